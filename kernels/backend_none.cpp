@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// Stands in for the CUDA backend in a build without CUDA.
+#include "backend.h"
+
+namespace cudaconv {
+
+namespace {
+constexpr char kWhy[] = "this cudaconv was built without CUDA";
+}
+
+std::unique_ptr<Backend> make_cuda_backend(void *) {
+  throw Error(Error::Kind::NoDevice, kWhy);
+}
+
+int cuda_device_count(std::string *why) {
+  if (why) *why = kWhy;
+  return 0;
+}
+
+}  // namespace cudaconv

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// Which sample stands for one outside the frame: the one index function of every backend and method.
+#pragma once
+
+#include "filter.h"
+
+#ifdef __CUDACC__
+#define CUDACONV_HOST_DEVICE __host__ __device__
+#else
+#define CUDACONV_HOST_DEVICE
+#endif
+
+namespace cudaconv {
+
+// The index in [0, n) that position i of a line of n >= 1 samples reads, at any distance outside; -1 where Constant
+// reads the border value. Keep reads as Replicate: a pixel whose window crosses the edge is copied, not filtered.
+CUDACONV_HOST_DEVICE constexpr int border_index(Border border, int i, int n) {
+  if (i >= 0 && i < n) return i;
+  switch (border) {
+    case Border::Constant:
+      return -1;
+    case Border::Wrap: {
+      int m = i % n;
+      return m < 0 ? m + n : m;
+    }
+    case Border::Reflect: {  // dcba|abcd|dcba: period 2n
+      int m = i % (2 * n);
+      if (m < 0) m += 2 * n;
+      return m < n ? m : 2 * n - 1 - m;
+    }
+    case Border::Reflect101: {  // dcb|abcd|cba: period 2n-2, and a line of one sample only repeats it
+      if (n == 1) return 0;
+      int m = i % (2 * n - 2);
+      if (m < 0) m += 2 * n - 2;
+      return m < n ? m : 2 * n - 2 - m;
+    }
+    case Border::Replicate:
+    case Border::Keep:
+      break;
+  }
+  return i < 0 ? 0 : n - 1;
+}
+
+}  // namespace cudaconv

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// Pitched 2D views: how the samples of a frame lie in memory. The only description of a pixel format that the filter
+// code knows; no format has loops of its own.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace cudaconv {
+
+constexpr int kMaxPlanes = 4;    // views of a frame, see FrameLayout
+constexpr int kMaxChannels = 4;  // samples of a pixel
+
+// The memory word that holds one sample, or, for Packed32, all samples of a pixel as bit fields.
+enum class Container : uint8_t {
+  U8,
+  U16,       // little endian
+  U16BE,     // big endian
+  Packed32,  // little-endian 32-bit word, one bit field a channel
+};
+
+// What a channel means: decides whether `chroma` or `alpha` applies to it.
+enum class Role : uint8_t {
+  Luma,  // luma, grey, or a colour primary: always filtered
+  Chroma,
+  Alpha,
+  Padding,  // the x of RGBx: copied
+};
+
+// One channel of a PlaneLayout.
+struct ChannelLayout {
+  Role role = Role::Luma;
+  // Where the channel lies within its pixel: for U8 and U16 in containers from the pixel's first one, for Packed32 the
+  // lowest bit of its field.
+  uint8_t offset = 0;
+  uint8_t depth = 8;  // significant bits: sample values are 0 to 2^depth-1
+  uint8_t shift = 0;  // unused low bits of the container below the sample (6 in P010), written as 0
+};
+
+// `width` x `height` pixels of `channels` samples each, all channels at the same resolution. A packed 4:2:2 frame is
+// two of these over the same memory: luma, and the two chroma channels at half the width.
+struct PlaneLayout {
+  int width = 0;             // pixels
+  int height = 0;            // rows
+  int channels = 0;          // 1 to kMaxChannels
+  int step = 0;              // containers from one pixel to the next; 1 for Packed32
+  int first = 0;             // containers from the start of the memory plane's row to its first pixel
+  int sub_x = 0, sub_y = 0;  // log2 of the frame pixels that a pixel of the plane spans, across and down
+  int memory_plane = 0;      // which PlaneView of a FrameView holds it
+  Container container = Container::U8;
+  ChannelLayout channel[kMaxChannels];
+  // Sample values that `border=constant` reads outside the plane, one a channel.
+  uint16_t border_value[kMaxChannels] = {};
+
+  int bytes_per_container() const { return container == Container::U8 ? 1 : container == Container::Packed32 ? 4 : 2; }
+  // Whether the samples of a row are consecutive containers in channel order.
+  bool dense() const {
+    if (container != Container::U8 && container != Container::U16) return false;
+    if (step != channels || first != 0) return false;
+    for (int c = 0; c < channels; c++)
+      if (channel[c].offset != c) return false;
+    return true;
+  }
+};
+
+struct FrameLayout {
+  int planes = 0;
+  PlaneLayout plane[kMaxPlanes];
+  // Rows alternate between two fields, each filtered by itself: the first field is rows 0, 2, 4, ...
+  bool interlaced = false;
+};
+
+// One plane of memory: the address of row 0 and the distance between rows.
+struct PlaneView {
+  uint8_t *data = nullptr;
+  ptrdiff_t pitch = 0;  // bytes; may exceed the row, never less
+};
+
+// One frame in host or in device memory.
+struct FrameView {
+  PlaneView plane[kMaxPlanes];
+  bool on_device = false;  // data are device addresses of the current CUDA context
+};
+
+}  // namespace cudaconv

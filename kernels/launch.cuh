@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// The seam between kernels and the runtime: every launch, and every use of dynamic shared memory, goes through here.
+// The tests replace the runtime beneath it by one that executes kernels on the host.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+
+#ifndef __CUDACC__
+#include "standin.h"
+#endif
+
+namespace cudaconv {
+
+// Enqueues kernel(args...) on `stream`; arguments are copied at the call. `name` is for messages.
+template <typename... Params, typename... Args>
+cudaError_t launch([[maybe_unused]] const char *name, void (*kernel)(Params...), dim3 grid, dim3 block,
+                   size_t shared_bytes, cudaStream_t stream, const Args &...args) {
+#ifdef __CUDACC__
+  void *addresses[] = {const_cast<void *>(static_cast<const void *>(&args))...};
+  return cudaLaunchKernel(reinterpret_cast<const void *>(kernel), grid, block, addresses, shared_bytes, stream);
+#else
+  return standin::launch(name, grid, block, shared_bytes, stream, [=] { kernel(args...); });
+#endif
+}
+
+// The block's dynamic shared memory, aligned to 16 bytes.
+template <typename T>
+__device__ inline T *shared_memory() {
+#ifdef __CUDACC__
+  extern __shared__ __align__(16) unsigned char memory[];
+  return reinterpret_cast<T *>(memory);
+#else
+  return static_cast<T *>(standin::shared_memory());
+#endif
+}
+
+}  // namespace cudaconv
