@@ -11,6 +11,8 @@
 #include "backend.h"
 #include "cuda_resources.h"
 #include "methods.cuh"
+#include "packed.h"
+#include "sliding.cuh"
 
 namespace cudaconv {
 
@@ -135,13 +137,69 @@ void fill_mask(const Pass &pass, bool factored, MaskParams &m) {
   }
 }
 
+using SlidingKernel = void (*)(SlidingParams);
+
+// Blocks that a multiprocessor is to hold bound the registers of a thread: 65536 / (blocks * 128). More of them hide
+// more latency as long as nothing spills.
+SlidingKernel sliding_kernel_of(Sliding sliding) {
+  switch (sliding) {
+    case Sliding::Separable3:
+      return sliding_kernel<SlidingSeparable<3>, 8>;
+    case Sliding::Separable5:
+      return sliding_kernel<SlidingSeparable<5>, 6>;
+    case Sliding::Separable7:
+      return sliding_kernel<SlidingSeparable<7>, 4>;
+    case Sliding::Dense3:
+      return sliding_kernel<SlidingDense<3>, 6>;
+    case Sliding::Diamond5:
+      return sliding_kernel<SlidingDense<5>, 5>;
+    case Sliding::Gradient3:
+      return sliding_kernel<SlidingGradient, 6>;
+    case Sliding::Maximum3:
+      return sliding_kernel<SlidingExtremum<true, 3>, 8>;
+    case Sliding::Maximum5:
+      return sliding_kernel<SlidingExtremum<true, 5>, 6>;
+    case Sliding::Minimum3:
+      return sliding_kernel<SlidingExtremum<false, 3>, 8>;
+    case Sliding::Minimum5:
+      return sliding_kernel<SlidingExtremum<false, 5>, 6>;
+    case Sliding::None:
+      break;
+  }
+  return nullptr;
+}
+
+// What kernels of dense 8-bit planes need to know of a part: `part` is filled in but for this.
+void fill_words(PartParams &part) {
+  const auto multiple = [](const void *address, int64_t pitch) {
+    return (reinterpret_cast<uintptr_t>(address) | static_cast<uintptr_t>(pitch)) % kLaneBytes == 0;
+  };
+  part.aligned = multiple(part.source, part.source_pitch) && multiple(part.target, part.target_pitch);
+  for (int b = 0; b < 12; b++) {
+    const ChannelParams &channel = part.channel[b % part.channels];
+    const int shift = b % 4 * 8;
+    part.filters |= channel.action == Action::Filter;
+    part.merges |= channel.action != Action::Filter;
+    if (channel.action == Action::Filter) part.filter_bits[b / 4] |= 0xffu << shift;
+    if (channel.action == Action::Copy) part.copy_bits[b / 4] |= 0xffu << shift;
+    if (channel.action == Action::Fill) part.fill_word[b / 4] |= uint32_t{channel.fill} << shift;
+    part.border_word[b / 4] |= uint32_t{channel.border_value} << shift;
+  }
+}
+
+// The masks of a plan's passes in device memory, for method=global.
+struct DeviceMasks {
+  std::shared_ptr<const Plan> plan;
+  DeviceBuffer buffer;  // MaskParams, one a pass
+};
+
 // A frame in flight and what it needs on the way.
 struct Slot {
   OwnFrame<DeviceBuffer> source, target;    // device copies of frames in host memory
   OwnFrame<PinnedBuffer> upload, download;  // staging, so that copies run at full speed and do not block
   std::vector<OwnFrame<DeviceBuffer>> temporaries;
-  DeviceBuffer masks;    // of method=global
-  DeviceBuffer regions;  // those of each part, one after the other
+  std::shared_ptr<const DeviceMasks> masks;  // of method=global
+  DeviceBuffer regions;                      // those of each part, one after the other
   struct PartRegions {
     int first, count;
   };
@@ -224,7 +282,10 @@ class CudaBackend : public Backend {
     slot.temporaries.resize(std::max<size_t>(slot.temporaries.size(), plan.temporaries));
     for (int i = 0; i < plan.temporaries; i++) slot.temporaries[i].prepare(plan.memory);
     if (regions.active) upload_regions(slot, regions);
-    if (plan.method == Method::Global) slot.masks.reserve(sizeof(MaskParams) * plan.passes.size());
+    if (plan.method == Method::Global) {
+      if (!masks_ || masks_->plan != slot.plan) masks_ = upload_masks(slot.plan);
+      slot.masks = masks_;
+    }
 
     check(cudaEventRecord(slot.kernels_begin.get(), stream_.get()), "cudaEventRecord");
     for (size_t i = 0; i < plan.passes.size(); i++) run_pass(slot, i, source, target, regions);
@@ -249,6 +310,20 @@ class CudaBackend : public Backend {
     }
     std::lock_guard<std::mutex> lock(mutex_);
     stats_.bytes_uploaded += bytes;
+  }
+
+  std::shared_ptr<const DeviceMasks> upload_masks(const std::shared_ptr<const Plan> &plan) const {
+    auto masks = std::make_shared<DeviceMasks>();
+    masks->plan = plan;
+    std::vector<MaskParams> host(plan->passes.size());
+    for (size_t i = 0; i < host.size(); i++)
+      fill_mask(plan->passes[i], choose_launch(Method::Global, plan->passes[i]).factored, host[i]);
+    masks->buffer.reserve(host.size() * sizeof(MaskParams));
+    // From pageable memory: the runtime has read it when the call returns.
+    check(cudaMemcpyAsync(masks->buffer.data(), host.data(), host.size() * sizeof(MaskParams), cudaMemcpyHostToDevice,
+                          stream_.get()),
+          "cudaMemcpyAsync of the masks");
+    return masks;
   }
 
   void upload_regions(Slot &slot, const Regions &regions) {
@@ -281,11 +356,47 @@ class CudaBackend : public Backend {
   void run_pass(Slot &slot, size_t index, const FrameView &source, const FrameView &target, const Regions &regions) {
     const Plan &plan = *slot.plan;
     const Pass &pass = plan.passes[index];
+    if (plan.method == Method::Auto && !regions.active) {
+      SlidingParams p = {};
+      const Sliding sliding = make_packed(plan, pass, p.packed);
+      if (sliding != Sliding::None) {
+        const int64_t blocks = fill_frame(p, slot, pass, source, target, regions, [](const PartParams &part) {
+          return TileCount{(part.width * part.channels + kWarpBytes - 1) / kWarpBytes,
+                           (part.height + kSlidingHeight - 1) / kSlidingHeight};
+        });
+        for (int i = 0; i < p.parts; i++) fill_words(p.part[i]);
+        check(launch("sliding", sliding_kernel_of(sliding), dim3(static_cast<unsigned>(blocks)), dim3(kSlidingThreads),
+                     kSlidingBytes, stream_.get(), p),
+              "cudaLaunchKernel");
+        return;
+      }
+    }
+
     const Method method = resolve(plan, pass);
     const Launch launch_as = choose_launch(method, pass);
-
     LaunchParams p = {};
     fill_mask(pass, launch_as.factored, p.mask);
+    const int64_t blocks = fill_frame(p, slot, pass, source, target, regions, [&](const PartParams &part) {
+      return TileCount{(part.width + launch_as.tile_width - 1) / launch_as.tile_width,
+                       (part.height + launch_as.tile_height - 1) / launch_as.tile_height};
+    });
+    const MaskParams *mask =
+        method == Method::Global ? reinterpret_cast<const MaskParams *>(slot.masks->buffer.data()) + index : nullptr;
+    check(launch(method_nick(method), launch_as.kernel, dim3(static_cast<unsigned>(blocks)),
+                 dim3(kBlockWidth, kBlockHeight), launch_as.shared_bytes, stream_.get(), p, mask),
+          "cudaLaunchKernel");
+  }
+
+  struct TileCount {
+    int x, y;
+  };
+
+  // Everything but the mask. `tiles_of` gives a part's number of tiles; returns that of the frame: a launch has one
+  // dimension of blocks, because the other two end at 65,535.
+  template <typename TilesOf>
+  int64_t fill_frame(FrameParams &p, const Slot &slot, const Pass &pass, const FrameView &source,
+                     const FrameView &target, const Regions &regions, TilesOf tiles_of) const {
+    const Plan &plan = *slot.plan;
     p.border = plan.border;
     p.keep_x = pass.keep_x;
     p.keep_y = pass.keep_y;
@@ -314,12 +425,12 @@ class CudaBackend : public Backend {
       out.subtrahend = rows(pass.subtrahend, &out.subtrahend_pitch);
       out.copy = rows(pass.copy_source, &out.copy_pitch);
       out.input = rows(Pass::kInput, &out.input_pitch);
+      out.target = rows(pass.target, &out.target_pitch);
       if (p.in_regions) {
         const Slot::PartRegions &here = slot.part_regions[p.parts - 1];
         out.region = reinterpret_cast<const PartRegion *>(slot.regions.data()) + here.first;
         out.regions = here.count;
       }
-      out.target = rows(pass.target, &out.target_pitch);
       out.width = layout.width;
       out.height = part.height;
       out.channels = layout.channels;
@@ -335,22 +446,12 @@ class CudaBackend : public Backend {
         out.channel[c] = {plan.action[part.plane][c], channel.offset,           channel.shift,         channel.depth,
                           static_cast<uint8_t>(r),    plan.fill[part.plane][c], layout.border_value[c]};
       }
+      const TileCount tiles = tiles_of(out);
       out.first_block = static_cast<int32_t>(blocks);
-      out.tiles_x = (layout.width + launch_as.tile_width - 1) / launch_as.tile_width;
-      blocks += int64_t{out.tiles_x} * ((part.height + launch_as.tile_height - 1) / launch_as.tile_height);
+      out.tiles_x = tiles.x;
+      blocks += int64_t{tiles.x} * tiles.y;
     }
-
-    MaskParams *mask = nullptr;
-    if (method == Method::Global) {
-      mask = reinterpret_cast<MaskParams *>(slot.masks.data()) + index;
-      // From pageable memory: the runtime has read it when the call returns.
-      check(cudaMemcpyAsync(mask, &p.mask, sizeof p.mask, cudaMemcpyHostToDevice, stream_.get()),
-            "cudaMemcpyAsync of the mask");
-    }
-    // One dimension of blocks: the other two end at 65,535.
-    check(launch("filter", launch_as.kernel, dim3(static_cast<unsigned>(blocks)), dim3(kBlockWidth, kBlockHeight),
-                 launch_as.shared_bytes, stream_.get(), p, static_cast<const MaskParams *>(mask)),
-          "cudaLaunchKernel");
+    return blocks;
   }
 
   void finish(Slot &slot) {
@@ -370,6 +471,7 @@ class CudaBackend : public Backend {
       }
     }
     slot.plan.reset();
+    slot.masks.reset();
     std::lock_guard<std::mutex> lock(mutex_);
     stats_.frames++;
     stats_.device_ns += static_cast<uint64_t>(milliseconds * 1e6);
@@ -377,6 +479,7 @@ class CudaBackend : public Backend {
   }
 
   Stream stream_;
+  std::shared_ptr<const DeviceMasks> masks_;  // of the latest plan with method=global
   std::deque<std::unique_ptr<Slot>> in_flight_;
   std::vector<std::unique_ptr<Slot>> free_;
   Ticket last_ticket_ = 0;

@@ -45,10 +45,15 @@ struct PartParams {
   int32_t channels, step, first;
   Container container;
   ChannelParams channel[kMaxChannels];
+  // For dense 8-bit planes, words of a row at 4 * (n, n + 3, n + 6, ...) bytes; with any number of channels but 3 all
+  // alike.
+  bool aligned;          // addresses and pitches of source and target are multiples of 16 bytes
+  bool filters, merges;  // some channels are filtered; some are not
+  uint32_t filter_bits[3], copy_bits[3], fill_word[3], border_word[3];
 };
 
-struct LaunchParams {
-  MaskParams mask;
+// What every kernel takes: the frame, part by part.
+struct FrameParams {
   Border border;
   int32_t keep_x, keep_y;
   int64_t sum_gain, center_gain;  // see Pass
@@ -59,6 +64,28 @@ struct LaunchParams {
   Rounding rounding[2];              // a frame's channels have at most two depths
   int32_t parts;
   PartParams part[kMaxParts];
+};
+
+// For the kernels of methods.cuh.
+struct LaunchParams : FrameParams {
+  MaskParams mask;
+};
+
+// Sums in two 16-bit lanes of a register, see sliding.cuh. Words whose lanes are alike are named so.
+struct PackedParams {
+  uint32_t column_init, init;  // both lanes: what sums of columns, and final sums, start from
+  uint32_t column[9], row[9];  // factors
+  uint32_t dense[25];
+  // From a final sum t: |t - zero| + half where absolute, else t - low but not below 0; then limit, where it is not 0.
+  uint32_t zero, half, low, limit;  // both lanes
+  // floor(t / divisor) = t * magic >> 24, or t >> shift where magic is 0.
+  uint32_t magic, shift;
+  bool absolute, euclidean;
+};
+
+// For the kernels of sliding.cuh.
+struct SlidingParams : FrameParams {
+  PackedParams packed;
 };
 
 }  // namespace cudaconv

@@ -106,7 +106,7 @@ int odd_size(const FilterSettings &s, int otherwise, int largest) {
   const int size = s.size ? s.size : otherwise;
   if (size < 1 || size % 2 == 0 || size > largest)
     throw Error(Error::Kind::Settings, "size=" + std::to_string(size) + " does not suit mask=" + mask_nick(s.mask) +
-                                           ": it is odd and at most " + std::to_string(largest));
+                                           ": it must be odd and at most " + std::to_string(largest));
   return size;
 }
 

@@ -489,13 +489,13 @@ class Builder {
 
   void list_passes() {
     Pass pass;
+    for (int p = 0; p < plan_->layout.planes; p++)
+      for (int c = 0; c < plan_->layout.plane[p].channels; c++)
+        pass.rounding[p][c] = make_rounding(2, plan_->layout.plane[p].channel[c].depth, 0, false, false);
     const int n = s_.iterations;
     switch (mask_kind(s_.mask)) {
       case MaskKind::Identity:
         pass.mask[0].value = {2};
-        for (int p = 0; p < plan_->layout.planes; p++)
-          for (int c = 0; c < plan_->layout.plane[p].channels; c++)
-            pass.rounding[p][c] = make_rounding(2, plan_->layout.plane[p].channel[c].depth, 0, false, false);
         plan_->passes.push_back(pass);
         return;
       case MaskKind::Linear:

@@ -14,7 +14,7 @@ struct Tile {
   int x0, y0;
 };
 
-__device__ inline Tile locate_tile(const LaunchParams &p, int tile_width, int tile_height) {
+__device__ inline Tile locate_tile(const FrameParams &p, int tile_width, int tile_height) {
   int i = 0;
   while (i + 1 < p.parts && static_cast<int>(blockIdx.x) >= p.part[i + 1].first_block) i++;
   const PartParams &part = p.part[i];
@@ -49,7 +49,7 @@ __device__ inline int read_sample(const PartParams &part, const uint8_t *data, i
 }
 
 // Channel c of the source at (x, y), anywhere.
-__device__ inline int read_source(const LaunchParams &p, const PartParams &part, int x, int y, int c) {
+__device__ inline int read_source(const FrameParams &p, const PartParams &part, int x, int y, int c) {
   x = border_index(p.border, x, part.width);
   y = border_index(p.border, y, part.height);
   if (x < 0 || y < 0) return part.channel[c].border_value;
@@ -62,11 +62,11 @@ __device__ inline bool window_inside(const LaunchParams &p, const PartParams &pa
          y < part.height - p.mask.radius_y;
 }
 
-__device__ inline bool is_kept(const LaunchParams &p, const PartParams &part, int x, int y) {
+__device__ inline bool is_kept(const FrameParams &p, const PartParams &part, int x, int y) {
   return x < p.keep_x || x >= part.width - p.keep_x || y < p.keep_y || y >= part.height - p.keep_y;
 }
 
-__device__ inline bool in_regions(const LaunchParams &p, const PartParams &part, int x, int y) {
+__device__ inline bool in_regions(const FrameParams &p, const PartParams &part, int x, int y) {
   for (int i = 0; i < part.regions; i++)
     if (in_region(part.region[i], p.ellipse, x, y)) return !p.invert;
   return p.invert;
@@ -105,7 +105,7 @@ class PixelWriter {
 };
 
 // What channel c of the pixel becomes where it is not filtered; `filtered` says whether it is.
-__device__ inline int unfiltered(const LaunchParams &p, const PartParams &part, int x, int y, int c, bool *filtered) {
+__device__ inline int unfiltered(const FrameParams &p, const PartParams &part, int x, int y, int c, bool *filtered) {
   const ChannelParams &channel = part.channel[c];
   if (p.in_regions && !in_regions(p, part, x, y)) {
     *filtered = false;
