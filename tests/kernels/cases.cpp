@@ -1,0 +1,420 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "cases.h"
+
+#include <algorithm>
+#include <numeric>
+#include <sstream>
+
+namespace cudaconv::test {
+
+namespace {
+
+// Widths around vectors and tiles, single rows and columns, frames smaller than most masks.
+const std::vector<Size> kSizes = {
+    {1, 1},   {1, 2},   {1, 7},    {1, 40},    {1, 67},  {2, 1},   {7, 1},   {40, 1},  {130, 1}, {2, 2},   {3, 3},
+    {4, 3},   {5, 7},   {6, 5},    {7, 6},     {8, 4},   {9, 9},   {15, 16}, {16, 15}, {17, 17}, {31, 8},  {32, 7},
+    {33, 5},  {63, 9},  {64, 6},   {65, 7},    {66, 5},  {67, 4},  {127, 5}, {128, 4}, {129, 3}, {130, 6}, {255, 3},
+    {256, 4}, {257, 5}, {1998, 3}, {301, 131}, {3, 40},  {5, 64},  {9, 65},  {13, 33}, {16, 16}, {17, 67}, {24, 24},
+    {31, 31}, {33, 31}, {34, 34},  {2, 129},   {4, 257}, {19, 13}, {12, 45}, {40, 40}, {70, 20},
+};
+
+// Once each: more rows and columns than a dimension of a grid has blocks.
+const std::vector<Size> kLongSizes = {{70000, 1}, {1, 70000}, {2, 2200000}};
+
+const std::vector<Placement> kPlacements = {
+    {0, 0, 1, 0},     // rows end to end
+    {1, 1, 1, 0},     // unaligned, pitch a multiple of nothing
+    {0, 3, 256, 64},  // as CUDA and GStreamer align
+    {3, 5, 1, 7},    {16, 0, 16, 32},
+};
+
+struct Nick {
+  Border border;
+  const char *nick;
+};
+constexpr Nick kBorderNicks[] = {{Border::Replicate, "replicate"},   {Border::Reflect, "reflect"},
+                                 {Border::Reflect101, "reflect101"}, {Border::Wrap, "wrap"},
+                                 {Border::Constant, "constant"},     {Border::Keep, "keep"}};
+
+Coefficients coefficients(int width, int height, std::vector<double> value) {
+  return {width, height, std::move(value)};
+}
+
+// Asymmetric in every direction, so that a flipped or transposed mask shows.
+Coefficients integers(int width, int height, int spread) {
+  Coefficients c = coefficients(width, height, {});
+  for (int i = 0; i < width * height; i++) c.value.push_back(i * 7919 % (2 * spread + 1) - spread + (i == 0));
+  return c;
+}
+
+std::vector<FilterSettings> make_variants() {
+  std::vector<FilterSettings> list;
+  const auto add = [&](Mask mask, auto... changes) {
+    FilterSettings s;
+    s.mask = mask;
+    (changes(s), ...);
+    list.push_back(s);
+  };
+  const auto size = [](int v) { return [=](FilterSettings &s) { s.size = v; }; };
+  const auto sigma = [](double v) { return [=](FilterSettings &s) { s.sigma = v; }; };
+  const auto amount = [](double v) { return [=](FilterSettings &s) { s.amount = v; }; };
+  const auto divisor = [](double v) { return [=](FilterSettings &s) { s.divisor = v; }; };
+  const auto bias = [](double v) { return [=](FilterSettings &s) { s.bias = v; }; };
+  const auto negative = [](Negative v) { return [=](FilterSettings &s) { s.negative = v; }; };
+  const auto shape = [](Shape v) { return [=](FilterSettings &s) { s.shape = v; }; };
+  const auto times = [](int v) { return [=](FilterSettings &s) { s.iterations = v; }; };
+  const auto coefs = [](Coefficients v) { return [=](FilterSettings &s) { s.coefficients = v; }; };
+  const auto l1 = [](FilterSettings &s) { s.magnitude = Magnitude::L1; };
+
+  add(Mask::Identity);
+  for (Mask m : {Mask::Box3, Mask::Box5, Mask::Box7, Mask::Gauss3, Mask::Gauss5, Mask::Gauss7, Mask::Gauss9}) add(m);
+  add(Mask::Gauss3, times(3));
+  add(Mask::Gauss5, times(2));
+  add(Mask::Gauss5, divisor(100), bias(-0.25));
+  for (int side : {0, 1, 9, 31, 33, 127}) add(Mask::Box, size(side));
+  add(Mask::Box, size(3), divisor(2));
+  add(Mask::Box, size(5), divisor(7.3));
+  add(Mask::Gauss);
+  add(Mask::Gauss, size(1));
+  add(Mask::Gauss, size(7), sigma(0.1));
+  add(Mask::Gauss, sigma(2.5));
+  add(Mask::Gauss, sigma(6));
+  add(Mask::Gauss, size(127), sigma(20));
+  add(Mask::Gauss, sigma(1), divisor(0.7), bias(0.1));
+  add(Mask::Gauss, sigma(0.8), times(3));
+  add(Mask::Sharpen);
+  add(Mask::Sharpen, times(2), negative(Negative::Absolute));
+  add(Mask::Unsharp);
+  add(Mask::Unsharp, amount(2.5), sigma(1.5));
+  add(Mask::Unsharp, amount(-0.5), size(3));
+  add(Mask::Unsharp, amount(0.3), sigma(1), times(2));
+  add(Mask::Emboss);
+  add(Mask::Emboss, bias(0.5));
+  for (Mask m : {Mask::Laplace, Mask::Laplace8, Mask::Log5}) {
+    add(m);
+    add(m, negative(Negative::Clamp), bias(0.5));
+  }
+  for (Mask m : {Mask::SobelX, Mask::SobelY, Mask::ScharrX, Mask::ScharrY, Mask::PrewittX, Mask::PrewittY}) {
+    add(m);
+    add(m, negative(Negative::Clamp), divisor(4), bias(0.5));
+  }
+  for (Mask m : {Mask::Sobel, Mask::Scharr, Mask::Prewitt, Mask::Roberts}) {
+    add(m);
+    add(m, l1);
+    add(m, divisor(3), bias(0.25));
+  }
+  add(Mask::Sobel, bias(-0.5), negative(Negative::Absolute));
+  add(Mask::Sobel, divisor(2.5));
+  add(Mask::Sobel, times(2));
+  add(Mask::Kirsch);
+  add(Mask::Kirsch, divisor(15));
+  for (Mask m : {Mask::Dilate, Mask::Erode, Mask::Open, Mask::Close, Mask::Gradient, Mask::Tophat, Mask::Blackhat}) {
+    add(m);
+    add(m, size(5));
+    add(m, size(7), shape(Shape::Ellipse));
+    add(m, size(5), shape(Shape::Cross), times(2));
+  }
+  for (Mask m : {Mask::Dilate, Mask::Erode}) {
+    add(m, size(1));
+    add(m, size(15));
+    add(m, size(5), times(2));
+    add(m, size(31), shape(Shape::Ellipse));
+    add(m, size(127));
+  }
+  add(Mask::Dilate, shape(Shape::Custom), coefs(coefficients(3, 3, {0, 1, 1, 0, 0, 0, 1, 0, 0})));
+  add(Mask::Erode, shape(Shape::Custom), coefs(coefficients(5, 1, {1, 0, 0, 0, 0})));
+  add(Mask::Open, shape(Shape::Custom), coefs(coefficients(1, 7, {1, 1, 0, 0, 1, 0, 0})));
+  add(Mask::Gradient, size(5), times(3));
+  add(Mask::Median);
+  add(Mask::Median, size(1));
+  add(Mask::Median, size(5));
+  add(Mask::Median, size(7));
+  add(Mask::Median, times(2));
+  add(Mask::Custom, coefs(coefficients(1, 1, {3})));
+  add(Mask::Custom, coefs(integers(3, 3, 9)));
+  add(Mask::Custom, coefs(integers(9, 1, 5)), divisor(3));
+  add(Mask::Custom, coefs(integers(1, 9, 5)), divisor(3));
+  add(Mask::Custom, coefs(integers(31, 1, 4)), bias(0.5));
+  add(Mask::Custom, coefs(integers(1, 31, 4)), bias(0.5));
+  add(Mask::Custom, coefs(integers(5, 3, 20)), divisor(-11), bias(0.5));
+  add(Mask::Custom, coefs(integers(7, 7, 1000)), negative(Negative::Absolute));
+  add(Mask::Custom, coefs(integers(31, 31, 3)), divisor(50));
+  add(Mask::Custom, coefs(coefficients(3, 3, {2, 4, 2, -4, -8, -4, 6, 12, 6})), divisor(9));  // of rank 1
+  add(Mask::Custom, coefs(coefficients(3, 3, {0.1, 0.25, 0.05, -0.3, 1.7, 0.111, 0.2, -0.4, 0.15})));
+  add(Mask::Custom, coefs(coefficients(5, 1, {0.3, -0.1, 0.7, 0.05, 0.2})), bias(-0.05), times(2));
+  add(Mask::Custom, coefs(coefficients(3, 3, {0, 0, 0, 0, 1, 0, 0, 0, 0})), bias(1.0 / 3));
+  return list;
+}
+
+Size window(const FilterSettings &s) {
+  if (s.mask == Mask::Custom || s.shape == Shape::Custom) return {s.coefficients.width, s.coefficients.height};
+  int side = s.size;
+  if (!side && s.sigma > 0) side = 2 * static_cast<int>(3 * s.sigma + 1) + 1;
+  if (!side) side = 9;
+  return {side, side};
+}
+
+template <typename T>
+T pick(Random &random, std::initializer_list<T> list) {
+  return list.begin()[random() % list.size()];
+}
+
+double uniform(Random &random, double low, double high) {
+  return low + (high - low) * (static_cast<double>(random() >> 11) / 0x1p53);
+}
+
+// None mostly; else some rectangles, which may overlap and reach out of the frame.
+Regions draw_regions(Random &random, Size frame) {
+  Regions regions;
+  if (random() % 5) return regions;
+  regions.active = true;
+  regions.ellipse = random() % 2;
+  regions.invert = random() % 2;
+  const int count = static_cast<int>(random() % 4);
+  for (int i = 0; i < count; i++) {
+    const auto within = [&](int from, int to) { return from + static_cast<int>(random() % (to - from + 1)); };
+    const int w = frame.width, h = frame.height;
+    regions.region.push_back({within(-w / 2, w), within(-h / 2, h), within(1, w + 2), within(1, h + 2)});
+  }
+  return regions;
+}
+
+}  // namespace
+
+const std::vector<Placement> &placements() {
+  return kPlacements;
+}
+
+const std::vector<Border> &borders() {
+  static const std::vector<Border> list = {Border::Replicate, Border::Reflect,  Border::Reflect101,
+                                           Border::Wrap,      Border::Constant, Border::Keep};
+  return list;
+}
+
+const std::vector<Method> &methods() {
+  static const std::vector<Method> list = {Method::Auto,        Method::Global,  Method::Constant, Method::Tiled,
+                                           Method::TiledCached, Method::Blocked, Method::Cascade,  Method::Separable};
+  return list;
+}
+
+const char *border_nick(Border border) {
+  for (const Nick &n : kBorderNicks)
+    if (n.border == border) return n.nick;
+  return "?";
+}
+
+const char *content_name(Content content) {
+  static const char *const names[kContents] = {"random",       "near-zero", "near-full",
+                                               "checkerboard", "impulse",   "extremes"};
+  return names[static_cast<int>(content)];
+}
+
+std::string describe(const FilterSettings &s) {
+  const FilterSettings d;
+  std::ostringstream out;
+  out.precision(17);
+  out << "mask=" << mask_nick(s.mask) << " border=" << border_nick(s.border);
+  if (s.size != d.size) out << " size=" << s.size;
+  if (s.sigma != d.sigma) out << " sigma=" << s.sigma;
+  if (s.amount != d.amount) out << " amount=" << s.amount;
+  if (!s.coefficients.value.empty()) {
+    out << " coefficients=\"";
+    for (int i = 0; i < s.coefficients.width * s.coefficients.height; i++)
+      out << (i == 0 ? "" : i % s.coefficients.width ? " " : "; ") << s.coefficients.value[i];
+    out << "\"";
+  }
+  static const char *const shapes[] = {"rect", "cross", "ellipse", "custom"};
+  static const char *const negatives[] = {"auto", "clamp", "absolute"};
+  static const char *const chromas[] = {"auto", "filter", "copy", "neutral"};
+  if (s.shape != d.shape) out << " shape=" << shapes[static_cast<int>(s.shape)];
+  if (s.divisor != d.divisor) out << " divisor=" << s.divisor;
+  if (s.bias != d.bias) out << " bias=" << s.bias;
+  if (s.negative != d.negative) out << " negative=" << negatives[static_cast<int>(s.negative)];
+  if (s.magnitude != d.magnitude) out << " magnitude=l1";
+  if (s.iterations != d.iterations) out << " iterations=" << s.iterations;
+  if (s.chroma != d.chroma) out << " chroma=" << chromas[static_cast<int>(s.chroma)];
+  if (s.alpha != d.alpha) out << " alpha=filter";
+  return out.str();
+}
+
+std::string describe(const Case &c) {
+  std::ostringstream out;
+  out << "case=" << c.number << " " << describe(c.settings) << " format=" << c.format->name << " size=" << c.size.width
+      << "x" << c.size.height << (c.interlaced ? " interlaced" : "");
+  if (c.regions.active) {
+    out << (c.regions.invert ? " outside" : " within") << (c.regions.ellipse ? " ellipses \"" : " rectangles \"");
+    for (const Region &r : c.regions.region) out << r.x << "," << r.y << "," << r.width << "," << r.height << ";";
+    out << "\"";
+  }
+  out << " content=" << content_name(c.content) << " placement=" << c.source_placement << "," << c.target_placement;
+  return out.str();
+}
+
+Random random_for(uint64_t seed, uint64_t number) {
+  std::seed_seq sequence{static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32), static_cast<uint32_t>(number),
+                         static_cast<uint32_t>(number >> 32)};
+  return Random(sequence);
+}
+
+Cases::Cases(Kind kind, uint64_t seed, bool small, uint64_t count_or_rounds)
+    : kind_(kind),
+      seed_(seed),
+      rounds_(count_or_rounds),
+      count_(count_or_rounds),
+      small_(small),
+      variants_(make_variants()),
+      sizes_(kSizes) {
+  if (small) {
+    sizes_.erase(std::remove_if(sizes_.begin(), sizes_.end(), [](Size s) { return s.width * s.height > 320; }),
+                 sizes_.end());
+  }
+  const size_t others = formats().size() * kContents * kPlacements.size();
+  while (std::gcd(sizes_.size(), others) != 1) sizes_.pop_back();
+  if (kind == Kind::Thinned) count_ = variants_.size() * borders().size() * rounds_;
+  if (kind == Kind::Whole)
+    count_ = variants_.size() * borders().size() * formats().size() * sizes_.size() * kContents * kPlacements.size();
+}
+
+std::string Cases::rule() const {
+  std::ostringstream out;
+  switch (kind_) {
+    case Kind::Random:
+      out << count_ << " cases with everything drawn at random";
+      break;
+    case Kind::Whole:
+      out << count_ << " cases: " << variants_.size() << " masks and variants x " << borders().size() << " borders x "
+          << formats().size() << " formats x " << sizes_.size() << " sizes x " << kContents << " contents x "
+          << kPlacements.size() << " placements";
+      break;
+    case Kind::Thinned:
+      out << count_ << " cases: " << variants_.size() << " masks and variants x " << borders().size() << " borders x "
+          << rounds_ << " rounds; case n takes format n mod " << formats().size() << ", size n mod " << sizes_.size()
+          << ", content n mod " << kContents << ", placement n mod " << kPlacements.size();
+      if (!small_) out << "; and " << kLongSizes.size() << " very long frames";
+      break;
+  }
+  out << "; chroma, alpha, interlacing, regions and border colour drawn from seed " << seed_ << " and n";
+  return out.str();
+}
+
+uint64_t Cases::count() const {
+  return count_ + (kind_ == Kind::Thinned && !small_ ? kLongSizes.size() : 0);
+}
+
+Case Cases::operator[](uint64_t number) const {
+  if (number >= count_) {
+    Case c;
+    c.number = number;
+    c.settings.mask = Mask::Gauss3;
+    c.format = &formats()[0];
+    c.size = kLongSizes[number - count_];
+    return c;
+  }
+  Case c = kind_ == Kind::Random ? at_random(number) : in_order(number);
+  c.number = number;
+  c.target_placement =
+      (c.source_placement + static_cast<int>(number / kPlacements.size())) % static_cast<int>(kPlacements.size());
+  limit_work(c);
+  Random random = random_for(seed_ ^ 0x7e9, number);
+  c.regions = draw_regions(random, c.size);
+  return c;
+}
+
+Case Cases::in_order(uint64_t number) const {
+  uint64_t rest = number;
+  const auto digit = [&](size_t base) {
+    const size_t d = rest % base;
+    rest /= base;
+    return d;
+  };
+  Case c;
+  size_t format, size, content, placement;
+  if (kind_ == Kind::Whole) {
+    placement = digit(kPlacements.size());
+    content = digit(kContents);
+    size = digit(sizes_.size());
+    format = digit(formats().size());
+  } else {
+    digit(rounds_);
+    placement = number % kPlacements.size();
+    content = number % kContents;
+    size = number % sizes_.size();
+    format = number % formats().size();
+  }
+  const Border border = borders()[digit(borders().size())];
+  c.settings = variants_[digit(variants_.size())];
+  c.settings.border = border;
+  c.format = &formats()[format];
+  c.size = sizes_[size];
+  c.content = static_cast<Content>(content);
+  c.source_placement = static_cast<int>(placement);
+
+  Random random = random_for(seed_, number);
+  c.settings.chroma = pick(random, {Chroma::Auto, Chroma::Filter, Chroma::Filter, Chroma::Copy, Chroma::Neutral});
+  c.settings.alpha = pick(random, {Alpha::Copy, Alpha::Filter});
+  c.interlaced = random() % 4 == 0;
+  return c;
+}
+
+Case Cases::at_random(uint64_t number) const {
+  Random random = random_for(seed_, number);
+  Case c;
+  FilterSettings &s = c.settings;
+  s.mask = static_cast<Mask>(random() % (static_cast<int>(Mask::Custom) + 1));
+  s.border = borders()[random() % borders().size()];
+  s.chroma = pick(random, {Chroma::Auto, Chroma::Filter, Chroma::Copy, Chroma::Neutral});
+  s.alpha = pick(random, {Alpha::Copy, Alpha::Filter});
+  s.negative = pick(random, {Negative::Auto, Negative::Auto, Negative::Clamp, Negative::Absolute});
+  s.magnitude = pick(random, {Magnitude::L2, Magnitude::L1});
+  s.iterations = pick(random, {1, 1, 1, 2, 3});
+  s.bias = pick(random, {0.0, 0.0, 0.5, static_cast<int>(random() % 513 - 256) / 256.0, uniform(random, -1, 1)});
+  if (random() % 3 == 0) s.divisor = pick(random, {1.0, 2.0, 7.0, 16.0, -3.0, 1000.0, uniform(random, 0.2, 20)});
+  s.size = pick(random, {0, 1, 3, 5, 7});
+  if (s.mask != Mask::Median && random() % 4 == 0) s.size = pick(random, {9, 11, 15, 31, 63});
+  if (random() % 2) s.sigma = uniform(random, 0.05, random() % 4 ? 2 : 9);
+  if (s.mask != Mask::Gauss && s.mask != Mask::Unsharp) s.sigma = 0;
+  if (s.mask == Mask::Unsharp) {
+    s.amount = pick(random, {1.0, 0.5, uniform(random, -2, 6)});
+    s.divisor = 0;
+  }
+  if (s.mask >= Mask::Dilate && s.mask <= Mask::Blackhat)
+    s.shape = pick(random, {Shape::Rect, Shape::Rect, Shape::Cross, Shape::Ellipse, Shape::Custom});
+
+  Coefficients &k = s.coefficients;
+  k.width = 1 + 2 * static_cast<int>(random() % (random() % 6 ? 4 : 16));
+  k.height = 1 + 2 * static_cast<int>(random() % (random() % 6 ? 4 : 16));
+  const bool real = s.mask == Mask::Custom && random() % 3 == 0, sparse = random() % 3 == 0;
+  const double spread = pick(random, {1, 9, 1000});
+  std::vector<double> row, column;
+  const bool separable = !real && random() % 3 == 0;
+  for (int i = 0; i < k.width; i++) row.push_back(std::floor(uniform(random, -9, 10)));
+  for (int j = 0; j < k.height; j++) column.push_back(std::floor(uniform(random, -9, 10)));
+  for (int i = 0; i < k.width * k.height; i++) {
+    double v = real ? uniform(random, -1, 1.5) : std::floor(uniform(random, -spread, spread + 1));
+    if (separable) v = row[i % k.width] * column[i / k.width];
+    k.value.push_back(sparse && random() % 2 ? 0 : v);
+  }
+  if (s.mask != Mask::Custom) {
+    if (std::all_of(k.value.begin(), k.value.end(), [](double v) { return v == 0; })) k.value[0] = 1;
+    if (s.shape != Shape::Custom) k = {};
+  }
+
+  c.format = &formats()[random() % formats().size()];
+  c.size = {1 + static_cast<int>(random() % (random() % 8 ? 70 : 700)), 1 + static_cast<int>(random() % 40)};
+  if (small_) c.size = {1 + static_cast<int>(random() % 40), 1 + static_cast<int>(random() % 12)};
+  c.interlaced = random() % 4 == 0;
+  c.content = static_cast<Content>(random() % kContents);
+  c.source_placement = static_cast<int>(random() % kPlacements.size());
+  return c;
+}
+
+void Cases::limit_work(Case &c) const {
+  const double limit = small_ ? 3e5 : 2e7;
+  const Size w = window(c.settings);
+  const double taps = 1.0 * w.width * w.height * c.settings.iterations;
+  const auto too_much = [&] { return c.size.width * c.size.height * taps > limit; };
+  for (size_t i = c.number; too_much() && i < c.number + sizes_.size(); i++) c.size = sizes_[i % sizes_.size()];
+  if (too_much()) c.size = sizes_.front();
+}
+
+}  // namespace cudaconv::test

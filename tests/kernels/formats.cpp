@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "formats.h"
+
+#include <initializer_list>
+
+namespace cudaconv::test {
+
+namespace {
+
+constexpr Role Y = Role::Luma, C = Role::Chroma, A = Role::Alpha, X = Role::Padding;
+
+int half(int n) {
+  return (n + 1) / 2;
+}
+
+struct Depth {
+  Container container = Container::U8;
+  int depth = 8, shift = 0;
+};
+constexpr Depth k8{}, k16{Container::U16, 16, 0}, k16BE{Container::U16BE, 16, 0};
+constexpr Depth kHigh10{Container::U16, 10, 6}, kLow10{Container::U16, 10, 0}, kLow10BE{Container::U16BE, 10, 0};
+
+// Interleaved channels, one container each.
+PlaneLayout plane(int width, int height, int memory_plane, Depth depth, std::initializer_list<Role> roles) {
+  PlaneLayout p;
+  p.width = width;
+  p.height = height;
+  p.memory_plane = memory_plane;
+  p.container = depth.container;
+  for (Role role : roles) {
+    ChannelLayout &c = p.channel[p.channels];
+    c.role = role;
+    c.offset = static_cast<uint8_t>(p.channels++);
+    c.depth = static_cast<uint8_t>(depth.depth);
+    c.shift = static_cast<uint8_t>(depth.shift);
+  }
+  p.step = p.channels;
+  return p;
+}
+
+FrameLayout frame(std::initializer_list<PlaneLayout> planes) {
+  FrameLayout f;
+  for (const PlaneLayout &p : planes) f.plane[f.planes++] = p;
+  return f;
+}
+
+// Chroma at half the width (sub_x = 1), half the height, or both.
+PlaneLayout chroma_plane(int w, int h, int sub_x, int sub_y, int memory_plane, Depth depth,
+                         std::initializer_list<Role> roles) {
+  PlaneLayout p = plane(sub_x ? half(w) : w, sub_y ? half(h) : h, memory_plane, depth, roles);
+  p.sub_x = sub_x;
+  p.sub_y = sub_y;
+  return p;
+}
+
+FrameLayout planar(int w, int h, int sub_x, int sub_y, Depth depth) {
+  return frame({plane(w, h, 0, depth, {Y}), chroma_plane(w, h, sub_x, sub_y, 1, depth, {C}),
+                chroma_plane(w, h, sub_x, sub_y, 2, depth, {C})});
+}
+
+FrameLayout semi_planar(int w, int h, int sub_x, int sub_y, Depth depth) {
+  return frame({plane(w, h, 0, depth, {Y}), chroma_plane(w, h, sub_x, sub_y, 1, depth, {C, C})});
+}
+
+// Two views of one plane of memory: a pair of pixels is four bytes, two of them luma.
+FrameLayout packed422(int w, int h, int first_luma) {
+  PlaneLayout luma = plane(w, h, 0, k8, {Y}), chroma = chroma_plane(w, h, 1, 0, 0, k8, {C, C});
+  luma.step = 2;
+  luma.first = first_luma;
+  chroma.step = 4;
+  chroma.channel[0].offset = static_cast<uint8_t>(1 - first_luma);
+  chroma.channel[1].offset = static_cast<uint8_t>(3 - first_luma);
+  return frame({luma, chroma});
+}
+
+// Ten-bit fields from the lowest bit up, then two bits, which are alpha or belong to nothing.
+FrameLayout packed1010102(int w, int h, bool alpha) {
+  PlaneLayout p = plane(w, h, 0, {Container::Packed32, 10, 0}, {Y, Y, Y, A});
+  for (int c = 0; c < 4; c++) p.channel[c].offset = static_cast<uint8_t>(10 * c);
+  p.channel[3].depth = 2;
+  p.channels = alpha ? 4 : 3;
+  p.step = 1;
+  return frame({p});
+}
+
+}  // namespace
+
+const std::vector<Format> &formats() {
+  static const std::vector<Format> list = {
+      {"GRAY8", [](int w, int h) { return frame({plane(w, h, 0, k8, {Y})}); }},
+      {"RGBA",
+       [](int w, int h) {
+         return frame({plane(w, h, 0, k8, {Y, Y, Y, A})});
+       }},
+      {"I420", [](int w, int h) { return planar(w, h, 1, 1, k8); }},
+      {"GRAY16_LE", [](int w, int h) { return frame({plane(w, h, 0, k16, {Y})}); }},
+      {"NV12", [](int w, int h) { return semi_planar(w, h, 1, 1, k8); }},
+      {"RGB",
+       [](int w, int h) {
+         return frame({plane(w, h, 0, k8, {Y, Y, Y})});
+       }},
+      {"P010_10LE", [](int w, int h) { return semi_planar(w, h, 1, 1, kHigh10); }},
+      {"YUY2", [](int w, int h) { return packed422(w, h, 0); }},
+      {"RGB10A2_LE", [](int w, int h) { return packed1010102(w, h, true); }},
+      {"GRAY16_BE", [](int w, int h) { return frame({plane(w, h, 0, k16BE, {Y})}); }},
+      {"ARGB",
+       [](int w, int h) {
+         return frame({plane(w, h, 0, k8, {A, Y, Y, Y})});
+       }},
+      {"Y42B", [](int w, int h) { return planar(w, h, 1, 0, k8); }},
+      {"ARGB64",
+       [](int w, int h) {
+         return frame({plane(w, h, 0, k16, {A, Y, Y, Y})});
+       }},
+      {"RGBx",
+       [](int w, int h) {
+         return frame({plane(w, h, 0, k8, {Y, Y, Y, X})});
+       }},
+      {"I420_10LE", [](int w, int h) { return planar(w, h, 1, 1, kLow10); }},
+      {"UYVY", [](int w, int h) { return packed422(w, h, 1); }},
+      {"xRGB",
+       [](int w, int h) {
+         return frame({plane(w, h, 0, k8, {X, Y, Y, Y})});
+       }},
+      {"Y444", [](int w, int h) { return planar(w, h, 0, 0, k8); }},
+      {"AYUV",
+       [](int w, int h) {
+         return frame({plane(w, h, 0, k8, {A, Y, C, C})});
+       }},
+      {"NV16", [](int w, int h) { return semi_planar(w, h, 1, 0, k8); }},
+      {"I420_10BE", [](int w, int h) { return planar(w, h, 1, 1, kLow10BE); }},
+      {"A420",
+       [](int w, int h) {
+         FrameLayout f = planar(w, h, 1, 1, k8);
+         f.plane[f.planes++] = plane(w, h, 3, k8, {A});
+         return f;
+       }},
+      // Not GStreamer's: three fields, and two bits that no channel names.
+      {"RGB10_LE", [](int w, int h) { return packed1010102(w, h, false); }},
+  };
+  return list;
+}
+
+}  // namespace cudaconv::test

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// Layouts to test with: every way in which the samples of a pixel format can lie in memory, under the names that
+// GStreamer has for them.
+#pragma once
+
+#include <vector>
+
+#include "imageview.h"
+
+namespace cudaconv::test {
+
+struct Format {
+  const char *name;
+  // The layout of a frame of width x height pixels, odd sizes of subsampled planes rounded up.
+  FrameLayout (*layout)(int width, int height);
+};
+
+const std::vector<Format> &formats();
+
+}  // namespace cudaconv::test

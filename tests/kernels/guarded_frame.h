@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// Frames in host memory whose every byte is accounted for: before the plane, between the rows, and after the plane.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <new>
+#include <random>
+#include <vector>
+
+#include "imageview.h"
+
+namespace cudaconv::test {
+
+using Random = std::mt19937_64;
+
+// How the rows of each plane of memory lie in their block.
+struct Placement {
+  size_t offset;     // bytes before row 0, in containers
+  size_t padding;    // least number of containers between the rows
+  size_t alignment;  // of the pitch, bytes
+  size_t tail;       // bytes after the last sample of the last row; 0: the block ends there
+};
+
+// Starts at a multiple of 256, so that a Placement decides about alignment, and is exactly as large as asked for, so
+// that a sanitizer sees the first byte beyond.
+template <typename T>
+struct BlockAllocator {
+  using value_type = T;
+  static constexpr std::align_val_t kAlignment{256};
+  BlockAllocator() = default;
+  template <typename U>
+  BlockAllocator(const BlockAllocator<U> &) {}
+  T *allocate(size_t n) { return static_cast<T *>(::operator new(n * sizeof(T), kAlignment)); }
+  void deallocate(T *p, size_t) { ::operator delete(p, kAlignment); }
+  bool operator==(const BlockAllocator &) const { return true; }
+  bool operator!=(const BlockAllocator &) const { return false; }
+};
+
+class GuardedFrame {
+ public:
+  struct Block {
+    std::vector<uint8_t, BlockAllocator<uint8_t>> bytes;
+    size_t offset = 0;    // of row 0
+    ptrdiff_t pitch = 0;  // bytes
+  };
+
+  GuardedFrame(const FrameLayout &layout, const Placement &placement);
+
+  // Every byte at random, the padding included.
+  void fill(Random &random);
+  // Puts noise into the bits below each sample, which a filter has to ignore.
+  void dirty_unused_bits(const FrameLayout &layout, Random &random);
+
+  FrameView view() const;
+  const std::vector<Block> &blocks() const { return blocks_; }
+  std::vector<Block> &blocks() { return blocks_; }
+
+  bool operator==(const GuardedFrame &other) const;
+  bool operator!=(const GuardedFrame &other) const { return !(*this == other); }
+
+ private:
+  std::vector<Block> blocks_;  // one a plane of memory
+};
+
+}  // namespace cudaconv::test

@@ -1,0 +1,689 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "reference.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <functional>
+
+namespace cudaconv::reference {
+
+namespace {
+
+using Integer = __int128;  // no square of a sum of products of samples and coefficients overflows it
+using Real = long double;
+
+// ---- Samples in memory ----------------------------------------------------------------------------------------------
+
+uint8_t *address(const PlaneLayout &layout, const FrameView &view, int x, int y, int channel) {
+  const PlaneView &memory = view.plane[layout.memory_plane];
+  int container = layout.first + x * layout.step;
+  if (layout.container != Container::Packed32) container += layout.channel[channel].offset;
+  return memory.data + y * memory.pitch + container * layout.bytes_per_container();
+}
+
+uint32_t load(const uint8_t *p, Container container) {
+  switch (container) {
+    case Container::U8:
+      return p[0];
+    case Container::U16:
+      return p[0] | p[1] << 8;
+    case Container::U16BE:
+      return p[0] << 8 | p[1];
+    case Container::Packed32:
+      return p[0] | p[1] << 8 | p[2] << 16 | static_cast<uint32_t>(p[3]) << 24;
+  }
+  std::abort();
+}
+
+void store(uint8_t *p, Container container, uint32_t word) {
+  uint8_t byte[4];
+  for (int i = 0; i < 4; i++) byte[i] = static_cast<uint8_t>(word >> (8 * i));
+  switch (container) {
+    case Container::U8:
+      p[0] = byte[0];
+      return;
+    case Container::U16:
+      p[0] = byte[0], p[1] = byte[1];
+      return;
+    case Container::U16BE:
+      p[0] = byte[1], p[1] = byte[0];
+      return;
+    case Container::Packed32:
+      std::copy(byte, byte + 4, p);
+      return;
+  }
+}
+
+// How far the sample is shifted up within the word that holds it.
+int lowest_bit(const PlaneLayout &layout, int channel) {
+  const ChannelLayout &c = layout.channel[channel];
+  return layout.container == Container::Packed32 ? c.offset + c.shift : c.shift;
+}
+
+int max_sample(const ChannelLayout &channel) {
+  return (1 << channel.depth) - 1;
+}
+
+}  // namespace
+
+Frame read(const FrameLayout &layout, const FrameView &view) {
+  Frame frame;
+  for (int p = 0; p < layout.planes; p++) {
+    const PlaneLayout &plane = layout.plane[p];
+    for (int c = 0; c < plane.channels; c++) {
+      Channel channel{plane.width, plane.height, {}, {}};
+      for (int y = 0; y < plane.height; y++) {
+        for (int x = 0; x < plane.width; x++) {
+          uint32_t word = load(address(plane, view, x, y, c), plane.container);
+          channel.sample.push_back((word >> lowest_bit(plane, c)) & max_sample(plane.channel[c]));
+        }
+      }
+      frame.plane[p].push_back(channel);
+    }
+  }
+  return frame;
+}
+
+void write(const Frame &frame, const FrameLayout &layout, const FrameView &view) {
+  for (int p = 0; p < layout.planes; p++) {
+    const PlaneLayout &plane = layout.plane[p];
+    for (int y = 0; y < plane.height; y++) {
+      for (int x = 0; x < plane.width; x++) {
+        uint32_t fields = 0;
+        for (int c = 0; c < plane.channels; c++) {
+          uint32_t word = static_cast<uint32_t>(frame.plane[p][c].sample[y * plane.width + x]) << lowest_bit(plane, c);
+          fields |= word;
+          if (plane.container != Container::Packed32) store(address(plane, view, x, y, c), plane.container, word);
+        }
+        if (plane.container == Container::Packed32) store(address(plane, view, x, y, 0), plane.container, fields);
+      }
+    }
+  }
+}
+
+int position(Border border, int i, int n) {
+  if (border == Border::Constant && (i < 0 || i >= n)) return -1;
+  if (border == Border::Reflect101 && n == 1) return 0;  // a mirror at each side of the only sample
+  while (i < 0 || i >= n) {
+    bool before = i < 0;
+    switch (border) {
+      case Border::Wrap:
+        i = before ? i + n : i - n;
+        break;
+      case Border::Reflect:
+        i = before ? -1 - i : (n - 1) + n - i;
+        break;
+      case Border::Reflect101:
+        i = before ? -i : (n - 1) + (n - 1) - i;
+        break;
+      default:
+        i = before ? 0 : n - 1;
+        break;
+    }
+  }
+  return i;
+}
+
+namespace {
+
+// ---- Masks ----------------------------------------------------------------------------------------------------------
+
+struct Grid {
+  int width, height;
+  std::vector<Real> value;  // rows from the top
+
+  Real at(int i, int j) const { return value[j * width + i]; }
+  Real sum() const {
+    Real s = 0;
+    for (Real v : value) s += v;
+    return s;
+  }
+};
+
+Grid transposed(const Grid &g) {
+  Grid t{g.height, g.width, {}};
+  for (int j = 0; j < t.height; j++)
+    for (int i = 0; i < t.width; i++) t.value.push_back(g.at(j, i));
+  return t;
+}
+
+Grid outer_product(const std::vector<Real> &v) {
+  int n = static_cast<int>(v.size());
+  Grid g{n, n, {}};
+  for (Real column : v)
+    for (Real row : v) g.value.push_back(column * row);
+  return g;
+}
+
+Grid ones(int side) {
+  return {side, side, std::vector<Real>(side * side, 1)};
+}
+
+Grid gaussian(int size, double sigma) {
+  if (size == 0) size = sigma > 0 ? 2 * static_cast<int>(std::ceil(3 * sigma)) + 1 : 5;
+  if (sigma == 0) sigma = 0.3 * ((size - 1) * 0.5 - 1) + 0.8;
+  std::vector<Real> weight;
+  Real sum = 0;
+  for (int i = 0; i < size; i++) {
+    Real x = i - size / 2;
+    weight.push_back(std::exp(-x * x / (2 * static_cast<Real>(sigma) * sigma)));
+    sum += weight.back();
+  }
+  for (Real &w : weight) w /= sum;
+  return outer_product(weight);
+}
+
+Grid unsharp(double amount, int size, double sigma) {
+  Grid g = gaussian(size, sigma);
+  for (Real &v : g.value) v *= -static_cast<Real>(amount);
+  g.value[g.value.size() / 2] += 1 + static_cast<Real>(amount);
+  return g;
+}
+
+// The ring of a 3x3 mask turned clockwise by an eighth, the centre unmoved.
+Grid turned(const Grid &g) {
+  static const int ring[8] = {0, 1, 2, 5, 8, 7, 6, 3};
+  Grid t = g;
+  for (int k = 0; k < 8; k++) t.value[ring[(k + 1) % 8]] = g.value[ring[k]];
+  return t;
+}
+
+Grid custom(const Coefficients &c) {
+  return {c.width, c.height, {c.value.begin(), c.value.end()}};
+}
+
+enum class Combine { Only, Magnitude, Largest };
+
+struct Convolution {
+  std::vector<Grid> grids;
+  Real own_divisor = 1;
+  Combine combine = Combine::Only;
+};
+
+Convolution gradient(const Grid &x, char which) {
+  if (which == 'x') return {{x}};
+  if (which == 'y') return {{transposed(x)}};
+  return {{x, transposed(x)}, 1, Combine::Magnitude};
+}
+
+Convolution normalized(const Grid &g) {
+  return {{g}, g.sum()};
+}
+
+Convolution convolution_of(const FilterSettings &s) {
+  static const Grid sobel{3, 3, {-1, 0, 1, -2, 0, 2, -1, 0, 1}};
+  static const Grid scharr{3, 3, {-3, 0, 3, -10, 0, 10, -3, 0, 3}};
+  static const Grid prewitt{3, 3, {-1, 0, 1, -1, 0, 1, -1, 0, 1}};
+
+  switch (s.mask) {
+    case Mask::Box3:
+      return normalized(ones(3));
+    case Mask::Box5:
+      return normalized(ones(5));
+    case Mask::Box7:
+      return normalized(ones(7));
+    case Mask::Box:
+      return normalized(ones(s.size ? s.size : 5));
+    case Mask::Gauss3:
+      return normalized(outer_product({1, 2, 1}));
+    case Mask::Gauss5:
+      return normalized(outer_product({1, 4, 6, 4, 1}));
+    case Mask::Gauss7:
+      return normalized(outer_product({2, 7, 14, 18, 14, 7, 2}));
+    case Mask::Gauss9:
+      return normalized(outer_product({4, 13, 30, 51, 60, 51, 30, 13, 4}));
+    case Mask::Gauss:
+      return {{gaussian(s.size, s.sigma)}};
+    case Mask::Sharpen:
+      return {{{3, 3, {0, -1, 0, -1, 5, -1, 0, -1, 0}}}};
+    case Mask::Unsharp:
+      return {{unsharp(s.amount, s.size, s.sigma)}};
+    case Mask::Emboss:
+      return {{{3, 3, {-2, -1, 0, -1, 1, 1, 0, 1, 2}}}};
+    case Mask::Laplace:
+      return {{{3, 3, {0, 1, 0, 1, -4, 1, 0, 1, 0}}}};
+    case Mask::Laplace8:
+      return {{{3, 3, {1, 1, 1, 1, -8, 1, 1, 1, 1}}}};
+    case Mask::Log5:
+      return {{{5, 5, {0, 0, 1,   0, 0,  //
+                       0, 1, 2,   1, 0,  //
+                       1, 2, -16, 2, 1,  //
+                       0, 1, 2,   1, 0,  //
+                       0, 0, 1,   0, 0}}}};
+    case Mask::SobelX:
+      return gradient(sobel, 'x');
+    case Mask::SobelY:
+      return gradient(sobel, 'y');
+    case Mask::Sobel:
+      return gradient(sobel, 'm');
+    case Mask::ScharrX:
+      return gradient(scharr, 'x');
+    case Mask::ScharrY:
+      return gradient(scharr, 'y');
+    case Mask::Scharr:
+      return gradient(scharr, 'm');
+    case Mask::PrewittX:
+      return gradient(prewitt, 'x');
+    case Mask::PrewittY:
+      return gradient(prewitt, 'y');
+    case Mask::Prewitt:
+      return gradient(prewitt, 'm');
+    case Mask::Roberts:  // p(x,y) - p(x+1,y+1) and p(x+1,y) - p(x,y+1) as 3x3 masks, for the anchor is in the centre
+      return {{{3, 3, {0, 0, 0, 0, 1, 0, 0, 0, -1}}, {3, 3, {0, 0, 0, 0, 0, 1, 0, -1, 0}}}, 1, Combine::Magnitude};
+    case Mask::Kirsch: {
+      Convolution c{{{3, 3, {5, 5, 5, -3, 0, -3, -3, -3, -3}}}, 1, Combine::Largest};
+      while (c.grids.size() < 8) c.grids.push_back(turned(c.grids.back()));
+      return c;
+    }
+    case Mask::Custom: {
+      Convolution c = normalized(custom(s.coefficients));
+      if (c.own_divisor == 0) c.own_divisor = 1;
+      return c;
+    }
+    default:
+      std::abort();
+  }
+}
+
+// Members of the structuring element are non-zero.
+Grid element_of(const FilterSettings &s) {
+  if (s.shape == Shape::Custom) return custom(s.coefficients);
+  int side = s.size ? s.size : 3, radius = side / 2;
+  Grid g = ones(side);
+  for (int j = 0; j < side; j++) {
+    for (int i = 0; i < side; i++) {
+      int dx = i - radius, dy = j - radius;
+      bool member = true;
+      if (s.shape == Shape::Cross) member = dx == 0 || dy == 0;
+      // In each row as far to both sides as the circle through the middles of the four sides, to the nearest pixel:
+      // what OpenCV's MORPH_ELLIPSE is. The square root is never half-way between two integers.
+      if (s.shape == Shape::Ellipse) member = std::abs(dx) <= std::lround(std::sqrt(radius * radius - dy * dy));
+      g.value[j * side + i] = member;
+    }
+  }
+  return g;
+}
+
+// ---- One pass over one channel --------------------------------------------------------------------------------------
+
+struct Context {
+  const FilterSettings &settings;
+  int max;                                     // largest sample value
+  int border_value;                            // of border=constant
+  std::function<bool(int x, int y)> filtered;  // whether regions leave the pixel to the filter
+};
+
+// The samples of a channel, also those outside.
+class Samples {
+ public:
+  Samples(const Channel &channel, const Context &context) : channel_(channel), context_(context) {}
+
+  int operator()(int x, int y) const {
+    int column = position(context_.settings.border, x, channel_.width);
+    int row = position(context_.settings.border, y, channel_.height);
+    return column < 0 || row < 0 ? context_.border_value : channel_.sample[row * channel_.width + column];
+  }
+
+ private:
+  const Channel &channel_;
+  const Context &context_;
+};
+
+struct Value {
+  int sample;
+  bool exact;
+  Real real;
+};
+
+// `out(x, y)` is the result at each pixel; with border=keep the pixels nearer than the margin to an edge are copied
+// from `kept`.
+template <typename F>
+Channel for_each_sample(const Channel &kept, const Context &context, int margin_x, int margin_y, F out) {
+  Channel result{kept.width, kept.height, {}, {}};
+  bool keep = context.settings.border == Border::Keep;
+  for (int y = 0; y < kept.height; y++) {
+    for (int x = 0; x < kept.width; x++) {
+      bool crosses = x < margin_x || x >= kept.width - margin_x || y < margin_y || y >= kept.height - margin_y;
+      int copy = kept.sample[y * kept.width + x];
+      Value v = keep && crosses ? Value{copy, true, static_cast<Real>(copy)} : out(x, y);
+      result.sample.push_back(v.sample);
+      result.real.push_back(v.exact ? v.sample : v.real);
+    }
+  }
+  return result;
+}
+
+bool is_integer(Real v) {
+  return v == std::floor(v) && std::abs(v) < 0x1p31L;
+}
+
+// The sum of coefficient times sample at (x, y); exact in 64 bits where the coefficients are integers below 2^31.
+template <typename Number>
+Number correlate(const Grid &g, const std::vector<Number> &coefficient, const Samples &sample, int x, int y) {
+  Number sum = 0;
+  for (int j = 0; j < g.height; j++)
+    for (int i = 0; i < g.width; i++)
+      sum += coefficient[j * g.width + i] * sample(x + i - g.width / 2, y + j - g.height / 2);
+  return sum;
+}
+
+// floor(v + 1/2) clamped to [0, max], by its definition: the largest n that has v >= n - 1/2. `at_least(m)` says
+// whether v >= m/2.
+template <typename F>
+int nearest(int max, F at_least) {
+  int low = 0, high = max;
+  while (low < high) {
+    int middle = (low + high + 1) / 2;
+    if (at_least(2 * middle - 1))
+      low = middle;
+    else
+      high = middle - 1;
+  }
+  return low;
+}
+
+bool takes_absolute(const FilterSettings &s) {
+  if (s.negative != Negative::Auto) return s.negative == Negative::Absolute;
+  switch (s.mask) {
+    case Mask::SobelX:
+    case Mask::SobelY:
+    case Mask::ScharrX:
+    case Mask::ScharrY:
+    case Mask::PrewittX:
+    case Mask::PrewittY:
+    case Mask::Laplace:
+    case Mask::Laplace8:
+    case Mask::Log5:
+      return true;
+    default:
+      return false;
+  }
+}
+
+Channel convolve(const Channel &in, const Context &context) {
+  const FilterSettings &s = context.settings;
+  Convolution c = convolution_of(s);
+  Real divisor = s.divisor != 0 ? static_cast<Real>(s.divisor) : c.own_divisor;
+  Real bias = static_cast<Real>(s.bias) * (context.max + 1);
+  bool absolute = takes_absolute(s);
+  bool euclidean = c.combine == Combine::Magnitude && s.magnitude == Magnitude::L2;
+  int radius_x = c.grids[0].width / 2, radius_y = c.grids[0].height / 2;
+  Samples sample(in, context);
+
+  // Gaussian weights are real numbers, be it that a single one happens to be 1.
+  bool exact = s.mask != Mask::Gauss && s.mask != Mask::Unsharp && is_integer(divisor) && is_integer(bias);
+  for (const Grid &g : c.grids) exact = exact && std::all_of(g.value.begin(), g.value.end(), is_integer);
+
+  std::vector<std::vector<int64_t>> integers;
+  for (const Grid &g : c.grids)
+    if (exact) integers.emplace_back(g.value.begin(), g.value.end());
+
+  auto exactly = [&](int x, int y) {
+    std::vector<Integer> sums;
+    for (size_t k = 0; k < c.grids.size(); k++) sums.push_back(correlate(c.grids[k], integers[k], sample, x, y));
+    // v = r / d + b, where r is a sum, or the square root of one
+    Integer d = static_cast<Integer>(divisor), b = static_cast<Integer>(bias), r = sums[0];
+    if (c.combine == Combine::Largest) r = *std::max_element(sums.begin(), sums.end());
+    if (c.combine == Combine::Magnitude) {
+      Integer gx = sums[0] < 0 ? -sums[0] : sums[0], gy = sums[1] < 0 ? -sums[1] : sums[1];
+      r = euclidean ? gx * gx + gy * gy : gx + gy;
+    }
+    // r >= q/2 where r is a sum; sqrt(r) >= q/2 where it is the square
+    auto response_at_least = [&](Integer q) { return !euclidean ? 2 * r >= q : q <= 0 || 4 * r >= q * q; };
+    auto response_at_most = [&](Integer q) { return !euclidean ? 2 * r <= q : q >= 0 && 4 * r <= q * q; };
+    auto v_at_least = [&](Integer m) {
+      return d > 0 ? response_at_least((m - 2 * b) * d) : response_at_most((m - 2 * b) * d);
+    };
+    auto v_at_most = [&](Integer m) {
+      return d > 0 ? response_at_most((m - 2 * b) * d) : response_at_least((m - 2 * b) * d);
+    };
+    int result = nearest(context.max, [&](int m) { return v_at_least(m) || (absolute && v_at_most(-m)); });
+    return Value{result, true, 0};
+  };
+
+  auto approximately = [&](int x, int y) {
+    std::vector<Real> sums;
+    for (const Grid &g : c.grids) sums.push_back(correlate(g, g.value, sample, x, y));
+    Real r = sums[0];
+    if (c.combine == Combine::Largest) r = *std::max_element(sums.begin(), sums.end());
+    if (c.combine == Combine::Magnitude)
+      r = euclidean ? std::hypot(sums[0], sums[1]) : std::abs(sums[0]) + std::abs(sums[1]);
+    Real v = r / divisor + bias;
+    if (absolute) v = std::abs(v);
+    Real max = context.max;
+    return Value{static_cast<int>(std::clamp<Real>(std::floor(v + 0.5L), 0, max)), false, std::clamp<Real>(v, 0, max)};
+  };
+
+  Channel out = exact ? for_each_sample(in, context, radius_x, radius_y, exactly)
+                      : for_each_sample(in, context, radius_x, radius_y, approximately);
+  if (exact) out.real.clear();
+  return out;
+}
+
+Channel median(const Channel &in, const Context &context) {
+  int radius = (context.settings.size ? context.settings.size : 3) / 2;
+  Samples sample(in, context);
+  Channel out = for_each_sample(in, context, radius, radius, [&](int x, int y) {
+    std::vector<int> window;
+    for (int dy = -radius; dy <= radius; dy++)
+      for (int dx = -radius; dx <= radius; dx++) window.push_back(sample(x + dx, y + dy));
+    std::sort(window.begin(), window.end());
+    return Value{window[window.size() / 2], true, 0};
+  });
+  out.real.clear();
+  return out;
+}
+
+// ---- Morphology -----------------------------------------------------------------------------------------------------
+
+// The element is not reflected, neither for erosion nor for dilation.
+Channel extreme(const Channel &in, const Context &context, bool largest) {
+  Grid element = element_of(context.settings);
+  int radius_x = element.width / 2, radius_y = element.height / 2;
+  Samples sample(in, context);
+  Channel out = for_each_sample(in, context, radius_x, radius_y, [&](int x, int y) {
+    int result = largest ? 0 : context.max;
+    for (int j = 0; j < element.height; j++) {
+      for (int i = 0; i < element.width; i++) {
+        if (element.at(i, j) == 0) continue;
+        int v = sample(x + i - radius_x, y + j - radius_y);
+        result = largest ? std::max(result, v) : std::min(result, v);
+      }
+    }
+    return Value{result, true, 0};
+  });
+  out.real.clear();
+  return out;
+}
+
+Channel dilate(Channel c, const Context &context) {
+  for (int n = 0; n < context.settings.iterations; n++) c = extreme(c, context, true);
+  return c;
+}
+
+Channel erode(Channel c, const Context &context) {
+  for (int n = 0; n < context.settings.iterations; n++) c = extreme(c, context, false);
+  return c;
+}
+
+// a - b, where `passes` is the number of passes in the longer of the two chains from `source`.
+Channel difference(const Channel &a, const Channel &b, const Channel &source, const Context &context, int passes) {
+  Grid element = element_of(context.settings);
+  int margin_x = element.width / 2 * passes, margin_y = element.height / 2 * passes;
+  Channel out = for_each_sample(source, context, margin_x, margin_y, [&](int x, int y) {
+    int i = y * source.width + x;
+    return Value{std::max(a.sample[i] - b.sample[i], 0), true, 0};
+  });
+  out.real.clear();
+  return out;
+}
+
+// ---- One channel ----------------------------------------------------------------------------------------------------
+
+// What the filter leaves alone stays as it was in the source.
+Channel in_regions(const Channel &out, const Channel &source, const Context &context) {
+  Channel result = out;
+  for (int y = 0; y < out.height; y++) {
+    for (int x = 0; x < out.width; x++) {
+      if (context.filtered(x, y)) continue;
+      int i = y * out.width + x;
+      result.sample[i] = source.sample[i];
+      if (!result.real.empty()) result.real[i] = source.sample[i];
+    }
+  }
+  return result;
+}
+
+// One run of any filter whose iterations are runs.
+Channel run(const Channel &in, const Context &context) {
+  switch (context.settings.mask) {
+    case Mask::Dilate:
+      return extreme(in, context, true);
+    case Mask::Erode:
+      return extreme(in, context, false);
+    case Mask::Median:
+      return median(in, context);
+    default:
+      return convolve(in, context);
+  }
+}
+
+Channel filter_field(const Channel &in, const Context &context) {
+  int n = context.settings.iterations;
+  // Of filters that consist of several passes, only the end is seen.
+  const auto at_the_end = [&](const Channel &out) { return in_regions(out, in, context); };
+  switch (context.settings.mask) {
+    case Mask::Open:
+      return at_the_end(dilate(erode(in, context), context));
+    case Mask::Close:
+      return at_the_end(erode(dilate(in, context), context));
+    case Mask::Gradient:
+      return at_the_end(difference(dilate(in, context), erode(in, context), in, context, n));
+    case Mask::Tophat:
+      return at_the_end(difference(in, dilate(erode(in, context), context), in, context, 2 * n));
+    case Mask::Blackhat:
+      return at_the_end(difference(erode(dilate(in, context), context), in, in, context, 2 * n));
+    default:
+      break;
+  }
+  // As n elements in a row.
+  Channel out = in;
+  for (int i = 0; i < n; i++) out = in_regions(run(out, context), out, context);
+  return out;
+}
+
+// Whether pixel (x, y) of a plane, or of one field of it, lies where the filter works. A pixel that a region touches
+// belongs to it; of an ellipse one whose centre lies in the one inscribed in all the pixels that the region touches.
+bool is_filtered(const Regions &regions, const PlaneLayout &plane, bool interlaced, int field, int x, int y) {
+  if (!regions.active) return true;
+  // Pixel i of the line spans [begin, end) in the frame.
+  const auto touches = [](int i, int sub, int first, int step, int begin, int end) {
+    int from = (first + i * step) << sub, to = (first + i * step + 1) << sub;
+    return from < end && begin < to;
+  };
+  bool inside = false;
+  for (const Region &r : regions.region) {
+    if (r.width <= 0 || r.height <= 0) continue;
+    int step = interlaced ? 2 : 1;
+    auto column = [&](int i) { return touches(i, plane.sub_x, 0, 1, r.x, r.x + r.width); };
+    auto row = [&](int i) { return touches(i, plane.sub_y, field, step, r.y, r.y + r.height); };
+    if (!column(x) || !row(y)) continue;
+    if (regions.ellipse) {
+      int left = x, right = x, top = y, bottom = y;
+      while (column(left - 1)) left--;
+      while (column(right + 1)) right++;
+      while (row(top - 1)) top--;
+      while (row(bottom + 1)) bottom++;
+      // Distances from the centre and diameters in half pixels.
+      int64_t dx = 2 * x - (left + right), dy = 2 * y - (top + bottom), w = right - left + 1, h = bottom - top + 1;
+      if (dx * dx * h * h + dy * dy * w * w > w * w * h * h) continue;
+    }
+    inside = true;
+  }
+  return inside != regions.invert;
+}
+
+Channel filter_interlaced(const Channel &in, Context context, const Regions &regions, const PlaneLayout &plane) {
+  Channel field[2];
+  for (int y = 0; y < in.height; y++) {
+    Channel &f = field[y % 2];
+    f.width = in.width;
+    f.height++;
+    f.sample.insert(f.sample.end(), &in.sample[y * in.width], &in.sample[y * in.width] + in.width);
+  }
+  for (int k = 0; k < 2; k++) {
+    context.filtered = [&](int x, int y) { return is_filtered(regions, plane, true, k, x, y); };
+    field[k] = filter_field(field[k], context);
+  }
+  Channel out{in.width, in.height, {}, {}};
+  for (int y = 0; y < in.height; y++) {
+    const Channel &f = field[y % 2];
+    auto append_row = [&](auto &to, const auto &from) {
+      if (!from.empty()) to.insert(to.end(), &from[y / 2 * in.width], &from[y / 2 * in.width] + in.width);
+    };
+    append_row(out.sample, f.sample);
+    append_row(out.real, f.real);
+  }
+  return out;
+}
+
+bool has_neutral_chroma(Mask mask) {
+  switch (mask) {
+    case Mask::SobelX:
+    case Mask::SobelY:
+    case Mask::Sobel:
+    case Mask::ScharrX:
+    case Mask::ScharrY:
+    case Mask::Scharr:
+    case Mask::PrewittX:
+    case Mask::PrewittY:
+    case Mask::Prewitt:
+    case Mask::Roberts:
+    case Mask::Kirsch:
+    case Mask::Laplace:
+    case Mask::Laplace8:
+    case Mask::Log5:
+    case Mask::Emboss:
+    case Mask::Gradient:
+    case Mask::Tophat:
+    case Mask::Blackhat:
+      return true;
+    default:
+      return false;
+  }
+}
+
+Channel filter_channel(const FilterSettings &s, const FrameLayout &layout, int p, int c, const Channel &in,
+                       const Regions &regions) {
+  const PlaneLayout &plane = layout.plane[p];
+  const ChannelLayout &channel = plane.channel[c];
+  if (s.mask == Mask::Identity || channel.role == Role::Padding) return in;
+  if (channel.role == Role::Alpha && s.alpha == Alpha::Copy) return in;
+  Context context{s, max_sample(channel), plane.border_value[c], {}};
+  context.filtered = [&](int x, int y) {
+    return layout.interlaced ? is_filtered(regions, plane, true, y % 2, x, y / 2)
+                             : is_filtered(regions, plane, false, 0, x, y);
+  };
+  if (channel.role == Role::Chroma) {
+    if (s.chroma == Chroma::Copy) return in;
+    if (s.chroma == Chroma::Neutral || (s.chroma == Chroma::Auto && has_neutral_chroma(s.mask))) {
+      Channel neutral{in.width, in.height, std::vector<int>(in.sample.size(), 1 << (channel.depth - 1)), {}};
+      return in_regions(neutral, in, context);
+    }
+  }
+  return layout.interlaced ? filter_interlaced(in, context, regions, plane) : filter_field(in, context);
+}
+
+}  // namespace
+
+Frame filter(const FilterSettings &settings, const FrameLayout &layout, const Frame &source, const Regions &regions) {
+  Frame out;
+  for (int p = 0; p < layout.planes; p++)
+    for (int c = 0; c < layout.plane[p].channels; c++)
+      out.plane[p].push_back(filter_channel(settings, layout, p, c, source.plane[p][c], regions));
+  return out;
+}
+
+}  // namespace cudaconv::reference

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// What the filter must compute, written out as plainly as possible: one output sample at a time, borders walked step by
+// step, rounding by its definition. It shares the plain data types with kernels/ and no code, and it is slow.
+#pragma once
+
+#include <vector>
+
+#include "filter.h"
+#include "imageview.h"
+
+namespace cudaconv::reference {
+
+// The samples of one channel of one plane, rows from the top.
+struct Channel {
+  int width = 0, height = 0;
+  std::vector<int> sample;
+  // The real result that `sample` was rounded from, clamped to the range of a sample. Empty where the result is defined
+  // to the last bit: where coefficients, divisor and bias are integers.
+  std::vector<long double> real;
+};
+
+struct Frame {
+  std::vector<Channel> plane[kMaxPlanes];  // indexed by channel
+};
+
+// The sample values of a frame in host memory. Padding and unused bits are not read.
+Frame read(const FrameLayout &layout, const FrameView &view);
+
+// Writes all samples, unused low bits and unnamed fields of Packed32 as 0; touches no byte besides.
+void write(const Frame &frame, const FrameLayout &layout, const FrameView &view);
+
+// The filter. `settings.method` is of no consequence. Settings that make no sense are not diagnosed.
+Frame filter(const FilterSettings &settings, const FrameLayout &layout, const Frame &source,
+             const Regions &regions = {});
+
+// The position in [0, n) that is read for position i of a line of n samples; -1 for the border value.
+int position(Border border, int i, int n);
+
+}  // namespace cudaconv::reference

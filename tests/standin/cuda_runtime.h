@@ -1,0 +1,564 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// A stand-in for the CUDA runtime: lets CUDA sources compile as plain C++17 and run on a machine without a GPU, under
+// AddressSanitizer and UndefinedBehaviorSanitizer. Names, types, values and results are those of CUDA 13, as far as
+// they go. __CUDACC__ and __CUDA_ARCH__ stay undefined, so that code which asks for them takes its host path.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <type_traits>
+
+#define CUDART_VERSION 13000
+#define CUDART_CB
+
+#define __global__
+#define __device__
+#define __host__
+#define __forceinline__ inline
+#define __launch_bounds__(...)
+#define __grid_constant__
+
+// ---- Vector types -------------------------------------------------------------------------------------------------
+
+// clang-format off
+#define STANDIN_VECTOR(name, T, align2, align4)                                                   \
+  struct name##1 { T x; };                                                                        \
+  struct alignas(align2) name##2 { T x, y; };                                                     \
+  struct name##3 { T x, y, z; };                                                                  \
+  struct alignas(align4) name##4 { T x, y, z, w; };                                               \
+  constexpr name##1 make_##name##1(T x) { return {x}; }                                           \
+  constexpr name##2 make_##name##2(T x, T y) { return {x, y}; }                                   \
+  constexpr name##3 make_##name##3(T x, T y, T z) { return {x, y, z}; }                           \
+  constexpr name##4 make_##name##4(T x, T y, T z, T w) { return {x, y, z, w}; }
+STANDIN_VECTOR(char, signed char, 2, 4)
+STANDIN_VECTOR(uchar, unsigned char, 2, 4)
+STANDIN_VECTOR(short, short, 4, 8)
+STANDIN_VECTOR(ushort, unsigned short, 4, 8)
+STANDIN_VECTOR(int, int, 8, 16)
+STANDIN_VECTOR(uint, unsigned int, 8, 16)
+STANDIN_VECTOR(longlong, long long, 16, 16)
+STANDIN_VECTOR(ulonglong, unsigned long long, 16, 16)
+STANDIN_VECTOR(float, float, 8, 16)
+#undef STANDIN_VECTOR
+// clang-format on
+
+struct dim3 {
+  unsigned int x, y, z;
+  constexpr dim3(unsigned int x = 1, unsigned int y = 1, unsigned int z = 1) : x(x), y(y), z(z) {}
+  constexpr dim3(uint3 v) : x(v.x), y(v.y), z(v.z) {}
+  constexpr operator uint3() const { return {x, y, z}; }
+};
+
+// ---- Types and values of the runtime ------------------------------------------------------------------------------
+
+// Name, value, text.
+#define STANDIN_ERRORS(X)                                                                                     \
+  X(cudaSuccess, 0, "no error")                                                                               \
+  X(cudaErrorInvalidValue, 1, "invalid argument")                                                             \
+  X(cudaErrorMemoryAllocation, 2, "out of memory")                                                            \
+  X(cudaErrorInitializationError, 3, "initialization error")                                                  \
+  X(cudaErrorInvalidConfiguration, 9, "invalid configuration argument")                                       \
+  X(cudaErrorInvalidPitchValue, 12, "invalid pitch argument")                                                 \
+  X(cudaErrorInvalidMemcpyDirection, 21, "invalid copy direction for memcpy")                                 \
+  X(cudaErrorInsufficientDriver, 35, "CUDA driver version is insufficient for CUDA runtime version")          \
+  X(cudaErrorDevicesUnavailable, 46, "CUDA-capable device(s) is/are busy or unavailable")                     \
+  X(cudaErrorInvalidDeviceFunction, 98, "invalid device function")                                            \
+  X(cudaErrorNoDevice, 100, "no CUDA-capable device is detected")                                             \
+  X(cudaErrorInvalidDevice, 101, "invalid device ordinal")                                                    \
+  X(cudaErrorNoKernelImageForDevice, 209, "no kernel image is available for execution on the device")         \
+  X(cudaErrorECCUncorrectable, 214, "uncorrectable ECC error encountered")                                    \
+  X(cudaErrorInvalidResourceHandle, 400, "invalid resource handle")                                           \
+  X(cudaErrorNotReady, 600, "device not ready")                                                               \
+  X(cudaErrorIllegalAddress, 700, "an illegal memory access was encountered")                                 \
+  X(cudaErrorLaunchOutOfResources, 701, "too many resources requested for launch")                            \
+  X(cudaErrorLaunchTimeout, 702, "the launch timed out and was terminated")                                   \
+  X(cudaErrorContextIsDestroyed, 709, "context is destroyed")                                                 \
+  X(cudaErrorAssert, 710, "device-side assert triggered")                                                     \
+  X(cudaErrorHostMemoryAlreadyRegistered, 712, "part or all of the requested memory range is already mapped") \
+  X(cudaErrorHostMemoryNotRegistered, 713, "pointer does not correspond to a registered memory region")       \
+  X(cudaErrorHardwareStackError, 714, "hardware stack error")                                                 \
+  X(cudaErrorIllegalInstruction, 715, "an illegal instruction was encountered")                               \
+  X(cudaErrorMisalignedAddress, 716, "misaligned address")                                                    \
+  X(cudaErrorInvalidAddressSpace, 717, "operation not supported on global/shared address space")              \
+  X(cudaErrorInvalidPc, 718, "invalid program counter")                                                       \
+  X(cudaErrorLaunchFailure, 719, "unspecified launch failure")                                                \
+  X(cudaErrorNotPermitted, 800, "operation not permitted")                                                    \
+  X(cudaErrorNotSupported, 801, "operation not supported")                                                    \
+  X(cudaErrorUnknown, 999, "unknown error")
+
+enum cudaError {
+#define X(name, value, text) name = value,
+  STANDIN_ERRORS(X)
+#undef X
+};
+typedef enum cudaError cudaError_t;
+
+typedef struct CUstream_st *cudaStream_t;
+typedef struct CUevent_st *cudaEvent_t;
+typedef void (*cudaHostFn_t)(void *user_data);
+#define cudaStreamLegacy ((cudaStream_t)0x1)
+
+enum cudaMemcpyKind {
+  cudaMemcpyHostToHost = 0,
+  cudaMemcpyHostToDevice = 1,
+  cudaMemcpyDeviceToHost = 2,
+  cudaMemcpyDeviceToDevice = 3,
+  cudaMemcpyDefault = 4,
+};
+
+enum cudaMemoryType {
+  cudaMemoryTypeUnregistered = 0,
+  cudaMemoryTypeHost = 1,
+  cudaMemoryTypeDevice = 2,
+  cudaMemoryTypeManaged = 3,
+};
+
+enum : unsigned int {
+  cudaHostAllocDefault = 0,
+  cudaHostAllocPortable = 1,
+  cudaHostAllocMapped = 2,
+  cudaHostAllocWriteCombined = 4,
+  cudaHostRegisterDefault = 0,
+  cudaHostRegisterPortable = 1,
+  cudaHostRegisterMapped = 2,
+  cudaHostRegisterReadOnly = 8,
+  cudaStreamDefault = 0,
+  cudaStreamNonBlocking = 1,
+  cudaEventDefault = 0,
+  cudaEventBlockingSync = 1,
+  cudaEventDisableTiming = 2,
+};
+
+enum cudaDeviceAttr {
+  cudaDevAttrMaxThreadsPerBlock = 1,
+  cudaDevAttrMaxSharedMemoryPerBlock = 8,
+  cudaDevAttrWarpSize = 10,
+  cudaDevAttrMultiProcessorCount = 16,
+  cudaDevAttrIntegrated = 18,
+  cudaDevAttrL2CacheSize = 38,
+  cudaDevAttrMaxThreadsPerMultiProcessor = 39,
+  cudaDevAttrAsyncEngineCount = 40,
+  cudaDevAttrUnifiedAddressing = 41,
+  cudaDevAttrComputeCapabilityMajor = 75,
+  cudaDevAttrComputeCapabilityMinor = 76,
+  cudaDevAttrMaxSharedMemoryPerMultiprocessor = 81,
+  cudaDevAttrMaxSharedMemoryPerBlockOptin = 97,
+  cudaDevAttrReservedSharedMemoryPerBlock = 111,
+  cudaDevAttrMemoryPoolsSupported = 115,
+};
+
+enum cudaFuncAttribute {
+  cudaFuncAttributeMaxDynamicSharedMemorySize = 8,
+  cudaFuncAttributePreferredSharedMemoryCarveout = 9,
+};
+
+struct cudaDeviceProp {
+  char name[256];
+  size_t totalGlobalMem;
+  size_t sharedMemPerBlock;
+  int regsPerBlock;
+  int warpSize;
+  int maxThreadsPerBlock;
+  int major;
+  int minor;
+  int multiProcessorCount;
+  int integrated;
+  int canMapHostMemory;
+  int asyncEngineCount;
+  int unifiedAddressing;
+  int l2CacheSize;
+  int maxThreadsPerMultiProcessor;
+  size_t sharedMemPerMultiprocessor;
+  size_t sharedMemPerBlockOptin;
+  size_t reservedSharedMemPerBlock;
+};
+
+struct cudaFuncAttributes {
+  size_t sharedSizeBytes;
+  size_t constSizeBytes;
+  size_t localSizeBytes;
+  int maxThreadsPerBlock;
+  int numRegs;
+  int ptxVersion;
+  int binaryVersion;
+  int maxDynamicSharedSizeBytes;
+};
+
+struct cudaPointerAttributes {
+  enum cudaMemoryType type;
+  int device;
+  void *devicePointer;
+  void *hostPointer;
+};
+
+// ---- Calls of the runtime -----------------------------------------------------------------------------------------
+
+extern "C" {
+cudaError_t cudaGetDeviceCount(int *count);
+cudaError_t cudaGetDevice(int *device);
+cudaError_t cudaSetDevice(int device);
+cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attr, int device);
+cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *prop, int device);
+cudaError_t cudaDriverGetVersion(int *version);
+cudaError_t cudaRuntimeGetVersion(int *version);
+cudaError_t cudaDeviceSynchronize(void);
+
+cudaError_t cudaGetLastError(void);
+cudaError_t cudaPeekAtLastError(void);
+const char *cudaGetErrorName(cudaError_t error);
+const char *cudaGetErrorString(cudaError_t error);
+
+cudaError_t cudaMalloc(void **pointer, size_t size);
+cudaError_t cudaMallocPitch(void **pointer, size_t *pitch, size_t width, size_t height);
+cudaError_t cudaFree(void *pointer);
+cudaError_t cudaMallocAsync(void **pointer, size_t size, cudaStream_t stream);
+cudaError_t cudaFreeAsync(void *pointer, cudaStream_t stream);
+cudaError_t cudaMallocHost(void **pointer, size_t size);
+cudaError_t cudaHostAlloc(void **pointer, size_t size, unsigned int flags);
+cudaError_t cudaFreeHost(void *pointer);
+cudaError_t cudaHostRegister(void *pointer, size_t size, unsigned int flags);
+cudaError_t cudaHostUnregister(void *pointer);
+cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attributes, const void *pointer);
+
+cudaError_t cudaMemcpy(void *dst, const void *src, size_t size, enum cudaMemcpyKind kind);
+cudaError_t cudaMemcpyAsync(void *dst, const void *src, size_t size, enum cudaMemcpyKind kind,
+                            cudaStream_t stream = nullptr);
+cudaError_t cudaMemcpy2D(void *dst, size_t dst_pitch, const void *src, size_t src_pitch, size_t width, size_t height,
+                         enum cudaMemcpyKind kind);
+cudaError_t cudaMemcpy2DAsync(void *dst, size_t dst_pitch, const void *src, size_t src_pitch, size_t width,
+                              size_t height, enum cudaMemcpyKind kind, cudaStream_t stream = nullptr);
+cudaError_t cudaMemset(void *pointer, int value, size_t size);
+cudaError_t cudaMemsetAsync(void *pointer, int value, size_t size, cudaStream_t stream = nullptr);
+cudaError_t cudaMemset2DAsync(void *pointer, size_t pitch, int value, size_t width, size_t height,
+                              cudaStream_t stream = nullptr);
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned int flags);
+cudaError_t cudaStreamDestroy(cudaStream_t stream);
+cudaError_t cudaStreamSynchronize(cudaStream_t stream);
+cudaError_t cudaStreamQuery(cudaStream_t stream);
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned int flags = 0);
+cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void *user_data);
+
+cudaError_t cudaEventCreate(cudaEvent_t *event);
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned int flags);
+cudaError_t cudaEventDestroy(cudaEvent_t event);
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream = nullptr);
+cudaError_t cudaEventQuery(cudaEvent_t event);
+cudaError_t cudaEventSynchronize(cudaEvent_t event);
+cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEvent_t end);
+
+cudaError_t cudaFuncSetAttribute(const void *function, enum cudaFuncAttribute attribute, int value);
+cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *attributes, const void *function);
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *function, int block_size,
+                                                          size_t dynamic_shared_bytes);
+}  // extern "C"
+
+// The overloads that the real header adds for C++.
+template <typename T>
+cudaError_t cudaMalloc(T **pointer, size_t size) {
+  return cudaMalloc(reinterpret_cast<void **>(pointer), size);
+}
+template <typename T>
+cudaError_t cudaMallocPitch(T **pointer, size_t *pitch, size_t width, size_t height) {
+  return cudaMallocPitch(reinterpret_cast<void **>(pointer), pitch, width, height);
+}
+template <typename T>
+cudaError_t cudaMallocAsync(T **pointer, size_t size, cudaStream_t stream) {
+  return cudaMallocAsync(reinterpret_cast<void **>(pointer), size, stream);
+}
+template <typename T>
+cudaError_t cudaMallocHost(T **pointer, size_t size) {
+  return cudaMallocHost(reinterpret_cast<void **>(pointer), size);
+}
+template <typename T>
+cudaError_t cudaHostAlloc(T **pointer, size_t size, unsigned int flags) {
+  return cudaHostAlloc(reinterpret_cast<void **>(pointer), size, flags);
+}
+inline cudaError_t cudaEventCreate(cudaEvent_t *event, unsigned int flags) {
+  return cudaEventCreateWithFlags(event, flags);
+}
+template <typename T>
+cudaError_t cudaFuncSetAttribute(T *function, enum cudaFuncAttribute attribute, int value) {
+  return cudaFuncSetAttribute(reinterpret_cast<const void *>(function), attribute, value);
+}
+template <typename T>
+cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *attributes, T *function) {
+  return cudaFuncGetAttributes(attributes, reinterpret_cast<const void *>(function));
+}
+template <typename T>
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, T *function, int block_size,
+                                                          size_t dynamic_shared_bytes) {
+  return cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, reinterpret_cast<const void *>(function), block_size,
+                                                       dynamic_shared_bytes);
+}
+
+// ---- Launches and threads -----------------------------------------------------------------------------------------
+
+extern uint3 threadIdx, blockIdx;
+extern dim3 blockDim, gridDim;
+constexpr int warpSize = 32;
+
+namespace standin {
+
+// What <<<>>> becomes: enqueues a grid that calls `thread_body` once for each thread. `name` lives as long as the
+// program. `function` is the kernel, whose opt-in to more than 48 KiB of shared memory then holds for it alone.
+cudaError_t launch(const char *name, dim3 grid, dim3 block, size_t shared_bytes, cudaStream_t stream,
+                   std::function<void()> thread_body, const void *function = nullptr);
+
+// The dynamic shared memory of the block that runs now: as large as asked for at the launch, to the byte.
+void *shared_memory();
+
+// What a lane learns when all lanes of a warp intrinsic have met.
+struct Rendezvous {
+  unsigned int lane;
+  unsigned int lanes;     // those that met: the mask without the lanes that exited or never were
+  const uint64_t *value;  // of each lane; valid until the lane waits again
+};
+Rendezvous rendezvous(const char *what, unsigned int mask, uint64_t value);
+
+// Stops the program with the kernel, the block and the thread that runs now.
+[[noreturn]] void die(const char *reason);
+
+}  // namespace standin
+
+void __syncthreads();
+[[noreturn]] inline void __trap() {
+  standin::die("__trap()");
+}
+inline void __syncwarp(unsigned int mask = 0xffffffffu) {
+  standin::rendezvous("__syncwarp", mask, 0);
+}
+
+// ---- Warp intrinsics ----------------------------------------------------------------------------------------------
+
+namespace standin {
+
+// `source(lane, first, last)` names the lane to read; first and last bound the lane's segment of `width` lanes.
+template <typename T, typename Source>
+T shuffle(const char *what, unsigned int mask, T value, int width, Source source) {
+  static_assert(std::is_arithmetic_v<T> && (sizeof(T) == 4 || sizeof(T) == 8), "a 32- or 64-bit value");
+  if (width < 1 || width > 32 || (width & (width - 1))) die("the width of a shuffle is no power of two up to 32");
+  uint64_t bits = 0;
+  memcpy(&bits, &value, sizeof(value));
+  const Rendezvous met = rendezvous(what, mask, bits);
+  const unsigned int first = met.lane & ~(width - 1u);
+  const unsigned int from = source(met.lane, first, first + width - 1);
+  // A lane that did not take part has no defined value.
+  bits = met.lanes >> from & 1 ? met.value[from] : 0xa5c396f0a5c396f0u;
+  memcpy(&value, &bits, sizeof(value));
+  return value;
+}
+
+}  // namespace standin
+
+template <typename T>
+T __shfl_sync(unsigned int mask, T value, int from, int width = 32) {
+  return standin::shuffle("__shfl_sync", mask, value, width, [=](unsigned int, unsigned int first, unsigned int) {
+    return first + (from & (width - 1u));
+  });
+}
+template <typename T>
+T __shfl_up_sync(unsigned int mask, T value, unsigned int delta, int width = 32) {
+  return standin::shuffle("__shfl_up_sync", mask, value, width,
+                          [=](unsigned int lane, unsigned int first, unsigned int) {
+                            return lane >= first + (delta & 31) ? lane - (delta & 31) : lane;
+                          });
+}
+template <typename T>
+T __shfl_down_sync(unsigned int mask, T value, unsigned int delta, int width = 32) {
+  return standin::shuffle("__shfl_down_sync", mask, value, width,
+                          [=](unsigned int lane, unsigned int, unsigned int last) {
+                            return lane + (delta & 31) <= last ? lane + (delta & 31) : lane;
+                          });
+}
+template <typename T>
+T __shfl_xor_sync(unsigned int mask, T value, int bits, int width = 32) {
+  return standin::shuffle("__shfl_xor_sync", mask, value, width,
+                          [=](unsigned int lane, unsigned int, unsigned int last) {
+                            return (lane ^ (bits & 31)) <= last ? lane ^ (bits & 31) : lane;
+                          });
+}
+
+inline unsigned int __ballot_sync(unsigned int mask, int predicate) {
+  const standin::Rendezvous met = standin::rendezvous("__ballot_sync", mask, predicate != 0);
+  unsigned int votes = 0;
+  for (int lane = 0; lane < 32; lane++)
+    if (met.lanes >> lane & 1) votes |= static_cast<unsigned int>(met.value[lane]) << lane;
+  return votes;
+}
+inline int __any_sync(unsigned int mask, int predicate) {
+  return __ballot_sync(mask, predicate) != 0;
+}
+inline int __all_sync(unsigned int mask, int predicate) {
+  return __ballot_sync(mask, !predicate) == 0;
+}
+
+// ---- Arithmetic intrinsics ----------------------------------------------------------------------------------------
+
+template <typename T>
+T __ldg(const T *pointer) {
+  return *pointer;
+}
+
+inline unsigned int __byte_perm(unsigned int x, unsigned int y, unsigned int selector) {
+  const uint64_t bytes = static_cast<uint64_t>(y) << 32 | x;
+  unsigned int result = 0;
+  for (int i = 0; i < 4; i++) result |= (bytes >> 8 * (selector >> 4 * i & 7) & 0xff) << 8 * i;
+  return result;
+}
+
+inline unsigned int __funnelshift_l(unsigned int lo, unsigned int hi, unsigned int shift) {
+  return static_cast<unsigned int>((static_cast<uint64_t>(hi) << 32 | lo) << (shift & 31) >> 32);
+}
+inline unsigned int __funnelshift_r(unsigned int lo, unsigned int hi, unsigned int shift) {
+  return static_cast<unsigned int>((static_cast<uint64_t>(hi) << 32 | lo) >> (shift & 31));
+}
+inline unsigned int __funnelshift_lc(unsigned int lo, unsigned int hi, unsigned int shift) {
+  return shift >= 32 ? lo : __funnelshift_l(lo, hi, shift);
+}
+inline unsigned int __funnelshift_rc(unsigned int lo, unsigned int hi, unsigned int shift) {
+  return shift >= 32 ? hi : __funnelshift_r(lo, hi, shift);
+}
+
+inline unsigned int __umulhi(unsigned int a, unsigned int b) {
+  return static_cast<unsigned int>(static_cast<uint64_t>(a) * b >> 32);
+}
+inline int __mulhi(int a, int b) {
+  return static_cast<int>(static_cast<int64_t>(a) * b >> 32);
+}
+inline unsigned long long __umul64hi(unsigned long long a, unsigned long long b) {
+  return static_cast<unsigned long long>(static_cast<unsigned __int128>(a) * b >> 64);
+}
+
+inline int __popc(unsigned int x) {
+  return __builtin_popcount(x);
+}
+inline int __popcll(unsigned long long x) {
+  return __builtin_popcountll(x);
+}
+inline int __clz(int x) {
+  return x ? __builtin_clz(static_cast<unsigned int>(x)) : 32;
+}
+inline int __clzll(long long x) {
+  return x ? __builtin_clzll(static_cast<unsigned long long>(x)) : 64;
+}
+inline int __ffs(int x) {
+  return __builtin_ffs(x);
+}
+inline int __ffsll(long long x) {
+  return __builtin_ffsll(x);
+}
+
+namespace standin {
+
+// op on each of the fields of type T in 32-bit words.
+template <typename T, typename Op>
+unsigned int lanewise(unsigned int a, unsigned int b, Op op) {
+  unsigned int result = 0;
+  for (unsigned int shift = 0; shift < 32; shift += 8 * sizeof(T)) {
+    const T value = static_cast<T>(op(static_cast<T>(a >> shift), static_cast<T>(b >> shift)));
+    result |= static_cast<unsigned int>(static_cast<std::make_unsigned_t<T>>(value)) << shift;
+  }
+  return result;
+}
+template <typename T>
+T smaller(T a, T b) {
+  return b < a ? b : a;
+}
+template <typename T>
+T larger(T a, T b) {
+  return a < b ? b : a;
+}
+
+}  // namespace standin
+
+#define STANDIN_LANEWISE(name, T, op)                        \
+  inline unsigned int name(unsigned int a, unsigned int b) { \
+    return standin::lanewise<T>(a, b, op<T>);                \
+  }
+STANDIN_LANEWISE(__vminu2, uint16_t, standin::smaller)
+STANDIN_LANEWISE(__vmaxu2, uint16_t, standin::larger)
+STANDIN_LANEWISE(__vmins2, int16_t, standin::smaller)
+STANDIN_LANEWISE(__vmaxs2, int16_t, standin::larger)
+STANDIN_LANEWISE(__vminu4, uint8_t, standin::smaller)
+STANDIN_LANEWISE(__vmaxu4, uint8_t, standin::larger)
+STANDIN_LANEWISE(__vmins4, int8_t, standin::smaller)
+STANDIN_LANEWISE(__vmaxs4, int8_t, standin::larger)
+#undef STANDIN_LANEWISE
+
+inline unsigned int __vimin3_u16x2(unsigned int a, unsigned int b, unsigned int c) {
+  return __vminu2(__vminu2(a, b), c);
+}
+inline unsigned int __vimax3_u16x2(unsigned int a, unsigned int b, unsigned int c) {
+  return __vmaxu2(__vmaxu2(a, b), c);
+}
+inline unsigned int __vimin3_s16x2(unsigned int a, unsigned int b, unsigned int c) {
+  return __vmins2(__vmins2(a, b), c);
+}
+inline unsigned int __vimax3_s16x2(unsigned int a, unsigned int b, unsigned int c) {
+  return __vmaxs2(__vmaxs2(a, b), c);
+}
+
+// Sums wrap, as the hardware's do.
+inline unsigned int __dp4a(unsigned int a, unsigned int b, unsigned int c) {
+  for (int shift = 0; shift < 32; shift += 8) c += (a >> shift & 0xff) * (b >> shift & 0xff);
+  return c;
+}
+inline int __dp4a(int a, int b, int c) {
+  unsigned int sum = static_cast<unsigned int>(c);
+  for (int shift = 0; shift < 32; shift += 8)
+    sum += static_cast<unsigned int>(static_cast<int8_t>(a >> shift) * static_cast<int8_t>(b >> shift));
+  return static_cast<int>(sum);
+}
+inline unsigned int __dp4a(uchar4 a, uchar4 b, unsigned int c) {
+  return c + static_cast<unsigned int>(a.x * b.x + a.y * b.y + a.z * b.z + a.w * b.w);
+}
+inline int __dp4a(char4 a, char4 b, int c) {
+  const int sum = a.x * b.x + a.y * b.y + a.z * b.z + a.w * b.w;
+  return static_cast<int>(static_cast<unsigned int>(c) + static_cast<unsigned int>(sum));
+}
+
+// Rounding to nearest, halves to even, is the host's own.
+inline float __int2float_rn(int x) {
+  return static_cast<float>(x);
+}
+inline float __uint2float_rn(unsigned int x) {
+  return static_cast<float>(x);
+}
+inline float __ull2float_rn(unsigned long long x) {
+  return static_cast<float>(x);
+}
+// Results that do not fit are clamped; NaN is 0.
+inline int __float2int_rn(float x) {
+  if (!(x < 2147483648.0f)) return std::isnan(x) ? 0 : INT32_MAX;
+  return x <= -2147483648.0f ? INT32_MIN : static_cast<int>(std::nearbyint(x));
+}
+inline unsigned int __float2uint_rn(float x) {
+  if (!(x < 4294967296.0f)) return std::isnan(x) ? 0 : UINT32_MAX;
+  return x <= 0 ? 0 : static_cast<unsigned int>(std::nearbyint(x));
+}
+inline float __fsqrt_rn(float x) {
+  return std::sqrt(x);
+}
+
+// min and max in the global namespace take mixed operands as CUDA's do: by the usual arithmetic conversions.
+template <typename A, typename B, typename = std::enable_if_t<std::is_arithmetic_v<A> && std::is_arithmetic_v<B>>>
+constexpr auto min(A a, B b) {
+  using T = decltype(a + b);
+  if constexpr (std::is_floating_point_v<T>)
+    return std::fmin(static_cast<T>(a), static_cast<T>(b));
+  else
+    return static_cast<T>(b) < static_cast<T>(a) ? static_cast<T>(b) : static_cast<T>(a);
+}
+template <typename A, typename B, typename = std::enable_if_t<std::is_arithmetic_v<A> && std::is_arithmetic_v<B>>>
+constexpr auto max(A a, B b) {
+  using T = decltype(a + b);
+  if constexpr (std::is_floating_point_v<T>)
+    return std::fmax(static_cast<T>(a), static_cast<T>(b));
+  else
+    return static_cast<T>(a) < static_cast<T>(b) ? static_cast<T>(b) : static_cast<T>(a);
+}

@@ -1,0 +1,1044 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// The calls of the runtime: memory, streams that defer their work, events, and failures on demand.
+#include "standin.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <vector>
+
+#ifdef STANDIN_ASAN
+#include <sanitizer/asan_interface.h>
+#else
+#define ASAN_POISON_MEMORY_REGION(address, size) (static_cast<void>(address), static_cast<void>(size))
+#define ASAN_UNPOISON_MEMORY_REGION(address, size) (static_cast<void>(address), static_cast<void>(size))
+#endif
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// The device: roughly one of compute capability 9.0.
+constexpr size_t kDeviceBytes = size_t{4} << 30;
+constexpr int kSharedBytes = 48 << 10;
+constexpr int kSharedBytesOptin = 227 << 10;
+constexpr int kSharedBytesReserved = 1 << 10;
+constexpr int kSharedBytesMultiprocessor = 228 << 10;
+constexpr int kMultiprocessors = 16;
+constexpr int kCacheBytes = 4 << 20;
+constexpr int kThreadsMultiprocessor = 2048;
+constexpr int kBlocksMultiprocessor = 32;
+constexpr std::align_val_t kAlignment{512};  // of allocations; also the unit of cudaMallocPitch
+
+// How often a question whether work is done gets "not ready" before the work is done.
+constexpr int kNotReadyAnswers = 2;
+
+// A position in a stream, which an event holds.
+struct Record {
+  std::shared_ptr<CUstream_st> stream;
+  uint64_t sequence = 0;
+  bool done = false;
+  Clock::time_point time;
+  int queries = 0;
+};
+
+struct Operation {
+  uint64_t sequence = 0;  // counts up over all streams, in the order of the calls
+  std::function<void()> run;
+  std::shared_ptr<Record> after;  // of cudaStreamWaitEvent
+  bool always = false;            // also on a lost device
+};
+
+struct Allocation {
+  size_t size = 0;
+  bool owned = true;      // false: registered host memory
+  bool released = false;  // cudaFreeAsync was called, but has not run
+};
+using Allocations = std::map<uintptr_t, Allocation>;
+
+struct Failure {
+  std::string name;
+  int remaining = 0;
+  cudaError_t error = cudaSuccess;
+  bool sticky = false;
+};
+
+}  // namespace
+
+struct CUstream_st {
+  bool blocking = true;  // ordered against the NULL stream
+  std::deque<Operation> queue;
+  int queries = 0;
+};
+
+struct CUevent_st {
+  unsigned int flags = 0;
+  std::shared_ptr<Record> record;
+};
+
+namespace {
+
+bool ends_context(cudaError_t error) {
+  switch (error) {
+    case cudaErrorECCUncorrectable:
+    case cudaErrorIllegalAddress:
+    case cudaErrorLaunchTimeout:
+    case cudaErrorContextIsDestroyed:
+    case cudaErrorAssert:
+    case cudaErrorHardwareStackError:
+    case cudaErrorIllegalInstruction:
+    case cudaErrorMisalignedAddress:
+    case cudaErrorInvalidAddressSpace:
+    case cudaErrorInvalidPc:
+    case cudaErrorLaunchFailure:
+      return true;
+    default:
+      return false;
+  }
+}
+
+void *allocate(size_t size) {
+  void *p = ::operator new(size, kAlignment, std::nothrow);
+  if (p) memset(p, 0xc9, size);
+  return p;
+}
+void release(void *p) {
+  ::operator delete(p, kAlignment);
+}
+
+// Two locks: `mutex` for the tables, held for moments, and `execution` while work runs, without the other, so that
+// kernels and host functions may take as long as they like. Who needs both takes `execution` first.
+struct State {
+  std::mutex mutex;
+
+  int devices = 1;
+  cudaError_t sticky = cudaSuccess;
+  std::vector<Failure> failures;
+  std::map<std::string, int> calls;
+  int all_calls = 0;
+
+  Allocations device, host;
+  size_t device_bytes = 0;
+  bool device_accessible = false;  // work runs; else the sanitizer keeps the host out of device memory
+
+  uint64_t sequence = 0;
+  std::shared_ptr<CUstream_st> null_stream = std::make_shared<CUstream_st>();
+  std::map<cudaStream_t, std::shared_ptr<CUstream_st>> streams;
+  std::vector<std::shared_ptr<CUstream_st>> destroyed_streams;  // with work pending
+  std::map<cudaEvent_t, std::unique_ptr<CUevent_st>> events;
+  std::map<const void *, size_t> shared_limit;  // opted in, by kernel
+
+  State() { clear(); }
+
+  void clear() {
+    for (auto &[address, allocation] : device) free_device(address, allocation.size);
+    for (auto &[address, allocation] : host)
+      if (allocation.owned) release(reinterpret_cast<void *>(address));
+    device.clear();
+    host.clear();
+    device_bytes = 0;
+    // Records and streams refer to each other.
+    null_stream->queue.clear();
+    for (auto &[handle, stream] : streams) stream->queue.clear();
+    for (auto &stream : destroyed_streams) stream->queue.clear();
+    streams.clear();
+    destroyed_streams.clear();
+    events.clear();
+    shared_limit.clear();
+    sticky = cudaSuccess;
+    failures.clear();
+    calls.clear();
+    all_calls = 0;
+    read_environment();
+  }
+
+  void read_environment();
+
+  void free_device(uintptr_t address, size_t size) {
+    ASAN_UNPOISON_MEMORY_REGION(reinterpret_cast<void *>(address), size);
+    release(reinterpret_cast<void *>(address));
+  }
+
+  void set_device_accessible(bool accessible) {
+    device_accessible = accessible;
+    for (auto &[address, allocation] : device) {
+      if (accessible)
+        ASAN_UNPOISON_MEMORY_REGION(reinterpret_cast<void *>(address), allocation.size);
+      else
+        ASAN_POISON_MEMORY_REGION(reinterpret_cast<void *>(address), allocation.size);
+    }
+  }
+
+  std::shared_ptr<CUstream_st> find_stream(cudaStream_t handle) const {
+    if (!handle || handle == cudaStreamLegacy) return null_stream;
+    auto found = streams.find(handle);
+    return found == streams.end() ? nullptr : found->second;
+  }
+
+  CUevent_st *find_event(cudaEvent_t handle) const {
+    auto found = events.find(handle);
+    return found == events.end() ? nullptr : found->second.get();
+  }
+
+  // Puts work on a stream and returns its place.
+  uint64_t enqueue(const std::shared_ptr<CUstream_st> &stream, std::function<void()> run,
+                   std::shared_ptr<Record> after = nullptr, bool always = false) {
+    stream->queue.push_back({++sequence, std::move(run), std::move(after), always});
+    stream->queries = 0;
+    return sequence;
+  }
+};
+
+std::mutex execution;
+thread_local bool executing = false;
+thread_local cudaError_t last_error = cudaSuccess;
+thread_local int current_device = 0;
+
+// Never destroyed: other static objects may still release what they hold.
+State &state() {
+  static State *instance = new State;
+  return *instance;
+}
+
+cudaError_t error_named(const std::string &name) {
+#define X(error, value, text) \
+  if (name == #error) return error;
+  STANDIN_ERRORS(X)
+#undef X
+  fprintf(stderr, "standin: CUDACONV_STANDIN_FAIL names no error: %s\n", name.c_str());
+  abort();
+}
+
+void State::read_environment() {
+  const char *count = getenv("CUDACONV_STANDIN_DEVICES");
+  devices = count ? atoi(count) : 1;
+
+  const char *order = getenv("CUDACONV_STANDIN_ORDER");
+  standin::thread_order = standin::ThreadOrder::Alternate;
+  if (order && !strcmp(order, "forward")) standin::thread_order = standin::ThreadOrder::Forward;
+  if (order && !strcmp(order, "backward")) standin::thread_order = standin::ThreadOrder::Backward;
+
+  if (const char *fail = getenv("CUDACONV_STANDIN_FAIL")) {
+    std::vector<std::string> fields(1);
+    for (const char *p = fail; *p; p++) {
+      if (*p == ':')
+        fields.emplace_back();
+      else
+        fields.back() += *p;
+    }
+    if (fields.size() < 3) {
+      fprintf(stderr, "standin: CUDACONV_STANDIN_FAIL is not name:nth:errorname[:sticky]: %s\n", fail);
+      abort();
+    }
+    failures.push_back(
+        {fields[0], atoi(fields[1].c_str()), error_named(fields[2]), fields.size() > 3 && fields[3] == "sticky"});
+  }
+}
+
+cudaError_t remember(cudaError_t error) {
+  if (error) last_error = error;
+  return error;
+}
+
+// One call of the runtime: holds the lock, and says whether the call is to fail before it begins.
+class Call {
+ public:
+  explicit Call(const char *name, const char *kernel = nullptr)
+      : state(::state()), lock_(state.mutex, std::defer_lock) {
+    // Kernels and host functions may not call the runtime.
+    if (executing) {
+      error = cudaErrorNotPermitted;
+      return;
+    }
+    lock_.lock();
+    state.all_calls++;
+    state.calls[name]++;
+    if (kernel) state.calls[kernel]++;
+    error = remember(first_error(name, kernel));
+  }
+
+  void unlock() { lock_.unlock(); }
+
+  State &state;
+  cudaError_t error = cudaSuccess;
+
+ private:
+  cudaError_t first_error(const char *name, const char *kernel) {
+    cudaError_t injected = cudaSuccess;
+    for (Failure &failure : state.failures) {
+      if (!failure.name.empty() && failure.name != name && !(kernel && failure.name == kernel)) continue;
+      if (failure.remaining < 1 || --failure.remaining > 0) continue;
+      injected = failure.error;
+      if (failure.sticky || ends_context(injected)) state.sticky = injected;
+    }
+    if (state.sticky) return state.sticky;
+    if (injected) return injected;
+    return state.devices < 1 ? cudaErrorNoDevice : cudaSuccess;
+  }
+
+  std::unique_lock<std::mutex> lock_;
+};
+
+// ---- Running what streams hold --------------------------------------------------------------------------------------
+
+// Runs the operations of `stream` up to `last`, and before each what it is ordered after.
+void run_until(State &s, const std::shared_ptr<CUstream_st> &stream, uint64_t last) {
+  for (;;) {
+    std::unique_lock<std::mutex> lock(s.mutex);
+    if (stream->queue.empty() || stream->queue.front().sequence > last) return;
+    const uint64_t sequence = stream->queue.front().sequence;
+    const std::shared_ptr<Record> after = stream->queue.front().after;
+    std::vector<std::shared_ptr<CUstream_st>> earlier;
+    if (stream == s.null_stream) {
+      for (auto &[handle, other] : s.streams)
+        if (other->blocking) earlier.push_back(other);
+      for (auto &other : s.destroyed_streams)
+        if (other->blocking) earlier.push_back(other);
+    } else if (stream->blocking) {
+      earlier.push_back(s.null_stream);
+    }
+    lock.unlock();
+
+    for (auto &other : earlier) run_until(s, other, sequence - 1);
+    if (after) run_until(s, after->stream, after->sequence);
+
+    lock.lock();
+    const Operation operation = std::move(stream->queue.front());
+    stream->queue.pop_front();
+    const bool lost = s.sticky != cudaSuccess;
+    lock.unlock();
+    if (operation.run && (!lost || operation.always)) operation.run();
+  }
+}
+
+// Waits for `streams` up to `last`. The device error, if there is one.
+cudaError_t wait_for(State &s, const std::vector<std::shared_ptr<CUstream_st>> &streams, uint64_t last = UINT64_MAX) {
+  std::lock_guard<std::mutex> exclusive(execution);
+  {
+    std::lock_guard<std::mutex> lock(s.mutex);
+    s.set_device_accessible(true);
+  }
+  executing = true;
+  for (auto &stream : streams) run_until(s, stream, last);
+  executing = false;
+  std::lock_guard<std::mutex> lock(s.mutex);
+  s.set_device_accessible(false);
+  auto &destroyed = s.destroyed_streams;
+  destroyed.erase(std::remove_if(destroyed.begin(), destroyed.end(), [](auto &d) { return d->queue.empty(); }),
+                  destroyed.end());
+  return remember(s.sticky);
+}
+
+// An access by work on the device that CUDA would answer with a lost context.
+void illegal_address(State &s, const char *what) {
+  fprintf(stderr, "standin: %s\n", what);
+  std::lock_guard<std::mutex> lock(s.mutex);
+  s.sticky = cudaErrorIllegalAddress;
+}
+
+// ---- Memory ---------------------------------------------------------------------------------------------------------
+
+// The allocation that holds all of [pointer, pointer+size); end() if none does.
+Allocations::iterator find_around(Allocations &in, const void *pointer, size_t size) {
+  const uintptr_t address = reinterpret_cast<uintptr_t>(pointer);
+  auto found = in.upper_bound(address);
+  if (found == in.begin()) return in.end();
+  --found;
+  const size_t offset = address - found->first;
+  return offset < found->second.size && size <= found->second.size - offset ? found : in.end();
+}
+bool contains(Allocations &in, const void *pointer, size_t size) {
+  return find_around(in, pointer, size) != in.end();
+}
+
+bool overlaps(const Allocations &in, const void *pointer, size_t size) {
+  const uintptr_t address = reinterpret_cast<uintptr_t>(pointer);
+  auto next = in.lower_bound(address + size);
+  if (next == in.begin()) return false;
+  --next;
+  return next->first + next->second.size > address;
+}
+
+// With the lock held.
+cudaError_t new_device_memory(State &s, void **pointer, size_t size) {
+  *pointer = nullptr;
+  if (!size) return cudaSuccess;
+  if (size > kDeviceBytes - s.device_bytes) return cudaErrorMemoryAllocation;
+  void *memory = allocate(size);
+  if (!memory) return cudaErrorMemoryAllocation;
+  if (!s.device_accessible) ASAN_POISON_MEMORY_REGION(memory, size);
+  Allocation allocation;
+  allocation.size = size;
+  s.device[reinterpret_cast<uintptr_t>(memory)] = allocation;
+  s.device_bytes += size;
+  *pointer = memory;
+  return cudaSuccess;
+}
+
+void drop_device_memory(State &s, Allocations::iterator found) {
+  s.device_bytes -= found->second.size;
+  s.free_device(found->first, found->second.size);
+  s.device.erase(found);
+}
+
+cudaError_t new_host_memory(const char *name, void **pointer, size_t size) {
+  Call call(name);
+  if (call.error) return call.error;
+  if (!pointer) return remember(cudaErrorInvalidValue);
+  *pointer = nullptr;
+  if (!size) return cudaSuccess;
+  void *memory = size > kDeviceBytes ? nullptr : allocate(size);
+  if (!memory) return remember(cudaErrorMemoryAllocation);
+  Allocation allocation;
+  allocation.size = size;
+  call.state.host[reinterpret_cast<uintptr_t>(memory)] = allocation;
+  *pointer = memory;
+  return cudaSuccess;
+}
+
+// `height` rows of `width` bytes.
+struct Copy {
+  uint8_t *dst = nullptr;
+  size_t dst_pitch = 0;
+  const uint8_t *src = nullptr;
+  size_t src_pitch = 0;
+  size_t width = 0, height = 0;
+  cudaMemcpyKind kind = cudaMemcpyDefault;
+  bool pinned = false;           // the host side, if there is one
+  std::vector<uint8_t> staging;  // a pageable source, as it was at the call
+
+  Copy(void *dst, size_t dst_pitch, const void *src, size_t src_pitch, size_t width, size_t height, cudaMemcpyKind kind)
+      : dst(static_cast<uint8_t *>(dst)),
+        dst_pitch(dst_pitch),
+        src(static_cast<const uint8_t *>(src)),
+        src_pitch(src_pitch),
+        width(width),
+        height(height),
+        kind(kind) {}
+
+  size_t extent(size_t pitch) const { return pitch * (height - 1) + width; }
+  bool dst_on_device() const { return kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice; }
+  bool src_on_device() const { return kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice; }
+
+  // Whether both sides are the memory that `kind` says.
+  bool valid(State &s) const {
+    const auto side_valid = [&](bool on_device, const void *pointer, size_t size) {
+      return on_device ? contains(s.device, pointer, size) : !overlaps(s.device, pointer, size);
+    };
+    return side_valid(dst_on_device(), dst, extent(dst_pitch)) && side_valid(src_on_device(), src, extent(src_pitch));
+  }
+  bool host_side_pinned(State &s) const {
+    return dst_on_device() ? contains(s.host, src, extent(src_pitch)) : contains(s.host, dst, extent(dst_pitch));
+  }
+
+  void stage() {
+    staging.resize(width * height);
+    for (size_t y = 0; y < height; y++) memcpy(&staging[y * width], src + y * src_pitch, width);
+    src = staging.data();
+    src_pitch = width;
+  }
+
+  void run(State &s) const {
+    {
+      std::unique_lock<std::mutex> lock(s.mutex);
+      const bool dst_valid = !dst_on_device() || contains(s.device, dst, extent(dst_pitch));
+      const bool src_valid = !src_on_device() || contains(s.device, src, extent(src_pitch));
+      if (!dst_valid || !src_valid || (pinned && !host_side_pinned(s))) {
+        lock.unlock();
+        return illegal_address(s, "memory was released before the copy that uses it was complete");
+      }
+    }
+    for (size_t y = 0; y < height; y++) memmove(dst + y * dst_pitch, src + y * src_pitch, width);
+  }
+};
+
+// What all the copy calls do. Asynchronous ones still wait where CUDA's do: for pageable memory to be written.
+cudaError_t copy(const char *name, Copy c, cudaStream_t handle, bool asynchronous) {
+  Call call(name);
+  if (call.error) return call.error;
+  State &s = call.state;
+  const std::shared_ptr<CUstream_st> stream = s.find_stream(handle);
+  if (!stream) return remember(cudaErrorInvalidResourceHandle);
+  if (c.kind < cudaMemcpyHostToHost || c.kind > cudaMemcpyDefault) return remember(cudaErrorInvalidMemcpyDirection);
+  if (c.height > 1 && (c.dst_pitch < c.width || c.src_pitch < c.width)) return remember(cudaErrorInvalidPitchValue);
+  if (!c.width || !c.height) return cudaSuccess;
+  if (!c.dst || !c.src) return remember(cudaErrorInvalidValue);
+  if (c.kind == cudaMemcpyDefault)
+    c.kind = static_cast<cudaMemcpyKind>(contains(s.device, c.src, 1) * cudaMemcpyDeviceToHost +
+                                         contains(s.device, c.dst, 1) * cudaMemcpyHostToDevice);
+  if (!c.valid(s)) return remember(cudaErrorInvalidValue);
+
+  bool wait = false;
+  if (c.kind != cudaMemcpyDeviceToDevice) {
+    c.pinned = c.host_side_pinned(s);
+    if (c.kind == cudaMemcpyHostToHost) {
+      c.pinned = false;
+      wait = true;
+    } else if (!asynchronous) {
+      wait = true;
+    } else if (!c.pinned) {
+      if (c.kind == cudaMemcpyHostToDevice)
+        c.stage();
+      else
+        wait = true;
+    }
+  }
+  // Shared, since a copy of a staged Copy would point into the original.
+  const auto shared = std::make_shared<const Copy>(std::move(c));
+  const uint64_t sequence = s.enqueue(stream, [&s, shared] { shared->run(s); });
+  if (!wait) return cudaSuccess;
+  call.unlock();
+  return wait_for(s, {stream}, sequence);
+}
+
+cudaError_t set(const char *name, void *pointer, size_t pitch, int value, size_t width, size_t height,
+                cudaStream_t handle) {
+  Call call(name);
+  if (call.error) return call.error;
+  State &s = call.state;
+  const std::shared_ptr<CUstream_st> stream = s.find_stream(handle);
+  if (!stream) return remember(cudaErrorInvalidResourceHandle);
+  if (!width || !height) return cudaSuccess;
+  if (height > 1 && pitch < width) return remember(cudaErrorInvalidPitchValue);
+  const size_t extent = pitch * (height - 1) + width;
+  if (!contains(s.device, pointer, extent)) return remember(cudaErrorInvalidValue);
+  s.enqueue(stream, [=, &s] {
+    std::unique_lock<std::mutex> lock(s.mutex);
+    const bool valid = contains(s.device, pointer, extent);
+    lock.unlock();
+    if (!valid) return illegal_address(s, "memory was released before it was set");
+    for (size_t y = 0; y < height; y++) memset(static_cast<uint8_t *>(pointer) + y * pitch, value, width);
+  });
+  return cudaSuccess;
+}
+
+}  // namespace
+
+// ---- standin.h ------------------------------------------------------------------------------------------------------
+
+namespace standin {
+
+void fail_call(const std::string &name, int nth, cudaError_t error, bool sticky) {
+  State &s = state();
+  std::lock_guard<std::mutex> lock(s.mutex);
+  s.failures.push_back({name, nth, error, sticky});
+}
+
+int calls(const std::string &name) {
+  State &s = state();
+  std::lock_guard<std::mutex> lock(s.mutex);
+  if (name.empty()) return s.all_calls;
+  auto found = s.calls.find(name);
+  return found == s.calls.end() ? 0 : found->second;
+}
+
+LiveObjects live_objects() {
+  State &s = state();
+  std::lock_guard<std::mutex> lock(s.mutex);
+  LiveObjects live;
+  for (auto &[address, allocation] : s.device) live.device += !allocation.released;
+  live.host = static_cast<int>(s.host.size());
+  live.streams = static_cast<int>(s.streams.size());
+  live.events = static_cast<int>(s.events.size());
+  return live;
+}
+
+void reset() {
+  State &s = state();
+  std::lock_guard<std::mutex> exclusive(execution);
+  std::lock_guard<std::mutex> lock(s.mutex);
+  s.clear();
+  last_error = cudaSuccess;
+  current_device = 0;
+}
+
+cudaError_t launch(const char *name, dim3 grid, dim3 block, size_t shared_bytes, cudaStream_t handle,
+                   std::function<void()> thread_body, const void *function) {
+  Call call("cudaLaunchKernel", name);
+  if (call.error) return call.error;
+  State &s = call.state;
+  const std::shared_ptr<CUstream_st> stream = s.find_stream(handle);
+  if (!stream) return remember(cudaErrorInvalidResourceHandle);
+  if (!grid.x || !grid.y || !grid.z || grid.x > INT32_MAX || grid.y > 65535 || grid.z > 65535)
+    return remember(cudaErrorInvalidConfiguration);
+  if (!block.x || !block.y || !block.z || block.x > 1024 || block.y > 1024 || block.z > 64 ||
+      block.x * block.y * block.z > 1024)
+    return remember(cudaErrorInvalidConfiguration);
+  size_t limit = kSharedBytes;
+  for (auto &[opted_in, bytes] : s.shared_limit)
+    if (!function || function == opted_in) limit = std::max(limit, bytes);
+  if (shared_bytes > limit) return remember(cudaErrorInvalidValue);
+  s.enqueue(stream, [=, body = std::move(thread_body)] { run_grid(name, grid, block, shared_bytes, body); });
+  return cudaSuccess;
+}
+
+}  // namespace standin
+
+// ---- Devices and errors ---------------------------------------------------------------------------------------------
+
+cudaError_t cudaGetDeviceCount(int *count) {
+  Call call("cudaGetDeviceCount");
+  if (!count) return remember(cudaErrorInvalidValue);
+  *count = call.error ? 0 : call.state.devices;
+  return call.error;
+}
+
+cudaError_t cudaGetDevice(int *device) {
+  Call call("cudaGetDevice");
+  if (call.error) return call.error;
+  if (!device) return remember(cudaErrorInvalidValue);
+  *device = current_device;
+  return cudaSuccess;
+}
+
+cudaError_t cudaSetDevice(int device) {
+  Call call("cudaSetDevice");
+  if (call.error) return call.error;
+  if (device < 0 || device >= call.state.devices) return remember(cudaErrorInvalidDevice);
+  current_device = device;
+  return cudaSuccess;
+}
+
+cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *prop, int device) {
+  Call call("cudaGetDeviceProperties");
+  if (call.error) return call.error;
+  if (!prop) return remember(cudaErrorInvalidValue);
+  if (device < 0 || device >= call.state.devices) return remember(cudaErrorInvalidDevice);
+  *prop = {};
+  snprintf(prop->name, sizeof(prop->name), "Stand-in %d", device);
+  prop->totalGlobalMem = kDeviceBytes;
+  prop->sharedMemPerBlock = kSharedBytes;
+  prop->sharedMemPerBlockOptin = kSharedBytesOptin;
+  prop->sharedMemPerMultiprocessor = kSharedBytesMultiprocessor;
+  prop->reservedSharedMemPerBlock = kSharedBytesReserved;
+  prop->regsPerBlock = 65536;
+  prop->warpSize = warpSize;
+  prop->maxThreadsPerBlock = 1024;
+  prop->maxThreadsPerMultiProcessor = kThreadsMultiprocessor;
+  prop->major = 9;
+  prop->minor = 0;
+  prop->multiProcessorCount = kMultiprocessors;
+  prop->canMapHostMemory = 1;
+  prop->asyncEngineCount = 2;
+  prop->unifiedAddressing = 1;
+  prop->l2CacheSize = kCacheBytes;
+  return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attr, int device) {
+  Call call("cudaDeviceGetAttribute");
+  if (call.error) return call.error;
+  if (!value) return remember(cudaErrorInvalidValue);
+  if (device < 0 || device >= call.state.devices) return remember(cudaErrorInvalidDevice);
+  static const std::map<cudaDeviceAttr, int> values = {
+      {cudaDevAttrMaxThreadsPerBlock, 1024},
+      {cudaDevAttrMaxSharedMemoryPerBlock, kSharedBytes},
+      {cudaDevAttrWarpSize, warpSize},
+      {cudaDevAttrMultiProcessorCount, kMultiprocessors},
+      {cudaDevAttrIntegrated, 0},
+      {cudaDevAttrL2CacheSize, kCacheBytes},
+      {cudaDevAttrMaxThreadsPerMultiProcessor, kThreadsMultiprocessor},
+      {cudaDevAttrAsyncEngineCount, 2},
+      {cudaDevAttrUnifiedAddressing, 1},
+      {cudaDevAttrComputeCapabilityMajor, 9},
+      {cudaDevAttrComputeCapabilityMinor, 0},
+      {cudaDevAttrMaxSharedMemoryPerMultiprocessor, kSharedBytesMultiprocessor},
+      {cudaDevAttrMaxSharedMemoryPerBlockOptin, kSharedBytesOptin},
+      {cudaDevAttrReservedSharedMemoryPerBlock, kSharedBytesReserved},
+      {cudaDevAttrMemoryPoolsSupported, 1},
+  };
+  auto found = values.find(attr);
+  if (found == values.end()) return remember(cudaErrorInvalidValue);
+  *value = found->second;
+  return cudaSuccess;
+}
+
+cudaError_t cudaDriverGetVersion(int *version) {
+  Call call("cudaDriverGetVersion");
+  if (!version) return remember(cudaErrorInvalidValue);
+  *version = CUDART_VERSION;
+  return call.error == cudaErrorNoDevice ? cudaSuccess : call.error;
+}
+
+cudaError_t cudaRuntimeGetVersion(int *version) {
+  Call call("cudaRuntimeGetVersion");
+  if (!version) return remember(cudaErrorInvalidValue);
+  *version = CUDART_VERSION;
+  return call.error == cudaErrorNoDevice ? cudaSuccess : call.error;
+}
+
+cudaError_t cudaPeekAtLastError(void) {
+  State &s = state();
+  std::lock_guard<std::mutex> lock(s.mutex);
+  return s.sticky ? s.sticky : last_error;
+}
+
+cudaError_t cudaGetLastError(void) {
+  const cudaError_t error = cudaPeekAtLastError();
+  last_error = cudaSuccess;
+  return error;
+}
+
+const char *cudaGetErrorName(cudaError_t error) {
+#define X(name, value, text) \
+  if (error == name) return #name;
+  STANDIN_ERRORS(X)
+#undef X
+  return "unrecognized error code";
+}
+
+const char *cudaGetErrorString(cudaError_t error) {
+#define X(name, value, text) \
+  if (error == name) return text;
+  STANDIN_ERRORS(X)
+#undef X
+  return "unrecognized error code";
+}
+
+// ---- Memory ---------------------------------------------------------------------------------------------------------
+
+cudaError_t cudaMalloc(void **pointer, size_t size) {
+  Call call("cudaMalloc");
+  if (call.error) return call.error;
+  if (!pointer) return remember(cudaErrorInvalidValue);
+  return remember(new_device_memory(call.state, pointer, size));
+}
+
+cudaError_t cudaMallocPitch(void **pointer, size_t *pitch, size_t width, size_t height) {
+  Call call("cudaMallocPitch");
+  if (call.error) return call.error;
+  if (!pointer || !pitch) return remember(cudaErrorInvalidValue);
+  const size_t unit = static_cast<size_t>(kAlignment);
+  *pitch = (width + unit - 1) / unit * unit;
+  return remember(new_device_memory(call.state, pointer, *pitch * height));
+}
+
+cudaError_t cudaMallocAsync(void **pointer, size_t size, cudaStream_t stream) {
+  Call call("cudaMallocAsync");
+  if (call.error) return call.error;
+  if (!call.state.find_stream(stream)) return remember(cudaErrorInvalidResourceHandle);
+  if (!pointer) return remember(cudaErrorInvalidValue);
+  return remember(new_device_memory(call.state, pointer, size));
+}
+
+// Does not wait for work that still uses the memory, although CUDA often does: what relies on it shows.
+cudaError_t cudaFree(void *pointer) {
+  Call call("cudaFree");
+  if (!pointer || call.error == cudaErrorNotPermitted) return call.error;
+  auto found = call.state.device.find(reinterpret_cast<uintptr_t>(pointer));
+  if (found == call.state.device.end() || found->second.released) return remember(cudaErrorInvalidValue);
+  drop_device_memory(call.state, found);
+  return call.error;
+}
+
+cudaError_t cudaFreeAsync(void *pointer, cudaStream_t handle) {
+  Call call("cudaFreeAsync");
+  if (!pointer || call.error == cudaErrorNotPermitted) return call.error;
+  State &s = call.state;
+  auto found = s.device.find(reinterpret_cast<uintptr_t>(pointer));
+  if (found == s.device.end() || found->second.released) return remember(cudaErrorInvalidValue);
+  const std::shared_ptr<CUstream_st> stream = s.find_stream(handle);
+  if (!stream) return remember(cudaErrorInvalidResourceHandle);
+  found->second.released = true;
+  s.enqueue(
+      stream,
+      [&s, found] {
+        std::lock_guard<std::mutex> lock(s.mutex);
+        drop_device_memory(s, found);
+      },
+      nullptr, true);
+  return call.error;
+}
+
+cudaError_t cudaMallocHost(void **pointer, size_t size) {
+  return new_host_memory("cudaMallocHost", pointer, size);
+}
+
+cudaError_t cudaHostAlloc(void **pointer, size_t size, unsigned int) {
+  return new_host_memory("cudaHostAlloc", pointer, size);
+}
+
+cudaError_t cudaFreeHost(void *pointer) {
+  Call call("cudaFreeHost");
+  if (!pointer || call.error == cudaErrorNotPermitted) return call.error;
+  auto found = call.state.host.find(reinterpret_cast<uintptr_t>(pointer));
+  if (found == call.state.host.end() || !found->second.owned) return remember(cudaErrorInvalidValue);
+  release(pointer);
+  call.state.host.erase(found);
+  return call.error;
+}
+
+cudaError_t cudaHostRegister(void *pointer, size_t size, unsigned int) {
+  Call call("cudaHostRegister");
+  if (call.error) return call.error;
+  if (!pointer || !size || overlaps(call.state.device, pointer, size)) return remember(cudaErrorInvalidValue);
+  if (overlaps(call.state.host, pointer, size)) return remember(cudaErrorHostMemoryAlreadyRegistered);
+  Allocation allocation;
+  allocation.size = size;
+  allocation.owned = false;
+  call.state.host[reinterpret_cast<uintptr_t>(pointer)] = allocation;
+  return cudaSuccess;
+}
+
+cudaError_t cudaHostUnregister(void *pointer) {
+  Call call("cudaHostUnregister");
+  if (call.error == cudaErrorNotPermitted) return call.error;
+  auto found = call.state.host.find(reinterpret_cast<uintptr_t>(pointer));
+  if (found == call.state.host.end() || found->second.owned) return remember(cudaErrorHostMemoryNotRegistered);
+  call.state.host.erase(found);
+  return call.error;
+}
+
+cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attributes, const void *pointer) {
+  Call call("cudaPointerGetAttributes");
+  if (call.error) return call.error;
+  if (!attributes) return remember(cudaErrorInvalidValue);
+  void *address = const_cast<void *>(pointer);
+  if (contains(call.state.device, pointer, 1))
+    *attributes = {cudaMemoryTypeDevice, 0, address, nullptr};
+  else if (contains(call.state.host, pointer, 1))
+    *attributes = {cudaMemoryTypeHost, 0, address, address};
+  else
+    *attributes = {cudaMemoryTypeUnregistered, -2, nullptr, address};
+  return cudaSuccess;
+}
+
+cudaError_t cudaMemcpy2DAsync(void *dst, size_t dst_pitch, const void *src, size_t src_pitch, size_t width,
+                              size_t height, enum cudaMemcpyKind kind, cudaStream_t stream) {
+  return copy("cudaMemcpy2DAsync", Copy(dst, dst_pitch, src, src_pitch, width, height, kind), stream, true);
+}
+
+cudaError_t cudaMemcpy2D(void *dst, size_t dst_pitch, const void *src, size_t src_pitch, size_t width, size_t height,
+                         enum cudaMemcpyKind kind) {
+  return copy("cudaMemcpy2D", Copy(dst, dst_pitch, src, src_pitch, width, height, kind), nullptr, false);
+}
+
+cudaError_t cudaMemcpyAsync(void *dst, const void *src, size_t size, enum cudaMemcpyKind kind, cudaStream_t stream) {
+  return copy("cudaMemcpyAsync", Copy(dst, size, src, size, size, 1, kind), stream, true);
+}
+
+cudaError_t cudaMemcpy(void *dst, const void *src, size_t size, enum cudaMemcpyKind kind) {
+  return copy("cudaMemcpy", Copy(dst, size, src, size, size, 1, kind), nullptr, false);
+}
+
+cudaError_t cudaMemset(void *pointer, int value, size_t size) {
+  return set("cudaMemset", pointer, size, value, size, 1, nullptr);
+}
+
+cudaError_t cudaMemsetAsync(void *pointer, int value, size_t size, cudaStream_t stream) {
+  return set("cudaMemsetAsync", pointer, size, value, size, 1, stream);
+}
+
+cudaError_t cudaMemset2DAsync(void *pointer, size_t pitch, int value, size_t width, size_t height,
+                              cudaStream_t stream) {
+  return set("cudaMemset2DAsync", pointer, pitch, value, width, height, stream);
+}
+
+// ---- Streams and events ---------------------------------------------------------------------------------------------
+
+cudaError_t cudaDeviceSynchronize(void) {
+  Call call("cudaDeviceSynchronize");
+  if (call.error) return call.error;
+  State &s = call.state;
+  std::vector<std::shared_ptr<CUstream_st>> all = s.destroyed_streams;
+  all.push_back(s.null_stream);
+  for (auto &[handle, stream] : s.streams) all.push_back(stream);
+  call.unlock();
+  return wait_for(s, all);
+}
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned int flags) {
+  Call call("cudaStreamCreateWithFlags");
+  if (call.error) return call.error;
+  if (!stream || flags > cudaStreamNonBlocking) return remember(cudaErrorInvalidValue);
+  auto created = std::make_shared<CUstream_st>();
+  created->blocking = flags != cudaStreamNonBlocking;
+  *stream = created.get();
+  call.state.streams[*stream] = created;
+  return cudaSuccess;
+}
+
+// Work still pending stays pending: nothing waits for it here, as in CUDA.
+cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  Call call("cudaStreamDestroy");
+  if (call.error == cudaErrorNotPermitted) return call.error;
+  auto found = call.state.streams.find(stream);
+  if (found == call.state.streams.end()) return remember(cudaErrorInvalidResourceHandle);
+  if (!found->second->queue.empty()) call.state.destroyed_streams.push_back(found->second);
+  call.state.streams.erase(found);
+  return call.error;
+}
+
+cudaError_t cudaStreamSynchronize(cudaStream_t handle) {
+  Call call("cudaStreamSynchronize");
+  if (call.error) return call.error;
+  const std::shared_ptr<CUstream_st> stream = call.state.find_stream(handle);
+  if (!stream) return remember(cudaErrorInvalidResourceHandle);
+  call.unlock();
+  return wait_for(call.state, {stream});
+}
+
+cudaError_t cudaStreamQuery(cudaStream_t handle) {
+  Call call("cudaStreamQuery");
+  if (call.error) return call.error;
+  const std::shared_ptr<CUstream_st> stream = call.state.find_stream(handle);
+  if (!stream) return remember(cudaErrorInvalidResourceHandle);
+  if (stream->queue.empty()) return cudaSuccess;
+  if (stream->queries++ < kNotReadyAnswers) return remember(cudaErrorNotReady);
+  call.unlock();
+  return wait_for(call.state, {stream});
+}
+
+cudaError_t cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t event, unsigned int) {
+  Call call("cudaStreamWaitEvent");
+  if (call.error) return call.error;
+  const std::shared_ptr<CUstream_st> stream = call.state.find_stream(handle);
+  const CUevent_st *waited_for = call.state.find_event(event);
+  if (!stream || !waited_for) return remember(cudaErrorInvalidResourceHandle);
+  if (waited_for->record) call.state.enqueue(stream, nullptr, waited_for->record);
+  return cudaSuccess;
+}
+
+cudaError_t cudaLaunchHostFunc(cudaStream_t handle, cudaHostFn_t function, void *user_data) {
+  Call call("cudaLaunchHostFunc");
+  if (call.error) return call.error;
+  const std::shared_ptr<CUstream_st> stream = call.state.find_stream(handle);
+  if (!stream) return remember(cudaErrorInvalidResourceHandle);
+  if (!function) return remember(cudaErrorInvalidValue);
+  call.state.enqueue(stream, [=] { function(user_data); });
+  return cudaSuccess;
+}
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned int flags) {
+  Call call("cudaEventCreateWithFlags");
+  if (call.error) return call.error;
+  if (!event) return remember(cudaErrorInvalidValue);
+  auto created = std::make_unique<CUevent_st>();
+  created->flags = flags;
+  *event = created.get();
+  call.state.events[*event] = std::move(created);
+  return cudaSuccess;
+}
+
+cudaError_t cudaEventCreate(cudaEvent_t *event) {
+  Call call("cudaEventCreate");
+  if (call.error) return call.error;
+  if (!event) return remember(cudaErrorInvalidValue);
+  auto created = std::make_unique<CUevent_st>();
+  *event = created.get();
+  call.state.events[*event] = std::move(created);
+  return cudaSuccess;
+}
+
+cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  Call call("cudaEventDestroy");
+  if (call.error == cudaErrorNotPermitted) return call.error;
+  if (!call.state.events.erase(event)) return remember(cudaErrorInvalidResourceHandle);
+  return call.error;
+}
+
+cudaError_t cudaEventRecord(cudaEvent_t handle, cudaStream_t stream_handle) {
+  Call call("cudaEventRecord");
+  if (call.error) return call.error;
+  State &s = call.state;
+  CUevent_st *event = s.find_event(handle);
+  const std::shared_ptr<CUstream_st> stream = s.find_stream(stream_handle);
+  if (!event || !stream) return remember(cudaErrorInvalidResourceHandle);
+  const auto record = std::make_shared<Record>();
+  record->stream = stream;
+  event->record = record;
+  record->sequence = s.enqueue(
+      stream,
+      [&s, record] {
+        std::lock_guard<std::mutex> lock(s.mutex);
+        record->done = true;
+        record->time = Clock::now();
+      },
+      nullptr, true);
+  return cudaSuccess;
+}
+
+cudaError_t cudaEventQuery(cudaEvent_t handle) {
+  Call call("cudaEventQuery");
+  if (call.error) return call.error;
+  const CUevent_st *event = call.state.find_event(handle);
+  if (!event) return remember(cudaErrorInvalidResourceHandle);
+  const std::shared_ptr<Record> record = event->record;
+  if (!record || record->done) return cudaSuccess;
+  if (record->queries++ < kNotReadyAnswers) return remember(cudaErrorNotReady);
+  call.unlock();
+  return wait_for(call.state, {record->stream}, record->sequence);
+}
+
+cudaError_t cudaEventSynchronize(cudaEvent_t handle) {
+  Call call("cudaEventSynchronize");
+  if (call.error) return call.error;
+  const CUevent_st *event = call.state.find_event(handle);
+  if (!event) return remember(cudaErrorInvalidResourceHandle);
+  const std::shared_ptr<Record> record = event->record;
+  if (!record || record->done) return cudaSuccess;
+  call.unlock();
+  return wait_for(call.state, {record->stream}, record->sequence);
+}
+
+cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEvent_t end) {
+  Call call("cudaEventElapsedTime");
+  if (call.error) return call.error;
+  if (!ms) return remember(cudaErrorInvalidValue);
+  const CUevent_st *first = call.state.find_event(start), *second = call.state.find_event(end);
+  if (!first || !second || !first->record || !second->record ||
+      ((first->flags | second->flags) & cudaEventDisableTiming))
+    return remember(cudaErrorInvalidResourceHandle);
+  if (!first->record->done || !second->record->done) return remember(cudaErrorNotReady);
+  *ms = std::chrono::duration<float, std::milli>(second->record->time - first->record->time).count();
+  return cudaSuccess;
+}
+
+// ---- Functions ------------------------------------------------------------------------------------------------------
+
+cudaError_t cudaFuncSetAttribute(const void *function, enum cudaFuncAttribute attribute, int value) {
+  Call call("cudaFuncSetAttribute");
+  if (call.error) return call.error;
+  if (!function) return remember(cudaErrorInvalidDeviceFunction);
+  if (attribute == cudaFuncAttributeMaxDynamicSharedMemorySize) {
+    if (value < 0 || value > kSharedBytesOptin) return remember(cudaErrorInvalidValue);
+    call.state.shared_limit[function] = static_cast<size_t>(value);
+  }
+  return cudaSuccess;
+}
+
+cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *attributes, const void *function) {
+  Call call("cudaFuncGetAttributes");
+  if (call.error) return call.error;
+  if (!attributes) return remember(cudaErrorInvalidValue);
+  if (!function) return remember(cudaErrorInvalidDeviceFunction);
+  *attributes = {};
+  attributes->maxThreadsPerBlock = 1024;
+  attributes->numRegs = 32;
+  attributes->ptxVersion = attributes->binaryVersion = 90;
+  auto found = call.state.shared_limit.find(function);
+  attributes->maxDynamicSharedSizeBytes =
+      static_cast<int>(found == call.state.shared_limit.end() ? kSharedBytes : found->second);
+  return cudaSuccess;
+}
+
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *function, int block_size,
+                                                          size_t dynamic_shared_bytes) {
+  Call call("cudaOccupancyMaxActiveBlocksPerMultiprocessor");
+  if (call.error) return call.error;
+  if (!blocks || block_size < 1) return remember(cudaErrorInvalidValue);
+  if (!function) return remember(cudaErrorInvalidDeviceFunction);
+  *blocks = 0;
+  if (block_size > 1024 || dynamic_shared_bytes > kSharedBytesOptin) return cudaSuccess;
+  const int by_threads = kThreadsMultiprocessor / ((block_size + warpSize - 1) / warpSize * warpSize);
+  const int by_shared = kSharedBytesMultiprocessor / (static_cast<int>(dynamic_shared_bytes) + kSharedBytesReserved);
+  *blocks = std::min({by_threads, by_shared, kBlocksMultiprocessor});
+  return cudaSuccess;
+}
