@@ -137,36 +137,77 @@ void fill_mask(const Pass &pass, bool factored, MaskParams &m) {
   }
 }
 
-using SlidingKernel = void (*)(SlidingParams);
+struct SlidingLaunch {
+  void (*kernel)(SlidingParams);
+  size_t shared_bytes;
+};
 
 // Blocks that a multiprocessor is to hold bound the registers of a thread: 65536 / (blocks * 128). More of them hide
 // more latency as long as nothing spills.
-SlidingKernel sliding_kernel_of(Sliding sliding) {
+template <typename Operation, int kMinBlocks>
+SlidingLaunch sliding_launch() {
+  return {sliding_kernel<Operation, kMinBlocks>, sliding_bytes(Operation::kRadius)};
+}
+
+SlidingLaunch choose_sliding(Sliding sliding, Finish finish) {
   switch (sliding) {
     case Sliding::Separable3:
-      return sliding_kernel<SlidingSeparable<3>, 8>;
+      switch (finish) {
+        case Finish::Shift:
+          return sliding_launch<SlidingSeparable<3, Finish::Shift>, 8>();
+        case Finish::Divide:
+          return sliding_launch<SlidingSeparable<3, Finish::Divide>, 8>();
+        case Finish::AbsoluteShift:
+          return sliding_launch<SlidingSeparable<3, Finish::AbsoluteShift>, 8>();
+        default:
+          return sliding_launch<SlidingSeparable<3, Finish::Any>, 8>();
+      }
     case Sliding::Separable5:
-      return sliding_kernel<SlidingSeparable<5>, 6>;
+      switch (finish) {
+        case Finish::Shift:
+          return sliding_launch<SlidingSeparable<5, Finish::Shift>, 7>();
+        case Finish::Divide:
+          return sliding_launch<SlidingSeparable<5, Finish::Divide>, 7>();
+        default:
+          return sliding_launch<SlidingSeparable<5, Finish::Any>, 6>();
+      }
     case Sliding::Separable7:
-      return sliding_kernel<SlidingSeparable<7>, 4>;
+      return sliding_launch<SlidingSeparable<7, Finish::Any>, 5>();
     case Sliding::Dense3:
-      return sliding_kernel<SlidingDense<3>, 6>;
+      switch (finish) {
+        case Finish::ClampShift:
+          return sliding_launch<SlidingDense<3, Finish::ClampShift>, 8>();
+        case Finish::AbsoluteShift:
+          return sliding_launch<SlidingDense<3, Finish::AbsoluteShift>, 8>();
+        default:
+          return sliding_launch<SlidingDense<3, Finish::Any>, 8>();
+      }
     case Sliding::Diamond5:
-      return sliding_kernel<SlidingDense<5>, 5>;
+      return sliding_launch<SlidingDense<5, Finish::Any>, 6>();
     case Sliding::Gradient3:
-      return sliding_kernel<SlidingGradient, 6>;
+      return sliding_launch<SlidingGradient, 7>();
     case Sliding::Maximum3:
-      return sliding_kernel<SlidingExtremum<true, 3>, 8>;
+      return sliding_launch<SlidingExtremum<true, 3>, 8>();
     case Sliding::Maximum5:
-      return sliding_kernel<SlidingExtremum<true, 5>, 6>;
+      return sliding_launch<SlidingExtremum<true, 5>, 8>();
+    case Sliding::Maximum7:
+      return sliding_launch<SlidingExtremum<true, 7>, 5>();
     case Sliding::Minimum3:
-      return sliding_kernel<SlidingExtremum<false, 3>, 8>;
+      return sliding_launch<SlidingExtremum<false, 3>, 8>();
     case Sliding::Minimum5:
-      return sliding_kernel<SlidingExtremum<false, 5>, 6>;
+      return sliding_launch<SlidingExtremum<false, 5>, 8>();
+    case Sliding::Minimum7:
+      return sliding_launch<SlidingExtremum<false, 7>, 5>();
+    case Sliding::Kirsch3:
+      return sliding_launch<SlidingWindow3<KirschFunction>, 5>();
+    case Sliding::Roberts3:
+      return sliding_launch<SlidingWindow3<RobertsFunction>, 8>();
+    case Sliding::Median3:
+      return sliding_launch<SlidingWindow3<Median3Function>, 6>();
     case Sliding::None:
       break;
   }
-  return nullptr;
+  return {};
 }
 
 // What kernels of dense 8-bit planes need to know of a part: `part` is filled in but for this.
@@ -219,11 +260,9 @@ class CudaBackend : public Backend {
   const char *name() const override { return "cuda"; }
   bool accepts_device_frames() const override { return true; }
 
-  // Masks of a known few coefficients are read straight through the cache; from there on a row and a column are less
-  // work than a matrix, and a tile less traffic than the cache.
+  // From a measured table: a row and a column are the less work the larger the mask, and a tile the less traffic.
   static Method resolve(const Plan &plan, const Pass &pass) {
     if (plan.method != Method::Auto) return plan.method;
-    if (pass.width() * pass.height() <= 9) return Method::Blocked;
     return pass.separable() ? Method::Separable : Method::Tiled;
   }
 
@@ -249,7 +288,12 @@ class CudaBackend : public Backend {
     while (!in_flight_.empty() && in_flight_.front()->ticket <= ticket) {
       std::unique_ptr<Slot> slot = std::move(in_flight_.front());
       in_flight_.pop_front();
-      finish(*slot);
+      try {
+        finish(*slot);
+      } catch (...) {
+        cudaStreamSynchronize(stream_.get());  // the slot's memory goes with it
+        throw;
+      }
       free_.push_back(std::move(slot));
     }
   }
@@ -287,12 +331,18 @@ class CudaBackend : public Backend {
       slot.masks = masks_;
     }
 
-    check(cudaEventRecord(slot.kernels_begin.get(), stream_.get()), "cudaEventRecord");
+    // Nothing waits for work that is being captured into a graph, nor times it.
+    cudaStreamCaptureStatus capture;
+    check(cudaStreamIsCapturing(stream_.get(), &capture), "cudaStreamIsCapturing");
+    const auto record = [&](const Event &event) {
+      if (capture == cudaStreamCaptureStatusNone) check(cudaEventRecord(event.get(), stream_.get()), "cudaEventRecord");
+    };
+    record(slot.kernels_begin);
     for (size_t i = 0; i < plan.passes.size(); i++) run_pass(slot, i, source, target, regions);
-    check(cudaEventRecord(slot.kernels_end.get(), stream_.get()), "cudaEventRecord");
+    record(slot.kernels_end);
 
     if (!slot.destination.on_device) download(slot);
-    check(cudaEventRecord(slot.done.get(), stream_.get()), "cudaEventRecord");
+    record(slot.done);
   }
 
   void upload(Slot &slot, const FrameView &src) {
@@ -365,8 +415,9 @@ class CudaBackend : public Backend {
                            (part.height + kSlidingHeight - 1) / kSlidingHeight};
         });
         for (int i = 0; i < p.parts; i++) fill_words(p.part[i]);
-        check(launch("sliding", sliding_kernel_of(sliding), dim3(static_cast<unsigned>(blocks)), dim3(kSlidingThreads),
-                     kSlidingBytes, stream_.get(), p),
+        const SlidingLaunch launch_as = choose_sliding(sliding, p.packed.finish);
+        check(launch("sliding", launch_as.kernel, dim3(static_cast<unsigned>(blocks)), dim3(kSlidingThreads),
+                     launch_as.shared_bytes, stream_.get(), p),
               "cudaLaunchKernel");
         return;
       }

@@ -7,6 +7,7 @@
 #include <cuda_runtime.h>
 
 #include <cstddef>
+#include <type_traits>
 
 #ifndef __CUDACC__
 #include "standin.h"
@@ -18,6 +19,7 @@ namespace cudaconv {
 template <typename... Params, typename... Args>
 cudaError_t launch([[maybe_unused]] const char *name, void (*kernel)(Params...), dim3 grid, dim3 block,
                    size_t shared_bytes, cudaStream_t stream, const Args &...args) {
+  static_assert((std::is_same_v<Params, Args> && ...), "a kernel reads its parameters as they are, unconverted");
 #ifdef __CUDACC__
   void *addresses[] = {const_cast<void *>(static_cast<const void *>(&args))...};
   return cudaLaunchKernel(reinterpret_cast<const void *>(kernel), grid, block, addresses, shared_bytes, stream);

@@ -71,14 +71,18 @@ struct LaunchParams : FrameParams {
   MaskParams mask;
 };
 
+// The steps that a sum needs to become a sample; Any takes them as they are needed.
+enum class Finish : uint8_t { Shift, Divide, ClampShift, AbsoluteShift, Any };
+
 // Sums in two 16-bit lanes of a register, see sliding.cuh. Words whose lanes are alike are named so.
 struct PackedParams {
   uint32_t column_init, init;  // both lanes: what sums of columns, and final sums, start from
   uint32_t column[9], row[9];  // factors
   uint32_t dense[25];
-  // From a final sum t: |t - zero| + half where absolute, else t - low but not below 0; then limit, where it is not 0.
+  // From a final sum t: |t - zero| + half where absolute, else t - low but not below 0; then limit; then divided by
+  // t >> shift, or t * magic >> 24.
+  Finish finish;
   uint32_t zero, half, low, limit;  // both lanes
-  // floor(t / divisor) = t * magic >> 24, or t >> shift where magic is 0.
   uint32_t magic, shift;
   bool absolute, euclidean;
 };

@@ -3,6 +3,7 @@
 
 #include <charconv>
 #include <cmath>
+#include <limits>
 #include <system_error>
 
 #include "error.h"
@@ -24,100 +25,124 @@ std::string count(size_t n, const char *noun) {
   return std::to_string(n) + " " + noun + (n == 1 ? "" : "s");
 }
 
-class Parser {
+// Numbers in rows, as all properties that hold several write them.
+class RowReader {
  public:
-  explicit Parser(const std::string &text) : at_(text.data()), end_(text.data() + text.size()) {}
+  // `property`, `row` and `number` are what messages call the text and its parts.
+  RowReader(const std::string &text, const char *property, const char *row, const char *number)
+      : at_(text.data()), end_(at_ + text.size()), property_(property), row_(row), number_(number) {}
 
-  Coefficients parse() {
-    while (at_ != end_) parse_row();
-    if (rows_ == 0) refuse("it has no numbers");
-
-    Coefficients result;
-    if (rows_ == 1 && (value_.size() == 9 || value_.size() == 25 || value_.size() == 49)) {
-      rows_ = width_ = static_cast<size_t>(std::lround(std::sqrt(value_.size())));
-    }
-    if (width_ % 2 == 0) refuse("rows have " + count(width_, "number") + ", which is not odd");
-    if (rows_ % 2 == 0) refuse("it has " + count(rows_, "row") + ", which is not odd");
-    if (width_ > kLargestSide || rows_ > kLargestSide)
-      refuse("a mask of " + std::to_string(width_) + "x" + std::to_string(rows_) +
-             " is too large; 31x31 is the largest");
-    result.width = static_cast<int>(width_);
-    result.height = static_cast<int>(rows_);
-    result.value = std::move(value_);
-    return result;
-  }
-
- private:
-  [[noreturn]] static void refuse(const std::string &text) {
-    throw Error(Error::Kind::Settings, "coefficients: " + text);
-  }
-
-  [[noreturn]] void refuse_here(const std::string &text) const {
-    refuse("row " + std::to_string(rows_ + 1) + ", column " + std::to_string(columns_ + 1) + ": " + text);
-  }
-
-  void skip_blanks() {
-    while (at_ != end_ && is_blank(*at_)) at_++;
-  }
-
-  bool at_row_end() const { return at_ == end_ || ends_row(*at_); }
-
-  void parse_row() {
-    columns_ = 0;
-    skip_blanks();
-    if (at_ == end_) return;
-    if (*at_ == '\n') {  // an empty line separates nothing
-      at_++;
-      return;
-    }
+  // The numbers of the next row, at least one. False at the end of the text.
+  bool next(std::vector<double> *numbers) {
+    numbers->clear();
+    for (skip_blanks(); at_ != end_ && *at_ == '\n'; skip_blanks()) at_++;  // an empty line separates nothing
+    if (at_ == end_) return false;
+    rows_++;
     for (;;) {
-      parse_number();
+      numbers->push_back(parse_number(numbers->size() + 1));
       skip_blanks();
-      if (at_row_end()) break;
+      if (at_ == end_ || ends_row(*at_)) break;
       if (*at_ == ',') {
         at_++;
         skip_blanks();
       }
     }
     if (at_ != end_) at_++;
-
-    if (rows_ == 0) width_ = columns_;
-    if (columns_ != width_)
-      refuse("row " + std::to_string(rows_ + 1) + " has " + count(columns_, "number") + ", row 1 has " +
-             std::to_string(width_));
-    rows_++;
+    return true;
   }
 
-  void parse_number() {
+  size_t rows() const { return rows_; }  // so far
+
+  [[noreturn]] void refuse(const std::string &why) const {
+    throw Error(Error::Kind::Settings, std::string(property_) + ": " + why);
+  }
+  // Both count from 1.
+  [[noreturn]] void refuse_row(size_t row, const std::string &why) const {
+    refuse(std::string(row_) + " " + std::to_string(row) + why);
+  }
+  [[noreturn]] void refuse_number(size_t number, const std::string &why) const {
+    refuse_row(rows_, std::string(", ") + number_ + " " + std::to_string(number) + ": " + why);
+  }
+
+ private:
+  void skip_blanks() {
+    while (at_ != end_ && is_blank(*at_)) at_++;
+  }
+
+  double parse_number(size_t index) {
     const char *start = at_;
     const char *word_end = at_;
     while (word_end != end_ && !is_blank(*word_end) && !ends_row(*word_end) && *word_end != ',') word_end++;
     const std::string word(start, word_end);
-    if (word.empty()) refuse_here("a number is missing");
+    if (word.empty()) refuse_number(index, "a number is missing");
 
     if (*start == '+') start++;  // from_chars takes no plus sign
     double number = 0;
     const auto [stop, error] = std::from_chars(start, word_end, number);
-    if (error == std::errc::result_out_of_range) refuse_here("\"" + word + "\" is out of range");
+    if (error == std::errc::result_out_of_range) refuse_number(index, "\"" + word + "\" is out of range");
     const bool two_signs = start != at_ && start != word_end && *start == '-';
-    if (error != std::errc() || stop != word_end || two_signs) refuse_here("\"" + word + "\" is not a number");
-    if (!std::isfinite(number)) refuse_here("\"" + word + "\" is not a finite number");
-    value_.push_back(number);
+    if (error != std::errc() || stop != word_end || two_signs) refuse_number(index, "\"" + word + "\" is not a number");
+    if (!std::isfinite(number)) refuse_number(index, "\"" + word + "\" is not a finite number");
     at_ = word_end;
-    columns_++;
+    return number;
   }
 
   const char *at_;
   const char *const end_;
-  size_t rows_ = 0, width_ = 0;  // complete rows, numbers in the first
-  size_t columns_ = 0;           // numbers so far in the present row
-  std::vector<double> value_;
+  const char *const property_, *const row_, *const number_;
+  size_t rows_ = 0;
 };
 
 }  // namespace
 
 Coefficients parse_coefficients(const std::string &text) {
-  return Parser(text).parse();
+  RowReader reader(text, "coefficients", "row", "column");
+  std::vector<double> value, row;
+  size_t width = 0;
+  while (reader.next(&row)) {
+    if (value.empty()) width = row.size();
+    if (row.size() != width)
+      reader.refuse_row(reader.rows(), " has " + count(row.size(), "number") + ", row 1 has " + std::to_string(width));
+    value.insert(value.end(), row.begin(), row.end());
+  }
+  size_t height = reader.rows();
+  if (height == 0) reader.refuse("it has no numbers");
+
+  if (height == 1 && (width == 9 || width == 25 || width == 49))
+    height = width = static_cast<size_t>(std::lround(std::sqrt(width)));
+  if (width % 2 == 0) reader.refuse("rows have " + count(width, "number") + ", which is not odd");
+  if (height % 2 == 0) reader.refuse("it has " + count(height, "row") + ", which is not odd");
+  if (width > kLargestSide || height > kLargestSide)
+    reader.refuse("a mask of " + std::to_string(width) + "x" + std::to_string(height) +
+                  " is too large; 31x31 is the largest");
+
+  Coefficients result;
+  result.width = static_cast<int>(width);
+  result.height = static_cast<int>(height);
+  result.value = std::move(value);
+  return result;
+}
+
+std::vector<Region> parse_regions(const std::string &text) {
+  RowReader reader(text, "roi", "rectangle", "number");
+  std::vector<Region> result;
+  for (std::vector<double> row; reader.next(&row);) {
+    if (row.size() != 4)
+      reader.refuse_row(reader.rows(), " has " + count(row.size(), "number") + "; x, y, width and height are needed");
+    int value[4];
+    for (int i = 0; i < 4; i++) {
+      if (row[i] != std::floor(row[i])) reader.refuse_number(i + 1, "not a whole number");
+      if (std::abs(row[i]) > std::numeric_limits<int>::max()) reader.refuse_number(i + 1, "too large");
+      value[i] = static_cast<int>(row[i]);
+    }
+    for (int i = 2; i < 4; i++)
+      if (value[i] <= 0)
+        reader.refuse_number(
+            i + 1, std::string(i == 2 ? "width " : "height ") + std::to_string(value[i]) + " makes an empty region");
+    result.push_back({value[0], value[1], value[2], value[3]});
+  }
+  if (result.empty()) reader.refuse("it has no rectangle");
+  return result;
 }
 
 }  // namespace cudaconv

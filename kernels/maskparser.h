@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "filter.h"
 
@@ -11,5 +12,9 @@ namespace cudaconv {
 // of 9, 25 or 49 numbers is taken as a square. Both sides are odd, at most 31. The decimal point is '.' in every
 // locale. Throws Error{Settings} that names the row and column, both counted from 1.
 Coefficients parse_coefficients(const std::string &text);
+
+// Reads rectangles "x, y, width, height; ..." in pixels, in whole numbers separated as those of a mask are. x and y may
+// be negative. Throws Error{Settings} that names the rectangle and the number, both counted from 1.
+std::vector<Region> parse_regions(const std::string &text);
 
 }  // namespace cudaconv

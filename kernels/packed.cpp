@@ -44,12 +44,15 @@ bool make_finish(const Rounding &rounding, Range range, PackedParams &k, int64_t
   }
   if (*start + range.high > kLaneMax || *start - offset - half > kLaneMax || largest > kLaneMax) return false;
   k.absolute = rounding.absolute;
-  if (largest > rounding.limit) k.limit = both_lanes(rounding.limit);
+  k.limit = both_lanes(std::min(rounding.limit, kLaneMax));
+  const bool clamps = k.low || largest > rounding.limit;
   if ((divisor & (divisor - 1)) == 0) {
     while (int64_t{1} << k.shift < divisor) k.shift++;
+    k.finish = rounding.absolute ? Finish::AbsoluteShift : clamps ? Finish::ClampShift : Finish::Shift;
   } else {
     // Exact for every dividend up to 256 * divisor, since the reciprocal is less than 1 too large in units of 2^-24.
     k.magic = static_cast<uint32_t>(((int64_t{1} << 24) + divisor - 1) / divisor);
+    k.finish = rounding.absolute || clamps ? Finish::Any : Finish::Divide;
   }
   return true;
 }
@@ -64,7 +67,10 @@ Sliding linear(const Pass &pass, PackedParams &k) {
   int64_t start;
   if (!make_finish(pass.rounding[0][0], range, k, &start)) return Sliding::None;
 
-  if (mask.separable() && (size == 3 || size == 5 || size == 7)) {
+  const auto symmetric = [](const std::vector<int32_t> &line) {
+    return std::equal(line.begin(), line.end(), line.rbegin());
+  };
+  if (mask.separable() && (size == 3 || ((size == 5 || size == 7) && symmetric(mask.row)))) {
     Range column;
     int64_t row_sum = 0;
     for (int i = 0; i < size; i++) {
@@ -92,14 +98,16 @@ Sliding linear(const Pass &pass, PackedParams &k) {
   return Sliding::None;
 }
 
-// A mask of [-1 0 1] and a smoothing [a b a], and its transpose, with nothing to round but the root.
+// A mask of [-1 0 1] and a smoothing [a b a], and its transpose, or roberts; with nothing to round but the root.
 Sliding gradient(const Pass &pass, PackedParams &k) {
   const Rounding &rounding = pass.rounding[0][0];
-  if (pass.has_gain() || pass.width() != 3 || !pass.separable() || pass.norm == Norm::L2Fraction || rounding.offset ||
-      rounding.half != 1)
+  if (pass.has_gain() || pass.width() != 3 || pass.norm == Norm::L2Fraction || rounding.offset || rounding.half != 1)
     return Sliding::None;
+  k.euclidean = pass.norm == Norm::L2;
   const std::vector<int32_t> &x = pass.mask[0].value, &y = pass.mask[1].value;
-  // The plan has doubled the mask to have a half to add.
+  // The plan has doubled the masks to have a half to add.
+  if (x == std::vector<int32_t>{0, 0, 0, 0, 2, 0, 0, 0, -2} && y == std::vector<int32_t>{0, 0, 0, 0, 0, 2, 0, -2, 0})
+    return Sliding::Roberts3;
   const int32_t a = x[2] / 2, b = x[5] / 2;
   const std::vector<int32_t> expected = {-2 * a, 0, 2 * a, -2 * b, 0, 2 * b, -2 * a, 0, 2 * a};
   if (x != expected || a < 1 || b < 0 || 2 * a + b > 16) return Sliding::None;
@@ -109,8 +117,20 @@ Sliding gradient(const Pass &pass, PackedParams &k) {
   k.column[0] = static_cast<uint32_t>(a);
   k.column[1] = static_cast<uint32_t>(b);
   k.zero = both_lanes(256 * (2 * a + b));  // differences are kept above 256
-  k.euclidean = pass.norm == Norm::L2;
   return Sliding::Gradient3;
+}
+
+Sliding compass(const Pass &pass, PackedParams &k) {
+  if (pass.has_gain()) return Sliding::None;
+  // No response is below 0, since the largest of the eight sums of three is no less than their mean.
+  const int64_t gain = pass.mask[0].value[0];
+  int64_t start;
+  if (!make_finish(pass.rounding[0][0], {0, gain / 8 * 15 * 255}, k, &start) || k.magic || k.absolute)
+    return Sliding::None;
+  k.init = both_lanes(start);
+  k.dense[0] = static_cast<uint32_t>(gain);
+  k.dense[1] = static_cast<uint32_t>(pass.mask[0].value[1]);
+  return Sliding::Kirsch3;
 }
 
 }  // namespace
@@ -123,12 +143,17 @@ Sliding make_packed(const Plan &plan, const Pass &pass, PackedParams &k) {
       return linear(pass, k);
     case Op::Magnitude:
       return gradient(pass, k);
+    case Op::Compass:
+      return compass(pass, k);
+    case Op::Median:
+      return pass.width() == 3 ? Sliding::Median3 : Sliding::None;
     case Op::Minimum:
     case Op::Maximum: {
       const bool maximum = pass.op == Op::Maximum;
       if (!pass.element.empty() || pass.width() != pass.height()) return Sliding::None;
       if (pass.width() == 3) return maximum ? Sliding::Maximum3 : Sliding::Minimum3;
       if (pass.width() == 5) return maximum ? Sliding::Maximum5 : Sliding::Minimum5;
+      if (pass.width() == 7) return maximum ? Sliding::Maximum7 : Sliding::Minimum7;
       return Sliding::None;
     }
     default:

@@ -17,8 +17,13 @@ enum class Sliding {
   Gradient3,
   Maximum3,
   Maximum5,
+  Maximum7,
   Minimum3,
-  Minimum5
+  Minimum5,
+  Minimum7,
+  Kirsch3,
+  Roberts3,
+  Median3
 };
 
 // Works the pass out for 16-bit lanes; None where the pass is another kind, a plane is not of 8-bit samples side by

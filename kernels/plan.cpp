@@ -630,23 +630,33 @@ bool Pass::separable() const {
 }
 
 std::vector<PartRegion> regions_of_part(const Regions &regions, const PlaneLayout &layout, const Plan::Part &part) {
-  // From frame pixels to plane pixels to the rows of a field, rounding outwards each time.
   const auto down = [](int64_t v, int64_t by) { return v >= 0 ? v / by : -((-v + by - 1) / by); };
   const auto up = [&](int64_t v, int64_t by) { return -down(-v, by); };
+  const int64_t sub_x = int64_t{1} << layout.sub_x, sub_y = int64_t{1} << layout.sub_y;
   std::vector<PartRegion> result;
   for (const Region &r : regions.region) {
-    const int64_t x0 = down(r.x, int64_t{1} << layout.sub_x), y0 = down(r.y, int64_t{1} << layout.sub_y);
-    const int64_t x1 = up(int64_t{r.x} + r.width, int64_t{1} << layout.sub_x);
-    const int64_t y1 = up(int64_t{r.y} + r.height, int64_t{1} << layout.sub_y);
-    const int64_t top = up(y0 - part.first_row, part.row_step), bottom = up(y1 - part.first_row, part.row_step);
-    // An ellipse keeps its shape when cut off, so only far outliers are limited, to where the arithmetic is exact.
-    constexpr int64_t kFar = 1 << 15;
-    if (x1 <= 0 || bottom <= 0 || x0 >= layout.width || top >= part.height) continue;
-    const int64_t left = std::max(x0, -kFar / 2 + 1), upper = std::max(top, -kFar / 2 + 1);
-    const int64_t width = std::min(x1 - left, kFar - 1), height = std::min(bottom - upper, kFar - 1);
-    if (width > 0 && height > 0)
-      result.push_back({static_cast<int32_t>(left), static_cast<int32_t>(upper), static_cast<int32_t>(width),
-                        static_cast<int32_t>(height)});
+    // Frame rows to rows of the field, and then, as across, to pixels of the plane, which reach out.
+    const int64_t top = up(int64_t{r.y} - part.first_row, part.row_step);
+    const int64_t bottom = up(int64_t{r.y} + r.height - part.first_row, part.row_step);
+    if (top >= bottom) continue;
+    int64_t x0 = down(r.x, sub_x), x1 = up(int64_t{r.x} + r.width, sub_x), y0 = down(top, sub_y),
+            y1 = up(bottom, sub_y);
+    if (x1 <= 0 || y1 <= 0 || x0 >= layout.width || y0 >= part.height) continue;
+    if (regions.ellipse) {
+      // An ellipse keeps its shape where the frame cuts it off, up to the size that in_region is exact for.
+      constexpr int64_t kLargest = (1 << 15) - 1;
+      x0 = std::max(x0, -kLargest / 2);
+      y0 = std::max(y0, -kLargest / 2);
+      x1 = std::min(x1, x0 + kLargest);
+      y1 = std::min(y1, y0 + kLargest);
+    } else {
+      x0 = std::max<int64_t>(x0, 0);
+      y0 = std::max<int64_t>(y0, 0);
+      x1 = std::min<int64_t>(x1, layout.width);
+      y1 = std::min<int64_t>(y1, part.height);
+    }
+    result.push_back({static_cast<int32_t>(x0), static_cast<int32_t>(y0), static_cast<int32_t>(x1 - x0),
+                      static_cast<int32_t>(y1 - y0)});
   }
   return result;
 }

@@ -42,6 +42,10 @@ __device__ inline uint32_t min_pair(uint32_t a, uint32_t b) {
   return __vminu2(a, b);
 }
 
+__device__ inline uint32_t difference_pair(uint32_t a, uint32_t b) {
+  return max_pair(a, b) - min_pair(a, b);
+}
+
 // The even and odd pairs of a lane's four words and of kWords words of each neighbour.
 template <int kWords>
 struct PairRow {
@@ -73,31 +77,57 @@ __device__ inline void exchange(uint32_t (&row)[4 + 2 * kWords]) {
   }
 }
 
-// Two sums, offset as PackedParams says, to two samples in the low bytes of the lanes.
-__device__ inline uint32_t round_pair(const PackedParams &k, uint32_t t) {
-  if (k.absolute)
-    t = max_pair(t, k.zero) - min_pair(t, k.zero) + k.half;
-  else if (k.low)
-    t = max_pair(t, k.low) - k.low;
-  if (k.limit) t = min_pair(t, k.limit);
-  if (k.magic == 0) return t >> k.shift & 0x00ff00ffu;
-  return permute_bytes((t & 0xffffu) * k.magic, (t >> 16) * k.magic, 0x4743) & 0x00ff00ffu;
-}
-
 __device__ inline uint32_t join_pairs(uint32_t even, uint32_t odd) {
   return even | odd << 8;
+}
+
+// Sums, offset as PackedParams says, to samples: `round` takes two sums to two samples in the low bytes of the lanes.
+template <typename Round>
+__device__ inline void round_pairs(const uint32_t (&even)[4], const uint32_t (&odd)[4], uint32_t (&out)[4],
+                                   Round round) {
+#pragma unroll
+  for (int i = 0; i < 4; i++) out[i] = join_pairs(round(even[i]), round(odd[i]));
+}
+
+template <Finish kFinish>
+__device__ inline void round_row(const PackedParams &k, const uint32_t (&even)[4], const uint32_t (&odd)[4],
+                                 uint32_t (&out)[4]) {
+  const auto shift = [&](uint32_t t) { return t >> k.shift & 0x00ff00ffu; };
+  const auto divide = [&](uint32_t t) {
+    return permute_bytes((t & 0xffffu) * k.magic, (t >> 16) * k.magic, 0x4743) & 0x00ff00ffu;
+  };
+  const auto clamp = [&](uint32_t t) { return min_pair(max_pair(t, k.low) - k.low, k.limit); };
+  const auto absolute = [&](uint32_t t) { return min_pair(difference_pair(t, k.zero) + k.half, k.limit); };
+  if constexpr (kFinish == Finish::Shift) round_pairs(even, odd, out, shift);
+  if constexpr (kFinish == Finish::Divide) round_pairs(even, odd, out, divide);
+  if constexpr (kFinish == Finish::ClampShift) round_pairs(even, odd, out, [&](uint32_t t) { return shift(clamp(t)); });
+  if constexpr (kFinish == Finish::AbsoluteShift)
+    round_pairs(even, odd, out, [&](uint32_t t) { return shift(absolute(t)); });
+  if constexpr (kFinish == Finish::Any)
+    round_pairs(even, odd, out, [&](uint32_t t) {
+      t = k.absolute ? absolute(t) : clamp(t);
+      return k.magic ? divide(t) : shift(t);
+    });
 }
 
 // An operation takes the rows of the strip from above; each enter() may complete one row of results, four words.
 
 // A mask with a row and a column: columns are summed as rows enter, then each finished row of sums along the row.
-template <int kSize>
+template <int kSize, Finish kFinish>
 struct SlidingSeparable {
   static constexpr int kRadius = kSize / 2;
+  // Larger rows have to be: one multiplication then serves two samples.
+  static constexpr bool kSymmetric = kSize > 3;
 
   template <int kChannels>
   struct State {
+    static constexpr int kWords = (kRadius * kChannels + 3) / 4;
     uint32_t sums[kSize][2][4];
+
+    __device__ static uint32_t folded(const PairRow<kWords> &sum, int n, int t) {
+      const uint32_t v = sum.at(n + (t - kRadius) * kChannels);
+      return kSymmetric && t != kRadius ? v + sum.at(n + (kRadius - t) * kChannels) : v;
+    }
 
     __device__ void enter(const PackedParams &k, int j, const uint32_t (&row)[4], uint32_t (&out)[4]) {
 #pragma unroll
@@ -114,7 +144,6 @@ struct SlidingSeparable {
       }
       const int r = j - 2 * kRadius;
       if (r < 0) return;
-      constexpr int kWords = (kRadius * kChannels + 3) / 4;
       PairRow<kWords> sum;
 #pragma unroll
       for (int i = 0; i < 4; i++) {
@@ -123,22 +152,23 @@ struct SlidingSeparable {
       }
       exchange<kWords>(sum.even);
       exchange<kWords>(sum.odd);
+      uint32_t even[4], odd[4];
 #pragma unroll
       for (int i = 0; i < 4; i++) {
-        uint32_t even = k.init, odd = k.init;
+        even[i] = odd[i] = k.init;
 #pragma unroll
-        for (int t = 0; t < kSize; t++) {
-          even += k.row[t] * sum.at(4 * i + (t - kRadius) * kChannels);
-          odd += k.row[t] * sum.at(4 * i + 1 + (t - kRadius) * kChannels);
+        for (int t = 0; t <= (kSymmetric ? kRadius : kSize - 1); t++) {
+          even[i] += k.row[t] * folded(sum, 4 * i, t);
+          odd[i] += k.row[t] * folded(sum, 4 * i + 1, t);
         }
-        out[i] = join_pairs(round_pair(k, even), round_pair(k, odd));
       }
+      round_row<kFinish>(k, even, odd, out);
     }
   };
 };
 
 // A mask without factors: 3x3, or the diamond |dx| + |dy| <= 2 of a 5x5.
-template <int kSize>
+template <int kSize, Finish kFinish>
 struct SlidingDense {
   static constexpr int kRadius = kSize / 2;
 
@@ -178,14 +208,53 @@ struct SlidingDense {
       }
       const int r = j - 2 * kRadius;
       if (r < 0) return;
-#pragma unroll
-      for (int i = 0; i < 4; i++)
-        out[i] = join_pairs(round_pair(k, sums[r % kSize][0][i]), round_pair(k, sums[r % kSize][1][i]));
+      round_row<kFinish>(k, sums[r % kSize][0], sums[r % kSize][1], out);
     }
   };
 };
 
-// |x| + |y| of a smoothing column with a difference row, and the transpose: sobel, scharr, prewitt.
+// A lane of a pair as a float: its bits become the last ones of 2^23.
+__device__ inline float lane_to_float(uint32_t pair, uint32_t selector) {
+  return __uint_as_float(permute_bytes(pair, 0x4b000000u, selector)) - 8388608.0f;
+}
+
+// sqrt(x^2 + y^2), rounded to an integer in the last bits. Squares of integers are far enough from those of halves, by
+// a quarter at least, for the approximate root to fall on the right side.
+__device__ inline uint32_t rounded_root(uint32_t x, uint32_t y, uint32_t selector) {
+  const float fx = lane_to_float(x, selector), fy = lane_to_float(y, selector);
+#ifdef __CUDA_ARCH__
+  float root;
+  asm("sqrt.approx.f32 %0, %1;" : "=f"(root) : "f"(fx * fx + fy * fy));
+#else
+  const float root = __builtin_sqrtf(fx * fx + fy * fy);
+#endif
+  return __float_as_uint(root + 8388608.0f);
+}
+
+// Magnitudes of absolute values x and y, even pairs then odd ones, to samples. One branch a row.
+__device__ inline void magnitude_row(const PackedParams &k, const uint32_t (&x)[2][4], const uint32_t (&y)[2][4],
+                                     uint32_t (&out)[4]) {
+  constexpr uint32_t kMax = 0x00ff00ffu;
+  if (k.euclidean) {
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+      uint32_t result[2];
+#pragma unroll
+      for (int odd = 0; odd < 2; odd++) {
+        // What is over the largest sample makes the root so too.
+        const uint32_t cx = min_pair(x[odd][i], kMax), cy = min_pair(y[odd][i], kMax);
+        result[odd] = min_pair(permute_bytes(rounded_root(cx, cy, 0x7610), rounded_root(cx, cy, 0x7632), 0x5410), kMax);
+      }
+      out[i] = join_pairs(result[0], result[1]);
+    }
+  } else {
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+      out[i] = join_pairs(min_pair(x[0][i] + y[0][i], kMax), min_pair(x[1][i] + y[1][i], kMax));
+  }
+}
+
+// |x| + |y| or its root of a smoothing column with a difference row, and the transpose: sobel, scharr, prewitt.
 struct SlidingGradient {
   static constexpr int kRadius = 1;
 
@@ -215,46 +284,119 @@ struct SlidingGradient {
       exchange<kWords>(smooth.odd);
       exchange<kWords>(difference.even);
       exchange<kWords>(difference.odd);
+      uint32_t x[2][4], y[2][4];
 #pragma unroll
-      for (int i = 0; i < 4; i++) {
-        uint32_t result[2];
+      for (int odd = 0; odd < 2; odd++)
 #pragma unroll
-        for (int odd = 0; odd < 2; odd++) {
+        for (int i = 0; i < 4; i++) {
           const int n = 4 * i + odd;
-          const uint32_t left = smooth.at(n - kChannels), right = smooth.at(n + kChannels);
-          const uint32_t x = max_pair(left, right) - min_pair(left, right);
-          // 256 in each lane of the differences, times the smoothing row's sum
-          const uint32_t ty = (difference.at(n - kChannels) + difference.at(n + kChannels)) * k.column[0] +
-                              difference.at(n) * k.column[1];
-          const uint32_t y = max_pair(ty, k.zero) - min_pair(ty, k.zero);
-          result[odd] = round_magnitude(k, x, y);
+          x[odd][i] = difference_pair(smooth.at(n - kChannels), smooth.at(n + kChannels));
+          // 256 in each lane of the differences, times the smoothing row's sum, is zero
+          const uint32_t t = (difference.at(n - kChannels) + difference.at(n + kChannels)) * k.column[0] +
+                             difference.at(n) * k.column[1];
+          y[odd][i] = difference_pair(t, k.zero);
         }
-        out[i] = join_pairs(result[0], result[1]);
-      }
-    }
-
-    // The root of x^2 + y^2 <= 2 * 4080^2 to the nearest integer, and no further than 255 matters. Integers next to a
-    // boundary (n + 1/2)^2 are off it by a quarter at least, which is far more than the root's error.
-    __device__ static uint32_t root(uint32_t x, uint32_t y) {
-      const float square = static_cast<float>(x * x + y * y);
-      return static_cast<uint32_t>(fminf(square_root(square), 255.0f) + 0.5f);
-    }
-
-    __device__ static float square_root(float v) {
-#ifdef __CUDA_ARCH__
-      float r;
-      asm("sqrt.approx.f32 %0, %1;" : "=f"(r) : "f"(v));
-      return r;
-#else
-      return __builtin_sqrtf(v);
-#endif
-    }
-
-    __device__ static uint32_t round_magnitude(const PackedParams &k, uint32_t x, uint32_t y) {
-      if (k.euclidean) return root(x & 0xffffu, y & 0xffffu) | root(x >> 16, y >> 16) << 16;
-      return min_pair(x + y, 0x00ff00ffu);
+      magnitude_row(k, x, y, out);
     }
   };
+};
+
+// Any function of the 3x3 samples around a pixel. Function::row(k, at, out) makes a row of results of at(n, dx, dy),
+// bytes n and n + 2 of the row dy below, dx pixels on.
+template <typename Function>
+struct SlidingWindow3 {
+  static constexpr int kRadius = 1;
+
+  template <int kChannels>
+  struct State {
+    static constexpr int kWords = (kChannels + 3) / 4;
+    PairRow<kWords> rows[3];
+
+    __device__ void enter(const PackedParams &k, int j, const uint32_t (&row)[4], uint32_t (&out)[4]) {
+      uint32_t words[4 + 2 * kWords];
+#pragma unroll
+      for (int i = 0; i < 4; i++) words[kWords + i] = row[i];
+      exchange<kWords>(words);
+#pragma unroll
+      for (int i = 0; i < 4 + 2 * kWords; i++) {
+        rows[j % 3].even[i] = even_pair(words[i]);
+        rows[j % 3].odd[i] = odd_pair(words[i]);
+      }
+      if (j < 2) return;
+      Function::row(
+          k, [&](int n, int dx, int dy) { return rows[(j + 2 + dy) % 3].at(n + dx * kChannels); }, out);
+    }
+  };
+};
+
+// A gain times the largest sum of three neighbours in a row, and another times all eight.
+struct KirschFunction {
+  template <typename At>
+  __device__ static uint32_t sum(const PackedParams &k, At at, int n) {
+    const uint32_t ring[8] = {at(n, -1, -1), at(n, 0, -1), at(n, 1, -1), at(n, 1, 0),
+                              at(n, 1, 1),   at(n, 0, 1),  at(n, -1, 1), at(n, -1, 0)};
+    uint32_t three[8];
+#pragma unroll
+    for (int i = 0; i < 8; i++) three[i] = ring[i] + ring[(i + 1) % 8] + ring[(i + 2) % 8];
+    const uint32_t a = __vimax3_u16x2(three[0], three[1], three[2]), b = __vimax3_u16x2(three[3], three[4], three[5]);
+    const uint32_t all = three[0] + three[3] + ring[6] + ring[7];
+    return k.init + k.dense[0] * __vimax3_u16x2(max_pair(a, b), three[6], three[7]) + k.dense[1] * all;
+  }
+
+  template <typename At>
+  __device__ static void row(const PackedParams &k, At at, uint32_t (&out)[4]) {
+    uint32_t even[4], odd[4];
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+      even[i] = sum(k, at, 4 * i);
+      odd[i] = sum(k, at, 4 * i + 1);
+    }
+    round_row<Finish::ClampShift>(k, even, odd, out);
+  }
+};
+
+struct RobertsFunction {
+  template <typename At>
+  __device__ static void row(const PackedParams &k, At at, uint32_t (&out)[4]) {
+    uint32_t x[2][4], y[2][4];
+#pragma unroll
+    for (int odd = 0; odd < 2; odd++)
+#pragma unroll
+      for (int i = 0; i < 4; i++) {
+        const int n = 4 * i + odd;
+        x[odd][i] = difference_pair(at(n, 0, 0), at(n, 1, 1));
+        y[odd][i] = difference_pair(at(n, 1, 0), at(n, 0, 1));
+      }
+    magnitude_row(k, x, y, out);
+  }
+};
+
+// The middle of: the greatest of the columns' least, the middle of their middles, the least of their greatest.
+struct Median3Function {
+  // What is left of three when the least and the greatest are taken away, in both lanes.
+  __device__ static uint32_t middle(uint32_t a, uint32_t b, uint32_t c) {
+    return a + b + c - __vimin3_u16x2(a, b, c) - __vimax3_u16x2(a, b, c);
+  }
+
+  template <typename At>
+  __device__ static uint32_t median(At at, int n) {
+    uint32_t least[3], mid[3], greatest[3];
+#pragma unroll
+    for (int i = 0; i < 3; i++) {
+      const uint32_t a = at(n, i - 1, -1), b = at(n, i - 1, 0), c = at(n, i - 1, 1);
+      least[i] = __vimin3_u16x2(a, b, c);
+      greatest[i] = __vimax3_u16x2(a, b, c);
+      mid[i] = a + b + c - least[i] - greatest[i];
+    }
+    return middle(__vimax3_u16x2(least[0], least[1], least[2]), middle(mid[0], mid[1], mid[2]),
+                  __vimin3_u16x2(greatest[0], greatest[1], greatest[2]));
+  }
+
+  template <typename At>
+  __device__ static void row(const PackedParams &, At at, uint32_t (&out)[4]) {
+#pragma unroll
+    for (int i = 0; i < 4; i++) out[i] = join_pairs(median(at, 4 * i), median(at, 4 * i + 1));
+  }
 };
 
 // The greatest or least of a square window. A lane of 16 bits is decided by its high byte, so that the odd pair is the
@@ -317,14 +459,8 @@ struct SlidingExtremum {
 template <int kChannels, int kRadius, int kRows>
 __device__ inline void load_strip(const FrameParams &p, const PartParams &part, int first_byte, int y0,
                                   uint32_t (&strip)[kRows][4]) {
-  const int row_bytes = part.width * kChannels;
+  const int row_bytes = part.width * kChannels, top = y0 - kRadius;
   const bool inside = part.aligned && first_byte >= 0 && first_byte + kLaneBytes <= row_bytes;
-  // Elsewhere bytes are gathered here one by one, or, where a pixel is a word, four by four.
-  uint32_t *gathered = shared_memory<uint32_t>() + threadIdx.x * 4;
-  constexpr int kUnit = kChannels == 4 ? 4 : 1;
-  const int begin = max(first_byte, -kRadius * kChannels),
-            end = min(first_byte + kLaneBytes, row_bytes + kRadius * kChannels);
-  const int top = y0 - kRadius;
   if (__all_sync(0xffffffffu, inside) && top >= 0 && top + kRows <= part.height) {
     const uint8_t *source = part.source + top * part.source_pitch + first_byte;
 #pragma unroll
@@ -337,49 +473,68 @@ __device__ inline void load_strip(const FrameParams &p, const PartParams &part, 
     }
     return;
   }
+  // At an edge of the frame the bytes of lanes that do not lie inside are gathered one by one, into shared memory, by
+  // the whole warp together: one lane alone would wait for each in turn.
+  const int lane = threadIdx.x % 32;
+  const int row_of_lane = border_index(p.border, top + lane, part.height);  // lane j: that of row j of the strip
+  uint4 *rows = shared_memory<uint4>() + threadIdx.x / 32 * (32 * kRows);   // 32 lanes for each row
+  for (unsigned left = __ballot_sync(0xffffffffu, !inside); left; left &= left - 1) {
+    const int owner = __ffs(left) - 1, owner_byte = first_byte + (owner - lane) * kLaneBytes;
+#pragma unroll
+    for (int k = 0; k < (kRows * kLaneBytes + 31) / 32; k++) {
+      const int item = k * 32 + lane, j = min(item / kLaneBytes, kRows - 1), byte = owner_byte + item % kLaneBytes;
+      const int y = __shfl_sync(0xffffffffu, row_of_lane, j);
+      // Rounds down; no byte is less than -kLaneBytes.
+      const int pixel = (byte + kLaneBytes * kChannels) / kChannels - kLaneBytes, channel = byte - pixel * kChannels;
+      if (item >= kRows * kLaneBytes || pixel < -kRadius || pixel >= part.width + kRadius) continue;
+      const int x = border_index(p.border, pixel, part.width);
+      reinterpret_cast<uint8_t *>(rows + 32 * j + owner)[item % kLaneBytes] =
+          static_cast<uint8_t>(x < 0 || y < 0 ? part.channel[channel].border_value
+                                              : part.source[y * part.source_pitch + x * kChannels + channel]);
+    }
+  }
+  __syncwarp();
 #pragma unroll
   for (int j = 0; j < kRows; j++) {
-    const int y = border_index(p.border, top + j, part.height);
-    const uint8_t *row = part.source + y * part.source_pitch;
+    const int y = __shfl_sync(0xffffffffu, row_of_lane, j);
     uint4 v;
-    if (inside && y >= 0) {
-      v = __ldg(reinterpret_cast<const uint4 *>(row + first_byte));
+    if (!inside) {
+      v = rows[32 * j + lane];
+    } else if (y >= 0) {
+      v = __ldg(reinterpret_cast<const uint4 *>(part.source + y * part.source_pitch + first_byte));
     } else {
-#pragma unroll 1
-      for (int byte = begin; byte < end; byte += kUnit) {
-        // Rounds down; begin is no less than -kLaneBytes.
-        const int pixel = (byte + kLaneBytes * kChannels) / kChannels - kLaneBytes, channel = byte - pixel * kChannels;
-        const int x = border_index(p.border, pixel, part.width), at = x * kChannels + channel;
-        if constexpr (kUnit == 4)
-          gathered[(byte - first_byte) / 4] =
-              x < 0 || y < 0 ? part.border_word[0] : static_cast<uint32_t>(read_container(Container::Packed32, row, x));
-        else
-          reinterpret_cast<uint8_t *>(gathered)[byte - first_byte] =
-              static_cast<uint8_t>(x < 0 || y < 0 ? part.channel[channel].border_value : row[at]);
-      }
-      v = *reinterpret_cast<const uint4 *>(gathered);
+      const int phase = first_byte / 4 % 3;
+      v.x = part.border_word[phase];
+      v.y = part.border_word[(phase + 1) % 3];
+      v.z = part.border_word[(phase + 2) % 3];
+      v.w = v.x;
     }
     strip[j][0] = v.x;
     strip[j][1] = v.y;
     strip[j][2] = v.z;
     strip[j][3] = v.w;
   }
+  __syncwarp();  // before rows are overwritten
 }
 
-// Bytes of shared memory of a block.
-constexpr size_t kSlidingBytes = kSlidingThreads * kLaneBytes;
+// Bytes of shared memory of a block for windows of this radius.
+constexpr size_t sliding_bytes(int radius) {
+  return kSlidingThreads * kLaneBytes * (kStripRows + 2 * radius);
+}
 
 template <int kChannels>
 __device__ inline void store_row(const PartParams &part, int first_byte, int y, const uint32_t (&row)[4]) {
   uint8_t *target = part.target + y * part.target_pitch + first_byte;
   const int bytes = part.width * kChannels - first_byte;
+  const uint4 v = make_uint4(row[0], row[1], row[2], row[3]);
   if (part.aligned && bytes >= kLaneBytes) {
-    *reinterpret_cast<uint4 *>(target) = make_uint4(row[0], row[1], row[2], row[3]);
+    *reinterpret_cast<uint4 *>(target) = v;
     return;
   }
-#pragma unroll
-  for (int b = 0; b < kLaneBytes; b++)
-    if (b < bytes) target[b] = static_cast<uint8_t>(row[b / 4] >> b % 4 * 8);
+  uint4 *staged = shared_memory<uint4>() + threadIdx.x;
+  *staged = v;
+#pragma unroll 1
+  for (int b = 0; b < min(bytes, kLaneBytes); b++) target[b] = reinterpret_cast<const uint8_t *>(staged)[b];
 }
 
 // Copied and filled channels in place of filtered ones.

@@ -578,10 +578,11 @@ Channel filter_field(const Channel &in, const Context &context) {
 // belongs to it; of an ellipse one whose centre lies in the one inscribed in all the pixels that the region touches.
 bool is_filtered(const Regions &regions, const PlaneLayout &plane, bool interlaced, int field, int x, int y) {
   if (!regions.active) return true;
-  // Pixel i of the line spans [begin, end) in the frame.
+  // Whether one of the frame's columns, or of the rows of the field, that pixel i of the line spans lies in [begin, end).
   const auto touches = [](int i, int sub, int first, int step, int begin, int end) {
-    int from = (first + i * step) << sub, to = (first + i * step + 1) << sub;
-    return from < end && begin < to;
+    for (int k = i * (1 << sub); k < (i + 1) * (1 << sub); k++)
+      if (first + k * step >= begin && first + k * step < end) return true;
+    return false;
   };
   bool inside = false;
   for (const Region &r : regions.region) {

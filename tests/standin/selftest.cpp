@@ -264,12 +264,12 @@ void test_deaths() {
 __global__ void nothing() {}
 
 void test_launch_limits() {
-  CHECK(launch(nothing, 0, 1, 0, nullptr) == cudaErrorInvalidConfiguration);
-  CHECK(cudaPeekAtLastError() == cudaErrorInvalidConfiguration);
-  CHECK(cudaGetLastError() == cudaErrorInvalidConfiguration && cudaGetLastError() == cudaSuccess);
-  CHECK(launch(nothing, 1, dim3(1024, 2), 0, nullptr) == cudaErrorInvalidConfiguration);
-  CHECK(launch(nothing, 1, dim3(1, 1, 65), 0, nullptr) == cudaErrorInvalidConfiguration);
-  CHECK(launch(nothing, dim3(1, 65536), 1, 0, nullptr) == cudaErrorInvalidConfiguration);
+  CHECK(launch(nothing, 0, 1, 0, nullptr) == cudaErrorInvalidValue);
+  CHECK(cudaPeekAtLastError() == cudaErrorInvalidValue);
+  CHECK(cudaGetLastError() == cudaErrorInvalidValue && cudaGetLastError() == cudaSuccess);
+  CHECK(launch(nothing, 1, dim3(1024, 2), 0, nullptr) == cudaErrorInvalidValue);
+  CHECK(launch(nothing, 1, dim3(1, 1, 65), 0, nullptr) == cudaErrorInvalidValue);
+  CHECK(launch(nothing, dim3(1, 65536), 1, 0, nullptr) == cudaErrorInvalidValue);
   CHECK(launch(nothing, dim3(70000, 1), 1024, 0, nullptr) == cudaSuccess);
   CHECK(launch(nothing, 1, 1, 48 << 10, nullptr) == cudaSuccess);
   CHECK(launch(nothing, 1, 1, (48 << 10) + 1, nullptr) == cudaErrorInvalidValue);

@@ -566,11 +566,12 @@ cudaError_t launch(const char *name, dim3 grid, dim3 block, size_t shared_bytes,
   State &s = call.state;
   const std::shared_ptr<CUstream_st> stream = s.find_stream(handle);
   if (!stream) return remember(cudaErrorInvalidResourceHandle);
+  // The documentation speaks of cudaErrorInvalidConfiguration too; this is what the runtime of CUDA 13 returns.
   if (!grid.x || !grid.y || !grid.z || grid.x > INT32_MAX || grid.y > 65535 || grid.z > 65535)
-    return remember(cudaErrorInvalidConfiguration);
+    return remember(cudaErrorInvalidValue);
   if (!block.x || !block.y || !block.z || block.x > 1024 || block.y > 1024 || block.z > 64 ||
       block.x * block.y * block.z > 1024)
-    return remember(cudaErrorInvalidConfiguration);
+    return remember(cudaErrorInvalidValue);
   size_t limit = kSharedBytes;
   for (auto &[opted_in, bytes] : s.shared_limit)
     if (!function || function == opted_in) limit = std::max(limit, bytes);
@@ -883,6 +884,13 @@ cudaError_t cudaStreamSynchronize(cudaStream_t handle) {
   if (!stream) return remember(cudaErrorInvalidResourceHandle);
   call.unlock();
   return wait_for(call.state, {stream});
+}
+
+cudaError_t cudaStreamIsCapturing(cudaStream_t, cudaStreamCaptureStatus *status) {
+  Call call("cudaStreamIsCapturing");
+  if (call.error) return call.error;
+  *status = cudaStreamCaptureStatusNone;
+  return cudaSuccess;
 }
 
 cudaError_t cudaStreamQuery(cudaStream_t handle) {

@@ -1,0 +1,403 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// Times the CUDA kernels against a copy of the same bytes on the device, and against NPP where that is built in.
+//
+//   kernel-bench [--table=goals,formats,seeds] [--only=TEXT] [--json=FILE]
+//
+// Figures are of the kernels alone: 40 launches in a graph, over pairs of frames that together exceed the L2 cache
+// several times, random contents, the median of 15 replays. A copy is a cudaMemcpyAsync within the device; ratios are
+// to the one in the same run. Exits with 77 where there is no device.
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "backend.h"
+#include "peers.h"
+
+namespace cudaconv::bench {
+
+namespace {
+
+constexpr int kLaunches = 40, kReplays = 15;
+constexpr size_t kTotalBytes = 800 << 20;  // of all frames of a case, where 40 pairs suffice
+
+void check(cudaError_t result, const char *call) {
+  if (result != cudaSuccess) throw std::runtime_error(std::string(call) + ": " + cudaGetErrorString(result));
+}
+
+// Frame layouts by the names of GStreamer's formats.
+FrameLayout layout_of(const std::string &format, int width, int height) {
+  FrameLayout layout;
+  const auto plane = [&](int w, int h, int channels, Container container, int depth, int shift, Role role) {
+    PlaneLayout &p = layout.plane[layout.planes];
+    p.width = w;
+    p.height = h;
+    p.channels = p.step = channels;
+    p.memory_plane = layout.planes++;
+    p.container = container;
+    for (int c = 0; c < channels; c++)
+      p.channel[c] = {role, static_cast<uint8_t>(c), static_cast<uint8_t>(depth), static_cast<uint8_t>(shift)};
+  };
+  const int cw = (width + 1) / 2, ch = (height + 1) / 2;
+  if (format == "GRAY8") plane(width, height, 1, Container::U8, 8, 0, Role::Luma);
+  if (format == "RGB") plane(width, height, 3, Container::U8, 8, 0, Role::Luma);
+  if (format == "RGBA") plane(width, height, 4, Container::U8, 8, 0, Role::Luma);
+  if (format == "GRAY16_LE") plane(width, height, 1, Container::U16, 16, 0, Role::Luma);
+  if (format == "RGBA64_LE") plane(width, height, 4, Container::U16, 16, 0, Role::Luma);
+  if (format == "NV12") {
+    plane(width, height, 1, Container::U8, 8, 0, Role::Luma);
+    plane(cw, ch, 2, Container::U8, 8, 0, Role::Chroma);
+  }
+  if (format == "I420") {
+    plane(width, height, 1, Container::U8, 8, 0, Role::Luma);
+    plane(cw, ch, 1, Container::U8, 8, 0, Role::Chroma);
+    plane(cw, ch, 1, Container::U8, 8, 0, Role::Chroma);
+  }
+  if (format == "P010_10LE") {
+    plane(width, height, 1, Container::U16, 10, 6, Role::Luma);
+    plane(cw, ch, 2, Container::U16, 10, 6, Role::Chroma);
+  }
+  return layout;
+}
+
+// Pairs of frames in device memory, rows without padding.
+class Frames {
+ public:
+  Frames(const FrameLayout &layout) {
+    for (int i = 0; i < layout.planes; i++) {
+      const PlaneLayout &p = layout.plane[i];
+      offset_[i] = bytes_;
+      pitch_[i] = static_cast<ptrdiff_t>(p.width) * p.step * p.bytes_per_container();
+      bytes_ += static_cast<size_t>(pitch_[i]) * p.height;
+    }
+    planes_ = layout.planes;
+    const int pairs = static_cast<int>(std::clamp<size_t>(kTotalBytes / (2 * bytes_), 5, kLaunches));
+    std::vector<uint8_t> noise(bytes_);
+    std::mt19937_64 random(1);
+    for (size_t i = 0; i + 8 <= bytes_; i += 8) {
+      const uint64_t v = random();
+      std::memcpy(noise.data() + i, &v, 8);
+    }
+    for (int i = 0; i < 2 * pairs; i++) {
+      void *data = nullptr;
+      check(cudaMalloc(&data, bytes_), "cudaMalloc");
+      memory_.push_back(static_cast<uint8_t *>(data));
+      check(cudaMemcpy(data, noise.data(), bytes_, cudaMemcpyHostToDevice), "cudaMemcpy");
+    }
+  }
+  ~Frames() {
+    for (uint8_t *p : memory_) cudaFree(p);
+  }
+  Frames(const Frames &) = delete;
+
+  size_t bytes() const { return bytes_; }
+  FrameView source(int i) const { return view(i % pairs() * 2); }
+  FrameView target(int i) const { return view(i % pairs() * 2 + 1); }
+
+ private:
+  int pairs() const { return static_cast<int>(memory_.size() / 2); }
+  FrameView view(int i) const {
+    FrameView v;
+    v.on_device = true;
+    for (int p = 0; p < planes_; p++) v.plane[p] = {memory_[i] + offset_[p], pitch_[p]};
+    return v;
+  }
+
+  std::vector<uint8_t *> memory_;
+  size_t offset_[kMaxPlanes] = {}, bytes_ = 0;
+  ptrdiff_t pitch_[kMaxPlanes] = {};
+  int planes_ = 0;
+};
+
+// Microseconds of one of the launches that enqueue(i) makes.
+double time_graph(cudaStream_t stream, const std::function<void(int)> &enqueue) {
+  enqueue(0);  // what the first launch has to prepare
+  check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
+  const auto start = std::chrono::steady_clock::now();
+  enqueue(0);
+  check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
+  // Slow ones need no averaging.
+  const bool slow = std::chrono::steady_clock::now() - start > std::chrono::milliseconds(1);
+  const int launches = slow ? 4 : kLaunches, replays = slow ? 3 : kReplays;
+  cudaGraph_t graph;
+  cudaGraphExec_t replay;
+  check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed), "cudaStreamBeginCapture");
+  for (int i = 0; i < launches; i++) enqueue(i);
+  check(cudaStreamEndCapture(stream, &graph), "cudaStreamEndCapture");
+  check(cudaGraphInstantiate(&replay, graph, 0), "cudaGraphInstantiate");
+  cudaEvent_t begin, end;
+  check(cudaEventCreate(&begin), "cudaEventCreate");
+  check(cudaEventCreate(&end), "cudaEventCreate");
+  for (int i = 0; i < 2; i++) check(cudaGraphLaunch(replay, stream), "cudaGraphLaunch");
+  std::vector<float> times;
+  for (int i = 0; i < replays; i++) {
+    check(cudaEventRecord(begin, stream), "cudaEventRecord");
+    check(cudaGraphLaunch(replay, stream), "cudaGraphLaunch");
+    check(cudaEventRecord(end, stream), "cudaEventRecord");
+    check(cudaEventSynchronize(end), "cudaEventSynchronize");
+    float ms;
+    check(cudaEventElapsedTime(&ms, begin, end), "cudaEventElapsedTime");
+    times.push_back(ms * 1000 / launches);
+  }
+  cudaEventDestroy(begin);
+  cudaEventDestroy(end);
+  cudaGraphExecDestroy(replay);
+  cudaGraphDestroy(graph);
+  std::sort(times.begin(), times.end());
+  return times[times.size() / 2];
+}
+
+struct Case {
+  std::string label;
+  FilterSettings settings;
+};
+
+FilterSettings settings(Mask mask, int size = 0) {
+  FilterSettings s;
+  s.mask = mask;
+  s.size = size;
+  s.chroma = Chroma::Filter;
+  s.alpha = Alpha::Filter;
+  return s;
+}
+
+// A mask of random coefficients of so many bits, their sum a power of two so that NPP can divide by it.
+FilterSettings custom(int side, int bits) {
+  FilterSettings s = settings(Mask::Custom);
+  s.coefficients.width = s.coefficients.height = side;
+  std::mt19937 random(side);
+  const int reach = 1 << (bits - 1);
+  for (int i = 0; i < side * side; i++)
+    s.coefficients.value.push_back(static_cast<double>(static_cast<int>(random() % (2 * reach)) - reach));
+  s.divisor = std::ldexp(1.0, bits + static_cast<int>(std::ceil(std::log2(side))) - 1);
+  return s;
+}
+
+std::vector<Case> goal_cases() {
+  std::vector<Case> cases;
+  const auto add = [&](const std::string &label, FilterSettings s) { cases.push_back({label, std::move(s)}); };
+  const auto l1 = [](Mask mask) {
+    FilterSettings s = settings(mask);
+    s.magnitude = Magnitude::L1;
+    return s;
+  };
+  add("box3", settings(Mask::Box3));
+  add("box5", settings(Mask::Box5));
+  add("gauss3", settings(Mask::Gauss3));
+  add("gauss5", settings(Mask::Gauss5));
+  add("sharpen", settings(Mask::Sharpen));
+  add("laplace", settings(Mask::Laplace));
+  add("emboss", settings(Mask::Emboss));
+  add("sobel-x", settings(Mask::SobelX));
+  add("sobel l1", l1(Mask::Sobel));
+  add("scharr-x", settings(Mask::ScharrX));
+  add("scharr l1", l1(Mask::Scharr));
+  add("prewitt l1", l1(Mask::Prewitt));
+  add("dilate 3", settings(Mask::Dilate, 3));
+  add("dilate 5", settings(Mask::Dilate, 5));
+  add("erode 5", settings(Mask::Erode, 5));
+  add("sobel l2", settings(Mask::Sobel));
+  add("scharr l2", settings(Mask::Scharr));
+  add("log5", settings(Mask::Log5));
+  add("kirsch", settings(Mask::Kirsch));
+  add("roberts", settings(Mask::Roberts));
+  add("gauss7", settings(Mask::Gauss7));
+  add("gauss9", settings(Mask::Gauss9));
+  add("box7", settings(Mask::Box7));
+  add("dilate 7", settings(Mask::Dilate, 7));
+  add("dilate 9", settings(Mask::Dilate, 9));
+  add("dilate 15", settings(Mask::Dilate, 15));
+  add("dilate 31", settings(Mask::Dilate, 31));
+  add("open 3", settings(Mask::Open, 3));
+  add("gradient 3", settings(Mask::Gradient, 3));
+  add("tophat 3", settings(Mask::Tophat, 3));
+  add("median 3", settings(Mask::Median, 3));
+  add("median 5", settings(Mask::Median, 5));
+  add("gauss 15", settings(Mask::Gauss, 15));
+  add("gauss 31", settings(Mask::Gauss, 31));
+  add("box 15", settings(Mask::Box, 15));
+  add("box 31", settings(Mask::Box, 31));
+  for (int side : {7, 11, 15, 31}) add("custom " + std::to_string(side) + "x" + std::to_string(side), custom(side, 8));
+  for (int side : {7, 15})
+    add("custom " + std::to_string(side) + "x" + std::to_string(side) + " 16-bit", custom(side, 16));
+  return cases;
+}
+
+struct Result {
+  std::string table, format, label, method;
+  int width, height;
+  double microseconds, copy, npp;  // npp: 0 where there is none
+  size_t bytes;                    // read and written
+};
+
+class Bench {
+ public:
+  Bench(std::string only) : only_(std::move(only)) {
+    check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
+  }
+  ~Bench() { cudaStreamDestroy(stream_); }
+
+  const std::vector<Result> &results() const { return results_; }
+
+  // Each case by each method, one line a case.
+  void run(const std::string &table, const std::string &format, int width, int height, const std::vector<Case> &cases,
+           const std::vector<Method> &methods) {
+    const FrameLayout layout = layout_of(format, width, height);
+    const Frames frames(layout);
+    const double copy = time_graph(stream_, [&](int i) {
+      check(cudaMemcpyAsync(frames.target(i).plane[0].data, frames.source(i).plane[0].data, frames.bytes(),
+                            cudaMemcpyDeviceToDevice, stream_),
+            "cudaMemcpyAsync");
+    });
+    std::printf("\n%s %s %dx%d: a copy takes %.2f us, %.0f GB/s\n%-22s", table.c_str(), format.c_str(), width, height,
+                copy, 2 * frames.bytes() / copy / 1e3, "us (x copy)");
+    for (Method m : methods) std::printf(" %17s", method_nick(m));
+    std::printf(" %17s\n", "NPP");
+    for (const Case &c : cases) {
+      if (c.label.find(only_) == std::string::npos) continue;
+      std::printf("%-22s", c.label.c_str());
+      const double npp = time_npp(frames, layout, c.settings);
+      for (Method method : methods) {
+        FilterSettings s = c.settings;
+        s.method = method;
+        try {
+          const double us = time_method(frames, make_plan(s, layout));
+          results_.push_back(
+              {table, format, c.label, method_nick(method), width, height, us, copy, npp, 2 * frames.bytes()});
+          std::printf(" %9.2f (%5.2f)", us, us / copy);
+        } catch (const Error &error) {
+          if (error.kind() != Error::Kind::Settings) throw;
+          std::printf(" %17s", "-");
+        }
+        std::fflush(stdout);
+      }
+      if (npp > 0)
+        std::printf(" %9.2f (%5.2f)\n", npp, npp / copy);
+      else
+        std::printf(" %17s\n", "-");
+    }
+  }
+
+ private:
+  double time_method(const Frames &frames, const std::shared_ptr<const Plan> &plan) {
+    const auto backend = make_cuda_backend(stream_);
+    int calls = 0;
+    return time_graph(stream_, [&](int i) {
+      const Ticket ticket = backend->submit(plan, frames.source(i), frames.target(i));
+      if (calls++ < 2) backend->retire(ticket);  // later ones are captured, and do not complete
+    });
+  }
+
+  double time_npp(const Frames &frames, const FrameLayout &layout, const FilterSettings &s) {
+    if (layout.planes != 1 || layout.plane[0].container != Container::U8) return 0;
+    const auto filter = npp_filter(s, layout.plane[0].channels);
+    if (!filter) return 0;
+    try {
+      return time_graph(stream_, [&](int i) {
+        const PlaneView from = frames.source(i).plane[0], to = frames.target(i).plane[0];
+        (*filter)(from.data, static_cast<int>(from.pitch), to.data, static_cast<int>(to.pitch), layout.plane[0].width,
+                  layout.plane[0].height, stream_);
+      });
+    } catch (const std::exception &e) {
+      std::fprintf(stderr, "NPP: %s\n", e.what());
+      return 0;
+    }
+  }
+
+  std::string only_;
+  cudaStream_t stream_ = nullptr;
+  std::vector<Result> results_;
+};
+
+void write_json(const char *path, const std::vector<Result> &results) {
+  std::FILE *file = std::fopen(path, "w");
+  if (!file) throw std::runtime_error(std::string("cannot write ") + path);
+  cudaDeviceProp device;
+  check(cudaGetDeviceProperties(&device, 0), "cudaGetDeviceProperties");
+  std::fprintf(file, "{\"device\": \"%s\", \"multiprocessors\": %d, \"results\": [", device.name,
+               device.multiProcessorCount);
+  const char *separator = "\n";
+  for (const Result &r : results) {
+    std::fprintf(file,
+                 "%s  {\"table\": \"%s\", \"format\": \"%s\", \"width\": %d, \"height\": %d, \"filter\": \"%s\", "
+                 "\"method\": \"%s\", \"us\": %.3f, \"copy_us\": %.3f, \"npp_us\": %.3f, \"gb_per_s\": %.1f}",
+                 separator, r.table.c_str(), r.format.c_str(), r.width, r.height, r.label.c_str(), r.method.c_str(),
+                 r.microseconds, r.copy, r.npp, r.bytes / r.microseconds / 1e3);
+    separator = ",\n";
+  }
+  std::fprintf(file, "\n]}\n");
+  std::fclose(file);
+}
+
+int main(int argc, char **argv) {
+  std::string tables = "goals,formats,seeds", only;
+  const char *json = nullptr;
+  for (int i = 1; i < argc; i++) {
+    if (!std::strncmp(argv[i], "--table=", 8))
+      tables = argv[i] + 8;
+    else if (!std::strncmp(argv[i], "--only=", 7))
+      only = argv[i] + 7;
+    else if (!std::strncmp(argv[i], "--json=", 7))
+      json = argv[i] + 7;
+    else {
+      std::fprintf(stderr, "usage: %s [--table=goals,formats,seeds] [--only=TEXT] [--json=FILE]\n", argv[0]);
+      return 2;
+    }
+  }
+  std::string why;
+  if (cuda_device_count(&why) == 0) {
+    std::printf("SKIP: %s\n", why.c_str());
+    return 77;
+  }
+  const auto wanted = [&](const char *table) { return tables.find(table) != std::string::npos; };
+  const std::vector<Method> all = {Method::Auto,        Method::Global,  Method::Constant, Method::Tiled,
+                                   Method::TiledCached, Method::Blocked, Method::Cascade,  Method::Separable};
+  Bench bench(only);
+  const std::vector<std::pair<int, int>> sizes = {{1920, 1080}, {3840, 2160}, {7680, 4320}};
+  if (wanted("goals"))
+    for (const auto &[w, h] : sizes) bench.run("goals", "RGBA", w, h, goal_cases(), {Method::Auto});
+  if (wanted("formats"))
+    for (const char *format : {"GRAY8", "NV12", "RGB", "P010_10LE", "RGBA64_LE"})
+      for (const auto &[w, h] : sizes) {
+        if (w > 4000 && !std::strcmp(format, "RGB")) continue;
+        bench.run("formats", format, w, h, goal_cases(), {Method::Auto});
+      }
+  if (wanted("seeds")) {
+    std::vector<Case> convolutions;
+    for (int side : {5, 7, 11})
+      convolutions.push_back({"custom " + std::to_string(side) + "x" + std::to_string(side), custom(side, 8)});
+    bench.run("seeds", "RGB", 1024, 1024, convolutions, all);
+    bench.run("seeds", "GRAY8", 4096, 2048, {{"gauss5", settings(Mask::Gauss5)}, {"custom 5x5", custom(5, 8)}}, all);
+    bench.run(
+        "seeds", "GRAY8", 8192, 8192,
+        {{"dilate 5", settings(Mask::Dilate, 5)}, {"sobel", settings(Mask::Sobel)}, {"gauss3", settings(Mask::Gauss3)}},
+        all);
+  }
+  if (json) write_json(json, bench.results());
+  return 0;
+}
+
+}  // namespace
+
+int run(int argc, char **argv) {
+  try {
+    return main(argc, argv);
+  } catch (const std::exception &e) {
+    std::fprintf(stderr, "%s\n", e.what());
+    return 1;
+  }
+}
+
+}  // namespace cudaconv::bench
+
+int main(int argc, char **argv) {
+  return cudaconv::bench::run(argc, argv);
+}

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// What else could do the same on the same GPU. Built in where the toolkit has NPP.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+
+#include "filter.h"
+
+namespace cudaconv::bench {
+
+// Enqueues a filter of a frame of `channels` interleaved 8-bit samples, pitches in bytes. Throws std::runtime_error.
+using Enqueue = std::function<void(const uint8_t *source, int source_pitch, uint8_t *target, int target_pitch,
+                                   int width, int height, cudaStream_t stream)>;
+
+// NPP's function for these settings with border=replicate and 1 or 4 channels, if there is one.
+std::optional<Enqueue> npp_filter(const FilterSettings &settings, int channels);
+
+}  // namespace cudaconv::bench
