@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// What differs between the versions of GStreamer that this builds with; the only file that asks for the version.
+#pragma once
+
+#include <gst/cuda/gstcudabufferpool.h>
+#include <gst/cuda/gstcudacontext.h>
+#include <gst/cuda/gstcudaloader.h>
+#include <gst/cuda/gstcudamemory.h>
+#include <gst/cuda/gstcudautils.h>
+#if GST_CHECK_VERSION(1, 24, 0)
+#include <gst/cuda/gstcudastream.h>
+#endif
+
+namespace cudaconv::gst {
+
+// Since 1.24 memory belongs to a stream, on which the work that writes it is ordered. Before, all of GStreamer's CUDA
+// memory is complete when its buffer is pushed.
+class CudaStream {
+ public:
+#if GST_CHECK_VERSION(1, 24, 0)
+  explicit CudaStream(GstCudaContext *context) : stream_(gst_cuda_stream_new(context)) {}
+  ~CudaStream() {
+    gst_clear_cuda_stream(&stream_);
+  }
+  // The CUstream, or nullptr.
+  void *handle() const {
+    return stream_ ? gst_cuda_stream_get_handle(stream_) : nullptr;
+  }
+  void configure_pool(GstStructure *config) const {
+    if (stream_) gst_buffer_pool_config_set_cuda_stream(config, stream_);
+  }
+#else
+  explicit CudaStream(GstCudaContext *) {}
+  void *handle() const {
+    return nullptr;
+  }
+  void configure_pool(GstStructure *) const {}
+#endif
+  CudaStream(const CudaStream &) = delete;
+  CudaStream &operator=(const CudaStream &) = delete;
+
+ private:
+#if GST_CHECK_VERSION(1, 24, 0)
+  GstCudaStream *stream_;
+#endif
+};
+
+// Waits for what is still to be written to `memory` on its stream.
+inline void wait_for_writes(GstMemory *memory) {
+#if GST_CHECK_VERSION(1, 24, 0)
+  gst_cuda_memory_sync(GST_CUDA_MEMORY_CAST(memory));
+#else
+  (void)memory;
+#endif
+}
+
+// Says that nothing is left to be written to `memory`.
+inline void mark_complete(GstMemory *memory) {
+#if GST_CHECK_VERSION(1, 24, 0)
+  GST_MEMORY_FLAG_UNSET(memory, GST_CUDA_MEMORY_TRANSFER_NEED_SYNC);
+#else
+  (void)memory;
+#endif
+}
+
+// Shows in gst-inspect-1.0, and is kept in the registry.
+inline void add_status_warning(GstPlugin *plugin, const char *text) {
+#if GST_CHECK_VERSION(1, 24, 0)
+  gst_plugin_add_status_warning(plugin, text);
+#else
+  GST_INFO_OBJECT(plugin, "%s", text);
+#endif
+}
+
+// What gst_cuda_allocator_alloc() knows a layout for.
+// clang-format off
+constexpr const char *kCudaMemoryFormats[] = {
+    "NV12", "I420", "YV12", "NV21", "Y42B", "Y444", "YUY2", "UYVY",
+    "P010_10LE", "P016_LE", "I420_10LE", "I422_10LE", "I422_12LE", "Y444_16LE",
+    "RGBA", "BGRA", "ARGB", "ABGR", "RGBx", "BGRx", "RGB", "BGR", "RGBP", "BGRP", "GBR", "GBRA",
+    "BGR10A2_LE", "RGB10A2_LE",
+#if GST_CHECK_VERSION(1, 24, 0)
+    "P012_LE", "I420_12LE", "Y444_10LE", "Y444_12LE", "GBR_10LE", "GBR_12LE", "GBR_16LE",
+#endif
+#if GST_CHECK_VERSION(1, 26, 0)
+    "VUYA",
+#endif
+#if GST_CHECK_VERSION(1, 28, 0)
+    "ARGB64",
+#endif
+};
+// clang-format on
+
+}  // namespace cudaconv::gst

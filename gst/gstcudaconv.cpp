@@ -1,0 +1,1081 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+
+/**
+ * SECTION:element-cudaconv
+ * @title: cudaconv
+ * @short_description: 2D convolution and morphology on the GPU and on the CPU
+ *
+ * Filters each video frame with a mask: blurs, sharpening, edge detectors, morphology, medians, or any mask of up to
+ * 31x31 numbers of one's own. Frames may lie in system memory or in CUDA memory and leave in the memory they came in,
+ * unless downstream takes only the other. Format and size never change, and no format is converted to another inside:
+ * each plane is filtered at its own resolution and depth.
+ *
+ * Results are the same bytes on every GPU, on the CPU, and with every #GstCudaConv:method.
+ *
+ * Masks are not flipped (the filter is a correlation), and their anchor is in the centre. A linear mask c computes
+ * floor(sum(c * p) / #GstCudaConv:divisor + #GstCudaConv:bias * 2^depth + 1/2), clamped to the range of the samples.
+ *
+ * All properties but #GstCudaConv:backend and #GstCudaConv:cuda-device-id may change while playing. A change takes
+ * effect whole at the next frame. Settings that cannot be carried out are an error at the start; while playing they are
+ * a warning, and the last good ones stay in force.
+ *
+ * #GstCudaConv:roi and #GstCudaConv:roi-meta limit the filter to regions; what lies outside is copied from the input.
+ * Rectangles count pixels of the whole frame, also where a buffer holds one field (interlace-mode=alternate). In
+ * subsampled planes every pixel that a rectangle touches is filtered. Masks read across the edges of regions.
+ *
+ * A GstVideoCropMeta is passed on, and the full frame is filtered, so that pixels beyond the crop rectangle take part
+ * in the windows of those within. It is accepted where downstream accepts it.
+ *
+ * ## Example launch lines
+ * |[
+ * gst-launch-1.0 videotestsrc ! cudaconv mask=gauss5 ! videoconvert ! autovideosink
+ * ]|
+ * Blurs a test picture.
+ * |[
+ * gst-launch-1.0 videotestsrc ! cudaconv mask=custom coefficients="-1 0 1; -1 0 1; -1 0 1" bias=0.5 ! autovideosink
+ * ]|
+ * Vertical edges in relief, with a mask of one's own.
+ * |[
+ * gst-launch-1.0 filesrc location=video.h264 ! h264parse ! nvh264dec ! cudaconv mask=sobel ! cudadownload !
+ * autovideosink
+ * ]|
+ * Finds edges in frames that do not leave the GPU until they are shown.
+ * |[
+ * gst-launch-1.0 videotestsrc ! cudaconv mask=box size=31 roi="40,40,80,60; 200,100,64,64" roi-shape=ellipse !
+ * autovideosink
+ * ]|
+ * Blurs two regions of the picture beyond recognition.
+ */
+
+#include "gstcudaconv.h"
+
+#include <gst/video/video.h>
+
+#include <algorithm>
+#include <mutex>
+#include <string>
+
+#include "backend.h"
+#include "gstcudaconvdevice.h"
+#include "gstcudaconvenums.h"
+#include "gstcudaconvformat.h"
+#include "gstcudaconvframe.h"
+#include "gstcudaconvroi.h"
+#include "gstcudaconvworkers.h"
+#include "maskparser.h"
+#include "plan.h"
+
+using namespace cudaconv;
+using namespace cudaconv::gst;
+
+GST_DEBUG_CATEGORY_STATIC(gst_cuda_conv_debug);
+#define GST_CAT_DEFAULT gst_cuda_conv_debug
+
+enum {
+  PROP_0,
+  PROP_MASK,
+  PROP_SIZE,
+  PROP_SIGMA,
+  PROP_AMOUNT,
+  PROP_COEFFICIENTS,
+  PROP_SHAPE,
+  PROP_DIVISOR,
+  PROP_BIAS,
+  PROP_NEGATIVE,
+  PROP_MAGNITUDE,
+  PROP_ITERATIONS,
+  PROP_BORDER,
+  PROP_BORDER_COLOR,
+  PROP_CHROMA,
+  PROP_ALPHA,
+  PROP_ROI,
+  PROP_ROI_META,
+  PROP_ROI_TYPE,
+  PROP_ROI_SHAPE,
+  PROP_ROI_INVERT,
+  PROP_BACKEND,
+  PROP_CUDA_DEVICE_ID,
+  PROP_METHOD,
+  PROP_STATS,
+};
+
+#define DEFAULT_BORDER_COLOR 0xff000000
+#define DEFAULT_BACKEND BackendChoice::Auto
+#define DEFAULT_CUDA_DEVICE_ID -1
+
+namespace {
+
+// What the user asks for, as the properties have it.
+struct Settings {
+  FilterSettings filter;     // its coefficients are not filled in
+  std::string coefficients;  // text
+  guint32 border_color = DEFAULT_BORDER_COLOR;
+  RoiSettings roi;
+
+  // With the coefficients read, where the mask takes any. Throws Error{Settings}.
+  FilterSettings complete() const {
+    FilterSettings result = filter;
+    if ((filter.mask == Mask::Custom || filter.shape == Shape::Custom) && !coefficients.empty())
+      result.coefficients = parse_coefficients(coefficients);
+    return result;
+  }
+};
+
+struct Engine {
+  std::shared_ptr<Backend> backend;
+  bool cuda;
+  BackendStats counted;  // what of the backend's statistics is in GstCudaConvPrivate::totals
+
+  Engine(std::shared_ptr<Backend> b, bool on_cuda) : backend(std::move(b)), cuda(on_cuda) {}
+};
+
+// Everything that frames are filtered with. Never changed: a change of caps, of settings or of the backend makes
+// another, and a frame keeps to the one that it began with.
+struct StreamContext {
+  GstVideoInfo info;
+  bool same_memory;  // on both pads
+  std::shared_ptr<Engine> engine;
+  Settings settings;
+  RoiSelector roi;
+  std::shared_ptr<const Plan> progressive, interlaced;  // either may be missing where the caps rule it out
+  Method method;                                        // in use
+
+  // Throws Error.
+  StreamContext(const GstVideoInfo &video_info, bool same, std::shared_ptr<Engine> with, const Settings &wanted)
+      : info(video_info), same_memory(same), engine(std::move(with)), settings(wanted), roi(wanted.roi) {
+    FrameLayout layout;
+    if (!describe_frame(info, settings.border_color, &layout))
+      throw Error(Error::Kind::Settings, std::string("format ") + GST_VIDEO_INFO_NAME(&info) + " is not supported");
+    const FilterSettings filter = settings.complete();
+    const GstVideoInterlaceMode mode = GST_VIDEO_INFO_INTERLACE_MODE(&info);
+    if (mode == GST_VIDEO_INTERLACE_MODE_FIELDS)
+      throw Error(Error::Kind::Settings, "interlace-mode=fields is not supported");
+    if (mode != GST_VIDEO_INTERLACE_MODE_INTERLEAVED) progressive = make_plan(filter, layout);
+    if (mode == GST_VIDEO_INTERLACE_MODE_INTERLEAVED || mode == GST_VIDEO_INTERLACE_MODE_MIXED) {
+      layout.interlaced = true;
+      interlaced = make_plan(filter, layout);
+    }
+    method = engine->backend->method_of(progressive ? *progressive : *interlaced);
+  }
+
+  const std::shared_ptr<const Plan> &plan_for(GstBuffer *buffer) const {
+    if (!interlaced) return progressive;
+    if (!progressive || GST_BUFFER_FLAG_IS_SET(buffer, GST_VIDEO_BUFFER_FLAG_INTERLACED)) return interlaced;
+    return progressive;
+  }
+
+  bool passthrough() const { return settings.filter.mask == Mask::Identity && same_memory; }
+};
+
+}  // namespace
+
+struct GstCudaConvPrivate {
+  std::mutex lock;  // guards what follows
+  Settings settings;
+  guint serial = 0;  // counts changes of the settings
+  BackendChoice backend = DEFAULT_BACKEND;
+  gint device_id = DEFAULT_CUDA_DEVICE_ID;
+  std::shared_ptr<const StreamContext> context;
+  guint tried_serial = 0;  // the settings that were last tried on the context, with or without success
+  BackendStats totals;
+  guint failovers = 0;
+
+  const std::unique_ptr<DeviceFinder> finder = DeviceFinder::create();
+
+  // State changes and the streaming thread, which GStreamer keeps apart.
+  bool chosen = false;  // what follows was chosen for chosen_backend and chosen_device_id
+  BackendChoice chosen_backend = DEFAULT_BACKEND;
+  gint chosen_device_id = DEFAULT_CUDA_DEVICE_ID;
+  std::shared_ptr<Device> device;
+  std::shared_ptr<Engine> cuda_engine;
+  // Why set_caps() and decide_allocation() failed last: the base class calls them again and again.
+  std::string caps_error, memory_error;
+
+  std::shared_ptr<const StreamContext> current_context() {
+    std::lock_guard<std::mutex> guard(lock);
+    return context;
+  }
+};
+
+struct _GstCudaConv {
+  GstBaseTransform parent;
+  GstCudaConvPrivate *priv;
+};
+
+static void gst_cuda_conv_finalize(GObject *object);
+static void gst_cuda_conv_set_property(GObject *object, guint id, const GValue *value, GParamSpec *pspec);
+static void gst_cuda_conv_get_property(GObject *object, guint id, GValue *value, GParamSpec *pspec);
+static GstStateChangeReturn gst_cuda_conv_change_state(GstElement *element, GstStateChange transition);
+static void gst_cuda_conv_set_context(GstElement *element, GstContext *context);
+static gboolean gst_cuda_conv_start(GstBaseTransform *trans);
+static gboolean gst_cuda_conv_stop(GstBaseTransform *trans);
+static GstCaps *gst_cuda_conv_transform_caps(GstBaseTransform *trans, GstPadDirection direction, GstCaps *caps,
+                                             GstCaps *filter);
+static GstCaps *gst_cuda_conv_fixate_caps(GstBaseTransform *trans, GstPadDirection direction, GstCaps *caps,
+                                          GstCaps *othercaps);
+static gboolean gst_cuda_conv_get_unit_size(GstBaseTransform *trans, GstCaps *caps, gsize *size);
+static gboolean gst_cuda_conv_set_caps(GstBaseTransform *trans, GstCaps *incaps, GstCaps *outcaps);
+static gboolean gst_cuda_conv_query(GstBaseTransform *trans, GstPadDirection direction, GstQuery *query);
+static gboolean gst_cuda_conv_propose_allocation(GstBaseTransform *trans, GstQuery *decide_query, GstQuery *query);
+static gboolean gst_cuda_conv_decide_allocation(GstBaseTransform *trans, GstQuery *query);
+static gboolean gst_cuda_conv_filter_meta(GstBaseTransform *trans, GstQuery *query, GType api,
+                                          const GstStructure *params);
+static gboolean gst_cuda_conv_transform_meta(GstBaseTransform *trans, GstBuffer *outbuf, GstMeta *meta,
+                                             GstBuffer *inbuf);
+static void gst_cuda_conv_before_transform(GstBaseTransform *trans, GstBuffer *buffer);
+static GstFlowReturn gst_cuda_conv_prepare_output_buffer(GstBaseTransform *trans, GstBuffer *inbuf, GstBuffer **outbuf);
+static GstFlowReturn gst_cuda_conv_transform(GstBaseTransform *trans, GstBuffer *inbuf, GstBuffer *outbuf);
+
+#define gst_cuda_conv_parent_class parent_class
+G_DEFINE_TYPE(GstCudaConv, gst_cuda_conv, GST_TYPE_BASE_TRANSFORM)
+GST_ELEMENT_REGISTER_DEFINE(cudaconv, "cudaconv", GST_RANK_NONE, GST_TYPE_CUDA_CONV)
+
+static void install_properties(GObjectClass *klass) {
+  const auto flags = static_cast<GParamFlags>(G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | GST_PARAM_MUTABLE_PLAYING);
+  const auto animated = static_cast<GParamFlags>(flags | GST_PARAM_CONTROLLABLE);
+  const auto ready = static_cast<GParamFlags>(G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | GST_PARAM_MUTABLE_READY);
+  const FilterSettings defaults;
+
+  const auto add_enum = [klass](guint id, const char *name, const char *nick, const char *blurb, GType type,
+                                auto default_value, GParamFlags f) {
+    g_object_class_install_property(klass, id,
+                                    g_param_spec_enum(name, nick, blurb, type, static_cast<gint>(default_value), f));
+    gst_type_mark_as_plugin_api(type, static_cast<GstPluginAPIFlags>(0));
+  };
+  const auto add_uint = [klass](guint id, const char *name, const char *nick, const char *blurb, guint min, guint max,
+                                guint default_value, GParamFlags f) {
+    g_object_class_install_property(klass, id, g_param_spec_uint(name, nick, blurb, min, max, default_value, f));
+  };
+  const auto add_double = [klass](guint id, const char *name, const char *nick, const char *blurb, gdouble min,
+                                  gdouble max, gdouble default_value, GParamFlags f) {
+    g_object_class_install_property(klass, id, g_param_spec_double(name, nick, blurb, min, max, default_value, f));
+  };
+  const auto add_bool = [klass](guint id, const char *name, const char *nick, const char *blurb, bool default_value,
+                                GParamFlags f) {
+    g_object_class_install_property(klass, id, g_param_spec_boolean(name, nick, blurb, default_value, f));
+  };
+  const auto add_string = [klass](guint id, const char *name, const char *nick, const char *blurb, GParamFlags f) {
+    g_object_class_install_property(klass, id, g_param_spec_string(name, nick, blurb, nullptr, f));
+  };
+
+  add_enum(PROP_MASK, "mask", "Mask", "What to do with each frame.", GST_TYPE_CUDA_CONV_MASK, defaults.mask, flags);
+  add_uint(PROP_SIZE, "size", "Size",
+           "Side of box, gauss, unsharp, the morphology masks (up to 127) and median (up to 7), in pixels, odd. 0 is 3 "
+           "for morphology and median, as sigma needs it for gauss and unsharp, else 5.",
+           0, 127, defaults.size, animated);
+  add_double(
+      PROP_SIGMA, "sigma", "Sigma",
+      "Standard deviation of gauss and unsharp in pixels. 0 is 0.3*((size-1)*0.5-1)+0.8. With size=0 the side is "
+      "2*ceil(3*sigma)+1.",
+      0, 100, defaults.sigma, animated);
+  add_double(PROP_AMOUNT, "amount", "Amount", "Strength of unsharp: source + amount * (source - blurred source).", -100,
+             100, defaults.amount, animated);
+  /**
+   * GstCudaConv:coefficients:
+   *
+   * A mask row by row. Rows end in a semicolon or a newline, numbers are separated by blanks or commas:
+   * `"1 2 1; 2 4 2; 1 2 1"`. One row of 9, 25 or 49 numbers is taken as a square.
+   */
+  add_string(
+      PROP_COEFFICIENTS, "coefficients", "Coefficients",
+      "The mask of mask=custom, and the structuring element of shape=custom (its members are not 0). Rows end in "
+      "';' or a newline, numbers are separated by blanks or commas: \"1 2 1; 2 4 2; 1 2 1\". One row of 9, 25 or "
+      "49 numbers is taken as a square. Both sides are odd, 31 at most.",
+      flags);
+  add_enum(PROP_SHAPE, "shape", "Shape", "Structuring element of the morphology masks.", GST_TYPE_CUDA_CONV_SHAPE,
+           defaults.shape, flags);
+  add_double(
+      PROP_DIVISOR, "divisor", "Divisor",
+      "What the sum is divided by. 0 is the mask's own divisor; that of mask=custom is the sum of its coefficients, "
+      "or 1 where that is 0.",
+      -1e9, 1e9, defaults.divisor, animated);
+  add_double(PROP_BIAS, "bias", "Bias",
+             "Added to the result, as a fraction of the full range: 0.5 is mid-grey at every bit depth.", -1, 1,
+             defaults.bias, animated);
+  add_enum(PROP_NEGATIVE, "negative", "Negative", "What becomes of negative results.", GST_TYPE_CUDA_CONV_NEGATIVE,
+           defaults.negative, flags);
+  add_enum(PROP_MAGNITUDE, "magnitude", "Magnitude",
+           "How sobel, scharr, prewitt and roberts join the two parts of the gradient.", GST_TYPE_CUDA_CONV_MAGNITUDE,
+           defaults.magnitude, flags);
+  add_uint(PROP_ITERATIONS, "iterations", "Iterations",
+           "How often the filter runs over each frame, rounding to the format in between, as so many elements in a row "
+           "would. For open and close: so many erosions, then so many dilations, or the other way round.",
+           1, 1000, defaults.iterations, animated);
+  add_enum(PROP_BORDER, "border", "Border", "What the mask reads outside the frame.", GST_TYPE_CUDA_CONV_BORDER,
+           defaults.border, flags);
+  /**
+   * GstCudaConv:border-color:
+   *
+   * Full-range RGB. It is converted to the frame's own colour matrix, range and depth.
+   */
+  add_uint(PROP_BORDER_COLOR, "border-color", "Border colour",
+           "What border=constant reads outside the frame, as 0xAARRGGBB; converted to the frame's own colour space and "
+           "range.",
+           0, G_MAXUINT32, DEFAULT_BORDER_COLOR, flags);
+  add_enum(PROP_CHROMA, "chroma", "Chroma", "What becomes of the chroma of YUV frames.", GST_TYPE_CUDA_CONV_CHROMA,
+           defaults.chroma, flags);
+  add_enum(PROP_ALPHA, "alpha", "Alpha", "What becomes of alpha.", GST_TYPE_CUDA_CONV_ALPHA, defaults.alpha, flags);
+  add_string(
+      PROP_ROI, "roi", "Regions of interest",
+      "Rectangles \"x,y,w,h; x,y,w,h\" in pixels of the frame: only these are filtered, the rest is copied. What "
+      "lies outside the frame is cut off. Where this is not set and roi-meta is off, the whole frame is filtered.",
+      flags);
+  /**
+   * GstCudaConv:roi-meta:
+   *
+   * The rectangles come with each buffer, as detectors and trackers attach them; a buffer without any is only copied.
+   */
+  add_bool(PROP_ROI_META, "roi-meta", "Regions from metas",
+           "Filter only the rectangles of the GstVideoRegionOfInterestMetas that come with each frame, and those of "
+           "roi. A frame without either has no regions.",
+           false, flags);
+  add_string(PROP_ROI_TYPE, "roi-type", "Types of metas",
+             "With roi-meta, the roi_type that metas have to have, or several separated by commas, such as "
+             "\"face,plate\". Not set: any.",
+             flags);
+  add_enum(PROP_ROI_SHAPE, "roi-shape", "Shape of regions", "What of each rectangle is filtered.",
+           GST_TYPE_CUDA_CONV_ROI_SHAPE, RoiSettings().shape, flags);
+  add_bool(PROP_ROI_INVERT, "roi-invert", "Invert regions",
+           "Filter everything but the regions. Has no effect where roi is not set and roi-meta is off.", false, flags);
+  add_enum(PROP_BACKEND, "backend", "Backend", "What filters the frames. The results are the same.",
+           GST_TYPE_CUDA_CONV_BACKEND, DEFAULT_BACKEND, ready);
+  g_object_class_install_property(
+      klass, PROP_CUDA_DEVICE_ID,
+      g_param_spec_int("cuda-device-id", "CUDA device", "The GPU to use. -1 is that of the neighbours, else the first.",
+                       -1, G_MAXINT, DEFAULT_CUDA_DEVICE_ID, ready));
+  add_enum(PROP_METHOD, "method", "Method",
+           "How the GPU goes about it. The results are the same; a mask that the method cannot do is an error.",
+           GST_TYPE_CUDA_CONV_METHOD, defaults.method, flags);
+  /**
+   * GstCudaConv:stats:
+   *
+   * A structure `application/x-cudaconv-stats` of what happened since the element was started:
+   *
+   * - `frames` (guint64): frames filtered
+   * - `backend` (string): in use, `cuda` or `cpu`
+   * - `method` (string): in use, as a nick of #GstCudaConv:method
+   * - `device-time` (guint64): nanoseconds that the GPU spent on the frames
+   * - `bytes-uploaded`, `bytes-downloaded` (guint64): copied to and from the GPU
+   * - `failovers` (guint): how often the CPU had to take over
+   */
+  g_object_class_install_property(
+      klass, PROP_STATS,
+      g_param_spec_boxed(
+          "stats", "Statistics",
+          "Since the start: frames, backend and method in use, device-time in nanoseconds, bytes-uploaded, "
+          "bytes-downloaded, failovers to the CPU.",
+          GST_TYPE_STRUCTURE, static_cast<GParamFlags>(G_PARAM_READABLE | G_PARAM_STATIC_STRINGS)));
+}
+
+static void gst_cuda_conv_class_init(GstCudaConvClass *klass) {
+  GObjectClass *object_class = G_OBJECT_CLASS(klass);
+  GstElementClass *element_class = GST_ELEMENT_CLASS(klass);
+  GstBaseTransformClass *trans_class = GST_BASE_TRANSFORM_CLASS(klass);
+
+  GST_DEBUG_CATEGORY_INIT(gst_cuda_conv_debug, "cudaconv", 0, "2D convolution and morphology");
+
+  object_class->finalize = gst_cuda_conv_finalize;
+  object_class->set_property = gst_cuda_conv_set_property;
+  object_class->get_property = gst_cuda_conv_get_property;
+  install_properties(object_class);
+
+  gst_element_class_set_static_metadata(element_class, "CUDA convolution filter", "Filter/Effect/Video/Hardware",
+                                        "Blurs, sharpens, finds edges, and does morphology and any convolution up to "
+                                        "31x31, on NVIDIA GPUs and on the CPU",
+                                        "The cudaconv developers");
+  GstCaps *caps = template_caps();
+  gst_element_class_add_pad_template(element_class, gst_pad_template_new("sink", GST_PAD_SINK, GST_PAD_ALWAYS, caps));
+  gst_element_class_add_pad_template(element_class, gst_pad_template_new("src", GST_PAD_SRC, GST_PAD_ALWAYS, caps));
+  gst_caps_unref(caps);
+  element_class->change_state = GST_DEBUG_FUNCPTR(gst_cuda_conv_change_state);
+  element_class->set_context = GST_DEBUG_FUNCPTR(gst_cuda_conv_set_context);
+
+  trans_class->start = GST_DEBUG_FUNCPTR(gst_cuda_conv_start);
+  trans_class->stop = GST_DEBUG_FUNCPTR(gst_cuda_conv_stop);
+  trans_class->transform_caps = GST_DEBUG_FUNCPTR(gst_cuda_conv_transform_caps);
+  trans_class->fixate_caps = GST_DEBUG_FUNCPTR(gst_cuda_conv_fixate_caps);
+  trans_class->get_unit_size = GST_DEBUG_FUNCPTR(gst_cuda_conv_get_unit_size);
+  trans_class->set_caps = GST_DEBUG_FUNCPTR(gst_cuda_conv_set_caps);
+  trans_class->query = GST_DEBUG_FUNCPTR(gst_cuda_conv_query);
+  trans_class->propose_allocation = GST_DEBUG_FUNCPTR(gst_cuda_conv_propose_allocation);
+  trans_class->decide_allocation = GST_DEBUG_FUNCPTR(gst_cuda_conv_decide_allocation);
+  trans_class->filter_meta = GST_DEBUG_FUNCPTR(gst_cuda_conv_filter_meta);
+  trans_class->transform_meta = GST_DEBUG_FUNCPTR(gst_cuda_conv_transform_meta);
+  trans_class->before_transform = GST_DEBUG_FUNCPTR(gst_cuda_conv_before_transform);
+  trans_class->prepare_output_buffer = GST_DEBUG_FUNCPTR(gst_cuda_conv_prepare_output_buffer);
+  trans_class->transform = GST_DEBUG_FUNCPTR(gst_cuda_conv_transform);
+}
+
+static void gst_cuda_conv_init(GstCudaConv *self) {
+  self->priv = new GstCudaConvPrivate();
+  gst_base_transform_set_qos_enabled(GST_BASE_TRANSFORM(self), TRUE);
+  // A gap buffer is filtered like any other, and remains one.
+  gst_base_transform_set_gap_aware(GST_BASE_TRANSFORM(self), TRUE);
+}
+
+static void gst_cuda_conv_finalize(GObject *object) {
+  delete GST_CUDA_CONV(object)->priv;
+  G_OBJECT_CLASS(parent_class)->finalize(object);
+}
+
+/* properties */
+
+static void gst_cuda_conv_set_property(GObject *object, guint id, const GValue *value, GParamSpec *pspec) {
+  GstCudaConvPrivate *priv = GST_CUDA_CONV(object)->priv;
+  std::lock_guard<std::mutex> guard(priv->lock);
+  Settings &settings = priv->settings;
+  FilterSettings &filter = settings.filter;
+
+  const auto set = [priv](auto &field, auto wanted) {
+    if (field == wanted) return;
+    field = wanted;
+    priv->serial++;
+  };
+  const auto set_enum = [&set, value](auto &field) {
+    set(field, static_cast<std::remove_reference_t<decltype(field)>>(g_value_get_enum(value)));
+  };
+  const auto set_string = [&set, value](std::string &field) {
+    const gchar *text = g_value_get_string(value);
+    set(field, std::string(text ? text : ""));
+  };
+
+  switch (id) {
+    case PROP_MASK:
+      set_enum(filter.mask);
+      break;
+    case PROP_SIZE:
+      set(filter.size, static_cast<int>(g_value_get_uint(value)));
+      break;
+    case PROP_SIGMA:
+      set(filter.sigma, g_value_get_double(value));
+      break;
+    case PROP_AMOUNT:
+      set(filter.amount, g_value_get_double(value));
+      break;
+    case PROP_COEFFICIENTS:
+      set_string(settings.coefficients);
+      break;
+    case PROP_SHAPE:
+      set_enum(filter.shape);
+      break;
+    case PROP_DIVISOR:
+      set(filter.divisor, g_value_get_double(value));
+      break;
+    case PROP_BIAS:
+      set(filter.bias, g_value_get_double(value));
+      break;
+    case PROP_NEGATIVE:
+      set_enum(filter.negative);
+      break;
+    case PROP_MAGNITUDE:
+      set_enum(filter.magnitude);
+      break;
+    case PROP_ITERATIONS:
+      set(filter.iterations, static_cast<int>(g_value_get_uint(value)));
+      break;
+    case PROP_BORDER:
+      set_enum(filter.border);
+      break;
+    case PROP_BORDER_COLOR:
+      set(settings.border_color, g_value_get_uint(value));
+      break;
+    case PROP_CHROMA:
+      set_enum(filter.chroma);
+      break;
+    case PROP_ALPHA:
+      set_enum(filter.alpha);
+      break;
+    case PROP_ROI:
+      set_string(settings.roi.rectangles);
+      break;
+    case PROP_ROI_META:
+      set(settings.roi.meta, g_value_get_boolean(value) != FALSE);
+      break;
+    case PROP_ROI_TYPE:
+      set_string(settings.roi.types);
+      break;
+    case PROP_ROI_SHAPE:
+      set_enum(settings.roi.shape);
+      break;
+    case PROP_ROI_INVERT:
+      set(settings.roi.invert, g_value_get_boolean(value) != FALSE);
+      break;
+    case PROP_BACKEND:
+      priv->backend = static_cast<BackendChoice>(g_value_get_enum(value));
+      break;
+    case PROP_CUDA_DEVICE_ID:
+      priv->device_id = g_value_get_int(value);
+      break;
+    case PROP_METHOD:
+      set_enum(filter.method);
+      break;
+    default:
+      G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, pspec);
+      break;
+  }
+}
+
+// Call with the lock held.
+static GstStructure *make_stats(const GstCudaConvPrivate *priv) {
+  const StreamContext *context = priv->context.get();
+  // clang-format off
+  return gst_structure_new(
+      "application/x-cudaconv-stats",
+      "frames", G_TYPE_UINT64, static_cast<guint64>(priv->totals.frames),
+      "backend", G_TYPE_STRING, context ? context->engine->backend->name() : nullptr,
+      "method", G_TYPE_STRING, context ? method_nick(context->method) : nullptr,
+      "device-time", G_TYPE_UINT64, static_cast<guint64>(priv->totals.device_ns),
+      "bytes-uploaded", G_TYPE_UINT64, static_cast<guint64>(priv->totals.bytes_uploaded),
+      "bytes-downloaded", G_TYPE_UINT64, static_cast<guint64>(priv->totals.bytes_downloaded),
+      "failovers", G_TYPE_UINT, priv->failovers,
+      nullptr);
+  // clang-format on
+}
+
+static void gst_cuda_conv_get_property(GObject *object, guint id, GValue *value, GParamSpec *pspec) {
+  GstCudaConvPrivate *priv = GST_CUDA_CONV(object)->priv;
+  std::lock_guard<std::mutex> guard(priv->lock);
+  const Settings &settings = priv->settings;
+  const FilterSettings &filter = settings.filter;
+  const auto get_enum = [value](auto field) { g_value_set_enum(value, static_cast<gint>(field)); };
+  const auto get_string = [value](const std::string &field) {
+    g_value_set_string(value, field.empty() ? nullptr : field.c_str());
+  };
+
+  switch (id) {
+    case PROP_MASK:
+      get_enum(filter.mask);
+      break;
+    case PROP_SIZE:
+      g_value_set_uint(value, filter.size);
+      break;
+    case PROP_SIGMA:
+      g_value_set_double(value, filter.sigma);
+      break;
+    case PROP_AMOUNT:
+      g_value_set_double(value, filter.amount);
+      break;
+    case PROP_COEFFICIENTS:
+      get_string(settings.coefficients);
+      break;
+    case PROP_SHAPE:
+      get_enum(filter.shape);
+      break;
+    case PROP_DIVISOR:
+      g_value_set_double(value, filter.divisor);
+      break;
+    case PROP_BIAS:
+      g_value_set_double(value, filter.bias);
+      break;
+    case PROP_NEGATIVE:
+      get_enum(filter.negative);
+      break;
+    case PROP_MAGNITUDE:
+      get_enum(filter.magnitude);
+      break;
+    case PROP_ITERATIONS:
+      g_value_set_uint(value, filter.iterations);
+      break;
+    case PROP_BORDER:
+      get_enum(filter.border);
+      break;
+    case PROP_BORDER_COLOR:
+      g_value_set_uint(value, settings.border_color);
+      break;
+    case PROP_CHROMA:
+      get_enum(filter.chroma);
+      break;
+    case PROP_ALPHA:
+      get_enum(filter.alpha);
+      break;
+    case PROP_ROI:
+      get_string(settings.roi.rectangles);
+      break;
+    case PROP_ROI_META:
+      g_value_set_boolean(value, settings.roi.meta);
+      break;
+    case PROP_ROI_TYPE:
+      get_string(settings.roi.types);
+      break;
+    case PROP_ROI_SHAPE:
+      get_enum(settings.roi.shape);
+      break;
+    case PROP_ROI_INVERT:
+      g_value_set_boolean(value, settings.roi.invert);
+      break;
+    case PROP_BACKEND:
+      get_enum(priv->backend);
+      break;
+    case PROP_CUDA_DEVICE_ID:
+      g_value_set_int(value, priv->device_id);
+      break;
+    case PROP_METHOD:
+      get_enum(filter.method);
+      break;
+    case PROP_STATS:
+      g_value_take_boxed(value, make_stats(priv));
+      break;
+    default:
+      G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, pspec);
+      break;
+  }
+}
+
+/* errors */
+
+static void post_error(GstCudaConv *self, const Error &e) {
+  switch (e.kind()) {
+    case Error::Kind::Settings:
+      GST_ELEMENT_ERROR(self, LIBRARY, SETTINGS, ("%s", e.what()), (nullptr));
+      break;
+    case Error::Kind::NoDevice:
+      GST_ELEMENT_ERROR(self, RESOURCE, NOT_FOUND, ("%s", e.what()), (nullptr));
+      break;
+    case Error::Kind::Device:
+      GST_ELEMENT_ERROR(self, RESOURCE, FAILED, ("%s", e.what()), (nullptr));
+      break;
+  }
+}
+
+/* device and backend */
+
+static void release_backend(GstCudaConv *self) {
+  GstCudaConvPrivate *priv = self->priv;
+  priv->chosen = false;
+  priv->cuda_engine = nullptr;
+  priv->device = nullptr;
+  priv->finder->close();
+}
+
+// False, with an error message posted, where backend=cuda finds no device.
+static bool choose_backend(GstCudaConv *self) {
+  GstCudaConvPrivate *priv = self->priv;
+  BackendChoice choice;
+  gint device_id;
+  {
+    std::lock_guard<std::mutex> guard(priv->lock);
+    choice = priv->backend;
+    device_id = priv->device_id;
+  }
+  if (priv->chosen && priv->chosen_backend == choice && priv->chosen_device_id == device_id) return true;
+
+  release_backend(self);
+  if (choice != BackendChoice::Cpu) {
+    std::string why;
+    try {
+      priv->device = priv->finder->open(GST_ELEMENT(self), device_id, &why);
+      if (priv->device) priv->cuda_engine = std::make_shared<Engine>(priv->device->make_backend(), true);
+    } catch (const Error &e) {
+      why = e.what();
+    }
+    if (!priv->cuda_engine && choice == BackendChoice::Cuda) {
+      release_backend(self);
+      GST_ELEMENT_ERROR(self, RESOURCE, NOT_FOUND,
+                        ("backend=cuda found no CUDA device that it can use: %s", why.c_str()), (nullptr));
+      return false;
+    }
+    if (!priv->cuda_engine)
+      GST_ELEMENT_INFO(self, RESOURCE, NOT_FOUND, ("Frames are filtered on the CPU: %s", why.c_str()),
+                       ("Frames are filtered on the CPU: %s", why.c_str()));  // gst-launch-1.0 shows only this
+  }
+  priv->chosen = true;
+  priv->chosen_backend = choice;
+  priv->chosen_device_id = device_id;
+  return true;
+}
+
+static std::shared_ptr<Engine> make_cpu_engine(const GstVideoInfo &info) {
+  // To hand work to another thread pays off from about this many pixels on.
+  constexpr int kPixelsPerThread = 1 << 15;
+  const gint64 pixels = static_cast<gint64>(GST_VIDEO_INFO_WIDTH(&info)) * GST_VIDEO_INFO_HEIGHT(&info);
+  const int threads = static_cast<int>(std::clamp<gint64>(pixels / kPixelsPerThread, 1, worker_count()));
+  return std::make_shared<Engine>(make_cpu_backend(make_parallel_for(threads), threads), false);
+}
+
+static GstStateChangeReturn gst_cuda_conv_change_state(GstElement *element, GstStateChange transition) {
+  GstCudaConv *self = GST_CUDA_CONV(element);
+  if (transition == GST_STATE_CHANGE_NULL_TO_READY && !choose_backend(self)) return GST_STATE_CHANGE_FAILURE;
+  const GstStateChangeReturn ret = GST_ELEMENT_CLASS(parent_class)->change_state(element, transition);
+  if (transition == GST_STATE_CHANGE_READY_TO_NULL) release_backend(self);
+  return ret;
+}
+
+static void gst_cuda_conv_set_context(GstElement *element, GstContext *context) {
+  GstCudaConvPrivate *priv = GST_CUDA_CONV(element)->priv;
+  gint device_id;
+  {
+    std::lock_guard<std::mutex> guard(priv->lock);
+    device_id = priv->device_id;
+  }
+  priv->finder->set_context(element, context, device_id);
+  GST_ELEMENT_CLASS(parent_class)->set_context(element, context);
+}
+
+static gboolean gst_cuda_conv_start(GstBaseTransform *trans) {
+  GstCudaConv *self = GST_CUDA_CONV(trans);
+  {
+    std::lock_guard<std::mutex> guard(self->priv->lock);
+    self->priv->totals = BackendStats();
+    self->priv->failovers = 0;
+  }
+  self->priv->caps_error.clear();
+  self->priv->memory_error.clear();
+  // The choice was made on the way to READY, but the properties may have changed since, or the device have failed.
+  return choose_backend(self);
+}
+
+static gboolean gst_cuda_conv_stop(GstBaseTransform *trans) {
+  GstCudaConvPrivate *priv = GST_CUDA_CONV(trans)->priv;
+  std::shared_ptr<const StreamContext> context;  // is destroyed after the lock is released
+  std::lock_guard<std::mutex> guard(priv->lock);
+  context.swap(priv->context);
+  return TRUE;
+}
+
+/* caps */
+
+static GstCaps *gst_cuda_conv_transform_caps(GstBaseTransform *trans, GstPadDirection direction, GstCaps *caps,
+                                             GstCaps *filter) {
+  GstCaps *result = with_either_memory(caps);
+  if (filter) {
+    GstCaps *filtered = gst_caps_intersect_full(filter, result, GST_CAPS_INTERSECT_FIRST);
+    gst_caps_unref(result);
+    result = filtered;
+  }
+  GST_DEBUG_OBJECT(trans, "%s caps %" GST_PTR_FORMAT " become %" GST_PTR_FORMAT,
+                   direction == GST_PAD_SINK ? "sink" : "src", caps, result);
+  return result;
+}
+
+// Keeps to the memory of `caps` where it can: the peer's order says nothing about what it costs to move a frame.
+static GstCaps *gst_cuda_conv_fixate_caps(GstBaseTransform *, GstPadDirection, GstCaps *caps, GstCaps *othercaps) {
+  const GstCapsFeatures *memory = gst_caps_get_features(caps, 0);
+  for (guint i = 0; i < gst_caps_get_size(othercaps); i++) {
+    if (!gst_caps_features_is_equal(gst_caps_get_features(othercaps, i), memory)) continue;
+    GstCaps *same = gst_caps_copy_nth(othercaps, i);
+    gst_caps_unref(othercaps);
+    return gst_caps_fixate(same);
+  }
+  return gst_caps_fixate(othercaps);
+}
+
+static gboolean gst_cuda_conv_get_unit_size(GstBaseTransform *trans, GstCaps *caps, gsize *size) {
+  GstVideoInfo info;
+  if (!gst_video_info_from_caps(&info, caps)) {
+    GST_WARNING_OBJECT(trans, "these are no video caps: %" GST_PTR_FORMAT, caps);
+    return FALSE;
+  }
+  *size = GST_VIDEO_INFO_SIZE(&info);
+  return TRUE;
+}
+
+static void warn_of_settings(GstCudaConv *self, const Error &e) {
+  GST_ELEMENT_WARNING(self, LIBRARY, SETTINGS, ("%s", e.what()), ("the last good settings stay in force"));
+}
+
+static void install_context(GstCudaConvPrivate *priv, std::shared_ptr<const StreamContext> context, guint serial) {
+  std::lock_guard<std::mutex> guard(priv->lock);
+  priv->context.swap(context);
+  priv->tried_serial = serial;
+}
+
+static gboolean gst_cuda_conv_set_caps(GstBaseTransform *trans, GstCaps *incaps, GstCaps *outcaps) {
+  GstCudaConv *self = GST_CUDA_CONV(trans);
+  GstCudaConvPrivate *priv = self->priv;
+  GstVideoInfo info;
+  if (!gst_video_info_from_caps(&info, incaps)) {
+    GST_ERROR_OBJECT(self, "these are no video caps: %" GST_PTR_FORMAT, incaps);
+    return FALSE;
+  }
+  const bool same_memory = is_cuda_caps(incaps) == is_cuda_caps(outcaps);
+
+  Settings settings;
+  guint serial;
+  std::shared_ptr<const StreamContext> previous;
+  bool rejected;  // these settings, while playing
+  {
+    std::lock_guard<std::mutex> guard(priv->lock);
+    settings = priv->settings;
+    serial = priv->serial;
+    previous = priv->context;
+    rejected = previous && serial == priv->tried_serial;
+  }
+  try {
+    const std::shared_ptr<Engine> engine = priv->cuda_engine ? priv->cuda_engine : make_cpu_engine(info);
+    std::shared_ptr<const StreamContext> context;
+    try {
+      context = std::make_shared<const StreamContext>(info, same_memory, engine, settings);
+    } catch (const Error &e) {
+      if (!previous || e.kind() != Error::Kind::Settings) throw;
+      context = std::make_shared<const StreamContext>(info, same_memory, engine, previous->settings);
+      if (!rejected) warn_of_settings(self, e);
+    }
+    gst_base_transform_set_passthrough(trans, context->passthrough());
+    install_context(priv, std::move(context), serial);
+    priv->caps_error.clear();
+    return TRUE;
+  } catch (const Error &e) {
+    if (priv->caps_error != e.what()) post_error(self, e);
+    priv->caps_error = e.what();
+  }
+  return FALSE;
+}
+
+/* queries and allocation */
+
+static gboolean gst_cuda_conv_query(GstBaseTransform *trans, GstPadDirection direction, GstQuery *query) {
+  if (GST_QUERY_TYPE(query) == GST_QUERY_CONTEXT &&
+      GST_CUDA_CONV(trans)->priv->finder->answer_context_query(GST_ELEMENT(trans), query))
+    return TRUE;
+  return GST_BASE_TRANSFORM_CLASS(parent_class)->query(trans, direction, query);
+}
+
+// Of CUDA memory where there is a device, else of system memory. Transfer full.
+static GstBufferPool *new_pool(Device *device) {
+  return device ? device->new_pool() : gst_video_buffer_pool_new();
+}
+
+// Prepares the pool for `caps` and says how large its buffers are, at least `*size`. `device`, if any, is that of the
+// pool's memory.
+static bool configure_pool(GstBufferPool *pool, Device *device, GstCaps *caps, guint *size, guint min, guint max) {
+  GstStructure *config = gst_buffer_pool_get_config(pool);
+  gst_buffer_pool_config_set_params(config, caps, *size, min, max);
+  if (gst_buffer_pool_has_option(pool, GST_BUFFER_POOL_OPTION_VIDEO_META))
+    gst_buffer_pool_config_add_option(config, GST_BUFFER_POOL_OPTION_VIDEO_META);
+  if (device) device->configure_pool(config);
+  if (!gst_buffer_pool_set_config(pool, config)) {
+    // The pool has changed what it was asked for into what it can do.
+    config = gst_buffer_pool_get_config(pool);
+    if (!gst_buffer_pool_config_validate_params(config, caps, *size, min, max)) {
+      gst_structure_free(config);
+      return false;
+    }
+    if (!gst_buffer_pool_set_config(pool, config)) return false;
+  }
+  config = gst_buffer_pool_get_config(pool);
+  gst_buffer_pool_config_get_params(config, nullptr, size, nullptr, nullptr);
+  gst_structure_free(config);
+  return true;
+}
+
+static gboolean gst_cuda_conv_propose_allocation(GstBaseTransform *trans, GstQuery *decide_query, GstQuery *query) {
+  if (!GST_BASE_TRANSFORM_CLASS(parent_class)->propose_allocation(trans, decide_query, query)) return FALSE;
+  if (!decide_query) return TRUE;  // passthrough: downstream has answered
+
+  GstCaps *caps;
+  gboolean need_pool;
+  GstVideoInfo info;
+  gst_query_parse_allocation(query, &caps, &need_pool);
+  if (!caps || !gst_video_info_from_caps(&info, caps)) return FALSE;
+
+  const bool cuda = is_cuda_caps(caps);
+  Device *device = cuda ? GST_CUDA_CONV(trans)->priv->device.get() : nullptr;
+  if (need_pool && (device || !cuda)) {
+    GstBufferPool *pool = new_pool(device);
+    guint size = GST_VIDEO_INFO_SIZE(&info);
+    if (pool && configure_pool(pool, device, caps, &size, 0, 0)) gst_query_add_allocation_pool(query, pool, size, 0, 0);
+    gst_clear_object(&pool);
+  }
+  // The parent's decide_allocation() has removed it as tied to memory, which it is not: we read any strides.
+  gst_query_add_allocation_meta(query, GST_VIDEO_META_API_TYPE, nullptr);
+  return TRUE;
+}
+
+static gboolean gst_cuda_conv_decide_allocation(GstBaseTransform *trans, GstQuery *query) {
+  GstCudaConv *self = GST_CUDA_CONV(trans);
+  GstCudaConvPrivate *priv = self->priv;
+  GstCaps *caps;
+  GstVideoInfo info;
+  gst_query_parse_allocation(query, &caps, nullptr);
+  if (!caps || !gst_video_info_from_caps(&info, caps)) return FALSE;
+
+  Device *device = nullptr;
+  if (is_cuda_caps(caps)) {
+    // Also the CPU backend has to deliver CUDA memory where downstream takes nothing else.
+    std::string why = "it does not offer CUDA memory";
+    if (!priv->device) priv->device = priv->finder->open(GST_ELEMENT(self), priv->chosen_device_id, &why);
+    device = priv->device.get();
+    if (!device) {
+      if (priv->memory_error != why)
+        GST_ELEMENT_ERROR(self, RESOURCE, NOT_FOUND,
+                          ("CUDA memory was asked for, but no CUDA device can be used: %s", why.c_str()), (nullptr));
+      priv->memory_error = why;
+      return FALSE;
+    }
+    priv->memory_error.clear();
+  }
+
+  const bool proposed = gst_query_get_n_allocation_pools(query) > 0;
+  GstBufferPool *pool = nullptr;
+  guint size = 0, min = 0, max = 0;
+  if (proposed) gst_query_parse_nth_allocation_pool(query, 0, &pool, &size, &min, &max);
+  size = MAX(size, GST_VIDEO_INFO_SIZE(&info));
+
+  if (pool && ((device && !device->owns(pool)) || !configure_pool(pool, device, caps, &size, min, max))) {
+    GST_DEBUG_OBJECT(self, "downstream's %" GST_PTR_FORMAT " does not suit", pool);
+    gst_clear_object(&pool);
+  }
+  if (!pool) {
+    pool = new_pool(device);
+    if (!pool || !configure_pool(pool, device, caps, &size, min, max)) {
+      gst_clear_object(&pool);
+      GST_ELEMENT_ERROR(self, RESOURCE, SETTINGS, (nullptr),
+                        ("no buffer pool could be made for %" GST_PTR_FORMAT, caps));
+      return FALSE;
+    }
+  }
+  if (proposed)
+    gst_query_set_nth_allocation_pool(query, 0, pool, size, min, max);
+  else
+    gst_query_add_allocation_pool(query, pool, size, min, max);
+  gst_object_unref(pool);
+  return GST_BASE_TRANSFORM_CLASS(parent_class)->decide_allocation(trans, query);
+}
+
+/* metas */
+
+// Nothing moves, and neither sizes nor the meaning of colours change: whatever is not tied to the memory stays true.
+static bool keeps_meta(GType api) {
+  static const gchar *const kept[] = {GST_META_TAG_VIDEO_STR, GST_META_TAG_VIDEO_ORIENTATION_STR,
+                                      GST_META_TAG_VIDEO_SIZE_STR, GST_META_TAG_VIDEO_COLORSPACE_STR, nullptr};
+  const gchar *const *tags = gst_meta_api_type_get_tags(api);
+  for (; tags && *tags; tags++)
+    if (!g_strv_contains(kept, *tags)) return false;
+  return true;
+}
+
+// What downstream wants, upstream may send.
+static gboolean gst_cuda_conv_filter_meta(GstBaseTransform *, GstQuery *, GType api, const GstStructure *) {
+  return keeps_meta(api);
+}
+
+static gboolean gst_cuda_conv_transform_meta(GstBaseTransform *, GstBuffer *, GstMeta *meta, GstBuffer *) {
+  return keeps_meta(meta->info->api);
+}
+
+/* frames */
+
+// Makes a change of the settings take effect.
+static void update_settings(GstCudaConv *self) {
+  GstCudaConvPrivate *priv = self->priv;
+  GstBaseTransform *trans = GST_BASE_TRANSFORM(self);
+  std::shared_ptr<const StreamContext> context;
+  Settings settings;
+  guint serial;
+  {
+    std::lock_guard<std::mutex> guard(priv->lock);
+    if (!priv->context || priv->serial == priv->tried_serial) return;
+    priv->tried_serial = serial = priv->serial;
+    context = priv->context;
+    settings = priv->settings;
+  }
+  try {
+    context = std::make_shared<const StreamContext>(context->info, context->same_memory, context->engine, settings);
+  } catch (const Error &e) {
+    warn_of_settings(self, e);
+    return;
+  }
+  install_context(priv, context, serial);
+  if (context->passthrough() != gst_base_transform_is_passthrough(trans)) {
+    // Both pads' buffer pools depend on it.
+    gst_base_transform_set_passthrough(trans, context->passthrough());
+    gst_base_transform_reconfigure_src(trans);
+    gst_base_transform_reconfigure_sink(trans);
+  }
+}
+
+static void gst_cuda_conv_before_transform(GstBaseTransform *trans, GstBuffer *buffer) {
+  GstCudaConv *self = GST_CUDA_CONV(trans);
+  if (trans->segment.format == GST_FORMAT_TIME) {
+    const GstClockTime time = gst_segment_to_stream_time(&trans->segment, GST_FORMAT_TIME, GST_BUFFER_PTS(buffer));
+    if (GST_CLOCK_TIME_IS_VALID(time)) gst_object_sync_values(GST_OBJECT(self), time);
+  }
+  update_settings(self);
+}
+
+static GstFlowReturn gst_cuda_conv_prepare_output_buffer(GstBaseTransform *trans, GstBuffer *inbuf,
+                                                         GstBuffer **outbuf) {
+  const GstFlowReturn ret = GST_BASE_TRANSFORM_CLASS(parent_class)->prepare_output_buffer(trans, inbuf, outbuf);
+  if (ret == GST_FLOW_ERROR) {
+    GstBufferPool *pool = gst_base_transform_get_buffer_pool(trans);
+    // The base class posts an error of its own where the pool cannot even be activated.
+    if (pool && gst_buffer_pool_is_active(pool))
+      GST_ELEMENT_ERROR(trans, RESOURCE, NO_SPACE_LEFT, ("No memory could be allocated for an output frame."),
+                        (nullptr));
+    gst_clear_object(&pool);
+  }
+  return ret;
+}
+
+// Throws Error and FrameError.
+static void filter_frame(GstCudaConv *self, const StreamContext &context, GstBuffer *inbuf, GstBuffer *outbuf) {
+  GstCudaConvPrivate *priv = self->priv;
+  Engine &engine = *context.engine;
+  Device *device = engine.backend->accepts_device_frames() ? priv->device.get() : nullptr;
+  const std::shared_ptr<const Plan> &plan = context.plan_for(inbuf);
+  const Regions regions = context.roi.regions_of(inbuf, context.info);
+
+  const bool device_in = device && device->owns(inbuf), device_out = device && device->owns(outbuf);
+  if (device_in) device->before_access(inbuf);
+  if (device_out) device->before_access(outbuf);
+  {
+    const MappedFrame in(inbuf, context.info, plan->layout, GST_MAP_READ, device_in);
+    const MappedFrame out(outbuf, context.info, plan->layout, GST_MAP_WRITE, device_out);
+    engine.backend->retire(engine.backend->submit(plan, in.view(), out.view(), regions));
+  }
+  if (device_out) device->after_write(outbuf);
+
+  const BackendStats now = engine.backend->stats();
+  std::lock_guard<std::mutex> guard(priv->lock);
+  priv->totals.frames += now.frames - engine.counted.frames;
+  priv->totals.device_ns += now.device_ns - engine.counted.device_ns;
+  priv->totals.bytes_uploaded += now.bytes_uploaded - engine.counted.bytes_uploaded;
+  priv->totals.bytes_downloaded += now.bytes_downloaded - engine.counted.bytes_downloaded;
+  engine.counted = now;
+}
+
+// What takes the place of `context` after its device has failed; nullptr, with an error message posted, where nothing
+// may.
+static std::shared_ptr<const StreamContext> fail_over(GstCudaConv *self, const StreamContext &context, const Error &e) {
+  GstCudaConvPrivate *priv = self->priv;
+  if (e.kind() == Error::Kind::Settings || !context.engine->cuda || priv->chosen_backend != BackendChoice::Auto) {
+    post_error(self, e);
+    return nullptr;
+  }
+  guint serial;
+  {
+    std::lock_guard<std::mutex> guard(priv->lock);
+    priv->failovers++;
+    serial = priv->tried_serial;
+  }
+  auto replacement = std::make_shared<const StreamContext>(context.info, context.same_memory,
+                                                           make_cpu_engine(context.info), context.settings);
+  install_context(priv, replacement, serial);
+  // The next start may find the device in order again.
+  priv->cuda_engine = nullptr;
+  priv->chosen = false;
+  GST_ELEMENT_WARNING(self, RESOURCE, FAILED,
+                      ("The CUDA device failed; from this frame on the CPU filters. %s", e.what()), (nullptr));
+  return replacement;
+}
+
+static GstFlowReturn gst_cuda_conv_transform(GstBaseTransform *trans, GstBuffer *inbuf, GstBuffer *outbuf) {
+  GstCudaConv *self = GST_CUDA_CONV(trans);
+  std::shared_ptr<const StreamContext> context = self->priv->current_context();
+  if (!context) return GST_FLOW_NOT_NEGOTIATED;
+  try {
+    while (context) {
+      try {
+        filter_frame(self, *context, inbuf, outbuf);
+        return GST_FLOW_OK;
+      } catch (const Error &e) {
+        context = fail_over(self, *context, e);
+      }
+    }
+  } catch (const FrameError &e) {
+    GST_ELEMENT_ERROR(self, STREAM, FAILED, ("%s", e.what()), (nullptr));
+  } catch (const std::exception &e) {
+    GST_ELEMENT_ERROR(self, RESOURCE, FAILED, (nullptr), ("%s", e.what()));
+  }
+  return GST_FLOW_ERROR;
+}

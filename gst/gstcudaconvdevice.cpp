@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// On GstCudaContext and GstCudaMemory.
+#include "gstcudaconvdevice.h"
+
+#include <mutex>
+
+#include "gstcudacompat.h"
+
+namespace cudaconv::gst {
+
+namespace {
+
+struct ObjectUnref {
+  void operator()(gpointer object) const { gst_object_unref(object); }
+};
+using ContextRef = std::unique_ptr<GstCudaContext, ObjectUnref>;
+
+// Makes the context current on this thread.
+class CurrentContext {
+ public:
+  explicit CurrentContext(GstCudaContext *context) {
+    if (!gst_cuda_context_push(context)) throw Error(Error::Kind::Device, "cuCtxPushCurrent failed");
+  }
+  ~CurrentContext() { gst_cuda_context_pop(nullptr); }
+  CurrentContext(const CurrentContext &) = delete;
+  CurrentContext &operator=(const CurrentContext &) = delete;
+};
+
+// What backends share with the device that made them, and keep alive.
+struct Context {
+  explicit Context(ContextRef reference) : gst(std::move(reference)), stream(gst.get()) {}
+  const ContextRef gst;
+  const CudaStream stream;
+};
+
+// The CUDA backend, each call with the context current.
+class BackendInContext : public Backend {
+ public:
+  explicit BackendInContext(std::shared_ptr<const Context> context) : context_(std::move(context)) {
+    CurrentContext current(context_->gst.get());
+    backend_ = make_cuda_backend(context_->stream.handle());
+  }
+  ~BackendInContext() override {
+    // Even where the context is lost and cannot be made current, the backend has host memory to free.
+    const bool pushed = gst_cuda_context_push(context_->gst.get());
+    backend_.reset();
+    if (pushed) gst_cuda_context_pop(nullptr);
+  }
+
+  const char *name() const override { return backend_->name(); }
+  bool accepts_device_frames() const override { return backend_->accepts_device_frames(); }
+  Ticket submit(std::shared_ptr<const Plan> plan, const FrameView &src, const FrameView &dst,
+                const Regions &regions) override {
+    CurrentContext current(context_->gst.get());
+    return backend_->submit(std::move(plan), src, dst, regions);
+  }
+  void retire(Ticket ticket) override {
+    CurrentContext current(context_->gst.get());
+    backend_->retire(ticket);
+  }
+  Method method_of(const Plan &plan) const override {
+    CurrentContext current(context_->gst.get());
+    return backend_->method_of(plan);
+  }
+  BackendStats stats() const override { return backend_->stats(); }
+
+ private:
+  const std::shared_ptr<const Context> context_;
+  std::unique_ptr<Backend> backend_;
+};
+
+class CudaDevice : public Device {
+ public:
+  explicit CudaDevice(ContextRef context) : context_(std::make_shared<const Context>(std::move(context))) {}
+
+  std::shared_ptr<Backend> make_backend() override { return std::make_shared<BackendInContext>(context_); }
+
+  bool owns(GstBuffer *buffer) const override {
+    if (gst_buffer_n_memory(buffer) != 1) return false;
+    GstMemory *memory = gst_buffer_peek_memory(buffer, 0);
+    return gst_is_cuda_memory(memory) && GST_CUDA_MEMORY_CAST(memory)->context == context_->gst.get();
+  }
+  bool owns(GstBufferPool *pool) const override {
+    return GST_IS_CUDA_BUFFER_POOL(pool) && GST_CUDA_BUFFER_POOL(pool)->context == context_->gst.get();
+  }
+
+  void before_access(GstBuffer *buffer) override { wait_for_writes(gst_buffer_peek_memory(buffer, 0)); }
+  void after_write(GstBuffer *buffer) override { mark_complete(gst_buffer_peek_memory(buffer, 0)); }
+
+  GstBufferPool *new_pool() override { return gst_cuda_buffer_pool_new(context_->gst.get()); }
+  void configure_pool(GstStructure *config) override { context_->stream.configure_pool(config); }
+
+ private:
+  const std::shared_ptr<const Context> context_;
+};
+
+class CudaDeviceFinder : public DeviceFinder {
+ public:
+  ~CudaDeviceFinder() override { close(); }
+
+  std::shared_ptr<Device> open(GstElement *element, int device_id, std::string *why) override {
+    if (!gst_cuda_load_library()) {
+      *why = "the CUDA driver, libcuda.so.1, was not found or is too old";
+      return nullptr;
+    }
+    const int count = cuda_device_count(why);
+    if (count == 0) return nullptr;
+    if (device_id >= count) {
+      *why = "there is no CUDA device " + std::to_string(device_id) + "; the last one is " + std::to_string(count - 1);
+      return nullptr;
+    }
+
+    // The search calls back into set_context(), here and in neighbours that search in other threads: no lock meanwhile.
+    GstCudaContext *found = nullptr;
+    {
+      std::lock_guard<std::mutex> guard(lock_);
+      std::swap(found, context_);
+      opening_ = &found;
+    }
+    const bool ok = gst_cuda_ensure_element_context(element, device_id, &found);
+    std::lock_guard<std::mutex> guard(lock_);
+    opening_ = nullptr;
+    context_ = found;
+    if (!ok) {
+      *why = "no CUDA context could be created on device " + std::to_string(device_id < 0 ? 0 : device_id);
+      return nullptr;
+    }
+    return std::make_shared<CudaDevice>(ContextRef(GST_CUDA_CONTEXT(gst_object_ref(found))));
+  }
+
+  void close() override {
+    std::lock_guard<std::mutex> guard(lock_);
+    gst_clear_object(&context_);
+  }
+
+  void set_context(GstElement *element, GstContext *context, int device_id) override {
+    std::lock_guard<std::mutex> guard(lock_);
+    gst_cuda_handle_set_context(element, context, device_id, opening_ ? opening_ : &context_);
+  }
+
+  bool answer_context_query(GstElement *element, GstQuery *query) override {
+    std::lock_guard<std::mutex> guard(lock_);
+    return gst_cuda_handle_context_query(element, query, context_);
+  }
+
+ private:
+  std::mutex lock_;
+  GstCudaContext *context_ = nullptr;
+  GstCudaContext **opening_ = nullptr;  // where open() expects a context
+};
+
+}  // namespace
+
+std::unique_ptr<DeviceFinder> DeviceFinder::create() {
+  return std::make_unique<CudaDeviceFinder>();
+}
+
+const std::vector<const char *> &cuda_memory_formats() {
+  static const std::vector<const char *> formats(std::begin(kCudaMemoryFormats), std::end(kCudaMemoryFormats));
+  return formats;
+}
+
+void init_cuda(GstPlugin *plugin) {
+  if (gst_cuda_load_library())
+    gst_cuda_memory_init_once();
+  else
+    add_status_warning(plugin, "The CUDA driver, libcuda.so.1, was not found: frames are filtered on the CPU.");
+}
+
+}  // namespace cudaconv::gst

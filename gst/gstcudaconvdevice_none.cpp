@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// For builds without CUDA.
+#include "gstcudaconvdevice.h"
+
+namespace cudaconv::gst {
+
+namespace {
+
+class NoDeviceFinder : public DeviceFinder {
+ public:
+  std::shared_ptr<Device> open(GstElement *, int, std::string *why) override {
+    cuda_device_count(why);
+    return nullptr;
+  }
+  void close() override {}
+  void set_context(GstElement *, GstContext *, int) override {}
+  bool answer_context_query(GstElement *, GstQuery *) override { return false; }
+};
+
+}  // namespace
+
+std::unique_ptr<DeviceFinder> DeviceFinder::create() {
+  return std::make_unique<NoDeviceFinder>();
+}
+
+const std::vector<const char *> &cuda_memory_formats() {
+  static const std::vector<const char *> none;
+  return none;
+}
+
+void init_cuda(GstPlugin *) {}
+
+}  // namespace cudaconv::gst

@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "gstcudaconvformat.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+#include "gstcudaconvdevice.h"
+
+namespace cudaconv::gst {
+
+namespace {
+
+// The formats in system memory, by name, since GStreamer versions differ in which they know.
+// clang-format off
+constexpr const char *kSystemFormats[] = {
+    "NV12", "I420", "YV12", "NV21", "NV16", "NV61", "NV24", "Y42B", "Y444", "Y41B", "YUV9", "YVU9", "A420", "AV12",
+    "YUY2", "UYVY", "YVYU", "VYUY", "AYUV", "VUYA", "v308", "IYU2",
+    "RGBA", "BGRA", "ARGB", "ABGR", "RGBx", "BGRx", "xRGB", "xBGR", "RGB", "BGR", "RGBP", "BGRP", "GBR", "GBRA",
+    "GRAY8", "GRAY16_LE", "GRAY16_BE",
+    "P010_10LE", "P010_10BE", "P012_LE", "P012_BE", "P016_LE", "P016_BE",
+    "I420_10LE", "I420_10BE", "I420_12LE", "I420_12BE", "I422_10LE", "I422_10BE", "I422_12LE", "I422_12BE",
+    "Y444_10LE", "Y444_10BE", "Y444_12LE", "Y444_12BE", "Y444_16LE", "Y444_16BE",
+    "A420_10LE", "A420_10BE", "A422_10LE", "A422_10BE", "A444_10LE", "A444_10BE",
+    "GBR_10LE", "GBR_10BE", "GBR_12LE", "GBR_12BE", "GBR_16LE", "GBR_16BE",
+    "GBRA_10LE", "GBRA_10BE", "GBRA_12LE", "GBRA_12BE",
+    "Y210", "Y212_LE", "Y212_BE", "v216", "Y410", "Y412_LE", "Y412_BE", "BGR10A2_LE", "RGB10A2_LE",
+    "ARGB64", "ARGB64_LE", "ARGB64_BE", "RGBA64_LE", "RGBA64_BE", "BGRA64_LE", "BGRA64_BE", "ABGR64_LE", "ABGR64_BE",
+    "AYUV64",
+};
+// clang-format on
+
+// Where one component lies, in bytes; for bit fields `shift` is the lowest bit of the field.
+struct Component {
+  int plane, offset, step, depth, shift;
+};
+
+// All that describe_frame() has to know about a format.
+struct Samples {
+  int count = 0;
+  Component component[GST_VIDEO_MAX_COMPONENTS];
+  bool little_endian = true;
+  bool bit_fields = false;  // of one 32-bit word
+};
+
+Samples read_format(const GstVideoFormatInfo *finfo) {
+  Samples s;
+  s.count = static_cast<int>(finfo->n_components);
+  s.little_endian = GST_VIDEO_FORMAT_INFO_IS_LE(finfo);
+  for (int c = 0; c < s.count; c++)
+    s.component[c] = {static_cast<int>(finfo->plane[c]), static_cast<int>(finfo->poffset[c]), finfo->pixel_stride[c],
+                      static_cast<int>(finfo->depth[c]), static_cast<int>(finfo->shift[c])};
+
+  // Where GStreamer's own description is not the whole truth.
+  const auto place = [&s](std::initializer_list<int> offsets) {
+    std::for_each(offsets.begin(), offsets.end(),
+                  [&s, c = 0](int offset) mutable { s.component[c++].offset = offset; });
+  };
+  const auto fields = [&s](std::initializer_list<int> shifts) {
+    std::for_each(shifts.begin(), shifts.end(), [&s, c = 0](int shift) mutable { s.component[c++].shift = shift; });
+    s.bit_fields = true;
+  };
+  switch (GST_VIDEO_FORMAT_INFO_FORMAT(finfo)) {
+    case GST_VIDEO_FORMAT_P010_10LE:
+    case GST_VIDEO_FORMAT_P010_10BE:
+    case GST_VIDEO_FORMAT_P012_LE:
+    case GST_VIDEO_FORMAT_P012_BE:
+    case GST_VIDEO_FORMAT_P016_LE:
+    case GST_VIDEO_FORMAT_P016_BE:
+      place({0, 0, 2});
+      break;
+    case GST_VIDEO_FORMAT_VYUY:  // as GStreamer packs and unpacks it
+      place({1, 2, 0});
+      break;
+    case GST_VIDEO_FORMAT_Y210:  // Y U Y V, the sample in the high bits
+      for (Component &component : s.component) component.shift = 6;
+      s.little_endian = true;
+      place({0, 2, 6});
+      break;
+    case GST_VIDEO_FORMAT_Y212_LE:
+    case GST_VIDEO_FORMAT_Y212_BE:
+      place({0, 2, 6});
+      break;
+    case GST_VIDEO_FORMAT_Y412_LE:  // U Y V A
+    case GST_VIDEO_FORMAT_Y412_BE:
+      place({2, 0, 4, 6});
+      break;
+    case GST_VIDEO_FORMAT_v216:
+      s.little_endian = true;
+      break;
+    case GST_VIDEO_FORMAT_Y410:
+      fields({10, 0, 20, 30});
+      break;
+    case GST_VIDEO_FORMAT_BGR10A2_LE:
+      fields({20, 10, 0, 30});
+      break;
+    case GST_VIDEO_FORMAT_RGB10A2_LE:
+      fields({0, 10, 20, 30});
+      break;
+    default:
+      break;
+  }
+  return s;
+}
+
+Role role_of(const GstVideoFormatInfo *finfo, int component) {
+  if (component == GST_VIDEO_COMP_A) return Role::Alpha;
+  return GST_VIDEO_FORMAT_INFO_IS_YUV(finfo) && component != GST_VIDEO_COMP_Y ? Role::Chroma : Role::Luma;
+}
+
+// Sample values of `argb` by component.
+void convert_color(const GstVideoInfo &info, guint32 argb, int value[GST_VIDEO_MAX_COMPONENTS]) {
+  const double a = ((argb >> 24) & 0xff) / 255.0, r = ((argb >> 16) & 0xff) / 255.0, g = ((argb >> 8) & 0xff) / 255.0,
+               b = (argb & 0xff) / 255.0;
+  double color[GST_VIDEO_MAX_COMPONENTS] = {r, g, b, a};
+  if (!GST_VIDEO_INFO_IS_RGB(&info)) {
+    double kr, kb;
+    if (!gst_video_color_matrix_get_Kr_Kb(info.colorimetry.matrix, &kr, &kb))
+      gst_video_color_matrix_get_Kr_Kb(info.height > 576 ? GST_VIDEO_COLOR_MATRIX_BT709 : GST_VIDEO_COLOR_MATRIX_BT601,
+                                       &kr, &kb);
+    const double y = kr * r + (1 - kr - kb) * g + kb * b;
+    color[0] = y;
+    color[1] = (b - y) / (2 * (1 - kb));
+    color[2] = (r - y) / (2 * (1 - kr));
+  }
+  gint offset[GST_VIDEO_MAX_COMPONENTS], scale[GST_VIDEO_MAX_COMPONENTS];
+  gst_video_color_range_offsets(info.colorimetry.range, info.finfo, offset, scale);
+  for (guint c = 0; c < info.finfo->n_components; c++) {
+    const int max = (1 << info.finfo->depth[c]) - 1;
+    value[c] = std::clamp(static_cast<int>(std::floor(offset[c] + scale[c] * color[c] + 0.5)), 0, max);
+  }
+}
+
+// The components of a frame that repeat together, in one plane of memory.
+struct Group {
+  std::vector<int> component;
+  bool alone = true;  // in their plane of memory
+};
+
+Group group_of(int first, const Samples &samples, const GstVideoFormatInfo *finfo) {
+  Group group;
+  const Component &lead = samples.component[first];
+  for (int c = 0; c < samples.count; c++) {
+    const Component &component = samples.component[c];
+    if (component.plane != lead.plane) continue;
+    if (component.step == lead.step && finfo->w_sub[c] == finfo->w_sub[first] && finfo->h_sub[c] == finfo->h_sub[first])
+      group.component.push_back(c);
+    else
+      group.alone = false;
+  }
+  return group;
+}
+
+// Channels, step and container of `plane`, of samples that are `group`. False where no PlaneLayout expresses them.
+bool describe_pixel(const Group &group, const Samples &samples, const GstVideoFormatInfo *finfo,
+                    const int *border_value, PlaneLayout *plane) {
+  const Component &lead = samples.component[group.component[0]];
+  if (samples.bit_fields)
+    plane->container = Container::Packed32;
+  else if (lead.depth + lead.shift <= 8)
+    plane->container = Container::U8;
+  else
+    plane->container = samples.little_endian ? Container::U16 : Container::U16BE;
+  const int bytes = plane->bytes_per_container();
+  if (lead.step <= 0 || lead.step % bytes) return false;
+  plane->step = lead.step / bytes;
+
+  struct Sample {
+    int position, component;  // the position in bits of a word or in containers; component -1: padding
+  };
+  std::vector<Sample> pixel;
+  for (int c : group.component) {
+    const Component &component = samples.component[c];
+    if (!samples.bit_fields && (component.offset % bytes || component.depth + component.shift > 8 * bytes))
+      return false;
+    pixel.push_back({samples.bit_fields ? component.shift : component.offset / bytes, c});
+  }
+  if (group.alone && !samples.bit_fields)
+    for (int position = 0; position < plane->step; position++)
+      if (std::none_of(pixel.begin(), pixel.end(), [&](const Sample &s) { return s.position == position; }))
+        pixel.push_back({position, -1});
+  std::sort(pixel.begin(), pixel.end(), [](const Sample &a, const Sample &b) { return a.position < b.position; });
+  for (size_t i = 1; i < pixel.size(); i++)
+    if (pixel[i].position == pixel[i - 1].position) return false;  // components that share a container
+  if (pixel.size() > kMaxChannels) return false;
+
+  plane->channels = static_cast<int>(pixel.size());
+  plane->first = samples.bit_fields ? 0 : pixel[0].position;
+  for (int i = 0; i < plane->channels; i++) {
+    const int c = pixel[i].component;
+    ChannelLayout &channel = plane->channel[i];
+    channel.offset = static_cast<uint8_t>(pixel[i].position - plane->first);
+    if (c < 0) {
+      channel.role = Role::Padding;
+      channel.depth = static_cast<uint8_t>(8 * bytes);
+      continue;
+    }
+    channel.role = role_of(finfo, c);
+    channel.depth = static_cast<uint8_t>(samples.component[c].depth);
+    channel.shift = static_cast<uint8_t>(samples.bit_fields ? 0 : samples.component[c].shift);
+    plane->border_value[i] = static_cast<uint16_t>(border_value[c]);
+  }
+  return true;
+}
+
+bool is_known(const char *name) {
+  GstVideoInfo info;
+  FrameLayout layout;
+  const GstVideoFormat format = gst_video_format_from_string(name);
+  return format != GST_VIDEO_FORMAT_UNKNOWN && gst_video_info_set_format(&info, format, 16, 16) &&
+         describe_frame(info, 0, &layout);
+}
+
+GstCaps *format_caps(const std::vector<const char *> &names) {
+  GValue list = G_VALUE_INIT;
+  gst_value_list_init(&list, names.size());
+  for (const char *name : names) {
+    GValue value = G_VALUE_INIT;
+    g_value_init(&value, G_TYPE_STRING);
+    g_value_set_static_string(&value, name);
+    gst_value_list_append_and_take_value(&list, &value);
+  }
+  GstCaps *caps =
+      gst_caps_new_simple("video/x-raw", "width", GST_TYPE_INT_RANGE, 1, G_MAXINT, "height", GST_TYPE_INT_RANGE, 1,
+                          G_MAXINT, "framerate", GST_TYPE_FRACTION_RANGE, 0, 1, G_MAXINT, 1, nullptr);
+  gst_caps_set_value(caps, "format", &list);
+  g_value_unset(&list);
+  return caps;
+}
+
+}  // namespace
+
+bool describe_frame(const GstVideoInfo &info, guint32 border_color, FrameLayout *layout) {
+  const GstVideoFormatInfo *finfo = info.finfo;
+  if (GST_VIDEO_FORMAT_INFO_IS_COMPLEX(finfo) || GST_VIDEO_FORMAT_INFO_IS_TILED(finfo) ||
+      GST_VIDEO_FORMAT_INFO_HAS_PALETTE(finfo))
+    return false;
+  const Samples samples = read_format(finfo);
+  int border_value[GST_VIDEO_MAX_COMPONENTS];
+  convert_color(info, border_color, border_value);
+
+  *layout = FrameLayout();
+  bool described[GST_VIDEO_MAX_COMPONENTS] = {};
+  for (int first = 0; first < samples.count; first++) {
+    if (described[first]) continue;
+    const Group group = group_of(first, samples, finfo);
+    for (int c : group.component) described[c] = true;
+
+    if (layout->planes == kMaxPlanes) return false;
+    PlaneLayout &plane = layout->plane[layout->planes++];
+    plane.width = GST_VIDEO_INFO_COMP_WIDTH(&info, first);
+    plane.height = GST_VIDEO_INFO_COMP_HEIGHT(&info, first);
+    plane.sub_x = static_cast<int>(GST_VIDEO_FORMAT_INFO_W_SUB(finfo, first));
+    plane.sub_y = static_cast<int>(GST_VIDEO_FORMAT_INFO_H_SUB(finfo, first));
+    plane.memory_plane = samples.component[first].plane;
+    if (!describe_pixel(group, samples, finfo, border_value, &plane)) return false;
+  }
+  return layout->planes > 0;
+}
+
+gsize row_bytes(const PlaneLayout &plane) {
+  int last = 0;
+  if (plane.container != Container::Packed32)
+    for (int c = 0; c < plane.channels; c++) last = std::max<int>(last, plane.channel[c].offset);
+  const gsize containers = plane.first + static_cast<gsize>(plane.width - 1) * plane.step + last + 1;
+  return containers * plane.bytes_per_container();
+}
+
+GstCaps *template_caps() {
+  std::vector<const char *> cuda, system;
+  std::copy_if(cuda_memory_formats().begin(), cuda_memory_formats().end(), std::back_inserter(cuda), is_known);
+  std::copy_if(std::begin(kSystemFormats), std::end(kSystemFormats), std::back_inserter(system), is_known);
+
+  GstCaps *caps = gst_caps_new_empty();
+  if (!cuda.empty()) {
+    GstCaps *cuda_caps = format_caps(cuda);
+    gst_caps_set_features_simple(cuda_caps, gst_caps_features_new_single(kFeatureCudaMemory));
+    gst_caps_append(caps, cuda_caps);
+  }
+  GstCaps *system_caps = format_caps(system);
+  GstCaps *fields = gst_caps_copy(system_caps);
+  gst_caps_append(caps, system_caps);
+  // One field a buffer, which is a frame of its own to a filter.
+  gst_caps_set_simple(fields, "interlace-mode", G_TYPE_STRING, "alternate", nullptr);
+  gst_caps_set_features_simple(fields, gst_caps_features_new_single(GST_CAPS_FEATURE_FORMAT_INTERLACED));
+  gst_caps_append(caps, fields);
+  return caps;
+}
+
+bool is_cuda_caps(const GstCaps *caps) {
+  const GstCapsFeatures *features =
+      gst_caps_is_empty(caps) || gst_caps_is_any(caps) ? nullptr : gst_caps_get_features(caps, 0);
+  return features && gst_caps_features_contains(features, kFeatureCudaMemory);
+}
+
+GstCaps *with_either_memory(const GstCaps *caps) {
+  GstCaps *result = gst_caps_copy(caps);
+  if (cuda_memory_formats().empty()) return result;
+  for (guint i = 0; i < gst_caps_get_size(caps); i++) {
+    const GstCapsFeatures *features = gst_caps_get_features(caps, i);
+    GstCapsFeatures *other = nullptr;
+    if (gst_caps_features_contains(features, kFeatureCudaMemory))
+      other = gst_caps_features_new_single(GST_CAPS_FEATURE_MEMORY_SYSTEM_MEMORY);
+    else if (gst_caps_features_is_equal(features, GST_CAPS_FEATURES_MEMORY_SYSTEM_MEMORY))
+      other = gst_caps_features_new_single(kFeatureCudaMemory);
+    if (other)
+      result = gst_caps_merge_structure_full(result, gst_structure_copy(gst_caps_get_structure(caps, i)), other);
+  }
+  return result;
+}
+
+}  // namespace cudaconv::gst

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// GStreamer's video formats in the words of kernels/: which ones there are, and how their samples lie in memory.
+#pragma once
+
+#include <gst/video/video.h>
+
+#include "imageview.h"
+
+namespace cudaconv::gst {
+
+constexpr char kFeatureCudaMemory[] = "memory:CUDAMemory";
+
+// Fills `layout` for a frame of `info`: visible pixels only, sizes of subsampled components rounded up as GStreamer
+// does, memory_plane counting as GStreamer's planes do, border values from `border_color` (0xAARRGGBB, full-range RGB)
+// in the frame's own colour space, range and depth. Leaves `interlaced` false. False for a format that a FrameLayout
+// cannot express exactly; `layout` is then undefined.
+bool describe_frame(const GstVideoInfo &info, guint32 border_color, FrameLayout *layout);
+
+// Bytes from the start of a row to the end of its last visible sample.
+gsize row_bytes(const PlaneLayout &plane);
+
+// The caps of the pad templates: CUDA memory, where this build knows any, before system memory. Transfer full.
+GstCaps *template_caps();
+
+bool is_cuda_caps(const GstCaps *caps);
+
+// `caps` followed by the same with the memory exchanged. Transfer full.
+GstCaps *with_either_memory(const GstCaps *caps);
+
+}  // namespace cudaconv::gst

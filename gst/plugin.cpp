@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <gst/gst.h>
+
+#include "gstcudaconv.h"
+#include "gstcudaconvdevice.h"
+
+static gboolean plugin_init(GstPlugin *plugin) {
+  // The element is there with and without a driver. Looking at the plugin again when a driver comes or goes keeps what
+  // the registry says about it true.
+  const gchar *env_vars[] = {"LD_LIBRARY_PATH", nullptr};
+  const gchar *paths[] = {"/usr/lib",         "/usr/lib64", "/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu",
+                          "/usr/lib/wsl/lib", nullptr};
+  const gchar *names[] = {"libcuda.so.1", nullptr};
+  gst_plugin_add_dependency(plugin, env_vars, paths, names, GST_PLUGIN_DEPENDENCY_FLAG_NONE);
+
+  cudaconv::gst::init_cuda(plugin);
+  return GST_ELEMENT_REGISTER(cudaconv, plugin);
+}
+
+GST_PLUGIN_DEFINE(GST_VERSION_MAJOR, GST_VERSION_MINOR, cudaconv,
+                  "2D convolution and morphology of video frames on NVIDIA GPUs and on the CPU", plugin_init,
+                  PACKAGE_VERSION, "LGPL", PACKAGE, "Unknown package origin")
