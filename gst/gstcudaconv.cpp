@@ -54,6 +54,7 @@
 #include <algorithm>
 #include <mutex>
 #include <string>
+#include <utility>
 
 #include "backend.h"
 #include "gstcudaconvdevice.h"
@@ -183,6 +184,7 @@ struct GstCudaConvPrivate {
   const std::unique_ptr<DeviceFinder> finder = DeviceFinder::create();
 
   // State changes and the streaming thread, which GStreamer keeps apart.
+  bool device_failed = false;
   bool chosen = false;  // what follows was chosen for chosen_backend and chosen_device_id
   BackendChoice chosen_backend = DEFAULT_BACKEND;
   gint chosen_device_id = DEFAULT_CUDA_DEVICE_ID;
@@ -639,12 +641,16 @@ static void post_error(GstCudaConv *self, const Error &e) {
 
 /* device and backend */
 
-static void release_backend(GstCudaConv *self) {
+static void release_device(GstCudaConv *self) {
   GstCudaConvPrivate *priv = self->priv;
   priv->chosen = false;
   priv->cuda_engine = nullptr;
   priv->device = nullptr;
-  priv->finder->close();
+}
+
+static void release_backend(GstCudaConv *self) {
+  release_device(self);
+  self->priv->finder->close();
 }
 
 // False, with an error message posted, where backend=cuda finds no device.
@@ -659,7 +665,11 @@ static bool choose_backend(GstCudaConv *self) {
   }
   if (priv->chosen && priv->chosen_backend == choice && priv->chosen_device_id == device_id) return true;
 
-  release_backend(self);
+  // The context that the application may have set before stays, but for one whose device failed.
+  if (std::exchange(priv->device_failed, false))
+    release_backend(self);
+  else
+    release_device(self);
   if (choice != BackendChoice::Cpu) {
     std::string why;
     try {
@@ -1054,6 +1064,7 @@ static std::shared_ptr<const StreamContext> fail_over(GstCudaConv *self, const S
   // The next start may find the device in order again.
   priv->cuda_engine = nullptr;
   priv->chosen = false;
+  priv->device_failed = true;
   GST_ELEMENT_WARNING(self, RESOURCE, FAILED,
                       ("The CUDA device failed; from this frame on the CPU filters. %s", e.what()), (nullptr));
   return replacement;

@@ -95,6 +95,12 @@ class CudaDevice : public Device {
   const std::shared_ptr<const Context> context_;
 };
 
+int device_of(GstCudaContext *context) {
+  guint id;
+  g_object_get(context, "cuda-device-id", &id, nullptr);
+  return static_cast<int>(id);
+}
+
 class CudaDeviceFinder : public DeviceFinder {
  public:
   ~CudaDeviceFinder() override { close(); }
@@ -116,6 +122,7 @@ class CudaDeviceFinder : public DeviceFinder {
     {
       std::lock_guard<std::mutex> guard(lock_);
       std::swap(found, context_);
+      if (found && device_id >= 0 && device_of(found) != device_id) gst_clear_object(&found);
       opening_ = &found;
     }
     const bool ok = gst_cuda_ensure_element_context(element, device_id, &found);

@@ -43,10 +43,10 @@ class DeviceFinder {
   static std::unique_ptr<DeviceFinder> create();
   virtual ~DeviceFinder() = default;
 
-  // The context of the neighbours or the application, else a new one. -1 for `device_id` is any device. nullptr where
-  // there is none; `why` is then a sentence that says what was looked for.
+  // The context that was set or found last, else that of the neighbours or the application, else a new one. -1 for
+  // `device_id` is any device. nullptr where there is none; `why` is then a sentence that says what was looked for.
   virtual std::shared_ptr<Device> open(GstElement *element, int device_id, std::string *why) = 0;
-  // Forgets the context that open() found.
+  // Forgets the context that was set or found.
   virtual void close() = 0;
 
   // For GstElement::set_context, before chaining up, and GST_QUERY_CONTEXT. The query is answered where this is true.
