@@ -1,0 +1,1630 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// The element with frames in system memory, on the backend that CUDACONV_TEST_BACKEND names.
+#include <gst/controller/gstdirectcontrolbinding.h>
+#include <gst/controller/gstinterpolationcontrolsource.h>
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <set>
+#include <thread>
+#include <utility>
+
+#include "formats.h"
+#include "reference.h"
+#include "support.h"
+
+using namespace cudaconv;
+using namespace cudaconv::test;
+
+namespace {
+
+Random seeded() {
+  return Random(20240611);
+}
+
+// One frame through an element of its own.
+void check_frame(const GstVideoInfo &info, const std::string &properties) {
+  Random random = seeded();
+  Harness h(properties, info);
+  const Ref<GstBuffer> in = random_frame(info, random);
+  const Ref<GstBuffer> out = h.filter(in.get());
+  assert_filtered(in.get(), out.get(), info, properties);
+}
+
+// ---- Properties -----------------------------------------------------------------------------------------------------
+
+constexpr int kLive = G_PARAM_READWRITE | GST_PARAM_MUTABLE_PLAYING;
+constexpr int kAnimated = kLive | GST_PARAM_CONTROLLABLE;
+constexpr int kReady = G_PARAM_READWRITE | GST_PARAM_MUTABLE_READY;
+
+struct Number {
+  const char *name;
+  double initial, min, max;
+  int flags;
+};
+constexpr Number kNumbers[] = {
+    {"size", 0, 0, 127, kAnimated},
+    {"sigma", 0, 0, 100, kAnimated},
+    {"amount", 1, -100, 100, kAnimated},
+    {"divisor", 0, -1e9, 1e9, kAnimated},
+    {"bias", 0, -1, 1, kAnimated},
+    {"iterations", 1, 1, 1000, kAnimated},
+    {"border-color", 0xff000000u, 0, G_MAXUINT32, kLive},
+    {"cuda-device-id", -1, -1, G_MAXINT, kReady},
+    {"roi-meta", 0, 0, 1, kLive},
+    {"roi-invert", 0, 0, 1, kLive},
+};
+
+struct Choice {
+  const char *name, *initial;
+  int flags;
+};
+constexpr Choice kChoices[] = {
+    {"mask", "gauss5", kLive},   {"shape", "rect", kLive},       {"negative", "auto", kLive},
+    {"magnitude", "l2", kLive},  {"border", "replicate", kLive}, {"chroma", "auto", kLive},
+    {"alpha", "copy", kLive},    {"method", "auto", kLive},      {"roi-shape", "rect", kLive},
+    {"backend", "auto", kReady},
+};
+
+constexpr Choice kTexts[] = {{"coefficients", nullptr, kLive}, {"roi", nullptr, kLive}, {"roi-type", nullptr, kLive}};
+
+GParamSpec *property_of(GstElement *element, const char *name) {
+  GParamSpec *spec = g_object_class_find_property(G_OBJECT_GET_CLASS(element), name);
+  fail_unless(spec != nullptr, "there is no property %s", name);
+  return spec;
+}
+
+void check_flags(const GParamSpec *spec, int flags) {
+  constexpr int kLookedAt = G_PARAM_READWRITE | GST_PARAM_CONTROLLABLE | GST_PARAM_MUTABLE_READY |
+                            GST_PARAM_MUTABLE_PAUSED | GST_PARAM_MUTABLE_PLAYING | GST_PARAM_CONDITIONALLY_AVAILABLE;
+  fail_unless((spec->flags & kLookedAt) == flags, "the flags of %s are %x", spec->name, spec->flags);
+  fail_unless(g_param_spec_get_blurb(const_cast<GParamSpec *>(spec)) != nullptr, "%s is not described", spec->name);
+}
+
+// A number's limit or value, whatever its type.
+double as_double(const GValue *value) {
+  if (G_VALUE_HOLDS_BOOLEAN(value)) return g_value_get_boolean(value);
+  GValue number = G_VALUE_INIT;
+  g_value_init(&number, G_TYPE_DOUBLE);
+  fail_unless(g_value_transform(value, &number));
+  return g_value_get_double(&number);
+}
+
+double get_number(GstElement *element, const char *name) {
+  GValue value = G_VALUE_INIT;
+  g_object_get_property(G_OBJECT(element), name, &value);
+  const double number = as_double(&value);
+  g_value_unset(&value);
+  return number;
+}
+
+void set_number(GstElement *element, const char *name, double number) {
+  GValue from = G_VALUE_INIT, to = G_VALUE_INIT;
+  g_value_init(&to, property_of(element, name)->value_type);
+  if (G_VALUE_HOLDS_BOOLEAN(&to)) {
+    g_value_set_boolean(&to, number != 0);
+  } else {
+    g_value_init(&from, G_TYPE_DOUBLE);
+    g_value_set_double(&from, number);
+    fail_unless(g_value_transform(&from, &to));
+  }
+  g_object_set_property(G_OBJECT(element), name, &to);
+}
+
+void limits_of(GParamSpec *spec, double *min, double *max) {
+  if (G_IS_PARAM_SPEC_UINT(spec)) {
+    *min = G_PARAM_SPEC_UINT(spec)->minimum;
+    *max = G_PARAM_SPEC_UINT(spec)->maximum;
+  } else if (G_IS_PARAM_SPEC_INT(spec)) {
+    *min = G_PARAM_SPEC_INT(spec)->minimum;
+    *max = G_PARAM_SPEC_INT(spec)->maximum;
+  } else if (G_IS_PARAM_SPEC_BOOLEAN(spec)) {
+    *min = 0;
+    *max = 1;
+  } else {
+    *min = G_PARAM_SPEC_DOUBLE(spec)->minimum;
+    *max = G_PARAM_SPEC_DOUBLE(spec)->maximum;
+  }
+}
+
+std::string get_nick(GstElement *element, const char *name) {
+  gint value;
+  g_object_get(element, name, &value, nullptr);
+  auto *klass = static_cast<GEnumClass *>(g_type_class_ref(property_of(element, name)->value_type));
+  const std::string nick = g_enum_get_value(klass, value)->value_nick;
+  g_type_class_unref(klass);
+  return nick;
+}
+
+GST_START_TEST(properties_have_their_defaults_limits_and_flags) {
+  const Ref<GstElement> owned(GST_ELEMENT(gst_object_ref_sink(gst_element_factory_make("cudaconv", nullptr))));
+  GstElement *element = owned.get();
+  std::set<std::string> known = {"stats"};
+  for (const Number &n : kNumbers) {
+    known.insert(n.name);
+    GParamSpec *spec = property_of(element, n.name);
+    check_flags(spec, n.flags);
+    double min, max;
+    limits_of(spec, &min, &max);
+    assert_equals_float(min, n.min);
+    assert_equals_float(max, n.max);
+    assert_equals_float(as_double(g_param_spec_get_default_value(spec)), n.initial);
+    assert_equals_float(get_number(element, n.name), n.initial);
+  }
+  for (const Choice &c : kChoices) {
+    known.insert(c.name);
+    check_flags(property_of(element, c.name), c.flags);
+    assert_same_text(get_nick(element, c.name), c.initial);
+  }
+  for (const Choice &t : kTexts) {
+    known.insert(t.name);
+    check_flags(property_of(element, t.name), t.flags);
+    gchar *text;
+    g_object_get(element, t.name, &text, nullptr);
+    fail_unless(text == nullptr);
+  }
+  check_flags(property_of(element, "stats"), G_PARAM_READABLE);
+
+  guint n;
+  GParamSpec **all = g_object_class_list_properties(G_OBJECT_GET_CLASS(element), &n);
+  for (guint i = 0; i < n; i++)
+    fail_unless(all[i]->owner_type != G_OBJECT_TYPE(element) || known.count(all[i]->name), "%s is not tested",
+                all[i]->name);
+  g_free(all);
+}
+GST_END_TEST;
+
+GST_START_TEST(properties_keep_what_they_are_set_to) {
+  const Ref<GstElement> owned(GST_ELEMENT(gst_object_ref_sink(gst_element_factory_make("cudaconv", nullptr))));
+  GstElement *element = owned.get();
+  for (const Number &n : kNumbers) {
+    for (double value : {n.min, n.max, n.initial}) {
+      set_number(element, n.name, value);
+      assert_equals_float(get_number(element, n.name), value);
+    }
+  }
+  for (const Choice &c : kChoices) {
+    auto *klass = static_cast<GEnumClass *>(g_type_class_ref(property_of(element, c.name)->value_type));
+    const std::vector<Nick> &nicks = nicks_of(c.name);
+    fail_unless_equals_int(klass->n_values, nicks.size());
+    for (const Nick &nick : nicks) {
+      const GEnumValue *value = g_enum_get_value_by_nick(klass, nick.nick);
+      fail_unless(value != nullptr, "%s has no %s", c.name, nick.nick);
+      fail_unless_equals_int(value->value, nick.value);
+      gst_util_set_object_arg(G_OBJECT(element), c.name, nick.nick);
+      assert_same_text(get_nick(element, c.name), nick.nick);
+    }
+    g_type_class_unref(klass);
+  }
+  for (const Choice &t : kTexts) {
+    gchar *text;
+    g_object_set(element, t.name, "1 2 1", nullptr);
+    g_object_get(element, t.name, &text, nullptr);
+    fail_unless_equals_string(text, "1 2 1");
+    g_free(text);
+    g_object_set(element, t.name, nullptr, nullptr);
+    g_object_get(element, t.name, &text, nullptr);
+    fail_unless(text == nullptr);
+  }
+}
+GST_END_TEST;
+
+// What to set beside each nick of a property so that it can be seen to work.
+std::string company_of(const std::string &property, const std::string &nick) {
+  if (property == "mask") return nick == "custom" ? "coefficients='1 2 3; 0 5 0; -1 0 1'" : "";
+  if (property == "shape") return "mask=dilate size=7 coefficients='0 1 0; 1 0 0; 0 1 1'";
+  if (property == "negative") return "mask=sobel-x chroma=filter";
+  if (property == "magnitude") return "mask=prewitt chroma=filter";
+  if (property == "border") return "mask=gauss9";
+  if (property == "method") return nick == "cascade" ? "mask=dilate size=5" : "mask=gauss5";
+  return "mask=box5";
+}
+
+GST_START_TEST(every_nick_of_every_enum_filters) {
+  Random random = seeded();
+  for (const char *format : {"NV12", "RGBA"}) {
+    const GstVideoInfo info = video_info(format, 33, 19);
+    const Ref<GstBuffer> in = random_frame(info, random);
+    for (const Choice &c : kChoices) {
+      if (!strcmp(c.name, "backend") || !strcmp(c.name, "roi-shape")) continue;  // they have tests of their own
+      for (const Nick &nick : nicks_of(c.name)) {
+        const std::string properties = company_of(c.name, nick.nick) + " " + c.name + "=" + nick.nick;
+        Harness h(properties, info);
+        const Ref<GstBuffer> out = h.filter(in.get());
+        assert_filtered(in.get(), out.get(), info, properties);
+        if (!strcmp(c.name, "method") && strcmp(nick.nick, "auto") != 0)
+          assert_same_text(stat_string(h, "method"), nick.nick);
+      }
+    }
+  }
+}
+GST_END_TEST;
+
+GST_START_TEST(numbers_take_effect) {
+  for (const char *properties :
+       {"mask=box size=9", "mask=gauss size=7", "mask=gauss sigma=1.4", "mask=gauss size=5 sigma=4", "mask=unsharp",
+        "mask=unsharp amount=2.5 sigma=1", "mask=unsharp amount=-1 size=3", "mask=gauss5 divisor=100",
+        "mask=gauss3 bias=0.25", "mask=emboss bias=-0.125", "mask=box3 iterations=4", "mask=open iterations=3",
+        "mask=median size=5", "mask=dilate size=11 shape=ellipse", "mask=erode size=127",
+        "mask=custom coefficients='1 1 1 1 1 1 1 1 1'", "mask=custom coefficients='1, 2, 1'",
+        "mask=custom coefficients='0.5; -1.25; 0.5;' bias=0.5"}) {
+    check_frame(video_info("I420", 31, 23), properties);
+    if (!strstr(properties, "1 1 1 1")) check_frame(video_info("GRAY16_LE", 31, 23), properties);
+  }
+}
+GST_END_TEST;
+
+// The window lies wholly outside for most pixels.
+const char kFarLeft[] = "mask=custom coefficients='1 0 0 0 0 0 0 0 0 0 0 0 0' border=constant alpha=filter";
+
+GST_START_TEST(border_color_is_converted_to_the_frames_colours) {
+  struct Case {
+    const char *format;
+    guint32 argb;
+    int value[4];  // by plane and channel
+  };
+  // The primaries of BT.601 at 8 and 10 bits of limited range; 0x80 is code 514 of 1023; grey has full range.
+  for (const Case &c : {Case{"RGBA", 0x80ff4020, {255, 64, 32, 128}}, Case{"ARGB", 0x80ff4020, {128, 255, 64, 32}},
+                        Case{"I420", 0xffff0000, {81, 90, 240}}, Case{"NV12", 0xff0000ff, {41, 240, 110}},
+                        Case{"P010_10LE", 0xffff0000, {326, 361, 960}}, Case{"GRAY8", 0xff808080, {128}},
+                        Case{"RGB10A2_LE", 0xff80ff00, {514, 1023, 0, 3}}}) {
+    const GstVideoInfo info = video_info(c.format, 9, 7);
+    FrameLayout layout = layout_of(info);
+    for (int p = 0, i = 0; p < layout.planes; p++)
+      for (int k = 0; k < layout.plane[p].channels; k++)
+        layout.plane[p].border_value[k] = static_cast<uint16_t>(c.value[i++]);
+    const std::string properties = kFarLeft + (" border-color=" + std::to_string(c.argb));
+    Random random = seeded();
+    Harness h(properties, info);
+    const Ref<GstBuffer> in = random_frame(info, random), out = h.filter(in.get());
+    assert_filtered(in.get(), out.get(), info, layout, properties);
+  }
+}
+GST_END_TEST;
+
+// ---- Caps -----------------------------------------------------------------------------------------------------------
+
+// The formats of the pad template in system memory.
+std::vector<std::string> template_formats(const char *pad) {
+  const Ref<GstElement> element = new_element("");
+  const Ref<GstCaps> caps(gst_pad_template_get_caps(gst_element_get_pad_template(element.get(), pad)));
+  gst_element_set_bus(element.get(), nullptr);
+  std::vector<std::string> result;
+  for (guint i = 0; i < gst_caps_get_size(caps.get()); i++) {
+    if (!gst_caps_features_is_equal(gst_caps_get_features(caps.get(), i), GST_CAPS_FEATURES_MEMORY_SYSTEM_MEMORY))
+      continue;
+    const GValue *list = gst_structure_get_value(gst_caps_get_structure(caps.get(), i), "format");
+    for (guint k = 0; k < gst_value_list_get_size(list); k++)
+      result.push_back(g_value_get_string(gst_value_list_get_value(list, k)));
+  }
+  return result;
+}
+
+GST_START_TEST(templates_list_every_format_that_lies_in_planes_of_samples) {
+  const std::vector<std::string> sink = template_formats("sink"), src = template_formats("src");
+  fail_unless(sink == src);
+  for (const char *format :
+       {"NV12",     "NV21",   "I420",      "YV12",      "Y42B",      "Y444",    "Y41B",       "NV16",      "NV24",
+        "A420",     "AYUV",   "YUY2",      "UYVY",      "YVYU",      "RGBA",    "BGRx",       "RGB",       "GBR",
+        "GBRA",     "GRAY8",  "GRAY16_LE", "GRAY16_BE", "P010_10LE", "P016_LE", "I420_10LE",  "I422_12LE", "Y444_16LE",
+        "GBR_10LE", "ARGB64", "RGBA64_LE", "AYUV64",    "Y210",      "Y410",    "BGR10A2_LE", "RGB10A2_LE"})
+    fail_unless(std::count(sink.begin(), sink.end(), format) == 1, "%s is missing", format);
+}
+GST_END_TEST;
+
+// A frame packed from random pixels, so that bits which no sample owns are as they are to be.
+Ref<GstBuffer> packed_frame(const GstVideoInfo &info, Random &random) {
+  Ref<GstBuffer> buffer(gst_buffer_new_allocate(nullptr, GST_VIDEO_INFO_SIZE(&info), nullptr));
+  gst_buffer_memset(buffer.get(), 0, 0, GST_VIDEO_INFO_SIZE(&info));
+  GstVideoFrame frame;
+  fail_unless(gst_video_frame_map(&frame, &info, buffer.get(), GST_MAP_READWRITE));
+  std::vector<guint16> row(4 * 32);
+  for (int y = 0; y < GST_VIDEO_INFO_HEIGHT(&info); y++) {
+    for (guint16 &value : row) value = static_cast<guint16>(random());
+    info.finfo->pack_func(info.finfo, GST_VIDEO_PACK_FLAG_NONE, row.data(), 0, frame.data, frame.info.stride,
+                          GST_VIDEO_CHROMA_SITE_NONE, y, GST_VIDEO_INFO_WIDTH(&info));
+  }
+  gst_video_frame_unmap(&frame);
+  return buffer;
+}
+
+void check_by_unpacking(const char *format, const std::string &properties, const std::vector<int> &border_value) {
+  Random random = seeded();
+  // GStreamer exchanges U and V of the last pixel of odd rows of VYUY.
+  const GstVideoInfo info = video_info(format, strcmp(format, "VYUY") ? 13 : 14, 7);
+  const Ref<GstBuffer> in = packed_frame(info, random);
+  Harness h(properties, info);
+  const Ref<GstBuffer> out = h.filter(in.get());
+  std::string why;
+  if (!is_filtered_by_unpacking(in.get(), out.get(), info, properties, border_value, &why)) fail("%s", why.c_str());
+}
+
+GST_START_TEST(every_format_filters) {
+  for (const std::string &format : template_formats("sink")) {
+    check_by_unpacking(format.c_str(),
+                       "mask=custom coefficients='1 2 3; 0 5 0; 0 0 1' border=wrap chroma=filter alpha=filter", {});
+    // Which component is which shows in the colour of the border: red.
+    const GstVideoInfo info = video_info(format.c_str(), 16, 16);
+    std::vector<int> red;
+    for (guint c = 0; c < GST_VIDEO_INFO_N_COMPONENTS(&info); c++) {
+      const int depth = GST_VIDEO_INFO_COMP_DEPTH(&info, c), max = (1 << depth) - 1;
+      const double limited[] = {16 + 219 * 0.299, 128 - 224 * 0.299 / 1.772, 128 + 224 * 0.5};
+      if (c == GST_VIDEO_COMP_A)
+        red.push_back(max);
+      else if (GST_VIDEO_INFO_IS_YUV(&info))
+        red.push_back(static_cast<int>(std::lround(std::ldexp(limited[c], depth - 8))));
+      else if (GST_VIDEO_INFO_IS_GRAY(&info))
+        red.push_back(static_cast<int>(std::lround(0.299 * max)));
+      else
+        red.push_back(c == 0 ? max : 0);
+    }
+    check_by_unpacking(format.c_str(), std::string(kFarLeft) + " border-color=4294901760", red);
+  }
+}
+GST_END_TEST;
+
+GST_START_TEST(common_formats_filter_byte_for_byte) {
+  Random random = seeded();
+  for (const Format &format : formats()) {
+    if (gst_video_format_from_string(format.name) == GST_VIDEO_FORMAT_UNKNOWN) continue;
+    const GstVideoInfo info = video_info(format.name, 21, 11);
+    for (const char *properties :
+         {"mask=gauss5", "mask=sobel", "mask=close alpha=filter", "mask=sharpen chroma=copy"}) {
+      Harness h(properties, info);
+      const Ref<GstBuffer> in = random_frame(info, random), out = h.filter(in.get());
+      assert_filtered(in.get(), out.get(), info, properties);
+    }
+  }
+}
+GST_END_TEST;
+
+Ref<GstCaps> query_caps(GstPad *pad, const char *filter = nullptr) {
+  GstCaps *wanted = filter ? gst_caps_from_string(filter) : nullptr;
+  Ref<GstCaps> result(gst_pad_peer_query_caps(pad, wanted));
+  if (wanted) gst_caps_unref(wanted);
+  return result;
+}
+
+GST_START_TEST(format_and_size_never_change) {
+  Harness h;
+  gst_harness_set_sink_caps_str(h.get(), "video/x-raw,format={NV12,RGBA},width=[16,64],height=48");
+  // What downstream takes is what upstream may send.
+  const Ref<GstCaps> offered = query_caps(h.get()->srcpad, "video/x-raw,format={GRAY8,NV12}");
+  const Ref<GstCaps> expected(
+      gst_caps_from_string("video/x-raw,format=NV12,width=[16,64],height=48,framerate=[0/1,2147483647/1]"));
+  fail_unless(gst_caps_is_subset(offered.get(), expected.get()) && !gst_caps_is_empty(offered.get()));
+
+  Harness fixed("", video_info("NV12", 33, 19));
+  const Ref<GstCaps> in(gst_pad_get_current_caps(fixed.get()->srcpad));
+  const Ref<GstCaps> out(gst_pad_get_current_caps(fixed.get()->sinkpad));
+  fail_unless(gst_caps_is_equal(in.get(), out.get()));
+}
+GST_END_TEST;
+
+GST_START_TEST(every_field_of_the_caps_is_kept) {
+  Harness h;
+  gst_harness_set_src_caps_str(
+      h.get(),
+      "video/x-raw,format=I420,width=32,height=18,framerate=30000/1001,pixel-aspect-ratio=4/3,colorimetry=bt2020,"
+      "chroma-site=mpeg2,multiview-mode=mono,interlace-mode=progressive,views=1");
+  const Ref<GstCaps> in(gst_pad_get_current_caps(h.get()->srcpad));
+  const Ref<GstCaps> out(gst_pad_get_current_caps(h.get()->sinkpad));
+  fail_unless(gst_caps_is_strictly_equal(in.get(), out.get()));
+}
+GST_END_TEST;
+
+bool accepts(const char *caps) {
+  Harness h;
+  const Ref<GstCaps> wanted(gst_caps_from_string(caps));
+  const Ref<GstQuery> query(gst_query_new_accept_caps(wanted.get()));
+  gboolean accepted = FALSE;
+  fail_unless(gst_pad_peer_query(h.get()->srcpad, query.get()));
+  gst_query_parse_accept_caps_result(query.get(), &accepted);
+  return accepted;
+}
+
+// Like Harness::set_caps(), for caps that may be refused, which the next push shows.
+void push_caps(Harness &h, const GstVideoInfo &info) {
+  const Ref<GstCaps> caps(gst_video_info_to_caps(&info));
+  GstSegment segment;
+  gst_segment_init(&segment, GST_FORMAT_TIME);
+  gst_harness_push_event(h.get(), gst_event_new_stream_start("test"));
+  gst_harness_push_event(h.get(), gst_event_new_caps(caps.get()));
+  gst_harness_push_event(h.get(), gst_event_new_segment(&segment));
+}
+
+GST_START_TEST(caps_that_are_no_planes_of_samples_are_refused) {
+  const std::string size = ",width=16,height=16,framerate=30/1";
+  fail_unless(accepts(("video/x-raw,format=NV12" + size).c_str()));
+  for (const char *format : {"NV12_4L4", "v210", "UYVP", "RGB8P", "GRAY10_LE32", "NV12_10LE40", "ENCODED"})
+    fail_if(accepts(("video/x-raw,format=" + std::string(format) + size).c_str()), "%s is accepted", format);
+  fail_if(accepts(("video/x-raw(memory:GLMemory),format=RGBA" + size).c_str()));
+  fail_if(accepts(("video/x-h264" + size).c_str()));
+
+  // Two fields in memories of their own, which GStreamer itself cannot map.
+  Harness h("");
+  GstVideoInfo info = video_info("NV12", 16, 16);
+  GST_VIDEO_INFO_INTERLACE_MODE(&info) = GST_VIDEO_INTERLACE_MODE_FIELDS;
+  push_caps(h, info);
+  assert_same_text(h.take_one(GST_MESSAGE_ERROR).text, "interlace-mode=fields is not supported");
+}
+GST_END_TEST;
+
+GST_START_TEST(memory_features_are_interchangeable_where_there_is_cuda_memory) {
+  Harness h;
+  const Ref<GstCaps> offered =
+      query_caps(h.get()->srcpad, "video/x-raw,format=NV12; video/x-raw(memory:CUDAMemory),format=NV12");
+  const Ref<GstCaps> templ(gst_pad_template_get_caps(gst_element_get_pad_template(h.element(), "sink")));
+  const bool has_cuda_memory = gst_caps_features_contains(gst_caps_get_features(templ.get(), 0), "memory:CUDAMemory");
+  fail_unless_equals_int(gst_caps_get_size(offered.get()), has_cuda_memory ? 2 : 1);
+}
+GST_END_TEST;
+
+// ---- Sizes and fields -----------------------------------------------------------------------------------------------
+
+// Also what vector loads and stores make of the last columns.
+GST_START_TEST(odd_sizes_filter_to_the_last_column_and_row) {
+  Random random = seeded();
+  for (const char *format : {"I420", "GRAY8", "RGB", "P010_10LE", "YUY2"}) {
+    Harness h("mask=gauss5 border=reflect101");
+    for (int width = 1; width <= 67; width += width < 36 ? 1 : 3) {
+      const GstVideoInfo info = video_info(format, width, 1 + width % 9);
+      h.set_caps(info);
+      const Ref<GstBuffer> in = random_frame(info, random), out = h.filter(in.get());
+      assert_filtered(in.get(), out.get(), info, "mask=gauss5 border=reflect101");
+    }
+  }
+  check_frame(video_info("NV12", 1998, 5), "mask=gauss5");
+}
+GST_END_TEST;
+
+#ifndef __SANITIZE_ADDRESS__  // which makes these take long
+// A grid of blocks ends at 65,535 in all dimensions but one, and tiles have up to 32 rows.
+GST_START_TEST(frames_of_more_than_65535_tiles_of_rows_filter) {
+  check_frame(video_info("GRAY8", 1, 65536 * 32 + 7), "mask=gauss3");
+  check_frame(video_info("GRAY8", 66001, 3), "mask=sobel");
+}
+GST_END_TEST;
+#endif
+
+GST_START_TEST(masks_larger_than_the_frame_read_the_border_only) {
+  for (const Nick &border : nicks_of("border")) {
+    check_frame(video_info("GRAY8", 1, 1), std::string("mask=gauss9 border=") + border.nick);
+    check_frame(video_info("NV12", 3, 2), std::string("mask=box size=31 border=") + border.nick);
+    check_frame(video_info("GRAY8", 5, 1), std::string("mask=dilate size=15 border=") + border.nick);
+  }
+}
+GST_END_TEST;
+
+GST_START_TEST(fields_are_filtered_each_by_itself) {
+  Random random = seeded();
+  GstVideoInfo info;
+  gst_video_info_set_interlaced_format(&info, GST_VIDEO_FORMAT_I420, GST_VIDEO_INTERLACE_MODE_INTERLEAVED, 21, 14);
+  info.fps_n = 30;
+  FrameLayout progressive = layout_of(info), interlaced = progressive;
+  progressive.interlaced = false;
+  const std::string properties = "mask=sobel-y chroma=filter";
+  {
+    Harness h(properties, info);
+    const Ref<GstBuffer> in = random_frame(info, random), out = h.filter(in.get());
+    assert_filtered(in.get(), out.get(), info, interlaced, properties);
+  }
+  // Where the caps leave it open, each buffer says.
+  GST_VIDEO_INFO_INTERLACE_MODE(&info) = GST_VIDEO_INTERLACE_MODE_MIXED;
+  Harness h(properties, info);
+  for (int i = 0; i < 4; i++) {
+    const Ref<GstBuffer> in = random_frame(info, random);
+    if (i % 2) GST_BUFFER_FLAG_SET(in.get(), GST_VIDEO_BUFFER_FLAG_INTERLACED);
+    const Ref<GstBuffer> out = h.filter(in.get());
+    assert_filtered(in.get(), out.get(), info, i % 2 ? interlaced : progressive, properties);
+  }
+}
+GST_END_TEST;
+
+GST_START_TEST(buffers_of_one_field_are_frames) {
+  Random random = seeded();
+  GstVideoInfo info;
+  gst_video_info_set_interlaced_format(&info, GST_VIDEO_FORMAT_NV12, GST_VIDEO_INTERLACE_MODE_ALTERNATE, 21, 18);
+  info.fps_n = 30;
+  Harness h("mask=gauss5", info);
+  const Ref<GstBuffer> in = random_frame(info, random), out = h.filter(in.get());
+  const FrameLayout field = layout_of(video_info("NV12", 21, 9));
+  assert_filtered(in.get(), out.get(), info, field, "mask=gauss5");
+}
+GST_END_TEST;
+
+// ---- Allocation -----------------------------------------------------------------------------------------------------
+
+GST_START_TEST(upstream_is_offered_a_pool_and_may_use_any_strides) {
+  const GstVideoInfo info = video_info("NV12", 65, 49);
+  Harness h("", info);
+  const Ref<GstCaps> caps(gst_video_info_to_caps(&info));
+  const Ref<GstQuery> query(gst_query_new_allocation(caps.get(), TRUE));
+  fail_unless(gst_pad_peer_query(h.get()->srcpad, query.get()));
+  fail_unless(gst_query_find_allocation_meta(query.get(), GST_VIDEO_META_API_TYPE, nullptr));
+  fail_if(gst_query_find_allocation_meta(query.get(), GST_VIDEO_CROP_META_API_TYPE, nullptr));
+  fail_unless_equals_int(gst_query_get_n_allocation_pools(query.get()), 1);
+  GstBufferPool *pool;
+  guint size;
+  gst_query_parse_nth_allocation_pool(query.get(), 0, &pool, &size, nullptr, nullptr);
+  fail_unless(pool != nullptr);
+  fail_unless(size >= GST_VIDEO_INFO_SIZE(&info));
+  // The pool is ready to be used.
+  fail_unless(gst_buffer_pool_set_active(pool, TRUE));
+  GstBuffer *buffer;
+  fail_unless_equals_int(gst_buffer_pool_acquire_buffer(pool, &buffer, nullptr), GST_FLOW_OK);
+  fail_unless(gst_buffer_get_video_meta(buffer) != nullptr);
+  gst_buffer_unref(buffer);
+  fail_unless(gst_buffer_pool_set_active(pool, FALSE));
+  gst_object_unref(pool);
+}
+GST_END_TEST;
+
+GST_START_TEST(no_pool_is_made_where_none_is_needed) {
+  const GstVideoInfo info = video_info("NV12", 64, 48);
+  Harness h("", info);
+  const Ref<GstCaps> caps(gst_video_info_to_caps(&info));
+  const Ref<GstQuery> query(gst_query_new_allocation(caps.get(), FALSE));
+  fail_unless(gst_pad_peer_query(h.get()->srcpad, query.get()));
+  fail_unless_equals_int(gst_query_get_n_allocation_pools(query.get()), 0);
+}
+GST_END_TEST;
+
+GST_START_TEST(downstream_that_knows_no_strides_gets_the_default_ones) {
+  const GstVideoInfo info = video_info("NV12", 65, 49);
+  Random random = seeded();
+  Harness h("", info);
+  const Ref<GstBuffer> in = random_frame(info, random, kScattered);
+  const Ref<GstBuffer> out = h.filter(in.get());
+  fail_unless_equals_int(gst_buffer_get_size(out.get()), 5100);
+  if (const GstVideoMeta *meta = gst_buffer_get_video_meta(out.get())) {
+    fail_unless_equals_int(meta->stride[0], 68);
+    fail_unless_equals_int(meta->stride[1], 68);
+    fail_unless_equals_int(meta->offset[1], 3400);
+  }
+  // The bytes, without the meta, lie accordingly.
+  const FrameBytes bytes(out.get(), info);
+  const Ref<GstBuffer> plain(gst_buffer_new_memdup(bytes.bytes.data(), bytes.bytes.size()));
+  assert_filtered(in.get(), plain.get(), info, "");
+}
+GST_END_TEST;
+
+constexpr guint8 kGuard = 0xa7;
+
+void offer_pool(GstQuery *query, gpointer pool) {
+  gst_query_add_allocation_pool(query, static_cast<GstBufferPool *>(pool), 0, 1, 0);
+  gst_query_add_allocation_meta(query, GST_VIDEO_META_API_TYPE, nullptr);
+}
+
+GST_START_TEST(strides_and_offsets_are_obeyed_and_padding_is_neither_read_nor_written) {
+  Random random = seeded();
+  for (const char *format : {"NV12", "I420", "RGB", "P010_10LE", "YUY2", "GRAY8", "RGB10A2_LE"}) {
+    const GstVideoInfo info = video_info(format, 37, 15);
+    GstBufferPool *pool = new_placed_pool(place(info, {128, 36, 20}), kGuard);
+    Harness h("mask=gauss7");
+    answer_allocation(h, offer_pool, pool);
+    h.set_caps(info);
+    const Ref<GstBuffer> in = random_frame(info, random, kScattered);
+    const Ref<GstBuffer> out = h.filter(in.get());
+    fail_unless(out->pool == pool);
+    assert_filtered(in.get(), out.get(), info, "mask=gauss7", static_cast<int>(kGuard));
+
+    // The same picture among other bytes of padding.
+    const FrameBytes picture(in.get(), info);
+    const Ref<GstBuffer> again(new_placed_buffer(place(info, {32, 4, 0}), 0xff));
+    FrameBytes copy(again.get(), info);
+    const FrameLayout layout = layout_of(info);
+    reference::write(reference::read(layout, picture.view), layout, copy.view);
+    gst_buffer_fill(again.get(), 0, copy.bytes.data(), copy.bytes.size());
+    const Ref<GstBuffer> out_again = h.filter(again.get());
+    fail_unless(same_samples(out.get(), out_again.get(), info), "%s: padding was read", format);
+    gst_object_unref(pool);
+  }
+}
+GST_END_TEST;
+
+// The pixels beyond the caps' size are the decoder's, and no part of the picture.
+GST_START_TEST(the_size_is_that_of_the_caps) {
+  const GstVideoInfo info = video_info("I420", 60, 40), coded = video_info("I420", 64, 48);
+  Random random = seeded();
+  Harness h("mask=box7", info);
+  const Ref<GstBuffer> in(new_placed_buffer(coded, 0));
+  FrameBytes bytes(in.get(), coded);
+  for (uint8_t &byte : bytes.bytes) byte = static_cast<uint8_t>(random());
+  gst_buffer_fill(in.get(), 0, bytes.bytes.data(), bytes.bytes.size());
+  const Ref<GstBuffer> out = h.filter(in.get());
+  assert_filtered(in.get(), out.get(), info, "mask=box7");
+}
+GST_END_TEST;
+
+GST_START_TEST(planes_may_lie_in_memories_of_their_own) {
+  GstVideoInfo info = video_info("I420", 32, 18);
+  Random random = seeded();
+  Harness h("", info);
+  const Ref<GstBuffer> whole = random_frame(info, random, Placement());
+  for (bool at_planes : {true, false}) {
+    Ref<GstBuffer> pieces(gst_buffer_new());
+    const gsize size = gst_buffer_get_size(whole.get());
+    const std::vector<gsize> cuts = at_planes ? std::vector<gsize>{0, info.offset[1], info.offset[2], size}
+                                              : std::vector<gsize>{0, 100, info.offset[1] + 7, size};
+    for (size_t i = 0; i + 1 < cuts.size(); i++) {
+      GstMemory *memory = gst_allocator_alloc(nullptr, cuts[i + 1] - cuts[i], nullptr);
+      GstMapInfo map;
+      gst_memory_map(memory, &map, GST_MAP_WRITE);
+      gst_buffer_extract(whole.get(), cuts[i], map.data, map.size);
+      gst_memory_unmap(memory, &map);
+      gst_buffer_append_memory(pieces.get(), memory);
+    }
+    if (at_planes)
+      gst_buffer_add_video_meta_full(pieces.get(), GST_VIDEO_FRAME_FLAG_NONE, GST_VIDEO_FORMAT_I420, 32, 18, 3,
+                                     info.offset, info.stride);
+    const Ref<GstBuffer> out = h.filter(pieces.get());
+    assert_filtered(whole.get(), out.get(), info, "");
+  }
+}
+GST_END_TEST;
+
+GST_START_TEST(input_is_never_written_and_released_with_its_output) {
+  const GstVideoInfo info = video_info("I420", 32, 18);
+  std::vector<guint8> data(GST_VIDEO_INFO_SIZE(&info), 77);
+  const std::vector<guint8> before = data;
+  const Ref<GstBuffer> in(gst_buffer_new_wrapped_full(GST_MEMORY_FLAG_READONLY, data.data(), data.size(), 0,
+                                                      data.size(), nullptr, nullptr));
+  for (const char *properties : {"mask=dilate", "mask=identity", "mask=open iterations=2"}) {
+    Harness h(properties, info);
+    {
+      const Ref<GstBuffer> out = h.filter(in.get());
+      fail_unless_equals_int(out.get() == in.get(), !strcmp(properties, "mask=identity"));
+      assert_filtered(in.get(), out.get(), info, properties);
+    }
+    ASSERT_BUFFER_REFCOUNT(in.get(), "in", 1);
+    fail_unless(data == before);
+  }
+}
+GST_END_TEST;
+
+// ---- Metas, flags, timestamps ---------------------------------------------------------------------------------------
+
+guint count_metas(GstBuffer *buffer, GType api) {
+  return gst_buffer_get_n_meta(buffer, api);
+}
+
+GST_START_TEST(metas_are_kept_unless_they_are_about_the_memory) {
+  const gchar *about_memory[] = {GST_META_TAG_MEMORY_STR, nullptr}, *nothing[] = {nullptr};
+  const GstMetaInfo *kept = gst_meta_register_custom("cudaconv-test-kept", nothing, nullptr, nullptr, nullptr);
+  const GstMetaInfo *lost = gst_meta_register_custom("cudaconv-test-lost", about_memory, nullptr, nullptr, nullptr);
+  const GstVideoInfo info = video_info("I420", 32, 18);
+  const Ref<GstCaps> clock(gst_caps_from_string("timestamp/x-unix"));
+  for (const char *mask : {"mask=gauss5", "mask=identity"}) {
+    Random random = seeded();
+    Harness h(mask, info);
+    const Ref<GstBuffer> in = random_frame(info, random);
+    GstVideoRegionOfInterestMeta *roi = gst_buffer_add_video_region_of_interest_meta(in.get(), "face", 1, 2, 3, 4);
+    gst_video_region_of_interest_meta_add_param(
+        roi, gst_structure_new("detection", "confidence", G_TYPE_DOUBLE, 0.5, nullptr));
+    gst_buffer_add_video_region_of_interest_meta(in.get(), "car", 5, 6, 7, 8);
+    gst_buffer_add_video_time_code_meta_full(in.get(), 30, 1, nullptr, GST_VIDEO_TIME_CODE_FLAGS_NONE, 1, 2, 3, 4, 0);
+    const guint8 caption[] = {0xfc, 0x80, 0x80};
+    gst_buffer_add_video_caption_meta(in.get(), GST_VIDEO_CAPTION_TYPE_CEA708_RAW, caption, sizeof caption);
+    gst_buffer_add_reference_timestamp_meta(in.get(), clock.get(), 42, GST_CLOCK_TIME_NONE);
+    gst_buffer_add_video_crop_meta(in.get())->width = 16;
+    gst_structure_set(gst_custom_meta_get_structure(gst_buffer_add_custom_meta(in.get(), "cudaconv-test-kept")),
+                      "answer", G_TYPE_INT, 42, nullptr);
+    gst_buffer_add_custom_meta(in.get(), "cudaconv-test-lost");
+
+    const Ref<GstBuffer> out = h.filter(in.get());
+    fail_unless_equals_int(count_metas(out.get(), GST_VIDEO_REGION_OF_INTEREST_META_API_TYPE), 2);
+    gpointer state = nullptr;
+    roi = reinterpret_cast<GstVideoRegionOfInterestMeta *>(
+        gst_buffer_iterate_meta_filtered(out.get(), &state, GST_VIDEO_REGION_OF_INTEREST_META_API_TYPE));
+    fail_unless_equals_int(roi->x, 1);
+    fail_unless_equals_int(roi->h, 4);
+    fail_unless_equals_string(g_quark_to_string(roi->roi_type), "face");
+    fail_unless(gst_video_region_of_interest_meta_get_param(roi, "detection") != nullptr);
+    GstVideoTimeCodeMeta *timecode = gst_buffer_get_video_time_code_meta(out.get());
+    fail_unless(timecode && timecode->tc.minutes == 2 && timecode->tc.frames == 4);
+    GstVideoCaptionMeta *captions = gst_buffer_get_video_caption_meta(out.get());
+    fail_unless(captions && captions->size == 3 && !memcmp(captions->data, caption, 3));
+    fail_unless_equals_int(gst_buffer_get_reference_timestamp_meta(out.get(), clock.get())->timestamp, 42);
+    // The whole frame is filtered, so the crop rectangle still says what to show.
+    fail_unless_equals_int(gst_buffer_get_video_crop_meta(out.get())->width, 16);
+    gint answer = 0;
+    gst_structure_get_int(gst_custom_meta_get_structure(gst_buffer_get_custom_meta(out.get(), "cudaconv-test-kept")),
+                          "answer", &answer);
+    fail_unless_equals_int(answer, 42);
+    fail_unless_equals_int(count_metas(out.get(), kept->api), 1);
+    if (!strcmp(mask, "mask=gauss5")) {
+      fail_unless_equals_int(count_metas(out.get(), lost->api), 0);
+      fail_unless(count_metas(out.get(), GST_VIDEO_META_API_TYPE) <= 1);
+    }
+    // And the full frame was filtered.
+    assert_filtered(in.get(), out.get(), info, mask);
+  }
+}
+GST_END_TEST;
+
+GST_START_TEST(a_crop_meta_is_accepted_where_downstream_accepts_it) {
+  const GstVideoInfo info = video_info("I420", 32, 18);
+  const Ref<GstCaps> caps(gst_video_info_to_caps(&info));
+  Harness h;
+  gst_harness_add_propose_allocation_meta(h.get(), GST_VIDEO_CROP_META_API_TYPE, nullptr);
+  h.set_caps(info);
+  Random random = seeded();
+  const Ref<GstBuffer> in = random_frame(info, random), out = h.filter(in.get());
+  const Ref<GstQuery> query(gst_query_new_allocation(caps.get(), TRUE));
+  fail_unless(gst_pad_peer_query(h.get()->srcpad, query.get()));
+  fail_unless(gst_query_find_allocation_meta(query.get(), GST_VIDEO_CROP_META_API_TYPE, nullptr));
+}
+GST_END_TEST;
+
+GST_START_TEST(flags_and_timestamps_are_kept) {
+  const GstVideoInfo info = video_info("I420", 32, 18);
+  Random random = seeded();
+  for (const char *mask : {"mask=gauss5", "mask=identity"}) {
+    Harness h(mask, info);
+    for (guint flag : {0u, static_cast<guint>(GST_BUFFER_FLAG_DISCONT), static_cast<guint>(GST_BUFFER_FLAG_CORRUPTED),
+                       static_cast<guint>(GST_BUFFER_FLAG_GAP), static_cast<guint>(GST_BUFFER_FLAG_MARKER),
+                       static_cast<guint>(GST_VIDEO_BUFFER_FLAG_TFF), static_cast<guint>(GST_VIDEO_BUFFER_FLAG_RFF)}) {
+      const Ref<GstBuffer> in = random_frame(info, random);
+      GST_BUFFER_FLAG_SET(in.get(), flag);
+      GST_BUFFER_PTS(in.get()) = 3 * GST_SECOND;
+      GST_BUFFER_DTS(in.get()) = 2 * GST_SECOND;
+      GST_BUFFER_DURATION(in.get()) = 40 * GST_MSECOND;
+      GST_BUFFER_OFFSET(in.get()) = 17;
+      GST_BUFFER_OFFSET_END(in.get()) = 18;
+      fail_unless_equals_int(h.push(in.get()), GST_FLOW_OK);
+      const Ref<GstBuffer> out(gst_harness_pull(h.get()));
+      const guint all = GST_BUFFER_FLAG_DISCONT | GST_BUFFER_FLAG_CORRUPTED | GST_BUFFER_FLAG_GAP |
+                        GST_BUFFER_FLAG_MARKER | GST_VIDEO_BUFFER_FLAG_TFF | GST_VIDEO_BUFFER_FLAG_RFF;
+      fail_unless_equals_int(GST_BUFFER_FLAGS(out.get()) & all, flag);
+      fail_unless_equals_uint64(GST_BUFFER_PTS(out.get()), 3 * GST_SECOND);
+      fail_unless_equals_uint64(GST_BUFFER_DTS(out.get()), 2 * GST_SECOND);
+      fail_unless_equals_uint64(GST_BUFFER_DURATION(out.get()), 40 * GST_MSECOND);
+      fail_unless_equals_uint64(GST_BUFFER_OFFSET(out.get()), 17);
+      fail_unless_equals_uint64(GST_BUFFER_OFFSET_END(out.get()), 18);
+      assert_filtered(in.get(), out.get(), info, mask);  // a gap's frame too
+    }
+  }
+}
+GST_END_TEST;
+
+// ---- Changes while playing ------------------------------------------------------------------------------------------
+
+GST_START_TEST(a_change_takes_effect_at_the_next_frame) {
+  const GstVideoInfo info = video_info("NV12", 33, 19);
+  Random random = seeded();
+  Harness h("mask=gauss5", info);
+  for (const char *change : {"mask=sobel",
+                             "magnitude=l1",
+                             "mask=custom coefficients='1 0 -1'",
+                             "bias=0.5",
+                             "divisor=4",
+                             "negative=absolute",
+                             "mask=dilate divisor=0 bias=0 negative=auto",
+                             "size=5",
+                             "shape=cross",
+                             "iterations=2",
+                             "border=wrap",
+                             "mask=gauss size=0 sigma=2 iterations=1",
+                             "mask=unsharp",
+                             "amount=3",
+                             "chroma=copy",
+                             "mask=custom coefficients='1 2 1;2 4 2;1 2 1'",
+                             "method=separable",
+                             "mask=identity",
+                             "mask=gauss5 method=auto",
+                             "border=constant"}) {
+    h.set(change);
+    const Ref<GstBuffer> in = random_frame(info, random), out = h.filter(in.get());
+    // All properties as they are now, in the words of a launch line.
+    std::string now;
+    for (const Choice &c : kChoices)
+      if (strcmp(c.name, "backend") != 0) now += std::string(c.name) + "=" + get_nick(h.element(), c.name) + " ";
+    for (const Number &n : kNumbers)
+      if (n.flags == kAnimated)
+        now += std::string(n.name) + "=" + std::to_string(get_number(h.element(), n.name)) + " ";
+    gchar *coefficients;
+    g_object_get(h.element(), "coefficients", &coefficients, nullptr);
+    if (coefficients) now += std::string("coefficients='") + coefficients + "'";
+    g_free(coefficients);
+    assert_filtered(in.get(), out.get(), info, now);
+  }
+}
+GST_END_TEST;
+
+// Every frame is filtered by one of the settings that there were, and never by a mixture.
+void check_never_a_mixture(const char *property, const GValue &one, const GValue &other, const std::string &company,
+                           const char *text_one, const char *text_other) {
+  const GstVideoInfo info = video_info("I420", 64, 48);
+  Random random = seeded();
+  const Ref<GstBuffer> in = random_frame(info, random);
+  const auto filtered = [&](const char *text) {
+    const std::string properties = company + " " + property + "='" + text + "'";
+    Harness h(properties, info);
+    Ref<GstBuffer> out = h.filter(in.get());
+    assert_filtered(in.get(), out.get(), info, properties);
+    return FrameBytes(out.get(), info);
+  };
+  const FrameBytes want_one = filtered(text_one), want_other = filtered(text_other);
+  fail_if(want_one.bytes == want_other.bytes);
+
+  Harness h(company + " " + property + "='" + text_one + "'", info);
+  GstHarnessThread *threads[] = {gst_harness_stress_property_start_full(h.get(), property, &one, 300),
+                                 gst_harness_stress_property_start_full(h.get(), property, &other, 400)};
+  bool seen_one = false, seen_other = false;
+  const gint64 deadline = g_get_monotonic_time() + 10 * G_USEC_PER_SEC;
+  for (int i = 0; i < 60 || (!(seen_one && seen_other) && g_get_monotonic_time() < deadline); i++) {
+    const FrameBytes got(h.filter(in.get()).get(), info);
+    const bool is_one = got.bytes == want_one.bytes, is_other = got.bytes == want_other.bytes;
+    fail_unless(is_one || is_other, "frame %d is neither", i);
+    seen_one |= is_one;
+    seen_other |= is_other;
+    g_usleep(100);
+  }
+  for (GstHarnessThread *thread : threads) gst_harness_stress_thread_stop(thread);
+  fail_unless(seen_one && seen_other);
+}
+
+GST_START_TEST(frames_are_never_filtered_by_a_mixture_of_masks) {
+  GValue one = G_VALUE_INIT, other = G_VALUE_INIT;
+  const Ref<GstElement> element = new_element("");
+  gst_element_set_bus(element.get(), nullptr);
+  for (GValue *value : {&one, &other}) g_value_init(value, property_of(element.get(), "mask")->value_type);
+  g_value_set_enum(&one, static_cast<int>(Mask::Gauss7));
+  g_value_set_enum(&other, static_cast<int>(Mask::Dilate));
+  check_never_a_mixture("mask", one, other, "size=5", "gauss7", "dilate");
+  // In passthrough and out of it.
+  g_value_set_enum(&other, static_cast<int>(Mask::Identity));
+  check_never_a_mixture("mask", one, other, "", "gauss7", "identity");
+}
+GST_END_TEST;
+
+GST_START_TEST(frames_are_never_filtered_by_a_mixture_of_coefficients) {
+  const char *small = "0 1 0; 1 1 1; 0 1 0", *large = "1 2 3 4 5; 5 4 3 2 1; 1 1 1 1 1; 9 8 7 6 5; 0 0 0 0 -1";
+  GValue one = G_VALUE_INIT, other = G_VALUE_INIT;
+  for (GValue *value : {&one, &other}) g_value_init(value, G_TYPE_STRING);
+  g_value_set_static_string(&one, small);
+  g_value_set_static_string(&other, large);
+  check_never_a_mixture("coefficients", one, other, "mask=custom", small, large);
+}
+GST_END_TEST;
+
+GST_START_TEST(numbers_can_be_animated) {
+  const GstVideoInfo info = video_info("GRAY8", 32, 18);
+  Random random = seeded();
+  Harness h("mask=gauss3", info);
+  const auto animate = [&](const char *property, double from, double to) {
+    GstControlSource *source = gst_interpolation_control_source_new();
+    g_object_set(source, "mode", GST_INTERPOLATION_MODE_LINEAR, nullptr);
+    gst_timed_value_control_source_set(GST_TIMED_VALUE_CONTROL_SOURCE(source), 0, from);
+    gst_timed_value_control_source_set(GST_TIMED_VALUE_CONTROL_SOURCE(source), GST_SECOND, to);
+    fail_unless(gst_object_add_control_binding(
+        GST_OBJECT(h.element()), gst_direct_control_binding_new_absolute(GST_OBJECT(h.element()), property, source)));
+    gst_object_unref(source);
+  };
+  animate("bias", 0, 0.5);
+  animate("iterations", 1, 9);
+  for (int i = 0; i <= 8; i++) {
+    const Ref<GstBuffer> in = random_frame(info, random);
+    GST_BUFFER_PTS(in.get()) = i * GST_SECOND / 8;
+    fail_unless_equals_int(h.push(in.get()), GST_FLOW_OK);
+    const Ref<GstBuffer> out(gst_harness_pull(h.get()));
+    const std::string now = "mask=gauss3 bias=" + std::to_string(i / 16.0) + " iterations=" + std::to_string(1 + i);
+    assert_filtered(in.get(), out.get(), info, now);
+  }
+}
+GST_END_TEST;
+
+// ---- Events ---------------------------------------------------------------------------------------------------------
+
+// What comes out of the element, in order: the names of events, and "buffer".
+class Order {
+ public:
+  explicit Order(Harness &h) {
+    gst_pad_add_probe(
+        h.get()->sinkpad,
+        static_cast<GstPadProbeType>(GST_PAD_PROBE_TYPE_BUFFER | GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM |
+                                     GST_PAD_PROBE_TYPE_EVENT_FLUSH),
+        [](GstPad *, GstPadProbeInfo *info, gpointer data) {
+          static_cast<Order *>(data)->items_ +=
+              GST_IS_BUFFER(info->data) ? "buffer " : std::string(GST_EVENT_TYPE_NAME(info->data)) + " ";
+          return GST_PAD_PROBE_OK;
+        },
+        this, nullptr);
+  }
+  std::string take() { return std::exchange(items_, {}); }
+
+ private:
+  std::string items_;
+};
+
+void push_event(Harness &h, GstEvent *event) {
+  fail_unless(gst_harness_push_event(h.get(), event));
+}
+
+void push_frames(Harness &h, const GstVideoInfo &info, int n) {
+  static Random random = seeded();
+  for (int i = 0; i < n; i++) fail_unless_equals_int(h.push(random_frame(info, random).get()), GST_FLOW_OK);
+}
+
+GST_START_TEST(events_keep_their_places_among_the_frames) {
+  const GstVideoInfo info = video_info("I420", 32, 18);
+  Harness h("", info);
+  Order order(h);
+  push_frames(h, info, 2);
+  push_event(h, gst_event_new_tag(gst_tag_list_new(GST_TAG_TITLE, "Blur", nullptr)));
+  push_frames(h, info, 1);
+  push_event(h, gst_event_new_gap(GST_SECOND, GST_SECOND));
+  push_frames(h, info, 1);
+  push_event(h, gst_event_new_custom(GST_EVENT_CUSTOM_DOWNSTREAM, gst_structure_new_empty("marker")));
+  push_frames(h, info, 2);
+  push_event(h, gst_event_new_eos());
+  const std::string came_out = order.take();
+  assert_same_text(came_out, "buffer buffer tag buffer gap buffer custom-downstream buffer buffer eos ");
+  Random random = seeded();
+  fail_unless_equals_int(h.push(random_frame(info, random).get()), GST_FLOW_EOS);
+}
+GST_END_TEST;
+
+GST_START_TEST(a_flush_and_a_new_segment_start_afresh) {
+  const GstVideoInfo info = video_info("I420", 32, 18);
+  Random random = seeded();
+  Harness h("mask=box3", info);
+  push_frames(h, info, 3);
+  Order order(h);
+  push_event(h, gst_event_new_flush_start());
+  fail_unless_equals_int(h.push(random_frame(info, random).get()), GST_FLOW_FLUSHING);
+  push_event(h, gst_event_new_flush_stop(TRUE));
+  GstSegment segment;
+  gst_segment_init(&segment, GST_FORMAT_TIME);
+  segment.start = segment.position = segment.time = 5 * GST_SECOND;
+  push_event(h, gst_event_new_segment(&segment));
+  while (gst_harness_buffers_in_queue(h.get())) gst_buffer_unref(gst_harness_pull(h.get()));
+  const Ref<GstBuffer> in = random_frame(info, random), out = h.filter(in.get());
+  assert_filtered(in.get(), out.get(), info, "mask=box3");
+  const std::string came_out = order.take();
+  assert_same_text(came_out, "flush-start flush-stop segment buffer ");
+}
+GST_END_TEST;
+
+GST_START_TEST(a_seek_goes_upstream) {
+  Harness h("", video_info("I420", 32, 18));
+  while (GstEvent *event = gst_harness_try_pull_upstream_event(h.get())) gst_event_unref(event);
+  GstEvent *seek =
+      gst_event_new_seek(1, GST_FORMAT_TIME, GST_SEEK_FLAG_FLUSH, GST_SEEK_TYPE_SET, GST_SECOND, GST_SEEK_TYPE_NONE, 0);
+  fail_unless(gst_harness_push_upstream_event(h.get(), gst_event_ref(seek)));
+  const Ref<GstEvent> arrived(gst_harness_pull_upstream_event(h.get()));
+  fail_unless(arrived.get() == seek);
+  gst_event_unref(seek);
+}
+GST_END_TEST;
+
+GST_START_TEST(a_pipeline_plays_seeks_and_ends) {
+  const std::string line = std::string(
+                               "videotestsrc ! video/x-raw,format=I420,width=64,height=48,framerate=30/1 ! "
+                               "cudaconv mask=sobel backend=") +
+                           test_backend() + " ! fakesink name=sink sync=false";
+  GstElement *pipeline = gst_parse_launch(line.c_str(), nullptr);
+  fail_unless(pipeline != nullptr);
+  struct Seen {
+    int frames = 0;
+    GstClockTime first = 0;
+  } seen[2];
+  Seen *now;
+  const Ref<GstElement> sink(gst_bin_get_by_name(GST_BIN(pipeline), "sink"));
+  const Ref<GstPad> pad(gst_element_get_static_pad(sink.get(), "sink"));
+  gst_pad_add_probe(
+      pad.get(), GST_PAD_PROBE_TYPE_BUFFER,
+      [](GstPad *, GstPadProbeInfo *info, gpointer data) {
+        Seen *s = *static_cast<Seen **>(data);
+        if (s->frames++ == 0) s->first = GST_BUFFER_PTS(GST_PAD_PROBE_INFO_BUFFER(info));
+        return GST_PAD_PROBE_OK;
+      },
+      &now, nullptr);
+  const Ref<GstBus> bus(gst_element_get_bus(pipeline));
+  const auto flags = static_cast<GstSeekFlags>(GST_SEEK_FLAG_FLUSH | GST_SEEK_FLAG_ACCURATE);
+  bool ended = true;
+  now = &seen[0];
+  gst_element_set_state(pipeline, GST_STATE_PAUSED);
+  gst_element_get_state(pipeline, nullptr, nullptr, 20 * GST_SECOND);
+  for (Seen &s : seen) {
+    s = Seen();
+    now = &s;
+    const GstClockTime start = &s == seen ? 0 : GST_SECOND;
+    ended &= gst_element_seek(pipeline, 1, GST_FORMAT_TIME, flags, GST_SEEK_TYPE_SET, start, GST_SEEK_TYPE_SET,
+                              2 * GST_SECOND);
+    gst_element_set_state(pipeline, GST_STATE_PLAYING);
+    const Ref<GstMessage> message(gst_bus_timed_pop_filtered(
+        bus.get(), 20 * GST_SECOND, static_cast<GstMessageType>(GST_MESSAGE_EOS | GST_MESSAGE_ERROR)));
+    ended &= message && GST_MESSAGE_TYPE(message.get()) == GST_MESSAGE_EOS;
+  }
+  gst_element_set_state(pipeline, GST_STATE_NULL);
+  gst_object_unref(pipeline);
+  fail_unless(ended);
+  fail_unless_equals_int(seen[0].frames, 60);
+  fail_unless_equals_uint64(seen[0].first, 0);
+  fail_unless_equals_int(seen[1].frames, 30);
+  fail_unless_equals_uint64(seen[1].first, GST_SECOND);
+}
+GST_END_TEST;
+
+GST_START_TEST(caps_may_change_in_mid_stream) {
+  Random random = seeded();
+  Harness h("mask=log5");
+  Order order(h);
+  for (const GstVideoInfo &info : {video_info("I420", 32, 18), video_info("I420", 320, 180), video_info("RGBA", 33, 17),
+                                   video_info("P010_10LE", 16, 16), video_info("I420", 32, 18)}) {
+    h.set_caps(info);
+    for (int i = 0; i < 2; i++) {
+      const Ref<GstBuffer> in = random_frame(info, random), out = h.filter(in.get());
+      assert_filtered(in.get(), out.get(), info, "mask=log5");
+    }
+  }
+  const std::string all = order.take();
+  int changes = 0;
+  for (size_t at = all.find("caps "); at != std::string::npos; at = all.find("caps ", at + 1)) changes++;
+  fail_unless_equals_int(changes, 5);
+  fail_unless_equals_int(stat(h, "frames"), 10);
+}
+GST_END_TEST;
+
+GST_START_TEST(late_frames_are_dropped_after_a_qos_event) {
+  const GstVideoInfo info = video_info("I420", 32, 18);
+  Random random = seeded();
+  Harness h("", info);
+  fail_unless(gst_harness_push_upstream_event(
+      h.get(), gst_event_new_qos(GST_QOS_TYPE_UNDERFLOW, 1.5, GST_SECOND / 2, GST_SECOND)));
+  const Ref<GstBuffer> late = random_frame(info, random), in_time = random_frame(info, random);
+  GST_BUFFER_PTS(late.get()) = GST_SECOND;
+  GST_BUFFER_PTS(in_time.get()) = 3 * GST_SECOND;
+  fail_unless_equals_int(h.push(late.get()), GST_FLOW_OK);
+  fail_unless_equals_int(gst_harness_buffers_received(h.get()), 0);
+  fail_unless_equals_int(take_messages(h.element(), GST_MESSAGE_QOS).size(), 1);
+  fail_unless_equals_int(h.push(in_time.get()), GST_FLOW_OK);
+  const Ref<GstBuffer> out(gst_harness_pull(h.get()));
+  fail_unless(GST_BUFFER_FLAG_IS_SET(out.get(), GST_BUFFER_FLAG_DISCONT));
+  assert_filtered(in_time.get(), out.get(), info, "");
+}
+GST_END_TEST;
+
+GST_START_TEST(a_live_pipeline_waits_for_no_further_frame) {
+  const GstVideoInfo info = video_info("I420", 32, 18);
+  Random random = seeded();
+  Harness h("", info);
+  gst_harness_set_live(h.get(), TRUE);
+  gst_harness_set_upstream_latency(h.get(), 20 * GST_MSECOND);
+  fail_unless_equals_uint64(gst_harness_query_latency(h.get()), 20 * GST_MSECOND);
+  for (int i = 0; i < 3; i++) h.filter(random_frame(info, random).get());
+}
+GST_END_TEST;
+
+// ---- Several elements -----------------------------------------------------------------------------------------------
+
+// Runs in a thread of its own, where gst-check cannot fail: counts frames with a wrong byte.
+void filter_many(Harness &h, const std::vector<GstBuffer *> &in, const std::vector<FrameBytes> &want,
+                 const GstVideoInfo &info, int n, std::atomic<int> &wrong) {
+  for (int i = 0; i < n; i++) {
+    const size_t k = i % in.size();
+    if (h.push(in[k]) != GST_FLOW_OK) {
+      wrong++;
+      continue;
+    }
+    Ref<GstBuffer> out(gst_harness_try_pull(h.get()));
+    if (!out || FrameBytes(out.get(), info).bytes != want[k].bytes) wrong++;
+  }
+}
+
+// A mask that elements shared would show.
+GST_START_TEST(elements_side_by_side_never_see_each_others_masks) {
+  const GstVideoInfo info = video_info("I420", 64, 32);  // no padding in the default layout
+  const int frames = number_from_environment("CUDACONV_TEST_FRAMES", 500);
+  const char *masks[] = {"mask=gauss3",
+                         "mask=sobel",
+                         "mask=custom coefficients='1 2 3; 4 5 6; 7 8 9'",
+                         "mask=custom coefficients='9 8 7; 6 5 4; 3 2 1'",
+                         "mask=dilate size=5",
+                         "mask=gauss9 bias=0.125"};
+  Random random = seeded();
+  std::vector<Ref<GstBuffer>> owned;
+  std::vector<GstBuffer *> in;
+  for (int i = 0; i < 3; i++) {
+    owned.push_back(random_frame(info, random));
+    in.push_back(owned.back().get());
+  }
+  std::vector<std::unique_ptr<Harness>> harness;
+  std::vector<std::vector<FrameBytes>> want;
+  for (const char *mask : masks) {
+    harness.push_back(std::make_unique<Harness>(mask, info));
+    want.emplace_back();
+    for (GstBuffer *buffer : in) {
+      const Ref<GstBuffer> out = harness.back()->filter(buffer);
+      assert_filtered(buffer, out.get(), info, mask);
+      want.back().emplace_back(out.get(), info);
+    }
+  }
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i < harness.size(); i++)
+    threads.emplace_back([&, i] { filter_many(*harness[i], in, want[i], info, frames, wrong); });
+  for (std::thread &thread : threads) thread.join();
+  fail_unless_equals_int(wrong, 0);
+  for (const auto &h : harness) fail_unless_equals_int(stat(*h, "frames"), frames + in.size());
+}
+GST_END_TEST;
+
+// ---- When things go wrong -------------------------------------------------------------------------------------------
+
+struct BadSettings {
+  const char *properties;
+  std::vector<const char *> says;
+};
+const std::vector<BadSettings> &bad_settings() {
+  static const std::vector<BadSettings> all = {
+      {"mask=custom coefficients='1 2 3; 4 x 6; 7 8 9'", {"coefficients", "row 2, column 2", "\"x\""}},
+      {"mask=custom coefficients='1 2 3; 4 5 6; 7 8 nan'", {"coefficients", "row 3, column 3"}},
+      {"mask=custom coefficients='1,,3'", {"coefficients", "row 1, column 2"}},
+      {"mask=custom coefficients='1 2 3; 4 5; 6 7 8'", {"coefficients", "row 2 has 2 numbers"}},
+      {"mask=custom coefficients='1 2; 3 4'", {"coefficients", "not odd"}},
+      {"mask=custom", {"mask=custom", "coefficients"}},
+      {"mask=dilate shape=custom", {"shape=custom", "coefficients"}},
+      {"mask=dilate shape=custom coefficients='0 0 0'", {"shape=custom", "empty"}},
+      {"mask=box size=4", {"size=4", "mask=box", "odd"}},
+      {"mask=median size=9", {"size=9", "mask=median", "7"}},
+      {"mask=gauss sigma=100", {"sigma=100", "127"}},
+      {"mask=gauss5 method=cascade", {"method=cascade", "tiled", "separable"}},
+      {"mask=laplace method=separable", {"method=separable", "tiled", "blocked"}},
+      {"mask=median method=separable", {"method=separable", "tiled"}},
+  };
+  return all;
+}
+
+void check_says(const Report &report, const BadSettings &bad) {
+  fail_unless(report.domain == GST_LIBRARY_ERROR && report.code == GST_LIBRARY_ERROR_SETTINGS);
+  for (const char *word : bad.says)
+    fail_unless(strstr(report.text.c_str(), word) != nullptr, "%s: \"%s\" does not say \"%s\"", bad.properties,
+                report.text.c_str(), word);
+}
+
+GST_START_TEST(bad_settings_at_the_start_are_an_error_that_says_where) {
+  const GstVideoInfo info = video_info("I420", 32, 18);
+  Random random = seeded();
+  for (const BadSettings &bad : bad_settings()) {
+    Harness h(bad.properties);
+    push_caps(h, info);
+    fail_unless_equals_int(h.push(random_frame(info, random).get()), GST_FLOW_NOT_NEGOTIATED);
+    fail_unless_equals_int(gst_harness_buffers_received(h.get()), 0);
+    check_says(h.take_one(GST_MESSAGE_ERROR), bad);
+  }
+}
+GST_END_TEST;
+
+GST_START_TEST(bad_settings_while_playing_are_a_warning_and_the_last_good_ones_stay) {
+  const GstVideoInfo info = video_info("I420", 32, 18), larger = video_info("I420", 40, 20);
+  Random random = seeded();
+  for (const BadSettings &bad : bad_settings()) {
+    Harness h("mask=gauss3 border=wrap", info);
+    const auto check = [&](const GstVideoInfo &i, const char *properties) {
+      const Ref<GstBuffer> in = random_frame(i, random), out = h.filter(in.get());
+      assert_filtered(in.get(), out.get(), i, properties);
+    };
+    check(info, "mask=gauss3 border=wrap");
+    h.set(bad.properties);
+    check(info, "mask=gauss3 border=wrap");
+    check_says(h.take_one(GST_MESSAGE_WARNING), bad);
+    check(info, "mask=gauss3 border=wrap");  // without another warning
+    h.set_caps(larger);
+    check(larger, "mask=gauss3 border=wrap");
+    fail_unless(h.take(GST_MESSAGE_WARNING).empty());
+    h.set("mask=sharpen size=0 sigma=0 method=auto");
+    check(larger, "mask=sharpen border=wrap");
+  }
+}
+GST_END_TEST;
+
+void check_refused(Harness &h, GstBuffer *buffer) {
+  fail_unless_equals_int(h.push(buffer), GST_FLOW_ERROR);
+  fail_unless_equals_int(gst_harness_buffers_received(h.get()), 0);
+  const Report report = h.take_one(GST_MESSAGE_ERROR);
+  fail_unless(report.domain == GST_STREAM_ERROR && report.code == GST_STREAM_ERROR_FAILED, "%s", report.text.c_str());
+}
+
+GST_START_TEST(a_buffer_too_small_for_its_caps_is_an_error) {
+  const GstVideoInfo info = video_info("I420", 32, 18);
+  for (gsize size : {gsize{0}, gsize{1}, GST_VIDEO_INFO_SIZE(&info) - 1}) {
+    Harness h("", info);
+    const Ref<GstBuffer> in(gst_buffer_new_allocate(nullptr, size, nullptr));
+    check_refused(h, in.get());
+  }
+}
+GST_END_TEST;
+
+GST_START_TEST(a_video_meta_that_contradicts_caps_or_memory_is_an_error) {
+  const GstVideoInfo info = video_info("I420", 32, 18);
+  const auto refused = [&](auto spoil) {
+    Harness h("", info);
+    const Ref<GstBuffer> in(new_placed_buffer(info, 0));
+    spoil(gst_buffer_get_video_meta(in.get()));
+    check_refused(h, in.get());
+  };
+  refused([](GstVideoMeta *meta) { meta->stride[0] = 31; });
+  refused([](GstVideoMeta *meta) { meta->stride[1] = -16; });
+  refused([](GstVideoMeta *meta) { meta->stride[2] = 1 << 20; });
+  refused([](GstVideoMeta *meta) { meta->offset[2] += 200; });
+  refused([](GstVideoMeta *meta) { meta->width = 30; });
+  refused([](GstVideoMeta *meta) { meta->height = 16; });
+  refused([](GstVideoMeta *meta) { meta->format = GST_VIDEO_FORMAT_NV12; });
+}
+GST_END_TEST;
+
+// Memory that nothing can map.
+struct Unmappable {
+  GstAllocator parent;
+};
+struct UnmappableClass {
+  GstAllocatorClass parent_class;
+};
+G_DEFINE_TYPE(Unmappable, unmappable, GST_TYPE_ALLOCATOR)
+void unmappable_class_init(UnmappableClass *klass) {
+  GST_ALLOCATOR_CLASS(klass)->free = [](GstAllocator *, GstMemory *memory) { g_free(memory); };
+}
+void unmappable_init(Unmappable *self) {
+  GST_ALLOCATOR_CAST(self)->mem_type = "unmappable";
+  GST_ALLOCATOR_CAST(self)->mem_map = [](GstMemory *, gsize, GstMapFlags) -> gpointer { return nullptr; };
+  GST_ALLOCATOR_CAST(self)->mem_unmap = [](GstMemory *) {};
+}
+
+GST_START_TEST(a_buffer_that_cannot_be_mapped_is_an_error) {
+  const GstVideoInfo info = video_info("I420", 32, 18);
+  const Ref<GstAllocator> allocator(
+      static_cast<GstAllocator *>(gst_object_ref_sink(g_object_new(unmappable_get_type(), nullptr))));
+  const gsize size = GST_VIDEO_INFO_SIZE(&info);
+  for (bool with_meta : {false, true}) {
+    Harness h("", info);
+    GstMemory *memory = g_new0(GstMemory, 1);
+    gst_memory_init(memory, GST_MEMORY_FLAG_NO_SHARE, allocator.get(), nullptr, size, 0, 0, size);
+    const Ref<GstBuffer> in(gst_buffer_new());
+    gst_buffer_append_memory(in.get(), memory);
+    if (with_meta) gst_buffer_add_video_meta(in.get(), GST_VIDEO_FRAME_FLAG_NONE, GST_VIDEO_FORMAT_I420, 32, 18);
+    check_refused(h, in.get());
+  }
+}
+GST_END_TEST;
+
+GST_START_TEST(an_error_of_one_buffer_leaves_the_element_able_to_go_on) {
+  const GstVideoInfo info = video_info("I420", 32, 18);
+  Random random = seeded();
+  Harness h("", info);
+  const Ref<GstBuffer> small(gst_buffer_new_allocate(nullptr, 8, nullptr));
+  check_refused(h, small.get());
+  const Ref<GstBuffer> in = random_frame(info, random), out = h.filter(in.get());
+  assert_filtered(in.get(), out.get(), info, "");
+}
+GST_END_TEST;
+
+// ---- Backend, statistics, passthrough -------------------------------------------------------------------------------
+
+GST_START_TEST(backend_cuda_without_a_device_does_not_start) {
+  const Ref<GstElement> element = new_element("backend=cuda cuda-device-id=1000");
+  fail_unless_equals_int(gst_element_set_state(element.get(), GST_STATE_READY), GST_STATE_CHANGE_FAILURE);
+  const std::vector<Ref<GstMessage>> errors = take_messages(element.get(), GST_MESSAGE_ERROR);
+  fail_unless_equals_int(errors.size(), 1);
+  const Report report = report_of(errors[0].get());
+  fail_unless(report.domain == GST_RESOURCE_ERROR && report.code == GST_RESOURCE_ERROR_NOT_FOUND);
+  fail_unless(strstr(report.text.c_str(), "CUDA") != nullptr, "%s", report.text.c_str());
+  gst_element_set_state(element.get(), GST_STATE_NULL);
+
+  if (!has_device()) {
+    set_properties(element.get(), "cuda-device-id=-1");
+    fail_unless_equals_int(gst_element_set_state(element.get(), GST_STATE_READY), GST_STATE_CHANGE_FAILURE);
+    fail_unless_equals_int(take_messages(element.get(), GST_MESSAGE_ERROR).size(), 1);
+    gst_element_set_state(element.get(), GST_STATE_NULL);
+  }
+  // It starts once it may do without.
+  set_properties(element.get(), "backend=cpu");
+  fail_unless_equals_int(gst_element_set_state(element.get(), GST_STATE_READY), GST_STATE_CHANGE_SUCCESS);
+  gst_element_set_state(element.get(), GST_STATE_NULL);
+  gst_element_set_bus(element.get(), nullptr);
+}
+GST_END_TEST;
+
+GST_START_TEST(backend_auto_says_once_where_it_takes_the_cpu) {
+  const GstVideoInfo info = video_info("I420", 32, 18);
+  Random random = seeded();
+  for (const char *device : {"-1", "1000"}) {
+    const bool expected = has_device() && !strcmp(device, "-1");
+    Harness h(std::string("backend=auto cuda-device-id=") + device, info);
+    for (int i = 0; i < 3; i++) {
+      const Ref<GstBuffer> in = random_frame(info, random), out = h.filter(in.get());
+      assert_filtered(in.get(), out.get(), info, "");
+    }
+    const std::vector<Report> reports = h.take(GST_MESSAGE_INFO);
+    fail_unless_equals_int(reports.size(), expected ? 0 : 1);
+    assert_same_text(stat_string(h, "backend"), expected ? "cuda" : "cpu");
+    if (!expected) fail_unless(reports[0].domain == GST_RESOURCE_ERROR && !reports[0].text.empty());
+  }
+}
+GST_END_TEST;
+
+GST_START_TEST(backend_cpu_looks_for_no_device) {
+  const GstVideoInfo info = video_info("I420", 32, 18);
+  Random random = seeded();
+  Harness h("backend=cpu cuda-device-id=1000", info);
+  h.filter(random_frame(info, random).get());
+  fail_unless(h.take(GST_MESSAGE_INFO).empty());
+  assert_same_text(stat_string(h, "backend"), "cpu");
+}
+GST_END_TEST;
+
+GST_START_TEST(stats_say_what_happened_since_the_start) {
+  const GstVideoInfo info = video_info("I420", 32, 18);
+  Random random = seeded();
+  Harness h("mask=gauss7 method=separable");
+  fail_unless(gst_structure_has_name(h.stats().get(), "application/x-cudaconv-stats"));
+  fail_unless_equals_uint64(stat(h, "frames"), 0);
+  assert_same_text(stat_string(h, "backend"), "");
+  h.set_caps(info);
+  for (int i = 0; i < 4; i++) h.filter(random_frame(info, random).get());
+  const bool cuda = !strcmp(test_backend(), "cuda");
+  fail_unless_equals_uint64(stat(h, "frames"), 4);
+  assert_same_text(stat_string(h, "backend"), test_backend());
+  assert_same_text(stat_string(h, "method"), "separable");
+  fail_unless_equals_uint64(stat(h, "bytes-uploaded"), cuda ? 4 * 32 * 18 * 3 / 2 : 0);
+  fail_unless_equals_uint64(stat(h, "bytes-downloaded"), cuda ? 4 * 32 * 18 * 3 / 2 : 0);
+  fail_unless_equals_int(stat(h, "device-time") > 0, cuda);
+  fail_unless_equals_uint64(stat(h, "failovers"), 0);
+  // A restart counts anew.
+  fail_unless_equals_int(gst_element_set_state(h.element(), GST_STATE_READY), GST_STATE_CHANGE_SUCCESS);
+  fail_unless_equals_int(gst_element_set_state(h.element(), GST_STATE_PLAYING), GST_STATE_CHANGE_SUCCESS);
+  fail_unless_equals_uint64(stat(h, "frames"), 0);
+}
+GST_END_TEST;
+
+GST_START_TEST(only_identity_is_passthrough) {
+  const GstVideoInfo info = video_info("I420", 32, 18);
+  Random random = seeded();
+  const Ref<GstBuffer> in = random_frame(info, random);
+  for (const Nick &mask : nicks_of("mask")) {
+    Harness h(std::string("coefficients=1 mask=") + mask.nick, info);
+    const Ref<GstBuffer> out = h.filter(in.get());
+    const bool identity = !strcmp(mask.nick, "identity");
+    fail_unless_equals_int(out.get() == in.get(), identity);
+    fail_unless_equals_int(gst_base_transform_is_passthrough(GST_BASE_TRANSFORM(h.element())), identity);
+  }
+  // Also where it comes and goes.
+  Harness h("mask=identity iterations=3 border=wrap bias=0.5", info);
+  for (const char *mask : {"identity", "gauss5", "identity", "sobel"}) {
+    h.set(std::string("iterations=1 bias=0 border=replicate mask=") + mask);
+    const Ref<GstBuffer> out = h.filter(in.get());
+    fail_unless_equals_int(out.get() == in.get(), !strcmp(mask, "identity"));
+    assert_filtered(in.get(), out.get(), info, std::string("mask=") + mask);
+  }
+}
+GST_END_TEST;
+
+// ---- What filters like this one have got wrong ----------------------------------------------------------------------
+
+GST_START_TEST(an_asymmetric_mask_is_not_flipped) {
+  const GstVideoInfo info = video_info("GRAY8", 4, 1);
+  const Ref<GstBuffer> in(gst_buffer_new_memdup("\x0a\x14\x1e\x28", 4));
+  Harness h("mask=custom coefficients='1 0 0'", info);  // takes the neighbour on the left
+  const Ref<GstBuffer> out = h.filter(in.get());
+  fail_unless_equals_int(gst_buffer_memcmp(out.get(), 0, "\x0a\x0a\x14\x1e", 4), 0);
+}
+GST_END_TEST;
+
+GST_START_TEST(iterations_are_that_many_elements_in_a_row) {
+  const GstVideoInfo info = video_info("I420", 33, 19);
+  Random random = seeded();
+  for (const char *mask : {"mask=gauss5", "mask=sharpen", "mask=median", "mask=dilate"}) {
+    const Ref<GstBuffer> in = random_frame(info, random);
+    Harness once(mask, info), thrice(std::string(mask) + " iterations=3", info);
+    const Ref<GstBuffer> one = once.filter(in.get()), two = once.filter(one.get()), three = once.filter(two.get());
+    const Ref<GstBuffer> out = thrice.filter(in.get());
+    fail_unless(same_samples(three.get(), out.get(), info), "%s", mask);
+  }
+}
+GST_END_TEST;
+
+GST_START_TEST(negative_halves_of_edges_are_not_lost) {
+  const GstVideoInfo info = video_info("GRAY8", 8, 1);
+  const Ref<GstBuffer> in(gst_buffer_new_memdup("\0\0\0\x14\x14\0\0\0", 8));
+  Harness h("mask=sobel-x border=wrap", info);
+  const Ref<GstBuffer> out = h.filter(in.get());
+  fail_unless_equals_int(gst_buffer_memcmp(out.get(), 0, "\0\0\x50\x50\x50\x50\0\0", 8), 0);
+}
+GST_END_TEST;
+
+GST_START_TEST(tiny_and_zero_sigma_make_sense) {
+  const GstVideoInfo info = video_info("GRAY8", 33, 19);
+  Random random = seeded();
+  const Ref<GstBuffer> in = random_frame(info, random);
+  for (const char *properties : {"mask=gauss sigma=0.000001", "mask=gauss sigma=1e-300", "mask=unsharp sigma=1e-300"}) {
+    Harness h(properties, info);
+    fail_unless(same_samples(in.get(), h.filter(in.get()).get(), info), "%s", properties);
+  }
+  check_frame(info, "mask=gauss sigma=0");
+  check_frame(info, "mask=gauss sigma=0 size=31");
+}
+GST_END_TEST;
+
+GST_START_TEST(bias_means_the_same_at_every_depth) {
+  for (const char *format : {"GRAY8", "GRAY16_LE", "P010_10LE", "RGB10A2_LE"})
+    check_frame(video_info(format, 16, 8), "mask=emboss bias=0.5 chroma=copy");
+  const GstVideoInfo info = video_info("GRAY16_LE", 1, 1);
+  const Ref<GstBuffer> in(gst_buffer_new_memdup("\0\0\0\0", 4));
+  Harness h("mask=laplace bias=0.5 negative=clamp", info);
+  fail_unless_equals_int(gst_buffer_memcmp(h.filter(in.get()).get(), 0, "\x00\x80", 2), 0);
+}
+GST_END_TEST;
+
+GST_START_TEST(the_six_low_bits_of_p010_are_ignored_and_written_as_zero) {
+  const GstVideoInfo info = video_info("P010_10LE", 18, 10);
+  Random random = seeded();
+  const Ref<GstBuffer> in = random_frame(info, random), clean(gst_buffer_copy_deep(in.get()));
+  GstMapInfo map;
+  gst_buffer_map(clean.get(), &map, GST_MAP_READWRITE);
+  for (gsize i = 0; i < map.size; i += 2) map.data[i] &= 0xc0;
+  gst_buffer_unmap(clean.get(), &map);
+  for (const char *mask : {"mask=gauss5", "mask=gauss5 chroma=copy", "mask=median"}) {
+    Harness h(mask, info);
+    const Ref<GstBuffer> out = h.filter(in.get()), out_clean = h.filter(clean.get());
+    fail_unless(same_samples(out.get(), out_clean.get(), info));
+    assert_filtered(in.get(), out.get(), info, mask);
+    gst_buffer_map(out.get(), &map, GST_MAP_READ);
+    for (gsize i = 0; i < map.size; i += 2) fail_unless_equals_int(map.data[i] & 0x3f, 0);
+    gst_buffer_unmap(out.get(), &map);
+  }
+}
+GST_END_TEST;
+
+GST_START_TEST(planes_that_are_not_filtered_are_copied_or_neutral_and_never_garbage) {
+  for (const char *properties : {"mask=box3 chroma=copy", "mask=box3 chroma=neutral", "mask=sobel",
+                                 "mask=box3 alpha=copy", "mask=open chroma=copy", "mask=box3 iterations=2 chroma=copy",
+                                 "mask=tophat chroma=neutral", "mask=median size=5 chroma=copy"})
+    for (const char *format : {"I420", "NV12", "A420", "AYUV", "YUY2", "RGBA", "RGBx"})
+      check_frame(video_info(format, 19, 9), properties);
+}
+GST_END_TEST;
+
+GST_START_TEST(all_methods_give_the_same_bytes_at_every_border) {
+  const GstVideoInfo info = video_info("NV12", 45, 21);
+  Random random = seeded();
+  const Ref<GstBuffer> in = random_frame(info, random);
+  for (const Nick &border : nicks_of("border")) {
+    for (const Nick &method : nicks_of("method")) {
+      const bool cascade = !strcmp(method.nick, "cascade");
+      const std::string properties = std::string(cascade ? "mask=erode size=5" : "mask=gauss5") +
+                                     " border=" + border.nick + " method=" + method.nick;
+      Harness h(properties, info);
+      const Ref<GstBuffer> out = h.filter(in.get());
+      assert_filtered(in.get(), out.get(), info, properties);
+    }
+  }
+}
+GST_END_TEST;
+
+#ifndef __SANITIZE_ADDRESS__  // which keeps freed memory for a while
+gsize resident_bytes() {
+  FILE *file = fopen("/proc/self/statm", "r");
+  unsigned long total = 0, resident = 0;
+  const bool read = file && fscanf(file, "%lu %lu", &total, &resident) == 2;
+  if (file) fclose(file);
+  return read ? resident * static_cast<gsize>(sysconf(_SC_PAGESIZE)) : 0;
+}
+
+GST_START_TEST(starts_and_stops_do_not_grow_the_process) {
+  const GstVideoInfo info = video_info("I420", 320, 240);
+  const int starts = number_from_environment("CUDACONV_TEST_STARTS", 200);
+  Random random = seeded();
+  const Ref<GstBuffer> in = random_frame(info, random);
+  gsize before = 0;
+  for (int i = -20; i < starts; i++) {
+    if (i == 0) before = resident_bytes();
+    Harness h("mask=gauss3", info);
+    h.filter(in.get());
+  }
+  const gsize after = resident_bytes();
+  // One frame leaked each time would be 23 MB for 200 starts.
+  fail_unless(after < before + (6u << 20), "from %zu to %zu kB", before >> 10, after >> 10);
+}
+GST_END_TEST;
+#endif
+
+GST_START_TEST(one_element_starts_and_stops_again_and_again) {
+  const GstVideoInfo info = video_info("I420", 32, 18);
+  Random random = seeded();
+  const Ref<GstBuffer> in = random_frame(info, random);
+  Harness h("mask=gauss3", info);
+  for (GstState state : {GST_STATE_READY, GST_STATE_NULL, GST_STATE_PAUSED, GST_STATE_READY, GST_STATE_NULL}) {
+    const Ref<GstBuffer> out = h.filter(in.get());
+    assert_filtered(in.get(), out.get(), info, "mask=gauss3");
+    fail_if(gst_element_set_state(h.element(), state) == GST_STATE_CHANGE_FAILURE);
+    fail_if(gst_element_set_state(h.element(), GST_STATE_PLAYING) == GST_STATE_CHANGE_FAILURE);
+    h.set_caps(video_info("RGB", 8, 8));
+    h.set_caps(info);
+  }
+}
+GST_END_TEST;
+
+Suite *make_suite() {
+  Suite *suite = suite_create("cudaconv");
+  TCase *tc = tcase_create("general");
+  suite_add_tcase(suite, tc);
+  tcase_add_test(tc, properties_have_their_defaults_limits_and_flags);
+  tcase_add_test(tc, properties_keep_what_they_are_set_to);
+  tcase_add_test(tc, every_nick_of_every_enum_filters);
+  tcase_add_test(tc, numbers_take_effect);
+  tcase_add_test(tc, border_color_is_converted_to_the_frames_colours);
+  tcase_add_test(tc, templates_list_every_format_that_lies_in_planes_of_samples);
+  tcase_add_test(tc, every_format_filters);
+  tcase_add_test(tc, common_formats_filter_byte_for_byte);
+  tcase_add_test(tc, format_and_size_never_change);
+  tcase_add_test(tc, every_field_of_the_caps_is_kept);
+  tcase_add_test(tc, caps_that_are_no_planes_of_samples_are_refused);
+  tcase_add_test(tc, memory_features_are_interchangeable_where_there_is_cuda_memory);
+  tcase_add_test(tc, odd_sizes_filter_to_the_last_column_and_row);
+#ifndef __SANITIZE_ADDRESS__
+  tcase_add_test(tc, frames_of_more_than_65535_tiles_of_rows_filter);
+#endif
+  tcase_add_test(tc, masks_larger_than_the_frame_read_the_border_only);
+  tcase_add_test(tc, fields_are_filtered_each_by_itself);
+  tcase_add_test(tc, buffers_of_one_field_are_frames);
+  tcase_add_test(tc, upstream_is_offered_a_pool_and_may_use_any_strides);
+  tcase_add_test(tc, no_pool_is_made_where_none_is_needed);
+  tcase_add_test(tc, downstream_that_knows_no_strides_gets_the_default_ones);
+  tcase_add_test(tc, strides_and_offsets_are_obeyed_and_padding_is_neither_read_nor_written);
+  tcase_add_test(tc, the_size_is_that_of_the_caps);
+  tcase_add_test(tc, planes_may_lie_in_memories_of_their_own);
+  tcase_add_test(tc, input_is_never_written_and_released_with_its_output);
+  tcase_add_test(tc, metas_are_kept_unless_they_are_about_the_memory);
+  tcase_add_test(tc, a_crop_meta_is_accepted_where_downstream_accepts_it);
+  tcase_add_test(tc, flags_and_timestamps_are_kept);
+  tcase_add_test(tc, a_change_takes_effect_at_the_next_frame);
+  tcase_add_test(tc, frames_are_never_filtered_by_a_mixture_of_masks);
+  tcase_add_test(tc, frames_are_never_filtered_by_a_mixture_of_coefficients);
+  tcase_add_test(tc, numbers_can_be_animated);
+  tcase_add_test(tc, events_keep_their_places_among_the_frames);
+  tcase_add_test(tc, a_flush_and_a_new_segment_start_afresh);
+  tcase_add_test(tc, a_seek_goes_upstream);
+  tcase_add_test(tc, a_pipeline_plays_seeks_and_ends);
+  tcase_add_test(tc, caps_may_change_in_mid_stream);
+  tcase_add_test(tc, late_frames_are_dropped_after_a_qos_event);
+  tcase_add_test(tc, a_live_pipeline_waits_for_no_further_frame);
+  tcase_add_test(tc, elements_side_by_side_never_see_each_others_masks);
+  tcase_add_test(tc, bad_settings_at_the_start_are_an_error_that_says_where);
+  tcase_add_test(tc, bad_settings_while_playing_are_a_warning_and_the_last_good_ones_stay);
+  tcase_add_test(tc, a_buffer_too_small_for_its_caps_is_an_error);
+  tcase_add_test(tc, a_video_meta_that_contradicts_caps_or_memory_is_an_error);
+  tcase_add_test(tc, a_buffer_that_cannot_be_mapped_is_an_error);
+  tcase_add_test(tc, an_error_of_one_buffer_leaves_the_element_able_to_go_on);
+  tcase_add_test(tc, backend_cuda_without_a_device_does_not_start);
+  tcase_add_test(tc, backend_auto_says_once_where_it_takes_the_cpu);
+  tcase_add_test(tc, backend_cpu_looks_for_no_device);
+  tcase_add_test(tc, stats_say_what_happened_since_the_start);
+  tcase_add_test(tc, only_identity_is_passthrough);
+  tcase_add_test(tc, an_asymmetric_mask_is_not_flipped);
+  tcase_add_test(tc, iterations_are_that_many_elements_in_a_row);
+  tcase_add_test(tc, negative_halves_of_edges_are_not_lost);
+  tcase_add_test(tc, tiny_and_zero_sigma_make_sense);
+  tcase_add_test(tc, bias_means_the_same_at_every_depth);
+  tcase_add_test(tc, the_six_low_bits_of_p010_are_ignored_and_written_as_zero);
+  tcase_add_test(tc, planes_that_are_not_filtered_are_copied_or_neutral_and_never_garbage);
+  tcase_add_test(tc, all_methods_give_the_same_bytes_at_every_border);
+#ifndef __SANITIZE_ADDRESS__
+  tcase_add_test(tc, starts_and_stops_do_not_grow_the_process);
+#endif
+  tcase_add_test(tc, one_element_starts_and_stops_again_and_again);
+  return suite;
+}
+
+}  // namespace
+
+int main(int argc, char **argv) {
+  return run_suite(argc, argv, "cudaconv", make_suite, !strcmp(test_backend(), "cuda"));
+}

@@ -1,0 +1,450 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// The element with frames in CUDA memory, before it, behind it, or both.
+#include <atomic>
+#include <cstring>
+#include <thread>
+
+#include "devicememory.h"
+#include "formats.h"
+#include "support.h"
+
+using namespace cudaconv;
+using namespace cudaconv::test;
+
+namespace {
+
+Random seeded() {
+  return Random(20240612);
+}
+
+Ref<GstCaps> caps_of(const GstVideoInfo &info, bool on_device) {
+  return on_device ? device_caps(info) : Ref<GstCaps>(gst_video_info_to_caps(&info));
+}
+
+// A harness with these caps on either side.
+std::unique_ptr<Harness> harness_between(const std::string &properties, const GstVideoInfo &info, bool device_in,
+                                         bool device_out) {
+  auto h = std::make_unique<Harness>(properties);
+  gst_harness_set_sink_caps(h->get(), caps_of(info, device_out).release());
+  gst_harness_set_src_caps(h->get(), caps_of(info, device_in).release());
+  return h;
+}
+
+// Filters frames that lie in either memory; fails the test unless they come out right, and in the right one.
+void check_pair(const GstVideoInfo &info, const std::string &properties, bool device_in, bool device_out) {
+  Random random = seeded();
+  const std::unique_ptr<Harness> h = harness_between(properties, info, device_in, device_out);
+  const std::unique_ptr<DeviceMemory> device = DeviceMemory::of(h->element());
+  for (int i = 0; i < 3; i++) {
+    const Ref<GstBuffer> in = random_frame(info, random);
+    const Ref<GstBuffer> pushed = device_in ? device->copy(in.get(), info) : Ref<GstBuffer>(gst_buffer_ref(in.get()));
+    const Ref<GstBuffer> out = h->filter(pushed.get());
+    fail_unless(device->holds(out.get()) == device_out, "the output is in the wrong memory");
+    assert_filtered(in.get(), out.get(), info, properties);
+    // The input is as it was.
+    fail_unless(same_samples(in.get(), pushed.get(), info));
+  }
+}
+
+// Heights are even: of planar 4:2:0 with an odd one GStreamer 1.22 reads CUDA memory back without its last rows.
+const char *const kFormats[] = {"NV12", "I420", "RGBA", "P010_10LE", "YUY2"};
+
+GST_START_TEST(frames_go_from_either_memory_into_either) {
+  for (const char *format : kFormats)
+    for (bool device_in : {false, true})
+      for (bool device_out : {false, true})
+        for (const char *mask : {"mask=gauss5", "mask=sobel", "mask=close iterations=2"})
+          check_pair(video_info(format, 37, 16), mask, device_in, device_out);
+}
+GST_END_TEST;
+
+GST_START_TEST(the_cpu_takes_and_delivers_cuda_memory_too) {
+  for (bool device_in : {false, true}) {
+    const GstVideoInfo info = video_info("NV12", 37, 15);
+    Random random = seeded();
+    const std::unique_ptr<Harness> h = harness_between("backend=cpu", info, device_in, true);
+    const std::unique_ptr<DeviceMemory> device = DeviceMemory::create();
+    const Ref<GstBuffer> in = random_frame(info, random);
+    const Ref<GstBuffer> pushed = device_in ? device->copy(in.get(), info) : Ref<GstBuffer>(gst_buffer_ref(in.get()));
+    const Ref<GstBuffer> out = h->filter(pushed.get());
+    assert_same_text(stat_string(*h, "backend"), "cpu");
+    fail_unless(DeviceMemory::of(h->element())->holds(out.get()));
+    assert_filtered(in.get(), out.get(), info, "");
+  }
+}
+GST_END_TEST;
+
+GST_START_TEST(identity_moves_frames_from_one_memory_to_the_other) {
+  const GstVideoInfo info = video_info("NV12", 37, 15);
+  check_pair(info, "mask=identity", false, true);
+  check_pair(info, "mask=identity", true, false);
+  // And leaves them where they are.
+  Random random = seeded();
+  const std::unique_ptr<Harness> h = harness_between("mask=identity", info, true, true);
+  const Ref<GstBuffer> frame = random_frame(info, random);
+  const Ref<GstBuffer> in = DeviceMemory::of(h->element())->copy(frame.get(), info);
+  fail_unless(h->filter(in.get()).get() == in.get());
+}
+GST_END_TEST;
+
+GST_START_TEST(every_format_of_cuda_memory_filters) {
+  const Ref<GstElement> element = new_element("");
+  gst_element_set_bus(element.get(), nullptr);
+  const Ref<GstCaps> caps(gst_pad_template_get_caps(gst_element_get_pad_template(element.get(), "sink")));
+  fail_unless(gst_caps_features_contains(gst_caps_get_features(caps.get(), 0), "memory:CUDAMemory"));
+  const GValue *list = gst_structure_get_value(gst_caps_get_structure(caps.get(), 0), "format");
+  Random random = seeded();
+  for (guint i = 0; i < gst_value_list_get_size(list); i++) {
+    const GstVideoInfo info = video_info(g_value_get_string(gst_value_list_get_value(list, i)), 38, 16);
+    const std::unique_ptr<Harness> h = harness_between("mask=gauss3 border=wrap", info, true, true);
+    const Ref<GstBuffer> in = random_frame(info, random);
+    const Ref<GstBuffer> pushed = DeviceMemory::of(h->element())->copy(in.get(), info);
+    const Ref<GstBuffer> out = h->filter(pushed.get());
+    std::string why;
+    if (!is_filtered_by_unpacking(pushed.get(), out.get(), info, "mask=gauss3 border=wrap", {}, &why))
+      fail("%s", why.c_str());
+  }
+}
+GST_END_TEST;
+
+GST_START_TEST(the_memory_that_frames_come_in_is_preferred) {
+  const GstVideoInfo info = video_info("NV12", 64, 48);
+  for (bool on_device : {false, true}) {
+    for (bool system_first : {false, true}) {
+      Harness h("mask=gauss5");
+      GstCaps *both = caps_of(info, !system_first).release();
+      gst_caps_append(both, caps_of(info, system_first).release());
+      gst_harness_set_sink_caps(h.get(), both);
+      gst_harness_set_src_caps(h.get(), caps_of(info, on_device).release());
+      const Ref<GstCaps> out(gst_pad_get_current_caps(h.get()->sinkpad));
+      const Ref<GstCaps> expected = caps_of(info, on_device);
+      fail_unless(gst_caps_is_equal(out.get(), expected.get()));
+    }
+  }
+}
+GST_END_TEST;
+
+GST_START_TEST(frames_on_the_device_never_leave_it) {
+  const GstVideoInfo info = video_info("NV12", 64, 48);
+  Random random = seeded();
+  for (bool device_in : {false, true}) {
+    for (bool device_out : {false, true}) {
+      const std::unique_ptr<Harness> h = harness_between("mask=gauss5", info, device_in, device_out);
+      const Ref<GstBuffer> frame = random_frame(info, random);
+      const Ref<GstBuffer> in = device_in ? DeviceMemory::of(h->element())->copy(frame.get(), info)
+                                          : Ref<GstBuffer>(gst_buffer_ref(frame.get()));
+      h->filter(in.get());
+      const guint64 bytes = 64 * 48 * 3 / 2;
+      fail_unless_equals_uint64(stat(*h, "bytes-uploaded"), device_in ? 0 : bytes);
+      fail_unless_equals_uint64(stat(*h, "bytes-downloaded"), device_out ? 0 : bytes);
+    }
+  }
+}
+GST_END_TEST;
+
+// cudadownload, for one, passes CUDA memory on under plain caps where downstream takes any strides.
+GST_START_TEST(the_memory_is_judged_by_the_buffer_and_not_by_the_caps) {
+  const GstVideoInfo info = video_info("NV12", 64, 48);
+  Random random = seeded();
+  for (bool device_caps_in : {false, true}) {
+    const std::unique_ptr<Harness> h = harness_between("mask=gauss5", info, device_caps_in, device_caps_in);
+    const std::unique_ptr<DeviceMemory> device = DeviceMemory::of(h->element());
+    const Ref<GstBuffer> in = random_frame(info, random);
+    for (bool on_device : {true, false, true}) {
+      const guint64 uploaded = stat(*h, "bytes-uploaded");
+      const Ref<GstBuffer> pushed = on_device ? device->copy(in.get(), info) : Ref<GstBuffer>(gst_buffer_ref(in.get()));
+      const Ref<GstBuffer> out = h->filter(pushed.get());
+      assert_filtered(in.get(), out.get(), info, "mask=gauss5");
+      fail_unless_equals_int(stat(*h, "bytes-uploaded") == uploaded, on_device);
+    }
+  }
+}
+GST_END_TEST;
+
+GST_START_TEST(memory_of_another_context_is_filtered_right) {
+  const GstVideoInfo info = video_info("NV12", 64, 48);
+  Random random = seeded();
+  const std::unique_ptr<Harness> h = harness_between("mask=gauss5", info, true, true);
+  const std::unique_ptr<DeviceMemory> foreign = DeviceMemory::create(), own = DeviceMemory::of(h->element());
+  for (int i = 0; i < 3; i++) {
+    const Ref<GstBuffer> in = random_frame(info, random);
+    const Ref<GstBuffer> pushed = foreign->copy(in.get(), info);
+    fail_if(own->holds(pushed.get()));
+    const Ref<GstBuffer> out = h->filter(pushed.get());
+    fail_unless(own->holds(out.get()));
+    assert_filtered(in.get(), out.get(), info, "mask=gauss5");
+  }
+}
+GST_END_TEST;
+
+void offer_pool(GstQuery *query, gpointer pool) {
+  GstStructure *config = gst_buffer_pool_get_config(static_cast<GstBufferPool *>(pool));
+  guint size = 0;
+  gst_buffer_pool_config_get_params(config, nullptr, &size, nullptr, nullptr);
+  gst_structure_free(config);
+  gst_query_add_allocation_pool(query, static_cast<GstBufferPool *>(pool), size, 1, 0);
+  gst_query_add_allocation_meta(query, GST_VIDEO_META_API_TYPE, nullptr);
+}
+
+GST_START_TEST(a_pool_of_downstream_is_used_where_it_is_of_this_context) {
+  const GstVideoInfo info = video_info("NV12", 64, 48);
+  Random random = seeded();
+  for (bool foreign : {false, true}) {
+    Harness h("mask=gauss5");
+    gst_harness_set_sink_caps(h.get(), caps_of(info, true).release());
+    const std::unique_ptr<DeviceMemory> own = DeviceMemory::of(h.element());
+    const std::unique_ptr<DeviceMemory> other = foreign ? DeviceMemory::create() : DeviceMemory::of(h.element());
+    GstBufferPool *pool = other->new_pool(info);
+    gst_buffer_pool_set_active(pool, FALSE);
+    answer_allocation(h, offer_pool, pool);
+    gst_harness_set_src_caps(h.get(), caps_of(info, false).release());
+    const Ref<GstBuffer> in = random_frame(info, random), out = h.filter(in.get());
+    fail_unless_equals_int(out->pool == pool, !foreign);
+    fail_unless(own->holds(out.get()));
+    assert_filtered(in.get(), out.get(), info, "mask=gauss5");
+    gst_object_unref(pool);
+  }
+}
+GST_END_TEST;
+
+GST_START_TEST(upstream_is_offered_a_pool_of_device_memory) {
+  const GstVideoInfo info = video_info("NV12", 64, 48);
+  const std::unique_ptr<Harness> h = harness_between("", info, true, true);
+  const Ref<GstCaps> caps = device_caps(info);
+  const Ref<GstQuery> query(gst_query_new_allocation(caps.get(), TRUE));
+  fail_unless(gst_pad_peer_query(h->get()->srcpad, query.get()));
+  fail_unless_equals_int(gst_query_get_n_allocation_pools(query.get()), 1);
+  GstBufferPool *pool;
+  gst_query_parse_nth_allocation_pool(query.get(), 0, &pool, nullptr, nullptr, nullptr);
+  fail_unless(gst_buffer_pool_set_active(pool, TRUE));
+  GstBuffer *buffer;
+  fail_unless_equals_int(gst_buffer_pool_acquire_buffer(pool, &buffer, nullptr), GST_FLOW_OK);
+  fail_unless(DeviceMemory::of(h->element())->holds(buffer));
+  gst_buffer_unref(buffer);
+  fail_unless(gst_buffer_pool_set_active(pool, FALSE));
+  gst_object_unref(pool);
+}
+GST_END_TEST;
+
+GST_START_TEST(memory_caps_and_settings_may_change_in_mid_stream) {
+  const GstVideoInfo info = video_info("NV12", 64, 48), other = video_info("RGBA", 33, 17);
+  Random random = seeded();
+  Harness h("mask=gauss5");
+  const std::unique_ptr<DeviceMemory> device = DeviceMemory::of(h.element());
+  for (int i = 0; i < 8; i++) {
+    const GstVideoInfo &now = i & 1 ? other : info;
+    const bool device_in = i & 2, device_out = i & 4;
+    // The harness's own caps first, or the renegotiation in between fails.
+    GstCaps *sink_caps = caps_of(now, device_out).release();
+    gst_pad_push_event(h.get()->sinkpad, gst_event_new_reconfigure());
+    gst_harness_set_sink_caps(h.get(), sink_caps);
+    gst_harness_set_src_caps(h.get(), caps_of(now, device_in).release());
+    h.set(i & 1 ? "mask=sobel" : "mask=gauss5");
+    const Ref<GstBuffer> in = random_frame(now, random);
+    const Ref<GstBuffer> pushed = device_in ? device->copy(in.get(), now) : Ref<GstBuffer>(gst_buffer_ref(in.get()));
+    const Ref<GstBuffer> out = h.filter(pushed.get());
+    fail_unless(device->holds(out.get()) == device_out);
+    assert_filtered(in.get(), out.get(), now, i & 1 ? "mask=sobel" : "mask=gauss5");
+  }
+}
+GST_END_TEST;
+
+GST_START_TEST(metas_and_timestamps_survive_on_the_device) {
+  const GstVideoInfo info = video_info("NV12", 64, 48);
+  Random random = seeded();
+  const std::unique_ptr<Harness> h = harness_between("mask=gauss5", info, true, true);
+  const Ref<GstBuffer> frame = random_frame(info, random);
+  const Ref<GstBuffer> in = DeviceMemory::of(h->element())->copy(frame.get(), info);
+  gst_buffer_add_video_region_of_interest_meta(in.get(), "face", 1, 2, 3, 4);
+  gst_buffer_add_video_time_code_meta_full(in.get(), 30, 1, nullptr, GST_VIDEO_TIME_CODE_FLAGS_NONE, 1, 2, 3, 4, 0);
+  GST_BUFFER_FLAG_SET(in.get(), GST_VIDEO_BUFFER_FLAG_TFF);
+  const Ref<GstBuffer> out = h->filter(in.get());
+  fail_unless(gst_buffer_get_video_region_of_interest_meta_id(out.get(), 0) != nullptr);
+  fail_unless(gst_buffer_get_video_time_code_meta(out.get()) != nullptr);
+  fail_unless(GST_BUFFER_FLAG_IS_SET(out.get(), GST_VIDEO_BUFFER_FLAG_TFF));
+  fail_unless_equals_int(gst_buffer_get_n_meta(out.get(), GST_VIDEO_META_API_TYPE), 1);
+}
+GST_END_TEST;
+
+// Elements one behind the other in one context, and several such chains on threads of their own.
+GST_START_TEST(chains_of_elements_on_one_context_do_not_disturb_each_other) {
+  const GstVideoInfo info = video_info("I420", 64, 32);
+  const int frames = number_from_environment("CUDACONV_TEST_FRAMES", 500) / 5;
+  const char *masks[] = {"mask=gauss3", "mask=sobel", "mask=dilate size=5",
+                         "mask=custom coefficients='1 2 3; 4 5 6; 7 8 9'"};
+  Random random = seeded();
+  const std::unique_ptr<DeviceMemory> device = DeviceMemory::create();
+  const Ref<GstBuffer> frame = random_frame(info, random), in = device->copy(frame.get(), info);
+  struct Chain {
+    std::unique_ptr<Harness> first, second;
+    std::unique_ptr<FrameBytes> want;
+    Ref<GstBuffer> run(GstBuffer *buffer) {
+      if (first->push(buffer) != GST_FLOW_OK) return nullptr;
+      const Ref<GstBuffer> middle(gst_harness_try_pull(first->get()));
+      if (!middle || second->push(middle.get()) != GST_FLOW_OK) return nullptr;
+      return Ref<GstBuffer>(gst_harness_try_pull(second->get()));
+    }
+  };
+  std::vector<Chain> chains;
+  const auto make = [&](const char *mask) {
+    Ref<GstElement> element = new_element(mask, false);
+    device->share_with(element.get());
+    auto h = std::make_unique<Harness>(std::move(element));
+    gst_harness_set_sink_caps(h->get(), caps_of(info, true).release());
+    gst_harness_set_src_caps(h->get(), caps_of(info, true).release());
+    return h;
+  };
+  for (const char *mask : masks) {
+    Chain chain{make(mask), make("mask=sharpen"), nullptr};
+    const Ref<GstBuffer> out = chain.run(in.get());
+    fail_unless(out != nullptr);
+    // The reference of both, one after the other, by way of an element on its own.
+    Harness alone(mask, info);
+    const Ref<GstBuffer> middle = alone.filter(frame.get());
+    assert_filtered(frame.get(), middle.get(), info, mask);
+    assert_filtered(middle.get(), out.get(), info, "mask=sharpen");
+    chain.want = std::make_unique<FrameBytes>(out.get(), info);
+    chains.push_back(std::move(chain));
+  }
+  const FrameLayout layout = layout_of(info);
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> threads;
+  for (Chain &chain : chains) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < frames; i++) {
+        const Ref<GstBuffer> out = chain.run(in.get());
+        if (!out) {
+          wrong++;
+          continue;
+        }
+        const FrameBytes got(out.get(), info);
+        for (int p = 0; p < layout.planes; p++) {
+          const PlaneView &a = got.view.plane[p], &b = chain.want->view.plane[p];
+          for (int y = 0; y < layout.plane[p].height; y++)
+            if (memcmp(a.data + y * a.pitch, b.data + y * b.pitch, layout.plane[p].width) != 0) wrong++;
+        }
+      }
+    });
+  }
+  for (std::thread &thread : threads) thread.join();
+  fail_unless_equals_int(wrong, 0);
+}
+GST_END_TEST;
+
+#ifndef CUDACONV_TEST_STATIC
+// Runs a launch line to its end; fails the test where it has an error.
+void check_pipeline(const std::string &line) {
+  GstElement *pipeline = gst_parse_launch(line.c_str(), nullptr);
+  fail_unless(pipeline != nullptr, "%s", line.c_str());
+  gst_element_set_state(pipeline, GST_STATE_PLAYING);
+  const Ref<GstBus> bus(gst_element_get_bus(pipeline));
+  const Ref<GstMessage> message(gst_bus_timed_pop_filtered(
+      bus.get(), 30 * GST_SECOND, static_cast<GstMessageType>(GST_MESSAGE_EOS | GST_MESSAGE_ERROR)));
+  std::string error = message ? "" : "it does not end";
+  if (message && GST_MESSAGE_TYPE(message.get()) == GST_MESSAGE_ERROR) error = report_of(message.get()).text;
+  gst_element_set_state(pipeline, GST_STATE_NULL);
+  gst_object_unref(pipeline);
+  fail_unless(error.empty(), "%s: %s", line.c_str(), error.c_str());
+}
+
+GST_START_TEST(chains_of_upload_filter_and_download_run) {
+  const std::string source = "videotestsrc num-buffers=20 ! video/x-raw,format=NV12,width=322,height=242 ! ";
+  for (const char *chain :
+       {"cudaupload ! cudaconv mask=gauss5 backend=cuda ! cudadownload ! fakesink",
+        "cudaupload ! cudaconv mask=sobel backend=cuda ! cudaconv mask=dilate backend=cuda ! cudadownload ! fakesink",
+        "cudaconv mask=gauss5 backend=cuda ! cudadownload ! video/x-raw ! fakesink",
+        "cudaupload ! cudaconv mask=gauss5 backend=cuda ! video/x-raw ! fakesink",
+        "cudaconv backend=cuda ! video/x-raw(memory:CUDAMemory) ! cudaconv backend=cuda ! video/x-raw ! fakesink",
+        "cudaupload ! tee name=t t. ! queue ! cudaconv mask=gauss3 backend=cuda ! fakesink t. ! queue ! "
+        "cudaconv mask=sobel backend=cuda ! fakesink"})
+    check_pipeline(source + chain);
+}
+GST_END_TEST;
+
+GST_START_TEST(neighbours_share_one_context) {
+  GstElement *pipeline = gst_parse_launch(
+      "videotestsrc num-buffers=3 ! video/x-raw,format=NV12,width=64,height=48 ! cudaconv name=a backend=cuda ! "
+      "video/x-raw(memory:CUDAMemory) ! cudaconv name=b backend=cuda ! video/x-raw(memory:CUDAMemory) ! fakesink",
+      nullptr);
+  gst_element_set_state(pipeline, GST_STATE_PAUSED);
+  const bool ready = gst_element_get_state(pipeline, nullptr, nullptr, 30 * GST_SECOND) == GST_STATE_CHANGE_SUCCESS;
+  const Ref<GstElement> a(gst_bin_get_by_name(GST_BIN(pipeline), "a")), b(gst_bin_get_by_name(GST_BIN(pipeline), "b"));
+  const GstVideoInfo info = video_info("NV12", 64, 48);
+  Random random = seeded();
+  const Ref<GstBuffer> frame = random_frame(info, random);
+  const bool shared = DeviceMemory::of(b.get())->holds(DeviceMemory::of(a.get())->copy(frame.get(), info).get());
+  gst_element_set_state(pipeline, GST_STATE_NULL);
+  gst_object_unref(pipeline);
+  fail_unless(ready && shared);
+}
+GST_END_TEST;
+
+GST_START_TEST(an_applications_context_is_used) {
+  const GstVideoInfo info = video_info("NV12", 64, 48);
+  Random random = seeded();
+  const std::unique_ptr<DeviceMemory> device = DeviceMemory::create();
+  Ref<GstElement> element = new_element("mask=gauss5", false);
+  device->share_with(element.get());
+  Harness h(std::move(element));
+  gst_harness_set_sink_caps(h.get(), caps_of(info, true).release());
+  gst_harness_set_src_caps(h.get(), caps_of(info, false).release());
+  const Ref<GstBuffer> in = random_frame(info, random), out = h.filter(in.get());
+  fail_unless(device->holds(out.get()));
+  assert_filtered(in.get(), out.get(), info, "mask=gauss5");
+}
+GST_END_TEST;
+
+// A pool or its configuration that is not released would keep the context, and some hundred megabytes with it.
+GST_START_TEST(the_context_is_released_with_the_element) {
+  const GstVideoInfo info = video_info("NV12", 64, 48);
+  Random random = seeded();
+  for (int pair = 0; pair < 4; pair++) {
+    int released = 0;
+    {
+      Harness h(new_element("mask=gauss5", false));
+      gst_harness_set_sink_caps(h.get(), caps_of(info, pair & 1).release());
+      gst_harness_set_src_caps(h.get(), caps_of(info, pair & 2).release());
+      const Ref<GstBuffer> frame = random_frame(info, random);
+      const std::unique_ptr<DeviceMemory> device = DeviceMemory::of(h.element());
+      device->notify_of_release(&released);
+      h.filter(pair & 2 ? device->copy(frame.get(), info).get() : frame.get());
+    }
+    fail_unless_equals_int(released, 1);
+  }
+}
+GST_END_TEST;
+#endif
+
+Suite *make_suite() {
+  g_setenv("CUDACONV_TEST_BACKEND", "cuda", TRUE);
+  Suite *suite = suite_create("cudamemory");
+  TCase *tc = tcase_create("general");
+  suite_add_tcase(suite, tc);
+  tcase_add_test(tc, frames_go_from_either_memory_into_either);
+  tcase_add_test(tc, the_cpu_takes_and_delivers_cuda_memory_too);
+  tcase_add_test(tc, identity_moves_frames_from_one_memory_to_the_other);
+  tcase_add_test(tc, every_format_of_cuda_memory_filters);
+  tcase_add_test(tc, the_memory_that_frames_come_in_is_preferred);
+  tcase_add_test(tc, frames_on_the_device_never_leave_it);
+  tcase_add_test(tc, the_memory_is_judged_by_the_buffer_and_not_by_the_caps);
+  tcase_add_test(tc, memory_of_another_context_is_filtered_right);
+  tcase_add_test(tc, a_pool_of_downstream_is_used_where_it_is_of_this_context);
+  tcase_add_test(tc, upstream_is_offered_a_pool_of_device_memory);
+  tcase_add_test(tc, memory_caps_and_settings_may_change_in_mid_stream);
+  tcase_add_test(tc, metas_and_timestamps_survive_on_the_device);
+  tcase_add_test(tc, chains_of_elements_on_one_context_do_not_disturb_each_other);
+#ifndef CUDACONV_TEST_STATIC
+  tcase_add_test(tc, chains_of_upload_filter_and_download_run);
+  tcase_add_test(tc, neighbours_share_one_context);
+  tcase_add_test(tc, an_applications_context_is_used);
+  tcase_add_test(tc, the_context_is_released_with_the_element);
+#endif
+  return suite;
+}
+
+}  // namespace
+
+int main(int argc, char **argv) {
+  return run_suite(argc, argv, "cudamemory", make_suite, true);
+}

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "devicememory.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace cudaconv::test {
+
+Ref<GstBuffer> DeviceMemory::copy(GstBuffer *from, const GstVideoInfo &info) {
+  GstBufferPool *pool = new_pool(info);
+  GstBuffer *buffer = nullptr;
+  fail_unless_equals_int(gst_buffer_pool_acquire_buffer(pool, &buffer, nullptr), GST_FLOW_OK);
+  GstVideoFrame source, target;
+  fail_unless(gst_video_frame_map(&source, &info, from, GST_MAP_READ));
+  fail_unless(gst_video_frame_map(&target, &info, buffer, GST_MAP_WRITE));
+  // Whole rows: gst_video_frame_copy() leaves out the last chroma of odd rows of packed 4:2:2.
+  for (guint p = 0; p < GST_VIDEO_INFO_N_PLANES(&info); p++) {
+    gint component[GST_VIDEO_MAX_COMPONENTS];
+    gst_video_format_info_component(info.finfo, p, component);
+    const gint from_stride = GST_VIDEO_FRAME_PLANE_STRIDE(&source, p),
+               to_stride = GST_VIDEO_FRAME_PLANE_STRIDE(&target, p);
+    for (gint y = 0; y < GST_VIDEO_INFO_COMP_HEIGHT(&info, component[0]); y++)
+      memcpy(static_cast<guint8 *>(GST_VIDEO_FRAME_PLANE_DATA(&target, p)) + y * to_stride,
+             static_cast<guint8 *>(GST_VIDEO_FRAME_PLANE_DATA(&source, p)) + y * from_stride,
+             std::min(from_stride, to_stride));
+  }
+  gst_video_frame_unmap(&target);
+  gst_video_frame_unmap(&source);
+  // The buffer holds the pool, which stays active until it comes back.
+  gst_object_unref(pool);
+  return Ref<GstBuffer>(buffer);
+}
+
+Ref<GstCaps> device_caps(const GstVideoInfo &info) {
+  GstCaps *caps = gst_video_info_to_caps(&info);
+  gst_caps_set_features_simple(caps, gst_caps_features_new_single("memory:CUDAMemory"));
+  return Ref<GstCaps>(caps);
+}
+
+}  // namespace cudaconv::test

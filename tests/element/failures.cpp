@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// What happens when the device fails, on the stand-in for the CUDA runtime, which fails on demand.
+#include <cstring>
+
+#include "devicememory.h"
+#include "standin.h"
+#include "support.h"
+
+using namespace cudaconv;
+using namespace cudaconv::test;
+
+namespace {
+
+Random seeded() {
+  return Random(20240613);
+}
+
+// Everything is as before the first element once the last one is gone.
+void check_nothing_left() {
+  const standin::LiveObjects live = standin::live_objects();
+  fail_unless(live.total() == 0, "%d device allocations, %d host allocations, %d streams, %d events are left",
+              live.device, live.host, live.streams, live.events);
+  standin::reset();
+}
+
+const GstVideoInfo &small() {
+  static const GstVideoInfo info = video_info("NV12", 34, 18);
+  return info;
+}
+
+struct Failure {
+  const char *call;
+  cudaError_t error;
+};
+// Each call that a frame in system memory makes, and each way to lose the device.
+constexpr Failure kFailures[] = {
+    {"cudaMemcpy2DAsync", cudaErrorInvalidValue}, {"cudaLaunchKernel", cudaErrorLaunchOutOfResources},
+    {"cudaEventRecord", cudaErrorUnknown},        {"cudaEventSynchronize", cudaErrorIllegalAddress},
+    {"cudaLaunchKernel", cudaErrorLaunchFailure}, {"cudaMemcpy2DAsync", cudaErrorECCUncorrectable},
+    {"cudaEventElapsedTime", cudaErrorUnknown},   {"cudaEventSynchronize", cudaErrorContextIsDestroyed},
+};
+
+GST_START_TEST(with_backend_auto_the_cpu_filters_the_same_frame_and_goes_on) {
+  Random random = seeded();
+  for (const Failure &failure : kFailures) {
+    {
+      Harness h("backend=auto mask=gauss5", small());
+      for (int i = 0; i < 6; i++) {
+        if (i == 2) standin::fail_call(failure.call, 1, failure.error);
+        const Ref<GstBuffer> in = random_frame(small(), random), out = h.filter(in.get());
+        assert_filtered(in.get(), out.get(), small(), "mask=gauss5");
+        assert_same_text(stat_string(h, "backend"), i < 2 ? "cuda" : "cpu");
+        if (i == 2) {
+          const Report report = h.take_one(GST_MESSAGE_WARNING);
+          fail_unless(report.domain == GST_RESOURCE_ERROR && report.code == GST_RESOURCE_ERROR_FAILED);
+          fail_unless(strstr(report.text.c_str(), failure.call) != nullptr, "\"%s\" does not name %s",
+                      report.text.c_str(), failure.call);
+        }
+      }
+      fail_unless_equals_uint64(stat(h, "failovers"), 1);
+      fail_unless_equals_uint64(stat(h, "frames"), 6);
+      fail_unless(h.take(GST_MESSAGE_INFO).empty());
+      // Settings still change.
+      h.set("mask=sobel");
+      const Ref<GstBuffer> in = random_frame(small(), random), out = h.filter(in.get());
+      assert_filtered(in.get(), out.get(), small(), "mask=sobel");
+    }
+    check_nothing_left();
+  }
+}
+GST_END_TEST;
+
+GST_START_TEST(with_backend_auto_the_next_start_tries_the_device_again) {
+  Random random = seeded();
+  {
+    Harness h("backend=auto mask=gauss5", small());
+    standin::fail_call("cudaLaunchKernel", 1, cudaErrorLaunchOutOfResources);
+    h.filter(random_frame(small(), random).get());
+    h.take_one(GST_MESSAGE_WARNING);
+    fail_unless_equals_int(gst_element_set_state(h.element(), GST_STATE_READY), GST_STATE_CHANGE_SUCCESS);
+    fail_unless_equals_int(gst_element_set_state(h.element(), GST_STATE_PLAYING), GST_STATE_CHANGE_SUCCESS);
+    h.set_caps(video_info("RGBA", 8, 8));
+    h.set_caps(small());
+    const Ref<GstBuffer> in = random_frame(small(), random), out = h.filter(in.get());
+    assert_filtered(in.get(), out.get(), small(), "mask=gauss5");
+    assert_same_text(stat_string(h, "backend"), "cuda");
+    fail_unless_equals_uint64(stat(h, "failovers"), 0);
+  }
+  check_nothing_left();
+}
+GST_END_TEST;
+
+GST_START_TEST(with_backend_auto_frames_in_device_memory_are_not_lost_either) {
+  Random random = seeded();
+  for (bool device_out : {false, true}) {
+    {
+      Harness h("backend=auto mask=gauss5");
+      gst_harness_set_sink_caps(h.get(),
+                                device_out ? device_caps(small()).release() : gst_video_info_to_caps(&small()));
+      gst_harness_set_src_caps(h.get(), device_caps(small()).release());
+      const std::unique_ptr<DeviceMemory> device = DeviceMemory::of(h.element());
+      for (int i = 0; i < 4; i++) {
+        if (i == 2) standin::fail_call("cudaLaunchKernel", 1, cudaErrorLaunchOutOfResources);
+        const Ref<GstBuffer> in = random_frame(small(), random), on_device = device->copy(in.get(), small());
+        const Ref<GstBuffer> out = h.filter(on_device.get());
+        fail_unless(device->holds(out.get()) == device_out);
+        assert_filtered(in.get(), out.get(), small(), "mask=gauss5");
+      }
+      h.take_one(GST_MESSAGE_WARNING);
+      fail_unless_equals_uint64(stat(h, "failovers"), 1);
+    }
+    check_nothing_left();
+  }
+}
+GST_END_TEST;
+
+GST_START_TEST(with_backend_cuda_one_error_names_the_call) {
+  Random random = seeded();
+  for (const Failure &failure : kFailures) {
+    {
+      Harness h("backend=cuda mask=gauss5", small());
+      h.filter(random_frame(small(), random).get());
+      standin::fail_call(failure.call, 1, failure.error);
+      fail_unless_equals_int(h.push(random_frame(small(), random).get()), GST_FLOW_ERROR);
+      fail_unless_equals_int(gst_harness_buffers_received(h.get()), 1);
+      const Report report = h.take_one(GST_MESSAGE_ERROR);
+      fail_unless(report.domain == GST_RESOURCE_ERROR && report.code == GST_RESOURCE_ERROR_FAILED);
+      fail_unless(strstr(report.text.c_str(), failure.call) != nullptr, "\"%s\" does not name %s", report.text.c_str(),
+                  failure.call);
+      fail_unless_equals_uint64(stat(h, "failovers"), 0);
+    }
+    check_nothing_left();
+  }
+}
+GST_END_TEST;
+
+GST_START_TEST(a_device_that_cannot_run_the_kernels_counts_as_none) {
+  Random random = seeded();
+  {
+    standin::fail_call("cudaFuncGetAttributes", 1, cudaErrorNoKernelImageForDevice);
+    Harness h("backend=auto mask=gauss5", small());
+    const Report report = h.take_one(GST_MESSAGE_INFO);
+    fail_unless(report.domain == GST_RESOURCE_ERROR && report.code == GST_RESOURCE_ERROR_NOT_FOUND);
+    const Ref<GstBuffer> in = random_frame(small(), random), out = h.filter(in.get());
+    assert_filtered(in.get(), out.get(), small(), "mask=gauss5");
+    assert_same_text(stat_string(h, "backend"), "cpu");
+    fail_unless_equals_uint64(stat(h, "failovers"), 0);
+  }
+  standin::fail_call("cudaFuncGetAttributes", 1, cudaErrorNoKernelImageForDevice);
+  const Ref<GstElement> element = new_element("backend=cuda");
+  fail_unless_equals_int(gst_element_set_state(element.get(), GST_STATE_READY), GST_STATE_CHANGE_FAILURE);
+  const std::vector<Ref<GstMessage>> errors = take_messages(element.get(), GST_MESSAGE_ERROR);
+  fail_unless_equals_int(errors.size(), 1);
+  const Report report = report_of(errors[0].get());
+  fail_unless(report.domain == GST_RESOURCE_ERROR && report.code == GST_RESOURCE_ERROR_NOT_FOUND);
+  fail_unless(strstr(report.text.c_str(), "no kernel image") != nullptr, "%s", report.text.c_str());
+  gst_element_set_state(element.get(), GST_STATE_NULL);
+  gst_element_set_bus(element.get(), nullptr);
+  check_nothing_left();
+}
+GST_END_TEST;
+
+GST_START_TEST(a_machine_without_devices_says_so) {
+  g_setenv("CUDACONV_STANDIN_DEVICES", "0", TRUE);
+  standin::reset();
+  {
+    const Ref<GstElement> element = new_element("backend=cuda");
+    fail_unless_equals_int(gst_element_set_state(element.get(), GST_STATE_READY), GST_STATE_CHANGE_FAILURE);
+    const std::vector<Ref<GstMessage>> errors = take_messages(element.get(), GST_MESSAGE_ERROR);
+    fail_unless_equals_int(errors.size(), 1);
+    const Report report = report_of(errors[0].get());
+    fail_unless(report.domain == GST_RESOURCE_ERROR && report.code == GST_RESOURCE_ERROR_NOT_FOUND);
+    gst_element_set_state(element.get(), GST_STATE_NULL);
+    gst_element_set_bus(element.get(), nullptr);
+  }
+  g_unsetenv("CUDACONV_STANDIN_DEVICES");
+  standin::reset();
+}
+GST_END_TEST;
+
+// Starts an element, pushes frames, stops it, with the nth call of the CUDA runtime failing. Every frame that comes out
+// is right, and none is missing unless an error was posted. Whether a call has failed.
+bool run_with_failure(int nth, cudaError_t error, const char *backend, bool on_device) {
+  Random random = seeded();
+  standin::reset();
+  standin::fail_call("", nth, error);
+  {
+    Ref<GstElement> element = new_element(std::string("mask=open backend=") + backend);
+    if (gst_element_set_state(element.get(), GST_STATE_READY) == GST_STATE_CHANGE_FAILURE) {
+      fail_unless_equals_int(take_messages(element.get(), GST_MESSAGE_ERROR).size(), 1);
+      fail_unless_equals_string(backend, "cuda");
+      gst_element_set_state(element.get(), GST_STATE_NULL);
+      gst_element_set_bus(element.get(), nullptr);
+    } else {
+      Harness h(std::move(element));
+      const bool can_stay = !strcmp(backend, "cuda");
+      GstCaps *caps = on_device ? device_caps(small()).release() : gst_video_info_to_caps(&small());
+      gst_harness_set_sink_caps(h.get(), gst_caps_copy(caps));
+      gst_harness_set_src_caps(h.get(), caps);
+      int frames = 0, errors = 0;
+      for (int i = 0; i < 3 && !errors; i++) {
+        const Ref<GstBuffer> in = random_frame(small(), random);
+        const GstFlowReturn flow = h.push(in.get());
+        if (flow == GST_FLOW_OK) {
+          frames++;
+          const Ref<GstBuffer> out(gst_harness_try_pull(h.get()));
+          fail_unless(out != nullptr, "call %d: frame %d is lost", nth, i);
+          // Where the memory that a frame lies in fails, looking at the frame fails too.
+          GstMapInfo map;
+          if (!gst_buffer_map(out.get(), &map, GST_MAP_READ)) continue;
+          gst_buffer_unmap(out.get(), &map);
+          assert_filtered(in.get(), out.get(), small(), "mask=open");
+        } else {
+          fail_unless(flow == GST_FLOW_ERROR || flow == GST_FLOW_NOT_NEGOTIATED);
+          fail_unless_equals_int(gst_harness_buffers_in_queue(h.get()), 0);
+          errors = static_cast<int>(h.take(GST_MESSAGE_ERROR).size());
+          fail_unless(errors == 1, "call %d: %d error messages, %s", nth, errors, gst_flow_get_name(flow));
+        }
+      }
+      // Frames of device memory cannot go on without the device.
+      fail_unless(frames == 3 || can_stay || on_device, "call %d: the stream ended", nth);
+      h.take(GST_MESSAGE_WARNING);
+    }
+  }
+  const bool failed = standin::calls() >= nth;
+  const standin::LiveObjects live = standin::live_objects();
+  fail_unless(live.total() == 0, "call %d: %d objects are left", nth, live.total());
+  standin::reset();
+  return failed;
+}
+
+GST_START_TEST(whichever_call_fails_no_frame_is_wrong_and_nothing_leaks) {
+  for (const char *backend : {"auto", "cuda"}) {
+    for (bool on_device : {false, true}) {
+      for (cudaError_t error : {cudaErrorMemoryAllocation, cudaErrorIllegalAddress}) {
+        int nth = 1;
+        while (run_with_failure(nth, error, backend, on_device)) nth++;
+        fail_unless(nth > 20, "only %d calls were made", nth);
+      }
+    }
+  }
+}
+GST_END_TEST;
+
+Suite *make_suite() {
+  Suite *suite = suite_create("failures");
+  TCase *tc = tcase_create("general");
+  suite_add_tcase(suite, tc);
+  tcase_add_test(tc, with_backend_auto_the_cpu_filters_the_same_frame_and_goes_on);
+  tcase_add_test(tc, with_backend_auto_the_next_start_tries_the_device_again);
+  tcase_add_test(tc, with_backend_auto_frames_in_device_memory_are_not_lost_either);
+  tcase_add_test(tc, with_backend_cuda_one_error_names_the_call);
+  tcase_add_test(tc, a_device_that_cannot_run_the_kernels_counts_as_none);
+  tcase_add_test(tc, a_machine_without_devices_says_so);
+  tcase_add_test(tc, whichever_call_fails_no_frame_is_wrong_and_nothing_leaks);
+  return suite;
+}
+
+}  // namespace
+
+int main(int argc, char **argv) {
+  return run_suite(argc, argv, "failures", make_suite, true);
+}

@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# What gst-inspect-1.0 says about cudaconv itself, the same with every version of GStreamer and with and without CUDA:
+# description and properties, without those of the base classes and without the widths of columns. With a file as its
+# argument: compares it with that. GST_PLUGIN_PATH_1_0 says where the plugin is.
+set -euo pipefail
+
+describe() {
+  gst-inspect-1.0 --no-colors cudaconv | awk '
+    /^[A-Z]/ { section = $0 }  # a headline
+    /^  [a-z]/ { inherited = $1 == "name" || $1 == "parent" || $1 == "qos"; value = 0 }
+    section ~ /^Factory Details/ && $1 !~ /^(Long-name|Klass|Description)$/ { next }
+    section ~ /^Factory Details/ || (section ~ /^Element Properties/ && !inherited && !value) {
+      $1 = $1  # one blank for several
+      if ($0 != "") print
+    }
+    /Boxed pointer of type/ { value = 1 }'
+}
+
+if [ $# -eq 0 ]; then
+  describe
+else
+  diff -u "$1" <(describe)
+fi

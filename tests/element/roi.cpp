@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// Regions of interest. Within them a frame has the bytes of an unrestricted filter, elsewhere those of its source.
+#include <algorithm>
+#include <cstring>
+
+#include "support.h"
+
+using namespace cudaconv;
+using namespace cudaconv::test;
+
+namespace {
+
+struct Selection {
+  std::vector<Region> region;
+  bool ellipse = false, invert = false;
+};
+
+// The rectangle of a subsampled plane that has every pixel of which `r` touches a part.
+Region subsampled(const Region &r, int sub_x, int sub_y) {
+  const int left = r.x >> sub_x, top = r.y >> sub_y;
+  const int right = -(-(r.x + r.width) >> sub_x), bottom = -(-(r.y + r.height) >> sub_y);
+  return {left, top, right - left, bottom - top};
+}
+
+bool contains(const Region &r, bool ellipse, int x, int y) {
+  if (x < r.x || y < r.y || x >= r.x + r.width || y >= r.y + r.height) return false;
+  const double dx = (x + 0.5 - r.x) / r.width * 2 - 1, dy = (y + 0.5 - r.y) / r.height * 2 - 1;
+  return !ellipse || dx * dx + dy * dy <= 1 + 1e-9;
+}
+
+// Whether `out` has the samples of `filtered` where they are selected, else those of `in`.
+bool is_merged(GstBuffer *in, GstBuffer *filtered, GstBuffer *out, const GstVideoInfo &info,
+               const Selection &selection) {
+  const FrameBytes inside(filtered, info), outside(in, info), got(out, info);
+  for (guint c = 0; c < GST_VIDEO_INFO_N_COMPONENTS(&info); c++) {
+    const int plane = GST_VIDEO_INFO_COMP_PLANE(&info, c), step = GST_VIDEO_INFO_COMP_PSTRIDE(&info, c);
+    std::vector<Region> here;
+    for (const Region &r : selection.region)
+      here.push_back(
+          subsampled(r, GST_VIDEO_FORMAT_INFO_W_SUB(info.finfo, c), GST_VIDEO_FORMAT_INFO_H_SUB(info.finfo, c)));
+    for (int y = 0; y < GST_VIDEO_INFO_COMP_HEIGHT(&info, c); y++) {
+      for (int x = 0; x < GST_VIDEO_INFO_COMP_WIDTH(&info, c); x++) {
+        const bool found = std::any_of(here.begin(), here.end(),
+                                       [&](const Region &r) { return contains(r, selection.ellipse, x, y); });
+        const FrameBytes &want = found != selection.invert ? inside : outside;
+        const auto sample = [&](const FrameBytes &frame) {
+          const PlaneView &view = frame.view.plane[plane];
+          const uint8_t *at = view.data + y * view.pitch + GST_VIDEO_INFO_COMP_POFFSET(&info, c) + x * step;
+          return GST_VIDEO_INFO_COMP_DEPTH(&info, c) > 8 ? at[0] | at[1] << 8 : at[0];
+        };
+        if (sample(got) == sample(want)) continue;
+        g_printerr("%s: component %u at %d,%d is %d and should be the %s %d\n", GST_VIDEO_INFO_NAME(&info), c, x, y,
+                   sample(got), found != selection.invert ? "filtered" : "source", sample(want));
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
+// Pushes a frame through `h`, whose filter has the unrestricted properties `filter`.
+void check_frame(Harness &h, GstBuffer *in, const GstVideoInfo &info, const std::string &filter,
+                 const Selection &selection) {
+  Harness unrestricted(filter, info);
+  const Ref<GstBuffer> all = unrestricted.filter(in), out = h.filter(in);
+  fail_unless(is_merged(in, all.get(), out.get(), info, selection), "%s", filter.c_str());
+}
+
+void check_settings(const GstVideoInfo &info, const std::string &filter, const std::string &roi,
+                    const Selection &selection) {
+  Random random(1);
+  const Ref<GstBuffer> in = random_frame(info, random);
+  Harness h(filter + " " + roi, info);
+  check_frame(h, in.get(), info, filter, selection);
+}
+
+void add_roi(GstBuffer *buffer, const char *type, guint x, guint y, guint w, guint h) {
+  gst_buffer_add_video_region_of_interest_meta(buffer, type, x, y, w, h);
+}
+
+const char *const kFormats[] = {"GRAY8", "I420", "NV12", "Y42B", "YUY2", "RGBA", "I420_10LE", "Y41B"};
+
+}  // namespace
+
+GST_START_TEST(only_the_rectangles_are_filtered) {
+  const struct {
+    const char *roi;
+    std::vector<Region> region;
+  } cases[] = {
+      {"roi='8,6,16,10'", {{8, 6, 16, 10}}},
+      {"roi='7,5,3,3'", {{7, 5, 3, 3}}},  // odd: chroma is rounded outwards
+      {"roi='1 1 1 1; 20,3,30,9; 25,4,11,30'", {{1, 1, 1, 1}, {20, 3, 30, 9}, {25, 4, 11, 30}}},
+      {"roi='-5,-7,12,11; 40,20,1000,1000'", {{-5, -7, 12, 11}, {40, 20, 1000, 1000}}},
+      {"roi='-9,0,9,9; 0,900,5,5; 53,0,1,1'", {}},
+      {"roi='0,0,53,37'", {{0, 0, 53, 37}}},
+  };
+  for (const char *format : kFormats)
+    for (const char *filter : {"mask=gauss5", "mask=sobel", "mask=open size=5", "mask=box5 border=keep"})
+      for (const auto &c : cases) check_settings(video_info(format, 53, 37), filter, c.roi, {c.region});
+}
+GST_END_TEST;
+
+GST_START_TEST(an_ellipse_is_inscribed_in_its_rectangle) {
+  const std::vector<Region> region = {{4, 2, 21, 30}, {30, -6, 40, 18}, {2, 34, 1, 1}};
+  for (const char *format : kFormats)
+    check_settings(video_info(format, 53, 37), "mask=median",
+                   "roi='4,2,21,30; 30,-6,40,18; 2,34,1,1' roi-shape=ellipse", {region, true});
+}
+GST_END_TEST;
+
+GST_START_TEST(everything_but_the_regions_is_filtered) {
+  const std::vector<Region> region = {{4, 3, 20, 11}, {11, 9, 25, 17}};
+  for (const char *format : kFormats) {
+    const GstVideoInfo info = video_info(format, 53, 37);
+    for (const bool ellipse : {false, true})
+      check_settings(info, "mask=dilate",
+                     std::string("roi='4,3,20,11; 11,9,25,17' roi-invert=true") + (ellipse ? " roi-shape=ellipse" : ""),
+                     {region, ellipse, true});
+    check_settings(info, "mask=dilate", "roi='900,0,1,1' roi-invert=true", {{}, false, true});
+  }
+}
+GST_END_TEST;
+
+GST_START_TEST(without_regions_all_or_nothing_is_filtered) {
+  const GstVideoInfo info = video_info("I420", 53, 37);
+  const Selection everything = {{{0, 0, 53, 37}}};
+  check_settings(info, "mask=gauss5", "roi-invert=true roi-shape=ellipse roi-type=face", everything);
+  check_settings(info, "mask=gauss5", "roi-meta=true", {});
+  check_settings(info, "mask=gauss5", "roi-meta=true roi-invert=true", everything);
+}
+GST_END_TEST;
+
+GST_START_TEST(regions_of_interlaced_frames_count_rows_of_the_frame) {
+  for (const char *format : {"GRAY8", "Y42B", "RGBA"}) {
+    GstVideoInfo info;
+    gst_video_info_set_interlaced_format(&info, gst_video_format_from_string(format),
+                                         GST_VIDEO_INTERLACE_MODE_INTERLEAVED, 53, 37);
+    check_settings(info, "mask=gauss5", "roi='7,5,9,8; 30,12,4,1; 40,3,5,90'",
+                   {{{7, 5, 9, 8}, {30, 12, 4, 1}, {40, 3, 5, 90}}});
+  }
+}
+GST_END_TEST;
+
+GST_START_TEST(regions_of_single_fields_count_rows_of_the_frame) {
+  for (const char *format : {"GRAY8", "I420"}) {
+    GstVideoInfo info;
+    gst_video_info_set_interlaced_format(&info, gst_video_format_from_string(format),
+                                         GST_VIDEO_INTERLACE_MODE_ALTERNATE, 53, 40);
+    Random random(2);
+    Harness h("mask=gauss5 roi='7,5,9,8; 30,12,4,1; 40,-3,5,8' roi-meta=true", info);
+    for (const bool bottom : {false, true}) {
+      const Ref<GstBuffer> in = random_frame(info, random);
+      GST_BUFFER_FLAG_SET(in.get(), bottom ? GST_VIDEO_BUFFER_FLAG_BOTTOM_FIELD : GST_VIDEO_BUFFER_FLAG_TOP_FIELD);
+      add_roi(in.get(), "face", 0, 31, 3, 1);
+      // Rows 5 to 12 of the frame are 3 to 6 of the top field and 2 to 5 of the bottom one; 12 is 6 of the top one.
+      const Selection top = {{{7, 3, 9, 4}, {30, 6, 4, 1}, {40, 0, 5, 3}}};
+      const Selection low = {{{7, 2, 9, 4}, {40, 0, 5, 2}, {0, 15, 3, 1}}};
+      check_frame(h, in.get(), info, "mask=gauss5", bottom ? low : top);
+    }
+  }
+}
+GST_END_TEST;
+
+GST_START_TEST(metas_of_the_wanted_types_are_regions) {
+  const GstVideoInfo info = video_info("I420", 53, 37);
+  Random random(3);
+  Ref<GstBuffer> bare = random_frame(info, random), detected = random_frame(info, random);
+  add_roi(detected.get(), "face", 3, 4, 11, 12);
+  add_roi(detected.get(), "plate", 30, 4, 9, 6);
+  add_roi(detected.get(), "Face", 20, 20, 5, 5);
+  add_roi(detected.get(), "face", 44, 30, G_MAXUINT, G_MAXUINT);
+  add_roi(detected.get(), "face", 15, 15, 0, 9);
+  gst_buffer_add_video_region_of_interest_meta_id(detected.get(), 0, 0, 30, 4, 4);
+  const Region face = {3, 4, 11, 12}, plate = {30, 4, 9, 6}, capital = {20, 20, 5, 5}, corner = {44, 30, 100, 100},
+               nameless = {0, 30, 4, 4}, fixed = {40, 20, 6, 6};
+
+  const std::string filter = "mask=gauss5";
+  Harness h(filter + " roi-meta=true", info);
+  check_frame(h, detected.get(), info, filter, {{face, plate, capital, corner, nameless}});
+  check_frame(h, bare.get(), info, filter, {});
+  h.set("roi-type=face");
+  check_frame(h, detected.get(), info, filter, {{face, corner}});
+  h.set("roi-type=' plate ,, Face'");
+  check_frame(h, detected.get(), info, filter, {{plate, capital}});
+  h.set("roi='40,20,6,6'");
+  check_frame(h, detected.get(), info, filter, {{plate, capital, fixed}});
+  check_frame(h, bare.get(), info, filter, {{fixed}});
+  h.set("roi-type=fac roi-invert=true");
+  check_frame(h, detected.get(), info, filter, {{fixed}, false, true});
+  h.set("roi-meta=false roi-type=face");
+  check_frame(h, detected.get(), info, filter, {{fixed}, false, true});
+
+  const Ref<GstBuffer> out = h.filter(detected.get());
+  fail_unless_equals_int(gst_buffer_get_n_meta(out.get(), GST_VIDEO_REGION_OF_INTEREST_META_API_TYPE), 6);
+}
+GST_END_TEST;
+
+GST_START_TEST(regions_may_change_with_every_frame) {
+  const GstVideoInfo info = video_info("NV12", 53, 37);
+  Random random(4);
+  const std::string filter = "mask=median";
+  Harness h(filter, info);
+  for (int i = 0; i < 20; i++) {
+    const Ref<GstBuffer> in = random_frame(info, random);
+    const Region r = {2 * i, i, 10, 7};
+    gchar *roi = g_strdup_printf("%d,%d,%d,%d", r.x, r.y, r.width, r.height);
+    g_object_set(h.element(), "roi", roi, nullptr);
+    check_frame(h, in.get(), info, filter, {{r}});
+    g_free(roi);
+  }
+  const Ref<GstBuffer> in = random_frame(info, random);
+  g_object_set(h.element(), "roi", nullptr, nullptr);
+  check_frame(h, in.get(), info, filter, {{{0, 0, 53, 37}}});
+}
+GST_END_TEST;
+
+GST_START_TEST(identity_is_passthrough_with_regions_too) {
+  const GstVideoInfo info = video_info("I420", 53, 37);
+  Random random(5);
+  Harness h("mask=identity roi='1,1,5,5' roi-meta=true", info);
+  const Ref<GstBuffer> in = random_frame(info, random), out = h.filter(in.get());
+  fail_unless(out.get() == in.get());
+}
+GST_END_TEST;
+
+const struct {
+  const char *roi, *text;
+} kBad[] = {
+    {"1,2,3", "roi: rectangle 1 has 3 numbers; x, y, width and height are needed"},
+    {"1,2,3,4; 1,2,3,4,5", "roi: rectangle 2 has 5 numbers; x, y, width and height are needed"},
+    {"1,2,3,4; 5,6,0,8", "roi: rectangle 2, number 3: width 0 makes an empty region"},
+    {"1,2,3,-4", "roi: rectangle 1, number 4: height -4 makes an empty region"},
+    {"1,two,3,4", "roi: rectangle 1, number 2: \"two\" is not a number"},
+    {"1,,3,4", "roi: rectangle 1, number 2: a number is missing"},
+    {"1,2,3.5,4", "roi: rectangle 1, number 3: not a whole number"},
+    {"1,2,3e9,4", "roi: rectangle 1, number 3: too large"},
+    {" ", "roi: it has no rectangle"},
+    {";", "roi: rectangle 1, number 1: a number is missing"},
+};
+
+GST_START_TEST(bad_rectangles_are_an_error_at_the_start) {
+  const GstVideoInfo info = video_info("GRAY8", 16, 16);
+  for (const auto &bad : kBad) {
+    Harness h;
+    g_object_set(h.element(), "roi", bad.roi, nullptr);
+    GstCaps *caps = gst_video_info_to_caps(&info);
+    gst_pad_push_event(h.get()->srcpad, gst_event_new_caps(caps));
+    gst_caps_unref(caps);
+    const Report error = h.take_one(GST_MESSAGE_ERROR);
+    fail_unless(error.domain == GST_LIBRARY_ERROR && error.code == GST_LIBRARY_ERROR_SETTINGS);
+    fail_unless_equals_string(error.text.c_str(), bad.text);
+  }
+}
+GST_END_TEST;
+
+GST_START_TEST(bad_rectangles_are_a_warning_while_playing) {
+  const GstVideoInfo info = video_info("GRAY8", 53, 37);
+  Random random(6);
+  const Ref<GstBuffer> in = random_frame(info, random);
+  const std::string filter = "mask=gauss5";
+  Harness h(filter + " roi='3,3,20,20'", info);
+  for (const auto &bad : kBad) {
+    g_object_set(h.element(), "roi", bad.roi, nullptr);
+    for (int i = 0; i < 2; i++) check_frame(h, in.get(), info, filter, {{{3, 3, 20, 20}}});
+    const Report warning = h.take_one(GST_MESSAGE_WARNING);
+    fail_unless_equals_string(warning.text.c_str(), bad.text);
+  }
+  h.set("roi='1,1,4,4'");
+  check_frame(h, in.get(), info, filter, {{{1, 1, 4, 4}}});
+}
+GST_END_TEST;
+
+static Suite *make_suite() {
+  Suite *suite = suite_create("roi");
+  TCase *tc = tcase_create("roi");
+  suite_add_tcase(suite, tc);
+  tcase_add_test(tc, only_the_rectangles_are_filtered);
+  tcase_add_test(tc, an_ellipse_is_inscribed_in_its_rectangle);
+  tcase_add_test(tc, everything_but_the_regions_is_filtered);
+  tcase_add_test(tc, without_regions_all_or_nothing_is_filtered);
+  tcase_add_test(tc, regions_of_interlaced_frames_count_rows_of_the_frame);
+  tcase_add_test(tc, regions_of_single_fields_count_rows_of_the_frame);
+  tcase_add_test(tc, metas_of_the_wanted_types_are_regions);
+  tcase_add_test(tc, regions_may_change_with_every_frame);
+  tcase_add_test(tc, identity_is_passthrough_with_regions_too);
+  tcase_add_test(tc, bad_rectangles_are_an_error_at_the_start);
+  tcase_add_test(tc, bad_rectangles_are_a_warning_while_playing);
+  return suite;
+}
+
+int main(int argc, char **argv) {
+  return run_suite(argc, argv, "roi", make_suite, !strcmp(test_backend(), "cuda"));
+}

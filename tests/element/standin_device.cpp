@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// The element's device, and the tests' device memory, on the stand-in for the CUDA runtime.
+#include <gst/video/gstvideopool.h>
+
+#include <cuda_runtime.h>
+
+#include "devicememory.h"
+#include "gstcudaconvdevice.h"
+
+namespace {
+
+// ---- Memory: of the device, with a copy in system memory once that is mapped ----------------------------------------
+
+constexpr char kMemoryType[] = "StandinMemory";
+constexpr int kMapDevice = GST_MAP_FLAG_LAST << 1;  // GST_MAP_CUDA
+constexpr int kPitchAlignment = 64;                 // bytes
+
+struct StandinMemory {
+  GstMemory memory;
+  int context;
+  void *device;
+  guint8 *host;
+  bool host_is_newer, device_is_newer;
+};
+
+gpointer map_memory(GstMemory *memory, gsize size, GstMapFlags flags) {
+  auto *self = reinterpret_cast<StandinMemory *>(memory);
+  if (flags & kMapDevice) {
+    if (self->host_is_newer && cudaMemcpy(self->device, self->host, size, cudaMemcpyHostToDevice) != cudaSuccess)
+      return nullptr;
+    self->host_is_newer = false;
+    if (flags & GST_MAP_WRITE) self->device_is_newer = true;
+    return self->device;
+  }
+  if (!self->host) {
+    self->host = static_cast<guint8 *>(g_malloc(size));
+    self->device_is_newer = true;
+  }
+  if (self->device_is_newer && cudaMemcpy(self->host, self->device, size, cudaMemcpyDeviceToHost) != cudaSuccess)
+    return nullptr;
+  self->device_is_newer = false;
+  if (flags & GST_MAP_WRITE) self->host_is_newer = true;
+  return self->host;
+}
+
+struct StandinAllocator {
+  GstAllocator parent;
+};
+struct StandinAllocatorClass {
+  GstAllocatorClass parent_class;
+};
+G_DEFINE_TYPE(StandinAllocator, standin_allocator, GST_TYPE_ALLOCATOR)
+
+void standin_allocator_class_init(StandinAllocatorClass *klass) {
+  GST_ALLOCATOR_CLASS(klass)->free = [](GstAllocator *, GstMemory *memory) {
+    auto *self = reinterpret_cast<StandinMemory *>(memory);
+    cudaFree(self->device);
+    g_free(self->host);
+    g_free(self);
+  };
+}
+
+void standin_allocator_init(StandinAllocator *self) {
+  GstAllocator *allocator = GST_ALLOCATOR_CAST(self);
+  allocator->mem_type = kMemoryType;
+  allocator->mem_map = map_memory;
+  allocator->mem_unmap = [](GstMemory *) {};
+  GST_OBJECT_FLAG_SET(self, GST_ALLOCATOR_FLAG_CUSTOM_ALLOC);
+}
+
+GstMemory *new_memory(int context, gsize size) {
+  static GstAllocator *const allocator =
+      static_cast<GstAllocator *>(gst_object_ref_sink(g_object_new(standin_allocator_get_type(), nullptr)));
+  void *device = nullptr;
+  if (cudaMalloc(&device, size) != cudaSuccess) return nullptr;
+  auto *self = g_new0(StandinMemory, 1);
+  gst_memory_init(&self->memory, GST_MEMORY_FLAG_NO_SHARE, allocator, nullptr, size, 0, 0, size);
+  self->context = context;
+  self->device = device;
+  return &self->memory;
+}
+
+bool is_memory_of(GstBuffer *buffer, int context) {
+  if (gst_buffer_n_memory(buffer) != 1) return false;
+  GstMemory *memory = gst_buffer_peek_memory(buffer, 0);
+  return gst_memory_is_type(memory, kMemoryType) && reinterpret_cast<StandinMemory *>(memory)->context == context;
+}
+
+// ---- Pool -----------------------------------------------------------------------------------------------------------
+
+struct StandinPool {
+  GstBufferPool parent;
+  int context;
+  GstVideoInfo info;
+};
+struct StandinPoolClass {
+  GstBufferPoolClass parent_class;
+};
+G_DEFINE_TYPE(StandinPool, standin_pool, GST_TYPE_BUFFER_POOL)
+
+void standin_pool_class_init(StandinPoolClass *klass) {
+  GstBufferPoolClass *pool_class = GST_BUFFER_POOL_CLASS(klass);
+  pool_class->get_options = [](GstBufferPool *) {
+    static const gchar *options[] = {GST_BUFFER_POOL_OPTION_VIDEO_META, nullptr};
+    return options;
+  };
+  pool_class->set_config = [](GstBufferPool *pool, GstStructure *config) {
+    auto *self = reinterpret_cast<StandinPool *>(pool);
+    GstCaps *caps = nullptr;
+    guint min, max;
+    if (!gst_buffer_pool_config_get_params(config, &caps, nullptr, &min, &max) || !caps ||
+        !gst_video_info_from_caps(&self->info, caps))
+      return FALSE;
+    GstVideoAlignment alignment;
+    gst_video_alignment_reset(&alignment);
+    for (guint &stride : alignment.stride_align) stride = kPitchAlignment - 1;
+    gst_video_info_align(&self->info, &alignment);
+    gst_buffer_pool_config_set_params(config, caps, GST_VIDEO_INFO_SIZE(&self->info), min, max);
+    return GST_BUFFER_POOL_CLASS(standin_pool_parent_class)->set_config(pool, config);
+  };
+  pool_class->alloc_buffer = [](GstBufferPool *pool, GstBuffer **buffer, GstBufferPoolAcquireParams *) {
+    auto *self = reinterpret_cast<StandinPool *>(pool);
+    GstMemory *memory = new_memory(self->context, GST_VIDEO_INFO_SIZE(&self->info));
+    if (!memory) return GST_FLOW_ERROR;
+    *buffer = gst_buffer_new();
+    gst_buffer_append_memory(*buffer, memory);
+    gst_buffer_add_video_meta_full(*buffer, GST_VIDEO_FRAME_FLAG_NONE, GST_VIDEO_INFO_FORMAT(&self->info),
+                                   GST_VIDEO_INFO_WIDTH(&self->info), GST_VIDEO_INFO_HEIGHT(&self->info),
+                                   GST_VIDEO_INFO_N_PLANES(&self->info), self->info.offset, self->info.stride);
+    return GST_FLOW_OK;
+  };
+}
+
+void standin_pool_init(StandinPool *) {}
+
+GstBufferPool *new_pool_of(int context) {
+  auto *pool = static_cast<StandinPool *>(g_object_new(standin_pool_get_type(), nullptr));
+  gst_object_ref_sink(pool);
+  pool->context = context;
+  return GST_BUFFER_POOL(pool);
+}
+
+constexpr int kElementsContext = 1;
+
+}  // namespace
+
+// ---- The element's side ---------------------------------------------------------------------------------------------
+
+namespace cudaconv::gst {
+
+namespace {
+
+class StandinDevice : public Device {
+ public:
+  std::shared_ptr<Backend> make_backend() override { return make_cuda_backend(); }
+  bool owns(GstBuffer *buffer) const override { return is_memory_of(buffer, kElementsContext); }
+  bool owns(GstBufferPool *pool) const override {
+    return G_TYPE_CHECK_INSTANCE_TYPE(pool, standin_pool_get_type()) &&
+           reinterpret_cast<StandinPool *>(pool)->context == kElementsContext;
+  }
+  void before_access(GstBuffer *) override {}
+  void after_write(GstBuffer *) override {}
+  GstBufferPool *new_pool() override { return new_pool_of(kElementsContext); }
+  void configure_pool(GstStructure *) override {}
+};
+
+class StandinDeviceFinder : public DeviceFinder {
+ public:
+  std::shared_ptr<Device> open(GstElement *, int device_id, std::string *why) override {
+    const int count = cuda_device_count(why);
+    if (count == 0) return nullptr;
+    if (device_id >= count) {
+      *why = "there is no CUDA device " + std::to_string(device_id);
+      return nullptr;
+    }
+    return std::make_shared<StandinDevice>();
+  }
+  void close() override {}
+  void set_context(GstElement *, GstContext *, int) override {}
+  bool answer_context_query(GstElement *, GstQuery *) override { return false; }
+};
+
+}  // namespace
+
+std::unique_ptr<DeviceFinder> DeviceFinder::create() {
+  return std::make_unique<StandinDeviceFinder>();
+}
+
+const std::vector<const char *> &cuda_memory_formats() {
+  static const std::vector<const char *> formats = {"NV12", "I420", "P010_10LE", "RGBA", "RGBx", "RGB", "Y444", "YUY2"};
+  return formats;
+}
+
+void init_cuda(GstPlugin *) {}
+
+}  // namespace cudaconv::gst
+
+// ---- The tests' side ------------------------------------------------------------------------------------------------
+
+namespace cudaconv::test {
+
+namespace {
+
+class StandinDeviceMemory : public DeviceMemory {
+ public:
+  explicit StandinDeviceMemory(int context) : context_(context) {}
+  void share_with(GstElement *) override {}
+  void notify_of_release(int *) override {}
+  bool holds(GstBuffer *buffer) override { return is_memory_of(buffer, context_); }
+  GstBufferPool *new_pool(const GstVideoInfo &info) override {
+    GstBufferPool *pool = new_pool_of(context_);
+    GstStructure *config = gst_buffer_pool_get_config(pool);
+    const Ref<GstCaps> caps = device_caps(info);
+    gst_buffer_pool_config_set_params(config, caps.get(), static_cast<guint>(GST_VIDEO_INFO_SIZE(&info)), 0, 0);
+    gst_buffer_pool_set_config(pool, config);
+    gst_buffer_pool_set_active(pool, TRUE);
+    return pool;
+  }
+
+ private:
+  const int context_;
+};
+
+}  // namespace
+
+std::unique_ptr<DeviceMemory> DeviceMemory::of(GstElement *) {
+  return std::make_unique<StandinDeviceMemory>(kElementsContext);
+}
+
+std::unique_ptr<DeviceMemory> DeviceMemory::create() {
+  static int contexts = kElementsContext;
+  return std::make_unique<StandinDeviceMemory>(++contexts);
+}
+
+}  // namespace cudaconv::test

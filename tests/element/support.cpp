@@ -1,0 +1,616 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "support.h"
+
+#include <cstdarg>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+
+#include "formats.h"
+#include "reference.h"
+
+// Where the element is built into the program.
+extern "C" void gst_plugin_cudaconv_register() __attribute__((weak));
+
+namespace cudaconv::test {
+
+int number_from_environment(const char *name, int otherwise) {
+  const char *text = g_getenv(name);
+  return text ? atoi(text) : otherwise;
+}
+
+// ---- Settings -------------------------------------------------------------------------------------------------------
+
+namespace {
+
+template <typename Enum>
+Nick nick(const char *text, Enum value) {
+  return {text, static_cast<int>(value)};
+}
+
+// Splits "name=value name='va lue'".
+std::vector<std::pair<std::string, std::string>> split(const std::string &properties) {
+  std::vector<std::pair<std::string, std::string>> result;
+  size_t at = 0;
+  while ((at = properties.find_first_not_of(' ', at)) != std::string::npos) {
+    const size_t equals = properties.find('=', at);
+    g_assert(equals != std::string::npos);
+    const std::string name = properties.substr(at, equals - at);
+    const bool quoted = properties[equals + 1] == '\'';
+    const size_t begin = equals + (quoted ? 2 : 1);
+    const size_t end = std::min(properties.find(quoted ? '\'' : ' ', begin), properties.size());
+    result.emplace_back(name, properties.substr(begin, end - begin));
+    at = end + (quoted ? 1 : 0);
+  }
+  return result;
+}
+
+// Rows that end in ';'.
+Coefficients coefficients_of(const std::string &text) {
+  Coefficients c;
+  const char *at = text.c_str();
+  while (*at) {
+    char *end;
+    const double number = strtod(at, &end);
+    if (end != at) {
+      c.value.push_back(number);
+      at = end;
+    } else if (*at++ == ';') {
+      c.height++;
+    }
+  }
+  if (!text.empty() && text.back() != ';') c.height++;
+  for (int side : {3, 5, 7})
+    if (c.height == 1 && c.value.size() == static_cast<size_t>(side) * side) c.height = side;
+  c.width = c.height ? static_cast<int>(c.value.size()) / c.height : 0;
+  return c;
+}
+
+template <typename Enum>
+void read_enum(const std::string &name, const std::string &value, Enum *field) {
+  for (const Nick &n : nicks_of(name))
+    if (value == n.nick) *field = static_cast<Enum>(n.value);
+}
+
+}  // namespace
+
+const std::vector<Nick> &nicks_of(const std::string &property) {
+  static const std::map<std::string, std::vector<Nick>> all = {
+      {"mask",
+       {nick("identity", Mask::Identity),
+        nick("box3", Mask::Box3),
+        nick("box5", Mask::Box5),
+        nick("box7", Mask::Box7),
+        nick("box", Mask::Box),
+        nick("gauss3", Mask::Gauss3),
+        nick("gauss5", Mask::Gauss5),
+        nick("gauss7", Mask::Gauss7),
+        nick("gauss9", Mask::Gauss9),
+        nick("gauss", Mask::Gauss),
+        nick("sharpen", Mask::Sharpen),
+        nick("unsharp", Mask::Unsharp),
+        nick("emboss", Mask::Emboss),
+        nick("laplace", Mask::Laplace),
+        nick("laplace8", Mask::Laplace8),
+        nick("log5", Mask::Log5),
+        nick("sobel-x", Mask::SobelX),
+        nick("sobel-y", Mask::SobelY),
+        nick("sobel", Mask::Sobel),
+        nick("scharr-x", Mask::ScharrX),
+        nick("scharr-y", Mask::ScharrY),
+        nick("scharr", Mask::Scharr),
+        nick("prewitt-x", Mask::PrewittX),
+        nick("prewitt-y", Mask::PrewittY),
+        nick("prewitt", Mask::Prewitt),
+        nick("roberts", Mask::Roberts),
+        nick("kirsch", Mask::Kirsch),
+        nick("dilate", Mask::Dilate),
+        nick("erode", Mask::Erode),
+        nick("open", Mask::Open),
+        nick("close", Mask::Close),
+        nick("gradient", Mask::Gradient),
+        nick("tophat", Mask::Tophat),
+        nick("blackhat", Mask::Blackhat),
+        nick("median", Mask::Median),
+        nick("custom", Mask::Custom)}},
+      {"shape",
+       {nick("rect", Shape::Rect), nick("cross", Shape::Cross), nick("ellipse", Shape::Ellipse),
+        nick("custom", Shape::Custom)}},
+      {"negative",
+       {nick("auto", Negative::Auto), nick("clamp", Negative::Clamp), nick("absolute", Negative::Absolute)}},
+      {"magnitude", {nick("l2", Magnitude::L2), nick("l1", Magnitude::L1)}},
+      {"border",
+       {nick("replicate", Border::Replicate), nick("reflect", Border::Reflect), nick("reflect101", Border::Reflect101),
+        nick("wrap", Border::Wrap), nick("constant", Border::Constant), nick("keep", Border::Keep)}},
+      {"chroma",
+       {nick("auto", Chroma::Auto), nick("filter", Chroma::Filter), nick("copy", Chroma::Copy),
+        nick("neutral", Chroma::Neutral)}},
+      {"alpha", {nick("copy", Alpha::Copy), nick("filter", Alpha::Filter)}},
+      {"method",
+       {nick("auto", Method::Auto), nick("global", Method::Global), nick("constant", Method::Constant),
+        nick("tiled", Method::Tiled), nick("tiled-cached", Method::TiledCached), nick("blocked", Method::Blocked),
+        nick("cascade", Method::Cascade), nick("separable", Method::Separable)}},
+      {"roi-shape", {{"rect", 0}, {"ellipse", 1}}},
+      {"backend", {{"auto", 0}, {"cuda", 1}, {"cpu", 2}}},
+  };
+  return all.at(property);
+}
+
+FilterSettings settings_of(const std::string &properties) {
+  FilterSettings s;
+  for (const auto &[name, value] : split(properties)) {
+    if (name == "mask") read_enum(name, value, &s.mask);
+    if (name == "size") s.size = atoi(value.c_str());
+    if (name == "sigma") s.sigma = g_ascii_strtod(value.c_str(), nullptr);
+    if (name == "amount") s.amount = g_ascii_strtod(value.c_str(), nullptr);
+    if (name == "coefficients") s.coefficients = coefficients_of(value);
+    if (name == "shape") read_enum(name, value, &s.shape);
+    if (name == "divisor") s.divisor = g_ascii_strtod(value.c_str(), nullptr);
+    if (name == "bias") s.bias = g_ascii_strtod(value.c_str(), nullptr);
+    if (name == "negative") read_enum(name, value, &s.negative);
+    if (name == "magnitude") read_enum(name, value, &s.magnitude);
+    if (name == "iterations") s.iterations = atoi(value.c_str());
+    if (name == "border") read_enum(name, value, &s.border);
+    if (name == "chroma") read_enum(name, value, &s.chroma);
+    if (name == "alpha") read_enum(name, value, &s.alpha);
+  }
+  return s;
+}
+
+// ---- Frames ---------------------------------------------------------------------------------------------------------
+
+GstVideoInfo video_info(const char *format, int width, int height) {
+  GstVideoInfo info;
+  gst_video_info_set_format(&info, gst_video_format_from_string(format), width, height);
+  info.fps_n = 30;
+  info.fps_d = 1;
+  return info;
+}
+
+FrameLayout layout_of(const GstVideoInfo &info) {
+  const char *name = gst_video_format_to_string(GST_VIDEO_INFO_FORMAT(&info));
+  for (const Format &format : formats()) {
+    if (strcmp(format.name, name) != 0) continue;
+    FrameLayout layout = format.layout(GST_VIDEO_INFO_WIDTH(&info), GST_VIDEO_INFO_HEIGHT(&info));
+    layout.interlaced = GST_VIDEO_INFO_INTERLACE_MODE(&info) == GST_VIDEO_INTERLACE_MODE_INTERLEAVED;
+    return layout;
+  }
+  fail("no layout of %s", name);
+  return {};
+}
+
+GstVideoInfo place(GstVideoInfo info, const Placement &placement) {
+  gsize size = 0;
+  for (guint p = 0; p < GST_VIDEO_INFO_N_PLANES(&info); p++) {
+    const gsize next = p + 1 < GST_VIDEO_INFO_N_PLANES(&info) ? info.offset[p + 1] : info.size;
+    const gsize rows = (next - info.offset[p]) / info.stride[p];
+    info.offset[p] = size + placement.lead;
+    info.stride[p] += placement.padding;
+    size = info.offset[p] + rows * info.stride[p] + placement.tail;
+  }
+  info.size = size;
+  return info;
+}
+
+GstBuffer *new_placed_buffer(GstVideoInfo info, guint8 fill) {
+  GstBuffer *buffer = gst_buffer_new_allocate(nullptr, GST_VIDEO_INFO_SIZE(&info), nullptr);
+  gst_buffer_memset(buffer, 0, fill, GST_VIDEO_INFO_SIZE(&info));
+  gst_buffer_add_video_meta_full(buffer, GST_VIDEO_FRAME_FLAG_NONE, GST_VIDEO_INFO_FORMAT(&info),
+                                 GST_VIDEO_INFO_WIDTH(&info), GST_VIDEO_INFO_HEIGHT(&info),
+                                 GST_VIDEO_INFO_N_PLANES(&info), info.offset, info.stride);
+  return buffer;
+}
+
+// Samples of containers that are wider than they: no bit above a sample is ever set.
+static bool has_spare_high_bits(const FrameLayout &layout) {
+  const PlaneLayout &plane = layout.plane[0];
+  return (plane.container == Container::U16 || plane.container == Container::U16BE) &&
+         plane.channel[0].depth + plane.channel[0].shift < 16;
+}
+
+static void fill_randomly(GstBuffer *buffer, const GstVideoInfo &info, Random &random) {
+  FrameBytes frame(buffer, info);
+  for (uint8_t &byte : frame.bytes) byte = static_cast<uint8_t>(random());
+  for (const Format &format : formats()) {
+    if (strcmp(format.name, GST_VIDEO_INFO_NAME(&info)) != 0) continue;
+    const FrameLayout layout = layout_of(info);
+    if (has_spare_high_bits(layout)) reference::write(reference::read(layout, frame.view), layout, frame.view);
+  }
+  gst_buffer_fill(buffer, 0, frame.bytes.data(), frame.bytes.size());
+}
+
+Ref<GstBuffer> random_frame(const GstVideoInfo &info, Random &random) {
+  GstBuffer *buffer = gst_buffer_new_allocate(nullptr, GST_VIDEO_INFO_SIZE(&info), nullptr);
+  fill_randomly(buffer, info, random);
+  return Ref<GstBuffer>(buffer);
+}
+
+Ref<GstBuffer> random_frame(const GstVideoInfo &info, Random &random, const Placement &placement) {
+  GstBuffer *buffer = new_placed_buffer(place(info, placement), 0);
+  fill_randomly(buffer, info, random);
+  return Ref<GstBuffer>(buffer);
+}
+
+FrameBytes::FrameBytes(GstBuffer *buffer, const GstVideoInfo &info) : bytes(gst_buffer_get_size(buffer)) {
+  gst_buffer_extract(buffer, 0, bytes.data(), bytes.size());
+  const GstVideoMeta *meta = gst_buffer_get_video_meta(buffer);
+  for (guint p = 0; p < GST_VIDEO_INFO_N_PLANES(&info); p++)
+    view.plane[p] = {bytes.data() + (meta ? meta->offset[p] : info.offset[p]), meta ? meta->stride[p] : info.stride[p]};
+}
+
+static std::string text(const char *format, ...) G_GNUC_PRINTF(1, 2);
+static std::string text(const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  char *result = g_strdup_vprintf(format, args);
+  va_end(args);
+  const std::string copy = result;
+  g_free(result);
+  return copy;
+}
+
+static std::string describe(const GstVideoInfo &info, const std::string &properties) {
+  return text("%s %dx%d, %s: ", GST_VIDEO_INFO_NAME(&info), GST_VIDEO_INFO_WIDTH(&info), GST_VIDEO_INFO_HEIGHT(&info),
+              properties.empty() ? "defaults" : properties.c_str());
+}
+
+// Where the reference leaves a result open, either neighbour of the real number is right.
+static void accept_rounding(reference::Frame &want, const reference::Frame &got) {
+  for (int p = 0; p < kMaxPlanes; p++) {
+    for (size_t c = 0; c < want.plane[p].size(); c++) {
+      reference::Channel &channel = want.plane[p][c];
+      for (size_t i = 0; i < channel.real.size(); i++)
+        if (std::abs(got.plane[p][c].sample[i] - channel.real[i]) <= 1) channel.sample[i] = got.plane[p][c].sample[i];
+    }
+  }
+}
+
+static bool has_border_color(const std::string &properties) {
+  return properties.find("border-color") != std::string::npos;
+}
+
+bool is_filtered(GstBuffer *in, GstBuffer *out, const GstVideoInfo &info, const FrameLayout &layout,
+                 const std::string &properties, std::string *why, int guard) {
+  const FrameBytes source(in, info), got(out, info);
+  FrameBytes want(out, info);
+  if (guard >= 0) std::fill(want.bytes.begin(), want.bytes.end(), static_cast<uint8_t>(guard));
+  reference::Frame result = reference::filter(settings_of(properties), layout, reference::read(layout, source.view));
+  accept_rounding(result, reference::read(layout, got.view));
+  reference::write(result, layout, want.view);
+  for (size_t i = 0; i < want.bytes.size(); i++) {
+    if (got.bytes[i] == want.bytes[i]) continue;
+    *why = describe(info, properties) +
+           text("byte %zu of %zu is %d and should be %d", i, want.bytes.size(), got.bytes[i], want.bytes[i]);
+    return false;
+  }
+  return true;
+}
+
+bool is_filtered(GstBuffer *in, GstBuffer *out, const GstVideoInfo &info, const std::string &properties,
+                 std::string *why, int guard) {
+  FrameLayout layout = layout_of(info);
+  if (settings_of(properties).border == Border::Constant && !has_border_color(properties)) {
+    // Opaque black: 16 and 128 of YUV's limited range, all bits of alpha.
+    for (int p = 0; p < layout.planes; p++) {
+      for (int c = 0; c < layout.plane[p].channels; c++) {
+        const ChannelLayout &channel = layout.plane[p].channel[c];
+        int value = 0;
+        if (channel.role == Role::Chroma) value = 1 << (channel.depth - 1);
+        if (channel.role == Role::Alpha) value = (1 << channel.depth) - 1;
+        if (channel.role == Role::Luma && GST_VIDEO_INFO_IS_YUV(&info)) value = 16 << (channel.depth - 8);
+        layout.plane[p].border_value[c] = static_cast<uint16_t>(value);
+      }
+    }
+  }
+  return is_filtered(in, out, info, layout, properties, why, guard);
+}
+
+bool same_samples(GstBuffer *a, GstBuffer *b, const GstVideoInfo &info) {
+  const FrameLayout layout = layout_of(info);
+  const FrameBytes bytes_a(a, info), bytes_b(b, info);
+  const reference::Frame frame_a = reference::read(layout, bytes_a.view),
+                         frame_b = reference::read(layout, bytes_b.view);
+  for (int p = 0; p < layout.planes; p++)
+    for (int c = 0; c < layout.plane[p].channels; c++)
+      if (frame_a.plane[p][c].sample != frame_b.plane[p][c].sample) return false;
+  return true;
+}
+
+// One component a plane, in GStreamer's order.
+static FrameLayout component_layout(const GstVideoInfo &info) {
+  FrameLayout layout;
+  for (guint c = 0; c < GST_VIDEO_INFO_N_COMPONENTS(&info); c++) {
+    PlaneLayout &plane = layout.plane[layout.planes++];
+    plane.width = GST_VIDEO_INFO_COMP_WIDTH(&info, c);
+    plane.height = GST_VIDEO_INFO_COMP_HEIGHT(&info, c);
+    plane.channels = plane.step = 1;
+    plane.memory_plane = static_cast<int>(c);
+    plane.container = Container::U16;
+    plane.channel[0].depth = static_cast<uint8_t>(GST_VIDEO_INFO_COMP_DEPTH(&info, c));
+    plane.channel[0].role = c == GST_VIDEO_COMP_A                   ? Role::Alpha
+                            : GST_VIDEO_INFO_IS_YUV(&info) && c > 0 ? Role::Chroma
+                                                                    : Role::Luma;
+  }
+  return layout;
+}
+
+static reference::Frame unpack(GstBuffer *buffer, const GstVideoInfo &info) {
+  const FrameBytes frame(buffer, info);
+  const GstVideoFormatInfo *finfo = info.finfo;
+  const bool wide = GST_VIDEO_FORMAT_INFO_BITS(gst_video_format_get_info(finfo->unpack_format)) == 16;
+  gpointer data[GST_VIDEO_MAX_PLANES];
+  gint stride[GST_VIDEO_MAX_PLANES];
+  for (guint p = 0; p < GST_VIDEO_INFO_N_PLANES(&info); p++) {
+    data[p] = frame.view.plane[p].data;
+    stride[p] = static_cast<gint>(frame.view.plane[p].pitch);
+  }
+  const FrameLayout layout = component_layout(info);
+  reference::Frame result;
+  for (int c = 0; c < layout.planes; c++)
+    result.plane[c].push_back({layout.plane[c].width, layout.plane[c].height, {}, {}});
+  std::vector<guint16> row(4 * (GST_VIDEO_INFO_WIDTH(&info) + 16));  // unpacking may write a little more than a row
+  for (int y = 0; y < GST_VIDEO_INFO_HEIGHT(&info); y++) {
+    finfo->unpack_func(finfo, GST_VIDEO_PACK_FLAG_TRUNCATE_RANGE, row.data(), data, stride, 0, y,
+                       GST_VIDEO_INFO_WIDTH(&info));
+    for (int c = 0; c < layout.planes; c++) {
+      if (y & ((1 << finfo->h_sub[c]) - 1)) continue;
+      const int position = c == GST_VIDEO_COMP_A ? 0 : c + 1;  // alpha is first in what all formats unpack to
+      for (int x = 0; x < layout.plane[c].width; x++) {
+        const int i = 4 * (x << finfo->w_sub[c]) + position;
+        const int value = wide ? row[i] : reinterpret_cast<guint8 *>(row.data())[i];
+        result.plane[c][0].sample.push_back(value >> ((wide ? 16 : 8) - static_cast<int>(finfo->depth[c])));
+      }
+    }
+  }
+  return result;
+}
+
+bool is_filtered_by_unpacking(GstBuffer *in, GstBuffer *out, const GstVideoInfo &info, const std::string &properties,
+                              const std::vector<int> &border_value, std::string *why) {
+  FrameLayout layout = component_layout(info);
+  for (int c = 0; c < std::min<int>(layout.planes, border_value.size()); c++)
+    layout.plane[c].border_value[0] = static_cast<uint16_t>(border_value[c]);
+  const reference::Frame got = unpack(out, info);
+  reference::Frame want = reference::filter(settings_of(properties), layout, unpack(in, info));
+  accept_rounding(want, got);
+  for (int c = 0; c < layout.planes; c++) {
+    for (size_t i = 0; i < want.plane[c][0].sample.size(); i++) {
+      if (got.plane[c][0].sample[i] == want.plane[c][0].sample[i]) continue;
+      *why = describe(info, properties) + text("sample %zu of component %d is %d and should be %d", i, c,
+                                               got.plane[c][0].sample[i], want.plane[c][0].sample[i]);
+      return false;
+    }
+  }
+  return true;
+}
+
+// ---- The element ----------------------------------------------------------------------------------------------------
+
+const char *test_backend() {
+  const char *backend = g_getenv("CUDACONV_TEST_BACKEND");
+  return backend ? backend : "cpu";
+}
+
+namespace {
+
+constexpr char kCudaContext[] = "gst.cuda.context";
+GstContext *shared_context = nullptr;  // until the process ends
+
+void keep_context_of(GstElement *element) {
+  if (!shared_context) shared_context = gst_element_get_context(element, kCudaContext);
+}
+
+}  // namespace
+
+Ref<GstElement> new_element(const std::string &properties, bool shares_context) {
+  GstElement *element = gst_element_factory_make("cudaconv", nullptr);
+  fail_unless(element != nullptr, "there is no element cudaconv: is GST_PLUGIN_PATH_1_0 set?");
+  gst_object_ref_sink(element);
+  GstBus *bus = gst_bus_new();
+  gst_element_set_bus(element, bus);
+  gst_object_unref(bus);
+  if (shares_context && shared_context) gst_element_set_context(element, shared_context);
+  gst_util_set_object_arg(G_OBJECT(element), "backend", test_backend());
+  set_properties(element, properties);
+  return Ref<GstElement>(element);
+}
+
+void set_properties(GstElement *element, const std::string &properties) {
+  for (const auto &[name, value] : split(properties)) {
+    fail_unless(g_object_class_find_property(G_OBJECT_GET_CLASS(element), name.c_str()) != nullptr,
+                "there is no property %s", name.c_str());
+    gst_util_set_object_arg(G_OBJECT(element), name.c_str(), value.c_str());
+  }
+}
+
+bool has_device() {
+  GstElement *made = gst_element_factory_make("cudaconv", nullptr);
+  if (!made) return true;  // the tests will say so
+  const Ref<GstElement> element(GST_ELEMENT(gst_object_ref_sink(made)));
+  gst_util_set_object_arg(G_OBJECT(made), "backend", "cuda");
+  if (shared_context) gst_element_set_context(made, shared_context);
+  const bool ready = gst_element_set_state(made, GST_STATE_READY) == GST_STATE_CHANGE_SUCCESS;
+  keep_context_of(made);
+  gst_element_set_state(made, GST_STATE_NULL);
+  return ready;
+}
+
+std::vector<Ref<GstMessage>> take_messages(GstElement *element, GstMessageType type) {
+  std::vector<Ref<GstMessage>> result;
+  GstBus *bus = gst_element_get_bus(element);
+  while (GstMessage *message = gst_bus_pop(bus)) {
+    Ref<GstMessage> owned(message);
+    if (GST_MESSAGE_TYPE(message) & type) result.push_back(std::move(owned));
+  }
+  gst_object_unref(bus);
+  return result;
+}
+
+Report report_of(GstMessage *message) {
+  GError *error = nullptr;
+  gchar *debug = nullptr;
+  switch (GST_MESSAGE_TYPE(message)) {
+    case GST_MESSAGE_ERROR:
+      gst_message_parse_error(message, &error, &debug);
+      break;
+    case GST_MESSAGE_WARNING:
+      gst_message_parse_warning(message, &error, &debug);
+      break;
+    default:
+      gst_message_parse_info(message, &error, &debug);
+      break;
+  }
+  const Report report = {error->domain, error->code, error->message, debug ? debug : ""};
+  g_error_free(error);
+  g_free(debug);
+  return report;
+}
+
+Harness::Harness(Ref<GstElement> element) : element_(std::move(element)) {
+  harness_ = gst_harness_new_with_element(element_.get(), "sink", "src");
+}
+
+Harness::Harness(const std::string &properties, const GstVideoInfo &info) : Harness(properties) {
+  set_caps(info);
+}
+
+Harness::~Harness() {
+  gst_harness_teardown(harness_);
+  const std::vector<Report> left = take(static_cast<GstMessageType>(GST_MESSAGE_ERROR | GST_MESSAGE_WARNING));
+  gst_element_set_bus(element(), nullptr);
+  if (!left.empty()) fail("unexpected message: %s (%s)", left[0].text.c_str(), left[0].debug.c_str());
+}
+
+void Harness::set_caps(const GstVideoInfo &info) {
+  gst_harness_set_src_caps(harness_, gst_video_info_to_caps(&info));
+}
+
+GstFlowReturn Harness::push(GstBuffer *in) {
+  return gst_harness_push(harness_, gst_buffer_ref(in));
+}
+
+Ref<GstBuffer> Harness::filter(GstBuffer *in) {
+  GST_BUFFER_PTS(in) = gst_util_uint64_scale(frames_++, GST_SECOND, 30);
+  const GstFlowReturn flow = push(in);
+  if (flow != GST_FLOW_OK) {
+    const std::vector<Report> errors = take(GST_MESSAGE_ERROR);
+    fail("the flow is %s: %s", gst_flow_get_name(flow), errors.empty() ? "no message" : errors[0].text.c_str());
+  }
+  fail_unless_equals_int(gst_harness_buffers_in_queue(harness_), 1);
+  return Ref<GstBuffer>(gst_harness_pull(harness_));
+}
+
+std::vector<Report> Harness::take(GstMessageType type) {
+  const auto any = static_cast<GstMessageType>(GST_MESSAGE_ERROR | GST_MESSAGE_WARNING | GST_MESSAGE_INFO);
+  for (Ref<GstMessage> &message : take_messages(element(), any)) messages_.push_back(std::move(message));
+  std::vector<Report> result;
+  std::vector<Ref<GstMessage>> others;
+  for (Ref<GstMessage> &message : messages_) {
+    if (GST_MESSAGE_TYPE(message.get()) & type)
+      result.push_back(report_of(message.get()));
+    else
+      others.push_back(std::move(message));
+  }
+  messages_ = std::move(others);
+  return result;
+}
+
+Report Harness::take_one(GstMessageType type) {
+  const std::vector<Report> reports = take(type);
+  fail_unless(reports.size() == 1, "%zu %s messages instead of one", reports.size(), gst_message_type_get_name(type));
+  return reports[0];
+}
+
+Ref<GstStructure> Harness::stats() const {
+  GstStructure *stats = nullptr;
+  g_object_get(element(), "stats", &stats, nullptr);
+  return Ref<GstStructure>(stats);
+}
+
+guint64 stat(const Harness &h, const char *field) {
+  const Ref<GstStructure> stats = h.stats();
+  const GValue *value = gst_structure_get_value(stats.get(), field);
+  fail_unless(value != nullptr, "stats has no %s", field);
+  return G_VALUE_HOLDS_UINT(value) ? g_value_get_uint(value) : g_value_get_uint64(value);
+}
+
+std::string stat_string(const Harness &h, const char *field) {
+  const Ref<GstStructure> stats = h.stats();
+  const gchar *value = gst_structure_get_string(stats.get(), field);
+  return value ? value : "";
+}
+
+namespace {
+
+struct AllocationAnswer {
+  void (*answer)(GstQuery *, gpointer);
+  gpointer data;
+};
+
+GstPadProbeReturn on_query(GstPad *, GstPadProbeInfo *info, gpointer data) {
+  GstQuery *query = GST_PAD_PROBE_INFO_QUERY(info);
+  if (GST_QUERY_TYPE(query) != GST_QUERY_ALLOCATION) return GST_PAD_PROBE_OK;
+  const AllocationAnswer *answer = static_cast<AllocationAnswer *>(data);
+  answer->answer(query, answer->data);
+  return GST_PAD_PROBE_HANDLED;
+}
+
+}  // namespace
+
+void answer_allocation(Harness &h, void (*answer)(GstQuery *, gpointer), gpointer data) {
+  gst_pad_add_probe(
+      h.get()->sinkpad, static_cast<GstPadProbeType>(GST_PAD_PROBE_TYPE_QUERY_DOWNSTREAM | GST_PAD_PROBE_TYPE_PUSH),
+      on_query, new AllocationAnswer{answer, data}, [](gpointer p) { delete static_cast<AllocationAnswer *>(p); });
+}
+
+// ---- A pool of placed buffers ---------------------------------------------------------------------------------------
+
+namespace {
+
+struct PlacedPool {
+  GstBufferPool parent;
+  GstVideoInfo info;
+  guint8 fill;
+};
+struct PlacedPoolClass {
+  GstBufferPoolClass parent_class;
+};
+
+G_DEFINE_TYPE(PlacedPool, placed_pool, GST_TYPE_BUFFER_POOL)
+
+void placed_pool_class_init(PlacedPoolClass *klass) {
+  GstBufferPoolClass *pool_class = GST_BUFFER_POOL_CLASS(klass);
+  pool_class->get_options = [](GstBufferPool *) {
+    static const gchar *options[] = {GST_BUFFER_POOL_OPTION_VIDEO_META, nullptr};
+    return options;
+  };
+  pool_class->alloc_buffer = [](GstBufferPool *pool, GstBuffer **buffer, GstBufferPoolAcquireParams *) {
+    const auto *self = reinterpret_cast<PlacedPool *>(pool);
+    *buffer = new_placed_buffer(self->info, self->fill);
+    return GST_FLOW_OK;
+  };
+}
+
+void placed_pool_init(PlacedPool *) {}
+
+}  // namespace
+
+GstBufferPool *new_placed_pool(const GstVideoInfo &info, guint8 fill) {
+  auto *pool = static_cast<PlacedPool *>(g_object_new(placed_pool_get_type(), nullptr));
+  gst_object_ref_sink(pool);
+  pool->info = info;
+  pool->fill = fill;
+  return GST_BUFFER_POOL(pool);
+}
+
+int run_suite(int argc, char **argv, const char *name, Suite *(*make_suite)(), bool needs_device) {
+  gst_check_init(&argc, &argv);
+  if (gst_plugin_cudaconv_register) gst_plugin_cudaconv_register();
+  if (needs_device && !has_device()) {
+    g_printerr("skipped: there is no CUDA device\n");
+    return 77;
+  }
+  return gst_check_run_suite(make_suite(), name, name);
+}
+
+}  // namespace cudaconv::test

@@ -1,0 +1,98 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# Runs every launch line of pipelines/ and of the README without a display or a camera: run-pipelines.sh TOP_FOLDER
+#
+# Each line is run twice, as it is and with every cudaconv in passthrough. Both must bring out all frames that went in,
+# and they must not be the same frames. Output is in the Test Anything Protocol; lines that need a GPU are skipped where
+# there is none. GST_PLUGIN_PATH_1_0 says where the plugin is.
+set -euo pipefail
+set -f
+
+top=$1
+frames=5
+cd "$top"
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+
+# Elements that only a GPU's owner has. Any other that is missing fails the test.
+missing_gpu_element() {
+  local word
+  for word in $1; do
+    case $word in
+      cudaupload | cudadownload | nv*dec | nv*enc)
+        gst-inspect-1.0 --exists "$word" || { echo "$word"; return; } ;;
+    esac
+  done
+}
+
+# A launch line with test sources, and every frame as a file: headless LINE FOLDER
+headless() {
+  sed -e "s/v4l2src/videotestsrc/; s/videotestsrc/videotestsrc num-buffers=$frames/" \
+    -e "s|autovideosink|multifilesink location=$2/%05d.raw|" \
+    -e "s|filesink location=build/|filesink location=$2/|" <<<"$1"
+}
+
+passthrough() {
+  sed -E 's/! *cudaconv( +[a-z-]+=("[^"]*"|[^ ]+))*/! cudaconv mask=identity/g' <<<"$1"
+}
+
+# Everything that comes out of LINE, as files in FOLDER: play LINE FOLDER
+play() {
+  mkdir -p "$2"
+  headless "$1" "$2" | xargs gst-launch-1.0 -q -- >"$2.log" 2>&1
+}
+
+not_ok() { # NUMBER NAME REASON [LOG]
+  echo "not ok $1 - $2: $3"
+  [ -z "${4:-}" ] || sed 's/^/# /' "$4"
+  failed=1
+}
+
+check() { # NUMBER NAME LINE
+  local number=$1 name=$2 line=$3 element out=$scratch/$1
+  element=$(missing_gpu_element "$line")
+  if [ -n "$element" ]; then
+    echo "ok $number - $name # SKIP there is no $element here"
+    return
+  fi
+  if ! play "$line" "$out/filtered"; then
+    not_ok "$number" "$name" "it does not run" "$out/filtered.log"
+    return
+  fi
+  if ! play "$(passthrough "$line")" "$out/plain"; then
+    not_ok "$number" "$name" "it does not run in passthrough" "$out/plain.log"
+    return
+  fi
+  local filtered plain
+  filtered=$(find "$out/filtered" -type f | wc -l)
+  plain=$(find "$out/plain" -type f | wc -l)
+  if [[ $line == *videotestsrc* || $line == *v4l2src* ]] && [ "$plain" != "$frames" ]; then
+    not_ok "$number" "$name" "$plain frames of $frames came out"
+  elif [ "$plain" = 0 ] || [ "$filtered" != "$plain" ]; then
+    not_ok "$number" "$name" "$filtered frames came out, and $plain unfiltered"
+  elif diff -rq "$out/filtered" "$out/plain" >/dev/null; then
+    not_ok "$number" "$name" "the filter changed nothing"
+  else
+    echo "ok $number - $name"
+  fi
+  rm -rf "$out"
+}
+
+names=() lines=()
+set +f
+for file in pipelines/*.launch; do
+  names+=("$(basename "$file")")
+  lines+=("$(grep -v '^#' "$file" | tr '\n' ' ')")
+done
+set -f
+while read -r line; do
+  [[ $line == *...* ]] && continue  # a sketch
+  names+=("README: ${line#gst-launch-1.0 }")
+  lines+=("${line#gst-launch-1.0 }")
+done < <(grep -E '^ *gst-launch-1.0 ' README.md)
+
+failed=0
+echo "1..${#lines[@]}"
+for i in "${!lines[@]}"; do check $((i + 1)) "${names[i]}" "${lines[i]}"; done
+exit $failed

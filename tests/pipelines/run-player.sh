@@ -1,0 +1,64 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# Runs the example player over a clip: run-player.sh CUDACONV_PLAY CLIP
+#
+# Output is in the Test Anything Protocol. GST_PLUGIN_PATH_1_0 says where the plugin is.
+# shellcheck disable=SC2317  # shellcheck does not see through `expect`
+set -euo pipefail
+
+self=$(realpath "$0")
+player=$(realpath "$1")
+clip=$(realpath "$2")
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+cd "$scratch"
+
+number=0
+failed=0
+expect() { # NAME COMMAND...: a test that passes where the command succeeds
+  number=$((number + 1))
+  if "${@:2}" >log 2>&1; then
+    echo "ok $number - $1"
+  else
+    echo "not ok $number - $1"
+    sed 's/^/# /' log
+    failed=1
+  fi
+}
+
+decodes() { # FILE FRAMES
+  mkdir -p "$1.frames"
+  gst-launch-1.0 -q filesrc location="$1" ! decodebin ! videoconvert ! \
+    multifilesink location="$1.frames/%05d" </dev/null
+  local found=("$1.frames"/*)
+  echo "${#found[@]} frames of $2"
+  [ "${#found[@]}" = "$2" ]
+}
+video() { # FILE ARGUMENT...: every frame of the clip comes out, and the report names a backend
+  "$player" -o "$1" --width=320 "${@:2}" "$clip" mask=gauss sigma=3 && decodes "$1" 78
+}
+differ() {
+  [ -d "$1" ] && [ -d "$2" ] && ! diff -rq "$1" "$2"
+}
+picture() {
+  "$player" -o sobel.png --at=1 "$clip" mask=sobel && decodes sobel.png 1
+}
+# refuses TEXT ARGUMENT...: exits with 1, says TEXT, and leaves no file
+refuses() {
+  local code=0 output
+  output=$("$player" -o refused.webm "${@:2}" 2>&1) || code=$?
+  echo "exit code $code: $output"
+  [ "$code" = 1 ] && [[ $output == *"$1"* ]] && [ -z "$(find . -name 'refused*')" ]
+}
+
+echo "1..8"
+expect "a video" video plain.webm
+expect "a property that changes with time" video animated.webm --animate=sigma=0.5:8
+expect "the change shows" differ plain.webm.frames animated.webm.frames
+expect "a picture" picture
+expect "a file that is not there" refuses "nothing-there" nothing-there.mp4
+expect "a file that is no video" refuses "decode" "$self"
+expect "a property that is not there" refuses "no property msk" "$clip" msk=sobel
+expect "a filter that cannot be carried out" refuses "coefficients" "$clip" mask=custom coefficients="1 2; x"
+exit $failed

@@ -1,0 +1,66 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# Builds and runs every test: tests/run.sh
+#
+# Installs what is missing first. A test that needs what this machine has not, a GPU say, is skipped, and named at the
+# end with its reason. The exit code is 0 where no test failed.
+set -euo pipefail
+
+cd "$(dirname "$0")/.."
+# shellcheck disable=SC2034  # for setup.sh
+steps=4
+# shellcheck disable=SC1091
+. tests/setup.sh
+
+# shellcheck disable=SC2034  # for setup.sh
+command -v nvcc >/dev/null || steps=3  # there is no second build
+begin "looking for what the build needs"
+install_packages
+
+begin "building ($(build_time) the first time)"
+# shellcheck disable=SC2046  # one option or none
+configure build $(gpu_option)
+build build
+
+failed=0
+run_tests() { # FOLDER [ARGUMENT OF meson test...]: builds what the tests need that is not built yet
+  meson test -C "$1" --print-errorlogs "${@:2}" </dev/null || failed=1
+}
+
+begin "testing"
+run_tests build
+
+# What a machine without the CUDA toolkit gets. The filter code on the CPU is the same, and tested above.
+folders=(build)
+if command -v nvcc >/dev/null; then
+  begin "building and testing without CUDA"
+  configure build-cpu -Dcuda=disabled
+  run_tests build-cpu --no-suite kernels --no-suite standin
+  folders+=(build-cpu)
+fi
+
+python3 - "${folders[@]}" <<'EOF'
+import json, re, sys
+
+count = {"passed": 0, "failed": 0, "skipped": 0}
+for folder in sys.argv[1:]:
+  def skipped(name, reason):
+    count["skipped"] += 1
+    print("skipped in %s/: %s: %s" % (folder, name, reason))
+  for line in open(folder + "/meson-logs/testlog.json"):
+    test = json.loads(line)
+    output = test.get("stdout", "")
+    cases = re.findall(r"^(ok|not ok) \d+ - (.*?)(?: # SKIP (.*))?$", output, re.M) if output.startswith("1..") else []
+    for ok, name, reason in cases:
+      if reason: skipped(name, reason)
+      else: count["passed" if ok == "ok" else "failed"] += 1
+    good = test["result"] in ("OK", "EXPECTEDFAIL", "SKIP")
+    if cases and (good or any(ok != "ok" for ok, _, _ in cases)): continue
+    if test["result"] == "SKIP":
+      skipped(test["name"], ((output + test.get("stderr", "")).strip() or "it gives no reason").splitlines()[-1])
+    else:
+      count["passed" if good else "failed"] += 1
+print("%(passed)d passed, %(failed)d failed, %(skipped)d skipped" % count)
+EOF
+exit $failed

@@ -1,0 +1,132 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# What pipelines/demo.sh and tests/run.sh have in common: installs what is missing and builds. Sourced, with the
+# project's top folder as the current one, by scripts under `set -euo pipefail` that set `steps` to how many they have.
+
+step_number=0
+begin() {
+  step_number=$((step_number + 1))
+  # shellcheck disable=SC2154  # the sourcing script sets it
+  echo "[$step_number/$steps] $1"
+}
+
+die() {
+  echo "$(basename "$0"): $1" >&2
+  exit 1
+}
+
+# Runs a command with its output in build/NAME.log, whose end is shown where it fails: logged NAME COMMAND...
+logged() {
+  local log=build/$1.log
+  shift
+  "$@" >"$log" 2>&1 </dev/null && return
+  echo "--- the end of $log:" >&2
+  tail -n 40 "$log" >&2
+  echo "---" >&2
+  return 1
+}
+
+missing=()
+want_command() { command -v "$1" >/dev/null || missing+=("$2"); }
+want_module() { pkg-config --exists "$1" 2>/dev/null || missing+=("$2"); }
+want_element() { gst-inspect-1.0 --exists "$1" >/dev/null 2>&1 || missing+=("$2"); }
+
+# A toolkit that was installed by NVIDIA's own packages is not on the PATH.
+if ! command -v nvcc >/dev/null && [ -x /usr/local/cuda/bin/nvcc ]; then
+  PATH=$PATH:/usr/local/cuda/bin
+fi
+
+# Installs what the build, the tests and the examples need, and nothing that is there already.
+install_packages() {
+  mkdir -p build 2>/dev/null || true
+  [ -w build ] || die "cannot write to $PWD/build as $(id -un)"
+  want_command meson meson
+  want_command ninja ninja-build
+  want_command g++ g++
+  want_command pkg-config pkg-config
+  want_module gstreamer-check-1.0 libgstreamer1.0-dev
+  want_module gstreamer-video-1.0 libgstreamer-plugins-base1.0-dev
+  want_command gst-launch-1.0 gstreamer1.0-tools
+  want_element videotestsrc gstreamer1.0-plugins-base
+  want_element vp8enc gstreamer1.0-plugins-good  # WebM and PNG for the examples
+  if command -v nvcc >/dev/null; then
+    # GStreamer's CUDA memory, and the elements that decode into it. Its headers include GL's.
+    want_module gstreamer-cuda-1.0 libgstreamer-plugins-bad1.0-dev
+    want_module gl libgl-dev
+    want_element h264parse gstreamer1.0-plugins-bad
+  fi
+  install_missing
+  pkg-config --atleast-version=1.22 gstreamer-1.0 ||
+    die "GStreamer 1.22 or newer is needed (Debian 12, Ubuntu 24.04); here is $(pkg-config --modversion gstreamer-1.0)"
+}
+
+install_missing() {
+  [ ${#missing[@]} -gt 0 ] || return 0
+  local package wanted=()
+  for package in "${missing[@]}"; do
+    # A package that is here and too old to hold what was looked for will not hold it after another installation either.
+    [ "$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null)" = installed ] || wanted+=("$package")
+  done
+  missing=()
+  [ ${#wanted[@]} -gt 0 ] || return 0
+  command -v apt-get >/dev/null ||
+    die "there is no apt-get here to install what is missing, by Debian's names: ${wanted[*]}"
+  local as_root=()
+  if [ "$(id -u)" != 0 ]; then
+    command -v sudo >/dev/null || die "please install these packages as root: apt-get install ${wanted[*]}"
+    as_root=(sudo)
+  fi
+  echo "      installing (some minutes the first time): ${wanted[*]}"
+  local apt=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=120)
+  logged apt-update "${apt[@]}" update || die "apt-get could not update its package lists"
+  logged apt-install "${apt[@]}" install -y --no-install-recommends "${wanted[@]}" ||
+    die "apt-get could not install ${wanted[*]}"
+}
+
+# How long a build takes at first, on two cores.
+build_time() { if command -v nvcc >/dev/null; then echo "about five minutes"; else echo "a minute or two"; fi; }
+
+# The GPUs to compile for, as a Meson option: those of this machine. Without any, or with one that nvcc does not know,
+# an old and a recent generation, since every other one costs a minute or more; newer GPUs run the PTX.
+gpu_option() {
+  command -v nvcc >/dev/null || return 0
+  local known arch archs=()
+  known=$(nvcc --list-gpu-arch)
+  for arch in $(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | tr -d . | sort -u); do
+    if grep -qx "compute_$arch" <<<"$known"; then archs+=("$arch"); else archs=(75 90); break; fi
+  done
+  [ ${#archs[@]} -gt 0 ] || archs=(75 90)
+  (IFS=, && echo "-Dcuda-arch=${archs[*]}")
+}
+
+# Configures a folder to build in, again only where something changed: configure FOLDER [MESON OPTION...]. A folder that
+# was configured by hand stays as it is.
+configure() {
+  local folder=$1 state
+  shift
+  if [ -e "$folder/build.ninja" ]; then
+    [ -w "$folder/build.ninja" ] || die "$folder/ belongs to $(stat -c %U "$folder"): be that user, or remove it"
+    grep -qF "\"source\": \"$(pwd -P)\"" "$folder/meson-info/meson-info.json" ||
+      die "$folder/ was made for another copy of the source: rm -rf $folder, and run this again"
+  fi
+  mkdir -p "$folder"
+  # Meson looks for CUDA and GStreamer only when it configures.
+  state="$* $(nvcc --version 2>/dev/null | tail -n 1) $(pkg-config --modversion gstreamer-1.0)"
+  if [ ! -e "$folder/build.ninja" ]; then
+    logged "${folder##*/}-setup" meson setup "$folder" "$@" || die "the build could not be configured"
+  elif [ ! -e "$folder/configured" ]; then
+    return
+  elif [ "$state" != "$(cat "$folder/configured")" ]; then
+    logged "${folder##*/}-setup" meson setup --reconfigure "$folder" "$@" ||
+      die "the build could not be configured. $(fresh_start "$folder")"
+  fi
+  echo "$state" >"$folder/configured"
+}
+
+fresh_start() { echo "If the compiler, Meson or CUDA changed since $1/ was made: rm -rf $1, and run this again."; }
+
+# Builds in a folder that is configured: build FOLDER [TARGET...]
+build() {
+  logged "${1##*/}" ninja -C "$@" || die "the build failed. $(fresh_start "$1")"
+}
