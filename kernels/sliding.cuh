@@ -454,6 +454,12 @@ struct SlidingExtremum {
   };
 };
 
+// The warp's own part of shared memory: kRows rows of 16 bytes a lane.
+template <int kRows>
+__device__ inline uint4 *warp_memory() {
+  return shared_memory<uint4>() + threadIdx.x / 32 * (32 * kRows);
+}
+
 // The 16 bytes of a lane, for each row of the strip from kRadius above its first result. Bytes outside the frame are
 // those of the border, as far out as the window reaches.
 template <int kChannels, int kRadius, int kRows>
@@ -477,7 +483,8 @@ __device__ inline void load_strip(const FrameParams &p, const PartParams &part, 
   // the whole warp together: one lane alone would wait for each in turn.
   const int lane = threadIdx.x % 32;
   const int row_of_lane = border_index(p.border, top + lane, part.height);  // lane j: that of row j of the strip
-  uint4 *rows = shared_memory<uint4>() + threadIdx.x / 32 * (32 * kRows);   // 32 lanes for each row
+  uint4 *rows = warp_memory<kRows>();
+  __syncwarp();  // what was staged there before has been read
   for (unsigned left = __ballot_sync(0xffffffffu, !inside); left; left &= left - 1) {
     const int owner = __ffs(left) - 1, owner_byte = first_byte + (owner - lane) * kLaneBytes;
 #pragma unroll
@@ -522,7 +529,8 @@ constexpr size_t sliding_bytes(int radius) {
   return kSlidingThreads * kLaneBytes * (kStripRows + 2 * radius);
 }
 
-template <int kChannels>
+// kRows is that of the strip, whose shared memory serves here once more.
+template <int kChannels, int kRows>
 __device__ inline void store_row(const PartParams &part, int first_byte, int y, const uint32_t (&row)[4]) {
   uint8_t *target = part.target + y * part.target_pitch + first_byte;
   const int bytes = part.width * kChannels - first_byte;
@@ -531,7 +539,7 @@ __device__ inline void store_row(const PartParams &part, int first_byte, int y, 
     *reinterpret_cast<uint4 *>(target) = v;
     return;
   }
-  uint4 *staged = shared_memory<uint4>() + threadIdx.x;
+  uint4 *staged = warp_memory<kRows>() + threadIdx.x % 32;
   *staged = v;
 #pragma unroll 1
   for (int b = 0; b < min(bytes, kLaneBytes); b++) target[b] = reinterpret_cast<const uint8_t *>(staged)[b];
@@ -560,7 +568,7 @@ __device__ inline void slide(const SlidingParams &p, const PartParams &part, int
       load_strip<kChannels, 0, 1>(p, part, first_byte, y, row);
       if (!stores) continue;
       merge_channels<kChannels>(part, first_byte, row[0], row[0]);
-      store_row<kChannels>(part, first_byte, y, row[0]);
+      store_row<kChannels, 1>(part, first_byte, y, row[0]);
     }
     return;
   }
@@ -573,7 +581,7 @@ __device__ inline void slide(const SlidingParams &p, const PartParams &part, int
     const int y = y0 + j - 2 * kRadius;
     if (j < 2 * kRadius || !stores || y >= part.height) continue;
     if (part.merges) merge_channels<kChannels>(part, first_byte, strip[j - kRadius], out);
-    store_row<kChannels>(part, first_byte, y, out);
+    store_row<kChannels, kRows>(part, first_byte, y, out);
   }
 }
 
