@@ -186,18 +186,12 @@ SlidingLaunch choose_sliding(Sliding sliding, Finish finish) {
       return sliding_launch<SlidingDense<5, Finish::Any>, 6>();
     case Sliding::Gradient3:
       return sliding_launch<SlidingGradient, 7>();
-    case Sliding::Maximum3:
-      return sliding_launch<SlidingExtremum<true, 3>, 8>();
-    case Sliding::Maximum5:
-      return sliding_launch<SlidingExtremum<true, 5>, 8>();
-    case Sliding::Maximum7:
-      return sliding_launch<SlidingExtremum<true, 7>, 5>();
-    case Sliding::Minimum3:
-      return sliding_launch<SlidingExtremum<false, 3>, 8>();
-    case Sliding::Minimum5:
-      return sliding_launch<SlidingExtremum<false, 5>, 8>();
-    case Sliding::Minimum7:
-      return sliding_launch<SlidingExtremum<false, 7>, 5>();
+    case Sliding::Extremum3:
+      return sliding_launch<SlidingExtremum<3>, 8>();
+    case Sliding::Extremum5:
+      return sliding_launch<SlidingExtremum<5>, 7>();
+    case Sliding::Extremum7:
+      return sliding_launch<SlidingExtremum<7>, 5>();
     case Sliding::Kirsch3:
       return sliding_launch<SlidingWindow3<KirschFunction>, 5>();
     case Sliding::Roberts3:

@@ -85,6 +85,7 @@ struct PackedParams {
   uint32_t zero, half, low, limit;  // both lanes
   uint32_t magic, shift;
   bool absolute, euclidean;
+  uint32_t flip;  // xored with the bytes before and after, for a minimum
 };
 
 // For the kernels of sliding.cuh.

@@ -40,13 +40,12 @@ __device__ inline void filter_direct(const LaunchParams &p, const MaskParams &m)
     int v = unfiltered(p, part, x, y, c, &filtered);
     if (filtered) {
       const Rounding &rounding = p.rounding[part.channel[c].rounding];
+      const SourceReader source(p, part, c);
       if (inside)
-        v = Operation::template evaluate<0>(p, m, rounding, [&](int dx, int dy) {
-          return read_sample(part, part.source, part.source_pitch, x + dx, y + dy, c);
-        });
+        v = Operation::template evaluate<0>(p, m, rounding, [&](int dx, int dy) { return source.at(x + dx, y + dy); });
       else
         v = Operation::template evaluate<0>(p, m, rounding,
-                                            [&](int dx, int dy) { return read_source(p, part, x + dx, y + dy, c); });
+                                            [&](int dx, int dy) { return source.anywhere(x + dx, y + dy); });
     }
     writer.put(part, x, y, c, v);
   }
@@ -79,12 +78,12 @@ __device__ inline void load_tile(const LaunchParams &p, const Tile &tile, int c,
   const PartParams &part = tile.part;
   const int width = kTileWidth + 2 * halo_x, height = kTileHeight + 2 * halo_y;
   const int x0 = tile.x0 - halo_x, y0 = tile.y0 - halo_y;
+  const SourceReader source(p, part, c);
   const bool inside = x0 >= 0 && y0 >= 0 && x0 + width <= part.width && y0 + height <= part.height;
   for (int y = threadIdx.y; y < height; y += kBlockHeight)
     for (int x = threadIdx.x; x < width; x += kBlockWidth)
       samples[y * width + x] =
-          static_cast<uint16_t>(inside ? read_sample(part, part.source, part.source_pitch, x0 + x, y0 + y, c)
-                                       : read_source(p, part, x0 + x, y0 + y, c));
+          static_cast<uint16_t>(inside ? source.at(x0 + x, y0 + y) : source.anywhere(x0 + x, y0 + y));
 }
 
 template <typename Operation, bool kHalo>
@@ -97,6 +96,7 @@ __global__ void __launch_bounds__(kBlockThreads)
   uint16_t *samples = shared_memory<uint16_t>();
   PixelWriter writer[kTileRows];
   for (int c = 0; c < part.channels; c++) {
+    const SourceReader source(p, part, c);
     if (part.channel[c].action == Action::Filter) {
       __syncthreads();  // the last channel's tile has been read
       load_tile(p, tile, c, halo_x, halo_y, samples);
@@ -116,7 +116,7 @@ __global__ void __launch_bounds__(kBlockThreads)
           } else {
             const int sx = tx + dx, sy = ty + dy;
             const bool in_tile = sx >= 0 && sx < kTileWidth && sy >= 0 && sy < kTileHeight;
-            return in_tile ? samples[sy * pitch + sx] : read_source(p, part, x + dx, y + dy, c);
+            return in_tile ? samples[sy * pitch + sx] : source.anywhere(x + dx, y + dy);
           }
         };
         v = Operation::template evaluate<0>(p, p.mask, p.rounding[part.channel[c].rounding], fetch);
@@ -140,9 +140,8 @@ __global__ void __launch_bounds__(kBlockThreads)
   PixelWriter writer[kSide][kSide];
   for (int c = 0; c < part.channels; c++) {
     const Rounding &rounding = p.rounding[part.channel[c].rounding];
-    const auto source = [&](int x, int y) {
-      return inside ? read_sample(part, part.source, part.source_pitch, x, y, c) : read_source(p, part, x, y, c);
-    };
+    const SourceReader reader(p, part, c);
+    const auto source = [&](int x, int y) { return inside ? reader.at(x, y) : reader.anywhere(x, y); };
     int patch[kWidth ? kPatch : 1][kWidth ? kPatch : 1];
     if constexpr (kWidth > 0) {
       if (part.channel[c].action == Action::Filter) {
@@ -238,18 +237,22 @@ __global__ void __launch_bounds__(kBlockThreads)
   const int radius_x = p.mask.radius_x, radius_y = p.mask.radius_y;
   const int height = kSeparableHeight + 2 * radius_y, strip_pitch = kBlockWidth + 2 * radius_x;
   const int tx = threadIdx.x, ty = threadIdx.y;
+  const bool inside = tile.x0 >= radius_x && tile.x0 + kBlockWidth + radius_x <= part.width && tile.y0 >= radius_y &&
+                      tile.y0 + kSeparableHeight + radius_y <= part.height;
   RowValue *row_values = shared_memory<RowValue>();
   uint16_t *strip = reinterpret_cast<uint16_t *>(row_values + kBlockWidth * height);
   PixelWriter writer[kSeparableRows];
   for (int c = 0; c < part.channels; c++) {
+    const SourceReader source(p, part, c);
     if (part.channel[c].action == Action::Filter) {
       for (int y0 = 0; y0 < height; y0 += kBlockHeight) {
         __syncthreads();  // the strip, and the last channel's row values, have been read
         const int y = y0 + ty;
         if (y < height)
-          for (int i = tx; i < strip_pitch; i += kBlockWidth)
-            strip[ty * strip_pitch + i] =
-                static_cast<uint16_t>(read_source(p, part, tile.x0 - radius_x + i, tile.y0 - radius_y + y, c));
+          for (int i = tx; i < strip_pitch; i += kBlockWidth) {
+            const int sx = tile.x0 - radius_x + i, sy = tile.y0 - radius_y + y;
+            strip[ty * strip_pitch + i] = static_cast<uint16_t>(inside ? source.at(sx, sy) : source.anywhere(sx, sy));
+          }
         __syncthreads();
         if (y < height)
           row_values[y * kBlockWidth + tx] =
@@ -267,7 +270,7 @@ __global__ void __launch_bounds__(kBlockThreads)
         v = Operation::column(
             p, p.mask, p.rounding[part.channel[c].rounding],
             [&](int dy) { return row_values[(row + radius_y + dy) * kBlockWidth + tx]; },
-            [&](int dx, int dy) { return read_sample(part, part.source, part.source_pitch, x + dx, y + dy, c); });
+            [&](int dx, int dy) { return source.at(x + dx, y + dy); });
       writer[r].put(part, x, y, c, v);
     }
   }
@@ -285,8 +288,8 @@ __global__ void __launch_bounds__(kBlockThreads)
     bool filtered;
     int v = unfiltered(p, part, x, y, c, &filtered);
     if (filtered)
-      v = max(0, read_sample(part, part.source, part.source_pitch, x, y, c) -
-                     read_sample(part, part.subtrahend, part.subtrahend_pitch, x, y, c));
+      v = max(0, ChannelReader(part, part.source, part.source_pitch, c).at(x, y) -
+                     ChannelReader(part, part.subtrahend, part.subtrahend_pitch, c).at(x, y));
     writer.put(part, x, y, c, v);
   }
 }

@@ -149,11 +149,11 @@ Sliding make_packed(const Plan &plan, const Pass &pass, PackedParams &k) {
       return pass.width() == 3 ? Sliding::Median3 : Sliding::None;
     case Op::Minimum:
     case Op::Maximum: {
-      const bool maximum = pass.op == Op::Maximum;
       if (!pass.element.empty() || pass.width() != pass.height()) return Sliding::None;
-      if (pass.width() == 3) return maximum ? Sliding::Maximum3 : Sliding::Minimum3;
-      if (pass.width() == 5) return maximum ? Sliding::Maximum5 : Sliding::Minimum5;
-      if (pass.width() == 7) return maximum ? Sliding::Maximum7 : Sliding::Minimum7;
+      k.flip = pass.op == Op::Minimum ? 0xffffffffu : 0;
+      if (pass.width() == 3) return Sliding::Extremum3;
+      if (pass.width() == 5) return Sliding::Extremum5;
+      if (pass.width() == 7) return Sliding::Extremum7;
       return Sliding::None;
     }
     default:

@@ -22,39 +22,70 @@ __device__ inline Tile locate_tile(const FrameParams &p, int tile_width, int til
   return {part, tile % part.tiles_x * tile_width, tile / part.tiles_x * tile_height};
 }
 
-// Words are read byte by byte: neither a pitch nor an address need be a multiple of anything.
-__device__ inline int read_container(Container container, const uint8_t *row, int index) {
-  switch (container) {
-    case Container::U8:
-      return row[index];
-    case Container::U16:
-      return row[2 * index] | row[2 * index + 1] << 8;
-    case Container::U16BE:
-      return row[2 * index] << 8 | row[2 * index + 1];
-    case Container::Packed32:
-      break;
+// Reads one channel of a view. What every read needs is worked out once.
+class ChannelReader {
+ public:
+  __device__ ChannelReader(const PartParams &part, const uint8_t *data, int64_t pitch, int c)
+      : pitch_(pitch), container_(part.container), mask_((1 << part.channel[c].depth) - 1) {
+    const int bytes = container_ == Container::U8 ? 1 : container_ == Container::Packed32 ? 4 : 2;
+    const bool packed = container_ == Container::Packed32;
+    step_ = bytes * part.step;
+    base_ = data + (packed ? 0 : bytes * (part.first + part.channel[c].offset));
+    shift_ = packed ? part.channel[c].offset : part.channel[c].shift;
   }
-  row += 4 * index;
-  return static_cast<int>(row[0] | row[1] << 8 | row[2] << 16 | static_cast<uint32_t>(row[3]) << 24);
-}
 
-// Channel c of the pixel (x, y) of a view, which lies inside.
-__device__ inline int read_sample(const PartParams &part, const uint8_t *data, int64_t pitch, int x, int y, int c) {
-  const ChannelParams &channel = part.channel[c];
-  const uint8_t *row = data + y * pitch;
-  const int max = (1 << channel.depth) - 1;
-  if (part.container == Container::Packed32)
-    return static_cast<int>(static_cast<uint32_t>(read_container(Container::Packed32, row, x)) >> channel.offset) & max;
-  return read_container(part.container, row, part.first + x * part.step + channel.offset) >> channel.shift & max;
-}
+  // The sample of the pixel (x, y), which lies inside. Words are read byte by byte: neither a pitch nor an address need
+  // be a multiple of anything.
+  __device__ int at(int x, int y) const {
+    const uint8_t *p = base_ + y * pitch_ + x * step_;
+    uint32_t word = 0;
+    switch (container_) {
+      case Container::U8:
+        return p[0];
+      case Container::U16:
+        word = p[0] | p[1] << 8;
+        break;
+      case Container::U16BE:
+        word = p[0] << 8 | p[1];
+        break;
+      case Container::Packed32:
+        word = p[0] | p[1] << 8 | p[2] << 16 | static_cast<uint32_t>(p[3]) << 24;
+        break;
+    }
+    return static_cast<int>(word >> shift_) & mask_;
+  }
 
-// Channel c of the source at (x, y), anywhere.
-__device__ inline int read_source(const FrameParams &p, const PartParams &part, int x, int y, int c) {
-  x = border_index(p.border, x, part.width);
-  y = border_index(p.border, y, part.height);
-  if (x < 0 || y < 0) return part.channel[c].border_value;
-  return read_sample(part, part.source, part.source_pitch, x, y, c);
-}
+ private:
+  const uint8_t *base_;
+  int64_t pitch_;
+  Container container_;
+  int step_, shift_, mask_;
+};
+
+// Channel c of the source, with the border around it.
+class SourceReader {
+ public:
+  __device__ SourceReader(const FrameParams &p, const PartParams &part, int c)
+      : reader_(part, part.source, part.source_pitch, c),
+        border_(p.border),
+        width_(part.width),
+        height_(part.height),
+        border_value_(part.channel[c].border_value) {}
+
+  // The pixel lies inside.
+  __device__ int at(int x, int y) const { return reader_.at(x, y); }
+
+  __device__ int anywhere(int x, int y) const {
+    x = border_index(border_, x, width_);
+    y = border_index(border_, y, height_);
+    return x < 0 || y < 0 ? border_value_ : reader_.at(x, y);
+  }
+
+ private:
+  ChannelReader reader_;
+  Border border_;
+  int width_, height_, border_value_;
+};
 
 // Whether the whole window around the pixel lies inside the part.
 __device__ inline bool window_inside(const LaunchParams &p, const PartParams &part, int x, int y) {
@@ -109,11 +140,11 @@ __device__ inline int unfiltered(const FrameParams &p, const PartParams &part, i
   const ChannelParams &channel = part.channel[c];
   if (p.in_regions && !in_regions(p, part, x, y)) {
     *filtered = false;
-    return read_sample(part, part.input, part.input_pitch, x, y, c);
+    return ChannelReader(part, part.input, part.input_pitch, c).at(x, y);
   }
   *filtered = channel.action == Action::Filter && !is_kept(p, part, x, y);
   if (*filtered) return 0;
-  return channel.action == Action::Fill ? channel.fill : read_sample(part, part.copy, part.copy_pitch, x, y, c);
+  return channel.action == Action::Fill ? channel.fill : ChannelReader(part, part.copy, part.copy_pitch, c).at(x, y);
 }
 
 }  // namespace cudaconv

@@ -399,15 +399,11 @@ struct Median3Function {
   }
 };
 
-// The greatest or least of a square window. A lane of 16 bits is decided by its high byte, so that the odd pair is the
-// word as it is.
-template <bool kMaximum, int kSize>
+// The greatest of a square window, or the least, which is the greatest of the complements, complemented. A lane of 16
+// bits is decided by its high byte, so that the odd pair is the word as it is.
+template <int kSize>
 struct SlidingExtremum {
   static constexpr int kRadius = kSize / 2;
-
-  __device__ static uint32_t pick(uint32_t a, uint32_t b, uint32_t c) {
-    return kMaximum ? __vimax3_u16x2(a, b, c) : __vimin3_u16x2(a, b, c);
-  }
 
   template <int kChannels>
   struct State {
@@ -415,12 +411,13 @@ struct SlidingExtremum {
     static constexpr bool kRawOdd = kChannels % 2 == 0;
     uint32_t rows[kSize][2][4];
 
-    __device__ void enter(const PackedParams &, int j, const uint32_t (&row)[4], uint32_t (&out)[4]) {
+    __device__ void enter(const PackedParams &k, int j, const uint32_t (&row)[4], uint32_t (&out)[4]) {
       constexpr int kWords = (kRadius * kChannels + 3) / 4;
 #pragma unroll
       for (int i = 0; i < 4; i++) {
-        rows[j % kSize][0][i] = even_pair(row[i]);
-        rows[j % kSize][1][i] = kRawOdd ? row[i] : odd_pair(row[i]);
+        const uint32_t word = row[i] ^ k.flip;
+        rows[j % kSize][0][i] = even_pair(word);
+        rows[j % kSize][1][i] = kRawOdd ? word : odd_pair(word);
       }
       if (j < 2 * kRadius) return;
       PairRow<kWords> column;
@@ -429,8 +426,8 @@ struct SlidingExtremum {
         uint32_t even = rows[0][0][i], odd = rows[0][1][i];
 #pragma unroll
         for (int t = 1; t < kSize; t += 2) {
-          even = pick(even, rows[t][0][i], rows[t + 1][0][i]);
-          odd = pick(odd, rows[t][1][i], rows[t + 1][1][i]);
+          even = __vimax3_u16x2(even, rows[t][0][i], rows[t + 1][0][i]);
+          odd = __vimax3_u16x2(odd, rows[t][1][i], rows[t + 1][1][i]);
         }
         column.even[kWords + i] = even;
         column.odd[kWords + i] = odd;
@@ -446,9 +443,9 @@ struct SlidingExtremum {
           result[odd] = column.at(n);
 #pragma unroll
           for (int t = 1; t < kSize; t += 2)
-            result[odd] = pick(result[odd], column.at(n + t * kChannels), column.at(n + (t + 1) * kChannels));
+            result[odd] = __vimax3_u16x2(result[odd], column.at(n + t * kChannels), column.at(n + (t + 1) * kChannels));
         }
-        out[i] = permute_bytes(result[0], result[1], kRawOdd ? 0x7250 : 0x6240);
+        out[i] = permute_bytes(result[0], result[1], kRawOdd ? 0x7250 : 0x6240) ^ k.flip;
       }
     }
   };
