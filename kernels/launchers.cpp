@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "launchers.h"
+
+namespace cudaconv {
+
+namespace {
+
+// What kernels of dense 8-bit planes need to know of a part: `part` is filled in but for this.
+void fill_words(PartParams &part) {
+  const auto multiple = [](const void *address, int64_t pitch) {
+    return (reinterpret_cast<uintptr_t>(address) | static_cast<uintptr_t>(pitch)) % 16 == 0;
+  };
+  part.aligned = multiple(part.source, part.source_pitch) && multiple(part.target, part.target_pitch);
+  for (int b = 0; b < 12; b++) {
+    const ChannelParams &channel = part.channel[b % part.channels];
+    const int shift = b % 4 * 8;
+    part.filters |= channel.action == Action::Filter;
+    part.merges |= channel.action != Action::Filter;
+    if (channel.action == Action::Filter) part.filter_bits[b / 4] |= 0xffu << shift;
+    if (channel.action == Action::Copy) part.copy_bits[b / 4] |= 0xffu << shift;
+    if (channel.action == Action::Fill) part.fill_word[b / 4] |= uint32_t{channel.fill} << shift;
+    part.border_word[b / 4] |= uint32_t{channel.border_value} << shift;
+  }
+}
+
+}  // namespace
+
+void fill_frame(const PassRun &run, FrameParams &p) {
+  fill_frame(run, run.index, p);
+}
+
+void fill_frame(const PassRun &run, size_t last, FrameParams &p) {
+  const Plan &plan = run.plan;
+  const Pass &pass = run.pass();
+  const Regions &regions = *run.buffers.regions;
+  p.border = plan.border;
+  p.keep_x = pass.keep_x;
+  p.keep_y = pass.keep_y;
+  p.sum_gain = pass.sum_gain;
+  p.center_gain = pass.center_gain;
+  p.sum_shift = pass.sum_shift;
+  p.has_gain = pass.has_gain();
+  p.norm = pass.norm;
+  p.in_regions = regions.active && pass.in_regions;
+  p.ellipse = regions.ellipse;
+  p.invert = regions.invert;
+  const auto buffer = [&](int which) -> const FrameView & {
+    return which == Pass::kInput    ? run.buffers.source
+           : which == Pass::kOutput ? run.buffers.target
+                                    : run.buffers.temporary[which - 1];
+  };
+  int roundings = 0;
+  for (const Plan::Part &part : plan.parts) {
+    const PlaneLayout &layout = plan.layout.plane[part.plane];
+    PartParams &out = p.part[p.parts++];
+    const auto rows = [&](int which, int64_t *pitch) {
+      const PlaneView &view = buffer(which).plane[layout.memory_plane];
+      *pitch = view.pitch * part.row_step;
+      return view.data + part.first_row * view.pitch;
+    };
+    out.source = rows(pass.source, &out.source_pitch);
+    out.subtrahend = rows(pass.subtrahend, &out.subtrahend_pitch);
+    out.copy = rows(pass.copy_source, &out.copy_pitch);
+    out.input = rows(Pass::kInput, &out.input_pitch);
+    out.target = rows(plan.passes[last].target, &out.target_pitch);
+    if (p.in_regions) {
+      const FrameBuffers::PartRegions &here = run.buffers.part_regions[p.parts - 1];
+      out.region = run.buffers.region + here.first;
+      out.regions = here.count;
+    }
+    out.width = layout.width;
+    out.height = part.height;
+    out.channels = layout.channels;
+    out.step = layout.step;
+    out.first = layout.first;
+    out.container = layout.container;
+    for (int c = 0; c < layout.channels; c++) {
+      const ChannelLayout &channel = layout.channel[c];
+      const Rounding &rounding = pass.rounding[part.plane][c];
+      int r = 0;
+      while (r < roundings && p.rounding[r].max != rounding.max) r++;
+      if (r == roundings) p.rounding[roundings++] = rounding;
+      out.channel[c] = {plan.action[part.plane][c], channel.offset,           channel.shift,         channel.depth,
+                        static_cast<uint8_t>(r),    plan.fill[part.plane][c], layout.border_value[c]};
+    }
+    fill_words(out);
+  }
+}
+
+}  // namespace cudaconv

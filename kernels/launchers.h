@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// Between the CUDA backend and the kernels: who enqueues which passes. Each launcher owns one structure of kernels.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "launch_params.h"
+#include "plan.h"
+
+namespace cudaconv {
+
+// The frames in device memory that the passes of a plan work on, and the regions of each of its parts.
+struct FrameBuffers {
+  FrameView source, target;
+  std::vector<FrameView> temporary;
+
+  const Regions *regions = nullptr;
+  const PartRegion *region = nullptr;  // in device memory, those of all parts, if regions are active
+  struct PartRegions {
+    int first, count;
+  };
+  std::vector<PartRegions> part_regions;
+};
+
+// Where the plan of a frame has got to.
+struct PassRun {
+  const Plan &plan;
+  size_t index;  // of the pass to enqueue next
+  const FrameBuffers &buffers;
+  cudaStream_t stream;
+  const MaskParams *masks;  // in device memory, one a pass; nullptr but for method=global
+
+  const Pass &pass() const { return plan.passes[index]; }
+};
+
+// Each enqueues the pass at run.index, and maybe more after it in the same launch, and returns how many: 0 where that
+// pass is not of its kind. Throws Error{Device}.
+int launch_sliding(const PassRun &run);  // small windows, dense 8-bit planes
+int launch_method(const PassRun &run);   // any pass, by the plan's method; never 0
+
+// The method that launch_method() carries out a pass with.
+Method resolve_method(const Plan &plan, const Pass &pass);
+
+// What the kernels of method=global read in place of a parameter, a pass each.
+std::vector<MaskParams> global_masks(const Plan &plan);
+
+// Some kernel, to find out whether the device can run those of this build.
+const void *any_kernel();
+
+struct TileCount {
+  int x, y;
+};
+
+// Fills in a pass of the run, all but how its parts are cut into tiles. `last`, after `index`, is the pass whose target
+// is written, where a launch carries out several.
+void fill_frame(const PassRun &run, FrameParams &p);
+void fill_frame(const PassRun &run, size_t last, FrameParams &p);
+
+// Cuts each part into tiles; `tiles_of` gives a part's. Returns the number of blocks: a launch has one dimension of
+// them, because the other two end at 65,535.
+template <typename TilesOf>
+unsigned cut_tiles(FrameParams &p, TilesOf tiles_of) {
+  int64_t blocks = 0;
+  for (int i = 0; i < p.parts; i++) {
+    const TileCount tiles = tiles_of(p.part[i]);
+    p.part[i].first_block = static_cast<int32_t>(blocks);
+    p.part[i].tiles_x = tiles.x;
+    blocks += int64_t{tiles.x} * tiles.y;
+  }
+  return static_cast<unsigned>(blocks);
+}
+
+// The same for tiles of one size, in pixels.
+inline unsigned cut_tiles(FrameParams &p, int tile_width, int tile_height) {
+  return cut_tiles(p, [&](const PartParams &part) {
+    return TileCount{(part.width + tile_width - 1) / tile_width, (part.height + tile_height - 1) / tile_height};
+  });
+}
+
+}  // namespace cudaconv
