@@ -1,0 +1,389 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// Times the CPU backend against OpenCV's functions on the same frames.
+//
+//   cpu-bench [--size=WxH] [--threads=N] [--only=TEXT] [--json=FILE]
+//
+// Both sides get as many threads and take turns, so that whatever else the machine does is shared out; figures are
+// medians. Random contents, borders replicated, all channels filtered. Where the definitions agree, the bytes have to:
+// what differs is counted, and makes the program fail.
+#include <opencv2/core.hpp>
+#include <opencv2/imgproc.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "backend.h"
+#include "vector.h"
+#include "workers.h"
+
+namespace cudaconv::bench {
+
+namespace {
+
+constexpr int kFrames = 4;  // pairs of frames that are taken in turn
+constexpr int kFewestRounds = 9, kMostRounds = 201;
+constexpr double kEnough = 0.5;  // seconds for a case, but for the fewest rounds
+
+using Peer = std::function<void(const cv::Mat &, cv::Mat &)>;
+
+struct Case {
+  std::string label;
+  FilterSettings settings;
+  Peer peer;
+  int differs = 0;  // codes by which the peer's definition may differ; -1: it is another
+};
+
+FilterSettings settings(Mask mask, int size = 0) {
+  FilterSettings s;
+  s.mask = mask;
+  s.size = size;
+  return s;
+}
+
+cv::Mat matrix(const Coefficients &c, double divisor) {
+  cv::Mat kernel(c.height, c.width, CV_32F);
+  for (int j = 0; j < c.height; j++)
+    for (int i = 0; i < c.width; i++) kernel.at<float>(j, i) = static_cast<float>(c.value[j * c.width + i] / divisor);
+  return kernel;
+}
+
+cv::Mat square(std::vector<float> value) {
+  const int side = static_cast<int>(std::lround(std::sqrt(value.size())));
+  return cv::Mat(value, true).reshape(1, side);
+}
+
+// Intermediate images stay allocated from run to run.
+Peer correlation(const cv::Mat &kernel, bool absolute) {
+  const cv::Point centre(-1, -1);
+  if (!absolute)
+    return [=](const cv::Mat &in, cv::Mat &out) { cv::filter2D(in, out, -1, kernel, centre, 0, cv::BORDER_REPLICATE); };
+  return [=, sums = cv::Mat()](const cv::Mat &in, cv::Mat &out) mutable {
+    cv::filter2D(in, sums, CV_16S, kernel, centre, 0, cv::BORDER_REPLICATE);
+    cv::convertScaleAbs(sums, out);
+  };
+}
+
+// The rows of a derivative: sobel and scharr by themselves, others as factors.
+void derive(const cv::Mat &in, cv::Mat &out, int depth, const std::vector<float> &smooth, bool along_x) {
+  if (smooth == std::vector<float>{1, 2, 1})
+    cv::Sobel(in, out, depth, along_x, !along_x, 3, 1, 0, cv::BORDER_REPLICATE);
+  else if (smooth == std::vector<float>{3, 10, 3})
+    cv::Scharr(in, out, depth, along_x, !along_x, 1, 0, cv::BORDER_REPLICATE);
+  else if (along_x)
+    cv::sepFilter2D(in, out, depth, std::vector<float>{-1, 0, 1}, smooth, {-1, -1}, 0, cv::BORDER_REPLICATE);
+  else
+    cv::sepFilter2D(in, out, depth, smooth, std::vector<float>{-1, 0, 1}, {-1, -1}, 0, cv::BORDER_REPLICATE);
+}
+
+Peer derivative(std::vector<float> smooth, bool along_x) {
+  return [=, sums = cv::Mat()](const cv::Mat &in, cv::Mat &out) mutable {
+    derive(in, sums, CV_16S, smooth, along_x);
+    cv::convertScaleAbs(sums, out);
+  };
+}
+
+Peer magnitude(std::vector<float> smooth, Magnitude norm) {
+  if (norm == Magnitude::L1)
+    return [=, x = cv::Mat(), y = cv::Mat(), ax = cv::Mat(), ay = cv::Mat()](const cv::Mat &in, cv::Mat &out) mutable {
+      derive(in, x, CV_16S, smooth, true);
+      derive(in, y, CV_16S, smooth, false);
+      cv::convertScaleAbs(x, ax);
+      cv::convertScaleAbs(y, ay);
+      cv::add(ax, ay, out);
+    };
+  return [=, x = cv::Mat(), y = cv::Mat(), root = cv::Mat()](const cv::Mat &in, cv::Mat &out) mutable {
+    derive(in, x, CV_32F, smooth, true);
+    derive(in, y, CV_32F, smooth, false);
+    cv::magnitude(x, y, root);
+    root.convertTo(out, CV_8U);
+  };
+}
+
+Peer gauss(int size) {
+  return [=](const cv::Mat &in, cv::Mat &out) { cv::GaussianBlur(in, out, {size, size}, 0, 0, cv::BORDER_REPLICATE); };
+}
+
+Peer box(int size) {
+  return [=](const cv::Mat &in, cv::Mat &out) { cv::blur(in, out, {size, size}, {-1, -1}, cv::BORDER_REPLICATE); };
+}
+
+Peer morphology(int operation, int size, int shape = cv::MORPH_RECT) {
+  const cv::Mat element = cv::getStructuringElement(shape, {size, size});
+  return [=](const cv::Mat &in, cv::Mat &out) {
+    cv::morphologyEx(in, out, operation, element, {-1, -1}, 1, cv::BORDER_REPLICATE);
+  };
+}
+
+Peer kirsch() {
+  std::vector<cv::Mat> kernels;
+  const int ring[8] = {0, 1, 2, 5, 8, 7, 6, 3};
+  for (int k = 0; k < 8; k++) {
+    std::vector<float> value(9, -3);
+    value[4] = 0;
+    for (int i = 0; i < 3; i++) value[ring[(k + i) % 8]] = 5;
+    kernels.push_back(square(value));
+  }
+  return [=, response = cv::Mat()](const cv::Mat &in, cv::Mat &out) mutable {
+    for (size_t k = 0; k < kernels.size(); k++) {
+      cv::filter2D(in, k ? response : out, -1, kernels[k], {-1, -1}, 0, cv::BORDER_REPLICATE);
+      if (k) cv::max(out, response, out);
+    }
+  };
+}
+
+// A mask of random coefficients that is not the product of a row and a column.
+Case custom(int side) {
+  Case c = {"custom " + std::to_string(side) + "x" + std::to_string(side), settings(Mask::Custom), {}, 0};
+  c.settings.coefficients.width = c.settings.coefficients.height = side;
+  std::mt19937 random(side);
+  for (int i = 0; i < side * side; i++)
+    c.settings.coefficients.value.push_back(static_cast<double>(static_cast<int>(random() % 256) - 128));
+  c.settings.divisor = std::ldexp(1.0, 7 + static_cast<int>(std::ceil(std::log2(side))));
+  c.peer = correlation(matrix(c.settings.coefficients, c.settings.divisor), false);
+  c.differs = 1;  // it rounds halves to even, and large masks by a Fourier transform
+  return c;
+}
+
+std::vector<Case> cases() {
+  std::vector<Case> list;
+  const auto add = [&](const std::string &label, FilterSettings s, Peer peer, int differs = 0) {
+    list.push_back({label, std::move(s), std::move(peer), differs});
+  };
+  const auto shaped = [](Mask mask, int size, Shape shape) {
+    FilterSettings s = settings(mask, size);
+    s.shape = shape;
+    return s;
+  };
+  const auto l1 = [](Mask mask) {
+    FilterSettings s = settings(mask);
+    s.magnitude = Magnitude::L1;
+    return s;
+  };
+  const auto numbered = [](const char *name, int size) { return std::string(name) + " " + std::to_string(size); };
+  const std::vector<float> sobel = {1, 2, 1}, scharr = {3, 10, 3}, prewitt = {1, 1, 1};
+
+  for (int size : {3, 5, 7, 15, 31, 63, 127}) add(numbered("box", size), settings(Mask::Box, size), box(size), 1);
+  add("gauss3", settings(Mask::Gauss3), gauss(3));
+  add("gauss5", settings(Mask::Gauss5), gauss(5));
+  add("gauss7", settings(Mask::Gauss7), gauss(7));
+  add("gauss9", settings(Mask::Gauss9), gauss(9), 1);
+  for (int size : {9, 15, 31, 63}) add(numbered("gauss", size), settings(Mask::Gauss, size), gauss(size), 2);
+  add("sharpen", settings(Mask::Sharpen), correlation(square({0, -1, 0, -1, 5, -1, 0, -1, 0}), false));
+  add(
+      "unsharp 5", settings(Mask::Unsharp, 5),
+      [blur = cv::Mat()](const cv::Mat &in, cv::Mat &out) mutable {
+        cv::GaussianBlur(in, blur, {5, 5}, 0, 0, cv::BORDER_REPLICATE);
+        cv::addWeighted(in, 2, blur, -1, 0, out);
+      },
+      -1);
+  add("emboss", settings(Mask::Emboss), correlation(square({-2, -1, 0, -1, 1, 1, 0, 1, 2}), false));
+  add("laplace", settings(Mask::Laplace), correlation(square({0, 1, 0, 1, -4, 1, 0, 1, 0}), true));
+  add("laplace8", settings(Mask::Laplace8), correlation(square({1, 1, 1, 1, -8, 1, 1, 1, 1}), true));
+  add("log5", settings(Mask::Log5),
+      correlation(square({0, 0, 1, 0, 0, 0, 1, 2, 1, 0, 1, 2, -16, 2, 1, 0, 1, 2, 1, 0, 0, 0, 1, 0, 0}), true));
+  add("sobel-x", settings(Mask::SobelX), derivative(sobel, true));
+  add("sobel-y", settings(Mask::SobelY), derivative(sobel, false));
+  add("scharr-x", settings(Mask::ScharrX), derivative(scharr, true));
+  add("prewitt-x", settings(Mask::PrewittX), derivative(prewitt, true));
+  add("sobel l1", l1(Mask::Sobel), magnitude(sobel, Magnitude::L1));
+  add("sobel l2", settings(Mask::Sobel), magnitude(sobel, Magnitude::L2));
+  add("scharr l2", settings(Mask::Scharr), magnitude(scharr, Magnitude::L2));
+  add("prewitt l2", settings(Mask::Prewitt), magnitude(prewitt, Magnitude::L2));
+  add("kirsch", settings(Mask::Kirsch), kirsch());
+  for (int side : {5, 7, 11, 15, 31}) list.push_back(custom(side));
+  for (int size : {3, 5, 7, 15, 31, 127})
+    add(numbered("dilate", size), settings(Mask::Dilate, size), morphology(cv::MORPH_DILATE, size));
+  add("erode 5", settings(Mask::Erode, 5), morphology(cv::MORPH_ERODE, 5));
+  for (int size : {5, 15, 31}) {
+    add(numbered("dilate cross", size), shaped(Mask::Dilate, size, Shape::Cross),
+        morphology(cv::MORPH_DILATE, size, cv::MORPH_CROSS));
+    add(numbered("dilate ellipse", size), shaped(Mask::Dilate, size, Shape::Ellipse),
+        morphology(cv::MORPH_DILATE, size, cv::MORPH_ELLIPSE));
+  }
+  add("open 3", settings(Mask::Open, 3), morphology(cv::MORPH_OPEN, 3));
+  add("close 5", settings(Mask::Close, 5), morphology(cv::MORPH_CLOSE, 5));
+  add("gradient 3", settings(Mask::Gradient, 3), morphology(cv::MORPH_GRADIENT, 3));
+  add("tophat 3", settings(Mask::Tophat, 3), morphology(cv::MORPH_TOPHAT, 3));
+  add("blackhat 5", settings(Mask::Blackhat, 5), morphology(cv::MORPH_BLACKHAT, 5));
+  for (int size : {3, 5, 7})
+    add(numbered("median", size), settings(Mask::Median, size),
+        [=](const cv::Mat &in, cv::Mat &out) { cv::medianBlur(in, out, size); });
+  return list;
+}
+
+FrameLayout layout_of(int width, int height, int channels) {
+  FrameLayout layout;
+  layout.planes = 1;
+  PlaneLayout &p = layout.plane[0];
+  p.width = width;
+  p.height = height;
+  p.channels = p.step = channels;
+  for (int c = 0; c < channels; c++) p.channel[c] = {Role::Luma, static_cast<uint8_t>(c), 8, 0};
+  return layout;
+}
+
+FrameView view_of(const cv::Mat &image) {
+  FrameView view;
+  view.plane[0] = {image.data, static_cast<ptrdiff_t>(image.step)};
+  return view;
+}
+
+double median(std::vector<double> v) {
+  std::nth_element(v.begin(), v.begin() + static_cast<ptrdiff_t>(v.size() / 2), v.end());
+  return v[v.size() / 2];
+}
+
+template <typename F>
+double seconds(F f) {
+  const auto start = std::chrono::steady_clock::now();
+  f();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+struct Result {
+  std::string format, label;
+  double ours, peers, copy;  // milliseconds
+  size_t differ;             // samples, by more than the case allows
+};
+
+class Bench {
+ public:
+  Bench(int width, int height, int threads)
+      : width_(width), height_(height), workers_(threads), backend_(make_cpu_backend(std::ref(workers_), threads)) {}
+
+  Result run(const std::string &format, int channels, const Case &c) {
+    prepare(channels);
+    const auto plan = make_plan(c.settings, layout_of(width_, height_, channels));
+    const auto ours = [&](int i) {
+      backend_->retire(backend_->submit(plan, view_of(source_[i % kFrames]), view_of(target_[i % kFrames])));
+    };
+    // Of another frame than ours before it, which would be in the cache.
+    const auto peers = [&](int i) { c.peer(source_[(i + 2) % kFrames], peers_target_[(i + 2) % kFrames]); };
+    for (int i = 0; i < kFrames; i++) {
+      ours(i);
+      peers(i);
+    }
+    size_t differ = 0;
+    if (c.differs >= 0) {
+      cv::Mat difference;
+      cv::absdiff(target_[0], peers_target_[0], difference);
+      differ = cv::countNonZero(difference.reshape(1) > c.differs);
+    }
+    std::vector<double> a, b, copy;
+    double total = 0;
+    for (int i = 0; i < kMostRounds && (i < kFewestRounds || total < kEnough); i++) {
+      a.push_back(seconds([&] { ours(i); }));
+      b.push_back(seconds([&] { peers(i); }));
+      copy.push_back(seconds([&] { copy_frame((i + 1) % kFrames); }));
+      total += a.back() + b.back();
+    }
+    return {format, c.label, 1e3 * median(a), 1e3 * median(b), 1e3 * median(copy), differ};
+  }
+
+ private:
+  void prepare(int channels) {
+    if (!source_.empty() && source_[0].channels() == channels) return;
+    source_.assign(kFrames, {});
+    target_.assign(kFrames, {});
+    peers_target_.assign(kFrames, {});
+    for (int i = 0; i < kFrames; i++) {
+      for (auto *images : {&source_, &target_, &peers_target_}) (*images)[i].create(height_, width_, CV_8UC(channels));
+      cv::randu(source_[i], 0, 256);
+    }
+  }
+
+  void copy_frame(int i) {
+    const size_t bytes = source_[i].total() * source_[i].elemSize() / 2;
+    workers_(2, [&](int half) { std::memcpy(target_[i].data + half * bytes, source_[i].data + half * bytes, bytes); });
+  }
+
+  const int width_, height_;
+  test::Workers workers_;
+  std::unique_ptr<Backend> backend_;
+  std::vector<cv::Mat> source_, target_, peers_target_;
+};
+
+void write_json(const char *path, int width, int height, int threads, const std::vector<Result> &results) {
+  std::FILE *file = std::fopen(path, "w");
+  if (!file) throw std::runtime_error(std::string("cannot write ") + path);
+  std::fprintf(file, "{\"vectors\": \"%s\", \"opencv\": \"%s\", \"width\": %d, \"height\": %d, \"threads\": %d, ",
+               vector_loops().level(), CV_VERSION, width, height, threads);
+  std::fprintf(file, "\"results\": [");
+  const char *separator = "\n";
+  for (const Result &r : results) {
+    std::fprintf(file,
+                 "%s  {\"format\": \"%s\", \"filter\": \"%s\", \"ms\": %.4f, \"opencv_ms\": %.4f, \"copy_ms\": %.4f, "
+                 "\"differ\": %zu}",
+                 separator, r.format.c_str(), r.label.c_str(), r.ours, r.peers, r.copy, r.differ);
+    separator = ",\n";
+  }
+  std::fprintf(file, "\n]}\n");
+  std::fclose(file);
+}
+
+}  // namespace
+
+int main(int argc, char **argv) {
+  int width = 1920, height = 1080, threads = 2;
+  std::string only;
+  const char *json = nullptr;
+  for (int i = 1; i < argc; i++) {
+    if (!std::strncmp(argv[i], "--only=", 7))
+      only = argv[i] + 7;
+    else if (!std::strncmp(argv[i], "--json=", 7))
+      json = argv[i] + 7;
+    else if (!std::strncmp(argv[i], "--threads=", 10) && std::atoi(argv[i] + 10) > 0)
+      threads = std::atoi(argv[i] + 10);
+    else if (std::sscanf(argv[i], "--size=%dx%d", &width, &height) != 2 || width < 1 || height < 1) {
+      std::fprintf(stderr, "usage: %s [--size=WxH] [--threads=N] [--only=TEXT] [--json=FILE]\n", argv[0]);
+      return 2;
+    }
+  }
+  cv::setNumThreads(threads);
+  const struct {
+    const char *name;
+    int channels;
+  } formats[] = {{"GRAY8", 1}, {"RGBA", 4}};
+  std::vector<Result> results;
+  size_t differ = 0;
+  Bench bench(width, height, threads);
+  const std::vector<Case> list = cases();
+  for (const auto &format : formats) {
+    std::printf("\n%s %dx%d, %d threads, vectors: %s, OpenCV %s\n%-20s %10s %10s %8s %8s\n", format.name, width, height,
+                threads, vector_loops().level(), CV_VERSION, "", "ms", "OpenCV ms", "times", "copies");
+    for (const Case &c : list) {
+      if (c.label.find(only) == std::string::npos) continue;
+      const Result r = bench.run(format.name, format.channels, c);
+      std::printf("%-20s %10.3f %10.3f %8.2f %8.2f", r.label.c_str(), r.ours, r.peers, r.peers / r.ours,
+                  r.ours / r.copy);
+      if (r.differ) std::printf("  %zu samples differ", r.differ);
+      std::printf("\n");
+      std::fflush(stdout);
+      differ += r.differ;
+      results.push_back(r);
+    }
+  }
+  if (json) write_json(json, width, height, threads, results);
+  return differ ? 1 : 0;
+}
+
+}  // namespace cudaconv::bench
+
+int main(int argc, char **argv) {
+  try {
+    return cudaconv::bench::main(argc, argv);
+  } catch (const std::exception &e) {
+    std::fprintf(stderr, "%s\n", e.what());
+    return 1;
+  }
+}
