@@ -39,15 +39,17 @@ struct PartParams {
   int64_t source_pitch, subtrahend_pitch, copy_pitch, input_pitch, target_pitch;  // bytes
   const PartRegion *region;                                                       // in device memory
   int32_t regions;
-  int32_t width, height;  // pixels
-  int32_t first_block;    // blockIdx.x of the part's first tile
-  int32_t tiles_x;        // tiles in a row of tiles
+  int32_t width, height;        // pixels
+  int32_t first_block;          // blockIdx.x of the part's first tile
+  int32_t tiles_x;              // tiles in a row of tiles
+  uint32_t tiles_x_reciprocal;  // floor((2^32 - 1) / tiles_x)
   int32_t channels, step, first;
   Container container;
   ChannelParams channel[kMaxChannels];
-  // For dense 8-bit planes, words of a row at 4 * (n, n + 3, n + 6, ...) bytes; with any number of channels but 3 all
-  // alike.
+  // For dense planes, words of a row: with three channels at 4 * (n, n + 3, n + 6, ...) bytes, else at
+  // 4 * (n, n + 2, ...).
   bool aligned;          // addresses and pitches of source and target are multiples of 16 bytes
+  bool whole_lanes;      // aligned, and so is the number of bytes of a row
   bool filters, merges;  // some channels are filtered; some are not
   uint32_t filter_bits[3], copy_bits[3], fill_word[3], border_word[3];
 };
@@ -71,21 +73,28 @@ struct LaunchParams : FrameParams {
   MaskParams mask;
 };
 
-// The steps that a sum needs to become a sample; Any takes them as they are needed.
-enum class Finish : uint8_t { Shift, Divide, ClampShift, AbsoluteShift, Any };
+// The steps that a sum needs to become a sample, see PackedParams; Any takes them as they are needed.
+enum class Finish : uint8_t { Shift, Divide, Clamp, Absolute, Any };
 
-// Sums in two 16-bit lanes of a register, see sliding.cuh. Words whose lanes are alike are named so.
+// Sums in the lanes of registers, see lanes.cuh. "Both lanes": a word whose two lanes are alike; with 16-bit containers
+// there is one lane, and Any rounds as Rounding says.
 struct PackedParams {
+  Finish finish;
   uint32_t column_init, init;  // both lanes: what sums of columns, and final sums, start from
   uint32_t column[9], row[9];  // factors
   uint32_t dense[25];
-  // From a final sum t: |t - zero| + half where absolute, else t - low but not below 0; then limit; then divided by
-  // t >> shift, or t * magic >> 24.
-  Finish finish;
-  uint32_t zero, half, low, limit;  // both lanes
+  // From a final sum t:
+  //   Shift     t >> 8, with 16-bit containers t >> shift
+  //   Divide    t * magic >> 24
+  //   Clamp     t + minus_low, clamped
+  //   Absolute  |t - zero|, clamped; no more than 11 bits
+  //   Any       |t - zero| + half where absolute, else t - low but not below 0; then at most limit; then t >> shift, or
+  //             t * magic >> 24
+  uint32_t zero, half, low, minus_low, limit;  // both lanes
   uint32_t magic, shift;
-  bool absolute, euclidean;
-  uint32_t flip;  // xored with the bytes before and after, for a minimum
+  bool absolute;
+  uint32_t flip;                       // xored with the words before and after, for a minimum
+  uint32_t sample_shift, sample_mask;  // of a 16-bit container
 };
 
 // For the kernels of sliding.cuh.

@@ -5,21 +5,24 @@ namespace cudaconv {
 
 namespace {
 
-// What kernels of dense 8-bit planes need to know of a part: `part` is filled in but for this.
+// What kernels of dense planes need to know of a part: `part` is filled in but for this.
 void fill_words(PartParams &part) {
   const auto multiple = [](const void *address, int64_t pitch) {
     return (reinterpret_cast<uintptr_t>(address) | static_cast<uintptr_t>(pitch)) % 16 == 0;
   };
   part.aligned = multiple(part.source, part.source_pitch) && multiple(part.target, part.target_pitch);
-  for (int b = 0; b < 12; b++) {
-    const ChannelParams &channel = part.channel[b % part.channels];
-    const int shift = b % 4 * 8;
+  const int sample_bytes = part.container == Container::U8 ? 1 : 2;
+  part.whole_lanes = part.aligned && part.width * part.step * sample_bytes % 16 == 0;
+  for (int s = 0; s < 12 / sample_bytes; s++) {
+    const ChannelParams &channel = part.channel[s % part.channels];
+    const int word = s * sample_bytes / 4, shift = s * sample_bytes % 4 * 8 + channel.shift;
+    const uint32_t mask = (1u << channel.depth) - 1;
     part.filters |= channel.action == Action::Filter;
     part.merges |= channel.action != Action::Filter;
-    if (channel.action == Action::Filter) part.filter_bits[b / 4] |= 0xffu << shift;
-    if (channel.action == Action::Copy) part.copy_bits[b / 4] |= 0xffu << shift;
-    if (channel.action == Action::Fill) part.fill_word[b / 4] |= uint32_t{channel.fill} << shift;
-    part.border_word[b / 4] |= uint32_t{channel.border_value} << shift;
+    if (channel.action == Action::Filter) part.filter_bits[word] |= mask << shift;
+    if (channel.action == Action::Copy) part.copy_bits[word] |= mask << shift;
+    if (channel.action == Action::Fill) part.fill_word[word] |= uint32_t{channel.fill} << shift;
+    part.border_word[word] |= uint32_t{channel.border_value} << shift;
   }
 }
 

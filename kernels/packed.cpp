@@ -8,156 +8,288 @@ namespace cudaconv {
 namespace {
 
 constexpr int64_t kLaneMax = 0xffff;
+constexpr int64_t kHalfFloatMax = 2047;  // up to here the bits of an integer are those of a 16-bit float
 
 uint32_t both_lanes(int64_t v) {
-  return static_cast<uint32_t>(v) * 0x00010001u;
+  return (static_cast<uint32_t>(v) & 0xffffu) * 0x00010001u;
 }
 
-// Extremes of a sum of coefficients times 8-bit samples.
+// Extremes of a sum of coefficients times samples.
 struct Range {
   int64_t low = 0, high = 0;
-  void add(int64_t coefficient) { (coefficient < 0 ? low : high) += 255 * coefficient; }
+  void add(int64_t coefficient, int64_t largest_sample) {
+    (coefficient < 0 ? low : high) += largest_sample * coefficient;
+  }
 };
 
-bool all_dense_8bit(const Plan &plan) {
-  return std::all_of(plan.layout.plane, plan.layout.plane + plan.layout.planes, [](const PlaneLayout &p) {
-    return p.container == Container::U8 && p.dense() && p.channel[0].depth == 8;
-  });
+// What the samples of all planes have in common; false where they are not dense, or differ.
+bool describe_samples(const Plan &plan, PackedParams &k, PackedKind &kind) {
+  const PlaneLayout &first = plan.layout.plane[0];
+  const ChannelLayout &sample = first.channel[0];
+  kind.words = first.container == Container::U16;
+  kind.most_channels = 1;
+  for (int i = 0; i < plan.layout.planes; i++) {
+    const PlaneLayout &plane = plan.layout.plane[i];
+    if (!plane.dense() || plane.container != first.container) return false;
+    for (int c = 0; c < plane.channels; c++)
+      if (plane.channel[c].depth != sample.depth || plane.channel[c].shift != sample.shift) return false;
+    kind.most_channels = std::max(kind.most_channels, plane.channels);
+  }
+  k.sample_shift = sample.shift;
+  k.sample_mask = (1u << sample.depth) - 1;
+  return kind.words ? kind.most_channels != 3 : sample.depth == 8;
 }
 
-// How a sum in `range` becomes a sample; false where 16 bits do not hold it on the way.
-bool make_finish(const Rounding &rounding, Range range, PackedParams &k, int64_t *start) {
-  const int64_t offset = rounding.offset, half = rounding.half, divisor = 2 * half;
-  if (rounding.wide || divisor > 256) return false;
-  int64_t largest;  // what is divided
-  if (rounding.absolute) {
-    *start = std::max<int64_t>({-range.low, offset, 0});
-    const int64_t zero = *start - offset;
-    if (zero > kLaneMax) return false;
-    k.zero = both_lanes(zero);
-    k.half = both_lanes(half);
-    largest = std::max(range.high + offset, -(range.low + offset)) + half;
-  } else {
-    *start = std::max<int64_t>({-range.low, offset + half, 0});
-    k.low = both_lanes(*start - offset - half);
-    largest = range.high + offset + half;
+// A linear mask, with everything divided by what its coefficients, the bias and the divisor have in common.
+struct Scaled {
+  std::vector<int32_t> value, row, column;
+  int64_t offset, divisor;
+
+  Scaled(const IntegerMask &mask, const Rounding &rounding)
+      : value(mask.value), row(mask.row), column(mask.column), offset(rounding.offset), divisor(2 * rounding.half) {
+    const auto even = [](const std::vector<int32_t> &line) {
+      return std::all_of(line.begin(), line.end(), [](int32_t c) { return c % 2 == 0; });
+    };
+    while (divisor % 2 == 0 && offset % 2 == 0 && even(value)) {
+      // Where all products are even, all numbers of one factor are.
+      multiply(value, 1, 2);
+      if (!row.empty()) multiply(even(column) ? column : row, 1, 2);
+      offset /= 2;
+      divisor /= 2;
+    }
   }
-  if (*start + range.high > kLaneMax || *start - offset - half > kLaneMax || largest > kLaneMax) return false;
-  k.absolute = rounding.absolute;
-  k.limit = both_lanes(std::min(rounding.limit, kLaneMax));
-  const bool clamps = k.low || largest > rounding.limit;
-  if ((divisor & (divisor - 1)) == 0) {
-    while (int64_t{1} << k.shift < divisor) k.shift++;
-    k.finish = rounding.absolute ? Finish::AbsoluteShift : clamps ? Finish::ClampShift : Finish::Shift;
+
+  void scale_up(int factor) {
+    multiply(value, factor, 1);
+    if (!column.empty()) multiply(column, factor, 1);
+    offset *= factor;
+    divisor *= factor;
+  }
+
+  int64_t half() const { return divisor / 2; }
+  Range range(int64_t largest_sample) const {
+    Range result;
+    for (int32_t c : value) result.add(c, largest_sample);
+    return result;
+  }
+
+ private:
+  static void multiply(std::vector<int32_t> &line, int factor, int divisor) {
+    for (int32_t &c : line) c = c * factor / divisor;
+  }
+};
+
+bool symmetric(const std::vector<int32_t> &line) {
+  return std::equal(line.begin(), line.end(), line.rbegin());
+}
+
+// How a sum becomes a byte (Any can do it in every case), and what it starts from; false where 16 bits do not hold it
+// on the way. `mean`: a symmetric row that begins with 1.
+bool finish_bytes(Scaled &mask, const Rounding &rounding, bool mean, PackedParams &k, int64_t *start) {
+  if (mask.divisor > 256) return false;
+  const Range before = mask.range(255);
+  if (mean && !rounding.absolute && before.low == 0 && mask.offset + mask.half() >= 0 &&
+      before.high + mask.offset + mask.half() < 256 * mask.divisor) {
+    *start = mask.offset + mask.half();
+    if ((mask.divisor & (mask.divisor - 1)) == 0) {
+      const int factor = static_cast<int>(256 / mask.divisor);
+      mask.scale_up(factor);
+      *start *= factor;
+      k.finish = Finish::Shift;
+    } else {
+      k.finish = Finish::Divide;
+    }
+  } else {
+    const int64_t offset = mask.offset;
+    k.absolute = rounding.absolute;
+    if (rounding.absolute) {
+      *start = std::max<int64_t>({-before.low, offset, 0});
+      const int64_t zero = *start - offset;
+      if (zero > kLaneMax || std::max(before.high + offset, -(before.low + offset)) + mask.half() > kLaneMax)
+        return false;
+      k.zero = both_lanes(zero);
+      k.half = both_lanes(mask.half());
+      k.finish = mask.divisor == 1 && *start + before.high <= kHalfFloatMax && zero <= kHalfFloatMax ? Finish::Absolute
+                                                                                                     : Finish::Any;
+    } else {
+      *start = std::max<int64_t>({-before.low, offset + mask.half(), 0});
+      const int64_t low = *start - offset - mask.half();
+      if (low > kLaneMax) return false;
+      if (mask.divisor == 1 && *start + before.high <= 0x7fff && low <= 0x7fff) {
+        k.finish = Finish::Clamp;
+        k.minus_low = both_lanes(-low);
+      } else {
+        k.finish = Finish::Any;
+      }
+      k.low = both_lanes(low);
+    }
+    if (*start + before.high > kLaneMax) return false;
+  }
+  k.limit = both_lanes(std::min(256 * mask.divisor - 1, kLaneMax));
+  if ((mask.divisor & (mask.divisor - 1)) == 0) {
+    while (int64_t{1} << k.shift < mask.divisor) k.shift++;
   } else {
     // Exact for every dividend up to 256 * divisor, since the reciprocal is less than 1 too large in units of 2^-24.
-    k.magic = static_cast<uint32_t>(((int64_t{1} << 24) + divisor - 1) / divisor);
-    k.finish = rounding.absolute || clamps ? Finish::Any : Finish::Divide;
+    k.magic = static_cast<uint32_t>(((int64_t{1} << 24) + mask.divisor - 1) / mask.divisor);
   }
   return true;
 }
 
-Sliding linear(const Pass &pass, PackedParams &k) {
-  const IntegerMask &mask = pass.mask[0];
-  const int size = pass.width();
-  if (pass.wide || pass.has_gain() || mask.row_shift || size != pass.height() || mask.value.empty())
-    return Sliding::None;
-  Range range;
-  for (int32_t c : mask.value) range.add(c);
-  int64_t start;
-  if (!make_finish(pass.rounding[0][0], range, k, &start)) return Sliding::None;
+// The same for samples of 16-bit containers, whose sums have 32 bits.
+bool finish_words(const Scaled &mask, const Rounding &rounding, bool mean, PackedParams &k, int64_t *start) {
+  const Range range = mask.range(k.sample_mask);
+  const int64_t most = int64_t{k.sample_mask + 1} * mask.divisor;
+  if (mean && !rounding.absolute && range.low == 0 && (mask.divisor & (mask.divisor - 1)) == 0 &&
+      mask.offset + mask.half() >= 0 && range.high + mask.offset + mask.half() < most && most <= INT32_MAX) {
+    *start = mask.offset + mask.half();
+    k.finish = Finish::Shift;
+    while (int64_t{1} << k.shift < mask.divisor) k.shift++;
+  } else {
+    k.finish = Finish::Any;
+    *start = 0;
+  }
+  return true;
+}
 
-  const auto symmetric = [](const std::vector<int32_t> &line) {
-    return std::equal(line.begin(), line.end(), line.rbegin());
-  };
-  if (mask.separable() && (size == 3 || ((size == 5 || size == 7) && symmetric(mask.row)))) {
+PackedKind linear(const Pass &pass, PackedParams &k, PackedKind kind) {
+  const PackedKind none;
+  const IntegerMask &mask = pass.mask[0];
+  const Rounding &rounding = pass.rounding[0][0];
+  const int size = pass.width();
+  if (pass.wide || pass.has_gain() || mask.row_shift || size != pass.height() || size < 3 || size > 7 ||
+      mask.value.empty() || rounding.wide)
+    return none;
+  const bool separable = mask.separable() && (size == 3 || symmetric(mask.row));
+  if (!separable && size > 5) return none;
+  if (!separable && size == 5)
+    for (int j = 0; j < size; j++)
+      for (int i = 0; i < size; i++)
+        if (mask.value[j * size + i] && std::abs(i - 2) + std::abs(j - 2) > 2) return none;
+
+  Scaled scaled(mask, rounding);
+  const bool mean = separable && symmetric(scaled.row) && scaled.row[0] == 1;
+  int64_t start;
+  if (kind.words) {
+    // What Any rounds has the plan's scale.
+    if (!finish_words(scaled, rounding, mean, k, &start)) return none;
+    if (k.finish == Finish::Any) {
+      scaled.value = mask.value;
+      scaled.row = mask.row;
+      scaled.column = mask.column;
+    }
+  } else if (!finish_bytes(scaled, rounding, mean, k, &start)) {
+    return none;
+  }
+
+  const auto lanes = [&](int64_t v) { return kind.words ? static_cast<uint32_t>(v) : both_lanes(v); };
+  if (separable) {
     Range column;
     int64_t row_sum = 0;
     for (int i = 0; i < size; i++) {
-      column.add(mask.column[i]);
-      row_sum += mask.row[i];
-      k.column[i] = static_cast<uint32_t>(mask.column[i]);
-      k.row[i] = static_cast<uint32_t>(mask.row[i]);
+      column.add(scaled.column[i], 255);
+      row_sum += scaled.row[i];
+      k.column[i] = static_cast<uint32_t>(scaled.column[i]);
+      k.row[i] = static_cast<uint32_t>(scaled.row[i]);
     }
-    if (column.high - column.low > kLaneMax) return Sliding::None;
-    // Lanes are taken apart between column and row: there each holds its sum above the lowest.
-    k.column_init = both_lanes(-column.low);
-    k.init = both_lanes(start + column.low * row_sum);
-    return size == 3 ? Sliding::Separable3 : size == 5 ? Sliding::Separable5 : Sliding::Separable7;
+    if (!kind.words) {
+      if (column.high - column.low > kLaneMax) return none;
+      // Lanes are taken apart between column and row: there each holds its sum above the lowest.
+      k.column_init = both_lanes(-column.low);
+      start += column.low * row_sum;
+    }
+    k.init = lanes(start);
+    kind.sliding = size == 3 ? Sliding::Separable3 : size == 5 ? Sliding::Separable5 : Sliding::Separable7;
+  } else {
+    for (size_t i = 0; i < scaled.value.size(); i++) k.dense[i] = static_cast<uint32_t>(scaled.value[i]);
+    k.init = lanes(start);
+    kind.sliding = size == 3 ? Sliding::Dense3 : Sliding::Diamond5;
   }
-  if (size == 3 || size == 5) {
-    for (int j = 0; j < size; j++)
-      for (int i = 0; i < size; i++) {
-        const int32_t c = mask.value[j * size + i];
-        if (size == 5 && c && std::abs(i - 2) + std::abs(j - 2) > 2) return Sliding::None;
-        k.dense[j * size + i] = static_cast<uint32_t>(c);
-      }
-    k.init = both_lanes(start);
-    return size == 3 ? Sliding::Dense3 : Sliding::Diamond5;
-  }
-  return Sliding::None;
+  return kind;
 }
 
 // A mask of [-1 0 1] and a smoothing [a b a], and its transpose, or roberts; with nothing to round but the root.
-Sliding gradient(const Pass &pass, PackedParams &k) {
+PackedKind gradient(const Pass &pass, PackedParams &k, PackedKind kind) {
+  const PackedKind none;
   const Rounding &rounding = pass.rounding[0][0];
-  if (pass.has_gain() || pass.width() != 3 || pass.norm == Norm::L2Fraction || rounding.offset || rounding.half != 1)
-    return Sliding::None;
-  k.euclidean = pass.norm == Norm::L2;
+  if (pass.has_gain() || pass.width() != 3 || pass.height() != 3 || pass.norm == Norm::L2Fraction || rounding.offset ||
+      rounding.half != 1 || rounding.wide || pass.wide)
+    return none;
+  const bool euclidean = pass.norm == Norm::L2;
   const std::vector<int32_t> &x = pass.mask[0].value, &y = pass.mask[1].value;
   // The plan has doubled the masks to have a half to add.
-  if (x == std::vector<int32_t>{0, 0, 0, 0, 2, 0, 0, 0, -2} && y == std::vector<int32_t>{0, 0, 0, 0, 0, 2, 0, -2, 0})
-    return Sliding::Roberts3;
+  if (x == std::vector<int32_t>{0, 0, 0, 0, 2, 0, 0, 0, -2} && y == std::vector<int32_t>{0, 0, 0, 0, 0, 2, 0, -2, 0}) {
+    kind.sliding = euclidean ? Sliding::RobertsL2 : Sliding::RobertsL1;
+    return kind;
+  }
   const int32_t a = x[2] / 2, b = x[5] / 2;
   const std::vector<int32_t> expected = {-2 * a, 0, 2 * a, -2 * b, 0, 2 * b, -2 * a, 0, 2 * a};
-  if (x != expected || a < 1 || b < 0 || 2 * a + b > 16) return Sliding::None;
+  if (x != expected || a < 1 || b < 0 || 2 * a + b > 16) return none;
   for (int j = 0; j < 3; j++)
     for (int i = 0; i < 3; i++)
-      if (y[j * 3 + i] != x[i * 3 + j]) return Sliding::None;
+      if (y[j * 3 + i] != x[i * 3 + j]) return none;
+  k.zero = both_lanes(256 * (2 * a + b));  // differences are kept above 256
   k.column[0] = static_cast<uint32_t>(a);
   k.column[1] = static_cast<uint32_t>(b);
-  k.zero = both_lanes(256 * (2 * a + b));  // differences are kept above 256
-  return Sliding::Gradient3;
+  if (!kind.words && a == 1 && (b == 1 || b == 2)) {
+    k.column[1] = b == 1 ? 0x3c003c00u : 0x40004000u;  // as pairs of 16-bit floats
+    kind.sliding = euclidean ? Sliding::SmallGradientL2 : Sliding::SmallGradientL1;
+  } else {
+    kind.sliding = euclidean ? Sliding::GradientL2 : Sliding::GradientL1;
+  }
+  return kind;
 }
 
-Sliding compass(const Pass &pass, PackedParams &k) {
-  if (pass.has_gain()) return Sliding::None;
-  // No response is below 0, since the largest of the eight sums of three is no less than their mean.
-  const int64_t gain = pass.mask[0].value[0];
-  int64_t start;
-  if (!make_finish(pass.rounding[0][0], {0, gain / 8 * 15 * 255}, k, &start) || k.magic || k.absolute)
-    return Sliding::None;
-  k.init = both_lanes(start);
+PackedKind compass(const Pass &pass, PackedParams &k, PackedKind kind) {
+  const PackedKind none;
+  const Rounding &rounding = pass.rounding[0][0];
+  if (pass.has_gain() || rounding.wide || pass.wide) return none;
+  const int32_t gain = pass.mask[0].value[0], all = pass.mask[0].value[1];
+  kind.sliding = Sliding::Kirsch3;
   k.dense[0] = static_cast<uint32_t>(gain);
-  k.dense[1] = static_cast<uint32_t>(pass.mask[0].value[1]);
-  return Sliding::Kirsch3;
+  k.dense[1] = static_cast<uint32_t>(all);
+  if (kind.words) return kind;
+  // No response is below 0, since the largest of the eight sums of three is no less than their mean.
+  const int64_t offset = rounding.offset, divisor = 2 * rounding.half, high = int64_t{gain} / 8 * 15 * 255;
+  if (divisor != 2 || gain % 2 || all % 2 || offset % 2 || rounding.absolute) return none;
+  const int64_t start = std::max<int64_t>(offset / 2, 0);
+  if (start + high / 2 > 0x7fff || start - offset / 2 > 0x7fff) return none;
+  k.dense[0] = static_cast<uint32_t>(gain / 2);
+  k.dense[1] = static_cast<uint32_t>(all / 2);
+  k.init = both_lanes(start);
+  k.minus_low = both_lanes(offset / 2 - start);
+  return kind;
 }
 
 }  // namespace
 
-Sliding make_packed(const Plan &plan, const Pass &pass, PackedParams &k) {
+PackedKind make_packed(const Plan &plan, const Pass &pass, PackedParams &k) {
   k = {};
-  if (!all_dense_8bit(plan) || pass.keep_x || pass.keep_y || pass.copy_source != pass.source) return Sliding::None;
+  const PackedKind none;
+  PackedKind kind;
+  if (pass.keep_x || pass.keep_y || pass.copy_source != pass.source || !describe_samples(plan, k, kind)) return none;
+  // A lane's neighbour has no more than 16 bytes.
+  if (std::max(pass.radius_x, pass.radius_y) * kind.most_channels * (kind.words ? 2 : 1) > 16) return none;
   switch (pass.op) {
     case Op::Linear:
-      return linear(pass, k);
+      return linear(pass, k, kind);
     case Op::Magnitude:
-      return gradient(pass, k);
+      return gradient(pass, k, kind);
     case Op::Compass:
-      return compass(pass, k);
+      return compass(pass, k, kind);
     case Op::Median:
-      return pass.width() == 3 ? Sliding::Median3 : Sliding::None;
+      if (pass.width() == 3) kind.sliding = Sliding::Median3;
+      return kind;
     case Op::Minimum:
     case Op::Maximum: {
-      if (!pass.element.empty() || pass.width() != pass.height()) return Sliding::None;
-      k.flip = pass.op == Op::Minimum ? 0xffffffffu : 0;
-      if (pass.width() == 3) return Sliding::Extremum3;
-      if (pass.width() == 5) return Sliding::Extremum5;
-      if (pass.width() == 7) return Sliding::Extremum7;
-      return Sliding::None;
+      if (!pass.element.empty() || pass.width() != pass.height()) return none;
+      k.flip = pass.op == Op::Maximum ? 0 : kind.words ? k.sample_mask * 0x00010001u << k.sample_shift : 0xffffffffu;
+      if (pass.width() == 3) kind.sliding = Sliding::Extremum3;
+      if (pass.width() == 5) kind.sliding = Sliding::Extremum5;
+      if (pass.width() == 7) kind.sliding = Sliding::Extremum7;
+      return kind;
     }
     default:
-      return Sliding::None;
+      return none;
   }
 }
 

@@ -6,7 +6,7 @@
 
 namespace cudaconv {
 
-// The structures of sliding.cuh, and which of them carries out a pass.
+// The structures of sliding.cuh.
 enum class Sliding {
   None,
   Separable3,
@@ -14,17 +14,28 @@ enum class Sliding {
   Separable7,
   Dense3,
   Diamond5,
-  Gradient3,
+  GradientL1,
+  GradientL2,
+  SmallGradientL1,
+  SmallGradientL2,
   Extremum3,
   Extremum5,
   Extremum7,
   Kirsch3,
-  Roberts3,
+  RobertsL1,
+  RobertsL2,
   Median3
 };
 
-// Works the pass out for 16-bit lanes; None where the pass is another kind, a plane is not of 8-bit samples side by
-// side, or a sum may leave 16 bits.
-Sliding make_packed(const Plan &plan, const Pass &pass, PackedParams &packed);
+// Which structure carries out a pass, and on what samples.
+struct PackedKind {
+  Sliding sliding = Sliding::None;
+  bool words = false;     // 16-bit containers, else bytes
+  int most_channels = 1;  // of any plane
+};
+
+// Works the pass out for lanes of registers; Sliding::None where the pass is another kind, samples of a plane do not
+// lie side by side or differ from those of another, or a lane may not hold a sum.
+PackedKind make_packed(const Plan &plan, const Pass &pass, PackedParams &packed);
 
 }  // namespace cudaconv

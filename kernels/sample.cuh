@@ -19,7 +19,13 @@ __device__ inline Tile locate_tile(const FrameParams &p, int tile_width, int til
   while (i + 1 < p.parts && static_cast<int>(blockIdx.x) >= p.part[i + 1].first_block) i++;
   const PartParams &part = p.part[i];
   const int tile = static_cast<int>(blockIdx.x) - part.first_block;
-  return {part, tile % part.tiles_x * tile_width, tile / part.tiles_x * tile_height};
+  int row = static_cast<int>(high_product(static_cast<uint32_t>(tile), part.tiles_x_reciprocal));  // or one less
+  int column = tile - row * part.tiles_x;
+  if (column >= part.tiles_x) {
+    row++;
+    column -= part.tiles_x;
+  }
+  return {part, column * tile_width, row * tile_height};
 }
 
 // Reads one channel of a view. What every read needs is worked out once.

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// Samples in the lanes of 32-bit registers, and what is done to both lanes at once.
+//
+// 8-bit samples are worked on in pairs, two 16-bit lanes in a register: bytes 0 and 2 of a word are its even pair,
+// bytes 1 and 3 its odd pair. Samples of 16-bit containers have a register each: the even and the odd sample of a word.
+// So a word always makes two registers, and the same code does both.
+//
+// Sums of products are linear: one 32-bit multiply-add does both lanes, also where partial sums are negative. Offsets
+// that the plan works out make both lanes right, and not negative, at the points where lanes are taken apart.
+#pragma once
+
+#include <cuda_runtime.h>
+#ifdef __CUDACC__
+#include <cuda_fp16.h>
+#endif
+
+#include <cstdint>
+#include <cstring>
+
+#include "launch_params.h"
+
+namespace cudaconv {
+
+__device__ inline uint32_t permute_bytes(uint32_t a, uint32_t b, uint32_t selector) {
+  return __byte_perm(a, b, selector);
+}
+
+// Dense planes of 8-bit samples, kChannels of them a pixel.
+template <int kChannels_>
+struct ByteLanes {
+  static constexpr int kChannels = kChannels_;
+  static constexpr int kPerWord = 4;  // samples
+  static constexpr bool kPairs = true;
+
+  __device__ static uint32_t even(const PackedParams &, uint32_t word) { return word & 0x00ff00ffu; }
+  __device__ static uint32_t odd(const PackedParams &, uint32_t word) { return permute_bytes(word, 0, 0x4341); }
+  // Samples in the low bytes of lanes.
+  __device__ static uint32_t join(const PackedParams &, uint32_t even, uint32_t odd) {
+    return permute_bytes(even, odd, 0x6240);
+  }
+  __device__ static uint32_t largest(uint32_t a, uint32_t b) { return __vmaxu2(a, b); }
+  __device__ static uint32_t least(uint32_t a, uint32_t b) { return __vminu2(a, b); }
+  __device__ static uint32_t largest(uint32_t a, uint32_t b, uint32_t c) { return __vimax3_u16x2(a, b, c); }
+  __device__ static uint32_t least(uint32_t a, uint32_t b, uint32_t c) { return __vimin3_u16x2(a, b, c); }
+};
+
+// Dense planes of samples in 16-bit containers, little-endian, `shift` bits up.
+template <int kChannels_>
+struct WordLanes {
+  static constexpr int kChannels = kChannels_;
+  static constexpr int kPerWord = 2;
+  static constexpr bool kPairs = false;
+
+  __device__ static uint32_t even(const PackedParams &k, uint32_t word) {
+    return word >> k.sample_shift & k.sample_mask;
+  }
+  __device__ static uint32_t odd(const PackedParams &k, uint32_t word) {
+    return word >> (k.sample_shift + 16) & k.sample_mask;
+  }
+  __device__ static uint32_t join(const PackedParams &k, uint32_t even, uint32_t odd) {
+    return (even | odd << 16) << k.sample_shift;
+  }
+  __device__ static uint32_t largest(uint32_t a, uint32_t b) { return a > b ? a : b; }
+  __device__ static uint32_t least(uint32_t a, uint32_t b) { return a < b ? a : b; }
+  __device__ static uint32_t largest(uint32_t a, uint32_t b, uint32_t c) { return __vimax3_u32(a, b, c); }
+  __device__ static uint32_t least(uint32_t a, uint32_t b, uint32_t c) { return __vimin3_u32(a, b, c); }
+};
+
+// |a - b|, neither negative.
+template <typename Lanes>
+__device__ inline uint32_t difference(uint32_t a, uint32_t b) {
+  return Lanes::largest(a, b) - Lanes::least(a, b);
+}
+
+// A lane's 16 bytes of a row and as many words of each neighbour as hold kReach pixels, in registers.
+template <typename Lanes, int kReach>
+struct LaneRow {
+  static constexpr int kWords = (kReach * Lanes::kChannels + Lanes::kPerWord - 1) / Lanes::kPerWord;
+  static_assert(kWords <= 4, "what is farther off is not the neighbour's");
+  uint32_t even[4 + 2 * kWords], odd[4 + 2 * kWords];
+
+  // Sample n of the row, 0 being the lane's first; for bytes samples n and n + 2.
+  __device__ uint32_t at(int n) const {
+    constexpr int kPerWord = Lanes::kPerWord;
+    const int word = (n + kPerWord * kWords) / kPerWord, rest = (n + kPerWord * kWords) % kPerWord;
+    if (rest == 0) return even[word];
+    if (rest == 1) return odd[word];
+    // The second lane of one word and the first of the next.
+    return rest == 2 ? permute_bytes(even[word], even[word + 1], 0x5432)
+                     : permute_bytes(odd[word], odd[word + 1], 0x5432);
+  }
+
+  // Fills in the neighbours' words of a row whose own are there. Every lane of the warp takes part.
+  __device__ void exchange() {
+    exchange(even);
+    exchange(odd);
+  }
+
+  __device__ static void exchange(uint32_t (&row)[4 + 2 * kWords]) {
+#pragma unroll
+    for (int i = 0; i < kWords; i++) {
+      row[i] = __shfl_up_sync(0xffffffffu, row[4 + i], 1);
+      row[kWords + 4 + i] = __shfl_down_sync(0xffffffffu, row[kWords + i], 1);
+    }
+  }
+
+  // The row of four words, with its neighbours.
+  __device__ void load(const PackedParams &k, const uint32_t (&row)[4]) {
+    uint32_t words[4 + 2 * kWords];
+#pragma unroll
+    for (int i = 0; i < 4; i++) words[kWords + i] = row[i];
+    exchange(words);
+#pragma unroll
+    for (int i = 0; i < 4 + 2 * kWords; i++) {
+      even[i] = Lanes::even(k, words[i]);
+      odd[i] = Lanes::odd(k, words[i]);
+    }
+  }
+};
+
+// Integers in the halves of a register as 16-bit floats. One from -2047 to 2047 has the bits of a float 2^24 times
+// smaller, sign apart, so that additions and multiplications are exact; the float unit does them beside the integer
+// unit, absolute values and clamps included.
+struct HalfPair {
+  uint32_t bits;
+};
+
+#ifdef __CUDA_ARCH__
+__device__ inline __half2 as_half2(uint32_t bits) {
+  __half2 h;
+  memcpy(&h, &bits, sizeof h);
+  return h;
+}
+__device__ inline HalfPair as_pair(__half2 h) {
+  HalfPair p;
+  memcpy(&p.bits, &h, sizeof h);
+  return p;
+}
+__device__ inline HalfPair operator+(HalfPair a, HalfPair b) {
+  return as_pair(__hadd2(as_half2(a.bits), as_half2(b.bits)));
+}
+__device__ inline HalfPair operator-(HalfPair a, HalfPair b) {
+  return as_pair(__hsub2(as_half2(a.bits), as_half2(b.bits)));
+}
+// a * factor + b; the factor is small.
+__device__ inline HalfPair multiply_add(HalfPair a, uint32_t factor, HalfPair b) {
+  return as_pair(__hfma2(as_half2(a.bits), as_half2(factor), as_half2(b.bits)));
+}
+__device__ inline HalfPair absolute(HalfPair a) {
+  return as_pair(__habs2(as_half2(a.bits)));
+}
+__device__ inline HalfPair least(HalfPair a, HalfPair b) {
+  return as_pair(__hmin2(as_half2(a.bits), as_half2(b.bits)));
+}
+#else
+template <typename Function>
+inline HalfPair by_lanes(HalfPair a, HalfPair b, Function function) {
+  uint32_t bits = 0;
+  for (int shift = 0; shift < 32; shift += 16) {
+    const auto integer = [&](HalfPair p) {
+      const int v = p.bits >> shift & 0x7fff;
+      return p.bits >> shift & 0x8000 ? -v : v;
+    };
+    const int v = function(integer(a), integer(b));
+    bits |= static_cast<uint32_t>(v < 0 ? 0x8000 | -v : v) << shift;
+  }
+  return {bits};
+}
+inline HalfPair operator+(HalfPair a, HalfPair b) {
+  return by_lanes(a, b, [](int x, int y) { return x + y; });
+}
+inline HalfPair operator-(HalfPair a, HalfPair b) {
+  return by_lanes(a, b, [](int x, int y) { return x - y; });
+}
+inline HalfPair multiply_add(HalfPair a, uint32_t factor, HalfPair b) {
+  const int f = (factor >> 10 & 31) < 15 ? 0 : (0x400 | (factor & 0x3ff)) << ((factor >> 10 & 31) - 15) >> 10;
+  return by_lanes(a, b, [f](int x, int y) { return x * f + y; });
+}
+inline HalfPair absolute(HalfPair a) {
+  return by_lanes(a, a, [](int x, int) { return x < 0 ? -x : x; });
+}
+inline HalfPair least(HalfPair a, HalfPair b) {
+  return by_lanes(a, b, [](int x, int y) { return x < y ? x : y; });
+}
+#endif
+
+// max(min(t + offset, 255), 0) in both lanes, which are signed here.
+__device__ inline uint32_t clamp_to_byte(uint32_t t, uint32_t offset) {
+  return __viaddmin_s16x2_relu(t, offset, 0x00ff00ffu);
+}
+
+}  // namespace cudaconv
