@@ -17,6 +17,7 @@
 
 #define __global__
 #define __device__
+#define __noinline__
 #define __host__
 #define __forceinline__ inline
 #define __launch_bounds__(...)
@@ -404,6 +405,40 @@ inline int __all_sync(unsigned int mask, int predicate) {
   return __ballot_sync(mask, !predicate) == 0;
 }
 
+namespace standin {
+
+// mma.sync.aligned.m16n8k32 (k = 32) or .m16n8k16 (k = 16) .row.col.s32 on bytes: d = a * b + c, of which each lane of
+// the warp holds the fragments that the PTX manual lists. `a` is k / 8 words, `b` k / 16 words. Sums wrap.
+inline void integer_mma(int k, const uint32_t *a, bool a_signed, const uint32_t *b, bool b_signed,
+                        const int32_t (&c)[4], int32_t (&d)[4]) {
+  uint8_t rows[2][32], columns[2][32];  // the two of each that make this lane's sums
+  for (int half = 0; half < k / 16; half++) {
+    for (int matrix = 0; matrix < 2; matrix++) {
+      const uint64_t own = matrix ? b[half] : a[2 * half] | static_cast<uint64_t>(a[2 * half + 1]) << 32;
+      const Rendezvous met = rendezvous("mma.sync", 0xffffffffu, own);
+      if (met.lanes != 0xffffffffu) die("mma.sync without all lanes of the warp");
+      const unsigned int group = met.lane / 4, in_group = met.lane % 4;
+      for (int line = 0; line < 2; line++) {
+        const unsigned int first = matrix ? 4 * (2 * in_group + static_cast<unsigned int>(line)) : 4 * group;
+        for (int i = 0; i < 16; i++) {
+          const uint64_t word = met.value[first + static_cast<unsigned int>(i) / 4] >> (matrix ? 0 : 32 * line);
+          (matrix ? columns : rows)[line][16 * half + i] = static_cast<uint8_t>(word >> i % 4 * 8);
+        }
+      }
+    }
+  }
+  for (int i = 0; i < 4; i++) {
+    uint32_t sum = static_cast<uint32_t>(c[i]);
+    for (int j = 0; j < k; j++) {
+      const uint8_t x = rows[i / 2][j], y = columns[i % 2][j];
+      sum += static_cast<uint32_t>((a_signed ? static_cast<int8_t>(x) : x) * (b_signed ? static_cast<int8_t>(y) : y));
+    }
+    d[i] = static_cast<int32_t>(sum);
+  }
+}
+
+}  // namespace standin
+
 // ---- Arithmetic intrinsics ----------------------------------------------------------------------------------------
 
 template <typename T>
@@ -513,11 +548,22 @@ inline unsigned int __vimin3_u16x2(unsigned int a, unsigned int b, unsigned int 
 inline unsigned int __vimax3_u16x2(unsigned int a, unsigned int b, unsigned int c) {
   return __vmaxu2(__vmaxu2(a, b), c);
 }
+inline unsigned int __vimin3_u32(unsigned int a, unsigned int b, unsigned int c) {
+  return standin::smaller(standin::smaller(a, b), c);
+}
+inline unsigned int __vimax3_u32(unsigned int a, unsigned int b, unsigned int c) {
+  return standin::larger(standin::larger(a, b), c);
+}
 inline unsigned int __vimin3_s16x2(unsigned int a, unsigned int b, unsigned int c) {
   return __vmins2(__vmins2(a, b), c);
 }
 inline unsigned int __vimax3_s16x2(unsigned int a, unsigned int b, unsigned int c) {
   return __vmaxs2(__vmaxs2(a, b), c);
+}
+// max(min(a + b, c), 0) in each lane.
+inline unsigned int __viaddmin_s16x2_relu(unsigned int a, unsigned int b, unsigned int c) {
+  const unsigned int low = (a + b) & 0xffffu, high = ((a >> 16) + (b >> 16)) << 16;
+  return __vmaxs2(__vmins2(low | high, c), 0);
 }
 
 // Sums wrap, as the hardware's do.

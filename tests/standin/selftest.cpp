@@ -179,6 +179,60 @@ void test_warp_intrinsics() {
   CHECK(wrong.read()[0] == 0);
 }
 
+// Matrices as the PTX manual lists their elements: element i of a lane's words lies at (row, column).
+struct Matrices {
+  int a[16][32], b[32][8], c[16][8];
+};
+
+__global__ void multiply_matrices(int k, bool a_signed, bool b_signed, const Matrices *in, int *out) {
+  const int lane = static_cast<int>(threadIdx.x), group = lane / 4, in_group = lane % 4;
+  uint32_t a[4] = {}, b[2] = {};
+  for (int i = 0; i < k / 2; i++) {
+    const int row = k == 32 ? (i < 4 || (i >= 8 && i < 12) ? group : group + 8) : (i < 4 ? group : group + 8);
+    const int column = in_group * 4 + (i & 3) + (i < 8 ? 0 : 16);
+    a[i / 4] |= (static_cast<uint32_t>(in->a[row][column]) & 0xff) << i % 4 * 8;
+  }
+  for (int i = 0; i < k / 4; i++) {
+    const int row = in_group * 4 + (i & 3) + (i < 4 ? 0 : 16);
+    b[i / 4] |= (static_cast<uint32_t>(in->b[row][group]) & 0xff) << i % 4 * 8;
+  }
+  int32_t c[4], d[4];
+  for (int i = 0; i < 4; i++) c[i] = in->c[i < 2 ? group : group + 8][in_group * 2 + (i & 1)];
+  standin::integer_mma(k, a, a_signed, b, b_signed, c, d);
+  for (int i = 0; i < 4; i++) out[(i < 2 ? group : group + 8) * 8 + in_group * 2 + (i & 1)] = d[i];
+}
+
+void test_matrices() {
+  Matrices m;
+  uint32_t state = 1;
+  const auto next = [&](bool is_signed) {
+    state = state * 1664525u + 1013904223u;
+    return static_cast<int>(state >> 24) - (is_signed ? 128 : 0);
+  };
+  for (int k : {16, 32})
+    for (int signs = 0; signs < 4; signs++) {
+      const bool a_signed = signs & 1, b_signed = signs & 2;
+      for (auto &row : m.a)
+        for (int &v : row) v = next(a_signed);
+      for (auto &row : m.b)
+        for (int &v : row) v = next(b_signed);
+      for (auto &row : m.c)
+        for (int &v : row) v = next(true) * 1000;
+      DeviceArray<Matrices> in(1);
+      DeviceArray<int> out(16 * 8);
+      CHECK(cudaMemcpy(in.data, &m, sizeof(m), cudaMemcpyHostToDevice) == cudaSuccess);
+      CHECK(launch(multiply_matrices, 1, 32, 0, nullptr, k, a_signed, b_signed, static_cast<const Matrices *>(in.data),
+                   out.data) == cudaSuccess);
+      const std::vector<int> result = out.read();
+      for (int i = 0; i < 16; i++)
+        for (int j = 0; j < 8; j++) {
+          int sum = m.c[i][j];
+          for (int l = 0; l < k; l++) sum += m.a[i][l] * m.b[l][j];
+          CHECK(result[static_cast<size_t>(i * 8 + j)] == sum);
+        }
+    }
+}
+
 void test_arithmetic() {
   CHECK(__byte_perm(0x33221100, 0x77665544, 0x7531) == 0x77553311);
   CHECK(__byte_perm(0x33221100, 0x77665544, 0xfb80) == 0x77330000);  // the top bit of a selector does not count
@@ -523,6 +577,7 @@ int main() {
   test_indices();
   test_early_exit();
   test_warp_intrinsics();
+  test_matrices();
   test_arithmetic();
   test_deaths();
   standin::reset();
