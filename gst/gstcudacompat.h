@@ -30,12 +30,22 @@ class CudaStream {
   void configure_pool(GstStructure *config) const {
     if (stream_) gst_buffer_pool_config_set_cuda_stream(config, stream_);
   }
+  // That of `memory`; nullptr where it has none, or is only to be read and nothing is left to be written.
+  static void *of(GstMemory *memory, GstMapFlags access) {
+    if (!(access & GST_MAP_WRITE) && !GST_MEMORY_FLAG_IS_SET(memory, GST_CUDA_MEMORY_TRANSFER_NEED_SYNC))
+      return nullptr;
+    GstCudaStream *stream = gst_cuda_memory_get_stream(GST_CUDA_MEMORY_CAST(memory));
+    return stream ? gst_cuda_stream_get_handle(stream) : nullptr;
+  }
 #else
   explicit CudaStream(GstCudaContext *) {}
   void *handle() const {
     return nullptr;
   }
   void configure_pool(GstStructure *) const {}
+  static void *of(GstMemory *, GstMapFlags) {
+    return nullptr;
+  }
 #endif
   CudaStream(const CudaStream &) = delete;
   CudaStream &operator=(const CudaStream &) = delete;
@@ -45,15 +55,6 @@ class CudaStream {
   GstCudaStream *stream_;
 #endif
 };
-
-// Waits for what is still to be written to `memory` on its stream.
-inline void wait_for_writes(GstMemory *memory) {
-#if GST_CHECK_VERSION(1, 24, 0)
-  gst_cuda_memory_sync(GST_CUDA_MEMORY_CAST(memory));
-#else
-  (void)memory;
-#endif
-}
 
 // Says that nothing is left to be written to `memory`.
 inline void mark_complete(GstMemory *memory) {

@@ -15,13 +15,18 @@
  * Masks are not flipped (the filter is a correlation), and their anchor is in the centre. A linear mask c computes
  * floor(sum(c * p) / #GstCudaConv:divisor + #GstCudaConv:bias * 2^depth + 1/2), clamped to the range of the samples.
  *
- * All properties but #GstCudaConv:backend and #GstCudaConv:cuda-device-id may change while playing. A change takes
- * effect whole at the next frame. Settings that cannot be carried out are an error at the start; while playing they are
- * a warning, and the last good ones stay in force.
+ * All properties but #GstCudaConv:backend, #GstCudaConv:cuda-device-id and #GstCudaConv:frames-in-flight may change
+ * while playing. A change takes effect whole at the next frame. Settings that cannot be carried out are an error at the
+ * start; while playing they are a warning, and the last good ones stay in force.
  *
  * #GstCudaConv:roi and #GstCudaConv:roi-meta limit the filter to regions; what lies outside is copied from the input.
  * Rectangles count pixels of the whole frame, also where a buffer holds one field (interlace-mode=alternate). In
  * subsampled planes every pixel that a rectangle touches is filtered. Masks read across the edges of regions.
+ *
+ * Several frames are on the GPU at once, unless the pipeline is live: one is uploaded while another is filtered and a
+ * third comes back. What is held back for that is reported as latency, and pushed before any event that follows it. See
+ * #GstCudaConv:frames-in-flight. Frames in system memory go fastest where upstream takes them from the buffer pool that
+ * the element proposes, since the GPU reads that memory by itself.
  *
  * A GstVideoCropMeta is passed on, and the full frame is filtered, so that pixels beyond the crop rectangle take part
  * in the windows of those within. It is accepted where downstream accepts it.
@@ -52,6 +57,8 @@
 #include <gst/video/video.h>
 
 #include <algorithm>
+#include <deque>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <utility>
@@ -60,11 +67,9 @@
 #include "gstcudaconvdevice.h"
 #include "gstcudaconvenums.h"
 #include "gstcudaconvformat.h"
-#include "gstcudaconvframe.h"
-#include "gstcudaconvroi.h"
+#include "gstcudaconvpinned.h"
+#include "gstcudaconvstream.h"
 #include "gstcudaconvworkers.h"
-#include "maskparser.h"
-#include "plan.h"
 
 using namespace cudaconv;
 using namespace cudaconv::gst;
@@ -97,75 +102,23 @@ enum {
   PROP_BACKEND,
   PROP_CUDA_DEVICE_ID,
   PROP_METHOD,
+  PROP_FRAMES_IN_FLIGHT,
   PROP_STATS,
 };
 
-#define DEFAULT_BORDER_COLOR 0xff000000
 #define DEFAULT_BACKEND BackendChoice::Auto
 #define DEFAULT_CUDA_DEVICE_ID -1
+#define DEFAULT_FRAMES_IN_FLIGHT 0
+#define MAX_FRAMES_IN_FLIGHT 16
 
 namespace {
 
-// What the user asks for, as the properties have it.
-struct Settings {
-  FilterSettings filter;     // its coefficients are not filled in
-  std::string coefficients;  // text
-  guint32 border_color = DEFAULT_BORDER_COLOR;
-  RoiSettings roi;
+// One being uploaded, one in the kernels, one being downloaded, and one that the CPU is busy with meanwhile.
+constexpr guint kFramesThatPay = 4;
 
-  // With the coefficients read, where the mask takes any. Throws Error{Settings}.
-  FilterSettings complete() const {
-    FilterSettings result = filter;
-    if ((filter.mask == Mask::Custom || filter.shape == Shape::Custom) && !coefficients.empty())
-      result.coefficients = parse_coefficients(coefficients);
-    return result;
-  }
-};
-
-struct Engine {
-  std::shared_ptr<Backend> backend;
-  bool cuda;
-  BackendStats counted;  // what of the backend's statistics is in GstCudaConvPrivate::totals
-
-  Engine(std::shared_ptr<Backend> b, bool on_cuda) : backend(std::move(b)), cuda(on_cuda) {}
-};
-
-// Everything that frames are filtered with. Never changed: a change of caps, of settings or of the backend makes
-// another, and a frame keeps to the one that it began with.
-struct StreamContext {
-  GstVideoInfo info;
-  bool same_memory;  // on both pads
-  std::shared_ptr<Engine> engine;
-  Settings settings;
-  RoiSelector roi;
-  std::shared_ptr<const Plan> progressive, interlaced;  // either may be missing where the caps rule it out
-  Method method;                                        // in use
-
-  // Throws Error.
-  StreamContext(const GstVideoInfo &video_info, bool same, std::shared_ptr<Engine> with, const Settings &wanted)
-      : info(video_info), same_memory(same), engine(std::move(with)), settings(wanted), roi(wanted.roi) {
-    FrameLayout layout;
-    if (!describe_frame(info, settings.border_color, &layout))
-      throw Error(Error::Kind::Settings, std::string("format ") + GST_VIDEO_INFO_NAME(&info) + " is not supported");
-    const FilterSettings filter = settings.complete();
-    const GstVideoInterlaceMode mode = GST_VIDEO_INFO_INTERLACE_MODE(&info);
-    if (mode == GST_VIDEO_INTERLACE_MODE_FIELDS)
-      throw Error(Error::Kind::Settings, "interlace-mode=fields is not supported");
-    if (mode != GST_VIDEO_INTERLACE_MODE_INTERLEAVED) progressive = make_plan(filter, layout);
-    if (mode == GST_VIDEO_INTERLACE_MODE_INTERLEAVED || mode == GST_VIDEO_INTERLACE_MODE_MIXED) {
-      layout.interlaced = true;
-      interlaced = make_plan(filter, layout);
-    }
-    method = engine->backend->method_of(progressive ? *progressive : *interlaced);
-  }
-
-  const std::shared_ptr<const Plan> &plan_for(GstBuffer *buffer) const {
-    if (!interlaced) return progressive;
-    if (!progressive || GST_BUFFER_FLAG_IS_SET(buffer, GST_VIDEO_BUFFER_FLAG_INTERLACED)) return interlaced;
-    return progressive;
-  }
-
-  bool passthrough() const { return settings.filter.mask == Mask::Identity && same_memory; }
+// How many frames may be on the GPU at once, and how many of them wait for another frame to be pushed.
+struct Flight {
+  guint frames = 1, held = 0;
 };
 
 }  // namespace
@@ -176,6 +129,9 @@ struct GstCudaConvPrivate {
   guint serial = 0;  // counts changes of the settings
   BackendChoice backend = DEFAULT_BACKEND;
   gint device_id = DEFAULT_CUDA_DEVICE_ID;
+  guint frames_in_flight = DEFAULT_FRAMES_IN_FLIGHT;
+  bool live = true;          // the pipeline, as far as is known
+  GstClockTime latency = 0;  // as announced last
   std::shared_ptr<const StreamContext> context;
   guint tried_serial = 0;  // the settings that were last tried on the context, with or without success
   BackendStats totals;
@@ -192,6 +148,11 @@ struct GstCudaConvPrivate {
   std::shared_ptr<Engine> cuda_engine;
   // Why set_caps() and decide_allocation() failed last: the base class calls them again and again.
   std::string caps_error, memory_error;
+  // Oldest first; all of the latter are older than the former.
+  std::deque<std::unique_ptr<Frame>> in_flight;  // to be pushed
+  std::deque<std::unique_ptr<Frame>> pushed;     // downstream orders its work after that on them
+  bool hold_nothing = false;                     // of this frame: see submit_input_buffer()
+  GstFlowReturn drained = GST_FLOW_OK;           // what became of the frames pushed in places that cannot return it
 
   std::shared_ptr<const StreamContext> current_context() {
     std::lock_guard<std::mutex> guard(lock);
@@ -217,6 +178,7 @@ static GstCaps *gst_cuda_conv_fixate_caps(GstBaseTransform *trans, GstPadDirecti
                                           GstCaps *othercaps);
 static gboolean gst_cuda_conv_get_unit_size(GstBaseTransform *trans, GstCaps *caps, gsize *size);
 static gboolean gst_cuda_conv_set_caps(GstBaseTransform *trans, GstCaps *incaps, GstCaps *outcaps);
+static gboolean gst_cuda_conv_sink_event(GstBaseTransform *trans, GstEvent *event);
 static gboolean gst_cuda_conv_query(GstBaseTransform *trans, GstPadDirection direction, GstQuery *query);
 static gboolean gst_cuda_conv_propose_allocation(GstBaseTransform *trans, GstQuery *decide_query, GstQuery *query);
 static gboolean gst_cuda_conv_decide_allocation(GstBaseTransform *trans, GstQuery *query);
@@ -226,7 +188,15 @@ static gboolean gst_cuda_conv_transform_meta(GstBaseTransform *trans, GstBuffer 
                                              GstBuffer *inbuf);
 static void gst_cuda_conv_before_transform(GstBaseTransform *trans, GstBuffer *buffer);
 static GstFlowReturn gst_cuda_conv_prepare_output_buffer(GstBaseTransform *trans, GstBuffer *inbuf, GstBuffer **outbuf);
+static GstFlowReturn gst_cuda_conv_submit_input_buffer(GstBaseTransform *trans, gboolean is_discont, GstBuffer *input);
+static GstFlowReturn gst_cuda_conv_generate_output(GstBaseTransform *trans, GstBuffer **outbuf);
 static GstFlowReturn gst_cuda_conv_transform(GstBaseTransform *trans, GstBuffer *inbuf, GstBuffer *outbuf);
+
+static GstFlowReturn drain(GstCudaConv *self);
+static void discard(GstCudaConv *self);
+static Flight current_flight(GstCudaConvPrivate *priv);
+static void announce_latency(GstCudaConv *self);
+static void look_for_liveness(GstCudaConv *self);
 
 #define gst_cuda_conv_parent_class parent_class
 G_DEFINE_TYPE(GstCudaConv, gst_cuda_conv, GST_TYPE_BASE_TRANSFORM)
@@ -313,7 +283,7 @@ static void install_properties(GObjectClass *klass) {
   add_uint(PROP_BORDER_COLOR, "border-color", "Border colour",
            "What border=constant reads outside the frame, as 0xAARRGGBB; converted to the frame's own colour space and "
            "range.",
-           0, G_MAXUINT32, DEFAULT_BORDER_COLOR, flags);
+           0, G_MAXUINT32, Settings().border_color, flags);
   add_enum(PROP_CHROMA, "chroma", "Chroma", "What becomes of the chroma of YUV frames.", GST_TYPE_CUDA_CONV_CHROMA,
            defaults.chroma, flags);
   add_enum(PROP_ALPHA, "alpha", "Alpha", "What becomes of alpha.", GST_TYPE_CUDA_CONV_ALPHA, defaults.alpha, flags);
@@ -349,6 +319,18 @@ static void install_properties(GObjectClass *klass) {
            "How the GPU goes about it. The results are the same; a mask that the method cannot do is an error.",
            GST_TYPE_CUDA_CONV_METHOD, defaults.method, flags);
   /**
+   * GstCudaConv:frames-in-flight:
+   *
+   * With n frames in flight, n - 1 of them are held back until more follow, or an event does. That is the latency which
+   * the element reports, in frames of the caps' framerate. Frames that leave in CUDA memory are not held back where
+   * that memory belongs to a CUDA stream (GStreamer 1.24 and newer), and those that the CPU filters never are. Of
+   * a limited buffer pool of upstream's no more than half is in flight.
+   */
+  add_uint(PROP_FRAMES_IN_FLIGHT, "frames-in-flight", "Frames in flight",
+           "Frames that may be on the GPU at once; 0 = as many as pay off, and none held back in a live pipeline. "
+           "Latency is reported.",
+           0, MAX_FRAMES_IN_FLIGHT, DEFAULT_FRAMES_IN_FLIGHT, ready);
+  /**
    * GstCudaConv:stats:
    *
    * A structure `application/x-cudaconv-stats` of what happened since the element was started:
@@ -358,6 +340,8 @@ static void install_properties(GObjectClass *klass) {
    * - `method` (string): in use, as a nick of #GstCudaConv:method
    * - `device-time` (guint64): nanoseconds that the GPU spent on the frames
    * - `bytes-uploaded`, `bytes-downloaded` (guint64): copied to and from the GPU
+   * - `bytes-staged` (guint64): of these, copied by the CPU as well, since the GPU cannot copy from or to where they
+   * lay
    * - `failovers` (guint): how often the CPU had to take over
    */
   g_object_class_install_property(
@@ -365,7 +349,7 @@ static void install_properties(GObjectClass *klass) {
       g_param_spec_boxed(
           "stats", "Statistics",
           "Since the start: frames, backend and method in use, device-time in nanoseconds, bytes-uploaded, "
-          "bytes-downloaded, failovers to the CPU.",
+          "bytes-downloaded, bytes-staged, failovers to the CPU.",
           GST_TYPE_STRUCTURE, static_cast<GParamFlags>(G_PARAM_READABLE | G_PARAM_STATIC_STRINGS)));
 }
 
@@ -398,6 +382,7 @@ static void gst_cuda_conv_class_init(GstCudaConvClass *klass) {
   trans_class->fixate_caps = GST_DEBUG_FUNCPTR(gst_cuda_conv_fixate_caps);
   trans_class->get_unit_size = GST_DEBUG_FUNCPTR(gst_cuda_conv_get_unit_size);
   trans_class->set_caps = GST_DEBUG_FUNCPTR(gst_cuda_conv_set_caps);
+  trans_class->sink_event = GST_DEBUG_FUNCPTR(gst_cuda_conv_sink_event);
   trans_class->query = GST_DEBUG_FUNCPTR(gst_cuda_conv_query);
   trans_class->propose_allocation = GST_DEBUG_FUNCPTR(gst_cuda_conv_propose_allocation);
   trans_class->decide_allocation = GST_DEBUG_FUNCPTR(gst_cuda_conv_decide_allocation);
@@ -405,6 +390,8 @@ static void gst_cuda_conv_class_init(GstCudaConvClass *klass) {
   trans_class->transform_meta = GST_DEBUG_FUNCPTR(gst_cuda_conv_transform_meta);
   trans_class->before_transform = GST_DEBUG_FUNCPTR(gst_cuda_conv_before_transform);
   trans_class->prepare_output_buffer = GST_DEBUG_FUNCPTR(gst_cuda_conv_prepare_output_buffer);
+  trans_class->submit_input_buffer = GST_DEBUG_FUNCPTR(gst_cuda_conv_submit_input_buffer);
+  trans_class->generate_output = GST_DEBUG_FUNCPTR(gst_cuda_conv_generate_output);
   trans_class->transform = GST_DEBUG_FUNCPTR(gst_cuda_conv_transform);
 }
 
@@ -511,6 +498,9 @@ static void gst_cuda_conv_set_property(GObject *object, guint id, const GValue *
     case PROP_METHOD:
       set_enum(filter.method);
       break;
+    case PROP_FRAMES_IN_FLIGHT:
+      priv->frames_in_flight = g_value_get_uint(value);
+      break;
     default:
       G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, pspec);
       break;
@@ -529,6 +519,7 @@ static GstStructure *make_stats(const GstCudaConvPrivate *priv) {
       "device-time", G_TYPE_UINT64, static_cast<guint64>(priv->totals.device_ns),
       "bytes-uploaded", G_TYPE_UINT64, static_cast<guint64>(priv->totals.bytes_uploaded),
       "bytes-downloaded", G_TYPE_UINT64, static_cast<guint64>(priv->totals.bytes_downloaded),
+      "bytes-staged", G_TYPE_UINT64, static_cast<guint64>(priv->totals.bytes_staged),
       "failovers", G_TYPE_UINT, priv->failovers,
       nullptr);
   // clang-format on
@@ -614,6 +605,9 @@ static void gst_cuda_conv_get_property(GObject *object, guint id, GValue *value,
     case PROP_METHOD:
       get_enum(filter.method);
       break;
+    case PROP_FRAMES_IN_FLIGHT:
+      g_value_set_uint(value, priv->frames_in_flight);
+      break;
     case PROP_STATS:
       g_value_take_boxed(value, make_stats(priv));
       break;
@@ -653,6 +647,11 @@ static void release_backend(GstCudaConv *self) {
   self->priv->finder->close();
 }
 
+// The bus is full, and the threads of other elements wait, well before all processors copy.
+static ParallelFor make_staging() {
+  return make_parallel_for(std::min(worker_count(), 8));
+}
+
 // False, with an error message posted, where backend=cuda finds no device.
 static bool choose_backend(GstCudaConv *self) {
   GstCudaConvPrivate *priv = self->priv;
@@ -674,7 +673,7 @@ static bool choose_backend(GstCudaConv *self) {
     std::string why;
     try {
       priv->device = priv->finder->open(GST_ELEMENT(self), device_id, &why);
-      if (priv->device) priv->cuda_engine = std::make_shared<Engine>(priv->device->make_backend(), true);
+      if (priv->device) priv->cuda_engine = std::make_shared<Engine>(priv->device->make_backend(make_staging()), true);
     } catch (const Error &e) {
       why = e.what();
     }
@@ -736,6 +735,7 @@ static gboolean gst_cuda_conv_start(GstBaseTransform *trans) {
 
 static gboolean gst_cuda_conv_stop(GstBaseTransform *trans) {
   GstCudaConvPrivate *priv = GST_CUDA_CONV(trans)->priv;
+  discard(GST_CUDA_CONV(trans));
   std::shared_ptr<const StreamContext> context;  // is destroyed after the lock is released
   std::lock_guard<std::mutex> guard(priv->lock);
   context.swap(priv->context);
@@ -797,7 +797,8 @@ static gboolean gst_cuda_conv_set_caps(GstBaseTransform *trans, GstCaps *incaps,
     GST_ERROR_OBJECT(self, "these are no video caps: %" GST_PTR_FORMAT, incaps);
     return FALSE;
   }
-  const bool same_memory = is_cuda_caps(incaps) == is_cuda_caps(outcaps);
+  const bool cuda_in = is_cuda_caps(incaps), cuda_out = is_cuda_caps(outcaps);
+  priv->drained = drain(self);
 
   Settings settings;
   guint serial;
@@ -814,14 +815,16 @@ static gboolean gst_cuda_conv_set_caps(GstBaseTransform *trans, GstCaps *incaps,
     const std::shared_ptr<Engine> engine = priv->cuda_engine ? priv->cuda_engine : make_cpu_engine(info);
     std::shared_ptr<const StreamContext> context;
     try {
-      context = std::make_shared<const StreamContext>(info, same_memory, engine, settings);
+      context = std::make_shared<const StreamContext>(info, cuda_in, cuda_out, engine, settings);
     } catch (const Error &e) {
       if (!previous || e.kind() != Error::Kind::Settings) throw;
-      context = std::make_shared<const StreamContext>(info, same_memory, engine, previous->settings);
+      context = std::make_shared<const StreamContext>(info, cuda_in, cuda_out, engine, previous->settings);
       if (!rejected) warn_of_settings(self, e);
     }
     gst_base_transform_set_passthrough(trans, context->passthrough());
     install_context(priv, std::move(context), serial);
+    look_for_liveness(self);
+    announce_latency(self);
     priv->caps_error.clear();
     return TRUE;
   } catch (const Error &e) {
@@ -831,12 +834,84 @@ static gboolean gst_cuda_conv_set_caps(GstBaseTransform *trans, GstCaps *incaps,
   return FALSE;
 }
 
+/* latency */
+
+// With the lock held.
+static Flight flight_of(const GstCudaConvPrivate *priv) {
+  Flight flight;
+  if (!priv->context || !priv->context->engine->cuda) return flight;
+  flight.frames = priv->frames_in_flight ? priv->frames_in_flight : kFramesThatPay;
+  if (priv->context->cuda_out && priv->device->is_stream_ordered()) return flight;
+  if (!priv->frames_in_flight && priv->live) flight.frames = 1;
+  flight.held = flight.frames - 1;
+  return flight;
+}
+
+static Flight current_flight(GstCudaConvPrivate *priv) {
+  std::lock_guard<std::mutex> guard(priv->lock);
+  return flight_of(priv);
+}
+
+// With the lock held.
+static GstClockTime latency_of(const GstCudaConvPrivate *priv) {
+  if (!priv->context || priv->context->passthrough()) return 0;
+  return flight_of(priv).held * priv->context->buffer_duration();
+}
+
+// Posts a message where the latency is another one than before.
+static void announce_latency(GstCudaConv *self) {
+  GstCudaConvPrivate *priv = self->priv;
+  {
+    std::lock_guard<std::mutex> guard(priv->lock);
+    const GstClockTime latency = latency_of(priv);
+    if (priv->latency == latency) return;
+    priv->latency = latency;
+  }
+  gst_element_post_message(GST_ELEMENT(self), gst_message_new_latency(GST_OBJECT(self)));
+}
+
+static void look_for_liveness(GstCudaConv *self) {
+  const Ref<GstQuery> query(gst_query_new_latency());
+  gboolean live = TRUE;  // as far as anybody knows
+  if (gst_pad_peer_query(GST_BASE_TRANSFORM_SINK_PAD(self), query.get()))
+    gst_query_parse_latency(query.get(), &live, nullptr, nullptr);
+  std::lock_guard<std::mutex> guard(self->priv->lock);
+  self->priv->live = live;
+}
+
+static gboolean answer_latency_query(GstCudaConv *self, GstQuery *query) {
+  if (!gst_pad_peer_query(GST_BASE_TRANSFORM_SINK_PAD(self), query)) return FALSE;
+  gboolean live;
+  GstClockTime min, max;
+  gst_query_parse_latency(query, &live, &min, &max);
+  GstCudaConvPrivate *priv = self->priv;
+  std::lock_guard<std::mutex> guard(priv->lock);
+  priv->live = live;
+  const GstClockTime latency = latency_of(priv);
+  if (GST_CLOCK_TIME_IS_VALID(max)) max += latency;
+  gst_query_set_latency(query, live, min + latency, max);
+  return TRUE;
+}
+
 /* queries and allocation */
 
 static gboolean gst_cuda_conv_query(GstBaseTransform *trans, GstPadDirection direction, GstQuery *query) {
-  if (GST_QUERY_TYPE(query) == GST_QUERY_CONTEXT &&
-      GST_CUDA_CONV(trans)->priv->finder->answer_context_query(GST_ELEMENT(trans), query))
-    return TRUE;
+  GstCudaConv *self = GST_CUDA_CONV(trans);
+  switch (GST_QUERY_TYPE(query)) {
+    case GST_QUERY_CONTEXT:
+      if (self->priv->finder->answer_context_query(GST_ELEMENT(trans), query)) return TRUE;
+      break;
+    case GST_QUERY_LATENCY:
+      if (direction == GST_PAD_SRC) return answer_latency_query(self, query);
+      break;
+    case GST_QUERY_ALLOCATION:
+    case GST_QUERY_DRAIN:
+      // Upstream may be about to replace its buffers.
+      if (direction == GST_PAD_SINK) self->priv->drained = drain(self);
+      break;
+    default:
+      break;
+  }
   return GST_BASE_TRANSFORM_CLASS(parent_class)->query(trans, direction, query);
 }
 
@@ -845,14 +920,21 @@ static GstBufferPool *new_pool(Device *device) {
   return device ? device->new_pool() : gst_video_buffer_pool_new();
 }
 
+// For the element's own pools of system memory. Nullptr: GStreamer's own.
+static Ref<GstAllocator> system_allocator(const GstCudaConvPrivate *priv) {
+  return Ref<GstAllocator>(priv->cuda_engine ? new_pinned_allocator(priv->device) : nullptr);
+}
+
 // Prepares the pool for `caps` and says how large its buffers are, at least `*size`. `device`, if any, is that of the
-// pool's memory.
-static bool configure_pool(GstBufferPool *pool, Device *device, GstCaps *caps, guint *size, guint min, guint max) {
+// pool's memory; `allocator`, if any, provides that.
+static bool configure_pool(GstBufferPool *pool, Device *device, GstAllocator *allocator, GstCaps *caps, guint *size,
+                           guint min, guint max) {
   GstStructure *config = gst_buffer_pool_get_config(pool);
   gst_buffer_pool_config_set_params(config, caps, *size, min, max);
   if (gst_buffer_pool_has_option(pool, GST_BUFFER_POOL_OPTION_VIDEO_META))
     gst_buffer_pool_config_add_option(config, GST_BUFFER_POOL_OPTION_VIDEO_META);
   if (device) device->configure_pool(config);
+  if (allocator) gst_buffer_pool_config_set_allocator(config, allocator, nullptr);
   if (!gst_buffer_pool_set_config(pool, config)) {
     // The pool has changed what it was asked for into what it can do.
     config = gst_buffer_pool_get_config(pool);
@@ -868,10 +950,23 @@ static bool configure_pool(GstBufferPool *pool, Device *device, GstCaps *caps, g
   return true;
 }
 
+// Whoever makes use of the query's pool configures it again, with the allocator that the query has.
+static void set_allocator(GstQuery *query, GstAllocator *allocator) {
+  GstAllocationParams params;
+  gst_allocation_params_init(&params);
+  if (gst_query_get_n_allocation_params(query) > 0) {
+    gst_query_parse_nth_allocation_param(query, 0, nullptr, &params);
+    gst_query_set_nth_allocation_param(query, 0, allocator, &params);
+  } else {
+    gst_query_add_allocation_param(query, allocator, &params);
+  }
+}
+
 static gboolean gst_cuda_conv_propose_allocation(GstBaseTransform *trans, GstQuery *decide_query, GstQuery *query) {
   if (!GST_BASE_TRANSFORM_CLASS(parent_class)->propose_allocation(trans, decide_query, query)) return FALSE;
   if (!decide_query) return TRUE;  // passthrough: downstream has answered
 
+  GstCudaConvPrivate *priv = GST_CUDA_CONV(trans)->priv;
   GstCaps *caps;
   gboolean need_pool;
   GstVideoInfo info;
@@ -879,11 +974,15 @@ static gboolean gst_cuda_conv_propose_allocation(GstBaseTransform *trans, GstQue
   if (!caps || !gst_video_info_from_caps(&info, caps)) return FALSE;
 
   const bool cuda = is_cuda_caps(caps);
-  Device *device = cuda ? GST_CUDA_CONV(trans)->priv->device.get() : nullptr;
+  Device *device = cuda ? priv->device.get() : nullptr;
   if (need_pool && (device || !cuda)) {
+    const guint frames = current_flight(priv).frames, min = frames > 1 ? frames + 1 : 0;
+    const Ref<GstAllocator> allocator = cuda ? nullptr : system_allocator(priv);
     GstBufferPool *pool = new_pool(device);
     guint size = GST_VIDEO_INFO_SIZE(&info);
-    if (pool && configure_pool(pool, device, caps, &size, 0, 0)) gst_query_add_allocation_pool(query, pool, size, 0, 0);
+    if (pool && configure_pool(pool, device, allocator.get(), caps, &size, min, 0))
+      gst_query_add_allocation_pool(query, pool, size, min, 0);
+    if (allocator) set_allocator(query, allocator.get());
     gst_clear_object(&pool);
   }
   // The parent's decide_allocation() has removed it as tied to memory, which it is not: we read any strides.
@@ -920,19 +1019,24 @@ static gboolean gst_cuda_conv_decide_allocation(GstBaseTransform *trans, GstQuer
   guint size = 0, min = 0, max = 0;
   if (proposed) gst_query_parse_nth_allocation_pool(query, 0, &pool, &size, &min, &max);
   size = MAX(size, GST_VIDEO_INFO_SIZE(&info));
+  min += current_flight(priv).held;
+  if (max) min = MIN(min, max);
 
-  if (pool && ((device && !device->owns(pool)) || !configure_pool(pool, device, caps, &size, min, max))) {
+  const Ref<GstAllocator> allocator = device ? nullptr : system_allocator(priv);
+  const bool suits = pool && (device ? device->owns(pool) : !allocator || !is_plain_pool(pool));
+  if (pool && (!suits || !configure_pool(pool, device, nullptr, caps, &size, min, max))) {
     GST_DEBUG_OBJECT(self, "downstream's %" GST_PTR_FORMAT " does not suit", pool);
     gst_clear_object(&pool);
   }
   if (!pool) {
     pool = new_pool(device);
-    if (!pool || !configure_pool(pool, device, caps, &size, min, max)) {
+    if (!pool || !configure_pool(pool, device, allocator.get(), caps, &size, min, max)) {
       gst_clear_object(&pool);
       GST_ELEMENT_ERROR(self, RESOURCE, SETTINGS, (nullptr),
                         ("no buffer pool could be made for %" GST_PTR_FORMAT, caps));
       return FALSE;
     }
+    if (allocator) set_allocator(query, allocator.get());
   }
   if (proposed)
     gst_query_set_nth_allocation_pool(query, 0, pool, size, min, max);
@@ -980,13 +1084,15 @@ static void update_settings(GstCudaConv *self) {
     settings = priv->settings;
   }
   try {
-    context = std::make_shared<const StreamContext>(context->info, context->same_memory, context->engine, settings);
+    context = context->with(settings);
   } catch (const Error &e) {
     warn_of_settings(self, e);
     return;
   }
   install_context(priv, context, serial);
   if (context->passthrough() != gst_base_transform_is_passthrough(trans)) {
+    priv->drained = drain(self);
+    announce_latency(self);
     // Both pads' buffer pools depend on it.
     gst_base_transform_set_passthrough(trans, context->passthrough());
     gst_base_transform_reconfigure_src(trans);
@@ -1017,49 +1123,54 @@ static GstFlowReturn gst_cuda_conv_prepare_output_buffer(GstBaseTransform *trans
   return ret;
 }
 
-// Throws Error and FrameError.
-static void filter_frame(GstCudaConv *self, const StreamContext &context, GstBuffer *inbuf, GstBuffer *outbuf) {
-  GstCudaConvPrivate *priv = self->priv;
-  Engine &engine = *context.engine;
-  Device *device = engine.backend->accepts_device_frames() ? priv->device.get() : nullptr;
-  const std::shared_ptr<const Plan> &plan = context.plan_for(inbuf);
-  const Regions regions = context.roi.regions_of(inbuf, context.info);
-
-  const bool device_in = device && device->owns(inbuf), device_out = device && device->owns(outbuf);
-  if (device_in) device->before_access(inbuf);
-  if (device_out) device->before_access(outbuf);
-  {
-    const MappedFrame in(inbuf, context.info, plan->layout, GST_MAP_READ, device_in);
-    const MappedFrame out(outbuf, context.info, plan->layout, GST_MAP_WRITE, device_out);
-    engine.backend->retire(engine.backend->submit(plan, in.view(), out.view(), regions));
-  }
-  if (device_out) device->after_write(outbuf);
-
+// Adds what the engine has done since the last call to the statistics.
+static void count(GstCudaConvPrivate *priv, Engine &engine) {
   const BackendStats now = engine.backend->stats();
   std::lock_guard<std::mutex> guard(priv->lock);
   priv->totals.frames += now.frames - engine.counted.frames;
   priv->totals.device_ns += now.device_ns - engine.counted.device_ns;
   priv->totals.bytes_uploaded += now.bytes_uploaded - engine.counted.bytes_uploaded;
   priv->totals.bytes_downloaded += now.bytes_downloaded - engine.counted.bytes_downloaded;
+  priv->totals.bytes_staged += now.bytes_staged - engine.counted.bytes_staged;
   engine.counted = now;
 }
 
-// What takes the place of `context` after its device has failed; nullptr, with an error message posted, where nothing
-// may.
+// Waits for the frames in flight, and drops them.
+static void discard(GstCudaConv *self) {
+  GstCudaConvPrivate *priv = self->priv;
+  for (auto *frames : {&priv->pushed, &priv->in_flight}) {
+    for (; !frames->empty(); frames->pop_front()) {
+      const Frame &frame = *frames->front();
+      try {
+        frame.context->engine->backend->retire(frame.ticket);
+        count(priv, *frame.context->engine);
+      } catch (const Error &e) {
+        GST_DEBUG_OBJECT(self, "of a frame that is dropped: %s", e.what());
+      }
+    }
+  }
+  priv->drained = GST_FLOW_OK;
+}
+
+// What takes the place of `context`, of one frame, after its device has failed; nullptr, with an error message posted
+// and the other frames dropped, where nothing may.
 static std::shared_ptr<const StreamContext> fail_over(GstCudaConv *self, const StreamContext &context, const Error &e) {
   GstCudaConvPrivate *priv = self->priv;
   if (e.kind() == Error::Kind::Settings || !context.engine->cuda || priv->chosen_backend != BackendChoice::Auto) {
     post_error(self, e);
+    discard(self);
     return nullptr;
   }
+  std::shared_ptr<const StreamContext> current = priv->current_context();
+  if (current->engine != context.engine) return context.with(current->engine);  // others in flight came first
+
+  const std::shared_ptr<const StreamContext> replacement = current->with(make_cpu_engine(context.info));
   guint serial;
   {
     std::lock_guard<std::mutex> guard(priv->lock);
     priv->failovers++;
     serial = priv->tried_serial;
   }
-  auto replacement = std::make_shared<const StreamContext>(context.info, context.same_memory,
-                                                           make_cpu_engine(context.info), context.settings);
   install_context(priv, replacement, serial);
   // The next start may find the device in order again.
   priv->cuda_engine = nullptr;
@@ -1067,20 +1178,20 @@ static std::shared_ptr<const StreamContext> fail_over(GstCudaConv *self, const S
   priv->device_failed = true;
   GST_ELEMENT_WARNING(self, RESOURCE, FAILED,
                       ("The CUDA device failed; from this frame on the CPU filters. %s", e.what()), (nullptr));
-  return replacement;
+  return current.get() == &context ? replacement : context.with(replacement->engine);
 }
 
-static GstFlowReturn gst_cuda_conv_transform(GstBaseTransform *trans, GstBuffer *inbuf, GstBuffer *outbuf) {
-  GstCudaConv *self = GST_CUDA_CONV(trans);
-  std::shared_ptr<const StreamContext> context = self->priv->current_context();
-  if (!context) return GST_FLOW_NOT_NEGOTIATED;
+// False, with an error message posted, where the frame cannot be filtered.
+static bool start_frame(GstCudaConv *self, Frame &frame) {
   try {
-    while (context) {
+    while (frame.context) {
       try {
-        filter_frame(self, *context, inbuf, outbuf);
-        return GST_FLOW_OK;
+        frame.submit(self->priv->device);
+        count(self->priv, *frame.context->engine);
+        return true;
       } catch (const Error &e) {
-        context = fail_over(self, *context, e);
+        frame.unmap();
+        frame.context = fail_over(self, *frame.context, e);
       }
     }
   } catch (const FrameError &e) {
@@ -1088,5 +1199,177 @@ static GstFlowReturn gst_cuda_conv_transform(GstBaseTransform *trans, GstBuffer 
   } catch (const std::exception &e) {
     GST_ELEMENT_ERROR(self, RESOURCE, FAILED, (nullptr), ("%s", e.what()));
   }
-  return GST_FLOW_ERROR;
+  return false;
+}
+
+// Waits until the frame is complete, and has the CPU filter it where the device failed on it. False, with an error
+// message posted, where it is lost.
+static bool finish_frame(GstCudaConv *self, Frame &frame) {
+  for (;;) {
+    Engine &engine = *frame.context->engine;
+    try {
+      engine.backend->retire(frame.ticket);
+      const bool on_device = frame.out_map && frame.out_map->view().on_device;
+      frame.unmap();
+      if (on_device) self->priv->device->mark_complete(frame.out.get());
+      count(self->priv, engine);
+      return true;
+    } catch (const Error &e) {
+      frame.unmap();
+      frame.context = fail_over(self, *frame.context, e);
+      if (!frame.context || !frame.out) return frame.context != nullptr;
+    }
+    if (!start_frame(self, frame)) return false;
+  }
+}
+
+// Lets go of the inputs of frames that have been pushed, where that takes no waiting, and of all but `most` others.
+static bool release_inputs(GstCudaConv *self, guint most) {
+  std::deque<std::unique_ptr<Frame>> &pushed = self->priv->pushed;
+  while (!pushed.empty()) {
+    const Frame &oldest = *pushed.front();
+    try {
+      if (pushed.size() <= most && !oldest.context->engine->backend->is_done(oldest.ticket)) break;
+    } catch (const Error &) {
+      // finish_frame() finds out.
+    }
+    const std::unique_ptr<Frame> frame = std::move(pushed.front());
+    pushed.pop_front();
+    if (!finish_frame(self, *frame)) return false;
+  }
+  return true;
+}
+
+// The buffer of the oldest frame in flight, ready to be pushed.
+static GstFlowReturn take_oldest(GstCudaConv *self, GstBuffer **outbuf) {
+  GstCudaConvPrivate *priv = self->priv;
+  std::unique_ptr<Frame> frame = std::move(priv->in_flight.front());
+  priv->in_flight.pop_front();
+  if (frame->out_map->view().stream) {
+    // Who reads the buffer does so after what is on its stream.
+    frame->out_map.reset();
+    *outbuf = frame->out.release();
+    priv->pushed.push_back(std::move(frame));
+    return GST_FLOW_OK;
+  }
+  if (!release_inputs(self, 0) || !finish_frame(self, *frame)) return GST_FLOW_ERROR;
+  *outbuf = frame->out.release();
+  return GST_FLOW_OK;
+}
+
+// Pushes the oldest frame in flight. The base class is not in on it.
+static GstFlowReturn push_oldest(GstCudaConv *self) {
+  GstBaseTransform *trans = GST_BASE_TRANSFORM(self);
+  GstBuffer *out;
+  const GstFlowReturn flow = take_oldest(self, &out);
+  if (flow != GST_FLOW_OK) return flow;
+  if (trans->segment.format == GST_FORMAT_TIME && GST_BUFFER_PTS_IS_VALID(out)) {
+    trans->segment.position = GST_BUFFER_PTS(out);
+    if (GST_BUFFER_DURATION_IS_VALID(out)) trans->segment.position += GST_BUFFER_DURATION(out);
+  }
+  return gst_pad_push(GST_BASE_TRANSFORM_SRC_PAD(trans), out);
+}
+
+// Pushes all frames in flight, and has nothing left on the GPU.
+static GstFlowReturn drain(GstCudaConv *self) {
+  GstFlowReturn flow = GST_FLOW_OK;
+  while (!self->priv->in_flight.empty() && flow == GST_FLOW_OK) flow = push_oldest(self);
+  if (flow == GST_FLOW_OK && !release_inputs(self, 0)) flow = GST_FLOW_ERROR;
+  discard(self);
+  return flow;
+}
+
+static gboolean gst_cuda_conv_sink_event(GstBaseTransform *trans, GstEvent *event) {
+  GstCudaConv *self = GST_CUDA_CONV(trans);
+  if (GST_EVENT_TYPE(event) == GST_EVENT_FLUSH_STOP)
+    discard(self);
+  else if (GST_EVENT_IS_SERIALIZED(event))
+    self->priv->drained = drain(self);
+  return GST_BASE_TRANSFORM_CLASS(parent_class)->sink_event(trans, event);
+}
+
+// Like the base class's, but for a buffer of a pool that is empty because of the frames in flight, which are pushed
+// then.
+static GstFlowReturn new_output(GstCudaConv *self, GstBuffer *in, GstBuffer **out) {
+  GstBaseTransform *trans = GST_BASE_TRANSFORM(self);
+  GstBaseTransformClass *klass = GST_BASE_TRANSFORM_GET_CLASS(trans);
+  const Ref<GstBufferPool> pool(gst_base_transform_get_buffer_pool(trans));
+  GstBufferPoolAcquireParams without_waiting = {};
+  without_waiting.flags = GST_BUFFER_POOL_ACQUIRE_FLAG_DONTWAIT;
+  while (pool && !self->priv->in_flight.empty()) {
+    GstFlowReturn flow = gst_buffer_pool_acquire_buffer(pool.get(), out, &without_waiting);
+    if (flow == GST_FLOW_OK) {
+      klass->copy_metadata(trans, in, *out);
+      return GST_FLOW_OK;
+    }
+    if (flow != GST_FLOW_EOS) break;
+    flow = push_oldest(self);
+    if (flow != GST_FLOW_OK) return flow;
+  }
+  return klass->prepare_output_buffer(trans, in, out);
+}
+
+// Upstream may wait for its buffers to come back before it sends another: of a limited pool half may be in flight.
+static guint most_in_flight(const GstBuffer *in) {
+  if (!in->pool) return G_MAXUINT;
+  GstStructure *config = gst_buffer_pool_get_config(in->pool);
+  guint max = 0;
+  gst_buffer_pool_config_get_params(config, nullptr, nullptr, nullptr, &max);
+  gst_structure_free(config);
+  return max ? MAX(max / 2, 1) : G_MAXUINT;
+}
+
+static GstFlowReturn gst_cuda_conv_submit_input_buffer(GstBaseTransform *trans, gboolean is_discont, GstBuffer *input) {
+  GstCudaConv *self = GST_CUDA_CONV(trans);
+  GstCudaConvPrivate *priv = self->priv;
+  GstFlowReturn flow = std::exchange(priv->drained, GST_FLOW_OK);
+  // The frames in flight precede a renegotiation, and the DISCONT that the base class sets on whatever is pushed next:
+  // on this frame, if it is not held either.
+  if (flow == GST_FLOW_OK && (is_discont || GST_PAD_NEEDS_RECONFIGURE(trans->srcpad))) flow = drain(self);
+  if (flow != GST_FLOW_OK) {
+    gst_buffer_unref(input);
+    return flow;
+  }
+  priv->hold_nothing = is_discont;
+
+  flow = GST_BASE_TRANSFORM_CLASS(parent_class)->submit_input_buffer(trans, is_discont, input);
+  if (flow == GST_BASE_TRANSFORM_FLOW_DROPPED) {
+    const GstFlowReturn drained = drain(self);
+    return drained == GST_FLOW_OK ? flow : drained;
+  }
+  if (flow != GST_FLOW_OK || gst_base_transform_is_passthrough(trans)) return flow;
+
+  auto frame = std::make_unique<Frame>();
+  frame->in.reset(std::exchange(trans->queued_buf, nullptr));
+  GstBuffer *out = nullptr;
+  flow = new_output(self, frame->in.get(), &out);
+  if (flow != GST_FLOW_OK) return flow;
+  frame->out.reset(out);
+  frame->most_in_flight = most_in_flight(frame->in.get());
+  frame->context = priv->current_context();
+  if (!frame->context) return GST_FLOW_NOT_NEGOTIATED;
+  if (!start_frame(self, *frame)) return GST_FLOW_ERROR;
+  priv->in_flight.push_back(std::move(frame));
+  return GST_FLOW_OK;
+}
+
+static GstFlowReturn gst_cuda_conv_generate_output(GstBaseTransform *trans, GstBuffer **outbuf) {
+  GstCudaConv *self = GST_CUDA_CONV(trans);
+  GstCudaConvPrivate *priv = self->priv;
+  if (gst_base_transform_is_passthrough(trans))
+    return GST_BASE_TRANSFORM_CLASS(parent_class)->generate_output(trans, outbuf);
+
+  *outbuf = nullptr;
+  announce_latency(self);
+  if (priv->in_flight.empty() && priv->pushed.empty()) return GST_FLOW_OK;
+  const Flight flight = current_flight(priv);
+  const Frame &latest = priv->in_flight.empty() ? *priv->pushed.back() : *priv->in_flight.back();
+  const guint held = priv->hold_nothing ? 0 : MIN(flight.held, latest.most_in_flight - 1);
+  if (priv->in_flight.size() > held) return take_oldest(self, outbuf);
+  return release_inputs(self, MIN(flight.frames, latest.most_in_flight)) ? GST_FLOW_OK : GST_FLOW_ERROR;
+}
+
+// Never called, but the base class takes an element without it for one that works in place.
+static GstFlowReturn gst_cuda_conv_transform(GstBaseTransform *, GstBuffer *, GstBuffer *) {
+  g_return_val_if_reached(GST_FLOW_ERROR);
 }

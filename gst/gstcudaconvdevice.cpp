@@ -30,6 +30,13 @@ class CurrentContext {
 // What backends share with the device that made them, and keep alive.
 struct Context {
   explicit Context(ContextRef reference) : gst(std::move(reference)), stream(gst.get()) {}
+  // Calls f with the context current, or without one where it is lost.
+  template <typename F>
+  void call(const F &f) const {
+    const bool pushed = gst_cuda_context_push(gst.get());
+    f();
+    if (pushed) gst_cuda_context_pop(nullptr);
+  }
   const ContextRef gst;
   const CudaStream stream;
 };
@@ -37,15 +44,13 @@ struct Context {
 // The CUDA backend, each call with the context current.
 class BackendInContext : public Backend {
  public:
-  explicit BackendInContext(std::shared_ptr<const Context> context) : context_(std::move(context)) {
+  BackendInContext(std::shared_ptr<const Context> context, ParallelFor parallel_for) : context_(std::move(context)) {
     CurrentContext current(context_->gst.get());
-    backend_ = make_cuda_backend(context_->stream.handle());
+    backend_ = make_cuda_backend(context_->stream.handle(), std::move(parallel_for));
   }
+  // Even where the context is lost and cannot be made current, the backend has host memory to free.
   ~BackendInContext() override {
-    // Even where the context is lost and cannot be made current, the backend has host memory to free.
-    const bool pushed = gst_cuda_context_push(context_->gst.get());
-    backend_.reset();
-    if (pushed) gst_cuda_context_pop(nullptr);
+    context_->call([this] { backend_.reset(); });
   }
 
   const char *name() const override { return backend_->name(); }
@@ -58,6 +63,10 @@ class BackendInContext : public Backend {
   void retire(Ticket ticket) override {
     CurrentContext current(context_->gst.get());
     backend_->retire(ticket);
+  }
+  bool is_done(Ticket ticket) const override {
+    CurrentContext current(context_->gst.get());
+    return backend_->is_done(ticket);
   }
   Method method_of(const Plan &plan) const override {
     CurrentContext current(context_->gst.get());
@@ -74,7 +83,10 @@ class CudaDevice : public Device {
  public:
   explicit CudaDevice(ContextRef context) : context_(std::make_shared<const Context>(std::move(context))) {}
 
-  std::shared_ptr<Backend> make_backend() override { return std::make_shared<BackendInContext>(context_); }
+  std::shared_ptr<Backend> make_backend(ParallelFor parallel_for) override {
+    return std::make_shared<BackendInContext>(context_, std::move(parallel_for));
+  }
+  void in_context(const std::function<void()> &f) override { context_->call(f); }
 
   bool owns(GstBuffer *buffer) const override {
     if (gst_buffer_n_memory(buffer) != 1) return false;
@@ -85,8 +97,11 @@ class CudaDevice : public Device {
     return GST_IS_CUDA_BUFFER_POOL(pool) && GST_CUDA_BUFFER_POOL(pool)->context == context_->gst.get();
   }
 
-  void before_access(GstBuffer *buffer) override { wait_for_writes(gst_buffer_peek_memory(buffer, 0)); }
-  void after_write(GstBuffer *buffer) override { mark_complete(gst_buffer_peek_memory(buffer, 0)); }
+  bool is_stream_ordered() const override { return context_->stream.handle(); }
+  void *stream_of(GstBuffer *buffer, GstMapFlags access) const override {
+    return CudaStream::of(gst_buffer_peek_memory(buffer, 0), access);
+  }
+  void mark_complete(GstBuffer *buffer) const override { gst::mark_complete(gst_buffer_peek_memory(buffer, 0)); }
 
   GstBufferPool *new_pool() override { return gst_cuda_buffer_pool_new(context_->gst.get()); }
   void configure_pool(GstStructure *config) override { context_->stream.configure_pool(config); }

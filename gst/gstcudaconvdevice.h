@@ -6,6 +6,7 @@
 
 #include <gst/gst.h>
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -19,17 +20,24 @@ class Device {
  public:
   virtual ~Device() = default;
 
-  // A backend on this context; calling it needs no context to be current. Throws Error.
-  virtual std::shared_ptr<Backend> make_backend() = 0;
+  // A backend on this context; calling it needs no context to be current. `parallel_for` as in make_cuda_backend().
+  // Throws Error.
+  virtual std::shared_ptr<Backend> make_backend(ParallelFor parallel_for) = 0;
+  // Calls `f` with the context current, or without one where it is lost.
+  virtual void in_context(const std::function<void()> &f) = 0;
 
   // Whether the buffer is one piece of CUDA memory of this context.
   virtual bool owns(GstBuffer *buffer) const = 0;
   virtual bool owns(GstBufferPool *pool) const = 0;
 
-  // Call before mapping a buffer of this context, and after the backend has retired the frame that wrote one: they
-  // settle what memory has to do with the streams of other elements.
-  virtual void before_access(GstBuffer *buffer) = 0;
-  virtual void after_write(GstBuffer *buffer) = 0;
+  // Whether memory belongs to streams, on which the work on it is ordered. A buffer of memory that does not is complete
+  // when it is pushed.
+  virtual bool is_stream_ordered() const = 0;
+  // The CUstream that a buffer of this context belongs to. Nullptr: to none, or for reading where nothing is left to be
+  // written.
+  virtual void *stream_of(GstBuffer *buffer, GstMapFlags access) const = 0;
+  // To be called where what has been written to a buffer is complete.
+  virtual void mark_complete(GstBuffer *buffer) const = 0;
 
   // A pool of CUDA memory, transfer full, and what its configuration needs beyond that of any video pool. nullptr where
   // there is no CUDA memory.

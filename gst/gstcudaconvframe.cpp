@@ -32,9 +32,9 @@ void check_meta(GstBuffer *buffer, const GstVideoInfo &info) {
 }  // namespace
 
 MappedFrame::MappedFrame(GstBuffer *buffer, const GstVideoInfo &info, const FrameLayout &layout, GstMapFlags flags,
-                         bool on_device) {
+                         const BufferMemory &memory) {
   check_meta(buffer, info);
-  const int all_flags = flags | (on_device ? kMapCuda : 0);
+  const int all_flags = flags | (memory.on_device ? kMapCuda : 0);
   if (!gst_video_frame_map(&frame_, &info, buffer, static_cast<GstMapFlags>(all_flags)))
     throw FrameError("a buffer of " + std::to_string(gst_buffer_get_size(buffer)) +
                      " bytes could not be mapped as a frame of " +
@@ -49,7 +49,9 @@ MappedFrame::MappedFrame(GstBuffer *buffer, const GstVideoInfo &info, const Fram
   for (guint i = 0; i < GST_VIDEO_FRAME_N_PLANES(&frame_); i++)
     view_.plane[i] = {static_cast<uint8_t *>(GST_VIDEO_FRAME_PLANE_DATA(&frame_, i)),
                       GST_VIDEO_FRAME_PLANE_STRIDE(&frame_, i)};
-  view_.on_device = on_device;
+  view_.on_device = memory.on_device;
+  view_.pinned = memory.pinned;
+  view_.stream = memory.stream;
 }
 
 // A GstVideoMeta can say anything about strides and offsets.

@@ -15,14 +15,21 @@ class FrameError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// What a FrameView says of the memory that a buffer consists of.
+struct BufferMemory {
+  bool on_device = false;
+  bool pinned = false;
+  void *stream = nullptr;
+};
+
 // A buffer mapped as the frame that its caps describe, for as long as the object lives; the buffer is kept as long.
 class MappedFrame {
  public:
   // `layout` comes from describe_frame(info). `flags` are those of gst_video_frame_map(), GST_MAP_CUDA aside, which
-  // `on_device` adds: the buffer is then CUDA memory. Throws FrameError, also where a plane of `layout` would reach
-  // beyond the buffer's memory.
+  // memory on the device adds. Throws FrameError, also where a plane of `layout` would reach beyond the buffer's
+  // memory.
   MappedFrame(GstBuffer *buffer, const GstVideoInfo &info, const FrameLayout &layout, GstMapFlags flags,
-              bool on_device);
+              const BufferMemory &memory);
   ~MappedFrame() { gst_video_frame_unmap(&frame_); }
   MappedFrame(const MappedFrame &) = delete;
   MappedFrame &operator=(const MappedFrame &) = delete;

@@ -4,6 +4,7 @@
 // depend on which backend does it, byte for byte.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -19,6 +20,7 @@ struct BackendStats {
   uint64_t device_ns = 0;         // time that the GPU spent in kernels
   uint64_t bytes_uploaded = 0;    // host to device
   uint64_t bytes_downloaded = 0;  // device to host
+  uint64_t bytes_staged = 0;      // of these, copied by the CPU on the way, because the memory was not pinned
 };
 
 // Identifies a submitted frame. Tickets count up; frames complete in the order of submission.
@@ -34,14 +36,17 @@ class Backend {
 
   // Starts to filter `src` into `dst`, which must not overlap. The plan is taken whole for this frame: a later submit
   // may bring another one while this frame is in flight. The memory behind both views stays valid, and `src` unchanged,
-  // until the ticket is retired. Only what lies in `regions` is filtered. Throws Error; then nothing of the frame is in
-  // flight.
+  // until the ticket is retired; what is enqueued on the stream of a `dst` in device memory from here on finds the
+  // result. Only what lies in `regions` is filtered. Throws Error; then nothing of the frame is in flight.
   virtual Ticket submit(std::shared_ptr<const Plan> plan, const FrameView &src, const FrameView &dst,
                         const Regions &regions = {}) = 0;
 
   // Waits until the frame is complete in `dst`. Retire in the order of submission. Throws Error{Device} when the device
   // failed on it; `dst` is then undefined.
   virtual void retire(Ticket ticket) = 0;
+
+  // Whether retire() would not have to wait for the GPU.
+  virtual bool is_done(Ticket ticket) const = 0;
 
   // The method that carries out the plan's first pass: the one selected, or what auto comes to on this backend.
   virtual Method method_of(const Plan &plan) const = 0;
@@ -56,9 +61,17 @@ using ParallelFor = std::function<void(int n, const std::function<void(int)> &bo
 std::unique_ptr<Backend> make_cpu_backend(ParallelFor parallel_for, int threads);
 
 // A CUDA backend on the CUDA context that is current on the calling thread. That context must be current in every call,
-// the destructor included. `stream` is the CUstream to work on; nullptr: one of its own. Throws Error{NoDevice} where
-// no device can run the kernels that were compiled in.
-std::unique_ptr<Backend> make_cuda_backend(void *stream = nullptr);
+// the destructor included. `stream` is the CUstream for the kernels, on which work on frames in device memory is
+// ordered; nullptr: one of its own. `parallel_for` copies to and from staging memory; nullptr: the calling thread does.
+// Throws Error{NoDevice} where no device can run the kernels that were compiled in.
+std::unique_ptr<Backend> make_cuda_backend(void *stream = nullptr, ParallelFor parallel_for = nullptr);
+
+// Pinned host memory of the current CUDA context, which the GPU copies from and to by itself: new, or `bytes` that
+// exist and outlive the pinning. nullptr and false where there is none to be had, as for pages that are pinned already.
+void *new_pinned_memory(size_t bytes);
+void delete_pinned_memory(void *data);
+bool pin_memory(void *data, size_t bytes);
+void unpin_memory(void *data);
 
 // Number of CUDA devices, 0 without a driver. `why`, if given, receives the reason where it is 0.
 int cuda_device_count(std::string *why = nullptr);

@@ -16,7 +16,9 @@ namespace cudaconv {
 
 namespace {
 
-constexpr size_t kPitchAlignment = 256;  // bytes: whole memory transactions for every row of our own frames
+// Bytes: whole memory transactions for every row of our own frames, and yet the pitch that many host frames have.
+constexpr size_t kPitchAlignment = 128;
+constexpr size_t kPieceBytes = 256 << 10;  // of a copy on the host that it pays to hand to another thread
 
 size_t round_up(size_t v, size_t to) {
   return (v + to - 1) / to * to;
@@ -53,22 +55,49 @@ struct DeviceMasks {
 // A frame in flight and what it needs on the way.
 struct Slot {
   OwnFrame<DeviceBuffer> source, target;    // device copies of frames in host memory
-  OwnFrame<PinnedBuffer> upload, download;  // staging, so that copies run at full speed and do not block
+  OwnFrame<PinnedBuffer> upload, download;  // staging, so that copies of pageable memory do not block
   std::vector<OwnFrame<DeviceBuffer>> temporaries;
   std::shared_ptr<const DeviceMasks> masks;  // of method=global
   DeviceBuffer regions;                      // those of each part, one after the other
   FrameBuffers buffers;
-  Event kernels_begin, kernels_end, done;
+  Event kernels_begin, kernels_end;
+  Event source_ready{cudaEventDisableTiming}, target_free{cudaEventDisableTiming}, downloaded{cudaEventDisableTiming};
   Ticket ticket = 0;
   std::shared_ptr<const Plan> plan;
   FrameView destination;
+
+  const Event &done() const { return destination.on_device ? kernels_end : downloaded; }
 };
 
+size_t bytes_of(const std::vector<MemoryPlane> &planes) {
+  size_t bytes = 0;
+  for (const MemoryPlane &plane : planes) bytes += plane.row_bytes * plane.height;
+  return bytes;
+}
+
+// Whether both frames lie in one piece, byte for byte in the same way, with nothing between the bytes of their pixels.
+bool same_block(const FrameView &a, const FrameView &b, const std::vector<MemoryPlane> &planes) {
+  size_t bytes = 0;
+  for (size_t i = 0; i < planes.size(); i++) {
+    const MemoryPlane &plane = planes[i];
+    for (const FrameView *frame : {&a, &b}) {
+      const PlaneView &view = frame->plane[i];
+      if (view.data != frame->plane[0].data + bytes || static_cast<size_t>(view.pitch) != plane.row_bytes) return false;
+    }
+    if (plane.runs.size() != 1 || plane.runs[0].length != plane.row_bytes) return false;
+    bytes += plane.row_bytes * plane.height;
+  }
+  return true;
+}
+
+// Three streams, so that the upload of a frame, the kernels of the one before, and the download of the one before that
+// run at the same time. Events order them frame by frame.
 class CudaBackend : public Backend {
  public:
-  explicit CudaBackend(cudaStream_t stream) : stream_(stream) {}
+  CudaBackend(cudaStream_t stream, ParallelFor parallel_for)
+      : stream_(stream), parallel_for_(std::move(parallel_for)) {}
 
-  ~CudaBackend() override { cudaStreamSynchronize(stream_.get()); }
+  ~CudaBackend() override { synchronize(); }
 
   const char *name() const override { return "cuda"; }
   bool accepts_device_frames() const override { return true; }
@@ -83,7 +112,7 @@ class CudaBackend : public Backend {
     try {
       enqueue(*slot, src, regions);
     } catch (...) {
-      cudaStreamSynchronize(stream_.get());  // nothing may still read or write the frames
+      synchronize();  // nothing may still read or write the frames
       throw;
     }
     slot->ticket = ++last_ticket_;
@@ -98,11 +127,18 @@ class CudaBackend : public Backend {
       try {
         finish(*slot);
       } catch (...) {
-        cudaStreamSynchronize(stream_.get());  // the slot's memory goes with it
+        synchronize();  // the slot's memory goes with it
         throw;
       }
       free_.push_back(std::move(slot));
     }
+  }
+
+  bool is_done(Ticket ticket) const override {
+    if (in_flight_.empty() || ticket < in_flight_.front()->ticket) return true;
+    const cudaError_t result = cudaEventQuery(in_flight_[ticket - in_flight_.front()->ticket]->done().get());
+    if (result == cudaErrorNotReady) cudaGetLastError();  // an answer, not an error to be found by the next call
+    return result != cudaErrorNotReady;
   }
 
   BackendStats stats() const override {
@@ -111,6 +147,10 @@ class CudaBackend : public Backend {
   }
 
  private:
+  void synchronize() const {
+    for (const Stream *stream : {&upload_stream_, &stream_, &download_stream_}) cudaStreamSynchronize(stream->get());
+  }
+
   std::unique_ptr<Slot> take_slot() {
     if (free_.empty()) return std::make_unique<Slot>();
     std::unique_ptr<Slot> slot = std::move(free_.back());
@@ -120,15 +160,21 @@ class CudaBackend : public Backend {
 
   void enqueue(Slot &slot, const FrameView &src, const Regions &regions) {
     const Plan &plan = *slot.plan;
-    FrameView source = src, target = slot.destination;
-    if (!src.on_device) {
+    const FrameView &dst = slot.destination;
+    slot.buffers.source = src;
+    if (src.on_device) {
+      wait_for_others(src, slot.source_ready);
+    } else {
       slot.source.prepare(plan.memory);
-      source = slot.source.view();
+      slot.buffers.source = slot.source.view();
       upload(slot, src);
     }
-    if (!target.on_device) {
+    slot.buffers.target = dst;
+    if (dst.on_device) {
+      wait_for_others(dst, slot.target_free);
+    } else {
       slot.target.prepare(plan.memory);
-      target = slot.target.view();
+      slot.buffers.target = slot.target.view();
     }
     slot.temporaries.resize(std::max<size_t>(slot.temporaries.size(), plan.temporaries));
     slot.buffers.temporary.resize(plan.temporaries);
@@ -145,41 +191,52 @@ class CudaBackend : public Backend {
     // Nothing waits for work that is being captured into a graph, nor times it.
     cudaStreamCaptureStatus capture;
     check(cudaStreamIsCapturing(stream_.get(), &capture), "cudaStreamIsCapturing");
-    const auto record = [&](const Event &event) {
-      if (capture == cudaStreamCaptureStatusNone) check(cudaEventRecord(event.get(), stream_.get()), "cudaEventRecord");
-    };
-    record(slot.kernels_begin);
-    slot.buffers.source = source;
-    slot.buffers.target = target;
+    const bool record = capture == cudaStreamCaptureStatusNone;
+    if (record) slot.kernels_begin.record(stream_.get());
     slot.buffers.regions = &regions;
     const auto *masks = slot.masks ? reinterpret_cast<const MaskParams *>(slot.masks->buffer.data()) : nullptr;
     for (size_t i = 0; i < plan.passes.size();) {
       const PassRun run = {plan, i, slot.buffers, stream_.get(), masks};
-      int launched = launch_sliding(run);
+      int launched = launch_composite(run);
+      if (!launched) launched = launch_sliding(run);
+      if (!launched) launched = launch_extremum(run);
+      if (!launched) launched = launch_box(run);
+      if (!launched) launched = launch_tensor(run);
       if (!launched) launched = launch_method(run);
       i += launched;
     }
-    record(slot.kernels_end);
+    if (record) slot.kernels_end.record(stream_.get());
 
-    if (!slot.destination.on_device) download(slot);
-    record(slot.done);
+    if (!dst.on_device)
+      download(slot);
+    else if (is_of_others(dst))
+      slot.kernels_end.hold(static_cast<cudaStream_t>(dst.stream));
+  }
+
+  bool is_of_others(const FrameView &frame) const { return frame.stream && frame.stream != stream_.get(); }
+
+  // Has the kernels wait for what others have enqueued for a frame in device memory.
+  void wait_for_others(const FrameView &frame, const Event &event) const {
+    if (!is_of_others(frame)) return;
+    event.record(static_cast<cudaStream_t>(frame.stream));
+    event.hold(stream_.get());
   }
 
   void upload(Slot &slot, const FrameView &src) {
-    slot.upload.prepare(slot.plan->memory);
-    size_t bytes = 0;
-    for (size_t i = 0; i < slot.plan->memory.size(); i++) {
-      const MemoryPlane &plane = slot.plan->memory[i];
-      const PlaneView &from = src.plane[i], &staged = slot.upload.view().plane[i], &to = slot.source.view().plane[i];
-      for (int y = 0; y < plane.height; y++)
-        std::memcpy(staged.data + y * staged.pitch, from.data + y * from.pitch, plane.row_bytes);
-      check(cudaMemcpy2DAsync(to.data, to.pitch, staged.data, staged.pitch, plane.row_bytes, plane.height,
-                              cudaMemcpyHostToDevice, stream_.get()),
-            "cudaMemcpy2DAsync to the device");
-      bytes += plane.row_bytes * plane.height;
+    const std::vector<MemoryPlane> &planes = slot.plan->memory;
+    const FrameView *from = &src;
+    if (!src.pinned) {
+      slot.upload.prepare(planes);
+      from = &slot.upload.view();
+      copy_on_host(planes, src, *from);
     }
+    copy(planes, *from, slot.source.view(), cudaMemcpyHostToDevice, upload_stream_);
+    slot.source_ready.record(upload_stream_.get());
+    slot.source_ready.hold(stream_.get());
+    const size_t bytes = bytes_of(planes);
     std::lock_guard<std::mutex> lock(mutex_);
     stats_.bytes_uploaded += bytes;
+    if (!src.pinned) stats_.bytes_staged += bytes;
   }
 
   std::shared_ptr<const DeviceMasks> upload_masks(const std::shared_ptr<const Plan> &plan) const {
@@ -212,41 +269,75 @@ class CudaBackend : public Backend {
   }
 
   void download(Slot &slot) {
-    slot.download.prepare(slot.plan->memory);
-    for (size_t i = 0; i < slot.plan->memory.size(); i++) {
-      const MemoryPlane &plane = slot.plan->memory[i];
-      const PlaneView &from = slot.target.view().plane[i], &staged = slot.download.view().plane[i];
-      check(cudaMemcpy2DAsync(staged.data, staged.pitch, from.data, from.pitch, plane.row_bytes, plane.height,
-                              cudaMemcpyDeviceToHost, stream_.get()),
-            "cudaMemcpy2DAsync from the device");
+    const std::vector<MemoryPlane> &planes = slot.plan->memory;
+    const FrameView *to = &slot.destination;
+    if (!to->pinned) {
+      slot.download.prepare(planes);
+      to = &slot.download.view();
     }
+    slot.kernels_end.hold(download_stream_.get());
+    copy(planes, slot.target.view(), *to, cudaMemcpyDeviceToHost, download_stream_);
+    slot.downloaded.record(download_stream_.get());
   }
 
   void finish(Slot &slot) {
-    check(cudaEventSynchronize(slot.done.get()), "cudaEventSynchronize");
+    check(cudaEventSynchronize(slot.done().get()), "cudaEventSynchronize");
     float milliseconds = 0;
     check(cudaEventElapsedTime(&milliseconds, slot.kernels_begin.get(), slot.kernels_end.get()),
           "cudaEventElapsedTime");
-    size_t bytes = 0;
-    if (!slot.destination.on_device) {
-      for (size_t i = 0; i < slot.plan->memory.size(); i++) {
-        const MemoryPlane &plane = slot.plan->memory[i];
-        const PlaneView &staged = slot.download.view().plane[i], &to = slot.destination.plane[i];
-        for (int y = 0; y < plane.height; y++)
-          for (const MemoryPlane::Run &run : plane.runs)
-            std::memcpy(to.data + y * to.pitch + run.begin, staged.data + y * staged.pitch + run.begin, run.length);
-        bytes += plane.row_bytes * plane.height;
-      }
-    }
+    const FrameView &dst = slot.destination;
+    const bool staged = !dst.on_device && !dst.pinned;
+    const size_t bytes = dst.on_device ? 0 : bytes_of(slot.plan->memory);
+    if (staged) copy_on_host(slot.plan->memory, slot.download.view(), dst);
     slot.plan.reset();
     slot.masks.reset();
     std::lock_guard<std::mutex> lock(mutex_);
     stats_.frames++;
     stats_.device_ns += static_cast<uint64_t>(milliseconds * 1e6);
     stats_.bytes_downloaded += bytes;
+    if (staged) stats_.bytes_staged += bytes;
   }
 
-  Stream stream_;
+  // Enqueues the copy of the bytes of pixels, and no others, between pinned memory and the device.
+  static void copy(const std::vector<MemoryPlane> &planes, const FrameView &from, const FrameView &to,
+                   cudaMemcpyKind kind, const Stream &stream) {
+    if (same_block(from, to, planes)) {
+      check(cudaMemcpyAsync(to.plane[0].data, from.plane[0].data, bytes_of(planes), kind, stream.get()),
+            "cudaMemcpyAsync");
+      return;
+    }
+    for (size_t i = 0; i < planes.size(); i++)
+      for (const MemoryPlane::Run &run : planes[i].runs)
+        check(cudaMemcpy2DAsync(to.plane[i].data + run.begin, to.plane[i].pitch, from.plane[i].data + run.begin,
+                                from.plane[i].pitch, run.length, planes[i].height, kind, stream.get()),
+              "cudaMemcpy2DAsync");
+  }
+
+  // Copies the bytes of pixels, and no others, from and to host memory, by as many threads as there are.
+  void copy_on_host(const std::vector<MemoryPlane> &planes, const FrameView &from, const FrameView &to) const {
+    int first_piece[kMaxPlanes + 1] = {};
+    for (size_t i = 0; i < planes.size(); i++) {
+      const size_t pieces = (planes[i].row_bytes * planes[i].height + kPieceBytes - 1) / kPieceBytes;
+      first_piece[i + 1] = first_piece[i] + std::min(static_cast<int>(pieces), planes[i].height);
+    }
+    const auto copy_piece = [&](int piece) {
+      int i = 0;
+      while (piece >= first_piece[i + 1]) i++;
+      const MemoryPlane &plane = planes[i];
+      const int64_t pieces = first_piece[i + 1] - first_piece[i], index = piece - first_piece[i];
+      const int end = static_cast<int>((index + 1) * plane.height / pieces);
+      for (int y = static_cast<int>(index * plane.height / pieces); y < end; y++)
+        for (const MemoryPlane::Run &run : plane.runs)
+          std::memcpy(to.plane[i].data + y * to.plane[i].pitch + run.begin,
+                      from.plane[i].data + y * from.plane[i].pitch + run.begin, run.length);
+    };
+    const int pieces = first_piece[planes.size()];
+    if (parallel_for_ && pieces > 1) return parallel_for_(pieces, copy_piece);
+    for (int piece = 0; piece < pieces; piece++) copy_piece(piece);
+  }
+
+  Stream upload_stream_, stream_, download_stream_;
+  const ParallelFor parallel_for_;
   std::shared_ptr<const DeviceMasks> masks_;  // of the latest plan with method=global
   std::deque<std::unique_ptr<Slot>> in_flight_;
   std::vector<std::unique_ptr<Slot>> free_;
@@ -266,7 +357,28 @@ int cuda_device_count(std::string *why) {
   return 0;
 }
 
-std::unique_ptr<Backend> make_cuda_backend(void *stream) {
+void *new_pinned_memory(size_t bytes) {
+  void *data = nullptr;
+  if (allocate_pinned(&data, bytes) == cudaSuccess) return data;
+  cudaGetLastError();  // there are other ways
+  return nullptr;
+}
+
+void delete_pinned_memory(void *data) {
+  free_pinned(data);
+}
+
+bool pin_memory(void *data, size_t bytes) {
+  if (cudaHostRegister(data, bytes, cudaHostRegisterPortable) == cudaSuccess) return true;
+  cudaGetLastError();  // there are other ways
+  return false;
+}
+
+void unpin_memory(void *data) {
+  cudaHostUnregister(data);
+}
+
+std::unique_ptr<Backend> make_cuda_backend(void *stream, ParallelFor parallel_for) {
   cudaFuncAttributes attributes;
   const cudaError_t result = cudaFuncGetAttributes(&attributes, any_kernel());
   if (result != cudaSuccess) {
@@ -274,7 +386,7 @@ std::unique_ptr<Backend> make_cuda_backend(void *stream) {
     throw Error(Error::Kind::NoDevice, std::string("the CUDA device cannot run the kernels of this build: ") +
                                            cudaGetErrorString(result) + " (" + cudaGetErrorName(result) + ")");
   }
-  return std::make_unique<CudaBackend>(static_cast<cudaStream_t>(stream));
+  return std::make_unique<CudaBackend>(static_cast<cudaStream_t>(stream), std::move(parallel_for));
 }
 
 }  // namespace cudaconv

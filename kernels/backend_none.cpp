@@ -9,7 +9,7 @@ namespace {
 constexpr char kWhy[] = "this cudaconv was built without CUDA";
 }
 
-std::unique_ptr<Backend> make_cuda_backend(void *) {
+std::unique_ptr<Backend> make_cuda_backend(void *, ParallelFor) {
   throw Error(Error::Kind::NoDevice, kWhy);
 }
 
@@ -17,5 +17,14 @@ int cuda_device_count(std::string *why) {
   if (why) *why = kWhy;
   return 0;
 }
+
+void *new_pinned_memory(size_t) {
+  return nullptr;
+}
+void delete_pinned_memory(void *) {}
+bool pin_memory(void *, size_t) {
+  return false;
+}
+void unpin_memory(void *) {}
 
 }  // namespace cudaconv

@@ -56,7 +56,7 @@ inline cudaError_t free_device(void *data) {
   return cudaFree(data);
 }
 inline cudaError_t allocate_pinned(void **data, size_t bytes) {
-  return cudaHostAlloc(data, bytes, cudaHostAllocDefault);
+  return cudaHostAlloc(data, bytes, cudaHostAllocPortable);
 }
 inline cudaError_t free_pinned(void *data) {
   return cudaFreeHost(data);
@@ -72,10 +72,16 @@ struct PinnedBuffer : GrowingBuffer<allocate_pinned, free_pinned> {
 
 class Event {
  public:
-  Event() { check(cudaEventCreate(&event_), "cudaEventCreate"); }
+  explicit Event(unsigned flags = cudaEventDefault) {
+    check(cudaEventCreateWithFlags(&event_, flags), "cudaEventCreateWithFlags");
+  }
   Event(Event &&) = delete;
   ~Event() { cudaEventDestroy(event_); }
   cudaEvent_t get() const { return event_; }
+
+  void record(cudaStream_t stream) const { check(cudaEventRecord(event_, stream), "cudaEventRecord"); }
+  // What is enqueued on `stream` from here on waits for what was recorded last.
+  void hold(cudaStream_t stream) const { check(cudaStreamWaitEvent(stream, event_, 0), "cudaStreamWaitEvent"); }
 
  private:
   cudaEvent_t event_ = nullptr;
@@ -84,7 +90,7 @@ class Event {
 // A stream of its own, or one that belongs to somebody else.
 class Stream {
  public:
-  explicit Stream(cudaStream_t borrowed) : stream_(borrowed), owned_(borrowed == nullptr) {
+  explicit Stream(cudaStream_t borrowed = nullptr) : stream_(borrowed), owned_(borrowed == nullptr) {
     if (owned_) check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
   }
   Stream(Stream &&) = delete;

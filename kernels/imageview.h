@@ -81,6 +81,10 @@ struct PlaneView {
 struct FrameView {
   PlaneView plane[kMaxPlanes];
   bool on_device = false;  // data are device addresses of the current CUDA context
+  bool pinned = false;     // host memory, in one allocation, that the GPU copies from and to without staging
+  // The CUstream on which others work on a frame in device memory, before a backend does and after it; nullptr: nobody
+  // does, and what was to be written is.
+  void *stream = nullptr;
 };
 
 }  // namespace cudaconv

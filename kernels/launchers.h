@@ -39,8 +39,12 @@ struct PassRun {
 
 // Each enqueues the pass at run.index, and maybe more after it in the same launch, and returns how many: 0 where that
 // pass is not of its kind. Throws Error{Device}.
-int launch_sliding(const PassRun &run);  // small windows, dense 8-bit planes
-int launch_method(const PassRun &run);   // any pass, by the plan's method; never 0
+int launch_composite(const PassRun &run);  // openings and the like of small squares, dense 8-bit planes
+int launch_sliding(const PassRun &run);    // small windows, dense 8-bit planes
+int launch_extremum(const PassRun &run);   // squares larger than those, dense 8-bit planes
+int launch_box(const PassRun &run);        // means, dense 8-bit planes
+int launch_tensor(const PassRun &run);     // linear masks, dense 8-bit planes, devices with matrix instructions
+int launch_method(const PassRun &run);     // any pass, by the plan's method; never 0
 
 // The method that launch_method() carries out a pass with.
 Method resolve_method(const Plan &plan, const Pass &pass);
@@ -69,6 +73,7 @@ unsigned cut_tiles(FrameParams &p, TilesOf tiles_of) {
     const TileCount tiles = tiles_of(p.part[i]);
     p.part[i].first_block = static_cast<int32_t>(blocks);
     p.part[i].tiles_x = tiles.x;
+    p.part[i].tiles_x_reciprocal = 0xffffffffu / static_cast<uint32_t>(tiles.x);
     blocks += int64_t{tiles.x} * tiles.y;
   }
   return static_cast<unsigned>(blocks);

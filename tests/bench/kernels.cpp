@@ -2,7 +2,7 @@
 //
 // Times the CUDA kernels against a copy of the same bytes on the device, and against NPP where that is built in.
 //
-//   kernel-bench [--table=goals,formats,seeds] [--only=TEXT] [--json=FILE]
+//   kernel-bench [--table=goals,formats,seeds] [--only=TEXT,TEXT] [--json=FILE]
 //
 // Figures are of the kernels alone: 40 launches in a graph, over pairs of frames that together exceed the L2 cache
 // several times, random contents, the median of 15 replays. A copy is a cudaMemcpyAsync within the device; ratios are
@@ -262,7 +262,7 @@ class Bench {
     for (Method m : methods) std::printf(" %17s", method_nick(m));
     std::printf(" %17s\n", "NPP");
     for (const Case &c : cases) {
-      if (c.label.find(only_) == std::string::npos) continue;
+      if (!wanted(c.label)) continue;
       std::printf("%-22s", c.label.c_str());
       const double npp = time_npp(frames, layout, c.settings);
       for (Method method : methods) {
@@ -287,6 +287,14 @@ class Bench {
   }
 
  private:
+  bool wanted(const std::string &label) const {
+    for (size_t begin = 0, end; begin <= only_.size(); begin = end + 1) {
+      end = std::min(only_.find(',', begin), only_.size());
+      if (label.find(only_.substr(begin, end - begin)) != std::string::npos) return true;
+    }
+    return false;
+  }
+
   double time_method(const Frames &frames, const std::shared_ptr<const Plan> &plan) {
     const auto backend = make_cuda_backend(stream_);
     int calls = 0;
@@ -348,7 +356,7 @@ int main(int argc, char **argv) {
     else if (!std::strncmp(argv[i], "--json=", 7))
       json = argv[i] + 7;
     else {
-      std::fprintf(stderr, "usage: %s [--table=goals,formats,seeds] [--only=TEXT] [--json=FILE]\n", argv[0]);
+      std::fprintf(stderr, "usage: %s [--table=goals,formats,seeds] [--only=TEXT,TEXT] [--json=FILE]\n", argv[0]);
       return 2;
     }
   }

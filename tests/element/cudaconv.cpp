@@ -57,6 +57,7 @@ constexpr Number kNumbers[] = {
     {"iterations", 1, 1, 1000, kAnimated},
     {"border-color", 0xff000000u, 0, G_MAXUINT32, kLive},
     {"cuda-device-id", -1, -1, G_MAXINT, kReady},
+    {"frames-in-flight", 0, 0, 16, kReady},
     {"roi-meta", 0, 0, 1, kLive},
     {"roi-invert", 0, 0, 1, kLive},
 };

@@ -143,6 +143,34 @@ GST_START_TEST(frames_on_the_device_never_leave_it) {
 }
 GST_END_TEST;
 
+GST_START_TEST(frames_on_the_device_are_in_flight_and_never_copied) {
+  const GstVideoInfo info = video_info("NV12", 64, 48);
+  Random random = seeded();
+  const std::unique_ptr<Harness> h = harness_between("mask=gauss5 frames-in-flight=4", info, true, true);
+  const std::unique_ptr<DeviceMemory> device = DeviceMemory::of(h->element());
+  std::vector<Ref<GstBuffer>> sent, pushed, came;
+  for (int i = 0; i < 20; i++) {
+    sent.push_back(random_frame(info, random));
+    pushed.push_back(device->copy(sent.back().get(), info));
+    GST_BUFFER_PTS(pushed.back().get()) = i;
+    fail_unless_equals_int(h->push(pushed.back().get()), GST_FLOW_OK);
+    while (GstBuffer *out = gst_harness_try_pull(h->get())) came.emplace_back(out);
+    fail_unless(came.size() + 3 >= sent.size());
+  }
+  fail_unless(gst_harness_push_event(h->get(), gst_event_new_eos()));
+  while (GstBuffer *out = gst_harness_try_pull(h->get())) came.emplace_back(out);
+  fail_unless_equals_int(came.size(), 20);
+  for (int i = 0; i < 20; i++) {
+    fail_unless_equals_uint64(GST_BUFFER_PTS(came[i].get()), i);
+    fail_unless(device->holds(came[i].get()));
+    ASSERT_BUFFER_REFCOUNT(pushed[i].get(), "input", 1);
+    assert_filtered(sent[i].get(), came[i].get(), info, "mask=gauss5");
+  }
+  for (const char *bytes : {"bytes-uploaded", "bytes-downloaded", "bytes-staged"})
+    fail_unless_equals_uint64(stat(*h, bytes), 0);
+}
+GST_END_TEST;
+
 // cudadownload, for one, passes CUDA memory on under plain caps where downstream takes any strides.
 GST_START_TEST(the_memory_is_judged_by_the_buffer_and_not_by_the_caps) {
   const GstVideoInfo info = video_info("NV12", 64, 48);
@@ -427,6 +455,7 @@ Suite *make_suite() {
   tcase_add_test(tc, every_format_of_cuda_memory_filters);
   tcase_add_test(tc, the_memory_that_frames_come_in_is_preferred);
   tcase_add_test(tc, frames_on_the_device_never_leave_it);
+  tcase_add_test(tc, frames_on_the_device_are_in_flight_and_never_copied);
   tcase_add_test(tc, the_memory_is_judged_by_the_buffer_and_not_by_the_caps);
   tcase_add_test(tc, memory_of_another_context_is_filtered_right);
   tcase_add_test(tc, a_pool_of_downstream_is_used_where_it_is_of_this_context);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// What happens when the device fails, on the stand-in for the CUDA runtime, which fails on demand.
+// What happens when the device fails, on the stand-in for the CUDA runtime, which fails on demand, and what the runtime
+// is asked for.
 #include <cstring>
 
 #include "devicememory.h"
@@ -135,6 +136,130 @@ GST_START_TEST(with_backend_cuda_one_error_names_the_call) {
 }
 GST_END_TEST;
 
+// The frames that come out of the harness are those that went in, from the first on. How many they are.
+int check_in_order(Harness &h, const std::vector<Ref<GstBuffer>> &in, const char *properties, const char *what, int n) {
+  int frames = 0;
+  while (GstBuffer *buffer = gst_harness_try_pull(h.get())) {
+    const Ref<GstBuffer> out(buffer);
+    fail_unless(frames < static_cast<int>(in.size()));
+    fail_unless(GST_BUFFER_PTS(buffer) == static_cast<GstClockTime>(frames), "%s, %d: frame %d is lost", what, n,
+                frames);
+    assert_filtered(in[frames++].get(), buffer, small(), properties);
+  }
+  return frames;
+}
+
+GST_START_TEST(frames_in_flight_are_not_lost_with_the_device) {
+  for (const Failure &failure : kFailures) {
+    for (int failing = 0; failing < 8; failing++) {
+      Random random = seeded();
+      {
+        Harness h("backend=auto mask=gauss5 frames-in-flight=4", small());
+        std::vector<Ref<GstBuffer>> in;
+        for (int i = 0; i < 8; i++) {
+          in.push_back(random_frame(small(), random));
+          GST_BUFFER_PTS(in.back().get()) = i;
+          if (i == failing) standin::fail_call(failure.call, 1, failure.error);
+          fail_unless_equals_int(h.push(in.back().get()), GST_FLOW_OK);
+        }
+        fail_unless(gst_harness_push_event(h.get(), gst_event_new_eos()));
+        fail_unless_equals_int(check_in_order(h, in, "mask=gauss5", failure.call, failing), 8);
+        const Report report = h.take_one(GST_MESSAGE_WARNING);
+        fail_unless(strstr(report.text.c_str(), failure.call) != nullptr);
+        fail_unless_equals_uint64(stat(h, "failovers"), 1);
+        fail_unless_equals_uint64(stat(h, "frames"), 8);
+      }
+      check_nothing_left();
+    }
+  }
+}
+GST_END_TEST;
+
+GST_START_TEST(whichever_call_fails_the_frames_in_flight_come_out_in_order) {
+  for (const char *backend : {"auto", "cuda"}) {
+    for (cudaError_t error : {cudaErrorMemoryAllocation, cudaErrorIllegalAddress}) {
+      bool failed = true;
+      for (int nth = 1; failed; nth++) {
+        Random random = seeded();
+        standin::reset();
+        {
+          Harness h(std::string("mask=open frames-in-flight=3 backend=") + backend);
+          standin::fail_call("", nth, error);
+          h.set_caps(small());
+          std::vector<Ref<GstBuffer>> in;
+          GstFlowReturn flow = GST_FLOW_OK;
+          for (int i = 0; i < 6 && flow == GST_FLOW_OK; i++) {
+            in.push_back(random_frame(small(), random));
+            GST_BUFFER_PTS(in.back().get()) = i;
+            flow = h.push(in.back().get());
+          }
+          gst_harness_push_event(h.get(), gst_event_new_eos());
+          const int out = check_in_order(h, in, "mask=open", backend, nth);
+          const size_t errors = h.take(GST_MESSAGE_ERROR).size();
+          fail_unless(errors <= 1, "call %d: %zu error messages", nth, errors);
+          fail_unless(out == 6 || errors == 1, "call %d: frames are lost, and nothing says so", nth);
+          fail_unless(errors == 0 || !strcmp(backend, "cuda"), "call %d: the stream ended", nth);
+          h.take(GST_MESSAGE_WARNING);
+          for (const Ref<GstBuffer> &buffer : in) ASSERT_BUFFER_REFCOUNT(buffer.get(), "in", 1);
+          failed = standin::calls() >= nth;
+        }
+        const standin::LiveObjects live = standin::live_objects();
+        fail_unless(live.total() == 0, "call %d: %d objects are left", nth, live.total());
+      }
+    }
+  }
+  standin::reset();
+}
+GST_END_TEST;
+
+GST_START_TEST(with_backend_cuda_frames_in_flight_end_with_one_error) {
+  Random random = seeded();
+  for (const Failure &failure : kFailures) {
+    {
+      Harness h("backend=cuda mask=gauss5 frames-in-flight=4", small());
+      for (int i = 0; i < 5; i++) fail_unless_equals_int(h.push(random_frame(small(), random).get()), GST_FLOW_OK);
+      standin::fail_call(failure.call, 1, failure.error, true);
+      fail_unless_equals_int(h.push(random_frame(small(), random).get()), GST_FLOW_ERROR);
+      gst_harness_push_event(h.get(), gst_event_new_eos());
+      const Report report = h.take_one(GST_MESSAGE_ERROR);
+      fail_unless(report.domain == GST_RESOURCE_ERROR && report.code == GST_RESOURCE_ERROR_FAILED);
+      fail_unless(strstr(report.text.c_str(), failure.call) != nullptr, "\"%s\" does not name %s", report.text.c_str(),
+                  failure.call);
+    }
+    check_nothing_left();
+  }
+}
+GST_END_TEST;
+
+// That takes the driver long.
+GST_START_TEST(once_frames_flow_nothing_is_allocated) {
+  Random random = seeded();
+  for (const char *properties : {"frames-in-flight=1", "frames-in-flight=4",
+                                 "frames-in-flight=3 mask=open iterations=3", "frames-in-flight=2 roi='2,2,8,8'"}) {
+    {
+      Harness h(properties, small());
+      std::vector<Ref<GstBuffer>> in;
+      for (int i = 0; i < 5; i++) in.push_back(random_frame(small(), random));
+      const auto allocations = [] {
+        int calls = 0;
+        for (const char *call : {"cudaMalloc", "cudaHostAlloc", "cudaHostRegister", "cudaEventCreateWithFlags",
+                                 "cudaStreamCreateWithFlags", "cudaFree", "cudaFreeHost"})
+          calls += standin::calls(call);
+        return calls;
+      };
+      int before = 0;
+      for (int i = 0; i < 40; i++) {
+        if (i == 15) before = allocations();
+        fail_unless_equals_int(h.push(in[i % in.size()].get()), GST_FLOW_OK);
+        while (GstBuffer *out = gst_harness_try_pull(h.get())) gst_buffer_unref(out);
+      }
+      fail_unless_equals_int(allocations(), before);
+    }
+    check_nothing_left();
+  }
+}
+GST_END_TEST;
+
 GST_START_TEST(a_device_that_cannot_run_the_kernels_counts_as_none) {
   Random random = seeded();
   {
@@ -251,6 +376,10 @@ Suite *make_suite() {
   tcase_add_test(tc, with_backend_auto_the_next_start_tries_the_device_again);
   tcase_add_test(tc, with_backend_auto_frames_in_device_memory_are_not_lost_either);
   tcase_add_test(tc, with_backend_cuda_one_error_names_the_call);
+  tcase_add_test(tc, frames_in_flight_are_not_lost_with_the_device);
+  tcase_add_test(tc, whichever_call_fails_the_frames_in_flight_come_out_in_order);
+  tcase_add_test(tc, with_backend_cuda_frames_in_flight_end_with_one_error);
+  tcase_add_test(tc, once_frames_flow_nothing_is_allocated);
   tcase_add_test(tc, a_device_that_cannot_run_the_kernels_counts_as_none);
   tcase_add_test(tc, a_machine_without_devices_says_so);
   tcase_add_test(tc, whichever_call_fails_no_frame_is_wrong_and_nothing_leaks);

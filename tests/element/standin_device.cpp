@@ -10,6 +10,12 @@
 
 namespace {
 
+// With CUDACONV_TEST_STREAMS each piece of memory belongs to a stream of its own, as GStreamer's may since 1.24: a
+// pushed buffer need not be complete, and who reads it without regard to the stream reads garbage.
+bool stream_ordered() {
+  return g_getenv("CUDACONV_TEST_STREAMS") != nullptr;
+}
+
 // ---- Memory: of the device, with a copy in system memory once that is mapped ----------------------------------------
 
 constexpr char kMemoryType[] = "StandinMemory";
@@ -22,6 +28,8 @@ struct StandinMemory {
   void *device;
   guint8 *host;
   bool host_is_newer, device_is_newer;
+  cudaStream_t stream;  // nullptr: none
+  bool needs_sync;
 };
 
 gpointer map_memory(GstMemory *memory, gsize size, GstMapFlags flags) {
@@ -30,9 +38,14 @@ gpointer map_memory(GstMemory *memory, gsize size, GstMapFlags flags) {
     if (self->host_is_newer && cudaMemcpy(self->device, self->host, size, cudaMemcpyHostToDevice) != cudaSuccess)
       return nullptr;
     self->host_is_newer = false;
-    if (flags & GST_MAP_WRITE) self->device_is_newer = true;
+    if (flags & GST_MAP_WRITE) {
+      self->device_is_newer = true;
+      self->needs_sync = self->stream != nullptr;
+    }
     return self->device;
   }
+  if (self->needs_sync && cudaStreamSynchronize(self->stream) != cudaSuccess) return nullptr;
+  self->needs_sync = false;
   if (!self->host) {
     self->host = static_cast<guint8 *>(g_malloc(size));
     self->device_is_newer = true;
@@ -55,6 +68,10 @@ G_DEFINE_TYPE(StandinAllocator, standin_allocator, GST_TYPE_ALLOCATOR)
 void standin_allocator_class_init(StandinAllocatorClass *klass) {
   GST_ALLOCATOR_CLASS(klass)->free = [](GstAllocator *, GstMemory *memory) {
     auto *self = reinterpret_cast<StandinMemory *>(memory);
+    if (self->stream) {
+      cudaStreamSynchronize(self->stream);  // cudaFree() does it for the whole device
+      cudaStreamDestroy(self->stream);
+    }
     cudaFree(self->device);
     g_free(self->host);
     g_free(self);
@@ -78,6 +95,7 @@ GstMemory *new_memory(int context, gsize size) {
   gst_memory_init(&self->memory, GST_MEMORY_FLAG_NO_SHARE, allocator, nullptr, size, 0, 0, size);
   self->context = context;
   self->device = device;
+  if (stream_ordered()) cudaStreamCreateWithFlags(&self->stream, cudaStreamNonBlocking);
   return &self->memory;
 }
 
@@ -153,14 +171,23 @@ namespace {
 
 class StandinDevice : public Device {
  public:
-  std::shared_ptr<Backend> make_backend() override { return make_cuda_backend(); }
+  std::shared_ptr<Backend> make_backend(ParallelFor parallel_for) override {
+    return make_cuda_backend(nullptr, std::move(parallel_for));
+  }
+  void in_context(const std::function<void()> &f) override { f(); }
   bool owns(GstBuffer *buffer) const override { return is_memory_of(buffer, kElementsContext); }
   bool owns(GstBufferPool *pool) const override {
     return G_TYPE_CHECK_INSTANCE_TYPE(pool, standin_pool_get_type()) &&
            reinterpret_cast<StandinPool *>(pool)->context == kElementsContext;
   }
-  void before_access(GstBuffer *) override {}
-  void after_write(GstBuffer *) override {}
+  bool is_stream_ordered() const override { return stream_ordered(); }
+  void *stream_of(GstBuffer *buffer, GstMapFlags access) const override {
+    const auto *memory = reinterpret_cast<StandinMemory *>(gst_buffer_peek_memory(buffer, 0));
+    return access & GST_MAP_WRITE || memory->needs_sync ? memory->stream : nullptr;
+  }
+  void mark_complete(GstBuffer *buffer) const override {
+    reinterpret_cast<StandinMemory *>(gst_buffer_peek_memory(buffer, 0))->needs_sync = false;
+  }
   GstBufferPool *new_pool() override { return new_pool_of(kElementsContext); }
   void configure_pool(GstStructure *) override {}
 };

@@ -68,13 +68,13 @@ Coefficients coefficients_of(const std::string &text) {
 
 template <typename Enum>
 void read_enum(const std::string &name, const std::string &value, Enum *field) {
-  for (const Nick &n : nicks_of(name))
+  for (const Nick &n : nicks_of(name.c_str()))
     if (value == n.nick) *field = static_cast<Enum>(n.value);
 }
 
 }  // namespace
 
-const std::vector<Nick> &nicks_of(const std::string &property) {
+const std::vector<Nick> &nicks_of(const char *property) {
   static const std::map<std::string, std::vector<Nick>> all = {
       {"mask",
        {nick("identity", Mask::Identity),

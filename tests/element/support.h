@@ -46,7 +46,7 @@ struct Nick {
   const char *nick;
   int value;
 };
-const std::vector<Nick> &nicks_of(const std::string &property);
+const std::vector<Nick> &nicks_of(const char *property);
 
 // ---- Frames ---------------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "gstcudaconvpinned.h"
+
+#include <gst/video/gstvideopool.h>
+
+#include <mutex>
+
+namespace cudaconv::gst {
+
+namespace {
+
+// To pin memory that exists costs more than to stage it once. It is done when a piece of memory is seen for this many
+// times, which tells pools from memory that is used once. 0: never, every frame is staged.
+constexpr int kPinAtUse = 3;
+// Bytes: smaller pieces share their pages with others, and cost nothing to stage.
+constexpr gsize kLeastToPin = 64 << 10;
+
+// What is known of a piece of system memory. It hangs on the GstMemory and goes just before that does.
+struct Mark {
+  bool pinned = false;
+  int uses = 0;                    // up to kPinAtUse
+  std::shared_ptr<Device> device;  // where `data` was pinned by its mark
+  void *data = nullptr;
+
+  ~Mark() {
+    if (data) device->in_context([this] { unpin_memory(data); });
+  }
+};
+
+std::mutex marks_lock;  // two elements may look at the same memory
+
+GQuark mark_quark() {
+  static const GQuark quark = g_quark_from_static_string("cudaconv-pinned");
+  return quark;
+}
+
+// With the lock held.
+Mark *mark_of(GstMemory *memory) {
+  auto *mark = static_cast<Mark *>(gst_mini_object_get_qdata(GST_MINI_OBJECT(memory), mark_quark()));
+  if (!mark) {
+    mark = new Mark();
+    gst_mini_object_set_qdata(GST_MINI_OBJECT(memory), mark_quark(), mark,
+                              [](gpointer data) { delete static_cast<Mark *>(data); });
+  }
+  return mark;
+}
+
+void pin(GstMemory *memory, const std::shared_ptr<Device> &device, Mark *mark) {
+  GstMapInfo map;
+  gsize offset, whole;
+  gst_memory_get_sizes(memory, &offset, &whole);
+  if (whole < kLeastToPin) return;
+  if (!gst_memory_map(memory, &map, GST_MAP_READ)) return;
+  guint8 *const data = map.data - offset;  // a later resize may uncover what is hidden now
+  gst_memory_unmap(memory, &map);
+  device->in_context([&] { mark->pinned = pin_memory(data, whole); });
+  if (!mark->pinned) return;
+  mark->device = device;
+  mark->data = data;
+}
+
+// ---- The allocator --------------------------------------------------------------------------------------------------
+
+struct GstCudaConvPinnedAllocator {
+  GstAllocator parent;
+  std::shared_ptr<Device> *device;
+};
+struct GstCudaConvPinnedAllocatorClass {
+  GstAllocatorClass parent_class;
+};
+
+// A piece of pinned memory, for its GstMemory's notify.
+struct Piece {
+  std::shared_ptr<Device> device;
+  void *data;
+  ~Piece() {
+    device->in_context([this] { delete_pinned_memory(data); });
+  }
+};
+
+GstMemory *allocate(GstAllocator *allocator, gsize size, GstAllocationParams *params) {
+  const std::shared_ptr<Device> &device = *reinterpret_cast<GstCudaConvPinnedAllocator *>(allocator)->device;
+  const gsize bytes = size + params->prefix + params->padding;
+  void *data = nullptr;
+  // Its first byte is aligned to a page.
+  if (params->prefix == 0) device->in_context([&] { data = new_pinned_memory(bytes); });
+  if (!data) return gst_allocator_alloc(nullptr, size, params);
+  GstMemory *memory = gst_memory_new_wrapped(params->flags, data, bytes, 0, size, new Piece{device, data},
+                                             [](gpointer piece) { delete static_cast<Piece *>(piece); });
+  std::lock_guard<std::mutex> guard(marks_lock);
+  mark_of(memory)->pinned = true;
+  return memory;
+}
+
+G_DEFINE_TYPE(GstCudaConvPinnedAllocator, gst_cuda_conv_pinned_allocator, GST_TYPE_ALLOCATOR)
+
+void gst_cuda_conv_pinned_allocator_class_init(GstCudaConvPinnedAllocatorClass *klass) {
+  GST_ALLOCATOR_CLASS(klass)->alloc = allocate;
+  // Never called: the memory is that of the system's allocator.
+  GST_ALLOCATOR_CLASS(klass)->free = [](GstAllocator *, GstMemory *) {};
+  G_OBJECT_CLASS(klass)->finalize = [](GObject *object) {
+    delete reinterpret_cast<GstCudaConvPinnedAllocator *>(object)->device;
+    G_OBJECT_CLASS(gst_cuda_conv_pinned_allocator_parent_class)->finalize(object);
+  };
+}
+
+void gst_cuda_conv_pinned_allocator_init(GstCudaConvPinnedAllocator *) {}
+
+}  // namespace
+
+GstAllocator *new_pinned_allocator(std::shared_ptr<Device> device) {
+  auto *allocator =
+      static_cast<GstCudaConvPinnedAllocator *>(g_object_new(gst_cuda_conv_pinned_allocator_get_type(), nullptr));
+  gst_object_ref_sink(allocator);
+  allocator->device = new std::shared_ptr<Device>(std::move(device));
+  return GST_ALLOCATOR_CAST(allocator);
+}
+
+bool is_pinned(GstBuffer *buffer, const std::shared_ptr<Device> &device) {
+  if (gst_buffer_n_memory(buffer) != 1) return false;
+  GstMemory *memory = gst_buffer_peek_memory(buffer, 0);
+  while (memory->parent) memory = memory->parent;
+  // Other memory may lie at another address each time that it is mapped.
+  if (!gst_memory_is_type(memory, GST_ALLOCATOR_SYSMEM)) return false;
+  std::lock_guard<std::mutex> guard(marks_lock);
+  Mark *mark = mark_of(memory);
+  if (!mark->pinned && mark->uses < kPinAtUse && ++mark->uses == kPinAtUse) pin(memory, device, mark);
+  return mark->pinned;
+}
+
+bool is_plain_pool(GstBufferPool *pool) {
+  if (G_OBJECT_TYPE(pool) != GST_TYPE_VIDEO_BUFFER_POOL && G_OBJECT_TYPE(pool) != GST_TYPE_BUFFER_POOL) return false;
+  GstStructure *config = gst_buffer_pool_get_config(pool);
+  GstAllocator *allocator = nullptr;
+  const bool plain = gst_buffer_pool_config_get_allocator(config, &allocator, nullptr) && !allocator &&
+                     !gst_buffer_pool_config_has_option(config, GST_BUFFER_POOL_OPTION_VIDEO_ALIGNMENT);
+  gst_structure_free(config);
+  return plain;
+}
+
+}  // namespace cudaconv::gst
