@@ -71,7 +71,7 @@ std::vector<FilterSettings> make_variants() {
   add(Mask::Gauss3, times(3));
   add(Mask::Gauss5, times(2));
   add(Mask::Gauss5, divisor(100), bias(-0.25));
-  for (int side : {0, 1, 9, 31, 33, 127}) add(Mask::Box, size(side));
+  for (int side : {0, 1, 9, 15, 31, 33, 63, 127}) add(Mask::Box, size(side));
   add(Mask::Box, size(3), divisor(2));
   add(Mask::Box, size(5), divisor(7.3));
   add(Mask::Gauss);
@@ -116,7 +116,8 @@ std::vector<FilterSettings> make_variants() {
   }
   for (Mask m : {Mask::Dilate, Mask::Erode}) {
     add(m, size(1));
-    add(m, size(15));
+    for (int side : {7, 9, 13, 15, 17, 31, 33, 63}) add(m, size(side));
+    add(m, times(2));
     add(m, size(5), times(2));
     add(m, size(31), shape(Shape::Ellipse));
     add(m, size(127));
