@@ -278,6 +278,7 @@ PackedKind make_packed(const Plan &plan, const Pass &pass, PackedParams &k) {
       return compass(pass, k, kind);
     case Op::Median:
       if (pass.width() == 3) kind.sliding = Sliding::Median3;
+      if (pass.width() == 5) kind.sliding = Sliding::Median5;
       return kind;
     case Op::Minimum:
     case Op::Maximum: {

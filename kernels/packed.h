@@ -24,7 +24,8 @@ enum class Sliding {
   Kirsch3,
   RobertsL1,
   RobertsL2,
-  Median3
+  Median3,
+  Median5
 };
 
 // Which structure carries out a pass, and on what samples.

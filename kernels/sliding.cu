@@ -81,6 +81,8 @@ SlidingLaunch choose_bytes(const PackedKind &kind, Finish finish) {
       return bytes_launch<SlidingWindow3<RobertsFunction<true>>>(kind);
     case Sliding::Median3:
       return bytes_launch<SlidingMedian3>(kind);
+    case Sliding::Median5:
+      return bytes_launch<SlidingMedian5>(kind);
     case Sliding::None:
       break;
   }
@@ -115,6 +117,8 @@ SlidingLaunch choose_words(const PackedKind &kind, Finish finish) {
       return words_launch<SlidingWindow3<RobertsFunction<true>>>(kind);
     case Sliding::Median3:
       return words_launch<SlidingMedian3>(kind);
+    case Sliding::Median5:
+      return words_launch<SlidingMedian5>(kind);
     case Sliding::GradientL1:
     case Sliding::GradientL2:
       return words_launch<SlidingGradient<true, false>>(kind);
