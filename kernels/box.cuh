@@ -68,7 +68,8 @@ struct WideSums {
 };
 
 template <typename Shape>
-__global__ void __launch_bounds__(32 * Shape::kWarps, 3) box_kernel(const __grid_constant__ BoxParams p) {
+__global__ void __launch_bounds__(32 * Shape::kWarps, blocks_at_once(3))
+    box_kernel(const __grid_constant__ BoxParams p) {
   const QuadTile &shape = p.tile;
   const Tile tile = locate_quad_tile(p, shape);
   const PartParams &part = tile.part;

@@ -131,7 +131,8 @@ struct Strip {
 
 // Two steps, one after the other.
 template <int kRadius>
-__global__ void __launch_bounds__(32 * kCompositeWarps, 5) two_step_kernel(const __grid_constant__ CompositeParams p) {
+__global__ void __launch_bounds__(32 * kCompositeWarps, blocks_at_once(5))
+    two_step_kernel(const __grid_constant__ CompositeParams p) {
   const QuadTile &shape = p.tile;
   const Tile tile = locate_quad_tile(p, shape);
   const PartParams &part = tile.part;
@@ -176,7 +177,8 @@ __global__ void __launch_bounds__(32 * kCompositeWarps, 5) two_step_kernel(const
 
 // The difference of the two steps, each from the source.
 template <int kRadius>
-__global__ void __launch_bounds__(32 * kCompositeWarps, 5) range_kernel(const __grid_constant__ CompositeParams p) {
+__global__ void __launch_bounds__(32 * kCompositeWarps, blocks_at_once(5))
+    range_kernel(const __grid_constant__ CompositeParams p) {
   const QuadTile &shape = p.tile;
   const Tile tile = locate_quad_tile(p, shape);
   const PartParams &part = tile.part;

@@ -3,8 +3,6 @@
 // The launcher of the kernels for dilations and erosions.
 #include "extremum.cuh"
 
-#include <algorithm>
-
 #include "cuda_resources.h"
 #include "launchers.h"
 #include "quads.h"

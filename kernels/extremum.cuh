@@ -135,7 +135,7 @@ struct ExtremumShape {
   static constexpr int kLargest = kLargest_;
   static constexpr bool kExact = kExact_;
   static constexpr int kGroups = kGroups_;
-  static constexpr int kMinBlocks = kMinBlocks_;  // a multiprocessor is to hold
+  static constexpr int kMinBlocks = kMinBlocks_;
   static constexpr int kWarps = 8;
   // Shared memory does not hold a tile as high as the window.
   static constexpr bool kLow = kLargest > 63;
@@ -144,7 +144,7 @@ struct ExtremumShape {
 };
 
 template <typename Shape>
-__global__ void __launch_bounds__(32 * Shape::kWarps, Shape::kMinBlocks)
+__global__ void __launch_bounds__(32 * Shape::kWarps, blocks_at_once(Shape::kMinBlocks))
     extremum_kernel(const __grid_constant__ ExtremumParams p) {
   constexpr int kPitch = Shape::kPitch;
   const QuadTile &shape = p.tile;
@@ -185,13 +185,14 @@ __global__ void __launch_bounds__(32 * Shape::kWarps, Shape::kMinBlocks)
     const uint32_t *first = quads + group * size * kPitch + column;
     const int last = rows - 1 - group * size;
     window.run(size, [&](int n) { return first[(Shape::kLow ? min(n, last) : n) * kPitch]; });
-    window.change(size, [&](int, uint32_t quad) { return quad ^ p.flip; });
     if (part.merges)
       window.change(size, [&](int n, uint32_t quad) {
-        return merge_quad(part, quad, first[(Shape::kLow ? min(n + radius, last) : n + radius) * kPitch]);
+        const uint32_t pixel = first[(Shape::kLow ? min(n + radius, last) : n + radius) * kPitch];
+        return merge_quad(part, quad ^ p.flip, pixel) ^ p.flip;
       });
     QuadWriter writer(shape, tile, column, group * size);
-    if (writer.writes()) writer.write([&](auto put) { window.each(size, [&](int, uint32_t quad) { put(quad); }); });
+    if (writer.writes())
+      writer.write([&](auto put) { window.each(size, [&](int, uint32_t quad) { put(quad ^ p.flip); }); });
   }
 }
 

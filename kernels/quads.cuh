@@ -21,6 +21,16 @@ __host__ __device__ constexpr int subtiles(int channels) {
   return channels == 1 ? 4 : channels == 2 ? 2 : 1;
 }
 
+// How many blocks a multiprocessor is to hold, which bounds the registers of a thread: on Hopper as many as given,
+// tried there; elsewhere, where the same code takes a few more registers, one less, so that nothing spills.
+__host__ __device__ constexpr int blocks_at_once(int hopper) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ != 900
+  return hopper > 1 ? hopper - 1 : 1;
+#else
+  return hopper;
+#endif
+}
+
 __host__ __device__ constexpr int round_to_chunks(int quads) {
   return (quads + kChunk - 1) / kChunk * kChunk;
 }
@@ -183,6 +193,35 @@ __device__ inline void load_rows(const FrameParams &p, const QuadTile &shape, co
       }
     }
     return;
+  }
+  if constexpr (kChannels == 4) {
+    if (part.aligned) {
+      // Most chunks are whole pixels of the frame, and none waits for those that are not.
+      const int left = min(x0 < 0 ? (kChunk - 1 - x0) / kChunk : 0, shape.chunks);
+      const int right = min(max((part.width - x0) / kChunk, left), shape.chunks), edge = left + shape.chunks - right;
+#pragma unroll 2
+      for (int item = lane; item < rows * shape.chunks; item += 32) {
+        int row, chunk;
+        locate(item, &row, &chunk);
+        if (chunk < left || chunk >= right) continue;
+        const int sy = border_index(p.border, y0 + row, part.height);
+        uint32_t *to = quads + row * pitch + chunk * kChunk;
+        if (sy >= 0)
+          copy_chunk(to, part.source + sy * part.source_pitch + (x0 + chunk * kChunk) * kChannels);
+        else
+          *reinterpret_cast<uint4 *>(to) =
+              make_uint4(part.border_word[0], part.border_word[0], part.border_word[0], part.border_word[0]);
+      }
+#pragma unroll 2
+      for (int item = lane; item < rows * edge; item += 32) {
+        const int row = item / edge, at = item - row * edge, chunk = at < left ? at : right + at - left;
+        if (x0 + chunk * kChunk >= part.width + shape.halo_x) continue;  // no result depends on it
+        uint32_t words[kSubtiles][kChannels];
+        gather_words<kChannels>(p, part, x0 + chunk * kChunk, y0 + row, words[0]);
+        put(row, chunk, words);
+      }
+      return;
+    }
   }
 #pragma unroll 1
   for (int item = lane; item < rows * shape.chunks; item += 32) {

@@ -256,7 +256,7 @@ __device__ inline void load_groups(const TensorParams &p, const Tile &tile, cons
   using G = Group<kChannels>;
   // Groups of a thread that are under way at a time.
   constexpr int kNone = INT32_MIN;
-  constexpr int kBatch = !kInside ? 1 : kChannels == 3 ? 2 : 6;
+  constexpr int kBatch = kChannels == 3 ? 2 : kInside ? 6 : 4;
   const PartParams &part = tile.part;
   const int columns = (last - first) / G::kPixels, threads = static_cast<int>(blockDim.x);
   int y = top + static_cast<int>(threadIdx.x) / columns, column = static_cast<int>(threadIdx.x) % columns;
@@ -322,7 +322,7 @@ __device__ inline void load_planes(const TensorParams &p, const Tile &tile, cons
   }
   // The columns before and behind those, pixel by pixel.
   const int before = max(first - left, 0), columns = before + max(right - last, 0);
-#pragma unroll 1
+#pragma unroll 4
   for (int i = static_cast<int>(threadIdx.x); i < columns * (bottom - top); i += static_cast<int>(blockDim.x)) {
     const int row = i / columns, column = i - row * columns;
     const int x = column < before ? left + column : last + column - before, y = top + row;
@@ -332,7 +332,7 @@ __device__ inline void load_planes(const TensorParams &p, const Tile &tile, cons
 #pragma unroll
     for (int c = 0; c < kChannels; c++)
       to[c * planes.plane_bytes] =
-          from_x < 0 || from_y < 0 ? static_cast<uint8_t>(part.channel[c].border_value) : from[c];
+          from_x < 0 || from_y < 0 ? static_cast<uint8_t>(part.channel[c].border_value) : __ldg(from + c);
   }
 }
 
