@@ -439,10 +439,6 @@ void measure_all(const Options &o, std::vector<Result> &results) {
         results.push_back(floor);
       }
 #endif
-      if (has_element("cudaupload") && has_element("cudadownload"))
-        measure(o, size, "cudaupload ! queue ! cudadownload",
-                "cudaupload name=first ! queue max-size-bytes=0 ! cudadownload ! video/x-raw", Origin::Recycled, false,
-                results);
     }
     measure(o, size, "pool", filter, Origin::Pool, false, results);
     measure(o, size, "recycled", filter, Origin::Recycled, false, results);
