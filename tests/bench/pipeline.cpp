@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
 // Frames end to end: how many a pipeline gets through, beside what the bus could carry and what other elements do in
-// the same run. Nothing here passes or fails by a time; --soak fails where a frame is wrong.
+// the same run. The sink maps each frame that is in system memory, and looks at some of its words. Nothing here passes
+// or fails by a time; --soak fails where a frame is wrong, or where memory keeps growing.
 //
 // Where frames come from:
 //   pool      the pool that the element proposes
@@ -12,14 +13,17 @@
 #include <gst/base/gstpushsrc.h>
 #include <gst/video/video.h>
 
+#include <malloc.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <map>
 #include <memory>
 #include <stdexcept>
@@ -33,10 +37,12 @@
 
 namespace {
 
-constexpr int kBuffers = 8;    // of pageable memory
-constexpr int kPictures = 5;   // different ones, one after the other
-constexpr int kWarmUp = 40;    // frames, more than are in flight, and more than it takes to tell a pool
-constexpr int kPatience = 60;  // seconds beyond the measurement that a pipeline may take
+constexpr int kBuffers = 8;          // of pageable memory
+constexpr int kPictures = 5;         // different ones, one after the other
+constexpr int kWarmUp = 40;          // frames, more than are in flight, and more than it takes to tell a pool
+constexpr int kPatience = 60;        // seconds beyond the measurement that a pipeline may take
+constexpr int kUnderWay = 64;        // frames, more than there ever are between source and sink
+constexpr size_t kLatencies = 4096;  // that are kept, of the first frames
 
 struct Unref {
   void operator()(GstCaps *caps) const { gst_caps_unref(caps); }
@@ -58,8 +64,19 @@ gint64 cpu_time() {
          usage.ru_stime.tv_usec;
 }
 
-// ---- The source
-// ------------------------------------------------------------------------------------------------------
+// ---- The source -----------------------------------------------------------------------------------------------------
+
+struct FrameSize {
+  const char *format;
+  int width, height;
+  GstVideoInfo info() const {
+    GstVideoInfo result;
+    gst_video_info_set_format(&result, gst_video_format_from_string(format), width, height);
+    return result;
+  }
+  gsize bytes() const { return info().size; }
+  std::string text() const { return std::to_string(width) + "x" + std::to_string(height) + " " + format; }
+};
 
 enum class Origin { Pool, Recycled, Wrapped };
 
@@ -68,19 +85,24 @@ struct Feed {
   GstVideoInfo info;
   Ref<GstCaps> caps;
   Origin origin;
+  bool live = false;       // frames come at their rate, else as fast as they are taken
   bool fill_each = false;  // else each buffer is filled once, since it is not the source that is to be measured
   gint64 deadline = 0;     // the stream ends then, or
-  int frames = G_MAXINT;   // after so many
+  gint64 length = 0;       // so many microseconds after the frames that warm up, or
+  int frames = G_MAXINT;   // after so many frames
 
   std::vector<std::vector<guint8>> picture;  // kPictures of them
   std::vector<std::vector<guint8>> pages;    // of Origin::Wrapped
   std::atomic<bool> page_used[kBuffers] = {};
-  std::map<const void *, bool> filled;
-  gint64 started = 0;  // the latest frame
+  std::map<const void *, int> filled;  // which picture a piece of memory holds
+  struct Departure {
+    gint64 time;
+    int picture;
+  } departure[kUnderWay] = {};  // of frame n at n % kUnderWay
 
-  Feed(const char *format, int width, int height, bool on_device, Origin from) : origin(from) {
-    gst_video_info_set_format(&info, gst_video_format_from_string(format), width, height);
-    info.fps_n = 1000;  // a millisecond a frame, so that timestamps count
+  Feed(const FrameSize &size, bool on_device, Origin from, int fps = 1000) : origin(from) {
+    info = size.info();
+    info.fps_n = fps;
     info.fps_d = 1;
     caps.reset(gst_video_info_to_caps(&info));
     if (on_device) gst_caps_set_features_simple(caps.get(), gst_caps_features_new_single("memory:CUDAMemory"));
@@ -91,12 +113,14 @@ struct Feed {
     }
     if (origin == Origin::Wrapped) pages.assign(kBuffers, picture[0]);
   }
+  GstClockTime duration() const { return GST_SECOND / info.fps_n; }
 };
 
 struct BenchSrc {
   GstPushSrc parent;
   Feed *feed;
   int frame;
+  gint64 began;
 };
 struct BenchSrcClass {
   GstPushSrcClass parent_class;
@@ -133,6 +157,7 @@ GstBuffer *wrap_page(Feed &feed) {
 GstFlowReturn create(GstPushSrc *src, GstBuffer **out) {
   auto *self = reinterpret_cast<BenchSrc *>(src);
   Feed &feed = *self->feed;
+  if (self->frame == kWarmUp && feed.length) feed.deadline = now() + feed.length;
   if (self->frame >= feed.frames || (feed.deadline && now() > feed.deadline)) return GST_FLOW_EOS;
   GstBuffer *buffer = nullptr;
   if (feed.origin == Origin::Wrapped) {
@@ -144,19 +169,24 @@ GstFlowReturn create(GstPushSrc *src, GstBuffer **out) {
     gst_object_unref(pool);
     if (flow != GST_FLOW_OK) return flow;
   }
-  const bool known = std::exchange(feed.filled[gst_buffer_peek_memory(buffer, 0)], true);
-  if (feed.fill_each || (!known && feed.origin != Origin::Wrapped)) fill(feed, buffer, self->frame % kPictures);
-  GST_BUFFER_PTS(buffer) = self->frame++ * GST_MSECOND;
-  GST_BUFFER_DURATION(buffer) = GST_MSECOND;
-  feed.started = now();
+  const auto [known, is_new] = feed.filled.insert({gst_buffer_peek_memory(buffer, 0), 0});
+  if (feed.fill_each || (is_new && feed.origin != Origin::Wrapped))
+    fill(feed, buffer, known->second = self->frame % kPictures);
+  if (!self->began) self->began = now();
+  const auto due = static_cast<gint64>(self->frame * feed.duration() / GST_USECOND) + self->began - now();
+  if (feed.live && due > 0) g_usleep(static_cast<gulong>(due));
+  GST_BUFFER_PTS(buffer) = self->frame * feed.duration();
+  GST_BUFFER_DURATION(buffer) = feed.duration();
+  feed.departure[self->frame++ % kUnderWay] = {now(), known->second};
   *out = buffer;
   return GST_FLOW_OK;
 }
 
-// Takes the pool that downstream proposes, or one of its own.
+// Takes the pool that downstream proposes, or, where it proposes none, one of its own.
 gboolean decide_allocation(GstBaseSrc *src, GstQuery *query) {
   const Feed &feed = *reinterpret_cast<BenchSrc *>(src)->feed;
-  if (feed.origin == Origin::Pool) return GST_BASE_SRC_CLASS(bench_src_parent_class)->decide_allocation(src, query);
+  if (feed.origin == Origin::Pool && gst_query_get_n_allocation_pools(query) > 0)
+    return GST_BASE_SRC_CLASS(bench_src_parent_class)->decide_allocation(src, query);
   GstBufferPool *pool = gst_buffer_pool_new();
   GstStructure *config = gst_buffer_pool_get_config(pool);
   const auto size = static_cast<guint>(GST_VIDEO_INFO_SIZE(&feed.info));
@@ -187,37 +217,51 @@ void bench_src_init(BenchSrc *self) {
   gst_base_src_set_format(GST_BASE_SRC(self), GST_FORMAT_TIME);
 }
 
-// ---- A pipeline
-// ------------------------------------------------------------------------------------------------------
+// ---- A pipeline -----------------------------------------------------------------------------------------------------
 
-guint64 checksum(const GstVideoFrame &frame) {
+// How much of a frame to look at: all of it, or some words all over it, which costs next to nothing and yet shows
+// whether the frame has been filtered and has come.
+enum class Look { Whole, Words };
+
+guint64 checksum(const GstVideoFrame &frame, Look look) {
   guint64 sum = 1469598103934665603u;
   for (guint p = 0; p < GST_VIDEO_FRAME_N_PLANES(&frame); p++) {
     gint component[GST_VIDEO_MAX_COMPONENTS];
     gst_video_format_info_component(frame.info.finfo, p, component);
     const gsize bytes = static_cast<gsize>(GST_VIDEO_FRAME_COMP_WIDTH(&frame, component[0])) *
                         GST_VIDEO_FRAME_COMP_PSTRIDE(&frame, component[0]);
-    for (gint y = 0; y < GST_VIDEO_FRAME_COMP_HEIGHT(&frame, component[0]); y++) {
+    const gint height = GST_VIDEO_FRAME_COMP_HEIGHT(&frame, component[0]);
+    for (gint y = 0; y < height; y += look == Look::Whole ? 1 : MAX(height / 32, 1)) {
       const auto *row = static_cast<const guint8 *>(GST_VIDEO_FRAME_PLANE_DATA(&frame, p)) +
                         static_cast<gsize>(y) * GST_VIDEO_FRAME_PLANE_STRIDE(&frame, p);
       guint64 word;
-      gsize x = 0;
-      for (; x + sizeof word <= bytes; x += sizeof word) {
+      gsize x = 0, end = bytes;
+      if (look == Look::Words) {
+        x = y * sizeof word % (bytes - sizeof word);
+        end = x + sizeof word;
+      }
+      for (; x + sizeof word <= end; x += sizeof word) {
         std::memcpy(&word, row + x, sizeof word);
         sum = (sum ^ word) * 1099511628211u;
       }
-      for (; x < bytes; x++) sum = (sum ^ row[x]) * 1099511628211u;
+      for (; x < end; x++) sum = (sum ^ row[x]) * 1099511628211u;
     }
   }
   return sum;
 }
 
+// Checksums of what comes of each picture.
+struct Expected {
+  Look look = Look::Words;
+  std::vector<guint64> of_picture;  // empty: nothing is known
+};
+
 // A source, some elements, a sink that looks at the frames.
 class Pipeline {
  public:
-  // Throws where there is no such element. `elements` as for gst-launch-1.0.
-  Pipeline(Feed &feed, const std::string &elements, bool host_out, const std::vector<guint64> *expected = nullptr)
-      : feed_(feed), host_out_(host_out), expected_(expected) {
+  // Throws where there is no such element. `elements` as for gst-launch-1.0; the first is named "first".
+  Pipeline(Feed &feed, const std::string &elements, bool host_out, Expected expected)
+      : feed_(feed), host_out_(host_out), expected_(std::move(expected)) {
     GError *error = nullptr;
     GstElement *made = gst_parse_launch((elements + " ! appsink name=sink sync=false max-buffers=2").c_str(), &error);
     if (error) {
@@ -229,6 +273,7 @@ class Pipeline {
     pipeline_.reset(GST_ELEMENT(gst_object_ref_sink(made)));
     auto *src = static_cast<BenchSrc *>(g_object_new(bench_src_get_type(), "name", "src", nullptr));
     src->feed = &feed;
+    gst_base_src_set_live(GST_BASE_SRC(src), feed.live);
     gst_bin_add(GST_BIN(pipeline_.get()), GST_ELEMENT(src));
     const Ref<GstElement> first(gst_bin_get_by_name(GST_BIN(pipeline_.get()), "first"));
     if (!gst_element_link(GST_ELEMENT(src), first.get())) throw std::runtime_error("the source cannot be linked");
@@ -240,7 +285,7 @@ class Pipeline {
     };
     callbacks.new_preroll = [](GstAppSink *, gpointer) { return GST_FLOW_OK; };
     gst_app_sink_set_callbacks(GST_APP_SINK(sink.get()), &callbacks, this, nullptr);
-    latency_.reserve(1 << 20);
+    latency_.reserve(kLatencies);
   }
   ~Pipeline() {
     if (pipeline_) gst_element_set_state(pipeline_.get(), GST_STATE_NULL);
@@ -270,14 +315,26 @@ class Pipeline {
 
   int frames() const { return frames_; }
   int wrong() const { return wrong_; }
-  double frames_per_second() const { return measured() ? measured() * 1e6 / (end_ - begin_) : 0; }
-  double cpu_us() const { return measured() ? static_cast<double>(cpu_end_ - cpu_begin_) / measured() : 0; }
-  // Of a frame from source to sink, in microseconds, the median.
-  double latency() const {
-    if (latency_.size() <= kWarmUp) return 0;
+  void fail_if_wrong() const {
+    if (wrong_) fail(std::to_string(wrong_) + " frames are wrong");
+  }
+  double frames_per_second() const { return measured() * 1e6 / static_cast<double>(end_ - begin_); }
+  double cpu_us() const { return static_cast<double>(cpu_end_ - cpu_begin_) / measured(); }
+  // Of a frame from source to sink, in microseconds: so many of a hundred take no longer.
+  double latency(int percent) const {
+    measured();
     std::vector<gint64> sorted(latency_.begin() + kWarmUp, latency_.end());
-    std::nth_element(sorted.begin(), sorted.begin() + sorted.size() / 2, sorted.end());
-    return static_cast<double>(sorted[sorted.size() / 2]);
+    const auto at = sorted.begin() + (sorted.size() - 1) * percent / 100;
+    std::nth_element(sorted.begin(), at, sorted.end());
+    return static_cast<double>(*at);
+  }
+  // What the elements say that they hold frames back for, in microseconds.
+  double reported_latency() const {
+    GstQuery *query = gst_query_new_latency();
+    GstClockTime min = 0;
+    if (gst_element_query(pipeline_.get(), query)) gst_query_parse_latency(query, nullptr, &min, nullptr);
+    gst_query_unref(query);
+    return static_cast<double>(min) / GST_USECOND;
   }
   const std::vector<guint64> &checksums() const { return checksums_; }
   bool keep_checksums = false;
@@ -296,22 +353,26 @@ class Pipeline {
 
  private:
   [[noreturn]] void fail(const std::string &why) const { throw std::runtime_error(why); }
-  int measured() const { return std::max(frames_ - kWarmUp, 0); }
+  // Frames after those that warm up. Throws where there are none.
+  int measured() const {
+    if (frames_ <= kWarmUp) fail("too few frames came");
+    return frames_ - kWarmUp;
+  }
 
   void take(GstSample *sample) {
     GstBuffer *buffer = gst_sample_get_buffer(sample);
-    if (host_out_) {
-      GstVideoFrame frame;
-      if (!gst_video_frame_map(&frame, &feed_.info, buffer, GST_MAP_READ)) {
-        wrong_++;
-      } else {
-        if (keep_checksums) checksums_.push_back(checksum(frame));
-        if (expected_ && checksum(frame) != (*expected_)[frames_ % expected_->size()]) wrong_++;
-        gst_video_frame_unmap(&frame);
-      }
+    const Feed::Departure &departure = feed_.departure[frames_ % kUnderWay];
+    GstVideoFrame frame;
+    const bool mapped = host_out_ && gst_video_frame_map(&frame, &feed_.info, buffer, GST_MAP_READ);
+    if (latency_.size() < kLatencies) latency_.push_back(now() - departure.time);
+    bool right = mapped == host_out_ && GST_BUFFER_PTS(buffer) == frames_ * feed_.duration();
+    if (mapped) {
+      const guint64 sum = checksum(frame, expected_.look);
+      gst_video_frame_unmap(&frame);
+      if (keep_checksums) checksums_.push_back(sum);
+      right &= expected_.of_picture.empty() || sum == expected_.of_picture[departure.picture];
     }
-    if (GST_BUFFER_PTS(buffer) != static_cast<GstClockTime>(frames_) * GST_MSECOND) wrong_++;
-    if (latency_.size() < latency_.capacity()) latency_.push_back(now() - feed_.started);
+    if (!right) wrong_++;
     if (++frames_ != kWarmUp) return;
     begin_ = now();
     cpu_begin_ = cpu_time();
@@ -319,7 +380,7 @@ class Pipeline {
 
   Feed &feed_;
   const bool host_out_;
-  const std::vector<guint64> *const expected_;
+  const Expected expected_;
   Ref<GstElement> pipeline_;
   std::atomic<int> frames_{0}, wrong_{0};
   gint64 begin_ = 0, end_ = 0, cpu_begin_ = 0, cpu_end_ = 0;
@@ -327,13 +388,7 @@ class Pipeline {
   std::vector<guint64> checksums_;
 };
 
-// ---- What is measured
-// ------------------------------------------------------------------------------------------------
-
-struct Result {
-  std::string frame, what;
-  double fps = 0, latency_us = 0, cpu_us = 0, gpu_us = 0, staged_share = 0;
-};
+// ---- What is measured -----------------------------------------------------------------------------------------------
 
 struct Options {
   double seconds = 2;
@@ -341,6 +396,50 @@ struct Options {
   const char *json = nullptr;
   int soak = 0, devices = 0;
 };
+
+constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+
+// A row of the table: what is to run, and what came of it.
+struct Row {
+  FrameSize size;
+  std::string what, elements;
+  Origin origin = Origin::Recycled;
+  bool on_device = false;
+
+  double fps = kNone;
+  double times_unfiltered = kNone;  // as many frames a second as upstream's own way to the GPU and back
+  double latency_us = kNone;        // of one frame at a time
+  double floor_us = kNone;          // of that: copies and kernels
+  double cpu_us = kNone, gpu_us = kNone, staged_share = kNone;
+  double reported_us = kNone;  // of a live pipeline: the latency by query
+  double late_us = kNone;      // and that of the slowest hundredth
+
+  std::string name() const { return size.text() + " " + what; }
+};
+
+bool is_wanted(const Options &o, const Row &row) {
+  return row.name().find(o.only) != std::string::npos;
+}
+
+void print_header(std::initializer_list<const char *> titles) {
+  std::printf("%51s", "");
+  for (const char *title : titles) std::printf("%12s", title);
+  std::printf("\n");
+}
+
+void print_name(const Row &row) {
+  std::printf("%-15s %-35s", row.size.text().c_str(), row.what.c_str());
+}
+
+// Three digits of each, or more.
+void print_numbers(std::initializer_list<double> numbers) {
+  for (double number : numbers) {
+    if (std::isnan(number))
+      std::printf("%12s", "");
+    else
+      std::printf("%12.*f", number < 10 ? 2 : number < 1000 ? 1 : 0, number);
+  }
+}
 
 bool has_element(const char *name) {
   const Ref<GstElementFactory> factory(gst_element_factory_find(name));
@@ -351,216 +450,339 @@ std::string cudaconv(const Options &o, const std::string &more = "") {
   return "cudaconv name=first backend=" + o.backend + " mask=" + o.mask + " " + more;
 }
 
-struct FrameSize {
-  const char *format;
-  int width, height;
-  std::string text() const { return std::to_string(width) + "x" + std::to_string(height) + " " + format; }
-};
+bool is_cudaconv(const Row &row) {
+  return row.elements.find("cudaconv") == 0;
+}
 
-// Prints what comes of `elements`; a pipeline that cannot be made or fails is named, and the rest goes on.
-void measure(const Options &o, const FrameSize &size, const std::string &what, const std::string &elements,
-             Origin origin, bool on_device, std::vector<Result> &results) {
-  Result result{size.text(), what};
-  if ((result.frame + " " + what).find(o.only) == std::string::npos) return;
-  try {
-    Feed feed(size.format, size.width, size.height, on_device, origin);
-    feed.deadline = now() + static_cast<gint64>((o.seconds + 0.5) * G_USEC_PER_SEC);
-    Pipeline pipeline(feed, elements, !on_device);
-    pipeline.start();
-    pipeline.wait(static_cast<int>(o.seconds));
-    result.fps = pipeline.frames_per_second();
-    result.cpu_us = pipeline.cpu_us();
-    if (const guint64 frames = pipeline.stat("frames"))
-      result.gpu_us = static_cast<double>(pipeline.stat("device-time")) / static_cast<double>(frames) / 1e3;
-    const guint64 copied = pipeline.stat("bytes-uploaded") + pipeline.stat("bytes-downloaded");
-    if (copied) result.staged_share = static_cast<double>(pipeline.stat("bytes-staged")) / static_cast<double>(copied);
-    if (pipeline.wrong())
-      std::printf("%-20s %-34s %d frames out of order\n", result.frame.c_str(), what.c_str(), pipeline.wrong());
-    if (elements.find("cudaconv") == 0) {
-      Feed one(size.format, size.width, size.height, on_device, origin);
-      one.frames = 400;
-      Pipeline alone(one, "cudaconv frames-in-flight=1 " + elements.substr(std::strlen("cudaconv ")), !on_device);
-      alone.start();
-      alone.wait(0);
-      result.latency_us = alone.latency();
+// What comes of the pictures, by the CPU.
+Expected expected_of(const FrameSize &size, const std::string &mask, Look look) {
+  Feed feed(size, false, Origin::Recycled);
+  feed.fill_each = true;
+  feed.frames = kPictures;
+  Pipeline pipeline(feed, "cudaconv name=first backend=cpu mask=" + mask, true, {look, {}});
+  pipeline.keep_checksums = true;
+  pipeline.start();
+  pipeline.wait(0);
+  return {look, pipeline.checksums()};
+}
+
+// Of a frame, by the statistics of the element.
+double kernel_us(const Pipeline &pipeline) {
+  const auto frames = static_cast<double>(pipeline.stat("frames"));
+  return frames > 0 ? static_cast<double>(pipeline.stat("device-time")) / frames / 1e3 : kNone;
+}
+
+#ifdef HAVE_CUDA
+// What the bus does with frames in pinned memory, without any element.
+class Bus {
+ public:
+  explicit Bus(gsize bytes) : bytes_(bytes) {
+    for (int i = 0; i < 2; i++)
+      ok_ = ok_ && cudaHostAlloc(&host_[i], bytes, cudaHostAllocDefault) == cudaSuccess &&
+            cudaMalloc(&device_[i], bytes) == cudaSuccess &&
+            cudaStreamCreateWithFlags(&stream_[i], cudaStreamNonBlocking) == cudaSuccess &&
+            cudaEventCreate(&event_[i]) == cudaSuccess;
+  }
+  ~Bus() {
+    for (int i = 0; i < 2; i++) {
+      if (event_[i]) cudaEventDestroy(event_[i]);
+      if (stream_[i]) cudaStreamDestroy(stream_[i]);
+      if (device_[i]) cudaFree(device_[i]);
+      if (host_[i]) cudaFreeHost(host_[i]);
     }
-    std::printf("%-20s %-34s %10.1f %12.1f %12.1f %10.1f %9.0f%%\n", result.frame.c_str(), what.c_str(), result.fps,
-                result.latency_us, result.cpu_us, result.gpu_us, 100 * result.staged_share);
-    results.push_back(result);
+  }
+  Bus(const Bus &) = delete;
+
+  // Frames a second, both ways at once; 0 where that fails.
+  double both_ways() {
+    double best = 0;
+    for (int round = 0; ok_ && round < 4; round++) {
+      const gint64 begin = now();
+      for (int i = 0; i < kCopies; i++) ok_ = ok_ && upload(0) && download(1);
+      ok_ = ok_ && cudaStreamSynchronize(stream_[0]) == cudaSuccess && cudaStreamSynchronize(stream_[1]) == cudaSuccess;
+      if (ok_ && round) best = std::max(best, kCopies * 1e6 / static_cast<double>(now() - begin));
+    }
+    return ok_ ? best : 0;
+  }
+
+  // Microseconds that a frame takes there and, after that, back: the median, by the GPU's clock; 0 where that fails.
+  double there_and_back_us() {
+    std::vector<float> times;
+    for (int i = 0; ok_ && i < kCopies; i++) {
+      float milliseconds = 0;
+      ok_ = cudaEventRecord(event_[0], stream_[0]) == cudaSuccess && upload(0) && download(0) &&
+            cudaEventRecord(event_[1], stream_[0]) == cudaSuccess && cudaEventSynchronize(event_[1]) == cudaSuccess &&
+            cudaEventElapsedTime(&milliseconds, event_[0], event_[1]) == cudaSuccess;
+      times.push_back(milliseconds);
+    }
+    if (!ok_) return 0;
+    std::nth_element(times.begin(), times.begin() + kCopies / 2, times.end());
+    return 1e3 * times[kCopies / 2];
+  }
+
+ private:
+  static constexpr int kCopies = 200;
+
+  bool upload(int i) const {
+    return cudaMemcpyAsync(device_[i], host_[i], bytes_, cudaMemcpyHostToDevice, stream_[i]) == cudaSuccess;
+  }
+  bool download(int i) const {
+    return cudaMemcpyAsync(host_[i], device_[i], bytes_, cudaMemcpyDeviceToHost, stream_[i]) == cudaSuccess;
+  }
+
+  const gsize bytes_;
+  bool ok_ = true;
+  void *host_[2] = {}, *device_[2] = {};
+  cudaStream_t stream_[2] = {};
+  cudaEvent_t event_[2] = {};
+};
+#endif
+
+// How long the copies of a frame that lies in pinned memory take, in microseconds; 0 where there are none.
+double copies_us(const Options &o, const Row &row) {
+#ifdef HAVE_CUDA
+  if (o.backend == "cuda" && !row.on_device) return Bus(row.size.bytes()).there_and_back_us();
+#else
+  (void)o;
+  (void)row;
+#endif
+  return 0;
+}
+
+// As many as there are in the time that the options give.
+void measure_throughput(const Options &o, const Expected &expected, Row &row) {
+  Feed feed(row.size, row.on_device, row.origin);
+  feed.length = static_cast<gint64>(o.seconds * G_USEC_PER_SEC);
+  Pipeline pipeline(feed, row.elements, !row.on_device, expected);
+  pipeline.start();
+  pipeline.wait(static_cast<int>(o.seconds));
+  pipeline.fail_if_wrong();
+  row.fps = pipeline.frames_per_second();
+  row.cpu_us = pipeline.cpu_us();
+  row.gpu_us = kernel_us(pipeline);
+  const guint64 copied = pipeline.stat("bytes-uploaded") + pipeline.stat("bytes-downloaded");
+  if (copied) row.staged_share = static_cast<double>(pipeline.stat("bytes-staged")) / static_cast<double>(copied);
+}
+
+// One at a time, each sent when the one before has come.
+void measure_latency(const Options &o, const Expected &expected, Row &row) {
+  Feed feed(row.size, row.on_device, row.origin);
+  feed.frames = 400;
+  Pipeline pipeline(feed, "cudaconv frames-in-flight=1 " + row.elements.substr(std::strlen("cudaconv ")),
+                    !row.on_device, expected);
+  pipeline.start();
+  pipeline.wait(0);
+  pipeline.fail_if_wrong();
+  row.latency_us = pipeline.latency(50);
+  if (o.backend == "cuda") row.floor_us = copies_us(o, row) + kernel_us(pipeline);
+}
+
+// A row of the table. A pipeline that cannot be made or fails is named, and the rest goes on.
+// `unfiltered_fps`: what to compare it with.
+void measure(const Options &o, const Expected &expected, double unfiltered_fps, Row row, std::vector<Row> &rows) {
+  if (!is_wanted(o, row)) return;
+  print_name(row);
+  try {
+    measure_throughput(o, expected, row);
+    row.times_unfiltered = row.fps / unfiltered_fps;
+    if (is_cudaconv(row)) measure_latency(o, expected, row);
+    print_numbers({row.fps, row.times_unfiltered, row.latency_us, row.floor_us, row.cpu_us, row.gpu_us});
+    if (!std::isnan(row.staged_share)) std::printf("%11.0f%%", 100 * row.staged_share);
+    std::printf("\n");
+    rows.push_back(row);
   } catch (const std::exception &e) {
-    std::printf("%-20s %-34s %s\n", result.frame.c_str(), what.c_str(), e.what());
+    std::printf("  %s\n", e.what());
   }
   std::fflush(stdout);
 }
 
-#ifdef HAVE_CUDA
-// Both ways at once, pinned, on two streams: frames a second, 0 where that fails.
-double bus_floor(gsize bytes) {
-  constexpr int kCopies = 200;
-  void *host[2] = {}, *device[2] = {};
-  cudaStream_t stream[2] = {};
-  bool ok = true;
-  for (int i = 0; i < 2; i++)
-    ok = ok && cudaHostAlloc(&host[i], bytes, cudaHostAllocDefault) == cudaSuccess &&
-         cudaMalloc(&device[i], bytes) == cudaSuccess &&
-         cudaStreamCreateWithFlags(&stream[i], cudaStreamNonBlocking) == cudaSuccess;
-  double best = 0;
-  for (int round = 0; ok && round < 4; round++) {
-    const gint64 begin = now();
-    for (int i = 0; ok && i < kCopies; i++)
-      ok = cudaMemcpyAsync(device[0], host[0], bytes, cudaMemcpyHostToDevice, stream[0]) == cudaSuccess &&
-           cudaMemcpyAsync(host[1], device[1], bytes, cudaMemcpyDeviceToHost, stream[1]) == cudaSuccess;
-    ok = ok && cudaStreamSynchronize(stream[0]) == cudaSuccess && cudaStreamSynchronize(stream[1]) == cudaSuccess;
-    if (ok && round) best = std::max(best, kCopies * 1e6 / static_cast<double>(now() - begin));
-  }
-  for (int i = 0; i < 2; i++) {
-    if (stream[i]) cudaStreamDestroy(stream[i]);
-    if (device[i]) cudaFree(device[i]);
-    if (host[i]) cudaFreeHost(host[i]);
-  }
-  return ok ? best : 0;
-}
-#endif
-
-void measure_all(const Options &o, std::vector<Result> &results) {
-  std::printf("%-20s %-34s %10s %12s %12s %10s %10s\n", "", "", "frames/s", "latency us", "CPU us/frame", "GPU us",
-              "staged");
+void measure_frames_per_second(const Options &o, std::vector<Row> &rows) {
+  print_header({"frames/s", "x no filter", "latency us", "floor us", "CPU us", "GPU us", "staged"});
   for (const FrameSize &size :
        {FrameSize{"NV12", 1920, 1080}, FrameSize{"NV12", 3840, 2160}, FrameSize{"RGBA", 3840, 2160}}) {
     const std::string filter = cudaconv(o);
+    const Expected filtered = expected_of(size, o.mask, Look::Words);
+    double unfiltered_fps = kNone;
     if (o.backend == "cuda") {
 #ifdef HAVE_CUDA
-      GstVideoInfo info;
-      gst_video_info_set_format(&info, gst_video_format_from_string(size.format), size.width, size.height);
-      if ((size.text() + " bus, both ways").find(o.only) != std::string::npos) {
-        Result floor{size.text(), "bus, both ways"};
-        floor.fps = bus_floor(GST_VIDEO_INFO_SIZE(&info));
-        std::printf("%-20s %-34s %10.1f\n", floor.frame.c_str(), floor.what.c_str(), floor.fps);
-        results.push_back(floor);
+      Row bus{size, "bus, both ways", {}};
+      if (is_wanted(o, bus)) {
+        bus.fps = Bus(size.bytes()).both_ways();
+        print_name(bus);
+        print_numbers({bus.fps});
+        std::printf("\n");
+        rows.push_back(bus);
       }
 #endif
+      // Caps between them, without which both would pass frames on as they are.
+      const Row unfiltered{size, "cudaupload ! queue ! cudadownload",
+                           "cudaupload name=first ! video/x-raw(memory:CUDAMemory) ! queue ! cudadownload"};
+      const size_t before = rows.size();
+      if (has_element("cudaupload")) measure(o, expected_of(size, "identity", Look::Words), kNone, unfiltered, rows);
+      if (rows.size() > before) unfiltered_fps = rows.back().fps;
     }
-    measure(o, size, "pool", filter, Origin::Pool, false, results);
-    measure(o, size, "recycled", filter, Origin::Recycled, false, results);
-    measure(o, size, "wrapped", filter, Origin::Wrapped, false, results);
+    measure(o, filtered, unfiltered_fps, {size, "pool", filter, Origin::Pool}, rows);
+    measure(o, filtered, unfiltered_fps, {size, "recycled", filter, Origin::Recycled}, rows);
+    measure(o, filtered, unfiltered_fps, {size, "wrapped", filter, Origin::Wrapped}, rows);
     if (o.backend == "cuda")
-      measure(o, size, "cuda", filter + " ! video/x-raw(memory:CUDAMemory)", Origin::Pool, true, results);
+      measure(o, {}, unfiltered_fps, {size, "cuda", filter + " ! video/x-raw(memory:CUDAMemory)", Origin::Pool, true},
+              rows);
   }
   if (o.backend == "cpu") {
     for (const char *format : {"GRAY8", "RGB"}) {
       const FrameSize size = {format, 1920, 1080};
-      measure(o, size, "recycled", cudaconv(o), Origin::Recycled, false, results);
+      measure(o, expected_of(size, o.mask, Look::Words), kNone, {size, "recycled", cudaconv(o)}, rows);
       if (has_element("cvsmooth"))
-        measure(o, size, "cvsmooth, gaussian 5x5", "cvsmooth name=first type=gaussian kernel-width=5 kernel-height=5",
-                Origin::Recycled, false, results);
+        measure(o, {}, kNone,
+                {size, "cvsmooth, gaussian 5x5", "cvsmooth name=first type=gaussian kernel-width=5 kernel-height=5"},
+                rows);
     }
+  }
+}
+
+// Frames that come at their rate, as from a camera: what the element says of its latency, and what it is.
+void measure_live(const Options &o, std::vector<Row> &rows) {
+  constexpr int kRate = 60;  // frames a second
+  bool first = true;
+  for (const char *properties : {"", "frames-in-flight=1", "frames-in-flight=4"}) {
+    const std::string setting = *properties ? properties : "by default";
+    Row row{{"NV12", 1920, 1080}, "live, 60 frames/s, " + setting, cudaconv(o, properties), Origin::Pool};
+    if (!is_wanted(o, row)) continue;
+    if (std::exchange(first, false)) print_header({"reported us", "latency us", "99 % us"});
+    Feed feed(row.size, false, row.origin, kRate);
+    feed.live = true;
+    feed.frames = kWarmUp + static_cast<int>(o.seconds * kRate);
+    Pipeline pipeline(feed, row.elements, true, expected_of(row.size, o.mask, Look::Words));
+    pipeline.start();
+    pipeline.wait(static_cast<int>(o.seconds));
+    pipeline.fail_if_wrong();
+    row.reported_us = pipeline.reported_latency();
+    row.latency_us = pipeline.latency(50);
+    row.late_us = pipeline.latency(99);
+    print_name(row);
+    print_numbers({row.reported_us, row.latency_us, row.late_us});
+    std::printf("\n");
+    rows.push_back(row);
   }
 }
 
 // ---- Many streams
 // ----------------------------------------------------------------------------------------------------
 
-double resident_megabytes() {
-  long pages = 0, resident = 0;
-  if (std::FILE *file = std::fopen("/proc/self/statm", "r")) {
-    if (std::fscanf(file, "%ld %ld", &pages, &resident) != 2) resident = 0;
-    std::fclose(file);
-  }
-  return static_cast<double>(resident) * static_cast<double>(sysconf(_SC_PAGESIZE)) / 1e6;
-}
+struct Memory {
+  double resident, heap, device;  // megabytes; `heap` is what malloc() has handed out
 
-double device_megabytes(const Options &o) {
+  static Memory now(const Options &o) {
+    Memory memory = {};
+    long pages = 0, resident = 0;
+    if (std::FILE *file = std::fopen("/proc/self/statm", "r")) {
+      if (std::fscanf(file, "%ld %ld", &pages, &resident) != 2) resident = 0;
+      std::fclose(file);
+    }
+    memory.resident = static_cast<double>(resident) * static_cast<double>(sysconf(_SC_PAGESIZE)) / 1e6;
+    const struct mallinfo2 heap = mallinfo2();
+    memory.heap = static_cast<double>(heap.uordblks + heap.hblkhd) / 1e6;
 #ifdef HAVE_CUDA
-  size_t free = 0, total = 0;
-  if (o.backend == "cuda" && cudaMemGetInfo(&free, &total) == cudaSuccess)
-    return static_cast<double>(total - free) / 1e6;
+    size_t free = 0, total = 0;
+    if (o.backend == "cuda" && cudaMemGetInfo(&free, &total) == cudaSuccess)
+      memory.device = static_cast<double>(total - free) / 1e6;
 #else
-  (void)o;
+    (void)o;
 #endif
-  return 0;
-}
+    return memory;
+  }
+};
 
-// What comes of the pictures, by the CPU.
-std::vector<guint64> expected_of(const Options &o, const std::string &mask) {
-  Options cpu = o;
-  cpu.backend = "cpu";
-  cpu.mask = mask;
-  Feed feed("NV12", 1920, 1080, false, Origin::Pool);
-  feed.fill_each = true;
-  feed.frames = kPictures;
-  Pipeline pipeline(feed, cudaconv(cpu), true);
-  pipeline.keep_checksums = true;
-  pipeline.start();
-  pipeline.wait(0);
-  return pipeline.checksums();
-}
-
-// Several streams at once for so long, every frame looked at. Whether all were right.
+// Several streams at once for so long, every byte of every frame looked at. Whether all were right, and memory did not
+// grow once the pools had filled.
 bool soak(const Options &o) {
+  constexpr int kParts = 10;
+  constexpr double kSlack = 8;  // megabytes: two frames or so
+  const FrameSize size = {"NV12", 1920, 1080};
   const char *masks[] = {"gauss5", "sobel", "dilate", "median"};
   const Origin origins[] = {Origin::Pool, Origin::Recycled, Origin::Wrapped, Origin::Pool};
-  std::vector<std::vector<guint64>> expected;
-  for (const char *mask : masks) expected.push_back(expected_of(o, mask));
   std::vector<std::unique_ptr<Feed>> feeds;
   std::vector<std::unique_ptr<Pipeline>> pipelines;
-  const gint64 deadline = now() + o.soak * G_USEC_PER_SEC;
   for (int i = 0; i < 4; i++) {
-    feeds.push_back(std::make_unique<Feed>("NV12", 1920, 1080, false, origins[i]));
+    feeds.push_back(std::make_unique<Feed>(size, false, origins[i]));
     feeds[i]->fill_each = true;
-    feeds[i]->deadline = deadline;
     Options here = o;
     here.mask = masks[i];
-    pipelines.push_back(std::make_unique<Pipeline>(*feeds[i], cudaconv(here), true, &expected[i]));
+    pipelines.push_back(
+        std::make_unique<Pipeline>(*feeds[i], cudaconv(here), true, expected_of(size, masks[i], Look::Whole)));
   }
+  Memory::now(o);  // itself takes some 90 MB the first time, for the runtime's context
+  const gint64 begin = now(), length = o.soak * G_USEC_PER_SEC;
+  for (const auto &feed : feeds) feed->deadline = begin + length + G_USEC_PER_SEC / 2;
   for (const auto &pipeline : pipelines) pipeline->start();
-  g_usleep(static_cast<gulong>(o.soak) * G_USEC_PER_SEC / 5);
-  const double host = resident_megabytes(), device = device_megabytes(o);
-  const gint64 rest = deadline - now() - G_USEC_PER_SEC / 5;
-  if (rest > 0) g_usleep(static_cast<gulong>(rest));
-  const double host_end = resident_megabytes(), device_end = device_megabytes(o);
-  int wrong = 0, frames = 0;
-  for (const auto &pipeline : pipelines) {
-    pipeline->wait(o.soak);
-    wrong += pipeline->wrong();
-    frames += pipeline->frames();
+  const auto sum = [&](auto count) {
+    int total = 0;
+    for (const auto &pipeline : pipelines) total += count(*pipeline);
+    return total;
+  };
+  const auto frames = [&] { return sum([](const Pipeline &pipeline) { return pipeline.frames(); }); };
+  std::printf("%8s %10s %14s %10s %12s\n", "seconds", "frames", "resident MB", "heap MB", "device MB");
+  Memory memory[kParts];
+  for (int i = 0; i < kParts; i++) {
+    if (const gint64 rest = begin + (i + 1) * length / kParts - now(); rest > 0) g_usleep(static_cast<gulong>(rest));
+    memory[i] = Memory::now(o);
+    std::printf("%8.1f %10d %14.1f %10.1f %12.1f\n", static_cast<double>(now() - begin) / 1e6, frames(),
+                memory[i].resident, memory[i].heap, memory[i].device);
+    std::fflush(stdout);
   }
+  for (const auto &pipeline : pipelines) pipeline->wait(o.soak);
+  const int wrong = sum([](const Pipeline &pipeline) { return pipeline.wrong(); });
+  const Memory &first = memory[1], &last = memory[kParts - 1];
+  const double resident = last.resident - first.resident, heap = last.heap - first.heap,
+               device = last.device - first.device;
   std::printf(
-      "%d frames in %d s, %d of them wrong; host memory %.1f MB, grown by %.1f MB; device memory %.1f MB, grown "
-      "by %.1f MB\n",
-      frames, o.soak, wrong, host_end, host_end - host, device_end, device_end - device);
-  return wrong == 0 && frames > 0;
+      "%d frames, %d of them wrong; grown since the second row: resident %.1f MB, heap %.1f MB, device %.1f MB\n",
+      frames(), wrong, resident, heap, device);
+  return wrong == 0 && frames() > 0 && std::max({resident, heap, device}) < kSlack;
 }
 
 void spread(const Options &o) {
   constexpr int kStreams = 8;
+  const FrameSize size = {"NV12", 1920, 1080};
+  const Expected expected = expected_of(size, o.mask, Look::Words);
   std::vector<std::unique_ptr<Feed>> feeds;
   std::vector<std::unique_ptr<Pipeline>> pipelines;
   for (int i = 0; i < kStreams; i++) {
-    feeds.push_back(std::make_unique<Feed>("NV12", 1920, 1080, false, Origin::Pool));
-    pipelines.push_back(std::make_unique<Pipeline>(
-        *feeds[i], cudaconv(o, "cuda-device-id=" + std::to_string(o.backend == "cuda" ? i % o.devices : -1)), true));
+    feeds.push_back(std::make_unique<Feed>(size, false, Origin::Pool));
+    const int device = o.backend == "cuda" ? i % o.devices : -1;
+    pipelines.push_back(
+        std::make_unique<Pipeline>(*feeds[i], cudaconv(o, "cuda-device-id=" + std::to_string(device)), true, expected));
   }
   const gint64 deadline = now() + static_cast<gint64>((o.seconds + 2) * G_USEC_PER_SEC);
   for (const auto &feed : feeds) feed->deadline = deadline;
   for (const auto &pipeline : pipelines) pipeline->start();
   double total = 0;
+  int wrong = 0;
   for (const auto &pipeline : pipelines) {
     pipeline->wait(static_cast<int>(o.seconds) + 2);
     total += pipeline->frames_per_second();
+    wrong += pipeline->wrong();
   }
-  std::printf("%d streams of 1920x1080 NV12 on %d devices: %.1f frames/s\n", kStreams, o.devices, total);
+  std::printf("%d streams of %s on %d devices: %.1f frames/s, %d frames wrong\n", kStreams, size.text().c_str(),
+              o.devices, total, wrong);
 }
 
-void write_json(const char *path, const Options &o, const std::vector<Result> &results) {
+void write_json(const char *path, const Options &o, const std::vector<Row> &rows) {
   std::FILE *file = std::fopen(path, "w");
   if (!file) throw std::runtime_error(std::string("cannot write ") + path);
   std::fprintf(file, "{\"backend\": \"%s\", \"mask\": \"%s\", \"results\": [", o.backend.c_str(), o.mask.c_str());
   const char *separator = "\n";
-  for (const Result &r : results) {
-    std::fprintf(file,
-                 "%s  {\"frame\": \"%s\", \"what\": \"%s\", \"frames_per_second\": %.1f, \"latency_us\": %.1f, "
-                 "\"cpu_us\": %.1f, \"gpu_us\": %.2f, \"staged\": %.3f}",
-                 separator, r.frame.c_str(), r.what.c_str(), r.fps, r.latency_us, r.cpu_us, r.gpu_us, r.staged_share);
+  for (const Row &r : rows) {
+    std::fprintf(file, "%s  {\"frame\": \"%s\", \"what\": \"%s\"", separator, r.size.text().c_str(), r.what.c_str());
+    const std::pair<const char *, double> numbers[] = {
+        {"frames_per_second", r.fps}, {"times_unfiltered", r.times_unfiltered},
+        {"latency_us", r.latency_us}, {"latency_floor_us", r.floor_us},
+        {"cpu_us", r.cpu_us},         {"gpu_us", r.gpu_us},
+        {"staged", r.staged_share},   {"reported_latency_us", r.reported_us},
+        {"latency_99_us", r.late_us}};
+    for (const auto &[name, number] : numbers)
+      if (!std::isnan(number)) std::fprintf(file, ", \"%s\": %.3f", name, number);
+    std::fprintf(file, "}");
     separator = ",\n";
   }
   std::fprintf(file, "\n]}\n");
@@ -621,9 +843,10 @@ int run(int argc, char **argv) {
     spread(o);
     return 0;
   }
-  std::vector<Result> results;
-  measure_all(o, results);
-  if (o.json) write_json(o.json, o, results);
+  std::vector<Row> rows;
+  measure_frames_per_second(o, rows);
+  measure_live(o, rows);
+  if (o.json) write_json(o.json, o, rows);
   return 0;
 }
 
