@@ -57,8 +57,8 @@ std::unique_ptr<DeviceMemory> DeviceMemory::of(GstElement *element) {
   return std::make_unique<CudaDeviceMemory>(found);
 }
 
-std::unique_ptr<DeviceMemory> DeviceMemory::create() {
-  GstCudaContext *context = gst_cuda_load_library() ? gst_cuda_context_new(0) : nullptr;
+std::unique_ptr<DeviceMemory> DeviceMemory::create(int device_id) {
+  GstCudaContext *context = gst_cuda_load_library() ? gst_cuda_context_new(device_id) : nullptr;
   if (!context) return nullptr;
   gst_cuda_memory_init_once();
   return std::make_unique<CudaDeviceMemory>(context);

@@ -7,13 +7,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <set>
-#include <thread>
-#include <utility>
 
 #include "formats.h"
 #include "reference.h"
@@ -23,10 +20,6 @@ using namespace cudaconv;
 using namespace cudaconv::test;
 
 namespace {
-
-Random seeded() {
-  return Random(20240611);
-}
 
 // One frame through an element of its own.
 void check_frame(const GstVideoInfo &info, const std::string &properties) {
@@ -598,18 +591,13 @@ GST_END_TEST;
 
 constexpr guint8 kGuard = 0xa7;
 
-void offer_pool(GstQuery *query, gpointer pool) {
-  gst_query_add_allocation_pool(query, static_cast<GstBufferPool *>(pool), 0, 1, 0);
-  gst_query_add_allocation_meta(query, GST_VIDEO_META_API_TYPE, nullptr);
-}
-
 GST_START_TEST(strides_and_offsets_are_obeyed_and_padding_is_neither_read_nor_written) {
   Random random = seeded();
   for (const char *format : {"NV12", "I420", "RGB", "P010_10LE", "YUY2", "GRAY8", "RGB10A2_LE"}) {
     const GstVideoInfo info = video_info(format, 37, 15);
     GstBufferPool *pool = new_placed_pool(place(info, {128, 36, 20}), kGuard);
     Harness h("mask=gauss7");
-    answer_allocation(h, offer_pool, pool);
+    offer_pool(h, pool);
     h.set_caps(info);
     const Ref<GstBuffer> in = random_frame(info, random, kScattered);
     const Ref<GstBuffer> out = h.filter(in.get());
@@ -924,31 +912,6 @@ GST_END_TEST;
 
 // ---- Events ---------------------------------------------------------------------------------------------------------
 
-// What comes out of the element, in order: the names of events, and "buffer".
-class Order {
- public:
-  explicit Order(Harness &h) {
-    gst_pad_add_probe(
-        h.get()->sinkpad,
-        static_cast<GstPadProbeType>(GST_PAD_PROBE_TYPE_BUFFER | GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM |
-                                     GST_PAD_PROBE_TYPE_EVENT_FLUSH),
-        [](GstPad *, GstPadProbeInfo *info, gpointer data) {
-          static_cast<Order *>(data)->items_ +=
-              GST_IS_BUFFER(info->data) ? "buffer " : std::string(GST_EVENT_TYPE_NAME(info->data)) + " ";
-          return GST_PAD_PROBE_OK;
-        },
-        this, nullptr);
-  }
-  std::string take() { return std::exchange(items_, {}); }
-
- private:
-  std::string items_;
-};
-
-void push_event(Harness &h, GstEvent *event) {
-  fail_unless(gst_harness_push_event(h.get(), event));
-}
-
 void push_frames(Harness &h, const GstVideoInfo &info, int n) {
   static Random random = seeded();
   for (int i = 0; i < n; i++) fail_unless_equals_int(h.push(random_frame(info, random).get()), GST_FLOW_OK);
@@ -1011,14 +974,13 @@ GST_START_TEST(a_pipeline_plays_seeks_and_ends) {
                                "videotestsrc ! video/x-raw,format=I420,width=64,height=48,framerate=30/1 ! "
                                "cudaconv mask=sobel backend=") +
                            test_backend() + " ! fakesink name=sink sync=false";
-  GstElement *pipeline = gst_parse_launch(line.c_str(), nullptr);
-  fail_unless(pipeline != nullptr);
+  Pipeline pipeline(line);
   struct Seen {
     int frames = 0;
     GstClockTime first = 0;
   } seen[2];
   Seen *now;
-  const Ref<GstElement> sink(gst_bin_get_by_name(GST_BIN(pipeline), "sink"));
+  const Ref<GstElement> sink = pipeline.element("sink");
   const Ref<GstPad> pad(gst_element_get_static_pad(sink.get(), "sink"));
   gst_pad_add_probe(
       pad.get(), GST_PAD_PROBE_TYPE_BUFFER,
@@ -1028,25 +990,19 @@ GST_START_TEST(a_pipeline_plays_seeks_and_ends) {
         return GST_PAD_PROBE_OK;
       },
       &now, nullptr);
-  const Ref<GstBus> bus(gst_element_get_bus(pipeline));
   const auto flags = static_cast<GstSeekFlags>(GST_SEEK_FLAG_FLUSH | GST_SEEK_FLAG_ACCURATE);
-  bool ended = true;
   now = &seen[0];
-  gst_element_set_state(pipeline, GST_STATE_PAUSED);
-  gst_element_get_state(pipeline, nullptr, nullptr, 20 * GST_SECOND);
+  bool ended = pipeline.go_to(GST_STATE_PAUSED);
   for (Seen &s : seen) {
     s = Seen();
     now = &s;
     const GstClockTime start = &s == seen ? 0 : GST_SECOND;
-    ended &= gst_element_seek(pipeline, 1, GST_FORMAT_TIME, flags, GST_SEEK_TYPE_SET, start, GST_SEEK_TYPE_SET,
+    ended &= gst_element_seek(pipeline.get(), 1, GST_FORMAT_TIME, flags, GST_SEEK_TYPE_SET, start, GST_SEEK_TYPE_SET,
                               2 * GST_SECOND);
-    gst_element_set_state(pipeline, GST_STATE_PLAYING);
-    const Ref<GstMessage> message(gst_bus_timed_pop_filtered(
-        bus.get(), 20 * GST_SECOND, static_cast<GstMessageType>(GST_MESSAGE_EOS | GST_MESSAGE_ERROR)));
-    ended &= message && GST_MESSAGE_TYPE(message.get()) == GST_MESSAGE_EOS;
+    gst_element_set_state(pipeline.get(), GST_STATE_PLAYING);
+    ended &= pipeline.wait_for_end().empty();
   }
-  gst_element_set_state(pipeline, GST_STATE_NULL);
-  gst_object_unref(pipeline);
+  pipeline.go_to(GST_STATE_NULL);
   fail_unless(ended);
   fail_unless_equals_int(seen[0].frames, 60);
   fail_unless_equals_uint64(seen[0].first, 0);
@@ -1107,55 +1063,11 @@ GST_END_TEST;
 
 // ---- Several elements -----------------------------------------------------------------------------------------------
 
-// Runs in a thread of its own, where gst-check cannot fail: counts frames with a wrong byte.
-void filter_many(Harness &h, const std::vector<GstBuffer *> &in, const std::vector<FrameBytes> &want,
-                 const GstVideoInfo &info, int n, std::atomic<int> &wrong) {
-  for (int i = 0; i < n; i++) {
-    const size_t k = i % in.size();
-    if (h.push(in[k]) != GST_FLOW_OK) {
-      wrong++;
-      continue;
-    }
-    Ref<GstBuffer> out(gst_harness_try_pull(h.get()));
-    if (!out || FrameBytes(out.get(), info).bytes != want[k].bytes) wrong++;
-  }
-}
-
 // A mask that elements shared would show.
 GST_START_TEST(elements_side_by_side_never_see_each_others_masks) {
-  const GstVideoInfo info = video_info("I420", 64, 32);  // no padding in the default layout
-  const int frames = number_from_environment("CUDACONV_TEST_FRAMES", 500);
-  const char *masks[] = {"mask=gauss3",
-                         "mask=sobel",
-                         "mask=custom coefficients='1 2 3; 4 5 6; 7 8 9'",
-                         "mask=custom coefficients='9 8 7; 6 5 4; 3 2 1'",
-                         "mask=dilate size=5",
-                         "mask=gauss9 bias=0.125"};
-  Random random = seeded();
-  std::vector<Ref<GstBuffer>> owned;
-  std::vector<GstBuffer *> in;
-  for (int i = 0; i < 3; i++) {
-    owned.push_back(random_frame(info, random));
-    in.push_back(owned.back().get());
-  }
-  std::vector<std::unique_ptr<Harness>> harness;
-  std::vector<std::vector<FrameBytes>> want;
-  for (const char *mask : masks) {
-    harness.push_back(std::make_unique<Harness>(mask, info));
-    want.emplace_back();
-    for (GstBuffer *buffer : in) {
-      const Ref<GstBuffer> out = harness.back()->filter(buffer);
-      assert_filtered(buffer, out.get(), info, mask);
-      want.back().emplace_back(out.get(), info);
-    }
-  }
-  std::atomic<int> wrong{0};
-  std::vector<std::thread> threads;
-  for (size_t i = 0; i < harness.size(); i++)
-    threads.emplace_back([&, i] { filter_many(*harness[i], in, want[i], info, frames, wrong); });
-  for (std::thread &thread : threads) thread.join();
-  fail_unless_equals_int(wrong, 0);
-  for (const auto &h : harness) fail_unless_equals_int(stat(*h, "frames"), frames + in.size());
+  check_side_by_side({"mask=gauss3", "mask=sobel", "mask=custom coefficients='1 2 3; 4 5 6; 7 8 9'",
+                      "mask=custom coefficients='9 8 7; 6 5 4; 3 2 1'", "mask=dilate size=5",
+                      "mask=gauss9 bias=0.125"});
 }
 GST_END_TEST;
 

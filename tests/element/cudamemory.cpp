@@ -14,10 +14,6 @@ using namespace cudaconv::test;
 
 namespace {
 
-Random seeded() {
-  return Random(20240612);
-}
-
 Ref<GstCaps> caps_of(const GstVideoInfo &info, bool on_device) {
   return on_device ? device_caps(info) : Ref<GstCaps>(gst_video_info_to_caps(&info));
 }
@@ -26,8 +22,7 @@ Ref<GstCaps> caps_of(const GstVideoInfo &info, bool on_device) {
 std::unique_ptr<Harness> harness_between(const std::string &properties, const GstVideoInfo &info, bool device_in,
                                          bool device_out) {
   auto h = std::make_unique<Harness>(properties);
-  gst_harness_set_sink_caps(h->get(), caps_of(info, device_out).release());
-  gst_harness_set_src_caps(h->get(), caps_of(info, device_in).release());
+  set_caps(*h, info, device_in, device_out);
   return h;
 }
 
@@ -206,15 +201,6 @@ GST_START_TEST(memory_of_another_context_is_filtered_right) {
 }
 GST_END_TEST;
 
-void offer_pool(GstQuery *query, gpointer pool) {
-  GstStructure *config = gst_buffer_pool_get_config(static_cast<GstBufferPool *>(pool));
-  guint size = 0;
-  gst_buffer_pool_config_get_params(config, nullptr, &size, nullptr, nullptr);
-  gst_structure_free(config);
-  gst_query_add_allocation_pool(query, static_cast<GstBufferPool *>(pool), size, 1, 0);
-  gst_query_add_allocation_meta(query, GST_VIDEO_META_API_TYPE, nullptr);
-}
-
 GST_START_TEST(a_pool_of_downstream_is_used_where_it_is_of_this_context) {
   const GstVideoInfo info = video_info("NV12", 64, 48);
   Random random = seeded();
@@ -225,7 +211,7 @@ GST_START_TEST(a_pool_of_downstream_is_used_where_it_is_of_this_context) {
     const std::unique_ptr<DeviceMemory> other = foreign ? DeviceMemory::create() : DeviceMemory::of(h.element());
     GstBufferPool *pool = other->new_pool(info);
     gst_buffer_pool_set_active(pool, FALSE);
-    answer_allocation(h, offer_pool, pool);
+    offer_pool(h, pool);
     gst_harness_set_src_caps(h.get(), caps_of(info, false).release());
     const Ref<GstBuffer> in = random_frame(info, random), out = h.filter(in.get());
     fail_unless_equals_int(out->pool == pool, !foreign);
@@ -319,8 +305,7 @@ GST_START_TEST(chains_of_elements_on_one_context_do_not_disturb_each_other) {
     Ref<GstElement> element = new_element(mask, false);
     device->share_with(element.get());
     auto h = std::make_unique<Harness>(std::move(element));
-    gst_harness_set_sink_caps(h->get(), caps_of(info, true).release());
-    gst_harness_set_src_caps(h->get(), caps_of(info, true).release());
+    set_caps(*h, info, true, true);
     return h;
   };
   for (const char *mask : masks) {
@@ -360,22 +345,90 @@ GST_START_TEST(chains_of_elements_on_one_context_do_not_disturb_each_other) {
 }
 GST_END_TEST;
 
-#ifndef CUDACONV_TEST_STATIC
-// Runs a launch line to its end; fails the test where it has an error.
-void check_pipeline(const std::string &line) {
-  GstElement *pipeline = gst_parse_launch(line.c_str(), nullptr);
-  fail_unless(pipeline != nullptr, "%s", line.c_str());
-  gst_element_set_state(pipeline, GST_STATE_PLAYING);
-  const Ref<GstBus> bus(gst_element_get_bus(pipeline));
-  const Ref<GstMessage> message(gst_bus_timed_pop_filtered(
-      bus.get(), 30 * GST_SECOND, static_cast<GstMessageType>(GST_MESSAGE_EOS | GST_MESSAGE_ERROR)));
-  std::string error = message ? "" : "it does not end";
-  if (message && GST_MESSAGE_TYPE(message.get()) == GST_MESSAGE_ERROR) error = report_of(message.get()).text;
-  gst_element_set_state(pipeline, GST_STATE_NULL);
-  gst_object_unref(pipeline);
-  fail_unless(error.empty(), "%s: %s", line.c_str(), error.c_str());
+GST_START_TEST(an_applications_context_is_used) {
+  const GstVideoInfo info = video_info("NV12", 64, 48);
+  Random random = seeded();
+  const std::unique_ptr<DeviceMemory> device = DeviceMemory::create();
+  Ref<GstElement> element = new_element("mask=gauss5", false);
+  device->share_with(element.get());
+  Harness h(std::move(element));
+  set_caps(h, info, false, true);
+  const Ref<GstBuffer> in = random_frame(info, random), out = h.filter(in.get());
+  fail_unless(device->holds(out.get()));
+  assert_filtered(in.get(), out.get(), info, "mask=gauss5");
 }
+GST_END_TEST;
 
+// Frames of either context in turn, several of them in flight, with what may come with the change.
+GST_START_TEST(the_context_may_change_in_mid_stream) {
+  const GstVideoInfo info = video_info("NV12", 64, 48);
+  enum class Change { Memory, Caps, Context };
+  for (Change change : {Change::Memory, Change::Caps, Change::Context}) {
+    for (bool device_out : {false, true}) {
+      Random random = seeded();
+      const std::unique_ptr<Harness> h = harness_between("mask=sobel frames-in-flight=4", info, true, device_out);
+      const std::unique_ptr<DeviceMemory> own = DeviceMemory::of(h->element()), other = DeviceMemory::create();
+      std::vector<Ref<GstBuffer>> sent, pushed;
+      for (int i = 0; i < 24; i++) {
+        DeviceMemory &memory = i / 6 % 2 ? *other : *own;
+        if (i % 6 == 0 && i > 0) {
+          if (change == Change::Caps) set_caps(*h, info, true, device_out);
+          if (change == Change::Context) memory.share_with(h->element());
+        }
+        sent.push_back(random_frame(info, random));
+        pushed.push_back(memory.copy(sent.back().get(), info));
+        GST_BUFFER_PTS(pushed.back().get()) = i;
+        fail_unless_equals_int(h->push(pushed.back().get()), GST_FLOW_OK);
+      }
+      push_event(*h, gst_event_new_eos());
+      for (int i = 0; i < 24; i++) {
+        const Ref<GstBuffer> out(gst_harness_try_pull(h->get()));
+        fail_unless(out != nullptr, "frame %d is lost", i);
+        fail_unless_equals_uint64(GST_BUFFER_PTS(out.get()), i);
+        fail_unless(own->holds(out.get()) == device_out);
+        assert_filtered(sent[i].get(), out.get(), info, "mask=sobel");
+        ASSERT_BUFFER_REFCOUNT(pushed[i].get(), "input", 1);
+      }
+    }
+  }
+}
+GST_END_TEST;
+
+GST_START_TEST(elements_on_two_devices_filter_each_others_frames) {
+  if (!DeviceMemory::create(1)) {
+    g_printerr("there is no second device: elements on two of them are not tested\n");
+    return;
+  }
+  const GstVideoInfo info = video_info("NV12", 64, 48);
+  for (bool on_device : {false, true}) {  // between the elements
+    Random random = seeded();
+    std::vector<std::unique_ptr<Harness>> chain;
+    for (const char *properties :
+         {"mask=gauss5 cuda-device-id=0", "mask=sharpen cuda-device-id=1", "mask=sobel cuda-device-id=0"}) {
+      chain.push_back(std::make_unique<Harness>(new_element(properties, false)));
+      const bool first = chain.size() == 1, last = chain.size() == 3;
+      set_caps(*chain.back(), info, on_device && !first, on_device && !last);
+    }
+    const std::unique_ptr<DeviceMemory> zero = DeviceMemory::of(chain[0]->element()),
+                                        one = DeviceMemory::of(chain[1]->element());
+    for (int i = 0; i < 6; i++) {
+      const Ref<GstBuffer> in = random_frame(info, random), blurred = chain[0]->filter(in.get()),
+                           sharpened = chain[1]->filter(blurred.get()), out = chain[2]->filter(sharpened.get());
+      fail_unless(zero->holds(blurred.get()) == on_device && one->holds(sharpened.get()) == on_device);
+      fail_if(one->holds(blurred.get()) || zero->holds(sharpened.get()));
+      assert_filtered(in.get(), blurred.get(), info, "mask=gauss5");
+      assert_filtered(blurred.get(), sharpened.get(), info, "mask=sharpen");
+      assert_filtered(sharpened.get(), out.get(), info, "mask=sobel");
+    }
+  }
+  // And at the same time.
+  check_side_by_side({"mask=gauss3 cuda-device-id=0", "mask=gauss3 cuda-device-id=1",
+                      "mask=gauss sigma=4 cuda-device-id=0 frames-in-flight=3",
+                      "mask=gauss sigma=4 cuda-device-id=1 frames-in-flight=3"});
+}
+GST_END_TEST;
+
+#ifndef CUDACONV_TEST_STATIC
 GST_START_TEST(chains_of_upload_filter_and_download_run) {
   const std::string source = "videotestsrc num-buffers=20 ! video/x-raw,format=NV12,width=322,height=242 ! ";
   for (const char *chain :
@@ -385,41 +438,25 @@ GST_START_TEST(chains_of_upload_filter_and_download_run) {
         "cudaupload ! cudaconv mask=gauss5 backend=cuda ! video/x-raw ! fakesink",
         "cudaconv backend=cuda ! video/x-raw(memory:CUDAMemory) ! cudaconv backend=cuda ! video/x-raw ! fakesink",
         "cudaupload ! tee name=t t. ! queue ! cudaconv mask=gauss3 backend=cuda ! fakesink t. ! queue ! "
-        "cudaconv mask=sobel backend=cuda ! fakesink"})
-    check_pipeline(source + chain);
+        "cudaconv mask=sobel backend=cuda ! fakesink"}) {
+    Pipeline pipeline(source + chain);
+    pipeline.go_to(GST_STATE_PLAYING);
+    const std::string why = pipeline.wait_for_end();
+    fail_unless(why.empty(), "%s: %s", chain, why.c_str());
+  }
 }
 GST_END_TEST;
 
 GST_START_TEST(neighbours_share_one_context) {
-  GstElement *pipeline = gst_parse_launch(
+  Pipeline pipeline(
       "videotestsrc num-buffers=3 ! video/x-raw,format=NV12,width=64,height=48 ! cudaconv name=a backend=cuda ! "
-      "video/x-raw(memory:CUDAMemory) ! cudaconv name=b backend=cuda ! video/x-raw(memory:CUDAMemory) ! fakesink",
-      nullptr);
-  gst_element_set_state(pipeline, GST_STATE_PAUSED);
-  const bool ready = gst_element_get_state(pipeline, nullptr, nullptr, 30 * GST_SECOND) == GST_STATE_CHANGE_SUCCESS;
-  const Ref<GstElement> a(gst_bin_get_by_name(GST_BIN(pipeline), "a")), b(gst_bin_get_by_name(GST_BIN(pipeline), "b"));
+      "video/x-raw(memory:CUDAMemory) ! cudaconv name=b backend=cuda ! video/x-raw(memory:CUDAMemory) ! fakesink");
+  fail_unless(pipeline.go_to(GST_STATE_PAUSED));
+  const Ref<GstElement> a = pipeline.element("a"), b = pipeline.element("b");
   const GstVideoInfo info = video_info("NV12", 64, 48);
   Random random = seeded();
   const Ref<GstBuffer> frame = random_frame(info, random);
-  const bool shared = DeviceMemory::of(b.get())->holds(DeviceMemory::of(a.get())->copy(frame.get(), info).get());
-  gst_element_set_state(pipeline, GST_STATE_NULL);
-  gst_object_unref(pipeline);
-  fail_unless(ready && shared);
-}
-GST_END_TEST;
-
-GST_START_TEST(an_applications_context_is_used) {
-  const GstVideoInfo info = video_info("NV12", 64, 48);
-  Random random = seeded();
-  const std::unique_ptr<DeviceMemory> device = DeviceMemory::create();
-  Ref<GstElement> element = new_element("mask=gauss5", false);
-  device->share_with(element.get());
-  Harness h(std::move(element));
-  gst_harness_set_sink_caps(h.get(), caps_of(info, true).release());
-  gst_harness_set_src_caps(h.get(), caps_of(info, false).release());
-  const Ref<GstBuffer> in = random_frame(info, random), out = h.filter(in.get());
-  fail_unless(device->holds(out.get()));
-  assert_filtered(in.get(), out.get(), info, "mask=gauss5");
+  fail_unless(DeviceMemory::of(b.get())->holds(DeviceMemory::of(a.get())->copy(frame.get(), info).get()));
 }
 GST_END_TEST;
 
@@ -431,8 +468,7 @@ GST_START_TEST(the_context_is_released_with_the_element) {
     int released = 0;
     {
       Harness h(new_element("mask=gauss5", false));
-      gst_harness_set_sink_caps(h.get(), caps_of(info, pair & 1).release());
-      gst_harness_set_src_caps(h.get(), caps_of(info, pair & 2).release());
+      set_caps(h, info, pair & 2, pair & 1);
       const Ref<GstBuffer> frame = random_frame(info, random);
       const std::unique_ptr<DeviceMemory> device = DeviceMemory::of(h.element());
       device->notify_of_release(&released);
@@ -463,10 +499,12 @@ Suite *make_suite() {
   tcase_add_test(tc, memory_caps_and_settings_may_change_in_mid_stream);
   tcase_add_test(tc, metas_and_timestamps_survive_on_the_device);
   tcase_add_test(tc, chains_of_elements_on_one_context_do_not_disturb_each_other);
+  tcase_add_test(tc, an_applications_context_is_used);
+  tcase_add_test(tc, the_context_may_change_in_mid_stream);
+  tcase_add_test(tc, elements_on_two_devices_filter_each_others_frames);
 #ifndef CUDACONV_TEST_STATIC
   tcase_add_test(tc, chains_of_upload_filter_and_download_run);
   tcase_add_test(tc, neighbours_share_one_context);
-  tcase_add_test(tc, an_applications_context_is_used);
   tcase_add_test(tc, the_context_is_released_with_the_element);
 #endif
   return suite;

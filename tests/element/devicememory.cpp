@@ -37,4 +37,12 @@ Ref<GstCaps> device_caps(const GstVideoInfo &info) {
   return Ref<GstCaps>(caps);
 }
 
+void set_caps(Harness &h, const GstVideoInfo &info, bool device_in, bool device_out) {
+  const auto caps = [&](bool on_device) {
+    return on_device ? device_caps(info).release() : gst_video_info_to_caps(&info);
+  };
+  gst_harness_set_sink_caps(h.get(), caps(device_out));
+  gst_harness_set_src_caps(h.get(), caps(device_in));
+}
+
 }  // namespace cudaconv::test

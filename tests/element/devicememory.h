@@ -14,11 +14,11 @@ class DeviceMemory {
  public:
   // In the context of the element, which is in READY or above.
   static std::unique_ptr<DeviceMemory> of(GstElement *element);
-  // In a new context.
-  static std::unique_ptr<DeviceMemory> create();
+  // In a new context; nullptr where there is no such device.
+  static std::unique_ptr<DeviceMemory> create(int device_id = 0);
   virtual ~DeviceMemory() = default;
 
-  // Lets an element in NULL use this context.
+  // Offers this context to the element, which takes it where it has none.
   virtual void share_with(GstElement *element) = 0;
   // Whether the buffer is memory of this context.
   virtual bool holds(GstBuffer *buffer) = 0;
@@ -32,5 +32,8 @@ class DeviceMemory {
 
 // `info` as caps of device memory.
 Ref<GstCaps> device_caps(const GstVideoInfo &info);
+
+// Sets the caps on either side of the element, of device memory or of system memory.
+void set_caps(Harness &h, const GstVideoInfo &info, bool device_in, bool device_out);
 
 }  // namespace cudaconv::test

@@ -13,21 +13,12 @@ using namespace cudaconv::test;
 
 namespace {
 
-Random seeded() {
-  return Random(20240613);
-}
-
 // Everything is as before the first element once the last one is gone.
 void check_nothing_left() {
   const standin::LiveObjects live = standin::live_objects();
   fail_unless(live.total() == 0, "%d device allocations, %d host allocations, %d streams, %d events are left",
               live.device, live.host, live.streams, live.events);
   standin::reset();
-}
-
-const GstVideoInfo &small() {
-  static const GstVideoInfo info = video_info("NV12", 34, 18);
-  return info;
 }
 
 struct Failure {
@@ -97,9 +88,7 @@ GST_START_TEST(with_backend_auto_frames_in_device_memory_are_not_lost_either) {
   for (bool device_out : {false, true}) {
     {
       Harness h("backend=auto mask=gauss5");
-      gst_harness_set_sink_caps(h.get(),
-                                device_out ? device_caps(small()).release() : gst_video_info_to_caps(&small()));
-      gst_harness_set_src_caps(h.get(), device_caps(small()).release());
+      set_caps(h, small(), true, device_out);
       const std::unique_ptr<DeviceMemory> device = DeviceMemory::of(h.element());
       for (int i = 0; i < 4; i++) {
         if (i == 2) standin::fail_call("cudaLaunchKernel", 1, cudaErrorLaunchOutOfResources);
@@ -320,9 +309,7 @@ bool run_with_failure(int nth, cudaError_t error, const char *backend, bool on_d
     } else {
       Harness h(std::move(element));
       const bool can_stay = !strcmp(backend, "cuda");
-      GstCaps *caps = on_device ? device_caps(small()).release() : gst_video_info_to_caps(&small());
-      gst_harness_set_sink_caps(h.get(), gst_caps_copy(caps));
-      gst_harness_set_src_caps(h.get(), caps);
+      set_caps(h, small(), on_device, on_device);
       int frames = 0, errors = 0;
       for (int i = 0; i < 3 && !errors; i++) {
         const Ref<GstBuffer> in = random_frame(small(), random);

@@ -69,7 +69,7 @@ void check_frame(Harness &h, GstBuffer *in, const GstVideoInfo &info, const std:
 
 void check_settings(const GstVideoInfo &info, const std::string &filter, const std::string &roi,
                     const Selection &selection) {
-  Random random(1);
+  Random random = seeded();
   const Ref<GstBuffer> in = random_frame(info, random);
   Harness h(filter + " " + roi, info);
   check_frame(h, in.get(), info, filter, selection);
@@ -147,7 +147,7 @@ GST_START_TEST(regions_of_single_fields_count_rows_of_the_frame) {
     GstVideoInfo info;
     gst_video_info_set_interlaced_format(&info, gst_video_format_from_string(format),
                                          GST_VIDEO_INTERLACE_MODE_ALTERNATE, 53, 40);
-    Random random(2);
+    Random random = seeded();
     Harness h("mask=gauss5 roi='7,5,9,8; 30,12,4,1; 40,-3,5,8' roi-meta=true", info);
     for (const bool bottom : {false, true}) {
       const Ref<GstBuffer> in = random_frame(info, random);
@@ -164,7 +164,7 @@ GST_END_TEST;
 
 GST_START_TEST(metas_of_the_wanted_types_are_regions) {
   const GstVideoInfo info = video_info("I420", 53, 37);
-  Random random(3);
+  Random random = seeded();
   Ref<GstBuffer> bare = random_frame(info, random), detected = random_frame(info, random);
   add_roi(detected.get(), "face", 3, 4, 11, 12);
   add_roi(detected.get(), "plate", 30, 4, 9, 6);
@@ -198,7 +198,7 @@ GST_END_TEST;
 
 GST_START_TEST(regions_may_change_with_every_frame) {
   const GstVideoInfo info = video_info("NV12", 53, 37);
-  Random random(4);
+  Random random = seeded();
   const std::string filter = "mask=median";
   Harness h(filter, info);
   for (int i = 0; i < 20; i++) {
@@ -217,7 +217,7 @@ GST_END_TEST;
 
 GST_START_TEST(identity_is_passthrough_with_regions_too) {
   const GstVideoInfo info = video_info("I420", 53, 37);
-  Random random(5);
+  Random random = seeded();
   Harness h("mask=identity roi='1,1,5,5' roi-meta=true", info);
   const Ref<GstBuffer> in = random_frame(info, random), out = h.filter(in.get());
   fail_unless(out.get() == in.get());
@@ -256,7 +256,7 @@ GST_END_TEST;
 
 GST_START_TEST(bad_rectangles_are_a_warning_while_playing) {
   const GstVideoInfo info = video_info("GRAY8", 53, 37);
-  Random random(6);
+  Random random = seeded();
   const Ref<GstBuffer> in = random_frame(info, random);
   const std::string filter = "mask=gauss5";
   Harness h(filter + " roi='3,3,20,20'", info);

@@ -5,6 +5,11 @@
 
 #include <cuda_runtime.h>
 
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <vector>
+
 #include "devicememory.h"
 #include "gstcudaconvdevice.h"
 
@@ -14,6 +19,52 @@ namespace {
 // pushed buffer need not be complete, and who reads it without regard to the stream reads garbage.
 bool stream_ordered() {
   return g_getenv("CUDACONV_TEST_STREAMS") != nullptr;
+}
+
+// ---- Contexts: numbers from 1 on, each of one device ----------------------------------------------------------------
+
+constexpr char kContextType[] = "gst.cuda.context";
+
+class Contexts {
+ public:
+  int make(int device) {
+    std::lock_guard<std::mutex> guard(lock_);
+    devices_.push_back(device);
+    return static_cast<int>(devices_.size());
+  }
+  int device_of(int context) {
+    std::lock_guard<std::mutex> guard(lock_);
+    return devices_[context - 1];
+  }
+  // That which elements share where nobody sets another.
+  int shared(int device) {
+    std::lock_guard<std::mutex> guard(lock_);
+    int &context = shared_[device];
+    if (!context) {
+      devices_.push_back(device);
+      context = static_cast<int>(devices_.size());
+    }
+    return context;
+  }
+
+ private:
+  std::mutex lock_;
+  std::vector<int> devices_;
+  std::map<int, int> shared_;
+} contexts;
+
+GstContext *new_gst_context(int context) {
+  GstContext *result = gst_context_new(kContextType, TRUE);
+  gst_structure_set(gst_context_writable_structure(result), kContextType, G_TYPE_INT, context, nullptr);
+  return result;
+}
+
+// 0 where it is a context of another kind.
+int number_of(GstContext *context) {
+  int number = 0;
+  if (context && gst_context_has_context_type(context, kContextType))
+    gst_structure_get_int(gst_context_get_structure(context), kContextType, &number);
+  return number;
 }
 
 // ---- Memory: of the device, with a copy in system memory once that is mapped ----------------------------------------
@@ -159,8 +210,6 @@ GstBufferPool *new_pool_of(int context) {
   return GST_BUFFER_POOL(pool);
 }
 
-constexpr int kElementsContext = 1;
-
 }  // namespace
 
 // ---- The element's side ---------------------------------------------------------------------------------------------
@@ -171,14 +220,15 @@ namespace {
 
 class StandinDevice : public Device {
  public:
+  explicit StandinDevice(int context) : context_(context) {}
   std::shared_ptr<Backend> make_backend(ParallelFor parallel_for) override {
     return make_cuda_backend(nullptr, std::move(parallel_for));
   }
   void in_context(const std::function<void()> &f) override { f(); }
-  bool owns(GstBuffer *buffer) const override { return is_memory_of(buffer, kElementsContext); }
+  bool owns(GstBuffer *buffer) const override { return is_memory_of(buffer, context_); }
   bool owns(GstBufferPool *pool) const override {
     return G_TYPE_CHECK_INSTANCE_TYPE(pool, standin_pool_get_type()) &&
-           reinterpret_cast<StandinPool *>(pool)->context == kElementsContext;
+           reinterpret_cast<StandinPool *>(pool)->context == context_;
   }
   bool is_stream_ordered() const override { return stream_ordered(); }
   void *stream_of(GstBuffer *buffer, GstMapFlags access) const override {
@@ -188,8 +238,11 @@ class StandinDevice : public Device {
   void mark_complete(GstBuffer *buffer) const override {
     reinterpret_cast<StandinMemory *>(gst_buffer_peek_memory(buffer, 0))->needs_sync = false;
   }
-  GstBufferPool *new_pool() override { return new_pool_of(kElementsContext); }
+  GstBufferPool *new_pool() override { return new_pool_of(context_); }
   void configure_pool(GstStructure *) override {}
+
+ private:
+  const int context_;
 };
 
 class StandinDeviceFinder : public DeviceFinder {
@@ -201,11 +254,35 @@ class StandinDeviceFinder : public DeviceFinder {
       *why = "there is no CUDA device " + std::to_string(device_id);
       return nullptr;
     }
-    return std::make_shared<StandinDevice>();
+    std::lock_guard<std::mutex> guard(lock_);
+    if (context_ && device_id >= 0 && contexts.device_of(context_) != device_id) context_ = 0;
+    if (!context_) context_ = contexts.shared(std::max(device_id, 0));
+    return std::make_shared<StandinDevice>(context_);
   }
-  void close() override {}
-  void set_context(GstElement *, GstContext *, int) override {}
-  bool answer_context_query(GstElement *, GstQuery *) override { return false; }
+  void close() override {
+    std::lock_guard<std::mutex> guard(lock_);
+    context_ = 0;
+  }
+  // As gst_cuda_handle_set_context() does: what is there stays.
+  void set_context(GstElement *, GstContext *context, int device_id) override {
+    const int number = number_of(context);
+    std::lock_guard<std::mutex> guard(lock_);
+    if (number && !context_ && (device_id < 0 || contexts.device_of(number) == device_id)) context_ = number;
+  }
+  bool answer_context_query(GstElement *, GstQuery *query) override {
+    const gchar *type = nullptr;
+    gst_query_parse_context_type(query, &type);
+    std::lock_guard<std::mutex> guard(lock_);
+    if (g_strcmp0(type, kContextType) != 0 || !context_) return false;
+    GstContext *context = new_gst_context(context_);
+    gst_query_set_context(query, context);
+    gst_context_unref(context);
+    return true;
+  }
+
+ private:
+  std::mutex lock_;
+  int context_ = 0;  // none
 };
 
 }  // namespace
@@ -232,7 +309,11 @@ namespace {
 class StandinDeviceMemory : public DeviceMemory {
  public:
   explicit StandinDeviceMemory(int context) : context_(context) {}
-  void share_with(GstElement *) override {}
+  void share_with(GstElement *element) override {
+    GstContext *context = new_gst_context(context_);
+    gst_element_set_context(element, context);
+    gst_context_unref(context);
+  }
   void notify_of_release(int *) override {}
   bool holds(GstBuffer *buffer) override { return is_memory_of(buffer, context_); }
   GstBufferPool *new_pool(const GstVideoInfo &info) override {
@@ -251,13 +332,18 @@ class StandinDeviceMemory : public DeviceMemory {
 
 }  // namespace
 
-std::unique_ptr<DeviceMemory> DeviceMemory::of(GstElement *) {
-  return std::make_unique<StandinDeviceMemory>(kElementsContext);
+std::unique_ptr<DeviceMemory> DeviceMemory::of(GstElement *element) {
+  const Ref<GstQuery> query(gst_query_new_context(kContextType));
+  const Ref<GstPad> pad(gst_element_get_static_pad(element, "src"));
+  fail_unless(gst_pad_query(pad.get(), query.get()), "the element does not answer a query for its CUDA context");
+  GstContext *context = nullptr;
+  gst_query_parse_context(query.get(), &context);
+  return std::make_unique<StandinDeviceMemory>(number_of(context));
 }
 
-std::unique_ptr<DeviceMemory> DeviceMemory::create() {
-  static int contexts = kElementsContext;
-  return std::make_unique<StandinDeviceMemory>(++contexts);
+std::unique_ptr<DeviceMemory> DeviceMemory::create(int device_id) {
+  if (device_id >= cuda_device_count()) return nullptr;
+  return std::make_unique<StandinDeviceMemory>(contexts.make(device_id));
 }
 
 }  // namespace cudaconv::test

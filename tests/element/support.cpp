@@ -1,22 +1,34 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "support.h"
 
+#include <malloc.h>
+
+#include <atomic>
 #include <cstdarg>
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <thread>
 
 #include "formats.h"
 #include "reference.h"
 
 // Where the element is built into the program.
 extern "C" void gst_plugin_cudaconv_register() __attribute__((weak));
+// Where the program has AddressSanitizer.
+extern "C" size_t __sanitizer_get_current_allocated_bytes() __attribute__((weak));
 
 namespace cudaconv::test {
 
 int number_from_environment(const char *name, int otherwise) {
   const char *text = g_getenv(name);
   return text ? atoi(text) : otherwise;
+}
+
+size_t heap_bytes() {
+  if (__sanitizer_get_current_allocated_bytes) return __sanitizer_get_current_allocated_bytes();
+  const struct mallinfo2 heap = mallinfo2();
+  return heap.uordblks + heap.hblkhd;
 }
 
 // ---- Settings -------------------------------------------------------------------------------------------------------
@@ -164,6 +176,11 @@ GstVideoInfo video_info(const char *format, int width, int height) {
   gst_video_info_set_format(&info, gst_video_format_from_string(format), width, height);
   info.fps_n = 30;
   info.fps_d = 1;
+  return info;
+}
+
+const GstVideoInfo &small() {
+  static const GstVideoInfo info = video_info("NV12", 34, 18);
   return info;
 }
 
@@ -540,27 +557,129 @@ std::string stat_string(const Harness &h, const char *field) {
   return value ? value : "";
 }
 
+void push_event(Harness &h, GstEvent *event) {
+  fail_unless(gst_harness_push_event(h.get(), event));
+}
+
+Order::Order(Harness &h) : pad_(h.get()->sinkpad) {
+  const auto note = [](GstPad *, GstPadProbeInfo *info, gpointer data) {
+    static_cast<Order *>(data)->items_ +=
+        GST_IS_BUFFER(info->data) ? "buffer " : std::string(GST_EVENT_TYPE_NAME(info->data)) + " ";
+    return GST_PAD_PROBE_OK;
+  };
+  probe_ =
+      gst_pad_add_probe(pad_,
+                        static_cast<GstPadProbeType>(GST_PAD_PROBE_TYPE_BUFFER | GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM |
+                                                     GST_PAD_PROBE_TYPE_EVENT_FLUSH),
+                        note, this, nullptr);
+}
+
+void offer_pool(Harness &h, GstBufferPool *pool, guint max) {
+  struct Offer {
+    GstBufferPool *pool;
+    guint max;
+  };
+  const auto answer = [](GstPad *, GstPadProbeInfo *info, gpointer data) {
+    GstQuery *query = GST_PAD_PROBE_INFO_QUERY(info);
+    if (GST_QUERY_TYPE(query) != GST_QUERY_ALLOCATION) return GST_PAD_PROBE_OK;
+    const auto *offer = static_cast<Offer *>(data);
+    gst_query_add_allocation_pool(query, offer->pool, 0, 1, offer->max);
+    gst_query_add_allocation_meta(query, GST_VIDEO_META_API_TYPE, nullptr);
+    return GST_PAD_PROBE_HANDLED;
+  };
+  gst_pad_add_probe(h.get()->sinkpad,
+                    static_cast<GstPadProbeType>(GST_PAD_PROBE_TYPE_QUERY_DOWNSTREAM | GST_PAD_PROBE_TYPE_PUSH), answer,
+                    new Offer{pool, max}, [](gpointer offer) { delete static_cast<Offer *>(offer); });
+}
+
 namespace {
 
-struct AllocationAnswer {
-  void (*answer)(GstQuery *, gpointer);
-  gpointer data;
-};
-
-GstPadProbeReturn on_query(GstPad *, GstPadProbeInfo *info, gpointer data) {
-  GstQuery *query = GST_PAD_PROBE_INFO_QUERY(info);
-  if (GST_QUERY_TYPE(query) != GST_QUERY_ALLOCATION) return GST_PAD_PROBE_OK;
-  const AllocationAnswer *answer = static_cast<AllocationAnswer *>(data);
-  answer->answer(query, answer->data);
-  return GST_PAD_PROBE_HANDLED;
+// Filters `n` frames, those of `in` again and again, and counts those that are not as in `want`. For threads, in which
+// gst-check cannot fail.
+void filter_many(Harness &h, const std::vector<Ref<GstBuffer>> &in, const std::vector<FrameBytes> &want,
+                 const GstVideoInfo &info, int n, std::atomic<int> &wrong) {
+  int out = 0;
+  for (int i = 0; i <= n; i++) {
+    if (i < n) {
+      GstBuffer *frame = gst_buffer_copy(in[i % in.size()].get());
+      GST_BUFFER_PTS(frame) = i;
+      if (gst_harness_push(h.get(), frame) != GST_FLOW_OK) wrong++;
+    } else if (!gst_harness_push_event(h.get(), gst_event_new_eos())) {
+      wrong++;
+    }
+    while (GstBuffer *buffer = gst_harness_try_pull(h.get())) {
+      const Ref<GstBuffer> owned(buffer);
+      const int k = out++;
+      if (GST_BUFFER_PTS(buffer) != static_cast<GstClockTime>(k)) wrong++;
+      if (FrameBytes(buffer, info).bytes != want[k % in.size()].bytes) wrong++;
+    }
+  }
+  if (out != n) wrong++;
 }
 
 }  // namespace
 
-void answer_allocation(Harness &h, void (*answer)(GstQuery *, gpointer), gpointer data) {
-  gst_pad_add_probe(
-      h.get()->sinkpad, static_cast<GstPadProbeType>(GST_PAD_PROBE_TYPE_QUERY_DOWNSTREAM | GST_PAD_PROBE_TYPE_PUSH),
-      on_query, new AllocationAnswer{answer, data}, [](gpointer p) { delete static_cast<AllocationAnswer *>(p); });
+void check_side_by_side(const std::vector<std::string> &properties) {
+  const GstVideoInfo info = video_info("I420", 64, 32);  // no padding in the default layout
+  const int frames = number_from_environment("CUDACONV_TEST_FRAMES", 500);
+  Random random = seeded();
+  std::vector<Ref<GstBuffer>> in;
+  for (int i = 0; i < 3; i++) in.push_back(random_frame(info, random));
+  std::vector<std::unique_ptr<Harness>> harness;
+  std::vector<std::vector<FrameBytes>> want;
+  for (const std::string &here : properties) {
+    Harness alone(here + " frames-in-flight=1", info);
+    want.emplace_back();
+    for (const Ref<GstBuffer> &buffer : in) {
+      const Ref<GstBuffer> out = alone.filter(buffer.get());
+      assert_filtered(buffer.get(), out.get(), info, here);
+      want.back().emplace_back(out.get(), info);
+    }
+    harness.push_back(std::make_unique<Harness>(here, info));
+  }
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i < harness.size(); i++)
+    threads.emplace_back([&, i] { filter_many(*harness[i], in, want[i], info, frames, wrong); });
+  for (std::thread &thread : threads) thread.join();
+  fail_unless_equals_int(wrong, 0);
+  for (const auto &h : harness) fail_unless_equals_int(stat(*h, "frames"), frames);
+}
+
+// ---- Pipelines ------------------------------------------------------------------------------------------------------
+
+namespace {
+
+constexpr GstClockTime kPatience = 30 * GST_SECOND;
+
+}  // namespace
+
+Pipeline::Pipeline(const std::string &line) {
+  GError *error = nullptr;
+  GstElement *made = gst_parse_launch(line.c_str(), &error);
+  fail_unless(made && !error, "%s: %s", line.c_str(), error ? error->message : "");
+  pipeline_.reset(GST_ELEMENT(gst_object_ref_sink(made)));
+}
+
+Pipeline::~Pipeline() {
+  gst_element_set_state(get(), GST_STATE_NULL);
+}
+
+Ref<GstElement> Pipeline::element(const char *name) const {
+  return Ref<GstElement>(gst_bin_get_by_name(GST_BIN(get()), name));
+}
+
+bool Pipeline::go_to(GstState state) {
+  gst_element_set_state(get(), state);
+  return gst_element_get_state(get(), nullptr, nullptr, kPatience) == GST_STATE_CHANGE_SUCCESS;
+}
+
+std::string Pipeline::wait_for_end() {
+  const Ref<GstBus> bus(gst_element_get_bus(get()));
+  const Ref<GstMessage> message(gst_bus_timed_pop_filtered(
+      bus.get(), kPatience, static_cast<GstMessageType>(GST_MESSAGE_EOS | GST_MESSAGE_ERROR)));
+  if (!message) return "it does not end";
+  return GST_MESSAGE_TYPE(message.get()) == GST_MESSAGE_ERROR ? report_of(message.get()).text : "";
 }
 
 // ---- A pool of placed buffers ---------------------------------------------------------------------------------------

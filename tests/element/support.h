@@ -11,6 +11,7 @@
 #include <memory>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "filter.h"
@@ -19,6 +20,10 @@
 namespace cudaconv::test {
 
 using Random = std::mt19937;
+// The same numbers in every test and in every run.
+inline Random seeded() {
+  return Random(20240611);
+}
 
 struct Unref {
   void operator()(GstBuffer *buffer) const { gst_buffer_unref(buffer); }
@@ -34,6 +39,9 @@ using Ref = std::unique_ptr<T, Unref>;
 
 // The value of an environment variable that is a number.
 int number_from_environment(const char *name, int otherwise);
+
+// What malloc() has handed out and not got back, in bytes.
+size_t heap_bytes();
 
 // ---- Settings -------------------------------------------------------------------------------------------------------
 
@@ -51,6 +59,9 @@ const std::vector<Nick> &nicks_of(const char *property);
 // ---- Frames ---------------------------------------------------------------------------------------------------------
 
 GstVideoInfo video_info(const char *format, int width, int height);
+
+// Frames for tests that filter many.
+const GstVideoInfo &small();
 
 // How the samples lie in memory, by the hand-made tables of tests/kernels. Fails the test for a format not in them.
 FrameLayout layout_of(const GstVideoInfo &info);
@@ -184,8 +195,52 @@ class Harness {
 guint64 stat(const Harness &h, const char *field);
 std::string stat_string(const Harness &h, const char *field);
 
-// Answers the ALLOCATION queries of the element as `answer` does, instead of the harness.
-void answer_allocation(Harness &h, void (*answer)(GstQuery *query, gpointer data), gpointer data);
+// Pushes an event, which is taken, into the element; fails the test where it is refused.
+void push_event(Harness &h, GstEvent *event);
+
+// What comes out of the element while this lives, in order: the names of events, and "buffer", each with a blank
+// behind.
+class Order {
+ public:
+  explicit Order(Harness &h);
+  ~Order() { gst_pad_remove_probe(pad_, probe_); }
+  Order(const Order &) = delete;
+
+  // Since the last call.
+  std::string take() { return std::exchange(items_, {}); }
+
+ private:
+  GstPad *const pad_;
+  gulong probe_;
+  std::string items_;
+};
+
+// Has downstream, instead of the harness, answer the ALLOCATION queries of the element: with this pool of at most `max`
+// buffers, 0 being any number, and that it takes any strides. The pool is the caller's.
+void offer_pool(Harness &h, GstBufferPool *pool, guint max = 0);
+
+// An element for each of `properties`, all at once in threads of their own: each filters as many small frames as the
+// environment's CUDACONV_TEST_FRAMES says, 500 by default. Fails the test where one is wrong, lost or out of order.
+void check_side_by_side(const std::vector<std::string> &properties);
+
+// A pipeline by a launch line, in NULL. It stops when the object goes.
+class Pipeline {
+ public:
+  // Fails the test where there is no such pipeline.
+  explicit Pipeline(const std::string &line);
+  ~Pipeline();
+  Pipeline(const Pipeline &) = delete;
+
+  GstElement *get() const { return pipeline_.get(); }
+  Ref<GstElement> element(const char *name) const;
+  // Waits until the state is reached. Whether it is.
+  bool go_to(GstState state);
+  // Waits for the end of the stream, and takes all messages up to it. Empty, or the reason why it has not come to it.
+  std::string wait_for_end();
+
+ private:
+  Ref<GstElement> pipeline_;
+};
 
 // A pool whose buffers are placed as `info` says, every byte `fill`.
 GstBufferPool *new_placed_pool(const GstVideoInfo &info, guint8 fill);
