@@ -28,7 +28,7 @@ missing_gpu_element() {
 
 # A launch line with test sources, and every frame as a file: headless LINE FOLDER
 headless() {
-  sed -e "s/v4l2src/videotestsrc/; s/videotestsrc/videotestsrc num-buffers=$frames/" \
+  sed -e "s/v4l2src/videotestsrc/; s/videotestsrc/videotestsrc num-buffers=$frames/g" \
     -e "s|autovideosink|multifilesink location=$2/%05d.raw|" \
     -e "s|filesink location=build/|filesink location=$2/|" <<<"$1"
 }
@@ -40,7 +40,7 @@ passthrough() {
 # Everything that comes out of LINE, as files in FOLDER: play LINE FOLDER
 play() {
   mkdir -p "$2"
-  headless "$1" "$2" | xargs gst-launch-1.0 -q -- >"$2.log" 2>&1
+  headless "$1" "$2" | xargs timeout 60 gst-launch-1.0 -q -- >"$2.log" 2>&1
 }
 
 not_ok() { # NUMBER NAME REASON [LOG]
