@@ -26,6 +26,94 @@ __device__ inline uint32_t permute_bytes(uint32_t a, uint32_t b, uint32_t select
   return __byte_perm(a, b, selector);
 }
 
+// Integers in the halves of a register as 16-bit floats. One from -2048 to 2048 has the bits of a float 2^24 times
+// smaller, sign apart, so that additions and multiplications are exact; the float unit does them beside the integer
+// unit. What is beyond is rounded, monotonically.
+struct HalfPair {
+  uint32_t bits;
+};
+constexpr uint32_t kHalfMinus2048 = 0x88008800u;
+
+#ifdef __CUDA_ARCH__
+__device__ inline __half2 as_half2(uint32_t bits) {
+  __half2 h;
+  memcpy(&h, &bits, sizeof h);
+  return h;
+}
+__device__ inline HalfPair as_pair(__half2 h) {
+  HalfPair p;
+  memcpy(&p.bits, &h, sizeof h);
+  return p;
+}
+__device__ inline HalfPair operator+(HalfPair a, HalfPair b) {
+  return as_pair(__hadd2(as_half2(a.bits), as_half2(b.bits)));
+}
+__device__ inline HalfPair operator-(HalfPair a, HalfPair b) {
+  return as_pair(__hsub2(as_half2(a.bits), as_half2(b.bits)));
+}
+// a * factor + b, rounded once; the factor is a true pair of floats.
+__device__ inline HalfPair multiply_add(HalfPair a, uint32_t factor, HalfPair b) {
+  return as_pair(__hfma2(as_half2(a.bits), as_half2(factor), as_half2(b.bits)));
+}
+__device__ inline HalfPair absolute(HalfPair a) {
+  return as_pair(__habs2(as_half2(a.bits)));
+}
+__device__ inline HalfPair least(HalfPair a, HalfPair b) {
+  return as_pair(__hmin2(as_half2(a.bits), as_half2(b.bits)));
+}
+// The integer in a half, over 2^24.
+__device__ inline float low_float(HalfPair a) {
+  return __low2float(as_half2(a.bits));
+}
+__device__ inline float high_float(HalfPair a) {
+  return __high2float(as_half2(a.bits));
+}
+#else
+inline int half_to_integer(uint32_t half) {
+  const int exponent = half >> 10 & 31, mantissa = half & 0x3ff;
+  const int v = exponent ? (0x400 | mantissa) << (exponent - 1) : mantissa;
+  return half & 0x8000 ? -v : v;
+}
+inline uint32_t integer_to_half(int v) {
+  int most = v < 0 ? -v : v, exponent = 0;
+  while (most >> exponent > 2047) exponent++;
+  const int rest = most & ((1 << exponent) - 1), tie = exponent ? 1 << (exponent - 1) : 1;
+  most >>= exponent;
+  most += rest > tie || (rest == tie && most % 2);
+  return (v < 0 ? 0x8000u : 0) | static_cast<uint32_t>(most + (exponent << 10));
+}
+template <typename Function>
+inline HalfPair by_lanes(HalfPair a, HalfPair b, Function function) {
+  uint32_t bits = 0;
+  for (int shift = 0; shift < 32; shift += 16)
+    bits |= integer_to_half(function(half_to_integer(a.bits >> shift), half_to_integer(b.bits >> shift))) << shift;
+  return {bits};
+}
+inline HalfPair operator+(HalfPair a, HalfPair b) {
+  return by_lanes(a, b, [](int x, int y) { return x + y; });
+}
+inline HalfPair operator-(HalfPair a, HalfPair b) {
+  return by_lanes(a, b, [](int x, int y) { return x - y; });
+}
+inline HalfPair multiply_add(HalfPair a, uint32_t factor, HalfPair b) {
+  const int exponent = (factor >> 10 & 31) - 25, mantissa = factor & 0x7fff ? 0x400 | (factor & 0x3ff) : 0;
+  const int f = (exponent < 0 ? mantissa >> -exponent : mantissa << exponent) * (factor & 0x8000 ? -1 : 1);
+  return by_lanes(a, b, [f](int x, int y) { return x * f + y; });
+}
+inline HalfPair absolute(HalfPair a) {
+  return {a.bits & 0x7fff7fffu};
+}
+inline HalfPair least(HalfPair a, HalfPair b) {
+  return by_lanes(a, b, [](int x, int y) { return x < y ? x : y; });
+}
+inline float low_float(HalfPair a) {
+  return static_cast<float>(half_to_integer(a.bits)) / (1 << 24);
+}
+inline float high_float(HalfPair a) {
+  return low_float({a.bits >> 16});
+}
+#endif
+
 // Dense planes of 8-bit samples, kChannels of them a pixel.
 template <int kChannels_>
 struct ByteLanes {
@@ -91,6 +179,15 @@ struct LaneRow {
                      : permute_bytes(odd[word], odd[word + 1], 0x5432);
   }
 
+  // The lane's own words, [even, odd][word].
+  __device__ void set(const uint32_t (&own)[2][4]) {
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+      even[kWords + i] = own[0][i];
+      odd[kWords + i] = own[1][i];
+    }
+  }
+
   // Fills in the neighbours' words of a row whose own are there. Every lane of the warp takes part.
   __device__ void exchange() {
     exchange(even);
@@ -118,72 +215,6 @@ struct LaneRow {
     }
   }
 };
-
-// Integers in the halves of a register as 16-bit floats. One from -2047 to 2047 has the bits of a float 2^24 times
-// smaller, sign apart, so that additions and multiplications are exact; the float unit does them beside the integer
-// unit, absolute values and clamps included.
-struct HalfPair {
-  uint32_t bits;
-};
-
-#ifdef __CUDA_ARCH__
-__device__ inline __half2 as_half2(uint32_t bits) {
-  __half2 h;
-  memcpy(&h, &bits, sizeof h);
-  return h;
-}
-__device__ inline HalfPair as_pair(__half2 h) {
-  HalfPair p;
-  memcpy(&p.bits, &h, sizeof h);
-  return p;
-}
-__device__ inline HalfPair operator+(HalfPair a, HalfPair b) {
-  return as_pair(__hadd2(as_half2(a.bits), as_half2(b.bits)));
-}
-__device__ inline HalfPair operator-(HalfPair a, HalfPair b) {
-  return as_pair(__hsub2(as_half2(a.bits), as_half2(b.bits)));
-}
-// a * factor + b; the factor is small.
-__device__ inline HalfPair multiply_add(HalfPair a, uint32_t factor, HalfPair b) {
-  return as_pair(__hfma2(as_half2(a.bits), as_half2(factor), as_half2(b.bits)));
-}
-__device__ inline HalfPair absolute(HalfPair a) {
-  return as_pair(__habs2(as_half2(a.bits)));
-}
-__device__ inline HalfPair least(HalfPair a, HalfPair b) {
-  return as_pair(__hmin2(as_half2(a.bits), as_half2(b.bits)));
-}
-#else
-template <typename Function>
-inline HalfPair by_lanes(HalfPair a, HalfPair b, Function function) {
-  uint32_t bits = 0;
-  for (int shift = 0; shift < 32; shift += 16) {
-    const auto integer = [&](HalfPair p) {
-      const int v = p.bits >> shift & 0x7fff;
-      return p.bits >> shift & 0x8000 ? -v : v;
-    };
-    const int v = function(integer(a), integer(b));
-    bits |= static_cast<uint32_t>(v < 0 ? 0x8000 | -v : v) << shift;
-  }
-  return {bits};
-}
-inline HalfPair operator+(HalfPair a, HalfPair b) {
-  return by_lanes(a, b, [](int x, int y) { return x + y; });
-}
-inline HalfPair operator-(HalfPair a, HalfPair b) {
-  return by_lanes(a, b, [](int x, int y) { return x - y; });
-}
-inline HalfPair multiply_add(HalfPair a, uint32_t factor, HalfPair b) {
-  const int f = (factor >> 10 & 31) < 15 ? 0 : (0x400 | (factor & 0x3ff)) << ((factor >> 10 & 31) - 15) >> 10;
-  return by_lanes(a, b, [f](int x, int y) { return x * f + y; });
-}
-inline HalfPair absolute(HalfPair a) {
-  return by_lanes(a, a, [](int x, int) { return x < 0 ? -x : x; });
-}
-inline HalfPair least(HalfPair a, HalfPair b) {
-  return by_lanes(a, b, [](int x, int y) { return x < y ? x : y; });
-}
-#endif
 
 // max(min(t + offset, 255), 0) in both lanes, which are signed here.
 __device__ inline uint32_t clamp_to_byte(uint32_t t, uint32_t offset) {

@@ -33,39 +33,45 @@ struct ChannelParams {
   uint16_t fill, border_value;
 };
 
-struct PartParams {
-  const uint8_t *source, *subtrahend, *copy, *input;
+// What every kernel needs at once comes first, in one line of the constant cache: before the first load of a sample a
+// thread waits for it, and that is a good part of the time of a small frame.
+struct alignas(64) PartParams {
+  const uint8_t *source;
   uint8_t *target;
-  int64_t source_pitch, subtrahend_pitch, copy_pitch, input_pitch, target_pitch;  // bytes
-  const PartRegion *region;                                                       // in device memory
-  int32_t regions;
-  int32_t width, height;        // pixels
-  int32_t first_block;          // blockIdx.x of the part's first tile
-  int32_t tiles_x;              // tiles in a row of tiles
-  uint32_t tiles_x_reciprocal;  // floor((2^32 - 1) / tiles_x)
-  int32_t channels, step, first;
+  int64_t source_pitch, target_pitch;  // bytes
+  int32_t width, height;               // pixels
+  int32_t tiles_x;                     // tiles in a row of tiles
+  uint32_t tiles_x_reciprocal;         // floor((2^32 - 1) / tiles_x)
+  int32_t channels, step;
   Container container;
-  ChannelParams channel[kMaxChannels];
-  // For dense planes, words of a row: with three channels at 4 * (n, n + 3, n + 6, ...) bytes, else at
-  // 4 * (n, n + 2, ...).
   bool aligned;          // addresses and pitches of source and target are multiples of 16 bytes
   bool whole_lanes;      // aligned, and so is the number of bytes of a row
   bool filters, merges;  // some channels are filtered; some are not
+
+  int32_t first;
+  const uint8_t *subtrahend, *copy, *input;
+  int64_t subtrahend_pitch, copy_pitch, input_pitch;
+  const PartRegion *region;  // in device memory
+  int32_t regions;
+  ChannelParams channel[kMaxChannels];
+  // For dense planes, words of a row: with three channels at 4 * (n, n + 3, n + 6, ...) bytes, else at
+  // 4 * (n, n + 2, ...).
   uint32_t filter_bits[3], copy_bits[3], fill_word[3], border_word[3];
 };
 
 // What every kernel takes: the frame, part by part.
 struct FrameParams {
+  int32_t parts;
+  int32_t first_block[kMaxParts];  // blockIdx.x of a part's first tile
   Border border;
+  bool in_regions, ellipse, invert;  // see Regions
+  PartParams part[kMaxParts];
   int32_t keep_x, keep_y;
   int64_t sum_gain, center_gain;  // see Pass
   int32_t sum_shift;
   int32_t has_gain;
   Norm norm;
-  bool in_regions, ellipse, invert;  // see Regions
-  Rounding rounding[2];              // a frame's channels have at most two depths
-  int32_t parts;
-  PartParams part[kMaxParts];
+  Rounding rounding[2];  // a frame's channels have at most two depths
 };
 
 // For the kernels of methods.cuh.
@@ -74,7 +80,7 @@ struct LaunchParams : FrameParams {
 };
 
 // The steps that a sum needs to become a sample, see PackedParams; Any takes them as they are needed.
-enum class Finish : uint8_t { Shift, Divide, Clamp, Absolute, Any };
+enum class Finish : uint8_t { Shift, Divide, Clamp, Absolute, Distance, Any };
 
 // Sums in the lanes of registers, see lanes.cuh. "Both lanes": a word whose two lanes are alike; with 16-bit containers
 // there is one lane, and Any rounds as Rounding says.
@@ -83,11 +89,13 @@ struct PackedParams {
   uint32_t column_init, init;  // both lanes: what sums of columns, and final sums, start from
   uint32_t column[9], row[9];  // factors
   uint32_t dense[25];
+  uint32_t sign_bits;  // of a sum of 16-bit floats, the bits that stay: those of its absolute value, or all
   // From a final sum t:
   //   Shift     t >> 8, with 16-bit containers t >> shift
   //   Divide    t * magic >> 24
   //   Clamp     t + minus_low, clamped
   //   Absolute  |t - zero|, clamped; no more than 11 bits
+  //   Distance  the same; t no more than 2 * zero
   //   Any       |t - zero| + half where absolute, else t - low but not below 0; then at most limit; then t >> shift, or
   //             t * magic >> 24
   uint32_t zero, half, low, minus_low, limit;  // both lanes

@@ -71,7 +71,7 @@ unsigned cut_tiles(FrameParams &p, TilesOf tiles_of) {
   int64_t blocks = 0;
   for (int i = 0; i < p.parts; i++) {
     const TileCount tiles = tiles_of(p.part[i]);
-    p.part[i].first_block = static_cast<int32_t>(blocks);
+    p.first_block[i] = static_cast<int32_t>(blocks);
     p.part[i].tiles_x = tiles.x;
     p.part[i].tiles_x_reciprocal = 0xffffffffu / static_cast<uint32_t>(tiles.x);
     blocks += int64_t{tiles.x} * tiles.y;

@@ -8,10 +8,30 @@ namespace cudaconv {
 namespace {
 
 constexpr int64_t kLaneMax = 0xffff;
-constexpr int64_t kHalfFloatMax = 2047;  // up to here the bits of an integer are those of a 16-bit float
+constexpr int64_t kHalfFloatMax = 2048;  // up to here the bits of an integer are those of a 16-bit float
 
 uint32_t both_lanes(int64_t v) {
   return (static_cast<uint32_t>(v) & 0xffffu) * 0x00010001u;
+}
+
+// An integer as HalfPair has it, from -2048 to 2048.
+uint32_t half_integer(int64_t v) {
+  return both_lanes(v < 0 ? 0x8000 - v : v);
+}
+
+// A factor of such integers, a 16-bit float; from -2048 to 2048 too.
+uint32_t half_factor(int64_t v) {
+  if (!v) return 0;
+  int64_t mantissa = v < 0 ? -v : v, exponent = 25;
+  while (mantissa < 0x400) {
+    mantissa *= 2;
+    exponent--;
+  }
+  if (mantissa == 0x800) {
+    mantissa /= 2;
+    exponent++;
+  }
+  return both_lanes((v < 0 ? 0x8000 : 0) | exponent << 10 | (mantissa & 0x3ff));
 }
 
 // Extremes of a sum of coefficients times samples.
@@ -83,15 +103,30 @@ bool symmetric(const std::vector<int32_t> &line) {
   return std::equal(line.begin(), line.end(), line.rbegin());
 }
 
+using Line = std::vector<int32_t>;
+
+// [1 1] by itself, as often as sliding kernels do it.
+bool binomial(const Line &line) {
+  return line == Line{1, 2, 1} || line == Line{1, 4, 6, 4, 1};
+}
+
+bool ones(const Line &line) {
+  return std::all_of(line.begin(), line.end(), [](int32_t c) { return c == 1; });
+}
+
 // How a sum becomes a byte (Any can do it in every case), and what it starts from; false where 16 bits do not hold it
-// on the way. `mean`: a symmetric row that begins with 1.
-bool finish_bytes(Scaled &mask, const Rounding &rounding, bool mean, PackedParams &k, int64_t *start) {
+// on the way.
+bool finish_bytes(Scaled &mask, const Rounding &rounding, PackedParams &k, int64_t *start) {
   if (mask.divisor > 256) return false;
   const Range before = mask.range(255);
+  const bool power_of_two = (mask.divisor & (mask.divisor - 1)) == 0;
+  const bool mean = power_of_two ? binomial(mask.row) && binomial(mask.column)
+                                 : !mask.row.empty() && ones(mask.row) && ones(mask.column);
   if (mean && !rounding.absolute && before.low == 0 && mask.offset + mask.half() >= 0 &&
       before.high + mask.offset + mask.half() < 256 * mask.divisor) {
     *start = mask.offset + mask.half();
-    if ((mask.divisor & (mask.divisor - 1)) == 0) {
+    if (power_of_two) {
+      // So that a lane's high byte is the result.
       const int factor = static_cast<int>(256 / mask.divisor);
       mask.scale_up(factor);
       *start *= factor;
@@ -109,8 +144,15 @@ bool finish_bytes(Scaled &mask, const Rounding &rounding, bool mean, PackedParam
         return false;
       k.zero = both_lanes(zero);
       k.half = both_lanes(mask.half());
-      k.finish = mask.divisor == 1 && *start + before.high <= kHalfFloatMax && zero <= kHalfFloatMax ? Finish::Absolute
-                                                                                                     : Finish::Any;
+      if (mask.divisor != 1)
+        k.finish = Finish::Any;
+      else if (*start + before.high < kHalfFloatMax && zero < kHalfFloatMax)
+        k.finish = Finish::Absolute;
+      else if (*start + before.high <= 2 * zero && 2 * zero <= 0x7fff)
+        k.finish = Finish::Distance;
+      else
+        k.finish = Finish::Any;
+      if (k.finish == Finish::Distance) k.minus_low = both_lanes(-zero);
     } else {
       *start = std::max<int64_t>({-before.low, offset + mask.half(), 0});
       const int64_t low = *start - offset - mask.half();
@@ -136,10 +178,10 @@ bool finish_bytes(Scaled &mask, const Rounding &rounding, bool mean, PackedParam
 }
 
 // The same for samples of 16-bit containers, whose sums have 32 bits.
-bool finish_words(const Scaled &mask, const Rounding &rounding, bool mean, PackedParams &k, int64_t *start) {
+bool finish_words(const Scaled &mask, const Rounding &rounding, PackedParams &k, int64_t *start) {
   const Range range = mask.range(k.sample_mask);
   const int64_t most = int64_t{k.sample_mask + 1} * mask.divisor;
-  if (mean && !rounding.absolute && range.low == 0 && (mask.divisor & (mask.divisor - 1)) == 0 &&
+  if (binomial(mask.row) && binomial(mask.column) && !rounding.absolute && (mask.divisor & (mask.divisor - 1)) == 0 &&
       mask.offset + mask.half() >= 0 && range.high + mask.offset + mask.half() < most && most <= INT32_MAX) {
     *start = mask.offset + mask.half();
     k.finish = Finish::Shift;
@@ -149,6 +191,22 @@ bool finish_words(const Scaled &mask, const Rounding &rounding, bool mean, Packe
     *start = 0;
   }
   return true;
+}
+
+// Whether 16-bit floats hold all sums on the way; works them out.
+bool halves(const Scaled &mask, const Rounding &rounding, PackedParams &k) {
+  const Range range = mask.range(255);
+  if (mask.divisor != 1 || std::max(mask.offset, mask.offset + range.high) > kHalfFloatMax ||
+      std::min(mask.offset, mask.offset + range.low) < -kHalfFloatMax)
+    return false;
+  for (size_t i = 0; i < mask.value.size(); i++) k.dense[i] = half_factor(mask.value[i]);
+  k.init = half_integer(mask.offset);
+  k.sign_bits = rounding.absolute ? 0x7fff7fffu : 0xffffffffu;
+  return true;
+}
+
+bool is_cross3(const Line &value) {
+  return !value[0] && !value[2] && !value[6] && !value[8];
 }
 
 PackedKind linear(const Pass &pass, PackedParams &k, PackedKind kind) {
@@ -167,17 +225,20 @@ PackedKind linear(const Pass &pass, PackedParams &k, PackedKind kind) {
         if (mask.value[j * size + i] && std::abs(i - 2) + std::abs(j - 2) > 2) return none;
 
   Scaled scaled(mask, rounding);
-  const bool mean = separable && symmetric(scaled.row) && scaled.row[0] == 1;
+  if (!separable && size == 3 && !kind.words && halves(scaled, rounding, k)) {
+    kind.sliding = is_cross3(scaled.value) ? Sliding::HalfCross3 : Sliding::HalfSquare3;
+    return kind;
+  }
   int64_t start;
   if (kind.words) {
     // What Any rounds has the plan's scale.
-    if (!finish_words(scaled, rounding, mean, k, &start)) return none;
+    if (!finish_words(scaled, rounding, k, &start)) return none;
     if (k.finish == Finish::Any) {
       scaled.value = mask.value;
       scaled.row = mask.row;
       scaled.column = mask.column;
     }
-  } else if (!finish_bytes(scaled, rounding, mean, k, &start)) {
+  } else if (!finish_bytes(scaled, rounding, k, &start)) {
     return none;
   }
 
@@ -227,15 +288,12 @@ PackedKind gradient(const Pass &pass, PackedParams &k, PackedKind kind) {
   for (int j = 0; j < 3; j++)
     for (int i = 0; i < 3; i++)
       if (y[j * 3 + i] != x[i * 3 + j]) return none;
-  k.zero = both_lanes(256 * (2 * a + b));  // differences are kept above 256
-  k.column[0] = static_cast<uint32_t>(a);
-  k.column[1] = static_cast<uint32_t>(b);
-  if (!kind.words && a == 1 && (b == 1 || b == 2)) {
-    k.column[1] = b == 1 ? 0x3c003c00u : 0x40004000u;  // as pairs of 16-bit floats
-    kind.sliding = euclidean ? Sliding::SmallGradientL2 : Sliding::SmallGradientL1;
-  } else {
+  k.column[0] = kind.words ? static_cast<uint32_t>(a) : half_factor(a);
+  k.column[1] = kind.words ? static_cast<uint32_t>(b) : half_factor(b);
+  if (!kind.words && a == 1 && b <= 6)
+    kind.sliding = euclidean ? Sliding::UnitGradientL2 : Sliding::UnitGradientL1;
+  else
     kind.sliding = euclidean ? Sliding::GradientL2 : Sliding::GradientL1;
-  }
   return kind;
 }
 

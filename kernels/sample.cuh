@@ -16,9 +16,9 @@ struct Tile {
 
 __device__ inline Tile locate_tile(const FrameParams &p, int tile_width, int tile_height) {
   int i = 0;
-  while (i + 1 < p.parts && static_cast<int>(blockIdx.x) >= p.part[i + 1].first_block) i++;
+  while (i + 1 < p.parts && static_cast<int>(blockIdx.x) >= p.first_block[i + 1]) i++;
   const PartParams &part = p.part[i];
-  const int tile = static_cast<int>(blockIdx.x) - part.first_block;
+  const int tile = static_cast<int>(blockIdx.x) - p.first_block[i];
   int row = static_cast<int>(high_product(static_cast<uint32_t>(tile), part.tiles_x_reciprocal));  // or one less
   int column = tile - row * part.tiles_x;
   if (column >= part.tiles_x) {

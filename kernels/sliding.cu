@@ -13,22 +13,27 @@ namespace {
 
 struct SlidingLaunch {
   void (*kernel)(SlidingParams);
-  size_t shared_bytes;
-  int height;  // rows of a block
+  size_t gather_bytes;  // of shared memory, where parts are gathered
+  int radius, height;   // height: rows of a block
 };
 
 template <typename Operation, Channels kChannels, template <int> typename Lanes>
 SlidingLaunch sliding_launch() {
-  return {sliding_kernel<Operation, kChannels, Lanes>, sliding_bytes<Operation>(),
+  return {sliding_kernel<Operation, kChannels, Lanes>, sliding_bytes<Operation>(), Operation::kRadius,
           Operation::kStripRows * kSlidingWarps};
 }
 
-// Three channels, which are rare, take the most general finish, to keep kernels few.
+// Three channels, which are rare, take the most general finish, to keep kernels few; words are no taller for the same
+// reason.
 template <typename Operation>
-SlidingLaunch bytes_launch(const PackedKind &kind) {
-  if (kind.most_channels == 4) return sliding_launch<Operation, Channels::Packed4, ByteLanes>();
+SlidingLaunch bytes_launch(const PackedKind &kind, bool tall) {
+  using Tall = typename Operation::Tall;
   if (kind.most_channels == 3) return sliding_launch<typename Operation::General, Channels::Packed3, ByteLanes>();
-  return sliding_launch<Operation, Channels::Planar, ByteLanes>();
+  if (kind.most_channels == 4)
+    return tall ? sliding_launch<Tall, Channels::Packed4, ByteLanes>()
+                : sliding_launch<Operation, Channels::Packed4, ByteLanes>();
+  return tall ? sliding_launch<Tall, Channels::Planar, ByteLanes>()
+              : sliding_launch<Operation, Channels::Planar, ByteLanes>();
 }
 
 template <typename Operation>
@@ -38,51 +43,55 @@ SlidingLaunch words_launch(const PackedKind &kind) {
   return sliding_launch<Operation, Channels::Planar, WordLanes>();
 }
 
-SlidingLaunch choose_bytes(const PackedKind &kind, Finish finish) {
+SlidingLaunch choose_bytes(const PackedKind &kind, Finish finish, bool tall) {
   switch (kind.sliding) {
     case Sliding::Separable3:
-      if (finish == Finish::Shift) return bytes_launch<SlidingSeparable<3, Finish::Shift>>(kind);
-      if (finish == Finish::Divide) return bytes_launch<SlidingSeparable<3, Finish::Divide>>(kind);
-      if (finish == Finish::Absolute) return bytes_launch<SlidingSeparable<3, Finish::Absolute>>(kind);
-      if (finish == Finish::Clamp) return bytes_launch<SlidingSeparable<3, Finish::Clamp>>(kind);
-      return bytes_launch<SlidingSeparable<3, Finish::Any>>(kind);
+      if (finish == Finish::Shift) return bytes_launch<SlidingBinomial<3>>(kind, tall);
+      if (finish == Finish::Divide) return bytes_launch<SlidingSeparable<3, Finish::Divide>>(kind, tall);
+      if (finish == Finish::Absolute) return bytes_launch<SlidingSeparable<3, Finish::Absolute>>(kind, tall);
+      if (finish == Finish::Distance) return bytes_launch<SlidingSeparable<3, Finish::Distance>>(kind, tall);
+      if (finish == Finish::Clamp) return bytes_launch<SlidingSeparable<3, Finish::Clamp>>(kind, tall);
+      return bytes_launch<SlidingSeparable<3, Finish::Any>>(kind, tall);
     case Sliding::Separable5:
-      if (finish == Finish::Shift) return bytes_launch<SlidingSeparable<5, Finish::Shift>>(kind);
-      if (finish == Finish::Divide) return bytes_launch<SlidingSeparable<5, Finish::Divide>>(kind);
-      return bytes_launch<SlidingSeparable<5, Finish::Any>>(kind);
+      if (finish == Finish::Shift) return bytes_launch<SlidingBinomial<5>>(kind, tall);
+      if (finish == Finish::Divide) return bytes_launch<SlidingSeparable<5, Finish::Divide>>(kind, tall);
+      return bytes_launch<SlidingSeparable<5, Finish::Any>>(kind, tall);
     case Sliding::Separable7:
-      if (finish == Finish::Divide) return bytes_launch<SlidingSeparable<7, Finish::Divide>>(kind);
-      return bytes_launch<SlidingSeparable<7, Finish::Any>>(kind);
+      if (finish == Finish::Divide) return bytes_launch<SlidingSeparable<7, Finish::Divide>>(kind, tall);
+      return bytes_launch<SlidingSeparable<7, Finish::Any>>(kind, tall);
     case Sliding::Dense3:
-      if (finish == Finish::Clamp) return bytes_launch<SlidingDense<3, Finish::Clamp>>(kind);
-      if (finish == Finish::Absolute) return bytes_launch<SlidingDense<3, Finish::Absolute>>(kind);
-      return bytes_launch<SlidingDense<3, Finish::Any>>(kind);
+      return bytes_launch<SlidingDense<3, Finish::Any>>(kind, tall);
     case Sliding::Diamond5:
-      return bytes_launch<SlidingDense<5, Finish::Any>>(kind);
+      if (finish == Finish::Distance) return bytes_launch<SlidingDense<5, Finish::Distance>>(kind, tall);
+      return bytes_launch<SlidingDense<5, Finish::Any>>(kind, tall);
+    case Sliding::HalfSquare3:
+      return bytes_launch<SlidingHalf3<false>>(kind, tall);
+    case Sliding::HalfCross3:
+      return bytes_launch<SlidingHalf3<true>>(kind, tall);
     case Sliding::GradientL1:
-      return bytes_launch<SlidingGradient<false, false>>(kind);
+      return bytes_launch<SlidingGradient<false, false>>(kind, tall);
     case Sliding::GradientL2:
-      return bytes_launch<SlidingGradient<true, false>>(kind);
-    case Sliding::SmallGradientL1:
-      return bytes_launch<SlidingGradient<false, true>>(kind);
-    case Sliding::SmallGradientL2:
-      return bytes_launch<SlidingGradient<true, true>>(kind);
+      return bytes_launch<SlidingGradient<true, false>>(kind, tall);
+    case Sliding::UnitGradientL1:
+      return bytes_launch<SlidingGradient<false, true>>(kind, tall);
+    case Sliding::UnitGradientL2:
+      return bytes_launch<SlidingGradient<true, true>>(kind, tall);
     case Sliding::Extremum3:
-      return bytes_launch<SlidingExtremum<3>>(kind);
+      return bytes_launch<SlidingExtremum<3>>(kind, tall);
     case Sliding::Extremum5:
-      return bytes_launch<SlidingExtremum<5>>(kind);
+      return bytes_launch<SlidingExtremum<5>>(kind, tall);
     case Sliding::Extremum7:
-      return bytes_launch<SlidingExtremum<7>>(kind);
+      return bytes_launch<SlidingExtremum<7>>(kind, tall);
     case Sliding::Kirsch3:
-      return bytes_launch<SlidingWindow3<KirschFunction>>(kind);
+      return bytes_launch<SlidingWindow3<KirschFunction>>(kind, tall);
     case Sliding::RobertsL1:
-      return bytes_launch<SlidingWindow3<RobertsFunction<false>>>(kind);
+      return bytes_launch<SlidingWindow3<RobertsFunction<false>>>(kind, tall);
     case Sliding::RobertsL2:
-      return bytes_launch<SlidingWindow3<RobertsFunction<true>>>(kind);
+      return bytes_launch<SlidingWindow3<RobertsFunction<true>>>(kind, tall);
     case Sliding::Median3:
-      return bytes_launch<SlidingMedian3>(kind);
+      return bytes_launch<SlidingMedian3<>>(kind, tall);
     case Sliding::Median5:
-      return bytes_launch<SlidingMedian5>(kind);
+      return bytes_launch<SlidingMedian5>(kind, tall);
     case Sliding::None:
       break;
   }
@@ -93,10 +102,10 @@ SlidingLaunch choose_bytes(const PackedKind &kind, Finish finish) {
 SlidingLaunch choose_words(const PackedKind &kind, Finish finish) {
   switch (kind.sliding) {
     case Sliding::Separable3:
-      if (finish == Finish::Shift) return words_launch<SlidingSeparable<3, Finish::Shift>>(kind);
+      if (finish == Finish::Shift) return words_launch<SlidingBinomial<3>>(kind);
       return words_launch<SlidingSeparable<3, Finish::Any>>(kind);
     case Sliding::Separable5:
-      if (finish == Finish::Shift) return words_launch<SlidingSeparable<5, Finish::Shift>>(kind);
+      if (finish == Finish::Shift) return words_launch<SlidingBinomial<5>>(kind);
       return words_launch<SlidingSeparable<5, Finish::Any>>(kind);
     case Sliding::Separable7:
       return words_launch<SlidingSeparable<7, Finish::Any>>(kind);
@@ -116,18 +125,23 @@ SlidingLaunch choose_words(const PackedKind &kind, Finish finish) {
     case Sliding::RobertsL2:
       return words_launch<SlidingWindow3<RobertsFunction<true>>>(kind);
     case Sliding::Median3:
-      return words_launch<SlidingMedian3>(kind);
+      return words_launch<SlidingMedian3<>>(kind);
     case Sliding::Median5:
       return words_launch<SlidingMedian5>(kind);
     case Sliding::GradientL1:
     case Sliding::GradientL2:
       return words_launch<SlidingGradient<true, false>>(kind);
-    case Sliding::SmallGradientL1:
-    case Sliding::SmallGradientL2:
-    case Sliding::None:
+    default:
       break;
   }
   return {};
+}
+
+// Whether blocks of tall strips of bytes are enough for all multiprocessors of a large device, twice over.
+bool is_large(const FrameParams &p) {
+  int64_t bytes = 0;
+  for (int i = 0; i < p.parts; i++) bytes += int64_t{p.part[i].width} * p.part[i].channels * p.part[i].height;
+  return bytes >= int64_t{1300} * kWarpBytes * 8 * kSlidingWarps;
 }
 
 }  // namespace
@@ -139,13 +153,22 @@ int launch_sliding(const PassRun &run) {
   if (kind.sliding == Sliding::None) return 0;
   fill_frame(run, p);
   const SlidingLaunch launch_as =
-      kind.words ? choose_words(kind, p.packed.finish) : choose_bytes(kind, p.packed.finish);
+      kind.words ? choose_words(kind, p.packed.finish) : choose_bytes(kind, p.packed.finish, is_large(p));
   const unsigned blocks = cut_tiles(p, [&](const PartParams &part) {
     const int row_bytes = part.width * part.channels * (kind.words ? 2 : 1);
     return TileCount{(row_bytes + kWarpBytes - 1) / kWarpBytes,
                      (part.height + launch_as.height - 1) / launch_as.height};
   });
-  check(launch("sliding", launch_as.kernel, dim3(blocks), dim3(kSlidingThreads), launch_as.shared_bytes, run.stream, p),
+  bool gathers = false;
+  for (int i = 0; i < p.parts; i++) {
+    // Reflections want as many pixels beyond the first one as the radius, of the 16 bytes at an edge.
+    const int pixel_bytes = p.part[i].channels * (kind.words ? 2 : 1);
+    if (p.border == Border::Reflect101 && (launch_as.radius + 1) * pixel_bytes > kLaneBytes)
+      p.part[i].whole_lanes = false;
+    gathers |= !p.part[i].whole_lanes;
+  }
+  check(launch("sliding", launch_as.kernel, dim3(blocks), dim3(kSlidingThreads), gathers ? launch_as.gather_bytes : 0,
+               run.stream, p),
         "cudaLaunchKernel");
   return 1;
 }

@@ -5,8 +5,9 @@
 //
 // A lane owns 16 bytes of a row, a warp 30 such columns and the one on either side that its neighbours need. All rows
 // of a strip are loaded at once, straight-line, so that many loads are under way; then the window slides down in
-// registers: columns first, neighbours by warp shuffles, no shared memory. Lanes outside the frame load the pixels next
-// to it by themselves; only where rows do not consist of whole lanes is a strip gathered in shared memory.
+// registers: columns first, neighbours by warp shuffles, no shared memory. Lanes beside the frame load the 16 bytes at
+// its edge and put them in the border's order; only where rows do not consist of whole lanes is a strip gathered in
+// shared memory.
 //
 // All of it is exact; where lanes (see lanes.cuh) would not hold a sum the other kernels do the pass.
 #pragma once
@@ -39,6 +40,9 @@ __device__ inline uint32_t finish_word(const SlidingParams &p, uint32_t even, ui
       return least(absolute(HalfPair{t} - HalfPair{k.zero}), HalfPair{0x00ff00ffu}).bits;
     };
     return Lanes::join(k, sample(even), sample(odd));
+  } else if constexpr (kFinish == Finish::Distance) {
+    const auto sample = [&](uint32_t t) { return clamp_to_byte(Lanes::largest(t, 2 * k.zero - t), k.minus_low); };
+    return Lanes::join(k, sample(even), sample(odd));
   } else if constexpr (kFinish == Finish::Divide) {
     return permute_bytes(permute_bytes((even & 0xffffu) * k.magic, (odd & 0xffffu) * k.magic, 0x0073),
                          permute_bytes((even >> 16) * k.magic, (odd >> 16) * k.magic, 0x0073), 0x5410);
@@ -56,18 +60,55 @@ __device__ inline uint32_t finish_word(const SlidingParams &p, uint32_t even, ui
 // An operation takes the rows of the strip from above; each enter() may complete one row of results, four words. It
 // says its radius, how many rows of results a strip has, and how many blocks a multiprocessor is to hold, which bounds
 // the registers of a thread by 65536 / (blocks * 128): more of them hide more latency as long as nothing spills.
-// General is the operation that does the same with the same parameters, whatever the finish.
+// General is the operation that does the same with the same parameters, whatever the finish. Tall is the same with
+// strips of more rows, which load fewer rows twice and add up less, but keep a small frame's multiprocessors waiting.
+
+// Sums [1 2 1] of what comes one after the other. Of two results that follow each other both have a pair of neighbours:
+// that makes three additions, two of them of three numbers, which take one instruction.
+struct Binomial3 {
+  uint32_t last, pair;  // pair: the last two or, after an odd number, the last but one
+
+  // Takes number k, and returns the sum whose last is that; not before k = 2.
+  __device__ uint32_t push(int k, uint32_t v) {
+    uint32_t sum;
+    if (k % 2) {
+      sum = pair + last + v;
+      pair = last;
+    } else {
+      const uint32_t now = last + v;
+      sum = pair + last + now;
+      pair = now;
+    }
+    last = v;
+    return sum;
+  }
+};
+
+// Where neighbours are whole words, sums of the even pairs are made of the words as they are, which add 256 times the
+// odd pairs: one subtraction of a result takes the place of a mask on each row.
+template <typename Lanes>
+constexpr bool kWholeWords = Lanes::kPairs &&Lanes::kChannels == 4;
+
+template <typename Lanes>
+__device__ inline uint32_t even_or_word(const PackedParams &k, uint32_t word) {
+  return kWholeWords<Lanes> ? word : Lanes::even(k, word);
+}
+
+template <typename Lanes>
+__device__ inline uint32_t even_sum(uint32_t sum, uint32_t odd) {
+  return kWholeWords<Lanes> ? sum - (odd << 8) : sum;
+}
 
 // A mask with a row and a column: columns are summed as rows enter, then each finished row of sums along the row.
-template <int kSize, Finish kFinish>
+// kFinish Divide: a mean, all ones.
+template <int kSize, Finish kFinish, bool kTall = false>
 struct SlidingSeparable {
   using General = SlidingSeparable<kSize, Finish::Any>;
-  static constexpr int kRadius = kSize / 2, kStripRows = 4;
-  static constexpr int kMinBlocks = kSize == 3 ? 8 : kSize == 5 ? 7 : 5;
-  // A mean's row is symmetric and begins with 1. Larger rows have to be symmetric: one multiplication then serves two
-  // samples.
-  static constexpr bool kMean = kFinish == Finish::Shift || kFinish == Finish::Divide;
-  static constexpr bool kSymmetric = kMean || kSize > 3;
+  using Tall = SlidingSeparable<kSize, kFinish, (kSize > 5 && kFinish == Finish::Divide)>;
+  static constexpr int kRadius = kSize / 2, kStripRows = kTall ? 8 : 4;
+  static constexpr int kMinBlocks = kSize <= 5 ? 8 : kTall ? 5 : 6;
+  // Larger rows have to be symmetric: one multiplication then serves two samples.
+  static constexpr bool kOnes = kFinish == Finish::Divide, kSymmetric = kOnes || kSize > 3;
 
   template <typename Lanes>
   struct State {
@@ -75,14 +116,11 @@ struct SlidingSeparable {
     uint32_t sums[kSize][2][4];
 
     __device__ static uint32_t row_sum(const PackedParams &k, const LaneRow<Lanes, kRadius> &sum, int n) {
-      uint32_t result = k.init;
+      uint32_t result = kOnes ? 0 : k.init;
 #pragma unroll
       for (int t = 0; t <= (kSymmetric ? kRadius : kSize - 1); t++) {
         const uint32_t left = sum.at(n + (t - kRadius) * kChannels), right = sum.at(n + (kRadius - t) * kChannels);
-        if (kMean && t == 0)
-          result += left + right;
-        else
-          result += k.row[t] * (kSymmetric && t != kRadius ? left + right : left);
+        result += (kSymmetric && t != kRadius ? left + right : left) * (kOnes ? 1 : k.row[t]);
       }
       return result;
     }
@@ -91,29 +129,79 @@ struct SlidingSeparable {
       const PackedParams &k = p.packed;
 #pragma unroll
       for (int i = 0; i < 4; i++) {
-        const uint32_t even = Lanes::even(k, row[i]), odd = Lanes::odd(k, row[i]);
+        const uint32_t even = kOnes ? even_or_word<Lanes>(k, row[i]) : Lanes::even(k, row[i]);
+        const uint32_t odd = Lanes::odd(k, row[i]);
 #pragma unroll
         for (int t = 0; t < kSize; t++) {
           const int r = j - t;  // the result that this row is row t of
           if (r < 0 || r >= kStripRows) continue;
           uint32_t(&sum)[2][4] = sums[r % kSize];
-          sum[0][i] = (t ? sum[0][i] : k.column_init) + k.column[t] * even;
-          sum[1][i] = (t ? sum[1][i] : k.column_init) + k.column[t] * odd;
+          sum[0][i] = (t ? sum[0][i] : k.column_init) + (kOnes ? even : k.column[t] * even);
+          sum[1][i] = (t ? sum[1][i] : k.column_init) + (kOnes ? odd : k.column[t] * odd);
         }
       }
       const int r = j - 2 * kRadius;
       if (r < 0) return;
       LaneRow<Lanes, kRadius> sum;
-#pragma unroll
-      for (int i = 0; i < 4; i++) {
-        sum.even[sum.kWords + i] = sums[r % kSize][0][i];
-        sum.odd[sum.kWords + i] = sums[r % kSize][1][i];
-      }
+      sum.set(sums[r % kSize]);
       sum.exchange();
 #pragma unroll
-      for (int i = 0; i < 4; i++)
-        out[i] = finish_word<kFinish, Lanes>(p, row_sum(k, sum, Lanes::kPerWord * i),
-                                             row_sum(k, sum, Lanes::kPerWord * i + 1));
+      for (int i = 0; i < 4; i++) {
+        uint32_t even = row_sum(k, sum, Lanes::kPerWord * i), odd = row_sum(k, sum, Lanes::kPerWord * i + 1);
+        if constexpr (kOnes) {
+          even = even_sum<Lanes>(even, odd) + k.init;
+          odd += k.init;
+        }
+        out[i] = finish_word<kFinish, Lanes>(p, even, odd);
+      }
+    }
+  };
+};
+
+// [1 1] by itself so many times that it has kSize numbers, both ways, with a divisor that is a power of two.
+template <int kSize>
+struct SlidingBinomial {
+  static_assert(kSize == 3 || kSize == 5);
+  using General = SlidingSeparable<kSize, Finish::Any>;
+  using Tall = SlidingBinomial;
+  static constexpr int kRadius = kSize / 2, kStripRows = 4, kMinBlocks = 8;
+
+  template <typename Lanes>
+  struct State {
+    static constexpr int kChannels = Lanes::kChannels;
+    // What lanes' high bytes need, see finish_word().
+    static constexpr uint32_t kScale = Lanes::kPairs && kSize == 3 ? 16 : 1;
+    Binomial3 stages[kRadius][2][4];
+
+    __device__ static uint32_t row_sum(const LaneRow<Lanes, kRadius> &sum, int n) {
+      const uint32_t ends = sum.at(n - kRadius * kChannels) + sum.at(n + kRadius * kChannels);
+      if constexpr (kSize == 3) return ends + 2 * sum.at(n);
+      return ends + 4 * (sum.at(n - kChannels) + sum.at(n + kChannels)) + 6 * sum.at(n);
+    }
+
+    __device__ void enter(const SlidingParams &p, int j, const uint32_t (&row)[4], uint32_t (&out)[4]) {
+      const PackedParams &k = p.packed;
+      uint32_t sums[2][4];
+#pragma unroll
+      for (int i = 0; i < 4; i++) {
+        sums[0][i] = even_or_word<Lanes>(k, row[i]);
+        sums[1][i] = Lanes::odd(k, row[i]);
+#pragma unroll
+        for (int t = 0; t < kRadius; t++)
+#pragma unroll
+          for (int h = 0; h < 2; h++)
+            if (j >= 2 * t) sums[h][i] = stages[t][h][i].push(j - 2 * t, sums[h][i]);
+      }
+      if (j < 2 * kRadius) return;
+      LaneRow<Lanes, kRadius> sum;
+      sum.set(sums);
+      sum.exchange();
+#pragma unroll
+      for (int i = 0; i < 4; i++) {
+        const uint32_t odd = row_sum(sum, Lanes::kPerWord * i + 1);
+        const uint32_t even = even_sum<Lanes>(row_sum(sum, Lanes::kPerWord * i), odd);
+        out[i] = finish_word<Finish::Shift, Lanes>(p, kScale * even + k.init, kScale * odd + k.init);
+      }
     }
   };
 };
@@ -122,8 +210,9 @@ struct SlidingSeparable {
 template <int kSize, Finish kFinish>
 struct SlidingDense {
   using General = SlidingDense<kSize, Finish::Any>;
+  using Tall = SlidingDense;
   static constexpr int kRadius = kSize / 2, kStripRows = 4;
-  static constexpr int kMinBlocks = kSize == 3 ? 7 : 6;
+  static constexpr int kMinBlocks = kSize == 3 ? 7 : 8;
 
   template <typename Lanes>
   struct State {
@@ -161,66 +250,103 @@ struct SlidingDense {
   };
 };
 
-// A lane of a pair as a float: its bits become the last ones of 2^23.
-__device__ inline float lane_to_float(uint32_t pair, uint32_t selector) {
-  return __uint_as_float(permute_bytes(pair, 0x4b000000u, selector)) - 8388608.0f;
-}
+// 3x3 where 16-bit floats hold every sum on the way. kCross: only the middle row and column count.
+template <bool kCross, bool kTall = false>
+struct SlidingHalf3 {
+  using General = SlidingHalf3<kCross>;
+  using Tall = SlidingHalf3<kCross, !kCross>;
+  static constexpr int kRadius = 1, kStripRows = kTall ? 8 : 4, kMinBlocks = kTall ? 5 : 8;
 
-// sqrt(x^2 + y^2), rounded to an integer in the last bits. Squares of integers are far enough from those of halves, by
-// a quarter at least, for the approximate root to fall on the right side.
-__device__ inline uint32_t rounded_root(uint32_t x, uint32_t y, uint32_t selector) {
-  const float fx = lane_to_float(x, selector), fy = lane_to_float(y, selector);
+  template <typename Lanes>
+  struct State {
+    uint32_t sums[3][2][4];
+
+    __device__ void enter(const SlidingParams &p, int j, const uint32_t (&row)[4], uint32_t (&out)[4]) {
+      const PackedParams &k = p.packed;
+      LaneRow<Lanes, 1> samples;
+      samples.load(k, row);
+#pragma unroll
+      for (int t = 0; t < 3; t++) {
+        const int r = j - t;
+        if (r < 0 || r >= kStripRows) continue;
+        const int reach = kCross && t != 1 ? 0 : 1;
+#pragma unroll
+        for (int n = 0; n < 8; n++) {
+          HalfPair sum = {t ? sums[r % 3][n % 2][n / 2] : k.init};
+#pragma unroll
+          for (int dx = -reach; dx <= reach; dx++)
+            sum = multiply_add(HalfPair{samples.at(n / 2 * Lanes::kPerWord + n % 2 + dx * Lanes::kChannels)},
+                               k.dense[t * 3 + 1 + dx], sum);
+          sums[r % 3][n % 2][n / 2] = sum.bits;
+        }
+      }
+      if (j < 2) return;
+      // What is negative has the highest bit.
+      const auto sample = [&](uint32_t sum) { return clamp_to_byte(sum & k.sign_bits, 0); };
+#pragma unroll
+      for (int i = 0; i < 4; i++)
+        out[i] = Lanes::join(k, sample(sums[(j - 2) % 3][0][i]), sample(sums[(j - 2) % 3][1][i]));
+    }
+  };
+};
+
+// sqrt(x^2 + y^2) of floats that are 2^24 times smaller, rounded to an integer in the last bits. Squares of integers
+// are far enough from those of halves, by a quarter at least, for the approximate root to fall on the right side.
+__device__ inline uint32_t rounded_root(float x, float y) {
 #ifdef __CUDA_ARCH__
   float root;
-  asm("sqrt.approx.ftz.f32 %0, %1;" : "=f"(root) : "f"(fx * fx + fy * fy));
+  asm("sqrt.approx.ftz.f32 %0, %1;" : "=f"(root) : "f"(x * x + y * y));
 #else
-  const float root = __builtin_sqrtf(fx * fx + fy * fy);
+  const float root = __builtin_sqrtf(x * x + y * y);
 #endif
-  return __float_as_uint(root + 8388608.0f);
+  return __float_as_uint(root + 0.5f);
 }
 
-// Magnitudes of pairs of absolute values x and y, to samples in the low bytes of lanes.
+// Magnitudes of pairs, to samples in the low bytes of lanes.
 template <bool kEuclidean>
-__device__ inline uint32_t magnitude_pair(uint32_t x, uint32_t y) {
+__device__ inline uint32_t magnitude_pair(HalfPair x, HalfPair y) {
   constexpr uint32_t kMax = 0x00ff00ffu;
-  if constexpr (!kEuclidean) return __vminu2(x + y, kMax);
-  // What is over the largest sample makes the root so too.
-  x = __vminu2(x, kMax);
-  y = __vminu2(y, kMax);
-  return __vminu2(permute_bytes(rounded_root(x, y, 0x7610), rounded_root(x, y, 0x7632), 0x5410), kMax);
+  if constexpr (!kEuclidean) return least(absolute(x) + absolute(y), HalfPair{kMax}).bits;
+  return __vminu2(
+      permute_bytes(rounded_root(low_float(x), low_float(y)), rounded_root(high_float(x), high_float(y)), 0x5410),
+      kMax);
 }
 
-// Absolute or signed x and y to samples.
+// Signed x and y to samples.
 template <bool kEuclidean, typename Lanes>
 __device__ inline uint32_t magnitude_sample(const SlidingParams &p, uint32_t x, uint32_t y) {
-  if constexpr (Lanes::kPairs) return magnitude_pair<kEuclidean>(x, y);
+  if constexpr (Lanes::kPairs) return magnitude_pair<kEuclidean>(HalfPair{x}, HalfPair{y});
   // With the doubled masks that the plan's rounding is for.
   return round_to_sample(magnitude(p.norm, 2 * static_cast<int>(x), 2 * static_cast<int>(y)), p.rounding[0]);
 }
 
-// |x| + |y| or its root of a smoothing column with a difference row, and the transpose: sobel, scharr, prewitt. kSmall:
-// no sum is over 2047.
-template <bool kEuclidean, bool kSmall>
+// |x| + |y| or its root of a smoothing column [a b a] with a difference row [-1 0 1], and the transpose: sobel, scharr,
+// prewitt. kUnit: a is 1.
+//
+// Pairs are 16-bit floats. Sums of three are kept 2048 down where they may exceed 2047; a difference is rounded only
+// where it is beyond all samples, and so is the result.
+template <bool kEuclidean, bool kUnit>
 struct SlidingGradient {
   using General = SlidingGradient;
+  using Tall = SlidingGradient;
   static constexpr int kRadius = 1, kStripRows = 4;
-  static constexpr int kMinBlocks = kSmall && !kEuclidean ? 7 : 6;
+  static constexpr int kMinBlocks = 8;
 
   template <typename Lanes>
   struct State {
     static constexpr int kChannels = Lanes::kChannels;
     uint32_t last[2][2][4];  // the two rows before: [age][even, odd][word]
 
-    // a b a, of both lanes.
-    __device__ static uint32_t smooth(const PackedParams &k, uint32_t first, uint32_t middle, uint32_t last) {
-      // There a is 1.
-      if constexpr (kSmall) return multiply_add(HalfPair{middle}, k.column[1], HalfPair{first} + HalfPair{last}).bits;
-      return (first + last) * k.column[0] + middle * k.column[1];
+    __device__ static uint32_t smooth(const PackedParams &k, uint32_t first, uint32_t middle, uint32_t last,
+                                      uint32_t init) {
+      if constexpr (!Lanes::kPairs) return (first + last) * k.column[0] + middle * k.column[1];
+      HalfPair ends = HalfPair{first} + HalfPair{last};
+      if constexpr (!kUnit) ends = multiply_add(ends, k.column[0], HalfPair{init});
+      return multiply_add(HalfPair{middle}, k.column[1], ends).bits;
     }
-    // Differences are kept 256 up in each lane where lanes are integers: that times the smoothing row's sum is k.zero.
     __device__ static uint32_t minus(uint32_t a, uint32_t b) {
-      if constexpr (kSmall) return (HalfPair{a} - HalfPair{b}).bits;
-      return a - b + (Lanes::kPairs ? 0x01000100u : 0);
+      if constexpr (Lanes::kPairs) return (HalfPair{a} - HalfPair{b}).bits;
+      return a - b;
     }
 
     __device__ void enter(const SlidingParams &p, int j, const uint32_t (&row)[4], uint32_t (&out)[4]) {
@@ -230,8 +356,8 @@ struct SlidingGradient {
       for (int i = 0; i < 4; i++) {
         const uint32_t now[2] = {Lanes::even(k, row[i]), Lanes::odd(k, row[i])};
         if (j >= 2) {
-          sum.even[sum.kWords + i] = smooth(k, now[0], last[0][0][i], last[1][0][i]);
-          sum.odd[sum.kWords + i] = smooth(k, now[1], last[0][1][i], last[1][1][i]);
+          sum.even[sum.kWords + i] = smooth(k, now[0], last[0][0][i], last[1][0][i], kHalfMinus2048);
+          sum.odd[sum.kWords + i] = smooth(k, now[1], last[0][1][i], last[1][1][i], kHalfMinus2048);
           delta.even[sum.kWords + i] = minus(now[0], last[1][0][i]);
           delta.odd[sum.kWords + i] = minus(now[1], last[1][1][i]);
         }
@@ -245,17 +371,9 @@ struct SlidingGradient {
       sum.exchange();
       delta.exchange();
       const auto sample = [&](int n) {
-        const uint32_t left = sum.at(n - kChannels), right = sum.at(n + kChannels);
-        const uint32_t y = smooth(k, delta.at(n - kChannels), delta.at(n), delta.at(n + kChannels));
-        if constexpr (kSmall) {
-          const HalfPair x = absolute(HalfPair{right} - HalfPair{left});
-          if constexpr (!kEuclidean) return least(x + absolute(HalfPair{y}), HalfPair{0x00ff00ffu}).bits;
-          return magnitude_pair<kEuclidean>(x.bits, absolute(HalfPair{y}).bits);
-        } else if constexpr (Lanes::kPairs) {
-          return magnitude_pair<kEuclidean>(difference<Lanes>(left, right), difference<Lanes>(y, k.zero));
-        } else {
-          return magnitude_sample<kEuclidean, Lanes>(p, right - left, y);
-        }
+        return magnitude_sample<kEuclidean, Lanes>(
+            p, minus(sum.at(n + kChannels), sum.at(n - kChannels)),
+            smooth(k, delta.at(n - kChannels), delta.at(n), delta.at(n + kChannels), 0));
       };
 #pragma unroll
       for (int i = 0; i < 4; i++) out[i] = Lanes::join(k, sample(Lanes::kPerWord * i), sample(Lanes::kPerWord * i + 1));
@@ -268,6 +386,7 @@ struct SlidingGradient {
 template <typename Function>
 struct SlidingWindow3 {
   using General = SlidingWindow3;
+  using Tall = SlidingWindow3;
   static constexpr int kRadius = 1, kStripRows = Function::kStripRows;
   static constexpr int kMinBlocks = Function::kMinBlocks;
 
@@ -291,7 +410,7 @@ struct SlidingWindow3 {
 
 // A gain times the largest sum of three neighbours in a row, and another times all eight.
 struct KirschFunction {
-  static constexpr int kStripRows = 4, kMinBlocks = 5;
+  static constexpr int kStripRows = 4, kMinBlocks = 6;
 
   template <typename Lanes, typename At>
   __device__ static uint32_t sample(const SlidingParams &p, At at) {
@@ -312,12 +431,12 @@ struct KirschFunction {
 
 template <bool kEuclidean>
 struct RobertsFunction {
-  static constexpr int kStripRows = 4, kMinBlocks = 7;
+  static constexpr int kStripRows = 4, kMinBlocks = 8;
 
   template <typename Lanes, typename At>
   __device__ static uint32_t sample(const SlidingParams &p, At at) {
     const auto minus = [](uint32_t a, uint32_t b) {
-      if constexpr (Lanes::kPairs) return absolute(HalfPair{a} - HalfPair{b}).bits;
+      if constexpr (Lanes::kPairs) return (HalfPair{a} - HalfPair{b}).bits;
       return a - b;
     };
     return magnitude_sample<kEuclidean, Lanes>(p, minus(at(0, 0), at(1, 1)), minus(at(1, 0), at(0, 1)));
@@ -326,9 +445,11 @@ struct RobertsFunction {
 
 // The middle of: the greatest of the columns' least, the middle of their middles, the least of their greatest. Columns
 // are sorted as rows enter, once for the three windows that they are part of.
+template <bool kTall = false>
 struct SlidingMedian3 {
-  using General = SlidingMedian3;
-  static constexpr int kRadius = 1, kStripRows = 4, kMinBlocks = 6;
+  using General = SlidingMedian3<>;
+  using Tall = SlidingMedian3<true>;
+  static constexpr int kRadius = 1, kStripRows = kTall ? 8 : 4, kMinBlocks = kTall ? 6 : 7;
 
   template <typename Lanes>
   struct State {
@@ -418,6 +539,7 @@ __device__ inline uint32_t middle_of(uint32_t (&v)[kCount]) {
 // is left are thirteen, of which the ends of four rows give away one more at either end.
 struct SlidingMedian5 {
   using General = SlidingMedian5;
+  using Tall = SlidingMedian5;
   static constexpr int kRadius = 2, kStripRows = 4, kMinBlocks = 4;
 
   template <typename Lanes>
@@ -472,11 +594,12 @@ struct SlidingMedian5 {
 
 // The greatest of a square window, or the least, which is the greatest of the complements, complemented. A lane of 16
 // bits is decided by its high byte, so that the odd pair is the word as it is.
-template <int kSize>
+template <int kSize, bool kTall = false>
 struct SlidingExtremum {
-  using General = SlidingExtremum;
-  static constexpr int kRadius = kSize / 2, kStripRows = 4;
-  static constexpr int kMinBlocks = kSize == 3 ? 8 : kSize == 5 ? 7 : 5;
+  using General = SlidingExtremum<kSize>;
+  using Tall = SlidingExtremum<kSize, (kSize > 5)>;
+  static constexpr int kRadius = kSize / 2, kStripRows = kTall ? 8 : 4;
+  static constexpr int kMinBlocks = kSize <= 5 ? 8 : kTall ? 5 : 6;
 
   template <typename Lanes>
   struct State {
@@ -539,7 +662,7 @@ __device__ inline uint8_t *warp_memory(int rows) {
   return shared_memory<uint8_t>() + threadIdx.x / 32 * (kLanePitch * rows);
 }
 
-// Bytes of shared memory of a block.
+// Bytes of shared memory of a block that gathers.
 template <typename Operation>
 constexpr size_t sliding_bytes() {
   return kSlidingWarps * kLanePitch * (Operation::kStripRows + 2 * Operation::kRadius);
@@ -547,18 +670,7 @@ constexpr size_t sliding_bytes() {
 
 // The word of a row of border samples that comes `i` words after the word at `first_byte`.
 __device__ inline uint32_t border_word(const PartParams &part, int first_byte, int i) {
-  return part.channels == 3 ? part.border_word[(first_byte / 4 + i) % 3] : part.border_word[i % 2];
-}
-
-// Copied and filled channels in place of filtered ones, in words whose first is number `word` of the row.
-template <typename Lanes>
-__device__ inline void merge_channels(const PartParams &part, int word, const uint32_t (&original)[4],
-                                      uint32_t (&row)[4]) {
-#pragma unroll
-  for (int i = 0; i < 4; i++) {
-    const int phase = Lanes::kChannels == 3 ? (word + i) % 3 : i % 2;
-    row[i] = (row[i] & part.filter_bits[phase]) | (original[i] & part.copy_bits[phase]) | part.fill_word[phase];
-  }
+  return part.channels == 3 ? part.border_word[(first_byte / 4 + 6 + i) % 3] : part.border_word[i % 2];
 }
 
 __device__ inline void split_words(uint4 v, uint32_t (&row)[4]) {
@@ -568,55 +680,76 @@ __device__ inline void split_words(uint4 v, uint32_t (&row)[4]) {
   row[3] = v.w;
 }
 
-// The pixels next to the frame, as far as the radius, in lanes that lie outside; `row_of_lane` says which row of the
-// frame row j of the strip is, in lane j.
-template <typename Lanes, int kRadius, int kRows>
-__device__ inline void load_outside(const FrameParams &p, const PartParams &part, int first_byte, int row_of_lane,
-                                    uint32_t (&strip)[kRows][4]) {
-  constexpr int kPixel = kPixelBytes<Lanes>, kUnit = kPixel % 4 == 0 ? 4 : kPixel == 2 ? 2 : 1;  // bytes of a load
-  constexpr int kBytes = kRadius * kPixel;
-  const bool left = first_byte < 0;
-  int offset[kRadius];
+// Copied and filled channels in place of filtered ones, in the words at `first_byte` of a row. `source` is those words
+// of it as they were: to read them again takes no registers where there is nothing to merge.
+template <typename Lanes>
+__device__ inline void merge_channels(const PartParams &part, int first_byte, const uint8_t *source,
+                                      uint32_t (&row)[4]) {
+  uint32_t original[4];
+  split_words(*reinterpret_cast<const uint4 *>(source), original);
 #pragma unroll
-  for (int k = 0; k < kRadius; k++) {
-    const int x = border_index(p.border, left ? k - kRadius : part.width + k, part.width);
-    offset[k] = x < 0 ? -1 : x * kPixel;
+  for (int i = 0; i < 4; i++) {
+    const int phase = Lanes::kChannels == 3 ? (first_byte / 4 + i) % 3 : i % 2;
+    row[i] = (row[i] & part.filter_bits[phase]) | (original[i] & part.copy_bits[phase]) | part.fill_word[phase];
+  }
+}
+
+// Of a lane beside the frame, left or right of it: which of the frame's 16 bytes at that edge its byte n is.
+template <int kPixel>
+__device__ constexpr int mirrored_byte(Border border, bool left, int n) {
+  const int distance = left ? kLaneBytes - 1 - n : n;
+  const int outside = distance / kPixel;  // pixels between this one and the frame
+  const int inside = border == Border::Replicate ? 0 : border == Border::Reflect ? outside : outside + 1;
+  const int byte = inside * kPixel + kPixel - 1 - distance % kPixel;
+  return left ? byte : kLaneBytes - 1 - byte;
+}
+
+// The four bytes of word i of such a lane, as a digit each.
+template <int kPixel>
+__device__ constexpr uint32_t mirrored_bytes(Border border, bool left, int i) {
+  uint32_t bytes = 0;
+  for (int b = 0; b < 4; b++) bytes |= (mirrored_byte<kPixel>(border, left, 4 * i + b) & 15u) << 4 * b;
+  return bytes;
+}
+
+// Word i from the frame on.
+template <int kPixel>
+__device__ inline uint32_t mirrored_word(Border border, bool left, int i) {
+  const auto of = [&](Border b) {
+    return left ? mirrored_bytes<kPixel>(b, true, 3 - i) : mirrored_bytes<kPixel>(b, false, i);
+  };
+  return border == Border::Replicate ? of(Border::Replicate)
+         : border == Border::Reflect ? of(Border::Reflect)
+                                     : of(Border::Reflect101);
+}
+
+// Makes of the 16 bytes at an edge, which lanes beside the frame have loaded, the pixels as far as the radius.
+template <typename Lanes, int kRadius, int kRows>
+__device__ inline void mirror(const FrameParams &p, const PartParams &part, int first_byte, bool left, bool right,
+                              uint32_t (&strip)[kRows][4]) {
+  constexpr int kWords = (kRadius * kPixelBytes<Lanes> + 3) / 4;
+  if (p.border == Border::Wrap) return;  // what lies at the other edge is what they need
+  uint32_t bytes[kWords], of_half[kWords], fixed[kWords];
+#pragma unroll
+  for (int i = 0; i < kWords; i++) {
+    bytes[i] = mirrored_word<kPixelBytes<Lanes>>(p.border, left, i);
+    of_half[i] = 0x3210u | (bytes[i] >> 1 & 0x4444u);
+    bytes[i] &= 0x7777u;
+    fixed[i] = border_word(part, first_byte, left ? 3 - i : i);
   }
 #pragma unroll
   for (int j = 0; j < kRows; j++) {
-    const int y = __shfl_sync(0xffffffffu, row_of_lane, j);
-    if (first_byte >= 0 && first_byte < part.width * kPixel) continue;
-    const uint8_t *row = part.source + max(y, 0) * part.source_pitch;
-    uint32_t words[5] = {};  // the pixels, one after the other
+    uint32_t word[kWords];
 #pragma unroll
-    for (int k = 0; k < kRadius; k++)
+    for (int i = 0; i < kWords; i++) {
+      word[i] = permute_bytes(permute_bytes(strip[j][0], strip[j][1], bytes[i]),
+                              permute_bytes(strip[j][2], strip[j][3], bytes[i]), of_half[i]);
+      if (p.border == Border::Constant) word[i] = fixed[i];
+    }
 #pragma unroll
-      for (int b = 0; b < kPixel; b += kUnit) {
-        uint32_t v;
-        if (y < 0 || offset[k] < 0)
-          v = part.border_word[Lanes::kChannels == 3 ? 0 : b / 4] >> b % 4 * 8;
-        else if (kUnit == 4)
-          v = __ldg(reinterpret_cast<const uint32_t *>(row + offset[k] + b));
-        else if (kUnit == 2)
-          v = __ldg(reinterpret_cast<const uint16_t *>(row + offset[k] + b));
-        else
-          v = __ldg(row + offset[k] + b);
-        if (kUnit < 4) v &= kUnit == 2 ? 0xffffu : 0xffu;
-        const int n = k * kPixel + b;
-        words[n / 4] |= v << n % 4 * 8;
-      }
-    // To the end of the 16 bytes that are left of the frame, or to the beginning of those right of it.
-    constexpr int kGap = kLaneBytes - kBytes;
-#pragma unroll
-    for (int i = 0; i < 4; i++) {
-      const int from = 4 * i - kGap;  // byte of the pixels that byte 0 of word i is
-      uint32_t tail = 0;
-      if (from >= 0)
-        tail = from % 4 ? permute_bytes(words[from / 4], words[from / 4 + 1], 0x3210 + from % 4 * 0x1111)
-                        : words[from / 4];
-      else if (from > -4)
-        tail = words[0] << -from * 8;
-      strip[j][i] = left ? tail : words[i];
+    for (int i = 0; i < kWords; i++) {
+      strip[j][3 - i] = left ? word[i] : strip[j][3 - i];
+      strip[j][i] = right ? word[i] : strip[j][i];
     }
   }
 }
@@ -626,27 +759,33 @@ template <typename Lanes, int kRadius, int kRows>
 __device__ inline void load_strip(const FrameParams &p, const PartParams &part, LaneStrip s,
                                   uint32_t (&strip)[kRows][4]) {
   const int row_bytes = part.width * kPixelBytes<Lanes>, top = s.y0 - kRadius;
-  const uint8_t *column = part.source + min(max(s.first_byte, 0), row_bytes - kLaneBytes);
-  const bool outside = s.first_byte < 0 || s.first_byte >= row_bytes;
+  const bool left = s.first_byte < 0, right = s.first_byte >= row_bytes;
+  int byte = s.first_byte;
+  if (left || right) byte = left == (p.border == Border::Wrap) ? row_bytes - kLaneBytes : 0;
+  const uint8_t *const column = part.source + byte;
   if (top >= 0 && top + kRows <= part.height) {
-    column += top * part.source_pitch;
+    const uint8_t *at = column + top * part.source_pitch;
 #pragma unroll
-    for (int j = 0; j < kRows; j++)
-      split_words(__ldg(reinterpret_cast<const uint4 *>(column + j * part.source_pitch)), strip[j]);
-    if (__any_sync(0xffffffffu, outside))
-      load_outside<Lanes, kRadius>(p, part, s.first_byte, top + static_cast<int>(threadIdx.x % 32), strip);
+    for (int j = 0; j < kRows; j++, at += part.source_pitch)
+      split_words(__ldg(reinterpret_cast<const uint4 *>(at)), strip[j]);
   } else {
     const int row_of_lane = border_index(p.border, top + static_cast<int>(threadIdx.x % 32), part.height);
 #pragma unroll
     for (int j = 0; j < kRows; j++) {
       const int y = __shfl_sync(0xffffffffu, row_of_lane, j);
       split_words(__ldg(reinterpret_cast<const uint4 *>(column + max(y, 0) * part.source_pitch)), strip[j]);
-#pragma unroll
-      for (int i = 0; i < 4; i++)
-        if (y < 0) strip[j][i] = border_word(part, s.first_byte, i);
     }
-    if (__any_sync(0xffffffffu, outside)) load_outside<Lanes, kRadius>(p, part, s.first_byte, row_of_lane, strip);
+    if (p.border == Border::Constant) {
+#pragma unroll
+      for (int i = 0; i < 4; i++) {
+        const uint32_t border = border_word(part, s.first_byte, i);
+#pragma unroll
+        for (int j = 0; j < kRows; j++)
+          if (top + j < 0 || top + j >= part.height) strip[j][i] = border;
+      }
+    }
   }
+  if (__any_sync(0xffffffffu, left || right)) mirror<Lanes, kRadius>(p, part, s.first_byte, left, right, strip);
 }
 
 // The same where addresses are not aligned, or a row ends within the bytes of a lane: byte by byte, through shared
@@ -678,6 +817,18 @@ __device__ __noinline__ void gather_strip(const FrameParams &p, const PartParams
   __syncwarp();
 }
 
+// Lets the rows of a strip enter; done(r, out) gets the results' row r.
+template <typename Operation, typename Lanes, int kRows, typename Done>
+__device__ inline void filter_strip(const SlidingParams &p, const uint32_t (&strip)[kRows][4], Done done) {
+  typename Operation::template State<Lanes> state;
+#pragma unroll
+  for (int j = 0; j < kRows; j++) {
+    uint32_t out[4];
+    state.enter(p, j, strip[j], out);
+    if (j >= 2 * Operation::kRadius) done(j - 2 * Operation::kRadius, out);
+  }
+}
+
 // Where rows are not made of whole, aligned lanes.
 template <typename Operation, typename Lanes>
 __device__ __noinline__ void slide_gathered(const SlidingParams &p, const PartParams &part, LaneStrip s) {
@@ -685,20 +836,14 @@ __device__ __noinline__ void slide_gathered(const SlidingParams &p, const PartPa
   const int lane = threadIdx.x % 32, bytes = part.width * kPixelBytes<Lanes> - s.first_byte;
   uint8_t *const staged = warp_memory(kRows), *const own = staged + lane * kLaneBytes;
   gather_strip(p, part, s, kPixelBytes<Lanes>, kRows, kRadius, staged);
-  typename Operation::template State<Lanes> state;
   uint32_t strip[kRows][4];
 #pragma unroll
   for (int j = 0; j < kRows; j++) split_words(*reinterpret_cast<const uint4 *>(own + j * kLanePitch), strip[j]);
-#pragma unroll
-  for (int j = 0; j < kRows; j++) {
-    uint32_t out[4];
-    state.enter(p, j, strip[j], out);
-    const int r = j - 2 * kRadius;
-    if (r < 0) continue;
-    if (part.merges) merge_channels<Lanes>(part, s.first_byte / 4, strip[j - kRadius], out);
+  filter_strip<Operation, Lanes>(p, strip, [&](int r, uint32_t(&out)[4]) {
+    if (part.merges) merge_channels<Lanes>(part, s.first_byte, own + (r + kRadius) * kLanePitch, out);
     // Results of a lane may take the place of what it alone has loaded.
     *reinterpret_cast<uint4 *>(own + r * kLanePitch) = make_uint4(out[0], out[1], out[2], out[3]);
-  }
+  });
   if (lane < 1 || lane > kWarpLanes) return;
   for (int r = 0; r < min(Operation::kStripRows, part.height - s.y0); r++) {
     uint8_t *target = part.target + (s.y0 + r) * part.target_pitch + s.first_byte;
@@ -720,18 +865,16 @@ __device__ inline void slide(const SlidingParams &p, const PartParams &part, int
   uint32_t strip[kRows][4];
   load_strip<Lanes, kRadius>(p, part, s, strip);
   const bool stores = lane >= 1 && lane <= kWarpLanes && s.first_byte < part.width * kPixelBytes<Lanes>;
+  const int rows = stores ? part.height - y0 : 0;
   uint8_t *target = part.target + y0 * part.target_pitch + s.first_byte;
-  typename Operation::template State<Lanes> state;
-#pragma unroll
-  for (int j = 0; j < kRows; j++) {
-    uint32_t out[4];
-    state.enter(p, j, strip[j], out);
-    const int r = j - 2 * kRadius;
-    if (r < 0) continue;
-    if (part.merges) merge_channels<Lanes>(part, s.first_byte / 4, strip[j - kRadius], out);
-    if (stores && y0 + r < part.height)
-      *reinterpret_cast<uint4 *>(target + r * part.target_pitch) = make_uint4(out[0], out[1], out[2], out[3]);
-  }
+  filter_strip<Operation, Lanes>(p, strip, [&](int r, uint32_t(&out)[4]) {
+    if (r < rows) {
+      if (part.merges)
+        merge_channels<Lanes>(part, s.first_byte, part.source + (y0 + r) * part.source_pitch + s.first_byte, out);
+      *reinterpret_cast<uint4 *>(target) = make_uint4(out[0], out[1], out[2], out[3]);
+    }
+    target += part.target_pitch;
+  });
 }
 
 // The numbers of channels that a kernel is made for: frames of one or two a plane, and packed pixels of three or four.
