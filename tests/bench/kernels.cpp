@@ -2,7 +2,7 @@
 //
 // Times the CUDA kernels against a copy of the same bytes on the device, and against NPP where that is built in.
 //
-//   kernel-bench [--table=goals,formats,seeds] [--only=TEXT,TEXT] [--json=FILE]
+//   kernel-bench [--table=goals,formats,seeds] [--size=WxH] [--only=TEXT,TEXT] [--json=FILE]
 //
 // Figures are of the kernels alone: 40 launches in a graph, over pairs of frames that together exceed the L2 cache
 // several times, random contents, the median of 15 replays. A copy is a cudaMemcpyAsync within the device; ratios are
@@ -348,6 +348,7 @@ void write_json(const char *path, const std::vector<Result> &results) {
 int main(int argc, char **argv) {
   std::string tables = "goals,formats,seeds", only;
   const char *json = nullptr;
+  std::vector<std::pair<int, int>> sizes = {{1920, 1080}, {3840, 2160}, {7680, 4320}};  // of goals and formats
   for (int i = 1; i < argc; i++) {
     if (!std::strncmp(argv[i], "--table=", 8))
       tables = argv[i] + 8;
@@ -355,8 +356,11 @@ int main(int argc, char **argv) {
       only = argv[i] + 7;
     else if (!std::strncmp(argv[i], "--json=", 7))
       json = argv[i] + 7;
+    else if (int w, h; std::sscanf(argv[i], "--size=%dx%d", &w, &h) == 2)
+      sizes = {{w, h}};
     else {
-      std::fprintf(stderr, "usage: %s [--table=goals,formats,seeds] [--only=TEXT,TEXT] [--json=FILE]\n", argv[0]);
+      std::fprintf(stderr, "usage: %s [--table=goals,formats,seeds] [--size=WxH] [--only=TEXT,TEXT] [--json=FILE]\n",
+                   argv[0]);
       return 2;
     }
   }
@@ -369,7 +373,6 @@ int main(int argc, char **argv) {
   const std::vector<Method> all = {Method::Auto,        Method::Global,  Method::Constant, Method::Tiled,
                                    Method::TiledCached, Method::Blocked, Method::Cascade,  Method::Separable};
   Bench bench(only);
-  const std::vector<std::pair<int, int>> sizes = {{1920, 1080}, {3840, 2160}, {7680, 4320}};
   if (wanted("goals"))
     for (const auto &[w, h] : sizes) bench.run("goals", "RGBA", w, h, goal_cases(), {Method::Auto});
   if (wanted("formats"))

@@ -51,6 +51,7 @@ Random random_for(uint64_t seed, uint64_t number);
 // that would keep the reference busy for too long is replaced with the next in the list.
 class Cases {
  public:
+  // Whole: every mask with its variants meets every border, format and size. Random: everything is drawn.
   enum class Kind { Thinned, Whole, Random };
 
   // `small`: only frames that an emulated GPU does quickly.

@@ -3,8 +3,9 @@
 // Every backend and method against the reference, byte for byte: the samples, and every byte around them.
 //
 //   conformance [--backend=cpu,cuda] [--method=..,..] [--mask=..,..] [--border=..,..] [--format=..,..] [--size=WxH]
-//               [--seed=N] [--rounds=N | --full | --random=N] [--case=N] [--small] [--list] [--bench]
+//               [--seed=N] [--rounds=N | --full | --random=N] [--part=I/N] [--case=N] [--small] [--list] [--bench]
 //
+// --full takes hours; --part=I/N does case I and every Nth after it, so that N processes share the work.
 // Where a mask is not one of integers, the reference is a real number, and the result may be a code away from it. Then
 // the CPU's method `auto` is held to that, and everything else to the bytes of the CPU. The exit code is 77 where only
 // CUDA is asked for and there is no device.
@@ -47,6 +48,7 @@ struct Options {
   std::optional<Size> size;
   uint64_t seed = 1;
   std::optional<uint64_t> rounds, random, only;
+  uint64_t part = 0, parts = 1;
   bool full = false, small = false, list = false, bench = false;
 };
 
@@ -430,6 +432,7 @@ class Conformance {
   void for_each_case(std::atomic<uint64_t> &next, F f) {
     const uint64_t end = options_.only ? *options_.only + 1 : cases_.count();
     for (uint64_t n; (n = next++) < end;) {
+      if (!options_.only && n % options_.parts != options_.part) continue;
       Case c = cases_[n];
       if (!selected(options_, c)) continue;
       if (options_.size) c.size = *options_.size;
@@ -534,6 +537,9 @@ Options parse(int argc, char **argv) {
       o.list = true;
     else if (argument == "--bench")
       o.bench = true;
+    else if (unsigned long part, parts;
+             key == "--part" && std::sscanf(value.c_str(), "%lu/%lu", &part, &parts) == 2 && part < parts)
+      o.part = part, o.parts = parts;
     else if (Size s; key == "--size" && std::sscanf(value.c_str(), "%dx%d", &s.width, &s.height) == 2 && s.width > 0 &&
                      s.height > 0)
       o.size = s;
