@@ -337,7 +337,8 @@ static void install_properties(GObjectClass *klass) {
    *
    * - `frames` (guint64): frames filtered
    * - `backend` (string): in use, `cuda` or `cpu`
-   * - `method` (string): in use, as a nick of #GstCudaConv:method
+   * - `method` (string): in use, as a nick of #GstCudaConv:method; with `auto` also `sliding`, `extremum`, `box`,
+   * `tensor` or `composite`, kernels that it alone selects. Of a filter of several passes that of the first one
    * - `device-time` (guint64): nanoseconds that the GPU spent on the frames
    * - `bytes-uploaded`, `bytes-downloaded` (guint64): copied to and from the GPU
    * - `bytes-staged` (guint64): of these, copied by the CPU as well, since the GPU cannot copy from or to where they
@@ -510,12 +511,14 @@ static void gst_cuda_conv_set_property(GObject *object, guint id, const GValue *
 // Call with the lock held.
 static GstStructure *make_stats(const GstCudaConvPrivate *priv) {
   const StreamContext *context = priv->context.get();
+  const char *method = nullptr;
+  if (context) method = priv->totals.kernels ? priv->totals.kernels : method_nick(context->method);
   // clang-format off
   return gst_structure_new(
       "application/x-cudaconv-stats",
       "frames", G_TYPE_UINT64, static_cast<guint64>(priv->totals.frames),
       "backend", G_TYPE_STRING, context ? context->engine->backend->name() : nullptr,
-      "method", G_TYPE_STRING, context ? method_nick(context->method) : nullptr,
+      "method", G_TYPE_STRING, method,
       "device-time", G_TYPE_UINT64, static_cast<guint64>(priv->totals.device_ns),
       "bytes-uploaded", G_TYPE_UINT64, static_cast<guint64>(priv->totals.bytes_uploaded),
       "bytes-downloaded", G_TYPE_UINT64, static_cast<guint64>(priv->totals.bytes_downloaded),
@@ -1132,6 +1135,7 @@ static void count(GstCudaConvPrivate *priv, Engine &engine) {
   priv->totals.bytes_uploaded += now.bytes_uploaded - engine.counted.bytes_uploaded;
   priv->totals.bytes_downloaded += now.bytes_downloaded - engine.counted.bytes_downloaded;
   priv->totals.bytes_staged += now.bytes_staged - engine.counted.bytes_staged;
+  priv->totals.kernels = now.kernels;
   engine.counted = now;
 }
 

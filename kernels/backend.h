@@ -21,6 +21,9 @@ struct BackendStats {
   uint64_t bytes_uploaded = 0;    // host to device
   uint64_t bytes_downloaded = 0;  // device to host
   uint64_t bytes_staged = 0;      // of these, copied by the CPU on the way, because the memory was not pinned
+  // The kernels that carry out the first pass of the latest frame, where method=auto has found better ones than those
+  // of a method: "sliding", "tensor", and so on. nullptr: those of method_of().
+  const char *kernels = nullptr;
 };
 
 // Identifies a submitted frame. Tickets count up; frames complete in the order of submission.
@@ -48,7 +51,8 @@ class Backend {
   // Whether retire() would not have to wait for the GPU.
   virtual bool is_done(Ticket ticket) const = 0;
 
-  // The method that carries out the plan's first pass: the one selected, or what auto comes to on this backend.
+  // The method that carries out the plan's first pass: the one selected, or what auto comes to on this backend where it
+  // has no better kernels for a frame.
   virtual Method method_of(const Plan &plan) const = 0;
 
   virtual BackendStats stats() const = 0;

@@ -197,13 +197,9 @@ class CudaBackend : public Backend {
     const auto *masks = slot.masks ? reinterpret_cast<const MaskParams *>(slot.masks->buffer.data()) : nullptr;
     for (size_t i = 0; i < plan.passes.size();) {
       const PassRun run = {plan, i, slot.buffers, stream_.get(), masks};
-      int launched = launch_composite(run);
-      if (!launched) launched = launch_sliding(run);
-      if (!launched) launched = launch_extremum(run);
-      if (!launched) launched = launch_box(run);
-      if (!launched) launched = launch_tensor(run);
-      if (!launched) launched = launch_method(run);
-      i += launched;
+      const Launched launched = launch_passes(run);
+      if (i == 0) note_kernels(launched.kernels);
+      i += launched.passes;
     }
     if (record) slot.kernels_end.record(stream_.get());
 
@@ -211,6 +207,11 @@ class CudaBackend : public Backend {
       download(slot);
     else if (is_of_others(dst))
       slot.kernels_end.hold(static_cast<cudaStream_t>(dst.stream));
+  }
+
+  void note_kernels(const char *kernels) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    stats_.kernels = kernels;
   }
 
   bool is_of_others(const FrameView &frame) const { return frame.stream && frame.stream != stream_.get(); }

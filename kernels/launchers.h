@@ -46,6 +46,14 @@ int launch_box(const PassRun &run);        // means, dense 8-bit planes
 int launch_tensor(const PassRun &run);     // linear masks, dense 8-bit planes, devices with matrix instructions
 int launch_method(const PassRun &run);     // any pass, by the plan's method; never 0
 
+// Enqueues the pass at run.index, and maybe more, by the first launcher that takes it. `kernels` is the name of that
+// launcher's, nullptr for launch_method()'s.
+struct Launched {
+  int passes;
+  const char *kernels;
+};
+Launched launch_passes(const PassRun &run);
+
 // The method that launch_method() carries out a pass with.
 Method resolve_method(const Plan &plan, const Pass &pass);
 

@@ -1291,6 +1291,11 @@ GST_START_TEST(stats_say_what_happened_since_the_start) {
   fail_unless_equals_uint64(stat(h, "bytes-downloaded"), cuda ? 4 * 32 * 18 * 3 / 2 : 0);
   fail_unless_equals_int(stat(h, "device-time") > 0, cuda);
   fail_unless_equals_uint64(stat(h, "failovers"), 0);
+  // Kernels that are none of the methods.
+  h.set("method=auto");
+  h.filter(random_frame(info, random).get());
+  const std::string selected = stat_string(h, "method");
+  fail_unless_equals_int(selected != "separable", cuda);
   // A restart counts anew.
   fail_unless_equals_int(gst_element_set_state(h.element(), GST_STATE_READY), GST_STATE_CHANGE_SUCCESS);
   fail_unless_equals_int(gst_element_set_state(h.element(), GST_STATE_PLAYING), GST_STATE_CHANGE_SUCCESS);
