@@ -93,7 +93,7 @@ struct PackedParams {
   // From a final sum t:
   //   Shift     t >> 8, with 16-bit containers t >> shift
   //   Divide    t * magic >> 24
-  //   Clamp     t + minus_low, clamped
+  //   Clamp     t + minus_low, clamped; with 16-bit containers |t| where absolute, else t, clamped
   //   Absolute  |t - zero|, clamped; no more than 11 bits
   //   Distance  the same; t no more than 2 * zero
   //   Any       |t - zero| + half where absolute, else t - low but not below 0; then at most limit; then t >> shift, or

@@ -186,6 +186,10 @@ bool finish_words(const Scaled &mask, const Rounding &rounding, PackedParams &k,
     *start = mask.offset + mask.half();
     k.finish = Finish::Shift;
     while (int64_t{1} << k.shift < mask.divisor) k.shift++;
+  } else if (mask.value.size() == 9 && mask.divisor == 1) {
+    *start = mask.offset;
+    k.absolute = rounding.absolute;
+    k.finish = Finish::Clamp;
   } else {
     k.finish = Finish::Any;
     *start = 0;

@@ -98,11 +98,11 @@ SlidingLaunch choose_bytes(const PackedKind &kind, Finish finish, bool tall) {
   return {};
 }
 
-// Both norms are one code here.
 SlidingLaunch choose_words(const PackedKind &kind, Finish finish) {
   switch (kind.sliding) {
     case Sliding::Separable3:
       if (finish == Finish::Shift) return words_launch<SlidingBinomial<3>>(kind);
+      if (finish == Finish::Clamp) return words_launch<SlidingSeparable<3, Finish::Clamp>>(kind);
       return words_launch<SlidingSeparable<3, Finish::Any>>(kind);
     case Sliding::Separable5:
       if (finish == Finish::Shift) return words_launch<SlidingBinomial<5>>(kind);
@@ -110,6 +110,7 @@ SlidingLaunch choose_words(const PackedKind &kind, Finish finish) {
     case Sliding::Separable7:
       return words_launch<SlidingSeparable<7, Finish::Any>>(kind);
     case Sliding::Dense3:
+      if (finish == Finish::Clamp) return words_launch<SlidingDense<3, Finish::Clamp>>(kind);
       return words_launch<SlidingDense<3, Finish::Any>>(kind);
     case Sliding::Diamond5:
       return words_launch<SlidingDense<5, Finish::Any>>(kind);
@@ -122,6 +123,7 @@ SlidingLaunch choose_words(const PackedKind &kind, Finish finish) {
     case Sliding::Kirsch3:
       return words_launch<SlidingWindow3<KirschFunction>>(kind);
     case Sliding::RobertsL1:
+      return words_launch<SlidingWindow3<RobertsFunction<false>>>(kind);
     case Sliding::RobertsL2:
       return words_launch<SlidingWindow3<RobertsFunction<true>>>(kind);
     case Sliding::Median3:
@@ -129,6 +131,7 @@ SlidingLaunch choose_words(const PackedKind &kind, Finish finish) {
     case Sliding::Median5:
       return words_launch<SlidingMedian5>(kind);
     case Sliding::GradientL1:
+      return words_launch<SlidingGradient<false, false>>(kind);
     case Sliding::GradientL2:
       return words_launch<SlidingGradient<true, false>>(kind);
     default:

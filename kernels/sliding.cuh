@@ -29,6 +29,13 @@ __device__ inline uint32_t finish_word(const SlidingParams &p, uint32_t even, ui
   const PackedParams &k = p.packed;
   if constexpr (!Lanes::kPairs) {
     if constexpr (kFinish == Finish::Shift) return Lanes::join(k, even >> k.shift, odd >> k.shift);
+    if constexpr (kFinish == Finish::Clamp) {
+      const auto sample = [&](uint32_t t) {
+        const int v = static_cast<int>(t);
+        return Lanes::least(static_cast<uint32_t>(k.absolute ? abs(v) : max(v, 0)), k.sample_mask);
+      };
+      return Lanes::join(k, sample(even), sample(odd));
+    }
     return Lanes::join(k, round_to_sample(static_cast<int32_t>(even), p.rounding[0]),
                        round_to_sample(static_cast<int32_t>(odd), p.rounding[0]));
   } else if constexpr (kFinish == Finish::Shift) {
@@ -290,16 +297,20 @@ struct SlidingHalf3 {
   };
 };
 
+__device__ inline float approximate_root(float v) {
+#ifdef __CUDA_ARCH__
+  float root;
+  asm("sqrt.approx.ftz.f32 %0, %1;" : "=f"(root) : "f"(v));
+  return root;
+#else
+  return __builtin_sqrtf(v);
+#endif
+}
+
 // sqrt(x^2 + y^2) of floats that are 2^24 times smaller, rounded to an integer in the last bits. Squares of integers
 // are far enough from those of halves, by a quarter at least, for the approximate root to fall on the right side.
 __device__ inline uint32_t rounded_root(float x, float y) {
-#ifdef __CUDA_ARCH__
-  float root;
-  asm("sqrt.approx.ftz.f32 %0, %1;" : "=f"(root) : "f"(x * x + y * y));
-#else
-  const float root = __builtin_sqrtf(x * x + y * y);
-#endif
-  return __float_as_uint(root + 0.5f);
+  return __float_as_uint(approximate_root(x * x + y * y) + 0.5f);
 }
 
 // Magnitudes of pairs, to samples in the low bytes of lanes.
@@ -312,12 +323,28 @@ __device__ inline uint32_t magnitude_pair(HalfPair x, HalfPair y) {
       kMax);
 }
 
+// sqrt(x^2 + y^2) rounded to an integer, |x| and |y| less than 2^22. The float estimate is one off at most; whether it
+// is follows from the difference of the squares, which 32 bits hold even where they do not hold the squares.
+__device__ inline uint32_t rounded_magnitude(int x, int y) {
+  constexpr uint32_t kMagic = 0x4b400000u;  // 1.5 * 2^23: the last bits of a float between 2^23 and 2^24 count units
+  const float fx = __uint_as_float(kMagic + static_cast<uint32_t>(x)) - 12582912.0f;
+  const float fy = __uint_as_float(kMagic + static_cast<uint32_t>(y)) - 12582912.0f;
+  const int root = static_cast<int>(__float_as_uint(approximate_root(fx * fx + fy * fy) + 12582912.0f) - kMagic);
+  const uint32_t ux = static_cast<uint32_t>(x), uy = static_cast<uint32_t>(y), r = static_cast<uint32_t>(root);
+  const int difference = static_cast<int>(ux * ux + uy * uy - r * r);
+  return r + (difference > root) - (difference <= -root && root > 0);
+}
+
 // Signed x and y to samples.
 template <bool kEuclidean, typename Lanes>
-__device__ inline uint32_t magnitude_sample(const SlidingParams &p, uint32_t x, uint32_t y) {
-  if constexpr (Lanes::kPairs) return magnitude_pair<kEuclidean>(HalfPair{x}, HalfPair{y});
-  // With the doubled masks that the plan's rounding is for.
-  return round_to_sample(magnitude(p.norm, 2 * static_cast<int>(x), 2 * static_cast<int>(y)), p.rounding[0]);
+__device__ inline uint32_t magnitude_sample(const PackedParams &k, uint32_t x, uint32_t y) {
+  if constexpr (Lanes::kPairs) {
+    return magnitude_pair<kEuclidean>(HalfPair{x}, HalfPair{y});
+  } else {
+    const int sx = static_cast<int>(x), sy = static_cast<int>(y);
+    return Lanes::least(kEuclidean ? rounded_magnitude(sx, sy) : static_cast<uint32_t>(abs(sx) + abs(sy)),
+                        k.sample_mask);
+  }
 }
 
 // |x| + |y| or its root of a smoothing column [a b a] with a difference row [-1 0 1], and the transpose: sobel, scharr,
@@ -372,7 +399,7 @@ struct SlidingGradient {
       delta.exchange();
       const auto sample = [&](int n) {
         return magnitude_sample<kEuclidean, Lanes>(
-            p, minus(sum.at(n + kChannels), sum.at(n - kChannels)),
+            k, minus(sum.at(n + kChannels), sum.at(n - kChannels)),
             smooth(k, delta.at(n - kChannels), delta.at(n), delta.at(n + kChannels), 0));
       };
 #pragma unroll
@@ -439,7 +466,7 @@ struct RobertsFunction {
       if constexpr (Lanes::kPairs) return (HalfPair{a} - HalfPair{b}).bits;
       return a - b;
     };
-    return magnitude_sample<kEuclidean, Lanes>(p, minus(at(0, 0), at(1, 1)), minus(at(1, 0), at(0, 1)));
+    return magnitude_sample<kEuclidean, Lanes>(p.packed, minus(at(0, 0), at(1, 1)), minus(at(1, 0), at(0, 1)));
   }
 };
 
