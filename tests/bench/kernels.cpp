@@ -17,6 +17,7 @@
 #include <random>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "backend.h"
@@ -231,6 +232,9 @@ std::vector<Case> goal_cases() {
   return cases;
 }
 
+// Between cases: a device that has worked hard lowers its clock.
+constexpr std::chrono::milliseconds kRest{150};
+
 struct Result {
   std::string table, format, label, method;
   int width, height;
@@ -264,6 +268,7 @@ class Bench {
     for (const Case &c : cases) {
       if (!wanted(c.label)) continue;
       std::printf("%-22s", c.label.c_str());
+      std::this_thread::sleep_for(kRest);
       const double npp = time_npp(frames, layout, c.settings);
       for (Method method : methods) {
         FilterSettings s = c.settings;
