@@ -17,7 +17,7 @@ namespace {
 
 // Calls f(op) with the operation of the pass, made for the context.
 template <typename T, typename F>
-void with_operation(const RowContext<T> &context, const Tile &tile, F f) {
+void with_operation(const RowContext<T> &context, F f) {
   const Pass &pass = context.pass();
   const IntegerMask &mask = pass.mask[0];
   const auto run = [&](auto &&op) { f(op); };
@@ -25,7 +25,6 @@ void with_operation(const RowContext<T> &context, const Tile &tile, F f) {
     case Op::Linear: {
       using Wide = Lanes<int64_t, int64_t>;
       using Normal = Lanes<int32_t, int32_t>;
-      using Mixed = Lanes<uint16_t, int32_t>;
       const bool box = BoxSum<T, Normal>::can(pass, mask);
       if constexpr (sizeof(T) == 1) {
         Rounding16 rounding;
@@ -34,7 +33,7 @@ void with_operation(const RowContext<T> &context, const Tile &tile, F f) {
       }
       if (box) return run(LinearOp<T, BoxSum<T, Normal>>(context));
       if (pass.wide) return run(LinearOp<T, MaskSum<T, Wide>>(context));
-      if (row_sums_fit(context)) return run(LinearOp<T, MaskSum<T, Mixed>>(context));
+      if (PairSum<T>::can(context, mask)) return run(LinearOp<T, PairSum<T>>(context));
       return run(LinearOp<T, MaskSum<T, Normal>>(context));
     }
     case Op::Magnitude:
@@ -49,8 +48,8 @@ void with_operation(const RowContext<T> &context, const Tile &tile, F f) {
       return run(ElementOp<T>(context, pass.op == Op::Maximum));
     case Op::Median:
       return run(MedianOp<T>(context));
-    case Op::Difference:
-      return run(DifferenceOp<T>(context, tile));
+    case Op::Difference:  // see Results
+      break;
   }
 }
 
@@ -62,7 +61,10 @@ class Results {
   Results(const Job &job, const Tile &tile, Scratch &scratch)
       : job_(job), tile_(tile), merger_(job, tile, scratch), merges_(merger_.needed()) {
     const int samples = tile.width() * job.layout->channels;
-    if (!samples_in_memory<T>(*job.layout) || samples < kVectorBlock) row_ = scratch.take<T>(samples);
+    if (!samples_in_memory<T>(*job.layout) || samples < kVectorBlock || job.difference) row_ = scratch.take<T>(samples);
+    if (!job.difference) return;
+    difference_ = std::make_unique<Results>(*job.difference, tile, scratch);
+    other_ = scratch.take<T>(samples);
   }
 
   T *begin(int y) const {
@@ -72,17 +74,31 @@ class Results {
 
   void end(int y) {
     if (merges_) merger_.merge(y, begin(y));
-    if (row_) pack_pixels(*job_.loops, *job_.layout, row_, tile_.x0, tile_.width(), memory(y));
+    if (difference_)
+      subtract(y);
+    else if (row_)
+      pack_pixels(*job_.loops, *job_.layout, row_, tile_.x0, tile_.width(), memory(y));
   }
 
  private:
   uint8_t *memory(int y) const { return job_.target.data + y * job_.target.pitch; }
 
+  // These results and the other operand, which is in memory.
+  void subtract(int y) {
+    const Job &job = *job_.difference;
+    const bool from_these = job.pass->source == job_.pass->target;
+    const T *other = samples_of(job, tile_, from_these ? job.subtrahend : job.source, y, other_);
+    job.loops->subtract(from_these ? row_ : other, from_these ? other : row_, difference_->begin(y),
+                        std::max(tile_.width() * job.layout->channels, kVectorBlock));
+    difference_->end(y);
+  }
+
   const Job &job_;
   const Tile tile_;
   Merger<T> merger_;
   const bool merges_;
-  T *row_ = nullptr;
+  T *row_ = nullptr, *other_ = nullptr;
+  std::unique_ptr<Results> difference_;
 };
 
 template <typename T>
@@ -101,7 +117,7 @@ void run_tile(const Job &job, const Tile &tile, Scratch &scratch) {
   // One row more than the mask covers, for what leaves it.
   RowWindow<T> window(job, tile, scratch, job.pass->height() + 1);
   const RowContext<T> context = {job, window, scratch, channels, tile.width() * channels, tile.y0};
-  with_operation(context, tile, [&](auto &op) {
+  with_operation(context, [&](auto &op) {
     const auto enter = [&](int y) {
       window.enter(y);
       op.enter(y);
@@ -148,7 +164,12 @@ class CpuBackend : public Backend {
     if (src.on_device || dst.on_device)
       throw Error(Error::Kind::Device, "the CPU backend was given a frame in device memory");
     prepare_temporaries(*plan);
-    for (const Pass &pass : plan->passes) run_pass(*plan, pass, src, dst, regions);
+    for (const Pass &pass : plan->passes) {
+      // A difference is done with the pass that makes one of its operands, which is the one before.
+      const Pass *next = &pass == &plan->passes.back() ? nullptr : &pass + 1;
+      const Pass *difference = next && next->op == Op::Difference ? next : nullptr;
+      if (pass.op != Op::Difference) run_pass(*plan, pass, difference, src, dst, regions);
+    }
     std::lock_guard<std::mutex> lock(mutex_);
     stats_.frames++;
     return ++last_ticket_;
@@ -199,18 +220,15 @@ class CpuBackend : public Backend {
     return view;
   }
 
-  void run_pass(const Plan &plan, const Pass &pass, const FrameView &src, const FrameView &dst,
+  void run_pass(const Plan &plan, const Pass &pass, const Pass *difference, const FrameView &src, const FrameView &dst,
                 const Regions &regions) {
     struct Task {
       const Job *job;
       Tile tile;
     };
-    std::vector<Job> jobs;
-    jobs.reserve(plan.parts.size());
-    std::vector<Task> tasks;
-    for (const Plan::Part &part : plan.parts) {
+    const auto make_job = [&](const Pass &pass, const Plan::Part &part, const Job *difference) {
       const PlaneLayout &layout = plan.layout.plane[part.plane];
-      Job job = {&vector_loops(), &plan, &pass, part, &layout, {}, {}, {}, {}, {}, nullptr, {}};
+      Job job = {&vector_loops(), &plan, &pass, part, &layout, {}, {}, {}, {}, {}, nullptr, {}, difference};
       job.source = part_of(plan, part, pass.source, src, dst);
       job.subtrahend = part_of(plan, part, pass.subtrahend, src, dst);
       job.copy = part_of(plan, part, pass.copy_source, src, dst);
@@ -220,7 +238,15 @@ class CpuBackend : public Backend {
         job.region = regions_of_part(regions, layout, part);
       }
       job.target = part_of(plan, part, pass.target, src, dst);
-      jobs.push_back(std::move(job));
+      return job;
+    };
+    std::vector<Job> jobs;
+    jobs.reserve(2 * plan.parts.size());
+    std::vector<Task> tasks;
+    for (const Plan::Part &part : plan.parts) {
+      if (difference) jobs.push_back(make_job(*difference, part, nullptr));
+      jobs.push_back(make_job(pass, part, difference ? &jobs.back() : nullptr));
+      const PlaneLayout &layout = plan.layout.plane[part.plane];
       const int columns = columns_of(plan, pass, layout), bands = bands_of(pass, part.height);
       const auto cut = [](int length, int i, int n) { return static_cast<int>(int64_t{length} * i / n); };
       for (int b = 0; b < bands; b++)
@@ -229,6 +255,8 @@ class CpuBackend : public Backend {
                            {cut(layout.width, c, columns), cut(layout.width, c + 1, columns),
                             cut(part.height, b, bands), cut(part.height, b + 1, bands)}});
     }
+    // Every second pass backwards: what the one before it has written last is still in a cache.
+    if ((&pass - plan.passes.data()) % 2) std::reverse(tasks.begin(), tasks.end());
     parallel_for_(static_cast<int>(tasks.size()), [&](int i) {
       const Job &job = *tasks[i].job;
       std::unique_ptr<Scratch> scratch = scratch_.take();
@@ -242,9 +270,9 @@ class CpuBackend : public Backend {
 
   // A band repeats the work of its halo: not too many of them, nor too few to share out evenly.
   int bands_of(const Pass &pass, int height) const {
-    const int least = std::min(threads_, height / (16 + pass.height()));
-    const int most = std::min(4 * threads_, height / (64 + 8 * pass.height()));
-    return std::max({1, least, most});
+    const int all = std::min(threads_, height / (16 + pass.height()));
+    const int rounds = std::min(4, height / (threads_ * (64 + 8 * pass.height())));
+    return std::max({1, all, rounds * threads_});
   }
 
   // So many that the rows that a tile keeps stay in the second-level cache, and each wider than any mask.

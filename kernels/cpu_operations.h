@@ -8,6 +8,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <vector>
 
@@ -70,9 +71,7 @@ class MaskSum {
         start_(start),
         width_(context.pass().width()),
         height_(context.pass().height()) {
-    if (!mask.separable()) return;
-    if (mask.row_shift) unshifted_ = context.scratch.template take<Wide>(context.blocks());
-    rows_ = Ring<Row>(context.scratch, context.samples, height_);
+    if (mask.separable()) rows_ = Ring<Row>(context.scratch, context.samples, height_);
   }
 
   void enter(int y) {
@@ -80,13 +79,11 @@ class MaskSum {
     std::vector<Tap<T>> &taps = taps_of(T{});
     const T *row = context_.window[y];
     for (int i = 0; i < width_; i++) add(taps, row + i * context_.channels, mask_.row[i]);
-    const int count = static_cast<int>(taps.size()), n = context_.blocks();
-    if (mask_.row_shift) {
-      context_.loops().sum(taps.data(), count, Wide{1} << (mask_.row_shift - 1), unshifted_, n);
-      context_.loops().shift(unshifted_, mask_.row_shift, rows_[y], n);
-    } else {
-      context_.loops().sum(taps.data(), count, Row{0}, rows_[y], n);
-    }
+    const Row half = static_cast<Row>(Row{1} << mask_.row_shift >> 1);
+    context_.loops().sum(taps.data(), static_cast<int>(taps.size()), half, rows_[y], context_.blocks());
+    // Only wider lanes hold what is rounded.
+    if constexpr (sizeof(Row) > 2)
+      if (mask_.row_shift) context_.loops().shift(rows_[y], mask_.row_shift, rows_[y], context_.blocks());
     taps.clear();
   }
 
@@ -106,9 +103,6 @@ class MaskSum {
   }
 
  private:
-  // What a row's sum needs before it is rounded to fit.
-  using Wide = std::conditional_t<sizeof(Row) == 2, int32_t, Row>;
-
   template <typename In>
   static void add(std::vector<Tap<In>> &taps, const In *in, int32_t coefficient) {
     if (coefficient) taps.push_back({in, coefficient});
@@ -133,7 +127,6 @@ class MaskSum {
   const Total start_;
   const int width_, height_;
   Ring<Row> rows_;
-  Wide *unshifted_ = nullptr;
   std::vector<Tap<T>> sample_taps_;
   std::vector<Tap<Row>> row_taps_;
 };
@@ -186,6 +179,164 @@ class BoxSum {
   T *zeros_;
 };
 
+// The sums of a mask in pairs: of samples side by side and, where the mask separates, of the rows' sums one above the
+// other, y and y + 1 where y is even.
+template <typename T>
+class PairSum {
+ public:
+  using Total = int32_t;
+
+  static bool can(const RowContext<T> &context, const IntegerMask &mask) {
+    if (context.pass().wide) return false;
+    if (!mask.separable()) return true;
+    const SumRange range = range_of_rows(context, mask);
+    return range.high - zero_of(range) <= INT16_MAX && range.low - zero_of(range) >= INT16_MIN;
+  }
+
+  PairSum(const RowContext<T> &context, const IntegerMask &mask, int32_t start)
+      : context_(context), mask_(mask), start_(static_cast<uint32_t>(start)), width_(context.pass().width()) {
+    const int length = context.window.length(), height = context.pass().height();
+    if (!mask.separable()) {
+      rows_ = Ring<int32_t>(context.scratch, length, height);
+      for (int j = 0; j < height; j++) add_row(window_, j, &mask.value[j * width_]);
+      start_ += times(pair_zero(T{}), mask.value);
+      return;
+    }
+    rows_ = Ring<int32_t>(context.scratch, context.samples, (height + 1) / 2);
+    const auto factor = [&](int j) { return j >= 0 && j < height ? mask.column[j] : 0; };
+    for (int odd : {0, 1})
+      for (int j = -odd; j < height; j += 2) column_[odd].add((j + odd) / 2, 0, factor(j), factor(j + 1));
+    const int32_t zero = zero_of(range_of_rows(context, mask));
+    start_ += times(zero, mask.column);
+    row_start_ = static_cast<uint32_t>(half_of(mask) - zero * (1 << mask.row_shift));
+    if (mask.row_shift) {
+      pairs_ = context.scratch.template take<int32_t>(whole_blocks(length) + kVectorBlock);
+      add_row(row_, 0, mask.row.data());
+      row_start_ += times(pair_zero(T{}), mask.row);
+    } else {
+      sums_ = context.scratch.template take<uint16_t>(context.blocks());
+    }
+  }
+
+  void enter(int y) {
+    const T *row = context_.window[y];
+    const VectorLoops &loops = context_.loops();
+    const int channels = context_.channels, length = context_.blocks() + (width_ - 1) * channels;
+    const bool second = y & 1;
+    if (!mask_.separable()) {
+      loops.pair(row, channels, rows_[y], length);
+    } else if (mask_.row_shift) {
+      loops.pair(row, channels, pairs_, length);
+      row_.sum([&](int) { return pairs_; },
+               [&](const Tap<int32_t> *taps, int high, int count) {
+                 loops.sum_pairs(taps, high, count, row_start_, mask_.row_shift, second, rows_[y >> 1],
+                                 context_.blocks());
+               });
+    } else {
+      // What fits 16 bits in the end is summed there.
+      taps_.clear();
+      for (int i = 0; i < width_; i++)
+        if (mask_.row[i]) taps_.push_back({row + i * channels, mask_.row[i]});
+      loops.sum(taps_.data(), static_cast<int>(taps_.size()), static_cast<uint16_t>(row_start_), sums_,
+                context_.blocks());
+      loops.put_half(sums_, second, rows_[y >> 1], context_.blocks());
+    }
+  }
+
+  void filter(int y, int32_t *out) {
+    const int top = y - context_.pass().radius_y;
+    const auto sum = [&](const Tap<int32_t> *taps, int high, int count) {
+      context_.loops().sum_pairs(taps, high, count, start_, out, context_.blocks());
+    };
+    if (mask_.separable())
+      column_[top & 1].sum([&](int j) { return rows_[(top >> 1) + j]; }, sum);
+    else
+      window_.sum([&](int j) { return rows_[top + j]; }, sum);
+  }
+
+ private:
+  // A sum over pairs in several rows.
+  class Terms {
+   public:
+    // The halves of the pairs from the x-th in a row, each with a coefficient.
+    void add(int row, int x, int32_t first, int32_t second) {
+      const int32_t low = pair_of(first, second), high = pair_of(upper(first), upper(second));
+      if (high) list_.insert(list_.begin() + high_++, {row, x, high});
+      if (low) list_.push_back({row, x, low});
+    }
+
+    template <typename Row, typename Sum>
+    void sum(Row row, Sum f) {
+      taps_.clear();
+      for (const Term &t : list_) taps_.push_back({row(t.row) + t.x, t.coefficients});
+      f(taps_.data(), high_, static_cast<int>(taps_.size()));
+    }
+
+   private:
+    // What the lower 16 bits, taken as a signed number, lack.
+    static int32_t upper(int32_t c) { return (c - static_cast<int16_t>(c)) >> 16; }
+
+    struct Term {
+      int row, x;
+      int32_t coefficients;
+    };
+    std::vector<Term> list_;
+    int high_ = 0;  // of the list, counted 2^16-fold
+    std::vector<Tap<int32_t>> taps_;
+  };
+
+  void add_row(Terms &terms, int row, const int32_t *coefficient) {
+    for (int i = 0; i < width_; i += 2)
+      terms.add(row, i * context_.channels, coefficient[i], i + 1 < width_ ? coefficient[i + 1] : 0);
+  }
+
+  static int32_t half_of(const IntegerMask &mask) { return mask.row_shift ? 1 << (mask.row_shift - 1) : 0; }
+
+  // Modulo 2^32.
+  static uint32_t times(int32_t factor, const std::vector<int32_t> &coefficients) {
+    uint32_t sum = 0;
+    for (int32_t c : coefficients) sum += static_cast<uint32_t>(factor) * static_cast<uint32_t>(c);
+    return sum;
+  }
+
+  // Of rows' sums, and what is subtracted from them so that they fit.
+  static SumRange range_of_rows(const RowContext<T> &context, const IntegerMask &mask) {
+    const SumRange range = range_of(mask.row, context.largest_sample());
+    const int64_t half = half_of(mask);
+    return {(range.low + half) >> mask.row_shift, (range.high + half) >> mask.row_shift};
+  }
+  static int32_t zero_of(SumRange range) { return range.low < 0 ? 0 : 1 << 15; }
+
+  const RowContext<T> &context_;
+  const IntegerMask &mask_;
+  uint32_t start_, row_start_ = 0;
+  const int width_;
+  Ring<int32_t> rows_;
+  int32_t *pairs_ = nullptr;        // of a row's samples
+  uint16_t *sums_ = nullptr;        // of a row
+  Terms window_, row_, column_[2];  // column_[1]: of windows from an odd row
+  std::vector<Tap<T>> taps_;
+};
+
+// Divides gains and rounding by the power of two that they share, if 32 bits then hold all that comes of 32-bit sums.
+inline bool make_narrow(Gain *gain, Rounding *rounding, int largest_sample) {
+  const int64_t half = rounding->half;
+  if (half & (half - 1)) return false;
+  const int shared = __builtin_ctzll(static_cast<uint64_t>(gain->sum | gain->centre | rounding->offset | half));
+  const Gain g = {gain->sum >> shared, gain->centre >> shared, gain->shift, true};
+  Rounding r = *rounding;
+  r.offset >>= shared;
+  r.half >>= shared;
+  r.limit = (int64_t{r.max} + 1) * 2 * r.half - 1;
+  const double reach = std::fabs(static_cast<double>(g.sum)) * ((INT32_MAX >> g.shift) + 1.0) +
+                       std::fabs(static_cast<double>(g.centre)) * largest_sample +
+                       std::fabs(static_cast<double>(r.offset)) + static_cast<double>(r.half);
+  if (reach > INT32_MAX || r.limit > INT32_MAX) return false;
+  *gain = g;
+  *rounding = r;
+  return true;
+}
+
 // From sums in 32 or 64 bits to samples. All channels of a plane are rounded alike but where their depths differ.
 template <typename T, typename Acc>
 void round_row(const RowContext<T> &context, int y, const Acc *sum, T *out) {
@@ -195,7 +346,7 @@ void round_row(const RowContext<T> &context, int y, const Acc *sum, T *out) {
   const bool uniform = std::all_of(channel, channel + context.channels,
                                    [&](const ChannelLayout &c) { return c.depth == channel->depth; });
   const T *centre = context.at(y, 0, 0);
-  const Gain gain = {pass.sum_gain, pass.center_gain, pass.sum_shift};
+  Gain gain = {pass.sum_gain, pass.center_gain, pass.sum_shift, false};
   if (!uniform) {
     for (int s = 0; s < context.samples; s++) {
       const Rounding &r = rounding[s % context.channels];
@@ -204,7 +355,9 @@ void round_row(const RowContext<T> &context, int y, const Acc *sum, T *out) {
                                   : round_to_sample(sum[s], r));
     }
   } else if (pass.has_gain()) {
-    context.loops().round(sum, gain, centre, *rounding, out, context.padded());
+    Rounding reduced = *rounding;
+    if (sizeof(Acc) == 4) make_narrow(&gain, &reduced, context.largest_sample());
+    context.loops().round(sum, gain, centre, reduced, out, context.padded());
   } else {
     context.loops().round(sum, *rounding, out, context.padded());
   }
@@ -259,16 +412,6 @@ class LinearOp {
   SumType sum_;
   Total *total_;
 };
-
-// Whether each row's sum is from 0 to 2^16 - 1 when its column's factor multiplies it.
-template <typename T>
-bool row_sums_fit(const RowContext<T> &context) {
-  const IntegerMask &mask = context.pass().mask[0];
-  if (!mask.separable() || context.pass().wide) return false;
-  const SumRange range = range_of(mask.row, context.largest_sample());
-  const int64_t half = mask.row_shift ? int64_t{1} << (mask.row_shift - 1) : 0;
-  return range.low == 0 && (range.high + half) >> mask.row_shift <= 0xffff;
-}
 
 template <typename T, typename Acc>
 class MagnitudeOp {
@@ -441,23 +584,11 @@ class ElementOp {
   ElementOp(const RowContext<T> &context, bool largest)
       : context_(context), largest_(largest), runs_(context, largest) {
     const Pass &pass = context.pass();
-    int levels = 0;
-    const auto add_run = [&](int y, int begin, int end) {
-      int level = 0;
-      while (2 << level <= end - begin) level++;
-      members_.push_back({y, level, begin});
-      if (1 << level < end - begin) members_.push_back({y, level, end - (1 << level)});
-      levels = std::max(levels, level);
-    };
-    for (int j = 0; j < pass.height(); j++) {
-      const uint8_t *row = &pass.element[j * pass.width()];
-      for (int i = 0; i < pass.width();) {
-        const int begin = i;
-        while (i < pass.width() && row[i]) i++;
-        if (i > begin) add_run(j, begin, i);
-        if (i < pass.width()) i++;
-      }
-    }
+    // Where they are few, the members themselves are less work than runs, each level of which is read and written.
+    const int members =
+        static_cast<int>(std::count_if(pass.element.begin(), pass.element.end(), [](uint8_t m) { return m != 0; }));
+    int levels = list_members(true);
+    if (members <= static_cast<int>(members_.size()) + 3 * levels) levels = list_members(false);
     for (int k = 0; k < levels; k++) levels_.emplace_back(context.scratch, context.window.length(), pass.height());
     taps_.resize(members_.size());
   }
@@ -485,6 +616,31 @@ class ElementOp {
   struct Member {
     int y, level, x;  // in the window, from its upper left; 2^level pixels
   };
+
+  // As runs or one by one. Returns the highest level.
+  int list_members(bool as_runs) {
+    const Pass &pass = context_.pass();
+    members_.clear();
+    int levels = 0;
+    const auto add_run = [&](int y, int begin, int end) {
+      int level = 0;
+      while (2 << level <= end - begin) level++;
+      members_.push_back({y, level, begin});
+      if (1 << level < end - begin) members_.push_back({y, level, end - (1 << level)});
+      levels = std::max(levels, level);
+    };
+    for (int j = 0; j < pass.height(); j++) {
+      const uint8_t *row = &pass.element[j * pass.width()];
+      for (int i = 0; i < pass.width(); i++) {
+        if (!row[i]) continue;
+        const int begin = i;
+        while (as_runs && i + 1 < pass.width() && row[i + 1]) i++;
+        add_run(j, begin, i + 1);
+      }
+    }
+    return levels;
+  }
+
   const RowContext<T> &context_;
   const bool largest_;
   const Runs<T> runs_;
@@ -512,25 +668,6 @@ class MedianOp {
   const RowContext<T> &context_;
   int depth_ = 0;
   std::vector<const T *> taps_;
-};
-
-template <typename T>
-class DifferenceOp {
- public:
-  DifferenceOp(const RowContext<T> &context, const Tile &tile)
-      : context_(context), tile_(tile), subtrahend_(context.scratch.template take<T>(context.samples)) {}
-  void enter(int) {}
-  void filter(int y, T *out) {
-    const Job &job = context_.job;
-    unpack_pixels(*job.loops, *job.layout, job.subtrahend.data + y * job.subtrahend.pitch, tile_.x0, tile_.width(),
-                  subtrahend_);
-    context_.loops().subtract(context_.window[y], subtrahend_, out, context_.padded());
-  }
-
- private:
-  const RowContext<T> &context_;
-  const Tile tile_;
-  T *subtrahend_;
 };
 
 }  // namespace cudaconv

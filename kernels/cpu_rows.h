@@ -70,6 +70,8 @@ struct Job {
   // nullptr: the whole part is filtered.
   const Regions *regions;
   std::vector<PartRegion> region;
+  // nullptr, or what the results go on to, instead of to the target.
+  const Job *difference;
 
   bool filters() const {
     const Action *action = plan->action[part.plane];
@@ -133,7 +135,7 @@ class RowWindow {
         last_(std::min(tile.x1 + job.pass->radius_x, job.layout->width)),
         skip_((first_ - tile.x0 + job.pass->radius_x) * channels_),
         length_((tile.width() + 2 * job.pass->radius_x) * channels_),
-        ring_(scratch, length_, rows) {
+        ring_(scratch, length_ + channels_, rows) {
     // Loops that go on to the end of a block find samples there.
     for (int y = 0; y < rows; y++) std::fill(ring_[y] + length_, ring_[y] + ring_.stride(), T{0});
     for (int x = tile.x0 - job.pass->radius_x; x < tile.x1 + job.pass->radius_x; x++) {
@@ -188,12 +190,25 @@ class RowWindow {
   Ring<T> ring_;
 };
 
+// The tile's samples of a row of memory, where they lie there or else unpacked into `row`; at least a block of them.
+template <typename T>
+const T *samples_of(const Job &job, const Tile &tile, const PlaneView &view, int y, T *row) {
+  const uint8_t *memory = view.data + y * view.pitch;
+  const int channels = job.layout->channels;
+  if constexpr (sizeof(T) == 1)
+    if (samples_in_memory<T>(*job.layout) && tile.width() * channels >= kVectorBlock)
+      return memory + tile.x0 * channels;
+  unpack_pixels(*job.loops, *job.layout, memory, tile.x0, tile.width(), row);
+  return row;
+}
+
 // Puts what is not filtered into rows of results: copied and filled channels, the pixels that border=keep copies, and
 // those outside the regions.
 template <typename T>
 class Merger {
  public:
   Merger(const Job &job, const Tile &tile, Scratch &scratch) : job_(job), tile_(tile), channels_(job.layout->channels) {
+    if (!needed()) return;
     const int n = samples();
     original_ = scratch.take<T>(n);
     outside_ = scratch.take<T>(n);
@@ -225,20 +240,18 @@ class Merger {
   }
 
   // Whether merge does anything at all.
-  bool needed() const { return any_copy_ || any_fill_ || job_.pass->keep_y || job_.regions; }
+  bool needed() const {
+    const Action *action = job_.plan->action[job_.part.plane];
+    return job_.regions || job_.pass->keep_x || job_.pass->keep_y ||
+           std::any_of(action, action + channels_, [](Action a) { return a != Action::Filter; });
+  }
 
  private:
   static T all_if(bool set) { return static_cast<T>(set ? ~0 : 0); }
   int samples() const { return tile_.width() * channels_; }
   int padded() const { return std::max(samples(), kVectorBlock); }
 
-  const T *original(const PlaneView &view, int y) {
-    const uint8_t *row = view.data + y * view.pitch;
-    if constexpr (sizeof(T) == 1)
-      if (samples_in_memory<T>(*job_.layout) && samples() >= kVectorBlock) return row + tile_.x0 * channels_;
-    unpack_pixels(*job_.loops, *job_.layout, row, tile_.x0, tile_.width(), original_);
-    return original_;
-  }
+  const T *original(const PlaneView &view, int y) const { return samples_of(job_, tile_, view, y, original_); }
 
   void mark_outside(int y) {
     std::fill_n(outside_, samples(), all_if(!job_.regions->invert));
@@ -255,8 +268,8 @@ class Merger {
   const Tile tile_;
   int channels_;
   bool any_copy_ = false, any_fill_ = false;
-  T *original_, *outside_, *fill_, *fills_;
-  T *copies_[2];  // of rows, and of rows that are kept whole
+  T *original_ = nullptr, *outside_ = nullptr, *fill_ = nullptr, *fills_ = nullptr;
+  T *copies_[2] = {};  // of rows, and of rows that are kept whole
 };
 
 }  // namespace cudaconv

@@ -19,6 +19,19 @@ constexpr int whole_blocks(int samples) {
   return (samples + kVectorBlock - 1) / kVectorBlock * kVectorBlock;
 }
 
+// Two signed numbers of 16 bits in a word: what there are instructions to multiply and to add up for.
+constexpr int32_t pair_of(int32_t first, int32_t second) {
+  return static_cast<int32_t>((static_cast<uint32_t>(first) & 0xffff) | static_cast<uint32_t>(second) << 16);
+}
+
+// What samples have subtracted from them so that they fit.
+constexpr int pair_zero(uint8_t) {
+  return 0;
+}
+constexpr int pair_zero(uint16_t) {
+  return 1 << 15;
+}
+
 template <typename In>
 struct Tap {
   const In *in;
@@ -39,7 +52,8 @@ struct Rounding16 {
 
 struct Gain {
   int64_t sum, centre;
-  int shift;  // of the sum, before it is multiplied; see apply_gain
+  int shift;    // of the sum, before it is multiplied; see apply_gain
+  bool narrow;  // what comes of 32-bit sums fits 32 bits
 };
 
 // Extremes of a sum of products.
@@ -70,8 +84,22 @@ class VectorLoops {
   virtual void sum(const Tap<int32_t> *taps, int count, int32_t start, int32_t *out, int n) const = 0;
   virtual void sum(const Tap<int64_t> *taps, int count, int64_t start, int64_t *out, int n) const = 0;
 
+  // out[s] = pair_of(in[s] - zero, in[s + distance] - zero) with the pair_zero of the samples.
+  virtual void pair(const uint8_t *in, int distance, int32_t *out, int n) const = 0;
+  virtual void pair(const uint16_t *in, int distance, int32_t *out, int n) const = 0;
+
+  // out[s] = start + the sum of the products of the first halves of in[s] and of the coefficient and of those of their
+  // second halves, over the taps; the first `high` taps count 2^16-fold; all modulo 2^32. n: blocks
+  virtual void sum_pairs(const Tap<int32_t> *taps, int high, int count, uint32_t start, int32_t *out, int n) const = 0;
+
+  // The same, of which, shifted, 16 bits become one half of out[s] as with put_half. n: blocks
+  virtual void sum_pairs(const Tap<int32_t> *taps, int high, int count, uint32_t start, int shift, bool second,
+                         int32_t *out, int n) const = 0;
+
+  // in[s] becomes the first half of out[s], and the second one 0; or only the second. n: blocks
+  virtual void put_half(const uint16_t *in, bool second, int32_t *out, int n) const = 0;
+
   // out[s] = in[s] >> shift; `out` may be `in`.
-  virtual void shift(const int32_t *in, int shift, uint16_t *out, int n) const = 0;
   virtual void shift(const int32_t *in, int shift, int32_t *out, int n) const = 0;
   virtual void shift(const int64_t *in, int shift, int64_t *out, int n) const = 0;
 

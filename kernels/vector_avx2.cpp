@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #ifdef __x86_64__
 
+#include <immintrin.h>
+
 #include <cstddef>
 #include <utility>
 
@@ -15,6 +17,7 @@
 #endif
 
 #define CUDACONV_LEVEL "avx2"
+#define CUDACONV_VECTOR 32
 #include "vector_loops.h"
 
 #ifdef __clang__

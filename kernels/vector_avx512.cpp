@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #ifdef __x86_64__
 
+#include <immintrin.h>
+
 #include <cstddef>
 #include <utility>
 
@@ -16,6 +18,7 @@
 #endif
 
 #define CUDACONV_LEVEL "avx512"
+#define CUDACONV_VECTOR 64
 #include "vector_loops.h"
 
 #ifdef __clang__

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
 #include <cstddef>
 #include <utility>
 
@@ -6,6 +10,7 @@
 #include "vector_levels.h"
 
 #define CUDACONV_LEVEL "baseline"
+#define CUDACONV_VECTOR 16
 #include "vector_loops.h"
 
 namespace cudaconv {

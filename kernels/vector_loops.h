@@ -106,6 +106,80 @@ void sum_taps(const Tap<In> *taps, int count, Out start, Out *out, int n) {
   }
 }
 
+// Registers full of pairs, see Pairs: plain loops over these do not become the one instruction that there is for them.
+constexpr int kLanes = CUDACONV_VECTOR / sizeof(int32_t);
+using Vector = uint32_t __attribute__((vector_size(CUDACONV_VECTOR)));
+
+CUDACONV_INLINE inline Vector load(const int32_t *in) {
+  Vector v;
+  __builtin_memcpy(&v, in, sizeof v);
+  return v;
+}
+CUDACONV_INLINE inline void store(Vector v, int32_t *out) {
+  __builtin_memcpy(out, &v, sizeof v);
+}
+
+// The sum of the products of the first halves and of the second halves.
+CUDACONV_INLINE inline Vector multiply_pairs(Vector a, Vector b) {
+#if CUDACONV_VECTOR == 64
+  return (Vector)_mm512_madd_epi16((__m512i)a, (__m512i)b);
+#elif CUDACONV_VECTOR == 32
+  return (Vector)_mm256_madd_epi16((__m256i)a, (__m256i)b);
+#elif defined(__SSE2__)
+  return (Vector)_mm_madd_epi16((__m128i)a, (__m128i)b);
+#else
+  using Signed = int32_t __attribute__((vector_size(CUDACONV_VECTOR)));
+  return (Vector)(((Signed)(a << 16) >> 16) * ((Signed)(b << 16) >> 16)) +
+         (Vector)(((Signed)a >> 16) * ((Signed)b >> 16));
+#endif
+}
+
+// All taps over a few registers, whose sums stay there until finish(first sample, sum) has each of them.
+template <typename Finish>
+CUDACONV_INLINE inline void sum_of_pairs(const Tap<int32_t> *taps, int high, int count, uint32_t start, int n,
+                                         Finish finish) {
+  constexpr int kVectors = kVectorBlock / kLanes < 8 ? kVectorBlock / kLanes : 8, kStep = kVectors * kLanes;
+  for (int begin = 0; begin < n; begin += kStep) {
+    Vector sum[kVectors] = {};
+    const auto add = [&](const Tap<int32_t> &tap) CUDACONV_INLINE {
+      const Vector coefficient = Vector{} + static_cast<uint32_t>(tap.coefficient);
+      for (int v = 0; v < kVectors; v++) sum[v] += multiply_pairs(load(tap.in + begin + v * kLanes), coefficient);
+    };
+    for (int k = 0; k < high; k++) add(taps[k]);
+    for (Vector &v : sum) v = (v << 16) + start;
+    for (int k = high; k < count; k++) add(taps[k]);
+    for (int v = 0; v < kVectors; v++) finish(begin + v * kLanes, sum[v]);
+  }
+}
+
+inline void sum_pairs_of(const Tap<int32_t> *taps, int high, int count, uint32_t start, int32_t *out, int n) {
+  sum_of_pairs(taps, high, count, start, n, [=](int s, Vector sum) CUDACONV_INLINE { store(sum, out + s); });
+}
+
+inline void sum_pairs_of(const Tap<int32_t> *taps, int high, int count, uint32_t start, int shift, bool second,
+                         int32_t *out, int n) {
+  if (second)
+    sum_of_pairs(taps, high, count, start, n, [=](int s, Vector sum) CUDACONV_INLINE {
+      store((load(out + s) & 0xffff) | (sum >> shift << 16), out + s);
+    });
+  else
+    sum_of_pairs(taps, high, count, start, n,
+                 [=](int s, Vector sum) CUDACONV_INLINE { store(sum >> shift & 0xffff, out + s); });
+}
+
+inline void put_half_of(const uint16_t *in, bool second, int32_t *out, int n) {
+  if (second)
+    for_blocks(n, [=](int s) CUDACONV_INLINE { out[s] = pair_of(out[s], in[s]); });
+  else
+    for_blocks(n, [=](int s) CUDACONV_INLINE { out[s] = in[s]; });
+}
+
+template <typename T>
+void pair_samples(const T *in, int distance, int zero, int32_t *out, int n) {
+  const T *second = in + distance;
+  for_samples(n, [=](int s) CUDACONV_INLINE { out[s] = pair_of(in[s] - zero, second[s] - zero); });
+}
+
 template <typename In, typename Out>
 void shift_sums(const In *in, int shift, Out *out, int n) {
   for_blocks(n, [=](int s) CUDACONV_INLINE { out[s] = static_cast<Out>(in[s] >> shift); });
@@ -198,6 +272,15 @@ void round_sums(const Acc *sum, const Rounding &rounding, T *out, int n) {
 template <typename Acc, typename T>
 void round_gained(const Acc *sum, const Gain &gain, const T *centre, const Rounding &rounding, T *out, int n) {
   const Gain g = gain;
+  if (sizeof(Acc) == 4 && g.narrow) {
+    const int32_t sums_gain = static_cast<int32_t>(g.sum), centres_gain = static_cast<int32_t>(g.centre);
+    // Half of the last bit is added after the others are gone, so that it cannot carry beyond the sum's 32 bits.
+    const int first = g.shift ? g.shift - 1 : 0, last = g.shift ? 1 : 0;
+    return round_values<int32_t>(rounding, out, n, [=](int s) CUDACONV_INLINE {
+      const int32_t v = static_cast<int32_t>(((sum[s] >> first) + last) >> last);
+      return sums_gain * v + centres_gain * centre[s];
+    });
+  }
   round_values<int64_t>(rounding, out, n,
                         [=](int s) CUDACONV_INLINE { return apply_gain(sum[s], g.shift, g.sum, g.centre, centre[s]); });
 }
@@ -400,11 +483,27 @@ class Loops final : public VectorLoops {
   CUDACONV_SUM(int64_t, int64_t)
 #undef CUDACONV_SUM
 
+  void pair(const uint8_t *in, int distance, int32_t *out, int n) const override {
+    pair_samples(in, distance, 0, out, n);
+  }
+  void pair(const uint16_t *in, int distance, int32_t *out, int n) const override {
+    pair_samples(in, distance, pair_zero(*in), out, n);
+  }
+  void sum_pairs(const Tap<int32_t> *taps, int high, int count, uint32_t start, int32_t *out, int n) const override {
+    sum_pairs_of(taps, high, count, start, out, n);
+  }
+  void put_half(const uint16_t *in, bool second, int32_t *out, int n) const override {
+    put_half_of(in, second, out, n);
+  }
+  void sum_pairs(const Tap<int32_t> *taps, int high, int count, uint32_t start, int shift, bool second, int32_t *out,
+                 int n) const override {
+    sum_pairs_of(taps, high, count, start, shift, second, out, n);
+  }
+
 #define CUDACONV_SHIFT(In, Out)                                         \
   void shift(const In *in, int shift, Out *out, int n) const override { \
     shift_sums(in, shift, out, n);                                      \
   }
-  CUDACONV_SHIFT(int32_t, uint16_t)
   CUDACONV_SHIFT(int32_t, int32_t)
   CUDACONV_SHIFT(int64_t, int64_t)
 #undef CUDACONV_SHIFT
