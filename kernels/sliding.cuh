@@ -67,8 +67,9 @@ __device__ inline uint32_t finish_word(const SlidingParams &p, uint32_t even, ui
 // An operation takes the rows of the strip from above; each enter() may complete one row of results, four words. It
 // says its radius, how many rows of results a strip has, and how many blocks a multiprocessor is to hold, which bounds
 // the registers of a thread by 65536 / (blocks * 128): more of them hide more latency as long as nothing spills.
-// General is the operation that does the same with the same parameters, whatever the finish. Tall is the same with
-// strips of more rows, which load fewer rows twice and add up less, but keep a small frame's multiprocessors waiting.
+// General is the operation that does the same with the same parameters and strips, whatever the finish. Tall is the
+// same with strips of more rows, which load fewer rows twice and add up less, but keep a small frame's multiprocessors
+// waiting.
 
 // Sums [1 2 1] of what comes one after the other. Of two results that follow each other both have a pair of neighbours:
 // that makes three additions, two of them of three numbers, which take one instruction.
@@ -110,7 +111,7 @@ __device__ inline uint32_t even_sum(uint32_t sum, uint32_t odd) {
 // kFinish Divide: a mean, all ones.
 template <int kSize, Finish kFinish, bool kTall = false>
 struct SlidingSeparable {
-  using General = SlidingSeparable<kSize, Finish::Any>;
+  using General = SlidingSeparable<kSize, Finish::Any, kTall>;
   using Tall = SlidingSeparable<kSize, kFinish, (kSize > 5 && kFinish == Finish::Divide)>;
   static constexpr int kRadius = kSize / 2, kStripRows = kTall ? 8 : 4;
   static constexpr int kMinBlocks = kSize <= 5 ? 8 : kTall ? 5 : 6;
@@ -260,7 +261,7 @@ struct SlidingDense {
 // 3x3 where 16-bit floats hold every sum on the way. kCross: only the middle row and column count.
 template <bool kCross, bool kTall = false>
 struct SlidingHalf3 {
-  using General = SlidingHalf3<kCross>;
+  using General = SlidingHalf3;
   using Tall = SlidingHalf3<kCross, !kCross>;
   static constexpr int kRadius = 1, kStripRows = kTall ? 8 : 4, kMinBlocks = kTall ? 5 : 8;
 
@@ -474,7 +475,7 @@ struct RobertsFunction {
 // are sorted as rows enter, once for the three windows that they are part of.
 template <bool kTall = false>
 struct SlidingMedian3 {
-  using General = SlidingMedian3<>;
+  using General = SlidingMedian3;
   using Tall = SlidingMedian3<true>;
   static constexpr int kRadius = 1, kStripRows = kTall ? 8 : 4, kMinBlocks = kTall ? 6 : 7;
 
@@ -623,7 +624,7 @@ struct SlidingMedian5 {
 // bits is decided by its high byte, so that the odd pair is the word as it is.
 template <int kSize, bool kTall = false>
 struct SlidingExtremum {
-  using General = SlidingExtremum<kSize>;
+  using General = SlidingExtremum;
   using Tall = SlidingExtremum<kSize, (kSize > 5)>;
   static constexpr int kRadius = kSize / 2, kStripRows = kTall ? 8 : 4;
   static constexpr int kMinBlocks = kSize <= 5 ? 8 : kTall ? 5 : 6;
@@ -817,8 +818,8 @@ __device__ inline void load_strip(const FrameParams &p, const PartParams &part, 
 
 // The same where addresses are not aligned, or a row ends within the bytes of a lane: byte by byte, through shared
 // memory, so that the whole warp can read what one lane needs.
-__device__ __noinline__ void gather_strip(const FrameParams &p, const PartParams &part, LaneStrip s, int pixel_bytes,
-                                          int rows, int radius, uint8_t *strip) {
+__device__ inline __noinline__ void gather_strip(const FrameParams &p, const PartParams &part, LaneStrip s,
+                                                 int pixel_bytes, int rows, int radius, uint8_t *strip) {
   const int lane = threadIdx.x % 32, row_bytes = part.width * pixel_bytes, sample_bytes = pixel_bytes / part.channels;
   const int row_of_lane = border_index(p.border, s.y0 - radius + lane, part.height);
   const bool needed = s.first_byte < row_bytes + radius * pixel_bytes;
