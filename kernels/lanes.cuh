@@ -55,6 +55,10 @@ __device__ inline HalfPair operator-(HalfPair a, HalfPair b) {
 __device__ inline HalfPair multiply_add(HalfPair a, uint32_t factor, HalfPair b) {
   return as_pair(__hfma2(as_half2(a.bits), as_half2(factor), as_half2(b.bits)));
 }
+// max(a - b, 0)
+__device__ inline HalfPair excess(HalfPair a, HalfPair b) {
+  return as_pair(__hfma2_relu(as_half2(a.bits), as_half2(0x3c003c00u), __hneg2(as_half2(b.bits))));
+}
 __device__ inline HalfPair absolute(HalfPair a) {
   return as_pair(__habs2(as_half2(a.bits)));
 }
@@ -99,6 +103,9 @@ inline HalfPair multiply_add(HalfPair a, uint32_t factor, HalfPair b) {
   const int exponent = (factor >> 10 & 31) - 25, mantissa = factor & 0x7fff ? 0x400 | (factor & 0x3ff) : 0;
   const int f = (exponent < 0 ? mantissa >> -exponent : mantissa << exponent) * (factor & 0x8000 ? -1 : 1);
   return by_lanes(a, b, [f](int x, int y) { return x * f + y; });
+}
+inline HalfPair excess(HalfPair a, HalfPair b) {
+  return by_lanes(a, b, [](int x, int y) { return x > y ? x - y : 0; });
 }
 inline HalfPair absolute(HalfPair a) {
   return {a.bits & 0x7fff7fffu};

@@ -94,7 +94,7 @@ SlidingLaunch choose_bytes(const PackedKind &kind, Finish finish, bool tall) {
     case Sliding::Median3:
       return bytes_launch<SlidingMedian3<>>(kind, tall);
     case Sliding::Median5:
-      return bytes_launch<SlidingMedian5>(kind, tall);
+      return bytes_launch<SlidingMedian5<>>(kind, tall);
     case Sliding::None:
       break;
   }
@@ -132,7 +132,7 @@ SlidingLaunch choose_words(const PackedKind &kind, Finish finish) {
     case Sliding::Median3:
       return words_launch<SlidingMedian3<>>(kind);
     case Sliding::Median5:
-      return words_launch<SlidingMedian5>(kind);
+      return words_launch<SlidingMedian5<>>(kind);
     case Sliding::GradientL1:
       return words_launch<SlidingGradient<false, false>>(kind);
     case Sliding::GradientL2:

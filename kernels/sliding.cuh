@@ -16,6 +16,7 @@
 
 #include "lanes.cuh"
 #include "launch.cuh"
+#include "median5.cuh"
 #include "sample.cuh"
 
 namespace cudaconv {
@@ -528,98 +529,6 @@ struct SlidingMedian3 {
   };
 };
 
-template <typename Lanes>
-__device__ inline void exchange_in_order(uint32_t &a, uint32_t &b) {
-  const uint32_t low = Lanes::least(a, b);
-  b = Lanes::largest(a, b);
-  a = low;
-}
-
-template <typename Lanes>
-__device__ inline void sort5(uint32_t (&v)[5]) {
-  constexpr int kPairs[9][2] = {{0, 3}, {1, 4}, {0, 2}, {1, 3}, {0, 1}, {2, 4}, {1, 2}, {3, 4}, {2, 3}};
-#pragma unroll
-  for (int i = 0; i < 9; i++) exchange_in_order<Lanes>(v[kPairs[i][0]], v[kPairs[i][1]]);
-}
-
-// The middle of v[0] to v[n - 1], n odd: the first (n + 3) / 2 lose their least and their largest, neither of which can
-// be it, one more takes a place, and so on.
-template <typename Lanes, int kCount>
-__device__ inline uint32_t middle_of(uint32_t (&v)[kCount]) {
-  constexpr int kFirst = (kCount + 3) / 2;
-#pragma unroll
-  for (int n = kFirst, begin = 0; n > 2; n--, begin++) {
-    // v[begin] to v[begin + n - 1]; the least goes first and drops out, the largest last, where the next one takes over
-    uint32_t *const w = v + begin;
-#pragma unroll
-    for (int i = 0; i < n / 2; i++) exchange_in_order<Lanes>(w[i], w[n - 1 - i]);
-#pragma unroll
-    for (int i = 1; i < (n + 1) / 2; i++) exchange_in_order<Lanes>(w[0], w[i]);
-#pragma unroll
-    for (int i = n / 2; i < n - 1; i++) exchange_in_order<Lanes>(w[i], w[n - 1]);
-    if (kFirst + begin < kCount) w[n - 1] = v[kFirst + begin];
-  }
-  return v[kFirst - 2];
-}
-
-// Columns of five are sorted as rows enter, then of each window the five rows of what is first, second and so on in its
-// columns. In a square that is sorted both ways, six samples are below the middle one for certain and six above; what
-// is left are thirteen, of which the ends of four rows give away one more at either end.
-struct SlidingMedian5 {
-  using General = SlidingMedian5;
-  using Tall = SlidingMedian5;
-  static constexpr int kRadius = 2, kStripRows = 4, kMinBlocks = 4;
-
-  template <typename Lanes>
-  struct State {
-    uint32_t rows[5][4];
-
-    __device__ void enter(const SlidingParams &p, int j, const uint32_t (&row)[4], uint32_t (&out)[4]) {
-      const PackedParams &k = p.packed;
-#pragma unroll
-      for (int i = 0; i < 4; i++) rows[j % 5][i] = row[i];
-      if (j < 4) return;
-      LaneRow<Lanes, 2> rank[5];
-#pragma unroll
-      for (int i = 0; i < 4; i++)
-#pragma unroll
-        for (int h = 0; h < 2; h++) {
-          uint32_t column[5];
-#pragma unroll
-          for (int t = 0; t < 5; t++) column[t] = h ? Lanes::odd(k, rows[t][i]) : Lanes::even(k, rows[t][i]);
-          sort5<Lanes>(column);
-#pragma unroll
-          for (int t = 0; t < 5; t++) (h ? rank[t].odd : rank[t].even)[rank[t].kWords + i] = column[t];
-        }
-#pragma unroll
-      for (int t = 0; t < 5; t++) rank[t].exchange();
-#pragma unroll
-      for (int i = 0; i < 4; i++)
-        out[i] = Lanes::join(k, median(rank, Lanes::kPerWord * i), median(rank, Lanes::kPerWord * i + 1));
-    }
-
-    __device__ static uint32_t median(const LaneRow<Lanes, 2> (&rank)[5], int n) {
-      uint32_t v[5][5];
-#pragma unroll
-      for (int t = 0; t < 5; t++) {
-#pragma unroll
-        for (int dx = 0; dx < 5; dx++) v[t][dx] = rank[t].at(n + (dx - 2) * Lanes::kChannels);
-        sort5<Lanes>(v[t]);
-      }
-      // The ends of rows 0 to 3, within the thirteen.
-      uint32_t low[4] = {v[0][3], v[1][2], v[2][1], v[3][0]}, high[4] = {v[0][4], v[1][4], v[2][3], v[3][2]};
-#pragma unroll
-      for (int i = 1; i < 4; i++) {
-        exchange_in_order<Lanes>(low[0], low[i]);
-        exchange_in_order<Lanes>(high[i], high[0]);
-      }
-      uint32_t rest[11] = {low[1],  low[2],  low[3],  high[1], high[2], high[3],
-                           v[1][3], v[2][2], v[3][1], v[4][0], v[4][1]};
-      return middle_of<Lanes>(rest);
-    }
-  };
-};
-
 // The greatest of a square window, or the least, which is the greatest of the complements, complemented. A lane of 16
 // bits is decided by its high byte, so that the odd pair is the word as it is.
 template <int kSize, bool kTall = false>
@@ -888,6 +797,7 @@ __device__ inline void slide(const SlidingParams &p, const PartParams &part, int
   constexpr int kRadius = Operation::kRadius, kRows = Operation::kStripRows + 2 * kRadius;
   const int lane = threadIdx.x % 32;
   const LaneStrip s = {(column * kWarpLanes + lane - 1) * kLaneBytes, y0};
+  static_assert(GeneralFor<Operation, Lanes>::kStripRows == Operation::kStripRows);
   if (!part.whole_lanes) return slide_gathered<GeneralFor<Operation, Lanes>, Lanes>(p, part, s);
 
   uint32_t strip[kRows][4];
