@@ -126,7 +126,7 @@ TensorKind make_dense(const Pass &pass, DenseTensorParams &p) {
   const TensorKind kind = {Tensor::Dense, pass.radius_x <= 8 ? 8 : 16,
                            all_bytes(value) ? Weights::Byte : Weights::Word};
   p.finish = quotient.rounding();
-  p.height = height;
+  p.height = (height + 3) / 4 * 4;
   for (int byte = 0; byte < (kind.weights == Weights::Byte ? 1 : 2); byte++)
     for (int j = 0; j < height; j++)
       for (int i = 0; i < width; i++)

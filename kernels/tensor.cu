@@ -12,76 +12,55 @@ namespace cudaconv {
 
 namespace {
 
-// What a device has, and how large tiles are to be on its kind. A tile's height is the launch's to choose: high tiles
-// have little halo, low ones leave room in shared memory for several blocks, of which some load while others compute.
+// What a device has.
 struct Device {
-  bool matrices = false;            // has the matrix instructions
-  size_t block_bytes = 0;           // of shared memory that a block may have
-  size_t multiprocessor_bytes = 0;  // of shared memory
+  bool matrices = false;   // the matrix instructions
+  size_t block_bytes = 0;  // of shared memory that a block may have
 };
 
 Device current_device() {
-  int index, major, block_bytes, multiprocessor_bytes;
+  int index, major, block_bytes;
   check(cudaGetDevice(&index), "cudaGetDevice");
   const auto ask = [&](cudaDeviceAttr attribute, int *value) {
     check(cudaDeviceGetAttribute(value, attribute, index), "cudaDeviceGetAttribute");
   };
   ask(cudaDevAttrComputeCapabilityMajor, &major);
   ask(cudaDevAttrMaxSharedMemoryPerBlockOptin, &block_bytes);
-  ask(cudaDevAttrMaxSharedMemoryPerMultiprocessor, &multiprocessor_bytes);
-  return {major >= 8, static_cast<size_t>(block_bytes), static_cast<size_t>(multiprocessor_bytes)};
+  return {major >= 8, static_cast<size_t>(block_bytes)};
 }
 
-// The height that tiles are to have where there is room, and how many blocks a multiprocessor is to have room for.
-struct TilePolicy {
-  int height, blocks;
-};
-
-TilePolicy separable_policy(int radius) {
-  switch (radius) {
-    case 4:
-      return {32, 4};
-    case 8:
-      return {32, 4};
-    case 16:
-      return {64, 2};
-    case 32:
-      return {64, 1};
-    default:
-      return {64, 1};
-  }
-}
-
-TilePolicy dense_policy(int radius, Weights weights) {
-  if (radius == 8) return {32, weights == Weights::Byte ? 3 : 2};
-  return {32, 2};
-}
-
-// The largest height up to the policy's for which `bytes_of` says that shared memory holds the policy's blocks, or one
-// at least; 0 where it does not hold one of 8 rows.
-template <typename BytesOf>
-int choose_height(const Device &device, TilePolicy policy, BytesOf bytes_of) {
-  constexpr size_t kReserved = 1024;  // by the runtime, for each block
-  for (int blocks = policy.blocks; blocks >= 1; blocks--) {
-    const size_t room = std::min(device.block_bytes, device.multiprocessor_bytes / blocks - kReserved);
-    // A low tile is mostly halo: better fewer blocks then.
-    for (int height = policy.height; height >= (blocks > 1 ? policy.height / 2 : 8); height -= 8)
-      if (bytes_of(height) <= room) return height;
-  }
-  return 0;
-}
+// Where a tile has more pixels of planes with one or two channels: as many strips beside each other, or groups of rows
+// one below the other, as subtiles() says.
+enum class Subtiles { None, Across, Down };
 
 template <typename Params>
 struct TensorLaunch {
   void (*kernel)(Params) = nullptr;
   int threads = 0;
   size_t (*shared_bytes)(int channels, int tile_height, int mask_height) = nullptr;
+  // Tiles are of `most_rows`, less where shared memory does not hold them, and down to `least_rows` where there would
+  // not be enough of them, which is several for each multiprocessor.
+  int tile_width = 0, least_rows = 0, most_rows = 0;
+  unsigned enough_blocks = 0;
+  Subtiles subtiles = Subtiles::None;
 };
 
 template <int kRadius, Weights kWeights>
 TensorLaunch<SeparableTensorParams> separable_launch() {
-  using Shape = SeparableShape<kRadius, kWeights>;
-  return {separable_tensor_kernel<kRadius, kWeights>, Shape::kThreads, Shape::shared_bytes};
+  if constexpr (kRadius <= 16) {
+    using Strip = SeparableStrip<kRadius, kWeights>;
+    return {strip_tensor_kernel<kRadius, kWeights>,
+            kStripThreads,
+            Strip::shared_bytes,
+            kStripThreads / 2,
+            32,
+            128,
+            kRadius > 8 ? 400u : 500u,
+            Subtiles::Across};
+  } else {
+    using Tile = SeparableTile<kRadius, kWeights>;
+    return {separable_tensor_kernel<kRadius, kWeights>, Tile::kThreads, Tile::shared_bytes, kTensorTileWidth, 64, 64};
+  }
 }
 
 // Of Word there are those of radii up to 16.
@@ -111,7 +90,14 @@ TensorLaunch<SeparableTensorParams> separable_launch(TensorKind kind) {
 template <int kRadius, Weights kWeights>
 TensorLaunch<DenseTensorParams> dense_launch() {
   using Shape = DenseShape<kRadius, kWeights>;
-  return {dense_tensor_kernel<kRadius, kWeights>, Shape::kThreads, Shape::shared_bytes};
+  return {dense_tensor_kernel<kRadius, kWeights>,
+          Shape::kThreads,
+          Shape::shared_bytes,
+          kTensorTileWidth,
+          16,
+          32,
+          500,
+          Subtiles::Down};
 }
 
 TensorLaunch<DenseTensorParams> dense_launch(TensorKind kind) {
@@ -122,15 +108,27 @@ TensorLaunch<DenseTensorParams> dense_launch(TensorKind kind) {
 
 // Whether the device has room for a tile.
 template <typename Params>
-bool enqueue(const PassRun &run, const TensorLaunch<Params> &launch_as, TilePolicy policy, Params &p) {
-  int channels = 1;
-  for (int i = 0; i < run.plan.layout.planes; i++) channels = std::max(channels, run.plan.layout.plane[i].channels);
-  const auto bytes = [&](int height) { return launch_as.shared_bytes(channels, height, run.pass().height()); };
-  p.tile_height = choose_height(current_device(), policy, bytes);
-  if (!p.tile_height) return false;
+bool enqueue(const PassRun &run, const Device &device, const TensorLaunch<Params> &launch_as, int mask_height,
+             Params &p) {
   fill_frame(run, p);
-  const unsigned blocks = cut_tiles(p, kTensorTileWidth, p.tile_height);
-  const size_t shared_bytes = bytes(p.tile_height);
+  int channels = 1;
+  for (int i = 0; i < p.parts; i++) channels = std::max(channels, p.part[i].channels);
+  unsigned blocks = 0;
+  size_t shared_bytes = 0;
+  const auto cut = [&](int rows) {
+    p.tile_height = rows;
+    shared_bytes = launch_as.shared_bytes(channels, rows, mask_height);
+    blocks = cut_tiles(p, [&](const PartParams &part) {
+      const int width = launch_as.tile_width * (launch_as.subtiles == Subtiles::Across ? subtiles(part.channels) : 1);
+      const int height = rows * (launch_as.subtiles == Subtiles::Down ? subtiles(part.channels) : 1);
+      return TileCount{(part.width + width - 1) / width, (part.height + height - 1) / height};
+    });
+  };
+  cut(launch_as.most_rows);
+  while (p.tile_height > 16 && (shared_bytes > device.block_bytes ||
+                                (p.tile_height > launch_as.least_rows && blocks < launch_as.enough_blocks)))
+    cut(p.tile_height - 16);
+  if (shared_bytes > device.block_bytes) return false;
   // Beyond 48 KiB a kernel has to ask. It costs little, so there is no need to remember on which devices it has.
   check(cudaFuncSetAttribute(reinterpret_cast<const void *>(launch_as.kernel),
                              cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared_bytes)),
@@ -147,10 +145,11 @@ int launch_tensor(const PassRun &run) {
   SeparableTensorParams separable = {};
   DenseTensorParams dense = {};
   const TensorKind kind = make_fragments(run.plan, run.pass(), separable, dense);
-  if (kind.structure == Tensor::None || !current_device().matrices) return 0;
-  if (kind.structure == Tensor::Separable)
-    return enqueue(run, separable_launch(kind), separable_policy(kind.radius), separable);
-  return enqueue(run, dense_launch(kind), dense_policy(kind.radius, kind.weights), dense);
+  if (kind.structure == Tensor::None) return 0;
+  const Device device = current_device();
+  if (!device.matrices) return 0;
+  if (kind.structure == Tensor::Separable) return enqueue(run, device, separable_launch(kind), 0, separable);
+  return enqueue(run, device, dense_launch(kind), dense.height, dense);
 }
 
 }  // namespace cudaconv

@@ -3,8 +3,10 @@
 // The kernels that auto takes for linear masks larger than those of sliding.cuh: sums of products by the matrix
 // instructions of tensor cores, mma.sync, on 8-bit integers, all of it exact.
 //
-// A block filters a tile of 128 pixels' width. It loads the tile and its halo, taken apart into one plane of bytes a
-// channel in shared memory; its warps filter plane by plane into planes of results; it puts these together again.
+// There are three structures. Masks with a row and a column of up to 33 samples go through registers alone, in strips;
+// longer ones work on tiles in shared memory, of samples and of results. Masks without read samples from a tile and
+// write results straight away. In all of them pixels are taken apart, into words of four neighbouring samples of a
+// channel.
 //
 // A matrix instruction adds to 16 x 8 sums the product of a 16 x k and a k x 8 matrix of bytes, k 32 or 16. Of those a
 // lane of the warp, g = lane / 4 and t = lane % 4, holds words of 4 bytes in a row (column) of k:
@@ -21,8 +23,11 @@
 // line of coefficients, from byte (sample - pixel), with zeros before and behind the line.
 #pragma once
 
+#include <type_traits>
+
 #include "fragments.h"
 #include "launch.cuh"
+#include "quads.cuh"
 #include "sample.cuh"
 
 namespace cudaconv {
@@ -62,50 +67,32 @@ __device__ inline Sums all(int32_t v) {
   return {{v, v, v, v}};
 }
 
-// The product of two chunks each, the bytes taken as signed or not, added to `c`.
-template <bool kSignedA, bool kSignedB>
-__device__ inline Sums mma_k32(uint32_t a0, uint32_t a1, uint32_t a2, uint32_t a3, uint32_t b0, uint32_t b1,
-                               const Sums &c) {
-  Sums d = c;
-#ifndef __CUDACC__
-  const uint32_t a[] = {a0, a1, a2, a3}, b[] = {b0, b1};
-  standin::integer_mma(32, a, kSignedA, b, kSignedB, c.v, d.v);
-#elif __CUDA_ARCH__ >= 800
-#define CUDACONV_MMA(types)                                                      \
-  asm("mma.sync.aligned.m16n8k32.row.col.s32." types                             \
-      ".s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%10, %11, %12, %13};" \
-      : "=r"(d.v[0]), "=r"(d.v[1]), "=r"(d.v[2]), "=r"(d.v[3])                   \
-      : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1), "r"(c.v[0]), "r"(c.v[1]), "r"(c.v[2]), "r"(c.v[3]))
+// The product of one chunk each, or of two, added to `c`; the bytes of either matrix are signed or not.
+template <bool kSignedA, bool kSignedB, int kChunks>
+__device__ inline Sums mma(const uint32_t (&a)[2 * kChunks], const uint32_t (&b)[kChunks], const Sums &c) {
   static_assert(!kSignedA || !kSignedB, "samples have no sign");
-  if constexpr (kSignedA)
-    CUDACONV_MMA("s8.u8");
-  else if constexpr (kSignedB)
-    CUDACONV_MMA("u8.s8");
-  else
-    CUDACONV_MMA("u8.u8");
-#undef CUDACONV_MMA
-#endif
-  return d;
-}
-
-// The product of one chunk.
-template <bool kSignedA, bool kSignedB>
-__device__ inline Sums mma_k16(uint32_t a0, uint32_t a1, uint32_t b0, const Sums &c) {
   Sums d = c;
 #ifndef __CUDACC__
-  const uint32_t a[] = {a0, a1}, b[] = {b0};
-  standin::integer_mma(16, a, kSignedA, b, kSignedB, c.v, d.v);
+  standin::integer_mma(16 * kChunks, a, kSignedA, b, kSignedB, c.v, d.v);
 #elif __CUDA_ARCH__ >= 800
-#define CUDACONV_MMA(types)                                                                                      \
-  asm("mma.sync.aligned.m16n8k16.row.col.s32." types ".s32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%7, %8, %9, %10};" \
-      : "=r"(d.v[0]), "=r"(d.v[1]), "=r"(d.v[2]), "=r"(d.v[3])                                                   \
-      : "r"(a0), "r"(a1), "r"(b0), "r"(c.v[0]), "r"(c.v[1]), "r"(c.v[2]), "r"(c.v[3]))
-  if constexpr (kSignedA)
+#define CUDACONV_MMA(types)                                                                                        \
+  if constexpr (kChunks == 2)                                                                                      \
+    asm("mma.sync.aligned.m16n8k32.row.col.s32." types                                                             \
+        ".s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%10, %11, %12, %13};"                                 \
+        : "=r"(d.v[0]), "=r"(d.v[1]), "=r"(d.v[2]), "=r"(d.v[3])                                                   \
+        : "r"(a[0]), "r"(a[1]), "r"(a[2 * kChunks - 2]), "r"(a[2 * kChunks - 1]), "r"(b[0]), "r"(b[kChunks - 1]),  \
+          "r"(c.v[0]), "r"(c.v[1]), "r"(c.v[2]), "r"(c.v[3]));                                                     \
+  else                                                                                                             \
+    asm("mma.sync.aligned.m16n8k16.row.col.s32." types ".s32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%7, %8, %9, %10};" \
+        : "=r"(d.v[0]), "=r"(d.v[1]), "=r"(d.v[2]), "=r"(d.v[3])                                                   \
+        : "r"(a[0]), "r"(a[1]), "r"(b[0]), "r"(c.v[0]), "r"(c.v[1]), "r"(c.v[2]), "r"(c.v[3]))
+  if constexpr (kSignedA) {
     CUDACONV_MMA("s8.u8");
-  else if constexpr (kSignedB)
+  } else if constexpr (kSignedB) {
     CUDACONV_MMA("u8.s8");
-  else
+  } else {
     CUDACONV_MMA("u8.u8");
+  }
 #undef CUDACONV_MMA
 #endif
   return d;
@@ -116,16 +103,15 @@ template <bool kSignedA, bool kSignedB, int kChunks>
 __device__ inline Sums multiply(const uint32_t (&a)[kChunks][2], const uint32_t (&b)[kChunks], Sums sums) {
 #pragma unroll
   for (int c = 0; c + 1 < kChunks; c += 2)
-    sums = mma_k32<kSignedA, kSignedB>(a[c][0], a[c][1], a[c + 1][0], a[c + 1][1], b[c], b[c + 1], sums);
-  if constexpr (kChunks % 2)
-    sums = mma_k16<kSignedA, kSignedB>(a[kChunks - 1][0], a[kChunks - 1][1], b[kChunks - 1], sums);
+    sums = mma<kSignedA, kSignedB, 2>({a[c][0], a[c][1], a[c + 1][0], a[c + 1][1]}, {b[c], b[c + 1]}, sums);
+  if constexpr (kChunks % 2) sums = mma<kSignedA, kSignedB, 1>(a[kChunks - 1], {b[kChunks - 1]}, sums);
   return sums;
 }
 
 // ---- Lines of coefficients ----
 
 // In shared memory a line has zeros before and behind it.
-constexpr int kLinePadding = 16;  // bytes, on either side
+constexpr int kLinePadding = 32;  // bytes, on either side
 CUDACONV_HOST_DEVICE constexpr int padded_words(int line_words) {
   return line_words + 2 * kLinePadding / 4;
 }
@@ -136,7 +122,7 @@ __device__ inline uint32_t padded_word(const uint32_t *line, int line_words, int
   return i >= 0 && i < line_words ? line[i] : 0;
 }
 
-// Four bytes of a padded line from byte `first` of the line, which may be -kLinePadding. Reads a word past them.
+// Four bytes of a padded line from byte `first` of the line, which is at least -kLinePadding. Reads a word past them.
 __device__ inline uint32_t four_bytes(const uint32_t *padded, int first) {
   first += kLinePadding;
   return __funnelshift_r(padded[first / 4], padded[first / 4 + 1], first % 4 * 8);
@@ -165,52 +151,67 @@ __device__ inline void transpose(const uint32_t (&in)[4], uint32_t (&out)[4]) {
   out[3] = choose_bytes(t2, t3, 0x7632);
 }
 
-// Words of the planes from a group; word i of channel c is plane[c * kPlaneWords + i].
-template <int kChannels, int kWords>
-__device__ inline void deinterleave(const uint32_t (&in)[kWords], uint32_t (&plane)[kWords]) {
+// Four pixels as they lie in memory to a word of each channel.
+template <int kChannels>
+__device__ inline void deinterleave(const uint32_t (&in)[kChannels], uint32_t (&channel)[kChannels]) {
   if constexpr (kChannels == 1) {
-#pragma unroll
-    for (int i = 0; i < 4; i++) plane[i] = in[i];
+    channel[0] = in[0];
   } else if constexpr (kChannels == 2) {
-#pragma unroll
-    for (int i = 0; i < 2; i++) {
-      plane[i] = choose_bytes(in[2 * i], in[2 * i + 1], 0x6420);
-      plane[2 + i] = choose_bytes(in[2 * i], in[2 * i + 1], 0x7531);
-    }
-  } else if constexpr (kChannels == 3) {
-#pragma unroll
-    for (int i = 0; i < 4; i++) {  // abca bcab cabc
-      const uint32_t x = in[3 * i], y = in[3 * i + 1], z = in[3 * i + 2];
-      plane[i] = choose_bytes(choose_bytes(x, y, 0x0630), z, 0x5210);
-      plane[4 + i] = choose_bytes(choose_bytes(x, y, 0x0741), z, 0x6210);
-      plane[8 + i] = choose_bytes(choose_bytes(x, y, 0x0052), z, 0x7410);
-    }
+    channel[0] = choose_bytes(in[0], in[1], 0x6420);
+    channel[1] = choose_bytes(in[0], in[1], 0x7531);
+  } else if constexpr (kChannels == 3) {  // abca bcab cabc
+    channel[0] = choose_bytes(choose_bytes(in[0], in[1], 0x0630), in[2], 0x5210);
+    channel[1] = choose_bytes(choose_bytes(in[0], in[1], 0x0741), in[2], 0x6210);
+    channel[2] = choose_bytes(choose_bytes(in[0], in[1], 0x0052), in[2], 0x7410);
   } else {
-    transpose(in, plane);
+    transpose(in, channel);
+  }
+}
+
+// And back.
+template <int kChannels>
+__device__ inline void interleave_channels(const uint32_t (&channel)[kChannels], uint32_t (&out)[kChannels]) {
+  if constexpr (kChannels == 1) {
+    out[0] = channel[0];
+  } else if constexpr (kChannels == 2) {
+    out[0] = choose_bytes(channel[0], channel[1], 0x5140);
+    out[1] = choose_bytes(channel[0], channel[1], 0x7362);
+  } else if constexpr (kChannels == 3) {
+    const uint32_t a = channel[0], b = channel[1], c = channel[2];
+    out[0] = choose_bytes(choose_bytes(a, b, 0x1040), c, 0x3410);
+    out[1] = choose_bytes(choose_bytes(a, b, 0x6205), c, 0x3250);
+    out[2] = choose_bytes(choose_bytes(a, b, 0x0730), c, 0x7216);
+  } else {
+    transpose(channel, out);
+  }
+}
+
+// The same of a group; word i of channel c is plane[c * kPlaneWords + i].
+template <int kChannels, int kWords>
+__device__ inline void deinterleave_group(const uint32_t (&in)[kWords], uint32_t (&plane)[kWords]) {
+  constexpr int kPlaneWords = kWords / kChannels;
+#pragma unroll
+  for (int i = 0; i < kPlaneWords; i++) {
+    uint32_t pixels[kChannels], channel[kChannels];
+#pragma unroll
+    for (int c = 0; c < kChannels; c++) pixels[c] = in[i * kChannels + c];
+    deinterleave<kChannels>(pixels, channel);
+#pragma unroll
+    for (int c = 0; c < kChannels; c++) plane[c * kPlaneWords + i] = channel[c];
   }
 }
 
 template <int kChannels, int kWords>
-__device__ inline void interleave(const uint32_t (&plane)[kWords], uint32_t (&out)[kWords]) {
-  if constexpr (kChannels == 1) {
+__device__ inline void interleave_group(const uint32_t (&plane)[kWords], uint32_t (&out)[kWords]) {
+  constexpr int kPlaneWords = kWords / kChannels;
 #pragma unroll
-    for (int i = 0; i < 4; i++) out[i] = plane[i];
-  } else if constexpr (kChannels == 2) {
+  for (int i = 0; i < kPlaneWords; i++) {
+    uint32_t pixels[kChannels], channel[kChannels];
 #pragma unroll
-    for (int i = 0; i < 2; i++) {
-      out[2 * i] = choose_bytes(plane[i], plane[2 + i], 0x5140);
-      out[2 * i + 1] = choose_bytes(plane[i], plane[2 + i], 0x7362);
-    }
-  } else if constexpr (kChannels == 3) {
+    for (int c = 0; c < kChannels; c++) channel[c] = plane[c * kPlaneWords + i];
+    interleave_channels<kChannels>(channel, pixels);
 #pragma unroll
-    for (int i = 0; i < 4; i++) {
-      const uint32_t a = plane[i], b = plane[4 + i], c = plane[8 + i];
-      out[3 * i] = choose_bytes(choose_bytes(a, b, 0x1040), c, 0x3410);
-      out[3 * i + 1] = choose_bytes(choose_bytes(a, b, 0x6205), c, 0x3250);
-      out[3 * i + 2] = choose_bytes(choose_bytes(a, b, 0x0730), c, 0x7216);
-    }
-  } else {
-    transpose(plane, out);
+    for (int c = 0; c < kChannels; c++) out[i * kChannels + c] = pixels[c];
   }
 }
 
@@ -296,7 +297,7 @@ __device__ inline void load_groups(const TensorParams &p, const Tile &tile, cons
     for (int k = 0; k < kBatch; k++) {
       if (to[k] == kNone) continue;
       uint32_t plane[G::kWords];
-      deinterleave<kChannels>(word[k], plane);
+      deinterleave_group<kChannels>(word[k], plane);
 #pragma unroll
       for (int c = 0; c < kChannels; c++)
         store_words<G::kPlaneWords>(planes.data + to[k] + c * planes.plane_bytes, plane + c * G::kPlaneWords);
@@ -360,7 +361,7 @@ __device__ inline void store_planes(const TensorParams &p, const Tile &tile, con
 #pragma unroll
         for (int w = 0; w < G::kPlaneWords; w++) plane[c * G::kPlaneWords + w] = part.channel[c].fill * 0x01010101u;
       }
-      interleave<kChannels>(plane, word);
+      interleave_group<kChannels>(plane, word);
       store_words<G::kWords>(to, word);
       continue;
     }
@@ -415,12 +416,16 @@ __device__ inline uint32_t pack_clamped(int32_t a, int32_t b, int32_t c, int32_t
 }
 
 // Sums to samples: those of a lane's two pixels side by side in the low half for column 2t, in the high one for 2t + 1.
-__device__ inline uint32_t round_sums(const SumRounding &r, const Sums &sums) {
+// All at once, so that none waits for another.
+template <int kCount>
+__device__ inline void round_sums(const SumRounding &r, const Sums (&sums)[kCount], uint32_t (&samples)[kCount]) {
   const auto pack = [&](auto round) {
-    return pack_clamped(round(sums.v[0]), round(sums.v[2]), round(sums.v[1]), round(sums.v[3]));
+#pragma unroll
+    for (int i = 0; i < kCount; i++)
+      samples[i] = pack_clamped(round(sums[i].v[0]), round(sums[i].v[2]), round(sums[i].v[1]), round(sums[i].v[3]));
   };
   if (r.shifts) return pack([&](int32_t v) { return v >> r.shift; });
-  return pack([&](int32_t v) {
+  pack([&](int32_t v) {
     if (r.absolute) v = abs(v);
     v = min(max(v + r.half, 0), r.limit);
     return static_cast<int32_t>(high_product(static_cast<uint32_t>(v), r.magic) >> r.shift);
@@ -436,6 +441,142 @@ __device__ inline Sums add_high(const Sums &low, const Sums &high) {
   return sums;
 }
 
+// ---- Pixels in global memory ----
+//
+// Warps whose windows and results lie inside the frame take code that asks for nothing; the others read as lists say.
+
+// Lists where rows, or pixels of a row, first ... first + count - 1 are: rows in bytes from the part's first, pixels by
+// number; kNoRow and -1 stand for the border's value. Each `threads` of the block make a list together.
+constexpr int64_t kNoRow = INT64_MIN;
+
+__device__ inline void list_rows(const TensorParams &p, const PartParams &part, int first, int count, int64_t *list,
+                                 int threads) {
+#pragma unroll 1
+  for (int i = static_cast<int>(threadIdx.x) % threads; i < count; i += threads) {
+    const int y = border_index(p.border, first + i, part.height);
+    list[i] = y < 0 ? kNoRow : y * part.source_pitch;
+  }
+}
+
+__device__ inline void list_columns(const TensorParams &p, const PartParams &part, int first, int count, int *list,
+                                    int threads) {
+#pragma unroll 1
+  for (int i = static_cast<int>(threadIdx.x) % threads; i < count; i += threads)
+    list[i] = border_index(p.border, first + i, part.width);
+}
+
+// Whether pixels first ... first + count - 1 lie in the frame and are aligned, and none of the rows is the border's
+// value.
+__device__ inline bool lies_inside(const TensorParams &p, const PartParams &part, int first, int count, int first_row,
+                                   int rows) {
+  return part.aligned && first >= 0 && first + count <= part.width &&
+         (p.border != Border::Constant || (first_row >= 0 && first_row + rows <= part.height));
+}
+
+// Reads four neighbouring pixels of a row.
+template <int kChannels, bool kInside>
+class PixelReader {
+ public:
+  // Pixels count from `offset` pixels after `first`, the first that is read of a row; unless kInside `columns` lists
+  // where they are.
+  __device__ PixelReader(const PartParams &part, int first, int offset, const int *columns)
+      : part_(part), source_(part.source + (kInside ? first + offset : 0) * kChannels), columns_(columns + offset) {}
+
+  // Of the row at `offset` bytes.
+  __device__ void read(int64_t offset, int x, uint32_t (&words)[kChannels]) const {
+    if constexpr (kInside)
+      read_words<kChannels>(source_ + offset + x * kChannels, words);
+    else
+      gather(offset, columns_ + x, words);
+  }
+
+ private:
+  __device__ void gather(int64_t offset, const int *columns, uint32_t (&words)[kChannels]) const {
+    const uint8_t *from = source_ + (offset == kNoRow ? 0 : offset);
+    // Most of them are four pixels of the frame all the same.
+    if (part_.aligned && offset != kNoRow && columns[0] % 4 == 0 && columns[3] == columns[0] + 3)
+      return read_words<kChannels>(from + columns[0] * kChannels, words);
+#pragma unroll
+    for (int i = 0; i < kChannels; i++) words[i] = 0;
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+      const int x = offset == kNoRow ? -1 : columns[i];
+      if constexpr (kChannels == 4) {
+        if (part_.aligned) {
+          words[i] = x < 0 ? part_.border_word[0] : __ldg(reinterpret_cast<const uint32_t *>(from) + x);
+          continue;
+        }
+      }
+#pragma unroll
+      for (int c = 0; c < kChannels; c++) {
+        const int n = i * kChannels + c;
+        words[n / 4] |= (x < 0 ? uint32_t{part_.channel[c].border_value} : uint32_t{__ldg(from + x * kChannels + c)})
+                        << n % 4 * 8;
+      }
+    }
+  }
+
+  const PartParams &part_;
+  const uint8_t *source_;
+  const int *columns_;
+};
+
+// Two neighbouring pixels, `words` from half word `first` on, to the target, where `to` points to pixel x. x lies in
+// the part.
+template <int kChannels, bool kInside>
+__device__ inline void put_pair(const PartParams &part, uint8_t *to, int x, int first,
+                                const uint32_t (&words)[kChannels]) {
+  const bool whole = kInside || (part.aligned && x + 2 <= part.width);
+  if constexpr (kChannels % 2 == 0) {
+    if (whole) return store_words<kChannels / 2>(to, words + first / 2);
+  }
+#pragma unroll
+  for (int i = 0; i < kChannels; i++) {
+    const uint16_t half = static_cast<uint16_t>(words[(first + i) / 2] >> (first + i) % 2 * 16);
+    if (whole) {
+      reinterpret_cast<uint16_t *>(to)[i] = half;
+      continue;
+    }
+#pragma unroll
+    for (int b = 0; b < 2; b++)
+      if (x + (2 * i + b) / kChannels < part.width) to[2 * i + b] = static_cast<uint8_t>(half >> 8 * b);
+  }
+}
+
+// The same from (x, y) of the source.
+template <int kChannels, bool kInside>
+__device__ inline void get_pair(const PartParams &part, int x, int y, int first, uint32_t (&words)[kChannels]) {
+  const uint8_t *from = part.source + y * part.source_pitch + x * kChannels;
+  if (kChannels % 2 == 0 && (kInside || (part.aligned && x + 2 <= part.width)))
+    return load_words<kChannels / 2>(from, words + first / 2);
+#pragma unroll
+  for (int b = 0; b < 2 * kChannels; b++) {
+    const int n = 2 * first + b;
+    if (x + b / kChannels < part.width) words[n / 4] |= static_cast<uint32_t>(from[b]) << n % 4 * 8;
+  }
+}
+
+// Writes two pairs of filtered pixels, with copied and filled channels in their places: one half of `words` to (x, y),
+// where `to` points to, the other dx, dy away. Rows from `bottom` on are not the caller's.
+template <int kChannels, bool kInside, int dx, int dy>
+__device__ inline void put_pairs(const PartParams &part, uint8_t *to, int x, int y, int bottom, bool merges,
+                                 uint32_t (&words)[kChannels]) {
+  const bool writes[2] = {(kInside || x < part.width) && y < bottom,
+                          (kInside || x + dx < part.width) && y + dy < bottom};
+  if (merges) {
+    uint32_t original[kChannels] = {};
+#pragma unroll
+    for (int i = 0; i < 2; i++)
+      if (writes[i]) get_pair<kChannels, kInside>(part, x + i * dx, y + i * dy, i * kChannels, original);
+#pragma unroll
+    for (int i = 0; i < kChannels; i++)
+      words[i] = (words[i] & part.filter_bits[i % 3]) | (original[i] & part.copy_bits[i % 3]) | part.fill_word[i % 3];
+  }
+  if (writes[0]) put_pair<kChannels, kInside>(part, to, x, 0, words);
+  if (writes[1])
+    put_pair<kChannels, kInside>(part, to + (dx * kChannels + dy * part.target_pitch), x + dx, kChannels, words);
+}
+
 // ---- Masks with a row and a column ----
 //
 // A warp goes down a strip of 16 pixels' width in steps of 8 rows. One step sums 8 rows along the row: the row's matrix
@@ -449,27 +590,248 @@ __device__ inline Sums add_high(const Sums &low, const Sums &high) {
 template <int kRadius, Weights kWeights>
 struct SeparableShape {
   static constexpr int kBytes = kWeights == Weights::Byte ? 1 : 2;
-  static constexpr int kChunksX = (16 + 2 * kRadius + 15) / 16;  // of samples that windows of 16 pixels reach
-  static constexpr int kSteps = 1 + kRadius / 4;                 // that windows of 8 rows reach
+  // Pixels on either side that are read: chunks begin at multiples of 8.
+  static constexpr int kReach = kRadius < 8 ? 8 : kRadius;
+  static constexpr int kChunksX = (16 + 2 * kReach) / 16;  // of samples that windows of 16 pixels reach
+  static constexpr int kSteps = 1 + kRadius / 4;           // that windows of 8 rows reach
   static constexpr int kChunksY = (kSteps + 1) / 2;
-  // Threads of a block, and how many blocks a multiprocessor is to hold, which bounds the registers of a thread.
-  static constexpr int kThreads = kRadius > 16 ? 512 : 256;
-  static constexpr int kMinBlocks = kRadius > 16 ? 1 : kRadius > 8 ? 2 : kBytes == 1 ? 4 : 3;
-  static constexpr size_t kLineBytes = 4 * sizeof(uint32_t) * padded_words(kLineWords);
+  // Of a line those that are not zero, which is all of it for the largest class: its radii are less than that.
+  static constexpr int kWords = kRadius < 64 ? kRadius / 2 + 1 : kLineWords;
+  static constexpr int kLine = padded_words(kWords);
+  static constexpr size_t kLineBytes = (4 * sizeof(uint32_t) * kLine + 15) / 16 * 16;
+
+  // The lines with their padding, in shared memory.
+  __device__ static void load_lines(const SeparableTensorParams &p, uint32_t *lines) {
+#pragma unroll 1
+    for (int i = static_cast<int>(threadIdx.x); i < 4 * kLine; i += static_cast<int>(blockDim.x))
+      lines[i] = padded_word(p.line[i / kLine / 2][i / kLine % 2], kWords, i % kLine);
+  }
+};
+
+// The two matrices of coefficients.
+template <int kRadius, Weights kWeights>
+struct SeparableOperands {
+  using Shape = SeparableShape<kRadius, kWeights>;
+  static constexpr int kBytes = Shape::kBytes, kChunksX = Shape::kChunksX, kChunksY = Shape::kChunksY;
+  uint32_t row[kBytes][kChunksX][2], column[kBytes][kChunksY];  // [low, high]
+
+  __device__ SeparableOperands(const uint32_t *lines) {
+    const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
+    constexpr int kLine = Shape::kLine;
+#pragma unroll
+    for (int b = 0; b < kBytes; b++) {
+#pragma unroll
+      for (int c = 0; c < kChunksX; c++)
+#pragma unroll
+        for (int i = 0; i < 2; i++)
+          row[b][c][i] = four_bytes(lines + b * kLine, 16 * c + 4 * t - (2 * g + i) - (Shape::kReach - kRadius));
+#pragma unroll
+      for (int c = 0; c < kChunksY; c++) {
+        const int first = 16 * c + 2 * t - g;  // rows 2t and 2t + 1 of either step, seen from row g of results
+        column[b][c] = choose_bytes(four_bytes(lines + (2 + b) * kLine, first),
+                                    four_bytes(lines + (2 + b) * kLine, first + 8), 0x5410);
+      }
+    }
+  }
+};
+
+// The last rows' sums of a channel, from which columns are summed.
+template <int kRadius, Weights kWeights>
+struct SeparableSums {
+  using Shape = SeparableShape<kRadius, kWeights>;
+  static constexpr int kBytes = Shape::kBytes, kChunksX = Shape::kChunksX, kChunksY = Shape::kChunksY;
+  uint32_t low[kChunksY][2] = {}, high[kChunksY][2] = {};  // bytes of the rows' sums, of pixels 2g and 2g + 1
+
+  // Sums the next 8 rows of samples.
+  __device__ void enter(const SeparableOperands<kRadius, kWeights> &k, const Sums &start,
+                        const uint32_t (&window)[kChunksX]) {
+    Sums sums;
+    if constexpr (kBytes == 1)
+      sums = multiply<true, false>(k.row[0], window, start);
+    else
+      sums = add_high(multiply<false, false>(k.row[0], window, start),
+                      multiply<kWeights == Weights::Word, false>(k.row[1], window, all(0)));
+    // The two sums' low bytes, then their high ones.
+    constexpr uint32_t kPick = kWeights == Weights::Rounded ? 0x6251 : 0x5140;
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+      const uint32_t pair =
+          choose_bytes(static_cast<uint32_t>(sums.v[2 * i]), static_cast<uint32_t>(sums.v[2 * i + 1]), kPick);
+#pragma unroll
+      for (int c = 0; c + 1 < kChunksY; c++) {
+        low[c][i] = choose_bytes(low[c][i], low[c + 1][i], 0x5432);
+        high[c][i] = choose_bytes(high[c][i], high[c + 1][i], 0x5432);
+      }
+      // With an odd number of steps the last chunk's second half has no weight.
+      constexpr int kLast = kChunksY - 1;
+      low[kLast][i] = Shape::kSteps % 2 ? pair : choose_bytes(low[kLast][i], pair, 0x5432);
+      high[kLast][i] = Shape::kSteps % 2 ? pair >> 16 : choose_bytes(high[kLast][i], pair, 0x7632);
+    }
+  }
+
+  // The sums of 8 rows of results.
+  __device__ Sums total(const SeparableOperands<kRadius, kWeights> &k, const Sums &start) const {
+    if constexpr (kBytes == 1)
+      return add_high(multiply<false, true>(low, k.column[0], start), multiply<false, true>(high, k.column[0], all(0)));
+    else
+      return add_high(
+          multiply<false, false>(low, k.column[0], start),
+          add_high(multiply<false, true>(low, k.column[1], multiply<false, false>(high, k.column[0], all(0))),
+                   multiply<false, true>(high, k.column[1], all(0))));
+  }
+};
+
+// ---- Strips: such masks up to a radius of 16, in registers alone ----
+//
+// Lane (g, t) loads four pixels of row g, and taken apart they are its words of the matrices of samples, one a channel.
+// With one or two channels a warp takes as many strips side by side as make four planes of samples.
+
+constexpr int kStripThreads = 128;  // of a block, whose warps' strips lie side by side
+
+// Pixels of a warp's strips.
+CUDACONV_HOST_DEVICE constexpr int strip_width(int channels) {
+  return 16 * subtiles(channels);
+}
+
+// Rows that windows of a strip's pixels reach, in whole steps.
+CUDACONV_HOST_DEVICE constexpr int strip_rows(int tile_height, int radius) {
+  return tile_height + (radius < 8 ? 8 : 2 * radius);
+}
+
+constexpr int kMostColumns = 6;  // of 16 pixels that the strips of a warp load
+
+// The warp's strips, of which tile.x0 is the first pixel.
+template <int kChannels, int kRadius, Weights kWeights, bool kInside>
+__device__ inline void filter_strip(const SeparableTensorParams &p, const Tile &tile, const uint32_t *lines,
+                                    const int64_t *rows, const int *columns) {
+  using Shape = SeparableShape<kRadius, kWeights>;
+  constexpr int kStrips = subtiles(kChannels), kColumns = kStrips - 1 + Shape::kChunksX;
+  constexpr int kAhead = kChannels == 4 ? 2 : 1;  // steps whose samples are on their way
+  const PartParams &part = tile.part;
+  const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
+  const int bottom = min(tile.y0 + p.tile_height, part.height), steps = (bottom - tile.y0 + 7) / 8 + Shape::kSteps - 1;
+  const PixelReader<kChannels, kInside> reader(part, tile.x0 - Shape::kReach, 4 * t, columns);
+  const bool merges = part.merges;
+  const int64_t target_pitch = part.target_pitch;
+  const int x = tile.x0 + 2 * g;
+  uint8_t *to = part.target + (tile.y0 + 2 * t) * target_pitch + x * kChannels;
+  uint32_t ahead[kAhead][kColumns][kChannels];
+  const auto fetch = [&](int step, uint32_t(&words)[kColumns][kChannels]) {
+#pragma unroll
+    for (int k = 0; k < kColumns; k++) reader.read(rows[8 * step + g], 16 * k, words[k]);
+  };
+#pragma unroll
+  for (int i = 0; i < kAhead; i++)
+    if (i < steps) fetch(i, ahead[i]);
+
+  const SeparableOperands<kRadius, kWeights> operands(lines);
+  const Sums row_start = all(p.row_start), start = all(p.finish.start);
+  SeparableSums<kRadius, kWeights> sums[kStrips][kChannels];
+#pragma unroll 1
+  for (int step0 = 0; step0 < steps; step0 += kAhead) {
+#pragma unroll
+    for (int i = 0; i < kAhead; i++) {
+      const int step = step0 + i;
+      if (step >= steps) break;
+      uint32_t words[kColumns][kChannels];
+#pragma unroll
+      for (int c = 0; c < kColumns; c++) deinterleave<kChannels>(ahead[i][c], words[c]);
+      if (step + kAhead < steps) fetch(step + kAhead, ahead[i]);
+#pragma unroll
+      for (int s = 0; s < kStrips; s++)
+#pragma unroll
+        for (int c = 0; c < kChannels; c++) {
+          uint32_t window[Shape::kChunksX];
+#pragma unroll
+          for (int k = 0; k < Shape::kChunksX; k++) window[k] = words[s + k][c];
+          sums[s][c].enter(operands, row_start, window);
+        }
+      if (step < Shape::kSteps - 1) continue;
+      const int y = tile.y0 + 8 * (step - Shape::kSteps + 1) + 2 * t;
+#pragma unroll
+      for (int s = 0; s < kStrips; s++) {
+        Sums total[kChannels];
+        uint32_t results[kChannels], pixels[kChannels];
+#pragma unroll
+        for (int c = 0; c < kChannels; c++) total[c] = sums[s][c].total(operands, start);
+        round_sums(p.finish, total, results);
+        interleave_channels<kChannels>(results, pixels);
+        put_pairs<kChannels, kInside, 0, 1>(part, to + 16 * s * kChannels, x + 16 * s, y, bottom, merges, pixels);
+      }
+      to += 8 * target_pitch;
+    }
+  }
+}
+
+template <int kRadius, Weights kWeights>
+struct SeparableStrip {
+  // How many blocks a multiprocessor is to hold, which bounds the registers of a thread.
+  static constexpr int kMinBlocks = kRadius > 8 ? 3 : 4;
+
+  CUDACONV_HOST_DEVICE static constexpr size_t shared_bytes(int, int tile_height, int) {
+    return SeparableShape<kRadius, kWeights>::kLineBytes + strip_rows(tile_height, kRadius) * sizeof(int64_t) +
+           kStripThreads / 32 * 16 * kMostColumns * sizeof(int);
+  }
+};
+
+template <int kChannels, int kRadius, Weights kWeights>
+__device__ inline void filter_strips(const SeparableTensorParams &p, Tile tile) {
+  using Shape = SeparableShape<kRadius, kWeights>;
+  constexpr int kPixels = 16 * (subtiles(kChannels) - 1 + Shape::kChunksX);  // that a warp reads of a row
+  static_assert(kPixels <= 16 * kMostColumns, "");
+  const PartParams &part = tile.part;
+  const int warp = static_cast<int>(threadIdx.x) / 32, first_row = tile.y0 - kRadius;
+  const int height = strip_rows(p.tile_height, kRadius);
+  tile.x0 = (tile.x0 * (kStripThreads / 32) + warp) * strip_width(kChannels);
+  uint32_t *lines = shared_memory<uint32_t>();
+  int64_t *rows = reinterpret_cast<int64_t *>(shared_memory<uint8_t>() + Shape::kLineBytes);
+  int *columns = reinterpret_cast<int *>(rows + height) + warp * 16 * kMostColumns;
+  Shape::load_lines(p, lines);
+  list_rows(p, part, first_row, height, rows, kStripThreads);
+  const bool inside = lies_inside(p, part, tile.x0 - Shape::kReach, kPixels, first_row, height);
+  if (!inside) list_columns(p, part, tile.x0 - Shape::kReach, kPixels, columns, 32);
+  __syncthreads();
+  if (inside)
+    filter_strip<kChannels, kRadius, kWeights, true>(p, tile, lines, rows, columns);
+  else if (tile.x0 < part.width)
+    filter_strip<kChannels, kRadius, kWeights, false>(p, tile, lines, rows, columns);
+}
+
+template <int kRadius, Weights kWeights>
+__global__ void __launch_bounds__(kStripThreads, SeparableStrip<kRadius, kWeights>::kMinBlocks)
+    strip_tensor_kernel(const __grid_constant__ SeparableTensorParams p) {
+  const Tile tile = locate_tile(p, 1, p.tile_height);
+  switch (tile.part.channels) {
+    case 1:
+      return filter_strips<1, kRadius, kWeights>(p, tile);
+    case 2:
+      return filter_strips<2, kRadius, kWeights>(p, tile);
+    case 3:
+      return filter_strips<3, kRadius, kWeights>(p, tile);
+    default:
+      return filter_strips<4, kRadius, kWeights>(p, tile);
+  }
+}
+
+// ---- Tiles: larger ones ----
+
+template <int kRadius, Weights kWeights>
+struct SeparableTile {
+  static constexpr int kThreads = 512, kMinBlocks = 1;
 
   CUDACONV_HOST_DEVICE static constexpr size_t shared_bytes(int channels, int tile_height, int) {
-    return kLineBytes + static_cast<size_t>(channels) *
-                            (source_pitch(kRadius) * (tile_height + 2 * kRadius) + kResultPitch * tile_height);
+    return SeparableShape<kRadius, kWeights>::kLineBytes +
+           static_cast<size_t>(channels) *
+               (source_pitch(kRadius) * (tile_height + 2 * kRadius) + kResultPitch * tile_height);
   }
 };
 
 template <int kRadius, Weights kWeights>
-__global__ void __launch_bounds__(SeparableShape<kRadius, kWeights>::kThreads,
-                                  SeparableShape<kRadius, kWeights>::kMinBlocks)
+__global__ void __launch_bounds__(SeparableTile<kRadius, kWeights>::kThreads,
+                                  SeparableTile<kRadius, kWeights>::kMinBlocks)
     separable_tensor_kernel(const __grid_constant__ SeparableTensorParams p) {
   using Shape = SeparableShape<kRadius, kWeights>;
-  constexpr int kPitch = source_pitch(kRadius), kLine = padded_words(kLineWords);
-  constexpr int kBytes = Shape::kBytes, kChunksX = Shape::kChunksX, kChunksY = Shape::kChunksY, kSteps = Shape::kSteps;
+  constexpr int kPitch = source_pitch(kRadius), kSteps = Shape::kSteps;
   const Tile tile = locate_tile(p, kTensorTileWidth, p.tile_height);
   const PartParams &part = tile.part;
   const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
@@ -480,77 +842,33 @@ __global__ void __launch_bounds__(SeparableShape<kRadius, kWeights>::kThreads,
   const Planes source = {memory + kRadius * kPitch + plane_margin(kRadius), kPitch, source_bytes};
   const Planes results = {memory + part.channels * source_bytes, kResultPitch, kResultPitch * p.tile_height};
 
-  for (int i = static_cast<int>(threadIdx.x); i < 4 * kLine; i += static_cast<int>(blockDim.x))
-    lines[i] = padded_word(p.line[i / kLine / 2][i / kLine % 2], kLineWords, i % kLine);
+  Shape::load_lines(p, lines);
   load_planes(p, tile, source);
   __syncthreads();
+  const SeparableOperands<kRadius, kWeights> operands(lines);
 
-  uint32_t row[kBytes][kChunksX][2], column[kBytes][kChunksY];  // [low, high]
-#pragma unroll
-  for (int b = 0; b < kBytes; b++) {
-#pragma unroll
-    for (int c = 0; c < kChunksX; c++)
-#pragma unroll
-      for (int i = 0; i < 2; i++) row[b][c][i] = four_bytes(lines + b * kLine, 16 * c + 4 * t - (2 * g + i));
-#pragma unroll
-    for (int c = 0; c < kChunksY; c++) {
-      const int first = 16 * c + 2 * t - g;  // rows 2t and 2t + 1 of either step, seen from row g of results
-      column[b][c] = choose_bytes(four_bytes(lines + (2 + b) * kLine, first),
-                                  four_bytes(lines + (2 + b) * kLine, first + 8), 0x5410);
-    }
-  }
-  // The two sums' low bytes, then their high ones.
-  constexpr uint32_t kPick = kWeights == Weights::Rounded ? 0x6251 : 0x5140;
   const Sums row_start = all(p.row_start), start = all(p.finish.start);
-
   const int steps = (min(p.tile_height, part.height - tile.y0) + 7) / 8;
 #pragma unroll 1
   for (int unit = static_cast<int>(threadIdx.x) / 32; unit < part.channels * kTensorBlocks;
-       unit += Shape::kThreads / 32) {
+       unit += SeparableTile<kRadius, kWeights>::kThreads / 32) {
     const int channel = unit / kTensorBlocks, x = unit % kTensorBlocks * 16;
     if (part.channel[channel].action != Action::Filter || tile.x0 + x >= part.width) continue;
     const uint8_t *from = source.at(channel, x + 4 * t - kRadius, g - kRadius);
     uint8_t *to = results.at(channel, x + 2 * g, 2 * t - 8 * (kSteps - 1));
-    uint32_t low[kChunksY][2], high[kChunksY][2];  // bytes of the rows' sums, of pixels 2g and 2g + 1
-#pragma unroll
-    for (int c = 0; c < kChunksY; c++) low[c][0] = low[c][1] = high[c][0] = high[c][1] = 0;
+    SeparableSums<kRadius, kWeights> sums;
 #pragma unroll 1
     for (int step = 0; step < steps + kSteps - 1; step++, from += 8 * kPitch, to += 8 * kResultPitch) {
-      uint32_t window[kChunksX];
+      uint32_t window[Shape::kChunksX];
 #pragma unroll
-      for (int c = 0; c < kChunksX; c++) window[c] = *reinterpret_cast<const uint32_t *>(from + 16 * c);
-      Sums sums;
-      if constexpr (kBytes == 1)
-        sums = multiply<true, false>(row[0], window, row_start);
-      else
-        sums = add_high(multiply<false, false>(row[0], window, row_start),
-                        multiply<kWeights == Weights::Word, false>(row[1], window, all(0)));
-#pragma unroll
-      for (int i = 0; i < 2; i++) {
-        const uint32_t pair =
-            choose_bytes(static_cast<uint32_t>(sums.v[2 * i]), static_cast<uint32_t>(sums.v[2 * i + 1]), kPick);
-#pragma unroll
-        for (int c = 0; c + 1 < kChunksY; c++) {
-          low[c][i] = choose_bytes(low[c][i], low[c + 1][i], 0x5432);
-          high[c][i] = choose_bytes(high[c][i], high[c + 1][i], 0x5432);
-        }
-        // With an odd number of steps the last chunk's second half has no weight.
-        constexpr int kLast = kChunksY - 1;
-        low[kLast][i] = kSteps % 2 ? pair : choose_bytes(low[kLast][i], pair, 0x5432);
-        high[kLast][i] = kSteps % 2 ? pair >> 16 : choose_bytes(high[kLast][i], pair, 0x7632);
-      }
+      for (int c = 0; c < Shape::kChunksX; c++) window[c] = *reinterpret_cast<const uint32_t *>(from + 16 * c);
+      sums.enter(operands, row_start, window);
       if (step < kSteps - 1) continue;
-      Sums total;
-      if constexpr (kBytes == 1)
-        total = add_high(multiply<false, true>(low, column[0], start), multiply<false, true>(high, column[0], all(0)));
-      else
-        total =
-            add_high(multiply<false, false>(low, column[0], start),
-                     add_high(multiply<false, true>(low, column[1], multiply<false, false>(high, column[0], all(0))),
-                              multiply<false, true>(high, column[1], all(0))));
-      const uint32_t out = round_sums(p.finish, total);
-      *reinterpret_cast<uint16_t *>(to) = static_cast<uint16_t>(out);
-      *reinterpret_cast<uint16_t *>(to + kResultPitch) = static_cast<uint16_t>(out >> 16);
+      const Sums total[1] = {sums.total(operands, start)};
+      uint32_t out[1];
+      round_sums(p.finish, total, out);
+      *reinterpret_cast<uint16_t *>(to) = static_cast<uint16_t>(out[0]);
+      *reinterpret_cast<uint16_t *>(to + kResultPitch) = static_cast<uint16_t>(out[0] >> 16);
     }
   }
   __syncthreads();
@@ -559,136 +877,215 @@ __global__ void __launch_bounds__(SeparableShape<kRadius, kWeights>::kThreads,
 
 // ---- Masks without ----
 //
-// A warp sums a few rows of the tile's width at a time. The 8 columns of the matrix of samples are the 8 blocks of 16
-// pixels, so that the lanes' words of it are 32 in a row, and the matrices of the mask's rows come from shared memory,
-// each for all rows of results. A row of samples is loaded once and kept in registers while it serves.
+// A block loads a tile of 128 pixels' width and its halo, taken apart into one plane of bytes a channel in shared
+// memory. A warp sums a few rows of results: the tile's 8 blocks of 16 pixels are the 8 columns of the matrix of
+// samples, so that the lanes' words of it are 32 in a row. Each row of samples is loaded once and serves all rows of
+// results whose windows it is part of, and so is the matrix of each row of the mask.
 //
-// Two rows of the mask make a step: their chunks, one row's after the other's, are taken in pairs, so that none is
-// wasted where a row has an odd number.
+// With one or two channels a warp takes as many such groups of rows, one below the other, as make four planes.
 
 template <int kRadius, Weights kWeights>
 struct DenseShape {
   static constexpr int kBytes = kWeights == Weights::Byte ? 1 : 2;
   static constexpr int kChunks = (16 + 2 * kRadius) / 16;
-  static constexpr int kRows = 8 / kBytes;  // of results at a time, an even number
-  static constexpr int kThreads = 256;
-  static constexpr int kMinBlocks = kRadius > 8 || kBytes == 2 ? 2 : 3;
+  static constexpr int kRows = 4 / kBytes;  // of results at a time
+  static constexpr int kThreads = 128, kMinBlocks = kRadius > 8 ? 3 : 4;
   static constexpr int kLine = padded_words(kDenseLineWords);
+  static constexpr int kPixels = kTensorTileWidth + 16 * (kChunks - 1);  // that windows of a row of the tile reach
+  static constexpr size_t kLineBytes = kDenseRows * kBytes * kLine * sizeof(uint32_t);
 
-  // Of the operands [step][pair of chunks][low, high][lane].
+  // Of the operands [row][low, high][chunk][lane].
   CUDACONV_HOST_DEVICE static constexpr size_t fragment_bytes(int height) {
-    return static_cast<size_t>((height + 1) / 2) * kChunks * kBytes * 32 * sizeof(uint4);
+    return static_cast<size_t>(height) * kBytes * kChunks * 32 * sizeof(uint2);
   }
-  // Rows of results load up to two rows of samples beyond their windows.
-  CUDACONV_HOST_DEVICE static constexpr int source_rows(int tile_height, int height) {
-    return tile_height + height + 2;
-  }
-  CUDACONV_HOST_DEVICE static constexpr size_t shared_bytes(int channels, int tile_height, int height) {
-    const size_t lines = static_cast<size_t>(kDenseRows) * kBytes * kLine * sizeof(uint32_t) + 16;
-    const size_t results = static_cast<size_t>(channels) * kResultPitch * tile_height;
-    return fragment_bytes(height) +
-           static_cast<size_t>(channels) * source_pitch(kRadius) * source_rows(tile_height, height) +
-           (lines > results ? lines : results);
+  // Rows that windows of as many rows of the tile reach.
+  CUDACONV_HOST_DEVICE static constexpr int source_rows(int tile_rows, int height) { return tile_rows + height - 1; }
+  CUDACONV_HOST_DEVICE static constexpr size_t shared_bytes(int, int tile_height, int height) {
+    return fragment_bytes(height) + kLineBytes + kPixels * sizeof(int) +
+           source_rows(4 * tile_height, height) * sizeof(int64_t) + 4 * source_rows(tile_height, height) * kPixels;
   }
 };
+
+// Loads `count` rows, [row][channel][pixel].
+template <int kChannels, int kPixels, int kThreads, bool kInside>
+__device__ inline void load_rows_of_planes(const PartParams &part, int left, const int64_t *rows, const int *columns,
+                                           int count, uint8_t *planes) {
+  constexpr int kBatch = 4;  // items of a thread that are under way at a time
+  const PixelReader<kChannels, kInside> reader(part, left, 0, columns);
+  // Item i is four pixels, `across` of them a row, from pixel `first` on.
+  const auto load = [&](int first, auto across) {
+    constexpr int kAcross = decltype(across)::value;
+    const int items = count * kAcross;
+#pragma unroll 1
+    for (int i0 = static_cast<int>(threadIdx.x); i0 < items; i0 += kBatch * kThreads) {
+      uint32_t words[kBatch][kChannels];
+      const int x = first + i0 % kAcross * 4;
+      const auto each = [&](auto function) {
+#pragma unroll
+        for (int k = 0; k < kBatch; k++)
+          if (i0 + k * kThreads < items) function(i0 / kAcross + k * (kThreads / kAcross), words[k]);
+      };
+      each([&](int row, uint32_t(&pixels)[kChannels]) { reader.read(rows[row], x, pixels); });
+      each([&](int row, uint32_t(&pixels)[kChannels]) {
+        uint32_t channel[kChannels];
+        deinterleave<kChannels>(pixels, channel);
+#pragma unroll
+        for (int c = 0; c < kChannels; c++)
+          *reinterpret_cast<uint32_t *>(planes + (row * kChannels + c) * kPixels + x) = channel[c];
+      });
+    }
+  };
+  load(0, std::integral_constant<int, 32>());
+  load(128, std::integral_constant<int, (kPixels - 128) / 4>());
+}
+
+template <int kChannels, int kRadius, Weights kWeights, bool kInside>
+__device__ inline void filter_rows(const DenseTensorParams &p, const Tile &tile, const uint2 *fragments,
+                                   const uint8_t *planes) {
+  using Shape = DenseShape<kRadius, kWeights>;
+  constexpr int kBytes = Shape::kBytes, kChunks = Shape::kChunks, kRows = Shape::kRows;
+  constexpr int kGroups = subtiles(kChannels), kWarps = Shape::kThreads / 32, kRowBytes = kChannels * Shape::kPixels;
+  const PartParams &part = tile.part;
+  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
+  const int bottom = min(tile.y0 + p.tile_height * kGroups, part.height);
+  const bool merges = part.merges;
+  const int64_t target_pitch = part.target_pitch;
+  const int x = tile.x0 + 32 * t + 2 * g;
+#pragma unroll 1
+  for (int y0 = tile.y0 + warp * (kRows * kGroups); y0 < bottom; y0 += kWarps * kRows * kGroups) {
+    Sums sums[kBytes][kRows][kGroups][kChannels];
+#pragma unroll
+    for (int y = 0; y < kRows; y++)
+#pragma unroll
+      for (int s = 0; s < kGroups; s++)
+#pragma unroll
+        for (int c = 0; c < kChannels; c++) {
+          sums[0][y][s][c] = all(p.finish.start);
+          if constexpr (kBytes == 2) sums[1][y][s][c] = all(0);
+        }
+    const uint2 *fragment = fragments + lane;
+    const uint8_t *from = planes + (y0 - tile.y0) * kRowBytes + 4 * lane;
+    uint32_t a[kRows][kBytes][kChunks][2];  // of row r of the mask at r % kRows
+    // The next row of samples, whose number is u modulo kRows, is part of the windows of rows first to last.
+    const auto add_row = [&](int u, int first, int last, bool in_mask) {
+      if (in_mask) {
+#pragma unroll
+        for (int b = 0; b < kBytes; b++)
+#pragma unroll
+          for (int k = 0; k < kChunks; k++, fragment += 32) {
+            a[u][b][k][0] = fragment->x;
+            a[u][b][k][1] = fragment->y;
+          }
+      }
+      uint32_t window[kGroups][kChannels][kChunks];
+#pragma unroll
+      for (int s = 0; s < kGroups; s++)
+#pragma unroll
+        for (int c = 0; c < kChannels; c++)
+#pragma unroll
+          for (int k = 0; k < kChunks; k++)
+            window[s][c][k] =
+                *reinterpret_cast<const uint32_t *>(from + s * kRows * kRowBytes + c * Shape::kPixels + 16 * k);
+      from += kRowBytes;
+#pragma unroll
+      for (int y = first; y <= last; y++) {
+        const auto &row = a[(u + kRows - y) % kRows];
+#pragma unroll
+        for (int s = 0; s < kGroups; s++)
+#pragma unroll
+          for (int c = 0; c < kChannels; c++) {
+            if constexpr (kBytes == 2)
+              sums[0][y][s][c] = multiply<false, false>(row[0], window[s][c], sums[0][y][s][c]);
+            sums[kBytes - 1][y][s][c] = multiply<true, false>(row[kBytes - 1], window[s][c], sums[kBytes - 1][y][s][c]);
+          }
+      }
+    };
+#pragma unroll
+    for (int u = 0; u < kRows; u++) add_row(u, 0, u, true);
+#pragma unroll 1
+    for (int r = kRows; r < p.height; r += kRows)
+#pragma unroll
+      for (int u = 0; u < kRows; u++) add_row(u, 0, kRows - 1, true);
+#pragma unroll
+    for (int u = 0; u < kRows - 1; u++) add_row(u, u + 1, kRows - 1, false);
+#pragma unroll
+    for (int y = 0; y < kRows; y++)
+#pragma unroll
+      for (int s = 0; s < kGroups; s++) {
+        uint32_t results[kChannels], pixels[kChannels];
+        if constexpr (kBytes == 2)
+#pragma unroll
+          for (int c = 0; c < kChannels; c++) sums[0][y][s][c] = add_high(sums[0][y][s][c], sums[1][y][s][c]);
+        round_sums(p.finish, sums[0][y][s], results);
+        interleave_channels<kChannels>(results, pixels);
+        const int row = y0 + kRows * s + y;
+        put_pairs<kChannels, kInside, 16, 0>(part, part.target + row * target_pitch + x * kChannels, x, row, bottom,
+                                             merges, pixels);
+      }
+  }
+}
+
+template <int kChannels, int kRadius, Weights kWeights>
+__device__ inline void filter_dense(const DenseTensorParams &p, Tile tile) {
+  using Shape = DenseShape<kRadius, kWeights>;
+  constexpr int kBytes = Shape::kBytes, kChunks = Shape::kChunks, kLine = Shape::kLine;
+  const PartParams &part = tile.part;
+  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
+  tile.y0 *= subtiles(kChannels);
+  const int left = tile.x0 - kRadius, first_row = tile.y0 - p.radius_y;
+  const int height = Shape::source_rows(min(p.tile_height * subtiles(kChannels), part.height - tile.y0), p.height);
+
+  uint8_t *memory = shared_memory<uint8_t>();
+  const auto take = [&](size_t bytes) {
+    uint8_t *taken = memory;
+    memory += bytes;
+    return taken;
+  };
+  uint2 *fragments = reinterpret_cast<uint2 *>(take(Shape::fragment_bytes(p.height)));
+  uint32_t *lines = reinterpret_cast<uint32_t *>(take(Shape::kLineBytes));
+  int *columns = reinterpret_cast<int *>(take(Shape::kPixels * sizeof(int)));
+  int64_t *rows = reinterpret_cast<int64_t *>(take(height * sizeof(int64_t)));
+  uint8_t *planes = memory;
+#pragma unroll 1
+  for (int i = static_cast<int>(threadIdx.x); i < p.height * kBytes * kLine; i += Shape::kThreads) {
+    const int line = i / kLine;
+    lines[i] = padded_word(p.line[line % kBytes][line / kBytes], kDenseLineWords, i % kLine);
+  }
+  list_rows(p, part, first_row, height, rows, Shape::kThreads);
+  const bool inside = lies_inside(p, part, left, Shape::kPixels, first_row, height);
+  if (!inside) list_columns(p, part, left, Shape::kPixels, columns, Shape::kThreads);
+  __syncthreads();
+  if (inside)
+    load_rows_of_planes<kChannels, Shape::kPixels, Shape::kThreads, true>(part, left, rows, columns, height, planes);
+  else
+    load_rows_of_planes<kChannels, Shape::kPixels, Shape::kThreads, false>(part, left, rows, columns, height, planes);
+#pragma unroll 1
+  for (int i = warp; i < p.height * kBytes * kChunks; i += Shape::kThreads / 32) {
+    const uint32_t *line = lines + i / kChunks * kLine;
+    const int first = 16 * (i % kChunks) + 4 * t - 2 * g;
+    fragments[i * 32 + lane] = make_uint2(four_bytes(line, first), four_bytes(line, first - 1));
+  }
+  __syncthreads();
+  if (inside)
+    filter_rows<kChannels, kRadius, kWeights, true>(p, tile, fragments, planes);
+  else
+    filter_rows<kChannels, kRadius, kWeights, false>(p, tile, fragments, planes);
+}
 
 template <int kRadius, Weights kWeights>
 __global__ void __launch_bounds__(DenseShape<kRadius, kWeights>::kThreads, DenseShape<kRadius, kWeights>::kMinBlocks)
     dense_tensor_kernel(const __grid_constant__ DenseTensorParams p) {
-  using Shape = DenseShape<kRadius, kWeights>;
-  constexpr int kBytes = Shape::kBytes;
-  constexpr int kPitch = source_pitch(kRadius), kChunks = Shape::kChunks, kRows = Shape::kRows, kLine = Shape::kLine;
-  constexpr int kWarps = Shape::kThreads / 32;
   const Tile tile = locate_tile(p, kTensorTileWidth, p.tile_height);
-  const PartParams &part = tile.part;
-  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
-
-  uint4 *fragments = shared_memory<uint4>();
-  uint8_t *memory = shared_memory<uint8_t>() + Shape::fragment_bytes(p.height);
-  const int source_bytes = kPitch * Shape::source_rows(p.tile_height, p.height);
-  const Planes source = {memory + p.radius_y * kPitch + plane_margin(kRadius), kPitch, source_bytes};
-  const Planes results = {memory + part.channels * source_bytes, kResultPitch, kResultPitch * p.tile_height};
-
-  // Before there are results their memory holds the lines, [row][low, high].
-  uint32_t *lines = reinterpret_cast<uint32_t *>(results.data);
-  const int mask_steps = (p.height + 1) / 2;
-  for (int i = static_cast<int>(threadIdx.x); i < 2 * mask_steps * kBytes * kLine; i += Shape::kThreads) {
-    const int line = i / kLine;
-    lines[i] = padded_word(p.line[line % kBytes][line / kBytes], kDenseLineWords, i % kLine);
+  switch (tile.part.channels) {
+    case 1:
+      return filter_dense<1, kRadius, kWeights>(p, tile);
+    case 2:
+      return filter_dense<2, kRadius, kWeights>(p, tile);
+    case 3:
+      return filter_dense<3, kRadius, kWeights>(p, tile);
+    default:
+      return filter_dense<4, kRadius, kWeights>(p, tile);
   }
-  load_planes(p, tile, source);
-  __syncthreads();
-  for (int i = warp; i < mask_steps * kChunks * kBytes; i += kWarps) {
-    const int byte = i % kBytes, pair = i / kBytes % kChunks, step = i / kBytes / kChunks;
-    uint32_t word[4];
-#pragma unroll
-    for (int w = 0; w < 4; w++) {
-      const int chunk = 2 * pair + w / 2, row = 2 * step + chunk / kChunks;
-      word[w] = four_bytes(lines + (row * kBytes + byte) * kLine, 16 * (chunk % kChunks) + 4 * t - (2 * g + w % 2));
-    }
-    fragments[i * 32 + lane] = make_uint4(word[0], word[1], word[2], word[3]);
-  }
-  __syncthreads();
-
-  const Sums start = all(p.finish.start);
-  const int groups = (min(p.tile_height, part.height - tile.y0) + kRows - 1) / kRows;
-#pragma unroll 1
-  for (int unit = warp; unit < part.channels * groups; unit += kWarps) {
-    const int channel = unit / groups, y0 = unit % groups * kRows;
-    if (part.channel[channel].action != Action::Filter) continue;
-    const uint8_t *from = source.at(channel, 16 * g + 4 * t - kRadius, y0 - p.radius_y);
-    uint32_t rows[kRows][kChunks];  // row r of those that windows reach is rows[r % kRows]
-    const auto load_row = [&](int r, uint32_t(&to)[kChunks]) {
-#pragma unroll
-      for (int c = 0; c < kChunks; c++) to[c] = *reinterpret_cast<const uint32_t *>(from + r * kPitch + 16 * c);
-    };
-    Sums sums[kBytes][kRows];
-#pragma unroll
-    for (int y = 0; y < kRows; y++) {
-      load_row(y, rows[y]);
-      sums[0][y] = start;
-      if constexpr (kBytes == 2) sums[1][y] = all(0);
-    }
-    const uint4 *next = fragments + lane;
-#pragma unroll 1
-    for (int r0 = 0; r0 < p.height; r0 += kRows) {
-#pragma unroll
-      for (int u = 0; u < kRows; u += 2) {
-        const int r = r0 + u;  // of the mask
-        if (r >= p.height) break;
-        uint4 a[kChunks][kBytes];
-#pragma unroll
-        for (int i = 0; i < kChunks; i++)
-#pragma unroll
-          for (int b = 0; b < kBytes; b++, next += 32) a[i][b] = *next;
-#pragma unroll
-        for (int y = 0; y < kRows; y++) {
-          const uint32_t(&row)[kChunks] = rows[(u + y) % kRows], (&below)[kChunks] = rows[(u + y + 1) % kRows];
-#pragma unroll
-          for (int i = 0; i < kChunks; i++) {
-            const uint32_t b0 = 2 * i < kChunks ? row[2 * i % kChunks] : below[2 * i % kChunks];
-            const uint32_t b1 = 2 * i + 1 < kChunks ? row[(2 * i + 1) % kChunks] : below[(2 * i + 1) % kChunks];
-            const uint4 &low = a[i][0], &high = a[i][kBytes - 1];
-            if constexpr (kBytes == 2)
-              sums[0][y] = mma_k32<false, false>(low.x, low.y, low.z, low.w, b0, b1, sums[0][y]);
-            sums[kBytes - 1][y] = mma_k32<true, false>(high.x, high.y, high.z, high.w, b0, b1, sums[kBytes - 1][y]);
-          }
-          if (y == 0) load_row(r + kRows, rows[u]);  // which has served; the last row of results needs the new one
-        }
-        load_row(r + kRows + 1, rows[u + 1]);
-      }
-    }
-#pragma unroll
-    for (int y = 0; y < kRows; y++) {
-      if constexpr (kBytes == 2) sums[0][y] = add_high(sums[0][y], sums[1][y]);
-      const uint32_t out = round_sums(p.finish, sums[0][y]);
-      uint8_t *to = results.at(channel, 32 * t + 2 * g, y0 + y);
-      *reinterpret_cast<uint16_t *>(to) = static_cast<uint16_t>(out);
-      *reinterpret_cast<uint16_t *>(to + 16) = static_cast<uint16_t>(out >> 16);
-    }
-  }
-  __syncthreads();
-  store_planes(p, tile, source, results);
 }
 
 }  // namespace cudaconv
