@@ -3,9 +3,12 @@
 // Every backend and method against the reference, byte for byte: the samples, and every byte around them.
 //
 //   conformance [--backend=cpu,cuda] [--method=..,..] [--mask=..,..] [--border=..,..] [--format=..,..] [--size=WxH]
-//               [--seed=N] [--rounds=N | --full | --random=N] [--part=I/N] [--case=N] [--small] [--list] [--bench]
+//               [--seed=N] [--rounds=N | --full | --random=N] [--part=I/N] [--threads=N] [--case=N] [--small] [--list]
+//               [--bench]
 //
-// --full takes hours; --part=I/N does case I and every Nth after it, so that N processes share the work.
+// --full takes an hour of a processor. --part=I/N does case I and every Nth after it, so that N processes share the
+// work; --threads=N, for CUDA, has as many backends side by side.
+//
 // Where a mask is not one of integers, the reference is a real number, and the result may be a code away from it. Then
 // the CPU's method `auto` is held to that, and everything else to the bytes of the CPU. The exit code is 77 where only
 // CUDA is asked for and there is no device.
@@ -49,6 +52,7 @@ struct Options {
   uint64_t seed = 1;
   std::optional<uint64_t> rounds, random, only;
   uint64_t part = 0, parts = 1;
+  unsigned cuda_threads = 1;
   bool full = false, small = false, list = false, bench = false;
 };
 
@@ -408,7 +412,12 @@ class Conformance {
     if (wanted(options_.backends, "cuda")) {
       std::string why;
       if (cuda_device_count(&why) > 0) {
-        guarded("cuda", [this] { run_cuda(); });
+        std::atomic<uint64_t> next{options_.only.value_or(0)};
+        std::vector<std::thread> threads;
+        for (unsigned i = 1; i < options_.cuda_threads; i++)
+          threads.emplace_back([&] { guarded("cuda", [&] { run_cuda(next); }); });
+        guarded("cuda", [&] { run_cuda(next); });
+        for (std::thread &t : threads) t.join();
       } else {
         std::printf("no CUDA device: %s\n", why.c_str());
         if (!wanted(options_.backends, "cpu")) return kSkipped;
@@ -465,13 +474,12 @@ class Conformance {
     for (Runner &r : runners) r.finish();
   }
 
-  void run_cuda() {
+  void run_cuda(std::atomic<uint64_t> &next) {
     const auto serial = [](int n, const std::function<void(int)> &body) {
       for (int i = 0; i < n; i++) body(i);
     };
     const auto cpu = make_cpu_backend(serial, 1);
     Runner runner(make_cuda_backend(), report_);
-    std::atomic<uint64_t> next{options_.only.value_or(0)};
     for_each_case(next, [&](const Case &c) { check_methods(runner, prepare(c, options_.seed, *cpu, report_)); });
     runner.finish();
   }
@@ -529,6 +537,8 @@ Options parse(int argc, char **argv) {
       o.random = std::stoull(value);
     else if (key == "--case")
       o.only = std::stoull(value);
+    else if (key == "--threads")
+      o.cuda_threads = static_cast<unsigned>(std::stoul(value));
     else if (argument == "--full")
       o.full = true;
     else if (argument == "--small")
