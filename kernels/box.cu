@@ -4,6 +4,7 @@
 #include "box.cuh"
 
 #include <algorithm>
+#include <cmath>
 
 #include "quads.h"
 
@@ -13,17 +14,25 @@ namespace {
 
 struct BoxLaunch {
   void (*kernel)(BoxParams);
-  int width, groups, rows_at_once;
+  int threads, width, pitch, blocks, rows_of_round;
 };
 
 template <typename Shape>
 BoxLaunch box_launch() {
-  return {box_kernel<Shape>, Shape::kWidth, Shape::kGroups, Shape::kWarps * Shape::kRowsAtOnce};
+  return {box_kernel<Shape>, Shape::kThreads, Shape::kWidth, Shape::kPitch, Shape::kMinBlocks, Shape::kRowsOfRound};
 }
 
-// Long runs cost less where windows are large, short ones take less shared memory.
-BoxLaunch choose_box(int width) {
-  return width <= 31 ? box_launch<BoxShape<8, 15>>() : box_launch<BoxShape<4, 31>>();
+// Long runs cost less where windows are large, short ones take fewer registers.
+BoxLaunch choose_box(int width, bool wide) {
+  if (width <= 31 && !wide) return box_launch<BoxShape<8, 15, false, 3>>();
+  if (width <= 15) return box_launch<BoxShape<8, 15, true, 3>>();
+  return box_launch<BoxShape<4, 31, true, 2>>();
+}
+
+// The least float not below 1 / divisor.
+float reciprocal_above(int divisor) {
+  const float nearest = 1.0f / static_cast<float>(divisor);
+  return static_cast<double>(nearest) * divisor < 1 ? std::nextafter(nearest, 1.0f) : nearest;
 }
 
 bool is_box(const Pass &pass) {
@@ -41,42 +50,37 @@ bool is_box(const Pass &pass) {
 int launch_box(const PassRun &run) {
   const Pass &pass = run.pass();
   if (!is_box(pass) || !in_quads(run, pass)) return 0;
-  const BoxLaunch launch_as = choose_box(pass.width());
   BoxParams p = {};
   fill_frame(run, p);
   p.width = pass.width();
   p.height = pass.height();
   p.factor = pass.mask[0].row[0] * pass.mask[0].column[0];
   const Rounding &rounding = p.rounding[0];
-  const int64_t start = rounding.offset + rounding.half;
-  p.plain = !rounding.absolute && p.factor > 0 && start >= 0 &&
-            start + int64_t{255} * p.factor * p.width * p.height <= rounding.limit;
-  p.start = static_cast<uint32_t>(start);
-
-  const auto words = [&](int height) {
-    return static_cast<size_t>(launch_as.rows_at_once) * p.stage_pitch +
-           2 * static_cast<size_t>(launch_as.width) * (height + p.height - 1);
-  };
-  const size_t room = shared_memory_of_block();
-  p.tile = make_quad_tile(launch_as.width, 64, p.width / 2, p.height / 2);
-  p.stage_pitch = p.tile.chunks * kChunk;
-  while (p.stage_pitch % (2 * launch_as.groups) != launch_as.groups) p.stage_pitch++;
-  // Two blocks of a multiprocessor, of which one loads while the other computes, or else one of as many rows as fit.
-  const auto height_in = [&](size_t bytes) {
-    int height = 64;
-    while (height > 0 && sizeof(uint32_t) * words(height) > bytes) height -= 8;
-    return height;
-  };
-  int height = height_in(room / 2 - 1024);
-  if (height < 24) height = height_in(room);
-  unsigned blocks;
-  do {
-    if (height < 8) return 0;
+  const int64_t start = rounding.offset + rounding.half, divisor = 2 * rounding.half;
+  const int64_t samples = int64_t{p.width} * p.height;
+  p.plain = !rounding.absolute && p.factor > 0 && divisor % p.factor == 0 && divisor / p.factor < 1 << 15 &&
+            start >= 0 && start + 255 * samples * p.factor <= rounding.limit;
+  int64_t most = 255 * samples;
+  if (p.plain) {
+    // floor((factor * sum + start) / divisor), divided by the factor above and below.
+    p.start = static_cast<uint32_t>(start / p.factor);
+    p.reciprocal = reciprocal_above(static_cast<int>(divisor / p.factor));
+    most += p.start;
+  }
+  const BoxLaunch launch_as = choose_box(p.width, most > 0xffff);
+  const auto bytes = [&](int height) { return sizeof(uint32_t) * launch_as.pitch * (height + p.height - 1); };
+  const auto blocks = [&](int height) {
     p.tile = make_quad_tile(launch_as.width, height, p.width / 2, p.height / 2);
-    blocks = cut_quad_tiles(p, p.tile);
-    height -= 8;
-  } while (blocks < kEnoughBlocks && height >= 16);
-  enqueue_quads("box", launch_as.kernel, blocks, sizeof(uint32_t) * words(p.tile.height), run.stream, p);
+    return cut_quad_tiles(p, p.tile);
+  };
+  // Rows to sum, and results; the first ones of columns cost more.
+  const auto cost = [&](int height) {
+    const int round = launch_as.rows_of_round;
+    return (height + p.height - 1 + round - 1) / round * round + height + p.height / 2;
+  };
+  const int height = choose_tile_height(8, 64, launch_as.blocks, bytes, blocks, cost);
+  if (!height) return 0;
+  enqueue("box", launch_as.kernel, dim3(blocks(height)), dim3(launch_as.threads), bytes(height), run.stream, p);
   return 1;
 }
 

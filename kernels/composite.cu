@@ -3,26 +3,22 @@
 // The launcher of the kernels that do two small steps of morphology at once.
 #include "composite.cuh"
 
-#include "quads.h"
+#include "cuda_resources.h"
+#include "launchers.h"
+#include "packed.h"
 
 namespace cudaconv {
 
 namespace {
 
-constexpr int kCompositeHeight = 32;  // rows of a tile
+enum class Composite { None, Closing, Gradient };
 
-using CompositeKernel = void (*)(CompositeParams);
-
-struct CompositeLaunch {
-  CompositeKernel kernel = nullptr;
-  int halo = 0, buffers = 0;
-  int passes = 0;  // that it carries out
-  CompositeResult result = CompositeResult::Plain;
+// What a launch does of the passes from the next one on.
+struct CompositeKind {
+  Composite composite = Composite::None;
+  int passes = 0;
+  bool difference = false;
 };
-
-bool is_extremum(const Pass &pass) {
-  return (pass.op == Op::Minimum || pass.op == Op::Maximum) && pass.element.empty() && pass.copy_source == pass.source;
-}
 
 // Whether a pass from the one at `index` on reads the frame.
 bool is_read(const Plan &plan, size_t index, int frame) {
@@ -34,65 +30,92 @@ bool is_read(const Plan &plan, size_t index, int frame) {
   return false;
 }
 
-// Two extrema of the same square at run.index, and maybe a difference after them.
-CompositeLaunch choose_composite(const PassRun &run) {
+// Two extrema, one of them largest samples and one of them least, and maybe a difference after them.
+CompositeKind find_composite(const PassRun &run) {
   const Plan &plan = run.plan;
   const size_t i = run.index, left = plan.passes.size() - i;
-  if (left < 2) return {};
+  if (left < 2 || plan.border == Border::Wrap) return {};
   const Pass &first = plan.passes[i], &second = plan.passes[i + 1];
   const Pass *third = left > 2 ? &plan.passes[i + 2] : nullptr;
-  const int radius = first.radius_x;
-  if (!is_extremum(first) || !is_extremum(second) || first.radius_y != radius || second.radius_x != radius ||
-      second.radius_y != radius || radius < 1 || radius > 2 || plan.border == Border::Wrap)
-    return {};
-  const bool subtracts = third && third->op == Op::Difference && third->copy_source == first.source;
+  const bool dilates = first.op == Op::Maximum, erodes = first.op == Op::Minimum;
+  if (!(dilates && second.op == Op::Minimum) && !(erodes && second.op == Op::Maximum)) return {};
+  if (third && (third->op != Op::Difference || third->copy_source != first.source || third->keep_x || third->keep_y))
+    third = nullptr;
 
-  CompositeLaunch launch_as;
+  CompositeKind kind;
   if (second.source == first.source) {
-    if (!subtracts || first.op != Op::Maximum || second.op != Op::Minimum || third->source != first.target ||
-        third->subtrahend != second.target || is_read(plan, i + 3, first.target))
-      return {};
-    launch_as.kernel = radius == 1 ? range_kernel<1> : range_kernel<2>;
-    launch_as.halo = radius;
-    launch_as.buffers = 1;
-    launch_as.passes = 3;
+    if (!third || !dilates || third->source != first.target || third->subtrahend != second.target) return {};
+    kind = {Composite::Gradient, 3};
   } else {
     if (second.source != first.target) return {};
-    launch_as.kernel = radius == 1 ? two_step_kernel<1> : two_step_kernel<2>;
-    launch_as.halo = 2 * radius;
-    launch_as.buffers = 2;
-    launch_as.passes = 2;
-    if (subtracts && third->source == first.source && third->subtrahend == second.target) {
-      launch_as.passes = 3;
-      launch_as.result = CompositeResult::SourceMinus;
-    } else if (subtracts && third->source == second.target && third->subtrahend == first.source) {
-      launch_as.passes = 3;
-      launch_as.result = CompositeResult::MinusSource;
-    }
-    if (is_read(plan, i + launch_as.passes, first.target)) return {};
+    const int greater = dilates ? second.target : first.source, smaller = dilates ? first.source : second.target;
+    kind = {Composite::Closing, 2};
+    if (third && third->source == greater && third->subtrahend == smaller) kind = {Composite::Closing, 3, true};
   }
-  // What only the difference has read is not written.
-  if (launch_as.passes == 3 && is_read(plan, i + 3, second.target)) return {};
-  return launch_as;
+  // What only these passes read is not written.
+  if (is_read(plan, i + kind.passes, first.target)) return {};
+  if (kind.passes == 3 && is_read(plan, i + 3, second.target)) return {};
+  return kind;
+}
+
+struct CompositeLaunch {
+  void (*kernel)(CompositeParams) = nullptr;
+  size_t shared_bytes = 0;
+  int height = 0;  // rows of a block
+};
+
+template <typename Operation, Channels kChannels, template <int> typename Lanes>
+CompositeLaunch composite_launch() {
+  return {composite_kernel<Operation, kChannels, Lanes>, kSlidingWarps * kLanePitch * Operation::kRows,
+          Operation::kStripRows * kSlidingWarps};
+}
+
+template <typename Operation>
+CompositeLaunch composite_launch(const PackedKind &kind) {
+  if (kind.words) {
+    if constexpr (Operation::kReach <= 2)
+      if (kind.most_channels == 4) return composite_launch<Operation, Channels::Packed4, WordLanes>();
+    return composite_launch<Operation, Channels::Planar, WordLanes>();
+  }
+  if (kind.most_channels == 4) return composite_launch<Operation, Channels::Packed4, ByteLanes>();
+  if (kind.most_channels == 3) return composite_launch<Operation, Channels::Packed3, ByteLanes>();
+  return composite_launch<Operation, Channels::Planar, ByteLanes>();
+}
+
+CompositeLaunch choose_composite(Composite composite, const PackedKind &kind) {
+  const bool closing = composite == Composite::Closing;
+  if (kind.sliding == Sliding::Extremum3)
+    return closing ? composite_launch<CompositeClosing<1>>(kind) : composite_launch<CompositeGradient<1>>(kind);
+  return closing ? composite_launch<CompositeClosing<2>>(kind) : composite_launch<CompositeGradient<2>>(kind);
 }
 
 }  // namespace
 
 int launch_composite(const PassRun &run) {
-  const CompositeLaunch launch_as = choose_composite(run);
-  for (int i = 0; i < launch_as.passes; i++)
-    if (!in_quads(run, run.plan.passes[run.index + i])) return 0;
-  if (!launch_as.passes) return 0;
+  if (run.plan.method != Method::Auto || run.buffers.regions->active) return 0;
+  const CompositeKind composite = find_composite(run);
+  if (composite.composite == Composite::None) return 0;
   CompositeParams p = {};
-  fill_frame(run, run.index + launch_as.passes - 1, p);
-  for (int i = 0; i < 2; i++) p.flip[i] = run.plan.passes[run.index + i].op == Op::Minimum ? 0xffffffffu : 0;
-  p.result = launch_as.result;
-  p.tile = make_quad_tile(kCompositeWidth, kCompositeHeight, launch_as.halo, launch_as.halo);
-  // The second tile needs no more room than the first.
-  const size_t bytes = sizeof(uint32_t) * kCompositePitch * launch_as.buffers * (kCompositeHeight + 2 * launch_as.halo);
-  const unsigned blocks = cut_quad_tiles(p, p.tile);
-  enqueue_quads("composite", launch_as.kernel, blocks, bytes, run.stream, p);
-  return launch_as.passes;
+  // Both steps are of the same kind, but for their direction.
+  const PackedKind second = make_packed(run.plan, run.plan.passes[run.index + 1], p.packed);
+  const PackedKind kind = make_packed(run.plan, run.pass(), p.packed);
+  if (kind.sliding != second.sliding || (kind.sliding != Sliding::Extremum3 && kind.sliding != Sliding::Extremum5))
+    return 0;
+  // A lane's neighbour has no more than 16 bytes.
+  const int reach = (composite.composite == Composite::Closing ? 2 : 1) * run.pass().radius_x;
+  if (reach * kind.most_channels * (kind.words ? 2 : 1) > kLaneBytes) return 0;
+  p.difference = composite.difference;
+  fill_frame(run, run.index + composite.passes - 1, p);
+  const CompositeLaunch launch_as = choose_composite(composite.composite, kind);
+  const unsigned blocks = cut_tiles(p, [&](const PartParams &part) {
+    const int row_bytes = part.width * part.channels * (kind.words ? 2 : 1);
+    return TileCount{(row_bytes + kWarpBytes - 1) / kWarpBytes,
+                     (part.height + launch_as.height - 1) / launch_as.height};
+  });
+  check(
+      launch("composite", launch_as.kernel, dim3(blocks), dim3(kSlidingThreads), launch_as.shared_bytes, run.stream, p),
+      "cudaLaunchKernel");
+  return composite.passes;
 }
 
 }  // namespace cudaconv

@@ -1,206 +1,256 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Openings, closings, and the differences that are made of small dilations and erosions, in one launch: the first step
-// from a tile in shared memory to a second one, which reaches out as far as the next step needs, the second step from
-// there, and the difference with the first tile's pixels on the way out.
+// Openings, closings, hats and gradients of small squares, in one launch: two extrema in registers, as the sliding
+// kernels do one of them, the second one of the first one's results or both of the samples.
 //
-// Between the steps, quads of the second tile that lie outside the frame are those that the border's rule makes of the
-// first step's result, not what the first step makes of the frame's border.
+// All of it is dilation first. An opening is the closing of the complements, complemented, and what it takes away from
+// the samples is what the closing adds to their complements.
 #pragma once
 
-#include "quads.cuh"
+#include "sliding.cuh"
 
 namespace cudaconv {
 
-enum class CompositeResult : uint8_t { Plain, SourceMinus, MinusSource };
-
-struct CompositeParams : FrameParams {
-  QuadTile tile;
-  uint32_t flip[2];  // of both steps: xored with the bytes before and after, for a minimum
-  CompositeResult result;
+struct CompositeParams : SlidingParams {
+  bool difference;  // between closing and samples, not the closing
 };
 
-constexpr int kCompositeWarps = 8;
-constexpr int kCompositeColumns = 128;  // threads side by side
-constexpr int kCompositeStrips = 32 * kCompositeWarps / kCompositeColumns;
-constexpr int kCompositeWidth = kCompositeColumns - 2 * 2;  // quads; the first step reaches out by 2 at most
-constexpr int kCompositePitch = kCompositeWidth + 2 * kChunk;
+// Samples in pairs that are compared, not added. A lane of 16 bits is decided by its high byte, so that the odd pair is
+// the word as it is; with an odd number of channels, neighbours in a pair's row would be of the other kind.
+template <typename Lanes>
+struct OrderedPairs {
+  static constexpr bool kRawOdd = Lanes::kPairs && Lanes::kChannels % 2 == 0;
 
-// a - b of each byte, 0 where that is less.
-__device__ inline uint32_t subtract_bytes(uint32_t a, uint32_t b) {
-  const uint32_t even = even_bytes(b), odd = b & 0xff00ff00u;
-  return (__vmaxu2(even_bytes(a), even) - even) | (__vmaxu2(a & 0xff00ff00u, odd) - odd);
-}
-
-struct Greatest {
-  __device__ static uint32_t of(uint32_t a, uint32_t b, uint32_t c) { return __vimax3_u16x2(a, b, c); }
-};
-struct Least {
-  __device__ static uint32_t of(uint32_t a, uint32_t b, uint32_t c) { return __vimin3_u16x2(a, b, c); }
+  __device__ static uint32_t even(const PackedParams &k, uint32_t word) { return Lanes::even(k, word); }
+  __device__ static uint32_t odd(const PackedParams &k, uint32_t word) { return kRawOdd ? word : Lanes::odd(k, word); }
+  __device__ static uint32_t join(const PackedParams &k, uint32_t even, uint32_t odd) {
+    return kRawOdd ? permute_bytes(even, odd, 0x7250) : Lanes::join(k, even, odd);
+  }
 };
 
-// The extrema of squares down a column of quads.
-template <int kRadius, typename Extreme>
-struct ColumnWindow {
+// The last rows, [even, odd][word] of each, and the greatest or least samples of the squares in them.
+template <typename Lanes, int kRadius>
+struct SquareRows {
   static constexpr int kSize = 2 * kRadius + 1;
-  uint32_t even[kSize], odd[kSize];  // those of the last rows
+  uint32_t rows[kSize][2][4];
 
-  // Row n enters, n % kSize == j; quad(i) is its quad number i from the left of the window.
-  template <typename Quad>
-  __device__ void enter(int j, Quad quad) {
-    even[j] = even_bytes(quad(0));
-    odd[j] = quad(0);
-#pragma unroll
-    for (int i = 1; i < kSize; i += 2) {
-      even[j] = Extreme::of(even[j], even_bytes(quad(i)), even_bytes(quad(i + 1)));
-      odd[j] = Extreme::of(odd[j], quad(i), quad(i + 1));
-    }
+  template <bool kLeast>
+  __device__ static uint32_t extreme(uint32_t a, uint32_t b, uint32_t c) {
+    return kLeast ? Lanes::least(a, b, c) : Lanes::largest(a, b, c);
   }
-  __device__ uint32_t result() const {
-    uint32_t e = even[0], o = odd[0];
+
+  template <bool kLeast>
+  __device__ void extrema(uint32_t (&result)[2][4]) const {
+    LaneRow<Lanes, kRadius> column;
 #pragma unroll
-    for (int i = 1; i < kSize; i += 2) {
-      e = Extreme::of(e, even[i], even[i + 1]);
-      o = Extreme::of(o, odd[i], odd[i + 1]);
+    for (int i = 0; i < 4; i++) {
+      uint32_t even = rows[0][0][i], odd = rows[0][1][i];
+#pragma unroll
+      for (int t = 1; t < kSize; t += 2) {
+        even = extreme<kLeast>(even, rows[t][0][i], rows[t + 1][0][i]);
+        odd = extreme<kLeast>(odd, rows[t][1][i], rows[t + 1][1][i]);
+      }
+      column.even[column.kWords + i] = even;
+      column.odd[column.kWords + i] = odd;
     }
-    return join_bytes(e, o);
+    column.exchange();
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+#pragma unroll
+      for (int h = 0; h < 2; h++) {
+        const auto sample = [&](int t) {
+          return column.at(Lanes::kPerWord * i + h + (t - kRadius) * Lanes::kChannels);
+        };
+        result[h][i] = sample(0);
+#pragma unroll
+        for (int t = 1; t < kSize; t += 2) result[h][i] = extreme<kLeast>(result[h][i], sample(t), sample(t + 1));
+      }
   }
 };
 
-// Slides windows down `rows` results, the first one's upper left quad being `quads`; emit(row) when they are complete.
-template <int kRadius, typename... Windows, typename Emit>
-__device__ inline void slide_down(const uint32_t *quads, uint32_t flip, int rows, Emit emit, Windows &...windows) {
-  constexpr int kSize = 2 * kRadius + 1;
-  for (int base = 0; base < rows + 2 * kRadius; base += kSize) {
-#pragma unroll
-    for (int j = 0; j < kSize; j++) {
-      const int row = base + j;
-      if (row >= rows + 2 * kRadius) return;
-      uint32_t line[kSize];
-#pragma unroll
-      for (int i = 0; i < kSize; i++) line[i] = quads[row * kCompositePitch + i] ^ flip;
-      (windows.enter(j, [&](int i) { return line[i]; }), ...);
-      if (row >= 2 * kRadius) emit(row - 2 * kRadius);
-    }
-  }
-}
+// As the operations of sliding.cuh, but enter() has the whole strip, of which row j enters, and where it lies. kReach
+// is the radius of both steps together.
 
-// Puts into the quads of the second tile that lie outside the frame what the border's rule says. Its first is the one
-// kRadius up and left of the tile's first result.
+// The closing of a square, or what it adds.
 template <int kRadius>
-__device__ inline void extend_tile(const FrameParams &p, const QuadTile &shape, const Tile &tile, uint32_t *quads) {
-  const PartParams &part = tile.part;
-  const int count = subtiles(part.channels), x0 = tile.x0 - kRadius, y0 = tile.y0 - kRadius;
-  const int columns = shape.width + 2 * kRadius;
-  const int rows = min(shape.height, part.height - tile.y0) + 2 * kRadius;
-  for (int column = threadIdx.x % kCompositeColumns; column < columns; column += kCompositeColumns)
-    for (int row = threadIdx.x / kCompositeColumns; row < rows; row += kCompositeStrips) {
-      const int sy = border_index(p.border, y0 + row, part.height);
-      for (int s = 0; s < count; s++) {
-        // Of subtiles that lie outside altogether nothing is seen.
-        const int left = x0 + s * shape.width, x = left + column;
-        if (left + kRadius >= part.width || x >= part.width + kRadius) break;
-        const int sx = border_index(p.border, x, part.width);
-        if (sx >= 0 && sx == x && sy >= 0 && sy == y0 + row) continue;
-        const uint32_t bits = count == 1 ? 0xffffffffu : (count == 2 ? 0xffffu : 0xffu) << s * (32 / count);
-        const uint32_t from = sx < 0 || sy < 0 ? part.border_word[0] : quads[(sy - y0) * kCompositePitch + sx - left];
-        uint32_t &quad = quads[row * kCompositePitch + column];
-        quad = (quad & ~bits) | (from & bits);
+struct CompositeClosing {
+  static constexpr int kReach = 2 * kRadius, kStripRows = kRadius == 1 ? 4 : 6;
+  static constexpr int kRows = kStripRows + 2 * kReach;
+  static constexpr int kMinBlocks = kRadius == 1 ? 6 : 4;
+
+  template <typename Lanes>
+  struct State {
+    using Pairs = OrderedPairs<Lanes>;
+    SquareRows<Lanes, kRadius> samples, dilated;
+
+    // Dilated samples outside the frame are those that the border's rule makes of the ones inside. But for a constant,
+    // which takes their place, every window that reaches them has their likes inside, and goes without them.
+    __device__ static void extend(const CompositeParams &p, const PartParams &part, LaneStrip s, int y,
+                                  uint32_t (&row)[2][4]) {
+      const PackedParams &k = p.packed;
+      const bool inside = y >= 0 && y < part.height && s.first_byte >= 0;
+#pragma unroll
+      for (int i = 0; i < 4; i++) {
+        const int bytes = inside ? part.width * kPixelBytes<Lanes> - s.first_byte - 4 * i : 0;
+        const uint32_t kept = bytes <= 0 ? 0 : bytes < 4 ? (1u << 8 * bytes) - 1 : 0xffffffffu;
+        const uint32_t border =
+            p.border == Border::Constant ? border_word(part, s.first_byte, i) ^ k.flip : 0xffffffffu;
+        row[0][i] = (row[0][i] & Pairs::even(k, kept)) | Pairs::even(k, border & ~kept);
+        row[1][i] = (row[1][i] & Pairs::odd(k, kept)) | Pairs::odd(k, border & ~kept);
       }
     }
-}
 
-__device__ inline void load_tile(const FrameParams &p, const QuadTile &shape, const Tile &tile, uint32_t *quads) {
-  const int rows = min(shape.height, tile.part.height - tile.y0) + 2 * shape.halo_y;
-  const int share = (rows + kCompositeWarps - 1) / kCompositeWarps, first = threadIdx.x / 32 * share;
-  if (first < rows)
-    load_rows(p, shape, tile, first, min(share, rows - first), kCompositePitch, quads + first * kCompositePitch);
-  wait_for_chunks();
-  __syncthreads();
-}
+    // What a has over b, 0 where that is less.
+    __device__ static uint32_t excess(const PackedParams &k, uint32_t a, uint32_t b) {
+      const auto pair = [](uint32_t x, uint32_t y) { return Lanes::largest(x, y) - y; };
+      return Lanes::join(k, pair(Lanes::even(k, a), Lanes::even(k, b)), pair(Lanes::odd(k, a), Lanes::odd(k, b)));
+    }
 
-// The rows of a thread's strip, of so many.
-struct Strip {
-  int first, rows;
-  __device__ explicit Strip(int all) {
-    const int share = (all + kCompositeStrips - 1) / kCompositeStrips;
-    first = threadIdx.x / kCompositeColumns * share;
-    rows = min(share, all - first);
-  }
+    __device__ void enter(const CompositeParams &p, const PartParams &part, LaneStrip s, int j,
+                          const uint32_t (&strip)[kRows][4], uint32_t (&out)[4]) {
+      constexpr int kSize = 2 * kRadius + 1;
+      const PackedParams &k = p.packed;
+#pragma unroll
+      for (int i = 0; i < 4; i++) {
+        const uint32_t word = strip[j][i] ^ k.flip;
+        samples.rows[j % kSize][0][i] = Pairs::even(k, word);
+        samples.rows[j % kSize][1][i] = Pairs::odd(k, word);
+      }
+      if (j < 2 * kRadius) return;
+      uint32_t(&row)[2][4] = dilated.rows[j % kSize];
+      samples.template extrema<false>(row);
+      const int y = s.y0 - kReach + j - kRadius;
+      const bool beside = s.first_byte < 0 || s.first_byte + kLaneBytes > part.width * kPixelBytes<Lanes>;
+      if (__any_sync(0xffffffffu, beside) || y < 0 || y >= part.height) extend(p, part, s, y, row);
+      if (j < 4 * kRadius) return;
+      uint32_t closed[2][4];
+      dilated.template extrema<true>(closed);
+#pragma unroll
+      for (int i = 0; i < 4; i++) {
+        const uint32_t word = Pairs::join(k, closed[0][i], closed[1][i]);
+        out[i] = p.difference ? excess(k, word, strip[j - kReach][i] ^ k.flip) : word ^ k.flip;
+      }
+    }
+  };
 };
 
-// Two steps, one after the other.
+// The largest samples of a square less the least.
 template <int kRadius>
-__global__ void __launch_bounds__(32 * kCompositeWarps, blocks_at_once(5))
-    two_step_kernel(const __grid_constant__ CompositeParams p) {
-  const QuadTile &shape = p.tile;
-  const Tile tile = locate_quad_tile(p, shape);
-  const PartParams &part = tile.part;
-  uint32_t *source = shared_memory<uint32_t>();
-  uint32_t *middle = source + kCompositePitch * (shape.height + 4 * kRadius);
-  load_tile(p, shape, tile, source);
+struct CompositeGradient {
+  static constexpr int kReach = kRadius, kStripRows = kRadius == 1 ? 4 : 6;
+  static constexpr int kRows = kStripRows + 2 * kReach;
+  static constexpr int kMinBlocks = kRadius == 1 ? 7 : 5;
 
-  const int column = threadIdx.x % kCompositeColumns, rows = min(shape.height, part.height - tile.y0);
-  ColumnWindow<kRadius, Greatest> window;
-  if (column < shape.width + 2 * kRadius) {
-    const Strip strip(rows + 2 * kRadius);
-    const uint32_t *from = source + strip.first * kCompositePitch + column + shape.halo_x - 2 * kRadius;
-    uint32_t *to = middle + strip.first * kCompositePitch + column;
-    slide_down<kRadius>(
-        from, p.flip[0], strip.rows, [&](int row) { to[row * kCompositePitch] = window.result() ^ p.flip[0]; }, window);
-  }
-  __syncthreads();
-  const int right = tile.x0 + shape.width * subtiles(part.channels) + kRadius;
-  if (tile.x0 < kRadius || right > part.width || tile.y0 < kRadius || tile.y0 + rows + kRadius > part.height) {
-    extend_tile<kRadius>(p, shape, tile, middle);
-    __syncthreads();
-  }
+  template <typename Lanes>
+  struct State {
+    using Pairs = OrderedPairs<Lanes>;
+    SquareRows<Lanes, kRadius> samples;
 
-  const Strip strip(rows);
-  QuadWriter writer(shape, tile, column, strip.first);
-  if (column >= shape.width || !writer.writes()) return;
-  const uint32_t *from = middle + strip.first * kCompositePitch + column;
-  const uint32_t *pixels = source + (strip.first + 2 * kRadius) * kCompositePitch + column + shape.halo_x;
-  writer.write([&](auto put) {
-    slide_down<kRadius>(
-        from, p.flip[1], strip.rows,
-        [&](int row) {
-          const uint32_t pixel = pixels[row * kCompositePitch];
-          uint32_t quad = window.result() ^ p.flip[1];
-          if (p.result == CompositeResult::SourceMinus) quad = subtract_bytes(pixel, quad);
-          if (p.result == CompositeResult::MinusSource) quad = subtract_bytes(quad, pixel);
-          put(part.merges ? merge_quad(part, quad, pixel) : quad);
-        },
-        window);
-  });
+    __device__ void enter(const CompositeParams &p, const PartParams &, LaneStrip, int j,
+                          const uint32_t (&strip)[kRows][4], uint32_t (&out)[4]) {
+      constexpr int kSize = 2 * kRadius + 1;
+      const PackedParams &k = p.packed;
+#pragma unroll
+      for (int i = 0; i < 4; i++) {
+        samples.rows[j % kSize][0][i] = Pairs::even(k, strip[j][i]);
+        samples.rows[j % kSize][1][i] = Pairs::odd(k, strip[j][i]);
+      }
+      if (j < 2 * kRadius) return;
+      uint32_t largest[2][4], least[2][4];
+      samples.template extrema<false>(largest);
+      samples.template extrema<true>(least);
+      // No sample is less than 0, so that a word's borrow nothing from each other.
+#pragma unroll
+      for (int i = 0; i < 4; i++)
+        out[i] = Pairs::join(k, largest[0][i], largest[1][i]) - Pairs::join(k, least[0][i], least[1][i]);
+    }
+  };
+};
+
+// kWhole: rows consist of whole lanes, else they go through shared memory.
+template <typename Operation, typename Lanes, bool kWhole>
+__device__ inline void slide_composite(const CompositeParams &p, const PartParams &part, LaneStrip s) {
+  constexpr int kReach = Operation::kReach, kRows = Operation::kRows;
+  const int lane = threadIdx.x % 32, bytes = part.width * kPixelBytes<Lanes> - s.first_byte;
+  uint8_t *const staged = warp_memory(kRows), *const own = staged + lane * kLaneBytes;
+  uint32_t strip[kRows][4];
+  if constexpr (kWhole) {
+    load_strip<Lanes, kReach>(p, part, s, strip);
+  } else {
+    gather_strip(p, part, s, kPixelBytes<Lanes>, kRows, kReach, staged);
+#pragma unroll
+    for (int j = 0; j < kRows; j++) split_words(*reinterpret_cast<const uint4 *>(own + j * kLanePitch), strip[j]);
+  }
+  const int rows = lane >= 1 && lane <= kWarpLanes && bytes > 0 ? part.height - s.y0 : 0;
+  const uint8_t *source = part.source + s.y0 * part.source_pitch + s.first_byte;
+  uint8_t *target = part.target + s.y0 * part.target_pitch + s.first_byte;
+  typename Operation::template State<Lanes> state;
+#pragma unroll
+  for (int j = 0; j < kRows; j++) {
+    uint32_t out[4];
+    state.enter(p, part, s, j, strip, out);
+    const int r = j - 2 * kReach;
+    if (r < 0) continue;
+    if (r < rows) {
+      if (part.merges)
+        merge_channels<Lanes>(part, s.first_byte, kWhole ? source : own + (r + kReach) * kLanePitch, out);
+      const uint4 words = make_uint4(out[0], out[1], out[2], out[3]);
+      if constexpr (kWhole) {
+        *reinterpret_cast<uint4 *>(target) = words;
+      } else {
+        // The strip's first row has been read.
+        *reinterpret_cast<uint4 *>(own) = words;
+        for (int b = 0; b < min(bytes, kLaneBytes); b++) target[b] = own[b];
+      }
+    }
+    source += part.source_pitch;
+    target += part.target_pitch;
+  }
 }
 
-// The difference of the two steps, each from the source.
-template <int kRadius>
-__global__ void __launch_bounds__(32 * kCompositeWarps, blocks_at_once(5))
-    range_kernel(const __grid_constant__ CompositeParams p) {
-  const QuadTile &shape = p.tile;
-  const Tile tile = locate_quad_tile(p, shape);
-  const PartParams &part = tile.part;
-  uint32_t *source = shared_memory<uint32_t>();
-  load_tile(p, shape, tile, source);
+template <typename Operation, typename Lanes>
+__device__ __noinline__ void slide_composite_gathered(const CompositeParams &p, const PartParams &part, LaneStrip s) {
+  slide_composite<Operation, Lanes, false>(p, part, s);
+}
 
-  const int column = threadIdx.x % kCompositeColumns;
-  const Strip strip(min(shape.height, part.height - tile.y0));
-  QuadWriter writer(shape, tile, column, strip.first);
-  if (column >= shape.width || !writer.writes()) return;
-  const uint32_t *from = source + strip.first * kCompositePitch + column + shape.halo_x - kRadius;
-  ColumnWindow<kRadius, Greatest> upper;
-  ColumnWindow<kRadius, Least> lower;
-  writer.write([&](auto put) {
-    slide_down<kRadius>(
-        from, 0, strip.rows,
-        [&](int row) {
-          const uint32_t quad = upper.result() - lower.result();  // of no byte less than 0
-          put(part.merges ? merge_quad(part, quad, from[(row + kRadius) * kCompositePitch + kRadius]) : quad);
-        },
-        upper, lower);
-  });
+template <typename Operation, typename Lanes>
+__device__ inline void slide_composite(const CompositeParams &p, const PartParams &part, int column, int y0) {
+  const LaneStrip s = {(column * kWarpLanes + static_cast<int>(threadIdx.x % 32) - 1) * kLaneBytes, y0};
+  if (part.whole_lanes)
+    slide_composite<Operation, Lanes, true>(p, part, s);
+  else
+    slide_composite_gathered<Operation, Lanes>(p, part, s);
+}
+
+// How many blocks a multiprocessor is to hold, see sliding.cuh. 16-bit samples take a register each, and chips that
+// have no instruction for an extremum of three pairs take more of them.
+template <typename Operation, typename Lanes>
+__host__ __device__ constexpr int composite_blocks() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+  return Operation::kMinBlocks / 2;
+#else
+  return Operation::kMinBlocks - (Lanes::kPairs ? 0 : 1);
+#endif
+}
+
+template <typename Operation, Channels kChannels, template <int> typename Lanes>
+__global__ void __launch_bounds__(kSlidingThreads, composite_blocks<Operation, Lanes<1>>())
+    composite_kernel(const __grid_constant__ CompositeParams p) {
+  const Tile tile = locate_tile(p, 1, Operation::kStripRows * kSlidingWarps);
+  // From one lane to all: the compiler sees that the warp branches together.
+  const int warp = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x / 32), 0);
+  const int column = tile.x0, y0 = tile.y0 + warp * Operation::kStripRows;
+  if (y0 >= tile.part.height) return;  // the whole warp
+  if constexpr (kChannels == Channels::Packed3) {
+    slide_composite<Operation, Lanes<3>>(p, tile.part, column, y0);
+  } else if constexpr (kChannels == Channels::Packed4) {
+    slide_composite<Operation, Lanes<4>>(p, tile.part, column, y0);
+  } else {
+    if (tile.part.channels == 1)
+      slide_composite<Operation, Lanes<1>>(p, tile.part, column, y0);
+    else
+      slide_composite<Operation, Lanes<2>>(p, tile.part, column, y0);
+  }
 }
 
 }  // namespace cudaconv

@@ -12,9 +12,10 @@
 // costs two maxima whatever the size.
 //
 // Bytes are worked on two by two in 16-bit lanes: the even ones masked, the odd ones as the upper bytes of the quad as
-// it is, because they decide alone. A minimum is the maximum of the complements.
+// it is, because they decide alone.
 #pragma once
 
+#include "lanes.cuh"
 #include "quads.cuh"
 
 namespace cudaconv {
@@ -22,16 +23,11 @@ namespace cudaconv {
 struct ExtremumParams : FrameParams {
   QuadTile tile;
   int32_t size;
-  uint32_t flip;  // xored with the bytes before and after, for a minimum
 };
-
-__device__ inline uint32_t largest3(uint32_t a, uint32_t b, uint32_t c) {
-  return __vimax3_u16x2(a, b, c);
-}
 
 // kSize results at once. Its registers are those of the largest size that it can do; where it is to do that one only
 // (kExact), nothing asks for the size.
-template <int kLargest, bool kExact>
+template <int kLargest, bool kExact, bool kLeast>
 class VanHerk {
  public:
   // load(n) is quad n of 2 * size - 1.
@@ -48,8 +44,8 @@ class VanHerk {
         even = even_bytes(next);
         odd = next;
       } else {
-        even = largest3(even, even_bytes(next), even_bytes(first_[m - 1]));
-        odd = largest3(odd, next, first_[m - 1]);
+        even = extreme(even, even_bytes(next), even_bytes(first_[m - 1]));
+        odd = extreme(odd, next, first_[m - 1]);
       }
       first_[m] = load(i);
       keep(m, even, odd);
@@ -63,10 +59,10 @@ class VanHerk {
       const int i = size - 3 - 2 * m;
       const uint32_t next = load(i + size), after = load(i + size + 1), suffix_even = kept_even(m);
       const uint32_t suffix_odd = second_[m], next_even = even_bytes(next);
-      first_[m] = join_bytes(largest3(even_bytes(first_[m]), suffix_even, even), largest3(first_[m], suffix_odd, odd));
-      second_[m] = join_bytes(largest3(suffix_even, even, next_even), largest3(suffix_odd, odd, next));
-      even = largest3(even, next_even, even_bytes(after));
-      odd = largest3(odd, next, after);
+      first_[m] = join_bytes(extreme(even_bytes(first_[m]), suffix_even, even), extreme(first_[m], suffix_odd, odd));
+      second_[m] = join_bytes(extreme(suffix_even, even, next_even), extreme(suffix_odd, odd, next));
+      even = extreme(even, next_even, even_bytes(after));
+      odd = extreme(odd, next, after);
     }
     last_ = join_bytes(even, odd);
   }
@@ -98,6 +94,10 @@ class VanHerk {
   }
 
  private:
+  __device__ static uint32_t extreme(uint32_t a, uint32_t b, uint32_t c) {
+    return kLeast ? ByteLanes<4>::least(a, b, c) : ByteLanes<4>::largest(a, b, c);
+  }
+
   static constexpr int kPairs = kLargest / 2;
   // Suffixes of large windows share a register.
   static constexpr bool kJoined = kLargest > 31;
@@ -130,16 +130,16 @@ __host__ __device__ constexpr int extremum_pitch(int groups, int largest) {
 
 // How a block works. Its warps load and then filter rows, 32 / kGroups at a time, in each kGroups times as many results
 // as the window is wide; then each thread does the same with columns.
-template <int kLargest_, bool kExact_, int kGroups_, int kMinBlocks_>
+template <int kLargest_, bool kExact_, int kGroups_, int kMinBlocks_, bool kLeast_>
 struct ExtremumShape {
   static constexpr int kLargest = kLargest_;
-  static constexpr bool kExact = kExact_;
+  static constexpr bool kExact = kExact_, kLeast = kLeast_;
   static constexpr int kGroups = kGroups_;
   static constexpr int kMinBlocks = kMinBlocks_;
   static constexpr int kWarps = 8;
   // Shared memory does not hold a tile as high as the window.
   static constexpr bool kLow = kLargest > 63;
-  static constexpr int kRowsAtOnce = 32 / kGroups;
+  static constexpr int kRowsAtOnce = 32 / kGroups, kRowsOfRound = kRowsAtOnce * kWarps;
   static constexpr int kPitch = extremum_pitch(kGroups, kLargest);
 };
 
@@ -152,29 +152,28 @@ __global__ void __launch_bounds__(32 * Shape::kWarps, blocks_at_once(Shape::kMin
   const PartParams &part = tile.part;
   const int size = Shape::kExact ? Shape::kLargest : p.size, radius = size / 2;
   uint32_t *quads = shared_memory<uint32_t>();
-  VanHerk<Shape::kLargest, Shape::kExact> window;
+  VanHerk<Shape::kLargest, Shape::kExact, Shape::kLeast> window;
 
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   const int rows = min(shape.height, part.height - tile.y0) + 2 * radius;
-  for (int row = warp * Shape::kRowsAtOnce; row < rows; row += Shape::kWarps * Shape::kRowsAtOnce)
-    load_rows(p, shape, tile, row, min(Shape::kRowsAtOnce, rows - row), kPitch, quads + row * kPitch);
+  const int share = (rows + Shape::kRowsOfRound - 1) / Shape::kRowsOfRound * Shape::kRowsAtOnce;
+  const int begin = min(warp * share, rows), end = min(begin + share, rows);
+  if (begin < end) load_rows(p, shape, tile, begin, end - begin, kPitch, quads + begin * kPitch);
   wait_for_chunks();
   __syncwarp();
   // Each warp filters the rows that it has loaded: once all of a row is in registers, results take its place, pixels
   // to be copied in the place of theirs.
-  for (int row0 = warp * Shape::kRowsAtOnce; row0 < rows; row0 += Shape::kWarps * Shape::kRowsAtOnce) {
+  for (int row0 = begin; row0 < end; row0 += Shape::kRowsAtOnce) {
     const int row = row0 + lane / Shape::kGroups, column = lane % Shape::kGroups * size;
     uint32_t *first = quads + row * kPitch + column;
-    if (row < rows) {
+    if (row < end) {
       const uint32_t *source = first + shape.halo_x - radius;
-      window.run(size, [&](int n) { return source[n] ^ p.flip; });
+      window.run(size, [&](int n) { return source[n]; });
     }
-    if (part.merges && row < rows)
-      window.change(size, [&](int n, uint32_t quad) {
-        return (quad & part.filter_bits[0]) | (first[n + shape.halo_x] & ~part.filter_bits[0]);
-      });
+    if (part.merges && row < end)
+      window.change(size, [&](int n, uint32_t quad) { return merge_quad(part, quad, first[n + shape.halo_x]); });
     __syncwarp();
-    if (row < rows) window.each(size, [&](int n, uint32_t quad) { first[n] = quad; });
+    if (row < end) window.each(size, [&](int n, uint32_t quad) { first[n] = quad; });
   }
   __syncthreads();
 
@@ -188,11 +187,10 @@ __global__ void __launch_bounds__(32 * Shape::kWarps, blocks_at_once(Shape::kMin
     if (part.merges)
       window.change(size, [&](int n, uint32_t quad) {
         const uint32_t pixel = first[(Shape::kLow ? min(n + radius, last) : n + radius) * kPitch];
-        return merge_quad(part, quad ^ p.flip, pixel) ^ p.flip;
+        return merge_quad(part, quad, pixel);
       });
     QuadWriter writer(shape, tile, column, group * size);
-    if (writer.writes())
-      writer.write([&](auto put) { window.each(size, [&](int, uint32_t quad) { put(quad ^ p.flip); }); });
+    if (writer.writes()) writer.write([&](auto put) { window.each(size, [&](int, uint32_t quad) { put(quad); }); });
   }
 }
 

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <type_traits>
 
+#include "cuda_resources.h"
 #ifndef __CUDACC__
 #include "standin.h"
 #endif
@@ -26,6 +27,17 @@ cudaError_t launch([[maybe_unused]] const char *name, void (*kernel)(Params...),
 #else
   return standin::launch(name, grid, block, shared_bytes, stream, [=] { kernel(args...); });
 #endif
+}
+
+// The same, with any amount of shared memory that a block may have. Throws Error{Device}.
+template <typename... Params, typename... Args>
+void enqueue(const char *name, void (*kernel)(Params...), dim3 grid, dim3 block, size_t shared_bytes,
+             cudaStream_t stream, const Args &...args) {
+  // Beyond 48 KiB a kernel has to ask. It costs little, so there is no need to remember on which devices it has.
+  check(cudaFuncSetAttribute(reinterpret_cast<const void *>(kernel), cudaFuncAttributeMaxDynamicSharedMemorySize,
+                             static_cast<int>(shared_bytes)),
+        "cudaFuncSetAttribute");
+  check(launch(name, kernel, grid, block, shared_bytes, stream, args...), "cudaLaunchKernel");
 }
 
 // The block's dynamic shared memory, aligned to 16 bytes.

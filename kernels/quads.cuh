@@ -83,6 +83,17 @@ __device__ inline void copy_chunk(uint32_t *to, const uint8_t *from) {
 #endif
 }
 
+// The same of one quad's four bytes.
+__device__ inline void copy_quad(uint32_t *to, const uint8_t *from) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(static_cast<uint32_t>(__cvta_generic_to_shared(to))),
+               "l"(from)
+               : "memory");
+#else
+  *to = __ldg(reinterpret_cast<const uint32_t *>(from));
+#endif
+}
+
 // Until what this thread has copied is there.
 __device__ inline void wait_for_chunks() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
@@ -112,6 +123,15 @@ __device__ inline uint4 interleave(const uint32_t (&words)[subtiles(kChannels)][
   }
 }
 
+// border_index() out of line, so that its divisions do not crowd the instruction cache.
+__device__ inline __noinline__ int outside_index(Border border, int i, int n) {
+  return border_index(border, i, n);
+}
+
+__device__ inline int index_anywhere(Border border, int i, int n) {
+  return i >= 0 && i < n ? i : outside_index(border, i, n);
+}
+
 // The words of kChunk pixels from `from`, which is a multiple of 4 bytes, or of 16 with four channels.
 template <int kChannels>
 __device__ inline void read_words(const uint8_t *from, uint32_t (&words)[kChannels]) {
@@ -135,20 +155,14 @@ __device__ inline void read_words(const uint8_t *from, uint32_t (&words)[kChanne
 template <int kChannels>
 __device__ inline void gather_words(const FrameParams &p, const PartParams &part, int x, int y,
                                     uint32_t (&words)[kChannels]) {
-  y = border_index(p.border, y, part.height);
+  y = index_anywhere(p.border, y, part.height);
 #pragma unroll
   for (int i = 0; i < kChannels; i++) words[i] = 0;
 #pragma unroll
   for (int i = 0; i < kChunk; i++) {
-    const int sx = border_index(p.border, x + i, part.width);
+    const int sx = index_anywhere(p.border, x + i, part.width);
     const bool outside = sx < 0 || y < 0;
     const uint8_t *pixel = outside ? nullptr : part.source + y * part.source_pitch + sx * kChannels;
-    if constexpr (kChannels == 4) {
-      if (part.aligned) {
-        words[i] = outside ? part.border_word[0] : __ldg(reinterpret_cast<const uint32_t *>(pixel));
-        continue;
-      }
-    }
 #pragma unroll
     for (int c = 0; c < kChannels; c++) {
       const int byte = i * kChannels + c;
@@ -196,29 +210,36 @@ __device__ inline void load_rows(const FrameParams &p, const QuadTile &shape, co
   }
   if constexpr (kChannels == 4) {
     if (part.aligned) {
-      // Most chunks are whole pixels of the frame, and none waits for those that are not.
+      // Chunks of the frame's pixels, then the pixels one by one that lie beside it or in a chunk at its edge.
       const int left = min(x0 < 0 ? (kChunk - 1 - x0) / kChunk : 0, shape.chunks);
-      const int right = min(max((part.width - x0) / kChunk, left), shape.chunks), edge = left + shape.chunks - right;
-#pragma unroll 2
+      const int right = min(max((part.width - x0) / kChunk, left), shape.chunks);
+      // The first chunk that no result needs.
+      const int past = min(shape.chunks, (part.width + shape.halo_x - x0 + kChunk - 1) / kChunk);
+      const int edge = kChunk * (left + max(past - right, 0));
+      const auto row_of = [&](int row) { return index_anywhere(p.border, y0 + row, part.height); };
+#pragma unroll 1
       for (int item = lane; item < rows * shape.chunks; item += 32) {
         int row, chunk;
         locate(item, &row, &chunk);
         if (chunk < left || chunk >= right) continue;
-        const int sy = border_index(p.border, y0 + row, part.height);
+        const int sy = row_of(row);
         uint32_t *to = quads + row * pitch + chunk * kChunk;
+        const uint32_t border = part.border_word[0];
         if (sy >= 0)
           copy_chunk(to, part.source + sy * part.source_pitch + (x0 + chunk * kChunk) * kChannels);
         else
-          *reinterpret_cast<uint4 *>(to) =
-              make_uint4(part.border_word[0], part.border_word[0], part.border_word[0], part.border_word[0]);
+          *reinterpret_cast<uint4 *>(to) = make_uint4(border, border, border, border);
       }
-#pragma unroll 2
+#pragma unroll 1
       for (int item = lane; item < rows * edge; item += 32) {
-        const int row = item / edge, at = item - row * edge, chunk = at < left ? at : right + at - left;
-        if (x0 + chunk * kChunk >= part.width + shape.halo_x) continue;  // no result depends on it
-        uint32_t words[kSubtiles][kChannels];
-        gather_words<kChannels>(p, part, x0 + chunk * kChunk, y0 + row, words[0]);
-        put(row, chunk, words);
+        const int row = item / edge, at = item - row * edge;
+        const int quad = at < left * kChunk ? at : at + (right - left) * kChunk;
+        const int sx = index_anywhere(p.border, x0 + quad, part.width), sy = row_of(row);
+        uint32_t *to = quads + row * pitch + quad;
+        if (sx >= 0 && sy >= 0)
+          copy_quad(to, part.source + sy * part.source_pitch + sx * kChannels);
+        else
+          *to = part.border_word[0];
       }
       return;
     }
@@ -227,7 +248,7 @@ __device__ inline void load_rows(const FrameParams &p, const QuadTile &shape, co
   for (int item = lane; item < rows * shape.chunks; item += 32) {
     int row, chunk;
     locate(item, &row, &chunk);
-    const int sy = border_index(p.border, y0 + row, part.height);
+    const int sy = index_anywhere(p.border, y0 + row, part.height);
     uint32_t words[kSubtiles][kChannels];
 #pragma unroll
     for (int s = 0; s < kSubtiles; s++) {

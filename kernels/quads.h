@@ -6,15 +6,12 @@
 #include "quads.cuh"
 
 #include <algorithm>
+#include <cstdint>
 
 #include "cuda_resources.h"
 #include "launchers.h"
 
 namespace cudaconv {
-
-constexpr int kQuadThreads = 256;  // of a block
-// Tiles are to be no larger than makes this many blocks, if they can be smaller: some for each multiprocessor.
-constexpr unsigned kEnoughBlocks = 384;
 
 // Whether the kernels on quads can read and write the frame, and are to.
 inline bool in_quads(const PassRun &run, const Pass &pass) {
@@ -25,14 +22,6 @@ inline bool in_quads(const PassRun &run, const Pass &pass) {
          });
 }
 
-// Bytes that a block may have on the current device.
-inline size_t shared_memory_of_block() {
-  int device, bytes;
-  check(cudaGetDevice(&device), "cudaGetDevice");
-  check(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device), "cudaDeviceGetAttribute");
-  return static_cast<size_t>(bytes);
-}
-
 inline unsigned cut_quad_tiles(FrameParams &p, const QuadTile &tile) {
   return cut_tiles(p, [&](const PartParams &part) {
     const int width = tile.width * subtiles(part.channels);
@@ -40,14 +29,46 @@ inline unsigned cut_quad_tiles(FrameParams &p, const QuadTile &tile) {
   });
 }
 
-template <typename Params>
-void enqueue_quads(const char *name, void (*kernel)(Params), unsigned blocks, size_t shared_bytes, cudaStream_t stream,
-                   const Params &p) {
-  // Beyond 48 KiB a kernel has to ask. It costs little, so there is no need to remember on which devices it has.
-  check(cudaFuncSetAttribute(reinterpret_cast<const void *>(kernel), cudaFuncAttributeMaxDynamicSharedMemorySize,
-                             static_cast<int>(shared_bytes)),
-        "cudaFuncSetAttribute");
-  check(launch(name, kernel, dim3(blocks), dim3(kQuadThreads), shared_bytes, stream, p), "cudaLaunchKernel");
+// What the current device has.
+struct DeviceLimits {
+  int multiprocessors = 0;
+  size_t block_bytes = 0, multiprocessor_bytes = 0;  // of shared memory
+};
+
+inline DeviceLimits current_limits() {
+  int device, multiprocessors, block_bytes, multiprocessor_bytes;
+  check(cudaGetDevice(&device), "cudaGetDevice");
+  const auto ask = [&](cudaDeviceAttr attribute, int *value) {
+    check(cudaDeviceGetAttribute(value, attribute, device), "cudaDeviceGetAttribute");
+  };
+  ask(cudaDevAttrMultiProcessorCount, &multiprocessors);
+  ask(cudaDevAttrMaxSharedMemoryPerBlockOptin, &block_bytes);
+  ask(cudaDevAttrMaxSharedMemoryPerMultiprocessor, &multiprocessor_bytes);
+  return {multiprocessors, static_cast<size_t>(block_bytes), static_cast<size_t>(multiprocessor_bytes)};
+}
+
+// Of tile heights `step`, 2 * `step` and so on to `most`, the one at which the whole frame is done soonest; 0 where
+// shared memory holds none. bytes_of(height), blocks_of(height) and cost_of(height) are a block's shared memory, how
+// many blocks there are, and what one of them takes, in any unit. A multiprocessor works on `resident` of them at once,
+// if it has the memory.
+template <typename BytesOf, typename BlocksOf, typename CostOf>
+int choose_tile_height(int step, int most, int resident, BytesOf bytes_of, BlocksOf blocks_of, CostOf cost_of) {
+  constexpr size_t kReserved = 1024;  // bytes, by the runtime, for each block
+  const DeviceLimits device = current_limits();
+  int best = 0;
+  uint64_t least = UINT64_MAX;
+  for (int height = step; height <= most; height += step) {
+    const size_t bytes = bytes_of(height);
+    if (bytes > device.block_bytes) break;
+    const size_t at_once =
+        std::max<size_t>(1, std::min<size_t>(resident, device.multiprocessor_bytes / (bytes + kReserved))) *
+        device.multiprocessors;
+    const uint64_t cost = (blocks_of(height) + at_once - 1) / at_once * cost_of(height);
+    if (cost > least) continue;
+    least = cost;
+    best = height;
+  }
+  return best;
 }
 
 }  // namespace cudaconv
