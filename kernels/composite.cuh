@@ -15,59 +15,6 @@ struct CompositeParams : SlidingParams {
   bool difference;  // between closing and samples, not the closing
 };
 
-// Samples in pairs that are compared, not added. A lane of 16 bits is decided by its high byte, so that the odd pair is
-// the word as it is; with an odd number of channels, neighbours in a pair's row would be of the other kind.
-template <typename Lanes>
-struct OrderedPairs {
-  static constexpr bool kRawOdd = Lanes::kPairs && Lanes::kChannels % 2 == 0;
-
-  __device__ static uint32_t even(const PackedParams &k, uint32_t word) { return Lanes::even(k, word); }
-  __device__ static uint32_t odd(const PackedParams &k, uint32_t word) { return kRawOdd ? word : Lanes::odd(k, word); }
-  __device__ static uint32_t join(const PackedParams &k, uint32_t even, uint32_t odd) {
-    return kRawOdd ? permute_bytes(even, odd, 0x7250) : Lanes::join(k, even, odd);
-  }
-};
-
-// The last rows, [even, odd][word] of each, and the greatest or least samples of the squares in them.
-template <typename Lanes, int kRadius>
-struct SquareRows {
-  static constexpr int kSize = 2 * kRadius + 1;
-  uint32_t rows[kSize][2][4];
-
-  template <bool kLeast>
-  __device__ static uint32_t extreme(uint32_t a, uint32_t b, uint32_t c) {
-    return kLeast ? Lanes::least(a, b, c) : Lanes::largest(a, b, c);
-  }
-
-  template <bool kLeast>
-  __device__ void extrema(uint32_t (&result)[2][4]) const {
-    LaneRow<Lanes, kRadius> column;
-#pragma unroll
-    for (int i = 0; i < 4; i++) {
-      uint32_t even = rows[0][0][i], odd = rows[0][1][i];
-#pragma unroll
-      for (int t = 1; t < kSize; t += 2) {
-        even = extreme<kLeast>(even, rows[t][0][i], rows[t + 1][0][i]);
-        odd = extreme<kLeast>(odd, rows[t][1][i], rows[t + 1][1][i]);
-      }
-      column.even[column.kWords + i] = even;
-      column.odd[column.kWords + i] = odd;
-    }
-    column.exchange();
-#pragma unroll
-    for (int i = 0; i < 4; i++)
-#pragma unroll
-      for (int h = 0; h < 2; h++) {
-        const auto sample = [&](int t) {
-          return column.at(Lanes::kPerWord * i + h + (t - kRadius) * Lanes::kChannels);
-        };
-        result[h][i] = sample(0);
-#pragma unroll
-        for (int t = 1; t < kSize; t += 2) result[h][i] = extreme<kLeast>(result[h][i], sample(t), sample(t + 1));
-      }
-  }
-};
-
 // As the operations of sliding.cuh, but enter() has the whole strip, of which row j enters, and where it lies. kReach
 // is the radius of both steps together.
 

@@ -101,7 +101,7 @@ struct PackedParams {
   uint32_t zero, half, low, minus_low, limit;  // both lanes
   uint32_t magic, shift;
   bool absolute;
-  uint32_t flip;                       // xored with the words before and after, for a minimum
+  uint32_t flip;                       // of composites: xored with the words before and after, for the least
   uint32_t sample_shift, sample_mask;  // of a 16-bit container
 };
 

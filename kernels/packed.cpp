@@ -346,6 +346,7 @@ PackedKind make_packed(const Plan &plan, const Pass &pass, PackedParams &k) {
     case Op::Maximum: {
       if (!pass.element.empty() || pass.width() != pass.height()) return none;
       k.flip = pass.op == Op::Maximum ? 0 : kind.words ? k.sample_mask * 0x00010001u << k.sample_shift : 0xffffffffu;
+      kind.least = pass.op == Op::Minimum;
       if (pass.width() == 3) kind.sliding = Sliding::Extremum3;
       if (pass.width() == 5) kind.sliding = Sliding::Extremum5;
       if (pass.width() == 7) kind.sliding = Sliding::Extremum7;

@@ -34,6 +34,7 @@ enum class Sliding {
 struct PackedKind {
   Sliding sliding = Sliding::None;
   bool words = false;     // 16-bit containers, else bytes
+  bool least = false;     // of extrema: the least, else the greatest
   int most_channels = 1;  // of any plane
 };
 

@@ -80,11 +80,14 @@ SlidingLaunch choose_bytes(const PackedKind &kind, Finish finish, bool tall) {
     case Sliding::UnitGradientL2:
       return bytes_launch<SlidingGradient<true, true>>(kind, tall);
     case Sliding::Extremum3:
-      return bytes_launch<SlidingExtremum<3>>(kind, tall);
+      return kind.least ? bytes_launch<SlidingExtremum<3, true>>(kind, tall)
+                        : bytes_launch<SlidingExtremum<3, false>>(kind, tall);
     case Sliding::Extremum5:
-      return bytes_launch<SlidingExtremum<5>>(kind, tall);
+      return kind.least ? bytes_launch<SlidingExtremum<5, true>>(kind, tall)
+                        : bytes_launch<SlidingExtremum<5, false>>(kind, tall);
     case Sliding::Extremum7:
-      return bytes_launch<SlidingExtremum<7>>(kind, tall);
+      return kind.least ? bytes_launch<SlidingExtremum<7, true>>(kind, tall)
+                        : bytes_launch<SlidingExtremum<7, false>>(kind, tall);
     case Sliding::Kirsch3:
       return bytes_launch<SlidingWindow3<KirschFunction>>(kind, tall);
     case Sliding::RobertsL1:
@@ -118,11 +121,11 @@ SlidingLaunch choose_words(const PackedKind &kind, Finish finish) {
     case Sliding::Diamond5:
       return words_launch<SlidingDense<5, Finish::Any>>(kind);
     case Sliding::Extremum3:
-      return words_launch<SlidingExtremum<3>>(kind);
+      return kind.least ? words_launch<SlidingExtremum<3, true>>(kind) : words_launch<SlidingExtremum<3, false>>(kind);
     case Sliding::Extremum5:
-      return words_launch<SlidingExtremum<5>>(kind);
+      return kind.least ? words_launch<SlidingExtremum<5, true>>(kind) : words_launch<SlidingExtremum<5, false>>(kind);
     case Sliding::Extremum7:
-      return words_launch<SlidingExtremum<7>>(kind);
+      return kind.least ? words_launch<SlidingExtremum<7, true>>(kind) : words_launch<SlidingExtremum<7, false>>(kind);
     case Sliding::Kirsch3:
       return words_launch<SlidingWindow3<KirschFunction>>(kind);
     case Sliding::RobertsL1:

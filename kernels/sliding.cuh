@@ -529,56 +529,31 @@ struct SlidingMedian3 {
   };
 };
 
-// The greatest of a square window, or the least, which is the greatest of the complements, complemented. A lane of 16
-// bits is decided by its high byte, so that the odd pair is the word as it is.
-template <int kSize, bool kTall = false>
+// The greatest of a square window, or the least.
+template <int kSize, bool kLeast, bool kTall = false>
 struct SlidingExtremum {
   using General = SlidingExtremum;
-  using Tall = SlidingExtremum<kSize, (kSize > 5)>;
+  using Tall = SlidingExtremum<kSize, kLeast, (kSize > 5)>;
   static constexpr int kRadius = kSize / 2, kStripRows = kTall ? 8 : 4;
   static constexpr int kMinBlocks = kSize <= 5 ? 8 : kTall ? 5 : 6;
 
   template <typename Lanes>
   struct State {
-    // With an even number of channels, neighbours in a pair's row are of its own kind.
-    static constexpr bool kRawOdd = Lanes::kPairs && Lanes::kChannels % 2 == 0;
-    uint32_t rows[kSize][2][4];
+    using Pairs = OrderedPairs<Lanes>;
+    SquareRows<Lanes, kRadius> square;
 
     __device__ void enter(const SlidingParams &p, int j, const uint32_t (&row)[4], uint32_t (&out)[4]) {
       const PackedParams &k = p.packed;
 #pragma unroll
       for (int i = 0; i < 4; i++) {
-        const uint32_t word = row[i] ^ k.flip;
-        rows[j % kSize][0][i] = Lanes::even(k, word);
-        rows[j % kSize][1][i] = kRawOdd ? word : Lanes::odd(k, word);
+        square.rows[j % kSize][0][i] = Pairs::even(k, row[i]);
+        square.rows[j % kSize][1][i] = Pairs::odd(k, row[i]);
       }
       if (j < 2 * kRadius) return;
-      LaneRow<Lanes, kRadius> column;
+      uint32_t extremum[2][4];
+      square.template extrema<kLeast>(extremum);
 #pragma unroll
-      for (int i = 0; i < 4; i++) {
-        uint32_t even = rows[0][0][i], odd = rows[0][1][i];
-#pragma unroll
-        for (int t = 1; t < kSize; t += 2) {
-          even = Lanes::largest(even, rows[t][0][i], rows[t + 1][0][i]);
-          odd = Lanes::largest(odd, rows[t][1][i], rows[t + 1][1][i]);
-        }
-        column.even[column.kWords + i] = even;
-        column.odd[column.kWords + i] = odd;
-      }
-      column.exchange();
-      const auto sample = [&](int n) {
-        uint32_t result = column.at(n - kRadius * Lanes::kChannels);
-#pragma unroll
-        for (int t = 1; t < kSize; t += 2)
-          result = Lanes::largest(result, column.at(n + (t - kRadius) * Lanes::kChannels),
-                                  column.at(n + (t + 1 - kRadius) * Lanes::kChannels));
-        return result;
-      };
-#pragma unroll
-      for (int i = 0; i < 4; i++) {
-        const uint32_t even = sample(Lanes::kPerWord * i), odd = sample(Lanes::kPerWord * i + 1);
-        out[i] = (kRawOdd ? permute_bytes(even, odd, 0x7250) : Lanes::join(k, even, odd)) ^ k.flip;
-      }
+      for (int i = 0; i < 4; i++) out[i] = Pairs::join(k, extremum[0][i], extremum[1][i]);
     }
   };
 };
