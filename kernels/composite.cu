@@ -3,9 +3,7 @@
 // The launcher of the kernels that do two small steps of morphology at once.
 #include "composite.cuh"
 
-#include "cuda_resources.h"
-#include "launchers.h"
-#include "packed.h"
+#include "strips.h"
 
 namespace cudaconv {
 
@@ -58,28 +56,18 @@ CompositeKind find_composite(const PassRun &run) {
   return kind;
 }
 
-struct CompositeLaunch {
-  void (*kernel)(CompositeParams) = nullptr;
-  size_t shared_bytes = 0;
-  int height = 0;  // rows of a block
-};
-
-template <typename Operation, Channels kChannels, template <int> typename Lanes>
-CompositeLaunch composite_launch() {
-  return {composite_kernel<Operation, kChannels, Lanes>, kSlidingWarps * kLanePitch * Operation::kRows,
-          Operation::kStripRows * kSlidingWarps};
-}
+using CompositeLaunch = StripLaunch<CompositeParams>;
 
 template <typename Operation>
 CompositeLaunch composite_launch(const PackedKind &kind) {
   if (kind.words) {
-    if constexpr (Operation::kReach <= 2)
-      if (kind.most_channels == 4) return composite_launch<Operation, Channels::Packed4, WordLanes>();
-    return composite_launch<Operation, Channels::Planar, WordLanes>();
+    if constexpr (Operation::kRadius <= 2)
+      if (kind.most_channels == 4) return strip_launch<Operation, Channels::Packed4, WordLanes>();
+    return strip_launch<Operation, Channels::Planar, WordLanes>();
   }
-  if (kind.most_channels == 4) return composite_launch<Operation, Channels::Packed4, ByteLanes>();
-  if (kind.most_channels == 3) return composite_launch<Operation, Channels::Packed3, ByteLanes>();
-  return composite_launch<Operation, Channels::Planar, ByteLanes>();
+  if (kind.most_channels == 4) return strip_launch<Operation, Channels::Packed4, ByteLanes>();
+  if (kind.most_channels == 3) return strip_launch<Operation, Channels::Packed3, ByteLanes>();
+  return strip_launch<Operation, Channels::Planar, ByteLanes>();
 }
 
 CompositeLaunch choose_composite(Composite composite, const PackedKind &kind) {
@@ -106,15 +94,7 @@ int launch_composite(const PassRun &run) {
   if (reach * kind.most_channels * (kind.words ? 2 : 1) > kLaneBytes) return 0;
   p.difference = composite.difference;
   fill_frame(run, run.index + composite.passes - 1, p);
-  const CompositeLaunch launch_as = choose_composite(composite.composite, kind);
-  const unsigned blocks = cut_tiles(p, [&](const PartParams &part) {
-    const int row_bytes = part.width * part.channels * (kind.words ? 2 : 1);
-    return TileCount{(row_bytes + kWarpBytes - 1) / kWarpBytes,
-                     (part.height + launch_as.height - 1) / launch_as.height};
-  });
-  check(
-      launch("composite", launch_as.kernel, dim3(blocks), dim3(kSlidingThreads), launch_as.shared_bytes, run.stream, p),
-      "cudaLaunchKernel");
+  enqueue_strips(run, "composite", choose_composite(composite.composite, kind), kind, p);
   return composite.passes;
 }
 

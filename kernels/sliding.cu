@@ -6,44 +6,32 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "cuda_resources.h"
-#include "launchers.h"
-#include "packed.h"
+#include "strips.h"
 
 namespace cudaconv {
 
 namespace {
 
-struct SlidingLaunch {
-  void (*kernel)(SlidingParams);
-  size_t gather_bytes;  // of shared memory, where parts are gathered
-  int radius, height;   // height: rows of a block
-};
-
-template <typename Operation, Channels kChannels, template <int> typename Lanes>
-SlidingLaunch sliding_launch() {
-  return {sliding_kernel<Operation, kChannels, Lanes>, sliding_bytes<Operation>(), Operation::kRadius,
-          Operation::kStripRows * kSlidingWarps};
-}
+using SlidingLaunch = StripLaunch<SlidingParams>;
 
 // Three channels, which are rare, take the most general finish, to keep kernels few; words are no taller for the same
 // reason.
 template <typename Operation>
 SlidingLaunch bytes_launch(const PackedKind &kind, bool tall) {
   using Tall = typename Operation::Tall;
-  if (kind.most_channels == 3) return sliding_launch<typename Operation::General, Channels::Packed3, ByteLanes>();
+  if (kind.most_channels == 3) return strip_launch<typename Operation::General, Channels::Packed3, ByteLanes>();
   if (kind.most_channels == 4)
-    return tall ? sliding_launch<Tall, Channels::Packed4, ByteLanes>()
-                : sliding_launch<Operation, Channels::Packed4, ByteLanes>();
-  return tall ? sliding_launch<Tall, Channels::Planar, ByteLanes>()
-              : sliding_launch<Operation, Channels::Planar, ByteLanes>();
+    return tall ? strip_launch<Tall, Channels::Packed4, ByteLanes>()
+                : strip_launch<Operation, Channels::Packed4, ByteLanes>();
+  return tall ? strip_launch<Tall, Channels::Planar, ByteLanes>()
+              : strip_launch<Operation, Channels::Planar, ByteLanes>();
 }
 
 template <typename Operation>
 SlidingLaunch words_launch(const PackedKind &kind) {
   if constexpr (Operation::kRadius <= 2)
-    if (kind.most_channels == 4) return sliding_launch<Operation, Channels::Packed4, WordLanes>();
-  return sliding_launch<Operation, Channels::Planar, WordLanes>();
+    if (kind.most_channels == 4) return strip_launch<Operation, Channels::Packed4, WordLanes>();
+  return strip_launch<Operation, Channels::Planar, WordLanes>();
 }
 
 SlidingLaunch choose_bytes(const PackedKind &kind, Finish finish, bool tall) {
@@ -165,22 +153,7 @@ int launch_sliding(const PassRun &run) {
   fill_frame(run, p);
   const SlidingLaunch launch_as =
       kind.words ? choose_words(kind, p.packed.finish) : choose_bytes(kind, p.packed.finish, is_large(p));
-  const unsigned blocks = cut_tiles(p, [&](const PartParams &part) {
-    const int row_bytes = part.width * part.channels * (kind.words ? 2 : 1);
-    return TileCount{(row_bytes + kWarpBytes - 1) / kWarpBytes,
-                     (part.height + launch_as.height - 1) / launch_as.height};
-  });
-  bool gathers = false;
-  for (int i = 0; i < p.parts; i++) {
-    // Reflections want as many pixels beyond the first one as the radius, of the 16 bytes at an edge.
-    const int pixel_bytes = p.part[i].channels * (kind.words ? 2 : 1);
-    if (p.border == Border::Reflect101 && (launch_as.radius + 1) * pixel_bytes > kLaneBytes)
-      p.part[i].whole_lanes = false;
-    gathers |= !p.part[i].whole_lanes;
-  }
-  check(launch("sliding", launch_as.kernel, dim3(blocks), dim3(kSlidingThreads), gathers ? launch_as.gather_bytes : 0,
-               run.stream, p),
-        "cudaLaunchKernel");
+  enqueue_strips(run, "sliding", launch_as, kind, p);
   return 1;
 }
 

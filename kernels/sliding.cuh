@@ -108,10 +108,14 @@ __device__ inline uint32_t even_sum(uint32_t sum, uint32_t odd) {
   return kWholeWords<Lanes> ? sum - (odd << 8) : sum;
 }
 
+struct SlidingOperation {
+  using Params = SlidingParams;
+};
+
 // A mask with a row and a column: columns are summed as rows enter, then each finished row of sums along the row.
 // kFinish Divide: a mean, all ones.
 template <int kSize, Finish kFinish, bool kTall = false>
-struct SlidingSeparable {
+struct SlidingSeparable : SlidingOperation {
   using General = SlidingSeparable<kSize, Finish::Any, kTall>;
   using Tall = SlidingSeparable<kSize, kFinish, (kSize > 5 && kFinish == Finish::Divide)>;
   static constexpr int kRadius = kSize / 2, kStripRows = kTall ? 8 : 4;
@@ -169,7 +173,7 @@ struct SlidingSeparable {
 
 // [1 1] by itself so many times that it has kSize numbers, both ways, with a divisor that is a power of two.
 template <int kSize>
-struct SlidingBinomial {
+struct SlidingBinomial : SlidingOperation {
   static_assert(kSize == 3 || kSize == 5);
   using General = SlidingSeparable<kSize, Finish::Any>;
   using Tall = SlidingBinomial;
@@ -217,7 +221,7 @@ struct SlidingBinomial {
 
 // A mask without factors: 3x3, or the diamond |dx| + |dy| <= 2 of a 5x5.
 template <int kSize, Finish kFinish>
-struct SlidingDense {
+struct SlidingDense : SlidingOperation {
   using General = SlidingDense<kSize, Finish::Any>;
   using Tall = SlidingDense;
   static constexpr int kRadius = kSize / 2, kStripRows = 4;
@@ -261,7 +265,7 @@ struct SlidingDense {
 
 // 3x3 where 16-bit floats hold every sum on the way. kCross: only the middle row and column count.
 template <bool kCross, bool kTall = false>
-struct SlidingHalf3 {
+struct SlidingHalf3 : SlidingOperation {
   using General = SlidingHalf3;
   using Tall = SlidingHalf3<kCross, !kCross>;
   static constexpr int kRadius = 1, kStripRows = kTall ? 8 : 4, kMinBlocks = kTall ? 5 : 8;
@@ -355,7 +359,7 @@ __device__ inline uint32_t magnitude_sample(const PackedParams &k, uint32_t x, u
 // Pairs are 16-bit floats. Sums of three are kept 2048 down where they may exceed 2047; a difference is rounded only
 // where it is beyond all samples, and so is the result.
 template <bool kEuclidean, bool kUnit>
-struct SlidingGradient {
+struct SlidingGradient : SlidingOperation {
   using General = SlidingGradient;
   using Tall = SlidingGradient;
   static constexpr int kRadius = 1, kStripRows = 4;
@@ -413,7 +417,7 @@ struct SlidingGradient {
 // Any function of the 3x3 samples around a pixel. Function::sample<Lanes>(p, at) makes a register of results of
 // at(dx, dy), the samples dx pixels on in the row dy below.
 template <typename Function>
-struct SlidingWindow3 {
+struct SlidingWindow3 : SlidingOperation {
   using General = SlidingWindow3;
   using Tall = SlidingWindow3;
   static constexpr int kRadius = 1, kStripRows = Function::kStripRows;
@@ -475,7 +479,7 @@ struct RobertsFunction {
 // The middle of: the greatest of the columns' least, the middle of their middles, the least of their greatest. Columns
 // are sorted as rows enter, once for the three windows that they are part of.
 template <bool kTall = false>
-struct SlidingMedian3 {
+struct SlidingMedian3 : SlidingOperation {
   using General = SlidingMedian3;
   using Tall = SlidingMedian3<true>;
   static constexpr int kRadius = 1, kStripRows = kTall ? 8 : 4, kMinBlocks = kTall ? 6 : 7;
@@ -531,7 +535,7 @@ struct SlidingMedian3 {
 
 // The greatest of a square window, or the least.
 template <int kSize, bool kLeast, bool kTall = false>
-struct SlidingExtremum {
+struct SlidingExtremum : SlidingOperation {
   using General = SlidingExtremum;
   using Tall = SlidingExtremum<kSize, kLeast, (kSize > 5)>;
   static constexpr int kRadius = kSize / 2, kStripRows = kTall ? 8 : 4;
@@ -572,12 +576,6 @@ constexpr int kLanePitch = 32 * kLaneBytes;  // bytes of a row that a warp holds
 // The warp's own part of shared memory, `rows` rows of 16 bytes a lane.
 __device__ inline uint8_t *warp_memory(int rows) {
   return shared_memory<uint8_t>() + threadIdx.x / 32 * (kLanePitch * rows);
-}
-
-// Bytes of shared memory of a block that gathers.
-template <typename Operation>
-constexpr size_t sliding_bytes() {
-  return kSlidingWarps * kLanePitch * (Operation::kStripRows + 2 * Operation::kRadius);
 }
 
 // The word of a row of border samples that comes `i` words after the word at `first_byte`.
@@ -729,37 +727,48 @@ __device__ inline __noinline__ void gather_strip(const FrameParams &p, const Par
   __syncwarp();
 }
 
-// Lets the rows of a strip enter; done(r, out) gets the results' row r.
-template <typename Operation, typename Lanes, int kRows, typename Done>
-__device__ inline void filter_strip(const SlidingParams &p, const uint32_t (&strip)[kRows][4], Done done) {
+// kWhole: rows consist of whole, aligned lanes, else they go through shared memory.
+template <typename Operation, typename Lanes, bool kWhole>
+__device__ inline void slide(const typename Operation::Params &p, const PartParams &part, LaneStrip s) {
+  constexpr int kRadius = Operation::kRadius, kRows = Operation::kStripRows + 2 * kRadius;
+  const int lane = threadIdx.x % 32, bytes = part.width * kPixelBytes<Lanes> - s.first_byte;
+  uint8_t *const staged = warp_memory(kRows), *const own = staged + lane * kLaneBytes;
+  uint32_t strip[kRows][4];
+  if constexpr (kWhole) {
+    load_strip<Lanes, kRadius>(p, part, s, strip);
+  } else {
+    gather_strip(p, part, s, kPixelBytes<Lanes>, kRows, kRadius, staged);
+#pragma unroll
+    for (int j = 0; j < kRows; j++) split_words(*reinterpret_cast<const uint4 *>(own + j * kLanePitch), strip[j]);
+  }
+  const int rows = lane >= 1 && lane <= kWarpLanes && bytes > 0 ? part.height - s.y0 : 0;
+  uint8_t *target = part.target + s.y0 * part.target_pitch + s.first_byte;
   typename Operation::template State<Lanes> state;
 #pragma unroll
   for (int j = 0; j < kRows; j++) {
     uint32_t out[4];
-    state.enter(p, j, strip[j], out);
-    if (j >= 2 * Operation::kRadius) done(j - 2 * Operation::kRadius, out);
-  }
-}
-
-// Where rows are not made of whole, aligned lanes.
-template <typename Operation, typename Lanes>
-__device__ __noinline__ void slide_gathered(const SlidingParams &p, const PartParams &part, LaneStrip s) {
-  constexpr int kRadius = Operation::kRadius, kRows = Operation::kStripRows + 2 * kRadius;
-  const int lane = threadIdx.x % 32, bytes = part.width * kPixelBytes<Lanes> - s.first_byte;
-  uint8_t *const staged = warp_memory(kRows), *const own = staged + lane * kLaneBytes;
-  gather_strip(p, part, s, kPixelBytes<Lanes>, kRows, kRadius, staged);
-  uint32_t strip[kRows][4];
-#pragma unroll
-  for (int j = 0; j < kRows; j++) split_words(*reinterpret_cast<const uint4 *>(own + j * kLanePitch), strip[j]);
-  filter_strip<Operation, Lanes>(p, strip, [&](int r, uint32_t(&out)[4]) {
-    if (part.merges) merge_channels<Lanes>(part, s.first_byte, own + (r + kRadius) * kLanePitch, out);
-    // Results of a lane may take the place of what it alone has loaded.
-    *reinterpret_cast<uint4 *>(own + r * kLanePitch) = make_uint4(out[0], out[1], out[2], out[3]);
-  });
-  if (lane < 1 || lane > kWarpLanes) return;
-  for (int r = 0; r < min(Operation::kStripRows, part.height - s.y0); r++) {
-    uint8_t *target = part.target + (s.y0 + r) * part.target_pitch + s.first_byte;
-    for (int b = 0; b < min(bytes, kLaneBytes); b++) target[b] = own[r * kLanePitch + b];
+    if constexpr (std::is_same_v<typename Operation::Params, SlidingParams>)
+      state.enter(p, j, strip[j], out);
+    else
+      state.enter(p, part, s, j, strip, out);
+    const int r = j - 2 * kRadius;
+    if (r < 0) continue;
+    if (r < rows) {
+      if (part.merges)
+        merge_channels<Lanes>(
+            part, s.first_byte,
+            kWhole ? part.source + (s.y0 + r) * part.source_pitch + s.first_byte : own + (r + kRadius) * kLanePitch,
+            out);
+      const uint4 words = make_uint4(out[0], out[1], out[2], out[3]);
+      if constexpr (kWhole) {
+        *reinterpret_cast<uint4 *>(target) = words;
+      } else {
+        // The strip's first row has been read.
+        *reinterpret_cast<uint4 *>(own) = words;
+        for (int b = 0; b < min(bytes, kLaneBytes); b++) target[b] = own[b];
+      }
+    }
+    target += part.target_pitch;
   }
 }
 
@@ -767,35 +776,38 @@ __device__ __noinline__ void slide_gathered(const SlidingParams &p, const PartPa
 template <typename Operation, typename Lanes>
 using GeneralFor = std::conditional_t<Lanes::kPairs, typename Operation::General, Operation>;
 
+// Apart, so that its registers are not those of the other kind of rows.
 template <typename Operation, typename Lanes>
-__device__ inline void slide(const SlidingParams &p, const PartParams &part, int column, int y0) {
-  constexpr int kRadius = Operation::kRadius, kRows = Operation::kStripRows + 2 * kRadius;
-  const int lane = threadIdx.x % 32;
-  const LaneStrip s = {(column * kWarpLanes + lane - 1) * kLaneBytes, y0};
-  static_assert(GeneralFor<Operation, Lanes>::kStripRows == Operation::kStripRows);
-  if (!part.whole_lanes) return slide_gathered<GeneralFor<Operation, Lanes>, Lanes>(p, part, s);
+__device__ __noinline__ void slide_gathered(const typename Operation::Params &p, const PartParams &part, LaneStrip s) {
+  slide<Operation, Lanes, false>(p, part, s);
+}
 
-  uint32_t strip[kRows][4];
-  load_strip<Lanes, kRadius>(p, part, s, strip);
-  const bool stores = lane >= 1 && lane <= kWarpLanes && s.first_byte < part.width * kPixelBytes<Lanes>;
-  const int rows = stores ? part.height - y0 : 0;
-  uint8_t *target = part.target + y0 * part.target_pitch + s.first_byte;
-  filter_strip<Operation, Lanes>(p, strip, [&](int r, uint32_t(&out)[4]) {
-    if (r < rows) {
-      if (part.merges)
-        merge_channels<Lanes>(part, s.first_byte, part.source + (y0 + r) * part.source_pitch + s.first_byte, out);
-      *reinterpret_cast<uint4 *>(target) = make_uint4(out[0], out[1], out[2], out[3]);
-    }
-    target += part.target_pitch;
-  });
+template <typename Operation, typename Lanes>
+__device__ inline void slide(const typename Operation::Params &p, const PartParams &part, int column, int y0) {
+  const LaneStrip s = {(column * kWarpLanes + static_cast<int>(threadIdx.x % 32) - 1) * kLaneBytes, y0};
+  if (part.whole_lanes)
+    slide<Operation, Lanes, true>(p, part, s);
+  else
+    slide_gathered<GeneralFor<Operation, Lanes>, Lanes>(p, part, s);
 }
 
 // The numbers of channels that a kernel is made for: frames of one or two a plane, and packed pixels of three or four.
 enum class Channels { Planar, Packed3, Packed4 };
 
+// How many blocks a multiprocessor is to hold. 16-bit samples take a register each, and chips that have no instruction
+// for an extremum of three pairs take more of them.
+template <typename Operation, typename Lanes>
+__host__ __device__ constexpr int min_blocks() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+  return Operation::kMinBlocks / 2;
+#else
+  return Operation::kMinBlocks - (Lanes::kPairs ? 0 : 1);
+#endif
+}
+
 template <typename Operation, Channels kChannels, template <int> typename Lanes>
-__global__ void __launch_bounds__(kSlidingThreads, Operation::kMinBlocks)
-    sliding_kernel(const __grid_constant__ SlidingParams p) {
+__global__ void __launch_bounds__(kSlidingThreads, min_blocks<Operation, Lanes<1>>())
+    sliding_kernel(const __grid_constant__ typename Operation::Params p) {
   const Tile tile = locate_tile(p, 1, Operation::kStripRows * kSlidingWarps);
   // From one lane to all: the compiler sees that the warp branches together.
   const int warp = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x / 32), 0);
