@@ -144,9 +144,10 @@ __global__ void __launch_bounds__(Shape::kThreads, blocks_at_once(Shape::kMinBlo
 
   const int column = threadIdx.x % Shape::kColumns;
   const int strip = (result_rows + Shape::kStrips - 1) / Shape::kStrips, first = threadIdx.x / Shape::kColumns * strip;
+  if (__all_sync(0xffffffffu, tile.x0 + column >= part.width) || first >= result_rows) return;
   QuadWriter writer(shape, tile, column, first);
-  if (column >= Shape::kWidth || !writer.writes()) return;
-  const uint2 *entering = reinterpret_cast<const uint2 *>(quads) + first * kPairPitch + column, *leaving = entering;
+  const uint2 *entering = reinterpret_cast<const uint2 *>(quads) + first * kPairPitch + min(column, Shape::kWidth - 1);
+  const uint2 *leaving = entering;
   const Rounding &rounding = p.rounding[0];
   const auto go_down = [&](uint32_t start, auto round) {
     WindowSums<Shape::kWide> sum;
@@ -155,7 +156,7 @@ __global__ void __launch_bounds__(Shape::kThreads, blocks_at_once(Shape::kMinBlo
 #pragma unroll 4
     for (int i = 0; i < p.height - 1; i++, entering += kPairPitch) sum.change(*entering, make_uint2(0, 0));
     uint2 last = make_uint2(0, 0);
-    const int count = min(strip, writer.rows());
+    const int count = min(strip, result_rows - first);
     writer.write([&](auto put) {
 #pragma unroll 4
       for (int i = 0; i < count; i++, entering += kPairPitch, leaving += kPairPitch) {

@@ -3,6 +3,9 @@
 // The launcher of the kernels for dilations and erosions.
 #include "extremum.cuh"
 
+#include <algorithm>
+#include <vector>
+
 #include "quads.h"
 
 namespace cudaconv {
@@ -21,16 +24,19 @@ ExtremumLaunch extremum_launch() {
           Shape::kMinBlocks,      Shape::kRowsOfRound, Shape::kLow};
 }
 
-// The sizes that are asked for most have kernels of their own.
+// Those for windows of a size, the one for large frames first. The sizes that are asked for most have kernels of their
+// own.
 template <bool kLeast>
-ExtremumLaunch choose_extremum(int size) {
-  if (size == 9) return extremum_launch<ExtremumShape<9, true, 8, 4, kLeast>>();
-  if (size == 15) return extremum_launch<ExtremumShape<15, true, 8, 4, kLeast>>();
-  if (size == 31) return extremum_launch<ExtremumShape<31, true, 4, 3, kLeast>>();
-  if (size < 15) return extremum_launch<ExtremumShape<15, false, 8, 4, kLeast>>();
-  if (size < 31) return extremum_launch<ExtremumShape<31, false, 4, 3, kLeast>>();
-  if (size <= 63) return extremum_launch<ExtremumShape<63, false, 2, 2, kLeast>>();
-  return extremum_launch<ExtremumShape<127, false, 1, 1, kLeast>>();
+std::vector<ExtremumLaunch> choose_extremum(int size) {
+  if (size == 9) return {extremum_launch<ExtremumShape<9, true, 8, 4, kLeast>>()};
+  if (size == 15) return {extremum_launch<ExtremumShape<15, true, 8, 4, kLeast>>()};
+  if (size == 31)
+    return {extremum_launch<ExtremumShape<31, true, 4, 3, kLeast>>(),
+            extremum_launch<ExtremumShape<31, true, 2, 3, kLeast>>()};
+  if (size < 15) return {extremum_launch<ExtremumShape<15, false, 8, 4, kLeast>>()};
+  if (size < 31) return {extremum_launch<ExtremumShape<31, false, 4, 3, kLeast>>()};
+  if (size <= 63) return {extremum_launch<ExtremumShape<63, false, 2, 2, kLeast>>()};
+  return {extremum_launch<ExtremumShape<127, false, 1, 1, kLeast>>()};
 }
 
 }  // namespace
@@ -41,27 +47,38 @@ int launch_extremum(const PassRun &run) {
   if (!in_quads(run, pass) || (pass.op != Op::Minimum && pass.op != Op::Maximum) || !pass.element.empty() ||
       size != pass.height() || size < 3 || size > 127 || pass.copy_source != pass.source)
     return 0;
-  const ExtremumLaunch launch_as = pass.op == Op::Minimum ? choose_extremum<true>(size) : choose_extremum<false>(size);
   ExtremumParams p = {};
   fill_frame(run, p);
   p.size = size;
-  const int width = launch_as.groups * size / kChunk * kChunk;
-  const auto bytes = [&](int height) { return sizeof(uint32_t) * launch_as.pitch * (height + size - 1); };
-  const auto blocks = [&](int height) {
-    p.tile = make_quad_tile(width, height, size / 2, size / 2);
+  const auto width_of = [&](const ExtremumLaunch &as) { return as.groups * size / kChunk * kChunk; };
+  const auto bytes_of = [&](const ExtremumLaunch &as, int height) {
+    return sizeof(uint32_t) * as.pitch * (height + size - 1);
+  };
+  const auto cut = [&](const ExtremumLaunch &as, int height) {
+    p.tile = make_quad_tile(width_of(as), height, size / 2, size / 2);
     return cut_quad_tiles(p, p.tile);
   };
-  // Windows that a thread does, one after the other: along rows and down columns.
-  const auto cost = [&](int height) {
-    const int columns = width * ((height + size - 1) / size);
-    return (height + size - 1 + launch_as.rows_of_round - 1) / launch_as.rows_of_round +
-           (columns + launch_as.threads - 1) / launch_as.threads;
-  };
-  // Whole windows of rows, but where windows are very high.
-  const int step = launch_as.low ? 8 : size;
-  const int height = choose_tile_height(step, std::max(96, step), launch_as.blocks, bytes, blocks, cost);
-  if (!height) return 0;
-  enqueue("extremum", launch_as.kernel, dim3(blocks(height)), dim3(launch_as.threads), bytes(height), run.stream, p);
+  ExtremumLaunch launch_as = {};
+  TileHeight best;
+  for (const ExtremumLaunch &as : pass.op == Op::Minimum ? choose_extremum<true>(size) : choose_extremum<false>(size)) {
+    // Windows that a thread does, one after the other: along rows and down columns.
+    const auto cost = [&](int height) {
+      const int columns = width_of(as) * ((height + size - 1) / size);
+      return (height + size - 1 + as.rows_of_round - 1) / as.rows_of_round + (columns + as.threads - 1) / as.threads;
+    };
+    // Whole windows of rows, but where windows are very high.
+    const int step = as.low ? 8 : size;
+    const TileHeight tile = choose_tile_height(
+        step, std::max(96, step), as.blocks, [&](int height) { return bytes_of(as, height); },
+        [&](int height) { return cut(as, height); }, cost);
+    if (tile.time >= best.time) continue;
+    best = tile;
+    launch_as = as;
+  }
+  if (!best.height) return 0;
+  const unsigned blocks = cut(launch_as, best.height);
+  enqueue("extremum", launch_as.kernel, dim3(blocks), dim3(launch_as.threads), bytes_of(launch_as, best.height),
+          run.stream, p);
   return 1;
 }
 

@@ -177,12 +177,13 @@ __global__ void __launch_bounds__(32 * Shape::kWarps, blocks_at_once(Shape::kMin
   }
   __syncthreads();
 
-  const int groups = (shape.height + size - 1) / size;
-  for (int item = threadIdx.x; item < shape.width * groups; item += 32 * Shape::kWarps) {
+  const int results = rows - 2 * radius, groups = (results + size - 1) / size;
+  for (int item = threadIdx.x; item - lane < shape.width * groups; item += 32 * Shape::kWarps) {
     const int group = item / shape.width, column = item - group * shape.width;
-    if (group * size >= rows - 2 * radius) continue;
-    const uint32_t *first = quads + group * size * kPitch + column;
-    const int last = rows - 1 - group * size;
+    if (__all_sync(0xffffffffu, tile.x0 + column >= part.width)) continue;
+    // Lanes beyond the last column of the last group write nothing.
+    const int row = min(group, groups - 1) * size, last = rows - 1 - row;
+    const uint32_t *first = quads + row * kPitch + column;
     window.run(size, [&](int n) { return first[(Shape::kLow ? min(n, last) : n) * kPitch]; });
     if (part.merges)
       window.change(size, [&](int n, uint32_t quad) {
@@ -190,7 +191,7 @@ __global__ void __launch_bounds__(32 * Shape::kWarps, blocks_at_once(Shape::kMin
         return merge_quad(part, quad, pixel);
       });
     QuadWriter writer(shape, tile, column, group * size);
-    if (writer.writes()) writer.write([&](auto put) { window.each(size, [&](int, uint32_t quad) { put(quad); }); });
+    writer.write([&](auto put) { window.each(size, [&](int, uint32_t quad) { put(quad); }); });
   }
 }
 

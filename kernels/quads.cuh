@@ -7,8 +7,12 @@
 //   4 channels   3 channels   2 channels                    1 channel
 //   r g b a      r g b -      u v of subtile 0, u v of 1    y of subtiles 0, 1, 2, 3
 //
-// So a kernel needs to know nothing of channels: steps along rows and columns are steps from quad to quad.
+// So a kernel needs to know nothing of channels: steps along rows and columns are steps from quad to quad. Rows are
+// loaded as they lie in memory and then spread to quads in their place, and lanes trade what they have of neighbouring
+// columns before they write: the plane is read and written in words whatever its channels.
 #pragma once
+
+#include <type_traits>
 
 #include "launch.cuh"
 #include "sample.cuh"
@@ -35,23 +39,39 @@ __host__ __device__ constexpr int round_to_chunks(int quads) {
   return (quads + kChunk - 1) / kChunk * kChunk;
 }
 
+// How a tile's rows, with their halo, are made of chunks of some number of pixels.
+struct ChunkedRow {
+  int32_t halo;         // pixels on the left and on the right that are loaded, whole chunks
+  int32_t chunks;       // no more than 128
+  uint32_t reciprocal;  // ceil(2^20 / chunks)
+
+  __device__ void locate(int item, int *row, int *chunk) const {
+    *row = static_cast<int>(item * reciprocal >> 20);
+    *chunk = item - *row * chunks;
+  }
+};
+
 // A tile's size, alike for all parts of a frame.
 struct QuadTile {
-  int32_t width, height;       // results: quads of a row, rows
-  int32_t halo_x, halo_y;      // quads on the left and on the right that are loaded, a multiple of kChunk; rows
-  int32_t chunks;              // of a row with its halo
-  uint32_t chunks_reciprocal;  // ceil(2^20 / chunks)
+  int32_t width, height;   // results: quads of a row, rows
+  int32_t halo_x, halo_y;  // quads on the left and on the right that lie there, a multiple of kChunk; rows
+  ChunkedRow quads;        // of kChunk quads, from as many pixels of each subtile
+  ChunkedRow bytes[3];     // of 16 bytes, as they lie in memory, with 1, 2 and 4 channels
 };
 
 // `width` is a multiple of kChunk.
 inline QuadTile make_quad_tile(int width, int height, int radius_x, int radius_y) {
+  const auto cut = [&](int pixels, int of_chunk) {
+    const int halo = (radius_x + of_chunk - 1) / of_chunk * of_chunk, chunks = (pixels + 2 * halo) / of_chunk;
+    return ChunkedRow{halo, chunks, ((1u << 20) + chunks - 1) / chunks};
+  };
   QuadTile tile = {};
   tile.width = width;
   tile.height = height;
   tile.halo_x = round_to_chunks(radius_x);
   tile.halo_y = radius_y;
-  tile.chunks = (width + 2 * tile.halo_x) / kChunk;
-  tile.chunks_reciprocal = ((1u << 20) + tile.chunks - 1) / tile.chunks;
+  tile.quads = cut(width, kChunk);
+  for (int channels : {1, 2, 4}) tile.bytes[channels / 2] = cut(width * subtiles(channels), 16 / channels);
   return tile;
 }
 
@@ -80,17 +100,6 @@ __device__ inline void copy_chunk(uint32_t *to, const uint8_t *from) {
                : "memory");
 #else
   *reinterpret_cast<uint4 *>(to) = __ldg(reinterpret_cast<const uint4 *>(from));
-#endif
-}
-
-// The same of one quad's four bytes.
-__device__ inline void copy_quad(uint32_t *to, const uint8_t *from) {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
-  asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(static_cast<uint32_t>(__cvta_generic_to_shared(to))),
-               "l"(from)
-               : "memory");
-#else
-  *to = __ldg(reinterpret_cast<const uint32_t *>(from));
 #endif
 }
 
@@ -172,112 +181,181 @@ __device__ inline void gather_words(const FrameParams &p, const PartParams &part
   }
 }
 
-// Loads `rows` rows of the tile from `first` on, the halo's first being 0, into shared memory, `pitch` words a row, a
-// multiple of 4. One warp does it; it has to wait_for_chunks() and meet before it reads them.
+// A pixel of kChannels bytes, 1, 2 or 4.
 template <int kChannels>
-__device__ inline void load_rows(const FrameParams &p, const QuadTile &shape, const Tile &tile, int first, int rows,
-                                 int pitch, uint32_t *quads) {
-  constexpr int kSubtiles = subtiles(kChannels);
-  const PartParams &part = tile.part;
-  const int lane = threadIdx.x % 32, x0 = tile.x0 - shape.halo_x, y0 = tile.y0 - shape.halo_y + first;
-  const bool inside = part.aligned && x0 >= 0 &&
-                      x0 + (kSubtiles - 1) * shape.width + shape.chunks * kChunk <= part.width && y0 >= 0 &&
-                      y0 + rows <= part.height;
-  const auto locate = [&](int item, int *row, int *chunk) {
-    *row = static_cast<int>(item * shape.chunks_reciprocal >> 20);
-    *chunk = item - *row * shape.chunks;
-  };
-  const auto put = [&](int row, int chunk, const uint32_t(&words)[kSubtiles][kChannels]) {
-    *reinterpret_cast<uint4 *>(quads + row * pitch + chunk * kChunk) = interleave<kChannels>(words);
-  };
-  if (inside) {
+using PixelWord = std::conditional_t<kChannels == 1, uint8_t, std::conditional_t<kChannels == 2, uint16_t, uint32_t>>;
+
+// Loads rows into shared memory as they lie in memory, halo included. `tile_x` is the tile's first
+// pixel, y0 the first row to load.
+template <int kChannels>
+__device__ inline void load_bytes(const FrameParams &p, const PartParams &part, const QuadTile &shape, int tile_x,
+                                  int y0, int rows, int pitch, uint32_t *quads) {
+  constexpr int kPixels = 16 / kChannels;  // of a chunk
+  const ChunkedRow &cut = shape.bytes[kChannels / 2];
+  const int lane = threadIdx.x % 32, x0 = tile_x - cut.halo;
+  if (part.aligned && x0 >= 0 && x0 + cut.chunks * kPixels <= part.width && y0 >= 0 && y0 + rows <= part.height) {
     const uint8_t *source = part.source + y0 * part.source_pitch + x0 * kChannels;
 #pragma unroll 4
-    for (int item = lane; item < rows * shape.chunks; item += 32) {
+    for (int item = lane; item < rows * cut.chunks; item += 32) {
       int row, chunk;
-      locate(item, &row, &chunk);
-      const uint8_t *from = source + row * part.source_pitch + chunk * (kChunk * kChannels);
-      if constexpr (kChannels == 4) {
-        copy_chunk(quads + row * pitch + chunk * kChunk, from);
-      } else {
-        uint32_t words[kSubtiles][kChannels];
-#pragma unroll
-        for (int s = 0; s < kSubtiles; s++) read_words<kChannels>(from + s * shape.width * kChannels, words[s]);
-        put(row, chunk, words);
-      }
+      cut.locate(item, &row, &chunk);
+      copy_chunk(quads + row * pitch + chunk * 4, source + row * part.source_pitch + chunk * 16);
     }
     return;
   }
-  if constexpr (kChannels == 4) {
-    if (part.aligned) {
-      // Chunks of the frame's pixels, then the pixels one by one that lie beside it or in a chunk at its edge.
-      const int left = min(x0 < 0 ? (kChunk - 1 - x0) / kChunk : 0, shape.chunks);
-      const int right = min(max((part.width - x0) / kChunk, left), shape.chunks);
-      // The first chunk that no result needs.
-      const int past = min(shape.chunks, (part.width + shape.halo_x - x0 + kChunk - 1) / kChunk);
-      const int edge = kChunk * (left + max(past - right, 0));
-      const auto row_of = [&](int row) { return index_anywhere(p.border, y0 + row, part.height); };
+  // Chunks of the frame's pixels, if they are aligned, then the pixels one by one that lie beside it or in a chunk at
+  // its edge.
+  const int left = part.aligned ? min(x0 < 0 ? -x0 / kPixels : 0, cut.chunks) : 0;
+  const int right = part.aligned ? min(max((part.width - x0) / kPixels, left), cut.chunks) : 0;
+  const auto row_of = [&](int row) { return index_anywhere(p.border, y0 + row, part.height); };
 #pragma unroll 1
-      for (int item = lane; item < rows * shape.chunks; item += 32) {
-        int row, chunk;
-        locate(item, &row, &chunk);
-        if (chunk < left || chunk >= right) continue;
-        const int sy = row_of(row);
-        uint32_t *to = quads + row * pitch + chunk * kChunk;
-        const uint32_t border = part.border_word[0];
-        if (sy >= 0)
-          copy_chunk(to, part.source + sy * part.source_pitch + (x0 + chunk * kChunk) * kChannels);
-        else
-          *reinterpret_cast<uint4 *>(to) = make_uint4(border, border, border, border);
-      }
+  for (int item = lane; item < rows * cut.chunks; item += 32) {
+    int row, chunk;
+    cut.locate(item, &row, &chunk);
+    if (chunk < left || chunk >= right) continue;
+    const int sy = row_of(row);
+    uint32_t *to = quads + row * pitch + chunk * 4;
+    const uint32_t border = part.border_word[0];
+    if (sy >= 0)
+      copy_chunk(to, part.source + sy * part.source_pitch + (x0 + chunk * kPixels) * kChannels);
+    else
+      *reinterpret_cast<uint4 *>(to) = make_uint4(border, border, border, border);
+  }
+  using Pixel = PixelWord<kChannels>;
+  // Pixels that results depend on.
+  const int first = cut.halo - shape.halo_x;
+  const int last = min(cut.chunks * kPixels - first, part.width + shape.halo_x - x0);
+  const int edge_left = max(left * kPixels - first, 0), edge = edge_left + max(last - right * kPixels, 0);
+  constexpr int kAtOnce = 4;  // on the way
 #pragma unroll 1
-      for (int item = lane; item < rows * edge; item += 32) {
-        const int row = item / edge, at = item - row * edge;
-        const int quad = at < left * kChunk ? at : at + (right - left) * kChunk;
-        const int sx = index_anywhere(p.border, x0 + quad, part.width), sy = row_of(row);
-        uint32_t *to = quads + row * pitch + quad;
-        if (sx >= 0 && sy >= 0)
-          copy_quad(to, part.source + sy * part.source_pitch + sx * kChannels);
-        else
-          *to = part.border_word[0];
-      }
-      return;
+  for (int item0 = lane; item0 < rows * edge; item0 += 32 * kAtOnce) {
+    const uint8_t *from[kAtOnce];
+    Pixel *to[kAtOnce], pixel[kAtOnce];
+#pragma unroll
+    for (int i = 0; i < kAtOnce; i++) {
+      from[i] = nullptr;
+      to[i] = nullptr;
+      const int item = item0 + 32 * i;
+      if (item >= rows * edge) continue;
+      const int row = item / edge, at = item - row * edge;
+      const int x = at < edge_left ? first + at : right * kPixels + at - edge_left;
+      const int sx = index_anywhere(p.border, x0 + x, part.width), sy = row_of(row);
+      to[i] = reinterpret_cast<Pixel *>(quads + row * pitch) + x;
+      if (sx >= 0 && sy >= 0) from[i] = part.source + sy * part.source_pitch + sx * kChannels;
     }
+#pragma unroll
+    for (int i = 0; i < kAtOnce; i++) pixel[i] = static_cast<Pixel>(part.border_word[0]);
+    if (part.aligned) {
+#pragma unroll
+      for (int i = 0; i < kAtOnce; i++)
+        if (from[i]) pixel[i] = __ldg(reinterpret_cast<const Pixel *>(from[i]));
+    } else {
+#pragma unroll
+      for (int i = 0; i < kAtOnce; i++) {
+        uint32_t bytes = 0;
+#pragma unroll
+        for (int c = 0; c < kChannels; c++) bytes |= static_cast<uint32_t>(from[i] ? __ldg(from[i] + c) : 0) << 8 * c;
+        if (from[i]) pixel[i] = static_cast<Pixel>(bytes);
+      }
+    }
+#pragma unroll
+    for (int i = 0; i < kAtOnce; i++)
+      if (to[i]) *to[i] = pixel[i];
+  }
+}
+
+// Makes quads of rows that load_bytes() has loaded, in their place.
+template <int kChannels>
+__device__ inline void spread_rows(const QuadTile &shape, int rows, int pitch, uint32_t *quads) {
+  constexpr int kSubtiles = subtiles(kChannels), kAtOnce = 4;  // chunks of a thread
+  const ChunkedRow &cut = shape.quads;
+  const int lane = threadIdx.x % 32, subtile = shape.width / kChunk * kChannels;
+  const uint32_t *const words = quads + (shape.bytes[kChannels / 2].halo - cut.halo) / kChunk * kChannels;
+  const int rows_at_once = 32 * kAtOnce * cut.reciprocal >> 20;
+#pragma unroll 1
+  for (int row0 = 0; row0 < rows; row0 += rows_at_once) {
+    const int items = min(rows_at_once, rows - row0) * cut.chunks;
+    uint32_t *to[kAtOnce];
+    uint4 chunk[kAtOnce];
+#pragma unroll
+    for (int i = 0; i < kAtOnce; i++) {
+      const int item = lane + 32 * i;
+      if (item >= items) continue;
+      int row, at;
+      cut.locate(item, &row, &at);
+      const uint32_t *from = words + (row0 + row) * pitch + at * kChannels;
+      to[i] = quads + (row0 + row) * pitch + at * kChunk;
+      uint32_t of_subtiles[kSubtiles][kChannels];
+#pragma unroll
+      for (int s = 0; s < kSubtiles; s++)
+#pragma unroll
+        for (int w = 0; w < kChannels; w++) of_subtiles[s][w] = from[s * subtile + w];
+      chunk[i] = interleave<kChannels>(of_subtiles);
+    }
+    __syncwarp();
+#pragma unroll
+    for (int i = 0; i < kAtOnce; i++)
+      if (lane + 32 * i < items) *reinterpret_cast<uint4 *>(to[i]) = chunk[i];
+  }
+}
+
+// Loads rows of three channels as quads.
+__device__ inline void load_pixels(const FrameParams &p, const PartParams &part, const QuadTile &shape, int tile_x,
+                                   int y0, int rows, int pitch, uint32_t *quads) {
+  const ChunkedRow &cut = shape.quads;
+  const int lane = threadIdx.x % 32, x0 = tile_x - cut.halo;
+  const auto put = [&](int row, int chunk, const uint32_t(&words)[1][3]) {
+    *reinterpret_cast<uint4 *>(quads + row * pitch + chunk * kChunk) = interleave<3>(words);
+  };
+  if (part.aligned && x0 >= 0 && x0 + cut.chunks * kChunk <= part.width && y0 >= 0 && y0 + rows <= part.height) {
+    const uint8_t *source = part.source + y0 * part.source_pitch + x0 * 3;
+#pragma unroll 4
+    for (int item = lane; item < rows * cut.chunks; item += 32) {
+      int row, chunk;
+      cut.locate(item, &row, &chunk);
+      uint32_t words[1][3];
+      read_words<3>(source + row * part.source_pitch + chunk * (kChunk * 3), words[0]);
+      put(row, chunk, words);
+    }
+    return;
   }
 #pragma unroll 1
-  for (int item = lane; item < rows * shape.chunks; item += 32) {
+  for (int item = lane; item < rows * cut.chunks; item += 32) {
     int row, chunk;
-    locate(item, &row, &chunk);
-    const int sy = index_anywhere(p.border, y0 + row, part.height);
-    uint32_t words[kSubtiles][kChannels];
-#pragma unroll
-    for (int s = 0; s < kSubtiles; s++) {
-      const int x = x0 + chunk * kChunk + s * shape.width;
-      if (part.aligned && sy >= 0 && x >= 0 && x + kChunk <= part.width) {
-        read_words<kChannels>(part.source + sy * part.source_pitch + x * kChannels, words[s]);
-      } else if (x < part.width + shape.halo_x) {  // else no result depends on it
-        gather_words<kChannels>(p, part, x, y0 + row, words[s]);
-      } else {
-#pragma unroll
-        for (int i = 0; i < kChannels; i++) words[s][i] = 0;
-      }
-    }
+    cut.locate(item, &row, &chunk);
+    const int x = x0 + chunk * kChunk, sy = index_anywhere(p.border, y0 + row, part.height);
+    if (x >= part.width + cut.halo) continue;  // no result depends on it
+    uint32_t words[1][3];
+    if (part.aligned && sy >= 0 && x >= 0 && x + kChunk <= part.width)
+      read_words<3>(part.source + sy * part.source_pitch + x * 3, words[0]);
+    else
+      gather_words<3>(p, part, x, y0 + row, words[0]);
     put(row, chunk, words);
   }
 }
 
-// The same for a plane of any number of channels.
+// Loads `rows` rows of the tile from `first` on, the halo's first being 0, into shared memory, `pitch` words a row, a
+// multiple of 4. One warp does it; it has to wait_for_chunks() and meet before it reads them.
 __device__ inline void load_rows(const FrameParams &p, const QuadTile &shape, const Tile &tile, int first, int rows,
                                  int pitch, uint32_t *quads) {
-  switch (tile.part.channels) {
+  const PartParams &part = tile.part;
+  const int y0 = tile.y0 - shape.halo_y + first;
+  const auto load_and_spread = [&](auto channels) {
+    constexpr int kChannels = decltype(channels)::value;
+    load_bytes<kChannels>(p, part, shape, tile.x0, y0, rows, pitch, quads);
+    wait_for_chunks();
+    __syncwarp();
+    spread_rows<kChannels>(shape, rows, pitch, quads);
+  };
+  switch (part.channels) {
     case 1:
-      return load_rows<1>(p, shape, tile, first, rows, pitch, quads);
+      return load_and_spread(std::integral_constant<int, 1>());
     case 2:
-      return load_rows<2>(p, shape, tile, first, rows, pitch, quads);
+      return load_and_spread(std::integral_constant<int, 2>());
     case 3:
-      return load_rows<3>(p, shape, tile, first, rows, pitch, quads);
+      return load_pixels(p, part, shape, tile.x0, y0, rows, pitch, quads);
     default:
-      return load_rows<4>(p, shape, tile, first, rows, pitch, quads);
+      return load_bytes<4>(p, part, shape, tile.x0, y0, rows, pitch, quads);
   }
 }
 
@@ -286,64 +364,78 @@ __device__ inline uint32_t merge_quad(const PartParams &part, uint32_t result, u
   return (result & part.filter_bits[0]) | (original & part.copy_bits[0]) | part.fill_word[0];
 }
 
-// Writes quads of one column of a tile, from above.
+// Writes quads of one column of a tile, from above. All lanes of a warp do, lanes 4n ... 4n + 3 in neighbouring
+// columns, of which the first is a multiple of 4: they trade bytes so that each has a word as it lies in memory. With
+// subtiles lane n of as many as there are gets the pixels of subtile n, with three channels lane n of four the word n
+// of four pixels.
 class QuadWriter {
  public:
-  // `column` counts the quads of the tile's row.
+  // `column` counts the quads of the tile's row; beyond it, or below the last row, nothing is written.
   __device__ QuadWriter(const QuadTile &shape, const Tile &tile, int column, int row)
-      : target_(tile.part.target + (tile.y0 + row) * tile.part.target_pitch + (tile.x0 + column) * tile.part.channels),
-        pitch_(tile.part.target_pitch),
-        subtile_(shape.width),
-        columns_(tile.part.width - tile.x0 - column),
-        rows_(min(shape.height, tile.part.height - tile.y0) - row),
-        channels_(tile.part.channels),
-        aligned_(tile.part.aligned) {}
+      : pitch_(tile.part.target_pitch), partner_(threadIdx.x ^ 1) {
+    const int channels = tile.part.channels, n = threadIdx.x & ((channels == 3 ? 4 : subtiles(channels)) - 1);
+    int x = tile.x0 + column - n, skipped = 0, most = 4;
+    if (channels == 3) {
+      partner_ = threadIdx.x + 1;
+      select_ = n == 0 ? 0x4210 : n == 1 ? 0x5421 : 0x6542;
+      skipped = 4 * n;
+      most = n < 3 ? 4 : 0;
+    } else {
+      select_ = channels == 1 ? (n & 1 ? 0x3715 : 0x6240) : (n & 1 ? 0x3276 : 0x5410);
+      x += n * shape.width;
+    }
+    trades_ = channels == 4 ? 0 : channels == 1 ? 2 : 1;
+    bytes_ = min((tile.part.width - x) * channels - skipped, most);
+    rows_ = column < shape.width && bytes_ > 0 ? min(shape.height, tile.part.height - tile.y0) - row : 0;
+    words_ = __all_sync(0xffffffffu, rows_ <= 0 || (bytes_ == 4 && tile.part.aligned));
+    target_ = tile.part.target + (tile.y0 + row) * pitch_ + x * channels + skipped;
+  }
 
-  // Rows that are left.
-  __device__ int rows() const { return rows_; }
-  // Whether the column lies in the frame.
-  __device__ bool writes() const { return columns_ > 0 && rows_ > 0; }
+  // Calls function(put); put(quad) writes and goes on to the next row, and does nothing when none are left.
+  template <typename Function>
+  __device__ void write(Function function) {
+    if (!words_) return function([&](uint32_t quad) { put_bytes(quad); });
+    switch (trades_) {
+      case 0:
+        return function([&](uint32_t quad) { put_word(quad); });
+      case 1:
+        return function([&](uint32_t quad) { put_word(trade(quad)); });
+      default:
+        return function([&](uint32_t quad) { put_word(trade_again(trade(quad))); });
+    }
+  }
 
-  // Does nothing when no rows are left.
-  template <int kChannels>
-  __device__ void put(uint32_t quad) {
+ private:
+  __device__ uint32_t trade(uint32_t quad) const {
+    return __byte_perm(quad, __shfl_sync(0xffffffffu, quad, partner_), select_);
+  }
+  __device__ static uint32_t trade_again(uint32_t quad) {
+    return __byte_perm(quad, __shfl_xor_sync(0xffffffffu, quad, 2), threadIdx.x & 2 ? 0x3276 : 0x5410);
+  }
+
+  __device__ void put_word(uint32_t word) {
+    if (rows_ > 0) *reinterpret_cast<uint32_t *>(target_) = word;
+    rows_--;
+    target_ += pitch_;
+  }
+
+  // Of any plane, whole or not.
+  __device__ void put_bytes(uint32_t quad) {
+    if (trades_ > 0) quad = trade(quad);
+    if (trades_ > 1) quad = trade_again(quad);
     if (rows_ > 0) {
-      if (kChannels == 4 && aligned_) {
-        *reinterpret_cast<uint32_t *>(target_) = quad;
-      } else {
-        constexpr int kSubtiles = subtiles(kChannels), kBytes = kSubtiles > 1 ? 4 / kSubtiles : kChannels;
-#pragma unroll
-        for (int s = 0; s < kSubtiles; s++)
-#pragma unroll
-          for (int c = 0; c < kBytes; c++)
-            if (s == 0 || s * subtile_ < columns_)
-              target_[s * subtile_ * kChannels + c] = static_cast<uint8_t>(quad >> 8 * (s * kBytes + c));
-      }
+#pragma unroll 1
+      for (int i = 0; i < bytes_; i++, quad >>= 8) target_[i] = static_cast<uint8_t>(quad);
     }
     rows_--;
     target_ += pitch_;
   }
 
-  // Calls function(put), put as above for the channels there are.
-  template <typename Function>
-  __device__ void write(Function function) {
-    switch (channels_) {
-      case 1:
-        return function([&](uint32_t quad) { put<1>(quad); });
-      case 2:
-        return function([&](uint32_t quad) { put<2>(quad); });
-      case 3:
-        return function([&](uint32_t quad) { put<3>(quad); });
-      default:
-        return function([&](uint32_t quad) { put<4>(quad); });
-    }
-  }
-
- private:
   uint8_t *target_;
   int64_t pitch_;
-  int subtile_, columns_, rows_, channels_;
-  bool aligned_;
+  unsigned partner_, select_;
+  int trades_, bytes_, rows_;
+  bool words_;
 };
 
 }  // namespace cudaconv

@@ -47,26 +47,28 @@ inline DeviceLimits current_limits() {
   return {multiprocessors, static_cast<size_t>(block_bytes), static_cast<size_t>(multiprocessor_bytes)};
 }
 
-// Of tile heights `step`, 2 * `step` and so on to `most`, the one at which the whole frame is done soonest; 0 where
-// shared memory holds none. bytes_of(height), blocks_of(height) and cost_of(height) are a block's shared memory, how
-// many blocks there are, and what one of them takes, in any unit. A multiprocessor works on `resident` of them at once,
-// if it has the memory.
+// A tile's height, 0 where shared memory holds none, and the time that the whole frame takes with it, in any unit.
+struct TileHeight {
+  int height = 0;
+  uint64_t time = UINT64_MAX;
+};
+
+// Of tile heights `step`, 2 * `step` and so on to `most`, the one at which the whole frame is done soonest.
+// bytes_of(height), blocks_of(height) and cost_of(height) are a block's shared memory, how many blocks there are, and
+// what one of them takes. A multiprocessor works on `resident` of them at once, if it has the memory.
 template <typename BytesOf, typename BlocksOf, typename CostOf>
-int choose_tile_height(int step, int most, int resident, BytesOf bytes_of, BlocksOf blocks_of, CostOf cost_of) {
+TileHeight choose_tile_height(int step, int most, int resident, BytesOf bytes_of, BlocksOf blocks_of, CostOf cost_of) {
   constexpr size_t kReserved = 1024;  // bytes, by the runtime, for each block
   const DeviceLimits device = current_limits();
-  int best = 0;
-  uint64_t least = UINT64_MAX;
+  TileHeight best;
   for (int height = step; height <= most; height += step) {
     const size_t bytes = bytes_of(height);
     if (bytes > device.block_bytes) break;
     const size_t at_once =
         std::max<size_t>(1, std::min<size_t>(resident, device.multiprocessor_bytes / (bytes + kReserved))) *
         device.multiprocessors;
-    const uint64_t cost = (blocks_of(height) + at_once - 1) / at_once * cost_of(height);
-    if (cost > least) continue;
-    least = cost;
-    best = height;
+    const uint64_t time = (blocks_of(height) + at_once - 1) / at_once * cost_of(height);
+    if (time <= best.time) best = {height, time};
   }
   return best;
 }
