@@ -127,6 +127,7 @@ TensorKind make_dense(const Pass &pass, DenseTensorParams &p) {
                            all_bytes(value) ? Weights::Byte : Weights::Word};
   p.finish = quotient.rounding();
   p.height = (height + 3) / 4 * 4;
+  p.spare = p.height > height;
   for (int byte = 0; byte < (kind.weights == Weights::Byte ? 1 : 2); byte++)
     for (int j = 0; j < height; j++)
       for (int i = 0; i < width; i++)

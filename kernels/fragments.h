@@ -54,6 +54,7 @@ struct SeparableTensorParams : TensorParams {
 
 struct DenseTensorParams : TensorParams {
   int32_t height;                                 // rows of the mask, and of zeros up to a multiple of 4
+  bool spare;                                     // whether the last row is of zeros
   uint32_t line[2][kDenseRows][kDenseLineWords];  // [low, high][row]
 };
 

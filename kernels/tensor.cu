@@ -29,8 +29,8 @@ Device current_device() {
   return {major >= 8, static_cast<size_t>(block_bytes)};
 }
 
-// Where a tile has more pixels of planes with one or two channels: as many strips beside each other, or groups of rows
-// one below the other, as subtiles() says.
+// Where a tile has more pixels of planes with one or two channels: as many strips beside each other as subtiles() says,
+// or groups of rows one below the other, as row_groups() does.
 enum class Subtiles { None, Across, Down };
 
 template <typename Params>
@@ -46,18 +46,26 @@ struct TensorLaunch {
 };
 
 template <int kRadius, Weights kWeights>
-TensorLaunch<SeparableTensorParams> separable_launch() {
-  if constexpr (kRadius <= 16) {
-    using Strip = SeparableStrip<kRadius, kWeights>;
-    return {strip_tensor_kernel<kRadius, kWeights>,
-            kStripThreads,
-            Strip::shared_bytes,
-            kStripThreads / 2,
-            32,
-            128,
-            kRadius > 8 ? 400u : 500u,
-            Subtiles::Across};
+TensorLaunch<SeparableTensorParams> strip_launch() {
+  using Strip = SeparableStrip<kRadius, kWeights>;
+  return {strip_tensor_kernel<kRadius, kWeights>,
+          kStripThreads,
+          Strip::shared_bytes,
+          kStripThreads / 2,
+          32,
+          128,
+          kRadius > 8 ? 400u : 500u,
+          Subtiles::Across};
+}
+
+// Of a radius of 16 there are both, strips and tiles.
+template <int kRadius, Weights kWeights>
+TensorLaunch<SeparableTensorParams> separable_launch([[maybe_unused]] bool strips) {
+  if constexpr (kRadius < 16) {
+    return strip_launch<kRadius, kWeights>();
   } else {
+    if constexpr (kRadius == 16)
+      if (strips) return strip_launch<kRadius, kWeights>();
     using Tile = SeparableTile<kRadius, kWeights>;
     return {separable_tensor_kernel<kRadius, kWeights>, Tile::kThreads, Tile::shared_bytes, kTensorTileWidth, 64, 64};
   }
@@ -65,26 +73,38 @@ TensorLaunch<SeparableTensorParams> separable_launch() {
 
 // Of Word there are those of radii up to 16.
 template <int kRadius>
-TensorLaunch<SeparableTensorParams> separable_launch(Weights weights) {
-  if (weights == Weights::Byte) return separable_launch<kRadius, Weights::Byte>();
+TensorLaunch<SeparableTensorParams> separable_launch(Weights weights, bool strips) {
+  if (weights == Weights::Byte) return separable_launch<kRadius, Weights::Byte>(strips);
   if constexpr (kRadius <= 16)
-    if (weights == Weights::Word) return separable_launch<kRadius, Weights::Word>();
-  return separable_launch<kRadius, Weights::Rounded>();
+    if (weights == Weights::Word) return separable_launch<kRadius, Weights::Word>(strips);
+  return separable_launch<kRadius, Weights::Rounded>(strips);
 }
 
-TensorLaunch<SeparableTensorParams> separable_launch(TensorKind kind) {
+TensorLaunch<SeparableTensorParams> separable_launch(TensorKind kind, bool strips) {
   switch (kind.radius) {
     case 4:
-      return separable_launch<4>(kind.weights);
+      return separable_launch<4>(kind.weights, strips);
     case 8:
-      return separable_launch<8>(kind.weights);
+      return separable_launch<8>(kind.weights, strips);
     case 16:
-      return separable_launch<16>(kind.weights);
+      return separable_launch<16>(kind.weights, strips);
     case 32:
-      return separable_launch<32>(kind.weights);
+      return separable_launch<32>(kind.weights, strips);
     default:
-      return separable_launch<64>(kind.weights);
+      return separable_launch<64>(kind.weights, strips);
   }
+}
+
+// Whether there are enough strips for a device to hide what each waits for: with one or two channels they are wide.
+bool has_many_strips(const FrameLayout &layout) {
+  constexpr int64_t kManySamples = 1 << 24;
+  int64_t samples = 0;
+  for (int i = 0; i < layout.planes; i++) {
+    const PlaneLayout &plane = layout.plane[i];
+    if (subtiles(plane.channels) == 1) return true;
+    samples += int64_t{plane.width} * plane.height * plane.channels;
+  }
+  return samples >= kManySamples;
 }
 
 template <int kRadius, Weights kWeights>
@@ -120,7 +140,7 @@ bool enqueue(const PassRun &run, const Device &device, const TensorLaunch<Params
     shared_bytes = launch_as.shared_bytes(channels, rows, mask_height);
     blocks = cut_tiles(p, [&](const PartParams &part) {
       const int width = launch_as.tile_width * (launch_as.subtiles == Subtiles::Across ? subtiles(part.channels) : 1);
-      const int height = rows * (launch_as.subtiles == Subtiles::Down ? subtiles(part.channels) : 1);
+      const int height = rows * (launch_as.subtiles == Subtiles::Down ? row_groups(part.channels) : 1);
       return TileCount{(part.width + width - 1) / width, (part.height + height - 1) / height};
     });
   };
@@ -148,7 +168,8 @@ int launch_tensor(const PassRun &run) {
   if (kind.structure == Tensor::None) return 0;
   const Device device = current_device();
   if (!device.matrices) return 0;
-  if (kind.structure == Tensor::Separable) return enqueue(run, device, separable_launch(kind), 0, separable);
+  if (kind.structure == Tensor::Separable)
+    return enqueue(run, device, separable_launch(kind, has_many_strips(run.plan.layout)), 0, separable);
   return enqueue(run, device, dense_launch(kind), dense.height, dense);
 }
 

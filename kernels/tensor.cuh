@@ -4,9 +4,9 @@
 // instructions of tensor cores, mma.sync, on 8-bit integers, all of it exact.
 //
 // There are three structures. Masks with a row and a column of up to 33 samples go through registers alone, in strips;
-// longer ones work on tiles in shared memory, of samples and of results. Masks without read samples from a tile and
-// write results straight away. In all of them pixels are taken apart, into words of four neighbouring samples of a
-// channel.
+// longer ones, and in small frames those of more than 17, work on tiles in shared memory, of samples and of results.
+// Masks without read samples from a tile and write results straight away. In all of them pixels are taken apart, into
+// words of four neighbouring samples of a channel.
 //
 // A matrix instruction adds to 16 x 8 sums the product of a 16 x k and a k x 8 matrix of bytes, k 32 or 16. Of those a
 // lane of the warp, g = lane / 4 and t = lane % 4, holds words of 4 bytes in a row (column) of k:
@@ -245,7 +245,8 @@ __device__ inline void store_words(void *to, const uint32_t *from) {
   } else if constexpr (kWords == 2) {
     *static_cast<uint2 *>(to) = make_uint2(from[0], from[1]);
   } else {
-    *static_cast<uint32_t *>(to) = from[0];
+#pragma unroll
+    for (int i = 0; i < kWords; i++) static_cast<uint32_t *>(to)[i] = from[i];
   }
 }
 
@@ -473,108 +474,181 @@ __device__ inline bool lies_inside(const TensorParams &p, const PartParams &part
          (p.border != Border::Constant || (first_row >= 0 && first_row + rows <= part.height));
 }
 
-// Reads four neighbouring pixels of a row.
+// Reads the pixels of a row as the matrices of samples have them: of each 16 pixels, four a lane of the warp.
 template <int kChannels, bool kInside>
 class PixelReader {
  public:
-  // Pixels count from `offset` pixels after `first`, the first that is read of a row; unless kInside `columns` lists
-  // where they are.
-  __device__ PixelReader(const PartParams &part, int first, int offset, const int *columns)
-      : part_(part), source_(part.source + (kInside ? first + offset : 0) * kChannels), columns_(columns + offset) {}
+  // The first 16 pixels begin at `first`. Unless kInside `columns` lists where all are, as far as pixel `end`, the
+  // first that no window reaches.
+  __device__ PixelReader(const PartParams &part, int first, int end, const int *columns)
+      : part_(part), source_(part.source), columns_(columns + lane()), first_(first), end_(end) {
+    if constexpr (kInside) source_ += (first + lane()) * kChannels;
+  }
 
-  // Of the row at `offset` bytes.
+  // Of the row at `offset` bytes, the 16 pixels from `x` pixels after the first on. The whole warp takes part.
   __device__ void read(int64_t offset, int x, uint32_t (&words)[kChannels]) const {
-    if constexpr (kInside)
+    if constexpr (kInside) {
       read_words<kChannels>(source_ + offset + x * kChannels, words);
-    else
-      gather(offset, columns_ + x, words);
+    } else {
+      const uint8_t *from = source_ + (offset == kNoRow ? 0 : offset);
+      const int first = first_ + x;
+      if (part_.aligned && first >= 0 && first + 16 <= part_.width)
+        read_words<kChannels>(from + (first + lane()) * kChannels, words);
+      else if (first < end_)
+        gather(from, columns_ + x, words);
+      if (offset != kNoRow) return;
+#pragma unroll
+      for (int i = 0; i < kChannels; i++) words[i] = part_.border_word[i % 3];
+    }
   }
 
  private:
-  __device__ void gather(int64_t offset, const int *columns, uint32_t (&words)[kChannels]) const {
-    const uint8_t *from = source_ + (offset == kNoRow ? 0 : offset);
-    // Most of them are four pixels of the frame all the same.
-    if (part_.aligned && offset != kNoRow && columns[0] % 4 == 0 && columns[3] == columns[0] + 3)
-      return read_words<kChannels>(from + columns[0] * kChannels, words);
+  // The pixel of the row that is the lane's first of 16.
+  __device__ static int lane() {
+    return threadIdx.x % 4 * 4;
+  }
+
+  // Pixel by pixel, all of them under way at a time.
+  __device__ void gather(const uint8_t *from, const int *columns, uint32_t (&words)[kChannels]) const {
+    uint32_t pixel[4];
+#pragma unroll
+    for (int i = 0; i < 4; i++) pixel[i] = read_pixel(from + max(columns[i], 0) * kChannels);
 #pragma unroll
     for (int i = 0; i < kChannels; i++) words[i] = 0;
 #pragma unroll
     for (int i = 0; i < 4; i++) {
-      const int x = offset == kNoRow ? -1 : columns[i];
-      if constexpr (kChannels == 4) {
-        if (part_.aligned) {
-          words[i] = x < 0 ? part_.border_word[0] : __ldg(reinterpret_cast<const uint32_t *>(from) + x);
-          continue;
-        }
-      }
+      if (columns[i] < 0) pixel[i] = part_.border_word[0];
 #pragma unroll
       for (int c = 0; c < kChannels; c++) {
         const int n = i * kChannels + c;
-        words[n / 4] |= (x < 0 ? uint32_t{part_.channel[c].border_value} : uint32_t{__ldg(from + x * kChannels + c)})
-                        << n % 4 * 8;
+        words[n / 4] |= (pixel[i] >> 8 * c & 0xffu) << n % 4 * 8;
       }
     }
+  }
+
+  __device__ uint32_t read_pixel(const uint8_t *from) const {
+    if constexpr (kChannels % 2 == 0) {
+      using Word = std::conditional_t<kChannels == 4, uint32_t, uint16_t>;
+      if (part_.aligned) return __ldg(reinterpret_cast<const Word *>(from));
+    }
+    uint32_t pixel = 0;
+#pragma unroll
+    for (int c = 0; c < kChannels; c++) pixel |= uint32_t{__ldg(from + c)} << 8 * c;
+    return pixel;
   }
 
   const PartParams &part_;
   const uint8_t *source_;
   const int *columns_;
+  int first_, end_;
 };
 
-// Two neighbouring pixels, `words` from half word `first` on, to the target, where `to` points to pixel x. x lies in
-// the part.
-template <int kChannels, bool kInside>
-__device__ inline void put_pair(const PartParams &part, uint8_t *to, int x, int first,
-                                const uint32_t (&words)[kChannels]) {
-  const bool whole = kInside || (part.aligned && x + 2 <= part.width);
-  if constexpr (kChannels % 2 == 0) {
-    if (whole) return store_words<kChannels / 2>(to, words + first / 2);
+// A lane's results are two pairs of neighbouring pixels, one in either half of `words`, and those of the next g lie
+// right of them. Makes four neighbouring pixels of them, of the first pairs for even g, of the second ones for odd g.
+template <int kChannels>
+__device__ inline void join_pairs(uint32_t (&words)[kChannels]) {
+  const bool odd = threadIdx.x / 4 % 2;
+  const auto other = [](uint32_t word) { return __shfl_xor_sync(0xffffffffu, word, 4); };
+  static_assert(kChannels < 4, "");
+  if constexpr (kChannels == 1) {
+    words[0] = choose_bytes(words[0], other(words[0]), odd ? 0x3276 : 0x5410);
+  } else if constexpr (kChannels == 3) {
+    const uint32_t middle = other(words[1]), outer = other(odd ? words[0] : words[2]);
+    words[0] = odd ? choose_bytes(outer, middle, 0x1076) : words[0];
+    words[1] = choose_bytes(words[1], outer, odd ? 0x3276 : 0x5410);
+    words[2] = odd ? words[2] : choose_bytes(outer, middle, 0x5432);
+  } else {
+    const uint32_t received = other(odd ? words[0] : words[1]);
+    words[0] = odd ? received : words[0];
+    words[1] = odd ? words[1] : received;
   }
-#pragma unroll
-  for (int i = 0; i < kChannels; i++) {
-    const uint16_t half = static_cast<uint16_t>(words[(first + i) / 2] >> (first + i) % 2 * 16);
+}
+
+// Writes neighbouring pixels, with copied and filled channels in their places, to (x, y), where `to` points to. Unless
+// `inside` some may lie outside the part, which are not the caller's.
+template <int kPixels, int kChannels>
+__device__ inline void put_pixels(const PartParams &part, uint8_t *to, int x, int y, bool inside, bool merges,
+                                  uint32_t *words) {
+  constexpr int kBytes = kPixels * kChannels, kWords = kBytes / 4;
+  const int bytes = inside ? kBytes : min(part.width - x, kPixels) * kChannels;
+  const bool whole = inside || (part.aligned && bytes == kBytes);
+  if (merges) {
+    const uint8_t *from = part.source + y * part.source_pitch + x * kChannels;
+    uint32_t original[kWords] = {};
     if (whole) {
-      reinterpret_cast<uint16_t *>(to)[i] = half;
-      continue;
+      load_words<kWords>(from, original);
+    } else {
+#pragma unroll
+      for (int b = 0; b < kBytes; b++)
+        if (b < bytes) original[b / 4] |= uint32_t{from[b]} << b % 4 * 8;
     }
 #pragma unroll
-    for (int b = 0; b < 2; b++)
-      if (x + (2 * i + b) / kChannels < part.width) to[2 * i + b] = static_cast<uint8_t>(half >> 8 * b);
-  }
-}
-
-// The same from (x, y) of the source.
-template <int kChannels, bool kInside>
-__device__ inline void get_pair(const PartParams &part, int x, int y, int first, uint32_t (&words)[kChannels]) {
-  const uint8_t *from = part.source + y * part.source_pitch + x * kChannels;
-  if (kChannels % 2 == 0 && (kInside || (part.aligned && x + 2 <= part.width)))
-    return load_words<kChannels / 2>(from, words + first / 2);
-#pragma unroll
-  for (int b = 0; b < 2 * kChannels; b++) {
-    const int n = 2 * first + b;
-    if (x + b / kChannels < part.width) words[n / 4] |= static_cast<uint32_t>(from[b]) << n % 4 * 8;
-  }
-}
-
-// Writes two pairs of filtered pixels, with copied and filled channels in their places: one half of `words` to (x, y),
-// where `to` points to, the other dx, dy away. Rows from `bottom` on are not the caller's.
-template <int kChannels, bool kInside, int dx, int dy>
-__device__ inline void put_pairs(const PartParams &part, uint8_t *to, int x, int y, int bottom, bool merges,
-                                 uint32_t (&words)[kChannels]) {
-  const bool writes[2] = {(kInside || x < part.width) && y < bottom,
-                          (kInside || x + dx < part.width) && y + dy < bottom};
-  if (merges) {
-    uint32_t original[kChannels] = {};
-#pragma unroll
-    for (int i = 0; i < 2; i++)
-      if (writes[i]) get_pair<kChannels, kInside>(part, x + i * dx, y + i * dy, i * kChannels, original);
-#pragma unroll
-    for (int i = 0; i < kChannels; i++)
+    for (int i = 0; i < kWords; i++)
       words[i] = (words[i] & part.filter_bits[i % 3]) | (original[i] & part.copy_bits[i % 3]) | part.fill_word[i % 3];
   }
-  if (writes[0]) put_pair<kChannels, kInside>(part, to, x, 0, words);
-  if (writes[1])
-    put_pair<kChannels, kInside>(part, to + (dx * kChannels + dy * part.target_pitch), x + dx, kChannels, words);
+  if (whole) return store_words<kWords>(to, words);
+#pragma unroll
+  for (int b = 0; b < kBytes; b++)
+    if (b < bytes) to[b] = static_cast<uint8_t>(words[b / 4] >> b % 4 * 8);
+}
+
+// Where a lane's results are, two pairs of pixels dx and dy apart, of which the first of g are 2g pixels from the first
+// of 0. With four channels a pair is as much as is worth writing at a time, with fewer pairs are joined.
+template <int kChannels, int dx, int dy>
+struct ResultPlace {
+  static constexpr bool kJoins = kChannels < 4;
+  int x, y;  // from those of the first pair of g = 0
+
+  __device__ ResultPlace() {
+    const int g = threadIdx.x % 32 / 4;
+    x = kJoins ? g % 2 * dx + g / 2 * 4 : 2 * g;
+    y = kJoins ? g % 2 * dy : 0;
+  }
+
+  // Writes them to (x, y), the place in the part, where `to` points to; rows from `bottom` on are not the caller's.
+  __device__ static void put(const PartParams &part, uint8_t *to, int x, int y, int bottom, bool inside, bool merges,
+                             uint32_t (&words)[kChannels]) {
+    if constexpr (kJoins) {
+      join_pairs<kChannels>(words);
+      if (y < bottom && (inside || x < part.width)) put_pixels<4, kChannels>(part, to, x, y, inside, merges, words);
+    } else {
+#pragma unroll
+      for (int i = 0; i < 2; i++)
+        if (y + i * dy < bottom && (inside || x + i * dx < part.width))
+          put_pixels<2, kChannels>(part, to + i * (dx * kChannels + dy * part.target_pitch), x + i * dx, y + i * dy,
+                                   inside, merges, words + i * kChannels / 2);
+    }
+  }
+};
+
+// Copies and fills the pixels of a tile of a part of whose channels none is filtered. All threads of the block take
+// part; x0 is a multiple of 16.
+__device__ inline void copy_tile(const PartParams &part, int x0, int y0, int width, int height) {
+  constexpr int kBytes = 16;
+  const int channels = part.channels, first = x0 * channels, last = min(x0 + width, part.width) * channels;
+  const int across = (last - first + kBytes - 1) / kBytes, rows = min(height, part.height - y0);
+#pragma unroll 2
+  for (int i = static_cast<int>(threadIdx.x); i < rows * across; i += static_cast<int>(blockDim.x)) {
+    const int row = i / across, byte = first + (i - row * across) * kBytes;
+    const uint8_t *from = part.source + (y0 + row) * part.source_pitch + byte;
+    uint8_t *to = part.target + (y0 + row) * part.target_pitch + byte;
+    if (part.aligned && byte + kBytes <= last) {
+      uint32_t words[kBytes / 4];
+      load_words<kBytes / 4>(from, words);
+#pragma unroll
+      for (int w = 0; w < kBytes / 4; w++) {
+        const int phase = (byte / 4 + w) % 3;
+        words[w] = (words[w] & part.copy_bits[phase]) | part.fill_word[phase];
+      }
+      store_words<kBytes / 4>(to, words);
+      continue;
+    }
+#pragma unroll 1
+    for (int b = 0; b < min(last - byte, kBytes); b++) {
+      const ChannelParams &channel = part.channel[(byte + b) % channels];
+      to[b] = channel.action == Action::Fill ? static_cast<uint8_t>(channel.fill) : from[b];
+    }
+  }
 }
 
 // ---- Masks with a row and a column ----
@@ -710,11 +784,13 @@ __device__ inline void filter_strip(const SeparableTensorParams &p, const Tile &
   const PartParams &part = tile.part;
   const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
   const int bottom = min(tile.y0 + p.tile_height, part.height), steps = (bottom - tile.y0 + 7) / 8 + Shape::kSteps - 1;
-  const PixelReader<kChannels, kInside> reader(part, tile.x0 - Shape::kReach, 4 * t, columns);
+  const PixelReader<kChannels, kInside> reader(part, tile.x0 - Shape::kReach, part.width + p.radius_x, columns);
   const bool merges = part.merges;
   const int64_t target_pitch = part.target_pitch;
-  const int x = tile.x0 + 2 * g;
-  uint8_t *to = part.target + (tile.y0 + 2 * t) * target_pitch + x * kChannels;
+  using Place = ResultPlace<kChannels, 0, 1>;
+  const Place place;
+  const int x = tile.x0 + place.x, below = 2 * t + place.y;
+  uint8_t *to = part.target + (tile.y0 + below) * target_pitch + x * kChannels;
   uint32_t ahead[kAhead][kColumns][kChannels];
   const auto fetch = [&](int step, uint32_t(&words)[kColumns][kChannels]) {
 #pragma unroll
@@ -747,7 +823,7 @@ __device__ inline void filter_strip(const SeparableTensorParams &p, const Tile &
           sums[s][c].enter(operands, row_start, window);
         }
       if (step < Shape::kSteps - 1) continue;
-      const int y = tile.y0 + 8 * (step - Shape::kSteps + 1) + 2 * t;
+      const int y = tile.y0 + 8 * (step - Shape::kSteps + 1) + below;
 #pragma unroll
       for (int s = 0; s < kStrips; s++) {
         Sums total[kChannels];
@@ -756,7 +832,7 @@ __device__ inline void filter_strip(const SeparableTensorParams &p, const Tile &
         for (int c = 0; c < kChannels; c++) total[c] = sums[s][c].total(operands, start);
         round_sums(p.finish, total, results);
         interleave_channels<kChannels>(results, pixels);
-        put_pairs<kChannels, kInside, 0, 1>(part, to + 16 * s * kChannels, x + 16 * s, y, bottom, merges, pixels);
+        Place::put(part, to + 16 * s * kChannels, x + 16 * s, y, bottom, kInside, merges, pixels);
       }
       to += 8 * target_pitch;
     }
@@ -801,6 +877,10 @@ template <int kRadius, Weights kWeights>
 __global__ void __launch_bounds__(kStripThreads, SeparableStrip<kRadius, kWeights>::kMinBlocks)
     strip_tensor_kernel(const __grid_constant__ SeparableTensorParams p) {
   const Tile tile = locate_tile(p, 1, p.tile_height);
+  if (!tile.part.filters) {
+    const int width = kStripThreads / 32 * strip_width(tile.part.channels);
+    return copy_tile(tile.part, tile.x0 * width, tile.y0, width, p.tile_height);
+  }
   switch (tile.part.channels) {
     case 1:
       return filter_strips<1, kRadius, kWeights>(p, tile);
@@ -813,11 +893,11 @@ __global__ void __launch_bounds__(kStripThreads, SeparableStrip<kRadius, kWeight
   }
 }
 
-// ---- Tiles: larger ones ----
+// ---- Tiles: larger ones, and those of a radius of 16 where there are too few strips ----
 
 template <int kRadius, Weights kWeights>
 struct SeparableTile {
-  static constexpr int kThreads = 512, kMinBlocks = 1;
+  static constexpr int kThreads = kRadius > 16 ? 512 : 256, kMinBlocks = kRadius > 16 ? 1 : 2;
 
   CUDACONV_HOST_DEVICE static constexpr size_t shared_bytes(int channels, int tile_height, int) {
     return SeparableShape<kRadius, kWeights>::kLineBytes +
@@ -834,6 +914,7 @@ __global__ void __launch_bounds__(SeparableTile<kRadius, kWeights>::kThreads,
   constexpr int kPitch = source_pitch(kRadius), kSteps = Shape::kSteps;
   const Tile tile = locate_tile(p, kTensorTileWidth, p.tile_height);
   const PartParams &part = tile.part;
+  if (!part.filters) return copy_tile(part, tile.x0, tile.y0, kTensorTileWidth, p.tile_height);
   const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
 
   uint32_t *lines = shared_memory<uint32_t>();
@@ -882,7 +963,11 @@ __global__ void __launch_bounds__(SeparableTile<kRadius, kWeights>::kThreads,
 // samples, so that the lanes' words of it are 32 in a row. Each row of samples is loaded once and serves all rows of
 // results whose windows it is part of, and so is the matrix of each row of the mask.
 //
-// With one or two channels a warp takes as many such groups of rows, one below the other, as make four planes.
+// With one channel a warp takes two such groups of rows, one below the other, so that there is more between two loads.
+
+CUDACONV_HOST_DEVICE constexpr int row_groups(int channels) {
+  return channels == 1 ? 2 : 1;
+}
 
 template <int kRadius, Weights kWeights>
 struct DenseShape {
@@ -906,51 +991,102 @@ struct DenseShape {
   }
 };
 
-// Loads `count` rows, [row][channel][pixel].
+// Loads `count` rows of pixels from `left` on, [row][channel][pixel]; unless kInside as far as pixel `end`, the first
+// that no window reaches.
 template <int kChannels, int kPixels, int kThreads, bool kInside>
-__device__ inline void load_rows_of_planes(const PartParams &part, int left, const int64_t *rows, const int *columns,
-                                           int count, uint8_t *planes) {
-  constexpr int kBatch = 4;  // items of a thread that are under way at a time
-  const PixelReader<kChannels, kInside> reader(part, left, 0, columns);
-  // Item i is four pixels, `across` of them a row, from pixel `first` on.
-  const auto load = [&](int first, auto across) {
-    constexpr int kAcross = decltype(across)::value;
-    const int items = count * kAcross;
+__device__ inline void load_rows_of_planes(const PartParams &part, int left, int end, const int64_t *rows,
+                                           const int *columns, int count, uint8_t *planes) {
+  // Pixels first ... last - 1 are in the frame, four by four.
+  int first = 0, last = kPixels;
+  if constexpr (!kInside) {
+    first = part.aligned ? max(-left, 0) : 0;
+    last = part.aligned ? min(part.width - left, kPixels) & ~3 : 0;
+  }
+  // Items of a thread, `kThreads` apart, a batch of them under way at a time.
+  const auto for_items = [&](int items, auto batch, auto load, auto store) {
+    constexpr int kBatch = decltype(batch)::value;
 #pragma unroll 1
     for (int i0 = static_cast<int>(threadIdx.x); i0 < items; i0 += kBatch * kThreads) {
       uint32_t words[kBatch][kChannels];
-      const int x = first + i0 % kAcross * 4;
-      const auto each = [&](auto function) {
 #pragma unroll
-        for (int k = 0; k < kBatch; k++)
-          if (i0 + k * kThreads < items) function(i0 / kAcross + k * (kThreads / kAcross), words[k]);
-      };
-      each([&](int row, uint32_t(&pixels)[kChannels]) { reader.read(rows[row], x, pixels); });
-      each([&](int row, uint32_t(&pixels)[kChannels]) {
-        uint32_t channel[kChannels];
-        deinterleave<kChannels>(pixels, channel);
+      for (int k = 0; k < kBatch; k++)
+        if (i0 + k * kThreads < items) load(i0 + k * kThreads, words[k]);
 #pragma unroll
-        for (int c = 0; c < kChannels; c++)
-          *reinterpret_cast<uint32_t *>(planes + (row * kChannels + c) * kPixels + x) = channel[c];
-      });
+      for (int k = 0; k < kBatch; k++)
+        if (i0 + k * kThreads < items) store(i0 + k * kThreads, words[k]);
     }
+  };
+  // Item i is four pixels, `across` of them a row, from pixel `from` on.
+  const auto load = [&](int from, auto across) {
+    constexpr int kAcross = decltype(across)::value;
+    const int x = from + static_cast<int>(threadIdx.x) % kAcross * 4;
+    if (!kInside && (x < first || x >= last)) return;
+    const uint8_t *source = part.source + (left + x) * kChannels;
+    for_items(
+        count * kAcross, std::integral_constant < int,
+        kChannels == 1   ? 10
+        : kChannels == 2 ? 6
+                         : 4 > (),
+        [&](int i, uint32_t(&pixels)[kChannels]) {
+          const int64_t offset = rows[i / kAcross];
+          read_words<kChannels>(source + (!kInside && offset == kNoRow ? 0 : offset), pixels);
+          if constexpr (!kInside) {
+#pragma unroll
+            for (int c = 0; c < kChannels; c++)
+              if (offset == kNoRow) pixels[c] = part.border_word[c % 3];
+          }
+        },
+        [&](int i, const uint32_t(&pixels)[kChannels]) {
+          uint32_t channel[kChannels];
+          deinterleave<kChannels>(pixels, channel);
+#pragma unroll
+          for (int c = 0; c < kChannels; c++)
+            *reinterpret_cast<uint32_t *>(planes + (i / kAcross * kChannels + c) * kPixels + x) = channel[c];
+        });
   };
   load(0, std::integral_constant<int, 32>());
   load(128, std::integral_constant<int, (kPixels - 128) / 4>());
+  if constexpr (kInside) return;
+  // The pixels before and behind those, one by one.
+  const int edge = first + max(min(end - left, kPixels) - last, 0);
+  const auto locate = [&](int i, int *x) {
+    const int row = i / edge, column = i - row * edge;
+    *x = column < first ? column : last + column - first;
+    return row;
+  };
+  for_items(
+      count * edge, std::integral_constant<int, 4>(),
+      [&](int i, uint32_t(&pixel)[kChannels]) {
+        int x;
+        const int64_t offset = rows[locate(i, &x)];
+        const int column = columns[x];
+        const bool reads = column >= 0 && offset != kNoRow;
+        const uint8_t *source = part.source + (reads ? offset + column * kChannels : 0);
+#pragma unroll
+        for (int c = 0; c < kChannels; c++) pixel[c] = reads ? __ldg(source + c) : part.channel[c].border_value;
+      },
+      [&](int i, const uint32_t(&pixel)[kChannels]) {
+        int x;
+        const int row = locate(i, &x);
+#pragma unroll
+        for (int c = 0; c < kChannels; c++)
+          planes[(row * kChannels + c) * kPixels + x] = static_cast<uint8_t>(pixel[c]);
+      });
 }
 
-template <int kChannels, int kRadius, Weights kWeights, bool kInside>
+template <int kChannels, int kRadius, Weights kWeights>
 __device__ inline void filter_rows(const DenseTensorParams &p, const Tile &tile, const uint2 *fragments,
-                                   const uint8_t *planes) {
+                                   const uint8_t *planes, bool inside) {
   using Shape = DenseShape<kRadius, kWeights>;
   constexpr int kBytes = Shape::kBytes, kChunks = Shape::kChunks, kRows = Shape::kRows;
-  constexpr int kGroups = subtiles(kChannels), kWarps = Shape::kThreads / 32, kRowBytes = kChannels * Shape::kPixels;
+  constexpr int kGroups = row_groups(kChannels), kWarps = Shape::kThreads / 32, kRowBytes = kChannels * Shape::kPixels;
   const PartParams &part = tile.part;
-  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
+  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, t = lane % 4;
   const int bottom = min(tile.y0 + p.tile_height * kGroups, part.height);
   const bool merges = part.merges;
   const int64_t target_pitch = part.target_pitch;
-  const int x = tile.x0 + 32 * t + 2 * g;
+  using Place = ResultPlace<kChannels, 16, 0>;
+  const int x = tile.x0 + 32 * t + Place().x;
 #pragma unroll 1
   for (int y0 = tile.y0 + warp * (kRows * kGroups); y0 < bottom; y0 += kWarps * kRows * kGroups) {
     Sums sums[kBytes][kRows][kGroups][kChannels];
@@ -1003,11 +1139,23 @@ __device__ inline void filter_rows(const DenseTensorParams &p, const Tile &tile,
 #pragma unroll
     for (int u = 0; u < kRows; u++) add_row(u, 0, u, true);
 #pragma unroll 1
-    for (int r = kRows; r < p.height; r += kRows)
+    for (int r = kRows; r < p.height; r += kRows) {
 #pragma unroll
-      for (int u = 0; u < kRows; u++) add_row(u, 0, kRows - 1, true);
+      for (int u = 0; u < kRows - 1; u++) add_row(u, 0, kRows - 1, true);
+      if (p.spare && r + kRows == p.height)
+        add_row(kRows - 1, 1, kRows - 1, false);
+      else
+        add_row(kRows - 1, 0, kRows - 1, true);
+    }
+    const auto finish = [&](auto spare) {
+      constexpr int kSpare = decltype(spare)::value;
 #pragma unroll
-    for (int u = 0; u < kRows - 1; u++) add_row(u, u + 1, kRows - 1, false);
+      for (int u = 0; u + kSpare < kRows - 1; u++) add_row(u, u + 1 + kSpare, kRows - 1, false);
+    };
+    if (p.spare)
+      finish(std::integral_constant<int, 1>());
+    else
+      finish(std::integral_constant<int, 0>());
 #pragma unroll
     for (int y = 0; y < kRows; y++)
 #pragma unroll
@@ -1019,8 +1167,7 @@ __device__ inline void filter_rows(const DenseTensorParams &p, const Tile &tile,
         round_sums(p.finish, sums[0][y][s], results);
         interleave_channels<kChannels>(results, pixels);
         const int row = y0 + kRows * s + y;
-        put_pairs<kChannels, kInside, 16, 0>(part, part.target + row * target_pitch + x * kChannels, x, row, bottom,
-                                             merges, pixels);
+        Place::put(part, part.target + row * target_pitch + x * kChannels, x, row, bottom, inside, merges, pixels);
       }
   }
 }
@@ -1031,9 +1178,9 @@ __device__ inline void filter_dense(const DenseTensorParams &p, Tile tile) {
   constexpr int kBytes = Shape::kBytes, kChunks = Shape::kChunks, kLine = Shape::kLine;
   const PartParams &part = tile.part;
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
-  tile.y0 *= subtiles(kChannels);
+  tile.y0 *= row_groups(kChannels);
   const int left = tile.x0 - kRadius, first_row = tile.y0 - p.radius_y;
-  const int height = Shape::source_rows(min(p.tile_height * subtiles(kChannels), part.height - tile.y0), p.height);
+  const int height = Shape::source_rows(min(p.tile_height * row_groups(kChannels), part.height - tile.y0), p.height);
 
   uint8_t *memory = shared_memory<uint8_t>();
   const auto take = [&](size_t bytes) {
@@ -1055,10 +1202,14 @@ __device__ inline void filter_dense(const DenseTensorParams &p, Tile tile) {
   const bool inside = lies_inside(p, part, left, Shape::kPixels, first_row, height);
   if (!inside) list_columns(p, part, left, Shape::kPixels, columns, Shape::kThreads);
   __syncthreads();
+  const auto load = [&](auto is_inside) {
+    load_rows_of_planes<kChannels, Shape::kPixels, Shape::kThreads, decltype(is_inside)::value>(
+        part, left, part.width + p.radius_x, rows, columns, height, planes);
+  };
   if (inside)
-    load_rows_of_planes<kChannels, Shape::kPixels, Shape::kThreads, true>(part, left, rows, columns, height, planes);
+    load(std::true_type());
   else
-    load_rows_of_planes<kChannels, Shape::kPixels, Shape::kThreads, false>(part, left, rows, columns, height, planes);
+    load(std::false_type());
 #pragma unroll 1
   for (int i = warp; i < p.height * kBytes * kChunks; i += Shape::kThreads / 32) {
     const uint32_t *line = lines + i / kChunks * kLine;
@@ -1066,16 +1217,17 @@ __device__ inline void filter_dense(const DenseTensorParams &p, Tile tile) {
     fragments[i * 32 + lane] = make_uint2(four_bytes(line, first), four_bytes(line, first - 1));
   }
   __syncthreads();
-  if (inside)
-    filter_rows<kChannels, kRadius, kWeights, true>(p, tile, fragments, planes);
-  else
-    filter_rows<kChannels, kRadius, kWeights, false>(p, tile, fragments, planes);
+  filter_rows<kChannels, kRadius, kWeights>(p, tile, fragments, planes, inside);
 }
 
 template <int kRadius, Weights kWeights>
 __global__ void __launch_bounds__(DenseShape<kRadius, kWeights>::kThreads, DenseShape<kRadius, kWeights>::kMinBlocks)
     dense_tensor_kernel(const __grid_constant__ DenseTensorParams p) {
   const Tile tile = locate_tile(p, kTensorTileWidth, p.tile_height);
+  if (!tile.part.filters) {
+    const int groups = row_groups(tile.part.channels);
+    return copy_tile(tile.part, tile.x0, tile.y0 * groups, kTensorTileWidth, p.tile_height * groups);
+  }
   switch (tile.part.channels) {
     case 1:
       return filter_dense<1, kRadius, kWeights>(p, tile);
