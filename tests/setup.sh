@@ -87,8 +87,9 @@ install_missing() {
 # How long a build takes at first, on two cores.
 build_time() { if command -v nvcc >/dev/null; then echo "about five minutes"; else echo "a minute or two"; fi; }
 
-# The GPUs to compile for, as a Meson option: those of this machine. Without any, or with one that nvcc does not know,
-# an old and a recent generation, since every other one costs a minute or more; newer GPUs run the PTX.
+# The GPUs to compile for, as a Meson option: those of this machine. Without any, a recent generation alone, to see that
+# it compiles, since every other one costs minutes; with one that nvcc does not know, an old one too. Newer GPUs run the
+# PTX.
 gpu_option() {
   command -v nvcc >/dev/null || return 0
   local known arch archs=()
@@ -96,7 +97,7 @@ gpu_option() {
   for arch in $(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | tr -d . | sort -u); do
     if grep -qx "compute_$arch" <<<"$known"; then archs+=("$arch"); else archs=(75 90); break; fi
   done
-  [ ${#archs[@]} -gt 0 ] || archs=(75 90)
+  [ ${#archs[@]} -gt 0 ] || archs=(90)
   (IFS=, && echo "-Dcuda-arch=${archs[*]}")
 }
 

@@ -1,7 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Draws the README's plots from what kernel-bench has written: plot.py kernels.json FOLDER. Needs matplotlib."""
+"""Puts what kernel-bench has measured into the README: plot.py tests/bench/h200.json
+
+Draws the plots in pipelines/pictures and writes the tables between the README's marks. Needs matplotlib.
+"""
 import json
+import pathlib
 import re
 import sys
 
@@ -12,6 +16,8 @@ matplotlib.rcParams['svg.hashsalt'] = 'cudaconv'  # the same file for the same f
 matplotlib.rcParams['svg.fonttype'] = 'none'
 import matplotlib.pyplot as plt  # noqa: E402
 
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SIZES = ((1920, 1080), (3840, 2160), (7680, 4320))
 FAMILIES = {
     'custom': r'custom (\d+)x\d+$',
     'gauss': r'gauss ?(\d+)$',
@@ -19,11 +25,15 @@ FAMILIES = {
     'dilate': r'dilate (\d+)$',
     'median': r'median (\d+)$',
 }
+METHODS = ('auto', 'global', 'constant', 'tiled', 'tiled-cached', 'blocked', 'cascade', 'separable')
 
 
 def side(label, family):
     match = re.match(FAMILIES[family], label)
     return int(match.group(1)) if match else None
+
+
+# ---- Plots
 
 
 def draw(axes, title, lines):
@@ -36,13 +46,13 @@ def draw(axes, title, lines):
     axes.grid(alpha=0.3)
 
 
-def save(figure, path):
+def save(figure, name):
     figure.tight_layout()
-    figure.savefig(path, metadata={'Date': None})
+    figure.savefig(ROOT / 'pipelines/pictures' / name, metadata={'Date': None})
     plt.close(figure)
 
 
-def families(results, path):
+def plot_families(results):
     """Ratio to a copy by the side of the mask, ours and NPP's."""
     figure, axes = plt.subplots(1, 2, figsize=(9, 3.6), sharey=True)
     chosen = [r for r in results if r['table'] == 'goals' and r['width'] == 3840]
@@ -52,10 +62,10 @@ def families(results, path):
         draw(axis, f'{who}, RGBA 3840x2160', lines)
     axes[0].set_ylabel('time of a copy')
     axes[0].legend(fontsize=8)
-    save(figure, path)
+    save(figure, 'speed-by-size.svg')
 
 
-def methods(results, path):
+def plot_methods(results):
     """The methods beside each other and NPP, masks without factors."""
     figure, axis = plt.subplots(figsize=(5.5, 3.6))
     chosen = [r for r in results if r['table'] == 'seeds' and side(r['filter'], 'custom') and r['width'] == 1024]
@@ -66,16 +76,75 @@ def methods(results, path):
     draw(axis, 'custom masks, RGB 1024x1024', lines)
     axis.set_ylabel('time of a copy')
     axis.legend(fontsize=8)
-    save(figure, path)
+    save(figure, 'speed-by-method.svg')
+
+
+# ---- Tables
+
+
+def number(us):
+    return f'{us:.1f}' if us < 100 else f'{us:.0f}'
+
+
+def row(cells):
+    return '| ' + ' | '.join(cells) + ' |'
+
+
+def table(header, rows):
+    return '\n'.join([row(header), '|' + '---|' * len(header)] + [row(r) for r in rows])
+
+
+def speed_table(results):
+    found = {(r['filter'], r['width']): r for r in results if r['table'] == 'goals'}
+    rows = [['a copy'] + [c for w, _ in SIZES
+                          for c in (number(next(r['copy_us'] for r in found.values() if r['width'] == w)), '')]]
+    for label in dict.fromkeys(f for f, _ in found):
+        cells = [label]
+        for width, _ in SIZES:
+            r = found[label, width]
+            cells += [f"{number(r['us'])} ({r['us'] / r['copy_us']:.2f})", number(r['npp_us']) if r['npp_us'] else '']
+        rows.append(cells)
+    return table([''] + [c for w, h in SIZES for c in (f'{w}x{h}', 'NPP')], rows)
+
+
+def formats_table(results):
+    chosen = [r for r in results if r['table'] == 'formats' and r['width'] == 3840]
+    formats = list(dict.fromkeys(r['format'] for r in chosen))
+    ratio = {(r['format'], r['filter']): f"{r['us'] / r['copy_us']:.2f}" for r in chosen}
+    rows = [[label] + [ratio[f, label] for f in formats] for label in dict.fromkeys(r['filter'] for r in chosen)]
+    return table([''] + formats, rows)
+
+
+def seeds_table(results):
+    rows = []
+    chosen = [r for r in results if r['table'] == 'seeds']
+    for key in dict.fromkeys((r['format'], r['width'], r['height'], r['filter']) for r in chosen):
+        us = {r['method']: r for r in chosen if (r['format'], r['width'], r['height'], r['filter']) == key}
+        any_of = next(iter(us.values()))
+        rows.append([f'{key[0]} {key[1]}x{key[2]}', key[3], number(any_of['copy_us'])] +
+                    [number(us[m]['us']) if m in us else '' for m in METHODS] +
+                    [number(any_of['npp_us']) if any_of['npp_us'] else ''])
+    return table(['frame', 'filter', 'a copy', *METHODS, 'NPP'], rows)
+
+
+def replace(text, mark, content):
+    pattern = re.compile(rf'(<!-- {mark} -->\n).*?(<!-- end -->)', re.S)
+    if not pattern.search(text):
+        sys.exit(f'README.md has no mark "{mark}"')
+    return pattern.sub(lambda m: m.group(1) + content + '\n' + m.group(2), text)
 
 
 def main():
-    if len(sys.argv) != 3:
+    if len(sys.argv) != 2:
         sys.exit(__doc__)
-    with open(sys.argv[1]) as file:
-        results = json.load(file)['results']
-    families(results, sys.argv[2] + '/speed-by-size.svg')
-    methods(results, sys.argv[2] + '/speed-by-method.svg')
+    results = json.loads(pathlib.Path(sys.argv[1]).read_text())['results']
+    plot_families(results)
+    plot_methods(results)
+    readme = ROOT / 'README.md'
+    text = readme.read_text()
+    for mark, content in (('speed', speed_table), ('speed of formats', formats_table), ('speed of methods', seeds_table)):
+        text = replace(text, mark, content(results))
+    readme.write_text(text)
 
 
 main()
