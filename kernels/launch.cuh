@@ -25,7 +25,8 @@ cudaError_t launch([[maybe_unused]] const char *name, void (*kernel)(Params...),
   void *addresses[] = {const_cast<void *>(static_cast<const void *>(&args))...};
   return cudaLaunchKernel(reinterpret_cast<const void *>(kernel), grid, block, addresses, shared_bytes, stream);
 #else
-  return standin::launch(name, grid, block, shared_bytes, stream, [=] { kernel(args...); });
+  return standin::launch(
+      name, grid, block, shared_bytes, stream, [=] { kernel(args...); }, reinterpret_cast<const void *>(kernel));
 #endif
 }
 
@@ -33,9 +34,13 @@ cudaError_t launch([[maybe_unused]] const char *name, void (*kernel)(Params...),
 template <typename... Params, typename... Args>
 void enqueue(const char *name, void (*kernel)(Params...), dim3 grid, dim3 block, size_t shared_bytes,
              cudaStream_t stream, const Args &...args) {
-  // Beyond 48 KiB a kernel has to ask. It costs little, so there is no need to remember on which devices it has.
-  check(cudaFuncSetAttribute(reinterpret_cast<const void *>(kernel), cudaFuncAttributeMaxDynamicSharedMemorySize,
-                             static_cast<int>(shared_bytes)),
+  // Beyond 48 KiB a kernel has to ask. The limit is the kernel's, whoever launches it: were it set to what this launch
+  // needs, a launch of the same kernel from another thread could find it too low. It costs little, so there is no need
+  // to remember on which devices it is set.
+  int device, most;
+  check(cudaGetDevice(&device), "cudaGetDevice");
+  check(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device), "cudaDeviceGetAttribute");
+  check(cudaFuncSetAttribute(reinterpret_cast<const void *>(kernel), cudaFuncAttributeMaxDynamicSharedMemorySize, most),
         "cudaFuncSetAttribute");
   check(launch(name, kernel, grid, block, shared_bytes, stream, args...), "cudaLaunchKernel");
 }
