@@ -163,8 +163,9 @@ void bench_cpu(const Format &format, const std::vector<std::string> &masks, cons
 void bench_cuda(const Format &format, const std::vector<std::string> &masks, const std::vector<std::string> &chosen) {
   const auto backend = make_cuda_backend();
   Bench bench{*backend, format, make_frames(format.layout(kWidth, kHeight), 256), {}, {}};
+  const DeviceFrames home;
   std::vector<DeviceFrame> device;
-  for (const GuardedFrame &frame : bench.host) device.emplace_back(frame);
+  for (const GuardedFrame &frame : bench.host) device.emplace_back(home, frame);
   for (int i = 0; i < kFrames; i++) {
     bench.source.push_back(device[i].view());
     bench.target.push_back(device[kFrames + i].view());

@@ -294,9 +294,15 @@ std::shared_ptr<const Prepared> prepare(const Case &c, uint64_t seed, Backend &c
 // Submits cases and compares what comes back, with several frames in flight at times, each with its own plan.
 class Runner {
  public:
-  Runner(std::unique_ptr<Backend> backend, Report &report) : backend_(std::move(backend)), report_(report) {}
+  Runner(std::unique_ptr<Backend> backend, Report &report) : backend_(std::move(backend)), report_(report) {
+#ifdef HAVE_DEVICE_FRAMES
+    if (backend_->accepts_device_frames()) home_ = std::make_unique<DeviceFrames>();
+#endif
+  }
 
-  Backend &backend() { return *backend_; }
+  Backend &backend() {
+    return *backend_;
+  }
 
   void check(const std::shared_ptr<const Prepared> &prepared, Method method) {
     const Case &c = prepared->c;
@@ -321,9 +327,9 @@ class Runner {
     Pending p{0, prepared, method, *prepared->blank};
     FrameView src = source->view(), dst = p.target.view();
 #ifdef HAVE_DEVICE_FRAMES
-    if (backend_->accepts_device_frames() && c.number % 3 == 0) {
-      p.device_source = std::make_unique<DeviceFrame>(*source);
-      p.device_target = std::make_unique<DeviceFrame>(p.target);
+    if (home_ && c.number % 3 == 0) {
+      p.device_source = std::make_unique<DeviceFrame>(*home_, *source);
+      p.device_target = std::make_unique<DeviceFrame>(*home_, p.target);
       src = p.device_source->view();
       dst = p.device_target->view();
     }
@@ -384,6 +390,9 @@ class Runner {
     }
   }
 
+#ifdef HAVE_DEVICE_FRAMES
+  std::unique_ptr<DeviceFrames> home_;
+#endif
   std::unique_ptr<Backend> backend_;
   Report &report_;
   std::deque<Pending> in_flight_;

@@ -4,6 +4,7 @@
 #include <cuda_runtime.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <stdexcept>
 #include <string>
 
@@ -16,48 +17,59 @@ void check(cudaError_t error, const char *call) {
 }
 #define CHECK(call) check(call, #call)
 
-uint8_t *allocate(size_t bytes) {
-  void *p = nullptr;
-  CHECK(cudaMalloc(&p, bytes));
-  return static_cast<uint8_t *>(p);
-}
-
 }  // namespace
 
-void DeviceFrame::Free::operator()(uint8_t *p) const {
-  cudaFree(p);
+DeviceFrames::DeviceFrames() {
+  int device;
+  cudaMemPool_t pool;
+  uint64_t everything = UINT64_MAX;
+  CHECK(cudaGetDevice(&device));
+  CHECK(cudaDeviceGetDefaultMemPool(&pool, device));
+  CHECK(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &everything));
+  CHECK(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
 }
 
-DeviceFrame::DeviceFrame(const GuardedFrame &host) {
+DeviceFrames::~DeviceFrames() {
+  cudaStreamDestroy(stream_);
+}
+
+void DeviceFrame::Free::operator()(uint8_t *p) const {
+  cudaFreeAsync(p, stream);
+}
+
+DeviceFrame::DeviceFrame(const DeviceFrames &home, const GuardedFrame &host) : stream_(home.stream_) {
   view_.on_device = true;
   for (const GuardedFrame::Block &block : host.blocks()) {
-    const size_t m = blocks_.size();
-    blocks_.emplace_back(allocate(block.bytes.size()));
-    CHECK(cudaMemcpy(blocks_.back().get(), block.bytes.data(), block.bytes.size(), cudaMemcpyHostToDevice));
-    view_.plane[m].data = blocks_.back().get() + block.offset;
-    view_.plane[m].pitch = block.pitch;
+    void *data;
+    CHECK(cudaMallocAsync(&data, block.bytes.size(), stream_));
+    blocks_.emplace_back(static_cast<uint8_t *>(data), Free{stream_});
+    CHECK(cudaMemcpyAsync(data, block.bytes.data(), block.bytes.size(), cudaMemcpyHostToDevice, stream_));
+    PlaneView &plane = view_.plane[blocks_.size() - 1];
+    plane.data = blocks_.back().get() + block.offset;
+    plane.pitch = block.pitch;
   }
-  // A copy from pageable memory may return while the last of it is still on the way, and the filter's streams need not
-  // wait for the stream that it runs on.
-  CHECK(cudaStreamSynchronize(nullptr));
+  CHECK(cudaStreamSynchronize(stream_));
 }
 
 void DeviceFrame::download(GuardedFrame &host) const {
   for (size_t m = 0; m < blocks_.size(); m++) {
     auto &bytes = host.blocks()[m].bytes;
-    CHECK(cudaMemcpy(bytes.data(), blocks_[m].get(), bytes.size(), cudaMemcpyDeviceToHost));
+    CHECK(cudaMemcpyAsync(bytes.data(), blocks_[m].get(), bytes.size(), cudaMemcpyDeviceToHost, stream_));
   }
+  CHECK(cudaStreamSynchronize(stream_));
 }
 
 double device_copy_ns(size_t bytes, int runs) {
   const size_t buffers = std::max<size_t>(2, (size_t{256} << 20) / bytes);
-  std::unique_ptr<uint8_t, void (*)(uint8_t *)> memory(allocate(2 * buffers * bytes), [](uint8_t *p) { cudaFree(p); });
+  void *data;
+  CHECK(cudaMalloc(&data, 2 * buffers * bytes));
+  const std::unique_ptr<void, cudaError_t (*)(void *)> memory(data, cudaFree);
   cudaEvent_t start, stop;
   CHECK(cudaEventCreate(&start));
   CHECK(cudaEventCreate(&stop));
   std::vector<double> times;
   for (int i = 0; i < runs; i++) {
-    uint8_t *to = memory.get() + i % buffers * 2 * bytes;
+    uint8_t *to = static_cast<uint8_t *>(data) + i % buffers * 2 * bytes;
     CHECK(cudaEventRecord(start, nullptr));
     CHECK(cudaMemcpyAsync(to, to + bytes, bytes, cudaMemcpyDeviceToDevice, nullptr));
     CHECK(cudaEventRecord(stop, nullptr));

@@ -8,12 +8,30 @@
 
 #include "guarded_frame.h"
 
+struct CUstream_st;
+
 namespace cudaconv::test {
 
-// A copy of a GuardedFrame, guard bytes included.
+// Where the frames of a thread get their memory and are copied: a stream that waits for no other, and the device's
+// pool, which keeps what is freed. cudaFree would wait for all that runs on the device, and everyone else for it.
+class DeviceFrames {
+ public:
+  DeviceFrames();
+  ~DeviceFrames();
+  DeviceFrames(const DeviceFrames &) = delete;
+  DeviceFrames &operator=(const DeviceFrames &) = delete;
+
+ private:
+  friend class DeviceFrame;
+  CUstream_st *stream_ = nullptr;
+};
+
+// A copy of a GuardedFrame, guard bytes included. Each plane is a block by itself, exactly as large as on the host, so
+// that a sanitizer sees the first byte beyond.
 class DeviceFrame {
  public:
-  explicit DeviceFrame(const GuardedFrame &host);
+  // `home` has to outlive the frame.
+  DeviceFrame(const DeviceFrames &home, const GuardedFrame &host);
 
   FrameView view() const { return view_; }
   // Copies every byte back to a frame of the same layout and placement.
@@ -21,8 +39,10 @@ class DeviceFrame {
 
  private:
   struct Free {
+    CUstream_st *stream;
     void operator()(uint8_t *p) const;
   };
+  CUstream_st *stream_;
   std::vector<std::unique_ptr<uint8_t, Free>> blocks_;
   FrameView view_;
 };

@@ -758,6 +758,17 @@ cudaError_t cudaFreeAsync(void *pointer, cudaStream_t handle) {
   return call.error;
 }
 
+cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t *pool, int) {
+  Call call("cudaDeviceGetDefaultMemPool");
+  if (call.error) return call.error;
+  *pool = nullptr;
+  return cudaSuccess;
+}
+
+cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t, enum cudaMemPoolAttr, void *) {
+  return Call("cudaMemPoolSetAttribute").error;
+}
+
 cudaError_t cudaMallocHost(void **pointer, size_t size) {
   return new_host_memory("cudaMallocHost", pointer, size);
 }
