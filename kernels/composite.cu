@@ -91,9 +91,10 @@ int launch_composite(const PassRun &run) {
     return 0;
   // A lane's neighbour has no more than 16 bytes.
   const int reach = (composite.composite == Composite::Closing ? 2 : 1) * run.pass().radius_x;
-  if (reach * kind.most_channels * (kind.words ? 2 : 1) > kLaneBytes) return 0;
+  if (reach * kind.most_channels * kind.sample_bytes() > kLaneBytes) return 0;
   p.difference = composite.difference;
   fill_frame(run, run.index + composite.passes - 1, p);
+  if (!has_whole_lanes(p, kind, reach)) return 0;
   enqueue_strips(run, "composite", choose_composite(composite.composite, kind), kind, p);
   return composite.passes;
 }

@@ -19,6 +19,7 @@ struct CompositeParams : SlidingParams {
 // is that of both steps together, kStep of one.
 struct CompositeOperation {
   using Params = CompositeParams;
+  static constexpr int kFewer = 0;
 };
 
 // The closing of a square, or what it adds.
@@ -45,7 +46,7 @@ struct CompositeClosing : CompositeOperation {
         const int bytes = inside ? part.width * kPixelBytes<Lanes> - s.first_byte - 4 * i : 0;
         const uint32_t kept = bytes <= 0 ? 0 : bytes < 4 ? (1u << 8 * bytes) - 1 : 0xffffffffu;
         const uint32_t border =
-            p.border == Border::Constant ? border_word(part, s.first_byte, i) ^ k.flip : 0xffffffffu;
+            p.border == Border::Constant ? border_word<Lanes::kChannels>(part, s.first_byte, i) ^ k.flip : 0xffffffffu;
         row[0][i] = (row[0][i] & Pairs::even(k, kept)) | Pairs::even(k, border & ~kept);
         row[1][i] = (row[1][i] & Pairs::odd(k, kept)) | Pairs::odd(k, border & ~kept);
       }

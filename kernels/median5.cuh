@@ -196,12 +196,11 @@ struct Median5 {
 };
 
 // Columns of four are sorted, and squares narrowed down, with each second row of results.
-template <bool kTall = false>
 struct SlidingMedian5 {
   using Params = SlidingParams;
   using General = SlidingMedian5;
-  using Tall = SlidingMedian5<true>;
-  static constexpr int kRadius = 2, kStripRows = kTall ? 4 : 2, kMinBlocks = 4;
+  using Tall = SlidingMedian5;
+  static constexpr int kRadius = 2, kStripRows = 4, kMinBlocks = 4, kFewer = 0;
   static_assert(kStripRows % 2 == 0);
 
   template <typename Lanes>

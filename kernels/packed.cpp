@@ -197,15 +197,50 @@ bool finish_words(const Scaled &mask, const Rounding &rounding, PackedParams &k,
   return true;
 }
 
-// Whether 16-bit floats hold all sums on the way; works them out.
-bool halves(const Scaled &mask, const Rounding &rounding, PackedParams &k) {
-  const Range range = mask.range(255);
-  if (mask.divisor != 1 || std::max(mask.offset, mask.offset + range.high) > kHalfFloatMax ||
-      std::min(mask.offset, mask.offset + range.low) < -kHalfFloatMax)
-    return false;
-  for (size_t i = 0; i < mask.value.size(); i++) k.dense[i] = half_factor(mask.value[i]);
+// How a sum of 16-bit floats becomes a byte, see above; false where that is not all there is to it.
+bool finish_halves(const Scaled &mask, const Rounding &rounding, PackedParams &k) {
+  if (mask.divisor != 1 || std::abs(mask.offset) > kHalfFloatMax) return false;
   k.init = half_integer(mask.offset);
   k.sign_bits = rounding.absolute ? 0x7fff7fffu : 0xffffffffu;
+  return true;
+}
+
+// Whether 16-bit floats hold all sums on the way of a 3x3; works them out.
+bool halves(const Scaled &mask, const Rounding &rounding, PackedParams &k) {
+  const Range range = mask.range(255);
+  if (std::max(mask.offset, mask.offset + range.high) > kHalfFloatMax ||
+      std::min(mask.offset, mask.offset + range.low) < -kHalfFloatMax || !finish_halves(mask, rounding, k))
+    return false;
+  for (size_t i = 0; i < mask.value.size(); i++) k.dense[i] = half_factor(mask.value[i]);
+  return true;
+}
+
+// A 5x5 whose numbers depend on |dx| + |dy| alone, and are 0 beyond 2: those for 0, 1 and 2; else none.
+Line distance_factors(const Line &value) {
+  const Line factors = {value[12], value[11], value[10]};
+  for (int j = 0; j < 5; j++)
+    for (int i = 0; i < 5; i++) {
+      const int distance = std::abs(i - 2) + std::abs(j - 2);
+      if (value[j * 5 + i] != (distance <= 2 ? factors[distance] : 0)) return {};
+    }
+  return factors;
+}
+
+// The same of such a mask: but for the last, sums are multiples of a power of two, so many times as a float holds. The
+// last may be rounded where it is beyond all samples.
+bool halves_by_distance(const Scaled &mask, const Line &factors, const Rounding &rounding, PackedParams &k) {
+  if (!finish_halves(mask, rounding, k)) return false;
+  constexpr int64_t kCount[] = {1, 4, 8};
+  int64_t unit = mask.offset & -mask.offset;
+  Range range = {mask.offset, mask.offset};
+  for (int i = 0; i < 3; i++) {
+    const int64_t factor = std::abs(factors[i]), lowest = factor & -factor;
+    if (factor > kHalfFloatMax) return false;
+    if (lowest) unit = unit ? std::min(unit, lowest) : lowest;
+    range.add(factors[i], kCount[i] * 255);
+    if (i < 2 && std::max(range.high, -range.low) > kHalfFloatMax * unit) return false;
+    k.dense[i] = half_factor(factors[i]);
+  }
   return true;
 }
 
@@ -223,14 +258,18 @@ PackedKind linear(const Pass &pass, PackedParams &k, PackedKind kind) {
     return none;
   const bool separable = mask.separable() && (size == 3 || symmetric(mask.row));
   if (!separable && size > 5) return none;
-  if (!separable && size == 5)
-    for (int j = 0; j < size; j++)
-      for (int i = 0; i < size; i++)
-        if (mask.value[j * size + i] && std::abs(i - 2) + std::abs(j - 2) > 2) return none;
-
   Scaled scaled(mask, rounding);
   if (!separable && size == 3 && !kind.words && halves(scaled, rounding, k)) {
     kind.sliding = is_cross3(scaled.value) ? Sliding::HalfCross3 : Sliding::HalfSquare3;
+    return kind;
+  }
+  if (!separable && size == 5) {
+    const Line factors = distance_factors(kind.words ? mask.value : scaled.value);
+    if (factors.empty()) return none;
+    kind.sliding = Sliding::Diamond5;
+    if (!kind.words) return halves_by_distance(scaled, factors, rounding, k) ? kind : none;
+    k.finish = Finish::Any;
+    std::copy(factors.begin(), factors.end(), k.dense);
     return kind;
   }
   int64_t start;
@@ -267,7 +306,7 @@ PackedKind linear(const Pass &pass, PackedParams &k, PackedKind kind) {
   } else {
     for (size_t i = 0; i < scaled.value.size(); i++) k.dense[i] = static_cast<uint32_t>(scaled.value[i]);
     k.init = lanes(start);
-    kind.sliding = size == 3 ? Sliding::Dense3 : Sliding::Diamond5;
+    kind.sliding = Sliding::Dense3;
   }
   return kind;
 }

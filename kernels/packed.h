@@ -36,6 +36,8 @@ struct PackedKind {
   bool words = false;     // 16-bit containers, else bytes
   bool least = false;     // of extrema: the least, else the greatest
   int most_channels = 1;  // of any plane
+
+  int sample_bytes() const { return words ? 2 : 1; }
 };
 
 // Works the pass out for lanes of registers; Sliding::None where the pass is another kind, samples of a plane do not

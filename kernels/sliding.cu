@@ -3,6 +3,7 @@
 // The launcher of the sliding kernels.
 #include "sliding.cuh"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 
@@ -14,120 +15,127 @@ namespace {
 
 using SlidingLaunch = StripLaunch<SlidingParams>;
 
-// Three channels, which are rare, take the most general finish, to keep kernels few; words are no taller for the same
-// reason.
+enum class Strips { Short, Tall, Gathered };
+
+// Three channels, which are rare, and samples that are gathered take the most general finish, to keep kernels few;
+// words are no taller for the same reason.
 template <typename Operation>
-SlidingLaunch bytes_launch(const PackedKind &kind, bool tall) {
+SlidingLaunch bytes_launch(const PackedKind &kind, Strips strips) {
+  using General = typename Operation::General;
   using Tall = typename Operation::Tall;
-  if (kind.most_channels == 3) return strip_launch<typename Operation::General, Channels::Packed3, ByteLanes>();
+  if (strips == Strips::Gathered) return gathered_launch<General, ByteLanes>();
+  if (kind.most_channels == 3) return strip_launch<General, Channels::Packed3, ByteLanes>();
   if (kind.most_channels == 4)
-    return tall ? strip_launch<Tall, Channels::Packed4, ByteLanes>()
-                : strip_launch<Operation, Channels::Packed4, ByteLanes>();
-  return tall ? strip_launch<Tall, Channels::Planar, ByteLanes>()
-              : strip_launch<Operation, Channels::Planar, ByteLanes>();
+    return strips == Strips::Tall ? strip_launch<Tall, Channels::Packed4, ByteLanes>()
+                                  : strip_launch<Operation, Channels::Packed4, ByteLanes>();
+  return strips == Strips::Tall ? strip_launch<Tall, Channels::Planar, ByteLanes>()
+                                : strip_launch<Operation, Channels::Planar, ByteLanes>();
 }
 
 template <typename Operation>
-SlidingLaunch words_launch(const PackedKind &kind) {
+SlidingLaunch words_launch(const PackedKind &kind, Strips strips) {
+  if (strips == Strips::Gathered) return gathered_launch<Operation, WordLanes>();
   if constexpr (Operation::kRadius <= 2)
     if (kind.most_channels == 4) return strip_launch<Operation, Channels::Packed4, WordLanes>();
   return strip_launch<Operation, Channels::Planar, WordLanes>();
 }
 
-SlidingLaunch choose_bytes(const PackedKind &kind, Finish finish, bool tall) {
+SlidingLaunch choose_bytes(const PackedKind &kind, Finish finish, Strips strips) {
   switch (kind.sliding) {
     case Sliding::Separable3:
-      if (finish == Finish::Shift) return bytes_launch<SlidingBinomial<3>>(kind, tall);
-      if (finish == Finish::Divide) return bytes_launch<SlidingSeparable<3, Finish::Divide>>(kind, tall);
-      if (finish == Finish::Absolute) return bytes_launch<SlidingSeparable<3, Finish::Absolute>>(kind, tall);
-      if (finish == Finish::Distance) return bytes_launch<SlidingSeparable<3, Finish::Distance>>(kind, tall);
-      if (finish == Finish::Clamp) return bytes_launch<SlidingSeparable<3, Finish::Clamp>>(kind, tall);
-      return bytes_launch<SlidingSeparable<3, Finish::Any>>(kind, tall);
+      if (finish == Finish::Shift) return bytes_launch<SlidingBinomial<3>>(kind, strips);
+      if (finish == Finish::Divide) return bytes_launch<SlidingMean<3>>(kind, strips);
+      if (finish == Finish::Absolute) return bytes_launch<SlidingSeparable<3, Finish::Absolute>>(kind, strips);
+      if (finish == Finish::Distance) return bytes_launch<SlidingSeparable<3, Finish::Distance>>(kind, strips);
+      if (finish == Finish::Clamp) return bytes_launch<SlidingSeparable<3, Finish::Clamp>>(kind, strips);
+      return bytes_launch<SlidingSeparable<3, Finish::Any>>(kind, strips);
     case Sliding::Separable5:
-      if (finish == Finish::Shift) return bytes_launch<SlidingBinomial<5>>(kind, tall);
-      if (finish == Finish::Divide) return bytes_launch<SlidingSeparable<5, Finish::Divide>>(kind, tall);
-      return bytes_launch<SlidingSeparable<5, Finish::Any>>(kind, tall);
+      if (finish == Finish::Shift) return bytes_launch<SlidingBinomial<5>>(kind, strips);
+      if (finish == Finish::Divide) return bytes_launch<SlidingMean<5>>(kind, strips);
+      return bytes_launch<SlidingSeparable<5, Finish::Any>>(kind, strips);
     case Sliding::Separable7:
-      if (finish == Finish::Divide) return bytes_launch<SlidingSeparable<7, Finish::Divide>>(kind, tall);
-      return bytes_launch<SlidingSeparable<7, Finish::Any>>(kind, tall);
+      if (finish == Finish::Divide) return bytes_launch<SlidingMean<7>>(kind, strips);
+      return bytes_launch<SlidingSeparable<7, Finish::Any>>(kind, strips);
     case Sliding::Dense3:
-      return bytes_launch<SlidingDense<3, Finish::Any>>(kind, tall);
+      return bytes_launch<SlidingDense3<Finish::Any>>(kind, strips);
     case Sliding::Diamond5:
-      if (finish == Finish::Distance) return bytes_launch<SlidingDense<5, Finish::Distance>>(kind, tall);
-      return bytes_launch<SlidingDense<5, Finish::Any>>(kind, tall);
+      return bytes_launch<SlidingDiamond5>(kind, strips);
     case Sliding::HalfSquare3:
-      return bytes_launch<SlidingHalf3<false>>(kind, tall);
+      return bytes_launch<SlidingHalf3<false>>(kind, strips);
     case Sliding::HalfCross3:
-      return bytes_launch<SlidingHalf3<true>>(kind, tall);
+      return bytes_launch<SlidingHalf3<true>>(kind, strips);
     case Sliding::GradientL1:
-      return bytes_launch<SlidingGradient<false, false>>(kind, tall);
+      return bytes_launch<SlidingGradient<false, false>>(kind, strips);
     case Sliding::GradientL2:
-      return bytes_launch<SlidingGradient<true, false>>(kind, tall);
+      return bytes_launch<SlidingGradient<true, false>>(kind, strips);
     case Sliding::UnitGradientL1:
-      return bytes_launch<SlidingGradient<false, true>>(kind, tall);
+      return bytes_launch<SlidingGradient<false, true>>(kind, strips);
     case Sliding::UnitGradientL2:
-      return bytes_launch<SlidingGradient<true, true>>(kind, tall);
+      return bytes_launch<SlidingGradient<true, true>>(kind, strips);
     case Sliding::Extremum3:
-      return kind.least ? bytes_launch<SlidingExtremum<3, true>>(kind, tall)
-                        : bytes_launch<SlidingExtremum<3, false>>(kind, tall);
+      return kind.least ? bytes_launch<SlidingExtremum<3, true>>(kind, strips)
+                        : bytes_launch<SlidingExtremum<3, false>>(kind, strips);
     case Sliding::Extremum5:
-      return kind.least ? bytes_launch<SlidingExtremum<5, true>>(kind, tall)
-                        : bytes_launch<SlidingExtremum<5, false>>(kind, tall);
+      return kind.least ? bytes_launch<SlidingExtremum<5, true>>(kind, strips)
+                        : bytes_launch<SlidingExtremum<5, false>>(kind, strips);
     case Sliding::Extremum7:
-      return kind.least ? bytes_launch<SlidingExtremum<7, true>>(kind, tall)
-                        : bytes_launch<SlidingExtremum<7, false>>(kind, tall);
+      return kind.least ? bytes_launch<SlidingExtremum<7, true>>(kind, strips)
+                        : bytes_launch<SlidingExtremum<7, false>>(kind, strips);
     case Sliding::Kirsch3:
-      return bytes_launch<SlidingWindow3<KirschFunction>>(kind, tall);
+      return bytes_launch<SlidingKirsch>(kind, strips);
     case Sliding::RobertsL1:
-      return bytes_launch<SlidingWindow3<RobertsFunction<false>>>(kind, tall);
+      return bytes_launch<SlidingWindow3<RobertsFunction<false>>>(kind, strips);
     case Sliding::RobertsL2:
-      return bytes_launch<SlidingWindow3<RobertsFunction<true>>>(kind, tall);
+      return bytes_launch<SlidingWindow3<RobertsFunction<true>>>(kind, strips);
     case Sliding::Median3:
-      return bytes_launch<SlidingMedian3<>>(kind, tall);
+      return bytes_launch<SlidingMedian3<>>(kind, strips);
     case Sliding::Median5:
-      return bytes_launch<SlidingMedian5<>>(kind, tall);
+      return bytes_launch<SlidingMedian5>(kind, strips);
     case Sliding::None:
       break;
   }
   return {};
 }
 
-SlidingLaunch choose_words(const PackedKind &kind, Finish finish) {
+SlidingLaunch choose_words(const PackedKind &kind, Finish finish, Strips strips) {
   switch (kind.sliding) {
     case Sliding::Separable3:
-      if (finish == Finish::Shift) return words_launch<SlidingBinomial<3>>(kind);
-      if (finish == Finish::Clamp) return words_launch<SlidingSeparable<3, Finish::Clamp>>(kind);
-      return words_launch<SlidingSeparable<3, Finish::Any>>(kind);
+      if (finish == Finish::Shift) return words_launch<SlidingBinomial<3>>(kind, strips);
+      if (finish == Finish::Clamp) return words_launch<SlidingSeparable<3, Finish::Clamp>>(kind, strips);
+      return words_launch<SlidingSeparable<3, Finish::Any>>(kind, strips);
     case Sliding::Separable5:
-      if (finish == Finish::Shift) return words_launch<SlidingBinomial<5>>(kind);
-      return words_launch<SlidingSeparable<5, Finish::Any>>(kind);
+      if (finish == Finish::Shift) return words_launch<SlidingBinomial<5>>(kind, strips);
+      return words_launch<SlidingSeparable<5, Finish::Any>>(kind, strips);
     case Sliding::Separable7:
-      return words_launch<SlidingSeparable<7, Finish::Any>>(kind);
+      return words_launch<SlidingSeparable<7, Finish::Any>>(kind, strips);
     case Sliding::Dense3:
-      if (finish == Finish::Clamp) return words_launch<SlidingDense<3, Finish::Clamp>>(kind);
-      return words_launch<SlidingDense<3, Finish::Any>>(kind);
+      if (finish == Finish::Clamp) return words_launch<SlidingDense3<Finish::Clamp>>(kind, strips);
+      return words_launch<SlidingDense3<Finish::Any>>(kind, strips);
     case Sliding::Diamond5:
-      return words_launch<SlidingDense<5, Finish::Any>>(kind);
+      return words_launch<SlidingDiamond5>(kind, strips);
     case Sliding::Extremum3:
-      return kind.least ? words_launch<SlidingExtremum<3, true>>(kind) : words_launch<SlidingExtremum<3, false>>(kind);
+      return kind.least ? words_launch<SlidingExtremum<3, true>>(kind, strips)
+                        : words_launch<SlidingExtremum<3, false>>(kind, strips);
     case Sliding::Extremum5:
-      return kind.least ? words_launch<SlidingExtremum<5, true>>(kind) : words_launch<SlidingExtremum<5, false>>(kind);
+      return kind.least ? words_launch<SlidingExtremum<5, true>>(kind, strips)
+                        : words_launch<SlidingExtremum<5, false>>(kind, strips);
     case Sliding::Extremum7:
-      return kind.least ? words_launch<SlidingExtremum<7, true>>(kind) : words_launch<SlidingExtremum<7, false>>(kind);
+      return kind.least ? words_launch<SlidingExtremum<7, true>>(kind, strips)
+                        : words_launch<SlidingExtremum<7, false>>(kind, strips);
     case Sliding::Kirsch3:
-      return words_launch<SlidingWindow3<KirschFunction>>(kind);
+      return words_launch<SlidingKirsch>(kind, strips);
     case Sliding::RobertsL1:
-      return words_launch<SlidingWindow3<RobertsFunction<false>>>(kind);
+      return words_launch<SlidingWindow3<RobertsFunction<false>>>(kind, strips);
     case Sliding::RobertsL2:
-      return words_launch<SlidingWindow3<RobertsFunction<true>>>(kind);
+      return words_launch<SlidingWindow3<RobertsFunction<true>>>(kind, strips);
     case Sliding::Median3:
-      return words_launch<SlidingMedian3<>>(kind);
+      return words_launch<SlidingMedian3<>>(kind, strips);
     case Sliding::Median5:
-      return words_launch<SlidingMedian5<>>(kind);
+      return words_launch<SlidingMedian5>(kind, strips);
     case Sliding::GradientL1:
-      return words_launch<SlidingGradient<false, false>>(kind);
+      return words_launch<SlidingGradient<false, false>>(kind, strips);
     case Sliding::GradientL2:
-      return words_launch<SlidingGradient<true, false>>(kind);
+      return words_launch<SlidingGradient<true, false>>(kind, strips);
     default:
       break;
   }
@@ -151,8 +159,11 @@ int launch_sliding(const PassRun &run) {
   const PackedKind kind = make_packed(run.plan, run.pass(), p.packed);
   if (kind.sliding == Sliding::None) return 0;
   fill_frame(run, p);
+  const Strips strips = !has_whole_lanes(p, kind, std::max(run.pass().radius_x, run.pass().radius_y)) ? Strips::Gathered
+                        : is_large(p)                                                                 ? Strips::Tall
+                                                                                                      : Strips::Short;
   const SlidingLaunch launch_as =
-      kind.words ? choose_words(kind, p.packed.finish) : choose_bytes(kind, p.packed.finish, is_large(p));
+      kind.words ? choose_words(kind, p.packed.finish, strips) : choose_bytes(kind, p.packed.finish, strips);
   enqueue_strips(run, "sliding", launch_as, kind, p);
   return 1;
 }

@@ -6,8 +6,8 @@
 // A lane owns 16 bytes of a row, a warp 30 such columns and the one on either side that its neighbours need. All rows
 // of a strip are loaded at once, straight-line, so that many loads are under way; then the window slides down in
 // registers: columns first, neighbours by warp shuffles, no shared memory. Lanes beside the frame load the 16 bytes at
-// its edge and put them in the border's order; only where rows do not consist of whole lanes is a strip gathered in
-// shared memory.
+// its edge and put them in the border's order. Where rows do not consist of whole, aligned lanes, another kernel
+// gathers the samples of each channel in shared memory, and does the same with them.
 //
 // All of it is exact; where lanes (see lanes.cuh) would not hold a sum the other kernels do the pass.
 #pragma once
@@ -52,8 +52,9 @@ __device__ inline uint32_t finish_word(const SlidingParams &p, uint32_t even, ui
     const auto sample = [&](uint32_t t) { return clamp_to_byte(Lanes::largest(t, 2 * k.zero - t), k.minus_low); };
     return Lanes::join(k, sample(even), sample(odd));
   } else if constexpr (kFinish == Finish::Divide) {
+    // The low lane is less than a third of 2^16, too little below the high one to change its quotient.
     return permute_bytes(permute_bytes((even & 0xffffu) * k.magic, (odd & 0xffffu) * k.magic, 0x0073),
-                         permute_bytes((even >> 16) * k.magic, (odd >> 16) * k.magic, 0x0073), 0x5410);
+                         permute_bytes(high_product(even, k.magic), high_product(odd, k.magic), 0x0051), 0x5410);
   } else {
     const auto sample = [&](uint32_t t) {
       t = k.absolute ? difference<Lanes>(t, k.zero) + k.half : Lanes::largest(t, k.low) - k.low;
@@ -67,10 +68,10 @@ __device__ inline uint32_t finish_word(const SlidingParams &p, uint32_t even, ui
 
 // An operation takes the rows of the strip from above; each enter() may complete one row of results, four words. It
 // says its radius, how many rows of results a strip has, and how many blocks a multiprocessor is to hold, which bounds
-// the registers of a thread by 65536 / (blocks * 128): more of them hide more latency as long as nothing spills.
-// General is the operation that does the same with the same parameters and strips, whatever the finish. Tall is the
-// same with strips of more rows, which load fewer rows twice and add up less, but keep a small frame's multiprocessors
-// waiting.
+// the registers of a thread by 65536 / (blocks * 128): more of them hide more latency as long as nothing spills. kFewer
+// is how many fewer they are of words, and of pixels that are not words.
+// General is the operation that does the same with the same parameters, whatever the finish. Tall is the same with
+// strips of more rows, which load fewer rows twice and add up less, but keep a small frame's multiprocessors waiting.
 
 // Sums [1 2 1] of what comes one after the other. Of two results that follow each other both have a pair of neighbours:
 // that makes three additions, two of them of three numbers, which take one instruction.
@@ -110,18 +111,18 @@ __device__ inline uint32_t even_sum(uint32_t sum, uint32_t odd) {
 
 struct SlidingOperation {
   using Params = SlidingParams;
+  static constexpr int kFewer = 0;
 };
 
 // A mask with a row and a column: columns are summed as rows enter, then each finished row of sums along the row.
-// kFinish Divide: a mean, all ones.
-template <int kSize, Finish kFinish, bool kTall = false>
+template <int kSize, Finish kFinish>
 struct SlidingSeparable : SlidingOperation {
-  using General = SlidingSeparable<kSize, Finish::Any, kTall>;
-  using Tall = SlidingSeparable<kSize, kFinish, (kSize > 5 && kFinish == Finish::Divide)>;
-  static constexpr int kRadius = kSize / 2, kStripRows = kTall ? 8 : 4;
-  static constexpr int kMinBlocks = kSize <= 5 ? 8 : kTall ? 5 : 6;
+  using General = SlidingSeparable<kSize, Finish::Any>;
+  using Tall = SlidingSeparable;
+  static constexpr int kRadius = kSize / 2, kStripRows = 4, kMinBlocks = kSize == 3 ? 8 : kSize == 5 ? 7 : 6;
+  static constexpr int kFewer = kSize == 5;
   // Larger rows have to be symmetric: one multiplication then serves two samples.
-  static constexpr bool kOnes = kFinish == Finish::Divide, kSymmetric = kOnes || kSize > 3;
+  static constexpr bool kSymmetric = kSize > 3;
 
   template <typename Lanes>
   struct State {
@@ -129,11 +130,11 @@ struct SlidingSeparable : SlidingOperation {
     uint32_t sums[kSize][2][4];
 
     __device__ static uint32_t row_sum(const PackedParams &k, const LaneRow<Lanes, kRadius> &sum, int n) {
-      uint32_t result = kOnes ? 0 : k.init;
+      uint32_t result = k.init;
 #pragma unroll
       for (int t = 0; t <= (kSymmetric ? kRadius : kSize - 1); t++) {
         const uint32_t left = sum.at(n + (t - kRadius) * kChannels), right = sum.at(n + (kRadius - t) * kChannels);
-        result += (kSymmetric && t != kRadius ? left + right : left) * (kOnes ? 1 : k.row[t]);
+        result += (kSymmetric && t != kRadius ? left + right : left) * k.row[t];
       }
       return result;
     }
@@ -142,15 +143,14 @@ struct SlidingSeparable : SlidingOperation {
       const PackedParams &k = p.packed;
 #pragma unroll
       for (int i = 0; i < 4; i++) {
-        const uint32_t even = kOnes ? even_or_word<Lanes>(k, row[i]) : Lanes::even(k, row[i]);
-        const uint32_t odd = Lanes::odd(k, row[i]);
+        const uint32_t even = Lanes::even(k, row[i]), odd = Lanes::odd(k, row[i]);
 #pragma unroll
         for (int t = 0; t < kSize; t++) {
           const int r = j - t;  // the result that this row is row t of
           if (r < 0 || r >= kStripRows) continue;
           uint32_t(&sum)[2][4] = sums[r % kSize];
-          sum[0][i] = (t ? sum[0][i] : k.column_init) + (kOnes ? even : k.column[t] * even);
-          sum[1][i] = (t ? sum[1][i] : k.column_init) + (kOnes ? odd : k.column[t] * odd);
+          sum[0][i] = (t ? sum[0][i] : k.column_init) + k.column[t] * even;
+          sum[1][i] = (t ? sum[1][i] : k.column_init) + k.column[t] * odd;
         }
       }
       const int r = j - 2 * kRadius;
@@ -160,12 +160,56 @@ struct SlidingSeparable : SlidingOperation {
       sum.exchange();
 #pragma unroll
       for (int i = 0; i < 4; i++) {
-        uint32_t even = row_sum(k, sum, Lanes::kPerWord * i), odd = row_sum(k, sum, Lanes::kPerWord * i + 1);
-        if constexpr (kOnes) {
-          even = even_sum<Lanes>(even, odd) + k.init;
-          odd += k.init;
-        }
+        const uint32_t even = row_sum(k, sum, Lanes::kPerWord * i), odd = row_sum(k, sum, Lanes::kPerWord * i + 1);
         out[i] = finish_word<kFinish, Lanes>(p, even, odd);
+      }
+    }
+  };
+};
+
+// A mean, all ones: a row that enters is added to the sums of columns, and the one that leaves subtracted.
+template <int kSize, bool kTall = false>
+struct SlidingMean : SlidingOperation {
+  using General = SlidingSeparable<kSize, Finish::Any>;
+  using Tall = SlidingMean<kSize, (kSize > 5)>;
+  static constexpr int kRadius = kSize / 2, kStripRows = kTall ? 8 : 4;
+  static constexpr int kMinBlocks = kSize <= 5 ? 8 : kTall ? 5 : 6;
+  static constexpr int kFewer = kTall;
+
+  template <typename Lanes>
+  struct State {
+    uint32_t rows[kSize][4], sums[2][4];
+
+    __device__ static uint32_t row_sum(const LaneRow<Lanes, kRadius> &sum, int n) {
+      uint32_t result = sum.at(n);
+#pragma unroll
+      for (int t = 1; t <= kRadius; t++) result += sum.at(n - t * Lanes::kChannels) + sum.at(n + t * Lanes::kChannels);
+      return result;
+    }
+
+    __device__ void enter(const SlidingParams &p, int j, const uint32_t (&row)[4], uint32_t (&out)[4]) {
+      const PackedParams &k = p.packed;
+#pragma unroll
+      for (int i = 0; i < 4; i++) {
+        uint32_t(&last)[4] = rows[j % kSize];
+        const uint32_t even = even_or_word<Lanes>(k, row[i]), odd = Lanes::odd(k, row[i]);
+        sums[0][i] = j ? sums[0][i] + even : even;
+        sums[1][i] = j ? sums[1][i] + odd : odd;
+        if (j >= kSize) {
+          sums[0][i] -= even_or_word<Lanes>(k, last[i]);
+          sums[1][i] -= Lanes::odd(k, last[i]);
+        }
+        last[i] = row[i];
+      }
+      if (j < 2 * kRadius) return;
+      LaneRow<Lanes, kRadius> sum;
+      sum.set(sums);
+      sum.exchange();
+#pragma unroll
+      for (int i = 0; i < 4; i++) {
+        const uint32_t odd = row_sum(sum, Lanes::kPerWord * i + 1);
+        const uint32_t even = even_sum<Lanes>(row_sum(sum, Lanes::kPerWord * i), odd);
+        out[i] = finish_word<Finish::Divide, Lanes>(p, even + k.init, odd + k.init);
       }
     }
   };
@@ -219,46 +263,117 @@ struct SlidingBinomial : SlidingOperation {
   };
 };
 
-// A mask without factors: 3x3, or the diamond |dx| + |dy| <= 2 of a 5x5.
-template <int kSize, Finish kFinish>
-struct SlidingDense : SlidingOperation {
-  using General = SlidingDense<kSize, Finish::Any>;
-  using Tall = SlidingDense;
-  static constexpr int kRadius = kSize / 2, kStripRows = 4;
-  static constexpr int kMinBlocks = kSize == 3 ? 7 : 8;
+// A 3x3 mask without factors.
+template <Finish kFinish>
+struct SlidingDense3 : SlidingOperation {
+  using General = SlidingDense3<Finish::Any>;
+  using Tall = SlidingDense3;
+  static constexpr int kRadius = 1, kStripRows = 4, kMinBlocks = 7;
 
   template <typename Lanes>
   struct State {
-    static constexpr int kChannels = Lanes::kChannels;
-    uint32_t sums[kSize][2][4];
+    uint32_t sums[3][2][4];
 
     __device__ void enter(const SlidingParams &p, int j, const uint32_t (&row)[4], uint32_t (&out)[4]) {
       const PackedParams &k = p.packed;
-      LaneRow<Lanes, kRadius> samples;
+      LaneRow<Lanes, 1> samples;
       samples.load(k, row);
 #pragma unroll
-      for (int t = 0; t < kSize; t++) {
+      for (int t = 0; t < 3; t++) {
         const int r = j - t;
         if (r < 0 || r >= kStripRows) continue;
-        const int dy = t < kRadius ? kRadius - t : t - kRadius, reach = kSize == 3 ? 1 : kRadius - dy;
-        uint32_t(&sum)[2][4] = sums[r % kSize];
+        uint32_t(&sum)[2][4] = sums[r % 3];
 #pragma unroll
         for (int i = 0; i < 4; i++) {
           uint32_t even = t ? sum[0][i] : k.init, odd = t ? sum[1][i] : k.init;
 #pragma unroll
-          for (int dx = -reach; dx <= reach; dx++) {
-            const int n = Lanes::kPerWord * i + dx * kChannels;
-            even += k.dense[t * kSize + kRadius + dx] * samples.at(n);
-            odd += k.dense[t * kSize + kRadius + dx] * samples.at(n + 1);
+          for (int dx = -1; dx <= 1; dx++) {
+            const int n = Lanes::kPerWord * i + dx * Lanes::kChannels;
+            even += k.dense[t * 3 + 1 + dx] * samples.at(n);
+            odd += k.dense[t * 3 + 1 + dx] * samples.at(n + 1);
           }
           sum[0][i] = even;
           sum[1][i] = odd;
         }
       }
-      const int r = j - 2 * kRadius;
-      if (r < 0) return;
+      if (j < 2) return;
 #pragma unroll
-      for (int i = 0; i < 4; i++) out[i] = finish_word<kFinish, Lanes>(p, sums[r % kSize][0][i], sums[r % kSize][1][i]);
+      for (int i = 0; i < 4; i++)
+        out[i] = finish_word<kFinish, Lanes>(p, sums[(j - 2) % 3][0][i], sums[(j - 2) % 3][1][i]);
+    }
+  };
+};
+
+// What is negative has the highest bit.
+template <typename Lanes>
+__device__ inline uint32_t join_halves(const PackedParams &k, uint32_t even, uint32_t odd) {
+  return Lanes::join(k, clamp_to_byte(even & k.sign_bits, 0), clamp_to_byte(odd & k.sign_bits, 0));
+}
+
+// A 5x5 mask whose numbers depend on the distance |dx| + |dy| alone, and are 0 beyond 2: four samples have distance 1,
+// eight distance 2. Pairs are 16-bit floats, which hold either sum, and every sum on the way.
+struct SlidingDiamond5 : SlidingOperation {
+  using General = SlidingDiamond5;
+  using Tall = SlidingDiamond5;
+  static constexpr int kRadius = 2, kStripRows = 4, kMinBlocks = 6;
+  static constexpr int kFewer = 1;
+
+  template <typename Lanes>
+  struct State {
+    using Row = LaneRow<Lanes, 2>;
+    using Beside = LaneRow<Lanes, 1>;
+    static constexpr int kChannels = Lanes::kChannels;
+    uint32_t rows[5][4 + 2 * Row::kWords];  // words; with their neighbours from when the next row has entered
+
+    __device__ void enter(const SlidingParams &p, int j, const uint32_t (&row)[4], uint32_t (&out)[4]) {
+      const PackedParams &k = p.packed;
+#pragma unroll
+      for (int i = 0; i < 4; i++) rows[j % 5][Row::kWords + i] = row[i];
+      if (j >= 2) Row::exchange(rows[(j + 4) % 5]);
+      if (j < 4) return;
+      // Sums of the rows above and below the middle one: those next to it with their neighbours, and those beyond.
+      const auto pair = [&](int a, int b, int i, uint32_t &even, uint32_t &odd) {
+        const uint32_t above = rows[(j + a) % 5][i], below = rows[(j + b) % 5][i];
+        even = Lanes::even(k, above) + Lanes::even(k, below);
+        odd = Lanes::odd(k, above) + Lanes::odd(k, below);
+      };
+      Beside beside;
+#pragma unroll
+      for (int i = 0; i < 4 + 2 * Beside::kWords; i++)
+        pair(2, 4, Row::kWords - Beside::kWords + i, beside.even[i], beside.odd[i]);
+      uint32_t far[2][4];
+#pragma unroll
+      for (int i = 0; i < 4; i++) pair(1, 0, Row::kWords + i, far[0][i], far[1][i]);
+      Row middle;
+#pragma unroll
+      for (int i = 0; i < 4 + 2 * Row::kWords; i++) {
+        middle.even[i] = Lanes::even(k, rows[(j + 3) % 5][i]);
+        middle.odd[i] = Lanes::odd(k, rows[(j + 3) % 5][i]);
+      }
+      uint32_t sum[2][4];
+#pragma unroll
+      for (int i = 0; i < 4; i++)
+#pragma unroll
+        for (int h = 0; h < 2; h++) {
+          const int n = Lanes::kPerWord * i + h;
+          const uint32_t one = beside.at(n) + middle.at(n - kChannels) + middle.at(n + kChannels);
+          const uint32_t two = far[h][i] + middle.at(n - 2 * kChannels) + middle.at(n + 2 * kChannels) +
+                               beside.at(n - kChannels) + beside.at(n + kChannels);
+          if constexpr (Lanes::kPairs) {
+            HalfPair s = multiply_add(HalfPair{middle.at(n)}, k.dense[0], HalfPair{k.init});
+            s = multiply_add(HalfPair{one}, k.dense[1], s);
+            sum[h][i] = multiply_add(HalfPair{two}, k.dense[2], s).bits;
+          } else {
+            sum[h][i] = k.init + k.dense[0] * middle.at(n) + k.dense[1] * one + k.dense[2] * two;
+          }
+        }
+#pragma unroll
+      for (int i = 0; i < 4; i++) {
+        if constexpr (Lanes::kPairs)
+          out[i] = join_halves<Lanes>(k, sum[0][i], sum[1][i]);
+        else
+          out[i] = finish_word<Finish::Any, Lanes>(p, sum[0][i], sum[1][i]);
+      }
     }
   };
 };
@@ -294,11 +409,8 @@ struct SlidingHalf3 : SlidingOperation {
         }
       }
       if (j < 2) return;
-      // What is negative has the highest bit.
-      const auto sample = [&](uint32_t sum) { return clamp_to_byte(sum & k.sign_bits, 0); };
 #pragma unroll
-      for (int i = 0; i < 4; i++)
-        out[i] = Lanes::join(k, sample(sums[(j - 2) % 3][0][i]), sample(sums[(j - 2) % 3][1][i]));
+      for (int i = 0; i < 4; i++) out[i] = join_halves<Lanes>(k, sums[(j - 2) % 3][0][i], sums[(j - 2) % 3][1][i]);
     }
   };
 };
@@ -441,27 +553,6 @@ struct SlidingWindow3 : SlidingOperation {
   };
 };
 
-// A gain times the largest sum of three neighbours in a row, and another times all eight.
-struct KirschFunction {
-  static constexpr int kStripRows = 4, kMinBlocks = 6;
-
-  template <typename Lanes, typename At>
-  __device__ static uint32_t sample(const SlidingParams &p, At at) {
-    const PackedParams &k = p.packed;
-    const uint32_t ring[8] = {at(-1, -1), at(0, -1), at(1, -1), at(1, 0), at(1, 1), at(0, 1), at(-1, 1), at(-1, 0)};
-    uint32_t three[8];
-#pragma unroll
-    for (int i = 0; i < 8; i++) three[i] = ring[i] + ring[(i + 1) % 8] + ring[(i + 2) % 8];
-    const uint32_t a = Lanes::largest(three[0], three[1], three[2]);
-    const uint32_t b = Lanes::largest(three[3], three[4], three[5]);
-    const uint32_t all = three[0] + three[3] + ring[6] + ring[7];
-    const uint32_t t =
-        k.init + k.dense[0] * Lanes::largest(Lanes::largest(a, b), three[6], three[7]) + k.dense[1] * all;
-    if constexpr (Lanes::kPairs) return clamp_to_byte(t, k.minus_low);
-    return round_to_sample(static_cast<int32_t>(t), p.rounding[0]);
-  }
-};
-
 template <bool kEuclidean>
 struct RobertsFunction {
   static constexpr int kStripRows = 4, kMinBlocks = 8;
@@ -476,6 +567,51 @@ struct RobertsFunction {
   }
 };
 
+// A gain times the largest sum of three neighbours in a row, of the ring of eight, and another times all eight.
+struct SlidingKirsch : SlidingOperation {
+  using General = SlidingKirsch;
+  using Tall = SlidingKirsch;
+  static constexpr int kRadius = 1, kStripRows = 4, kMinBlocks = 6;
+  static constexpr int kFewer = 2;
+
+  template <typename Lanes>
+  struct State {
+    using Row = LaneRow<Lanes, 1>;
+    static constexpr int kChannels = Lanes::kChannels;
+    Row rows[3];
+
+    __device__ void enter(const SlidingParams &p, int j, const uint32_t (&row)[4], uint32_t (&out)[4]) {
+      const PackedParams &k = p.packed;
+      rows[j % 3].load(k, row);
+      if (j < 2) return;
+      const Row &above = rows[(j + 1) % 3], &middle = rows[(j + 2) % 3], &below = rows[j % 3];
+      Row column;  // sums of three
+#pragma unroll
+      for (int i = 0; i < 4 + 2 * Row::kWords; i++) {
+        column.even[i] = above.even[i] + middle.even[i] + below.even[i];
+        column.odd[i] = above.odd[i] + middle.odd[i] + below.odd[i];
+      }
+      const auto sample = [&](int n) {
+        const int before = n - kChannels, after = n + kChannels;
+        // Both corners on a side have the sample between them, and one of two pairs in a row.
+        const auto pair = [&](int m) {
+          return Lanes::largest(above.at(m) + above.at(m + kChannels), below.at(m) + below.at(m + kChannels));
+        };
+        const uint32_t top = above.at(before) + above.at(n) + above.at(after);
+        const uint32_t bottom = below.at(before) + below.at(n) + below.at(after);
+        const uint32_t edges = Lanes::largest(Lanes::largest(top, bottom), column.at(before), column.at(after));
+        const uint32_t most = Lanes::largest(edges, pair(before) + middle.at(before), pair(n) + middle.at(after));
+        const uint32_t all = top + bottom + middle.at(before) + middle.at(after);
+        const uint32_t t = k.init + k.dense[0] * most + k.dense[1] * all;
+        if constexpr (Lanes::kPairs) return clamp_to_byte(t, k.minus_low);
+        return static_cast<uint32_t>(round_to_sample(static_cast<int32_t>(t), p.rounding[0]));
+      };
+#pragma unroll
+      for (int i = 0; i < 4; i++) out[i] = Lanes::join(k, sample(Lanes::kPerWord * i), sample(Lanes::kPerWord * i + 1));
+    }
+  };
+};
+
 // The middle of: the greatest of the columns' least, the middle of their middles, the least of their greatest. Columns
 // are sorted as rows enter, once for the three windows that they are part of.
 template <bool kTall = false>
@@ -483,6 +619,7 @@ struct SlidingMedian3 : SlidingOperation {
   using General = SlidingMedian3;
   using Tall = SlidingMedian3<true>;
   static constexpr int kRadius = 1, kStripRows = kTall ? 8 : 4, kMinBlocks = kTall ? 6 : 7;
+  static constexpr int kFewer = kTall;
 
   template <typename Lanes>
   struct State {
@@ -540,6 +677,7 @@ struct SlidingExtremum : SlidingOperation {
   using Tall = SlidingExtremum<kSize, kLeast, (kSize > 5)>;
   static constexpr int kRadius = kSize / 2, kStripRows = kTall ? 8 : 4;
   static constexpr int kMinBlocks = kSize <= 5 ? 8 : kTall ? 5 : 6;
+  static constexpr int kFewer = kSize == 5;
 
   template <typename Lanes>
   struct State {
@@ -571,16 +709,12 @@ struct LaneStrip {
 template <typename Lanes>
 constexpr int kPixelBytes = Lanes::kChannels * 4 / Lanes::kPerWord;
 
-constexpr int kLanePitch = 32 * kLaneBytes;  // bytes of a row that a warp holds in shared memory
-
-// The warp's own part of shared memory, `rows` rows of 16 bytes a lane.
-__device__ inline uint8_t *warp_memory(int rows) {
-  return shared_memory<uint8_t>() + threadIdx.x / 32 * (kLanePitch * rows);
-}
-
 // The word of a row of border samples that comes `i` words after the word at `first_byte`.
+// kChannels: of the part, 0 where that is not known before.
+template <int kChannels = 0>
 __device__ inline uint32_t border_word(const PartParams &part, int first_byte, int i) {
-  return part.channels == 3 ? part.border_word[(first_byte / 4 + 6 + i) % 3] : part.border_word[i % 2];
+  const bool three = kChannels ? kChannels == 3 : part.channels == 3;
+  return part.border_word[three ? (first_byte / 4 + 6 + i) % 3 : i % 2];
 }
 
 __device__ inline void split_words(uint4 v, uint32_t (&row)[4]) {
@@ -645,7 +779,7 @@ __device__ inline void mirror(const FrameParams &p, const PartParams &part, int 
     bytes[i] = mirrored_word<kPixelBytes<Lanes>>(p.border, left, i);
     of_half[i] = 0x3210u | (bytes[i] >> 1 & 0x4444u);
     bytes[i] &= 0x7777u;
-    fixed[i] = border_word(part, first_byte, left ? 3 - i : i);
+    fixed[i] = border_word<Lanes::kChannels>(part, first_byte, left ? 3 - i : i);
   }
 #pragma unroll
   for (int j = 0; j < kRows; j++) {
@@ -658,13 +792,25 @@ __device__ inline void mirror(const FrameParams &p, const PartParams &part, int 
     }
 #pragma unroll
     for (int i = 0; i < kWords; i++) {
-      strip[j][3 - i] = left ? word[i] : strip[j][3 - i];
-      strip[j][i] = right ? word[i] : strip[j][i];
+      // Words that no neighbour reads may become anything.
+      if (left) strip[j][3 - i] = word[i];
+      if (right) strip[j][i] = word[i];
     }
   }
 }
 
-// A strip of a warp whose lanes lie either wholly inside or wholly outside the frame.
+// Position i of a line of more than one sample, not farther outside than it is long, by the border's rule.
+__device__ inline int fold(Border border, int i, int n) {
+  if (i >= 0 && i < n) return i;
+  if (border == Border::Constant) return -1;
+  if (border == Border::Wrap) return i < 0 ? i + n : i - n;
+  if (border == Border::Reflect) return (i < 0 ? -1 : 2 * n - 1) - i;
+  if (border == Border::Reflect101) return (i < 0 ? 0 : 2 * n - 2) - i;
+  return i < 0 ? 0 : n - 1;
+}
+
+// A strip of a warp whose lanes lie either wholly inside or wholly outside the frame, which has more rows than the
+// radius.
 template <typename Lanes, int kRadius, int kRows>
 __device__ inline void load_strip(const FrameParams &p, const PartParams &part, LaneStrip s,
                                   uint32_t (&strip)[kRows][4]) {
@@ -679,70 +825,30 @@ __device__ inline void load_strip(const FrameParams &p, const PartParams &part, 
     for (int j = 0; j < kRows; j++, at += part.source_pitch)
       split_words(__ldg(reinterpret_cast<const uint4 *>(at)), strip[j]);
   } else {
-    const int row_of_lane = border_index(p.border, top + static_cast<int>(threadIdx.x % 32), part.height);
+    // Lane j's is row j of the strip. What is still outside is farther from the frame than any window reaches.
+    const int row_of_lane = min(fold(p.border, top + static_cast<int>(threadIdx.x % 32), part.height), part.height - 1);
 #pragma unroll
     for (int j = 0; j < kRows; j++) {
-      const int y = __shfl_sync(0xffffffffu, row_of_lane, j);
-      split_words(__ldg(reinterpret_cast<const uint4 *>(column + max(y, 0) * part.source_pitch)), strip[j]);
+      const int y = __shfl_sync(0xffffffffu, max(row_of_lane, 0), j);
+      split_words(__ldg(reinterpret_cast<const uint4 *>(column + y * part.source_pitch)), strip[j]);
     }
-    if (p.border == Border::Constant) {
+    if (const unsigned filled = __ballot_sync(0xffffffffu, row_of_lane < 0)) {
 #pragma unroll
       for (int i = 0; i < 4; i++) {
-        const uint32_t border = border_word(part, s.first_byte, i);
+        const uint32_t border = border_word<Lanes::kChannels>(part, s.first_byte, i);
 #pragma unroll
         for (int j = 0; j < kRows; j++)
-          if (top + j < 0 || top + j >= part.height) strip[j][i] = border;
+          if (filled >> j & 1) strip[j][i] = border;
       }
     }
   }
   if (__any_sync(0xffffffffu, left || right)) mirror<Lanes, kRadius>(p, part, s.first_byte, left, right, strip);
 }
 
-// The same where addresses are not aligned, or a row ends within the bytes of a lane: byte by byte, through shared
-// memory, so that the whole warp can read what one lane needs.
-__device__ inline __noinline__ void gather_strip(const FrameParams &p, const PartParams &part, LaneStrip s,
-                                                 int pixel_bytes, int rows, int radius, uint8_t *strip) {
-  const int lane = threadIdx.x % 32, row_bytes = part.width * pixel_bytes, sample_bytes = pixel_bytes / part.channels;
-  const int row_of_lane = border_index(p.border, s.y0 - radius + lane, part.height);
-  const bool needed = s.first_byte < row_bytes + radius * pixel_bytes;
-  for (unsigned left = __ballot_sync(0xffffffffu, needed); left; left &= left - 1) {
-    const int owner = __ffs(left) - 1, owner_byte = s.first_byte + (owner - lane) * kLaneBytes;
-    // Lanes take bytes next to each other, of two rows. Rounds down; no byte is less than -kLaneBytes.
-    const int byte = owner_byte + lane % kLaneBytes,
-              pixel = (byte + kLaneBytes * pixel_bytes) / pixel_bytes - kLaneBytes;
-    const int rest = byte - pixel * pixel_bytes;
-    const bool read = pixel >= -radius && pixel < part.width + radius;
-    const int x = border_index(p.border, pixel, part.width);
-    const ChannelParams &channel = part.channel[rest / sample_bytes];
-    const uint8_t outside = static_cast<uint8_t>(channel.border_value << channel.shift >> rest % sample_bytes * 8);
-    const uint8_t *column = part.source + x * pixel_bytes + rest;
-#pragma unroll 4
-    for (int j = lane / kLaneBytes; j < (rows + 1) / 2 * 2; j += 2) {
-      const int y = __shfl_sync(0xffffffffu, row_of_lane, j);
-      if (read && j < rows)
-        strip[j * kLanePitch + owner * kLaneBytes + lane % kLaneBytes] =
-            x >= 0 && y >= 0 ? column[y * part.source_pitch] : outside;
-    }
-  }
-  __syncwarp();
-}
-
-// kWhole: rows consist of whole, aligned lanes, else they go through shared memory.
-template <typename Operation, typename Lanes, bool kWhole>
-__device__ inline void slide(const typename Operation::Params &p, const PartParams &part, LaneStrip s) {
-  constexpr int kRadius = Operation::kRadius, kRows = Operation::kStripRows + 2 * kRadius;
-  const int lane = threadIdx.x % 32, bytes = part.width * kPixelBytes<Lanes> - s.first_byte;
-  uint8_t *const staged = warp_memory(kRows), *const own = staged + lane * kLaneBytes;
-  uint32_t strip[kRows][4];
-  if constexpr (kWhole) {
-    load_strip<Lanes, kRadius>(p, part, s, strip);
-  } else {
-    gather_strip(p, part, s, kPixelBytes<Lanes>, kRows, kRadius, staged);
-#pragma unroll
-    for (int j = 0; j < kRows; j++) split_words(*reinterpret_cast<const uint4 *>(own + j * kLanePitch), strip[j]);
-  }
-  const int rows = lane >= 1 && lane <= kWarpLanes && bytes > 0 ? part.height - s.y0 : 0;
-  uint8_t *target = part.target + s.y0 * part.target_pitch + s.first_byte;
+// Takes the rows of a strip through the operation; store(r, words) has the words of row r of results.
+template <typename Operation, typename Lanes, int kRows, typename Store>
+__device__ inline void run_strip(const typename Operation::Params &p, const PartParams &part, LaneStrip s,
+                                 const uint32_t (&strip)[kRows][4], Store store) {
   typename Operation::template State<Lanes> state;
 #pragma unroll
   for (int j = 0; j < kRows; j++) {
@@ -751,67 +857,57 @@ __device__ inline void slide(const typename Operation::Params &p, const PartPara
       state.enter(p, j, strip[j], out);
     else
       state.enter(p, part, s, j, strip, out);
-    const int r = j - 2 * kRadius;
-    if (r < 0) continue;
-    if (r < rows) {
-      if (part.merges)
-        merge_channels<Lanes>(
-            part, s.first_byte,
-            kWhole ? part.source + (s.y0 + r) * part.source_pitch + s.first_byte : own + (r + kRadius) * kLanePitch,
-            out);
-      const uint4 words = make_uint4(out[0], out[1], out[2], out[3]);
-      if constexpr (kWhole) {
-        *reinterpret_cast<uint4 *>(target) = words;
-      } else {
-        // The strip's first row has been read.
-        *reinterpret_cast<uint4 *>(own) = words;
-        for (int b = 0; b < min(bytes, kLaneBytes); b++) target[b] = own[b];
-      }
-    }
-    target += part.target_pitch;
+    if (j >= 2 * Operation::kRadius) store(j - 2 * Operation::kRadius, out);
   }
-}
-
-// In 16-bit containers, a finish has parameters of its own.
-template <typename Operation, typename Lanes>
-using GeneralFor = std::conditional_t<Lanes::kPairs, typename Operation::General, Operation>;
-
-// Apart, so that its registers are not those of the other kind of rows.
-template <typename Operation, typename Lanes>
-__device__ __noinline__ void slide_gathered(const typename Operation::Params &p, const PartParams &part, LaneStrip s) {
-  slide<Operation, Lanes, false>(p, part, s);
 }
 
 template <typename Operation, typename Lanes>
 __device__ inline void slide(const typename Operation::Params &p, const PartParams &part, int column, int y0) {
-  const LaneStrip s = {(column * kWarpLanes + static_cast<int>(threadIdx.x % 32) - 1) * kLaneBytes, y0};
-  if (part.whole_lanes)
-    slide<Operation, Lanes, true>(p, part, s);
-  else
-    slide_gathered<GeneralFor<Operation, Lanes>, Lanes>(p, part, s);
+  const int lane = threadIdx.x % 32;
+  const LaneStrip s = {(column * kWarpLanes + lane - 1) * kLaneBytes, y0};
+  uint32_t strip[Operation::kStripRows + 2 * Operation::kRadius][4];
+  load_strip<Lanes, Operation::kRadius>(p, part, s, strip);
+  const bool writes = lane >= 1 && lane <= kWarpLanes && s.first_byte < part.width * kPixelBytes<Lanes>;
+  const int rows = writes ? part.height - s.y0 : 0;
+  uint8_t *target = part.target + s.y0 * part.target_pitch + s.first_byte;
+  run_strip<Operation, Lanes>(p, part, s, strip, [&](int r, uint32_t(&out)[4]) {
+    if (r < rows) {
+      if (part.merges)
+        merge_channels<Lanes>(part, s.first_byte, part.source + (s.y0 + r) * part.source_pitch + s.first_byte, out);
+      *reinterpret_cast<uint4 *>(target) = make_uint4(out[0], out[1], out[2], out[3]);
+    }
+    target += part.target_pitch;
+  });
 }
 
 // The numbers of channels that a kernel is made for: frames of one or two a plane, and packed pixels of three or four.
 enum class Channels { Planar, Packed3, Packed4 };
 
-// How many blocks a multiprocessor is to hold. 16-bit samples take a register each, and chips that have no instruction
-// for an extremum of three pairs take more of them.
-template <typename Operation, typename Lanes>
+// How many blocks a multiprocessor is to hold. 16-bit samples take a register each, and so do neighbours that are parts
+// of two words; chips that have no instruction for an extremum of three pairs take more of them.
+template <typename Operation, Channels kChannels, typename Lanes>
 __host__ __device__ constexpr int min_blocks() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
   return Operation::kMinBlocks / 2;
 #else
-  return Operation::kMinBlocks - (Lanes::kPairs ? 0 : 1);
+  if (!Lanes::kPairs) return Operation::kMinBlocks - (Operation::kFewer > 1 ? Operation::kFewer : 1);
+  return Operation::kMinBlocks - (kChannels == Channels::Packed4 ? 0 : Operation::kFewer);
 #endif
 }
 
+// The first of the warp's rows of results.
+template <typename Operation>
+__device__ inline int strip_row(const Tile &tile) {
+  // From one lane to all: the compiler sees that the warp branches together.
+  return tile.y0 + __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x / 32), 0) * Operation::kStripRows;
+}
+
+// For frames whose rows consist of whole, aligned lanes, and which have more of them than the radius.
 template <typename Operation, Channels kChannels, template <int> typename Lanes>
-__global__ void __launch_bounds__(kSlidingThreads, min_blocks<Operation, Lanes<1>>())
+__global__ void __launch_bounds__(kSlidingThreads, min_blocks<Operation, kChannels, Lanes<1>>())
     sliding_kernel(const __grid_constant__ typename Operation::Params p) {
   const Tile tile = locate_tile(p, 1, Operation::kStripRows * kSlidingWarps);
-  // From one lane to all: the compiler sees that the warp branches together.
-  const int warp = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x / 32), 0);
-  const int column = tile.x0, y0 = tile.y0 + warp * Operation::kStripRows;
+  const int column = tile.x0, y0 = strip_row<Operation>(tile);
   if (y0 >= tile.part.height) return;  // the whole warp
   if constexpr (kChannels == Channels::Packed3) {
     slide<Operation, Lanes<3>>(p, tile.part, column, y0);
@@ -822,6 +918,79 @@ __global__ void __launch_bounds__(kSlidingThreads, min_blocks<Operation, Lanes<1
       slide<Operation, Lanes<1>>(p, tile.part, column, y0);
     else
       slide<Operation, Lanes<2>>(p, tile.part, column, y0);
+  }
+}
+
+// For all other frames, whatever their channels: one after the other goes through shared memory, where a warp has rows
+// of 16 bytes a lane of its own. From and to global memory lanes take samples next to each other.
+template <typename Operation, template <int> typename Lanes_>
+__global__ void __launch_bounds__(kSlidingThreads) gathered_kernel(const __grid_constant__ SlidingParams p) {
+  using Lanes = Lanes_<1>;
+  using Sample = std::conditional_t<Lanes::kPairs, uint8_t, uint16_t>;
+  constexpr int kRadius = Operation::kRadius, kStripRows = Operation::kStripRows, kRows = kStripRows + 2 * kRadius;
+  constexpr int kSampleBytes = sizeof(Sample), kLaneSamples = kLaneBytes / kSampleBytes;
+  const Tile tile = locate_tile(p, kWarpLanes * kLaneSamples, kStripRows * kSlidingWarps);
+  const PartParams &part = tile.part;
+  const int y0 = strip_row<Operation>(tile), lane = threadIdx.x % 32;
+  if (y0 >= part.height) return;
+  const int rows = min(kStripRows, part.height - y0), pixel_bytes = part.channels * kSampleBytes;
+  Sample *const staged = shared_memory<Sample>() + threadIdx.x / 32 * (kRows * 32 * kLaneSamples);
+  uint4 *const own = reinterpret_cast<uint4 *>(staged) + lane;
+  const int row_of_lane = border_index(p.border, y0 - kRadius + lane, part.height);
+
+#pragma unroll 1
+  for (int c = 0; c < part.channels; c++) {
+    const ChannelParams &channel = part.channel[c];
+    // Neither a pitch nor an address need be a multiple of anything.
+    const auto byte = [&](const uint8_t *data, int64_t pitch, int x, int y) {
+      return data + y * pitch + x * pixel_bytes + c * kSampleBytes;
+    };
+    const auto read = [&](int x, int y) {
+      const uint8_t *at = byte(part.source, part.source_pitch, x, y);
+      return static_cast<Sample>(kSampleBytes == 1 ? at[0] : at[0] | at[kSampleBytes - 1] << 8);
+    };
+    const auto write = [&](int x, int y, uint32_t value) {
+      uint8_t *at = const_cast<uint8_t *>(byte(part.target, part.target_pitch, x, y));
+      at[0] = static_cast<uint8_t>(value);
+      if constexpr (kSampleBytes > 1) at[1] = static_cast<uint8_t>(value >> 8);
+    };
+    const int width = min(part.width - tile.x0, kWarpLanes * kLaneSamples);  // of the results
+    if (channel.action != Action::Filter) {
+      const uint32_t bits = ((1u << channel.depth) - 1) << channel.shift;
+#pragma unroll 1
+      for (int r = 0; r < rows; r++)
+#pragma unroll 1
+        for (int i = lane; i < width; i += 32)
+          write(tile.x0 + i, y0 + r,
+                channel.action == Action::Fill ? static_cast<uint32_t>(channel.fill) << channel.shift
+                                               : read(tile.x0 + i, y0 + r) & bits);
+      continue;
+    }
+    const Sample outside = static_cast<Sample>(channel.border_value << channel.shift);
+#pragma unroll 1
+    for (int from = -kRadius; from < width + kRadius; from += 32) {
+      const int i = from + lane;  // from the first of the results on
+      const int x = border_index(p.border, tile.x0 + i, part.width);
+#pragma unroll
+      for (int j = 0; j < kRows; j++) {
+        const int y = __shfl_sync(0xffffffffu, row_of_lane, j);
+        if (i < width + kRadius) staged[(j * 32 + 1) * kLaneSamples + i] = x >= 0 && y >= 0 ? read(x, y) : outside;
+      }
+    }
+    __syncwarp();
+    uint32_t strip[kRows][4];
+#pragma unroll
+    for (int j = 0; j < kRows; j++) split_words(own[32 * j], strip[j]);
+    __syncwarp();
+    run_strip<Operation, Lanes>(p, part, LaneStrip{}, strip, [&](int r, uint32_t(&out)[4]) {
+      own[32 * r] = make_uint4(out[0], out[1], out[2], out[3]);
+    });
+    __syncwarp();
+#pragma unroll 1
+    for (int r = 0; r < rows; r++)
+#pragma unroll 1
+      for (int i = lane; i < width; i += 32) write(tile.x0 + i, y0 + r, staged[(r * 32 + 1) * kLaneSamples + i]);
+    __syncwarp();
   }
 }
 
