@@ -8,13 +8,22 @@ namespace cudaconv {
 
 namespace {
 
-constexpr int64_t kLargestSample = 255, kRowSumMax = 0xffff;
-constexpr int kRowBits = 8;  // that a rounded row's sum leaves off
-
-bool all_dense_8bit(const Plan &plan) {
-  return std::all_of(plan.layout.plane, plan.layout.plane + plan.layout.planes, [](const PlaneLayout &p) {
-    return p.container == Container::U8 && p.dense() && p.channel[0].depth == 8;
-  });
+// What the samples of all planes have in common; false where they are not dense, or differ.
+bool describe_samples(const Plan &plan, TensorKind &kind, TensorParams &p) {
+  const PlaneLayout &first = plan.layout.plane[0];
+  const ChannelLayout &sample = first.channel[0];
+  const bool words = first.container == Container::U16, four = first.channels == 4;
+  for (int i = 0; i < plan.layout.planes; i++) {
+    const PlaneLayout &plane = plan.layout.plane[i];
+    if (!plane.dense() || plane.container != first.container) return false;
+    if (words && (plane.channels == 3 || (plane.channels == 4) != four)) return false;
+    for (int c = 0; c < plane.channels; c++)
+      if (plane.channel[c].depth != sample.depth || plane.channel[c].shift != sample.shift) return false;
+  }
+  kind.samples = !words ? Samples::Bytes : four ? Samples::FourWords : Samples::Words;
+  p.sample_shift = sample.shift;
+  p.sample_mask = ((1u << sample.depth) - 1) * 0x00010001u;
+  return words || (sample.depth == 8 && sample.shift == 0);
 }
 
 bool all_within(const std::vector<int32_t> &values, int32_t low, int32_t high) {
@@ -25,6 +34,9 @@ bool all_bytes(const std::vector<int32_t> &values) {
 }
 bool all_words(const std::vector<int32_t> &values) {
   return all_within(values, INT16_MIN, INT16_MAX);
+}
+bool all_longs(const std::vector<int32_t> &values) {
+  return all_within(values, 0, 0xffffff);
 }
 
 void put_byte(uint32_t *line, int index, int32_t value) {
@@ -56,58 +68,89 @@ struct Quotient {
     }
   }
 
-  SumRounding rounding() const {
-    SumRounding r = {};
-    r.start = static_cast<int32_t>(offset);
-    r.half = static_cast<int32_t>(half);
-    r.limit = static_cast<int32_t>((kLargestSample + 1) * divisor - 1);
-    r.absolute = absolute;
+  // For sums that come in `parts` and are `more` too large. False where there is no such rounding.
+  bool rounding(const Pass &pass, const TensorKind &kind, int parts, int64_t largest_sample, int64_t more,
+                SumRounding &r) const {
     int log = 0;
     while (int64_t{1} << log < divisor) log++;
-    r.shifts = !absolute && int64_t{1} << log == divisor;
-    if (r.shifts) {
-      r.shift = log;
+    const bool shifts = !absolute && int64_t{1} << log == divisor;
+    r = {};
+    r.absolute = absolute;
+    const int64_t start = offset - more;
+    if (!pass.wide) {
+      // Sums are right modulo 2^32, and final ones fit.
+      r.start = static_cast<int32_t>(static_cast<uint32_t>(start));
+      r.how = shifts ? SumRounding::Shift : SumRounding::Divide;
+      if (shifts) {
+        r.shift = log;
+      } else {
+        // Exact for dividends below 2^31, see README.md: divisor > 1.
+        r.half = static_cast<int32_t>(half);
+        r.limit = static_cast<int32_t>((largest_sample + 1) * divisor - 1);
+        r.magic = static_cast<uint32_t>(((int64_t{1} << (31 + log)) + divisor - 1) / divisor);
+        r.shift = log - 1;
+      }
     } else {
-      // Exact for dividends below 2^31, see README.md: divisor > 1.
-      r.magic = static_cast<uint32_t>(((int64_t{1} << (31 + log)) + divisor - 1) / divisor);
-      r.shift = log - 1;
+      const int below = 8 * (parts - 1);
+      if (!shifts || log < below) return false;
+      r.how = SumRounding::ShiftWide;
+      r.shift = log - below;
+      constexpr int64_t kMost = 1 << 30;
+      const int bits = 8 * start_high_part(kind.weights);
+      if (start >> bits < -kMost || start >> bits > kMost) return false;
+      r.start = static_cast<int32_t>(start & ((int64_t{1} << bits) - 1));
+      r.start_high = static_cast<int32_t>(start >> bits);
     }
-    return r;
+    // These have no other.
+    return kind.weights != Weights::Rounded || kind.samples == Samples::Bytes || r.how == SumRounding::Shift;
   }
 };
 
-TensorKind make_separable(const Pass &pass, SeparableTensorParams &p) {
+TensorKind make_separable(const Pass &pass, TensorKind kind, int64_t largest_sample, SeparableTensorParams &p) {
   const IntegerMask &mask = pass.mask[0];
   const int radius = std::max(pass.radius_x, pass.radius_y);
+  const bool words = kind.samples != Samples::Bytes;
   Quotient quotient(pass.rounding[0][0]);
   std::vector<int32_t> column = mask.column;
   quotient.reduce(column);
-  TensorKind kind = {Tensor::Separable, 4, Weights::Byte};
+  kind.structure = Tensor::Separable;
+  kind.radius = words ? 8 : 4;
   while (kind.radius < radius) kind.radius *= 2;
   if (mask.row_shift)
-    kind.weights = Weights::Rounded;
+    kind.weights = pass.wide ? Weights::Long : Weights::Rounded;
   else if (!all_bytes(mask.row) || !all_bytes(column))
     kind.weights = Weights::Word;
+  switch (kind.weights) {
+    case Weights::Byte:
+      break;
+    case Weights::Word:
+      if (!all_words(mask.row) || !all_words(column)) return {};
+      break;
+    case Weights::Rounded:
+      if (!all_within(mask.row, 0, UINT16_MAX) || !all_words(column) || (!words && mask.row_shift != 8)) return {};
+      break;
+    case Weights::Long:
+      if (!words || mask.row_shift != 16 || !all_longs(mask.row) || !all_longs(column)) return {};
+      break;
+  }
   // There are larger ones, but boxes alone, whose coefficients are small.
-  if (radius >= 64 || (kind.weights == Weights::Word && radius > 16) || !all_words(column) ||
-      (mask.row_shift ? mask.row_shift != kRowBits || !all_within(mask.row, 0, UINT16_MAX) : !all_words(mask.row)))
-    return {};
+  if (radius > (words ? 32 : 63) || !has_separable(kind.radius, kind.weights, kind.samples)) return {};
 
   int64_t low = 0, high = 0, column_sum = 0;
-  for (int32_t v : mask.row) (v < 0 ? low : high) += kLargestSample * v;
+  for (int32_t v : mask.row) (v < 0 ? low : high) += largest_sample * v;
   for (int32_t v : column) column_sum += v;
   const int64_t half = mask.row_shift ? int64_t{1} << (mask.row_shift - 1) : 0;
   // Rounded up, and with a row's rounding that may reach one below.
   const int64_t added = low < 0 ? ((-low) >> mask.row_shift) + 1 : 0;
   const int64_t start = half + (added << mask.row_shift);
-  if ((start + high) >> mask.row_shift > kRowSumMax) return {};
-  p.row_start = static_cast<int32_t>(start);
-  p.finish = quotient.rounding();
-  // Sums are right modulo 2^32, and final ones fit.
-  p.finish.start =
-      static_cast<int32_t>(static_cast<uint32_t>(p.finish.start) - static_cast<uint32_t>(added * column_sum));
+  const int sum_bytes = row_sum_bytes(kind.weights, words ? 2 : 1), bytes = weight_bytes(kind.weights);
+  if ((start + high) >> mask.row_shift >= int64_t{1} << 8 * sum_bytes) return {};
+  if (kind.weights != Weights::Long && start + high > INT32_MAX) return {};
+  p.row_start = static_cast<int32_t>(start >> 8 * row_start_part(kind.weights));
+  p.row_shift = mask.row_shift;
+  if (!quotient.rounding(pass, kind, sum_bytes + bytes - 1, largest_sample, added * column_sum, p.finish)) return {};
 
-  for (int byte = 0; byte < (kind.weights == Weights::Byte ? 1 : 2); byte++) {
+  for (int byte = 0; byte < bytes; byte++) {
     for (int i = 0; i < pass.width(); i++)
       put_byte(p.line[0][byte], kind.radius - pass.radius_x + i, mask.row[i] >> 8 * byte);
     for (int j = 0; j < pass.height(); j++)
@@ -116,19 +159,21 @@ TensorKind make_separable(const Pass &pass, SeparableTensorParams &p) {
   return kind;
 }
 
-TensorKind make_dense(const Pass &pass, DenseTensorParams &p) {
+TensorKind make_dense(const Pass &pass, TensorKind kind, int64_t largest_sample, DenseTensorParams &p) {
   const int width = pass.width(), height = pass.height();
   if (pass.mask[0].value.empty() || width > 31 || height > 31) return {};
   Quotient quotient(pass.rounding[0][0]);
   std::vector<int32_t> value = pass.mask[0].value;
   quotient.reduce(value);
   if (!all_words(value)) return {};
-  const TensorKind kind = {Tensor::Dense, pass.radius_x <= 8 ? 8 : 16,
-                           all_bytes(value) ? Weights::Byte : Weights::Word};
-  p.finish = quotient.rounding();
+  kind.structure = Tensor::Dense;
+  kind.radius = pass.radius_x <= 8 ? 8 : 16;
+  kind.weights = all_bytes(value) ? Weights::Byte : Weights::Word;
+  const int bytes = weight_bytes(kind.weights), sample_bytes = kind.samples == Samples::Bytes ? 1 : 2;
+  if (!quotient.rounding(pass, kind, sample_bytes + bytes - 1, largest_sample, 0, p.finish)) return {};
   p.height = (height + 3) / 4 * 4;
   p.spare = p.height > height;
-  for (int byte = 0; byte < (kind.weights == Weights::Byte ? 1 : 2); byte++)
+  for (int byte = 0; byte < bytes; byte++)
     for (int j = 0; j < height; j++)
       for (int i = 0; i < width; i++)
         put_byte(p.line[byte][j], kind.radius - pass.radius_x + i, value[j * width + i] >> 8 * byte);
@@ -139,20 +184,23 @@ TensorKind make_dense(const Pass &pass, DenseTensorParams &p) {
 
 TensorKind make_fragments(const Plan &plan, const Pass &pass, SeparableTensorParams &separable,
                           DenseTensorParams &dense) {
-  if (pass.op != Op::Linear || pass.wide || pass.has_gain() || pass.keep_x || pass.keep_y ||
-      pass.copy_source != pass.source || !all_dense_8bit(plan))
+  TensorKind samples;
+  if (pass.op != Op::Linear || pass.has_gain() || pass.keep_x || pass.keep_y || pass.copy_source != pass.source ||
+      !describe_samples(plan, samples, separable) || (pass.wide && samples.samples == Samples::Bytes))
     return {};
+  describe_samples(plan, samples, dense);
+  const int64_t largest_sample = pass.rounding[0][0].max;
   const auto finish = [&](TensorKind kind, TensorParams &p) {
     p.radius_x = pass.radius_x;
     p.radius_y = pass.radius_y;
     return kind;
   };
   if (pass.mask[0].separable()) {
-    const TensorKind kind = make_separable(pass, separable);
+    const TensorKind kind = make_separable(pass, samples, largest_sample, separable);
     if (kind.structure != Tensor::None) return finish(kind, separable);
     if (pass.mask[0].row_shift) return {};
   }
-  return finish(make_dense(pass, dense), dense);
+  return finish(make_dense(pass, samples, largest_sample, dense), dense);
 }
 
 }  // namespace cudaconv

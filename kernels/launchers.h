@@ -43,7 +43,7 @@ int launch_composite(const PassRun &run);  // openings and the like of small squ
 int launch_sliding(const PassRun &run);    // small windows, dense 8-bit planes
 int launch_extremum(const PassRun &run);   // squares larger than those, dense 8-bit planes
 int launch_box(const PassRun &run);        // means, dense 8-bit planes
-int launch_tensor(const PassRun &run);     // linear masks, dense 8-bit planes, devices with matrix instructions
+int launch_tensor(const PassRun &run);     // linear masks, dense planes, devices with matrix instructions
 int launch_method(const PassRun &run);     // any pass, by the plan's method; never 0
 
 // Enqueues the pass at run.index, and maybe more, by the first launcher that takes it. `kernels` is the name of that

@@ -302,6 +302,11 @@ class LinearCompiler {
     }
     // The amount multiplies the blur's error.
     const double weight = s_.mask == Mask::Unsharp ? std::max(1.0, std::fabs(s_.amount)) : 1;
+    // Three bytes of each factor and of a row's sum are what the matrix instructions can take.
+    if (error * weight > kErrorAllowed / 2 && std::fabs(gain) < 64) {
+      error = quantise(24, 24, 8);
+      pass_.wide = true;
+    }
     if (error * weight > kErrorAllowed / 2) {
       int column_bits = 30;
       while (column_bits > 1 &&

@@ -7,91 +7,80 @@
 
 #include "cuda_resources.h"
 #include "launchers.h"
+#include "quads.h"
 
 namespace cudaconv {
 
 namespace {
 
-// What a device has.
-struct Device {
-  bool matrices = false;   // the matrix instructions
-  size_t block_bytes = 0;  // of shared memory that a block may have
-};
-
-Device current_device() {
-  int index, major, block_bytes;
-  check(cudaGetDevice(&index), "cudaGetDevice");
-  const auto ask = [&](cudaDeviceAttr attribute, int *value) {
-    check(cudaDeviceGetAttribute(value, attribute, index), "cudaDeviceGetAttribute");
-  };
-  ask(cudaDevAttrComputeCapabilityMajor, &major);
-  ask(cudaDevAttrMaxSharedMemoryPerBlockOptin, &block_bytes);
-  return {major >= 8, static_cast<size_t>(block_bytes)};
+bool has_matrix_instructions() {
+  int device, major;
+  check(cudaGetDevice(&device), "cudaGetDevice");
+  check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device), "cudaDeviceGetAttribute");
+  return major >= 8;
 }
-
-// Where a tile has more pixels of planes with one or two channels: as many strips beside each other as subtiles() says,
-// or groups of rows one below the other, as row_groups() does.
-enum class Subtiles { None, Across, Down };
 
 template <typename Params>
 struct TensorLaunch {
   void (*kernel)(Params) = nullptr;
   int threads = 0;
   size_t (*shared_bytes)(int channels, int tile_height, int mask_height) = nullptr;
-  // Tiles are of `most_rows`, less where shared memory does not hold them, and down to `least_rows` where there would
-  // not be enough of them, which is several for each multiprocessor.
-  int tile_width = 0, least_rows = 0, most_rows = 0;
-  unsigned enough_blocks = 0;
-  Subtiles subtiles = Subtiles::None;
+  // Tiles are of least_rows to most_rows, a multiple of 16, or less where shared memory does not hold them. A
+  // multiprocessor works on `resident` of them at once, each of which takes the time of `more_rows` more.
+  int tile_width = 0, least_rows = 0, most_rows = 0, resident = 0, more_rows = 0;
+  bool strips = false;    // as many beside each other as subtiles() says
+  int single_groups = 1;  // of rows, one below the other, with one channel
 };
 
-template <int kRadius, Weights kWeights>
+template <int kRadius, Weights kWeights, Samples kSamples>
 TensorLaunch<SeparableTensorParams> strip_launch() {
-  using Strip = SeparableStrip<kRadius, kWeights>;
-  return {strip_tensor_kernel<kRadius, kWeights>,
-          kStripThreads,
-          Strip::shared_bytes,
-          kStripThreads / 2,
-          32,
-          128,
-          kRadius > 8 ? 400u : 500u,
-          Subtiles::Across};
+  using Shape = SeparableShape<kRadius, kWeights, kSamples>;
+  using Strip = SeparableStrip<Shape>;
+  return {strip_tensor_kernel<Shape>, kStripThreads, Strip::shared_bytes, kStripThreads / 2, 32, 128, Strip::kMinBlocks,
+          2 * kRadius + 16,           true};
 }
 
-// Of a radius of 16 there are both, strips and tiles.
-template <int kRadius, Weights kWeights>
+// Of a radius of 16 there are both, strips and tiles, and of 16-bit samples strips alone.
+template <int kRadius, Weights kWeights, Samples kSamples>
 TensorLaunch<SeparableTensorParams> separable_launch([[maybe_unused]] bool strips) {
-  if constexpr (kRadius < 16) {
-    return strip_launch<kRadius, kWeights>();
+  if constexpr (kRadius < 16 || kSamples != Samples::Bytes) {
+    return strip_launch<kRadius, kWeights, kSamples>();
   } else {
     if constexpr (kRadius == 16)
-      if (strips) return strip_launch<kRadius, kWeights>();
-    using Tile = SeparableTile<kRadius, kWeights>;
-    return {separable_tensor_kernel<kRadius, kWeights>, Tile::kThreads, Tile::shared_bytes, kTensorTileWidth, 64, 64};
+      if (strips) return strip_launch<kRadius, kWeights, kSamples>();
+    using Shape = SeparableShape<kRadius, kWeights, kSamples>;
+    using Tile = SeparableTile<Shape>;
+    return {
+        separable_tensor_kernel<Shape>, Tile::kThreads, Tile::shared_bytes, kTensorTileWidth, 64, 64, Tile::kMinBlocks};
   }
 }
 
-// Of Word there are those of radii up to 16.
-template <int kRadius>
+template <int kRadius, Samples kSamples>
 TensorLaunch<SeparableTensorParams> separable_launch(Weights weights, bool strips) {
-  if (weights == Weights::Byte) return separable_launch<kRadius, Weights::Byte>(strips);
-  if constexpr (kRadius <= 16)
-    if (weights == Weights::Word) return separable_launch<kRadius, Weights::Word>(strips);
-  return separable_launch<kRadius, Weights::Rounded>(strips);
+  if constexpr (has_separable(kRadius, Weights::Byte, kSamples))
+    if (weights == Weights::Byte) return separable_launch<kRadius, Weights::Byte, kSamples>(strips);
+  if constexpr (has_separable(kRadius, Weights::Word, kSamples))
+    if (weights == Weights::Word) return separable_launch<kRadius, Weights::Word, kSamples>(strips);
+  if constexpr (has_separable(kRadius, Weights::Long, kSamples))
+    if (weights == Weights::Long) return separable_launch<kRadius, Weights::Long, kSamples>(strips);
+  if constexpr (has_separable(kRadius, Weights::Rounded, kSamples))
+    if (weights == Weights::Rounded) return separable_launch<kRadius, Weights::Rounded, kSamples>(strips);
+  return {};
 }
 
+template <Samples kSamples>
 TensorLaunch<SeparableTensorParams> separable_launch(TensorKind kind, bool strips) {
+  if constexpr (kSamples == Samples::Bytes) {
+    if (kind.radius == 4) return separable_launch<4, kSamples>(kind.weights, strips);
+    if (kind.radius == 64) return separable_launch<64, kSamples>(kind.weights, strips);
+  }
   switch (kind.radius) {
-    case 4:
-      return separable_launch<4>(kind.weights, strips);
     case 8:
-      return separable_launch<8>(kind.weights, strips);
+      return separable_launch<8, kSamples>(kind.weights, strips);
     case 16:
-      return separable_launch<16>(kind.weights, strips);
-    case 32:
-      return separable_launch<32>(kind.weights, strips);
+      return separable_launch<16, kSamples>(kind.weights, strips);
     default:
-      return separable_launch<64>(kind.weights, strips);
+      return separable_launch<32, kSamples>(kind.weights, strips);
   }
 }
 
@@ -107,29 +96,36 @@ bool has_many_strips(const FrameLayout &layout) {
   return samples >= kManySamples;
 }
 
-template <int kRadius, Weights kWeights>
+template <int kRadius, Weights kWeights, Samples kSamples>
 TensorLaunch<DenseTensorParams> dense_launch() {
-  using Shape = DenseShape<kRadius, kWeights>;
-  return {dense_tensor_kernel<kRadius, kWeights>,
+  using Shape = DenseShape<kRadius, kWeights, kSamples>;
+  return {dense_tensor_kernel<Shape>,
           Shape::kThreads,
           Shape::shared_bytes,
           kTensorTileWidth,
           16,
           32,
-          500,
-          Subtiles::Down};
+          Shape::kMinBlocks,
+          16,
+          false,
+          Shape::kSingleGroups};
 }
 
+template <int kRadius, Samples kSamples>
+TensorLaunch<DenseTensorParams> dense_launch(Weights weights) {
+  return weights == Weights::Word ? dense_launch<kRadius, Weights::Word, kSamples>()
+                                  : dense_launch<kRadius, Weights::Byte, kSamples>();
+}
+
+template <Samples kSamples>
 TensorLaunch<DenseTensorParams> dense_launch(TensorKind kind) {
-  const bool words = kind.weights == Weights::Word;
-  if (kind.radius == 8) return words ? dense_launch<8, Weights::Word>() : dense_launch<8, Weights::Byte>();
-  return words ? dense_launch<16, Weights::Word>() : dense_launch<16, Weights::Byte>();
+  return kind.radius == 8 ? dense_launch<8, kSamples>(kind.weights) : dense_launch<16, kSamples>(kind.weights);
 }
 
 // Whether the device has room for a tile.
 template <typename Params>
-bool enqueue(const PassRun &run, const Device &device, const TensorLaunch<Params> &launch_as, int mask_height,
-             Params &p) {
+bool enqueue_tiles(const PassRun &run, const TensorLaunch<Params> &launch_as, int sample_bytes, int mask_height,
+                   Params &p) {
   fill_frame(run, p);
   int channels = 1;
   for (int i = 0; i < p.parts; i++) channels = std::max(channels, p.part[i].channels);
@@ -139,22 +135,29 @@ bool enqueue(const PassRun &run, const Device &device, const TensorLaunch<Params
     p.tile_height = rows;
     shared_bytes = launch_as.shared_bytes(channels, rows, mask_height);
     blocks = cut_tiles(p, [&](const PartParams &part) {
-      const int width = launch_as.tile_width * (launch_as.subtiles == Subtiles::Across ? subtiles(part.channels) : 1);
-      const int height = rows * (launch_as.subtiles == Subtiles::Down ? row_groups(part.channels) : 1);
+      const int width = launch_as.tile_width * (launch_as.strips ? subtiles(part.channels * sample_bytes) : 1);
+      const int height = rows * (part.channels == 1 ? launch_as.single_groups : 1);
       return TileCount{(part.width + width - 1) / width, (part.height + height - 1) / height};
     });
   };
-  cut(launch_as.most_rows);
-  while (p.tile_height > 16 && (shared_bytes > device.block_bytes ||
-                                (p.tile_height > launch_as.least_rows && blocks < launch_as.enough_blocks)))
-    cut(p.tile_height - 16);
+  // Blocks that are under way together end together: what counts is how many rounds of them there are.
+  const DeviceLimits device = current_limits();
+  int best = 16;
+  int64_t least_time = INT64_MAX;
+  for (int rows = launch_as.most_rows; rows >= launch_as.least_rows || (rows >= 16 && least_time == INT64_MAX);
+       rows -= 16) {
+    cut(rows);
+    if (shared_bytes > device.block_bytes) continue;
+    const int64_t resident = std::min<int64_t>(launch_as.resident, device.multiprocessor_bytes / (shared_bytes + 1024));
+    const int64_t at_once = device.multiprocessors * std::max<int64_t>(resident, 1);
+    const int64_t time = (blocks + at_once - 1) / at_once * (rows + launch_as.more_rows);
+    if (time >= least_time) continue;
+    least_time = time;
+    best = rows;
+  }
+  cut(best);
   if (shared_bytes > device.block_bytes) return false;
-  // Beyond 48 KiB a kernel has to ask. It costs little, so there is no need to remember on which devices it has.
-  check(cudaFuncSetAttribute(reinterpret_cast<const void *>(launch_as.kernel),
-                             cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared_bytes)),
-        "cudaFuncSetAttribute");
-  check(launch("tensor", launch_as.kernel, dim3(blocks), dim3(launch_as.threads), shared_bytes, run.stream, p),
-        "cudaLaunchKernel");
+  enqueue("tensor", launch_as.kernel, dim3(blocks), dim3(launch_as.threads), shared_bytes, run.stream, p);
   return true;
 }
 
@@ -166,11 +169,23 @@ int launch_tensor(const PassRun &run) {
   DenseTensorParams dense = {};
   const TensorKind kind = make_fragments(run.plan, run.pass(), separable, dense);
   if (kind.structure == Tensor::None) return 0;
-  const Device device = current_device();
-  if (!device.matrices) return 0;
-  if (kind.structure == Tensor::Separable)
-    return enqueue(run, device, separable_launch(kind, has_many_strips(run.plan.layout)), 0, separable);
-  return enqueue(run, device, dense_launch(kind), dense.height, dense);
+  if (!has_matrix_instructions()) return 0;
+  const auto enqueue_on = [&](auto samples) {
+    constexpr Samples kSamples = decltype(samples)::value;
+    constexpr int kBytes = sample_bytes(kSamples);
+    if (kind.structure == Tensor::Dense)
+      return enqueue_tiles(run, dense_launch<kSamples>(kind), kBytes, dense.height, dense);
+    const bool strips = has_many_strips(run.plan.layout);
+    return enqueue_tiles(run, separable_launch<kSamples>(kind, strips), kBytes, 0, separable);
+  };
+  switch (kind.samples) {
+    case Samples::Words:
+      return enqueue_on(std::integral_constant<Samples, Samples::Words>());
+    case Samples::FourWords:
+      return enqueue_on(std::integral_constant<Samples, Samples::FourWords>());
+    default:
+      return enqueue_on(std::integral_constant<Samples, Samples::Bytes>());
+  }
 }
 
 }  // namespace cudaconv

@@ -3,10 +3,11 @@
 // The kernels that auto takes for linear masks larger than those of sliding.cuh: sums of products by the matrix
 // instructions of tensor cores, mma.sync, on 8-bit integers, all of it exact.
 //
-// There are three structures. Masks with a row and a column of up to 33 samples go through registers alone, in strips;
-// longer ones, and in small frames those of more than 17, work on tiles in shared memory, of samples and of results.
-// Masks without read samples from a tile and write results straight away. In all of them pixels are taken apart, into
-// words of four neighbouring samples of a channel.
+// There are three structures. Masks with a row and a column of up to 33 samples, 65 where those have 16 bits, go
+// through registers alone, in strips; longer ones, and in small frames those of more than 17, work on tiles in shared
+// memory, of samples and of results. Masks without read samples from a tile and write results straight away. In all of
+// them pixels are taken apart, into words of four neighbouring samples of a channel, or the low or the high bytes of
+// those.
 //
 // A matrix instruction adds to 16 x 8 sums the product of a 16 x k and a k x 8 matrix of bytes, k 32 or 16. Of those a
 // lane of the warp, g = lane / 4 and t = lane % 4, holds words of 4 bytes in a row (column) of k:
@@ -151,7 +152,7 @@ __device__ inline void transpose(const uint32_t (&in)[4], uint32_t (&out)[4]) {
   out[3] = choose_bytes(t2, t3, 0x7632);
 }
 
-// Four pixels as they lie in memory to a word of each channel.
+// Four pixels as they lie in memory to a word of each of their bytes: with 8-bit samples, of each channel.
 template <int kChannels>
 __device__ inline void deinterleave(const uint32_t (&in)[kChannels], uint32_t (&channel)[kChannels]) {
   if constexpr (kChannels == 1) {
@@ -163,8 +164,16 @@ __device__ inline void deinterleave(const uint32_t (&in)[kChannels], uint32_t (&
     channel[0] = choose_bytes(choose_bytes(in[0], in[1], 0x0630), in[2], 0x5210);
     channel[1] = choose_bytes(choose_bytes(in[0], in[1], 0x0741), in[2], 0x6210);
     channel[2] = choose_bytes(choose_bytes(in[0], in[1], 0x0052), in[2], 0x7410);
-  } else {
+  } else if constexpr (kChannels == 4) {
     transpose(in, channel);
+  } else {
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+      uint32_t bytes[4];
+      transpose({in[half], in[2 + half], in[4 + half], in[6 + half]}, bytes);
+#pragma unroll
+      for (int i = 0; i < 4; i++) channel[4 * half + i] = bytes[i];
+    }
   }
 }
 
@@ -401,7 +410,48 @@ __device__ inline void store_planes(const TensorParams &p, const Tile &tile, con
   }
 }
 
+// ---- Samples of two bytes ----
+//
+// Their low and their high bytes are planes of their own, and what the coefficients make of each adds up in the end:
+// with 16-bit samples a pixel of n channels has 2n of these planes.
+
+CUDACONV_HOST_DEVICE constexpr int sample_bytes(Samples samples) {
+  return samples == Samples::Bytes ? 1 : 2;
+}
+
+// Sums of products of byte i of one number and byte j of another, at i + j: `part[k]` counts 256^k.
+template <int kParts>
+struct PartialSums {
+  Sums part[kParts];
+
+  // Modulo 2^32, which is all of it where 32 bits hold the sum.
+  __device__ Sums total() const {
+    Sums sums = part[kParts - 1];
+#pragma unroll
+    for (int k = kParts - 2; k >= 0; k--)
+#pragma unroll
+      for (int i = 0; i < 4; i++)
+        sums.v[i] = static_cast<int32_t>(static_cast<uint32_t>(part[k].v[i]) + (static_cast<uint32_t>(sums.v[i]) << 8));
+    return sums;
+  }
+
+  // Of sum i all but the last 8 * (kParts - 1) bits.
+  __device__ int32_t highest(int i) const {
+    int32_t v = part[0].v[i];
+#pragma unroll
+    for (int k = 1; k < kParts; k++) v = (v >> 8) + part[k].v[i];
+    return v;
+  }
+};
+
 // ---- Results ----
+
+// As SumRounding::Divide says, of a sum with its start.
+__device__ inline int32_t divide_sum(const SumRounding &r, int32_t v) {
+  if (r.absolute) v = abs(v);
+  v = min(max(v + r.half, 0), r.limit);
+  return static_cast<int32_t>(high_product(static_cast<uint32_t>(v), r.magic) >> r.shift);
+}
 
 // Four values as bytes, each clamped to 0 ... 255, the first lowest.
 __device__ inline uint32_t pack_clamped(int32_t a, int32_t b, int32_t c, int32_t d) {
@@ -425,21 +475,81 @@ __device__ inline void round_sums(const SumRounding &r, const Sums (&sums)[kCoun
     for (int i = 0; i < kCount; i++)
       samples[i] = pack_clamped(round(sums[i].v[0]), round(sums[i].v[2]), round(sums[i].v[1]), round(sums[i].v[3]));
   };
-  if (r.shifts) return pack([&](int32_t v) { return v >> r.shift; });
-  pack([&](int32_t v) {
-    if (r.absolute) v = abs(v);
-    v = min(max(v + r.half, 0), r.limit);
-    return static_cast<int32_t>(high_product(static_cast<uint32_t>(v), r.magic) >> r.shift);
-  });
+  if (r.how == SumRounding::Shift) return pack([&](int32_t v) { return v >> r.shift; });
+  pack([&](int32_t v) { return divide_sum(r, v); });
 }
 
-// low + 256 * high, modulo 2^32.
-__device__ inline Sums add_high(const Sums &low, const Sums &high) {
-  Sums sums;
+// Two values as 16-bit samples, clamped to 0 ... 65535.
+__device__ inline uint32_t pack_clamped(int32_t low, int32_t high) {
+#ifdef __CUDACC__
+  uint32_t word;
+  asm("cvt.pack.sat.u16.s32 %0, %1, %2;" : "=r"(word) : "r"(high), "r"(low));
+  return word;
+#else
+  const auto clamped = [](int32_t v) { return static_cast<uint32_t>(min(max(v, 0), 65535)); };
+  return clamped(low) | clamped(high) << 16;
+#endif
+}
+
+// Sums to 16-bit samples as they lie in memory: those of a lane's two pixels for column 2t, and for 2t + 1.
+template <Weights kWeights, int kParts>
+__device__ inline void round_sums(const TensorParams &p, const PartialSums<kParts> &sums, uint32_t (&pairs)[2]) {
+  const SumRounding &r = p.finish;
+  const auto pack = [&](auto round) {
 #pragma unroll
-  for (int i = 0; i < 4; i++)
-    sums.v[i] = static_cast<int32_t>(static_cast<uint32_t>(low.v[i]) + (static_cast<uint32_t>(high.v[i]) << 8));
-  return sums;
+    for (int i = 0; i < 2; i++)
+      pairs[i] = __vminu2(pack_clamped(round(i), round(i + 2)), p.sample_mask) << p.sample_shift;
+  };
+  if (kWeights == Weights::Long || (kWeights != Weights::Rounded && r.how == SumRounding::ShiftWide))
+    return pack([&](int i) { return sums.highest(i) >> r.shift; });
+  const Sums total = sums.total();
+  if (kWeights == Weights::Rounded || r.how == SumRounding::Shift)
+    return pack([&](int i) { return total.v[i] >> r.shift; });
+  pack([&](int i) { return divide_sum(r, total.v[i]); });
+}
+
+// A lane's sums of all channels to two pairs of neighbouring pixels as they lie in memory, one in either half of
+// `words`. `sums_of` gives those of a channel.
+template <int kChannels, typename Shape, typename SumsOf>
+__device__ inline void make_pixels(const TensorParams &p, SumsOf sums_of,
+                                   uint32_t (&words)[kChannels * Shape::kSampleBytes]) {
+  if constexpr (Shape::kSamples == Samples::Bytes) {
+    Sums total[kChannels];
+    uint32_t results[kChannels];
+#pragma unroll
+    for (int c = 0; c < kChannels; c++) total[c] = sums_of(c).total();
+    round_sums(p.finish, total, results);
+    interleave_channels<kChannels>(results, words);
+  } else {
+    uint32_t pairs[kChannels][2];
+#pragma unroll
+    for (int c = 0; c < kChannels; c++) round_sums<Shape::kWeights>(p, sums_of(c), pairs[c]);
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+      uint32_t *to = words + i * kChannels;
+      if constexpr (kChannels == 1) to[0] = pairs[0][i];
+#pragma unroll
+      for (int c = 0; c + 1 < kChannels; c += 2) {
+        to[c / 2] = choose_bytes(pairs[c][i], pairs[c + 1][i], 0x5410);
+        to[(c + kChannels) / 2] = choose_bytes(pairs[c][i], pairs[c + 1][i], 0x7632);
+      }
+    }
+  }
+}
+
+// Calls filter() with the number of channels of a plane as a constant.
+template <Samples kSamples, typename Filter>
+__device__ inline void for_channels(int channels, Filter filter) {
+  if constexpr (kSamples == Samples::FourWords) {
+    filter(std::integral_constant<int, 4>());
+  } else {
+    if (channels == 1) return filter(std::integral_constant<int, 1>());
+    if (kSamples == Samples::Words || channels == 2) return filter(std::integral_constant<int, 2>());
+    if constexpr (kSamples == Samples::Bytes) {
+      if (channels == 3) return filter(std::integral_constant<int, 3>());
+      filter(std::integral_constant<int, 4>());
+    }
+  }
 }
 
 // ---- Pixels in global memory ----
@@ -474,31 +584,61 @@ __device__ inline bool lies_inside(const TensorParams &p, const PartParams &part
          (p.border != Border::Constant || (first_row >= 0 && first_row + rows <= part.height));
 }
 
+// The words of a row, as PartParams has them, repeat after so many.
+CUDACONV_HOST_DEVICE constexpr int word_period(int pixel_bytes) {
+  return pixel_bytes == 3 ? 3 : 2;
+}
+
+// The words of four pixels from an address that is a multiple of 4 bytes, and of their size or 16.
+template <int kPixelBytes>
+__device__ inline void read_four_pixels(const uint8_t *from, uint32_t (&words)[kPixelBytes]) {
+  if constexpr (kPixelBytes == 8) {
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+      uint32_t half[4];
+      read_words<4>(from + 16 * i, half);
+#pragma unroll
+      for (int w = 0; w < 4; w++) words[4 * i + w] = half[w];
+    }
+  } else {
+    read_words<kPixelBytes>(from, words);
+  }
+}
+
+// Four pixels as they lie in memory to a word of each byte of their samples.
+template <Samples kSamples, int kPixelBytes>
+__device__ inline void take_apart(const TensorParams &p, uint32_t (&words)[kPixelBytes],
+                                  uint32_t (&bytes)[kPixelBytes]) {
+  if constexpr (kSamples != Samples::Bytes) {
+#pragma unroll
+    for (int i = 0; i < kPixelBytes; i++) words[i] = words[i] >> p.sample_shift & p.sample_mask;
+  }
+  deinterleave<kPixelBytes>(words, bytes);
+}
+
 // Reads the pixels of a row as the matrices of samples have them: of each 16 pixels, four a lane of the warp.
-template <int kChannels, bool kInside>
+template <int kPixelBytes>
 class PixelReader {
  public:
-  // The first 16 pixels begin at `first`. Unless kInside `columns` lists where all are, as far as pixel `end`, the
+  // The first 16 pixels begin at `first`. Unless `inside` `columns` lists where all are, as far as pixel `end`, the
   // first that no window reaches.
-  __device__ PixelReader(const PartParams &part, int first, int end, const int *columns)
-      : part_(part), source_(part.source), columns_(columns + lane()), first_(first), end_(end) {
-    if constexpr (kInside) source_ += (first + lane()) * kChannels;
-  }
+  __device__ PixelReader(const PartParams &part, int first, int end, const int *columns, bool inside)
+      : part_(part),
+        source_(part.source + (first + lane()) * kPixelBytes),
+        columns_(columns + lane()),
+        first_(first),
+        end_(end),
+        inside_(inside) {}
 
-  // Of the row at `offset` bytes, the 16 pixels from `x` pixels after the first on. The whole warp takes part.
-  __device__ void read(int64_t offset, int x, uint32_t (&words)[kChannels]) const {
-    if constexpr (kInside) {
-      read_words<kChannels>(source_ + offset + x * kChannels, words);
-    } else {
-      const uint8_t *from = source_ + (offset == kNoRow ? 0 : offset);
-      const int first = first_ + x;
-      if (part_.aligned && first >= 0 && first + 16 <= part_.width)
-        read_words<kChannels>(from + (first + lane()) * kChannels, words);
-      else if (first < end_)
-        gather(from, columns_ + x, words);
-      if (offset != kNoRow) return;
+  // Of the row at `offset` bytes, kCount times 16 pixels. The whole warp takes part.
+  template <int kCount>
+  __device__ void read(int64_t offset, uint32_t (&words)[kCount][kPixelBytes]) const {
+    if (inside_) {
 #pragma unroll
-      for (int i = 0; i < kChannels; i++) words[i] = part_.border_word[i % 3];
+      for (int k = 0; k < kCount; k++) read_four_pixels<kPixelBytes>(source_ + offset + 16 * k * kPixelBytes, words[k]);
+    } else {
+#pragma unroll
+      for (int k = 0; k < kCount; k++) read_anywhere(offset, 16 * k, words[k]);
     }
   }
 
@@ -508,51 +648,73 @@ class PixelReader {
     return threadIdx.x % 4 * 4;
   }
 
+  static constexpr int kPixelWords = kPixelBytes == 8 ? 2 : 1;
+
+  // The 16 pixels from `x` pixels after the first on.
+  __device__ void read_anywhere(int64_t offset, int x, uint32_t (&words)[kPixelBytes]) const {
+    const int first = first_ + x;
+    const bool outside = offset == kNoRow;
+    if (part_.aligned && first >= 0 && first + 16 <= part_.width)
+      read_four_pixels<kPixelBytes>(source_ + (outside ? 0 : offset) + x * kPixelBytes, words);
+    else if (first < end_)
+      gather(part_.source + (outside ? 0 : offset), columns_ + x, words);
+    if (!outside) return;
+#pragma unroll
+    for (int i = 0; i < kPixelBytes; i++) words[i] = part_.border_word[i % word_period(kPixelBytes)];
+  }
+
   // Pixel by pixel, all of them under way at a time.
-  __device__ void gather(const uint8_t *from, const int *columns, uint32_t (&words)[kChannels]) const {
-    uint32_t pixel[4];
+  __device__ void gather(const uint8_t *from, const int *columns, uint32_t (&words)[kPixelBytes]) const {
+    uint32_t pixel[4][kPixelWords];
 #pragma unroll
-    for (int i = 0; i < 4; i++) pixel[i] = read_pixel(from + max(columns[i], 0) * kChannels);
+    for (int i = 0; i < 4; i++) read_pixel(from + max(columns[i], 0) * kPixelBytes, pixel[i]);
 #pragma unroll
-    for (int i = 0; i < kChannels; i++) words[i] = 0;
+    for (int i = 0; i < kPixelBytes; i++) words[i] = 0;
 #pragma unroll
     for (int i = 0; i < 4; i++) {
-      if (columns[i] < 0) pixel[i] = part_.border_word[0];
 #pragma unroll
-      for (int c = 0; c < kChannels; c++) {
-        const int n = i * kChannels + c;
-        words[n / 4] |= (pixel[i] >> 8 * c & 0xffu) << n % 4 * 8;
+      for (int w = 0; w < kPixelWords; w++)
+        if (columns[i] < 0) pixel[i][w] = part_.border_word[w];
+#pragma unroll
+      for (int b = 0; b < kPixelBytes; b++) {
+        const int n = i * kPixelBytes + b;
+        words[n / 4] |= (pixel[i][b / 4] >> b % 4 * 8 & 0xffu) << n % 4 * 8;
       }
     }
   }
 
-  __device__ uint32_t read_pixel(const uint8_t *from) const {
-    if constexpr (kChannels % 2 == 0) {
-      using Word = std::conditional_t<kChannels == 4, uint32_t, uint16_t>;
-      if (part_.aligned) return __ldg(reinterpret_cast<const Word *>(from));
-    }
-    uint32_t pixel = 0;
+  __device__ void read_pixel(const uint8_t *from, uint32_t (&pixel)[kPixelWords]) const {
+    if constexpr (kPixelBytes % 2 == 0) {
+      using Word = std::conditional_t<kPixelBytes == 2, uint16_t, uint32_t>;
+      if (part_.aligned) {
 #pragma unroll
-    for (int c = 0; c < kChannels; c++) pixel |= uint32_t{__ldg(from + c)} << 8 * c;
-    return pixel;
+        for (int w = 0; w < kPixelWords; w++) pixel[w] = __ldg(reinterpret_cast<const Word *>(from) + w);
+        return;
+      }
+    }
+#pragma unroll
+    for (int w = 0; w < kPixelWords; w++) pixel[w] = 0;
+#pragma unroll
+    for (int b = 0; b < kPixelBytes; b++) pixel[b / 4] |= uint32_t{__ldg(from + b)} << b % 4 * 8;
   }
 
   const PartParams &part_;
   const uint8_t *source_;
   const int *columns_;
   int first_, end_;
+  bool inside_;
 };
 
 // A lane's results are two pairs of neighbouring pixels, one in either half of `words`, and those of the next g lie
 // right of them. Makes four neighbouring pixels of them, of the first pairs for even g, of the second ones for odd g.
-template <int kChannels>
-__device__ inline void join_pairs(uint32_t (&words)[kChannels]) {
+template <int kPixelBytes>
+__device__ inline void join_pairs(uint32_t (&words)[kPixelBytes]) {
   const bool odd = threadIdx.x / 4 % 2;
   const auto other = [](uint32_t word) { return __shfl_xor_sync(0xffffffffu, word, 4); };
-  static_assert(kChannels < 4, "");
-  if constexpr (kChannels == 1) {
+  static_assert(kPixelBytes < 4, "");
+  if constexpr (kPixelBytes == 1) {
     words[0] = choose_bytes(words[0], other(words[0]), odd ? 0x3276 : 0x5410);
-  } else if constexpr (kChannels == 3) {
+  } else if constexpr (kPixelBytes == 3) {
     const uint32_t middle = other(words[1]), outer = other(odd ? words[0] : words[2]);
     words[0] = odd ? choose_bytes(outer, middle, 0x1076) : words[0];
     words[1] = choose_bytes(words[1], outer, odd ? 0x3276 : 0x5410);
@@ -564,39 +726,59 @@ __device__ inline void join_pairs(uint32_t (&words)[kChannels]) {
   }
 }
 
-// Writes neighbouring pixels, with copied and filled channels in their places, to (x, y), where `to` points to. Unless
-// `inside` some may lie outside the part, which are not the caller's.
-template <int kPixels, int kChannels>
-__device__ inline void put_pixels(const PartParams &part, uint8_t *to, int x, int y, bool inside, bool merges,
-                                  uint32_t *words) {
-  constexpr int kBytes = kPixels * kChannels, kWords = kBytes / 4;
-  const int bytes = inside ? kBytes : min(part.width - x, kPixels) * kChannels;
-  const bool whole = inside || (part.aligned && bytes == kBytes);
+// Writes kCount times neighbouring pixels, one after the other in `words`, with copied and filled channels in their
+// places: to (x, y), where `to` points to, and dx, dy further on. Unless `inside` some may lie right of the part, which
+// are not the caller's, nor are rows from `bottom` on.
+template <int kPixels, int kPixelBytes, int kCount, int dx, int dy>
+__device__ inline void put_pixels(const PartParams &part, uint8_t *to, int x, int y, int bottom, bool inside,
+                                  bool merges, uint32_t *words) {
+  constexpr int kBytes = kPixels * kPixelBytes, kWords = kBytes / 4, kPeriod = word_period(kPixelBytes);
+  bool writes[kCount], whole[kCount];
+#pragma unroll
+  for (int i = 0; i < kCount; i++) {
+    writes[i] = y + i * dy < bottom && (inside || x + i * dx < part.width);
+    whole[i] = inside || (part.aligned && x + i * dx + kPixels <= part.width);
+  }
   if (merges) {
-    const uint8_t *from = part.source + y * part.source_pitch + x * kChannels;
-    uint32_t original[kWords] = {};
-    if (whole) {
-      load_words<kWords>(from, original);
-    } else {
+    uint32_t original[kCount * kWords] = {};
+#pragma unroll
+    for (int i = 0; i < kCount; i++) {
+      const uint8_t *from = part.source + (y + i * dy) * part.source_pitch + (x + i * dx) * kPixelBytes;
+      if (!writes[i]) continue;
+      if (whole[i]) {
+        load_words<kWords>(from, original + i * kWords);
+        continue;
+      }
 #pragma unroll
       for (int b = 0; b < kBytes; b++)
-        if (b < bytes) original[b / 4] |= uint32_t{from[b]} << b % 4 * 8;
+        if (x + i * dx + b / kPixelBytes < part.width) original[i * kWords + b / 4] |= uint32_t{from[b]} << b % 4 * 8;
     }
 #pragma unroll
-    for (int i = 0; i < kWords; i++)
-      words[i] = (words[i] & part.filter_bits[i % 3]) | (original[i] & part.copy_bits[i % 3]) | part.fill_word[i % 3];
+    for (int i = 0; i < kCount * kWords; i++) {
+      const int phase = i % kPeriod;
+      words[i] = (words[i] & part.filter_bits[phase]) | (original[i] & part.copy_bits[phase]) | part.fill_word[phase];
+    }
   }
-  if (whole) return store_words<kWords>(to, words);
 #pragma unroll
-  for (int b = 0; b < kBytes; b++)
-    if (b < bytes) to[b] = static_cast<uint8_t>(words[b / 4] >> b % 4 * 8);
+  for (int i = 0; i < kCount; i++) {
+    uint8_t *at = to + i * (dx * kPixelBytes + dy * part.target_pitch);
+    if (!writes[i]) continue;
+    if (whole[i]) {
+      store_words<kWords>(at, words + i * kWords);
+      continue;
+    }
+#pragma unroll
+    for (int b = 0; b < kBytes; b++)
+      if (x + i * dx + b / kPixelBytes < part.width)
+        at[b] = static_cast<uint8_t>(words[i * kWords + b / 4] >> b % 4 * 8);
+  }
 }
 
 // Where a lane's results are, two pairs of pixels dx and dy apart, of which the first of g are 2g pixels from the first
-// of 0. With four channels a pair is as much as is worth writing at a time, with fewer pairs are joined.
-template <int kChannels, int dx, int dy>
+// of 0. Of four bytes a pixel a pair is as much as is worth writing at a time; of fewer, pairs are joined.
+template <int kPixelBytes, int dx, int dy>
 struct ResultPlace {
-  static constexpr bool kJoins = kChannels < 4;
+  static constexpr bool kJoins = kPixelBytes < 4;
   int x, y;  // from those of the first pair of g = 0
 
   __device__ ResultPlace() {
@@ -607,25 +789,23 @@ struct ResultPlace {
 
   // Writes them to (x, y), the place in the part, where `to` points to; rows from `bottom` on are not the caller's.
   __device__ static void put(const PartParams &part, uint8_t *to, int x, int y, int bottom, bool inside, bool merges,
-                             uint32_t (&words)[kChannels]) {
+                             uint32_t (&words)[kPixelBytes]) {
     if constexpr (kJoins) {
-      join_pairs<kChannels>(words);
-      if (y < bottom && (inside || x < part.width)) put_pixels<4, kChannels>(part, to, x, y, inside, merges, words);
+      join_pairs<kPixelBytes>(words);
+      put_pixels<4, kPixelBytes, 1, 0, 0>(part, to, x, y, bottom, inside, merges, words);
     } else {
-#pragma unroll
-      for (int i = 0; i < 2; i++)
-        if (y + i * dy < bottom && (inside || x + i * dx < part.width))
-          put_pixels<2, kChannels>(part, to + i * (dx * kChannels + dy * part.target_pitch), x + i * dx, y + i * dy,
-                                   inside, merges, words + i * kChannels / 2);
+      put_pixels<2, kPixelBytes, 2, dx, dy>(part, to, x, y, bottom, inside, merges, words);
     }
   }
 };
 
 // Copies and fills the pixels of a tile of a part of whose channels none is filtered. All threads of the block take
 // part; x0 is a multiple of 16.
+template <Samples kSamples>
 __device__ inline void copy_tile(const PartParams &part, int x0, int y0, int width, int height) {
   constexpr int kBytes = 16;
-  const int channels = part.channels, first = x0 * channels, last = min(x0 + width, part.width) * channels;
+  const int pixel_bytes = part.channels * sample_bytes(kSamples), period = word_period(pixel_bytes);
+  const int first = x0 * pixel_bytes, last = min(x0 + width, part.width) * pixel_bytes;
   const int across = (last - first + kBytes - 1) / kBytes, rows = min(height, part.height - y0);
 #pragma unroll 2
   for (int i = static_cast<int>(threadIdx.x); i < rows * across; i += static_cast<int>(blockDim.x)) {
@@ -637,7 +817,7 @@ __device__ inline void copy_tile(const PartParams &part, int x0, int y0, int wid
       load_words<kBytes / 4>(from, words);
 #pragma unroll
       for (int w = 0; w < kBytes / 4; w++) {
-        const int phase = (byte / 4 + w) % 3;
+        const int phase = (byte / 4 + w) % period;
         words[w] = (words[w] & part.copy_bits[phase]) | part.fill_word[phase];
       }
       store_words<kBytes / 4>(to, words);
@@ -645,8 +825,8 @@ __device__ inline void copy_tile(const PartParams &part, int x0, int y0, int wid
     }
 #pragma unroll 1
     for (int b = 0; b < min(last - byte, kBytes); b++) {
-      const ChannelParams &channel = part.channel[(byte + b) % channels];
-      to[b] = channel.action == Action::Fill ? static_cast<uint8_t>(channel.fill) : from[b];
+      const int phase = (byte + b) / 4 % period, bit = b % 4 * 8;
+      to[b] = static_cast<uint8_t>((from[b] & part.copy_bits[phase] >> bit) | part.fill_word[phase] >> bit);
     }
   }
 }
@@ -661,9 +841,15 @@ __device__ inline void copy_tile(const PartParams &part, int x0, int y0, int wid
 // a chunk with each step. The k x 8 matrix is the column's: 8 rows of results, and the weight of each row of sums in
 // each.
 
-template <int kRadius, Weights kWeights>
+template <int kRadiusClass, Weights kWeightsKind, Samples kSamplesKind>
 struct SeparableShape {
-  static constexpr int kBytes = kWeights == Weights::Byte ? 1 : 2;
+  static constexpr int kRadius = kRadiusClass;
+  static constexpr Weights kWeights = kWeightsKind;
+  static constexpr Samples kSamples = kSamplesKind;
+  static constexpr int kSampleBytes = sample_bytes(kSamples);
+  static constexpr int kBytes = weight_bytes(kWeights);
+  static constexpr int kSumBytes = row_sum_bytes(kWeights, kSampleBytes);
+  static constexpr int kRowParts = kSampleBytes + kBytes - 1, kParts = kSumBytes + kBytes - 1;
   // Pixels on either side that are read: chunks begin at multiples of 8.
   static constexpr int kReach = kRadius < 8 ? 8 : kRadius;
   static constexpr int kChunksX = (16 + 2 * kReach) / 16;  // of samples that windows of 16 pixels reach
@@ -671,23 +857,22 @@ struct SeparableShape {
   static constexpr int kChunksY = (kSteps + 1) / 2;
   // Of a line those that are not zero, which is all of it for the largest class: its radii are less than that.
   static constexpr int kWords = kRadius < 64 ? kRadius / 2 + 1 : kLineWords;
-  static constexpr int kLine = padded_words(kWords);
-  static constexpr size_t kLineBytes = (4 * sizeof(uint32_t) * kLine + 15) / 16 * 16;
+  static constexpr int kLine = padded_words(kWords), kLines = 2 * kBytes;
+  static constexpr size_t kLineBytes = (kLines * sizeof(uint32_t) * kLine + 15) / 16 * 16;
 
   // The lines with their padding, in shared memory.
   __device__ static void load_lines(const SeparableTensorParams &p, uint32_t *lines) {
 #pragma unroll 1
-    for (int i = static_cast<int>(threadIdx.x); i < 4 * kLine; i += static_cast<int>(blockDim.x))
-      lines[i] = padded_word(p.line[i / kLine / 2][i / kLine % 2], kWords, i % kLine);
+    for (int i = static_cast<int>(threadIdx.x); i < kLines * kLine; i += static_cast<int>(blockDim.x))
+      lines[i] = padded_word(p.line[i / kLine / kBytes][i / kLine % kBytes], kWords, i % kLine);
   }
 };
 
 // The two matrices of coefficients.
-template <int kRadius, Weights kWeights>
+template <typename Shape>
 struct SeparableOperands {
-  using Shape = SeparableShape<kRadius, kWeights>;
   static constexpr int kBytes = Shape::kBytes, kChunksX = Shape::kChunksX, kChunksY = Shape::kChunksY;
-  uint32_t row[kBytes][kChunksX][2], column[kBytes][kChunksY];  // [low, high]
+  uint32_t row[kBytes][kChunksX][2], column[kBytes][kChunksY];  // from the lowest bytes up
 
   __device__ SeparableOperands(const uint32_t *lines) {
     const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
@@ -698,73 +883,114 @@ struct SeparableOperands {
       for (int c = 0; c < kChunksX; c++)
 #pragma unroll
         for (int i = 0; i < 2; i++)
-          row[b][c][i] = four_bytes(lines + b * kLine, 16 * c + 4 * t - (2 * g + i) - (Shape::kReach - kRadius));
+          row[b][c][i] = four_bytes(lines + b * kLine, 16 * c + 4 * t - (2 * g + i) - (Shape::kReach - Shape::kRadius));
 #pragma unroll
       for (int c = 0; c < kChunksY; c++) {
         const int first = 16 * c + 2 * t - g;  // rows 2t and 2t + 1 of either step, seen from row g of results
-        column[b][c] = choose_bytes(four_bytes(lines + (2 + b) * kLine, first),
-                                    four_bytes(lines + (2 + b) * kLine, first + 8), 0x5410);
+        column[b][c] = choose_bytes(four_bytes(lines + (kBytes + b) * kLine, first),
+                                    four_bytes(lines + (kBytes + b) * kLine, first + 8), 0x5410);
       }
     }
   }
 };
 
 // The last rows' sums of a channel, from which columns are summed.
-template <int kRadius, Weights kWeights>
+template <typename Shape>
 struct SeparableSums {
-  using Shape = SeparableShape<kRadius, kWeights>;
-  static constexpr int kBytes = Shape::kBytes, kChunksX = Shape::kChunksX, kChunksY = Shape::kChunksY;
-  uint32_t low[kChunksY][2] = {}, high[kChunksY][2] = {};  // bytes of the rows' sums, of pixels 2g and 2g + 1
+  static constexpr int kSampleBytes = Shape::kSampleBytes, kBytes = Shape::kBytes, kSumBytes = Shape::kSumBytes;
+  static constexpr int kChunksX = Shape::kChunksX, kChunksY = Shape::kChunksY;
+  static constexpr Weights kWeights = Shape::kWeights;
+  uint32_t sum[kSumBytes][kChunksY][2] = {};  // bytes of the rows' sums, of pixels 2g and 2g + 1
 
-  // Sums the next 8 rows of samples.
-  __device__ void enter(const SeparableOperands<kRadius, kWeights> &k, const Sums &start,
-                        const uint32_t (&window)[kChunksX]) {
-    Sums sums;
-    if constexpr (kBytes == 1)
-      sums = multiply<true, false>(k.row[0], window, start);
-    else
-      sums = add_high(multiply<false, false>(k.row[0], window, start),
-                      multiply<kWeights == Weights::Word, false>(k.row[1], window, all(0)));
-    // The two sums' low bytes, then their high ones.
-    constexpr uint32_t kPick = kWeights == Weights::Rounded ? 0x6251 : 0x5140;
+  // Sums the next 8 rows of samples, of which there is a window of each byte.
+  __device__ void enter(const SeparableTensorParams &p, const SeparableOperands<Shape> &k, const Sums &start,
+                        const uint32_t (&window)[kSampleBytes][kChunksX]) {
+    PartialSums<Shape::kRowParts> parts;
+#pragma unroll
+    for (int i = 0; i < Shape::kRowParts; i++) parts.part[i] = i == row_start_part(kWeights) ? start : all(0);
+#pragma unroll
+    for (int i = 0; i < kSampleBytes; i++)
+#pragma unroll
+      for (int b = 0; b < kBytes; b++)
+        if (b == kBytes - 1)
+          parts.part[i + b] = multiply<has_signed_row(kWeights), false>(k.row[b], window[i], parts.part[i + b]);
+        else
+          parts.part[i + b] = multiply<false, false>(k.row[b], window[i], parts.part[i + b]);
+    const Sums sums = row_sums(p, parts);
+    // With 8-bit samples the rounding is a choice of bytes.
+    constexpr uint32_t kPick = kWeights == Weights::Rounded && kSampleBytes == 1 ? 0x6251 : 0x5140;
 #pragma unroll
     for (int i = 0; i < 2; i++) {
-      const uint32_t pair =
-          choose_bytes(static_cast<uint32_t>(sums.v[2 * i]), static_cast<uint32_t>(sums.v[2 * i + 1]), kPick);
-#pragma unroll
-      for (int c = 0; c + 1 < kChunksY; c++) {
-        low[c][i] = choose_bytes(low[c][i], low[c + 1][i], 0x5432);
-        high[c][i] = choose_bytes(high[c][i], high[c + 1][i], 0x5432);
-      }
-      // With an odd number of steps the last chunk's second half has no weight.
-      constexpr int kLast = kChunksY - 1;
-      low[kLast][i] = Shape::kSteps % 2 ? pair : choose_bytes(low[kLast][i], pair, 0x5432);
-      high[kLast][i] = Shape::kSteps % 2 ? pair >> 16 : choose_bytes(high[kLast][i], pair, 0x7632);
+      const uint32_t first = static_cast<uint32_t>(sums.v[2 * i]), second = static_cast<uint32_t>(sums.v[2 * i + 1]);
+      // The two sums' low bytes, then the next; their third ones.
+      const uint32_t pair = choose_bytes(first, second, kPick);
+      append<0>(i, pair, false);
+      append<1>(i, pair, true);
+      if constexpr (kSumBytes == 3) append<2>(i, choose_bytes(first, second, 0x0062), false);
     }
   }
 
-  // The sums of 8 rows of results.
-  __device__ Sums total(const SeparableOperands<kRadius, kWeights> &k, const Sums &start) const {
-    if constexpr (kBytes == 1)
-      return add_high(multiply<false, true>(low, k.column[0], start), multiply<false, true>(high, k.column[0], all(0)));
+  // The sums of 8 rows of results. `start` is added to them, `start_high` times 256^k, see SumRounding.
+  __device__ PartialSums<Shape::kParts> total(const SeparableOperands<Shape> &k, const Sums &start,
+                                              int32_t start_high) const {
+    PartialSums<Shape::kParts> parts;
+#pragma unroll
+    for (int i = 0; i < Shape::kParts; i++)
+      parts.part[i] = all(kSampleBytes == 2 && i == start_high_part(kWeights) ? start_high : 0);
+    parts.part[0] = start;
+#pragma unroll
+    for (int i = 0; i < kSumBytes; i++)
+#pragma unroll
+      for (int b = 0; b < kBytes; b++)
+        if (b == kBytes - 1)
+          parts.part[i + b] = multiply<false, has_signed_column(kWeights)>(sum[i], k.column[b], parts.part[i + b]);
+        else
+          parts.part[i + b] = multiply<false, false>(sum[i], k.column[b], parts.part[i + b]);
+    return parts;
+  }
+
+ private:
+  // The rows' sums, but for the bits that Rounded 8-bit samples leave off.
+  __device__ static Sums row_sums(const SeparableTensorParams &p, const PartialSums<Shape::kRowParts> &parts) {
+    Sums sums = parts.total();
+    if constexpr (kWeights == Weights::Long) {
+      // 32 bits do not hold what the shift by 16 leaves off.
+#pragma unroll
+      for (int i = 0; i < 4; i++)
+        sums.v[i] = (((parts.part[0].v[i] >> 8) + parts.part[1].v[i]) >> 8) + parts.part[2].v[i] +
+                    (parts.part[Shape::kRowParts - 1].v[i] << 8);
+    } else if constexpr (kWeights == Weights::Rounded && kSampleBytes == 2) {
+#pragma unroll
+      for (int i = 0; i < 4; i++) sums.v[i] >>= p.row_shift;
+    }
+    return sums;
+  }
+
+  // Byte kByte of the sums of the two rows of a step moves in, from a half of `pair`.
+  template <int kByte>
+  __device__ void append(int i, uint32_t pair, bool upper) {
+    auto &chunks = sum[kByte];
+#pragma unroll
+    for (int c = 0; c + 1 < kChunksY; c++) chunks[c][i] = choose_bytes(chunks[c][i], chunks[c + 1][i], 0x5432);
+    // With an odd number of steps the last chunk's second half has no weight.
+    uint32_t &last = chunks[kChunksY - 1][i];
+    if (Shape::kSteps % 2)
+      last = upper ? pair >> 16 : pair;
     else
-      return add_high(
-          multiply<false, false>(low, k.column[0], start),
-          add_high(multiply<false, true>(low, k.column[1], multiply<false, false>(high, k.column[0], all(0))),
-                   multiply<false, true>(high, k.column[1], all(0))));
+      last = choose_bytes(last, pair, upper ? 0x7632 : 0x5432);
   }
 };
 
-// ---- Strips: such masks up to a radius of 16, in registers alone ----
+// ---- Strips: such masks up to a radius of 16, of 16-bit samples up to 32, in registers alone ----
 //
 // Lane (g, t) loads four pixels of row g, and taken apart they are its words of the matrices of samples, one a channel.
-// With one or two channels a warp takes as many strips side by side as make four planes of samples.
+// With less than four bytes a pixel a warp takes as many strips side by side as make four planes of bytes.
 
 constexpr int kStripThreads = 128;  // of a block, whose warps' strips lie side by side
 
 // Pixels of a warp's strips.
-CUDACONV_HOST_DEVICE constexpr int strip_width(int channels) {
-  return 16 * subtiles(channels);
+CUDACONV_HOST_DEVICE constexpr int strip_width(int pixel_bytes) {
+  return 16 * subtiles(pixel_bytes);
 }
 
 // Rows that windows of a strip's pixels reach, in whole steps.
@@ -775,90 +1001,88 @@ CUDACONV_HOST_DEVICE constexpr int strip_rows(int tile_height, int radius) {
 constexpr int kMostColumns = 6;  // of 16 pixels that the strips of a warp load
 
 // The warp's strips, of which tile.x0 is the first pixel.
-template <int kChannels, int kRadius, Weights kWeights, bool kInside>
+template <int kChannels, typename Shape>
 __device__ inline void filter_strip(const SeparableTensorParams &p, const Tile &tile, const uint32_t *lines,
-                                    const int64_t *rows, const int *columns) {
-  using Shape = SeparableShape<kRadius, kWeights>;
-  constexpr int kStrips = subtiles(kChannels), kColumns = kStrips - 1 + Shape::kChunksX;
-  constexpr int kAhead = kChannels == 4 ? 2 : 1;  // steps whose samples are on their way
+                                    const int64_t *rows, const int *columns, bool inside) {
+  constexpr Samples kSamples = Shape::kSamples;
+  constexpr int kSampleBytes = Shape::kSampleBytes, kPixelBytes = kChannels * kSampleBytes;
+  constexpr int kStrips = subtiles(kPixelBytes), kColumns = kStrips - 1 + Shape::kChunksX;
+  constexpr int kAhead = kPixelBytes == 4 ? 2 : 1;  // steps whose samples are on their way
   const PartParams &part = tile.part;
   const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
   const int bottom = min(tile.y0 + p.tile_height, part.height), steps = (bottom - tile.y0 + 7) / 8 + Shape::kSteps - 1;
-  const PixelReader<kChannels, kInside> reader(part, tile.x0 - Shape::kReach, part.width + p.radius_x, columns);
+  const PixelReader<kPixelBytes> reader(part, tile.x0 - Shape::kReach, part.width + p.radius_x, columns, inside);
   const bool merges = part.merges;
   const int64_t target_pitch = part.target_pitch;
-  using Place = ResultPlace<kChannels, 0, 1>;
+  using Place = ResultPlace<kPixelBytes, 0, 1>;
   const Place place;
   const int x = tile.x0 + place.x, below = 2 * t + place.y;
-  uint8_t *to = part.target + (tile.y0 + below) * target_pitch + x * kChannels;
-  uint32_t ahead[kAhead][kColumns][kChannels];
-  const auto fetch = [&](int step, uint32_t(&words)[kColumns][kChannels]) {
-#pragma unroll
-    for (int k = 0; k < kColumns; k++) reader.read(rows[8 * step + g], 16 * k, words[k]);
-  };
+  uint8_t *to = part.target + (tile.y0 + below) * target_pitch + x * kPixelBytes;
+  uint32_t ahead[kAhead][kColumns][kPixelBytes];
+  const auto fetch = [&](int step, uint32_t(&words)[kColumns][kPixelBytes]) { reader.read(rows[8 * step + g], words); };
 #pragma unroll
   for (int i = 0; i < kAhead; i++)
     if (i < steps) fetch(i, ahead[i]);
 
-  const SeparableOperands<kRadius, kWeights> operands(lines);
+  const SeparableOperands<Shape> operands(lines);
   const Sums row_start = all(p.row_start), start = all(p.finish.start);
-  SeparableSums<kRadius, kWeights> sums[kStrips][kChannels];
+  SeparableSums<Shape> sums[kStrips][kChannels];
 #pragma unroll 1
   for (int step0 = 0; step0 < steps; step0 += kAhead) {
 #pragma unroll
     for (int i = 0; i < kAhead; i++) {
       const int step = step0 + i;
       if (step >= steps) break;
-      uint32_t words[kColumns][kChannels];
+      uint32_t words[kColumns][kPixelBytes];
 #pragma unroll
-      for (int c = 0; c < kColumns; c++) deinterleave<kChannels>(ahead[i][c], words[c]);
+      for (int c = 0; c < kColumns; c++) take_apart<kSamples>(p, ahead[i][c], words[c]);
       if (step + kAhead < steps) fetch(step + kAhead, ahead[i]);
 #pragma unroll
       for (int s = 0; s < kStrips; s++)
 #pragma unroll
         for (int c = 0; c < kChannels; c++) {
-          uint32_t window[Shape::kChunksX];
+          uint32_t window[kSampleBytes][Shape::kChunksX];
 #pragma unroll
-          for (int k = 0; k < Shape::kChunksX; k++) window[k] = words[s + k][c];
-          sums[s][c].enter(operands, row_start, window);
+          for (int b = 0; b < kSampleBytes; b++)
+#pragma unroll
+            for (int k = 0; k < Shape::kChunksX; k++) window[b][k] = words[s + k][c * kSampleBytes + b];
+          sums[s][c].enter(p, operands, row_start, window);
         }
       if (step < Shape::kSteps - 1) continue;
       const int y = tile.y0 + 8 * (step - Shape::kSteps + 1) + below;
 #pragma unroll
       for (int s = 0; s < kStrips; s++) {
-        Sums total[kChannels];
-        uint32_t results[kChannels], pixels[kChannels];
-#pragma unroll
-        for (int c = 0; c < kChannels; c++) total[c] = sums[s][c].total(operands, start);
-        round_sums(p.finish, total, results);
-        interleave_channels<kChannels>(results, pixels);
-        Place::put(part, to + 16 * s * kChannels, x + 16 * s, y, bottom, kInside, merges, pixels);
+        uint32_t pixels[kPixelBytes];
+        make_pixels<kChannels, Shape>(
+            p, [&](int c) { return sums[s][c].total(operands, start, p.finish.start_high); }, pixels);
+        Place::put(part, to + 16 * s * kPixelBytes, x + 16 * s, y, bottom, inside, merges, pixels);
       }
       to += 8 * target_pitch;
     }
   }
 }
 
-template <int kRadius, Weights kWeights>
+template <typename Shape>
 struct SeparableStrip {
   // How many blocks a multiprocessor is to hold, which bounds the registers of a thread.
-  static constexpr int kMinBlocks = kRadius > 8 ? 3 : 4;
+  static constexpr int kBlocks = Shape::kRadius > 16 ? 2 : Shape::kRadius > 8 ? 3 : 4;
+  static constexpr int kMinBlocks = Shape::kSamples == Samples::FourWords ? kBlocks - 1 : kBlocks;
 
   CUDACONV_HOST_DEVICE static constexpr size_t shared_bytes(int, int tile_height, int) {
-    return SeparableShape<kRadius, kWeights>::kLineBytes + strip_rows(tile_height, kRadius) * sizeof(int64_t) +
+    return Shape::kLineBytes + strip_rows(tile_height, Shape::kRadius) * sizeof(int64_t) +
            kStripThreads / 32 * 16 * kMostColumns * sizeof(int);
   }
 };
 
-template <int kChannels, int kRadius, Weights kWeights>
+template <int kChannels, typename Shape>
 __device__ inline void filter_strips(const SeparableTensorParams &p, Tile tile) {
-  using Shape = SeparableShape<kRadius, kWeights>;
-  constexpr int kPixels = 16 * (subtiles(kChannels) - 1 + Shape::kChunksX);  // that a warp reads of a row
+  constexpr int kSubtiles = subtiles(kChannels * Shape::kSampleBytes);
+  constexpr int kPixels = 16 * (kSubtiles - 1 + Shape::kChunksX);  // that a warp reads of a row
   static_assert(kPixels <= 16 * kMostColumns, "");
   const PartParams &part = tile.part;
-  const int warp = static_cast<int>(threadIdx.x) / 32, first_row = tile.y0 - kRadius;
-  const int height = strip_rows(p.tile_height, kRadius);
-  tile.x0 = (tile.x0 * (kStripThreads / 32) + warp) * strip_width(kChannels);
+  const int warp = static_cast<int>(threadIdx.x) / 32, first_row = tile.y0 - Shape::kRadius;
+  const int height = strip_rows(p.tile_height, Shape::kRadius);
+  tile.x0 = (tile.x0 * (kStripThreads / 32) + warp) * 16 * kSubtiles;
   uint32_t *lines = shared_memory<uint32_t>();
   int64_t *rows = reinterpret_cast<int64_t *>(shared_memory<uint8_t>() + Shape::kLineBytes);
   int *columns = reinterpret_cast<int *>(rows + height) + warp * 16 * kMostColumns;
@@ -867,54 +1091,50 @@ __device__ inline void filter_strips(const SeparableTensorParams &p, Tile tile) 
   const bool inside = lies_inside(p, part, tile.x0 - Shape::kReach, kPixels, first_row, height);
   if (!inside) list_columns(p, part, tile.x0 - Shape::kReach, kPixels, columns, 32);
   __syncthreads();
-  if (inside)
-    filter_strip<kChannels, kRadius, kWeights, true>(p, tile, lines, rows, columns);
-  else if (tile.x0 < part.width)
-    filter_strip<kChannels, kRadius, kWeights, false>(p, tile, lines, rows, columns);
+  if (tile.x0 >= part.width) return;
+  const auto filter = [&](bool is_inside) { filter_strip<kChannels, Shape>(p, tile, lines, rows, columns, is_inside); };
+  if (Shape::kRadius > 16)  // a long code, so once
+    filter(inside);
+  else if (inside)
+    filter(true);
+  else
+    filter(false);
 }
 
-template <int kRadius, Weights kWeights>
-__global__ void __launch_bounds__(kStripThreads, SeparableStrip<kRadius, kWeights>::kMinBlocks)
+template <typename Shape>
+__global__ void __launch_bounds__(kStripThreads, SeparableStrip<Shape>::kMinBlocks)
     strip_tensor_kernel(const __grid_constant__ SeparableTensorParams p) {
+  constexpr Samples kSamples = Shape::kSamples;
   const Tile tile = locate_tile(p, 1, p.tile_height);
   if (!tile.part.filters) {
-    const int width = kStripThreads / 32 * strip_width(tile.part.channels);
-    return copy_tile(tile.part, tile.x0 * width, tile.y0, width, p.tile_height);
+    const int width = kStripThreads / 32 * strip_width(tile.part.channels * sample_bytes(kSamples));
+    return copy_tile<kSamples>(tile.part, tile.x0 * width, tile.y0, width, p.tile_height);
   }
-  switch (tile.part.channels) {
-    case 1:
-      return filter_strips<1, kRadius, kWeights>(p, tile);
-    case 2:
-      return filter_strips<2, kRadius, kWeights>(p, tile);
-    case 3:
-      return filter_strips<3, kRadius, kWeights>(p, tile);
-    default:
-      return filter_strips<4, kRadius, kWeights>(p, tile);
-  }
+  for_channels<kSamples>(tile.part.channels,
+                         [&](auto channels) { filter_strips<decltype(channels)::value, Shape>(p, tile); });
 }
 
 // ---- Tiles: larger ones, and those of a radius of 16 where there are too few strips ----
 
-template <int kRadius, Weights kWeights>
+template <typename Shape>
 struct SeparableTile {
+  static constexpr int kRadius = Shape::kRadius;
   static constexpr int kThreads = kRadius > 16 ? 512 : 256, kMinBlocks = kRadius > 16 ? 1 : 2;
 
   CUDACONV_HOST_DEVICE static constexpr size_t shared_bytes(int channels, int tile_height, int) {
-    return SeparableShape<kRadius, kWeights>::kLineBytes +
-           static_cast<size_t>(channels) *
-               (source_pitch(kRadius) * (tile_height + 2 * kRadius) + kResultPitch * tile_height);
+    return Shape::kLineBytes + static_cast<size_t>(channels) *
+                                   (source_pitch(kRadius) * (tile_height + 2 * kRadius) + kResultPitch * tile_height);
   }
 };
 
-template <int kRadius, Weights kWeights>
-__global__ void __launch_bounds__(SeparableTile<kRadius, kWeights>::kThreads,
-                                  SeparableTile<kRadius, kWeights>::kMinBlocks)
+template <typename Shape>
+__global__ void __launch_bounds__(SeparableTile<Shape>::kThreads, SeparableTile<Shape>::kMinBlocks)
     separable_tensor_kernel(const __grid_constant__ SeparableTensorParams p) {
-  using Shape = SeparableShape<kRadius, kWeights>;
-  constexpr int kPitch = source_pitch(kRadius), kSteps = Shape::kSteps;
+  static_assert(Shape::kSamples == Samples::Bytes, "planes in shared memory are of whole samples");
+  constexpr int kRadius = Shape::kRadius, kPitch = source_pitch(kRadius), kSteps = Shape::kSteps;
   const Tile tile = locate_tile(p, kTensorTileWidth, p.tile_height);
   const PartParams &part = tile.part;
-  if (!part.filters) return copy_tile(part, tile.x0, tile.y0, kTensorTileWidth, p.tile_height);
+  if (!part.filters) return copy_tile<Samples::Bytes>(part, tile.x0, tile.y0, kTensorTileWidth, p.tile_height);
   const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
 
   uint32_t *lines = shared_memory<uint32_t>();
@@ -926,26 +1146,26 @@ __global__ void __launch_bounds__(SeparableTile<kRadius, kWeights>::kThreads,
   Shape::load_lines(p, lines);
   load_planes(p, tile, source);
   __syncthreads();
-  const SeparableOperands<kRadius, kWeights> operands(lines);
+  const SeparableOperands<Shape> operands(lines);
 
   const Sums row_start = all(p.row_start), start = all(p.finish.start);
   const int steps = (min(p.tile_height, part.height - tile.y0) + 7) / 8;
 #pragma unroll 1
   for (int unit = static_cast<int>(threadIdx.x) / 32; unit < part.channels * kTensorBlocks;
-       unit += SeparableTile<kRadius, kWeights>::kThreads / 32) {
+       unit += SeparableTile<Shape>::kThreads / 32) {
     const int channel = unit / kTensorBlocks, x = unit % kTensorBlocks * 16;
     if (part.channel[channel].action != Action::Filter || tile.x0 + x >= part.width) continue;
     const uint8_t *from = source.at(channel, x + 4 * t - kRadius, g - kRadius);
     uint8_t *to = results.at(channel, x + 2 * g, 2 * t - 8 * (kSteps - 1));
-    SeparableSums<kRadius, kWeights> sums;
+    SeparableSums<Shape> sums;
 #pragma unroll 1
     for (int step = 0; step < steps + kSteps - 1; step++, from += 8 * kPitch, to += 8 * kResultPitch) {
-      uint32_t window[Shape::kChunksX];
+      uint32_t window[1][Shape::kChunksX];
 #pragma unroll
-      for (int c = 0; c < Shape::kChunksX; c++) window[c] = *reinterpret_cast<const uint32_t *>(from + 16 * c);
-      sums.enter(operands, row_start, window);
+      for (int c = 0; c < Shape::kChunksX; c++) window[0][c] = *reinterpret_cast<const uint32_t *>(from + 16 * c);
+      sums.enter(p, operands, row_start, window);
       if (step < kSteps - 1) continue;
-      const Sums total[1] = {sums.total(operands, start)};
+      const Sums total[1] = {sums.total(operands, start, 0).total()};
       uint32_t out[1];
       round_sums(p.finish, total, out);
       *reinterpret_cast<uint16_t *>(to) = static_cast<uint16_t>(out[0]);
@@ -965,20 +1185,26 @@ __global__ void __launch_bounds__(SeparableTile<kRadius, kWeights>::kThreads,
 //
 // With one channel a warp takes two such groups of rows, one below the other, so that there is more between two loads.
 
-CUDACONV_HOST_DEVICE constexpr int row_groups(int channels) {
-  return channels == 1 ? 2 : 1;
-}
-
-template <int kRadius, Weights kWeights>
+template <int kRadiusClass, Weights kWeightsKind, Samples kSamplesKind>
 struct DenseShape {
-  static constexpr int kBytes = kWeights == Weights::Byte ? 1 : 2;
+  static constexpr int kRadius = kRadiusClass;
+  static constexpr Weights kWeights = kWeightsKind;
+  static constexpr Samples kSamples = kSamplesKind;
+  static constexpr int kSampleBytes = sample_bytes(kSamples);
+  static constexpr int kBytes = weight_bytes(kWeights), kParts = kSampleBytes + kBytes - 1;
   static constexpr int kChunks = (16 + 2 * kRadius) / 16;
-  static constexpr int kRows = 4 / kBytes;  // of results at a time
-  static constexpr int kThreads = 128, kMinBlocks = kRadius > 8 ? 3 : 4;
+  static constexpr int kRows = kSamples == Samples::FourWords ? 2 : 4 / kBytes;  // of results at a time
+  // Groups of rows of a plane with one channel; those of others are one.
+  static constexpr int kSingleGroups = kSamples == Samples::Bytes || kWeights == Weights::Word ? 2 : 1;
+  static constexpr int kThreads = 128;
+  static constexpr int kMinBlocks = kRadius > 8 || kSamples == Samples::FourWords ? 3 : 4;
+  // Planes of bytes in a tile, or as many rows of fewer.
+  static constexpr int kPlanes = kSamples == Samples::FourWords ? 8 : 4;
   static constexpr int kLine = padded_words(kDenseLineWords);
   static constexpr int kPixels = kTensorTileWidth + 16 * (kChunks - 1);  // that windows of a row of the tile reach
   static constexpr size_t kLineBytes = kDenseRows * kBytes * kLine * sizeof(uint32_t);
 
+  CUDACONV_HOST_DEVICE static constexpr int row_groups(int channels) { return channels == 1 ? kSingleGroups : 1; }
   // Of the operands [row][low, high][chunk][lane].
   CUDACONV_HOST_DEVICE static constexpr size_t fragment_bytes(int height) {
     return static_cast<size_t>(height) * kBytes * kChunks * 32 * sizeof(uint2);
@@ -987,15 +1213,19 @@ struct DenseShape {
   CUDACONV_HOST_DEVICE static constexpr int source_rows(int tile_rows, int height) { return tile_rows + height - 1; }
   CUDACONV_HOST_DEVICE static constexpr size_t shared_bytes(int, int tile_height, int height) {
     return fragment_bytes(height) + kLineBytes + kPixels * sizeof(int) +
-           source_rows(4 * tile_height, height) * sizeof(int64_t) + 4 * source_rows(tile_height, height) * kPixels;
+           source_rows(4 * tile_height, height) * sizeof(int64_t) +
+           kPlanes * source_rows(tile_height, height) * kPixels;
   }
 };
 
-// Loads `count` rows of pixels from `left` on, [row][channel][pixel]; unless kInside as far as pixel `end`, the first
-// that no window reaches.
-template <int kChannels, int kPixels, int kThreads, bool kInside>
-__device__ inline void load_rows_of_planes(const PartParams &part, int left, int end, const int64_t *rows,
-                                           const int *columns, int count, uint8_t *planes) {
+// Loads `count` rows of pixels from `left` on, [row][byte of a pixel][pixel]; unless kInside as far as pixel `end`, the
+// first that no window reaches.
+template <int kChannels, bool kInside, typename Shape>
+__device__ inline void load_rows_of_planes(const TensorParams &p, const PartParams &part, int left, int end,
+                                           const int64_t *rows, const int *columns, int count, uint8_t *planes) {
+  constexpr Samples kSamples = Shape::kSamples;
+  constexpr int kPixels = Shape::kPixels, kThreads = Shape::kThreads;
+  constexpr int kPixelBytes = kChannels * Shape::kSampleBytes;
   // Pixels first ... last - 1 are in the frame, four by four.
   int first = 0, last = kPixels;
   if constexpr (!kInside) {
@@ -1007,7 +1237,7 @@ __device__ inline void load_rows_of_planes(const PartParams &part, int left, int
     constexpr int kBatch = decltype(batch)::value;
 #pragma unroll 1
     for (int i0 = static_cast<int>(threadIdx.x); i0 < items; i0 += kBatch * kThreads) {
-      uint32_t words[kBatch][kChannels];
+      uint32_t words[kBatch][kPixelBytes];
 #pragma unroll
       for (int k = 0; k < kBatch; k++)
         if (i0 + k * kThreads < items) load(i0 + k * kThreads, words[k]);
@@ -1021,27 +1251,28 @@ __device__ inline void load_rows_of_planes(const PartParams &part, int left, int
     constexpr int kAcross = decltype(across)::value;
     const int x = from + static_cast<int>(threadIdx.x) % kAcross * 4;
     if (!kInside && (x < first || x >= last)) return;
-    const uint8_t *source = part.source + (left + x) * kChannels;
+    const uint8_t *source = part.source + (left + x) * kPixelBytes;
     for_items(
         count * kAcross, std::integral_constant < int,
-        kChannels == 1   ? 10
-        : kChannels == 2 ? 6
-                         : 4 > (),
-        [&](int i, uint32_t(&pixels)[kChannels]) {
+        kPixelBytes == 1   ? 10
+        : kPixelBytes == 2 ? 6
+        : kPixelBytes == 8 ? 3
+                           : 4 > (),
+        [&](int i, uint32_t(&pixels)[kPixelBytes]) {
           const int64_t offset = rows[i / kAcross];
-          read_words<kChannels>(source + (!kInside && offset == kNoRow ? 0 : offset), pixels);
+          read_four_pixels<kPixelBytes>(source + (!kInside && offset == kNoRow ? 0 : offset), pixels);
           if constexpr (!kInside) {
 #pragma unroll
-            for (int c = 0; c < kChannels; c++)
-              if (offset == kNoRow) pixels[c] = part.border_word[c % 3];
+            for (int c = 0; c < kPixelBytes; c++)
+              if (offset == kNoRow) pixels[c] = part.border_word[c % word_period(kPixelBytes)];
           }
         },
-        [&](int i, const uint32_t(&pixels)[kChannels]) {
-          uint32_t channel[kChannels];
-          deinterleave<kChannels>(pixels, channel);
+        [&](int i, uint32_t(&pixels)[kPixelBytes]) {
+          uint32_t bytes[kPixelBytes];
+          take_apart<kSamples>(p, pixels, bytes);
 #pragma unroll
-          for (int c = 0; c < kChannels; c++)
-            *reinterpret_cast<uint32_t *>(planes + (i / kAcross * kChannels + c) * kPixels + x) = channel[c];
+          for (int c = 0; c < kPixelBytes; c++)
+            *reinterpret_cast<uint32_t *>(planes + (i / kAcross * kPixelBytes + c) * kPixels + x) = bytes[c];
         });
   };
   load(0, std::integral_constant<int, 32>());
@@ -1056,48 +1287,60 @@ __device__ inline void load_rows_of_planes(const PartParams &part, int left, int
   };
   for_items(
       count * edge, std::integral_constant<int, 4>(),
-      [&](int i, uint32_t(&pixel)[kChannels]) {
+      [&](int i, uint32_t(&pixel)[kPixelBytes]) {
         int x;
         const int64_t offset = rows[locate(i, &x)];
         const int column = columns[x];
         const bool reads = column >= 0 && offset != kNoRow;
-        const uint8_t *source = part.source + (reads ? offset + column * kChannels : 0);
+        const uint8_t *source = part.source + (reads ? offset + column * kPixelBytes : 0);
 #pragma unroll
-        for (int c = 0; c < kChannels; c++) pixel[c] = reads ? __ldg(source + c) : part.channel[c].border_value;
+        for (int c = 0; c < kPixelBytes; c++)
+          pixel[c] = reads ? __ldg(source + c) : part.border_word[c / 4] >> c % 4 * 8;
       },
-      [&](int i, const uint32_t(&pixel)[kChannels]) {
+      [&](int i, uint32_t(&pixel)[kPixelBytes]) {
         int x;
         const int row = locate(i, &x);
+        if constexpr (kSamples != Samples::Bytes) {
 #pragma unroll
-        for (int c = 0; c < kChannels; c++)
-          planes[(row * kChannels + c) * kPixels + x] = static_cast<uint8_t>(pixel[c]);
+          for (int c = 0; c < kPixelBytes; c += 2) {
+            pixel[c] = ((pixel[c] & 0xffu) | pixel[c + 1] << 8) >> p.sample_shift & p.sample_mask;
+            pixel[c + 1] = pixel[c] >> 8;
+          }
+        }
+#pragma unroll
+        for (int c = 0; c < kPixelBytes; c++)
+          planes[(row * kPixelBytes + c) * kPixels + x] = static_cast<uint8_t>(pixel[c]);
       });
 }
 
-template <int kChannels, int kRadius, Weights kWeights>
+template <int kChannels, typename Shape>
 __device__ inline void filter_rows(const DenseTensorParams &p, const Tile &tile, const uint2 *fragments,
                                    const uint8_t *planes, bool inside) {
-  using Shape = DenseShape<kRadius, kWeights>;
   constexpr int kBytes = Shape::kBytes, kChunks = Shape::kChunks, kRows = Shape::kRows;
-  constexpr int kGroups = row_groups(kChannels), kWarps = Shape::kThreads / 32, kRowBytes = kChannels * Shape::kPixels;
+  constexpr int kSampleBytes = Shape::kSampleBytes, kParts = Shape::kParts, kPixelBytes = kChannels * kSampleBytes;
+  constexpr int kGroups = Shape::row_groups(kChannels), kWarps = Shape::kThreads / 32;
+  constexpr int kRowBytes = kPixelBytes * Shape::kPixels;
   const PartParams &part = tile.part;
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, t = lane % 4;
   const int bottom = min(tile.y0 + p.tile_height * kGroups, part.height);
   const bool merges = part.merges;
   const int64_t target_pitch = part.target_pitch;
-  using Place = ResultPlace<kChannels, 16, 0>;
+  using Place = ResultPlace<kPixelBytes, 16, 0>;
   const int x = tile.x0 + 32 * t + Place().x;
 #pragma unroll 1
   for (int y0 = tile.y0 + warp * (kRows * kGroups); y0 < bottom; y0 += kWarps * kRows * kGroups) {
-    Sums sums[kBytes][kRows][kGroups][kChannels];
+    PartialSums<kParts> sums[kRows][kGroups][kChannels];
 #pragma unroll
     for (int y = 0; y < kRows; y++)
 #pragma unroll
       for (int s = 0; s < kGroups; s++)
 #pragma unroll
         for (int c = 0; c < kChannels; c++) {
-          sums[0][y][s][c] = all(p.finish.start);
-          if constexpr (kBytes == 2) sums[1][y][s][c] = all(0);
+#pragma unroll
+          for (int k = 0; k < kParts; k++)
+            sums[y][s][c].part[k] = all(k == 0                        ? p.finish.start
+                                        : kSampleBytes == 2 && k == 1 ? p.finish.start_high
+                                                                      : 0);
         }
     const uint2 *fragment = fragments + lane;
     const uint8_t *from = planes + (y0 - tile.y0) * kRowBytes + 4 * lane;
@@ -1113,11 +1356,11 @@ __device__ inline void filter_rows(const DenseTensorParams &p, const Tile &tile,
             a[u][b][k][1] = fragment->y;
           }
       }
-      uint32_t window[kGroups][kChannels][kChunks];
+      uint32_t window[kGroups][kPixelBytes][kChunks];
 #pragma unroll
       for (int s = 0; s < kGroups; s++)
 #pragma unroll
-        for (int c = 0; c < kChannels; c++)
+        for (int c = 0; c < kPixelBytes; c++)
 #pragma unroll
           for (int k = 0; k < kChunks; k++)
             window[s][c][k] =
@@ -1130,9 +1373,15 @@ __device__ inline void filter_rows(const DenseTensorParams &p, const Tile &tile,
         for (int s = 0; s < kGroups; s++)
 #pragma unroll
           for (int c = 0; c < kChannels; c++) {
-            if constexpr (kBytes == 2)
-              sums[0][y][s][c] = multiply<false, false>(row[0], window[s][c], sums[0][y][s][c]);
-            sums[kBytes - 1][y][s][c] = multiply<true, false>(row[kBytes - 1], window[s][c], sums[kBytes - 1][y][s][c]);
+            auto &part = sums[y][s][c].part;
+#pragma unroll
+            for (int i = 0; i < kSampleBytes; i++)
+#pragma unroll
+              for (int b = 0; b < kBytes; b++)
+                if (b == kBytes - 1)
+                  part[i + b] = multiply<true, false>(row[b], window[s][c * kSampleBytes + i], part[i + b]);
+                else
+                  part[i + b] = multiply<false, false>(row[b], window[s][c * kSampleBytes + i], part[i + b]);
           }
       }
     };
@@ -1160,27 +1409,24 @@ __device__ inline void filter_rows(const DenseTensorParams &p, const Tile &tile,
     for (int y = 0; y < kRows; y++)
 #pragma unroll
       for (int s = 0; s < kGroups; s++) {
-        uint32_t results[kChannels], pixels[kChannels];
-        if constexpr (kBytes == 2)
-#pragma unroll
-          for (int c = 0; c < kChannels; c++) sums[0][y][s][c] = add_high(sums[0][y][s][c], sums[1][y][s][c]);
-        round_sums(p.finish, sums[0][y][s], results);
-        interleave_channels<kChannels>(results, pixels);
+        uint32_t pixels[kPixelBytes];
+        make_pixels<kChannels, Shape>(
+            p, [&](int c) { return sums[y][s][c]; }, pixels);
         const int row = y0 + kRows * s + y;
-        Place::put(part, part.target + row * target_pitch + x * kChannels, x, row, bottom, inside, merges, pixels);
+        Place::put(part, part.target + row * target_pitch + x * kPixelBytes, x, row, bottom, inside, merges, pixels);
       }
   }
 }
 
-template <int kChannels, int kRadius, Weights kWeights>
+template <int kChannels, typename Shape>
 __device__ inline void filter_dense(const DenseTensorParams &p, Tile tile) {
-  using Shape = DenseShape<kRadius, kWeights>;
   constexpr int kBytes = Shape::kBytes, kChunks = Shape::kChunks, kLine = Shape::kLine;
+  constexpr int kGroups = Shape::row_groups(kChannels);
   const PartParams &part = tile.part;
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
-  tile.y0 *= row_groups(kChannels);
-  const int left = tile.x0 - kRadius, first_row = tile.y0 - p.radius_y;
-  const int height = Shape::source_rows(min(p.tile_height * row_groups(kChannels), part.height - tile.y0), p.height);
+  tile.y0 *= kGroups;
+  const int left = tile.x0 - Shape::kRadius, first_row = tile.y0 - p.radius_y;
+  const int height = Shape::source_rows(min(p.tile_height * kGroups, part.height - tile.y0), p.height);
 
   uint8_t *memory = shared_memory<uint8_t>();
   const auto take = [&](size_t bytes) {
@@ -1203,8 +1449,8 @@ __device__ inline void filter_dense(const DenseTensorParams &p, Tile tile) {
   if (!inside) list_columns(p, part, left, Shape::kPixels, columns, Shape::kThreads);
   __syncthreads();
   const auto load = [&](auto is_inside) {
-    load_rows_of_planes<kChannels, Shape::kPixels, Shape::kThreads, decltype(is_inside)::value>(
-        part, left, part.width + p.radius_x, rows, columns, height, planes);
+    load_rows_of_planes<kChannels, decltype(is_inside)::value, Shape>(p, part, left, part.width + p.radius_x, rows,
+                                                                      columns, height, planes);
   };
   if (inside)
     load(std::true_type());
@@ -1217,27 +1463,21 @@ __device__ inline void filter_dense(const DenseTensorParams &p, Tile tile) {
     fragments[i * 32 + lane] = make_uint2(four_bytes(line, first), four_bytes(line, first - 1));
   }
   __syncthreads();
-  filter_rows<kChannels, kRadius, kWeights>(p, tile, fragments, planes, inside);
+  filter_rows<kChannels, Shape>(p, tile, fragments, planes, inside);
 }
 
-template <int kRadius, Weights kWeights>
-__global__ void __launch_bounds__(DenseShape<kRadius, kWeights>::kThreads, DenseShape<kRadius, kWeights>::kMinBlocks)
+template <typename Shape>
+__global__ void __launch_bounds__(Shape::kThreads, Shape::kMinBlocks)
     dense_tensor_kernel(const __grid_constant__ DenseTensorParams p) {
+  constexpr Samples kSamples = Shape::kSamples;
   const Tile tile = locate_tile(p, kTensorTileWidth, p.tile_height);
-  if (!tile.part.filters) {
-    const int groups = row_groups(tile.part.channels);
-    return copy_tile(tile.part, tile.x0, tile.y0 * groups, kTensorTileWidth, p.tile_height * groups);
+  const PartParams &part = tile.part;
+  if (!part.filters) {
+    const int groups = Shape::row_groups(part.channels);
+    return copy_tile<kSamples>(part, tile.x0, tile.y0 * groups, kTensorTileWidth, p.tile_height * groups);
   }
-  switch (tile.part.channels) {
-    case 1:
-      return filter_dense<1, kRadius, kWeights>(p, tile);
-    case 2:
-      return filter_dense<2, kRadius, kWeights>(p, tile);
-    case 3:
-      return filter_dense<3, kRadius, kWeights>(p, tile);
-    default:
-      return filter_dense<4, kRadius, kWeights>(p, tile);
-  }
+  for_channels<kSamples>(part.channels,
+                         [&](auto channels) { filter_dense<decltype(channels)::value, Shape>(p, tile); });
 }
 
 }  // namespace cudaconv
