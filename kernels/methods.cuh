@@ -7,7 +7,7 @@
 //   constant       global memory, the same way                       constant memory       1
 //   tiled          a shared-memory tile with its halo, read once     constant memory       2
 //   tiled-cached   a tile without halo; the halo through the cache   constant memory       2
-//   blocked        registers (3x3: a 6x6 patch) or the cache         constant memory       16 or 4
+//   blocked        registers (3x3: three rows of six) or the cache   constant memory       16 or 4
 //   cascade        a tile with halo, and a second one between two    none (3x3 extrema)    2
 //                  3x3 steps that make a 5x5
 //   separable      a tile row by row; row results in shared memory   constant memory       4
@@ -25,6 +25,14 @@ namespace cudaconv {
 constexpr int kBlockWidth = 32, kBlockHeight = 8;  // threads
 constexpr int kBlockThreads = kBlockWidth * kBlockHeight;
 
+// How many blocks a multiprocessor is to hold: many where threads wait for each other's loads. Asked for one, the
+// compiler gives a thread the registers that it needs; asked for nothing it would rather spill a few.
+constexpr int kManyBlocks = 6, kAnyBlocks = 1;
+
+// The size of a window whose samples come straight from a reader.
+template <typename Reader>
+using WindowFrom = WindowSize<0, std::decay_t<Reader>::kUnroll>;
+
 // global, constant.
 
 template <typename Operation>
@@ -32,33 +40,26 @@ __device__ inline void filter_direct(const LaunchParams &p, const MaskParams &m)
   const Tile tile = locate_tile(p, kBlockWidth, kBlockHeight);
   const PartParams &part = tile.part;
   const int x = tile.x0 + threadIdx.x, y = tile.y0 + threadIdx.y;
-  if (x >= part.width || y >= part.height) return;
-  const bool inside = window_inside(p, part, x, y);
-  PixelWriter writer;
+  const bool inside = windows_inside(p, tile, kBlockWidth, kBlockHeight);
+#pragma unroll 1
   for (int c = 0; c < part.channels; c++) {
-    bool filtered;
-    int v = unfiltered(p, part, x, y, c, &filtered);
-    if (filtered) {
-      const Rounding &rounding = p.rounding[part.channel[c].rounding];
-      const SourceReader source(p, part, c);
-      if (inside)
-        v = Operation::template evaluate<0>(p, m, rounding, [&](int dx, int dy) { return source.at(x + dx, y + dy); });
-      else
-        v = Operation::template evaluate<0>(p, m, rounding,
-                                            [&](int dx, int dy) { return source.anywhere(x + dx, y + dy); });
-    }
-    writer.put(part, x, y, c, v);
+    make_sample(p, part, x, y, c, [&](const Rounding &rounding) {
+      return read_source(p, part, c, inside, [&](const auto &source) {
+        return Operation::template evaluate<WindowFrom<decltype(source)>>(
+            p, m, rounding, [&](int dx, int dy) { return source.at(x + dx, y + dy); });
+      });
+    });
   }
 }
 
 template <typename Operation>
-__global__ void __launch_bounds__(kBlockThreads)
+__global__ void __launch_bounds__(kBlockThreads, kAnyBlocks)
     global_kernel(const __grid_constant__ LaunchParams p, const MaskParams *mask) {
   filter_direct<Operation>(p, *mask);
 }
 
 template <typename Operation>
-__global__ void __launch_bounds__(kBlockThreads)
+__global__ void __launch_bounds__(kBlockThreads, kAnyBlocks)
     constant_kernel(const __grid_constant__ LaunchParams p, const MaskParams *) {
   filter_direct<Operation>(p, p.mask);
 }
@@ -73,111 +74,121 @@ constexpr size_t tile_bytes(int halo_x, int halo_y) {
 }
 
 // Fills `samples` with channel c of the source around the tile; all threads of the block take part.
-__device__ inline void load_tile(const LaunchParams &p, const Tile &tile, int c, int halo_x, int halo_y,
+__device__ inline void load_tile(const LaunchParams &p, const Tile &tile, int c, bool inside, int halo_x, int halo_y,
                                  uint16_t *samples) {
-  const PartParams &part = tile.part;
   const int width = kTileWidth + 2 * halo_x, height = kTileHeight + 2 * halo_y;
   const int x0 = tile.x0 - halo_x, y0 = tile.y0 - halo_y;
-  const SourceReader source(p, part, c);
-  const bool inside = x0 >= 0 && y0 >= 0 && x0 + width <= part.width && y0 + height <= part.height;
-  for (int y = threadIdx.y; y < height; y += kBlockHeight)
-    for (int x = threadIdx.x; x < width; x += kBlockWidth)
-      samples[y * width + x] =
-          static_cast<uint16_t>(inside ? source.at(x0 + x, y0 + y) : source.anywhere(x0 + x, y0 + y));
+  read_source(p, tile.part, c, inside, [&](const auto &source) {
+#pragma unroll 1
+    for (int y = threadIdx.y; y < height; y += kBlockHeight)
+#pragma unroll 1
+      for (int x = threadIdx.x; x < width; x += kBlockWidth)
+        samples[y * width + x] = static_cast<uint16_t>(source.at(x0 + x, y0 + y));
+  });
 }
 
 template <typename Operation, bool kHalo>
-__global__ void __launch_bounds__(kBlockThreads)
+__global__ void __launch_bounds__(kBlockThreads, kHalo ? kManyBlocks : kAnyBlocks)
     tiled_kernel(const __grid_constant__ LaunchParams p, const MaskParams *) {
   const Tile tile = locate_tile(p, kTileWidth, kTileHeight);
   const PartParams &part = tile.part;
+  const bool inside = windows_inside(p, tile, kTileWidth, kTileHeight);
   const int halo_x = kHalo ? p.mask.radius_x : 0, halo_y = kHalo ? p.mask.radius_y : 0;
   const int pitch = kTileWidth + 2 * halo_x;
   uint16_t *samples = shared_memory<uint16_t>();
-  PixelWriter writer[kTileRows];
+#pragma unroll 1
   for (int c = 0; c < part.channels; c++) {
-    const SourceReader source(p, part, c);
     if (part.channel[c].action == Action::Filter) {
       __syncthreads();  // the last channel's tile has been read
-      load_tile(p, tile, c, halo_x, halo_y, samples);
+      load_tile(p, tile, c, inside, halo_x, halo_y, samples);
       __syncthreads();
     }
-#pragma unroll
+#pragma unroll 1
     for (int r = 0; r < kTileRows; r++) {
-      const int tx = threadIdx.x, ty = threadIdx.y + r * kBlockHeight;
-      const int x = tile.x0 + tx, y = tile.y0 + ty;
-      if (x >= part.width || y >= part.height) continue;
-      bool filtered;
-      int v = unfiltered(p, part, x, y, c, &filtered);
-      if (filtered) {
-        const auto fetch = [&](int dx, int dy) -> int {
-          if constexpr (kHalo) {
+      const int tx = threadIdx.x, ty = threadIdx.y + r * kBlockHeight, x = tile.x0 + tx, y = tile.y0 + ty;
+      make_sample(p, part, x, y, c, [&](const Rounding &rounding) {
+        if constexpr (kHalo)
+          return Operation::template evaluate<WindowSize<0, 4>>(p, p.mask, rounding, [&](int dx, int dy) -> int {
             return samples[(ty + halo_y + dy) * pitch + tx + halo_x + dx];
-          } else {
-            const int sx = tx + dx, sy = ty + dy;
-            const bool in_tile = sx >= 0 && sx < kTileWidth && sy >= 0 && sy < kTileHeight;
-            return in_tile ? samples[sy * pitch + sx] : source.anywhere(x + dx, y + dy);
-          }
-        };
-        v = Operation::template evaluate<0>(p, p.mask, p.rounding[part.channel[c].rounding], fetch);
-      }
-      writer[r].put(part, x, y, c, v);
+          });
+        else
+          return read_source(p, part, c, inside, [&](const auto &source) {
+            return Operation::template evaluate<WindowFrom<decltype(source)>>(
+                p, p.mask, rounding, [&](int dx, int dy) -> int {
+                  const int sx = tx + dx, sy = ty + dy;
+                  const bool in_tile = sx >= 0 && sx < kTileWidth && sy >= 0 && sy < kTileHeight;
+                  return in_tile ? samples[sy * pitch + sx] : source.at(x + dx, y + dy);
+                });
+          });
+      });
     }
   }
 }
 
-// blocked: kSide x kSide outputs a thread. With a window of 3x3 all they need fits in registers.
+// blocked: kSide x kSide outputs a thread, row by row. With a window of 3x3 all that a row needs is in registers.
 
 template <typename Operation, int kSide, int kWidth>
-__global__ void __launch_bounds__(kBlockThreads)
+__global__ void __launch_bounds__(kBlockThreads, kAnyBlocks)
     blocked_kernel(const __grid_constant__ LaunchParams p, const MaskParams *) {
-  constexpr int kPatch = kSide + kWidth - 1;  // used where kWidth is known
   const Tile tile = locate_tile(p, kBlockWidth * kSide, kBlockHeight * kSide);
   const PartParams &part = tile.part;
   const int x0 = tile.x0 + threadIdx.x * kSide, y0 = tile.y0 + threadIdx.y * kSide;
-  if (x0 >= part.width || y0 >= part.height) return;
-  const bool inside = window_inside(p, part, x0, y0) && window_inside(p, part, x0 + kSide - 1, y0 + kSide - 1);
-  PixelWriter writer[kSide][kSide];
+  const bool inside = windows_inside(p, tile, kBlockWidth * kSide, kBlockHeight * kSide);
+#pragma unroll 1
   for (int c = 0; c < part.channels; c++) {
-    const Rounding &rounding = p.rounding[part.channel[c].rounding];
-    const SourceReader reader(p, part, c);
-    const auto source = [&](int x, int y) { return inside ? reader.at(x, y) : reader.anywhere(x, y); };
-    int patch[kWidth ? kPatch : 1][kWidth ? kPatch : 1];
     if constexpr (kWidth > 0) {
-      if (part.channel[c].action == Action::Filter) {
+      constexpr int kRadius = kWidth / 2, kPatch = kSide + 2 * kRadius;
+      const SourceReader source(p, part, c, inside);
+      int rows[kWidth][kPatch];
+      const auto read_row = [&](int y) {
 #pragma unroll
-        for (int j = 0; j < kPatch; j++)
+        for (int i = 0; i < kPatch; i++) rows[kWidth - 1][i] = source.at(x0 - kRadius + i, y);
+      };
+      const auto move_up = [&] {
 #pragma unroll
-          for (int i = 0; i < kPatch; i++) patch[j][i] = source(x0 + i - kWidth / 2, y0 + j - kWidth / 2);
+        for (int j = 0; j + 1 < kWidth; j++)
+#pragma unroll
+          for (int i = 0; i < kPatch; i++) rows[j][i] = rows[j + 1][i];
+      };
+#pragma unroll
+      for (int y = y0 - kRadius; y < y0 + kRadius; y++) {
+        read_row(y);
+        move_up();
+      }
+#pragma unroll 1
+      for (int y = y0; y < y0 + kSide; y++) {
+        read_row(y + kRadius);
+#pragma unroll
+        for (int i = 0; i < kSide; i++)
+          make_sample(p, part, x0 + i, y, c, [&](const Rounding &rounding) {
+            return Operation::template evaluate<WindowSize<kWidth, 0>>(
+                p, p.mask, rounding, [&](int dx, int dy) { return rows[kRadius + dy][kRadius + i + dx]; });
+          });
+        move_up();
+      }
+    } else {
+#pragma unroll 1
+      for (int i = 0; i < kSide * kSide; i++) {
+        const int x = x0 + i % kSide, y = y0 + i / kSide;
+        make_sample(p, part, x, y, c, [&](const Rounding &rounding) {
+          return read_source(p, part, c, inside, [&](const auto &source) {
+            return Operation::template evaluate<WindowFrom<decltype(source)>>(
+                p, p.mask, rounding, [&](int dx, int dy) { return source.at(x + dx, y + dy); });
+          });
+        });
       }
     }
-#pragma unroll
-    for (int j = 0; j < kSide; j++)
-#pragma unroll
-      for (int i = 0; i < kSide; i++) {
-        const int x = x0 + i, y = y0 + j;
-        if (x >= part.width || y >= part.height) continue;
-        bool filtered;
-        int v = unfiltered(p, part, x, y, c, &filtered);
-        if (filtered)
-          v = Operation::template evaluate<kWidth>(p, p.mask, rounding, [&](int dx, int dy) {
-            if constexpr (kWidth > 0)
-              return patch[j + dy + kWidth / 2][i + dx + kWidth / 2];
-            else
-              return source(x + dx, y + dy);
-          });
-        writer[j][i].put(part, x, y, c, v);
-      }
   }
 }
 
 // cascade: a 5x5 extremum is the 3x3 extremum of the 3x3 extrema, here both in one launch.
 
 template <bool kMaximum>
-__global__ void __launch_bounds__(kBlockThreads)
+__global__ void __launch_bounds__(kBlockThreads, kManyBlocks)
     cascade_kernel(const __grid_constant__ LaunchParams p, const MaskParams *) {
   const Tile tile = locate_tile(p, kTileWidth, kTileHeight);
   const PartParams &part = tile.part;
+  const bool inside = windows_inside(p, tile, kTileWidth, kTileHeight);
   constexpr int kSourcePitch = kTileWidth + 4, kMiddlePitch = kTileWidth + 2, kMiddleHeight = kTileHeight + 2;
   uint16_t *samples = shared_memory<uint16_t>(), *middle = samples + kSourcePitch * (kTileHeight + 4);
   const auto extremum3x3 = [](const uint16_t *corner, int pitch) {
@@ -188,11 +199,11 @@ __global__ void __launch_bounds__(kBlockThreads)
       for (int i = 0; i < 3; i++) v = Extremum<kMaximum>::pick(v, corner[j * pitch + i]);
     return v;
   };
-  PixelWriter writer[kTileRows];
+#pragma unroll 1
   for (int c = 0; c < part.channels; c++) {
     if (part.channel[c].action == Action::Filter) {
       __syncthreads();  // the last channel's tiles have been read
-      load_tile(p, tile, c, 2, 2, samples);
+      load_tile(p, tile, c, inside, 2, 2, samples);
       __syncthreads();
       for (int y = threadIdx.y; y < kMiddleHeight; y += kBlockHeight)
         for (int x = threadIdx.x; x < kMiddlePitch; x += kBlockWidth)
@@ -200,15 +211,11 @@ __global__ void __launch_bounds__(kBlockThreads)
               static_cast<uint16_t>(extremum3x3(samples + y * kSourcePitch + x, kSourcePitch));
       __syncthreads();
     }
-#pragma unroll
+#pragma unroll 1
     for (int r = 0; r < kTileRows; r++) {
       const int tx = threadIdx.x, ty = threadIdx.y + r * kBlockHeight;
-      const int x = tile.x0 + tx, y = tile.y0 + ty;
-      if (x >= part.width || y >= part.height) continue;
-      bool filtered;
-      int v = unfiltered(p, part, x, y, c, &filtered);
-      if (filtered) v = extremum3x3(middle + ty * kMiddlePitch + tx, kMiddlePitch);
-      writer[r].put(part, x, y, c, v);
+      make_sample(p, part, tile.x0 + tx, tile.y0 + ty, c,
+                  [&](const Rounding &) { return extremum3x3(middle + ty * kMiddlePitch + tx, kMiddlePitch); });
     }
   }
 }
@@ -229,7 +236,7 @@ constexpr size_t separable_bytes(int radius_x, int radius_y) {
 }
 
 template <typename Operation>
-__global__ void __launch_bounds__(kBlockThreads)
+__global__ void __launch_bounds__(kBlockThreads, kManyBlocks)
     separable_kernel(const __grid_constant__ LaunchParams p, const MaskParams *) {
   using RowValue = typename Operation::RowValue;
   const Tile tile = locate_tile(p, kBlockWidth, kSeparableHeight);
@@ -237,61 +244,53 @@ __global__ void __launch_bounds__(kBlockThreads)
   const int radius_x = p.mask.radius_x, radius_y = p.mask.radius_y;
   const int height = kSeparableHeight + 2 * radius_y, strip_pitch = kBlockWidth + 2 * radius_x;
   const int tx = threadIdx.x, ty = threadIdx.y;
-  const bool inside = tile.x0 >= radius_x && tile.x0 + kBlockWidth + radius_x <= part.width && tile.y0 >= radius_y &&
-                      tile.y0 + kSeparableHeight + radius_y <= part.height;
+  const bool inside = windows_inside(p, tile, kBlockWidth, kSeparableHeight);
   RowValue *row_values = shared_memory<RowValue>();
   uint16_t *strip = reinterpret_cast<uint16_t *>(row_values + kBlockWidth * height);
-  PixelWriter writer[kSeparableRows];
+#pragma unroll 1
   for (int c = 0; c < part.channels; c++) {
-    const SourceReader source(p, part, c);
+    const SourceReader source(p, part, c, inside);
     if (part.channel[c].action == Action::Filter) {
+#pragma unroll 1
       for (int y0 = 0; y0 < height; y0 += kBlockHeight) {
         __syncthreads();  // the strip, and the last channel's row values, have been read
         const int y = y0 + ty;
         if (y < height)
-          for (int i = tx; i < strip_pitch; i += kBlockWidth) {
-            const int sx = tile.x0 - radius_x + i, sy = tile.y0 - radius_y + y;
-            strip[ty * strip_pitch + i] = static_cast<uint16_t>(inside ? source.at(sx, sy) : source.anywhere(sx, sy));
-          }
+#pragma unroll 1
+          for (int i = tx; i < strip_pitch; i += kBlockWidth)
+            strip[ty * strip_pitch + i] =
+                static_cast<uint16_t>(source.at(tile.x0 - radius_x + i, tile.y0 - radius_y + y));
         __syncthreads();
         if (y < height)
-          row_values[y * kBlockWidth + tx] =
-              Operation::row(p.mask, [&](int dx) -> int { return strip[ty * strip_pitch + tx + radius_x + dx]; });
+          row_values[y * kBlockWidth + tx] = Operation::template row<WindowSize<0, 4>>(
+              p.mask, [&](int dx) -> int { return strip[ty * strip_pitch + tx + radius_x + dx]; });
       }
       __syncthreads();
     }
-#pragma unroll
+#pragma unroll 1
     for (int r = 0; r < kSeparableRows; r++) {
       const int row = ty + r * kBlockHeight, x = tile.x0 + tx, y = tile.y0 + row;
-      if (x >= part.width || y >= part.height) continue;
-      bool filtered;
-      int v = unfiltered(p, part, x, y, c, &filtered);
-      if (filtered)
-        v = Operation::column(
-            p, p.mask, p.rounding[part.channel[c].rounding],
-            [&](int dy) { return row_values[(row + radius_y + dy) * kBlockWidth + tx]; },
+      make_sample(p, part, x, y, c, [&](const Rounding &rounding) {
+        return Operation::template column<WindowSize<0, 4>>(
+            p, p.mask, rounding, [&](int dy) { return row_values[(row + radius_y + dy) * kBlockWidth + tx]; },
             [&](int dx, int dy) { return source.at(x + dx, y + dy); });
-      writer[r].put(part, x, y, c, v);
+      });
     }
   }
 }
 
 // The last step of the morphological gradient and the hats.
-__global__ void __launch_bounds__(kBlockThreads)
+__global__ void __launch_bounds__(kBlockThreads, kAnyBlocks)
     difference_kernel(const __grid_constant__ LaunchParams p, const MaskParams *) {
   const Tile tile = locate_tile(p, kBlockWidth, kBlockHeight);
   const PartParams &part = tile.part;
   const int x = tile.x0 + threadIdx.x, y = tile.y0 + threadIdx.y;
-  if (x >= part.width || y >= part.height) return;
-  PixelWriter writer;
-  for (int c = 0; c < part.channels; c++) {
-    bool filtered;
-    int v = unfiltered(p, part, x, y, c, &filtered);
-    if (filtered)
-      v = max(0, ChannelReader(part, part.source, part.source_pitch, c).at(x, y) -
-                     ChannelReader(part, part.subtrahend, part.subtrahend_pitch, c).at(x, y));
-    writer.put(part, x, y, c, v);
-  }
+  const int from_x = min(x, part.width - 1), from_y = min(y, part.height - 1);
+  for (int c = 0; c < part.channels; c++)
+    make_sample(p, part, x, y, c, [&](const Rounding &) {
+      return max(0, ChannelReader(part, part.source, part.source_pitch, c).at(from_x, from_y) -
+                        ChannelReader(part, part.subtrahend, part.subtrahend_pitch, c).at(from_x, from_y));
+    });
 }
 
 }  // namespace cudaconv

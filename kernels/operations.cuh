@@ -3,15 +3,18 @@
 // The operations, each from the window around one pixel to one sample. fetch(dx, dy) gives the source sample at that
 // offset from the pixel; where it comes from is the method's business.
 //
-// kWidth is the side of the window where it is known when compiled, so that its loops unroll; 0: it is in the mask.
+// `Window` is one of WindowSize.
 #pragma once
 
 #include "launch_params.h"
 
 namespace cudaconv {
 
-template <int kWidth>
+// The window's size. kWidth is its side where it is known when compiled, so that loops unroll; 0: it is in the mask,
+// and loops along a row do kUnroll steps at once.
+template <int kWidth, int kUnroll>
 struct WindowSize {
+  static constexpr int kRowUnroll = kWidth ? kWidth : kUnroll, kColumnUnroll = kWidth ? kWidth : 1;
   int width, height, radius_x, radius_y;
   __device__ explicit WindowSize(const MaskParams &m)
       : width(kWidth ? kWidth : m.width),
@@ -19,7 +22,6 @@ struct WindowSize {
         radius_x(kWidth ? kWidth / 2 : m.radius_x),
         radius_y(kWidth ? kWidth / 2 : m.radius_y) {}
 };
-
 template <typename Acc, typename Fetch>
 __device__ inline int round_sum(const LaunchParams &p, const Rounding &rounding, Acc sum, Fetch fetch) {
   if (p.has_gain)
@@ -31,13 +33,13 @@ __device__ inline int round_sum(const LaunchParams &p, const Rounding &rounding,
 // The mask's coefficients one by one.
 template <typename Acc>
 struct Linear {
-  template <int kWidth, typename Fetch>
+  template <typename Window, typename Fetch>
   __device__ static int evaluate(const LaunchParams &p, const MaskParams &m, const Rounding &rounding, Fetch fetch) {
-    const WindowSize<kWidth> w(m);
+    const Window w(m);
     Acc sum = 0;
-#pragma unroll
+#pragma unroll Window::kColumnUnroll
     for (int j = 0; j < w.height; j++)
-#pragma unroll
+#pragma unroll Window::kRowUnroll
       for (int i = 0; i < w.width; i++)
         sum += static_cast<Acc>(m.value[j * w.width + i]) * fetch(i - w.radius_x, j - w.radius_y);
     return round_sum(p, rounding, sum, fetch);
@@ -49,26 +51,30 @@ template <typename Acc>
 struct Factored {
   using RowValue = Acc;
 
-  template <typename FetchRow>
+  template <typename Window, typename FetchRow>
   __device__ static RowValue row(const MaskParams &m, FetchRow fetch) {
+    const Window w(m);
     Acc sum = 0;
-    for (int i = 0; i < m.width; i++) sum += static_cast<Acc>(m.value[i]) * fetch(i - m.radius_x);
+#pragma unroll Window::kRowUnroll
+    for (int i = 0; i < w.width; i++) sum += static_cast<Acc>(m.value[i]) * fetch(i - w.radius_x);
     if (m.row_shift) sum = (sum + (Acc{1} << (m.row_shift - 1))) >> m.row_shift;
     return sum;
   }
 
-  template <typename FetchRowValue, typename Fetch>
+  template <typename Window, typename FetchRowValue, typename Fetch>
   __device__ static int column(const LaunchParams &p, const MaskParams &m, const Rounding &rounding,
                                FetchRowValue row_value, Fetch fetch) {
+    const Window w(m);
     Acc sum = 0;
-    for (int j = 0; j < m.height; j++) sum += static_cast<Acc>(m.value[m.width + j]) * row_value(j - m.radius_y);
+#pragma unroll Window::kRowUnroll
+    for (int j = 0; j < w.height; j++) sum += static_cast<Acc>(m.value[w.width + j]) * row_value(j - w.radius_y);
     return round_sum(p, rounding, sum, fetch);
   }
 
-  template <int kWidth, typename Fetch>
+  template <typename Window, typename Fetch>
   __device__ static int evaluate(const LaunchParams &p, const MaskParams &m, const Rounding &rounding, Fetch fetch) {
-    const auto row_value = [&](int dy) { return row(m, [&](int dx) { return fetch(dx, dy); }); };
-    return column(p, m, rounding, row_value, fetch);
+    const auto row_value = [&](int dy) { return row<Window>(m, [&](int dx) { return fetch(dx, dy); }); };
+    return column<Window>(p, m, rounding, row_value, fetch);
   }
 };
 
@@ -79,13 +85,13 @@ struct Gradient2D {
     return round_sum(p, rounding, magnitude(p.norm, x, y), fetch);
   }
 
-  template <int kWidth, typename Fetch>
+  template <typename Window, typename Fetch>
   __device__ static int evaluate(const LaunchParams &p, const MaskParams &m, const Rounding &rounding, Fetch fetch) {
-    const WindowSize<kWidth> w(m);
+    const Window w(m);
     int x = 0, y = 0;
-#pragma unroll
+#pragma unroll Window::kColumnUnroll
     for (int j = 0; j < w.height; j++)
-#pragma unroll
+#pragma unroll Window::kRowUnroll
       for (int i = 0; i < w.width; i++) {
         const int v = fetch(i - w.radius_x, j - w.radius_y);
         x += m.value[j * w.width + i] * v;
@@ -101,7 +107,7 @@ struct FactoredGradient2D {
     int x, y;
   };
 
-  template <typename FetchRow>
+  template <typename Window, typename FetchRow>
   __device__ static RowValue row(const MaskParams &m, FetchRow fetch) {
     RowValue sum = {0, 0};
     for (int i = 0; i < m.width; i++) {
@@ -112,7 +118,7 @@ struct FactoredGradient2D {
     return sum;
   }
 
-  template <typename FetchRowValue, typename Fetch>
+  template <typename Window, typename FetchRowValue, typename Fetch>
   __device__ static int column(const LaunchParams &p, const MaskParams &m, const Rounding &rounding,
                                FetchRowValue row_value, Fetch fetch) {
     int x = 0, y = 0;
@@ -127,7 +133,7 @@ struct FactoredGradient2D {
 
 // The largest of the eight compass responses, each three_gain * (three neighbours in a row) + all_gain * (all eight).
 struct Compass3x3 {
-  template <int kWidth, typename Fetch>
+  template <typename Window, typename Fetch>
   __device__ static int evaluate(const LaunchParams &p, const MaskParams &m, const Rounding &rounding, Fetch fetch) {
     const int ring[8] = {fetch(-1, -1), fetch(0, -1), fetch(1, -1), fetch(1, 0),
                          fetch(1, 1),   fetch(0, 1),  fetch(-1, 1), fetch(-1, 0)};
@@ -149,14 +155,14 @@ struct Extremum {
   __device__ static int identity() { return kMaximum ? 0 : 0xffff; }
   __device__ static int pick(int a, int b) { return kMaximum ? max(a, b) : min(a, b); }
 
-  template <typename FetchRow>
+  template <typename Window, typename FetchRow>
   __device__ static RowValue row(const MaskParams &m, FetchRow fetch) {
     int v = identity();
     for (int i = 0; i < m.width; i++) v = pick(v, fetch(i - m.radius_x));
     return static_cast<RowValue>(v);
   }
 
-  template <typename FetchRowValue, typename Fetch>
+  template <typename Window, typename FetchRowValue, typename Fetch>
   __device__ static int column(const LaunchParams &, const MaskParams &m, const Rounding &, FetchRowValue row_value,
                                Fetch) {
     int v = identity();
@@ -164,13 +170,13 @@ struct Extremum {
     return v;
   }
 
-  template <int kWidth, typename Fetch>
+  template <typename Window, typename Fetch>
   __device__ static int evaluate(const LaunchParams &, const MaskParams &m, const Rounding &, Fetch fetch) {
-    const WindowSize<kWidth> w(m);
+    const Window w(m);
     int v = identity();
-#pragma unroll
+#pragma unroll Window::kColumnUnroll
     for (int j = 0; j < w.height; j++)
-#pragma unroll
+#pragma unroll Window::kRowUnroll
       for (int i = 0; i < w.width; i++) {
         if (m.has_element && !(m.value[j * m.element_words + i / 32] >> i % 32 & 1)) continue;
         v = pick(v, fetch(i - w.radius_x, j - w.radius_y));
@@ -181,16 +187,16 @@ struct Extremum {
 
 // The largest value that at most half of the window lies below, found bit by bit.
 struct Median {
-  template <int kWidth, typename Fetch>
+  template <typename Window, typename Fetch>
   __device__ static int evaluate(const LaunchParams &, const MaskParams &m, const Rounding &rounding, Fetch fetch) {
-    const WindowSize<kWidth> w(m);
+    const Window w(m);
     const int half = w.width * w.height / 2;
     int median = 0;
     for (int bit = (rounding.max + 1) / 2; bit; bit /= 2) {
       int below = 0;
-#pragma unroll
+#pragma unroll Window::kColumnUnroll
       for (int j = 0; j < w.height; j++)
-#pragma unroll
+#pragma unroll Window::kRowUnroll
         for (int i = 0; i < w.width; i++) below += fetch(i - w.radius_x, j - w.radius_y) < (median | bit);
       if (below <= half) median |= bit;
     }

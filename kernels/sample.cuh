@@ -28,75 +28,113 @@ __device__ inline Tile locate_tile(const FrameParams &p, int tile_width, int til
   return {part, column * tile_width, row * tile_height};
 }
 
-// Reads one channel of a view. What every read needs is worked out once.
+// Reads one channel of a view. What every read needs is worked out once: a sample is one byte, or some bits of two,
+// those of a field of Packed32 included. They are read byte by byte: neither a pitch nor an address need be a multiple
+// of anything.
 class ChannelReader {
  public:
   __device__ ChannelReader(const PartParams &part, const uint8_t *data, int64_t pitch, int c)
-      : pitch_(pitch), container_(part.container), mask_((1 << part.channel[c].depth) - 1) {
-    const int bytes = container_ == Container::U8 ? 1 : container_ == Container::Packed32 ? 4 : 2;
-    const bool packed = container_ == Container::Packed32;
-    step_ = bytes * part.step;
-    base_ = data + (packed ? 0 : bytes * (part.first + part.channel[c].offset));
-    shift_ = packed ? part.channel[c].offset : part.channel[c].shift;
-  }
-
-  // The sample of the pixel (x, y), which lies inside. Words are read byte by byte: neither a pitch nor an address need
-  // be a multiple of anything.
-  __device__ int at(int x, int y) const {
-    const uint8_t *p = base_ + y * pitch_ + x * step_;
-    uint32_t word = 0;
-    switch (container_) {
+      : low_(data), pitch_(pitch), shift_(part.channel[c].shift), mask_((1 << part.channel[c].depth) - 1) {
+    const int offset = part.channel[c].offset, containers = part.first + offset;
+    switch (part.container) {
       case Container::U8:
-        return p[0];
+        low_ += containers;
+        step_ = part.step;
+        break;
       case Container::U16:
-        word = p[0] | p[1] << 8;
+        low_ += 2 * containers;
+        step_ = 2 * part.step;
+        to_high_ = 1;
         break;
       case Container::U16BE:
-        word = p[0] << 8 | p[1];
+        low_ += 2 * containers + 1;
+        step_ = 2 * part.step;
+        to_high_ = -1;
         break;
-      case Container::Packed32:
-        word = p[0] | p[1] << 8 | p[2] << 16 | static_cast<uint32_t>(p[3]) << 24;
+      case Container::Packed32: {
+        const int byte = min(offset / 8, 2);
+        low_ += byte;
+        step_ = 4;
+        to_high_ = 1;
+        shift_ = offset - 8 * byte;
         break;
+      }
     }
-    return static_cast<int>(word >> shift_) & mask_;
+  }
+
+  // The sample of the pixel (x, y), which lies inside.
+  __device__ int at(int x, int y) const {
+    const uint8_t *low = low_ + y * pitch_ + x * step_;
+    if (!to_high_) return low[0];
+    return (low[0] | low[to_high_] << 8) >> shift_ & mask_;
   }
 
  private:
-  const uint8_t *base_;
+  const uint8_t *low_;  // the lower byte of the first sample
   int64_t pitch_;
-  Container container_;
-  int step_, shift_, mask_;
+  int step_ = 0, to_high_ = 0;  // bytes; to_high_ is 0 where there is one byte only
+  int shift_, mask_;
 };
 
 // Channel c of the source, with the border around it.
 class SourceReader {
  public:
-  __device__ SourceReader(const FrameParams &p, const PartParams &part, int c)
+  static constexpr int kUnroll = 1;  // how many steps of a loop along a row are to be done at once
+
+  // `inside` says that nothing outside is read.
+  __device__ SourceReader(const FrameParams &p, const PartParams &part, int c, bool inside)
       : reader_(part, part.source, part.source_pitch, c),
         border_(p.border),
         width_(part.width),
         height_(part.height),
-        border_value_(part.channel[c].border_value) {}
+        border_value_(part.channel[c].border_value),
+        inside_(inside) {}
 
-  // The pixel lies inside.
-  __device__ int at(int x, int y) const { return reader_.at(x, y); }
-
-  __device__ int anywhere(int x, int y) const {
-    x = border_index(border_, x, width_);
-    y = border_index(border_, y, height_);
-    return x < 0 || y < 0 ? border_value_ : reader_.at(x, y);
+  __device__ int at(int x, int y) const {
+    if (!inside_) {
+      x = border_index(border_, x, width_);
+      y = border_index(border_, y, height_);
+      if (x < 0 || y < 0) return border_value_;
+    }
+    return reader_.at(x, y);
   }
 
  private:
   ChannelReader reader_;
   Border border_;
   int width_, height_, border_value_;
+  bool inside_;
 };
 
-// Whether the whole window around the pixel lies inside the part.
-__device__ inline bool window_inside(const LaunchParams &p, const PartParams &part, int x, int y) {
-  return x >= p.mask.radius_x && x < part.width - p.mask.radius_x && y >= p.mask.radius_y &&
-         y < part.height - p.mask.radius_y;
+// The same where samples are bytes and nothing outside is read: for loops that are short then.
+class ByteReader {
+ public:
+  static constexpr int kUnroll = 4;
+
+  __device__ ByteReader(const PartParams &part, int c)
+      : first_(part.source + part.first + part.channel[c].offset), pitch_(part.source_pitch), step_(part.step) {}
+
+  __device__ int at(int x, int y) const { return first_[y * pitch_ + x * step_]; }
+
+ private:
+  const uint8_t *first_;
+  int64_t pitch_;
+  int step_;
+};
+
+// What function(reader) returns, given one of these readers.
+template <typename Function>
+__device__ inline auto read_source(const FrameParams &p, const PartParams &part, int c, bool inside,
+                                   Function function) {
+  if (inside && part.container == Container::U8) return function(ByteReader(part, c));
+  return function(SourceReader(p, part, c, inside));
+}
+
+// Whether the windows of all pixels of a tile of this size lie inside its part.
+__device__ inline bool windows_inside(const LaunchParams &p, const Tile &tile, int width, int height) {
+  const int radius_x = p.mask.radius_x, radius_y = p.mask.radius_y;
+  return tile.x0 >= radius_x && tile.x0 + width + radius_x <= tile.part.width && tile.y0 >= radius_y &&
+         tile.y0 + height + radius_y <= tile.part.height;
 }
 
 __device__ inline bool is_kept(const FrameParams &p, const PartParams &part, int x, int y) {
@@ -109,37 +147,24 @@ __device__ inline bool in_regions(const FrameParams &p, const PartParams &part, 
   return p.invert;
 }
 
-// Writes the channels of one pixel of the target, in the order 0, 1, 2, ...
-class PixelWriter {
- public:
-  __device__ void put(const PartParams &part, int x, int y, int c, int value) {
-    const ChannelParams &channel = part.channel[c];
-    uint8_t *row = part.target + y * part.target_pitch;
-    const int index = part.first + x * part.step + channel.offset;
-    value <<= part.container == Container::Packed32 ? 0 : channel.shift;
-    switch (part.container) {
-      case Container::U8:
-        row[index] = static_cast<uint8_t>(value);
-        break;
-      case Container::U16:
-        row[2 * index] = static_cast<uint8_t>(value);
-        row[2 * index + 1] = static_cast<uint8_t>(value >> 8);
-        break;
-      case Container::U16BE:
-        row[2 * index] = static_cast<uint8_t>(value >> 8);
-        row[2 * index + 1] = static_cast<uint8_t>(value);
-        break;
-      case Container::Packed32:
-        word_ = (c ? word_ : 0) | static_cast<uint32_t>(value) << channel.offset;
-        if (c == part.channels - 1)
-          for (int i = 0; i < 4; i++) row[4 * x + i] = static_cast<uint8_t>(word_ >> (8 * i));
-        break;
-    }
+// Writes channel c of a pixel of the target. A thread writes all channels of a pixel, in the order 0, 1, 2, ...
+__device__ inline void write_sample(const PartParams &part, int x, int y, int c, int value) {
+  const ChannelParams &channel = part.channel[c];
+  uint8_t *row = part.target + y * part.target_pitch;
+  const int index = part.first + x * part.step + channel.offset;
+  if (part.container == Container::U8) {
+    row[index] = static_cast<uint8_t>(value << channel.shift);
+  } else if (part.container == Container::Packed32) {
+    uint32_t word = static_cast<uint32_t>(value) << channel.offset;
+    for (int i = 0; i < 4; i++, word >>= 8)
+      row[4 * x + i] = static_cast<uint8_t>(word | (c ? row[4 * x + i] : 0));  // beside the fields before it
+  } else {
+    const int high = part.container == Container::U16;
+    value <<= channel.shift;
+    row[2 * index + 1 - high] = static_cast<uint8_t>(value);
+    row[2 * index + high] = static_cast<uint8_t>(value >> 8);
   }
-
- private:
-  uint32_t word_ = 0;
-};
+}
 
 // What channel c of the pixel becomes where it is not filtered; `filtered` says whether it is.
 __device__ inline int unfiltered(const FrameParams &p, const PartParams &part, int x, int y, int c, bool *filtered) {
@@ -151,6 +176,21 @@ __device__ inline int unfiltered(const FrameParams &p, const PartParams &part, i
   *filtered = channel.action == Action::Filter && !is_kept(p, part, x, y);
   if (*filtered) return 0;
   return channel.action == Action::Fill ? channel.fill : ChannelReader(part, part.copy, part.copy_pitch, c).at(x, y);
+}
+
+// Makes channel c of the pixel, if it lies inside: filter(rounding) gives the sample where it is filtered. All lanes of
+// a warp come here together, and where one of them filters all do, even outside: so what is the same for all, such as
+// the numbers and coefficients of loops over the window, is worked out once for the warp.
+template <typename Filter>
+__device__ inline void make_sample(const FrameParams &p, const PartParams &part, int x, int y, int c, Filter filter) {
+  const bool inside = x < part.width && y < part.height;
+  bool filtered = false;
+  int v = inside ? unfiltered(p, part, x, y, c, &filtered) : 0;
+  if (__any_sync(0xffffffffu, filtered)) {
+    const int result = filter(p.rounding[part.channel[c].rounding]);
+    if (filtered) v = result;
+  }
+  if (inside) write_sample(part, x, y, c, v);
 }
 
 }  // namespace cudaconv
