@@ -33,10 +33,10 @@ std::vector<ExtremumLaunch> choose_extremum(int size) {
   if (size == 31)
     return {extremum_launch<ExtremumShape<31, true, 4, 3, kLeast>>(),
             extremum_launch<ExtremumShape<31, true, 2, 3, kLeast>>()};
-  if (size < 15) return {extremum_launch<ExtremumShape<15, false, 8, 4, kLeast>>()};
-  if (size < 31) return {extremum_launch<ExtremumShape<31, false, 4, 3, kLeast>>()};
-  if (size <= 63) return {extremum_launch<ExtremumShape<63, false, 2, 2, kLeast>>()};
-  return {extremum_launch<ExtremumShape<127, false, 1, 1, kLeast>>()};
+  if (size < 15) return {extremum_launch<ExtremumShape<15, false, 8, 4, false>>()};
+  if (size < 31) return {extremum_launch<ExtremumShape<31, false, 4, 3, false>>()};
+  if (size <= 63) return {extremum_launch<ExtremumShape<63, false, 2, 2, false>>()};
+  return {extremum_launch<ExtremumShape<127, false, 1, 1, false>>()};
 }
 
 }  // namespace
@@ -50,6 +50,7 @@ int launch_extremum(const PassRun &run) {
   ExtremumParams p = {};
   fill_frame(run, p);
   p.size = size;
+  p.flip = pass.op == Op::Minimum ? 0xffffffffu : 0;
   const auto width_of = [&](const ExtremumLaunch &as) { return as.groups * size / kChunk * kChunk; };
   const auto bytes_of = [&](const ExtremumLaunch &as, int height) {
     return sizeof(uint32_t) * as.pitch * (height + size - 1);

@@ -23,6 +23,7 @@ namespace cudaconv {
 struct ExtremumParams : FrameParams {
   QuadTile tile;
   int32_t size;
+  uint32_t flip;  // see ExtremumShape
 };
 
 // kSize results at once. Its registers are those of the largest size that it can do; where it is to do that one only
@@ -129,11 +130,14 @@ __host__ __device__ constexpr int extremum_pitch(int groups, int largest) {
 }
 
 // How a block works. Its warps load and then filter rows, 32 / kGroups at a time, in each kGroups times as many results
-// as the window is wide; then each thread does the same with columns.
+// as the window is wide; then each thread does the same with columns. kExact: for windows of that size only, and in one
+// direction, with all that is known beforehand; else for either, the least samples being the complements of their
+// complements' largest ones: samples are xored with `flip` before and after.
 template <int kLargest_, bool kExact_, int kGroups_, int kMinBlocks_, bool kLeast_>
 struct ExtremumShape {
   static constexpr int kLargest = kLargest_;
   static constexpr bool kExact = kExact_, kLeast = kLeast_;
+  static_assert(kExact || !kLeast);
   static constexpr int kGroups = kGroups_;
   static constexpr int kMinBlocks = kMinBlocks_;
   static constexpr int kWarps = 8;
@@ -151,6 +155,7 @@ __global__ void __launch_bounds__(32 * Shape::kWarps, blocks_at_once(Shape::kMin
   const Tile tile = locate_quad_tile(p, shape);
   const PartParams &part = tile.part;
   const int size = Shape::kExact ? Shape::kLargest : p.size, radius = size / 2;
+  const uint32_t flip = Shape::kExact ? 0 : p.flip;
   uint32_t *quads = shared_memory<uint32_t>();
   VanHerk<Shape::kLargest, Shape::kExact, Shape::kLeast> window;
 
@@ -168,7 +173,7 @@ __global__ void __launch_bounds__(32 * Shape::kWarps, blocks_at_once(Shape::kMin
     uint32_t *first = quads + row * kPitch + column;
     if (row < end) {
       const uint32_t *source = first + shape.halo_x - radius;
-      window.run(size, [&](int n) { return source[n]; });
+      window.run(size, [&](int n) { return source[n] ^ flip; });
     }
     if (part.merges && row < end)
       window.change(size, [&](int n, uint32_t quad) { return merge_quad(part, quad, first[n + shape.halo_x]); });
@@ -188,10 +193,11 @@ __global__ void __launch_bounds__(32 * Shape::kWarps, blocks_at_once(Shape::kMin
     if (part.merges)
       window.change(size, [&](int n, uint32_t quad) {
         const uint32_t pixel = first[(Shape::kLow ? min(n + radius, last) : n + radius) * kPitch];
-        return merge_quad(part, quad, pixel);
+        return merge_quad(part, quad ^ flip, pixel) ^ flip;
       });
     QuadWriter writer(shape, tile, column, group * size);
-    writer.write([&](auto put) { window.each(size, [&](int, uint32_t quad) { put(quad); }); });
+    writer.template write<!Shape::kExact>(
+        [&](auto put) { window.each(size, [&](int, uint32_t quad) { put(quad ^ flip); }); });
   }
 }
 

@@ -25,11 +25,11 @@ __host__ __device__ constexpr int subtiles(int channels) {
   return channels == 1 ? 4 : channels == 2 ? 2 : 1;
 }
 
-// How many blocks a multiprocessor is to hold, which bounds the registers of a thread: on Hopper as many as given,
-// tried there; elsewhere, where the same code takes a few more registers, one less, so that nothing spills.
+// How many blocks a multiprocessor is to hold, which bounds the registers of a thread: from Hopper on as many as given,
+// tried there; before, where the same code takes more registers, half of them, so that nothing spills.
 __host__ __device__ constexpr int blocks_at_once(int hopper) {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ != 900
-  return hopper > 1 ? hopper - 1 : 1;
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+  return hopper > 1 ? hopper / 2 : 1;
 #else
   return hopper;
 #endif
@@ -132,13 +132,20 @@ __device__ inline uint4 interleave(const uint32_t (&words)[subtiles(kChannels)][
   }
 }
 
-// border_index() out of line, so that its divisions do not crowd the instruction cache.
-__device__ inline __noinline__ int outside_index(Border border, int i, int n) {
-  return border_index(border, i, n);
-}
-
+// border_index() without its divisions, for positions near the frame.
 __device__ inline int index_anywhere(Border border, int i, int n) {
-  return i >= 0 && i < n ? i : outside_index(border, i, n);
+  while (i < 0 || i >= n) {
+    if (border == Border::Constant) return -1;
+    if (border == Border::Wrap)
+      i += i < 0 ? n : -n;
+    else if (border == Border::Reflect)
+      i = (i < 0 ? -1 : 2 * n - 1) - i;
+    else if (border == Border::Reflect101 && n > 1)
+      i = (i < 0 ? 0 : 2 * n - 2) - i;
+    else
+      i = i < 0 ? 0 : n - 1;
+  }
+  return i;
 }
 
 // The words of kChunk pixels from `from`, which is a multiple of 4 bytes, or of 16 with four channels.
@@ -391,10 +398,11 @@ class QuadWriter {
     target_ = tile.part.target + (tile.y0 + row) * pitch_ + x * channels + skipped;
   }
 
-  // Calls function(put); put(quad) writes and goes on to the next row, and does nothing when none are left.
-  template <typename Function>
+  // Calls function(put); put(quad) writes and goes on to the next row, and does nothing when none are left. kCompact:
+  // it is compiled once, and put() finds out every time how to write, for functions that are much code.
+  template <bool kCompact = false, typename Function>
   __device__ void write(Function function) {
-    if (!words_) return function([&](uint32_t quad) { put_bytes(quad); });
+    if (kCompact || !words_) return function([&](uint32_t quad) { put_any(quad); });
     switch (trades_) {
       case 0:
         return function([&](uint32_t quad) { put_word(quad); });
@@ -419,10 +427,10 @@ class QuadWriter {
     target_ += pitch_;
   }
 
-  // Of any plane, whole or not.
-  __device__ void put_bytes(uint32_t quad) {
+  __device__ void put_any(uint32_t quad) {
     if (trades_ > 0) quad = trade(quad);
     if (trades_ > 1) quad = trade_again(quad);
+    if (words_) return put_word(quad);
     if (rows_ > 0) {
 #pragma unroll 1
       for (int i = 0; i < bytes_; i++, quad >>= 8) target_[i] = static_cast<uint8_t>(quad);
