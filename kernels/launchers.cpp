@@ -32,11 +32,8 @@ Launched launch_passes(const PassRun &run) {
   constexpr struct {
     const char *kernels;
     int (*launch)(const PassRun &run);
-  } kLaunchers[] = {{"composite", launch_composite},
-                    {"sliding", launch_sliding},
-                    {"extremum", launch_extremum},
-                    {"box", launch_box},
-                    {"tensor", launch_tensor}};
+  } kLaunchers[] = {{"composite", launch_composite}, {"sliding", launch_sliding}, {"dotted", launch_dotted},
+                    {"extremum", launch_extremum},   {"box", launch_box},         {"tensor", launch_tensor}};
   for (const auto &launcher : kLaunchers)
     if (const int passes = launcher.launch(run)) return {passes, launcher.kernels};
   return {launch_method(run), nullptr};

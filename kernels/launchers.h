@@ -41,6 +41,7 @@ struct PassRun {
 // pass is not of its kind. Throws Error{Device}.
 int launch_composite(const PassRun &run);  // openings and the like of small squares, dense 8-bit planes
 int launch_sliding(const PassRun &run);    // small windows, dense 8-bit planes
+int launch_dotted(const PassRun &run);     // separable 7x7 and 9x9, dense planes of whole lanes
 int launch_extremum(const PassRun &run);   // squares larger than those, dense 8-bit planes
 int launch_box(const PassRun &run);        // means, dense 8-bit planes
 int launch_tensor(const PassRun &run);     // linear masks, dense planes, devices with matrix instructions

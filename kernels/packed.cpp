@@ -396,4 +396,67 @@ PackedKind make_packed(const Plan &plan, const Pass &pass, PackedParams &k) {
   }
 }
 
+PackedKind make_dotted(const Plan &plan, const Pass &pass, DottedParams &p) {
+  const PackedKind none;
+  PackedParams samples = {};
+  PackedKind kind;
+  const IntegerMask &mask = pass.mask[0];
+  const Rounding &rounding = pass.rounding[0][0];
+  const int size = pass.width(), radius = pass.radius_x;
+  if (pass.op != Op::Linear || pass.keep_x || pass.keep_y || pass.copy_source != pass.source || pass.wide ||
+      pass.has_gain() || mask.row_shift || !mask.separable() || rounding.wide || size != pass.height() ||
+      (size != 7 && size != 9) || !describe_samples(plan, samples, kind) || kind.words ||
+      radius * kind.most_channels > 16)
+    return none;
+
+  const auto row_range = [](const Line &line) {
+    Range result;
+    for (int32_t c : line) result.add(c, 255);
+    return result;
+  };
+  // Coefficients are signed bytes, sums along rows have 16 bits.
+  const auto fits = [&](const Line &row, const Line &column) {
+    const auto is_byte = [](int32_t c) { return -128 <= c && c <= 127; };
+    const Range range = row_range(row);
+    return std::all_of(row.begin(), row.end(), is_byte) && std::all_of(column.begin(), column.end(), is_byte) &&
+           range.high - range.low <= kLaneMax;
+  };
+  Scaled scaled(mask, rounding);
+  const Range range = scaled.range(samples.sample_mask);
+  int64_t start = scaled.offset + scaled.half();
+  const bool clamps = rounding.absolute || range.low + start < 0 ||
+                      range.high + start >= (int64_t{samples.sample_mask} + 1) * scaled.divisor;
+  if (clamps || !fits(scaled.row, scaled.column)) return none;
+  // A divisor of 2^16 makes a byte of the sum the sample.
+  for (; scaled.divisor < 1 << 16; scaled.divisor *= 2, start *= 2) {
+    const auto twice = [](Line line) {
+      for (int32_t &c : line) c *= 2;
+      return line;
+    };
+    if (fits(scaled.row, twice(scaled.column)))
+      scaled.column = twice(scaled.column);
+    else if (fits(twice(scaled.row), scaled.column))
+      scaled.row = twice(scaled.row);
+    else
+      return none;
+  }
+  if (scaled.divisor != 1 << 16) return none;
+
+  // Sums along rows are there above the lowest.
+  const int64_t low = row_range(scaled.row).low;
+  int64_t lowest = 0;
+  for (int32_t c : scaled.column) lowest += low * c;
+  p.row_init = static_cast<uint32_t>(-low);
+  p.init = static_cast<uint32_t>(start + lowest);
+  const auto put = [](uint32_t *words, int byte, int32_t c) {
+    words[byte / 4] |= (static_cast<uint32_t>(c) & 0xffu) << byte % 4 * 8;
+  };
+  for (int t = 0; t < size; t++) {
+    for (int i = 0; i < 4; i++) put(p.row[i], 4 + i + t - radius, scaled.row[t]);
+    for (int h = 0; h < 2; h++) put(p.column[h], h + t, scaled.column[t]);
+  }
+  kind.sliding = Sliding::Separable7;
+  return kind;
+}
+
 }  // namespace cudaconv

@@ -47,6 +47,14 @@ Coefficients integers(int width, int height, int spread) {
   return c;
 }
 
+// With this row and column.
+Coefficients product(const std::vector<double> &row, const std::vector<double> &column) {
+  Coefficients c = coefficients(static_cast<int>(row.size()), static_cast<int>(column.size()), {});
+  for (double y : column)
+    for (double x : row) c.value.push_back(y * x);
+  return c;
+}
+
 std::vector<FilterSettings> make_variants() {
   std::vector<FilterSettings> list;
   const auto add = [&](Mask mask, auto... changes) {
@@ -141,6 +149,15 @@ std::vector<FilterSettings> make_variants() {
   add(Mask::Custom, coefs(integers(7, 7, 1000)), negative(Negative::Absolute));
   add(Mask::Custom, coefs(integers(31, 31, 3)), divisor(50));
   add(Mask::Custom, coefs(coefficients(3, 3, {2, 4, 2, -4, -8, -4, 6, 12, 6})), divisor(9));  // of rank 1
+  // Separable ones of 7x7 and 9x9: with a divisor of a power of two, negative numbers, and numbers of more than 8 bits.
+  add(Mask::Custom, coefs(product({1, 0, 3, 7, 5, 10, 6}, {11, 4, 6, 2, 3, 5, 1})), divisor(1024));
+  add(Mask::Custom, coefs(product({1, 2, 3, 4, 5, 4, 7, 2, 4}, {4, 3, 2, 1, 8, 5, 6, 2, 1})), divisor(1024));
+  add(Mask::Custom, coefs(product({1, -2, 3, 7, 5, 0, 2}, {-1, 4, 6, 9, 3, 2, 1})), divisor(48), bias(-0.1));
+  add(Mask::Custom, coefs(product({-1, 2, -3, 4, 5, -4, 7, -2, 4}, {4, 3, -2, -1, 8, 5, -6, 2, 1})), divisor(64),
+      negative(Negative::Absolute));
+  add(Mask::Custom, coefs(product({127, -128, 3, 1, 5, 0, 2}, {-128, 4, 6, 127, 3, 2, 1})), divisor(5000), bias(0.5));
+  add(Mask::Custom, coefs(product({1, 200, 3, 1, 5, 0, 2}, {2, 4, 6, 101, 3, 2, 1})), divisor(25228));
+  add(Mask::Custom, coefs(product({90, 120, 3, 127, 5, 0, 2, 1, 1}, {2, 4, 6, 101, 3, 2, 1, 3, 5})), divisor(44000));
   add(Mask::Custom, coefs(coefficients(3, 3, {0.1, 0.25, 0.05, -0.3, 1.7, 0.111, 0.2, -0.4, 0.15})));
   add(Mask::Custom, coefs(coefficients(5, 1, {0.3, -0.1, 0.7, 0.05, 0.2})), bias(-0.05), times(2));
   add(Mask::Custom, coefs(coefficients(3, 3, {0, 0, 0, 0, 1, 0, 0, 0, 0})), bias(1.0 / 3));
