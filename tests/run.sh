@@ -21,7 +21,7 @@ install_packages
 begin "building ($(build_time) the first time)"
 # shellcheck disable=SC2046  # one option or none
 configure build $(gpu_option)
-build build
+build build all meson-test-prereq
 
 failed=0
 run_tests() { # FOLDER [ARGUMENT OF meson test...]: builds what the tests need that is not built yet
