@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Owners of what the CUDA runtime hands out, and the check that every call goes through.
+// Owners of what the CUDA runtime hands out, what a device has, and the check that every call goes through.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -103,5 +103,23 @@ class Stream {
   cudaStream_t stream_;
   bool owned_;
 };
+
+// What the current device has.
+struct DeviceLimits {
+  int multiprocessors = 0;
+  size_t block_bytes = 0, multiprocessor_bytes = 0;  // of shared memory
+};
+
+inline DeviceLimits current_limits() {
+  int device, multiprocessors, block_bytes, multiprocessor_bytes;
+  check(cudaGetDevice(&device), "cudaGetDevice");
+  const auto ask = [&](cudaDeviceAttr attribute, int *value) {
+    check(cudaDeviceGetAttribute(value, attribute, device), "cudaDeviceGetAttribute");
+  };
+  ask(cudaDevAttrMultiProcessorCount, &multiprocessors);
+  ask(cudaDevAttrMaxSharedMemoryPerBlockOptin, &block_bytes);
+  ask(cudaDevAttrMaxSharedMemoryPerMultiprocessor, &multiprocessor_bytes);
+  return {multiprocessors, static_cast<size_t>(block_bytes), static_cast<size_t>(multiprocessor_bytes)};
+}
 
 }  // namespace cudaconv

@@ -6,7 +6,6 @@
 #include "cuda_resources.h"
 #include "launchers.h"
 #include "packed.h"
-#include "quads.h"
 
 namespace cudaconv {
 

@@ -29,24 +29,6 @@ inline unsigned cut_quad_tiles(FrameParams &p, const QuadTile &tile) {
   });
 }
 
-// What the current device has.
-struct DeviceLimits {
-  int multiprocessors = 0;
-  size_t block_bytes = 0, multiprocessor_bytes = 0;  // of shared memory
-};
-
-inline DeviceLimits current_limits() {
-  int device, multiprocessors, block_bytes, multiprocessor_bytes;
-  check(cudaGetDevice(&device), "cudaGetDevice");
-  const auto ask = [&](cudaDeviceAttr attribute, int *value) {
-    check(cudaDeviceGetAttribute(value, attribute, device), "cudaDeviceGetAttribute");
-  };
-  ask(cudaDevAttrMultiProcessorCount, &multiprocessors);
-  ask(cudaDevAttrMaxSharedMemoryPerBlockOptin, &block_bytes);
-  ask(cudaDevAttrMaxSharedMemoryPerMultiprocessor, &multiprocessor_bytes);
-  return {multiprocessors, static_cast<size_t>(block_bytes), static_cast<size_t>(multiprocessor_bytes)};
-}
-
 // A tile's height, 0 where shared memory holds none, and the time that the whole frame takes with it, in any unit.
 struct TileHeight {
   int height = 0;
