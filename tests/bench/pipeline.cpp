@@ -620,6 +620,13 @@ void measure_frames_per_second(const Options &o, std::vector<Row> &rows) {
       const size_t before = rows.size();
       if (has_element("cudaupload")) measure(o, expected_of(size, "identity", Look::Words), kNone, unfiltered, rows);
       if (rows.size() > before) unfiltered_fps = rows.back().fps;
+      // The 9x9 of OpenGL's effects, which work in RGBA.
+      if (has_element("gleffects_blur"))
+        measure(o, {}, unfiltered_fps,
+                {size, "OpenGL: upload, blur, download",
+                 std::string("glupload name=first ! glcolorconvert ! gleffects_blur ! glcolorconvert ! ") +
+                     "video/x-raw(memory:GLMemory),format=" + size.format + " ! gldownload ! video/x-raw"},
+                rows);
     }
     measure(o, filtered, unfiltered_fps, {size, "pool", filter, Origin::Pool}, rows);
     measure(o, filtered, unfiltered_fps, {size, "recycled", filter, Origin::Recycled}, rows);
