@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Which sample stands for one outside the frame: the one index function of every backend and method.
+// Which sample stands for one outside the frame: the index functions of every backend and method.
 #pragma once
 
 #include "filter.h"
@@ -40,6 +40,23 @@ CUDACONV_HOST_DEVICE constexpr int border_index(Border border, int i, int n) {
       break;
   }
   return i < 0 ? 0 : n - 1;
+}
+
+// The same without divisions, whose registers and calls some kernels cannot spare; it takes a step for every n that i
+// is outside.
+CUDACONV_HOST_DEVICE constexpr int near_border_index(Border border, int i, int n) {
+  while (i < 0 || i >= n) {
+    if (border == Border::Constant) return -1;
+    if (border == Border::Wrap)
+      i += i < 0 ? n : -n;
+    else if (border == Border::Reflect)
+      i = (i < 0 ? -1 : 2 * n - 1) - i;
+    else if (border == Border::Reflect101 && n > 1)
+      i = (i < 0 ? 0 : 2 * n - 2) - i;
+    else
+      i = i < 0 ? 0 : n - 1;
+  }
+  return i;
 }
 
 }  // namespace cudaconv

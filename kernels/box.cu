@@ -78,7 +78,7 @@ int launch_box(const PassRun &run) {
     const int round = launch_as.rows_of_round;
     return (height + p.height - 1 + round - 1) / round * round + height + p.height / 2;
   };
-  const int height = choose_tile_height(2, 96, launch_as.blocks, bytes, blocks, cost).height;
+  const int height = choose_tile_height(2, 2, 96, launch_as.blocks, bytes, blocks, cost).height;
   if (!height) return 0;
   enqueue("box", launch_as.kernel, dim3(blocks(height)), dim3(launch_as.threads), bytes(height), run.stream, p);
   return 1;

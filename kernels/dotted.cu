@@ -24,10 +24,10 @@ DottedKernel choose_kernel(int radius, int most_channels) {
 int launch_dotted(const PassRun &run) {
   if (run.plan.method != Method::Auto || run.buffers.regions->active) return 0;
   DottedParams p = {};
-  const PackedKind kind = make_dotted(run.plan, run.pass(), p);
-  if (kind.sliding == Sliding::None) return 0;
+  const int most_channels = make_dotted(run.plan, run.pass(), p);
+  if (!most_channels) return 0;
   const int radius = run.pass().radius_x;
-  const DottedKernel kernel = choose_kernel(radius, kind.most_channels);
+  const DottedKernel kernel = choose_kernel(radius, most_channels);
   if (!kernel) return 0;
   fill_frame(run, p);
   for (int i = 0; i < p.parts; i++) {

@@ -70,7 +70,7 @@ int launch_extremum(const PassRun &run) {
     // Whole windows of rows, but where windows are very high.
     const int step = as.low ? 8 : size;
     const TileHeight tile = choose_tile_height(
-        step, std::max(96, step), as.blocks, [&](int height) { return bytes_of(as, height); },
+        step, step, std::max(96, step), as.blocks, [&](int height) { return bytes_of(as, height); },
         [&](int height) { return cut(as, height); }, cost);
     if (tile.time >= best.time) continue;
     best = tile;

@@ -396,8 +396,7 @@ PackedKind make_packed(const Plan &plan, const Pass &pass, PackedParams &k) {
   }
 }
 
-PackedKind make_dotted(const Plan &plan, const Pass &pass, DottedParams &p) {
-  const PackedKind none;
+int make_dotted(const Plan &plan, const Pass &pass, DottedParams &p) {
   PackedParams samples = {};
   PackedKind kind;
   const IntegerMask &mask = pass.mask[0];
@@ -407,7 +406,7 @@ PackedKind make_dotted(const Plan &plan, const Pass &pass, DottedParams &p) {
       pass.has_gain() || mask.row_shift || !mask.separable() || rounding.wide || size != pass.height() ||
       (size != 7 && size != 9) || !describe_samples(plan, samples, kind) || kind.words ||
       radius * kind.most_channels > 16)
-    return none;
+    return 0;
 
   const auto row_range = [](const Line &line) {
     Range result;
@@ -426,7 +425,7 @@ PackedKind make_dotted(const Plan &plan, const Pass &pass, DottedParams &p) {
   int64_t start = scaled.offset + scaled.half();
   const bool clamps = rounding.absolute || range.low + start < 0 ||
                       range.high + start >= (int64_t{samples.sample_mask} + 1) * scaled.divisor;
-  if (clamps || !fits(scaled.row, scaled.column)) return none;
+  if (clamps || !fits(scaled.row, scaled.column)) return 0;
   // A divisor of 2^16 makes a byte of the sum the sample.
   for (; scaled.divisor < 1 << 16; scaled.divisor *= 2, start *= 2) {
     const auto twice = [](Line line) {
@@ -438,9 +437,9 @@ PackedKind make_dotted(const Plan &plan, const Pass &pass, DottedParams &p) {
     else if (fits(twice(scaled.row), scaled.column))
       scaled.row = twice(scaled.row);
     else
-      return none;
+      return 0;
   }
-  if (scaled.divisor != 1 << 16) return none;
+  if (scaled.divisor != 1 << 16) return 0;
 
   // Sums along rows are there above the lowest.
   const int64_t low = row_range(scaled.row).low;
@@ -455,8 +454,7 @@ PackedKind make_dotted(const Plan &plan, const Pass &pass, DottedParams &p) {
     for (int i = 0; i < 4; i++) put(p.row[i], 4 + i + t - radius, scaled.row[t]);
     for (int h = 0; h < 2; h++) put(p.column[h], h + t, scaled.column[t]);
   }
-  kind.sliding = Sliding::Separable7;
-  return kind;
+  return kind.most_channels;
 }
 
 }  // namespace cudaconv

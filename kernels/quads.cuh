@@ -132,22 +132,6 @@ __device__ inline uint4 interleave(const uint32_t (&words)[subtiles(kChannels)][
   }
 }
 
-// border_index() without its divisions, for positions near the frame.
-__device__ inline int index_anywhere(Border border, int i, int n) {
-  while (i < 0 || i >= n) {
-    if (border == Border::Constant) return -1;
-    if (border == Border::Wrap)
-      i += i < 0 ? n : -n;
-    else if (border == Border::Reflect)
-      i = (i < 0 ? -1 : 2 * n - 1) - i;
-    else if (border == Border::Reflect101 && n > 1)
-      i = (i < 0 ? 0 : 2 * n - 2) - i;
-    else
-      i = i < 0 ? 0 : n - 1;
-  }
-  return i;
-}
-
 // The words of kChunk pixels from `from`, which is a multiple of 4 bytes, or of 16 with four channels.
 template <int kChannels>
 __device__ inline void read_words(const uint8_t *from, uint32_t (&words)[kChannels]) {
@@ -171,12 +155,12 @@ __device__ inline void read_words(const uint8_t *from, uint32_t (&words)[kChanne
 template <int kChannels>
 __device__ inline void gather_words(const FrameParams &p, const PartParams &part, int x, int y,
                                     uint32_t (&words)[kChannels]) {
-  y = index_anywhere(p.border, y, part.height);
+  y = near_border_index(p.border, y, part.height);
 #pragma unroll
   for (int i = 0; i < kChannels; i++) words[i] = 0;
 #pragma unroll
   for (int i = 0; i < kChunk; i++) {
-    const int sx = index_anywhere(p.border, x + i, part.width);
+    const int sx = near_border_index(p.border, x + i, part.width);
     const bool outside = sx < 0 || y < 0;
     const uint8_t *pixel = outside ? nullptr : part.source + y * part.source_pitch + sx * kChannels;
 #pragma unroll
@@ -214,7 +198,7 @@ __device__ inline void load_bytes(const FrameParams &p, const PartParams &part, 
   // its edge.
   const int left = part.aligned ? min(x0 < 0 ? -x0 / kPixels : 0, cut.chunks) : 0;
   const int right = part.aligned ? min(max((part.width - x0) / kPixels, left), cut.chunks) : 0;
-  const auto row_of = [&](int row) { return index_anywhere(p.border, y0 + row, part.height); };
+  const auto row_of = [&](int row) { return near_border_index(p.border, y0 + row, part.height); };
 #pragma unroll 1
   for (int item = lane; item < rows * cut.chunks; item += 32) {
     int row, chunk;
@@ -246,7 +230,7 @@ __device__ inline void load_bytes(const FrameParams &p, const PartParams &part, 
       if (item >= rows * edge) continue;
       const int row = item / edge, at = item - row * edge;
       const int x = at < edge_left ? first + at : right * kPixels + at - edge_left;
-      const int sx = index_anywhere(p.border, x0 + x, part.width), sy = row_of(row);
+      const int sx = near_border_index(p.border, x0 + x, part.width), sy = row_of(row);
       to[i] = reinterpret_cast<Pixel *>(quads + row * pitch) + x;
       if (sx >= 0 && sy >= 0) from[i] = part.source + sy * part.source_pitch + sx * kChannels;
     }
@@ -330,7 +314,7 @@ __device__ inline void load_pixels(const FrameParams &p, const PartParams &part,
   for (int item = lane; item < rows * cut.chunks; item += 32) {
     int row, chunk;
     cut.locate(item, &row, &chunk);
-    const int x = x0 + chunk * kChunk, sy = index_anywhere(p.border, y0 + row, part.height);
+    const int x = x0 + chunk * kChunk, sy = near_border_index(p.border, y0 + row, part.height);
     if (x >= part.width + cut.halo) continue;  // no result depends on it
     uint32_t words[1][3];
     if (part.aligned && sy >= 0 && x >= 0 && x + kChunk <= part.width)

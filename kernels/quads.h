@@ -35,15 +35,16 @@ struct TileHeight {
   uint64_t time = UINT64_MAX;
 };
 
-// Of tile heights `step`, 2 * `step` and so on to `most`, the one at which the whole frame is done soonest.
+// Of tile heights from `least` to `most` by `step`, the one at which the whole frame is done soonest.
 // bytes_of(height), blocks_of(height) and cost_of(height) are a block's shared memory, how many blocks there are, and
 // what one of them takes. A multiprocessor works on `resident` of them at once, if it has the memory.
 template <typename BytesOf, typename BlocksOf, typename CostOf>
-TileHeight choose_tile_height(int step, int most, int resident, BytesOf bytes_of, BlocksOf blocks_of, CostOf cost_of) {
+TileHeight choose_tile_height(int step, int least, int most, int resident, BytesOf bytes_of, BlocksOf blocks_of,
+                              CostOf cost_of) {
   constexpr size_t kReserved = 1024;  // bytes, by the runtime, for each block
   const DeviceLimits device = current_limits();
   TileHeight best;
-  for (int height = step; height <= most; height += step) {
+  for (int height = least; height <= most; height += step) {
     const size_t bytes = bytes_of(height);
     if (bytes > device.block_bytes) break;
     const size_t at_once =

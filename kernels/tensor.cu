@@ -129,35 +129,25 @@ bool enqueue_tiles(const PassRun &run, const TensorLaunch<Params> &launch_as, in
   fill_frame(run, p);
   int channels = 1;
   for (int i = 0; i < p.parts; i++) channels = std::max(channels, p.part[i].channels);
-  unsigned blocks = 0;
-  size_t shared_bytes = 0;
+  const auto bytes = [&](int rows) { return launch_as.shared_bytes(channels, rows, mask_height); };
   const auto cut = [&](int rows) {
     p.tile_height = rows;
-    shared_bytes = launch_as.shared_bytes(channels, rows, mask_height);
-    blocks = cut_tiles(p, [&](const PartParams &part) {
+    return cut_tiles(p, [&](const PartParams &part) {
       const int width = launch_as.tile_width * (launch_as.strips ? subtiles(part.channels * sample_bytes) : 1);
       const int height = rows * (part.channels == 1 ? launch_as.single_groups : 1);
       return TileCount{(part.width + width - 1) / width, (part.height + height - 1) / height};
     });
   };
-  // Blocks that are under way together end together: what counts is how many rounds of them there are.
-  const DeviceLimits device = current_limits();
-  int best = 16;
-  int64_t least_time = INT64_MAX;
-  for (int rows = launch_as.most_rows; rows >= launch_as.least_rows || (rows >= 16 && least_time == INT64_MAX);
-       rows -= 16) {
-    cut(rows);
-    if (shared_bytes > device.block_bytes) continue;
-    const int64_t resident = std::min<int64_t>(launch_as.resident, device.multiprocessor_bytes / (shared_bytes + 1024));
-    const int64_t at_once = device.multiprocessors * std::max<int64_t>(resident, 1);
-    const int64_t time = (blocks + at_once - 1) / at_once * (rows + launch_as.more_rows);
-    if (time >= least_time) continue;
-    least_time = time;
-    best = rows;
-  }
-  cut(best);
-  if (shared_bytes > device.block_bytes) return false;
-  enqueue("tensor", launch_as.kernel, dim3(blocks), dim3(launch_as.threads), shared_bytes, run.stream, p);
+  const auto choose = [&](int least, int most) {
+    return choose_tile_height(16, least, most, launch_as.resident, bytes, cut,
+                              [&](int rows) { return static_cast<uint64_t>(rows + launch_as.more_rows); })
+        .height;
+  };
+  int rows = choose(launch_as.least_rows, launch_as.most_rows);
+  if (!rows) rows = choose(16, launch_as.least_rows - 16);
+  if (!rows) return false;
+  const unsigned blocks = cut(rows);
+  enqueue("tensor", launch_as.kernel, dim3(blocks), dim3(launch_as.threads), bytes(rows), run.stream, p);
   return true;
 }
 

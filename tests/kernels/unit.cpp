@@ -40,9 +40,12 @@ void test_border_index() {
   for (Border border :
        {Border::Replicate, Border::Reflect, Border::Reflect101, Border::Wrap, Border::Constant, Border::Keep})
     for (int n = 1; n <= 5; n++)
-      for (int i = -40; i <= 40; i++)
-        expect_equal(reference::position(border, i, n), border_index(border, i, n),
-                     "border_index(border, i, n)" + text({static_cast<int>(border), i, n}));
+      for (int i = -40; i <= 40; i++) {
+        const int want = reference::position(border, i, n);
+        const std::string where = text({static_cast<int>(border), i, n});
+        expect_equal(want, border_index(border, i, n), "border_index(border, i, n)" + where);
+        expect_equal(want, near_border_index(border, i, n), "near_border_index(border, i, n)" + where);
+      }
 
   // As they are drawn: what stands left and right of abcd.
   struct Picture {
