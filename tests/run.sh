@@ -20,7 +20,7 @@ install_packages
 
 begin "building ($(build_time) the first time)"
 # shellcheck disable=SC2046  # one option or none
-configure build $(gpu_option)
+configure build -Dstandin=enabled $(gpu_option)
 build build all meson-test-prereq
 
 failed=0
