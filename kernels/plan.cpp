@@ -237,7 +237,8 @@ class LinearCompiler {
     finish(sum, d);
   }
 
-  // A matrix of real coefficients: fixed point with as many bits as the accumulator leaves.
+  // A matrix of real coefficients: fixed point with as many bits as 16-bit integers have, which is what the matrix
+  // instructions and the CPU's are fast with, or else as the accumulator leaves.
   void compile_reals(const RealMask &real, double divisor) {
     double sum = 0, largest = 0;
     int taps = 0;
@@ -247,11 +248,23 @@ class LinearCompiler {
       taps += v != 0;
     }
     if (!std::isfinite(sum)) refuse("the coefficients divided by the divisor are too large");
-    const auto error = [&](int bits) { return taps * largest_ * std::ldexp(0.5, -bits); };
+    const auto error = [&](int bits) {
+      double off = 0;
+      for (double v : real.value) {
+        const double exact = std::ldexp(v / divisor, bits);
+        off += std::fabs(std::round(exact) - exact);
+      }
+      return std::ldexp(off, -bits) * largest_;
+    };
     const auto total = [&](int bits) { return std::ldexp(sum, bits) * largest_ + taps * largest_; };
+    const auto fits = [&](int bits) { return fits_narrow(total(bits), int64_t{1} << bits, depth_, s_.bias); };
 
     int bits = 30;
-    while (bits > 0 && !fits_narrow(total(bits), int64_t{1} << bits, depth_, s_.bias)) bits--;
+    while (bits > 0 && (!fits(bits) || std::ldexp(largest, bits) > INT16_MAX)) bits--;
+    if (error(bits) > kErrorAllowed / 8) {
+      bits = 30;
+      while (bits > 0 && !fits(bits)) bits--;
+    }
     if (error(bits) > kErrorAllowed / 8) {
       bits = 40;
       while (bits > 0 && (total(bits) > kWideMax || std::ldexp(largest, bits) > INT32_MAX ||

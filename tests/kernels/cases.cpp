@@ -47,6 +47,13 @@ Coefficients integers(int width, int height, int spread) {
   return c;
 }
 
+// The same, fractions.
+Coefficients fractions(int width, int height) {
+  Coefficients c = integers(width, height, 100);
+  for (double &v : c.value) v = (v + 40) / 333;
+  return c;
+}
+
 // With this row and column.
 Coefficients product(const std::vector<double> &row, const std::vector<double> &column) {
   Coefficients c = coefficients(static_cast<int>(row.size()), static_cast<int>(column.size()), {});
@@ -95,6 +102,7 @@ std::vector<FilterSettings> make_variants() {
   add(Mask::Unsharp);
   add(Mask::Unsharp, amount(2.5), sigma(1.5));
   add(Mask::Unsharp, amount(-0.5), size(3));
+  add(Mask::Unsharp, amount(1.25), size(25));
   add(Mask::Unsharp, amount(0.3), sigma(1), times(2));
   add(Mask::Emboss);
   add(Mask::Emboss, bias(0.5));
@@ -159,6 +167,8 @@ std::vector<FilterSettings> make_variants() {
   add(Mask::Custom, coefs(product({1, 200, 3, 1, 5, 0, 2}, {2, 4, 6, 101, 3, 2, 1})), divisor(25228));
   add(Mask::Custom, coefs(product({90, 120, 3, 127, 5, 0, 2, 1, 1}, {2, 4, 6, 101, 3, 2, 1, 3, 5})), divisor(44000));
   add(Mask::Custom, coefs(coefficients(3, 3, {0.1, 0.25, 0.05, -0.3, 1.7, 0.111, 0.2, -0.4, 0.15})));
+  add(Mask::Custom, coefs(fractions(7, 5)), negative(Negative::Absolute));
+  add(Mask::Custom, coefs(fractions(13, 21)), bias(0.25));
   add(Mask::Custom, coefs(coefficients(5, 1, {0.3, -0.1, 0.7, 0.05, 0.2})), bias(-0.05), times(2));
   add(Mask::Custom, coefs(coefficients(3, 3, {0, 0, 0, 0, 1, 0, 0, 0, 0})), bias(1.0 / 3));
   return list;
