@@ -29,6 +29,9 @@ bool describe_samples(const Plan &plan, TensorKind &kind, TensorParams &p) {
 bool all_within(const std::vector<int32_t> &values, int32_t low, int32_t high) {
   return std::all_of(values.begin(), values.end(), [=](int32_t v) { return v >= low && v <= high; });
 }
+bool any_negative(const std::vector<int32_t> &values) {
+  return std::any_of(values.begin(), values.end(), [](int32_t v) { return v < 0; });
+}
 bool all_bytes(const std::vector<int32_t> &values) {
   return all_within(values, INT8_MIN, INT8_MAX);
 }
@@ -50,7 +53,8 @@ struct Quotient {
   int64_t offset, half, divisor;
   bool absolute;
 
-  explicit Quotient(const Rounding &r) : offset(r.offset), half(r.half), divisor(2 * r.half), absolute(r.absolute) {
+  Quotient(const Rounding &r, bool negative_sums)
+      : offset(r.offset), half(r.half), divisor(2 * r.half), absolute(r.absolute && (negative_sums || r.offset < 0)) {
     if (absolute) return;
     offset += half;
     half = 0;
@@ -102,7 +106,23 @@ struct Quotient {
       r.start_high = static_cast<int32_t>(start >> bits);
     }
     // These have no other.
-    return kind.weights != Weights::Rounded || kind.samples == Samples::Bytes || r.how == SumRounding::Shift;
+    return kind.weights != Weights::Rounded || r.how == SumRounding::Shift;
+  }
+
+  // The same where a pass has gains, whose sums are rounded first. Nothing may have been reduced.
+  bool sharpening(const Pass &pass, int64_t more, SumRounding &r, Sharpening &s) const {
+    int log = 0;
+    while (int64_t{1} << log < divisor) log++;
+    if (absolute || int64_t{1} << log != divisor || pass.wide || std::abs(pass.sum_gain) > INT32_MAX) return false;
+    r = {};
+    r.how = SumRounding::Sharpen;
+    r.start = static_cast<int32_t>((pass.sum_shift ? int64_t{1} << (pass.sum_shift - 1) : 0) - more);
+    s.sum_gain = static_cast<int32_t>(pass.sum_gain);
+    s.sum_shift = pass.sum_shift;
+    s.center_gain = pass.center_gain;
+    s.offset = offset;
+    s.shift = log;
+    return true;
   }
 };
 
@@ -110,9 +130,9 @@ TensorKind make_separable(const Pass &pass, TensorKind kind, int64_t largest_sam
   const IntegerMask &mask = pass.mask[0];
   const int radius = std::max(pass.radius_x, pass.radius_y);
   const bool words = kind.samples != Samples::Bytes;
-  Quotient quotient(pass.rounding[0][0]);
+  Quotient quotient(pass.rounding[0][0], any_negative(mask.row) || any_negative(mask.column));
   std::vector<int32_t> column = mask.column;
-  quotient.reduce(column);
+  if (!pass.has_gain()) quotient.reduce(column);
   kind.structure = Tensor::Separable;
   kind.radius = words ? 8 : 4;
   while (kind.radius < radius) kind.radius *= 2;
@@ -148,7 +168,14 @@ TensorKind make_separable(const Pass &pass, TensorKind kind, int64_t largest_sam
   if (kind.weights != Weights::Long && start + high > INT32_MAX) return {};
   p.row_start = static_cast<int32_t>(start >> 8 * row_start_part(kind.weights));
   p.row_shift = mask.row_shift;
-  if (!quotient.rounding(pass, kind, sum_bytes + bytes - 1, largest_sample, added * column_sum, p.finish)) return {};
+  const int64_t more = added * column_sum;
+  if (pass.has_gain()) {
+    if (kind.weights != Weights::Rounded || !has_sharpening(kind.radius, kind.samples) ||
+        !quotient.sharpening(pass, more, p.finish, p.sharpening))
+      return {};
+  } else if (!quotient.rounding(pass, kind, sum_bytes + bytes - 1, largest_sample, more, p.finish)) {
+    return {};
+  }
 
   for (int byte = 0; byte < bytes; byte++) {
     for (int i = 0; i < pass.width(); i++)
@@ -162,7 +189,7 @@ TensorKind make_separable(const Pass &pass, TensorKind kind, int64_t largest_sam
 TensorKind make_dense(const Pass &pass, TensorKind kind, int64_t largest_sample, DenseTensorParams &p) {
   const int width = pass.width(), height = pass.height();
   if (pass.mask[0].value.empty() || width > 31 || height > 31) return {};
-  Quotient quotient(pass.rounding[0][0]);
+  Quotient quotient(pass.rounding[0][0], any_negative(pass.mask[0].value));
   std::vector<int32_t> value = pass.mask[0].value;
   quotient.reduce(value);
   if (!all_words(value)) return {};
@@ -185,7 +212,7 @@ TensorKind make_dense(const Pass &pass, TensorKind kind, int64_t largest_sample,
 TensorKind make_fragments(const Plan &plan, const Pass &pass, SeparableTensorParams &separable,
                           DenseTensorParams &dense) {
   TensorKind samples;
-  if (pass.op != Op::Linear || pass.has_gain() || pass.keep_x || pass.keep_y || pass.copy_source != pass.source ||
+  if (pass.op != Op::Linear || pass.keep_x || pass.keep_y || pass.copy_source != pass.source ||
       !describe_samples(plan, samples, separable) || (pass.wide && samples.samples == Samples::Bytes))
     return {};
   describe_samples(plan, samples, dense);
@@ -200,6 +227,7 @@ TensorKind make_fragments(const Plan &plan, const Pass &pass, SeparableTensorPar
     if (kind.structure != Tensor::None) return finish(kind, separable);
     if (pass.mask[0].row_shift) return {};
   }
+  if (pass.has_gain()) return {};
   return finish(make_dense(pass, samples, largest_sample, dense), dense);
 }
 

@@ -55,6 +55,11 @@ constexpr bool has_separable(int radius, Weights weights, Samples samples) {
   return weights == Weights::Long || (weights == Weights::Byte && radius <= 16);
 }
 
+// Of which of Rounded there are such for SumRounding::Sharpen.
+constexpr bool has_sharpening(int radius, Samples samples) {
+  return has_separable(radius, Weights::Rounded, samples) && (samples == Samples::Bytes || radius <= 8);
+}
+
 // Sums are made in parts: products of byte i of a sample and byte j of a coefficient belong to part i + j, which counts
 // 256^(i + j). What sums begin with is divided between two of them, the other of which is this one.
 CUDACONV_HOST_DEVICE constexpr int row_start_part(Weights weights) {
@@ -68,13 +73,22 @@ CUDACONV_HOST_DEVICE constexpr int start_high_part(Weights weights) {
 //   Shift       (start + sum) >> shift, clamped to the samples' range
 //   Divide      v = start + sum; |v| where absolute; then + half, clamped to 0 ... limit, * magic >> 32 + shift
 //   ShiftWide   of sums that 32 bits do not hold, Shift; that of the highest part, those below it left off
+//   Sharpen     as Sharpening says
+// Separable Rounded has Shift and Sharpen and nothing else has Sharpen.
 struct SumRounding {
-  enum How : uint8_t { Shift, Divide, ShiftWide } how;
+  enum How : uint8_t { Shift, Divide, ShiftWide, Sharpen } how;
   bool absolute;
   int32_t start, start_high;  // what the sums begin with: part 0, and start_high_part()
   int32_t half, limit;
   uint32_t magic;
   int32_t shift;
+};
+
+// A sample from a sum and the sample in the middle of the window, see Pass::has_gain():
+//   (((start + sum) >> sum_shift) * sum_gain + sample * center_gain + offset) >> shift, clamped to the samples' range
+struct Sharpening {
+  int64_t center_gain, offset;
+  int32_t sum_gain, sum_shift, shift;
 };
 
 struct TensorParams : FrameParams {
@@ -89,6 +103,7 @@ struct SeparableTensorParams : TensorParams {
   // to make it so is taken away in finish.start.
   int32_t row_start;                               // of part row_start_part()
   int32_t row_shift;                               // of Rounded 8-bit samples 8, of Long 16
+  Sharpening sharpening;                           // of SumRounding::Sharpen
   uint32_t line[2][kMostWeightBytes][kLineWords];  // [row, column][byte]
 };
 

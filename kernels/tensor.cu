@@ -32,9 +32,9 @@ struct TensorLaunch {
   int single_groups = 1;  // of rows, one below the other, with one channel
 };
 
-template <int kRadius, Weights kWeights, Samples kSamples>
+template <int kRadius, Weights kWeights, Samples kSamples, bool kSharpens = false>
 TensorLaunch<SeparableTensorParams> strip_launch() {
-  using Shape = SeparableShape<kRadius, kWeights, kSamples>;
+  using Shape = SeparableShape<kRadius, kWeights, kSamples, kSharpens>;
   using Strip = SeparableStrip<Shape>;
   return {strip_tensor_kernel<Shape>, kStripThreads, Strip::shared_bytes, kStripThreads / 2, 32, 128, Strip::kMinBlocks,
           2 * kRadius + 16,           true};
@@ -56,7 +56,9 @@ TensorLaunch<SeparableTensorParams> separable_launch([[maybe_unused]] bool strip
 }
 
 template <int kRadius, Samples kSamples>
-TensorLaunch<SeparableTensorParams> separable_launch(Weights weights, bool strips) {
+TensorLaunch<SeparableTensorParams> separable_launch(Weights weights, bool strips, bool sharpens) {
+  if constexpr (kRadius <= 8 && has_sharpening(kRadius, kSamples))
+    if (sharpens) return strip_launch<kRadius, Weights::Rounded, kSamples, true>();
   if constexpr (has_separable(kRadius, Weights::Byte, kSamples))
     if (weights == Weights::Byte) return separable_launch<kRadius, Weights::Byte, kSamples>(strips);
   if constexpr (has_separable(kRadius, Weights::Word, kSamples))
@@ -64,23 +66,25 @@ TensorLaunch<SeparableTensorParams> separable_launch(Weights weights, bool strip
   if constexpr (has_separable(kRadius, Weights::Long, kSamples))
     if (weights == Weights::Long) return separable_launch<kRadius, Weights::Long, kSamples>(strips);
   if constexpr (has_separable(kRadius, Weights::Rounded, kSamples))
-    if (weights == Weights::Rounded) return separable_launch<kRadius, Weights::Rounded, kSamples>(strips);
+    if (weights == Weights::Rounded)
+      // Tiles sharpen without kernels of their own.
+      return separable_launch<kRadius, Weights::Rounded, kSamples>(strips && !sharpens);
   return {};
 }
 
 template <Samples kSamples>
-TensorLaunch<SeparableTensorParams> separable_launch(TensorKind kind, bool strips) {
+TensorLaunch<SeparableTensorParams> separable_launch(TensorKind kind, bool strips, bool sharpens) {
   if constexpr (kSamples == Samples::Bytes) {
-    if (kind.radius == 4) return separable_launch<4, kSamples>(kind.weights, strips);
-    if (kind.radius == 64) return separable_launch<64, kSamples>(kind.weights, strips);
+    if (kind.radius == 4) return separable_launch<4, kSamples>(kind.weights, strips, sharpens);
+    if (kind.radius == 64) return separable_launch<64, kSamples>(kind.weights, strips, sharpens);
   }
   switch (kind.radius) {
     case 8:
-      return separable_launch<8, kSamples>(kind.weights, strips);
+      return separable_launch<8, kSamples>(kind.weights, strips, sharpens);
     case 16:
-      return separable_launch<16, kSamples>(kind.weights, strips);
+      return separable_launch<16, kSamples>(kind.weights, strips, sharpens);
     default:
-      return separable_launch<32, kSamples>(kind.weights, strips);
+      return separable_launch<32, kSamples>(kind.weights, strips, sharpens);
   }
 }
 
@@ -166,7 +170,8 @@ int launch_tensor(const PassRun &run) {
     if (kind.structure == Tensor::Dense)
       return enqueue_tiles(run, dense_launch<kSamples>(kind), kBytes, dense.height, dense);
     const bool strips = has_many_strips(run.plan.layout);
-    return enqueue_tiles(run, separable_launch<kSamples>(kind, strips), kBytes, 0, separable);
+    const bool sharpens = separable.finish.how == SumRounding::Sharpen;
+    return enqueue_tiles(run, separable_launch<kSamples>(kind, strips, sharpens), kBytes, 0, separable);
   };
   switch (kind.samples) {
     case Samples::Words:

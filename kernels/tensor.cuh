@@ -468,14 +468,14 @@ __device__ inline uint32_t pack_clamped(int32_t a, int32_t b, int32_t c, int32_t
 
 // Sums to samples: those of a lane's two pixels side by side in the low half for column 2t, in the high one for 2t + 1.
 // All at once, so that none waits for another.
-template <int kCount>
+template <Weights kWeights, int kCount>
 __device__ inline void round_sums(const SumRounding &r, const Sums (&sums)[kCount], uint32_t (&samples)[kCount]) {
   const auto pack = [&](auto round) {
 #pragma unroll
     for (int i = 0; i < kCount; i++)
       samples[i] = pack_clamped(round(sums[i].v[0]), round(sums[i].v[2]), round(sums[i].v[1]), round(sums[i].v[3]));
   };
-  if (r.how == SumRounding::Shift) return pack([&](int32_t v) { return v >> r.shift; });
+  if (kWeights == Weights::Rounded || r.how == SumRounding::Shift) return pack([&](int32_t v) { return v >> r.shift; });
   pack([&](int32_t v) { return divide_sum(r, v); });
 }
 
@@ -492,14 +492,17 @@ __device__ inline uint32_t pack_clamped(int32_t low, int32_t high) {
 }
 
 // Sums to 16-bit samples as they lie in memory: those of a lane's two pixels for column 2t, and for 2t + 1.
+template <typename Round>
+__device__ inline void pack_samples(const TensorParams &p, uint32_t (&pairs)[2], Round round) {
+#pragma unroll
+  for (int i = 0; i < 2; i++)
+    pairs[i] = __vminu2(pack_clamped(round(i), round(i + 2)), p.sample_mask) << p.sample_shift;
+}
+
 template <Weights kWeights, int kParts>
 __device__ inline void round_sums(const TensorParams &p, const PartialSums<kParts> &sums, uint32_t (&pairs)[2]) {
   const SumRounding &r = p.finish;
-  const auto pack = [&](auto round) {
-#pragma unroll
-    for (int i = 0; i < 2; i++)
-      pairs[i] = __vminu2(pack_clamped(round(i), round(i + 2)), p.sample_mask) << p.sample_shift;
-  };
+  const auto pack = [&](auto round) { pack_samples(p, pairs, round); };
   if (kWeights == Weights::Long || (kWeights != Weights::Rounded && r.how == SumRounding::ShiftWide))
     return pack([&](int i) { return sums.highest(i) >> r.shift; });
   const Sums total = sums.total();
@@ -508,8 +511,28 @@ __device__ inline void round_sums(const TensorParams &p, const PartialSums<kPart
   pack([&](int i) { return divide_sum(r, total.v[i]); });
 }
 
-// A lane's sums of all channels to two pairs of neighbouring pixels as they lie in memory, one in either half of
-// `words`. `sums_of` gives those of a channel.
+// A lane's samples of all channels, `bytes` as round_sums makes them, to two pairs of neighbouring pixels as they lie
+// in memory, one in either half of `words`.
+template <int kChannels>
+__device__ inline void join_channels(const uint32_t (&bytes)[kChannels], uint32_t (&words)[kChannels]) {
+  interleave_channels<kChannels>(bytes, words);
+}
+
+template <int kChannels>
+__device__ inline void join_channels(const uint32_t (&pairs)[kChannels][2], uint32_t (&words)[2 * kChannels]) {
+#pragma unroll
+  for (int i = 0; i < 2; i++) {
+    uint32_t *to = words + i * kChannels;
+    if constexpr (kChannels == 1) to[0] = pairs[0][i];
+#pragma unroll
+    for (int c = 0; c + 1 < kChannels; c += 2) {
+      to[c / 2] = choose_bytes(pairs[c][i], pairs[c + 1][i], 0x5410);
+      to[(c + kChannels) / 2] = choose_bytes(pairs[c][i], pairs[c + 1][i], 0x7632);
+    }
+  }
+}
+
+// A lane's sums of all channels to such pixels. `sums_of` gives those of a channel.
 template <int kChannels, typename Shape, typename SumsOf>
 __device__ inline void make_pixels(const TensorParams &p, SumsOf sums_of,
                                    uint32_t (&words)[kChannels * Shape::kSampleBytes]) {
@@ -518,23 +541,81 @@ __device__ inline void make_pixels(const TensorParams &p, SumsOf sums_of,
     uint32_t results[kChannels];
 #pragma unroll
     for (int c = 0; c < kChannels; c++) total[c] = sums_of(c).total();
-    round_sums(p.finish, total, results);
-    interleave_channels<kChannels>(results, words);
+    round_sums<Shape::kWeights>(p.finish, total, results);
+    join_channels<kChannels>(results, words);
   } else {
     uint32_t pairs[kChannels][2];
 #pragma unroll
     for (int c = 0; c < kChannels; c++) round_sums<Shape::kWeights>(p, sums_of(c), pairs[c]);
+    join_channels<kChannels>(pairs, words);
+  }
+}
+
+// ---- Sums and the sample in the middle of the window ----
+
+// As Sharpening says, but for the clamp; `sum` has its start.
+__device__ inline int32_t sharpen(const Sharpening &s, int32_t sum, uint32_t sample) {
+  const int64_t blurred = int64_t{sum >> s.sum_shift} * s.sum_gain;
+  return static_cast<int32_t>((blurred + static_cast<int32_t>(sample) * s.center_gain + s.offset) >> s.shift);
+}
+
+// The samples of two neighbouring pixels of two rows that a lane's sums belong to: of pixel i, row h and channel c.
+template <int kChannels, Samples kSamples>
+class Centres {
+ public:
+  // From (x, y) of the part; what lies beyond its last pixel or row `last_row` is not asked for.
+  __device__ Centres(const PartParams &part, int x, int y, int last_row, bool inside) {
 #pragma unroll
-    for (int i = 0; i < 2; i++) {
-      uint32_t *to = words + i * kChannels;
-      if constexpr (kChannels == 1) to[0] = pairs[0][i];
+    for (int h = 0; h < 2; h++) {
+      const uint8_t *from = part.source + min(y + h, last_row) * part.source_pitch + x * kPixelBytes;
+      if (inside) {
+        if constexpr (kPixelBytes % 2 == 0) {
+          load_words<kPixelBytes / 2>(from, words_[h]);
+        } else {
 #pragma unroll
-      for (int c = 0; c + 1 < kChannels; c += 2) {
-        to[c / 2] = choose_bytes(pairs[c][i], pairs[c + 1][i], 0x5410);
-        to[(c + kChannels) / 2] = choose_bytes(pairs[c][i], pairs[c + 1][i], 0x7632);
+          for (int i = 0; i < kPixelBytes; i++) put(h, i, i % 2, __ldg(reinterpret_cast<const uint16_t *>(from) + i));
+        }
+      } else {
+        const int end = (part.width - x) * kPixelBytes;
+#pragma unroll
+        for (int i = 0; i < 2 * kPixelBytes; i++)
+          if (i < end) words_[h][i / 4] |= uint32_t{__ldg(from + i)} << i % 4 * 8;
       }
     }
   }
+
+  __device__ uint32_t at(const TensorParams &p, int i, int h, int c) const {
+    const int byte = i * kPixelBytes + c * kBytes;
+    const uint32_t word = words_[h][byte / 4] >> byte % 4 * 8;
+    if constexpr (kBytes == 1) return word & 0xffu;
+    return word >> p.sample_shift & p.sample_mask & 0xffffu;
+  }
+
+ private:
+  static constexpr int kBytes = sample_bytes(kSamples), kPixelBytes = kChannels * kBytes;
+  __device__ void put(int h, int i, int half, uint32_t pair) {
+    words_[h][i / 2] |= pair << half * 16;
+  }
+  uint32_t words_[2][(2 * kPixelBytes + 3) / 4] = {};
+};
+
+// make_pixels() of such sums.
+template <int kChannels, typename Shape, typename SumsOf>
+__device__ inline void make_sharp_pixels(const SeparableTensorParams &p,
+                                         const Centres<kChannels, Shape::kSamples> &centres, SumsOf sums_of,
+                                         uint32_t (&words)[kChannels * Shape::kSampleBytes]) {
+  std::conditional_t<Shape::kSamples == Samples::Bytes, uint32_t[kChannels], uint32_t[kChannels][2]> results;
+#pragma unroll
+  for (int c = 0; c < kChannels; c++) {
+    const Sums sums = sums_of(c).total();
+    // Sum 2i + h is that of pixel i and row h.
+    const auto round = [&](int n) { return sharpen(p.sharpening, sums.v[n], centres.at(p, n / 2, n % 2, c)); };
+    if constexpr (Shape::kSamples == Samples::Bytes)
+      results[c] = pack_clamped(round(0), round(2), round(1), round(3));
+    else
+      pack_samples(p, results[c], round);
+  }
+  join_channels<kChannels>(results, words);
 }
 
 // Calls filter() with the number of channels of a plane as a constant.
@@ -841,7 +922,7 @@ __device__ inline void copy_tile(const PartParams &part, int x0, int y0, int wid
 // a chunk with each step. The k x 8 matrix is the column's: 8 rows of results, and the weight of each row of sums in
 // each.
 
-template <int kRadiusClass, Weights kWeightsKind, Samples kSamplesKind>
+template <int kRadiusClass, Weights kWeightsKind, Samples kSamplesKind, bool kSharpensPixels = false>
 struct SeparableShape {
   static constexpr int kRadius = kRadiusClass;
   static constexpr Weights kWeights = kWeightsKind;
@@ -850,6 +931,7 @@ struct SeparableShape {
   static constexpr int kBytes = weight_bytes(kWeights);
   static constexpr int kSumBytes = row_sum_bytes(kWeights, kSampleBytes);
   static constexpr int kRowParts = kSampleBytes + kBytes - 1, kParts = kSumBytes + kBytes - 1;
+  static constexpr bool kSharpens = kSharpensPixels;  // SumRounding::Sharpen and no other
   // Pixels on either side that are read: chunks begin at multiples of 8.
   static constexpr int kReach = kRadius < 8 ? 8 : kRadius;
   static constexpr int kChunksX = (16 + 2 * kReach) / 16;  // of samples that windows of 16 pixels reach
@@ -1053,8 +1135,14 @@ __device__ inline void filter_strip(const SeparableTensorParams &p, const Tile &
 #pragma unroll
       for (int s = 0; s < kStrips; s++) {
         uint32_t pixels[kPixelBytes];
-        make_pixels<kChannels, Shape>(
-            p, [&](int c) { return sums[s][c].total(operands, start, p.finish.start_high); }, pixels);
+        const auto sums_of = [&](int c) { return sums[s][c].total(operands, start, p.finish.start_high); };
+        if constexpr (Shape::kSharpens) {
+          const int first = tile.x0 + 16 * s + 2 * g, row = y - place.y;
+          make_sharp_pixels<kChannels, Shape>(p, Centres<kChannels, kSamples>(part, first, row, bottom - 1, inside),
+                                              sums_of, pixels);
+        } else {
+          make_pixels<kChannels, Shape>(p, sums_of, pixels);
+        }
         Place::put(part, to + 16 * s * kPixelBytes, x + 16 * s, y, bottom, inside, merges, pixels);
       }
       to += 8 * target_pitch;
@@ -1066,7 +1154,7 @@ template <typename Shape>
 struct SeparableStrip {
   // How many blocks a multiprocessor is to hold, which bounds the registers of a thread.
   static constexpr int kBlocks = Shape::kRadius > 16 ? 2 : Shape::kRadius > 8 ? 3 : 4;
-  static constexpr int kMinBlocks = Shape::kSamples == Samples::FourWords ? kBlocks - 1 : kBlocks;
+  static constexpr int kMinBlocks = Shape::kSamples == Samples::FourWords || Shape::kSharpens ? kBlocks - 1 : kBlocks;
 
   CUDACONV_HOST_DEVICE static constexpr size_t shared_bytes(int, int tile_height, int) {
     return Shape::kLineBytes + strip_rows(tile_height, Shape::kRadius) * sizeof(int64_t) +
@@ -1165,9 +1253,15 @@ __global__ void __launch_bounds__(SeparableTile<Shape>::kThreads, SeparableTile<
       for (int c = 0; c < Shape::kChunksX; c++) window[0][c] = *reinterpret_cast<const uint32_t *>(from + 16 * c);
       sums.enter(p, operands, row_start, window);
       if (step < kSteps - 1) continue;
-      const Sums total[1] = {sums.total(operands, start, 0).total()};
+      Sums total[1] = {sums.total(operands, start, 0).total()};
       uint32_t out[1];
-      round_sums(p.finish, total, out);
+      if (Shape::kWeights == Weights::Rounded && p.finish.how == SumRounding::Sharpen) {
+        const uint8_t *centre = source.at(channel, x + 2 * g, 2 * t + 8 * (step - kSteps + 1));
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+          total[0].v[i] = sharpen(p.sharpening, total[0].v[i], centre[i % 2 * kPitch + i / 2]);
+      }
+      round_sums<Shape::kWeights>(p.finish, total, out);
       *reinterpret_cast<uint16_t *>(to) = static_cast<uint16_t>(out[0]);
       *reinterpret_cast<uint16_t *>(to + kResultPitch) = static_cast<uint16_t>(out[0] >> 16);
     }
