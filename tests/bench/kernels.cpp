@@ -170,6 +170,21 @@ FilterSettings settings(Mask mask, int size = 0) {
   return s;
 }
 
+FilterSettings cross(int side) {
+  FilterSettings s = settings(Mask::Dilate, side);
+  s.shape = Shape::Cross;
+  return s;
+}
+
+// A mask of random fractions.
+FilterSettings fractions(int side) {
+  FilterSettings s = settings(Mask::Custom);
+  s.coefficients.width = s.coefficients.height = side;
+  std::mt19937 random(side);
+  for (int i = 0; i < side * side; i++) s.coefficients.value.push_back(random() / 4294967296.0 - 0.25);
+  return s;
+}
+
 // A mask of random coefficients of so many bits, their sum a power of two so that NPP can divide by it.
 FilterSettings custom(int side, int bits) {
   FilterSettings s = settings(Mask::Custom);
@@ -229,6 +244,10 @@ std::vector<Case> goal_cases() {
   for (int side : {7, 11, 15, 31}) add("custom " + std::to_string(side) + "x" + std::to_string(side), custom(side, 8));
   for (int side : {7, 15})
     add("custom " + std::to_string(side) + "x" + std::to_string(side) + " 16-bit", custom(side, 16));
+  add("custom 7x7 fractions", fractions(7));
+  add("unsharp 5", settings(Mask::Unsharp, 5));
+  add("unsharp 15", settings(Mask::Unsharp, 15));
+  add("dilate cross 5", cross(5));
   return cases;
 }
 

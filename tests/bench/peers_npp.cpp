@@ -5,6 +5,7 @@
 #include <nppi_filtering_functions.h>
 #include <nppi_morphological_operations.h>
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <stdexcept>
@@ -155,6 +156,7 @@ std::optional<Enqueue> npp_filter(const FilterSettings &s, int channels) {
     }
     case Mask::Dilate:
     case Mask::Erode: {
+      if (s.shape != Shape::Rect) return std::nullopt;
       const int n = s.size ? s.size : 3;
       const bool dilate = s.mask == Mask::Dilate;
       if (n == 3) {
@@ -184,6 +186,7 @@ std::optional<Enqueue> npp_filter(const FilterSettings &s, int channels) {
     case Mask::Custom: {
       std::vector<Npp32s> values;
       for (double v : s.coefficients.value) values.push_back(static_cast<Npp32s>(v));
+      if (!std::equal(values.begin(), values.end(), s.coefficients.value.begin())) return std::nullopt;  // fractions
       const auto mask = on_device(values);
       const int w = s.coefficients.width, h = s.coefficients.height,
                 divisor = s.divisor ? static_cast<int>(s.divisor) : 1;
