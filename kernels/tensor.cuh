@@ -1089,7 +1089,8 @@ __device__ inline void filter_strip(const SeparableTensorParams &p, const Tile &
   constexpr Samples kSamples = Shape::kSamples;
   constexpr int kSampleBytes = Shape::kSampleBytes, kPixelBytes = kChannels * kSampleBytes;
   constexpr int kStrips = subtiles(kPixelBytes), kColumns = kStrips - 1 + Shape::kChunksX;
-  constexpr int kAhead = kPixelBytes == 4 ? 2 : 1;  // steps whose samples are on their way
+  // Steps whose samples are on their way; of larger radii more would not fit the registers.
+  constexpr int kAhead = kPixelBytes == 4 && Shape::kRadius <= 8 ? 2 : 1;
   const PartParams &part = tile.part;
   const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
   const int bottom = min(tile.y0 + p.tile_height, part.height), steps = (bottom - tile.y0 + 7) / 8 + Shape::kSteps - 1;
