@@ -105,15 +105,6 @@ struct PackedParams {
   uint32_t sample_shift, sample_mask;  // of a 16-bit container
 };
 
-// For the kernels of dotted.cuh: bytes, and a divisor of 2^16.
-struct DottedParams : FrameParams {
-  int32_t strip_rows;  // of results, even
-  // Signed bytes. Of the four samples of a group, the coefficients of the group before, their own and the one after; of
-  // the even and the odd one of two rows of results, those of the pairs of rows in their windows, two pairs a word.
-  uint32_t row[4][3], column[2][3];
-  uint32_t row_init, init;  // what sums start from: of rows, of windows
-};
-
 // For the kernels of sliding.cuh.
 struct SlidingParams : FrameParams {
   PackedParams packed;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "launchers.h"
 
+#include "cuda_resources.h"
+
 namespace cudaconv {
 
 namespace {
@@ -32,11 +34,19 @@ Launched launch_passes(const PassRun &run) {
   constexpr struct {
     const char *kernels;
     int (*launch)(const PassRun &run);
-  } kLaunchers[] = {{"composite", launch_composite}, {"sliding", launch_sliding}, {"dotted", launch_dotted},
-                    {"extremum", launch_extremum},   {"box", launch_box},         {"tensor", launch_tensor}};
+  } kLaunchers[] = {{"composite", launch_composite},     {"sliding", launch_sliding},
+                    {"extremum", launch_extremum},       {"box", launch_box},
+                    {"interleaved", launch_interleaved}, {"tensor", launch_tensor}};
   for (const auto &launcher : kLaunchers)
     if (const int passes = launcher.launch(run)) return {passes, launcher.kernels};
   return {launch_method(run), nullptr};
+}
+
+bool has_matrix_instructions() {
+  int device, major;
+  check(cudaGetDevice(&device), "cudaGetDevice");
+  check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device), "cudaDeviceGetAttribute");
+  return major >= 8;
 }
 
 void fill_frame(const PassRun &run, FrameParams &p) {

@@ -41,11 +41,13 @@ struct PassRun {
 // pass is not of its kind. Throws Error{Device}.
 int launch_composite(const PassRun &run);  // openings and the like of small squares, dense 8-bit planes
 int launch_sliding(const PassRun &run);    // small windows, dense 8-bit planes
-int launch_dotted(const PassRun &run);     // separable 7x7 and 9x9, dense planes of whole lanes
-int launch_extremum(const PassRun &run);   // squares larger than those, dense 8-bit planes
+int launch_extremum(const PassRun &run);   // squares larger than those, dense planes
 int launch_box(const PassRun &run);        // means, dense 8-bit planes
-int launch_tensor(const PassRun &run);     // linear masks, dense planes, devices with matrix instructions
-int launch_method(const PassRun &run);     // any pass, by the plan's method; never 0
+// The other linear masks, on devices with matrix instructions.
+int launch_interleaved(const PassRun &run);  // a row and a column of up to 9, dense 8-bit planes of whole lanes
+int launch_tensor(const PassRun &run);       // dense planes
+
+int launch_method(const PassRun &run);  // any pass, by the plan's method; never 0
 
 // Enqueues the pass at run.index, and maybe more, by the first launcher that takes it. `kernels` is the name of that
 // launcher's, nullptr for launch_method()'s.
@@ -60,6 +62,9 @@ Method resolve_method(const Plan &plan, const Pass &pass);
 
 // What the kernels of method=global read in place of a parameter, a pass each.
 std::vector<MaskParams> global_masks(const Plan &plan);
+
+// Whether the device has those of tensor.cuh. Throws Error{Device}.
+bool has_matrix_instructions();
 
 // Some kernel, to find out whether the device can run those of this build.
 const void *any_kernel();

@@ -44,7 +44,4 @@ struct PackedKind {
 // lie side by side or differ from those of another, or a lane may not hold a sum.
 PackedKind make_packed(const Plan &plan, const Pass &pass, PackedParams &packed);
 
-// The same for the kernels of dotted.cuh: the most channels of a plane, 0 where the pass is not theirs.
-int make_dotted(const Plan &plan, const Pass &pass, DottedParams &dotted);
-
 }  // namespace cudaconv

@@ -13,13 +13,6 @@ namespace cudaconv {
 
 namespace {
 
-bool has_matrix_instructions() {
-  int device, major;
-  check(cudaGetDevice(&device), "cudaGetDevice");
-  check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device), "cudaDeviceGetAttribute");
-  return major >= 8;
-}
-
 template <typename Params>
 struct TensorLaunch {
   void (*kernel)(Params) = nullptr;
