@@ -2,6 +2,7 @@
 #include "fragments.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <vector>
 
 namespace cudaconv {
@@ -186,7 +187,44 @@ TensorKind make_separable(const Pass &pass, TensorKind kind, int64_t largest_sam
   return kind;
 }
 
-TensorKind make_dense(const Pass &pass, TensorKind kind, int64_t largest_sample, DenseTensorParams &p) {
+// `largest_sum` is that of a sum without its sign.
+bool make_scale(const Quotient &quotient, int64_t largest_sum, SumScale &scale) {
+  const int64_t divisor = quotient.divisor, most = largest_sum + std::abs(quotient.offset) + quotient.half;
+  if (most > INT32_MAX || divisor >= 1 << 16) return false;
+  scale = {};
+  scale.absolute = quotient.absolute;
+  int log = 0;
+  while (1 << log < divisor) log++;
+  if (!quotient.absolute && 1 << log == divisor && log >= 8) {
+    scale.shift = log - 8;
+    return true;
+  }
+  // 2^shift * magic / 2^32 is 256 / divisor and a little more, which with all sums that a sample has adds less than
+  // 256 / divisor: too little to reach the next sample.
+  const auto magic = [&] { return ((int64_t{1} << (40 - scale.shift)) + divisor - 1) / divisor; };
+  while (magic() > INT32_MAX) scale.shift++;
+  scale.magic = static_cast<int32_t>(magic());
+  scale.half = static_cast<int32_t>(quotient.half);
+  return most << scale.shift <= INT32_MAX && divisor * divisor << scale.shift < int64_t{1} << 32;
+}
+
+// For a dense mask that is small enough, from what it has become: `value` are its coefficients.
+bool make_pairs(const Pass &pass, const TensorKind &kind, const Quotient &quotient, const std::vector<int32_t> &value,
+                int64_t largest_sample, const DenseTensorParams &dense, PairTensorParams &p) {
+  if (pass.radius_x > kPairRadius || pass.height() >= kPairRows || kind.weights != Weights::Byte) return false;
+  int64_t largest_sum = 0;
+  for (int32_t v : value) largest_sum += largest_sample * std::abs(v);
+  if (kind.samples == Samples::Bytes && !make_scale(quotient, largest_sum, p.scale)) return false;
+  p.finish = dense.finish;
+  p.height = pass.height();
+  const int skipped = (kind.radius - kPairRadius) / 4;
+  for (int j = 0; j < kPairRows; j++)
+    for (int w = 0; w < kPairLineWords; w++) p.line[j][w] = dense.line[0][j][skipped + w];
+  return true;
+}
+
+TensorKind make_dense(const Pass &pass, TensorKind kind, int64_t largest_sample, DenseTensorParams &p,
+                      PairTensorParams *pairs) {
   const int width = pass.width(), height = pass.height();
   if (pass.mask[0].value.empty() || width > 31 || height > 31) return {};
   Quotient quotient(pass.rounding[0][0], any_negative(pass.mask[0].value));
@@ -204,13 +242,14 @@ TensorKind make_dense(const Pass &pass, TensorKind kind, int64_t largest_sample,
     for (int j = 0; j < height; j++)
       for (int i = 0; i < width; i++)
         put_byte(p.line[byte][j], kind.radius - pass.radius_x + i, value[j * width + i] >> 8 * byte);
+  kind.pairs = pairs && make_pairs(pass, kind, quotient, value, largest_sample, p, *pairs);
   return kind;
 }
 
 }  // namespace
 
 TensorKind make_fragments(const Plan &plan, const Pass &pass, SeparableTensorParams &separable,
-                          DenseTensorParams &dense) {
+                          DenseTensorParams &dense, PairTensorParams *pairs) {
   TensorKind samples;
   if (pass.op != Op::Linear || pass.keep_x || pass.keep_y || pass.copy_source != pass.source ||
       !describe_samples(plan, samples, separable) || (pass.wide && samples.samples == Samples::Bytes))
@@ -228,7 +267,12 @@ TensorKind make_fragments(const Plan &plan, const Pass &pass, SeparableTensorPar
     if (pass.mask[0].row_shift) return {};
   }
   if (pass.has_gain()) return {};
-  return finish(make_dense(pass, samples, largest_sample, dense), dense);
+  const TensorKind kind = make_dense(pass, samples, largest_sample, dense, pairs);
+  if (kind.pairs) {
+    describe_samples(plan, samples, *pairs);
+    finish(kind, *pairs);
+  }
+  return finish(kind, dense);
 }
 
 }  // namespace cudaconv

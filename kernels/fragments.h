@@ -18,6 +18,9 @@ constexpr int kLineWords = 32, kLineBytes = 4 * kLineWords;
 constexpr int kDenseLineWords = 8, kDenseRows = 32;
 constexpr int kMostWeightBytes = 3;
 
+// Of small masks without a row and a column, see pairs.cuh.
+constexpr int kPairRadius = 4, kPairRows = 10, kPairLineWords = 3;
+
 enum class Tensor : uint8_t { None, Separable, Dense };
 
 // Coefficients in lines of bytes, the lowest ones first: signed ones of 8 bits, or of 16; of Rounded and Long, whose
@@ -46,6 +49,7 @@ struct TensorKind {
   int radius = 0;                   // the class: 4, 8, 16, 32 or 64, of Words 8, 16 or 32; dense 8 or 16
   Weights weights = Weights::Byte;  // Rounded and Long of Separable alone, Long of Words
   Samples samples = Samples::Bytes;
+  bool pairs = false;  // whether the kernels of pairs.cuh can do what is Dense, too
 };
 
 // Which kernels of Separable there are: those that a mask may need that is not an oddity.
@@ -113,9 +117,24 @@ struct DenseTensorParams : TensorParams {
   uint32_t line[2][kDenseRows][kDenseLineWords];  // [byte][row]
 };
 
+// From a sum to an 8-bit sample, the second byte of 16 bits without sign, to which the following is clamped. s is
+// the sum with its start, v the same, or where absolute |s| + half:
+//   s >> shift, or where magic is not zero   v * 2^shift * magic >> 32
+struct SumScale {
+  int32_t half, shift, magic;
+  bool absolute;
+};
+
+struct PairTensorParams : TensorParams {
+  int32_t height;                            // rows of the mask
+  SumScale scale;                            // of Bytes, which have `start` alone of `finish`
+  uint32_t line[kPairRows][kPairLineWords];  // of a mask of radius r from byte kPairRadius - r on
+};
+
 // Works the pass out for one of the structures and fills in its parameters, all but the frame and the tile height.
-// Tensor::None where the pass is not linear, the planes are not dense, or coefficients or sums do not fit.
+// `pairs`, if given, are filled in as well where TensorKind::pairs. Tensor::None where the pass is not linear, the
+// planes are not dense, or coefficients or sums do not fit.
 TensorKind make_fragments(const Plan &plan, const Pass &pass, SeparableTensorParams &separable,
-                          DenseTensorParams &dense);
+                          DenseTensorParams &dense, PairTensorParams *pairs = nullptr);
 
 }  // namespace cudaconv

@@ -7,6 +7,7 @@
 
 #include "cuda_resources.h"
 #include "launchers.h"
+#include "pairs.h"
 #include "quads.h"
 
 namespace cudaconv {
@@ -154,9 +155,11 @@ int launch_tensor(const PassRun &run) {
   if (run.plan.method != Method::Auto || run.buffers.regions->active) return 0;
   SeparableTensorParams separable = {};
   DenseTensorParams dense = {};
-  const TensorKind kind = make_fragments(run.plan, run.pass(), separable, dense);
+  PairTensorParams pairs = {};
+  const TensorKind kind = make_fragments(run.plan, run.pass(), separable, dense, &pairs);
   if (kind.structure == Tensor::None) return 0;
   if (!has_matrix_instructions()) return 0;
+  if (kind.pairs && enqueue_pairs(run, kind.samples, pairs)) return 1;
   const auto enqueue_on = [&](auto samples) {
     constexpr Samples kSamples = decltype(samples)::value;
     constexpr int kBytes = sample_bytes(kSamples);

@@ -155,6 +155,12 @@ std::vector<FilterSettings> make_variants() {
   add(Mask::Custom, coefs(integers(1, 31, 4)), bias(0.5));
   add(Mask::Custom, coefs(integers(5, 3, 20)), divisor(-11), bias(0.5));
   add(Mask::Custom, coefs(integers(7, 7, 1000)), negative(Negative::Absolute));
+  // Up to 9x9 and 8 bits.
+  add(Mask::Custom, coefs(integers(5, 5, 50)));
+  add(Mask::Custom, coefs(integers(7, 7, 128)), divisor(1024));
+  add(Mask::Custom, coefs(integers(5, 9, 100)), divisor(-777), bias(0.3));
+  add(Mask::Custom, coefs(integers(9, 7, 60)), divisor(96), negative(Negative::Absolute));
+  add(Mask::Custom, coefs(integers(9, 9, 127)), divisor(8), bias(-0.2));
   add(Mask::Custom, coefs(integers(31, 31, 3)), divisor(50));
   add(Mask::Custom, coefs(coefficients(3, 3, {2, 4, 2, -4, -8, -4, 6, 12, 6})), divisor(9));  // of rank 1
   // Separable ones of 7x7 and 9x9: with a divisor of a power of two, negative numbers, and numbers of more than 8 bits.
