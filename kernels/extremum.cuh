@@ -12,7 +12,8 @@
 // costs two maxima whatever the size.
 //
 // Bytes are worked on two by two in 16-bit lanes: the even ones masked, the odd ones as the upper bytes of the quad as
-// it is, because they decide alone.
+// it is, because they decide alone. Samples of 16 bits are two of a quad as they are; where a pixel has four of them,
+// it is two quads, and rows are filtered in steps of two.
 #pragma once
 
 #include "lanes.cuh"
@@ -23,49 +24,77 @@ namespace cudaconv {
 struct ExtremumParams : FrameParams {
   QuadTile tile;
   int32_t size;
-  uint32_t flip;  // see ExtremumShape
+  uint32_t flip;         // see ExtremumShape
+  uint32_t sample_bits;  // of a quad of words
+};
+
+// The upper half of a and the lower one of b.
+__device__ inline uint32_t halves(uint32_t a, uint32_t b) {
+  return permute_bytes(a, b, 0x5432);
+}
+
+// Samples of quads: split() takes a quad apart for extreme(), the greatest or the least of three, and join() makes one.
+struct ByteQuads {
+  static constexpr bool kWords = false;
+  struct Split {
+    uint32_t even, odd;
+  };
+  __device__ static Split split(uint32_t quad) { return {even_bytes(quad), quad}; }
+  __device__ static uint32_t join(Split s) { return join_bytes(s.even, s.odd); }
+  template <bool kLeast>
+  __device__ static Split extreme(Split a, Split b, Split c) {
+    return {of_words<kLeast>(a.even, b.even, c.even), of_words<kLeast>(a.odd, b.odd, c.odd)};
+  }
+  __device__ static Split swap_halves(Split s) { return {halves(s.even, s.even), halves(s.odd, s.odd)}; }
+  template <bool kLeast>
+  __device__ static uint32_t of_words(uint32_t a, uint32_t b, uint32_t c) {
+    return kLeast ? ByteLanes<4>::least(a, b, c) : ByteLanes<4>::largest(a, b, c);
+  }
+};
+
+struct WordQuads {
+  static constexpr bool kWords = true;
+  using Split = uint32_t;
+  __device__ static Split split(uint32_t quad) { return quad; }
+  __device__ static uint32_t join(Split s) { return s; }
+  __device__ static Split swap_halves(Split s) { return halves(s, s); }
+  template <bool kLeast>
+  __device__ static Split extreme(Split a, Split b, Split c) {
+    return ByteQuads::of_words<kLeast>(a, b, c);
+  }
 };
 
 // kSize results at once. Its registers are those of the largest size that it can do; where it is to do that one only
 // (kExact), nothing asks for the size.
-template <int kLargest, bool kExact, bool kLeast>
+template <typename Quads, int kLargest, bool kExact, bool kLeast>
 class VanHerk {
  public:
   // load(n) is quad n of 2 * size - 1.
   template <typename Load>
   __device__ void run(int size, Load load) {
     if (kExact) size = kLargest;
-    uint32_t even = 0, odd = 0;
+    Split so_far = {};
 #pragma unroll
     for (int m = 0; m < kPairs; m++) {
       if (!there(m, size)) continue;
       const int i = size - 3 - 2 * m;
-      const uint32_t next = load(i + 1);
-      if (m == 0) {
-        even = even_bytes(next);
-        odd = next;
-      } else {
-        even = extreme(even, even_bytes(next), even_bytes(first_[m - 1]));
-        odd = extreme(odd, next, first_[m - 1]);
-      }
+      const Split next = Quads::split(load(i + 1));
+      so_far = m == 0 ? next : extreme(so_far, next, Quads::split(first_[m - 1]));
       first_[m] = load(i);
-      keep(m, even, odd);
+      keep(m, so_far);
     }
     last_ = load(size - 1);
-    even = even_bytes(last_);
-    odd = last_;
+    so_far = Quads::split(last_);
 #pragma unroll
     for (int m = kPairs - 1; m >= 0; m--) {
       if (!there(m, size)) continue;
       const int i = size - 3 - 2 * m;
-      const uint32_t next = load(i + size), after = load(i + size + 1), suffix_even = kept_even(m);
-      const uint32_t suffix_odd = second_[m], next_even = even_bytes(next);
-      first_[m] = join_bytes(extreme(even_bytes(first_[m]), suffix_even, even), extreme(first_[m], suffix_odd, odd));
-      second_[m] = join_bytes(extreme(suffix_even, even, next_even), extreme(suffix_odd, odd, next));
-      even = extreme(even, next_even, even_bytes(after));
-      odd = extreme(odd, next, after);
+      const Split next = Quads::split(load(i + size)), after = Quads::split(load(i + size + 1)), suffix = kept(m);
+      first_[m] = Quads::join(extreme(Quads::split(first_[m]), suffix, so_far));
+      second_[m] = Quads::join(extreme(suffix, so_far, next));
+      so_far = extreme(so_far, next, after);
     }
-    last_ = join_bytes(even, odd);
+    last_ = Quads::join(so_far);
   }
 
   // Calls function(n, result n), from the first.
@@ -95,97 +124,234 @@ class VanHerk {
   }
 
  private:
-  __device__ static uint32_t extreme(uint32_t a, uint32_t b, uint32_t c) {
-    return kLeast ? ByteLanes<4>::least(a, b, c) : ByteLanes<4>::largest(a, b, c);
-  }
-
+  using Split = typename Quads::Split;
   static constexpr int kPairs = kLargest / 2;
   // Suffixes of large windows share a register.
-  static constexpr bool kJoined = kLargest > 31;
+  static constexpr bool kJoined = Quads::kWords || kLargest > 31;
+
+  __device__ static Split extreme(Split a, Split b, Split c) {
+    return Quads::template extreme<kLeast>(a, b, c);
+  }
 
   __device__ static bool there(int m, int size) {
     return kExact || 2 * m + 1 < size;
   }
-  __device__ void keep(int m, uint32_t even, uint32_t odd) {
-    second_[m] = kJoined ? join_bytes(even, odd) : odd;
-    if constexpr (!kJoined) even_[m] = even;
+  __device__ void keep(int m, Split suffix) {
+    if constexpr (kJoined) {
+      second_[m] = Quads::join(suffix);
+    } else {
+      second_[m] = suffix.odd;
+      even_[m] = suffix.even;
+    }
   }
-  __device__ uint32_t kept_even(int m) const {
+  __device__ Split kept(int m) const {
     if constexpr (kJoined)
-      return even_bytes(second_[m]);
+      return Quads::split(second_[m]);
     else
-      return even_[m];
+      return {even_[m], second_[m]};
   }
 
   uint32_t first_[kPairs], second_[kPairs], even_[kJoined ? 1 : kPairs], last_;
 };
 
+// Extrema of kSize that follow each other, of values that come one after the other; kSize is a power of two less one,
+// and each the extremum of three of half the size.
+template <typename Quads, bool kLeast, int kSize>
+struct RunningExtremum {
+  using Split = typename Quads::Split;
+  static constexpr int kHalf = kSize / 2, kKept = kHalf + 2;
+  RunningExtremum<Quads, kLeast, kHalf> half;
+  Split kept[kKept];
+
+  // Takes value k, and returns the extremum whose last it is; not before k = kSize - 1.
+  __device__ Split push(int k, Split v) {
+    const Split last = half.push(k, v);
+    kept[k % kKept] = last;
+    if (k + 1 < kSize) return last;
+    return Quads::template extreme<kLeast>(last, kept[(k + kKept - (kHalf + 1) / 2) % kKept], kept[(k + 1) % kKept]);
+  }
+};
+template <typename Quads, bool kLeast>
+struct RunningExtremum<Quads, kLeast, 1> {
+  using Split = typename Quads::Split;
+  __device__ Split push(int, Split v) { return v; }
+};
+
+// Rows whose pixels have one or two bytes need not become quads: they are filtered as they lie in memory, in words of
+// four or two pixels. The windows of a word's pixels have whole words in common, and of the words beside those each has
+// some pixels more on the right and fewer on the left than the one before:
+//
+//   left     whole words     right
+//   a b c d | e ...... f | g h i j      windows of 15 or 31: b ... f, c ... g, d ... h, e ... i
+//
+// Of a word, Value is what is kept. Two pixels, the halves of a word:
+template <typename Quads, bool kLeast>
+struct FoldedPairs {
+  using Whole = Quads;
+  using Split = typename Quads::Split;
+  using Value = uint32_t;
+  static constexpr int kPixels = 2;
+  __device__ static Value value(uint32_t word) { return word; }
+  __device__ static Split whole(Value v) { return Quads::split(v); }
+  __device__ static uint32_t fold(Split whole, Value left, Value right) {
+    return Quads::join(
+        Quads::template extreme<kLeast>(whole, Quads::swap_halves(whole), Quads::split(halves(left, right))));
+  }
+};
+// Four, which are compared in the upper bytes of the halves.
+template <bool kLeast>
+struct FoldedBytes {
+  using Whole = WordQuads;
+  struct Value {
+    uint32_t word, pairs;  // the extrema of the first two and of the last two
+  };
+  static constexpr int kPixels = 4;
+  __device__ static uint32_t extreme(uint32_t a, uint32_t b, uint32_t c) { return WordQuads::extreme<kLeast>(a, b, c); }
+  __device__ static Value value(uint32_t word) { return {word, extreme(word, word << 8, word << 8)}; }
+  __device__ static uint32_t whole(Value v) {
+    const uint32_t swapped = halves(v.pairs, v.pairs);
+    return extreme(v.pairs, swapped, swapped);
+  }
+  __device__ static uint32_t fold(uint32_t whole, Value left, Value right) {
+    const uint32_t beside = halves(left.pairs, right.pairs);
+    return permute_bytes(extreme(whole, beside, right.word << 8), extreme(whole, left.word, beside), 0x3715);
+  }
+};
+
+// kSize words of results at once, used as VanHerk is.
+template <typename Fold, bool kLeast, int kSize>
+class FoldedRow {
+ public:
+  static constexpr int kReach = (kSize / 2 + 1) / Fold::kPixels;  // words, to the farthest pixel of a window
+  static_assert((kSize / 2 + 1) % Fold::kPixels == 0);
+
+  // load(n) is word n of kSize + 2 * kReach.
+  template <typename Load>
+  __device__ void run(int, Load load) {
+    constexpr int kKept = 2 * kReach + 1;
+    typename Fold::Value values[kKept];
+    RunningExtremum<typename Fold::Whole, kLeast, 2 * kReach - 1> wholes;
+    typename Fold::Whole::Split whole = {};
+#pragma unroll
+    for (int k = 0; k < kSize + 2 * kReach; k++) {
+      values[k % kKept] = Fold::value(load(k));
+      if (k >= 2 * kReach) results_[k - 2 * kReach] = Fold::fold(whole, values[(k + 1) % kKept], values[k % kKept]);
+      whole = wholes.push(k, Fold::whole(values[k % kKept]));
+    }
+  }
+
+  template <typename Function>
+  __device__ void each(int, Function function) {
+#pragma unroll
+    for (int n = 0; n < kSize; n++) function(n, results_[n]);
+  }
+
+  template <typename Function>
+  __device__ void change(int, Function function) {
+#pragma unroll
+    for (int n = 0; n < kSize; n++) results_[n] = function(n, results_[n]);
+  }
+
+ private:
+  uint32_t results_[kSize];
+};
+
 // Words of a row in shared memory, its halo and what the last group reads beyond included; such that the lanes of a
 // warp, which are at different rows and an odd number of words apart in each, find their quads in different banks.
-__host__ __device__ constexpr int extremum_pitch(int groups, int largest) {
+__host__ __device__ constexpr int extremum_pitch(int groups, int largest, int step) {
   const int odd_multiple_of = groups > 4 ? groups : 4;
-  int words = groups * largest + 2 * round_to_chunks(largest / 2);
+  int words = groups * largest + 2 * round_to_chunks(step * (largest / 2));
   while (words % (2 * odd_multiple_of) != odd_multiple_of) words++;
   return words;
 }
 
 // How a block works. Its warps load and then filter rows, 32 / kGroups at a time, in each kGroups times as many results
-// as the window is wide; then each thread does the same with columns. kExact: for windows of that size only, and in one
-// direction, with all that is known beforehand; else for either, the least samples being the complements of their
-// complements' largest ones: samples are xored with `flip` before and after.
-template <int kLargest_, bool kExact_, int kGroups_, int kMinBlocks_, bool kLeast_>
+// as the window is wide; then each thread does the same with columns. kExact: for windows of that size only, with all
+// that is known beforehand. kFlips: for either direction, the least samples being the complements of their complements'
+// largest ones: samples are xored with `flip` before and after; else for one. kFolded: rows are filtered as they lie in
+// memory, see FoldedRow, of one or two channels. kStep: quads of a pixel.
+template <typename Quads_, int kLargest_, bool kExact_, int kGroups_, int kMinBlocks_, bool kLeast_ = false,
+          bool kFolded_ = false, int kStep_ = 1>
 struct ExtremumShape {
+  using Quads = Quads_;
   static constexpr int kLargest = kLargest_;
   static constexpr bool kExact = kExact_, kLeast = kLeast_;
-  static_assert(kExact || !kLeast);
+  static constexpr bool kFlips = !kExact || Quads::kWords;
+  static_assert(!kFlips || !kLeast);
+  static constexpr int kStep = kStep_;
   static constexpr int kGroups = kGroups_;
   static constexpr int kMinBlocks = kMinBlocks_;
   static constexpr int kWarps = 8;
+  static constexpr bool kFolded = kFolded_;
+  static_assert(!kFolded || (kExact && kStep == 1));
   // Shared memory does not hold a tile as high as the window.
   static constexpr bool kLow = kLargest > 63;
   static constexpr int kRowsAtOnce = 32 / kGroups, kRowsOfRound = kRowsAtOnce * kWarps;
-  static constexpr int kPitch = extremum_pitch(kGroups, kLargest);
+  static constexpr int kPitch = extremum_pitch(kGroups, kLargest, kStep);
+  static_assert(kGroups % kStep == 0);
 };
 
 template <typename Shape>
 __global__ void __launch_bounds__(32 * Shape::kWarps, blocks_at_once(Shape::kMinBlocks))
     extremum_kernel(const __grid_constant__ ExtremumParams p) {
-  constexpr int kPitch = Shape::kPitch;
+  using Quads = typename Shape::Quads;
+  constexpr int kPitch = Shape::kPitch, kStep = Shape::kStep;
   const QuadTile &shape = p.tile;
   const Tile tile = locate_quad_tile(p, shape);
   const PartParams &part = tile.part;
   const int size = Shape::kExact ? Shape::kLargest : p.size, radius = size / 2;
-  const uint32_t flip = Shape::kExact ? 0 : p.flip;
+  const uint32_t flip = Shape::kFlips ? p.flip : 0;
   uint32_t *quads = shared_memory<uint32_t>();
-  VanHerk<Shape::kLargest, Shape::kExact, Shape::kLeast> window;
+  VanHerk<Quads, Shape::kLargest, Shape::kExact, Shape::kLeast> window;
 
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   const int rows = min(shape.height, part.height - tile.y0) + 2 * radius;
   const int share = (rows + Shape::kRowsOfRound - 1) / Shape::kRowsOfRound * Shape::kRowsAtOnce;
   const int begin = min(warp * share, rows), end = min(begin + share, rows);
-  if (begin < end) load_rows(p, shape, tile, begin, end - begin, kPitch, quads + begin * kPitch);
+  if (begin < end)
+    load_rows<Shape::kFolded, Quads::kWords>(p, shape, tile, begin, end - begin, kPitch, quads + begin * kPitch);
   wait_for_chunks();
   __syncwarp();
   // Each warp filters the rows that it has loaded: once all of a row is in registers, results take its place, pixels
-  // to be copied in the place of theirs.
-  for (int row0 = begin; row0 < end; row0 += Shape::kRowsAtOnce) {
-    const int row = row0 + lane / Shape::kGroups, column = lane % Shape::kGroups * size;
-    uint32_t *first = quads + row * kPitch + column;
-    if (row < end) {
-      const uint32_t *source = first + shape.halo_x - radius;
-      window.run(size, [&](int n) { return source[n] ^ flip; });
+  // to be copied in the place of theirs. `halo` words lie before those pixels, and windows begin at `from`.
+  const auto filter_rows = [&](auto &line, int halo, int from) {
+    for (int row0 = begin; row0 < end; row0 += Shape::kRowsAtOnce) {
+      const int row = row0 + lane / Shape::kGroups, group = lane % Shape::kGroups, word = group % kStep;
+      uint32_t *first = quads + row * kPitch + group / kStep * size * kStep + word;
+      if (row < end)
+        line.run(size, [&](int n) {
+          const uint32_t quad = first[from + n * kStep];
+          return (Quads::kWords ? quad & p.sample_bits : quad) ^ flip;
+        });
+      if (part.merges && row < end)
+        line.change(size, [&](int n, uint32_t quad) { return merge_quad(part, quad, first[halo + n * kStep], word); });
+      __syncwarp();
+      if (row < end) line.each(size, [&](int n, uint32_t quad) { first[n * kStep] = quad; });
     }
-    if (part.merges && row < end)
-      window.change(size, [&](int n, uint32_t quad) { return merge_quad(part, quad, first[n + shape.halo_x]); });
-    __syncwarp();
-    if (row < end) window.each(size, [&](int n, uint32_t quad) { first[n] = quad; });
+  };
+  const auto filter_quads = [&] { filter_rows(window, shape.halo_x, shape.halo_x - radius * kStep); };
+  const auto filter_folded = [&](auto line) {
+    const int halo = shape.bytes[part.channels / 2].halo * part.channels / 4;
+    filter_rows(line, halo, halo - line.kReach);
+  };
+  if constexpr (!Shape::kFolded) {
+    filter_quads();
+  } else if (part.channels == 2) {
+    filter_folded(FoldedRow<FoldedPairs<Quads, Shape::kLeast>, Shape::kLeast, Shape::kLargest>());
+  } else {
+    // A pixel is one byte, or two words and so a quad.
+    if constexpr (Quads::kWords)
+      filter_quads();
+    else
+      filter_folded(FoldedRow<FoldedBytes<Shape::kLeast>, Shape::kLeast, Shape::kLargest>());
   }
   __syncthreads();
 
   const int results = rows - 2 * radius, groups = (results + size - 1) / size;
   for (int item = threadIdx.x; item - lane < shape.width * groups; item += 32 * Shape::kWarps) {
     const int group = item / shape.width, column = item - group * shape.width;
-    if (__all_sync(0xffffffffu, tile.x0 + column >= part.width)) continue;
+    if (__all_sync(0xffffffffu, tile.x0 + column * (Shape::kFolded ? subtiles(part.channels) : 1) >= part.width))
+      continue;
     // Lanes beyond the last column of the last group write nothing.
     const int row = min(group, groups - 1) * size, last = rows - 1 - row;
     const uint32_t *first = quads + row * kPitch + column;
@@ -193,9 +359,9 @@ __global__ void __launch_bounds__(32 * Shape::kWarps, blocks_at_once(Shape::kMin
     if (part.merges)
       window.change(size, [&](int n, uint32_t quad) {
         const uint32_t pixel = first[(Shape::kLow ? min(n + radius, last) : n + radius) * kPitch];
-        return merge_quad(part, quad ^ flip, pixel) ^ flip;
+        return merge_quad(part, quad ^ flip, pixel, column % kStep) ^ flip;
       });
-    QuadWriter writer(shape, tile, column, group * size);
+    QuadWriter writer(shape, tile, column, group * size, Shape::kFolded);
     writer.template write<!Shape::kExact>(
         [&](auto put) { window.each(size, [&](int, uint32_t quad) { put(quad ^ flip); }); });
   }

@@ -57,10 +57,12 @@ struct QuadTile {
   int32_t halo_x, halo_y;  // quads on the left and on the right that lie there, a multiple of kChunk; rows
   ChunkedRow quads;        // of kChunk quads, from as many pixels of each subtile
   ChunkedRow bytes[3];     // of 16 bytes, as they lie in memory, with 1, 2 and 4 channels
+  int32_t step;            // quads of a pixel, 2 where it has eight bytes, else 1
 };
 
 // `width` is a multiple of kChunk.
-inline QuadTile make_quad_tile(int width, int height, int radius_x, int radius_y) {
+inline QuadTile make_quad_tile(int width, int height, int radius_x, int radius_y, int step = 1) {
+  radius_x *= step;
   const auto cut = [&](int pixels, int of_chunk) {
     const int halo = (radius_x + of_chunk - 1) / of_chunk * of_chunk, chunks = (pixels + 2 * halo) / of_chunk;
     return ChunkedRow{halo, chunks, ((1u << 20) + chunks - 1) / chunks};
@@ -70,6 +72,7 @@ inline QuadTile make_quad_tile(int width, int height, int radius_x, int radius_y
   tile.height = height;
   tile.halo_x = round_to_chunks(radius_x);
   tile.halo_y = radius_y;
+  tile.step = step;
   tile.quads = cut(width, kChunk);
   for (int channels : {1, 2, 4}) tile.bytes[channels / 2] = cut(width * subtiles(channels), 16 / channels);
   return tile;
@@ -199,6 +202,10 @@ __device__ inline void load_bytes(const FrameParams &p, const PartParams &part, 
   const int left = part.aligned ? min(x0 < 0 ? -x0 / kPixels : 0, cut.chunks) : 0;
   const int right = part.aligned ? min(max((part.width - x0) / kPixels, left), cut.chunks) : 0;
   const auto row_of = [&](int row) { return near_border_index(p.border, y0 + row, part.height); };
+  const auto column_of = [&](int x) {
+    const int half = shape.step - 1, pixel = near_border_index(p.border, x >> half, part.width >> half);
+    return pixel < 0 ? -1 : pixel << half | (x & half);
+  };
 #pragma unroll 1
   for (int item = lane; item < rows * cut.chunks; item += 32) {
     int row, chunk;
@@ -206,11 +213,11 @@ __device__ inline void load_bytes(const FrameParams &p, const PartParams &part, 
     if (chunk < left || chunk >= right) continue;
     const int sy = row_of(row);
     uint32_t *to = quads + row * pitch + chunk * 4;
-    const uint32_t border = part.border_word[0];
+    const uint32_t border = part.border_word[0], next = part.border_word[1];
     if (sy >= 0)
       copy_chunk(to, part.source + sy * part.source_pitch + (x0 + chunk * kPixels) * kChannels);
     else
-      *reinterpret_cast<uint4 *>(to) = make_uint4(border, border, border, border);
+      *reinterpret_cast<uint4 *>(to) = make_uint4(border, next, border, next);
   }
   using Pixel = PixelWord<kChannels>;
   // Pixels that results depend on.
@@ -226,16 +233,16 @@ __device__ inline void load_bytes(const FrameParams &p, const PartParams &part, 
     for (int i = 0; i < kAtOnce; i++) {
       from[i] = nullptr;
       to[i] = nullptr;
+      pixel[i] = 0;
       const int item = item0 + 32 * i;
       if (item >= rows * edge) continue;
       const int row = item / edge, at = item - row * edge;
       const int x = at < edge_left ? first + at : right * kPixels + at - edge_left;
-      const int sx = near_border_index(p.border, x0 + x, part.width), sy = row_of(row);
+      const int sx = column_of(x0 + x), sy = row_of(row);
+      pixel[i] = static_cast<Pixel>(part.border_word[x & (shape.step - 1)]);
       to[i] = reinterpret_cast<Pixel *>(quads + row * pitch) + x;
       if (sx >= 0 && sy >= 0) from[i] = part.source + sy * part.source_pitch + sx * kChannels;
     }
-#pragma unroll
-    for (int i = 0; i < kAtOnce; i++) pixel[i] = static_cast<Pixel>(part.border_word[0]);
     if (part.aligned) {
 #pragma unroll
       for (int i = 0; i < kAtOnce; i++)
@@ -326,7 +333,9 @@ __device__ inline void load_pixels(const FrameParams &p, const PartParams &part,
 }
 
 // Loads `rows` rows of the tile from `first` on, the halo's first being 0, into shared memory, `pitch` words a row, a
-// multiple of 4. One warp does it; it has to wait_for_chunks() and meet before it reads them.
+// multiple of 4. One warp does it; it has to wait_for_chunks() and meet before it reads them. kFolded: rows of one, two
+// or four channels stay as they lie in memory. kWords: samples have 16 bits, so that a pixel's bytes are even.
+template <bool kFolded = false, bool kWords = false>
 __device__ inline void load_rows(const FrameParams &p, const QuadTile &shape, const Tile &tile, int first, int rows,
                                  int pitch, uint32_t *quads) {
   const PartParams &part = tile.part;
@@ -334,25 +343,23 @@ __device__ inline void load_rows(const FrameParams &p, const QuadTile &shape, co
   const auto load_and_spread = [&](auto channels) {
     constexpr int kChannels = decltype(channels)::value;
     load_bytes<kChannels>(p, part, shape, tile.x0, y0, rows, pitch, quads);
-    wait_for_chunks();
-    __syncwarp();
-    spread_rows<kChannels>(shape, rows, pitch, quads);
+    if constexpr (!kFolded) {
+      wait_for_chunks();
+      __syncwarp();
+      spread_rows<kChannels>(shape, rows, pitch, quads);
+    }
   };
-  switch (part.channels) {
-    case 1:
-      return load_and_spread(std::integral_constant<int, 1>());
-    case 2:
-      return load_and_spread(std::integral_constant<int, 2>());
-    case 3:
-      return load_pixels(p, part, shape, tile.x0, y0, rows, pitch, quads);
-    default:
-      return load_bytes<4>(p, part, shape, tile.x0, y0, rows, pitch, quads);
-  }
+  if constexpr (!kWords)
+    if (part.channels == 1) return load_and_spread(std::integral_constant<int, 1>());
+  if constexpr (!kWords && !kFolded)
+    if (part.channels == 3) return load_pixels(p, part, shape, tile.x0, y0, rows, pitch, quads);
+  if (part.channels == 2) return load_and_spread(std::integral_constant<int, 2>());
+  load_bytes<4>(p, part, shape, tile.x0, y0, rows, pitch, quads);
 }
 
-// Results, with copied and filled channels in their places: those of `original`, or of the plan.
-__device__ inline uint32_t merge_quad(const PartParams &part, uint32_t result, uint32_t original) {
-  return (result & part.filter_bits[0]) | (original & part.copy_bits[0]) | part.fill_word[0];
+// Results, with copied and filled channels in their places: those of `original`, or of the plan. `word`: of the pixel.
+__device__ inline uint32_t merge_quad(const PartParams &part, uint32_t result, uint32_t original, int word = 0) {
+  return (result & part.filter_bits[word]) | (original & part.copy_bits[word]) | part.fill_word[word];
 }
 
 // Writes quads of one column of a tile, from above. All lanes of a warp do, lanes 4n ... 4n + 3 in neighbouring
@@ -361,12 +368,15 @@ __device__ inline uint32_t merge_quad(const PartParams &part, uint32_t result, u
 // of four pixels.
 class QuadWriter {
  public:
-  // `column` counts the quads of the tile's row; beyond it, or below the last row, nothing is written.
-  __device__ QuadWriter(const QuadTile &shape, const Tile &tile, int column, int row)
+  // `column` counts the quads of the tile's row; beyond it, or below the last row, nothing is written. `folded`: quads
+  // are words as they lie in memory, of one, two or four channels.
+  __device__ QuadWriter(const QuadTile &shape, const Tile &tile, int column, int row, bool folded = false)
       : pitch_(tile.part.target_pitch), partner_(threadIdx.x ^ 1) {
     const int channels = tile.part.channels, n = threadIdx.x & ((channels == 3 ? 4 : subtiles(channels)) - 1);
     int x = tile.x0 + column - n, skipped = 0, most = 4;
-    if (channels == 3) {
+    if (folded) {
+      x = tile.x0 + column * subtiles(channels);
+    } else if (channels == 3) {
       partner_ = threadIdx.x + 1;
       select_ = n == 0 ? 0x4210 : n == 1 ? 0x5421 : 0x6542;
       skipped = 4 * n;
@@ -375,7 +385,7 @@ class QuadWriter {
       select_ = channels == 1 ? (n & 1 ? 0x3715 : 0x6240) : (n & 1 ? 0x3276 : 0x5410);
       x += n * shape.width;
     }
-    trades_ = channels == 4 ? 0 : channels == 1 ? 2 : 1;
+    trades_ = folded || channels == 4 ? 0 : channels == 1 ? 2 : 1;
     bytes_ = min((tile.part.width - x) * channels - skipped, most);
     rows_ = column < shape.width && bytes_ > 0 ? min(shape.height, tile.part.height - tile.y0) - row : 0;
     words_ = __all_sync(0xffffffffu, rows_ <= 0 || (bytes_ == 4 && tile.part.aligned));

@@ -13,13 +13,32 @@
 
 namespace cudaconv {
 
-// Whether the kernels on quads can read and write the frame, and are to.
-inline bool in_quads(const PassRun &run, const Pass &pass) {
+// Whether the kernels on quads can read and write the frame, which has samples of this kind, and are to.
+inline bool in_quads(const PassRun &run, const Pass &pass, Container container = Container::U8) {
   const FrameLayout &layout = run.plan.layout;
+  const ChannelLayout &first = layout.plane[0].channel[0];
+  if (container == Container::U8 && first.depth != 8) return false;
   return run.plan.method == Method::Auto && !run.buffers.regions->active && !pass.keep_x && !pass.keep_y &&
-         std::all_of(layout.plane, layout.plane + layout.planes, [](const PlaneLayout &p) {
-           return p.container == Container::U8 && p.dense() && p.channel[0].depth == 8;
+         std::all_of(layout.plane, layout.plane + layout.planes, [&](const PlaneLayout &p) {
+           return p.container == container && p.dense() && (container == Container::U8 || p.channels != 3) &&
+                  std::all_of(p.channel, p.channel + p.channels,
+                              [&](const ChannelLayout &c) { return c.depth == first.depth && c.shift == first.shift; });
          });
+}
+
+// Makes of 16-bit samples the bytes that the kernels on quads know, and of pixels of eight bytes two halves. Returns
+// how many a pixel has.
+inline int halve_pixels(FrameParams &p) {
+  int halves = 1;
+  for (int i = 0; i < p.parts; i++) {
+    PartParams &part = p.part[i];
+    part.channels *= 2;
+    if (part.channels <= 4) continue;
+    halves = 2;
+    part.channels = 4;
+    part.width *= 2;
+  }
+  return halves;
 }
 
 inline unsigned cut_quad_tiles(FrameParams &p, const QuadTile &tile) {
