@@ -50,6 +50,10 @@ bool is_box(const Pass &pass) {
 int launch_box(const PassRun &run) {
   const Pass &pass = run.pass();
   if (!is_box(pass) || !in_quads(run, pass)) return 0;
+  // Pixels of three bytes are taken apart and put together here, which costs more than matrix instructions do.
+  const FrameLayout &layout = run.plan.layout;
+  if (std::any_of(layout.plane, layout.plane + layout.planes, [](const PlaneLayout &p) { return p.channels == 3; }))
+    if (const int passes = launch_tensor(run)) return passes;
   BoxParams p = {};
   fill_frame(run, p);
   p.width = pass.width();
