@@ -389,6 +389,7 @@ PackedKind make_packed(const Plan &plan, const Pass &pass, PackedParams &k) {
       if (pass.width() == 3) kind.sliding = Sliding::Extremum3;
       if (pass.width() == 5) kind.sliding = Sliding::Extremum5;
       if (pass.width() == 7) kind.sliding = Sliding::Extremum7;
+      if (pass.width() == 9 && !kind.words) kind.sliding = Sliding::Extremum9;
       return kind;
     }
     default:

@@ -23,6 +23,7 @@ enum class Sliding {
   Extremum3,
   Extremum5,
   Extremum7,
+  Extremum9,
   Kirsch3,
   RobertsL1,
   RobertsL2,

@@ -23,7 +23,10 @@ template <typename Operation>
 SlidingLaunch bytes_launch(const PackedKind &kind, Strips strips) {
   using General = typename Operation::General;
   using Tall = typename Operation::Tall;
-  if (strips == Strips::Gathered) return gathered_launch<General, ByteLanes>();
+  if (strips == Strips::Gathered) {
+    if constexpr (Operation::kRadius <= 3) return gathered_launch<General, ByteLanes>();
+    return {};
+  }
   if (kind.most_channels == 3) return strip_launch<General, Channels::Packed3, ByteLanes>();
   if (kind.most_channels == 4)
     return strips == Strips::Tall ? strip_launch<Tall, Channels::Packed4, ByteLanes>()
@@ -81,6 +84,9 @@ SlidingLaunch choose_bytes(const PackedKind &kind, Finish finish, Strips strips)
     case Sliding::Extremum7:
       return kind.least ? bytes_launch<SlidingExtremum<7, true>>(kind, strips)
                         : bytes_launch<SlidingExtremum<7, false>>(kind, strips);
+    case Sliding::Extremum9:
+      return kind.least ? bytes_launch<SlidingExtremum9<true>>(kind, strips)
+                        : bytes_launch<SlidingExtremum9<false>>(kind, strips);
     case Sliding::Kirsch3:
       return bytes_launch<SlidingKirsch>(kind, strips);
     case Sliding::RobertsL1:
@@ -151,6 +157,11 @@ bool is_large(const FrameParams &p) {
   return bytes >= int64_t{1300} * kWarpBytes * 8 * kSlidingWarps;
 }
 
+bool is_extremum(const PackedKind &kind) {
+  return kind.sliding == Sliding::Extremum3 || kind.sliding == Sliding::Extremum5 ||
+         kind.sliding == Sliding::Extremum7 || kind.sliding == Sliding::Extremum9;
+}
+
 }  // namespace
 
 int launch_sliding(const PassRun &run) {
@@ -159,11 +170,15 @@ int launch_sliding(const PassRun &run) {
   const PackedKind kind = make_packed(run.plan, run.pass(), p.packed);
   if (kind.sliding == Sliding::None) return 0;
   fill_frame(run, p);
+  // A window that reaches what these make of samples inside has those samples too.
+  if (is_extremum(kind) && (p.border == Border::Reflect || p.border == Border::Reflect101))
+    p.border = Border::Replicate;
   const Strips strips = !has_whole_lanes(p, kind, std::max(run.pass().radius_x, run.pass().radius_y)) ? Strips::Gathered
                         : is_large(p)                                                                 ? Strips::Tall
                                                                                                       : Strips::Short;
   const SlidingLaunch launch_as =
       kind.words ? choose_words(kind, p.packed.finish, strips) : choose_bytes(kind, p.packed.finish, strips);
+  if (!launch_as.kernel) return 0;
   enqueue_strips(run, "sliding", launch_as, kind, p);
   return 1;
 }

@@ -700,6 +700,67 @@ struct SlidingExtremum : SlidingOperation {
   };
 };
 
+// The same of 9x9 bytes, as three of threes, three apart, both ways.
+template <bool kLeast, bool kTall = false>
+struct SlidingExtremum9 : SlidingOperation {
+  using General = SlidingExtremum9<kLeast, true>;
+  using Tall = SlidingExtremum9<kLeast, true>;
+  static constexpr int kRadius = 4, kStripRows = kTall ? 8 : 6, kMinBlocks = kTall ? 4 : 5;
+  static constexpr int kFewer = !kTall;
+
+  template <typename Lanes>
+  struct State {
+    using Pairs = OrderedPairs<Lanes>;
+    uint32_t rows[3][4], threes[7][4];  // the last rows, and the extrema of three of them; words
+
+    __device__ static uint32_t extreme(uint32_t a, uint32_t b, uint32_t c) {
+      return kLeast ? Lanes::least(a, b, c) : Lanes::largest(a, b, c);
+    }
+
+    __device__ static void down(const PackedParams &k, const uint32_t (&a)[4], const uint32_t (&b)[4],
+                                const uint32_t (&c)[4], uint32_t (&result)[2][4]) {
+#pragma unroll
+      for (int i = 0; i < 4; i++) {
+        result[0][i] = extreme(Pairs::even(k, a[i]), Pairs::even(k, b[i]), Pairs::even(k, c[i]));
+        result[1][i] = extreme(Pairs::odd(k, a[i]), Pairs::odd(k, b[i]), Pairs::odd(k, c[i]));
+      }
+    }
+
+    // Of three samples of a row each, kStep pixels apart.
+    template <int kStep>
+    __device__ static void along(uint32_t (&row)[2][4]) {
+      LaneRow<Lanes, kStep> samples;
+      samples.set(row);
+      samples.exchange();
+#pragma unroll
+      for (int i = 0; i < 4; i++)
+#pragma unroll
+        for (int h = 0; h < 2; h++) {
+          constexpr int kApart = kStep * Lanes::kChannels;
+          const int n = Lanes::kPerWord * i + h;
+          row[h][i] = extreme(samples.at(n - kApart), samples.at(n), samples.at(n + kApart));
+        }
+    }
+
+    __device__ void enter(const SlidingParams &p, int j, const uint32_t (&row)[4], uint32_t (&out)[4]) {
+      const PackedParams &k = p.packed;
+#pragma unroll
+      for (int i = 0; i < 4; i++) rows[j % 3][i] = row[i];
+      if (j < 2) return;
+      uint32_t result[2][4];
+      down(k, rows[0], rows[1], rows[2], result);
+#pragma unroll
+      for (int i = 0; i < 4; i++) threes[j % 7][i] = Pairs::join(k, result[0][i], result[1][i]);
+      if (j < 2 * kRadius) return;
+      down(k, threes[j % 7], threes[(j + 4) % 7], threes[(j + 1) % 7], result);
+      along<1>(result);
+      along<3>(result);
+#pragma unroll
+      for (int i = 0; i < 4; i++) out[i] = Pairs::join(k, result[0][i], result[1][i]);
+    }
+  };
+};
+
 // A lane's part of a strip of rows.
 struct LaneStrip {
   int first_byte;  // of a row of the part; outside the frame in lanes at its edges
