@@ -92,7 +92,7 @@ struct PackedParams {
   uint32_t sign_bits;  // of a sum of 16-bit floats, the bits that stay: those of its absolute value, or all
   // From a final sum t:
   //   Shift     t >> 8, with 16-bit containers t >> shift
-  //   Divide    t * magic >> 24
+  //   Divide    t * magic >> 24, with 16-bit containers >> 32 + shift
   //   Clamp     t + minus_low, clamped; with 16-bit containers |t| where absolute, else t, clamped
   //   Absolute  |t - zero|, clamped; no more than 11 bits
   //   Distance  the same; t no more than 2 * zero

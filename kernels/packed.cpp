@@ -114,14 +114,17 @@ bool ones(const Line &line) {
   return std::all_of(line.begin(), line.end(), [](int32_t c) { return c == 1; });
 }
 
+bool is_mean(const Scaled &mask) {
+  return !mask.row.empty() && ones(mask.row) && ones(mask.column);
+}
+
 // How a sum becomes a byte (Any can do it in every case), and what it starts from; false where 16 bits do not hold it
 // on the way.
 bool finish_bytes(Scaled &mask, const Rounding &rounding, PackedParams &k, int64_t *start) {
   if (mask.divisor > 256) return false;
   const Range before = mask.range(255);
   const bool power_of_two = (mask.divisor & (mask.divisor - 1)) == 0;
-  const bool mean = power_of_two ? binomial(mask.row) && binomial(mask.column)
-                                 : !mask.row.empty() && ones(mask.row) && ones(mask.column);
+  const bool mean = power_of_two ? binomial(mask.row) && binomial(mask.column) : is_mean(mask);
   if (mean && !rounding.absolute && before.low == 0 && mask.offset + mask.half() >= 0 &&
       before.high + mask.offset + mask.half() < 256 * mask.divisor) {
     *start = mask.offset + mask.half();
@@ -186,6 +189,15 @@ bool finish_words(const Scaled &mask, const Rounding &rounding, PackedParams &k,
     *start = mask.offset + mask.half();
     k.finish = Finish::Shift;
     while (int64_t{1} << k.shift < mask.divisor) k.shift++;
+  } else if (is_mean(mask) && mask.divisor > 1 && !rounding.absolute && mask.offset + mask.half() >= 0 &&
+             range.high + mask.offset + mask.half() < most && most <= INT32_MAX) {
+    *start = mask.offset + mask.half();
+    k.finish = Finish::Divide;
+    // Exact for dividends below 2^31, see README.md.
+    int log = 1;
+    while (int64_t{1} << log < mask.divisor) log++;
+    k.magic = static_cast<uint32_t>(((int64_t{1} << (31 + log)) + mask.divisor - 1) / mask.divisor);
+    k.shift = static_cast<uint32_t>(log - 1);
   } else if (mask.value.size() == 9 && mask.divisor == 1) {
     *start = mask.offset;
     k.absolute = rounding.absolute;
@@ -264,11 +276,13 @@ PackedKind linear(const Pass &pass, PackedParams &k, PackedKind kind) {
     return kind;
   }
   if (!separable && size == 5) {
-    const Line factors = distance_factors(kind.words ? mask.value : scaled.value);
+    const Line factors = distance_factors(scaled.value);
     if (factors.empty()) return none;
     kind.sliding = Sliding::Diamond5;
     if (!kind.words) return halves_by_distance(scaled, factors, rounding, k) ? kind : none;
-    k.finish = Finish::Any;
+    if (scaled.divisor != 1) return none;
+    k.init = static_cast<uint32_t>(scaled.offset);
+    k.absolute = rounding.absolute;
     std::copy(factors.begin(), factors.end(), k.dense);
     return kind;
   }
@@ -306,7 +320,8 @@ PackedKind linear(const Pass &pass, PackedParams &k, PackedKind kind) {
   } else {
     for (size_t i = 0; i < scaled.value.size(); i++) k.dense[i] = static_cast<uint32_t>(scaled.value[i]);
     k.init = lanes(start);
-    kind.sliding = Sliding::Dense3;
+    kind.sliding =
+        kind.words && k.finish == Finish::Clamp && is_cross3(scaled.value) ? Sliding::Cross3 : Sliding::Dense3;
   }
   return kind;
 }
@@ -346,16 +361,17 @@ PackedKind compass(const Pass &pass, PackedParams &k, PackedKind kind) {
   if (pass.has_gain() || rounding.wide || pass.wide) return none;
   const int32_t gain = pass.mask[0].value[0], all = pass.mask[0].value[1];
   kind.sliding = Sliding::Kirsch3;
-  k.dense[0] = static_cast<uint32_t>(gain);
-  k.dense[1] = static_cast<uint32_t>(all);
-  if (kind.words) return kind;
   // No response is below 0, since the largest of the eight sums of three is no less than their mean.
   const int64_t offset = rounding.offset, divisor = 2 * rounding.half, high = int64_t{gain} / 8 * 15 * 255;
   if (divisor != 2 || gain % 2 || all % 2 || offset % 2 || rounding.absolute) return none;
-  const int64_t start = std::max<int64_t>(offset / 2, 0);
-  if (start + high / 2 > 0x7fff || start - offset / 2 > 0x7fff) return none;
   k.dense[0] = static_cast<uint32_t>(gain / 2);
   k.dense[1] = static_cast<uint32_t>(all / 2);
+  if (kind.words) {
+    k.init = static_cast<uint32_t>(offset / 2);
+    return kind;
+  }
+  const int64_t start = std::max<int64_t>(offset / 2, 0);
+  if (start + high / 2 > 0x7fff || start - offset / 2 > 0x7fff) return none;
   k.init = both_lanes(start);
   k.minus_low = both_lanes(offset / 2 - start);
   return kind;

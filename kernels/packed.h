@@ -13,6 +13,7 @@ enum class Sliding {
   Separable5,
   Separable7,
   Dense3,
+  Cross3,
   Diamond5,
   HalfSquare3,
   HalfCross3,

@@ -107,16 +107,21 @@ SlidingLaunch choose_words(const PackedKind &kind, Finish finish, Strips strips)
   switch (kind.sliding) {
     case Sliding::Separable3:
       if (finish == Finish::Shift) return words_launch<SlidingBinomial<3>>(kind, strips);
+      if (finish == Finish::Divide) return words_launch<SlidingMean<3>>(kind, strips);
       if (finish == Finish::Clamp) return words_launch<SlidingSeparable<3, Finish::Clamp>>(kind, strips);
       return words_launch<SlidingSeparable<3, Finish::Any>>(kind, strips);
     case Sliding::Separable5:
       if (finish == Finish::Shift) return words_launch<SlidingBinomial<5>>(kind, strips);
+      if (finish == Finish::Divide) return words_launch<SlidingMean<5>>(kind, strips);
       return words_launch<SlidingSeparable<5, Finish::Any>>(kind, strips);
     case Sliding::Separable7:
+      if (finish == Finish::Divide) return words_launch<SlidingMean<7>>(kind, strips);
       return words_launch<SlidingSeparable<7, Finish::Any>>(kind, strips);
     case Sliding::Dense3:
       if (finish == Finish::Clamp) return words_launch<SlidingDense3<Finish::Clamp>>(kind, strips);
       return words_launch<SlidingDense3<Finish::Any>>(kind, strips);
+    case Sliding::Cross3:
+      return words_launch<SlidingDense3<Finish::Clamp, true>>(kind, strips);
     case Sliding::Diamond5:
       return words_launch<SlidingDiamond5>(kind, strips);
     case Sliding::Extremum3:

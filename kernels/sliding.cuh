@@ -24,19 +24,23 @@ namespace cudaconv {
 constexpr int kLaneBytes = 16, kWarpLanes = 30, kWarpBytes = kLaneBytes * kWarpLanes;
 constexpr int kSlidingWarps = 4, kSlidingThreads = 32 * kSlidingWarps;  // of a block, one below the other
 
+// A signed sum to a sample of 16 bits or less.
+template <typename Lanes>
+__device__ inline uint32_t clamp_to_sample(const PackedParams &k, uint32_t sum) {
+  const int v = static_cast<int>(sum);
+  return Lanes::least(static_cast<uint32_t>(k.absolute ? abs(v) : max(v, 0)), k.sample_mask);
+}
+
 // Sums, offset as PackedParams says, to a word of samples.
 template <Finish kFinish, typename Lanes>
 __device__ inline uint32_t finish_word(const SlidingParams &p, uint32_t even, uint32_t odd) {
   const PackedParams &k = p.packed;
   if constexpr (!Lanes::kPairs) {
     if constexpr (kFinish == Finish::Shift) return Lanes::join(k, even >> k.shift, odd >> k.shift);
-    if constexpr (kFinish == Finish::Clamp) {
-      const auto sample = [&](uint32_t t) {
-        const int v = static_cast<int>(t);
-        return Lanes::least(static_cast<uint32_t>(k.absolute ? abs(v) : max(v, 0)), k.sample_mask);
-      };
-      return Lanes::join(k, sample(even), sample(odd));
-    }
+    if constexpr (kFinish == Finish::Divide)
+      return Lanes::join(k, high_product(even, k.magic) >> k.shift, high_product(odd, k.magic) >> k.shift);
+    if constexpr (kFinish == Finish::Clamp)
+      return Lanes::join(k, clamp_to_sample<Lanes>(k, even), clamp_to_sample<Lanes>(k, odd));
     return Lanes::join(k, round_to_sample(static_cast<int32_t>(even), p.rounding[0]),
                        round_to_sample(static_cast<int32_t>(odd), p.rounding[0]));
   } else if constexpr (kFinish == Finish::Shift) {
@@ -263,8 +267,8 @@ struct SlidingBinomial : SlidingOperation {
   };
 };
 
-// A 3x3 mask without factors.
-template <Finish kFinish>
+// A 3x3 mask without factors. kCross: only the middle row and column count.
+template <Finish kFinish, bool kCross = false>
 struct SlidingDense3 : SlidingOperation {
   using General = SlidingDense3<Finish::Any>;
   using Tall = SlidingDense3;
@@ -286,8 +290,9 @@ struct SlidingDense3 : SlidingOperation {
 #pragma unroll
         for (int i = 0; i < 4; i++) {
           uint32_t even = t ? sum[0][i] : k.init, odd = t ? sum[1][i] : k.init;
+          const int reach = kCross && t != 1 ? 0 : 1;
 #pragma unroll
-          for (int dx = -1; dx <= 1; dx++) {
+          for (int dx = -reach; dx <= reach; dx++) {
             const int n = Lanes::kPerWord * i + dx * Lanes::kChannels;
             even += k.dense[t * 3 + 1 + dx] * samples.at(n);
             odd += k.dense[t * 3 + 1 + dx] * samples.at(n + 1);
@@ -372,7 +377,7 @@ struct SlidingDiamond5 : SlidingOperation {
         if constexpr (Lanes::kPairs)
           out[i] = join_halves<Lanes>(k, sum[0][i], sum[1][i]);
         else
-          out[i] = finish_word<Finish::Any, Lanes>(p, sum[0][i], sum[1][i]);
+          out[i] = finish_word<Finish::Clamp, Lanes>(p, sum[0][i], sum[1][i]);
       }
     }
   };
@@ -604,7 +609,7 @@ struct SlidingKirsch : SlidingOperation {
         const uint32_t all = top + bottom + middle.at(before) + middle.at(after);
         const uint32_t t = k.init + k.dense[0] * most + k.dense[1] * all;
         if constexpr (Lanes::kPairs) return clamp_to_byte(t, k.minus_low);
-        return static_cast<uint32_t>(round_to_sample(static_cast<int32_t>(t), p.rounding[0]));
+        return clamp_to_sample<Lanes>(k, t);
       };
 #pragma unroll
       for (int i = 0; i < 4; i++) out[i] = Lanes::join(k, sample(Lanes::kPerWord * i), sample(Lanes::kPerWord * i + 1));
