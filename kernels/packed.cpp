@@ -377,6 +377,24 @@ PackedKind compass(const Pass &pass, PackedParams &k, PackedKind kind) {
   return kind;
 }
 
+// A structuring element of up to 7x7 that is symmetric both ways and has no gaps: SlidingElement has its columns.
+PackedKind element(const Pass &pass, PackedParams &k, PackedKind kind) {
+  const PackedKind none;
+  const int radius = std::max(pass.radius_x, pass.radius_y);
+  if (radius > 3) return none;
+  const auto member = [&](int dx, int dy) {
+    return pass.element.empty() || pass.element[(pass.radius_y + dy) * pass.width() + pass.radius_x + dx];
+  };
+  for (int dx = 0; dx <= pass.radius_x; dx++)
+    for (int dy = 0; dy <= pass.radius_y; dy++)
+      if (member(dx, dy)) k.column[dx] = static_cast<uint32_t>(dy + 1);
+  for (int dx = -pass.radius_x; dx <= pass.radius_x; dx++)
+    for (int dy = -pass.radius_y; dy <= pass.radius_y; dy++)
+      if (member(dx, dy) != (static_cast<uint32_t>(std::abs(dy)) < k.column[std::abs(dx)])) return none;
+  kind.sliding = radius <= 2 ? Sliding::Element5 : Sliding::Element7;
+  return kind;
+}
+
 }  // namespace
 
 PackedKind make_packed(const Plan &plan, const Pass &pass, PackedParams &k) {
@@ -399,9 +417,9 @@ PackedKind make_packed(const Plan &plan, const Pass &pass, PackedParams &k) {
       return kind;
     case Op::Minimum:
     case Op::Maximum: {
-      if (!pass.element.empty() || pass.width() != pass.height()) return none;
       k.flip = pass.op == Op::Maximum ? 0 : kind.words ? k.sample_mask * 0x00010001u << k.sample_shift : 0xffffffffu;
       kind.least = pass.op == Op::Minimum;
+      if (!pass.element.empty() || pass.width() != pass.height()) return element(pass, k, kind);
       if (pass.width() == 3) kind.sliding = Sliding::Extremum3;
       if (pass.width() == 5) kind.sliding = Sliding::Extremum5;
       if (pass.width() == 7) kind.sliding = Sliding::Extremum7;

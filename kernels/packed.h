@@ -25,6 +25,8 @@ enum class Sliding {
   Extremum5,
   Extremum7,
   Extremum9,
+  Element5,
+  Element7,
   Kirsch3,
   RobertsL1,
   RobertsL2,

@@ -87,6 +87,10 @@ SlidingLaunch choose_bytes(const PackedKind &kind, Finish finish, Strips strips)
     case Sliding::Extremum9:
       return kind.least ? bytes_launch<SlidingExtremum9<true>>(kind, strips)
                         : bytes_launch<SlidingExtremum9<false>>(kind, strips);
+    case Sliding::Element5:
+      return bytes_launch<SlidingElement<2>>(kind, strips);
+    case Sliding::Element7:
+      return bytes_launch<SlidingElement<3>>(kind, strips);
     case Sliding::Kirsch3:
       return bytes_launch<SlidingKirsch>(kind, strips);
     case Sliding::RobertsL1:
@@ -133,6 +137,10 @@ SlidingLaunch choose_words(const PackedKind &kind, Finish finish, Strips strips)
     case Sliding::Extremum7:
       return kind.least ? words_launch<SlidingExtremum<7, true>>(kind, strips)
                         : words_launch<SlidingExtremum<7, false>>(kind, strips);
+    case Sliding::Element5:
+      return words_launch<SlidingElement<2>>(kind, strips);
+    case Sliding::Element7:
+      return words_launch<SlidingElement<3>>(kind, strips);
     case Sliding::Kirsch3:
       return words_launch<SlidingKirsch>(kind, strips);
     case Sliding::RobertsL1:
@@ -178,9 +186,13 @@ int launch_sliding(const PassRun &run) {
   // A window that reaches what these make of samples inside has those samples too.
   if (is_extremum(kind) && (p.border == Border::Reflect || p.border == Border::Reflect101))
     p.border = Border::Replicate;
-  const Strips strips = !has_whole_lanes(p, kind, std::max(run.pass().radius_x, run.pass().radius_y)) ? Strips::Gathered
-                        : is_large(p)                                                                 ? Strips::Tall
-                                                                                                      : Strips::Short;
+  // A smaller element takes the kernel of a larger one.
+  const int radius = kind.sliding == Sliding::Element5   ? 2
+                     : kind.sliding == Sliding::Element7 ? 3
+                                                         : std::max(run.pass().radius_x, run.pass().radius_y);
+  const Strips strips = !has_whole_lanes(p, kind, radius) ? Strips::Gathered
+                        : is_large(p)                     ? Strips::Tall
+                                                          : Strips::Short;
   const SlidingLaunch launch_as =
       kind.words ? choose_words(kind, p.packed.finish, strips) : choose_bytes(kind, p.packed.finish, strips);
   if (!launch_as.kernel) return 0;

@@ -705,6 +705,81 @@ struct SlidingExtremum : SlidingOperation {
   };
 };
 
+// The greatest of a structuring element that is symmetric both ways and has no gaps, or the least: at each distance
+// from the middle a column of so many pixels above and below it, so many and one are k.column, or 0 for no column.
+template <int kRadius_>
+struct SlidingElement : SlidingOperation {
+  using General = SlidingElement;
+  using Tall = SlidingElement;
+  static constexpr int kRadius = kRadius_, kStripRows = 4;
+  static constexpr int kMinBlocks = kRadius == 2 ? 5 : 4;
+  static constexpr int kFewer = 1;
+
+  template <typename Lanes>
+  struct State {
+    using Pairs = OrderedPairs<Lanes>;
+    static constexpr int kSize = 2 * kRadius + 1;
+    uint32_t rows[kSize][2][4];
+
+    __device__ void enter(const SlidingParams &p, int j, const uint32_t (&row)[4], uint32_t (&out)[4]) {
+      const PackedParams &k = p.packed;
+#pragma unroll
+      for (int i = 0; i < 4; i++) {
+        rows[j % kSize][0][i] = Pairs::even(k, row[i] ^ k.flip);
+        rows[j % kSize][1][i] = Pairs::odd(k, row[i] ^ k.flip);
+      }
+      if (j < 2 * kRadius) return;
+      // The greatest of each column's middle, and of one, two ... pixels above and below it.
+      uint32_t columns[kRadius + 1][2][4];
+#pragma unroll
+      for (int above = 0; above <= kRadius; above++)
+#pragma unroll
+        for (int h = 0; h < 2; h++)
+#pragma unroll
+          for (int i = 0; i < 4; i++) {
+            const uint32_t first = rows[(j - kRadius - above) % kSize][h][i];
+            const uint32_t last = rows[(j - kRadius + above) % kSize][h][i];
+            columns[above][h][i] = above ? Lanes::largest(columns[above ? above - 1 : 0][h][i], first, last) : first;
+          }
+      uint32_t greatest[2][4] = {};
+      add_columns<0>(k, columns, greatest);
+#pragma unroll
+      for (int i = 0; i < 4; i++) out[i] = Pairs::join(k, greatest[0][i], greatest[1][i]) ^ k.flip;
+    }
+
+    // Those at a distance of so many pixels, and farther.
+    template <int kDistance>
+    __device__ static void add_columns(const PackedParams &k, const uint32_t (&columns)[kRadius + 1][2][4],
+                                       uint32_t (&greatest)[2][4]) {
+      if constexpr (kDistance <= kRadius) {
+        if (k.column[kDistance]) {
+          uint32_t column[2][4];
+#pragma unroll
+          for (int h = 0; h < 2; h++)
+#pragma unroll
+            for (int i = 0; i < 4; i++) {
+              column[h][i] = columns[0][h][i];
+#pragma unroll
+              for (int above = 1; above <= kRadius; above++)
+                if (k.column[kDistance] > above) column[h][i] = columns[above][h][i];
+            }
+          LaneRow<Lanes, kDistance> line;
+          line.set(column);
+          line.exchange();
+#pragma unroll
+          for (int h = 0; h < 2; h++)
+#pragma unroll
+            for (int i = 0; i < 4; i++) {
+              const int n = Lanes::kPerWord * i + h, far = kDistance * Lanes::kChannels;
+              greatest[h][i] = Lanes::largest(greatest[h][i], line.at(n - far), line.at(n + far));
+            }
+        }
+        add_columns<kDistance + 1>(k, columns, greatest);
+      }
+    }
+  };
+};
+
 // The same of 9x9 bytes, as three of threes, three apart, both ways.
 template <bool kLeast, bool kTall = false>
 struct SlidingExtremum9 : SlidingOperation {
