@@ -40,7 +40,7 @@ struct PassRun {
 // Each enqueues the pass at run.index, and maybe more after it in the same launch, and returns how many: 0 where that
 // pass is not of its kind. Throws Error{Device}.
 int launch_composite(const PassRun &run);  // openings and the like of small squares, dense 8-bit planes
-int launch_sliding(const PassRun &run);    // small windows, dense 8-bit planes
+int launch_sliding(const PassRun &run);    // small windows, dense planes
 int launch_extremum(const PassRun &run);   // squares larger than those, dense planes
 int launch_box(const PassRun &run);        // means, dense 8-bit planes
 // The other linear masks, on devices with matrix instructions.

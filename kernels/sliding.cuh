@@ -780,7 +780,7 @@ struct SlidingElement : SlidingOperation {
   };
 };
 
-// The same of 9x9 bytes, as three of threes, three apart, both ways.
+// The greatest of a square of 9x9 bytes, or the least, as three of threes, three apart, both ways.
 template <bool kLeast, bool kTall = false>
 struct SlidingExtremum9 : SlidingOperation {
   using General = SlidingExtremum9<kLeast, true>;
