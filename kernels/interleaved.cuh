@@ -294,33 +294,35 @@ CUDACONV_HOST_DEVICE constexpr size_t interleaved_bytes(int tile_height) {
 template <Weights kWeights, bool kPlain>
 __global__ void __launch_bounds__(kByteThreads, byte_blocks(kWeights, kPlain))
     interleaved_kernel(const __grid_constant__ SeparableTensorParams p) {
-  using Tables = ByteTables<kWeights>;
-  const Tile tile = locate_tile(p, kByteWarps * kWarpResults, p.tile_height);
-  const PartParams &part = tile.part;
-  const int end = min(tile.y0 + p.tile_height, part.height);
-  const int first_row = tile.y0 - kByteRadius, count = byte_rows(end - tile.y0);
-  uint4 *const slots = shared_memory<uint4>();
-  Tables *const tables = reinterpret_cast<Tables *>(slots + kByteStages * kByteThreads);
-  int64_t *const rows = reinterpret_cast<int64_t *>(tables + 1);
-  tables->fill(p, part.channels);
-  list_rows(p, part, first_row, count, rows, kByteThreads);
-  __syncthreads();
-  // From one lane to all: the compiler sees that the warp branches together.
-  const int warp = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x / 32), 0);
-  const int x = tile.x0 + warp * kWarpResults, row_bytes = part.width * part.channels;
-  if (x >= row_bytes) return;  // the whole warp
-  const bool beside = x < kWindowMargin || x + kWarpResults + kWindowMargin > row_bytes;
-  const bool beyond = first_row < 0 || first_row + count > part.height;
-  const auto filter = [&](auto edges) {
-    filter_bytes<kWeights, kPlain, decltype(edges)::value>(p, part, *tables, rows, slots + threadIdx.x, x, tile.y0,
-                                                           end);
-  };
-  if (p.border == Border::Constant && (beside || beyond))
-    filter(std::integral_constant<Edges, Edges::Constant>());
-  else if (beside)
-    filter(std::integral_constant<Edges, Edges::Mirrored>());
-  else
-    filter(std::integral_constant<Edges, Edges::Inside>());
+  if constexpr (kHasMatrixInstructions) {
+    using Tables = ByteTables<kWeights>;
+    const Tile tile = locate_tile(p, kByteWarps * kWarpResults, p.tile_height);
+    const PartParams &part = tile.part;
+    const int end = min(tile.y0 + p.tile_height, part.height);
+    const int first_row = tile.y0 - kByteRadius, count = byte_rows(end - tile.y0);
+    uint4 *const slots = shared_memory<uint4>();
+    Tables *const tables = reinterpret_cast<Tables *>(slots + kByteStages * kByteThreads);
+    int64_t *const rows = reinterpret_cast<int64_t *>(tables + 1);
+    tables->fill(p, part.channels);
+    list_rows(p, part, first_row, count, rows, kByteThreads);
+    __syncthreads();
+    // From one lane to all: the compiler sees that the warp branches together.
+    const int warp = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x / 32), 0);
+    const int x = tile.x0 + warp * kWarpResults, row_bytes = part.width * part.channels;
+    if (x >= row_bytes) return;  // the whole warp
+    const bool beside = x < kWindowMargin || x + kWarpResults + kWindowMargin > row_bytes;
+    const bool beyond = first_row < 0 || first_row + count > part.height;
+    const auto filter = [&](auto edges) {
+      filter_bytes<kWeights, kPlain, decltype(edges)::value>(p, part, *tables, rows, slots + threadIdx.x, x, tile.y0,
+                                                             end);
+    };
+    if (p.border == Border::Constant && (beside || beyond))
+      filter(std::integral_constant<Edges, Edges::Constant>());
+    else if (beside)
+      filter(std::integral_constant<Edges, Edges::Mirrored>());
+    else
+      filter(std::integral_constant<Edges, Edges::Inside>());
+  }
 }
 
 }  // namespace cudaconv

@@ -309,21 +309,23 @@ __device__ inline void filter_pairs(const PairTensorParams &p, Tile tile) {
 template <typename Shape>
 __global__ void __launch_bounds__(kPairThreads, Shape::kMinBlocks)
     pair_kernel(const __grid_constant__ PairTensorParams p) {
-  constexpr Samples kSamples = Shape::kSamples;
-  // Tiles below each other follow each other, and those at the edges, which take longer, come first.
-  const Tile place = locate_tile(p, 1, 1);
-  const PartParams &part = place.part;
-  const int columns = pair_columns<kSamples>(part), column = place.y0 ? place.y0 - 1 : columns - 1;
-  const Tile tile = {part, column, place.x0 * p.tile_height};
-  if (!part.filters) {
-    const int width = pair_tile_width<kSamples>(part);
-    return copy_tile<kSamples>(part, tile.x0 * width, tile.y0, width, p.tile_height);
+  if constexpr (kHasMatrixInstructions) {
+    constexpr Samples kSamples = Shape::kSamples;
+    // Tiles below each other follow each other, and those at the edges, which take longer, come first.
+    const Tile place = locate_tile(p, 1, 1);
+    const PartParams &part = place.part;
+    const int columns = pair_columns<kSamples>(part), column = place.y0 ? place.y0 - 1 : columns - 1;
+    const Tile tile = {part, column, place.x0 * p.tile_height};
+    if (!part.filters) {
+      const int width = pair_tile_width<kSamples>(part);
+      return copy_tile<kSamples>(part, tile.x0 * width, tile.y0, width, p.tile_height);
+    }
+    // Those of two channels stay with tensor.cuh.
+    for_channels<kSamples>(part.channels, [&](auto channels) {
+      constexpr int kChannels = decltype(channels)::value;
+      if constexpr (kChannels != 2) filter_pairs<kChannels, Shape>(p, tile);
+    });
   }
-  // Those of two channels stay with tensor.cuh.
-  for_channels<kSamples>(part.channels, [&](auto channels) {
-    constexpr int kChannels = decltype(channels)::value;
-    if constexpr (kChannels != 2) filter_pairs<kChannels, Shape>(p, tile);
-  });
 }
 
 }  // namespace cudaconv

@@ -60,6 +60,14 @@ struct Planes {
 
 // ---- Matrix instructions ----
 
+// Whether the code is for chips that have these. For others kernels are empty, which is what takes no time to compile:
+// has_matrix_instructions() keeps them from being launched.
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
+constexpr bool kHasMatrixInstructions = true;
+#else
+constexpr bool kHasMatrixInstructions = false;
+#endif
+
 struct Sums {
   int32_t v[4];
 };
@@ -1193,14 +1201,16 @@ __device__ inline void filter_strips(const SeparableTensorParams &p, Tile tile) 
 template <typename Shape>
 __global__ void __launch_bounds__(kStripThreads, SeparableStrip<Shape>::kMinBlocks)
     strip_tensor_kernel(const __grid_constant__ SeparableTensorParams p) {
-  constexpr Samples kSamples = Shape::kSamples;
-  const Tile tile = locate_tile(p, 1, p.tile_height);
-  if (!tile.part.filters) {
-    const int width = kStripThreads / 32 * strip_width(tile.part.channels * sample_bytes(kSamples));
-    return copy_tile<kSamples>(tile.part, tile.x0 * width, tile.y0, width, p.tile_height);
+  if constexpr (kHasMatrixInstructions) {
+    constexpr Samples kSamples = Shape::kSamples;
+    const Tile tile = locate_tile(p, 1, p.tile_height);
+    if (!tile.part.filters) {
+      const int width = kStripThreads / 32 * strip_width(tile.part.channels * sample_bytes(kSamples));
+      return copy_tile<kSamples>(tile.part, tile.x0 * width, tile.y0, width, p.tile_height);
+    }
+    for_channels<kSamples>(tile.part.channels,
+                           [&](auto channels) { filter_strips<decltype(channels)::value, Shape>(p, tile); });
   }
-  for_channels<kSamples>(tile.part.channels,
-                         [&](auto channels) { filter_strips<decltype(channels)::value, Shape>(p, tile); });
 }
 
 // ---- Tiles: larger ones, and those of a radius of 16 where there are too few strips ----
@@ -1219,56 +1229,58 @@ struct SeparableTile {
 template <typename Shape>
 __global__ void __launch_bounds__(SeparableTile<Shape>::kThreads, SeparableTile<Shape>::kMinBlocks)
     separable_tensor_kernel(const __grid_constant__ SeparableTensorParams p) {
-  static_assert(Shape::kSamples == Samples::Bytes, "planes in shared memory are of whole samples");
-  constexpr int kRadius = Shape::kRadius, kPitch = source_pitch(kRadius), kSteps = Shape::kSteps;
-  const Tile tile = locate_tile(p, kTensorTileWidth, p.tile_height);
-  const PartParams &part = tile.part;
-  if (!part.filters) return copy_tile<Samples::Bytes>(part, tile.x0, tile.y0, kTensorTileWidth, p.tile_height);
-  const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
+  if constexpr (kHasMatrixInstructions) {
+    static_assert(Shape::kSamples == Samples::Bytes, "planes in shared memory are of whole samples");
+    constexpr int kRadius = Shape::kRadius, kPitch = source_pitch(kRadius), kSteps = Shape::kSteps;
+    const Tile tile = locate_tile(p, kTensorTileWidth, p.tile_height);
+    const PartParams &part = tile.part;
+    if (!part.filters) return copy_tile<Samples::Bytes>(part, tile.x0, tile.y0, kTensorTileWidth, p.tile_height);
+    const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
 
-  uint32_t *lines = shared_memory<uint32_t>();
-  uint8_t *memory = shared_memory<uint8_t>() + Shape::kLineBytes;
-  const int source_bytes = kPitch * (p.tile_height + 2 * kRadius);
-  const Planes source = {memory + kRadius * kPitch + plane_margin(kRadius), kPitch, source_bytes};
-  const Planes results = {memory + part.channels * source_bytes, kResultPitch, kResultPitch * p.tile_height};
+    uint32_t *lines = shared_memory<uint32_t>();
+    uint8_t *memory = shared_memory<uint8_t>() + Shape::kLineBytes;
+    const int source_bytes = kPitch * (p.tile_height + 2 * kRadius);
+    const Planes source = {memory + kRadius * kPitch + plane_margin(kRadius), kPitch, source_bytes};
+    const Planes results = {memory + part.channels * source_bytes, kResultPitch, kResultPitch * p.tile_height};
 
-  Shape::load_lines(p, lines);
-  load_planes(p, tile, source);
-  __syncthreads();
-  const SeparableOperands<Shape> operands(lines);
+    Shape::load_lines(p, lines);
+    load_planes(p, tile, source);
+    __syncthreads();
+    const SeparableOperands<Shape> operands(lines);
 
-  const Sums row_start = all(p.row_start), start = all(p.finish.start);
-  const int steps = (min(p.tile_height, part.height - tile.y0) + 7) / 8;
+    const Sums row_start = all(p.row_start), start = all(p.finish.start);
+    const int steps = (min(p.tile_height, part.height - tile.y0) + 7) / 8;
 #pragma unroll 1
-  for (int unit = static_cast<int>(threadIdx.x) / 32; unit < part.channels * kTensorBlocks;
-       unit += SeparableTile<Shape>::kThreads / 32) {
-    const int channel = unit / kTensorBlocks, x = unit % kTensorBlocks * 16;
-    if (part.channel[channel].action != Action::Filter || tile.x0 + x >= part.width) continue;
-    const uint8_t *from = source.at(channel, x + 4 * t - kRadius, g - kRadius);
-    uint8_t *to = results.at(channel, x + 2 * g, 2 * t - 8 * (kSteps - 1));
-    SeparableSums<Shape> sums;
+    for (int unit = static_cast<int>(threadIdx.x) / 32; unit < part.channels * kTensorBlocks;
+         unit += SeparableTile<Shape>::kThreads / 32) {
+      const int channel = unit / kTensorBlocks, x = unit % kTensorBlocks * 16;
+      if (part.channel[channel].action != Action::Filter || tile.x0 + x >= part.width) continue;
+      const uint8_t *from = source.at(channel, x + 4 * t - kRadius, g - kRadius);
+      uint8_t *to = results.at(channel, x + 2 * g, 2 * t - 8 * (kSteps - 1));
+      SeparableSums<Shape> sums;
 #pragma unroll 1
-    for (int step = 0; step < steps + kSteps - 1; step++, from += 8 * kPitch, to += 8 * kResultPitch) {
-      uint32_t window[1][Shape::kChunksX];
+      for (int step = 0; step < steps + kSteps - 1; step++, from += 8 * kPitch, to += 8 * kResultPitch) {
+        uint32_t window[1][Shape::kChunksX];
 #pragma unroll
-      for (int c = 0; c < Shape::kChunksX; c++) window[0][c] = *reinterpret_cast<const uint32_t *>(from + 16 * c);
-      sums.enter(p, operands, row_start, window);
-      if (step < kSteps - 1) continue;
-      Sums total[1] = {sums.total(operands, start, 0).total()};
-      uint32_t out[1];
-      if (Shape::kWeights == Weights::Rounded && p.finish.how == SumRounding::Sharpen) {
-        const uint8_t *centre = source.at(channel, x + 2 * g, 2 * t + 8 * (step - kSteps + 1));
+        for (int c = 0; c < Shape::kChunksX; c++) window[0][c] = *reinterpret_cast<const uint32_t *>(from + 16 * c);
+        sums.enter(p, operands, row_start, window);
+        if (step < kSteps - 1) continue;
+        Sums total[1] = {sums.total(operands, start, 0).total()};
+        uint32_t out[1];
+        if (Shape::kWeights == Weights::Rounded && p.finish.how == SumRounding::Sharpen) {
+          const uint8_t *centre = source.at(channel, x + 2 * g, 2 * t + 8 * (step - kSteps + 1));
 #pragma unroll
-        for (int i = 0; i < 4; i++)
-          total[0].v[i] = sharpen(p.sharpening, total[0].v[i], centre[i % 2 * kPitch + i / 2]);
+          for (int i = 0; i < 4; i++)
+            total[0].v[i] = sharpen(p.sharpening, total[0].v[i], centre[i % 2 * kPitch + i / 2]);
+        }
+        round_sums<Shape::kWeights>(p.finish, total, out);
+        *reinterpret_cast<uint16_t *>(to) = static_cast<uint16_t>(out[0]);
+        *reinterpret_cast<uint16_t *>(to + kResultPitch) = static_cast<uint16_t>(out[0] >> 16);
       }
-      round_sums<Shape::kWeights>(p.finish, total, out);
-      *reinterpret_cast<uint16_t *>(to) = static_cast<uint16_t>(out[0]);
-      *reinterpret_cast<uint16_t *>(to + kResultPitch) = static_cast<uint16_t>(out[0] >> 16);
     }
+    __syncthreads();
+    store_planes(p, tile, source, results);
   }
-  __syncthreads();
-  store_planes(p, tile, source, results);
 }
 
 // ---- Masks without ----
@@ -1564,15 +1576,17 @@ __device__ inline void filter_dense(const DenseTensorParams &p, Tile tile) {
 template <typename Shape>
 __global__ void __launch_bounds__(Shape::kThreads, Shape::kMinBlocks)
     dense_tensor_kernel(const __grid_constant__ DenseTensorParams p) {
-  constexpr Samples kSamples = Shape::kSamples;
-  const Tile tile = locate_tile(p, kTensorTileWidth, p.tile_height);
-  const PartParams &part = tile.part;
-  if (!part.filters) {
-    const int groups = Shape::row_groups(part.channels);
-    return copy_tile<kSamples>(part, tile.x0, tile.y0 * groups, kTensorTileWidth, p.tile_height * groups);
+  if constexpr (kHasMatrixInstructions) {
+    constexpr Samples kSamples = Shape::kSamples;
+    const Tile tile = locate_tile(p, kTensorTileWidth, p.tile_height);
+    const PartParams &part = tile.part;
+    if (!part.filters) {
+      const int groups = Shape::row_groups(part.channels);
+      return copy_tile<kSamples>(part, tile.x0, tile.y0 * groups, kTensorTileWidth, p.tile_height * groups);
+    }
+    for_channels<kSamples>(part.channels,
+                           [&](auto channels) { filter_dense<decltype(channels)::value, Shape>(p, tile); });
   }
-  for_channels<kSamples>(part.channels,
-                         [&](auto channels) { filter_dense<decltype(channels)::value, Shape>(p, tile); });
 }
 
 }  // namespace cudaconv

@@ -85,7 +85,7 @@ install_missing() {
 }
 
 # How long a build takes at first, on two cores.
-build_time() { if command -v nvcc >/dev/null; then echo "about five minutes"; else echo "a minute or two"; fi; }
+build_time() { if command -v nvcc >/dev/null; then echo "about six minutes"; else echo "a minute or two"; fi; }
 
 # The GPUs to compile for, as a Meson option: those of this machine. Without any, a recent generation alone, to see that
 # it compiles, since every other one costs minutes; with one that nvcc does not know, an old one too. Newer GPUs run the
