@@ -76,8 +76,7 @@ struct Quotient {
   // For sums that come in `parts` and are `more` too large. False where there is no such rounding.
   bool rounding(const Pass &pass, const TensorKind &kind, int parts, int64_t largest_sample, int64_t more,
                 SumRounding &r) const {
-    int log = 0;
-    while (int64_t{1} << log < divisor) log++;
+    const int log = ceil_log2(divisor);
     const bool shifts = !absolute && int64_t{1} << log == divisor;
     r = {};
     r.absolute = absolute;
@@ -112,8 +111,7 @@ struct Quotient {
 
   // The same where a pass has gains, whose sums are rounded first. Nothing may have been reduced.
   bool sharpening(const Pass &pass, int64_t more, SumRounding &r, Sharpening &s) const {
-    int log = 0;
-    while (int64_t{1} << log < divisor) log++;
+    const int log = ceil_log2(divisor);
     if (absolute || int64_t{1} << log != divisor || pass.wide || std::abs(pass.sum_gain) > INT32_MAX) return false;
     r = {};
     r.how = SumRounding::Sharpen;
@@ -193,8 +191,7 @@ bool make_scale(const Quotient &quotient, int64_t largest_sum, SumScale &scale) 
   if (most > INT32_MAX || divisor >= 1 << 16) return false;
   scale = {};
   scale.absolute = quotient.absolute;
-  int log = 0;
-  while (1 << log < divisor) log++;
+  const int log = ceil_log2(divisor);
   if (!quotient.absolute && 1 << log == divisor && log >= 8) {
     scale.shift = log - 8;
     return true;

@@ -87,7 +87,7 @@ enum class Finish : uint8_t { Shift, Divide, Clamp, Absolute, Distance, Any };
 struct PackedParams {
   Finish finish;
   uint32_t column_init, init;  // both lanes: what sums of columns, and final sums, start from
-  uint32_t column[9], row[9];  // factors
+  uint32_t column[9], row[9];  // factors; of a structuring element, see SlidingElement
   uint32_t dense[25];
   uint32_t sign_bits;  // of a sum of 16-bit floats, the bits that stay: those of its absolute value, or all
   // From a final sum t:
@@ -101,7 +101,7 @@ struct PackedParams {
   uint32_t zero, half, low, minus_low, limit;  // both lanes
   uint32_t magic, shift;
   bool absolute;
-  uint32_t flip;                       // of composites: xored with the words before and after, for the least
+  uint32_t flip;  // of composites and structuring elements: xored with the words before and after, for the least
   uint32_t sample_shift, sample_mask;  // of a 16-bit container
 };
 

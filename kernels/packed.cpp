@@ -172,7 +172,7 @@ bool finish_bytes(Scaled &mask, const Rounding &rounding, PackedParams &k, int64
   }
   k.limit = both_lanes(std::min(256 * mask.divisor - 1, kLaneMax));
   if ((mask.divisor & (mask.divisor - 1)) == 0) {
-    while (int64_t{1} << k.shift < mask.divisor) k.shift++;
+    k.shift = static_cast<uint32_t>(ceil_log2(mask.divisor));
   } else {
     // Exact for every dividend up to 256 * divisor, since the reciprocal is less than 1 too large in units of 2^-24.
     k.magic = static_cast<uint32_t>(((int64_t{1} << 24) + mask.divisor - 1) / mask.divisor);
@@ -188,14 +188,13 @@ bool finish_words(const Scaled &mask, const Rounding &rounding, PackedParams &k,
       mask.offset + mask.half() >= 0 && range.high + mask.offset + mask.half() < most && most <= INT32_MAX) {
     *start = mask.offset + mask.half();
     k.finish = Finish::Shift;
-    while (int64_t{1} << k.shift < mask.divisor) k.shift++;
+    k.shift = static_cast<uint32_t>(ceil_log2(mask.divisor));
   } else if (is_mean(mask) && mask.divisor > 1 && !rounding.absolute && mask.offset + mask.half() >= 0 &&
              range.high + mask.offset + mask.half() < most && most <= INT32_MAX) {
     *start = mask.offset + mask.half();
     k.finish = Finish::Divide;
     // Exact for dividends below 2^31, see README.md.
-    int log = 1;
-    while (int64_t{1} << log < mask.divisor) log++;
+    const int log = ceil_log2(mask.divisor);
     k.magic = static_cast<uint32_t>(((int64_t{1} << (31 + log)) + mask.divisor - 1) / mask.divisor);
     k.shift = static_cast<uint32_t>(log - 1);
   } else if (mask.value.size() == 9 && mask.divisor == 1) {

@@ -39,12 +39,6 @@ int largest_depth(const FrameLayout &layout) {
   return depth;
 }
 
-int ceil_log2(int64_t v) {
-  int bits = 0;
-  while ((int64_t{1} << bits) < v) bits++;
-  return bits;
-}
-
 Rounding make_rounding(int64_t divisor, int depth, double bias, bool absolute, bool wide) {
   Rounding r;
   r.max = (1 << depth) - 1;

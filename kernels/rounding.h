@@ -27,6 +27,13 @@ struct Rounding {
   bool wide = false;  // 64-bit accumulators
 };
 
+// The least n for which 2^n >= v; v is at most 2^62.
+inline int ceil_log2(int64_t v) {
+  int n = 0;
+  while (int64_t{1} << n < v) n++;
+  return n;
+}
+
 CUDACONV_HOST_DEVICE inline uint32_t high_product(uint32_t a, uint32_t b) {
 #ifdef __CUDA_ARCH__
   return __umulhi(a, b);

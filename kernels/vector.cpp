@@ -26,8 +26,7 @@ bool make_rounding16(const Rounding &rounding, SumRange range, Rounding16 *resul
   r.limit = static_cast<uint16_t>(limit);
   r.absolute = rounding.absolute;
   (r.absolute ? r.zero : r.low) = static_cast<uint16_t>(r.absolute ? zero : low);
-  int log = 0;
-  while (int64_t{1} << log < divisor) log++;
+  const int log = ceil_log2(divisor);
   if (int64_t{1} << log == divisor) {
     r.shift = log;
   } else {
