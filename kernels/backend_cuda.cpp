@@ -95,7 +95,7 @@ bool same_block(const FrameView &a, const FrameView &b, const std::vector<Memory
 class CudaBackend : public Backend {
  public:
   CudaBackend(cudaStream_t stream, ParallelFor parallel_for)
-      : stream_(stream), parallel_for_(std::move(parallel_for)) {}
+      : kernels_(find_kernels()), stream_(stream), parallel_for_(std::move(parallel_for)) {}
 
   ~CudaBackend() override { synchronize(); }
 
@@ -196,7 +196,7 @@ class CudaBackend : public Backend {
     slot.buffers.regions = &regions;
     const auto *masks = slot.masks ? reinterpret_cast<const MaskParams *>(slot.masks->buffer.data()) : nullptr;
     for (size_t i = 0; i < plan.passes.size();) {
-      const PassRun run = {plan, i, slot.buffers, stream_.get(), masks};
+      const PassRun run = {plan, i, slot.buffers, stream_.get(), masks, kernels_};
       const Launched launched = launch_passes(run);
       if (i == 0) note_kernels(launched.kernels);
       i += launched.passes;
@@ -337,6 +337,7 @@ class CudaBackend : public Backend {
     for (int piece = 0; piece < pieces; piece++) copy_piece(piece);
   }
 
+  const KernelSets kernels_;
   Stream upload_stream_, stream_, download_stream_;
   const ParallelFor parallel_for_;
   std::shared_ptr<const DeviceMasks> masks_;  // of the latest plan with method=global
@@ -380,13 +381,6 @@ void unpin_memory(void *data) {
 }
 
 std::unique_ptr<Backend> make_cuda_backend(void *stream, ParallelFor parallel_for) {
-  cudaFuncAttributes attributes;
-  const cudaError_t result = cudaFuncGetAttributes(&attributes, any_kernel());
-  if (result != cudaSuccess) {
-    cudaGetLastError();
-    throw Error(Error::Kind::NoDevice, std::string("the CUDA device cannot run the kernels of this build: ") +
-                                           cudaGetErrorString(result) + " (" + cudaGetErrorName(result) + ")");
-  }
   return std::make_unique<CudaBackend>(static_cast<cudaStream_t>(stream), std::move(parallel_for));
 }
 

@@ -24,45 +24,51 @@ ExtremumLaunch extremum_launch() {
           Shape::kMinBlocks,      Shape::kRowsOfRound, Shape::kLow};
 }
 
-// Those for windows of a size, the one for large frames first. The sizes that are asked for most have kernels of their
-// own.
+// Those for windows of a size, the one for large frames first. The sizes that are asked for most have special kernels,
+// see lanes.cuh.
 template <bool kLeast, bool kFolded>
-std::vector<ExtremumLaunch> choose_bytes(int size) {
+std::vector<ExtremumLaunch> choose_bytes(int size, bool special) {
   using Q = ByteQuads;
-  if (size == 9) return {extremum_launch<ExtremumShape<Q, 9, true, 8, 4, kLeast>>()};
-  if (size == 15) return {extremum_launch<ExtremumShape<Q, 15, true, 8, 4, kLeast, kFolded>>()};
-  if (size == 31)
-    return {extremum_launch<ExtremumShape<Q, 31, true, 4, 3, kLeast, kFolded>>(),
-            extremum_launch<ExtremumShape<Q, 31, true, 2, 3, kLeast, kFolded>>()};
-  if (size < 15) return {extremum_launch<ExtremumShape<Q, 15, false, 8, 4>>()};
-  if (size < 31) return {extremum_launch<ExtremumShape<Q, 31, false, 4, 3>>()};
+  if (special) {
+    if (size == 9) return {extremum_launch<ExtremumShape<Q, 9, true, 8, 4, kLeast>>()};
+    if (size == 15) return {extremum_launch<ExtremumShape<Q, 15, true, 8, 4, kLeast, kFolded>>()};
+    if (size == 31)
+      return {extremum_launch<ExtremumShape<Q, 31, true, 4, 3, kLeast, kFolded>>(),
+              extremum_launch<ExtremumShape<Q, 31, true, 2, 3, kLeast, kFolded>>()};
+  }
+  if (size <= 15) return {extremum_launch<ExtremumShape<Q, 15, false, 8, 4>>()};
+  if (size <= 31) return {extremum_launch<ExtremumShape<Q, 31, false, 4, 3>>()};
   if (size <= 63) return {extremum_launch<ExtremumShape<Q, 63, false, 2, 2>>()};
   return {extremum_launch<ExtremumShape<Q, 127, false, 1, 1>>()};
 }
 
 // The same for 16-bit samples, kStep quads a pixel; none for the largest windows.
 template <int kStep>
-std::vector<ExtremumLaunch> choose_words(int size) {
+std::vector<ExtremumLaunch> choose_words(int size, bool special) {
   using Q = WordQuads;
   constexpr bool kFolded = kStep == 1;
-  if constexpr (kStep == 2)
-    if (size == 7) return {extremum_launch<ExtremumShape<Q, 7, true, 16, 4, false, false, kStep>>()};
-  if (size == 9) return {extremum_launch<ExtremumShape<Q, 9, true, 16, 4, false, false, kStep>>()};
-  if (size == 15) return {extremum_launch<ExtremumShape<Q, 15, true, 8, 4, false, kFolded, kStep>>()};
-  if (size == 31) return {extremum_launch<ExtremumShape<Q, 31, true, 4, 3, false, kFolded, kStep>>()};
-  if (size < 31) return {extremum_launch<ExtremumShape<Q, 31, false, 4, 3, false, false, kStep>>()};
+  if (special) {
+    if constexpr (kStep == 2)
+      if (size == 7) return {extremum_launch<ExtremumShape<Q, 7, true, 16, 4, false, false, kStep>>()};
+    if (size == 9) return {extremum_launch<ExtremumShape<Q, 9, true, 16, 4, false, false, kStep>>()};
+    if (size == 15) return {extremum_launch<ExtremumShape<Q, 15, true, 8, 4, false, kFolded, kStep>>()};
+    if (size == 31) return {extremum_launch<ExtremumShape<Q, 31, true, 4, 3, false, kFolded, kStep>>()};
+  }
+  if (size <= 31) return {extremum_launch<ExtremumShape<Q, 31, false, 4, 3, false, false, kStep>>()};
   if (size <= 63) return {extremum_launch<ExtremumShape<Q, 63, false, 2, 2, false, false, kStep>>()};
   return {};
 }
 
 std::vector<ExtremumLaunch> choose_extremum(const PassRun &run, bool words, int step) {
   const int size = run.pass().width();
-  if (words) return step == 2 ? choose_words<2>(size) : choose_words<1>(size);
+  const bool special = run.kernels.special;
+  if (words) return step == 2 ? choose_words<2>(size, special) : choose_words<1>(size, special);
   const FrameLayout &layout = run.plan.layout;
   const bool folds =
       std::all_of(layout.plane, layout.plane + layout.planes, [](const PlaneLayout &p) { return p.channels <= 2; });
-  if (run.pass().op == Op::Minimum) return folds ? choose_bytes<true, true>(size) : choose_bytes<true, false>(size);
-  return folds ? choose_bytes<false, true>(size) : choose_bytes<false, false>(size);
+  if (run.pass().op == Op::Minimum)
+    return folds ? choose_bytes<true, true>(size, special) : choose_bytes<true, false>(size, special);
+  return folds ? choose_bytes<false, true>(size, special) : choose_bytes<false, false>(size, special);
 }
 
 }  // namespace

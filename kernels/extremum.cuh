@@ -292,8 +292,7 @@ struct ExtremumShape {
 };
 
 template <typename Shape>
-__global__ void __launch_bounds__(32 * Shape::kWarps, blocks_at_once(Shape::kMinBlocks))
-    extremum_kernel(const __grid_constant__ ExtremumParams p) {
+__device__ inline void filter_extremum(const ExtremumParams &p) {
   using Quads = typename Shape::Quads;
   constexpr int kPitch = Shape::kPitch, kStep = Shape::kStep;
   const QuadTile &shape = p.tile;
@@ -365,6 +364,12 @@ __global__ void __launch_bounds__(32 * Shape::kWarps, blocks_at_once(Shape::kMin
     writer.template write<!Shape::kExact>(
         [&](auto put) { window.each(size, [&](int, uint32_t quad) { put(quad ^ flip); }); });
   }
+}
+
+template <typename Shape>
+__global__ void __launch_bounds__(32 * Shape::kWarps, blocks_at_once(Shape::kMinBlocks))
+    extremum_kernel(const __grid_constant__ ExtremumParams p) {
+  if constexpr (!Shape::kExact || kHasSpecialKernels) filter_extremum<Shape>(p);
 }
 
 }  // namespace cudaconv

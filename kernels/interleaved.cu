@@ -40,7 +40,7 @@ int launch_interleaved(const PassRun &run) {
   const Pass &pass = run.pass();
   const int radius = pass.radius_x;
   if (run.plan.method != Method::Auto || run.buffers.regions->active || pass.op != Op::Linear ||
-      std::max(radius, pass.radius_y) > kByteRadius || !has_matrix_instructions())
+      std::max(radius, pass.radius_y) > kByteRadius || !run.kernels.matrix)
     return 0;
   SeparableTensorParams p = {};
   DenseTensorParams dense = {};

@@ -22,6 +22,15 @@
 
 namespace cudaconv {
 
+// Whether the code is for chips that run the kernels made for one case. To those before 9.0, which take longer to read
+// and write than to work, the general ones are nearly as good: the others are empty there, which is what takes no time
+// to compile, and KernelSets keeps them from being launched.
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+constexpr bool kHasSpecialKernels = true;
+#else
+constexpr bool kHasSpecialKernels = false;
+#endif
+
 __device__ inline uint32_t permute_bytes(uint32_t a, uint32_t b, uint32_t selector) {
   return __byte_perm(a, b, selector);
 }
@@ -33,6 +42,11 @@ struct HalfPair {
   uint32_t bits;
 };
 constexpr uint32_t kHalfMinus2048 = 0x88008800u;
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
+constexpr bool kHasExcess = true;
+#else
+constexpr bool kHasExcess = false;
+#endif
 
 #ifdef __CUDA_ARCH__
 __device__ inline __half2 as_half2(uint32_t bits) {
@@ -55,7 +69,7 @@ __device__ inline HalfPair operator-(HalfPair a, HalfPair b) {
 __device__ inline HalfPair multiply_add(HalfPair a, uint32_t factor, HalfPair b) {
   return as_pair(__hfma2(as_half2(a.bits), as_half2(factor), as_half2(b.bits)));
 }
-// max(a - b, 0)
+// max(a - b, 0), an instruction from 8.0 on.
 __device__ inline HalfPair excess(HalfPair a, HalfPair b) {
   return as_pair(__hfma2_relu(as_half2(a.bits), as_half2(0x3c003c00u), __hneg2(as_half2(b.bits))));
 }

@@ -28,6 +28,16 @@ void fill_words(PartParams &part) {
   }
 }
 
+// The virtual architecture of the code of a kernel that the current device runs, such as 80.
+int architecture_of(const void *kernel) {
+  cudaFuncAttributes attributes;
+  const cudaError_t result = cudaFuncGetAttributes(&attributes, kernel);
+  if (result == cudaSuccess) return attributes.ptxVersion;
+  cudaGetLastError();
+  throw Error(Error::Kind::NoDevice, std::string("the CUDA device cannot run the kernels of this build: ") +
+                                         cudaGetErrorString(result) + " (" + cudaGetErrorName(result) + ")");
+}
+
 }  // namespace
 
 Launched launch_passes(const PassRun &run) {
@@ -42,11 +52,9 @@ Launched launch_passes(const PassRun &run) {
   return {launch_method(run), nullptr};
 }
 
-bool has_matrix_instructions() {
-  int device, major;
-  check(cudaGetDevice(&device), "cudaGetDevice");
-  check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device), "cudaDeviceGetAttribute");
-  return major >= 8;
+KernelSets find_kernels() {
+  architecture_of(any_method());
+  return {architecture_of(any_tensor()) >= 80, architecture_of(any_sliding()) >= 90};
 }
 
 void fill_frame(const PassRun &run, FrameParams &p) {

@@ -26,6 +26,15 @@ struct FrameBuffers {
   std::vector<PartRegions> part_regions;
 };
 
+// What the kernels that run on a device were compiled for, which may be less than what it has.
+struct KernelSets {
+  bool matrix = false;   // those of tensor.cuh and the like are there
+  bool special = false;  // those that lanes.cuh calls special are
+};
+
+// Throws Error{NoDevice} where the current device can run none.
+KernelSets find_kernels();
+
 // Where the plan of a frame has got to.
 struct PassRun {
   const Plan &plan;
@@ -33,6 +42,7 @@ struct PassRun {
   const FrameBuffers &buffers;
   cudaStream_t stream;
   const MaskParams *masks;  // in device memory, one a pass; nullptr but for method=global
+  KernelSets kernels;
 
   const Pass &pass() const { return plan.passes[index]; }
 };
@@ -43,11 +53,11 @@ int launch_composite(const PassRun &run);  // openings and the like of small squ
 int launch_sliding(const PassRun &run);    // small windows, dense planes
 int launch_extremum(const PassRun &run);   // squares larger than those, dense planes
 int launch_box(const PassRun &run);        // means, dense 8-bit planes
-// The other linear masks, on devices with matrix instructions.
+// The other linear masks, if there are kernels for the matrix instructions.
 int launch_interleaved(const PassRun &run);  // a row and a column of up to 9, dense 8-bit planes of whole lanes
 int launch_tensor(const PassRun &run);       // dense planes
 
-int launch_method(const PassRun &run);  // any pass, by the plan's method; never 0
+int launch_method(const PassRun &run);  // any pass, by the plan's method, as a whole; never 0
 
 // Enqueues the pass at run.index, and maybe more, by the first launcher that takes it. `kernels` is the name of that
 // launcher's, nullptr for launch_method()'s.
@@ -63,11 +73,10 @@ Method resolve_method(const Plan &plan, const Pass &pass);
 // What the kernels of method=global read in place of a parameter, a pass each.
 std::vector<MaskParams> global_masks(const Plan &plan);
 
-// Whether the device has those of tensor.cuh. Throws Error{Device}.
-bool has_matrix_instructions();
-
-// Some kernel, to find out whether the device can run those of this build.
-const void *any_kernel();
+// One of a source's kernels, to find out what they were compiled for.
+const void *any_method();
+const void *any_sliding();
+const void *any_tensor();
 
 struct TileCount {
   int x, y;

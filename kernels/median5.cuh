@@ -108,7 +108,7 @@ struct Median5 {
   // The lower one to a, the higher one to b. To keep both units busy the float unit takes every other turn: what a has
   // over b, if anything, goes from one to the other.
   __device__ static void exchange(int turn, uint32_t &a, uint32_t &b) {
-    if (kHalf && turn % 2) {
+    if (kHalf && kHasExcess && turn % 2) {
       const HalfPair over = excess(HalfPair{a}, HalfPair{b});
       a = (HalfPair{a} - over).bits;
       b = (HalfPair{b} + over).bits;
@@ -201,6 +201,7 @@ struct SlidingMedian5 {
   using General = SlidingMedian5;
   using Tall = SlidingMedian5;
   static constexpr int kRadius = 2, kStripRows = 4, kMinBlocks = 4, kFewer = 0;
+  static constexpr bool kGeneral = true;
   static_assert(kStripRows % 2 == 0);
 
   template <typename Lanes>

@@ -132,7 +132,7 @@ int launch_method(const PassRun &run) {
   return 1;
 }
 
-const void *any_kernel() {
+const void *any_method() {
   return reinterpret_cast<const void *>(difference_kernel);
 }
 

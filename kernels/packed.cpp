@@ -181,7 +181,10 @@ bool finish_bytes(Scaled &mask, const Rounding &rounding, PackedParams &k, int64
 }
 
 // The same for samples of 16-bit containers, whose sums have 32 bits.
-bool finish_words(const Scaled &mask, const Rounding &rounding, PackedParams &k, int64_t *start) {
+bool finish_words(const Scaled &mask, const Rounding &rounding, PackedParams &k, Kinds kinds, int64_t *start) {
+  k.finish = Finish::Any;
+  *start = 0;
+  if (kinds == Kinds::General) return true;
   const Range range = mask.range(k.sample_mask);
   const int64_t most = int64_t{k.sample_mask + 1} * mask.divisor;
   if (binomial(mask.row) && binomial(mask.column) && !rounding.absolute && (mask.divisor & (mask.divisor - 1)) == 0 &&
@@ -201,9 +204,6 @@ bool finish_words(const Scaled &mask, const Rounding &rounding, PackedParams &k,
     *start = mask.offset;
     k.absolute = rounding.absolute;
     k.finish = Finish::Clamp;
-  } else {
-    k.finish = Finish::Any;
-    *start = 0;
   }
   return true;
 }
@@ -259,7 +259,7 @@ bool is_cross3(const Line &value) {
   return !value[0] && !value[2] && !value[6] && !value[8];
 }
 
-PackedKind linear(const Pass &pass, PackedParams &k, PackedKind kind) {
+PackedKind linear(const Pass &pass, PackedParams &k, Kinds kinds, PackedKind kind) {
   const PackedKind none;
   const IntegerMask &mask = pass.mask[0];
   const Rounding &rounding = pass.rounding[0][0];
@@ -271,7 +271,8 @@ PackedKind linear(const Pass &pass, PackedParams &k, PackedKind kind) {
   if (!separable && size > 5) return none;
   Scaled scaled(mask, rounding);
   if (!separable && size == 3 && !kind.words && halves(scaled, rounding, k)) {
-    kind.sliding = is_cross3(scaled.value) ? Sliding::HalfCross3 : Sliding::HalfSquare3;
+    const bool cross = kinds == Kinds::All && is_cross3(scaled.value);
+    kind.sliding = cross ? Sliding::HalfCross3 : Sliding::HalfSquare3;
     return kind;
   }
   if (!separable && size == 5) {
@@ -288,14 +289,15 @@ PackedKind linear(const Pass &pass, PackedParams &k, PackedKind kind) {
   int64_t start;
   if (kind.words) {
     // What Any rounds has the plan's scale.
-    if (!finish_words(scaled, rounding, k, &start)) return none;
+    if (!finish_words(scaled, rounding, k, kinds, &start)) return none;
     if (k.finish == Finish::Any) {
       scaled.value = mask.value;
       scaled.row = mask.row;
       scaled.column = mask.column;
     }
-  } else if (!finish_bytes(scaled, rounding, k, &start)) {
-    return none;
+  } else {
+    if (!finish_bytes(scaled, rounding, k, &start)) return none;
+    if (kinds == Kinds::General) k.finish = Finish::Any;
   }
 
   const auto lanes = [&](int64_t v) { return kind.words ? static_cast<uint32_t>(v) : both_lanes(v); };
@@ -326,7 +328,7 @@ PackedKind linear(const Pass &pass, PackedParams &k, PackedKind kind) {
 }
 
 // A mask of [-1 0 1] and a smoothing [a b a], and its transpose, or roberts; with nothing to round but the root.
-PackedKind gradient(const Pass &pass, PackedParams &k, PackedKind kind) {
+PackedKind gradient(const Pass &pass, PackedParams &k, Kinds kinds, PackedKind kind) {
   const PackedKind none;
   const Rounding &rounding = pass.rounding[0][0];
   if (pass.has_gain() || pass.width() != 3 || pass.height() != 3 || pass.norm == Norm::L2Fraction || rounding.offset ||
@@ -347,7 +349,7 @@ PackedKind gradient(const Pass &pass, PackedParams &k, PackedKind kind) {
       if (y[j * 3 + i] != x[i * 3 + j]) return none;
   k.column[0] = kind.words ? static_cast<uint32_t>(a) : half_factor(a);
   k.column[1] = kind.words ? static_cast<uint32_t>(b) : half_factor(b);
-  if (!kind.words && a == 1 && b <= 6)
+  if (kinds == Kinds::All && !kind.words && a == 1 && b <= 6)
     kind.sliding = euclidean ? Sliding::UnitGradientL2 : Sliding::UnitGradientL1;
   else
     kind.sliding = euclidean ? Sliding::GradientL2 : Sliding::GradientL1;
@@ -396,7 +398,7 @@ PackedKind element(const Pass &pass, PackedParams &k, PackedKind kind) {
 
 }  // namespace
 
-PackedKind make_packed(const Plan &plan, const Pass &pass, PackedParams &k) {
+PackedKind make_packed(const Plan &plan, const Pass &pass, PackedParams &k, Kinds kinds) {
   k = {};
   const PackedKind none;
   PackedKind kind;
@@ -405,9 +407,9 @@ PackedKind make_packed(const Plan &plan, const Pass &pass, PackedParams &k) {
   if (std::max(pass.radius_x, pass.radius_y) * kind.most_channels * (kind.words ? 2 : 1) > 16) return none;
   switch (pass.op) {
     case Op::Linear:
-      return linear(pass, k, kind);
+      return linear(pass, k, kinds, kind);
     case Op::Magnitude:
-      return gradient(pass, k, kind);
+      return gradient(pass, k, kinds, kind);
     case Op::Compass:
       return compass(pass, k, kind);
     case Op::Median:
@@ -418,7 +420,8 @@ PackedKind make_packed(const Plan &plan, const Pass &pass, PackedParams &k) {
     case Op::Maximum: {
       k.flip = pass.op == Op::Maximum ? 0 : kind.words ? k.sample_mask * 0x00010001u << k.sample_shift : 0xffffffffu;
       kind.least = pass.op == Op::Minimum;
-      if (!pass.element.empty() || pass.width() != pass.height()) return element(pass, k, kind);
+      if (kinds == Kinds::General || !pass.element.empty() || pass.width() != pass.height())
+        return element(pass, k, kind);
       if (pass.width() == 3) kind.sliding = Sliding::Extremum3;
       if (pass.width() == 5) kind.sliding = Sliding::Extremum5;
       if (pass.width() == 7) kind.sliding = Sliding::Extremum7;

@@ -44,8 +44,11 @@ struct PackedKind {
   int sample_bytes() const { return words ? 2 : 1; }
 };
 
+// The structures, and ways to finish, to choose from: all of them, or those of any device, see lanes.cuh.
+enum class Kinds { General, All };
+
 // Works the pass out for lanes of registers; Sliding::None where the pass is another kind, samples of a plane do not
 // lie side by side or differ from those of another, or a lane may not hold a sum.
-PackedKind make_packed(const Plan &plan, const Pass &pass, PackedParams &packed);
+PackedKind make_packed(const Plan &plan, const Pass &pass, PackedParams &packed, Kinds kinds = Kinds::All);
 
 }  // namespace cudaconv

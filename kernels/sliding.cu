@@ -101,6 +101,7 @@ SlidingLaunch choose_bytes(const PackedKind &kind, Finish finish, Strips strips)
       return bytes_launch<SlidingMedian3<>>(kind, strips);
     case Sliding::Median5:
       return bytes_launch<SlidingMedian5>(kind, strips);
+    case Sliding::Cross3:
     case Sliding::None:
       break;
   }
@@ -180,7 +181,8 @@ bool is_extremum(const PackedKind &kind) {
 int launch_sliding(const PassRun &run) {
   if (run.plan.method != Method::Auto || run.buffers.regions->active) return 0;
   SlidingParams p = {};
-  const PackedKind kind = make_packed(run.plan, run.pass(), p.packed);
+  const bool special = run.kernels.special;
+  const PackedKind kind = make_packed(run.plan, run.pass(), p.packed, special ? Kinds::All : Kinds::General);
   if (kind.sliding == Sliding::None) return 0;
   fill_frame(run, p);
   // A window that reaches what these make of samples inside has those samples too.
@@ -191,7 +193,7 @@ int launch_sliding(const PassRun &run) {
                      : kind.sliding == Sliding::Element7 ? 3
                                                          : std::max(run.pass().radius_x, run.pass().radius_y);
   const Strips strips = !has_whole_lanes(p, kind, radius) ? Strips::Gathered
-                        : is_large(p)                     ? Strips::Tall
+                        : special && is_large(p)          ? Strips::Tall
                                                           : Strips::Short;
   const SlidingLaunch launch_as =
       kind.words ? choose_words(kind, p.packed.finish, strips) : choose_bytes(kind, p.packed.finish, strips);
@@ -199,5 +201,9 @@ int launch_sliding(const PassRun &run) {
   enqueue_strips(run, "sliding", launch_as, kind, p);
   return 1;
 }
+const void *any_sliding() {
+  return reinterpret_cast<const void *>(gathered_kernel<SlidingMedian5, WordLanes>);
+}
+
 
 }  // namespace cudaconv

@@ -74,6 +74,7 @@ __device__ inline uint32_t finish_word(const SlidingParams &p, uint32_t even, ui
 // says its radius, how many rows of results a strip has, and how many blocks a multiprocessor is to hold, which bounds
 // the registers of a thread by 65536 / (blocks * 128): more of them hide more latency as long as nothing spills. kFewer
 // is how many fewer they are of words, and of pixels that are not words.
+// Unless it is kGeneral it is one of the special ones of lanes.cuh.
 // General is the operation that does the same with the same parameters, whatever the finish. Tall is the same with
 // strips of more rows, which load fewer rows twice and add up less, but keep a small frame's multiprocessors waiting.
 
@@ -116,6 +117,7 @@ __device__ inline uint32_t even_sum(uint32_t sum, uint32_t odd) {
 struct SlidingOperation {
   using Params = SlidingParams;
   static constexpr int kFewer = 0;
+  static constexpr bool kGeneral = true;
 };
 
 // A mask with a row and a column: columns are summed as rows enter, then each finished row of sums along the row.
@@ -123,6 +125,7 @@ template <int kSize, Finish kFinish>
 struct SlidingSeparable : SlidingOperation {
   using General = SlidingSeparable<kSize, Finish::Any>;
   using Tall = SlidingSeparable;
+  static constexpr bool kGeneral = kFinish == Finish::Any;
   static constexpr int kRadius = kSize / 2, kStripRows = 4, kMinBlocks = kSize == 3 ? 8 : kSize == 5 ? 7 : 6;
   static constexpr int kFewer = kSize == 5;
   // Larger rows have to be symmetric: one multiplication then serves two samples.
@@ -176,6 +179,7 @@ template <int kSize, bool kTall = false>
 struct SlidingMean : SlidingOperation {
   using General = SlidingSeparable<kSize, Finish::Any>;
   using Tall = SlidingMean<kSize, (kSize > 5)>;
+  static constexpr bool kGeneral = false;
   static constexpr int kRadius = kSize / 2, kStripRows = kTall ? 8 : 4;
   static constexpr int kMinBlocks = kSize <= 5 ? 8 : kTall ? 5 : 6;
   static constexpr int kFewer = kTall;
@@ -225,6 +229,7 @@ struct SlidingBinomial : SlidingOperation {
   static_assert(kSize == 3 || kSize == 5);
   using General = SlidingSeparable<kSize, Finish::Any>;
   using Tall = SlidingBinomial;
+  static constexpr bool kGeneral = false;
   static constexpr int kRadius = kSize / 2, kStripRows = 4, kMinBlocks = 8;
 
   template <typename Lanes>
@@ -272,6 +277,7 @@ template <Finish kFinish, bool kCross = false>
 struct SlidingDense3 : SlidingOperation {
   using General = SlidingDense3<Finish::Any>;
   using Tall = SlidingDense3;
+  static constexpr bool kGeneral = kFinish == Finish::Any;
   static constexpr int kRadius = 1, kStripRows = 4, kMinBlocks = 7;
 
   template <typename Lanes>
@@ -388,6 +394,7 @@ template <bool kCross, bool kTall = false>
 struct SlidingHalf3 : SlidingOperation {
   using General = SlidingHalf3;
   using Tall = SlidingHalf3<kCross, !kCross>;
+  static constexpr bool kGeneral = !kCross && !kTall;
   static constexpr int kRadius = 1, kStripRows = kTall ? 8 : 4, kMinBlocks = kTall ? 5 : 8;
 
   template <typename Lanes>
@@ -479,6 +486,7 @@ template <bool kEuclidean, bool kUnit>
 struct SlidingGradient : SlidingOperation {
   using General = SlidingGradient;
   using Tall = SlidingGradient;
+  static constexpr bool kGeneral = !kUnit;
   static constexpr int kRadius = 1, kStripRows = 4;
   static constexpr int kMinBlocks = 8;
 
@@ -623,6 +631,7 @@ template <bool kTall = false>
 struct SlidingMedian3 : SlidingOperation {
   using General = SlidingMedian3;
   using Tall = SlidingMedian3<true>;
+  static constexpr bool kGeneral = !kTall;
   static constexpr int kRadius = 1, kStripRows = kTall ? 8 : 4, kMinBlocks = kTall ? 6 : 7;
   static constexpr int kFewer = kTall;
 
@@ -680,6 +689,7 @@ template <int kSize, bool kLeast, bool kTall = false>
 struct SlidingExtremum : SlidingOperation {
   using General = SlidingExtremum;
   using Tall = SlidingExtremum<kSize, kLeast, (kSize > 5)>;
+  static constexpr bool kGeneral = false;
   static constexpr int kRadius = kSize / 2, kStripRows = kTall ? 8 : 4;
   static constexpr int kMinBlocks = kSize <= 5 ? 8 : kTall ? 5 : 6;
   static constexpr int kFewer = kSize == 5;
@@ -705,7 +715,8 @@ struct SlidingExtremum : SlidingOperation {
   };
 };
 
-// The greatest of a structuring element that is symmetric both ways and has no gaps, or the least: at each distance
+// The greatest of a structuring element that is symmetric both ways and has no gaps, or the least; squares are special
+// ones. At each distance
 // from the middle a column of so many pixels above and below it, so many and one are k.column, or 0 for no column.
 template <int kRadius_>
 struct SlidingElement : SlidingOperation {
@@ -785,6 +796,7 @@ template <bool kLeast, bool kTall = false>
 struct SlidingExtremum9 : SlidingOperation {
   using General = SlidingExtremum9<kLeast, true>;
   using Tall = SlidingExtremum9<kLeast, true>;
+  static constexpr bool kGeneral = false;
   static constexpr int kRadius = 4, kStripRows = kTall ? 8 : 6, kMinBlocks = kTall ? 4 : 5;
   static constexpr int kFewer = !kTall;
 
@@ -1047,26 +1059,25 @@ __device__ inline int strip_row(const Tile &tile) {
 template <typename Operation, Channels kChannels, template <int> typename Lanes>
 __global__ void __launch_bounds__(kSlidingThreads, min_blocks<Operation, kChannels, Lanes<1>>())
     sliding_kernel(const __grid_constant__ typename Operation::Params p) {
-  const Tile tile = locate_tile(p, 1, Operation::kStripRows * kSlidingWarps);
-  const int column = tile.x0, y0 = strip_row<Operation>(tile);
-  if (y0 >= tile.part.height) return;  // the whole warp
-  if constexpr (kChannels == Channels::Packed3) {
-    slide<Operation, Lanes<3>>(p, tile.part, column, y0);
-  } else if constexpr (kChannels == Channels::Packed4) {
-    slide<Operation, Lanes<4>>(p, tile.part, column, y0);
-  } else {
-    if (tile.part.channels == 1)
-      slide<Operation, Lanes<1>>(p, tile.part, column, y0);
-    else
-      slide<Operation, Lanes<2>>(p, tile.part, column, y0);
+  if constexpr (Operation::kGeneral || kHasSpecialKernels) {
+    const Tile tile = locate_tile(p, 1, Operation::kStripRows * kSlidingWarps);
+    const int column = tile.x0, y0 = strip_row<Operation>(tile);
+    if (y0 >= tile.part.height) return;  // the whole warp
+    if constexpr (kChannels == Channels::Packed3) {
+      slide<Operation, Lanes<3>>(p, tile.part, column, y0);
+    } else if constexpr (kChannels == Channels::Packed4) {
+      slide<Operation, Lanes<4>>(p, tile.part, column, y0);
+    } else {
+      if (tile.part.channels == 1)
+        slide<Operation, Lanes<1>>(p, tile.part, column, y0);
+      else
+        slide<Operation, Lanes<2>>(p, tile.part, column, y0);
+    }
   }
 }
 
-// For all other frames, whatever their channels: one after the other goes through shared memory, where a warp has rows
-// of 16 bytes a lane of its own. From and to global memory lanes take samples next to each other.
-template <typename Operation, template <int> typename Lanes_>
-__global__ void __launch_bounds__(kSlidingThreads) gathered_kernel(const __grid_constant__ SlidingParams p) {
-  using Lanes = Lanes_<1>;
+template <typename Operation, typename Lanes>
+__device__ inline void gather_and_slide(const SlidingParams &p) {
   using Sample = std::conditional_t<Lanes::kPairs, uint8_t, uint16_t>;
   constexpr int kRadius = Operation::kRadius, kStripRows = Operation::kStripRows, kRows = kStripRows + 2 * kRadius;
   constexpr int kSampleBytes = sizeof(Sample), kLaneSamples = kLaneBytes / kSampleBytes;
@@ -1133,6 +1144,13 @@ __global__ void __launch_bounds__(kSlidingThreads) gathered_kernel(const __grid_
       for (int i = lane; i < width; i += 32) write(tile.x0 + i, y0 + r, staged[(r * 32 + 1) * kLaneSamples + i]);
     __syncwarp();
   }
+}
+
+// For all other frames, whatever their channels: one after the other goes through shared memory, where a warp has rows
+// of 16 bytes a lane of its own. From and to global memory lanes take samples next to each other.
+template <typename Operation, template <int> typename Lanes>
+__global__ void __launch_bounds__(kSlidingThreads) gathered_kernel(const __grid_constant__ SlidingParams p) {
+  if constexpr (Operation::kGeneral || kHasSpecialKernels) gather_and_slide<Operation, Lanes<1>>(p);
 }
 
 }  // namespace cudaconv

@@ -152,13 +152,12 @@ bool enqueue_tiles(const PassRun &run, const TensorLaunch<Params> &launch_as, in
 }  // namespace
 
 int launch_tensor(const PassRun &run) {
-  if (run.plan.method != Method::Auto || run.buffers.regions->active) return 0;
+  if (run.plan.method != Method::Auto || run.buffers.regions->active || !run.kernels.matrix) return 0;
   SeparableTensorParams separable = {};
   DenseTensorParams dense = {};
   PairTensorParams pairs = {};
   const TensorKind kind = make_fragments(run.plan, run.pass(), separable, dense, &pairs);
   if (kind.structure == Tensor::None) return 0;
-  if (!has_matrix_instructions()) return 0;
   if (kind.pairs && enqueue_pairs(run, kind.samples, pairs)) return 1;
   const auto enqueue_on = [&](auto samples) {
     constexpr Samples kSamples = decltype(samples)::value;
@@ -177,6 +176,10 @@ int launch_tensor(const PassRun &run) {
     default:
       return enqueue_on(std::integral_constant<Samples, Samples::Bytes>());
   }
+}
+
+const void *any_tensor() {
+  return reinterpret_cast<const void *>(dense_tensor_kernel<DenseShape<8, Weights::Byte, Samples::Bytes>>);
 }
 
 }  // namespace cudaconv

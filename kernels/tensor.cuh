@@ -61,7 +61,7 @@ struct Planes {
 // ---- Matrix instructions ----
 
 // Whether the code is for chips that have these. For others kernels are empty, which is what takes no time to compile:
-// has_matrix_instructions() keeps them from being launched.
+// KernelSets keeps them from being launched.
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
 constexpr bool kHasMatrixInstructions = true;
 #else

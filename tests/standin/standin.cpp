@@ -1041,7 +1041,8 @@ cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *attributes, const v
   *attributes = {};
   attributes->maxThreadsPerBlock = 1024;
   attributes->numRegs = 32;
-  attributes->ptxVersion = attributes->binaryVersion = 90;
+  const char *architecture = getenv("CUDACONV_STANDIN_ARCHITECTURE");
+  attributes->ptxVersion = attributes->binaryVersion = architecture ? atoi(architecture) : 90;
   auto found = call.state.shared_limit.find(function);
   attributes->maxDynamicSharedSizeBytes =
       static_cast<int>(found == call.state.shared_limit.end() ? kSharedBytes : found->second);

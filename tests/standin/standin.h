@@ -13,6 +13,7 @@
 // Environment:
 //   CUDACONV_STANDIN_FAIL     name:nth:errorname[:sticky], as fail_call(); an empty name is any call
 //   CUDACONV_STANDIN_DEVICES  number of devices, default 1
+//   CUDACONV_STANDIN_ARCHITECTURE  what the kernels were compiled for, default 90
 //   CUDACONV_STANDIN_ORDER    forward or backward: the same order of threads in every block
 #pragma once
 
