@@ -49,7 +49,7 @@ bool is_box(const Pass &pass) {
 
 int launch_box(const PassRun &run) {
   const Pass &pass = run.pass();
-  if (!is_box(pass) || !in_quads(run, pass)) return 0;
+  if (!is_box(pass) || !in_quads(run)) return 0;
   // Pixels of three bytes are taken apart and put together here, which costs more than matrix instructions do.
   const FrameLayout &layout = run.plan.layout;
   if (std::any_of(layout.plane, layout.plane + layout.planes, [](const PlaneLayout &p) { return p.channels == 3; }))

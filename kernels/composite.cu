@@ -37,7 +37,8 @@ CompositeKind find_composite(const PassRun &run) {
   const Pass *third = left > 2 ? &plan.passes[i + 2] : nullptr;
   const bool dilates = first.op == Op::Maximum, erodes = first.op == Op::Minimum;
   if (!(dilates && second.op == Op::Minimum) && !(erodes && second.op == Op::Maximum)) return {};
-  if (third && (third->op != Op::Difference || third->copy_source != first.source || third->keep_x || third->keep_y))
+  if (leaves_pixels(run, first)) return {};
+  if (third && (third->op != Op::Difference || third->copy_source != first.source || leaves_pixels(run, second)))
     third = nullptr;
 
   CompositeKind kind;
@@ -80,7 +81,6 @@ CompositeLaunch choose_composite(Composite composite, const PackedKind &kind) {
 }  // namespace
 
 int launch_composite(const PassRun &run) {
-  if (run.plan.method != Method::Auto || run.buffers.regions->active) return 0;
   const CompositeKind composite = find_composite(run);
   if (composite.composite == Composite::None) return 0;
   CompositeParams p = {};

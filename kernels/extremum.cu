@@ -76,8 +76,8 @@ std::vector<ExtremumLaunch> choose_extremum(const PassRun &run, bool words, int 
 int launch_extremum(const PassRun &run) {
   const Pass &pass = run.pass();
   const int size = pass.width();
-  const bool words = in_quads(run, pass, Container::U16);
-  if ((!words && !in_quads(run, pass)) || (pass.op != Op::Minimum && pass.op != Op::Maximum) || !pass.element.empty() ||
+  const bool words = in_quads(run, Container::U16);
+  if ((!words && !in_quads(run)) || (pass.op != Op::Minimum && pass.op != Op::Maximum) || !pass.element.empty() ||
       size != pass.height() || size < 3 || size > 127 || pass.copy_source != pass.source)
     return 0;
   ExtremumParams p = {};

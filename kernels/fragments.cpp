@@ -248,8 +248,8 @@ TensorKind make_dense(const Pass &pass, TensorKind kind, int64_t largest_sample,
 TensorKind make_fragments(const Plan &plan, const Pass &pass, SeparableTensorParams &separable,
                           DenseTensorParams &dense, PairTensorParams *pairs) {
   TensorKind samples;
-  if (pass.op != Op::Linear || pass.keep_x || pass.keep_y || pass.copy_source != pass.source ||
-      !describe_samples(plan, samples, separable) || (pass.wide && samples.samples == Samples::Bytes))
+  if (pass.op != Op::Linear || pass.copy_source != pass.source || !describe_samples(plan, samples, separable) ||
+      (pass.wide && samples.samples == Samples::Bytes))
     return {};
   describe_samples(plan, samples, dense);
   const int64_t largest_sample = pass.rounding[0][0].max;

@@ -39,9 +39,7 @@ InterleavedLaunch choose_kernel(Weights weights, const SeparableTensorParams &p)
 int launch_interleaved(const PassRun &run) {
   const Pass &pass = run.pass();
   const int radius = pass.radius_x;
-  if (run.plan.method != Method::Auto || run.buffers.regions->active || pass.op != Op::Linear ||
-      std::max(radius, pass.radius_y) > kByteRadius || !run.kernels.matrix)
-    return 0;
+  if (!run.kernels.matrix || pass.op != Op::Linear || std::max(radius, pass.radius_y) > kByteRadius) return 0;
   SeparableTensorParams p = {};
   DenseTensorParams dense = {};
   const TensorKind kind = make_fragments(run.plan, pass, p, dense);

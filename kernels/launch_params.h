@@ -79,6 +79,12 @@ struct LaunchParams : FrameParams {
   MaskParams mask;
 };
 
+// For the kernel that puts pixels back.
+struct RestoreParams : FrameParams {
+  uint32_t sample_bits[kMaxParts][3];  // of the words of a row, see PartParams
+  int32_t tiles;
+};
+
 // The steps that a sum needs to become a sample, see PackedParams; Any takes them as they are needed.
 enum class Finish : uint8_t { Shift, Divide, Clamp, Absolute, Distance, Any };
 

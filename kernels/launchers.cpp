@@ -47,9 +47,20 @@ Launched launch_passes(const PassRun &run) {
   } kLaunchers[] = {{"composite", launch_composite},     {"sliding", launch_sliding},
                     {"extremum", launch_extremum},       {"box", launch_box},
                     {"interleaved", launch_interleaved}, {"tensor", launch_tensor}};
-  for (const auto &launcher : kLaunchers)
-    if (const int passes = launcher.launch(run)) return {passes, launcher.kernels};
+  for (const auto &launcher : kLaunchers) {
+    if (run.plan.method != Method::Auto) break;
+    const int passes = launcher.launch(run);
+    if (!passes) continue;
+    PassRun last = run;
+    last.index += passes - 1;
+    if (leaves_pixels(last, last.pass())) launch_restore(last);
+    return {passes, launcher.kernels};
+  }
   return {launch_method(run), nullptr};
+}
+
+bool leaves_pixels(const PassRun &run, const Pass &pass) {
+  return pass.keep_x || pass.keep_y || (run.buffers.regions->active && pass.in_regions);
 }
 
 KernelSets find_kernels() {
@@ -65,7 +76,8 @@ void fill_frame(const PassRun &run, size_t last, FrameParams &p) {
   const Plan &plan = run.plan;
   const Pass &pass = run.pass();
   const Regions &regions = *run.buffers.regions;
-  p.border = plan.border;
+  // Windows that cross an edge have kept pixels for results.
+  p.border = plan.border == Border::Keep ? Border::Replicate : plan.border;
   p.keep_x = pass.keep_x;
   p.keep_y = pass.keep_y;
   p.sum_gain = pass.sum_gain;

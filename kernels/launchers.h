@@ -48,7 +48,7 @@ struct PassRun {
 };
 
 // Each enqueues the pass at run.index, and maybe more after it in the same launch, and returns how many: 0 where that
-// pass is not of its kind. Throws Error{Device}.
+// pass is not of its kind. Of the last one, all pixels are filtered. Throws Error{Device}.
 int launch_composite(const PassRun &run);  // openings and the like of small squares, dense 8-bit planes
 int launch_sliding(const PassRun &run);    // small windows, dense planes
 int launch_extremum(const PassRun &run);   // squares larger than those, dense planes
@@ -59,8 +59,14 @@ int launch_tensor(const PassRun &run);       // dense planes
 
 int launch_method(const PassRun &run);  // any pass, by the plan's method, as a whole; never 0
 
-// Enqueues the pass at run.index, and maybe more, by the first launcher that takes it. `kernels` is the name of that
-// launcher's, nullptr for launch_method()'s.
+// Whether a pass leaves pixels as they were: kept ones, or those outside the regions.
+bool leaves_pixels(const PassRun &run, const Pass &pass);
+
+// After that pass has filtered them all: puts them back. Planes are dense. Throws Error{Device}.
+void launch_restore(const PassRun &run);
+
+// Enqueues the pass at run.index, and maybe more, by the first launcher that takes it where the method is auto.
+// `kernels` is the name of that launcher's, nullptr for launch_method()'s.
 struct Launched {
   int passes;
   const char *kernels;

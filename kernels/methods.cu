@@ -132,6 +132,29 @@ int launch_method(const PassRun &run) {
   return 1;
 }
 
+void launch_restore(const PassRun &run) {
+  RestoreParams p = {};
+  fill_frame(run, p);
+  p.tiles = static_cast<int32_t>(cut_tiles(p, [&](const PartParams &part) {
+    const int row_bytes = part.width * part.channels * (part.container == Container::U8 ? 1 : 2);
+    return TileCount{(row_bytes + kRestoredWidth - 1) / kRestoredWidth,
+                     (part.height + kRestoredHeight - 1) / kRestoredHeight};
+  }));
+  for (int i = 0; i < p.parts; i++) {
+    const PartParams &part = p.part[i];
+    const int sample_bytes = part.container == Container::U8 ? 1 : 2;
+    for (int s = 0; s < 12 / sample_bytes; s++) {
+      const ChannelParams &channel = part.channel[s % part.channels];
+      p.sample_bits[i][s * sample_bytes / 4] |= ((1u << channel.depth) - 1)
+                                                << (s * sample_bytes % 4 * 8 + channel.shift);
+    }
+  }
+  const int blocks = std::min(p.tiles, kManyBlocks * current_limits().multiprocessors);
+  check(launch("restore", restore_kernel, dim3(blocks), dim3(kBlockWidth, kBlockHeight), sizeof(RegionList), run.stream,
+               p),
+        "cudaLaunchKernel");
+}
+
 const void *any_method() {
   return reinterpret_cast<const void *>(difference_kernel);
 }

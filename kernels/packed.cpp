@@ -402,7 +402,7 @@ PackedKind make_packed(const Plan &plan, const Pass &pass, PackedParams &k, Kind
   k = {};
   const PackedKind none;
   PackedKind kind;
-  if (pass.keep_x || pass.keep_y || pass.copy_source != pass.source || !describe_samples(plan, k, kind)) return none;
+  if (pass.copy_source != pass.source || !describe_samples(plan, k, kind)) return none;
   // A lane's neighbour has no more than 16 bytes.
   if (std::max(pass.radius_x, pass.radius_y) * kind.most_channels * (kind.words ? 2 : 1) > 16) return none;
   switch (pass.op) {

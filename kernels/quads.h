@@ -13,17 +13,16 @@
 
 namespace cudaconv {
 
-// Whether the kernels on quads can read and write the frame, which has samples of this kind, and are to.
-inline bool in_quads(const PassRun &run, const Pass &pass, Container container = Container::U8) {
+// Whether the kernels on quads can read and write the frame, which has samples of this kind.
+inline bool in_quads(const PassRun &run, Container container = Container::U8) {
   const FrameLayout &layout = run.plan.layout;
   const ChannelLayout &first = layout.plane[0].channel[0];
   if (container == Container::U8 && first.depth != 8) return false;
-  return run.plan.method == Method::Auto && !run.buffers.regions->active && !pass.keep_x && !pass.keep_y &&
-         std::all_of(layout.plane, layout.plane + layout.planes, [&](const PlaneLayout &p) {
-           return p.container == container && p.dense() && (container == Container::U8 || p.channels != 3) &&
-                  std::all_of(p.channel, p.channel + p.channels,
-                              [&](const ChannelLayout &c) { return c.depth == first.depth && c.shift == first.shift; });
-         });
+  return std::all_of(layout.plane, layout.plane + layout.planes, [&](const PlaneLayout &p) {
+    return p.container == container && p.dense() && (container == Container::U8 || p.channels != 3) &&
+           std::all_of(p.channel, p.channel + p.channels,
+                       [&](const ChannelLayout &c) { return c.depth == first.depth && c.shift == first.shift; });
+  });
 }
 
 // Makes of 16-bit samples the bytes that the kernels on quads know, and of pixels of eight bytes two halves. Returns

@@ -14,11 +14,12 @@ struct Tile {
   int x0, y0;
 };
 
-__device__ inline Tile locate_tile(const FrameParams &p, int tile_width, int tile_height) {
+// Tile `index` of the frame.
+__device__ inline Tile locate_tile(const FrameParams &p, int index, int tile_width, int tile_height) {
   int i = 0;
-  while (i + 1 < p.parts && static_cast<int>(blockIdx.x) >= p.first_block[i + 1]) i++;
+  while (i + 1 < p.parts && index >= p.first_block[i + 1]) i++;
   const PartParams &part = p.part[i];
-  const int tile = static_cast<int>(blockIdx.x) - p.first_block[i];
+  const int tile = index - p.first_block[i];
   int row = static_cast<int>(high_product(static_cast<uint32_t>(tile), part.tiles_x_reciprocal));  // or one less
   int column = tile - row * part.tiles_x;
   if (column >= part.tiles_x) {
@@ -26,6 +27,11 @@ __device__ inline Tile locate_tile(const FrameParams &p, int tile_width, int til
     column -= part.tiles_x;
   }
   return {part, column * tile_width, row * tile_height};
+}
+
+// The block's.
+__device__ inline Tile locate_tile(const FrameParams &p, int tile_width, int tile_height) {
+  return locate_tile(p, static_cast<int>(blockIdx.x), tile_width, tile_height);
 }
 
 // Reads one channel of a view. What every read needs is worked out once: a sample is one byte, or some bits of two,

@@ -179,7 +179,6 @@ bool is_extremum(const PackedKind &kind) {
 }  // namespace
 
 int launch_sliding(const PassRun &run) {
-  if (run.plan.method != Method::Auto || run.buffers.regions->active) return 0;
   SlidingParams p = {};
   const bool special = run.kernels.special;
   const PackedKind kind = make_packed(run.plan, run.pass(), p.packed, special ? Kinds::All : Kinds::General);
@@ -201,9 +200,9 @@ int launch_sliding(const PassRun &run) {
   enqueue_strips(run, "sliding", launch_as, kind, p);
   return 1;
 }
+
 const void *any_sliding() {
   return reinterpret_cast<const void *>(gathered_kernel<SlidingMedian5, WordLanes>);
 }
-
 
 }  // namespace cudaconv

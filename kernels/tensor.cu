@@ -152,7 +152,7 @@ bool enqueue_tiles(const PassRun &run, const TensorLaunch<Params> &launch_as, in
 }  // namespace
 
 int launch_tensor(const PassRun &run) {
-  if (run.plan.method != Method::Auto || run.buffers.regions->active || !run.kernels.matrix) return 0;
+  if (!run.kernels.matrix) return 0;
   SeparableTensorParams separable = {};
   DenseTensorParams dense = {};
   PairTensorParams pairs = {};

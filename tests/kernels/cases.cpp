@@ -197,18 +197,19 @@ double uniform(Random &random, double low, double high) {
   return low + (high - low) * (static_cast<double>(random() >> 11) / 0x1p53);
 }
 
-// None mostly; else some rectangles, which may overlap and reach out of the frame.
+// None mostly; else some rectangles, which may overlap and reach out of the frame, now and then a crowd of small ones.
 Regions draw_regions(Random &random, Size frame) {
   Regions regions;
   if (random() % 5) return regions;
   regions.active = true;
   regions.ellipse = random() % 2;
   regions.invert = random() % 2;
-  const int count = static_cast<int>(random() % 4);
+  const bool crowd = random() % 8 == 0;
+  const int count = static_cast<int>(crowd ? 60 + random() % 100 : random() % 4);
+  const int w = frame.width, h = frame.height, most_w = crowd ? w / 8 + 1 : w + 2, most_h = crowd ? h / 8 + 1 : h + 2;
   for (int i = 0; i < count; i++) {
     const auto within = [&](int from, int to) { return from + static_cast<int>(random() % (to - from + 1)); };
-    const int w = frame.width, h = frame.height;
-    regions.region.push_back({within(-w / 2, w), within(-h / 2, h), within(1, w + 2), within(1, h + 2)});
+    regions.region.push_back({within(-w / 2, w), within(-h / 2, h), within(1, most_w), within(1, most_h)});
   }
   return regions;
 }
