@@ -176,6 +176,12 @@ FilterSettings cross(int side) {
   return s;
 }
 
+FilterSettings keeping_edges(Mask mask) {
+  FilterSettings s = settings(mask);
+  s.border = Border::Keep;
+  return s;
+}
+
 // A mask of random fractions.
 FilterSettings fractions(int side) {
   FilterSettings s = settings(Mask::Custom);
@@ -248,6 +254,7 @@ std::vector<Case> goal_cases() {
   add("unsharp 5", settings(Mask::Unsharp, 5));
   add("unsharp 15", settings(Mask::Unsharp, 15));
   add("dilate cross 5", cross(5));
+  add("gauss5 keep", keeping_edges(Mask::Gauss5));
   return cases;
 }
 

@@ -64,7 +64,7 @@ Enqueue masked(Masked function, NppiMaskSize mask) {
 }  // namespace
 
 std::optional<Enqueue> npp_filter(const FilterSettings &s, int channels) {
-  if (channels != 1 && channels != 4) return std::nullopt;
+  if ((channels != 1 && channels != 4) || s.border != Border::Replicate) return std::nullopt;
   const bool one = channels == 1;
   const auto choose = [&](Masked c1, Masked c4, NppiMaskSize mask) { return masked(one ? c1 : c4, mask); };
   switch (s.mask) {
