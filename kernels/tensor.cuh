@@ -249,7 +249,8 @@ __device__ inline void load_words(const void *from, uint32_t *to) {
     to[0] = v.x;
     to[1] = v.y;
   } else {
-    to[0] = *static_cast<const uint32_t *>(from);
+#pragma unroll
+    for (int i = 0; i < kWords; i++) to[i] = static_cast<const uint32_t *>(from)[i];
   }
 }
 

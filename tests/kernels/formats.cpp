@@ -103,9 +103,9 @@ const std::vector<Format> &formats() {
       {"YUY2", [](int w, int h) { return packed422(w, h, 0); }},
       {"RGB10A2_LE", [](int w, int h) { return packed1010102(w, h, true); }},
       {"GRAY16_BE", [](int w, int h) { return frame({plane(w, h, 0, k16BE, {Y})}); }},
-      {"ARGB",
+      {"v308",
        [](int w, int h) {
-         return frame({plane(w, h, 0, k8, {A, Y, Y, Y})});
+         return frame({plane(w, h, 0, k8, {Y, C, C})});
        }},
       {"Y42B", [](int w, int h) { return planar(w, h, 1, 0, k8); }},
       {"ARGB64",
