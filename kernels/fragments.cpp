@@ -129,7 +129,8 @@ TensorKind make_separable(const Pass &pass, TensorKind kind, int64_t largest_sam
   const IntegerMask &mask = pass.mask[0];
   const int radius = std::max(pass.radius_x, pass.radius_y);
   const bool words = kind.samples != Samples::Bytes;
-  Quotient quotient(pass.rounding[0][0], any_negative(mask.row) || any_negative(mask.column));
+  // With gains there may be negative results of sums that never are.
+  Quotient quotient(pass.rounding[0][0], pass.has_gain() || any_negative(mask.row) || any_negative(mask.column));
   std::vector<int32_t> column = mask.column;
   if (!pass.has_gain()) quotient.reduce(column);
   kind.structure = Tensor::Separable;
