@@ -1,91 +1,231 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
 // The kernels that auto takes for linear masks of up to 9x9 without a row and a column: sums of products by matrix
-// instructions as in tensor.cuh, but in registers alone.
+// instructions as in tensor.cuh, but with the sums of all rows that windows reach in registers.
 //
 // A warp goes down a strip of 64 pixels' width, two rows a step. The 8 columns of the matrix of samples are as many
 // blocks of 8 pixels side by side, its k are 2 rows of 16 pixels, from the fourth before a block to the fourth behind
-// it: 4 of a row a lane, which loads them itself. The 16 rows of the matrix of coefficients are the block's results, in
-// two rows too. So a mask of h rows takes (h + 1) / 2 such matrices, one for each pair of rows that windows of two rows
-// of results reach, and samples as many instructions, each of them for another pair of rows of results.
+// it: 4 of a row a lane. The 16 rows of the matrix of coefficients are the block's results, in two rows too. So a mask
+// of h rows takes (h + 1) / 2 such matrices, one for each pair of rows that windows of two rows of results reach, and
+// samples as many instructions, each of them for another pair of rows of results.
 //
 // Rows g and g + 8 of results are pixels 2 * (g % 4) and the next, of row g / 4.
+//
+// Samples come through shared memory, where each warp has a ring of rows to itself, and are on their way some steps
+// before they are needed. Loads to registers would not do: to get one, a warp waits for all that are under way.
 #pragma once
 
 #include "tensor.cuh"
 
 namespace cudaconv {
 
-constexpr int kPairThreads = 128;  // of a block, whose warps' strips lie side by side
-constexpr int kPairWidth = 64;     // pixels of a strip
-constexpr int kStartWords = 8;     // what sums start from, four times each, as the instructions want it
+constexpr int kPairWarps = 2, kPairThreads = 32 * kPairWarps;  // of a block; the warps' strips lie side by side
+constexpr int kPairWidth = 64;                                 // pixels of a strip
+constexpr int kPairSlots = 8;                                  // steps of a ring, a power of two
+constexpr int kPairsAhead = 5;                                 // of those, how many are on their way
+constexpr int kStartWords = 4;                                 // what sums start from, as the instructions want it
 
-// Four pixels before the first one of a row, and from the last multiple of four on eight more: what windows reach
-// beyond the edges, and what of the frame does not come in fours. Blocks that need them list them, of all rows, before
-// they begin: to look for them step by step takes longer than all the rest.
-template <int kPixelBytes>
-class PairEdges {
- public:
-  static constexpr int kGroups = 3, kRowBytes = kGroups * 4 * kPixelBytes;
+// How many strips side by side a warp has.
+CUDACONV_HOST_DEVICE constexpr int pair_strips(int pixel_bytes) {
+  return pixel_bytes < 3 ? 2 : 1;
+}
 
-  // `memory` is in shared memory.
-  __device__ PairEdges(const PartParams &part, uint8_t *memory) : part_(part), memory_(memory) {}
-
-  // Of as many rows, which are where `offsets` says, in bytes. All threads of the block take part.
-  __device__ void list(Border border, const int64_t *offsets, int rows, bool right) const {
-    const int pixels = right ? 8 : 4, n = static_cast<int>(threadIdx.x) % pixels;
-    const int x = border_index(border, right ? last() + n : n - 4, part_.width);
-    const uint8_t *from = part_.source + max(x, 0) * kPixelBytes;
-    uint8_t *to = memory_ + ((right ? 4 : 0) + n) * kPixelBytes;
-#pragma unroll 4
-    for (int row = static_cast<int>(threadIdx.x) / pixels; row < rows; row += kPairThreads / pixels)
-#pragma unroll
-      for (int b = 0; b < kUnits; b++)
-        reinterpret_cast<Unit *>(to + row * kRowBytes)[b] =
-            x < 0 ? border_unit(b) : __ldg(reinterpret_cast<const Unit *>(from + offsets[row]) + b);
-  }
-
-  // Whether pixels x ... x + 3 are listed, and have to be; x is a multiple of 4.
-  __device__ bool has(int x) const {
-    return (x < 0) | ((x < last() + 8) & (x + 4 > part_.width));
-  }
-
-  __device__ void read(int row, int x, uint32_t (&words)[kPixelBytes]) const {
-    const auto *from = reinterpret_cast<const uint32_t *>(memory_ + row * kRowBytes) +
-                       (x < 0 ? 0 : (x - last()) / 4 + 1) * kPixelBytes;
-#pragma unroll
-    for (int i = 0; i < kPixelBytes; i++) words[i] = from[i];
-  }
-
- private:
-  // Pixels are aligned to it.
-  using Unit =
-      std::conditional_t<kPixelBytes % 4 == 0, uint32_t, std::conditional_t<kPixelBytes == 2, uint16_t, uint8_t>>;
-  static constexpr int kUnits = kPixelBytes / static_cast<int>(sizeof(Unit));
-
-  __device__ Unit border_unit(int i) const {
-    const int byte = i * static_cast<int>(sizeof(Unit));
-    return static_cast<Unit>(part_.border_word[byte / 4] >> byte % 4 * 8);
-  }
-
-  // The first pixel of the second group.
-  __device__ int last() const {
-    return part_.width & ~3;
-  }
-
-  const PartParams &part_;
-  uint8_t *memory_;
-};
-
-// Of a part, in pixels, and in tiles.
+// Of a block's tile, in pixels, and of a part, in tiles.
 template <Samples kSamples>
 CUDACONV_HOST_DEVICE inline int pair_tile_width(const PartParams &part) {
-  return kPairThreads / 32 * kPairWidth * subtiles(part.channels * sample_bytes(kSamples));
+  return kPairWarps * kPairWidth * pair_strips(part.channels * sample_bytes(kSamples));
 }
 template <Samples kSamples>
 CUDACONV_HOST_DEVICE inline int pair_columns(const PartParams &part) {
   return (part.width + pair_tile_width<kSamples>(part) - 1) / pair_tile_width<kSamples>(part);
 }
+
+// ---- Rows in shared memory ----
+
+// In the background: `bytes` of 16 from global to shared memory, and zeros for the others; or four.
+__device__ inline void copy_chunk(uint8_t *to, const uint8_t *from, int bytes) {
+#ifndef __CUDACC__
+  for (int i = 0; i < 16; i++) to[i] = i < bytes ? from[i] : 0;
+#elif __CUDA_ARCH__ >= 800
+  asm volatile(
+      "cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(static_cast<uint32_t>(__cvta_generic_to_shared(to))),
+      "l"(from), "r"(bytes)
+      : "memory");
+#endif
+}
+__device__ inline void copy_word(uint8_t *to, const uint8_t *from) {
+#ifndef __CUDACC__
+  for (int i = 0; i < 4; i++) to[i] = from[i];
+#elif __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(static_cast<uint32_t>(__cvta_generic_to_shared(to))),
+               "l"(from)
+               : "memory");
+#endif
+}
+
+// Makes a group of the thread's copies since the last one; waits for all groups but the last kGroups.
+__device__ inline void end_copies() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.commit_group;" ::: "memory");
+#endif
+}
+template <int kGroups>
+__device__ inline void wait_for_copies() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.wait_group %0;" ::"n"(kGroups) : "memory");
+#endif
+}
+
+// The rows that a warp's windows reach, two a step, in its ring. The warp takes part in all of it together.
+//
+// What lies beside the frame is made of what lies in it once that has arrived, a pixel a lane. Only where the border
+// wraps, which is at the other end of the row, is it copied.
+template <int kPixelBytes>
+class PairRows {
+ public:
+  static constexpr int kWidth = kPairWidth * pair_strips(kPixelBytes);  // of the strips, pixels
+  // On either side of a row, whole 16 bytes, which hold the pixels beside the strips.
+  static constexpr int kHalo = (kPairRadius * kPixelBytes + 15) / 16 * 16;
+  static constexpr int kRowBytes = kWidth * kPixelBytes + 2 * kHalo;
+  static constexpr int kBytes = kPairSlots * 2 * kRowBytes;
+
+  // In words that it is aligned to.
+  using Unit =
+      std::conditional_t<kPixelBytes % 4 == 0, uint32_t, std::conditional_t<kPixelBytes == 2, uint16_t, uint8_t>>;
+  static constexpr int kUnitBytes = sizeof(Unit), kUnits = kPixelBytes / kUnitBytes;
+  struct Pixel {
+    Unit unit[kUnits];
+  };
+
+  // x0 is the strips' first pixel, y0 the first row of the first of `steps`; `rows` lists where rows are, in bytes from
+  // the part's first. `ring` has kBytes, aligned to 16.
+  __device__ PairRows(const FrameParams &p, const PartParams &part, int x0, int y0, int steps, const int64_t *rows,
+                      uint8_t *ring)
+      : part_(part),
+        rows_(rows),
+        ring_(ring),
+        source_(part.source + x0 * kPixelBytes - kHalo + lane() * 16),
+        steps_(steps),
+        y0_(y0) {
+#pragma unroll
+    for (int i = 0; i < kChunks; i++) {
+      const int chunk = 32 * i + lane(), first = x0 * kPixelBytes - kHalo + chunk * 16;
+      const bool copies = first >= 0 && chunk < kRowBytes / 16;
+      bytes_[i] = copies ? min(max(part.width * kPixelBytes - first, 0), 16) : 0;
+    }
+    const bool at_edge = (x0 == 0) | (x0 + kWidth + kPairRadius > part.width);
+    const bool constant = p.border == Border::Constant, wraps = p.border == Border::Wrap;
+    const bool fills = (at_edge & !wraps) | (constant & ((y0 < 0) | (y0 + 2 * steps > part.height)));
+    // From one lane to all: the compiler keeps the bits together.
+    edges_ = __shfl_sync(0xffffffffu, fills * kFills | (at_edge & wraps) * kWraps | constant * kConstant, 0);
+    // Of the four pixels before the frame or behind it the lane has one, or where the border wraps one of their words.
+    const int n = item() % 8, first = item() < 8 ? -kPairRadius : part.width;
+    const int x = first + (wraps ? n * 4 / kPixelBytes : n);
+    move_ = -1;
+    if (!at_edge || n >= (wraps ? kPixelBytes : kPairRadius) || x < x0 - kPairRadius || x >= x0 + kWidth + kPairRadius)
+      return;
+    const int source = max(border_index(p.border, x, part.width), x0 - kPairRadius);
+    move_ = wraps ? place(first - x0) + 4 * n : place(source - x0) << 16 | place(x - x0);
+  }
+
+  // Begins to copy the rows of a step, if there is one, as one group.
+  __device__ void copy(int step) const {
+    if (step < steps_) {
+      const int64_t rows[2] = {rows_[2 * step], rows_[2 * step + 1]};
+#pragma unroll
+      for (int h = 0; h < 2; h++) {
+        const uint8_t *from = source_ + rows[h];
+        uint8_t *to = row(step, h) + lane() * 16;
+#pragma unroll
+        for (int i = 0; i < kChunks; i++)
+          if (bytes_[i]) copy_chunk(to + i * 512, from + i * 512, bytes_[i]);
+      }
+      if (edges_ & kWraps && move_ >= 0) {
+        const int width = part_.width * kPixelBytes;
+        const uint8_t *from = source_ - lane() * 16 + (row_of_lane() ? rows[1] : rows[0]);
+        copy_word(row(step, row_of_lane()) + move_, from + move_ + (move_ < kHalo ? width : -width));
+      }
+    }
+    end_copies();
+  }
+
+  // Waits for the rows of all steps but the last kBegun that have begun.
+  template <int kBegun>
+  __device__ void wait() const {
+    wait_for_copies<kBegun>();
+    __syncwarp();
+  }
+
+  // Of rows that have been waited for, the lane's pixel beside the frame, and its way to where it belongs. It is seen
+  // by the warp after it has waited again.
+  __device__ Pixel read_edge(int step) const {
+    Pixel pixel = {};
+    if (!(edges_ & kFills)) return pixel;
+    uint8_t *const from = row(step, row_of_lane());
+    if (edges_ & kConstant) {
+#pragma unroll
+      for (int i = 0; i < kUnits; i++)
+        pixel.unit[i] = static_cast<Unit>(part_.border_word[i * kUnitBytes / 4] >> i * kUnitBytes % 4 * 8);
+      const int y = y0_ + 2 * step + row_of_lane();
+      if (y < 0 || y >= part_.height) fill(from);
+    } else if (move_ >= 0) {
+      pixel = *reinterpret_cast<const Pixel *>(from + (move_ >> 16));
+    }
+    return pixel;
+  }
+  __device__ void write_edge(int step, const Pixel &pixel) const {
+    if (edges_ & kFills && move_ >= 0) *reinterpret_cast<Pixel *>(row(step, row_of_lane()) + (move_ & 0xffff)) = pixel;
+  }
+
+  // Words of row h of a step from pixel x of the strips on.
+  template <int kWords>
+  __device__ void read(int step, int h, int x, uint32_t *words) const {
+    load_words<kWords>(row(step, h) + place(x), words);
+  }
+
+ private:
+  static constexpr uint32_t kFills = 1, kWraps = 2, kConstant = 4;  // what there is to do at the edges
+  static constexpr int kChunks = (kRowBytes / 16 + 31) / 32;        // of a row, a lane
+
+  __device__ static int lane() {
+    return threadIdx.x % 32;
+  }
+  // At the edges a half of the warp is for either row.
+  __device__ static int row_of_lane() {
+    return lane() / 16;
+  }
+  __device__ static int item() {
+    return lane() % 16;
+  }
+  // Of pixel x of the strips, from a row's first byte.
+  __device__ static int place(int x) {
+    return kHalo + x * kPixelBytes;
+  }
+
+  __device__ uint8_t *row(int step, int h) const {
+    return ring_ + (step % kPairSlots * 2 + h) * kRowBytes;
+  }
+
+  // A row outside, by half of the warp.
+  __device__ void fill(uint8_t *row) const {
+    constexpr int kFirst = kPairWidth * kPixelBytes - kHalo;  // as far from a pixel's first byte as a row's
+#pragma unroll 1
+    for (int i = item(); i < kRowBytes / 4; i += 16)
+      reinterpret_cast<uint32_t *>(row)[i] = part_.border_word[(kFirst / 4 + i) % word_period(kPixelBytes)];
+  }
+
+  const PartParams &part_;
+  const int64_t *rows_;
+  uint8_t *ring_;
+  const uint8_t *source_;  // of a row's 16 bytes that the lane copies
+  int steps_, y0_, bytes_[kChunks];
+  uint32_t edges_;
+  // Nothing where negative. The place of the pixel beside the frame, and above 16 bits of the one that it is like; or
+  // where the border wraps the place of the word.
+  int move_;
+};
+
+// ---- Products and results ----
 
 template <int kRowPairs, Samples kSamplesKind>
 struct PairShape {
@@ -93,20 +233,17 @@ struct PairShape {
   static constexpr Samples kSamples = kSamplesKind;
   static constexpr Weights kWeights = Weights::Byte;
   static constexpr int kSampleBytes = sample_bytes(kSamples);
-  static constexpr int kMostPixelBytes = kSamples == Samples::FourWords ? 8 : 4;  // of a pixel
   static constexpr bool kFour = kSamples == Samples::FourWords;
-  static constexpr int kAhead = kFour ? 1 : 2;  // steps whose samples are on their way
-  static constexpr int kMinBlocks = kFour ? (kPairs == 3 ? 3 : 2) : kPairs < 5 ? 4 : 3;
+  static constexpr int kMinBlocks = kFour ? (kPairs == 3 ? 6 : 4) : kPairs < 5 ? 8 : 6;
   static constexpr int kLine = padded_words(kPairLineWords),
                        kLines = 2 * kPairs + 1;  // the first before the mask
   static constexpr size_t kOperandBytes = ((kStartWords + kLines * kLine) * sizeof(uint32_t) + 15) / 16 * 16;
+  static constexpr size_t kWarpBytes = PairRows<(kFour ? 8 : 4)>::kBytes;  // no format takes more
 
   // Rows that windows of as many rows of results reach, in pairs.
   CUDACONV_HOST_DEVICE static constexpr int source_rows(int rows) { return rows + 2 * kPairs - 2; }
-  // Pixels that windows of the strips of a warp reach.
-  CUDACONV_HOST_DEVICE static constexpr int source_columns(int strips) { return kPairWidth * strips + 2 * kPairRadius; }
   CUDACONV_HOST_DEVICE static constexpr size_t shared_bytes(int tile_height) {
-    return kOperandBytes + source_rows(tile_height) * (sizeof(int64_t) + PairEdges<kMostPixelBytes>::kRowBytes);
+    return kOperandBytes + kPairWarps * kWarpBytes + source_rows(tile_height) * sizeof(int64_t);
   }
 };
 
@@ -135,175 +272,171 @@ struct PairOperands {
 template <int kChannels>
 __device__ inline void scale_sums(const SumScale &scale, const PartialSums<1> (&sums)[kChannels],
                                   uint32_t (&words)[kChannels]) {
-  const auto pack = [&](auto scaled) {
-    // Sample n of the four pixels.
-    const auto sample = [&](int n) {
-      return scaled(sums[n % kChannels].part[0].v[n / kChannels % 2 * 2 + n / kChannels / 2]);
-    };
+  int32_t v[4 * kChannels];
+  // Sample n of the four pixels.
 #pragma unroll
-    for (int i = 0; i < kChannels; i++)
-      words[i] = choose_bytes(pack_clamped(sample(4 * i), sample(4 * i + 1)),
-                              pack_clamped(sample(4 * i + 2), sample(4 * i + 3)), 0x7531);
-  };
-  const auto multiply = [&](int32_t v) {
-    return __mulhi(static_cast<int32_t>(static_cast<uint32_t>(v) << scale.shift), scale.magic);
-  };
-  if (!scale.magic)
-    pack([&](int32_t v) { return v >> scale.shift; });
-  else if (!scale.absolute)
-    pack(multiply);
-  else
-    pack([&](int32_t v) { return multiply(abs(v) + scale.half); });
+  for (int n = 0; n < 4 * kChannels; n++)
+    v[n] = sums[n % kChannels].part[0].v[n / kChannels % 2 * 2 + n / kChannels / 2];
+  int shift = scale.shift;
+  if (scale.magic) {
+    if (scale.absolute)
+#pragma unroll
+      for (int32_t &sum : v) sum = abs(sum) + scale.half;
+#pragma unroll
+    for (int32_t &sum : v) sum = __mulhi(static_cast<int32_t>(static_cast<uint32_t>(sum) << shift), scale.magic);
+    shift = 0;
+  }
+#pragma unroll
+  for (int i = 0; i < kChannels; i++)
+    words[i] = choose_bytes(pack_clamped(v[4 * i] >> shift, v[4 * i + 1] >> shift),
+                            pack_clamped(v[4 * i + 2] >> shift, v[4 * i + 3] >> shift), 0x7531);
 }
 
-// The warp's strips, as many side by side as make four planes of bytes, of which tile.x0 is the first pixel.
-template <int kChannels, typename Shape>
-__device__ inline void filter_pairs(const PairTensorParams &p, const Tile &tile, const volatile int32_t *starts,
-                                    const uint32_t *lines, const int64_t *rows, uint8_t *listed) {
-  constexpr Samples kSamples = Shape::kSamples;
-  constexpr int kSampleBytes = Shape::kSampleBytes, kPixelBytes = kChannels * kSampleBytes;
-  constexpr int kPairs = Shape::kPairs, kAhead = Shape::kAhead, kStrips = subtiles(kPixelBytes);
-  constexpr int kUnroll = kPairs % kAhead ? kPairs * kAhead : kPairs;
-  const PartParams &part = tile.part;
-  const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
-  const int bottom = min(tile.y0 + p.tile_height, part.height), steps = (bottom - tile.y0 + 1) / 2 + kPairs - 1;
-  const int left = tile.x0 - kPairRadius, first_row = tile.y0 - p.radius_y;
-  const bool inside = lies_inside(p, part, left, Shape::source_columns(kStrips), first_row, 2 * steps);
-  const int first = left + 8 * g + 4 * t;  // pixel of the lane
-  const uint8_t *source = part.source + first * kPixelBytes;
-  const PairEdges<kPixelBytes> edges(part, listed);
-  // Whether the results of a strip, or `radius` pixels beside them, reach beyond an edge: the same for the whole warp.
-  const auto at_edge = [&](int strip, int radius) {
-    const int x = tile.x0 + strip * kPairWidth;
-    return !inside && ((x < radius) | (x + kPairWidth + radius > part.width));
-  };
-  // What lies in the frame of the rows of a step. Nothing waits for it.
-  const auto fetch = [&](int step, uint32_t(&words)[2][kStrips][kPixelBytes]) {
-#pragma unroll
-    for (int h = 0; h < 2; h++) {
-      const uint8_t *from = source + rows[2 * step + h];
-#pragma unroll
-      for (int s = 0; s < kStrips; s++) {
-        const int x = s * kPairWidth;
-        if (!at_edge(s, kPairRadius) || ((first + x >= 0) & (first + x + 4 <= part.width)))
-          read_four_pixels<kPixelBytes>(from + x * kPixelBytes, words[h][s]);
-      }
-    }
-  };
-  // The rest of them, once that has arrived.
-  const auto complete = [&](int step, uint32_t(&words)[2][kStrips][kPixelBytes]) {
-#pragma unroll
-    for (int s = 0; s < kStrips; s++)
-      if (at_edge(s, kPairRadius) && edges.has(first + s * kPairWidth))
-#pragma unroll
-        for (int h = 0; h < 2; h++) edges.read(2 * step + h, first + s * kPairWidth, words[h][s]);
-    if (p.border != Border::Constant) return;
-#pragma unroll
-    for (int h = 0; h < 2; h++) {
-      const int y = first_row + 2 * step + h;
-      if (y >= 0 && y < part.height) continue;
-#pragma unroll
-      for (int s = 0; s < kStrips; s++)
-#pragma unroll
-        for (int i = 0; i < kPixelBytes; i++) words[h][s][i] = part.border_word[i % word_period(kPixelBytes)];
-    }
-  };
-  const bool merges = part.merges;
-  const int64_t target_pitch = part.target_pitch;
-  using Place = ResultPlace<kPixelBytes, 8, 0>;
-  const int x = tile.x0 + 16 * t + (Place::kJoins ? g % 2 * 8 + g % 4 / 2 * 4 : g % 4 * 2);
-  int y = tile.y0 + g / 4;
-  uint8_t *to = part.target + y * target_pitch + x * kPixelBytes;
-  uint32_t ahead[kAhead][2][kStrips][kPixelBytes];
-#pragma unroll
-  for (int i = 0; i < kAhead; i++)
-    if (i < steps) fetch(i, ahead[i]);
+// What sums of bytes start from. Read each time anew: registers are short, and of values that it knows the compiler
+// makes copies for each instruction.
+__device__ inline Sums read_start(const int32_t *from) {
+#ifdef __CUDACC__
+  Sums s;
+  asm volatile("ld.shared.v4.s32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(s.v[0]), "=r"(s.v[1]), "=r"(s.v[2]), "=r"(s.v[3])
+               : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(from))));
+  return s;
+#else
+  return all(*from);
+#endif
+}
 
-  const PairOperands<kPairs> operands(lines);
-  PartialSums<kSampleBytes> sums[kPairs][kStrips][kChannels] = {};  // of as many pairs of rows of results
+// Writes neighbouring pixels of which `n` lie in the part, two of four bytes or more, else four.
+template <int kPixelBytes>
+__device__ inline void store_pixels(uint8_t *to, const uint32_t *words, int n) {
+  constexpr int kPixels = kPixelBytes < 4 ? 4 : 2;
+  if (n >= kPixels) {
+    store_words<kPixels * kPixelBytes / 4>(to, words);
+  } else if constexpr (kPixelBytes >= 4) {
+    if (n > 0) store_words<kPixelBytes / 4>(to, words);
+  } else {
+#pragma unroll
+    for (int w = 0; w < kPixelBytes; w++)
 #pragma unroll 1
-  for (int step0 = 0;; step0 += kUnroll) {
-#pragma unroll
-    for (int i = 0; i < kUnroll; i++) {
-      const int step = step0 + i;
-      if (step >= steps) return;
-      if (!inside) {
-        complete(step, ahead[i % kAhead]);
-        __syncwarp();
-      }
-      // Read anew each time: registers are short, and of a value that it knows the compiler makes four copies for each
-      // instruction.
-      Sums start[kSampleBytes];
-#pragma unroll
-      for (int k = 0; k < 4 * kSampleBytes; k++) start[k / 4].v[k % 4] = starts[k];
-      uint32_t words[2][kStrips][kPixelBytes];
-#pragma unroll
-      for (int h = 0; h < 2; h++)
-#pragma unroll
-        for (int s = 0; s < kStrips; s++) take_apart<kSamples>(p, ahead[i % kAhead][h][s], words[h][s]);
-#pragma unroll
-      for (int j = 0; j < kPairs; j++)
-#pragma unroll
-        for (int s = 0; s < kStrips; s++)
-#pragma unroll
-          for (int c = 0; c < kPixelBytes; c++) {
-            Sums &sum = sums[(i + kPairs - j) % kPairs][s][c / kSampleBytes].part[c % kSampleBytes];
-            sum = mma<true, false, 2>(operands.pair[j], {words[0][s][c], words[1][s][c]},
-                                      j ? sum : start[c % kSampleBytes]);
-          }
-      if (step + kAhead < steps) fetch(step + kAhead, ahead[i % kAhead]);
-      if (step < kPairs - 1) continue;
-#pragma unroll
-      for (int s = 0; s < kStrips; s++) {
-        const auto &total = sums[(i + 1) % kPairs][s];
-        uint32_t pixels[kPixelBytes];
-        if constexpr (kSamples == Samples::Bytes)
-          scale_sums(p.scale, total, pixels);
-        else
-          make_pixels<kChannels, Shape>(
-              p, [&](int c) { return total[c]; }, pixels);
-        Place::put(part, to + s * kPairWidth * kPixelBytes, x + s * kPairWidth, y, bottom, !at_edge(s, 0), merges,
-                   pixels);
-      }
-      to += 2 * target_pitch;
-      y += 2;
-    }
+      for (int b = 4 * w; b < min(n * kPixelBytes, 4 * w + 4); b++) to[b] = static_cast<uint8_t>(words[w] >> b % 4 * 8);
   }
 }
 
+// The warp's strips, of which tile.x0 is the first pixel; there may be none. `rows` is a list that all threads of the
+// block have made, `lines` is made by them here.
 template <int kChannels, typename Shape>
-__device__ inline void filter_pairs(const PairTensorParams &p, Tile tile) {
-  constexpr int kPixelBytes = kChannels * Shape::kSampleBytes, kStrips = subtiles(kPixelBytes);
-  constexpr int kWidth = kPairWidth * kStrips, kWarps = kPairThreads / 32;
+__device__ inline void filter_pairs(const PairTensorParams &p, const Tile &tile, int32_t *starts, const int64_t *rows,
+                                    uint32_t *lines, uint8_t *ring) {
+  constexpr Samples kSamples = Shape::kSamples;
+  constexpr int kSampleBytes = Shape::kSampleBytes, kPixelBytes = kChannels * kSampleBytes;
+  constexpr int kPairs = Shape::kPairs, kStrips = pair_strips(kPixelBytes);
+  // What a lane writes at a time: of fewer than four bytes four pixels, which neighbours join, else twice two.
+  constexpr bool kJoins = kPixelBytes < 4;
+  constexpr int kTimes = kJoins ? 1 : 2, kWords = kPixelBytes / kTimes;
   const PartParams &part = tile.part;
-  const int first_row = tile.y0 - p.radius_y, height = Shape::source_rows(p.tile_height);
-  int32_t *starts = shared_memory<int32_t>();
-  uint32_t *lines = shared_memory<uint32_t>() + kStartWords;
-  int64_t *rows = reinterpret_cast<int64_t *>(shared_memory<uint8_t>() + Shape::kOperandBytes);
-  uint8_t *listed = reinterpret_cast<uint8_t *>(rows + height);
-  if (threadIdx.x < kStartWords) starts[threadIdx.x] = threadIdx.x < 4 ? p.finish.start : p.finish.start_high;
+  const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
+  const int bottom = min(tile.y0 + p.tile_height, part.height);
+  const int steps = tile.x0 < part.width ? (bottom - tile.y0 + 1) / 2 + kPairs - 1 : 0;
+  const PairRows<kPixelBytes> source(p, part, tile.x0, tile.y0 - p.radius_y, steps, rows, ring);
+#pragma unroll 1
+  for (int i = 0; i < kPairsAhead; i++) source.copy(i);
+  if (threadIdx.x < kStartWords) starts[threadIdx.x] = p.finish.start;
 #pragma unroll 1
   for (int i = static_cast<int>(threadIdx.x); i < Shape::kLines * Shape::kLine; i += kPairThreads) {
     const int row = i / Shape::kLine - 1;
     lines[i] = row < 0 ? 0 : padded_word(p.line[row], kPairLineWords, i % Shape::kLine);
   }
-  // Where rows are, in bytes from the part's first; of rows that there are not it is read in their place.
-#pragma unroll 1
-  for (int i = static_cast<int>(threadIdx.x); i < height; i += kPairThreads)
-    rows[i] = max(border_index(p.border, first_row + i, part.height), 0) * part.source_pitch;
-  tile.x0 *= kWidth * kWarps;
-  const bool left = tile.x0 == 0, right = tile.x0 + kWidth * kWarps + kPairRadius > part.width;
   __syncthreads();
-  if (left || right) {
-    const PairEdges<kPixelBytes> edges(part, listed);
-    if (left) edges.list(p.border, rows, height, false);
-    if (right) edges.list(p.border, rows, height, true);
-    __syncthreads();
+  if (!steps) return;
+
+  const int x = 16 * t + (kJoins ? g % 2 * 8 + g % 4 / 2 * 4 : g % 4 * 2);       // of the lane's results in a strip
+  const int right = part.width - tile.x0 - x, below = bottom - tile.y0 - g / 4;  // how many there are from there on
+  const bool whole = tile.x0 + kPairWidth * kStrips <= part.width && (bottom - tile.y0) % 2 == 0, merges = part.merges;
+  const int64_t target_pitch = part.target_pitch;
+  uint8_t *to = part.target + (tile.y0 + g / 4) * target_pitch + (tile.x0 + x) * kPixelBytes;
+
+  const PairOperands<kPairs> operands(lines);
+  source.template wait<kPairsAhead - 1>();
+  source.write_edge(0, source.read_edge(0));
+  PartialSums<kSampleBytes> sums[kPairs][kStrips][kChannels] = {};  // of as many pairs of rows of results
+#pragma unroll 1
+  for (int step0 = 0;; step0 += kPairs) {
+#pragma unroll
+    for (int i = 0; i < kPairs; i++) {
+      const int step = step0 + i;
+      if (step >= steps) return;
+      source.template wait<kPairsAhead - 2>();  // for the next step too
+      uint32_t words[kStrips][2][kPixelBytes];
+#pragma unroll
+      for (int s = 0; s < kStrips; s++)
+#pragma unroll
+        for (int h = 0; h < 2; h++)
+          source.template read<kPixelBytes>(step, h, s * kPairWidth + 8 * g + 4 * t - kPairRadius, words[s][h]);
+      source.copy(step + kPairsAhead);
+      const auto edge = source.read_edge(step + 1);
+      Sums start = {};
+      if constexpr (kSamples == Samples::Bytes) start = read_start(starts);
+#pragma unroll
+      for (int s = 0; s < kStrips; s++) {
+        uint32_t bytes[2][kPixelBytes];
+#pragma unroll
+        for (int h = 0; h < 2; h++) take_apart<kSamples>(p, words[s][h], bytes[h]);
+#pragma unroll
+        for (int j = 0; j < kPairs; j++)
+#pragma unroll
+          for (int c = 0; c < kPixelBytes; c++) {
+            Sums &sum = sums[(i + kPairs - j) % kPairs][s][c / kSampleBytes].part[c % kSampleBytes];
+            sum = mma<true, false, 2>(operands.pair[j], {bytes[0][c], bytes[1][c]}, j ? sum : start);
+          }
+      }
+      source.write_edge(step + 1, edge);
+      const int y = 2 * (step - kPairs + 1);  // of the results
+      if (y < 0) continue;
+#pragma unroll
+      for (int s = 0; s < kStrips; s++) {
+        const auto &total = sums[(i + 1) % kPairs][s];
+        uint32_t pixels[kPixelBytes];
+        if constexpr (kSamples == Samples::Bytes) {
+          scale_sums(p.scale, total, pixels);
+        } else {
+          const auto started = [&](int c) {
+            PartialSums<2> sum = total[c];
+#pragma unroll
+            for (int n = 0; n < 4; n++) {
+              sum.part[0].v[n] += p.finish.start;
+              sum.part[1].v[n] += p.finish.start_high;
+            }
+            return sum;
+          };
+          make_pixels<kChannels, Shape>(p, started, pixels);
+        }
+        if constexpr (kJoins) join_pairs<kPixelBytes>(pixels);
+        if (merges) {
+          // From the rows in the middle of the windows, one or two steps before.
+          const int row = y + p.radius_y + g / 4;
+          uint32_t original[kPixelBytes];
+#pragma unroll
+          for (int u = 0; u < kTimes; u++)
+            source.template read<kWords>(row / 2, row % 2, s * kPairWidth + x + 8 * u, original + u * kWords);
+#pragma unroll
+          for (int w = 0; w < kPixelBytes; w++) {
+            const int phase = w % word_period(kPixelBytes);
+            pixels[w] =
+                (pixels[w] & part.filter_bits[phase]) | (original[w] & part.copy_bits[phase]) | part.fill_word[phase];
+          }
+        }
+#pragma unroll
+        for (int u = 0; u < kTimes; u++) {
+          uint8_t *at = to + (s * kPairWidth + 8 * u) * kPixelBytes;
+          if (whole)
+            store_words<kWords>(at, pixels + u * kWords);
+          else if (y < below)
+            store_pixels<kPixelBytes>(at, pixels + u * kWords, right - s * kPairWidth - 8 * u);
+        }
+      }
+      to += 2 * target_pitch;
+    }
   }
-  // From one lane to all: the compiler sees that the warp branches together.
-  tile.x0 += kWidth * __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / 32, 0);
-  if (tile.x0 >= part.width) return;
-  filter_pairs<kChannels, Shape>(p, tile, starts, lines, rows, listed);
 }
 
 template <typename Shape>
@@ -311,19 +444,25 @@ __global__ void __launch_bounds__(kPairThreads, Shape::kMinBlocks)
     pair_kernel(const __grid_constant__ PairTensorParams p) {
   if constexpr (kHasMatrixInstructions) {
     constexpr Samples kSamples = Shape::kSamples;
-    // Tiles below each other follow each other, and those at the edges, which take longer, come first.
-    const Tile place = locate_tile(p, 1, 1);
-    const PartParams &part = place.part;
-    const int columns = pair_columns<kSamples>(part), column = place.y0 ? place.y0 - 1 : columns - 1;
-    const Tile tile = {part, column, place.x0 * p.tile_height};
-    if (!part.filters) {
-      const int width = pair_tile_width<kSamples>(part);
-      return copy_tile<kSamples>(part, tile.x0 * width, tile.y0, width, p.tile_height);
-    }
-    // Those of two channels stay with tensor.cuh.
+    Tile tile = locate_tile(p, 1, p.tile_height);
+    const PartParams &part = tile.part;
+    const int width = pair_tile_width<kSamples>(part);
+    tile.x0 *= width;
+    if (!part.filters) return copy_tile<kSamples>(part, tile.x0, tile.y0, width, p.tile_height);
+    int32_t *const starts = shared_memory<int32_t>();
+    uint32_t *const lines = shared_memory<uint32_t>() + kStartWords;
+    uint8_t *const rings = shared_memory<uint8_t>() + Shape::kOperandBytes;
+    int64_t *const rows = reinterpret_cast<int64_t *>(rings + kPairWarps * Shape::kWarpBytes);
+    // In place of rows that there are not, others are read.
+#pragma unroll 1
+    for (int i = static_cast<int>(threadIdx.x); i < Shape::source_rows(p.tile_height); i += kPairThreads)
+      rows[i] = max(border_index(p.border, tile.y0 - p.radius_y + i, part.height), 0) * part.source_pitch;
+    __syncthreads();
+    // From one lane to all: the compiler sees that the warp branches together.
+    const int warp = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / 32, 0);
+    tile.x0 += warp * (width / kPairWarps);
     for_channels<kSamples>(part.channels, [&](auto channels) {
-      constexpr int kChannels = decltype(channels)::value;
-      if constexpr (kChannels != 2) filter_pairs<kChannels, Shape>(p, tile);
+      filter_pairs<decltype(channels)::value, Shape>(p, tile, starts, rows, lines, rings + warp * Shape::kWarpBytes);
     });
   }
 }
