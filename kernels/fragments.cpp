@@ -206,13 +206,13 @@ bool make_scale(const Quotient &quotient, int64_t largest_sum, SumScale &scale) 
   return most << scale.shift <= INT32_MAX && divisor * divisor << scale.shift < int64_t{1} << 32;
 }
 
-// For a dense mask that is small enough, from what it has become: `value` are its coefficients.
-bool make_pairs(const Pass &pass, const TensorKind &kind, const Quotient &quotient, const std::vector<int32_t> &value,
-                int64_t largest_sample, const DenseTensorParams &dense, PairTensorParams &p) {
-  if (pass.radius_x > kPairRadius || pass.height() >= kPairRows || kind.weights != Weights::Byte) return false;
-  int64_t largest_sum = 0;
-  for (int32_t v : value) largest_sum += largest_sample * std::abs(v);
-  if (kind.samples == Samples::Bytes && !make_scale(quotient, largest_sum, p.scale)) return false;
+// For a dense mask that is small enough, from what it has become.
+bool make_pairs(const Pass &pass, const TensorKind &kind, bool scales, const DenseTensorParams &dense,
+                PairTensorParams &p) {
+  if (pass.radius_x > kPairRadius || pass.height() >= kPairRows || kind.weights != Weights::Byte ||
+      (kind.samples == Samples::Bytes && !scales))
+    return false;
+  p.scale = dense.scale;
   p.finish = dense.finish;
   p.height = pass.height();
   const int skipped = (kind.radius - kPairRadius) / 4;
@@ -230,8 +230,8 @@ TensorKind make_dense(const Pass &pass, TensorKind kind, int64_t largest_sample,
   quotient.reduce(value);
   if (!all_words(value)) return {};
   kind.structure = Tensor::Dense;
-  kind.radius = pass.radius_x <= 8 ? 8 : 16;
   kind.weights = all_bytes(value) ? Weights::Byte : Weights::Word;
+  kind.radius = has_dense(8, kind.weights, kind.samples) && pass.radius_x <= 8 ? 8 : 16;
   const int bytes = weight_bytes(kind.weights), sample_bytes = kind.samples == Samples::Bytes ? 1 : 2;
   if (!quotient.rounding(pass, kind, sample_bytes + bytes - 1, largest_sample, 0, p.finish)) return {};
   p.height = (height + 3) / 4 * 4;
@@ -240,7 +240,16 @@ TensorKind make_dense(const Pass &pass, TensorKind kind, int64_t largest_sample,
     for (int j = 0; j < height; j++)
       for (int i = 0; i < width; i++)
         put_byte(p.line[byte][j], kind.radius - pass.radius_x + i, value[j * width + i] >> 8 * byte);
-  kind.pairs = pairs && make_pairs(pass, kind, quotient, value, largest_sample, p, *pairs);
+  int64_t largest_sum = 0;
+  for (int32_t v : value) largest_sum += largest_sample * std::abs(v);
+  const bool scales = kind.samples == Samples::Bytes && make_scale(quotient, largest_sum, p.scale);
+  kind.pairs = pairs && make_pairs(pass, kind, scales, p, *pairs);
+  if (scales && kind.weights == Weights::Byte && pass.radius_x <= kSquareRadius && height <= kSquareHeight) {
+    const int shift = p.scale.shift, up = p.scale.magic ? shift : std::max(2 - shift, 0);
+    p.factor = 1 << up;
+    p.magic = p.scale.absolute ? 0 : p.scale.magic ? p.scale.magic : 1 << (32 - shift - up);
+    kind.squares = (largest_sum + std::abs(int64_t{p.finish.start})) << up <= INT32_MAX;
+  }
   return kind;
 }
 

@@ -20,6 +20,8 @@ constexpr int kMostWeightBytes = 3;
 
 // Of small masks without a row and a column, see pairs.cuh.
 constexpr int kPairRadius = 4, kPairRows = 10, kPairLineWords = 3;
+// Of larger ones, see squares.cuh.
+constexpr int kSquareRadius = 8, kSquareHeight = 15;
 
 enum class Tensor : uint8_t { None, Separable, Dense };
 
@@ -49,7 +51,8 @@ struct TensorKind {
   int radius = 0;                   // the class: 4, 8, 16, 32 or 64, of Words 8, 16 or 32; dense 8 or 16
   Weights weights = Weights::Byte;  // Rounded and Long of Separable alone, Long of Words
   Samples samples = Samples::Bytes;
-  bool pairs = false;  // whether the kernels of pairs.cuh can do what is Dense, too
+  bool pairs = false;    // whether the kernels of pairs.cuh can do what is Dense, too
+  bool squares = false;  // and those of squares.cuh
 };
 
 // Which kernels of Separable there are: those that a mask may need that is not an oddity.
@@ -57,6 +60,11 @@ constexpr bool has_separable(int radius, Weights weights, Samples samples) {
   if (samples == Samples::Bytes) return weights != Weights::Long && (weights != Weights::Word || radius <= 16);
   if (weights == Weights::Rounded) return samples == Samples::Words && radius <= 16;
   return weights == Weights::Long || (weights == Weights::Byte && radius <= 16);
+}
+
+// Which kernels of Dense there are: of radius 16 all; what squares.cuh does not take of small masks of bytes is theirs.
+constexpr bool has_dense(int radius, Weights weights, Samples samples) {
+  return radius == 16 || samples != Samples::Bytes || weights != Weights::Byte;
 }
 
 // Of which of Rounded there are such for SumRounding::Sharpen.
@@ -111,18 +119,20 @@ struct SeparableTensorParams : TensorParams {
   uint32_t line[2][kMostWeightBytes][kLineWords];  // [row, column][byte]
 };
 
-struct DenseTensorParams : TensorParams {
-  int32_t height;                                 // rows of the mask, and of zeros up to a multiple of 4
-  bool spare;                                     // whether the last row is of zeros
-  uint32_t line[2][kDenseRows][kDenseLineWords];  // [byte][row]
-};
-
 // From a sum to an 8-bit sample, the second byte of 16 bits without sign, to which the following is clamped. s is
 // the sum with its start, v the same, or where absolute |s| + half:
 //   s >> shift, or where magic is not zero   v * 2^shift * magic >> 32
 struct SumScale {
   int32_t half, shift, magic;
   bool absolute;
+};
+
+struct DenseTensorParams : TensorParams {
+  int32_t height;                                 // rows of the mask, and of zeros up to a multiple of 4
+  bool spare;                                     // whether the last row is of zeros
+  SumScale scale;                                 // of TensorKind::squares
+  int32_t factor, magic;                          // the same, s * factor * magic >> 32; no magic where absolute
+  uint32_t line[2][kDenseRows][kDenseLineWords];  // [byte][row]
 };
 
 struct PairTensorParams : TensorParams {

@@ -9,6 +9,7 @@
 #include "launchers.h"
 #include "pairs.h"
 #include "quads.h"
+#include "squares.h"
 
 namespace cudaconv {
 
@@ -111,8 +112,9 @@ TensorLaunch<DenseTensorParams> dense_launch() {
 
 template <int kRadius, Samples kSamples>
 TensorLaunch<DenseTensorParams> dense_launch(Weights weights) {
-  return weights == Weights::Word ? dense_launch<kRadius, Weights::Word, kSamples>()
-                                  : dense_launch<kRadius, Weights::Byte, kSamples>();
+  if constexpr (has_dense(kRadius, Weights::Byte, kSamples))
+    if (weights == Weights::Byte) return dense_launch<kRadius, Weights::Byte, kSamples>();
+  return dense_launch<kRadius, Weights::Word, kSamples>();
 }
 
 template <Samples kSamples>
@@ -159,6 +161,7 @@ int launch_tensor(const PassRun &run) {
   const TensorKind kind = make_fragments(run.plan, run.pass(), separable, dense, &pairs);
   if (kind.structure == Tensor::None) return 0;
   if (kind.pairs && enqueue_pairs(run, kind.samples, pairs)) return 1;
+  if (kind.squares && enqueue_squares(run, dense)) return 1;
   const auto enqueue_on = [&](auto samples) {
     constexpr Samples kSamples = decltype(samples)::value;
     constexpr int kBytes = sample_bytes(kSamples);
@@ -179,7 +182,7 @@ int launch_tensor(const PassRun &run) {
 }
 
 const void *any_tensor() {
-  return reinterpret_cast<const void *>(dense_tensor_kernel<DenseShape<8, Weights::Byte, Samples::Bytes>>);
+  return reinterpret_cast<const void *>(dense_tensor_kernel<DenseShape<16, Weights::Byte, Samples::Bytes>>);
 }
 
 }  // namespace cudaconv

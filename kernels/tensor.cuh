@@ -560,6 +560,19 @@ __device__ inline void make_pixels(const TensorParams &p, SumsOf sums_of,
   }
 }
 
+// A lane's sums of all channels to such pixels, those for column 2t and then those for 2t + 1: of each the second byte
+// of what scaled() makes of it, clamped to 16 bits.
+template <int kChannels, typename Scaled>
+__device__ inline void pack_sums(const PartialSums<1> (&sums)[kChannels], uint32_t (&words)[kChannels], Scaled scaled) {
+  const auto sample = [&](int n) {
+    return scaled(sums[n % kChannels].part[0].v[n / kChannels % 2 * 2 + n / kChannels / 2]);
+  };
+#pragma unroll
+  for (int i = 0; i < kChannels; i++)
+    words[i] = choose_bytes(pack_clamped(sample(4 * i), sample(4 * i + 1)),
+                            pack_clamped(sample(4 * i + 2), sample(4 * i + 3)), 0x7531);
+}
+
 // ---- Sums and the sample in the middle of the window ----
 
 // As Sharpening says, but for the clamp; `sum` has its start.
@@ -801,7 +814,7 @@ template <int kPixelBytes>
 __device__ inline void join_pairs(uint32_t (&words)[kPixelBytes]) {
   const bool odd = threadIdx.x / 4 % 2;
   const auto other = [](uint32_t word) { return __shfl_xor_sync(0xffffffffu, word, 4); };
-  static_assert(kPixelBytes < 4, "");
+  static_assert(kPixelBytes < 4 || kPixelBytes % 2 == 0, "pairs are whole words");
   if constexpr (kPixelBytes == 1) {
     words[0] = choose_bytes(words[0], other(words[0]), odd ? 0x3276 : 0x5410);
   } else if constexpr (kPixelBytes == 3) {
@@ -810,9 +823,13 @@ __device__ inline void join_pairs(uint32_t (&words)[kPixelBytes]) {
     words[1] = choose_bytes(words[1], outer, odd ? 0x3276 : 0x5410);
     words[2] = odd ? words[2] : choose_bytes(outer, middle, 0x5432);
   } else {
-    const uint32_t received = other(odd ? words[0] : words[1]);
-    words[0] = odd ? received : words[0];
-    words[1] = odd ? words[1] : received;
+    constexpr int kHalf = kPixelBytes / 2;
+#pragma unroll
+    for (int i = 0; i < kHalf; i++) {
+      const uint32_t received = other(odd ? words[i] : words[kHalf + i]);
+      words[i] = odd ? received : words[i];
+      words[kHalf + i] = odd ? words[kHalf + i] : received;
+    }
   }
 }
 

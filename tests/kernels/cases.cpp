@@ -161,6 +161,14 @@ std::vector<FilterSettings> make_variants() {
   add(Mask::Custom, coefs(integers(5, 9, 100)), divisor(-777), bias(0.3));
   add(Mask::Custom, coefs(integers(9, 7, 60)), divisor(96), negative(Negative::Absolute));
   add(Mask::Custom, coefs(integers(9, 9, 127)), divisor(8), bias(-0.2));
+  add(Mask::Custom, coefs(integers(11, 11, 127)), divisor(2048));
+  add(Mask::Custom, coefs(integers(13, 11, 100)), divisor(777), bias(0.2));
+  add(Mask::Custom, coefs(integers(11, 3, 60)), divisor(96), negative(Negative::Absolute));
+  add(Mask::Custom, coefs(integers(15, 15, 127)), divisor(4096));
+  add(Mask::Custom, coefs(integers(17, 15, 20)), divisor(-300), bias(0.4));
+  add(Mask::Custom, coefs(integers(3, 15, 90)), divisor(256), negative(Negative::Absolute));
+  add(Mask::Custom, coefs(integers(17, 9, 9)), divisor(8));
+  add(Mask::Custom, coefs(integers(19, 17, 9)), divisor(64));
   add(Mask::Custom, coefs(integers(31, 31, 3)), divisor(50));
   add(Mask::Custom, coefs(coefficients(3, 3, {2, 4, 2, -4, -8, -4, 6, 12, 6})), divisor(9));  // of rank 1
   // Separable ones of 7x7 and 9x9: with a divisor of a power of two, negative numbers, and numbers of more than 8 bits.

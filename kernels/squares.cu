@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// The launcher of the kernels of squares.
+#include "squares.cuh"
+
+#include "quads.h"
+#include "squares.h"
+
+namespace cudaconv {
+
+namespace {
+
+template <typename Shape>
+void enqueue_shape(const PassRun &run, DenseTensorParams &p) {
+  const auto cut = [&](int rows) {
+    p.tile_height = rows;
+    return cut_tiles(p, [&](const PartParams &part) {
+      const int width = square_tile_width(part.channels);
+      return TileCount{(part.width + width - 1) / width, (part.height + rows - 1) / rows};
+    });
+  };
+  // A tile begins with rows that only some of the instructions are for.
+  constexpr int kLeast = 16, kMost = 256, kMoreRows = 2 * Shape::kSteps + 8;
+  const int rows = choose_tile_height(4, kLeast, kMost, Shape::kMinBlocks, Shape::shared_bytes, cut, [](int height) {
+                     return static_cast<uint64_t>(height + kMoreRows);
+                   }).height;
+  const unsigned blocks = cut(rows);
+  enqueue("squares", square_kernel<Shape>, dim3(blocks), dim3(kSquareThreads), Shape::shared_bytes(rows), run.stream,
+          p);
+}
+
+}  // namespace
+
+bool enqueue_squares(const PassRun &run, DenseTensorParams p) {
+  fill_frame(run, p);
+  for (int i = 0; i < p.parts; i++)
+    if (!p.part[i].aligned || (p.border == Border::Wrap && !p.part[i].whole_lanes)) return false;
+  if (p.height <= 12 && p.radius_x <= 6)
+    enqueue_shape<SquareShape<14, true>>(run, p);
+  else
+    enqueue_shape<SquareShape<18, false>>(run, p);
+  return true;
+}
+
+}  // namespace cudaconv
