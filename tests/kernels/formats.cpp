@@ -118,9 +118,9 @@ const std::vector<Format> &formats() {
        }},
       {"I420_10LE", [](int w, int h) { return planar(w, h, 1, 1, kLow10); }},
       {"UYVY", [](int w, int h) { return packed422(w, h, 1); }},
-      {"xRGB",
+      {"ARGB",
        [](int w, int h) {
-         return frame({plane(w, h, 0, k8, {X, Y, Y, Y})});
+         return frame({plane(w, h, 0, k8, {A, Y, Y, Y})});
        }},
       {"Y444", [](int w, int h) { return planar(w, h, 0, 0, k8); }},
       {"AYUV",
