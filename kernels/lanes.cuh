@@ -42,6 +42,7 @@ struct HalfPair {
   uint32_t bits;
 };
 constexpr uint32_t kHalfMinus2048 = 0x88008800u;
+// Whether excess() is an instruction.
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
 constexpr bool kHasExcess = true;
 #else
@@ -69,7 +70,7 @@ __device__ inline HalfPair operator-(HalfPair a, HalfPair b) {
 __device__ inline HalfPair multiply_add(HalfPair a, uint32_t factor, HalfPair b) {
   return as_pair(__hfma2(as_half2(a.bits), as_half2(factor), as_half2(b.bits)));
 }
-// max(a - b, 0), an instruction from 8.0 on.
+// max(a - b, 0)
 __device__ inline HalfPair excess(HalfPair a, HalfPair b) {
   return as_pair(__hfma2_relu(as_half2(a.bits), as_half2(0x3c003c00u), __hneg2(as_half2(b.bits))));
 }

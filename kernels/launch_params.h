@@ -82,7 +82,7 @@ struct LaunchParams : FrameParams {
 // For the kernel that puts pixels back.
 struct RestoreParams : FrameParams {
   uint32_t sample_bits[kMaxParts][3];  // of the words of a row, see PartParams
-  int32_t tiles;
+  int32_t tiles;                       // of all parts
 };
 
 // The steps that a sum needs to become a sample, see PackedParams; Any takes them as they are needed.

@@ -47,8 +47,8 @@ Launched launch_passes(const PassRun &run) {
   } kLaunchers[] = {{"composite", launch_composite},     {"sliding", launch_sliding},
                     {"extremum", launch_extremum},       {"box", launch_box},
                     {"interleaved", launch_interleaved}, {"tensor", launch_tensor}};
+  if (run.plan.method != Method::Auto) return {launch_method(run), nullptr};
   for (const auto &launcher : kLaunchers) {
-    if (run.plan.method != Method::Auto) break;
     const int passes = launcher.launch(run);
     if (!passes) continue;
     PassRun last = run;

@@ -42,7 +42,7 @@ struct PassRun {
   const FrameBuffers &buffers;
   cudaStream_t stream;
   const MaskParams *masks;  // in device memory, one a pass; nullptr but for method=global
-  KernelSets kernels;
+  KernelSets kernels;       // of the current device
 
   const Pass &pass() const { return plan.passes[index]; }
 };
@@ -57,7 +57,8 @@ int launch_box(const PassRun &run);        // means, dense 8-bit planes
 int launch_interleaved(const PassRun &run);  // a row and a column of up to 9, dense 8-bit planes of whole lanes
 int launch_tensor(const PassRun &run);       // dense planes
 
-int launch_method(const PassRun &run);  // any pass, by the plan's method, as a whole; never 0
+// The same, of any pass, by the plan's method: never 0. What is to stay as it was stays.
+int launch_method(const PassRun &run);
 
 // Whether a pass leaves pixels as they were: kept ones, or those outside the regions.
 bool leaves_pixels(const PassRun &run, const Pass &pass);

@@ -6,9 +6,8 @@
 
 namespace cudaconv {
 
-// Enqueues the pass at run.index with what make_fragments() says of it, `p`,
-// where TensorKind::squares; false where the frame is not for these kernels.
-// Throws Error{Device}.
+// Enqueues the pass at run.index with what make_fragments() says of it, `p`, where TensorKind::squares; false where the
+// frame is not for these kernels. Throws Error{Device}.
 bool enqueue_squares(const PassRun &run, DenseTensorParams p);
 
 }  // namespace cudaconv
