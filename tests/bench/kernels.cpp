@@ -50,7 +50,10 @@ FrameLayout layout_of(const std::string &format, int width, int height) {
   const int cw = (width + 1) / 2, ch = (height + 1) / 2;
   if (format == "GRAY8") plane(width, height, 1, Container::U8, 8, 0, Role::Luma);
   if (format == "RGB") plane(width, height, 3, Container::U8, 8, 0, Role::Luma);
-  if (format == "RGBA") plane(width, height, 4, Container::U8, 8, 0, Role::Luma);
+  if (format == "RGBA") {
+    plane(width, height, 4, Container::U8, 8, 0, Role::Luma);
+    layout.plane[0].channel[3].role = Role::Alpha;
+  }
   if (format == "GRAY16_LE") plane(width, height, 1, Container::U16, 16, 0, Role::Luma);
   if (format == "RGBA64_LE") plane(width, height, 4, Container::U16, 16, 0, Role::Luma);
   if (format == "NV12") {
@@ -176,6 +179,14 @@ FilterSettings cross(int side) {
   return s;
 }
 
+// As the element has them unless told otherwise: chroma and alpha are copied.
+FilterSettings defaults(Mask mask, int size = 0) {
+  FilterSettings s;
+  s.mask = mask;
+  s.size = size;
+  return s;
+}
+
 FilterSettings keeping_edges(Mask mask) {
   FilterSettings s = settings(mask);
   s.border = Border::Keep;
@@ -255,6 +266,10 @@ std::vector<Case> goal_cases() {
   add("unsharp 15", settings(Mask::Unsharp, 15));
   add("dilate cross 5", cross(5));
   add("gauss5 keep", keeping_edges(Mask::Gauss5));
+  add("gauss5 defaults", defaults(Mask::Gauss5));
+  add("sobel defaults", defaults(Mask::Sobel));
+  add("median 3 defaults", defaults(Mask::Median, 3));
+  add("gauss 15 defaults", defaults(Mask::Gauss, 15));
   return cases;
 }
 
