@@ -87,6 +87,10 @@ __device__ inline float low_float(HalfPair a) {
 __device__ inline float high_float(HalfPair a) {
   return __high2float(as_half2(a.bits));
 }
+// Back, rounded to integers.
+__device__ inline HalfPair round_to_pair(float low, float high) {
+  return as_pair(__floats2half2_rn(low, high));
+}
 #else
 inline int half_to_integer(uint32_t half) {
   const int exponent = half >> 10 & 31, mantissa = half & 0x3ff;
@@ -133,6 +137,10 @@ inline float low_float(HalfPair a) {
 }
 inline float high_float(HalfPair a) {
   return low_float({a.bits >> 16});
+}
+inline HalfPair round_to_pair(float low, float high) {
+  const auto half = [](float v) { return integer_to_half(static_cast<int>(__builtin_rintf(v * (1 << 24)))); };
+  return {half(low) | half(high) << 16};
 }
 #endif
 

@@ -17,22 +17,22 @@ using SlidingLaunch = StripLaunch<SlidingParams>;
 
 enum class Strips { Short, Tall, Gathered };
 
-// Three channels, which are rare, and samples that are gathered take the most general finish, to keep kernels few;
-// words are no taller for the same reason.
+template <typename Operation, Channels kChannels>
+SlidingLaunch dense_launch(Strips strips) {
+  return strips == Strips::Tall ? strip_launch<typename Operation::Tall, kChannels, ByteLanes>()
+                                : strip_launch<Operation, kChannels, ByteLanes>();
+}
+
+// Samples that are gathered take the most general finish, to keep kernels few; words are no taller for the same reason.
 template <typename Operation>
 SlidingLaunch bytes_launch(const PackedKind &kind, Strips strips) {
-  using General = typename Operation::General;
-  using Tall = typename Operation::Tall;
   if (strips == Strips::Gathered) {
-    if constexpr (Operation::kRadius <= 3) return gathered_launch<General, ByteLanes>();
+    if constexpr (Operation::kRadius <= 3) return gathered_launch<typename Operation::General, ByteLanes>();
     return {};
   }
-  if (kind.most_channels == 3) return strip_launch<General, Channels::Packed3, ByteLanes>();
-  if (kind.most_channels == 4)
-    return strips == Strips::Tall ? strip_launch<Tall, Channels::Packed4, ByteLanes>()
-                                  : strip_launch<Operation, Channels::Packed4, ByteLanes>();
-  return strips == Strips::Tall ? strip_launch<Tall, Channels::Planar, ByteLanes>()
-                                : strip_launch<Operation, Channels::Planar, ByteLanes>();
+  if (kind.most_channels == 3) return dense_launch<Operation, Channels::Packed3>(strips);
+  if (kind.most_channels == 4) return dense_launch<Operation, Channels::Packed4>(strips);
+  return dense_launch<Operation, Channels::Planar>(strips);
 }
 
 template <typename Operation>
@@ -62,7 +62,7 @@ SlidingLaunch choose_bytes(const PackedKind &kind, Finish finish, Strips strips)
     case Sliding::Dense3:
       return bytes_launch<SlidingDense3<Finish::Any>>(kind, strips);
     case Sliding::Diamond5:
-      return bytes_launch<SlidingDiamond5>(kind, strips);
+      return bytes_launch<SlidingDiamond5<>>(kind, strips);
     case Sliding::HalfSquare3:
       return bytes_launch<SlidingHalf3<false>>(kind, strips);
     case Sliding::HalfCross3:
@@ -92,7 +92,7 @@ SlidingLaunch choose_bytes(const PackedKind &kind, Finish finish, Strips strips)
     case Sliding::Element7:
       return bytes_launch<SlidingElement<3>>(kind, strips);
     case Sliding::Kirsch3:
-      return bytes_launch<SlidingKirsch>(kind, strips);
+      return bytes_launch<SlidingKirsch<>>(kind, strips);
     case Sliding::RobertsL1:
       return bytes_launch<SlidingWindow3<RobertsFunction<false>>>(kind, strips);
     case Sliding::RobertsL2:
@@ -128,7 +128,7 @@ SlidingLaunch choose_words(const PackedKind &kind, Finish finish, Strips strips)
     case Sliding::Cross3:
       return words_launch<SlidingDense3<Finish::Clamp, true>>(kind, strips);
     case Sliding::Diamond5:
-      return words_launch<SlidingDiamond5>(kind, strips);
+      return words_launch<SlidingDiamond5<>>(kind, strips);
     case Sliding::Extremum3:
       return kind.least ? words_launch<SlidingExtremum<3, true>>(kind, strips)
                         : words_launch<SlidingExtremum<3, false>>(kind, strips);
@@ -143,7 +143,7 @@ SlidingLaunch choose_words(const PackedKind &kind, Finish finish, Strips strips)
     case Sliding::Element7:
       return words_launch<SlidingElement<3>>(kind, strips);
     case Sliding::Kirsch3:
-      return words_launch<SlidingKirsch>(kind, strips);
+      return words_launch<SlidingKirsch<>>(kind, strips);
     case Sliding::RobertsL1:
       return words_launch<SlidingWindow3<RobertsFunction<false>>>(kind, strips);
     case Sliding::RobertsL2:

@@ -77,6 +77,8 @@ __device__ inline uint32_t finish_word(const SlidingParams &p, uint32_t even, ui
 // Unless it is kGeneral it is one of the special ones of lanes.cuh.
 // General is the operation that does the same with the same parameters, whatever the finish. Tall is the same with
 // strips of more rows, which load fewer rows twice and add up less, but keep a small frame's multiprocessors waiting.
+// kRowByRow: no row of results is begun before the last one is written, where registers are scarce; words always do so.
+// kHoldsMiddle: once row j has entered, middle() knows the words of row j - kRadius.
 
 // Sums [1 2 1] of what comes one after the other. Of two results that follow each other both have a pair of neighbours:
 // that makes three additions, two of them of three numbers, which take one instruction.
@@ -117,7 +119,7 @@ __device__ inline uint32_t even_sum(uint32_t sum, uint32_t odd) {
 struct SlidingOperation {
   using Params = SlidingParams;
   static constexpr int kFewer = 0;
-  static constexpr bool kGeneral = true;
+  static constexpr bool kGeneral = true, kRowByRow = false, kHoldsMiddle = false;
 };
 
 // A mask with a row and a column: columns are summed as rows enter, then each finished row of sums along the row.
@@ -125,7 +127,7 @@ template <int kSize, Finish kFinish>
 struct SlidingSeparable : SlidingOperation {
   using General = SlidingSeparable<kSize, Finish::Any>;
   using Tall = SlidingSeparable;
-  static constexpr bool kGeneral = kFinish == Finish::Any;
+  static constexpr bool kGeneral = kFinish == Finish::Any, kRowByRow = kSize > 3;
   static constexpr int kRadius = kSize / 2, kStripRows = 4, kMinBlocks = kSize == 3 ? 8 : kSize == 5 ? 7 : 6;
   static constexpr int kFewer = kSize == 5;
   // Larger rows have to be symmetric: one multiplication then serves two samples.
@@ -179,7 +181,7 @@ template <int kSize, bool kTall = false>
 struct SlidingMean : SlidingOperation {
   using General = SlidingSeparable<kSize, Finish::Any>;
   using Tall = SlidingMean<kSize, (kSize > 5)>;
-  static constexpr bool kGeneral = false;
+  static constexpr bool kGeneral = false, kRowByRow = kSize > 5;
   static constexpr int kRadius = kSize / 2, kStripRows = kTall ? 8 : 4;
   static constexpr int kMinBlocks = kSize <= 5 ? 8 : kTall ? 5 : 6;
   static constexpr int kFewer = kTall;
@@ -231,6 +233,7 @@ struct SlidingBinomial : SlidingOperation {
   using Tall = SlidingBinomial;
   static constexpr bool kGeneral = false;
   static constexpr int kRadius = kSize / 2, kStripRows = 4, kMinBlocks = 8;
+  static constexpr int kFewer = kSize == 5;
 
   template <typename Lanes>
   struct State {
@@ -323,10 +326,12 @@ __device__ inline uint32_t join_halves(const PackedParams &k, uint32_t even, uin
 
 // A 5x5 mask whose numbers depend on the distance |dx| + |dy| alone, and are 0 beyond 2: four samples have distance 1,
 // eight distance 2. Pairs are 16-bit floats, which hold either sum, and every sum on the way.
+template <bool kTall = false>
 struct SlidingDiamond5 : SlidingOperation {
-  using General = SlidingDiamond5;
-  using Tall = SlidingDiamond5;
-  static constexpr int kRadius = 2, kStripRows = 4, kMinBlocks = 6;
+  using General = SlidingDiamond5<>;
+  using Tall = SlidingDiamond5<true>;
+  static constexpr bool kGeneral = !kTall, kRowByRow = true;
+  static constexpr int kRadius = 2, kStripRows = kTall ? 6 : 4, kMinBlocks = kTall ? 5 : 6;
   static constexpr int kFewer = 1;
 
   template <typename Lanes>
@@ -395,7 +400,7 @@ struct SlidingHalf3 : SlidingOperation {
   using General = SlidingHalf3;
   using Tall = SlidingHalf3<kCross, !kCross>;
   static constexpr bool kGeneral = !kCross && !kTall;
-  static constexpr int kRadius = 1, kStripRows = kTall ? 8 : 4, kMinBlocks = kTall ? 5 : 8;
+  static constexpr int kRadius = 1, kStripRows = kTall ? 8 : 4, kMinBlocks = kTall ? 6 : 8;
 
   template <typename Lanes>
   struct State {
@@ -437,20 +442,14 @@ __device__ inline float approximate_root(float v) {
 #endif
 }
 
-// sqrt(x^2 + y^2) of floats that are 2^24 times smaller, rounded to an integer in the last bits. Squares of integers
-// are far enough from those of halves, by a quarter at least, for the approximate root to fall on the right side.
-__device__ inline uint32_t rounded_root(float x, float y) {
-  return __float_as_uint(approximate_root(x * x + y * y) + 0.5f);
-}
-
-// Magnitudes of pairs, to samples in the low bytes of lanes.
+// Magnitudes of pairs, to samples in the low bytes of lanes. Squares of integers are far enough from those of halves,
+// by a quarter at least, for the approximate root to be rounded to the right one.
 template <bool kEuclidean>
 __device__ inline uint32_t magnitude_pair(HalfPair x, HalfPair y) {
   constexpr uint32_t kMax = 0x00ff00ffu;
   if constexpr (!kEuclidean) return least(absolute(x) + absolute(y), HalfPair{kMax}).bits;
-  return __vminu2(
-      permute_bytes(rounded_root(low_float(x), low_float(y)), rounded_root(high_float(x), high_float(y)), 0x5410),
-      kMax);
+  const auto root = [](float a, float b) { return approximate_root(a * a + b * b); };
+  return __vminu2(round_to_pair(root(low_float(x), low_float(y)), root(high_float(x), high_float(y))).bits, kMax);
 }
 
 // sqrt(x^2 + y^2) rounded to an integer, |x| and |y| less than 2^22. The float estimate is one off at most; whether it
@@ -482,13 +481,14 @@ __device__ inline uint32_t magnitude_sample(const PackedParams &k, uint32_t x, u
 //
 // Pairs are 16-bit floats. Sums of three are kept 2048 down where they may exceed 2047; a difference is rounded only
 // where it is beyond all samples, and so is the result.
-template <bool kEuclidean, bool kUnit>
+template <bool kEuclidean, bool kUnit, bool kTall = false>
 struct SlidingGradient : SlidingOperation {
-  using General = SlidingGradient;
-  using Tall = SlidingGradient;
-  static constexpr bool kGeneral = !kUnit;
-  static constexpr int kRadius = 1, kStripRows = 4;
-  static constexpr int kMinBlocks = 8;
+  using General = SlidingGradient<kEuclidean, false>;
+  using Tall = SlidingGradient<kEuclidean, kUnit, kEuclidean>;
+  static constexpr bool kGeneral = !kUnit && !kTall;
+  static constexpr bool kHoldsMiddle = true;
+  static constexpr int kRadius = 1, kStripRows = kTall ? 6 : 4, kMinBlocks = 8;
+  static constexpr int kFewer = kTall;
 
   template <typename Lanes>
   struct State {
@@ -505,6 +505,11 @@ struct SlidingGradient : SlidingOperation {
     __device__ static uint32_t minus(uint32_t a, uint32_t b) {
       if constexpr (Lanes::kPairs) return (HalfPair{a} - HalfPair{b}).bits;
       return a - b;
+    }
+
+    __device__ void middle(const PackedParams &k, int, uint32_t (&words)[4]) const {
+#pragma unroll
+      for (int i = 0; i < 4; i++) words[i] = Lanes::join(k, last[1][0][i], last[1][1][i]);
     }
 
     __device__ void enter(const SlidingParams &p, int j, const uint32_t (&row)[4], uint32_t (&out)[4]) {
@@ -545,6 +550,7 @@ template <typename Function>
 struct SlidingWindow3 : SlidingOperation {
   using General = SlidingWindow3;
   using Tall = SlidingWindow3;
+  static constexpr bool kRowByRow = true;
   static constexpr int kRadius = 1, kStripRows = Function::kStripRows;
   static constexpr int kMinBlocks = Function::kMinBlocks;
 
@@ -581,11 +587,13 @@ struct RobertsFunction {
 };
 
 // A gain times the largest sum of three neighbours in a row, of the ring of eight, and another times all eight.
+template <bool kTall = false>
 struct SlidingKirsch : SlidingOperation {
-  using General = SlidingKirsch;
-  using Tall = SlidingKirsch;
-  static constexpr int kRadius = 1, kStripRows = 4, kMinBlocks = 6;
-  static constexpr int kFewer = 2;
+  using General = SlidingKirsch<>;
+  using Tall = SlidingKirsch<true>;
+  static constexpr bool kGeneral = !kTall, kRowByRow = true;
+  static constexpr int kRadius = 1, kStripRows = kTall ? 6 : 4, kMinBlocks = kTall ? 5 : 6;
+  static constexpr int kFewer = kTall ? 1 : 2;
 
   template <typename Lanes>
   struct State {
@@ -689,7 +697,7 @@ template <int kSize, bool kLeast, bool kTall = false>
 struct SlidingExtremum : SlidingOperation {
   using General = SlidingExtremum;
   using Tall = SlidingExtremum<kSize, kLeast, (kSize > 5)>;
-  static constexpr bool kGeneral = false;
+  static constexpr bool kGeneral = false, kRowByRow = kSize > 5, kHoldsMiddle = true;
   static constexpr int kRadius = kSize / 2, kStripRows = kTall ? 8 : 4;
   static constexpr int kMinBlocks = kSize <= 5 ? 8 : kTall ? 5 : 6;
   static constexpr int kFewer = kSize == 5;
@@ -698,6 +706,12 @@ struct SlidingExtremum : SlidingOperation {
   struct State {
     using Pairs = OrderedPairs<Lanes>;
     SquareRows<Lanes, kRadius> square;
+
+    __device__ void middle(const PackedParams &k, int j, uint32_t (&words)[4]) const {
+      const uint32_t(&row)[2][4] = square.rows[(j - kRadius) % kSize];
+#pragma unroll
+      for (int i = 0; i < 4; i++) words[i] = Pairs::join(k, row[0][i], row[1][i]);
+    }
 
     __device__ void enter(const SlidingParams &p, int j, const uint32_t (&row)[4], uint32_t (&out)[4]) {
       const PackedParams &k = p.packed;
@@ -716,8 +730,8 @@ struct SlidingExtremum : SlidingOperation {
 };
 
 // The greatest of a structuring element that is symmetric both ways and has no gaps, or the least; squares are special
-// ones. At each distance
-// from the middle a column of so many pixels above and below it, so many and one are k.column, or 0 for no column.
+// ones. At each distance from the middle a column of so many pixels above and below it, so many and one are k.column,
+// or 0 for no column.
 template <int kRadius_>
 struct SlidingElement : SlidingOperation {
   using General = SlidingElement;
@@ -794,9 +808,9 @@ struct SlidingElement : SlidingOperation {
 // The greatest of a square of 9x9 bytes, or the least, as three of threes, three apart, both ways.
 template <bool kLeast, bool kTall = false>
 struct SlidingExtremum9 : SlidingOperation {
-  using General = SlidingExtremum9<kLeast, true>;
+  using General = SlidingExtremum9<kLeast>;
   using Tall = SlidingExtremum9<kLeast, true>;
-  static constexpr bool kGeneral = false;
+  static constexpr bool kGeneral = false, kRowByRow = true;
   static constexpr int kRadius = 4, kStripRows = kTall ? 8 : 6, kMinBlocks = kTall ? 4 : 5;
   static constexpr int kFewer = !kTall;
 
@@ -877,13 +891,10 @@ __device__ inline void split_words(uint4 v, uint32_t (&row)[4]) {
   row[3] = v.w;
 }
 
-// Copied and filled channels in place of filtered ones, in the words at `first_byte` of a row. `source` is those words
-// of it as they were: to read them again takes no registers where there is nothing to merge.
+// Copied and filled channels in place of filtered ones, in the words at `first_byte` of a row.
 template <typename Lanes>
-__device__ inline void merge_channels(const PartParams &part, int first_byte, const uint8_t *source,
+__device__ inline void merge_channels(const PartParams &part, int first_byte, const uint32_t (&original)[4],
                                       uint32_t (&row)[4]) {
-  uint32_t original[4];
-  split_words(*reinterpret_cast<const uint4 *>(source), original);
 #pragma unroll
   for (int i = 0; i < 4; i++) {
     const int phase = Lanes::kChannels == 3 ? (first_byte / 4 + i) % 3 : i % 2;
@@ -998,7 +1009,8 @@ __device__ inline void load_strip(const FrameParams &p, const PartParams &part, 
   if (__any_sync(0xffffffffu, left || right)) mirror<Lanes, kRadius>(p, part, s.first_byte, left, right, strip);
 }
 
-// Takes the rows of a strip through the operation; store(r, words) has the words of row r of results.
+// Takes the rows of a strip through the operation; store(r, words, original) has the words of row r of results, and
+// original(words) the samples in their place.
 template <typename Operation, typename Lanes, int kRows, typename Store>
 __device__ inline void run_strip(const typename Operation::Params &p, const PartParams &part, LaneStrip s,
                                  const uint32_t (&strip)[kRows][4], Store store) {
@@ -1010,7 +1022,15 @@ __device__ inline void run_strip(const typename Operation::Params &p, const Part
       state.enter(p, j, strip[j], out);
     else
       state.enter(p, part, s, j, strip, out);
-    if (j >= 2 * Operation::kRadius) store(j - 2 * Operation::kRadius, out);
+    const auto original = [&](uint32_t(&words)[4]) {
+      if constexpr (Operation::kHoldsMiddle) {
+        state.middle(p.packed, j, words);
+      } else {
+#pragma unroll
+        for (int i = 0; i < 4; i++) words[i] = strip[j - Operation::kRadius][i];
+      }
+    };
+    if (j >= 2 * Operation::kRadius) store(j - 2 * Operation::kRadius, out, original);
   }
 }
 
@@ -1023,11 +1043,30 @@ __device__ inline void slide(const typename Operation::Params &p, const PartPara
   const bool writes = lane >= 1 && lane <= kWarpLanes && s.first_byte < part.width * kPixelBytes<Lanes>;
   const int rows = writes ? part.height - s.y0 : 0;
   uint8_t *target = part.target + s.y0 * part.target_pitch + s.first_byte;
-  run_strip<Operation, Lanes>(p, part, s, strip, [&](int r, uint32_t(&out)[4]) {
-    if (r < rows) {
-      if (part.merges)
-        merge_channels<Lanes>(part, s.first_byte, part.source + (s.y0 + r) * part.source_pitch + s.first_byte, out);
-      *reinterpret_cast<uint4 *>(target) = make_uint4(out[0], out[1], out[2], out[3]);
+  constexpr bool kRowByRow = Operation::kRowByRow || !Lanes::kPairs;
+  // What is copied is kept, or read again where registers are scarce.
+  constexpr bool kRereads = kRowByRow || (Operation::kRadius > 1 && Lanes::kChannels != 4);
+  run_strip<Operation, Lanes>(p, part, s, strip, [&](int r, uint32_t(&out)[4], auto original) {
+    const auto merge = [&] {
+      uint32_t words[4];
+      if constexpr (kRereads) {
+        const uint8_t *source = part.source + (s.y0 + r) * part.source_pitch + s.first_byte;
+        split_words(*reinterpret_cast<const uint4 *>(source), words);
+      } else {
+        original(words);
+      }
+      merge_channels<Lanes>(part, s.first_byte, words, out);
+    };
+    const auto put = [&] { *reinterpret_cast<uint4 *>(target) = make_uint4(out[0], out[1], out[2], out[3]); };
+    if constexpr (kRowByRow) {
+      if (r < rows) {
+        if (part.merges) merge();
+        put();
+      }
+    } else {
+      // All lanes merge, or none: what is left is a store with a condition, and no branch.
+      if (part.merges && (!kRereads || r < rows)) merge();
+      if (r < rows) put();
     }
     target += part.target_pitch;
   });
@@ -1134,7 +1173,7 @@ __device__ inline void gather_and_slide(const SlidingParams &p) {
 #pragma unroll
     for (int j = 0; j < kRows; j++) split_words(own[32 * j], strip[j]);
     __syncwarp();
-    run_strip<Operation, Lanes>(p, part, LaneStrip{}, strip, [&](int r, uint32_t(&out)[4]) {
+    run_strip<Operation, Lanes>(p, part, LaneStrip{}, strip, [&](int r, uint32_t(&out)[4], auto) {
       own[32 * r] = make_uint4(out[0], out[1], out[2], out[3]);
     });
     __syncwarp();
