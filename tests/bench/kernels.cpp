@@ -179,11 +179,10 @@ FilterSettings cross(int side) {
   return s;
 }
 
-// As the element has them unless told otherwise: chroma and alpha are copied.
-FilterSettings defaults(Mask mask, int size = 0) {
-  FilterSettings s;
-  s.mask = mask;
-  s.size = size;
+// As the element does it unless told otherwise: alpha is copied.
+FilterSettings with_defaults(FilterSettings s) {
+  s.chroma = FilterSettings().chroma;
+  s.alpha = FilterSettings().alpha;
   return s;
 }
 
@@ -266,10 +265,13 @@ std::vector<Case> goal_cases() {
   add("unsharp 15", settings(Mask::Unsharp, 15));
   add("dilate cross 5", cross(5));
   add("gauss5 keep", keeping_edges(Mask::Gauss5));
-  add("gauss5 defaults", defaults(Mask::Gauss5));
-  add("sobel defaults", defaults(Mask::Sobel));
-  add("median 3 defaults", defaults(Mask::Median, 3));
-  add("gauss 15 defaults", defaults(Mask::Gauss, 15));
+  // One of each structure of kernels.
+  const std::vector<std::string> usual = {"gauss5",   "sobel l2",   "gauss7",      "median 3",
+                                          "gauss 15", "custom 7x7", "custom 11x11"};
+  for (const std::string &label : usual) {
+    const auto like = std::find_if(cases.begin(), cases.end(), [&](const Case &c) { return c.label == label; });
+    add(label + " defaults", with_defaults(like->settings));
+  }
   return cases;
 }
 
