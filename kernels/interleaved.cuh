@@ -15,8 +15,8 @@
 // Sums along rows have 16 bits. The two low bytes and the two high ones of rows 2t and 2t + 1 are the lane's word of a
 // chunk of 8 rows; the column's coefficients are there for the low bytes and zero for the high ones, or the reverse.
 //
-// Lanes copy their bytes of the next steps to shared memory in the background, where no other lane looks at them: they
-// take no registers, and nothing has to be synchronized.
+// Lanes copy their bytes of the next steps to shared memory in the background, where no other lane looks at them unless
+// channels are copied: they take no registers, and nothing has to be synchronized.
 #pragma once
 
 #include <type_traits>
@@ -152,6 +152,14 @@ class WindowReader {
     }
   }
 
+  // The four bytes of the window's middle, from byte 4n of the results on, of row `row` of those in `stage`; for lanes
+  // that have waited for each other since these were taken.
+  __device__ uint32_t middle(int stage, int row, int n) const {
+    const int lane = static_cast<int>(threadIdx.x % 32), owner = 4 * row + kWindowMargin / kLaneBytes + n / 4;
+    const uint4 &slot = slots_[stage * kByteThreads + owner - lane];
+    return reinterpret_cast<const uint32_t *>(&slot)[n % 4];
+  }
+
  private:
   // Warps side by side read most bytes twice, so these are to stay near.
   __device__ static void copy(uint4 *to, const uint8_t *from) {
@@ -243,7 +251,6 @@ __device__ inline void filter_bytes(const SeparableTensorParams &p, const PartPa
       const int first = first0 + 8 * s;  // of the results' rows
       if (first >= height) return;
       reader.take((s + 1) % kByteStages, window);
-      request(s, first + 8 * kByteStages);
       sum_rows(window, rows[(s + 1) % 2]);
       Sums sums[2];
 #pragma unroll
@@ -269,15 +276,17 @@ __device__ inline void filter_bytes(const SeparableTensorParams &p, const PartPa
       else
         pack([&](int32_t v) { return divide_sum(p.finish, v); });
       if (merges) {
+        __syncwarp();
         const int phase = (x / 4 + g) % 3;
-        const uint8_t *from = part.source + (y0 + first + 2 * t) * part.source_pitch + x + 4 * g;
 #pragma unroll
         for (int h = 0; h < 2; h++) {
-          if (first + h >= limit) continue;
-          const uint32_t original = __ldg(reinterpret_cast<const uint32_t *>(from + h * part.source_pitch));
+          const int at = 2 * t + h + kByteRadius;  // in the steps taken last but one and last
+          const uint32_t original = reader.middle(at < 8 ? s : (s + 1) % kByteStages, at % 8, g);
           out[h] = (out[h] & part.filter_bits[phase]) | (original & part.copy_bits[phase]) | part.fill_word[phase];
         }
+        __syncwarp();
       }
+      request(s, first + 8 * kByteStages);
 #pragma unroll
       for (int h = 0; h < 2; h++)
         if (first + h < limit) *reinterpret_cast<uint32_t *>(to + h * target_pitch) = out[h];
