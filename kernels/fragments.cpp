@@ -73,6 +73,16 @@ struct Quotient {
     }
   }
 
+  // And of twice the sums: bytes stay such. Until the divisor is so large that sums take no shift, see SumScale.
+  void extend(std::vector<int32_t> &values) {
+    while (divisor < 1024 && all_within(values, INT8_MIN / 2, INT8_MAX / 2)) {
+      for (int32_t &v : values) v *= 2;
+      divisor *= 2;
+      offset *= 2;
+      half *= 2;
+    }
+  }
+
   // For sums that come in `parts` and are `more` too large. False where there is no such rounding.
   bool rounding(const Pass &pass, const TensorKind &kind, int parts, int64_t largest_sample, int64_t more,
                 SumRounding &r) const {
@@ -229,6 +239,7 @@ TensorKind make_dense(const Pass &pass, TensorKind kind, int64_t largest_sample,
   std::vector<int32_t> value = pass.mask[0].value;
   quotient.reduce(value);
   if (!all_words(value)) return {};
+  if (kind.samples == Samples::Bytes) quotient.extend(value);
   kind.structure = Tensor::Dense;
   kind.weights = all_bytes(value) ? Weights::Byte : Weights::Word;
   kind.radius = has_dense(8, kind.weights, kind.samples) && pass.radius_x <= 8 ? 8 : 16;

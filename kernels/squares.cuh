@@ -21,10 +21,11 @@
 namespace cudaconv {
 
 constexpr int kSquareThreads = 128, kSquareWarps = kSquareThreads / 32;  // of a block, whose strips lie side by side
+constexpr int kSquareBlocks = 3;                                         // at a time, of a multiprocessor
 constexpr int kSquareWidth = 32;                                         // pixels of a strip
 constexpr int kSquareLineWords = 5;
 
-// Pixels between where a strip's rows begin and windows of so many chunks a step do.
+// Pixels between where a strip's rows begin and windows do that take so many chunks a step.
 CUDACONV_HOST_DEVICE constexpr int square_margin(int chunks) {
   return chunks == 4 ? 2 : 0;
 }
@@ -38,11 +39,14 @@ CUDACONV_HOST_DEVICE constexpr int square_tile_width(int channels) {
 // shared memory. They are copied there in the background, as they lie in memory, and take no registers before they are
 // needed; what windows reach beyond an edge is made of them once they have arrived. Lanes 8n ... 8n + 7 do that for row
 // n of a step. Methods are for the whole warp.
-template <int kChannels>
+template <int kChannels, int kChunks>
 class SquareWindow {
  public:
   static constexpr int kStrips = subtiles(kChannels), kWidth = kSquareWidth * kStrips;
   static constexpr int kStages = 4;  // steps that are there or on their way
+  // That hold four pixels: where these begin half a word into the first one, one more.
+  static constexpr bool kHalves = kChannels % 2 && square_margin(kChunks) % 4;
+  static constexpr int kWords = kChannels + (kHalves && kChannels > 1);
 
  private:
   // Rows begin at a multiple of 16 bytes, this many before the first pixel. Words of four rows at the same place, of
@@ -50,7 +54,6 @@ class SquareWindow {
   static constexpr int kLead = kChannels % 2 * 8;
   static constexpr int kPieces = (kLead + (kWidth + 2 * kSquareRadius) * kChannels + 15) / 16, kRowBytes = 16 * kPieces;
   static constexpr int kPitch = (kRowBytes + 31) / 32 % 2 ? (kRowBytes + 31) / 32 * 32 : kRowBytes / 32 * 32 + 32;
-  static constexpr int kStepBytes = 4 * kPitch;
   static_assert(kPieces <= 16, "two pieces a lane");
 
   // Pixels consist of them, and are aligned to them.
@@ -59,6 +62,7 @@ class SquareWindow {
   static constexpr int kLaneUnits = kSquareRadius * kPixelUnits / 8;  // beyond an edge
 
  public:
+  static constexpr int kStepBytes = 4 * kPitch;
   static constexpr size_t kMemory = kStages * kStepBytes;  // bytes
 
   // The strips begin at pixel x0. `rows` lists where rows are, see list_rows(), four a step, and `steps` counts those.
@@ -70,7 +74,9 @@ class SquareWindow {
         steps_(steps),
         first_byte_((x0 - kSquareRadius) * kChannels - kLead),
         column_(part.source + (first_byte_ + 16 * piece(0))),
-        memory_(memory) {
+        memory_(memory),
+        first_(memory + kLead + (lane() / 4 * 4 + lane() % 4 * 4 + square_margin(kChunks)) * kChannels -
+               (kHalves ? 2 : 0)) {
     const int row_bytes = part.width * kChannels, first_unit = first_byte_ / kUnitBytes;
     const bool before = first_byte_ < 0;
     const bool behind = first_byte_ + kRowBytes > row_bytes;
@@ -105,11 +111,20 @@ class SquareWindow {
     return plain_;
   }
 
-  // Asks for the samples of a step, if there is such.
-  __device__ void request(int step) const {
+  // Where the samples of the step after that at `slot` are.
+  __device__ static int next(int slot) {
+    return slot == (kStages - 1) * kStepBytes ? 0 : slot + kStepBytes;
+  }
+
+  // Of the lane's row of the step that is asked for next; where there is no such, of nothing.
+  __device__ int64_t row_offset() const {
+    return *rows_;
+  }
+
+  // Asks for the samples of the next step, if there is such, which is `step`.
+  __device__ void request(int step, int slot, int64_t offset) {
     if (step < steps_) {
-      const int64_t offset = rows_[4 * step];
-      uint8_t *const row = own_row(step);
+      uint8_t *const row = own_row(slot);
       const int row_bytes = part_.width * kChannels;
 #pragma unroll
       for (int i = 0; i < 2; i++) {
@@ -122,27 +137,31 @@ class SquareWindow {
           copy(row + 16 * piece(i), part_.source + offset + byte, min(row_bytes - byte, 16));
       }
     }
+    rows_ += 4;
     commit();
   }
 
-  // The same where plain(), of a step that there is, none of whose rows is the border's value.
-  __device__ void request_plain(int step) const {
-    const uint8_t *const from = column_ + rows_[4 * step];
-    uint8_t *const row = own_row(step);
+  // The same where plain(), of a step none of whose rows is the border's value.
+  __device__ void request_plain(int step, int slot, int64_t offset) {
+    if (step < steps_) {
+      const uint8_t *const from = column_ + offset;
+      uint8_t *const row = own_row(slot) + 16 * piece(0);
 #pragma unroll
-    for (int i = 0; i < 2; i++)
-      if (wanted_ >> i & 1) copy(row + 16 * piece(i), from + 16 * 8 * i, 16);
+      for (int i = 0; i < 2; i++)
+        if (wanted_ >> i & 1) copy(row + 16 * 8 * i, from + 16 * 8 * i, 16);
+    }
+    rows_ += 4;
     commit();
   }
 
-  // Waits for the step that was asked for kStages - 1 requests ago; the warp is done with the one before it.
-  __device__ void wait(int step) const {
+  // Waits for the step at `slot`, kStages - 1 after which have been asked for; the warp is done with the one before it.
+  __device__ void wait(int slot) const {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
     asm volatile("cp.async.wait_group %0;" ::"n"(kStages - 2) : "memory");
 #endif
     __syncwarp();
     if (!edges_) return;  // the same for the whole warp
-    Unit *const row = reinterpret_cast<Unit *>(own_row(step));
+    Unit *const row = reinterpret_cast<Unit *>(own_row(slot));
 #pragma unroll
     for (int side = 0; side < 2; side++) {
       if (!(edges_ >> side & 1)) continue;
@@ -155,14 +174,20 @@ class SquareWindow {
     __syncwarp();
   }
 
-  // Four pixels of row `row` of a step, from the `pixel`th on, which is a multiple of 4 or, where kHalves, 2.
-  template <bool kHalves>
-  __device__ void read(int step, int row, int pixel, uint32_t (&words)[kChannels]) const {
-    const uint8_t *from = memory_ + step % kStages * kStepBytes + row * kPitch + kLead + pixel * kChannels;
-    if constexpr (kChannels == 3) {
+  // The lane's four pixels of chunk c of strip s of a step, as they lie in memory.
+  __device__ void read(int slot, int c, int s, uint32_t (&words)[kWords]) const {
+    const int t = lane() % 4;
+    const uint8_t *const from =
+        first_ + slot + kSquareWidth * s * kChannels + (c < 4 ? c * kPitch : t * kPitch + 4 * (4 - t) * kChannels);
+    if constexpr (kHalves && kChannels == 1) {
+      uint32_t both[2];
+      load_words<1>(from, both);
+      load_words<1>(from + 4, both + 1);
+      words[0] = choose_bytes(both[0], both[1], 0x5432);
+    } else if constexpr (kChannels == 3) {
 #pragma unroll
-      for (int i = 0; i < 3; i++) words[i] = reinterpret_cast<const uint32_t *>(from)[i];
-    } else if constexpr (kHalves) {
+      for (int i = 0; i < kWords; i++) load_words<1>(from + 4 * i, words + i);
+    } else if constexpr (square_margin(kChunks)) {
 #pragma unroll
       for (int i = 0; i < 2; i++) load_words<kChannels / 2>(from + 2 * i * kChannels, words + i * kChannels / 2);
     } else {
@@ -187,8 +212,8 @@ class SquareWindow {
   __device__ static int lane_unit(int k) {
     return lane() % 8 + 8 * k;
   }
-  __device__ uint8_t *own_row(int step) const {
-    return memory_ + step % kStages * kStepBytes + lane() / 8 * kPitch;
+  __device__ uint8_t *own_row(int slot) const {
+    return memory_ + slot + lane() / 8 * kPitch;
   }
 
   __device__ Unit border_unit(int i) const {
@@ -224,6 +249,7 @@ class SquareWindow {
   int first_byte_;         // of the window, in a row of the part
   const uint8_t *column_;  // of the lane's first piece
   uint8_t *memory_;
+  const uint8_t *first_;  // of the lane's pixels
   bool wraps_, plain_, constant_;
   int wanted_ = 0;  // pieces of the lane that are there to be copied, a bit each
   // The edges that the window reaches beyond, a bit each, left and right; and for either where in the row the lane's
@@ -231,168 +257,242 @@ class SquareWindow {
   int edges_ = 0;
   uint32_t mended_[2][kLaneUnits];
 };
-constexpr size_t kSquareMemory =
-    std::max({SquareWindow<1>::kMemory, SquareWindow<2>::kMemory, SquareWindow<3>::kMemory, SquareWindow<4>::kMemory});
+constexpr size_t kSquareMemory = std::max({SquareWindow<1, 4>::kMemory, SquareWindow<2, 4>::kMemory,
+                                           SquareWindow<3, 4>::kMemory, SquareWindow<4, 4>::kMemory});
 
-template <int kWindowRows, bool kNarrowMasks>
+template <int kWindowRows, int kWindowChunks>
 struct SquareShape {
   static constexpr int kRows = kWindowRows;      // that windows of a square reach, even
-  static constexpr bool kNarrow = kNarrowMasks;  // of 13 pixels, where four words do
+  static constexpr int kChunks = kWindowChunks;  // of a step: 4 for masks of up to 13 pixels, else 5
   static constexpr int kSteps = (kRows + 3) / 4;
-  static constexpr int kMinBlocks = kSteps > 4 ? 2 : 3;
   static constexpr int kLine = padded_words(kSquareLineWords),
                        kLines = 4 * kSteps + 3;  // three before the mask
+  static constexpr int kFifths = kChunks > 4 ? kSteps : 0;
+  // Of the operands in shared memory: lanes' [pair of rows][lane][4], from kFifth on [step][lane][2] of the fifth
+  // words, and four times what sums begin with: of a value that it knows the compiler makes copies for each
+  // instruction.
+  static constexpr int kFifth = kRows * 64, kStart = kFifth + kFifths * 64, kWords = kStart + 4;
 
   CUDACONV_HOST_DEVICE static constexpr int source_rows(int rows) { return (rows + 3) / 4 * 4 + 4 * (kSteps - 1); }
   CUDACONV_HOST_DEVICE static constexpr size_t shared_bytes(int tile_height) {
-    return kSquareWarps * kSquareMemory + source_rows(tile_height) * sizeof(int64_t) +
-           (4 + kLines * kLine) * sizeof(uint32_t);
+    return kSquareWarps * kSquareMemory + source_rows(tile_height) * sizeof(int64_t) + kWords * sizeof(uint32_t);
   }
 };
 
 // The matrices of coefficients of the steps that windows reach, from the first.
-template <typename Shape, int kChunks>
+template <typename Shape>
 struct SquareOperands {
-  uint32_t chunk[Shape::kSteps][kChunks][2];
+  uint32_t rows[Shape::kRows / 2][4];
+  uint32_t fifths[Shape::kFifths + 1][2];
 
-  __device__ SquareOperands(const uint32_t *lines) {
+  // From where make() put them.
+  __device__ explicit SquareOperands(const uint32_t *operands) {
+    const int lane = threadIdx.x % 32;
+#pragma unroll
+    for (int i = 0; i < Shape::kRows / 2; i++) load_words<4>(operands + (i * 32 + lane) * 4, rows[i]);
+#pragma unroll
+    for (int i = 0; i < Shape::kFifths; i++) load_words<2>(operands + Shape::kFifth + (i * 32 + lane) * 2, fifths[i]);
+  }
+
+  // For the whole block, of its lines of coefficients.
+  __device__ static void make(const uint32_t *lines, int32_t start, uint32_t *operands) {
+    if (threadIdx.x < 4) operands[Shape::kStart + threadIdx.x] = static_cast<uint32_t>(start);
     const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
+#pragma unroll 1
+    for (int n = static_cast<int>(threadIdx.x) / 32; n < Shape::kRows + Shape::kFifths; n += kSquareWarps) {
+      const int step = n - Shape::kRows;
+      const int row = (step < 0 ? n : 4 * step + t) - g / 2;
+      const int sample = (step < 0 ? 4 * t : 16) + square_margin(Shape::kChunks) - g % 2 * 2;
+      uint32_t *const to =
+          operands + (step < 0 ? (n / 2 * 32 + lane) * 4 + n % 2 * 2 : Shape::kFifth + (step * 32 + lane) * 2);
 #pragma unroll
-    for (int j = 0; j < Shape::kSteps; j++)
-#pragma unroll
-      for (int c = 0; c < kChunks; c++)
-#pragma unroll
-        for (int i = 0; i < 2; i++) {
-          const int row = 4 * j + (c < 4 ? c : t) - g / 2, sample = (c < 4 ? 4 * t : 16) + square_margin(kChunks);
-          chunk[j][c][i] = four_bytes(lines + (row + 3) * Shape::kLine, sample - (g % 2 * 2 + i));
-        }
+      for (int i = 0; i < 2; i++) to[i] = four_bytes(lines + (row + 3) * Shape::kLine, sample - i);
+    }
   }
 };
 
+// As store_words() where `writes`, without a branch that what the words are made of might be moved into.
+template <int kWords>
+__device__ inline void store_words_if(bool writes, uint8_t *to, const uint32_t *from) {
+#ifdef __CUDACC__
+  if constexpr (kWords == 4) {
+    asm volatile("{ .reg .pred p; setp.ne.u32 p, %0, 0; @p st.global.v4.u32 [%1], {%2, %3, %4, %5}; }" ::"r"(
+                     static_cast<uint32_t>(writes)),
+                 "l"(to), "r"(from[0]), "r"(from[1]), "r"(from[2]), "r"(from[3])
+                 : "memory");
+  } else if constexpr (kWords == 2) {
+    asm volatile("{ .reg .pred p; setp.ne.u32 p, %0, 0; @p st.global.v2.u32 [%1], {%2, %3}; }" ::"r"(
+                     static_cast<uint32_t>(writes)),
+                 "l"(to), "r"(from[0]), "r"(from[1])
+                 : "memory");
+  } else {
+#pragma unroll
+    for (int i = 0; i < kWords; i++)
+      asm volatile(
+          "{ .reg .pred p; setp.ne.u32 p, %0, 0; @p st.global.u32 [%1], %2; }" ::"r"(static_cast<uint32_t>(writes)),
+          "l"(to + 4 * i), "r"(from[i])
+          : "memory");
+  }
+#else
+  if (writes) store_words<kWords>(to, from);
+#endif
+}
+
+// deinterleave() of pixels of three channels that begin half a word into the first of four.
+__device__ inline void deinterleave_halves(const uint32_t (&in)[4], uint32_t (&channel)[3]) {  // --ab cabc abca bc--
+  channel[0] = choose_bytes(choose_bytes(in[0], in[1], 0x0052), in[2], 0x7410);
+  channel[1] = choose_bytes(choose_bytes(in[0], in[1], 0x0063), choose_bytes(in[2], in[3], 0x0041), 0x5410);
+  channel[2] = choose_bytes(choose_bytes(in[1], in[2], 0x0630), in[3], 0x5210);
+}
+
 // The warp's strips, of which tile.x0 is the first pixel.
 template <int kChannels, typename Shape>
-__device__ inline void filter_squares(const DenseTensorParams &p, const Tile &tile, const volatile int32_t *start_of,
-                                      const uint32_t *lines, const int64_t *rows, uint8_t *memory) {
-  using Window = SquareWindow<kChannels>;
+__device__ inline void filter_squares(const DenseTensorParams &p, const Tile &tile, const uint32_t *operands_at,
+                                      const int64_t *rows, uint8_t *memory) {
+  using Window = SquareWindow<kChannels, Shape::kChunks>;
   constexpr int kSteps = Shape::kSteps, kStrips = Window::kStrips;
-  // Windows of four words begin between words, which takes pixels of even sizes.
-  constexpr int kChunks = Shape::kNarrow && kChannels % 2 == 0 ? 4 : 5;
   const PartParams &part = tile.part;
   const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
-  const int bottom = min(tile.y0 + p.tile_height, part.height), squares = (bottom - tile.y0 + 3) / 4;
-  const int steps = squares + kSteps - 1, first_row = tile.y0 - p.radius_y;
-  const Window window(p, part, tile.x0, rows, steps, memory);
-#pragma unroll 1
-  for (int i = 0; i < Window::kStages - 1; i++) window.request(i);
-  const SquareOperands<Shape, kChunks> operands(lines);
+  const int bottom = min(tile.y0 + p.tile_height, part.height), first_row = tile.y0 - p.radius_y;
+  const int steps = (bottom - tile.y0 + 3) / 4 + kSteps - 1;
+  Window window(p, part, tile.x0, rows, steps, memory);
   const bool inside = tile.x0 + Window::kWidth <= part.width, merges = part.merges;
-  const bool whole = inside && !merges && p.magic;
-  const bool plain =
-      window.plain() && (p.border != Border::Constant || (first_row >= 0 && first_row + 4 * steps <= part.height));
-  const int64_t target_pitch = part.target_pitch;
-  const int x = tile.x0 + 8 * t + g % 2 * 4;
-  uint8_t *to = part.target + (tile.y0 + g / 2) * target_pitch + x * kChannels;
+  // Nothing has to be asked on the way, so that one instruction can hide behind another.
+  const bool plain = inside && !merges && p.magic && window.plain() &&
+                     (p.border != Border::Constant || (first_row >= 0 && first_row + 4 * steps <= part.height));
+#pragma unroll 1
+  for (int i = 0; i < Window::kStages; i++) {
+    if (plain)
+      window.request_plain(i, i * Window::kStepBytes, window.row_offset());
+    else
+      window.request(i, i * Window::kStepBytes, window.row_offset());
+  }
+  const SquareOperands<Shape> operands(operands_at);
   PartialSums<1> sums[kSteps][kStrips][kChannels] = {};
-  // What a step adds to the sums of squares, those whose windows have it at j if has(j).
-  const auto add = [&](int step, auto has) {
-    // Read anew each time: of a value that it knows the compiler makes four copies for each instruction.
-    Sums start;
+  uint32_t words[Shape::kChunks][kStrips][Window::kWords];
+  const auto read = [&](int slot, int c) {
 #pragma unroll
-    for (int i = 0; i < 4; i++) start.v[i] = start_of[i];
-    uint32_t words[kChunks][kStrips][kChannels];
-    const auto read = [&](int c) {
+    for (int s = 0; s < kStrips; s++) window.read(slot, c, s, words[c][s]);
+  };
+  const auto take_apart = [&](int c) {
 #pragma unroll
-      for (int s = 0; s < kStrips; s++) {
-        uint32_t pixels[kChannels];
-        window.template read<square_margin(kChunks) != 0>(
-            step, c < 4 ? c : t, kSquareWidth * s + 4 * (g + (c < 4 ? t : 4)) + square_margin(kChunks), pixels);
-        deinterleave<kChannels>(pixels, words[c][s]);
-      }
-    };
+    for (int s = 0; s < kStrips; s++) {
+      uint32_t channels[kChannels];
+      if constexpr (Window::kWords > kChannels)
+        deinterleave_halves(words[c][s], channels);
+      else
+        deinterleave<kChannels>(words[c][s], channels);
 #pragma unroll
-    for (int half = 0; half < 2; half++) {
-      read(2 * half);
-      read(2 * half + 1);
-#pragma unroll
-      for (int j = kSteps - 1; j >= 0; j--) {
-        if (4 * j + 2 * half >= Shape::kRows || !has(j)) continue;
-        const auto &a = operands.chunk[j];
-#pragma unroll
-        for (int s = 0; s < kStrips; s++)
-#pragma unroll
-          for (int c = 0; c < kChannels; c++)
-            sums[j][s][c].part[0] =
-                mma<true, false, 2>({a[2 * half][0], a[2 * half][1], a[2 * half + 1][0], a[2 * half + 1][1]},
-                                    {words[2 * half][s][c], words[2 * half + 1][s][c]},
-                                    half ? sums[j][s][c].part[0]
-                                    : j  ? sums[j ? j - 1 : 0][s][c].part[0]
-                                         : start);
-      }
-    }
-    if constexpr (kChunks > 4) {
-      read(4);
-#pragma unroll
-      for (int j = kSteps - 1; j >= 0; j--) {
-        if (!has(j)) continue;
-#pragma unroll
-        for (int s = 0; s < kStrips; s++)
-#pragma unroll
-          for (int c = 0; c < kChannels; c++)
-            sums[j][s][c].part[0] = mma<true, false, 1>(operands.chunk[j][4], {words[4][s][c]}, sums[j][s][c].part[0]);
-      }
+      for (int i = 0; i < kChannels; i++) words[c][s][i] = channels[i];
     }
   };
-  const auto scaled = [&](int32_t v) { return __mulhi(v * p.factor, p.magic); };
+  // The first or the second two rows of a step, half 0 and 1, and their fifth words: what they add to the sums of the
+  // squares whose windows they are part of.
+  const auto add_rows = [&](auto half) {
+    constexpr int kHalf = decltype(half)::value;
+    Sums start = {};
+    if constexpr (!kHalf) load_words<4>(operands_at + Shape::kStart, reinterpret_cast<uint32_t *>(start.v));
+#pragma unroll
+    for (int j = kSteps - 1; j >= 0; j--) {
+      if (4 * j + 2 * kHalf >= Shape::kRows) continue;
+#pragma unroll
+      for (int s = 0; s < kStrips; s++)
+#pragma unroll
+        for (int c = 0; c < kChannels; c++) {
+          const Sums sum = kHalf ? sums[j][s][c].part[0] : j ? sums[j ? j - 1 : 0][s][c].part[0] : start;
+          sums[j][s][c].part[0] = mma<true, false, 2>(operands.rows[2 * j + kHalf],
+                                                      {words[2 * kHalf][s][c], words[2 * kHalf + 1][s][c]}, sum);
+        }
+    }
+  };
+  const auto add_fifths = [&] {
+#pragma unroll
+    for (int j = Shape::kFifths - 1; j >= 0; j--)
+#pragma unroll
+      for (int s = 0; s < kStrips; s++)
+#pragma unroll
+        for (int c = 0; c < kChannels; c++) {
+          Sums &sum = sums[j][s][c].part[0];
+          sum = mma<true, false, 1>(operands.fifths[j], {words[Shape::kChunks - 1][s][c]}, sum);
+        }
+  };
+  const int x = tile.x0 + 8 * t + g % 2 * 4;
+  const int64_t step_pitch = 4 * part.target_pitch;
+  uint8_t *to = part.target + (tile.y0 + g / 2 - 4 * (kSteps - 1)) * part.target_pitch + x * kChannels;
+  // request(step, slot, offset) asks for a step's samples, put(square) writes the squares that are done, the ones
+  // `square` squares below the tile's first. What is read is used only after what can be done without it.
+  const auto go_down = [&](auto request, auto put) {
+    window.wait(0);
+    read(0, 0);
+    read(0, 1);
+    int slot = 0;
+#pragma unroll 1
+    for (int step = 0; step < steps; step++) {
+      const int64_t offset = window.row_offset();
+#pragma unroll
+      for (int c = 2; c < Shape::kChunks; c++) read(slot, c);
+      take_apart(0);
+      take_apart(1);
+      add_rows(std::integral_constant<int, 0>());
+#pragma unroll
+      for (int c = 2; c < Shape::kChunks; c++) take_apart(c);
+      add_fifths();
+      const int next = Window::next(slot);
+      window.wait(next);
+      request(step + Window::kStages, slot, offset);
+      slot = next;
+      read(slot, 0);
+      read(slot, 1);
+      add_rows(std::integral_constant<int, 1>());
+      put(step - (kSteps - 1));
+      to += step_pitch;
+    }
+  };
+  const auto scaled = [&](int32_t v) { return __mulhi(v, p.magic); };
+  const auto scaled_up = [&](int32_t v) { return __mulhi(v * p.factor, p.magic); };
   const auto scaled_size = [&](int32_t v) {
     return __mulhi(static_cast<int32_t>(static_cast<uint32_t>(abs(v) + p.scale.half) << p.scale.shift), p.scale.magic);
   };
-#pragma unroll 1
-  for (int step = 0; step < steps; step++) {
-    window.wait(step);
-    if (plain && step + Window::kStages - 1 < steps)
-      window.request_plain(step + Window::kStages - 1);
-    else
-      window.request(step + Window::kStages - 1);
-    const auto store = [&] {
+  const auto go_down_plain = [&](auto make_sample) {
+    const unsigned squares = (bottom - tile.y0 - g / 2 + 3) / 4;  // in which the lane's row is above the bottom
+    go_down([&](int step, int slot, int64_t offset) { window.request_plain(step, slot, offset); },
+            [&](int square) {
 #pragma unroll
-      for (int s = 0; s < kStrips; s++) {
-        uint32_t pixels[kChannels];
-        pack_sums(sums[kSteps - 1][s], pixels, scaled);
-        join_pairs<kChannels>(pixels);
-        store_words<kChannels>(to + s * kSquareWidth * kChannels, pixels);
-      }
-    };
-    if (whole && step >= kSteps - 1 && step < squares) {
-      // Most steps: all squares are there, and nothing has to be asked, so that one instruction can hide behind
-      // another.
-      add(step, [](int) { return true; });
-      store();
-    } else {
-      add(step, [&](int j) { return step - j >= 0 && step - j < squares; });
-      if (step < kSteps - 1) continue;
-      const int top = tile.y0 + 4 * (step - (kSteps - 1));
-      if (whole && top + 4 <= bottom) {
-        store();
-      } else {
+              for (int s = 0; s < kStrips; s++) {
+                uint32_t pixels[kChannels];
+                pack_sums(sums[kSteps - 1][s], pixels, make_sample);
+                join_pairs<kChannels>(pixels);
+                store_words_if<kChannels>(static_cast<unsigned>(square) < squares, to + s * kSquareWidth * kChannels,
+                                          pixels);
+              }
+            });
+  };
+  // A loop more takes registers, which there are only without fifth words.
+  if (Shape::kChunks == 4 && plain && p.factor == 1) {
+    go_down_plain(scaled);
+  } else if (plain) {
+    go_down_plain(scaled_up);
+  } else {
+    go_down([&](int step, int slot, int64_t offset) { window.request(step, slot, offset); },
+            [&](int square) {
+              if (square < 0) return;
 #pragma unroll
-        for (int s = 0; s < kStrips; s++) {
-          uint32_t pixels[kChannels];
-          if (p.magic)
-            pack_sums(sums[kSteps - 1][s], pixels, scaled);
-          else
-            pack_sums(sums[kSteps - 1][s], pixels, scaled_size);
-          join_pairs<kChannels>(pixels);
-          put_pixels<4, kChannels, 1, 0, 0>(part, to + s * kSquareWidth * kChannels, x + s * kSquareWidth, top + g / 2,
-                                            bottom, inside, merges, pixels);
-        }
-      }
-    }
-    to += 4 * target_pitch;
+              for (int s = 0; s < kStrips; s++) {
+                uint32_t pixels[kChannels];
+                if (p.magic)
+                  pack_sums(sums[kSteps - 1][s], pixels, scaled_up);
+                else
+                  pack_sums(sums[kSteps - 1][s], pixels, scaled_size);
+                join_pairs<kChannels>(pixels);
+                put_pixels<4, kChannels, 1, 0, 0>(part, to + s * kSquareWidth * kChannels, x + s * kSquareWidth,
+                                                  tile.y0 + 4 * square + g / 2, bottom, inside, merges, pixels);
+              }
+            });
   }
 }
 
 template <typename Shape>
-__global__ void __launch_bounds__(kSquareThreads, Shape::kMinBlocks)
+__global__ void __launch_bounds__(kSquareThreads, kSquareBlocks)
     square_kernel(const __grid_constant__ DenseTensorParams p) {
   if constexpr (kHasMatrixInstructions) {
     Tile tile = locate_tile(p, 1, p.tile_height);
@@ -401,11 +501,11 @@ __global__ void __launch_bounds__(kSquareThreads, Shape::kMinBlocks)
     tile.x0 *= width;
     if (!part.filters) return copy_tile<Samples::Bytes>(part, tile.x0, tile.y0, width, p.tile_height);
     uint8_t *const stages = shared_memory<uint8_t>();
-    int32_t *const start = reinterpret_cast<int32_t *>(stages + kSquareWarps * kSquareMemory);
-    int64_t *const rows = reinterpret_cast<int64_t *>(start + 4);
+    int64_t *const rows = reinterpret_cast<int64_t *>(stages + kSquareWarps * kSquareMemory);
     const int count = Shape::source_rows(p.tile_height);
-    uint32_t *const lines = reinterpret_cast<uint32_t *>(rows + count);
-    if (threadIdx.x < 4) start[threadIdx.x] = p.finish.start;
+    uint32_t *const operands = reinterpret_cast<uint32_t *>(rows + count);
+    uint32_t *const lines = reinterpret_cast<uint32_t *>(stages);  // until samples come
+    static_assert(Shape::kLines * Shape::kLine * sizeof(uint32_t) <= kSquareWarps * kSquareMemory, "");
 #pragma unroll 1
     for (int i = static_cast<int>(threadIdx.x); i < Shape::kLines * Shape::kLine; i += kSquareThreads) {
       const int row = i / Shape::kLine - 3;
@@ -414,12 +514,14 @@ __global__ void __launch_bounds__(kSquareThreads, Shape::kMinBlocks)
     }
     list_rows(p, part, first_row, count, rows, kSquareThreads);
     __syncthreads();
+    SquareOperands<Shape>::make(lines, p.finish.start, operands);
+    __syncthreads();
     // From one lane to all: the compiler sees that the warp branches together.
     const int warp = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / 32, 0);
     tile.x0 += width / kSquareWarps * warp;
     if (tile.x0 >= part.width) return;
     for_channels<Samples::Bytes>(part.channels, [&](auto channels) {
-      filter_squares<decltype(channels)::value, Shape>(p, tile, start, lines, rows, stages + warp * kSquareMemory);
+      filter_squares<decltype(channels)::value, Shape>(p, tile, operands, rows, stages + warp * kSquareMemory);
     });
   }
 }
