@@ -1470,18 +1470,17 @@ __device__ inline void filter_rows(const DenseTensorParams &p, const Tile &tile,
     const uint2 *fragment = fragments + lane;
     const uint8_t *from = planes + (y0 - tile.y0) * kRowBytes + 4 * lane;
     uint32_t a[kRows][kBytes][kChunks][2];  // of row r of the mask at r % kRows
-    // The next row of samples, whose number is u modulo kRows, is part of the windows of rows first to last.
-    const auto add_row = [&](int u, int first, int last, bool in_mask) {
-      if (in_mask) {
+    using Window = uint32_t[kGroups][kPixelBytes][kChunks];
+    const auto load_fragments = [&](int u) {
 #pragma unroll
-        for (int b = 0; b < kBytes; b++)
+      for (int b = 0; b < kBytes; b++)
 #pragma unroll
-          for (int k = 0; k < kChunks; k++, fragment += 32) {
-            a[u][b][k][0] = fragment->x;
-            a[u][b][k][1] = fragment->y;
-          }
-      }
-      uint32_t window[kGroups][kPixelBytes][kChunks];
+        for (int k = 0; k < kChunks; k++, fragment += 32) {
+          a[u][b][k][0] = fragment->x;
+          a[u][b][k][1] = fragment->y;
+        }
+    };
+    const auto load_window = [&](Window &window) {
 #pragma unroll
       for (int s = 0; s < kGroups; s++)
 #pragma unroll
@@ -1491,23 +1490,73 @@ __device__ inline void filter_rows(const DenseTensorParams &p, const Tile &tile,
             window[s][c][k] =
                 *reinterpret_cast<const uint32_t *>(from + s * kRows * kRowBytes + c * Shape::kPixels + 16 * k);
       from += kRowBytes;
+    };
+    // To the sums of rows first to last, for each byte of a coefficient and of a sample, what add(y, b, s, c, sums)
+    // makes of them with byte b and word c of group s.
+    const auto add_to = [&](int first, int last, auto add) {
 #pragma unroll
-      for (int y = first; y <= last; y++) {
-        const auto &row = a[(u + kRows - y) % kRows];
+      for (int y = first; y <= last; y++)
 #pragma unroll
         for (int s = 0; s < kGroups; s++)
 #pragma unroll
-          for (int c = 0; c < kChannels; c++) {
-            auto &part = sums[y][s][c].part;
+          for (int c = 0; c < kPixelBytes; c++)
 #pragma unroll
-            for (int i = 0; i < kSampleBytes; i++)
+            for (int b = 0; b < kBytes; b++) {
+              Sums &part = sums[y][s][c / kSampleBytes].part[c % kSampleBytes + b];
+              if (b == kBytes - 1)
+                part = add(std::true_type(), y, b, s, c, part);
+              else
+                part = add(std::false_type(), y, b, s, c, part);
+            }
+    };
+    // The first kCount chunks of a row of samples, whose number is u modulo kRows and which is part of those windows.
+    const auto add_chunks = [&](auto count, int u, int first, int last, const Window &window) {
+      constexpr int kCount = decltype(count)::value;
+      add_to(first, last, [&](auto is_signed, int y, int b, int s, int c, const Sums &part) {
+        uint32_t coefficients[kCount][2], samples[kCount];
 #pragma unroll
-              for (int b = 0; b < kBytes; b++)
-                if (b == kBytes - 1)
-                  part[i + b] = multiply<true, false>(row[b], window[s][c * kSampleBytes + i], part[i + b]);
-                else
-                  part[i + b] = multiply<false, false>(row[b], window[s][c * kSampleBytes + i], part[i + b]);
-          }
+        for (int k = 0; k < kCount; k++) {
+#pragma unroll
+          for (int i = 0; i < 2; i++) coefficients[k][i] = a[(u + kRows - y) % kRows][b][k][i];
+          samples[k] = window[s][c][k];
+        }
+        return multiply<decltype(is_signed)::value, false>(coefficients, samples, part);
+      });
+    };
+    // The next row.
+    const auto add_row = [&](int u, int first, int last, bool in_mask) {
+      if (in_mask) load_fragments(u);
+      Window window;
+      load_window(window);
+      add_chunks(std::integral_constant<int, kChunks>(), u, first, last, window);
+    };
+    // The next two, which are part of the windows of all rows: their odd chunks go together, where registers suffice.
+    constexpr bool kJoins = kChunks % 2 && kPixelBytes * kBytes <= 8;
+    const auto add_pair = [&](int u) {
+      if constexpr (!kJoins) {
+        add_row(u, 0, kRows - 1, true);
+        add_row(u + 1, 0, kRows - 1, true);
+      } else {
+        constexpr std::integral_constant<int, kChunks - 1> kEven;
+        Window window[2];
+        uint32_t last[kBytes][2];  // of the row of the mask that the second one's takes the place of
+#pragma unroll
+        for (int b = 0; b < kBytes; b++)
+#pragma unroll
+          for (int i = 0; i < 2; i++) last[b][i] = a[u + 1][b][kChunks - 1][i];
+        load_fragments(u);
+        load_window(window[0]);
+        add_chunks(kEven, u, 0, kRows - 1, window[0]);
+        load_fragments(u + 1);
+        load_window(window[1]);
+        add_chunks(kEven, u + 1, 0, kRows - 1, window[1]);
+        add_to(0, kRows - 1, [&](auto is_signed, int y, int b, int s, int c, const Sums &part) {
+          const auto &first = y == kRows - 1 ? last[b] : a[(u + kRows - y) % kRows][b][kChunks - 1];
+          const auto &second = a[(u + 1 + kRows - y) % kRows][b][kChunks - 1];
+          return mma<decltype(is_signed)::value, false, 2>({first[0], first[1], second[0], second[1]},
+                                                           {window[0][s][c][kChunks - 1], window[1][s][c][kChunks - 1]},
+                                                           part);
+        });
       }
     };
 #pragma unroll
@@ -1515,8 +1564,14 @@ __device__ inline void filter_rows(const DenseTensorParams &p, const Tile &tile,
 #pragma unroll 1
     for (int r = kRows; r < p.height; r += kRows) {
 #pragma unroll
-      for (int u = 0; u < kRows - 1; u++) add_row(u, 0, kRows - 1, true);
-      if (p.spare && r + kRows == p.height)
+      for (int u = 0; u < kRows - 2; u += 2) add_pair(u);
+      const bool spare = p.spare && r + kRows == p.height;
+      if (kJoins && !spare) {
+        add_pair(kRows - 2);
+        continue;
+      }
+      add_row(kRows - 2, 0, kRows - 1, true);
+      if (spare)
         add_row(kRows - 1, 1, kRows - 1, false);
       else
         add_row(kRows - 1, 0, kRows - 1, true);
