@@ -14,27 +14,28 @@ namespace {
 
 struct ExtremumLaunch {
   void (*kernel)(ExtremumParams);
-  int groups, pitch, threads, blocks, rows_of_round;
-  bool low;
+  int groups, words, pitch, threads, blocks, rows_of_round;
+  bool low, of_three;
+
+  int words_of(int size) const { return of_three ? words : size; }  // of a group's results
 };
 
 template <typename Shape>
 ExtremumLaunch extremum_launch() {
-  return {extremum_kernel<Shape>, Shape::kGroups,      Shape::kPitch, 32 * Shape::kWarps,
-          Shape::kMinBlocks,      Shape::kRowsOfRound, Shape::kLow};
+  return {extremum_kernel<Shape>, Shape::kGroups,      Shape::kWords, Shape::kPitch,  32 * Shape::kWarps,
+          Shape::kMinBlocks,      Shape::kRowsOfRound, Shape::kLow,   Shape::kOfThree};
 }
 
 // Those for windows of a size, the one for large frames first. The sizes that are asked for most have special kernels,
 // see lanes.cuh.
-template <bool kLeast, bool kFolded>
+template <Rows kRows, bool kLeast>
 std::vector<ExtremumLaunch> choose_bytes(int size, bool special) {
   using Q = ByteQuads;
   if (special) {
-    if (size == 9) return {extremum_launch<ExtremumShape<Q, 9, true, 8, 4, kLeast>>()};
-    if (size == 15) return {extremum_launch<ExtremumShape<Q, 15, true, 8, 4, kLeast, kFolded>>()};
+    if (size == 15) return {extremum_launch<ExtremumShape<Q, 15, true, 8, 4, kRows, kLeast>>()};
     if (size == 31)
-      return {extremum_launch<ExtremumShape<Q, 31, true, 4, 3, kLeast, kFolded>>(),
-              extremum_launch<ExtremumShape<Q, 31, true, 2, 3, kLeast, kFolded>>()};
+      return {extremum_launch<ExtremumShape<Q, 31, true, 4, 3, kRows, kLeast>>(),
+              extremum_launch<ExtremumShape<Q, 31, true, 2, 3, kRows, kLeast>>()};
   }
   if (size <= 15) return {extremum_launch<ExtremumShape<Q, 15, false, 8, 4>>()};
   if (size <= 31) return {extremum_launch<ExtremumShape<Q, 31, false, 4, 3>>()};
@@ -46,29 +47,31 @@ std::vector<ExtremumLaunch> choose_bytes(int size, bool special) {
 template <int kStep>
 std::vector<ExtremumLaunch> choose_words(int size, bool special) {
   using Q = WordQuads;
-  constexpr bool kFolded = kStep == 1;
+  constexpr Rows kRows = Rows::Words;
   if (special) {
     if constexpr (kStep == 2)
-      if (size == 7) return {extremum_launch<ExtremumShape<Q, 7, true, 16, 4, false, false, kStep>>()};
-    if (size == 9) return {extremum_launch<ExtremumShape<Q, 9, true, 16, 4, false, false, kStep>>()};
-    if (size == 15) return {extremum_launch<ExtremumShape<Q, 15, true, 8, 4, false, kFolded, kStep>>()};
-    if (size == 31) return {extremum_launch<ExtremumShape<Q, 31, true, 4, 3, false, kFolded, kStep>>()};
+      if (size == 7) return {extremum_launch<ExtremumShape<Q, 7, true, 16, 4, kRows, false, kStep>>()};
+    if (size == 9) return {extremum_launch<ExtremumShape<Q, 9, true, 16, 4, Rows::Quads, false, kStep>>()};
+    if (size == 15) return {extremum_launch<ExtremumShape<Q, 15, true, 8, 4, kRows, false, kStep>>()};
+    if (size == 31) return {extremum_launch<ExtremumShape<Q, 31, true, 4, 3, kRows, false, kStep>>()};
   }
-  if (size <= 31) return {extremum_launch<ExtremumShape<Q, 31, false, 4, 3, false, false, kStep>>()};
-  if (size <= 63) return {extremum_launch<ExtremumShape<Q, 63, false, 2, 2, false, false, kStep>>()};
+  if (size <= 31) return {extremum_launch<ExtremumShape<Q, 31, false, 4, 3, Rows::Quads, false, kStep>>()};
+  if (size <= 63) return {extremum_launch<ExtremumShape<Q, 63, false, 2, 2, Rows::Quads, false, kStep>>()};
   return {};
 }
 
 std::vector<ExtremumLaunch> choose_extremum(const PassRun &run, bool words, int step) {
   const int size = run.pass().width();
-  const bool special = run.kernels.special;
+  const bool special = run.kernels.special, least = run.pass().op == Op::Minimum;
   if (words) return step == 2 ? choose_words<2>(size, special) : choose_words<1>(size, special);
   const FrameLayout &layout = run.plan.layout;
-  const bool folds =
-      std::all_of(layout.plane, layout.plane + layout.planes, [](const PlaneLayout &p) { return p.channels <= 2; });
-  if (run.pass().op == Op::Minimum)
-    return folds ? choose_bytes<true, true>(size, special) : choose_bytes<true, false>(size, special);
-  return folds ? choose_bytes<false, true>(size, special) : choose_bytes<false, false>(size, special);
+  const auto planes =
+      std::count_if(layout.plane, layout.plane + layout.planes, [](const PlaneLayout &p) { return p.channels == 3; });
+  if (planes == layout.planes)
+    return least ? choose_bytes<Rows::WordsOfThree, true>(size, special)
+                 : choose_bytes<Rows::WordsOfThree, false>(size, special);
+  return least ? choose_bytes<Rows::Words, true>(size, special && !planes)
+               : choose_bytes<Rows::Words, false>(size, special && !planes);
 }
 
 }  // namespace
@@ -85,18 +88,24 @@ int launch_extremum(const PassRun &run) {
   p.size = size;
   p.flip = pass.op == Op::Minimum ? 0xffffffffu : 0;
   const int step = words ? halve_pixels(p) : 1;
+  // What these borders make of samples inside is in every window that reaches it: they need not be looked up.
+  if (p.border == Border::Replicate || p.border == Border::Reflect || p.border == Border::Reflect101) {
+    p.border = Border::Constant;
+    for (int i = 0; i < p.parts; i++) std::fill_n(p.part[i].border_word, 3, pass.op == Op::Minimum ? 0xffffffffu : 0);
+  }
   const ChannelLayout &sample = run.plan.layout.plane[0].channel[0];
   p.sample_bits = (((1u << sample.depth) - 1) << sample.shift) * 0x10001u;
-  const auto width_of = [&](const ExtremumLaunch &as) { return as.groups * size / kChunk * kChunk; };
+  const auto width_of = [&](const ExtremumLaunch &as) { return as.groups * as.words_of(size) / kChunk * kChunk; };
   const auto bytes_of = [&](const ExtremumLaunch &as, int height) {
     return sizeof(uint32_t) * as.pitch * (height + size - 1);
   };
   const auto cut = [&](const ExtremumLaunch &as, int height) {
-    p.tile = make_quad_tile(width_of(as), height, size / 2, size / 2, step);
+    p.tile = make_quad_tile(width_of(as), height, size / 2, size / 2, step, as.of_three);
     return cut_quad_tiles(p, p.tile);
   };
   ExtremumLaunch launch_as = {};
   TileHeight best;
+  int best_blocks = 0;
   for (const ExtremumLaunch &as : choose_extremum(run, words, step)) {
     // Windows that a thread does, one after the other: along rows and down columns.
     const auto cost = [&](int height) {
@@ -108,8 +117,13 @@ int launch_extremum(const PassRun &run) {
     const TileHeight tile = choose_tile_height(
         step, step, std::max(96, step), as.blocks, [&](int height) { return bytes_of(as, height); },
         [&](int height) { return cut(as, height); }, cost);
-    if (tile.time >= best.time) continue;
+    if (!tile.height) continue;
+    // Of two that take as long, the one with fewer blocks for a multiprocessor.
+    const int multiprocessors = current_limits().multiprocessors;
+    const int blocks = (static_cast<int>(cut(as, tile.height)) + multiprocessors - 1) / multiprocessors;
+    if (tile.time > best.time || (tile.time == best.time && blocks >= best_blocks)) continue;
     best = tile;
+    best_blocks = blocks;
     launch_as = as;
   }
   if (!best.height) return 0;

@@ -39,9 +39,9 @@ __host__ __device__ constexpr int round_to_chunks(int quads) {
   return (quads + kChunk - 1) / kChunk * kChunk;
 }
 
-// How a tile's rows, with their halo, are made of chunks of some number of pixels.
+// How a tile's rows, with their halo, are made of chunks.
 struct ChunkedRow {
-  int32_t halo;         // pixels on the left and on the right that are loaded, whole chunks
+  int32_t halo;         // on the left and on the right
   int32_t chunks;       // no more than 128
   uint32_t reciprocal;  // ceil(2^20 / chunks)
 
@@ -55,44 +55,43 @@ struct ChunkedRow {
 struct QuadTile {
   int32_t width, height;   // results: quads of a row, rows
   int32_t halo_x, halo_y;  // quads on the left and on the right that lie there, a multiple of kChunk; rows
-  ChunkedRow quads;        // of kChunk quads, from as many pixels of each subtile
-  ChunkedRow bytes[3];     // of 16 bytes, as they lie in memory, with 1, 2 and 4 channels
   int32_t step;            // quads of a pixel, 2 where it has eight bytes, else 1
+  int32_t pixels[4];       // of a row of results, with 1, 2, 3 and 4 channels
+  ChunkedRow bytes[4];     // of 16 bytes, as they lie in memory, with 1, 2, 3 and 4 channels; the halo in bytes
+  ChunkedRow quads;        // of kChunk quads, from as many pixels of each subtile, and so is the halo
 };
 
-// `width` is a multiple of kChunk.
-inline QuadTile make_quad_tile(int width, int height, int radius_x, int radius_y, int step = 1) {
-  radius_x *= step;
-  const auto cut = [&](int pixels, int of_chunk) {
-    const int halo = (radius_x + of_chunk - 1) / of_chunk * of_chunk, chunks = (pixels + 2 * halo) / of_chunk;
+// `width` is a multiple of kChunk; where results are words of three channels as they lie in memory, of 12.
+inline QuadTile make_quad_tile(int width, int height, int radius_x, int radius_y, int step = 1, bool words = false) {
+  const auto cut = [](int halo, int all, int of_chunk) {
+    const int chunks = (all + 2 * halo) / of_chunk;
     return ChunkedRow{halo, chunks, ((1u << 20) + chunks - 1) / chunks};
   };
   QuadTile tile = {};
   tile.width = width;
   tile.height = height;
-  tile.halo_x = round_to_chunks(radius_x);
+  tile.halo_x = round_to_chunks(radius_x * step);
   tile.halo_y = radius_y;
   tile.step = step;
-  tile.quads = cut(width, kChunk);
-  for (int channels : {1, 2, 4}) tile.bytes[channels / 2] = cut(width * subtiles(channels), 16 / channels);
+  tile.quads = cut(tile.halo_x, width, kChunk);
+  for (int channels = 1; channels <= 4; channels++) {
+    tile.pixels[channels - 1] = words ? width * 4 / channels : width * subtiles(channels);
+    // With three channels rows of quads begin anywhere in a chunk.
+    const int bytes = tile.pixels[channels - 1] * channels + (channels == 3 && !words ? 27 : 0);
+    tile.bytes[channels - 1] = cut((tile.halo_x * channels + 15) / 16 * 16, bytes, 16);
+  }
   return tile;
 }
 
 // Where a block's tile lies, and the pixels of its first subtile.
 __device__ inline Tile locate_quad_tile(const FrameParams &p, const QuadTile &shape) {
   Tile tile = locate_tile(p, 1, shape.height);
-  tile.x0 *= shape.width * subtiles(tile.part.channels);
+  tile.x0 *= shape.pixels[tile.part.channels - 1];
   return tile;
 }
 
 __device__ inline uint32_t even_bytes(uint32_t quad) {
   return quad & 0x00ff00ffu;
-}
-
-// What lies in the upper bytes of both, where maxima and minima of 16-bit lanes are decided by them, or in the lower
-// ones of `even`.
-__device__ inline uint32_t join_bytes(uint32_t even, uint32_t odd_above) {
-  return __byte_perm(even, odd_above, 0x7250);
 }
 
 // 16 bytes from global to shared memory, in the background where the device can.
@@ -154,41 +153,25 @@ __device__ inline void read_words(const uint8_t *from, uint32_t (&words)[kChanne
   }
 }
 
-// The same for pixels x and on of row y, either of which may lie outside.
+// The first byte of a tile's row that is loaded, from the frame's first; those of chunks are multiples of 16.
 template <int kChannels>
-__device__ inline void gather_words(const FrameParams &p, const PartParams &part, int x, int y,
-                                    uint32_t (&words)[kChannels]) {
-  y = near_border_index(p.border, y, part.height);
-#pragma unroll
-  for (int i = 0; i < kChannels; i++) words[i] = 0;
-#pragma unroll
-  for (int i = 0; i < kChunk; i++) {
-    const int sx = near_border_index(p.border, x + i, part.width);
-    const bool outside = sx < 0 || y < 0;
-    const uint8_t *pixel = outside ? nullptr : part.source + y * part.source_pitch + sx * kChannels;
-#pragma unroll
-    for (int c = 0; c < kChannels; c++) {
-      const int byte = i * kChannels + c;
-      const uint32_t v = outside ? part.channel[c].border_value : pixel[c];
-      words[byte / 4] |= v << byte % 4 * 8;
-    }
-  }
+__device__ inline int first_byte(const QuadTile &shape, int tile_x) {
+  return (tile_x * kChannels - shape.bytes[kChannels - 1].halo) & ~15;
 }
 
-// A pixel of kChannels bytes, 1, 2 or 4.
+// A pixel of kChannels bytes that are aligned.
 template <int kChannels>
 using PixelWord = std::conditional_t<kChannels == 1, uint8_t, std::conditional_t<kChannels == 2, uint16_t, uint32_t>>;
 
-// Loads rows into shared memory as they lie in memory, halo included. `tile_x` is the tile's first
-// pixel, y0 the first row to load.
+// Loads rows into shared memory as they lie in memory, halo included. `tile_x` is the tile's first pixel, y0 the first
+// row to load.
 template <int kChannels>
 __device__ inline void load_bytes(const FrameParams &p, const PartParams &part, const QuadTile &shape, int tile_x,
                                   int y0, int rows, int pitch, uint32_t *quads) {
-  constexpr int kPixels = 16 / kChannels;  // of a chunk
-  const ChunkedRow &cut = shape.bytes[kChannels / 2];
-  const int lane = threadIdx.x % 32, x0 = tile_x - cut.halo;
-  if (part.aligned && x0 >= 0 && x0 + cut.chunks * kPixels <= part.width && y0 >= 0 && y0 + rows <= part.height) {
-    const uint8_t *source = part.source + y0 * part.source_pitch + x0 * kChannels;
+  const ChunkedRow &cut = shape.bytes[kChannels - 1];
+  const int lane = threadIdx.x % 32, begin = first_byte<kChannels>(shape, tile_x), row_bytes = part.width * kChannels;
+  if (part.aligned && begin >= 0 && begin + cut.chunks * 16 <= row_bytes && y0 >= 0 && y0 + rows <= part.height) {
+    const uint8_t *source = part.source + y0 * part.source_pitch + begin;
 #pragma unroll 4
     for (int item = lane; item < rows * cut.chunks; item += 32) {
       int row, chunk;
@@ -197,38 +180,58 @@ __device__ inline void load_bytes(const FrameParams &p, const PartParams &part, 
     }
     return;
   }
-  // Chunks of the frame's pixels, if they are aligned, then the pixels one by one that lie beside it or in a chunk at
-  // its edge.
-  const int left = part.aligned ? min(x0 < 0 ? -x0 / kPixels : 0, cut.chunks) : 0;
-  const int right = part.aligned ? min(max((part.width - x0) / kPixels, left), cut.chunks) : 0;
-  const auto row_of = [&](int row) { return near_border_index(p.border, y0 + row, part.height); };
+  // Chunks of the frame's bytes, if they are aligned, and of the border's where that is constant. Each lane finds out
+  // where one row is.
+  const bool constant = part.aligned && p.border == Border::Constant;
+  const int left = part.aligned ? min(begin < 0 ? -begin / 16 : 0, cut.chunks) : 0;
+  const int right = part.aligned ? min(max((row_bytes - begin) / 16, left), cut.chunks) : 0;
+  const int behind = (row_bytes - begin + 15) / 16;
+#pragma unroll 1
+  for (int row0 = 0; row0 < rows; row0 += 32) {
+    const int count = min(rows - row0, 32);
+    const int source_row = near_border_index(p.border, y0 + row0 + min(lane, count - 1), part.height);
+#pragma unroll 2
+    for (int item = lane; item - lane < count * cut.chunks; item += 32) {
+      int row, chunk;
+      cut.locate(item, &row, &chunk);
+      const int sy = __shfl_sync(0xffffffffu, source_row, row & 31);
+      if (row >= count) continue;
+      const int byte = begin + chunk * 16;
+      uint32_t *to = quads + (row0 + row) * pitch + chunk * 4;
+      if (sy >= 0 && chunk >= left && chunk < right) {
+        copy_chunk(to, part.source + sy * part.source_pitch + byte);
+      } else if (constant && (sy < 0 || chunk < left || chunk >= behind)) {
+        // A row's words follow each other in threes or in pairs.
+        constexpr int kWords = kChannels == 3 ? 3 : 2, kPeriods = 64;
+        const int word = byte / 4 + kPeriods * kWords;
+        const auto border = [&](int i) { return part.border_word[(word + i) % kWords]; };
+        *reinterpret_cast<uint4 *>(to) = make_uint4(border(0), border(1), border(2), border(3));
+      }
+    }
+  }
+  // Pixels one by one of what else lies beside the frame, or in a chunk at its edge. One of three bytes may begin or
+  // end in a chunk that is done: those bytes are not written again.
+  const auto is_done = [&](int byte) {
+    const int chunk = byte / 16;
+    return (chunk >= left && chunk < right) || (constant && (chunk < left || chunk >= behind));
+  };
   const auto column_of = [&](int x) {
     const int half = shape.step - 1, pixel = near_border_index(p.border, x >> half, part.width >> half);
     return pixel < 0 ? -1 : pixel << half | (x & half);
   };
-#pragma unroll 1
-  for (int item = lane; item < rows * cut.chunks; item += 32) {
-    int row, chunk;
-    cut.locate(item, &row, &chunk);
-    if (chunk < left || chunk >= right) continue;
-    const int sy = row_of(row);
-    uint32_t *to = quads + row * pitch + chunk * 4;
-    const uint32_t border = part.border_word[0], next = part.border_word[1];
-    if (sy >= 0)
-      copy_chunk(to, part.source + sy * part.source_pitch + (x0 + chunk * kPixels) * kChannels);
-    else
-      *reinterpret_cast<uint4 *>(to) = make_uint4(border, next, border, next);
-  }
   using Pixel = PixelWord<kChannels>;
-  // Pixels that results depend on.
-  const int first = cut.halo - shape.halo_x;
-  const int last = min(cut.chunks * kPixels - first, part.width + shape.halo_x - x0);
-  const int edge_left = max(left * kPixels - first, 0), edge = edge_left + max(last - right * kPixels, 0);
+  const int first = tile_x - shape.halo_x, end = (begin + cut.chunks * 16) / kChannels;
+  const int left_pixels = constant || !part.aligned ? 0 : max(-first, 0);
+  const int beyond = part.aligned ? max((begin + right * 16) / kChannels, max(first, 0)) : first;
+  const int last = min(end, constant ? (begin + behind * 16 + kChannels - 1) / kChannels : part.width + shape.halo_x);
+  const int edge = left_pixels + (constant && right >= behind ? 0 : max(last - beyond, 0));
   constexpr int kAtOnce = 4;  // on the way
 #pragma unroll 1
   for (int item0 = lane; item0 < rows * edge; item0 += 32 * kAtOnce) {
     const uint8_t *from[kAtOnce];
-    Pixel *to[kAtOnce], pixel[kAtOnce];
+    uint8_t *to[kAtOnce];
+    uint32_t pixel[kAtOnce];
+    [[maybe_unused]] int done[kAtOnce];  // a bit for each byte
 #pragma unroll
     for (int i = 0; i < kAtOnce; i++) {
       from[i] = nullptr;
@@ -237,13 +240,19 @@ __device__ inline void load_bytes(const FrameParams &p, const PartParams &part, 
       const int item = item0 + 32 * i;
       if (item >= rows * edge) continue;
       const int row = item / edge, at = item - row * edge;
-      const int x = at < edge_left ? first + at : right * kPixels + at - edge_left;
-      const int sx = column_of(x0 + x), sy = row_of(row);
-      pixel[i] = static_cast<Pixel>(part.border_word[x & (shape.step - 1)]);
-      to[i] = reinterpret_cast<Pixel *>(quads + row * pitch) + x;
-      if (sx >= 0 && sy >= 0) from[i] = part.source + sy * part.source_pitch + sx * kChannels;
+      const int x = at < left_pixels ? first + at : beyond + at - left_pixels;
+      const int sx = column_of(x), sy = near_border_index(p.border, y0 + row, part.height);
+      if (constant && sy < 0) continue;
+      to[i] = reinterpret_cast<uint8_t *>(quads + row * pitch) - begin + x * kChannels;
+      done[i] = 0;
+      if constexpr (kChannels == 3)
+        for (int c = 0; c < 3; c++) done[i] |= is_done(x * 3 - begin + c) << c;
+      if (sx >= 0 && sy >= 0)
+        from[i] = part.source + sy * part.source_pitch + sx * kChannels;
+      else
+        pixel[i] = part.border_word[x & (shape.step - 1)];
     }
-    if (part.aligned) {
+    if (kChannels != 3 && part.aligned) {
 #pragma unroll
       for (int i = 0; i < kAtOnce; i++)
         if (from[i]) pixel[i] = __ldg(reinterpret_cast<const Pixel *>(from[i]));
@@ -253,22 +262,31 @@ __device__ inline void load_bytes(const FrameParams &p, const PartParams &part, 
         uint32_t bytes = 0;
 #pragma unroll
         for (int c = 0; c < kChannels; c++) bytes |= static_cast<uint32_t>(from[i] ? __ldg(from[i] + c) : 0) << 8 * c;
-        if (from[i]) pixel[i] = static_cast<Pixel>(bytes);
+        if (from[i]) pixel[i] = bytes;
       }
     }
 #pragma unroll
-    for (int i = 0; i < kAtOnce; i++)
-      if (to[i]) *to[i] = pixel[i];
+    for (int i = 0; i < kAtOnce; i++) {
+      if (!to[i]) continue;
+      if constexpr (kChannels == 3) {
+#pragma unroll
+        for (int c = 0; c < 3; c++)
+          if (!(done[i] >> c & 1)) to[i][c] = static_cast<uint8_t>(pixel[i] >> 8 * c);
+      } else {
+        *reinterpret_cast<Pixel *>(to[i]) = static_cast<Pixel>(pixel[i]);
+      }
+    }
   }
 }
 
 // Makes quads of rows that load_bytes() has loaded, in their place.
 template <int kChannels>
-__device__ inline void spread_rows(const QuadTile &shape, int rows, int pitch, uint32_t *quads) {
+__device__ inline void spread_rows(const QuadTile &shape, int tile_x, int rows, int pitch, uint32_t *quads) {
   constexpr int kSubtiles = subtiles(kChannels), kAtOnce = 4;  // chunks of a thread
   const ChunkedRow &cut = shape.quads;
   const int lane = threadIdx.x % 32, subtile = shape.width / kChunk * kChannels;
-  const uint32_t *const words = quads + (shape.bytes[kChannels / 2].halo - cut.halo) / kChunk * kChannels;
+  const uint32_t *const words = quads + ((tile_x - cut.halo) * kChannels - first_byte<kChannels>(shape, tile_x)) /
+                                            static_cast<int>(sizeof *quads);
   const int rows_at_once = 32 * kAtOnce * cut.reciprocal >> 20;
 #pragma unroll 1
   for (int row0 = 0; row0 < rows; row0 += rows_at_once) {
@@ -297,64 +315,33 @@ __device__ inline void spread_rows(const QuadTile &shape, int rows, int pitch, u
   }
 }
 
-// Loads rows of three channels as quads.
-__device__ inline void load_pixels(const FrameParams &p, const PartParams &part, const QuadTile &shape, int tile_x,
-                                   int y0, int rows, int pitch, uint32_t *quads) {
-  const ChunkedRow &cut = shape.quads;
-  const int lane = threadIdx.x % 32, x0 = tile_x - cut.halo;
-  const auto put = [&](int row, int chunk, const uint32_t(&words)[1][3]) {
-    *reinterpret_cast<uint4 *>(quads + row * pitch + chunk * kChunk) = interleave<3>(words);
-  };
-  if (part.aligned && x0 >= 0 && x0 + cut.chunks * kChunk <= part.width && y0 >= 0 && y0 + rows <= part.height) {
-    const uint8_t *source = part.source + y0 * part.source_pitch + x0 * 3;
-#pragma unroll 4
-    for (int item = lane; item < rows * cut.chunks; item += 32) {
-      int row, chunk;
-      cut.locate(item, &row, &chunk);
-      uint32_t words[1][3];
-      read_words<3>(source + row * part.source_pitch + chunk * (kChunk * 3), words[0]);
-      put(row, chunk, words);
-    }
-    return;
-  }
-#pragma unroll 1
-  for (int item = lane; item < rows * cut.chunks; item += 32) {
-    int row, chunk;
-    cut.locate(item, &row, &chunk);
-    const int x = x0 + chunk * kChunk, sy = near_border_index(p.border, y0 + row, part.height);
-    if (x >= part.width + cut.halo) continue;  // no result depends on it
-    uint32_t words[1][3];
-    if (part.aligned && sy >= 0 && x >= 0 && x + kChunk <= part.width)
-      read_words<3>(part.source + sy * part.source_pitch + x * 3, words[0]);
-    else
-      gather_words<3>(p, part, x, y0 + row, words[0]);
-    put(row, chunk, words);
-  }
-}
+// What rows are loaded as: quads, or as they lie in memory, which for three channels is a case of its own.
+enum class Rows { Quads, Words, WordsOfThree };
 
 // Loads `rows` rows of the tile from `first` on, the halo's first being 0, into shared memory, `pitch` words a row, a
-// multiple of 4. One warp does it; it has to wait_for_chunks() and meet before it reads them. kFolded: rows of one, two
-// or four channels stay as they lie in memory. kWords: samples have 16 bits, so that a pixel's bytes are even.
-template <bool kFolded = false, bool kWords = false>
+// multiple of 4. One warp does it; it has to wait_for_chunks() and meet before it reads them. kSixteen: samples have 16
+// bits, so that a pixel's bytes are even.
+template <Rows kRows = Rows::Quads, bool kSixteen = false>
 __device__ inline void load_rows(const FrameParams &p, const QuadTile &shape, const Tile &tile, int first, int rows,
                                  int pitch, uint32_t *quads) {
   const PartParams &part = tile.part;
   const int y0 = tile.y0 - shape.halo_y + first;
-  const auto load_and_spread = [&](auto channels) {
+  const auto load = [&](auto channels) {
     constexpr int kChannels = decltype(channels)::value;
     load_bytes<kChannels>(p, part, shape, tile.x0, y0, rows, pitch, quads);
-    if constexpr (!kFolded) {
+    if constexpr (kRows == Rows::Quads && kChannels != 4) {
       wait_for_chunks();
       __syncwarp();
-      spread_rows<kChannels>(shape, rows, pitch, quads);
+      spread_rows<kChannels>(shape, tile.x0, rows, pitch, quads);
     }
   };
-  if constexpr (!kWords)
-    if (part.channels == 1) return load_and_spread(std::integral_constant<int, 1>());
-  if constexpr (!kWords && !kFolded)
-    if (part.channels == 3) return load_pixels(p, part, shape, tile.x0, y0, rows, pitch, quads);
-  if (part.channels == 2) return load_and_spread(std::integral_constant<int, 2>());
-  load_bytes<4>(p, part, shape, tile.x0, y0, rows, pitch, quads);
+  if constexpr (kRows == Rows::WordsOfThree) return load(std::integral_constant<int, 3>());
+  if constexpr (!kSixteen)
+    if (part.channels == 1) return load(std::integral_constant<int, 1>());
+  if constexpr (!kSixteen && kRows == Rows::Quads)
+    if (part.channels == 3) return load(std::integral_constant<int, 3>());
+  if (part.channels == 2) return load(std::integral_constant<int, 2>());
+  load(std::integral_constant<int, 4>());
 }
 
 // Results, with copied and filled channels in their places: those of `original`, or of the plan. `word`: of the pixel.
@@ -375,7 +362,8 @@ class QuadWriter {
     const int channels = tile.part.channels, n = threadIdx.x & ((channels == 3 ? 4 : subtiles(channels)) - 1);
     int x = tile.x0 + column - n, skipped = 0, most = 4;
     if (folded) {
-      x = tile.x0 + column * subtiles(channels);
+      x = tile.x0;
+      skipped = 4 * column;
     } else if (channels == 3) {
       partner_ = threadIdx.x + 1;
       select_ = n == 0 ? 0x4210 : n == 1 ? 0x5421 : 0x6542;

@@ -42,7 +42,7 @@ inline int halve_pixels(FrameParams &p) {
 
 inline unsigned cut_quad_tiles(FrameParams &p, const QuadTile &tile) {
   return cut_tiles(p, [&](const PartParams &part) {
-    const int width = tile.width * subtiles(part.channels);
+    const int width = tile.pixels[part.channels - 1];
     return TileCount{(part.width + width - 1) / width, (part.height + tile.height - 1) / tile.height};
   });
 }
