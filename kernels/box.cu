@@ -12,21 +12,54 @@ namespace cudaconv {
 
 namespace {
 
-struct BoxLaunch {
-  void (*kernel)(BoxParams);
-  int threads, width, pitch, blocks, rows_of_round;
-};
+// Tiles of windows of up to this width.
+constexpr int kMostTileWidth = 15;
 
-template <typename Shape>
-BoxLaunch box_launch() {
-  return {box_kernel<Shape>, Shape::kThreads, Shape::kWidth, Shape::kPitch, Shape::kMinBlocks, Shape::kRowsOfRound};
+template <bool kWide>
+int enqueue_tiles(const PassRun &run, BoxParams &p) {
+  using Shape = BoxShape<kWide>;
+  const auto bytes = [&](int height) { return sizeof(uint32_t) * Shape::kPitch * (height + p.height - 1); };
+  const auto blocks = [&](int height) {
+    p.tile = make_quad_tile(Shape::kWidth, height, p.width / 2, p.height / 2);
+    return cut_quad_tiles(p, p.tile);
+  };
+  // Rows to sum, and results; the first ones of columns cost more.
+  const auto cost = [&](int height) {
+    const int round = Shape::kRowsOfRound;
+    return (height + p.height - 1 + round - 1) / round * round + height + p.height / 2;
+  };
+  const int height = choose_tile_height(2, 2, 96, Shape::kMinBlocks, bytes, blocks, cost).height;
+  if (!height) return 0;
+  enqueue("box", box_kernel<Shape>, dim3(blocks(height)), dim3(Shape::kThreads), bytes(height), run.stream, p);
+  return 1;
 }
 
-// Long runs cost less where windows are large, short ones take fewer registers.
-BoxLaunch choose_box(int width, bool wide) {
-  if (width <= 31 && !wide) return box_launch<BoxShape<8, 15, false, 3>>();
-  if (width <= 15) return box_launch<BoxShape<8, 15, true, 3>>();
-  return box_launch<BoxShape<4, 31, true, 2>>();
+int enqueue_strips(const PassRun &run, BoxParams &p) {
+  p.pitch = 0;
+  for (int i = 0; i < p.parts; i++) p.pitch = std::max(p.pitch, box_row_bytes(p.part[i].channels, p.width));
+  const size_t bytes = box_shared_bytes(p.height, p.pitch);
+  const DeviceLimits device = current_limits();
+  if (bytes > device.block_bytes) return 0;
+  const auto blocks = [&](int height) {
+    p.tile = make_quad_tile(box_strip_width(p.width), height, 0, 0);
+    return cut_quad_tiles(p, p.tile);
+  };
+  // Blocks of a multiprocessor share its time, but for what each of them waits for, and so do those that follow each
+  // other.
+  constexpr int kLeast = kBoxWarps, kMost = 512;
+  const unsigned at_once = std::clamp<size_t>(device.multiprocessor_bytes / (bytes + 1024), 1, kBoxMinBlocks);
+  int best = kLeast;
+  uint64_t best_time = UINT64_MAX;
+  for (int height = kLeast; height <= kMost; height += kBoxWarps) {
+    const unsigned each = (blocks(height) + device.multiprocessors - 1) / device.multiprocessors;
+    const uint64_t time = uint64_t{each + (each + at_once - 1) / at_once} * (height + p.height / 2 + kBoxWarps);
+    if (time <= best_time) {
+      best = height;
+      best_time = time;
+    }
+  }
+  enqueue("box", box_strip_kernel, dim3(blocks(best)), dim3(kBoxThreads), bytes, run.stream, p);
+  return 1;
 }
 
 // The least float not below 1 / divisor.
@@ -50,9 +83,10 @@ bool is_box(const Pass &pass) {
 int launch_box(const PassRun &run) {
   const Pass &pass = run.pass();
   if (!is_box(pass) || !in_quads(run)) return 0;
-  // Pixels of three bytes are taken apart and put together here, which costs more than matrix instructions do.
+  // Tiles take pixels of three bytes apart and put them together, which costs more than matrix instructions do.
   const FrameLayout &layout = run.plan.layout;
-  if (std::any_of(layout.plane, layout.plane + layout.planes, [](const PlaneLayout &p) { return p.channels == 3; }))
+  if (pass.width() <= kMostTileWidth &&
+      std::any_of(layout.plane, layout.plane + layout.planes, [](const PlaneLayout &p) { return p.channels == 3; }))
     if (const int passes = launch_tensor(run)) return passes;
   BoxParams p = {};
   fill_frame(run, p);
@@ -71,21 +105,8 @@ int launch_box(const PassRun &run) {
     p.reciprocal = reciprocal_above(static_cast<int>(divisor / p.factor));
     most += p.start;
   }
-  const BoxLaunch launch_as = choose_box(p.width, most > 0xffff);
-  const auto bytes = [&](int height) { return sizeof(uint32_t) * launch_as.pitch * (height + p.height - 1); };
-  const auto blocks = [&](int height) {
-    p.tile = make_quad_tile(launch_as.width, height, p.width / 2, p.height / 2);
-    return cut_quad_tiles(p, p.tile);
-  };
-  // Rows to sum, and results; the first ones of columns cost more.
-  const auto cost = [&](int height) {
-    const int round = launch_as.rows_of_round;
-    return (height + p.height - 1 + round - 1) / round * round + height + p.height / 2;
-  };
-  const int height = choose_tile_height(2, 2, 96, launch_as.blocks, bytes, blocks, cost).height;
-  if (!height) return 0;
-  enqueue("box", launch_as.kernel, dim3(blocks(height)), dim3(launch_as.threads), bytes(height), run.stream, p);
-  return 1;
+  if (p.width > kMostTileWidth) return enqueue_strips(run, p);
+  return most > 0xffff ? enqueue_tiles<true>(run, p) : enqueue_tiles<false>(run, p);
 }
 
 }  // namespace cudaconv

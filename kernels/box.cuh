@@ -1,20 +1,31 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Means over rectangles of any size, in one launch: running sums along the rows of a tile in shared memory, in place,
-// and then down the columns of these sums.
+// Means over rectangles of any size, in one launch, by running sums. There are two ways:
 //
-// Sums of up to 127 bytes fit 16 bits, so two lie in a register; even ones come from sums of whole words, without being
-// taken apart first: word = even + 256 * odd, where both are pairs of lanes, also modulo 2^32. In the same way the
-// lower sum of a pair comes from that of pairs.
+// Of up to 15 pixels' width, along the rows of a tile in shared memory, in place, and then down the columns of these
+// sums.
+//
+// Wider ones by what changes from row to row: the row that enters the windows less the one that leaves them, summed
+// along the row and added to the sums of the windows above. A block goes down a strip of rows, some a step, which it
+// has in a ring in shared memory from when they enter until they leave. First each warp takes rows of its own: a lane
+// has eight neighbouring quads of a row, and adds up what changes from the row's first quad on. Then each thread goes
+// down a column of quads: what windows change by is the difference of two of these sums. That takes few rows more than
+// there are results, but some time to begin.
+//
+// Sums of up to 127 bytes fit 16 bits, so two lie in a register. All is exact modulo 2^32, whatever the signs: a pair
+// is its lower lane + 65536 * the upper one, and a word is even pair + 256 * odd pair; neither is taken apart before it
+// has to be.
 #pragma once
 
+#include "pairs.cuh"
 #include "quads.cuh"
 
 namespace cudaconv {
 
 struct BoxParams : FrameParams {
-  QuadTile tile;
+  QuadTile tile;          // of strips without their halo
   int32_t width, height;  // of the window
+  int32_t pitch;          // of a strip's rows in shared memory, bytes
   int32_t factor;         // of all samples
   // Results are floor((sum + start) / divisor), no more than that, see Rounding: no magnitude, and no clamping.
   int32_t plain;
@@ -22,18 +33,35 @@ struct BoxParams : FrameParams {
   float reciprocal;  // of the divisor, not below it
 };
 
+// floor(v / divisor) in the low byte of a float's bits, v an integer below 2^23 and 256 * divisor, the divisor below
+// 2^15: the product is too large by less than 2^-15, and so reaches no further integer; 2^23 has it rounded down to
+// one.
+__device__ inline uint32_t divide_to_byte(float v, float reciprocal) {
+#ifdef __CUDA_ARCH__
+  return __float_as_uint(__fmaf_rd(v, reciprocal, 8388608.0f));
+#else
+  return static_cast<uint32_t>(static_cast<double>(v) * static_cast<double>(reciprocal));
+#endif
+}
+
+__device__ inline uint32_t odd_pair(uint32_t quad) {
+  return __byte_perm(quad, 0, 0x4341);
+}
+
+// ---- Tiles ----
+
 // How a block works. Its warps load and then sum rows, 32 / kGroups at a time, in each kGroups times kRun results; then
 // threads side by side go down two strips of columns.
-template <int kGroups_, int kRun_, bool kWide_, int kMinBlocks_>
+template <bool kWide_>
 struct BoxShape {
-  static constexpr int kGroups = kGroups_, kRun = kRun_, kWidth = kGroups * kRun, kMinBlocks = kMinBlocks_;
   static constexpr bool kWide = kWide_;  // sums may be more than 16 bits
+  static constexpr int kGroups = 8, kRun = 15, kWidth = kGroups * kRun, kMinBlocks = 3;
   static constexpr int kWarps = 8, kThreads = 32 * kWarps;
   static constexpr int kRowsAtOnce = 32 / kGroups, kRowsOfRound = kRowsAtOnce * kWarps;
   static constexpr int kColumns = 128, kStrips = kThreads / kColumns;
   // Words of a row, of pairs of sums or of quads and a halo of kMaxRadius; such that the lanes of a warp, which are at
   // different rows and an odd number of words apart in each, find their quads in different banks.
-  static constexpr int kMaxRadius = kRun <= 15 ? 15 : 63;
+  static constexpr int kMaxRadius = 7;
   static constexpr int pitch() {
     const int quads = kWidth + 2 * round_to_chunks(kMaxRadius);
     int words = quads > 2 * kWidth ? quads : 2 * kWidth;
@@ -49,7 +77,7 @@ struct PairSums {
   uint32_t words = 0, odd = 0;
   __device__ void change(uint32_t entering, uint32_t leaving) {
     words += entering - leaving;
-    odd += __byte_perm(entering, 0, 0x4341) - __byte_perm(leaving, 0, 0x4341);
+    odd += odd_pair(entering) - odd_pair(leaving);
   }
   __device__ uint2 pairs() const { return make_uint2(words - (odd << 8), odd); }
 };
@@ -80,16 +108,6 @@ struct WindowSums {
                        __byte_perm(round(sums[2]), round(sums[3]), 0x0040), 0x5410);
   }
 };
-
-// floor(v / divisor) in the low byte of a float's bits, v below 2^23 and 256 * divisor, the divisor below 2^15: the
-// product is too large by less than 2^-15, and so reaches no further integer; 2^23 has it rounded down to one.
-__device__ inline uint32_t divide_to_byte(uint32_t v, float reciprocal) {
-#ifdef __CUDA_ARCH__
-  return __float_as_uint(__fmaf_rd(static_cast<float>(v), reciprocal, 8388608.0f));
-#else
-  return static_cast<uint32_t>(static_cast<double>(v) * static_cast<double>(reciprocal));
-#endif
-}
 
 template <typename Shape>
 __global__ void __launch_bounds__(Shape::kThreads, blocks_at_once(Shape::kMinBlocks))
@@ -129,7 +147,7 @@ __global__ void __launch_bounds__(Shape::kThreads, blocks_at_once(Shape::kMinBlo
         if (part.merges) {
           const uint32_t pixel = from[i + radius_x];
           pairs[i].x = (pairs[i].x & even_filter) | (even_bytes(pixel) & ~even_filter);
-          pairs[i].y = (pairs[i].y & odd_filter) | (__byte_perm(pixel, 0, 0x4341) & ~odd_filter);
+          pairs[i].y = (pairs[i].y & odd_filter) | (odd_pair(pixel) & ~odd_filter);
         }
       }
     }
@@ -172,11 +190,399 @@ __global__ void __launch_bounds__(Shape::kThreads, blocks_at_once(Shape::kMinBlo
     });
   };
   if (p.plain)
-    go_down(p.start, [&](uint32_t v) { return divide_to_byte(v, p.reciprocal); });
+    go_down(p.start, [&](uint32_t v) { return divide_to_byte(static_cast<float>(v), p.reciprocal); });
   else
     go_down(0, [&](uint32_t v) {
       return static_cast<uint32_t>(round_to_sample(static_cast<int32_t>(v * p.factor), rounding));
     });
+}
+
+// ---- Strips ----
+
+constexpr int kBoxWarps = 8, kBoxThreads = 32 * kBoxWarps, kBoxMinBlocks = 3;
+constexpr int kBoxAhead = 2;                              // steps, of a row a warp, that are there or on their way
+constexpr int kBoxQuads = 8, kBoxWidth = 32 * kBoxQuads;  // of a lane, of a row with its halo
+static_assert(kBoxThreads == kBoxWidth);
+// Sums of a row: those of a lane are an odd number of words apart. Those before the first are 0.
+constexpr int kBoxLaneSums = kBoxQuads + 1, kBoxLine = 32 * kBoxLaneSums + 2;
+constexpr int kBoxBeside = 128;  // pixels of a row beside the frame, at most
+
+// Quads on either side of a strip that its windows reach, whole lanes, and those of its results.
+CUDACONV_HOST_DEVICE constexpr int box_halo(int width) {
+  return (width / 2 + kBoxQuads - 1) / kBoxQuads * kBoxQuads;
+}
+CUDACONV_HOST_DEVICE constexpr int box_strip_width(int width) {
+  return kBoxWidth - 2 * box_halo(width);
+}
+// Rows begin with so many bytes that nothing reads, so that they are aligned to 16.
+CUDACONV_HOST_DEVICE constexpr int box_lead(int channels, int width) {
+  return box_halo(width) * channels % 16;
+}
+CUDACONV_HOST_DEVICE constexpr int box_row_pixels(int channels, int width) {
+  return box_strip_width(width) * subtiles(channels) + 2 * box_halo(width);
+}
+CUDACONV_HOST_DEVICE constexpr int box_row_bytes(int channels, int width) {
+  return (box_lead(channels, width) + box_row_pixels(channels, width) * channels + 15) / 16 * 16;
+}
+CUDACONV_HOST_DEVICE constexpr int box_slots(int height) {
+  return height + kBoxAhead * kBoxWarps;
+}
+CUDACONV_HOST_DEVICE constexpr size_t box_shared_bytes(int height, int pitch) {
+  return kBoxWarps * kBoxLine * sizeof(uint2) + kBoxBeside * sizeof(uint32_t) +
+         static_cast<size_t>(box_slots(height)) * pitch;
+}
+
+// Added to a number below 2^23, it makes the bits of a float that is as much more than 2^23.
+constexpr uint32_t kFloatBits = 0x4b000000;
+
+__device__ inline float without_float_bits(uint32_t v) {
+#ifdef __CUDA_ARCH__
+  return __uint_as_float(v) - 8388608.0f;
+#else
+  return static_cast<float>(v - kFloatBits);
+#endif
+}
+
+// The sums of windows around a quad: pairs, and their upper lanes alone.
+struct StripSums {
+  uint32_t even, odd, upper_even, upper_odd;
+
+  __device__ explicit StripSums(uint32_t start)
+      : even(start * 0x10001u), odd(start * 0x10001u), upper_even(start), upper_odd(start) {}
+
+  // By the difference of two sums along a row.
+  __device__ void change(uint2 to, uint2 from, int factor = 1) {
+    constexpr uint32_t kBias = 0x8000;  // makes lower lanes not negative
+    const uint32_t odd_change = to.y - from.y + kBias;
+    const uint32_t even_change = to.x - from.x + (kBias + (kBias << 8)) - (odd_change << 8);
+    even += (even_change - kBias) * factor;
+    odd += (odd_change - kBias) * factor;
+    upper_even += (static_cast<int32_t>(even_change) >> 16) * factor;
+    upper_odd += (static_cast<int32_t>(odd_change) >> 16) * factor;
+  }
+  // round(sum) makes a byte of each, the rest of the word being anything.
+  template <typename Round>
+  __device__ uint32_t quad(Round round) const {
+    return __byte_perm(__byte_perm(round(even - (upper_even << 16)), round(odd - (upper_odd << 16)), 0x0040),
+                       __byte_perm(round(upper_even), round(upper_odd), 0x0040), 0x5410);
+  }
+};
+
+// The rows that windows reach, in a ring. Rows are copied in the background, as they lie in memory; of what lies beside
+// the frame copies are made once they have arrived.
+class BoxRing {
+ public:
+  // `beside` has room for kBoxBeside, which all threads of the block fill here; they have to meet before it is used.
+  __device__ BoxRing(const BoxParams &p, const Tile &tile, uint32_t *beside, uint8_t *ring)
+      : p_(p),
+        part_(tile.part),
+        beside_(beside),
+        ring_(ring),
+        channels_(tile.part.channels),
+        lead_(box_lead(channels_, p.width)),
+        first_(tile.x0 - box_halo(p.width)),
+        y0_(tile.y0 - p.height / 2 - 1) {
+    const int radius = p.width / 2, end = first_ + box_row_pixels(channels_, p.width);
+    pixels_ = min(end, part_.width + radius) - first_;
+    const int left = min(max(-first_, 0), radius), right = min(max(end - part_.width, 0), radius);
+    in_background_ = part_.aligned && (left + right == 0 || (p.border != Border::Wrap && part_.width > radius));
+    count_ = in_background_ ? left + right : 0;
+    for (int n = static_cast<int>(threadIdx.x); n < count_; n += kBoxThreads) {
+      const int x = n < left ? n - left : part_.width + n - left;
+      const int from = near_border_index(p.border, x, part_.width);
+      beside[n] = static_cast<uint32_t>(from < 0 ? kNone : place(from - first_)) << 16 | place(x - first_);
+    }
+    const int row_bytes = part_.width * channels_, chunks = box_row_bytes(channels_, p.width) / 16;
+    const int first_byte = first_ * channels_ - lead_ + 16 * lane();
+    source_ = part_.source + first_byte;
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+      const int byte = first_byte + 512 * i;
+      bytes_[i] = lane() + 32 * i < chunks && byte >= 0 ? min(max(row_bytes - byte, 0), 16) : 0;
+    }
+  }
+
+  // Begins to copy row n, the first being that above the first window.
+  __device__ void request(int n, int slot) const {
+    const int y = near_border_index(p_.border, y0_ + n, part_.height);
+    uint8_t *const to = row(slot);
+    if (in_background_ && y >= 0) {
+      const uint8_t *from = source_ + y * part_.source_pitch;
+#pragma unroll
+      for (int i = 0; i < 2; i++)
+        if (bytes_[i]) copy(to + 16 * swapped(lane() + 32 * i), from + 512 * i, bytes_[i]);
+      return;
+    }
+#pragma unroll 4
+    for (int x = lane(); x < pixels_; x += 32) {
+      const int from = y < 0 ? -1 : near_border_index(p_.border, first_ + x, part_.width);
+      const uint8_t *const pixel = part_.source + y * part_.source_pitch + from * channels_;
+#pragma unroll
+      for (int c = 0; c < 4; c++)
+        if (c < channels_)
+          to[place(x) + c] = from < 0 ? static_cast<uint8_t>(part_.channel[c].border_value) : __ldg(pixel + c);
+    }
+  }
+
+  // Of a row that has arrived, makes what lies beside the frame. The warp that has requested it does.
+  __device__ void complete(int slot) const {
+    uint8_t *const to = row(slot);
+#pragma unroll 1
+    for (int n = lane(); n < count_; n += 32) {
+      const int from = beside_[n] >> 16, x = beside_[n] & 0xffff;
+      if (channels_ == 4) {
+        *reinterpret_cast<uint32_t *>(to + x) =
+            from == kNone ? part_.border_word[0] : *reinterpret_cast<const uint32_t *>(to + from);
+      } else {
+#pragma unroll 1
+        for (int c = 0; c < channels_; c++)
+          to[x + c] = from == kNone ? static_cast<uint8_t>(part_.channel[c].border_value) : to[from + c];
+      }
+    }
+  }
+
+  // The lane's quads of a row.
+  template <int kChannels>
+  __device__ void read(int slot, uint32_t (&quads)[kBoxQuads]) const {
+    constexpr int kSubtiles = subtiles(kChannels), kWords = kBoxQuads / 4 * kChannels;
+    const uint8_t *const from = row(slot);
+    uint32_t words[2][kSubtiles][kChannels];
+#pragma unroll
+    for (int s = 0; s < kSubtiles; s++) {
+      uint32_t line[kWords];
+      const uint8_t *const at = from + lead_ + (s * p_.tile.width + kBoxQuads * lane()) * kChannels;
+      if constexpr (kChannels == 4) {
+#pragma unroll
+        for (int i = 0; i < 2; i++) load_words<4>(from + 16 * swapped(2 * lane() + i), line + 4 * i);
+      } else {
+#pragma unroll
+        for (int i = 0; i < kWords / 2; i++) load_words<2>(at + 8 * i, line + 2 * i);
+      }
+#pragma unroll
+      for (int i = 0; i < kWords; i++) words[i / kChannels][s][i % kChannels] = line[i];
+    }
+#pragma unroll
+    for (int g = 0; g < 2; g++) {
+      const uint4 four = interleave<kChannels>(words[g]);
+      quads[4 * g] = four.x;
+      quads[4 * g + 1] = four.y;
+      quads[4 * g + 2] = four.z;
+      quads[4 * g + 3] = four.w;
+    }
+  }
+
+  // Quad n of a row.
+  __device__ uint32_t quad(int slot, int n) const {
+    const uint8_t *const from = row(slot);
+    if (channels_ == 4) return *reinterpret_cast<const uint32_t *>(from + place(n));
+    uint32_t quad = 0;
+#pragma unroll 1
+    for (int s = 0; s < subtiles(channels_); s++)
+#pragma unroll 1
+      for (int c = 0; c < channels_; c++)
+        quad |= static_cast<uint32_t>(from[place(s * p_.tile.width + n) + c]) << 8 * (s * channels_ + c);
+    return quad;
+  }
+
+ private:
+  static constexpr int kNone = 0xffff;
+
+  __device__ static int lane() {
+    return threadIdx.x % 32;
+  }
+  // 16 bytes, of which only the first `bytes` are there, in the background where the device can.
+  __device__ static void copy(uint8_t *to, const uint8_t *from, int bytes) {
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
+    copy_chunk(to, from, bytes);
+#else
+#pragma unroll 1
+    for (int i = 0; i < bytes; i++) to[i] = __ldg(from + i);
+#endif
+  }
+  __device__ uint8_t *row(int slot) const {
+    return ring_ + slot * p_.pitch;
+  }
+  // Where 16 bytes of a row are: with four channels, of which a lane reads twice as many, in different banks for
+  // neighbouring lanes.
+  __device__ int swapped(int chunk) const {
+    return channels_ == 4 ? chunk ^ (chunk >> 3 & 1) : chunk;
+  }
+  // Where a pixel of a row is.
+  __device__ int place(int x) const {
+    const int byte = lead_ + x * channels_;
+    return 16 * swapped(byte / 16) + byte % 16;
+  }
+
+  const BoxParams &p_;
+  const PartParams &part_;
+  const uint32_t *beside_;  // where pixels beside the frame go, and above 16 bits where they come from
+  uint8_t *ring_;
+  int channels_, lead_;
+  int first_, pixels_;     // of a row that windows reach
+  int y0_;                 // of the first row
+  int count_;              // of pixels beside the frame
+  int bytes_[2];           // of the 16 bytes that the lane copies
+  const uint8_t *source_;  // of these
+  bool in_background_;
+};
+
+// Where in a line of sums that of a quad is.
+CUDACONV_HOST_DEVICE constexpr int box_place(int quad) {
+  return (quad >> 3) * kBoxLaneSums + (quad & 7);
+}
+
+// Adds up a row, words and odd pairs, from its first quad on, into a line.
+__device__ inline void sum_row(uint32_t (&words)[kBoxQuads], uint32_t (&odd)[kBoxQuads], uint2 *line) {
+  const int lane = threadIdx.x % 32;
+#pragma unroll
+  for (int i = 1; i < kBoxQuads; i++) {
+    words[i] += words[i - 1];
+    odd[i] += odd[i - 1];
+  }
+  uint32_t words_before = words[kBoxQuads - 1], odd_before = odd[kBoxQuads - 1];
+#pragma unroll
+  for (int d = 1; d < 32; d *= 2) {
+    const uint32_t w = __shfl_up_sync(0xffffffffu, words_before, d), o = __shfl_up_sync(0xffffffffu, odd_before, d);
+    if (lane >= d) {
+      words_before += w;
+      odd_before += o;
+    }
+  }
+  words_before -= words[kBoxQuads - 1];
+  odd_before -= odd[kBoxQuads - 1];
+#pragma unroll
+  for (int i = 0; i < kBoxQuads; i++)
+    line[lane * kBoxLaneSums + i] = make_uint2(words[i] + words_before, odd[i] + odd_before);
+}
+
+__global__ void __launch_bounds__(kBoxThreads, blocks_at_once(kBoxMinBlocks))
+    box_strip_kernel(const __grid_constant__ BoxParams p) {
+  const Tile tile = locate_quad_tile(p, p.tile);
+  const PartParams &part = tile.part;
+  // From one lane to all: the compiler sees that the warp branches together.
+  const int warp = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / 32, 0);
+  const int slots = box_slots(p.height), rows = min(p.tile.height, part.height - tile.y0);
+  uint2 *const lines = shared_memory<uint2>() + 2, *const own_line = lines + warp * kBoxLine;
+  uint32_t *const beside = reinterpret_cast<uint32_t *>(lines - 2 + kBoxWarps * kBoxLine);
+  const BoxRing ring(p, tile, beside, reinterpret_cast<uint8_t *>(beside + kBoxBeside));
+  if (threadIdx.x < kBoxWarps) lines[static_cast<int>(threadIdx.x) * kBoxLine - 2] = make_uint2(0, 0);
+  const int share = (p.height + kBoxWarps - 1) / kBoxWarps;  // of the rows before the first step's, a warp
+#pragma unroll 1
+  for (int i = 0; i < share + kBoxAhead; i++) {
+    const int n = kBoxWarps * i + warp, row = i < share ? n : n - kBoxWarps * share + p.height;
+    if (i >= share || n < p.height) ring.request(row, row);
+    if (i >= share - 1) end_copies();
+  }
+
+  // Of half a warp eight threads have columns beside each other, and the others those 64 farther, so that they find
+  // their sums in different banks, those on the left if windows reach as far as a lane's first quad.
+  const int half = threadIdx.x / 16;
+  const int column = 8 * (half % 8 + half / 8 * 16 + threadIdx.x % 16 / 8 * 8) + threadIdx.x % 8;
+  const int radius = p.width / 2, halo = box_halo(p.width);
+  const uint2 *const to = lines + box_place(min(column + radius, kBoxWidth - 1));
+  const uint2 *const from = lines + box_place(max(column - radius - 1, -1));
+  StripSums window(p.plain ? p.start + kFloatBits : 0);
+  uint32_t words[kBoxQuads], odd[kBoxQuads];
+  const auto read_rows = [&](auto read) {
+    switch (part.channels) {
+      case 1:
+        return read(std::integral_constant<int, 1>());
+      case 2:
+        return read(std::integral_constant<int, 2>());
+      case 3:
+        return read(std::integral_constant<int, 3>());
+      default:
+        return read(std::integral_constant<int, 4>());
+    }
+  };
+
+  // The windows above the first: each warp adds up columns of its share of rows, and their lower and upper bytes along
+  // the row.
+  wait_for_copies<kBoxAhead>();
+  __syncthreads();
+#pragma unroll
+  for (int i = 0; i < kBoxQuads; i++) words[i] = odd[i] = 0;
+  read_rows([&](auto channels) {
+#pragma unroll 1
+    for (int n = warp; n < p.height; n += kBoxWarps) ring.complete(n);
+    __syncwarp();
+#pragma unroll 2
+    for (int n = warp; n < p.height; n += kBoxWarps) {
+      uint32_t quads[kBoxQuads];
+      ring.read<decltype(channels)::value>(n, quads);
+#pragma unroll
+      for (int i = 0; i < kBoxQuads; i++) {
+        words[i] += quads[i];
+        odd[i] += odd_pair(quads[i]);
+      }
+    }
+  });
+#pragma unroll 1
+  for (int shift = 0; shift <= 8; shift += 8) {
+    uint32_t word_bytes[kBoxQuads], odd_bytes[kBoxQuads];
+#pragma unroll
+    for (int i = 0; i < kBoxQuads; i++) {
+      odd_bytes[i] = even_bytes(odd[i] >> shift);
+      word_bytes[i] = even_bytes((words[i] - (odd[i] << 8)) >> shift) + (odd_bytes[i] << 8);
+    }
+    sum_row(word_bytes, odd_bytes, own_line);
+    __syncthreads();
+#pragma unroll 4
+    for (int i = 0; i < kBoxWarps; i++) window.change(to[i * kBoxLine], from[i * kBoxLine], 1 << shift);
+    __syncthreads();
+  }
+
+  const int result = column < halo ? p.tile.width : column - halo;  // beside the tile there is nothing to write
+  QuadWriter writer(p.tile, tile, result, 0);
+  const auto wrapped = [&](int slot) { return slot < slots ? slot : slot - slots; };
+  int leaving = 0;  // slot of the step's first row that does
+#pragma unroll 1
+  for (int y = 0; y < rows; y += kBoxWarps) {
+    wait_for_copies<kBoxAhead - 1>();
+    __syncwarp();
+    const int leaves = wrapped(leaving + warp), enters = wrapped(leaves + p.height);  // of the warp
+    ring.complete(enters);
+    // Of low windows a row may leave in the step in which it enters, by another warp.
+    if (p.height < kBoxWarps)
+      __syncthreads();
+    else
+      __syncwarp();
+    read_rows([&](auto channels) {
+      constexpr int kChannels = decltype(channels)::value;
+      uint32_t more[kBoxQuads], less[kBoxQuads];
+      ring.read<kChannels>(enters, more);
+      ring.read<kChannels>(leaves, less);
+#pragma unroll
+      for (int i = 0; i < kBoxQuads; i++) {
+        words[i] = more[i] - less[i];
+        odd[i] = odd_pair(more[i]) - odd_pair(less[i]);
+      }
+    });
+    sum_row(words, odd, own_line);
+    __syncthreads();
+    const auto go_down = [&](auto round) {
+      writer.write([&](auto put) {
+#pragma unroll 4
+        for (int i = 0; i < kBoxWarps; i++) {
+          window.change(to[i * kBoxLine], from[i * kBoxLine]);
+          uint32_t quad = window.quad(round);
+          if (part.merges)
+            quad = merge_quad(part, quad, ring.quad(wrapped(wrapped(leaving + i) + p.height / 2 + 1), column));
+          put(quad);
+        }
+      });
+    };
+    if (p.plain)
+      go_down([&](uint32_t v) { return divide_to_byte(without_float_bits(v), p.reciprocal); });
+    else
+      go_down([&](uint32_t v) {
+        return static_cast<uint32_t>(round_to_sample(static_cast<int32_t>(v * p.factor), p.rounding[0]));
+      });
+    __syncthreads();
+    if (y + kBoxAhead * kBoxWarps < rows) ring.request(slots + y + warp, leaves);
+    end_copies();
+    leaving = wrapped(leaving + kBoxWarps);
+  }
 }
 
 }  // namespace cudaconv
