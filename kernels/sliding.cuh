@@ -77,8 +77,8 @@ __device__ inline uint32_t finish_word(const SlidingParams &p, uint32_t even, ui
 // Unless it is kGeneral it is one of the special ones of lanes.cuh.
 // General is the operation that does the same with the same parameters, whatever the finish. Tall is the same with
 // strips of more rows, which load fewer rows twice and add up less, but keep a small frame's multiprocessors waiting.
-// kRowByRow: no row of results is begun before the last one is written, where registers are scarce; words always do so.
-// kHoldsMiddle: once row j has entered, middle() knows the words of row j - kRadius.
+// kRowByRow: no row of results is begun before the last one is written, where registers are scarce; words and chips
+// before 9.0 always do so. kHoldsMiddle: once row j has entered, middle() knows the words of row j - kRadius.
 
 // Sums [1 2 1] of what comes one after the other. Of two results that follow each other both have a pair of neighbours:
 // that makes three additions, two of them of three numbers, which take one instruction.
@@ -1043,7 +1043,7 @@ __device__ inline void slide(const typename Operation::Params &p, const PartPara
   const bool writes = lane >= 1 && lane <= kWarpLanes && s.first_byte < part.width * kPixelBytes<Lanes>;
   const int rows = writes ? part.height - s.y0 : 0;
   uint8_t *target = part.target + s.y0 * part.target_pitch + s.first_byte;
-  constexpr bool kRowByRow = Operation::kRowByRow || !Lanes::kPairs;
+  constexpr bool kRowByRow = Operation::kRowByRow || !Lanes::kPairs || !kHasSpecialKernels;
   // What is copied is kept, or read again where registers are scarce.
   constexpr bool kRereads = kRowByRow || (Operation::kRadius > 1 && Lanes::kChannels != 4);
   run_strip<Operation, Lanes>(p, part, s, strip, [&](int r, uint32_t(&out)[4], auto original) {
