@@ -44,20 +44,8 @@ int enqueue_strips(const PassRun &run, BoxParams &p) {
     p.tile = make_quad_tile(box_strip_width(p.width), height, 0, 0);
     return cut_quad_tiles(p, p.tile);
   };
-  // Blocks of a multiprocessor share its time, but for what each of them waits for, and so do those that follow each
-  // other.
-  constexpr int kLeast = kBoxWarps, kMost = 512;
-  const unsigned at_once = std::clamp<size_t>(device.multiprocessor_bytes / (bytes + 1024), 1, kBoxMinBlocks);
-  int best = kLeast;
-  uint64_t best_time = UINT64_MAX;
-  for (int height = kLeast; height <= kMost; height += kBoxWarps) {
-    const unsigned each = (blocks(height) + device.multiprocessors - 1) / device.multiprocessors;
-    const uint64_t time = uint64_t{each + (each + at_once - 1) / at_once} * (height + p.height / 2 + kBoxWarps);
-    if (time <= best_time) {
-      best = height;
-      best_time = time;
-    }
-  }
+  const int at_once = std::clamp<int>(device.multiprocessor_bytes / (bytes + kReservedBytes), 1, kBoxMinBlocks);
+  const int best = choose_strip_height(kBoxWarps, kBoxWarps, at_once, p.height / 2 + kBoxWarps, blocks);
   enqueue("box", box_strip_kernel, dim3(blocks(best)), dim3(kBoxThreads), bytes, run.stream, p);
   return 1;
 }

@@ -47,6 +47,8 @@ inline unsigned cut_quad_tiles(FrameParams &p, const QuadTile &tile) {
   });
 }
 
+constexpr size_t kReservedBytes = 1024;  // of shared memory, by the runtime, for each block
+
 // A tile's height, 0 where shared memory holds none, and the time that the whole frame takes with it, in any unit.
 struct TileHeight {
   int height = 0;
@@ -59,19 +61,37 @@ struct TileHeight {
 template <typename BytesOf, typename BlocksOf, typename CostOf>
 TileHeight choose_tile_height(int step, int least, int most, int resident, BytesOf bytes_of, BlocksOf blocks_of,
                               CostOf cost_of) {
-  constexpr size_t kReserved = 1024;  // bytes, by the runtime, for each block
   const DeviceLimits device = current_limits();
   TileHeight best;
   for (int height = least; height <= most; height += step) {
     const size_t bytes = bytes_of(height);
     if (bytes > device.block_bytes) break;
     const size_t at_once =
-        std::max<size_t>(1, std::min<size_t>(resident, device.multiprocessor_bytes / (bytes + kReserved))) *
+        std::max<size_t>(1, std::min<size_t>(resident, device.multiprocessor_bytes / (bytes + kReservedBytes))) *
         device.multiprocessors;
     const uint64_t time = (blocks_of(height) + at_once - 1) / at_once * cost_of(height);
     if (time <= best.time) best = {height, time};
   }
   return best;
+}
+
+// The same for strips, of heights from `least` to 512, of which each takes the time of so many rows more than its own.
+// Blocks of a multiprocessor, of which it works on `resident` at once, share its time but for what each waits for,
+// and so do those that follow each other: where the busiest has n in r rounds, they take (n + r) / 2 times as long as
+// one.
+template <typename BlocksOf>
+int choose_strip_height(int least, int step, int resident, int more_rows, BlocksOf blocks_of) {
+  constexpr int kMost = 512;
+  const unsigned multiprocessors = current_limits().multiprocessors;
+  TileHeight best;
+  for (int height = least; height <= kMost; height += step) {
+    const uint64_t blocks = (blocks_of(height) + multiprocessors - 1) / multiprocessors;
+    const uint64_t rounds = (blocks + resident - 1) / resident;
+    const uint64_t time = (blocks + rounds) * (height + more_rows);
+    if (time <= best.time) best = {height, time};
+    if (blocks == 1) break;  // of higher ones there is no fewer
+  }
+  return best.height;
 }
 
 }  // namespace cudaconv

@@ -3,8 +3,7 @@
 // The launcher of the kernels of squares.
 #include "squares.cuh"
 
-#include "cuda_resources.h"
-#include "launchers.h"
+#include "quads.h"
 #include "squares.h"
 
 namespace cudaconv {
@@ -20,22 +19,9 @@ void enqueue_shape(const PassRun &run, DenseTensorParams &p) {
       return TileCount{(part.width + width - 1) / width, (part.height + rows - 1) / rows};
     });
   };
-  // The busiest multiprocessor has so many blocks, kSquareBlocks at a time: n of them take (n + 1) / 2 times as long as
-  // one, and each the time of so many rows more, which windows reach or in which it prepares.
-  constexpr int kLeast = 8, kMost = 512, kMoreRows = 4 * Shape::kSteps + 8;
-  const unsigned multiprocessors = current_limits().multiprocessors;
-  int rows = kLeast;
-  uint64_t least = UINT64_MAX;
-  for (int height = kLeast; height <= kMost; height += 4) {
-    const uint64_t blocks = (cut(height) + multiprocessors - 1) / multiprocessors;
-    const uint64_t rounds = (blocks + kSquareBlocks - 1) / kSquareBlocks;
-    const uint64_t time = (blocks + rounds) * (height + kMoreRows);
-    if (time <= least) {
-      least = time;
-      rows = height;
-    }
-    if (blocks == 1) break;
-  }
+  // Windows reach rows more, and a block prepares.
+  constexpr int kLeast = 8, kStep = 4, kMoreRows = 4 * Shape::kSteps + 8;
+  const int rows = choose_strip_height(kLeast, kStep, kSquareBlocks, kMoreRows, cut);
   const unsigned tiles = cut(rows);
   enqueue("squares", square_kernel<Shape>, dim3(tiles), dim3(kSquareThreads), Shape::shared_bytes(rows), run.stream, p);
 }
