@@ -99,8 +99,8 @@ class SquareWindow {
         const int from = near_border_index(p.border, side ? part.width + pixel : pixel - kSquareRadius, part.width);
         mended_[side][k] = kNone;
         if (edges_ >> side & 1 && to < kRowBytes / kUnitBytes)
-          mended_[side][k] =
-              static_cast<uint32_t>((from * kPixelUnits + lane_unit(k) % kPixelUnits - first_unit) << 16 | to);
+          mended_[side][k] = static_cast<uint32_t>(from * kPixelUnits + lane_unit(k) % kPixelUnits - first_unit) << 16 |
+                             static_cast<uint32_t>(to);
       }
     }
   }
