@@ -82,7 +82,12 @@ struct LaunchParams : FrameParams {
 // For the kernel that puts pixels back.
 struct RestoreParams : FrameParams {
   uint32_t sample_bits[kMaxParts][3];  // of the words of a row, see PartParams
-  int32_t tiles;                       // of all parts
+  // The tiles of a part that may have something to put back, in numbers of them: whole rows at the top and at the
+  // bottom, and of the rows between those on the left and on the right.
+  struct Rim {
+    int32_t top, bottom, between, left, right;
+  } rim[kMaxParts];
+  int32_t tiles;  // of all parts
 };
 
 // The steps that a sum needs to become a sample, see PackedParams; Any takes them as they are needed.

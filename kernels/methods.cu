@@ -136,9 +136,23 @@ void launch_restore(const PassRun &run) {
   RestoreParams p = {};
   fill_frame(run, p);
   p.tiles = static_cast<int32_t>(cut_tiles(p, [&](const PartParams &part) {
-    const int row_bytes = part.width * part.channels * (part.container == Container::U8 ? 1 : 2);
-    return TileCount{(row_bytes + kRestoredWidth - 1) / kRestoredWidth,
-                     (part.height + kRestoredHeight - 1) / kRestoredHeight};
+    const int pixel_bytes = part.channels * (part.container == Container::U8 ? 1 : 2);
+    const int row_bytes = part.width * pixel_bytes;
+    const TileCount all = {(row_bytes + kRestoredWidth - 1) / kRestoredWidth,
+                           (part.height + kRestoredHeight - 1) / kRestoredHeight};
+    // Of kept pixels at either end of a line.
+    const auto ends = [](int kept, int length, int tile, int tiles, int32_t *first, int32_t *last) {
+      *first = std::min((kept + tile - 1) / tile, tiles);
+      *last = kept ? std::min(tiles - (length - std::min(kept, length)) / tile, tiles - *first) : 0;
+    };
+    RestoreParams::Rim &rim = p.rim[&part - p.part];
+    rim = {all.y, 0, 0, 0, 0};
+    if (p.in_regions) return all;
+    ends(p.keep_y, part.height, kRestoredHeight, all.y, &rim.top, &rim.bottom);
+    ends(p.keep_x * pixel_bytes, row_bytes, kRestoredWidth, all.x, &rim.left, &rim.right);
+    rim.between = all.y - rim.top - rim.bottom;
+    const int between = rim.between * (rim.left + rim.right);
+    return TileCount{all.x, rim.top + rim.bottom + (between + all.x - 1) / all.x};
   }));
   for (int i = 0; i < p.parts; i++) {
     const PartParams &part = p.part[i];

@@ -294,8 +294,8 @@ __global__ void __launch_bounds__(kBlockThreads, kAnyBlocks)
 }
 
 // Puts pixels back that are not to be filtered: those outside the regions become the input's, kept ones those of the
-// pass's source. Planes are dense. There is nothing to do in most tiles, or all of it to copy: a block looks at one
-// after the other. In the others it looks at each pixel.
+// pass's source. Planes are dense. A block looks at one tile after the other, of those that may have any: in most of
+// them there is nothing to do, or all of it to copy. In the others it looks at each pixel.
 constexpr int kRestoredWidth = 256, kRestoredHeight = 16;  // of a tile, bytes and rows
 
 // Regions that a tile has pixels of, the first `n` of a list in shared or in global memory.
@@ -437,8 +437,22 @@ __device__ inline void restore_tile(const RestoreParams &p, const Tile &tile) {
 
 __global__ void __launch_bounds__(kBlockThreads, kManyBlocks) restore_kernel(const __grid_constant__ RestoreParams p) {
 #pragma unroll 1
-  for (int i = static_cast<int>(blockIdx.x); i < p.tiles; i += static_cast<int>(gridDim.x))
-    restore_tile(p, locate_tile(p, i, kRestoredWidth, kRestoredHeight));
+  for (int i = static_cast<int>(blockIdx.x); i < p.tiles; i += static_cast<int>(gridDim.x)) {
+    const Tile counted = locate_tile(p, i, 1, 1);
+    const PartParams &part = counted.part;
+    const RestoreParams::Rim &rim = p.rim[&part - p.part];
+    int column = counted.x0, row = counted.y0;
+    if (row >= rim.top + rim.bottom) {
+      const int n = (row - rim.top - rim.bottom) * part.tiles_x + column, columns = rim.left + rim.right;
+      if (n >= rim.between * columns) continue;  // the last row of those counted may not be full
+      row = rim.top + n / columns;
+      column = n % columns;
+      if (column >= rim.left) column += part.tiles_x - columns;
+    } else if (row >= rim.top) {
+      row += rim.between;
+    }
+    restore_tile(p, {part, column * kRestoredWidth, row * kRestoredHeight});
+  }
 }
 
 }  // namespace cudaconv
