@@ -120,17 +120,22 @@ struct Quotient {
   }
 
   // The same where a pass has gains, whose sums are rounded first. Nothing may have been reduced.
-  bool sharpening(const Pass &pass, int64_t more, SumRounding &r, Sharpening &s) const {
+  bool sharpening(const Pass &pass, int64_t largest_sample, int64_t more, SumRounding &r, Sharpening &s) const {
     const int log = ceil_log2(divisor);
-    if (absolute || int64_t{1} << log != divisor || pass.wide || std::abs(pass.sum_gain) > INT32_MAX) return false;
+    if (absolute || int64_t{1} << log != divisor || pass.wide || log > 32) return false;
+    // Gains g of the sum and divisor - g * unit of the sample in the middle, as those of unsharp are.
+    const int64_t gain = pass.sum_gain, rest = divisor - pass.center_gain;
+    const int64_t unit = gain ? rest / gain : 0, scale = int64_t{1} << (32 - log);
+    if (unit * gain != rest || unit < 0 || unit > INT32_MAX / largest_sample || std::abs(gain) > INT32_MAX / scale ||
+        std::abs(offset) > INT64_MAX / 4 / scale)
+      return false;
     r = {};
     r.how = SumRounding::Sharpen;
     r.start = static_cast<int32_t>((pass.sum_shift ? int64_t{1} << (pass.sum_shift - 1) : 0) - more);
-    s.sum_gain = static_cast<int32_t>(pass.sum_gain);
     s.sum_shift = pass.sum_shift;
-    s.center_gain = pass.center_gain;
-    s.offset = offset;
-    s.shift = log;
+    s.unit = static_cast<int32_t>(unit);
+    s.amount = static_cast<int32_t>(-gain * scale);
+    s.offset = offset * scale;
     return true;
   }
 };
@@ -181,7 +186,7 @@ TensorKind make_separable(const Pass &pass, TensorKind kind, int64_t largest_sam
   const int64_t more = added * column_sum;
   if (pass.has_gain()) {
     if (kind.weights != Weights::Rounded || !has_sharpening(kind.radius, kind.samples) ||
-        !quotient.sharpening(pass, more, p.finish, p.sharpening))
+        !quotient.sharpening(pass, largest_sample, more, p.finish, p.sharpening))
       return {};
   } else if (!quotient.rounding(pass, kind, sum_bytes + bytes - 1, largest_sample, more, p.finish)) {
     return {};

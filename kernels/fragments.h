@@ -97,10 +97,10 @@ struct SumRounding {
 };
 
 // A sample from a sum and the sample in the middle of the window, see Pass::has_gain():
-//   (((start + sum) >> sum_shift) * sum_gain + sample * center_gain + offset) >> shift, clamped to the samples' range
+//   sample + (((sample * unit - ((start + sum) >> sum_shift)) * amount + offset) >> 32), clamped to the samples' range
 struct Sharpening {
-  int64_t center_gain, offset;
-  int32_t sum_gain, sum_shift, shift;
+  int64_t offset;
+  int32_t unit, amount, sum_shift;
 };
 
 struct TensorParams : FrameParams {

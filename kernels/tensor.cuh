@@ -577,8 +577,8 @@ __device__ inline void pack_sums(const PartialSums<1> (&sums)[kChannels], uint32
 
 // As Sharpening says, but for the clamp; `sum` has its start.
 __device__ inline int32_t sharpen(const Sharpening &s, int32_t sum, uint32_t sample) {
-  const int64_t blurred = int64_t{sum >> s.sum_shift} * s.sum_gain;
-  return static_cast<int32_t>((blurred + static_cast<int32_t>(sample) * s.center_gain + s.offset) >> s.shift);
+  const int32_t more = static_cast<int32_t>(sample) * s.unit - (sum >> s.sum_shift);
+  return static_cast<int32_t>(sample) + static_cast<int32_t>((int64_t{more} * s.amount + s.offset) >> 32);
 }
 
 // The samples of two neighbouring pixels of two rows that a lane's sums belong to: of pixel i, row h and channel c.
