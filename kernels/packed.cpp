@@ -270,6 +270,14 @@ PackedKind linear(const Pass &pass, PackedParams &k, Kinds kinds, PackedKind kin
   const bool separable = mask.separable() && (size == 3 || symmetric(mask.row));
   if (!separable && size > 5) return none;
   Scaled scaled(mask, rounding);
+  int64_t start;
+  if (kinds == Kinds::All && !kind.words && scaled.value == Line{-2, -1, 0, -1, 1, 1, 0, 1, 2} &&
+      finish_bytes(scaled, rounding, k, &start) && k.finish == Finish::Clamp) {
+    std::copy(scaled.value.begin(), scaled.value.end(), k.dense);
+    k.init = both_lanes(start);
+    kind.sliding = Sliding::Emboss3;
+    return kind;
+  }
   if (!separable && size == 3 && !kind.words && halves(scaled, rounding, k)) {
     const bool cross = kinds == Kinds::All && is_cross3(scaled.value);
     kind.sliding = cross ? Sliding::HalfCross3 : Sliding::HalfSquare3;
@@ -286,7 +294,6 @@ PackedKind linear(const Pass &pass, PackedParams &k, Kinds kinds, PackedKind kin
     std::copy(factors.begin(), factors.end(), k.dense);
     return kind;
   }
-  int64_t start;
   if (kind.words) {
     // What Any rounds has the plan's scale.
     if (!finish_words(scaled, rounding, k, kinds, &start)) return none;

@@ -17,6 +17,7 @@ enum class Sliding {
   Diamond5,
   HalfSquare3,
   HalfCross3,
+  Emboss3,
   GradientL1,
   GradientL2,
   UnitGradientL1,

@@ -67,6 +67,8 @@ SlidingLaunch choose_bytes(const PackedKind &kind, Finish finish, Strips strips)
       return bytes_launch<SlidingHalf3<false>>(kind, strips);
     case Sliding::HalfCross3:
       return bytes_launch<SlidingHalf3<true>>(kind, strips);
+    case Sliding::Emboss3:
+      return bytes_launch<SlidingEmboss>(kind, strips);
     case Sliding::GradientL1:
       return bytes_launch<SlidingGradient<false, false>>(kind, strips);
     case Sliding::GradientL2:

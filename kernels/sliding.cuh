@@ -432,6 +432,49 @@ struct SlidingHalf3 : SlidingOperation {
   };
 };
 
+// [-2 -1 0; -1 1 1; 0 1 2]: two samples on the right and two below, the corner in both, less the same on the left and
+// above. Two on the right of one result are two on the left of another in the next row.
+struct SlidingEmboss : SlidingOperation {
+  using General = SlidingDense3<Finish::Any>;
+  using Tall = SlidingEmboss;
+  static constexpr bool kGeneral = false;
+  static constexpr int kRadius = 1, kStripRows = 4, kMinBlocks = 8;
+
+  template <typename Lanes>
+  struct State {
+    using Row = LaneRow<Lanes, 1>;
+    static constexpr int kChannels = Lanes::kChannels;
+    Row last;
+    uint32_t sums[2][4][2];  // of results whose first row has entered: the one before, and its first two
+
+    __device__ void enter(const SlidingParams &p, int j, const uint32_t (&row)[4], uint32_t (&out)[4]) {
+      const PackedParams &k = p.packed;
+      Row now, down;  // down: sums of this row and the last
+      now.load(k, row);
+      if (j >= 1) {
+#pragma unroll
+        for (int i = 0; i < 4 + 2 * Row::kWords; i++) {
+          down.even[i] = last.even[i] + now.even[i];
+          down.odd[i] = last.odd[i] + now.odd[i];
+        }
+      }
+#pragma unroll
+      for (int i = 0; i < 4; i++) {
+        uint32_t result[2] = {};
+#pragma unroll
+        for (int h = 0; h < 2; h++) {
+          const int n = Lanes::kPerWord * i + h, before = n - kChannels, after = n + kChannels;
+          if (j >= 2) result[h] = sums[j % 2][i][h] + down.at(after) + (now.at(n) + now.at(after));
+          if (j >= 1) sums[(j + 1) % 2][i][h] += now.at(n) - down.at(before);
+          sums[j % 2][i][h] = k.init - now.at(before) - now.at(n);
+        }
+        if (j >= 2) out[i] = finish_word<Finish::Clamp, Lanes>(p, result[0], result[1]);
+      }
+      last = now;
+    }
+  };
+};
+
 __device__ inline float approximate_root(float v) {
 #ifdef __CUDA_ARCH__
   float root;
