@@ -218,6 +218,12 @@ struct LaneRow {
     }
   }
 
+  // And back.
+  __device__ void join(const PackedParams &k, uint32_t (&words)[4]) const {
+#pragma unroll
+    for (int i = 0; i < 4; i++) words[i] = Lanes::join(k, even[kWords + i], odd[kWords + i]);
+  }
+
   // Fills in the neighbours' words of a row whose own are there. Every lane of the warp takes part.
   __device__ void exchange() {
     exchange(even);

@@ -181,7 +181,7 @@ template <int kSize, bool kTall = false>
 struct SlidingMean : SlidingOperation {
   using General = SlidingSeparable<kSize, Finish::Any>;
   using Tall = SlidingMean<kSize, (kSize > 5)>;
-  static constexpr bool kGeneral = false, kRowByRow = kSize > 5;
+  static constexpr bool kGeneral = false, kRowByRow = kSize > 5, kHoldsMiddle = true;
   static constexpr int kRadius = kSize / 2, kStripRows = kTall ? 8 : 4;
   static constexpr int kMinBlocks = kSize <= 5 ? 8 : kTall ? 5 : 6;
   static constexpr int kFewer = kTall;
@@ -189,6 +189,11 @@ struct SlidingMean : SlidingOperation {
   template <typename Lanes>
   struct State {
     uint32_t rows[kSize][4], sums[2][4];
+
+    __device__ void middle(const PackedParams &, int j, uint32_t (&words)[4]) const {
+#pragma unroll
+      for (int i = 0; i < 4; i++) words[i] = rows[(j - kRadius) % kSize][i];
+    }
 
     __device__ static uint32_t row_sum(const LaneRow<Lanes, kRadius> &sum, int n) {
       uint32_t result = sum.at(n);
@@ -593,13 +598,17 @@ template <typename Function>
 struct SlidingWindow3 : SlidingOperation {
   using General = SlidingWindow3;
   using Tall = SlidingWindow3;
-  static constexpr bool kRowByRow = true;
+  static constexpr bool kRowByRow = true, kHoldsMiddle = true;
   static constexpr int kRadius = 1, kStripRows = Function::kStripRows;
   static constexpr int kMinBlocks = Function::kMinBlocks;
 
   template <typename Lanes>
   struct State {
     LaneRow<Lanes, 1> rows[3];
+
+    __device__ void middle(const PackedParams &k, int j, uint32_t (&words)[4]) const {
+      rows[(j + 2) % 3].join(k, words);
+    }
 
     __device__ void enter(const SlidingParams &p, int j, const uint32_t (&row)[4], uint32_t (&out)[4]) {
       rows[j % 3].load(p.packed, row);
@@ -634,7 +643,7 @@ template <bool kTall = false>
 struct SlidingKirsch : SlidingOperation {
   using General = SlidingKirsch<>;
   using Tall = SlidingKirsch<true>;
-  static constexpr bool kGeneral = !kTall, kRowByRow = true;
+  static constexpr bool kGeneral = !kTall, kRowByRow = true, kHoldsMiddle = true;
   static constexpr int kRadius = 1, kStripRows = kTall ? 6 : 4, kMinBlocks = kTall ? 5 : 6;
   static constexpr int kFewer = kTall ? 1 : 2;
 
@@ -643,6 +652,10 @@ struct SlidingKirsch : SlidingOperation {
     using Row = LaneRow<Lanes, 1>;
     static constexpr int kChannels = Lanes::kChannels;
     Row rows[3];
+
+    __device__ void middle(const PackedParams &k, int j, uint32_t (&words)[4]) const {
+      rows[(j + 2) % 3].join(k, words);
+    }
 
     __device__ void enter(const SlidingParams &p, int j, const uint32_t (&row)[4], uint32_t (&out)[4]) {
       const PackedParams &k = p.packed;
@@ -684,18 +697,20 @@ struct SlidingMedian3 : SlidingOperation {
   using Tall = SlidingMedian3<true>;
   static constexpr bool kGeneral = !kTall;
   static constexpr int kRadius = 1, kStripRows = kTall ? 8 : 4, kMinBlocks = kTall ? 6 : 7;
-  static constexpr int kFewer = kTall;
+  static constexpr int kFewer = 1;
 
   template <typename Lanes>
   struct State {
-    // What is left of three when the least and the largest are taken away.
+    // What is left of three when the least and the largest are taken away. Floats are added in another pipe than the
+    // integers that are compared, but two at a time.
+    template <bool kFloats>
     __device__ static uint32_t middle(uint32_t a, uint32_t b, uint32_t c, uint32_t least, uint32_t largest) {
-      if constexpr (Lanes::kPairs)
+      if constexpr (kFloats && Lanes::kPairs)
         return (HalfPair{a} - HalfPair{least} + (HalfPair{b} - HalfPair{largest}) + HalfPair{c}).bits;
       return a + b + c - least - largest;
     }
     __device__ static uint32_t middle(uint32_t a, uint32_t b, uint32_t c) {
-      return middle(a, b, c, Lanes::least(a, b, c), Lanes::largest(a, b, c));
+      return middle<true>(a, b, c, Lanes::least(a, b, c), Lanes::largest(a, b, c));
     }
 
     uint32_t last[2][2][4];  // the two rows before: [age][even, odd][word]
@@ -713,7 +728,7 @@ struct SlidingMedian3 : SlidingOperation {
             const uint32_t low = Lanes::least(a, b, c), high = Lanes::largest(a, b, c);
             (h ? least.odd : least.even)[least.kWords + i] = low;
             (h ? largest.odd : largest.even)[least.kWords + i] = high;
-            (h ? mid.odd : mid.even)[least.kWords + i] = middle(a, b, c, low, high);
+            (h ? mid.odd : mid.even)[least.kWords + i] = middle<kTall>(a, b, c, low, high);
           }
           last[1][h][i] = b;
           last[0][h][i] = a;
@@ -782,12 +797,19 @@ struct SlidingElement : SlidingOperation {
   static constexpr int kRadius = kRadius_, kStripRows = 4;
   static constexpr int kMinBlocks = kRadius == 2 ? 5 : 4;
   static constexpr int kFewer = 1;
+  static constexpr bool kRowByRow = true, kHoldsMiddle = true;
 
   template <typename Lanes>
   struct State {
     using Pairs = OrderedPairs<Lanes>;
     static constexpr int kSize = 2 * kRadius + 1;
     uint32_t rows[kSize][2][4];
+
+    __device__ void middle(const PackedParams &k, int j, uint32_t (&words)[4]) const {
+      const uint32_t(&row)[2][4] = rows[(j - kRadius) % kSize];
+#pragma unroll
+      for (int i = 0; i < 4; i++) words[i] = Pairs::join(k, row[0][i], row[1][i]) ^ k.flip;
+    }
 
     __device__ void enter(const SlidingParams &p, int j, const uint32_t (&row)[4], uint32_t (&out)[4]) {
       const PackedParams &k = p.packed;
@@ -1088,7 +1110,8 @@ __device__ inline void slide(const typename Operation::Params &p, const PartPara
   uint8_t *target = part.target + s.y0 * part.target_pitch + s.first_byte;
   constexpr bool kRowByRow = Operation::kRowByRow || !Lanes::kPairs || !kHasSpecialKernels;
   // What is copied is kept, or read again where registers are scarce.
-  constexpr bool kRereads = kRowByRow || (Operation::kRadius > 1 && Lanes::kChannels != 4);
+  constexpr bool kRereads =
+      !Operation::kHoldsMiddle && (kRowByRow || (Operation::kRadius > 1 && Lanes::kChannels != 4));
   run_strip<Operation, Lanes>(p, part, s, strip, [&](int r, uint32_t(&out)[4], auto original) {
     const auto merge = [&] {
       uint32_t words[4];
