@@ -63,8 +63,8 @@ template <typename Operation>
 CompositeLaunch composite_launch(const PackedKind &kind) {
   if (kind.words) {
     if constexpr (Operation::kRadius <= 2)
-      if (kind.most_channels == 4) return strip_launch<Operation, Channels::Packed4, WordLanes>();
-    return strip_launch<Operation, Channels::Planar, WordLanes>();
+      if (kind.most_channels == 4) return strip_launch<Operation, Channels::Packed4, OrderedWordLanes>();
+    return strip_launch<Operation, Channels::Planar, OrderedWordLanes>();
   }
   if (kind.most_channels == 4) return strip_launch<Operation, Channels::Packed4, ByteLanes>();
   if (kind.most_channels == 3) return strip_launch<Operation, Channels::Packed3, ByteLanes>();

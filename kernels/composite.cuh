@@ -33,13 +33,13 @@ struct CompositeClosing : CompositeOperation {
 
   template <typename Lanes>
   struct State {
-    using Pairs = OrderedPairs<Lanes>;
+    using Order = Ordered<Lanes>;
+    using Row = typename Order::Row;
     SquareRows<Lanes, kStep> samples, dilated;
 
     // Dilated samples outside the frame are those that the border's rule makes of the ones inside. But for a constant,
     // which takes their place, every window that reaches them has their likes inside, and goes without them.
-    __device__ static void extend(const CompositeParams &p, const PartParams &part, LaneStrip s, int y,
-                                  uint32_t (&row)[2][4]) {
+    __device__ static void extend(const CompositeParams &p, const PartParams &part, LaneStrip s, int y, Row &row) {
       const PackedParams &k = p.packed;
       const bool inside = y >= 0 && y < part.height && s.first_byte >= 0;
 #pragma unroll
@@ -48,39 +48,40 @@ struct CompositeClosing : CompositeOperation {
         const uint32_t kept = bytes <= 0 ? 0 : bytes < 4 ? (1u << 8 * bytes) - 1 : 0xffffffffu;
         const uint32_t border =
             p.border == Border::Constant ? border_word<Lanes::kChannels>(part, s.first_byte, i) ^ k.flip : 0xffffffffu;
-        row[0][i] = (row[0][i] & Pairs::even(k, kept)) | Pairs::even(k, border & ~kept);
-        row[1][i] = (row[1][i] & Pairs::odd(k, kept)) | Pairs::odd(k, border & ~kept);
+#pragma unroll
+        for (int h = 0; h < Lanes::kSplit; h++)
+          row[h][i] = (row[h][i] & Order::part(k, kept, h)) | Order::part(k, border & ~kept, h);
       }
     }
 
     // What a has over b, 0 where that is less.
     __device__ static uint32_t excess(const PackedParams &k, uint32_t a, uint32_t b) {
-      const auto pair = [](uint32_t x, uint32_t y) { return Lanes::largest(x, y) - y; };
-      return Lanes::join(k, pair(Lanes::even(k, a), Lanes::even(k, b)), pair(Lanes::odd(k, a), Lanes::odd(k, b)));
+      uint32_t parts[Lanes::kSplit];
+#pragma unroll
+      for (int h = 0; h < Lanes::kSplit; h++) {
+        const uint32_t subtrahend = Lanes::part(k, b, h);
+        parts[h] = Lanes::largest(Lanes::part(k, a, h), subtrahend) - subtrahend;
+      }
+      return Lanes::join(k, parts);
     }
 
     __device__ void enter(const CompositeParams &p, const PartParams &part, LaneStrip s, int j,
                           const uint32_t (&strip)[kRows][4], uint32_t (&out)[4]) {
       constexpr int kSize = 2 * kStep + 1;
       const PackedParams &k = p.packed;
-#pragma unroll
-      for (int i = 0; i < 4; i++) {
-        const uint32_t word = strip[j][i] ^ k.flip;
-        samples.rows[j % kSize][0][i] = Pairs::even(k, word);
-        samples.rows[j % kSize][1][i] = Pairs::odd(k, word);
-      }
+      Order::split(k, strip[j], k.flip, samples.rows[j % kSize]);
       if (j < 2 * kStep) return;
-      uint32_t(&row)[2][4] = dilated.rows[j % kSize];
+      Row &row = dilated.rows[j % kSize];
       samples.template extrema<false>(row);
       const int y = s.y0 - kRadius + j - kStep;
       const bool beside = s.first_byte < 0 || s.first_byte + kLaneBytes > part.width * kPixelBytes<Lanes>;
       if (__any_sync(0xffffffffu, beside) || y < 0 || y >= part.height) extend(p, part, s, y, row);
       if (j < 4 * kStep) return;
-      uint32_t closed[2][4];
+      Row closed;
       dilated.template extrema<true>(closed);
 #pragma unroll
       for (int i = 0; i < 4; i++) {
-        const uint32_t word = Pairs::join(k, closed[0][i], closed[1][i]);
+        const uint32_t word = Order::join(k, closed, i);
         out[i] = p.difference ? excess(k, word, strip[j - kRadius][i] ^ k.flip) : word ^ k.flip;
       }
     }
@@ -97,26 +98,21 @@ struct CompositeGradient : CompositeOperation {
 
   template <typename Lanes>
   struct State {
-    using Pairs = OrderedPairs<Lanes>;
+    using Order = Ordered<Lanes>;
     SquareRows<Lanes, kRadius> samples;
 
     __device__ void enter(const CompositeParams &p, const PartParams &, LaneStrip, int j,
                           const uint32_t (&strip)[kRows][4], uint32_t (&out)[4]) {
       constexpr int kSize = 2 * kRadius + 1;
       const PackedParams &k = p.packed;
-#pragma unroll
-      for (int i = 0; i < 4; i++) {
-        samples.rows[j % kSize][0][i] = Pairs::even(k, strip[j][i]);
-        samples.rows[j % kSize][1][i] = Pairs::odd(k, strip[j][i]);
-      }
+      Order::split(k, strip[j], 0, samples.rows[j % kSize]);
       if (j < 2 * kRadius) return;
-      uint32_t largest[2][4], least[2][4];
+      typename Order::Row largest, least;
       samples.template extrema<false>(largest);
       samples.template extrema<true>(least);
       // No sample is less than 0, so that a word's borrow nothing from each other.
 #pragma unroll
-      for (int i = 0; i < 4; i++)
-        out[i] = Pairs::join(k, largest[0][i], largest[1][i]) - Pairs::join(k, least[0][i], least[1][i]);
+      for (int i = 0; i < 4; i++) out[i] = Order::join(k, largest, i) - Order::join(k, least, i);
     }
   };
 };

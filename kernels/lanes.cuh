@@ -4,7 +4,8 @@
 //
 // 8-bit samples are worked on in pairs, two 16-bit lanes in a register: bytes 0 and 2 of a word are its even pair,
 // bytes 1 and 3 its odd pair. Samples of 16-bit containers have a register each: the even and the odd sample of a word.
-// So a word always makes two registers, and the same code does both.
+// So a word makes two registers, and the same code does both. Where they are compared and not added they need no room,
+// and two share a register: the word itself.
 //
 // Sums of products are linear: one 32-bit multiply-add does both lanes, also where partial sums are negative. Offsets
 // that the plan works out make both lanes right, and not negative, at the points where lanes are taken apart.
@@ -148,7 +149,8 @@ inline HalfPair round_to_pair(float low, float high) {
 template <int kChannels_>
 struct ByteLanes {
   static constexpr int kChannels = kChannels_;
-  static constexpr int kPerWord = 4;  // samples
+  static constexpr int kSampleBytes = 1, kPerWord = 4;  // samples
+  static constexpr int kSplit = 2;                      // registers of a word
   static constexpr bool kPairs = true;
 
   __device__ static uint32_t even(const PackedParams &, uint32_t word) { return word & 0x00ff00ffu; }
@@ -156,6 +158,12 @@ struct ByteLanes {
   // Samples in the low bytes of lanes.
   __device__ static uint32_t join(const PackedParams &, uint32_t even, uint32_t odd) {
     return permute_bytes(even, odd, 0x6240);
+  }
+  __device__ static uint32_t part(const PackedParams &k, uint32_t word, int h) {
+    return h ? odd(k, word) : even(k, word);
+  }
+  __device__ static uint32_t join(const PackedParams &k, const uint32_t (&parts)[2]) {
+    return join(k, parts[0], parts[1]);
   }
   __device__ static uint32_t largest(uint32_t a, uint32_t b) { return __vmaxu2(a, b); }
   __device__ static uint32_t least(uint32_t a, uint32_t b) { return __vminu2(a, b); }
@@ -167,7 +175,7 @@ struct ByteLanes {
 template <int kChannels_>
 struct WordLanes {
   static constexpr int kChannels = kChannels_;
-  static constexpr int kPerWord = 2;
+  static constexpr int kSampleBytes = 2, kPerWord = 2, kSplit = 2;
   static constexpr bool kPairs = false;
 
   __device__ static uint32_t even(const PackedParams &k, uint32_t word) {
@@ -179,11 +187,40 @@ struct WordLanes {
   __device__ static uint32_t join(const PackedParams &k, uint32_t even, uint32_t odd) {
     return (even | odd << 16) << k.sample_shift;
   }
+  __device__ static uint32_t part(const PackedParams &k, uint32_t word, int h) {
+    return h ? odd(k, word) : even(k, word);
+  }
+  __device__ static uint32_t join(const PackedParams &k, const uint32_t (&parts)[2]) {
+    return join(k, parts[0], parts[1]);
+  }
   __device__ static uint32_t largest(uint32_t a, uint32_t b) { return a > b ? a : b; }
   __device__ static uint32_t least(uint32_t a, uint32_t b) { return a < b ? a : b; }
   __device__ static uint32_t largest(uint32_t a, uint32_t b, uint32_t c) { return __vimax3_u32(a, b, c); }
   __device__ static uint32_t least(uint32_t a, uint32_t b, uint32_t c) { return __vimin3_u32(a, b, c); }
 };
+
+// The same where they are compared. Chips before 9.0, for which two at a time are more work than one by one, take them
+// one by one.
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+template <int kChannels_>
+struct OrderedWordLanes {
+  static constexpr int kChannels = kChannels_;
+  static constexpr int kSampleBytes = 2, kPerWord = 2, kSplit = 1;
+  static constexpr bool kPairs = true;
+
+  __device__ static uint32_t part(const PackedParams &k, uint32_t word, int) {
+    return word & (k.sample_mask << k.sample_shift) * 0x10001u;
+  }
+  __device__ static uint32_t join(const PackedParams &, const uint32_t (&parts)[1]) { return parts[0]; }
+  __device__ static uint32_t largest(uint32_t a, uint32_t b) { return __vmaxu2(a, b); }
+  __device__ static uint32_t least(uint32_t a, uint32_t b) { return __vminu2(a, b); }
+  __device__ static uint32_t largest(uint32_t a, uint32_t b, uint32_t c) { return __vimax3_u16x2(a, b, c); }
+  __device__ static uint32_t least(uint32_t a, uint32_t b, uint32_t c) { return __vimin3_u16x2(a, b, c); }
+};
+#else
+template <int kChannels_>
+struct OrderedWordLanes : WordLanes<kChannels_> {};
+#endif
 
 // |a - b|, neither negative.
 template <typename Lanes>
@@ -196,38 +233,35 @@ template <typename Lanes, int kReach>
 struct LaneRow {
   static constexpr int kWords = (kReach * Lanes::kChannels + Lanes::kPerWord - 1) / Lanes::kPerWord;
   static_assert(kWords <= 4, "what is farther off is not the neighbour's");
-  uint32_t even[4 + 2 * kWords], odd[4 + 2 * kWords];
+  uint32_t part[Lanes::kSplit][4 + 2 * kWords];  // where a word is split, the even and the odd
 
-  // Sample n of the row, 0 being the lane's first; for bytes samples n and n + 2.
+  // Sample n of the row, 0 being the lane's first; where a register has two, it and the next of that register's.
   __device__ uint32_t at(int n) const {
-    constexpr int kPerWord = Lanes::kPerWord;
+    constexpr int kPerWord = Lanes::kPerWord, kSplit = Lanes::kSplit;
     const int word = (n + kPerWord * kWords) / kPerWord, rest = (n + kPerWord * kWords) % kPerWord;
-    if (rest == 0) return even[word];
-    if (rest == 1) return odd[word];
-    // The second lane of one word and the first of the next.
-    return rest == 2 ? permute_bytes(even[word], even[word + 1], 0x5432)
-                     : permute_bytes(odd[word], odd[word + 1], 0x5432);
+    const uint32_t(&words)[4 + 2 * kWords] = part[rest % kSplit];
+    // Or the second lane of one word and the first of the next.
+    return rest < kSplit ? words[word] : permute_bytes(words[word], words[word + 1], 0x5432);
   }
 
-  // The lane's own words, [even, odd][word].
-  __device__ void set(const uint32_t (&own)[2][4]) {
+  // The lane's own words, [part][word].
+  __device__ void set(const uint32_t (&own)[Lanes::kSplit][4]) {
 #pragma unroll
-    for (int i = 0; i < 4; i++) {
-      even[kWords + i] = own[0][i];
-      odd[kWords + i] = own[1][i];
-    }
+    for (int h = 0; h < Lanes::kSplit; h++)
+#pragma unroll
+      for (int i = 0; i < 4; i++) part[h][kWords + i] = own[h][i];
   }
 
   // And back.
   __device__ void join(const PackedParams &k, uint32_t (&words)[4]) const {
 #pragma unroll
-    for (int i = 0; i < 4; i++) words[i] = Lanes::join(k, even[kWords + i], odd[kWords + i]);
+    for (int i = 0; i < 4; i++) words[i] = Lanes::join(k, part[0][kWords + i], part[1][kWords + i]);
   }
 
   // Fills in the neighbours' words of a row whose own are there. Every lane of the warp takes part.
   __device__ void exchange() {
-    exchange(even);
-    exchange(odd);
+#pragma unroll
+    for (int h = 0; h < Lanes::kSplit; h++) exchange(part[h]);
   }
 
   __device__ static void exchange(uint32_t (&row)[4 + 2 * kWords]) {
@@ -245,31 +279,51 @@ struct LaneRow {
     for (int i = 0; i < 4; i++) words[kWords + i] = row[i];
     exchange(words);
 #pragma unroll
-    for (int i = 0; i < 4 + 2 * kWords; i++) {
-      even[i] = Lanes::even(k, words[i]);
-      odd[i] = Lanes::odd(k, words[i]);
-    }
+    for (int h = 0; h < Lanes::kSplit; h++)
+#pragma unroll
+      for (int i = 0; i < 4 + 2 * kWords; i++) part[h][i] = Lanes::part(k, words[i], h);
   }
 };
 
-// Samples in pairs that are compared, not added. A lane of 16 bits is decided by its high byte, so that the odd pair is
+// Samples that are compared, not added. A lane of 16 bits is decided by its high byte, so that the odd pair of bytes is
 // the word as it is; with an odd number of channels, neighbours in a pair's row would be of the other kind.
 template <typename Lanes>
-struct OrderedPairs {
-  static constexpr bool kRawOdd = Lanes::kPairs && Lanes::kChannels % 2 == 0;
+struct Ordered {
+  static constexpr bool kRawOdd = Lanes::kSampleBytes == 1 && Lanes::kChannels % 2 == 0;
+  using Row = uint32_t[Lanes::kSplit][4];  // [part][word]
 
-  __device__ static uint32_t even(const PackedParams &k, uint32_t word) { return Lanes::even(k, word); }
-  __device__ static uint32_t odd(const PackedParams &k, uint32_t word) { return kRawOdd ? word : Lanes::odd(k, word); }
-  __device__ static uint32_t join(const PackedParams &k, uint32_t even, uint32_t odd) {
-    return kRawOdd ? permute_bytes(even, odd, 0x7250) : Lanes::join(k, even, odd);
+  // The words xored with `flip`.
+  __device__ static void split(const PackedParams &k, const uint32_t (&words)[4], uint32_t flip, Row &row) {
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+#pragma unroll
+      for (int h = 0; h < Lanes::kSplit; h++) row[h][i] = part(k, words[i] ^ flip, h);
+  }
+  __device__ static uint32_t part(const PackedParams &k, uint32_t word, int h) {
+    return kRawOdd && h ? word : Lanes::part(k, word, h);
+  }
+  __device__ static uint32_t join(const PackedParams &k, const Row &row, int i) {
+    if constexpr (kRawOdd) {
+      return permute_bytes(row[0][i], row[1][i], 0x7250);
+    } else {
+      uint32_t parts[Lanes::kSplit];
+#pragma unroll
+      for (int h = 0; h < Lanes::kSplit; h++) parts[h] = row[h][i];
+      return Lanes::join(k, parts);
+    }
+  }
+  __device__ static void join(const PackedParams &k, const Row &row, uint32_t flip, uint32_t (&words)[4]) {
+#pragma unroll
+    for (int i = 0; i < 4; i++) words[i] = join(k, row, i) ^ flip;
   }
 };
 
-// The last rows, [even, odd][word] of each, and the greatest or least samples of the squares in them.
+// The last rows, and the greatest or least samples of the squares in them.
 template <typename Lanes, int kRadius>
 struct SquareRows {
   static constexpr int kSize = 2 * kRadius + 1;
-  uint32_t rows[kSize][2][4];
+  using Row = typename Ordered<Lanes>::Row;
+  Row rows[kSize];
 
   template <bool kLeast>
   __device__ static uint32_t extreme(uint32_t a, uint32_t b, uint32_t c) {
@@ -277,24 +331,22 @@ struct SquareRows {
   }
 
   template <bool kLeast>
-  __device__ void extrema(uint32_t (&result)[2][4]) const {
+  __device__ void extrema(Row &result) const {
     LaneRow<Lanes, kRadius> column;
 #pragma unroll
-    for (int i = 0; i < 4; i++) {
-      uint32_t even = rows[0][0][i], odd = rows[0][1][i];
+    for (int i = 0; i < 4; i++)
 #pragma unroll
-      for (int t = 1; t < kSize; t += 2) {
-        even = extreme<kLeast>(even, rows[t][0][i], rows[t + 1][0][i]);
-        odd = extreme<kLeast>(odd, rows[t][1][i], rows[t + 1][1][i]);
+      for (int h = 0; h < Lanes::kSplit; h++) {
+        uint32_t &extremum = column.part[h][column.kWords + i];
+        extremum = rows[0][h][i];
+#pragma unroll
+        for (int t = 1; t < kSize; t += 2) extremum = extreme<kLeast>(extremum, rows[t][h][i], rows[t + 1][h][i]);
       }
-      column.even[column.kWords + i] = even;
-      column.odd[column.kWords + i] = odd;
-    }
     column.exchange();
 #pragma unroll
     for (int i = 0; i < 4; i++)
 #pragma unroll
-      for (int h = 0; h < 2; h++) {
+      for (int h = 0; h < Lanes::kSplit; h++) {
         const auto sample = [&](int t) {
           return column.at(Lanes::kPerWord * i + h + (t - kRadius) * Lanes::kChannels);
         };

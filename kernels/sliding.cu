@@ -35,12 +35,12 @@ SlidingLaunch bytes_launch(const PackedKind &kind, Strips strips) {
   return dense_launch<Operation, Channels::Planar>(strips);
 }
 
-template <typename Operation>
+template <typename Operation, template <int> typename Lanes = WordLanes>
 SlidingLaunch words_launch(const PackedKind &kind, Strips strips) {
-  if (strips == Strips::Gathered) return gathered_launch<Operation, WordLanes>();
+  if (strips == Strips::Gathered) return gathered_launch<Operation, Lanes>();
   if constexpr (Operation::kRadius <= 2)
-    if (kind.most_channels == 4) return strip_launch<Operation, Channels::Packed4, WordLanes>();
-  return strip_launch<Operation, Channels::Planar, WordLanes>();
+    if (kind.most_channels == 4) return strip_launch<Operation, Channels::Packed4, Lanes>();
+  return strip_launch<Operation, Channels::Planar, Lanes>();
 }
 
 SlidingLaunch choose_bytes(const PackedKind &kind, Finish finish, Strips strips) {
@@ -132,18 +132,18 @@ SlidingLaunch choose_words(const PackedKind &kind, Finish finish, Strips strips)
     case Sliding::Diamond5:
       return words_launch<SlidingDiamond5<>>(kind, strips);
     case Sliding::Extremum3:
-      return kind.least ? words_launch<SlidingExtremum<3, true>>(kind, strips)
-                        : words_launch<SlidingExtremum<3, false>>(kind, strips);
+      return kind.least ? words_launch<SlidingExtremum<3, true>, OrderedWordLanes>(kind, strips)
+                        : words_launch<SlidingExtremum<3, false>, OrderedWordLanes>(kind, strips);
     case Sliding::Extremum5:
-      return kind.least ? words_launch<SlidingExtremum<5, true>>(kind, strips)
-                        : words_launch<SlidingExtremum<5, false>>(kind, strips);
+      return kind.least ? words_launch<SlidingExtremum<5, true>, OrderedWordLanes>(kind, strips)
+                        : words_launch<SlidingExtremum<5, false>, OrderedWordLanes>(kind, strips);
     case Sliding::Extremum7:
-      return kind.least ? words_launch<SlidingExtremum<7, true>>(kind, strips)
-                        : words_launch<SlidingExtremum<7, false>>(kind, strips);
+      return kind.least ? words_launch<SlidingExtremum<7, true>, OrderedWordLanes>(kind, strips)
+                        : words_launch<SlidingExtremum<7, false>, OrderedWordLanes>(kind, strips);
     case Sliding::Element5:
-      return words_launch<SlidingElement<2>>(kind, strips);
+      return words_launch<SlidingElement<2>, OrderedWordLanes>(kind, strips);
     case Sliding::Element7:
-      return words_launch<SlidingElement<3>>(kind, strips);
+      return words_launch<SlidingElement<3>, OrderedWordLanes>(kind, strips);
     case Sliding::Kirsch3:
       return words_launch<SlidingKirsch<>>(kind, strips);
     case Sliding::RobertsL1:
@@ -151,7 +151,7 @@ SlidingLaunch choose_words(const PackedKind &kind, Finish finish, Strips strips)
     case Sliding::RobertsL2:
       return words_launch<SlidingWindow3<RobertsFunction<true>>>(kind, strips);
     case Sliding::Median3:
-      return words_launch<SlidingMedian3<>>(kind, strips);
+      return words_launch<SlidingMedian3<>, OrderedWordLanes>(kind, strips);
     case Sliding::Median5:
       return words_launch<SlidingMedian5>(kind, strips);
     case Sliding::GradientL1:

@@ -361,15 +361,15 @@ struct SlidingDiamond5 : SlidingOperation {
       Beside beside;
 #pragma unroll
       for (int i = 0; i < 4 + 2 * Beside::kWords; i++)
-        pair(2, 4, Row::kWords - Beside::kWords + i, beside.even[i], beside.odd[i]);
+        pair(2, 4, Row::kWords - Beside::kWords + i, beside.part[0][i], beside.part[1][i]);
       uint32_t far[2][4];
 #pragma unroll
       for (int i = 0; i < 4; i++) pair(1, 0, Row::kWords + i, far[0][i], far[1][i]);
       Row middle;
 #pragma unroll
       for (int i = 0; i < 4 + 2 * Row::kWords; i++) {
-        middle.even[i] = Lanes::even(k, rows[(j + 3) % 5][i]);
-        middle.odd[i] = Lanes::odd(k, rows[(j + 3) % 5][i]);
+        middle.part[0][i] = Lanes::even(k, rows[(j + 3) % 5][i]);
+        middle.part[1][i] = Lanes::odd(k, rows[(j + 3) % 5][i]);
       }
       uint32_t sum[2][4];
 #pragma unroll
@@ -459,8 +459,8 @@ struct SlidingEmboss : SlidingOperation {
       if (j >= 1) {
 #pragma unroll
         for (int i = 0; i < 4 + 2 * Row::kWords; i++) {
-          down.even[i] = last.even[i] + now.even[i];
-          down.odd[i] = last.odd[i] + now.odd[i];
+          down.part[0][i] = last.part[0][i] + now.part[0][i];
+          down.part[1][i] = last.part[1][i] + now.part[1][i];
         }
       }
 #pragma unroll
@@ -567,10 +567,10 @@ struct SlidingGradient : SlidingOperation {
       for (int i = 0; i < 4; i++) {
         const uint32_t now[2] = {Lanes::even(k, row[i]), Lanes::odd(k, row[i])};
         if (j >= 2) {
-          sum.even[sum.kWords + i] = smooth(k, now[0], last[0][0][i], last[1][0][i], kHalfMinus2048);
-          sum.odd[sum.kWords + i] = smooth(k, now[1], last[0][1][i], last[1][1][i], kHalfMinus2048);
-          delta.even[sum.kWords + i] = minus(now[0], last[1][0][i]);
-          delta.odd[sum.kWords + i] = minus(now[1], last[1][1][i]);
+          sum.part[0][sum.kWords + i] = smooth(k, now[0], last[0][0][i], last[1][0][i], kHalfMinus2048);
+          sum.part[1][sum.kWords + i] = smooth(k, now[1], last[0][1][i], last[1][1][i], kHalfMinus2048);
+          delta.part[0][sum.kWords + i] = minus(now[0], last[1][0][i]);
+          delta.part[1][sum.kWords + i] = minus(now[1], last[1][1][i]);
         }
 #pragma unroll
         for (int h = 0; h < 2; h++) {
@@ -665,8 +665,8 @@ struct SlidingKirsch : SlidingOperation {
       Row column;  // sums of three
 #pragma unroll
       for (int i = 0; i < 4 + 2 * Row::kWords; i++) {
-        column.even[i] = above.even[i] + middle.even[i] + below.even[i];
-        column.odd[i] = above.odd[i] + middle.odd[i] + below.odd[i];
+        column.part[0][i] = above.part[0][i] + middle.part[0][i] + below.part[0][i];
+        column.part[1][i] = above.part[1][i] + middle.part[1][i] + below.part[1][i];
       }
       const auto sample = [&](int n) {
         const int before = n - kChannels, after = n + kChannels;
@@ -697,7 +697,7 @@ struct SlidingMedian3 : SlidingOperation {
   using Tall = SlidingMedian3<true>;
   static constexpr bool kGeneral = !kTall;
   static constexpr int kRadius = 1, kStripRows = kTall ? 8 : 4, kMinBlocks = kTall ? 6 : 7;
-  static constexpr int kFewer = 1;
+  static constexpr int kFewer = kTall;
 
   template <typename Lanes>
   struct State {
@@ -705,7 +705,7 @@ struct SlidingMedian3 : SlidingOperation {
     // integers that are compared, but two at a time.
     template <bool kFloats>
     __device__ static uint32_t middle(uint32_t a, uint32_t b, uint32_t c, uint32_t least, uint32_t largest) {
-      if constexpr (kFloats && Lanes::kPairs)
+      if constexpr (kFloats && Lanes::kSampleBytes == 1)
         return (HalfPair{a} - HalfPair{least} + (HalfPair{b} - HalfPair{largest}) + HalfPair{c}).bits;
       return a + b + c - least - largest;
     }
@@ -713,22 +713,22 @@ struct SlidingMedian3 : SlidingOperation {
       return middle<true>(a, b, c, Lanes::least(a, b, c), Lanes::largest(a, b, c));
     }
 
-    uint32_t last[2][2][4];  // the two rows before: [age][even, odd][word]
+    uint32_t last[2][Lanes::kSplit][4];  // the two rows before: [age][part][word]
 
     __device__ void enter(const SlidingParams &p, int j, const uint32_t (&row)[4], uint32_t (&out)[4]) {
       const PackedParams &k = p.packed;
       LaneRow<Lanes, 1> least, mid, largest;
 #pragma unroll
       for (int i = 0; i < 4; i++) {
-        const uint32_t now[2] = {Lanes::even(k, row[i]), Lanes::odd(k, row[i])};
 #pragma unroll
-        for (int h = 0; h < 2; h++) {
-          const uint32_t a = now[h], b = last[0][h][i], c = last[1][h][i];
+        for (int h = 0; h < Lanes::kSplit; h++) {
+          const uint32_t a = Lanes::part(k, row[i], h), b = last[0][h][i], c = last[1][h][i];
           if (j >= 2) {
+            const int word = least.kWords + i;
             const uint32_t low = Lanes::least(a, b, c), high = Lanes::largest(a, b, c);
-            (h ? least.odd : least.even)[least.kWords + i] = low;
-            (h ? largest.odd : largest.even)[least.kWords + i] = high;
-            (h ? mid.odd : mid.even)[least.kWords + i] = middle<kTall>(a, b, c, low, high);
+            least.part[h][word] = low;
+            largest.part[h][word] = high;
+            mid.part[h][word] = middle<kTall>(a, b, c, low, high);
           }
           last[1][h][i] = b;
           last[0][h][i] = a;
@@ -745,7 +745,12 @@ struct SlidingMedian3 : SlidingOperation {
                       Lanes::least(largest.at(n - c), largest.at(n), largest.at(n + c)));
       };
 #pragma unroll
-      for (int i = 0; i < 4; i++) out[i] = Lanes::join(k, sample(Lanes::kPerWord * i), sample(Lanes::kPerWord * i + 1));
+      for (int i = 0; i < 4; i++) {
+        uint32_t parts[Lanes::kSplit];
+#pragma unroll
+        for (int h = 0; h < Lanes::kSplit; h++) parts[h] = sample(Lanes::kPerWord * i + h);
+        out[i] = Lanes::join(k, parts);
+      }
     }
   };
 };
@@ -762,27 +767,20 @@ struct SlidingExtremum : SlidingOperation {
 
   template <typename Lanes>
   struct State {
-    using Pairs = OrderedPairs<Lanes>;
+    using Order = Ordered<Lanes>;
     SquareRows<Lanes, kRadius> square;
 
     __device__ void middle(const PackedParams &k, int j, uint32_t (&words)[4]) const {
-      const uint32_t(&row)[2][4] = square.rows[(j - kRadius) % kSize];
-#pragma unroll
-      for (int i = 0; i < 4; i++) words[i] = Pairs::join(k, row[0][i], row[1][i]);
+      Order::join(k, square.rows[(j - kRadius) % kSize], 0, words);
     }
 
     __device__ void enter(const SlidingParams &p, int j, const uint32_t (&row)[4], uint32_t (&out)[4]) {
       const PackedParams &k = p.packed;
-#pragma unroll
-      for (int i = 0; i < 4; i++) {
-        square.rows[j % kSize][0][i] = Pairs::even(k, row[i]);
-        square.rows[j % kSize][1][i] = Pairs::odd(k, row[i]);
-      }
+      Order::split(k, row, 0, square.rows[j % kSize]);
       if (j < 2 * kRadius) return;
-      uint32_t extremum[2][4];
+      typename Order::Row extremum;
       square.template extrema<kLeast>(extremum);
-#pragma unroll
-      for (int i = 0; i < 4; i++) out[i] = Pairs::join(k, extremum[0][i], extremum[1][i]);
+      Order::join(k, extremum, 0, out);
     }
   };
 };
@@ -801,51 +799,44 @@ struct SlidingElement : SlidingOperation {
 
   template <typename Lanes>
   struct State {
-    using Pairs = OrderedPairs<Lanes>;
+    using Order = Ordered<Lanes>;
+    using Row = typename Order::Row;
     static constexpr int kSize = 2 * kRadius + 1;
-    uint32_t rows[kSize][2][4];
+    Row rows[kSize];
 
     __device__ void middle(const PackedParams &k, int j, uint32_t (&words)[4]) const {
-      const uint32_t(&row)[2][4] = rows[(j - kRadius) % kSize];
-#pragma unroll
-      for (int i = 0; i < 4; i++) words[i] = Pairs::join(k, row[0][i], row[1][i]) ^ k.flip;
+      Order::join(k, rows[(j - kRadius) % kSize], k.flip, words);
     }
 
     __device__ void enter(const SlidingParams &p, int j, const uint32_t (&row)[4], uint32_t (&out)[4]) {
       const PackedParams &k = p.packed;
-#pragma unroll
-      for (int i = 0; i < 4; i++) {
-        rows[j % kSize][0][i] = Pairs::even(k, row[i] ^ k.flip);
-        rows[j % kSize][1][i] = Pairs::odd(k, row[i] ^ k.flip);
-      }
+      Order::split(k, row, k.flip, rows[j % kSize]);
       if (j < 2 * kRadius) return;
       // The greatest of each column's middle, and of one, two ... pixels above and below it.
-      uint32_t columns[kRadius + 1][2][4];
+      Row columns[kRadius + 1];
 #pragma unroll
       for (int above = 0; above <= kRadius; above++)
 #pragma unroll
-        for (int h = 0; h < 2; h++)
+        for (int h = 0; h < Lanes::kSplit; h++)
 #pragma unroll
           for (int i = 0; i < 4; i++) {
             const uint32_t first = rows[(j - kRadius - above) % kSize][h][i];
             const uint32_t last = rows[(j - kRadius + above) % kSize][h][i];
             columns[above][h][i] = above ? Lanes::largest(columns[above ? above - 1 : 0][h][i], first, last) : first;
           }
-      uint32_t greatest[2][4] = {};
+      Row greatest = {};
       add_columns<0>(k, columns, greatest);
-#pragma unroll
-      for (int i = 0; i < 4; i++) out[i] = Pairs::join(k, greatest[0][i], greatest[1][i]) ^ k.flip;
+      Order::join(k, greatest, k.flip, out);
     }
 
     // Those at a distance of so many pixels, and farther.
     template <int kDistance>
-    __device__ static void add_columns(const PackedParams &k, const uint32_t (&columns)[kRadius + 1][2][4],
-                                       uint32_t (&greatest)[2][4]) {
+    __device__ static void add_columns(const PackedParams &k, const Row (&columns)[kRadius + 1], Row &greatest) {
       if constexpr (kDistance <= kRadius) {
         if (k.column[kDistance]) {
-          uint32_t column[2][4];
+          Row column;
 #pragma unroll
-          for (int h = 0; h < 2; h++)
+          for (int h = 0; h < Lanes::kSplit; h++)
 #pragma unroll
             for (int i = 0; i < 4; i++) {
               column[h][i] = columns[0][h][i];
@@ -857,7 +848,7 @@ struct SlidingElement : SlidingOperation {
           line.set(column);
           line.exchange();
 #pragma unroll
-          for (int h = 0; h < 2; h++)
+          for (int h = 0; h < Lanes::kSplit; h++)
 #pragma unroll
             for (int i = 0; i < 4; i++) {
               const int n = Lanes::kPerWord * i + h, far = kDistance * Lanes::kChannels;
@@ -881,7 +872,8 @@ struct SlidingExtremum9 : SlidingOperation {
 
   template <typename Lanes>
   struct State {
-    using Pairs = OrderedPairs<Lanes>;
+    using Order = Ordered<Lanes>;
+    using Row = typename Order::Row;
     uint32_t rows[3][4], threes[7][4];  // the last rows, and the extrema of three of them; words
 
     __device__ static uint32_t extreme(uint32_t a, uint32_t b, uint32_t c) {
@@ -889,24 +881,24 @@ struct SlidingExtremum9 : SlidingOperation {
     }
 
     __device__ static void down(const PackedParams &k, const uint32_t (&a)[4], const uint32_t (&b)[4],
-                                const uint32_t (&c)[4], uint32_t (&result)[2][4]) {
+                                const uint32_t (&c)[4], Row &result) {
 #pragma unroll
-      for (int i = 0; i < 4; i++) {
-        result[0][i] = extreme(Pairs::even(k, a[i]), Pairs::even(k, b[i]), Pairs::even(k, c[i]));
-        result[1][i] = extreme(Pairs::odd(k, a[i]), Pairs::odd(k, b[i]), Pairs::odd(k, c[i]));
-      }
+      for (int i = 0; i < 4; i++)
+#pragma unroll
+        for (int h = 0; h < Lanes::kSplit; h++)
+          result[h][i] = extreme(Order::part(k, a[i], h), Order::part(k, b[i], h), Order::part(k, c[i], h));
     }
 
     // Of three samples of a row each, kStep pixels apart.
     template <int kStep>
-    __device__ static void along(uint32_t (&row)[2][4]) {
+    __device__ static void along(Row &row) {
       LaneRow<Lanes, kStep> samples;
       samples.set(row);
       samples.exchange();
 #pragma unroll
       for (int i = 0; i < 4; i++)
 #pragma unroll
-        for (int h = 0; h < 2; h++) {
+        for (int h = 0; h < Lanes::kSplit; h++) {
           constexpr int kApart = kStep * Lanes::kChannels;
           const int n = Lanes::kPerWord * i + h;
           row[h][i] = extreme(samples.at(n - kApart), samples.at(n), samples.at(n + kApart));
@@ -918,16 +910,14 @@ struct SlidingExtremum9 : SlidingOperation {
 #pragma unroll
       for (int i = 0; i < 4; i++) rows[j % 3][i] = row[i];
       if (j < 2) return;
-      uint32_t result[2][4];
+      Row result;
       down(k, rows[0], rows[1], rows[2], result);
-#pragma unroll
-      for (int i = 0; i < 4; i++) threes[j % 7][i] = Pairs::join(k, result[0][i], result[1][i]);
+      Order::join(k, result, 0, threes[j % 7]);
       if (j < 2 * kRadius) return;
       down(k, threes[j % 7], threes[(j + 4) % 7], threes[(j + 1) % 7], result);
       along<1>(result);
       along<3>(result);
-#pragma unroll
-      for (int i = 0; i < 4; i++) out[i] = Pairs::join(k, result[0][i], result[1][i]);
+      Order::join(k, result, 0, out);
     }
   };
 };
@@ -1111,7 +1101,7 @@ __device__ inline void slide(const typename Operation::Params &p, const PartPara
   constexpr bool kRowByRow = Operation::kRowByRow || !Lanes::kPairs || !kHasSpecialKernels;
   // What is copied is kept, or read again where registers are scarce.
   constexpr bool kRereads =
-      !Operation::kHoldsMiddle && (kRowByRow || (Operation::kRadius > 1 && Lanes::kChannels != 4));
+      (kRowByRow && !Operation::kHoldsMiddle) || (Operation::kRadius > 1 && Lanes::kChannels != 4);
   run_strip<Operation, Lanes>(p, part, s, strip, [&](int r, uint32_t(&out)[4], auto original) {
     const auto merge = [&] {
       uint32_t words[4];
@@ -1141,8 +1131,8 @@ __device__ inline void slide(const typename Operation::Params &p, const PartPara
 // The numbers of channels that a kernel is made for: frames of one or two a plane, and packed pixels of three or four.
 enum class Channels { Planar, Packed3, Packed4 };
 
-// How many blocks a multiprocessor is to hold. 16-bit samples take a register each, and so do neighbours that are parts
-// of two words; chips that have no instruction for an extremum of three pairs take more of them.
+// How many blocks a multiprocessor is to hold. 16-bit samples that are added take a register each, and so do neighbours
+// that are parts of two words; chips that have no instruction for an extremum of three pairs take more of them.
 template <typename Operation, Channels kChannels, typename Lanes>
 __host__ __device__ constexpr int min_blocks() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
@@ -1183,7 +1173,7 @@ __global__ void __launch_bounds__(kSlidingThreads, min_blocks<Operation, kChanne
 
 template <typename Operation, typename Lanes>
 __device__ inline void gather_and_slide(const SlidingParams &p) {
-  using Sample = std::conditional_t<Lanes::kPairs, uint8_t, uint16_t>;
+  using Sample = std::conditional_t<Lanes::kSampleBytes == 1, uint8_t, uint16_t>;
   constexpr int kRadius = Operation::kRadius, kStripRows = Operation::kStripRows, kRows = kStripRows + 2 * kRadius;
   constexpr int kSampleBytes = sizeof(Sample), kLaneSamples = kLaneBytes / kSampleBytes;
   const Tile tile = locate_tile(p, kWarpLanes * kLaneSamples, kStripRows * kSlidingWarps);
