@@ -266,8 +266,8 @@ std::vector<Case> goal_cases() {
   add("dilate cross 5", cross(5));
   add("gauss5 keep", keeping_edges(Mask::Gauss5));
   // One of each structure of kernels.
-  const std::vector<std::string> usual = {"gauss5",   "sobel l2",   "gauss7",      "median 3",
-                                          "gauss 15", "custom 7x7", "custom 11x11"};
+  const std::vector<std::string> usual = {"gauss5",   "sobel l2", "gauss7",     "median 3",
+                                          "gauss 15", "box 31",   "custom 7x7", "custom 11x11"};
   for (const std::string &label : usual) {
     const auto like = std::find_if(cases.begin(), cases.end(), [&](const Case &c) { return c.label == label; });
     add(label + " defaults", with_defaults(like->settings));

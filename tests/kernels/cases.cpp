@@ -180,6 +180,15 @@ std::vector<FilterSettings> make_variants() {
   add(Mask::Custom, coefs(product({127, -128, 3, 1, 5, 0, 2}, {-128, 4, 6, 127, 3, 2, 1})), divisor(5000), bias(0.5));
   add(Mask::Custom, coefs(product({1, 200, 3, 1, 5, 0, 2}, {2, 4, 6, 101, 3, 2, 1})), divisor(25228));
   add(Mask::Custom, coefs(product({90, 120, 3, 127, 5, 0, 2, 1, 1}, {2, 4, 6, 101, 3, 2, 1, 3, 5})), divisor(44000));
+  // All alike, so that running sums do them: high, wide, negative, and with a divisor of their own.
+  const auto uniform = [](int width, int height, double v) {
+    return coefficients(width, height, std::vector<double>(width * height, v));
+  };
+  add(Mask::Custom, coefs(uniform(31, 1, 1)));
+  add(Mask::Custom, coefs(uniform(1, 31, 1)));
+  add(Mask::Custom, coefs(uniform(17, 5, 2)), bias(0.3));
+  add(Mask::Custom, coefs(uniform(29, 7, -1)), divisor(203), negative(Negative::Absolute));
+  add(Mask::Custom, coefs(uniform(27, 31, 1)), divisor(100));
   add(Mask::Custom, coefs(coefficients(3, 3, {0.1, 0.25, 0.05, -0.3, 1.7, 0.111, 0.2, -0.4, 0.15})));
   add(Mask::Custom, coefs(fractions(7, 5)), negative(Negative::Absolute));
   add(Mask::Custom, coefs(fractions(13, 21)), bias(0.25));
