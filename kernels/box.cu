@@ -12,8 +12,9 @@ namespace cudaconv {
 
 namespace {
 
-// Tiles of windows of up to this width.
-constexpr int kMostTileWidth = 15;
+// Tiles are for windows of up to this width, where frames are so small that strips are lower than that: these take some
+// time to begin.
+constexpr int kMostTileWidth = 15, kLeastStripHeight = 32;
 
 template <bool kWide>
 int enqueue_tiles(const PassRun &run, BoxParams &p) {
@@ -34,6 +35,7 @@ int enqueue_tiles(const PassRun &run, BoxParams &p) {
   return 1;
 }
 
+// None where tiles do better.
 int enqueue_strips(const PassRun &run, BoxParams &p) {
   p.pitch = 0;
   for (int i = 0; i < p.parts; i++) p.pitch = std::max(p.pitch, box_row_bytes(p.part[i].channels, p.width));
@@ -46,6 +48,7 @@ int enqueue_strips(const PassRun &run, BoxParams &p) {
   };
   const int at_once = std::clamp<int>(device.multiprocessor_bytes / (bytes + kReservedBytes), 1, kBoxMinBlocks);
   const int best = choose_strip_height(kBoxWarps, kBoxWarps, at_once, p.height / 2 + kBoxWarps, blocks);
+  if (p.width <= kMostTileWidth && best < kLeastStripHeight) return 0;
   enqueue("box", box_strip_kernel, dim3(blocks(best)), dim3(kBoxThreads), bytes, run.stream, p);
   return 1;
 }
@@ -71,11 +74,6 @@ bool is_box(const Pass &pass) {
 int launch_box(const PassRun &run) {
   const Pass &pass = run.pass();
   if (!is_box(pass) || !in_quads(run)) return 0;
-  // Tiles take pixels of three bytes apart and put them together, which costs more than matrix instructions do.
-  const FrameLayout &layout = run.plan.layout;
-  if (pass.width() <= kMostTileWidth &&
-      std::any_of(layout.plane, layout.plane + layout.planes, [](const PlaneLayout &p) { return p.channels == 3; }))
-    if (const int passes = launch_tensor(run)) return passes;
   BoxParams p = {};
   fill_frame(run, p);
   p.width = pass.width();
@@ -93,7 +91,12 @@ int launch_box(const PassRun &run) {
     p.reciprocal = reciprocal_above(static_cast<int>(divisor / p.factor));
     most += p.start;
   }
-  if (p.width > kMostTileWidth) return enqueue_strips(run, p);
+  if (const int passes = enqueue_strips(run, p)) return passes;
+  if (p.width > kMostTileWidth) return 0;
+  // Tiles take pixels of three bytes apart and put them together, which costs more than matrix instructions do.
+  const FrameLayout &layout = run.plan.layout;
+  if (std::any_of(layout.plane, layout.plane + layout.planes, [](const PlaneLayout &p) { return p.channels == 3; }))
+    if (const int passes = launch_tensor(run)) return passes;
   return most > 0xffff ? enqueue_tiles<true>(run, p) : enqueue_tiles<false>(run, p);
 }
 

@@ -2,15 +2,15 @@
 //
 // Means over rectangles of any size, in one launch, by running sums. There are two ways:
 //
-// Of up to 15 pixels' width, along the rows of a tile in shared memory, in place, and then down the columns of these
-// sums.
+// Of up to 15 pixels' width, where frames are small, along the rows of a tile in shared memory, in place, and then down
+// the columns of these sums.
 //
-// Wider ones by what changes from row to row: the row that enters the windows less the one that leaves them, summed
-// along the row and added to the sums of the windows above. A block goes down a strip of rows, some a step, which it
-// has in a ring in shared memory from when they enter until they leave. First each warp takes rows of its own: a lane
-// has eight neighbouring quads of a row, and adds up what changes from the row's first quad on. Then each thread goes
-// down a column of quads: what windows change by is the difference of two of these sums. That takes few rows more than
-// there are results, but some time to begin.
+// Others by what changes from row to row: the row that enters the windows less the one that leaves them, summed along
+// the row and added to the sums of the windows above. A block goes down a strip of rows, some a step, which it has in a
+// ring in shared memory from when they enter until they leave. First each warp takes rows of its own: a lane has eight
+// neighbouring quads of a row, and adds up what changes from the row's first quad on. Then each thread goes down a
+// column of quads: what windows change by is the difference of two of these sums. That takes few rows more than there
+// are results, but some time to begin.
 //
 // Sums of up to 127 bytes fit 16 bits, so two lie in a register. All is exact modulo 2^32, whatever the signs: a pair
 // is its lower lane + 65536 * the upper one, and a word is even pair + 256 * odd pair; neither is taken apart before it
@@ -33,14 +33,14 @@ struct BoxParams : FrameParams {
   float reciprocal;  // of the divisor, not below it
 };
 
-// floor(v / divisor) in the low byte of a float's bits, v an integer below 2^23 and 256 * divisor, the divisor below
-// 2^15: the product is too large by less than 2^-15, and so reaches no further integer; 2^23 has it rounded down to
-// one.
-__device__ inline uint32_t divide_to_byte(float v, float reciprocal) {
+// floor(v / divisor), v an integer below 2^23 and 256 * divisor, the divisor below 2^15: the product is too large by
+// less than 2^-15, and so reaches no further integer. The bits of an integer are those of a float as many times 2^-149,
+// the least there is, and of such the product is rounded down to one.
+__device__ inline int32_t divide(uint32_t v, float reciprocal) {
 #ifdef __CUDA_ARCH__
-  return __float_as_uint(__fmaf_rd(v, reciprocal, 8388608.0f));
+  return __float_as_int(__fmul_rd(__uint_as_float(v), reciprocal));
 #else
-  return static_cast<uint32_t>(static_cast<double>(v) * static_cast<double>(reciprocal));
+  return static_cast<int32_t>(static_cast<double>(v) * static_cast<double>(reciprocal));
 #endif
 }
 
@@ -94,7 +94,7 @@ struct WindowSums {
       upper_odd += (entering.y >> 16) - (leaving.y >> 16);
     }
   }
-  // round(sum) makes a byte of each, the rest of the word being anything.
+  // round(sum) makes a sample of each.
   template <typename Round>
   __device__ uint32_t quad(Round round) const {
     uint32_t sums[4] = {even_pairs & 0xffffu, odd_pairs & 0xffffu, even_pairs >> 16, odd_pairs >> 16};
@@ -104,8 +104,7 @@ struct WindowSums {
       sums[2] = upper_even;
       sums[3] = upper_odd;
     }
-    return __byte_perm(__byte_perm(round(sums[0]), round(sums[1]), 0x0040),
-                       __byte_perm(round(sums[2]), round(sums[3]), 0x0040), 0x5410);
+    return pack_clamped(round(sums[0]), round(sums[1]), round(sums[2]), round(sums[3]));
   }
 };
 
@@ -190,11 +189,9 @@ __global__ void __launch_bounds__(Shape::kThreads, blocks_at_once(Shape::kMinBlo
     });
   };
   if (p.plain)
-    go_down(p.start, [&](uint32_t v) { return divide_to_byte(static_cast<float>(v), p.reciprocal); });
+    go_down(p.start, [&](uint32_t v) { return divide(v, p.reciprocal); });
   else
-    go_down(0, [&](uint32_t v) {
-      return static_cast<uint32_t>(round_to_sample(static_cast<int32_t>(v * p.factor), rounding));
-    });
+    go_down(0, [&](uint32_t v) { return round_to_sample(static_cast<int32_t>(v * p.factor), rounding); });
 }
 
 // ---- Strips ----
@@ -203,8 +200,12 @@ constexpr int kBoxWarps = 8, kBoxThreads = 32 * kBoxWarps, kBoxMinBlocks = 3;
 constexpr int kBoxAhead = 2;                              // steps, of a row a warp, that are there or on their way
 constexpr int kBoxQuads = 8, kBoxWidth = 32 * kBoxQuads;  // of a lane, of a row with its halo
 static_assert(kBoxThreads == kBoxWidth);
-// Sums of a row: those of a lane are an odd number of words apart. Those before the first are 0.
-constexpr int kBoxLaneSums = kBoxQuads + 1, kBoxLine = 32 * kBoxLaneSums + 2;
+// Where in a line of sums that of a quad is: such that a lane's first and those of the lanes after it lie in different
+// banks. Before the first there is a 0.
+CUDACONV_HOST_DEVICE constexpr int box_place(int quad) {
+  return quad + (quad >> 4);
+}
+constexpr int kBoxLine = box_place(kBoxWidth) + 2;
 constexpr int kBoxBeside = 128;  // pixels of a row beside the frame, at most
 
 // Quads on either side of a strip that its windows reach, whole lanes, and those of its results.
@@ -224,47 +225,57 @@ CUDACONV_HOST_DEVICE constexpr int box_row_pixels(int channels, int width) {
 CUDACONV_HOST_DEVICE constexpr int box_row_bytes(int channels, int width) {
   return (box_lead(channels, width) + box_row_pixels(channels, width) * channels + 15) / 16 * 16;
 }
+// A row is requested for where one has left that its warp has just read. Of low windows that row may be a result's, so
+// that there is room for some more.
 CUDACONV_HOST_DEVICE constexpr int box_slots(int height) {
-  return height + kBoxAhead * kBoxWarps;
+  return height + (height / 2 < 2 * kBoxWarps - 1 ? 2 * kBoxAhead : kBoxAhead) * kBoxWarps;
 }
 CUDACONV_HOST_DEVICE constexpr size_t box_shared_bytes(int height, int pitch) {
   return kBoxWarps * kBoxLine * sizeof(uint2) + kBoxBeside * sizeof(uint32_t) +
          static_cast<size_t>(box_slots(height)) * pitch;
 }
 
-// Added to a number below 2^23, it makes the bits of a float that is as much more than 2^23.
-constexpr uint32_t kFloatBits = 0x4b000000;
-
-__device__ inline float without_float_bits(uint32_t v) {
-#ifdef __CUDA_ARCH__
-  return __uint_as_float(v) - 8388608.0f;
-#else
-  return static_cast<float>(v - kFloatBits);
-#endif
-}
-
-// The sums of windows around a quad: pairs, and their upper lanes alone.
+// The sums of windows around a quad, byte by byte.
 struct StripSums {
-  uint32_t even, odd, upper_even, upper_odd;
+  int32_t sum[4];
 
-  __device__ explicit StripSums(uint32_t start)
-      : even(start * 0x10001u), odd(start * 0x10001u), upper_even(start), upper_odd(start) {}
+  __device__ explicit StripSums(uint32_t start) {
+#pragma unroll
+    for (int32_t &v : sum) v = static_cast<int32_t>(start);
+  }
 
-  // By the difference of two sums along a row.
+  // By the difference of two sums along a row, of which each byte's fits 16 bits.
   __device__ void change(uint2 to, uint2 from, int factor = 1) {
     constexpr uint32_t kBias = 0x8000;  // makes lower lanes not negative
-    const uint32_t odd_change = to.y - from.y + kBias;
-    const uint32_t even_change = to.x - from.x + (kBias + (kBias << 8)) - (odd_change << 8);
-    even += (even_change - kBias) * factor;
-    odd += (odd_change - kBias) * factor;
-    upper_even += (static_cast<int32_t>(even_change) >> 16) * factor;
-    upper_odd += (static_cast<int32_t>(odd_change) >> 16) * factor;
+    const uint32_t odd = to.y - from.y + kBias;
+    const uint32_t even = to.x - from.x + (kBias + (kBias << 8)) - (odd << 8);
+    const auto add = [&](int i, uint32_t pair) {
+      if (factor == 1) {
+        sum[i] = add_lane<0>(pair ^ kBias, sum[i]);
+        sum[i + 2] = add_lane<1>(pair ^ kBias, sum[i + 2]);
+      } else {
+        sum[i] += add_lane<0>(pair ^ kBias, 0) * factor;
+        sum[i + 2] += add_lane<1>(pair ^ kBias, 0) * factor;
+      }
+    };
+    add(0, even);
+    add(1, odd);
   }
-  // round(sum) makes a byte of each, the rest of the word being anything.
+  // round(sum) makes a sample of each.
   template <typename Round>
   __device__ uint32_t quad(Round round) const {
-    return __byte_perm(__byte_perm(round(even - (upper_even << 16)), round(odd - (upper_odd << 16)), 0x0040),
-                       __byte_perm(round(upper_even), round(upper_odd), 0x0040), 0x5410);
+    return pack_clamped(round(sum[0]), round(sum[1]), round(sum[2]), round(sum[3]));
+  }
+
+ private:
+  // v and a lane of two, with its sign.
+  template <int kLane>
+  __device__ static int32_t add_lane(uint32_t pair, int32_t v) {
+#ifdef __CUDA_ARCH__
+    return __dp2a_lo(static_cast<int32_t>(pair), kLane ? 0x0100 : 0x0001, v);
+#else
+    return v + static_cast<int16_t>(pair >> 16 * kLane);
+#endif
   }
 };
 
@@ -292,25 +303,33 @@ class BoxRing {
       const int from = near_border_index(p.border, x, part_.width);
       beside[n] = static_cast<uint32_t>(from < 0 ? kNone : place(from - first_)) << 16 | place(x - first_);
     }
-    const int row_bytes = part_.width * channels_, chunks = box_row_bytes(channels_, p.width) / 16;
-    const int first_byte = first_ * channels_ - lead_ + 16 * lane();
+    const int row_bytes = part_.width * channels_, first_byte = first_ * channels_ - lead_ + 16 * lane();
     source_ = part_.source + first_byte;
+    at_ = __shfl_sync(0xffffffffu, 16 * swapped(lane()), lane());  // kept, not worked out again every time
+    whole_[0] = whole_[1] = false;
+    tail_ = 0;
 #pragma unroll
     for (int i = 0; i < 2; i++) {
       const int byte = first_byte + 512 * i;
-      bytes_[i] = lane() + 32 * i < chunks && byte >= 0 ? min(max(row_bytes - byte, 0), 16) : 0;
+      if (lane() + 32 * i >= box_row_bytes(channels_, p.width) / 16 || byte < 0 || byte >= row_bytes) continue;
+      whole_[i] = byte + 16 <= row_bytes;
+      if (!whole_[i]) tail_ = 512 * i + row_bytes - byte;
     }
+    tails_ = __any_sync(0xffffffffu, tail_ != 0);
   }
 
   // Begins to copy row n, the first being that above the first window.
   __device__ void request(int n, int slot) const {
-    const int y = near_border_index(p_.border, y0_ + n, part_.height);
+    int y = y0_ + n;
+    if (static_cast<unsigned>(y) >= static_cast<unsigned>(part_.height))
+      y = near_border_index(p_.border, y, part_.height);
     uint8_t *const to = row(slot);
     if (in_background_ && y >= 0) {
-      const uint8_t *from = source_ + y * part_.source_pitch;
+      const uint8_t *const from = source_ + y * part_.source_pitch;
 #pragma unroll
       for (int i = 0; i < 2; i++)
-        if (bytes_[i]) copy(to + 16 * swapped(lane() + 32 * i), from + 512 * i, bytes_[i]);
+        if (whole_[i]) copy_chunk(reinterpret_cast<uint32_t *>(to + at_ + 512 * i), from + 512 * i);
+      if (tails_ && tail_) copy(to + at_ + tail_ / 512 * 512, from + tail_ / 512 * 512, tail_ % 512);
       return;
     }
 #pragma unroll 4
@@ -371,17 +390,30 @@ class BoxRing {
     }
   }
 
-  // Quad n of a row.
-  __device__ uint32_t quad(int slot, int n) const {
-    const uint8_t *const from = row(slot);
-    if (channels_ == 4) return *reinterpret_cast<const uint32_t *>(from + place(n));
-    uint32_t quad = 0;
+  // Quad n of rows from a slot on.
+  template <int kRows>
+  __device__ void read_column(int slot, int n, uint32_t (&quads)[kRows]) const {
+    const int slots = box_slots(p_.height);
+    if (channels_ == 4) {
+      const int at = place(n);
+#pragma unroll
+      for (uint32_t &quad : quads) {
+        quad = *reinterpret_cast<const uint32_t *>(row(slot) + at);
+        if (++slot == slots) slot = 0;
+      }
+      return;
+    }
+#pragma unroll
+    for (uint32_t &quad : quads) {
+      quad = 0;
 #pragma unroll 1
-    for (int s = 0; s < subtiles(channels_); s++)
+      for (int i = 0, s = 0; s < subtiles(channels_); s++) {
+        const uint8_t *const pixel = row(slot) + place(s * p_.tile.width + n);
 #pragma unroll 1
-      for (int c = 0; c < channels_; c++)
-        quad |= static_cast<uint32_t>(from[place(s * p_.tile.width + n) + c]) << 8 * (s * channels_ + c);
-    return quad;
+        for (int c = 0; c < channels_; c++, i++) quad |= static_cast<uint32_t>(pixel[c]) << 8 * i;
+      }
+      if (++slot == slots) slot = 0;
+    }
   }
 
  private:
@@ -421,47 +453,70 @@ class BoxRing {
   int first_, pixels_;     // of a row that windows reach
   int y0_;                 // of the first row
   int count_;              // of pixels beside the frame
-  int bytes_[2];           // of the 16 bytes that the lane copies
-  const uint8_t *source_;  // of these
-  bool in_background_;
+  const uint8_t *source_;  // of the lane's 16 bytes; twice as many have four channels, the others 512 farther
+  int at_;                 // where these go
+  bool whole_[2];          // whether there are all of them
+  int tail_;               // the distance of those of which there are fewer, and how many; 0 if there are none
+  bool in_background_, tails_;
 };
 
-// Where in a line of sums that of a quad is.
-CUDACONV_HOST_DEVICE constexpr int box_place(int quad) {
-  return (quad >> 3) * kBoxLaneSums + (quad & 7);
+// v, and that of the lane so many below, if there is one.
+__device__ inline uint32_t add_from_below(uint32_t v, int distance) {
+#ifdef __CUDA_ARCH__
+  // The shuffle says whether there is one.
+  asm volatile(
+      "{\n"
+      "  .reg .pred p;\n"
+      "  .reg .u32 r;\n"
+      "  shfl.sync.up.b32 r|p, %0, %1, 0, 0xffffffff;\n"
+      "  @p add.u32 %0, %0, r;\n"
+      "}"
+      : "+r"(v)
+      : "r"(distance)
+      : "memory");
+  return v;
+#else
+  const uint32_t below = __shfl_up_sync(0xffffffffu, v, distance);
+  return static_cast<int>(threadIdx.x) % 32 < distance ? v : v + below;
+#endif
 }
 
-// Adds up a row, words and odd pairs, from its first quad on, into a line.
-__device__ inline void sum_row(uint32_t (&words)[kBoxQuads], uint32_t (&odd)[kBoxQuads], uint2 *line) {
-  const int lane = threadIdx.x % 32;
+// The sums of a row from its first quad on: a lane's eight, of words and of odd pairs.
+struct RowSums {
+  uint32_t words[kBoxQuads], odd[kBoxQuads];
+
+  // From those of each lane's from its first quad on.
+  __device__ void add_up() {
+    uint32_t words_before = words[kBoxQuads - 1], odd_before = odd[kBoxQuads - 1];
 #pragma unroll
-  for (int i = 1; i < kBoxQuads; i++) {
-    words[i] += words[i - 1];
-    odd[i] += odd[i - 1];
-  }
-  uint32_t words_before = words[kBoxQuads - 1], odd_before = odd[kBoxQuads - 1];
+    for (int d = 1; d < 32; d *= 2) {
+      words_before = add_from_below(words_before, d);
+      odd_before = add_from_below(odd_before, d);
+    }
+    words_before -= words[kBoxQuads - 1];
+    odd_before -= odd[kBoxQuads - 1];
 #pragma unroll
-  for (int d = 1; d < 32; d *= 2) {
-    const uint32_t w = __shfl_up_sync(0xffffffffu, words_before, d), o = __shfl_up_sync(0xffffffffu, odd_before, d);
-    if (lane >= d) {
-      words_before += w;
-      odd_before += o;
+    for (int i = 0; i < kBoxQuads; i++) {
+      words[i] += words_before;
+      odd[i] += odd_before;
     }
   }
-  words_before -= words[kBoxQuads - 1];
-  odd_before -= odd[kBoxQuads - 1];
+  __device__ void write(uint2 *line) const {
+    line += box_place(kBoxQuads * (threadIdx.x % 32));
 #pragma unroll
-  for (int i = 0; i < kBoxQuads; i++)
-    line[lane * kBoxLaneSums + i] = make_uint2(words[i] + words_before, odd[i] + odd_before);
-}
+    for (int i = 0; i < kBoxQuads; i++) line[i] = make_uint2(words[i], odd[i]);
+  }
+};
 
-__global__ void __launch_bounds__(kBoxThreads, blocks_at_once(kBoxMinBlocks))
-    box_strip_kernel(const __grid_constant__ BoxParams p) {
+__global__ void __launch_bounds__(kBoxThreads, kBoxMinBlocks) box_strip_kernel(const __grid_constant__ BoxParams p) {
   const Tile tile = locate_quad_tile(p, p.tile);
   const PartParams &part = tile.part;
+  if (!part.filters)
+    return copy_tile<Samples::Bytes>(part, tile.x0, tile.y0, p.tile.pixels[part.channels - 1], p.tile.height);
   // From one lane to all: the compiler sees that the warp branches together.
   const int warp = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / 32, 0);
-  const int slots = box_slots(p.height), rows = min(p.tile.height, part.height - tile.y0);
+  const int lane = static_cast<int>(threadIdx.x) % 32, slots = box_slots(p.height);
+  const int rows = min(p.tile.height, part.height - tile.y0);
   uint2 *const lines = shared_memory<uint2>() + 2, *const own_line = lines + warp * kBoxLine;
   uint32_t *const beside = reinterpret_cast<uint32_t *>(lines - 2 + kBoxWarps * kBoxLine);
   const BoxRing ring(p, tile, beside, reinterpret_cast<uint8_t *>(beside + kBoxBeside));
@@ -474,34 +529,25 @@ __global__ void __launch_bounds__(kBoxThreads, blocks_at_once(kBoxMinBlocks))
     if (i >= share - 1) end_copies();
   }
 
-  // Of half a warp eight threads have columns beside each other, and the others those 64 farther, so that they find
-  // their sums in different banks, those on the left if windows reach as far as a lane's first quad.
-  const int half = threadIdx.x / 16;
-  const int column = 8 * (half % 8 + half / 8 * 16 + threadIdx.x % 16 / 8 * 8) + threadIdx.x % 8;
-  const int radius = p.width / 2, halo = box_halo(p.width);
-  const uint2 *const to = lines + box_place(min(column + radius, kBoxWidth - 1));
-  const uint2 *const from = lines + box_place(max(column - radius - 1, -1));
-  StripSums window(p.plain ? p.start + kFloatBits : 0);
-  uint32_t words[kBoxQuads], odd[kBoxQuads];
+  const int radius = p.width / 2, column = static_cast<int>(threadIdx.x) + box_halo(p.width);
+  // Through the warp, so that the compiler keeps them: it would work them out again every step.
+  const uint2 *const to = lines + __shfl_sync(0xffffffffu, box_place(min(column + radius, kBoxWidth - 1)), lane);
+  const uint2 *const from = lines + __shfl_sync(0xffffffffu, box_place(min(column, kBoxWidth) - radius - 1), lane);
+  StripSums window(p.plain ? p.start : 0);
+  RowSums sums;
   const auto read_rows = [&](auto read) {
-    switch (part.channels) {
-      case 1:
-        return read(std::integral_constant<int, 1>());
-      case 2:
-        return read(std::integral_constant<int, 2>());
-      case 3:
-        return read(std::integral_constant<int, 3>());
-      default:
-        return read(std::integral_constant<int, 4>());
-    }
+    if (part.channels == 4) return read(std::integral_constant<int, 4>());
+    if (part.channels == 1) return read(std::integral_constant<int, 1>());
+    if (part.channels == 2) return read(std::integral_constant<int, 2>());
+    read(std::integral_constant<int, 3>());
   };
 
-  // The windows above the first: each warp adds up columns of its share of rows, and their lower and upper bytes along
-  // the row.
+  // The windows above the first: each warp adds up columns of its share of rows, and two warps, of the columns of all,
+  // the lower and the upper bytes along the row.
   wait_for_copies<kBoxAhead>();
   __syncthreads();
 #pragma unroll
-  for (int i = 0; i < kBoxQuads; i++) words[i] = odd[i] = 0;
+  for (int i = 0; i < kBoxQuads; i++) sums.words[i] = sums.odd[i] = 0;
   read_rows([&](auto channels) {
 #pragma unroll 1
     for (int n = warp; n < p.height; n += kBoxWarps) ring.complete(n);
@@ -512,30 +558,44 @@ __global__ void __launch_bounds__(kBoxThreads, blocks_at_once(kBoxMinBlocks))
       ring.read<decltype(channels)::value>(n, quads);
 #pragma unroll
       for (int i = 0; i < kBoxQuads; i++) {
-        words[i] += quads[i];
-        odd[i] += odd_pair(quads[i]);
+        sums.words[i] += quads[i];
+        sums.odd[i] += odd_pair(quads[i]);
       }
     }
   });
-#pragma unroll 1
-  for (int shift = 0; shift <= 8; shift += 8) {
-    uint32_t word_bytes[kBoxQuads], odd_bytes[kBoxQuads];
+  sums.write(own_line);
+  __syncthreads();
+  // Each thread those of a column: what is there only it reads.
+  uint2 *const total = lines + box_place(static_cast<int>(threadIdx.x));
+#pragma unroll
+  for (int i = 1; i < kBoxWarps; i++) {
+    total->x += total[i * kBoxLine].x;
+    total->y += total[i * kBoxLine].y;
+  }
+  __syncthreads();
+  if (warp < 2) {
+    RowSums bytes;
+    uint32_t words = 0, odd = 0;
 #pragma unroll
     for (int i = 0; i < kBoxQuads; i++) {
-      odd_bytes[i] = even_bytes(odd[i] >> shift);
-      word_bytes[i] = even_bytes((words[i] - (odd[i] << 8)) >> shift) + (odd_bytes[i] << 8);
+      const uint2 of_column = lines[box_place(kBoxQuads * lane + i)];
+      const uint32_t odd_bytes = even_bytes(of_column.y >> 8 * warp);
+      words += even_bytes((of_column.x - (of_column.y << 8)) >> 8 * warp) + (odd_bytes << 8);
+      odd += odd_bytes;
+      bytes.words[i] = words;
+      bytes.odd[i] = odd;
     }
-    sum_row(word_bytes, odd_bytes, own_line);
-    __syncthreads();
-#pragma unroll 4
-    for (int i = 0; i < kBoxWarps; i++) window.change(to[i * kBoxLine], from[i * kBoxLine], 1 << shift);
-    __syncthreads();
+    bytes.add_up();
+    bytes.write(lines + (2 + warp) * kBoxLine);
   }
+  __syncthreads();
+#pragma unroll
+  for (int i = 0; i < 2; i++) window.change(to[(2 + i) * kBoxLine], from[(2 + i) * kBoxLine], 1 << 8 * i);
 
-  const int result = column < halo ? p.tile.width : column - halo;  // beside the tile there is nothing to write
-  QuadWriter writer(p.tile, tile, result, 0);
+  QuadWriter writer(p.tile, tile, static_cast<int>(threadIdx.x), 0);
   const auto wrapped = [&](int slot) { return slot < slots ? slot : slot - slots; };
-  int leaving = 0;  // slot of the step's first row that does
+  int leaving = 0;                // slot of the step's first row that does
+  int middle = p.height / 2 + 1;  // and of that of results
 #pragma unroll 1
   for (int y = 0; y < rows; y += kBoxWarps) {
     wait_for_copies<kBoxAhead - 1>();
@@ -552,36 +612,47 @@ __global__ void __launch_bounds__(kBoxThreads, blocks_at_once(kBoxMinBlocks))
       uint32_t more[kBoxQuads], less[kBoxQuads];
       ring.read<kChannels>(enters, more);
       ring.read<kChannels>(leaves, less);
+      uint32_t words = 0, odd = 0;
 #pragma unroll
       for (int i = 0; i < kBoxQuads; i++) {
-        words[i] = more[i] - less[i];
-        odd[i] = odd_pair(more[i]) - odd_pair(less[i]);
+        sums.words[i] = words = words + more[i] - less[i];
+        sums.odd[i] = odd = odd + odd_pair(more[i]) - odd_pair(less[i]);
       }
     });
-    sum_row(words, odd, own_line);
+    sums.add_up();
+    __syncwarp();
+    if (y + kBoxAhead * kBoxWarps < rows)
+      ring.request(y + kBoxAhead * kBoxWarps + p.height + warp, wrapped(enters + kBoxAhead * kBoxWarps));
+    end_copies();
     __syncthreads();
-    const auto go_down = [&](auto round) {
-      writer.write([&](auto put) {
-#pragma unroll 4
+    sums.write(own_line);
+    __syncthreads();
+    if (32 * warp < p.tile.width) {
+      uint32_t quads[kBoxWarps];
+      const auto go_down = [&](auto round) {
+#pragma unroll
         for (int i = 0; i < kBoxWarps; i++) {
           window.change(to[i * kBoxLine], from[i * kBoxLine]);
-          uint32_t quad = window.quad(round);
-          if (part.merges)
-            quad = merge_quad(part, quad, ring.quad(wrapped(wrapped(leaving + i) + p.height / 2 + 1), column));
-          put(quad);
+          quads[i] = window.quad(round);
         }
+      };
+      if (p.plain)
+        go_down([&](int32_t v) { return divide(static_cast<uint32_t>(v), p.reciprocal); });
+      else
+        go_down([&](int32_t v) { return round_to_sample(v * p.factor, p.rounding[0]); });
+      if (part.merges) {
+        uint32_t pixels[kBoxWarps];
+        ring.read_column(middle, min(column, kBoxWidth - 1), pixels);
+#pragma unroll
+        for (int i = 0; i < kBoxWarps; i++) quads[i] = merge_quad(part, quads[i], pixels[i]);
+      }
+      writer.write([&](auto put) {
+#pragma unroll
+        for (uint32_t quad : quads) put(quad);
       });
-    };
-    if (p.plain)
-      go_down([&](uint32_t v) { return divide_to_byte(without_float_bits(v), p.reciprocal); });
-    else
-      go_down([&](uint32_t v) {
-        return static_cast<uint32_t>(round_to_sample(static_cast<int32_t>(v * p.factor), p.rounding[0]));
-      });
-    __syncthreads();
-    if (y + kBoxAhead * kBoxWarps < rows) ring.request(slots + y + warp, leaves);
-    end_copies();
+    }
     leaving = wrapped(leaving + kBoxWarps);
+    middle = wrapped(middle + kBoxWarps);
   }
 }
 
