@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <numeric>
 #include <vector>
 
 namespace cudaconv {
@@ -83,6 +84,34 @@ struct Quotient {
     }
   }
 
+  // Of 8-bit samples: doubles a row and a column of which none is negative until results are a byte of their sums, see
+  // SumRounding, which no clamp would change. No coefficient becomes larger than `most`, and sums of a row that are not
+  // rounded keep to 16 bits. False, and nothing is changed, where that cannot be.
+  bool align(std::vector<int32_t> &row, std::vector<int32_t> &column, int row_shift, int32_t most) {
+    const int log = ceil_log2(divisor), doublings = -log & 7;
+    if (absolute || int64_t{1} << log != divisor || offset < 0 || !all_within(row, 0, most) ||
+        !all_within(column, 0, most))
+      return false;
+    const auto add = [](const std::vector<int32_t> &values) {
+      return std::accumulate(values.begin(), values.end(), int64_t{0});
+    };
+    const int64_t row_sum = (add(row) * UINT8_MAX + (row_shift ? int64_t{1} << (row_shift - 1) : 0)) >> row_shift;
+    if ((add(column) * row_sum + offset) >> log > UINT8_MAX || log + doublings > 24) return false;
+    const auto most_doublings = [&](const std::vector<int32_t> &values) {
+      const int32_t largest = *std::max_element(values.begin(), values.end());
+      int count = 0;
+      while (largest << count <= most / 2) count++;
+      return count;
+    };
+    const int of_column = std::min(doublings, most_doublings(column)), of_row = doublings - of_column;
+    if (of_row > 0 && (row_shift || of_row > most_doublings(row) || row_sum << of_row > UINT16_MAX)) return false;
+    for (int32_t &v : column) v <<= of_column;
+    for (int32_t &v : row) v <<= of_row;
+    divisor <<= doublings;
+    offset <<= doublings;
+    return true;
+  }
+
   // For sums that come in `parts` and are `more` too large. False where there is no such rounding.
   bool rounding(const Pass &pass, const TensorKind &kind, int parts, int64_t largest_sample, int64_t more,
                 SumRounding &r) const {
@@ -146,33 +175,38 @@ TensorKind make_separable(const Pass &pass, TensorKind kind, int64_t largest_sam
   const bool words = kind.samples != Samples::Bytes;
   // With gains there may be negative results of sums that never are.
   Quotient quotient(pass.rounding[0][0], pass.has_gain() || any_negative(mask.row) || any_negative(mask.column));
-  std::vector<int32_t> column = mask.column;
+  std::vector<int32_t> row = mask.row, column = mask.column;
   if (!pass.has_gain()) quotient.reduce(column);
   kind.structure = Tensor::Separable;
   kind.radius = words ? 8 : 4;
   while (kind.radius < radius) kind.radius *= 2;
   if (mask.row_shift)
     kind.weights = pass.wide ? Weights::Long : Weights::Rounded;
-  else if (!all_bytes(mask.row) || !all_bytes(column))
+  else if (!all_bytes(row) || !all_bytes(column))
     kind.weights = Weights::Word;
   switch (kind.weights) {
     case Weights::Byte:
       break;
     case Weights::Word:
-      if (!all_words(mask.row) || !all_words(column)) return {};
+      if (!all_words(row) || !all_words(column)) return {};
       break;
     case Weights::Rounded:
-      if (!all_within(mask.row, 0, UINT16_MAX) || !all_words(column) || (!words && mask.row_shift != 8)) return {};
+      if (!all_within(row, 0, UINT16_MAX) || !all_words(column) || (!words && mask.row_shift != 8)) return {};
       break;
     case Weights::Long:
-      if (!words || mask.row_shift != 16 || !all_longs(mask.row) || !all_longs(column)) return {};
+      if (!words || mask.row_shift != 16 || !all_longs(row) || !all_longs(column)) return {};
       break;
   }
   // There are larger ones, but boxes alone, whose coefficients are small.
   if (radius > (words ? 32 : 63) || !has_separable(kind.radius, kind.weights, kind.samples)) return {};
 
+  // What is smaller is done by kernels that gain nothing by it, see interleaved.cuh.
+  const bool aligned =
+      !words && kind.radius > 4 && !pass.has_gain() &&
+      quotient.align(row, column, mask.row_shift, kind.weights == Weights::Byte ? INT8_MAX : INT16_MAX);
+
   int64_t low = 0, high = 0, column_sum = 0;
-  for (int32_t v : mask.row) (v < 0 ? low : high) += largest_sample * v;
+  for (int32_t v : row) (v < 0 ? low : high) += largest_sample * v;
   for (int32_t v : column) column_sum += v;
   const int64_t half = mask.row_shift ? int64_t{1} << (mask.row_shift - 1) : 0;
   // Rounded up, and with a row's rounding that may reach one below.
@@ -191,10 +225,11 @@ TensorKind make_separable(const Pass &pass, TensorKind kind, int64_t largest_sam
   } else if (!quotient.rounding(pass, kind, sum_bytes + bytes - 1, largest_sample, more, p.finish)) {
     return {};
   }
+  if (aligned) p.finish.how = SumRounding::Byte;
 
   for (int byte = 0; byte < bytes; byte++) {
     for (int i = 0; i < pass.width(); i++)
-      put_byte(p.line[0][byte], kind.radius - pass.radius_x + i, mask.row[i] >> 8 * byte);
+      put_byte(p.line[0][byte], kind.radius - pass.radius_x + i, row[i] >> 8 * byte);
     for (int j = 0; j < pass.height(); j++)
       put_byte(p.line[1][byte], kind.radius - pass.radius_y + j, column[j] >> 8 * byte);
   }

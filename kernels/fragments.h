@@ -85,10 +85,11 @@ CUDACONV_HOST_DEVICE constexpr int start_high_part(Weights weights) {
 //   Shift       (start + sum) >> shift, clamped to the samples' range
 //   Divide      v = start + sum; |v| where absolute; then + half, clamped to 0 ... limit, * magic >> 32 + shift
 //   ShiftWide   of sums that 32 bits do not hold, Shift; that of the highest part, those below it left off
+//   Byte        byte shift / 8 of start + sum, which is not negative; of 8-bit samples, where none needs the clamp
 //   Sharpen     as Sharpening says
-// Separable Rounded has Shift and Sharpen and nothing else has Sharpen.
+// Separable 8-bit ones alone have Byte. Separable Rounded has Shift, Byte and Sharpen, and nothing else has Sharpen.
 struct SumRounding {
-  enum How : uint8_t { Shift, Divide, ShiftWide, Sharpen } how;
+  enum How : uint8_t { Shift, Divide, ShiftWide, Byte, Sharpen } how;
   bool absolute;
   int32_t start, start_high;  // what the sums begin with: part 0, and start_high_part()
   int32_t half, limit;
@@ -130,6 +131,7 @@ struct SumScale {
 struct DenseTensorParams : TensorParams {
   int32_t height;                                 // rows of the mask, and of zeros up to a multiple of 4
   bool spare;                                     // whether the last row is of zeros
+  int32_t low_tiles;                              // rows of tiles at the bottom of a part that have half the height
   SumScale scale;                                 // of TensorKind::squares
   int32_t factor, magic;                          // the same, s * factor * magic >> 32; no magic where absolute
   uint32_t line[2][kDenseRows][kDenseLineWords];  // [byte][row]

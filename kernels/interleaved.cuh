@@ -181,13 +181,6 @@ class WindowReader {
   uint32_t word_[4];
 };
 
-__device__ inline Sums times_256(const Sums &sums, int32_t more) {
-  const auto one = [&](int32_t v) {
-    return static_cast<int32_t>(static_cast<uint32_t>(v) * 256 + static_cast<uint32_t>(more));
-  };
-  return {{one(sums.v[0]), one(sums.v[1]), one(sums.v[2]), one(sums.v[3])}};
-}
-
 // The 32 bytes of results from byte x of rows y0 to end - 1; `list` is of rows from y0 - kByteRadius on. Where kPlain
 // sums are shifted, and coefficients of a row of Byte are not negative.
 template <Weights kWeights, bool kPlain, Edges kEdges>

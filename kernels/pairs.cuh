@@ -269,27 +269,26 @@ struct PairOperands {
 
 // Sums to samples as SumScale says, and those to pixels as they lie in memory: two neighbours for column 2t, then those
 // for 2t + 1.
-template <int kChannels>
-__device__ inline void scale_sums(const SumScale &scale, const PartialSums<1> (&sums)[kChannels],
-                                  uint32_t (&words)[kChannels]) {
-  int32_t v[4 * kChannels];
-  // Sample n of the four pixels.
+template <typename Channels>
+__device__ inline void scale_sums(const SumScale &scale, const Channels &channels,
+                                  const PartialSums<1> (&sums)[Channels::kCount],
+                                  uint32_t (&words)[Channels::kChannels]) {
+  PartialSums<1> scaled[Channels::kCount];
 #pragma unroll
-  for (int n = 0; n < 4 * kChannels; n++)
-    v[n] = sums[n % kChannels].part[0].v[n / kChannels % 2 * 2 + n / kChannels / 2];
+  for (int c = 0; c < Channels::kCount; c++) scaled[c] = sums[c];
+  const auto for_all = [&](auto make) {
+#pragma unroll
+    for (PartialSums<1> &sum : scaled)
+#pragma unroll
+      for (int32_t &v : sum.part[0].v) v = make(v);
+  };
   int shift = scale.shift;
   if (scale.magic) {
-    if (scale.absolute)
-#pragma unroll
-      for (int32_t &sum : v) sum = abs(sum) + scale.half;
-#pragma unroll
-    for (int32_t &sum : v) sum = __mulhi(static_cast<int32_t>(static_cast<uint32_t>(sum) << shift), scale.magic);
+    if (scale.absolute) for_all([&](int32_t v) { return abs(v) + scale.half; });
+    for_all([&](int32_t v) { return __mulhi(static_cast<int32_t>(static_cast<uint32_t>(v) << shift), scale.magic); });
     shift = 0;
   }
-#pragma unroll
-  for (int i = 0; i < kChannels; i++)
-    words[i] = choose_bytes(pack_clamped(v[4 * i] >> shift, v[4 * i + 1] >> shift),
-                            pack_clamped(v[4 * i + 2] >> shift, v[4 * i + 3] >> shift), 0x7531);
+  channels.pack_sums(scaled, words, [&](int32_t v) { return v >> shift; });
 }
 
 // What sums of bytes start from. Read each time anew: registers are short, and of values that it knows the compiler
@@ -324,16 +323,18 @@ __device__ inline void store_pixels(uint8_t *to, const uint32_t *words, int n) {
 
 // The warp's strips, of which tile.x0 is the first pixel; there may be none. `rows` is a list that all threads of the
 // block have made, `lines` is made by them here.
-template <int kChannels, typename Shape>
+template <typename Shape, typename Channels>
 __device__ inline void filter_pairs(const PairTensorParams &p, const Tile &tile, int32_t *starts, const int64_t *rows,
                                     uint32_t *lines, uint8_t *ring) {
   constexpr Samples kSamples = Shape::kSamples;
-  constexpr int kSampleBytes = Shape::kSampleBytes, kPixelBytes = kChannels * kSampleBytes;
+  constexpr int kSampleBytes = Shape::kSampleBytes, kPixelBytes = Channels::kChannels * kSampleBytes;
+  constexpr int kSummedBytes = Channels::kCount * kSampleBytes;
   constexpr int kPairs = Shape::kPairs, kStrips = pair_strips(kPixelBytes);
   // What a lane writes at a time: of fewer than four bytes four pixels, which neighbours join, else twice two.
   constexpr bool kJoins = kPixelBytes < 4;
   constexpr int kTimes = kJoins ? 1 : 2, kWords = kPixelBytes / kTimes;
   const PartParams &part = tile.part;
+  const Channels channels(part);
   const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
   const int bottom = min(tile.y0 + p.tile_height, part.height);
   const int steps = tile.x0 < part.width ? (bottom - tile.y0 + 1) / 2 + kPairs - 1 : 0;
@@ -358,7 +359,7 @@ __device__ inline void filter_pairs(const PairTensorParams &p, const Tile &tile,
   const PairOperands<kPairs> operands(lines);
   source.template wait<kPairsAhead - 1>();
   source.write_edge(0, source.read_edge(0));
-  PartialSums<kSampleBytes> sums[kPairs][kStrips][kChannels] = {};  // of as many pairs of rows of results
+  PartialSums<kSampleBytes> sums[kPairs][kStrips][Channels::kCount] = {};  // of as many pairs of rows of results
 #pragma unroll 1
   for (int step0 = 0;; step0 += kPairs) {
 #pragma unroll
@@ -378,13 +379,13 @@ __device__ inline void filter_pairs(const PairTensorParams &p, const Tile &tile,
       if constexpr (kSamples == Samples::Bytes) start = read_start(starts);
 #pragma unroll
       for (int s = 0; s < kStrips; s++) {
-        uint32_t bytes[2][kPixelBytes];
+        uint32_t bytes[2][kSummedBytes];
 #pragma unroll
-        for (int h = 0; h < 2; h++) take_apart<kSamples>(p, words[s][h], bytes[h]);
+        for (int h = 0; h < 2; h++) channels.template take_apart<kSamples>(p, words[s][h], bytes[h]);
 #pragma unroll
         for (int j = 0; j < kPairs; j++)
 #pragma unroll
-          for (int c = 0; c < kPixelBytes; c++) {
+          for (int c = 0; c < kSummedBytes; c++) {
             Sums &sum = sums[(i + kPairs - j) % kPairs][s][c / kSampleBytes].part[c % kSampleBytes];
             sum = mma<true, false, 2>(operands.pair[j], {bytes[0][c], bytes[1][c]}, j ? sum : start);
           }
@@ -397,7 +398,7 @@ __device__ inline void filter_pairs(const PairTensorParams &p, const Tile &tile,
         const auto &total = sums[(i + 1) % kPairs][s];
         uint32_t pixels[kPixelBytes];
         if constexpr (kSamples == Samples::Bytes) {
-          scale_sums(p.scale, total, pixels);
+          scale_sums(p.scale, channels, total, pixels);
         } else {
           const auto started = [&](int c) {
             PartialSums<2> sum = total[c];
@@ -408,7 +409,7 @@ __device__ inline void filter_pairs(const PairTensorParams &p, const Tile &tile,
             }
             return sum;
           };
-          make_pixels<kChannels, Shape>(p, started, pixels);
+          make_pixels<Channels::kChannels, Shape>(p, started, pixels);
         }
         if constexpr (kJoins) join_pairs<kPixelBytes>(pixels);
         if (merges) {
@@ -462,7 +463,11 @@ __global__ void __launch_bounds__(kPairThreads, Shape::kMinBlocks)
     const int warp = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / 32, 0);
     tile.x0 += warp * (width / kPairWarps);
     for_channels<kSamples>(part.channels, [&](auto channels) {
-      filter_pairs<decltype(channels)::value, Shape>(p, tile, starts, rows, lines, rings + warp * Shape::kWarpBytes);
+      constexpr int kChannels = decltype(channels)::value;
+      uint8_t *const ring = rings + warp * Shape::kWarpBytes;
+      if constexpr (kSamples == Samples::Bytes && kChannels == 4)
+        if (part.merges) return filter_pairs<Shape, SummedChannels<4, 3>>(p, tile, starts, rows, lines, ring);
+      filter_pairs<Shape, SummedChannels<kChannels>>(p, tile, starts, rows, lines, ring);
     });
   }
 }

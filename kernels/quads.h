@@ -49,6 +49,13 @@ inline unsigned cut_quad_tiles(FrameParams &p, const QuadTile &tile) {
 
 constexpr size_t kReservedBytes = 1024;  // of shared memory, by the runtime, for each block
 
+// How many blocks a device works on at once, of a multiprocessor no more than `resident`, if it has the memory.
+inline unsigned tiles_at_once(int resident, size_t bytes) {
+  const DeviceLimits device = current_limits();
+  const size_t fit = device.multiprocessor_bytes / (bytes + kReservedBytes);
+  return static_cast<unsigned>(std::max<size_t>(1, std::min<size_t>(resident, fit)) * device.multiprocessors);
+}
+
 // A tile's height, 0 where shared memory holds none, and the time that the whole frame takes with it, in any unit.
 struct TileHeight {
   int height = 0;
@@ -66,9 +73,7 @@ TileHeight choose_tile_height(int step, int least, int most, int resident, Bytes
   for (int height = least; height <= most; height += step) {
     const size_t bytes = bytes_of(height);
     if (bytes > device.block_bytes) break;
-    const size_t at_once =
-        std::max<size_t>(1, std::min<size_t>(resident, device.multiprocessor_bytes / (bytes + kReservedBytes))) *
-        device.multiprocessors;
+    const unsigned at_once = tiles_at_once(resident, bytes);
     const uint64_t time = (blocks_of(height) + at_once - 1) / at_once * cost_of(height);
     if (time <= best.time) best = {height, time};
   }

@@ -275,7 +275,8 @@ struct SquareShape {
 
   CUDACONV_HOST_DEVICE static constexpr int source_rows(int rows) { return (rows + 3) / 4 * 4 + 4 * (kSteps - 1); }
   CUDACONV_HOST_DEVICE static constexpr size_t shared_bytes(int tile_height) {
-    return kSquareWarps * kSquareMemory + source_rows(tile_height) * sizeof(int64_t) + kWords * sizeof(uint32_t);
+    return kSquareWarps * kSquareMemory + source_rows(tile_height) * sizeof(int64_t) +
+           (kWords + kLines * kLine) * sizeof(uint32_t);
   }
 };
 
@@ -294,7 +295,18 @@ struct SquareOperands {
     for (int i = 0; i < Shape::kFifths; i++) load_words<2>(operands + Shape::kFifth + (i * 32 + lane) * 2, fifths[i]);
   }
 
-  // For the whole block, of its lines of coefficients.
+  // For the whole block: lines of coefficients with zeros around them, and what is made of those.
+  __device__ static void make_lines(const DenseTensorParams &p, uint32_t *lines) {
+    constexpr int kSkipped = (16 - kSquareRadius) / 4;  // words of a line of the class
+    constexpr int kFirst = kLinePadding / 4;
+    static_assert(kSquareHeight * kSquareLineWords <= kSquareThreads && kSquareHeight + 3 <= Shape::kLines, "");
+    const int thread = static_cast<int>(threadIdx.x), row = thread / kSquareLineWords, word = thread % kSquareLineWords;
+    const uint32_t value = row < kSquareHeight ? p.line[0][row][kSkipped + word] : 0;
+#pragma unroll
+    for (int i = thread; i < Shape::kLines * Shape::kLine; i += kSquareThreads) lines[i] = 0;
+    __syncthreads();
+    if (row < kSquareHeight) lines[(row + 3) * Shape::kLine + kFirst + word] = value;
+  }
   __device__ static void make(const uint32_t *lines, int32_t start, uint32_t *operands) {
     if (threadIdx.x < 4) operands[Shape::kStart + threadIdx.x] = static_cast<uint32_t>(start);
     const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
@@ -338,6 +350,17 @@ __device__ inline void store_words_if(bool writes, uint8_t *to, const uint32_t *
 #endif
 }
 
+// Four words where `reads`, which else are what they were: asked for here, without a branch.
+__device__ inline void load_words_if(bool reads, const uint8_t *from, uint32_t (&to)[4]) {
+#ifdef __CUDACC__
+  asm volatile("{ .reg .pred p; setp.ne.u32 p, %4, 0; @p ld.global.nc.v4.u32 {%0, %1, %2, %3}, [%5]; }"
+               : "+r"(to[0]), "+r"(to[1]), "+r"(to[2]), "+r"(to[3])
+               : "r"(static_cast<uint32_t>(reads)), "l"(from));
+#else
+  if (reads) load_words<4>(from, to);
+#endif
+}
+
 // deinterleave() of pixels of three channels that begin half a word into the first of four.
 __device__ inline void deinterleave_halves(const uint32_t (&in)[4], uint32_t (&channel)[3]) {  // --ab cabc abca bc--
   channel[0] = choose_bytes(choose_bytes(in[0], in[1], 0x0052), in[2], 0x7410);
@@ -345,20 +368,23 @@ __device__ inline void deinterleave_halves(const uint32_t (&in)[4], uint32_t (&c
   channel[2] = choose_bytes(choose_bytes(in[1], in[2], 0x0630), in[3], 0x5210);
 }
 
-// The warp's strips, of which tile.x0 is the first pixel.
-template <int kChannels, typename Shape>
-__device__ inline void filter_squares(const DenseTensorParams &p, const Tile &tile, const uint32_t *operands_at,
-                                      const int64_t *rows, uint8_t *memory) {
+// The warp's strips, of which tile.x0 is the first pixel; there may be none. The whole block makes the operands of the
+// lines while samples are on their way.
+template <typename Shape, typename Channels>
+__device__ inline void filter_squares(const DenseTensorParams &p, const Tile &tile, uint32_t *operands_at,
+                                      const uint32_t *lines, const int64_t *rows, uint8_t *memory) {
+  constexpr int kChannels = Channels::kChannels, kSummed = Channels::kCount;
   using Window = SquareWindow<kChannels, Shape::kChunks>;
   constexpr int kSteps = Shape::kSteps, kStrips = Window::kStrips;
+  constexpr bool kMerges = kSummed < kChannels;
   const PartParams &part = tile.part;
   const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
   const int bottom = min(tile.y0 + p.tile_height, part.height), first_row = tile.y0 - p.radius_y;
-  const int steps = (bottom - tile.y0 + 3) / 4 + kSteps - 1;
+  const int steps = tile.x0 < part.width ? (bottom - tile.y0 + 3) / 4 + kSteps - 1 : 0;
   Window window(p, part, tile.x0, rows, steps, memory);
   const bool inside = tile.x0 + Window::kWidth <= part.width, merges = part.merges;
   // Nothing has to be asked on the way, so that one instruction can hide behind another.
-  const bool plain = inside && !merges && p.magic && window.plain() &&
+  const bool plain = inside && (kMerges || !merges) && p.magic && window.plain() &&
                      (p.border != Border::Constant || (first_row >= 0 && first_row + 4 * steps <= part.height));
 #pragma unroll 1
   for (int i = 0; i < Window::kStages; i++) {
@@ -367,8 +393,12 @@ __device__ inline void filter_squares(const DenseTensorParams &p, const Tile &ti
     else
       window.request(i, i * Window::kStepBytes, window.row_offset());
   }
+  SquareOperands<Shape>::make(lines, p.finish.start, operands_at);
+  __syncthreads();
+  if (!steps) return;
   const SquareOperands<Shape> operands(operands_at);
-  PartialSums<1> sums[kSteps][kStrips][kChannels] = {};
+  const Channels channels(part);
+  PartialSums<1> sums[kSteps][kStrips][kSummed] = {};
   uint32_t words[Shape::kChunks][kStrips][Window::kWords];
   const auto read = [&](int slot, int c) {
 #pragma unroll
@@ -377,13 +407,13 @@ __device__ inline void filter_squares(const DenseTensorParams &p, const Tile &ti
   const auto take_apart = [&](int c) {
 #pragma unroll
     for (int s = 0; s < kStrips; s++) {
-      uint32_t channels[kChannels];
+      uint32_t samples[kSummed];
       if constexpr (Window::kWords > kChannels)
-        deinterleave_halves(words[c][s], channels);
+        deinterleave_halves(words[c][s], samples);
       else
-        deinterleave<kChannels>(words[c][s], channels);
+        channels.template take_apart<Samples::Bytes>(p, words[c][s], samples);
 #pragma unroll
-      for (int i = 0; i < kChannels; i++) words[c][s][i] = channels[i];
+      for (int i = 0; i < kSummed; i++) words[c][s][i] = samples[i];
     }
   };
   // The first or the second two rows of a step, half 0 and 1, and their fifth words: what they add to the sums of the
@@ -398,7 +428,7 @@ __device__ inline void filter_squares(const DenseTensorParams &p, const Tile &ti
 #pragma unroll
       for (int s = 0; s < kStrips; s++)
 #pragma unroll
-        for (int c = 0; c < kChannels; c++) {
+        for (int c = 0; c < kSummed; c++) {
           const Sums sum = kHalf ? sums[j][s][c].part[0] : j ? sums[j ? j - 1 : 0][s][c].part[0] : start;
           sums[j][s][c].part[0] = mma<true, false, 2>(operands.rows[2 * j + kHalf],
                                                       {words[2 * kHalf][s][c], words[2 * kHalf + 1][s][c]}, sum);
@@ -411,7 +441,7 @@ __device__ inline void filter_squares(const DenseTensorParams &p, const Tile &ti
 #pragma unroll
       for (int s = 0; s < kStrips; s++)
 #pragma unroll
-        for (int c = 0; c < kChannels; c++) {
+        for (int c = 0; c < kSummed; c++) {
           Sums &sum = sums[j][s][c].part[0];
           sum = mma<true, false, 1>(operands.fifths[j], {words[Shape::kChunks - 1][s][c]}, sum);
         }
@@ -419,9 +449,10 @@ __device__ inline void filter_squares(const DenseTensorParams &p, const Tile &ti
   const int x = tile.x0 + 8 * t + g % 2 * 4;
   const int64_t step_pitch = 4 * part.target_pitch;
   uint8_t *to = part.target + (tile.y0 + g / 2 - 4 * (kSteps - 1)) * part.target_pitch + x * kChannels;
-  // request(step, slot, offset) asks for a step's samples, put(square) writes the squares that are done, the ones
-  // `square` squares below the tile's first. What is read is used only after what can be done without it.
-  const auto go_down = [&](auto request, auto put) {
+  // request(step, slot, offset) asks for a step's samples, begin(square) for what put(square) needs besides sums to
+  // write the squares that are done, the ones `square` squares below the tile's first. What is read is used only after
+  // what can be done without it.
+  const auto go_down = [&](auto request, auto begin, auto put) {
     window.wait(0);
     read(0, 0);
     read(0, 1);
@@ -429,6 +460,7 @@ __device__ inline void filter_squares(const DenseTensorParams &p, const Tile &ti
 #pragma unroll 1
     for (int step = 0; step < steps; step++) {
       const int64_t offset = window.row_offset();
+      begin(step - (kSteps - 1));
 #pragma unroll
       for (int c = 2; c < Shape::kChunks; c++) read(slot, c);
       take_apart(0);
@@ -455,34 +487,45 @@ __device__ inline void filter_squares(const DenseTensorParams &p, const Tile &ti
   };
   const auto go_down_plain = [&](auto make_sample) {
     const unsigned squares = (bottom - tile.y0 - g / 2 + 3) / 4;  // in which the lane's row is above the bottom
+    [[maybe_unused]] const uint8_t *from =
+        part.source + (tile.y0 + g / 2 - 4 * (kSteps - 1)) * part.source_pitch + x * kChannels;
+    [[maybe_unused]] uint32_t original[kChannels] = {};
     go_down([&](int step, int slot, int64_t offset) { window.request_plain(step, slot, offset); },
+            [&](int square) {
+              if constexpr (kMerges) {
+                load_words_if(static_cast<unsigned>(square) < squares, from, original);
+                from += 4 * part.source_pitch;
+              }
+            },
             [&](int square) {
 #pragma unroll
               for (int s = 0; s < kStrips; s++) {
                 uint32_t pixels[kChannels];
-                pack_sums(sums[kSteps - 1][s], pixels, make_sample);
+                channels.pack_sums(sums[kSteps - 1][s], pixels, make_sample);
                 join_pairs<kChannels>(pixels);
+                if constexpr (kMerges)
+#pragma unroll
+                  for (int i = 0; i < kChannels; i++) pixels[i] = merge_quad(part, pixels[i], original[i]);
                 store_words_if<kChannels>(static_cast<unsigned>(square) < squares, to + s * kSquareWidth * kChannels,
                                           pixels);
               }
             });
   };
-  // A loop more takes registers, which there are only without fifth words.
-  if (Shape::kChunks == 4 && plain && p.factor == 1) {
+  if (plain && p.factor == 1) {
     go_down_plain(scaled);
   } else if (plain) {
     go_down_plain(scaled_up);
   } else {
-    go_down([&](int step, int slot, int64_t offset) { window.request(step, slot, offset); },
+    go_down([&](int step, int slot, int64_t offset) { window.request(step, slot, offset); }, [](int) {},
             [&](int square) {
               if (square < 0) return;
 #pragma unroll
               for (int s = 0; s < kStrips; s++) {
                 uint32_t pixels[kChannels];
                 if (p.magic)
-                  pack_sums(sums[kSteps - 1][s], pixels, scaled_up);
+                  channels.pack_sums(sums[kSteps - 1][s], pixels, scaled_up);
                 else
-                  pack_sums(sums[kSteps - 1][s], pixels, scaled_size);
+                  channels.pack_sums(sums[kSteps - 1][s], pixels, scaled_size);
                 join_pairs<kChannels>(pixels);
                 put_pixels<4, kChannels, 1, 0, 0>(part, to + s * kSquareWidth * kChannels, x + s * kSquareWidth,
                                                   tile.y0 + 4 * square + g / 2, bottom, inside, merges, pixels);
@@ -503,25 +546,19 @@ __global__ void __launch_bounds__(kSquareThreads, kSquareBlocks)
     uint8_t *const stages = shared_memory<uint8_t>();
     int64_t *const rows = reinterpret_cast<int64_t *>(stages + kSquareWarps * kSquareMemory);
     const int count = Shape::source_rows(p.tile_height);
-    uint32_t *const operands = reinterpret_cast<uint32_t *>(rows + count);
-    uint32_t *const lines = reinterpret_cast<uint32_t *>(stages);  // until samples come
-    static_assert(Shape::kLines * Shape::kLine * sizeof(uint32_t) <= kSquareWarps * kSquareMemory, "");
-#pragma unroll 1
-    for (int i = static_cast<int>(threadIdx.x); i < Shape::kLines * Shape::kLine; i += kSquareThreads) {
-      const int row = i / Shape::kLine - 3;
-      constexpr int kSkipped = (16 - kSquareRadius) / 4;  // words of a line of the class
-      lines[i] = row < 0 ? 0 : padded_word(p.line[0][row] + kSkipped, kSquareLineWords, i % Shape::kLine);
-    }
+    uint32_t *const operands = reinterpret_cast<uint32_t *>(rows + count), *const lines = operands + Shape::kWords;
+    SquareOperands<Shape>::make_lines(p, lines);
     list_rows(p, part, first_row, count, rows, kSquareThreads);
-    __syncthreads();
-    SquareOperands<Shape>::make(lines, p.finish.start, operands);
     __syncthreads();
     // From one lane to all: the compiler sees that the warp branches together.
     const int warp = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / 32, 0);
     tile.x0 += width / kSquareWarps * warp;
-    if (tile.x0 >= part.width) return;
     for_channels<Samples::Bytes>(part.channels, [&](auto channels) {
-      filter_squares<decltype(channels)::value, Shape>(p, tile, operands, rows, stages + warp * kSquareMemory);
+      constexpr int kChannels = decltype(channels)::value;
+      uint8_t *const memory = stages + warp * kSquareMemory;
+      if constexpr (kChannels == 4)
+        if (part.merges) return filter_squares<Shape, SummedChannels<4, 3>>(p, tile, operands, lines, rows, memory);
+      filter_squares<Shape, SummedChannels<kChannels>>(p, tile, operands, lines, rows, memory);
     });
   }
 }

@@ -20,29 +20,49 @@ struct TensorLaunch {
   void (*kernel)(Params) = nullptr;
   int threads = 0;
   size_t (*shared_bytes)(int channels, int tile_height, int mask_height) = nullptr;
-  // Tiles are of least_rows to most_rows, a multiple of 16, or less where shared memory does not hold them. A
-  // multiprocessor works on `resident` of them at once, each of which takes the time of `more_rows` more.
+  // Tiles are of least_rows to most_rows, a multiple of 16 or 8, or less where shared memory does not hold them. A
+  // multiprocessor works on `resident` of them at once, each of which takes the time of `more_rows` more. Without
+  // most_rows they are strips, of any height; narrow planes have too few of those to keep multiprocessors busy.
   int tile_width = 0, least_rows = 0, most_rows = 0, resident = 0, more_rows = 0;
-  bool strips = false;    // as many beside each other as subtiles() says
-  int single_groups = 1;  // of rows, one below the other, with one channel
+  bool strips = false;  // as many beside each other as subtiles() says
+  bool groups = false;  // of rows, as many below each other
+};
+
+// What kernels of masks with a row and a column are to be.
+struct SeparableWish {
+  bool strips, sharpens;
+  bool narrow;  // for planes of one or two channels, else of three or four
 };
 
 template <int kRadius, Weights kWeights, Samples kSamples, bool kSharpens = false>
-TensorLaunch<SeparableTensorParams> strip_launch() {
+TensorLaunch<SeparableTensorParams> strip_launch(SeparableWish wish) {
   using Shape = SeparableShape<kRadius, kWeights, kSamples, kSharpens>;
-  using Strip = SeparableStrip<Shape>;
-  return {strip_tensor_kernel<Shape>, kStripThreads, Strip::shared_bytes, kStripThreads / 2, 32, 128, Strip::kMinBlocks,
-          2 * kRadius + 16,           true};
+  const auto launch = [](auto narrow) -> TensorLaunch<SeparableTensorParams> {
+    constexpr bool kNarrow = decltype(narrow)::value;
+    using Strip = SeparableStrip<Shape, kNarrow>;
+    return {strip_tensor_kernel<Shape, kNarrow>,
+            kStripThreads,
+            Strip::shared_bytes,
+            kStripThreads / 2,
+            32,
+            Strip::kWide ? 0 : 128,
+            Strip::kMinBlocks,
+            Strip::kWide ? kRadius + 8 : 2 * kRadius + 16,
+            true};
+  };
+  if constexpr (kSamples == Samples::Bytes)
+    if (wish.narrow) return launch(std::true_type());
+  return launch(std::false_type());
 }
 
 // Of a radius of 16 there are both, strips and tiles, and of 16-bit samples strips alone.
 template <int kRadius, Weights kWeights, Samples kSamples>
-TensorLaunch<SeparableTensorParams> separable_launch([[maybe_unused]] bool strips) {
+TensorLaunch<SeparableTensorParams> separable_launch(SeparableWish wish) {
   if constexpr (kRadius < 16 || kSamples != Samples::Bytes) {
-    return strip_launch<kRadius, kWeights, kSamples>();
+    return strip_launch<kRadius, kWeights, kSamples>(wish);
   } else {
     if constexpr (kRadius == 16)
-      if (strips) return strip_launch<kRadius, kWeights, kSamples>();
+      if (wish.strips) return strip_launch<kRadius, kWeights, kSamples>(wish);
     using Shape = SeparableShape<kRadius, kWeights, kSamples>;
     using Tile = SeparableTile<Shape>;
     return {
@@ -51,35 +71,36 @@ TensorLaunch<SeparableTensorParams> separable_launch([[maybe_unused]] bool strip
 }
 
 template <int kRadius, Samples kSamples>
-TensorLaunch<SeparableTensorParams> separable_launch(Weights weights, bool strips, bool sharpens) {
+TensorLaunch<SeparableTensorParams> separable_launch(Weights weights, SeparableWish wish) {
   if constexpr (kRadius <= 8 && has_sharpening(kRadius, kSamples))
-    if (sharpens) return strip_launch<kRadius, Weights::Rounded, kSamples, true>();
+    if (wish.sharpens) return strip_launch<kRadius, Weights::Rounded, kSamples, true>(wish);
   if constexpr (has_separable(kRadius, Weights::Byte, kSamples))
-    if (weights == Weights::Byte) return separable_launch<kRadius, Weights::Byte, kSamples>(strips);
+    if (weights == Weights::Byte) return separable_launch<kRadius, Weights::Byte, kSamples>(wish);
   if constexpr (has_separable(kRadius, Weights::Word, kSamples))
-    if (weights == Weights::Word) return separable_launch<kRadius, Weights::Word, kSamples>(strips);
+    if (weights == Weights::Word) return separable_launch<kRadius, Weights::Word, kSamples>(wish);
   if constexpr (has_separable(kRadius, Weights::Long, kSamples))
-    if (weights == Weights::Long) return separable_launch<kRadius, Weights::Long, kSamples>(strips);
+    if (weights == Weights::Long) return separable_launch<kRadius, Weights::Long, kSamples>(wish);
   if constexpr (has_separable(kRadius, Weights::Rounded, kSamples))
-    if (weights == Weights::Rounded)
-      // Tiles sharpen without kernels of their own.
-      return separable_launch<kRadius, Weights::Rounded, kSamples>(strips && !sharpens);
+    if (weights == Weights::Rounded) {
+      wish.strips &= !wish.sharpens;  // tiles sharpen without kernels of their own
+      return separable_launch<kRadius, Weights::Rounded, kSamples>(wish);
+    }
   return {};
 }
 
 template <Samples kSamples>
-TensorLaunch<SeparableTensorParams> separable_launch(TensorKind kind, bool strips, bool sharpens) {
+TensorLaunch<SeparableTensorParams> separable_launch(TensorKind kind, SeparableWish wish) {
   if constexpr (kSamples == Samples::Bytes) {
-    if (kind.radius == 4) return separable_launch<4, kSamples>(kind.weights, strips, sharpens);
-    if (kind.radius == 64) return separable_launch<64, kSamples>(kind.weights, strips, sharpens);
+    if (kind.radius == 4) return separable_launch<4, kSamples>(kind.weights, wish);
+    if (kind.radius == 64) return separable_launch<64, kSamples>(kind.weights, wish);
   }
   switch (kind.radius) {
     case 8:
-      return separable_launch<8, kSamples>(kind.weights, strips, sharpens);
+      return separable_launch<8, kSamples>(kind.weights, wish);
     case 16:
-      return separable_launch<16, kSamples>(kind.weights, strips, sharpens);
+      return separable_launch<16, kSamples>(kind.weights, wish);
     default:
-      return separable_launch<32, kSamples>(kind.weights, strips, sharpens);
+      return separable_launch<32, kSamples>(kind.weights, wish);
   }
 }
 
@@ -98,16 +119,17 @@ bool has_many_strips(const FrameLayout &layout) {
 template <int kRadius, Weights kWeights, Samples kSamples>
 TensorLaunch<DenseTensorParams> dense_launch() {
   using Shape = DenseShape<kRadius, kWeights, kSamples>;
+  constexpr int kRows = Shape::kThreads / 32 * Shape::kRows;  // that a block's warps take at a time
   return {dense_tensor_kernel<Shape>,
           Shape::kThreads,
           Shape::shared_bytes,
           kTensorTileWidth,
-          16,
+          kRows,
           32,
           Shape::kMinBlocks,
           16,
           false,
-          Shape::kSingleGroups};
+          true};
 }
 
 template <int kRadius, Samples kSamples>
@@ -122,30 +144,58 @@ TensorLaunch<DenseTensorParams> dense_launch(TensorKind kind) {
   return kind.radius == 8 ? dense_launch<8, kSamples>(kind.weights) : dense_launch<16, kSamples>(kind.weights);
 }
 
+// Where the last tiles would leave most of a device idle, those at the bottom are cut in half. Of one part alone:
+// elsewhere they would not be the last ones.
+template <typename Cut>
+void choose_low_tiles(DenseTensorParams &p, int rows, Cut cut, unsigned at_once) {
+  constexpr int kRows = 32;  // half of it is what a block's warps take at a time
+  const unsigned blocks = cut(rows), last = blocks % at_once, columns = p.part[0].tiles_x;
+  if (p.parts > 1 || rows % kRows || blocks < at_once || 2 * (last + columns) > at_once) return;
+  p.low_tiles = static_cast<int32_t>(2 * ((last + columns - 1) / columns));
+}
+
 // Whether the device has room for a tile.
 template <typename Params>
 bool enqueue_tiles(const PassRun &run, const TensorLaunch<Params> &launch_as, int sample_bytes, int mask_height,
                    Params &p) {
+  constexpr bool kDense = std::is_same_v<Params, DenseTensorParams>;
   fill_frame(run, p);
-  int channels = 1;
-  for (int i = 0; i < p.parts; i++) channels = std::max(channels, p.part[i].channels);
-  const auto bytes = [&](int rows) { return launch_as.shared_bytes(channels, rows, mask_height); };
+  const auto bytes = [&](int rows) {
+    size_t most = 0;
+    for (int i = 0; i < p.parts; i++)
+      most = std::max(most, launch_as.shared_bytes(p.part[i].channels, rows, mask_height));
+    return most;
+  };
   const auto cut = [&](int rows) {
     p.tile_height = rows;
     return cut_tiles(p, [&](const PartParams &part) {
-      const int width = launch_as.tile_width * (launch_as.strips ? subtiles(part.channels * sample_bytes) : 1);
-      const int height = rows * (part.channels == 1 ? launch_as.single_groups : 1);
-      return TileCount{(part.width + width - 1) / width, (part.height + height - 1) / height};
+      const int more = subtiles(part.channels * sample_bytes);
+      const int width = launch_as.tile_width * (launch_as.strips ? more : 1);
+      const int height = rows * (launch_as.groups ? more : 1);
+      int count = (part.height + height - 1) / height;
+      if constexpr (kDense) {
+        const int high = high_tiles(part.height, height, p.low_tiles), half = height / 2;
+        if (p.low_tiles) count = high + (std::max(part.height - high * height, 0) + half - 1) / half;
+      }
+      return TileCount{(part.width + width - 1) / width, count};
     });
   };
   const auto choose = [&](int least, int most) {
-    return choose_tile_height(16, least, most, launch_as.resident, bytes, cut,
+    return choose_tile_height(std::min(launch_as.least_rows, 16), least, most, launch_as.resident, bytes, cut,
                               [&](int rows) { return static_cast<uint64_t>(rows + launch_as.more_rows); })
         .height;
   };
-  int rows = choose(launch_as.least_rows, launch_as.most_rows);
+  int rows = launch_as.most_rows
+                 ? choose(launch_as.least_rows, launch_as.most_rows)
+                 : choose_strip_height(launch_as.least_rows, 8, launch_as.resident, launch_as.more_rows, cut);
+  // Where a mask has few rows, higher tiles fit in as well, which have less of a halo; if there are enough of them.
+  if (kDense && rows && mask_height <= 8) {
+    const int higher = choose(launch_as.least_rows, 2 * launch_as.most_rows);
+    if (cut(higher) >= tiles_at_once(launch_as.resident, bytes(higher))) rows = higher;
+  }
   if (!rows) rows = choose(16, launch_as.least_rows - 16);
   if (!rows) return false;
+  if constexpr (kDense) choose_low_tiles(p, rows, cut, tiles_at_once(launch_as.resident, bytes(rows)));
   const unsigned blocks = cut(rows);
   enqueue("tensor", launch_as.kernel, dim3(blocks), dim3(launch_as.threads), bytes(rows), run.stream, p);
   return true;
@@ -167,9 +217,12 @@ int launch_tensor(const PassRun &run) {
     constexpr int kBytes = sample_bytes(kSamples);
     if (kind.structure == Tensor::Dense)
       return enqueue_tiles(run, dense_launch<kSamples>(kind), kBytes, dense.height, dense);
-    const bool strips = has_many_strips(run.plan.layout);
-    const bool sharpens = separable.finish.how == SumRounding::Sharpen;
-    return enqueue_tiles(run, separable_launch<kSamples>(kind, strips, sharpens), kBytes, 0, separable);
+    const FrameLayout &layout = run.plan.layout;
+    const auto narrow =
+        std::count_if(layout.plane, layout.plane + layout.planes, [](const PlaneLayout &p) { return p.channels <= 2; });
+    if (narrow > 0 && narrow < layout.planes) return false;
+    const SeparableWish wish = {has_many_strips(layout), separable.finish.how == SumRounding::Sharpen, narrow > 0};
+    return enqueue_tiles(run, separable_launch<kSamples>(kind, wish), kBytes, 0, separable);
   };
   switch (kind.samples) {
     case Samples::Words:

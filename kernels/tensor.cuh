@@ -117,6 +117,20 @@ __device__ inline Sums multiply(const uint32_t (&a)[kChunks][2], const uint32_t 
   return sums;
 }
 
+// sums * 256 + more, modulo 2^32.
+__device__ inline Sums times_256(const Sums &sums, int32_t more) {
+  const auto one = [&](int32_t v) {
+    return static_cast<int32_t>(static_cast<uint32_t>(v) * 256 + static_cast<uint32_t>(more));
+  };
+  return {{one(sums.v[0]), one(sums.v[1]), one(sums.v[2]), one(sums.v[3])}};
+}
+
+// The same number, as one that may differ from lane to lane: v * 256 + it is then a multiply-add. With one that all
+// share it would be a shift, and the units that shift have more to do than those that multiply.
+__device__ inline int32_t in_register(int32_t v) {
+  return __shfl_sync(0xffffffffu, v, 0);
+}
+
 // ---- Lines of coefficients ----
 
 // In shared memory a line has zeros before and behind it.
@@ -183,6 +197,15 @@ __device__ inline void deinterleave(const uint32_t (&in)[kChannels], uint32_t (&
       for (int i = 0; i < 4; i++) channel[4 * half + i] = bytes[i];
     }
   }
+}
+
+// The same of three of four bytes, from `first` on.
+__device__ inline void deinterleave_three(const uint32_t (&in)[4], int first, uint32_t (&channel)[3]) {
+  const uint32_t pairs = 0x5140 + 0x1111 * first, last = 0x62 + 0x11 * first;
+  const uint32_t t0 = choose_bytes(in[0], in[1], pairs), t1 = choose_bytes(in[2], in[3], pairs);
+  channel[0] = choose_bytes(t0, t1, 0x5410);
+  channel[1] = choose_bytes(t0, t1, 0x7632);
+  channel[2] = choose_bytes(choose_bytes(in[0], in[1], last), choose_bytes(in[2], in[3], last), 0x5410);
 }
 
 // And back.
@@ -488,6 +511,33 @@ __device__ inline void round_sums(const SumRounding &r, const Sums (&sums)[kCoun
   pack([&](int32_t v) { return divide_sum(r, v); });
 }
 
+// Byte n of four values, the first one's lowest.
+__device__ inline uint32_t pick_bytes(int n, int32_t a, int32_t b, int32_t c, int32_t d) {
+  const uint32_t selector = static_cast<uint32_t>(n * 0x11 + 0x40);
+  return choose_bytes(choose_bytes(static_cast<uint32_t>(a), static_cast<uint32_t>(b), selector),
+                      choose_bytes(static_cast<uint32_t>(c), static_cast<uint32_t>(d), selector), 0x5410);
+}
+
+// A lane's sums of all channels to 8-bit samples as they lie in memory, of two pairs of neighbouring pixels: those for
+// column 2t, and then those for 2t + 1.
+template <Weights kWeights, int kChannels>
+__device__ inline void round_pixels(const SumRounding &r, const Sums (&sums)[kChannels], uint32_t (&words)[kChannels]) {
+  const auto sum = [&](int n) { return sums[n % kChannels].v[n / kChannels % 2 * 2 + n / kChannels / 2]; };
+  const auto pack = [&](auto round) {
+#pragma unroll
+    for (int i = 0; i < kChannels; i++)
+      words[i] = pack_clamped(round(sum(4 * i)), round(sum(4 * i + 1)), round(sum(4 * i + 2)), round(sum(4 * i + 3)));
+  };
+  if (r.how == SumRounding::Byte) {
+#pragma unroll
+    for (int i = 0; i < kChannels; i++)
+      words[i] = pick_bytes(r.shift / 8, sum(4 * i), sum(4 * i + 1), sum(4 * i + 2), sum(4 * i + 3));
+    return;
+  }
+  if (kWeights == Weights::Rounded || r.how == SumRounding::Shift) return pack([&](int32_t v) { return v >> r.shift; });
+  pack([&](int32_t v) { return divide_sum(r, v); });
+}
+
 // Two values as 16-bit samples, clamped to 0 ... 65535.
 __device__ inline uint32_t pack_clamped(int32_t low, int32_t high) {
 #ifdef __CUDACC__
@@ -547,11 +597,9 @@ __device__ inline void make_pixels(const TensorParams &p, SumsOf sums_of,
                                    uint32_t (&words)[kChannels * Shape::kSampleBytes]) {
   if constexpr (Shape::kSamples == Samples::Bytes) {
     Sums total[kChannels];
-    uint32_t results[kChannels];
 #pragma unroll
     for (int c = 0; c < kChannels; c++) total[c] = sums_of(c).total();
-    round_sums<Shape::kWeights>(p.finish, total, results);
-    join_channels<kChannels>(results, words);
+    round_pixels<Shape::kWeights>(p.finish, total, words);
   } else {
     uint32_t pairs[kChannels][2];
 #pragma unroll
@@ -719,30 +767,61 @@ __device__ inline void take_apart(const TensorParams &p, uint32_t (&words)[kPixe
   deinterleave<kPixelBytes>(words, bytes);
 }
 
+// How a warp reads and writes pixels: Whole words, of which some may lie beside the frame but none in part, or Any.
+enum class Pixels { Whole, Any };
+
 // Reads the pixels of a row as the matrices of samples have them: of each 16 pixels, four a lane of the warp.
-template <int kPixelBytes>
+template <int kPixelBytes, Pixels kPixels, bool kJoinsLater>
 class PixelReader {
  public:
+  // Four pixels are read one by one in this many pieces, each into a word: of odd ones the bytes, of others pairs of
+  // bytes or words.
+  static constexpr bool kBytes = kPixelBytes % 2 == 1;
+  static constexpr int kOfPixel = kBytes ? kPixelBytes : kPixelBytes == 8 ? 2 : 1, kPieces = 4 * kOfPixel;
+  // Words of four pixels until they are taken: pieces are joined only then, so that nothing waits for them before.
+  static constexpr int kWords = kPixels == Pixels::Any && kJoinsLater ? kPieces : kPixelBytes;
+
   // The first 16 pixels begin at `first`. Unless `inside` `columns` lists where all are, as far as pixel `end`, the
-  // first that no window reaches.
-  __device__ PixelReader(const PartParams &part, int first, int end, const int *columns, bool inside)
+  // first that no window reaches. `constant`: those in the list may be -1, for the border's value.
+  __device__ PixelReader(const PartParams &part, int first, int end, const int *columns, bool inside, bool constant)
       : part_(part),
         source_(part.source + (first + lane()) * kPixelBytes),
         columns_(columns + lane()),
         first_(first),
         end_(end),
-        inside_(inside) {}
+        inside_(inside),
+        constant_(constant) {}
 
   // Of the row at `offset` bytes, kCount times 16 pixels. The whole warp takes part.
   template <int kCount>
-  __device__ void read(int64_t offset, uint32_t (&words)[kCount][kPixelBytes]) const {
+  __device__ void read(int64_t offset, uint32_t (&words)[kCount][kWords]) const {
     if (inside_) {
 #pragma unroll
-      for (int k = 0; k < kCount; k++) read_four_pixels<kPixelBytes>(source_ + offset + 16 * k * kPixelBytes, words[k]);
+      for (int k = 0; k < kCount; k++) read_together(offset, 16 * k, words[k]);
     } else {
 #pragma unroll
-      for (int k = 0; k < kCount; k++) read_anywhere(offset, 16 * k, words[k]);
+      for (int k = 0; k < kCount; k++) {
+        if constexpr (kPixels == Pixels::Whole)
+          read_each(offset, 16 * k, words[k]);
+        else
+          read_anywhere(offset, 16 * k, words[k]);
+      }
     }
+  }
+
+  // Has the first 16 pixels of the row fetched to the L2 cache: warps side by side do all of it.
+  __device__ void prefetch([[maybe_unused]] int64_t offset) const {
+#ifdef __CUDA_ARCH__
+    if (inside_) asm volatile("prefetch.global.L2 [%0];" ::"l"(source_ + offset));
+#endif
+  }
+
+  // Number k of those as they lie in memory.
+  __device__ void take(int k, const uint32_t (&words)[kWords], uint32_t (&pixels)[kPixelBytes]) const {
+#pragma unroll
+    for (int i = 0; i < kPixelBytes; i++) pixels[i] = words[i];
+    if constexpr (kWords != kPixelBytes)
+      if (!inside_ && !is_together(16 * k)) join(words, pixels);
   }
 
  private:
@@ -751,61 +830,94 @@ class PixelReader {
     return threadIdx.x % 4 * 4;
   }
 
-  static constexpr int kPixelWords = kPixelBytes == 8 ? 2 : 1;
-
-  // The 16 pixels from `x` pixels after the first on.
-  __device__ void read_anywhere(int64_t offset, int x, uint32_t (&words)[kPixelBytes]) const {
-    const int first = first_ + x;
-    const bool outside = offset == kNoRow;
-    if (part_.aligned && first >= 0 && first + 16 <= part_.width)
-      read_four_pixels<kPixelBytes>(source_ + (outside ? 0 : offset) + x * kPixelBytes, words);
-    else if (first < end_)
-      gather(part_.source + (outside ? 0 : offset), columns_ + x, words);
-    if (!outside) return;
-#pragma unroll
-    for (int i = 0; i < kPixelBytes; i++) words[i] = part_.border_word[i % word_period(kPixelBytes)];
+  // Whether the 16 pixels from `x` pixels after the first on lie in the frame.
+  __device__ bool is_together(int x) const {
+    return part_.aligned && first_ + x >= 0 && first_ + x + 16 <= part_.width;
   }
 
-  // Pixel by pixel, all of them under way at a time.
-  __device__ void gather(const uint8_t *from, const int *columns, uint32_t (&words)[kPixelBytes]) const {
-    uint32_t pixel[4][kPixelWords];
+  __device__ void read_together(int64_t offset, int x, uint32_t (&words)[kWords]) const {
+    uint32_t pixels[kPixelBytes];
+    read_four_pixels<kPixelBytes>(source_ + offset + x * kPixelBytes, pixels);
 #pragma unroll
-    for (int i = 0; i < 4; i++) read_pixel(from + max(columns[i], 0) * kPixelBytes, pixel[i]);
+    for (int i = 0; i < kPixelBytes; i++) words[i] = pixels[i];
+  }
+
+  // Pixels of whole words, all of which are in the frame.
+  __device__ void read_each(int64_t offset, int x, uint32_t (&words)[kWords]) const {
+    const uint8_t *const row = part_.source + offset;
+    const int4 four = *reinterpret_cast<const int4 *>(columns_ + x);
+    const int column[4] = {four.x, four.y, four.z, four.w};
 #pragma unroll
-    for (int i = 0; i < kPixelBytes; i++) words[i] = 0;
+    for (int i = 0; i < kWords; i++)
+      words[i] = __ldg(reinterpret_cast<const uint32_t *>(row + column[i / kOfPixel] * kPixelBytes) + i % kOfPixel);
+  }
+
+  __device__ void read_anywhere(int64_t offset, int x, uint32_t (&words)[kWords]) const {
+    if (offset == kNoRow) {
+      const bool pieces = kWords != kPixelBytes && !is_together(x);
 #pragma unroll
-    for (int i = 0; i < 4; i++) {
+      for (int i = 0; i < kWords; i++) words[i] = pieces ? border(i) : part_.border_word[i % word_period(kPixelBytes)];
+    } else if (is_together(x)) {
+      read_together(offset, x, words);
+    } else if (first_ + x < end_) {
+      uint32_t piece[kPieces];
+      read_pieces(part_.source + offset, columns_ + x, piece);
+      if constexpr (kWords != kPieces) {
+        join(piece, words);
+      } else {
 #pragma unroll
-      for (int w = 0; w < kPixelWords; w++)
-        if (columns[i] < 0) pixel[i][w] = part_.border_word[w];
-#pragma unroll
-      for (int b = 0; b < kPixelBytes; b++) {
-        const int n = i * kPixelBytes + b;
-        words[n / 4] |= (pixel[i][b / 4] >> b % 4 * 8 & 0xffu) << n % 4 * 8;
+        for (int i = 0; i < kPieces; i++) words[i] = piece[i];
       }
     }
   }
 
-  __device__ void read_pixel(const uint8_t *from, uint32_t (&pixel)[kPixelWords]) const {
-    if constexpr (kPixelBytes % 2 == 0) {
-      using Word = std::conditional_t<kPixelBytes == 2, uint16_t, uint32_t>;
-      if (part_.aligned) {
+  // Piece i of pixels of the border.
+  __device__ uint32_t border(int i) const {
+    return kBytes ? part_.border_word[0] >> i % kOfPixel * 8 : part_.border_word[i % kOfPixel];
+  }
+
+  // All of them under way at a time.
+  __device__ void read_pieces(const uint8_t *from, const int *columns, uint32_t (&piece)[kPieces]) const {
+    const int4 four = *reinterpret_cast<const int4 *>(columns);
+    const int column[4] = {four.x, four.y, four.z, four.w};
+    const auto address = [&](int i) { return from + max(column[i / kOfPixel], 0) * kPixelBytes; };
+    using Piece = std::conditional_t<kBytes, uint8_t, std::conditional_t<kPixelBytes == 2, uint16_t, uint32_t>>;
+    if (kBytes || part_.aligned) {
 #pragma unroll
-        for (int w = 0; w < kPixelWords; w++) pixel[w] = __ldg(reinterpret_cast<const Word *>(from) + w);
-        return;
+      for (int i = 0; i < kPieces; i++) piece[i] = __ldg(reinterpret_cast<const Piece *>(address(i)) + i % kOfPixel);
+    } else {
+#pragma unroll
+      for (int i = 0; i < kPieces; i++) {
+        piece[i] = 0;
+#pragma unroll
+        for (int b = 0; b < kPixelBytes / kOfPixel; b++)
+          piece[i] |= uint32_t{__ldg(address(i) + i % kOfPixel * 4 + b)} << b * 8;
       }
     }
+    if (constant_) {
 #pragma unroll
-    for (int w = 0; w < kPixelWords; w++) pixel[w] = 0;
+      for (int i = 0; i < kPieces; i++)
+        if (column[i / kOfPixel] < 0) piece[i] = border(i);
+    }
+  }
+
+  // Pieces to the words of pixels as they lie in memory.
+  __device__ static void join(const uint32_t (&piece)[kPieces], uint32_t (&words)[kPixelBytes]) {
 #pragma unroll
-    for (int b = 0; b < kPixelBytes; b++) pixel[b / 4] |= uint32_t{__ldg(from + b)} << b % 4 * 8;
+    for (int i = 0; i < kPixelBytes; i++) {
+      const auto at = [&](int n) { return piece[(kPieces / kPixelBytes * i + n) % kPieces]; };
+      if constexpr (kBytes)
+        words[i] = choose_bytes(choose_bytes(at(0), at(1), 0x0040), choose_bytes(at(2), at(3), 0x0040), 0x5410);
+      else
+        words[i] = kPixelBytes == 2 ? choose_bytes(at(0), at(1), 0x5410) : piece[i % kPieces];
+    }
   }
 
   const PartParams &part_;
   const uint8_t *source_;
   const int *columns_;
   int first_, end_;
-  bool inside_;
+  bool inside_, constant_;
 };
 
 // A lane's results are two pairs of neighbouring pixels, one in either half of `words`, and those of the next g lie
@@ -833,52 +945,82 @@ __device__ inline void join_pairs(uint32_t (&words)[kPixelBytes]) {
   }
 }
 
-// Writes kCount times neighbouring pixels, one after the other in `words`, with copied and filled channels in their
-// places: to (x, y), where `to` points to, and dx, dy further on. Unless `inside` some may lie right of the part, which
-// are not the caller's, nor are rows from `bottom` on.
+// Where kCount times kPixels neighbouring pixels are: at (x, y) of the part, and dx, dy further on. Unless `inside`
+// some may lie right of the part, which are not the caller's, nor are rows from `bottom` on.
 template <int kPixels, int kPixelBytes, int kCount, int dx, int dy>
-__device__ inline void put_pixels(const PartParams &part, uint8_t *to, int x, int y, int bottom, bool inside,
-                                  bool merges, uint32_t *words) {
-  constexpr int kBytes = kPixels * kPixelBytes, kWords = kBytes / 4, kPeriod = word_period(kPixelBytes);
-  bool writes[kCount], whole[kCount];
-#pragma unroll
-  for (int i = 0; i < kCount; i++) {
-    writes[i] = y + i * dy < bottom && (inside || x + i * dx < part.width);
-    whole[i] = inside || (part.aligned && x + i * dx + kPixels <= part.width);
-  }
-  if (merges) {
-    uint32_t original[kCount * kWords] = {};
+class PixelPlaces {
+ public:
+  static constexpr int kBytes = kPixels * kPixelBytes, kWords = kBytes / 4;  // of each
+
+  __device__ PixelPlaces(const PartParams &part, int x, int y, int bottom, bool inside) : left_(part.width - x) {
 #pragma unroll
     for (int i = 0; i < kCount; i++) {
-      const uint8_t *from = part.source + (y + i * dy) * part.source_pitch + (x + i * dx) * kPixelBytes;
-      if (!writes[i]) continue;
-      if (whole[i]) {
-        load_words<kWords>(from, original + i * kWords);
+      wanted_[i] = y + i * dy < bottom && (inside || i * dx < left_);
+      whole_[i] = inside || (part.aligned && i * dx + kPixels <= left_);
+    }
+  }
+
+  // The pixels of rows that are `pitch` apart, from `from` on, one after the other.
+  __device__ void load(const uint8_t *from, int64_t pitch, uint32_t (&words)[kCount * kWords]) const {
+#pragma unroll
+    for (int i = 0; i < kCount; i++) {
+      const uint8_t *at = from + i * (dx * kPixelBytes + dy * pitch);
+#pragma unroll
+      for (int w = 0; w < kWords; w++) words[i * kWords + w] = 0;
+      if (!wanted_[i]) continue;
+      if (whole_[i]) {
+        load_words<kWords>(at, words + i * kWords);
         continue;
       }
 #pragma unroll
       for (int b = 0; b < kBytes; b++)
-        if (x + i * dx + b / kPixelBytes < part.width) original[i * kWords + b / 4] |= uint32_t{from[b]} << b % 4 * 8;
-    }
-#pragma unroll
-    for (int i = 0; i < kCount * kWords; i++) {
-      const int phase = i % kPeriod;
-      words[i] = (words[i] & part.filter_bits[phase]) | (original[i] & part.copy_bits[phase]) | part.fill_word[phase];
+        if (i * dx + b / kPixelBytes < left_) words[i * kWords + b / 4] |= uint32_t{at[b]} << b % 4 * 8;
     }
   }
+
+  __device__ void store(uint8_t *to, int64_t pitch, const uint32_t *words) const {
 #pragma unroll
-  for (int i = 0; i < kCount; i++) {
-    uint8_t *at = to + i * (dx * kPixelBytes + dy * part.target_pitch);
-    if (!writes[i]) continue;
-    if (whole[i]) {
-      store_words<kWords>(at, words + i * kWords);
-      continue;
+    for (int i = 0; i < kCount; i++) {
+      uint8_t *at = to + i * (dx * kPixelBytes + dy * pitch);
+      if (!wanted_[i]) continue;
+      if (whole_[i]) {
+        store_words<kWords>(at, words + i * kWords);
+        continue;
+      }
+#pragma unroll
+      for (int b = 0; b < kBytes; b++)
+        if (i * dx + b / kPixelBytes < left_) at[b] = static_cast<uint8_t>(words[i * kWords + b / 4] >> b % 4 * 8);
     }
-#pragma unroll
-    for (int b = 0; b < kBytes; b++)
-      if (x + i * dx + b / kPixelBytes < part.width)
-        at[b] = static_cast<uint8_t>(words[i * kWords + b / 4] >> b % 4 * 8);
   }
+
+ private:
+  int left_;  // pixels of the row from x on
+  bool wanted_[kCount], whole_[kCount];
+};
+
+// Results as they lie in memory, with copied channels of `original` and filled ones in their places.
+template <int kPixelBytes, int kWords>
+__device__ inline void merge_pixels(const PartParams &part, const uint32_t (&original)[kWords], uint32_t *words) {
+#pragma unroll
+  for (int i = 0; i < kWords; i++) {
+    const int phase = i % word_period(kPixelBytes);
+    words[i] = (words[i] & part.filter_bits[phase]) | (original[i] & part.copy_bits[phase]) | part.fill_word[phase];
+  }
+}
+
+// Writes such pixels, which are one after the other in `words`, with copied and filled channels in their places, to
+// where `to` points to.
+template <int kPixels, int kPixelBytes, int kCount, int dx, int dy>
+__device__ inline void put_pixels(const PartParams &part, uint8_t *to, int x, int y, int bottom, bool inside,
+                                  bool merges, uint32_t *words) {
+  using Places = PixelPlaces<kPixels, kPixelBytes, kCount, dx, dy>;
+  const Places places(part, x, y, bottom, inside);
+  if (merges) {
+    uint32_t original[kCount * Places::kWords];
+    places.load(part.source + y * part.source_pitch + x * kPixelBytes, part.source_pitch, original);
+    merge_pixels<kPixelBytes>(part, original, words);
+  }
+  places.store(to, part.target_pitch, words);
 }
 
 // Where a lane's results are, two pairs of pixels dx and dy apart, of which the first of g are 2g pixels from the first
@@ -886,6 +1028,8 @@ __device__ inline void put_pixels(const PartParams &part, uint8_t *to, int x, in
 template <int kPixelBytes, int dx, int dy>
 struct ResultPlace {
   static constexpr bool kJoins = kPixelBytes < 4;
+  using Pixels =
+      std::conditional_t<kJoins, PixelPlaces<4, kPixelBytes, 1, 0, 0>, PixelPlaces<2, kPixelBytes, 2, dx, dy>>;
   int x, y;  // from those of the first pair of g = 0
 
   __device__ ResultPlace() {
@@ -894,15 +1038,19 @@ struct ResultPlace {
     y = kJoins ? g % 2 * dy : 0;
   }
 
+  // Makes of a lane's results what lies there.
+  __device__ static void join(uint32_t (&words)[kPixelBytes]) {
+    if constexpr (kJoins) join_pairs<kPixelBytes>(words);
+  }
+
   // Writes them to (x, y), the place in the part, where `to` points to; rows from `bottom` on are not the caller's.
   __device__ static void put(const PartParams &part, uint8_t *to, int x, int y, int bottom, bool inside, bool merges,
                              uint32_t (&words)[kPixelBytes]) {
-    if constexpr (kJoins) {
-      join_pairs<kPixelBytes>(words);
+    join(words);
+    if constexpr (kJoins)
       put_pixels<4, kPixelBytes, 1, 0, 0>(part, to, x, y, bottom, inside, merges, words);
-    } else {
+    else
       put_pixels<2, kPixelBytes, 2, dx, dy>(part, to, x, y, bottom, inside, merges, words);
-    }
   }
 };
 
@@ -1002,8 +1150,10 @@ struct SeparableOperands {
   }
 };
 
-// The last rows' sums of a channel, from which columns are summed.
-template <typename Shape>
+// The last rows' sums of a channel, from which columns are summed. kChains, of 8-bit samples: the parts of a sum are
+// made one after the other, each from the one before it, which is less to do but for where there are several sums to
+// make at a time takes longer.
+template <typename Shape, bool kChains>
 struct SeparableSums {
   static constexpr int kSampleBytes = Shape::kSampleBytes, kBytes = Shape::kBytes, kSumBytes = Shape::kSumBytes;
   static constexpr int kChunksX = Shape::kChunksX, kChunksY = Shape::kChunksY;
@@ -1011,20 +1161,28 @@ struct SeparableSums {
   uint32_t sum[kSumBytes][kChunksY][2] = {};  // bytes of the rows' sums, of pixels 2g and 2g + 1
 
   // Sums the next 8 rows of samples, of which there is a window of each byte.
-  __device__ void enter(const SeparableTensorParams &p, const SeparableOperands<Shape> &k, const Sums &start,
+  __device__ void enter(const SeparableTensorParams &p, const SeparableOperands<Shape> &k, int32_t start,
                         const uint32_t (&window)[kSampleBytes][kChunksX]) {
-    PartialSums<Shape::kRowParts> parts;
+    Sums sums;
+    if constexpr (kChains) {
+      sums = add_parts<kBytes>(start, [&](int part, Sums s) {
+        return part == kBytes - 1 ? multiply<has_signed_row(kWeights), false>(k.row[part], window[0], s)
+                                  : multiply<false, false>(k.row[part], window[0], s);
+      });
+    } else {
+      PartialSums<Shape::kRowParts> parts;
 #pragma unroll
-    for (int i = 0; i < Shape::kRowParts; i++) parts.part[i] = i == row_start_part(kWeights) ? start : all(0);
+      for (int i = 0; i < Shape::kRowParts; i++) parts.part[i] = all(i == row_start_part(kWeights) ? start : 0);
 #pragma unroll
-    for (int i = 0; i < kSampleBytes; i++)
+      for (int i = 0; i < kSampleBytes; i++)
 #pragma unroll
-      for (int b = 0; b < kBytes; b++)
-        if (b == kBytes - 1)
-          parts.part[i + b] = multiply<has_signed_row(kWeights), false>(k.row[b], window[i], parts.part[i + b]);
-        else
-          parts.part[i + b] = multiply<false, false>(k.row[b], window[i], parts.part[i + b]);
-    const Sums sums = row_sums(p, parts);
+        for (int b = 0; b < kBytes; b++)
+          if (b == kBytes - 1)
+            parts.part[i + b] = multiply<has_signed_row(kWeights), false>(k.row[b], window[i], parts.part[i + b]);
+          else
+            parts.part[i + b] = multiply<false, false>(k.row[b], window[i], parts.part[i + b]);
+      sums = row_sums(p, parts);
+    }
     // With 8-bit samples the rounding is a choice of bytes.
     constexpr uint32_t kPick = kWeights == Weights::Rounded && kSampleBytes == 1 ? 0x6251 : 0x5140;
 #pragma unroll
@@ -1039,25 +1197,45 @@ struct SeparableSums {
   }
 
   // The sums of 8 rows of results. `start` is added to them, `start_high` times 256^k, see SumRounding.
-  __device__ PartialSums<Shape::kParts> total(const SeparableOperands<Shape> &k, const Sums &start,
-                                              int32_t start_high) const {
-    PartialSums<Shape::kParts> parts;
+  static constexpr int kTotals = kChains ? 1 : Shape::kParts;
+  __device__ PartialSums<kTotals> total(const SeparableOperands<Shape> &k, int32_t start, int32_t start_high) const {
+    const auto add = [&](int i, int b, const Sums &s) {
+      return b == kBytes - 1 ? multiply<false, has_signed_column(kWeights)>(sum[i], k.column[b], s)
+                             : multiply<false, false>(sum[i], k.column[b], s);
+    };
+    if constexpr (kChains) {
+      return {{add_parts<Shape::kParts>(start, [&](int part, Sums s) {
 #pragma unroll
-    for (int i = 0; i < Shape::kParts; i++)
-      parts.part[i] = all(kSampleBytes == 2 && i == start_high_part(kWeights) ? start_high : 0);
-    parts.part[0] = start;
+        for (int i = kSumBytes - 1; i >= 0; i--)
+          if (part - i >= 0 && part - i < kBytes) s = add(i, part - i, s);
+        return s;
+      })}};
+    } else {
+      PartialSums<kTotals> parts;
 #pragma unroll
-    for (int i = 0; i < kSumBytes; i++)
+      for (int i = 0; i < kTotals; i++)
+        parts.part[i] = all(i == 0 ? start : kSampleBytes == 2 && i == start_high_part(kWeights) ? start_high : 0);
 #pragma unroll
-      for (int b = 0; b < kBytes; b++)
-        if (b == kBytes - 1)
-          parts.part[i + b] = multiply<false, has_signed_column(kWeights)>(sum[i], k.column[b], parts.part[i + b]);
-        else
-          parts.part[i + b] = multiply<false, false>(sum[i], k.column[b], parts.part[i + b]);
-    return parts;
+      for (int i = 0; i < kSumBytes; i++)
+#pragma unroll
+        for (int b = 0; b < kBytes; b++) parts.part[i + b] = add(i, b, parts.part[i + b]);
+      return parts;
+    }
   }
 
  private:
+  // Part by part, from the highest down, what add(part, sums) makes of the sums so far. The last begins with `start`.
+  template <int kCount, typename Add>
+  __device__ static Sums add_parts(int32_t start, Add add) {
+    Sums sums = all(kCount == 1 ? start : 0);
+#pragma unroll
+    for (int part = kCount - 1; part >= 0; part--) {
+      if (part < kCount - 1) sums = times_256(sums, part ? 0 : start);
+      sums = add(part, sums);
+    }
+    return sums;
+  }
+
   // The rows' sums, but for the bits that Rounded 8-bit samples leave off.
   __device__ static Sums row_sums(const SeparableTensorParams &p, const PartialSums<Shape::kRowParts> &parts) {
     Sums sums = parts.total();
@@ -1093,6 +1271,8 @@ struct SeparableSums {
 //
 // Lane (g, t) loads four pixels of row g, and taken apart they are its words of the matrices of samples, one a channel.
 // With less than four bytes a pixel a warp takes as many strips side by side as make four planes of bytes.
+//
+// A launch takes as long as its slowest warps, so those at an edge of the frame are not to take longer than others.
 
 constexpr int kStripThreads = 128;  // of a block, whose warps' strips lie side by side
 
@@ -1107,80 +1287,142 @@ CUDACONV_HOST_DEVICE constexpr int strip_rows(int tile_height, int radius) {
 }
 
 constexpr int kMostColumns = 6;  // of 16 pixels that the strips of a warp load
+constexpr int kFar = 2;  // as many steps ahead samples are fetched to the L2 cache, one step ahead they are read
 
-// The warp's strips, of which tile.x0 is the first pixel.
-template <int kChannels, typename Shape>
+// Whether there is code for frames of four channels of which the first or the last is not filtered: of what is in use.
+template <typename Shape>
+constexpr bool kHasThree = Shape::kSamples == Samples::Bytes &&
+                           (Shape::kRadius == 8 || Shape::kRadius == 16) && Shape::kWeights != Weights::Word &&
+                           !Shape::kSharpens;
+
+// The warp's strips, of which tile.x0 is the first pixel. Of the channels kFiltered are filtered: all, or of four those
+// but the first or the last. `inside`: all that is read and written lies in the frame, in whole words.
+template <int kChannels, int kFiltered, Pixels kPixels, typename Shape>
 __device__ inline void filter_strip(const SeparableTensorParams &p, const Tile &tile, const uint32_t *lines,
                                     const int64_t *rows, const int *columns, bool inside) {
   constexpr Samples kSamples = Shape::kSamples;
   constexpr int kSampleBytes = Shape::kSampleBytes, kPixelBytes = kChannels * kSampleBytes;
   constexpr int kStrips = subtiles(kPixelBytes), kColumns = kStrips - 1 + Shape::kChunksX;
-  // Steps whose samples are on their way; of larger radii more would not fit the registers.
-  constexpr int kAhead = kPixelBytes == 4 && Shape::kRadius <= 8 ? 2 : 1;
+  using Place = ResultPlace<kPixelBytes, 0, 1>;
+  using Reader = PixelReader<kPixelBytes, kPixels, Shape::kRadius <= 16>;
   const PartParams &part = tile.part;
   const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
-  const int bottom = min(tile.y0 + p.tile_height, part.height), steps = (bottom - tile.y0 + 7) / 8 + Shape::kSteps - 1;
-  const PixelReader<kPixelBytes> reader(part, tile.x0 - Shape::kReach, part.width + p.radius_x, columns, inside);
-  const bool merges = part.merges;
-  const int64_t target_pitch = part.target_pitch;
-  using Place = ResultPlace<kPixelBytes, 0, 1>;
+  int bottom = min(tile.y0 + p.tile_height, part.height);
+  const int steps = (bottom - tile.y0 + 7) / 8 + Shape::kSteps - 1;
+  const Reader reader(part, tile.x0 - Shape::kReach, part.width + p.radius_x, columns, inside,
+                      p.border == Border::Constant);
+  const bool merges = kFiltered < kChannels || part.merges;
+  [[maybe_unused]] const int skipped = part.filter_bits[0] & 0xff ? 0 : 1;  // channels before those of kFiltered < 4
   const Place place;
   const int x = tile.x0 + place.x, below = 2 * t + place.y;
-  uint8_t *to = part.target + (tile.y0 + below) * target_pitch + x * kPixelBytes;
-  uint32_t ahead[kAhead][kColumns][kPixelBytes];
-  const auto fetch = [&](int step, uint32_t(&words)[kColumns][kPixelBytes]) { reader.read(rows[8 * step + g], words); };
-#pragma unroll
-  for (int i = 0; i < kAhead; i++)
-    if (i < steps) fetch(i, ahead[i]);
+  // Of whole words a lane writes all or none.
+  if (kPixels == Pixels::Whole && kStrips == 1 && x >= part.width) bottom = 0;
+  uint32_t ahead[kColumns][Reader::kWords];  // the next step's samples are on their way
+  reader.read(rows[g], ahead);
 
   const SeparableOperands<Shape> operands(lines);
-  const Sums row_start = all(p.row_start), start = all(p.finish.start);
-  SeparableSums<Shape> sums[kStrips][kChannels];
+  const int32_t row_start = in_register(p.row_start), start = in_register(p.finish.start);
+  constexpr bool kChains = kSampleBytes == 1;
+  SeparableSums<Shape, kChains> sums[kStrips][kFiltered];
+  // Tried on Hopper: it helps large frames of four channels, and nothing else.
+  constexpr bool kFetches = kPixels == Pixels::Whole && kChannels == 4 && kSampleBytes == 1;
+  // Whether what is merged is on its way while the rows are summed, where there are registers for it.
+  constexpr bool kLoadsEarly = kPixels == Pixels::Whole && kPixelBytes < 8;
 #pragma unroll 1
-  for (int step0 = 0; step0 < steps; step0 += kAhead) {
+  for (int step = 0; step < steps; step++) {
+    if (kFetches && step + kFar < steps) reader.prefetch(rows[8 * (step + kFar) + g]);
+    const int y = tile.y0 + 8 * (step - Shape::kSteps + 1) + below;
+    const bool has_results = step >= Shape::kSteps - 1;
+    const auto place_of = [&](int s) {
+      return typename Place::Pixels(part, x + 16 * s, y, bottom, kPixels == Pixels::Whole || inside);
+    };
+    uint32_t words[kColumns][kFiltered * kSampleBytes], original[kStrips][kPixelBytes];
 #pragma unroll
-    for (int i = 0; i < kAhead; i++) {
-      const int step = step0 + i;
-      if (step >= steps) break;
-      uint32_t words[kColumns][kPixelBytes];
+    for (int c = 0; c < kColumns; c++) {
+      const auto apart = [&](uint32_t(&pixels)[kPixelBytes]) {
+        if constexpr (kFiltered < kChannels)
+          deinterleave_three(pixels, skipped, words[c]);
+        else
+          take_apart<kSamples>(p, pixels, words[c]);
+      };
+      if constexpr (Reader::kWords == kPixelBytes) {
+        apart(ahead[c]);
+      } else {
+        uint32_t pixels[kPixelBytes];
+        reader.take(c, ahead[c], pixels);
+        apart(pixels);
+      }
+    }
+    if (step + 1 < steps) reader.read(rows[8 * (step + 1) + g], ahead);
+    const auto load_original = [&](int s) {
+      place_of(s).load(part.source + y * part.source_pitch + (x + 16 * s) * kPixelBytes, part.source_pitch,
+                       original[s]);
+    };
+    if (kLoadsEarly && merges && has_results) {
 #pragma unroll
-      for (int c = 0; c < kColumns; c++) take_apart<kSamples>(p, ahead[i][c], words[c]);
-      if (step + kAhead < steps) fetch(step + kAhead, ahead[i]);
+      for (int s = 0; s < kStrips; s++) load_original(s);
+    }
+#pragma unroll
+    for (int s = 0; s < kStrips; s++)
+#pragma unroll
+      for (int c = 0; c < kFiltered; c++) {
+        uint32_t window[kSampleBytes][Shape::kChunksX];
+#pragma unroll
+        for (int b = 0; b < kSampleBytes; b++)
+#pragma unroll
+          for (int k = 0; k < Shape::kChunksX; k++) window[b][k] = words[s + k][c * kSampleBytes + b];
+        sums[s][c].enter(p, operands, row_start, window);
+      }
+    if (!has_results) continue;
+    const auto total = [&](int s, int c) { return sums[s][c].total(operands, start, p.finish.start_high); };
+    // Chained ones all at once, so that none waits for another.
+    [[maybe_unused]] decltype(total(0, 0)) totals[kStrips][kFiltered];
+    if constexpr (kChains) {
 #pragma unroll
       for (int s = 0; s < kStrips; s++)
 #pragma unroll
-        for (int c = 0; c < kChannels; c++) {
-          uint32_t window[kSampleBytes][Shape::kChunksX];
+        for (int c = 0; c < kFiltered; c++) totals[s][c] = total(s, c);
+    }
 #pragma unroll
-          for (int b = 0; b < kSampleBytes; b++)
+    for (int s = 0; s < kStrips; s++) {
+      uint32_t pixels[kPixelBytes];
+      const auto sums_of = [&](int c) {
+        if constexpr (kChains)
+          return totals[s][c];
+        else
+          return total(s, c);
+      };
+      if constexpr (Shape::kSharpens) {
+        constexpr bool kWhole = kPixels == Pixels::Whole;
+        const int at = tile.x0 + 16 * s + 2 * g, row = y - place.y, last_row = part.height - 1;
+        const Centres<kChannels, kSamples> centres(part, kWhole ? min(at, part.width - 2) : at, row, last_row,
+                                                   kWhole || inside);
+        make_sharp_pixels<kChannels, Shape>(p, centres, sums_of, pixels);
+      } else if constexpr (kFiltered < kChannels) {
+        make_pixels<kChannels, Shape>(
+            p, [&](int c) { return c < kFiltered ? sums_of(c) : PartialSums<1>{{all(0)}}; }, pixels);
 #pragma unroll
-            for (int k = 0; k < Shape::kChunksX; k++) window[b][k] = words[s + k][c * kSampleBytes + b];
-          sums[s][c].enter(p, operands, row_start, window);
-        }
-      if (step < Shape::kSteps - 1) continue;
-      const int y = tile.y0 + 8 * (step - Shape::kSteps + 1) + below;
-#pragma unroll
-      for (int s = 0; s < kStrips; s++) {
-        uint32_t pixels[kPixelBytes];
-        const auto sums_of = [&](int c) { return sums[s][c].total(operands, start, p.finish.start_high); };
-        if constexpr (Shape::kSharpens) {
-          const int first = tile.x0 + 16 * s + 2 * g, row = y - place.y;
-          make_sharp_pixels<kChannels, Shape>(p, Centres<kChannels, kSamples>(part, first, row, bottom - 1, inside),
-                                              sums_of, pixels);
-        } else {
-          make_pixels<kChannels, Shape>(p, sums_of, pixels);
-        }
-        Place::put(part, to + 16 * s * kPixelBytes, x + 16 * s, y, bottom, inside, merges, pixels);
+        for (int i = 0; i < kPixelBytes; i++) pixels[i] <<= 8 * skipped;
+      } else {
+        make_pixels<kChannels, Shape>(p, sums_of, pixels);
       }
-      to += 8 * target_pitch;
+      Place::join(pixels);
+      if (merges) {
+        if (!kLoadsEarly) load_original(s);
+        merge_pixels<kPixelBytes>(part, original[s], pixels);
+      }
+      place_of(s).store(part.target + y * part.target_pitch + (x + 16 * s) * kPixelBytes, part.target_pitch, pixels);
     }
   }
 }
 
-template <typename Shape>
+// The kernels of 8-bit samples are for planes of one or two channels, or for those of three or four: several narrow
+// strips take more registers than a wide one.
+template <typename Shape, bool kNarrow>
 struct SeparableStrip {
   // How many blocks a multiprocessor is to hold, which bounds the registers of a thread.
-  static constexpr int kBlocks = Shape::kRadius > 16 ? 2 : Shape::kRadius > 8 ? 3 : 4;
+  static constexpr bool kWide = Shape::kSamples == Samples::Bytes && !kNarrow;
+  static constexpr int kBlocks = Shape::kRadius > 16 ? 2 : (Shape::kRadius > 8 ? 3 : 4) + (kWide ? 1 : 0);
   static constexpr int kMinBlocks = Shape::kSamples == Samples::FourWords || Shape::kSharpens ? kBlocks - 1 : kBlocks;
 
   CUDACONV_HOST_DEVICE static constexpr size_t shared_bytes(int, int tile_height, int) {
@@ -1203,31 +1445,47 @@ __device__ inline void filter_strips(const SeparableTensorParams &p, Tile tile) 
   int *columns = reinterpret_cast<int *>(rows + height) + warp * 16 * kMostColumns;
   Shape::load_lines(p, lines);
   list_rows(p, part, first_row, height, rows, kStripThreads);
-  const bool inside = lies_inside(p, part, tile.x0 - Shape::kReach, kPixels, first_row, height);
-  if (!inside) list_columns(p, part, tile.x0 - Shape::kReach, kPixels, columns, 32);
+  const int first = tile.x0 - Shape::kReach;
+  const bool inside = lies_inside(p, part, first, kPixels, first_row, height);
+  // Pixels of whole words can be put together from anywhere.
+  constexpr bool kPatches = kChannels * Shape::kSampleBytes % 4 == 0;
+  const bool whole = inside || (kPatches && part.aligned && part.width % 2 == 0 && p.border != Border::Constant);
+  if (!inside) list_columns(p, part, first, kPixels, columns, 32);
   __syncthreads();
   if (tile.x0 >= part.width) return;
-  const auto filter = [&](bool is_inside) { filter_strip<kChannels, Shape>(p, tile, lines, rows, columns, is_inside); };
-  if (Shape::kRadius > 16)  // a long code, so once
-    filter(inside);
-  else if (inside)
-    filter(true);
-  else
-    filter(false);
+  const auto filter = [&](auto filtered) {
+    constexpr int kFiltered = decltype(filtered)::value;
+    if constexpr (Shape::kRadius <= 16)  // of larger ones the code is long, so it is there once
+      if (whole)
+        return filter_strip<kChannels, kFiltered, Pixels::Whole, Shape>(p, tile, lines, rows, columns,
+                                                                        kPatches ? inside : true);
+    filter_strip<kChannels, kFiltered, Pixels::Any, Shape>(p, tile, lines, rows, columns, inside);
+  };
+  if constexpr (kChannels == 4 && kHasThree<Shape>)
+    if (part.filter_bits[0] == 0x00ffffffu || part.filter_bits[0] == 0xffffff00u)
+      return filter(std::integral_constant<int, 3>());
+  filter(std::integral_constant<int, kChannels>());
 }
 
-template <typename Shape>
-__global__ void __launch_bounds__(kStripThreads, SeparableStrip<Shape>::kMinBlocks)
+template <typename Shape, bool kNarrow>
+__global__ void __launch_bounds__(kStripThreads, SeparableStrip<Shape, kNarrow>::kMinBlocks)
     strip_tensor_kernel(const __grid_constant__ SeparableTensorParams p) {
   if constexpr (kHasMatrixInstructions) {
     constexpr Samples kSamples = Shape::kSamples;
     const Tile tile = locate_tile(p, 1, p.tile_height);
+    const int channels = tile.part.channels;
     if (!tile.part.filters) {
-      const int width = kStripThreads / 32 * strip_width(tile.part.channels * sample_bytes(kSamples));
+      const int width = kStripThreads / 32 * strip_width(channels * sample_bytes(kSamples));
       return copy_tile<kSamples>(tile.part, tile.x0 * width, tile.y0, width, p.tile_height);
     }
-    for_channels<kSamples>(tile.part.channels,
-                           [&](auto channels) { filter_strips<decltype(channels)::value, Shape>(p, tile); });
+    const auto filter = [&](auto channels) { filter_strips<decltype(channels)::value, Shape>(p, tile); };
+    constexpr int kFewer = kNarrow ? 1 : 3, kMore = kFewer + 1;
+    if constexpr (kSamples != Samples::Bytes)
+      for_channels<kSamples>(channels, filter);
+    else if (channels == kFewer)
+      filter(std::integral_constant<int, kFewer>());
+    else
+      filter(std::integral_constant<int, kMore>());
   }
 }
 
@@ -1266,7 +1524,6 @@ __global__ void __launch_bounds__(SeparableTile<Shape>::kThreads, SeparableTile<
     __syncthreads();
     const SeparableOperands<Shape> operands(lines);
 
-    const Sums row_start = all(p.row_start), start = all(p.finish.start);
     const int steps = (min(p.tile_height, part.height - tile.y0) + 7) / 8;
 #pragma unroll 1
     for (int unit = static_cast<int>(threadIdx.x) / 32; unit < part.channels * kTensorBlocks;
@@ -1275,15 +1532,15 @@ __global__ void __launch_bounds__(SeparableTile<Shape>::kThreads, SeparableTile<
       if (part.channel[channel].action != Action::Filter || tile.x0 + x >= part.width) continue;
       const uint8_t *from = source.at(channel, x + 4 * t - kRadius, g - kRadius);
       uint8_t *to = results.at(channel, x + 2 * g, 2 * t - 8 * (kSteps - 1));
-      SeparableSums<Shape> sums;
+      SeparableSums<Shape, false> sums;
 #pragma unroll 1
       for (int step = 0; step < steps + kSteps - 1; step++, from += 8 * kPitch, to += 8 * kResultPitch) {
         uint32_t window[1][Shape::kChunksX];
 #pragma unroll
         for (int c = 0; c < Shape::kChunksX; c++) window[0][c] = *reinterpret_cast<const uint32_t *>(from + 16 * c);
-        sums.enter(p, operands, row_start, window);
+        sums.enter(p, operands, p.row_start, window);
         if (step < kSteps - 1) continue;
-        Sums total[1] = {sums.total(operands, start, 0).total()};
+        Sums total[1] = {sums.total(operands, p.finish.start, 0).total()};
         uint32_t out[1];
         if (Shape::kWeights == Weights::Rounded && p.finish.how == SumRounding::Sharpen) {
           const uint8_t *centre = source.at(channel, x + 2 * g, 2 * t + 8 * (step - kSteps + 1));
@@ -1291,7 +1548,7 @@ __global__ void __launch_bounds__(SeparableTile<Shape>::kThreads, SeparableTile<
           for (int i = 0; i < 4; i++)
             total[0].v[i] = sharpen(p.sharpening, total[0].v[i], centre[i % 2 * kPitch + i / 2]);
         }
-        round_sums<Shape::kWeights>(p.finish, total, out);
+        round_pixels<Shape::kWeights>(p.finish, total, out);
         *reinterpret_cast<uint16_t *>(to) = static_cast<uint16_t>(out[0]);
         *reinterpret_cast<uint16_t *>(to + kResultPitch) = static_cast<uint16_t>(out[0] >> 16);
       }
@@ -1308,7 +1565,91 @@ __global__ void __launch_bounds__(SeparableTile<Shape>::kThreads, SeparableTile<
 // samples, so that the lanes' words of it are 32 in a row. Each row of samples is loaded once and serves all rows of
 // results whose windows it is part of, and so is the matrix of each row of the mask.
 //
-// With one channel a warp takes two such groups of rows, one below the other, so that there is more between two loads.
+// With one or two bytes a pixel a warp takes four or two such groups of rows, one below the other, so that there is
+// more between two loads.
+
+// The channels of a plane whose samples are taken apart and summed: all of them.
+template <int kPixelChannels, int kSummed = kPixelChannels>
+struct SummedChannels {
+  static constexpr int kChannels = kPixelChannels, kCount = kSummed;
+  static_assert(kChannels == kCount, "all of them");
+  __device__ explicit SummedChannels(const PartParams &) {}
+
+  // Which channel of a pixel is number i of these.
+  __device__ int channel(int i) const { return i; }
+
+  // Four pixels as they lie in memory to a word of each of their bytes.
+  template <Samples kSamples, int kBytes>
+  __device__ void take_apart(const TensorParams &p, uint32_t (&words)[kBytes], uint32_t (&bytes)[kBytes]) const {
+    cudaconv::take_apart<kSamples>(p, words, bytes);
+  }
+
+  // A lane's results to pixels, as join_channels() and cudaconv::pack_sums() make them.
+  template <typename Result, int kWords>
+  __device__ void join(const Result (&results)[kCount], uint32_t (&words)[kWords]) const {
+    join_channels<kChannels>(results, words);
+  }
+  template <typename Scaled>
+  __device__ void pack_sums(const PartialSums<1> (&sums)[kCount], uint32_t (&words)[kChannels], Scaled scaled) const {
+    cudaconv::pack_sums(sums, words, scaled);
+  }
+};
+
+// Of four channels of which some are not filtered, all but the last of those, which is anything in pixels that are made
+// of sums. Of bytes alone.
+template <>
+struct SummedChannels<4, 3> {
+  static constexpr int kChannels = 4, kCount = 3;
+
+  __device__ explicit SummedChannels(const PartParams &part) {
+#pragma unroll
+    for (int c = 0; c < kChannels; c++)
+      if (!(part.filter_bits[0] >> 8 * c & 0xffu)) skipped_ = c;
+    first_two_ = (channel(0) | channel(1) << 8) * 0x11 + 0x4040;
+    third_ = channel(2) * 0x11 + 0x40;
+  }
+
+  __device__ int channel(int i) const {
+    return i + (i >= skipped_);
+  }
+
+  template <Samples = Samples::Bytes>
+  __device__ void take_apart(const TensorParams &, uint32_t (&words)[4], uint32_t (&bytes)[3]) const {
+    const uint32_t first = choose_bytes(words[0], words[1], first_two_);
+    const uint32_t second = choose_bytes(words[2], words[3], first_two_);
+    bytes[0] = choose_bytes(first, second, 0x5410);
+    bytes[1] = choose_bytes(first, second, 0x7632);
+    bytes[2] = choose_bytes(choose_bytes(words[0], words[1], third_), choose_bytes(words[2], words[3], third_), 0x5410);
+  }
+
+  __device__ void join(const uint32_t (&results)[3], uint32_t (&words)[4]) const {
+    const uint32_t pairs[2] = {choose_bytes(results[0], results[1], 0x5140),
+                               choose_bytes(results[0], results[1], 0x7362)};
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+      words[i] = choose_bytes(pairs[i / 2], results[2], selector(i % 2 * 2, i % 2 * 2 + 1, 4 + i));
+  }
+  template <typename Scaled>
+  __device__ void pack_sums(const PartialSums<1> (&sums)[3], uint32_t (&words)[4], Scaled scaled) const {
+    const auto sample = [&](int i, int c) { return scaled(sums[c].part[0].v[i % 2 * 2 + i / 2]); };
+#pragma unroll
+    for (int i = 0; i < 4; i += 2) {
+      const uint32_t third = pack_clamped(sample(i, 2), sample(i + 1, 2));
+#pragma unroll
+      for (int k = 0; k < 2; k++)
+        words[i + k] = choose_bytes(pack_clamped(sample(i + k, 0), sample(i + k, 1)), third, selector(1, 3, 5 + 2 * k));
+    }
+  }
+
+ private:
+  // For choose_bytes(), of bytes for the three channels.
+  __device__ uint32_t selector(uint32_t first, uint32_t second, uint32_t third) const {
+    return first << 4 * channel(0) | second << 4 * channel(1) | third << 4 * channel(2);
+  }
+
+  int skipped_ = 0;
+  uint32_t first_two_, third_;  // selectors
+};
 
 template <int kRadiusClass, Weights kWeightsKind, Samples kSamplesKind>
 struct DenseShape {
@@ -1319,38 +1660,35 @@ struct DenseShape {
   static constexpr int kBytes = weight_bytes(kWeights), kParts = kSampleBytes + kBytes - 1;
   static constexpr int kChunks = (16 + 2 * kRadius) / 16;
   static constexpr int kRows = kSamples == Samples::FourWords ? 2 : 4 / kBytes;  // of results at a time
-  // Groups of rows of a plane with one channel; those of others are one.
-  static constexpr int kSingleGroups = kSamples == Samples::Bytes || kWeights == Weights::Word ? 2 : 1;
   static constexpr int kThreads = 128;
   static constexpr int kMinBlocks = kRadius > 8 || kSamples == Samples::FourWords ? 3 : 4;
-  // Planes of bytes in a tile, or as many rows of fewer.
-  static constexpr int kPlanes = kSamples == Samples::FourWords ? 8 : 4;
   static constexpr int kLine = padded_words(kDenseLineWords);
   static constexpr int kPixels = kTensorTileWidth + 16 * (kChunks - 1);  // that windows of a row of the tile reach
   static constexpr size_t kLineBytes = kDenseRows * kBytes * kLine * sizeof(uint32_t);
 
-  CUDACONV_HOST_DEVICE static constexpr int row_groups(int channels) { return channels == 1 ? kSingleGroups : 1; }
+  CUDACONV_HOST_DEVICE static constexpr int row_groups(int channels) { return subtiles(channels * kSampleBytes); }
   // Of the operands [row][low, high][chunk][lane].
   CUDACONV_HOST_DEVICE static constexpr size_t fragment_bytes(int height) {
     return static_cast<size_t>(height) * kBytes * kChunks * 32 * sizeof(uint2);
   }
   // Rows that windows of as many rows of the tile reach.
   CUDACONV_HOST_DEVICE static constexpr int source_rows(int tile_rows, int height) { return tile_rows + height - 1; }
-  CUDACONV_HOST_DEVICE static constexpr size_t shared_bytes(int, int tile_height, int height) {
+  CUDACONV_HOST_DEVICE static constexpr size_t shared_bytes(int channels, int tile_height, int height) {
+    const int rows = source_rows(row_groups(channels) * tile_height, height);
     return fragment_bytes(height) + kLineBytes + kPixels * sizeof(int) +
-           source_rows(4 * tile_height, height) * sizeof(int64_t) +
-           kPlanes * source_rows(tile_height, height) * kPixels;
+           rows * (sizeof(int64_t) + channels * kSampleBytes * kPixels);
   }
 };
 
 // Loads `count` rows of pixels from `left` on, [row][byte of a pixel][pixel]; unless kInside as far as pixel `end`, the
 // first that no window reaches.
-template <int kChannels, bool kInside, typename Shape>
-__device__ inline void load_rows_of_planes(const TensorParams &p, const PartParams &part, int left, int end,
-                                           const int64_t *rows, const int *columns, int count, uint8_t *planes) {
+template <bool kInside, typename Shape, typename Channels>
+__device__ inline void load_rows_of_planes(const TensorParams &p, const PartParams &part, const Channels &channels,
+                                           int left, int end, const int64_t *rows, const int *columns, int count,
+                                           uint8_t *planes) {
   constexpr Samples kSamples = Shape::kSamples;
-  constexpr int kPixels = Shape::kPixels, kThreads = Shape::kThreads;
-  constexpr int kPixelBytes = kChannels * Shape::kSampleBytes;
+  constexpr int kPixels = Shape::kPixels, kThreads = Shape::kThreads, kSampleBytes = Shape::kSampleBytes;
+  constexpr int kPixelBytes = Channels::kChannels * kSampleBytes, kPlanes = Channels::kCount * kSampleBytes;
   // Pixels first ... last - 1 are in the frame, four by four.
   int first = 0, last = kPixels;
   if constexpr (!kInside) {
@@ -1393,11 +1731,11 @@ __device__ inline void load_rows_of_planes(const TensorParams &p, const PartPara
           }
         },
         [&](int i, uint32_t(&pixels)[kPixelBytes]) {
-          uint32_t bytes[kPixelBytes];
-          take_apart<kSamples>(p, pixels, bytes);
+          uint32_t bytes[kPlanes];
+          channels.template take_apart<kSamples>(p, pixels, bytes);
 #pragma unroll
-          for (int c = 0; c < kPixelBytes; c++)
-            *reinterpret_cast<uint32_t *>(planes + (i / kAcross * kPixelBytes + c) * kPixels + x) = bytes[c];
+          for (int c = 0; c < kPlanes; c++)
+            *reinterpret_cast<uint32_t *>(planes + (i / kAcross * kPlanes + c) * kPixels + x) = bytes[c];
         });
   };
   load(0, std::integral_constant<int, 32>());
@@ -1419,39 +1757,114 @@ __device__ inline void load_rows_of_planes(const TensorParams &p, const PartPara
         const bool reads = column >= 0 && offset != kNoRow;
         const uint8_t *source = part.source + (reads ? offset + column * kPixelBytes : 0);
 #pragma unroll
-        for (int c = 0; c < kPixelBytes; c++)
-          pixel[c] = reads ? __ldg(source + c) : part.border_word[c / 4] >> c % 4 * 8;
+        for (int c = 0; c < kPlanes; c++) {
+          const int byte = channels.channel(c / kSampleBytes) * kSampleBytes + c % kSampleBytes;
+          pixel[c] = reads ? __ldg(source + byte) : part.border_word[byte / 4] >> byte % 4 * 8;
+        }
       },
       [&](int i, uint32_t(&pixel)[kPixelBytes]) {
         int x;
         const int row = locate(i, &x);
         if constexpr (kSamples != Samples::Bytes) {
 #pragma unroll
-          for (int c = 0; c < kPixelBytes; c += 2) {
+          for (int c = 0; c < kPlanes; c += 2) {
             pixel[c] = ((pixel[c] & 0xffu) | pixel[c + 1] << 8) >> p.sample_shift & p.sample_mask;
             pixel[c + 1] = pixel[c] >> 8;
           }
         }
 #pragma unroll
-        for (int c = 0; c < kPixelBytes; c++)
-          planes[(row * kPixelBytes + c) * kPixels + x] = static_cast<uint8_t>(pixel[c]);
+        for (int c = 0; c < kPlanes; c++) planes[(row * kPlanes + c) * kPixels + x] = static_cast<uint8_t>(pixel[c]);
       });
 }
 
-template <int kChannels, typename Shape>
-__device__ inline void filter_rows(const DenseTensorParams &p, const Tile &tile, const uint2 *fragments,
-                                   const uint8_t *planes, bool inside) {
-  constexpr int kBytes = Shape::kBytes, kChunks = Shape::kChunks, kRows = Shape::kRows;
-  constexpr int kSampleBytes = Shape::kSampleBytes, kParts = Shape::kParts, kPixelBytes = kChannels * kSampleBytes;
-  constexpr int kGroups = Shape::row_groups(kChannels), kWarps = Shape::kThreads / 32;
-  constexpr int kRowBytes = kPixelBytes * Shape::kPixels;
+// Of a channel, as round_sums() makes them.
+template <typename Shape>
+using Rounded = std::conditional_t<Shape::kSamples == Samples::Bytes, uint32_t, uint32_t[2]>;
+
+// All sums of a warp at once.
+template <typename Shape, int kRows, int kGroups, int kChannels>
+__device__ inline void round_all(const TensorParams &p,
+                                 const PartialSums<Shape::kParts> (&sums)[kRows][kGroups][kChannels],
+                                 Rounded<Shape> (&results)[kRows][kGroups][kChannels]) {
+  constexpr int kCount = kRows * kGroups * kChannels;
+  const SumRounding &r = p.finish;
+  const auto sum = [&](int n) -> const PartialSums<Shape::kParts> & {
+    return sums[n / kChannels / kGroups][n / kChannels % kGroups][n % kChannels];
+  };
+  const auto result = [&](int n) -> Rounded<Shape> & {
+    return results[n / kChannels / kGroups][n / kChannels % kGroups][n % kChannels];
+  };
+  Sums total[kCount];
+#pragma unroll
+  for (int n = 0; n < kCount; n++) total[n] = sum(n).total();
+  if constexpr (Shape::kSamples == Samples::Bytes) {
+    uint32_t bytes[kCount];
+    round_sums<Shape::kWeights>(r, total, bytes);
+#pragma unroll
+    for (int n = 0; n < kCount; n++) result(n) = bytes[n];
+  } else {
+    const auto pack = [&](auto round) {
+#pragma unroll
+      for (int n = 0; n < kCount; n++) pack_samples(p, result(n), [&](int i) { return round(n, i); });
+    };
+    if (r.how == SumRounding::ShiftWide) return pack([&](int n, int i) { return sum(n).highest(i) >> r.shift; });
+    if (r.how == SumRounding::Shift) return pack([&](int n, int i) { return total[n].v[i] >> r.shift; });
+    pack([&](int n, int i) { return divide_sum(r, total[n].v[i]); });
+  }
+}
+
+// Writes what a warp has made, rows from y0 on of each group.
+template <typename Shape, typename Channels, int kRows, int kGroups>
+__device__ inline void put_rows(const Tile &tile, const Channels &channels, int y0, int bottom, bool inside,
+                                const Rounded<Shape> (&results)[kRows][kGroups][Channels::kCount]) {
+  constexpr int kPixelBytes = Channels::kChannels * Shape::kSampleBytes;
   const PartParams &part = tile.part;
-  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, t = lane % 4;
-  const int bottom = min(tile.y0 + p.tile_height * kGroups, part.height);
-  const bool merges = part.merges;
-  const int64_t target_pitch = part.target_pitch;
   using Place = ResultPlace<kPixelBytes, 16, 0>;
-  const int x = tile.x0 + 32 * t + Place().x;
+  const int x = tile.x0 + static_cast<int>(threadIdx.x) % 4 * 32 + Place().x;
+  const auto put = [&](auto is_inside, bool merges, auto finish) {
+#pragma unroll
+    for (int y = 0; y < kRows; y++)
+#pragma unroll
+      for (int s = 0; s < kGroups; s++) {
+        const int row = y0 + kRows * s + y;
+        uint32_t pixels[kPixelBytes];
+        channels.join(results[y][s], pixels);
+        finish(y, pixels);
+        Place::put(part, part.target + row * part.target_pitch + x * kPixelBytes, x, row, bottom,
+                   decltype(is_inside)::value, merges, pixels);
+      }
+  };
+  constexpr bool kMerges = Channels::kCount < Channels::kChannels || Shape::kSamples == Samples::FourWords;
+  if (!inside || (!kMerges && part.merges)) return put(std::false_type(), part.merges, [](int, uint32_t *) {});
+  // Nothing has to be asked on the way, and samples that are copied are all read at a time.
+  if constexpr (kMerges) {
+    if (Channels::kCount < Channels::kChannels || part.merges) {
+      uint32_t original[kRows][kPixelBytes];
+#pragma unroll
+      for (int y = 0; y < kRows; y++) {
+        const uint8_t *from = part.source + min(y0 + y, bottom - 1) * part.source_pitch + x * kPixelBytes;
+        load_words<kPixelBytes / 2>(from, original[y]);
+        load_words<kPixelBytes / 2>(from + 16 * kPixelBytes, original[y] + kPixelBytes / 2);
+      }
+      return put(std::true_type(), false, [&](int y, uint32_t *pixels) {
+#pragma unroll
+        for (int i = 0; i < kPixelBytes; i++)
+          pixels[i] = merge_quad(part, pixels[i], original[y][i], i % word_period(kPixelBytes));
+      });
+    }
+  }
+  put(std::true_type(), false, [](int, uint32_t *) {});
+}
+
+// Sums the rows of the tile, down to `bottom`, of pixels of which kPlanes bytes are summed.
+template <typename Shape, int kPlanes>
+__device__ inline void filter_rows(const DenseTensorParams &p, const Tile &tile, const uint2 *fragments,
+                                   const uint8_t *planes, int bottom, bool inside) {
+  constexpr int kBytes = Shape::kBytes, kChunks = Shape::kChunks, kRows = Shape::kRows;
+  constexpr int kSampleBytes = Shape::kSampleBytes, kParts = Shape::kParts, kWarps = Shape::kThreads / 32;
+  constexpr int kChannels = kPlanes / kSampleBytes, kGroups = Shape::row_groups(kChannels);
+  constexpr int kRowBytes = kPlanes * Shape::kPixels;
+  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
 #pragma unroll 1
   for (int y0 = tile.y0 + warp * (kRows * kGroups); y0 < bottom; y0 += kWarps * kRows * kGroups) {
     PartialSums<kParts> sums[kRows][kGroups][kChannels];
@@ -1470,7 +1883,7 @@ __device__ inline void filter_rows(const DenseTensorParams &p, const Tile &tile,
     const uint2 *fragment = fragments + lane;
     const uint8_t *from = planes + (y0 - tile.y0) * kRowBytes + 4 * lane;
     uint32_t a[kRows][kBytes][kChunks][2];  // of row r of the mask at r % kRows
-    using Window = uint32_t[kGroups][kPixelBytes][kChunks];
+    using Window = uint32_t[kGroups][kPlanes][kChunks];
     const auto load_fragments = [&](int u) {
 #pragma unroll
       for (int b = 0; b < kBytes; b++)
@@ -1484,7 +1897,7 @@ __device__ inline void filter_rows(const DenseTensorParams &p, const Tile &tile,
 #pragma unroll
       for (int s = 0; s < kGroups; s++)
 #pragma unroll
-        for (int c = 0; c < kPixelBytes; c++)
+        for (int c = 0; c < kPlanes; c++)
 #pragma unroll
           for (int k = 0; k < kChunks; k++)
             window[s][c][k] =
@@ -1499,7 +1912,7 @@ __device__ inline void filter_rows(const DenseTensorParams &p, const Tile &tile,
 #pragma unroll
         for (int s = 0; s < kGroups; s++)
 #pragma unroll
-          for (int c = 0; c < kPixelBytes; c++)
+          for (int c = 0; c < kPlanes; c++)
 #pragma unroll
             for (int b = 0; b < kBytes; b++) {
               Sums &part = sums[y][s][c / kSampleBytes].part[c % kSampleBytes + b];
@@ -1531,7 +1944,7 @@ __device__ inline void filter_rows(const DenseTensorParams &p, const Tile &tile,
       add_chunks(std::integral_constant<int, kChunks>(), u, first, last, window);
     };
     // The next two, which are part of the windows of all rows: their odd chunks go together, where registers suffice.
-    constexpr bool kJoins = kChunks % 2 && kPixelBytes * kBytes <= 8;
+    constexpr bool kJoins = kChunks % 2 && kPlanes * kBytes <= 8;
     const auto add_pair = [&](int u) {
       if constexpr (!kJoins) {
         add_row(u, 0, kRows - 1, true);
@@ -1585,28 +1998,28 @@ __device__ inline void filter_rows(const DenseTensorParams &p, const Tile &tile,
       finish(std::integral_constant<int, 1>());
     else
       finish(std::integral_constant<int, 0>());
-#pragma unroll
-    for (int y = 0; y < kRows; y++)
-#pragma unroll
-      for (int s = 0; s < kGroups; s++) {
-        uint32_t pixels[kPixelBytes];
-        make_pixels<kChannels, Shape>(
-            p, [&](int c) { return sums[y][s][c]; }, pixels);
-        const int row = y0 + kRows * s + y;
-        Place::put(part, part.target + row * target_pitch + x * kPixelBytes, x, row, bottom, inside, merges, pixels);
+    Rounded<Shape> results[kRows][kGroups][kChannels];
+    round_all<Shape>(p, sums, results);
+    const auto put = [&](const auto &channels) { put_rows<Shape>(tile, channels, y0, bottom, inside, results); };
+    if constexpr (kPlanes == 3) {
+      if (tile.part.channels == 4) {
+        put(SummedChannels<4, 3>(tile.part));
+        continue;
       }
+    }
+    put(SummedChannels<kChannels>(tile.part));
   }
 }
 
-template <int kChannels, typename Shape>
-__device__ inline void filter_dense(const DenseTensorParams &p, Tile tile) {
+template <typename Shape>
+__device__ inline void filter_dense(const DenseTensorParams &p, const Tile &tile, int bottom) {
   constexpr int kBytes = Shape::kBytes, kChunks = Shape::kChunks, kLine = Shape::kLine;
-  constexpr int kGroups = Shape::row_groups(kChannels);
+  constexpr Samples kSamples = Shape::kSamples;
   const PartParams &part = tile.part;
+  const bool three = kSamples == Samples::Bytes && (part.channels == 3 || (part.channels == 4 && part.merges));
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
-  tile.y0 *= kGroups;
   const int left = tile.x0 - Shape::kRadius, first_row = tile.y0 - p.radius_y;
-  const int height = Shape::source_rows(min(p.tile_height * kGroups, part.height - tile.y0), p.height);
+  const int height = Shape::source_rows(bottom - tile.y0, p.height);
 
   uint8_t *memory = shared_memory<uint8_t>();
   const auto take = [&](size_t bytes) {
@@ -1619,23 +2032,43 @@ __device__ inline void filter_dense(const DenseTensorParams &p, Tile tile) {
   int *columns = reinterpret_cast<int *>(take(Shape::kPixels * sizeof(int)));
   int64_t *rows = reinterpret_cast<int64_t *>(take(height * sizeof(int64_t)));
   uint8_t *planes = memory;
-#pragma unroll 1
-  for (int i = static_cast<int>(threadIdx.x); i < p.height * kBytes * kLine; i += Shape::kThreads) {
-    const int line = i / kLine;
-    lines[i] = padded_word(p.line[line % kBytes][line / kBytes], kDenseLineWords, i % kLine);
+  // All words of a thread are on their way at a time; what is around them are zeros.
+  constexpr int kWords = kDenseLineWords, kPadding = kLinePadding / 4;
+  const int count = p.height * kBytes;
+  constexpr int kOfThread = kDenseRows * kBytes * kWords / Shape::kThreads;
+  const int thread = static_cast<int>(threadIdx.x);
+  uint32_t words[kOfThread];
+#pragma unroll
+  for (int k = 0; k < kOfThread; k++) {
+    const int i = thread + k * Shape::kThreads;
+    words[k] = i < count * kWords ? p.line[i / kWords % kBytes][i / kWords / kBytes][i % kWords] : 0;
   }
+#pragma unroll
+  for (int k = 0; k < kOfThread; k++) {
+    const int i = thread + k * Shape::kThreads;
+    if (i < count * kWords) lines[i / kWords * kLine + kPadding + i % kWords] = words[k];
+  }
+#pragma unroll 1
+  for (int i = thread; i < count * 2 * kPadding; i += Shape::kThreads)
+    lines[i / (2 * kPadding) * kLine + i % (2 * kPadding) + (i % (2 * kPadding) < kPadding ? 0 : kWords)] = 0;
   list_rows(p, part, first_row, height, rows, Shape::kThreads);
   const bool inside = lies_inside(p, part, left, Shape::kPixels, first_row, height);
   if (!inside) list_columns(p, part, left, Shape::kPixels, columns, Shape::kThreads);
   __syncthreads();
-  const auto load = [&](auto is_inside) {
-    load_rows_of_planes<kChannels, decltype(is_inside)::value, Shape>(p, part, left, part.width + p.radius_x, rows,
-                                                                      columns, height, planes);
+  const auto load = [&](const auto &channels) {
+    const int end = part.width + p.radius_x;
+    if (inside)
+      load_rows_of_planes<true, Shape>(p, part, channels, left, end, rows, columns, height, planes);
+    else
+      load_rows_of_planes<false, Shape>(p, part, channels, left, end, rows, columns, height, planes);
   };
-  if (inside)
-    load(std::true_type());
-  else
-    load(std::false_type());
+  for_channels<kSamples>(part.channels, [&](auto constant) {
+    constexpr int kChannels = decltype(constant)::value;
+    if constexpr (kSamples == Samples::Bytes && kChannels == 4) {
+      if (three) return load(SummedChannels<kChannels, 3>(part));
+    }
+    load(SummedChannels<kChannels>(part));
+  });
 #pragma unroll 1
   for (int i = warp; i < p.height * kBytes * kChunks; i += Shape::kThreads / 32) {
     const uint32_t *line = lines + i / kChunks * kLine;
@@ -1643,7 +2076,19 @@ __device__ inline void filter_dense(const DenseTensorParams &p, Tile tile) {
     fragments[i * 32 + lane] = make_uint2(four_bytes(line, first), four_bytes(line, first - 1));
   }
   __syncthreads();
-  filter_rows<kChannels, Shape>(p, tile, fragments, planes, inside);
+  if constexpr (kSamples == Samples::Bytes)
+    if (three) return filter_rows<Shape, 3>(p, tile, fragments, planes, bottom, inside);
+  for_channels<kSamples>(part.channels, [&](auto constant) {
+    constexpr int kChannels = decltype(constant)::value;
+    if constexpr (kChannels != 3)
+      filter_rows<Shape, kChannels * Shape::kSampleBytes>(p, tile, fragments, planes, bottom, inside);
+  });
+}
+
+// How many rows of tiles of the full height a part has, where up to `low` below those have half of it.
+CUDACONV_HOST_DEVICE constexpr int high_tiles(int rows, int tile_rows, int low) {
+  const int rest = rows - low * (tile_rows / 2);
+  return rest > 0 ? (rest + tile_rows - 1) / tile_rows : 0;
 }
 
 template <typename Shape>
@@ -1651,14 +2096,19 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kMinBlocks)
     dense_tensor_kernel(const __grid_constant__ DenseTensorParams p) {
   if constexpr (kHasMatrixInstructions) {
     constexpr Samples kSamples = Shape::kSamples;
-    const Tile tile = locate_tile(p, kTensorTileWidth, p.tile_height);
+    Tile tile = locate_tile(p, kTensorTileWidth, 1);
     const PartParams &part = tile.part;
-    if (!part.filters) {
-      const int groups = Shape::row_groups(part.channels);
-      return copy_tile<kSamples>(part, tile.x0, tile.y0 * groups, kTensorTileWidth, p.tile_height * groups);
+    int height = p.tile_height * Shape::row_groups(part.channels);
+    const int row = tile.y0;
+    tile.y0 *= height;
+    if (p.low_tiles) {
+      const int below = row - high_tiles(part.height, height, p.low_tiles);
+      if (below > 0) tile.y0 -= below * (height / 2);
+      if (below >= 0) height /= 2;
     }
-    for_channels<kSamples>(part.channels,
-                           [&](auto channels) { filter_dense<decltype(channels)::value, Shape>(p, tile); });
+    const int bottom = min(tile.y0 + height, part.height);
+    if (!part.filters) return copy_tile<kSamples>(part, tile.x0, tile.y0, kTensorTileWidth, height);
+    filter_dense<Shape>(p, tile, bottom);
   }
 }
 
