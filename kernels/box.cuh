@@ -182,7 +182,7 @@ __global__ void __launch_bounds__(Shape::kThreads, blocks_at_once(Shape::kMinBlo
         uint32_t quad = sum.quad(round);
         if (part.merges) {
           const uint2 pixel = leaving[radius_y * kPairPitch];
-          quad = merge_quad(part, quad, even_bytes(pixel.x) | even_bytes(pixel.y) << 8);
+          quad = merge_word(part, quad, even_bytes(pixel.x) | even_bytes(pixel.y) << 8);
         }
         put(quad);
       }
@@ -644,7 +644,7 @@ __global__ void __launch_bounds__(kBoxThreads, kBoxMinBlocks) box_strip_kernel(c
         uint32_t pixels[kBoxWarps];
         ring.read_column(middle, min(column, kBoxWidth - 1), pixels);
 #pragma unroll
-        for (int i = 0; i < kBoxWarps; i++) quads[i] = merge_quad(part, quads[i], pixels[i]);
+        for (int i = 0; i < kBoxWarps; i++) quads[i] = merge_word(part, quads[i], pixels[i]);
       }
       writer.write([&](auto put) {
 #pragma unroll

@@ -402,7 +402,7 @@ __device__ inline void filter_extremum(const ExtremumParams &p) {
         });
       if (part.merges && row < end)
         line.change(size, [&](int n, uint32_t quad) {
-          return merge_quad(part, quad, first[halo + n * kStep], Shape::kOfThree ? n % 3 : word);
+          return merge_word(part, quad, first[halo + n * kStep], Shape::kOfThree ? n % 3 : word);
         });
       __syncwarp();
       if (row < end)
@@ -445,7 +445,7 @@ __device__ inline void filter_extremum(const ExtremumParams &p) {
     if (part.merges)
       window.change(size, [&](int n, uint32_t quad) {
         const uint32_t pixel = first[(Shape::kLow ? min(n + radius, last) : n + radius) * kPitch];
-        return merge_quad(part, quad ^ flip, pixel, Shape::kOfThree ? column % 3 : column % kStep) ^ flip;
+        return merge_word(part, quad ^ flip, pixel, Shape::kOfThree ? column % 3 : column % kStep) ^ flip;
       });
     QuadWriter writer(shape, tile, column, group * size, !Shape::kQuads);
     writer.template write<!Shape::kExact>(

@@ -275,7 +275,7 @@ __device__ inline void filter_bytes(const SeparableTensorParams &p, const PartPa
         for (int h = 0; h < 2; h++) {
           const int at = 2 * t + h + kByteRadius;  // in the steps taken last but one and last
           const uint32_t original = reader.middle(at < 8 ? s : (s + 1) % kByteStages, at % 8, g);
-          out[h] = (out[h] & part.filter_bits[phase]) | (original & part.copy_bits[phase]) | part.fill_word[phase];
+          out[h] = merge_word(part, out[h], original, phase);
         }
         __syncwarp();
       }

@@ -419,12 +419,7 @@ __device__ inline void filter_pairs(const PairTensorParams &p, const Tile &tile,
 #pragma unroll
           for (int u = 0; u < kTimes; u++)
             source.template read<kWords>(row / 2, row % 2, s * kPairWidth + x + 8 * u, original + u * kWords);
-#pragma unroll
-          for (int w = 0; w < kPixelBytes; w++) {
-            const int phase = w % word_period(kPixelBytes);
-            pixels[w] =
-                (pixels[w] & part.filter_bits[phase]) | (original[w] & part.copy_bits[phase]) | part.fill_word[phase];
-          }
+          merge_pixels<kPixelBytes>(part, original, pixels);
         }
 #pragma unroll
         for (int u = 0; u < kTimes; u++) {

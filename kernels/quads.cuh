@@ -344,11 +344,6 @@ __device__ inline void load_rows(const FrameParams &p, const QuadTile &shape, co
   load(std::integral_constant<int, 4>());
 }
 
-// Results, with copied and filled channels in their places: those of `original`, or of the plan. `word`: of the pixel.
-__device__ inline uint32_t merge_quad(const PartParams &part, uint32_t result, uint32_t original, int word = 0) {
-  return (result & part.filter_bits[word]) | (original & part.copy_bits[word]) | part.fill_word[word];
-}
-
 // Writes quads of one column of a tile, from above. All lanes of a warp do, lanes 4n ... 4n + 3 in neighbouring
 // columns, of which the first is a multiple of 4: they trade bytes so that each has a word as it lies in memory. With
 // subtiles lane n of as many as there are gets the pixels of subtile n, with three channels lane n of four the word n

@@ -153,6 +153,12 @@ __device__ inline bool in_regions(const FrameParams &p, const PartParams &part, 
   return p.invert;
 }
 
+// A word of results, with copied and filled channels in their places: those of `original`, or of the plan. `phase`:
+// which of the words that a row repeats, see PartParams.
+__device__ inline uint32_t merge_word(const PartParams &part, uint32_t result, uint32_t original, int phase = 0) {
+  return (result & part.filter_bits[phase]) | (original & part.copy_bits[phase]) | part.fill_word[phase];
+}
+
 // Writes channel c of a pixel of the target. A thread writes all channels of a pixel, in the order 0, 1, 2, ...
 __device__ inline void write_sample(const PartParams &part, int x, int y, int c, int value) {
   const ChannelParams &channel = part.channel[c];

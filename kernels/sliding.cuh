@@ -953,7 +953,7 @@ __device__ inline void merge_channels(const PartParams &part, int first_byte, co
 #pragma unroll
   for (int i = 0; i < 4; i++) {
     const int phase = Lanes::kChannels == 3 ? (first_byte / 4 + 6 + i) % 3 : i % 2;  // also of lanes before the frame
-    row[i] = (row[i] & part.filter_bits[phase]) | (original[i] & part.copy_bits[phase]) | part.fill_word[phase];
+    row[i] = merge_word(part, row[i], original[i], phase);
   }
 }
 

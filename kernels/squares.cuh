@@ -505,7 +505,7 @@ __device__ inline void filter_squares(const DenseTensorParams &p, const Tile &ti
                 join_pairs<kChannels>(pixels);
                 if constexpr (kMerges)
 #pragma unroll
-                  for (int i = 0; i < kChannels; i++) pixels[i] = merge_quad(part, pixels[i], original[i]);
+                  for (int i = 0; i < kChannels; i++) pixels[i] = merge_word(part, pixels[i], original[i]);
                 store_words_if<kChannels>(static_cast<unsigned>(square) < squares, to + s * kSquareWidth * kChannels,
                                           pixels);
               }

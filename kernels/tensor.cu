@@ -29,13 +29,13 @@ struct TensorLaunch {
 };
 
 // What kernels of masks with a row and a column are to be.
-struct SeparableWish {
+struct SeparableVariant {
   bool strips, sharpens;
   bool narrow;  // for planes of one or two channels, else of three or four
 };
 
 template <int kRadius, Weights kWeights, Samples kSamples, bool kSharpens = false>
-TensorLaunch<SeparableTensorParams> strip_launch(SeparableWish wish) {
+TensorLaunch<SeparableTensorParams> strip_launch(SeparableVariant variant) {
   using Shape = SeparableShape<kRadius, kWeights, kSamples, kSharpens>;
   const auto launch = [](auto narrow) -> TensorLaunch<SeparableTensorParams> {
     constexpr bool kNarrow = decltype(narrow)::value;
@@ -51,18 +51,18 @@ TensorLaunch<SeparableTensorParams> strip_launch(SeparableWish wish) {
             true};
   };
   if constexpr (kSamples == Samples::Bytes)
-    if (wish.narrow) return launch(std::true_type());
+    if (variant.narrow) return launch(std::true_type());
   return launch(std::false_type());
 }
 
 // Of a radius of 16 there are both, strips and tiles, and of 16-bit samples strips alone.
 template <int kRadius, Weights kWeights, Samples kSamples>
-TensorLaunch<SeparableTensorParams> separable_launch(SeparableWish wish) {
+TensorLaunch<SeparableTensorParams> separable_launch(SeparableVariant variant) {
   if constexpr (kRadius < 16 || kSamples != Samples::Bytes) {
-    return strip_launch<kRadius, kWeights, kSamples>(wish);
+    return strip_launch<kRadius, kWeights, kSamples>(variant);
   } else {
     if constexpr (kRadius == 16)
-      if (wish.strips) return strip_launch<kRadius, kWeights, kSamples>(wish);
+      if (variant.strips) return strip_launch<kRadius, kWeights, kSamples>(variant);
     using Shape = SeparableShape<kRadius, kWeights, kSamples>;
     using Tile = SeparableTile<Shape>;
     return {
@@ -71,36 +71,36 @@ TensorLaunch<SeparableTensorParams> separable_launch(SeparableWish wish) {
 }
 
 template <int kRadius, Samples kSamples>
-TensorLaunch<SeparableTensorParams> separable_launch(Weights weights, SeparableWish wish) {
+TensorLaunch<SeparableTensorParams> separable_launch(Weights weights, SeparableVariant variant) {
   if constexpr (kRadius <= 8 && has_sharpening(kRadius, kSamples))
-    if (wish.sharpens) return strip_launch<kRadius, Weights::Rounded, kSamples, true>(wish);
+    if (variant.sharpens) return strip_launch<kRadius, Weights::Rounded, kSamples, true>(variant);
   if constexpr (has_separable(kRadius, Weights::Byte, kSamples))
-    if (weights == Weights::Byte) return separable_launch<kRadius, Weights::Byte, kSamples>(wish);
+    if (weights == Weights::Byte) return separable_launch<kRadius, Weights::Byte, kSamples>(variant);
   if constexpr (has_separable(kRadius, Weights::Word, kSamples))
-    if (weights == Weights::Word) return separable_launch<kRadius, Weights::Word, kSamples>(wish);
+    if (weights == Weights::Word) return separable_launch<kRadius, Weights::Word, kSamples>(variant);
   if constexpr (has_separable(kRadius, Weights::Long, kSamples))
-    if (weights == Weights::Long) return separable_launch<kRadius, Weights::Long, kSamples>(wish);
+    if (weights == Weights::Long) return separable_launch<kRadius, Weights::Long, kSamples>(variant);
   if constexpr (has_separable(kRadius, Weights::Rounded, kSamples))
     if (weights == Weights::Rounded) {
-      wish.strips &= !wish.sharpens;  // tiles sharpen without kernels of their own
-      return separable_launch<kRadius, Weights::Rounded, kSamples>(wish);
+      variant.strips &= !variant.sharpens;  // tiles sharpen without kernels of their own
+      return separable_launch<kRadius, Weights::Rounded, kSamples>(variant);
     }
   return {};
 }
 
 template <Samples kSamples>
-TensorLaunch<SeparableTensorParams> separable_launch(TensorKind kind, SeparableWish wish) {
+TensorLaunch<SeparableTensorParams> separable_launch(TensorKind kind, SeparableVariant variant) {
   if constexpr (kSamples == Samples::Bytes) {
-    if (kind.radius == 4) return separable_launch<4, kSamples>(kind.weights, wish);
-    if (kind.radius == 64) return separable_launch<64, kSamples>(kind.weights, wish);
+    if (kind.radius == 4) return separable_launch<4, kSamples>(kind.weights, variant);
+    if (kind.radius == 64) return separable_launch<64, kSamples>(kind.weights, variant);
   }
   switch (kind.radius) {
     case 8:
-      return separable_launch<8, kSamples>(kind.weights, wish);
+      return separable_launch<8, kSamples>(kind.weights, variant);
     case 16:
-      return separable_launch<16, kSamples>(kind.weights, wish);
+      return separable_launch<16, kSamples>(kind.weights, variant);
     default:
-      return separable_launch<32, kSamples>(kind.weights, wish);
+      return separable_launch<32, kSamples>(kind.weights, variant);
   }
 }
 
@@ -221,8 +221,9 @@ int launch_tensor(const PassRun &run) {
     const auto narrow =
         std::count_if(layout.plane, layout.plane + layout.planes, [](const PlaneLayout &p) { return p.channels <= 2; });
     if (narrow > 0 && narrow < layout.planes) return false;
-    const SeparableWish wish = {has_many_strips(layout), separable.finish.how == SumRounding::Sharpen, narrow > 0};
-    return enqueue_tiles(run, separable_launch<kSamples>(kind, wish), kBytes, 0, separable);
+    const SeparableVariant variant = {has_many_strips(layout), separable.finish.how == SumRounding::Sharpen,
+                                      narrow > 0};
+    return enqueue_tiles(run, separable_launch<kSamples>(kind, variant), kBytes, 0, separable);
   };
   switch (kind.samples) {
     case Samples::Words:

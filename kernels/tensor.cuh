@@ -1002,10 +1002,7 @@ class PixelPlaces {
 template <int kPixelBytes, int kWords>
 __device__ inline void merge_pixels(const PartParams &part, const uint32_t (&original)[kWords], uint32_t *words) {
 #pragma unroll
-  for (int i = 0; i < kWords; i++) {
-    const int phase = i % word_period(kPixelBytes);
-    words[i] = (words[i] & part.filter_bits[phase]) | (original[i] & part.copy_bits[phase]) | part.fill_word[phase];
-  }
+  for (int i = 0; i < kWords; i++) words[i] = merge_word(part, words[i], original[i], i % word_period(kPixelBytes));
 }
 
 // Writes such pixels, which are one after the other in `words`, with copied and filled channels in their places, to
@@ -1151,8 +1148,8 @@ struct SeparableOperands {
 };
 
 // The last rows' sums of a channel, from which columns are summed. kChains, of 8-bit samples: the parts of a sum are
-// made one after the other, each from the one before it, which is less to do but for where there are several sums to
-// make at a time takes longer.
+// made one after the other, each from the one before it. That is less to do, and takes longer where a warp has no other
+// sum to make meanwhile.
 template <typename Shape, bool kChains>
 struct SeparableSums {
   static constexpr int kSampleBytes = Shape::kSampleBytes, kBytes = Shape::kBytes, kSumBytes = Shape::kSumBytes;
@@ -1846,11 +1843,8 @@ __device__ inline void put_rows(const Tile &tile, const Channels &channels, int 
         load_words<kPixelBytes / 2>(from, original[y]);
         load_words<kPixelBytes / 2>(from + 16 * kPixelBytes, original[y] + kPixelBytes / 2);
       }
-      return put(std::true_type(), false, [&](int y, uint32_t *pixels) {
-#pragma unroll
-        for (int i = 0; i < kPixelBytes; i++)
-          pixels[i] = merge_quad(part, pixels[i], original[y][i], i % word_period(kPixelBytes));
-      });
+      return put(std::true_type(), false,
+                 [&](int y, uint32_t *pixels) { merge_pixels<kPixelBytes>(part, original[y], pixels); });
     }
   }
   put(std::true_type(), false, [](int, uint32_t *) {});
