@@ -394,7 +394,7 @@ void write_json(const char *path, const std::vector<Result> &results) {
 }
 
 int main(int argc, char **argv) {
-  std::string tables = "goals,formats,seeds", only;
+  std::string tables = "goals,formats,seeds", only, formats;
   const char *json = nullptr;
   std::vector<std::pair<int, int>> sizes = {{1920, 1080}, {3840, 2160}, {7680, 4320}};  // of goals and formats
   for (int i = 1; i < argc; i++) {
@@ -402,12 +402,16 @@ int main(int argc, char **argv) {
       tables = argv[i] + 8;
     else if (!std::strncmp(argv[i], "--only=", 7))
       only = argv[i] + 7;
+    else if (!std::strncmp(argv[i], "--format=", 9))
+      formats = std::string(",") + (argv[i] + 9) + ",";
     else if (!std::strncmp(argv[i], "--json=", 7))
       json = argv[i] + 7;
     else if (int w, h; std::sscanf(argv[i], "--size=%dx%d", &w, &h) == 2)
       sizes = {{w, h}};
     else {
-      std::fprintf(stderr, "usage: %s [--table=goals,formats,seeds] [--size=WxH] [--only=TEXT,TEXT] [--json=FILE]\n",
+      std::fprintf(stderr,
+                   "usage: %s [--table=goals,formats,seeds] [--format=FORMAT,FORMAT] [--size=WxH] [--only=TEXT,TEXT] "
+                   "[--json=FILE]\n",
                    argv[0]);
       return 2;
     }
@@ -426,6 +430,7 @@ int main(int argc, char **argv) {
   if (wanted("formats"))
     for (const char *format : {"GRAY8", "NV12", "RGB", "P010_10LE", "RGBA64_LE"})
       for (const auto &[w, h] : sizes) {
+        if (!formats.empty() && formats.find(std::string(",") + format + ",") == std::string::npos) continue;
         if (w > 4000 && !std::strcmp(format, "RGB")) continue;
         bench.run("formats", format, w, h, goal_cases(), {Method::Auto});
       }
