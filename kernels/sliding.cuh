@@ -1101,7 +1101,7 @@ __device__ inline void slide(const typename Operation::Params &p, const PartPara
   constexpr bool kRowByRow = Operation::kRowByRow || !Lanes::kPairs || !kHasSpecialKernels;
   // What is copied is kept, or read again where registers are scarce.
   constexpr bool kRereads =
-      (kRowByRow && !Operation::kHoldsMiddle) || (Operation::kRadius > 1 && Lanes::kChannels != 4);
+      (kRowByRow && !(Operation::kHoldsMiddle && Lanes::kPairs)) || (Operation::kRadius > 1 && Lanes::kChannels != 4);
   run_strip<Operation, Lanes>(p, part, s, strip, [&](int r, uint32_t(&out)[4], auto original) {
     const auto merge = [&] {
       uint32_t words[4];
