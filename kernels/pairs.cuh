@@ -268,19 +268,22 @@ struct PairOperands {
 };
 
 // Sums to samples as SumScale says, and those to pixels as they lie in memory: two neighbours for column 2t, then those
-// for 2t + 1.
-template <typename Channels>
+// for 2t + 1. Of several strips at once, so that none waits for another.
+template <int kStrips, typename Channels>
 __device__ inline void scale_sums(const SumScale &scale, const Channels &channels,
-                                  const PartialSums<1> (&sums)[Channels::kCount],
-                                  uint32_t (&words)[Channels::kChannels]) {
-  PartialSums<1> scaled[Channels::kCount];
+                                  const PartialSums<1> (&sums)[kStrips][Channels::kCount],
+                                  uint32_t (&words)[kStrips][Channels::kChannels]) {
+  PartialSums<1> scaled[kStrips][Channels::kCount];
 #pragma unroll
-  for (int c = 0; c < Channels::kCount; c++) scaled[c] = sums[c];
+  for (int i = 0; i < kStrips * Channels::kCount; i++)
+    scaled[i / Channels::kCount][i % Channels::kCount] = sums[i / Channels::kCount][i % Channels::kCount];
   const auto for_all = [&](auto make) {
 #pragma unroll
-    for (PartialSums<1> &sum : scaled)
+    for (auto &strip : scaled)
 #pragma unroll
-      for (int32_t &v : sum.part[0].v) v = make(v);
+      for (PartialSums<1> &sum : strip)
+#pragma unroll
+        for (int32_t &v : sum.part[0].v) v = make(v);
   };
   int shift = scale.shift;
   if (scale.magic) {
@@ -288,7 +291,8 @@ __device__ inline void scale_sums(const SumScale &scale, const Channels &channel
     for_all([&](int32_t v) { return __mulhi(static_cast<int32_t>(static_cast<uint32_t>(v) << shift), scale.magic); });
     shift = 0;
   }
-  channels.pack_sums(scaled, words, [&](int32_t v) { return v >> shift; });
+#pragma unroll
+  for (int s = 0; s < kStrips; s++) channels.pack_sums(scaled[s], words[s], [&](int32_t v) { return v >> shift; });
 }
 
 // What sums of bytes start from. Read each time anew: registers are short, and of values that it knows the compiler
@@ -393,42 +397,47 @@ __device__ inline void filter_pairs(const PairTensorParams &p, const Tile &tile,
       source.write_edge(step + 1, edge);
       const int y = 2 * (step - kPairs + 1);  // of the results
       if (y < 0) continue;
+      const auto &total = sums[(i + 1) % kPairs];
+      uint32_t pixels[kStrips][kPixelBytes];
+      if constexpr (kSamples == Samples::Bytes) {
+        scale_sums(p.scale, channels, total, pixels);
+      } else {
+        const auto started = [&](int s, int c) {
+          PartialSums<2> sum = total[s][c];
 #pragma unroll
-      for (int s = 0; s < kStrips; s++) {
-        const auto &total = sums[(i + 1) % kPairs][s];
-        uint32_t pixels[kPixelBytes];
-        if constexpr (kSamples == Samples::Bytes) {
-          scale_sums(p.scale, channels, total, pixels);
-        } else {
-          const auto started = [&](int c) {
-            PartialSums<2> sum = total[c];
+          for (int n = 0; n < 4; n++) {
+            sum.part[0].v[n] += p.finish.start;
+            sum.part[1].v[n] += p.finish.start_high;
+          }
+          return sum;
+        };
+        make_pixels<kStrips, Channels::kChannels, Shape>(p, started, pixels);
+      }
+      if constexpr (kJoins) {
 #pragma unroll
-            for (int n = 0; n < 4; n++) {
-              sum.part[0].v[n] += p.finish.start;
-              sum.part[1].v[n] += p.finish.start_high;
-            }
-            return sum;
-          };
-          make_pixels<Channels::kChannels, Shape>(p, started, pixels);
-        }
-        if constexpr (kJoins) join_pairs<kPixelBytes>(pixels);
-        if (merges) {
-          // From the rows in the middle of the windows, one or two steps before.
-          const int row = y + p.radius_y + g / 4;
+        for (int s = 0; s < kStrips; s++) join_pairs<kPixelBytes>(pixels[s]);
+      }
+      if (merges) {
+        // From the rows in the middle of the windows, one or two steps before.
+        const int row = y + p.radius_y + g / 4;
+#pragma unroll
+        for (int s = 0; s < kStrips; s++) {
           uint32_t original[kPixelBytes];
 #pragma unroll
           for (int u = 0; u < kTimes; u++)
             source.template read<kWords>(row / 2, row % 2, s * kPairWidth + x + 8 * u, original + u * kWords);
-          merge_pixels<kPixelBytes>(part, original, pixels);
+          merge_pixels<kPixelBytes>(part, original, pixels[s]);
         }
+      }
 #pragma unroll
-        for (int u = 0; u < kTimes; u++) {
-          uint8_t *at = to + (s * kPairWidth + 8 * u) * kPixelBytes;
-          if (whole)
-            store_words<kWords>(at, pixels + u * kWords);
-          else if (y < below)
-            store_pixels<kPixelBytes>(at, pixels + u * kWords, right - s * kPairWidth - 8 * u);
-        }
+      for (int n = 0; n < kStrips * kTimes; n++) {
+        const int right_of = n / kTimes * kPairWidth + n % kTimes * 8;  // the lane's first pixel
+        uint8_t *const at = to + right_of * kPixelBytes;
+        const uint32_t *const words = pixels[n / kTimes] + n % kTimes * kWords;
+        if (whole)
+          store_words<kWords>(at, words);
+        else if (y < below)
+          store_pixels<kPixelBytes>(at, words, right - right_of);
       }
       to += 2 * target_pitch;
     }

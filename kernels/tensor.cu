@@ -22,7 +22,8 @@ struct TensorLaunch {
   size_t (*shared_bytes)(int channels, int tile_height, int mask_height) = nullptr;
   // Tiles are of least_rows to most_rows, a multiple of 16 or 8, or less where shared memory does not hold them. A
   // multiprocessor works on `resident` of them at once, each of which takes the time of `more_rows` more. Without
-  // most_rows they are strips, of any height; narrow planes have too few of those to keep multiprocessors busy.
+  // most_rows they are strips of any height, which share a multiprocessor's time; of narrow planes there are too few
+  // for that.
   int tile_width = 0, least_rows = 0, most_rows = 0, resident = 0, more_rows = 0;
   bool strips = false;  // as many beside each other as subtiles() says
   bool groups = false;  // of rows, as many below each other
@@ -30,7 +31,7 @@ struct TensorLaunch {
 
 // What kernels of masks with a row and a column are to be.
 struct SeparableVariant {
-  bool strips, sharpens;
+  bool sharpens;
   bool narrow;  // for planes of one or two channels, else of three or four
 };
 
@@ -44,8 +45,8 @@ TensorLaunch<SeparableTensorParams> strip_launch(SeparableVariant variant) {
             kStripThreads,
             Strip::shared_bytes,
             kStripThreads / 2,
-            32,
-            Strip::kWide ? 0 : 128,
+            Strip::kWide ? 32 : 16,
+            Strip::kWide ? 0 : 512,
             Strip::kMinBlocks,
             Strip::kWide ? kRadius + 8 : 2 * kRadius + 16,
             true};
@@ -55,14 +56,12 @@ TensorLaunch<SeparableTensorParams> strip_launch(SeparableVariant variant) {
   return launch(std::false_type());
 }
 
-// Of a radius of 16 there are both, strips and tiles, and of 16-bit samples strips alone.
+// Strips or, of a radius of 64, tiles.
 template <int kRadius, Weights kWeights, Samples kSamples>
 TensorLaunch<SeparableTensorParams> separable_launch(SeparableVariant variant) {
-  if constexpr (kRadius < 16 || kSamples != Samples::Bytes) {
+  if constexpr (kRadius <= 16 || kSamples != Samples::Bytes) {
     return strip_launch<kRadius, kWeights, kSamples>(variant);
   } else {
-    if constexpr (kRadius == 16)
-      if (variant.strips) return strip_launch<kRadius, kWeights, kSamples>(variant);
     using Shape = SeparableShape<kRadius, kWeights, kSamples>;
     using Tile = SeparableTile<Shape>;
     return {
@@ -72,7 +71,7 @@ TensorLaunch<SeparableTensorParams> separable_launch(SeparableVariant variant) {
 
 template <int kRadius, Samples kSamples>
 TensorLaunch<SeparableTensorParams> separable_launch(Weights weights, SeparableVariant variant) {
-  if constexpr (kRadius <= 8 && has_sharpening(kRadius, kSamples))
+  if constexpr (kRadius <= 16 && has_sharpening(kRadius, kSamples))  // tiles have no kernels of their own for it
     if (variant.sharpens) return strip_launch<kRadius, Weights::Rounded, kSamples, true>(variant);
   if constexpr (has_separable(kRadius, Weights::Byte, kSamples))
     if (weights == Weights::Byte) return separable_launch<kRadius, Weights::Byte, kSamples>(variant);
@@ -81,10 +80,7 @@ TensorLaunch<SeparableTensorParams> separable_launch(Weights weights, SeparableV
   if constexpr (has_separable(kRadius, Weights::Long, kSamples))
     if (weights == Weights::Long) return separable_launch<kRadius, Weights::Long, kSamples>(variant);
   if constexpr (has_separable(kRadius, Weights::Rounded, kSamples))
-    if (weights == Weights::Rounded) {
-      variant.strips &= !variant.sharpens;  // tiles sharpen without kernels of their own
-      return separable_launch<kRadius, Weights::Rounded, kSamples>(variant);
-    }
+    if (weights == Weights::Rounded) return separable_launch<kRadius, Weights::Rounded, kSamples>(variant);
   return {};
 }
 
@@ -104,18 +100,6 @@ TensorLaunch<SeparableTensorParams> separable_launch(TensorKind kind, SeparableV
   }
 }
 
-// Whether there are enough strips for a device to hide what each waits for: with one or two channels they are wide.
-bool has_many_strips(const FrameLayout &layout) {
-  constexpr int64_t kManySamples = 1 << 24;
-  int64_t samples = 0;
-  for (int i = 0; i < layout.planes; i++) {
-    const PlaneLayout &plane = layout.plane[i];
-    if (subtiles(plane.channels) == 1) return true;
-    samples += int64_t{plane.width} * plane.height * plane.channels;
-  }
-  return samples >= kManySamples;
-}
-
 template <int kRadius, Weights kWeights, Samples kSamples>
 TensorLaunch<DenseTensorParams> dense_launch() {
   using Shape = DenseShape<kRadius, kWeights, kSamples>;
@@ -124,7 +108,7 @@ TensorLaunch<DenseTensorParams> dense_launch() {
           Shape::kThreads,
           Shape::shared_bytes,
           kTensorTileWidth,
-          kRows,
+          kSamples == Samples::FourWords ? 16 : kRows,  // lower ones were slower
           32,
           Shape::kMinBlocks,
           16,
@@ -181,18 +165,14 @@ bool enqueue_tiles(const PassRun &run, const TensorLaunch<Params> &launch_as, in
     });
   };
   const auto choose = [&](int least, int most) {
-    return choose_tile_height(std::min(launch_as.least_rows, 16), least, most, launch_as.resident, bytes, cut,
+    const int step = launch_as.strips ? 8 : std::min(launch_as.least_rows, 16);
+    return choose_tile_height(step, least, most, launch_as.resident, bytes, cut,
                               [&](int rows) { return static_cast<uint64_t>(rows + launch_as.more_rows); })
         .height;
   };
   int rows = launch_as.most_rows
                  ? choose(launch_as.least_rows, launch_as.most_rows)
                  : choose_strip_height(launch_as.least_rows, 8, launch_as.resident, launch_as.more_rows, cut);
-  // Where a mask has few rows, higher tiles fit in as well, which have less of a halo; if there are enough of them.
-  if (kDense && rows && mask_height <= 8) {
-    const int higher = choose(launch_as.least_rows, 2 * launch_as.most_rows);
-    if (cut(higher) >= tiles_at_once(launch_as.resident, bytes(higher))) rows = higher;
-  }
   if (!rows) rows = choose(16, launch_as.least_rows - 16);
   if (!rows) return false;
   if constexpr (kDense) choose_low_tiles(p, rows, cut, tiles_at_once(launch_as.resident, bytes(rows)));
@@ -221,8 +201,7 @@ int launch_tensor(const PassRun &run) {
     const auto narrow =
         std::count_if(layout.plane, layout.plane + layout.planes, [](const PlaneLayout &p) { return p.channels <= 2; });
     if (narrow > 0 && narrow < layout.planes) return false;
-    const SeparableVariant variant = {has_many_strips(layout), separable.finish.how == SumRounding::Sharpen,
-                                      narrow > 0};
+    const SeparableVariant variant = {separable.finish.how == SumRounding::Sharpen, narrow > 0};
     return enqueue_tiles(run, separable_launch<kSamples>(kind, variant), kBytes, 0, separable);
   };
   switch (kind.samples) {

@@ -4,10 +4,9 @@
 // instructions of tensor cores, mma.sync, on 8-bit integers, all of it exact.
 //
 // There are three structures. Masks with a row and a column of up to 33 samples, 65 where those have 16 bits, go
-// through registers alone, in strips; longer ones, and in small frames those of more than 17, work on tiles in shared
-// memory, of samples and of results. Masks without read samples from a tile and write results straight away. In all of
-// them pixels are taken apart, into words of four neighbouring samples of a channel, or the low or the high bytes of
-// those.
+// through registers alone, in strips; longer ones work on tiles in shared memory, of samples and of results. Masks
+// without read samples from a tile and write results straight away. In all of them pixels are taken apart, into words
+// of four neighbouring samples of a channel, or the low or the high bytes of those.
 //
 // A matrix instruction adds to 16 x 8 sums the product of a 16 x k and a k x 8 matrix of bytes, k 32 or 16. Of those a
 // lane of the warp, g = lane / 4 and t = lane % 4, holds words of 4 bytes in a row (column) of k:
@@ -519,23 +518,32 @@ __device__ inline uint32_t pick_bytes(int n, int32_t a, int32_t b, int32_t c, in
 }
 
 // A lane's sums of all channels to 8-bit samples as they lie in memory, of two pairs of neighbouring pixels: those for
-// column 2t, and then those for 2t + 1.
-template <Weights kWeights, int kChannels>
-__device__ inline void round_pixels(const SumRounding &r, const Sums (&sums)[kChannels], uint32_t (&words)[kChannels]) {
-  const auto sum = [&](int n) { return sums[n % kChannels].v[n / kChannels % 2 * 2 + n / kChannels / 2]; };
-  const auto pack = [&](auto round) {
+// column 2t, and then those for 2t + 1. Of several such at once, so that none waits for another.
+template <Weights kWeights, int kCount, int kChannels>
+__device__ inline void round_pixels(const SumRounding &r, const Sums (&sums)[kCount][kChannels],
+                                    uint32_t (&words)[kCount][kChannels]) {
+  const auto make = [&](auto pack) {
 #pragma unroll
-    for (int i = 0; i < kChannels; i++)
-      words[i] = pack_clamped(round(sum(4 * i)), round(sum(4 * i + 1)), round(sum(4 * i + 2)), round(sum(4 * i + 3)));
+    for (int i = 0; i < kCount * kChannels; i++) {
+      const auto sum = [&](int n) {
+        n += i % kChannels * 4;
+        return sums[i / kChannels][n % kChannels].v[n / kChannels % 2 * 2 + n / kChannels / 2];
+      };
+      words[i / kChannels][i % kChannels] = pack(sum(0), sum(1), sum(2), sum(3));
+    }
+  };
+  const auto clamp = [&](auto round) {
+    make([&](int32_t a, int32_t b, int32_t c, int32_t d) {
+      return pack_clamped(round(a), round(b), round(c), round(d));
+    });
   };
   if (r.how == SumRounding::Byte) {
-#pragma unroll
-    for (int i = 0; i < kChannels; i++)
-      words[i] = pick_bytes(r.shift / 8, sum(4 * i), sum(4 * i + 1), sum(4 * i + 2), sum(4 * i + 3));
-    return;
+    const int n = r.shift / 8;
+    return make([&](int32_t a, int32_t b, int32_t c, int32_t d) { return pick_bytes(n, a, b, c, d); });
   }
-  if (kWeights == Weights::Rounded || r.how == SumRounding::Shift) return pack([&](int32_t v) { return v >> r.shift; });
-  pack([&](int32_t v) { return divide_sum(r, v); });
+  if (kWeights == Weights::Rounded || r.how == SumRounding::Shift)
+    return clamp([&](int32_t v) { return v >> r.shift; });
+  clamp([&](int32_t v) { return divide_sum(r, v); });
 }
 
 // Two values as 16-bit samples, clamped to 0 ... 65535.
@@ -591,20 +599,25 @@ __device__ inline void join_channels(const uint32_t (&pairs)[kChannels][2], uint
   }
 }
 
-// A lane's sums of all channels to such pixels. `sums_of` gives those of a channel.
-template <int kChannels, typename Shape, typename SumsOf>
+// A lane's sums of all channels to such pixels, of several at once. `sums_of` gives those of one of them and a channel.
+template <int kCount, int kChannels, typename Shape, typename SumsOf>
 __device__ inline void make_pixels(const TensorParams &p, SumsOf sums_of,
-                                   uint32_t (&words)[kChannels * Shape::kSampleBytes]) {
+                                   uint32_t (&words)[kCount][kChannels * Shape::kSampleBytes]) {
   if constexpr (Shape::kSamples == Samples::Bytes) {
-    Sums total[kChannels];
+    Sums total[kCount][kChannels];
 #pragma unroll
-    for (int c = 0; c < kChannels; c++) total[c] = sums_of(c).total();
+    for (int i = 0; i < kCount; i++)
+#pragma unroll
+      for (int c = 0; c < kChannels; c++) total[i][c] = sums_of(i, c).total();
     round_pixels<Shape::kWeights>(p.finish, total, words);
   } else {
-    uint32_t pairs[kChannels][2];
 #pragma unroll
-    for (int c = 0; c < kChannels; c++) round_sums<Shape::kWeights>(p, sums_of(c), pairs[c]);
-    join_channels<kChannels>(pairs, words);
+    for (int i = 0; i < kCount; i++) {
+      uint32_t pairs[kChannels][2];
+#pragma unroll
+      for (int c = 0; c < kChannels; c++) round_sums<Shape::kWeights>(p, sums_of(i, c), pairs[c]);
+      join_channels<kChannels>(pairs, words[i]);
+    }
   }
 }
 
@@ -767,8 +780,9 @@ __device__ inline void take_apart(const TensorParams &p, uint32_t (&words)[kPixe
   deinterleave<kPixelBytes>(words, bytes);
 }
 
-// How a warp reads and writes pixels: Whole words, of which some may lie beside the frame but none in part, or Any.
-enum class Pixels { Whole, Any };
+// How a warp reads and writes pixels: Whole words, of which some may lie beside the frame but none in part; the same of
+// less than four bytes a pixel, of which those beside the frame are Patched together; or Any.
+enum class Pixels { Whole, Patched, Any };
 
 // Reads the pixels of a row as the matrices of samples have them: of each 16 pixels, four a lane of the warp.
 template <int kPixelBytes, Pixels kPixels, bool kJoinsLater>
@@ -779,23 +793,44 @@ class PixelReader {
   static constexpr bool kBytes = kPixelBytes % 2 == 1;
   static constexpr int kOfPixel = kBytes ? kPixelBytes : kPixelBytes == 8 ? 2 : 1, kPieces = 4 * kOfPixel;
   // Words of four pixels until they are taken: pieces are joined only then, so that nothing waits for them before.
-  static constexpr int kWords = kPixels == Pixels::Any && kJoinsLater ? kPieces : kPixelBytes;
+  static constexpr bool kPatches = kPixels == Pixels::Patched;
+  static constexpr int kWords = kPatches                                ? 2 * kPixelBytes
+                                : kPixels == Pixels::Any && kJoinsLater ? kPieces
+                                                                        : kPixelBytes;
 
   // The first 16 pixels begin at `first`. Unless `inside` `columns` lists where all are, as far as pixel `end`, the
-  // first that no window reaches. `constant`: those in the list may be -1, for the border's value.
-  __device__ PixelReader(const PartParams &part, int first, int end, const int *columns, bool inside, bool constant)
+  // first that no window reaches. `constant`: those in the list may be -1, for the border's value. Where Patched, those
+  // beside the frame are among the first and the last 16 of `count` times as many.
+  __device__ PixelReader(const PartParams &part, int first, int end, int count, const int *columns, bool inside,
+                         bool constant)
       : part_(part),
         source_(part.source + (first + lane()) * kPixelBytes),
         columns_(columns + lane()),
         first_(first),
         end_(end),
         inside_(inside),
-        constant_(constant) {}
+        constant_(constant) {
+    if constexpr (kPatches) {
+#pragma unroll
+      for (int i = 0; i < 2; i++)
+#pragma unroll
+        for (int w = 0; w < kPixelBytes; w++)
+          patch_[i][w] = find_patch(columns_ + i * 16 * (count - 1) + w * 4 / kPixelBytes);
+    }
+  }
 
   // Of the row at `offset` bytes, kCount times 16 pixels. The whole warp takes part.
   template <int kCount>
   __device__ void read(int64_t offset, uint32_t (&words)[kCount][kWords]) const {
-    if (inside_) {
+    if constexpr (kPatches) {
+#pragma unroll
+      for (int k = 0; k < kCount; k++) {
+        if (k == 0 || k == kCount - 1)
+          read_patched(part_.source + offset, patch_[k > 0], words[k]);
+        else
+          read_together(offset, 16 * k, words[k]);
+      }
+    } else if (inside_) {
 #pragma unroll
       for (int k = 0; k < kCount; k++) read_together(offset, 16 * k, words[k]);
     } else {
@@ -816,15 +851,49 @@ class PixelReader {
 #endif
   }
 
-  // Number k of those as they lie in memory.
-  __device__ void take(int k, const uint32_t (&words)[kWords], uint32_t (&pixels)[kPixelBytes]) const {
+  // Number k of `count` of those as they lie in memory.
+  __device__ void take(int k, int count, const uint32_t (&words)[kWords], uint32_t (&pixels)[kPixelBytes]) const {
 #pragma unroll
     for (int i = 0; i < kPixelBytes; i++) pixels[i] = words[i];
-    if constexpr (kWords != kPixelBytes)
+    if constexpr (kPatches) {
+      if (k > 0 && k < count - 1) return;
+#pragma unroll
+      for (int i = 0; i < kPixelBytes; i++)
+        pixels[i] = choose_bytes(words[i], words[kPixelBytes + i], patch_[k > 0][i].selector);
+    } else if constexpr (kWords != kPixelBytes) {
       if (!inside_ && !is_together(16 * k)) join(words, pixels);
+    }
   }
 
  private:
+  // What a word is made of: bytes of two others, at so many bytes of the row, the second one the border's if negative.
+  struct Patch {
+    int first, second;
+    uint32_t selector;  // for choose_bytes()
+  };
+
+  __device__ static Patch find_patch(const int *columns) {
+    Patch patch = {max(columns[0], 0) * kPixelBytes & ~3, 0, 0};
+    patch.second = patch.first;
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+      const int byte = columns[i / kPixelBytes] * kPixelBytes + i % kPixelBytes, word = byte & ~3;
+      if (word != patch.first) patch.second = byte < 0 ? -1 : word;
+      patch.selector |= (byte < 0 ? 4u + i : (word == patch.first ? 0u : 4u) + (byte & 3)) << 4 * i;
+    }
+    return patch;
+  }
+
+  __device__ void read_patched(const uint8_t *row, const Patch (&patch)[kPixelBytes],
+                               uint32_t (&words)[kWords]) const {
+    const auto load = [&](int at) { return __ldg(reinterpret_cast<const uint32_t *>(row + at)); };
+#pragma unroll
+    for (int i = 0; i < kPixelBytes; i++) {
+      words[i] = load(patch[i].first);
+      words[kPixelBytes + i] = patch[i].second < 0 ? part_.border_word[i % 2] : load(patch[i].second);
+    }
+  }
+
   // The pixel of the row that is the lane's first of 16.
   __device__ static int lane() {
     return threadIdx.x % 4 * 4;
@@ -918,6 +987,7 @@ class PixelReader {
   const int *columns_;
   int first_, end_;
   bool inside_, constant_;
+  Patch patch_[2][kPatches ? kPixelBytes : 1];
 };
 
 // A lane's results are two pairs of neighbouring pixels, one in either half of `words`, and those of the next g lie
@@ -1048,6 +1118,55 @@ struct ResultPlace {
       put_pixels<4, kPixelBytes, 1, 0, 0>(part, to, x, y, bottom, inside, merges, words);
     else
       put_pixels<2, kPixelBytes, 2, dx, dy>(part, to, x, y, bottom, inside, merges, words);
+  }
+};
+
+// The same of strips side by side, of 1 or 2 bytes a pixel: of a lane's results in four or two strips, two pairs of
+// neighbouring pixels each, one below the other, makes 8 bytes of either row of one strip.
+template <int kPixelBytes, int kStrips>
+struct StripPlace {
+  using Pixels = PixelPlaces<8 / kPixelBytes, kPixelBytes, 2, 0, 1>;
+  int x;
+
+  __device__ StripPlace() {
+    const int g = threadIdx.x % 32 / 4;
+    x = kStrips == 2 ? g % 2 * 16 + g / 2 * 4 : (g % 2 * 2 + g / 2 % 2) * 16 + g / 4 * 8;
+  }
+
+  __device__ static void join(const uint32_t (&strips)[kStrips][kPixelBytes], uint32_t (&words)[4]) {
+    const int g = threadIdx.x % 32 / 4;
+    const bool odd = g % 2;
+    // Of two things one stays, and the neighbour's like it comes.
+    const auto exchange = [](bool second, int lanes, uint32_t a, uint32_t b, uint32_t *kept, uint32_t *received) {
+      *received = __shfl_xor_sync(0xffffffffu, second ? a : b, lanes);
+      *kept = second ? b : a;
+    };
+    if constexpr (kStrips == 2) {
+#pragma unroll
+      for (int i = 0; i < 2; i++) {
+        uint32_t kept, received;
+        exchange(odd, 4, strips[0][i], strips[1][i], &kept, &received);
+        words[2 * i] = odd ? received : kept;
+        words[2 * i + 1] = odd ? kept : received;
+      }
+    } else {
+      uint32_t four[2][2];  // pixels of strip i of two, row h
+#pragma unroll
+      for (int i = 0; i < 2; i++) {
+        uint32_t kept, received;
+        exchange(odd, 4, strips[i][0], strips[i + 2][0], &kept, &received);
+        four[i][0] = choose_bytes(kept, received, odd ? 0x1054 : 0x5410);
+        four[i][1] = choose_bytes(kept, received, odd ? 0x3276 : 0x7632);
+      }
+      const bool second = g / 2 % 2;
+#pragma unroll
+      for (int h = 0; h < 2; h++) {
+        uint32_t kept, received;
+        exchange(second, 8, four[0][h], four[1][h], &kept, &received);
+        words[2 * h] = second ? received : kept;
+        words[2 * h + 1] = second ? kept : received;
+      }
+    }
   }
 };
 
@@ -1300,18 +1419,23 @@ __device__ inline void filter_strip(const SeparableTensorParams &p, const Tile &
   constexpr Samples kSamples = Shape::kSamples;
   constexpr int kSampleBytes = Shape::kSampleBytes, kPixelBytes = kChannels * kSampleBytes;
   constexpr int kStrips = subtiles(kPixelBytes), kColumns = kStrips - 1 + Shape::kChunksX;
-  using Place = ResultPlace<kPixelBytes, 0, 1>;
+  constexpr int kWords = kStrips * kPixelBytes;  // of a lane's results
+  constexpr bool kShares = kStrips > 1;  // a lane writes 8 bytes of two rows of one strip
+  using Place = std::conditional_t<kShares, StripPlace<kPixelBytes, kStrips>, ResultPlace<kPixelBytes, 0, 1>>;
   using Reader = PixelReader<kPixelBytes, kPixels, Shape::kRadius <= 16>;
   const PartParams &part = tile.part;
   const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
   int bottom = min(tile.y0 + p.tile_height, part.height);
   const int steps = (bottom - tile.y0 + 7) / 8 + Shape::kSteps - 1;
-  const Reader reader(part, tile.x0 - Shape::kReach, part.width + p.radius_x, columns, inside,
+  const Reader reader(part, tile.x0 - Shape::kReach, part.width + p.radius_x, kColumns, columns, inside,
                       p.border == Border::Constant);
+  constexpr bool kAny = kPixels == Pixels::Any;
   const bool merges = kFiltered < kChannels || part.merges;
   [[maybe_unused]] const int skipped = part.filter_bits[0] & 0xff ? 0 : 1;  // channels before those of kFiltered < 4
   const Place place;
-  const int x = tile.x0 + place.x, below = 2 * t + place.y;
+  int below = 2 * t;
+  if constexpr (!kShares) below += place.y;
+  const int x = tile.x0 + place.x;
   // Of whole words a lane writes all or none.
   if (kPixels == Pixels::Whole && kStrips == 1 && x >= part.width) bottom = 0;
   uint32_t ahead[kColumns][Reader::kWords];  // the next step's samples are on their way
@@ -1324,16 +1448,16 @@ __device__ inline void filter_strip(const SeparableTensorParams &p, const Tile &
   // Tried on Hopper: it helps large frames of four channels, and nothing else.
   constexpr bool kFetches = kPixels == Pixels::Whole && kChannels == 4 && kSampleBytes == 1;
   // Whether what is merged is on its way while the rows are summed, where there are registers for it.
-  constexpr bool kLoadsEarly = kPixels == Pixels::Whole && kPixelBytes < 8;
+  constexpr bool kLoadsEarly = !kAny && kPixelBytes < 8;
 #pragma unroll 1
   for (int step = 0; step < steps; step++) {
     if (kFetches && step + kFar < steps) reader.prefetch(rows[8 * (step + kFar) + g]);
     const int y = tile.y0 + 8 * (step - Shape::kSteps + 1) + below;
     const bool has_results = step >= Shape::kSteps - 1;
-    const auto place_of = [&](int s) {
-      return typename Place::Pixels(part, x + 16 * s, y, bottom, kPixels == Pixels::Whole || inside);
+    const auto places = [&] {
+      return typename Place::Pixels(part, x, y, bottom, !kAny || inside);
     };
-    uint32_t words[kColumns][kFiltered * kSampleBytes], original[kStrips][kPixelBytes];
+    uint32_t words[kColumns][kFiltered * kSampleBytes], original[kWords];
 #pragma unroll
     for (int c = 0; c < kColumns; c++) {
       const auto apart = [&](uint32_t(&pixels)[kPixelBytes]) {
@@ -1346,19 +1470,15 @@ __device__ inline void filter_strip(const SeparableTensorParams &p, const Tile &
         apart(ahead[c]);
       } else {
         uint32_t pixels[kPixelBytes];
-        reader.take(c, ahead[c], pixels);
+        reader.take(c, kColumns, ahead[c], pixels);
         apart(pixels);
       }
     }
     if (step + 1 < steps) reader.read(rows[8 * (step + 1) + g], ahead);
-    const auto load_original = [&](int s) {
-      place_of(s).load(part.source + y * part.source_pitch + (x + 16 * s) * kPixelBytes, part.source_pitch,
-                       original[s]);
+    const auto load_originals = [&] {
+      places().load(part.source + y * part.source_pitch + x * kPixelBytes, part.source_pitch, original);
     };
-    if (kLoadsEarly && merges && has_results) {
-#pragma unroll
-      for (int s = 0; s < kStrips; s++) load_original(s);
-    }
+    if (kLoadsEarly && merges && has_results) load_originals();
 #pragma unroll
     for (int s = 0; s < kStrips; s++)
 #pragma unroll
@@ -1380,36 +1500,42 @@ __device__ inline void filter_strip(const SeparableTensorParams &p, const Tile &
 #pragma unroll
         for (int c = 0; c < kFiltered; c++) totals[s][c] = total(s, c);
     }
+    const auto sums_of = [&](int s, int c) {
+      if constexpr (kChains)
+        return totals[s][c];
+      else
+        return total(s, c);
+    };
+    uint32_t pixels[kStrips][kPixelBytes];
+    if constexpr (Shape::kSharpens) {
 #pragma unroll
-    for (int s = 0; s < kStrips; s++) {
-      uint32_t pixels[kPixelBytes];
-      const auto sums_of = [&](int c) {
-        if constexpr (kChains)
-          return totals[s][c];
-        else
-          return total(s, c);
-      };
-      if constexpr (Shape::kSharpens) {
-        constexpr bool kWhole = kPixels == Pixels::Whole;
-        const int at = tile.x0 + 16 * s + 2 * g, row = y - place.y, last_row = part.height - 1;
-        const Centres<kChannels, kSamples> centres(part, kWhole ? min(at, part.width - 2) : at, row, last_row,
-                                                   kWhole || inside);
-        make_sharp_pixels<kChannels, Shape>(p, centres, sums_of, pixels);
-      } else if constexpr (kFiltered < kChannels) {
-        make_pixels<kChannels, Shape>(
-            p, [&](int c) { return c < kFiltered ? sums_of(c) : PartialSums<1>{{all(0)}}; }, pixels);
+      for (int s = 0; s < kStrips; s++) {
+        const int at = tile.x0 + 16 * s + 2 * g, row = tile.y0 + 8 * (step - Shape::kSteps + 1) + 2 * t, last_row = part.height - 1;
+        const Centres<kChannels, kSamples> centres(part, kAny ? at : min(at, part.width - 2), row, last_row,
+                                                   !kAny || inside);
+        make_sharp_pixels<kChannels, Shape>(p, centres, [&](int c) { return sums_of(s, c); }, pixels[s]);
+      }
+    } else if constexpr (kFiltered < kChannels) {
+      make_pixels<kStrips, kChannels, Shape>(
+          p, [&](int s, int c) { return c < kFiltered ? sums_of(s, c) : PartialSums<1>{{all(0)}}; }, pixels);
 #pragma unroll
-        for (int i = 0; i < kPixelBytes; i++) pixels[i] <<= 8 * skipped;
-      } else {
-        make_pixels<kChannels, Shape>(p, sums_of, pixels);
-      }
-      Place::join(pixels);
-      if (merges) {
-        if (!kLoadsEarly) load_original(s);
-        merge_pixels<kPixelBytes>(part, original[s], pixels);
-      }
-      place_of(s).store(part.target + y * part.target_pitch + (x + 16 * s) * kPixelBytes, part.target_pitch, pixels);
+      for (int i = 0; i < kPixelBytes; i++) pixels[0][i] <<= 8 * skipped;
+    } else {
+      make_pixels<kStrips, kChannels, Shape>(p, sums_of, pixels);
     }
+    uint32_t joined[kWords];
+    if constexpr (kShares) {
+      Place::join(pixels, joined);
+    } else {
+      Place::join(pixels[0]);
+#pragma unroll
+      for (int i = 0; i < kWords; i++) joined[i] = pixels[0][i];
+    }
+    if (merges) {
+      if (!kLoadsEarly) load_originals();
+      merge_pixels<kPixelBytes>(part, original, joined);
+    }
+    places().store(part.target + y * part.target_pitch + x * kPixelBytes, part.target_pitch, joined);
   }
 }
 
@@ -1444,18 +1570,27 @@ __device__ inline void filter_strips(const SeparableTensorParams &p, Tile tile) 
   list_rows(p, part, first_row, height, rows, kStripThreads);
   const int first = tile.x0 - Shape::kReach;
   const bool inside = lies_inside(p, part, first, kPixels, first_row, height);
+  constexpr int kPixelBytes = kChannels * Shape::kSampleBytes;
   // Pixels of whole words can be put together from anywhere.
-  constexpr bool kPatches = kChannels * Shape::kSampleBytes % 4 == 0;
-  const bool whole = inside || (kPatches && part.aligned && part.width % 2 == 0 && p.border != Border::Constant);
+  constexpr bool kWholeWords = kPixelBytes % 4 == 0;
+  const bool whole = inside || (kWholeWords && part.aligned && part.width % 2 == 0 && p.border != Border::Constant);
+  // Others where each word lies in the frame or beside it, and those beside it are made of two others at most.
+  const bool patched = part.aligned && part.width * kPixelBytes % 4 == 0 && part.width > p.radius_x &&
+                       tile.x0 + 16 * kSubtiles <= part.width &&
+                       (p.border != Border::Constant || (first_row >= 0 && first_row + height <= part.height));
   if (!inside) list_columns(p, part, first, kPixels, columns, 32);
   __syncthreads();
   if (tile.x0 >= part.width) return;
   const auto filter = [&](auto filtered) {
     constexpr int kFiltered = decltype(filtered)::value;
-    if constexpr (Shape::kRadius <= 16)  // of larger ones the code is long, so it is there once
+    if constexpr (Shape::kRadius <= 16) {  // of larger ones the code is long, so it is there once
       if (whole)
         return filter_strip<kChannels, kFiltered, Pixels::Whole, Shape>(p, tile, lines, rows, columns,
-                                                                        kPatches ? inside : true);
+                                                                        kWholeWords ? inside : true);
+      if constexpr (kPixelBytes <= 2)
+        if (patched)
+          return filter_strip<kChannels, kFiltered, Pixels::Patched, Shape>(p, tile, lines, rows, columns, false);
+    }
     filter_strip<kChannels, kFiltered, Pixels::Any, Shape>(p, tile, lines, rows, columns, inside);
   };
   if constexpr (kChannels == 4 && kHasThree<Shape>)
@@ -1486,12 +1621,12 @@ __global__ void __launch_bounds__(kStripThreads, SeparableStrip<Shape, kNarrow>:
   }
 }
 
-// ---- Tiles: larger ones, and those of a radius of 16 where there are too few strips ----
+// ---- Tiles: larger ones ----
 
 template <typename Shape>
 struct SeparableTile {
   static constexpr int kRadius = Shape::kRadius;
-  static constexpr int kThreads = kRadius > 16 ? 512 : 256, kMinBlocks = kRadius > 16 ? 1 : 2;
+  static constexpr int kThreads = 512, kMinBlocks = 1;
 
   CUDACONV_HOST_DEVICE static constexpr size_t shared_bytes(int channels, int tile_height, int) {
     return Shape::kLineBytes + static_cast<size_t>(channels) *
@@ -1537,17 +1672,17 @@ __global__ void __launch_bounds__(SeparableTile<Shape>::kThreads, SeparableTile<
         for (int c = 0; c < Shape::kChunksX; c++) window[0][c] = *reinterpret_cast<const uint32_t *>(from + 16 * c);
         sums.enter(p, operands, p.row_start, window);
         if (step < kSteps - 1) continue;
-        Sums total[1] = {sums.total(operands, p.finish.start, 0).total()};
-        uint32_t out[1];
+        Sums total[1][1] = {{sums.total(operands, p.finish.start, 0).total()}};
+        uint32_t out[1][1];
         if (Shape::kWeights == Weights::Rounded && p.finish.how == SumRounding::Sharpen) {
           const uint8_t *centre = source.at(channel, x + 2 * g, 2 * t + 8 * (step - kSteps + 1));
 #pragma unroll
           for (int i = 0; i < 4; i++)
-            total[0].v[i] = sharpen(p.sharpening, total[0].v[i], centre[i % 2 * kPitch + i / 2]);
+            total[0][0].v[i] = sharpen(p.sharpening, total[0][0].v[i], centre[i % 2 * kPitch + i / 2]);
         }
         round_pixels<Shape::kWeights>(p.finish, total, out);
-        *reinterpret_cast<uint16_t *>(to) = static_cast<uint16_t>(out[0]);
-        *reinterpret_cast<uint16_t *>(to + kResultPitch) = static_cast<uint16_t>(out[0] >> 16);
+        *reinterpret_cast<uint16_t *>(to) = static_cast<uint16_t>(out[0][0]);
+        *reinterpret_cast<uint16_t *>(to + kResultPitch) = static_cast<uint16_t>(out[0][0] >> 16);
       }
     }
     __syncthreads();
