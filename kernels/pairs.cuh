@@ -235,6 +235,9 @@ struct PairShape {
   static constexpr int kSampleBytes = sample_bytes(kSamples);
   static constexpr bool kFour = kSamples == Samples::FourWords;
   static constexpr int kMinBlocks = kFour ? (kPairs == 3 ? 6 : 4) : kPairs < 5 ? 8 : 6;
+  // Steps of the loop. Of bytes with as many as there are pairs sums stay where they are; of more the code is then too
+  // long for the cache of instructions next to a scheduler, and sums move on.
+  static constexpr int kTogether = kSamples == Samples::Bytes ? kPairs : 2;
   static constexpr int kLine = padded_words(kPairLineWords),
                        kLines = 2 * kPairs + 1;  // the first before the mask
   static constexpr size_t kOperandBytes = ((kStartWords + kLines * kLine) * sizeof(uint32_t) + 15) / 16 * 16;
@@ -363,11 +366,14 @@ __device__ inline void filter_pairs(const PairTensorParams &p, const Tile &tile,
   const PairOperands<kPairs> operands(lines);
   source.template wait<kPairsAhead - 1>();
   source.write_edge(0, source.read_edge(0));
-  PartialSums<kSampleBytes> sums[kPairs][kStrips][Channels::kCount] = {};  // of as many pairs of rows of results
+  constexpr int kTogether = Shape::kTogether;
+  struct {
+    PartialSums<kSampleBytes> of[kStrips][Channels::kCount];
+  } sums[kPairs] = {}, before[kPairs];  // of as many pairs of rows of results
 #pragma unroll 1
-  for (int step0 = 0;; step0 += kPairs) {
+  for (int step0 = 0;; step0 += kTogether) {
 #pragma unroll
-    for (int i = 0; i < kPairs; i++) {
+    for (int i = 0; i < kTogether; i++) {
       const int step = step0 + i;
       if (step >= steps) return;
       source.template wait<kPairsAhead - 2>();  // for the next step too
@@ -390,14 +396,14 @@ __device__ inline void filter_pairs(const PairTensorParams &p, const Tile &tile,
         for (int j = 0; j < kPairs; j++)
 #pragma unroll
           for (int c = 0; c < kSummedBytes; c++) {
-            Sums &sum = sums[(i + kPairs - j) % kPairs][s][c / kSampleBytes].part[c % kSampleBytes];
+            Sums &sum = sums[(i + kPairs - j) % kPairs].of[s][c / kSampleBytes].part[c % kSampleBytes];
             sum = mma<true, false, 2>(operands.pair[j], {bytes[0][c], bytes[1][c]}, j ? sum : start);
           }
       }
       source.write_edge(step + 1, edge);
       const int y = 2 * (step - kPairs + 1);  // of the results
       if (y < 0) continue;
-      const auto &total = sums[(i + 1) % kPairs];
+      const auto &total = sums[(i + 1) % kPairs].of;
       uint32_t pixels[kStrips][kPixelBytes];
       if constexpr (kSamples == Samples::Bytes) {
         scale_sums(p.scale, channels, total, pixels);
@@ -441,6 +447,11 @@ __device__ inline void filter_pairs(const PairTensorParams &p, const Tile &tile,
       }
       to += 2 * target_pitch;
     }
+    // To where the next steps look for them.
+#pragma unroll
+    for (int i = 0; i < kPairs; i++) before[i] = sums[i];
+#pragma unroll
+    for (int i = 0; i < kPairs; i++) sums[i] = before[(i + kTogether) % kPairs];
   }
 }
 

@@ -740,12 +740,16 @@ __device__ inline void list_columns(const TensorParams &p, const PartParams &par
     list[i] = border_index(p.border, first + i, part.width);
 }
 
+// Whether none of the rows is the border's value.
+__device__ inline bool are_rows(const TensorParams &p, const PartParams &part, int first_row, int rows) {
+  return p.border != Border::Constant || (first_row >= 0 && first_row + rows <= part.height);
+}
+
 // Whether pixels first ... first + count - 1 lie in the frame and are aligned, and none of the rows is the border's
 // value.
 __device__ inline bool lies_inside(const TensorParams &p, const PartParams &part, int first, int count, int first_row,
                                    int rows) {
-  return part.aligned && first >= 0 && first + count <= part.width &&
-         (p.border != Border::Constant || (first_row >= 0 && first_row + rows <= part.height));
+  return part.aligned && first >= 0 && first + count <= part.width && are_rows(p, part, first_row, rows);
 }
 
 // The words of a row, as PartParams has them, repeat after so many.
@@ -780,11 +784,56 @@ __device__ inline void take_apart(const TensorParams &p, uint32_t (&words)[kPixe
   deinterleave<kPixelBytes>(words, bytes);
 }
 
+// What a word beside the frame is made of: bytes of two others, at so many bytes of the row; the second one is the
+// border's where negative.
+struct WordPatch {
+  int first, second;
+  uint32_t selector;  // for choose_bytes()
+
+  WordPatch() = default;
+  // `columns` lists the pixels of the word.
+  template <int kPixelBytes>
+  __device__ static WordPatch find(const int *columns) {
+    static_assert(kPixelBytes <= 2, "a word is of whole pixels");
+    WordPatch patch;
+    patch.first = max(columns[0], 0) * kPixelBytes & ~3;
+    patch.second = patch.first;
+    patch.selector = 0;
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+      const int byte = columns[i / kPixelBytes] * kPixelBytes + i % kPixelBytes, word = byte & ~3;
+      if (word != patch.first) patch.second = byte < 0 ? -1 : word;
+      patch.selector |= (byte < 0 ? 4u + i : (word == patch.first ? 0u : 4u) + (byte & 3)) << 4 * i;
+    }
+    return patch;
+  }
+
+  __device__ static uint32_t load(const uint8_t *row, int at) {
+    return __ldg(reinterpret_cast<const uint32_t *>(row + at));
+  }
+  __device__ uint32_t load_first(const uint8_t *row) const {
+    return load(row, first);
+  }
+  __device__ uint32_t load_second(const uint8_t *row, uint32_t border) const {
+    return second < 0 ? border : load(row, second);
+  }
+  __device__ uint32_t join(uint32_t first_word, uint32_t second_word) const {
+    return choose_bytes(first_word, second_word, selector);
+  }
+};
+
+// Whether words of a row lie in the frame or beside it, and those beside it can be patched together so.
+template <int kPixelBytes>
+__device__ inline bool can_patch(const TensorParams &p, const PartParams &part) {
+  return kPixelBytes <= 2 && part.aligned && part.width * kPixelBytes % 4 == 0 && part.width > p.radius_x;
+}
+
 // How a warp reads and writes pixels: Whole words, of which some may lie beside the frame but none in part; the same of
 // less than four bytes a pixel, of which those beside the frame are Patched together; or Any.
 enum class Pixels { Whole, Patched, Any };
 
-// Reads the pixels of a row as the matrices of samples have them: of each 16 pixels, four a lane of the warp.
+// Reads the pixels of a row as the matrices of samples have them: of each 16 pixels, four a lane of the warp. Or, where
+// that makes fewer loads of them, of each 32 eight neighbours, the first four of which stand for those of the first 16.
 template <int kPixelBytes, Pixels kPixels, bool kJoinsLater>
 class PixelReader {
  public:
@@ -794,13 +843,16 @@ class PixelReader {
   static constexpr int kOfPixel = kBytes ? kPixelBytes : kPixelBytes == 8 ? 2 : 1, kPieces = 4 * kOfPixel;
   // Words of four pixels until they are taken: pieces are joined only then, so that nothing waits for them before.
   static constexpr bool kPatches = kPixels == Pixels::Patched;
-  static constexpr int kWords = kPatches                                ? 2 * kPixelBytes
+  static constexpr bool kEights = kPixels == Pixels::Whole && kPixelBytes == 3;
+  static constexpr int kWords = kPatches                                ? kPixelBytes == 3 ? 8 : 2 * kPixelBytes
                                 : kPixels == Pixels::Any && kJoinsLater ? kPieces
                                                                         : kPixelBytes;
+  static constexpr int kListed = 48;  // at most, by list_pixels()
 
   // The first 16 pixels begin at `first`. Unless `inside` `columns` lists where all are, as far as pixel `end`, the
   // first that no window reaches. `constant`: those in the list may be -1, for the border's value. Where Patched, those
-  // beside the frame are among the first and the last 16 of `count` times as many.
+  // beside the frame are among the first and the last 16 of `count` times as many; of three bytes a pixel `columns` is
+  // what list_pixels() made of it.
   __device__ PixelReader(const PartParams &part, int first, int end, int count, const int *columns, bool inside,
                          bool constant)
       : part_(part),
@@ -810,12 +862,15 @@ class PixelReader {
         end_(end),
         inside_(inside),
         constant_(constant) {
-    if constexpr (kPatches) {
+    if constexpr (kPatches && kPixelBytes == 3) {
+      beside_[0] = first < 0;
+      beside_[1] = first + 16 * count > part.width;
+    } else if constexpr (kPatches) {
 #pragma unroll
       for (int i = 0; i < 2; i++)
 #pragma unroll
         for (int w = 0; w < kPixelBytes; w++)
-          patch_[i][w] = find_patch(columns_ + i * 16 * (count - 1) + w * 4 / kPixelBytes);
+          patch_[i][w] = WordPatch::find<kPixelBytes>(columns_ + i * 16 * (count - 1) + w * 4 / kPixelBytes);
     }
   }
 
@@ -825,14 +880,25 @@ class PixelReader {
     if constexpr (kPatches) {
 #pragma unroll
       for (int k = 0; k < kCount; k++) {
-        if (k == 0 || k == kCount - 1)
-          read_patched(part_.source + offset, patch_[k > 0], words[k]);
+        if ((k == 0 || k == kCount - 1) && (kPixelBytes != 3 || beside_[k > 0]))
+          read_patched(part_.source + offset, k, words[k]);
         else
           read_together(offset, 16 * k, words[k]);
       }
-    } else if (inside_) {
+    } else if (kEights || inside_) {
+      constexpr int kPaired = kEights ? kCount / 2 * 2 : 0;
 #pragma unroll
-      for (int k = 0; k < kCount; k++) read_together(offset, 16 * k, words[k]);
+      for (int k = 0; k < kPaired; k += 2) {
+        const uint8_t *const from = source_ + offset + (16 * k + lane()) * kPixelBytes;
+#pragma unroll
+        for (int i = 0; i < 2 * kPixelBytes; i += 2) {
+          const uint2 two = __ldg(reinterpret_cast<const uint2 *>(from) + i / 2);
+          words[k + i / kPixelBytes][i % kPixelBytes] = two.x;
+          words[k + (i + 1) / kPixelBytes][(i + 1) % kPixelBytes] = two.y;
+        }
+      }
+#pragma unroll
+      for (int k = kPaired; k < kCount; k++) read_together(offset, 16 * k, words[k]);
     } else {
 #pragma unroll
       for (int k = 0; k < kCount; k++) {
@@ -857,40 +923,55 @@ class PixelReader {
     for (int i = 0; i < kPixelBytes; i++) pixels[i] = words[i];
     if constexpr (kPatches) {
       if (k > 0 && k < count - 1) return;
+      if constexpr (kPixelBytes == 3) {
+        if (!beside_[k > 0]) return;
+        const int4 selector = *reinterpret_cast<const int4 *>(columns_ + kListed + 16 * k);
+        const uint32_t pixel[4] = {choose_bytes(words[0], words[4], static_cast<uint32_t>(selector.x)),
+                                   choose_bytes(words[1], words[5], static_cast<uint32_t>(selector.y)),
+                                   choose_bytes(words[2], words[6], static_cast<uint32_t>(selector.z)),
+                                   choose_bytes(words[3], words[7], static_cast<uint32_t>(selector.w))};
+        pixels[0] = choose_bytes(pixel[0], pixel[1], 0x4210);
+        pixels[1] = choose_bytes(pixel[1], pixel[2], 0x5421);
+        pixels[2] = choose_bytes(pixel[2], pixel[3], 0x6542);
+      } else {
 #pragma unroll
-      for (int i = 0; i < kPixelBytes; i++)
-        pixels[i] = choose_bytes(words[i], words[kPixelBytes + i], patch_[k > 0][i].selector);
+        for (int i = 0; i < kPixelBytes; i++) pixels[i] = patch_[k > 0][i].join(words[i], words[kPixelBytes + i]);
+      }
     } else if constexpr (kWords != kPixelBytes) {
       if (!inside_ && !is_together(16 * k)) join(words, pixels);
     }
   }
 
- private:
-  // What a word is made of: bytes of two others, at so many bytes of the row, the second one the border's if negative.
-  struct Patch {
-    int first, second;
-    uint32_t selector;  // for choose_bytes()
-  };
-
-  __device__ static Patch find_patch(const int *columns) {
-    Patch patch = {max(columns[0], 0) * kPixelBytes & ~3, 0, 0};
-    patch.second = patch.first;
-#pragma unroll
-    for (int i = 0; i < 4; i++) {
-      const int byte = columns[i / kPixelBytes] * kPixelBytes + i % kPixelBytes, word = byte & ~3;
-      if (word != patch.first) patch.second = byte < 0 ? -1 : word;
-      patch.selector |= (byte < 0 ? 4u + i : (word == patch.first ? 0u : 4u) + (byte & 3)) << 4 * i;
+  // Of pixels of three bytes, makes of a list of `count` columns where the word with a pixel's first byte is, in bytes
+  // from the row's first, and kListed further on a selector for choose_bytes(), and above 16 bits how far the word with
+  // its last byte is from that. No column is -1; each lane has its own.
+  __device__ static void list_pixels(int *columns, int count) {
+#pragma unroll 1
+    for (int i = static_cast<int>(threadIdx.x) % 32; i < count; i += 32) {
+      const int byte = 3 * columns[i], word = byte & ~3;
+      columns[i] = word;
+      columns[kListed + i] = (((byte + 2) & ~3) - word) << 16 | (0x0210 + (byte & 3) * 0x0111);
     }
-    return patch;
   }
 
-  __device__ void read_patched(const uint8_t *row, const Patch (&patch)[kPixelBytes],
-                               uint32_t (&words)[kWords]) const {
-    const auto load = [&](int at) { return __ldg(reinterpret_cast<const uint32_t *>(row + at)); };
+ private:
+  __device__ void read_patched(const uint8_t *row, int k, uint32_t (&words)[kWords]) const {
+    if constexpr (kPixelBytes == 3) {
+      const int4 first = *reinterpret_cast<const int4 *>(columns_ + 16 * k);
+      const int4 more = *reinterpret_cast<const int4 *>(columns_ + kListed + 16 * k);
+      const int at[4] = {first.x, first.y, first.z, first.w}, further[4] = {more.x, more.y, more.z, more.w};
 #pragma unroll
-    for (int i = 0; i < kPixelBytes; i++) {
-      words[i] = load(patch[i].first);
-      words[kPixelBytes + i] = patch[i].second < 0 ? part_.border_word[i % 2] : load(patch[i].second);
+      for (int i = 0; i < 4; i++) {
+        words[i] = WordPatch::load(row, at[i]);
+        words[4 + i] = WordPatch::load(row, at[i] + (further[i] >> 16));
+      }
+    } else {
+      const auto &patch = patch_[k > 0];
+#pragma unroll
+      for (int i = 0; i < kPixelBytes; i++) {
+        words[i] = patch[i].load_first(row);
+        words[kPixelBytes + i] = patch[i].load_second(row, part_.border_word[i % 2]);
+      }
     }
   }
 
@@ -987,7 +1068,8 @@ class PixelReader {
   const int *columns_;
   int first_, end_;
   bool inside_, constant_;
-  Patch patch_[2][kPatches ? kPixelBytes : 1];
+  bool beside_[2];  // whether some of the first and of the last 16 pixels are beside the frame
+  WordPatch patch_[2][kPatches && kPixelBytes <= 2 ? kPixelBytes : 1];
 };
 
 // A lane's results are two pairs of neighbouring pixels, one in either half of `words`, and those of the next g lie
@@ -1246,16 +1328,20 @@ struct SeparableOperands {
   static constexpr int kBytes = Shape::kBytes, kChunksX = Shape::kChunksX, kChunksY = Shape::kChunksY;
   uint32_t row[kBytes][kChunksX][2], column[kBytes][kChunksY];  // from the lowest bytes up
 
-  __device__ SeparableOperands(const uint32_t *lines) {
+  // `eights`: of samples as PixelReader::kEights says.
+  __device__ explicit SeparableOperands(const uint32_t *lines, bool eights = false) {
     const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
     constexpr int kLine = Shape::kLine;
+    const auto sample = [&](int c) {
+      return eights && (c | 1) < kChunksX ? c / 2 * 32 + 8 * t + c % 2 * 4 : 16 * c + 4 * t;
+    };
 #pragma unroll
     for (int b = 0; b < kBytes; b++) {
 #pragma unroll
       for (int c = 0; c < kChunksX; c++)
 #pragma unroll
         for (int i = 0; i < 2; i++)
-          row[b][c][i] = four_bytes(lines + b * kLine, 16 * c + 4 * t - (2 * g + i) - (Shape::kReach - Shape::kRadius));
+          row[b][c][i] = four_bytes(lines + b * kLine, sample(c) - (2 * g + i) - (Shape::kReach - Shape::kRadius));
 #pragma unroll
       for (int c = 0; c < kChunksY; c++) {
         const int first = 16 * c + 2 * t - g;  // rows 2t and 2t + 1 of either step, seen from row g of results
@@ -1420,9 +1506,9 @@ __device__ inline void filter_strip(const SeparableTensorParams &p, const Tile &
   constexpr int kSampleBytes = Shape::kSampleBytes, kPixelBytes = kChannels * kSampleBytes;
   constexpr int kStrips = subtiles(kPixelBytes), kColumns = kStrips - 1 + Shape::kChunksX;
   constexpr int kWords = kStrips * kPixelBytes;  // of a lane's results
-  constexpr bool kShares = kStrips > 1;  // a lane writes 8 bytes of two rows of one strip
+  constexpr bool kShares = kStrips > 1;          // a lane writes 8 bytes of two rows of one strip
   using Place = std::conditional_t<kShares, StripPlace<kPixelBytes, kStrips>, ResultPlace<kPixelBytes, 0, 1>>;
-  using Reader = PixelReader<kPixelBytes, kPixels, Shape::kRadius <= 16>;
+  using Reader = PixelReader<kPixelBytes, kPixels, Shape::kRadius <= 16 && kPixelBytes % 4 == 0>;
   const PartParams &part = tile.part;
   const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
   int bottom = min(tile.y0 + p.tile_height, part.height);
@@ -1441,7 +1527,7 @@ __device__ inline void filter_strip(const SeparableTensorParams &p, const Tile &
   uint32_t ahead[kColumns][Reader::kWords];  // the next step's samples are on their way
   reader.read(rows[g], ahead);
 
-  const SeparableOperands<Shape> operands(lines);
+  const SeparableOperands<Shape> operands(lines, Reader::kEights);
   const int32_t row_start = in_register(p.row_start), start = in_register(p.finish.start);
   constexpr bool kChains = kSampleBytes == 1;
   SeparableSums<Shape, kChains> sums[kStrips][kFiltered];
@@ -1454,9 +1540,7 @@ __device__ inline void filter_strip(const SeparableTensorParams &p, const Tile &
     if (kFetches && step + kFar < steps) reader.prefetch(rows[8 * (step + kFar) + g]);
     const int y = tile.y0 + 8 * (step - Shape::kSteps + 1) + below;
     const bool has_results = step >= Shape::kSteps - 1;
-    const auto places = [&] {
-      return typename Place::Pixels(part, x, y, bottom, !kAny || inside);
-    };
+    const auto places = [&] { return typename Place::Pixels(part, x, y, bottom, !kAny || inside); };
     uint32_t words[kColumns][kFiltered * kSampleBytes], original[kWords];
 #pragma unroll
     for (int c = 0; c < kColumns; c++) {
@@ -1510,10 +1594,12 @@ __device__ inline void filter_strip(const SeparableTensorParams &p, const Tile &
     if constexpr (Shape::kSharpens) {
 #pragma unroll
       for (int s = 0; s < kStrips; s++) {
-        const int at = tile.x0 + 16 * s + 2 * g, row = tile.y0 + 8 * (step - Shape::kSteps + 1) + 2 * t, last_row = part.height - 1;
+        const int at = tile.x0 + 16 * s + 2 * g, row = tile.y0 + 8 * (step - Shape::kSteps + 1) + 2 * t,
+                  last_row = part.height - 1;
         const Centres<kChannels, kSamples> centres(part, kAny ? at : min(at, part.width - 2), row, last_row,
                                                    !kAny || inside);
-        make_sharp_pixels<kChannels, Shape>(p, centres, [&](int c) { return sums_of(s, c); }, pixels[s]);
+        make_sharp_pixels<kChannels, Shape>(
+            p, centres, [&](int c) { return sums_of(s, c); }, pixels[s]);
       }
     } else if constexpr (kFiltered < kChannels) {
       make_pixels<kStrips, kChannels, Shape>(
@@ -1568,27 +1654,34 @@ __device__ inline void filter_strips(const SeparableTensorParams &p, Tile tile) 
   int *columns = reinterpret_cast<int *>(rows + height) + warp * 16 * kMostColumns;
   Shape::load_lines(p, lines);
   list_rows(p, part, first_row, height, rows, kStripThreads);
+  constexpr int kPixelBytes = kChannels * Shape::kSampleBytes, kWidth = 16 * kSubtiles;
+  const bool is_there = tile.x0 < part.width;
+  // Where words beside the frame can be patched together the last strips end with the frame, and make some results of
+  // those before them again. They write 8 bytes at a time, with three a pixel 4.
+  const bool can_be_patched = kPixelBytes == 3 ? part.aligned && part.width % 4 == 0 && p.border != Border::Constant
+                                               : can_patch<kPixelBytes>(p, part) && part.width * kPixelBytes % 8 == 0;
+  const bool patches = Shape::kRadius <= 16 && can_be_patched && part.width >= kWidth;
+  if (patches) tile.x0 = min(tile.x0, part.width - kWidth);
   const int first = tile.x0 - Shape::kReach;
   const bool inside = lies_inside(p, part, first, kPixels, first_row, height);
-  constexpr int kPixelBytes = kChannels * Shape::kSampleBytes;
   // Pixels of whole words can be put together from anywhere.
   constexpr bool kWholeWords = kPixelBytes % 4 == 0;
   const bool whole = inside || (kWholeWords && part.aligned && part.width % 2 == 0 && p.border != Border::Constant);
-  // Others where each word lies in the frame or beside it, and those beside it are made of two others at most.
-  const bool patched = part.aligned && part.width * kPixelBytes % 4 == 0 && part.width > p.radius_x &&
-                       tile.x0 + 16 * kSubtiles <= part.width &&
-                       (p.border != Border::Constant || (first_row >= 0 && first_row + height <= part.height));
-  if (!inside) list_columns(p, part, first, kPixels, columns, 32);
+  if (!inside) {
+    list_columns(p, part, first, kPixels, columns, 32);
+    if constexpr (kPixelBytes == 3 && Shape::kRadius <= 16)
+      if (patches) PixelReader<kPixelBytes, Pixels::Patched, false>::list_pixels(columns, kPixels);
+  }
   __syncthreads();
-  if (tile.x0 >= part.width) return;
+  if (!is_there) return;
   const auto filter = [&](auto filtered) {
     constexpr int kFiltered = decltype(filtered)::value;
     if constexpr (Shape::kRadius <= 16) {  // of larger ones the code is long, so it is there once
       if (whole)
         return filter_strip<kChannels, kFiltered, Pixels::Whole, Shape>(p, tile, lines, rows, columns,
                                                                         kWholeWords ? inside : true);
-      if constexpr (kPixelBytes <= 2)
-        if (patched)
+      if constexpr (kPixelBytes <= 3)
+        if (patches && are_rows(p, part, first_row, height))
           return filter_strip<kChannels, kFiltered, Pixels::Patched, Shape>(p, tile, lines, rows, columns, false);
     }
     filter_strip<kChannels, kFiltered, Pixels::Any, Shape>(p, tile, lines, rows, columns, inside);
@@ -1827,12 +1920,12 @@ __device__ inline void load_rows_of_planes(const TensorParams &p, const PartPara
     first = part.aligned ? max(-left, 0) : 0;
     last = part.aligned ? min(part.width - left, kPixels) & ~3 : 0;
   }
-  // Items of a thread, `kThreads` apart, a batch of them under way at a time.
-  const auto for_items = [&](int items, auto batch, auto load, auto store) {
-    constexpr int kBatch = decltype(batch)::value;
+  // Items of a thread, `kThreads` apart, a batch of them under way at a time, each of so many words.
+  const auto for_items = [&](int items, auto batch, auto of_item, auto load, auto store) {
+    constexpr int kBatch = decltype(batch)::value, kWords = decltype(of_item)::value;
 #pragma unroll 1
     for (int i0 = static_cast<int>(threadIdx.x); i0 < items; i0 += kBatch * kThreads) {
-      uint32_t words[kBatch][kPixelBytes];
+      uint32_t words[kBatch][kWords];
 #pragma unroll
       for (int k = 0; k < kBatch; k++)
         if (i0 + k * kThreads < items) load(i0 + k * kThreads, words[k]);
@@ -1841,18 +1934,23 @@ __device__ inline void load_rows_of_planes(const TensorParams &p, const PartPara
         if (i0 + k * kThreads < items) store(i0 + k * kThreads, words[k]);
     }
   };
+  // Four pixels as they lie in memory, to where those from pixel x of a row on are.
+  const auto put = [&](int row, int x, uint32_t(&pixels)[kPixelBytes]) {
+    uint32_t bytes[kPlanes];
+    channels.template take_apart<kSamples>(p, pixels, bytes);
+#pragma unroll
+    for (int c = 0; c < kPlanes; c++)
+      *reinterpret_cast<uint32_t *>(planes + (row * kPlanes + c) * kPixels + x) = bytes[c];
+  };
   // Item i is four pixels, `across` of them a row, from pixel `from` on.
   const auto load = [&](int from, auto across) {
     constexpr int kAcross = decltype(across)::value;
     const int x = from + static_cast<int>(threadIdx.x) % kAcross * 4;
     if (!kInside && (x < first || x >= last)) return;
     const uint8_t *source = part.source + (left + x) * kPixelBytes;
+    constexpr int kBatch = kPixelBytes == 1 ? 10 : kPixelBytes == 2 ? 6 : kPixelBytes == 8 ? 3 : 4;
     for_items(
-        count * kAcross, std::integral_constant < int,
-        kPixelBytes == 1   ? 10
-        : kPixelBytes == 2 ? 6
-        : kPixelBytes == 8 ? 3
-                           : 4 > (),
+        count * kAcross, std::integral_constant<int, kBatch>(), std::integral_constant<int, kPixelBytes>(),
         [&](int i, uint32_t(&pixels)[kPixelBytes]) {
           const int64_t offset = rows[i / kAcross];
           read_four_pixels<kPixelBytes>(source + (!kInside && offset == kNoRow ? 0 : offset), pixels);
@@ -1862,26 +1960,53 @@ __device__ inline void load_rows_of_planes(const TensorParams &p, const PartPara
               if (offset == kNoRow) pixels[c] = part.border_word[c % word_period(kPixelBytes)];
           }
         },
-        [&](int i, uint32_t(&pixels)[kPixelBytes]) {
-          uint32_t bytes[kPlanes];
-          channels.template take_apart<kSamples>(p, pixels, bytes);
-#pragma unroll
-          for (int c = 0; c < kPlanes; c++)
-            *reinterpret_cast<uint32_t *>(planes + (i / kAcross * kPlanes + c) * kPixels + x) = bytes[c];
-        });
+        [&](int i, uint32_t(&pixels)[kPixelBytes]) { put(i / kAcross, x, pixels); });
   };
   load(0, std::integral_constant<int, 32>());
   load(128, std::integral_constant<int, (kPixels - 128) / 4>());
   if constexpr (kInside) return;
-  // The pixels before and behind those, one by one.
-  const int edge = first + max(min(end - left, kPixels) - last, 0);
+  // The pixels before and behind those: four by four where they can be, else one by one.
+  const int beyond = max(min(end - left, kPixels) - last, 0);
+  if constexpr (kPixelBytes <= 2) {
+    if (can_patch<kPixelBytes>(p, part)) {
+      const int fours = (first + beyond + 3) / 4;
+      const auto locate = [&](int i, int *x) {
+        const int row = i / fours, four = 4 * (i - row * fours);
+        *x = four < first ? four : last + four - first;
+        return row;
+      };
+      const auto patch = [&](int x, int w) { return WordPatch::find<kPixelBytes>(columns + x + w * 4 / kPixelBytes); };
+      return for_items(
+          count * fours, std::integral_constant<int, 4>(), std::integral_constant<int, 2 * kPixelBytes>(),
+          [&](int i, uint32_t(&words)[2 * kPixelBytes]) {
+            int x;
+            const int64_t offset = rows[locate(i, &x)];
+            const uint8_t *const row = part.source + (offset == kNoRow ? 0 : offset);
+#pragma unroll
+            for (int w = 0; w < kPixelBytes; w++) {
+              const uint32_t border = part.border_word[w % 2];
+              words[w] = offset == kNoRow ? border : patch(x, w).load_first(row);
+              words[kPixelBytes + w] = offset == kNoRow ? border : patch(x, w).load_second(row, border);
+            }
+          },
+          [&](int i, uint32_t(&words)[2 * kPixelBytes]) {
+            int x;
+            const int row = locate(i, &x);
+            uint32_t pixels[kPixelBytes];
+#pragma unroll
+            for (int w = 0; w < kPixelBytes; w++) pixels[w] = patch(x, w).join(words[w], words[kPixelBytes + w]);
+            put(row, x, pixels);
+          });
+    }
+  }
+  const int edge = first + beyond;
   const auto locate = [&](int i, int *x) {
     const int row = i / edge, column = i - row * edge;
     *x = column < first ? column : last + column - first;
     return row;
   };
   for_items(
-      count * edge, std::integral_constant<int, 4>(),
+      count * edge, std::integral_constant<int, 4>(), std::integral_constant<int, kPixelBytes>(),
       [&](int i, uint32_t(&pixel)[kPixelBytes]) {
         int x;
         const int64_t offset = rows[locate(i, &x)];
