@@ -173,6 +173,12 @@ bool enqueue_tiles(const PassRun &run, const TensorLaunch<Params> &launch_as, in
   int rows = launch_as.most_rows
                  ? choose(launch_as.least_rows, launch_as.most_rows)
                  : choose_strip_height(launch_as.least_rows, 8, launch_as.resident, launch_as.more_rows, cut);
+  // Where a mask has few rows, higher tiles of bytes fit in as well, which have less of a halo; if there are enough of
+  // them. Of wider samples fewer would be at work at once.
+  if (kDense && rows && sample_bytes == 1 && mask_height <= 8) {
+    const int higher = choose(launch_as.least_rows, 2 * launch_as.most_rows);
+    if (cut(higher) >= tiles_at_once(launch_as.resident, bytes(higher))) rows = higher;
+  }
   if (!rows) rows = choose(16, launch_as.least_rows - 16);
   if (!rows) return false;
   if constexpr (kDense) choose_low_tiles(p, rows, cut, tiles_at_once(launch_as.resident, bytes(rows)));
