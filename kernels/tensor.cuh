@@ -1223,14 +1223,16 @@ struct StripPlace {
       *received = __shfl_xor_sync(0xffffffffu, second ? a : b, lanes);
       *kept = second ? b : a;
     };
+    // Both, the first lane's first.
+    const auto exchange_in_order = [&](bool second, int lanes, uint32_t a, uint32_t b, uint32_t *both) {
+      uint32_t kept, received;
+      exchange(second, lanes, a, b, &kept, &received);
+      both[0] = second ? received : kept;
+      both[1] = second ? kept : received;
+    };
     if constexpr (kStrips == 2) {
 #pragma unroll
-      for (int i = 0; i < 2; i++) {
-        uint32_t kept, received;
-        exchange(odd, 4, strips[0][i], strips[1][i], &kept, &received);
-        words[2 * i] = odd ? received : kept;
-        words[2 * i + 1] = odd ? kept : received;
-      }
+      for (int i = 0; i < 2; i++) exchange_in_order(odd, 4, strips[0][i], strips[1][i], words + 2 * i);
     } else {
       uint32_t four[2][2];  // pixels of strip i of two, row h
 #pragma unroll
@@ -1240,14 +1242,8 @@ struct StripPlace {
         four[i][0] = choose_bytes(kept, received, odd ? 0x1054 : 0x5410);
         four[i][1] = choose_bytes(kept, received, odd ? 0x3276 : 0x7632);
       }
-      const bool second = g / 2 % 2;
 #pragma unroll
-      for (int h = 0; h < 2; h++) {
-        uint32_t kept, received;
-        exchange(second, 8, four[0][h], four[1][h], &kept, &received);
-        words[2 * h] = second ? received : kept;
-        words[2 * h + 1] = second ? kept : received;
-      }
+      for (int h = 0; h < 2; h++) exchange_in_order(g / 2 % 2, 8, four[0][h], four[1][h], words + 2 * h);
     }
   }
 };
