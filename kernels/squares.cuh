@@ -447,7 +447,6 @@ __device__ inline void filter_squares(const DenseTensorParams &p, const Tile &ti
         }
   };
   const int x = tile.x0 + 8 * t + g % 2 * 4;
-  const int64_t step_pitch = 4 * part.target_pitch;
   uint8_t *to = part.target + (tile.y0 + g / 2 - 4 * (kSteps - 1)) * part.target_pitch + x * kChannels;
   // request(step, slot, offset) asks for a step's samples, begin(square) for what put(square) needs besides sums to
   // write the squares that are done, the ones `square` squares below the tile's first. What is read is used only after
@@ -477,7 +476,7 @@ __device__ inline void filter_squares(const DenseTensorParams &p, const Tile &ti
       read(slot, 1);
       add_rows(std::integral_constant<int, 1>());
       put(step - (kSteps - 1));
-      to += step_pitch;
+      to += 4 * part.target_pitch;
     }
   };
   const auto scaled = [&](int32_t v) { return __mulhi(v, p.magic); };

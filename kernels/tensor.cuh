@@ -849,19 +849,17 @@ class PixelReader {
                                                                         : kPixelBytes;
   static constexpr int kListed = 48;  // at most, by list_pixels()
 
-  // The first 16 pixels begin at `first`. Unless `inside` `columns` lists where all are, as far as pixel `end`, the
-  // first that no window reaches. `constant`: those in the list may be -1, for the border's value. Where Patched, those
-  // beside the frame are among the first and the last 16 of `count` times as many; of three bytes a pixel `columns` is
-  // what list_pixels() made of it.
-  __device__ PixelReader(const PartParams &part, int first, int end, int count, const int *columns, bool inside,
-                         bool constant)
-      : part_(part),
+  // The first 16 pixels begin at `first`. Unless `inside` `columns` lists where all are that windows reach. Where
+  // Patched, those beside the frame are among the first and the last 16 of `count` times as many; of three bytes a
+  // pixel `columns` is what list_pixels() made of it.
+  __device__ PixelReader(const TensorParams &p, const PartParams &part, int first, int count, const int *columns,
+                         bool inside)
+      : p_(p),
+        part_(part),
         source_(part.source + (first + lane()) * kPixelBytes),
         columns_(columns + lane()),
         first_(first),
-        end_(end),
-        inside_(inside),
-        constant_(constant) {
+        inside_(inside) {
     if constexpr (kPatches && kPixelBytes == 3) {
       beside_[0] = first < 0;
       beside_[1] = first + 16 * count > part.width;
@@ -1009,7 +1007,7 @@ class PixelReader {
       for (int i = 0; i < kWords; i++) words[i] = pieces ? border(i) : part_.border_word[i % word_period(kPixelBytes)];
     } else if (is_together(x)) {
       read_together(offset, x, words);
-    } else if (first_ + x < end_) {
+    } else if (first_ + x < part_.width + p_.radius_x) {  // else no window reaches them
       uint32_t piece[kPieces];
       read_pieces(part_.source + offset, columns_ + x, piece);
       if constexpr (kWords != kPieces) {
@@ -1044,7 +1042,7 @@ class PixelReader {
           piece[i] |= uint32_t{__ldg(address(i) + i % kOfPixel * 4 + b)} << b * 8;
       }
     }
-    if (constant_) {
+    if (p_.border == Border::Constant) {
 #pragma unroll
       for (int i = 0; i < kPieces; i++)
         if (column[i / kOfPixel] < 0) piece[i] = border(i);
@@ -1063,11 +1061,12 @@ class PixelReader {
     }
   }
 
+  const TensorParams &p_;
   const PartParams &part_;
   const uint8_t *source_;
   const int *columns_;
-  int first_, end_;
-  bool inside_, constant_;
+  int first_;
+  bool inside_;
   bool beside_[2];  // whether some of the first and of the last 16 pixels are beside the frame
   WordPatch patch_[2][kPatches && kPixelBytes <= 2 ? kPixelBytes : 1];
 };
@@ -1509,8 +1508,7 @@ __device__ inline void filter_strip(const SeparableTensorParams &p, const Tile &
   const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
   int bottom = min(tile.y0 + p.tile_height, part.height);
   const int steps = (bottom - tile.y0 + 7) / 8 + Shape::kSteps - 1;
-  const Reader reader(part, tile.x0 - Shape::kReach, part.width + p.radius_x, kColumns, columns, inside,
-                      p.border == Border::Constant);
+  const Reader reader(p, part, tile.x0 - Shape::kReach, kColumns, columns, inside);
   constexpr bool kAny = kPixels == Pixels::Any;
   const bool merges = kFiltered < kChannels || part.merges;
   [[maybe_unused]] const int skipped = part.filter_bits[0] & 0xff ? 0 : 1;  // channels before those of kFiltered < 4
@@ -1524,7 +1522,9 @@ __device__ inline void filter_strip(const SeparableTensorParams &p, const Tile &
   reader.read(rows[g], ahead);
 
   const SeparableOperands<Shape> operands(lines, Reader::kEights);
-  const int32_t row_start = in_register(p.row_start), start = in_register(p.finish.start);
+  // Where pixels are patched registers are scarce.
+  const auto held = [](int32_t v) { return kPixels == Pixels::Patched ? v : in_register(v); };
+  const int32_t row_start = held(p.row_start), start = held(p.finish.start);
   constexpr bool kChains = kSampleBytes == 1;
   SeparableSums<Shape, kChains> sums[kStrips][kFiltered];
   // Tried on Hopper: it helps large frames of four channels, and nothing else.
@@ -1627,7 +1627,8 @@ template <typename Shape, bool kNarrow>
 struct SeparableStrip {
   // How many blocks a multiprocessor is to hold, which bounds the registers of a thread.
   static constexpr bool kWide = Shape::kSamples == Samples::Bytes && !kNarrow;
-  static constexpr int kBlocks = Shape::kRadius > 16 ? 2 : (Shape::kRadius > 8 ? 3 : 4) + (kWide ? 1 : 0);
+  static constexpr bool kOneMore = kWide && !(Shape::kRadius == 8 && Shape::kWeights == Weights::Word);
+  static constexpr int kBlocks = Shape::kRadius > 16 ? 2 : (Shape::kRadius > 8 ? 3 : 4) + (kOneMore ? 1 : 0);
   static constexpr int kMinBlocks = Shape::kSamples == Samples::FourWords || Shape::kSharpens ? kBlocks - 1 : kBlocks;
 
   CUDACONV_HOST_DEVICE static constexpr size_t shared_bytes(int, int tile_height, int) {
