@@ -20,7 +20,7 @@ struct CompositeParams : SlidingParams {
 struct CompositeOperation {
   using Params = CompositeParams;
   static constexpr int kFewer = 0;
-  static constexpr bool kGeneral = true, kRowByRow = false, kHoldsMiddle = false;
+  static constexpr bool kGeneral = true, kRowByRow = false, kHoldsMiddle = false, kSavesRegisters = false;
 };
 
 // The closing of a square, or what it adds.

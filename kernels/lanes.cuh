@@ -5,7 +5,7 @@
 // 8-bit samples are worked on in pairs, two 16-bit lanes in a register: bytes 0 and 2 of a word are its even pair,
 // bytes 1 and 3 its odd pair. Samples of 16-bit containers have a register each: the even and the odd sample of a word.
 // So a word makes two registers, and the same code does both. Where they are compared and not added they need no room,
-// and two share a register: the word itself.
+// and where sums have no more than 16 bits there is room: then two share a register, the word's.
 //
 // Sums of products are linear: one 32-bit multiply-add does both lanes, also where partial sums are negative. Offsets
 // that the plan works out make both lanes right, and not negative, at the points where lanes are taken apart.
@@ -18,6 +18,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 #include "launch_params.h"
 
@@ -145,13 +146,21 @@ inline HalfPair round_to_pair(float low, float high) {
 }
 #endif
 
+// Of two samples in a register.
+struct PairOrder {
+  __device__ static uint32_t largest(uint32_t a, uint32_t b) { return __vmaxu2(a, b); }
+  __device__ static uint32_t least(uint32_t a, uint32_t b) { return __vminu2(a, b); }
+  __device__ static uint32_t largest(uint32_t a, uint32_t b, uint32_t c) { return __vimax3_u16x2(a, b, c); }
+  __device__ static uint32_t least(uint32_t a, uint32_t b, uint32_t c) { return __vimin3_u16x2(a, b, c); }
+};
+
 // Dense planes of 8-bit samples, kChannels of them a pixel.
 template <int kChannels_>
-struct ByteLanes {
+struct ByteLanes : PairOrder {
   static constexpr int kChannels = kChannels_;
   static constexpr int kSampleBytes = 1, kPerWord = 4;  // samples
   static constexpr int kSplit = 2;                      // registers of a word
-  static constexpr bool kPairs = true;
+  static constexpr bool kPairs = true;                  // of samples in a register
 
   __device__ static uint32_t even(const PackedParams &, uint32_t word) { return word & 0x00ff00ffu; }
   __device__ static uint32_t odd(const PackedParams &, uint32_t word) { return permute_bytes(word, 0, 0x4341); }
@@ -165,10 +174,8 @@ struct ByteLanes {
   __device__ static uint32_t join(const PackedParams &k, const uint32_t (&parts)[2]) {
     return join(k, parts[0], parts[1]);
   }
-  __device__ static uint32_t largest(uint32_t a, uint32_t b) { return __vmaxu2(a, b); }
-  __device__ static uint32_t least(uint32_t a, uint32_t b) { return __vminu2(a, b); }
-  __device__ static uint32_t largest(uint32_t a, uint32_t b, uint32_t c) { return __vimax3_u16x2(a, b, c); }
-  __device__ static uint32_t least(uint32_t a, uint32_t b, uint32_t c) { return __vimin3_u16x2(a, b, c); }
+  // The largest samples there are.
+  __device__ static uint32_t white(const PackedParams &) { return 0x00ff00ffu; }
 };
 
 // Dense planes of samples in 16-bit containers, little-endian, `shift` bits up.
@@ -199,11 +206,31 @@ struct WordLanes {
   __device__ static uint32_t least(uint32_t a, uint32_t b, uint32_t c) { return __vimin3_u32(a, b, c); }
 };
 
+// The same where sums have no more than 16 bits: of samples of up to 10 bits, for small masks.
+template <int kChannels_>
+struct NarrowWordLanes : PairOrder {
+  static constexpr int kChannels = kChannels_;
+  static constexpr int kSampleBytes = 2, kPerWord = 2, kSplit = 1;
+  static constexpr bool kPairs = true;
+
+  __device__ static uint32_t part(const PackedParams &k, uint32_t word, int) {
+    return word >> k.sample_shift & k.white;
+  }
+  __device__ static uint32_t join(const PackedParams &k, const uint32_t (&parts)[1]) {
+    return parts[0] << k.sample_shift;
+  }
+  __device__ static uint32_t white(const PackedParams &k) { return k.white; }
+};
+
+// Whether kernels of such lanes are among the general ones, if their operation is.
+template <template <int> typename Lanes>
+constexpr bool kAreGeneral = !std::is_same_v<Lanes<1>, NarrowWordLanes<1>>;
+
 // The same where they are compared. Chips before 9.0, for which two at a time are more work than one by one, take them
 // one by one.
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
 template <int kChannels_>
-struct OrderedWordLanes {
+struct OrderedWordLanes : PairOrder {
   static constexpr int kChannels = kChannels_;
   static constexpr int kSampleBytes = 2, kPerWord = 2, kSplit = 1;
   static constexpr bool kPairs = true;
@@ -212,10 +239,6 @@ struct OrderedWordLanes {
     return word & (k.sample_mask << k.sample_shift) * 0x10001u;
   }
   __device__ static uint32_t join(const PackedParams &, const uint32_t (&parts)[1]) { return parts[0]; }
-  __device__ static uint32_t largest(uint32_t a, uint32_t b) { return __vmaxu2(a, b); }
-  __device__ static uint32_t least(uint32_t a, uint32_t b) { return __vminu2(a, b); }
-  __device__ static uint32_t largest(uint32_t a, uint32_t b, uint32_t c) { return __vimax3_u16x2(a, b, c); }
-  __device__ static uint32_t least(uint32_t a, uint32_t b, uint32_t c) { return __vimin3_u16x2(a, b, c); }
 };
 #else
 template <int kChannels_>
@@ -255,7 +278,12 @@ struct LaneRow {
   // And back.
   __device__ void join(const PackedParams &k, uint32_t (&words)[4]) const {
 #pragma unroll
-    for (int i = 0; i < 4; i++) words[i] = Lanes::join(k, part[0][kWords + i], part[1][kWords + i]);
+    for (int i = 0; i < 4; i++) {
+      uint32_t parts[Lanes::kSplit];
+#pragma unroll
+      for (int h = 0; h < Lanes::kSplit; h++) parts[h] = part[h][kWords + i];
+      words[i] = Lanes::join(k, parts);
+    }
   }
 
   // Fills in the neighbours' words of a row whose own are there. Every lane of the warp takes part.
@@ -357,9 +385,10 @@ struct SquareRows {
   }
 };
 
-// max(min(t + offset, 255), 0) in both lanes, which are signed here.
-__device__ inline uint32_t clamp_to_byte(uint32_t t, uint32_t offset) {
-  return __viaddmin_s16x2_relu(t, offset, 0x00ff00ffu);
+// t + offset in both lanes, which are signed here, clamped to samples.
+template <typename Lanes>
+__device__ inline uint32_t clamp_pair(const PackedParams &k, uint32_t t, uint32_t offset) {
+  return __viaddmin_s16x2_relu(t, offset, Lanes::white(k));
 }
 
 }  // namespace cudaconv

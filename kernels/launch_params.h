@@ -94,7 +94,7 @@ struct RestoreParams : FrameParams {
 enum class Finish : uint8_t { Shift, Divide, Clamp, Absolute, Distance, Any };
 
 // Sums in the lanes of registers, see lanes.cuh. "Both lanes": a word whose two lanes are alike; with 16-bit containers
-// there is one lane, and Any rounds as Rounding says.
+// there is one lane, unless sums are narrow, and Any rounds as Rounding says.
 struct PackedParams {
   Finish finish;
   uint32_t column_init, init;  // both lanes: what sums of columns, and final sums, start from
@@ -102,9 +102,10 @@ struct PackedParams {
   uint32_t dense[25];
   uint32_t sign_bits;  // of a sum of 16-bit floats, the bits that stay: those of its absolute value, or all
   // From a final sum t:
-  //   Shift     t >> 8, with 16-bit containers t >> shift
-  //   Divide    t * magic >> 24, with 16-bit containers >> 32 + shift
-  //   Clamp     t + minus_low, clamped; with 16-bit containers |t| where absolute, else t, clamped
+  //   Shift     t >> 8, with 16-bit containers t >> shift; that is 8 of narrow columns and rows of five
+  //   Divide    t * magic >> 24, with 16-bit containers >> 32 + shift, with narrow sums >> 32
+  //   Clamp     t + minus_low, clamped; with 16-bit containers |t| where absolute, else t, clamped; with narrow sums
+  //             |t - zero| where absolute, else t + minus_low, clamped
   //   Absolute  |t - zero|, clamped; no more than 11 bits
   //   Distance  the same; t no more than 2 * zero
   //   Any       |t - zero| + half where absolute, else t - low but not below 0; then at most limit; then t >> shift, or
@@ -114,6 +115,7 @@ struct PackedParams {
   bool absolute;
   uint32_t flip;  // of composites and structuring elements: xored with the words before and after, for the least
   uint32_t sample_shift, sample_mask;  // of a 16-bit container
+  uint32_t white;                      // both lanes: sample_mask
 };
 
 // For the kernels of sliding.cuh.

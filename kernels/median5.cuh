@@ -136,7 +136,7 @@ struct Median5 {
 
   __device__ static void sort(uint32_t (&v)[4]) {
     exchange(0, v[0], v[1]);
-    exchange(1, v[2], v[3]);
+    exchange(0, v[2], v[3]);
     merge<0, 3>(v);
   }
 
@@ -201,7 +201,7 @@ struct SlidingMedian5 {
   using General = SlidingMedian5;
   using Tall = SlidingMedian5;
   static constexpr int kRadius = 2, kStripRows = 4, kMinBlocks = 4, kFewer = 0;
-  static constexpr bool kGeneral = true, kRowByRow = true, kHoldsMiddle = false;
+  static constexpr bool kGeneral = true, kRowByRow = true, kHoldsMiddle = false, kSavesRegisters = false;
   static_assert(kStripRows % 2 == 0);
 
   template <typename Lanes>

@@ -57,6 +57,7 @@ bool describe_samples(const Plan &plan, PackedParams &k, PackedKind &kind) {
   }
   k.sample_shift = sample.shift;
   k.sample_mask = (1u << sample.depth) - 1;
+  k.white = both_lanes(k.sample_mask);
   return kind.words ? kind.most_channels != 3 : sample.depth == 8;
 }
 
@@ -208,6 +209,40 @@ bool finish_words(const Scaled &mask, const Rounding &rounding, PackedParams &k,
   return true;
 }
 
+// The same of narrow sums; of [1 4 6 4 1] both ways only those of columns are.
+bool finish_narrow(const Scaled &mask, const Rounding &rounding, PackedParams &k, int64_t *start) {
+  const Range before = mask.range(k.sample_mask);
+  const int64_t offset = mask.offset, white = k.sample_mask;
+  k.absolute = rounding.absolute;
+  const bool power_of_two = (mask.divisor & (mask.divisor - 1)) == 0;
+  if (binomial(mask.row) && binomial(mask.column) && power_of_two && !rounding.absolute) {
+    *start = offset + mask.half();
+    k.finish = Finish::Shift;
+    k.shift = static_cast<uint32_t>(ceil_log2(mask.divisor));
+    if (*start < 0 || before.high + *start >= (white + 1) * mask.divisor) return false;
+    if (mask.row.size() == 5) return mask.divisor == 256 && 16 * white <= kLaneMax;
+    // What moves from the high lane to the low one is above its result.
+    return before.high + *start <= kLaneMax && k.shift < 16 && white >> (16 - k.shift) == 0;
+  }
+  if (is_mean(mask) && mask.divisor > 1 && !rounding.absolute) {
+    *start = offset + mask.half();
+    k.finish = Finish::Divide;
+    // The reciprocal is less than 1 too large in units of 2^-32: exact for 16 bits, and for a sum in the high lane with
+    // another below it, which together are less than the next integer by 2^-16 times the divisor.
+    k.magic = static_cast<uint32_t>(((int64_t{1} << 32) + mask.divisor - 1) / mask.divisor);
+    return *start >= 0 && before.high + *start < (white + 1) * mask.divisor &&
+           before.high + *start + mask.divisor < kLaneMax;
+  }
+  if (mask.divisor != 1) return false;
+  k.finish = Finish::Clamp;
+  *start = std::max<int64_t>({-before.low, offset, 0});
+  const int64_t zero = *start - offset;
+  k.zero = both_lanes(zero);
+  k.minus_low = both_lanes(-zero);
+  return zero <= 0x7fff &&
+         (rounding.absolute ? *start + before.high <= 2 * zero && 2 * zero <= 0x7fff : *start + before.high <= 0x7fff);
+}
+
 // How a sum of 16-bit floats becomes a byte, see above; false where that is not all there is to it.
 bool finish_halves(const Scaled &mask, const Rounding &rounding, PackedParams &k) {
   if (mask.divisor != 1 || std::abs(mask.offset) > kHalfFloatMax) return false;
@@ -259,6 +294,56 @@ bool is_cross3(const Line &value) {
   return !value[0] && !value[2] && !value[6] && !value[8];
 }
 
+const Line kEmboss = {-2, -1, 0, -1, 1, 1, 0, 1, 2};
+
+Sliding separable_of(int size) {
+  return size == 3 ? Sliding::Separable3 : size == 5 ? Sliding::Separable5 : Sliding::Separable7;
+}
+
+// The factors of a mask with a row and a column of samples up to `most`, in pairs, and what their sums start from
+// besides `start`; false where 16 bits do not hold a column's sum.
+bool pair_factors(const Scaled &mask, int64_t most, PackedParams &k, int64_t *start) {
+  Range column;
+  int64_t row_sum = 0;
+  for (size_t i = 0; i < mask.row.size(); i++) {
+    column.add(mask.column[i], most);
+    row_sum += mask.row[i];
+    k.column[i] = static_cast<uint32_t>(mask.column[i]);
+    k.row[i] = static_cast<uint32_t>(mask.row[i]);
+  }
+  // Lanes are taken apart between column and row: there each holds its sum above the lowest.
+  k.column_init = both_lanes(-column.low);
+  *start += column.low * row_sum;
+  return column.high - column.low <= kLaneMax;
+}
+
+// Of samples of more than 8 bits, a mask of `size` both ways whose sums are narrow.
+PackedKind narrow_linear(const Scaled &mask, int size, bool separable, const Rounding &rounding, PackedParams &k,
+                         PackedKind kind) {
+  const PackedKind none;
+  int64_t start;
+  if (!finish_narrow(mask, rounding, k, &start)) return none;
+  kind.narrow = true;
+  if (k.finish == Finish::Divide || k.finish == Finish::Shift) {
+    kind.sliding = separable_of(size);
+  } else if (size == 5) {
+    const Line factors = distance_factors(mask.value);
+    if (factors.empty()) return none;
+    std::copy(factors.begin(), factors.end(), k.dense);
+    kind.sliding = Sliding::Diamond5;
+  } else if (size > 5) {
+    return none;
+  } else if (separable) {
+    if (!pair_factors(mask, k.sample_mask, k, &start)) return none;
+    kind.sliding = Sliding::Separable3;
+  } else {
+    std::copy(mask.value.begin(), mask.value.end(), k.dense);
+    kind.sliding = mask.value == kEmboss ? Sliding::Emboss3 : is_cross3(mask.value) ? Sliding::Cross3 : Sliding::Dense3;
+  }
+  k.init = k.finish == Finish::Shift && size == 5 ? static_cast<uint32_t>(start) : both_lanes(start);
+  return kind;
+}
+
 PackedKind linear(const Pass &pass, PackedParams &k, Kinds kinds, PackedKind kind) {
   const PackedKind none;
   const IntegerMask &mask = pass.mask[0];
@@ -271,15 +356,23 @@ PackedKind linear(const Pass &pass, PackedParams &k, Kinds kinds, PackedKind kin
   if (!separable && size > 5) return none;
   Scaled scaled(mask, rounding);
   int64_t start;
-  if (kinds == Kinds::All && !kind.words && scaled.value == Line{-2, -1, 0, -1, 1, 1, 0, 1, 2} &&
-      finish_bytes(scaled, rounding, k, &start) && k.finish == Finish::Clamp) {
+  if (kinds == Kinds::All && kind.words) {
+    PackedParams narrow = k;
+    const PackedKind found = narrow_linear(scaled, size, separable, rounding, narrow, kind);
+    if (found.narrow) {
+      k = narrow;
+      return found;
+    }
+  }
+  if (kinds != Kinds::General && !kind.words && scaled.value == kEmboss && finish_bytes(scaled, rounding, k, &start) &&
+      k.finish == Finish::Clamp) {
     std::copy(scaled.value.begin(), scaled.value.end(), k.dense);
     k.init = both_lanes(start);
     kind.sliding = Sliding::Emboss3;
     return kind;
   }
   if (!separable && size == 3 && !kind.words && halves(scaled, rounding, k)) {
-    const bool cross = kinds == Kinds::All && is_cross3(scaled.value);
+    const bool cross = kinds != Kinds::General && is_cross3(scaled.value);
     kind.sliding = cross ? Sliding::HalfCross3 : Sliding::HalfSquare3;
     return kind;
   }
@@ -307,30 +400,22 @@ PackedKind linear(const Pass &pass, PackedParams &k, Kinds kinds, PackedKind kin
     if (kinds == Kinds::General) k.finish = Finish::Any;
   }
 
-  const auto lanes = [&](int64_t v) { return kind.words ? static_cast<uint32_t>(v) : both_lanes(v); };
   if (separable) {
-    Range column;
-    int64_t row_sum = 0;
-    for (int i = 0; i < size; i++) {
-      column.add(scaled.column[i], 255);
-      row_sum += scaled.row[i];
-      k.column[i] = static_cast<uint32_t>(scaled.column[i]);
-      k.row[i] = static_cast<uint32_t>(scaled.row[i]);
+    if (kind.words) {
+      for (int i = 0; i < size; i++) {
+        k.column[i] = static_cast<uint32_t>(scaled.column[i]);
+        k.row[i] = static_cast<uint32_t>(scaled.row[i]);
+      }
+    } else if (!pair_factors(scaled, k.sample_mask, k, &start)) {
+      return none;
     }
-    if (!kind.words) {
-      if (column.high - column.low > kLaneMax) return none;
-      // Lanes are taken apart between column and row: there each holds its sum above the lowest.
-      k.column_init = both_lanes(-column.low);
-      start += column.low * row_sum;
-    }
-    k.init = lanes(start);
-    kind.sliding = size == 3 ? Sliding::Separable3 : size == 5 ? Sliding::Separable5 : Sliding::Separable7;
+    kind.sliding = separable_of(size);
   } else {
     for (size_t i = 0; i < scaled.value.size(); i++) k.dense[i] = static_cast<uint32_t>(scaled.value[i]);
-    k.init = lanes(start);
     kind.sliding =
         kind.words && k.finish == Finish::Clamp && is_cross3(scaled.value) ? Sliding::Cross3 : Sliding::Dense3;
   }
+  k.init = kind.words ? static_cast<uint32_t>(start) : both_lanes(start);
   return kind;
 }
 
@@ -342,6 +427,8 @@ PackedKind gradient(const Pass &pass, PackedParams &k, Kinds kinds, PackedKind k
       rounding.half != 1 || rounding.wide || pass.wide)
     return none;
   const bool euclidean = pass.norm == Norm::L2;
+  // Pairs of samples of up to 10 bits are 16-bit floats, which hold their differences.
+  kind.narrow = kinds == Kinds::All && kind.words && 2 * int64_t{k.sample_mask} <= kHalfFloatMax;
   const std::vector<int32_t> &x = pass.mask[0].value, &y = pass.mask[1].value;
   // The plan has doubled the masks to have a half to add.
   if (x == std::vector<int32_t>{0, 0, 0, 0, 2, 0, 0, 0, -2} && y == std::vector<int32_t>{0, 0, 0, 0, 0, 2, 0, -2, 0}) {
@@ -354,32 +441,37 @@ PackedKind gradient(const Pass &pass, PackedParams &k, Kinds kinds, PackedKind k
   for (int j = 0; j < 3; j++)
     for (int i = 0; i < 3; i++)
       if (y[j * 3 + i] != x[i * 3 + j]) return none;
-  k.column[0] = kind.words ? static_cast<uint32_t>(a) : half_factor(a);
-  k.column[1] = kind.words ? static_cast<uint32_t>(b) : half_factor(b);
-  if (kinds == Kinds::All && !kind.words && a == 1 && b <= 6)
+  // Sums of three are kept kHalfFloatMax down.
+  kind.narrow = kind.narrow && (2 * a + b) * int64_t{k.sample_mask} <= 2 * kHalfFloatMax;
+  const bool in_halves = !kind.words || kind.narrow;
+  k.column[0] = in_halves ? half_factor(a) : static_cast<uint32_t>(a);
+  k.column[1] = in_halves ? half_factor(b) : static_cast<uint32_t>(b);
+  if (kinds != Kinds::General && !kind.words && a == 1 && b <= 6)
     kind.sliding = euclidean ? Sliding::UnitGradientL2 : Sliding::UnitGradientL1;
   else
     kind.sliding = euclidean ? Sliding::GradientL2 : Sliding::GradientL1;
   return kind;
 }
 
-PackedKind compass(const Pass &pass, PackedParams &k, PackedKind kind) {
+PackedKind compass(const Pass &pass, PackedParams &k, Kinds kinds, PackedKind kind) {
   const PackedKind none;
   const Rounding &rounding = pass.rounding[0][0];
   if (pass.has_gain() || rounding.wide || pass.wide) return none;
   const int32_t gain = pass.mask[0].value[0], all = pass.mask[0].value[1];
   kind.sliding = Sliding::Kirsch3;
   // No response is below 0, since the largest of the eight sums of three is no less than their mean.
-  const int64_t offset = rounding.offset, divisor = 2 * rounding.half, high = int64_t{gain} / 8 * 15 * 255;
+  const int64_t offset = rounding.offset, divisor = 2 * rounding.half, high = int64_t{gain} / 8 * 15 * k.sample_mask;
   if (divisor != 2 || gain % 2 || all % 2 || offset % 2 || rounding.absolute) return none;
   k.dense[0] = static_cast<uint32_t>(gain / 2);
   k.dense[1] = static_cast<uint32_t>(all / 2);
-  if (kind.words) {
+  const int64_t start = std::max<int64_t>(offset / 2, 0);
+  const bool fits = start + high / 2 <= 0x7fff && start - offset / 2 <= 0x7fff;
+  kind.narrow = kinds == Kinds::All && kind.words && fits;
+  if (kind.words && !kind.narrow) {
     k.init = static_cast<uint32_t>(offset / 2);
     return kind;
   }
-  const int64_t start = std::max<int64_t>(offset / 2, 0);
-  if (start + high / 2 > 0x7fff || start - offset / 2 > 0x7fff) return none;
+  if (!fits) return none;
   k.init = both_lanes(start);
   k.minus_low = both_lanes(offset / 2 - start);
   return kind;
@@ -418,7 +510,7 @@ PackedKind make_packed(const Plan &plan, const Pass &pass, PackedParams &k, Kind
     case Op::Magnitude:
       return gradient(pass, k, kinds, kind);
     case Op::Compass:
-      return compass(pass, k, kind);
+      return compass(pass, k, kinds, kind);
     case Op::Median:
       if (pass.width() == 3) kind.sliding = Sliding::Median3;
       if (pass.width() == 5) kind.sliding = Sliding::Median5;

@@ -39,14 +39,16 @@ enum class Sliding {
 struct PackedKind {
   Sliding sliding = Sliding::None;
   bool words = false;     // 16-bit containers, else bytes
+  bool narrow = false;    // of such, 16 bits hold all sums
   bool least = false;     // of extrema: the least, else the greatest
   int most_channels = 1;  // of any plane
 
   int sample_bytes() const { return words ? 2 : 1; }
 };
 
-// The structures, and ways to finish, to choose from: all of them, or those of any device, see lanes.cuh.
-enum class Kinds { General, All };
+// The structures, and ways to finish, to choose from: those of any device, see lanes.cuh; or all of them, of words with
+// or without those for narrow sums.
+enum class Kinds { General, Wide, All };
 
 // Works the pass out for lanes of registers; Sliding::None where the pass is another kind, samples of a plane do not
 // lie side by side or differ from those of another, or a lane may not hold a sum.

@@ -164,6 +164,45 @@ SlidingLaunch choose_words(const PackedKind &kind, Finish finish, Strips strips)
   return {};
 }
 
+template <typename Operation>
+SlidingLaunch narrow_launch() {
+  return strip_launch<Operation, Channels::Planar, NarrowWordLanes>();
+}
+
+// Of frames without packed pixels, all of whose rows consist of whole lanes.
+SlidingLaunch choose_narrow(const PackedKind &kind, Finish finish) {
+  switch (kind.sliding) {
+    case Sliding::Separable3:
+      return finish == Finish::Shift    ? narrow_launch<SlidingBinomial<3>>()
+             : finish == Finish::Divide ? narrow_launch<SlidingMean<3>>()
+                                        : narrow_launch<SlidingSeparable<3, Finish::Clamp>>();
+    case Sliding::Separable5:
+      return finish == Finish::Shift ? narrow_launch<SlidingBinomial<5>>() : narrow_launch<SlidingMean<5>>();
+    case Sliding::Separable7:
+      return narrow_launch<SlidingMean<7>>();
+    case Sliding::Dense3:
+      return narrow_launch<SlidingDense3<Finish::Clamp>>();
+    case Sliding::Cross3:
+      return narrow_launch<SlidingDense3<Finish::Clamp, true>>();
+    case Sliding::Diamond5:
+      return narrow_launch<SlidingDiamond5<>>();
+    case Sliding::Emboss3:
+      return narrow_launch<SlidingEmboss>();
+    case Sliding::Kirsch3:
+      return narrow_launch<SlidingKirsch<>>();
+    case Sliding::RobertsL1:
+      return narrow_launch<SlidingWindow3<RobertsFunction<false>>>();
+    case Sliding::RobertsL2:
+      return narrow_launch<SlidingWindow3<RobertsFunction<true>>>();
+    case Sliding::GradientL1:
+      return narrow_launch<SlidingGradient<false, false>>();
+    case Sliding::GradientL2:
+      return narrow_launch<SlidingGradient<true, false>>();
+    default:
+      return {};
+  }
+}
+
 // Whether blocks of tall strips of bytes are enough for all multiprocessors of a large device, twice over. The
 // environment variable CUDACONV_STRIPS, tall or short, decides for frames of any size.
 bool is_large(const FrameParams &p) {
@@ -182,22 +221,27 @@ bool is_extremum(const PackedKind &kind) {
 
 int launch_sliding(const PassRun &run) {
   SlidingParams p = {};
-  const bool special = run.kernels.special;
-  const PackedKind kind = make_packed(run.plan, run.pass(), p.packed, special ? Kinds::All : Kinds::General);
-  if (kind.sliding == Sliding::None) return 0;
   fill_frame(run, p);
+  const bool special = run.kernels.special;
+  const auto choose = [&](Kinds kinds) { return make_packed(run.plan, run.pass(), p.packed, kinds); };
+  // A smaller element takes the kernel of a larger one.
+  const auto whole_lanes = [&](const PackedKind &kind) {
+    const int radius = kind.sliding == Sliding::Element5   ? 2
+                       : kind.sliding == Sliding::Element7 ? 3
+                                                           : std::max(run.pass().radius_x, run.pass().radius_y);
+    return has_whole_lanes(p, kind, radius);
+  };
+  PackedKind kind = choose(special ? Kinds::All : Kinds::General);
+  if (kind.narrow && (kind.most_channels > 2 || !whole_lanes(kind))) kind = choose(Kinds::Wide);
+  if (kind.sliding == Sliding::None) return 0;
   // A window that reaches what these make of samples inside has those samples too.
   if (is_extremum(kind) && (p.border == Border::Reflect || p.border == Border::Reflect101))
     p.border = Border::Replicate;
-  // A smaller element takes the kernel of a larger one.
-  const int radius = kind.sliding == Sliding::Element5   ? 2
-                     : kind.sliding == Sliding::Element7 ? 3
-                                                         : std::max(run.pass().radius_x, run.pass().radius_y);
-  const Strips strips = !has_whole_lanes(p, kind, radius) ? Strips::Gathered
-                        : special && is_large(p)          ? Strips::Tall
-                                                          : Strips::Short;
-  const SlidingLaunch launch_as =
-      kind.words ? choose_words(kind, p.packed.finish, strips) : choose_bytes(kind, p.packed.finish, strips);
+  const Strips strips = !whole_lanes(kind) ? Strips::Gathered : special && is_large(p) ? Strips::Tall : Strips::Short;
+  const Finish finish = p.packed.finish;
+  const SlidingLaunch launch_as = kind.narrow  ? choose_narrow(kind, finish)
+                                  : kind.words ? choose_words(kind, finish, strips)
+                                               : choose_bytes(kind, finish, strips);
   if (!launch_as.kernel) return 0;
   enqueue_strips(run, "sliding", launch_as, kind, p);
   return 1;

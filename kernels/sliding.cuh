@@ -33,8 +33,15 @@ __device__ inline uint32_t clamp_to_sample(const PackedParams &k, uint32_t sum) 
 
 // Sums, offset as PackedParams says, to a word of samples.
 template <Finish kFinish, typename Lanes>
-__device__ inline uint32_t finish_word(const SlidingParams &p, uint32_t even, uint32_t odd) {
+__device__ inline uint32_t finish_word(const SlidingParams &p, const uint32_t (&sum)[Lanes::kSplit]) {
   const PackedParams &k = p.packed;
+  [[maybe_unused]] const uint32_t even = sum[0], odd = sum[Lanes::kSplit - 1];
+  const auto each = [&](auto sample) {
+    uint32_t samples[Lanes::kSplit];
+#pragma unroll
+    for (int h = 0; h < Lanes::kSplit; h++) samples[h] = sample(sum[h]);
+    return Lanes::join(k, samples);
+  };
   if constexpr (!Lanes::kPairs) {
     if constexpr (kFinish == Finish::Shift) return Lanes::join(k, even >> k.shift, odd >> k.shift);
     if constexpr (kFinish == Finish::Divide)
@@ -43,30 +50,36 @@ __device__ inline uint32_t finish_word(const SlidingParams &p, uint32_t even, ui
       return Lanes::join(k, clamp_to_sample<Lanes>(k, even), clamp_to_sample<Lanes>(k, odd));
     return Lanes::join(k, round_to_sample(static_cast<int32_t>(even), p.rounding[0]),
                        round_to_sample(static_cast<int32_t>(odd), p.rounding[0]));
+  } else if constexpr (Lanes::kSampleBytes > 1) {
+    static_assert(kFinish == Finish::Shift || kFinish == Finish::Divide || kFinish == Finish::Clamp, "of narrow sums");
+    return each([&](uint32_t t) {
+      if constexpr (kFinish == Finish::Shift) return t >> k.shift & k.white;
+      // What is in the low lane is too little to change the other quotient.
+      if constexpr (kFinish == Finish::Divide)
+        return permute_bytes(high_product(t & 0xffffu, k.magic), high_product(t, k.magic), 0x7610);
+      if (k.absolute) t = Lanes::largest(t, 2 * k.zero - t);
+      return clamp_pair<Lanes>(k, t, k.minus_low);
+    });
   } else if constexpr (kFinish == Finish::Shift) {
     return permute_bytes(even, odd, 0x7351);
   } else if constexpr (kFinish == Finish::Clamp) {
-    return Lanes::join(k, clamp_to_byte(even, k.minus_low), clamp_to_byte(odd, k.minus_low));
+    return each([&](uint32_t t) { return clamp_pair<Lanes>(k, t, k.minus_low); });
   } else if constexpr (kFinish == Finish::Absolute) {
-    const auto sample = [&](uint32_t t) {
-      return least(absolute(HalfPair{t} - HalfPair{k.zero}), HalfPair{0x00ff00ffu}).bits;
-    };
-    return Lanes::join(k, sample(even), sample(odd));
+    return each(
+        [&](uint32_t t) { return least(absolute(HalfPair{t} - HalfPair{k.zero}), HalfPair{0x00ff00ffu}).bits; });
   } else if constexpr (kFinish == Finish::Distance) {
-    const auto sample = [&](uint32_t t) { return clamp_to_byte(Lanes::largest(t, 2 * k.zero - t), k.minus_low); };
-    return Lanes::join(k, sample(even), sample(odd));
+    return each([&](uint32_t t) { return clamp_pair<Lanes>(k, Lanes::largest(t, 2 * k.zero - t), k.minus_low); });
   } else if constexpr (kFinish == Finish::Divide) {
     // The low lane is less than a third of 2^16, too little below the high one to change its quotient.
     return permute_bytes(permute_bytes((even & 0xffffu) * k.magic, (odd & 0xffffu) * k.magic, 0x0073),
                          permute_bytes(high_product(even, k.magic), high_product(odd, k.magic), 0x0051), 0x5410);
   } else {
-    const auto sample = [&](uint32_t t) {
+    return each([&](uint32_t t) {
       t = k.absolute ? difference<Lanes>(t, k.zero) + k.half : Lanes::largest(t, k.low) - k.low;
       t = Lanes::least(t, k.limit);
       if (!k.magic) return t >> k.shift & 0x00ff00ffu;
       return permute_bytes((t & 0xffffu) * k.magic, (t >> 16) * k.magic, 0x4743) & 0x00ff00ffu;
-    };
-    return Lanes::join(k, sample(even), sample(odd));
+    });
   }
 }
 
@@ -79,6 +92,7 @@ __device__ inline uint32_t finish_word(const SlidingParams &p, uint32_t even, ui
 // strips of more rows, which load fewer rows twice and add up less, but keep a small frame's multiprocessors waiting.
 // kRowByRow: no row of results is begun before the last one is written, where registers are scarce; words and chips
 // before 9.0 always do so. kHoldsMiddle: once row j has entered, middle() knows the words of row j - kRadius.
+// kSavesRegisters: whether a row of packed pixels lies in the frame is worked out anew for each, which takes one less.
 
 // Sums [1 2 1] of what comes one after the other. Of two results that follow each other both have a pair of neighbours:
 // that makes three additions, two of them of three numbers, which take one instruction.
@@ -104,22 +118,25 @@ struct Binomial3 {
 // Where neighbours are whole words, sums of the even pairs are made of the words as they are, which add 256 times the
 // odd pairs: one subtraction of a result takes the place of a mask on each row.
 template <typename Lanes>
-constexpr bool kWholeWords = Lanes::kPairs &&Lanes::kChannels == 4;
+constexpr bool kWholeWords = Lanes::kSampleBytes == 1 && Lanes::kChannels == 4;
 
 template <typename Lanes>
-__device__ inline uint32_t even_or_word(const PackedParams &k, uint32_t word) {
-  return kWholeWords<Lanes> ? word : Lanes::even(k, word);
+__device__ inline uint32_t part_or_word(const PackedParams &k, uint32_t word, int h) {
+  return kWholeWords<Lanes> && !h ? word : Lanes::part(k, word, h);
 }
 
-template <typename Lanes>
-__device__ inline uint32_t even_sum(uint32_t sum, uint32_t odd) {
-  return kWholeWords<Lanes> ? sum - (odd << 8) : sum;
+// Of all registers of a word, what sum_of(h) makes of such for each.
+template <typename Lanes, typename SumOf>
+__device__ inline void part_sums(SumOf sum_of, uint32_t (&sums)[Lanes::kSplit]) {
+#pragma unroll
+  for (int h = Lanes::kSplit - 1; h >= 0; h--) sums[h] = sum_of(h);
+  if constexpr (kWholeWords<Lanes>) sums[0] -= sums[1] << 8;
 }
 
 struct SlidingOperation {
   using Params = SlidingParams;
   static constexpr int kFewer = 0;
-  static constexpr bool kGeneral = true, kRowByRow = false, kHoldsMiddle = false;
+  static constexpr bool kGeneral = true, kRowByRow = false, kHoldsMiddle = false, kSavesRegisters = false;
 };
 
 // A mask with a row and a column: columns are summed as rows enter, then each finished row of sums along the row.
@@ -136,7 +153,8 @@ struct SlidingSeparable : SlidingOperation {
   template <typename Lanes>
   struct State {
     static constexpr int kChannels = Lanes::kChannels;
-    uint32_t sums[kSize][2][4];
+    static constexpr int kSplit = Lanes::kSplit;
+    uint32_t sums[kSize][kSplit][4];
 
     __device__ static uint32_t row_sum(const PackedParams &k, const LaneRow<Lanes, kRadius> &sum, int n) {
       uint32_t result = k.init;
@@ -152,14 +170,16 @@ struct SlidingSeparable : SlidingOperation {
       const PackedParams &k = p.packed;
 #pragma unroll
       for (int i = 0; i < 4; i++) {
-        const uint32_t even = Lanes::even(k, row[i]), odd = Lanes::odd(k, row[i]);
+        uint32_t parts[kSplit];
+#pragma unroll
+        for (int h = 0; h < kSplit; h++) parts[h] = Lanes::part(k, row[i], h);
 #pragma unroll
         for (int t = 0; t < kSize; t++) {
           const int r = j - t;  // the result that this row is row t of
           if (r < 0 || r >= kStripRows) continue;
-          uint32_t(&sum)[2][4] = sums[r % kSize];
-          sum[0][i] = (t ? sum[0][i] : k.column_init) + k.column[t] * even;
-          sum[1][i] = (t ? sum[1][i] : k.column_init) + k.column[t] * odd;
+          uint32_t(&sum)[kSplit][4] = sums[r % kSize];
+#pragma unroll
+          for (int h = 0; h < kSplit; h++) sum[h][i] = (t ? sum[h][i] : k.column_init) + k.column[t] * parts[h];
         }
       }
       const int r = j - 2 * kRadius;
@@ -169,8 +189,10 @@ struct SlidingSeparable : SlidingOperation {
       sum.exchange();
 #pragma unroll
       for (int i = 0; i < 4; i++) {
-        const uint32_t even = row_sum(k, sum, Lanes::kPerWord * i), odd = row_sum(k, sum, Lanes::kPerWord * i + 1);
-        out[i] = finish_word<kFinish, Lanes>(p, even, odd);
+        uint32_t parts[kSplit];
+#pragma unroll
+        for (int h = 0; h < kSplit; h++) parts[h] = row_sum(k, sum, Lanes::kPerWord * i + h);
+        out[i] = finish_word<kFinish, Lanes>(p, parts);
       }
     }
   };
@@ -188,7 +210,8 @@ struct SlidingMean : SlidingOperation {
 
   template <typename Lanes>
   struct State {
-    uint32_t rows[kSize][4], sums[2][4];
+    static constexpr int kSplit = Lanes::kSplit;
+    uint32_t rows[kSize][4], sums[kSplit][4];
 
     __device__ void middle(const PackedParams &, int j, uint32_t (&words)[4]) const {
 #pragma unroll
@@ -207,12 +230,11 @@ struct SlidingMean : SlidingOperation {
 #pragma unroll
       for (int i = 0; i < 4; i++) {
         uint32_t(&last)[4] = rows[j % kSize];
-        const uint32_t even = even_or_word<Lanes>(k, row[i]), odd = Lanes::odd(k, row[i]);
-        sums[0][i] = j ? sums[0][i] + even : even;
-        sums[1][i] = j ? sums[1][i] + odd : odd;
-        if (j >= kSize) {
-          sums[0][i] -= even_or_word<Lanes>(k, last[i]);
-          sums[1][i] -= Lanes::odd(k, last[i]);
+#pragma unroll
+        for (int h = 0; h < kSplit; h++) {
+          const uint32_t part = part_or_word<Lanes>(k, row[i], h);
+          sums[h][i] = j ? sums[h][i] + part : part;
+          if (j >= kSize) sums[h][i] -= part_or_word<Lanes>(k, last[i], h);
         }
         last[i] = row[i];
       }
@@ -222,9 +244,11 @@ struct SlidingMean : SlidingOperation {
       sum.exchange();
 #pragma unroll
       for (int i = 0; i < 4; i++) {
-        const uint32_t odd = row_sum(sum, Lanes::kPerWord * i + 1);
-        const uint32_t even = even_sum<Lanes>(row_sum(sum, Lanes::kPerWord * i), odd);
-        out[i] = finish_word<Finish::Divide, Lanes>(p, even + k.init, odd + k.init);
+        uint32_t parts[kSplit];
+        part_sums<Lanes>([&](int h) { return row_sum(sum, Lanes::kPerWord * i + h); }, parts);
+#pragma unroll
+        for (int h = 0; h < kSplit; h++) parts[h] += k.init;
+        out[i] = finish_word<Finish::Divide, Lanes>(p, parts);
       }
     }
   };
@@ -243,9 +267,10 @@ struct SlidingBinomial : SlidingOperation {
   template <typename Lanes>
   struct State {
     static constexpr int kChannels = Lanes::kChannels;
+    static constexpr int kSplit = Lanes::kSplit;
     // What lanes' high bytes need, see finish_word().
-    static constexpr uint32_t kScale = Lanes::kPairs && kSize == 3 ? 16 : 1;
-    Binomial3 stages[kRadius][2][4];
+    static constexpr uint32_t kScale = Lanes::kSampleBytes == 1 && kSize == 3 ? 16 : 1;
+    Binomial3 stages[kRadius][kSplit][4];
 
     __device__ static uint32_t row_sum(const LaneRow<Lanes, kRadius> &sum, int n) {
       const uint32_t ends = sum.at(n - kRadius * kChannels) + sum.at(n + kRadius * kChannels);
@@ -253,17 +278,32 @@ struct SlidingBinomial : SlidingOperation {
       return ends + 4 * (sum.at(n - kChannels) + sum.at(n + kChannels)) + 6 * sum.at(n);
     }
 
+    // Of columns that lie two in a register, of any 16 bits.
+    __device__ static uint32_t dot_row(const LaneRow<Lanes, kRadius> &sum, int n, uint32_t result) {
+      constexpr uint32_t kRow[] = {1, 4, 6, 4, 1};
+      // The factor of column m, or 0.
+      const auto factor = [&](int m) {
+        const int distance = m - n;
+        return distance % kChannels || abs(distance) > kRadius * kChannels ? 0 : kRow[distance / kChannels + kRadius];
+      };
+#pragma unroll
+      for (int word = -sum.kWords; word < 4 + sum.kWords; word++)
+        if (const uint32_t factors = factor(2 * word) | factor(2 * word + 1) << 8)
+          result = __dp2a_lo(sum.part[0][sum.kWords + word], factors, result);
+      return result;
+    }
+
     __device__ void enter(const SlidingParams &p, int j, const uint32_t (&row)[4], uint32_t (&out)[4]) {
       const PackedParams &k = p.packed;
-      uint32_t sums[2][4];
+      uint32_t sums[kSplit][4];
 #pragma unroll
       for (int i = 0; i < 4; i++) {
-        sums[0][i] = even_or_word<Lanes>(k, row[i]);
-        sums[1][i] = Lanes::odd(k, row[i]);
+#pragma unroll
+        for (int h = 0; h < kSplit; h++) sums[h][i] = part_or_word<Lanes>(k, row[i], h);
 #pragma unroll
         for (int t = 0; t < kRadius; t++)
 #pragma unroll
-          for (int h = 0; h < 2; h++)
+          for (int h = 0; h < kSplit; h++)
             if (j >= 2 * t) sums[h][i] = stages[t][h][i].push(j - 2 * t, sums[h][i]);
       }
       if (j < 2 * kRadius) return;
@@ -272,9 +312,17 @@ struct SlidingBinomial : SlidingOperation {
       sum.exchange();
 #pragma unroll
       for (int i = 0; i < 4; i++) {
-        const uint32_t odd = row_sum(sum, Lanes::kPerWord * i + 1);
-        const uint32_t even = even_sum<Lanes>(row_sum(sum, Lanes::kPerWord * i), odd);
-        out[i] = finish_word<Finish::Shift, Lanes>(p, kScale * even + k.init, kScale * odd + k.init);
+        if constexpr (kSplit == 1 && kSize == 5) {
+          // Columns have 16 bits, sums of rows more; a result is the second and third byte of one.
+          out[i] = permute_bytes(dot_row(sum, 2 * i, k.init), dot_row(sum, 2 * i + 1, k.init), 0x6521)
+                   << k.sample_shift;
+        } else {
+          uint32_t parts[kSplit];
+          part_sums<Lanes>([&](int h) { return row_sum(sum, Lanes::kPerWord * i + h); }, parts);
+#pragma unroll
+          for (int h = 0; h < kSplit; h++) parts[h] = kScale * parts[h] + k.init;
+          out[i] = finish_word<Finish::Shift, Lanes>(p, parts);
+        }
       }
     }
   };
@@ -290,7 +338,8 @@ struct SlidingDense3 : SlidingOperation {
 
   template <typename Lanes>
   struct State {
-    uint32_t sums[3][2][4];
+    static constexpr int kSplit = Lanes::kSplit;
+    uint32_t sums[3][4][kSplit];
 
     __device__ void enter(const SlidingParams &p, int j, const uint32_t (&row)[4], uint32_t (&out)[4]) {
       const PackedParams &k = p.packed;
@@ -300,25 +349,23 @@ struct SlidingDense3 : SlidingOperation {
       for (int t = 0; t < 3; t++) {
         const int r = j - t;
         if (r < 0 || r >= kStripRows) continue;
-        uint32_t(&sum)[2][4] = sums[r % 3];
 #pragma unroll
         for (int i = 0; i < 4; i++) {
-          uint32_t even = t ? sum[0][i] : k.init, odd = t ? sum[1][i] : k.init;
+          uint32_t(&sum)[kSplit] = sums[r % 3][i];
           const int reach = kCross && t != 1 ? 0 : 1;
+          if (!t)
 #pragma unroll
-          for (int dx = -reach; dx <= reach; dx++) {
-            const int n = Lanes::kPerWord * i + dx * Lanes::kChannels;
-            even += k.dense[t * 3 + 1 + dx] * samples.at(n);
-            odd += k.dense[t * 3 + 1 + dx] * samples.at(n + 1);
-          }
-          sum[0][i] = even;
-          sum[1][i] = odd;
+            for (int h = 0; h < kSplit; h++) sum[h] = k.init;
+#pragma unroll
+          for (int dx = -reach; dx <= reach; dx++)
+#pragma unroll
+            for (int h = 0; h < kSplit; h++)
+              sum[h] += k.dense[t * 3 + 1 + dx] * samples.at(Lanes::kPerWord * i + h + dx * Lanes::kChannels);
         }
       }
       if (j < 2) return;
 #pragma unroll
-      for (int i = 0; i < 4; i++)
-        out[i] = finish_word<kFinish, Lanes>(p, sums[(j - 2) % 3][0][i], sums[(j - 2) % 3][1][i]);
+      for (int i = 0; i < 4; i++) out[i] = finish_word<kFinish, Lanes>(p, sums[(j - 2) % 3][i]);
     }
   };
 };
@@ -326,11 +373,11 @@ struct SlidingDense3 : SlidingOperation {
 // What is negative has the highest bit.
 template <typename Lanes>
 __device__ inline uint32_t join_halves(const PackedParams &k, uint32_t even, uint32_t odd) {
-  return Lanes::join(k, clamp_to_byte(even & k.sign_bits, 0), clamp_to_byte(odd & k.sign_bits, 0));
+  return Lanes::join(k, clamp_pair<Lanes>(k, even & k.sign_bits, 0), clamp_pair<Lanes>(k, odd & k.sign_bits, 0));
 }
 
 // A 5x5 mask whose numbers depend on the distance |dx| + |dy| alone, and are 0 beyond 2: four samples have distance 1,
-// eight distance 2. Pairs are 16-bit floats, which hold either sum, and every sum on the way.
+// eight distance 2. Pairs of bytes are 16-bit floats, which hold either sum, and every sum on the way.
 template <bool kTall = false>
 struct SlidingDiamond5 : SlidingOperation {
   using General = SlidingDiamond5<>;
@@ -343,7 +390,8 @@ struct SlidingDiamond5 : SlidingOperation {
   struct State {
     using Row = LaneRow<Lanes, 2>;
     using Beside = LaneRow<Lanes, 1>;
-    static constexpr int kChannels = Lanes::kChannels;
+    static constexpr int kChannels = Lanes::kChannels, kSplit = Lanes::kSplit;
+    static constexpr bool kHalves = Lanes::kSampleBytes == 1;
     uint32_t rows[5][4 + 2 * Row::kWords];  // words; with their neighbours from when the next row has entered
 
     __device__ void enter(const SlidingParams &p, int j, const uint32_t (&row)[4], uint32_t (&out)[4]) {
@@ -353,47 +401,46 @@ struct SlidingDiamond5 : SlidingOperation {
       if (j >= 2) Row::exchange(rows[(j + 4) % 5]);
       if (j < 4) return;
       // Sums of the rows above and below the middle one: those next to it with their neighbours, and those beyond.
-      const auto pair = [&](int a, int b, int i, uint32_t &even, uint32_t &odd) {
-        const uint32_t above = rows[(j + a) % 5][i], below = rows[(j + b) % 5][i];
-        even = Lanes::even(k, above) + Lanes::even(k, below);
-        odd = Lanes::odd(k, above) + Lanes::odd(k, below);
+      const auto pair = [&](int a, int b, int i, int h) {
+        return Lanes::part(k, rows[(j + a) % 5][i], h) + Lanes::part(k, rows[(j + b) % 5][i], h);
       };
       Beside beside;
-#pragma unroll
-      for (int i = 0; i < 4 + 2 * Beside::kWords; i++)
-        pair(2, 4, Row::kWords - Beside::kWords + i, beside.part[0][i], beside.part[1][i]);
-      uint32_t far[2][4];
-#pragma unroll
-      for (int i = 0; i < 4; i++) pair(1, 0, Row::kWords + i, far[0][i], far[1][i]);
       Row middle;
+      uint32_t far[4][kSplit];
 #pragma unroll
-      for (int i = 0; i < 4 + 2 * Row::kWords; i++) {
-        middle.part[0][i] = Lanes::even(k, rows[(j + 3) % 5][i]);
-        middle.part[1][i] = Lanes::odd(k, rows[(j + 3) % 5][i]);
+      for (int h = 0; h < kSplit; h++) {
+#pragma unroll
+        for (int i = 0; i < 4 + 2 * Beside::kWords; i++)
+          beside.part[h][i] = pair(2, 4, Row::kWords - Beside::kWords + i, h);
+#pragma unroll
+        for (int i = 0; i < 4; i++) far[i][h] = pair(1, 0, Row::kWords + i, h);
+#pragma unroll
+        for (int i = 0; i < 4 + 2 * Row::kWords; i++) middle.part[h][i] = Lanes::part(k, rows[(j + 3) % 5][i], h);
       }
-      uint32_t sum[2][4];
+      uint32_t sums[4][kSplit];
 #pragma unroll
       for (int i = 0; i < 4; i++)
 #pragma unroll
-        for (int h = 0; h < 2; h++) {
+        for (int h = 0; h < kSplit; h++) {
+          uint32_t &sum = sums[i][h];
           const int n = Lanes::kPerWord * i + h;
           const uint32_t one = beside.at(n) + middle.at(n - kChannels) + middle.at(n + kChannels);
-          const uint32_t two = far[h][i] + middle.at(n - 2 * kChannels) + middle.at(n + 2 * kChannels) +
+          const uint32_t two = far[i][h] + middle.at(n - 2 * kChannels) + middle.at(n + 2 * kChannels) +
                                beside.at(n - kChannels) + beside.at(n + kChannels);
-          if constexpr (Lanes::kPairs) {
+          if constexpr (kHalves) {
             HalfPair s = multiply_add(HalfPair{middle.at(n)}, k.dense[0], HalfPair{k.init});
             s = multiply_add(HalfPair{one}, k.dense[1], s);
-            sum[h][i] = multiply_add(HalfPair{two}, k.dense[2], s).bits;
+            sum = multiply_add(HalfPair{two}, k.dense[2], s).bits;
           } else {
-            sum[h][i] = k.init + k.dense[0] * middle.at(n) + k.dense[1] * one + k.dense[2] * two;
+            sum = k.init + k.dense[0] * middle.at(n) + k.dense[1] * one + k.dense[2] * two;
           }
         }
 #pragma unroll
       for (int i = 0; i < 4; i++) {
-        if constexpr (Lanes::kPairs)
-          out[i] = join_halves<Lanes>(k, sum[0][i], sum[1][i]);
+        if constexpr (kHalves)
+          out[i] = join_halves<Lanes>(k, sums[i][0], sums[i][1]);
         else
-          out[i] = finish_word<Finish::Clamp, Lanes>(p, sum[0][i], sum[1][i]);
+          out[i] = finish_word<Finish::Clamp, Lanes>(p, sums[i]);
       }
     }
   };
@@ -404,7 +451,7 @@ template <bool kCross, bool kTall = false>
 struct SlidingHalf3 : SlidingOperation {
   using General = SlidingHalf3;
   using Tall = SlidingHalf3<kCross, !kCross>;
-  static constexpr bool kGeneral = !kCross && !kTall;
+  static constexpr bool kGeneral = !kCross && !kTall, kRowByRow = !kCross;
   static constexpr int kRadius = 1, kStripRows = kTall ? 8 : 4, kMinBlocks = kTall ? 6 : 8;
 
   template <typename Lanes>
@@ -442,15 +489,15 @@ struct SlidingHalf3 : SlidingOperation {
 struct SlidingEmboss : SlidingOperation {
   using General = SlidingDense3<Finish::Any>;
   using Tall = SlidingEmboss;
-  static constexpr bool kGeneral = false;
+  static constexpr bool kGeneral = false, kSavesRegisters = true;
   static constexpr int kRadius = 1, kStripRows = 4, kMinBlocks = 8;
 
   template <typename Lanes>
   struct State {
     using Row = LaneRow<Lanes, 1>;
-    static constexpr int kChannels = Lanes::kChannels;
+    static constexpr int kChannels = Lanes::kChannels, kSplit = Lanes::kSplit;
     Row last;
-    uint32_t sums[2][4][2];  // of results whose first row has entered: the one before, and its first two
+    uint32_t sums[2][4][kSplit];  // of results whose first row has entered: the one before, and its first two
 
     __device__ void enter(const SlidingParams &p, int j, const uint32_t (&row)[4], uint32_t (&out)[4]) {
       const PackedParams &k = p.packed;
@@ -458,27 +505,35 @@ struct SlidingEmboss : SlidingOperation {
       now.load(k, row);
       if (j >= 1) {
 #pragma unroll
-        for (int i = 0; i < 4 + 2 * Row::kWords; i++) {
-          down.part[0][i] = last.part[0][i] + now.part[0][i];
-          down.part[1][i] = last.part[1][i] + now.part[1][i];
-        }
+        for (int i = 0; i < 4 + 2 * Row::kWords; i++)
+#pragma unroll
+          for (int h = 0; h < kSplit; h++) down.part[h][i] = last.part[h][i] + now.part[h][i];
       }
 #pragma unroll
       for (int i = 0; i < 4; i++) {
-        uint32_t result[2] = {};
+        uint32_t result[kSplit] = {};
 #pragma unroll
-        for (int h = 0; h < 2; h++) {
+        for (int h = 0; h < kSplit; h++) {
           const int n = Lanes::kPerWord * i + h, before = n - kChannels, after = n + kChannels;
           if (j >= 2) result[h] = sums[j % 2][i][h] + down.at(after) + (now.at(n) + now.at(after));
           if (j >= 1) sums[(j + 1) % 2][i][h] += now.at(n) - down.at(before);
           sums[j % 2][i][h] = k.init - now.at(before) - now.at(n);
         }
-        if (j >= 2) out[i] = finish_word<Finish::Clamp, Lanes>(p, result[0], result[1]);
+        if (j >= 2) out[i] = finish_word<Finish::Clamp, Lanes>(p, result);
       }
       last = now;
     }
   };
 };
+
+// Word i of a lane's, of the samples that sample(n) makes of what is at n in rows.
+template <typename Lanes, typename Sample>
+__device__ inline uint32_t make_word(const PackedParams &k, int i, Sample sample) {
+  uint32_t parts[Lanes::kSplit];
+#pragma unroll
+  for (int h = 0; h < Lanes::kSplit; h++) parts[h] = sample(Lanes::kPerWord * i + h);
+  return Lanes::join(k, parts);
+}
 
 __device__ inline float approximate_root(float v) {
 #ifdef __CUDA_ARCH__
@@ -490,14 +545,14 @@ __device__ inline float approximate_root(float v) {
 #endif
 }
 
-// Magnitudes of pairs, to samples in the low bytes of lanes. Squares of integers are far enough from those of halves,
-// by a quarter at least, for the approximate root to be rounded to the right one.
+// Magnitudes of pairs, to samples of no more than `white`, up to 1023. The approximate root is rounded to the right
+// integer: squares of integers are n^2 + n or less, or n^2 + n + 1 or more, so that up to n = 1022 a root is farther
+// from n + 1/2 than 1 / (8n + 4), which is more than 2^-23 times the root, and that is as far as the instruction errs.
 template <bool kEuclidean>
-__device__ inline uint32_t magnitude_pair(HalfPair x, HalfPair y) {
-  constexpr uint32_t kMax = 0x00ff00ffu;
-  if constexpr (!kEuclidean) return least(absolute(x) + absolute(y), HalfPair{kMax}).bits;
+__device__ inline uint32_t magnitude_pair(HalfPair x, HalfPair y, uint32_t white) {
+  if constexpr (!kEuclidean) return least(absolute(x) + absolute(y), HalfPair{white}).bits;
   const auto root = [](float a, float b) { return approximate_root(a * a + b * b); };
-  return __vminu2(round_to_pair(root(low_float(x), low_float(y)), root(high_float(x), high_float(y))).bits, kMax);
+  return __vminu2(round_to_pair(root(low_float(x), low_float(y)), root(high_float(x), high_float(y))).bits, white);
 }
 
 // sqrt(x^2 + y^2) rounded to an integer, |x| and |y| less than 2^22. The float estimate is one off at most; whether it
@@ -516,7 +571,7 @@ __device__ inline uint32_t rounded_magnitude(int x, int y) {
 template <bool kEuclidean, typename Lanes>
 __device__ inline uint32_t magnitude_sample(const PackedParams &k, uint32_t x, uint32_t y) {
   if constexpr (Lanes::kPairs) {
-    return magnitude_pair<kEuclidean>(HalfPair{x}, HalfPair{y});
+    return magnitude_pair<kEuclidean>(HalfPair{x}, HalfPair{y}, Lanes::white(k));
   } else {
     const int sx = static_cast<int>(x), sy = static_cast<int>(y);
     return Lanes::least(kEuclidean ? rounded_magnitude(sx, sy) : static_cast<uint32_t>(abs(sx) + abs(sy)),
@@ -534,14 +589,14 @@ struct SlidingGradient : SlidingOperation {
   using General = SlidingGradient<kEuclidean, false>;
   using Tall = SlidingGradient<kEuclidean, kUnit, kEuclidean>;
   static constexpr bool kGeneral = !kUnit && !kTall;
-  static constexpr bool kHoldsMiddle = true;
+  static constexpr bool kHoldsMiddle = true, kSavesRegisters = true;
   static constexpr int kRadius = 1, kStripRows = kTall ? 6 : 4, kMinBlocks = 8;
   static constexpr int kFewer = kTall;
 
   template <typename Lanes>
   struct State {
-    static constexpr int kChannels = Lanes::kChannels;
-    uint32_t last[2][2][4];  // the two rows before: [age][even, odd][word]
+    static constexpr int kChannels = Lanes::kChannels, kSplit = Lanes::kSplit;
+    uint32_t last[2][kSplit][4];  // the two rows before: [age][part][word]
 
     __device__ static uint32_t smooth(const PackedParams &k, uint32_t first, uint32_t middle, uint32_t last,
                                       uint32_t init) {
@@ -557,7 +612,12 @@ struct SlidingGradient : SlidingOperation {
 
     __device__ void middle(const PackedParams &k, int, uint32_t (&words)[4]) const {
 #pragma unroll
-      for (int i = 0; i < 4; i++) words[i] = Lanes::join(k, last[1][0][i], last[1][1][i]);
+      for (int i = 0; i < 4; i++) {
+        uint32_t parts[kSplit];
+#pragma unroll
+        for (int h = 0; h < kSplit; h++) parts[h] = last[1][h][i];
+        words[i] = Lanes::join(k, parts);
+      }
     }
 
     __device__ void enter(const SlidingParams &p, int j, const uint32_t (&row)[4], uint32_t (&out)[4]) {
@@ -565,15 +625,18 @@ struct SlidingGradient : SlidingOperation {
       LaneRow<Lanes, 1> sum, delta;
 #pragma unroll
       for (int i = 0; i < 4; i++) {
-        const uint32_t now[2] = {Lanes::even(k, row[i]), Lanes::odd(k, row[i])};
+        uint32_t now[kSplit];
+#pragma unroll
+        for (int h = 0; h < kSplit; h++) now[h] = Lanes::part(k, row[i], h);
         if (j >= 2) {
-          sum.part[0][sum.kWords + i] = smooth(k, now[0], last[0][0][i], last[1][0][i], kHalfMinus2048);
-          sum.part[1][sum.kWords + i] = smooth(k, now[1], last[0][1][i], last[1][1][i], kHalfMinus2048);
-          delta.part[0][sum.kWords + i] = minus(now[0], last[1][0][i]);
-          delta.part[1][sum.kWords + i] = minus(now[1], last[1][1][i]);
+#pragma unroll
+          for (int h = 0; h < kSplit; h++)
+            sum.part[h][sum.kWords + i] = smooth(k, now[h], last[0][h][i], last[1][h][i], kHalfMinus2048);
+#pragma unroll
+          for (int h = 0; h < kSplit; h++) delta.part[h][sum.kWords + i] = minus(now[h], last[1][h][i]);
         }
 #pragma unroll
-        for (int h = 0; h < 2; h++) {
+        for (int h = 0; h < kSplit; h++) {
           last[1][h][i] = last[0][h][i];
           last[0][h][i] = now[h];
         }
@@ -587,7 +650,7 @@ struct SlidingGradient : SlidingOperation {
             smooth(k, delta.at(n - kChannels), delta.at(n), delta.at(n + kChannels), 0));
       };
 #pragma unroll
-      for (int i = 0; i < 4; i++) out[i] = Lanes::join(k, sample(Lanes::kPerWord * i), sample(Lanes::kPerWord * i + 1));
+      for (int i = 0; i < 4; i++) out[i] = make_word<Lanes>(k, i, sample);
     }
   };
 };
@@ -618,8 +681,7 @@ struct SlidingWindow3 : SlidingOperation {
             p, [&](int dx, int dy) { return rows[(j + 2 + dy) % 3].at(n + dx * Lanes::kChannels); });
       };
 #pragma unroll
-      for (int i = 0; i < 4; i++)
-        out[i] = Lanes::join(p.packed, sample(Lanes::kPerWord * i), sample(Lanes::kPerWord * i + 1));
+      for (int i = 0; i < 4; i++) out[i] = make_word<Lanes>(p.packed, i, sample);
     }
   };
 };
@@ -664,10 +726,10 @@ struct SlidingKirsch : SlidingOperation {
       const Row &above = rows[(j + 1) % 3], &middle = rows[(j + 2) % 3], &below = rows[j % 3];
       Row column;  // sums of three
 #pragma unroll
-      for (int i = 0; i < 4 + 2 * Row::kWords; i++) {
-        column.part[0][i] = above.part[0][i] + middle.part[0][i] + below.part[0][i];
-        column.part[1][i] = above.part[1][i] + middle.part[1][i] + below.part[1][i];
-      }
+      for (int i = 0; i < 4 + 2 * Row::kWords; i++)
+#pragma unroll
+        for (int h = 0; h < Lanes::kSplit; h++)
+          column.part[h][i] = above.part[h][i] + middle.part[h][i] + below.part[h][i];
       const auto sample = [&](int n) {
         const int before = n - kChannels, after = n + kChannels;
         // Both corners on a side have the sample between them, and one of two pairs in a row.
@@ -680,11 +742,11 @@ struct SlidingKirsch : SlidingOperation {
         const uint32_t most = Lanes::largest(edges, pair(before) + middle.at(before), pair(n) + middle.at(after));
         const uint32_t all = top + bottom + middle.at(before) + middle.at(after);
         const uint32_t t = k.init + k.dense[0] * most + k.dense[1] * all;
-        if constexpr (Lanes::kPairs) return clamp_to_byte(t, k.minus_low);
+        if constexpr (Lanes::kPairs) return clamp_pair<Lanes>(k, t, k.minus_low);
         return clamp_to_sample<Lanes>(k, t);
       };
 #pragma unroll
-      for (int i = 0; i < 4; i++) out[i] = Lanes::join(k, sample(Lanes::kPerWord * i), sample(Lanes::kPerWord * i + 1));
+      for (int i = 0; i < 4; i++) out[i] = make_word<Lanes>(k, i, sample);
     }
   };
 };
@@ -698,6 +760,7 @@ struct SlidingMedian3 : SlidingOperation {
   static constexpr bool kGeneral = !kTall;
   static constexpr int kRadius = 1, kStripRows = kTall ? 8 : 4, kMinBlocks = kTall ? 6 : 7;
   static constexpr int kFewer = kTall;
+  static constexpr bool kHoldsMiddle = !kTall, kSavesRegisters = !kTall;
 
   template <typename Lanes>
   struct State {
@@ -714,6 +777,16 @@ struct SlidingMedian3 : SlidingOperation {
     }
 
     uint32_t last[2][Lanes::kSplit][4];  // the two rows before: [age][part][word]
+
+    __device__ void middle(const PackedParams &k, int, uint32_t (&words)[4]) const {
+#pragma unroll
+      for (int i = 0; i < 4; i++) {
+        uint32_t parts[Lanes::kSplit];
+#pragma unroll
+        for (int h = 0; h < Lanes::kSplit; h++) parts[h] = last[1][h][i];
+        words[i] = Lanes::join(k, parts);
+      }
+    }
 
     __device__ void enter(const SlidingParams &p, int j, const uint32_t (&row)[4], uint32_t (&out)[4]) {
       const PackedParams &k = p.packed;
@@ -745,12 +818,7 @@ struct SlidingMedian3 : SlidingOperation {
                       Lanes::least(largest.at(n - c), largest.at(n), largest.at(n + c)));
       };
 #pragma unroll
-      for (int i = 0; i < 4; i++) {
-        uint32_t parts[Lanes::kSplit];
-#pragma unroll
-        for (int h = 0; h < Lanes::kSplit; h++) parts[h] = sample(Lanes::kPerWord * i + h);
-        out[i] = Lanes::join(k, parts);
-      }
+      for (int i = 0; i < 4; i++) out[i] = make_word<Lanes>(k, i, sample);
     }
   };
 };
@@ -1065,7 +1133,7 @@ __device__ inline void load_strip(const FrameParams &p, const PartParams &part, 
 }
 
 // Takes the rows of a strip through the operation; store(r, words, original) has the words of row r of results, and
-// original(words) the samples in their place.
+// original(words) the samples in their place. It returns whether there are more of them in the frame.
 template <typename Operation, typename Lanes, int kRows, typename Store>
 __device__ inline void run_strip(const typename Operation::Params &p, const PartParams &part, LaneStrip s,
                                  const uint32_t (&strip)[kRows][4], Store store) {
@@ -1085,18 +1153,40 @@ __device__ inline void run_strip(const typename Operation::Params &p, const Part
         for (int i = 0; i < 4; i++) words[i] = strip[j - Operation::kRadius][i];
       }
     };
-    if (j >= 2 * Operation::kRadius) store(j - 2 * Operation::kRadius, out, original);
+    if (j >= 2 * Operation::kRadius && !store(j - 2 * Operation::kRadius, out, original)) return;
+  }
+}
+
+// Puts together the rows of results of a strip of a part of which nothing is filtered.
+template <typename Operation>
+__device__ inline void copy_strip(const PartParams &part, int column, int y0) {
+  const int lane = threadIdx.x % 32, first_byte = (column * kWarpLanes + lane - 1) * kLaneBytes;
+  const int row_bytes = part.width * part.channels * (part.container == Container::U8 ? 1 : 2);
+  if (lane < 1 || lane > kWarpLanes || first_byte >= row_bytes) return;
+  const bool copies = part.copy_bits[0] | part.copy_bits[1];
+#pragma unroll 1
+  for (int y = y0; y < min(y0 + Operation::kStripRows, part.height); y++) {
+    uint32_t words[4] = {};
+    if (copies)
+      split_words(__ldg(reinterpret_cast<const uint4 *>(part.source + y * part.source_pitch + first_byte)), words);
+#pragma unroll
+    for (int i = 0; i < 4; i++) words[i] = merge_word(part, 0, words[i], i % 2);
+    *reinterpret_cast<uint4 *>(part.target + y * part.target_pitch + first_byte) =
+        make_uint4(words[0], words[1], words[2], words[3]);
   }
 }
 
 template <typename Operation, typename Lanes>
 __device__ inline void slide(const typename Operation::Params &p, const PartParams &part, int column, int y0) {
+  // Planes of one or two channels are filtered whole, or not at all, see has_whole_lanes().
+  constexpr bool kMerges = Lanes::kChannels > 2;
   const int lane = threadIdx.x % 32;
   const LaneStrip s = {(column * kWarpLanes + lane - 1) * kLaneBytes, y0};
+  const bool writes = lane >= 1 && lane <= kWarpLanes && s.first_byte < part.width * kPixelBytes<Lanes>;
+  const int left = part.height - s.y0, rows = writes ? left : 0, end = writes ? part.height : 0;
   uint32_t strip[Operation::kStripRows + 2 * Operation::kRadius][4];
   load_strip<Lanes, Operation::kRadius>(p, part, s, strip);
-  const bool writes = lane >= 1 && lane <= kWarpLanes && s.first_byte < part.width * kPixelBytes<Lanes>;
-  const int rows = writes ? part.height - s.y0 : 0;
+  const auto has_row = [&](int r) { return Operation::kSavesRegisters ? s.y0 + r < end : r < rows; };
   uint8_t *target = part.target + s.y0 * part.target_pitch + s.first_byte;
   constexpr bool kRowByRow = Operation::kRowByRow || !Lanes::kPairs || !kHasSpecialKernels;
   // What is copied is kept, or read again where registers are scarce.
@@ -1114,17 +1204,22 @@ __device__ inline void slide(const typename Operation::Params &p, const PartPara
       merge_channels<Lanes>(part, s.first_byte, words, out);
     };
     const auto put = [&] { *reinterpret_cast<uint4 *>(target) = make_uint4(out[0], out[1], out[2], out[3]); };
-    if constexpr (kRowByRow) {
-      if (r < rows) {
+    if constexpr (!kMerges) {
+      if (writes) put();
+      // Also keeps the compiler from beginning more rows at once than there are registers for.
+      if (r + 1 >= left) return false;
+    } else if constexpr (kRowByRow) {
+      if (has_row(r)) {
         if (part.merges) merge();
         put();
       }
     } else {
       // All lanes merge, or none: what is left is a store with a condition, and no branch.
-      if (part.merges && (!kRereads || r < rows)) merge();
-      if (r < rows) put();
+      if (part.merges && (!kRereads || has_row(r))) merge();
+      if (has_row(r)) put();
     }
     target += part.target_pitch;
+    return true;
   });
 }
 
@@ -1154,10 +1249,13 @@ __device__ inline int strip_row(const Tile &tile) {
 template <typename Operation, Channels kChannels, template <int> typename Lanes>
 __global__ void __launch_bounds__(kSlidingThreads, min_blocks<Operation, kChannels, Lanes<1>>())
     sliding_kernel(const __grid_constant__ typename Operation::Params p) {
-  if constexpr (Operation::kGeneral || kHasSpecialKernels) {
+  if constexpr ((Operation::kGeneral && kAreGeneral<Lanes>) || kHasSpecialKernels) {
     const Tile tile = locate_tile(p, 1, Operation::kStripRows * kSlidingWarps);
     const int column = tile.x0, y0 = strip_row<Operation>(tile);
     if (y0 >= tile.part.height) return;  // the whole warp
+    if constexpr (kChannels == Channels::Planar) {
+      if (!tile.part.filters) return copy_strip<Operation>(tile.part, column, y0);
+    }
     if constexpr (kChannels == Channels::Packed3) {
       slide<Operation, Lanes<3>>(p, tile.part, column, y0);
     } else if constexpr (kChannels == Channels::Packed4) {
@@ -1231,6 +1329,7 @@ __device__ inline void gather_and_slide(const SlidingParams &p) {
     __syncwarp();
     run_strip<Operation, Lanes>(p, part, LaneStrip{}, strip, [&](int r, uint32_t(&out)[4], auto) {
       own[32 * r] = make_uint4(out[0], out[1], out[2], out[3]);
+      return true;
     });
     __syncwarp();
 #pragma unroll 1

@@ -34,7 +34,7 @@ inline bool has_whole_lanes(const FrameParams &p, const PackedKind &kind, int ra
     const PartParams &part = p.part[i];
     // Reflections want as many pixels beyond the first one as the radius, of the 16 bytes at an edge.
     const int pixel_bytes = part.channels * kind.sample_bytes();
-    if (!part.whole_lanes || part.height <= radius ||
+    if (!part.whole_lanes || part.height <= radius || (part.channels < 3 && part.filters && part.merges) ||
         (p.border == Border::Reflect101 && (radius + 1) * pixel_bytes > kLaneBytes))
       return false;
   }

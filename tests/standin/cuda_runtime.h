@@ -566,6 +566,9 @@ inline unsigned int __vimax3_s16x2(unsigned int a, unsigned int b, unsigned int 
   return __vmaxs2(__vmaxs2(a, b), c);
 }
 // max(min(a + b, c), 0) in each lane.
+inline unsigned int __dp2a_lo(unsigned int a, unsigned int b, unsigned int c) {
+  return c + (a & 0xffffu) * (b & 0xffu) + (a >> 16) * (b >> 8 & 0xffu);
+}
 inline unsigned int __viaddmin_s16x2_relu(unsigned int a, unsigned int b, unsigned int c) {
   const unsigned int low = (a + b) & 0xffffu, high = ((a >> 16) + (b >> 16)) << 16;
   return __vmaxs2(__vmins2(low | high, c), 0);

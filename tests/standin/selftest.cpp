@@ -249,6 +249,7 @@ void test_arithmetic() {
   CHECK(__vimax3_u16x2(0x00010009u, 0x00050005u, 0x00030001u) == 0x00050009u);
   CHECK(__vimin3_u16x2(0x00010009u, 0x00050005u, 0x00030001u) == 0x00010001u);
   CHECK(__vimax3_s16x2(0x8000ffffu, 0x0000fffeu, 0xffff8000u) == 0x0000ffffu);
+  CHECK(__dp2a_lo(0x0003fffeu, 0x12345602u, 5u) == 0xfffeu * 2 + 3 * 0x56 + 5);
   CHECK(__vimin3_s16x2(0x8000ffffu, 0x0000fffeu, 0xffff8000u) == 0x80008000u);
   CHECK(__dp4a(0xff020304u, 0xff010101u, 1u) == 65025 + 10);
   CHECK(__dp4a(static_cast<int>(0xff020304u), static_cast<int>(0xfe010101u), 1) == 12);
