@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
 // What the tensor kernels take by value, worked out from a pass: coefficients as rows of bytes, from which each block
-// makes the operands of its matrix instructions. tensor.cuh says how.
+// makes the operands of its matrix instructions. matrix.cuh says how.
 #pragma once
 
 #include <cstdint>

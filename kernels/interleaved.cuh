@@ -4,7 +4,7 @@
 // Channels are never taken apart: how many there are is but the distance of the samples in a row's window, so that one
 // code serves them all.
 //
-// A warp goes down a strip of 32 bytes' width, of the results, in steps of 8 rows. tensor.cuh says what lane (g, t)
+// A warp goes down a strip of 32 bytes' width, of the results, in steps of 8 rows. matrix.cuh says what lane (g, t)
 // holds of matrices, and how sums along rows become the operand of sums along columns. Here the lane has bytes
 // 16t ... 16t + 15 of row g of a window, which begins 16 bytes left of the results. Its word c of them is its word of
 // chunk c as it is: k = 4t + i of that chunk is byte 16t + 4c + i of the window, and the matrix of the row's
@@ -22,7 +22,7 @@
 #include <type_traits>
 
 #include "sliding.cuh"
-#include "tensor.cuh"
+#include "sums.cuh"
 
 namespace cudaconv {
 

@@ -28,7 +28,7 @@ struct FrameBuffers {
 
 // What the kernels that run on a device were compiled for, which may be less than what it has.
 struct KernelSets {
-  bool matrix = false;   // those of tensor.cuh and the like are there
+  bool matrix = false;   // those of matrix.cuh are there
   bool special = false;  // those that lanes.cuh calls special are
 };
 

@@ -42,7 +42,7 @@ template <int kPairs>
 bool enqueue_pairs(const PassRun &run, Samples samples, PairTensorParams &p) {
   if (samples == Samples::Bytes) return enqueue_shape<kPairs, Samples::Bytes>(run, p);
   if (samples == Samples::Words) return enqueue_shape<kPairs, Samples::Words>(run, p);
-  // With six or seven rows, the kernels of tensor.cuh, which take rows by fours, are faster in large frames.
+  // With six or seven rows, the kernels of dense.cuh, which take rows by fours, are faster in large frames.
   if constexpr (kPairs == 4)
     return false;
   else

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
 // The kernels that auto takes for linear masks of up to 9x9 without a row and a column: sums of products by matrix
-// instructions as in tensor.cuh, but with the sums of all rows that windows reach in registers.
+// instructions as in matrix.cuh, but with the sums of all rows that windows reach in registers.
 //
 // A warp goes down a strip of 64 pixels' width, two rows a step. The 8 columns of the matrix of samples are as many
 // blocks of 8 pixels side by side, its k are 2 rows of 16 pixels, from the fourth before a block to the fourth behind
@@ -15,7 +15,7 @@
 // before they are needed. Loads to registers would not do: to get one, a warp waits for all that are under way.
 #pragma once
 
-#include "tensor.cuh"
+#include "sums.cuh"
 
 namespace cudaconv {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
 // The kernels that auto takes for larger linear masks of 8-bit samples without a row and a column, up to 17 pixels wide
-// and 15 high: sums of products by matrix instructions as in tensor.cuh, of squares of 4x4 results.
+// and 15 high: sums of products by matrix instructions as in matrix.cuh, of squares of 4x4 results.
 //
 // A warp goes down a strip of 32 pixels' width, four rows a step. The 8 columns of the matrix of samples are as many
 // squares side by side, whose windows reach five words of a row. Of each of a step's four rows the first four words are
@@ -16,7 +16,7 @@
 
 #include <algorithm>
 
-#include "tensor.cuh"
+#include "sums.cuh"
 
 namespace cudaconv {
 

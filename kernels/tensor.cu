@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
 // The launcher of the tensor kernels.
-#include "tensor.cuh"
+#include "dense.cuh"
+#include "separable.cuh"
 
 #include <algorithm>
 
