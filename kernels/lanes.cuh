@@ -4,8 +4,8 @@
 //
 // 8-bit samples are worked on in pairs, two 16-bit lanes in a register: bytes 0 and 2 of a word are its even pair,
 // bytes 1 and 3 its odd pair. Samples of 16-bit containers have a register each: the even and the odd sample of a word.
-// So a word makes two registers, and the same code does both. Where they are compared and not added they need no room,
-// and where sums have no more than 16 bits there is room: then two share a register, the word's.
+// So a word makes two registers, and the same code does both. Where they are compared and not added, and where sums
+// have no more than 16 bits, two share a register, the word's.
 //
 // Sums of products are linear: one 32-bit multiply-add does both lanes, also where partial sums are negative. Offsets
 // that the plan works out make both lanes right, and not negative, at the points where lanes are taken apart.
@@ -206,13 +206,32 @@ struct WordLanes {
   __device__ static uint32_t least(uint32_t a, uint32_t b, uint32_t c) { return __vimin3_u32(a, b, c); }
 };
 
-// The same where sums have no more than 16 bits: of samples of up to 10 bits, for small masks.
+// Such samples, two in a register.
 template <int kChannels_>
-struct NarrowWordLanes : PairOrder {
+struct WordPairs : PairOrder {
   static constexpr int kChannels = kChannels_;
   static constexpr int kSampleBytes = 2, kPerWord = 2, kSplit = 1;
   static constexpr bool kPairs = true;
+};
 
+// Where they are compared. Chips before 9.0, for which two at a time are more work than one by one, take them
+// one by one.
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+template <int kChannels_>
+struct OrderedWordLanes : WordPairs<kChannels_> {
+  __device__ static uint32_t part(const PackedParams &k, uint32_t word, int) {
+    return word & (k.sample_mask << k.sample_shift) * 0x10001u;
+  }
+  __device__ static uint32_t join(const PackedParams &, const uint32_t (&parts)[1]) { return parts[0]; }
+};
+#else
+template <int kChannels_>
+struct OrderedWordLanes : WordLanes<kChannels_> {};
+#endif
+
+// Where sums have no more than 16 bits: of samples of up to 12 bits, for small masks.
+template <int kChannels_>
+struct NarrowWordLanes : WordPairs<kChannels_> {
   __device__ static uint32_t part(const PackedParams &k, uint32_t word, int) {
     return word >> k.sample_shift & k.white;
   }
@@ -226,24 +245,14 @@ struct NarrowWordLanes : PairOrder {
 template <template <int> typename Lanes>
 constexpr bool kAreGeneral = !std::is_same_v<Lanes<1>, NarrowWordLanes<1>>;
 
-// The same where they are compared. Chips before 9.0, for which two at a time are more work than one by one, take them
-// one by one.
-#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
-template <int kChannels_>
-struct OrderedWordLanes : PairOrder {
-  static constexpr int kChannels = kChannels_;
-  static constexpr int kSampleBytes = 2, kPerWord = 2, kSplit = 1;
-  static constexpr bool kPairs = true;
-
-  __device__ static uint32_t part(const PackedParams &k, uint32_t word, int) {
-    return word & (k.sample_mask << k.sample_shift) * 0x10001u;
-  }
-  __device__ static uint32_t join(const PackedParams &, const uint32_t (&parts)[1]) { return parts[0]; }
-};
-#else
-template <int kChannels_>
-struct OrderedWordLanes : WordLanes<kChannels_> {};
-#endif
+// The word of the registers part_of(h).
+template <typename Lanes, typename PartOf>
+__device__ inline uint32_t join_parts(const PackedParams &k, PartOf part_of) {
+  uint32_t parts[Lanes::kSplit];
+#pragma unroll
+  for (int h = 0; h < Lanes::kSplit; h++) parts[h] = part_of(h);
+  return Lanes::join(k, parts);
+}
 
 // |a - b|, neither negative.
 template <typename Lanes>
@@ -278,12 +287,7 @@ struct LaneRow {
   // And back.
   __device__ void join(const PackedParams &k, uint32_t (&words)[4]) const {
 #pragma unroll
-    for (int i = 0; i < 4; i++) {
-      uint32_t parts[Lanes::kSplit];
-#pragma unroll
-      for (int h = 0; h < Lanes::kSplit; h++) parts[h] = part[h][kWords + i];
-      words[i] = Lanes::join(k, parts);
-    }
+    for (int i = 0; i < 4; i++) words[i] = join_parts<Lanes>(k, [&](int h) { return part[h][kWords + i]; });
   }
 
   // Fills in the neighbours' words of a row whose own are there. Every lane of the warp takes part.
@@ -334,10 +338,7 @@ struct Ordered {
     if constexpr (kRawOdd) {
       return permute_bytes(row[0][i], row[1][i], 0x7250);
     } else {
-      uint32_t parts[Lanes::kSplit];
-#pragma unroll
-      for (int h = 0; h < Lanes::kSplit; h++) parts[h] = row[h][i];
-      return Lanes::join(k, parts);
+      return join_parts<Lanes>(k, [&](int h) { return row[h][i]; });
     }
   }
   __device__ static void join(const PackedParams &k, const Row &row, uint32_t flip, uint32_t (&words)[4]) {

@@ -114,7 +114,7 @@ struct PackedParams {
   uint32_t magic, shift;
   bool absolute;
   uint32_t flip;  // of composites and structuring elements: xored with the words before and after, for the least
-  uint32_t sample_shift, sample_mask;  // of a 16-bit container
+  uint32_t sample_shift, sample_mask;  // of a container
   uint32_t white;                      // both lanes: sample_mask
 };
 

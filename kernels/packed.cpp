@@ -243,6 +243,11 @@ bool finish_narrow(const Scaled &mask, const Rounding &rounding, PackedParams &k
          (rounding.absolute ? *start + before.high <= 2 * zero && 2 * zero <= 0x7fff : *start + before.high <= 0x7fff);
 }
 
+// Whether the kernels of narrow sums are to be looked at.
+bool may_be_narrow(Kinds kinds, const PackedKind &kind) {
+  return kinds == Kinds::All && kind.words && kind.most_channels <= 2;
+}
+
 // How a sum of 16-bit floats becomes a byte, see above; false where that is not all there is to it.
 bool finish_halves(const Scaled &mask, const Rounding &rounding, PackedParams &k) {
   if (mask.divisor != 1 || std::abs(mask.offset) > kHalfFloatMax) return false;
@@ -294,22 +299,28 @@ bool is_cross3(const Line &value) {
   return !value[0] && !value[2] && !value[6] && !value[8];
 }
 
-const Line kEmboss = {-2, -1, 0, -1, 1, 1, 0, 1, 2};
+bool is_emboss(const Line &value) {
+  return value == Line{-2, -1, 0, -1, 1, 1, 0, 1, 2};
+}
 
 Sliding separable_of(int size) {
   return size == 3 ? Sliding::Separable3 : size == 5 ? Sliding::Separable5 : Sliding::Separable7;
 }
 
-// The factors of a mask with a row and a column of samples up to `most`, in pairs, and what their sums start from
-// besides `start`; false where 16 bits do not hold a column's sum.
-bool pair_factors(const Scaled &mask, int64_t most, PackedParams &k, int64_t *start) {
+void set_factors(const Scaled &mask, PackedParams &k) {
+  std::copy(mask.row.begin(), mask.row.end(), k.row);
+  std::copy(mask.column.begin(), mask.column.end(), k.column);
+}
+
+// The same for pairs of samples, and what their columns start from, which `start` makes good; false where 16 bits do
+// not hold a column's sum.
+bool set_pair_factors(const Scaled &mask, PackedParams &k, int64_t *start) {
+  set_factors(mask, k);
   Range column;
   int64_t row_sum = 0;
   for (size_t i = 0; i < mask.row.size(); i++) {
-    column.add(mask.column[i], most);
+    column.add(mask.column[i], k.sample_mask);
     row_sum += mask.row[i];
-    k.column[i] = static_cast<uint32_t>(mask.column[i]);
-    k.row[i] = static_cast<uint32_t>(mask.row[i]);
   }
   // Lanes are taken apart between column and row: there each holds its sum above the lowest.
   k.column_init = both_lanes(-column.low);
@@ -334,11 +345,11 @@ PackedKind narrow_linear(const Scaled &mask, int size, bool separable, const Rou
   } else if (size > 5) {
     return none;
   } else if (separable) {
-    if (!pair_factors(mask, k.sample_mask, k, &start)) return none;
+    if (!set_pair_factors(mask, k, &start)) return none;
     kind.sliding = Sliding::Separable3;
   } else {
     std::copy(mask.value.begin(), mask.value.end(), k.dense);
-    kind.sliding = mask.value == kEmboss ? Sliding::Emboss3 : is_cross3(mask.value) ? Sliding::Cross3 : Sliding::Dense3;
+    kind.sliding = is_emboss(mask.value) ? Sliding::Emboss3 : is_cross3(mask.value) ? Sliding::Cross3 : Sliding::Dense3;
   }
   k.init = k.finish == Finish::Shift && size == 5 ? static_cast<uint32_t>(start) : both_lanes(start);
   return kind;
@@ -356,7 +367,7 @@ PackedKind linear(const Pass &pass, PackedParams &k, Kinds kinds, PackedKind kin
   if (!separable && size > 5) return none;
   Scaled scaled(mask, rounding);
   int64_t start;
-  if (kinds == Kinds::All && kind.words) {
+  if (may_be_narrow(kinds, kind)) {
     PackedParams narrow = k;
     const PackedKind found = narrow_linear(scaled, size, separable, rounding, narrow, kind);
     if (found.narrow) {
@@ -364,7 +375,7 @@ PackedKind linear(const Pass &pass, PackedParams &k, Kinds kinds, PackedKind kin
       return found;
     }
   }
-  if (kinds != Kinds::General && !kind.words && scaled.value == kEmboss && finish_bytes(scaled, rounding, k, &start) &&
+  if (kinds != Kinds::General && !kind.words && is_emboss(scaled.value) && finish_bytes(scaled, rounding, k, &start) &&
       k.finish == Finish::Clamp) {
     std::copy(scaled.value.begin(), scaled.value.end(), k.dense);
     k.init = both_lanes(start);
@@ -401,14 +412,10 @@ PackedKind linear(const Pass &pass, PackedParams &k, Kinds kinds, PackedKind kin
   }
 
   if (separable) {
-    if (kind.words) {
-      for (int i = 0; i < size; i++) {
-        k.column[i] = static_cast<uint32_t>(scaled.column[i]);
-        k.row[i] = static_cast<uint32_t>(scaled.row[i]);
-      }
-    } else if (!pair_factors(scaled, k.sample_mask, k, &start)) {
+    if (kind.words)
+      set_factors(scaled, k);
+    else if (!set_pair_factors(scaled, k, &start))
       return none;
-    }
     kind.sliding = separable_of(size);
   } else {
     for (size_t i = 0; i < scaled.value.size(); i++) k.dense[i] = static_cast<uint32_t>(scaled.value[i]);
@@ -428,7 +435,7 @@ PackedKind gradient(const Pass &pass, PackedParams &k, Kinds kinds, PackedKind k
     return none;
   const bool euclidean = pass.norm == Norm::L2;
   // Pairs of samples of up to 10 bits are 16-bit floats, which hold their differences.
-  kind.narrow = kinds == Kinds::All && kind.words && 2 * int64_t{k.sample_mask} <= kHalfFloatMax;
+  kind.narrow = may_be_narrow(kinds, kind) && 2 * int64_t{k.sample_mask} <= kHalfFloatMax;
   const std::vector<int32_t> &x = pass.mask[0].value, &y = pass.mask[1].value;
   // The plan has doubled the masks to have a half to add.
   if (x == std::vector<int32_t>{0, 0, 0, 0, 2, 0, 0, 0, -2} && y == std::vector<int32_t>{0, 0, 0, 0, 0, 2, 0, -2, 0}) {
@@ -466,7 +473,7 @@ PackedKind compass(const Pass &pass, PackedParams &k, Kinds kinds, PackedKind ki
   k.dense[1] = static_cast<uint32_t>(all / 2);
   const int64_t start = std::max<int64_t>(offset / 2, 0);
   const bool fits = start + high / 2 <= 0x7fff && start - offset / 2 <= 0x7fff;
-  kind.narrow = kinds == Kinds::All && kind.words && fits;
+  kind.narrow = may_be_narrow(kinds, kind) && fits;
   if (kind.words && !kind.narrow) {
     k.init = static_cast<uint32_t>(offset / 2);
     return kind;

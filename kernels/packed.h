@@ -39,7 +39,7 @@ enum class Sliding {
 struct PackedKind {
   Sliding sliding = Sliding::None;
   bool words = false;     // 16-bit containers, else bytes
-  bool narrow = false;    // of such, 16 bits hold all sums
+  bool narrow = false;    // of such, 16 bits hold all sums; of frames without packed pixels
   bool least = false;     // of extrema: the least, else the greatest
   int most_channels = 1;  // of any plane
 

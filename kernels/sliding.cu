@@ -169,7 +169,7 @@ SlidingLaunch narrow_launch() {
   return strip_launch<Operation, Channels::Planar, NarrowWordLanes>();
 }
 
-// Of frames without packed pixels, all of whose rows consist of whole lanes.
+// Of frames all of whose rows consist of whole lanes.
 SlidingLaunch choose_narrow(const PackedKind &kind, Finish finish) {
   switch (kind.sliding) {
     case Sliding::Separable3:
@@ -221,7 +221,6 @@ bool is_extremum(const PackedKind &kind) {
 
 int launch_sliding(const PassRun &run) {
   SlidingParams p = {};
-  fill_frame(run, p);
   const bool special = run.kernels.special;
   const auto choose = [&](Kinds kinds) { return make_packed(run.plan, run.pass(), p.packed, kinds); };
   // A smaller element takes the kernel of a larger one.
@@ -232,8 +231,9 @@ int launch_sliding(const PassRun &run) {
     return has_whole_lanes(p, kind, radius);
   };
   PackedKind kind = choose(special ? Kinds::All : Kinds::General);
-  if (kind.narrow && (kind.most_channels > 2 || !whole_lanes(kind))) kind = choose(Kinds::Wide);
   if (kind.sliding == Sliding::None) return 0;
+  fill_frame(run, p);
+  if (kind.narrow && !whole_lanes(kind)) kind = choose(Kinds::Wide);
   // A window that reaches what these make of samples inside has those samples too.
   if (is_extremum(kind) && (p.border == Border::Reflect || p.border == Border::Reflect101))
     p.border = Border::Replicate;

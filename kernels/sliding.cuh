@@ -36,12 +36,7 @@ template <Finish kFinish, typename Lanes>
 __device__ inline uint32_t finish_word(const SlidingParams &p, const uint32_t (&sum)[Lanes::kSplit]) {
   const PackedParams &k = p.packed;
   [[maybe_unused]] const uint32_t even = sum[0], odd = sum[Lanes::kSplit - 1];
-  const auto each = [&](auto sample) {
-    uint32_t samples[Lanes::kSplit];
-#pragma unroll
-    for (int h = 0; h < Lanes::kSplit; h++) samples[h] = sample(sum[h]);
-    return Lanes::join(k, samples);
-  };
+  const auto each = [&](auto sample) { return join_parts<Lanes>(k, [&](int h) { return sample(sum[h]); }); };
   if constexpr (!Lanes::kPairs) {
     if constexpr (kFinish == Finish::Shift) return Lanes::join(k, even >> k.shift, odd >> k.shift);
     if constexpr (kFinish == Finish::Divide)
@@ -612,12 +607,7 @@ struct SlidingGradient : SlidingOperation {
 
     __device__ void middle(const PackedParams &k, int, uint32_t (&words)[4]) const {
 #pragma unroll
-      for (int i = 0; i < 4; i++) {
-        uint32_t parts[kSplit];
-#pragma unroll
-        for (int h = 0; h < kSplit; h++) parts[h] = last[1][h][i];
-        words[i] = Lanes::join(k, parts);
-      }
+      for (int i = 0; i < 4; i++) words[i] = join_parts<Lanes>(k, [&](int h) { return last[1][h][i]; });
     }
 
     __device__ void enter(const SlidingParams &p, int j, const uint32_t (&row)[4], uint32_t (&out)[4]) {
@@ -780,12 +770,7 @@ struct SlidingMedian3 : SlidingOperation {
 
     __device__ void middle(const PackedParams &k, int, uint32_t (&words)[4]) const {
 #pragma unroll
-      for (int i = 0; i < 4; i++) {
-        uint32_t parts[Lanes::kSplit];
-#pragma unroll
-        for (int h = 0; h < Lanes::kSplit; h++) parts[h] = last[1][h][i];
-        words[i] = Lanes::join(k, parts);
-      }
+      for (int i = 0; i < 4; i++) words[i] = join_parts<Lanes>(k, [&](int h) { return last[1][h][i]; });
     }
 
     __device__ void enter(const SlidingParams &p, int j, const uint32_t (&row)[4], uint32_t (&out)[4]) {

@@ -34,7 +34,9 @@ inline bool has_whole_lanes(const FrameParams &p, const PackedKind &kind, int ra
     const PartParams &part = p.part[i];
     // Reflections want as many pixels beyond the first one as the radius, of the 16 bytes at an edge.
     const int pixel_bytes = part.channels * kind.sample_bytes();
-    if (!part.whole_lanes || part.height <= radius || (part.channels < 3 && part.filters && part.merges) ||
+    // Kernels of planes of one or two channels filter all of them, or none.
+    const bool mixed = part.channels < 3 && part.filters && part.merges;
+    if (!part.whole_lanes || part.height <= radius || mixed ||
         (p.border == Border::Reflect101 && (radius + 1) * pixel_bytes > kLaneBytes))
       return false;
   }
