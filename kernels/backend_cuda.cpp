@@ -54,7 +54,7 @@ struct DeviceMasks {
 
 // A frame in flight and what it needs on the way.
 struct Slot {
-  OwnFrame<DeviceBuffer> source, target;    // device copies of frames in host memory
+  OwnFrame<DeviceBuffer> source, target;    // device copies of frames that kernels do not take as they lie
   OwnFrame<PinnedBuffer> upload, download;  // staging, so that copies of pageable memory do not block
   std::vector<OwnFrame<DeviceBuffer>> temporaries;
   std::shared_ptr<const DeviceMasks> masks;  // of method=global
@@ -86,6 +86,15 @@ bool same_block(const FrameView &a, const FrameView &b, const std::vector<Memory
     }
     if (plane.runs.size() != 1 || plane.runs[0].length != plane.row_bytes) return false;
     bytes += plane.row_bytes * plane.height;
+  }
+  return true;
+}
+
+// Whether the kernels of method=auto take the frame as it lies: rows begin at multiples of 16 bytes.
+bool is_aligned(const FrameView &frame, const std::vector<MemoryPlane> &planes) {
+  for (size_t i = 0; i < planes.size(); i++) {
+    const PlaneView &view = frame.plane[i];
+    if ((reinterpret_cast<uintptr_t>(view.data) | static_cast<uintptr_t>(view.pitch)) % 16) return false;
   }
   return true;
 }
@@ -161,18 +170,22 @@ class CudaBackend : public Backend {
   void enqueue(Slot &slot, const FrameView &src, const Regions &regions) {
     const Plan &plan = *slot.plan;
     const FrameView &dst = slot.destination;
+    const auto is_used = [&](const FrameView &frame) {
+      return frame.on_device && (plan.method != Method::Auto || is_aligned(frame, plan.memory));
+    };
     slot.buffers.source = src;
-    if (src.on_device) {
-      wait_for_others(src, slot.source_ready);
-    } else {
+    if (src.on_device) wait_for_others(src, slot.source_ready);
+    if (!is_used(src)) {
       slot.source.prepare(plan.memory);
       slot.buffers.source = slot.source.view();
-      upload(slot, src);
+      if (src.on_device)
+        copy(plan.memory, src, slot.source.view(), cudaMemcpyDeviceToDevice, stream_);
+      else
+        upload(slot, src);
     }
     slot.buffers.target = dst;
-    if (dst.on_device) {
-      wait_for_others(dst, slot.target_free);
-    } else {
+    if (dst.on_device) wait_for_others(dst, slot.target_free);
+    if (!is_used(dst)) {
       slot.target.prepare(plan.memory);
       slot.buffers.target = slot.target.view();
     }
@@ -201,6 +214,7 @@ class CudaBackend : public Backend {
       if (i == 0) note_kernels(launched.kernels);
       i += launched.passes;
     }
+    if (dst.on_device && !is_used(dst)) copy(plan.memory, slot.target.view(), dst, cudaMemcpyDeviceToDevice, stream_);
     if (record) slot.kernels_end.record(stream_.get());
 
     if (!dst.on_device)
@@ -299,7 +313,7 @@ class CudaBackend : public Backend {
     if (staged) stats_.bytes_staged += bytes;
   }
 
-  // Enqueues the copy of the bytes of pixels, and no others, between pinned memory and the device.
+  // Enqueues the copy of the bytes of pixels, and no others, between pinned memory and the device, or within it.
   static void copy(const std::vector<MemoryPlane> &planes, const FrameView &from, const FrameView &to,
                    cudaMemcpyKind kind, const Stream &stream) {
     if (same_block(from, to, planes)) {

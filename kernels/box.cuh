@@ -511,8 +511,7 @@ struct RowSums {
 __global__ void __launch_bounds__(kBoxThreads, kBoxMinBlocks) box_strip_kernel(const __grid_constant__ BoxParams p) {
   const Tile tile = locate_quad_tile(p, p.tile);
   const PartParams &part = tile.part;
-  if (!part.filters)
-    return copy_tile<Samples::Bytes>(part, tile.x0, tile.y0, p.tile.pixels[part.channels - 1], p.tile.height);
+  if (!part.filters) return copy_tile(part, tile.x0, tile.y0, p.tile.pixels[part.channels - 1], p.tile.height);
   // From one lane to all: the compiler sees that the warp branches together.
   const int warp = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / 32, 0);
   const int lane = static_cast<int>(threadIdx.x) % 32, slots = box_slots(p.height);

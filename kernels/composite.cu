@@ -59,23 +59,26 @@ CompositeKind find_composite(const PassRun &run) {
 
 using CompositeLaunch = StripLaunch<CompositeParams>;
 
-template <typename Operation>
+template <typename Operation, Ends kEnds>
 CompositeLaunch composite_launch(const PackedKind &kind) {
   if (kind.words) {
     if constexpr (Operation::kRadius <= 2)
-      if (kind.most_channels == 4) return strip_launch<Operation, Channels::Packed4, OrderedWordLanes>();
-    return strip_launch<Operation, Channels::Planar, OrderedWordLanes>();
+      if (kind.most_channels == 4) return strip_launch<Operation, Channels::Packed4, OrderedWordLanes, kEnds>();
+    return strip_launch<Operation, Channels::Planar, OrderedWordLanes, kEnds>();
   }
-  if (kind.most_channels == 4) return strip_launch<Operation, Channels::Packed4, ByteLanes>();
-  if (kind.most_channels == 3) return strip_launch<Operation, Channels::Packed3, ByteLanes>();
-  return strip_launch<Operation, Channels::Planar, ByteLanes>();
+  if (kind.most_channels == 4) return strip_launch<Operation, Channels::Packed4, ByteLanes, kEnds>();
+  if (kind.most_channels == 3) return strip_launch<Operation, Channels::Packed3, ByteLanes, kEnds>();
+  return strip_launch<Operation, Channels::Planar, ByteLanes, kEnds>();
 }
 
+template <Ends kEnds>
 CompositeLaunch choose_composite(Composite composite, const PackedKind &kind) {
   const bool closing = composite == Composite::Closing;
   if (kind.sliding == Sliding::Extremum3)
-    return closing ? composite_launch<CompositeClosing<1>>(kind) : composite_launch<CompositeGradient<1>>(kind);
-  return closing ? composite_launch<CompositeClosing<2>>(kind) : composite_launch<CompositeGradient<2>>(kind);
+    return closing ? composite_launch<CompositeClosing<1>, kEnds>(kind)
+                   : composite_launch<CompositeGradient<1>, kEnds>(kind);
+  return closing ? composite_launch<CompositeClosing<2>, kEnds>(kind)
+                 : composite_launch<CompositeGradient<2>, kEnds>(kind);
 }
 
 }  // namespace
@@ -94,8 +97,11 @@ int launch_composite(const PassRun &run) {
   if (reach * kind.most_channels * kind.sample_bytes() > kLaneBytes) return 0;
   p.difference = composite.difference;
   fill_frame(run, run.index + composite.passes - 1, p);
-  if (!has_whole_lanes(p, kind, reach)) return 0;
-  enqueue_strips(run, "composite", choose_composite(composite.composite, kind), kind, p);
+  if (!can_slide(p, kind)) return 0;
+  const CompositeLaunch launch_as = has_whole_lanes(p, kind, reach)
+                                        ? choose_composite<Ends::Whole>(composite.composite, kind)
+                                        : choose_composite<Ends::Cut>(composite.composite, kind);
+  enqueue_strips(run, "composite", launch_as, kind, p);
   return composite.passes;
 }
 

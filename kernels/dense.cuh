@@ -501,7 +501,7 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kMinBlocks)
       if (below >= 0) height /= 2;
     }
     const int bottom = min(tile.y0 + height, part.height);
-    if (!part.filters) return copy_tile<kSamples>(part, tile.x0, tile.y0, kTensorTileWidth, height);
+    if (!part.filters) return copy_tile(part, tile.x0, tile.y0, kTensorTileWidth, height);
     filter_dense<Shape>(p, tile, bottom);
   }
 }

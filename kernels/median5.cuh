@@ -201,7 +201,8 @@ struct SlidingMedian5 {
   using General = SlidingMedian5;
   using Tall = SlidingMedian5;
   static constexpr int kRadius = 2, kStripRows = 4, kMinBlocks = 4, kFewer = 0;
-  static constexpr bool kGeneral = true, kRowByRow = true, kHoldsMiddle = false, kSavesRegisters = false;
+  static constexpr bool kGeneral = true, kCommon = false, kRowByRow = true, kHoldsMiddle = false;
+  static constexpr bool kSavesRegisters = false;
   static_assert(kStripRows % 2 == 0);
 
   template <typename Lanes>

@@ -46,9 +46,8 @@ struct PackedKind {
   int sample_bytes() const { return words ? 2 : 1; }
 };
 
-// The structures, and ways to finish, to choose from: those of any device, see lanes.cuh; or all of them, of words with
-// or without those for narrow sums.
-enum class Kinds { General, Wide, All };
+// The structures, and ways to finish, to choose from: those of any device, see lanes.cuh, or all of them.
+enum class Kinds { General, All };
 
 // Works the pass out for lanes of registers; Sliding::None where the pass is another kind, samples of a plane do not
 // lie side by side or differ from those of another, or a lane may not hold a sum.

@@ -464,7 +464,7 @@ __global__ void __launch_bounds__(kPairThreads, Shape::kMinBlocks)
     const PartParams &part = tile.part;
     const int width = pair_tile_width<kSamples>(part);
     tile.x0 *= width;
-    if (!part.filters) return copy_tile<kSamples>(part, tile.x0, tile.y0, width, p.tile_height);
+    if (!part.filters) return copy_tile(part, tile.x0, tile.y0, width, p.tile_height);
     int32_t *const starts = shared_memory<int32_t>();
     uint32_t *const lines = shared_memory<uint32_t>() + kStartWords;
     uint8_t *const rings = shared_memory<uint8_t>() + Shape::kOperandBytes;

@@ -205,11 +205,6 @@ __device__ inline bool lies_inside(const TensorParams &p, const PartParams &part
   return part.aligned && first >= 0 && first + count <= part.width && are_rows(p, part, first_row, rows);
 }
 
-// The words of a row, as PartParams has them, repeat after so many.
-CUDACONV_HOST_DEVICE constexpr int word_period(int pixel_bytes) {
-  return pixel_bytes == 3 ? 3 : 2;
-}
-
 // The words of four pixels from an address that is a multiple of 4 bytes, and of their size or 16.
 template <int kPixelBytes>
 __device__ inline void read_four_pixels(const uint8_t *from, uint32_t (&words)[kPixelBytes]) {
@@ -654,37 +649,5 @@ struct ResultPlace {
       put_pixels<2, kPixelBytes, 2, dx, dy>(part, to, x, y, bottom, inside, merges, words);
   }
 };
-
-// Copies and fills the pixels of a tile of a part of whose channels none is filtered. All threads of the block take
-// part; x0 is a multiple of 16.
-template <Samples kSamples>
-__device__ inline void copy_tile(const PartParams &part, int x0, int y0, int width, int height) {
-  constexpr int kBytes = 16;
-  const int pixel_bytes = part.channels * sample_bytes(kSamples), period = word_period(pixel_bytes);
-  const int first = x0 * pixel_bytes, last = min(x0 + width, part.width) * pixel_bytes;
-  const int across = (last - first + kBytes - 1) / kBytes, rows = min(height, part.height - y0);
-#pragma unroll 2
-  for (int i = static_cast<int>(threadIdx.x); i < rows * across; i += static_cast<int>(blockDim.x)) {
-    const int row = i / across, byte = first + (i - row * across) * kBytes;
-    const uint8_t *from = part.source + (y0 + row) * part.source_pitch + byte;
-    uint8_t *to = part.target + (y0 + row) * part.target_pitch + byte;
-    if (part.aligned && byte + kBytes <= last) {
-      uint32_t words[kBytes / 4];
-      load_words<kBytes / 4>(from, words);
-#pragma unroll
-      for (int w = 0; w < kBytes / 4; w++) {
-        const int phase = (byte / 4 + w) % period;
-        words[w] = (words[w] & part.copy_bits[phase]) | part.fill_word[phase];
-      }
-      store_words<kBytes / 4>(to, words);
-      continue;
-    }
-#pragma unroll 1
-    for (int b = 0; b < min(last - byte, kBytes); b++) {
-      const int phase = (byte + b) / 4 % period, bit = b % 4 * 8;
-      to[b] = static_cast<uint8_t>((from[b] & part.copy_bits[phase] >> bit) | part.fill_word[phase] >> bit);
-    }
-  }
-}
 
 }  // namespace cudaconv

@@ -159,6 +159,52 @@ __device__ inline uint32_t merge_word(const PartParams &part, uint32_t result, u
   return (result & part.filter_bits[phase]) | (original & part.copy_bits[phase]) | part.fill_word[phase];
 }
 
+// The words of a row, as PartParams has them, repeat after so many.
+CUDACONV_HOST_DEVICE constexpr int word_period(int pixel_bytes) {
+  return pixel_bytes == 3 ? 3 : 2;
+}
+
+// A warp copies and fills bytes first ... last - 1 of rows y, y + step, ... above `bottom` of a dense part none of
+// whose channels is filtered. `first` is a multiple of 16. kPeriod: word_period().
+template <int kPeriod>
+__device__ inline void copy_rows(const PartParams &part, int first, int last, int y, int step, int bottom) {
+  constexpr int kBytes = 16;
+  const int lane = static_cast<int>(threadIdx.x % 32), end = part.aligned ? last & -kBytes : first;
+  const bool copies = part.copy_bits[0] | part.copy_bits[1] | part.copy_bits[2];
+#pragma unroll 1
+  for (; y < bottom; y += step) {
+    const uint8_t *from = part.source + y * part.source_pitch;
+    uint8_t *to = part.target + y * part.target_pitch;
+#pragma unroll 1
+    for (int byte = first + lane * kBytes; byte < end; byte += 32 * kBytes) {
+      const auto word = [&](uint32_t v, int w) {
+        return merge_word(part, 0, v, kPeriod == 2 ? w % 2 : (byte / 4 + w) % kPeriod);
+      };
+      uint4 v = {};
+      if (copies) v = *reinterpret_cast<const uint4 *>(from + byte);
+      *reinterpret_cast<uint4 *>(to + byte) = make_uint4(word(v.x, 0), word(v.y, 1), word(v.z, 2), word(v.w, 3));
+    }
+#pragma unroll 1
+    for (int byte = end + lane; byte < last; byte += 32) {
+      const int phase = byte / 4 % kPeriod, bit = byte % 4 * 8;
+      const uint32_t original = copies ? from[byte] : 0;
+      to[byte] = static_cast<uint8_t>(merge_word(part, 0, original << bit, phase) >> bit);
+    }
+  }
+}
+
+// All warps of the block do the pixels of a tile.
+__device__ inline void copy_tile(const PartParams &part, int x0, int y0, int width, int height) {
+  const int pixel_bytes = part.channels * (part.container == Container::U8 ? 1 : 2);
+  const int first = x0 * pixel_bytes, last = min(x0 + width, part.width) * pixel_bytes;
+  const int y = y0 + static_cast<int>(threadIdx.x / 32), step = static_cast<int>(blockDim.x / 32);
+  const int bottom = min(y0 + height, part.height);
+  if (word_period(pixel_bytes) == 3)
+    copy_rows<3>(part, first, last, y, step, bottom);
+  else
+    copy_rows<2>(part, first, last, y, step, bottom);
+}
+
 // Writes channel c of a pixel of the target. A thread writes all channels of a pixel, in the order 0, 1, 2, ...
 __device__ inline void write_sample(const PartParams &part, int x, int y, int c, int value) {
   const ChannelParams &channel = part.channel[c];

@@ -537,7 +537,7 @@ __global__ void __launch_bounds__(kStripThreads, SeparableStrip<Shape, kNarrow>:
     const int channels = tile.part.channels;
     if (!tile.part.filters) {
       const int width = kStripThreads / 32 * strip_width(channels * sample_bytes(kSamples));
-      return copy_tile<kSamples>(tile.part, tile.x0 * width, tile.y0, width, p.tile_height);
+      return copy_tile(tile.part, tile.x0 * width, tile.y0, width, p.tile_height);
     }
     const auto filter = [&](auto channels) { filter_strips<decltype(channels)::value, Shape>(p, tile); };
     constexpr int kFewer = kNarrow ? 1 : 3, kMore = kFewer + 1;
@@ -745,7 +745,7 @@ __global__ void __launch_bounds__(SeparableTile<Shape>::kThreads, SeparableTile<
     constexpr int kRadius = Shape::kRadius, kPitch = source_pitch(kRadius), kSteps = Shape::kSteps;
     const Tile tile = locate_tile(p, kTensorTileWidth, p.tile_height);
     const PartParams &part = tile.part;
-    if (!part.filters) return copy_tile<Samples::Bytes>(part, tile.x0, tile.y0, kTensorTileWidth, p.tile_height);
+    if (!part.filters) return copy_tile(part, tile.x0, tile.y0, kTensorTileWidth, p.tile_height);
     const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
 
     uint32_t *lines = shared_memory<uint32_t>();

@@ -15,32 +15,31 @@ namespace {
 
 using SlidingLaunch = StripLaunch<SlidingParams>;
 
-enum class Strips { Short, Tall, Gathered };
+// To keep kernels few, words have no taller ones, and not all operations those for cut lanes.
+enum class Strips { Short, Tall, Cut };
 
-template <typename Operation, Channels kChannels>
-SlidingLaunch dense_launch(Strips strips) {
-  return strips == Strips::Tall ? strip_launch<typename Operation::Tall, kChannels, ByteLanes>()
-                                : strip_launch<Operation, kChannels, ByteLanes>();
+template <typename Operation, Channels kChannels, template <int> typename Lanes>
+SlidingLaunch sliding_launch(Strips strips) {
+  if constexpr (Operation::kGeneral || Operation::kCommon)
+    if (strips == Strips::Cut) return strip_launch<Operation, kChannels, Lanes, Ends::Cut>();
+  if (strips == Strips::Cut) return {};
+  if constexpr (Lanes<1>::kSampleBytes == 1)
+    if (strips == Strips::Tall) return strip_launch<typename Operation::Tall, kChannels, Lanes>();
+  return strip_launch<Operation, kChannels, Lanes>();
 }
 
-// Samples that are gathered take the most general finish, to keep kernels few; words are no taller for the same reason.
 template <typename Operation>
 SlidingLaunch bytes_launch(const PackedKind &kind, Strips strips) {
-  if (strips == Strips::Gathered) {
-    if constexpr (Operation::kRadius <= 3) return gathered_launch<typename Operation::General, ByteLanes>();
-    return {};
-  }
-  if (kind.most_channels == 3) return dense_launch<Operation, Channels::Packed3>(strips);
-  if (kind.most_channels == 4) return dense_launch<Operation, Channels::Packed4>(strips);
-  return dense_launch<Operation, Channels::Planar>(strips);
+  if (kind.most_channels == 3) return sliding_launch<Operation, Channels::Packed3, ByteLanes>(strips);
+  if (kind.most_channels == 4) return sliding_launch<Operation, Channels::Packed4, ByteLanes>(strips);
+  return sliding_launch<Operation, Channels::Planar, ByteLanes>(strips);
 }
 
 template <typename Operation, template <int> typename Lanes = WordLanes>
 SlidingLaunch words_launch(const PackedKind &kind, Strips strips) {
-  if (strips == Strips::Gathered) return gathered_launch<Operation, Lanes>();
   if constexpr (Operation::kRadius <= 2)
-    if (kind.most_channels == 4) return strip_launch<Operation, Channels::Packed4, Lanes>();
-  return strip_launch<Operation, Channels::Planar, Lanes>();
+    if (kind.most_channels == 4) return sliding_launch<Operation, Channels::Packed4, Lanes>(strips);
+  return sliding_launch<Operation, Channels::Planar, Lanes>(strips);
 }
 
 SlidingLaunch choose_bytes(const PackedKind &kind, Finish finish, Strips strips) {
@@ -165,42 +164,47 @@ SlidingLaunch choose_words(const PackedKind &kind, Finish finish, Strips strips)
 }
 
 template <typename Operation>
-SlidingLaunch narrow_launch() {
-  return strip_launch<Operation, Channels::Planar, NarrowWordLanes>();
+SlidingLaunch narrow_launch(Strips strips) {
+  return sliding_launch<Operation, Channels::Planar, NarrowWordLanes>(strips);
 }
 
-// Of frames all of whose rows consist of whole lanes.
-SlidingLaunch choose_narrow(const PackedKind &kind, Finish finish) {
+SlidingLaunch choose_narrow(const PackedKind &kind, Finish finish, Strips strips) {
   switch (kind.sliding) {
     case Sliding::Separable3:
-      return finish == Finish::Shift    ? narrow_launch<SlidingBinomial<3>>()
-             : finish == Finish::Divide ? narrow_launch<SlidingMean<3>>()
-                                        : narrow_launch<SlidingSeparable<3, Finish::Clamp>>();
+      return finish == Finish::Shift    ? narrow_launch<SlidingBinomial<3>>(strips)
+             : finish == Finish::Divide ? narrow_launch<SlidingMean<3>>(strips)
+                                        : narrow_launch<SlidingSeparable<3, Finish::Clamp>>(strips);
     case Sliding::Separable5:
-      return finish == Finish::Shift ? narrow_launch<SlidingBinomial<5>>() : narrow_launch<SlidingMean<5>>();
+      return finish == Finish::Shift ? narrow_launch<SlidingBinomial<5>>(strips)
+                                     : narrow_launch<SlidingMean<5>>(strips);
     case Sliding::Separable7:
-      return narrow_launch<SlidingMean<7>>();
+      return narrow_launch<SlidingMean<7>>(strips);
     case Sliding::Dense3:
-      return narrow_launch<SlidingDense3<Finish::Clamp>>();
+      return narrow_launch<SlidingDense3<Finish::Clamp>>(strips);
     case Sliding::Cross3:
-      return narrow_launch<SlidingDense3<Finish::Clamp, true>>();
+      return narrow_launch<SlidingDense3<Finish::Clamp, true>>(strips);
     case Sliding::Diamond5:
-      return narrow_launch<SlidingDiamond5<>>();
+      return narrow_launch<SlidingDiamond5<>>(strips);
     case Sliding::Emboss3:
-      return narrow_launch<SlidingEmboss>();
+      return narrow_launch<SlidingEmboss>(strips);
     case Sliding::Kirsch3:
-      return narrow_launch<SlidingKirsch<>>();
+      return narrow_launch<SlidingKirsch<>>(strips);
     case Sliding::RobertsL1:
-      return narrow_launch<SlidingWindow3<RobertsFunction<false>>>();
+      return narrow_launch<SlidingWindow3<RobertsFunction<false>>>(strips);
     case Sliding::RobertsL2:
-      return narrow_launch<SlidingWindow3<RobertsFunction<true>>>();
+      return narrow_launch<SlidingWindow3<RobertsFunction<true>>>(strips);
     case Sliding::GradientL1:
-      return narrow_launch<SlidingGradient<false, false>>();
+      return narrow_launch<SlidingGradient<false, false>>(strips);
     case Sliding::GradientL2:
-      return narrow_launch<SlidingGradient<true, false>>();
+      return narrow_launch<SlidingGradient<true, false>>(strips);
     default:
       return {};
   }
+}
+
+SlidingLaunch choose_launch(const PackedKind &kind, Finish finish, Strips strips) {
+  if (kind.narrow) return choose_narrow(kind, finish, strips);
+  return kind.words ? choose_words(kind, finish, strips) : choose_bytes(kind, finish, strips);
 }
 
 // Whether blocks of tall strips of bytes are enough for all multiprocessors of a large device, twice over. The
@@ -223,32 +227,32 @@ int launch_sliding(const PassRun &run) {
   SlidingParams p = {};
   const bool special = run.kernels.special;
   const auto choose = [&](Kinds kinds) { return make_packed(run.plan, run.pass(), p.packed, kinds); };
-  // A smaller element takes the kernel of a larger one.
-  const auto whole_lanes = [&](const PackedKind &kind) {
-    const int radius = kind.sliding == Sliding::Element5   ? 2
-                       : kind.sliding == Sliding::Element7 ? 3
-                                                           : std::max(run.pass().radius_x, run.pass().radius_y);
-    return has_whole_lanes(p, kind, radius);
-  };
   PackedKind kind = choose(special ? Kinds::All : Kinds::General);
   if (kind.sliding == Sliding::None) return 0;
   fill_frame(run, p);
-  if (kind.narrow && !whole_lanes(kind)) kind = choose(Kinds::Wide);
+  if (!can_slide(p, kind)) return 0;
+  // A smaller element takes the kernel of a larger one.
+  const int radius = kind.sliding == Sliding::Element5   ? 2
+                     : kind.sliding == Sliding::Element7 ? 3
+                                                         : std::max(run.pass().radius_x, run.pass().radius_y);
+  const Strips strips = !has_whole_lanes(p, kind, radius) ? Strips::Cut
+                        : special && is_large(p)          ? Strips::Tall
+                                                          : Strips::Short;
+  SlidingLaunch launch_as = choose_launch(kind, p.packed.finish, strips);
+  if (!launch_as.kernel) {
+    kind = choose(Kinds::General);
+    launch_as = choose_launch(kind, p.packed.finish, strips);
+  }
   // A window that reaches what these make of samples inside has those samples too.
   if (is_extremum(kind) && (p.border == Border::Reflect || p.border == Border::Reflect101))
     p.border = Border::Replicate;
-  const Strips strips = !whole_lanes(kind) ? Strips::Gathered : special && is_large(p) ? Strips::Tall : Strips::Short;
-  const Finish finish = p.packed.finish;
-  const SlidingLaunch launch_as = kind.narrow  ? choose_narrow(kind, finish)
-                                  : kind.words ? choose_words(kind, finish, strips)
-                                               : choose_bytes(kind, finish, strips);
   if (!launch_as.kernel) return 0;
   enqueue_strips(run, "sliding", launch_as, kind, p);
   return 1;
 }
 
 const void *any_sliding() {
-  return reinterpret_cast<const void *>(gathered_kernel<SlidingMedian5, WordLanes>);
+  return reinterpret_cast<const void *>(sliding_kernel<SlidingMedian5, Channels::Planar, WordLanes>);
 }
 
 }  // namespace cudaconv

@@ -6,8 +6,9 @@
 // A lane owns 16 bytes of a row, a warp 30 such columns and the one on either side that its neighbours need. All rows
 // of a strip are loaded at once, straight-line, so that many loads are under way; then the window slides down in
 // registers: columns first, neighbours by warp shuffles, no shared memory. Lanes beside the frame load the 16 bytes at
-// its edge and put them in the border's order. Where rows do not consist of whole, aligned lanes, another kernel
-// gathers the samples of each channel in shared memory, and does the same with them.
+// its edge and put them in the border's order. Where rows do not end with a whole lane, their last one is cut: the
+// warps at the edges gather what lies in and beside it byte by byte, in shared memory, and write its results in the
+// same way.
 //
 // All of it is exact; where lanes (see lanes.cuh) would not hold a sum the other kernels do the pass.
 #pragma once
@@ -82,12 +83,12 @@ __device__ inline uint32_t finish_word(const SlidingParams &p, const uint32_t (&
 // says its radius, how many rows of results a strip has, and how many blocks a multiprocessor is to hold, which bounds
 // the registers of a thread by 65536 / (blocks * 128): more of them hide more latency as long as nothing spills. kFewer
 // is how many fewer they are of words, and of pixels that are not words.
-// Unless it is kGeneral it is one of the special ones of lanes.cuh.
-// General is the operation that does the same with the same parameters, whatever the finish. Tall is the same with
-// strips of more rows, which load fewer rows twice and add up less, but keep a small frame's multiprocessors waiting.
-// kRowByRow: no row of results is begun before the last one is written, where registers are scarce; words and chips
-// before 9.0 always do so. kHoldsMiddle: once row j has entered, middle() knows the words of row j - kRadius.
-// kSavesRegisters: whether a row of packed pixels lies in the frame is worked out anew for each, which takes one less.
+// Unless it is kGeneral it is one of the special ones of lanes.cuh. Those that are kCommon have kernels for cut lanes,
+// as the general ones do. Tall is the same with strips of more rows, which load fewer rows twice and add up less, but
+// keep a small frame's multiprocessors waiting. kRowByRow: no row of results is begun before the last one is written,
+// where registers are scarce; words and chips before 9.0 always do so. kHoldsMiddle: once row j has entered, middle()
+// knows the words of row j - kRadius. kSavesRegisters: whether a row of packed pixels lies in the frame is worked out
+// anew for each, which takes one less.
 
 // Sums [1 2 1] of what comes one after the other. Of two results that follow each other both have a pair of neighbours:
 // that makes three additions, two of them of three numbers, which take one instruction.
@@ -131,13 +132,13 @@ __device__ inline void part_sums(SumOf sum_of, uint32_t (&sums)[Lanes::kSplit]) 
 struct SlidingOperation {
   using Params = SlidingParams;
   static constexpr int kFewer = 0;
+  static constexpr bool kCommon = false;
   static constexpr bool kGeneral = true, kRowByRow = false, kHoldsMiddle = false, kSavesRegisters = false;
 };
 
 // A mask with a row and a column: columns are summed as rows enter, then each finished row of sums along the row.
 template <int kSize, Finish kFinish>
 struct SlidingSeparable : SlidingOperation {
-  using General = SlidingSeparable<kSize, Finish::Any>;
   using Tall = SlidingSeparable;
   static constexpr bool kGeneral = kFinish == Finish::Any, kRowByRow = kSize > 3;
   static constexpr int kRadius = kSize / 2, kStripRows = 4, kMinBlocks = kSize == 3 ? 8 : kSize == 5 ? 7 : 6;
@@ -196,9 +197,8 @@ struct SlidingSeparable : SlidingOperation {
 // A mean, all ones: a row that enters is added to the sums of columns, and the one that leaves subtracted.
 template <int kSize, bool kTall = false>
 struct SlidingMean : SlidingOperation {
-  using General = SlidingSeparable<kSize, Finish::Any>;
   using Tall = SlidingMean<kSize, (kSize > 5)>;
-  static constexpr bool kGeneral = false, kRowByRow = kSize > 5, kHoldsMiddle = true;
+  static constexpr bool kGeneral = false, kCommon = !kTall, kRowByRow = kSize > 5, kHoldsMiddle = true;
   static constexpr int kRadius = kSize / 2, kStripRows = kTall ? 8 : 4;
   static constexpr int kMinBlocks = kSize <= 5 ? 8 : kTall ? 5 : 6;
   static constexpr int kFewer = kTall;
@@ -253,9 +253,8 @@ struct SlidingMean : SlidingOperation {
 template <int kSize>
 struct SlidingBinomial : SlidingOperation {
   static_assert(kSize == 3 || kSize == 5);
-  using General = SlidingSeparable<kSize, Finish::Any>;
   using Tall = SlidingBinomial;
-  static constexpr bool kGeneral = false;
+  static constexpr bool kGeneral = false, kCommon = true;
   static constexpr int kRadius = kSize / 2, kStripRows = 4, kMinBlocks = 8;
   static constexpr int kFewer = kSize == 5;
 
@@ -326,7 +325,6 @@ struct SlidingBinomial : SlidingOperation {
 // A 3x3 mask without factors. kCross: only the middle row and column count.
 template <Finish kFinish, bool kCross = false>
 struct SlidingDense3 : SlidingOperation {
-  using General = SlidingDense3<Finish::Any>;
   using Tall = SlidingDense3;
   static constexpr bool kGeneral = kFinish == Finish::Any;
   static constexpr int kRadius = 1, kStripRows = 4, kMinBlocks = 7;
@@ -375,7 +373,6 @@ __device__ inline uint32_t join_halves(const PackedParams &k, uint32_t even, uin
 // eight distance 2. Pairs of bytes are 16-bit floats, which hold either sum, and every sum on the way.
 template <bool kTall = false>
 struct SlidingDiamond5 : SlidingOperation {
-  using General = SlidingDiamond5<>;
   using Tall = SlidingDiamond5<true>;
   static constexpr bool kGeneral = !kTall, kRowByRow = true;
   static constexpr int kRadius = 2, kStripRows = kTall ? 6 : 4, kMinBlocks = kTall ? 5 : 6;
@@ -444,7 +441,6 @@ struct SlidingDiamond5 : SlidingOperation {
 // 3x3 where 16-bit floats hold every sum on the way. kCross: only the middle row and column count.
 template <bool kCross, bool kTall = false>
 struct SlidingHalf3 : SlidingOperation {
-  using General = SlidingHalf3;
   using Tall = SlidingHalf3<kCross, !kCross>;
   static constexpr bool kGeneral = !kCross && !kTall, kRowByRow = !kCross;
   static constexpr int kRadius = 1, kStripRows = kTall ? 8 : 4, kMinBlocks = kTall ? 6 : 8;
@@ -482,7 +478,6 @@ struct SlidingHalf3 : SlidingOperation {
 // [-2 -1 0; -1 1 1; 0 1 2]: two samples on the right and two below, the corner in both, less the same on the left and
 // above. Two on the right of one result are two on the left of another in the next row.
 struct SlidingEmboss : SlidingOperation {
-  using General = SlidingDense3<Finish::Any>;
   using Tall = SlidingEmboss;
   static constexpr bool kGeneral = false, kSavesRegisters = true;
   static constexpr int kRadius = 1, kStripRows = 4, kMinBlocks = 8;
@@ -581,7 +576,6 @@ __device__ inline uint32_t magnitude_sample(const PackedParams &k, uint32_t x, u
 // where it is beyond all samples, and so is the result.
 template <bool kEuclidean, bool kUnit, bool kTall = false>
 struct SlidingGradient : SlidingOperation {
-  using General = SlidingGradient<kEuclidean, false>;
   using Tall = SlidingGradient<kEuclidean, kUnit, kEuclidean>;
   static constexpr bool kGeneral = !kUnit && !kTall;
   static constexpr bool kHoldsMiddle = true, kSavesRegisters = true;
@@ -649,7 +643,6 @@ struct SlidingGradient : SlidingOperation {
 // at(dx, dy), the samples dx pixels on in the row dy below.
 template <typename Function>
 struct SlidingWindow3 : SlidingOperation {
-  using General = SlidingWindow3;
   using Tall = SlidingWindow3;
   static constexpr bool kRowByRow = true, kHoldsMiddle = true;
   static constexpr int kRadius = 1, kStripRows = Function::kStripRows;
@@ -693,7 +686,6 @@ struct RobertsFunction {
 // A gain times the largest sum of three neighbours in a row, of the ring of eight, and another times all eight.
 template <bool kTall = false>
 struct SlidingKirsch : SlidingOperation {
-  using General = SlidingKirsch<>;
   using Tall = SlidingKirsch<true>;
   static constexpr bool kGeneral = !kTall, kRowByRow = true, kHoldsMiddle = true;
   static constexpr int kRadius = 1, kStripRows = kTall ? 6 : 4, kMinBlocks = kTall ? 5 : 6;
@@ -745,7 +737,6 @@ struct SlidingKirsch : SlidingOperation {
 // are sorted as rows enter, once for the three windows that they are part of.
 template <bool kTall = false>
 struct SlidingMedian3 : SlidingOperation {
-  using General = SlidingMedian3;
   using Tall = SlidingMedian3<true>;
   static constexpr bool kGeneral = !kTall;
   static constexpr int kRadius = 1, kStripRows = kTall ? 8 : 4, kMinBlocks = kTall ? 6 : 7;
@@ -811,9 +802,8 @@ struct SlidingMedian3 : SlidingOperation {
 // The greatest of a square window, or the least.
 template <int kSize, bool kLeast, bool kTall = false>
 struct SlidingExtremum : SlidingOperation {
-  using General = SlidingExtremum;
   using Tall = SlidingExtremum<kSize, kLeast, (kSize > 5)>;
-  static constexpr bool kGeneral = false, kRowByRow = kSize > 5, kHoldsMiddle = true;
+  static constexpr bool kGeneral = false, kCommon = !kTall, kRowByRow = kSize > 5, kHoldsMiddle = true;
   static constexpr int kRadius = kSize / 2, kStripRows = kTall ? 8 : 4;
   static constexpr int kMinBlocks = kSize <= 5 ? 8 : kTall ? 5 : 6;
   static constexpr int kFewer = kSize == 5;
@@ -843,7 +833,6 @@ struct SlidingExtremum : SlidingOperation {
 // or 0 for no column.
 template <int kRadius_>
 struct SlidingElement : SlidingOperation {
-  using General = SlidingElement;
   using Tall = SlidingElement;
   static constexpr int kRadius = kRadius_, kStripRows = 4;
   static constexpr int kMinBlocks = kRadius == 2 ? 5 : 4;
@@ -917,7 +906,6 @@ struct SlidingElement : SlidingOperation {
 // The greatest of a square of 9x9 bytes, or the least, as three of threes, three apart, both ways.
 template <bool kLeast, bool kTall = false>
 struct SlidingExtremum9 : SlidingOperation {
-  using General = SlidingExtremum9<kLeast>;
   using Tall = SlidingExtremum9<kLeast, true>;
   static constexpr bool kGeneral = false, kRowByRow = true;
   static constexpr int kRadius = 4, kStripRows = kTall ? 8 : 6, kMinBlocks = kTall ? 4 : 5;
@@ -1081,24 +1069,19 @@ __device__ inline int fold(Border border, int i, int n) {
   return i < 0 ? 0 : n - 1;
 }
 
-// A strip of a warp whose lanes lie either wholly inside or wholly outside the frame, which has more rows than the
-// radius.
-template <typename Lanes, int kRadius, int kRows>
-__device__ inline void load_strip(const FrameParams &p, const PartParams &part, LaneStrip s,
-                                  uint32_t (&strip)[kRows][4]) {
-  const int row_bytes = part.width * kPixelBytes<Lanes>, top = s.y0 - kRadius;
-  const bool left = s.first_byte < 0, right = s.first_byte >= row_bytes;
-  int byte = s.first_byte;
-  if (left || right) byte = left == (p.border == Border::Wrap) ? row_bytes - kLaneBytes : 0;
-  const uint8_t *const column = part.source + byte;
+// Loads the rows of a strip from `column` on, the address of the lane's bytes in row 0 of the part. row_at(y) is the
+// row that row y is like, -1 where that is the border's value.
+template <typename Lanes, int kRadius, int kRows, typename RowAt>
+__device__ inline void load_rows(const PartParams &part, LaneStrip s, const uint8_t *column, RowAt row_at,
+                                 uint32_t (&strip)[kRows][4]) {
+  const int top = s.y0 - kRadius;
   if (top >= 0 && top + kRows <= part.height) {
     const uint8_t *at = column + top * part.source_pitch;
 #pragma unroll
     for (int j = 0; j < kRows; j++, at += part.source_pitch)
       split_words(__ldg(reinterpret_cast<const uint4 *>(at)), strip[j]);
   } else {
-    // Lane j's is row j of the strip. What is still outside is farther from the frame than any window reaches.
-    const int row_of_lane = min(fold(p.border, top + static_cast<int>(threadIdx.x % 32), part.height), part.height - 1);
+    const int row_of_lane = row_at(top + static_cast<int>(threadIdx.x % 32));  // lane j's is row j of the strip
 #pragma unroll
     for (int j = 0; j < kRows; j++) {
       const int y = __shfl_sync(0xffffffffu, max(row_of_lane, 0), j);
@@ -1114,7 +1097,94 @@ __device__ inline void load_strip(const FrameParams &p, const PartParams &part, 
       }
     }
   }
+}
+
+// A strip of a warp whose lanes lie either wholly inside or wholly outside the frame, which has more rows than the
+// radius.
+template <typename Lanes, int kRadius, int kRows>
+__device__ inline void load_strip(const FrameParams &p, const PartParams &part, LaneStrip s,
+                                  uint32_t (&strip)[kRows][4]) {
+  const int row_bytes = part.width * kPixelBytes<Lanes>;
+  const bool left = s.first_byte < 0, right = s.first_byte >= row_bytes;
+  int byte = s.first_byte;
+  if (left || right) byte = left == (p.border == Border::Wrap) ? row_bytes - kLaneBytes : 0;
+  // What is still outside is farther from the frame than any window reaches.
+  const auto row_at = [&](int y) { return min(fold(p.border, y, part.height), part.height - 1); };
+  load_rows<Lanes, kRadius>(part, s, part.source + byte, row_at, strip);
   if (__any_sync(0xffffffffu, left || right)) mirror<Lanes, kRadius>(p, part, s.first_byte, left, right, strip);
+}
+
+// ---- Rows that end with a cut lane ----
+
+// Bytes at either edge of a row that lanes beside the frame, or with its end in them, may need: those of edge 0 end
+// with byte 0 of the frame, those of edge 1 begin with the lane in which its last row's bytes end.
+constexpr int kEdgeBytes = 32, kEdges = 2;
+
+// Dynamic shared memory of a block, bytes, for strips of so many rows, with what windows reach.
+CUDACONV_HOST_DEVICE constexpr size_t edge_bytes(int rows) {
+  return static_cast<size_t>(kSlidingWarps) * kEdges * kEdgeBytes * rows;
+}
+
+// The first byte of edge 1.
+template <typename Lanes>
+__device__ inline int second_edge(const PartParams &part) {
+  return part.width * kPixelBytes<Lanes> & -kLaneBytes;
+}
+
+// A warp's rows of edges in shared memory.
+template <int kRows>
+__device__ inline uint8_t *warp_edges(int edge) {
+  return shared_memory<uint8_t>() + (threadIdx.x / 32 * kRows * kEdges + edge) * kEdgeBytes;
+}
+
+// Puts the strip's bytes at the edges there, a byte of each row a lane. Before its rows are loaded: then it takes no
+// registers that they need.
+template <typename Lanes, int kRadius, int kRows>
+__device__ inline void gather_edges(const FrameParams &p, const PartParams &part, LaneStrip s) {
+  constexpr int kPixel = kPixelBytes<Lanes>, kRowBytes = kEdges * kEdgeBytes;
+  constexpr int kBefore = 48;  // so many bytes before the frame numbers are not negative; of whole pixels and words
+  const int lane = threadIdx.x % 32, warp_byte = s.first_byte - lane * kLaneBytes, last = second_edge<Lanes>(part);
+  const int row_of_lane = near_border_index(p.border, s.y0 - kRadius + lane, part.height);
+#pragma unroll 1
+  for (int edge = 0; edge < kEdges; edge++) {
+    if (edge ? warp_byte + 32 * kLaneBytes <= last : warp_byte >= 0) continue;
+    const int byte = (edge ? last : -kEdgeBytes) + lane + kBefore, pixel = byte / kPixel - kBefore / kPixel;
+    const bool is_needed = pixel >= -kRadius && pixel < part.width + kRadius;
+    const int x = is_needed ? near_border_index(p.border, pixel, part.width) : -1;
+    const uint32_t word = part.border_word[byte / 4 % (Lanes::kChannels == 3 ? 3 : 2)];
+    const uint8_t *from = part.source + max(x, 0) * kPixel + byte % kPixel;
+    uint8_t *to = warp_edges<kRows>(edge) + lane;
+#pragma unroll
+    for (int j = 0; j < kRows; j++) {
+      const int y = __shfl_sync(0xffffffffu, row_of_lane, j);
+      const uint32_t sample = __ldg(from + max(y, 0) * part.source_pitch);
+      to[j * kRowBytes] = static_cast<uint8_t>(x < 0 || y < 0 ? word >> byte % 4 * 8 : sample);
+    }
+  }
+  __syncwarp();
+}
+
+// What of that is this lane's: that of the cut one, the one behind it, and the one before the frame.
+template <typename Lanes, int kRows>
+__device__ inline void take_edges(const PartParams &part, LaneStrip s, uint32_t (&strip)[kRows][4]) {
+  const int edge = s.first_byte >= 0;
+  const int byte = edge ? s.first_byte - second_edge<Lanes>(part) : kEdgeBytes - kLaneBytes;
+  if (byte < 0 || byte >= kEdgeBytes) return;
+  const auto *own = reinterpret_cast<const uint4 *>(warp_edges<kRows>(edge) + byte);
+#pragma unroll
+  for (int j = 0; j < kRows; j++) split_words(own[j * (kEdges * kEdgeBytes / kLaneBytes)], strip[j]);
+}
+
+// A strip of a warp, of rows of at least one whole lane.
+template <typename Lanes, int kRadius, int kRows>
+__device__ inline void load_cut_strip(const FrameParams &p, const PartParams &part, LaneStrip s,
+                                      uint32_t (&strip)[kRows][4]) {
+  const bool is_whole = s.first_byte >= 0 && s.first_byte + kLaneBytes <= part.width * kPixelBytes<Lanes>;
+  const bool gathers = !__all_sync(0xffffffffu, is_whole);
+  if (gathers) gather_edges<Lanes, kRadius, kRows>(p, part, s);
+  const auto row_at = [&](int y) { return near_border_index(p.border, y, part.height); };
+  load_rows<Lanes, kRadius>(part, s, part.source + (is_whole ? s.first_byte : 0), row_at, strip);
+  if (gathers) take_edges<Lanes>(part, s, strip);
 }
 
 // Takes the rows of a strip through the operation; store(r, words, original) has the words of row r of results, and
@@ -1142,35 +1212,28 @@ __device__ inline void run_strip(const typename Operation::Params &p, const Part
   }
 }
 
-// Puts together the rows of results of a strip of a part of which nothing is filtered.
-template <typename Operation>
-__device__ inline void copy_strip(const PartParams &part, int column, int y0) {
-  const int lane = threadIdx.x % 32, first_byte = (column * kWarpLanes + lane - 1) * kLaneBytes;
-  const int row_bytes = part.width * part.channels * (part.container == Container::U8 ? 1 : 2);
-  if (lane < 1 || lane > kWarpLanes || first_byte >= row_bytes) return;
-  const bool copies = part.copy_bits[0] | part.copy_bits[1];
-#pragma unroll 1
-  for (int y = y0; y < min(y0 + Operation::kStripRows, part.height); y++) {
-    uint32_t words[4] = {};
-    if (copies)
-      split_words(__ldg(reinterpret_cast<const uint4 *>(part.source + y * part.source_pitch + first_byte)), words);
-#pragma unroll
-    for (int i = 0; i < 4; i++) words[i] = merge_word(part, 0, words[i], i % 2);
-    *reinterpret_cast<uint4 *>(part.target + y * part.target_pitch + first_byte) =
-        make_uint4(words[0], words[1], words[2], words[3]);
-  }
-}
+// Whole: rows of all parts consist of whole lanes, and there are more of them than the radius. Cut: of one lane and
+// more.
+enum class Ends { Whole, Cut };
 
-template <typename Operation, typename Lanes>
+template <typename Operation, typename Lanes, Ends kEnds>
 __device__ inline void slide(const typename Operation::Params &p, const PartParams &part, int column, int y0) {
   // Planes of one or two channels are filtered whole, or not at all, see has_whole_lanes().
   constexpr bool kMerges = Lanes::kChannels > 2;
   const int lane = threadIdx.x % 32;
+  constexpr int kRows = Operation::kStripRows + 2 * Operation::kRadius;
   const LaneStrip s = {(column * kWarpLanes + lane - 1) * kLaneBytes, y0};
   const bool writes = lane >= 1 && lane <= kWarpLanes && s.first_byte < part.width * kPixelBytes<Lanes>;
   const int left = part.height - s.y0, rows = writes ? left : 0, end = writes ? part.height : 0;
-  uint32_t strip[Operation::kStripRows + 2 * Operation::kRadius][4];
-  load_strip<Lanes, Operation::kRadius>(p, part, s, strip);
+  uint32_t strip[kRows][4];
+  if constexpr (kEnds == Ends::Whole)
+    load_strip<Lanes, Operation::kRadius>(p, part, s, strip);
+  else
+    load_cut_strip<Lanes, Operation::kRadius>(p, part, s, strip);
+  // The cut lane's samples lie in shared memory, where its results take their places.
+  const bool is_cut = kEnds == Ends::Cut && writes && s.first_byte + kLaneBytes > part.width * kPixelBytes<Lanes>;
+  uint4 *const cut = kEnds == Ends::Cut ? reinterpret_cast<uint4 *>(warp_edges<kRows>(1)) : nullptr;
+  constexpr int kCutPitch = kEdges * kEdgeBytes / kLaneBytes;
   const auto has_row = [&](int r) { return Operation::kSavesRegisters ? s.y0 + r < end : r < rows; };
   uint8_t *target = part.target + s.y0 * part.target_pitch + s.first_byte;
   constexpr bool kRowByRow = Operation::kRowByRow || !Lanes::kPairs || !kHasSpecialKernels;
@@ -1182,13 +1245,20 @@ __device__ inline void slide(const typename Operation::Params &p, const PartPara
       uint32_t words[4];
       if constexpr (kRereads) {
         const uint8_t *source = part.source + (s.y0 + r) * part.source_pitch + s.first_byte;
-        split_words(*reinterpret_cast<const uint4 *>(source), words);
+        split_words(is_cut ? cut[(r + Operation::kRadius) * kCutPitch] : *reinterpret_cast<const uint4 *>(source),
+                    words);
       } else {
         original(words);
       }
       merge_channels<Lanes>(part, s.first_byte, words, out);
     };
-    const auto put = [&] { *reinterpret_cast<uint4 *>(target) = make_uint4(out[0], out[1], out[2], out[3]); };
+    const auto put = [&] {
+      const uint4 words = make_uint4(out[0], out[1], out[2], out[3]);
+      if (is_cut)
+        cut[r * kCutPitch] = words;
+      else
+        *reinterpret_cast<uint4 *>(target) = words;
+    };
     if constexpr (!kMerges) {
       if (writes) put();
       // Also keeps the compiler from beginning more rows at once than there are registers for.
@@ -1206,6 +1276,17 @@ __device__ inline void slide(const typename Operation::Params &p, const PartPara
     target += part.target_pitch;
     return true;
   });
+  if constexpr (kEnds == Ends::Cut) {
+    if (!__any_sync(0xffffffffu, is_cut)) return;
+    __syncwarp();
+    const int last = second_edge<Lanes>(part);
+    if (lane >= part.width * kPixelBytes<Lanes> - last) return;
+    const auto *from = reinterpret_cast<const uint8_t *>(cut) + lane;
+    uint8_t *to = part.target + s.y0 * part.target_pitch + last + lane;
+#pragma unroll
+    for (int r = 0; r < Operation::kStripRows; r++)
+      if (r < part.height - s.y0) to[r * part.target_pitch] = from[r * kEdges * kEdgeBytes];
+  }
 }
 
 // The numbers of channels that a kernel is made for: frames of one or two a plane, and packed pixels of three or four.
@@ -1213,11 +1294,12 @@ enum class Channels { Planar, Packed3, Packed4 };
 
 // How many blocks a multiprocessor is to hold. 16-bit samples that are added take a register each, and so do neighbours
 // that are parts of two words; chips that have no instruction for an extremum of three pairs take more of them.
-template <typename Operation, Channels kChannels, typename Lanes>
+template <typename Operation, Channels kChannels, typename Lanes, Ends kEnds>
 __host__ __device__ constexpr int min_blocks() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
   return Operation::kMinBlocks / 2;
 #else
+  if (kEnds == Ends::Cut) return Operation::kMinBlocks - 2;  // those lanes take registers
   if (!Lanes::kPairs) return Operation::kMinBlocks - (Operation::kFewer > 1 ? Operation::kFewer : 1);
   return Operation::kMinBlocks - (kChannels == Channels::Packed4 ? 0 : Operation::kFewer);
 #endif
@@ -1230,106 +1312,32 @@ __device__ inline int strip_row(const Tile &tile) {
   return tile.y0 + __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x / 32), 0) * Operation::kStripRows;
 }
 
-// For frames whose rows consist of whole, aligned lanes, and which have more of them than the radius.
-template <typename Operation, Channels kChannels, template <int> typename Lanes>
-__global__ void __launch_bounds__(kSlidingThreads, min_blocks<Operation, kChannels, Lanes<1>>())
+// For parts that are aligned.
+template <typename Operation, Channels kChannels, template <int> typename Lanes, Ends kEnds = Ends::Whole>
+__global__ void __launch_bounds__(kSlidingThreads, min_blocks<Operation, kChannels, Lanes<1>, kEnds>())
     sliding_kernel(const __grid_constant__ typename Operation::Params p) {
   if constexpr ((Operation::kGeneral && kAreGeneral<Lanes>) || kHasSpecialKernels) {
     const Tile tile = locate_tile(p, 1, Operation::kStripRows * kSlidingWarps);
     const int column = tile.x0, y0 = strip_row<Operation>(tile);
     if (y0 >= tile.part.height) return;  // the whole warp
     if constexpr (kChannels == Channels::Planar) {
-      if (!tile.part.filters) return copy_strip<Operation>(tile.part, column, y0);
-    }
-    if constexpr (kChannels == Channels::Packed3) {
-      slide<Operation, Lanes<3>>(p, tile.part, column, y0);
-    } else if constexpr (kChannels == Channels::Packed4) {
-      slide<Operation, Lanes<4>>(p, tile.part, column, y0);
-    } else {
-      if (tile.part.channels == 1)
-        slide<Operation, Lanes<1>>(p, tile.part, column, y0);
-      else
-        slide<Operation, Lanes<2>>(p, tile.part, column, y0);
-    }
-  }
-}
-
-template <typename Operation, typename Lanes>
-__device__ inline void gather_and_slide(const SlidingParams &p) {
-  using Sample = std::conditional_t<Lanes::kSampleBytes == 1, uint8_t, uint16_t>;
-  constexpr int kRadius = Operation::kRadius, kStripRows = Operation::kStripRows, kRows = kStripRows + 2 * kRadius;
-  constexpr int kSampleBytes = sizeof(Sample), kLaneSamples = kLaneBytes / kSampleBytes;
-  const Tile tile = locate_tile(p, kWarpLanes * kLaneSamples, kStripRows * kSlidingWarps);
-  const PartParams &part = tile.part;
-  const int y0 = strip_row<Operation>(tile), lane = threadIdx.x % 32;
-  if (y0 >= part.height) return;
-  const int rows = min(kStripRows, part.height - y0), pixel_bytes = part.channels * kSampleBytes;
-  Sample *const staged = shared_memory<Sample>() + threadIdx.x / 32 * (kRows * 32 * kLaneSamples);
-  uint4 *const own = reinterpret_cast<uint4 *>(staged) + lane;
-  const int row_of_lane = border_index(p.border, y0 - kRadius + lane, part.height);
-
-#pragma unroll 1
-  for (int c = 0; c < part.channels; c++) {
-    const ChannelParams &channel = part.channel[c];
-    // Neither a pitch nor an address need be a multiple of anything.
-    const auto byte = [&](const uint8_t *data, int64_t pitch, int x, int y) {
-      return data + y * pitch + x * pixel_bytes + c * kSampleBytes;
-    };
-    const auto read = [&](int x, int y) {
-      const uint8_t *at = byte(part.source, part.source_pitch, x, y);
-      return static_cast<Sample>(kSampleBytes == 1 ? at[0] : at[0] | at[kSampleBytes - 1] << 8);
-    };
-    const auto write = [&](int x, int y, uint32_t value) {
-      uint8_t *at = const_cast<uint8_t *>(byte(part.target, part.target_pitch, x, y));
-      at[0] = static_cast<uint8_t>(value);
-      if constexpr (kSampleBytes > 1) at[1] = static_cast<uint8_t>(value >> 8);
-    };
-    const int width = min(part.width - tile.x0, kWarpLanes * kLaneSamples);  // of the results
-    if (channel.action != Action::Filter) {
-      const uint32_t bits = ((1u << channel.depth) - 1) << channel.shift;
-#pragma unroll 1
-      for (int r = 0; r < rows; r++)
-#pragma unroll 1
-        for (int i = lane; i < width; i += 32)
-          write(tile.x0 + i, y0 + r,
-                channel.action == Action::Fill ? static_cast<uint32_t>(channel.fill) << channel.shift
-                                               : read(tile.x0 + i, y0 + r) & bits);
-      continue;
-    }
-    const Sample outside = static_cast<Sample>(channel.border_value << channel.shift);
-#pragma unroll 1
-    for (int from = -kRadius; from < width + kRadius; from += 32) {
-      const int i = from + lane;  // from the first of the results on
-      const int x = border_index(p.border, tile.x0 + i, part.width);
-#pragma unroll
-      for (int j = 0; j < kRows; j++) {
-        const int y = __shfl_sync(0xffffffffu, row_of_lane, j);
-        if (i < width + kRadius) staged[(j * 32 + 1) * kLaneSamples + i] = x >= 0 && y >= 0 ? read(x, y) : outside;
+      if (!tile.part.filters) {
+        const int first = column * kWarpBytes, last = tile.part.width * tile.part.channels * Lanes<1>::kSampleBytes;
+        return copy_rows<2>(tile.part, first, min(first + kWarpBytes, last), y0, 1,
+                            min(y0 + Operation::kStripRows, tile.part.height));
       }
     }
-    __syncwarp();
-    uint32_t strip[kRows][4];
-#pragma unroll
-    for (int j = 0; j < kRows; j++) split_words(own[32 * j], strip[j]);
-    __syncwarp();
-    run_strip<Operation, Lanes>(p, part, LaneStrip{}, strip, [&](int r, uint32_t(&out)[4], auto) {
-      own[32 * r] = make_uint4(out[0], out[1], out[2], out[3]);
-      return true;
-    });
-    __syncwarp();
-#pragma unroll 1
-    for (int r = 0; r < rows; r++)
-#pragma unroll 1
-      for (int i = lane; i < width; i += 32) write(tile.x0 + i, y0 + r, staged[(r * 32 + 1) * kLaneSamples + i]);
-    __syncwarp();
+    if constexpr (kChannels == Channels::Packed3) {
+      slide<Operation, Lanes<3>, kEnds>(p, tile.part, column, y0);
+    } else if constexpr (kChannels == Channels::Packed4) {
+      slide<Operation, Lanes<4>, kEnds>(p, tile.part, column, y0);
+    } else {
+      if (tile.part.channels == 1)
+        slide<Operation, Lanes<1>, kEnds>(p, tile.part, column, y0);
+      else
+        slide<Operation, Lanes<2>, kEnds>(p, tile.part, column, y0);
+    }
   }
-}
-
-// For all other frames, whatever their channels: one after the other goes through shared memory, where a warp has rows
-// of 16 bytes a lane of its own. From and to global memory lanes take samples next to each other.
-template <typename Operation, template <int> typename Lanes>
-__global__ void __launch_bounds__(kSlidingThreads) gathered_kernel(const __grid_constant__ SlidingParams p) {
-  if constexpr (Operation::kGeneral || kHasSpecialKernels) gather_and_slide<Operation, Lanes<1>>(p);
 }
 
 }  // namespace cudaconv

@@ -541,7 +541,7 @@ __global__ void __launch_bounds__(kSquareThreads, kSquareBlocks)
     const PartParams &part = tile.part;
     const int width = square_tile_width(part.channels), first_row = tile.y0 - p.radius_y;
     tile.x0 *= width;
-    if (!part.filters) return copy_tile<Samples::Bytes>(part, tile.x0, tile.y0, width, p.tile_height);
+    if (!part.filters) return copy_tile(part, tile.x0, tile.y0, width, p.tile_height);
     uint8_t *const stages = shared_memory<uint8_t>();
     int64_t *const rows = reinterpret_cast<int64_t *>(stages + kSquareWarps * kSquareMemory);
     const int count = Shape::source_rows(p.tile_height);

@@ -5,6 +5,8 @@
 
 #include "sliding.cuh"
 
+#include <algorithm>
+
 #include "cuda_resources.h"
 #include "launchers.h"
 #include "packed.h"
@@ -15,32 +17,31 @@ template <typename Params>
 struct StripLaunch {
   void (*kernel)(Params) = nullptr;
   int radius = 0, rows = 0;  // of results, those of a strip
-  bool gathers = false;      // a gathered_kernel, else a sliding_kernel, which wants whole lanes
+  Ends ends = Ends::Whole;
 };
 
-template <typename Operation, Channels kChannels, template <int> typename Lanes>
+template <typename Operation, Channels kChannels, template <int> typename Lanes, Ends kEnds = Ends::Whole>
 StripLaunch<typename Operation::Params> strip_launch() {
-  return {sliding_kernel<Operation, kChannels, Lanes>, Operation::kRadius, Operation::kStripRows};
+  return {sliding_kernel<Operation, kChannels, Lanes, kEnds>, Operation::kRadius, Operation::kStripRows, kEnds};
 }
 
-template <typename Operation, template <int> typename Lanes>
-StripLaunch<SlidingParams> gathered_launch() {
-  return {gathered_kernel<Operation, Lanes>, Operation::kRadius, Operation::kStripRows, true};
-}
-
-// Whether a sliding_kernel can do all parts.
-inline bool has_whole_lanes(const FrameParams &p, const PackedKind &kind, int radius) {
-  for (int i = 0; i < p.parts; i++) {
-    const PartParams &part = p.part[i];
-    // Reflections want as many pixels beyond the first one as the radius, of the 16 bytes at an edge.
-    const int pixel_bytes = part.channels * kind.sample_bytes();
+// Whether a sliding_kernel can do all parts, if need be one for cut lanes.
+inline bool can_slide(const FrameParams &p, const PackedKind &kind) {
+  return std::all_of(p.part, p.part + p.parts, [&](const PartParams &part) {
     // Kernels of planes of one or two channels filter all of them, or none.
     const bool mixed = part.channels < 3 && part.filters && part.merges;
-    if (!part.whole_lanes || part.height <= radius || mixed ||
-        (p.border == Border::Reflect101 && (radius + 1) * pixel_bytes > kLaneBytes))
-      return false;
-  }
-  return true;
+    return part.aligned && part.width * part.channels * kind.sample_bytes() >= kLaneBytes && !mixed;
+  });
+}
+
+// Whether it can be one for whole lanes.
+inline bool has_whole_lanes(const FrameParams &p, const PackedKind &kind, int radius) {
+  return std::all_of(p.part, p.part + p.parts, [&](const PartParams &part) {
+    // Reflections want as many pixels beyond the first one as the radius, of the 16 bytes at an edge.
+    const int pixel_bytes = part.channels * kind.sample_bytes();
+    return part.whole_lanes && part.height > radius &&
+           (p.border != Border::Reflect101 || (radius + 1) * pixel_bytes <= kLaneBytes);
+  });
 }
 
 // Throws Error{Device}.
@@ -49,13 +50,11 @@ void enqueue_strips(const PassRun &run, const char *name, const StripLaunch<Para
                     Params &p) {
   const int height = launch_as.rows * kSlidingWarps;
   const unsigned blocks = cut_tiles(p, [&](const PartParams &part) {
-    const int row_bytes = part.width * (launch_as.gathers ? 1 : part.channels) * kind.sample_bytes();
+    const int row_bytes = part.width * part.channels * kind.sample_bytes();
     return TileCount{(row_bytes + kWarpBytes - 1) / kWarpBytes, (part.height + height - 1) / height};
   });
-  const size_t gathered = kSlidingThreads * kLaneBytes * (launch_as.rows + 2 * launch_as.radius);
-  check(launch(name, launch_as.kernel, dim3(blocks), dim3(kSlidingThreads), launch_as.gathers ? gathered : 0,
-               run.stream, p),
-        "cudaLaunchKernel");
+  const size_t bytes = launch_as.ends == Ends::Cut ? edge_bytes(launch_as.rows + 2 * launch_as.radius) : 0;
+  check(launch(name, launch_as.kernel, dim3(blocks), dim3(kSlidingThreads), bytes, run.stream, p), "cudaLaunchKernel");
 }
 
 }  // namespace cudaconv

@@ -2,7 +2,7 @@
 //
 // Times the CUDA kernels against a copy of the same bytes on the device, and against NPP where that is built in.
 //
-//   kernel-bench [--table=goals,formats,seeds] [--size=WxH] [--only=TEXT,TEXT] [--json=FILE]
+//   kernel-bench [--table=goals,formats,widths,seeds] [--size=WxH] [--only=TEXT,TEXT] [--json=FILE]
 //
 // Figures are of the kernels alone: 40 launches in a graph, over pairs of frames that together exceed the L2 cache
 // several times, random contents, the median of 15 replays. A copy is a cudaMemcpyAsync within the device; ratios are
@@ -72,14 +72,14 @@ FrameLayout layout_of(const std::string &format, int width, int height) {
   return layout;
 }
 
-// Pairs of frames in device memory, rows without padding.
+// Pairs of frames in device memory, rows padded to multiples of 16 bytes.
 class Frames {
  public:
   Frames(const FrameLayout &layout) {
     for (int i = 0; i < layout.planes; i++) {
       const PlaneLayout &p = layout.plane[i];
       offset_[i] = bytes_;
-      pitch_[i] = static_cast<ptrdiff_t>(p.width) * p.step * p.bytes_per_container();
+      pitch_[i] = (static_cast<ptrdiff_t>(p.width) * p.step * p.bytes_per_container() + 15) / 16 * 16;
       bytes_ += static_cast<size_t>(pitch_[i]) * p.height;
     }
     planes_ = layout.planes;
@@ -213,6 +213,10 @@ FilterSettings custom(int side, int bits) {
   return s;
 }
 
+// One of each structure of kernels, by label.
+const std::vector<std::string> kUsual = {"gauss5",   "sobel l2", "gauss7",     "median 3",
+                                         "gauss 15", "box 31",   "custom 7x7", "custom 11x11"};
+
 std::vector<Case> goal_cases() {
   std::vector<Case> cases;
   const auto add = [&](const std::string &label, FilterSettings s) { cases.push_back({label, std::move(s)}); };
@@ -265,10 +269,7 @@ std::vector<Case> goal_cases() {
   add("unsharp 15", settings(Mask::Unsharp, 15));
   add("dilate cross 5", cross(5));
   add("gauss5 keep", keeping_edges(Mask::Gauss5));
-  // One of each structure of kernels.
-  const std::vector<std::string> usual = {"gauss5",   "sobel l2", "gauss7",     "median 3",
-                                          "gauss 15", "box 31",   "custom 7x7", "custom 11x11"};
-  for (const std::string &label : usual) {
+  for (const std::string &label : kUsual) {
     const auto like = std::find_if(cases.begin(), cases.end(), [&](const Case &c) { return c.label == label; });
     add(label + " defaults", with_defaults(like->settings));
   }
@@ -394,7 +395,7 @@ void write_json(const char *path, const std::vector<Result> &results) {
 }
 
 int main(int argc, char **argv) {
-  std::string tables = "goals,formats,seeds", only, formats;
+  std::string tables = "goals,formats,widths,seeds", only, formats;
   const char *json = nullptr;
   std::vector<std::pair<int, int>> sizes = {{1920, 1080}, {3840, 2160}, {7680, 4320}};  // of goals and formats
   for (int i = 1; i < argc; i++) {
@@ -409,10 +410,11 @@ int main(int argc, char **argv) {
     else if (int w, h; std::sscanf(argv[i], "--size=%dx%d", &w, &h) == 2)
       sizes = {{w, h}};
     else {
-      std::fprintf(stderr,
-                   "usage: %s [--table=goals,formats,seeds] [--format=FORMAT,FORMAT] [--size=WxH] [--only=TEXT,TEXT] "
-                   "[--json=FILE]\n",
-                   argv[0]);
+      std::fprintf(
+          stderr,
+          "usage: %s [--table=goals,formats,widths,seeds] [--format=FORMAT,FORMAT] [--size=WxH] [--only=TEXT,TEXT] "
+          "[--json=FILE]\n",
+          argv[0]);
       return 2;
     }
   }
@@ -434,6 +436,17 @@ int main(int argc, char **argv) {
         if (w > 4000 && !std::strcmp(format, "RGB")) continue;
         bench.run("formats", format, w, h, goal_cases(), {Method::Auto});
       }
+  if (wanted("widths")) {
+    std::vector<Case> usual;
+    for (Case &c : goal_cases())
+      if (std::find(kUsual.begin(), kUsual.end(), c.label) != kUsual.end() || c.label == "dilate 5" ||
+          c.label == "open 3")
+        usual.push_back(std::move(c));
+    // Rows that do not end at a multiple of 16 bytes.
+    for (const char *format : {"RGBA", "NV12", "P010_10LE"})
+      for (const auto &[w, h] : {std::pair(1918, 1080), std::pair(1366, 768), std::pair(854, 480)})
+        bench.run("widths", format, w, h, usual, {Method::Auto});
+  }
   if (wanted("seeds")) {
     std::vector<Case> convolutions;
     for (int side : {5, 7, 11})

@@ -115,6 +115,17 @@ def formats_table(results):
     return table([''] + formats, rows)
 
 
+def widths_table(results):
+    chosen = [r for r in results if r['table'] == 'widths']
+    frames = list(dict.fromkeys((r['format'], r['width'], r['height']) for r in chosen))
+    found = {(r['format'], r['width'], r['height'], r['filter']): r for r in chosen}
+    rows = [['a copy'] + [number(next(r['copy_us'] for k, r in found.items() if k[:3] == f)) for f in frames]]
+    for label in dict.fromkeys(r['filter'] for r in chosen):
+        rows.append([label] + [f"{number(found[f + (label,)]['us'])} ({found[f + (label,)]['us'] / found[f + (label,)]['copy_us']:.2f})"
+                               for f in frames])
+    return table([''] + [f'{f} {w}x{h}' for f, w, h in frames], rows)
+
+
 def seeds_table(results):
     rows = []
     chosen = [r for r in results if r['table'] == 'seeds']
@@ -142,7 +153,8 @@ def main():
     plot_methods(results)
     readme = ROOT / 'README.md'
     text = readme.read_text()
-    for mark, content in (('speed', speed_table), ('speed of formats', formats_table), ('speed of methods', seeds_table)):
+    for mark, content in (('speed', speed_table), ('speed of formats', formats_table),
+                          ('speed of widths', widths_table), ('speed of methods', seeds_table)):
         text = replace(text, mark, content(results))
     readme.write_text(text)
 

@@ -2,6 +2,7 @@
 #include "cases.h"
 
 #include <algorithm>
+#include <cstring>
 #include <numeric>
 #include <sstream>
 
@@ -18,8 +19,29 @@ const std::vector<Size> kSizes = {
     {31, 31}, {33, 31}, {34, 34},  {2, 129},   {4, 257}, {19, 13}, {12, 45}, {48, 40}, {80, 20},
 };
 
-// Once each: more rows and columns than a dimension of a grid has blocks.
-const std::vector<Size> kLongSizes = {{70000, 1}, {1, 70000}, {2, 2200000}};
+// Once each, after the others: more rows and columns than a dimension of a grid has blocks; and frames in which every
+// two samples make a magnitude.
+std::vector<Case> make_large_cases() {
+  std::vector<Case> cases;
+  const auto add = [&](Mask mask, const char *format, Size size, Content content) {
+    Case c;
+    c.settings.mask = mask;
+    c.format = &*std::find_if(formats().begin(), formats().end(),
+                              [&](const Format &f) { return !std::strcmp(f.name, format); });
+    c.size = size;
+    c.content = content;
+    cases.push_back(c);
+  };
+  for (const Size size : {Size{70000, 1}, Size{1, 70000}, Size{2, 2200000}})
+    add(Mask::Gauss3, "GRAY8", size, Content::Random);
+  add(Mask::Roberts, "GRAY8", {512, 512}, Content::EveryTwo);
+  add(Mask::Roberts, "P010_10LE", {2048, 2048}, Content::EveryTwo);
+  return cases;
+}
+const std::vector<Case> &large_cases() {
+  static const std::vector<Case> cases = make_large_cases();
+  return cases;
+}
 
 const std::vector<Placement> kPlacements = {
     {0, 0, 1, 0},     // rows end to end
@@ -256,8 +278,8 @@ const char *border_nick(Border border) {
 }
 
 const char *content_name(Content content) {
-  static const char *const names[kContents] = {"random",       "near-zero", "near-full",
-                                               "checkerboard", "impulse",   "extremes"};
+  static const char *const names[] = {"random",  "near-zero", "near-full", "checkerboard",
+                                      "impulse", "extremes",  "every-two"};
   return names[static_cast<int>(content)];
 }
 
@@ -341,7 +363,7 @@ std::string Cases::rule() const {
       out << count_ << " cases: " << variants_.size() << " masks and variants x " << borders().size() << " borders x "
           << rounds_ << " rounds; case n takes format n mod " << formats().size() << ", size n mod " << sizes_.size()
           << ", content n mod " << kContents << ", placement n mod " << kPlacements.size();
-      if (!small_) out << "; and " << kLongSizes.size() << " very long frames";
+      if (!small_) out << "; and " << large_cases().size() << " large frames";
       break;
   }
   out << "; chroma, alpha, interlacing, regions and border colour drawn from seed " << seed_ << " and n";
@@ -349,16 +371,13 @@ std::string Cases::rule() const {
 }
 
 uint64_t Cases::count() const {
-  return count_ + (kind_ == Kind::Thinned && !small_ ? kLongSizes.size() : 0);
+  return count_ + (kind_ == Kind::Thinned && !small_ ? large_cases().size() : 0);
 }
 
 Case Cases::operator[](uint64_t number) const {
   if (number >= count_) {
-    Case c;
+    Case c = large_cases()[number - count_];
     c.number = number;
-    c.settings.mask = Mask::Gauss3;
-    c.format = &formats()[0];
-    c.size = kLongSizes[number - count_];
     return c;
   }
   Case c = kind_ == Kind::Random ? at_random(number) : in_order(number);

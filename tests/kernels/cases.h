@@ -14,8 +14,10 @@
 
 namespace cudaconv::test {
 
-enum class Content { Random, NearZero, NearFull, Checkerboard, Impulse, Extremes };
-constexpr int kContents = 6;
+// EveryTwo: of a frame with twice as many rows and columns as samples have values, each square of 2x2 begins with two
+// of them, all there are, above zeros.
+enum class Content { Random, NearZero, NearFull, Checkerboard, Impulse, Extremes, EveryTwo };
+constexpr int kContents = 6;  // that cases take in turn: all but the last
 
 struct Size {
   int width, height;

@@ -194,6 +194,9 @@ void fill_samples(reference::Channel &channel, int max, Content content, Random 
       case Content::Extremes:
         v = random() % 2 ? max : 0;
         break;
+      case Content::EveryTwo:
+        v = y % 2 ? 0 : (x % 2 ? y : x) / 2 % (max + 1);
+        break;
     }
     channel.sample[i] = v;
   }
