@@ -308,13 +308,16 @@ class LinearCompiler {
       if (!fits_narrow(total, d, depth_, s_.bias) && s_.mask != Mask::Unsharp) error = 1;
     }
     // The amount multiplies the blur's error.
-    const double weight = s_.mask == Mask::Unsharp ? std::max(1.0, std::fabs(s_.amount)) : 1;
-    // Three bytes of each factor and of a row's sum are what the matrix instructions can take.
-    if (error * weight > kErrorAllowed / 2 && std::fabs(gain) < 64) {
+    const bool sharpens = s_.mask == Mask::Unsharp;
+    const double weight = sharpens ? std::max(1.0, std::fabs(s_.amount)) : 1;
+    // Three bytes of each factor and of a row's sum are what the matrix instructions can take, of samples of more than
+    // 8 bits: for those of 8 bits more accuracy than promised has a high price.
+    const double allowed = depth_ > 8 || sharpens ? kErrorAllowed / 2 : kErrorAllowed;
+    if (error * weight > allowed && std::fabs(gain) < 64) {
       error = quantise(24, 24, 8);
       pass_.wide = true;
     }
-    if (error * weight > kErrorAllowed / 2) {
+    if (error * weight > allowed) {
       int column_bits = 30;
       while (column_bits > 1 &&
              std::ldexp(std::fabs(gain) + std::fabs(s_.bias) + 1, column_bits + 14 + depth_) > kWideMax)
@@ -352,15 +355,29 @@ class LinearCompiler {
     finish(total, d);
   }
 
-  // round(weight * gain * 2^bits), the sum made right in the middle.
+  // weight * gain * 2^bits, rounded so that the sum is right: what the nearest integers add up to too much or too little
+  // is taken from pairs, or added to them, that it brings the least away from their exact values, and what is left of
+  // it from the middle. `weight` is symmetric.
   static std::vector<int32_t> fixed_point(const std::vector<double> &weight, int bits, double gain) {
+    const size_t middle = weight.size() / 2;
     std::vector<int32_t> q;
-    int64_t sum = 0;
+    std::vector<double> rest;  // of the exact value
+    int64_t missing = std::llround(std::ldexp(gain, bits));
     for (double w : weight) {
-      q.push_back(static_cast<int32_t>(std::llround(std::ldexp(w * gain, bits))));
-      sum += q.back();
+      const double exact = std::ldexp(w * gain, bits);
+      q.push_back(static_cast<int32_t>(std::llround(exact)));
+      rest.push_back(exact - q.back());
+      missing -= q.back();
     }
-    q[q.size() / 2] += static_cast<int32_t>(std::llround(std::ldexp(gain, bits)) - sum);
+    const int step = missing < 0 ? -1 : 1;
+    std::vector<size_t> pairs(middle);
+    std::iota(pairs.begin(), pairs.end(), 0);
+    std::stable_sort(pairs.begin(), pairs.end(), [&](size_t a, size_t b) { return step * rest[a] > step * rest[b]; });
+    for (size_t k = 0; k < middle && std::abs(missing) >= 2; k++, missing -= 2 * step) {
+      q[pairs[k]] += step;
+      q[weight.size() - 1 - pairs[k]] += step;
+    }
+    q[middle] += static_cast<int32_t>(missing);
     return q;
   }
 
