@@ -19,7 +19,7 @@ struct CompositeParams : SlidingParams {
 // is that of both steps together, kStep of one.
 struct CompositeOperation {
   using Params = CompositeParams;
-  static constexpr int kFewer = 0;
+  static constexpr int kFewer = 0, kWarps = kMostWarps, kWordWarps = kMostWarps;
   static constexpr bool kGeneral = true, kRowByRow = false, kHoldsMiddle = false, kSavesRegisters = false;
 };
 

@@ -201,6 +201,7 @@ struct SlidingMedian5 {
   using General = SlidingMedian5;
   using Tall = SlidingMedian5;
   static constexpr int kRadius = 2, kStripRows = 4, kMinBlocks = 4, kFewer = 0;
+  static constexpr int kWarps = 4, kWordWarps = 4;
   static constexpr bool kGeneral = true, kCommon = false, kRowByRow = true, kHoldsMiddle = false;
   static constexpr bool kSavesRegisters = false;
   static_assert(kStripRows % 2 == 0);

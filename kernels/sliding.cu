@@ -213,7 +213,7 @@ bool is_large(const FrameParams &p) {
   if (const char *strips = std::getenv("CUDACONV_STRIPS")) return !std::strcmp(strips, "tall");
   int64_t bytes = 0;
   for (int i = 0; i < p.parts; i++) bytes += int64_t{p.part[i].width} * p.part[i].channels * p.part[i].height;
-  return bytes >= int64_t{1300} * kWarpBytes * 8 * kSlidingWarps;
+  return bytes >= int64_t{1300} * kWarpBytes * 8 * kMostWarps;
 }
 
 bool is_extremum(const PackedKind &kind) {

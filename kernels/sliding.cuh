@@ -23,7 +23,7 @@
 namespace cudaconv {
 
 constexpr int kLaneBytes = 16, kWarpLanes = 30, kWarpBytes = kLaneBytes * kWarpLanes;
-constexpr int kSlidingWarps = 4, kSlidingThreads = 32 * kSlidingWarps;  // of a block, one below the other
+constexpr int kMostWarps = 4;  // of a block, one below the other
 
 // A signed sum to a sample of 16 bits or less.
 template <typename Lanes>
@@ -82,13 +82,14 @@ __device__ inline uint32_t finish_word(const SlidingParams &p, const uint32_t (&
 // An operation takes the rows of the strip from above; each enter() may complete one row of results, four words. It
 // says its radius, how many rows of results a strip has, and how many blocks a multiprocessor is to hold, which bounds
 // the registers of a thread by 65536 / (blocks * 128): more of them hide more latency as long as nothing spills. kFewer
-// is how many fewer they are of words, and of pixels that are not words.
-// Unless it is kGeneral it is one of the special ones of lanes.cuh. Those that are kCommon have kernels for cut lanes,
-// as the general ones do. Tall is the same with strips of more rows, which load fewer rows twice and add up less, but
-// keep a small frame's multiprocessors waiting. kRowByRow: no row of results is begun before the last one is written,
-// where registers are scarce; words and chips before 9.0 always do so. kHoldsMiddle: once row j has entered, middle()
-// knows the words of row j - kRadius. kSavesRegisters: whether a row of packed pixels lies in the frame is worked out
-// anew for each, which takes one less.
+// is how many fewer they are of words, and of pixels that are not words. That is of blocks of four warps; where there
+// is much to do, blocks of two, twice as many, may keep multiprocessors busier: kWarps of bytes, kWordWarps where
+// pixels are words. Unless it is kGeneral it is one of the special ones of lanes.cuh. Those that are kCommon have
+// kernels for cut lanes, as the general ones do. Tall is the same with strips of more rows, which load fewer rows twice
+// and add up less, but keep a small frame's multiprocessors waiting. kRowByRow: no row of results is begun before the
+// last one is written, where registers are scarce; words and chips before 9.0 always do so. kHoldsMiddle: once row j
+// has entered, middle() knows the words of row j - kRadius. kSavesRegisters: whether a row of packed pixels lies in the
+// frame is worked out anew for each, which takes one less.
 
 // Sums [1 2 1] of what comes one after the other. Of two results that follow each other both have a pair of neighbours:
 // that makes three additions, two of them of three numbers, which take one instruction.
@@ -131,7 +132,7 @@ __device__ inline void part_sums(SumOf sum_of, uint32_t (&sums)[Lanes::kSplit]) 
 
 struct SlidingOperation {
   using Params = SlidingParams;
-  static constexpr int kFewer = 0;
+  static constexpr int kFewer = 0, kWarps = kMostWarps, kWordWarps = kMostWarps;
   static constexpr bool kCommon = false;
   static constexpr bool kGeneral = true, kRowByRow = false, kHoldsMiddle = false, kSavesRegisters = false;
 };
@@ -201,7 +202,7 @@ struct SlidingMean : SlidingOperation {
   static constexpr bool kGeneral = false, kCommon = !kTall, kRowByRow = kSize > 5, kHoldsMiddle = true;
   static constexpr int kRadius = kSize / 2, kStripRows = kTall ? 8 : 4;
   static constexpr int kMinBlocks = kSize <= 5 ? 8 : kTall ? 5 : 6;
-  static constexpr int kFewer = kTall;
+  static constexpr int kFewer = kTall, kWarps = kSize > 5 ? 2 : kMostWarps, kWordWarps = kWarps;
 
   template <typename Lanes>
   struct State {
@@ -376,7 +377,7 @@ struct SlidingDiamond5 : SlidingOperation {
   using Tall = SlidingDiamond5<true>;
   static constexpr bool kGeneral = !kTall, kRowByRow = true;
   static constexpr int kRadius = 2, kStripRows = kTall ? 6 : 4, kMinBlocks = kTall ? 5 : 6;
-  static constexpr int kFewer = 1;
+  static constexpr int kFewer = 1, kWarps = 2, kWordWarps = 2;
 
   template <typename Lanes>
   struct State {
@@ -580,7 +581,7 @@ struct SlidingGradient : SlidingOperation {
   static constexpr bool kGeneral = !kUnit && !kTall;
   static constexpr bool kHoldsMiddle = true, kSavesRegisters = true;
   static constexpr int kRadius = 1, kStripRows = kTall ? 6 : 4, kMinBlocks = 8;
-  static constexpr int kFewer = kTall;
+  static constexpr int kFewer = kTall, kWordWarps = kEuclidean ? 2 : kMostWarps;
 
   template <typename Lanes>
   struct State {
@@ -689,7 +690,7 @@ struct SlidingKirsch : SlidingOperation {
   using Tall = SlidingKirsch<true>;
   static constexpr bool kGeneral = !kTall, kRowByRow = true, kHoldsMiddle = true;
   static constexpr int kRadius = 1, kStripRows = kTall ? 6 : 4, kMinBlocks = kTall ? 5 : 6;
-  static constexpr int kFewer = kTall ? 1 : 2;
+  static constexpr int kFewer = kTall ? 1 : 2, kWarps = 2, kWordWarps = 2;
 
   template <typename Lanes>
   struct State {
@@ -740,7 +741,7 @@ struct SlidingMedian3 : SlidingOperation {
   using Tall = SlidingMedian3<true>;
   static constexpr bool kGeneral = !kTall;
   static constexpr int kRadius = 1, kStripRows = kTall ? 8 : 4, kMinBlocks = kTall ? 6 : 7;
-  static constexpr int kFewer = kTall;
+  static constexpr int kFewer = kTall, kWordWarps = 2;
   static constexpr bool kHoldsMiddle = !kTall, kSavesRegisters = !kTall;
 
   template <typename Lanes>
@@ -806,7 +807,7 @@ struct SlidingExtremum : SlidingOperation {
   static constexpr bool kGeneral = false, kCommon = !kTall, kRowByRow = kSize > 5, kHoldsMiddle = true;
   static constexpr int kRadius = kSize / 2, kStripRows = kTall ? 8 : 4;
   static constexpr int kMinBlocks = kSize <= 5 ? 8 : kTall ? 5 : 6;
-  static constexpr int kFewer = kSize == 5;
+  static constexpr int kFewer = kSize == 5, kWarps = kSize > 5 ? 2 : kMostWarps, kWordWarps = kWarps;
 
   template <typename Lanes>
   struct State {
@@ -1121,8 +1122,8 @@ __device__ inline void load_strip(const FrameParams &p, const PartParams &part, 
 constexpr int kEdgeBytes = 32, kEdges = 2;
 
 // Dynamic shared memory of a block, bytes, for strips of so many rows, with what windows reach.
-CUDACONV_HOST_DEVICE constexpr size_t edge_bytes(int rows) {
-  return static_cast<size_t>(kSlidingWarps) * kEdges * kEdgeBytes * rows;
+CUDACONV_HOST_DEVICE constexpr size_t edge_bytes(int warps, int rows) {
+  return static_cast<size_t>(warps) * kEdges * kEdgeBytes * rows;
 }
 
 // The first byte of edge 1.
@@ -1292,8 +1293,16 @@ __device__ inline void slide(const typename Operation::Params &p, const PartPara
 // The numbers of channels that a kernel is made for: frames of one or two a plane, and packed pixels of three or four.
 enum class Channels { Planar, Packed3, Packed4 };
 
-// How many blocks a multiprocessor is to hold. 16-bit samples that are added take a register each, and so do neighbours
-// that are parts of two words; chips that have no instruction for an extremum of three pairs take more of them.
+// Of a block.
+template <typename Operation, Channels kChannels, typename Lanes>
+CUDACONV_HOST_DEVICE constexpr int block_warps() {
+  if (Lanes::kSampleBytes > 1) return kMostWarps;
+  return kChannels == Channels::Packed4 ? Operation::kWordWarps : Operation::kWarps;
+}
+
+// How many blocks of four warps a multiprocessor is to hold. 16-bit samples that are added take a register each, and so
+// do neighbours that are parts of two words; chips that have no instruction for an extremum of three pairs take more of
+// them.
 template <typename Operation, Channels kChannels, typename Lanes, Ends kEnds>
 __host__ __device__ constexpr int min_blocks() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
@@ -1314,10 +1323,13 @@ __device__ inline int strip_row(const Tile &tile) {
 
 // For parts that are aligned.
 template <typename Operation, Channels kChannels, template <int> typename Lanes, Ends kEnds = Ends::Whole>
-__global__ void __launch_bounds__(kSlidingThreads, min_blocks<Operation, kChannels, Lanes<1>, kEnds>())
+__global__ void __launch_bounds__(32 * block_warps<Operation, kChannels, Lanes<1>>(),
+                                  min_blocks<Operation, kChannels, Lanes<1>, kEnds>() * kMostWarps /
+                                      block_warps<Operation, kChannels, Lanes<1>>())
     sliding_kernel(const __grid_constant__ typename Operation::Params p) {
   if constexpr ((Operation::kGeneral && kAreGeneral<Lanes>) || kHasSpecialKernels) {
-    const Tile tile = locate_tile(p, 1, Operation::kStripRows * kSlidingWarps);
+    constexpr int kWarps = block_warps<Operation, kChannels, Lanes<1>>();
+    const Tile tile = locate_tile(p, 1, Operation::kStripRows * kWarps);
     const int column = tile.x0, y0 = strip_row<Operation>(tile);
     if (y0 >= tile.part.height) return;  // the whole warp
     if constexpr (kChannels == Channels::Planar) {

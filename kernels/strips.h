@@ -17,12 +17,14 @@ template <typename Params>
 struct StripLaunch {
   void (*kernel)(Params) = nullptr;
   int radius = 0, rows = 0;  // of results, those of a strip
+  int warps = 0;             // of a block
   Ends ends = Ends::Whole;
 };
 
 template <typename Operation, Channels kChannels, template <int> typename Lanes, Ends kEnds = Ends::Whole>
 StripLaunch<typename Operation::Params> strip_launch() {
-  return {sliding_kernel<Operation, kChannels, Lanes, kEnds>, Operation::kRadius, Operation::kStripRows, kEnds};
+  return {sliding_kernel<Operation, kChannels, Lanes, kEnds>, Operation::kRadius, Operation::kStripRows,
+          block_warps<Operation, kChannels, Lanes<1>>(), kEnds};
 }
 
 // Whether a sliding_kernel can do all parts, if need be one for cut lanes.
@@ -48,13 +50,15 @@ inline bool has_whole_lanes(const FrameParams &p, const PackedKind &kind, int ra
 template <typename Params>
 void enqueue_strips(const PassRun &run, const char *name, const StripLaunch<Params> &launch_as, const PackedKind &kind,
                     Params &p) {
-  const int height = launch_as.rows * kSlidingWarps;
+  const int height = launch_as.rows * launch_as.warps;
   const unsigned blocks = cut_tiles(p, [&](const PartParams &part) {
     const int row_bytes = part.width * part.channels * kind.sample_bytes();
     return TileCount{(row_bytes + kWarpBytes - 1) / kWarpBytes, (part.height + height - 1) / height};
   });
-  const size_t bytes = launch_as.ends == Ends::Cut ? edge_bytes(launch_as.rows + 2 * launch_as.radius) : 0;
-  check(launch(name, launch_as.kernel, dim3(blocks), dim3(kSlidingThreads), bytes, run.stream, p), "cudaLaunchKernel");
+  const size_t bytes =
+      launch_as.ends == Ends::Cut ? edge_bytes(launch_as.warps, launch_as.rows + 2 * launch_as.radius) : 0;
+  check(launch(name, launch_as.kernel, dim3(blocks), dim3(32 * launch_as.warps), bytes, run.stream, p),
+        "cudaLaunchKernel");
 }
 
 }  // namespace cudaconv
