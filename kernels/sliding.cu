@@ -207,13 +207,16 @@ SlidingLaunch choose_launch(const PackedKind &kind, Finish finish, Strips strips
   return kind.words ? choose_words(kind, finish, strips) : choose_bytes(kind, finish, strips);
 }
 
-// Whether blocks of tall strips of bytes are enough for all multiprocessors of a large device, twice over. The
-// environment variable CUDACONV_STRIPS, tall or short, decides for frames of any size.
-bool is_large(const FrameParams &p) {
+// Whether blocks of tall strips of bytes are enough for all multiprocessors of a large device, twice over, or once
+// where the strips are quick. The environment variable CUDACONV_STRIPS, tall or short, decides for frames of any size.
+bool is_large(const FrameParams &p, const PackedKind &kind) {
   if (const char *strips = std::getenv("CUDACONV_STRIPS")) return !std::strcmp(strips, "tall");
   int64_t bytes = 0;
   for (int i = 0; i < p.parts; i++) bytes += int64_t{p.part[i].width} * p.part[i].channels * p.part[i].height;
-  return bytes >= int64_t{1300} * kWarpBytes * 8 * kMostWarps;
+  const bool quick = kind.sliding == Sliding::Separable7 || kind.sliding == Sliding::Extremum7 ||
+                     kind.sliding == Sliding::Extremum9 || kind.sliding == Sliding::Diamond5 ||
+                     kind.sliding == Sliding::Kirsch3;
+  return bytes >= int64_t{quick ? 650 : 1300} * kWarpBytes * 8 * kMostWarps;
 }
 
 bool is_extremum(const PackedKind &kind) {
@@ -236,7 +239,7 @@ int launch_sliding(const PassRun &run) {
                      : kind.sliding == Sliding::Element7 ? 3
                                                          : std::max(run.pass().radius_x, run.pass().radius_y);
   const Strips strips = !has_whole_lanes(p, kind, radius) ? Strips::Cut
-                        : special && is_large(p)          ? Strips::Tall
+                        : special && is_large(p, kind)    ? Strips::Tall
                                                           : Strips::Short;
   SlidingLaunch launch_as = choose_launch(kind, p.packed.finish, strips);
   if (!launch_as.kernel) {
