@@ -337,9 +337,9 @@ static void install_properties(GObjectClass *klass) {
    *
    * - `frames` (guint64): frames filtered
    * - `backend` (string): in use, `cuda` or `cpu`
-   * - `method` (string): in use, as a nick of #GstCudaConv:method; with `auto` also `sliding`, `extremum`,
-   * `box`, `interleaved`, `tensor` or `composite`, kernels that it alone selects. Of a filter of several passes that of
-   * the first one
+   * - `method` (string): in use, as a nick of #GstCudaConv:method; with `auto` also `sliding`, `composite`,
+   * `extremum`, `element`, `box`, `interleaved` or `tensor`, kernels that it alone selects. Of a filter of several
+   * passes that of the first one
    * - `device-time` (guint64): nanoseconds that the GPU spent on the frames
    * - `bytes-uploaded`, `bytes-downloaded` (guint64): copied to and from the GPU
    * - `bytes-staged` (guint64): of these, copied by the CPU as well, since the GPU cannot copy from or to where they

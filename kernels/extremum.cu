@@ -88,11 +88,7 @@ int launch_extremum(const PassRun &run) {
   p.size = size;
   p.flip = pass.op == Op::Minimum ? 0xffffffffu : 0;
   const int step = words ? halve_pixels(p) : 1;
-  // What these borders make of samples inside is in every window that reaches it: they need not be looked up.
-  if (p.border == Border::Replicate || p.border == Border::Reflect || p.border == Border::Reflect101) {
-    p.border = Border::Constant;
-    for (int i = 0; i < p.parts; i++) std::fill_n(p.part[i].border_word, 3, pass.op == Op::Minimum ? 0xffffffffu : 0);
-  }
+  ignore_outside(p, pass.op == Op::Minimum);
   const ChannelLayout &sample = run.plan.layout.plane[0].channel[0];
   p.sample_bits = (((1u << sample.depth) - 1) << sample.shift) * 0x10001u;
   const auto width_of = [&](const ExtremumLaunch &as) { return as.groups * as.words_of(size) / kChunk * kChunk; };

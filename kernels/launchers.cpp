@@ -44,9 +44,9 @@ Launched launch_passes(const PassRun &run) {
   constexpr struct {
     const char *kernels;
     int (*launch)(const PassRun &run);
-  } kLaunchers[] = {{"composite", launch_composite},     {"sliding", launch_sliding},
-                    {"extremum", launch_extremum},       {"box", launch_box},
-                    {"interleaved", launch_interleaved}, {"tensor", launch_tensor}};
+  } kLaunchers[] = {{"composite", launch_composite}, {"sliding", launch_sliding}, {"extremum", launch_extremum},
+                    {"element", launch_element},     {"box", launch_box},         {"interleaved", launch_interleaved},
+                    {"tensor", launch_tensor}};
   if (run.plan.method != Method::Auto) return {launch_method(run), nullptr};
   for (const auto &launcher : kLaunchers) {
     const int passes = launcher.launch(run);

@@ -52,6 +52,7 @@ struct PassRun {
 int launch_composite(const PassRun &run);  // openings and the like of small squares, dense 8-bit planes
 int launch_sliding(const PassRun &run);    // small windows, dense planes
 int launch_extremum(const PassRun &run);   // squares larger than those, dense planes
+int launch_element(const PassRun &run);    // ellipses, crosses and the like, dense planes
 int launch_box(const PassRun &run);        // means, dense 8-bit planes
 // The other linear masks, if there are kernels for the matrix instructions.
 int launch_interleaved(const PassRun &run);  // a row and a column of up to 9, dense 8-bit planes of whole lanes

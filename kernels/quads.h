@@ -40,6 +40,14 @@ inline int halve_pixels(FrameParams &p) {
   return halves;
 }
 
+// For extrema of windows whose rows and columns are runs about their middle: what these borders make of samples inside
+// is in every window that reaches it, so that they need not be looked up.
+inline void ignore_outside(FrameParams &p, bool least) {
+  if (p.border != Border::Replicate && p.border != Border::Reflect && p.border != Border::Reflect101) return;
+  p.border = Border::Constant;
+  for (int i = 0; i < p.parts; i++) std::fill_n(p.part[i].border_word, 3, least ? 0xffffffffu : 0);
+}
+
 inline unsigned cut_quad_tiles(FrameParams &p, const QuadTile &tile) {
   return cut_tiles(p, [&](const PartParams &part) {
     const int width = tile.pixels[part.channels - 1];

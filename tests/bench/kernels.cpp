@@ -173,9 +173,9 @@ FilterSettings settings(Mask mask, int size = 0) {
   return s;
 }
 
-FilterSettings cross(int side) {
+FilterSettings dilation(Shape shape, int side) {
   FilterSettings s = settings(Mask::Dilate, side);
-  s.shape = Shape::Cross;
+  s.shape = shape;
   return s;
 }
 
@@ -267,7 +267,8 @@ std::vector<Case> goal_cases() {
   add("custom 7x7 fractions", fractions(7));
   add("unsharp 5", settings(Mask::Unsharp, 5));
   add("unsharp 15", settings(Mask::Unsharp, 15));
-  add("dilate cross 5", cross(5));
+  add("dilate cross 5", dilation(Shape::Cross, 5));
+  add("dilate ellipse 15", dilation(Shape::Ellipse, 15));
   add("gauss5 keep", keeping_edges(Mask::Gauss5));
   for (const std::string &label : kUsual) {
     const auto like = std::find_if(cases.begin(), cases.end(), [&](const Case &c) { return c.label == label; });

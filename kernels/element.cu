@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// The launcher of the kernels for structuring elements.
+#include "element.cuh"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "quads.h"
+
+namespace cudaconv {
+
+namespace {
+
+// Fills in the element's stages; false where it has another form.
+bool make_stages(const Pass &pass, ElementParams &p) {
+  const int radius_x = pass.radius_x, radius_y = pass.radius_y;
+  const auto member = [&](int dx, int dy) {
+    return pass.element.empty() || pass.element[(radius_y + dy) * pass.width() + radius_x + dx];
+  };
+  // By distance from the middle; -1 of rows that have none.
+  int half_width[kElementRadius + 1];
+  for (int dy = 0; dy <= radius_y; dy++) {
+    half_width[dy] = radius_x;
+    while (half_width[dy] >= 0 && !member(half_width[dy], dy)) half_width[dy]--;
+    if (dy && half_width[dy] > half_width[dy - 1]) return false;
+  }
+  for (int dy = -radius_y; dy <= radius_y; dy++)
+    for (int dx = -radius_x; dx <= radius_x; dx++)
+      if (member(dx, dy) != (std::abs(dx) <= half_width[std::abs(dy)])) return false;
+  if (half_width[0] < 0) return false;
+  for (int dy = radius_y; dy >= 0; dy--) {
+    if (half_width[dy] < 0) continue;
+    if (!p.stages || half_width[dy] != p.half_width[p.stages - 1])
+      p.half_width[p.stages++] = static_cast<uint8_t>(half_width[dy]);
+    p.nearest[p.stages - 1] = static_cast<uint8_t>(dy);
+    p.tile.halo_y = std::max(p.tile.halo_y, dy);
+  }
+  return true;
+}
+
+template <typename Quads, int kStep>
+int launch_element(const PassRun &run, ElementParams &p) {
+  using Shape = ElementShape<Quads, kStep>;
+  p.tile = make_quad_tile(Shape::kWidth, Shape::kHeight, p.half_width[p.stages - 1], p.tile.halo_y, kStep);
+  const size_t bytes = sizeof(uint32_t) * element_pitch(p.tile) * (Shape::kHeight + 2 * p.tile.halo_y);
+  if (bytes > current_limits().block_bytes) return 0;
+  enqueue("element", element_kernel<Shape>, dim3(cut_quad_tiles(p, p.tile)), dim3(32 * Shape::kWarps), bytes,
+          run.stream, p);
+  return 1;
+}
+
+}  // namespace
+
+int launch_element(const PassRun &run) {
+  const Pass &pass = run.pass();
+  const bool words = in_quads(run, Container::U16);
+  ElementParams p = {};
+  if ((!words && !in_quads(run)) || (pass.op != Op::Minimum && pass.op != Op::Maximum) ||
+      pass.copy_source != pass.source || std::max(pass.radius_x, pass.radius_y) > kElementRadius ||
+      !make_stages(pass, p))
+    return 0;
+  fill_frame(run, p);
+  p.flip = pass.op == Op::Minimum ? 0xffffffffu : 0;
+  ignore_outside(p, pass.op == Op::Minimum);
+  const ChannelLayout &sample = run.plan.layout.plane[0].channel[0];
+  p.sample_bits = (((1u << sample.depth) - 1) << sample.shift) * 0x10001u;
+  if (!words) return launch_element<ByteQuads, 1>(run, p);
+  return halve_pixels(p) == 2 ? launch_element<WordQuads, 2>(run, p) : launch_element<WordQuads, 1>(run, p);
+}
+
+}  // namespace cudaconv
