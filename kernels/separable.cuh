@@ -543,10 +543,10 @@ __global__ void __launch_bounds__(kStripThreads, SeparableStrip<Shape, kNarrow>:
     constexpr int kFewer = kNarrow ? 1 : 3, kMore = kFewer + 1;
     if constexpr (kSamples != Samples::Bytes)
       for_channels<kSamples>(channels, filter);
-    else if (channels == kFewer)
-      filter(std::integral_constant<int, kFewer>());
-    else
+    else if (channels == kMore)
       filter(std::integral_constant<int, kMore>());
+    else
+      filter(std::integral_constant<int, kFewer>());
   }
 }
 

@@ -376,7 +376,7 @@ template <bool kTall = false>
 struct SlidingDiamond5 : SlidingOperation {
   using Tall = SlidingDiamond5<true>;
   static constexpr bool kGeneral = !kTall, kRowByRow = true;
-  static constexpr int kRadius = 2, kStripRows = kTall ? 6 : 4, kMinBlocks = kTall ? 5 : 6;
+  static constexpr int kRadius = 2, kStripRows = kTall ? 8 : 4, kMinBlocks = kTall ? 5 : 6;
   static constexpr int kFewer = 1, kWarps = 2, kWordWarps = 2;
 
   template <typename Lanes>
@@ -577,11 +577,11 @@ __device__ inline uint32_t magnitude_sample(const PackedParams &k, uint32_t x, u
 // where it is beyond all samples, and so is the result.
 template <bool kEuclidean, bool kUnit, bool kTall = false>
 struct SlidingGradient : SlidingOperation {
-  using Tall = SlidingGradient<kEuclidean, kUnit, kEuclidean>;
+  using Tall = SlidingGradient<kEuclidean, kUnit, kEuclidean || !kUnit>;
   static constexpr bool kGeneral = !kUnit && !kTall;
   static constexpr bool kHoldsMiddle = true, kSavesRegisters = true;
   static constexpr int kRadius = 1, kStripRows = kTall ? 6 : 4, kMinBlocks = 8;
-  static constexpr int kFewer = kTall, kWordWarps = kEuclidean ? 2 : kMostWarps;
+  static constexpr int kFewer = kTall, kWordWarps = 2;
 
   template <typename Lanes>
   struct State {
