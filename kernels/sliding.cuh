@@ -80,16 +80,19 @@ __device__ inline uint32_t finish_word(const SlidingParams &p, const uint32_t (&
 }
 
 // An operation takes the rows of the strip from above; each enter() may complete one row of results, four words. It
-// says its radius, how many rows of results a strip has, and how many blocks a multiprocessor is to hold, which bounds
-// the registers of a thread by 65536 / (blocks * 128): more of them hide more latency as long as nothing spills. kFewer
-// is how many fewer they are of words, and of pixels that are not words. That is of blocks of four warps; where there
-// is much to do, blocks of two, twice as many, may keep multiprocessors busier: kWarps of bytes, kWordWarps where
-// pixels are words. Unless it is kGeneral it is one of the special ones of lanes.cuh. Those that are kCommon have
-// kernels for cut lanes, as the general ones do. Tall is the same with strips of more rows, which load fewer rows twice
-// and add up less, but keep a small frame's multiprocessors waiting. kRowByRow: no row of results is begun before the
-// last one is written, where registers are scarce; words and chips before 9.0 always do so. kHoldsMiddle: once row j
-// has entered, middle() knows the words of row j - kRadius. kSavesRegisters: whether a row of packed pixels lies in the
-// frame is worked out anew for each, which takes one less.
+// says its radius, how many rows of results a strip has, and:
+// - kMinBlocks: how many blocks of four warps a multiprocessor is to hold, which bounds the registers of a thread by
+//   65536 / (blocks * 128): more of them hide more latency as long as nothing spills. kFewer is how many fewer they are
+//   of words, and of pixels that are not words.
+// - kWarps, of bytes, and kWordWarps, where pixels are words: where there is much to do, blocks of two warps, twice as
+//   many, may keep multiprocessors busier than those of four.
+// - kGeneral: it is none of the special ones of lanes.cuh. kCommon: it has kernels for cut lanes though it is.
+// - Tall: the same with strips of more rows, which load fewer rows twice and add up less, but keep a small frame's
+//   multiprocessors waiting.
+// - kRowByRow: no row of results is begun before the last one is written, where registers are scarce; words and chips
+//   before 9.0 always do so.
+// - kHoldsMiddle: once row j has entered, middle() knows the words of row j - kRadius.
+// - kSavesRegisters: whether a row of packed pixels lies in the frame is worked out anew for each: one register less.
 
 // Sums [1 2 1] of what comes one after the other. Of two results that follow each other both have a pair of neighbours:
 // that makes three additions, two of them of three numbers, which take one instruction.
@@ -1219,7 +1222,7 @@ enum class Ends { Whole, Cut };
 
 template <typename Operation, typename Lanes, Ends kEnds>
 __device__ inline void slide(const typename Operation::Params &p, const PartParams &part, int column, int y0) {
-  // Planes of one or two channels are filtered whole, or not at all, see has_whole_lanes().
+  // Planes of one or two channels are filtered whole, or not at all, see can_slide().
   constexpr bool kMerges = Lanes::kChannels > 2;
   const int lane = threadIdx.x % 32;
   constexpr int kRows = Operation::kStripRows + 2 * Operation::kRadius;
