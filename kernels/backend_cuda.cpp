@@ -170,12 +170,12 @@ class CudaBackend : public Backend {
   void enqueue(Slot &slot, const FrameView &src, const Regions &regions) {
     const Plan &plan = *slot.plan;
     const FrameView &dst = slot.destination;
-    const auto is_used = [&](const FrameView &frame) {
+    const auto in_place = [&](const FrameView &frame) {
       return frame.on_device && (plan.method != Method::Auto || is_aligned(frame, plan.memory));
     };
     slot.buffers.source = src;
     if (src.on_device) wait_for_others(src, slot.source_ready);
-    if (!is_used(src)) {
+    if (!in_place(src)) {
       slot.source.prepare(plan.memory);
       slot.buffers.source = slot.source.view();
       if (src.on_device)
@@ -185,7 +185,7 @@ class CudaBackend : public Backend {
     }
     slot.buffers.target = dst;
     if (dst.on_device) wait_for_others(dst, slot.target_free);
-    if (!is_used(dst)) {
+    if (!in_place(dst)) {
       slot.target.prepare(plan.memory);
       slot.buffers.target = slot.target.view();
     }
@@ -214,7 +214,7 @@ class CudaBackend : public Backend {
       if (i == 0) note_kernels(launched.kernels);
       i += launched.passes;
     }
-    if (dst.on_device && !is_used(dst)) copy(plan.memory, slot.target.view(), dst, cudaMemcpyDeviceToDevice, stream_);
+    if (dst.on_device && !in_place(dst)) copy(plan.memory, slot.target.view(), dst, cudaMemcpyDeviceToDevice, stream_);
     if (record) slot.kernels_end.record(stream_.get());
 
     if (!dst.on_device)

@@ -17,10 +17,8 @@ struct CompositeParams : SlidingParams {
 
 // As the operations of sliding.cuh, but enter() has the whole strip, of which row j enters, and where it lies. kRadius
 // is that of both steps together, kStep of one.
-struct CompositeOperation {
+struct CompositeOperation : SlidingOperation {
   using Params = CompositeParams;
-  static constexpr int kFewer = 0, kWarps = kMostWarps, kWordWarps = kMostWarps;
-  static constexpr bool kGeneral = true, kRowByRow = false, kHoldsMiddle = false, kSavesRegisters = false;
 };
 
 // The closing of a square, or what it adds.

@@ -12,38 +12,36 @@ namespace cudaconv {
 
 namespace {
 
-// Fills in the element's stages; false where it has another form.
-bool make_stages(const Pass &pass, ElementParams &p) {
+// Fills in the element's stages, and returns how far from the middle its farthest rows are; -1 where it has another
+// form.
+int make_stages(const Pass &pass, ElementParams &p) {
   const int radius_x = pass.radius_x, radius_y = pass.radius_y;
-  const auto member = [&](int dx, int dy) {
-    return pass.element.empty() || pass.element[(radius_y + dy) * pass.width() + radius_x + dx];
-  };
   // By distance from the middle; -1 of rows that have none.
   int half_width[kElementRadius + 1];
   for (int dy = 0; dy <= radius_y; dy++) {
     half_width[dy] = radius_x;
-    while (half_width[dy] >= 0 && !member(half_width[dy], dy)) half_width[dy]--;
-    if (dy && half_width[dy] > half_width[dy - 1]) return false;
+    while (half_width[dy] >= 0 && !pass.has_member(half_width[dy], dy)) half_width[dy]--;
+    if (dy && half_width[dy] > half_width[dy - 1]) return -1;
   }
   for (int dy = -radius_y; dy <= radius_y; dy++)
     for (int dx = -radius_x; dx <= radius_x; dx++)
-      if (member(dx, dy) != (std::abs(dx) <= half_width[std::abs(dy)])) return false;
-  if (half_width[0] < 0) return false;
+      if (pass.has_member(dx, dy) != (std::abs(dx) <= half_width[std::abs(dy)])) return -1;
+  int farthest = -1;
   for (int dy = radius_y; dy >= 0; dy--) {
     if (half_width[dy] < 0) continue;
     if (!p.stages || half_width[dy] != p.half_width[p.stages - 1])
       p.half_width[p.stages++] = static_cast<uint8_t>(half_width[dy]);
     p.nearest[p.stages - 1] = static_cast<uint8_t>(dy);
-    p.tile.halo_y = std::max(p.tile.halo_y, dy);
+    farthest = std::max(farthest, dy);
   }
-  return true;
+  return farthest;
 }
 
 template <typename Quads, int kStep>
-int launch_element(const PassRun &run, ElementParams &p) {
+int launch_element(const PassRun &run, int farthest, ElementParams &p) {
   using Shape = ElementShape<Quads, kStep>;
-  p.tile = make_quad_tile(Shape::kWidth, Shape::kHeight, p.half_width[p.stages - 1], p.tile.halo_y, kStep);
-  const size_t bytes = sizeof(uint32_t) * element_pitch(p.tile) * (Shape::kHeight + 2 * p.tile.halo_y);
+  p.tile = make_quad_tile(Shape::kWidth, Shape::kHeight, p.half_width[p.stages - 1], farthest, kStep);
+  const size_t bytes = sizeof(uint32_t) * element_pitch(p.tile) * (Shape::kHeight + 2 * farthest);
   if (bytes > current_limits().block_bytes) return 0;
   enqueue("element", element_kernel<Shape>, dim3(cut_quad_tiles(p, p.tile)), dim3(32 * Shape::kWarps), bytes,
           run.stream, p);
@@ -57,16 +55,18 @@ int launch_element(const PassRun &run) {
   const bool words = in_quads(run, Container::U16);
   ElementParams p = {};
   if ((!words && !in_quads(run)) || (pass.op != Op::Minimum && pass.op != Op::Maximum) ||
-      pass.copy_source != pass.source || std::max(pass.radius_x, pass.radius_y) > kElementRadius ||
-      !make_stages(pass, p))
+      pass.copy_source != pass.source || std::max(pass.radius_x, pass.radius_y) > kElementRadius)
     return 0;
+  const int farthest = make_stages(pass, p);
+  if (farthest < 0) return 0;
   fill_frame(run, p);
   p.flip = pass.op == Op::Minimum ? 0xffffffffu : 0;
   ignore_outside(p, pass.op == Op::Minimum);
   const ChannelLayout &sample = run.plan.layout.plane[0].channel[0];
   p.sample_bits = (((1u << sample.depth) - 1) << sample.shift) * 0x10001u;
-  if (!words) return launch_element<ByteQuads, 1>(run, p);
-  return halve_pixels(p) == 2 ? launch_element<WordQuads, 2>(run, p) : launch_element<WordQuads, 1>(run, p);
+  if (!words) return launch_element<ByteQuads, 1>(run, farthest, p);
+  return halve_pixels(p) == 2 ? launch_element<WordQuads, 2>(run, farthest, p)
+                              : launch_element<WordQuads, 1>(run, farthest, p);
 }
 
 }  // namespace cudaconv

@@ -489,15 +489,12 @@ PackedKind element(const Pass &pass, PackedParams &k, PackedKind kind) {
   const PackedKind none;
   const int radius = std::max(pass.radius_x, pass.radius_y);
   if (radius > 3) return none;
-  const auto member = [&](int dx, int dy) {
-    return pass.element.empty() || pass.element[(pass.radius_y + dy) * pass.width() + pass.radius_x + dx];
-  };
   for (int dx = 0; dx <= pass.radius_x; dx++)
     for (int dy = 0; dy <= pass.radius_y; dy++)
-      if (member(dx, dy)) k.column[dx] = static_cast<uint32_t>(dy + 1);
+      if (pass.has_member(dx, dy)) k.column[dx] = static_cast<uint32_t>(dy + 1);
   for (int dx = -pass.radius_x; dx <= pass.radius_x; dx++)
     for (int dy = -pass.radius_y; dy <= pass.radius_y; dy++)
-      if (member(dx, dy) != (static_cast<uint32_t>(std::abs(dy)) < k.column[std::abs(dx)])) return none;
+      if (pass.has_member(dx, dy) != (static_cast<uint32_t>(std::abs(dy)) < k.column[std::abs(dx)])) return none;
   kind.sliding = radius <= 2 ? Sliding::Element5 : Sliding::Element7;
   return kind;
 }

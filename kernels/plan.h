@@ -84,6 +84,11 @@ struct Pass {
 
   int width() const { return 2 * radius_x + 1; }
   int height() const { return 2 * radius_y + 1; }
+
+  // Minimum, Maximum: whether the pixel of the window so far from its anchor is a member.
+  bool has_member(int dx, int dy) const {
+    return element.empty() || element[(radius_y + dy) * width() + radius_x + dx];
+  }
 };
 
 // A plane of memory as the views of a layout use it together.

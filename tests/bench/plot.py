@@ -86,6 +86,10 @@ def number(us):
     return f'{us:.1f}' if us < 100 else f'{us:.0f}'
 
 
+def timed(result):
+    return f"{number(result['us'])} ({result['us'] / result['copy_us']:.2f})"
+
+
 def row(cells):
     return '| ' + ' | '.join(cells) + ' |'
 
@@ -102,7 +106,7 @@ def speed_table(results):
         cells = [label]
         for width, _ in SIZES:
             r = found[label, width]
-            cells += [f"{number(r['us'])} ({r['us'] / r['copy_us']:.2f})", number(r['npp_us']) if r['npp_us'] else '']
+            cells += [timed(r), number(r['npp_us']) if r['npp_us'] else '']
         rows.append(cells)
     return table([''] + [c for w, h in SIZES for c in (f'{w}x{h}', 'NPP')], rows)
 
@@ -120,9 +124,7 @@ def widths_table(results):
     frames = list(dict.fromkeys((r['format'], r['width'], r['height']) for r in chosen))
     found = {(r['format'], r['width'], r['height'], r['filter']): r for r in chosen}
     rows = [['a copy'] + [number(next(r['copy_us'] for k, r in found.items() if k[:3] == f)) for f in frames]]
-    for label in dict.fromkeys(r['filter'] for r in chosen):
-        rows.append([label] + [f"{number(found[f + (label,)]['us'])} ({found[f + (label,)]['us'] / found[f + (label,)]['copy_us']:.2f})"
-                               for f in frames])
+    rows += [[label] + [timed(found[f + (label,)]) for f in frames] for label in dict.fromkeys(r['filter'] for r in chosen)]
     return table([''] + [f'{f} {w}x{h}' for f, w, h in frames], rows)
 
 
