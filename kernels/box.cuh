@@ -296,7 +296,7 @@ class BoxRing {
     const int radius = p.width / 2, end = first_ + box_row_pixels(channels_, p.width);
     pixels_ = min(end, part_.width + radius) - first_;
     const int left = min(max(-first_, 0), radius), right = min(max(end - part_.width, 0), radius);
-    in_background_ = part_.aligned && (left + right == 0 || (p.border != Border::Wrap && part_.width > radius));
+    in_background_ = left + right == 0 || (p.border != Border::Wrap && part_.width > radius);
     count_ = in_background_ ? left + right : 0;
     for (int n = static_cast<int>(threadIdx.x); n < count_; n += kBoxThreads) {
       const int x = n < left ? n - left : part_.width + n - left;

@@ -57,8 +57,8 @@ __device__ inline void load_rows_of_planes(const TensorParams &p, const PartPara
   // Pixels first ... last - 1 are in the frame, four by four.
   int first = 0, last = kPixels;
   if constexpr (!kInside) {
-    first = part.aligned ? max(-left, 0) : 0;
-    last = part.aligned ? min(part.width - left, kPixels) & ~3 : 0;
+    first = max(-left, 0);
+    last = min(part.width - left, kPixels) & ~3;
   }
   // Items of a thread, `kThreads` apart, a batch of them under way at a time, each of so many words.
   const auto for_items = [&](int items, auto batch, auto of_item, auto load, auto store) {

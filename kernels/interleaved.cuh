@@ -292,7 +292,7 @@ CUDACONV_HOST_DEVICE constexpr size_t interleaved_bytes(int tile_height) {
          byte_rows(tile_height) * sizeof(int64_t);
 }
 
-// For frames whose rows consist of whole, aligned 16 bytes.
+// For frames whose rows consist of whole 16 bytes.
 template <Weights kWeights, bool kPlain>
 __global__ void __launch_bounds__(kByteThreads, byte_blocks(kWeights, kPlain))
     interleaved_kernel(const __grid_constant__ SeparableTensorParams p) {

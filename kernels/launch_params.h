@@ -35,6 +35,8 @@ struct ChannelParams {
 
 // What every kernel needs at once comes first, in one line of the constant cache: before the first load of a sample a
 // thread waits for it, and that is a good part of the time of a small frame.
+//
+// With method=auto all addresses and pitches are multiples of 16 bytes; other methods take them as they come.
 struct alignas(64) PartParams {
   const uint8_t *source;
   uint8_t *target;
@@ -44,8 +46,7 @@ struct alignas(64) PartParams {
   uint32_t tiles_x_reciprocal;         // floor((2^32 - 1) / tiles_x)
   int32_t channels, step;
   Container container;
-  bool aligned;          // addresses and pitches of source and target are multiples of 16 bytes
-  bool whole_lanes;      // aligned, and so is the number of bytes of a row
+  bool whole_lanes;      // the number of bytes of a row is a multiple of 16
   bool filters, merges;  // some channels are filtered; some are not
 
   int32_t first;

@@ -9,12 +9,8 @@ namespace {
 
 // What kernels of dense planes need to know of a part: `part` is filled in but for this.
 void fill_words(PartParams &part) {
-  const auto multiple = [](const void *address, int64_t pitch) {
-    return (reinterpret_cast<uintptr_t>(address) | static_cast<uintptr_t>(pitch)) % 16 == 0;
-  };
-  part.aligned = multiple(part.source, part.source_pitch) && multiple(part.target, part.target_pitch);
   const int sample_bytes = part.container == Container::U8 ? 1 : 2;
-  part.whole_lanes = part.aligned && part.width * part.step * sample_bytes % 16 == 0;
+  part.whole_lanes = part.width * part.step * sample_bytes % 16 == 0;
   for (int s = 0; s < 12 / sample_bytes; s++) {
     const ChannelParams &channel = part.channel[s % part.channels];
     const int word = s * sample_bytes / 4, shift = s * sample_bytes % 4 * 8 + channel.shift;

@@ -56,7 +56,7 @@ bool enqueue_pairs(const PassRun &run, Samples samples, PairTensorParams &p) {
   for (int i = 0; i < p.parts; i++) {
     const PartParams &part = p.part[i];
     // Words that wrap have to be words at the other end too, which 16 bytes at that end do not touch.
-    if (!part.aligned || (p.border == Border::Wrap && (!part.whole_lanes || part.width < kPairRadius))) return false;
+    if (p.border == Border::Wrap && (!part.whole_lanes || part.width < kPairRadius)) return false;
   }
   if (p.height <= 5) return enqueue_pairs<3>(run, samples, p);
   if (p.height <= 7) return enqueue_pairs<4>(run, samples, p);

@@ -198,11 +198,10 @@ __device__ inline bool are_rows(const TensorParams &p, const PartParams &part, i
   return p.border != Border::Constant || (first_row >= 0 && first_row + rows <= part.height);
 }
 
-// Whether pixels first ... first + count - 1 lie in the frame and are aligned, and none of the rows is the border's
-// value.
+// Whether pixels first ... first + count - 1 lie in the frame, and none of the rows is the border's value.
 __device__ inline bool lies_inside(const TensorParams &p, const PartParams &part, int first, int count, int first_row,
                                    int rows) {
-  return part.aligned && first >= 0 && first + count <= part.width && are_rows(p, part, first_row, rows);
+  return first >= 0 && first + count <= part.width && are_rows(p, part, first_row, rows);
 }
 
 // The words of four pixels from an address that is a multiple of 4 bytes, and of their size or 16.
@@ -273,7 +272,7 @@ struct WordPatch {
 // Whether words of a row lie in the frame or beside it, and those beside it can be patched together so.
 template <int kPixelBytes>
 __device__ inline bool can_patch(const TensorParams &p, const PartParams &part) {
-  return kPixelBytes <= 2 && part.aligned && part.width * kPixelBytes % 4 == 0 && part.width > p.radius_x;
+  return kPixelBytes <= 2 && part.width * kPixelBytes % 4 == 0 && part.width > p.radius_x;
 }
 
 // How a warp reads and writes pixels: Whole words, of which some may lie beside the frame but none in part; the same of
@@ -428,7 +427,7 @@ class PixelReader {
 
   // Whether the 16 pixels from `x` pixels after the first on lie in the frame.
   __device__ bool is_together(int x) const {
-    return part_.aligned && first_ + x >= 0 && first_ + x + 16 <= part_.width;
+    return first_ + x >= 0 && first_ + x + 16 <= part_.width;
   }
 
   __device__ void read_together(int64_t offset, int x, uint32_t (&words)[kWords]) const {
@@ -478,18 +477,8 @@ class PixelReader {
     const int column[4] = {four.x, four.y, four.z, four.w};
     const auto address = [&](int i) { return from + max(column[i / kOfPixel], 0) * kPixelBytes; };
     using Piece = std::conditional_t<kBytes, uint8_t, std::conditional_t<kPixelBytes == 2, uint16_t, uint32_t>>;
-    if (kBytes || part_.aligned) {
 #pragma unroll
-      for (int i = 0; i < kPieces; i++) piece[i] = __ldg(reinterpret_cast<const Piece *>(address(i)) + i % kOfPixel);
-    } else {
-#pragma unroll
-      for (int i = 0; i < kPieces; i++) {
-        piece[i] = 0;
-#pragma unroll
-        for (int b = 0; b < kPixelBytes / kOfPixel; b++)
-          piece[i] |= uint32_t{__ldg(address(i) + i % kOfPixel * 4 + b)} << b * 8;
-      }
-    }
+    for (int i = 0; i < kPieces; i++) piece[i] = __ldg(reinterpret_cast<const Piece *>(address(i)) + i % kOfPixel);
     if (p_.border == Border::Constant) {
 #pragma unroll
       for (int i = 0; i < kPieces; i++)
@@ -555,7 +544,7 @@ class PixelPlaces {
 #pragma unroll
     for (int i = 0; i < kCount; i++) {
       wanted_[i] = y + i * dy < bottom && (inside || i * dx < left_);
-      whole_[i] = inside || (part.aligned && i * dx + kPixels <= left_);
+      whole_[i] = inside || i * dx + kPixels <= left_;
     }
   }
 

@@ -159,7 +159,7 @@ __device__ inline int first_byte(const QuadTile &shape, int tile_x) {
   return (tile_x * kChannels - shape.bytes[kChannels - 1].halo) & ~15;
 }
 
-// A pixel of kChannels bytes that are aligned.
+// A pixel of kChannels bytes.
 template <int kChannels>
 using PixelWord = std::conditional_t<kChannels == 1, uint8_t, std::conditional_t<kChannels == 2, uint16_t, uint32_t>>;
 
@@ -170,7 +170,7 @@ __device__ inline void load_bytes(const FrameParams &p, const PartParams &part, 
                                   int y0, int rows, int pitch, uint32_t *quads) {
   const ChunkedRow &cut = shape.bytes[kChannels - 1];
   const int lane = threadIdx.x % 32, begin = first_byte<kChannels>(shape, tile_x), row_bytes = part.width * kChannels;
-  if (part.aligned && begin >= 0 && begin + cut.chunks * 16 <= row_bytes && y0 >= 0 && y0 + rows <= part.height) {
+  if (begin >= 0 && begin + cut.chunks * 16 <= row_bytes && y0 >= 0 && y0 + rows <= part.height) {
     const uint8_t *source = part.source + y0 * part.source_pitch + begin;
 #pragma unroll 4
     for (int item = lane; item < rows * cut.chunks; item += 32) {
@@ -180,11 +180,10 @@ __device__ inline void load_bytes(const FrameParams &p, const PartParams &part, 
     }
     return;
   }
-  // Chunks of the frame's bytes, if they are aligned, and of the border's where that is constant. Each lane finds out
-  // where one row is.
-  const bool constant = part.aligned && p.border == Border::Constant;
-  const int left = part.aligned ? min(begin < 0 ? -begin / 16 : 0, cut.chunks) : 0;
-  const int right = part.aligned ? min(max((row_bytes - begin) / 16, left), cut.chunks) : 0;
+  // Chunks of the frame's bytes, and of the border's where that is constant. Each lane finds out where one row is.
+  const bool constant = p.border == Border::Constant;
+  const int left = min(begin < 0 ? -begin / 16 : 0, cut.chunks);
+  const int right = min(max((row_bytes - begin) / 16, left), cut.chunks);
   const int behind = (row_bytes - begin + 15) / 16;
 #pragma unroll 1
   for (int row0 = 0; row0 < rows; row0 += 32) {
@@ -221,8 +220,8 @@ __device__ inline void load_bytes(const FrameParams &p, const PartParams &part, 
   };
   using Pixel = PixelWord<kChannels>;
   const int first = tile_x - shape.halo_x, end = (begin + cut.chunks * 16) / kChannels;
-  const int left_pixels = constant || !part.aligned ? 0 : max(-first, 0);
-  const int beyond = part.aligned ? max((begin + right * 16) / kChannels, max(first, 0)) : first;
+  const int left_pixels = constant ? 0 : max(-first, 0);
+  const int beyond = max((begin + right * 16) / kChannels, max(first, 0));
   const int last = min(end, constant ? (begin + behind * 16 + kChannels - 1) / kChannels : part.width + shape.halo_x);
   const int edge = left_pixels + (constant && right >= behind ? 0 : max(last - beyond, 0));
   constexpr int kAtOnce = 4;  // on the way
@@ -252,17 +251,15 @@ __device__ inline void load_bytes(const FrameParams &p, const PartParams &part, 
       else
         pixel[i] = part.border_word[x & (shape.step - 1)];
     }
-    if (kChannels != 3 && part.aligned) {
 #pragma unroll
-      for (int i = 0; i < kAtOnce; i++)
-        if (from[i]) pixel[i] = __ldg(reinterpret_cast<const Pixel *>(from[i]));
-    } else {
-#pragma unroll
-      for (int i = 0; i < kAtOnce; i++) {
+    for (int i = 0; i < kAtOnce; i++) {
+      if constexpr (kChannels == 3) {
         uint32_t bytes = 0;
 #pragma unroll
-        for (int c = 0; c < kChannels; c++) bytes |= static_cast<uint32_t>(from[i] ? __ldg(from[i] + c) : 0) << 8 * c;
+        for (int c = 0; c < 3; c++) bytes |= static_cast<uint32_t>(from[i] ? __ldg(from[i] + c) : 0) << 8 * c;
         if (from[i]) pixel[i] = bytes;
+      } else {
+        if (from[i]) pixel[i] = __ldg(reinterpret_cast<const Pixel *>(from[i]));
       }
     }
 #pragma unroll
@@ -371,7 +368,7 @@ class QuadWriter {
     trades_ = folded || channels == 4 ? 0 : channels == 1 ? 2 : 1;
     bytes_ = min((tile.part.width - x) * channels - skipped, most);
     rows_ = column < shape.width && bytes_ > 0 ? min(shape.height, tile.part.height - tile.y0) - row : 0;
-    words_ = __all_sync(0xffffffffu, rows_ <= 0 || (bytes_ == 4 && tile.part.aligned));
+    words_ = __all_sync(0xffffffffu, rows_ <= 0 || bytes_ == 4);
     target_ = tile.part.target + (tile.y0 + row) * pitch_ + x * channels + skipped;
   }
 

@@ -169,7 +169,7 @@ CUDACONV_HOST_DEVICE constexpr int word_period(int pixel_bytes) {
 template <int kPeriod>
 __device__ inline void copy_rows(const PartParams &part, int first, int last, int y, int step, int bottom) {
   constexpr int kBytes = 16;
-  const int lane = static_cast<int>(threadIdx.x % 32), end = part.aligned ? last & -kBytes : first;
+  const int lane = static_cast<int>(threadIdx.x % 32), end = last & -kBytes;
   const bool copies = part.copy_bits[0] | part.copy_bits[1] | part.copy_bits[2];
 #pragma unroll 1
   for (; y < bottom; y += step) {

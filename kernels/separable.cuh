@@ -494,7 +494,7 @@ __device__ inline void filter_strips(const SeparableTensorParams &p, Tile tile) 
   const bool is_there = tile.x0 < part.width;
   // Where words beside the frame can be patched together the last strips end with the frame, and make some results of
   // those before them again. They write 8 bytes at a time, with three a pixel 4.
-  const bool can_be_patched = kPixelBytes == 3 ? part.aligned && part.width % 4 == 0 && p.border != Border::Constant
+  const bool can_be_patched = kPixelBytes == 3 ? part.width % 4 == 0 && p.border != Border::Constant
                                                : can_patch<kPixelBytes>(p, part) && part.width * kPixelBytes % 8 == 0;
   const bool patches = Shape::kRadius <= 16 && can_be_patched && part.width >= kWidth;
   if (patches) tile.x0 = min(tile.x0, part.width - kWidth);
@@ -502,7 +502,7 @@ __device__ inline void filter_strips(const SeparableTensorParams &p, Tile tile) 
   const bool inside = lies_inside(p, part, first, kPixels, first_row, height);
   // Pixels of whole words can be put together from anywhere.
   constexpr bool kWholeWords = kPixelBytes % 4 == 0;
-  const bool whole = inside || (kWholeWords && part.aligned && part.width % 2 == 0 && p.border != Border::Constant);
+  const bool whole = inside || (kWholeWords && part.width % 2 == 0 && p.border != Border::Constant);
   if (!inside) {
     list_columns(p, part, first, kPixels, columns, 32);
     if constexpr (kPixelBytes == 3 && Shape::kRadius <= 16)
@@ -640,7 +640,7 @@ __device__ inline void load_planes(const TensorParams &p, const Tile &tile, cons
   const int top = tile.y0 - p.radius_y, bottom = min(tile.y0 + p.tile_height, part.height) + p.radius_y;
   int first = max(left & ~(kPixels - 1), 0);
   int last = min((right + kPixels - 1) & ~(kPixels - 1), part.width & ~(kPixels - 1));
-  if (!part.aligned || last < first) first = last = left;
+  if (last < first) first = last = left;
   if (first < last) {
     if (top >= 0 && bottom <= part.height)
       load_groups<kChannels, true>(p, tile, planes, first, last, top, bottom);
@@ -678,7 +678,7 @@ __device__ inline void store_planes(const TensorParams &p, const Tile &tile, con
     if (pixels <= 0) continue;
     uint8_t *to = part.target + (tile.y0 + y) * part.target_pitch + (tile.x0 + x) * kChannels;
     const auto from = [&](int c) { return (part.channel[c].action == Action::Filter ? results : source).at(c, x, y); };
-    if (part.aligned && pixels == G::kPixels) {
+    if (pixels == G::kPixels) {
       uint32_t plane[G::kWords], word[G::kWords];
 #pragma unroll
       for (int c = 0; c < kChannels; c++) {

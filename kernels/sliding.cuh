@@ -1324,7 +1324,6 @@ __device__ inline int strip_row(const Tile &tile) {
   return tile.y0 + __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x / 32), 0) * Operation::kStripRows;
 }
 
-// For parts that are aligned.
 template <typename Operation, Channels kChannels, template <int> typename Lanes, Ends kEnds = Ends::Whole>
 __global__ void __launch_bounds__(32 * block_warps<Operation, kChannels, Lanes<1>>(),
                                   min_blocks<Operation, kChannels, Lanes<1>, kEnds>() * kMostWarps /

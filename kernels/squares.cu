@@ -31,7 +31,7 @@ void enqueue_shape(const PassRun &run, DenseTensorParams &p) {
 bool enqueue_squares(const PassRun &run, DenseTensorParams p) {
   fill_frame(run, p);
   for (int i = 0; i < p.parts; i++)
-    if (!p.part[i].aligned || (p.border == Border::Wrap && !p.part[i].whole_lanes)) return false;
+    if (p.border == Border::Wrap && !p.part[i].whole_lanes) return false;
   if (p.height <= 12 && p.radius_x <= 6)
     enqueue_shape<SquareShape<14, 4>>(run, p);
   else

@@ -66,7 +66,7 @@ class SquareWindow {
   static constexpr size_t kMemory = kStages * kStepBytes;  // bytes
 
   // The strips begin at pixel x0. `rows` lists where rows are, see list_rows(), four a step, and `steps` counts those.
-  // The part is aligned, and where the border wraps its rows are whole lanes.
+  // Where the border wraps the rows are whole lanes.
   __device__ SquareWindow(const TensorParams &p, const PartParams &part, int x0, const int64_t *rows, int steps,
                           uint8_t *memory)
       : part_(part),

@@ -32,7 +32,7 @@ inline bool can_slide(const FrameParams &p, const PackedKind &kind) {
   return std::all_of(p.part, p.part + p.parts, [&](const PartParams &part) {
     // Kernels of planes of one or two channels filter all of them, or none.
     const bool mixed = part.channels < 3 && part.filters && part.merges;
-    return part.aligned && part.width * part.channels * kind.sample_bytes() >= kLaneBytes && !mixed;
+    return part.width * part.channels * kind.sample_bytes() >= kLaneBytes && !mixed;
   });
 }
 
