@@ -319,12 +319,13 @@ class PixelReader {
     }
   }
 
-  // Of the row at `offset` bytes, kCount times 16 pixels. The whole warp takes part.
+  // Of the row at `offset` bytes, kCount times 16 pixels, or of those only `from` ... to - 1. The whole warp takes
+  // part.
   template <int kCount>
-  __device__ void read(int64_t offset, uint32_t (&words)[kCount][kWords]) const {
+  __device__ void read(int64_t offset, uint32_t (&words)[kCount][kWords], int from = 0, int to = kCount) const {
     if constexpr (kPatches) {
 #pragma unroll
-      for (int k = 0; k < kCount; k++) {
+      for (int k = from; k < to; k++) {
         if ((k == 0 || k == kCount - 1) && (kPixelBytes != 3 || beside_[k > 0]))
           read_patched(part_.source + offset, k, words[k]);
         else
@@ -334,19 +335,19 @@ class PixelReader {
       constexpr int kPaired = kEights ? kCount / 2 * 2 : 0;
 #pragma unroll
       for (int k = 0; k < kPaired; k += 2) {
-        const uint8_t *const from = source_ + offset + (16 * k + lane()) * kPixelBytes;
+        const uint8_t *const pixels = source_ + offset + (16 * k + lane()) * kPixelBytes;
 #pragma unroll
         for (int i = 0; i < 2 * kPixelBytes; i += 2) {
-          const uint2 two = __ldg(reinterpret_cast<const uint2 *>(from) + i / 2);
+          const uint2 two = __ldg(reinterpret_cast<const uint2 *>(pixels) + i / 2);
           words[k + i / kPixelBytes][i % kPixelBytes] = two.x;
           words[k + (i + 1) / kPixelBytes][(i + 1) % kPixelBytes] = two.y;
         }
       }
 #pragma unroll
-      for (int k = kPaired; k < kCount; k++) read_together(offset, 16 * k, words[k]);
+      for (int k = max(from, kPaired); k < to; k++) read_together(offset, 16 * k, words[k]);
     } else {
 #pragma unroll
-      for (int k = 0; k < kCount; k++) {
+      for (int k = from; k < to; k++) {
         if constexpr (kPixels == Pixels::Whole)
           read_each(offset, 16 * k, words[k]);
         else

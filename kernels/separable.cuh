@@ -340,8 +340,8 @@ __device__ inline void filter_strip(const SeparableTensorParams &p, const Tile &
   constexpr int kSampleBytes = Shape::kSampleBytes, kPixelBytes = kChannels * kSampleBytes;
   constexpr int kStrips = subtiles(kPixelBytes), kColumns = kStrips - 1 + Shape::kChunksX;
   constexpr int kWords = kStrips * kPixelBytes;  // of a lane's results
-  constexpr bool kShares = kStrips > 1;          // a lane writes 8 bytes of two rows of one strip
-  using Place = std::conditional_t<kShares, StripPlace<kPixelBytes, kStrips>, ResultPlace<kPixelBytes, 0, 1>>;
+  constexpr bool kTrades = kStrips > 1;          // a lane writes 8 bytes of two rows of one strip
+  using Place = std::conditional_t<kTrades, StripPlace<kPixelBytes, kStrips>, ResultPlace<kPixelBytes, 0, 1>>;
   using Reader = PixelReader<kPixelBytes, kPixels, Shape::kRadius <= 16 && kPixelBytes % 4 == 0>;
   const PartParams &part = tile.part;
   const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
@@ -353,7 +353,7 @@ __device__ inline void filter_strip(const SeparableTensorParams &p, const Tile &
   [[maybe_unused]] const int skipped = part.filter_bits[0] & 0xff ? 0 : 1;  // channels before those of kFiltered < 4
   const Place place;
   int below = 2 * t;
-  if constexpr (!kShares) below += place.y;
+  if constexpr (!kTrades) below += place.y;
   const int x = tile.x0 + place.x;
   // Of whole words a lane writes all or none.
   if (kPixels == Pixels::Whole && kStrips == 1 && x >= part.width) bottom = 0;
@@ -368,6 +368,10 @@ __device__ inline void filter_strip(const SeparableTensorParams &p, const Tile &
   SeparableSums<Shape, kChains> sums[kStrips][kFiltered];
   // Tried on Hopper: it helps large frames of four channels, and nothing else.
   constexpr bool kFetches = kPixels == Pixels::Whole && kChannels == 4 && kSampleBytes == 1;
+  // Whether the next step's samples are not asked for all at once, but as those of this one are used up: there are no
+  // registers for both.
+  constexpr bool kReadsInShares = kSamples == Samples::FourWords && Shape::kRadius > 16;
+  constexpr int kShares = kReadsInShares ? kStrips * kFiltered : 1;
   // Whether what is merged is on its way while the rows are summed, where there are registers for it.
   constexpr bool kLoadsEarly = !kAny && kPixelBytes < 8;
 #pragma unroll 1
@@ -393,7 +397,7 @@ __device__ inline void filter_strip(const SeparableTensorParams &p, const Tile &
         apart(pixels);
       }
     }
-    if (step + 1 < steps) reader.read(rows[8 * (step + 1) + g], ahead);
+    if (!kReadsInShares && step + 1 < steps) reader.read(rows[8 * (step + 1) + g], ahead);
     const auto load_originals = [&] {
       places().load(part.source + y * part.source_pitch + x * kPixelBytes, part.source_pitch, original);
     };
@@ -408,6 +412,10 @@ __device__ inline void filter_strip(const SeparableTensorParams &p, const Tile &
 #pragma unroll
           for (int k = 0; k < Shape::kChunksX; k++) window[b][k] = words[s + k][c * kSampleBytes + b];
         sums[s][c].enter(p, operands, row_start, window);
+        if (kReadsInShares && step + 1 < steps) {
+          const int i = s * kFiltered + c;
+          reader.read(rows[8 * (step + 1) + g], ahead, i * kColumns / kShares, (i + 1) * kColumns / kShares);
+        }
       }
     if (!has_results) continue;
     const auto total = [&](int s, int c) { return sums[s][c].total(operands, start, p.finish.start_high); };
@@ -445,7 +453,7 @@ __device__ inline void filter_strip(const SeparableTensorParams &p, const Tile &
       make_pixels<kStrips, kChannels, Shape>(p, sums_of, pixels);
     }
     uint32_t joined[kWords];
-    if constexpr (kShares) {
+    if constexpr (kTrades) {
       Place::join(pixels, joined);
     } else {
       Place::join(pixels[0]);
