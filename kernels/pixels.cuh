@@ -545,7 +545,7 @@ class PixelPlaces {
 #pragma unroll
     for (int i = 0; i < kCount; i++) {
       wanted_[i] = y + i * dy < bottom && (inside || i * dx < left_);
-      whole_[i] = inside || i * dx + kPixels <= left_;
+      whole_[i] = wanted_[i] && (inside || i * dx + kPixels <= left_);
     }
   }
 

@@ -367,7 +367,8 @@ class QuadWriter {
     }
     trades_ = folded || channels == 4 ? 0 : channels == 1 ? 2 : 1;
     bytes_ = min((tile.part.width - x) * channels - skipped, most);
-    rows_ = column < shape.width && bytes_ > 0 ? min(shape.height, tile.part.height - tile.y0) - row : 0;
+    rows_ = min(shape.height, tile.part.height - tile.y0) - row;
+    if (column >= shape.width || bytes_ <= 0) rows_ = 0;
     words_ = __all_sync(0xffffffffu, rows_ <= 0 || bytes_ == 4);
     target_ = tile.part.target + (tile.y0 + row) * pitch_ + x * channels + skipped;
   }
