@@ -11,6 +11,7 @@
 #include "backend.h"
 #include "cuda_resources.h"
 #include "launchers.h"
+#include "unpack.h"
 
 namespace cudaconv {
 
@@ -54,7 +55,8 @@ struct DeviceMasks {
 
 // A frame in flight and what it needs on the way.
 struct Slot {
-  OwnFrame<DeviceBuffer> source, target;    // device copies of frames that kernels do not take as they lie
+  OwnFrame<DeviceBuffer> source, target;  // device copies of frames that kernels do not take as they lie
+  OwnFrame<DeviceBuffer> unpacked_source, unpacked_target;
   OwnFrame<PinnedBuffer> upload, download;  // staging, so that copies of pageable memory do not block
   std::vector<OwnFrame<DeviceBuffer>> temporaries;
   std::shared_ptr<const DeviceMasks> masks;  // of method=global
@@ -189,10 +191,23 @@ class CudaBackend : public Backend {
       slot.target.prepare(plan.memory);
       slot.buffers.target = slot.target.view();
     }
+    if (plan_ != slot.plan) {
+      unpacked_ = unpack_plan(plan);
+      plan_ = slot.plan;
+    }
+    const UnpackedPlan *const unpacked = unpacked_.get();
+    const Plan &filter = unpacked ? unpacked->plan : plan;
+    const FrameView packed_source = slot.buffers.source, packed_target = slot.buffers.target;
+    if (unpacked) {
+      slot.unpacked_source.prepare(filter.memory);
+      slot.unpacked_target.prepare(filter.memory);
+      slot.buffers.source = slot.unpacked_source.view();
+      slot.buffers.target = slot.unpacked_target.view();
+    }
     slot.temporaries.resize(std::max<size_t>(slot.temporaries.size(), plan.temporaries));
     slot.buffers.temporary.resize(plan.temporaries);
     for (int i = 0; i < plan.temporaries; i++) {
-      slot.temporaries[i].prepare(plan.memory);
+      slot.temporaries[i].prepare(filter.memory);
       slot.buffers.temporary[i] = slot.temporaries[i].view();
     }
     if (regions.active) upload_regions(slot, regions);
@@ -207,13 +222,15 @@ class CudaBackend : public Backend {
     const bool record = capture == cudaStreamCaptureStatusNone;
     if (record) slot.kernels_begin.record(stream_.get());
     slot.buffers.regions = &regions;
+    if (unpacked) launch_unpack(*unpacked, packed_source, slot.buffers.source, stream_.get());
     const auto *masks = slot.masks ? reinterpret_cast<const MaskParams *>(slot.masks->buffer.data()) : nullptr;
-    for (size_t i = 0; i < plan.passes.size();) {
-      const PassRun run = {plan, i, slot.buffers, stream_.get(), masks, kernels_};
+    for (size_t i = 0; i < filter.passes.size();) {
+      const PassRun run = {filter, i, slot.buffers, stream_.get(), masks, kernels_};
       const Launched launched = launch_passes(run);
       if (i == 0) note_kernels(launched.kernels);
       i += launched.passes;
     }
+    if (unpacked) launch_pack(*unpacked, slot.buffers.target, packed_target, stream_.get());
     if (dst.on_device && !in_place(dst)) copy(plan.memory, slot.target.view(), dst, cudaMemcpyDeviceToDevice, stream_);
     if (record) slot.kernels_end.record(stream_.get());
 
@@ -355,6 +372,8 @@ class CudaBackend : public Backend {
   Stream upload_stream_, stream_, download_stream_;
   const ParallelFor parallel_for_;
   std::shared_ptr<const DeviceMasks> masks_;  // of the latest plan with method=global
+  std::shared_ptr<const Plan> plan_;          // the latest, and what it is for frames that are unpacked
+  std::shared_ptr<const UnpackedPlan> unpacked_;
   std::deque<std::unique_ptr<Slot>> in_flight_;
   std::vector<std::unique_ptr<Slot>> free_;
   Ticket last_ticket_ = 0;

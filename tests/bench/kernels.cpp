@@ -2,7 +2,7 @@
 //
 // Times the CUDA kernels against a copy of the same bytes on the device, and against NPP where that is built in.
 //
-//   kernel-bench [--table=goals,formats,widths,seeds] [--size=WxH] [--only=TEXT,TEXT] [--json=FILE]
+//   kernel-bench [--table=goals,formats,widths,packed,seeds] [--size=WxH] [--only=TEXT,TEXT] [--json=FILE]
 //
 // Figures are of the kernels alone: 40 launches in a graph, over pairs of frames that together exceed the L2 cache
 // several times, random contents, the median of 15 replays. A copy is a cudaMemcpyAsync within the device; ratios are
@@ -69,6 +69,24 @@ FrameLayout layout_of(const std::string &format, int width, int height) {
     plane(width, height, 1, Container::U16, 10, 6, Role::Luma);
     plane(cw, ch, 2, Container::U16, 10, 6, Role::Chroma);
   }
+  if (format == "YUY2") {  // two views of one plane of memory
+    plane(width, height, 1, Container::U8, 8, 0, Role::Luma);
+    layout.plane[0].step = 2;
+    plane(cw, height, 2, Container::U8, 8, 0, Role::Chroma);
+    PlaneLayout &chroma = layout.plane[1];
+    chroma.step = 4;
+    chroma.channel[0].offset = 1;
+    chroma.channel[1].offset = 3;
+    chroma.memory_plane = 0;
+  }
+  if (format == "RGB10A2_LE") {
+    plane(width, height, 4, Container::Packed32, 10, 0, Role::Luma);
+    PlaneLayout &p = layout.plane[0];
+    p.step = 1;
+    for (int c = 0; c < 4; c++) p.channel[c].offset = static_cast<uint8_t>(10 * c);
+    p.channel[3].depth = 2;
+    p.channel[3].role = Role::Alpha;
+  }
   return layout;
 }
 
@@ -78,6 +96,7 @@ class Frames {
   Frames(const FrameLayout &layout) {
     for (int i = 0; i < layout.planes; i++) {
       const PlaneLayout &p = layout.plane[i];
+      if (p.memory_plane != i) continue;  // another view of that plane
       offset_[i] = bytes_;
       pitch_[i] = (static_cast<ptrdiff_t>(p.width) * p.step * p.bytes_per_container() + 15) / 16 * 16;
       bytes_ += static_cast<size_t>(pitch_[i]) * p.height;
@@ -396,7 +415,7 @@ void write_json(const char *path, const std::vector<Result> &results) {
 }
 
 int main(int argc, char **argv) {
-  std::string tables = "goals,formats,widths,seeds", only, formats;
+  std::string tables = "goals,formats,widths,packed,seeds", only, formats;
   const char *json = nullptr;
   std::vector<std::pair<int, int>> sizes = {{1920, 1080}, {3840, 2160}, {7680, 4320}};  // of goals and formats
   for (int i = 1; i < argc; i++) {
@@ -411,11 +430,11 @@ int main(int argc, char **argv) {
     else if (int w, h; std::sscanf(argv[i], "--size=%dx%d", &w, &h) == 2)
       sizes = {{w, h}};
     else {
-      std::fprintf(
-          stderr,
-          "usage: %s [--table=goals,formats,widths,seeds] [--format=FORMAT,FORMAT] [--size=WxH] [--only=TEXT,TEXT] "
-          "[--json=FILE]\n",
-          argv[0]);
+      std::fprintf(stderr,
+                   "usage: %s [--table=goals,formats,widths,packed,seeds] [--format=FORMAT,FORMAT] [--size=WxH] "
+                   "[--only=TEXT,TEXT] "
+                   "[--json=FILE]\n",
+                   argv[0]);
       return 2;
     }
   }
@@ -437,16 +456,20 @@ int main(int argc, char **argv) {
         if (w > 4000 && !std::strcmp(format, "RGB")) continue;
         bench.run("formats", format, w, h, goal_cases(), {Method::Auto});
       }
-  if (wanted("widths")) {
-    std::vector<Case> usual;
-    for (Case &c : goal_cases())
-      if (std::find(kUsual.begin(), kUsual.end(), c.label) != kUsual.end() || c.label == "dilate 5" ||
-          c.label == "open 3")
-        usual.push_back(std::move(c));
-    // Rows that do not end at a multiple of 16 bytes.
+  std::vector<Case> usual;
+  for (Case &c : goal_cases())
+    if (std::find(kUsual.begin(), kUsual.end(), c.label) != kUsual.end() || c.label == "dilate 5" ||
+        c.label == "open 3")
+      usual.push_back(std::move(c));
+  if (wanted("widths"))  // rows that do not end at a multiple of 16 bytes
     for (const char *format : {"RGBA", "NV12", "P010_10LE"})
       for (const auto &[w, h] : {std::pair(1918, 1080), std::pair(1366, 768), std::pair(854, 480)})
         bench.run("widths", format, w, h, usual, {Method::Auto});
+  if (wanted("packed")) {  // samples that do not lie side by side
+    for (Case &c : usual) c.settings.alpha = Alpha::Copy;
+    for (const char *format : {"YUY2", "RGB10A2_LE"})
+      for (const auto &[w, h] : {std::pair(1920, 1080), std::pair(3840, 2160)})
+        bench.run("packed", format, w, h, usual, {Method::Auto});
   }
   if (wanted("seeds")) {
     std::vector<Case> convolutions;

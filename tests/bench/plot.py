@@ -119,8 +119,8 @@ def formats_table(results):
     return table([''] + formats, rows)
 
 
-def widths_table(results):
-    chosen = [r for r in results if r['table'] == 'widths']
+def frames_table(results, name):
+    chosen = [r for r in results if r['table'] == name]
     frames = list(dict.fromkeys((r['format'], r['width'], r['height']) for r in chosen))
     found = {(r['format'], r['width'], r['height'], r['filter']): r for r in chosen}
     rows = [['a copy'] + [number(next(r['copy_us'] for k, r in found.items() if k[:3] == f)) for f in frames]]
@@ -156,7 +156,9 @@ def main():
     readme = ROOT / 'README.md'
     text = readme.read_text()
     for mark, content in (('speed', speed_table), ('speed of formats', formats_table),
-                          ('speed of widths', widths_table), ('speed of methods', seeds_table)):
+                          ('speed of widths', lambda r: frames_table(r, 'widths')),
+                          ('speed of packed formats', lambda r: frames_table(r, 'packed')),
+                          ('speed of methods', seeds_table)):
         text = replace(text, mark, content(results))
     readme.write_text(text)
 

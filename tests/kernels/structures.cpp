@@ -17,7 +17,8 @@ namespace {
 
 struct Expectation {
   FilterSettings settings;
-  const char *bytes, *words;  // structures of kernels for 8-bit samples and for those in 16-bit containers
+  // Structures of kernels for 8-bit samples, and for those in 16-bit containers, of one channel or two and of four.
+  const char *bytes, *words, *four_words = words;
 };
 
 FilterSettings settings(Mask mask, int size = 0, Shape shape = Shape::Rect) {
@@ -53,7 +54,7 @@ const Expectation kExpected[] = {
     {settings(Mask::Box, 15), "box", "tensor"},
     {settings(Mask::Gauss, 31), "tensor", "tensor"},
     {settings(Mask::Gauss, 127), "tensor", nullptr},
-    {settings(Mask::Unsharp, 5), "tensor", "tensor"},
+    {settings(Mask::Unsharp, 5), "tensor", "tensor", nullptr},
     {custom(7), "tensor", "tensor"},
 };
 
@@ -65,7 +66,7 @@ int run() {
   }
   const auto backend = make_cuda_backend();
   int tried = 0, failed = 0;
-  for (const char *name : {"GRAY8", "NV12", "v308", "RGBA", "P010_10LE"}) {
+  for (const char *name : {"GRAY8", "NV12", "v308", "RGBA", "P010_10LE", "YUY2", "RGB10A2_LE", "I420_10BE"}) {
     const Format &format =
         *std::find_if(formats().begin(), formats().end(), [&](const Format &f) { return !std::strcmp(f.name, name); });
     for (const int width : {64, 38, 37}) {
@@ -74,7 +75,10 @@ int run() {
       GuardedFrame source(layout, {0, 0, 1, 0}), target(layout, {0, 0, 1, 0});
       source.fill(random);
       for (const Expectation &expected : kExpected) {
-        const char *want = layout.plane[0].container == Container::U16 ? expected.words : expected.bytes;
+        const PlaneLayout &first = layout.plane[0];
+        const char *want = first.container == Container::U8 ? expected.bytes
+                           : first.channels == 4            ? expected.four_words
+                                                            : expected.words;
         if (!want) continue;
         FilterSettings s = expected.settings;
         s.chroma = Chroma::Filter;
