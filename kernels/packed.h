@@ -31,6 +31,7 @@ enum class Sliding {
   Kirsch3,
   RobertsL1,
   RobertsL2,
+  Magnitude3,
   Median3,
   Median5
 };

@@ -98,6 +98,8 @@ SlidingLaunch choose_bytes(const PackedKind &kind, Finish finish, Strips strips)
       return bytes_launch<SlidingWindow3<RobertsFunction<false>>>(kind, strips);
     case Sliding::RobertsL2:
       return bytes_launch<SlidingWindow3<RobertsFunction<true>>>(kind, strips);
+    case Sliding::Magnitude3:
+      return bytes_launch<SlidingWindow3<MagnitudeFunction>>(kind, strips);
     case Sliding::Median3:
       return bytes_launch<SlidingMedian3<>>(kind, strips);
     case Sliding::Median5:
@@ -149,6 +151,8 @@ SlidingLaunch choose_words(const PackedKind &kind, Finish finish, Strips strips)
       return words_launch<SlidingWindow3<RobertsFunction<false>>>(kind, strips);
     case Sliding::RobertsL2:
       return words_launch<SlidingWindow3<RobertsFunction<true>>>(kind, strips);
+    case Sliding::Magnitude3:
+      return words_launch<SlidingWindow3<MagnitudeFunction>>(kind, strips);
     case Sliding::Median3:
       return words_launch<SlidingMedian3<>, OrderedWordLanes>(kind, strips);
     case Sliding::Median5:

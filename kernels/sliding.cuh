@@ -687,6 +687,44 @@ struct RobertsFunction {
   }
 };
 
+// The magnitude of a smoothing column [a b a] with a difference row [-1 0 1], and of the transpose, with any norm and
+// any rounding: with a bias, say, or a divisor.
+struct MagnitudeFunction {
+  static constexpr int kStripRows = 4, kMinBlocks = 6;
+
+  template <typename Lanes, typename At>
+  __device__ static uint32_t sample(const SlidingParams &p, At at) {
+    const auto smooth = [&](uint32_t first, uint32_t middle, uint32_t last) {
+      return (first + last) * p.packed.column[0] + middle * p.packed.column[1];
+    };
+    const uint32_t left = smooth(at(-1, -1), at(-1, 0), at(-1, 1)), right = smooth(at(1, -1), at(1, 0), at(1, 1));
+    const uint32_t above = smooth(at(-1, -1), at(0, -1), at(1, -1)), below = smooth(at(-1, 1), at(0, 1), at(1, 1));
+    if constexpr (Lanes::kPairs) {
+      return round<true>(p, (right & 0xffffu) - (left & 0xffffu), (below & 0xffffu) - (above & 0xffffu)) |
+             round<true>(p, (right >> 16) - (left >> 16), (below >> 16) - (above >> 16)) << 16;
+    } else {
+      return round<false>(p, right - left, below - above);
+    }
+  }
+
+ private:
+  // kNarrow: 32 bits hold the squares, and the float estimate of the root of their sum is one off at most.
+  template <bool kNarrow>
+  __device__ static uint32_t round(const SlidingParams &p, uint32_t x, uint32_t y) {
+    int v;
+    if (!kNarrow || p.norm == Norm::L1) {
+      v = magnitude(p.norm, static_cast<int>(x), static_cast<int>(y));
+    } else {
+      const uint32_t square = x * x + y * y;
+      uint32_t root = static_cast<uint32_t>(approximate_root(static_cast<float>(square)));
+      if (root * root > square) root--;
+      if ((root + 1) * (root + 1) <= square) root++;
+      v = static_cast<int>(p.norm == Norm::L2 ? root : 2 * root + (root * root != square));
+    }
+    return static_cast<uint32_t>(round_to_sample(v, p.rounding[0]));
+  }
+};
+
 // A gain times the largest sum of three neighbours in a row, of the ring of eight, and another times all eight.
 template <bool kTall = false>
 struct SlidingKirsch : SlidingOperation {

@@ -29,6 +29,12 @@ FilterSettings settings(Mask mask, int size = 0, Shape shape = Shape::Rect) {
   return s;
 }
 
+FilterSettings divided(Mask mask, double divisor) {
+  FilterSettings s = settings(mask);
+  s.divisor = divisor;
+  return s;
+}
+
 FilterSettings custom(int side) {
   FilterSettings s = settings(Mask::Custom);
   s.coefficients.width = s.coefficients.height = side;
@@ -41,6 +47,7 @@ const Expectation kExpected[] = {
     {settings(Mask::Box3), "sliding", "sliding"},
     {settings(Mask::Sharpen), "sliding", "sliding"},
     {settings(Mask::Sobel), "sliding", "sliding"},
+    {divided(Mask::Sobel, 4), "sliding", "sliding"},
     {settings(Mask::Kirsch), "sliding", "sliding"},
     {settings(Mask::Dilate, 3), "sliding", "sliding"},
     {settings(Mask::Median, 3), "sliding", "sliding"},
