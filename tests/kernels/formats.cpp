@@ -19,6 +19,7 @@ struct Depth {
 };
 constexpr Depth k8{}, k16{Container::U16, 16, 0}, k16BE{Container::U16BE, 16, 0};
 constexpr Depth kHigh10{Container::U16, 10, 6}, kLow10{Container::U16, 10, 0}, kLow10BE{Container::U16BE, 10, 0};
+constexpr Depth kHigh12{Container::U16, 12, 4}, kHigh12BE{Container::U16BE, 12, 4};
 
 // Interleaved channels, one container each.
 PlaneLayout plane(int width, int height, int memory_plane, Depth depth, std::initializer_list<Role> roles) {
@@ -62,9 +63,9 @@ FrameLayout semi_planar(int w, int h, int sub_x, int sub_y, Depth depth) {
   return frame({plane(w, h, 0, depth, {Y}), chroma_plane(w, h, sub_x, sub_y, 1, depth, {C, C})});
 }
 
-// Two views of one plane of memory: a pair of pixels is four bytes, two of them luma.
-FrameLayout packed422(int w, int h, int first_luma) {
-  PlaneLayout luma = plane(w, h, 0, k8, {Y}), chroma = chroma_plane(w, h, 1, 0, 0, k8, {C, C});
+// Two views of one plane of memory: a pair of pixels is four containers, two of them luma.
+FrameLayout packed422(int w, int h, int first_luma, Depth depth = k8) {
+  PlaneLayout luma = plane(w, h, 0, depth, {Y}), chroma = chroma_plane(w, h, 1, 0, 0, depth, {C, C});
   luma.step = 2;
   luma.first = first_luma;
   chroma.step = 4;
@@ -135,6 +136,17 @@ const std::vector<Format> &formats() {
          f.plane[f.planes++] = plane(w, h, 3, k8, {A});
          return f;
        }},
+      {"Y210", [](int w, int h) { return packed422(w, h, 0, kHigh10); }},
+      {"v216", [](int w, int h) { return packed422(w, h, 1, k16); }},
+      {"Y212_BE", [](int w, int h) { return packed422(w, h, 0, kHigh12BE); }},
+      {"Y410",
+       [](int w, int h) {
+         FrameLayout f = packed1010102(w, h, true);
+         f.plane[0].channel[0].role = f.plane[0].channel[2].role = C;
+         return f;
+       }},
+      {"P012_LE", [](int w, int h) { return semi_planar(w, h, 1, 1, kHigh12); }},
+      {"Y444_16LE", [](int w, int h) { return planar(w, h, 0, 0, k16); }},
       // Not GStreamer's: three fields, and two bits that no channel names.
       {"RGB10_LE", [](int w, int h) { return packed1010102(w, h, false); }},
   };
