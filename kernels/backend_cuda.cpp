@@ -210,7 +210,7 @@ class CudaBackend : public Backend {
       slot.temporaries[i].prepare(filter.memory);
       slot.buffers.temporary[i] = slot.temporaries[i].view();
     }
-    if (regions.active) upload_regions(slot, regions);
+    if (regions.active) upload_regions(slot, filter, regions);
     if (plan.method == Method::Global) {
       if (!masks_ || masks_->plan != slot.plan) masks_ = upload_masks(slot.plan);
       slot.masks = masks_;
@@ -283,11 +283,11 @@ class CudaBackend : public Backend {
     return masks;
   }
 
-  void upload_regions(Slot &slot, const Regions &regions) {
+  void upload_regions(Slot &slot, const Plan &plan, const Regions &regions) {
     std::vector<PartRegion> all;
     slot.buffers.part_regions.clear();
-    for (const Plan::Part &part : slot.plan->parts) {
-      const std::vector<PartRegion> here = regions_of_part(regions, slot.plan->layout.plane[part.plane], part);
+    for (const Plan::Part &part : plan.parts) {
+      const std::vector<PartRegion> here = regions_of_part(regions, plan.layout.plane[part.plane], part);
       slot.buffers.part_regions.push_back({static_cast<int>(all.size()), static_cast<int>(here.size())});
       all.insert(all.end(), here.begin(), here.end());
     }

@@ -9,19 +9,6 @@ namespace {
 
 constexpr int kPeriod = 8;  // bytes that are permuted
 
-// Of four bit fields.
-bool describe_fields(const PlaneLayout &plane, UnpackPlane *out) {
-  if (plane.channels != kMaxChannels) return false;
-  out->fields = true;
-  out->planes = 1;
-  out->chunks = (plane.width + 3) / 4;
-  for (int c = 0; c < kMaxChannels; c++) {
-    out->field[c] = plane.channel[c].offset;
-    out->field_mask[c] = static_cast<uint16_t>((1u << plane.channel[c].depth) - 1);
-  }
-  return true;
-}
-
 // Of containers; out->plane lists the planes.
 bool describe_bytes(const FrameLayout &layout, UnpackPlane *out) {
   int from[kPeriod];  // of byte n of the dense planes
@@ -53,29 +40,94 @@ bool describe_bytes(const FrameLayout &layout, UnpackPlane *out) {
   return true;
 }
 
-// A dense plane of what is filtered of `plane`, with the other channels beside it.
-bool make_dense(const PlaneLayout &plane, const Action *action, int number, PlaneLayout *dense) {
-  *dense = plane;
-  dense->memory_plane = number;
-  dense->step = plane.channels;
-  dense->first = 0;
-  dense->container = plane.container == Container::U8 ? Container::U8 : Container::U16;
-  const ChannelLayout *filtered = nullptr;
-  for (int c = 0; c < plane.channels; c++) {
-    ChannelLayout &channel = dense->channel[c];
-    channel.offset = static_cast<uint8_t>(c);
-    if (action[c] != Action::Filter) continue;
-    if (filtered && (filtered->depth != channel.depth || filtered->shift != channel.shift)) return false;
-    filtered = &channel;
+// Gives samples that are not filtered, and so kept as they are, the depth and rounding of those that are: the kernels
+// want them alike. False where those differ, or the others have more bits than they.
+bool level_depths(Plan &plan) {
+  const auto for_channels = [&](auto function) {
+    for (int i = 0; i < plan.layout.planes; i++)
+      for (int c = 0; c < plan.layout.plane[i].channels; c++)
+        if (!function(i, c, plan.action[i][c] == Action::Filter)) return false;
+    return true;
+  };
+  const auto channel = [&](int i, int c) -> ChannelLayout & { return plan.layout.plane[i].channel[c]; };
+  int plane = -1, number = 0;  // of the first that is filtered
+  const bool alike = for_channels([&](int i, int c, bool filtered) {
+    if (!filtered) return true;
+    if (plane < 0) plane = i, number = c;
+    const ChannelLayout &like = channel(plane, number);
+    return channel(i, c).depth == like.depth && channel(i, c).shift == like.shift;
+  });
+  if (!alike || plane < 0) return alike;
+  const int depth = channel(plane, number).depth, shift = channel(plane, number).shift;
+  return for_channels([&](int i, int c, bool filtered) {
+    ChannelLayout &other = channel(i, c);
+    if (other.depth + other.shift > depth + shift || other.shift < shift) return false;
+    other.depth = static_cast<uint8_t>(depth);
+    other.shift = static_cast<uint8_t>(shift);
+    if (!filtered)
+      for (Pass &pass : plan.passes) pass.rounding[i][c] = pass.rounding[plane][number];
+    return true;
+  });
+}
+
+// Planes become dense ones, each for itself.
+bool unpack_bytes(const Plan &plan, UnpackedPlan &result) {
+  const FrameLayout &layout = plan.layout;
+  for (int i = 0; i < layout.planes; i++) {
+    PlaneLayout &dense = result.plan.layout.plane[i];
+    dense.memory_plane = i;
+    dense.step = dense.channels;
+    dense.first = 0;
+    dense.container = dense.container == Container::U8 ? Container::U8 : Container::U16;
+    for (int c = 0; c < dense.channels; c++) dense.channel[c].offset = static_cast<uint8_t>(c);
+
+    UnpackPlane *const begin = result.plane, *const end = begin + result.memory_planes;
+    UnpackPlane *const out =
+        std::find_if(begin, end, [&](const UnpackPlane &p) { return p.memory_plane == layout.plane[i].memory_plane; });
+    if (out == end) result.memory_planes++;
+    if (out->planes == 2) return false;
+    out->memory_plane = layout.plane[i].memory_plane;
+    out->height = layout.plane[i].height;
+    out->plane[out->planes++] = i;
   }
-  // What is not filtered is kept as it is, whatever its depth: the kernels want them alike.
-  for (int c = 0; filtered && c < plane.channels; c++) {
-    ChannelLayout &channel = dense->channel[c];
-    if (action[c] == Action::Filter) continue;
-    if (channel.depth + channel.shift > filtered->depth + filtered->shift || channel.shift < filtered->shift)
-      return false;
-    channel.depth = filtered->depth;
-    channel.shift = filtered->shift;
+  return std::all_of(result.plane, result.plane + result.memory_planes,
+                     [&](UnpackPlane &out) { return describe_bytes(layout, &out); });
+}
+
+// Four bit fields become planes of a channel each: planes of some that are filtered and some that are not have slower
+// kernels.
+bool unpack_fields(const Plan &plan, UnpackedPlan &result) {
+  const PlaneLayout &plane = plan.layout.plane[0];
+  if (plan.layout.planes != 1 || plane.channels != kMaxPlanes) return false;
+  result.memory_planes = 1;
+  UnpackPlane &out = result.plane[0];
+  out.memory_plane = plane.memory_plane;
+  out.height = plane.height;
+  out.fields = true;
+  Plan &dense = result.plan;
+  dense.layout.planes = out.planes = kMaxPlanes;
+  dense.parts.clear();
+  for (int c = 0; c < kMaxPlanes; c++) {
+    const ChannelLayout &channel = plane.channel[c];
+    out.plane[c] = c;
+    out.field[c] = channel.offset;
+    out.field_mask[c] = static_cast<uint16_t>((1u << channel.depth) - 1);
+    PlaneLayout &to = dense.layout.plane[c];
+    to = plane;
+    to.channels = to.step = 1;
+    to.first = 0;
+    to.memory_plane = c;
+    to.container = Container::U16;
+    to.channel[0] = channel;
+    to.channel[0].offset = 0;
+    to.border_value[0] = plane.border_value[c];
+    dense.action[c][0] = plan.action[0][c];
+    dense.fill[c][0] = plan.fill[0][c];
+    for (size_t i = 0; i < plan.passes.size(); i++) dense.passes[i].rounding[c][0] = plan.passes[i].rounding[0][c];
+    for (Plan::Part part : plan.parts) {
+      part.plane = c;
+      dense.parts.push_back(part);
+    }
   }
   return true;
 }
@@ -88,41 +140,25 @@ std::shared_ptr<const UnpackedPlan> unpack_plan(const Plan &plan) {
       std::all_of(layout.plane, layout.plane + layout.planes, [](const PlaneLayout &p) { return p.dense(); }))
     return nullptr;
   auto result = std::make_shared<UnpackedPlan>();
-  for (int i = 0; i < layout.planes; i++) {
-    const PlaneLayout &plane = layout.plane[i];
-    UnpackPlane *const begin = result->plane, *const end = begin + result->memory_planes;
-    UnpackPlane *out =
-        std::find_if(begin, end, [&](const UnpackPlane &p) { return p.memory_plane == plane.memory_plane; });
-    if (out == end) {
-      *out = {};
-      out->memory_plane = plane.memory_plane;
-      out->height = plane.height;
-      result->memory_planes++;
-    }
-    if (out->planes == 2) return nullptr;
-    out->plane[out->planes++] = i;
-  }
   result->plan = plan;
-  result->plan.memory.assign(static_cast<size_t>(layout.planes), {});
-  for (int i = 0; i < layout.planes; i++) {
-    PlaneLayout &dense = result->plan.layout.plane[i];
-    if (!make_dense(layout.plane[i], plan.action[i], i, &dense)) return nullptr;
-    MemoryPlane &memory = result->plan.memory[static_cast<size_t>(i)];
+  const bool fields = layout.plane[0].container == Container::Packed32;
+  if (!(fields ? unpack_fields(plan, *result) : unpack_bytes(plan, *result)) || !level_depths(result->plan))
+    return nullptr;
+  result->plan.memory.clear();
+  for (int i = 0; i < result->plan.layout.planes; i++) {
+    const PlaneLayout &dense = result->plan.layout.plane[i];
+    MemoryPlane memory;
     memory.row_bytes = static_cast<size_t>(dense.width) * dense.channels * dense.bytes_per_container();
     memory.height = dense.height;
     memory.runs = {{0, memory.row_bytes}};
+    result->plan.memory.push_back(memory);
   }
   for (int m = 0; m < result->memory_planes; m++) {
     UnpackPlane &out = result->plane[m];
-    if (out.planes == 1 && layout.plane[out.plane[0]].container == Container::Packed32) {
-      if (!describe_fields(layout.plane[out.plane[0]], &out)) return nullptr;
-    } else if (!describe_bytes(layout, &out)) {
-      return nullptr;
-    }
     for (int i = 0; i < out.planes; i++) {
       out.row_bytes[i] = static_cast<int32_t>(result->plan.memory[static_cast<size_t>(out.plane[i])].row_bytes);
-      const int of_chunk = 16 / out.planes;
-      if (!out.fields) out.chunks = std::max(out.chunks, (out.row_bytes[i] + of_chunk - 1) / of_chunk);
+      const int of_chunk = fields ? 8 : 16 / out.planes;
+      out.chunks = std::max(out.chunks, (out.row_bytes[i] + of_chunk - 1) / of_chunk);
     }
   }
   return result;

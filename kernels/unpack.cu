@@ -17,8 +17,8 @@ struct UnpackParams {
   UnpackPlane plane[kMaxPlanes];
   uint8_t *packed[kMaxPlanes];  // of plane n
   int64_t packed_pitch[kMaxPlanes];
-  uint8_t *dense[kMaxPlanes][2];
-  int64_t dense_pitch[kMaxPlanes][2];
+  uint8_t *dense[kMaxPlanes][kMaxPlanes];
+  int64_t dense_pitch[kMaxPlanes][kMaxPlanes];
 };
 
 __device__ inline uint4 permute(const uint4 &v, const uint32_t (&from)[2]) {
@@ -58,42 +58,50 @@ __device__ inline void permute_chunk(const UnpackPlane &plane, uint8_t *packed, 
   }
 }
 
-// A word of bit fields and its pixel, four 16-bit samples.
-__device__ inline uint2 unpack_fields(const UnpackPlane &plane, uint32_t word) {
-  const auto field = [&](int c) { return word >> plane.field[c] & plane.field_mask[c]; };
-  return make_uint2(field(0) | field(1) << 16, field(2) | field(3) << 16);
+// Field c of four words as 16-bit samples, and back.
+__device__ inline uint2 unpack_field(const UnpackPlane &plane, int c, const uint4 &words) {
+  const auto field = [&](uint32_t word) { return word >> plane.field[c] & plane.field_mask[c]; };
+  return make_uint2(field(words.x) | field(words.y) << 16, field(words.z) | field(words.w) << 16);
 }
 
-__device__ inline uint32_t pack_fields(const UnpackPlane &plane, const uint2 &pixel) {
-  return (pixel.x & 0xffffu) << plane.field[0] | pixel.x >> 16 << plane.field[1] |
-         (pixel.y & 0xffffu) << plane.field[2] | pixel.y >> 16 << plane.field[3];
+__device__ inline void pack_field(const UnpackPlane &plane, int c, const uint2 &samples, uint4 &words) {
+  words.x |= (samples.x & 0xffffu) << plane.field[c];
+  words.y |= samples.x >> 16 << plane.field[c];
+  words.z |= (samples.y & 0xffffu) << plane.field[c];
+  words.w |= samples.y >> 16 << plane.field[c];
 }
 
+// Words of bit fields, four or, at the end of a row, fewer.
 template <bool kPacks>
-__device__ inline void unpack_words(const UnpackPlane &plane, uint8_t *packed, uint8_t *dense, int pixels) {
-  auto *const words = reinterpret_cast<uint32_t *>(packed);
-  auto *const samples = reinterpret_cast<uint2 *>(dense);
+__device__ inline void unpack_words(const UnpackPlane &plane, uint8_t *packed, uint8_t *const (&dense)[kMaxPlanes],
+                                    int pixels) {
   if (pixels >= 4) {
-    auto *const four = reinterpret_cast<uint4 *>(words), *const two = reinterpret_cast<uint4 *>(samples);
-    if (kPacks) {
-      const uint4 a = two[0], b = two[1];
-      *four = make_uint4(pack_fields(plane, make_uint2(a.x, a.y)), pack_fields(plane, make_uint2(a.z, a.w)),
-                         pack_fields(plane, make_uint2(b.x, b.y)), pack_fields(plane, make_uint2(b.z, b.w)));
-    } else {
-      const uint4 v = *four;
-      const uint2 a = unpack_fields(plane, v.x), b = unpack_fields(plane, v.y), c = unpack_fields(plane, v.z),
-                  d = unpack_fields(plane, v.w);
-      two[0] = make_uint4(a.x, a.y, b.x, b.y);
-      two[1] = make_uint4(c.x, c.y, d.x, d.y);
+    uint4 words = {};
+    if (!kPacks) words = *reinterpret_cast<const uint4 *>(packed);
+#pragma unroll
+    for (int c = 0; c < kMaxPlanes; c++) {
+      auto *const samples = reinterpret_cast<uint2 *>(dense[c]);
+      if (kPacks)
+        pack_field(plane, c, *samples, words);
+      else
+        *samples = unpack_field(plane, c, words);
     }
+    if (kPacks) *reinterpret_cast<uint4 *>(packed) = words;
     return;
   }
 #pragma unroll 1
   for (int i = 0; i < pixels; i++) {
-    if (kPacks)
-      words[i] = pack_fields(plane, samples[i]);
-    else
-      samples[i] = unpack_fields(plane, words[i]);
+    uint4 word = {};
+    if (!kPacks) word.x = reinterpret_cast<const uint32_t *>(packed)[i];
+#pragma unroll
+    for (int c = 0; c < kMaxPlanes; c++) {
+      uint16_t *const sample = reinterpret_cast<uint16_t *>(dense[c]) + i;
+      if (kPacks)
+        pack_field(plane, c, make_uint2(*sample, 0), word);
+      else
+        *sample = static_cast<uint16_t>(unpack_field(plane, c, word).x);
+    }
+    if (kPacks) reinterpret_cast<uint32_t *>(packed)[i] = word.x;
   }
 }
 
@@ -108,16 +116,14 @@ __global__ void __launch_bounds__(kThreadsAcross *kThreadsDown) unpack_kernel(co
   const int y = row * kThreadsDown + thread / kThreadsAcross;
   if (chunk >= plane.chunks || y >= plane.height) return;
   uint8_t *const packed = p.packed[n] + y * p.packed_pitch[n] + chunk * kChunkBytes;
-  if (plane.fields) {
-    const int pixels = plane.row_bytes[0] / static_cast<int>(sizeof(uint2)) - 4 * chunk;
-    unpack_words<kPacks>(plane, packed, p.dense[n][0] + y * p.dense_pitch[n][0] + chunk * 2 * kChunkBytes, pixels);
-  } else {
-    const int first = chunk * kChunkBytes / plane.planes;
-    uint8_t *const dense[2] = {p.dense[n][0] + y * p.dense_pitch[n][0] + first,
-                               p.dense[n][1] + y * p.dense_pitch[n][1] + first};
-    const int left[2] = {plane.row_bytes[0] - first, plane.row_bytes[1] - first};
-    permute_chunk<kPacks>(plane, packed, dense, left);
-  }
+  const int first = chunk * (plane.fields ? 4 * static_cast<int>(sizeof(uint16_t)) : kChunkBytes / plane.planes);
+  const auto dense = [&](int i) { return p.dense[n][i] + y * p.dense_pitch[n][i] + first; };
+  if (plane.fields)
+    unpack_words<kPacks>(plane, packed, {dense(0), dense(1), dense(2), dense(3)},
+                         (plane.row_bytes[0] - first) / static_cast<int>(sizeof(uint16_t)));
+  else
+    permute_chunk<kPacks>(plane, packed, {dense(0), dense(1)},
+                          {plane.row_bytes[0] - first, plane.row_bytes[1] - first});
 }
 
 template <bool kPacks>
@@ -130,7 +136,7 @@ void launch_frame(const UnpackedPlan &plan, const FrameView &packed, const Frame
     p.plane[n] = plane;
     p.packed[n] = packed.plane[plane.memory_plane].data;
     p.packed_pitch[n] = packed.plane[plane.memory_plane].pitch;
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < kMaxPlanes; i++) {
       const PlaneView &view = dense.plane[plane.plane[i % plane.planes]];
       p.dense[n][i] = view.data;
       p.dense_pitch[n][i] = view.pitch;

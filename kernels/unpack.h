@@ -13,21 +13,21 @@
 
 namespace cudaconv {
 
-// How a plane of memory becomes one or two dense planes, and back. Either is a permutation: 8 bytes of a row are as
-// many of the one plane, or four of the first and then four of the second. Or each 32-bit word is four bit fields,
-// which become 16-bit samples.
+// How a plane of memory becomes dense planes, and back. Either is a permutation: 8 bytes of a row are as many of one
+// plane, or four of the first and then four of the second. Or each 32-bit word is four bit fields, which become 16-bit
+// samples, each of a plane of its own.
 struct UnpackPlane {
   int32_t memory_plane, height;  // rows
-  int32_t planes;                // 1 or 2, numbers `plane`
-  int32_t plane[2];
-  int32_t row_bytes[2];  // of the dense planes
-  int32_t chunks;        // of 16 bytes, of a row in memory; the last may be a part of one
+  int32_t planes;                // 1, 2 or 4, numbers `plane`
+  int32_t plane[kMaxPlanes];
+  int32_t row_bytes[kMaxPlanes];  // of the dense planes
+  int32_t chunks;                 // of 16 bytes, of a row in memory; the last may be a part of one
   // Permuted: of each 8 bytes, where the n-th comes from, in bits 4n ... 4n + 3 of two words, as __byte_perm() wants
   // them; to unpack and to pack.
   uint32_t unpack[2], pack[2];
   bool fields;
-  uint8_t field[kMaxChannels];  // the lowest bit of each
-  uint16_t field_mask[kMaxChannels];
+  uint8_t field[kMaxPlanes];  // the lowest bit of each
+  uint16_t field_mask[kMaxPlanes];
 };
 
 // What a plan does, for frames that have been unpacked.

@@ -73,7 +73,7 @@ int run() {
   }
   const auto backend = make_cuda_backend();
   int tried = 0, failed = 0;
-  for (const char *name : {"GRAY8", "NV12", "v308", "RGBA", "P010_10LE", "YUY2", "RGB10A2_LE", "I420_10BE"}) {
+  for (const char *name : {"GRAY8", "NV12", "v308", "RGBA", "P010_10LE", "YUY2", "RGB10A2_LE", "I420_10BE", "ARGB64"}) {
     const Format &format =
         *std::find_if(formats().begin(), formats().end(), [&](const Format &f) { return !std::strcmp(f.name, name); });
     for (const int width : {64, 38, 37}) {
@@ -83,9 +83,9 @@ int run() {
       source.fill(random);
       for (const Expectation &expected : kExpected) {
         const PlaneLayout &first = layout.plane[0];
-        const char *want = first.container == Container::U8 ? expected.bytes
-                           : first.channels == 4            ? expected.four_words
-                                                            : expected.words;
+        const char *want = first.container == Container::U8                           ? expected.bytes
+                           : first.channels == 4 && first.container == Container::U16 ? expected.four_words
+                                                                                      : expected.words;
         if (!want) continue;
         FilterSettings s = expected.settings;
         s.chroma = Chroma::Filter;
