@@ -26,8 +26,8 @@ struct DenseShape {
   static constexpr int kChunks = (16 + 2 * kRadius) / 16;
   static constexpr int kRows = kSamples == Samples::FourWords ? 2 : 4 / kBytes;  // of results at a time
   static constexpr int kThreads = 128;
-  static constexpr bool kWide = kRadius > 8 && kWeights == Weights::Word &&kSamples == Samples::FourWords;
-  static constexpr int kMinBlocks = kWide ? 2 : kRadius > 8 || kSamples == Samples::FourWords ? 3 : 4;
+  static constexpr bool kFourWords = kSamples == Samples::FourWords;
+  static constexpr int kMinBlocks = kFourWords && kRadius > 8 && kBytes > 1 ? 2 : kFourWords || kRadius > 8 ? 3 : 4;
   static constexpr int kLine = padded_words(kDenseLineWords);
   static constexpr int kPixels = kTensorTileWidth + 16 * (kChunks - 1);  // that windows of a row of the tile reach
   static constexpr size_t kLineBytes = kDenseRows * kBytes * kLine * sizeof(uint32_t);
@@ -490,7 +490,6 @@ template <typename Shape>
 __global__ void __launch_bounds__(Shape::kThreads, Shape::kMinBlocks)
     dense_tensor_kernel(const __grid_constant__ DenseTensorParams p) {
   if constexpr (kHasMatrixInstructions) {
-    constexpr Samples kSamples = Shape::kSamples;
     Tile tile = locate_tile(p, kTensorTileWidth, 1);
     const PartParams &part = tile.part;
     int height = p.tile_height * Shape::row_groups(part.channels);

@@ -426,30 +426,27 @@ PackedKind linear(const Pass &pass, PackedParams &k, Kinds kinds, PackedKind kin
   return kind;
 }
 
-// A mask of [-1 0 1] and a smoothing [a b a], and its transpose, with anything to round.
+// Of 3x3 masks: [-1 0 1] and a smoothing [a b a], and the transpose, with anything to round.
 PackedKind any_gradient(const Pass &pass, PackedParams &k, PackedKind kind) {
-  const PackedKind none;
   const std::vector<int32_t> &x = pass.mask[0].value, &y = pass.mask[1].value;
-  if (pass.has_gain() || pass.wide || pass.rounding[0][0].wide || pass.width() != 3 || pass.height() != 3) return none;
-  const int64_t a = x[2], b = x[5];
-  if (a < 0 || b < 0 || x != std::vector<int32_t>{-x[2], 0, x[2], -x[5], 0, x[5], -x[2], 0, x[2]} ||
-      y != std::vector<int32_t>{-x[2], -x[5], -x[2], 0, 0, 0, x[2], x[5], x[2]})
-    return none;
+  const int32_t a = x[2], b = x[5];
   // Two sums share a register, whose squares 32 bits hold; or each has one to itself.
-  if ((2 * a + b) * k.sample_mask > (kind.words ? INT32_MAX / 4 : kLaneMax / 2)) return none;
+  if (a < 0 || b < 0 || x != std::vector<int32_t>{-a, 0, a, -b, 0, b, -a, 0, a} ||
+      y != std::vector<int32_t>{-a, -b, -a, 0, 0, 0, a, b, a} ||
+      (2 * int64_t{a} + b) * k.sample_mask > (kind.words ? INT32_MAX / 4 : kLaneMax / 2))
+    return {};
   k.column[0] = static_cast<uint32_t>(a);
   k.column[1] = static_cast<uint32_t>(b);
   kind.sliding = Sliding::Magnitude3;
   return kind;
 }
 
-// The same, or roberts, with nothing to round but the root; else any_gradient().
+// Such masks with nothing to round but the root, or roberts; else any_gradient().
 PackedKind gradient(const Pass &pass, PackedParams &k, Kinds kinds, PackedKind kind) {
   const Rounding &rounding = pass.rounding[0][0];
+  if (pass.has_gain() || pass.wide || rounding.wide || pass.width() != 3 || pass.height() != 3) return {};
   const PackedKind any = any_gradient(pass, k, kind);
-  if (pass.has_gain() || pass.width() != 3 || pass.height() != 3 || pass.norm == Norm::L2Fraction || rounding.offset ||
-      rounding.half != 1 || rounding.wide || pass.wide)
-    return any;
+  if (pass.norm == Norm::L2Fraction || rounding.offset || rounding.half != 1) return any;
   const bool euclidean = pass.norm == Norm::L2;
   // Pairs of samples of up to 10 bits are 16-bit floats, which hold their differences.
   kind.narrow = may_be_narrow(kinds, kind) && 2 * int64_t{k.sample_mask} <= kHalfFloatMax;
@@ -460,11 +457,7 @@ PackedKind gradient(const Pass &pass, PackedParams &k, Kinds kinds, PackedKind k
     return kind;
   }
   const int32_t a = x[2] / 2, b = x[5] / 2;
-  const std::vector<int32_t> expected = {-2 * a, 0, 2 * a, -2 * b, 0, 2 * b, -2 * a, 0, 2 * a};
-  if (x != expected || a < 1 || b < 0 || 2 * a + b > 16) return any;
-  for (int j = 0; j < 3; j++)
-    for (int i = 0; i < 3; i++)
-      if (y[j * 3 + i] != x[i * 3 + j]) return any;
+  if (any.sliding == Sliding::None || x[2] % 2 || x[5] % 2 || a < 1 || 2 * a + b > 16) return any;
   // Sums of three are kept kHalfFloatMax down.
   kind.narrow = kind.narrow && (2 * a + b) * int64_t{k.sample_mask} <= 2 * kHalfFloatMax;
   const bool in_halves = !kind.words || kind.narrow;

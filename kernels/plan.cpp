@@ -96,39 +96,6 @@ void factorise(IntegerMask &mask, int width, int height) {
   mask.column = std::move(column);
 }
 
-std::vector<MemoryPlane> memory_planes_of(const FrameLayout &layout) {
-  int count = 0;
-  for (int i = 0; i < layout.planes; i++) count = std::max(count, layout.plane[i].memory_plane + 1);
-  std::vector<MemoryPlane> planes(count);
-  std::vector<std::vector<bool>> used(count);
-  for (int i = 0; i < layout.planes; i++) {
-    const PlaneLayout &view = layout.plane[i];
-    MemoryPlane &plane = planes[view.memory_plane];
-    std::vector<bool> &bytes = used[view.memory_plane];
-    plane.height = std::max(plane.height, view.height);
-    const size_t size = view.bytes_per_container();
-    const auto mark = [&](size_t container) {
-      bytes.resize(std::max(bytes.size(), (container + 1) * size));
-      std::fill_n(bytes.begin() + container * size, size, true);
-    };
-    for (int x = 0; x < view.width; x++)
-      for (int c = 0; c < view.channels; c++)
-        mark(view.container == Container::Packed32 ? x : view.first + x * view.step + view.channel[c].offset);
-  }
-  for (size_t i = 0; i < planes.size(); i++) {
-    const std::vector<bool> &bytes = used[i];
-    planes[i].row_bytes = bytes.size();
-    for (size_t b = 0; b < bytes.size(); b++) {
-      if (!bytes[b]) continue;
-      if (b > 0 && bytes[b - 1])
-        planes[i].runs.back().length++;
-      else
-        planes[i].runs.push_back({b, 1});
-    }
-  }
-  return planes;
-}
-
 // What turns a real mask into integers decides alone about every byte that follows: it knows the mask and the depth,
 // not the method or the backend.
 class LinearCompiler {
@@ -355,9 +322,9 @@ class LinearCompiler {
     finish(total, d);
   }
 
-  // weight * gain * 2^bits, rounded so that the sum is right: what the nearest integers add up to too much or too little
-  // is taken from pairs, or added to them, that it brings the least away from their exact values, and what is left of
-  // it from the middle. `weight` is symmetric.
+  // weight * gain * 2^bits, rounded so that the sum is right: what the nearest integers add up to too much or too
+  // little is taken from pairs, or added to them, that it brings the least away from their exact values, and what is
+  // left of it from the middle. `weight` is symmetric.
   static std::vector<int32_t> fixed_point(const std::vector<double> &weight, int bits, double gain) {
     const size_t middle = weight.size() / 2;
     std::vector<int32_t> q;
@@ -656,6 +623,39 @@ bool Pass::separable() const {
     default:
       return false;
   }
+}
+
+std::vector<MemoryPlane> memory_planes_of(const FrameLayout &layout) {
+  int count = 0;
+  for (int i = 0; i < layout.planes; i++) count = std::max(count, layout.plane[i].memory_plane + 1);
+  std::vector<MemoryPlane> planes(count);
+  std::vector<std::vector<bool>> used(count);
+  for (int i = 0; i < layout.planes; i++) {
+    const PlaneLayout &view = layout.plane[i];
+    MemoryPlane &plane = planes[view.memory_plane];
+    std::vector<bool> &bytes = used[view.memory_plane];
+    plane.height = std::max(plane.height, view.height);
+    const size_t size = view.bytes_per_container();
+    const auto mark = [&](size_t container) {
+      bytes.resize(std::max(bytes.size(), (container + 1) * size));
+      std::fill_n(bytes.begin() + container * size, size, true);
+    };
+    for (int x = 0; x < view.width; x++)
+      for (int c = 0; c < view.channels; c++)
+        mark(view.container == Container::Packed32 ? x : view.first + x * view.step + view.channel[c].offset);
+  }
+  for (size_t i = 0; i < planes.size(); i++) {
+    const std::vector<bool> &bytes = used[i];
+    planes[i].row_bytes = bytes.size();
+    for (size_t b = 0; b < bytes.size(); b++) {
+      if (!bytes[b]) continue;
+      if (b > 0 && bytes[b - 1])
+        planes[i].runs.back().length++;
+      else
+        planes[i].runs.push_back({b, 1});
+    }
+  }
+  return planes;
 }
 
 std::vector<PartRegion> regions_of_part(const Regions &regions, const PlaneLayout &layout, const Plan::Part &part) {

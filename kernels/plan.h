@@ -148,6 +148,9 @@ CUDACONV_HOST_DEVICE inline bool in_region(const PartRegion &r, bool ellipse, in
   return dx * dx + dy * dy <= w * h * w * h;
 }
 
+// The planes of memory that hold frames of this layout, by PlaneLayout::memory_plane.
+std::vector<MemoryPlane> memory_planes_of(const FrameLayout &layout);
+
 // Throws Error{Settings} where the settings contradict themselves or the layout, or where the method cannot do the
 // mask.
 std::shared_ptr<const Plan> make_plan(const FilterSettings &settings, const FrameLayout &layout);

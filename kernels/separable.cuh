@@ -371,7 +371,7 @@ __device__ inline void filter_strip(const SeparableTensorParams &p, const Tile &
   // Whether the next step's samples are not asked for all at once, but as those of this one are used up: there are no
   // registers for both.
   constexpr bool kReadsInShares = kSamples == Samples::FourWords && Shape::kRadius > 16;
-  constexpr int kShares = kReadsInShares ? kStrips * kFiltered : 1;
+  constexpr int kShares = kStrips * kFiltered;
   // Whether what is merged is on its way while the rows are summed, where there are registers for it.
   constexpr bool kLoadsEarly = !kAny && kPixelBytes < 8;
 #pragma unroll 1

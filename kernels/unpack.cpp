@@ -2,6 +2,8 @@
 #include "unpack.h"
 
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 namespace cudaconv {
 
@@ -43,31 +45,25 @@ bool describe_bytes(const FrameLayout &layout, UnpackPlane *out) {
 // Gives samples that are not filtered, and so kept as they are, the depth and rounding of those that are: the kernels
 // want them alike. False where those differ, or the others have more bits than they.
 bool level_depths(Plan &plan) {
-  const auto for_channels = [&](auto function) {
-    for (int i = 0; i < plan.layout.planes; i++)
-      for (int c = 0; c < plan.layout.plane[i].channels; c++)
-        if (!function(i, c, plan.action[i][c] == Action::Filter)) return false;
-    return true;
-  };
-  const auto channel = [&](int i, int c) -> ChannelLayout & { return plan.layout.plane[i].channel[c]; };
-  int plane = -1, number = 0;  // of the first that is filtered
-  const bool alike = for_channels([&](int i, int c, bool filtered) {
-    if (!filtered) return true;
-    if (plane < 0) plane = i, number = c;
-    const ChannelLayout &like = channel(plane, number);
-    return channel(i, c).depth == like.depth && channel(i, c).shift == like.shift;
-  });
-  if (!alike || plane < 0) return alike;
-  const int depth = channel(plane, number).depth, shift = channel(plane, number).shift;
-  return for_channels([&](int i, int c, bool filtered) {
-    ChannelLayout &other = channel(i, c);
-    if (other.depth + other.shift > depth + shift || other.shift < shift) return false;
-    other.depth = static_cast<uint8_t>(depth);
-    other.shift = static_cast<uint8_t>(shift);
-    if (!filtered)
-      for (Pass &pass : plan.passes) pass.rounding[i][c] = pass.rounding[plane][number];
-    return true;
-  });
+  std::vector<std::pair<int, int>> filtered, others;  // plane and channel
+  for (int i = 0; i < plan.layout.planes; i++)
+    for (int c = 0; c < plan.layout.plane[i].channels; c++)
+      (plan.action[i][c] == Action::Filter ? filtered : others).emplace_back(i, c);
+  if (filtered.empty()) return true;
+  const auto [plane, number] = filtered[0];
+  const ChannelLayout like = plan.layout.plane[plane].channel[number];
+  for (const auto &[i, c] : filtered) {
+    const ChannelLayout &channel = plan.layout.plane[i].channel[c];
+    if (channel.depth != like.depth || channel.shift != like.shift) return false;
+  }
+  for (const auto &[i, c] : others) {
+    ChannelLayout &channel = plan.layout.plane[i].channel[c];
+    if (channel.depth + channel.shift > like.depth + like.shift || channel.shift < like.shift) return false;
+    channel.depth = like.depth;
+    channel.shift = like.shift;
+    for (Pass &pass : plan.passes) pass.rounding[i][c] = pass.rounding[plane][number];
+  }
+  return true;
 }
 
 // Planes become dense ones, each for itself.
@@ -144,15 +140,7 @@ std::shared_ptr<const UnpackedPlan> unpack_plan(const Plan &plan) {
   const bool fields = layout.plane[0].container == Container::Packed32;
   if (!(fields ? unpack_fields(plan, *result) : unpack_bytes(plan, *result)) || !level_depths(result->plan))
     return nullptr;
-  result->plan.memory.clear();
-  for (int i = 0; i < result->plan.layout.planes; i++) {
-    const PlaneLayout &dense = result->plan.layout.plane[i];
-    MemoryPlane memory;
-    memory.row_bytes = static_cast<size_t>(dense.width) * dense.channels * dense.bytes_per_container();
-    memory.height = dense.height;
-    memory.runs = {{0, memory.row_bytes}};
-    result->plan.memory.push_back(memory);
-  }
+  result->plan.memory = memory_planes_of(result->plan.layout);
   for (int m = 0; m < result->memory_planes; m++) {
     UnpackPlane &out = result->plane[m];
     for (int i = 0; i < out.planes; i++) {

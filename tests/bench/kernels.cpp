@@ -432,8 +432,7 @@ int main(int argc, char **argv) {
     else {
       std::fprintf(stderr,
                    "usage: %s [--table=goals,formats,widths,packed,seeds] [--format=FORMAT,FORMAT] [--size=WxH] "
-                   "[--only=TEXT,TEXT] "
-                   "[--json=FILE]\n",
+                   "[--only=TEXT,TEXT] [--json=FILE]\n",
                    argv[0]);
       return 2;
     }
