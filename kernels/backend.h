@@ -4,14 +4,16 @@
 // depend on which backend does it, byte for byte.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 
 #include "error.h"
 #include "imageview.h"
-#include "plan.h"
+#include "plan/plan.h"
 
 namespace cudaconv {
 
@@ -21,14 +23,18 @@ struct BackendStats {
   uint64_t bytes_uploaded = 0;    // host to device
   uint64_t bytes_downloaded = 0;  // device to host
   uint64_t bytes_staged = 0;      // of these, copied by the CPU on the way, because the memory was not pinned
-  // The kernels that carry out the first pass of the latest frame, where method=auto has found better ones than those
-  // of a method: "sliding", "tensor", and so on. nullptr: those of method_of().
+  // CUDA: the kernels that carry out the first pass of the latest frame, where method=auto has found better ones than
+  // those of a method: "sliding", "tensor", and so on. nullptr: those of method_of().
+  // CPU: the loops in use, named after the vector units that they are for: "avx512", "avx2", "baseline". nullptr before
+  // the first frame.
   const char *kernels = nullptr;
 };
 
 // Identifies a submitted frame. Tickets count up; frames complete in the order of submission.
 using Ticket = uint64_t;
 
+// Threads: submit() may be called by one thread while another one calls retire(), is_done() and stats(). A CPU backend
+// takes submit() from several threads at a time, which wait for their turn.
 class Backend {
  public:
   // Waits until nothing is in flight.
@@ -40,9 +46,16 @@ class Backend {
   // Starts to filter `src` into `dst`, which must not overlap. The plan is taken whole for this frame: a later submit
   // may bring another one while this frame is in flight. The memory behind both views stays valid, and `src` unchanged,
   // until the ticket is retired; what is enqueued on the stream of a `dst` in device memory from here on finds the
-  // result. Only what lies in `regions` is filtered. Throws Error; then nothing of the frame is in flight.
+  // result. Only what lies in `regions` is filtered.
+  //
+  // Any thread may set `*cancelled` while submit() runs. It then gives up after some milliseconds of the CPU's work or
+  // after a few passes of the GPU's, waits until nothing of the frame is in use, and throws Error{Cancelled}. A CUDA
+  // backend, which could not take back what it has enqueued, enqueues no more than a few passes ahead of the GPU. Work
+  // that is captured into a graph is not given up.
+  //
+  // Throws Error; then nothing of the frame is in flight.
   virtual Ticket submit(std::shared_ptr<const Plan> plan, const FrameView &src, const FrameView &dst,
-                        const Regions &regions = {}) = 0;
+                        const Regions &regions = {}, const std::atomic<bool> *cancelled = nullptr) = 0;
 
   // Waits until the frame is complete in `dst`. Retire in the order of submission. Throws Error{Device} when the device
   // failed on it; `dst` is then undefined.
@@ -66,7 +79,8 @@ std::unique_ptr<Backend> make_cpu_backend(ParallelFor parallel_for, int threads)
 
 // A CUDA backend on the CUDA context that is current on the calling thread. That context must be current in every call,
 // the destructor included. `stream` is the CUstream for the kernels, on which work on frames in device memory is
-// ordered; nullptr: one of its own. `parallel_for` copies to and from staging memory; nullptr: the calling thread does.
+// ordered; nullptr: one of its own. `parallel_for` copies to and from staging memory, for submit() and retire() at the
+// same time if these are; nullptr: the calling thread does.
 // Throws Error{NoDevice} where no device can run the kernels that were compiled in.
 std::unique_ptr<Backend> make_cuda_backend(void *stream = nullptr, ParallelFor parallel_for = nullptr);
 
@@ -76,6 +90,10 @@ void *new_pinned_memory(size_t bytes);
 void delete_pinned_memory(void *data);
 bool pin_memory(void *data, size_t bytes);
 void unpin_memory(void *data);
+
+// Why no context can be made on CUDA device `device`, counted from 0, in the words of the runtime: "out of memory",
+// say. Empty where one could. The thread's current device stays what it was.
+std::string why_no_context(int device);
 
 // Number of CUDA devices, 0 without a driver. `why`, if given, receives the reason where it is 0.
 int cuda_device_count(std::string *why = nullptr);

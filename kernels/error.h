@@ -6,20 +6,28 @@
 
 namespace cudaconv {
 
-// Everything that kernels/ reports. The text is a sentence for the user.
+// Everything that kernels/ reports. The text is a sentence for the user; file and line are for the developer, and are
+// where the cause was found: functions that do no more than throw take them from their callers, by the same defaults.
 class Error : public std::runtime_error {
  public:
   enum class Kind {
-    Settings,  // the filter settings cannot be carried out as asked
-    NoDevice,  // no usable CUDA device
-    Device,    // a CUDA call failed; the text names the call and the driver's reason
+    Settings,   // the filter settings cannot be carried out as asked
+    Format,     // the frame's format, not a setting, cannot be filtered
+    NoDevice,   // no usable CUDA device
+    Device,     // a CUDA call failed; the text names the call and the driver's reason
+    Cancelled,  // submit() was told to give up
   };
 
-  Error(Kind kind, const std::string &text) : std::runtime_error(text), kind_(kind) {}
+  Error(Kind kind, const std::string &text, const char *file = __builtin_FILE(), int line = __builtin_LINE())
+      : std::runtime_error(text), kind_(kind), file_(file), line_(line) {}
   Kind kind() const { return kind_; }
+  const char *file() const { return file_; }
+  int line() const { return line_; }
 
  private:
   Kind kind_;
+  const char *file_;
+  int line_;
 };
 
 }  // namespace cudaconv

@@ -69,6 +69,17 @@ struct FrameLayout {
   PlaneLayout plane[kMaxPlanes];
   // Rows alternate between two fields, each filtered by itself: the first field is rows 0, 2, 4, ...
   bool interlaced = false;
+
+  // Whether all planes are dense, of one container, and all samples have the same depth and shift.
+  bool uniform_dense() const {
+    const ChannelLayout &sample = plane[0].channel[0];
+    for (int i = 0; i < planes; i++) {
+      if (!plane[i].dense() || plane[i].container != plane[0].container) return false;
+      for (int c = 0; c < plane[i].channels; c++)
+        if (plane[i].channel[c].depth != sample.depth || plane[i].channel[c].shift != sample.shift) return false;
+    }
+    return true;
+  }
 };
 
 // One plane of memory: the address of row 0 and the distance between rows.

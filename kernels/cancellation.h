@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include <atomic>
+
+#include "error.h"
+
+namespace cudaconv {
+
+// Whether a submit() is to give up. Any thread of the backend may ask. Once it was to, it stays so, whatever becomes of
+// the caller's flag: what one thread has left out is not made up for by the others.
+class Cancellation {
+ public:
+  // `flag` may be nullptr: never.
+  explicit Cancellation(const std::atomic<bool> *flag) : flag_(flag) {}
+
+  bool requested() const {
+    if (flag_ && flag_->load(std::memory_order_relaxed)) seen_.store(true, std::memory_order_relaxed);
+    return seen_.load(std::memory_order_relaxed);
+  }
+
+  // Throws Error{Cancelled} where it was to give up.
+  void check(const char *file = __builtin_FILE(), int line = __builtin_LINE()) const {
+    if (requested()) throw Error(Error::Kind::Cancelled, "the frame was given up, as was asked for", file, line);
+  }
+
+ private:
+  const std::atomic<bool> *const flag_;
+  mutable std::atomic<bool> seen_{false};
+};
+
+}  // namespace cudaconv

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "cpu/cpu_rows.h"
+
+namespace cudaconv {
+
+namespace {
+
+constexpr bool kBigEndianHost = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
+
+template <typename F>
+void for_each_container(const PlaneLayout &layout, F f) {
+  switch (layout.container) {
+    case Container::U8:
+      f([](const uint8_t *p) -> int { return *p; }, [](uint8_t *p, int v) { *p = static_cast<uint8_t>(v); });
+      break;
+    case Container::U16:
+      f([](const uint8_t *p) -> int { return p[0] | p[1] << 8; },
+        [](uint8_t *p, int v) {
+          p[0] = static_cast<uint8_t>(v);
+          p[1] = static_cast<uint8_t>(v >> 8);
+        });
+      break;
+    case Container::U16BE:
+      f([](const uint8_t *p) -> int { return p[0] << 8 | p[1]; },
+        [](uint8_t *p, int v) {
+          p[0] = static_cast<uint8_t>(v >> 8);
+          p[1] = static_cast<uint8_t>(v);
+        });
+      break;
+    case Container::Packed32:
+      break;
+  }
+}
+
+uint32_t read_word(const uint8_t *p) {
+  return p[0] | p[1] << 8 | p[2] << 16 | static_cast<uint32_t>(p[3]) << 24;
+}
+
+void write_word(uint8_t *p, uint32_t v) {
+  for (int i = 0; i < 4; i++) p[i] = static_cast<uint8_t>(v >> (8 * i));
+}
+
+// Whether the samples of a row are consecutive words of 16 bits, all of the same form.
+bool is_row_of_words(const PlaneLayout &layout) {
+  if ((layout.container != Container::U16 && layout.container != Container::U16BE) || layout.step != layout.channels)
+    return false;
+  for (int c = 0; c < layout.channels; c++)
+    if (layout.channel[c].offset != c || layout.channel[c].depth != layout.channel[0].depth ||
+        layout.channel[c].shift != layout.channel[0].shift)
+      return false;
+  return true;
+}
+
+// Where the container of a channel of pixel x lies.
+size_t position(const PlaneLayout &layout, const ChannelLayout &channel, int x) {
+  return static_cast<size_t>(layout.first + channel.offset + x * layout.step) * layout.bytes_per_container();
+}
+
+template <typename T>
+void unpack(const PlaneLayout &layout, const uint8_t *row, int x, int count, T *samples) {
+  const int channels = layout.channels;
+  for (int c = 0; c < channels; c++) {
+    const ChannelLayout &channel = layout.channel[c];
+    const int max = (1 << channel.depth) - 1;
+    T *out = samples + c;
+    if (layout.container == Container::Packed32) {
+      for (int i = 0; i < count; i++)
+        out[i * channels] = static_cast<T>(read_word(row + 4 * (x + i)) >> channel.offset & max);
+    } else {
+      for_each_container(layout, [&](auto read, auto) {
+        const int step = layout.step * layout.bytes_per_container(), shift = channel.shift;
+        const uint8_t *in = row + position(layout, channel, x);
+        for (int i = 0; i < count; i++) out[i * channels] = static_cast<T>(read(in + i * step) >> shift & max);
+      });
+    }
+  }
+}
+
+template <typename T>
+void pack(const PlaneLayout &layout, const T *samples, int x, int count, uint8_t *row) {
+  const int channels = layout.channels;
+  if (layout.container == Container::Packed32) {
+    for (int i = 0; i < count; i++) {
+      uint32_t word = 0;
+      for (int c = 0; c < channels; c++)
+        word |= static_cast<uint32_t>(samples[i * channels + c]) << layout.channel[c].offset;
+      write_word(row + 4 * (x + i), word);
+    }
+    return;
+  }
+  for (int c = 0; c < channels; c++) {
+    const ChannelLayout &channel = layout.channel[c];
+    const T *in = samples + c;
+    for_each_container(layout, [&](auto, auto write) {
+      const int step = layout.step * layout.bytes_per_container(), shift = channel.shift;
+      uint8_t *out = row + position(layout, channel, x);
+      for (int i = 0; i < count; i++) write(out + i * step, in[i * channels] << shift);
+    });
+  }
+}
+
+}  // namespace
+
+void unpack_pixels(const VectorLoops &, const PlaneLayout &layout, const uint8_t *row, int x, int count,
+                   uint8_t *samples) {
+  const size_t channels = layout.channels;
+  if (samples_in_memory<uint8_t>(layout))
+    std::memcpy(samples, row + x * channels, count * channels);
+  else
+    unpack(layout, row, x, count, samples);
+}
+
+void pack_pixels(const VectorLoops &, const PlaneLayout &layout, const uint8_t *samples, int x, int count,
+                 uint8_t *row) {
+  const size_t channels = layout.channels;
+  if (samples_in_memory<uint8_t>(layout))
+    std::memcpy(row + x * channels, samples, count * channels);
+  else
+    pack(layout, samples, x, count, row);
+}
+
+void unpack_pixels(const VectorLoops &loops, const PlaneLayout &layout, const uint8_t *row, int x, int count,
+                   uint16_t *samples) {
+  const ChannelLayout &channel = layout.channel[0];
+  const int n = count * layout.channels;
+  if (is_row_of_words(layout) && n >= kVectorBlock)
+    loops.unpack(row + position(layout, channel, x), (layout.container == Container::U16BE) != kBigEndianHost,
+                 channel.shift, (1 << channel.depth) - 1, samples, n);
+  else
+    unpack(layout, row, x, count, samples);
+}
+
+void pack_pixels(const VectorLoops &loops, const PlaneLayout &layout, const uint16_t *samples, int x, int count,
+                 uint8_t *row) {
+  const ChannelLayout &channel = layout.channel[0];
+  const int n = count * layout.channels;
+  if (is_row_of_words(layout) && n >= kVectorBlock)
+    loops.pack(samples, (layout.container == Container::U16BE) != kBigEndianHost, channel.shift,
+               row + position(layout, channel, x), n);
+  else
+    pack(layout, samples, x, count, row);
+}
+
+}  // namespace cudaconv

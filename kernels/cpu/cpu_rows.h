@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// Rows of samples for the CPU backend: from memory and back, with the border's samples on both sides so that no loop
+// over pixels has a special case at the ends.
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <type_traits>
+#include <vector>
+
+#include "backend.h"
+#include "cancellation.h"
+#include "cpu/region_rows.h"
+#include "cpu/vector.h"
+#include "plan/border.h"
+
+namespace cudaconv {
+
+// Zeroed memory that tasks take their rows from and leave to the tasks after them.
+class Scratch {
+ public:
+  void reset() { next_ = 0; }
+
+  // So many elements, not zeroed again where a task before used them, and room for a block more.
+  template <typename V>
+  V *take(size_t n) {
+    // 4K aliasing: a load stalls behind a store whose address has the same low 12 bits. Large blocks of memory all
+    // begin alike.
+    const size_t stagger = next_ * kStagger % kPage, bytes = stagger + (n + kVectorBlock) * sizeof(V);
+    if (next_ == blocks_.size()) blocks_.emplace_back();
+    Block &block = blocks_[next_++];
+    if (block.size < bytes) {
+      block.memory.reset(static_cast<uint8_t *>(::operator new(bytes, kAlignment)));
+      block.size = bytes;
+      std::memset(block.memory.get(), 0, bytes);
+    }
+    return reinterpret_cast<V *>(block.memory.get() + stagger);
+  }
+
+  // At least `bytes`, such that rows so far apart do not alias either.
+  static constexpr size_t row_pitch(size_t bytes) {
+    constexpr size_t kPeriod = 1024;
+    return (bytes + kPeriod - kStagger - 1) / kPeriod * kPeriod + kStagger;
+  }
+
+ private:
+  static constexpr std::align_val_t kAlignment{64};
+  static constexpr size_t kPage = 4096, kStagger = 5 * 64;
+  struct Free {
+    void operator()(uint8_t *p) const { ::operator delete(p, kAlignment); }
+  };
+  struct Block {
+    std::unique_ptr<uint8_t, Free> memory;
+    size_t size = 0;
+  };
+  std::vector<Block> blocks_;
+  size_t next_ = 0;
+};
+
+// One pass over one part of the frame.
+struct Job {
+  const VectorLoops *loops;
+  const Cancellation *cancellation;
+  const Plan *plan;
+  const Pass *pass;
+  Plan::Part part;
+  const PlaneLayout *layout;
+  // Row 0 of the part; pitches in bytes from row to row of the part.
+  PlaneView source, subtrahend, copy, input, target;
+  // Rows of the pixels in regions; nullptr: the whole part is filtered. `invert`: what lies in no region is.
+  const RegionRows *regions;
+  bool invert;
+  // nullptr, or what the results go on to, instead of to the target.
+  const Job *difference;
+
+  bool filters() const {
+    const Action *action = plan->action[part.plane];
+    return std::any_of(action, action + layout->channels, [](Action a) { return a == Action::Filter; });
+  }
+};
+
+// The pixels of the part that one task does.
+struct JobTile {
+  int x0, x1, y0, y1;
+  int width() const { return x1 - x0; }
+};
+
+// Samples are uint8_t where the containers are of 8 bits, else uint16_t.
+//
+// Whether the samples of a row lie in memory as they are in a row of samples.
+template <typename T>
+bool samples_in_memory(const PlaneLayout &layout) {
+  if (sizeof(T) == 2 || !layout.dense()) return false;
+  return std::all_of(layout.channel, layout.channel + layout.channels,
+                     [](const ChannelLayout &c) { return c.depth == 8 && c.shift == 0; });
+}
+
+// `count` pixels from pixel x of a row of memory, channels interleaved.
+void unpack_pixels(const VectorLoops &loops, const PlaneLayout &layout, const uint8_t *row, int x, int count,
+                   uint8_t *samples);
+void unpack_pixels(const VectorLoops &loops, const PlaneLayout &layout, const uint8_t *row, int x, int count,
+                   uint16_t *samples);
+void pack_pixels(const VectorLoops &loops, const PlaneLayout &layout, const uint8_t *samples, int x, int count,
+                 uint8_t *row);
+void pack_pixels(const VectorLoops &loops, const PlaneLayout &layout, const uint16_t *samples, int x, int count,
+                 uint8_t *row);
+
+// A ring of rows: row y lies where rows y - height and y + height do.
+template <typename V>
+class Ring {
+ public:
+  Ring() = default;
+  Ring(Scratch &scratch, int length, int height)
+      : stride_(static_cast<int>(Scratch::row_pitch((whole_blocks(length) + kVectorBlock) * sizeof(V)) / sizeof(V))),
+        height_(height),
+        rows_(scratch.take<V>(static_cast<size_t>(stride_) * height)) {}
+
+  int stride() const { return stride_; }
+  V *operator[](int y) const { return rows_ + static_cast<size_t>((y % height_ + height_) % height_) * stride_; }
+
+ private:
+  int stride_ = 0, height_ = 1;
+  V *rows_ = nullptr;
+};
+
+// The rows of the source around a tile, unpacked and extended by radius_x pixels on both sides. Rows enter in rising
+// order; the last ones are kept.
+template <typename T>
+class RowWindow {
+ public:
+  RowWindow(const Job &job, const JobTile &tile, Scratch &scratch, int rows)
+      : job_(job),
+        channels_(job.layout->channels),
+        first_(std::max(tile.x0 - job.pass->radius_x, 0)),
+        last_(std::min(tile.x1 + job.pass->radius_x, job.layout->width)),
+        skip_((first_ - tile.x0 + job.pass->radius_x) * channels_),
+        length_((tile.width() + 2 * job.pass->radius_x) * channels_),
+        ring_(scratch, length_ + channels_, rows) {
+    // Loops that go on to the end of a block find samples there.
+    for (int y = 0; y < rows; y++) std::fill(ring_[y] + length_, ring_[y] + ring_.stride(), T{0});
+    for (int x = tile.x0 - job.pass->radius_x; x < tile.x1 + job.pass->radius_x; x++) {
+      if (x >= first_ && x < last_) continue;
+      const int from = border_index(job.plan->border, x, job.layout->width);
+      const int to = (x - tile.x0 + job.pass->radius_x) * channels_;
+      // The pixel is in the window too: tiles are wider than masks, and as wide as the frame where that wraps around.
+      for (int c = 0; c < channels_; c++)
+        extension_.push_back({to + c, from < 0 ? -1 : skip_ + (from - first_) * channels_ + c});
+    }
+  }
+
+  int length() const { return length_; }
+
+  // Unpacks row y, which may lie outside the part.
+  void enter(int y) {
+    T *row = ring_[y];
+    const PlaneLayout &layout = *job_.layout;
+    const int source = border_index(job_.plan->border, y, job_.part.height);
+    if (source < 0) {
+      for (int i = 0; i < length_; i++) row[i] = static_cast<T>(layout.border_value[i % channels_]);
+      return;
+    }
+    unpack_pixels(*job_.loops, layout, job_.source.data + source * job_.source.pitch, first_, last_ - first_,
+                  row + skip_);
+    if (source + 1 < job_.part.height) prefetch(job_.source.data + (source + 1) * job_.source.pitch);
+    for (const Extension &e : extension_)
+      row[e.to] = e.from < 0 ? static_cast<T>(layout.border_value[e.to % channels_]) : row[e.from];
+  }
+
+  // A row that has entered; its sample i is channel i % channels of the pixel at x = x0 - radius_x + i / channels.
+  const T *operator[](int y) const { return ring_[y]; }
+
+ private:
+  // The processor itself foresees reads within a row, but not its beginning.
+  void prefetch(const uint8_t *row) const {
+    const PlaneLayout &layout = *job_.layout;
+    const size_t pixel = static_cast<size_t>(layout.step) * layout.bytes_per_container();
+    for (size_t byte = first_ * pixel; byte < last_ * pixel; byte += 64) __builtin_prefetch(row + byte);
+  }
+
+  struct Extension {
+    int to, from;  // samples of a row; -1: the border's value
+  };
+
+  const Job &job_;
+  int channels_;
+  int first_, last_;  // pixels that are read from memory
+  int skip_;          // samples before them
+  int length_;        // samples
+  std::vector<Extension> extension_;
+  Ring<T> ring_;
+};
+
+// The tile's samples of a row of memory, where they lie there or else unpacked into `row`; at least a block of them.
+template <typename T>
+const T *samples_of(const Job &job, const JobTile &tile, const PlaneView &view, int y, T *row) {
+  const uint8_t *memory = view.data + y * view.pitch;
+  const int channels = job.layout->channels;
+  if constexpr (sizeof(T) == 1)
+    if (samples_in_memory<T>(*job.layout) && tile.width() * channels >= kVectorBlock)
+      return memory + tile.x0 * channels;
+  unpack_pixels(*job.loops, *job.layout, memory, tile.x0, tile.width(), row);
+  return row;
+}
+
+// Puts what is not filtered into rows of results: copied and filled channels, the pixels that border=keep copies, and
+// those outside the regions.
+template <typename T>
+class Merger {
+ public:
+  Merger(const Job &job, const JobTile &tile, Scratch &scratch)
+      : job_(job), tile_(tile), channels_(job.layout->channels) {
+    if (!needed()) return;
+    const int n = samples();
+    original_ = scratch.take<T>(n);
+    outside_ = scratch.take<T>(n);
+    fill_ = scratch.take<T>(n);
+    fills_ = scratch.take<T>(n);
+    for (T *&copies : copies_) copies = scratch.take<T>(n);
+    for (int s = 0; s < n; s++) {
+      const int c = s % channels_, x = tile.x0 + s / channels_;
+      const Action action = job.plan->action[job.part.plane][c];
+      const bool kept = x < job.pass->keep_x || x >= job.layout->width - job.pass->keep_x;
+      fill_[s] = static_cast<T>(job.plan->fill[job.part.plane][c]);
+      fills_[s] = all_if(action == Action::Fill);
+      copies_[0][s] = all_if(action == Action::Copy || (action == Action::Filter && kept));
+      copies_[1][s] = all_if(action != Action::Fill);
+      any_fill_ |= fills_[s] != 0;
+      any_copy_ |= copies_[0][s] != 0;
+    }
+  }
+
+  // Row y of the part, `row` the tile's samples of it.
+  void merge(int y, T *row) {
+    const bool keep_row = y < job_.pass->keep_y || y >= job_.part.height - job_.pass->keep_y;
+    if (any_copy_ || keep_row) job_.loops->blend(original(job_.copy, y), copies_[keep_row], row, padded());
+    if (any_fill_) job_.loops->blend(fill_, fills_, row, padded());
+    if (job_.regions) {
+      mark_outside(y);
+      job_.loops->blend(original(job_.input, y), outside_, row, padded());
+    }
+  }
+
+  // Whether merge does anything at all.
+  bool needed() const {
+    const Action *action = job_.plan->action[job_.part.plane];
+    return job_.regions || job_.pass->keep_x || job_.pass->keep_y ||
+           std::any_of(action, action + channels_, [](Action a) { return a != Action::Filter; });
+  }
+
+ private:
+  static T all_if(bool set) { return static_cast<T>(set ? ~0 : 0); }
+  int samples() const { return tile_.width() * channels_; }
+  int padded() const { return std::max(samples(), kVectorBlock); }
+
+  const T *original(const PlaneView &view, int y) const { return samples_of(job_, tile_, view, y, original_); }
+
+  void mark_outside(int y) {
+    const RegionRows::Row row = job_.regions->row(y);
+    if (marked_ && row == marked_row_) return;
+    marked_ = true;
+    marked_row_ = row;
+    std::fill_n(outside_, samples(), all_if(!job_.invert));
+    const auto first = job_.regions->runs().begin() + row.begin, last = job_.regions->runs().begin() + row.end;
+    const auto ends_before = [](const RegionRows::Run &run, int x) { return run.end <= x; };
+    for (auto run = std::lower_bound(first, last, tile_.x0, ends_before); run != last && run->begin < tile_.x1; ++run) {
+      const int begin = std::max<int>(run->begin, tile_.x0), end = std::min<int>(run->end, tile_.x1);
+      std::fill_n(outside_ + (begin - tile_.x0) * channels_, (end - begin) * channels_, all_if(job_.invert));
+    }
+  }
+
+  const Job &job_;
+  const JobTile tile_;
+  int channels_;
+  bool any_copy_ = false, any_fill_ = false, marked_ = false;
+  RegionRows::Row marked_row_ = {};  // what outside_ holds, if marked_
+  T *original_ = nullptr, *outside_ = nullptr, *fill_ = nullptr, *fills_ = nullptr;
+  T *copies_[2] = {};  // of rows, and of rows that are kept whole
+};
+
+}  // namespace cudaconv

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "cpu/vector.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+
+#include "cpu/vector_levels.h"
+
+namespace cudaconv {
+
+bool make_rounding16(const Rounding &rounding, SumRange range, Rounding16 *result) {
+  constexpr int64_t kLaneMax = 0xffff;
+  const int64_t offset = rounding.offset, half = rounding.half, divisor = 2 * half;
+  if (rounding.wide || divisor > 1 << 15 || rounding.max > 255) return false;
+  const int64_t start = std::max<int64_t>({-range.low, rounding.absolute ? offset : offset + half, 0});
+  const int64_t zero = start - offset, low = start - offset - half;
+  const int64_t largest =
+      rounding.absolute ? std::max(range.high + offset, -(range.low + offset)) + half : range.high + offset + half;
+  if (start + range.high > kLaneMax || largest > kLaneMax || zero > kLaneMax) return false;
+  const int64_t limit = std::min(rounding.limit, kLaneMax);
+
+  Rounding16 r;
+  r.start = static_cast<uint16_t>(start);
+  r.half = static_cast<uint16_t>(half);
+  r.limit = static_cast<uint16_t>(limit);
+  r.absolute = rounding.absolute;
+  (r.absolute ? r.zero : r.low) = static_cast<uint16_t>(r.absolute ? zero : low);
+  const int log = ceil_log2(divisor);
+  if (int64_t{1} << log == divisor) {
+    r.shift = log;
+  } else {
+    // The reciprocal is error / 2^power too large in units of 1 / divisor: exact while that adds less than one.
+    const int power = 15 + log;
+    const int64_t magic = ((int64_t{1} << power) + divisor - 1) / divisor;
+    const int64_t error = magic * divisor - (int64_t{1} << power);
+    if (magic > kLaneMax || std::min(limit, largest) * error >= int64_t{1} << power) return false;
+    r.magic = static_cast<uint16_t>(magic);
+    r.shift = power - 16;
+  }
+  *result = r;
+  return true;
+}
+
+const std::vector<const VectorLoops *> &vector_levels() {
+  static const std::vector<const VectorLoops *> levels = [] {
+    std::vector<const VectorLoops *> list = {&vector_loops_baseline()};
+#ifdef __x86_64__
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("avx2")) list.push_back(&vector_loops_avx2());
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+        __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vbmi"))
+      list.push_back(&vector_loops_avx512());
+#endif
+    return list;
+  }();
+  return levels;
+}
+
+const VectorLoops &vector_loops() {
+  static const VectorLoops &loops = []() -> const VectorLoops & {
+    const char *wanted = std::getenv("CUDACONV_VECTORS");
+    for (const VectorLoops *level : vector_levels())
+      if (wanted && !std::strcmp(wanted, level->level())) return *level;
+    return *vector_levels().back();
+  }();
+  return loops;
+}
+
+}  // namespace cudaconv

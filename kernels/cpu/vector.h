@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// The loops over the samples of a row, compiled for each kind of vector unit and chosen when the program runs. All of
+// it is integer arithmetic that is exact, or exact modulo 2^16 where the caller has made sure that the end result fits,
+// so that every level gives the same numbers.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "plan/plan.h"
+
+namespace cudaconv {
+
+// Loops run over blocks of so many samples. Every row that a loop reads or writes has room for at least one block.
+constexpr int kVectorBlock = 64;
+
+constexpr int whole_blocks(int samples) {
+  return (samples + kVectorBlock - 1) / kVectorBlock * kVectorBlock;
+}
+
+// Two signed numbers of 16 bits in a word: what there are instructions to multiply and to add up for.
+constexpr int32_t pair_of(int32_t first, int32_t second) {
+  return static_cast<int32_t>((static_cast<uint32_t>(first) & 0xffff) | static_cast<uint32_t>(second) << 16);
+}
+
+// The number that is subtracted from samples so that they fit 16 signed bits.
+constexpr int pair_zero(uint8_t) {
+  return 0;
+}
+constexpr int pair_zero(uint16_t) {
+  return 1 << 15;
+}
+
+template <typename In>
+struct Tap {
+  const In *in;
+  int32_t coefficient;
+};
+
+// Rounding in 16-bit lanes: from t = start + sum to
+//
+//   clamp(floor((sum + offset [absolute value] + half) / divisor), 0, max)
+//
+// as |t - zero| + half where absolute, else t - low but not below 0; then at most limit; then t >> shift, or, where
+// there is a magic number, (t * magic >> 16) >> shift; shift is from 1 to 15.
+struct Rounding16 {
+  uint16_t start = 0, zero = 0, half = 0, low = 0, limit = 0, magic = 0;
+  int shift = 0;
+  bool absolute = false;
+};
+
+struct Gain {
+  int64_t sum, centre;
+  int shift;    // of the sum, before it is multiplied; see apply_gain
+  bool narrow;  // what comes of 32-bit sums fits 32 bits
+};
+
+// Whether 16 bits hold a sum within the range on its way to a sample; if so, how.
+bool make_rounding16(const Rounding &rounding, SumRange range, Rounding16 *result);
+
+// In all functions, n is the number of samples. Where it must be a whole number of blocks, "n: blocks" says so; else it
+// is any number from kVectorBlock. `out` overlaps no input but where that is said. Sums of type uint16_t are modulo
+// 2^16.
+class VectorLoops {
+ public:
+  virtual const char *level() const = 0;
+
+  // out[s] = start + the sum of coefficient * in[s] over the taps. n: blocks
+  virtual void sum(const Tap<uint8_t> *taps, int count, uint16_t start, uint16_t *out, int n) const = 0;
+  virtual void sum(const Tap<uint8_t> *taps, int count, int32_t start, int32_t *out, int n) const = 0;
+  virtual void sum(const Tap<uint8_t> *taps, int count, int64_t start, int64_t *out, int n) const = 0;
+  virtual void sum(const Tap<uint16_t> *taps, int count, uint16_t start, uint16_t *out, int n) const = 0;
+  virtual void sum(const Tap<uint16_t> *taps, int count, int32_t start, int32_t *out, int n) const = 0;
+  virtual void sum(const Tap<uint16_t> *taps, int count, int64_t start, int64_t *out, int n) const = 0;
+  virtual void sum(const Tap<int32_t> *taps, int count, int32_t start, int32_t *out, int n) const = 0;
+  virtual void sum(const Tap<int64_t> *taps, int count, int64_t start, int64_t *out, int n) const = 0;
+
+  // out[s] = pair_of(in[s] - zero, in[s + distance] - zero) with the pair_zero of the samples.
+  virtual void pair(const uint8_t *in, int distance, int32_t *out, int n) const = 0;
+  virtual void pair(const uint16_t *in, int distance, int32_t *out, int n) const = 0;
+
+  // out[s] = start + the sum of the products of the first halves of in[s] and of the coefficient and of those of their
+  // second halves, over the taps; the first `high` taps count 2^16-fold; all modulo 2^32. n: blocks
+  virtual void sum_pairs(const Tap<int32_t> *taps, int high, int count, uint32_t start, int32_t *out, int n) const = 0;
+
+  // sum_pairs() whose sums, shifted, become one half of out[s] as with put_half. n: blocks
+  virtual void sum_pairs(const Tap<int32_t> *taps, int high, int count, uint32_t start, int shift, bool second,
+                         int32_t *out, int n) const = 0;
+
+  // in[s] becomes the first half of out[s], and the second one 0; or only the second. n: blocks
+  virtual void put_half(const uint16_t *in, bool second, int32_t *out, int n) const = 0;
+
+  // out[s] = in[s] >> shift; `out` may be `in`.
+  virtual void shift(const int32_t *in, int shift, int32_t *out, int n) const = 0;
+  virtual void shift(const int64_t *in, int shift, int64_t *out, int n) const = 0;
+
+  // sums[s] += enters[s] - leaves[s]. n: blocks
+  virtual void slide(const uint8_t *enters, const uint8_t *leaves, uint16_t *sums, int n) const = 0;
+  virtual void slide(const uint8_t *enters, const uint8_t *leaves, int32_t *sums, int n) const = 0;
+  virtual void slide(const uint16_t *enters, const uint16_t *leaves, int32_t *sums, int n) const = 0;
+
+  // out[s] is the sum of in[s - channels], in[s - 2 * channels], ... for s < n + channels. n: whole pixels
+  virtual void scan(const uint16_t *in, int channels, uint16_t *out, int n) const = 0;
+  virtual void scan(const int32_t *in, int channels, int32_t *out, int n) const = 0;
+
+  // From sums to samples.
+  virtual void round(const uint16_t *sum, const Rounding16 &rounding, uint8_t *out, int n) const = 0;
+  virtual void round(const int32_t *sum, const Rounding &rounding, uint8_t *out, int n) const = 0;
+  virtual void round(const int32_t *sum, const Rounding &rounding, uint16_t *out, int n) const = 0;
+  virtual void round(const int64_t *sum, const Rounding &rounding, uint8_t *out, int n) const = 0;
+  virtual void round(const int64_t *sum, const Rounding &rounding, uint16_t *out, int n) const = 0;
+
+  // round() of sums with a gain and with the window's centre samples.
+  virtual void round(const int32_t *sum, const Gain &gain, const uint8_t *centre, const Rounding &rounding,
+                     uint8_t *out, int n) const = 0;
+  virtual void round(const int32_t *sum, const Gain &gain, const uint16_t *centre, const Rounding &rounding,
+                     uint16_t *out, int n) const = 0;
+  virtual void round(const int64_t *sum, const Gain &gain, const uint8_t *centre, const Rounding &rounding,
+                     uint8_t *out, int n) const = 0;
+  virtual void round(const int64_t *sum, const Gain &gain, const uint16_t *centre, const Rounding &rounding,
+                     uint16_t *out, int n) const = 0;
+
+  // out[s] = magnitude(norm, x[s], y[s]). 16-bit ones hold numbers from -2^15.
+  virtual void magnitudes(Norm norm, const uint16_t *x, const uint16_t *y, int32_t *out, int n) const = 0;
+  virtual void magnitudes(Norm norm, const int32_t *x, const int32_t *y, int32_t *out, int n) const = 0;
+
+  // The response of the kirsch mask, see Op::Compass, to the rows above, at and below, pixels `channels` apart, the
+  // first one to the left of the first result.
+  virtual void compass(const uint8_t *const row[3], int channels, int32_t three_gain, int32_t all_gain, uint16_t start,
+                       uint16_t *out, int n) const = 0;
+  virtual void compass(const uint8_t *const row[3], int channels, int32_t three_gain, int32_t all_gain, int32_t start,
+                       int32_t *out, int n) const = 0;
+  virtual void compass(const uint16_t *const row[3], int channels, int32_t three_gain, int32_t all_gain, int32_t start,
+                       int32_t *out, int n) const = 0;
+
+  // The largest or smallest of in[0][s] ... in[count - 1][s]; `out` may be one of them.
+  virtual void extremum(bool largest, const uint8_t *const *in, int count, uint8_t *out, int n) const = 0;
+  virtual void extremum(bool largest, const uint16_t *const *in, int count, uint16_t *out, int n) const = 0;
+
+  // The median of in[0][s] ... in[count - 1][s], samples of `depth` bits; count is odd and at most 255.
+  virtual void median(const uint8_t *const *in, int count, int depth, uint8_t *out, int n) const = 0;
+  virtual void median(const uint16_t *const *in, int count, int depth, uint16_t *out, int n) const = 0;
+
+  // max(a - b, 0)
+  virtual void subtract(const uint8_t *a, const uint8_t *b, uint8_t *out, int n) const = 0;
+  virtual void subtract(const uint16_t *a, const uint16_t *b, uint16_t *out, int n) const = 0;
+
+  // out = mask is set ? in : out, bit by bit.
+  virtual void blend(const uint8_t *in, const uint8_t *mask, uint8_t *out, int n) const = 0;
+  virtual void blend(const uint16_t *in, const uint16_t *mask, uint16_t *out, int n) const = 0;
+
+  // From 16-bit words to samples and back, the two bytes of a word swapped where that is asked for.
+  virtual void unpack(const uint8_t *words, bool swap, int shift, int largest, uint16_t *samples, int n) const = 0;
+  virtual void pack(const uint16_t *samples, bool swap, int shift, uint8_t *words, int n) const = 0;
+
+ protected:
+  ~VectorLoops() = default;
+};
+
+// What this machine can run, the fastest last; the first is compiled for no vector unit in particular.
+const std::vector<const VectorLoops *> &vector_levels();
+
+// The fastest, or the one that the environment variable CUDACONV_VECTORS names.
+const VectorLoops &vector_loops();
+
+}  // namespace cudaconv

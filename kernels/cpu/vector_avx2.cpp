@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#ifdef __x86_64__
+
+#include <immintrin.h>
+
+#include <cstddef>
+#include <utility>
+
+#include "cpu/vector.h"
+#include "cpu/vector_levels.h"
+
+// From here on only, so that nothing that other files share is compiled for this target.
+#ifdef __clang__
+#pragma clang attribute push(__attribute__((target("avx2"))), apply_to = function)
+#else
+#pragma GCC target("avx2")
+#endif
+
+#define CUDACONV_LEVEL "avx2"
+#define CUDACONV_VECTOR 32
+#include "cpu/vector_loops.h"
+
+#ifdef __clang__
+#pragma clang attribute pop
+#endif
+
+namespace cudaconv {
+
+const VectorLoops &vector_loops_avx2() {
+  return kLoops;
+}
+
+}  // namespace cudaconv
+
+#endif

@@ -1,0 +1,597 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// The body of every vector_*.cpp, which include it last, in a target of their own: plain loops over blocks of constant
+// length, which compilers turn into vector code without a remainder. Whatever is not in the anonymous namespace here
+// would be shared by the targets, and must not be compiled for one of them.
+
+#ifdef __clang__
+#define CUDACONV_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define CUDACONV_INDEPENDENT _Pragma("GCC ivdep")
+#endif
+#define CUDACONV_INLINE __attribute__((always_inline))
+
+namespace cudaconv {
+
+namespace {
+
+// body(s) for the samples of a row; the last block may overlap the one before.
+template <typename Body>
+CUDACONV_INLINE inline void for_samples(int n, Body body) {
+  for (int block = 0; block < n; block += kVectorBlock) {
+    const int begin = block < n - kVectorBlock ? block : n - kVectorBlock;
+    CUDACONV_INDEPENDENT
+    for (int s = begin; s < begin + kVectorBlock; s++) body(s);
+  }
+}
+
+// body(s) where no sample may be done twice: n is a whole number of blocks.
+template <typename Body>
+CUDACONV_INLINE inline void for_blocks(int n, Body body) {
+  for (int begin = 0; begin < n; begin += kVectorBlock) {
+    CUDACONV_INDEPENDENT
+    for (int s = begin; s < begin + kVectorBlock; s++) body(s);
+  }
+}
+
+template <typename V>
+CUDACONV_INLINE inline V smaller(V a, V b) {
+  return a < b ? a : b;
+}
+template <typename V>
+CUDACONV_INLINE inline V larger(V a, V b) {
+  return a > b ? a : b;
+}
+
+// Arithmetic modulo a power of two, which signed numbers have not.
+template <typename Acc>
+struct Modular {
+  using type = uint32_t;
+};
+template <>
+struct Modular<int64_t> {
+  using type = uint64_t;
+};
+
+// A list is worked through in groups of up to so many, whose pointers stay in registers; f(group's number, its size as
+// a constant, and whether it is the first).
+constexpr int kGroup = 9;
+
+template <int N>
+struct Number {
+  static constexpr int value = N;
+};
+
+template <typename F, int N = kGroup>
+CUDACONV_INLINE inline void with_number(int n, F f, Number<N> = {}) {
+  if (n == N) return f(Number<N>{});
+  if constexpr (N > 1) with_number(n, f, Number<N - 1>{});
+}
+
+template <int kCount, bool kFirst, typename In, typename Out>
+void sum_group(const Tap<In> *taps, Out start, Out *out, int n) {
+  using Unsigned = typename Modular<Out>::type;
+  const In *in[kCount];
+  Out coefficient[kCount];
+  for (int k = 0; k < kCount; k++) {
+    in[k] = taps[k].in;
+    coefficient[k] = static_cast<Out>(taps[k].coefficient);
+  }
+  for_blocks(n, [=](int s) CUDACONV_INLINE {
+    Out v = kFirst ? start : out[s];
+    for (int k = 0; k < kCount; k++)
+      v = static_cast<Out>(static_cast<Unsigned>(v) +
+                           static_cast<Unsigned>(coefficient[k]) * static_cast<Unsigned>(in[k][s]));
+    out[s] = v;
+  });
+}
+
+template <typename In, typename Out>
+void sum_taps(const Tap<In> *taps, int count, Out start, Out *out, int n) {
+  if (count == 0) return for_blocks(n, [=](int s) CUDACONV_INLINE { out[s] = start; });
+  constexpr int kStrip = 16 * kVectorBlock;  // its sums stay in the first-level cache
+  for (int begin = 0; begin < n; begin += kStrip) {
+    const int length = smaller(kStrip, n - begin);
+    for (int k = 0; k < count; k += kGroup) {
+      const int size = smaller(kGroup, count - k);
+      Tap<In> group[kGroup] = {};
+      for (int i = 0; i < size; i++) group[i] = {taps[k + i].in + begin, taps[k + i].coefficient};
+      with_number(size, [&](auto number) {
+        if (k == 0)
+          sum_group<decltype(number)::value, true>(group, start, out + begin, length);
+        else
+          sum_group<decltype(number)::value, false>(group, start, out + begin, length);
+      });
+    }
+  }
+}
+
+// Registers full of pairs, see Pairs: plain loops over these do not become the one instruction that there is for them.
+constexpr int kLanes = CUDACONV_VECTOR / sizeof(int32_t);
+using Vector = uint32_t __attribute__((vector_size(CUDACONV_VECTOR)));
+
+CUDACONV_INLINE inline Vector load(const int32_t *in) {
+  Vector v;
+  __builtin_memcpy(&v, in, sizeof v);
+  return v;
+}
+CUDACONV_INLINE inline void store(Vector v, int32_t *out) {
+  __builtin_memcpy(out, &v, sizeof v);
+}
+
+// The sum of the products of the first halves and of the second halves.
+CUDACONV_INLINE inline Vector multiply_pairs(Vector a, Vector b) {
+#if CUDACONV_VECTOR == 64
+  return (Vector)_mm512_madd_epi16((__m512i)a, (__m512i)b);
+#elif CUDACONV_VECTOR == 32
+  return (Vector)_mm256_madd_epi16((__m256i)a, (__m256i)b);
+#elif defined(__SSE2__)
+  return (Vector)_mm_madd_epi16((__m128i)a, (__m128i)b);
+#else
+  using Signed = int32_t __attribute__((vector_size(CUDACONV_VECTOR)));
+  return (Vector)(((Signed)(a << 16) >> 16) * ((Signed)(b << 16) >> 16)) +
+         (Vector)(((Signed)a >> 16) * ((Signed)b >> 16));
+#endif
+}
+
+// All taps over a few registers, whose sums stay there until finish(first sample, sum) has each of them.
+template <typename Finish>
+CUDACONV_INLINE inline void sum_of_pairs(const Tap<int32_t> *taps, int high, int count, uint32_t start, int n,
+                                         Finish finish) {
+  constexpr int kVectors = kVectorBlock / kLanes < 8 ? kVectorBlock / kLanes : 8, kStep = kVectors * kLanes;
+  for (int begin = 0; begin < n; begin += kStep) {
+    Vector sum[kVectors] = {};
+    const auto add = [&](const Tap<int32_t> &tap) CUDACONV_INLINE {
+      const Vector coefficient = Vector{} + static_cast<uint32_t>(tap.coefficient);
+      for (int v = 0; v < kVectors; v++) sum[v] += multiply_pairs(load(tap.in + begin + v * kLanes), coefficient);
+    };
+    for (int k = 0; k < high; k++) add(taps[k]);
+    for (Vector &v : sum) v = (v << 16) + start;
+    for (int k = high; k < count; k++) add(taps[k]);
+    for (int v = 0; v < kVectors; v++) finish(begin + v * kLanes, sum[v]);
+  }
+}
+
+inline void sum_pairs_of(const Tap<int32_t> *taps, int high, int count, uint32_t start, int32_t *out, int n) {
+  sum_of_pairs(taps, high, count, start, n, [=](int s, Vector sum) CUDACONV_INLINE { store(sum, out + s); });
+}
+
+inline void sum_pairs_of(const Tap<int32_t> *taps, int high, int count, uint32_t start, int shift, bool second,
+                         int32_t *out, int n) {
+  if (second)
+    sum_of_pairs(taps, high, count, start, n, [=](int s, Vector sum) CUDACONV_INLINE {
+      store((load(out + s) & 0xffff) | (sum >> shift << 16), out + s);
+    });
+  else
+    sum_of_pairs(taps, high, count, start, n,
+                 [=](int s, Vector sum) CUDACONV_INLINE { store(sum >> shift & 0xffff, out + s); });
+}
+
+inline void put_half_of(const uint16_t *in, bool second, int32_t *out, int n) {
+  if (second)
+    for_blocks(n, [=](int s) CUDACONV_INLINE { out[s] = pair_of(out[s], in[s]); });
+  else
+    for_blocks(n, [=](int s) CUDACONV_INLINE { out[s] = in[s]; });
+}
+
+template <typename T>
+void pair_samples(const T *in, int distance, int zero, int32_t *out, int n) {
+  const T *second = in + distance;
+  for_samples(n, [=](int s) CUDACONV_INLINE { out[s] = pair_of(in[s] - zero, second[s] - zero); });
+}
+
+template <typename In, typename Out>
+void shift_sums(const In *in, int shift, Out *out, int n) {
+  for_blocks(n, [=](int s) CUDACONV_INLINE { out[s] = static_cast<Out>(in[s] >> shift); });
+}
+
+template <typename T, typename Acc>
+void slide_sums(const T *enters, const T *leaves, Acc *sums, int n) {
+  for_blocks(n, [=](int s) CUDACONV_INLINE {
+    sums[s] = static_cast<Acc>(static_cast<uint32_t>(sums[s]) + enters[s] - leaves[s]);
+  });
+}
+
+template <typename Acc>
+void scan_sums(const Acc *in, int channels, Acc *out, int n) {
+  with_number(
+      channels,
+      [=](auto number) {
+        constexpr int kChannels = decltype(number)::value;
+        Acc sum[kChannels] = {};
+        for (int s = 0; s < n; s += kChannels)
+          for (int c = 0; c < kChannels; c++) {
+            out[s + c] = sum[c];
+            sum[c] = static_cast<Acc>(static_cast<uint32_t>(sum[c]) + static_cast<uint32_t>(in[s + c]));
+          }
+        for (int c = 0; c < kChannels; c++) out[n + c] = sum[c];
+      },
+      Number<kMaxChannels>{});
+}
+
+// The dividend that Rounding16 makes of a sum.
+template <bool kAbsolute>
+CUDACONV_INLINE inline uint16_t dividend(uint16_t t, const Rounding16 &r) {
+  const uint16_t v =
+      static_cast<uint16_t>(kAbsolute ? larger(t, r.zero) - smaller(t, r.zero) + r.half : larger(t, r.low) - r.low);
+  return smaller(v, r.limit);
+}
+
+template <bool kAbsolute>
+void round_16(const uint16_t *sum, const Rounding16 &rounding, uint8_t *out, int n) {
+  const Rounding16 r = rounding;
+  if (r.magic) {
+    const uint32_t magic = r.magic;
+    const int shift = 16 + r.shift;
+    for_samples(n, [=](int s) CUDACONV_INLINE {
+      out[s] = static_cast<uint8_t>(dividend<kAbsolute>(sum[s], r) * magic >> shift);
+    });
+  } else {
+    // Only by a constant are 16-bit lanes shifted without a way through 32 bits.
+    with_number(
+        r.shift,
+        [=](auto number) {
+          for_samples(n, [=](int s) CUDACONV_INLINE {
+            out[s] = static_cast<uint8_t>(dividend<kAbsolute>(sum[s], r) >> decltype(number)::value);
+          });
+        },
+        Number<15>{});
+  }
+}
+
+inline bool is_power_of_two(int64_t v) {
+  return (v & (v - 1)) == 0;
+}
+
+// round_to_sample of value(s); a divisor that is a power of two needs no multiplication.
+template <typename Acc, typename T, typename Value>
+CUDACONV_INLINE inline void round_values(const Rounding &rounding, T *out, int n, Value value) {
+  const Rounding r = rounding;
+  const Acc offset = static_cast<Acc>(r.offset), half = static_cast<Acc>(r.half), limit = static_cast<Acc>(r.limit);
+  if (is_power_of_two(2 * r.half)) {
+    const int shift = __builtin_ctzll(static_cast<uint64_t>(2 * r.half));
+    const Acc sign = r.absolute ? -1 : 0;  // of what may be negated
+    for_samples(n, [=](int s) CUDACONV_INLINE {
+      Acc v = static_cast<Acc>(value(s) + offset);
+      const Acc flip = v < 0 ? sign : 0;
+      v = static_cast<Acc>((v ^ flip) - flip + half);
+      v = smaller(larger(v, Acc{0}), limit);
+      out[s] = static_cast<T>(v >> shift);
+    });
+  } else {
+    for_samples(
+        n, [=](int s) CUDACONV_INLINE { out[s] = static_cast<T>(round_to_sample(static_cast<Acc>(value(s)), r)); });
+  }
+}
+
+template <typename Acc, typename T>
+void round_sums(const Acc *sum, const Rounding &rounding, T *out, int n) {
+  round_values<Acc>(rounding, out, n, [=](int s) CUDACONV_INLINE { return sum[s]; });
+}
+
+template <typename Acc, typename T>
+void round_gained(const Acc *sum, const Gain &gain, const T *centre, const Rounding &rounding, T *out, int n) {
+  const Gain g = gain;
+  if (sizeof(Acc) == 4 && g.narrow) {
+    const int32_t sums_gain = static_cast<int32_t>(g.sum), centres_gain = static_cast<int32_t>(g.centre);
+    // Half of the last bit is added after the others are gone, so that it cannot carry beyond the sum's 32 bits.
+    const int first = g.shift ? g.shift - 1 : 0, last = g.shift ? 1 : 0;
+    return round_values<int32_t>(rounding, out, n, [=](int s) CUDACONV_INLINE {
+      const int32_t v = static_cast<int32_t>(((sum[s] >> first) + last) >> last);
+      return sums_gain * v + centres_gain * centre[s];
+    });
+  }
+  round_values<int64_t>(rounding, out, n,
+                        [=](int s) CUDACONV_INLINE { return apply_gain(sum[s], g.shift, g.sum, g.centre, centre[s]); });
+}
+
+template <typename Lane>
+struct Root;
+
+// floor(sqrt(square)) and whether that is less than the root; comparisons correct the estimate.
+template <>
+struct Root<int16_t> {
+  using Square = int32_t;
+  CUDACONV_INLINE static int32_t floor(int32_t square) {
+    int32_t r = static_cast<int32_t>(__builtin_sqrtf(static_cast<float>(square)));
+    r -= r * r > square;
+    r += (r + 1) * (r + 1) <= square;
+    return r;
+  }
+};
+
+// Squares below 2^52 are exact in double precision, and so is the integer part of their correctly rounded root.
+template <>
+struct Root<int32_t> {
+  using Square = double;
+  CUDACONV_INLINE static int32_t floor(double square) { return static_cast<int32_t>(__builtin_sqrt(square)); }
+};
+
+template <typename Lane, typename In>
+void magnitudes_of(Norm norm, const In *x, const In *y, int32_t *out, int n) {
+  using Square = typename Root<Lane>::Square;
+  if (norm == Norm::L1)
+    return for_samples(n, [=](int s) CUDACONV_INLINE {
+      const int32_t a = static_cast<Lane>(x[s]), b = static_cast<Lane>(y[s]);
+      out[s] = (a < 0 ? -a : a) + (b < 0 ? -b : b);
+    });
+  const int32_t fraction = norm == Norm::L2Fraction;
+  for_samples(n, [=](int s) CUDACONV_INLINE {
+    const Square a = static_cast<Lane>(x[s]), b = static_cast<Lane>(y[s]), square = a * a + b * b;
+    const int32_t root = Root<Lane>::floor(square);
+    const Square exact = static_cast<Square>(root) * static_cast<Square>(root);
+    out[s] = (root << fraction) + (fraction & static_cast<int32_t>(exact != square));
+  });
+}
+
+template <typename T, typename Acc>
+void compass_of(const T *const row[3], int channels, int32_t three_gain, int32_t all_gain, Acc start, Acc *out, int n) {
+  const T *a = row[0], *b = row[1], *d = row[2];
+  const Acc three = static_cast<Acc>(three_gain), all = static_cast<Acc>(all_gain);
+  const int c = channels;
+  for_samples(n, [=](int s) CUDACONV_INLINE {
+    const Acc ring[8] = {a[s], a[s + c], a[s + 2 * c], b[s + 2 * c], d[s + 2 * c], d[s + c], d[s], b[s]};
+    Acc pair[8];  // neighbours in the ring
+    for (int k = 0; k < 8; k++) pair[k] = static_cast<Acc>(ring[k] + ring[(k + 1) % 8]);
+    Acc largest = 0;
+    for (int k = 0; k < 8; k++) largest = larger(largest, static_cast<Acc>(pair[k] + ring[(k + 2) % 8]));
+    const Acc sum = static_cast<Acc>(pair[0] + pair[2] + pair[4] + pair[6]);
+    out[s] = static_cast<Acc>(start + three * largest + all * sum);
+  });
+}
+
+template <bool kLargest, int kCount, typename T>
+void extremum_group(const T *const *rows, bool first, T *out, int n) {
+  const T *in[kCount];
+  for (int k = 0; k < kCount; k++) in[k] = rows[k];
+  const T *start = first ? in[0] : out;
+  for_samples(n, [=](int s) CUDACONV_INLINE {
+    T v = start[s];
+    for (int k = 0; k < kCount; k++) v = kLargest ? larger(v, in[k][s]) : smaller(v, in[k][s]);
+    out[s] = v;
+  });
+}
+
+template <bool kLargest, typename T>
+void extremum_of(const T *const *in, int count, T *out, int n) {
+  for (int k = 0; k < count; k += kGroup)
+    with_number(smaller(kGroup, count - k),
+                [=](auto number) { extremum_group<kLargest, decltype(number)::value>(in + k, k == 0, out, n); });
+}
+
+// The comparisons that find the median of kCount values by forgetting: among kCount / 2 + 2 of them neither the
+// smallest nor the largest is the median, and one that has not been looked at yet takes their place.
+template <int kCount>
+struct MedianNetwork {
+  uint8_t low[kCount * kCount] = {}, high[kCount * kCount] = {};  // pairs of values to put in order
+  int length = 0, median = 0;
+
+  constexpr MedianNetwork() {
+    int list[kCount] = {}, count = kCount / 2 + 2, next = count;
+    for (int i = 0; i < count; i++) list[i] = i;
+    while (count > 1) {
+      for (int i = 0; i < count / 2; i++) compare(list[i], list[count - 1 - i]);
+      for (int i = 1; i < (count + 1) / 2; i++) compare(list[0], list[i]);
+      for (int i = count / 2; i < count - 1; i++) compare(list[i], list[count - 1]);
+      for (int i = 0; i < count - 2; i++) list[i] = list[i + 1];
+      count -= 2;
+      if (next < kCount) list[count++] = next++;
+    }
+    median = list[0];
+  }
+
+ private:
+  constexpr void compare(int a, int b) {
+    low[length] = static_cast<uint8_t>(a);
+    high[length++] = static_cast<uint8_t>(b);
+  }
+};
+
+template <typename T, std::size_t... kValue, std::size_t... kStep>
+void median_network(const T *const *rows, T *out, int n, std::index_sequence<kValue...>,
+                    std::index_sequence<kStep...>) {
+  static constexpr MedianNetwork<sizeof...(kValue)> kNetwork;
+  struct {
+    const T *row[sizeof...(kValue)];
+  } in = {{rows[kValue]...}};
+  for_samples(n, [=](int s) CUDACONV_INLINE {
+    T v[sizeof...(kValue)] = {in.row[kValue][s]...};
+    const auto order = [&](T &low, T &high) CUDACONV_INLINE {
+      const T least = smaller(low, high);
+      high = larger(low, high);
+      low = least;
+    };
+    (order(v[kNetwork.low[kStep]], v[kNetwork.high[kStep]]), ...);
+    out[s] = v[kNetwork.median];
+  });
+}
+
+template <int kCount, typename T>
+void count_below(const T *const *rows, int begin, const T *candidate, T *below) {
+  const T *in[kCount];
+  for (int k = 0; k < kCount; k++) in[k] = rows[k] + begin;
+  for_blocks(kVectorBlock, [=](int s) CUDACONV_INLINE {
+    T v = below[s];
+    for (int k = 0; k < kCount; k++) v = static_cast<T>(v + (in[k][s] < candidate[s]));
+    below[s] = v;
+  });
+}
+
+// The median of any number of values: the largest value that at most half of them lie below, found bit by bit.
+template <typename T>
+void median_bits(const T *const *in, int count, int depth, T *out, int n) {
+  T candidate[kVectorBlock], found[kVectorBlock], below[kVectorBlock];
+  for (int block = 0; block < n; block += kVectorBlock) {
+    const int begin = smaller(block, n - kVectorBlock);
+    for (int s = 0; s < kVectorBlock; s++) found[s] = 0;
+    for (int bit = depth - 1; bit >= 0; bit--) {
+      for (int s = 0; s < kVectorBlock; s++) {
+        candidate[s] = static_cast<T>(found[s] | 1 << bit);
+        below[s] = 0;
+      }
+      for (int k = 0; k < count; k += kGroup)
+        with_number(smaller(kGroup, count - k),
+                    [&](auto number) { count_below<decltype(number)::value>(in + k, begin, candidate, below); });
+      for (int s = 0; s < kVectorBlock; s++) found[s] = below[s] <= count / 2 ? candidate[s] : found[s];
+    }
+    for (int s = 0; s < kVectorBlock; s++) out[begin + s] = found[s];
+  }
+}
+
+template <int kCount, typename T>
+void median_network(const T *const *rows, T *out, int n) {
+  median_network(rows, out, n, std::make_index_sequence<kCount>(),
+                 std::make_index_sequence<MedianNetwork<kCount>().length>());
+}
+
+template <typename T>
+void median_of(const T *const *in, int count, int depth, T *out, int n) {
+  if (count == 9) return median_network<9>(in, out, n);
+  if (count == 25) return median_network<25>(in, out, n);
+  median_bits(in, count, depth, out, n);
+}
+
+template <typename T>
+void subtract_samples(const T *a, const T *b, T *out, int n) {
+  for_samples(n, [=](int s) CUDACONV_INLINE { out[s] = static_cast<T>(larger(a[s], b[s]) - b[s]); });
+}
+
+template <typename T>
+void blend_samples(const T *in, const T *mask, T *out, int n) {
+  for_samples(n, [=](int s) CUDACONV_INLINE { out[s] = static_cast<T>((in[s] & mask[s]) | (out[s] & ~mask[s])); });
+}
+
+inline uint16_t swapped(uint16_t v) {
+  return static_cast<uint16_t>(v << 8 | v >> 8);
+}
+
+class Loops final : public VectorLoops {
+ public:
+  const char *level() const override { return CUDACONV_LEVEL; }
+
+#define CUDACONV_SUM(In, Out)                                                           \
+  void sum(const Tap<In> *taps, int count, Out start, Out *out, int n) const override { \
+    sum_taps(taps, count, start, out, n);                                               \
+  }
+  CUDACONV_SUM(uint8_t, uint16_t)
+  CUDACONV_SUM(uint8_t, int32_t)
+  CUDACONV_SUM(uint8_t, int64_t)
+  CUDACONV_SUM(uint16_t, uint16_t)
+  CUDACONV_SUM(uint16_t, int32_t)
+  CUDACONV_SUM(uint16_t, int64_t)
+  CUDACONV_SUM(int32_t, int32_t)
+  CUDACONV_SUM(int64_t, int64_t)
+#undef CUDACONV_SUM
+
+  void pair(const uint8_t *in, int distance, int32_t *out, int n) const override {
+    pair_samples(in, distance, 0, out, n);
+  }
+  void pair(const uint16_t *in, int distance, int32_t *out, int n) const override {
+    pair_samples(in, distance, pair_zero(*in), out, n);
+  }
+  void sum_pairs(const Tap<int32_t> *taps, int high, int count, uint32_t start, int32_t *out, int n) const override {
+    sum_pairs_of(taps, high, count, start, out, n);
+  }
+  void put_half(const uint16_t *in, bool second, int32_t *out, int n) const override {
+    put_half_of(in, second, out, n);
+  }
+  void sum_pairs(const Tap<int32_t> *taps, int high, int count, uint32_t start, int shift, bool second, int32_t *out,
+                 int n) const override {
+    sum_pairs_of(taps, high, count, start, shift, second, out, n);
+  }
+
+#define CUDACONV_SHIFT(In, Out)                                         \
+  void shift(const In *in, int shift, Out *out, int n) const override { \
+    shift_sums(in, shift, out, n);                                      \
+  }
+  CUDACONV_SHIFT(int32_t, int32_t)
+  CUDACONV_SHIFT(int64_t, int64_t)
+#undef CUDACONV_SHIFT
+
+#define CUDACONV_SLIDE(T, Acc)                                                    \
+  void slide(const T *enters, const T *leaves, Acc *sums, int n) const override { \
+    slide_sums(enters, leaves, sums, n);                                          \
+  }
+  CUDACONV_SLIDE(uint8_t, uint16_t)
+  CUDACONV_SLIDE(uint8_t, int32_t)
+  CUDACONV_SLIDE(uint16_t, int32_t)
+#undef CUDACONV_SLIDE
+
+  void scan(const uint16_t *in, int channels, uint16_t *out, int n) const override {
+    scan_sums(in, channels, out, n);
+  }
+  void scan(const int32_t *in, int channels, int32_t *out, int n) const override {
+    scan_sums(in, channels, out, n);
+  }
+
+  void round(const uint16_t *sum, const Rounding16 &r, uint8_t *out, int n) const override {
+    r.absolute ? round_16<true>(sum, r, out, n) : round_16<false>(sum, r, out, n);
+  }
+#define CUDACONV_ROUND(Acc, T)                                                                           \
+  void round(const Acc *sum, const Rounding &rounding, T *out, int n) const override {                   \
+    round_sums(sum, rounding, out, n);                                                                   \
+  }                                                                                                      \
+  void round(const Acc *sum, const Gain &gain, const T *centre, const Rounding &rounding, T *out, int n) \
+      const override {                                                                                   \
+    round_gained(sum, gain, centre, rounding, out, n);                                                   \
+  }
+  CUDACONV_ROUND(int32_t, uint8_t)
+  CUDACONV_ROUND(int32_t, uint16_t)
+  CUDACONV_ROUND(int64_t, uint8_t)
+  CUDACONV_ROUND(int64_t, uint16_t)
+#undef CUDACONV_ROUND
+
+  void magnitudes(Norm norm, const uint16_t *x, const uint16_t *y, int32_t *out, int n) const override {
+    magnitudes_of<int16_t>(norm, x, y, out, n);
+  }
+  void magnitudes(Norm norm, const int32_t *x, const int32_t *y, int32_t *out, int n) const override {
+    magnitudes_of<int32_t>(norm, x, y, out, n);
+  }
+
+#define CUDACONV_COMPASS(T, Acc)                                                                                      \
+  void compass(const T *const row[3], int channels, int32_t three_gain, int32_t all_gain, Acc start, Acc *out, int n) \
+      const override {                                                                                                \
+    compass_of(row, channels, three_gain, all_gain, start, out, n);                                                   \
+  }
+  CUDACONV_COMPASS(uint8_t, uint16_t)
+  CUDACONV_COMPASS(uint8_t, int32_t)
+  CUDACONV_COMPASS(uint16_t, int32_t)
+#undef CUDACONV_COMPASS
+
+#define CUDACONV_SAMPLES(T)                                                                  \
+  void extremum(bool largest, const T *const *in, int count, T *out, int n) const override { \
+    largest ? extremum_of<true>(in, count, out, n) : extremum_of<false>(in, count, out, n);  \
+  }                                                                                          \
+  void median(const T *const *in, int count, int depth, T *out, int n) const override {      \
+    median_of(in, count, depth, out, n);                                                     \
+  }                                                                                          \
+  void subtract(const T *a, const T *b, T *out, int n) const override {                      \
+    subtract_samples(a, b, out, n);                                                          \
+  }                                                                                          \
+  void blend(const T *in, const T *mask, T *out, int n) const override {                     \
+    blend_samples(in, mask, out, n);                                                         \
+  }
+  CUDACONV_SAMPLES(uint8_t)
+  CUDACONV_SAMPLES(uint16_t)
+#undef CUDACONV_SAMPLES
+
+  void unpack(const uint8_t *words, bool swap, int shift, int largest, uint16_t *samples, int n) const override {
+    for_samples(n, [=](int s) CUDACONV_INLINE {
+      uint16_t v;
+      __builtin_memcpy(&v, words + 2 * s, 2);
+      samples[s] = static_cast<uint16_t>((swap ? swapped(v) : v) >> shift & largest);
+    });
+  }
+  void pack(const uint16_t *samples, bool swap, int shift, uint8_t *words, int n) const override {
+    for_samples(n, [=](int s) CUDACONV_INLINE {
+      const uint16_t v = static_cast<uint16_t>(samples[s] << shift), word = swap ? swapped(v) : v;
+      __builtin_memcpy(words + 2 * s, &word, 2);
+    });
+  }
+};
+
+const Loops kLoops;
+
+}  // namespace
+
+}  // namespace cudaconv

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// Owners of what the CUDA runtime hands out, what a device has, and the check that every call goes through.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "error.h"
+
+namespace cudaconv {
+
+// Throws Error{Device} that names the call and the reason unless `result` is cudaSuccess.
+inline void check(cudaError_t result, const char *call, const char *file = __builtin_FILE(),
+                  int line = __builtin_LINE()) {
+  if (result == cudaSuccess) return;
+  throw Error(Error::Kind::Device,
+              std::string(call) + " failed: " + cudaGetErrorString(result) + " (" + cudaGetErrorName(result) + ")",
+              file, line);
+}
+
+// Memory that grows and never shrinks. Contents are not kept when it grows.
+template <cudaError_t (*kAllocate)(void **, size_t), cudaError_t (*kFree)(void *)>
+class GrowingBuffer {
+ public:
+  explicit GrowingBuffer(const char *call) : call_(call) {}
+  GrowingBuffer(GrowingBuffer &&other) noexcept
+      : call_(other.call_), data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+  GrowingBuffer &operator=(GrowingBuffer &&) = delete;
+  ~GrowingBuffer() {
+    if (data_) kFree(data_);
+  }
+
+  uint8_t *data() const { return static_cast<uint8_t *>(data_); }
+
+  void reserve(size_t bytes, const char *file = __builtin_FILE(), int line = __builtin_LINE()) {
+    if (bytes <= size_) return;
+    if (data_) kFree(std::exchange(data_, nullptr));
+    size_ = 0;
+    check(kAllocate(&data_, bytes), call_, file, line);
+    size_ = bytes;
+  }
+
+ private:
+  const char *call_;
+  void *data_ = nullptr;
+  size_t size_ = 0;
+};
+
+inline cudaError_t allocate_device(void **data, size_t bytes) {
+  return cudaMalloc(data, bytes);
+}
+inline cudaError_t free_device(void *data) {
+  return cudaFree(data);
+}
+inline cudaError_t allocate_pinned(void **data, size_t bytes) {
+  return cudaHostAlloc(data, bytes, cudaHostAllocPortable);
+}
+inline cudaError_t free_pinned(void *data) {
+  return cudaFreeHost(data);
+}
+
+struct DeviceBuffer : GrowingBuffer<allocate_device, free_device> {
+  DeviceBuffer() : GrowingBuffer("cudaMalloc") {}
+};
+
+struct PinnedBuffer : GrowingBuffer<allocate_pinned, free_pinned> {
+  PinnedBuffer() : GrowingBuffer("cudaHostAlloc") {}
+};
+
+class Event {
+ public:
+  explicit Event(unsigned flags = cudaEventDefault) {
+    check(cudaEventCreateWithFlags(&event_, flags), "cudaEventCreateWithFlags");
+  }
+  Event(Event &&) = delete;
+  ~Event() { cudaEventDestroy(event_); }
+  cudaEvent_t get() const { return event_; }
+
+  void record(cudaStream_t stream, const char *file = __builtin_FILE(), int line = __builtin_LINE()) const {
+    check(cudaEventRecord(event_, stream), "cudaEventRecord", file, line);
+  }
+  void synchronize(const char *file = __builtin_FILE(), int line = __builtin_LINE()) const {
+    check(cudaEventSynchronize(event_), "cudaEventSynchronize", file, line);
+  }
+  // What is enqueued on `stream` from here on waits for what was recorded last.
+  void make_wait(cudaStream_t stream, const char *file = __builtin_FILE(), int line = __builtin_LINE()) const {
+    check(cudaStreamWaitEvent(stream, event_, 0), "cudaStreamWaitEvent", file, line);
+  }
+
+ private:
+  cudaEvent_t event_ = nullptr;
+};
+
+// A stream of its own, or one that belongs to somebody else.
+class Stream {
+ public:
+  explicit Stream(cudaStream_t borrowed = nullptr) : stream_(borrowed), owned_(borrowed == nullptr) {
+    if (owned_) check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
+  }
+  Stream(Stream &&) = delete;
+  ~Stream() {
+    if (owned_) cudaStreamDestroy(stream_);
+  }
+  cudaStream_t get() const { return stream_; }
+
+ private:
+  cudaStream_t stream_;
+  bool owned_;
+};
+
+// What the current device has.
+struct DeviceLimits {
+  int multiprocessors = 0;
+  size_t block_bytes = 0, multiprocessor_bytes = 0;  // of shared memory
+};
+
+inline DeviceLimits current_limits() {
+  int device, multiprocessors, block_bytes, multiprocessor_bytes;
+  check(cudaGetDevice(&device), "cudaGetDevice");
+  const auto ask = [&](cudaDeviceAttr attribute, int *value) {
+    check(cudaDeviceGetAttribute(value, attribute, device), "cudaDeviceGetAttribute");
+  };
+  ask(cudaDevAttrMultiProcessorCount, &multiprocessors);
+  ask(cudaDevAttrMaxSharedMemoryPerBlockOptin, &block_bytes);
+  ask(cudaDevAttrMaxSharedMemoryPerMultiprocessor, &multiprocessor_bytes);
+  return {multiprocessors, static_cast<size_t>(block_bytes), static_cast<size_t>(multiprocessor_bytes)};
+}
+
+}  // namespace cudaconv

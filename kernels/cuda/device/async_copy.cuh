@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// Copies from global to shared memory that take no registers and run while the thread goes on (cp.async).
+// GPUs before 8.0, and the host, copy at once.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+namespace cudaconv {
+
+// Where a copy leaves its bytes besides: L1 is for those that several warps read.
+enum class Cache { L2, L1 };
+
+// Copies 16 bytes; both addresses are multiples of 16.
+template <Cache kCache = Cache::L2>
+__device__ inline void copy_async(void *to, const void *from) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+  const uint32_t shared = static_cast<uint32_t>(__cvta_generic_to_shared(to));
+  if constexpr (kCache == Cache::L2)
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared), "l"(from) : "memory");
+  else
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 16;" ::"r"(shared), "l"(from) : "memory");
+#else
+  *static_cast<uint4 *>(to) = __ldg(static_cast<const uint4 *>(from));
+#endif
+}
+
+// Copies the first `bytes` of 16, reads no others, and leaves the rest of the 16 undefined.
+template <Cache kCache = Cache::L2>
+__device__ inline void copy_async(void *to, const void *from, int bytes) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+  const uint32_t shared = static_cast<uint32_t>(__cvta_generic_to_shared(to));
+  if constexpr (kCache == Cache::L2)
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared), "l"(from), "r"(bytes) : "memory");
+  else
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 16, %2;" ::"r"(shared), "l"(from), "r"(bytes) : "memory");
+#else
+#pragma unroll 1
+  for (int i = 0; i < bytes; i++) static_cast<uint8_t *>(to)[i] = __ldg(static_cast<const uint8_t *>(from) + i);
+#endif
+}
+
+// Copies 4 bytes; both addresses are multiples of 4.
+__device__ inline void copy_word_async(void *to, const void *from) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(static_cast<uint32_t>(__cvta_generic_to_shared(to))),
+               "l"(from)
+               : "memory");
+#else
+  *static_cast<uint32_t *>(to) = __ldg(static_cast<const uint32_t *>(from));
+#endif
+}
+
+// Makes one group of the thread's copies since the last group.
+__device__ inline void commit_copies() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.commit_group;" ::: "memory");
+#endif
+}
+
+// Waits for all of the thread's groups but the last kGroups. Other threads see the bytes after a barrier.
+template <int kGroups>
+__device__ inline void wait_for_groups() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.wait_group %0;" ::"n"(kGroups) : "memory");
+#endif
+}
+
+// Waits for all of the thread's copies, in groups or not.
+__device__ inline void wait_for_copies() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.wait_all;" ::: "memory");
+#endif
+}
+
+}  // namespace cudaconv

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// Samples in global memory: addressing, unpacking, border, and what happens to a result on its way out.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include "cuda/launch_params.h"
+#include "plan/border.h"
+
+namespace cudaconv {
+
+// `v`, which is the same in all lanes of the warp, broadcast so that the compiler knows it is.
+__device__ inline int warp_uniform(int v) {
+  return __shfl_sync(0xffffffffu, v, 0);
+}
+
+// The part and the pixel of it at which a block's tile begins.
+struct Tile {
+  const PartParams &part;
+  int x0, y0;
+};
+
+// Tile `index` of the frame.
+__device__ inline Tile locate_tile(const FrameParams &p, int index, int tile_width, int tile_height) {
+  int i = 0;
+  while (i + 1 < p.parts && index >= p.first_block[i + 1]) i++;
+  const PartParams &part = p.part[i];
+  const int tile = index - p.first_block[i];
+  int row = static_cast<int>(high_product(static_cast<uint32_t>(tile), part.tiles_x_reciprocal));  // or one less
+  int column = tile - row * part.tiles_x;
+  if (column >= part.tiles_x) {
+    row++;
+    column -= part.tiles_x;
+  }
+  return {part, column * tile_width, row * tile_height};
+}
+
+// The tile of this block.
+__device__ inline Tile locate_tile(const FrameParams &p, int tile_width, int tile_height) {
+  return locate_tile(p, static_cast<int>(blockIdx.x), tile_width, tile_height);
+}
+
+// Reads one channel of a view. What every read needs is worked out once: a sample is one byte, or some bits of two,
+// those of a field of Packed32 included. They are read byte by byte: neither a pitch nor an address need be a multiple
+// of anything.
+class ChannelReader {
+ public:
+  __device__ ChannelReader(const PartParams &part, const uint8_t *data, int64_t pitch, int c)
+      : low_(data), pitch_(pitch), shift_(part.channel[c].shift), mask_((1 << part.channel[c].depth) - 1) {
+    const int offset = part.channel[c].offset, containers = part.first + offset;
+    switch (part.container) {
+      case Container::U8:
+        low_ += containers;
+        step_ = part.step;
+        break;
+      case Container::U16:
+        low_ += 2 * containers;
+        step_ = 2 * part.step;
+        to_high_ = 1;
+        break;
+      case Container::U16BE:
+        low_ += 2 * containers + 1;
+        step_ = 2 * part.step;
+        to_high_ = -1;
+        break;
+      case Container::Packed32: {
+        const int byte = min(offset / 8, 2);
+        low_ += byte;
+        step_ = 4;
+        to_high_ = 1;
+        shift_ = offset - 8 * byte;
+        break;
+      }
+    }
+  }
+
+  // The sample of the pixel (x, y), which lies inside.
+  __device__ int at(int x, int y) const {
+    const uint8_t *low = low_ + y * pitch_ + x * step_;
+    if (!to_high_) return low[0];
+    return (low[0] | low[to_high_] << 8) >> shift_ & mask_;
+  }
+
+ private:
+  const uint8_t *low_;  // the lower byte of the first sample
+  int64_t pitch_;
+  int step_ = 0, to_high_ = 0;  // bytes; to_high_ is 0 where there is one byte only
+  int shift_, mask_;
+};
+
+// Channel c of the source, with the border around it.
+class SourceReader {
+ public:
+  static constexpr int kUnroll = 1;  // how many steps of a loop along a row are to be done at once
+
+  // `inside` says that nothing outside is read.
+  __device__ SourceReader(const FrameParams &p, const PartParams &part, int c, bool inside)
+      : reader_(part, part.source, part.source_pitch, c),
+        border_(p.border),
+        width_(part.width),
+        height_(part.height),
+        border_value_(part.channel[c].border_value),
+        inside_(inside) {}
+
+  __device__ int at(int x, int y) const {
+    if (!inside_) {
+      x = border_index(border_, x, width_);
+      y = border_index(border_, y, height_);
+      if (x < 0 || y < 0) return border_value_;
+    }
+    return reader_.at(x, y);
+  }
+
+ private:
+  ChannelReader reader_;
+  Border border_;
+  int width_, height_, border_value_;
+  bool inside_;
+};
+
+// Reads one channel of bytes, of which none outside is read: for loops that are short then.
+class ByteReader {
+ public:
+  static constexpr int kUnroll = 4;
+
+  __device__ ByteReader(const PartParams &part, int c)
+      : first_(part.source + part.first + part.channel[c].offset), pitch_(part.source_pitch), step_(part.step) {}
+
+  __device__ int at(int x, int y) const { return first_[y * pitch_ + x * step_]; }
+
+ private:
+  const uint8_t *first_;
+  int64_t pitch_;
+  int step_;
+};
+
+// Calls function(reader) with the fastest reader for the channel, and returns its result.
+template <typename Function>
+__device__ inline auto read_source(const FrameParams &p, const PartParams &part, int c, bool inside,
+                                   Function function) {
+  if (inside && part.container == Container::U8) return function(ByteReader(part, c));
+  return function(SourceReader(p, part, c, inside));
+}
+
+// Whether the windows of all pixels of a tile of this size lie inside its part.
+__device__ inline bool windows_inside(const LaunchParams &p, const Tile &tile, int width, int height) {
+  const int radius_x = p.mask.radius_x, radius_y = p.mask.radius_y;
+  return tile.x0 >= radius_x && tile.x0 + width + radius_x <= tile.part.width && tile.y0 >= radius_y &&
+         tile.y0 + height + radius_y <= tile.part.height;
+}
+
+__device__ inline bool is_kept(const FrameParams &p, const PartParams &part, int x, int y) {
+  return x < p.keep_x || x >= part.width - p.keep_x || y < p.keep_y || y >= part.height - p.keep_y;
+}
+
+__device__ inline bool in_regions(const FrameParams &p, const PartParams &part, int x, int y) {
+  for (int i = 0; i < part.regions; i++)
+    if (in_region(part.region[i], p.ellipse, x, y)) return !p.invert;
+  return p.invert;
+}
+
+// A word of results, with copied and filled channels in their places: those of `original`, or of the plan. `phase`:
+// which of the words that a row repeats, see PartParams.
+__device__ inline uint32_t blend_channels(const PartParams &part, uint32_t result, uint32_t original, int phase = 0) {
+  return (result & part.filter_bits[phase]) | (original & part.copy_bits[phase]) | part.fill_word[phase];
+}
+
+// The words of a row, as PartParams has them, repeat after so many.
+CUDACONV_HOST_DEVICE constexpr int word_period(int pixel_bytes) {
+  return pixel_bytes == 3 ? 3 : 2;
+}
+
+// The word of a row of border samples that comes `i` words after the word at `first_byte`.
+// kChannels: of the part, 0 where that is not known before.
+template <int kChannels = 0>
+__device__ inline uint32_t border_word(const PartParams &part, int first_byte, int i) {
+  const bool three = kChannels ? kChannels == 3 : part.channels == 3;
+  return part.border_word[three ? (first_byte / 4 + 6 + i) % 3 : i % 2];
+}
+
+// A warp copies and fills bytes first ... last - 1 of rows y, y + step, ... above `bottom` of a dense part none of
+// whose channels is filtered. `first` is a multiple of 16. kPeriod: word_period().
+template <int kPeriod>
+__device__ inline void copy_rows(const PartParams &part, int first, int last, int y, int step, int bottom) {
+  constexpr int kBytes = 16;
+  const int lane = static_cast<int>(threadIdx.x % 32), end = last & -kBytes;
+  const bool copies = part.copy_bits[0] | part.copy_bits[1] | part.copy_bits[2];
+#pragma unroll 1
+  for (; y < bottom; y += step) {
+    const uint8_t *from = part.source + y * part.source_pitch;
+    uint8_t *to = part.target + y * part.target_pitch;
+#pragma unroll 1
+    for (int byte = first + lane * kBytes; byte < end; byte += 32 * kBytes) {
+      const auto word = [&](uint32_t v, int w) {
+        return blend_channels(part, 0, v, kPeriod == 2 ? w % 2 : (byte / 4 + w) % kPeriod);
+      };
+      uint4 v = {};
+      if (copies) v = *reinterpret_cast<const uint4 *>(from + byte);
+      *reinterpret_cast<uint4 *>(to + byte) = make_uint4(word(v.x, 0), word(v.y, 1), word(v.z, 2), word(v.w, 3));
+    }
+#pragma unroll 1
+    for (int byte = end + lane; byte < last; byte += 32) {
+      const int phase = byte / 4 % kPeriod, bit = byte % 4 * 8;
+      const uint32_t original = copies ? from[byte] : 0;
+      to[byte] = static_cast<uint8_t>(blend_channels(part, 0, original << bit, phase) >> bit);
+    }
+  }
+}
+
+// All warps of the block do the pixels of a tile.
+__device__ inline void copy_tile(const PartParams &part, int x0, int y0, int width, int height) {
+  const int pixel_bytes = part.channels * (part.container == Container::U8 ? 1 : 2);
+  const int first = x0 * pixel_bytes, last = min(x0 + width, part.width) * pixel_bytes;
+  const int y = y0 + static_cast<int>(threadIdx.x / 32), step = static_cast<int>(blockDim.x / 32);
+  const int bottom = min(y0 + height, part.height);
+  if (word_period(pixel_bytes) == 3)
+    copy_rows<3>(part, first, last, y, step, bottom);
+  else
+    copy_rows<2>(part, first, last, y, step, bottom);
+}
+
+// Writes channel c of a pixel of the target. A thread writes all channels of a pixel, in the order 0, 1, 2, ...
+__device__ inline void write_sample(const PartParams &part, int x, int y, int c, int value) {
+  const ChannelParams &channel = part.channel[c];
+  uint8_t *row = part.target + y * part.target_pitch;
+  const int index = part.first + x * part.step + channel.offset;
+  if (part.container == Container::U8) {
+    row[index] = static_cast<uint8_t>(value << channel.shift);
+  } else if (part.container == Container::Packed32) {
+    uint32_t word = static_cast<uint32_t>(value) << channel.offset;
+    for (int i = 0; i < 4; i++, word >>= 8)
+      row[4 * x + i] = static_cast<uint8_t>(word | (c ? row[4 * x + i] : 0));  // beside the fields before it
+  } else {
+    const int high = part.container == Container::U16;
+    value <<= channel.shift;
+    row[2 * index + 1 - high] = static_cast<uint8_t>(value);
+    row[2 * index + high] = static_cast<uint8_t>(value >> 8);
+  }
+}
+
+// The sample that channel c of the pixel becomes where it is not filtered; `filtered` says whether it is.
+__device__ inline int unfiltered(const FrameParams &p, const PartParams &part, int x, int y, int c, bool *filtered) {
+  const ChannelParams &channel = part.channel[c];
+  if (p.in_regions && !in_regions(p, part, x, y)) {
+    *filtered = false;
+    return ChannelReader(part, part.input, part.input_pitch, c).at(x, y);
+  }
+  *filtered = channel.action == Action::Filter && !is_kept(p, part, x, y);
+  if (*filtered) return 0;
+  return channel.action == Action::Fill ? channel.fill : ChannelReader(part, part.copy, part.copy_pitch, c).at(x, y);
+}
+
+// Makes channel c of the pixel, if it lies inside: filter(rounding) gives the sample where it is filtered. All lanes of
+// a warp come here together, and where one of them filters all do, even outside: so what is the same for all, such as
+// the numbers and coefficients of loops over the window, is worked out once for the warp.
+template <typename Filter>
+__device__ inline void make_sample(const FrameParams &p, const PartParams &part, int x, int y, int c, Filter filter) {
+  const bool inside = x < part.width && y < part.height;
+  bool filtered = false;
+  int v = inside ? unfiltered(p, part, x, y, c, &filtered) : 0;
+  if (__any_sync(0xffffffffu, filtered)) {
+    const int result = filter(p.rounding[part.channel[c].rounding]);
+    if (filtered) v = result;
+  }
+  if (inside) write_sample(part, x, y, c, v);
+}
+
+}  // namespace cudaconv

@@ -1,0 +1,383 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// SIMD within a register: samples in the 16-bit halves of 32-bit registers, and operations on both halves at once.
+//
+// 8-bit samples are worked on in pairs, one in each half of a register: bytes 0 and 2 of a word are its even pair,
+// bytes 1 and 3 its odd pair. Samples of 16-bit containers have a register each: the even and the odd sample of a word.
+// So a word makes two registers, and the same code does both. Where they are compared and not added, and where sums
+// have no more than 16 bits, two share a register, the word's.
+//
+// Sums of products are linear: one 32-bit multiply-add does both halves, also where partial sums are negative. Offsets
+// that the plan works out make both halves right, and not negative, at the points where they are taken apart.
+#pragma once
+
+#include <cuda_runtime.h>
+#ifdef __CUDACC__
+#include <cuda_fp16.h>
+#endif
+
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include "cuda/launch_params.h"
+
+namespace cudaconv {
+
+// Whether kernels for single masks are compiled. Older GPUs take longer to read and write than to work and gain little
+// by them: there their bodies are empty, to save compile time, and KernelSets keeps them from being launched.
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+constexpr bool kHasSm90Kernels = true;
+#else
+constexpr bool kHasSm90Kernels = false;
+#endif
+
+// Integers in the halves of a register as 16-bit floats. One from -2048 to 2048 has the bits of a float 2^24 times
+// smaller, sign apart, so that additions and multiplications are exact; the float unit does them beside the integer
+// unit. What is beyond is rounded, monotonically.
+struct HalfPair {
+  uint32_t bits;
+};
+constexpr uint32_t kHalfMinus2048 = 0x88008800u;
+// Whether excess() is an instruction.
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
+constexpr bool kHasExcess = true;
+#else
+constexpr bool kHasExcess = false;
+#endif
+
+#ifdef __CUDA_ARCH__
+__device__ inline __half2 as_half2(uint32_t bits) {
+  __half2 h;
+  memcpy(&h, &bits, sizeof h);
+  return h;
+}
+__device__ inline HalfPair as_pair(__half2 h) {
+  HalfPair p;
+  memcpy(&p.bits, &h, sizeof h);
+  return p;
+}
+__device__ inline HalfPair operator+(HalfPair a, HalfPair b) {
+  return as_pair(__hadd2(as_half2(a.bits), as_half2(b.bits)));
+}
+__device__ inline HalfPair operator-(HalfPair a, HalfPair b) {
+  return as_pair(__hsub2(as_half2(a.bits), as_half2(b.bits)));
+}
+// a * factor + b, rounded once; the factor is a true pair of floats.
+__device__ inline HalfPair multiply_add(HalfPair a, uint32_t factor, HalfPair b) {
+  return as_pair(__hfma2(as_half2(a.bits), as_half2(factor), as_half2(b.bits)));
+}
+// max(a - b, 0)
+__device__ inline HalfPair excess(HalfPair a, HalfPair b) {
+  return as_pair(__hfma2_relu(as_half2(a.bits), as_half2(0x3c003c00u), __hneg2(as_half2(b.bits))));
+}
+__device__ inline HalfPair absolute(HalfPair a) {
+  return as_pair(__habs2(as_half2(a.bits)));
+}
+__device__ inline HalfPair vmin(HalfPair a, HalfPair b) {
+  return as_pair(__hmin2(as_half2(a.bits), as_half2(b.bits)));
+}
+// The integer in a half, over 2^24.
+__device__ inline float low_float(HalfPair a) {
+  return __low2float(as_half2(a.bits));
+}
+__device__ inline float high_float(HalfPair a) {
+  return __high2float(as_half2(a.bits));
+}
+// Back, rounded to integers.
+__device__ inline HalfPair round_to_pair(float low, float high) {
+  return as_pair(__floats2half2_rn(low, high));
+}
+#else
+inline int half_to_integer(uint32_t half) {
+  const int exponent = half >> 10 & 31, mantissa = half & 0x3ff;
+  const int v = exponent ? (0x400 | mantissa) << (exponent - 1) : mantissa;
+  return half & 0x8000 ? -v : v;
+}
+inline uint32_t integer_to_half(int v) {
+  int most = v < 0 ? -v : v, exponent = 0;
+  while (most >> exponent > 2047) exponent++;
+  const int rest = most & ((1 << exponent) - 1), tie = exponent ? 1 << (exponent - 1) : 1;
+  most >>= exponent;
+  most += rest > tie || (rest == tie && most % 2);
+  return (v < 0 ? 0x8000u : 0) | static_cast<uint32_t>(most + (exponent << 10));
+}
+template <typename Function>
+inline HalfPair by_halves(HalfPair a, HalfPair b, Function function) {
+  uint32_t bits = 0;
+  for (int shift = 0; shift < 32; shift += 16)
+    bits |= integer_to_half(function(half_to_integer(a.bits >> shift), half_to_integer(b.bits >> shift))) << shift;
+  return {bits};
+}
+inline HalfPair operator+(HalfPair a, HalfPair b) {
+  return by_halves(a, b, [](int x, int y) { return x + y; });
+}
+inline HalfPair operator-(HalfPair a, HalfPair b) {
+  return by_halves(a, b, [](int x, int y) { return x - y; });
+}
+inline HalfPair multiply_add(HalfPair a, uint32_t factor, HalfPair b) {
+  const int exponent = (factor >> 10 & 31) - 25, mantissa = factor & 0x7fff ? 0x400 | (factor & 0x3ff) : 0;
+  const int f = (exponent < 0 ? mantissa >> -exponent : mantissa << exponent) * (factor & 0x8000 ? -1 : 1);
+  return by_halves(a, b, [f](int x, int y) { return x * f + y; });
+}
+inline HalfPair excess(HalfPair a, HalfPair b) {
+  return by_halves(a, b, [](int x, int y) { return x > y ? x - y : 0; });
+}
+inline HalfPair absolute(HalfPair a) {
+  return {a.bits & 0x7fff7fffu};
+}
+inline HalfPair vmin(HalfPair a, HalfPair b) {
+  return by_halves(a, b, [](int x, int y) { return x < y ? x : y; });
+}
+inline float low_float(HalfPair a) {
+  return static_cast<float>(half_to_integer(a.bits)) / (1 << 24);
+}
+inline float high_float(HalfPair a) {
+  return low_float({a.bits >> 16});
+}
+inline HalfPair round_to_pair(float low, float high) {
+  const auto half = [](float v) { return integer_to_half(static_cast<int>(__builtin_rintf(v * (1 << 24)))); };
+  return {half(low) | half(high) << 16};
+}
+#endif
+
+// Minima and maxima of two samples a register.
+struct PairOrder {
+  __device__ static uint32_t vmax(uint32_t a, uint32_t b) { return __vmaxu2(a, b); }
+  __device__ static uint32_t vmin(uint32_t a, uint32_t b) { return __vminu2(a, b); }
+  __device__ static uint32_t vmax(uint32_t a, uint32_t b, uint32_t c) { return __vimax3_u16x2(a, b, c); }
+  __device__ static uint32_t vmin(uint32_t a, uint32_t b, uint32_t c) { return __vimin3_u16x2(a, b, c); }
+};
+
+// Dense planes of 8-bit samples, kChannels of them a pixel.
+template <int kChannels_>
+struct SwarU8 : PairOrder {
+  static constexpr int kChannels = kChannels_;
+  static constexpr int kSampleBytes = 1, kPerWord = 4;  // samples
+  static constexpr int kSplit = 2;                      // registers of a word
+  static constexpr bool kPairs = true;                  // of samples in a register
+
+  __device__ static uint32_t even(const SwarParams &, uint32_t word) { return word & 0x00ff00ffu; }
+  __device__ static uint32_t odd(const SwarParams &, uint32_t word) { return __byte_perm(word, 0, 0x4341); }
+  // Samples in the low bytes of halves.
+  __device__ static uint32_t join(const SwarParams &, uint32_t even, uint32_t odd) {
+    return __byte_perm(even, odd, 0x6240);
+  }
+  __device__ static uint32_t part(const SwarParams &k, uint32_t word, int h) {
+    return h ? odd(k, word) : even(k, word);
+  }
+  __device__ static uint32_t join(const SwarParams &k, const uint32_t (&parts)[2]) {
+    return join(k, parts[0], parts[1]);
+  }
+  // The largest samples there are.
+  __device__ static uint32_t white(const SwarParams &) { return 0x00ff00ffu; }
+};
+
+// Dense planes of samples in 16-bit containers, little-endian, `shift` bits up.
+template <int kChannels_>
+struct SwarU16 {
+  static constexpr int kChannels = kChannels_;
+  static constexpr int kSampleBytes = 2, kPerWord = 2, kSplit = 2;
+  static constexpr bool kPairs = false;
+
+  __device__ static uint32_t even(const SwarParams &k, uint32_t word) { return word >> k.sample_shift & k.sample_mask; }
+  __device__ static uint32_t odd(const SwarParams &k, uint32_t word) {
+    return word >> (k.sample_shift + 16) & k.sample_mask;
+  }
+  __device__ static uint32_t join(const SwarParams &k, uint32_t even, uint32_t odd) {
+    return (even | odd << 16) << k.sample_shift;
+  }
+  __device__ static uint32_t part(const SwarParams &k, uint32_t word, int h) {
+    return h ? odd(k, word) : even(k, word);
+  }
+  __device__ static uint32_t join(const SwarParams &k, const uint32_t (&parts)[2]) {
+    return join(k, parts[0], parts[1]);
+  }
+  __device__ static uint32_t vmax(uint32_t a, uint32_t b) { return a > b ? a : b; }
+  __device__ static uint32_t vmin(uint32_t a, uint32_t b) { return a < b ? a : b; }
+  __device__ static uint32_t vmax(uint32_t a, uint32_t b, uint32_t c) { return __vimax3_u32(a, b, c); }
+  __device__ static uint32_t vmin(uint32_t a, uint32_t b, uint32_t c) { return __vimin3_u32(a, b, c); }
+};
+
+// Dense planes of samples in 16-bit containers, two in a register.
+template <int kChannels_>
+struct SwarU16x2 : PairOrder {
+  static constexpr int kChannels = kChannels_;
+  static constexpr int kSampleBytes = 2, kPerWord = 2, kSplit = 1;
+  static constexpr bool kPairs = true;
+};
+
+// 16-bit samples that are compared. GPUs before 9.0, for which two at a time are more work, take them one by one.
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+template <int kChannels_>
+struct SwarU16Ordered : SwarU16x2<kChannels_> {
+  __device__ static uint32_t part(const SwarParams &k, uint32_t word, int) {
+    return word & (k.sample_mask << k.sample_shift) * 0x10001u;
+  }
+  __device__ static uint32_t join(const SwarParams &, const uint32_t (&parts)[1]) { return parts[0]; }
+};
+#else
+template <int kChannels_>
+struct SwarU16Ordered : SwarU16<kChannels_> {};
+#endif
+
+// 16-bit samples whose sums have no more than 16 bits: of up to 12 bits each, for small masks.
+template <int kChannels_>
+struct SwarU16Sums16 : SwarU16x2<kChannels_> {
+  __device__ static uint32_t part(const SwarParams &k, uint32_t word, int) { return word >> k.sample_shift & k.white; }
+  __device__ static uint32_t join(const SwarParams &k, const uint32_t (&parts)[1]) {
+    return parts[0] << k.sample_shift;
+  }
+  __device__ static uint32_t white(const SwarParams &k) { return k.white; }
+};
+
+// Whether an operation that is compiled for every GPU is so for such samples.
+template <template <int> typename Swar>
+constexpr bool kSwarOnAllArchs = !std::is_same_v<Swar<1>, SwarU16Sums16<1>>;
+
+// The word of the registers part_of(h).
+template <typename Swar, typename PartOf>
+__device__ inline uint32_t join_parts(const SwarParams &k, PartOf part_of) {
+  uint32_t parts[Swar::kSplit];
+#pragma unroll
+  for (int h = 0; h < Swar::kSplit; h++) parts[h] = part_of(h);
+  return Swar::join(k, parts);
+}
+
+// |a - b|, neither negative.
+template <typename Swar>
+__device__ inline uint32_t difference(uint32_t a, uint32_t b) {
+  return Swar::vmax(a, b) - Swar::vmin(a, b);
+}
+
+// A lane's 16 bytes of a row and as many words of each neighbour as hold kReach pixels, in registers.
+template <typename Swar, int kReach>
+struct LaneRow {
+  static constexpr int kWords = (kReach * Swar::kChannels + Swar::kPerWord - 1) / Swar::kPerWord;
+  static_assert(kWords <= 4, "what is farther off is not the neighbour's");
+  uint32_t part[Swar::kSplit][4 + 2 * kWords];  // where a word is split, the even and the odd
+
+  // Sample n of the row, 0 being the lane's first; where a register has two, it and the next of that register's.
+  __device__ uint32_t at(int n) const {
+    constexpr int kPerWord = Swar::kPerWord, kSplit = Swar::kSplit;
+    const int word = (n + kPerWord * kWords) / kPerWord, rest = (n + kPerWord * kWords) % kPerWord;
+    const uint32_t(&words)[4 + 2 * kWords] = part[rest % kSplit];
+    // Or the second half of one word and the first of the next.
+    return rest < kSplit ? words[word] : __byte_perm(words[word], words[word + 1], 0x5432);
+  }
+
+  // The lane's own words, [part][word].
+  __device__ void set(const uint32_t (&own)[Swar::kSplit][4]) {
+#pragma unroll
+    for (int h = 0; h < Swar::kSplit; h++)
+#pragma unroll
+      for (int i = 0; i < 4; i++) part[h][kWords + i] = own[h][i];
+  }
+
+  // The lane's own words, joined to samples as they lie in memory.
+  __device__ void join(const SwarParams &k, uint32_t (&words)[4]) const {
+#pragma unroll
+    for (int i = 0; i < 4; i++) words[i] = join_parts<Swar>(k, [&](int h) { return part[h][kWords + i]; });
+  }
+
+  // Fills in the neighbours' words of a row whose own are there. Every lane of the warp takes part.
+  __device__ void exchange() {
+#pragma unroll
+    for (int h = 0; h < Swar::kSplit; h++) exchange(part[h]);
+  }
+
+  __device__ static void exchange(uint32_t (&row)[4 + 2 * kWords]) {
+#pragma unroll
+    for (int i = 0; i < kWords; i++) {
+      row[i] = __shfl_up_sync(0xffffffffu, row[4 + i], 1);
+      row[kWords + 4 + i] = __shfl_down_sync(0xffffffffu, row[kWords + i], 1);
+    }
+  }
+
+  // The row of four words, with its neighbours.
+  __device__ void load(const SwarParams &k, const uint32_t (&row)[4]) {
+    uint32_t words[4 + 2 * kWords];
+#pragma unroll
+    for (int i = 0; i < 4; i++) words[kWords + i] = row[i];
+    exchange(words);
+#pragma unroll
+    for (int h = 0; h < Swar::kSplit; h++)
+#pragma unroll
+      for (int i = 0; i < 4 + 2 * kWords; i++) part[h][i] = Swar::part(k, words[i], h);
+  }
+};
+
+// Samples that are compared, not added. A half of 16 bits is decided by its high byte, so that the odd pair of bytes is
+// the word as it is; with an odd number of channels, neighbours in a pair's row would be of the other kind.
+template <typename Swar>
+struct Ordered {
+  static constexpr bool kRawOdd = Swar::kSampleBytes == 1 && Swar::kChannels % 2 == 0;
+  using Row = uint32_t[Swar::kSplit][4];  // [part][word]
+
+  // The words xored with `flip`.
+  __device__ static void split(const SwarParams &k, const uint32_t (&words)[4], uint32_t flip, Row &row) {
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+#pragma unroll
+      for (int h = 0; h < Swar::kSplit; h++) row[h][i] = part(k, words[i] ^ flip, h);
+  }
+  __device__ static uint32_t part(const SwarParams &k, uint32_t word, int h) {
+    return kRawOdd && h ? word : Swar::part(k, word, h);
+  }
+  __device__ static uint32_t join(const SwarParams &k, const Row &row, int i) {
+    if constexpr (kRawOdd) {
+      return __byte_perm(row[0][i], row[1][i], 0x7250);
+    } else {
+      return join_parts<Swar>(k, [&](int h) { return row[h][i]; });
+    }
+  }
+  __device__ static void join(const SwarParams &k, const Row &row, uint32_t flip, uint32_t (&words)[4]) {
+#pragma unroll
+    for (int i = 0; i < 4; i++) words[i] = join(k, row, i) ^ flip;
+  }
+};
+
+// The last rows, and the greatest or least samples of the squares in them.
+template <typename Swar, int kRadius>
+struct SquareRows {
+  static constexpr int kSize = 2 * kRadius + 1;
+  using Row = typename Ordered<Swar>::Row;
+  Row rows[kSize];
+
+  template <bool kMin>
+  __device__ static uint32_t extreme(uint32_t a, uint32_t b, uint32_t c) {
+    return kMin ? Swar::vmin(a, b, c) : Swar::vmax(a, b, c);
+  }
+
+  template <bool kMin>
+  __device__ void extrema(Row &result) const {
+    LaneRow<Swar, kRadius> column;
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+#pragma unroll
+      for (int h = 0; h < Swar::kSplit; h++) {
+        uint32_t &extremum = column.part[h][column.kWords + i];
+        extremum = rows[0][h][i];
+#pragma unroll
+        for (int t = 1; t < kSize; t += 2) extremum = extreme<kMin>(extremum, rows[t][h][i], rows[t + 1][h][i]);
+      }
+    column.exchange();
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+#pragma unroll
+      for (int h = 0; h < Swar::kSplit; h++) {
+        const auto sample = [&](int t) { return column.at(Swar::kPerWord * i + h + (t - kRadius) * Swar::kChannels); };
+        result[h][i] = sample(0);
+#pragma unroll
+        for (int t = 1; t < kSize; t += 2) result[h][i] = extreme<kMin>(result[h][i], sample(t), sample(t + 1));
+      }
+  }
+};
+
+// t + offset in both halves, which are signed here, clamped to samples.
+template <typename Swar>
+__device__ inline uint32_t clamp_pair(const SwarParams &k, uint32_t t, uint32_t offset) {
+  return __viaddmin_s16x2_relu(t, offset, Swar::white(k));
+}
+
+}  // namespace cudaconv

@@ -1,0 +1,407 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// Tiles of dense 8-bit planes in shared memory, as words of four bytes, u8x4s, that are treated alike,
+// whatever the format. With three or four channels a u8x4 is a pixel. With fewer, a tile consists of subtiles, one
+// right of the other, and a u8x4 takes the pixels at the same place of each:
+//
+//   4 channels   3 channels   2 channels                    1 channel
+//   r g b a      r g b -      u v of subtile 0, u v of 1    y of subtiles 0, 1, 2, 3
+//
+// So a kernel needs to know nothing of channels: steps along rows and columns are steps from u8x4 to u8x4. Rows are
+// loaded as they lie in memory and then spread to u8x4s in their place, and lanes trade what they have of neighbouring
+// columns before they write: the plane is read and written in words whatever its channels.
+#pragma once
+
+#include <type_traits>
+
+#include "cuda/device/async_copy.cuh"
+#include "cuda/device/sample.cuh"
+#include "cuda/launch.cuh"
+
+namespace cudaconv {
+
+constexpr int kChunk = 4;  // u8x4s that are loaded together, from as many neighbouring pixels
+
+__host__ __device__ constexpr int subtiles(int channels) {
+  return channels == 1 ? 4 : channels == 2 ? 2 : 1;
+}
+
+// How many blocks a multiprocessor is to hold, which bounds the registers of a thread: from Hopper on as many as
+// given, tried there; before, where the same code takes more registers, half of them, so that nothing spills.
+__host__ __device__ constexpr int blocks_at_once(int hopper) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+  return hopper > 1 ? hopper / 2 : 1;
+#else
+  return hopper;
+#endif
+}
+
+__host__ __device__ constexpr int round_to_chunks(int u8x4s) {
+  return (u8x4s + kChunk - 1) / kChunk * kChunk;
+}
+
+// How a tile's rows, with their halo, are made of chunks.
+struct ChunkedRow {
+  int32_t halo;         // on the left and on the right
+  int32_t chunks;       // no more than 128
+  uint32_t reciprocal;  // ceil(2^20 / chunks)
+
+  __device__ void locate(int item, int *row, int *chunk) const {
+    *row = static_cast<int>(item * reciprocal >> 20);
+    *chunk = item - *row * chunks;
+  }
+};
+
+// A tile's size, alike for all parts of a frame.
+struct U8x4Tile {
+  int32_t width, height;   // results: u8x4s of a row, rows
+  int32_t halo_x, halo_y;  // u8x4s on the left and on the right that lie there, a multiple of kChunk; rows
+  int32_t step;            // u8x4s of a pixel, 2 where it has eight bytes, else 1
+  int32_t pixels[4];       // of a row of results, with 1, 2, 3 and 4 channels
+  ChunkedRow bytes[4];     // of 16 bytes, as they lie in memory, with 1, 2, 3 and 4 channels; the halo in bytes
+  ChunkedRow u8x4s;        // of kChunk u8x4s, from as many pixels of each subtile, and so is the halo
+};
+
+// `width` is a multiple of kChunk; where results are words of three channels as they lie in memory, of 12.
+inline U8x4Tile make_u8x4_tile(int width, int height, int radius_x, int radius_y, int step = 1, bool words = false) {
+  const auto cut = [](int halo, int all, int of_chunk) {
+    const int chunks = (all + 2 * halo) / of_chunk;
+    return ChunkedRow{halo, chunks, ((1u << 20) + chunks - 1) / chunks};
+  };
+  U8x4Tile tile = {};
+  tile.width = width;
+  tile.height = height;
+  tile.halo_x = round_to_chunks(radius_x * step);
+  tile.halo_y = radius_y;
+  tile.step = step;
+  tile.u8x4s = cut(tile.halo_x, width, kChunk);
+  for (int channels = 1; channels <= 4; channels++) {
+    tile.pixels[channels - 1] = words ? width * 4 / channels : width * subtiles(channels);
+    // With three channels rows of u8x4s begin anywhere in a chunk.
+    const int bytes = tile.pixels[channels - 1] * channels + (channels == 3 && !words ? 27 : 0);
+    tile.bytes[channels - 1] = cut((tile.halo_x * channels + 15) / 16 * 16, bytes, 16);
+  }
+  return tile;
+}
+
+// Where a block's tile lies, and the pixels of its first subtile.
+__device__ inline Tile locate_u8x4_tile(const FrameParams &p, const U8x4Tile &shape) {
+  Tile tile = locate_tile(p, 1, shape.height);
+  tile.x0 *= shape.pixels[tile.part.channels - 1];
+  return tile;
+}
+
+__device__ inline uint32_t even_bytes(uint32_t u8x4) {
+  return u8x4 & 0x00ff00ffu;
+}
+
+// kChunk pixels of each subtile, kChannels words of each, as u8x4s.
+template <int kChannels>
+__device__ inline uint4 interleave(const uint32_t (&words)[subtiles(kChannels)][kChannels]) {
+  if constexpr (kChannels == 4) {
+    return make_uint4(words[0][0], words[0][1], words[0][2], words[0][3]);
+  } else if constexpr (kChannels == 3) {
+    const uint32_t a = words[0][0], b = words[0][1], c = words[0][2];
+    return make_uint4(a, __byte_perm(a, b, 0x6543), __byte_perm(b, c, 0x5432), c >> 8);
+  } else if constexpr (kChannels == 2) {
+    const uint32_t *a = words[0], *b = words[1];
+    return make_uint4(__byte_perm(a[0], b[0], 0x5410), __byte_perm(a[0], b[0], 0x7632), __byte_perm(a[1], b[1], 0x5410),
+                      __byte_perm(a[1], b[1], 0x7632));
+  } else {
+    const uint32_t low_01 = __byte_perm(words[0][0], words[1][0], 0x5140);
+    const uint32_t high_01 = __byte_perm(words[0][0], words[1][0], 0x7362);
+    const uint32_t low_23 = __byte_perm(words[2][0], words[3][0], 0x5140);
+    const uint32_t high_23 = __byte_perm(words[2][0], words[3][0], 0x7362);
+    return make_uint4(__byte_perm(low_01, low_23, 0x5410), __byte_perm(low_01, low_23, 0x7632),
+                      __byte_perm(high_01, high_23, 0x5410), __byte_perm(high_01, high_23, 0x7632));
+  }
+}
+
+// The words of kChunk pixels from `from`, which is a multiple of 4 bytes, or of 16 with four channels.
+template <int kChannels>
+__device__ inline void read_words(const uint8_t *from, uint32_t (&words)[kChannels]) {
+  if constexpr (kChannels == 4) {
+    const uint4 v = __ldg(reinterpret_cast<const uint4 *>(from));
+    words[0] = v.x;
+    words[1] = v.y;
+    words[2] = v.z;
+    words[3] = v.w;
+  } else if constexpr (kChannels == 2) {
+    const uint2 v = __ldg(reinterpret_cast<const uint2 *>(from));
+    words[0] = v.x;
+    words[1] = v.y;
+  } else {
+#pragma unroll
+    for (int i = 0; i < kChannels; i++) words[i] = __ldg(reinterpret_cast<const uint32_t *>(from) + i);
+  }
+}
+
+// The first byte of a tile's row that is loaded, from the frame's first; those of chunks are multiples of 16.
+template <int kChannels>
+__device__ inline int first_byte(const U8x4Tile &shape, int tile_x) {
+  return (tile_x * kChannels - shape.bytes[kChannels - 1].halo) & ~15;
+}
+
+// A pixel of kChannels bytes.
+template <int kChannels>
+using PixelWord = std::conditional_t<kChannels == 1, uint8_t, std::conditional_t<kChannels == 2, uint16_t, uint32_t>>;
+
+// Loads rows into shared memory as they lie in memory, halo included. `tile_x` is the tile's first pixel, y0 the first
+// row to load.
+template <int kChannels>
+__device__ inline void load_bytes(const FrameParams &p, const PartParams &part, const U8x4Tile &shape, int tile_x,
+                                  int y0, int rows, int pitch, uint32_t *u8x4s) {
+  const ChunkedRow &cut = shape.bytes[kChannels - 1];
+  const int lane = threadIdx.x % 32, begin = first_byte<kChannels>(shape, tile_x), row_bytes = part.width * kChannels;
+  if (begin >= 0 && begin + cut.chunks * 16 <= row_bytes && y0 >= 0 && y0 + rows <= part.height) {
+    const uint8_t *source = part.source + y0 * part.source_pitch + begin;
+#pragma unroll 4
+    for (int item = lane; item < rows * cut.chunks; item += 32) {
+      int row, chunk;
+      cut.locate(item, &row, &chunk);
+      copy_async(u8x4s + row * pitch + chunk * 4, source + row * part.source_pitch + chunk * 16);
+    }
+    return;
+  }
+  // Chunks of the frame's bytes, and of the border's where that is constant. Each lane finds out where one row is.
+  const bool constant = p.border == Border::Constant;
+  const int left = min(begin < 0 ? -begin / 16 : 0, cut.chunks);
+  const int right = min(max((row_bytes - begin) / 16, left), cut.chunks);
+  const int behind = (row_bytes - begin + 15) / 16;
+#pragma unroll 1
+  for (int row0 = 0; row0 < rows; row0 += 32) {
+    const int count = min(rows - row0, 32);
+    const int source_row = border_index_no_div(p.border, y0 + row0 + min(lane, count - 1), part.height);
+#pragma unroll 2
+    for (int item = lane; item - lane < count * cut.chunks; item += 32) {
+      int row, chunk;
+      cut.locate(item, &row, &chunk);
+      const int sy = __shfl_sync(0xffffffffu, source_row, row & 31);
+      if (row >= count) continue;
+      const int byte = begin + chunk * 16;
+      uint32_t *to = u8x4s + (row0 + row) * pitch + chunk * 4;
+      if (sy >= 0 && chunk >= left && chunk < right) {
+        copy_async(to, part.source + sy * part.source_pitch + byte);
+      } else if (constant && (sy < 0 || chunk < left || chunk >= behind)) {
+        // A row's words follow each other in threes or in pairs.
+        constexpr int kWords = kChannels == 3 ? 3 : 2, kPeriods = 64;
+        const int word = byte / 4 + kPeriods * kWords;
+        const auto border = [&](int i) { return part.border_word[(word + i) % kWords]; };
+        *reinterpret_cast<uint4 *>(to) = make_uint4(border(0), border(1), border(2), border(3));
+      }
+    }
+  }
+  // Pixels one by one of what else lies beside the frame, or in a chunk at its edge. One of three bytes may begin or
+  // end in a chunk that is done: those bytes are not written again.
+  const auto is_done = [&](int byte) {
+    const int chunk = byte / 16;
+    return (chunk >= left && chunk < right) || (constant && (chunk < left || chunk >= behind));
+  };
+  const auto column_of = [&](int x) {
+    const int half = shape.step - 1, pixel = border_index_no_div(p.border, x >> half, part.width >> half);
+    return pixel < 0 ? -1 : pixel << half | (x & half);
+  };
+  using Pixel = PixelWord<kChannels>;
+  const int first = tile_x - shape.halo_x, end = (begin + cut.chunks * 16) / kChannels;
+  const int left_pixels = constant ? 0 : max(-first, 0);
+  const int beyond = max((begin + right * 16) / kChannels, max(first, 0));
+  const int last = min(end, constant ? (begin + behind * 16 + kChannels - 1) / kChannels : part.width + shape.halo_x);
+  const int edge = left_pixels + (constant && right >= behind ? 0 : max(last - beyond, 0));
+  constexpr int kAtOnce = 4;  // loads in flight
+#pragma unroll 1
+  for (int item0 = lane; item0 < rows * edge; item0 += 32 * kAtOnce) {
+    const uint8_t *from[kAtOnce];
+    uint8_t *to[kAtOnce];
+    uint32_t pixel[kAtOnce];
+    [[maybe_unused]] int done[kAtOnce];  // a bit for each byte
+#pragma unroll
+    for (int i = 0; i < kAtOnce; i++) {
+      from[i] = nullptr;
+      to[i] = nullptr;
+      pixel[i] = 0;
+      const int item = item0 + 32 * i;
+      if (item >= rows * edge) continue;
+      const int row = item / edge, at = item - row * edge;
+      const int x = at < left_pixels ? first + at : beyond + at - left_pixels;
+      const int sx = column_of(x), sy = border_index_no_div(p.border, y0 + row, part.height);
+      if (constant && sy < 0) continue;
+      to[i] = reinterpret_cast<uint8_t *>(u8x4s + row * pitch) - begin + x * kChannels;
+      done[i] = 0;
+      if constexpr (kChannels == 3)
+        for (int c = 0; c < 3; c++) done[i] |= is_done(x * 3 - begin + c) << c;
+      if (sx >= 0 && sy >= 0)
+        from[i] = part.source + sy * part.source_pitch + sx * kChannels;
+      else
+        pixel[i] = part.border_word[x & (shape.step - 1)];
+    }
+#pragma unroll
+    for (int i = 0; i < kAtOnce; i++) {
+      if constexpr (kChannels == 3) {
+        uint32_t bytes = 0;
+#pragma unroll
+        for (int c = 0; c < 3; c++) bytes |= static_cast<uint32_t>(from[i] ? __ldg(from[i] + c) : 0) << 8 * c;
+        if (from[i]) pixel[i] = bytes;
+      } else {
+        if (from[i]) pixel[i] = __ldg(reinterpret_cast<const Pixel *>(from[i]));
+      }
+    }
+#pragma unroll
+    for (int i = 0; i < kAtOnce; i++) {
+      if (!to[i]) continue;
+      if constexpr (kChannels == 3) {
+#pragma unroll
+        for (int c = 0; c < 3; c++)
+          if (!(done[i] >> c & 1)) to[i][c] = static_cast<uint8_t>(pixel[i] >> 8 * c);
+      } else {
+        *reinterpret_cast<Pixel *>(to[i]) = static_cast<Pixel>(pixel[i]);
+      }
+    }
+  }
+}
+
+// Makes u8x4s of rows that load_bytes() has loaded, in their place.
+template <int kChannels>
+__device__ inline void spread_rows(const U8x4Tile &shape, int tile_x, int rows, int pitch, uint32_t *u8x4s) {
+  constexpr int kSubtiles = subtiles(kChannels), kAtOnce = 4;  // chunks of a thread
+  const ChunkedRow &cut = shape.u8x4s;
+  const int lane = threadIdx.x % 32, subtile = shape.width / kChunk * kChannels;
+  const uint32_t *const words = u8x4s + ((tile_x - cut.halo) * kChannels - first_byte<kChannels>(shape, tile_x)) /
+                                            static_cast<int>(sizeof *u8x4s);
+  const int rows_at_once = 32 * kAtOnce * cut.reciprocal >> 20;
+#pragma unroll 1
+  for (int row0 = 0; row0 < rows; row0 += rows_at_once) {
+    const int items = min(rows_at_once, rows - row0) * cut.chunks;
+    uint32_t *to[kAtOnce];
+    uint4 chunk[kAtOnce];
+#pragma unroll
+    for (int i = 0; i < kAtOnce; i++) {
+      const int item = lane + 32 * i;
+      if (item >= items) continue;
+      int row, at;
+      cut.locate(item, &row, &at);
+      const uint32_t *from = words + (row0 + row) * pitch + at * kChannels;
+      to[i] = u8x4s + (row0 + row) * pitch + at * kChunk;
+      uint32_t of_subtiles[kSubtiles][kChannels];
+#pragma unroll
+      for (int s = 0; s < kSubtiles; s++)
+#pragma unroll
+        for (int w = 0; w < kChannels; w++) of_subtiles[s][w] = from[s * subtile + w];
+      chunk[i] = interleave<kChannels>(of_subtiles);
+    }
+    __syncwarp();
+#pragma unroll
+    for (int i = 0; i < kAtOnce; i++)
+      if (lane + 32 * i < items) *reinterpret_cast<uint4 *>(to[i]) = chunk[i];
+  }
+}
+
+// How rows are loaded: as u8x4s, or as they lie in memory, which for three channels is a case of its own.
+enum class Rows { U8x4s, Words, WordsOfThree };
+
+// Loads `rows` rows of the tile from `first` on, the halo's first being 0, into shared memory, `pitch` words a row, a
+// multiple of 4. One warp does it; it has to wait_for_copies() and meet before it reads them. kSixteen: samples have 16
+// bits, so that a pixel's bytes are even.
+template <Rows kRows = Rows::U8x4s, bool kSixteen = false>
+__device__ inline void load_rows(const FrameParams &p, const U8x4Tile &shape, const Tile &tile, int first, int rows,
+                                 int pitch, uint32_t *u8x4s) {
+  const PartParams &part = tile.part;
+  const int y0 = tile.y0 - shape.halo_y + first;
+  const auto load = [&](auto channels) {
+    constexpr int kChannels = decltype(channels)::value;
+    load_bytes<kChannels>(p, part, shape, tile.x0, y0, rows, pitch, u8x4s);
+    if constexpr (kRows == Rows::U8x4s && kChannels != 4) {
+      wait_for_copies();
+      __syncwarp();
+      spread_rows<kChannels>(shape, tile.x0, rows, pitch, u8x4s);
+    }
+  };
+  if constexpr (kRows == Rows::WordsOfThree) return load(std::integral_constant<int, 3>());
+  if constexpr (!kSixteen)
+    if (part.channels == 1) return load(std::integral_constant<int, 1>());
+  if constexpr (!kSixteen && kRows == Rows::U8x4s)
+    if (part.channels == 3) return load(std::integral_constant<int, 3>());
+  if (part.channels == 2) return load(std::integral_constant<int, 2>());
+  load(std::integral_constant<int, 4>());
+}
+
+// Writes u8x4s of one column of a tile, from above. All lanes of a warp do, lanes 4n ... 4n + 3 in neighbouring
+// columns, of which the first is a multiple of 4: they trade bytes so that each has a word as it lies in memory. With
+// subtiles lane n of as many as there are gets the pixels of subtile n, with three channels lane n of four the word n
+// of four pixels.
+class U8x4Writer {
+ public:
+  // `column` counts the u8x4s of the tile's row; beyond it, or below the last row, nothing is written. `folded`: u8x4s
+  // are words as they lie in memory, of one, two or four channels.
+  __device__ U8x4Writer(const U8x4Tile &shape, const Tile &tile, int column, int row, bool folded = false)
+      : pitch_(tile.part.target_pitch), partner_(threadIdx.x ^ 1) {
+    const int channels = tile.part.channels, n = threadIdx.x & ((channels == 3 ? 4 : subtiles(channels)) - 1);
+    int x = tile.x0 + column - n, skipped = 0, most = 4;
+    if (folded) {
+      x = tile.x0;
+      skipped = 4 * column;
+    } else if (channels == 3) {
+      partner_ = threadIdx.x + 1;
+      select_ = n == 0 ? 0x4210 : n == 1 ? 0x5421 : 0x6542;
+      skipped = 4 * n;
+      most = n < 3 ? 4 : 0;
+    } else {
+      select_ = channels == 1 ? (n & 1 ? 0x3715 : 0x6240) : (n & 1 ? 0x3276 : 0x5410);
+      x += n * shape.width;
+    }
+    trades_ = folded || channels == 4 ? 0 : channels == 1 ? 2 : 1;
+    bytes_ = min((tile.part.width - x) * channels - skipped, most);
+    rows_ = min(shape.height, tile.part.height - tile.y0) - row;
+    if (column >= shape.width || bytes_ <= 0) rows_ = 0;
+    words_ = __all_sync(0xffffffffu, rows_ <= 0 || bytes_ == 4);
+    target_ = tile.part.target + (tile.y0 + row) * pitch_ + x * channels + skipped;
+  }
+
+  // Calls function(put); put(u8x4) writes and goes on to the next row, and does nothing when none are left. kCompact:
+  // it is compiled once, and put() finds out every time how to write, for functions that are much code.
+  template <bool kCompact = false, typename Function>
+  __device__ void write(Function function) {
+    if (kCompact || !words_) return function([&](uint32_t u8x4) { put_any(u8x4); });
+    switch (trades_) {
+      case 0:
+        return function([&](uint32_t u8x4) { put_word(u8x4); });
+      case 1:
+        return function([&](uint32_t u8x4) { put_word(trade(u8x4)); });
+      default:
+        return function([&](uint32_t u8x4) { put_word(trade_again(trade(u8x4))); });
+    }
+  }
+
+ private:
+  __device__ uint32_t trade(uint32_t u8x4) const {
+    return __byte_perm(u8x4, __shfl_sync(0xffffffffu, u8x4, partner_), select_);
+  }
+  __device__ static uint32_t trade_again(uint32_t u8x4) {
+    return __byte_perm(u8x4, __shfl_xor_sync(0xffffffffu, u8x4, 2), threadIdx.x & 2 ? 0x3276 : 0x5410);
+  }
+
+  __device__ void put_word(uint32_t word) {
+    if (rows_ > 0) *reinterpret_cast<uint32_t *>(target_) = word;
+    rows_--;
+    target_ += pitch_;
+  }
+
+  __device__ void put_any(uint32_t u8x4) {
+    if (trades_ > 0) u8x4 = trade(u8x4);
+    if (trades_ > 1) u8x4 = trade_again(u8x4);
+    if (words_) return put_word(u8x4);
+    if (rows_ > 0) {
+#pragma unroll 1
+      for (int i = 0; i < bytes_; i++, u8x4 >>= 8) target_[i] = static_cast<uint8_t>(u8x4);
+    }
+    rows_--;
+    target_ += pitch_;
+  }
+
+  uint8_t *target_;
+  int64_t pitch_;
+  unsigned partner_, select_;
+  int trades_, bytes_, rows_;
+  bool words_;
+};
+
+}  // namespace cudaconv

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// 32-bit words of samples in registers: loads and stores, and moving their bytes.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+namespace cudaconv {
+
+constexpr int kVectorBytes = 16;  // what a thread loads or stores at once, at most
+
+// Loads, or stores, kWords words at an address that is a multiple of their size, of 16 bytes where there are more than
+// four.
+template <int kWords>
+__device__ inline void load_words(const void *from, uint32_t *to) {
+  if constexpr (kWords % 4 == 0) {
+#pragma unroll
+    for (int i = 0; i < kWords / 4; i++) {
+      const uint4 v = static_cast<const uint4 *>(from)[i];
+      to[4 * i] = v.x;
+      to[4 * i + 1] = v.y;
+      to[4 * i + 2] = v.z;
+      to[4 * i + 3] = v.w;
+    }
+  } else if constexpr (kWords == 2) {
+    const uint2 v = *static_cast<const uint2 *>(from);
+    to[0] = v.x;
+    to[1] = v.y;
+  } else {
+#pragma unroll
+    for (int i = 0; i < kWords; i++) to[i] = static_cast<const uint32_t *>(from)[i];
+  }
+}
+
+template <int kWords>
+__device__ inline void store_words(void *to, const uint32_t *from) {
+  if constexpr (kWords % 4 == 0) {
+#pragma unroll
+    for (int i = 0; i < kWords / 4; i++)
+      static_cast<uint4 *>(to)[i] = make_uint4(from[4 * i], from[4 * i + 1], from[4 * i + 2], from[4 * i + 3]);
+  } else if constexpr (kWords == 2) {
+    *static_cast<uint2 *>(to) = make_uint2(from[0], from[1]);
+  } else {
+#pragma unroll
+    for (int i = 0; i < kWords; i++) static_cast<uint32_t *>(to)[i] = from[i];
+  }
+}
+
+// The words of a vector.
+__device__ inline void split_words(uint4 v, uint32_t (&row)[4]) {
+  row[0] = v.x;
+  row[1] = v.y;
+  row[2] = v.z;
+  row[3] = v.w;
+}
+
+// Four words of four bytes as a matrix, transposed.
+__device__ inline void transpose(const uint32_t (&in)[4], uint32_t (&out)[4]) {
+  const uint32_t t0 = __byte_perm(in[0], in[1], 0x5140), t1 = __byte_perm(in[2], in[3], 0x5140);
+  const uint32_t t2 = __byte_perm(in[0], in[1], 0x7362), t3 = __byte_perm(in[2], in[3], 0x7362);
+  out[0] = __byte_perm(t0, t1, 0x5410);
+  out[1] = __byte_perm(t0, t1, 0x7632);
+  out[2] = __byte_perm(t2, t3, 0x5410);
+  out[3] = __byte_perm(t2, t3, 0x7632);
+}
+
+// Four values as bytes, each clamped to 0 ... 255, the first lowest.
+__device__ inline uint32_t pack_clamped(int32_t a, int32_t b, int32_t c, int32_t d) {
+#ifdef __CUDACC__
+  uint32_t high, word;
+  asm("cvt.pack.sat.u8.s32.b32 %0, %1, %2, 0;" : "=r"(high) : "r"(d), "r"(c));
+  asm("cvt.pack.sat.u8.s32.b32 %0, %1, %2, %3;" : "=r"(word) : "r"(b), "r"(a), "r"(high));
+  return word;
+#else
+  const auto clamped = [](int32_t v) { return static_cast<uint32_t>(min(max(v, 0), 255)); };
+  return clamped(a) | clamped(b) << 8 | clamped(c) << 16 | clamped(d) << 24;
+#endif
+}
+
+}  // namespace cudaconv

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// The seam between kernels and the runtime: every launch, and every use of dynamic shared memory, goes through here.
+// The tests replace the runtime beneath it by one that executes kernels on the host.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <type_traits>
+
+#include "cuda/cuda_resources.h"
+#ifndef __CUDACC__
+#include "standin.h"
+#endif
+
+namespace cudaconv {
+
+// Enqueues kernel(args...) on `stream`; arguments are copied at the call. `name` is for messages.
+template <typename... Params, typename... Args>
+cudaError_t launch([[maybe_unused]] const char *name, void (*kernel)(Params...), dim3 grid, dim3 block,
+                   size_t shared_bytes, cudaStream_t stream, const Args &...args) {
+  static_assert((std::is_same_v<Params, Args> && ...), "a kernel reads its parameters as they are, unconverted");
+#ifdef __CUDACC__
+  void *addresses[] = {const_cast<void *>(static_cast<const void *>(&args))...};
+  return cudaLaunchKernel(reinterpret_cast<const void *>(kernel), grid, block, addresses, shared_bytes, stream);
+#else
+  return standin::launch(
+      name, grid, block, shared_bytes, stream, [=] { kernel(args...); }, reinterpret_cast<const void *>(kernel));
+#endif
+}
+
+// launch() with any amount of shared memory that a block may have. Throws Error{Device}.
+template <typename... Params, typename... Args>
+void enqueue(const char *name, void (*kernel)(Params...), dim3 grid, dim3 block, size_t shared_bytes,
+             cudaStream_t stream, const Args &...args) {
+  // Beyond 48 KiB a kernel has to ask. The limit is the kernel's, whoever launches it: were it set to what this launch
+  // needs, a launch of the same kernel from another thread could find it too low. It costs little, so there is no need
+  // to remember on which devices it is set.
+  check(cudaFuncSetAttribute(reinterpret_cast<const void *>(kernel), cudaFuncAttributeMaxDynamicSharedMemorySize,
+                             static_cast<int>(current_limits().block_bytes)),
+        "cudaFuncSetAttribute");
+  check(launch(name, kernel, grid, block, shared_bytes, stream, args...), "cudaLaunchKernel");
+}
+
+// The block's dynamic shared memory, aligned to 16 bytes.
+template <typename T>
+__device__ inline T *shared_memory() {
+#ifdef __CUDACC__
+  extern __shared__ __align__(16) unsigned char memory[];
+  return reinterpret_cast<T *>(memory);
+#else
+  return static_cast<T *>(standin::shared_memory());
+#endif
+}
+
+}  // namespace cudaconv

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// What a kernel launch takes by value. Kernel parameters live in constant memory, a copy for every launch: no mask is
+// ever shared by two elements, and a mask that changes while frames are in flight changes for later frames only.
+#pragma once
+
+#include <cstdint>
+
+#include "filter.h"
+#include "imageview.h"
+#include "plan/plan.h"
+
+namespace cudaconv {
+
+constexpr int kMaxParts = 2 * kMaxPlanes;  // both fields of every plane
+constexpr int kMaxMaskValues = 31 * 31;
+
+struct MaskParams {
+  int32_t width, height;  // of the window, pixels
+  int32_t radius_x, radius_y;
+  int32_t row_shift;    // see IntegerMask
+  int32_t has_element;  // value holds a bit for each pixel of the window, element_words words a row
+  int32_t element_words;
+  // One of: the mask row by row, and after it the second mask of a magnitude; the row factor, and after it the column
+  // factor, then the same of the second mask; the bits of a structuring element.
+  int32_t value[kMaxMaskValues + 1];
+};
+
+struct ChannelParams {
+  Action action;
+  uint8_t offset, shift, depth;
+  uint8_t rounding;  // index in LaunchParams
+  uint16_t fill, border_value;
+};
+
+// What every kernel needs at once comes first, in one line of the constant cache: before the first load of a sample a
+// thread waits for it, and that is a good part of the time of a small frame.
+//
+// With method=auto all addresses and pitches are multiples of 16 bytes; other methods take them as they come.
+struct alignas(64) PartParams {
+  const uint8_t *source;
+  uint8_t *target;
+  int64_t source_pitch, target_pitch;  // bytes
+  int32_t width, height;               // pixels
+  int32_t tiles_x;                     // tiles in a row of tiles
+  uint32_t tiles_x_reciprocal;         // floor((2^32 - 1) / tiles_x)
+  int32_t channels, step;
+  Container container;
+  bool row_is_multiple_of_16;         // the number of bytes of a row is a multiple of 16
+  bool has_filtered, has_unfiltered;  // some channels are filtered; some are not
+
+  int32_t first;
+  const uint8_t *subtrahend, *copy, *input;
+  int64_t subtrahend_pitch, copy_pitch, input_pitch;
+  const PartRegion *region;  // in device memory
+  int32_t regions;
+  ChannelParams channel[kMaxChannels];
+  // For dense planes, words of a row: with three channels at 4 * (n, n + 3, n + 6, ...) bytes, else at
+  // 4 * (n, n + 2, ...).
+  uint32_t filter_bits[3], copy_bits[3], fill_word[3], border_word[3];
+};
+
+// What every kernel takes: the frame, part by part.
+struct FrameParams {
+  int32_t parts;
+  int32_t first_block[kMaxParts];  // blockIdx.x of a part's first tile
+  Border border;
+  bool in_regions, ellipse, invert;  // see Regions
+  PartParams part[kMaxParts];
+  int32_t keep_x, keep_y;
+  int64_t sum_gain, center_gain;  // see Pass
+  int32_t sum_shift;
+  int32_t has_gain;
+  Norm norm;
+  Rounding rounding[2];  // a frame's channels have at most two depths
+};
+
+// For the kernels of methods.cuh.
+struct LaunchParams : FrameParams {
+  MaskParams mask;
+};
+
+// For the kernel that puts pixels back.
+struct RestoreParams : FrameParams {
+  uint32_t sample_bits[kMaxParts][3];  // of the words of a row, see PartParams
+  // The tiles of a part that may have something to put back, in numbers of them: whole rows at the top and at the
+  // bottom, and of the rows between those on the left and on the right.
+  struct Rim {
+    int32_t top, bottom, between, left, right;
+  } rim[kMaxParts];
+  int32_t tiles;  // of all parts
+};
+
+// The steps that a sum needs to become a sample, see SwarParams; Any takes them as they are needed.
+enum class Epilogue : uint8_t { Shift, Divide, Clamp, Absolute, Distance, Any };
+
+// Sums in the halves of registers, see swar.cuh. "Both halves": a word whose two halves are alike; with 16-bit
+// containers a sum has the whole register, unless sums have 16 bits, and Any rounds as Rounding says.
+struct SwarParams {
+  Epilogue epilogue;
+  uint32_t column_init, init;  // both halves: what sums of columns, and final sums, start from
+  uint32_t column[9], row[9];  // factors; of a structuring element, see SlidingElement
+  uint32_t dense[25];
+  uint32_t sign_bits;  // of a sum of 16-bit floats, the bits that stay: those of its absolute value, or all
+  // From a final sum t:
+  //   Shift     t >> 8, with 16-bit containers t >> shift; that is 8 of columns of 16 bits and rows of five
+  //   Divide    t * magic >> 24, with 16-bit containers >> 32 + shift, with sums of 16 bits >> 32
+  //   Clamp     t + minus_low, clamped; with 16-bit containers |t| where absolute, else t, clamped; with sums of 16
+  //   bits
+  //             |t - zero| where absolute, else t + minus_low, clamped
+  //   Absolute  |t - zero|, clamped; no more than 11 bits
+  //   Distance  the same; t no more than 2 * zero
+  //   Any       |t - zero| + half where absolute, else t - low but not below 0; then at most limit; then t >> shift, or
+  //             t * magic >> 24
+  uint32_t zero, half, low, minus_low, limit;  // both halves
+  uint32_t magic, shift;
+  bool absolute;
+  uint32_t flip;  // of composites and structuring elements: xored with the words before and after, for the least
+  uint32_t sample_shift, sample_mask;  // of a container
+  uint32_t white;                      // both halves: sample_mask
+};
+
+// For the kernels of sliding.cuh.
+struct SlidingParams : FrameParams {
+  SwarParams swar;
+};
+
+}  // namespace cudaconv

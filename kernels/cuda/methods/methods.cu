@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// The launcher of the methods that the user can select, and of every pass that no faster structure carries out.
+#include "cuda/methods/methods.cuh"
+
+#include <algorithm>
+
+#include "cuda/cuda_resources.h"
+#include "cuda/launchers.h"
+
+namespace cudaconv {
+
+namespace {
+
+// How a method carries out a pass.
+struct Launch {
+  void (*kernel)(LaunchParams, const MaskParams *) = nullptr;
+  int tile_width = 0, tile_height = 0;  // pixels
+  size_t shared_bytes = 0;
+  bool factored = false;  // MaskParams holds row and column
+};
+
+// `Operation` works on a window of samples, by whatever method but separable and cascade.
+template <typename Operation>
+Launch window_launch(Method method, const Pass &pass) {
+  const bool small = pass.width() == 3 && pass.height() == 3;
+  switch (method) {
+    case Method::Global:
+      return {global_kernel<Operation>, kBlockWidth, kBlockHeight};
+    case Method::Constant:
+      return {constant_kernel<Operation>, kBlockWidth, kBlockHeight};
+    case Method::TiledCached:
+      return {tiled_kernel<Operation, false>, kTileWidth, kTileHeight, tile_bytes(0, 0)};
+    case Method::Blocked:
+      if (small) return {blocked_kernel<Operation, 4, 3>, 4 * kBlockWidth, 4 * kBlockHeight};
+      return {blocked_kernel<Operation, 2, 0>, 2 * kBlockWidth, 2 * kBlockHeight};
+    default:
+      return {tiled_kernel<Operation, true>, kTileWidth, kTileHeight, tile_bytes(pass.radius_x, pass.radius_y)};
+  }
+}
+
+// `Operation` works on rows, then on columns.
+template <typename Operation>
+Launch separable_launch(const Pass &pass) {
+  return {separable_kernel<Operation>, kBlockWidth, kSeparableHeight,
+          separable_bytes<typename Operation::RowValue>(pass.radius_x, pass.radius_y), true};
+}
+
+Launch choose_launch(Method method, const Pass &pass) {
+  const bool separable = method == Method::Separable;
+  switch (pass.op) {
+    case Op::Linear: {
+      if (separable)
+        return pass.wide ? separable_launch<Factored<int64_t>>(pass) : separable_launch<Factored<int32_t>>(pass);
+      if (!pass.mask[0].value.empty())
+        return pass.wide ? window_launch<Linear<int64_t>>(method, pass) : window_launch<Linear<int32_t>>(method, pass);
+      Launch launch =
+          pass.wide ? window_launch<Factored<int64_t>>(method, pass) : window_launch<Factored<int32_t>>(method, pass);
+      launch.factored = true;
+      return launch;
+    }
+    case Op::Magnitude:
+      return separable ? separable_launch<FactoredGradient2D>(pass) : window_launch<Gradient2D>(method, pass);
+    case Op::Compass:
+      return window_launch<Compass3x3>(method, pass);
+    case Op::Minimum:
+      if (method == Method::Cascade) return {cascade_kernel<false>, kTileWidth, kTileHeight, cascade_bytes()};
+      return separable ? separable_launch<Extremum<false>>(pass) : window_launch<Extremum<false>>(method, pass);
+    case Op::Maximum:
+      if (method == Method::Cascade) return {cascade_kernel<true>, kTileWidth, kTileHeight, cascade_bytes()};
+      return separable ? separable_launch<Extremum<true>>(pass) : window_launch<Extremum<true>>(method, pass);
+    case Op::Median:
+      return window_launch<Median>(method, pass);
+    case Op::Difference:
+      break;
+  }
+  return {difference_kernel, kBlockWidth, kBlockHeight};
+}
+
+void fill_mask(const Pass &pass, bool factored, MaskParams &m) {
+  m = {};
+  m.width = pass.width();
+  m.height = pass.height();
+  m.radius_x = pass.radius_x;
+  m.radius_y = pass.radius_y;
+  int32_t *out = m.value;
+  for (const IntegerMask &mask : pass.mask) {
+    if (factored && mask.separable()) {
+      m.row_shift = mask.row_shift;
+      out = std::copy(mask.row.begin(), mask.row.end(), out);
+      out = std::copy(mask.column.begin(), mask.column.end(), out);
+    } else {
+      out = std::copy(mask.value.begin(), mask.value.end(), out);
+    }
+  }
+  if (!pass.element.empty()) {
+    m.has_element = 1;
+    m.element_words = (pass.width() + 31) / 32;
+    for (int j = 0; j < pass.height(); j++)
+      for (int i = 0; i < pass.width(); i++)
+        if (pass.element[static_cast<size_t>(j) * pass.width() + i])
+          m.value[j * m.element_words + i / 32] |= static_cast<int32_t>(1u << i % 32);
+  }
+}
+
+}  // namespace
+
+// auto takes `separable` for masks that are, which is the less work the larger the mask, and `tiled`, which reads
+// memory once, for others.
+Method resolve_method(const Plan &plan, const Pass &pass) {
+  if (plan.method != Method::Auto) return plan.method;
+  return pass.separable() ? Method::Separable : Method::Tiled;
+}
+
+std::vector<MaskParams> global_masks(const Plan &plan) {
+  std::vector<MaskParams> masks(plan.passes.size());
+  for (size_t i = 0; i < masks.size(); i++)
+    fill_mask(plan.passes[i], choose_launch(Method::Global, plan.passes[i]).factored, masks[i]);
+  return masks;
+}
+
+int launch_method(const PassRun &run) {
+  const Method method = resolve_method(run.plan, run.pass());
+  const Launch launch_as = choose_launch(method, run.pass());
+  LaunchParams p = {};
+  fill_frame(run, p);
+  fill_mask(run.pass(), launch_as.factored, p.mask);
+  const unsigned blocks = cut_tiles(p, launch_as.tile_width, launch_as.tile_height);
+  const MaskParams *mask = method == Method::Global ? run.masks + run.index : nullptr;
+  check(launch(method_nick(method), launch_as.kernel, dim3(blocks), dim3(kBlockWidth, kBlockHeight),
+               launch_as.shared_bytes, run.stream, p, mask),
+        "cudaLaunchKernel");
+  return 1;
+}
+
+void launch_restore(const PassRun &run) {
+  RestoreParams p = {};
+  fill_frame(run, p);
+  p.tiles = static_cast<int32_t>(cut_tiles(p, [&](const PartParams &part) {
+    const int pixel_bytes = part.channels * (part.container == Container::U8 ? 1 : 2);
+    const int row_bytes = part.width * pixel_bytes;
+    const TileCount all = {(row_bytes + kRestoredWidth - 1) / kRestoredWidth,
+                           (part.height + kRestoredHeight - 1) / kRestoredHeight};
+    // Counts the tiles that hold kept pixels at either end of a line.
+    const auto ends = [](int kept, int length, int tile, int tiles, int32_t *first, int32_t *last) {
+      *first = std::min((kept + tile - 1) / tile, tiles);
+      *last = kept ? std::min(tiles - (length - std::min(kept, length)) / tile, tiles - *first) : 0;
+    };
+    RestoreParams::Rim &rim = p.rim[&part - p.part];
+    rim = {all.y, 0, 0, 0, 0};
+    if (p.in_regions) return all;
+    ends(p.keep_y, part.height, kRestoredHeight, all.y, &rim.top, &rim.bottom);
+    ends(p.keep_x * pixel_bytes, row_bytes, kRestoredWidth, all.x, &rim.left, &rim.right);
+    rim.between = all.y - rim.top - rim.bottom;
+    const int between = rim.between * (rim.left + rim.right);
+    return TileCount{all.x, rim.top + rim.bottom + (between + all.x - 1) / all.x};
+  }));
+  for (int i = 0; i < p.parts; i++) {
+    for_samples_of_words(p.part[i], [&](const ChannelParams &channel, int word, int shift) {
+      p.sample_bits[i][word] |= ((1u << channel.depth) - 1) << shift;
+    });
+  }
+  const int blocks = std::min(p.tiles, kManyBlocks * current_limits().multiprocessors);
+  check(launch("restore", restore_kernel, dim3(blocks), dim3(kBlockWidth, kBlockHeight), sizeof(RegionList), run.stream,
+               p),
+        "cudaLaunchKernel");
+}
+
+const void *any_method() {
+  return reinterpret_cast<const void *>(difference_kernel);
+}
+
+}  // namespace cudaconv

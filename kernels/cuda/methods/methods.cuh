@@ -1,0 +1,458 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// The methods: the same operation with the source read from different places. Set them side by side:
+//
+//   method         source samples of a window come from              the mask comes from   outputs a thread
+//   global         global memory, each read again by every thread    global memory         1
+//   constant       global memory, the same way                       constant memory       1
+//   tiled          a shared-memory tile with its halo, read once     constant memory       2
+//   tiled-cached   a tile without halo; the halo through the cache   constant memory       2
+//   blocked        registers (3x3: three rows of six) or the cache   constant memory       16 or 4
+//   cascade        a tile with halo, and a second one between two    none (3x3 extrema)    2
+//                  3x3 steps that make a 5x5
+//   separable      a tile row by row; row results in shared memory   constant memory       4
+//
+// A block works on one tile of one part of the frame, channel by channel, a thread on the same pixels of it in each.
+// All parts of a frame are in one launch. Outside the frame every method sees the border's samples.
+#pragma once
+
+#include "cuda/device/sample.cuh"
+#include "cuda/launch.cuh"
+#include "cuda/methods/operations.cuh"
+
+namespace cudaconv {
+
+constexpr int kBlockWidth = 32, kBlockHeight = 8;  // threads
+constexpr int kBlockThreads = kBlockWidth * kBlockHeight;
+
+// How many blocks a multiprocessor is to hold: many where threads wait for each other's loads. Asked for one, the
+// compiler gives a thread the registers that it needs; asked for nothing it would rather spill a few.
+constexpr int kManyBlocks = 6, kAnyBlocks = 1;
+
+// The size of a window whose samples come straight from a reader.
+template <typename Reader>
+using WindowFrom = WindowSize<0, std::decay_t<Reader>::kUnroll>;
+
+// global, constant.
+
+template <typename Operation>
+__device__ inline void filter_direct(const LaunchParams &p, const MaskParams &m) {
+  const Tile tile = locate_tile(p, kBlockWidth, kBlockHeight);
+  const PartParams &part = tile.part;
+  const int x = tile.x0 + threadIdx.x, y = tile.y0 + threadIdx.y;
+  const bool inside = windows_inside(p, tile, kBlockWidth, kBlockHeight);
+#pragma unroll 1
+  for (int c = 0; c < part.channels; c++) {
+    make_sample(p, part, x, y, c, [&](const Rounding &rounding) {
+      return read_source(p, part, c, inside, [&](const auto &source) {
+        return Operation::template evaluate<WindowFrom<decltype(source)>>(
+            p, m, rounding, [&](int dx, int dy) { return source.at(x + dx, y + dy); });
+      });
+    });
+  }
+}
+
+template <typename Operation>
+__global__ void __launch_bounds__(kBlockThreads, kAnyBlocks)
+    global_kernel(const __grid_constant__ LaunchParams p, const MaskParams *mask) {
+  filter_direct<Operation>(p, *mask);
+}
+
+template <typename Operation>
+__global__ void __launch_bounds__(kBlockThreads, kAnyBlocks)
+    constant_kernel(const __grid_constant__ LaunchParams p, const MaskParams *) {
+  filter_direct<Operation>(p, p.mask);
+}
+
+// tiled, tiled-cached.
+
+constexpr int kTileWidth = kBlockWidth, kTileRows = 2, kTileHeight = kBlockHeight * kTileRows;
+
+// Bytes of shared memory for a tile with this halo, one channel of it.
+constexpr size_t tile_bytes(int halo_x, int halo_y) {
+  return sizeof(uint16_t) * (kTileWidth + 2 * halo_x) * (kTileHeight + 2 * halo_y);
+}
+
+// Fills `samples` with channel c of the source around the tile; all threads of the block take part.
+__device__ inline void load_tile(const LaunchParams &p, const Tile &tile, int c, bool inside, int halo_x, int halo_y,
+                                 uint16_t *samples) {
+  const int width = kTileWidth + 2 * halo_x, height = kTileHeight + 2 * halo_y;
+  const int x0 = tile.x0 - halo_x, y0 = tile.y0 - halo_y;
+  read_source(p, tile.part, c, inside, [&](const auto &source) {
+#pragma unroll 1
+    for (int y = threadIdx.y; y < height; y += kBlockHeight)
+#pragma unroll 1
+      for (int x = threadIdx.x; x < width; x += kBlockWidth)
+        samples[y * width + x] = static_cast<uint16_t>(source.at(x0 + x, y0 + y));
+  });
+}
+
+template <typename Operation, bool kHalo>
+__global__ void __launch_bounds__(kBlockThreads, kHalo ? kManyBlocks : kAnyBlocks)
+    tiled_kernel(const __grid_constant__ LaunchParams p, const MaskParams *) {
+  const Tile tile = locate_tile(p, kTileWidth, kTileHeight);
+  const PartParams &part = tile.part;
+  const bool inside = windows_inside(p, tile, kTileWidth, kTileHeight);
+  const int halo_x = kHalo ? p.mask.radius_x : 0, halo_y = kHalo ? p.mask.radius_y : 0;
+  const int pitch = kTileWidth + 2 * halo_x;
+  uint16_t *samples = shared_memory<uint16_t>();
+#pragma unroll 1
+  for (int c = 0; c < part.channels; c++) {
+    if (part.channel[c].action == Action::Filter) {
+      __syncthreads();  // the last channel's tile has been read
+      load_tile(p, tile, c, inside, halo_x, halo_y, samples);
+      __syncthreads();
+    }
+#pragma unroll 1
+    for (int r = 0; r < kTileRows; r++) {
+      const int tx = threadIdx.x, ty = threadIdx.y + r * kBlockHeight, x = tile.x0 + tx, y = tile.y0 + ty;
+      make_sample(p, part, x, y, c, [&](const Rounding &rounding) {
+        if constexpr (kHalo)
+          return Operation::template evaluate<WindowSize<0, 4>>(p, p.mask, rounding, [&](int dx, int dy) -> int {
+            return samples[(ty + halo_y + dy) * pitch + tx + halo_x + dx];
+          });
+        else
+          return read_source(p, part, c, inside, [&](const auto &source) {
+            return Operation::template evaluate<WindowFrom<decltype(source)>>(
+                p, p.mask, rounding, [&](int dx, int dy) -> int {
+                  const int sx = tx + dx, sy = ty + dy;
+                  const bool in_tile = sx >= 0 && sx < kTileWidth && sy >= 0 && sy < kTileHeight;
+                  return in_tile ? samples[sy * pitch + sx] : source.at(x + dx, y + dy);
+                });
+          });
+      });
+    }
+  }
+}
+
+// blocked: kSide x kSide outputs a thread, row by row. With a window of 3x3 all that a row needs is in registers.
+
+template <typename Operation, int kSide, int kWidth>
+__global__ void __launch_bounds__(kBlockThreads, kAnyBlocks)
+    blocked_kernel(const __grid_constant__ LaunchParams p, const MaskParams *) {
+  const Tile tile = locate_tile(p, kBlockWidth * kSide, kBlockHeight * kSide);
+  const PartParams &part = tile.part;
+  const int x0 = tile.x0 + threadIdx.x * kSide, y0 = tile.y0 + threadIdx.y * kSide;
+  const bool inside = windows_inside(p, tile, kBlockWidth * kSide, kBlockHeight * kSide);
+#pragma unroll 1
+  for (int c = 0; c < part.channels; c++) {
+    if constexpr (kWidth > 0) {
+      constexpr int kRadius = kWidth / 2, kPatch = kSide + 2 * kRadius;
+      const SourceReader source(p, part, c, inside);
+      int rows[kWidth][kPatch];
+      const auto read_row = [&](int y) {
+#pragma unroll
+        for (int i = 0; i < kPatch; i++) rows[kWidth - 1][i] = source.at(x0 - kRadius + i, y);
+      };
+      const auto move_up = [&] {
+#pragma unroll
+        for (int j = 0; j + 1 < kWidth; j++)
+#pragma unroll
+          for (int i = 0; i < kPatch; i++) rows[j][i] = rows[j + 1][i];
+      };
+#pragma unroll
+      for (int y = y0 - kRadius; y < y0 + kRadius; y++) {
+        read_row(y);
+        move_up();
+      }
+#pragma unroll 1
+      for (int y = y0; y < y0 + kSide; y++) {
+        read_row(y + kRadius);
+#pragma unroll
+        for (int i = 0; i < kSide; i++)
+          make_sample(p, part, x0 + i, y, c, [&](const Rounding &rounding) {
+            return Operation::template evaluate<WindowSize<kWidth, 0>>(
+                p, p.mask, rounding, [&](int dx, int dy) { return rows[kRadius + dy][kRadius + i + dx]; });
+          });
+        move_up();
+      }
+    } else {
+#pragma unroll 1
+      for (int i = 0; i < kSide * kSide; i++) {
+        const int x = x0 + i % kSide, y = y0 + i / kSide;
+        make_sample(p, part, x, y, c, [&](const Rounding &rounding) {
+          return read_source(p, part, c, inside, [&](const auto &source) {
+            return Operation::template evaluate<WindowFrom<decltype(source)>>(
+                p, p.mask, rounding, [&](int dx, int dy) { return source.at(x + dx, y + dy); });
+          });
+        });
+      }
+    }
+  }
+}
+
+// cascade: a 5x5 extremum is the 3x3 extremum of the 3x3 extrema, here both in one launch.
+
+template <bool kMaximum>
+__global__ void __launch_bounds__(kBlockThreads, kManyBlocks)
+    cascade_kernel(const __grid_constant__ LaunchParams p, const MaskParams *) {
+  const Tile tile = locate_tile(p, kTileWidth, kTileHeight);
+  const PartParams &part = tile.part;
+  const bool inside = windows_inside(p, tile, kTileWidth, kTileHeight);
+  constexpr int kSourcePitch = kTileWidth + 4, kMiddlePitch = kTileWidth + 2, kMiddleHeight = kTileHeight + 2;
+  uint16_t *samples = shared_memory<uint16_t>(), *middle = samples + kSourcePitch * (kTileHeight + 4);
+  const auto extremum3x3 = [](const uint16_t *corner, int pitch) {
+    int v = Extremum<kMaximum>::identity();
+#pragma unroll
+    for (int j = 0; j < 3; j++)
+#pragma unroll
+      for (int i = 0; i < 3; i++) v = Extremum<kMaximum>::pick(v, corner[j * pitch + i]);
+    return v;
+  };
+#pragma unroll 1
+  for (int c = 0; c < part.channels; c++) {
+    if (part.channel[c].action == Action::Filter) {
+      __syncthreads();  // the last channel's tiles have been read
+      load_tile(p, tile, c, inside, 2, 2, samples);
+      __syncthreads();
+      for (int y = threadIdx.y; y < kMiddleHeight; y += kBlockHeight)
+        for (int x = threadIdx.x; x < kMiddlePitch; x += kBlockWidth)
+          middle[y * kMiddlePitch + x] =
+              static_cast<uint16_t>(extremum3x3(samples + y * kSourcePitch + x, kSourcePitch));
+      __syncthreads();
+    }
+#pragma unroll 1
+    for (int r = 0; r < kTileRows; r++) {
+      const int tx = threadIdx.x, ty = threadIdx.y + r * kBlockHeight;
+      make_sample(p, part, tile.x0 + tx, tile.y0 + ty, c,
+                  [&](const Rounding &) { return extremum3x3(middle + ty * kMiddlePitch + tx, kMiddlePitch); });
+    }
+  }
+}
+
+constexpr size_t cascade_bytes() {
+  return sizeof(uint16_t) * ((kTileWidth + 4) * (kTileHeight + 4) + (kTileWidth + 2) * (kTileHeight + 2));
+}
+
+// separable: kBlockHeight source rows at a time are staged and summed along the row; the row results of the tile and
+// its halo above and below then serve the columns.
+
+constexpr int kSeparableRows = 4, kSeparableHeight = kBlockHeight * kSeparableRows;
+
+template <typename RowValue>
+constexpr size_t separable_bytes(int radius_x, int radius_y) {
+  return sizeof(RowValue) * kBlockWidth * (kSeparableHeight + 2 * radius_y) +
+         sizeof(uint16_t) * kBlockHeight * (kBlockWidth + 2 * radius_x);
+}
+
+template <typename Operation>
+__global__ void __launch_bounds__(kBlockThreads, kManyBlocks)
+    separable_kernel(const __grid_constant__ LaunchParams p, const MaskParams *) {
+  using RowValue = typename Operation::RowValue;
+  const Tile tile = locate_tile(p, kBlockWidth, kSeparableHeight);
+  const PartParams &part = tile.part;
+  const int radius_x = p.mask.radius_x, radius_y = p.mask.radius_y;
+  const int height = kSeparableHeight + 2 * radius_y, strip_pitch = kBlockWidth + 2 * radius_x;
+  const int tx = threadIdx.x, ty = threadIdx.y;
+  const bool inside = windows_inside(p, tile, kBlockWidth, kSeparableHeight);
+  RowValue *row_values = shared_memory<RowValue>();
+  uint16_t *strip = reinterpret_cast<uint16_t *>(row_values + kBlockWidth * height);
+#pragma unroll 1
+  for (int c = 0; c < part.channels; c++) {
+    const SourceReader source(p, part, c, inside);
+    if (part.channel[c].action == Action::Filter) {
+#pragma unroll 1
+      for (int y0 = 0; y0 < height; y0 += kBlockHeight) {
+        __syncthreads();  // the strip, and the last channel's row values, have been read
+        const int y = y0 + ty;
+        if (y < height)
+#pragma unroll 1
+          for (int i = tx; i < strip_pitch; i += kBlockWidth)
+            strip[ty * strip_pitch + i] =
+                static_cast<uint16_t>(source.at(tile.x0 - radius_x + i, tile.y0 - radius_y + y));
+        __syncthreads();
+        if (y < height)
+          row_values[y * kBlockWidth + tx] = Operation::template row<WindowSize<0, 4>>(
+              p.mask, [&](int dx) -> int { return strip[ty * strip_pitch + tx + radius_x + dx]; });
+      }
+      __syncthreads();
+    }
+#pragma unroll 1
+    for (int r = 0; r < kSeparableRows; r++) {
+      const int row = ty + r * kBlockHeight, x = tile.x0 + tx, y = tile.y0 + row;
+      make_sample(p, part, x, y, c, [&](const Rounding &rounding) {
+        return Operation::template column<WindowSize<0, 4>>(
+            p, p.mask, rounding, [&](int dy) { return row_values[(row + radius_y + dy) * kBlockWidth + tx]; },
+            [&](int dx, int dy) { return source.at(x + dx, y + dy); });
+      });
+    }
+  }
+}
+
+// The last step of the morphological gradient and the hats.
+__global__ void __launch_bounds__(kBlockThreads, kAnyBlocks)
+    difference_kernel(const __grid_constant__ LaunchParams p, const MaskParams *) {
+  const Tile tile = locate_tile(p, kBlockWidth, kBlockHeight);
+  const PartParams &part = tile.part;
+  const int x = tile.x0 + threadIdx.x, y = tile.y0 + threadIdx.y;
+  const int from_x = min(x, part.width - 1), from_y = min(y, part.height - 1);
+  for (int c = 0; c < part.channels; c++)
+    make_sample(p, part, x, y, c, [&](const Rounding &) {
+      return max(0, ChannelReader(part, part.source, part.source_pitch, c).at(from_x, from_y) -
+                        ChannelReader(part, part.subtrahend, part.subtrahend_pitch, c).at(from_x, from_y));
+    });
+}
+
+// Puts pixels back that are not to be filtered: those outside the regions become the input's, kept ones those of the
+// pass's source. Planes are dense. A block looks at one tile after the other, of those that may have any: in most of
+// them there is nothing to do, or all of it to copy. In the others it looks at each pixel.
+constexpr int kRestoredWidth = 256, kRestoredHeight = 16;  // of a tile, bytes and rows
+
+// Regions that a tile has pixels of, the first `n` of a list in shared or in global memory.
+struct TileRegions {
+  const PartRegion *region;
+  int n;
+  bool cover;  // all of the tile's pixels are in one of them
+
+  __device__ bool have(bool ellipse, int x, int y) const {
+    for (int i = 0; i < n; i++)
+      if (in_region(region[i], ellipse, x, y)) return true;
+    return false;
+  }
+};
+
+constexpr int kMostListed = 64;
+
+struct RegionList {
+  PartRegion region[kMostListed + 32];  // a warp may go on past the end
+  int n;
+  bool cover;
+};
+
+// Finds the regions that meet a tile of bytes x0 ... x1 and rows y0 ... y1; `list` is in shared memory. All threads of
+// the block take part.
+__device__ inline TileRegions find_regions(const FrameParams &p, const PartParams &part, int pixel_bytes, int x0,
+                                           int y0, int x1, int y1, RegionList &list) {
+  __syncthreads();  // the last tile's list has been read
+  if (threadIdx.y == 0) {
+    const int lane = threadIdx.x;
+    int n = 0;
+    bool cover = false;
+#pragma unroll 1
+    for (int first = 0; first < part.regions && n <= kMostListed && !cover; first += 32) {
+      const PartRegion r = part.region[min(first + lane, part.regions - 1)];
+      const int left = r.x * pixel_bytes, right = (r.x + r.width) * pixel_bytes, bottom = r.y + r.height;
+      const bool meets = first + lane < part.regions && left <= x1 && right > x0 && r.y <= y1 && bottom > y0;
+      bool covers = meets && left <= x0 && right > x1 && r.y <= y0 && bottom > y1;
+      if (covers && p.ellipse) {
+        // It bulges between the corners.
+        const int first_x = x0 / pixel_bytes, last_x = x1 / pixel_bytes;
+        covers = in_region(r, true, first_x, y0) && in_region(r, true, last_x, y0) && in_region(r, true, first_x, y1) &&
+                 in_region(r, true, last_x, y1);
+      }
+      const unsigned meeting = __ballot_sync(0xffffffffu, meets);
+      if (meets) list.region[n + __popc(meeting & ((1u << lane) - 1))] = r;
+      n += __popc(meeting);
+      cover = __any_sync(0xffffffffu, covers);
+    }
+    if (lane == 0) {
+      list.n = n;
+      list.cover = cover;
+    }
+  }
+  __syncthreads();
+  if (list.n > kMostListed) return {part.region, part.regions, list.cover};
+  return {list.region, list.n, list.cover};
+}
+
+// Whether addresses and pitches are multiples of `to`.
+__device__ inline bool restores_by(const PartParams &part, unsigned to) {
+  const uintptr_t addresses = reinterpret_cast<uintptr_t>(part.input) | static_cast<uintptr_t>(part.input_pitch) |
+                              reinterpret_cast<uintptr_t>(part.copy) | static_cast<uintptr_t>(part.copy_pitch) |
+                              reinterpret_cast<uintptr_t>(part.target) | static_cast<uintptr_t>(part.target_pitch);
+  return addresses % to == 0;
+}
+
+__device__ inline void restore_tile(const RestoreParams &p, const Tile &tile) {
+  const PartParams &part = tile.part;
+  const int pixel_bytes = part.channels * (part.container == Container::U8 ? 1 : 2);
+  const int end = min(tile.x0 + kRestoredWidth, part.width * pixel_bytes);
+  const int bottom = min(tile.y0 + kRestoredHeight, part.height);
+  const bool keeps = tile.x0 < p.keep_x * pixel_bytes || end > (part.width - p.keep_x) * pixel_bytes ||
+                     tile.y0 < p.keep_y || bottom > part.height - p.keep_y;
+  TileRegions regions = {};
+  bool mixed = false, all_outside = false;
+  if (p.in_regions) {
+    regions = find_regions(p, part, pixel_bytes, tile.x0, tile.y0, end - 1, bottom - 1, *shared_memory<RegionList>());
+    mixed = regions.n && !regions.cover;
+    all_outside = !mixed && regions.cover == p.invert;
+  }
+  if (!mixed && !all_outside && !keeps) return;
+
+  const auto *const sample_bits = p.sample_bits[&part - p.part];
+  const int period = part.channels == 3 ? 3 : 2;  // words after which those repeat
+  const int thread = threadIdx.y * kBlockWidth + threadIdx.x;
+  if (all_outside && restores_by(part, 16) && end == tile.x0 + kRestoredWidth) {
+    constexpr int kVectors = kRestoredWidth / 16;
+    static_assert(kVectors * kRestoredHeight == kBlockThreads);
+    const int byte = tile.x0 + thread % kVectors * 16, word = byte / 4, y = tile.y0 + thread / kVectors;
+    if (y >= bottom) return;
+    uint4 v = *reinterpret_cast<const uint4 *>(part.input + y * part.input_pitch + byte);
+    v.x &= sample_bits[word % period];
+    v.y &= sample_bits[(word + 1) % period];
+    v.z &= sample_bits[(word + 2) % period];
+    v.w &= sample_bits[(word + 3) % period];
+    *reinterpret_cast<uint4 *>(part.target + y * part.target_pitch + byte) = v;
+    return;
+  }
+
+  // Word by word, a thread some of a column.
+  constexpr int kWords = kRestoredWidth / 4, kRowsAtOnce = kBlockThreads / kWords;
+  const int byte = tile.x0 + thread % kWords * 4, bytes = min(end - byte, 4);
+  if (bytes <= 0) return;
+  const uint32_t bits = sample_bits[byte / 4 % period], filter_bits = part.filter_bits[byte / 4 % period];
+  const bool whole = bytes == 4 && restores_by(part, 4);
+  const auto read = [&](const uint8_t *from) {
+    if (whole) return *reinterpret_cast<const uint32_t *>(from);
+    uint32_t v = 0;
+    for (int i = 0; i < bytes; i++) v |= static_cast<uint32_t>(from[i]) << 8 * i;
+    return v;
+  };
+  const int first_x = byte / pixel_bytes;
+#pragma unroll 1
+  for (int y = tile.y0 + thread / kWords; y < bottom; y += kRowsAtOnce) {
+    // Ones in the bytes of such pixels.
+    uint32_t outside = all_outside ? 0xffffffffu : 0, kept = 0;
+#pragma unroll 1
+    for (int x = first_x, at = x * pixel_bytes - byte; at < bytes; x++, at += pixel_bytes) {
+      const uint32_t from = 0xffffffffu << 8 * max(at, 0);
+      const uint32_t ones = at + pixel_bytes < 4 ? from & ((1u << 8 * (at + pixel_bytes)) - 1) : from;
+      if (mixed && regions.have(p.ellipse, x, y) == p.invert) outside |= ones;
+      if (keeps && is_kept(p, part, x, y)) kept |= ones;
+    }
+    kept &= filter_bits & ~outside;
+    const uint32_t changed = outside | kept;
+    if (!changed) continue;
+    uint8_t *to = part.target + y * part.target_pitch + byte;
+    uint32_t value = 0;
+    if (outside) value = read(part.input + y * part.input_pitch + byte) & bits & outside;
+    if (kept) value |= read(part.copy + y * part.copy_pitch + byte) & kept;
+    if (changed != 0xffffffffu) value |= read(to) & ~changed;
+    if (whole)
+      *reinterpret_cast<uint32_t *>(to) = value;
+    else
+      for (int i = 0; i < bytes; i++) to[i] = static_cast<uint8_t>(value >> 8 * i);
+  }
+}
+
+__global__ void __launch_bounds__(kBlockThreads, kManyBlocks) restore_kernel(const __grid_constant__ RestoreParams p) {
+#pragma unroll 1
+  for (int i = static_cast<int>(blockIdx.x); i < p.tiles; i += static_cast<int>(gridDim.x)) {
+    const Tile counted = locate_tile(p, i, 1, 1);
+    const PartParams &part = counted.part;
+    const RestoreParams::Rim &rim = p.rim[&part - p.part];
+    int column = counted.x0, row = counted.y0;
+    if (row >= rim.top + rim.bottom) {
+      const int n = (row - rim.top - rim.bottom) * part.tiles_x + column, columns = rim.left + rim.right;
+      if (n >= rim.between * columns) continue;  // the last row of those counted may not be full
+      row = rim.top + n / columns;
+      column = n % columns;
+      if (column >= rim.left) column += part.tiles_x - columns;
+    } else if (row >= rim.top) {
+      row += rim.between;
+    }
+    restore_tile(p, {part, column * kRestoredWidth, row * kRestoredHeight});
+  }
+}
+
+}  // namespace cudaconv

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// The operations, each from the window around one pixel to one sample. fetch(dx, dy) gives the source sample at that
+// offset from the pixel; where it comes from is the method's business.
+//
+// `Window` is one of WindowSize.
+#pragma once
+
+#include "cuda/launch_params.h"
+
+namespace cudaconv {
+
+// The window's size. kWidth is its side where it is known when compiled, so that loops unroll; 0: it is in the mask,
+// and loops along a row do kUnroll steps at once.
+template <int kWidth, int kUnroll>
+struct WindowSize {
+  static constexpr int kRowUnroll = kWidth ? kWidth : kUnroll, kColumnUnroll = kWidth ? kWidth : 1;
+  int width, height, radius_x, radius_y;
+  __device__ explicit WindowSize(const MaskParams &m)
+      : width(kWidth ? kWidth : m.width),
+        height(kWidth ? kWidth : m.height),
+        radius_x(kWidth ? kWidth / 2 : m.radius_x),
+        radius_y(kWidth ? kWidth / 2 : m.radius_y) {}
+};
+template <typename Acc, typename Fetch>
+__device__ inline int round_sum(const LaunchParams &p, const Rounding &rounding, Acc sum, Fetch fetch) {
+  if (p.has_gain)
+    return round_to_sample(apply_gain(sum, p.sum_shift, p.sum_gain, p.center_gain, p.center_gain ? fetch(0, 0) : 0),
+                           rounding);
+  return round_to_sample(sum, rounding);
+}
+
+// The mask's coefficients one by one.
+template <typename Acc>
+struct Linear {
+  template <typename Window, typename Fetch>
+  __device__ static int evaluate(const LaunchParams &p, const MaskParams &m, const Rounding &rounding, Fetch fetch) {
+    const Window w(m);
+    Acc sum = 0;
+#pragma unroll Window::kColumnUnroll
+    for (int j = 0; j < w.height; j++)
+#pragma unroll Window::kRowUnroll
+      for (int i = 0; i < w.width; i++)
+        sum += static_cast<Acc>(m.value[j * w.width + i]) * fetch(i - w.radius_x, j - w.radius_y);
+    return round_sum(p, rounding, sum, fetch);
+  }
+};
+
+// A separable mask: each row's sum, rounded where the mask says so, times the column's factor.
+template <typename Acc>
+struct Factored {
+  using RowValue = Acc;
+
+  template <typename Window, typename FetchRow>
+  __device__ static RowValue row(const MaskParams &m, FetchRow fetch) {
+    const Window w(m);
+    Acc sum = 0;
+#pragma unroll Window::kRowUnroll
+    for (int i = 0; i < w.width; i++) sum += static_cast<Acc>(m.value[i]) * fetch(i - w.radius_x);
+    if (m.row_shift) sum = (sum + (Acc{1} << (m.row_shift - 1))) >> m.row_shift;
+    return sum;
+  }
+
+  template <typename Window, typename FetchRowValue, typename Fetch>
+  __device__ static int column(const LaunchParams &p, const MaskParams &m, const Rounding &rounding,
+                               FetchRowValue row_value, Fetch fetch) {
+    const Window w(m);
+    Acc sum = 0;
+#pragma unroll Window::kRowUnroll
+    for (int j = 0; j < w.height; j++) sum += static_cast<Acc>(m.value[w.width + j]) * row_value(j - w.radius_y);
+    return round_sum(p, rounding, sum, fetch);
+  }
+
+  template <typename Window, typename Fetch>
+  __device__ static int evaluate(const LaunchParams &p, const MaskParams &m, const Rounding &rounding, Fetch fetch) {
+    const auto row_value = [&](int dy) { return row<Window>(m, [&](int dx) { return fetch(dx, dy); }); };
+    return column<Window>(p, m, rounding, row_value, fetch);
+  }
+};
+
+// sqrt(x^2 + y^2) or |x| + |y| of two masks.
+struct Gradient2D {
+  template <typename Fetch>
+  __device__ static int combine(const LaunchParams &p, const Rounding &rounding, int x, int y, Fetch fetch) {
+    return round_sum(p, rounding, magnitude(p.norm, x, y), fetch);
+  }
+
+  template <typename Window, typename Fetch>
+  __device__ static int evaluate(const LaunchParams &p, const MaskParams &m, const Rounding &rounding, Fetch fetch) {
+    const Window w(m);
+    int x = 0, y = 0;
+#pragma unroll Window::kColumnUnroll
+    for (int j = 0; j < w.height; j++)
+#pragma unroll Window::kRowUnroll
+      for (int i = 0; i < w.width; i++) {
+        const int v = fetch(i - w.radius_x, j - w.radius_y);
+        x += m.value[j * w.width + i] * v;
+        y += m.value[w.width * w.height + j * w.width + i] * v;
+      }
+    return combine(p, rounding, x, y, fetch);
+  }
+};
+
+// A magnitude of two separable masks.
+struct FactoredGradient2D {
+  struct RowValue {
+    int x, y;
+  };
+
+  template <typename Window, typename FetchRow>
+  __device__ static RowValue row(const MaskParams &m, FetchRow fetch) {
+    RowValue sum = {0, 0};
+    for (int i = 0; i < m.width; i++) {
+      const int v = fetch(i - m.radius_x);
+      sum.x += m.value[i] * v;
+      sum.y += m.value[m.width + m.height + i] * v;
+    }
+    return sum;
+  }
+
+  template <typename Window, typename FetchRowValue, typename Fetch>
+  __device__ static int column(const LaunchParams &p, const MaskParams &m, const Rounding &rounding,
+                               FetchRowValue row_value, Fetch fetch) {
+    int x = 0, y = 0;
+    for (int j = 0; j < m.height; j++) {
+      const RowValue v = row_value(j - m.radius_y);
+      x += m.value[m.width + j] * v.x;
+      y += m.value[2 * m.width + m.height + j] * v.y;
+    }
+    return Gradient2D::combine(p, rounding, x, y, fetch);
+  }
+};
+
+// The largest of the eight compass responses, each three_gain * (three neighbours in a row) + all_gain * (all eight).
+struct Compass3x3 {
+  template <typename Window, typename Fetch>
+  __device__ static int evaluate(const LaunchParams &p, const MaskParams &m, const Rounding &rounding, Fetch fetch) {
+    const int ring[8] = {fetch(-1, -1), fetch(0, -1), fetch(1, -1), fetch(1, 0),
+                         fetch(1, 1),   fetch(0, 1),  fetch(-1, 1), fetch(-1, 0)};
+    int all = 0, largest = 0;
+#pragma unroll
+    for (int k = 0; k < 8; k++) {
+      all += ring[k];
+      largest = max(largest, ring[k] + ring[(k + 1) % 8] + ring[(k + 2) % 8]);
+    }
+    return round_sum(p, rounding, m.value[0] * largest + m.value[1] * all, fetch);
+  }
+};
+
+// The least or greatest sample under the structuring element.
+template <bool kMaximum>
+struct Extremum {
+  using RowValue = uint16_t;
+
+  __device__ static int identity() { return kMaximum ? 0 : 0xffff; }
+  __device__ static int pick(int a, int b) { return kMaximum ? max(a, b) : min(a, b); }
+
+  template <typename Window, typename FetchRow>
+  __device__ static RowValue row(const MaskParams &m, FetchRow fetch) {
+    int v = identity();
+    for (int i = 0; i < m.width; i++) v = pick(v, fetch(i - m.radius_x));
+    return static_cast<RowValue>(v);
+  }
+
+  template <typename Window, typename FetchRowValue, typename Fetch>
+  __device__ static int column(const LaunchParams &, const MaskParams &m, const Rounding &, FetchRowValue row_value,
+                               Fetch) {
+    int v = identity();
+    for (int j = 0; j < m.height; j++) v = pick(v, row_value(j - m.radius_y));
+    return v;
+  }
+
+  template <typename Window, typename Fetch>
+  __device__ static int evaluate(const LaunchParams &, const MaskParams &m, const Rounding &, Fetch fetch) {
+    const Window w(m);
+    int v = identity();
+#pragma unroll Window::kColumnUnroll
+    for (int j = 0; j < w.height; j++)
+#pragma unroll Window::kRowUnroll
+      for (int i = 0; i < w.width; i++) {
+        if (m.has_element && !(m.value[j * m.element_words + i / 32] >> i % 32 & 1)) continue;
+        v = pick(v, fetch(i - w.radius_x, j - w.radius_y));
+      }
+    return v;
+  }
+};
+
+// The largest value that at most half of the window lies below, found bit by bit.
+struct Median {
+  template <typename Window, typename Fetch>
+  __device__ static int evaluate(const LaunchParams &, const MaskParams &m, const Rounding &rounding, Fetch fetch) {
+    const Window w(m);
+    const int half = w.width * w.height / 2;
+    int median = 0;
+    for (int bit = (rounding.max + 1) / 2; bit; bit /= 2) {
+      int below = 0;
+#pragma unroll Window::kColumnUnroll
+      for (int j = 0; j < w.height; j++)
+#pragma unroll Window::kRowUnroll
+        for (int i = 0; i < w.width; i++) below += fetch(i - w.radius_x, j - w.radius_y) < (median | bit);
+      if (below <= half) median |= bit;
+    }
+    return median;
+  }
+};
+
+}  // namespace cudaconv

@@ -1,0 +1,594 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// Pixels as the matrix instructions take and leave them: how they come from global memory, are taken apart into words
+// of four neighbouring samples of a channel, or of the low or the high bytes of those, and go back.
+#pragma once
+
+#include <type_traits>
+
+#include "cuda/device/u8x4_tile.cuh"
+#include "cuda/device/sample.cuh"
+#include "cuda/device/words.cuh"
+#include "cuda/mma/matrix.cuh"
+
+namespace cudaconv {
+
+constexpr int kMmaTileWidth = 128, kMmaTileBlocks = kMmaTileWidth / 16;  // pixels; of 16 pixels
+
+// ---- From interleaved samples to planes, and back ----
+
+// A group is as many pixels as whole vectors of 16 bytes hold.
+template <int kChannels>
+struct Group {
+  static constexpr int kVectors = kChannels == 3 ? 3 : 1;
+  static constexpr int kWords = 4 * kVectors, kPixels = 4 * kWords / kChannels, kPlaneWords = kPixels / 4;
+};
+
+// Four pixels as they lie in memory to a word of each of their bytes: with 8-bit samples, of each channel.
+template <int kChannels>
+__device__ inline void deinterleave(const uint32_t (&in)[kChannels], uint32_t (&channel)[kChannels]) {
+  if constexpr (kChannels == 1) {
+    channel[0] = in[0];
+  } else if constexpr (kChannels == 2) {
+    channel[0] = __byte_perm(in[0], in[1], 0x6420);
+    channel[1] = __byte_perm(in[0], in[1], 0x7531);
+  } else if constexpr (kChannels == 3) {  // abca bcab cabc
+    channel[0] = __byte_perm(__byte_perm(in[0], in[1], 0x0630), in[2], 0x5210);
+    channel[1] = __byte_perm(__byte_perm(in[0], in[1], 0x0741), in[2], 0x6210);
+    channel[2] = __byte_perm(__byte_perm(in[0], in[1], 0x0052), in[2], 0x7410);
+  } else if constexpr (kChannels == 4) {
+    transpose(in, channel);
+  } else {
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+      uint32_t bytes[4];
+      transpose({in[half], in[2 + half], in[4 + half], in[6 + half]}, bytes);
+#pragma unroll
+      for (int i = 0; i < 4; i++) channel[4 * half + i] = bytes[i];
+    }
+  }
+}
+
+// Four pixels of four bytes to a word of each of three of their bytes, from byte `first` on.
+__device__ inline void deinterleave_three(const uint32_t (&in)[4], int first, uint32_t (&channel)[3]) {
+  const uint32_t pairs = 0x5140 + 0x1111 * first, last = 0x62 + 0x11 * first;
+  const uint32_t t0 = __byte_perm(in[0], in[1], pairs), t1 = __byte_perm(in[2], in[3], pairs);
+  channel[0] = __byte_perm(t0, t1, 0x5410);
+  channel[1] = __byte_perm(t0, t1, 0x7632);
+  channel[2] = __byte_perm(__byte_perm(in[0], in[1], last), __byte_perm(in[2], in[3], last), 0x5410);
+}
+
+// deinterleave() reversed: a word of each channel to four pixels as they lie in memory.
+template <int kChannels>
+__device__ inline void interleave_channels(const uint32_t (&channel)[kChannels], uint32_t (&out)[kChannels]) {
+  if constexpr (kChannels == 1) {
+    out[0] = channel[0];
+  } else if constexpr (kChannels == 2) {
+    out[0] = __byte_perm(channel[0], channel[1], 0x5140);
+    out[1] = __byte_perm(channel[0], channel[1], 0x7362);
+  } else if constexpr (kChannels == 3) {
+    const uint32_t a = channel[0], b = channel[1], c = channel[2];
+    out[0] = __byte_perm(__byte_perm(a, b, 0x1040), c, 0x3410);
+    out[1] = __byte_perm(__byte_perm(a, b, 0x6205), c, 0x3250);
+    out[2] = __byte_perm(__byte_perm(a, b, 0x0730), c, 0x7216);
+  } else {
+    transpose(channel, out);
+  }
+}
+
+// A group of pixels to planes, and back; word i of channel c is plane[c * kPlaneWords + i].
+template <int kChannels, int kWords>
+__device__ inline void deinterleave_group(const uint32_t (&in)[kWords], uint32_t (&plane)[kWords]) {
+  constexpr int kPlaneWords = kWords / kChannels;
+#pragma unroll
+  for (int i = 0; i < kPlaneWords; i++) {
+    uint32_t pixels[kChannels], channel[kChannels];
+#pragma unroll
+    for (int c = 0; c < kChannels; c++) pixels[c] = in[i * kChannels + c];
+    deinterleave<kChannels>(pixels, channel);
+#pragma unroll
+    for (int c = 0; c < kChannels; c++) plane[c * kPlaneWords + i] = channel[c];
+  }
+}
+
+template <int kChannels, int kWords>
+__device__ inline void interleave_group(const uint32_t (&plane)[kWords], uint32_t (&out)[kWords]) {
+  constexpr int kPlaneWords = kWords / kChannels;
+#pragma unroll
+  for (int i = 0; i < kPlaneWords; i++) {
+    uint32_t pixels[kChannels], channel[kChannels];
+#pragma unroll
+    for (int c = 0; c < kChannels; c++) channel[c] = plane[c * kPlaneWords + i];
+    interleave_channels<kChannels>(channel, pixels);
+#pragma unroll
+    for (int c = 0; c < kChannels; c++) out[i * kChannels + c] = pixels[c];
+  }
+}
+
+// Calls filter() with the number of channels of a plane as a constant.
+template <Samples kSamples, typename Filter>
+__device__ inline void for_channels(int channels, Filter filter) {
+  if constexpr (kSamples == Samples::U16x4) {
+    filter(std::integral_constant<int, 4>());
+  } else {
+    if (channels == 1) return filter(std::integral_constant<int, 1>());
+    if (kSamples == Samples::U16 || channels == 2) return filter(std::integral_constant<int, 2>());
+    if constexpr (kSamples == Samples::U8) {
+      if (channels == 3) return filter(std::integral_constant<int, 3>());
+      filter(std::integral_constant<int, 4>());
+    }
+  }
+}
+
+// ---- Pixels in global memory ----
+//
+// Warps whose windows and results lie inside the frame take the path without bounds checks; the others read as lists
+// say.
+
+// Lists where rows, or pixels of a row, first ... first + count - 1 are: rows in bytes from the part's first, pixels by
+// number; kNoRow and -1 stand for the border's value. Each `threads` of the block make a list together.
+constexpr int64_t kNoRow = INT64_MIN;
+
+__device__ inline void list_rows(const MmaParams &p, const PartParams &part, int first, int count, int64_t *list,
+                                 int threads) {
+#pragma unroll 1
+  for (int i = static_cast<int>(threadIdx.x) % threads; i < count; i += threads) {
+    const int y = border_index(p.border, first + i, part.height);
+    list[i] = y < 0 ? kNoRow : y * part.source_pitch;
+  }
+}
+
+__device__ inline void list_columns(const MmaParams &p, const PartParams &part, int first, int count, int *list,
+                                    int threads) {
+#pragma unroll 1
+  for (int i = static_cast<int>(threadIdx.x) % threads; i < count; i += threads)
+    list[i] = border_index(p.border, first + i, part.width);
+}
+
+// Whether none of the rows is the border's value.
+__device__ inline bool are_rows(const MmaParams &p, const PartParams &part, int first_row, int rows) {
+  return p.border != Border::Constant || (first_row >= 0 && first_row + rows <= part.height);
+}
+
+// Whether pixels first ... first + count - 1 lie in the frame, and none of the rows is the border's value.
+__device__ inline bool lies_inside(const MmaParams &p, const PartParams &part, int first, int count, int first_row,
+                                   int rows) {
+  return first >= 0 && first + count <= part.width && are_rows(p, part, first_row, rows);
+}
+
+// The words of four pixels from an address that is a multiple of 4 bytes, and of their size or 16.
+template <int kPixelBytes>
+__device__ inline void read_four_pixels(const uint8_t *from, uint32_t (&words)[kPixelBytes]) {
+  if constexpr (kPixelBytes == 8) {
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+      uint32_t half[4];
+      read_words<4>(from + 16 * i, half);
+#pragma unroll
+      for (int w = 0; w < 4; w++) words[4 * i + w] = half[w];
+    }
+  } else {
+    read_words<kPixelBytes>(from, words);
+  }
+}
+
+// Four pixels as they lie in memory to a word of each byte of their samples.
+template <Samples kSamples, int kPixelBytes>
+__device__ inline void take_apart(const MmaParams &p, uint32_t (&words)[kPixelBytes], uint32_t (&bytes)[kPixelBytes]) {
+  if constexpr (kSamples != Samples::U8) {
+#pragma unroll
+    for (int i = 0; i < kPixelBytes; i++) words[i] = words[i] >> p.sample_shift & p.sample_mask;
+  }
+  deinterleave<kPixelBytes>(words, bytes);
+}
+
+// A word beside the frame, as bytes of two others at so many bytes of the row; the second one is the border's where
+// negative.
+struct WordPatch {
+  int first, second;
+  uint32_t selector;  // for __byte_perm()
+
+  WordPatch() = default;
+  // `columns` lists the pixels of the word.
+  template <int kPixelBytes>
+  __device__ static WordPatch find(const int *columns) {
+    static_assert(kPixelBytes <= 2, "a word is of whole pixels");
+    WordPatch patch;
+    patch.first = max(columns[0], 0) * kPixelBytes & ~3;
+    patch.second = patch.first;
+    patch.selector = 0;
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+      const int byte = columns[i / kPixelBytes] * kPixelBytes + i % kPixelBytes, word = byte & ~3;
+      if (word != patch.first) patch.second = byte < 0 ? -1 : word;
+      patch.selector |= (byte < 0 ? 4u + i : (word == patch.first ? 0u : 4u) + (byte & 3)) << 4 * i;
+    }
+    return patch;
+  }
+
+  __device__ static uint32_t load(const uint8_t *row, int at) {
+    return __ldg(reinterpret_cast<const uint32_t *>(row + at));
+  }
+  __device__ uint32_t load_first(const uint8_t *row) const {
+    return load(row, first);
+  }
+  __device__ uint32_t load_second(const uint8_t *row, uint32_t border) const {
+    return second < 0 ? border : load(row, second);
+  }
+  __device__ uint32_t join(uint32_t first_word, uint32_t second_word) const {
+    return __byte_perm(first_word, second_word, selector);
+  }
+};
+
+// Whether words of a row lie in the frame or beside it, and those beside it can be patched together so.
+template <int kPixelBytes>
+__device__ inline bool can_patch(const MmaParams &p, const PartParams &part) {
+  return kPixelBytes <= 2 && part.width * kPixelBytes % 4 == 0 && part.width > p.radius_x;
+}
+
+// How a warp reads and writes pixels: Whole words, of which some may lie beside the frame but none in part; the same
+// of less than four bytes a pixel, of which those beside the frame are Patched together; or Any.
+enum class Pixels { Whole, Patched, Any };
+
+// Reads the pixels of a row as the matrices of samples have them: of each 16 pixels, four a lane of the warp. Or, where
+// that makes fewer loads of them, of each 32 eight neighbours, the first four of which stand for those of the first 16.
+template <int kPixelBytes, Pixels kPixels, bool kJoinsLater>
+class PixelReader {
+ public:
+  // Four pixels are read one by one in this many pieces, each into a word: of odd ones the bytes, of others pairs of
+  // bytes or words.
+  static constexpr bool kBytes = kPixelBytes % 2 == 1;
+  static constexpr int kOfPixel = kBytes ? kPixelBytes : kPixelBytes == 8 ? 2 : 1, kPieces = 4 * kOfPixel;
+  // Words of four pixels until they are taken: pieces are joined only then, so that nothing waits for them before.
+  static constexpr bool kPatches = kPixels == Pixels::Patched;
+  static constexpr bool kEightPixels = kPixels == Pixels::Whole && kPixelBytes == 3;
+  static constexpr int kWords = kPatches                                ? kPixelBytes == 3 ? 8 : 2 * kPixelBytes
+                                : kPixels == Pixels::Any && kJoinsLater ? kPieces
+                                                                        : kPixelBytes;
+  static constexpr int kListed = 48;  // at most, by list_pixels()
+
+  // The first 16 pixels begin at `first`. Unless `inside` `columns` lists where all are that windows reach. Where
+  // Patched, those beside the frame are among the first and the last 16 of `count` times as many; of three bytes a
+  // pixel `columns` is what list_pixels() made of it.
+  __device__ PixelReader(const MmaParams &p, const PartParams &part, int first, int count, const int *columns,
+                         bool inside)
+      : p_(p),
+        part_(part),
+        source_(part.source + (first + lane()) * kPixelBytes),
+        columns_(columns + lane()),
+        first_(first),
+        inside_(inside) {
+    if constexpr (kPatches && kPixelBytes == 3) {
+      beside_[0] = first < 0;
+      beside_[1] = first + 16 * count > part.width;
+    } else if constexpr (kPatches) {
+#pragma unroll
+      for (int i = 0; i < 2; i++)
+#pragma unroll
+        for (int w = 0; w < kPixelBytes; w++)
+          patch_[i][w] = WordPatch::find<kPixelBytes>(columns_ + i * 16 * (count - 1) + w * 4 / kPixelBytes);
+    }
+  }
+
+  // Reads kCount times 16 pixels of the row at `offset` bytes, or of those only `from` ... to - 1. The whole warp takes
+  // part.
+  template <int kCount>
+  __device__ void read(int64_t offset, uint32_t (&words)[kCount][kWords], int from = 0, int to = kCount) const {
+    if constexpr (kPatches) {
+#pragma unroll
+      for (int k = from; k < to; k++) {
+        if ((k == 0 || k == kCount - 1) && (kPixelBytes != 3 || beside_[k > 0]))
+          read_patched(part_.source + offset, k, words[k]);
+        else
+          read_together(offset, 16 * k, words[k]);
+      }
+    } else if (kEightPixels || inside_) {
+      constexpr int kPaired = kEightPixels ? kCount / 2 * 2 : 0;
+#pragma unroll
+      for (int k = 0; k < kPaired; k += 2) {
+        const uint8_t *const pixels = source_ + offset + (16 * k + lane()) * kPixelBytes;
+#pragma unroll
+        for (int i = 0; i < 2 * kPixelBytes; i += 2) {
+          const uint2 two = __ldg(reinterpret_cast<const uint2 *>(pixels) + i / 2);
+          words[k + i / kPixelBytes][i % kPixelBytes] = two.x;
+          words[k + (i + 1) / kPixelBytes][(i + 1) % kPixelBytes] = two.y;
+        }
+      }
+#pragma unroll
+      for (int k = max(from, kPaired); k < to; k++) read_together(offset, 16 * k, words[k]);
+    } else {
+#pragma unroll
+      for (int k = from; k < to; k++) {
+        if constexpr (kPixels == Pixels::Whole)
+          read_each(offset, 16 * k, words[k]);
+        else
+          read_anywhere(offset, 16 * k, words[k]);
+      }
+    }
+  }
+
+  // Has the first 16 pixels of the row fetched to the L2 cache: warps side by side do all of it.
+  __device__ void prefetch([[maybe_unused]] int64_t offset) const {
+#ifdef __CUDA_ARCH__
+    if (inside_) asm volatile("prefetch.global.L2 [%0];" ::"l"(source_ + offset));
+#endif
+  }
+
+  // Number k of `count` of those as they lie in memory.
+  __device__ void take(int k, int count, const uint32_t (&words)[kWords], uint32_t (&pixels)[kPixelBytes]) const {
+#pragma unroll
+    for (int i = 0; i < kPixelBytes; i++) pixels[i] = words[i];
+    if constexpr (kPatches) {
+      if (k > 0 && k < count - 1) return;
+      if constexpr (kPixelBytes == 3) {
+        if (!beside_[k > 0]) return;
+        const int4 selector = *reinterpret_cast<const int4 *>(columns_ + kListed + 16 * k);
+        const uint32_t pixel[4] = {__byte_perm(words[0], words[4], static_cast<uint32_t>(selector.x)),
+                                   __byte_perm(words[1], words[5], static_cast<uint32_t>(selector.y)),
+                                   __byte_perm(words[2], words[6], static_cast<uint32_t>(selector.z)),
+                                   __byte_perm(words[3], words[7], static_cast<uint32_t>(selector.w))};
+        pixels[0] = __byte_perm(pixel[0], pixel[1], 0x4210);
+        pixels[1] = __byte_perm(pixel[1], pixel[2], 0x5421);
+        pixels[2] = __byte_perm(pixel[2], pixel[3], 0x6542);
+      } else {
+#pragma unroll
+        for (int i = 0; i < kPixelBytes; i++) pixels[i] = patch_[k > 0][i].join(words[i], words[kPixelBytes + i]);
+      }
+    } else if constexpr (kWords != kPixelBytes) {
+      if (!inside_ && !is_together(16 * k)) join(words, pixels);
+    }
+  }
+
+  // For pixels of three bytes: makes of a list of `count` columns where the word with a pixel's first byte is, in bytes
+  // from the row's first, and kListed further on a selector for __byte_perm(), and above 16 bits how far the word with
+  // its last byte is from that. No column is -1; each lane has its own.
+  __device__ static void list_pixels(int *columns, int count) {
+#pragma unroll 1
+    for (int i = static_cast<int>(threadIdx.x) % 32; i < count; i += 32) {
+      const int byte = 3 * columns[i], word = byte & ~3;
+      columns[i] = word;
+      columns[kListed + i] = (((byte + 2) & ~3) - word) << 16 | (0x0210 + (byte & 3) * 0x0111);
+    }
+  }
+
+ private:
+  __device__ void read_patched(const uint8_t *row, int k, uint32_t (&words)[kWords]) const {
+    if constexpr (kPixelBytes == 3) {
+      const int4 first = *reinterpret_cast<const int4 *>(columns_ + 16 * k);
+      const int4 more = *reinterpret_cast<const int4 *>(columns_ + kListed + 16 * k);
+      const int at[4] = {first.x, first.y, first.z, first.w}, further[4] = {more.x, more.y, more.z, more.w};
+#pragma unroll
+      for (int i = 0; i < 4; i++) {
+        words[i] = WordPatch::load(row, at[i]);
+        words[4 + i] = WordPatch::load(row, at[i] + (further[i] >> 16));
+      }
+    } else {
+      const auto &patch = patch_[k > 0];
+#pragma unroll
+      for (int i = 0; i < kPixelBytes; i++) {
+        words[i] = patch[i].load_first(row);
+        words[kPixelBytes + i] = patch[i].load_second(row, part_.border_word[i % 2]);
+      }
+    }
+  }
+
+  // The pixel of the row that is the lane's first of 16.
+  __device__ static int lane() {
+    return threadIdx.x % 4 * 4;
+  }
+
+  // Whether the 16 pixels from `x` pixels after the first on lie in the frame.
+  __device__ bool is_together(int x) const {
+    return first_ + x >= 0 && first_ + x + 16 <= part_.width;
+  }
+
+  __device__ void read_together(int64_t offset, int x, uint32_t (&words)[kWords]) const {
+    uint32_t pixels[kPixelBytes];
+    read_four_pixels<kPixelBytes>(source_ + offset + x * kPixelBytes, pixels);
+#pragma unroll
+    for (int i = 0; i < kPixelBytes; i++) words[i] = pixels[i];
+  }
+
+  // Pixels of whole words, all of which are in the frame.
+  __device__ void read_each(int64_t offset, int x, uint32_t (&words)[kWords]) const {
+    const uint8_t *const row = part_.source + offset;
+    const int4 four = *reinterpret_cast<const int4 *>(columns_ + x);
+    const int column[4] = {four.x, four.y, four.z, four.w};
+#pragma unroll
+    for (int i = 0; i < kWords; i++)
+      words[i] = __ldg(reinterpret_cast<const uint32_t *>(row + column[i / kOfPixel] * kPixelBytes) + i % kOfPixel);
+  }
+
+  __device__ void read_anywhere(int64_t offset, int x, uint32_t (&words)[kWords]) const {
+    if (offset == kNoRow) {
+      const bool pieces = kWords != kPixelBytes && !is_together(x);
+#pragma unroll
+      for (int i = 0; i < kWords; i++) words[i] = pieces ? border(i) : part_.border_word[i % word_period(kPixelBytes)];
+    } else if (is_together(x)) {
+      read_together(offset, x, words);
+    } else if (first_ + x < part_.width + p_.radius_x) {  // else no window reaches them
+      uint32_t piece[kPieces];
+      read_pieces(part_.source + offset, columns_ + x, piece);
+      if constexpr (kWords != kPieces) {
+        join(piece, words);
+      } else {
+#pragma unroll
+        for (int i = 0; i < kPieces; i++) words[i] = piece[i];
+      }
+    }
+  }
+
+  // Piece i of pixels of the border.
+  __device__ uint32_t border(int i) const {
+    return kBytes ? part_.border_word[0] >> i % kOfPixel * 8 : part_.border_word[i % kOfPixel];
+  }
+
+  // All of them under way at a time.
+  __device__ void read_pieces(const uint8_t *from, const int *columns, uint32_t (&piece)[kPieces]) const {
+    const int4 four = *reinterpret_cast<const int4 *>(columns);
+    const int column[4] = {four.x, four.y, four.z, four.w};
+    const auto address = [&](int i) { return from + max(column[i / kOfPixel], 0) * kPixelBytes; };
+    using Piece = std::conditional_t<kBytes, uint8_t, std::conditional_t<kPixelBytes == 2, uint16_t, uint32_t>>;
+#pragma unroll
+    for (int i = 0; i < kPieces; i++) piece[i] = __ldg(reinterpret_cast<const Piece *>(address(i)) + i % kOfPixel);
+    if (p_.border == Border::Constant) {
+#pragma unroll
+      for (int i = 0; i < kPieces; i++)
+        if (column[i / kOfPixel] < 0) piece[i] = border(i);
+    }
+  }
+
+  // Pieces to the words of pixels as they lie in memory.
+  __device__ static void join(const uint32_t (&piece)[kPieces], uint32_t (&words)[kPixelBytes]) {
+#pragma unroll
+    for (int i = 0; i < kPixelBytes; i++) {
+      const auto at = [&](int n) { return piece[(kPieces / kPixelBytes * i + n) % kPieces]; };
+      if constexpr (kBytes)
+        words[i] = __byte_perm(__byte_perm(at(0), at(1), 0x0040), __byte_perm(at(2), at(3), 0x0040), 0x5410);
+      else
+        words[i] = kPixelBytes == 2 ? __byte_perm(at(0), at(1), 0x5410) : piece[i % kPieces];
+    }
+  }
+
+  const MmaParams &p_;
+  const PartParams &part_;
+  const uint8_t *source_;
+  const int *columns_;
+  int first_;
+  bool inside_;
+  bool beside_[2];  // whether some of the first and of the last 16 pixels are beside the frame
+  WordPatch patch_[2][kPatches && kPixelBytes <= 2 ? kPixelBytes : 1];
+};
+
+// A lane's results are two pairs of neighbouring pixels, one in either half of `words`, and those of the next g lie
+// right of them. Makes four neighbouring pixels of them, of the first pairs for even g, of the second ones for odd g.
+template <int kPixelBytes>
+__device__ inline void join_pairs(uint32_t (&words)[kPixelBytes]) {
+  const bool odd = threadIdx.x / 4 % 2;
+  const auto other = [](uint32_t word) { return __shfl_xor_sync(0xffffffffu, word, 4); };
+  static_assert(kPixelBytes < 4 || kPixelBytes % 2 == 0, "pairs are whole words");
+  if constexpr (kPixelBytes == 1) {
+    words[0] = __byte_perm(words[0], other(words[0]), odd ? 0x3276 : 0x5410);
+  } else if constexpr (kPixelBytes == 3) {
+    const uint32_t middle = other(words[1]), outer = other(odd ? words[0] : words[2]);
+    words[0] = odd ? __byte_perm(outer, middle, 0x1076) : words[0];
+    words[1] = __byte_perm(words[1], outer, odd ? 0x3276 : 0x5410);
+    words[2] = odd ? words[2] : __byte_perm(outer, middle, 0x5432);
+  } else {
+    constexpr int kHalf = kPixelBytes / 2;
+#pragma unroll
+    for (int i = 0; i < kHalf; i++) {
+      const uint32_t received = other(odd ? words[i] : words[kHalf + i]);
+      words[i] = odd ? received : words[i];
+      words[kHalf + i] = odd ? words[kHalf + i] : received;
+    }
+  }
+}
+
+// Where kCount times kPixels neighbouring pixels are: at (x, y) of the part, and dx, dy further on. Unless `inside`
+// some may lie right of the part, which are not the caller's, nor are rows from `bottom` on.
+template <int kPixels, int kPixelBytes, int kCount, int dx, int dy>
+class PixelPlaces {
+ public:
+  static constexpr int kBytes = kPixels * kPixelBytes, kWords = kBytes / 4;  // of each
+
+  __device__ PixelPlaces(const PartParams &part, int x, int y, int bottom, bool inside) : left_(part.width - x) {
+#pragma unroll
+    for (int i = 0; i < kCount; i++) {
+      wanted_[i] = y + i * dy < bottom && (inside || i * dx < left_);
+      whole_[i] = wanted_[i] && (inside || i * dx + kPixels <= left_);
+    }
+  }
+
+  // The pixels of rows that are `pitch` apart, from `from` on, one after the other.
+  __device__ void load(const uint8_t *from, int64_t pitch, uint32_t (&words)[kCount * kWords]) const {
+#pragma unroll
+    for (int i = 0; i < kCount; i++) {
+      const uint8_t *at = from + i * (dx * kPixelBytes + dy * pitch);
+#pragma unroll
+      for (int w = 0; w < kWords; w++) words[i * kWords + w] = 0;
+      if (!wanted_[i]) continue;
+      if (whole_[i]) {
+        load_words<kWords>(at, words + i * kWords);
+        continue;
+      }
+#pragma unroll
+      for (int b = 0; b < kBytes; b++)
+        if (i * dx + b / kPixelBytes < left_) words[i * kWords + b / 4] |= uint32_t{at[b]} << b % 4 * 8;
+    }
+  }
+
+  __device__ void store(uint8_t *to, int64_t pitch, const uint32_t *words) const {
+#pragma unroll
+    for (int i = 0; i < kCount; i++) {
+      uint8_t *at = to + i * (dx * kPixelBytes + dy * pitch);
+      if (!wanted_[i]) continue;
+      if (whole_[i]) {
+        store_words<kWords>(at, words + i * kWords);
+        continue;
+      }
+#pragma unroll
+      for (int b = 0; b < kBytes; b++)
+        if (i * dx + b / kPixelBytes < left_) at[b] = static_cast<uint8_t>(words[i * kWords + b / 4] >> b % 4 * 8);
+    }
+  }
+
+ private:
+  int left_;  // pixels of the row from x on
+  bool wanted_[kCount], whole_[kCount];
+};
+
+// Results as they lie in memory, with copied channels of `original` and filled ones in their places.
+template <int kPixelBytes, int kWords>
+__device__ inline void blend_pixels(const PartParams &part, const uint32_t (&original)[kWords], uint32_t *words) {
+#pragma unroll
+  for (int i = 0; i < kWords; i++) words[i] = blend_channels(part, words[i], original[i], i % word_period(kPixelBytes));
+}
+
+// Writes such pixels, which are one after the other in `words`, with copied and filled channels in their places, to
+// where `to` points to.
+template <int kPixels, int kPixelBytes, int kCount, int dx, int dy>
+__device__ inline void put_pixels(const PartParams &part, uint8_t *to, int x, int y, int bottom, bool inside,
+                                  bool has_unfiltered, uint32_t *words) {
+  using Places = PixelPlaces<kPixels, kPixelBytes, kCount, dx, dy>;
+  const Places places(part, x, y, bottom, inside);
+  if (has_unfiltered) {
+    uint32_t original[kCount * Places::kWords];
+    places.load(part.source + y * part.source_pitch + x * kPixelBytes, part.source_pitch, original);
+    blend_pixels<kPixelBytes>(part, original, words);
+  }
+  places.store(to, part.target_pitch, words);
+}
+
+// Where a lane's results are, two pairs of pixels dx and dy apart, of which the first of g are 2g pixels from the first
+// of 0. Of four bytes a pixel a pair is as much as is worth writing at a time; of fewer, pairs are joined.
+template <int kPixelBytes, int dx, int dy>
+struct ResultPlace {
+  static constexpr bool kJoins = kPixelBytes < 4;
+  using Pixels =
+      std::conditional_t<kJoins, PixelPlaces<4, kPixelBytes, 1, 0, 0>, PixelPlaces<2, kPixelBytes, 2, dx, dy>>;
+  int x, y;  // from those of the first pair of g = 0
+
+  __device__ ResultPlace() {
+    const int g = threadIdx.x % 32 / 4;
+    x = kJoins ? g % 2 * dx + g / 2 * 4 : 2 * g;
+    y = kJoins ? g % 2 * dy : 0;
+  }
+
+  // Makes of a lane's results what lies there.
+  __device__ static void join(uint32_t (&words)[kPixelBytes]) {
+    if constexpr (kJoins) join_pairs<kPixelBytes>(words);
+  }
+
+  // Writes them to (x, y), the place in the part, where `to` points to; rows from `bottom` on are not the caller's.
+  __device__ static void put(const PartParams &part, uint8_t *to, int x, int y, int bottom, bool inside,
+                             bool has_unfiltered, uint32_t (&words)[kPixelBytes]) {
+    join(words);
+    if constexpr (kJoins)
+      put_pixels<4, kPixelBytes, 1, 0, 0>(part, to, x, y, bottom, inside, has_unfiltered, words);
+    else
+      put_pixels<2, kPixelBytes, 2, dx, dy>(part, to, x, y, bottom, inside, has_unfiltered, words);
+  }
+};
+
+}  // namespace cudaconv

@@ -1,0 +1,461 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// The kernels that auto takes for linear masks of up to 9x9 that are not separable: sums of products by matrix
+// instructions as in matrix.cuh, but with the sums of all rows that windows reach in registers.
+//
+// A warp goes down a strip of 64 pixels' width, two rows a step. The 8 columns of the matrix of samples are as many
+// blocks of 8 pixels side by side, its k are 2 rows of 16 pixels, from the fourth before a block to the fourth behind
+// it: 4 of a row a lane. The 16 rows of the matrix of coefficients are the block's results, in two rows too. So a mask
+// of h rows takes (h + 1) / 2 such matrices, one for each pair of rows that windows of two rows of results reach, and
+// samples as many instructions, each of them for another pair of rows of results.
+//
+// Rows g and g + 8 of results are pixels 2 * (g % 4) and the next, of row g / 4.
+//
+// Samples come through shared memory, where each warp has a ring of rows to itself, and are asked for some steps
+// before they are needed. Loads to registers would not do: to get one, a warp waits for all that are under way.
+#pragma once
+
+#include "cuda/mma/sums.cuh"
+
+namespace cudaconv {
+
+constexpr int kRowPairWarps = 2,
+              kRowPairThreads = 32 * kRowPairWarps;  // of a block; the warps' strips lie side by side
+constexpr int kRowPairWidth = 64;                    // pixels of a strip
+constexpr int kRowPairSlots = 8;                     // steps of a ring, a power of two
+constexpr int kRowPairsAhead = 5;                    // of those, how many are in flight
+constexpr int kStartWords = 4;                       // what sums start from, as the instructions want it
+
+// How many strips side by side a warp has.
+CUDACONV_HOST_DEVICE constexpr int row_pair_strips(int pixel_bytes) {
+  return pixel_bytes < 3 ? 2 : 1;
+}
+
+// The width of a block's tile in pixels, and of a part in tiles.
+template <Samples kSamples>
+CUDACONV_HOST_DEVICE inline int row_pair_tile_width(const PartParams &part) {
+  return kRowPairWarps * kRowPairWidth * row_pair_strips(part.channels * sample_bytes(kSamples));
+}
+template <Samples kSamples>
+CUDACONV_HOST_DEVICE inline int row_pair_columns(const PartParams &part) {
+  return (part.width + row_pair_tile_width<kSamples>(part) - 1) / row_pair_tile_width<kSamples>(part);
+}
+
+// ---- Rows in shared memory ----
+
+// The rows that a warp's windows reach, two a step, in its ring. The warp takes part in all of it together.
+//
+// What lies beside the frame is made of what lies in it once that has arrived, a pixel a lane. Only where the border
+// wraps, which is at the other end of the row, is it copied.
+template <int kPixelBytes>
+class RowPairRing {
+ public:
+  static constexpr int kWidth = kRowPairWidth * row_pair_strips(kPixelBytes);  // of the strips, pixels
+  // On either side of a row, whole 16 bytes, which hold the pixels beside the strips.
+  static constexpr int kHalo = (kRowPairRadius * kPixelBytes + 15) / 16 * 16;
+  static constexpr int kRowBytes = kWidth * kPixelBytes + 2 * kHalo;
+  static constexpr int kBytes = kRowPairSlots * 2 * kRowBytes;
+
+  // In words that it is aligned to.
+  using Unit =
+      std::conditional_t<kPixelBytes % 4 == 0, uint32_t, std::conditional_t<kPixelBytes == 2, uint16_t, uint8_t>>;
+  static constexpr int kUnitBytes = sizeof(Unit), kUnits = kPixelBytes / kUnitBytes;
+  struct Pixel {
+    Unit unit[kUnits];
+  };
+
+  // x0 is the strips' first pixel, y0 the first row of the first of `steps`; `rows` lists where rows are, in bytes from
+  // the part's first. `ring` has kBytes, aligned to 16.
+  __device__ RowPairRing(const FrameParams &p, const PartParams &part, int x0, int y0, int steps, const int64_t *rows,
+                         uint8_t *ring)
+      : part_(part),
+        rows_(rows),
+        ring_(ring),
+        source_(part.source + x0 * kPixelBytes - kHalo + lane() * 16),
+        steps_(steps),
+        y0_(y0) {
+#pragma unroll
+    for (int i = 0; i < kChunks; i++) {
+      const int chunk = 32 * i + lane(), first = x0 * kPixelBytes - kHalo + chunk * 16;
+      const bool copies = first >= 0 && chunk < kRowBytes / 16;
+      bytes_[i] = copies ? min(max(part.width * kPixelBytes - first, 0), 16) : 0;
+    }
+    const bool at_edge = (x0 == 0) | (x0 + kWidth + kRowPairRadius > part.width);
+    const bool constant = p.border == Border::Constant, wraps = p.border == Border::Wrap;
+    const bool fills = (at_edge & !wraps) | (constant & ((y0 < 0) | (y0 + 2 * steps > part.height)));
+    // Broadcast, so that the compiler keeps the bits together.
+    edges_ = __shfl_sync(0xffffffffu, fills * kFills | (at_edge & wraps) * kWraps | constant * kConstant, 0);
+    // The lane fills one of the four pixels before the frame or behind it, or where the border wraps one of their
+    // words.
+    const int n = item() % 8, first = item() < 8 ? -kRowPairRadius : part.width;
+    const int x = first + (wraps ? n * 4 / kPixelBytes : n);
+    move_ = -1;
+    if (!at_edge || n >= (wraps ? kPixelBytes : kRowPairRadius) || x < x0 - kRowPairRadius ||
+        x >= x0 + kWidth + kRowPairRadius)
+      return;
+    const int source = max(border_index(p.border, x, part.width), x0 - kRowPairRadius);
+    move_ = wraps ? place(first - x0) + 4 * n : place(source - x0) << 16 | place(x - x0);
+  }
+
+  // Begins to copy the rows of a step, if there is one, as one group.
+  __device__ void copy(int step) const {
+    if (step < steps_) {
+      const int64_t rows[2] = {rows_[2 * step], rows_[2 * step + 1]};
+#pragma unroll
+      for (int h = 0; h < 2; h++) {
+        const uint8_t *from = source_ + rows[h];
+        uint8_t *to = row(step, h) + lane() * 16;
+#pragma unroll
+        for (int i = 0; i < kChunks; i++)
+          if (bytes_[i]) copy_async(to + i * 512, from + i * 512, bytes_[i]);
+      }
+      if (edges_ & kWraps && move_ >= 0) {
+        const int width = part_.width * kPixelBytes;
+        const uint8_t *from = source_ - lane() * 16 + (row_of_lane() ? rows[1] : rows[0]);
+        copy_word_async(row(step, row_of_lane()) + move_, from + move_ + (move_ < kHalo ? width : -width));
+      }
+    }
+    commit_copies();
+  }
+
+  // Waits for the rows of all steps but the last kBegun that have begun.
+  template <int kBegun>
+  __device__ void wait() const {
+    wait_for_groups<kBegun>();
+    __syncwarp();
+  }
+
+  // Reads, and then writes, this lane's pixel beside the frame in the rows of a step that has been waited for; the warp
+  // sees it after the next wait().
+  __device__ Pixel read_edge(int step) const {
+    Pixel pixel = {};
+    if (!(edges_ & kFills)) return pixel;
+    uint8_t *const from = row(step, row_of_lane());
+    if (edges_ & kConstant) {
+#pragma unroll
+      for (int i = 0; i < kUnits; i++)
+        pixel.unit[i] = static_cast<Unit>(part_.border_word[i * kUnitBytes / 4] >> i * kUnitBytes % 4 * 8);
+      const int y = y0_ + 2 * step + row_of_lane();
+      if (y < 0 || y >= part_.height) fill(from);
+    } else if (move_ >= 0) {
+      pixel = *reinterpret_cast<const Pixel *>(from + (move_ >> 16));
+    }
+    return pixel;
+  }
+  __device__ void write_edge(int step, const Pixel &pixel) const {
+    if (edges_ & kFills && move_ >= 0) *reinterpret_cast<Pixel *>(row(step, row_of_lane()) + (move_ & 0xffff)) = pixel;
+  }
+
+  // Words of row h of a step from pixel x of the strips on.
+  template <int kWords>
+  __device__ void read(int step, int h, int x, uint32_t *words) const {
+    load_words<kWords>(row(step, h) + place(x), words);
+  }
+
+ private:
+  static constexpr uint32_t kFills = 1, kWraps = 2, kConstant = 4;  // what there is to do at the edges
+  static constexpr int kChunks = (kRowBytes / 16 + 31) / 32;        // of a row, a lane
+
+  __device__ static int lane() {
+    return threadIdx.x % 32;
+  }
+  // At the edges a half of the warp is for either row.
+  __device__ static int row_of_lane() {
+    return lane() / 16;
+  }
+  __device__ static int item() {
+    return lane() % 16;
+  }
+  // The offset of pixel x of the strips from a row's first byte.
+  __device__ static int place(int x) {
+    return kHalo + x * kPixelBytes;
+  }
+
+  __device__ uint8_t *row(int step, int h) const {
+    return ring_ + (step % kRowPairSlots * 2 + h) * kRowBytes;
+  }
+
+  // A row outside, by half of the warp.
+  __device__ void fill(uint8_t *row) const {
+    constexpr int kFirst = kRowPairWidth * kPixelBytes - kHalo;  // as far from a pixel's first byte as a row's
+#pragma unroll 1
+    for (int i = item(); i < kRowBytes / 4; i += 16)
+      reinterpret_cast<uint32_t *>(row)[i] = part_.border_word[(kFirst / 4 + i) % word_period(kPixelBytes)];
+  }
+
+  const PartParams &part_;
+  const int64_t *rows_;
+  uint8_t *ring_;
+  const uint8_t *source_;  // of a row's 16 bytes that the lane copies
+  int steps_, y0_, bytes_[kChunks];
+  uint32_t edges_;
+  // Nothing where negative. The place of the pixel beside the frame, and above 16 bits of the one that it is like; or
+  // where the border wraps the place of the word.
+  int move_;
+};
+
+// ---- Products and results ----
+
+template <int kRowPairs, Samples kSamplesKind>
+struct RowPairShape {
+  static constexpr int kPairs = kRowPairs;  // of rows that windows reach
+  static constexpr Samples kSamples = kSamplesKind;
+  static constexpr Weights kWeights = Weights::S8;
+  static constexpr int kSampleBytes = sample_bytes(kSamples);
+  static constexpr bool kFour = kSamples == Samples::U16x4;
+  static constexpr int kMinBlocks = kFour ? (kPairs == 3 ? 6 : 4) : kPairs < 5 ? 8 : 6;
+  // Steps of the loop. Of bytes with as many as there are pairs sums stay where they are; of more the code is then too
+  // long for the cache of instructions next to a scheduler, and sums move on.
+  static constexpr int kUnrolledSteps = kSamples == Samples::U8 ? kPairs : 2;
+  static constexpr int kLine = padded_words(kRowPairLineWords),
+                       kLines = 2 * kPairs + 1;  // the first before the mask
+  static constexpr size_t kOperandBytes = ((kStartWords + kLines * kLine) * sizeof(uint32_t) + 15) / 16 * 16;
+  static constexpr size_t kWarpBytes = RowPairRing<(kFour ? 8 : 4)>::kBytes;  // no format takes more
+
+  // Rows that windows of as many rows of results reach, in pairs.
+  CUDACONV_HOST_DEVICE static constexpr int source_rows(int rows) { return rows + 2 * kPairs - 2; }
+  CUDACONV_HOST_DEVICE static constexpr size_t shared_bytes(int tile_height) {
+    return kOperandBytes + kRowPairWarps * kWarpBytes + source_rows(tile_height) * sizeof(int64_t);
+  }
+};
+
+// The matrices of coefficients.
+template <int kPairs>
+struct RowPairOperands {
+  uint32_t pair[kPairs][4];
+
+  __device__ RowPairOperands(const uint32_t *lines) {
+    const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
+#pragma unroll
+    for (int j = 0; j < kPairs; j++)
+#pragma unroll
+      for (int h = 0; h < 2; h++) {
+        // Line 0 is that before the mask.
+        const uint32_t *line = lines + (2 * j + h + 1 - g / 4) * padded_words(kRowPairLineWords);
+        const int first = 4 * t - g % 4 * 2;
+        pair[j][2 * h] = four_bytes(line, first);
+        pair[j][2 * h + 1] = four_bytes(line, first - 1);
+      }
+  }
+};
+
+// Sums to samples as SumScale says, and those to pixels as they lie in memory: two neighbours for column 2t, then those
+// for 2t + 1. Of several strips at once, so that none waits for another.
+template <int kStrips, typename Channels>
+__device__ inline void scale_sums(const SumScale &scale, const Channels &channels,
+                                  const PartialSums<1> (&sums)[kStrips][Channels::kCount],
+                                  uint32_t (&words)[kStrips][Channels::kChannels]) {
+  PartialSums<1> scaled[kStrips][Channels::kCount];
+#pragma unroll
+  for (int i = 0; i < kStrips * Channels::kCount; i++)
+    scaled[i / Channels::kCount][i % Channels::kCount] = sums[i / Channels::kCount][i % Channels::kCount];
+  const auto for_all = [&](auto make) {
+#pragma unroll
+    for (auto &strip : scaled)
+#pragma unroll
+      for (PartialSums<1> &sum : strip)
+#pragma unroll
+        for (int32_t &v : sum.part[0].v) v = make(v);
+  };
+  int shift = scale.shift;
+  if (scale.magic) {
+    if (scale.absolute) for_all([&](int32_t v) { return abs(v) + scale.half; });
+    for_all([&](int32_t v) { return __mulhi(static_cast<int32_t>(static_cast<uint32_t>(v) << shift), scale.magic); });
+    shift = 0;
+  }
+#pragma unroll
+  for (int s = 0; s < kStrips; s++) channels.pack_sums(scaled[s], words[s], [&](int32_t v) { return v >> shift; });
+}
+
+// The start of sums of bytes, read anew each time: registers are short, and the compiler makes copies of values that it
+// knows for each instruction.
+__device__ inline Sums read_start(const int32_t *from) {
+#ifdef __CUDACC__
+  Sums s;
+  asm volatile("ld.shared.v4.s32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(s.v[0]), "=r"(s.v[1]), "=r"(s.v[2]), "=r"(s.v[3])
+               : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(from))));
+  return s;
+#else
+  return all(*from);
+#endif
+}
+
+// Writes neighbouring pixels of which `n` lie in the part, two of four bytes or more, else four.
+template <int kPixelBytes>
+__device__ inline void store_pixels(uint8_t *to, const uint32_t *words, int n) {
+  constexpr int kPixels = kPixelBytes < 4 ? 4 : 2;
+  if (n >= kPixels) {
+    store_words<kPixels * kPixelBytes / 4>(to, words);
+  } else if constexpr (kPixelBytes >= 4) {
+    if (n > 0) store_words<kPixelBytes / 4>(to, words);
+  } else {
+#pragma unroll
+    for (int w = 0; w < kPixelBytes; w++)
+#pragma unroll 1
+      for (int b = 4 * w; b < min(n * kPixelBytes, 4 * w + 4); b++) to[b] = static_cast<uint8_t>(words[w] >> b % 4 * 8);
+  }
+}
+
+// The warp's strips, of which tile.x0 is the first pixel; there may be none. `rows` is a list that all threads of the
+// block have made, `lines` is made by them here.
+template <typename Shape, typename Channels>
+__device__ inline void filter_row_pairs(const RowPairMmaParams &p, const Tile &tile, int32_t *starts,
+                                        const int64_t *rows, uint32_t *lines, uint8_t *ring) {
+  constexpr Samples kSamples = Shape::kSamples;
+  constexpr int kSampleBytes = Shape::kSampleBytes, kPixelBytes = Channels::kChannels * kSampleBytes;
+  constexpr int kSummedBytes = Channels::kCount * kSampleBytes;
+  constexpr int kPairs = Shape::kPairs, kStrips = row_pair_strips(kPixelBytes);
+  // A lane writes four pixels at a time where they have fewer than four bytes, joined with its neighbour's, else twice
+  // two.
+  constexpr bool kJoins = kPixelBytes < 4;
+  constexpr int kTimes = kJoins ? 1 : 2, kWords = kPixelBytes / kTimes;
+  const PartParams &part = tile.part;
+  const Channels channels(part);
+  const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
+  const int bottom = min(tile.y0 + p.tile_height, part.height);
+  const int steps = tile.x0 < part.width ? (bottom - tile.y0 + 1) / 2 + kPairs - 1 : 0;
+  const RowPairRing<kPixelBytes> source(p, part, tile.x0, tile.y0 - p.radius_y, steps, rows, ring);
+#pragma unroll 1
+  for (int i = 0; i < kRowPairsAhead; i++) source.copy(i);
+  if (threadIdx.x < kStartWords) starts[threadIdx.x] = p.epilogue.start;
+#pragma unroll 1
+  for (int i = static_cast<int>(threadIdx.x); i < Shape::kLines * Shape::kLine; i += kRowPairThreads) {
+    const int row = i / Shape::kLine - 1;
+    lines[i] = row < 0 ? 0 : padded_word(p.line[row], kRowPairLineWords, i % Shape::kLine);
+  }
+  __syncthreads();
+  if (!steps) return;
+
+  const int x = 16 * t + (kJoins ? g % 2 * 8 + g % 4 / 2 * 4 : g % 4 * 2);       // of the lane's results in a strip
+  const int right = part.width - tile.x0 - x, below = bottom - tile.y0 - g / 4;  // how many there are from there on
+  const bool whole = tile.x0 + kRowPairWidth * kStrips <= part.width && (bottom - tile.y0) % 2 == 0,
+             has_unfiltered = part.has_unfiltered;
+  const int64_t target_pitch = part.target_pitch;
+  uint8_t *to = part.target + (tile.y0 + g / 4) * target_pitch + (tile.x0 + x) * kPixelBytes;
+
+  const RowPairOperands<kPairs> operands(lines);
+  source.template wait<kRowPairsAhead - 1>();
+  source.write_edge(0, source.read_edge(0));
+  constexpr int kUnrolledSteps = Shape::kUnrolledSteps;
+  struct {
+    PartialSums<kSampleBytes> of[kStrips][Channels::kCount];
+  } sums[kPairs] = {}, before[kPairs];  // of as many pairs of rows of results
+#pragma unroll 1
+  for (int step0 = 0;; step0 += kUnrolledSteps) {
+#pragma unroll
+    for (int i = 0; i < kUnrolledSteps; i++) {
+      const int step = step0 + i;
+      if (step >= steps) return;
+      source.template wait<kRowPairsAhead - 2>();  // for the next step too
+      uint32_t words[kStrips][2][kPixelBytes];
+#pragma unroll
+      for (int s = 0; s < kStrips; s++)
+#pragma unroll
+        for (int h = 0; h < 2; h++)
+          source.template read<kPixelBytes>(step, h, s * kRowPairWidth + 8 * g + 4 * t - kRowPairRadius, words[s][h]);
+      source.copy(step + kRowPairsAhead);
+      const auto edge = source.read_edge(step + 1);
+      Sums start = {};
+      if constexpr (kSamples == Samples::U8) start = read_start(starts);
+#pragma unroll
+      for (int s = 0; s < kStrips; s++) {
+        uint32_t bytes[2][kSummedBytes];
+#pragma unroll
+        for (int h = 0; h < 2; h++) channels.template take_apart<kSamples>(p, words[s][h], bytes[h]);
+#pragma unroll
+        for (int j = 0; j < kPairs; j++)
+#pragma unroll
+          for (int c = 0; c < kSummedBytes; c++) {
+            Sums &sum = sums[(i + kPairs - j) % kPairs].of[s][c / kSampleBytes].part[c % kSampleBytes];
+            sum = mma<true, false, 2>(operands.pair[j], {bytes[0][c], bytes[1][c]}, j ? sum : start);
+          }
+      }
+      source.write_edge(step + 1, edge);
+      const int y = 2 * (step - kPairs + 1);  // of the results
+      if (y < 0) continue;
+      const auto &total = sums[(i + 1) % kPairs].of;
+      uint32_t pixels[kStrips][kPixelBytes];
+      if constexpr (kSamples == Samples::U8) {
+        scale_sums(p.scale, channels, total, pixels);
+      } else {
+        const auto started = [&](int s, int c) {
+          PartialSums<2> sum = total[s][c];
+#pragma unroll
+          for (int n = 0; n < 4; n++) {
+            sum.part[0].v[n] += p.epilogue.start;
+            sum.part[1].v[n] += p.epilogue.start_high;
+          }
+          return sum;
+        };
+        make_pixels<kStrips, Channels::kChannels, Shape>(p, started, pixels);
+      }
+      if constexpr (kJoins) {
+#pragma unroll
+        for (int s = 0; s < kStrips; s++) join_pairs<kPixelBytes>(pixels[s]);
+      }
+      if (has_unfiltered) {
+        // From the rows in the middle of the windows, one or two steps before.
+        const int row = y + p.radius_y + g / 4;
+#pragma unroll
+        for (int s = 0; s < kStrips; s++) {
+          uint32_t original[kPixelBytes];
+#pragma unroll
+          for (int u = 0; u < kTimes; u++)
+            source.template read<kWords>(row / 2, row % 2, s * kRowPairWidth + x + 8 * u, original + u * kWords);
+          blend_pixels<kPixelBytes>(part, original, pixels[s]);
+        }
+      }
+#pragma unroll
+      for (int n = 0; n < kStrips * kTimes; n++) {
+        const int right_of = n / kTimes * kRowPairWidth + n % kTimes * 8;  // the lane's first pixel
+        uint8_t *const at = to + right_of * kPixelBytes;
+        const uint32_t *const words = pixels[n / kTimes] + n % kTimes * kWords;
+        if (whole)
+          store_words<kWords>(at, words);
+        else if (y < below)
+          store_pixels<kPixelBytes>(at, words, right - right_of);
+      }
+      to += 2 * target_pitch;
+    }
+    // To where the next steps look for them.
+#pragma unroll
+    for (int i = 0; i < kPairs; i++) before[i] = sums[i];
+#pragma unroll
+    for (int i = 0; i < kPairs; i++) sums[i] = before[(i + kUnrolledSteps) % kPairs];
+  }
+}
+
+template <typename Shape>
+__global__ void __launch_bounds__(kRowPairThreads, Shape::kMinBlocks)
+    row_pair_kernel(const __grid_constant__ RowPairMmaParams p) {
+  if constexpr (kHasMma) {
+    constexpr Samples kSamples = Shape::kSamples;
+    Tile tile = locate_tile(p, 1, p.tile_height);
+    const PartParams &part = tile.part;
+    const int width = row_pair_tile_width<kSamples>(part);
+    tile.x0 *= width;
+    if (!part.has_filtered) return copy_tile(part, tile.x0, tile.y0, width, p.tile_height);
+    int32_t *const starts = shared_memory<int32_t>();
+    uint32_t *const lines = shared_memory<uint32_t>() + kStartWords;
+    uint8_t *const rings = shared_memory<uint8_t>() + Shape::kOperandBytes;
+    int64_t *const rows = reinterpret_cast<int64_t *>(rings + kRowPairWarps * Shape::kWarpBytes);
+    // In place of rows that there are not, others are read.
+#pragma unroll 1
+    for (int i = static_cast<int>(threadIdx.x); i < Shape::source_rows(p.tile_height); i += kRowPairThreads)
+      rows[i] = max(border_index(p.border, tile.y0 - p.radius_y + i, part.height), 0) * part.source_pitch;
+    __syncthreads();
+    const int warp = warp_uniform(static_cast<int>(threadIdx.x) / 32);
+    tile.x0 += warp * (width / kRowPairWarps);
+    for_channels<kSamples>(part.channels, [&](auto channels) {
+      constexpr int kChannels = decltype(channels)::value;
+      uint8_t *const ring = rings + warp * Shape::kWarpBytes;
+      if constexpr (kSamples == Samples::U8 && kChannels == 4)
+        if (part.has_unfiltered)
+          return filter_row_pairs<Shape, SummedChannels<4, 3>>(p, tile, starts, rows, lines, ring);
+      filter_row_pairs<Shape, SummedChannels<kChannels>>(p, tile, starts, rows, lines, ring);
+    });
+  }
+}
+
+}  // namespace cudaconv

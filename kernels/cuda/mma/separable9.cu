@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// The launcher of the kernels on bytes as they lie in memory.
+#include "cuda/mma/separable9.cuh"
+
+#include <algorithm>
+#include <vector>
+
+#include "cuda/cuda_resources.h"
+#include "cuda/device/u8x4_tile.h"
+#include "cuda/launchers.h"
+
+namespace cudaconv {
+
+namespace {
+
+struct Separable9Launch {
+  void (*kernel)(SeparableMmaParams) = nullptr;
+  size_t (*shared_bytes)(int tile_height) = nullptr;
+  int resident = 0;  // blocks of a multiprocessor
+};
+
+template <Weights kWeights, bool kShiftOnly>
+Separable9Launch separable9_launch() {
+  return {separable9_kernel<kWeights, kShiftOnly>, separable9_bytes<kWeights>, separable9_blocks(kWeights, kShiftOnly)};
+}
+
+Separable9Launch choose_kernel(Weights weights, const SeparableMmaParams &p) {
+  const bool shifts = p.epilogue.mode == SumRounding::Shift;
+  if (weights == Weights::U16RoundedRows && shifts) return separable9_launch<Weights::U16RoundedRows, true>();
+  if (weights == Weights::S16) return separable9_launch<Weights::S16, false>();
+  if (weights != Weights::S8) return {};
+  return shifts && p.row_start == 0 ? separable9_launch<Weights::S8, true>() : separable9_launch<Weights::S8, false>();
+}
+
+}  // namespace
+
+int launch_separable9(const PassRun &run) {
+  const Pass &pass = run.pass();
+  const int radius = pass.radius_x;
+  if (!run.kernels.mma || pass.op != Op::Linear || std::max(radius, pass.radius_y) > kSeparable9Radius) return 0;
+  SeparableMmaParams p = {};
+  DenseMmaParams dense = {};
+  const MmaKind kind = plan_mma(run.plan, pass, p, dense);
+  if (kind.shape != MmaShape::Separable || kind.samples != Samples::U8 || p.epilogue.mode == SumRounding::Sharpen)
+    return 0;
+  // Columns' coefficients are sums of two signed bytes.
+  constexpr int kMost = 127 * 257;
+  const std::vector<int32_t> &column = pass.mask[0].column;
+  if (std::any_of(column.begin(), column.end(), [](int32_t c) { return c > kMost; })) return 0;
+  const Separable9Launch launch_as = choose_kernel(kind.weights, p);
+  if (!launch_as.kernel) return 0;
+
+  fill_frame(run, p);
+  for (int i = 0; i < p.parts; i++) {
+    const PartParams &part = p.part[i];
+    // Reflections want as many pixels beyond the first one as the radius, of the 16 bytes at an edge.
+    if (!part.row_is_multiple_of_16 || (p.border == Border::Reflect101 && (radius + 1) * part.channels > kVectorBytes))
+      return 0;
+  }
+  const auto cut = [&](int rows) {
+    p.tile_height = rows;
+    return cut_tiles(p, [&](const PartParams &part) {
+      constexpr int kWidth = kSeparable9Warps * kWarpResults;
+      return TileCount{(part.width * part.channels + kWidth - 1) / kWidth, (part.height + rows - 1) / rows};
+    });
+  };
+  constexpr int kLeast = 16, kMostRows = 1024, kMoreRows = 16;
+  const int rows =
+      choose_tile_height(8, kLeast, kMostRows, launch_as.resident, launch_as.shared_bytes, cut, [](int rows) {
+        return static_cast<uint64_t>(rows + kMoreRows);
+      }).height;
+  if (!rows) return 0;
+  const unsigned blocks = cut(rows);
+  check(launch("interleaved", launch_as.kernel, dim3(blocks), dim3(kSeparable9Threads), launch_as.shared_bytes(rows),
+               run.stream, p),
+        "cudaLaunchKernel");
+  return 1;
+}
+
+}  // namespace cudaconv

@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// Separable masks of up to 9 samples, on 8-bit pixels as they lie in memory, by the matrix instructions.
+// Channels are never taken apart: how many there are is but the distance of the samples in a row's window, so that one
+// code serves them all.
+//
+// A warp goes down a strip of 32 bytes' width, of the results, in steps of 8 rows. matrix.cuh says what lane (g, t)
+// holds of matrices, and how sums along rows become the operand of sums along columns. Here the lane has bytes
+// 16t ... 16t + 15 of row g of a window, which begins 16 bytes left of the results. Its word c of them is its word of
+// chunk c as it is: k = 4t + i of that chunk is byte 16t + 4c + i of the window, and the matrix of the row's
+// coefficients has its columns in that order. Its rows are in an order of their own too: rows g and g + 8 of the first
+// of two are results 4g and 4g + 1, those of the second 4g + 2 and 4g + 3. So a lane ends with a word of neighbouring
+// bytes in each of two rows, and stores it.
+//
+// Sums along rows have 16 bits. The two low bytes and the two high ones of rows 2t and 2t + 1 are the lane's word of a
+// chunk of 8 rows; the column's coefficients are there for the low bytes and zero for the high ones, or the reverse.
+//
+// Lanes copy their bytes of the next steps to shared memory asynchronously, where no other lane looks at them unless
+// channels are copied: they take no registers, and nothing has to be synchronized.
+#pragma once
+
+#include <type_traits>
+
+#include "cuda/device/async_copy.cuh"
+#include "cuda/device/words.cuh"
+#include "cuda/mma/sums.cuh"
+
+namespace cudaconv {
+
+constexpr int kSeparable9Warps = 8, kSeparable9Threads = 32 * kSeparable9Warps;    // of a block, side by side
+constexpr int kWarpResults = 32, kWindowMargin = 16;                               // bytes
+constexpr int kSeparable9Radius = 4, kSeparable9Taps = 2 * kSeparable9Radius + 1;  // of lines of coefficients
+constexpr int kSeparable9Stages = 4;  // steps whose samples are there or in flight
+
+static_assert(kSeparable9Warps >= 4, "four of them fill Separable9Tables");
+
+// How many blocks a multiprocessor is to hold.
+CUDACONV_HOST_DEVICE constexpr int separable9_blocks(Weights weights, bool shift_only) {
+  return weights != Weights::S8 ? 2 : shift_only ? 4 : 3;
+}
+
+// Rows that windows of as many rows of results reach, in whole steps.
+CUDACONV_HOST_DEVICE constexpr int separable9_rows(int rows) {
+  return (rows + 7) / 8 * 8 + 2 * kSeparable9Radius;
+}
+
+// Tables that the warps of a block share; before them, in shared memory, are the lanes' own bytes, after them a list of
+// rows.
+template <Weights kWeights>
+struct Separable9Tables {
+  static constexpr int kBytes = weight_bytes(kWeights), kParts = kBytes + 1;
+  static constexpr int kMiddle = 12;  // the word of `spread` that begins with the middle sample's coefficient
+
+  uint32_t spread[kBytes][2 * kMiddle];  // the row's coefficients, a pixel apart, and zeros between them
+  uint32_t column[kParts][2][32];        // lanes' words of the column's matrices: [part, which counts 256^part][chunk]
+
+  // All threads of the block take part; they are to wait for each other.
+  __device__ void fill(const SeparableMmaParams &p, int channels) {
+    const int warp = static_cast<int>(threadIdx.x / 32), lane = static_cast<int>(threadIdx.x % 32);
+    const auto coefficient = [](const uint32_t *line, int i) { return line[i / 4] >> i % 4 * 8 & 0xffu; };
+    if (warp < kBytes && lane < 2 * kMiddle) {
+      uint32_t word = 0;
+#pragma unroll
+      for (int i = 0; i < kSeparable9Taps; i++) {
+        const int at = (i - kSeparable9Radius) * channels - 4 * (lane - kMiddle);
+        if (at >= 0 && at < 4) word |= coefficient(p.line[0][warp], i) << 8 * at;
+      }
+      spread[warp][lane] = word;
+    } else if (warp >= kSeparable9Warps - 2) {
+      // Rows 2t and 2t + 1 of the chunk, seen from row g of results.
+      const int chunk = warp - (kSeparable9Warps - 2), first = 8 * chunk + 2 * (lane % 4) - lane / 4;
+      uint32_t pair[kBytes] = {};
+#pragma unroll
+      for (int b = 0; b < kBytes; b++)
+#pragma unroll
+        for (int i = 0; i < kSeparable9Taps; i++)
+          if (i == first || i == first + 1) pair[b] |= coefficient(p.line[1][b], i) << 8 * (i - first);
+      // This operand is s8: a low byte from 128 on reads as 256 less, so carry 1 into the high byte.
+      if constexpr (kBytes == 2) pair[1] = ((pair[1] & 0x7f7fu) + (pair[0] >> 7 & 0x0101u)) ^ (pair[1] & 0x8080u);
+#pragma unroll
+      for (int k = 0; k < kParts; k++)
+        column[k][chunk][lane] = (k < kBytes ? pair[k] : 0) | (k > 0 ? pair[k - 1] << 16 : 0);
+    }
+  }
+};
+
+// Where the window of a warp lies: in the frame; in part beside it, where bytes at the edge are mirrored; or the same
+// with the border's value.
+enum class Edges { Inside, Mirrored, Constant };
+
+// A lane's bytes of the window, of one row after the other.
+template <Edges kEdges>
+class WindowReader {
+ public:
+  // They begin at `first_byte` of a row. `rows` lists where rows are, see list_rows(); `slots` are the lane's,
+  // kSeparable9Stages of them kSeparable9Threads apart.
+  __device__ WindowReader(const FrameParams &p, const PartParams &part, int first_byte, const int64_t *rows,
+                          uint4 *slots)
+      : column_(part.source + first_byte), rows_(rows + threadIdx.x % 32 / 4), slots_(slots) {
+    const int row_bytes = part.width * part.channels;
+    const bool left = first_byte < 0;
+    outside_ = left || first_byte >= row_bytes;
+    if constexpr (kEdges == Edges::Mirrored) {
+      // Wrap reads the bytes at the other edge.
+      if (outside_) column_ = part.source + (left == (p.border == Border::Wrap) ? row_bytes - kVectorBytes : 0);
+      const bool mirrors = outside_ && p.border != Border::Wrap;
+      const int channels = part.channels, reciprocal = 256 / channels + 1;
+#pragma unroll
+      for (int i = 0; i < 4; i++) {
+        uint32_t bytes = 0;
+#pragma unroll 1
+        for (int b = 0; b < 4; b++) {
+          const int n = 4 * i + b, distance = left ? kVectorBytes - 1 - n : n;
+          const int pixel = distance * reciprocal >> 8;  // as many lie between it and the frame
+          const int inside = p.border == Border::Reflect ? pixel : p.border == Border::Reflect101 ? pixel + 1 : 0;
+          const int byte = (pixel + inside + 1) * channels - 1 - distance;  // from the edge on
+          bytes |= ((!mirrors ? n : left ? byte : kVectorBytes - 1 - byte) & 15u) << 4 * b;
+        }
+        word_[i] = (bytes & 0x7777u) | (0x3210u | (bytes >> 1 & 0x4444u)) << 16;
+      }
+    }
+    if constexpr (kEdges == Edges::Constant) {
+#pragma unroll
+      for (int i = 0; i < 4; i++) word_[i] = border_word(part, first_byte, i);
+    }
+  }
+
+  // Asks for those of row `row` + g of the list, if they are wanted, in place of those taken last.
+  __device__ void request(int stage, int row, bool wanted) const {
+    uint4 *const slot = slots_ + stage * kSeparable9Threads;
+    if (wanted) {
+      const int64_t offset = rows_[row];
+      if (kEdges == Edges::Constant && (outside_ || offset == kNoRow))
+        *slot = make_uint4(word_[0], word_[1], word_[2], word_[3]);
+      else
+        copy_async<Cache::L1>(slot, column_ + offset);  // warps side by side read most bytes twice
+    }
+    commit_copies();
+  }
+
+  // Takes the bytes that were asked for kSeparable9Stages - 1 requests ago.
+  __device__ void take(int stage, uint32_t (&words)[4]) const {
+    wait_for_groups<kSeparable9Stages - 2>();
+    split_words(slots_[stage * kSeparable9Threads], words);
+    if constexpr (kEdges == Edges::Mirrored) {
+      const uint32_t read[4] = {words[0], words[1], words[2], words[3]};
+#pragma unroll
+      for (int i = 0; i < 4; i++)
+        words[i] = __byte_perm(__byte_perm(read[0], read[1], word_[i]), __byte_perm(read[2], read[3], word_[i]),
+                               word_[i] >> 16);
+    }
+  }
+
+  // The four bytes of the window's middle, from byte 4n of the results on, of row `row` of those in `stage`; for lanes
+  // that have waited for each other since these were taken.
+  __device__ uint32_t middle(int stage, int row, int n) const {
+    const int lane = static_cast<int>(threadIdx.x % 32), owner = 4 * row + kWindowMargin / kVectorBytes + n / 4;
+    const uint4 &slot = slots_[stage * kSeparable9Threads + owner - lane];
+    return reinterpret_cast<const uint32_t *>(&slot)[n % 4];
+  }
+
+ private:
+  const uint8_t *column_;
+  const int64_t *rows_;
+  uint4 *slots_;
+  bool outside_;
+  // Constant: the border's words. Mirrored: selectors, of a byte in each of two pairs of words and, in the high half,
+  // of one of the two.
+  uint32_t word_[4];
+};
+
+// The 32 bytes of results from byte x of rows y0 to end - 1; `list` is of rows from y0 - kSeparable9Radius on. Where
+// kShiftOnly sums are shifted, and coefficients of a row of S8 are not negative.
+template <Weights kWeights, bool kShiftOnly, Edges kEdges>
+__device__ inline void filter_separable9(const SeparableMmaParams &p, const PartParams &part,
+                                         const Separable9Tables<kWeights> &tables, const int64_t *list, uint4 *slots,
+                                         int x, int y0, int end) {
+  constexpr int kBytes = weight_bytes(kWeights), kParts = Separable9Tables<kWeights>::kParts;
+  const int lane = static_cast<int>(threadIdx.x % 32), g = lane / 4, t = lane % 4, height = end - y0;
+  // Step n sums rows from 8n - 8 of the results on, and the one before them along rows alone.
+  const WindowReader<kEdges> reader(p, part, x - kWindowMargin + kVectorBytes * t, list, slots);
+  const auto request = [&](int stage, int row) { reader.request(stage, row, row - 8 < height); };
+#pragma unroll
+  for (int n = 0; n < kSeparable9Stages - 1; n++) request(n, 8 * n);
+
+  uint32_t row[kBytes][2][4][2], column[kParts][2];
+#pragma unroll
+  for (int b = 0; b < kBytes; b++) {
+    // From byte 16t + 4c of the window, seen from result 4g and the three after it.
+    uint32_t word[5];
+#pragma unroll
+    for (int c = 0; c < 5; c++)
+      word[c] = tables.spread[b][Separable9Tables<kWeights>::kMiddle + 4 * (t - 1) - g + c - 1];
+#pragma unroll
+    for (int c = 0; c < 4; c++)
+#pragma unroll
+      for (int i = 0; i < 4; i++)
+        row[b][i / 2][c][i % 2] = i ? __funnelshift_r(word[c], word[c + 1], 32 - 8 * i) : word[c + 1];
+  }
+#pragma unroll
+  for (int k = 0; k < kParts; k++)
+#pragma unroll
+    for (int c = 0; c < 2; c++) column[k][c] = tables.column[k][c][lane];
+
+  const auto sum_rows = [&](const uint32_t(&window)[4], uint32_t(&pairs)[2][2]) {
+    const int32_t start = kShiftOnly && kWeights == Weights::S8 ? 0 : p.row_start;
+#pragma unroll
+    for (int m = 0; m < 2; m++) {
+      Sums sums = multiply<has_signed_row(kWeights), false>(row[kBytes - 1][m], window, all(kBytes == 1 ? start : 0));
+      if constexpr (kBytes == 2) {
+        sums = multiply<false, false>(row[0][m], window, times_256(sums, start));
+      }
+      // The two sums' low bytes, then the next; the rounding of U16RoundedRows is a choice of bytes.
+#pragma unroll
+      for (int i = 0; i < 2; i++)
+        pairs[m][i] = __byte_perm(static_cast<uint32_t>(sums.v[2 * i]), static_cast<uint32_t>(sums.v[2 * i + 1]),
+                                  kWeights == Weights::U16RoundedRows ? 0x6251 : 0x5140);
+    }
+  };
+  uint32_t window[4], rows[2][2][2];  // sums along rows: [step % 2][matrix][row g, g + 8]
+  reader.take(0, window);
+  request(kSeparable9Stages - 1, 8 * (kSeparable9Stages - 1));
+  sum_rows(window, rows[0]);
+
+  const int limit = x + 4 * g < part.width * part.channels ? height - 2 * t : 0;  // of rows that are the lane's
+  const bool has_unfiltered = part.has_unfiltered;
+  const int64_t target_pitch = part.target_pitch;
+  uint8_t *to = part.target + (y0 + 2 * t) * target_pitch + x + 4 * g;
+#pragma unroll 1
+  for (int first0 = 0;; first0 += 8 * kSeparable9Stages)
+#pragma unroll
+    for (int s = 0; s < kSeparable9Stages; s++, to += 8 * target_pitch) {
+      const int first = first0 + 8 * s;  // of the results' rows
+      if (first >= height) return;
+      reader.take((s + 1) % kSeparable9Stages, window);
+      sum_rows(window, rows[(s + 1) % 2]);
+      Sums sums[2];
+#pragma unroll
+      for (int m = 0; m < 2; m++) {
+        sums[m] = all(0);
+#pragma unroll
+        for (int k = kParts - 1; k >= 0; k--) {
+          if (k < kParts - 1) sums[m] = times_256(sums[m], k ? 0 : p.epilogue.start);
+          // The older step's are in either half.
+          sums[m] = multiply<false, true>({{rows[0][m][0], rows[0][m][1]}, {rows[1][m][0], rows[1][m][1]}},
+                                          {column[k][s % 2], column[k][1 - s % 2]}, sums[m]);
+        }
+      }
+      uint32_t out[2];
+      const auto pack = [&](auto round) {
+#pragma unroll
+        for (int h = 0; h < 2; h++)
+          out[h] =
+              pack_clamped(round(sums[0].v[h]), round(sums[0].v[h + 2]), round(sums[1].v[h]), round(sums[1].v[h + 2]));
+      };
+      if (kShiftOnly || p.epilogue.mode == SumRounding::Shift)
+        pack([&](int32_t v) { return v >> p.epilogue.shift; });
+      else
+        pack([&](int32_t v) { return divide_sum(p.epilogue, v); });
+      if (has_unfiltered) {
+        __syncwarp();
+        const int phase = (x / 4 + g) % 3;
+#pragma unroll
+        for (int h = 0; h < 2; h++) {
+          const int at = 2 * t + h + kSeparable9Radius;  // in the steps taken last but one and last
+          const uint32_t original = reader.middle(at < 8 ? s : (s + 1) % kSeparable9Stages, at % 8, g);
+          out[h] = blend_channels(part, out[h], original, phase);
+        }
+        __syncwarp();
+      }
+      request(s, first + 8 * kSeparable9Stages);
+#pragma unroll
+      for (int h = 0; h < 2; h++)
+        if (first + h < limit) *reinterpret_cast<uint32_t *>(to + h * target_pitch) = out[h];
+    }
+}
+
+template <Weights kWeights>
+CUDACONV_HOST_DEVICE constexpr size_t separable9_bytes(int tile_height) {
+  return kSeparable9Stages * kSeparable9Threads * sizeof(uint4) + sizeof(Separable9Tables<kWeights>) +
+         separable9_rows(tile_height) * sizeof(int64_t);
+}
+
+// For frames whose rows consist of whole 16 bytes.
+template <Weights kWeights, bool kShiftOnly>
+__global__ void __launch_bounds__(kSeparable9Threads, separable9_blocks(kWeights, kShiftOnly))
+    separable9_kernel(const __grid_constant__ SeparableMmaParams p) {
+  if constexpr (kHasMma) {
+    using Tables = Separable9Tables<kWeights>;
+    const Tile tile = locate_tile(p, kSeparable9Warps * kWarpResults, p.tile_height);
+    const PartParams &part = tile.part;
+    const int end = min(tile.y0 + p.tile_height, part.height);
+    const int first_row = tile.y0 - kSeparable9Radius, count = separable9_rows(end - tile.y0);
+    uint4 *const slots = shared_memory<uint4>();
+    Tables *const tables = reinterpret_cast<Tables *>(slots + kSeparable9Stages * kSeparable9Threads);
+    int64_t *const rows = reinterpret_cast<int64_t *>(tables + 1);
+    tables->fill(p, part.channels);
+    list_rows(p, part, first_row, count, rows, kSeparable9Threads);
+    __syncthreads();
+    const int warp = warp_uniform(static_cast<int>(threadIdx.x / 32));
+    const int x = tile.x0 + warp * kWarpResults, row_bytes = part.width * part.channels;
+    if (x >= row_bytes) return;  // the whole warp
+    const bool beside = x < kWindowMargin || x + kWarpResults + kWindowMargin > row_bytes;
+    const bool beyond = first_row < 0 || first_row + count > part.height;
+    const auto filter = [&](auto edges) {
+      filter_separable9<kWeights, kShiftOnly, decltype(edges)::value>(p, part, *tables, rows, slots + threadIdx.x, x,
+                                                                      tile.y0, end);
+    };
+    if (p.border == Border::Constant && (beside || beyond))
+      filter(std::integral_constant<Edges, Edges::Constant>());
+    else if (beside)
+      filter(std::integral_constant<Edges, Edges::Mirrored>());
+    else
+      filter(std::integral_constant<Edges, Edges::Inside>());
+  }
+}
+
+}  // namespace cudaconv

@@ -1,0 +1,464 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// Dilations and erosions by squares of any size, in one launch: along the rows of a tile in shared memory, in place,
+// then down its columns. Both by van Herk's and Gil's and Werman's method, in registers:
+//
+//       first pair             last pair
+//   x0  x1   x2  x3  ...  xK-3  xK-2 | xK-1  xK ... x2K-2      2K-1 samples, K results, K odd
+//   |---------- a window ------------------|                   each window crosses the bar
+//
+// A window's maximum is that of its samples left of the bar, a suffix, and of those right of it, a prefix. Suffixes and
+// prefixes grow by two samples at once, with maxima of three; a pair of results shares both, so that a result costs two
+// maxima whatever the size.
+//
+// Bytes are worked on two by two in 16-bit lanes, as the upper bytes, which decide alone, whatever the lower ones are:
+// the odd ones of the u8x4 as it is, the even ones of its product with 256, for which there is a unit that has nothing
+// else to do. Samples of 16 bits are two of a u8x4 as they are; where a pixel has four of them, it is two u8x4s, and
+// rows are filtered in steps of two.
+#pragma once
+
+#include "cuda/device/swar.cuh"
+#include "cuda/device/u8x4_tile.cuh"
+
+namespace cudaconv {
+
+struct VanHerkParams : FrameParams {
+  U8x4Tile tile;
+  int32_t size;
+  uint32_t flip;         // see VanHerkShape
+  uint32_t sample_bits;  // of a u8x4 of words
+};
+
+// The upper half of a and the lower one of b.
+__device__ inline uint32_t halves(uint32_t a, uint32_t b) {
+  return __byte_perm(a, b, 0x5432);
+}
+
+// The samples of a u8x4: split() takes a u8x4 apart for extreme(), the greatest or the least of three, and join() makes
+// one.
+struct U8x4Order {
+  static constexpr bool kWords = false;
+  struct Split {
+    uint32_t even, odd;
+  };
+  __device__ static Split split(uint32_t u8x4) { return {u8x4 << 8, u8x4}; }
+  __device__ static uint32_t join(Split s) { return __byte_perm(s.even, s.odd, 0x7351); }
+  template <bool kMin>
+  __device__ static Split extreme(Split a, Split b, Split c) {
+    return {of_words<kMin>(a.even, b.even, c.even), of_words<kMin>(a.odd, b.odd, c.odd)};
+  }
+  __device__ static Split swap_halves(Split s) { return {halves(s.even, s.even), halves(s.odd, s.odd)}; }
+  template <bool kMin>
+  __device__ static uint32_t of_words(uint32_t a, uint32_t b, uint32_t c) {
+    return kMin ? SwarU8<4>::vmin(a, b, c) : SwarU8<4>::vmax(a, b, c);
+  }
+};
+
+struct U16x2Order {
+  static constexpr bool kWords = true;
+  using Split = uint32_t;
+  __device__ static Split split(uint32_t u8x4) { return u8x4; }
+  __device__ static uint32_t join(Split s) { return s; }
+  __device__ static Split swap_halves(Split s) { return halves(s, s); }
+  template <bool kMin>
+  __device__ static Split extreme(Split a, Split b, Split c) {
+    return U8x4Order::of_words<kMin>(a, b, c);
+  }
+};
+
+// kSize results at once. Its registers are those of the largest size that it can do; where it is to do that one only
+// (kExact), nothing asks for the size. kBefore: there is one more result, number -1, of the u8x4 before the others.
+template <typename Order, int kLargest, bool kExact, bool kMin, bool kBefore = false>
+class VanHerk {
+ public:
+  static constexpr bool kLoadsFourWords = false;  // load(n) gives one
+  __device__ static int words(int size) { return kExact ? kLargest : size; }
+
+  // load(n) is u8x4 n of 2 * size - 1.
+  template <typename Load>
+  __device__ void run(int size, Load load) {
+    if (kExact) size = kLargest;
+    Split so_far = {};
+#pragma unroll
+    for (int m = 0; m < kPairs; m++) {
+      if (!there(m, size)) continue;
+      const int i = size - 3 - 2 * m;
+      const Split next = Order::split(load(i + 1));
+      so_far = m == 0 ? next : extreme(so_far, next, Order::split(first_[m - 1]));
+      first_[m] = load(i);
+      keep(m, so_far);
+    }
+    if constexpr (kBefore)
+      before_ = Order::join(extreme(Order::split(load(-1)), Order::split(first_[kPairs - 1]), so_far));
+    last_ = load(size - 1);
+    so_far = Order::split(last_);
+#pragma unroll
+    for (int m = kPairs - 1; m >= 0; m--) {
+      if (!there(m, size)) continue;
+      const int i = size - 3 - 2 * m;
+      const Split next = Order::split(load(i + size)), after = Order::split(load(i + size + 1)), suffix = kept(m);
+      first_[m] = Order::join(extreme(Order::split(first_[m]), suffix, so_far));
+      second_[m] = Order::join(extreme(suffix, so_far, next));
+      so_far = extreme(so_far, next, after);
+    }
+    last_ = Order::join(so_far);
+  }
+
+  // Calls function(n, result n), from the first.
+  template <typename Function>
+  __device__ void each(int size, Function function) {
+    if (kExact) size = kLargest;
+    if constexpr (kBefore) function(-1, before_);
+#pragma unroll
+    for (int m = kPairs - 1; m >= 0; m--) {
+      if (!there(m, size)) continue;
+      function(size - 3 - 2 * m, first_[m]);
+      function(size - 2 - 2 * m, second_[m]);
+    }
+    function(size - 1, last_);
+  }
+
+  // Calls function for each result, which becomes what it returns.
+  template <typename Function>
+  __device__ void change(int size, Function function) {
+    if (kExact) size = kLargest;
+#pragma unroll
+    for (int m = kPairs - 1; m >= 0; m--) {
+      if (!there(m, size)) continue;
+      first_[m] = function(size - 3 - 2 * m, first_[m]);
+      second_[m] = function(size - 2 - 2 * m, second_[m]);
+    }
+    last_ = function(size - 1, last_);
+  }
+
+ private:
+  using Split = typename Order::Split;
+  static constexpr int kPairs = kLargest / 2;
+  // Suffixes of large windows share a register.
+  static constexpr bool kJoined = Order::kWords || kLargest > (kBefore ? 15 : 31);
+
+  __device__ static Split extreme(Split a, Split b, Split c) {
+    return Order::template extreme<kMin>(a, b, c);
+  }
+
+  __device__ static bool there(int m, int size) {
+    return kExact || 2 * m + 1 < size;
+  }
+  __device__ void keep(int m, Split suffix) {
+    if constexpr (kJoined) {
+      second_[m] = Order::join(suffix);
+    } else {
+      second_[m] = suffix.odd;
+      even_[m] = suffix.even;
+    }
+  }
+  __device__ Split kept(int m) const {
+    if constexpr (kJoined)
+      return Order::split(second_[m]);
+    else
+      return {even_[m], second_[m]};
+  }
+
+  uint32_t first_[kPairs], second_[kPairs], even_[kJoined ? 1 : kPairs], last_, before_;
+};
+
+// Extrema of kSize that follow each other, of values that come one after the other; kSize is a power of two less one,
+// and each the extremum of three of half the size.
+template <typename Order, bool kMin, int kSize>
+struct RunningExtremum {
+  using Split = typename Order::Split;
+  static constexpr int kHalf = kSize / 2, kKept = kHalf + 2;
+  RunningExtremum<Order, kMin, kHalf> half;
+  Split kept[kKept];
+
+  // Takes value k, and returns the extremum whose last it is; not before k = kSize - 1.
+  __device__ Split push(int k, Split v) {
+    const Split last = half.push(k, v);
+    kept[k % kKept] = last;
+    if (k + 1 < kSize) return last;
+    return Order::template extreme<kMin>(last, kept[(k + kKept - (kHalf + 1) / 2) % kKept], kept[(k + 1) % kKept]);
+  }
+};
+template <typename Order, bool kMin>
+struct RunningExtremum<Order, kMin, 1> {
+  using Split = typename Order::Split;
+  __device__ Split push(int, Split v) { return v; }
+};
+
+// Rows whose pixels have one or two bytes need not become u8x4s: they are filtered as they lie in memory, in words of
+// four or two pixels. The windows of a word's pixels have whole words in common, and of the words beside those each has
+// some pixels more on the right and fewer on the left than the one before:
+//
+//   left     whole words     right
+//   a b c d | e ...... f | g h i j      windows of 15 or 31: b ... f, c ... g, d ... h, e ... i
+//
+// Of a word, Value is what is kept. Two pixels, the halves of a word:
+template <typename Order, bool kMin>
+struct FoldedPairs {
+  using Whole = Order;
+  using Split = typename Order::Split;
+  using Value = uint32_t;
+  static constexpr int kPixels = 2;
+  __device__ static Value value(uint32_t word) { return word; }
+  __device__ static Split whole(Value v) { return Order::split(v); }
+  __device__ static uint32_t fold(Split whole, Value left, Value right) {
+    return Order::join(
+        Order::template extreme<kMin>(whole, Order::swap_halves(whole), Order::split(halves(left, right))));
+  }
+};
+// Four, which are compared in the upper bytes of the halves.
+template <bool kMin>
+struct FoldedBytes {
+  using Whole = U16x2Order;
+  struct Value {
+    uint32_t word, pairs;  // the extrema of the first two and of the last two
+  };
+  static constexpr int kPixels = 4;
+  __device__ static uint32_t extreme(uint32_t a, uint32_t b, uint32_t c) { return U16x2Order::extreme<kMin>(a, b, c); }
+  __device__ static Value value(uint32_t word) { return {word, extreme(word, word << 8, word << 8)}; }
+  __device__ static uint32_t whole(Value v) {
+    const uint32_t swapped = halves(v.pairs, v.pairs);
+    return extreme(v.pairs, swapped, swapped);
+  }
+  __device__ static uint32_t fold(uint32_t whole, Value left, Value right) {
+    const uint32_t beside = halves(left.pairs, right.pairs);
+    return __byte_perm(extreme(whole, beside, right.word << 8), extreme(whole, left.word, beside), 0x3715);
+  }
+};
+
+// kSize words of results at once, used as VanHerk is.
+template <typename Fold, bool kMin, int kSize>
+class FoldedRow {
+ public:
+  static constexpr bool kLoadsFourWords = false;
+  __device__ static int words(int) { return kSize; }
+
+  static constexpr int kReach = (kSize / 2 + 1) / Fold::kPixels;  // words, to the farthest pixel of a window
+  static_assert((kSize / 2 + 1) % Fold::kPixels == 0);
+
+  // load(n) is word n of kSize + 2 * kReach.
+  template <typename Load>
+  __device__ void run(int, Load load) {
+    constexpr int kKept = 2 * kReach + 1;
+    typename Fold::Value values[kKept];
+    RunningExtremum<typename Fold::Whole, kMin, 2 * kReach - 1> wholes;
+    typename Fold::Whole::Split whole = {};
+#pragma unroll
+    for (int k = 0; k < kSize + 2 * kReach; k++) {
+      values[k % kKept] = Fold::value(load(k));
+      if (k >= 2 * kReach) results_[k - 2 * kReach] = Fold::fold(whole, values[(k + 1) % kKept], values[k % kKept]);
+      whole = wholes.push(k, Fold::whole(values[k % kKept]));
+    }
+  }
+
+  template <typename Function>
+  __device__ void each(int, Function function) {
+#pragma unroll
+    for (int n = 0; n < kSize; n++) function(n, results_[n]);
+  }
+
+  template <typename Function>
+  __device__ void change(int, Function function) {
+#pragma unroll
+    for (int n = 0; n < kSize; n++) results_[n] = function(n, results_[n]);
+  }
+
+ private:
+  uint32_t results_[kSize];
+};
+
+// Rows whose pixels have three bytes, as they lie in memory: pixels are taken from the words of four one by one.
+template <bool kMin, int kSize>
+class RowOfThree {
+ public:
+  static constexpr int kPixels = kSize + 1, kWords = kPixels / 4 * 3;
+  static constexpr int kReach = round_to_chunks(kWords / 2);  // words, to the first pixel of a window or one before it
+  static constexpr bool kLoadsFourWords = true;
+  static_assert(kPixels % 8 == 0);
+  __device__ static int words(int) { return kWords; }
+
+  // load(n) is words 4 * n to 4 * n + 3 of 2 * kWords and some at the ends.
+  template <typename Load>
+  __device__ void run(int, Load load) {
+    constexpr int kSkipped = kReach - kWords / 2, kLoaded = round_to_chunks(kSkipped + 2 * kWords);
+    uint32_t words[kLoaded];
+#pragma unroll
+    for (int n = 0; n < kLoaded / 4; n++) {
+      const uint4 four = load(n);
+      words[4 * n] = four.x;
+      words[4 * n + 1] = four.y;
+      words[4 * n + 2] = four.z;
+      words[4 * n + 3] = four.w;
+    }
+    VanHerk<U8x4Order, kSize, true, kMin, true> window;
+    // The pixel's fourth byte is anything.
+    window.run(kSize, [&](int n) {
+      const int pixel = n + 2, word = kSkipped + pixel / 4 * 3;
+      if (pixel % 4 == 0) return words[word];
+      if (pixel % 4 == 1) return __byte_perm(words[word], words[word + 1], 0x6543);
+      if (pixel % 4 == 2) return __byte_perm(words[word + 1], words[word + 2], 0x5432);
+      return words[word + 2] >> 8;
+    });
+    uint32_t last = 0;
+    window.each(kSize, [&](int n, uint32_t u8x4) {
+      const int pixel = n + 1, word = pixel / 4 * 3 + pixel % 4 - 1;
+      if (pixel % 4 == 1) results_[word] = __byte_perm(last, u8x4, 0x4210);
+      if (pixel % 4 == 2) results_[word] = __byte_perm(last, u8x4, 0x5421);
+      if (pixel % 4 == 3) results_[word] = __byte_perm(last, u8x4, 0x6542);
+      last = u8x4;
+    });
+  }
+
+  // function(n, results) takes the same of kWords.
+  template <typename Function>
+  __device__ void each(int, Function function) {
+#pragma unroll
+    for (int n = 0; n < kWords / 4; n++)
+      function(n, make_uint4(results_[4 * n], results_[4 * n + 1], results_[4 * n + 2], results_[4 * n + 3]));
+  }
+
+  template <typename Function>
+  __device__ void change(int, Function function) {
+#pragma unroll
+    for (int n = 0; n < kWords; n++) results_[n] = function(n, results_[n]);
+  }
+
+ private:
+  uint32_t results_[kWords];
+};
+
+// Words of a row in shared memory, its halo and what the last group reads beyond included; such that the lanes of a
+// warp, which are at different rows and an odd number of words apart in each, find their u8x4s in different banks.
+__host__ __device__ constexpr int van_herk_pitch(int groups, int largest, int step) {
+  const int odd_multiple_of = groups > 4 ? groups : 4;
+  int words = groups * largest + 2 * round_to_chunks(step * (largest / 2));
+  while (words % (2 * odd_multiple_of) != odd_multiple_of) words++;
+  return words;
+}
+
+// How a block works. Its warps load and then filter rows, 32 / kGroups at a time, in each kGroups times as many
+// results as the window is wide; then each thread does the same with columns. kExact: for windows of that size only,
+// with all that is known beforehand. kFlips: for either direction, the least samples being the complements of their
+// complements' largest ones: samples are xored with `flip` before and after; else for one. kRows: rows are filtered as
+// u8x4s, or as they lie in memory: FoldedRow and RowOfThree are for pixels that are not u8x4s there. kStep: u8x4s of a
+// pixel.
+template <typename Order_, int kLargest_, bool kExact_, int kGroups_, int kMinBlocks_, Rows kRows_ = Rows::U8x4s,
+          bool kMin_ = false, int kStep_ = 1>
+struct VanHerkShape {
+  using Order = Order_;
+  static constexpr int kLargest = kLargest_;
+  static constexpr bool kExact = kExact_, kMin = kMin_;
+  static constexpr bool kFlips = !kExact || Order::kWords;
+  static_assert(!kFlips || !kMin);
+  static constexpr int kStep = kStep_;
+  static constexpr int kGroups = kGroups_;
+  static constexpr int kMinBlocks = kMinBlocks_;
+  static constexpr int kWarps = 8;
+  static constexpr Rows kRows = kRows_;
+  static constexpr bool kU8x4s = kRows == Rows::U8x4s, kThreeChannels = kRows == Rows::WordsOfThree;
+  static_assert(kU8x4s || kExact);
+  // Words of a group's results, those of the largest window.
+  static constexpr int kWords = kThreeChannels ? (kLargest + 1) / 4 * 3 : kLargest;
+  // Shared memory does not hold a tile as high as the window.
+  static constexpr bool kLow = kLargest > 63;
+  static constexpr int kRowsAtOnce = 32 / kGroups, kRowsOfRound = kRowsAtOnce * kWarps;
+  static constexpr int kPitch = van_herk_pitch(kGroups, kWords, kStep);
+  static_assert(kGroups % kStep == 0);
+};
+
+template <typename Shape>
+__device__ inline void filter_van_herk(const VanHerkParams &p) {
+  using Order = typename Shape::Order;
+  constexpr int kPitch = Shape::kPitch, kStep = Shape::kStep;
+  const U8x4Tile &shape = p.tile;
+  const Tile tile = locate_u8x4_tile(p, shape);
+  const PartParams &part = tile.part;
+  const int size = Shape::kExact ? Shape::kLargest : p.size, radius = size / 2;
+  const uint32_t flip = Shape::kFlips ? p.flip : 0;
+  uint32_t *u8x4s = shared_memory<uint32_t>();
+  VanHerk<Order, Shape::kLargest, Shape::kExact, Shape::kMin> window;
+
+  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  const int rows = min(shape.height, part.height - tile.y0) + 2 * radius;
+  const int share = (rows + Shape::kRowsOfRound - 1) / Shape::kRowsOfRound * Shape::kRowsAtOnce;
+  const int begin = min(warp * share, rows), end = min(begin + share, rows);
+  if (begin < end)
+    load_rows<Shape::kRows, Order::kWords>(p, shape, tile, begin, end - begin, kPitch, u8x4s + begin * kPitch);
+  wait_for_copies();
+  __syncwarp();
+  // Each warp filters the rows that it has loaded: once all of a row is in registers, results take its place, pixels
+  // to be copied in the place of theirs. `halo` words lie before those pixels, and windows begin at `from`.
+  const auto filter_rows = [&](auto &line, int halo, int from) {
+    constexpr bool kLoadsFourWords = std::decay_t<decltype(line)>::kLoadsFourWords;
+    for (int row0 = begin; row0 < end; row0 += Shape::kRowsAtOnce) {
+      const int row = row0 + lane / Shape::kGroups, group = lane % Shape::kGroups, word = group % kStep;
+      uint32_t *first = u8x4s + row * kPitch + group / kStep * line.words(size) * kStep + word;
+      if (row < end)
+        line.run(size, [&](int n) {
+          if constexpr (kLoadsFourWords) {
+            return *reinterpret_cast<const uint4 *>(first + from + 4 * n);
+          } else {
+            const uint32_t u8x4 = first[from + n * kStep];
+            return (Order::kWords ? u8x4 & p.sample_bits : u8x4) ^ flip;
+          }
+        });
+      if (part.has_unfiltered && row < end)
+        line.change(size, [&](int n, uint32_t u8x4) {
+          return blend_channels(part, u8x4, first[halo + n * kStep], Shape::kThreeChannels ? n % 3 : word);
+        });
+      __syncwarp();
+      if (row < end)
+        line.each(size, [&](int n, auto result) {
+          if constexpr (kLoadsFourWords)
+            *reinterpret_cast<uint4 *>(first + 4 * n) = result;
+          else
+            first[n * kStep] = result;
+        });
+    }
+  };
+  const auto filter_words = [&](auto line) {
+    const int halo = shape.bytes[part.channels - 1].halo / 4;
+    filter_rows(line, halo, halo - line.kReach);
+  };
+  const auto filter_quads = [&] { filter_rows(window, shape.halo_x, shape.halo_x - radius * kStep); };
+  if constexpr (Shape::kThreeChannels) {
+    filter_words(RowOfThree<Shape::kMin, Shape::kLargest>());
+  } else if constexpr (Shape::kU8x4s || kStep == 2) {
+    filter_quads();
+  } else if (part.channels == 4) {
+    filter_quads();
+  } else if (part.channels == 2) {
+    filter_words(FoldedRow<FoldedPairs<Order, Shape::kMin>, Shape::kMin, Shape::kLargest>());
+  } else {
+    if constexpr (!Order::kWords) filter_words(FoldedRow<FoldedBytes<Shape::kMin>, Shape::kMin, Shape::kLargest>());
+  }
+  __syncthreads();
+
+  const int results = rows - 2 * radius, groups = (results + size - 1) / size;
+  for (int item = threadIdx.x; item - lane < shape.width * groups; item += 32 * Shape::kWarps) {
+    const int group = item / shape.width, column = item - group * shape.width;
+    const bool beyond = Shape::kU8x4s ? tile.x0 + column >= part.width
+                                      : tile.x0 * part.channels + 4 * column >= part.width * part.channels;
+    if (__all_sync(0xffffffffu, beyond)) continue;
+    // Lanes beyond the last column of the last group write nothing.
+    const int row = min(group, groups - 1) * size, last = rows - 1 - row;
+    const uint32_t *first = u8x4s + row * kPitch + column;
+    window.run(size, [&](int n) { return first[(Shape::kLow ? min(n, last) : n) * kPitch]; });
+    if (part.has_unfiltered)
+      window.change(size, [&](int n, uint32_t u8x4) {
+        const uint32_t pixel = first[(Shape::kLow ? min(n + radius, last) : n + radius) * kPitch];
+        return blend_channels(part, u8x4 ^ flip, pixel, Shape::kThreeChannels ? column % 3 : column % kStep) ^ flip;
+      });
+    U8x4Writer writer(shape, tile, column, group * size, !Shape::kU8x4s);
+    writer.template write<!Shape::kExact>(
+        [&](auto put) { window.each(size, [&](int, uint32_t u8x4) { put(u8x4 ^ flip); }); });
+  }
+}
+
+template <typename Shape>
+__global__ void __launch_bounds__(32 * Shape::kWarps, blocks_at_once(Shape::kMinBlocks))
+    van_herk_kernel(const __grid_constant__ VanHerkParams p) {
+  if constexpr (!Shape::kExact || kHasSm90Kernels) filter_van_herk<Shape>(p);
+}
+
+}  // namespace cudaconv

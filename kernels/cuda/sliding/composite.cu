@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// The launcher of the kernels that do two small steps of morphology at once.
+#include "cuda/sliding/composite.cuh"
+
+#include "cuda/sliding/strips.h"
+
+namespace cudaconv {
+
+namespace {
+
+enum class Composite { None, Closing, Gradient };
+
+// Which of the next passes one launch does.
+struct CompositeKind {
+  Composite composite = Composite::None;
+  int passes = 0;
+  bool difference = false;
+};
+
+// Whether a pass from the one at `index` on reads the frame.
+bool is_read(const Plan &plan, size_t index, int frame) {
+  for (; index < plan.passes.size(); index++) {
+    const Pass &pass = plan.passes[index];
+    if (pass.source == frame || pass.copy_source == frame || (pass.op == Op::Difference && pass.subtrahend == frame))
+      return true;
+  }
+  return false;
+}
+
+// Two extrema, one of them largest samples and one of them least, and maybe a difference after them.
+CompositeKind find_composite(const PassRun &run) {
+  const Plan &plan = run.plan;
+  const size_t i = run.index, left = plan.passes.size() - i;
+  if (left < 2 || plan.border == Border::Wrap) return {};
+  const Pass &first = plan.passes[i], &second = plan.passes[i + 1];
+  const Pass *third = left > 2 ? &plan.passes[i + 2] : nullptr;
+  const bool dilates = first.op == Op::Maximum, erodes = first.op == Op::Minimum;
+  if (!(dilates && second.op == Op::Minimum) && !(erodes && second.op == Op::Maximum)) return {};
+  if (leaves_pixels(run, first)) return {};
+  if (third && (third->op != Op::Difference || third->copy_source != first.source || leaves_pixels(run, second)))
+    third = nullptr;
+
+  CompositeKind kind;
+  if (second.source == first.source) {
+    if (!third || !dilates || third->source != first.target || third->subtrahend != second.target) return {};
+    kind = {Composite::Gradient, 3};
+  } else {
+    if (second.source != first.target) return {};
+    const int greater = dilates ? second.target : first.source, smaller = dilates ? first.source : second.target;
+    kind = {Composite::Closing, 2};
+    if (third && third->source == greater && third->subtrahend == smaller) kind = {Composite::Closing, 3, true};
+  }
+  // The frame between the passes is not written, so no later pass may read it.
+  if (is_read(plan, i + kind.passes, first.target)) return {};
+  if (kind.passes == 3 && is_read(plan, i + 3, second.target)) return {};
+  return kind;
+}
+
+using CompositeLaunch = StripLaunch<CompositeParams>;
+
+template <typename Operation, Ends kEnds>
+CompositeLaunch composite_launch(const SwarKind &kind) {
+  if (kind.words) {
+    if constexpr (Operation::kRadius <= 2)
+      if (kind.most_channels == 4) return strip_launch<Operation, Channels::Packed4, SwarU16Ordered, kEnds>();
+    return strip_launch<Operation, Channels::Planar, SwarU16Ordered, kEnds>();
+  }
+  if (kind.most_channels == 4) return strip_launch<Operation, Channels::Packed4, SwarU8, kEnds>();
+  if (kind.most_channels == 3) return strip_launch<Operation, Channels::Packed3, SwarU8, kEnds>();
+  return strip_launch<Operation, Channels::Planar, SwarU8, kEnds>();
+}
+
+template <Ends kEnds>
+CompositeLaunch choose_composite(Composite composite, const SwarKind &kind) {
+  const bool closing = composite == Composite::Closing;
+  if (kind.sliding == Sliding::Extremum3)
+    return closing ? composite_launch<CompositeClosing<1>, kEnds>(kind)
+                   : composite_launch<CompositeGradient<1>, kEnds>(kind);
+  return closing ? composite_launch<CompositeClosing<2>, kEnds>(kind)
+                 : composite_launch<CompositeGradient<2>, kEnds>(kind);
+}
+
+}  // namespace
+
+int launch_composite(const PassRun &run) {
+  const CompositeKind composite = find_composite(run);
+  if (composite.composite == Composite::None) return 0;
+  CompositeParams p = {};
+  // Both steps are of the same kind, but for their direction.
+  const SwarKind second = plan_swar(run.plan, run.plan.passes[run.index + 1], p.swar);
+  const SwarKind kind = plan_swar(run.plan, run.pass(), p.swar);
+  if (kind.sliding != second.sliding || (kind.sliding != Sliding::Extremum3 && kind.sliding != Sliding::Extremum5))
+    return 0;
+  // A lane's neighbour has no more than 16 bytes.
+  const int reach = (composite.composite == Composite::Closing ? 2 : 1) * run.pass().radius_x;
+  if (reach * kind.most_channels * kind.sample_bytes() > kVectorBytes) return 0;
+  p.difference = composite.difference;
+  fill_frame(run, run.index + composite.passes - 1, p);
+  if (!can_slide(p, kind)) return 0;
+  const CompositeLaunch launch_as = rows_are_multiples_of_16(p, kind, reach)
+                                        ? choose_composite<Ends::Whole>(composite.composite, kind)
+                                        : choose_composite<Ends::Tail>(composite.composite, kind);
+  enqueue_strips(run, "composite", launch_as, kind, p);
+  return composite.passes;
+}
+
+}  // namespace cudaconv

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// Openings, closings, hats and gradients of small squares, in one launch: two extrema in registers, as the sliding
+// kernels do one of them, the second one of the first one's results or both of the samples.
+//
+// All of it is dilation first. An opening is the closing of the complements, complemented, and what it takes away from
+// the samples is what the closing adds to their complements.
+#pragma once
+
+#include "cuda/sliding/sliding.cuh"
+
+namespace cudaconv {
+
+struct CompositeParams : SlidingParams {
+  bool difference;  // between closing and samples, not the closing
+};
+
+// As the operations of sliding.cuh, but enter() has the whole strip, of which row j enters, and where it lies. kRadius
+// is that of both steps together, kStep of one.
+struct CompositeOperation : SlidingOperation {
+  using Params = CompositeParams;
+};
+
+// The closing of a square, or what it adds.
+template <int kStep>
+struct CompositeClosing : CompositeOperation {
+  static constexpr int kRadius = 2 * kStep, kStripRows = kStep == 1 ? 4 : 6;
+  static constexpr int kRows = kStripRows + 2 * kRadius;
+  static constexpr int kMinBlocks = kStep == 1 ? 6 : 4;
+
+  template <typename Swar>
+  struct State {
+    using Order = Ordered<Swar>;
+    using Row = typename Order::Row;
+    SquareRows<Swar, kStep> samples, dilated;
+
+    // Dilated samples outside the frame are those that the border's rule makes of the ones inside. For every border but
+    // constant such a value also occurs inside the windows that reach it, so it is set to 0xff, neutral for the
+    // minimum.
+    __device__ static void extend(const CompositeParams &p, const PartParams &part, LaneStrip s, int y, Row &row) {
+      const SwarParams &k = p.swar;
+      const bool inside = y >= 0 && y < part.height && s.first_byte >= 0;
+#pragma unroll
+      for (int i = 0; i < 4; i++) {
+        const int bytes = inside ? part.width * kPixelBytes<Swar> - s.first_byte - 4 * i : 0;
+        const uint32_t kept = bytes <= 0 ? 0 : bytes < 4 ? (1u << 8 * bytes) - 1 : 0xffffffffu;
+        const uint32_t border =
+            p.border == Border::Constant ? border_word<Swar::kChannels>(part, s.first_byte, i) ^ k.flip : 0xffffffffu;
+#pragma unroll
+        for (int h = 0; h < Swar::kSplit; h++)
+          row[h][i] = (row[h][i] & Order::part(k, kept, h)) | Order::part(k, border & ~kept, h);
+      }
+    }
+
+    // max(a - b, 0)
+    __device__ static uint32_t excess(const SwarParams &k, uint32_t a, uint32_t b) {
+      uint32_t parts[Swar::kSplit];
+#pragma unroll
+      for (int h = 0; h < Swar::kSplit; h++) {
+        const uint32_t subtrahend = Swar::part(k, b, h);
+        parts[h] = Swar::vmax(Swar::part(k, a, h), subtrahend) - subtrahend;
+      }
+      return Swar::join(k, parts);
+    }
+
+    __device__ void enter(const CompositeParams &p, const PartParams &part, LaneStrip s, int j,
+                          const uint32_t (&strip)[kRows][4], uint32_t (&out)[4]) {
+      constexpr int kSize = 2 * kStep + 1;
+      const SwarParams &k = p.swar;
+      Order::split(k, strip[j], k.flip, samples.rows[j % kSize]);
+      if (j < 2 * kStep) return;
+      Row &row = dilated.rows[j % kSize];
+      samples.template extrema<false>(row);
+      const int y = s.y0 - kRadius + j - kStep;
+      const bool beside = s.first_byte < 0 || s.first_byte + kVectorBytes > part.width * kPixelBytes<Swar>;
+      if (__any_sync(0xffffffffu, beside) || y < 0 || y >= part.height) extend(p, part, s, y, row);
+      if (j < 4 * kStep) return;
+      Row closed;
+      dilated.template extrema<true>(closed);
+#pragma unroll
+      for (int i = 0; i < 4; i++) {
+        const uint32_t word = Order::join(k, closed, i);
+        out[i] = p.difference ? excess(k, word, strip[j - kRadius][i] ^ k.flip) : word ^ k.flip;
+      }
+    }
+  };
+};
+
+// The largest samples of a square less the least.
+template <int kStep>
+struct CompositeGradient : CompositeOperation {
+  static constexpr int kRadius = kStep, kStripRows = kStep == 1 ? 4 : 6;
+  static constexpr int kRows = kStripRows + 2 * kRadius;
+  static constexpr int kMinBlocks = kStep == 1 ? 7 : 5;
+
+  template <typename Swar>
+  struct State {
+    using Order = Ordered<Swar>;
+    SquareRows<Swar, kRadius> samples;
+
+    __device__ void enter(const CompositeParams &p, const PartParams &, LaneStrip, int j,
+                          const uint32_t (&strip)[kRows][4], uint32_t (&out)[4]) {
+      constexpr int kSize = 2 * kRadius + 1;
+      const SwarParams &k = p.swar;
+      Order::split(k, strip[j], 0, samples.rows[j % kSize]);
+      if (j < 2 * kRadius) return;
+      typename Order::Row largest, least;
+      samples.template extrema<false>(largest);
+      samples.template extrema<true>(least);
+      // No sample is less than 0, so that a word's borrow nothing from each other.
+#pragma unroll
+      for (int i = 0; i < 4; i++) out[i] = Order::join(k, largest, i) - Order::join(k, least, i);
+    }
+  };
+};
+
+}  // namespace cudaconv

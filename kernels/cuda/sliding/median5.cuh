@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// The 5x5 median of the sliding kernels. Two rows of results by two share most of the work:
+//
+// clang-format off
+//     o a a a a p      The window of the first consists of o, a, c and m, those of the others of a, p, m and d; of c,
+//     c m m m m d      m, q and b; and of m, d, b and r.
+//     c m m m m d
+//     c m m m m d      Of 25 samples, none that has 13 others above it or below it can be the middle one. As soon as
+//     c m m m m d      that is known of as many of the least as of the greatest they are dropped: from m for all four
+//     q b b b b r      windows, which leaves the 10 in the middle; from these and c, or d, for one above the other,
+//                      which leaves 6; then from those and a, or b. The last 2 and the corner have the same median.
+// clang-format on
+//
+// Columns, pairs of columns and m are merged by Batcher's networks, less what only leads to samples that are dropped.
+// Sorted columns serve two rows of results, sorted pairs of columns two such squares side by side.
+#pragma once
+
+#include "cuda/device/swar.cuh"
+
+namespace cudaconv {
+
+// How a lane's 16 bytes of a row become registers of two samples, such that neighbours of a channel are kStep
+// registers apart in all formats: a register has two channels of a pixel or, where their number is odd, a sample of the
+// first 8 bytes and the one that is 8 bytes on. Medians, unlike sums, leave samples of 16 bits room for two.
+template <typename Swar>
+struct PairRow {
+  static constexpr int kPerWord = Swar::kPairs ? 2 : 1, kCount = 4 * kPerWord;  // registers
+  static constexpr bool kApart = Swar::kChannels % 2 == 1;
+  static constexpr int kStep = kApart ? Swar::kChannels : Swar::kChannels / 2;
+  static constexpr int kHalo = 2 * kStep, kHaloWords = kHalo / kPerWord;
+
+  // The words of a row to words of kPerWord registers each, in order.
+  __device__ static void arrange(const SwarParams &k, const uint32_t (&row)[4], uint32_t (&words)[4]) {
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+      words[i] = row[i];
+      if constexpr (kApart) words[i] = __byte_perm(row[i / 2], row[i / 2 + 2], i % 2 ? 0x7632 : 0x5410);
+      if constexpr (Swar::kPairs && Swar::kChannels == 2) words[i] = __byte_perm(row[i], 0, 0x3120);
+      if constexpr (!Swar::kPairs) words[i] &= (k.sample_mask << k.sample_shift) * 0x10001u;
+    }
+  }
+  // Register m of such words.
+  template <int kWords>
+  __device__ static uint32_t at(const SwarParams &k, const uint32_t (&words)[kWords], int m) {
+    if constexpr (!Swar::kPairs) return words[m];
+    return m % 2 ? Swar::odd(k, words[m / 2]) : Swar::even(k, words[m / 2]);
+  }
+  // Registers of results to the words of a row.
+  __device__ static void restore(const SwarParams &k, const uint32_t (&registers)[kCount], uint32_t (&row)[4]) {
+    uint32_t words[4];
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+      words[i] = Swar::kPairs ? Swar::join(k, registers[2 * i], registers[2 * i + 1]) : registers[i];
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+      row[i] = words[i];
+      if constexpr (kApart) row[i] = __byte_perm(words[i % 2 * 2], words[i % 2 * 2 + 1], i / 2 ? 0x7632 : 0x5410);
+      if constexpr (Swar::kPairs && Swar::kChannels == 2) row[i] = __byte_perm(words[i], 0, 0x3120);
+    }
+  }
+
+  // The register, or word, m before the lane's first: the neighbour's that is m before its end. Every lane of the
+  // warp takes part.
+  __device__ static uint32_t before(uint32_t own) {
+    const uint32_t left = __shfl_up_sync(0xffffffffu, own, 1);
+    return kApart ? __byte_perm(left, own, 0x5432) : left;
+  }
+  // The register, or word, m after the lane's last: the neighbour's that is m after its first.
+  __device__ static uint32_t after(uint32_t own) {
+    const uint32_t right = __shfl_down_sync(0xffffffffu, own, 1);
+    return kApart ? __byte_perm(own, right, 0x5432) : right;
+  }
+};
+
+// Batcher's merge of the sorted halves of kCount samples, and which results of its exchanges the ranks from kFirst to
+// kLast depend on.
+template <int kCount, int kFirst, int kLast>
+struct MergeNetwork {
+  struct Exchange {
+    int low = 0, high = 0;
+    bool gives_low = false, gives_high = false;
+  };
+  Exchange exchange[2 * kCount];
+  int count = 0;
+
+  __host__ __device__ constexpr MergeNetwork() {
+    for (int distance = kCount / 2; distance > 0; distance /= 2)
+      for (int begin = distance % (kCount / 2); begin + distance < kCount; begin += 2 * distance)
+        for (int i = begin; i < begin + distance; i++) {
+          exchange[count].low = i;
+          exchange[count++].high = i + distance;
+        }
+    bool needed[kCount] = {};
+    for (int i = kFirst; i <= kLast; i++) needed[i] = true;
+    for (int n = count - 1; n >= 0; n--) {
+      Exchange &e = exchange[n];
+      e.gives_low = needed[e.low];
+      e.gives_high = needed[e.high];
+      needed[e.low] = needed[e.high] = e.gives_low || e.gives_high;
+    }
+  }
+};
+
+// The steps to the median, on registers of two samples. kHalf: these are below 1024, so that 16-bit floats hold sums.
+template <bool kHalf>
+struct Median5 {
+  __device__ static uint32_t vmin(uint32_t a, uint32_t b) { return __vminu2(a, b); }
+  __device__ static uint32_t vmax(uint32_t a, uint32_t b) { return __vmaxu2(a, b); }
+
+  // The lower one to a, the higher one to b. To keep both units busy the float unit takes every other turn: what a has
+  // over b, if anything, goes from one to the other.
+  __device__ static void exchange(int turn, uint32_t &a, uint32_t &b) {
+    if (kHalf && kHasExcess && turn % 2) {
+      const HalfPair over = excess(HalfPair{a}, HalfPair{b});
+      a = (HalfPair{a} - over).bits;
+      b = (HalfPair{b} + over).bits;
+    } else {
+      const uint32_t low = vmin(a, b);
+      b = vmax(a, b);
+      a = low;
+    }
+  }
+
+  template <int kFirst, int kLast, int kCount>
+  __device__ static void merge(uint32_t (&v)[kCount]) {
+    constexpr MergeNetwork<kCount, kFirst, kLast> kNetwork;
+#pragma unroll
+    for (int n = 0; n < kNetwork.count; n++) {
+      const auto &e = kNetwork.exchange[n];
+      if (e.gives_low && e.gives_high)
+        exchange(n, v[e.low], v[e.high]);
+      else if (e.gives_low)
+        v[e.low] = vmin(v[e.low], v[e.high]);
+      else if (e.gives_high)
+        v[e.high] = vmax(v[e.low], v[e.high]);
+    }
+  }
+
+  __device__ static void sort(uint32_t (&v)[4]) {
+    exchange(0, v[0], v[1]);
+    exchange(0, v[2], v[3]);
+    merge<0, 3>(v);
+  }
+
+  __device__ static void merge(const uint32_t (&a)[4], const uint32_t (&b)[4], uint32_t (&merged)[8]) {
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+      merged[i] = a[i];
+      merged[4 + i] = b[i];
+    }
+    merge<0, 7>(merged);
+  }
+
+  // The middle ten of sixteen, in the middle of `merged`.
+  __device__ static void merge(const uint32_t (&a)[8], const uint32_t (&b)[8], uint32_t (&merged)[16]) {
+#pragma unroll
+    for (int i = 0; i < 8; i++) {
+      merged[i] = a[i];
+      merged[8 + i] = b[i];
+    }
+    merge<3, 12>(merged);
+  }
+
+  // The middle six of those ten and four more, sorted: what is left of Batcher's merge in which c[i] meets the ten's
+  // number i + 3 first.
+  __device__ static void narrow(const uint32_t (&merged)[16], const uint32_t (&c)[4], uint32_t (&six)[6]) {
+    const uint32_t *v = merged + 3;
+    uint32_t low4 = c[1], high4 = v[4], low5 = c[2], high5 = v[5], low6 = vmin(c[3], v[6]), high6 = v[2];
+    uint32_t low3 = v[7], high3 = vmax(c[0], v[3]);
+    exchange(1, low4, high4);
+    exchange(0, low5, high5);
+    exchange(1, low6, high6);
+    exchange(0, low3, high3);
+    six[0] = low3;
+    six[1] = __vimax3_u16x2(low6, low4, v[0]);
+    six[2] = vmax(low5, v[1]);
+    six[3] = high6;
+    six[4] = __vimin3_u16x2(high3, high5, v[9]);
+    six[5] = vmin(high4, v[8]);
+    exchange(1, six[0], six[2]);
+    exchange(0, six[3], six[5]);
+    exchange(1, six[0], six[1]);
+    exchange(0, six[2], six[3]);
+    exchange(1, six[4], six[5]);
+  }
+
+  // The middle one of six and four, both sorted, and one more. What is left of Batcher's merge gives the middle two of
+  // the ten, x and y.
+  __device__ static uint32_t middle(const uint32_t (&six)[6], const uint32_t (&a)[4], uint32_t corner) {
+    const uint32_t x = __vimax3_u16x2(vmin(six[2], a[3]), vmin(six[4], a[1]), six[0]);
+    const uint32_t y = vmin(vmax(six[3], a[0]), vmax(vmin(six[5], a[2]), six[1]));
+    if constexpr (!kHalf) return vmax(vmin(x, y), vmin(vmax(x, y), corner));
+    // Median of three: their sum less the minimum and the maximum.
+    return (HalfPair{x} - HalfPair{__vimin3_u16x2(x, y, corner)} +
+            (HalfPair{y} - HalfPair{__vimax3_u16x2(x, y, corner)}) + HalfPair{corner})
+        .bits;
+  }
+};
+
+// Columns of four are sorted, and squares narrowed down, with each second row of results.
+struct SlidingMedian5 {
+  using Params = SlidingParams;
+  using Tall = SlidingMedian5;
+  static constexpr int kRadius = 2, kStripRows = 4, kMinBlocks = 4, kFewerBlocks = 0;
+  static constexpr int kWarps = 4, kWordWarps = 4;
+  static constexpr bool kAllArchs = true, kHasTailKernel = false, kRowByRow = true, kHoldsMiddle = false;
+  static constexpr bool kRecomputesRows = false;
+  static_assert(kStripRows % 2 == 0);
+
+  template <typename Swar>
+  struct State {
+    using Row = PairRow<Swar>;
+    using Network = Median5<Swar::kPairs>;
+    static constexpr int kCount = Row::kCount, kStep = Row::kStep, kHalo = Row::kHalo;
+
+    uint32_t rows[kStripRows + 4][4];  // arranged
+    uint32_t six[kCount][6];           // for each register of results, see Median5::narrow()
+
+    // Whether a square's left result is register m; the right one, kStep on, may be another lane's.
+    __device__ static constexpr bool is_first(int m) { return m >= 0 && m / kStep % 2 == 0; }
+
+    __device__ void narrow(const SwarParams &k, int top) {
+      uint32_t column[kCount + 2 * kHalo][4];  // the first is kHalo registers before the lane's own
+#pragma unroll
+      for (int m = 0; m < kCount; m++) {
+        uint32_t(&own)[4] = column[kHalo + m];
+#pragma unroll
+        for (int t = 0; t < 4; t++) own[t] = Row::at(k, rows[top + t], m);
+        Network::sort(own);
+      }
+#pragma unroll
+      for (int m = 0; m < kHalo; m++)
+#pragma unroll
+        for (int t = 0; t < 4; t++) {
+          column[m][t] = Row::before(column[kCount + m][t]);
+          if (is_first(kCount + m - 3 * kStep)) column[kHalo + kCount + m][t] = Row::after(column[kHalo + m][t]);
+        }
+      // Pairs of a register's column and the one before it.
+      uint32_t pair[kCount + kHalo][8];
+#pragma unroll
+      for (int m = 0; m < kCount; m++) Network::merge(column[kHalo - kStep + m], column[kHalo + m], pair[m]);
+#pragma unroll
+      for (int m = 0; m < kHalo; m++)
+#pragma unroll
+        for (int t = 0; t < 8; t++)
+          if (is_first(kCount + m - 2 * kStep)) pair[kCount + m][t] = Row::after(pair[m][t]);
+#pragma unroll
+      for (int m = 0; m < kCount; m++) {
+        if (!is_first(m)) continue;
+        uint32_t square[16];
+        Network::merge(pair[m], pair[m + kHalo], square);
+        Network::narrow(square, column[m], six[m]);
+        if (m + kStep < kCount) Network::narrow(square, column[m + kHalo + 3 * kStep], six[m + kStep]);
+      }
+    }
+
+    __device__ void enter(const SlidingParams &p, int j, const uint32_t (&row)[4], uint32_t (&out)[4]) {
+      const SwarParams &k = p.swar;
+      Row::arrange(k, row, rows[j]);
+      if (j < 4) return;
+      // The window's row that the other row of results does not have is its first, then its last.
+      if (j % 2 == 0) narrow(k, j - 3);
+      const uint32_t(&own)[4] = rows[j % 2 ? j : j - 4];
+      uint32_t words[4 + 2 * Row::kHaloWords];
+#pragma unroll
+      for (int i = 0; i < 4; i++) words[Row::kHaloWords + i] = own[i];
+#pragma unroll
+      for (int i = 0; i < Row::kHaloWords; i++) {
+        words[i] = Row::before(own[4 - Row::kHaloWords + i]);
+        words[Row::kHaloWords + 4 + i] = Row::after(own[i]);
+      }
+      uint32_t result[kCount];
+#pragma unroll
+      for (int m = 0; m < kCount; m++) {
+        if (!is_first(m)) continue;
+        const auto at = [&](int dx) { return Row::at(k, words, kHalo + m + dx * kStep); };
+        uint32_t four[4] = {at(-1), at(0), at(1), at(2)};
+        Network::sort(four);
+        result[m] = Network::middle(six[m], four, at(-2));
+        if (m + kStep < kCount) result[m + kStep] = Network::middle(six[m + kStep], four, at(3));
+      }
+      Row::restore(k, result, out);
+    }
+  };
+};
+
+}  // namespace cudaconv

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// The launcher of the sliding kernels.
+#include "cuda/sliding/sliding.cuh"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+
+#include "cuda/sliding/strips.h"
+
+namespace cudaconv {
+
+namespace {
+
+using SlidingLaunch = StripLaunch<SlidingParams>;
+
+// To keep kernels few, words have no taller ones, and not all operations those for rows with a tail.
+enum class Strips { Short, Tall, Tail };
+
+template <typename Operation, Channels kChannels, template <int> typename Swar>
+SlidingLaunch sliding_launch(Strips strips) {
+  if constexpr (Operation::kAllArchs || Operation::kHasTailKernel)
+    if (strips == Strips::Tail) return strip_launch<Operation, kChannels, Swar, Ends::Tail>();
+  if (strips == Strips::Tail) return {};
+  if constexpr (Swar<1>::kSampleBytes == 1)
+    if (strips == Strips::Tall) return strip_launch<typename Operation::Tall, kChannels, Swar>();
+  return strip_launch<Operation, kChannels, Swar>();
+}
+
+template <typename Operation>
+SlidingLaunch u8_launch(const SwarKind &kind, Strips strips) {
+  if (kind.most_channels == 3) return sliding_launch<Operation, Channels::Packed3, SwarU8>(strips);
+  if (kind.most_channels == 4) return sliding_launch<Operation, Channels::Packed4, SwarU8>(strips);
+  return sliding_launch<Operation, Channels::Planar, SwarU8>(strips);
+}
+
+template <typename Operation, template <int> typename Swar = SwarU16>
+SlidingLaunch u16_launch(const SwarKind &kind, Strips strips) {
+  if constexpr (Operation::kRadius <= 2)
+    if (kind.most_channels == 4) return sliding_launch<Operation, Channels::Packed4, Swar>(strips);
+  return sliding_launch<Operation, Channels::Planar, Swar>(strips);
+}
+
+SlidingLaunch choose_u8(const SwarKind &kind, Epilogue epilogue, Strips strips) {
+  switch (kind.sliding) {
+    case Sliding::Separable3:
+      if (epilogue == Epilogue::Shift) return u8_launch<SlidingBinomial<3>>(kind, strips);
+      if (epilogue == Epilogue::Divide) return u8_launch<SlidingMean<3>>(kind, strips);
+      if (epilogue == Epilogue::Absolute) return u8_launch<SlidingSeparable<3, Epilogue::Absolute>>(kind, strips);
+      if (epilogue == Epilogue::Distance) return u8_launch<SlidingSeparable<3, Epilogue::Distance>>(kind, strips);
+      if (epilogue == Epilogue::Clamp) return u8_launch<SlidingSeparable<3, Epilogue::Clamp>>(kind, strips);
+      return u8_launch<SlidingSeparable<3, Epilogue::Any>>(kind, strips);
+    case Sliding::Separable5:
+      if (epilogue == Epilogue::Shift) return u8_launch<SlidingBinomial<5>>(kind, strips);
+      if (epilogue == Epilogue::Divide) return u8_launch<SlidingMean<5>>(kind, strips);
+      return u8_launch<SlidingSeparable<5, Epilogue::Any>>(kind, strips);
+    case Sliding::Separable7:
+      if (epilogue == Epilogue::Divide) return u8_launch<SlidingMean<7>>(kind, strips);
+      return u8_launch<SlidingSeparable<7, Epilogue::Any>>(kind, strips);
+    case Sliding::Dense3:
+      return u8_launch<SlidingDense3<Epilogue::Any>>(kind, strips);
+    case Sliding::Diamond5:
+      return u8_launch<SlidingDiamond5<>>(kind, strips);
+    case Sliding::HalfSquare3:
+      return u8_launch<SlidingHalf3<false>>(kind, strips);
+    case Sliding::HalfCross3:
+      return u8_launch<SlidingHalf3<true>>(kind, strips);
+    case Sliding::Emboss3:
+      return u8_launch<SlidingEmboss>(kind, strips);
+    case Sliding::GradientL1:
+      return u8_launch<SlidingGradient<false, false>>(kind, strips);
+    case Sliding::GradientL2:
+      return u8_launch<SlidingGradient<true, false>>(kind, strips);
+    case Sliding::UnitGradientL1:
+      return u8_launch<SlidingGradient<false, true>>(kind, strips);
+    case Sliding::UnitGradientL2:
+      return u8_launch<SlidingGradient<true, true>>(kind, strips);
+    case Sliding::Extremum3:
+      return kind.least ? u8_launch<SlidingExtremum<3, true>>(kind, strips)
+                        : u8_launch<SlidingExtremum<3, false>>(kind, strips);
+    case Sliding::Extremum5:
+      return kind.least ? u8_launch<SlidingExtremum<5, true>>(kind, strips)
+                        : u8_launch<SlidingExtremum<5, false>>(kind, strips);
+    case Sliding::Extremum7:
+      return kind.least ? u8_launch<SlidingExtremum<7, true>>(kind, strips)
+                        : u8_launch<SlidingExtremum<7, false>>(kind, strips);
+    case Sliding::Extremum9:
+      return kind.least ? u8_launch<SlidingExtremum9<true>>(kind, strips)
+                        : u8_launch<SlidingExtremum9<false>>(kind, strips);
+    case Sliding::Element5:
+      return u8_launch<SlidingElement<2>>(kind, strips);
+    case Sliding::Element7:
+      return u8_launch<SlidingElement<3>>(kind, strips);
+    case Sliding::Kirsch3:
+      return u8_launch<SlidingKirsch<>>(kind, strips);
+    case Sliding::RobertsL1:
+      return u8_launch<SlidingWindow3<RobertsFunction<false>>>(kind, strips);
+    case Sliding::RobertsL2:
+      return u8_launch<SlidingWindow3<RobertsFunction<true>>>(kind, strips);
+    case Sliding::Magnitude3:
+      return u8_launch<SlidingWindow3<MagnitudeFunction>>(kind, strips);
+    case Sliding::Median3:
+      return u8_launch<SlidingMedian3<>>(kind, strips);
+    case Sliding::Median5:
+      return u8_launch<SlidingMedian5>(kind, strips);
+    case Sliding::Cross3:
+    case Sliding::None:
+      break;
+  }
+  return {};
+}
+
+SlidingLaunch choose_u16(const SwarKind &kind, Epilogue epilogue, Strips strips) {
+  switch (kind.sliding) {
+    case Sliding::Separable3:
+      if (epilogue == Epilogue::Shift) return u16_launch<SlidingBinomial<3>>(kind, strips);
+      if (epilogue == Epilogue::Divide) return u16_launch<SlidingMean<3>>(kind, strips);
+      if (epilogue == Epilogue::Clamp) return u16_launch<SlidingSeparable<3, Epilogue::Clamp>>(kind, strips);
+      return u16_launch<SlidingSeparable<3, Epilogue::Any>>(kind, strips);
+    case Sliding::Separable5:
+      if (epilogue == Epilogue::Shift) return u16_launch<SlidingBinomial<5>>(kind, strips);
+      if (epilogue == Epilogue::Divide) return u16_launch<SlidingMean<5>>(kind, strips);
+      return u16_launch<SlidingSeparable<5, Epilogue::Any>>(kind, strips);
+    case Sliding::Separable7:
+      if (epilogue == Epilogue::Divide) return u16_launch<SlidingMean<7>>(kind, strips);
+      return u16_launch<SlidingSeparable<7, Epilogue::Any>>(kind, strips);
+    case Sliding::Dense3:
+      if (epilogue == Epilogue::Clamp) return u16_launch<SlidingDense3<Epilogue::Clamp>>(kind, strips);
+      return u16_launch<SlidingDense3<Epilogue::Any>>(kind, strips);
+    case Sliding::Cross3:
+      return u16_launch<SlidingDense3<Epilogue::Clamp, true>>(kind, strips);
+    case Sliding::Diamond5:
+      return u16_launch<SlidingDiamond5<>>(kind, strips);
+    case Sliding::Extremum3:
+      return kind.least ? u16_launch<SlidingExtremum<3, true>, SwarU16Ordered>(kind, strips)
+                        : u16_launch<SlidingExtremum<3, false>, SwarU16Ordered>(kind, strips);
+    case Sliding::Extremum5:
+      return kind.least ? u16_launch<SlidingExtremum<5, true>, SwarU16Ordered>(kind, strips)
+                        : u16_launch<SlidingExtremum<5, false>, SwarU16Ordered>(kind, strips);
+    case Sliding::Extremum7:
+      return kind.least ? u16_launch<SlidingExtremum<7, true>, SwarU16Ordered>(kind, strips)
+                        : u16_launch<SlidingExtremum<7, false>, SwarU16Ordered>(kind, strips);
+    case Sliding::Element5:
+      return u16_launch<SlidingElement<2>, SwarU16Ordered>(kind, strips);
+    case Sliding::Element7:
+      return u16_launch<SlidingElement<3>, SwarU16Ordered>(kind, strips);
+    case Sliding::Kirsch3:
+      return u16_launch<SlidingKirsch<>>(kind, strips);
+    case Sliding::RobertsL1:
+      return u16_launch<SlidingWindow3<RobertsFunction<false>>>(kind, strips);
+    case Sliding::RobertsL2:
+      return u16_launch<SlidingWindow3<RobertsFunction<true>>>(kind, strips);
+    case Sliding::Magnitude3:
+      return u16_launch<SlidingWindow3<MagnitudeFunction>>(kind, strips);
+    case Sliding::Median3:
+      return u16_launch<SlidingMedian3<>, SwarU16Ordered>(kind, strips);
+    case Sliding::Median5:
+      return u16_launch<SlidingMedian5>(kind, strips);
+    case Sliding::GradientL1:
+      return u16_launch<SlidingGradient<false, false>>(kind, strips);
+    case Sliding::GradientL2:
+      return u16_launch<SlidingGradient<true, false>>(kind, strips);
+    default:
+      break;
+  }
+  return {};
+}
+
+template <typename Operation>
+SlidingLaunch sums16_launch(Strips strips) {
+  return sliding_launch<Operation, Channels::Planar, SwarU16Sums16>(strips);
+}
+
+SlidingLaunch choose_sums16(const SwarKind &kind, Epilogue epilogue, Strips strips) {
+  switch (kind.sliding) {
+    case Sliding::Separable3:
+      return epilogue == Epilogue::Shift    ? sums16_launch<SlidingBinomial<3>>(strips)
+             : epilogue == Epilogue::Divide ? sums16_launch<SlidingMean<3>>(strips)
+                                            : sums16_launch<SlidingSeparable<3, Epilogue::Clamp>>(strips);
+    case Sliding::Separable5:
+      return epilogue == Epilogue::Shift ? sums16_launch<SlidingBinomial<5>>(strips)
+                                         : sums16_launch<SlidingMean<5>>(strips);
+    case Sliding::Separable7:
+      return sums16_launch<SlidingMean<7>>(strips);
+    case Sliding::Dense3:
+      return sums16_launch<SlidingDense3<Epilogue::Clamp>>(strips);
+    case Sliding::Cross3:
+      return sums16_launch<SlidingDense3<Epilogue::Clamp, true>>(strips);
+    case Sliding::Diamond5:
+      return sums16_launch<SlidingDiamond5<>>(strips);
+    case Sliding::Emboss3:
+      return sums16_launch<SlidingEmboss>(strips);
+    case Sliding::Kirsch3:
+      return sums16_launch<SlidingKirsch<>>(strips);
+    case Sliding::RobertsL1:
+      return sums16_launch<SlidingWindow3<RobertsFunction<false>>>(strips);
+    case Sliding::RobertsL2:
+      return sums16_launch<SlidingWindow3<RobertsFunction<true>>>(strips);
+    case Sliding::GradientL1:
+      return sums16_launch<SlidingGradient<false, false>>(strips);
+    case Sliding::GradientL2:
+      return sums16_launch<SlidingGradient<true, false>>(strips);
+    default:
+      return {};
+  }
+}
+
+SlidingLaunch choose_launch(const SwarKind &kind, Epilogue epilogue, Strips strips) {
+  if (kind.sums16) return choose_sums16(kind, epilogue, strips);
+  return kind.words ? choose_u16(kind, epilogue, strips) : choose_u8(kind, epilogue, strips);
+}
+
+// Whether blocks of tall strips of bytes are enough for all multiprocessors of a large device, twice over, or once
+// where the strips are quick. The environment variable CUDACONV_STRIPS, tall or short, decides for frames of any size.
+bool is_large(const FrameParams &p, const SwarKind &kind) {
+  if (const char *strips = std::getenv("CUDACONV_STRIPS")) return !std::strcmp(strips, "tall");
+  int64_t bytes = 0;
+  for (int i = 0; i < p.parts; i++) bytes += int64_t{p.part[i].width} * p.part[i].channels * p.part[i].height;
+  const bool quick = kind.sliding == Sliding::Separable7 || kind.sliding == Sliding::Extremum7 ||
+                     kind.sliding == Sliding::Extremum9 || kind.sliding == Sliding::Diamond5 ||
+                     kind.sliding == Sliding::Kirsch3;
+  return bytes >= int64_t{quick ? 650 : 1300} * kWarpBytes * 8 * kMostWarps;
+}
+
+bool is_extremum(const SwarKind &kind) {
+  return kind.sliding == Sliding::Extremum3 || kind.sliding == Sliding::Extremum5 ||
+         kind.sliding == Sliding::Extremum7 || kind.sliding == Sliding::Extremum9;
+}
+
+}  // namespace
+
+int launch_sliding(const PassRun &run) {
+  SlidingParams p = {};
+  const bool sm90 = run.kernels.sm90;
+  const auto choose = [&](Tier tier) { return plan_swar(run.plan, run.pass(), p.swar, tier); };
+  SwarKind kind = choose(sm90 ? Tier::Sm90 : Tier::Generic);
+  if (kind.sliding == Sliding::None) return 0;
+  fill_frame(run, p);
+  if (!can_slide(p, kind)) return 0;
+  // A smaller element takes the kernel of a larger one.
+  const int radius = kind.sliding == Sliding::Element5   ? 2
+                     : kind.sliding == Sliding::Element7 ? 3
+                                                         : std::max(run.pass().radius_x, run.pass().radius_y);
+  const Strips strips = !rows_are_multiples_of_16(p, kind, radius) ? Strips::Tail
+                        : sm90 && is_large(p, kind)                ? Strips::Tall
+                                                                   : Strips::Short;
+  SlidingLaunch launch_as = choose_launch(kind, p.swar.epilogue, strips);
+  if (!launch_as.kernel) {
+    kind = choose(Tier::Generic);
+    launch_as = choose_launch(kind, p.swar.epilogue, strips);
+  }
+  // A window that reaches what these make of samples inside has those samples too.
+  if (is_extremum(kind) && (p.border == Border::Reflect || p.border == Border::Reflect101))
+    p.border = Border::Replicate;
+  if (!launch_as.kernel) return 0;
+  enqueue_strips(run, "sliding", launch_as, kind, p);
+  return 1;
+}
+
+const void *any_sliding() {
+  return reinterpret_cast<const void *>(sliding_kernel<SlidingMedian5, Channels::Planar, SwarU16>);
+}
+
+}  // namespace cudaconv

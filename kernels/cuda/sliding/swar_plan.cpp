@@ -1,0 +1,537 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "cuda/sliding/swar_plan.h"
+
+#include <algorithm>
+
+namespace cudaconv {
+
+namespace {
+
+constexpr int64_t kHalfMax = 0xffff;
+constexpr int64_t kHalfFloatMax = 2048;  // up to here the bits of an integer are those of a 16-bit float
+
+uint32_t both_halves(int64_t v) {
+  return (static_cast<uint32_t>(v) & 0xffffu) * 0x00010001u;
+}
+
+// An integer as HalfPair has it, from -2048 to 2048.
+uint32_t half_integer(int64_t v) {
+  return both_halves(v < 0 ? 0x8000 - v : v);
+}
+
+// A factor of such integers, a 16-bit float; from -2048 to 2048 too.
+uint32_t half_factor(int64_t v) {
+  if (!v) return 0;
+  int64_t mantissa = v < 0 ? -v : v, exponent = 25;
+  while (mantissa < 0x400) {
+    mantissa *= 2;
+    exponent--;
+  }
+  if (mantissa == 0x800) {
+    mantissa /= 2;
+    exponent++;
+  }
+  return both_halves((v < 0 ? 0x8000 : 0) | exponent << 10 | (mantissa & 0x3ff));
+}
+
+// Fills in what the samples of all planes have in common; false where planes are not dense or differ.
+bool describe_samples(const Plan &plan, SwarParams &k, SwarKind &kind) {
+  const PlaneLayout &first = plan.layout.plane[0];
+  const ChannelLayout &sample = first.channel[0];
+  kind.words = first.container == Container::U16;
+  kind.most_channels = 1;
+  if (!plan.layout.uniform_dense()) return false;
+  for (int i = 0; i < plan.layout.planes; i++)
+    kind.most_channels = std::max(kind.most_channels, plan.layout.plane[i].channels);
+  k.sample_shift = sample.shift;
+  k.sample_mask = (1u << sample.depth) - 1;
+  k.white = both_halves(k.sample_mask);
+  return kind.words ? kind.most_channels != 3 : sample.depth == 8;
+}
+
+// A linear mask, with everything divided by what its coefficients, the bias and the divisor have in common.
+struct Scaled {
+  std::vector<int32_t> value, row, column;
+  int64_t offset, divisor;
+
+  Scaled(const IntegerMask &mask, const Rounding &rounding)
+      : value(mask.value), row(mask.row), column(mask.column), offset(rounding.offset), divisor(2 * rounding.half) {
+    const auto even = [](const std::vector<int32_t> &line) {
+      return std::all_of(line.begin(), line.end(), [](int32_t c) { return c % 2 == 0; });
+    };
+    while (divisor % 2 == 0 && offset % 2 == 0 && even(value)) {
+      // Where all products are even, all numbers of one factor are.
+      multiply(value, 1, 2);
+      if (!row.empty()) multiply(even(column) ? column : row, 1, 2);
+      offset /= 2;
+      divisor /= 2;
+    }
+  }
+
+  void scale_up(int factor) {
+    multiply(value, factor, 1);
+    if (!column.empty()) multiply(column, factor, 1);
+    offset *= factor;
+    divisor *= factor;
+  }
+
+  int64_t half() const { return divisor / 2; }
+  SumRange range(int64_t largest_sample) const {
+    SumRange result;
+    for (int32_t c : value) result.add(c, largest_sample);
+    return result;
+  }
+
+ private:
+  static void multiply(std::vector<int32_t> &line, int factor, int divisor) {
+    for (int32_t &c : line) c = c * factor / divisor;
+  }
+};
+
+bool symmetric(const std::vector<int32_t> &line) {
+  return std::equal(line.begin(), line.end(), line.rbegin());
+}
+
+using Line = std::vector<int32_t>;
+
+// Whether a line is one of the binomial rows that have kernels: 1 2 1 and 1 4 6 4 1.
+bool binomial(const Line &line) {
+  return line == Line{1, 2, 1} || line == Line{1, 4, 6, 4, 1};
+}
+
+bool ones(const Line &line) {
+  return std::all_of(line.begin(), line.end(), [](int32_t c) { return c == 1; });
+}
+
+bool is_mean(const Scaled &mask) {
+  return !mask.row.empty() && ones(mask.row) && ones(mask.column);
+}
+
+// How a sum becomes a byte (Any can do it in every case), and what it starts from; false where 16 bits do not hold a
+// partial sum.
+bool plan_u8_epilogue(Scaled &mask, const Rounding &rounding, SwarParams &k, int64_t *start) {
+  if (mask.divisor > 256) return false;
+  const SumRange before = mask.range(255);
+  const bool power_of_two = (mask.divisor & (mask.divisor - 1)) == 0;
+  const bool mean = power_of_two ? binomial(mask.row) && binomial(mask.column) : is_mean(mask);
+  if (mean && !rounding.absolute && before.low == 0 && mask.offset + mask.half() >= 0 &&
+      before.high + mask.offset + mask.half() < 256 * mask.divisor) {
+    *start = mask.offset + mask.half();
+    if (power_of_two) {
+      // So that the high byte of 16 bits is the result.
+      const int factor = static_cast<int>(256 / mask.divisor);
+      mask.scale_up(factor);
+      *start *= factor;
+      k.epilogue = Epilogue::Shift;
+    } else {
+      k.epilogue = Epilogue::Divide;
+    }
+  } else {
+    const int64_t offset = mask.offset;
+    k.absolute = rounding.absolute;
+    if (rounding.absolute) {
+      *start = std::max<int64_t>({-before.low, offset, 0});
+      const int64_t zero = *start - offset;
+      if (zero > kHalfMax || std::max(before.high + offset, -(before.low + offset)) + mask.half() > kHalfMax)
+        return false;
+      k.zero = both_halves(zero);
+      k.half = both_halves(mask.half());
+      if (mask.divisor != 1)
+        k.epilogue = Epilogue::Any;
+      else if (*start + before.high < kHalfFloatMax && zero < kHalfFloatMax)
+        k.epilogue = Epilogue::Absolute;
+      else if (*start + before.high <= 2 * zero && 2 * zero <= 0x7fff)
+        k.epilogue = Epilogue::Distance;
+      else
+        k.epilogue = Epilogue::Any;
+      if (k.epilogue == Epilogue::Distance) k.minus_low = both_halves(-zero);
+    } else {
+      *start = std::max<int64_t>({-before.low, offset + mask.half(), 0});
+      const int64_t low = *start - offset - mask.half();
+      if (low > kHalfMax) return false;
+      if (mask.divisor == 1 && *start + before.high <= 0x7fff && low <= 0x7fff) {
+        k.epilogue = Epilogue::Clamp;
+        k.minus_low = both_halves(-low);
+      } else {
+        k.epilogue = Epilogue::Any;
+      }
+      k.low = both_halves(low);
+    }
+    if (*start + before.high > kHalfMax) return false;
+  }
+  k.limit = both_halves(std::min(256 * mask.divisor - 1, kHalfMax));
+  if ((mask.divisor & (mask.divisor - 1)) == 0) {
+    k.shift = static_cast<uint32_t>(ceil_log2(mask.divisor));
+  } else {
+    // Exact for every dividend up to 256 * divisor, since the reciprocal is less than 1 too large in units of 2^-24.
+    k.magic = static_cast<uint32_t>(((int64_t{1} << 24) + mask.divisor - 1) / mask.divisor);
+  }
+  return true;
+}
+
+// How a sum of 32 bits becomes a sample of a 16-bit container, and what it starts from.
+bool plan_u16_epilogue(const Scaled &mask, const Rounding &rounding, SwarParams &k, Tier tier, int64_t *start) {
+  k.epilogue = Epilogue::Any;
+  *start = 0;
+  if (tier == Tier::Generic) return true;
+  const SumRange range = mask.range(k.sample_mask);
+  const int64_t most = int64_t{k.sample_mask + 1} * mask.divisor;
+  if (binomial(mask.row) && binomial(mask.column) && !rounding.absolute && (mask.divisor & (mask.divisor - 1)) == 0 &&
+      mask.offset + mask.half() >= 0 && range.high + mask.offset + mask.half() < most && most <= INT32_MAX) {
+    *start = mask.offset + mask.half();
+    k.epilogue = Epilogue::Shift;
+    k.shift = static_cast<uint32_t>(ceil_log2(mask.divisor));
+  } else if (is_mean(mask) && mask.divisor > 1 && !rounding.absolute && mask.offset + mask.half() >= 0 &&
+             range.high + mask.offset + mask.half() < most && most <= INT32_MAX) {
+    *start = mask.offset + mask.half();
+    k.epilogue = Epilogue::Divide;
+    // Exact for dividends below 2^31, see README.md.
+    const int log = ceil_log2(mask.divisor);
+    k.magic = static_cast<uint32_t>(((int64_t{1} << (31 + log)) + mask.divisor - 1) / mask.divisor);
+    k.shift = static_cast<uint32_t>(log - 1);
+  } else if (mask.value.size() == 9 && mask.divisor == 1) {
+    *start = mask.offset;
+    k.absolute = rounding.absolute;
+    k.epilogue = Epilogue::Clamp;
+  }
+  return true;
+}
+
+// How a sum of 16 bits becomes a 16-bit sample; of [1 4 6 4 1] both ways only columns have such sums.
+bool plan_sums16_epilogue(const Scaled &mask, const Rounding &rounding, SwarParams &k, int64_t *start) {
+  const SumRange before = mask.range(k.sample_mask);
+  const int64_t offset = mask.offset, white = k.sample_mask;
+  k.absolute = rounding.absolute;
+  const bool power_of_two = (mask.divisor & (mask.divisor - 1)) == 0;
+  if (binomial(mask.row) && binomial(mask.column) && power_of_two && !rounding.absolute) {
+    *start = offset + mask.half();
+    k.epilogue = Epilogue::Shift;
+    k.shift = static_cast<uint32_t>(ceil_log2(mask.divisor));
+    if (*start < 0 || before.high + *start >= (white + 1) * mask.divisor) return false;
+    if (mask.row.size() == 5) return mask.divisor == 256 && 16 * white <= kHalfMax;
+    // Bits that the shift moves from the high half to the low one are above its result.
+    return before.high + *start <= kHalfMax && k.shift < 16 && white >> (16 - k.shift) == 0;
+  }
+  if (is_mean(mask) && mask.divisor > 1 && !rounding.absolute) {
+    *start = offset + mask.half();
+    k.epilogue = Epilogue::Divide;
+    // The reciprocal is less than 1 too large in units of 2^-32: exact for 16 bits, and for a sum in the high lane with
+    // another below it, which together are less than the next integer by 2^-16 times the divisor.
+    k.magic = static_cast<uint32_t>(((int64_t{1} << 32) + mask.divisor - 1) / mask.divisor);
+    return *start >= 0 && before.high + *start < (white + 1) * mask.divisor &&
+           before.high + *start + mask.divisor < kHalfMax;
+  }
+  if (mask.divisor != 1) return false;
+  k.epilogue = Epilogue::Clamp;
+  *start = std::max<int64_t>({-before.low, offset, 0});
+  const int64_t zero = *start - offset;
+  k.zero = both_halves(zero);
+  k.minus_low = both_halves(-zero);
+  return zero <= 0x7fff &&
+         (rounding.absolute ? *start + before.high <= 2 * zero && 2 * zero <= 0x7fff : *start + before.high <= 0x7fff);
+}
+
+// Whether kernels for sums of 16 bits may do the pass.
+bool may_be_sums16(Tier tier, const SwarKind &kind) {
+  return tier == Tier::Sm90 && kind.words && kind.most_channels <= 2;
+}
+
+// How a sum of 16-bit floats becomes a byte, see above; false where that is not all there is to it.
+bool plan_f16_epilogue(const Scaled &mask, const Rounding &rounding, SwarParams &k) {
+  if (mask.divisor != 1 || std::abs(mask.offset) > kHalfFloatMax) return false;
+  k.init = half_integer(mask.offset);
+  k.sign_bits = rounding.absolute ? 0x7fff7fffu : 0xffffffffu;
+  return true;
+}
+
+// Whether 16-bit floats hold all partial sums of a 3x3; works them out.
+bool halves(const Scaled &mask, const Rounding &rounding, SwarParams &k) {
+  const SumRange range = mask.range(255);
+  if (std::max(mask.offset, mask.offset + range.high) > kHalfFloatMax ||
+      std::min(mask.offset, mask.offset + range.low) < -kHalfFloatMax || !plan_f16_epilogue(mask, rounding, k))
+    return false;
+  for (size_t i = 0; i < mask.value.size(); i++) k.dense[i] = half_factor(mask.value[i]);
+  return true;
+}
+
+// A 5x5 whose numbers depend on |dx| + |dy| alone, and are 0 beyond 2: those for 0, 1 and 2; else none.
+Line distance_factors(const Line &value) {
+  const Line factors = {value[12], value[11], value[10]};
+  for (int j = 0; j < 5; j++)
+    for (int i = 0; i < 5; i++) {
+      const int distance = std::abs(i - 2) + std::abs(j - 2);
+      if (value[j * 5 + i] != (distance <= 2 ? factors[distance] : 0)) return {};
+    }
+  return factors;
+}
+
+// Whether 16-bit floats hold all partial sums of a 5x5 of distance_factors(); works them out. All but the last are
+// multiples of a power of two, as many as a float holds; the last may be rounded where it is beyond all samples.
+bool halves_by_distance(const Scaled &mask, const Line &factors, const Rounding &rounding, SwarParams &k) {
+  if (!plan_f16_epilogue(mask, rounding, k)) return false;
+  constexpr int64_t kCount[] = {1, 4, 8};
+  int64_t unit = mask.offset & -mask.offset;
+  SumRange range = {mask.offset, mask.offset};
+  for (int i = 0; i < 3; i++) {
+    const int64_t factor = std::abs(factors[i]), lowest = factor & -factor;
+    if (factor > kHalfFloatMax) return false;
+    if (lowest) unit = unit ? std::min(unit, lowest) : lowest;
+    range.add(factors[i], kCount[i] * 255);
+    if (i < 2 && std::max(range.high, -range.low) > kHalfFloatMax * unit) return false;
+    k.dense[i] = half_factor(factors[i]);
+  }
+  return true;
+}
+
+bool is_cross3(const Line &value) {
+  return !value[0] && !value[2] && !value[6] && !value[8];
+}
+
+bool is_emboss(const Line &value) {
+  return value == Line{-2, -1, 0, -1, 1, 1, 0, 1, 2};
+}
+
+Sliding separable_of(int size) {
+  return size == 3 ? Sliding::Separable3 : size == 5 ? Sliding::Separable5 : Sliding::Separable7;
+}
+
+void set_factors(const Scaled &mask, SwarParams &k) {
+  std::copy(mask.row.begin(), mask.row.end(), k.row);
+  std::copy(mask.column.begin(), mask.column.end(), k.column);
+}
+
+// set_factors() for two samples a register, and what columns' sums start from, which `start` makes good; false where 16
+// bits do not hold a column's sum.
+bool set_pair_factors(const Scaled &mask, SwarParams &k, int64_t *start) {
+  set_factors(mask, k);
+  SumRange column;
+  int64_t row_sum = 0;
+  for (size_t i = 0; i < mask.row.size(); i++) {
+    column.add(mask.column[i], k.sample_mask);
+    row_sum += mask.row[i];
+  }
+  // Halves are taken apart between column and row: there each holds its sum above the lowest.
+  k.column_init = both_halves(-column.low);
+  *start += column.low * row_sum;
+  return column.high - column.low <= kHalfMax;
+}
+
+// How to do a mask of `size` both ways on samples of more than 8 bits whose sums fit 16 bits.
+SwarKind linear_sums16(const Scaled &mask, int size, bool separable, const Rounding &rounding, SwarParams &k,
+                       SwarKind kind) {
+  const SwarKind none;
+  int64_t start;
+  if (!plan_sums16_epilogue(mask, rounding, k, &start)) return none;
+  kind.sums16 = true;
+  if (k.epilogue == Epilogue::Divide || k.epilogue == Epilogue::Shift) {
+    kind.sliding = separable_of(size);
+  } else if (size == 5) {
+    const Line factors = distance_factors(mask.value);
+    if (factors.empty()) return none;
+    std::copy(factors.begin(), factors.end(), k.dense);
+    kind.sliding = Sliding::Diamond5;
+  } else if (size > 5) {
+    return none;
+  } else if (separable) {
+    if (!set_pair_factors(mask, k, &start)) return none;
+    kind.sliding = Sliding::Separable3;
+  } else {
+    std::copy(mask.value.begin(), mask.value.end(), k.dense);
+    kind.sliding = is_emboss(mask.value) ? Sliding::Emboss3 : is_cross3(mask.value) ? Sliding::Cross3 : Sliding::Dense3;
+  }
+  k.init = k.epilogue == Epilogue::Shift && size == 5 ? static_cast<uint32_t>(start) : both_halves(start);
+  return kind;
+}
+
+SwarKind linear(const Pass &pass, SwarParams &k, Tier tier, SwarKind kind) {
+  const SwarKind none;
+  const IntegerMask &mask = pass.mask[0];
+  const Rounding &rounding = pass.rounding[0][0];
+  const int size = pass.width();
+  if (pass.wide || pass.has_gain() || mask.row_shift || size != pass.height() || size < 3 || size > 7 ||
+      mask.value.empty() || rounding.wide)
+    return none;
+  const bool separable = mask.separable() && (size == 3 || symmetric(mask.row));
+  if (!separable && size > 5) return none;
+  Scaled scaled(mask, rounding);
+  int64_t start;
+  if (may_be_sums16(tier, kind)) {
+    SwarParams sums16 = k;
+    const SwarKind found = linear_sums16(scaled, size, separable, rounding, sums16, kind);
+    if (found.sums16) {
+      k = sums16;
+      return found;
+    }
+  }
+  if (tier != Tier::Generic && !kind.words && is_emboss(scaled.value) &&
+      plan_u8_epilogue(scaled, rounding, k, &start) && k.epilogue == Epilogue::Clamp) {
+    std::copy(scaled.value.begin(), scaled.value.end(), k.dense);
+    k.init = both_halves(start);
+    kind.sliding = Sliding::Emboss3;
+    return kind;
+  }
+  if (!separable && size == 3 && !kind.words && halves(scaled, rounding, k)) {
+    const bool cross = tier != Tier::Generic && is_cross3(scaled.value);
+    kind.sliding = cross ? Sliding::HalfCross3 : Sliding::HalfSquare3;
+    return kind;
+  }
+  if (!separable && size == 5) {
+    const Line factors = distance_factors(scaled.value);
+    if (factors.empty()) return none;
+    kind.sliding = Sliding::Diamond5;
+    if (!kind.words) return halves_by_distance(scaled, factors, rounding, k) ? kind : none;
+    if (scaled.divisor != 1) return none;
+    k.init = static_cast<uint32_t>(scaled.offset);
+    k.absolute = rounding.absolute;
+    std::copy(factors.begin(), factors.end(), k.dense);
+    return kind;
+  }
+  if (kind.words) {
+    // Any rounds by the plan's Rounding, so the mask keeps the plan's scale.
+    if (!plan_u16_epilogue(scaled, rounding, k, tier, &start)) return none;
+    if (k.epilogue == Epilogue::Any) {
+      scaled.value = mask.value;
+      scaled.row = mask.row;
+      scaled.column = mask.column;
+    }
+  } else {
+    if (!plan_u8_epilogue(scaled, rounding, k, &start)) return none;
+    if (tier == Tier::Generic) k.epilogue = Epilogue::Any;
+  }
+
+  if (separable) {
+    if (kind.words)
+      set_factors(scaled, k);
+    else if (!set_pair_factors(scaled, k, &start))
+      return none;
+    kind.sliding = separable_of(size);
+  } else {
+    for (size_t i = 0; i < scaled.value.size(); i++) k.dense[i] = static_cast<uint32_t>(scaled.value[i]);
+    kind.sliding =
+        kind.words && k.epilogue == Epilogue::Clamp && is_cross3(scaled.value) ? Sliding::Cross3 : Sliding::Dense3;
+  }
+  k.init = kind.words ? static_cast<uint32_t>(start) : both_halves(start);
+  return kind;
+}
+
+// Gradients of 3x3 masks, [-1 0 1] times a smoothing [a b a] and the transpose, with any rounding.
+SwarKind any_gradient(const Pass &pass, SwarParams &k, SwarKind kind) {
+  const std::vector<int32_t> &x = pass.mask[0].value, &y = pass.mask[1].value;
+  const int32_t a = x[2], b = x[5];
+  // Two sums share a register, whose squares 32 bits hold; or each has one to itself.
+  if (a < 0 || b < 0 || x != std::vector<int32_t>{-a, 0, a, -b, 0, b, -a, 0, a} ||
+      y != std::vector<int32_t>{-a, -b, -a, 0, 0, 0, a, b, a} ||
+      (2 * int64_t{a} + b) * k.sample_mask > (kind.words ? INT32_MAX / 4 : kHalfMax / 2))
+    return {};
+  k.column[0] = static_cast<uint32_t>(a);
+  k.column[1] = static_cast<uint32_t>(b);
+  kind.sliding = Sliding::Magnitude3;
+  return kind;
+}
+
+// Gradients of which only the root is rounded, and roberts; any_gradient() does the others.
+SwarKind gradient(const Pass &pass, SwarParams &k, Tier tier, SwarKind kind) {
+  const Rounding &rounding = pass.rounding[0][0];
+  if (pass.has_gain() || pass.wide || rounding.wide || pass.width() != 3 || pass.height() != 3) return {};
+  const SwarKind any = any_gradient(pass, k, kind);
+  if (pass.norm == Norm::L2Fraction || rounding.offset || rounding.half != 1) return any;
+  const bool euclidean = pass.norm == Norm::L2;
+  // Pairs of samples of up to 10 bits are 16-bit floats, which hold their differences.
+  kind.sums16 = may_be_sums16(tier, kind) && 2 * int64_t{k.sample_mask} <= kHalfFloatMax;
+  const std::vector<int32_t> &x = pass.mask[0].value, &y = pass.mask[1].value;
+  // The plan has doubled the masks to have a half to add.
+  if (x == std::vector<int32_t>{0, 0, 0, 0, 2, 0, 0, 0, -2} && y == std::vector<int32_t>{0, 0, 0, 0, 0, 2, 0, -2, 0}) {
+    kind.sliding = euclidean ? Sliding::RobertsL2 : Sliding::RobertsL1;
+    return kind;
+  }
+  const int32_t a = x[2] / 2, b = x[5] / 2;
+  if (any.sliding == Sliding::None || x[2] % 2 || x[5] % 2 || a < 1 || 2 * a + b > 16) return any;
+  // Sums of three are kept kHalfFloatMax down.
+  kind.sums16 = kind.sums16 && (2 * a + b) * int64_t{k.sample_mask} <= 2 * kHalfFloatMax;
+  const bool in_halves = !kind.words || kind.sums16;
+  k.column[0] = in_halves ? half_factor(a) : static_cast<uint32_t>(a);
+  k.column[1] = in_halves ? half_factor(b) : static_cast<uint32_t>(b);
+  if (tier != Tier::Generic && !kind.words && a == 1 && b <= 6)
+    kind.sliding = euclidean ? Sliding::UnitGradientL2 : Sliding::UnitGradientL1;
+  else
+    kind.sliding = euclidean ? Sliding::GradientL2 : Sliding::GradientL1;
+  return kind;
+}
+
+SwarKind compass(const Pass &pass, SwarParams &k, Tier tier, SwarKind kind) {
+  const SwarKind none;
+  const Rounding &rounding = pass.rounding[0][0];
+  if (pass.has_gain() || rounding.wide || pass.wide) return none;
+  const int32_t gain = pass.mask[0].value[0], all = pass.mask[0].value[1];
+  kind.sliding = Sliding::Kirsch3;
+  // No response is below 0, since the largest of the eight sums of three is no less than their mean.
+  const int64_t offset = rounding.offset, divisor = 2 * rounding.half, high = int64_t{gain} / 8 * 15 * k.sample_mask;
+  if (divisor != 2 || gain % 2 || all % 2 || offset % 2 || rounding.absolute) return none;
+  k.dense[0] = static_cast<uint32_t>(gain / 2);
+  k.dense[1] = static_cast<uint32_t>(all / 2);
+  const int64_t start = std::max<int64_t>(offset / 2, 0);
+  const bool fits = start + high / 2 <= 0x7fff && start - offset / 2 <= 0x7fff;
+  kind.sums16 = may_be_sums16(tier, kind) && fits;
+  if (kind.words && !kind.sums16) {
+    k.init = static_cast<uint32_t>(offset / 2);
+    return kind;
+  }
+  if (!fits) return none;
+  k.init = both_halves(start);
+  k.minus_low = both_halves(offset / 2 - start);
+  return kind;
+}
+
+// A structuring element of up to 7x7 that is symmetric both ways and has no gaps: SlidingElement has its columns.
+SwarKind element(const Pass &pass, SwarParams &k, SwarKind kind) {
+  const SwarKind none;
+  const int radius = std::max(pass.radius_x, pass.radius_y);
+  if (radius > 3) return none;
+  for (int dx = 0; dx <= pass.radius_x; dx++)
+    for (int dy = 0; dy <= pass.radius_y; dy++)
+      if (pass.has_member(dx, dy)) k.column[dx] = static_cast<uint32_t>(dy + 1);
+  for (int dx = -pass.radius_x; dx <= pass.radius_x; dx++)
+    for (int dy = -pass.radius_y; dy <= pass.radius_y; dy++)
+      if (pass.has_member(dx, dy) != (static_cast<uint32_t>(std::abs(dy)) < k.column[std::abs(dx)])) return none;
+  kind.sliding = radius <= 2 ? Sliding::Element5 : Sliding::Element7;
+  return kind;
+}
+
+}  // namespace
+
+SwarKind plan_swar(const Plan &plan, const Pass &pass, SwarParams &k, Tier tier) {
+  k = {};
+  const SwarKind none;
+  SwarKind kind;
+  if (pass.copy_source != pass.source || !describe_samples(plan, k, kind)) return none;
+  // A lane's neighbour has no more than 16 bytes.
+  if (std::max(pass.radius_x, pass.radius_y) * kind.most_channels * (kind.words ? 2 : 1) > 16) return none;
+  switch (pass.op) {
+    case Op::Linear:
+      return linear(pass, k, tier, kind);
+    case Op::Magnitude:
+      return gradient(pass, k, tier, kind);
+    case Op::Compass:
+      return compass(pass, k, tier, kind);
+    case Op::Median:
+      if (pass.width() == 3) kind.sliding = Sliding::Median3;
+      if (pass.width() == 5) kind.sliding = Sliding::Median5;
+      return kind;
+    case Op::Minimum:
+    case Op::Maximum: {
+      k.flip = pass.op == Op::Maximum ? 0 : kind.words ? k.sample_mask * 0x00010001u << k.sample_shift : 0xffffffffu;
+      kind.least = pass.op == Op::Minimum;
+      if (tier == Tier::Generic || !pass.element.empty() || pass.width() != pass.height())
+        return element(pass, k, kind);
+      if (pass.width() == 3) kind.sliding = Sliding::Extremum3;
+      if (pass.width() == 5) kind.sliding = Sliding::Extremum5;
+      if (pass.width() == 7) kind.sliding = Sliding::Extremum7;
+      if (pass.width() == 9 && !kind.words) kind.sliding = Sliding::Extremum9;
+      return kind;
+    }
+    default:
+      return none;
+  }
+}
+
+}  // namespace cudaconv

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// The kernels that unpack frames and pack them again. A thread does 16 bytes of a row in memory.
+#include "cuda/unpack.h"
+
+#include "cuda/launch.cuh"
+
+namespace cudaconv {
+
+namespace {
+
+constexpr int kChunkBytes = 16, kThreadsAcross = 32, kThreadsDown = 8;
+
+struct UnpackParams {
+  int32_t planes;
+  int32_t first_block[kMaxPlanes], blocks_across[kMaxPlanes];
+  UnpackPlane plane[kMaxPlanes];
+  uint8_t *packed[kMaxPlanes];  // of plane n
+  int64_t packed_pitch[kMaxPlanes];
+  uint8_t *dense[kMaxPlanes][kMaxPlanes];
+  int64_t dense_pitch[kMaxPlanes][kMaxPlanes];
+};
+
+__device__ inline uint4 permute(const uint4 &v, const uint32_t (&from)[2]) {
+  return make_uint4(__byte_perm(v.x, v.y, from[0]), __byte_perm(v.x, v.y, from[1]), __byte_perm(v.z, v.w, from[0]),
+                    __byte_perm(v.z, v.w, from[1]));
+}
+
+// Bytes that are permuted, all or some of a chunk. `dense` are the chunk's bytes of either plane, and so many are left
+// of the row.
+template <bool kPacks>
+__device__ inline void permute_chunk(const UnpackPlane &plane, uint8_t *packed, uint8_t *const (&dense)[2],
+                                     const int (&left)[2]) {
+  auto *const whole = reinterpret_cast<uint4 *>(packed);
+  if (plane.planes == 1 && left[0] >= kChunkBytes) {
+    auto *const one = reinterpret_cast<uint4 *>(dense[0]);
+    *(kPacks ? whole : one) = permute(kPacks ? *one : *whole, kPacks ? plane.pack : plane.unpack);
+  } else if (plane.planes == 2 && min(left[0], left[1]) >= kChunkBytes / 2) {
+    auto *const first = reinterpret_cast<uint2 *>(dense[0]), *const second = reinterpret_cast<uint2 *>(dense[1]);
+    if (kPacks) {
+      const uint2 a = *first, b = *second;
+      *whole = permute(make_uint4(a.x, b.x, a.y, b.y), plane.pack);
+    } else {
+      const uint4 v = permute(*whole, plane.unpack);
+      *first = make_uint2(v.x, v.z);
+      *second = make_uint2(v.y, v.w);
+    }
+  } else {
+#pragma unroll 1
+    for (int i = 0; i < kChunkBytes; i++) {
+      const int half = i / 8, n = i % 8, from = static_cast<int>(plane.unpack[n / 4] >> n % 4 * 4 & 7);
+      const bool second = plane.planes == 2 && n >= 4;
+      const int at = plane.planes == 2 ? half * 4 + n % 4 : i;
+      if (at >= (second ? left[1] : left[0])) continue;
+      uint8_t *const in_memory = packed + half * 8 + from, *const in_plane = (second ? dense[1] : dense[0]) + at;
+      *(kPacks ? in_memory : in_plane) = kPacks ? *in_plane : *in_memory;
+    }
+  }
+}
+
+// Field c of four words as 16-bit samples, and back.
+__device__ inline uint2 unpack_field(const UnpackPlane &plane, int c, const uint4 &words) {
+  const auto field = [&](uint32_t word) { return word >> plane.field[c] & plane.field_mask[c]; };
+  return make_uint2(field(words.x) | field(words.y) << 16, field(words.z) | field(words.w) << 16);
+}
+
+__device__ inline void pack_field(const UnpackPlane &plane, int c, const uint2 &samples, uint4 &words) {
+  words.x |= (samples.x & 0xffffu) << plane.field[c];
+  words.y |= samples.x >> 16 << plane.field[c];
+  words.z |= (samples.y & 0xffffu) << plane.field[c];
+  words.w |= samples.y >> 16 << plane.field[c];
+}
+
+// Words of bit fields, four or, at the end of a row, fewer.
+template <bool kPacks>
+__device__ inline void unpack_words(const UnpackPlane &plane, uint8_t *packed, uint8_t *const (&dense)[kMaxPlanes],
+                                    int pixels) {
+  if (pixels >= 4) {
+    uint4 words = {};
+    if (!kPacks) words = *reinterpret_cast<const uint4 *>(packed);
+#pragma unroll
+    for (int c = 0; c < kMaxPlanes; c++) {
+      auto *const samples = reinterpret_cast<uint2 *>(dense[c]);
+      if (kPacks)
+        pack_field(plane, c, *samples, words);
+      else
+        *samples = unpack_field(plane, c, words);
+    }
+    if (kPacks) *reinterpret_cast<uint4 *>(packed) = words;
+    return;
+  }
+#pragma unroll 1
+  for (int i = 0; i < pixels; i++) {
+    uint4 word = {};
+    if (!kPacks) word.x = reinterpret_cast<const uint32_t *>(packed)[i];
+#pragma unroll
+    for (int c = 0; c < kMaxPlanes; c++) {
+      uint16_t *const sample = reinterpret_cast<uint16_t *>(dense[c]) + i;
+      if (kPacks)
+        pack_field(plane, c, make_uint2(*sample, 0), word);
+      else
+        *sample = static_cast<uint16_t>(unpack_field(plane, c, word).x);
+    }
+    if (kPacks) reinterpret_cast<uint32_t *>(packed)[i] = word.x;
+  }
+}
+
+template <bool kPacks>
+__global__ void __launch_bounds__(kThreadsAcross *kThreadsDown) unpack_kernel(const __grid_constant__ UnpackParams p) {
+  const int block = static_cast<int>(blockIdx.x), thread = static_cast<int>(threadIdx.x);
+  int n = 0;
+  while (n + 1 < p.planes && block >= p.first_block[n + 1]) n++;
+  const UnpackPlane &plane = p.plane[n];
+  const int index = block - p.first_block[n], row = index / p.blocks_across[n];
+  const int chunk = (index - row * p.blocks_across[n]) * kThreadsAcross + thread % kThreadsAcross;
+  const int y = row * kThreadsDown + thread / kThreadsAcross;
+  if (chunk >= plane.chunks || y >= plane.height) return;
+  uint8_t *const packed = p.packed[n] + y * p.packed_pitch[n] + chunk * kChunkBytes;
+  const int first = chunk * (plane.fields ? 4 * static_cast<int>(sizeof(uint16_t)) : kChunkBytes / plane.planes);
+  const auto dense = [&](int i) { return p.dense[n][i] + y * p.dense_pitch[n][i] + first; };
+  if (plane.fields)
+    unpack_words<kPacks>(plane, packed, {dense(0), dense(1), dense(2), dense(3)},
+                         (plane.row_bytes[0] - first) / static_cast<int>(sizeof(uint16_t)));
+  else
+    permute_chunk<kPacks>(plane, packed, {dense(0), dense(1)},
+                          {plane.row_bytes[0] - first, plane.row_bytes[1] - first});
+}
+
+template <bool kPacks>
+void launch_frame(const UnpackedPlan &plan, const FrameView &packed, const FrameView &dense, cudaStream_t stream) {
+  UnpackParams p = {};
+  p.planes = plan.memory_planes;
+  int blocks = 0;
+  for (int n = 0; n < p.planes; n++) {
+    const UnpackPlane &plane = plan.plane[n];
+    p.plane[n] = plane;
+    p.packed[n] = packed.plane[plane.memory_plane].data;
+    p.packed_pitch[n] = packed.plane[plane.memory_plane].pitch;
+    for (int i = 0; i < kMaxPlanes; i++) {
+      const PlaneView &view = dense.plane[plane.plane[i % plane.planes]];
+      p.dense[n][i] = view.data;
+      p.dense_pitch[n][i] = view.pitch;
+    }
+    p.first_block[n] = blocks;
+    p.blocks_across[n] = (plane.chunks + kThreadsAcross - 1) / kThreadsAcross;
+    blocks += p.blocks_across[n] * ((plane.height + kThreadsDown - 1) / kThreadsDown);
+  }
+  check(launch(kPacks ? "pack" : "unpack", unpack_kernel<kPacks>, dim3(static_cast<unsigned>(blocks)),
+               dim3(kThreadsAcross * kThreadsDown), 0, stream, p),
+        "cudaLaunchKernel");
+}
+
+}  // namespace
+
+void launch_unpack(const UnpackedPlan &plan, const FrameView &packed, const FrameView &dense, cudaStream_t stream) {
+  launch_frame<false>(plan, packed, dense, stream);
+}
+
+void launch_pack(const UnpackedPlan &plan, const FrameView &dense, const FrameView &packed, cudaStream_t stream) {
+  launch_frame<true>(plan, packed, dense, stream);
+}
+
+}  // namespace cudaconv

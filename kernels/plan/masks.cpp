@@ -1,0 +1,387 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "plan/masks.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <string>
+
+#include "plan/messages.h"
+
+namespace cudaconv {
+
+namespace {
+
+constexpr int kLargestSide = 127;
+constexpr int kLargestMedian = 7;
+
+struct NamedMask {
+  Mask mask;
+  const char *nick;
+  MaskKind kind;
+  bool absolute;       // negative=auto
+  bool edge_detector;  // chroma=auto is neutral
+};
+
+constexpr NamedMask kNamed[] = {
+    {Mask::Identity, "identity", MaskKind::Identity, false, false},
+    {Mask::Box3, "box3", MaskKind::Linear, false, false},
+    {Mask::Box5, "box5", MaskKind::Linear, false, false},
+    {Mask::Box7, "box7", MaskKind::Linear, false, false},
+    {Mask::Box, "box", MaskKind::Linear, false, false},
+    {Mask::Gauss3, "gauss3", MaskKind::Linear, false, false},
+    {Mask::Gauss5, "gauss5", MaskKind::Linear, false, false},
+    {Mask::Gauss7, "gauss7", MaskKind::Linear, false, false},
+    {Mask::Gauss9, "gauss9", MaskKind::Linear, false, false},
+    {Mask::Gauss, "gauss", MaskKind::Linear, false, false},
+    {Mask::Sharpen, "sharpen", MaskKind::Linear, false, false},
+    {Mask::Unsharp, "unsharp", MaskKind::Linear, false, false},
+    {Mask::Emboss, "emboss", MaskKind::Linear, false, true},
+    {Mask::Laplace, "laplace", MaskKind::Linear, true, true},
+    {Mask::Laplace8, "laplace8", MaskKind::Linear, true, true},
+    {Mask::Log5, "log5", MaskKind::Linear, true, true},
+    {Mask::SobelX, "sobel-x", MaskKind::Linear, true, true},
+    {Mask::SobelY, "sobel-y", MaskKind::Linear, true, true},
+    {Mask::Sobel, "sobel", MaskKind::Magnitude, false, true},
+    {Mask::ScharrX, "scharr-x", MaskKind::Linear, true, true},
+    {Mask::ScharrY, "scharr-y", MaskKind::Linear, true, true},
+    {Mask::Scharr, "scharr", MaskKind::Magnitude, false, true},
+    {Mask::PrewittX, "prewitt-x", MaskKind::Linear, true, true},
+    {Mask::PrewittY, "prewitt-y", MaskKind::Linear, true, true},
+    {Mask::Prewitt, "prewitt", MaskKind::Magnitude, false, true},
+    {Mask::Roberts, "roberts", MaskKind::Magnitude, false, true},
+    {Mask::Kirsch, "kirsch", MaskKind::Compass, false, true},
+    {Mask::Dilate, "dilate", MaskKind::Morphology, false, false},
+    {Mask::Erode, "erode", MaskKind::Morphology, false, false},
+    {Mask::Open, "open", MaskKind::Morphology, false, false},
+    {Mask::Close, "close", MaskKind::Morphology, false, false},
+    {Mask::Gradient, "gradient", MaskKind::Morphology, false, true},
+    {Mask::Tophat, "tophat", MaskKind::Morphology, false, true},
+    {Mask::Blackhat, "blackhat", MaskKind::Morphology, false, true},
+    {Mask::Median, "median", MaskKind::Median, false, false},
+    {Mask::Custom, "custom", MaskKind::Linear, false, false},
+};
+
+const NamedMask &named(Mask mask) {
+  for (const NamedMask &entry : kNamed)
+    if (entry.mask == mask) return entry;
+  refuse("unknown mask " + std::to_string(static_cast<int>(mask)));
+}
+
+RealMask square(std::vector<double> value, double divisor = 1) {
+  RealMask mask;
+  mask.width = mask.height = static_cast<int>(std::lround(std::sqrt(value.size())));
+  mask.value = std::move(value);
+  mask.divisor = divisor;
+  return mask;
+}
+
+RealMask outer(const std::vector<double> &column, const std::vector<double> &row, double divisor) {
+  RealMask mask;
+  mask.width = static_cast<int>(row.size());
+  mask.height = static_cast<int>(column.size());
+  for (double c : column)
+    for (double r : row) mask.value.push_back(c * r);
+  mask.divisor = divisor;
+  return mask;
+}
+
+RealMask binomial_like(const std::vector<double> &line) {
+  const double sum = std::accumulate(line.begin(), line.end(), 0.0);
+  return outer(line, line, sum * sum);
+}
+
+RealMask box(int side) {
+  std::vector<double> ones(side, 1.0);
+  return outer(ones, ones, static_cast<double>(side) * side);
+}
+
+// A first derivative across the line `smooth`: x is the transpose of y.
+RealMask derivative(const std::vector<double> &smooth, bool along_x) {
+  const std::vector<double> difference = {-1, 0, 1};
+  return along_x ? outer(smooth, difference, 1) : outer(difference, smooth, 1);
+}
+
+int odd_size(const FilterSettings &s, int otherwise, int largest) {
+  const int size = s.size ? s.size : otherwise;
+  if (size < 1 || size % 2 == 0 || size > largest)
+    refuse("size=" + std::to_string(size) + " does not suit mask=" + mask_nick(s.mask) +
+           ": it must be odd and at most " + std::to_string(largest));
+  return size;
+}
+
+// The normalised samples of a Gaussian: exp(-x^2 / (2 sigma^2)).
+RealMask gauss(const FilterSettings &s) {
+  if (!(s.sigma >= 0) || !std::isfinite(s.sigma))
+    refuse("sigma=" + number_text(s.sigma) + " is not a finite number of 0 or more");
+  int side;
+  if (s.size == 0 && s.sigma > 0) {
+    const double wanted = 2 * std::ceil(3 * s.sigma) + 1;
+    if (wanted > kLargestSide)
+      refuse("sigma=" + number_text(s.sigma) + " asks for a mask of side " + number_text(wanted) + ", more than " +
+             std::to_string(kLargestSide) + "; set size to cut it off there");
+    side = static_cast<int>(wanted);
+  } else {
+    side = odd_size(s, 5, kLargestSide);
+  }
+  const double sigma = s.sigma > 0 ? s.sigma : 0.3 * ((side - 1) * 0.5 - 1) + 0.8;
+
+  RealMask mask;
+  mask.width = mask.height = side;
+  double sum = 0;
+  for (int i = 0; i < side; i++) {
+    const double x = (i - side / 2) / sigma;
+    mask.row.push_back(std::exp(-0.5 * x * x));
+    sum += mask.row.back();
+  }
+  for (double &weight : mask.row) weight /= sum;
+  mask.column = mask.row;
+  return mask;
+}
+
+const Coefficients &coefficients_of(const FilterSettings &s, const char *what) {
+  if (s.coefficients.value.empty()) refuse(std::string(what) + " needs the property coefficients, which is empty");
+  return s.coefficients;
+}
+
+RealMask custom(const FilterSettings &s) {
+  const Coefficients &c = coefficients_of(s, "mask=custom");
+  RealMask mask;
+  mask.width = c.width;
+  mask.height = c.height;
+  mask.value = c.value;
+  double sum = 0, magnitude = 0;
+  for (double v : c.value) {
+    sum += v;
+    magnitude += std::fabs(v);
+  }
+  // Decimal fractions that cancel leave a residue of some units in the last place.
+  mask.divisor = std::fabs(sum) <= 1e-12 * magnitude ? 1 : sum;
+  return mask;
+}
+
+}  // namespace
+
+const char *mask_nick(Mask mask) {
+  return named(mask).nick;
+}
+MaskKind mask_kind(Mask mask) {
+  return named(mask).kind;
+}
+bool mask_is_absolute(Mask mask) {
+  return named(mask).absolute;
+}
+bool mask_is_edge_detector(Mask mask) {
+  return named(mask).edge_detector;
+}
+
+const char *method_nick(Method method) {
+  switch (method) {
+    case Method::Auto:
+      return "auto";
+    case Method::Global:
+      return "global";
+    case Method::Constant:
+      return "constant";
+    case Method::Tiled:
+      return "tiled";
+    case Method::TiledCached:
+      return "tiled-cached";
+    case Method::Blocked:
+      return "blocked";
+    case Method::Cascade:
+      return "cascade";
+    case Method::Separable:
+      return "separable";
+  }
+  return "unknown";
+}
+
+namespace {
+
+bool is_filter(Mask mask, Shape) {
+  return mask != Mask::Identity;
+}
+bool is_blur(Mask mask, Shape) {
+  return mask == Mask::Gauss || mask == Mask::Unsharp;
+}
+bool is_morphology(Mask mask, Shape) {
+  return mask_kind(mask) == MaskKind::Morphology;
+}
+bool is_sum(Mask mask, Shape) {
+  const MaskKind kind = mask_kind(mask);
+  return kind == MaskKind::Linear || kind == MaskKind::Magnitude || kind == MaskKind::Compass;
+}
+
+// The rule which mask uses which setting.
+const struct {
+  const char *property;
+  bool (*is_set)(const FilterSettings &s, const FilterSettings &otherwise);
+  bool (*uses)(Mask mask, Shape shape);
+} kUsage[] = {
+    {"size", [](auto &s, auto &d) { return s.size != d.size; },
+     [](Mask mask, Shape shape) {
+       return mask == Mask::Box || mask == Mask::Median || is_blur(mask, shape) ||
+              (is_morphology(mask, shape) && shape != Shape::Custom);
+     }},
+    {"sigma", [](auto &s, auto &d) { return s.sigma != d.sigma; }, is_blur},
+    {"amount", [](auto &s, auto &d) { return s.amount != d.amount; },
+     [](Mask mask, Shape) { return mask == Mask::Unsharp; }},
+    {"coefficients", nullptr,
+     [](Mask mask, Shape shape) {
+       return mask == Mask::Custom || (is_morphology(mask, shape) && shape == Shape::Custom);
+     }},
+    {"shape", [](auto &s, auto &d) { return s.shape != d.shape; }, is_morphology},
+    {"divisor", [](auto &s, auto &d) { return s.divisor != d.divisor; },
+     [](Mask mask, Shape shape) { return is_sum(mask, shape) && mask != Mask::Unsharp; }},
+    {"bias", [](auto &s, auto &d) { return s.bias != d.bias; }, is_sum},
+    {"negative", [](auto &s, auto &d) { return s.negative != d.negative; }, is_sum},
+    {"magnitude", [](auto &s, auto &d) { return s.magnitude != d.magnitude; },
+     [](Mask mask, Shape) { return mask_kind(mask) == MaskKind::Magnitude; }},
+    {"iterations", [](auto &s, auto &d) { return s.iterations != d.iterations; }, is_filter},
+    {"border", [](auto &s, auto &d) { return s.border != d.border; }, is_filter},
+    {"chroma", [](auto &s, auto &d) { return s.chroma != d.chroma; }, is_filter},
+    {"alpha", [](auto &s, auto &d) { return s.alpha != d.alpha; }, is_filter},
+};
+
+struct NickedShape {
+  Shape shape;
+  const char *nick;
+};
+constexpr NickedShape kShapes[] = {
+    {Shape::Rect, "rect"}, {Shape::Cross, "cross"}, {Shape::Ellipse, "ellipse"}, {Shape::Custom, "custom"}};
+
+// The nicks of those entries that satisfy the predicate.
+template <typename List, typename Predicate>
+std::string nicks_of(const List &list, Predicate predicate) {
+  std::string nicks;
+  for (const auto &entry : list)
+    if (predicate(entry)) nicks += (nicks.empty() ? "" : ", ") + std::string(entry.nick);
+  return nicks;
+}
+
+// "gauss, unsharp", or where most masks do, "all but identity".
+std::string users_of(bool (*uses)(Mask mask, Shape shape)) {
+  const auto always = [&](const NamedMask &m) { return uses(m.mask, Shape::Rect); };
+  const auto never = [&](const NamedMask &m) { return !uses(m.mask, Shape::Rect); };
+  const auto with_custom = [&](const NamedMask &m) { return never(m) && uses(m.mask, Shape::Custom); };
+  const auto count = std::count_if(std::begin(kNamed), std::end(kNamed), always);
+  if (2 * count > std::end(kNamed) - std::begin(kNamed)) return "all but " + nicks_of(kNamed, never);
+  const std::string more = nicks_of(kNamed, with_custom);
+  return nicks_of(kNamed, always) + (more.empty() ? "" : ", and with shape=custom by " + more);
+}
+
+}  // namespace
+
+std::vector<UnusedSetting> unused_settings(const FilterSettings &s, bool has_coefficients) {
+  std::vector<UnusedSetting> unused;
+  for (const auto &usage : kUsage) {
+    const bool is_set = usage.is_set ? usage.is_set(s, FilterSettings()) : has_coefficients;
+    if (!is_set || usage.uses(s.mask, s.shape)) continue;
+    std::string text = std::string(usage.property) + " has no effect with mask=" + mask_nick(s.mask);
+    // Another shape may be all that it takes.
+    const auto matters = [&](const NickedShape &other) { return usage.uses(s.mask, other.shape); };
+    const std::string shapes = nicks_of(kShapes, matters);
+    if (shapes.empty())
+      text += "; it is used by " + users_of(usage.uses);
+    else
+      text += " and shape=" + nicks_of(kShapes, [&](const NickedShape &own) { return own.shape == s.shape; }) +
+              "; it is used with shape=" + shapes;
+    unused.push_back({usage.property, text});
+  }
+  return unused;
+}
+
+std::vector<RealMask> linear_masks(const FilterSettings &s) {
+  const std::vector<double> sobel = {1, 2, 1}, scharr = {3, 10, 3}, prewitt = {1, 1, 1};
+  switch (s.mask) {
+    case Mask::Box3:
+      return {box(3)};
+    case Mask::Box5:
+      return {box(5)};
+    case Mask::Box7:
+      return {box(7)};
+    case Mask::Box:
+      return {box(odd_size(s, 5, kLargestSide))};
+    case Mask::Gauss3:
+      return {binomial_like({1, 2, 1})};
+    case Mask::Gauss5:
+      return {binomial_like({1, 4, 6, 4, 1})};
+    case Mask::Gauss7:
+      return {binomial_like({2, 7, 14, 18, 14, 7, 2})};
+    case Mask::Gauss9:
+      return {binomial_like({4, 13, 30, 51, 60, 51, 30, 13, 4})};
+    case Mask::Gauss:
+    case Mask::Unsharp:
+      return {gauss(s)};
+    case Mask::Sharpen:
+      return {square({0, -1, 0, -1, 5, -1, 0, -1, 0})};
+    case Mask::Emboss:
+      return {square({-2, -1, 0, -1, 1, 1, 0, 1, 2})};
+    case Mask::Laplace:
+      return {square({0, 1, 0, 1, -4, 1, 0, 1, 0})};
+    case Mask::Laplace8:
+      return {square({1, 1, 1, 1, -8, 1, 1, 1, 1})};
+    case Mask::Log5:
+      return {square({0, 0, 1, 0, 0, 0, 1, 2, 1, 0, 1, 2, -16, 2, 1, 0, 1, 2, 1, 0, 0, 0, 1, 0, 0})};
+    case Mask::SobelX:
+      return {derivative(sobel, true)};
+    case Mask::SobelY:
+      return {derivative(sobel, false)};
+    case Mask::Sobel:
+      return {derivative(sobel, true), derivative(sobel, false)};
+    case Mask::ScharrX:
+      return {derivative(scharr, true)};
+    case Mask::ScharrY:
+      return {derivative(scharr, false)};
+    case Mask::Scharr:
+      return {derivative(scharr, true), derivative(scharr, false)};
+    case Mask::PrewittX:
+      return {derivative(prewitt, true)};
+    case Mask::PrewittY:
+      return {derivative(prewitt, false)};
+    case Mask::Prewitt:
+      return {derivative(prewitt, true), derivative(prewitt, false)};
+    // A 2x2 operator at the pixel, its right and its lower neighbours, in a window of 3x3.
+    case Mask::Roberts:
+      return {square({0, 0, 0, 0, 1, 0, 0, 0, -1}), square({0, 0, 0, 0, 0, 1, 0, -1, 0})};
+    case Mask::Custom:
+      return {custom(s)};
+    default:
+      break;
+  }
+  refuse(std::string("mask=") + mask_nick(s.mask) + " is not linear");
+}
+
+Window window_of(const FilterSettings &s) {
+  Window w;
+  if (mask_kind(s.mask) == MaskKind::Median) {
+    w.width = w.height = odd_size(s, 3, kLargestMedian);
+    return w;
+  }
+  if (s.shape == Shape::Custom) {
+    const Coefficients &c = coefficients_of(s, "shape=custom");
+    w.width = c.width;
+    w.height = c.height;
+    for (double v : c.value) w.member.push_back(v != 0);
+    if (std::find(w.member.begin(), w.member.end(), 1) == w.member.end())
+      refuse("shape=custom: every number in coefficients is 0, so the element is empty");
+  } else {
+    w.width = w.height = odd_size(s, 3, kLargestSide);
+    const int r = w.width / 2;
+    if (s.shape != Shape::Rect) w.member.assign(static_cast<size_t>(w.width) * w.height, 0);
+    for (int j = 0; s.shape != Shape::Rect && j < w.height; j++) {
+      const int dy = j - r;
+      int reach;  // members of row j are within this distance of the middle column
+      if (s.shape == Shape::Cross)
+        reach = dy == 0 ? r : 0;
+      else  // the ellipse of OpenCV's getStructuringElement
+        reach = r == 0 ? 0 : static_cast<int>(std::lrint(r * std::sqrt((r * r - dy * dy) / (1.0 * r * r))));
+      for (int i = r - reach; i <= r + reach; i++) w.member[static_cast<size_t>(j) * w.width + i] = 1;
+    }
+  }
+  if (std::find(w.member.begin(), w.member.end(), 0) == w.member.end()) w.member.clear();
+  return w;
+}
+
+}  // namespace cudaconv

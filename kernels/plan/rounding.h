@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// From an exact integer accumulator to a sample. CPU and GPU share these few functions; all of it is integer
+// arithmetic, so that no order of work and no device can change a byte. kernels/README.md derives the formulas.
+#pragma once
+
+#include <cstdint>
+
+#include "plan/border.h"
+
+namespace cudaconv {
+
+// out = clamp(floor((v + offset [absolute value] + half) / divisor), 0, max), divisor = 2 * half.
+//
+// The mask is scaled so that the divisor is even; half is then exact and the rounding is to the nearest, halves up.
+// The division is a multiplication by the rounded-up reciprocal magic = ceil(2^(bits+shift) / divisor), exact for every
+// dividend below 2^(bits-1) (Granlund and Montgomery, "Division by invariant integers using multiplication", 1994):
+// bits is 32 where 32-bit accumulators hold every value that can occur, else 64.
+struct Rounding {
+  int64_t offset = 0;  // bias in units of 1/divisor codes
+  int64_t half = 1;
+  int64_t limit = 0;  // largest useful dividend: (max + 1) * divisor - 1
+  uint64_t magic = 0;
+  int32_t shift = 0;
+  int32_t max = 255;  // largest sample value
+  bool absolute = false;
+  bool wide = false;  // 64-bit accumulators
+};
+
+// Between which values a sum of coefficients times samples lies.
+struct SumRange {
+  int64_t low = 0, high = 0;
+  void add(int64_t coefficient, int64_t largest_sample) {
+    (coefficient < 0 ? low : high) += coefficient * largest_sample;
+  }
+};
+
+// The least n for which 2^n >= v; v is at most 2^62.
+inline int ceil_log2(int64_t v) {
+  int n = 0;
+  while (int64_t{1} << n < v) n++;
+  return n;
+}
+
+CUDACONV_HOST_DEVICE inline uint32_t high_product(uint32_t a, uint32_t b) {
+#ifdef __CUDA_ARCH__
+  return __umulhi(a, b);
+#else
+  return static_cast<uint32_t>((static_cast<uint64_t>(a) * b) >> 32);
+#endif
+}
+
+CUDACONV_HOST_DEVICE inline uint64_t high_product(uint64_t a, uint64_t b) {
+#ifdef __CUDA_ARCH__
+  return __umul64hi(a, b);
+#else
+  return static_cast<uint64_t>((static_cast<unsigned __int128>(a) * b) >> 64);
+#endif
+}
+
+// v is int32_t (not Rounding::wide) or int64_t.
+template <typename Acc>
+CUDACONV_HOST_DEVICE inline int round_to_sample(Acc v, const Rounding &r) {
+  v += static_cast<Acc>(r.offset);
+  if (r.absolute && v < 0) v = -v;
+  v += static_cast<Acc>(r.half);
+  if (v < 0) v = 0;
+  if (v > static_cast<Acc>(r.limit)) v = static_cast<Acc>(r.limit);
+  if constexpr (sizeof(Acc) == 4)
+    return static_cast<int>(high_product(static_cast<uint32_t>(v), static_cast<uint32_t>(r.magic)) >> r.shift);
+  else
+    return static_cast<int>(high_product(static_cast<uint64_t>(v), r.magic) >> r.shift);
+}
+
+// floor(sqrt(x)), exact: the float estimate is within one of it for every x below 2^46, and the comparisons correct it.
+CUDACONV_HOST_DEVICE inline uint32_t integer_sqrt(uint64_t x) {
+#ifdef __CUDA_ARCH__
+  uint32_t r = static_cast<uint32_t>(__fsqrt_rn(__ull2float_rn(x)));
+#else
+  uint32_t r = static_cast<uint32_t>(__builtin_sqrtf(static_cast<float>(x)));
+#endif
+  if (static_cast<uint64_t>(r) * r > x) r--;
+  if (static_cast<uint64_t>(r + 1) * (r + 1) <= x) r++;
+  return r;
+}
+
+}  // namespace cudaconv
