@@ -3,6 +3,7 @@
 // On GstCudaContext and GstCudaMemory.
 #include "gstcudaconvdevice.h"
 
+#include <algorithm>
 #include <mutex>
 
 #include "gstcudacompat.h"
@@ -55,10 +56,10 @@ class BackendInContext : public Backend {
 
   const char *name() const override { return backend_->name(); }
   bool accepts_device_frames() const override { return backend_->accepts_device_frames(); }
-  Ticket submit(std::shared_ptr<const Plan> plan, const FrameView &src, const FrameView &dst,
-                const Regions &regions) override {
+  Ticket submit(std::shared_ptr<const Plan> plan, const FrameView &src, const FrameView &dst, const Regions &regions,
+                const std::atomic<bool> *cancelled) override {
     CurrentContext current(context_->gst.get());
-    return backend_->submit(std::move(plan), src, dst, regions);
+    return backend_->submit(std::move(plan), src, dst, regions, cancelled);
   }
   void retire(Ticket ticket) override {
     CurrentContext current(context_->gst.get());
@@ -79,15 +80,24 @@ class BackendInContext : public Backend {
   std::unique_ptr<Backend> backend_;
 };
 
+int device_of(GstCudaContext *context) {
+  guint id;
+  g_object_get(context, "cuda-device-id", &id, nullptr);
+  return static_cast<int>(id);
+}
+
 class CudaDevice : public Device {
  public:
-  explicit CudaDevice(ContextRef context) : context_(std::make_shared<const Context>(std::move(context))) {}
+  explicit CudaDevice(ContextRef context)
+      : id_(device_of(context.get())), context_(std::make_shared<const Context>(std::move(context))) {}
 
   std::shared_ptr<Backend> make_backend(ParallelFor parallel_for) override {
     return std::make_shared<BackendInContext>(context_, std::move(parallel_for));
   }
   void in_context(const std::function<void()> &f) override { context_->call(f); }
+  int id() const override { return id_; }
 
+  bool is_device_memory(GstMemory *memory) const override { return gst_is_cuda_memory(memory); }
   bool owns(GstBuffer *buffer) const override {
     if (gst_buffer_n_memory(buffer) != 1) return false;
     GstMemory *memory = gst_buffer_peek_memory(buffer, 0);
@@ -107,14 +117,9 @@ class CudaDevice : public Device {
   void configure_pool(GstStructure *config) override { context_->stream.configure_pool(config); }
 
  private:
+  const int id_;
   const std::shared_ptr<const Context> context_;
 };
-
-int device_of(GstCudaContext *context) {
-  guint id;
-  g_object_get(context, "cuda-device-id", &id, nullptr);
-  return static_cast<int>(id);
-}
 
 class CudaDeviceFinder : public DeviceFinder {
  public:
@@ -145,10 +150,21 @@ class CudaDeviceFinder : public DeviceFinder {
     opening_ = nullptr;
     context_ = found;
     if (!ok) {
-      *why = "no CUDA context could be created on device " + std::to_string(device_id < 0 ? 0 : device_id);
+      const int wanted = std::max(device_id, 0);
+      *why = "no CUDA context could be created on device " + std::to_string(wanted);
+      const std::string reason = why_no_context(wanted);
+      if (!reason.empty()) *why += ": " + reason;
       return nullptr;
     }
-    return std::make_shared<CudaDevice>(ContextRef(GST_CUDA_CONTEXT(gst_object_ref(found))));
+    return make_device(found);
+  }
+
+  std::shared_ptr<Device> follow(GstBuffer *buffer, int device_id) override {
+    GstCudaContext *context = GST_CUDA_MEMORY_CAST(gst_buffer_peek_memory(buffer, 0))->context;
+    if (device_id >= 0 && device_of(context) != device_id) return nullptr;
+    std::lock_guard<std::mutex> guard(lock_);
+    gst_object_replace(reinterpret_cast<GstObject **>(&context_), GST_OBJECT_CAST(context));
+    return make_device(context);
   }
 
   void close() override {
@@ -167,6 +183,10 @@ class CudaDeviceFinder : public DeviceFinder {
   }
 
  private:
+  static std::shared_ptr<Device> make_device(GstCudaContext *context) {
+    return std::make_shared<CudaDevice>(ContextRef(GST_CUDA_CONTEXT(gst_object_ref(context))));
+  }
+
   std::mutex lock_;
   GstCudaContext *context_ = nullptr;
   GstCudaContext **opening_ = nullptr;  // where open() expects a context

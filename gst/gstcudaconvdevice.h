@@ -26,6 +26,10 @@ class Device {
   // Calls `f` with the context current, or without one where it is lost.
   virtual void in_context(const std::function<void()> &f) = 0;
 
+  virtual int id() const = 0;  // as the CUDA runtime counts devices
+
+  // Whether it is CUDA memory, of any context.
+  virtual bool is_device_memory(GstMemory *memory) const = 0;
   // Whether the buffer is one piece of CUDA memory of this context.
   virtual bool owns(GstBuffer *buffer) const = 0;
   virtual bool owns(GstBufferPool *pool) const = 0;
@@ -54,6 +58,9 @@ class DeviceFinder {
   // The context that was set or found last, else that of the neighbours or the application, else a new one. -1 for
   // `device_id` is any device. nullptr where there is none; `why` is then a sentence that says what was looked for.
   virtual std::shared_ptr<Device> open(GstElement *element, int device_id, std::string *why) = 0;
+  // The device of the context that the CUDA memory of `buffer` belongs to, which is the context from then on. nullptr
+  // where that is of another device than `device_id`, -1 being any.
+  virtual std::shared_ptr<Device> follow(GstBuffer *buffer, int device_id) = 0;
   // Forgets the context that was set or found.
   virtual void close() = 0;
 

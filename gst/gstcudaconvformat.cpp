@@ -12,22 +12,26 @@ namespace cudaconv::gst {
 
 namespace {
 
-// The formats in system memory, by name, since GStreamer versions differ in which they know.
+// The formats in system memory, by name, since GStreamer versions differ in which they know. Of what both neighbours
+// take, the first is preferred: 8 bits before more, which take longer, and common ones before others.
 // clang-format off
 constexpr const char *kSystemFormats[] = {
-    "NV12", "I420", "YV12", "NV21", "NV16", "NV61", "NV24", "Y42B", "Y444", "Y41B", "YUV9", "YVU9", "A420", "AV12",
-    "YUY2", "UYVY", "YVYU", "VYUY", "AYUV", "VUYA", "v308", "IYU2",
-    "RGBA", "BGRA", "ARGB", "ABGR", "RGBx", "BGRx", "xRGB", "xBGR", "RGB", "BGR", "RGBP", "BGRP", "GBR", "GBRA",
-    "GRAY8", "GRAY16_LE", "GRAY16_BE",
+    "NV12", "I420", "YV12", "NV21", "RGBA", "BGRA", "RGBx", "BGRx", "ARGB", "ABGR", "xRGB", "xBGR", "RBGA",
+    "RGB", "BGR", "RGBP", "BGRP", "GBR", "GBRA", "Y42B", "Y444", "NV16", "NV61", "NV24", "Y41B", "YUV9", "YVU9",
+    "A420", "A422", "A444", "AV12", "AYUV", "VUYA", "v308", "IYU2", "YUY2", "UYVY", "YVYU", "VYUY", "GRAY8",
     "P010_10LE", "P010_10BE", "P012_LE", "P012_BE", "P016_LE", "P016_BE",
     "I420_10LE", "I420_10BE", "I420_12LE", "I420_12BE", "I422_10LE", "I422_10BE", "I422_12LE", "I422_12BE",
     "Y444_10LE", "Y444_10BE", "Y444_12LE", "Y444_12BE", "Y444_16LE", "Y444_16BE",
     "A420_10LE", "A420_10BE", "A422_10LE", "A422_10BE", "A444_10LE", "A444_10BE",
+    "A420_12LE", "A420_12BE", "A422_12LE", "A422_12BE", "A444_12LE", "A444_12BE",
+    "A420_16LE", "A420_16BE", "A422_16LE", "A422_16BE", "A444_16LE", "A444_16BE",
     "GBR_10LE", "GBR_10BE", "GBR_12LE", "GBR_12BE", "GBR_16LE", "GBR_16BE",
     "GBRA_10LE", "GBRA_10BE", "GBRA_12LE", "GBRA_12BE",
-    "Y210", "Y212_LE", "Y212_BE", "v216", "Y410", "Y412_LE", "Y412_BE", "BGR10A2_LE", "RGB10A2_LE",
     "ARGB64", "ARGB64_LE", "ARGB64_BE", "RGBA64_LE", "RGBA64_BE", "BGRA64_LE", "BGRA64_BE", "ABGR64_LE", "ABGR64_BE",
-    "AYUV64",
+    "AYUV64", "Y412_LE", "Y412_BE", "Y416_LE", "Y416_BE",
+    "Y210", "Y212_LE", "Y212_BE", "Y216_LE", "Y216_BE", "v216",
+    "Y410", "BGR10A2_LE", "RGB10A2_LE", "BGR10x2_LE", "RGB10x2_LE",
+    "GRAY16_LE", "GRAY16_BE", "GRAY10_LE16",
 };
 // clang-format on
 
@@ -44,63 +48,56 @@ struct Samples {
   bool bit_fields = false;  // of one 32-bit word
 };
 
+// Where GStreamer's own description of a format is not the whole truth.
+struct Correction {
+  enum Unit { Bytes, Bits };
+  const char *format;
+  // Where each component begins: in bytes from the start of the pixel, or its lowest bit in a 32-bit word.
+  Unit unit;
+  int position[GST_VIDEO_MAX_COMPONENTS];
+};
+constexpr Correction kCorrections[] = {
+    {"P010_10LE", Correction::Bytes, {0, 0, 2}},
+    {"P010_10BE", Correction::Bytes, {0, 0, 2}},
+    {"P012_LE", Correction::Bytes, {0, 0, 2}},
+    {"P012_BE", Correction::Bytes, {0, 0, 2}},
+    {"P016_LE", Correction::Bytes, {0, 0, 2}},
+    {"P016_BE", Correction::Bytes, {0, 0, 2}},
+    {"VYUY", Correction::Bytes, {1, 2, 0}},  // as GStreamer packs and unpacks it
+    {"Y210", Correction::Bytes, {0, 2, 6}},  // Y U Y V
+    {"Y212_LE", Correction::Bytes, {0, 2, 6}},
+    {"Y212_BE", Correction::Bytes, {0, 2, 6}},
+    {"Y216_LE", Correction::Bytes, {0, 2, 6}},
+    {"Y216_BE", Correction::Bytes, {0, 2, 6}},
+    {"Y412_LE", Correction::Bytes, {2, 0, 4, 6}},  // U Y V A
+    {"Y412_BE", Correction::Bytes, {2, 0, 4, 6}},
+    {"Y416_LE", Correction::Bytes, {2, 0, 4, 6}},
+    {"Y416_BE", Correction::Bytes, {2, 0, 4, 6}},
+    {"Y410", Correction::Bits, {10, 0, 20, 30}},
+    {"BGR10A2_LE", Correction::Bits, {20, 10, 0, 30}},
+    {"BGR10x2_LE", Correction::Bits, {20, 10, 0}},
+    {"RGB10A2_LE", Correction::Bits, {0, 10, 20, 30}},
+    {"RGB10x2_LE", Correction::Bits, {0, 10, 20}},
+};
+
 Samples read_format(const GstVideoFormatInfo *finfo) {
+  const auto is_named = [finfo](const char *name) { return !strcmp(finfo->name, name); };
   Samples s;
   s.count = static_cast<int>(finfo->n_components);
-  s.little_endian = GST_VIDEO_FORMAT_INFO_IS_LE(finfo);
+  // GStreamer does not say of these that they are.
+  s.little_endian = GST_VIDEO_FORMAT_INFO_IS_LE(finfo) || is_named("v216") || is_named("Y210");
   for (int c = 0; c < s.count; c++)
     s.component[c] = {static_cast<int>(finfo->plane[c]), static_cast<int>(finfo->poffset[c]), finfo->pixel_stride[c],
                       static_cast<int>(finfo->depth[c]), static_cast<int>(finfo->shift[c])};
-
-  // Where GStreamer's own description is not the whole truth.
-  const auto place = [&s](std::initializer_list<int> offsets) {
-    std::for_each(offsets.begin(), offsets.end(),
-                  [&s, c = 0](int offset) mutable { s.component[c++].offset = offset; });
-  };
-  const auto fields = [&s](std::initializer_list<int> shifts) {
-    std::for_each(shifts.begin(), shifts.end(), [&s, c = 0](int shift) mutable { s.component[c++].shift = shift; });
-    s.bit_fields = true;
-  };
-  switch (GST_VIDEO_FORMAT_INFO_FORMAT(finfo)) {
-    case GST_VIDEO_FORMAT_P010_10LE:
-    case GST_VIDEO_FORMAT_P010_10BE:
-    case GST_VIDEO_FORMAT_P012_LE:
-    case GST_VIDEO_FORMAT_P012_BE:
-    case GST_VIDEO_FORMAT_P016_LE:
-    case GST_VIDEO_FORMAT_P016_BE:
-      place({0, 0, 2});
-      break;
-    case GST_VIDEO_FORMAT_VYUY:  // as GStreamer packs and unpacks it
-      place({1, 2, 0});
-      break;
-    case GST_VIDEO_FORMAT_Y210:  // Y U Y V, the sample in the high bits
-      for (Component &component : s.component) component.shift = 6;
-      s.little_endian = true;
-      place({0, 2, 6});
-      break;
-    case GST_VIDEO_FORMAT_Y212_LE:
-    case GST_VIDEO_FORMAT_Y212_BE:
-      place({0, 2, 6});
-      break;
-    case GST_VIDEO_FORMAT_Y412_LE:  // U Y V A
-    case GST_VIDEO_FORMAT_Y412_BE:
-      place({2, 0, 4, 6});
-      break;
-    case GST_VIDEO_FORMAT_v216:
-      s.little_endian = true;
-      break;
-    case GST_VIDEO_FORMAT_Y410:
-      fields({10, 0, 20, 30});
-      break;
-    case GST_VIDEO_FORMAT_BGR10A2_LE:
-      fields({20, 10, 0, 30});
-      break;
-    case GST_VIDEO_FORMAT_RGB10A2_LE:
-      fields({0, 10, 20, 30});
-      break;
-    default:
-      break;
+  const auto *correction = std::find_if(std::begin(kCorrections), std::end(kCorrections),
+                                        [&](const Correction &c) { return is_named(c.format); });
+  if (correction != std::end(kCorrections)) {
+    s.bit_fields = correction->unit == Correction::Bits;
+    for (int c = 0; c < s.count; c++)
+      (s.bit_fields ? s.component[c].shift : s.component[c].offset) = correction->position[c];
   }
+  if (is_named("Y210"))
+    for (Component &component : s.component) component.shift = 6;  // the sample is in the high bits
   return s;
 }
 
@@ -212,21 +209,64 @@ bool is_known(const char *name) {
          describe_frame(info, 0, &layout);
 }
 
-GstCaps *format_caps(const std::vector<const char *> &names) {
+// A list of texts for a GstStructure to take.
+GValue list_of(const std::vector<const char *> &texts) {
   GValue list = G_VALUE_INIT;
-  gst_value_list_init(&list, names.size());
-  for (const char *name : names) {
+  gst_value_list_init(&list, texts.size());
+  for (const char *text : texts) {
     GValue value = G_VALUE_INIT;
     g_value_init(&value, G_TYPE_STRING);
-    g_value_set_static_string(&value, name);
+    g_value_set_string(&value, text);
     gst_value_list_append_and_take_value(&list, &value);
   }
-  GstCaps *caps =
-      gst_caps_new_simple("video/x-raw", "width", GST_TYPE_INT_RANGE, 1, G_MAXINT, "height", GST_TYPE_INT_RANGE, 1,
-                          G_MAXINT, "framerate", GST_TYPE_FRACTION_RANGE, 0, 1, G_MAXINT, 1, nullptr);
-  gst_caps_set_value(caps, "format", &list);
-  g_value_unset(&list);
-  return caps;
+  return list;
+}
+
+template <typename Formats>
+GstStructure *format_structure(const Formats &names) {
+  std::vector<const char *> known;
+  std::copy_if(std::begin(names), std::end(names), std::back_inserter(known), is_known);
+  GstStructure *structure =
+      gst_structure_new("video/x-raw", "width", GST_TYPE_INT_RANGE, 1, G_MAXINT, "height", GST_TYPE_INT_RANGE, 1,
+                        G_MAXINT, "framerate", GST_TYPE_FRACTION_RANGE, 0, 1, G_MAXINT, 1, nullptr);
+  GValue list = list_of(known);
+  gst_structure_take_value(structure, "format", &list);
+  return structure;
+}
+
+// The features of the same frames in the other memory: metas stay. nullptr where the element takes no such frames.
+GstCapsFeatures *in_other_memory(const GstCapsFeatures *features) {
+  const char *memory = GST_CAPS_FEATURE_MEMORY_SYSTEM_MEMORY, *other_memory = kFeatureCudaMemory;
+  if (gst_caps_features_contains(features, kFeatureCudaMemory)) std::swap(memory, other_memory);
+  GstCapsFeatures *other = gst_caps_features_new_single(other_memory);
+  for (guint i = 0; i < gst_caps_features_get_size(features); i++) {
+    const gchar *feature = gst_caps_features_get_nth(features, i);
+    if (g_str_has_prefix(feature, "meta:")) {
+      gst_caps_features_add(other, feature);
+    } else if (strcmp(feature, memory) != 0) {
+      gst_caps_features_free(other);
+      return nullptr;
+    }
+  }
+  return other;
+}
+
+// Takes a text out of those that a field may have. False where none is left.
+bool exclude(GstStructure *structure, const char *field, const char *text) {
+  const GValue *texts = gst_structure_get_value(structure, field);
+  if (!texts) return true;
+  GValue excluded = G_VALUE_INIT, rest = G_VALUE_INIT;
+  g_value_init(&excluded, G_TYPE_STRING);
+  g_value_set_static_string(&excluded, text);
+  const bool some_left = gst_value_subtract(&rest, texts, &excluded);
+  if (some_left) gst_structure_take_value(structure, field, &rest);
+  return some_left;
+}
+
+size_t rank_of(const char *format) {
+  return std::find_if(std::begin(kSystemFormats), std::end(kSystemFormats),
+                      [format](const char *other) { return !strcmp(format, other); }) -
+         std::begin(kSystemFormats);
 }
 
 }  // namespace
@@ -268,46 +308,63 @@ gsize row_bytes(const PlaneLayout &plane) {
 }
 
 GstCaps *template_caps() {
-  std::vector<const char *> cuda, system;
-  std::copy_if(cuda_memory_formats().begin(), cuda_memory_formats().end(), std::back_inserter(cuda), is_known);
-  std::copy_if(std::begin(kSystemFormats), std::end(kSystemFormats), std::back_inserter(system), is_known);
-
   GstCaps *caps = gst_caps_new_empty();
-  if (!cuda.empty()) {
-    GstCaps *cuda_caps = format_caps(cuda);
-    gst_caps_set_features_simple(cuda_caps, gst_caps_features_new_single(kFeatureCudaMemory));
-    gst_caps_append(caps, cuda_caps);
-  }
-  GstCaps *system_caps = format_caps(system);
-  GstCaps *fields = gst_caps_copy(system_caps);
-  gst_caps_append(caps, system_caps);
+  // The last feature is for overlays that stay beside the picture, for the sink to draw.
+  const auto append = [caps](GstStructure *structure, const char *feature) {
+    gst_caps_append_structure_full(caps, gst_structure_copy(structure), gst_caps_features_new_single(feature));
+    gst_caps_append_structure_full(
+        caps, structure, gst_caps_features_new(feature, GST_CAPS_FEATURE_META_GST_VIDEO_OVERLAY_COMPOSITION, nullptr));
+  };
+  if (!cuda_memory_formats().empty()) append(format_structure(cuda_memory_formats()), kFeatureCudaMemory);
+  append(format_structure(kSystemFormats), GST_CAPS_FEATURE_MEMORY_SYSTEM_MEMORY);
   // One field a buffer, which is a frame of its own to a filter.
-  gst_caps_set_simple(fields, "interlace-mode", G_TYPE_STRING, "alternate", nullptr);
-  gst_caps_set_features_simple(fields, gst_caps_features_new_single(GST_CAPS_FEATURE_FORMAT_INTERLACED));
-  gst_caps_append(caps, fields);
-  return caps;
+  GstStructure *fields = format_structure(kSystemFormats);
+  gst_structure_set(fields, "interlace-mode", G_TYPE_STRING, "alternate", nullptr);
+  append(fields, GST_CAPS_FEATURE_FORMAT_INTERLACED);
+  return with_common_formats_first(caps);
 }
 
 bool is_cuda_caps(const GstCaps *caps) {
-  const GstCapsFeatures *features =
-      gst_caps_is_empty(caps) || gst_caps_is_any(caps) ? nullptr : gst_caps_get_features(caps, 0);
-  return features && gst_caps_features_contains(features, kFeatureCudaMemory);
+  if (gst_caps_is_empty(caps) || gst_caps_is_any(caps)) return false;
+  const GstCapsFeatures *features = gst_caps_get_features(caps, 0);
+  return !gst_caps_features_is_any(features) && gst_caps_features_contains(features, kFeatureCudaMemory);
 }
 
 GstCaps *with_either_memory(const GstCaps *caps) {
   GstCaps *result = gst_caps_copy(caps);
   if (cuda_memory_formats().empty()) return result;
   for (guint i = 0; i < gst_caps_get_size(caps); i++) {
-    const GstCapsFeatures *features = gst_caps_get_features(caps, i);
-    GstCapsFeatures *other = nullptr;
-    if (gst_caps_features_contains(features, kFeatureCudaMemory))
-      other = gst_caps_features_new_single(GST_CAPS_FEATURE_MEMORY_SYSTEM_MEMORY);
-    else if (gst_caps_features_is_equal(features, GST_CAPS_FEATURES_MEMORY_SYSTEM_MEMORY))
-      other = gst_caps_features_new_single(kFeatureCudaMemory);
+    GstCapsFeatures *other = in_other_memory(gst_caps_get_features(caps, i));
     if (other)
       result = gst_caps_merge_structure_full(result, gst_structure_copy(gst_caps_get_structure(caps, i)), other);
   }
   return result;
+}
+
+GstCaps *without_split_frames(GstCaps *caps) {
+  caps = gst_caps_make_writable(caps);
+  for (guint i = gst_caps_get_size(caps); i-- > 0;) {
+    GstStructure *structure = gst_caps_get_structure(caps, i);
+    if (!exclude(structure, "interlace-mode", "fields") || !exclude(structure, "multiview-mode", "separated"))
+      gst_caps_remove_structure(caps, i);
+  }
+  return caps;
+}
+
+GstCaps *with_common_formats_first(GstCaps *caps) {
+  caps = gst_caps_make_writable(caps);
+  for (guint i = 0; i < gst_caps_get_size(caps); i++) {
+    GstStructure *structure = gst_caps_get_structure(caps, i);
+    const GValue *formats = gst_structure_get_value(structure, "format");
+    if (!formats || !GST_VALUE_HOLDS_LIST(formats)) continue;
+    std::vector<const char *> names;
+    for (guint k = 0; k < gst_value_list_get_size(formats); k++)
+      names.push_back(g_value_get_string(gst_value_list_get_value(formats, k)));
+    std::stable_sort(names.begin(), names.end(), [](const char *a, const char *b) { return rank_of(a) < rank_of(b); });
+    GValue sorted = list_of(names);
+    gst_structure_take_value(structure, "format", &sorted);
+  }
+  return caps;
 }
 
 }  // namespace cudaconv::gst

@@ -20,12 +20,22 @@ bool describe_frame(const GstVideoInfo &info, guint32 border_color, FrameLayout 
 // Bytes from the start of a row to the end of its last visible sample.
 gsize row_bytes(const PlaneLayout &plane);
 
-// The caps of the pad templates: CUDA memory, where this build knows any, before system memory. Transfer full.
+// The caps of the pad templates: CUDA memory, where this build knows any, before system memory, each also with overlays
+// beside the picture (meta:GstVideoOverlayComposition). Transfer full.
 GstCaps *template_caps();
 
+// Whether the first structure names CUDA memory.
 bool is_cuda_caps(const GstCaps *caps);
 
-// `caps` followed by the same with the memory exchanged. Transfer full.
+// `caps` followed by the same with the memory exchanged; metas among the features stay. Transfer full.
 GstCaps *with_either_memory(const GstCaps *caps);
+
+// `caps` without frames that are spread over several memories of a buffer, which GStreamer maps as one frame no more
+// than the element does: interlace-mode=fields and multiview-mode=separated. Transfer full, in and out.
+GstCaps *without_split_frames(GstCaps *caps);
+
+// `caps` with each list of formats in the order of the pad templates: a source that makes all of them takes the first,
+// and its own first one may be the slowest. Transfer full, in and out.
+GstCaps *with_common_formats_first(GstCaps *caps);
 
 }  // namespace cudaconv::gst

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "gstcudaconvframe.h"
 
+#include <algorithm>
+#include <cstring>
+#include <new>
 #include <string>
 
 #include "gstcudaconvformat.h"
@@ -16,59 +19,167 @@ std::string size_text(int width, int height) {
   return std::to_string(width) + "x" + std::to_string(height);
 }
 
-// gst_video_frame_map() takes a disagreement of meta and caps for a mistake in the program.
-void check_meta(GstBuffer *buffer, const GstVideoInfo &info) {
+std::string text_of(const GstVideoInfo &info) {
+  return size_text(GST_VIDEO_INFO_WIDTH(&info), GST_VIDEO_INFO_HEIGHT(&info)) + " " + GST_VIDEO_INFO_NAME(&info);
+}
+
+// Why the metas of a buffer contradict its caps, or nothing where they do not. Has to be known before the buffer is
+// mapped: gst_video_frame_map() takes such a contradiction for a mistake in the program.
+std::string contradiction(GstBuffer *buffer, const GstVideoInfo &info, MappedFrame::Origin *origin) {
   const GstVideoMeta *meta = gst_buffer_get_video_meta(buffer);
-  if (!meta) return;
-  if (meta->format != GST_VIDEO_INFO_FORMAT(&info) || meta->n_planes != GST_VIDEO_INFO_N_PLANES(&info))
-    throw FrameError(std::string("a buffer's GstVideoMeta says format ") + gst_video_format_to_string(meta->format) +
-                     ", its caps say " + gst_video_format_to_string(GST_VIDEO_INFO_FORMAT(&info)));
-  const int width = static_cast<int>(meta->width), height = static_cast<int>(meta->height);
-  if (width < GST_VIDEO_INFO_WIDTH(&info) || height < GST_VIDEO_INFO_HEIGHT(&info))
-    throw FrameError("a buffer's GstVideoMeta says " + size_text(width, height) + ", which is smaller than the caps' " +
-                     size_text(GST_VIDEO_INFO_WIDTH(&info), GST_VIDEO_INFO_HEIGHT(&info)));
+  const GstVideoCropMeta *crop = gst_buffer_get_video_crop_meta(buffer);
+  if (meta && (meta->format != GST_VIDEO_INFO_FORMAT(&info) || meta->n_planes != GST_VIDEO_INFO_N_PLANES(&info)))
+    return std::string("has a GstVideoMeta of format ") + gst_video_format_to_string(meta->format) +
+           ", and its caps say " + GST_VIDEO_INFO_NAME(&info);
+  const gint64 left = crop ? crop->x : 0, top = crop ? crop->y : 0;
+  const gint64 width = meta ? meta->width : static_cast<guint>(GST_VIDEO_INFO_WIDTH(&info));
+  const gint64 height = meta ? meta->height : static_cast<guint>(GST_VIDEO_INFO_HEIGHT(&info));
+  if (left + GST_VIDEO_INFO_WIDTH(&info) > width || top + GST_VIDEO_INFO_HEIGHT(&info) > height) {
+    const std::string whole = size_text(static_cast<int>(width), static_cast<int>(height));
+    if (!crop)
+      return "has a GstVideoMeta of " + whole + ", which is smaller than the " + text_of(info) + " of its caps";
+    return "has a GstVideoCropMeta at " + std::to_string(left) + "," + std::to_string(top) + ", from where the " +
+           text_of(info) + " of its caps do not fit into the frame of " + whole;
+  }
+  *origin = {static_cast<int>(left), static_cast<int>(top)};
+  // A buffer of one field has every second row of the frame.
+  if (GST_VIDEO_INFO_INTERLACE_MODE(&info) == GST_VIDEO_INTERLACE_MODE_ALTERNATE)
+    origin->y = (origin->y + (GST_VIDEO_BUFFER_IS_BOTTOM_FIELD(buffer) ? 0 : 1)) / 2;
+  return {};
 }
 
 }  // namespace
 
-MappedFrame::MappedFrame(GstBuffer *buffer, const GstVideoInfo &info, const FrameLayout &layout, GstMapFlags flags,
-                         const BufferMemory &memory) {
-  check_meta(buffer, info);
-  const int all_flags = flags | (memory.on_device ? kMapCuda : 0);
-  if (!gst_video_frame_map(&frame_, &info, buffer, static_cast<GstMapFlags>(all_flags)))
-    throw FrameError("a buffer of " + std::to_string(gst_buffer_get_size(buffer)) +
-                     " bytes could not be mapped as a frame of " +
-                     size_text(GST_VIDEO_INFO_WIDTH(&info), GST_VIDEO_INFO_HEIGHT(&info)) + " " +
-                     gst_video_format_to_string(GST_VIDEO_INFO_FORMAT(&info)));
+MappedFrame::MappedFrame(GstBuffer *buffer, const GstVideoInfo &info, const FrameLayout &layout, GstMapFlags access,
+                         const BufferMemory &memory)
+    : role_(access & GST_MAP_WRITE ? "An output buffer" : "An input buffer") {
+  Origin origin;
+  const std::string why = contradiction(buffer, info, &origin);
+  if (!why.empty()) refuse(why);
+  map(buffer, info, layout, static_cast<GstMapFlags>(access | (memory.on_device ? kMapCuda : 0)));
+  view_.on_device = memory.on_device;
+  view_.pinned = memory.pinned;
+  view_.stream = memory.stream;
   try {
+    for (guint i = 0; i < GST_VIDEO_FRAME_N_PLANES(&frame_); i++) place_plane(i, info, origin);
     for (int p = 0; p < layout.planes; p++) check_plane(layout.plane[p]);
   } catch (...) {
     gst_video_frame_unmap(&frame_);
     throw;
   }
-  for (guint i = 0; i < GST_VIDEO_FRAME_N_PLANES(&frame_); i++)
-    view_.plane[i] = {static_cast<uint8_t *>(GST_VIDEO_FRAME_PLANE_DATA(&frame_, i)),
-                      GST_VIDEO_FRAME_PLANE_STRIDE(&frame_, i)};
-  view_.on_device = memory.on_device;
-  view_.pinned = memory.pinned;
-  view_.stream = memory.stream;
+}
+
+void MappedFrame::refuse(const std::string &why) const {
+  throw FrameError(std::string(role_) + " " + why + ".");
+}
+
+void MappedFrame::map(GstBuffer *buffer, const GstVideoInfo &info, const FrameLayout &layout, GstMapFlags flags) {
+  const GstVideoMeta *meta = gst_buffer_get_video_meta(buffer);
+  const gsize size = gst_buffer_get_size(buffer);
+  if (!meta && size < GST_VIDEO_INFO_SIZE(&info))
+    refuse("of " + std::to_string(size) + " bytes is too small for its caps: a frame of " + text_of(info) + " takes " +
+           std::to_string(GST_VIDEO_INFO_SIZE(&info)));
+  bool whole = false;  // maps all memory as one piece, where a plane lies in several
+  for (int p = 0; meta && p < layout.planes; p++) {
+    const PlaneLayout &plane = layout.plane[p];
+    const gsize offset = meta->offset[plane.memory_plane];
+    const gsize bytes =
+        std::max<gint64>(meta->stride[plane.memory_plane], 0) * gsize(plane.height - 1) + row_bytes(plane);
+    if (offset >= size)
+      refuse("of " + std::to_string(size) + " bytes has a GstVideoMeta that puts plane " +
+             std::to_string(plane.memory_plane) + " at byte " + std::to_string(offset));
+    guint index, length;
+    gsize skip;
+    if (gst_buffer_find_memory(buffer, offset, std::min(bytes, size - offset), &index, &length, &skip))
+      whole |= length > 1;
+  }
+  bool mapped;
+  if (whole) {
+    frame_ = {};
+    frame_.info = info;
+    frame_.id = -1;
+    mapped = gst_buffer_map(buffer, &frame_.map[0], flags);
+    if (mapped) frame_.buffer = gst_buffer_ref(buffer);
+    for (guint i = 0; mapped && i < meta->n_planes; i++) {
+      frame_.data[i] = frame_.map[0].data + meta->offset[i];
+      frame_.info.stride[i] = meta->stride[i];
+    }
+  } else {
+    mapped = gst_video_frame_map(&frame_, &info, buffer, flags);
+  }
+  if (!mapped)
+    refuse("of " + std::to_string(size) + " bytes in " + std::to_string(gst_buffer_n_memory(buffer)) +
+           " pieces of memory could not be mapped as a frame of " + text_of(info));
+}
+
+// Where a plane of memory begins for the rectangle at `origin`: at the sample that has the pixel there, which may be
+// subsampled. Packed formats with subsampled chroma have macropixels, which are not cut apart.
+void MappedFrame::place_plane(guint i, const GstVideoInfo &info, Origin origin) {
+  const GstVideoFormatInfo *finfo = info.finfo;
+  gsize step = 0;
+  guint sub_x = 0, sub_y = 0;
+  for (guint c = 0; c < GST_VIDEO_FORMAT_INFO_N_COMPONENTS(finfo); c++) {
+    if (GST_VIDEO_FORMAT_INFO_PLANE(finfo, c) != i || (step && GST_VIDEO_FORMAT_INFO_W_SUB(finfo, c) <= sub_x))
+      continue;
+    step = GST_VIDEO_FORMAT_INFO_PSTRIDE(finfo, c);
+    sub_x = GST_VIDEO_FORMAT_INFO_W_SUB(finfo, c);
+    sub_y = GST_VIDEO_FORMAT_INFO_H_SUB(finfo, c);
+  }
+  const gint stride = GST_VIDEO_FRAME_PLANE_STRIDE(&frame_, i);
+  view_.plane[i] = {static_cast<uint8_t *>(GST_VIDEO_FRAME_PLANE_DATA(&frame_, i)) +
+                        gssize{origin.y >> sub_y} * stride + (origin.x >> sub_x) * step,
+                    stride};
 }
 
 // A GstVideoMeta can say anything about strides and offsets.
 void MappedFrame::check_plane(const PlaneLayout &plane) const {
   const int i = plane.memory_plane;
   const GstMapInfo &map = frame_.meta ? frame_.map[i] : frame_.map[0];
-  const gint stride = GST_VIDEO_FRAME_PLANE_STRIDE(&frame_, i);
+  const PlaneView &view = view_.plane[i];
   const gsize row = row_bytes(plane);
-  if (stride < 0 || static_cast<gsize>(stride) < row)
-    throw FrameError("plane " + std::to_string(i) + " of a buffer has a stride of " + std::to_string(stride) +
-                     " bytes, and rows of " + std::to_string(row));
-  const gsize start = static_cast<guint8 *>(GST_VIDEO_FRAME_PLANE_DATA(&frame_, i)) - map.data;
-  const gsize bytes = static_cast<gsize>(stride) * (plane.height - 1) + row;
+  if (view.pitch < 0 || static_cast<gsize>(view.pitch) < row)
+    refuse("has a stride of " + std::to_string(view.pitch) + " bytes in plane " + std::to_string(i) +
+           ", whose rows take " + std::to_string(row));
+  const gsize start = view.data - map.data;
+  const gsize bytes = static_cast<gsize>(view.pitch) * (plane.height - 1) + row;
   if (start > map.size || bytes > map.size - start)
-    throw FrameError("a buffer is too small for its caps: plane " + std::to_string(i) + " needs " +
-                     std::to_string(bytes) + " bytes from byte " + std::to_string(start) + " of a memory of " +
-                     std::to_string(map.size));
+    refuse("is too small for its caps: plane " + std::to_string(i) + " needs " + std::to_string(bytes) +
+           " bytes from byte " + std::to_string(start) + " of a memory of " + std::to_string(map.size));
+}
+
+bool splits_macropixel(GstBuffer *buffer, const GstVideoInfo &info) {
+  const GstVideoCropMeta *crop = gst_buffer_get_video_crop_meta(buffer);
+  const GstVideoFormatInfo *finfo = info.finfo;
+  return crop && crop->x % 2 && GST_VIDEO_FORMAT_INFO_N_PLANES(finfo) == 1 &&
+         GST_VIDEO_FORMAT_INFO_N_COMPONENTS(finfo) > 1 && GST_VIDEO_FORMAT_INFO_W_SUB(finfo, 1) == 1;
+}
+
+Ref<GstBuffer> copy_rectangle(GstBuffer *buffer, const GstVideoInfo &info, const FrameLayout &layout) {
+  const MappedFrame source(buffer, info, layout, GST_MAP_READ, {});
+  Ref<GstBuffer> copy(gst_buffer_new_allocate(nullptr, GST_VIDEO_INFO_SIZE(&info), nullptr));
+  if (!copy) throw std::bad_alloc();
+  gst_buffer_copy_into(copy.get(), buffer,
+                       static_cast<GstBufferCopyFlags>(GST_BUFFER_COPY_METADATA | GST_BUFFER_COPY_META), 0, -1);
+  for (GstMeta *meta : {gst_buffer_get_meta(copy.get(), GST_VIDEO_META_API_TYPE),
+                        gst_buffer_get_meta(copy.get(), GST_VIDEO_CROP_META_API_TYPE)})
+    if (meta) gst_buffer_remove_meta(copy.get(), meta);
+
+  GstMapInfo target;
+  if (!gst_buffer_map(copy.get(), &target, GST_MAP_WRITE)) throw std::bad_alloc();
+  const PlaneView &from = source.view().plane[0];
+  for (int p = 0; p < layout.planes; p++) {
+    const PlaneLayout &plane = layout.plane[p];
+    const int bytes = plane.bytes_per_container(), step = plane.step * bytes;
+    for (int y = 0; y < plane.height; y++) {
+      guint8 *to = target.data + gsize(y) * GST_VIDEO_INFO_PLANE_STRIDE(&info, 0) + plane.first * bytes;
+      const guint8 *at = from.data + y * from.pitch + plane.first * bytes + (plane.sub_x ? 0 : step);
+      for (int x = 0; x < plane.width; x++, to += step, at += step)
+        for (int c = 0; c < plane.channels; c++)
+          std::memcpy(to + plane.channel[c].offset * bytes, at + plane.channel[c].offset * bytes, bytes);
+    }
+  }
+  gst_buffer_unmap(copy.get(), &target);
+  return copy;
 }
 
 }  // namespace cudaconv::gst

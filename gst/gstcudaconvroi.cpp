@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "maskparser.h"
+#include "plan/maskparser.h"
 
 namespace cudaconv::gst {
 
@@ -18,9 +18,15 @@ std::vector<std::string> split_types(const std::string &text) {
   return types;
 }
 
+// A detector's region may begin left of the picture or above it: its -5 arrives as 4294967291.
 Region region_of(const GstVideoRegionOfInterestMeta &meta) {
   const auto limited = [](guint v) { return static_cast<int>(std::min<guint>(v, G_MAXINT)); };
-  return {limited(meta.x), limited(meta.y), limited(meta.w), limited(meta.h)};
+  return {static_cast<int>(meta.x), static_cast<int>(meta.y), limited(meta.w), limited(meta.h)};
+}
+
+bool is_outside(const Region &r, int width, int height) {
+  return r.width <= 0 || r.height <= 0 || r.x >= width || r.y >= height || gint64{r.x} + r.width <= 0 ||
+         gint64{r.y} + r.height <= 0;
 }
 
 // From rows of the frame to those of the field that has rows first_row, first_row + 2, ...
@@ -53,6 +59,17 @@ void RoiSelector::add_metas(GstBuffer *buffer, std::vector<Region> *regions) con
   }
 }
 
+std::string RoiSelector::complaint(const GstVideoInfo &info) const {
+  const int width = GST_VIDEO_INFO_WIDTH(&info), height = GST_VIDEO_INFO_HEIGHT(&info);
+  const auto outside = [=](const Region &r) { return is_outside(r, width, height); };
+  const std::vector<Region> &all = fixed_.region;
+  if (all.empty() || meta_ || fixed_.invert || !std::all_of(all.begin(), all.end(), outside)) return {};
+  const Region &r = all[0];
+  return "nothing is filtered: all rectangles of roi, such as " + std::to_string(r.x) + "," + std::to_string(r.y) +
+         "," + std::to_string(r.width) + "," + std::to_string(r.height) + ", lie outside the picture of " +
+         std::to_string(width) + "x" + std::to_string(height);
+}
+
 Regions RoiSelector::regions_of(GstBuffer *buffer, const GstVideoInfo &info) const {
   Regions regions = fixed_;
   if (meta_) add_metas(buffer, &regions.region);
@@ -62,10 +79,8 @@ Regions RoiSelector::regions_of(GstBuffer *buffer, const GstVideoInfo &info) con
   }
   // Nothing of them may be rounded up to a pixel of a subsampled plane.
   const int width = GST_VIDEO_INFO_WIDTH(&info), height = GST_VIDEO_INFO_FIELD_HEIGHT(&info);
-  const auto is_outside = [=](const Region &r) {
-    return r.width == 0 || r.height == 0 || r.x >= width || r.y >= height || r.x <= -r.width || r.y <= -r.height;
-  };
-  regions.region.erase(std::remove_if(regions.region.begin(), regions.region.end(), is_outside), regions.region.end());
+  const auto outside = [=](const Region &r) { return is_outside(r, width, height); };
+  regions.region.erase(std::remove_if(regions.region.begin(), regions.region.end(), outside), regions.region.end());
   return regions;
 }
 

@@ -27,8 +27,15 @@ class RoiSelector {
   // Throws Error{Settings} where the rectangles cannot be read.
   explicit RoiSelector(const RoiSettings &settings);
 
+  // Says, as a sentence, where nothing of a picture of `info` is filtered because all rectangles of the settings lie
+  // outside it; else nothing.
+  std::string complaint(const GstVideoInfo &info) const;
+
+  // Whether regions come with the frames.
+  bool takes_metas() const { return meta_; }
+
   // What of `buffer` is filtered, in the rows that the buffer has: where interlace-mode is alternate, those of one
-  // field. Rectangles, in the settings and in metas, are in pixels of the whole frame.
+  // field. Rectangles, in the settings and in metas, are in pixels of the visible picture of the whole frame.
   Regions regions_of(GstBuffer *buffer, const GstVideoInfo &info) const;
 
  private:

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "gstcudaconvstream.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "gstcudaconvformat.h"
 #include "gstcudaconvpinned.h"
-#include "maskparser.h"
+#include "gstcudaconvworkers.h"
+#include "plan/maskparser.h"
 
 namespace cudaconv::gst {
 
@@ -14,6 +16,21 @@ FilterSettings Settings::complete() const {
   if ((filter.mask == Mask::Custom || filter.shape == Shape::Custom) && !coefficients.empty())
     result.coefficients = parse_coefficients(coefficients);
   return result;
+}
+
+std::shared_ptr<Engine> make_cpu_engine(const GstVideoInfo &info, guint threads) {
+  // To hand work to another thread pays off from about this many pixels on.
+  constexpr int kPixelsPerThread = 1 << 15;
+  const gint64 pixels = static_cast<gint64>(GST_VIDEO_INFO_WIDTH(&info)) * GST_VIDEO_INFO_HEIGHT(&info);
+  const int count = threads ? static_cast<int>(threads)
+                            : static_cast<int>(std::clamp<gint64>(pixels / kPixelsPerThread, 1, worker_count()));
+  return std::make_shared<Engine>(Engine{nullptr, make_cpu_backend(make_parallel_for(count), count), {}});
+}
+
+std::shared_ptr<Engine> make_cuda_engine(std::shared_ptr<Device> device) {
+  // Copies of staging memory. The bus is full, and the threads of other elements wait, well before all processors copy.
+  std::shared_ptr<Backend> backend = device->make_backend(make_parallel_for(std::min(worker_count(), 8)));
+  return std::make_shared<Engine>(Engine{std::move(device), std::move(backend), {}});
 }
 
 StreamContext::StreamContext(const GstVideoInfo &video_info, bool from_cuda, bool to_cuda,
@@ -26,11 +43,13 @@ StreamContext::StreamContext(const GstVideoInfo &video_info, bool from_cuda, boo
       roi(wanted.roi) {
   FrameLayout layout;
   if (!describe_frame(info, settings.border_color, &layout))
-    throw Error(Error::Kind::Settings, std::string("format ") + GST_VIDEO_INFO_NAME(&info) + " is not supported");
-  const FilterSettings filter = settings.complete();
+    throw Error(Error::Kind::Format, std::string("format ") + GST_VIDEO_INFO_NAME(&info) + " is not supported");
   const GstVideoInterlaceMode mode = GST_VIDEO_INFO_INTERLACE_MODE(&info);
   if (mode == GST_VIDEO_INTERLACE_MODE_FIELDS)
-    throw Error(Error::Kind::Settings, "interlace-mode=fields is not supported");
+    throw Error(Error::Kind::Format, "interlace-mode=fields is not supported");
+  if (GST_VIDEO_INFO_MULTIVIEW_MODE(&info) == GST_VIDEO_MULTIVIEW_MODE_SEPARATED)
+    throw Error(Error::Kind::Format, "multiview-mode=separated is not supported");
+  const FilterSettings filter = settings.complete();
   if (mode != GST_VIDEO_INTERLACE_MODE_INTERLEAVED) progressive = make_plan(filter, layout);
   if (mode == GST_VIDEO_INTERLACE_MODE_INTERLEAVED || mode == GST_VIDEO_INTERLACE_MODE_MIXED) {
     layout.interlaced = true;
@@ -59,12 +78,13 @@ GstClockTime StreamContext::buffer_duration() const {
   return gst_util_uint64_scale(GST_SECOND, info.fps_d, gint64{fields} * info.fps_n);
 }
 
-void Frame::submit(const std::shared_ptr<Device> &device) {
+void Frame::submit(const std::atomic<bool> &cancelled) {
   const std::shared_ptr<const Plan> &plan = context->plan_for(in.get());
+  const std::shared_ptr<Device> &device = context->engine->device;
   const Regions regions = context->roi.regions_of(in.get(), context->info);
   const auto map = [&](std::optional<MappedFrame> &mapped, GstBuffer *buffer, GstMapFlags access) {
     BufferMemory memory;
-    if (context->engine->cuda) {
+    if (device) {
       memory.on_device = device->owns(buffer);
       if (memory.on_device)
         memory.stream = device->stream_of(buffer, access);
@@ -75,7 +95,28 @@ void Frame::submit(const std::shared_ptr<Device> &device) {
   };
   map(in_map, in.get(), GST_MAP_READ);
   map(out_map, out.get(), GST_MAP_WRITE);
-  ticket = context->engine->backend->submit(plan, in_map->view(), out_map->view(), regions);
+  ticket = context->engine->backend->submit(plan, in_map->view(), out_map->view(), regions, &cancelled);
+}
+
+GstStructure *make_stats(const StreamContext *context, const BackendStats &totals, guint failovers) {
+  const char *method = nullptr;
+  if (context) {
+    const bool selected = context->settings.filter.method != Method::Auto;
+    method = totals.kernels && !selected ? totals.kernels : method_nick(context->method);
+  }
+  // clang-format off
+  return gst_structure_new(
+      "application/x-cudaconv-stats",
+      "frames", G_TYPE_UINT64, static_cast<guint64>(totals.frames),
+      "backend", G_TYPE_STRING, context ? context->engine->backend->name() : nullptr,
+      "method", G_TYPE_STRING, method,
+      "device-time", G_TYPE_UINT64, static_cast<guint64>(totals.device_ns),
+      "bytes-uploaded", G_TYPE_UINT64, static_cast<guint64>(totals.bytes_uploaded),
+      "bytes-downloaded", G_TYPE_UINT64, static_cast<guint64>(totals.bytes_downloaded),
+      "bytes-staged", G_TYPE_UINT64, static_cast<guint64>(totals.bytes_staged),
+      "failovers", G_TYPE_UINT, failovers,
+      nullptr);
+  // clang-format on
 }
 
 }  // namespace cudaconv::gst

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// What frames are filtered with, and a frame on its way.
+// What frames are filtered with, and a frame in flight.
 #pragma once
 
 #include <gst/video/video.h>
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,17 +13,10 @@
 #include "backend.h"
 #include "gstcudaconvdevice.h"
 #include "gstcudaconvframe.h"
+#include "gstcudaconvref.h"
 #include "gstcudaconvroi.h"
 
 namespace cudaconv::gst {
-
-struct Unref {
-  void operator()(GstBuffer *buffer) const { gst_buffer_unref(buffer); }
-  void operator()(GstQuery *query) const { gst_query_unref(query); }
-  void operator()(gpointer object) const { gst_object_unref(object); }
-};
-template <typename T>
-using Ref = std::unique_ptr<T, Unref>;
 
 // What the user asks for, as the properties have it.
 struct Settings {
@@ -35,13 +29,19 @@ struct Settings {
   FilterSettings complete() const;
 };
 
+// A backend and the device that it runs on, if any.
 struct Engine {
+  std::shared_ptr<Device> device;  // nullptr: the CPU
   std::shared_ptr<Backend> backend;
-  bool cuda;
   BackendStats counted;  // what of the backend's statistics is in those of the element
 
-  Engine(std::shared_ptr<Backend> b, bool on_cuda) : backend(std::move(b)), cuda(on_cuda) {}
+  bool cuda() const { return device != nullptr; }
 };
+
+// A CPU backend for frames of this size. `threads` of 0: as many as pay off.
+std::shared_ptr<Engine> make_cpu_engine(const GstVideoInfo &info, guint threads);
+// A CUDA backend on the device. Throws Error.
+std::shared_ptr<Engine> make_cuda_engine(std::shared_ptr<Device> device);
 
 // Everything that frames are filtered with. Never changed: a change of caps, of settings or of the backend makes
 // another, and a frame keeps to the one that it began with.
@@ -68,20 +68,25 @@ struct StreamContext {
   GstClockTime buffer_duration() const;
 };
 
-// A frame and its backend, which has its input until it is retired.
+// A frame in flight: its backend reads the input and writes the output until it is retired.
 struct Frame {
   std::shared_ptr<const StreamContext> context;
   Ref<GstBuffer> in, out;  // no longer `out` once that has been pushed
   std::optional<MappedFrame> in_map, out_map;
   Ticket ticket = 0;
-  guint most_in_flight = G_MAXUINT;  // for upstream's sake
 
-  // Maps the buffers and hands them to the backend; `device` is that of a CUDA backend. Throws Error and FrameError.
-  void submit(const std::shared_ptr<Device> &device);
+  // Maps the buffers and hands them to the backend, which gives up when `cancelled` becomes true. Throws Error and
+  // FrameError.
+  void submit(const std::atomic<bool> &cancelled);
   void unmap() {
     in_map.reset();
     out_map.reset();
   }
+  // Whether who reads the output does so after what is on its stream, so that it may be pushed before it is complete.
+  bool is_stream_ordered() const { return out_map && out_map->view().stream; }
 };
+
+// The value of the property "stats"; `context` is nullptr where there are no caps. Transfer full.
+GstStructure *make_stats(const StreamContext *context, const BackendStats &totals, guint failovers);
 
 }  // namespace cudaconv::gst

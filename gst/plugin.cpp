@@ -17,6 +17,11 @@ static gboolean plugin_init(GstPlugin *plugin) {
   return GST_ELEMENT_REGISTER(cudaconv, plugin);
 }
 
-GST_PLUGIN_DEFINE(GST_VERSION_MAJOR, GST_VERSION_MINOR, cudaconv,
-                  "2D convolution and morphology of video frames on NVIDIA GPUs and on the CPU", plugin_init,
-                  PACKAGE_VERSION, "LGPL", PACKAGE, "Unknown package origin")
+#ifdef CUDACONV_WITHOUT_CUDA
+#define DESCRIPTION "2D convolution and morphology of video frames on the CPU (built without CUDA)"
+#else
+#define DESCRIPTION "2D convolution and morphology of video frames on NVIDIA GPUs and on the CPU"
+#endif
+
+GST_PLUGIN_DEFINE(GST_VERSION_MAJOR, GST_VERSION_MINOR, cudaconv, DESCRIPTION, plugin_init, PACKAGE_VERSION, "LGPL",
+                  PACKAGE, "Unknown package origin")

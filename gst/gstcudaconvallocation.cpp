@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "gstcudaconvallocation.h"
+
+#include <algorithm>
+#include <string>
+
+#include "gstcudaconvformat.h"
+#include "gstcudaconvmessages.h"
+#include "gstcudaconvpinned.h"
+#include "gstcudaconvref.h"
+
+namespace cudaconv::gst {
+
+namespace {
+
+// How many buffers a pool has.
+struct Count {
+  guint min = 0, max = 0;  // max 0: any number
+};
+
+// Of CUDA memory where there is a device, else of system memory. nullptr where a device has none.
+Ref<GstBufferPool> new_pool(Device *device) {
+  return Ref<GstBufferPool>(device ? device->new_pool() : gst_video_buffer_pool_new());
+}
+
+// Prepares the pool for `caps` and says how large its buffers are, at least `*size`. `device`, if any, is that of the
+// pool's memory; `allocator`, if any, provides that.
+bool configure_pool(GstBufferPool *pool, Device *device, GstAllocator *allocator, GstCaps *caps, guint *size,
+                    Count count) {
+  GstStructure *config = gst_buffer_pool_get_config(pool);
+  gst_buffer_pool_config_set_params(config, caps, *size, count.min, count.max);
+  if (gst_buffer_pool_has_option(pool, GST_BUFFER_POOL_OPTION_VIDEO_META))
+    gst_buffer_pool_config_add_option(config, GST_BUFFER_POOL_OPTION_VIDEO_META);
+  if (device) device->configure_pool(config);
+  if (allocator) gst_buffer_pool_config_set_allocator(config, allocator, nullptr);
+  if (!gst_buffer_pool_set_config(pool, config)) {
+    // The pool has changed what it was asked for into what it can do.
+    config = gst_buffer_pool_get_config(pool);
+    if (!gst_buffer_pool_config_validate_params(config, caps, *size, count.min, count.max)) {
+      gst_structure_free(config);
+      return false;
+    }
+    if (!gst_buffer_pool_set_config(pool, config)) return false;
+  }
+  config = gst_buffer_pool_get_config(pool);
+  gst_buffer_pool_config_get_params(config, nullptr, size, nullptr, nullptr);
+  gst_structure_free(config);
+  return true;
+}
+
+// Whoever makes use of the query's pool configures it again, with the allocator that the query has.
+void set_allocator(GstQuery *query, GstAllocator *allocator) {
+  GstAllocationParams params;
+  gst_allocation_params_init(&params);
+  if (gst_query_get_n_allocation_params(query) > 0) {
+    gst_query_parse_nth_allocation_param(query, 0, nullptr, &params);
+    gst_query_set_nth_allocation_param(query, 0, allocator, &params);
+  } else {
+    gst_query_add_allocation_param(query, allocator, &params);
+  }
+}
+
+Ref<GstAllocator> offered_allocator(GstQuery *query) {
+  GstAllocator *allocator = nullptr;
+  if (gst_query_get_n_allocation_params(query) > 0) gst_query_parse_nth_allocation_param(query, 0, &allocator, nullptr);
+  return Ref<GstAllocator>(allocator);
+}
+
+Ref<GstAllocator> allocator_of(GstBufferPool *pool) {
+  GstStructure *config = gst_buffer_pool_get_config(pool);
+  GstAllocator *allocator = nullptr;
+  gst_buffer_pool_config_get_allocator(config, &allocator, nullptr);
+  if (allocator) gst_object_ref(allocator);
+  gst_structure_free(config);
+  return Ref<GstAllocator>(allocator);
+}
+
+}  // namespace
+
+bool propose_allocation(GstQuery *query, const AllocationNeeds &needs) {
+  GstCaps *caps;
+  gboolean need_pool;
+  GstVideoInfo info;
+  gst_query_parse_allocation(query, &caps, &need_pool);
+  if (!caps || !gst_video_info_from_caps(&info, caps)) return false;
+
+  const bool cuda = is_cuda_caps(caps);
+  Device *device = cuda ? needs.device.get() : nullptr;
+  if (need_pool && (device || !cuda)) {
+    const Count count = {needs.frames > 1 ? needs.frames + 1 : 0, 0};
+    const Ref<GstAllocator> allocator(!cuda && needs.pinned ? new_pinned_allocator(needs.device) : nullptr);
+    const Ref<GstBufferPool> pool = new_pool(device);
+    guint size = GST_VIDEO_INFO_SIZE(&info);
+    if (pool && configure_pool(pool.get(), device, allocator.get(), caps, &size, count))
+      gst_query_add_allocation_pool(query, pool.get(), size, count.min, count.max);
+    if (allocator) set_allocator(query, allocator.get());
+  }
+  // The base class has removed these as tied to memory or to the size, which they are not: the element reads any
+  // strides, and the rectangle of any larger frame.
+  gst_query_add_allocation_meta(query, GST_VIDEO_META_API_TYPE, nullptr);
+  gst_query_add_allocation_meta(query, GST_VIDEO_CROP_META_API_TYPE, nullptr);
+  if (needs.regions && !gst_query_find_allocation_meta(query, GST_VIDEO_REGION_OF_INTEREST_META_API_TYPE, nullptr))
+    gst_query_add_allocation_meta(query, GST_VIDEO_REGION_OF_INTEREST_META_API_TYPE, nullptr);
+  return true;
+}
+
+void decide_allocation(GstObject *element, GstQuery *query, const AllocationNeeds &needs) {
+  GstCaps *caps;
+  GstVideoInfo info;
+  gst_query_parse_allocation(query, &caps, nullptr);
+  if (!caps || !gst_video_info_from_caps(&info, caps))
+    throw Error(Error::Kind::Format, "downstream asks for buffers without caps of video");
+  Device *const device = is_cuda_caps(caps) ? needs.device.get() : nullptr;
+
+  const bool proposed = gst_query_get_n_allocation_pools(query) > 0;
+  GstBufferPool *first = nullptr;
+  guint size = 0;
+  Count count;
+  if (proposed) gst_query_parse_nth_allocation_pool(query, 0, &first, &size, &count.min, &count.max);
+  Ref<GstBufferPool> pool(first);
+  size = std::max<guint>(size, GST_VIDEO_INFO_SIZE(&info));
+
+  // Of system memory: what downstream names, in the query or for its pool, else what the GPU copies by itself.
+  Ref<GstAllocator> allocator;
+  if (!device) {
+    allocator = offered_allocator(query);
+    if (!allocator && pool) allocator = allocator_of(pool.get());
+    if (!allocator && needs.pinned && (!pool || is_plain_pool(pool.get()))) {
+      allocator.reset(new_pinned_allocator(needs.device));
+      pool.reset();
+    }
+    if (allocator) set_allocator(query, allocator.get());
+  } else if (pool && !device->owns(pool.get())) {
+    GST_CAT_INFO_OBJECT(gst_cuda_conv_performance, element,
+                        "the pool that downstream offers, %" GST_PTR_FORMAT ", is not of CUDA memory of device %d",
+                        pool.get(), device->id());
+    pool.reset();
+  }
+  if (pool && needs.frames > 1) {
+    count.min += needs.frames;
+    if (count.max) count.min = std::min(count.min, count.max);
+  }
+  if (pool && !configure_pool(pool.get(), device, nullptr, caps, &size, count)) {
+    GST_DEBUG_OBJECT(element, "downstream's %" GST_PTR_FORMAT " cannot be configured", pool.get());
+    pool.reset();
+  }
+  const bool own = !pool;
+  if (own) {
+    count = {};  // grows as frames need it: a pool that cannot allocate its first buffers all at once would leak some
+    pool = new_pool(device);
+    if (!pool || !configure_pool(pool.get(), device, allocator.get(), caps, &size, count))
+      throw Error(Error::Kind::Device, "no pool of buffers could be made for the output");
+  }
+  GST_DEBUG_OBJECT(element,
+                   "output: %s pool %" GST_PTR_FORMAT " of %s memory, allocator %" GST_PTR_FORMAT
+                   ", %u bytes, %u to %u buffers",
+                   own ? "own" : "downstream's", pool.get(), device ? "CUDA" : "system", allocator.get(), size,
+                   count.min, count.max);
+  if (proposed)
+    gst_query_set_nth_allocation_pool(query, 0, pool.get(), size, count.min, count.max);
+  else
+    gst_query_add_allocation_pool(query, pool.get(), size, count.min, count.max);
+}
+
+}  // namespace cudaconv::gst

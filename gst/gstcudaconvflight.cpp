@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "gstcudaconvflight.h"
+
+#include <utility>
+
+#include "gstcudaconvmessages.h"
+
+namespace cudaconv::gst {
+
+Flight::Flight(GstBaseTransform *trans, FailOver fail_over) : trans_(trans), fail_over_(std::move(fail_over)) {}
+
+// ---- Starting and stopping ------------------------------------------------------------------------------------------
+
+void Flight::start(bool with_task) {
+  {
+    std::lock_guard<std::mutex> guard(lock_);
+    wants_task_ = with_task;
+    totals_ = BackendStats();
+    flow_ = GST_FLOW_OK;
+  }
+  pushed_ = 0;
+  position_ = GST_CLOCK_TIME_NONE;
+  lost_ = false;
+  resume();
+}
+
+void Flight::resume() {
+  bool start_task;
+  {
+    std::lock_guard<std::mutex> guard(lock_);
+    stopped_ = false;
+    start_task = wants_task_ && !runs_task_;
+    if (start_task) runs_task_ = true;
+  }
+  set_pool_flushing(false);
+  if (start_task) gst_pad_start_task(GST_BASE_TRANSFORM_SRC_PAD(trans_), run_task, this, nullptr);
+}
+
+void Flight::halt() {
+  bool stop_task;
+  {
+    std::lock_guard<std::mutex> guard(lock_);
+    stopped_ = true;
+    ends_task_ = true;
+    stop_task = runs_task_;
+  }
+  changed_.notify_all();
+  set_pool_flushing(true);
+  if (stop_task) gst_pad_stop_task(GST_BASE_TRANSFORM_SRC_PAD(trans_));
+  std::unique_lock<std::mutex> guard(lock_);
+  runs_task_ = ends_task_ = false;
+  while (!frames_.empty()) {
+    std::unique_ptr<Frame> frame = std::move(frames_.front());
+    frames_.pop_front();
+    guard.unlock();
+    land(std::move(frame), true);
+    guard.lock();
+  }
+  flow_ = GST_FLOW_OK;
+}
+
+void Flight::stop() {
+  halt();
+  std::lock_guard<std::mutex> guard(lock_);
+  wants_task_ = false;
+}
+
+void Flight::begin_flush() {
+  {
+    std::lock_guard<std::mutex> guard(lock_);
+    stopped_ = true;
+  }
+  changed_.notify_all();
+  set_pool_flushing(true);
+}
+
+void Flight::end_flush() {
+  std::unique_lock<std::mutex> guard(lock_);
+  changed_.wait(guard, [this] { return (frames_.empty() && !landing_) || ends_task_ || !runs_task_; });
+  if (ends_task_) return;  // the pads are being deactivated meanwhile
+  stopped_ = false;
+  flow_ = GST_FLOW_OK;
+  guard.unlock();
+  pushed_ = 0;
+  position_ = GST_CLOCK_TIME_NONE;
+  lost_ = false;
+  set_pool_flushing(false);
+}
+
+// The thread of upstream may wait for a buffer of the output's pool, all of which are in flight or downstream.
+void Flight::set_pool_flushing(bool flushing) {
+  GstBufferPool *pool = gst_base_transform_get_buffer_pool(trans_);
+  if (!pool) return;
+  gst_buffer_pool_set_flushing(pool, flushing);
+  gst_object_unref(pool);
+}
+
+// ---- The thread of upstream -----------------------------------------------------------------------------------------
+
+GstFlowReturn Flight::submit(std::unique_ptr<Frame> frame, guint most) {
+  {
+    std::unique_lock<std::mutex> guard(lock_);
+    if (!runs_task_) most = 1;
+    // Frames of an engine that has failed may still be in flight where this one is filtered at once.
+    const auto ready = [&] { return most > 1 ? on_device_ < most : frames_.empty() && !landing_; };
+    changed_.wait(guard, [&] { return stopped_ || flow_ != GST_FLOW_OK || ready(); });
+    if (stopped_) return GST_FLOW_FLUSHING;
+  }
+  GstFlowReturn flow = take_flow();
+  if (flow != GST_FLOW_OK) return flow;
+
+  if (!begin(*frame)) {
+    drain();  // the earlier ones come out before the error goes up
+    return stopped_ ? GST_FLOW_FLUSHING : GST_FLOW_ERROR;
+  }
+  if (most <= 1) {
+    if (!finish(*frame)) return GST_FLOW_ERROR;
+    Ref<GstBuffer> out = std::move(frame->out);
+    frame.reset();
+    return push_now(std::move(out));
+  }
+
+  const bool ordered = frame->is_stream_ordered();
+  if (ordered) {
+    std::unique_lock<std::mutex> guard(lock_);
+    changed_.wait(guard, [this] { return stopped_ || unpushed_ == 0; });
+  }
+  GstBuffer *out = nullptr;
+  if (ordered) {
+    frame->out_map.reset();
+    out = frame->out.release();
+  }
+  bool in_time;
+  {
+    std::lock_guard<std::mutex> guard(lock_);
+    in_time = !ends_task_ && runs_task_;
+    on_device_++;
+    GST_LOG_OBJECT(trans_, "%u of at most %u frames are on the device", on_device_, most);
+    if (!ordered) unpushed_++;
+    if (in_time) frames_.push_back(std::move(frame));
+  }
+  changed_.notify_all();
+  if (!in_time) land(std::move(frame), true);
+  return ordered ? push_now(Ref<GstBuffer>(out)) : GST_FLOW_OK;
+}
+
+GstFlowReturn Flight::push(Ref<GstBuffer> buffer) {
+  drain();
+  if (stopped_) return GST_FLOW_FLUSHING;
+  const GstFlowReturn flow = take_flow();
+  return flow == GST_FLOW_OK ? push_now(std::move(buffer)) : flow;
+}
+
+void Flight::drain() {
+  std::unique_lock<std::mutex> guard(lock_);
+  changed_.wait(guard, [this] { return stopped_ || !runs_task_ || (frames_.empty() && !landing_); });
+}
+
+void Flight::forget_eos() {
+  std::lock_guard<std::mutex> guard(lock_);
+  if (flow_ == GST_FLOW_EOS) flow_ = GST_FLOW_OK;
+}
+
+GstFlowReturn Flight::take_flow() {
+  {
+    std::unique_lock<std::mutex> guard(lock_);
+    if (flow_ == GST_FLOW_OK) return GST_FLOW_OK;
+  }
+  drain();  // what was in flight behind it is dropped
+  std::lock_guard<std::mutex> guard(lock_);
+  return std::exchange(flow_, GST_FLOW_OK);
+}
+
+// ---- The task -------------------------------------------------------------------------------------------------------
+
+void Flight::run_task(gpointer flight) {
+  static_cast<Flight *>(flight)->wait_for_frame();
+}
+
+void Flight::wait_for_frame() {
+  std::unique_ptr<Frame> frame;
+  bool drop;
+  {
+    std::unique_lock<std::mutex> guard(lock_);
+    changed_.wait(guard, [this] { return ends_task_ || !frames_.empty(); });
+    if (ends_task_) return;  // halt() has what is left
+    frame = std::move(frames_.front());
+    frames_.pop_front();
+    landing_ = true;
+    drop = stopped_ || flow_ != GST_FLOW_OK;
+  }
+  land(std::move(frame), drop);
+  {
+    std::lock_guard<std::mutex> guard(lock_);
+    landing_ = false;
+  }
+  changed_.notify_all();
+}
+
+// Waits for a frame in flight, and pushes its output where that is still to be done.
+void Flight::land(std::unique_ptr<Frame> frame, bool drop) {
+  const bool pushes = frame->out != nullptr;
+  bool ok = true;
+  if (drop)
+    abandon(*frame);
+  else
+    ok = finish(*frame);
+  Ref<GstBuffer> out = std::move(frame->out);
+  frame.reset();  // upstream may wait for the input
+  {
+    std::lock_guard<std::mutex> guard(lock_);
+    on_device_--;
+  }
+  changed_.notify_all();
+  if (!ok) set_flow(GST_FLOW_ERROR);
+  if (pushes && drop) lost_ = true;
+  if (pushes && ok && !drop && !stopped_) set_flow(push_now(std::move(out)));
+  if (!pushes) return;
+  {
+    std::lock_guard<std::mutex> guard(lock_);
+    unpushed_--;
+  }
+  changed_.notify_all();
+}
+
+void Flight::set_flow(GstFlowReturn flow) {
+  if (flow == GST_FLOW_OK) return;
+  GST_DEBUG_OBJECT(trans_, "a frame in flight ended with %s", gst_flow_get_name(flow));
+  {
+    std::lock_guard<std::mutex> guard(lock_);
+    if (flow_ == GST_FLOW_OK) flow_ = flow;
+  }
+  changed_.notify_all();
+}
+
+// ---- Either thread --------------------------------------------------------------------------------------------------
+
+GstFlowReturn Flight::push_now(Ref<GstBuffer> buffer) {
+  if (GST_BUFFER_PTS_IS_VALID(buffer.get())) {
+    GstClockTime end = GST_BUFFER_PTS(buffer.get());
+    if (GST_BUFFER_DURATION_IS_VALID(buffer.get())) end += GST_BUFFER_DURATION(buffer.get());
+    position_ = end;
+  }
+  pushed_++;
+  const GstFlowReturn flow = gst_pad_push(GST_BASE_TRANSFORM_SRC_PAD(trans_), buffer.release());
+  if (flow != GST_FLOW_OK) lost_ = true;
+  return flow;
+}
+
+// Hands the frame to its backend, or to the one that replaces a backend that fails on it. False, with an error message
+// posted where it is one, where the frame cannot be filtered.
+bool Flight::begin(Frame &frame) {
+  try {
+    while (frame.context) {
+      try {
+        frame.submit(stopped_);
+        count(*frame.context->engine);
+        return true;
+      } catch (const Error &e) {
+        frame.unmap();
+        if (e.kind() == Error::Kind::Cancelled) return false;
+        frame.context = fail_over_(*frame.context, e);
+      }
+    }
+  } catch (const std::exception &e) {
+    post_error(GST_ELEMENT_CAST(trans_), e);
+  }
+  return false;
+}
+
+// Waits until the frame is complete, and has another backend filter it where the device failed on it. False, with an
+// error message posted where it is one, where the frame is lost.
+bool Flight::finish(Frame &frame) {
+  for (;;) {
+    Engine &engine = *frame.context->engine;
+    try {
+      engine.backend->retire(frame.ticket);
+      const bool on_device = frame.out_map && frame.out_map->view().on_device;
+      frame.unmap();
+      if (on_device) engine.device->mark_complete(frame.out.get());
+      count(engine);
+      return true;
+    } catch (const Error &e) {
+      frame.unmap();
+      frame.context = fail_over_(*frame.context, e);
+      if (!frame.context || !frame.out) return frame.context != nullptr;
+    } catch (const std::exception &e) {
+      frame.unmap();
+      post_error(GST_ELEMENT_CAST(trans_), e);
+      return false;
+    }
+    if (!begin(frame)) return false;
+  }
+}
+
+// Waits until the device has done with the frame, whatever became of it.
+void Flight::abandon(Frame &frame) {
+  try {
+    frame.context->engine->backend->retire(frame.ticket);
+    count(*frame.context->engine);
+  } catch (const Error &e) {
+    GST_DEBUG_OBJECT(trans_, "of a frame that is dropped: %s", e.what());
+  }
+  frame.unmap();
+}
+
+// Adds what the engine has done since the last call to the statistics.
+void Flight::count(Engine &engine) {
+  std::lock_guard<std::mutex> guard(lock_);
+  const BackendStats now = engine.backend->stats();
+  if (g_strcmp0(now.kernels, totals_.kernels) != 0)
+    GST_DEBUG_OBJECT(trans_, "kernels of the first pass: %s", now.kernels ? now.kernels : "those of the method");
+  if (now.bytes_staged > engine.counted.bytes_staged)
+    GST_CAT_LOG_OBJECT(gst_cuda_conv_performance, trans_,
+                       "%" G_GUINT64_FORMAT " bytes are copied by the CPU too, since their memory is pageable",
+                       static_cast<guint64>(now.bytes_staged - engine.counted.bytes_staged));
+  totals_.frames += now.frames - engine.counted.frames;
+  totals_.device_ns += now.device_ns - engine.counted.device_ns;
+  totals_.bytes_uploaded += now.bytes_uploaded - engine.counted.bytes_uploaded;
+  totals_.bytes_downloaded += now.bytes_downloaded - engine.counted.bytes_downloaded;
+  totals_.bytes_staged += now.bytes_staged - engine.counted.bytes_staged;
+  totals_.kernels = now.kernels;
+  engine.counted = now;
+}
+
+BackendStats Flight::totals() const {
+  std::lock_guard<std::mutex> guard(lock_);
+  return totals_;
+}
+
+}  // namespace cudaconv::gst

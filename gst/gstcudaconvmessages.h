@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// The debug category, and errors of C++ as messages of the element.
+#pragma once
+
+#include <gst/gst.h>
+
+#include <exception>
+
+#include "error.h"
+
+GST_DEBUG_CATEGORY_EXTERN(gst_cuda_conv_debug);
+GST_DEBUG_CATEGORY_EXTERN(gst_cuda_conv_performance);
+#define GST_CAT_DEFAULT gst_cuda_conv_debug
+
+namespace cudaconv::gst {
+
+// Posts an error message for what was thrown, with the file and line that threw it where that is an Error.
+void post_error(GstElement *element, const std::exception &e);
+
+// Posts a warning message about a setting.
+void post_warning(GstElement *element, const char *text, const char *debug);
+
+// Calls `f` and returns what it returns. GStreamer is C: an exception ends here, as an error message, and `otherwise`
+// is returned.
+template <typename T, typename F>
+T guarded(gpointer element, T otherwise, const F &f) {
+  try {
+    return f();
+  } catch (const std::exception &e) {
+    post_error(GST_ELEMENT_CAST(element), e);
+  }
+  return otherwise;
+}
+
+}  // namespace cudaconv::gst

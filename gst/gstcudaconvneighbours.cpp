@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "gstcudaconvneighbours.h"
+
+#include <gst/video/video.h>
+
+#include "gstcudaconvformat.h"
+#include "gstcudaconvmessages.h"
+#include "gstcudaconvref.h"
+
+namespace cudaconv::gst {
+
+namespace {
+
+// Goes downstream through whatever lies between, to the next cudaconv. Elements that do not know it pass it on.
+constexpr char kDeviceQuery[] = "application/x-cudaconv-device";
+
+bool is_cuda(const GstCapsFeatures *features) {
+  return gst_caps_features_contains(features, kFeatureCudaMemory);
+}
+
+// Caps of any kind, and of any memory, name none.
+bool names_cuda(GstPad *srcpad) {
+  const Ref<GstCaps> caps(gst_pad_peer_query_caps(srcpad, nullptr));
+  if (!caps || gst_caps_is_any(caps.get())) return false;
+  for (guint i = 0; i < gst_caps_get_size(caps.get()); i++) {
+    const GstCapsFeatures *features = gst_caps_get_features(caps.get(), i);
+    if (!gst_caps_features_is_any(features) && is_cuda(features)) return true;
+  }
+  return false;
+}
+
+// Whether the two differ in nothing but the memory.
+bool same_but_for_memory(const GstCapsFeatures *a, const GstCapsFeatures *b) {
+  const auto others = [](const GstCapsFeatures *features) {
+    GstCapsFeatures *result = gst_caps_features_copy(features);
+    gst_caps_features_remove(result, kFeatureCudaMemory);
+    gst_caps_features_remove(result, GST_CAPS_FEATURE_MEMORY_SYSTEM_MEMORY);
+    return result;
+  };
+  GstCapsFeatures *of_a = others(a), *of_b = others(b);
+  const bool same = gst_caps_features_is_equal(of_a, of_b);
+  gst_caps_features_free(of_a);
+  gst_caps_features_free(of_b);
+  return same;
+}
+
+GstCaps *fixate(GstCaps *caps, GstCaps *othercaps, bool cuda) {
+  const GstCapsFeatures *wanted = gst_caps_get_features(caps, 0);
+  for (guint i = 0; i < gst_caps_get_size(othercaps); i++) {
+    const GstCapsFeatures *features = gst_caps_get_features(othercaps, i);
+    if (is_cuda(features) != cuda || !same_but_for_memory(features, wanted)) continue;
+    GstCaps *chosen = gst_caps_copy_nth(othercaps, i);
+    gst_caps_unref(othercaps);
+    return gst_caps_fixate(chosen);
+  }
+  return gst_caps_fixate(othercaps);
+}
+
+}  // namespace
+
+GstCaps *fixate_same_memory(GstCaps *caps, GstCaps *othercaps) {
+  return fixate(caps, othercaps, is_cuda_caps(caps));
+}
+
+GstCaps *fixate_output(GstPad *srcpad, GstCaps *caps, GstCaps *othercaps, int device, bool keep_memory) {
+  bool cuda = is_cuda_caps(caps);
+  if (device >= 0 && !keep_memory) {
+    const Ref<GstQuery> query(
+        gst_query_new_custom(GST_QUERY_CUSTOM, gst_structure_new(kDeviceQuery, "device-id", G_TYPE_INT, -1, nullptr)));
+    int theirs = -1;
+    if (gst_pad_peer_query(srcpad, query.get())) {
+      gst_structure_get_int(gst_query_get_structure(query.get()), "device-id", &theirs);
+      cuda = theirs == device;
+      GST_DEBUG_OBJECT(srcpad, "the next cudaconv filters on device %d, this one on %d", theirs, device);
+    } else if (!cuda) {
+      cuda = names_cuda(srcpad);
+    }
+  }
+  GST_DEBUG_OBJECT(srcpad, "prefers %s memory", cuda ? "CUDA" : "system");
+  return fixate(caps, othercaps, cuda);
+}
+
+bool answer_device_query(GstQuery *query, int device) {
+  if (GST_QUERY_TYPE(query) != GST_QUERY_CUSTOM) return false;
+  const GstStructure *structure = gst_query_get_structure(query);
+  if (!structure || !gst_structure_has_name(structure, kDeviceQuery)) return false;
+  gst_structure_set(gst_query_writable_structure(query), "device-id", G_TYPE_INT, device, nullptr);
+  return true;
+}
+
+bool takes_crop_meta(GstPad *srcpad) {
+  const Ref<GstCaps> caps(gst_pad_get_current_caps(srcpad));
+  const Ref<GstQuery> query(gst_query_new_allocation(caps.get(), FALSE));
+  return gst_pad_peer_query(srcpad, query.get()) &&
+         gst_query_find_allocation_meta(query.get(), GST_VIDEO_CROP_META_API_TYPE, nullptr);
+}
+
+}  // namespace cudaconv::gst

@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "gstcudaconvproperties.h"
+
+#include <string>
+#include <type_traits>
+#include <utility>
+
+namespace cudaconv::gst {
+
+namespace {
+
+constexpr guint kMostFramesInFlight = 16;
+
+constexpr auto kReady = static_cast<GParamFlags>(G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | GST_PARAM_MUTABLE_READY);
+constexpr auto kPlaying =
+    static_cast<GParamFlags>(G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | GST_PARAM_MUTABLE_PLAYING);
+constexpr auto kAnimated = static_cast<GParamFlags>(kPlaying | GST_PARAM_CONTROLLABLE);
+
+struct Property {
+  const char *name, *nick, *blurb;
+  GParamFlags flags;
+  double min, max;       // of numbers; those that are not below 0 are unsigned
+  GType (*enum_type)();  // of enumerations
+  GParamSpec *(*make)(const Property &);
+  void (*set)(Configuration &, const GValue *);
+  void (*get)(const Configuration &, GValue *);
+  bool (*copy)(const Configuration &from, Configuration &to);  // whether the value is another one
+};
+
+// The member of a Configuration at the end of a path of pointers to members.
+template <auto kFirst, auto... kRest, typename T>
+auto &member(T &whole) {
+  if constexpr (sizeof...(kRest) == 0)
+    return whole.*kFirst;
+  else
+    return member<kRest...>(whole.*kFirst);
+}
+
+template <typename T>
+GParamSpec *make_spec(const Property &p, const T &initial) {
+  if constexpr (std::is_enum_v<T>) {
+    gst_type_mark_as_plugin_api(p.enum_type(), static_cast<GstPluginAPIFlags>(0));
+    return g_param_spec_enum(p.name, p.nick, p.blurb, p.enum_type(), static_cast<gint>(initial), p.flags);
+  } else if constexpr (std::is_same_v<T, std::string>) {
+    return g_param_spec_string(p.name, p.nick, p.blurb, nullptr, p.flags);
+  } else if constexpr (std::is_same_v<T, bool>) {
+    return g_param_spec_boolean(p.name, p.nick, p.blurb, initial, p.flags);
+  } else if constexpr (std::is_same_v<T, double>) {
+    return g_param_spec_double(p.name, p.nick, p.blurb, p.min, p.max, initial, p.flags);
+  } else if (p.min < 0) {
+    return g_param_spec_int(p.name, p.nick, p.blurb, static_cast<gint>(p.min), static_cast<gint>(p.max),
+                            static_cast<gint>(initial), p.flags);
+  } else {
+    return g_param_spec_uint(p.name, p.nick, p.blurb, static_cast<guint>(p.min), static_cast<guint>(p.max),
+                             static_cast<guint>(initial), p.flags);
+  }
+}
+
+// Strings that are not set and empty ones are the same.
+template <typename T>
+T read(const GValue *value) {
+  if constexpr (std::is_enum_v<T>)
+    return static_cast<T>(g_value_get_enum(value));
+  else if constexpr (std::is_same_v<T, std::string>)
+    return g_value_get_string(value) ? g_value_get_string(value) : "";
+  else if constexpr (std::is_same_v<T, bool>)
+    return g_value_get_boolean(value) != FALSE;
+  else if constexpr (std::is_same_v<T, double>)
+    return g_value_get_double(value);
+  else
+    return static_cast<T>(G_VALUE_HOLDS_INT(value) ? g_value_get_int(value) : g_value_get_uint(value));
+}
+
+template <typename T>
+void write(const T &field, GValue *value) {
+  if constexpr (std::is_enum_v<T>)
+    g_value_set_enum(value, static_cast<gint>(field));
+  else if constexpr (std::is_same_v<T, std::string>)
+    g_value_set_string(value, field.empty() ? nullptr : field.c_str());
+  else if constexpr (std::is_same_v<T, bool>)
+    g_value_set_boolean(value, field);
+  else if constexpr (std::is_same_v<T, double>)
+    g_value_set_double(value, field);
+  else if (G_VALUE_HOLDS_INT(value))
+    g_value_set_int(value, static_cast<gint>(field));
+  else
+    g_value_set_uint(value, static_cast<guint>(field));
+}
+
+template <auto... kPath>
+constexpr Property property(const char *name, const char *nick, const char *blurb, GParamFlags flags, double min,
+                            double max, GType (*enum_type)() = nullptr) {
+  using T = std::decay_t<decltype(member<kPath...>(std::declval<Configuration &>()))>;
+  return {name,
+          nick,
+          blurb,
+          flags,
+          min,
+          max,
+          enum_type,
+          [](const Property &p) {
+            const Configuration defaults;
+            return make_spec<T>(p, member<kPath...>(defaults));
+          },
+          [](Configuration &c, const GValue *value) { member<kPath...>(c) = read<T>(value); },
+          [](const Configuration &c, GValue *value) { write<T>(member<kPath...>(c), value); },
+          [](const Configuration &from, Configuration &to) {
+            const bool differs = member<kPath...>(to) != member<kPath...>(from);
+            member<kPath...>(to) = member<kPath...>(from);
+            return differs;
+          }};
+}
+
+// Of an enumeration, a string or a truth value.
+template <auto... kPath>
+constexpr Property property(const char *name, const char *nick, const char *blurb, GParamFlags flags,
+                            GType (*enum_type)() = nullptr) {
+  return property<kPath...>(name, nick, blurb, flags, 0, 0, enum_type);
+}
+
+#define FILTER(field) &Configuration::settings, &Settings::filter, &FilterSettings::field
+#define ROI(field) &Configuration::settings, &Settings::roi, &RoiSettings::field
+
+constexpr Property kProperties[] = {
+    property<FILTER(mask)>(
+        "mask", "Mask",
+        "What to do with each frame. A Gaussian blur is gauss5, or gauss by sigma; a mean is box; an unsharp mask is "
+        "unsharp; edges are sobel; a dilation, an erosion, an opening and a closing are dilate, erode, open and close.",
+        kPlaying, gst_cuda_conv_mask_get_type),
+    property<FILTER(size)>(
+        "size", "Size",
+        "Side of box, gauss, unsharp, the morphology masks (up to 127) and median (up to 7), in pixels, odd. 0 is 3 "
+        "for morphology and median, as sigma needs it for gauss and unsharp, else 5.",
+        kPlaying, 0, 127),
+    property<FILTER(sigma)>(
+        "sigma", "Sigma",
+        "Standard deviation of gauss and unsharp in pixels. 0 is 0.3*((size-1)*0.5-1)+0.8. With size=0 the side is "
+        "2*ceil(3*sigma)+1.",
+        kAnimated, 0, 100),
+    property<FILTER(amount)>("amount", "Amount", "Strength of unsharp: source + amount * (source - blurred source).",
+                             kAnimated, -100, 100),
+    /**
+     * GstCudaConv:coefficients:
+     *
+     * A mask row by row. Rows end in a semicolon or a newline, numbers are separated by blanks or commas:
+     * `"1 2 1; 2 4 2; 1 2 1"`. One row of 9, 25 or 49 numbers is taken as a square. Lists in brackets, as other
+     * languages print them and as GStreamer prints its arrays, are read too: `"[[1,2,1],[2,4,2],[1,2,1]]"`,
+     * `"<<1,2,1>,<2,4,2>,<1,2,1>>"`.
+     */
+    property<&Configuration::settings, &Settings::coefficients>(
+        "coefficients", "Coefficients",
+        "The mask of mask=custom, and the structuring element of shape=custom (its members are not 0). Rows end in "
+        "';' or a newline, numbers are separated by blanks or commas and may be fractions: \"1 2 1; 2 4 2; 1 2 1\", "
+        "\"1/9 1/9 1/9; ...\". Lists in brackets are read too: \"[[1,2,1],[2,4,2],[1,2,1]]\". One row of 9, 25 or 49 "
+        "numbers is taken as a square. Both sides are odd, 31 at most.",
+        kPlaying),
+    property<FILTER(shape)>("shape", "Shape", "Structuring element of the morphology masks.", kPlaying,
+                            gst_cuda_conv_shape_get_type),
+    property<FILTER(divisor)>(
+        "divisor", "Divisor",
+        "What the sum is divided by. 0 is the mask's own divisor; that of mask=custom is the sum of its coefficients, "
+        "or 1 where that is 0.",
+        kAnimated, -1e9, 1e9),
+    property<FILTER(bias)>("bias", "Bias",
+                           "Added to the result, as a fraction of the full range: 0.5 is mid-grey at every bit depth.",
+                           kAnimated, -1, 1),
+    property<FILTER(negative)>("negative", "Negative", "What becomes of negative results.", kPlaying,
+                               gst_cuda_conv_negative_get_type),
+    property<FILTER(magnitude)>("magnitude", "Magnitude",
+                                "How sobel, scharr, prewitt and roberts join the two parts of the gradient.", kPlaying,
+                                gst_cuda_conv_magnitude_get_type),
+    property<FILTER(iterations)>(
+        "iterations", "Iterations",
+        "How often the filter runs over each frame, rounding to the format in between, as so many elements in a row "
+        "would. For open and close: so many erosions, then so many dilations, or the other way round.",
+        kAnimated, 1, 1000),
+    property<FILTER(border)>("border", "Border", "What the mask reads outside the frame.", kPlaying,
+                             gst_cuda_conv_border_get_type),
+    /**
+     * GstCudaConv:border-color:
+     *
+     * Full-range RGB. It is converted to the frame's own colour matrix, range and depth.
+     */
+    property<&Configuration::settings, &Settings::border_color>(
+        "border-color", "Border colour",
+        "What border=constant reads outside the frame, as 0xAARRGGBB; converted to the frame's own colour space and "
+        "range. The default, 0xff000000, is opaque black.",
+        kPlaying, 0, G_MAXUINT32),
+    property<FILTER(chroma)>("chroma", "Chroma", "What becomes of the chroma of YUV frames.", kPlaying,
+                             gst_cuda_conv_chroma_get_type),
+    property<FILTER(alpha)>("alpha", "Alpha", "What becomes of alpha.", kPlaying, gst_cuda_conv_alpha_get_type),
+    property<ROI(rectangles)>(
+        "roi", "Regions of interest",
+        "Rectangles \"x,y,w,h; x,y,w,h\" in pixels of the visible picture: only these are filtered, the rest is "
+        "copied. What lies outside the picture is cut off. Where this is not set and roi-meta is off, the whole frame "
+        "is filtered.",
+        kPlaying),
+    /**
+     * GstCudaConv:roi-meta:
+     *
+     * The rectangles come with each buffer, as detectors and trackers attach them; a buffer without any is only copied.
+     */
+    property<ROI(meta)>(
+        "roi-meta", "Regions from metas",
+        "Filter only the rectangles of the GstVideoRegionOfInterestMetas that come with each frame, and those of "
+        "roi. A frame without either has no regions.",
+        kPlaying),
+    property<ROI(types)>("roi-type", "Types of metas",
+                         "With roi-meta, the roi_type that metas have to have, or several separated by commas, such as "
+                         "\"face,plate\". Not set: any.",
+                         kPlaying),
+    property<ROI(shape)>("roi-shape", "Shape of regions", "What of each rectangle is filtered.", kPlaying,
+                         gst_cuda_conv_roi_shape_get_type),
+    property<ROI(invert)>("roi-invert", "Invert regions",
+                          "Filter everything but the regions. Has no effect where roi is not set and roi-meta is off.",
+                          kPlaying),
+    property<&Configuration::backend>(
+        "backend", "Backend",
+        "What filters the frames. The results are the same. A plugin that was built without CUDA has the CPU alone.",
+        kReady, gst_cuda_conv_backend_get_type),
+    property<&Configuration::device_id>("cuda-device-id", "CUDA device",
+                                        "The GPU to use. -1 is that of the neighbours, else the first.", kReady, -1,
+                                        G_MAXINT),
+    property<FILTER(method)>(
+        "method", "Method",
+        "How the GPU goes about it, for learning and for tests: the results are the same, and auto is the fastest. A "
+        "mask that the method cannot do is an error.",
+        kPlaying, gst_cuda_conv_method_get_type),
+    property<&Configuration::threads>(
+        "n-threads", "Threads",
+        "Threads of the CPU backend. 0 is as many as there are processors, 16 at most, and fewer for small frames.",
+        kReady, 0, 16),
+    /**
+     * GstCudaConv:frames-in-flight:
+     *
+     * With several frames in flight one is uploaded while another is filtered and a third comes back; a thread of the
+     * source pad pushes each as soon as it is done, whether another one follows or not. With one, the thread of
+     * upstream waits for it. So many frames wait in the element where downstream blocks, which is the maximum of the
+     * latency that it reports; the minimum is 0. Frames that the CPU filters are never in flight.
+     */
+    property<&Configuration::frames_in_flight>(
+        "frames-in-flight", "Frames in flight",
+        "Frames that may be on the GPU at once; 0 is as many as pay off. Each is pushed as soon as it is done.", kReady,
+        0, kMostFramesInFlight),
+};
+
+#undef FILTER
+#undef ROI
+
+const Property *find(guint id) {
+  return id >= 1 && id <= std::size(kProperties) ? &kProperties[id - 1] : nullptr;
+}
+
+}  // namespace
+
+guint install_properties(GObjectClass *klass) {
+  guint id = 1;
+  for (const Property &property : kProperties) g_object_class_install_property(klass, id++, property.make(property));
+  return id;
+}
+
+bool Properties::set(guint id, const GValue *value) {
+  const Property *property = find(id);
+  if (!property) return false;
+  std::lock_guard<std::mutex> guard(lock_);
+  property->set(staged_, value);
+  return true;
+}
+
+bool Properties::get(guint id, GValue *value) const {
+  const Property *property = find(id);
+  if (!property) return false;
+  std::lock_guard<std::mutex> guard(lock_);
+  property->get(staged_, value);
+  return true;
+}
+
+// GObject queues a notification while any thread is between the beginning and the end of a g_object_set(), and
+// dispatches it at once where none is: that tells whether the staged values are complete. Where they are not, the
+// notification that has been queued brings the end of that other call here. Threads that begin to set wait for the
+// lock.
+std::vector<GParamSpec *> Properties::publish(GObject *object, GParamSpec *spec) {
+  std::lock_guard<std::mutex> guard(lock_);
+  nobody_sets_ = false;
+  dispatched_.clear();
+  probe_ = spec;
+  prober_ = std::this_thread::get_id();
+  g_object_notify_by_pspec(object, spec);
+  prober_ = std::thread::id();
+  if (nobody_sets_) {
+    bool changed = false;
+    for (const Property &property : kProperties)
+      if (property.copy(staged_, published_.configuration))
+        changed |= (property.flags & GST_PARAM_MUTABLE_PLAYING) != 0;
+    if (changed) published_.serial++;
+  }
+  return dispatched_;
+}
+
+bool Properties::answers_probe(guint count, GParamSpec **specs) {
+  if (prober_.load() != std::this_thread::get_id()) return false;
+  nobody_sets_ = true;
+  if (count != 1 || specs[0] != probe_) dispatched_.assign(specs, specs + count);
+  return true;
+}
+
+Published Properties::published() const {
+  std::lock_guard<std::mutex> guard(lock_);
+  return published_;
+}
+
+guint Properties::serial() const {
+  std::lock_guard<std::mutex> guard(lock_);
+  return published_.serial;
+}
+
+}  // namespace cudaconv::gst

@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "gstcudaconvsession.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "gstcudaconvmessages.h"
+#include "plan/masks.h"
+
+namespace cudaconv::gst {
+
+namespace {
+
+// One being uploaded, one in the kernels, one being downloaded, and one that the CPU is busy with meanwhile.
+constexpr guint kFramesThatPay = 4;
+
+}  // namespace
+
+// ---- Device and backend ---------------------------------------------------------------------------------------------
+
+bool Session::open() {
+  return choose(properties_.published().configuration);
+}
+
+void Session::close() {
+  release(true);
+}
+
+bool Session::start() {
+  const Configuration wanted = properties_.published().configuration;
+  {
+    std::lock_guard<std::mutex> guard(lock_);
+    failovers_ = 0;
+    threads_ = wanted.threads;
+    frames_in_flight_ = wanted.frames_in_flight;
+  }
+  caps_error_.clear();
+  memory_error_.clear();
+  complaints_.clear();
+  refused_.clear();
+  return choose(wanted);
+}
+
+void Session::stop() {
+  std::shared_ptr<const StreamContext> context;  // is destroyed after the lock is released
+  std::lock_guard<std::mutex> guard(lock_);
+  context.swap(context_);
+}
+
+void Session::release(bool with_context) {
+  {
+    std::shared_ptr<Device> device;  // both go after the lock is released
+    std::shared_ptr<Engine> engine;
+    std::lock_guard<std::mutex> guard(lock_);
+    chosen_ = false;
+    engine.swap(cuda_engine_);
+    device.swap(device_);
+  }
+  if (with_context) finder_->close();
+}
+
+void Session::use(std::shared_ptr<Device> device, std::shared_ptr<Engine> engine) {
+  std::lock_guard<std::mutex> guard(lock_);
+  device_ = std::move(device);
+  cuda_engine_ = std::move(engine);
+}
+
+bool Session::choose(const Configuration &wanted) {
+  bool failed;
+  {
+    std::lock_guard<std::mutex> guard(lock_);
+    if (chosen_ && chosen_backend_ == wanted.backend && chosen_device_id_ == wanted.device_id) return true;
+    failed = std::exchange(device_failed_, false);
+  }
+  // The context that the application may have set before stays, but for one whose device failed.
+  release(failed);
+  if (wanted.backend != BackendChoice::Cpu) {
+    std::string why;
+    try {
+      std::shared_ptr<Device> device = finder_->open(element_, wanted.device_id, &why);
+      if (device) use(device, make_cuda_engine(device));
+    } catch (const Error &e) {
+      why = e.what();
+    }
+    if (!cuda_engine_ && wanted.backend == BackendChoice::Cuda) {
+      release(true);
+      GST_ELEMENT_ERROR(element_, RESOURCE, NOT_FOUND,
+                        ("backend=cuda found no CUDA device that it can use: %s", why.c_str()), (nullptr));
+      return false;
+    }
+    if (!cuda_engine_)
+      GST_ELEMENT_INFO(element_, RESOURCE, NOT_FOUND, ("Frames are filtered on the CPU: %s", why.c_str()),
+                       ("Frames are filtered on the CPU: %s", why.c_str()));  // gst-launch-1.0 shows only this
+  }
+  std::lock_guard<std::mutex> guard(lock_);
+  chosen_ = true;
+  chosen_backend_ = wanted.backend;
+  chosen_device_id_ = wanted.device_id;
+  if (cuda_engine_)
+    GST_INFO_OBJECT(element_, "filters on CUDA device %d", device_->id());
+  else
+    GST_INFO_OBJECT(element_, "filters on the CPU");
+  return true;
+}
+
+std::shared_ptr<const StreamContext> Session::fail_over(const StreamContext &context, const Error &e) {
+  if (e.kind() != Error::Kind::Device || !context.engine->cuda()) {
+    post_error(element_, e);
+    return nullptr;
+  }
+  std::unique_lock<std::mutex> guard(lock_);
+  const std::shared_ptr<const StreamContext> current = context_;
+  if (current->engine != context.engine) return context.with(current->engine);  // others in flight came first
+  const bool reported = std::exchange(device_failed_, true);
+  chosen_ = false;  // the next start may find the device in order again
+  if (chosen_backend_ != BackendChoice::Auto) {
+    guard.unlock();
+    if (!reported) post_error(element_, e);
+    return nullptr;
+  }
+  context_ = current->with(make_cpu_engine(context.info, threads_));
+  failovers_++;
+  cuda_engine_ = nullptr;
+  const std::shared_ptr<const StreamContext> replacement = context_;
+  guard.unlock();
+  gst_element_message_full(element_, GST_MESSAGE_WARNING, GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_FAILED,
+                           g_strdup_printf("The CUDA device failed; from this frame on the CPU filters. %s", e.what()),
+                           nullptr, e.file(), "", e.line());
+  return current.get() == &context ? replacement : context.with(replacement->engine);
+}
+
+bool Session::find_memory_device() {
+  if (allocation_needs().device) return true;
+  std::string why = "it does not offer CUDA memory";
+  std::shared_ptr<Device> device = finder_->open(element_, chosen_device_id_, &why);
+  if (!device) {
+    if (memory_error_ != why)
+      GST_ELEMENT_ERROR(element_, RESOURCE, NOT_FOUND,
+                        ("CUDA memory was asked for, but no CUDA device can be used: %s", why.c_str()), (nullptr));
+    memory_error_ = why;
+    return false;
+  }
+  use(std::move(device), nullptr);
+  memory_error_.clear();
+  return true;
+}
+
+void Session::set_context(GstContext *context) {
+  finder_->set_context(element_, context, properties_.published().configuration.device_id);
+}
+
+bool Session::answer_context_query(GstQuery *query) {
+  return finder_->answer_context_query(element_, query);
+}
+
+// ---- Caps and settings ----------------------------------------------------------------------------------------------
+
+// Frames are filtered with `context` from here on, which has the settings of `serial`.
+void Session::install(std::shared_ptr<const StreamContext> context, guint serial) {
+  complain_of_unused(context->settings);
+  const std::string outside = context->roi.complaint(context->info);
+  if (!outside.empty()) complain_once(outside, outside);
+  for (const auto &plan : {context->progressive, context->interlaced})
+    if (plan)
+      GST_DEBUG_OBJECT(element_, "%s, %s frames: %s", context->engine->backend->name(),
+                       plan == context->progressive ? "progressive" : "interlaced", describe(*plan).c_str());
+  tried_serial_ = serial;
+  std::lock_guard<std::mutex> guard(lock_);
+  context_.swap(context);
+}
+
+// A setting that has had an effect since the start, or will when the filter is switched on, is not worth a warning.
+void Session::complain_of_unused(const Settings &settings) {
+  if (settings.filter.mask == Mask::Identity) return;
+  const bool has_coefficients = !settings.coefficients.empty();
+  const std::vector<UnusedSetting> unused = unused_settings(settings.filter, has_coefficients);
+  FilterSettings nothing = settings.filter;
+  nothing.mask = Mask::Identity;  // uses none
+  for (const UnusedSetting &given : unused_settings(nothing, has_coefficients)) {
+    const std::string property = given.property;
+    const auto same = std::find_if(unused.begin(), unused.end(), [&](const auto &u) { return u.property == property; });
+    if (same == unused.end())
+      complaints_.insert(property);
+    else
+      complain_once(property, same->text);
+  }
+}
+
+// Posts a warning that has not been posted since the start.
+void Session::complain_once(const std::string &about, const std::string &text) {
+  if (complaints_.insert(about).second) post_warning(element_, text.c_str(), "the stream goes on");
+}
+
+// While a controller or a slider passes through numbers that make no sense, one warning a second is enough.
+void Session::warn_of_settings(const Settings &settings, const Error &e) {
+  std::string about = settings.coefficients + settings.roi.rectangles + mask_nick(settings.filter.mask);
+  for (const char *c = e.what(); *c; c++)
+    if (!g_ascii_isdigit(*c)) about += *c;
+  const gint64 now = g_get_monotonic_time();
+  if (about == refused_ && now - refused_at_ < G_USEC_PER_SEC) {
+    GST_WARNING_OBJECT(element_, "%s", e.what());
+    return;
+  }
+  refused_ = about;
+  refused_at_ = now;
+  post_warning(element_, e.what(), "the last good settings stay in force");
+}
+
+bool Session::configure(const GstVideoInfo &info, bool cuda_in, bool cuda_out) {
+  const Published published = properties_.published();
+  const Settings &settings = published.configuration.settings;
+  const std::shared_ptr<const StreamContext> previous = context();
+  const bool rejected = previous && published.serial == tried_serial_;  // these settings, while playing
+  try {
+    std::shared_ptr<Engine> engine;
+    {
+      std::lock_guard<std::mutex> guard(lock_);
+      engine = cuda_engine_ ? cuda_engine_ : make_cpu_engine(info, threads_);
+    }
+    std::shared_ptr<const StreamContext> context;
+    try {
+      context = std::make_shared<const StreamContext>(info, cuda_in, cuda_out, engine, settings);
+    } catch (const Error &e) {
+      if (!previous || e.kind() != Error::Kind::Settings) throw;
+      context = std::make_shared<const StreamContext>(info, cuda_in, cuda_out, engine, previous->settings);
+      if (!rejected) warn_of_settings(settings, e);
+    }
+    install(std::move(context), published.serial);
+    caps_error_.clear();
+    return true;
+  } catch (const Error &e) {
+    if (caps_error_ != e.what()) post_error(element_, e);
+    caps_error_ = e.what();
+  }
+  return false;
+}
+
+bool Session::update() {
+  std::shared_ptr<const StreamContext> context = this->context();
+  if (!context || properties_.serial() == tried_serial_) return false;
+  const Published published = properties_.published();
+  tried_serial_ = published.serial;
+  try {
+    context = context->with(published.configuration.settings);
+  } catch (const Error &e) {
+    warn_of_settings(published.configuration.settings, e);
+    return false;
+  }
+  install(std::move(context), published.serial);
+  return true;
+}
+
+bool Session::is_foreign(GstBuffer *buffer) const {
+  const std::shared_ptr<const StreamContext> context = this->context();
+  if (!context || !context->engine->cuda() || gst_buffer_n_memory(buffer) == 0) return false;
+  const Device &device = *context->engine->device;
+  return device.is_device_memory(gst_buffer_peek_memory(buffer, 0)) && !device.owns(buffer);
+}
+
+bool Session::follow(GstBuffer *buffer) {
+  std::shared_ptr<Device> device = finder_->follow(buffer, chosen_device_id_);
+  if (!device) {
+    GST_CAT_LOG_OBJECT(gst_cuda_conv_performance, element_,
+                       "CUDA memory of another device is copied by way of system memory");
+    return false;
+  }
+  GST_INFO_OBJECT(element_, "frames come in another CUDA context, of device %d", device->id());
+  const std::shared_ptr<Engine> engine = make_cuda_engine(device);
+  install(context()->with(engine), tried_serial_);
+  use(std::move(device), engine);
+  return true;
+}
+
+// ---- Any thread -----------------------------------------------------------------------------------------------------
+
+std::shared_ptr<const StreamContext> Session::context() const {
+  std::lock_guard<std::mutex> guard(lock_);
+  return context_;
+}
+
+int Session::device_in_use() const {
+  std::lock_guard<std::mutex> guard(lock_);
+  return cuda_engine_ ? device_->id() : -1;
+}
+
+guint Session::most_in_flight() const {
+  std::lock_guard<std::mutex> guard(lock_);
+  if (!context_ || !context_->engine->cuda()) return 1;
+  return frames_in_flight_ ? frames_in_flight_ : kFramesThatPay;
+}
+
+GstClockTime Session::longest_wait() const {
+  const guint frames = most_in_flight();
+  const std::shared_ptr<const StreamContext> context = this->context();
+  return frames > 1 && !context->passthrough() ? frames * context->buffer_duration() : 0;
+}
+
+AllocationNeeds Session::allocation_needs() const {
+  const bool regions = properties_.published().configuration.settings.roi.meta;
+  const guint frames = most_in_flight();
+  std::lock_guard<std::mutex> guard(lock_);
+  return {device_, cuda_engine_ != nullptr, frames, regions};
+}
+
+guint Session::failovers() const {
+  std::lock_guard<std::mutex> guard(lock_);
+  return failovers_;
+}
+
+}  // namespace cudaconv::gst
