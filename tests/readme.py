@@ -4,12 +4,16 @@
 
     readme.py README CAPABILITIES [--write]
 
-CAPABILITIES is the program tests/kernels/capabilities. --write puts the tables into README. The table of formats is that of
-GStreamer 1.22 with CUDA: with a newer GStreamer there may be more, and without CUDA only system memory is compared.
+CAPABILITIES is the program tests/kernels/capabilities. --write puts the tables into README. The table of formats says of
+each the version of GStreamer that it needs, where that is newer than 1.22. Without CUDA only system memory is compared.
+With a newer GStreamer than LAST_VERSION there may be more formats than the table has.
 """
 import re
 import subprocess
 import sys
+
+LAST_VERSION = (1, 28)  # that README.md knows the formats of
+MEMORIES = ("system", "cuda")
 
 
 def formats_by_memory():
@@ -33,10 +37,26 @@ def version():
     return tuple(int(n) for n in re.search(r"GStreamer (\d+)\.(\d+)", text).groups())
 
 
-def format_table(memories):
+def read_format_table(table):
+    rows = [[cell.strip() for cell in line.split("|")[1:4]] for line in table.splitlines()[2:]]
+    return {row[0]: dict(zip(MEMORIES, row[1:])) for row in rows}
+
+
+# What the plugin takes, added to what the table says.
+def format_table(rows, memories):
+    here = version()
+    mark = "x" if here == (1, 22) else "%d.%d" % here
+    for memory in MEMORIES:
+        for name in memories[memory]:
+            row = rows.setdefault(name, dict.fromkeys(MEMORIES, ""))
+            row[memory] = row[memory] or mark
     lines = ["| format | system memory | CUDA memory |", "|---|---|---|"]
-    lines += ["| %s | x | %s |" % (f, "x" if f in memories["cuda"] else "") for f in memories["system"]]
+    lines += ["| %s | %s | %s |" % (name, rows[name]["system"], rows[name]["cuda"]) for name in sorted(rows)]
     return "\n".join(lines)
+
+
+def is_there(mark):
+    return mark == "x" or (mark != "" and tuple(int(n) for n in mark.split(".")) <= version())
 
 
 def section(text, name):
@@ -48,8 +68,9 @@ def main():
     text = open(readme, encoding="utf-8").read()
     memories = formats_by_memory()
     masks = subprocess.run([capabilities], check=True, capture_output=True, text=True).stdout.strip()
+    rows = read_format_table(section(text, "formats").group(2))
     if "--write" in sys.argv:
-        for name, table in (("formats", format_table(memories)), ("methods", masks)):
+        for name, table in (("formats", format_table(rows, memories)), ("methods", masks)):
             found = section(text, name)
             text = text[:found.start(2)] + table + text[found.end(2):]
         open(readme, "w", encoding="utf-8").write(text)
@@ -58,13 +79,12 @@ def main():
     wrong = []
     if section(text, "methods").group(2) != masks:
         wrong.append("masks by method; it should be\n" + masks)
-    rows = [[cell.strip() for cell in line.split("|")[1:4]] for line in section(text, "formats").group(2).splitlines()[2:]]
-    claimed = {"system": {r[0] for r in rows if r[1]}, "cuda": {r[0] for r in rows if r[2]}}
-    for memory in claimed:
+    for memory in MEMORIES:
         if memory == "cuda" and not memories["cuda"]:
             continue
-        missing = claimed[memory] - set(memories[memory])
-        more = set(memories[memory]) - claimed[memory] if version() == (1, 22) else set()
+        claimed = {name for name in rows if is_there(rows[name][memory])}
+        missing = claimed - set(memories[memory])
+        more = set(memories[memory]) - claimed if version() <= LAST_VERSION else set()
         if missing:
             wrong.append("formats in %s memory that the plugin does not take: %s" % (memory, " ".join(sorted(missing))))
         if more:

@@ -21,7 +21,7 @@ install_packages
 begin "building ($(build_time) the first time)"
 # shellcheck disable=SC2046  # one option or none
 configure build -Dstandin=enabled $(gpu_option)
-build build all meson-test-prereq
+build build all meson-test-prereq meson-benchmark-prereq
 
 failed=0
 run_tests() { # FOLDER [ARGUMENT OF meson test...]: builds what the tests need that is not built yet

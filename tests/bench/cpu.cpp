@@ -23,7 +23,7 @@
 #include <vector>
 
 #include "backend.h"
-#include "vector.h"
+#include "cpu/vector.h"
 
 namespace cudaconv::bench {
 

@@ -41,6 +41,7 @@ constexpr int kBuffers = 8;          // of pageable memory
 constexpr int kPictures = 5;         // different ones, one after the other
 constexpr int kWarmUp = 40;          // frames, more than are in flight, and more than it takes to tell a pool
 constexpr int kPatience = 60;        // seconds beyond the measurement that a pipeline may take
+constexpr int kLone = 200;           // frames of which each waits for the one before to come
 constexpr int kUnderWay = 64;        // frames, more than there ever are between source and sink
 constexpr size_t kLatencies = 4096;  // that are kept, of the first frames
 
@@ -85,6 +86,7 @@ struct Feed {
   GstVideoInfo info;
   Ref<GstCaps> caps;
   Origin origin;
+  bool lone = false;       // a frame is sent when the one before has come
   bool live = false;       // frames come at their rate, else as fast as they are taken
   bool fill_each = false;  // else each buffer is filled once, since it is not the source that is to be measured
   gint64 deadline = 0;     // the stream ends then, or
@@ -94,6 +96,8 @@ struct Feed {
   std::vector<std::vector<guint8>> picture;  // kPictures of them
   std::vector<std::vector<guint8>> pages;    // of Origin::Wrapped
   std::atomic<bool> page_used[kBuffers] = {};
+  std::atomic<int> come{0};            // frames, at the sink
+  std::atomic<bool> withheld{false};   // a lone frame has not come within a second
   std::map<const void *, int> filled;  // which picture a piece of memory holds
   struct Departure {
     gint64 time;
@@ -159,6 +163,11 @@ GstFlowReturn create(GstPushSrc *src, GstBuffer **out) {
   Feed &feed = *self->feed;
   if (self->frame == kWarmUp && feed.length) feed.deadline = now() + feed.length;
   if (self->frame >= feed.frames || (feed.deadline && now() > feed.deadline)) return GST_FLOW_EOS;
+  for (const gint64 begin = now(); feed.lone && feed.come < self->frame; g_usleep(20)) {
+    if (now() < begin + G_USEC_PER_SEC) continue;
+    feed.withheld = true;
+    return GST_FLOW_EOS;
+  }
   GstBuffer *buffer = nullptr;
   if (feed.origin == Origin::Wrapped) {
     buffer = wrap_page(feed);
@@ -336,6 +345,27 @@ class Pipeline {
     gst_query_unref(query);
     return static_cast<double>(min) / GST_USECOND;
   }
+  // What is negotiated behind each cudaconv, from the source on: "CUDA" or "system".
+  std::string memories() const {
+    std::string result;
+    GstIterator *elements = gst_bin_iterate_sorted(GST_BIN(pipeline_.get()));  // from the sinks on
+    gst_iterator_foreach(
+        elements,
+        [](const GValue *item, gpointer text) {
+          auto *element = static_cast<GstElement *>(g_value_get_object(item));
+          GstElementFactory *factory = gst_element_get_factory(element);
+          if (!factory || std::strcmp(GST_OBJECT_NAME(factory), "cudaconv")) return;
+          const Ref<GstPad> pad(gst_element_get_static_pad(element, "src"));
+          GstCaps *caps = gst_pad_get_current_caps(pad.get());
+          const bool cuda = caps && gst_caps_features_contains(gst_caps_get_features(caps, 0), "memory:CUDAMemory");
+          if (caps) gst_caps_unref(caps);
+          auto *so_far = static_cast<std::string *>(text);
+          *so_far = (cuda ? " CUDA" : " system") + *so_far;
+        },
+        &result);
+    gst_iterator_free(elements);
+    return result.substr(result.empty() ? 0 : 1);
+  }
   const std::vector<guint64> &checksums() const { return checksums_; }
   bool keep_checksums = false;
 
@@ -373,6 +403,7 @@ class Pipeline {
       right &= expected_.of_picture.empty() || sum == expected_.of_picture[departure.picture];
     }
     if (!right) wrong_++;
+    feed_.come = frames_ + 1;
     if (++frames_ != kWarmUp) return;
     begin_ = now();
     cpu_begin_ = cpu_time();
@@ -413,6 +444,9 @@ struct Row {
   double cpu_us = kNone, gpu_us = kNone, staged_share = kNone;
   double reported_us = kNone;  // of a live pipeline: the latency by query
   double late_us = kNone;      // and that of the slowest hundredth
+  double worst_us = kNone;     // of lone frames
+  double times_bus = kNone;    // as many frames a second as the bus
+  std::string memory = {};     // behind each element of a chain
 
   std::string name() const { return size.text() + " " + what; }
 };
@@ -454,12 +488,22 @@ bool is_cudaconv(const Row &row) {
   return row.elements.find("cudaconv") == 0;
 }
 
-// What comes of the pictures, by the CPU.
-Expected expected_of(const FrameSize &size, const std::string &mask, Look look) {
+// So many in a row.
+std::string chain(const Options &o, int n, const std::string &between = "") {
+  std::string elements = cudaconv(o);
+  for (int i = 1; i < n; i++) elements += between + " ! cudaconv backend=" + o.backend + " mask=" + o.mask;
+  return elements;
+}
+
+// What comes of the pictures, by the CPU, which filters them so many times.
+Expected expected_of(const FrameSize &size, const std::string &mask, Look look, int filters = 1) {
   Feed feed(size, false, Origin::Recycled);
   feed.fill_each = true;
   feed.frames = kPictures;
-  Pipeline pipeline(feed, "cudaconv name=first backend=cpu mask=" + mask, true, {look, {}});
+  Options by_cpu;
+  by_cpu.backend = "cpu";
+  by_cpu.mask = mask;
+  Pipeline pipeline(feed, chain(by_cpu, filters), true, {look, {}});
   pipeline.keep_checksums = true;
   pipeline.start();
   pipeline.wait(0);
@@ -596,6 +640,24 @@ void measure(const Options &o, const Expected &expected, double unfiltered_fps, 
   std::fflush(stdout);
 }
 
+// Frames a second over the bus; kNone where there is none, or nobody asks.
+double measure_bus(const Options &o, const FrameSize &size, std::vector<Row> &rows) {
+  Row bus{size, "bus, both ways", {}};
+#ifdef HAVE_CUDA
+  if (o.backend == "cuda" && is_wanted(o, bus)) {
+    bus.fps = Bus(size.bytes()).both_ways();
+    print_name(bus);
+    print_numbers({bus.fps});
+    std::printf("\n");
+    rows.push_back(bus);
+  }
+#else
+  (void)o;
+  (void)rows;
+#endif
+  return bus.fps;
+}
+
 void measure_frames_per_second(const Options &o, std::vector<Row> &rows) {
   print_header({"frames/s", "x no filter", "latency us", "floor us", "CPU us", "GPU us", "staged"});
   for (const FrameSize &size :
@@ -604,16 +666,7 @@ void measure_frames_per_second(const Options &o, std::vector<Row> &rows) {
     const Expected filtered = expected_of(size, o.mask, Look::Words);
     double unfiltered_fps = kNone;
     if (o.backend == "cuda") {
-#ifdef HAVE_CUDA
-      Row bus{size, "bus, both ways", {}};
-      if (is_wanted(o, bus)) {
-        bus.fps = Bus(size.bytes()).both_ways();
-        print_name(bus);
-        print_numbers({bus.fps});
-        std::printf("\n");
-        rows.push_back(bus);
-      }
-#endif
+      measure_bus(o, size, rows);
       // Caps between them, without which both would pass frames on as they are.
       const Row unfiltered{size, "cudaupload ! queue ! cudadownload",
                            "cudaupload name=first ! video/x-raw(memory:CUDAMemory) ! queue ! cudadownload"};
@@ -643,6 +696,91 @@ void measure_frames_per_second(const Options &o, std::vector<Row> &rows) {
         measure(o, {}, kNone,
                 {size, "cvsmooth, gaussian 5x5", "cvsmooth name=first type=gaussian kernel-width=5 kernel-height=5"},
                 rows);
+    }
+  }
+}
+
+// Several elements in a row, with system memory before and behind them: what they get through, and where the frames lie
+// in between.
+void measure_chains(const Options &o, std::vector<Row> &rows) {
+  const FrameSize size = {"NV12", 3840, 2160};
+  const std::string in_cuda = " ! video/x-raw(memory:CUDAMemory)";
+  struct Chain {
+    int filters;
+    const char *what;
+    std::string elements;
+    bool needs_cuda;
+  };
+  std::vector<Chain> chains;
+  for (int n : {1, 2, 3, 5}) chains.push_back({n, "", chain(o, n), false});
+  for (int n : {2, 3, 5}) chains.push_back({n, ", CUDA memory by caps", chain(o, n, in_cuda), true});
+  const std::string second = " ! queue ! cudaconv backend=" + o.backend + " mask=" + o.mask,
+                    aside = " ! tee name=t t. ! queue ! fakesink sync=false async=false t.";
+  chains.push_back({3, ", queue and tee between", cudaconv(o) + second + aside + second, false});
+  chains.push_back(
+      {3, ", queue, tee and caps between", cudaconv(o) + in_cuda + second + in_cuda + aside + second, true});
+  bool first = true;
+  double bus_fps = kNone;
+  for (const Chain &c : chains) {
+    Row row{size, "chain of " + std::to_string(c.filters) + c.what, c.elements + " ! video/x-raw", Origin::Pool};
+    if (!is_wanted(o, row) || (c.needs_cuda && o.backend != "cuda")) continue;
+    if (std::exchange(first, false)) {
+      print_header({"frames/s", "x the bus", "CPU us", "memory"});
+      Options always = o;
+      always.only.clear();
+      bus_fps = measure_bus(always, size, rows);
+    }
+    print_name(row);
+    try {
+      Feed feed(size, false, row.origin);
+      feed.length = static_cast<gint64>(o.seconds * G_USEC_PER_SEC);
+      Pipeline pipeline(feed, row.elements, true, expected_of(size, o.mask, Look::Words, c.filters));
+      pipeline.start();
+      pipeline.wait(static_cast<int>(o.seconds));
+      pipeline.fail_if_wrong();
+      row.fps = pipeline.frames_per_second();
+      row.times_bus = row.fps / bus_fps;
+      row.cpu_us = pipeline.cpu_us();
+      row.memory = pipeline.memories();
+      print_numbers({row.fps, row.times_bus, row.cpu_us});
+      std::printf("      %s\n", row.memory.c_str());
+      rows.push_back(row);
+    } catch (const std::exception &e) {
+      std::printf("  %s\n", e.what());
+    }
+    std::fflush(stdout);
+  }
+}
+
+// A frame that no other follows until it has come, at the defaults.
+void measure_lone_frames(const Options &o, std::vector<Row> &rows) {
+  bool first = true;
+  for (const FrameSize &size : {FrameSize{"NV12", 1920, 1080}, FrameSize{"NV12", 3840, 2160}}) {
+    for (const char *properties : {"", "frames-in-flight=1"}) {
+      const std::string setting = *properties ? properties : "by default";
+      Row row{size, "lone frame, " + setting, cudaconv(o, properties), Origin::Pool};
+      if (!is_wanted(o, row)) continue;
+      if (std::exchange(first, false)) print_header({"latency us", "worst us", "floor us"});
+      print_name(row);
+      try {
+        Feed feed(size, false, row.origin);
+        feed.lone = true;
+        feed.frames = kWarmUp + kLone;
+        Pipeline pipeline(feed, row.elements, true, expected_of(size, o.mask, Look::Words));
+        pipeline.start();
+        pipeline.wait(0);
+        if (feed.withheld) throw std::runtime_error("a frame does not come unless another follows");
+        pipeline.fail_if_wrong();
+        row.latency_us = pipeline.latency(50);
+        row.worst_us = pipeline.latency(100);
+        if (o.backend == "cuda") row.floor_us = copies_us(o, row) + kernel_us(pipeline);
+        print_numbers({row.latency_us, row.worst_us, row.floor_us});
+        std::printf("\n");
+        rows.push_back(row);
+      } catch (const std::exception &e) {
+        std::printf("  %s\n", e.what());
+      }
+      std::fflush(stdout);
     }
   }
 }
@@ -786,9 +924,11 @@ void write_json(const char *path, const Options &o, const std::vector<Row> &rows
         {"latency_us", r.latency_us}, {"latency_floor_us", r.floor_us},
         {"cpu_us", r.cpu_us},         {"gpu_us", r.gpu_us},
         {"staged", r.staged_share},   {"reported_latency_us", r.reported_us},
-        {"latency_99_us", r.late_us}};
+        {"latency_99_us", r.late_us}, {"latency_worst_us", r.worst_us},
+        {"times_bus", r.times_bus}};
     for (const auto &[name, number] : numbers)
       if (!std::isnan(number)) std::fprintf(file, ", \"%s\": %.3f", name, number);
+    if (!r.memory.empty()) std::fprintf(file, ", \"memory\": \"%s\"", r.memory.c_str());
     std::fprintf(file, "}");
     separator = ",\n";
   }
@@ -852,6 +992,8 @@ int run(int argc, char **argv) {
   }
   std::vector<Row> rows;
   measure_frames_per_second(o, rows);
+  measure_chains(o, rows);
+  measure_lone_frames(o, rows);
   measure_live(o, rows);
   if (o.json) write_json(o.json, o, rows);
   return 0;

@@ -2,7 +2,9 @@
 //
 // What happens when the device fails, on the stand-in for the CUDA runtime, which fails on demand, and what the runtime
 // is asked for.
+#include <atomic>
 #include <cstring>
+#include <thread>
 
 #include "devicememory.h"
 #include "standin.h"
@@ -48,15 +50,20 @@ GST_START_TEST(with_backend_auto_the_cpu_filters_the_same_frame_and_goes_on) {
           fail_unless(report.domain == GST_RESOURCE_ERROR && report.code == GST_RESOURCE_ERROR_FAILED);
           fail_unless(strstr(report.text.c_str(), failure.call) != nullptr, "\"%s\" does not name %s",
                       report.text.c_str(), failure.call);
+          // The line is that of the call, not the one that posts the message.
+          fail_unless(strstr(report.debug.c_str(), "kernels/") != nullptr, "%s", report.debug.c_str());
         }
       }
       fail_unless_equals_uint64(stat(h, "failovers"), 1);
       fail_unless_equals_uint64(stat(h, "frames"), 6);
       fail_unless(h.take(GST_MESSAGE_INFO).empty());
-      // Settings still change.
+      // Settings and caps still change, and the device stays out of it.
       h.set("mask=sobel");
+      h.set_caps(video_info("RGBA", 8, 8));
+      h.set_caps(small());
       const Ref<GstBuffer> in = random_frame(small(), random), out = h.filter(in.get());
       assert_filtered(in.get(), out.get(), small(), "mask=sobel");
+      assert_same_text(stat_string(h, "backend"), "cpu");
     }
     check_nothing_left();
   }
@@ -78,6 +85,39 @@ GST_START_TEST(with_backend_auto_the_next_start_tries_the_device_again) {
     assert_filtered(in.get(), out.get(), small(), "mask=gauss5");
     assert_same_text(stat_string(h, "backend"), "cuda");
     fail_unless_equals_uint64(stat(h, "failovers"), 0);
+  }
+  check_nothing_left();
+}
+GST_END_TEST;
+
+// The context that the application has set is none to try again, either.
+GST_START_TEST(the_next_start_does_not_try_the_context_that_failed) {
+  Random random = seeded();
+  {
+    const std::unique_ptr<DeviceMemory> device = DeviceMemory::create();
+    Ref<GstElement> element = new_element("backend=auto mask=gauss5", false);
+    device->share_with(element.get());
+    Harness h(std::move(element));
+    const auto in_that_context = [&] {
+      const Ref<GstBuffer> frame = random_frame(small(), random);
+      return device->holds(DeviceMemory::of(h.element())->copy(frame.get(), small()).get());
+    };
+    h.set_caps(small());
+    h.filter(random_frame(small(), random).get());
+    fail_unless(in_that_context());
+    // A restart alone keeps it.
+    for (bool fails : {false, true}) {
+      if (fails) {
+        standin::fail_call("cudaLaunchKernel", 1, cudaErrorLaunchOutOfResources);
+        h.filter(random_frame(small(), random).get());
+        h.take_one(GST_MESSAGE_WARNING);
+      }
+      fail_unless_equals_int(gst_element_set_state(h.element(), GST_STATE_READY), GST_STATE_CHANGE_SUCCESS);
+      fail_unless_equals_int(gst_element_set_state(h.element(), GST_STATE_PLAYING), GST_STATE_CHANGE_SUCCESS);
+      fail_unless_equals_int(in_that_context(), !fails);
+      h.set_caps(video_info("RGBA", 8, 8));
+      h.set_caps(small());
+    }
   }
   check_nothing_left();
 }
@@ -105,6 +145,16 @@ GST_START_TEST(with_backend_auto_frames_in_device_memory_are_not_lost_either) {
 }
 GST_END_TEST;
 
+// What becomes of a frame in flight is said to one that comes after it.
+GstFlowReturn push_until_refused(Harness &h, Random &random) {
+  GstFlowReturn flow = GST_FLOW_OK;
+  for (int i = 0; i < 20 && flow == GST_FLOW_OK; i++) {
+    flow = h.push(random_frame(small(), random).get());
+    h.settle();
+  }
+  return flow;
+}
+
 GST_START_TEST(with_backend_cuda_one_error_names_the_call) {
   Random random = seeded();
   for (const Failure &failure : kFailures) {
@@ -112,7 +162,7 @@ GST_START_TEST(with_backend_cuda_one_error_names_the_call) {
       Harness h("backend=cuda mask=gauss5", small());
       h.filter(random_frame(small(), random).get());
       standin::fail_call(failure.call, 1, failure.error);
-      fail_unless_equals_int(h.push(random_frame(small(), random).get()), GST_FLOW_ERROR);
+      fail_unless_equals_int(push_until_refused(h, random), GST_FLOW_ERROR);
       fail_unless_equals_int(gst_harness_buffers_received(h.get()), 1);
       const Report report = h.take_one(GST_MESSAGE_ERROR);
       fail_unless(report.domain == GST_RESOURCE_ERROR && report.code == GST_RESOURCE_ERROR_FAILED);
@@ -154,7 +204,8 @@ GST_START_TEST(frames_in_flight_are_not_lost_with_the_device) {
         fail_unless(gst_harness_push_event(h.get(), gst_event_new_eos()));
         fail_unless_equals_int(check_in_order(h, in, "mask=gauss5", failure.call, failing), 8);
         const Report report = h.take_one(GST_MESSAGE_WARNING);
-        fail_unless(strstr(report.text.c_str(), failure.call) != nullptr);
+        // Where the context has ended every call fails, and that of the other thread may be the first to say so.
+        fail_unless(strstr(report.text.c_str(), cudaGetErrorName(failure.error)) != nullptr, "%s", report.text.c_str());
         fail_unless_equals_uint64(stat(h, "failovers"), 1);
         fail_unless_equals_uint64(stat(h, "frames"), 8);
       }
@@ -208,7 +259,7 @@ GST_START_TEST(with_backend_cuda_frames_in_flight_end_with_one_error) {
       Harness h("backend=cuda mask=gauss5 frames-in-flight=4", small());
       for (int i = 0; i < 5; i++) fail_unless_equals_int(h.push(random_frame(small(), random).get()), GST_FLOW_OK);
       standin::fail_call(failure.call, 1, failure.error, true);
-      fail_unless_equals_int(h.push(random_frame(small(), random).get()), GST_FLOW_ERROR);
+      fail_unless_equals_int(push_until_refused(h, random), GST_FLOW_ERROR);
       gst_harness_push_event(h.get(), gst_event_new_eos());
       const Report report = h.take_one(GST_MESSAGE_ERROR);
       fail_unless(report.domain == GST_RESOURCE_ERROR && report.code == GST_RESOURCE_ERROR_FAILED);
@@ -220,13 +271,149 @@ GST_START_TEST(with_backend_cuda_frames_in_flight_end_with_one_error) {
 }
 GST_END_TEST;
 
+// Before the error goes up, they have left.
+GST_START_TEST(with_backend_cuda_earlier_frames_come_out_before_the_error) {
+  Random random = seeded();
+  {
+    Harness h("backend=cuda mask=gauss5 frames-in-flight=4", small());
+    auto blocked = std::make_unique<Blocked>(h);
+    std::vector<Ref<GstBuffer>> in;
+    for (int i = 0; i < 4; i++) {
+      in.push_back(random_frame(small(), random));
+      GST_BUFFER_PTS(in.back().get()) = i;
+      if (i < 3) fail_unless_equals_int(h.push(in.back().get()), GST_FLOW_OK);
+    }
+    standin::fail_call("cudaMemcpy2DAsync", 1, cudaErrorInvalidValue);
+    std::atomic<bool> returned{false};
+    std::atomic<GstFlowReturn> flow{GST_FLOW_OK};
+    std::thread pusher([&] {
+      flow = h.push(in.back().get());
+      returned = true;
+    });
+    g_usleep(200000);
+    const bool too_early = returned;
+    blocked.reset();
+    pusher.join();
+    fail_if(too_early);
+    fail_unless_equals_int(flow, GST_FLOW_ERROR);
+    fail_unless_equals_int(check_in_order(h, in, "mask=gauss5", "cudaMemcpy2DAsync", 3), 3);
+    h.take_one(GST_MESSAGE_ERROR);
+  }
+  check_nothing_left();
+}
+GST_END_TEST;
+
+// Each is filtered on the CPU with what it was to be filtered with on the device.
+GST_START_TEST(frames_in_flight_keep_their_settings_when_the_device_fails) {
+  const char *masks[] = {"mask=gauss5", "mask=sobel", "mask=dilate", "mask=box3"};
+  Random random = seeded();
+  {
+    Harness h("backend=auto frames-in-flight=4", small());
+    auto blocked = std::make_unique<Blocked>(h);
+    std::vector<Ref<GstBuffer>> in;
+    for (const char *mask : masks) {
+      h.set(mask);
+      in.push_back(random_frame(small(), random));
+      fail_unless_equals_int(h.push(in.back().get()), GST_FLOW_OK);
+    }
+    // The first waits in the pad, and the others on the device.
+    standin::fail_call("", 1, cudaErrorIllegalAddress);
+    blocked.reset();
+    for (int i = 0; i < 4; i++) {
+      const Ref<GstBuffer> out = h.pull();
+      assert_filtered(in[i].get(), out.get(), small(), masks[i]);
+    }
+    h.take_one(GST_MESSAGE_WARNING);
+  }
+  check_nothing_left();
+}
+GST_END_TEST;
+
+bool has_context(GstElement *element) {
+  const Ref<GstQuery> query(gst_query_new_context("gst.cuda.context"));
+  const Ref<GstPad> pad(gst_element_get_static_pad(element, "src"));
+  return gst_pad_query(pad.get(), query.get());
+}
+
+// Whether the element gets to READY or not, in NULL it has nothing of the device.
+GST_START_TEST(an_element_in_null_holds_no_device) {
+  const Ref<GstElement> element = new_element("backend=cuda", false);
+  GstElementClass *base = GST_ELEMENT_CLASS(g_type_class_peek_parent(G_OBJECT_GET_CLASS(element.get())));
+  const auto change_state = base->change_state;
+  base->change_state = [](GstElement *, GstStateChange) { return GST_STATE_CHANGE_FAILURE; };
+  const GstStateChangeReturn failed = gst_element_set_state(element.get(), GST_STATE_READY);
+  base->change_state = change_state;
+  fail_unless_equals_int(failed, GST_STATE_CHANGE_FAILURE);
+  fail_unless_equals_int(standin::live_objects().total(), 0);
+  fail_if(has_context(element.get()));
+
+  fail_unless_equals_int(gst_element_set_state(element.get(), GST_STATE_READY), GST_STATE_CHANGE_SUCCESS);
+  fail_unless(standin::live_objects().total() > 0 && has_context(element.get()));
+  fail_unless_equals_int(gst_element_set_state(element.get(), GST_STATE_NULL), GST_STATE_CHANGE_SUCCESS);
+  fail_unless_equals_int(standin::live_objects().total(), 0);
+  fail_if(has_context(element.get()));
+  gst_element_set_bus(element.get(), nullptr);
+  check_nothing_left();
+}
+GST_END_TEST;
+
+// Of memory that shows only a part of itself all is pinned, and nothing behind it.
+GST_START_TEST(memory_is_pinned_from_its_first_byte_to_its_last) {
+  constexpr gsize kHidden = 64 << 10;
+  const GstVideoInfo info = video_info("NV12", 256, 172);
+  Random random = seeded();
+  {
+    Harness h("mask=gauss5 method=constant", info);
+    const Ref<GstBuffer> frame = random_frame(info, random);
+    const FrameBytes picture(frame.get(), info);
+    const gsize size = picture.bytes.size();
+    GstMemory *memory = gst_allocator_alloc(nullptr, kHidden + size, nullptr);
+    GstMapInfo map;
+    fail_unless(gst_memory_map(memory, &map, GST_MAP_WRITE));
+    guint8 *const first = map.data;
+    memcpy(first + kHidden, picture.bytes.data(), size);
+    gst_memory_unmap(memory, &map);
+    gst_memory_resize(memory, kHidden, size);
+    const Ref<GstBuffer> in(gst_buffer_new());
+    gst_buffer_append_memory(in.get(), memory);
+    for (int i = 0; i < 4; i++) {
+      const Ref<GstBuffer> out = h.filter(in.get());
+      assert_filtered(frame.get(), out.get(), info, "mask=gauss5");
+    }
+    gsize whole;
+    gst_memory_get_sizes(memory, nullptr, &whole);
+    const auto is_pinned = [](guint8 *byte) {
+      cudaPointerAttributes attributes = {};
+      return cudaPointerGetAttributes(&attributes, byte) == cudaSuccess && attributes.type == cudaMemoryTypeHost;
+    };
+    fail_unless(is_pinned(first) && is_pinned(first + kHidden) && is_pinned(first + kHidden + size - 1));
+    fail_if(is_pinned(first + whole));
+    // Small pieces share their pages with others.
+    h.set_caps(small());
+    const Ref<GstBuffer> little = random_frame(small(), random);
+    for (int i = 0; i < 4; i++) h.filter(little.get());
+    fail_unless(gst_buffer_map(little.get(), &map, GST_MAP_READ));
+    const bool shares = is_pinned(map.data);
+    gst_buffer_unmap(little.get(), &map);
+    fail_if(shares);
+  }
+  check_nothing_left();
+}
+GST_END_TEST;
+
 // That takes the driver long.
 GST_START_TEST(once_frames_flow_nothing_is_allocated) {
   Random random = seeded();
-  for (const char *properties : {"frames-in-flight=1", "frames-in-flight=4",
-                                 "frames-in-flight=3 mask=open iterations=3", "frames-in-flight=2 roi='2,2,8,8'"}) {
+  const struct {
+    const char *properties;
+    int in_flight;
+  } cases[] = {{"frames-in-flight=1", 0},
+               {"frames-in-flight=4", 4},
+               {"frames-in-flight=3 mask=open iterations=3", 3},
+               {"frames-in-flight=2 roi='2,2,8,8'", 2}};
+  for (const auto &c : cases) {
     {
-      Harness h(properties, small());
+      Harness h(c.properties, small());
       std::vector<Ref<GstBuffer>> in;
       for (int i = 0; i < 5; i++) in.push_back(random_frame(small(), random));
       const auto allocations = [] {
@@ -236,6 +423,18 @@ GST_START_TEST(once_frames_flow_nothing_is_allocated) {
           calls += standin::calls(call);
         return calls;
       };
+      // First as many frames as there can be at once: on the device, in a pad that blocks, and one that has no place
+      // yet.
+      auto blocked = std::make_unique<Blocked>(h);
+      std::atomic<int> pushed{0};
+      std::thread pusher([&] {
+        for (; pushed < c.in_flight + 2; pushed++) h.push(in[pushed % in.size()].get());
+      });
+      const int most = c.in_flight ? c.in_flight + 1 : 0;
+      for (int i = 0; i < 5000 && pushed < most; i++) g_usleep(1000);
+      g_usleep(50000);
+      blocked.reset();
+      pusher.join();
       int before = 0;
       for (int i = 0; i < 40; i++) {
         if (i == 15) before = allocations();
@@ -276,8 +475,30 @@ GST_START_TEST(a_device_that_cannot_run_the_kernels_counts_as_none) {
 GST_END_TEST;
 
 GST_START_TEST(a_machine_without_devices_says_so) {
+  const std::string devices = g_getenv("CUDACONV_STANDIN_DEVICES");
   g_setenv("CUDACONV_STANDIN_DEVICES", "0", TRUE);
   standin::reset();
+  {
+    // Downstream takes CUDA memory alone. That is said once a start.
+    Harness h("backend=cpu");
+    gst_harness_set_sink_caps(h.get(), device_caps(small()).release());
+    const Ref<GstCaps> caps(gst_video_info_to_caps(&small()));
+    GstSegment segment;
+    gst_segment_init(&segment, GST_FORMAT_TIME);
+    for (int start = 0; start < 2; start++) {
+      gst_harness_push_event(h.get(), gst_event_new_stream_start("test"));
+      gst_harness_push_event(h.get(), gst_event_new_caps(caps.get()));
+      gst_harness_push_event(h.get(), gst_event_new_segment(&segment));
+      Random random = seeded();
+      for (int i = 0; i < 3; i++)
+        fail_unless_equals_int(h.push(random_frame(small(), random).get()), GST_FLOW_NOT_NEGOTIATED);
+      const Report report = h.take_one(GST_MESSAGE_ERROR);
+      fail_unless(report.domain == GST_RESOURCE_ERROR && report.code == GST_RESOURCE_ERROR_NOT_FOUND);
+      fail_unless(strstr(report.text.c_str(), "CUDA memory") != nullptr, "%s", report.text.c_str());
+      gst_element_set_state(h.element(), GST_STATE_READY);
+      gst_element_set_state(h.element(), GST_STATE_PLAYING);
+    }
+  }
   {
     const Ref<GstElement> element = new_element("backend=cuda");
     fail_unless_equals_int(gst_element_set_state(element.get(), GST_STATE_READY), GST_STATE_CHANGE_FAILURE);
@@ -288,7 +509,7 @@ GST_START_TEST(a_machine_without_devices_says_so) {
     gst_element_set_state(element.get(), GST_STATE_NULL);
     gst_element_set_bus(element.get(), nullptr);
   }
-  g_unsetenv("CUDACONV_STANDIN_DEVICES");
+  g_setenv("CUDACONV_STANDIN_DEVICES", devices.c_str(), TRUE);
   standin::reset();
 }
 GST_END_TEST;
@@ -313,10 +534,12 @@ bool run_with_failure(int nth, cudaError_t error, const char *backend, bool on_d
       int frames = 0, errors = 0;
       for (int i = 0; i < 3 && !errors; i++) {
         const Ref<GstBuffer> in = random_frame(small(), random);
-        const GstFlowReturn flow = h.push(in.get());
+        GstFlowReturn flow = h.push(in.get());
+        h.settle();
+        const Ref<GstBuffer> out(gst_harness_try_pull(h.get()));
+        if (flow == GST_FLOW_OK && !out) flow = h.push(in.get());
         if (flow == GST_FLOW_OK) {
           frames++;
-          const Ref<GstBuffer> out(gst_harness_try_pull(h.get()));
           fail_unless(out != nullptr, "call %d: frame %d is lost", nth, i);
           // Where the memory that a frame lies in fails, looking at the frame fails too.
           GstMapInfo map;
@@ -337,7 +560,8 @@ bool run_with_failure(int nth, cudaError_t error, const char *backend, bool on_d
   }
   const bool failed = standin::calls() >= nth;
   const standin::LiveObjects live = standin::live_objects();
-  fail_unless(live.total() == 0, "call %d: %d objects are left", nth, live.total());
+  fail_unless(live.total() == 0, "%s, on device %d, %s, call %d: %d device, %d host, %d streams, %d events are left",
+              backend, on_device, cudaGetErrorName(error), nth, live.device, live.host, live.streams, live.events);
   standin::reset();
   return failed;
 }
@@ -361,11 +585,16 @@ Suite *make_suite() {
   suite_add_tcase(suite, tc);
   tcase_add_test(tc, with_backend_auto_the_cpu_filters_the_same_frame_and_goes_on);
   tcase_add_test(tc, with_backend_auto_the_next_start_tries_the_device_again);
+  tcase_add_test(tc, the_next_start_does_not_try_the_context_that_failed);
   tcase_add_test(tc, with_backend_auto_frames_in_device_memory_are_not_lost_either);
   tcase_add_test(tc, with_backend_cuda_one_error_names_the_call);
   tcase_add_test(tc, frames_in_flight_are_not_lost_with_the_device);
   tcase_add_test(tc, whichever_call_fails_the_frames_in_flight_come_out_in_order);
   tcase_add_test(tc, with_backend_cuda_frames_in_flight_end_with_one_error);
+  tcase_add_test(tc, with_backend_cuda_earlier_frames_come_out_before_the_error);
+  tcase_add_test(tc, frames_in_flight_keep_their_settings_when_the_device_fails);
+  tcase_add_test(tc, an_element_in_null_holds_no_device);
+  tcase_add_test(tc, memory_is_pinned_from_its_first_byte_to_its_last);
   tcase_add_test(tc, once_frames_flow_nothing_is_allocated);
   tcase_add_test(tc, a_device_that_cannot_run_the_kernels_counts_as_none);
   tcase_add_test(tc, a_machine_without_devices_says_so);

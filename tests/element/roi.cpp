@@ -92,7 +92,7 @@ GST_START_TEST(only_the_rectangles_are_filtered) {
       {"roi='7,5,3,3'", {{7, 5, 3, 3}}},  // odd: chroma is rounded outwards
       {"roi='1 1 1 1; 20,3,30,9; 25,4,11,30'", {{1, 1, 1, 1}, {20, 3, 30, 9}, {25, 4, 11, 30}}},
       {"roi='-5,-7,12,11; 40,20,1000,1000'", {{-5, -7, 12, 11}, {40, 20, 1000, 1000}}},
-      {"roi='-9,0,9,9; 0,900,5,5; 53,0,1,1'", {}},
+      {"roi='-9,0,9,9; 0,900,5,5; 53,0,1,1; 8,6,16,10'", {{8, 6, 16, 10}}},
       {"roi='0,0,53,37'", {{0, 0, 53, 37}}},
   };
   for (const char *format : kFormats)
@@ -146,16 +146,17 @@ GST_START_TEST(regions_of_single_fields_count_rows_of_the_frame) {
   for (const char *format : {"GRAY8", "I420"}) {
     GstVideoInfo info;
     gst_video_info_set_interlaced_format(&info, gst_video_format_from_string(format),
-                                         GST_VIDEO_INTERLACE_MODE_ALTERNATE, 53, 40);
+                                         GST_VIDEO_INTERLACE_MODE_ALTERNATE, 53, 41);
     Random random = seeded();
-    Harness h("mask=gauss5 roi='7,5,9,8; 30,12,4,1; 40,-3,5,8' roi-meta=true", info);
+    Harness h("mask=gauss5 roi='7,5,9,8; 30,12,4,1; 40,-3,5,8; 50,8,2,2147483647; 20,40,4,1' roi-meta=true", info);
     for (const bool bottom : {false, true}) {
       const Ref<GstBuffer> in = random_frame(info, random);
       GST_BUFFER_FLAG_SET(in.get(), bottom ? GST_VIDEO_BUFFER_FLAG_BOTTOM_FIELD : GST_VIDEO_BUFFER_FLAG_TOP_FIELD);
       add_roi(in.get(), "face", 0, 31, 3, 1);
       // Rows 5 to 12 of the frame are 3 to 6 of the top field and 2 to 5 of the bottom one; 12 is 6 of the top one.
-      const Selection top = {{{7, 3, 9, 4}, {30, 6, 4, 1}, {40, 0, 5, 3}}};
-      const Selection low = {{{7, 2, 9, 4}, {40, 0, 5, 2}, {0, 15, 3, 1}}};
+      // Either field of 41 rows has 21.
+      const Selection top = {{{7, 3, 9, 4}, {30, 6, 4, 1}, {40, 0, 5, 3}, {50, 4, 2, 17}, {20, 20, 4, 1}}};
+      const Selection low = {{{7, 2, 9, 4}, {40, 0, 5, 2}, {0, 15, 3, 1}, {50, 4, 2, 17}}};
       check_frame(h, in.get(), info, "mask=gauss5", bottom ? low : top);
     }
   }
@@ -186,7 +187,9 @@ GST_START_TEST(metas_of_the_wanted_types_are_regions) {
   h.set("roi='40,20,6,6'");
   check_frame(h, detected.get(), info, filter, {{plate, capital, fixed}});
   check_frame(h, bare.get(), info, filter, {{fixed}});
-  h.set("roi-type=fac roi-invert=true");
+  h.set("roi= roi-type=' , '");
+  check_frame(h, detected.get(), info, filter, {{face, plate, capital, corner, nameless}});
+  h.set("roi='40,20,6,6' roi-type=fac roi-invert=true");
   check_frame(h, detected.get(), info, filter, {{fixed}, false, true});
   h.set("roi-meta=false roi-type=face");
   check_frame(h, detected.get(), info, filter, {{fixed}, false, true});
@@ -224,6 +227,43 @@ GST_START_TEST(identity_is_passthrough_with_regions_too) {
 }
 GST_END_TEST;
 
+bool wants_metas(Harness &h, const GstVideoInfo &info) {
+  const Ref<GstCaps> caps(gst_video_info_to_caps(&info));
+  const Ref<GstQuery> query(gst_query_new_allocation(caps.get(), FALSE));
+  fail_unless(gst_pad_peer_query(h.get()->srcpad, query.get()));
+  return gst_query_find_allocation_meta(query.get(), GST_VIDEO_REGION_OF_INTEREST_META_API_TYPE, nullptr);
+}
+
+// Upstream may attach metas only where they are asked for. It asks again when it is told that the answer may differ.
+GST_START_TEST(upstream_is_asked_for_metas) {
+  const GstVideoInfo info = video_info("I420", 53, 37);
+  Random random = seeded();
+  const Ref<GstBuffer> in = random_frame(info, random);
+  fail_unless(wants_metas(*std::make_unique<Harness>("roi-meta=true", info), info));
+  Harness h("roi='1,1,5,5'", info);
+  fail_if(wants_metas(h, info));
+  h.filter(in.get());
+  const auto told_to_ask = [&] {
+    bool told = false;
+    while (GstEvent *event = gst_harness_try_pull_upstream_event(h.get())) {
+      told |= GST_EVENT_TYPE(event) == GST_EVENT_RECONFIGURE;
+      gst_event_unref(event);
+    }
+    return told;
+  };
+  told_to_ask();
+  for (bool metas : {true, false}) {
+    h.set(std::string("mask=box3 roi-meta=") + (metas ? "true" : "false"));
+    h.filter(in.get());
+    fail_unless(told_to_ask());
+    fail_unless_equals_int(wants_metas(h, info), metas);
+    h.set("mask=gauss5");
+    h.filter(in.get());
+    fail_if(told_to_ask());
+  }
+}
+GST_END_TEST;
+
 const struct {
   const char *roi, *text;
 } kBad[] = {
@@ -233,8 +273,8 @@ const struct {
     {"1,2,3,-4", "roi: rectangle 1, number 4: height -4 makes an empty region"},
     {"1,two,3,4", "roi: rectangle 1, number 2: \"two\" is not a number"},
     {"1,,3,4", "roi: rectangle 1, number 2: a number is missing"},
-    {"1,2,3.5,4", "roi: rectangle 1, number 3: not a whole number"},
-    {"1,2,3e9,4", "roi: rectangle 1, number 3: too large"},
+    {"1,2,3.5,4", "roi: rectangle 1, number 3: 3.5 is not a whole number"},
+    {"1,2,3e9,4", "roi: rectangle 1, number 3: 3000000000 is outside -2147483647 to 2147483647"},
     {" ", "roi: it has no rectangle"},
     {";", "roi: rectangle 1, number 1: a number is missing"},
 };
@@ -250,6 +290,41 @@ GST_START_TEST(bad_rectangles_are_an_error_at_the_start) {
     const Report error = h.take_one(GST_MESSAGE_ERROR);
     fail_unless(error.domain == GST_LIBRARY_ERROR && error.code == GST_LIBRARY_ERROR_SETTINGS);
     fail_unless_equals_string(error.text.c_str(), bad.text);
+  }
+}
+GST_END_TEST;
+
+GST_START_TEST(rectangles_that_are_all_outside_are_worth_a_warning) {
+  const GstVideoInfo info = video_info("GRAY8", 53, 37);
+  Random random = seeded();
+  const Ref<GstBuffer> in = random_frame(info, random);
+  Harness h("mask=gauss5 roi='-9,0,9,9; 0,900,5,5; 53,0,1,1'", info);
+  for (int i = 0; i < 3; i++) {
+    const Ref<GstBuffer> out = h.filter(in.get());
+    fail_unless(same_samples(in.get(), out.get(), info));
+  }
+  const Report warning = h.take_one(GST_MESSAGE_WARNING);
+  assert_same_text(warning.text,
+                   "nothing is filtered: all rectangles of roi, such as -9,0,9,9, lie outside the picture of 53x37");
+  // Others may come with a frame.
+  Harness with_metas("mask=gauss5 roi='53,0,1,1' roi-meta=true", info);
+  with_metas.filter(in.get());
+}
+GST_END_TEST;
+
+// A detector's region may begin left of the picture or above it, and arrives as a number beyond 2^31.
+GST_START_TEST(regions_of_metas_may_begin_outside) {
+  for (const char *format : kFormats) {
+    const GstVideoInfo info = video_info(format, 53, 37);
+    Random random = seeded();
+    const Ref<GstBuffer> in = random_frame(info, random);
+    gst_buffer_add_video_region_of_interest_meta(in.get(), "face", static_cast<guint>(-5), static_cast<guint>(-7), 20,
+                                                 16);
+    gst_buffer_add_video_region_of_interest_meta(in.get(), "face", 40, static_cast<guint>(-3), G_MAXUINT, 12);
+    gst_buffer_add_video_region_of_interest_meta(in.get(), "face", static_cast<guint>(-30), 2, 30, 12);
+    Harness h("mask=gauss5 roi-meta=true", info), whole("mask=gauss5", info);
+    const Ref<GstBuffer> out = h.filter(in.get()), filtered = whole.filter(in.get());
+    fail_unless(is_merged(in.get(), filtered.get(), out.get(), info, {{{-5, -7, 20, 16}, {40, -3, 1000, 12}}}));
   }
 }
 GST_END_TEST;
@@ -284,7 +359,10 @@ static Suite *make_suite() {
   tcase_add_test(tc, metas_of_the_wanted_types_are_regions);
   tcase_add_test(tc, regions_may_change_with_every_frame);
   tcase_add_test(tc, identity_is_passthrough_with_regions_too);
+  tcase_add_test(tc, upstream_is_asked_for_metas);
   tcase_add_test(tc, bad_rectangles_are_an_error_at_the_start);
+  tcase_add_test(tc, rectangles_that_are_all_outside_are_worth_a_warning);
+  tcase_add_test(tc, regions_of_metas_may_begin_outside);
   tcase_add_test(tc, bad_rectangles_are_a_warning_while_playing);
   return suite;
 }

@@ -150,10 +150,15 @@ GstMemory *new_memory(int context, gsize size) {
   return &self->memory;
 }
 
-bool is_memory_of(GstBuffer *buffer, int context) {
-  if (gst_buffer_n_memory(buffer) != 1) return false;
+// That of the memory which the buffer consists of; 0 where it is of another kind.
+int context_of(GstBuffer *buffer) {
+  if (gst_buffer_n_memory(buffer) != 1) return 0;
   GstMemory *memory = gst_buffer_peek_memory(buffer, 0);
-  return gst_memory_is_type(memory, kMemoryType) && reinterpret_cast<StandinMemory *>(memory)->context == context;
+  return gst_memory_is_type(memory, kMemoryType) ? reinterpret_cast<StandinMemory *>(memory)->context : 0;
+}
+
+bool is_memory_of(GstBuffer *buffer, int context) {
+  return context_of(buffer) == context;
 }
 
 // ---- Pool -----------------------------------------------------------------------------------------------------------
@@ -225,6 +230,8 @@ class StandinDevice : public Device {
     return make_cuda_backend(nullptr, std::move(parallel_for));
   }
   void in_context(const std::function<void()> &f) override { f(); }
+  int id() const override { return contexts.device_of(context_); }
+  bool is_device_memory(GstMemory *memory) const override { return gst_memory_is_type(memory, kMemoryType); }
   bool owns(GstBuffer *buffer) const override { return is_memory_of(buffer, context_); }
   bool owns(GstBufferPool *pool) const override {
     return G_TYPE_CHECK_INSTANCE_TYPE(pool, standin_pool_get_type()) &&
@@ -258,6 +265,13 @@ class StandinDeviceFinder : public DeviceFinder {
     if (context_ && device_id >= 0 && contexts.device_of(context_) != device_id) context_ = 0;
     if (!context_) context_ = contexts.shared(std::max(device_id, 0));
     return std::make_shared<StandinDevice>(context_);
+  }
+  std::shared_ptr<Device> follow(GstBuffer *buffer, int device_id) override {
+    const int context = context_of(buffer);
+    if (device_id >= 0 && contexts.device_of(context) != device_id) return nullptr;
+    std::lock_guard<std::mutex> guard(lock_);
+    context_ = context;
+    return std::make_shared<StandinDevice>(context);
   }
   void close() override {
     std::lock_guard<std::mutex> guard(lock_);

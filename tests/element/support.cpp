@@ -513,8 +513,20 @@ Ref<GstBuffer> Harness::filter(GstBuffer *in) {
     const std::vector<Report> errors = take(GST_MESSAGE_ERROR);
     fail("the flow is %s: %s", gst_flow_get_name(flow), errors.empty() ? "no message" : errors[0].text.c_str());
   }
-  fail_unless_equals_int(gst_harness_buffers_in_queue(harness_), 1);
-  return Ref<GstBuffer>(gst_harness_pull(harness_));
+  Ref<GstBuffer> out = pull();
+  fail_unless_equals_int(gst_harness_buffers_in_queue(harness_), 0);
+  return out;
+}
+
+Ref<GstBuffer> Harness::pull() {
+  Ref<GstBuffer> out(gst_harness_pull(harness_));
+  fail_unless(out != nullptr, "no frame comes out");
+  return out;
+}
+
+void Harness::settle() const {
+  const Ref<GstQuery> query(gst_query_new_drain());
+  gst_pad_peer_query(harness_->srcpad, query.get());
 }
 
 std::vector<Report> Harness::take(GstMessageType type) {
@@ -539,6 +551,7 @@ Report Harness::take_one(GstMessageType type) {
 }
 
 Ref<GstStructure> Harness::stats() const {
+  settle();
   GstStructure *stats = nullptr;
   g_object_get(element(), "stats", &stats, nullptr);
   return Ref<GstStructure>(stats);
@@ -572,6 +585,12 @@ Order::Order(Harness &h) : pad_(h.get()->sinkpad) {
                         static_cast<GstPadProbeType>(GST_PAD_PROBE_TYPE_BUFFER | GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM |
                                                      GST_PAD_PROBE_TYPE_EVENT_FLUSH),
                         note, this, nullptr);
+}
+
+Blocked::Blocked(Harness &h) : pad_(gst_pad_get_peer(h.get()->sinkpad)) {
+  probe_ = gst_pad_add_probe(
+      pad_.get(), static_cast<GstPadProbeType>(GST_PAD_PROBE_TYPE_BLOCK | GST_PAD_PROBE_TYPE_BUFFER),
+      [](GstPad *, GstPadProbeInfo *, gpointer) { return GST_PAD_PROBE_OK; }, nullptr, nullptr);
 }
 
 void offer_pool(Harness &h, GstBufferPool *pool, guint max) {

@@ -171,11 +171,16 @@ class Harness {
   Ref<GstBuffer> filter(GstBuffer *in);
   // Pushes `in`, which stays the caller's.
   GstFlowReturn push(GstBuffer *in);
+  // Waits for the next frame to come out; fails the test where none does.
+  Ref<GstBuffer> pull();
+  // Waits until nothing is in flight, as a serialized query does.
+  void settle() const;
 
   // What has been posted since the last call. The destructor fails the test where an error or a warning is left.
   std::vector<Report> take(GstMessageType type);
   Report take_one(GstMessageType type);
 
+  // Of all frames that have been pushed.
   Ref<GstStructure> stats() const;
 
  private:
@@ -213,6 +218,18 @@ class Order {
   GstPad *const pad_;
   gulong probe_;
   std::string items_;
+};
+
+// Downstream takes nothing for as long as this lives: who pushes to it waits.
+class Blocked {
+ public:
+  explicit Blocked(Harness &h);
+  ~Blocked() { gst_pad_remove_probe(pad_.get(), probe_); }
+  Blocked(const Blocked &) = delete;
+
+ private:
+  const Ref<GstPad> pad_;
+  gulong probe_;
 };
 
 // Has downstream, instead of the harness, answer the ALLOCATION queries of the element: with this pool of at most `max`

@@ -7,7 +7,7 @@
 
 #include "cases.h"
 #include "error.h"
-#include "plan.h"
+#include "plan/plan.h"
 
 using namespace cudaconv;
 

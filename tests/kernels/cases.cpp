@@ -26,8 +26,7 @@ std::vector<Case> make_large_cases() {
   const auto add = [&](Mask mask, const char *format, Size size, Content content) {
     Case c;
     c.settings.mask = mask;
-    c.format = &*std::find_if(formats().begin(), formats().end(),
-                              [&](const Format &f) { return !std::strcmp(f.name, format); });
+    c.format = &format_named(format);
     c.size = size;
     c.content = content;
     cases.push_back(c);
@@ -202,6 +201,10 @@ std::vector<FilterSettings> make_variants() {
   add(Mask::Custom, coefs(product({127, -128, 3, 1, 5, 0, 2}, {-128, 4, 6, 127, 3, 2, 1})), divisor(5000), bias(0.5));
   add(Mask::Custom, coefs(product({1, 200, 3, 1, 5, 0, 2}, {2, 4, 6, 101, 3, 2, 1})), divisor(25228));
   add(Mask::Custom, coefs(product({90, 120, 3, 127, 5, 0, 2, 1, 1}, {2, 4, 6, 101, 3, 2, 1, 3, 5})), divisor(44000));
+  // As large as they may be.
+  add(Mask::Custom, coefs(coefficients(3, 3, {1073741823, -1, 7, -1073741823, 1073741823, 0, 99, 536870912, 3})),
+      divisor(2147483647));
+  add(Mask::Custom, coefs(coefficients(3, 1, {-715827882, 1073741822, 715827881})), divisor(1073741821), bias(0.25));
   // All alike, so that running sums do them: high, wide, negative, and with a divisor of their own.
   const auto uniform = [](int width, int height, double v) {
     return coefficients(width, height, std::vector<double>(width * height, v));

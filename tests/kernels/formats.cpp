@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "formats.h"
 
+#include <cstdio>
+#include <cstdlib>
 #include <initializer_list>
 
 namespace cudaconv::test {
@@ -19,6 +21,7 @@ struct Depth {
 };
 constexpr Depth k8{}, k16{Container::U16, 16, 0}, k16BE{Container::U16BE, 16, 0};
 constexpr Depth kHigh10{Container::U16, 10, 6}, kLow10{Container::U16, 10, 0}, kLow10BE{Container::U16BE, 10, 0};
+constexpr Depth kLow12{Container::U16, 12, 0};
 constexpr Depth kHigh12{Container::U16, 12, 4}, kHigh12BE{Container::U16BE, 12, 4};
 
 // Interleaved channels, one container each.
@@ -147,10 +150,27 @@ const std::vector<Format> &formats() {
        }},
       {"P012_LE", [](int w, int h) { return semi_planar(w, h, 1, 1, kHigh12); }},
       {"Y444_16LE", [](int w, int h) { return planar(w, h, 0, 0, k16); }},
-      // Not GStreamer's: three fields, and two bits that no channel names.
-      {"RGB10_LE", [](int w, int h) { return packed1010102(w, h, false); }},
+      // Three fields, and two bits that no channel names.
+      {"RGB10x2_LE", [](int w, int h) { return packed1010102(w, h, false); }},
+      {"Y416_LE",
+       [](int w, int h) {
+         return frame({plane(w, h, 0, k16, {C, Y, C, A})});
+       }},
+      {"A422_12LE",
+       [](int w, int h) {
+         FrameLayout f = planar(w, h, 1, 0, kLow12);
+         f.plane[f.planes++] = plane(w, h, 3, kLow12, {A});
+         return f;
+       }},
   };
   return list;
+}
+
+const Format &format_named(const std::string &name) {
+  for (const Format &format : formats())
+    if (name == format.name) return format;
+  std::fprintf(stderr, "there is no format %s\n", name.c_str());
+  std::abort();
 }
 
 }  // namespace cudaconv::test

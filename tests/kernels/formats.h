@@ -4,6 +4,7 @@
 // GStreamer has for them.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "imageview.h"
@@ -17,5 +18,8 @@ struct Format {
 };
 
 const std::vector<Format> &formats();
+
+// Ends the program where there is none.
+const Format &format_named(const std::string &name);
 
 }  // namespace cudaconv::test

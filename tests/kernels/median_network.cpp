@@ -4,7 +4,7 @@
 // all zeros and ones.
 #include <cstdio>
 
-#include "median5.cuh"
+#include "cuda/sliding/median5.cuh"
 
 namespace cudaconv::test {
 

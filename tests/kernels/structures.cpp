@@ -74,8 +74,7 @@ int run() {
   const auto backend = make_cuda_backend();
   int tried = 0, failed = 0;
   for (const char *name : {"GRAY8", "NV12", "v308", "RGBA", "P010_10LE", "YUY2", "RGB10A2_LE", "I420_10BE", "ARGB64"}) {
-    const Format &format =
-        *std::find_if(formats().begin(), formats().end(), [&](const Format &f) { return !std::strcmp(f.name, name); });
+    const Format &format = format_named(name);
     for (const int width : {64, 38, 37}) {
       const FrameLayout layout = format.layout(width, 12);
       Random random(1);

@@ -1,24 +1,36 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
 // The few functions that every backend builds on, each against its definition.
+#include <atomic>
+#include <chrono>
+#include <clocale>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <limits>
 #include <string>
+#include <thread>
 
-#include "border.h"
+#include "backend.h"
+#include "cpu/region_rows.h"
+#include "cpu/vector.h"
 #include "error.h"
 #include "formats.h"
 #include "guarded_frame.h"
-#include "plan.h"
+#include "plan/border.h"
+#include "plan/maskparser.h"
+#include "plan/masks.h"
+#include "plan/plan.h"
+#include "plan/rounding.h"
 #include "reference.h"
-#include "rounding.h"
 
 namespace cudaconv::test {
 
 namespace {
 
-int failures = 0;
+std::atomic<int> failures{0};
 
 template <typename T, typename U>
 void expect_equal(T want, U got, const std::string &what) {
@@ -34,6 +46,24 @@ std::string text(std::initializer_list<long long> numbers) {
   return s;
 }
 
+// What `f` throws; an Error without a text where it throws none.
+Error error_of(const std::function<void()> &f) {
+  try {
+    f();
+  } catch (const Error &error) {
+    return error;
+  }
+  return Error(Error::Kind::Settings, "");
+}
+
+std::unique_ptr<Backend> single_threaded_backend() {
+  return make_cpu_backend(
+      [](int n, const std::function<void(int)> &body) {
+        for (int i = 0; i < n; i++) body(i);
+      },
+      1);
+}
+
 // ---- border_index ---------------------------------------------------------------------------------------------------
 
 void test_border_index() {
@@ -44,7 +74,7 @@ void test_border_index() {
         const int want = reference::position(border, i, n);
         const std::string where = text({static_cast<int>(border), i, n});
         expect_equal(want, border_index(border, i, n), "border_index(border, i, n)" + where);
-        expect_equal(want, near_border_index(border, i, n), "near_border_index(border, i, n)" + where);
+        expect_equal(want, border_index_no_div(border, i, n), "border_index_no_div(border, i, n)" + where);
       }
 
   // As they are drawn: what stands left and right of abcd.
@@ -148,17 +178,15 @@ void test_rounding() {
   Random random(1);
   int tested = 0;
   for (const char *name : {"GRAY8", "GRAY16_LE", "I420_10LE"}) {
-    for (const Format &format : formats()) {
-      if (std::string(format.name) != name) continue;
-      for (int64_t divisor :
-           {1, 2, 3, 4, 5, 7, 9, 16, 25, 49, 100, 255, 256, 257, 999, 4096, 65535, 65536, 1 << 20, 16777215})
-        for (double bias : {0.0, 0.5, -0.25, 1.0, -1.0})
-          for (bool absolute : {false, true})
-            for (int coefficient : {1, -1, 3, 255, 30011, -1000003}) {
-              test_rounding_of(divisor, bias, absolute, coefficient, format, random);
-              tested++;
-            }
-    }
+    const Format &format = format_named(name);
+    for (int64_t divisor :
+         {1, 2, 3, 4, 5, 7, 9, 16, 25, 49, 100, 255, 256, 257, 999, 4096, 65535, 65536, 1 << 20, 16777215})
+      for (double bias : {0.0, 0.5, -0.25, 1.0, -1.0})
+        for (bool absolute : {false, true})
+          for (int coefficient : {1, -1, 3, 255, 30011, -1000003}) {
+            test_rounding_of(divisor, bias, absolute, coefficient, format, random);
+            tested++;
+          }
   }
   expect_equal(3 * 20 * 5 * 2 * 6, tested, "number of divisions tried");
 }
@@ -184,16 +212,17 @@ void test_integer_sqrt() {
 // ---- make_plan ------------------------------------------------------------------------------------------------------
 
 template <typename F>
-void expect_refused(const char *what, F change) {
+Error refusal_of(F change) {
   FilterSettings s;
   change(s);
-  try {
-    make_plan(s, formats()[0].layout(8, 8));
-    failures++;
-    std::printf("FAILED %s is not refused\n", what);
-  } catch (const Error &error) {
-    expect_equal(static_cast<int>(Error::Kind::Settings), static_cast<int>(error.kind()), what);
-  }
+  return error_of([&] { make_plan(s, formats()[0].layout(8, 8)); });
+}
+
+template <typename F>
+void expect_refused(const char *what, F change) {
+  const Error error = refusal_of(change);
+  expect_equal(false, std::string(error.what()).empty(), std::string("refused: ") + what);
+  expect_equal(static_cast<int>(Error::Kind::Settings), static_cast<int>(error.kind()), what);
 }
 
 void test_refusals() {
@@ -229,12 +258,578 @@ void test_refusals() {
   expect_refused("a coefficient that is no number", custom(1, 1, {NAN}));
   expect_refused("a negative sigma", [](FilterSettings &s) { s.mask = Mask::Gauss, s.sigma = -1; });
   expect_refused("no iterations", [](FilterSettings &s) { s.iterations = 0; });
+  expect_refused("a divisor beyond 2^32", [](FilterSettings &s) { s.divisor = -0x1.8p32; });
+  expect_refused("a divisor that is no number", [](FilterSettings &s) { s.divisor = NAN; });
+  for (const Mask m : {Mask::Gauss, Mask::Gauss5, Mask::Sobel, Mask::Kirsch})
+    for (const double divisor : {1e-300, 1e-15})
+      expect_refused("a divisor near 0", [=](FilterSettings &s) { s.mask = m, s.divisor = divisor; });
+  expect_refused("a coefficient that 32 bits do not hold twice", [&](FilterSettings &s) {
+    custom(1, 1, {2000000000})(s);
+    s.divisor = 1;
+  });
   expect_refused("too much bias", [](FilterSettings &s) { s.bias = 1.5; });
   expect_refused("a magnitude with a sign", [](FilterSettings &s) { s.mask = Mask::Sobel, s.divisor = -2; });
   expect_refused("cascade for a convolution", method(Mask::Gauss5, 0, Method::Cascade));
   expect_refused("cascade for a 3x3", method(Mask::Dilate, 3, Method::Cascade));
   expect_refused("separable for laplace", method(Mask::Laplace, 0, Method::Separable));
   expect_refused("separable for a median", method(Mask::Median, 3, Method::Separable));
+}
+
+// The texts of errors name property, value and limit, in numbers as the user writes them in any locale.
+void test_texts() {
+  const auto expect_text = [](const Error &error, std::initializer_list<const char *> parts) {
+    for (const char *part : parts)
+      expect_equal(true, std::strstr(error.what(), part) != nullptr,
+                   std::string("\"") + part + "\" in \"" + error.what() + "\"");
+  };
+  const auto settings = [](auto change) { return refusal_of(change); };
+  const auto one = [](double v) { return Coefficients{1, 1, {v}}; };
+  for (const char *locale : {"C", "de_DE.UTF-8"}) {
+    std::setlocale(LC_ALL, locale);
+    expect_text(settings([](FilterSettings &s) { s.mask = Mask::Gauss, s.sigma = 50.5; }),
+                {"sigma=50.5 ", "305", "127"});
+    expect_text(settings([](FilterSettings &s) { s.mask = Mask::Gauss, s.divisor = 1e-9; }),
+                {"divisor=1e-09 ", "gauss"});
+    expect_text(settings([](FilterSettings &s) { s.bias = -1.25; }), {"bias=-1.25 ", "-1 to 1"});
+    expect_text(settings([](FilterSettings &s) { s.divisor = 5e9; }), {"divisor=5000000000 ", "4294967296"});
+    expect_text(settings([](FilterSettings &s) { s.mask = Mask::Sobel, s.divisor = -0.5; }),
+                {"divisor=-0.5 ", "sobel"});
+    expect_text(settings([](FilterSettings &s) { s.mask = Mask::Unsharp, s.amount = 12345.5; }), {"amount=12345.5 "});
+    expect_text(settings([&](FilterSettings &s) { s.mask = Mask::Custom, s.coefficients = one(2e9), s.divisor = 1; }),
+                {"coefficients: 2000000000", " 1,", "1073741823"});
+  }
+  std::setlocale(LC_ALL, "C");
+  const auto mask = [](const std::string &s) { return error_of([&] { parse_coefficients(s); }); };
+  const auto region = [](const std::string &s) { return error_of([&] { parse_regions(s); }); };
+  expect_text(mask("1 2; 3 \xb5m"), {"coefficients: row 2, column 2", "\"?m\""});
+  expect_text(mask("\xc2\xb5 1 1"), {"\"\xc2\xb5\""});
+  expect_text(mask("\xe2\x82 1 1"), {"\"??\""});
+  expect_text(mask("1\x07"
+                   "1"),
+              {"\"1?1\""});
+  for (const char *bad : {"\xc0\xaf", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xf8\x88\x80\x80\x80"})
+    expect_text(mask(bad), {("\"" + std::string(std::strlen(bad), '?') + "\"").c_str()});
+  expect_text(mask(std::string(40, 'x')), {("\"" + std::string(40, 'x') + "\"").c_str()});
+  expect_text(mask(std::string(5000, 'x')), {("\"" + std::string(40, 'x') + "...\"").c_str()});
+  expect_text(mask("1e999"), {"column 1", "\"1e999\"", "1e308"});
+  expect_text(region("1,2,3.5,4"), {"roi: rectangle 1, number 3", "3.5 is not a whole number"});
+  expect_text(region("1,2,3,4;-2147483648,2,3,4"),
+              {"rectangle 2, number 1", "-2147483648", "-2147483647 to 2147483647"});
+  expect_text(region("0,0,4e9,4"), {"4000000000", "2147483647"});
+}
+
+// ---- maskparser -----------------------------------------------------------------------------------------------------
+
+void test_parser() {
+  const std::vector<double> sharpen = {0, -1, 0, -1, 5, -1, 0, -1, 0};
+  for (const char *text : {"0 -1 0; -1 5 -1; 0 -1 0",
+                           "0,-1,0\n-1,5,-1\n0,-1,0\n",
+                           "0 -1 0\r\n-1 5 -1\r\n0 -1 0\r\n",
+                           "0 -1 0 -1 5 -1 0 -1 0",
+                           "+0 -1 0;\n\n-1 +5 -1;\n0 -1 +0",
+                           "[[0,-1,0],[-1,5,-1],[0,-1,0]]",
+                           "((0,-1,0),(-1,5,-1),(0,-1,0))",
+                           "((0, -1, 0),\n (-1, 5, -1),\n (0, -1, 0),)",
+                           "{{0, -1, 0}, {-1, 5, -1}, {0, -1, 0}}",
+                           "{ { 0, -1, 0 }; { -1, 5, -1 }; { 0, -1, 0 } }",
+                           "< <0,-1,0>, <-1,5,-1>, <0,-1,0> >",
+                           "< < (int)0, (int)-1, (int)0 >, < (int)-1, (int)5, (int)-1 >, < (int)0, (int)-1, (int)0 > >",
+                           "< (array)< (double)0, -1, 0 >, (array)< -1, 5, -1 >, < 0, -1, 0 > >",
+                           "[[ 0 -1  0]\n [-1  5 -1]\n [ 0 -1  0]]",
+                           "[[ 0. -1.  0.]\n [-1.  5. -1.]\n [ 0. -1.  0.]]",
+                           "[[0 -1\n 0] [-1 5 -1] [0 -1 0]]",
+                           "[0 -1 0; -1 5 -1; 0 -1 0]",
+                           "[0, -1, 0\n-1, 5, -1\n0, -1, 0]",
+                           "[0,-1,0],[-1,5,-1],[0,-1,0]",
+                           "(0 -1 0) (-1 5 -1) (0 -1 0)",
+                           "[0 -1 0 -1 5 -1 0 -1 0]",
+                           "0/1 -2/2 0/-3; -1 15/3 -0.5/0.5; 0 -1 0"}) {
+    Coefficients got;
+    const Error error = error_of([&] { got = parse_coefficients(text); });
+    expect_equal(true, got.width == 3 && got.height == 3 && got.value == sharpen,
+                 std::string("mask \"") + text + "\": " + error.what());
+  }
+  expect_equal(true, parse_coefficients("1/9").value[0] == 1.0 / 9, "1/9 is the nearest number to it");
+
+  const std::vector<Region> want = {{10, 20, 64, 32}, {-1, 0, 5, 6}};
+  for (const char *text : {"10,20,64,32; -1,0,5,6", "[[10,20,64,32],[-1,0,5,6]]", "(10, 20, 64, 32), (-1, 0, 5, 6)",
+                           "< < 10, 20, 64, 32 >, < -1, 0, 5, 6 > >", "+10 20 128/2 32\r\n-1 0 5 6"}) {
+    std::vector<Region> got;
+    const Error error = error_of([&] { got = parse_regions(text); });
+    bool alike = got.size() == want.size();
+    for (size_t i = 0; alike && i < want.size(); i++)
+      alike = got[i].x == want[i].x && got[i].y == want[i].y && got[i].width == want[i].width &&
+              got[i].height == want[i].height;
+    expect_equal(true, alike, std::string("roi \"") + text + "\": " + error.what());
+  }
+
+  const struct {
+    const char *text, *where, *why;
+  } kBad[] = {
+      {"", "", "no numbers"},
+      {" \r\n", "", "no numbers"},
+      {"1 2 1; 2", "row 2", "1 number, row 1 has 3"},
+      {"1 2; 3 4", "", "2 numbers, which is not odd"},
+      {"1 +-1 1", "row 1, column 2", "\"+-1\" is not a number"},
+      {"1 ++1 1", "row 1, column 2", "\"++1\" is not a number"},
+      {"1 + 1", "row 1, column 2", "\"+\" is not a number"},
+      {"1,,1", "row 1, column 2", "a number is missing"},
+      {"1;;1", "row 2, column 1", "a number is missing"},
+      {"1 1e999 1", "row 1, column 2", "\"1e999\" is beyond"},
+      {"1 1e-999 1", "row 1, column 2", "\"1e-999\" is beyond"},
+      {"inf", "row 1, column 1", "\"inf\" is not a finite number"},
+      {"1e308/1e-308", "row 1, column 1", "is not a finite number"},
+      {"1 2 1; 1 1/0 1", "row 2, column 2", "\"1/0\" divides by 0"},
+      {"1/2/3", "row 1, column 1", "\"1/2/3\" is not a number"},
+      {"1/", "row 1, column 1", "\"1/\" is not a number"},
+      {"1 / 9", "row 1, column 2", "\"/\" is not a number"},
+      {"[[1,2,1],[2,4,2],[1,2,1]", "row 4, column 1", "\"]\" is missing"},
+      {"[[1,2,1],[2,4,2],[1,2,1", "row 3, column 4", "\"]\" is missing"},
+      {"[[1,2,1],[2,4,2],[1,2,1]]]", "row 4, column 1", "\"]\" closes no bracket"},
+      {"1 2 1]", "row 1, column 4", "\"]\" closes no bracket"},
+      {"[[1,2,1),[2,4,2],[1,2,1]]", "row 1, column 4", "\")\" where \"]\""},
+      {"[[1,2,1],[2,4,2],[1,2,1]}", "row 4, column 1", "\"}\" where \"]\""},
+      {"[1,2,1; [2,4,2]; 1,2,1]", "row 2, column 1", "\"[\" opens a bracket"},
+      {"1,2,1; [2,4,2]; 1,2,1", "row 2, column 1", "\"[\" opens a bracket"},
+      {"[1,2,1], 2,4,2, [1,2,1]", "row 2, column 1", "not in as many brackets"},
+      {"[[1,2,1], 2,4,2]", "row 2, column 1", "not in as many brackets"},
+      {"[1, [2], 1]", "row 1, column 2", "\"[\" within a row"},
+      {"1 [2] 1", "row 1, column 2", "\"[\" within a row"},
+      {"[[[1]]]", "row 1, column 1", "\"[\" is one bracket too many"},
+      {"[[1,2;1]]", "row 1, column 3", "\";\" within the brackets"},
+      {"[[1,2,1],[],[1,2,1]]", "row 2, column 1", "a number is missing"},
+      {"[[1],,[1]]", "row 2, column 1", "not in as many brackets"},
+      {"[", "row 1, column 1", "\"]\" is missing"},
+      {"[]", "row 1, column 1", "a number is missing"},
+      {"(int", "row 1, column 1", "\"int\" is not a number"},
+  };
+  for (const auto &bad : kBad) {
+    const std::string what = error_of([&] { parse_coefficients(bad.text); }).what();
+    expect_equal(true, what.find(bad.where) != what.npos && what.find(bad.why) != what.npos,
+                 std::string("\"") + bad.text + "\" refused with \"" + what + "\"");
+  }
+}
+
+void test_descriptions() {
+  const auto expect_description = [](const FilterSettings &s, const char *format, const char *want) {
+    FrameLayout layout = format_named(format).layout(17, 9);
+    layout.interlaced = s.mask == Mask::Sobel;
+    const std::string got = describe(*make_plan(s, layout));
+    expect_equal(0, got.compare(want), std::string("\"") + want + "\", got \"" + got + "\"");
+  };
+  FilterSettings s;
+  expect_description(s, "NV12", "method=auto border=replicate parts=17x9,9x5; linear 5x5 separable 32-bit in->out");
+  s.border = Border::Keep;
+  s.method = Method::Tiled;
+  s.mask = Mask::Sobel;
+  s.iterations = 2;
+  expect_description(s, "GRAY8",
+                     "method=tiled border=keep parts=17x5,17x4; magnitude 3x3 separable 32-bit in->t1; magnitude 3x3 "
+                     "separable 32-bit t1->out");
+  s = {};
+  s.mask = Mask::Tophat;
+  s.shape = Shape::Cross;
+  s.size = 5;
+  expect_description(s, "GRAY8",
+                     "method=auto border=replicate parts=17x9; minimum 5x5 in->t1; maximum 5x5 t1->t2; difference 1x1 "
+                     "in-t2->out");
+  s = {};
+  s.mask = Mask::Gauss;
+  s.sigma = 3;
+  expect_description(s, "GRAY16_LE", "method=auto border=replicate parts=17x9; linear 19x19 separable 64-bit in->out");
+}
+
+// An error is said to come from where its cause was found, not from a function that only throws it.
+void test_origins() {
+  const auto expect_origin = [](const char *file, const Error &error) {
+    const char *name = std::strrchr(error.file(), '/');
+    expect_equal(0, std::strcmp(file, name ? name + 1 : error.file()), std::string(error.what()) + " is of " + file);
+  };
+  const Error iterations = refusal_of([](FilterSettings &s) { s.iterations = 0; });
+  const Error bias = refusal_of([](FilterSettings &s) { s.bias = 2; });
+  const Error side = refusal_of([](FilterSettings &s) { s.mask = Mask::Box, s.size = 2; });
+  const Error word = error_of([] { parse_coefficients("x"); }), rows = error_of([] { parse_coefficients("1 2 1; 2"); });
+  expect_origin("plan.cpp", iterations);
+  expect_origin("plan.cpp", bias);
+  expect_origin("masks.cpp", side);
+  expect_origin("maskparser.cpp", word);
+  expect_origin("maskparser.cpp", rows);
+  expect_equal(false, iterations.line() == bias.line(), "two checks of the plan have different lines");
+  expect_equal(false, word.line() == rows.line(), "two checks of the parser have different lines");
+
+  FrameLayout layout = formats()[0].layout(8, 8);
+  layout.planes = kMaxPlanes + 1;
+  const Error format = error_of([&] { make_plan({}, layout); });
+  expect_equal(static_cast<int>(Error::Kind::Format), static_cast<int>(format.kind()), "kind of a layout of 5 planes");
+}
+
+// ---- memory_planes_of -----------------------------------------------------------------------------------------------
+
+// The bytes of a row of a plane of memory, marked one by one.
+void expect_marked(const FrameLayout &layout, const std::string &where) {
+  const std::vector<MemoryPlane> planes = memory_planes_of(layout);
+  for (size_t m = 0; m < planes.size(); m++) {
+    std::vector<bool> want;
+    int height = 0;
+    for (int p = 0; p < layout.planes; p++) {
+      const PlaneLayout &view = layout.plane[p];
+      if (view.memory_plane != static_cast<int>(m)) continue;
+      height = std::max(height, view.height);
+      const size_t size = view.bytes_per_container();
+      for (int x = 0; x < view.width; x++)
+        for (int c = 0; c < view.channels; c++) {
+          const int offset = view.container == Container::Packed32 ? 0 : view.channel[c].offset;
+          for (size_t b = 0; b < size; b++) {
+            const size_t byte = (view.first + x * view.step + offset) * size + b;
+            if (byte >= want.size()) want.resize(byte + 1);
+            want[byte] = true;
+          }
+        }
+    }
+    std::vector<bool> got(want.size() + 64);
+    size_t end = 0;
+    bool apart = true;  // runs rise and do not touch
+    for (const MemoryPlane::Run &run : planes[m].runs) {
+      apart = apart && run.length > 0 && (end == 0 || run.begin > end);
+      end = run.begin + run.length;
+      for (size_t b = run.begin; b < std::min(end, got.size()); b++) got[b] = true;
+    }
+    expect_equal(want.size(), end, "end of the runs of " + where);
+    got.resize(want.size());
+    expect_equal(true, got == want && apart, "runs of " + where);
+    expect_equal(want.size(), planes[m].row_bytes, "bytes of a row of " + where);
+    expect_equal(height, planes[m].height, "rows of " + where);
+  }
+}
+
+void test_memory_planes() {
+  for (int width = 1; width <= 70; width++) {
+    for (const Format &format : formats()) expect_marked(format.layout(width, 6), format.name + text({width}));
+    // With gaps: between pixels, and in different places of two views.
+    FrameLayout gaps = format_named("RGBx").layout(width, 6);
+    gaps.plane[0].channels = 3;
+    expect_marked(gaps, "RGBx without x" + text({width}));
+    FrameLayout views = format_named("v216").layout(width, 6);
+    views.plane[1].channels = 1;
+    expect_marked(views, "v216 without Cr" + text({width}));
+    views.plane[0].width = (width + 1) / 2;
+    expect_marked(views, "v216 with less luma" + text({width}));
+  }
+  // In no time, where each byte would take seconds.
+  const auto planes = memory_planes_of(format_named("RGBA").layout(536870911, 1));
+  expect_equal(1, planes[0].runs.size(), "runs of a huge row");
+  expect_equal(4ll * 536870911, planes[0].row_bytes, "bytes of a huge row");
+  const auto packed = memory_planes_of(format_named("YUY2").layout(400000001, 1));
+  expect_equal(2, packed[0].runs.size(), "runs of a huge row of odd width");
+}
+
+// ---- Regions --------------------------------------------------------------------------------------------------------
+
+Regions regions_of(std::vector<Region> list, bool ellipse = false) {
+  Regions regions;
+  regions.active = true;
+  regions.ellipse = ellipse;
+  regions.region = std::move(list);
+  return regions;
+}
+
+// A region without a row of a field, or without a pixel of the frame, touches no chroma of it.
+void test_regions_beyond_the_end() {
+  struct {
+    const char *format;
+    int width, height;
+    bool interlaced;
+    Region region, alike;  // which filter the same pixels
+  } const kCases[] = {
+      {"I420", 16, 18, true, {0, 17, 16, 1}, {0, 17, 16, 5}},  {"I420", 16, 18, true, {0, 16, 16, 1}, {0, 16, 16, 1}},
+      {"NV12", 17, 17, false, {0, 17, 17, 1}, {0, 17, 17, 9}}, {"NV12", 17, 17, false, {17, 0, 1, 17}, {17, 0, 9, 17}},
+      {"YUY2", 17, 17, false, {17, 0, 1, 17}, {17, 0, 9, 17}}, {"I420", 17, 3, true, {0, 3, 17, 1}, {0, 3, 17, 8}},
+  };
+  FilterSettings settings;
+  settings.mask = Mask::Tophat;
+  const auto backend = single_threaded_backend();
+  for (const auto &c : kCases)
+    for (const bool ellipse : {false, true}) {
+      FrameLayout layout = format_named(c.format).layout(c.width, c.height);
+      layout.interlaced = c.interlaced;
+      Random random(1);
+      GuardedFrame source(layout, {0, 0, 1, 0});
+      source.fill(random);
+      const std::string where = std::string(c.format) + text({c.width, c.height, c.region.x, c.region.y, ellipse});
+      for (const Region &region : {c.region, c.alike}) {
+        const Regions regions = regions_of({region}, ellipse);
+        GuardedFrame got = source, want = source;
+        backend->submit(make_plan(settings, layout), source.view(), got.view(), regions);
+        reference::write(reference::filter(settings, layout, reference::read(layout, source.view()), regions), layout,
+                         want.view());
+        expect_equal(true, got == want, "regions at the end of " + where + " as in the reference");
+        const bool outside = region.x >= c.width || region.y >= c.height;
+        if (outside) expect_equal(true, got == source, "a region outside " + where + " leaves all as it was");
+        // The rows of a field that the taller region reaches into, and the shorter does not, do not exist.
+        const Regions shorter = regions_of({c.region}, false);
+        GuardedFrame like = source;
+        backend->submit(make_plan(settings, layout), source.view(), like.view(), shorter);
+        if (!ellipse) expect_equal(true, got == like, "regions that end beyond " + where);
+      }
+    }
+}
+
+// The ellipse by its definition, for sides of any length.
+void test_large_ellipses() {
+  const FrameLayout layout = format_named("GRAY8").layout(61, 47);
+  const auto plan = make_plan({}, layout);
+  Random random(1);
+  const auto check = [&](const Region &r) {
+    const std::vector<PartRegion> parts = regions_of_part(regions_of({r}, true), *plan, plan->parts[0]);
+    for (int y = 0; y < 47; y++)
+      for (int x = 0; x < 61; x++) {
+        const Integer dx = 2 * Integer{x} + 1 - 2 * Integer{r.x} - r.width, w = r.width, h = r.height;
+        const Integer dy = 2 * Integer{y} + 1 - 2 * Integer{r.y} - r.height;
+        const bool want =
+            (dx < 0 ? -dx : dx) < w && (dy < 0 ? -dy : dy) < h && dx * dx * h * h + dy * dy * w * w <= w * w * h * h;
+        bool got = false;
+        for (const PartRegion &part : parts) got = got || in_region(part, true, x, y);
+        expect_equal(want, got, "ellipse" + text({r.x, r.y, r.width, r.height}) + " at" + text({x, y}));
+      }
+  };
+  // Their edges, near the axes and between them, within the frame.
+  const int kLargest = std::numeric_limits<int>::max();
+  check({-kLargest, -kLargest, kLargest, kLargest});
+  check({-kLargest / 2, -kLargest / 2, kLargest, kLargest});
+  for (const int side : {20, 32766, 32767, 32768, 46341, 65535, 65536, 1 << 20, 1 << 30, kLargest})
+    for (const int other : {30, 32767, 32768, 70000, 3 << 20, kLargest})
+      for (int turn = 0; turn < 6; turn++) {
+        const double angle = 0.5 + turn;
+        const double at_x = side / 2.0 * (1 + std::cos(angle)), at_y = other / 2.0 * (1 + std::sin(angle));
+        check({static_cast<int>(30 - at_x), static_cast<int>(20 - at_y), side, other});
+        check({static_cast<int>(10 - static_cast<int>(random() % 40)), static_cast<int>(20 - at_y), side, other});
+      }
+}
+
+// The runs of rows hold the pixels that lie in a region.
+void test_region_rows() {
+  FrameLayout layout = format_named("I420").layout(131, 30);
+  layout.interlaced = true;
+  const auto plan = make_plan({}, layout);
+  Random random(5);
+  const auto within = [&](int from, int to) { return from + static_cast<int>(random() % (to - from + 1)); };
+  for (int turn = 0; turn < 300; turn++) {
+    Regions regions = regions_of({}, turn % 2);
+    for (int i = turn % 60; i > 0; i--)
+      regions.region.push_back({within(-40, 140), within(-20, 32), within(1, turn % 3 ? 9 : 90), within(1, 30)});
+    for (const Plan::Part &part : plan->parts) {
+      const std::vector<PartRegion> list = regions_of_part(regions, *plan, part);
+      const RegionRows rows(regions, *plan, part, Cancellation(nullptr));
+      for (int y = 0; y < part.height; y++) {
+        const int width = layout.plane[part.plane].width;
+        std::vector<bool> want(width), got(width);
+        for (int x = 0; x < width; x++)
+          for (const PartRegion &r : list) want[x] = want[x] || in_region(r, regions.ellipse, x, y);
+        bool apart = true;
+        for (size_t i = rows.row(y).begin; i < rows.row(y).end; i++) {
+          const RegionRows::Run run = rows.runs()[i];
+          apart = apart && run.begin < run.end && (i == rows.row(y).begin || run.begin > rows.runs()[i - 1].end);
+          std::fill(got.begin() + run.begin, got.begin() + run.end, true);
+        }
+        expect_equal(true, apart && got == want, "runs of regions" + text({turn, part.plane, part.first_row, y}));
+      }
+    }
+  }
+}
+
+// What a frame costs does not grow with the regions that a pixel lies in.
+void test_many_regions() {
+  const FrameLayout layout = format_named("NV12").layout(1920, 1080);
+  GuardedFrame source(layout, {0, 0, 1, 0}), target(layout, {0, 0, 1, 0});
+  Random random(1);
+  const auto backend = single_threaded_backend();
+  for (const bool ellipse : {false, true}) {
+    Regions regions = regions_of({}, ellipse);
+    for (int i = 0; i < (ellipse ? 2000 : 300000); i++)
+      regions.region.push_back({static_cast<int>(random() % 1900), static_cast<int>(random() % 1000),
+                                static_cast<int>(1 + random() % 200), static_cast<int>(1 + random() % 200)});
+    const auto begin = std::chrono::steady_clock::now();
+    backend->submit(make_plan({}, layout), source.view(), target.view(), regions);
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    std::printf("%zu %s: %.0f ms\n", regions.region.size(), ellipse ? "ellipses" : "rectangles", 1e3 * seconds);
+    expect_equal(true, seconds < 1, "a frame of many regions takes less than a second");
+  }
+}
+
+// ---- unused_settings ------------------------------------------------------------------------------------------------
+
+// A setting is said to be unused exactly where no value of it changes a byte.
+void test_unused_settings() {
+  const Coefficients one = {3, 3, {1, 0, 3, 0, 0, 2, 4, 1, 1}}, other = {3, 1, {1, 0, 2}};
+  const struct {
+    const char *property;
+    std::vector<std::function<void(FilterSettings &s)>> values;
+  } kProperties[] = {
+      {"size", {[](auto &s) { s.size = 7; }, [](auto &s) { s.size = 3; }}},
+      {"sigma", {[](auto &s) { s.sigma = 0.6; }, [](auto &s) { s.sigma = 2; }}},
+      {"amount", {[](auto &s) { s.amount = 3; }}},
+      {"coefficients", {[&](auto &s) { s.coefficients = other; }}},
+      {"shape", {[](auto &s) { s.shape = Shape::Cross; }, [](auto &s) { s.shape = Shape::Custom; }}},
+      {"divisor", {[](auto &s) { s.divisor = 3; }, [](auto &s) { s.divisor = 2000; }}},
+      {"bias", {[](auto &s) { s.bias = 0.25; }}},
+      {"negative", {[](auto &s) { s.negative = Negative::Absolute; }, [](auto &s) { s.negative = Negative::Clamp; }}},
+      {"magnitude", {[](auto &s) { s.magnitude = Magnitude::L1; }}},
+      {"iterations", {[](auto &s) { s.iterations = 2; }}},
+      {"border", {[](auto &s) { s.border = Border::Wrap; }, [](auto &s) { s.border = Border::Constant; }}},
+      {"chroma", {[](auto &s) { s.chroma = Chroma::Copy; }, [](auto &s) { s.chroma = Chroma::Neutral; }}},
+      {"alpha", {[](auto &s) { s.alpha = Alpha::Filter; }}},
+  };
+  const FrameLayout layout = format_named("AYUV").layout(14, 11);
+  GuardedFrame source(layout, {0, 0, 1, 0});
+  // Of little contrast, so that the steepest gradient is within the range.
+  for (size_t i = 0; i < source.blocks()[0].bytes.size(); i++)
+    source.blocks()[0].bytes[i] = static_cast<uint8_t>(i * i % 251 % 16);
+  const auto backend = single_threaded_backend();
+  const auto filtered = [&](const FilterSettings &settings) {
+    GuardedFrame target(layout, {0, 0, 1, 0});
+    backend->submit(make_plan(settings, layout), source.view(), target.view());
+    return target;
+  };
+  for (int m = 0; m <= static_cast<int>(Mask::Custom); m++)
+    for (const Shape shape : {Shape::Rect, Shape::Cross, Shape::Ellipse, Shape::Custom})
+      for (const auto &p : kProperties) {
+        const bool is_shape = !std::strcmp(p.property, "shape");
+        if (is_shape && shape != Shape::Rect) continue;
+        bool changes = false, reported = true;
+        for (const auto &set : p.values) {
+          for (const double bias : {0.0, -0.5}) {  // some settings matter to negative results alone
+            FilterSettings s;
+            s.mask = static_cast<Mask>(m);
+            s.shape = shape;
+            s.coefficients = one;
+            s.bias = bias;
+            const GuardedFrame before = filtered(s);
+            set(s);
+            changes = changes || filtered(s) != before;
+          }
+          FilterSettings s;
+          s.mask = static_cast<Mask>(m);
+          s.shape = shape;
+          s.coefficients = one;
+          set(s);
+          bool here = false;
+          for (const UnusedSetting &unused : unused_settings(s, true))
+            if (!std::strcmp(unused.property, p.property)) here = true;
+          reported = reported && here;
+        }
+        expect_equal(changes, !reported,
+                     std::string(p.property) + " is used by " + mask_nick(static_cast<Mask>(m)) + " of shape" +
+                         text({static_cast<int>(shape)}));
+      }
+
+  FilterSettings s;
+  const auto expect_texts = [&](bool has_coefficients, std::vector<std::string> want, const std::string &where) {
+    std::vector<std::string> got;
+    for (const UnusedSetting &unused : unused_settings(s, has_coefficients)) got.push_back(unused.text);
+    expect_equal(true, got == want, "texts " + where + (got.empty() ? "" : ": " + got[0]));
+  };
+  expect_texts(false, {}, "of the defaults");
+  s.sigma = 2;
+  expect_texts(false, {"sigma has no effect with mask=gauss5; it is used by gauss, unsharp"}, "of sigma");
+  s = {};
+  s.mask = Mask::Median;
+  s.divisor = 2;
+  expect_texts(false,
+               {"divisor has no effect with mask=median; it is used by all but identity, unsharp, dilate, erode, open, "
+                "close, gradient, tophat, blackhat, median"},
+               "of divisor");
+  s = {};
+  s.mask = Mask::Dilate;
+  expect_texts(true, {"coefficients has no effect with mask=dilate and shape=rect; it is used with shape=custom"},
+               "of coefficients with a shape");
+  s.shape = Shape::Custom;
+  s.size = 5;
+  expect_texts(true,
+               {"size has no effect with mask=dilate and shape=custom; it is used with shape=rect, cross, ellipse"},
+               "of size with a shape");
+  s = {};
+  expect_texts(true,
+               {"coefficients has no effect with mask=gauss5; it is used by custom, and with shape=custom by dilate, "
+                "erode, open, close, gradient, tophat, blackhat"},
+               "of coefficients");
+}
+
+// ---- The CPU backend's submit() -------------------------------------------------------------------------------------
+
+// Filters a small frame; `where` is for messages.
+void expect_right(Backend &backend, const std::string &where) {
+  FilterSettings settings;
+  settings.mask = Mask::Open;
+  const FrameLayout layout = format_named("NV12").layout(97, 31);
+  Random random(3);
+  GuardedFrame source(layout, {0, 3, 1, 5}), got(layout, {0, 3, 1, 5});
+  source.fill(random);
+  got.fill(random);
+  GuardedFrame want = got;
+  backend.retire(backend.submit(make_plan(settings, layout), source.view(), got.view()));
+  reference::write(reference::filter(settings, layout, reference::read(layout, source.view())), layout, want.view());
+  expect_equal(true, got == want, "a small frame is right " + where);
+}
+
+void test_cancellation() {
+  using Clock = std::chrono::steady_clock;
+  const auto milliseconds = [](Clock::duration d) {
+    return std::chrono::duration_cast<std::chrono::milliseconds>(d).count();
+  };
+  FilterSettings settings;
+  settings.mask = Mask::Median;
+  settings.size = 7;
+  const auto backend = single_threaded_backend();
+  expect_equal(true, backend->stats().kernels == nullptr, "no loops are in use before the first frame");
+  expect_equal(false, why_no_context(999).empty(), "there is no device 999");
+  // Before anything is done, between passes, and within a pass that takes long.
+  for (int kind = 0; kind < 3; kind++) {
+    const bool from_start = kind == 0;
+    settings.iterations = kind == 2 ? 1 : 300;
+    const FrameLayout layout =
+        kind == 2 ? format_named("GRAY16_LE").layout(7680, 4320) : format_named("NV12").layout(1920, 1080);
+    const auto plan = make_plan(settings, layout);
+    GuardedFrame source(layout, {0, 0, 1, 0}), target(layout, {0, 0, 1, 0});
+    for (GuardedFrame::Block &block : source.blocks())
+      for (size_t i = 0; i < block.bytes.size(); i++) block.bytes[i] = static_cast<uint8_t>(i * i >> 7);
+    std::atomic<bool> cancelled{from_start};
+    const Clock::time_point begin = Clock::now();
+    Clock::time_point asked = begin;
+    std::thread other([&] {
+      if (from_start) return;
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      asked = Clock::now();
+      cancelled = true;
+    });
+    const Error error = error_of([&] { backend->submit(plan, source.view(), target.view(), {}, &cancelled); });
+    const Clock::time_point end = Clock::now();
+    other.join();
+    expect_equal(static_cast<int>(Error::Kind::Cancelled), static_cast<int>(error.kind()), "kind of a cancellation");
+    expect_equal(true, end >= asked && milliseconds(end - asked) < 100,
+                 "submit() gives up within 100 ms; it took " + text({milliseconds(end - asked)}));
+    expect_right(*backend, "after a cancellation");
+  }
+  expect_equal(true, backend->stats().kernels == std::string(vector_loops().level()), "the loops in use are named");
+  expect_equal(3, backend->stats().frames, "frames that were filtered, cancelled ones apart");
+}
+
+// Plans with temporary frames, which several threads would share if they did not take turns.
+void test_turns() {
+  const auto backend = make_cpu_backend(
+      [](int n, const std::function<void(int)> &body) {
+        for (int i = 0; i < n; i++) {
+          std::this_thread::sleep_for(std::chrono::milliseconds(1));  // lets the other threads have a go
+          body(i);
+        }
+      },
+      1);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 3; t++)
+    threads.emplace_back([&] {
+      for (int i = 0; i < 5; i++) expect_right(*backend, "beside other threads' frames");
+    });
+  for (std::thread &t : threads) t.join();
+  expect_equal(15, backend->stats().frames, "frames of three threads");
 }
 
 }  // namespace
@@ -244,7 +839,19 @@ int unit() {
   test_rounding();
   test_integer_sqrt();
   test_refusals();
-  std::printf("%d failed\n", failures);
+  test_texts();
+  test_parser();
+  test_descriptions();
+  test_origins();
+  test_memory_planes();
+  test_regions_beyond_the_end();
+  test_large_ellipses();
+  test_region_rows();
+  test_many_regions();
+  test_unused_settings();
+  test_cancellation();
+  test_turns();
+  std::printf("%d failed\n", failures.load());
   return failures ? 1 : 0;
 }
 

@@ -405,7 +405,7 @@ bool takes_absolute(const FilterSettings &s) {
 Channel convolve(const Channel &in, const Context &context) {
   const FilterSettings &s = context.settings;
   Convolution c = convolution_of(s);
-  Real divisor = s.divisor != 0 ? static_cast<Real>(s.divisor) : c.own_divisor;
+  Real divisor = s.divisor != 0 && s.mask != Mask::Unsharp ? static_cast<Real>(s.divisor) : c.own_divisor;
   Real bias = static_cast<Real>(s.bias) * (context.max + 1);
   bool absolute = takes_absolute(s);
   bool euclidean = c.combine == Combine::Magnitude && s.magnitude == Magnitude::L2;
@@ -576,10 +576,12 @@ Channel filter_field(const Channel &in, const Context &context) {
 
 // Whether pixel (x, y) of a plane, or of one field of it, lies where the filter works. A pixel that a region touches
 // belongs to it; of an ellipse one whose centre lies in the one inscribed in all the pixels that the region touches.
-bool is_filtered(const Regions &regions, const PlaneLayout &plane, bool interlaced, int field, int x, int y) {
+// The frame is of `columns` x `rows` pixels, and nothing beyond them makes a region touch a pixel.
+bool is_filtered(const Regions &regions, int columns, int rows, const PlaneLayout &plane, bool interlaced, int field,
+                 int x, int y) {
   if (!regions.active) return true;
   // Whether one of the frame's columns, or of the rows of the field, that pixel i of the line spans lies in [begin, end).
-  const auto touches = [](int i, int sub, int first, int step, int begin, int end) {
+  const auto touches = [](int i, int sub, int first, int step, int64_t begin, int64_t end) {
     for (int k = i * (1 << sub); k < (i + 1) * (1 << sub); k++)
       if (first + k * step >= begin && first + k * step < end) return true;
     return false;
@@ -588,17 +590,19 @@ bool is_filtered(const Regions &regions, const PlaneLayout &plane, bool interlac
   for (const Region &r : regions.region) {
     if (r.width <= 0 || r.height <= 0) continue;
     int step = interlaced ? 2 : 1;
-    auto column = [&](int i) { return touches(i, plane.sub_x, 0, 1, r.x, r.x + r.width); };
-    auto row = [&](int i) { return touches(i, plane.sub_y, field, step, r.y, r.y + r.height); };
-    if (!column(x) || !row(y)) continue;
+    const int64_t right = int64_t{r.x} + r.width, bottom = int64_t{r.y} + r.height;
+    if (!touches(x, plane.sub_x, 0, 1, r.x, std::min<int64_t>(right, columns))) continue;
+    if (!touches(y, plane.sub_y, field, step, r.y, std::min<int64_t>(bottom, rows))) continue;
     if (regions.ellipse) {
-      int left = x, right = x, top = y, bottom = y;
-      while (column(left - 1)) left--;
-      while (column(right + 1)) right++;
-      while (row(top - 1)) top--;
-      while (row(bottom + 1)) bottom++;
+      auto column = [&](int i) { return touches(i, plane.sub_x, 0, 1, r.x, right); };
+      auto row = [&](int i) { return touches(i, plane.sub_y, field, step, r.y, bottom); };
+      int x0 = x, x1 = x, y0 = y, y1 = y;
+      while (column(x0 - 1)) x0--;
+      while (column(x1 + 1)) x1++;
+      while (row(y0 - 1)) y0--;
+      while (row(y1 + 1)) y1++;
       // Distances from the centre and diameters in half pixels.
-      int64_t dx = 2 * x - (left + right), dy = 2 * y - (top + bottom), w = right - left + 1, h = bottom - top + 1;
+      Integer dx = 2 * x - (x0 + x1), dy = 2 * y - (y0 + y1), w = x1 - x0 + 1, h = y1 - y0 + 1;
       if (dx * dx * h * h + dy * dy * w * w > w * w * h * h) continue;
     }
     inside = true;
@@ -606,7 +610,8 @@ bool is_filtered(const Regions &regions, const PlaneLayout &plane, bool interlac
   return inside != regions.invert;
 }
 
-Channel filter_interlaced(const Channel &in, Context context, const Regions &regions, const PlaneLayout &plane) {
+Channel filter_interlaced(const Channel &in, Context context, const Regions &regions, int columns, int rows,
+                          const PlaneLayout &plane) {
   Channel field[2];
   for (int y = 0; y < in.height; y++) {
     Channel &f = field[y % 2];
@@ -615,7 +620,7 @@ Channel filter_interlaced(const Channel &in, Context context, const Regions &reg
     f.sample.insert(f.sample.end(), &in.sample[y * in.width], &in.sample[y * in.width] + in.width);
   }
   for (int k = 0; k < 2; k++) {
-    context.filtered = [&](int x, int y) { return is_filtered(regions, plane, true, k, x, y); };
+    context.filtered = [&](int x, int y) { return is_filtered(regions, columns, rows, plane, true, k, x, y); };
     field[k] = filter_field(field[k], context);
   }
   Channel out{in.width, in.height, {}, {}};
@@ -663,9 +668,15 @@ Channel filter_channel(const FilterSettings &s, const FrameLayout &layout, int p
   if (s.mask == Mask::Identity || channel.role == Role::Padding) return in;
   if (channel.role == Role::Alpha && s.alpha == Alpha::Copy) return in;
   Context context{s, max_sample(channel), plane.border_value[c], {}};
+  // Of the frame, which has pixels of its own only in planes that are not subsampled.
+  int columns = 0, rows = 0;
+  for (int i = 0; i < layout.planes; i++) {
+    if (layout.plane[i].sub_x == 0) columns = layout.plane[i].width;
+    if (layout.plane[i].sub_y == 0) rows = layout.plane[i].height;
+  }
   context.filtered = [&](int x, int y) {
-    return layout.interlaced ? is_filtered(regions, plane, true, y % 2, x, y / 2)
-                             : is_filtered(regions, plane, false, 0, x, y);
+    return layout.interlaced ? is_filtered(regions, columns, rows, plane, true, y % 2, x, y / 2)
+                             : is_filtered(regions, columns, rows, plane, false, 0, x, y);
   };
   if (channel.role == Role::Chroma) {
     if (s.chroma == Chroma::Copy) return in;
@@ -674,7 +685,7 @@ Channel filter_channel(const FilterSettings &s, const FrameLayout &layout, int p
       return in_regions(neutral, in, context);
     }
   }
-  return layout.interlaced ? filter_interlaced(in, context, regions, plane) : filter_field(in, context);
+  return layout.interlaced ? filter_interlaced(in, context, regions, columns, rows, plane) : filter_field(in, context);
 }
 
 }  // namespace

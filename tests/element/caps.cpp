@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// The functions on caps and formats by themselves, with CUDA memory in every build, and with formats that the
+// GStreamer here may be too old to know.
+#include "gstcudaconvformat.h"
+
+#include "formats.h"
+#include "gstcudaconvdevice.h"
+#include "support.h"
+
+// In place of the build's own.
+const std::vector<const char *> &cudaconv::gst::cuda_memory_formats() {
+  static const std::vector<const char *> formats = {"P010_10LE", "ARGB", "NV12", "no-format"};
+  return formats;
+}
+
+using namespace cudaconv;
+using namespace cudaconv::gst;
+using namespace cudaconv::test;
+
+namespace {
+
+GstCaps *caps_of(const std::string &text) {
+  GstCaps *caps = gst_caps_from_string(text.c_str());
+  fail_unless(caps != nullptr, "these are no caps: %s", text.c_str());
+  return caps;
+}
+
+// The order of structures and of formats counts.
+#define assert_caps(caps, text)                                                                           \
+  do {                                                                                                    \
+    const Ref<GstCaps> got_(caps), want_(caps_of(text));                                                  \
+    fail_unless(gst_caps_is_strictly_equal(got_.get(), want_.get()), "the caps are %s and should be %s",  \
+                Text(gst_caps_to_string(got_.get())).get(), Text(gst_caps_to_string(want_.get())).get()); \
+  } while (0)
+struct Free {
+  void operator()(gchar *text) const { g_free(text); }
+};
+using Text = std::unique_ptr<gchar, Free>;
+
+const std::string kOverlay = "meta:GstVideoOverlayComposition";
+
+GST_START_TEST(either_memory_is_the_same_with_the_memory_exchanged) {
+  const std::string rest = ",format=NV12,width=16", other = "(memory:GLMemory)" + rest;
+  const auto either = [](const std::string &text) {
+    const Ref<GstCaps> caps(caps_of(text));
+    return with_either_memory(caps.get());
+  };
+  const std::string system = "video/x-raw" + rest, cuda = "video/x-raw(memory:CUDAMemory)" + rest;
+  assert_caps(either(system), system + ";" + cuda);
+  assert_caps(either(cuda), cuda + ";" + system);
+  assert_caps(either(system + ";" + cuda), system + ";" + cuda);
+
+  const std::string metas = kOverlay + ", meta:Another";
+  const std::string with_metas = "video/x-raw(memory:SystemMemory, " + metas + ")" + rest,
+                    cuda_with_metas = "video/x-raw(memory:CUDAMemory, " + metas + ")" + rest,
+                    metas_alone = "video/x-raw(" + metas + ")" + rest;
+  assert_caps(either(with_metas), with_metas + ";" + cuda_with_metas);
+  assert_caps(either(cuda_with_metas), cuda_with_metas + ";" + with_metas);
+  assert_caps(either(metas_alone), metas_alone + ";" + cuda_with_metas);
+  assert_caps(either(system + ";" + cuda_with_metas), system + ";" + cuda_with_metas + ";" + cuda + ";" + with_metas);
+
+  // Memory that the element does not take, fields, whose features are not metas, and features that stand for all.
+  for (const char *features : {"memory:GLMemory", "memory:GLMemory, meta:Another", "format:Interlaced", "ANY"})
+    assert_caps(either("video/x-raw(" + std::string(features) + ")" + rest),
+                "video/x-raw(" + std::string(features) + ")" + rest);
+  assert_caps(either("ANY"), "ANY");
+  assert_caps(either("EMPTY"), "EMPTY");
+}
+GST_END_TEST;
+
+GST_START_TEST(caps_are_of_cuda_memory_where_their_first_structure_names_it) {
+  const auto is_cuda = [](const std::string &text) {
+    const Ref<GstCaps> caps(caps_of(text));
+    return is_cuda_caps(caps.get());
+  };
+  fail_unless(is_cuda("video/x-raw(memory:CUDAMemory)"));
+  fail_unless(is_cuda("video/x-raw(memory:CUDAMemory, " + kOverlay + ");video/x-raw"));
+  for (const char *text : {"video/x-raw", "video/x-raw;video/x-raw(memory:CUDAMemory)", "video/x-raw(memory:GLMemory)",
+                           "video/x-raw(meta:Another)", "video/x-raw(ANY)", "ANY", "EMPTY"})
+    fail_if(is_cuda(text), "%s", text);
+}
+GST_END_TEST;
+
+GST_START_TEST(templates_have_each_memory_with_and_without_overlays) {
+  const Ref<GstCaps> caps(template_caps());
+  const std::string features[] = {"memory:CUDAMemory",   "memory:CUDAMemory, " + kOverlay,
+                                  "memory:SystemMemory", "memory:SystemMemory, " + kOverlay,
+                                  "format:Interlaced",   "format:Interlaced, " + kOverlay};
+  fail_unless_equals_int(gst_caps_get_size(caps.get()), G_N_ELEMENTS(features));
+  for (guint i = 0; i < G_N_ELEMENTS(features); i++) {
+    GstCapsFeatures *wanted = gst_caps_features_from_string(features[i].c_str());
+    fail_unless(gst_caps_features_is_equal(gst_caps_get_features(caps.get(), i), wanted), "%s", features[i].c_str());
+    gst_caps_features_free(wanted);
+    const GstStructure *structure = gst_caps_get_structure(caps.get(), i);
+    const GValue *formats = gst_structure_get_value(structure, "format");
+    fail_unless_equals_string(g_value_get_string(gst_value_list_get_value(formats, 0)), "NV12");
+    fail_unless(i > 1 || gst_value_list_get_size(formats) == 3);
+    const char *mode = gst_structure_get_string(structure, "interlace-mode");
+    fail_unless_equals_string(mode, i > 3 ? "alternate" : nullptr);
+  }
+}
+GST_END_TEST;
+
+GST_START_TEST(frames_split_over_memories_are_taken_out_of_caps) {
+  const auto whole = [](const std::string &text) { return without_split_frames(caps_of(text)); };
+  for (const char *text : {"video/x-raw", "video/x-raw,interlace-mode={mixed,interleaved}", "ANY", "EMPTY",
+                           "video/x-raw,interlace-mode=progressive,multiview-mode=multiview-frame-by-frame"})
+    assert_caps(whole(text), text);
+  for (const char *text : {"video/x-raw,interlace-mode=fields", "video/x-raw,multiview-mode=separated",
+                           "video/x-raw(memory:CUDAMemory),interlace-mode={fields},multiview-mode=mono"})
+    assert_caps(whole(text), "EMPTY");
+  assert_caps(whole("video/x-raw,interlace-mode={progressive,fields,mixed},multiview-mode={mono,separated}"),
+              "video/x-raw,interlace-mode={progressive,mixed},multiview-mode=mono");
+  assert_caps(whole("video/x-raw,interlace-mode=fields;video/x-raw,width=16"), "video/x-raw,width=16");
+}
+GST_END_TEST;
+
+GST_START_TEST(common_formats_come_first) {
+  const auto sorted = [](const std::string &text) { return with_common_formats_first(caps_of(text)); };
+  assert_caps(sorted("video/x-raw,format={unknown,ABGR64_LE,GRAY8,I420_10LE,RGBA,NV12,another}"),
+              "video/x-raw,format={NV12,RGBA,GRAY8,I420_10LE,ABGR64_LE,unknown,another}");
+  for (const char *text : {"video/x-raw,format=ABGR64_LE;video/x-raw,format=NV12", "video/x-raw,width=16", "ANY"})
+    assert_caps(sorted(text), text);
+}
+GST_END_TEST;
+
+// Since GStreamer 1.28.
+GST_START_TEST(rgb_of_ten_bits_without_alpha_leaves_two_bits_alone) {
+  for (const char *name : {"RGB10x2_LE", "BGR10x2_LE"}) {
+    GstVideoFormatInfo finfo = *gst_video_format_get_info(GST_VIDEO_FORMAT_RGB10A2_LE);
+    finfo.name = name;
+    finfo.flags = static_cast<GstVideoFormatFlags>(finfo.flags & ~GST_VIDEO_FORMAT_FLAG_ALPHA);
+    finfo.n_components = 3;
+    GstVideoInfo info = video_info("RGB10A2_LE", 5, 3);
+    info.finfo = &finfo;
+    FrameLayout layout;
+    fail_unless(describe_frame(info, 0xff000080, &layout));
+    fail_unless_equals_int(layout.planes, 1);
+    const PlaneLayout &plane = layout.plane[0];
+    fail_unless(plane.container == Container::Packed32 && plane.step == 1 && plane.first == 0);
+    fail_unless_equals_int(plane.channels, 3);
+    for (int c = 0; c < 3; c++) {
+      fail_unless(plane.channel[c].role == Role::Luma);
+      fail_unless_equals_int(plane.channel[c].offset, 10 * c);
+      fail_unless_equals_int(plane.channel[c].depth, 10);
+      // Blue is the highest field of the one, the lowest of the other.
+      fail_unless_equals_int(plane.border_value[c], c == (name[0] == 'R' ? 2 : 0) ? 514 : 0);
+    }
+  }
+}
+GST_END_TEST;
+
+Suite *make_suite() {
+  Suite *suite = suite_create("caps");
+  TCase *tc = tcase_create("general");
+  tcase_add_test(tc, either_memory_is_the_same_with_the_memory_exchanged);
+  tcase_add_test(tc, caps_are_of_cuda_memory_where_their_first_structure_names_it);
+  tcase_add_test(tc, templates_have_each_memory_with_and_without_overlays);
+  tcase_add_test(tc, frames_split_over_memories_are_taken_out_of_caps);
+  tcase_add_test(tc, common_formats_come_first);
+  tcase_add_test(tc, rgb_of_ten_bits_without_alpha_leaves_two_bits_alone);
+  suite_add_tcase(suite, tc);
+  return suite;
+}
+
+}  // namespace
+
+int main(int argc, char **argv) {
+  return run_suite(argc, argv, "caps", make_suite, false);
+}

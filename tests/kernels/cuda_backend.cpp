@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// What the CUDA backend promises beside the bytes: to give up when it is told to, not to run ahead of the GPU, and to
+// bear one thread that submits and another one that retires. The exit code is 77 where there is no device.
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdio>
+#include <cstring>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "backend.h"
+#include "formats.h"
+#include "guarded_frame.h"
+#include "reference.h"
+#ifdef HAVE_STANDIN
+#include "standin.h"
+#endif
+
+namespace cudaconv::test {
+
+namespace {
+
+std::atomic<int> failures{0};
+
+void expect(bool right, const std::string &what) {
+  if (right) return;
+  failures++;
+  std::printf("FAILED %s\n", what.c_str());
+}
+
+FilterSettings repeated(Mask mask, int iterations, Method method = Method::Auto) {
+  FilterSettings s;
+  s.mask = mask;
+  s.iterations = iterations;
+  s.method = method;
+  return s;
+}
+
+// A frame to filter, where its result goes, and what that has to be.
+struct Work {
+  Work(const char *format, int width, int height, const FilterSettings &settings, int seed)
+      : layout(format_named(format).layout(width, height)),
+        plan(make_plan(settings, layout)),
+        source(layout, {0, 3, 1, 5}),
+        target(layout, {0, 3, 1, 5}),
+        want(target) {
+    Random random(seed);
+    source.fill(random);
+    target.fill(random);
+    want = target;
+    reference::write(reference::filter(settings, layout, reference::read(layout, source.view())), layout, want.view());
+  }
+  bool is_right() const { return target == want; }
+
+  FrameLayout layout;
+  std::shared_ptr<const Plan> plan;
+  GuardedFrame source, target, want;
+};
+
+void expect_right(Backend &backend, const std::string &where) {
+  Work work("NV12", 37, 9, repeated(Mask::Open, 1), 7);
+  backend.retire(backend.submit(work.plan, work.source.view(), work.target.view()));
+  expect(work.is_right(), "a frame is right " + where);
+}
+
+// How submit() ends that is told to give up once `when` has returned; its milliseconds since then.
+double give_up(Backend &backend, const FilterSettings &settings, const FrameLayout &layout,
+               const std::function<void()> &when, const std::string &what) {
+  using Clock = std::chrono::steady_clock;
+  GuardedFrame source(layout, {0, 0, 1, 0}), target(layout, {0, 0, 1, 0});
+  Random random(1);
+  source.fill(random);
+  std::atomic<bool> cancelled{false}, ended{false};
+  Clock::time_point asked;
+  std::thread other([&] {
+    when();
+    expect(!ended, "submit() still runs " + what);
+    asked = Clock::now();
+    cancelled = true;
+  });
+  bool given_up = false;
+  try {
+    backend.retire(backend.submit(make_plan(settings, layout), source.view(), target.view(), {}, &cancelled));
+  } catch (const Error &error) {
+    given_up = error.kind() == Error::Kind::Cancelled;
+  }
+  const Clock::time_point end = Clock::now();
+  ended = true;
+  other.join();
+  expect(given_up, "submit() gives up " + what);
+  expect_right(backend, "after submit() gave up " + what);
+  return std::chrono::duration<double, std::milli>(end - asked).count();
+}
+
+void test_cancellation(Backend &backend) {
+  std::atomic<bool> cancelled{true};
+  Work work("GRAY8", 33, 5, repeated(Mask::Gauss3, 1), 1);
+  bool given_up = false;
+  try {
+    backend.submit(work.plan, work.source.view(), work.target.view(), {}, &cancelled);
+  } catch (const Error &error) {
+    given_up = error.kind() == Error::Kind::Cancelled;
+  }
+  expect(given_up, "submit() gives up that is told to from the start");
+  expect_right(backend, "after submit() gave up from the start");
+#ifdef HAVE_STANDIN
+  constexpr int kPasses = 5000;
+  const int before = standin::calls("cudaLaunchKernel");
+  give_up(
+      backend, repeated(Mask::Gauss3, kPasses), work.layout,
+      [&] {
+        while (standin::calls("cudaLaunchKernel") < before + 20) std::this_thread::yield();
+      },
+      "between passes");
+  expect(standin::calls("cudaLaunchKernel") < before + kPasses, "what is given up is not launched");
+#else
+  const double took = give_up(
+      backend, repeated(Mask::Median, 20000), format_named("RGBA").layout(7680, 4320),
+      [] { std::this_thread::sleep_for(std::chrono::milliseconds(300)); }, "between passes");
+  std::printf("gave up within %.1f ms\n", took);
+  expect(took < 100, "submit() gives up within 100 ms");
+#endif
+}
+
+#ifdef HAVE_STANDIN
+// The CPU waits for the GPU only where a plan has more passes than may be enqueued, and has no events made for others.
+void test_launches_ahead() {
+  for (const int passes : {8, 30}) {
+    const auto fresh = make_cuda_backend();
+    Backend &backend = *fresh;
+    Work work("GRAY8", 33, 5, repeated(Mask::Gauss3, passes), 1);
+    expect_right(backend, "that makes a slot");
+    const auto count = [](const char *call) { return standin::calls(call); };
+    const int waits_before = count("cudaEventSynchronize"), events_before = count("cudaEventCreateWithFlags");
+    backend.retire(backend.submit(work.plan, work.source.view(), work.target.view()));
+    const std::string of = " of a plan of " + std::to_string(passes) + " passes: ";
+    const int waits = count("cudaEventSynchronize") - waits_before;
+    const int events = count("cudaEventCreateWithFlags") - events_before;
+    expect(waits == passes - 8 + 1, "waits" + of + std::to_string(waits));
+    expect(events == (passes > 8 ? 8 : 0), "new events" + of + std::to_string(events));
+    expect(work.is_right(), "bytes" + of);
+  }
+}
+
+void test_failures(Backend &backend) {
+  Work work("GRAY8", 33, 5, repeated(Mask::Gauss3, 1), 1);
+  standin::fail_call("cudaMemcpy2DAsync", 1, cudaErrorInvalidValue);
+  try {
+    backend.submit(work.plan, work.source.view(), work.target.view());
+    expect(false, "a failed copy is an error");
+  } catch (const Error &error) {
+    expect(error.kind() == Error::Kind::Device, "kind of a failed copy");
+    expect(std::strstr(error.file(), "backend_cuda.cpp"),
+           std::string("a failed copy is said to be of ") + error.file());
+  }
+  expect_right(backend, "after a failed copy");
+}
+#endif
+
+// What makes no context is named, and is not found by the next call; the current device stays.
+void test_why_no_context(Backend &backend) {
+  expect(why_no_context(0).empty(), "a context can be made: " + why_no_context(0));
+  expect(!why_no_context(999).empty(), "there is no device 999");
+#ifdef HAVE_STANDIN
+  standin::fail_call("cudaFree", 1, cudaErrorMemoryAllocation);
+  const std::string why = why_no_context(0);
+  expect(why.find("out of memory") != why.npos, "why a context cannot be made: \"" + why + "\"");
+  expect(cudaGetLastError() == cudaSuccess, "no error is left behind");
+  int device = -1;
+  expect(cudaGetDevice(&device) == cudaSuccess && device == 0, "the current device stays");
+#endif
+  expect_right(backend, "after questions for contexts");
+}
+
+// One thread submits, another one retires, and a third asks.
+void test_threads(Backend &backend) {
+  constexpr int kFrames = 120;
+  constexpr size_t kInFlight = 4;
+  std::vector<Work> work;
+  const FilterSettings settings[] = {repeated(Mask::Gauss3, 1), repeated(Mask::Sobel, 1, Method::Global),
+                                     repeated(Mask::Gauss3, 12), repeated(Mask::Open, 1)};
+  for (int i = 0; i < kFrames; i++) work.emplace_back(i % 3 ? "GRAY8" : "YUY2", 21 + i % 5, 4, settings[i % 4], i);
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::vector<Ticket> tickets;
+  size_t retired = 0;
+  std::thread submits([&] {
+    for (Work &w : work) {
+      std::unique_lock<std::mutex> lock(mutex);
+      changed.wait(lock, [&] { return tickets.size() - retired < kInFlight; });
+      lock.unlock();
+      const Ticket ticket = backend.submit(w.plan, w.source.view(), w.target.view());
+      lock.lock();
+      tickets.push_back(ticket);
+      changed.notify_all();
+    }
+  });
+  std::atomic<bool> ended{false};
+  std::thread asks([&] {
+    while (!ended) {
+      Ticket latest = 0;
+      {
+        std::lock_guard<std::mutex> lock(mutex);
+        if (!tickets.empty()) latest = tickets.back();
+      }
+      backend.is_done(latest);
+      backend.stats();
+      std::this_thread::yield();
+    }
+  });
+  for (int i = 0; i < kFrames; i++) {
+    std::unique_lock<std::mutex> lock(mutex);
+    changed.wait(lock, [&] { return tickets.size() > retired; });
+    const Ticket ticket = tickets[retired];
+    lock.unlock();
+    backend.retire(ticket);
+    expect(backend.is_done(ticket), "a retired frame is done");
+    expect(work[i].is_right(), "frame " + std::to_string(i) + " of those that another thread retires");
+    lock.lock();
+    retired++;
+    changed.notify_all();
+  }
+  submits.join();
+  ended = true;
+  asks.join();
+}
+
+int run() {
+  std::string why;
+  if (cuda_device_count(&why) == 0) {
+    std::printf("SKIP: %s\n", why.c_str());
+    return 77;
+  }
+  const auto backend = make_cuda_backend();
+  test_cancellation(*backend);
+#ifdef HAVE_STANDIN
+  test_launches_ahead();
+  test_failures(*backend);
+#endif
+  test_why_no_context(*backend);
+  test_threads(*backend);
+  std::printf("%d failed\n", failures.load());
+  return failures ? 1 : 0;
+}
+
+}  // namespace
+
+}  // namespace cudaconv::test
+
+int main() {
+  try {
+    return cudaconv::test::run();
+  } catch (const std::exception &e) {
+    std::printf("%s\n", e.what());
+    return 1;
+  }
+}

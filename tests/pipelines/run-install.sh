@@ -1,0 +1,70 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# Installs the plugin that is built, and finds it as GStreamer does: run-install.sh SOURCE BUILD
+#
+# Output is in the Test Anything Protocol.
+# shellcheck disable=SC2317  # shellcheck does not see through `expect`
+set -euo pipefail
+
+source=$(realpath "$1")
+build=$(realpath "$2")
+if ! command -v meson >/dev/null; then
+  echo "1..0 # SKIP there is no meson on the PATH"
+  exit
+fi
+scratch=$(mktemp -d)
+log=$build/meson-logs/install-log.txt  # of the last installation, for `ninja uninstall`, which is not to be this one
+[ ! -e "$log" ] || cp "$log" "$scratch/install-log.txt"
+restore() {
+  if [ -e "$scratch/install-log.txt" ]; then cp "$scratch/install-log.txt" "$log"; else rm -f "$log"; fi
+  rm -rf "$scratch"
+}
+trap restore EXIT
+
+number=0
+failed=0
+expect() { # NAME COMMAND...: a test that passes where the command succeeds
+  number=$((number + 1))
+  if "${@:2}" >"$scratch/log" 2>&1; then
+    echo "ok $number - $1"
+  else
+    echo "not ok $number - $1"
+    sed 's/^/# /' "$scratch/log"
+    failed=1
+  fi
+}
+
+installed() { find "$scratch/root" ! -type d; }
+install_alone() { # nothing but the plugin
+  meson install -C "$build" --no-rebuild --destdir "$scratch/root"
+  installed
+  [ "$(installed | wc -l)" = 1 ] && [ "$(basename "$(installed)")" = libgstcudaconv.so ]
+}
+found_in() { # FOLDER [VARIABLE=VALUE...] [COMMAND...]: GStreamer, with a home and a registry of its own, finds it there
+  env -u GST_PLUGIN_PATH -u GST_PLUGIN_PATH_1_0 -u XDG_DATA_HOME HOME="$scratch/home" \
+    GST_REGISTRY_1_0="$scratch/registry" "${@:2}" gst-inspect-1.0 cudaconv | tee "$scratch/inspect"
+  grep -qF " $1/libgstcudaconv.so" "$scratch/inspect"
+}
+found_for_user() {
+  local folder=$scratch/home/.local/share/gstreamer-1.0/plugins
+  mkdir -p "$folder"
+  cp "$(installed)" "$folder"
+  found_in "$folder"
+}
+goes_to() { # FOLDER OPTION...: where a build with these options installs the plugin
+  rm -rf "$scratch/build"
+  meson setup "$scratch/build" "$source" -Dcuda=disabled -Dtests=disabled -Dbench=disabled "${@:2}"
+  meson introspect --installed "$scratch/build" | tee "$scratch/plan"
+  grep -qF ": \"$1/libgstcudaconv.so\"" "$scratch/plan"
+}
+
+echo "1..6"
+expect "the plugin is installed, and nothing else" install_alone
+folder=$(dirname "$(installed)")
+expect "it is found by GST_PLUGIN_PATH" found_in "$folder" GST_PLUGIN_PATH="$folder"
+expect "it is found in the user's own folder" found_for_user
+expect "meson devenv finds it in the build folder" found_in "$build/gst" meson devenv -C "$build"
+expect "plugin-dir is where it goes" goes_to /some/where --prefix=/usr -Dplugin-dir=/some/where
+expect "which by default is in libdir" goes_to /usr/lib/gstreamer-1.0 --prefix=/usr --libdir=lib
+exit $failed
