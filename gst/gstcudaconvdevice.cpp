@@ -56,10 +56,10 @@ class BackendInContext : public Backend {
 
   const char *name() const override { return backend_->name(); }
   bool accepts_device_frames() const override { return backend_->accepts_device_frames(); }
-  Ticket submit(std::shared_ptr<const Plan> plan, const FrameView &src, const FrameView &dst, const Regions &regions,
+  Ticket submit(const std::vector<PlannedRegions> &planned, const FrameView &src, const FrameView &dst,
                 const std::atomic<bool> *cancelled) override {
     CurrentContext current(context_->gst.get());
-    return backend_->submit(std::move(plan), src, dst, regions, cancelled);
+    return backend_->submit(planned, src, dst, cancelled);
   }
   void retire(Ticket ticket) override {
     CurrentContext current(context_->gst.get());

@@ -10,6 +10,8 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "error.h"
 #include "imageview.h"
@@ -33,6 +35,12 @@ struct BackendStats {
 // Identifies a submitted frame. Tickets count up; frames complete in the order of submission.
 using Ticket = uint64_t;
 
+// A part of what is done to a frame: a plan, and the regions that it is for.
+struct PlannedRegions {
+  std::shared_ptr<const Plan> plan;
+  Regions regions;
+};
+
 // Threads: submit() may be called by one thread while another one calls retire(), is_done() and stats(). A CPU backend
 // takes submit() from several threads at a time, which wait for their turn.
 class Backend {
@@ -43,10 +51,14 @@ class Backend {
   virtual const char *name() const = 0;  // the nick of the property `backend`: "cpu" or "cuda"
   virtual bool accepts_device_frames() const = 0;
 
-  // Starts to filter `src` into `dst`, which must not overlap. The plan is taken whole for this frame: a later submit
+  // Starts to filter `src` into `dst`, which do not overlap, or are the same memory where regions are in force: then
+  // nothing else is read or written than what the regions need. The plan is taken whole for this frame: a later submit
   // may bring another one while this frame is in flight. The memory behind both views stays valid, and `src` unchanged,
   // until the ticket is retired; what is enqueued on the stream of a `dst` in device memory from here on finds the
-  // result. Only what lies in `regions` is filtered.
+  // result. Only what lies in regions is filtered, and what a mask sees around them are the pixels of `src`.
+  //
+  // Where there are several, all plans are for one layout and of one number of iterations, all regions are active, and
+  // a pixel in regions of several becomes what the last of them makes of it.
   //
   // Any thread may set `*cancelled` while submit() runs. It then gives up after some milliseconds of the CPU's work or
   // after a few passes of the GPU's, waits until nothing of the frame is in use, and throws Error{Cancelled}. A CUDA
@@ -54,8 +66,12 @@ class Backend {
   // that is captured into a graph is not given up.
   //
   // Throws Error; then nothing of the frame is in flight.
-  virtual Ticket submit(std::shared_ptr<const Plan> plan, const FrameView &src, const FrameView &dst,
-                        const Regions &regions = {}, const std::atomic<bool> *cancelled = nullptr) = 0;
+  virtual Ticket submit(const std::vector<PlannedRegions> &planned, const FrameView &src, const FrameView &dst,
+                        const std::atomic<bool> *cancelled) = 0;
+  Ticket submit(std::shared_ptr<const Plan> plan, const FrameView &src, const FrameView &dst, Regions regions = {},
+                const std::atomic<bool> *cancelled = nullptr) {
+    return submit({{std::move(plan), std::move(regions)}}, src, dst, cancelled);
+  }
 
   // Waits until the frame is complete in `dst`. Retire in the order of submission. Throws Error{Device} when the device
   // failed on it; `dst` is then undefined.

@@ -65,14 +65,27 @@ struct Coefficients {
 // A rectangle in pixels of the frame, or the ellipse inscribed in it; what lies outside the frame is cut off.
 struct Region {
   int x = 0, y = 0, width = 0, height = 0;
+  double rotation = 0;  // radians, clockwise on the screen, about the centre
+};
+
+// A rectangle of the frame of which some pixels are members: those whose centre falls on a sample of `member` that is
+// not 0, once the samples are spread over the rectangle.
+struct RegionMask {
+  Region box;                   // not rotated
+  int width = 0, height = 0;    // samples
+  std::vector<uint8_t> member;  // width * height, row by row
 };
 
 // Which pixels of one frame are filtered; the others are copied from the input.
 struct Regions {
-  bool active = false;  // false: all are filtered
-  bool ellipse = false;
-  bool invert = false;  // filter what lies in no region
+  bool active = false;   // false: all are filtered
+  bool ellipse = false;  // of `region`
+  bool invert = false;   // filter what lies in no region
   std::vector<Region> region;
+  std::vector<RegionMask> mask;
+  // Row y of the buffer is row first_row + y * row_step of the frame in whose pixels the regions are: the buffer may
+  // hold one field.
+  int first_row = 0, row_step = 1;
 };
 
 struct FilterSettings {

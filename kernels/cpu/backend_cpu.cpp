@@ -161,8 +161,11 @@ class CpuBackend : public Backend {
   const char *name() const override { return "cpu"; }
   bool accepts_device_frames() const override { return false; }
 
-  Ticket submit(std::shared_ptr<const Plan> plan, const FrameView &src, const FrameView &dst, const Regions &regions,
+  using Backend::submit;
+  Ticket submit(const std::vector<PlannedRegions> &planned, const FrameView &src, const FrameView &dst,
                 const std::atomic<bool> *cancelled) override {
+    const std::shared_ptr<const Plan> plan = planned.back().plan;
+    const Regions &regions = planned.back().regions;
     if (src.on_device || dst.on_device)
       throw Error(Error::Kind::Device, "the CPU backend was given a frame in device memory");
     const Cancellation cancellation(cancelled);

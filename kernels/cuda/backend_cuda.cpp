@@ -125,12 +125,15 @@ class CudaBackend : public Backend {
 
   Method method_of(const Plan &plan) const override { return resolve_method(plan, plan.passes[0]); }
 
-  Ticket submit(std::shared_ptr<const Plan> plan, const FrameView &src, const FrameView &dst, const Regions &regions,
+  using Backend::submit;
+  Ticket submit(const std::vector<PlannedRegions> &planned, const FrameView &src, const FrameView &dst,
                 const std::atomic<bool> *cancelled) override {
+    const std::shared_ptr<const Plan> plan = planned.back().plan;
+    const Regions &regions = planned.back().regions;
     const Cancellation cancellation(cancelled);
     cancellation.check();
     std::unique_ptr<Slot> slot = take_slot();
-    slot->plan = std::move(plan);
+    slot->plan = plan;
     slot->destination = dst;
     try {
       enqueue(*slot, src, regions, cancellation);
