@@ -4,14 +4,17 @@
 // well below a millisecond, it looks whether it is to give up.
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "backend.h"
 #include "cpu/cpu_operations.h"
 #include "cpu/cpu_rows.h"
 #include "cpu/vector.h"
+#include "plan/region_work.h"
 
 namespace cudaconv {
 
@@ -153,6 +156,76 @@ class ScratchPool {
   std::vector<std::unique_ptr<Scratch>> free_;
 };
 
+// A frame of the backend's own, in the layout of a plan; planes that share memory in the frame have their own here.
+class OwnedFrame {
+ public:
+  void prepare(const FrameLayout &layout) {
+    for (int p = 0; p < layout.planes; p++) {
+      const PlaneLayout &plane = layout.plane[p];
+      const size_t pitch = static_cast<size_t>(plane.first + plane.width * plane.step) * plane.bytes_per_container();
+      const size_t bytes = pitch * plane.height;
+      if (size_[p] < bytes) {
+        memory_[p].reset(new uint8_t[bytes]);
+        size_[p] = bytes;
+      }
+      plane_[p] = {memory_[p].get(), static_cast<ptrdiff_t>(pitch)};
+    }
+  }
+  const PlaneView &plane(int p) const { return plane_[p]; }
+
+ private:
+  // Not zeroed, which would take long for large frames: a pass writes every sample before another one reads it.
+  std::unique_ptr<uint8_t[]> memory_[kMaxPlanes];
+  size_t size_[kMaxPlanes] = {};
+  PlaneView plane_[kMaxPlanes];
+};
+
+// Where a pass finds its buffers.
+class Buffers {
+ public:
+  explicit Buffers(int temporaries) : at_(temporaries + 2) {}
+
+  void set(int index, const FrameView &frame) { at_[index + 1] = {&frame, nullptr}; }
+  void set(int index, const OwnedFrame &frame) { at_[index + 1] = {nullptr, &frame}; }
+
+  // Row 0 of a part; the pitch is from row to row of the part.
+  PlaneView part(const Plan &plan, const Plan::Part &part, int index) const {
+    const At &at = at_[index + 1];
+    PlaneView view =
+        at.frame ? at.frame->plane[plan.layout.plane[part.plane].memory_plane] : at.owned->plane(part.plane);
+    view.data += part.first_row * view.pitch;
+    view.pitch *= part.row_step;
+    return view;
+  }
+
+ private:
+  static_assert(Pass::kOutput == -1 && Pass::kInput == 0);
+  struct At {
+    const FrameView *frame;
+    const OwnedFrame *owned;
+  };
+  std::vector<At> at_;  // from kOutput on
+};
+
+// Copies the pixels [begin, end) of a row from a view of the layout to another.
+void copy_pixels(const PlaneLayout &layout, const uint8_t *from, uint8_t *to, int begin, int end) {
+  if (layout.dense()) {
+    const size_t pixel = static_cast<size_t>(layout.channels) * layout.bytes_per_container();
+    std::memcpy(to + begin * pixel, from + begin * pixel, (end - begin) * pixel);
+    return;
+  }
+  const VectorLoops &loops = vector_loops();
+  if (layout.container == Container::U8) {
+    std::vector<uint8_t> samples(static_cast<size_t>(end - begin) * layout.channels + kVectorBlock);
+    unpack_pixels(loops, layout, from, begin, end - begin, samples.data());
+    pack_pixels(loops, layout, samples.data(), begin, end - begin, to);
+  } else {
+    std::vector<uint16_t> samples(static_cast<size_t>(end - begin) * layout.channels + kVectorBlock);
+    unpack_pixels(loops, layout, from, begin, end - begin, samples.data());
+    pack_pixels(loops, layout, samples.data(), begin, end - begin, to);
+  }
+}
+
 class CpuBackend : public Backend {
  public:
   CpuBackend(ParallelFor parallel_for, int threads)
@@ -164,28 +237,16 @@ class CpuBackend : public Backend {
   using Backend::submit;
   Ticket submit(const std::vector<PlannedRegions> &planned, const FrameView &src, const FrameView &dst,
                 const std::atomic<bool> *cancelled) override {
-    const std::shared_ptr<const Plan> plan = planned.back().plan;
-    const Regions &regions = planned.back().regions;
     if (src.on_device || dst.on_device)
       throw Error(Error::Kind::Device, "the CPU backend was given a frame in device memory");
     const Cancellation cancellation(cancelled);
     std::unique_lock<std::timed_mutex> turn(turn_, std::defer_lock);
     do cancellation.check();
     while (!turn.try_lock_for(std::chrono::milliseconds(10)));
-    prepare_temporaries(*plan);
-    std::vector<RegionRows> rows;
-    if (regions.active)
-      for (const Plan::Part &part : plan->parts) rows.emplace_back(regions, *plan, part, cancellation);
-    cancellation.check();
-    const FrameRegions frame_regions = {rows, regions.invert};
-    for (const Pass &pass : plan->passes) {
-      // A difference is done with the pass that makes one of its operands, which is the one before.
-      const Pass *next = &pass == &plan->passes.back() ? nullptr : &pass + 1;
-      const Pass *difference = next && next->op == Op::Difference ? next : nullptr;
-      if (pass.op == Op::Difference) continue;
-      run_pass(*plan, pass, difference, src, dst, frame_regions, cancellation);
-      cancellation.check();
-    }
+    if (planned.back().regions.active)
+      filter_regions(planned, src, dst, cancellation);
+    else
+      filter_frame(*planned.back().plan, src, dst, cancellation);
     std::lock_guard<std::mutex> lock(mutex_);
     stats_.frames++;
     stats_.kernels = vector_loops().level();
@@ -207,80 +268,102 @@ class CpuBackend : public Backend {
   }
 
  private:
-  struct Temporary {
-    // Not zeroed, which would take long for large frames: the first pass writes every sample.
-    std::unique_ptr<uint8_t[]> memory[kMaxPlanes];
-    size_t size[kMaxPlanes] = {};
-    FrameView view;
-  };
+  // Buffers with the plan's temporary frames.
+  Buffers make_buffers(const Plan &plan) {
+    temporaries_.resize(std::max<size_t>(temporaries_.size(), plan.temporaries));
+    Buffers buffers(plan.temporaries);
+    for (int t = 0; t < plan.temporaries; t++) {
+      temporaries_[t].prepare(plan.layout);
+      buffers.set(t + 1, temporaries_[t]);
+    }
+    return buffers;
+  }
 
-  void prepare_temporaries(const Plan &plan) {
-    temporaries_.resize(plan.temporaries);
-    for (Temporary &t : temporaries_)
-      for (int p = 0; p < plan.layout.planes; p++) {
-        const PlaneLayout &layout = plan.layout.plane[p];
-        const size_t pitch =
-            static_cast<size_t>(layout.first + layout.width * layout.step) * layout.bytes_per_container();
-        const size_t bytes = pitch * layout.height;
-        // Views that share memory in the frame need not share it here, but must not overlap.
-        if (t.size[p] < bytes) {
-          t.memory[p].reset(new uint8_t[bytes]);
-          t.size[p] = bytes;
-        }
-        t.view.plane[p] = {t.memory[p].get(), static_cast<ptrdiff_t>(pitch)};
+  void filter_frame(const Plan &plan, const FrameView &src, const FrameView &dst, const Cancellation &cancellation) {
+    Buffers buffers = make_buffers(plan);
+    buffers.set(Pass::kInput, src);
+    buffers.set(Pass::kOutput, dst);
+    run_passes(plan, {0, plan.passes.size()}, buffers, nullptr, cancellation);
+  }
+
+  // The frame is filtered in place, in `dst`: results go to a frame beside it until all of a stage are there.
+  void filter_regions(const std::vector<PlannedRegions> &planned, const FrameView &src, const FrameView &dst,
+                      const Cancellation &cancellation) {
+    std::vector<RegionWork> work;
+    for (const PlannedRegions &p : planned) work.emplace_back(*p.plan, p.regions, cancellation);
+    cancellation.check();
+    const Plan &first = *planned[0].plan;
+    if (src.plane[0].data != dst.plane[0].data) copy_frame(first, src, dst, cancellation);
+    const size_t stages = stages_of(first).size();
+    for (size_t s = 0; s < stages; s++) {
+      for (size_t i = 0; i < planned.size(); i++) {
+        const Plan &plan = *planned[i].plan;
+        if (work[i].empty()) continue;
+        results_.prepare(plan.layout);
+        run_passes(plan, stages_of(plan)[s], stage_buffers(plan, s, dst), &work[i], cancellation);
+        if (planned.size() == 1) continue;
+        merged_.prepare(plan.layout);
+        put_in_place(
+            plan, work[i], results_, [&](int p) { return merged_.plane(p); }, cancellation);
       }
+      for (size_t i = 0; i < planned.size(); i++)
+        put_in_place(
+            *planned[i].plan, work[i], planned.size() == 1 ? results_ : merged_,
+            [&](int p) { return dst.plane[planned[i].plan->layout.plane[p].memory_plane]; }, cancellation);
+    }
   }
 
-  // Where part `part` of buffer `index` begins.
-  PlaneView part_of(const Plan &plan, const Plan::Part &part, int index, const FrameView &src,
-                    const FrameView &dst) const {
-    PlaneView view = index == Pass::kInput    ? src.plane[plan.layout.plane[part.plane].memory_plane]
-                     : index == Pass::kOutput ? dst.plane[plan.layout.plane[part.plane].memory_plane]
-                                              : temporaries_[index - 1].view.plane[part.plane];
-    view.data += part.first_row * view.pitch;
-    view.pitch *= part.row_step;
-    return view;
+  // What stages before `stage` have made lies in the frame.
+  Buffers stage_buffers(const Plan &plan, size_t stage, const FrameView &frame) {
+    Buffers buffers = make_buffers(plan);
+    buffers.set(Pass::kInput, frame);
+    const std::vector<Stage> stages = stages_of(plan);
+    for (size_t s = 0; s < stage; s++) buffers.set(plan.passes[stages[s].end - 1].target, frame);
+    buffers.set(plan.passes[stages[stage].end - 1].target, results_);
+    return buffers;
   }
 
-  // By part; none where all of the frame is filtered.
-  struct FrameRegions {
-    const std::vector<RegionRows> &rows;
-    bool invert;
-  };
+  void run_passes(const Plan &plan, const Stage &passes, const Buffers &buffers, const RegionWork *work,
+                  const Cancellation &cancellation) {
+    for (size_t i = passes.begin; i < passes.end; i++) {
+      const Pass &pass = plan.passes[i];
+      // A difference is done with the pass that makes one of its operands, which is the one before.
+      const Pass *next = i + 1 == passes.end ? nullptr : &pass + 1;
+      const Pass *difference = next && next->op == Op::Difference ? next : nullptr;
+      if (pass.op == Op::Difference) continue;
+      run_pass(plan, pass, difference, buffers, work, cancellation);
+      cancellation.check();
+    }
+  }
 
-  void run_pass(const Plan &plan, const Pass &pass, const Pass *difference, const FrameView &src, const FrameView &dst,
-                const FrameRegions &regions, const Cancellation &cancellation) {
+  // `work`: what of the pass is needed; nullptr: all of it.
+  void run_pass(const Plan &plan, const Pass &pass, const Pass *difference, const Buffers &buffers,
+                const RegionWork *work, const Cancellation &cancellation) {
     struct Task {
       const Job *job;
       JobTile tile;
     };
     const auto make_job = [&](const Pass &pass, const Plan::Part &part, const Job *difference) {
       const PlaneLayout &layout = plan.layout.plane[part.plane];
-      Job job = {&vector_loops(), &cancellation, &plan,     &pass, part, &layout, {}, {}, {}, {}, {},
-                 nullptr,         false,         difference};
-      job.source = part_of(plan, part, pass.source, src, dst);
-      job.subtrahend = part_of(plan, part, pass.subtrahend, src, dst);
-      job.copy = part_of(plan, part, pass.copy_source, src, dst);
-      job.input = part_of(plan, part, Pass::kInput, src, dst);
-      if (!regions.rows.empty() && pass.in_regions) job.regions = &regions.rows[&part - plan.parts.data()];
-      job.invert = regions.invert;
-      job.target = part_of(plan, part, pass.target, src, dst);
+      Job job = {&vector_loops(), &cancellation, &plan, &pass, part, &layout, {}, {}, {}, {}, difference};
+      job.source = buffers.part(plan, part, pass.source);
+      job.subtrahend = buffers.part(plan, part, pass.subtrahend);
+      job.copy = buffers.part(plan, part, pass.copy_source);
+      job.target = buffers.part(plan, part, pass.target);
       return job;
     };
     std::vector<Job> jobs;
     jobs.reserve(2 * plan.parts.size());
     std::vector<Task> tasks;
-    for (const Plan::Part &part : plan.parts) {
+    for (size_t i = 0; i < plan.parts.size(); i++) {
+      const Plan::Part &part = plan.parts[i];
       if (difference) jobs.push_back(make_job(*difference, part, nullptr));
       jobs.push_back(make_job(pass, part, difference ? &jobs.back() : nullptr));
       const PlaneLayout &layout = plan.layout.plane[part.plane];
-      const int columns = columns_of(plan, pass, layout), bands = bands_of(pass, part.height);
-      const auto cut = [](int length, int i, int n) { return static_cast<int>(int64_t{length} * i / n); };
-      for (int b = 0; b < bands; b++)
-        for (int c = 0; c < columns; c++)
-          tasks.push_back({&jobs.back(),
-                           {cut(layout.width, c, columns), cut(layout.width, c + 1, columns),
-                            cut(part.height, b, bands), cut(part.height, b + 1, bands)}});
+      std::vector<PixelRect> rects = {{0, 0, layout.width, part.height}};
+      if (work) rects = rectangles_of(plan, pass, work->computed(&pass - plan.passes.data(), i));
+      for (const PixelRect &rect : rects)
+        cut(plan, pass, layout, rect, [&](const JobTile &tile) { tasks.push_back({&jobs.back(), tile}); });
     }
     // Every second pass backwards: what the one before it has written last is still in a cache.
     if ((&pass - plan.passes.data()) % 2) std::reverse(tasks.begin(), tasks.end());
@@ -295,6 +378,79 @@ class CpuBackend : public Backend {
     });
   }
 
+  // Disjoint rectangles of an area. Where windows wrap around they are as wide as the part: see RowWindow.
+  static std::vector<PixelRect> rectangles_of(const Plan &plan, const Pass &pass, const Area &area) {
+    std::vector<PixelRect> rects = area.rectangles();
+    const auto wraps = [&](const PixelRect &r) {
+      return r.x0 - pass.radius_x < 0 || r.x1 + pass.radius_x > area.width();
+    };
+    if (plan.border != Border::Wrap || std::none_of(rects.begin(), rects.end(), wraps)) return rects;
+    std::vector<std::pair<int, int>> rows;
+    for (const PixelRect &r : rects) rows.emplace_back(r.y0, r.y1);
+    std::sort(rows.begin(), rows.end());
+    std::vector<PixelRect> bands;
+    for (const auto &[y0, y1] : rows) {
+      if (!bands.empty() && y0 <= bands.back().y1)
+        bands.back().y1 = std::max(bands.back().y1, y1);
+      else
+        bands.push_back({0, y0, area.width(), y1});
+    }
+    return bands;
+  }
+
+  // Calls add(tile) for tiles of the rectangle that make up all of it.
+  template <typename Add>
+  void cut(const Plan &plan, const Pass &pass, const PlaneLayout &layout, const PixelRect &rect, Add add) const {
+    const int columns = columns_of(plan, pass, layout, rect.width()), bands = bands_of(pass, rect.height());
+    const auto at = [](int begin, int end, int i, int n) {
+      return begin + static_cast<int>(int64_t{end - begin} * i / n);
+    };
+    for (int b = 0; b < bands; b++)
+      for (int c = 0; c < columns; c++)
+        add(JobTile{at(rect.x0, rect.x1, c, columns), at(rect.x0, rect.x1, c + 1, columns),
+                    at(rect.y0, rect.y1, b, bands), at(rect.y0, rect.y1, b + 1, bands)});
+  }
+
+  // Copies the pixels that lie in regions from `from` to the planes plane_of(0) ... of another frame.
+  template <typename PlaneOf>
+  void put_in_place(const Plan &plan, const RegionWork &work, const OwnedFrame &from, PlaneOf plane_of,
+                    const Cancellation &cancellation) {
+    constexpr int kRows = 32;                   // of a task
+    std::vector<std::pair<size_t, int>> tasks;  // part and first row
+    for (size_t i = 0; i < plan.parts.size(); i++)
+      for (int y = work.selected(i).bounds().y0; y < work.selected(i).bounds().y1; y += kRows) tasks.emplace_back(i, y);
+    parallel_for_(static_cast<int>(tasks.size()), [&](int task) {
+      const auto [i, first] = tasks[task];
+      const Plan::Part &part = plan.parts[i];
+      const PlaneView source = from.plane(part.plane), target = plane_of(part.plane);
+      const int end = std::min(first + kRows, work.selected(i).bounds().y1);
+      for (int y = first; y < end && !cancellation.requested(); y++) {
+        const RegionRows::Row row = work.rows(i).row(y);
+        const ptrdiff_t frame_row = part.first_row + static_cast<ptrdiff_t>(y) * part.row_step;
+        for (size_t r = row.begin; r < row.end; r++)
+          copy_pixels(plan.layout.plane[part.plane], source.data + frame_row * source.pitch,
+                      target.data + frame_row * target.pitch, work.rows(i).runs()[r].begin, work.rows(i).runs()[r].end);
+      }
+    });
+    cancellation.check();
+  }
+
+  // Copies the bytes of pixels, and no others.
+  void copy_frame(const Plan &plan, const FrameView &src, const FrameView &dst, const Cancellation &cancellation) {
+    for (size_t i = 0; i < plan.memory.size(); i++) {
+      const MemoryPlane &plane = plan.memory[i];
+      const int tasks = std::clamp(plane.height / 64, 1, threads_);
+      parallel_for_(tasks, [&](int task) {
+        const int end = static_cast<int>(int64_t{plane.height} * (task + 1) / tasks);
+        for (int y = static_cast<int>(int64_t{plane.height} * task / tasks); y < end && !cancellation.requested(); y++)
+          for (const MemoryPlane::Run &run : plane.runs)
+            std::memcpy(dst.plane[i].data + y * dst.plane[i].pitch + run.begin,
+                        src.plane[i].data + y * src.plane[i].pitch + run.begin, run.length);
+      });
+    }
+    cancellation.check();
+  }
+
   // A band repeats the work of its halo: not too many of them, nor too few to share out evenly.
   int bands_of(const Pass &pass, int height) const {
     const int all = std::min(threads_, height / (16 + pass.height()));
@@ -303,18 +459,18 @@ class CpuBackend : public Backend {
   }
 
   // So many that the rows that a tile keeps stay in the second-level cache, and each wider than any mask.
-  static int columns_of(const Plan &plan, const Pass &pass, const PlaneLayout &layout) {
+  static int columns_of(const Plan &plan, const Pass &pass, const PlaneLayout &layout, int width) {
     constexpr int kCache = 512 << 10, kNarrowest = 256;
     if (plan.border == Border::Wrap) return 1;
-    const int64_t bytes = int64_t{2} * layout.width * layout.channels * layout.bytes_per_container() * pass.height();
-    return static_cast<int>(
-        std::clamp<int64_t>((bytes + kCache - 1) / kCache, 1, std::max(1, layout.width / kNarrowest)));
+    const int64_t bytes = int64_t{2} * width * layout.channels * layout.bytes_per_container() * pass.height();
+    return static_cast<int>(std::clamp<int64_t>((bytes + kCache - 1) / kCache, 1, std::max(1, width / kNarrowest)));
   }
 
   ParallelFor parallel_for_;
   int threads_;
   std::timed_mutex turn_;  // of a submit()
-  std::vector<Temporary> temporaries_;
+  std::vector<OwnedFrame> temporaries_;
+  OwnedFrame results_, merged_;  // of a stage: of one plan, and of several
   ScratchPool scratch_;
   mutable std::mutex mutex_;  // of what follows
   BackendStats stats_;

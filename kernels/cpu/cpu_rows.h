@@ -13,7 +13,6 @@
 
 #include "backend.h"
 #include "cancellation.h"
-#include "cpu/region_rows.h"
 #include "cpu/vector.h"
 #include "plan/border.h"
 
@@ -69,10 +68,7 @@ struct Job {
   Plan::Part part;
   const PlaneLayout *layout;
   // Row 0 of the part; pitches in bytes from row to row of the part.
-  PlaneView source, subtrahend, copy, input, target;
-  // Rows of the pixels in regions; nullptr: the whole part is filtered. `invert`: what lies in no region is.
-  const RegionRows *regions;
-  bool invert;
+  PlaneView source, subtrahend, copy, target;
   // nullptr, or what the results go on to, instead of to the target.
   const Job *difference;
 
@@ -205,8 +201,7 @@ const T *samples_of(const Job &job, const JobTile &tile, const PlaneView &view, 
   return row;
 }
 
-// Puts what is not filtered into rows of results: copied and filled channels, the pixels that border=keep copies, and
-// those outside the regions.
+// Puts what is not filtered into rows of results: copied and filled channels, and the pixels that border=keep copies.
 template <typename T>
 class Merger {
  public:
@@ -215,7 +210,6 @@ class Merger {
     if (!needed()) return;
     const int n = samples();
     original_ = scratch.take<T>(n);
-    outside_ = scratch.take<T>(n);
     fill_ = scratch.take<T>(n);
     fills_ = scratch.take<T>(n);
     for (T *&copies : copies_) copies = scratch.take<T>(n);
@@ -237,16 +231,12 @@ class Merger {
     const bool keep_row = y < job_.pass->keep_y || y >= job_.part.height - job_.pass->keep_y;
     if (any_copy_ || keep_row) job_.loops->blend(original(job_.copy, y), copies_[keep_row], row, padded());
     if (any_fill_) job_.loops->blend(fill_, fills_, row, padded());
-    if (job_.regions) {
-      mark_outside(y);
-      job_.loops->blend(original(job_.input, y), outside_, row, padded());
-    }
   }
 
   // Whether merge does anything at all.
   bool needed() const {
     const Action *action = job_.plan->action[job_.part.plane];
-    return job_.regions || job_.pass->keep_x || job_.pass->keep_y ||
+    return job_.pass->keep_x || job_.pass->keep_y ||
            std::any_of(action, action + channels_, [](Action a) { return a != Action::Filter; });
   }
 
@@ -257,26 +247,11 @@ class Merger {
 
   const T *original(const PlaneView &view, int y) const { return samples_of(job_, tile_, view, y, original_); }
 
-  void mark_outside(int y) {
-    const RegionRows::Row row = job_.regions->row(y);
-    if (marked_ && row == marked_row_) return;
-    marked_ = true;
-    marked_row_ = row;
-    std::fill_n(outside_, samples(), all_if(!job_.invert));
-    const auto first = job_.regions->runs().begin() + row.begin, last = job_.regions->runs().begin() + row.end;
-    const auto ends_before = [](const RegionRows::Run &run, int x) { return run.end <= x; };
-    for (auto run = std::lower_bound(first, last, tile_.x0, ends_before); run != last && run->begin < tile_.x1; ++run) {
-      const int begin = std::max<int>(run->begin, tile_.x0), end = std::min<int>(run->end, tile_.x1);
-      std::fill_n(outside_ + (begin - tile_.x0) * channels_, (end - begin) * channels_, all_if(job_.invert));
-    }
-  }
-
   const Job &job_;
   const JobTile tile_;
   int channels_;
-  bool any_copy_ = false, any_fill_ = false, marked_ = false;
-  RegionRows::Row marked_row_ = {};  // what outside_ holds, if marked_
-  T *original_ = nullptr, *outside_ = nullptr, *fill_ = nullptr, *fills_ = nullptr;
+  bool any_copy_ = false, any_fill_ = false;
+  T *original_ = nullptr, *fill_ = nullptr, *fills_ = nullptr;
   T *copies_[2] = {};  // of rows, and of rows that are kept whole
 };
 

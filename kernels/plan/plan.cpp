@@ -743,22 +743,44 @@ PixelRun ellipse_row_in(int64_t width, int64_t height, int64_t row) {
 }  // namespace
 
 PixelRun ellipse_row(int64_t width, int64_t height, int64_t row) {
-  if (std::max(width, height) <= kLongestAxis) return ellipse_row_in<int64_t>(width, height, row);
+  constexpr int64_t kLongest = (1 << 15) - 1;  // whose squares 64 bits hold
+  if (std::max(width, height) <= kLongest) return ellipse_row_in<int64_t>(width, height, row);
   return ellipse_row_in<__int128>(width, height, row);
 }
 
+namespace {
+
+// Division that rounds down, and up.
+int64_t down(int64_t v, int64_t by) {
+  return v >= 0 ? v / by : -((-v + by - 1) / by);
+}
+int64_t up(int64_t v, int64_t by) {
+  return -down(-v, by);
+}
+
+}  // namespace
+
+FrameRows frame_rows_of(const Regions &regions, const Plan::Part &part) {
+  return {regions.first_row + int64_t{regions.row_step} * part.first_row, int64_t{regions.row_step} * part.row_step};
+}
+
+PartSize unsubsampled_size(const Plan &plan, const Plan::Part &part) {
+  // That of the planes that are not subsampled, of which there is always one.
+  PartSize size = {INT64_MAX, INT64_MAX};
+  for (int p = 0; p < plan.layout.planes; p++) {
+    const PlaneLayout &plane = plan.layout.plane[p];
+    size.columns = std::min(size.columns, int64_t{plane.width} << plane.sub_x);
+    size.rows = std::min(size.rows, int64_t{plane.height} << plane.sub_y);
+  }
+  size.rows = up(size.rows - part.first_row, part.row_step);
+  return size;
+}
+
 std::vector<PartRegion> regions_of_part(const Regions &regions, const Plan &plan, const Plan::Part &part) {
-  const auto down = [](int64_t v, int64_t by) { return v >= 0 ? v / by : -((-v + by - 1) / by); };
-  const auto up = [&](int64_t v, int64_t by) { return -down(-v, by); };
   const PlaneLayout &layout = plan.layout.plane[part.plane];
   const int64_t sub_x = int64_t{1} << layout.sub_x, sub_y = int64_t{1} << layout.sub_y;
-  // The size of the frame, which is that of its planes that are not subsampled, and of the field.
-  int64_t columns = INT64_MAX, rows = INT64_MAX;
-  for (int p = 0; p < plan.layout.planes; p++) {
-    columns = std::min(columns, int64_t{plan.layout.plane[p].width} << plan.layout.plane[p].sub_x);
-    rows = std::min(rows, int64_t{plan.layout.plane[p].height} << plan.layout.plane[p].sub_y);
-  }
-  rows = up(rows - part.first_row, part.row_step);
+  const PartSize size = unsubsampled_size(plan, part);
+  const FrameRows field = frame_rows_of(regions, part);
 
   std::vector<PartRegion> result;
   const auto add = [&](int64_t x0, int64_t x1, int64_t y0, int64_t y1) {
@@ -767,23 +789,18 @@ std::vector<PartRegion> regions_of_part(const Regions &regions, const Plan &plan
   };
   const auto clip = [](int64_t v, int64_t end) { return std::clamp<int64_t>(v, 0, end); };
   for (const Region &r : regions.region) {
+    if (r.rotation != 0) continue;
     // Frame rows to rows of the field, and then, as across, to pixels of the plane, which reach out.
     const int64_t left = r.x, right = left + r.width;
-    const int64_t top = up(int64_t{r.y} - part.first_row, part.row_step);
-    const int64_t bottom = up(int64_t{r.y} + r.height - part.first_row, part.row_step);
-    if (clip(left, columns) >= clip(right, columns) || clip(top, rows) >= clip(bottom, rows)) continue;
+    const int64_t top = up(int64_t{r.y} - field.first, field.step);
+    const int64_t bottom = up(int64_t{r.y} + r.height - field.first, field.step);
+    if (clip(left, size.columns) >= clip(right, size.columns) || clip(top, size.rows) >= clip(bottom, size.rows))
+      continue;
     const int64_t x0 = down(left, sub_x), x1 = up(right, sub_x), y0 = down(top, sub_y), y1 = up(bottom, sub_y);
-    if (!regions.ellipse) {
-      add(clip(x0, layout.width), clip(x1, layout.width), clip(y0, part.height), clip(y1, part.height));
-    } else if (std::max(x1 - x0, y1 - y0) <= kLongestAxis) {
+    if (regions.ellipse)
       add(x0, x1, y0, y1);  // keeps its shape where the frame cuts it off
-    } else {
-      for (int64_t y = clip(y0, part.height); y < clip(y1, part.height); y++) {
-        const PixelRun run = ellipse_row(x1 - x0, y1 - y0, y - y0);
-        const int64_t begin = clip(x0 + run.begin, layout.width), end = clip(x0 + run.end, layout.width);
-        if (begin < end) add(begin, end, y, y + 1);
-      }
-    }
+    else
+      add(clip(x0, layout.width), clip(x1, layout.width), clip(y0, part.height), clip(y1, part.height));
   }
   return result;
 }

@@ -137,13 +137,21 @@ struct PartRegion {
   int32_t x, y, width, height;
 };
 
-// Ellipses with a longer side come as one region a row, see regions_of_part().
-constexpr int kLongestAxis = (1 << 15) - 1;
-
-// The regions as a part of a plane sees them: every pixel that a region touches belongs to it. One that holds no pixel
-// of the frame, or no row of the field, touches none, not even of subsampled planes, whose last pixels reach beyond a
-// frame of odd size. Exact for every region.
+// The regions that are not turned as a part of a plane sees them, see RegionRows: rectangles cut off where the part
+// ends, ellipses whole. Those that touch no pixel are left out.
 std::vector<PartRegion> regions_of_part(const Regions &regions, const Plan &plan, const Plan::Part &part);
+
+// Row y of a part that is not subsampled is row first + y * step of the frame in whose pixels the regions are.
+struct FrameRows {
+  int64_t first, step;
+};
+FrameRows frame_rows_of(const Regions &regions, const Plan::Part &part);
+
+// The size of a part of a plane as it is where planes are not subsampled.
+struct PartSize {
+  int64_t columns, rows;
+};
+PartSize unsubsampled_size(const Plan &plan, const Plan::Part &part);
 
 // The pixels [begin, end) of row `row`, 0 to height-1, of a width x height region whose centres lie in the ellipse
 // inscribed in it. Sides are at most 2^31.
@@ -151,18 +159,6 @@ struct PixelRun {
   int64_t begin, end;
 };
 PixelRun ellipse_row(int64_t width, int64_t height, int64_t row);
-
-// Whether the pixel lies in the region, or its centre in the ellipse inscribed in it. 64 bits hold the squares where no
-// side of an ellipse exceeds kLongestAxis, or where it is one row.
-CUDACONV_HOST_DEVICE inline bool in_region(const PartRegion &r, bool ellipse, int x, int y) {
-  x -= r.x;
-  y -= r.y;
-  if (x < 0 || y < 0 || x >= r.width || y >= r.height) return false;
-  if (!ellipse) return true;
-  // (dx/w)^2 + (dy/h)^2 <= 1 of the distances from the centre, doubled, times (w*h)^2
-  const int64_t w = r.width, h = r.height, dx = (2 * x + 1 - w) * h, dy = (2 * y + 1 - h) * w;
-  return dx * dx + dy * dy <= w * h * w * h;
-}
 
 // One line for a debug log: method, border, the size of each part, and of each pass the operation, the window, whether
 // it is separable, how many bits sums and their rounding take, and which buffer it reads and writes.

@@ -239,8 +239,24 @@ double uniform(Random &random, double low, double high) {
   return low + (high - low) * (static_cast<double>(random() >> 11) / 0x1p53);
 }
 
-// None mostly; else some rectangles, which may overlap and reach out of the frame, now and then a crowd of small ones.
-Regions draw_regions(Random &random, Size frame) {
+// Spread over a rectangle of about the size of the frame.
+RegionMask draw_mask(Random &random, const Region &box) {
+  RegionMask mask;
+  mask.box = box;
+  mask.width = static_cast<int>(1 + random() % 40);
+  mask.height = static_cast<int>(1 + random() % 30);
+  const unsigned run = 1 + random() % 12;  // samples that are alike
+  uint8_t value = 0;
+  for (int i = 0; i < mask.width * mask.height; i++) {
+    if (random() % run == 0) value = static_cast<uint8_t>(random() % 3);
+    mask.member.push_back(value);
+  }
+  return mask;
+}
+
+// None mostly; else some rectangles, which may overlap and reach out of the frame, now and then a crowd of small ones,
+// turned ones, and a mask. Where fields are frames, they may be those of a taller one.
+Regions draw_regions(Random &random, Size frame, bool interlaced) {
   Regions regions;
   if (random() % 5) return regions;
   regions.active = true;
@@ -252,6 +268,13 @@ Regions draw_regions(Random &random, Size frame) {
   for (int i = 0; i < count; i++) {
     const auto within = [&](int from, int to) { return from + static_cast<int>(random() % (to - from + 1)); };
     regions.region.push_back({within(-w / 2, w), within(-h / 2, h), within(1, most_w), within(1, most_h)});
+    // No angle at which a corner lies on the edge of a pixel.
+    if (random() % 4 == 0) regions.region.back().rotation = uniform(random, -3.1, 3.1);
+    if (random() % (crowd ? 50 : 6) == 0) regions.mask.push_back(draw_mask(random, regions.region.back()));
+  }
+  if (!interlaced && random() % 5 == 0) {
+    regions.row_step = 2;
+    regions.first_row = static_cast<int>(random() % 2);
   }
   return regions;
 }
@@ -320,8 +343,17 @@ std::string describe(const Case &c) {
       << "x" << c.size.height << (c.interlaced ? " interlaced" : "");
   if (c.regions.active) {
     out << (c.regions.invert ? " outside" : " within") << (c.regions.ellipse ? " ellipses \"" : " rectangles \"");
-    for (const Region &r : c.regions.region) out << r.x << "," << r.y << "," << r.width << "," << r.height << ";";
+    for (const Region &r : c.regions.region) {
+      out << r.x << "," << r.y << "," << r.width << "," << r.height;
+      if (r.rotation != 0) out << " turned " << r.rotation;
+      out << ";";
+    }
     out << "\"";
+    for (const RegionMask &m : c.regions.mask)
+      out << " and a mask of " << m.width << "x" << m.height << " over " << m.box.x << "," << m.box.y << ","
+          << m.box.width << "," << m.box.height;
+    if (c.regions.row_step > 1) out << " field " << c.regions.first_row;
+    if (c.in_place) out << " in place";
   }
   out << " content=" << content_name(c.content) << " placement=" << c.source_placement << "," << c.target_placement;
   return out.str();
@@ -389,7 +421,8 @@ Case Cases::operator[](uint64_t number) const {
       (c.source_placement + static_cast<int>(number / kPlacements.size())) % static_cast<int>(kPlacements.size());
   limit_work(c);
   Random random = random_for(seed_ ^ 0x7e9, number);
-  c.regions = draw_regions(random, c.size);
+  c.regions = draw_regions(random, c.size, c.interlaced);
+  c.in_place = c.regions.active && random() % 2;
   return c;
 }
 

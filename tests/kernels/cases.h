@@ -32,6 +32,7 @@ struct Case {
   bool interlaced = false;
   Content content = Content::Random;
   int source_placement = 0, target_placement = 0;
+  bool in_place = false;  // source and target are one frame; regions are active
 };
 
 const char *border_nick(Border border);

@@ -261,10 +261,15 @@ std::shared_ptr<const Prepared> prepare(const Case &c, uint64_t seed, Backend &c
     GuardedFrame &frame = prepared->sources.emplace_back(layout, placements()[c.source_placement]);
     frame.fill(random);
     reference::write(source, layout, frame.view());
-    frame.dirty_unused_bits(layout, random);
+    // Outside the regions they stay as they are.
+    if (!c.regions.active) frame.dirty_unused_bits(layout, random);
   }
-  prepared->blank.emplace(layout, placements()[c.target_placement]);
-  prepared->blank->fill(random);
+  if (c.in_place) {
+    prepared->blank = prepared->sources[0];
+  } else {
+    prepared->blank.emplace(layout, placements()[c.target_placement]);
+    prepared->blank->fill(random);
+  }
   prepared->want = prepared->blank;
 
   reference::Frame result = reference::filter(c.settings, layout, source, c.regions);
@@ -337,6 +342,7 @@ class Runner {
       dst = p.device_target->view();
     }
 #endif
+    if (c.in_place) src = dst;
     in_flight_.push_back(std::move(p));
     try {
       // The buffers of a moved vector stay where they are, and so do both views.

@@ -14,7 +14,8 @@
 #include <thread>
 
 #include "backend.h"
-#include "cpu/region_rows.h"
+#include "plan/area.h"
+#include "plan/region_rows.h"
 #include "cpu/vector.h"
 #include "error.h"
 #include "formats.h"
@@ -574,23 +575,31 @@ void test_regions_beyond_the_end() {
     }
 }
 
+// Which pixels of row y the regions select.
+std::vector<bool> selected_in_row(const RegionRows &rows, int y, int width) {
+  std::vector<bool> selected(width);
+  for (size_t i = rows.row(y).begin; i < rows.row(y).end; i++)
+    std::fill(selected.begin() + rows.runs()[i].begin, selected.begin() + rows.runs()[i].end, true);
+  return selected;
+}
+
 // The ellipse by its definition, for sides of any length.
 void test_large_ellipses() {
   const FrameLayout layout = format_named("GRAY8").layout(61, 47);
   const auto plan = make_plan({}, layout);
   Random random(1);
   const auto check = [&](const Region &r) {
-    const std::vector<PartRegion> parts = regions_of_part(regions_of({r}, true), *plan, plan->parts[0]);
-    for (int y = 0; y < 47; y++)
+    const RegionRows rows(regions_of({r}, true), *plan, plan->parts[0], Cancellation(nullptr));
+    for (int y = 0; y < 47; y++) {
+      const std::vector<bool> got = selected_in_row(rows, y, 61);
       for (int x = 0; x < 61; x++) {
         const Integer dx = 2 * Integer{x} + 1 - 2 * Integer{r.x} - r.width, w = r.width, h = r.height;
         const Integer dy = 2 * Integer{y} + 1 - 2 * Integer{r.y} - r.height;
         const bool want =
             (dx < 0 ? -dx : dx) < w && (dy < 0 ? -dy : dy) < h && dx * dx * h * h + dy * dy * w * w <= w * w * h * h;
-        bool got = false;
-        for (const PartRegion &part : parts) got = got || in_region(part, true, x, y);
-        expect_equal(want, got, "ellipse" + text({r.x, r.y, r.width, r.height}) + " at" + text({x, y}));
+        expect_equal(want, got[x], "ellipse" + text({r.x, r.y, r.width, r.height}) + " at" + text({x, y}));
       }
+    }
   };
   // Their edges, near the axes and between them, within the frame.
   const int kLargest = std::numeric_limits<int>::max();
@@ -606,7 +615,7 @@ void test_large_ellipses() {
       }
 }
 
-// The runs of rows hold the pixels that lie in a region.
+// The runs of rows hold the pixels that lie in a region, each once.
 void test_region_rows() {
   FrameLayout layout = format_named("I420").layout(131, 30);
   layout.interlaced = true;
@@ -615,26 +624,82 @@ void test_region_rows() {
   const auto within = [&](int from, int to) { return from + static_cast<int>(random() % (to - from + 1)); };
   for (int turn = 0; turn < 300; turn++) {
     Regions regions = regions_of({}, turn % 2);
+    regions.invert = turn % 4 == 2;
     for (int i = turn % 60; i > 0; i--)
       regions.region.push_back({within(-40, 140), within(-20, 32), within(1, turn % 3 ? 9 : 90), within(1, 30)});
     for (const Plan::Part &part : plan->parts) {
       const std::vector<PartRegion> list = regions_of_part(regions, *plan, part);
       const RegionRows rows(regions, *plan, part, Cancellation(nullptr));
+      const int width = layout.plane[part.plane].width;
+      const Area area(rows, width, part.height);
       for (int y = 0; y < part.height; y++) {
-        const int width = layout.plane[part.plane].width;
-        std::vector<bool> want(width), got(width);
+        std::vector<bool> want(width, regions.invert);
         for (int x = 0; x < width; x++)
-          for (const PartRegion &r : list) want[x] = want[x] || in_region(r, regions.ellipse, x, y);
+          for (const PartRegion &r : list) {
+            const Integer dx = 2 * (x - r.x) + 1 - r.width, dy = 2 * (y - r.y) + 1 - r.height, w = r.width,
+                          h = r.height;
+            const bool inside = x >= r.x && y >= r.y && x < r.x + r.width && y < r.y + r.height;
+            if (inside && (!regions.ellipse || dx * dx * h * h + dy * dy * w * w <= w * w * h * h))
+              want[x] = !regions.invert;
+          }
         bool apart = true;
         for (size_t i = rows.row(y).begin; i < rows.row(y).end; i++) {
           const RegionRows::Run run = rows.runs()[i];
           apart = apart && run.begin < run.end && (i == rows.row(y).begin || run.begin > rows.runs()[i - 1].end);
-          std::fill(got.begin() + run.begin, got.begin() + run.end, true);
         }
-        expect_equal(true, apart && got == want, "runs of regions" + text({turn, part.plane, part.first_row, y}));
+        const bool equal = selected_in_row(rows, y, width) == want;
+        expect_equal(true, apart && equal, "runs of regions" + text({turn, part.plane, part.first_row, y}));
       }
     }
   }
+}
+
+// Rectangles of an area are disjoint, hold what was added, and little more; grown, they hold what windows reach.
+void test_areas() {
+  Random random(6);
+  const auto within = [&](int from, int to) { return from + static_cast<int>(random() % (to - from + 1)); };
+  for (int turn = 0; turn < 400; turn++) {
+    const int width = within(1, 200), height = within(1, 150), radius = within(0, turn % 3 ? 9 : 300);
+    const Border border = turn % 2 ? Border::Wrap : Border::Reflect;
+    std::vector<int> added(width * height), grown(width * height);
+    Area area(width, height);
+    for (int i = turn % 9; i > 0; i--) {
+      const int x = within(-20, width), y = within(-20, height);
+      const PixelRect r = {x, y, x + within(0, 90), y + within(0, 90)};
+      area.add(r);
+      for (int py = std::max(r.y0, 0); py < std::min(r.y1, height); py++)
+        for (int px = std::max(r.x0, 0); px < std::min(r.x1, width); px++) added[py * width + px] = 1;
+    }
+    const auto counts = [&](const Area &of) {
+      std::vector<int> n(width * height);
+      for (const PixelRect &r : of.rectangles())
+        for (int y = r.y0; y < r.y1; y++)
+          for (int x = r.x0; x < r.x1; x++) n.at(y * width + x)++;
+      return n;
+    };
+    const std::vector<int> got = counts(area), more = counts(area.grown(radius, radius / 2, border));
+    for (int y = 0; y < height; y++)
+      for (int x = 0; x < width; x++) {
+        if (!got[y * width + x]) continue;
+        // The ends of the window's rows and columns, and its middle.
+        for (const int dx : {-radius, 0, radius})
+          for (const int dy : {-(radius / 2), 0, radius / 2}) {
+            const int px = reference::position(border, x + dx, width), py = reference::position(border, y + dy, height);
+            grown[py * width + px] = 1;
+          }
+      }
+    bool holds = true, once = true, reaches = true;
+    for (int i = 0; i < width * height; i++) {
+      holds = holds && got[i] >= added[i];
+      once = once && got[i] <= 1 && more[i] <= 1;
+      reaches = reaches && more[i] >= grown[i];
+    }
+    expect_equal(true, holds && once && reaches, "area" + text({turn, width, height, radius, holds, once, reaches}));
+  }
+  Area one(640, 480);
+  one.add({101, 53, 398, 333});
+  expect_equal(1, one.rectangles().size(), "a rectangle remains one");
+  expect_equal(297ll * 280, one.rectangles()[0].pixels(), "pixels of a rectangle");
 }
 
 // What a frame costs does not grow with the regions that a pixel lies in.
@@ -847,6 +912,7 @@ int unit() {
   test_regions_beyond_the_end();
   test_large_ellipses();
   test_region_rows();
+  test_areas();
   test_many_regions();
   test_unused_settings();
   test_cancellation();

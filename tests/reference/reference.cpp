@@ -574,28 +574,96 @@ Channel filter_field(const Channel &in, const Context &context) {
   return out;
 }
 
+// The area that a rectangle, turned about its middle, and an upright one have in common: the corners of the one cut by
+// the sides of the other.
+double common_area(const Region &r, double left, double top, double right, double bottom) {
+  using Point = std::pair<double, double>;
+  const double w = r.width / 2.0, h = r.height / 2.0, c = std::cos(r.rotation), s = std::sin(r.rotation);
+  std::vector<Point> polygon;
+  for (const Point &corner : {Point{-w, -h}, Point{w, -h}, Point{w, h}, Point{-w, h}})
+    polygon.emplace_back(r.x - left + w + corner.first * c - corner.second * s,
+                         r.y - top + h + corner.first * s + corner.second * c);
+  // Keeps what lies on the side where distance(point) is not negative.
+  const auto cut = [&](auto distance) {
+    std::vector<Point> kept;
+    for (size_t i = 0; i < polygon.size(); i++) {
+      const Point &p = polygon[i], &q = polygon[(i + 1) % polygon.size()];
+      const double dp = distance(p), dq = distance(q);
+      if (dp >= 0) kept.push_back(p);
+      if ((dp < 0) == (dq < 0)) continue;
+      const double t = dp / (dp - dq);
+      kept.emplace_back(p.first + t * (q.first - p.first), p.second + t * (q.second - p.second));
+    }
+    polygon = kept;
+  };
+  cut([&](const Point &p) { return p.first; });
+  cut([&](const Point &p) { return right - left - p.first; });
+  cut([&](const Point &p) { return p.second; });
+  cut([&](const Point &p) { return bottom - top - p.second; });
+  double area = 0;
+  for (size_t i = 0; i < polygon.size(); i++) {
+    const Point &p = polygon[i], &q = polygon[(i + 1) % polygon.size()];
+    area += (p.first * q.second - q.first * p.second) / 2;
+  }
+  return std::abs(area);
+}
+
+// Whether a pixel that covers the columns and rows of the frame up to `right` and `bottom` lies in a turned region.
+bool is_in_turned(const Region &r, bool ellipse, double left, double top, double right, double bottom) {
+  if (!ellipse) return common_area(r, left, top, right, bottom) > 1e-14;
+  const double dx = (left + right) / 2 - (r.x + r.width / 2.0), dy = (top + bottom) / 2 - (r.y + r.height / 2.0);
+  const double c = std::cos(r.rotation), s = std::sin(r.rotation);
+  const double u = 2 * (dx * c + dy * s) / r.width, v = 2 * (dy * c - dx * s) / r.height;
+  return u * u + v * v <= 1;
+}
+
+bool is_member(const RegionMask &mask, int64_t x, int64_t y) {
+  x -= mask.box.x;
+  y -= mask.box.y;
+  if (x < 0 || y < 0 || x >= mask.box.width || y >= mask.box.height) return false;
+  const int column = static_cast<int>((static_cast<double>(x) + 0.5) * mask.width / mask.box.width);
+  const int row = static_cast<int>((static_cast<double>(y) + 0.5) * mask.height / mask.box.height);
+  return mask.member[static_cast<size_t>(row) * mask.width + column] != 0;
+}
+
 // Whether pixel (x, y) of a plane, or of one field of it, lies where the filter works. A pixel that a region touches
 // belongs to it; of an ellipse one whose centre lies in the one inscribed in all the pixels that the region touches.
 // The frame is of `columns` x `rows` pixels, and nothing beyond them makes a region touch a pixel.
 bool is_filtered(const Regions &regions, int columns, int rows, const PlaneLayout &plane, bool interlaced, int field,
                  int x, int y) {
   if (!regions.active) return true;
-  // Whether one of the frame's columns, or of the rows of the field, that pixel i of the line spans lies in [begin, end).
+  // Whether one of the frame's columns, or of the rows of the field, that pixel i of the line spans lies in [begin,
+  // end).
   const auto touches = [](int i, int sub, int first, int step, int64_t begin, int64_t end) {
     for (int k = i * (1 << sub); k < (i + 1) * (1 << sub); k++)
       if (first + k * step >= begin && first + k * step < end) return true;
     return false;
   };
+  // Rows are counted in the frame that the regions are of; the frame given may be a field of it.
+  const int step = (interlaced ? 2 : 1) * regions.row_step;
+  const int first = regions.first_row + field * regions.row_step;
+  const int end_row = regions.first_row + (rows - 1) * regions.row_step + 1;
+  const int left = x << plane.sub_x, last_column = std::min(((x + 1) << plane.sub_x) - 1, columns - 1);
+  std::vector<int> here;  // rows of the frame that the pixel has
+  for (int k = y << plane.sub_y; k < (y + 1) << plane.sub_y; k++)
+    if (first + k * step < end_row) here.push_back(first + k * step);
   bool inside = false;
+  for (const RegionMask &mask : regions.mask)
+    for (int column = left; column <= last_column; column++)
+      for (const int row : here) inside = inside || is_member(mask, column, row);
   for (const Region &r : regions.region) {
     if (r.width <= 0 || r.height <= 0) continue;
-    int step = interlaced ? 2 : 1;
+    if (r.rotation != 0) {
+      inside = inside || (!here.empty() &&
+                          is_in_turned(r, regions.ellipse, left, here.front(), last_column + 1, here.back() + 1));
+      continue;
+    }
     const int64_t right = int64_t{r.x} + r.width, bottom = int64_t{r.y} + r.height;
     if (!touches(x, plane.sub_x, 0, 1, r.x, std::min<int64_t>(right, columns))) continue;
-    if (!touches(y, plane.sub_y, field, step, r.y, std::min<int64_t>(bottom, rows))) continue;
+    if (!touches(y, plane.sub_y, first, step, r.y, std::min<int64_t>(bottom, end_row))) continue;
     if (regions.ellipse) {
       auto column = [&](int i) { return touches(i, plane.sub_x, 0, 1, r.x, right); };
-      auto row = [&](int i) { return touches(i, plane.sub_y, field, step, r.y, bottom); };
+      auto row = [&](int i) { return touches(i, plane.sub_y, first, step, r.y, bottom); };
       int x0 = x, x1 = x, y0 = y, y1 = y;
       while (column(x0 - 1)) x0--;
       while (column(x1 + 1)) x1++;

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "plan/region_work.h"
+
+#include <algorithm>
+
+namespace cudaconv {
+
+std::vector<Stage> stages_of(const Plan &plan) {
+  std::vector<Stage> stages;
+  size_t begin = 0;
+  for (size_t i = 0; i < plan.passes.size(); i++) {
+    if (!plan.passes[i].in_regions) continue;
+    stages.push_back({begin, i + 1});
+    begin = i + 1;
+  }
+  return stages;
+}
+
+RegionWork::RegionWork(const Plan &plan, const Regions &regions, const Cancellation &cancellation) : plan_(plan) {
+  for (const Plan::Part &part : plan.parts) {
+    rows_.emplace_back(regions, plan, part, cancellation);
+    const int width = plan.layout.plane[part.plane].width;
+    selected_.push_back(cancellation.requested() ? std::make_shared<const Area>(width, part.height)
+                                                 : std::make_shared<const Area>(rows_.back(), width, part.height));
+  }
+  computed_.resize(plan.passes.size());
+  for (const Stage &stage : stages_of(plan)) {
+    std::vector<std::shared_ptr<const Area>> area = selected_;
+    for (size_t i = stage.end; i-- > stage.begin && !cancellation.requested();) {
+      computed_[i] = area;
+      const Pass &pass = plan.passes[i];
+      if (i == stage.begin || (pass.radius_x == 0 && pass.radius_y == 0)) continue;
+      for (auto &of_part : area)
+        of_part = std::make_shared<const Area>(of_part->grown(pass.radius_x, pass.radius_y, plan.border));
+    }
+  }
+}
+
+bool RegionWork::empty() const {
+  return std::all_of(selected_.begin(), selected_.end(), [](const auto &area) { return area->empty(); });
+}
+
+Area RegionWork::needed(size_t part) const {
+  // Every run of the filter is alike, so that every stage reads the same.
+  const Pass &first = plan_.passes[0];
+  Area area = computed_[0][part]->grown(first.radius_x, first.radius_y, plan_.border);
+  area.add(*selected_[part]);
+  return area;
+}
+
+}  // namespace cudaconv
