@@ -26,7 +26,7 @@ struct BackendStats {
   uint64_t bytes_downloaded = 0;  // device to host
   uint64_t bytes_staged = 0;      // of these, copied by the CPU on the way, because the memory was not pinned
   // CUDA: the kernels that carry out the first pass of the latest frame, where method=auto has found better ones than
-  // those of a method: "sliding", "tensor", and so on. nullptr: those of method_of().
+  // those of a method: a name of the dispatch table, see cuda/dispatch.h. nullptr: those of method_of().
   // CPU: the loops in use, named after the vector units that they are for: "avx512", "avx2", "baseline". nullptr before
   // the first frame.
   const char *kernels = nullptr;

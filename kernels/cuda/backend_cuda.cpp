@@ -237,7 +237,9 @@ class CudaBackend : public Backend {
       slot.buffers.target = slot.target.view();
     }
     if (plan_ != slot.plan) {
-      unpacked_ = unpack_plan(plan);
+      std::shared_ptr<const UnpackedPlan> unpacked = unpack_plan(plan);
+      prepared_ = prepare(unpacked ? unpacked->plan : plan, kernels_);
+      unpacked_ = std::move(unpacked);
       plan_ = slot.plan;
     }
     const UnpackedPlan *const unpacked = unpacked_.get();
@@ -269,17 +271,15 @@ class CudaBackend : public Backend {
     slot.buffers.regions = &regions;
     if (unpacked) launch_unpack(*unpacked, packed_source, slot.buffers.source, stream_.get());
     const auto *masks = slot.masks ? reinterpret_cast<const MaskParams *>(slot.masks->buffer.data()) : nullptr;
-    for (size_t i = 0, launches = 0; i < filter.passes.size(); launches++) {
-      std::unique_ptr<Event> &launched_here = slot.launched[launches % kLaunchesAhead];
+    note_kernels(prepared_.front().name());
+    for (size_t i = 0; i < prepared_.size(); i++) {
+      std::unique_ptr<Event> &launched_here = slot.launched[i % kLaunchesAhead];
       if (record) {
-        if (launches >= kLaunchesAhead) launched_here->synchronize();
+        if (i >= kLaunchesAhead) launched_here->synchronize();
         cancellation.check();
       }
-      const PassRun run = {filter, i, slot.buffers, stream_.get(), masks, kernels_};
-      const Launched launched = launch_passes(run);
-      if (i == 0) note_kernels(launched.kernels);
-      i += launched.passes;
-      if (!record || i + kLaunchesAhead > filter.passes.size()) continue;
+      launch_prepared(prepared_[i], {{filter, 0, kernels_}, slot.buffers, stream_.get(), masks});
+      if (!record || i + kLaunchesAhead >= prepared_.size()) continue;
       if (!launched_here) launched_here = std::make_unique<Event>(cudaEventDisableTiming);
       launched_here->record(stream_.get());
     }
@@ -430,7 +430,8 @@ class CudaBackend : public Backend {
   std::shared_ptr<const DeviceMasks> masks_;  // of the latest plan with method=global
   std::shared_ptr<const Plan> plan_;          // the latest, and what it is for frames that are unpacked
   std::shared_ptr<const UnpackedPlan> unpacked_;
-  mutable std::mutex mutex_;  // of what follows
+  std::vector<PreparedLaunch> prepared_;  // of these
+  mutable std::mutex mutex_;              // of what follows
   std::deque<std::unique_ptr<Slot>> in_flight_;
   std::vector<std::unique_ptr<Slot>> free_;
   Ticket last_ticket_ = 0;

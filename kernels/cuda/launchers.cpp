@@ -34,29 +34,6 @@ int architecture_of(const void *kernel) {
 
 }  // namespace
 
-Launched launch_passes(const PassRun &run) {
-  constexpr struct {
-    const char *kernels;
-    int (*launch)(const PassRun &run);
-  } kLaunchers[] = {{"composite", launch_composite},
-                    {"sliding", launch_sliding},
-                    {"extremum", launch_van_herk},
-                    {"element", launch_structuring_element},
-                    {"box", launch_box},
-                    {"interleaved", launch_separable9},
-                    {"tensor", launch_mma}};
-  if (run.plan.method != Method::Auto) return {launch_method(run), nullptr};
-  for (const auto &launcher : kLaunchers) {
-    const int passes = launcher.launch(run);
-    if (!passes) continue;
-    PassRun last = run;
-    last.index += passes - 1;
-    if (leaves_pixels(last, last.pass())) launch_restore(last);
-    return {passes, launcher.kernels};
-  }
-  return {launch_method(run), nullptr};
-}
-
 bool leaves_pixels(const PassRun &run, const Pass &pass) {
   return pass.keep_x || pass.keep_y || (run.buffers.regions->active && pass.in_regions);
 }
@@ -66,14 +43,9 @@ KernelSets find_kernels() {
   return {architecture_of(any_mma()) >= 80, architecture_of(any_sliding()) >= 90};
 }
 
-void fill_frame(const PassRun &run, FrameParams &p) {
-  fill_frame(run, run.index, p);
-}
-
-void fill_frame(const PassRun &run, size_t last, FrameParams &p) {
-  const Plan &plan = run.plan;
-  const Pass &pass = run.pass();
-  const Regions &regions = *run.buffers.regions;
+void fill_frame(const PassQuery &query, FrameParams &p) {
+  const Plan &plan = query.plan;
+  const Pass &pass = query.pass();
   // Windows that cross an edge have kept pixels for results.
   p.border = plan.border == Border::Keep ? Border::Replicate : plan.border;
   p.keep_x = pass.keep_x;
@@ -83,33 +55,10 @@ void fill_frame(const PassRun &run, size_t last, FrameParams &p) {
   p.sum_shift = pass.sum_shift;
   p.has_gain = pass.has_gain();
   p.norm = pass.norm;
-  p.in_regions = regions.active && pass.in_regions;
-  p.ellipse = regions.ellipse;
-  p.invert = regions.invert;
-  const auto buffer = [&](int which) -> const FrameView & {
-    return which == Pass::kInput    ? run.buffers.source
-           : which == Pass::kOutput ? run.buffers.target
-                                    : run.buffers.temporary[which - 1];
-  };
   int roundings = 0;
   for (const Plan::Part &part : plan.parts) {
     const PlaneLayout &layout = plan.layout.plane[part.plane];
     PartParams &out = p.part[p.parts++];
-    const auto rows = [&](int which, int64_t *pitch) {
-      const PlaneView &view = buffer(which).plane[layout.memory_plane];
-      *pitch = view.pitch * part.row_step;
-      return view.data + part.first_row * view.pitch;
-    };
-    out.source = rows(pass.source, &out.source_pitch);
-    out.subtrahend = rows(pass.subtrahend, &out.subtrahend_pitch);
-    out.copy = rows(pass.copy_source, &out.copy_pitch);
-    out.input = rows(Pass::kInput, &out.input_pitch);
-    out.target = rows(plan.passes[last].target, &out.target_pitch);
-    if (p.in_regions) {
-      const FrameBuffers::PartRegions &here = run.buffers.part_regions[p.parts - 1];
-      out.region = run.buffers.region + here.first;
-      out.regions = here.count;
-    }
     out.width = layout.width;
     out.height = part.height;
     out.channels = layout.channels;
@@ -126,6 +75,40 @@ void fill_frame(const PassRun &run, size_t last, FrameParams &p) {
                         static_cast<uint8_t>(r),    plan.fill[part.plane][c], layout.border_value[c]};
     }
     fill_words(out);
+  }
+}
+
+void fill_frame(const PassRun &run, size_t last, FrameParams &p) {
+  fill_frame(static_cast<const PassQuery &>(run), p);
+  const Plan &plan = run.plan;
+  const Pass &pass = run.pass();
+  const Regions &regions = *run.buffers.regions;
+  p.in_regions = regions.active && pass.in_regions;
+  p.ellipse = regions.ellipse;
+  p.invert = regions.invert;
+  const auto buffer = [&](int which) -> const FrameView & {
+    return which == Pass::kInput    ? run.buffers.source
+           : which == Pass::kOutput ? run.buffers.target
+                                    : run.buffers.temporary[which - 1];
+  };
+  for (int i = 0; i < p.parts; i++) {
+    const Plan::Part &part = plan.parts[i];
+    PartParams &out = p.part[i];
+    const auto rows = [&](int which, int64_t *pitch) {
+      const PlaneView &view = buffer(which).plane[plan.layout.plane[part.plane].memory_plane];
+      *pitch = view.pitch * part.row_step;
+      return view.data + part.first_row * view.pitch;
+    };
+    out.source = rows(pass.source, &out.source_pitch);
+    out.subtrahend = rows(pass.subtrahend, &out.subtrahend_pitch);
+    out.copy = rows(pass.copy_source, &out.copy_pitch);
+    out.input = rows(Pass::kInput, &out.input_pitch);
+    out.target = rows(plan.passes[last].target, &out.target_pitch);
+    if (p.in_regions) {
+      const FrameBuffers::PartRegions &here = run.buffers.part_regions[i];
+      out.region = run.buffers.region + here.first;
+      out.regions = here.count;
+    }
   }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Between the CUDA backend and the kernels: who enqueues which passes. Each launcher owns one structure of kernels.
+// What the launchers are, each of which owns a structure of kernels, and what they have in common.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "cuda/dispatch.h"
 #include "cuda/launch_params.h"
 #include "plan/plan.h"
 
@@ -26,54 +27,47 @@ struct FrameBuffers {
   std::vector<PartRegions> part_regions;
 };
 
-// Which sets of kernels were compiled for a device, which may be fewer than it could run.
-struct KernelSets {
-  bool mma = false;   // those on the matrix instructions are there
-  bool sm90 = false;  // those that kHasSm90Kernels says are
-};
-
-// Throws Error{NoDevice} where the current device can run none.
-KernelSets find_kernels();
-
-// Where the plan of a frame has got to.
-struct PassRun {
-  const Plan &plan;
-  size_t index;  // of the pass to enqueue next
+// A frame that a pass of a plan, or several from that pass on, are to be enqueued for.
+struct PassRun : PassQuery {
   const FrameBuffers &buffers;
   cudaStream_t stream;
-  const MaskParams *masks;  // in device memory, one a pass; nullptr but for method=global
-  KernelSets kernels;       // of the current device
-
-  const Pass &pass() const { return plan.passes[index]; }
+  const MaskParams *masks;     // in device memory, one a pass; nullptr but for method=global
+  const char *name = nullptr;  // of the structure, for messages
 };
 
-// Each enqueues the pass at run.index, and maybe more after it in the same launch, and returns how many: 0 where that
-// pass is not of its kind. Of the last one, all pixels are filtered. Throws Error{Device}.
-int launch_composite(const PassRun &run);            // openings and the like of small squares, dense 8-bit planes
-int launch_sliding(const PassRun &run);              // small windows, dense planes
-int launch_van_herk(const PassRun &run);             // squares larger than those, dense planes
-int launch_structuring_element(const PassRun &run);  // ellipses, crosses and the like, dense planes
-int launch_box(const PassRun &run);                  // means, dense 8-bit planes
+// The rows of the dispatch table, see there; all are for dense planes.
+int takes_composite(const PassQuery &query);  // openings and the like of small squares
+void launch_composite(const PassRun &run);
+int takes_sliding(const PassQuery &query);  // small windows
+void launch_sliding(const PassRun &run);
+int takes_van_herk(const PassQuery &query);  // larger squares of morphology
+void launch_van_herk(const PassRun &run);
+int takes_structuring_element(const PassQuery &query);  // ellipses, crosses and the like
+void launch_structuring_element(const PassRun &run);
+int takes_box(const PassQuery &query);  // means of 8-bit samples
+void launch_box(const PassRun &run);
+int takes_box_tiles(const PassQuery &query);  // the narrow ones that nothing else takes
+void launch_box_tiles(const PassRun &run);
 // The other linear masks, if there are kernels for the matrix instructions.
-int launch_separable9(const PassRun &run);  // separable, up to 9x9, dense 8-bit planes, rows of 16n bytes
-int launch_mma(const PassRun &run);         // dense planes
+int takes_separable9(const PassQuery &query);  // separable, up to 9x9, 8-bit samples, rows of 16n bytes
+void launch_separable9(const PassRun &run);
+int takes_separable(const PassQuery &query);
+void launch_separable(const PassRun &run);
+int takes_row_pairs(const PassQuery &query);  // up to 9x9
+void launch_row_pairs(const PassRun &run);
+int takes_blocks4x4(const PassQuery &query);  // up to 17x15, 8-bit samples
+void launch_blocks4x4(const PassRun &run);
+int takes_dense(const PassQuery &query);
+void launch_dense(const PassRun &run);
 
-// Enqueues any pass by the plan's method, and returns how many: never 0. Pixels that are to stay as they were stay.
-int launch_method(const PassRun &run);
+// Enqueues any pass by the plan's method. Pixels that are to stay as they were stay.
+void launch_method(const PassRun &run);
 
 // Whether a pass leaves pixels as they were: kept ones, or those outside the regions.
 bool leaves_pixels(const PassRun &run, const Pass &pass);
 
 // After that pass has filtered them all: puts them back. Planes are dense. Throws Error{Device}.
 void launch_restore(const PassRun &run);
-
-// Enqueues the pass at run.index, and maybe more, by the first launcher that takes it where the method is auto.
-// `kernels` is the name of that launcher's, nullptr for launch_method()'s.
-struct Launched {
-  int passes;
-  const char *kernels;
-};
-Launched launch_passes(const PassRun &run);
 
 // The method that launch_method() carries out a pass with.
 Method resolve_method(const Plan &plan, const Pass &pass);
@@ -90,10 +84,15 @@ struct TileCount {
   int x, y;
 };
 
-// Fills in a pass of the run, all but how its parts are cut into tiles. `last`, after `index`, is the pass whose target
-// is written, where a launch carries out several.
-void fill_frame(const PassRun &run, FrameParams &p);
+// Fills in a pass, all but addresses, regions, and how its parts are cut into tiles.
+void fill_frame(const PassQuery &query, FrameParams &p);
+
+// The same with addresses and regions. `last`, after run.index, is the pass whose target is written, where a launch
+// carries out several.
 void fill_frame(const PassRun &run, size_t last, FrameParams &p);
+inline void fill_frame(const PassRun &run, FrameParams &p) {
+  fill_frame(run, run.index, p);
+}
 
 // Calls function(channel, word, shift) for each sample of three words of a dense part's row, after which rows repeat:
 // `shift` is the sample's lowest bit in the word.

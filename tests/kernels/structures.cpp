@@ -1,13 +1,20 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Which kernels method=auto takes: what looks alike to users is to be alike fast, whatever a frame's width. The exit
-// code is 77 where there is no device.
+// Which kernels method=auto takes: what looks alike to users is to be alike fast, whatever a frame's width; and whether
+// the table of README.md names them all.
+//
+//   structures README
+//
+// The exit code is 77 where there is no device.
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <fstream>
 #include <string>
+#include <vector>
 
 #include "backend.h"
+#include "cuda/dispatch.h"
 #include "formats.h"
 #include "guarded_frame.h"
 
@@ -17,8 +24,9 @@ namespace {
 
 struct Expectation {
   FilterSettings settings;
-  // Structures of kernels for 8-bit samples, and for those in 16-bit containers, of one channel or two and of four.
-  const char *bytes, *words, *four_words = words;
+  // Structures of kernels for 8-bit samples, and for those in 16-bit containers, of one channel or two and of four; and
+  // for 8-bit samples of three channels.
+  const char *bytes, *words, *four_words = words, *three_bytes = bytes;
 };
 
 FilterSettings settings(Mask mask, int size = 0, Shape shape = Shape::Rect) {
@@ -58,57 +66,126 @@ const Expectation kExpected[] = {
     {settings(Mask::Erode, 15), "extremum", "extremum"},
     {settings(Mask::Dilate, 9, Shape::Ellipse), "element", "element"},
     {settings(Mask::Erode, 31, Shape::Cross), "element", "element"},
-    {settings(Mask::Box, 15), "box", "tensor"},
-    {settings(Mask::Gauss, 31), "tensor", "tensor"},
-    {settings(Mask::Gauss, 127), "tensor", nullptr},
-    {settings(Mask::Unsharp, 5), "tensor", "tensor", nullptr},
-    {custom(7), "tensor", "tensor"},
+    {settings(Mask::Box, 15), "box", "tensor-separable", "tensor-separable", "tensor-separable"},
+    {settings(Mask::Gauss, 31), "tensor-separable", "tensor-separable"},
+    {settings(Mask::Gauss, 127), "tensor-separable", nullptr},
+    {settings(Mask::Unsharp, 5), "tensor-separable", "tensor-separable", nullptr},
+    {custom(7), "tensor-pairs", "tensor-pairs", "tensor-dense"},
+    {custom(13), "tensor-blocks", "tensor-dense"},
+    {custom(21), "tensor-dense", "tensor-dense"},
 };
 
-int run() {
+const char *expected_of(const Expectation &expected, const PlaneLayout &plane) {
+  if (plane.container == Container::U8) return plane.channels == 3 ? expected.three_bytes : expected.bytes;
+  return plane.channels == 4 && plane.container == Container::U16 ? expected.four_words : expected.words;
+}
+
+struct Count {
+  int tried = 0, failed = 0;
+
+  void add(bool passed, const std::string &what) {
+    tried++;
+    if (passed) return;
+    failed++;
+    std::printf("FAILED %s\n", what.c_str());
+  }
+};
+
+std::string quoted(const char *name) {
+  return name ? name : "those of a method";
+}
+
+// The names in the first column of README.md's table of structures, in its order, are those of the dispatch table.
+void check_readme(const char *path, Count &count) {
+  std::vector<std::string> listed;
+  std::ifstream readme(path);
+  bool inside = false;
+  for (std::string line; std::getline(readme, line);) {
+    if (line == "<!-- structures -->") inside = true;
+    if (line == "<!-- end -->") inside = false;
+    if (inside && line.rfind("| `", 0) == 0) listed.push_back(line.substr(3, line.find('`', 3) - 3));
+  }
+  listed.erase(listed.begin(), listed.begin() + !listed.empty());  // the heading
+  std::string want;
+  std::vector<std::string> names;
+  for (const Structure &structure : structures()) {
+    names.push_back(structure.name);
+    want += std::string(" ") + structure.name;
+  }
+  count.add(listed == names, std::string(path) + ": the table of structures should have, in this order:" + want);
+}
+
+bool is_on_mma(const PreparedLaunch &launch) {
+  return launch.structure && (!std::strncmp(launch.name(), "tensor", 6) || !std::strcmp(launch.name(), "interleaved"));
+}
+
+// What is prepared for a plan, on devices with all kernels and with few, has each pass once, and no kernels that are
+// not there.
+void check_prepared(const Plan &plan, const std::string &what, Count &count) {
+  for (const KernelSets &kernels : {KernelSets{true, true}, KernelSets{true, false}, KernelSets{}}) {
+    size_t passes = 0;
+    bool in_order = true, there = true;
+    for (const PreparedLaunch &launch : prepare(plan, kernels)) {
+      in_order &= launch.first == passes && launch.passes > 0;
+      there &= kernels.mma || !is_on_mma(launch);
+      passes += launch.passes;
+    }
+    count.add(in_order && passes == plan.passes.size(), what + ": launches leave out passes, or repeat them");
+    count.add(there, what + ": matrix instructions for a device that has none");
+  }
+}
+
+void check_format(const char *name, int width, Backend &backend, Count &count) {
+  const Format &format = format_named(name);
+  const FrameLayout layout = format.layout(width, 12);
+  Random random(1);
+  GuardedFrame source(layout, {0, 0, 1, 0}), target(layout, {0, 0, 1, 0});
+  source.fill(random);
+  for (const Expectation &expected : kExpected) {
+    const char *want = expected_of(expected, layout.plane[0]);
+    if (!want) continue;
+    FilterSettings s = expected.settings;
+    s.chroma = Chroma::Filter;
+    const std::shared_ptr<const Plan> plan = make_plan(s, layout);
+    const std::string what = std::string(name) + " " + std::to_string(width) + "x12 mask=" + mask_nick(s.mask) +
+                             " size=" + std::to_string(s.size);
+    backend.retire(backend.submit(plan, source.view(), target.view()));
+    const char *got = backend.stats().kernels;
+    count.add(got && !std::strcmp(got, want), what + ": want " + want + ", got " + quoted(got));
+    check_prepared(*plan, what, count);
+    if (!layout.uniform_dense()) continue;  // the plan that was prepared is that of the unpacked frame
+    const char *prepared = prepare(*plan, find_kernels()).front().name();
+    count.add(prepared == got, what + ": prepared " + quoted(prepared) + ", launched " + quoted(got));
+  }
+}
+
+int run(const char *readme) {
+  Count count;
+  check_readme(readme, count);
   std::string why;
   if (cuda_device_count(&why) == 0) {
+    if (count.failed) return 1;
     std::printf("SKIP: %s\n", why.c_str());
     return 77;
   }
   const auto backend = make_cuda_backend();
-  int tried = 0, failed = 0;
-  for (const char *name : {"GRAY8", "NV12", "v308", "RGBA", "P010_10LE", "YUY2", "RGB10A2_LE", "I420_10BE", "ARGB64"}) {
-    const Format &format = format_named(name);
-    for (const int width : {64, 38, 37}) {
-      const FrameLayout layout = format.layout(width, 12);
-      Random random(1);
-      GuardedFrame source(layout, {0, 0, 1, 0}), target(layout, {0, 0, 1, 0});
-      source.fill(random);
-      for (const Expectation &expected : kExpected) {
-        const PlaneLayout &first = layout.plane[0];
-        const char *want = first.container == Container::U8                           ? expected.bytes
-                           : first.channels == 4 && first.container == Container::U16 ? expected.four_words
-                                                                                      : expected.words;
-        if (!want) continue;
-        FilterSettings s = expected.settings;
-        s.chroma = Chroma::Filter;
-        backend->retire(backend->submit(make_plan(s, layout), source.view(), target.view()));
-        const char *got = backend->stats().kernels;
-        tried++;
-        if (got && !std::strcmp(got, want)) continue;
-        failed++;
-        std::printf("FAILED %s %dx12 mask=%s size=%d: want %s, got %s\n", name, width, mask_nick(s.mask), s.size, want,
-                    got ? got : "those of a method");
-      }
-    }
-  }
-  std::printf("%d passed, %d failed\n", tried - failed, failed);
-  return failed ? 1 : 0;
+  for (const char *name : {"GRAY8", "NV12", "v308", "RGBA", "P010_10LE", "YUY2", "RGB10A2_LE", "I420_10BE", "ARGB64"})
+    for (const int width : {64, 38, 37}) check_format(name, width, *backend, count);
+  std::printf("%d passed, %d failed\n", count.tried - count.failed, count.failed);
+  return count.failed ? 1 : 0;
 }
 
 }  // namespace
 
 }  // namespace cudaconv::test
 
-int main() {
+int main(int argc, char **argv) {
+  if (argc != 2) {
+    std::printf("usage: structures README\n");
+    return 1;
+  }
   try {
-    return cudaconv::test::run();
+    return cudaconv::test::run(argv[1]);
   } catch (const std::exception &e) {
     std::printf("%s\n", e.what());
     return 1;

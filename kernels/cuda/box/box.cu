@@ -17,7 +17,7 @@ namespace {
 constexpr int kMostTileWidth = 15, kLeastStripHeight = 32;
 
 template <bool kWide>
-int enqueue_tiles(const PassRun &run, BoxParams &p) {
+KernelLaunch<BoxParams> tile_launch(BoxParams &p) {
   using Shape = BoxShape<kWide>;
   const auto bytes = [&](int height) { return sizeof(uint32_t) * Shape::kPitch * (height + p.height - 1); };
   const auto blocks = [&](int height) {
@@ -30,27 +30,32 @@ int enqueue_tiles(const PassRun &run, BoxParams &p) {
     return (height + p.height - 1 + round - 1) / round * round + height + p.height / 2;
   };
   const int height = choose_tile_height(2, 2, 96, Shape::kMinBlocks, bytes, blocks, cost).height;
-  if (!height) return 0;
-  enqueue("box", box_kernel<Shape>, dim3(blocks(height)), dim3(Shape::kThreads), bytes(height), run.stream, p);
-  return 1;
+  if (!height) return {};
+  return {box_kernel<Shape>, blocks(height), Shape::kThreads, bytes(height)};
+}
+
+// None where windows are too wide.
+KernelLaunch<BoxParams> choose_tiles(BoxParams &p) {
+  if (p.width > kMostTileWidth) return {};
+  const int64_t most = int64_t{255} * p.width * p.height + (p.unclamped ? p.start : 0);
+  return most > 0xffff ? tile_launch<true>(p) : tile_launch<false>(p);
 }
 
 // None where tiles do better.
-int enqueue_strips(const PassRun &run, BoxParams &p) {
+KernelLaunch<BoxParams> choose_strips(BoxParams &p) {
   p.pitch = 0;
   for (int i = 0; i < p.parts; i++) p.pitch = std::max(p.pitch, box_row_bytes(p.part[i].channels, p.width));
   const size_t bytes = box_shared_bytes(p.height, p.pitch);
   const DeviceLimits device = current_limits();
-  if (bytes > device.block_bytes) return 0;
+  if (bytes > device.block_bytes) return {};
   const auto blocks = [&](int height) {
     p.tile = make_u8x4_tile(box_strip_width(p.width), height, 0, 0);
     return cut_u8x4_tiles(p, p.tile);
   };
   const int at_once = std::clamp<int>(device.multiprocessor_bytes / (bytes + kReservedBytes), 1, kBoxMinBlocks);
   const int best = choose_strip_height(kBoxWarps, kBoxWarps, at_once, p.height / 2 + kBoxWarps, blocks);
-  if (p.width <= kMostTileWidth && best < kLeastStripHeight) return 0;
-  enqueue("box", box_strip_kernel, dim3(blocks(best)), dim3(kBoxThreads), bytes, run.stream, p);
-  return 1;
+  if (p.width <= kMostTileWidth && best < kLeastStripHeight) return {};
+  return {box_strip_kernel, blocks(best), kBoxThreads, bytes};
 }
 
 // The least float not below 1 / divisor.
@@ -59,18 +64,12 @@ float reciprocal_above(int divisor) {
   return static_cast<double>(nearest) * divisor < 1 ? std::nextafter(nearest, 1.0f) : nearest;
 }
 
-bool is_box(const Pass &pass) {
-  if (pass.op != Op::Linear || pass.wide || pass.has_gain()) return false;
-  return pass.mask[0].uniform() && pass.width() <= 127 && pass.height() <= 127 && pass.copy_source == pass.source;
-}
-
-}  // namespace
-
-int launch_box(const PassRun &run) {
-  const Pass &pass = run.pass();
-  if (!is_box(pass) || !is_uniform_dense(run)) return 0;
-  BoxParams p = {};
-  fill_frame(run, p);
+// Fills in the pass of a frame that has been; false where it is another kind.
+bool fill_box(const PassQuery &query, BoxParams &p) {
+  const Pass &pass = query.pass();
+  if (pass.op != Op::Linear || pass.wide || pass.has_gain() || !pass.mask[0].uniform() || pass.width() > 127 ||
+      pass.height() > 127 || pass.copy_source != pass.source || !is_uniform_dense(query))
+    return false;
   p.width = pass.width();
   p.height = pass.height();
   p.factor = pass.mask[0].row[0] * pass.mask[0].column[0];
@@ -79,20 +78,51 @@ int launch_box(const PassRun &run) {
   const int64_t samples = int64_t{p.width} * p.height;
   p.unclamped = !rounding.absolute && p.factor > 0 && divisor % p.factor == 0 && divisor / p.factor < 1 << 15 &&
                 start >= 0 && start + 255 * samples * p.factor <= rounding.limit;
-  int64_t most = 255 * samples;
   if (p.unclamped) {
     // floor((factor * sum + start) / divisor), divided by the factor above and below.
     p.start = static_cast<uint32_t>(start / p.factor);
     p.reciprocal = reciprocal_above(static_cast<int>(divisor / p.factor));
-    most += p.start;
   }
-  if (const int passes = enqueue_strips(run, p)) return passes;
-  if (p.width > kMostTileWidth) return 0;
-  // Tiles take pixels of three bytes apart and put them together, which costs more than matrix instructions do.
-  const FrameLayout &layout = run.plan.layout;
-  if (std::any_of(layout.plane, layout.plane + layout.planes, [](const PlaneLayout &p) { return p.channels == 3; }))
-    if (const int passes = launch_mma(run)) return passes;
-  return most > 0xffff ? enqueue_tiles<true>(run, p) : enqueue_tiles<false>(run, p);
+  return true;
+}
+
+// Tiles take pixels of three bytes apart and put them together, which costs more than matrix instructions do: those are
+// left to the rows in between, and come back to launch_box_tiles() where none of them takes them.
+bool has_three_channels(const FrameLayout &layout) {
+  return std::any_of(layout.plane, layout.plane + layout.planes, [](const PlaneLayout &p) { return p.channels == 3; });
+}
+
+KernelLaunch<BoxParams> choose(const PassQuery &query, BoxParams &p) {
+  if (!fill_box(query, p)) return {};
+  const KernelLaunch<BoxParams> strips = choose_strips(p);
+  return strips.kernel || has_three_channels(query.plan.layout) ? strips : choose_tiles(p);
+}
+
+}  // namespace
+
+int takes_box(const PassQuery &query) {
+  BoxParams p = {};
+  fill_frame(query, p);
+  return choose(query, p).kernel != nullptr;
+}
+
+void launch_box(const PassRun &run) {
+  BoxParams p = {};
+  fill_frame(run, p);
+  enqueue(run, choose(run, p), p);
+}
+
+int takes_box_tiles(const PassQuery &query) {
+  BoxParams p = {};
+  fill_frame(query, p);
+  return fill_box(query, p) && choose_tiles(p).kernel;
+}
+
+void launch_box_tiles(const PassRun &run) {
+  BoxParams p = {};
+  fill_frame(run, p);
+  fill_box(run, p);
+  enqueue(run, choose_tiles(p), p);
 }
 
 }  // namespace cudaconv

@@ -13,9 +13,25 @@
 
 namespace cudaconv {
 
+// A launch of one dimension; none without a kernel.
+template <typename Params>
+struct KernelLaunch {
+  void (*kernel)(Params) = nullptr;
+  unsigned blocks = 0;
+  int threads = 0;
+  size_t shared_bytes = 0;
+};
+
+// Throws Error{Device}.
+template <typename Params>
+void enqueue(const PassRun &run, const KernelLaunch<Params> &launch_as, const Params &p) {
+  enqueue(run.name, launch_as.kernel, dim3(launch_as.blocks), dim3(launch_as.threads), launch_as.shared_bytes,
+          run.stream, p);
+}
+
 // Whether the kernels on u8x4s can read and write the frame, which has samples of this kind.
-inline bool is_uniform_dense(const PassRun &run, Container container = Container::U8) {
-  const FrameLayout &layout = run.plan.layout;
+inline bool is_uniform_dense(const PassQuery &query, Container container = Container::U8) {
+  const FrameLayout &layout = query.plan.layout;
   return layout.uniform_dense() && std::all_of(layout.plane, layout.plane + layout.planes, [&](const PlaneLayout &p) {
            return p.container == container && (container == Container::U8 ? p.channel[0].depth == 8 : p.channels != 3);
          });

@@ -119,7 +119,7 @@ std::vector<MaskParams> global_masks(const Plan &plan) {
   return masks;
 }
 
-int launch_method(const PassRun &run) {
+void launch_method(const PassRun &run) {
   const Method method = resolve_method(run.plan, run.pass());
   const Launch launch_as = choose_launch(method, run.pass());
   LaunchParams p = {};
@@ -130,7 +130,6 @@ int launch_method(const PassRun &run) {
   check(launch(method_nick(method), launch_as.kernel, dim3(blocks), dim3(kBlockWidth, kBlockHeight),
                launch_as.shared_bytes, run.stream, p, mask),
         "cudaLaunchKernel");
-  return 1;
 }
 
 void launch_restore(const PassRun &run) {

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// The launcher of the kernels of squares.
+// The launcher of the kernels of blocks of 4x4 results.
 #include "cuda/mma/blocks4x4.cuh"
 
 #include "cuda/device/u8x4_tile.h"
-#include "cuda/mma/blocks4x4.h"
 
 namespace cudaconv {
 
 namespace {
 
 template <typename Shape>
-void enqueue_shape(const PassRun &run, DenseMmaParams &p) {
+KernelLaunch<DenseMmaParams> launch_of(DenseMmaParams &p) {
   const auto cut = [&](int rows) {
     p.tile_height = rows;
     return cut_tiles(p, [&](const PartParams &part) {
@@ -22,22 +21,31 @@ void enqueue_shape(const PassRun &run, DenseMmaParams &p) {
   // Windows reach rows more, and a block prepares.
   constexpr int kLeast = 8, kStep = 4, kMoreRows = 4 * Shape::kSteps + 8;
   const int rows = choose_strip_height(kLeast, kStep, kBlocks4x4MinBlocks, kMoreRows, cut);
-  const unsigned tiles = cut(rows);
-  enqueue("squares", blocks4x4_kernel<Shape>, dim3(tiles), dim3(kBlocks4x4Threads), Shape::shared_bytes(rows),
-          run.stream, p);
+  return {blocks4x4_kernel<Shape>, cut(rows), kBlocks4x4Threads, Shape::shared_bytes(rows)};
+}
+
+// None where the pass is not for these. The frame has been filled in.
+KernelLaunch<DenseMmaParams> choose(const PassQuery &query, DenseMmaParams &p) {
+  if (!query.kernels.mma) return {};
+  SeparableMmaParams separable = {};
+  if (!plan_mma(query.plan, query.pass(), separable, p).blocks4x4) return {};
+  for (int i = 0; i < p.parts; i++)
+    if (p.border == Border::Wrap && !p.part[i].row_is_multiple_of_16) return {};
+  return p.height <= 12 && p.radius_x <= 6 ? launch_of<Blocks4x4Shape<14, 4>>(p) : launch_of<Blocks4x4Shape<18, 5>>(p);
 }
 
 }  // namespace
 
-bool enqueue_blocks4x4(const PassRun &run, DenseMmaParams p) {
+int takes_blocks4x4(const PassQuery &query) {
+  DenseMmaParams p = {};
+  fill_frame(query, p);
+  return choose(query, p).kernel != nullptr;
+}
+
+void launch_blocks4x4(const PassRun &run) {
+  DenseMmaParams p = {};
   fill_frame(run, p);
-  for (int i = 0; i < p.parts; i++)
-    if (p.border == Border::Wrap && !p.part[i].row_is_multiple_of_16) return false;
-  if (p.height <= 12 && p.radius_x <= 6)
-    enqueue_shape<Blocks4x4Shape<14, 4>>(run, p);
-  else
-    enqueue_shape<Blocks4x4Shape<18, 5>>(run, p);
-  return true;
+  enqueue(run, choose(run, p), p);
 }
 
 }  // namespace cudaconv

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Which of the structures on the matrix instructions does a pass, and the launchers of the separable and dense ones.
+// The launchers of the kernels of separable.cuh and dense.cuh.
 #include "cuda/mma/dense.cuh"
 #include "cuda/mma/separable.cuh"
 
@@ -9,8 +9,6 @@
 #include "cuda/cuda_resources.h"
 #include "cuda/device/u8x4_tile.h"
 #include "cuda/launchers.h"
-#include "cuda/mma/row_pairs.h"
-#include "cuda/mma/blocks4x4.h"
 
 namespace cudaconv {
 
@@ -139,12 +137,10 @@ void choose_low_tiles(DenseMmaParams &p, int rows, Cut cut, unsigned at_once) {
   p.low_tiles = static_cast<int32_t>(2 * ((last + columns - 1) / columns));
 }
 
-// Whether the device has room for a tile.
+// None where the device has no room for a tile. The frame has been filled in.
 template <typename Params>
-bool enqueue_tiles(const PassRun &run, const MmaLaunch<Params> &launch_as, int sample_bytes, int mask_height,
-                   Params &p) {
+KernelLaunch<Params> cut_frame(const MmaLaunch<Params> &launch_as, int sample_bytes, int mask_height, Params &p) {
   constexpr bool kDense = std::is_same_v<Params, DenseMmaParams>;
-  fill_frame(run, p);
   const auto bytes = [&](int rows) {
     size_t most = 0;
     for (int i = 0; i < p.parts; i++)
@@ -181,44 +177,77 @@ bool enqueue_tiles(const PassRun &run, const MmaLaunch<Params> &launch_as, int s
     if (cut(higher) >= tiles_at_once(launch_as.resident, bytes(higher))) rows = higher;
   }
   if (!rows) rows = choose(16, launch_as.least_rows - 16);
-  if (!rows) return false;
+  if (!rows) return {};
   if constexpr (kDense) choose_low_tiles(p, rows, cut, tiles_at_once(launch_as.resident, bytes(rows)));
-  const unsigned blocks = cut(rows);
-  enqueue("tensor", launch_as.kernel, dim3(blocks), dim3(launch_as.threads), bytes(rows), run.stream, p);
-  return true;
+  return {launch_as.kernel, cut(rows), launch_as.threads, bytes(rows)};
+}
+
+template <Samples kSamples>
+KernelLaunch<SeparableMmaParams> choose(const PassQuery &query, const MmaKind &kind, SeparableMmaParams &p) {
+  const FrameLayout &layout = query.plan.layout;
+  const auto few_channels =
+      std::count_if(layout.plane, layout.plane + layout.planes, [](const PlaneLayout &p) { return p.channels <= 2; });
+  if (few_channels > 0 && few_channels < layout.planes) return {};
+  const SeparableVariant variant = {p.epilogue.mode == SumRounding::Sharpen, few_channels > 0};
+  return cut_frame(separable_launch<kSamples>(kind, variant), sample_bytes(kSamples), 0, p);
+}
+
+template <Samples kSamples>
+KernelLaunch<DenseMmaParams> choose(const PassQuery &, const MmaKind &kind, DenseMmaParams &p) {
+  return cut_frame(dense_launch<kSamples>(kind), sample_bytes(kSamples), p.height, p);
+}
+
+template <typename Params>
+KernelLaunch<Params> choose(const PassQuery &query, const MmaKind &kind, Params &p) {
+  switch (kind.samples) {
+    case Samples::U16:
+      return choose<Samples::U16>(query, kind, p);
+    case Samples::U16x4:
+      return choose<Samples::U16x4>(query, kind, p);
+    default:
+      return choose<Samples::U8>(query, kind, p);
+  }
+}
+
+// None where the pass is not for these. The frame has been filled in.
+KernelLaunch<SeparableMmaParams> choose(const PassQuery &query, SeparableMmaParams &p) {
+  if (!query.kernels.mma) return {};
+  DenseMmaParams dense = {};
+  const MmaKind kind = plan_mma(query.plan, query.pass(), p, dense);
+  return kind.shape == MmaShape::Separable ? choose(query, kind, p) : KernelLaunch<SeparableMmaParams>();
+}
+
+KernelLaunch<DenseMmaParams> choose(const PassQuery &query, DenseMmaParams &p) {
+  if (!query.kernels.mma) return {};
+  SeparableMmaParams separable = {};
+  const MmaKind kind = plan_mma(query.plan, query.pass(), separable, p);
+  return kind.shape == MmaShape::Dense ? choose(query, kind, p) : KernelLaunch<DenseMmaParams>();
 }
 
 }  // namespace
 
-int launch_mma(const PassRun &run) {
-  if (!run.kernels.mma) return 0;
-  SeparableMmaParams separable = {};
-  DenseMmaParams dense = {};
-  RowPairMmaParams pairs = {};
-  const MmaKind kind = plan_mma(run.plan, run.pass(), separable, dense, &pairs);
-  if (kind.shape == MmaShape::None) return 0;
-  if (kind.row_pairs && enqueue_row_pairs(run, kind.samples, pairs)) return 1;
-  if (kind.blocks4x4 && enqueue_blocks4x4(run, dense)) return 1;
-  const auto enqueue_on = [&](auto samples) {
-    constexpr Samples kSamples = decltype(samples)::value;
-    constexpr int kBytes = sample_bytes(kSamples);
-    if (kind.shape == MmaShape::Dense)
-      return enqueue_tiles(run, dense_launch<kSamples>(kind), kBytes, dense.height, dense);
-    const FrameLayout &layout = run.plan.layout;
-    const auto few_channels =
-        std::count_if(layout.plane, layout.plane + layout.planes, [](const PlaneLayout &p) { return p.channels <= 2; });
-    if (few_channels > 0 && few_channels < layout.planes) return false;
-    const SeparableVariant variant = {separable.epilogue.mode == SumRounding::Sharpen, few_channels > 0};
-    return enqueue_tiles(run, separable_launch<kSamples>(kind, variant), kBytes, 0, separable);
-  };
-  switch (kind.samples) {
-    case Samples::U16:
-      return enqueue_on(std::integral_constant<Samples, Samples::U16>());
-    case Samples::U16x4:
-      return enqueue_on(std::integral_constant<Samples, Samples::U16x4>());
-    default:
-      return enqueue_on(std::integral_constant<Samples, Samples::U8>());
-  }
+int takes_separable(const PassQuery &query) {
+  SeparableMmaParams p = {};
+  fill_frame(query, p);
+  return choose(query, p).kernel != nullptr;
+}
+
+void launch_separable(const PassRun &run) {
+  SeparableMmaParams p = {};
+  fill_frame(run, p);
+  enqueue(run, choose(run, p), p);
+}
+
+int takes_dense(const PassQuery &query) {
+  DenseMmaParams p = {};
+  fill_frame(query, p);
+  return choose(query, p).kernel != nullptr;
+}
+
+void launch_dense(const PassRun &run) {
+  DenseMmaParams p = {};
+  fill_frame(run, p);
+  enqueue(run, choose(run, p), p);
 }
 
 const void *any_mma() {

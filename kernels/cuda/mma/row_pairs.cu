@@ -7,14 +7,13 @@
 
 #include "cuda/cuda_resources.h"
 #include "cuda/device/u8x4_tile.h"
-#include "cuda/mma/row_pairs.h"
 
 namespace cudaconv {
 
 namespace {
 
 template <int kPairs, Samples kSamples>
-bool enqueue_shape(const PassRun &run, RowPairMmaParams &p) {
+KernelLaunch<RowPairMmaParams> launch_of(RowPairMmaParams &p) {
   using Shape = RowPairShape<kPairs, kSamples>;
   const auto cut = [&](int rows) {
     p.tile_height = rows;
@@ -33,35 +32,49 @@ bool enqueue_shape(const PassRun &run, RowPairMmaParams &p) {
       best_time = time;
     }
   }
-  const unsigned blocks = cut(best);
-  enqueue("pairs", row_pair_kernel<Shape>, dim3(blocks), dim3(kRowPairThreads), Shape::shared_bytes(best), run.stream,
-          p);
-  return true;
+  return {row_pair_kernel<Shape>, cut(best), kRowPairThreads, Shape::shared_bytes(best)};
 }
 
 template <int kPairs>
-bool enqueue_row_pairs(const PassRun &run, Samples samples, RowPairMmaParams &p) {
-  if (samples == Samples::U8) return enqueue_shape<kPairs, Samples::U8>(run, p);
-  if (samples == Samples::U16) return enqueue_shape<kPairs, Samples::U16>(run, p);
+KernelLaunch<RowPairMmaParams> launch_of(Samples samples, RowPairMmaParams &p) {
+  if (samples == Samples::U8) return launch_of<kPairs, Samples::U8>(p);
+  if (samples == Samples::U16) return launch_of<kPairs, Samples::U16>(p);
   // With six or seven rows, the kernels of dense.cuh, which take rows by fours, are faster in large frames.
   if constexpr (kPairs == 4)
-    return false;
+    return {};
   else
-    return enqueue_shape<kPairs, Samples::U16x4>(run, p);
+    return launch_of<kPairs, Samples::U16x4>(p);
+}
+
+// None where the pass is not for these. The frame has been filled in.
+KernelLaunch<RowPairMmaParams> choose(const PassQuery &query, RowPairMmaParams &p) {
+  if (!query.kernels.mma) return {};
+  SeparableMmaParams separable = {};
+  DenseMmaParams dense = {};
+  const MmaKind kind = plan_mma(query.plan, query.pass(), separable, dense, &p);
+  if (!kind.row_pairs) return {};
+  for (int i = 0; i < p.parts; i++) {
+    const PartParams &part = p.part[i];
+    // Words that wrap have to be words at the other end too, which 16 bytes at that end do not touch.
+    if (p.border == Border::Wrap && (!part.row_is_multiple_of_16 || part.width < kRowPairRadius)) return {};
+  }
+  if (p.height <= 5) return launch_of<3>(kind.samples, p);
+  if (p.height <= 7) return launch_of<4>(kind.samples, p);
+  return launch_of<5>(kind.samples, p);
 }
 
 }  // namespace
 
-bool enqueue_row_pairs(const PassRun &run, Samples samples, RowPairMmaParams &p) {
+int takes_row_pairs(const PassQuery &query) {
+  RowPairMmaParams p = {};
+  fill_frame(query, p);
+  return choose(query, p).kernel != nullptr;
+}
+
+void launch_row_pairs(const PassRun &run) {
+  RowPairMmaParams p = {};
   fill_frame(run, p);
-  for (int i = 0; i < p.parts; i++) {
-    const PartParams &part = p.part[i];
-    // Words that wrap have to be words at the other end too, which 16 bytes at that end do not touch.
-    if (p.border == Border::Wrap && (!part.row_is_multiple_of_16 || part.width < kRowPairRadius)) return false;
-  }
-  if (p.height <= 5) return enqueue_row_pairs<3>(run, samples, p);
-  if (p.height <= 7) return enqueue_row_pairs<4>(run, samples, p);
-  return enqueue_row_pairs<5>(run, samples, p);
+  enqueue(run, choose(run, p), p);
 }
 
 }  // namespace cudaconv

@@ -33,30 +33,30 @@ Separable9Launch choose_kernel(Weights weights, const SeparableMmaParams &p) {
   return shifts && p.row_start == 0 ? separable9_launch<Weights::S8, true>() : separable9_launch<Weights::S8, false>();
 }
 
-}  // namespace
-
-int launch_separable9(const PassRun &run) {
-  const Pass &pass = run.pass();
+// None where the pass is not for these. The frame has been filled in.
+KernelLaunch<SeparableMmaParams> choose(const PassQuery &query, SeparableMmaParams &p) {
+  const Pass &pass = query.pass();
   const int radius = pass.radius_x;
-  if (!run.kernels.mma || pass.op != Op::Linear || std::max(radius, pass.radius_y) > kSeparable9Radius) return 0;
-  SeparableMmaParams p = {};
+  // Means are here for pixels of three bytes alone, see box.cu, for which the kernels of separable.cuh are taken.
+  if (!query.kernels.mma || pass.op != Op::Linear || pass.mask[0].uniform() ||
+      std::max(radius, pass.radius_y) > kSeparable9Radius)
+    return {};
   DenseMmaParams dense = {};
-  const MmaKind kind = plan_mma(run.plan, pass, p, dense);
+  const MmaKind kind = plan_mma(query.plan, pass, p, dense);
   if (kind.shape != MmaShape::Separable || kind.samples != Samples::U8 || p.epilogue.mode == SumRounding::Sharpen)
-    return 0;
+    return {};
   // Columns' coefficients are sums of two signed bytes.
   constexpr int kMost = 127 * 257;
   const std::vector<int32_t> &column = pass.mask[0].column;
-  if (std::any_of(column.begin(), column.end(), [](int32_t c) { return c > kMost; })) return 0;
+  if (std::any_of(column.begin(), column.end(), [](int32_t c) { return c > kMost; })) return {};
   const Separable9Launch launch_as = choose_kernel(kind.weights, p);
-  if (!launch_as.kernel) return 0;
+  if (!launch_as.kernel) return {};
 
-  fill_frame(run, p);
   for (int i = 0; i < p.parts; i++) {
     const PartParams &part = p.part[i];
     // Reflections want as many pixels beyond the first one as the radius, of the 16 bytes at an edge.
     if (!part.row_is_multiple_of_16 || (p.border == Border::Reflect101 && (radius + 1) * part.channels > kVectorBytes))
-      return 0;
+      return {};
   }
   const auto cut = [&](int rows) {
     p.tile_height = rows;
@@ -70,12 +70,25 @@ int launch_separable9(const PassRun &run) {
       choose_tile_height(8, kLeast, kMostRows, launch_as.resident, launch_as.shared_bytes, cut, [](int rows) {
         return static_cast<uint64_t>(rows + kMoreRows);
       }).height;
-  if (!rows) return 0;
-  const unsigned blocks = cut(rows);
-  check(launch("interleaved", launch_as.kernel, dim3(blocks), dim3(kSeparable9Threads), launch_as.shared_bytes(rows),
+  if (!rows) return {};
+  return {launch_as.kernel, cut(rows), kSeparable9Threads, launch_as.shared_bytes(rows)};
+}
+
+}  // namespace
+
+int takes_separable9(const PassQuery &query) {
+  SeparableMmaParams p = {};
+  fill_frame(query, p);
+  return choose(query, p).kernel != nullptr;
+}
+
+void launch_separable9(const PassRun &run) {
+  SeparableMmaParams p = {};
+  fill_frame(run, p);
+  const KernelLaunch<SeparableMmaParams> launch_as = choose(run, p);
+  check(launch(run.name, launch_as.kernel, dim3(launch_as.blocks), dim3(launch_as.threads), launch_as.shared_bytes,
                run.stream, p),
         "cudaLaunchKernel");
-  return 1;
 }
 
 }  // namespace cudaconv

@@ -38,35 +38,43 @@ int make_stages(const Pass &pass, StructuringElementParams &p) {
 }
 
 template <typename Order, int kStep>
-int launch_structuring_element(const PassRun &run, int farthest, StructuringElementParams &p) {
+KernelLaunch<StructuringElementParams> launch_of(int farthest, StructuringElementParams &p) {
   using Shape = StructuringElementShape<Order, kStep>;
   p.tile = make_u8x4_tile(Shape::kWidth, Shape::kHeight, p.half_width[p.stages - 1], farthest, kStep);
   const size_t bytes = sizeof(uint32_t) * structuring_element_pitch(p.tile) * (Shape::kHeight + 2 * farthest);
-  if (bytes > current_limits().block_bytes) return 0;
-  enqueue("element", structuring_element_kernel<Shape>, dim3(cut_u8x4_tiles(p, p.tile)), dim3(32 * Shape::kWarps),
-          bytes, run.stream, p);
-  return 1;
+  if (bytes > current_limits().block_bytes) return {};
+  return {structuring_element_kernel<Shape>, cut_u8x4_tiles(p, p.tile), 32 * Shape::kWarps, bytes};
+}
+
+// Without a kernel where the pass is not for these. The frame has been filled in.
+KernelLaunch<StructuringElementParams> choose(const PassQuery &query, StructuringElementParams &p) {
+  const Pass &pass = query.pass();
+  const bool words = is_uniform_dense(query, Container::U16);
+  if ((!words && !is_uniform_dense(query)) || (pass.op != Op::Minimum && pass.op != Op::Maximum) ||
+      pass.copy_source != pass.source || std::max(pass.radius_x, pass.radius_y) > kStructuringElementRadius)
+    return {};
+  const int farthest = make_stages(pass, p);
+  if (farthest < 0) return {};
+  p.flip = pass.op == Op::Minimum ? 0xffffffffu : 0;
+  ignore_outside(p, pass.op == Op::Minimum);
+  const ChannelLayout &sample = query.plan.layout.plane[0].channel[0];
+  p.sample_bits = (((1u << sample.depth) - 1) << sample.shift) * 0x10001u;
+  if (!words) return launch_of<U8x4Order, 1>(farthest, p);
+  return halve_pixels(p) == 2 ? launch_of<U16x2Order, 2>(farthest, p) : launch_of<U16x2Order, 1>(farthest, p);
 }
 
 }  // namespace
 
-int launch_structuring_element(const PassRun &run) {
-  const Pass &pass = run.pass();
-  const bool words = is_uniform_dense(run, Container::U16);
+int takes_structuring_element(const PassQuery &query) {
   StructuringElementParams p = {};
-  if ((!words && !is_uniform_dense(run)) || (pass.op != Op::Minimum && pass.op != Op::Maximum) ||
-      pass.copy_source != pass.source || std::max(pass.radius_x, pass.radius_y) > kStructuringElementRadius)
-    return 0;
-  const int farthest = make_stages(pass, p);
-  if (farthest < 0) return 0;
+  fill_frame(query, p);
+  return choose(query, p).kernel != nullptr;
+}
+
+void launch_structuring_element(const PassRun &run) {
+  StructuringElementParams p = {};
   fill_frame(run, p);
-  p.flip = pass.op == Op::Minimum ? 0xffffffffu : 0;
-  ignore_outside(p, pass.op == Op::Minimum);
-  const ChannelLayout &sample = run.plan.layout.plane[0].channel[0];
-  p.sample_bits = (((1u << sample.depth) - 1) << sample.shift) * 0x10001u;
-  if (!words) return launch_structuring_element<U8x4Order, 1>(run, farthest, p);
-  return halve_pixels(p) == 2 ? launch_structuring_element<U16x2Order, 2>(run, farthest, p)
-                              : launch_structuring_element<U16x2Order, 1>(run, farthest, p);
+  enqueue(run, choose(run, p), p);
 }
 
 }  // namespace cudaconv

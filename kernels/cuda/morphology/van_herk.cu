@@ -60,11 +60,11 @@ std::vector<VanHerkLaunch> choose_u16(int size, bool sm90) {
   return {};
 }
 
-std::vector<VanHerkLaunch> choose_extremum(const PassRun &run, bool words, int step) {
-  const int size = run.pass().width();
-  const bool sm90 = run.kernels.sm90, least = run.pass().op == Op::Minimum;
+std::vector<VanHerkLaunch> choose_kernels(const PassQuery &query, bool words, int step) {
+  const int size = query.pass().width();
+  const bool sm90 = query.kernels.sm90, least = query.pass().op == Op::Minimum;
   if (words) return step == 2 ? choose_u16<2>(size, sm90) : choose_u16<1>(size, sm90);
-  const FrameLayout &layout = run.plan.layout;
+  const FrameLayout &layout = query.plan.layout;
   const auto planes =
       std::count_if(layout.plane, layout.plane + layout.planes, [](const PlaneLayout &p) { return p.channels == 3; });
   if (planes == layout.planes)
@@ -73,22 +73,19 @@ std::vector<VanHerkLaunch> choose_extremum(const PassRun &run, bool words, int s
                : choose_u8<Rows::Words, false>(size, sm90 && !planes);
 }
 
-}  // namespace
-
-int launch_van_herk(const PassRun &run) {
-  const Pass &pass = run.pass();
+// Without a kernel where the pass is not for these. The frame has been filled in.
+KernelLaunch<VanHerkParams> choose(const PassQuery &query, VanHerkParams &p) {
+  const Pass &pass = query.pass();
   const int size = pass.width();
-  const bool words = is_uniform_dense(run, Container::U16);
-  if ((!words && !is_uniform_dense(run)) || (pass.op != Op::Minimum && pass.op != Op::Maximum) ||
+  const bool words = is_uniform_dense(query, Container::U16);
+  if ((!words && !is_uniform_dense(query)) || (pass.op != Op::Minimum && pass.op != Op::Maximum) ||
       !pass.element.empty() || size != pass.height() || size < 3 || size > 127 || pass.copy_source != pass.source)
-    return 0;
-  VanHerkParams p = {};
-  fill_frame(run, p);
+    return {};
   p.size = size;
   p.flip = pass.op == Op::Minimum ? 0xffffffffu : 0;
   const int step = words ? halve_pixels(p) : 1;
   ignore_outside(p, pass.op == Op::Minimum);
-  const ChannelLayout &sample = run.plan.layout.plane[0].channel[0];
+  const ChannelLayout &sample = query.plan.layout.plane[0].channel[0];
   p.sample_bits = (((1u << sample.depth) - 1) << sample.shift) * 0x10001u;
   const auto width_of = [&](const VanHerkLaunch &as) { return as.groups * as.words_of(size) / kChunk * kChunk; };
   const auto bytes_of = [&](const VanHerkLaunch &as, int height) {
@@ -101,7 +98,7 @@ int launch_van_herk(const PassRun &run) {
   VanHerkLaunch launch_as = {};
   TileHeight best;
   int best_blocks = 0;
-  for (const VanHerkLaunch &as : choose_extremum(run, words, step)) {
+  for (const VanHerkLaunch &as : choose_kernels(query, words, step)) {
     // Windows that a thread does, one after the other: along rows and down columns.
     const auto cost = [&](int height) {
       const int columns = width_of(as) * ((height + size - 1) / size);
@@ -121,11 +118,22 @@ int launch_van_herk(const PassRun &run) {
     best_blocks = blocks;
     launch_as = as;
   }
-  if (!best.height) return 0;
-  const unsigned blocks = cut(launch_as, best.height);
-  enqueue("extremum", launch_as.kernel, dim3(blocks), dim3(launch_as.threads), bytes_of(launch_as, best.height),
-          run.stream, p);
-  return 1;
+  if (!best.height) return {};
+  return {launch_as.kernel, cut(launch_as, best.height), launch_as.threads, bytes_of(launch_as, best.height)};
+}
+
+}  // namespace
+
+int takes_van_herk(const PassQuery &query) {
+  VanHerkParams p = {};
+  fill_frame(query, p);
+  return choose(query, p).kernel != nullptr;
+}
+
+void launch_van_herk(const PassRun &run) {
+  VanHerkParams p = {};
+  fill_frame(run, p);
+  enqueue(run, choose(run, p), p);
 }
 
 }  // namespace cudaconv

@@ -28,17 +28,21 @@ bool is_read(const Plan &plan, size_t index, int frame) {
   return false;
 }
 
+bool may_leave_pixels(const Pass &pass) {
+  return pass.keep_x || pass.keep_y || pass.in_regions;
+}
+
 // Two extrema, one of them largest samples and one of them least, and maybe a difference after them.
-CompositeKind find_composite(const PassRun &run) {
-  const Plan &plan = run.plan;
-  const size_t i = run.index, left = plan.passes.size() - i;
+CompositeKind find_composite(const PassQuery &query) {
+  const Plan &plan = query.plan;
+  const size_t i = query.index, left = plan.passes.size() - i;
   if (left < 2 || plan.border == Border::Wrap) return {};
   const Pass &first = plan.passes[i], &second = plan.passes[i + 1];
   const Pass *third = left > 2 ? &plan.passes[i + 2] : nullptr;
   const bool dilates = first.op == Op::Maximum, erodes = first.op == Op::Minimum;
   if (!(dilates && second.op == Op::Minimum) && !(erodes && second.op == Op::Maximum)) return {};
-  if (leaves_pixels(run, first)) return {};
-  if (third && (third->op != Op::Difference || third->copy_source != first.source || leaves_pixels(run, second)))
+  if (may_leave_pixels(first)) return {};
+  if (third && (third->op != Op::Difference || third->copy_source != first.source || may_leave_pixels(second)))
     third = nullptr;
 
   CompositeKind kind;
@@ -81,28 +85,44 @@ CompositeLaunch choose_composite(Composite composite, const SwarKind &kind) {
                  : composite_launch<CompositeGradient<2>, kEnds>(kind);
 }
 
+// Without a kernel where the pass is not for these.
+struct Choice {
+  CompositeLaunch launch_as;
+  SwarKind kind;
+};
+
+// The frame has been filled in.
+Choice choose(const PassQuery &query, const CompositeKind &composite, CompositeParams &p) {
+  // Both steps are of the same kind, but for their direction.
+  const SwarKind second = plan_swar(query.plan, query.plan.passes[query.index + 1], p.swar);
+  const SwarKind kind = plan_swar(query.plan, query.pass(), p.swar);
+  if (kind.sliding != second.sliding || (kind.sliding != Sliding::Extremum3 && kind.sliding != Sliding::Extremum5))
+    return {};
+  // A lane's neighbour has no more than 16 bytes.
+  const int reach = (composite.composite == Composite::Closing ? 2 : 1) * query.pass().radius_x;
+  if (reach * kind.most_channels * kind.sample_bytes() > kVectorBytes || !can_slide(p, kind)) return {};
+  p.difference = composite.difference;
+  return {rows_are_multiples_of_16(p, kind, reach) ? choose_composite<Ends::Whole>(composite.composite, kind)
+                                                   : choose_composite<Ends::Tail>(composite.composite, kind),
+          kind};
+}
+
 }  // namespace
 
-int launch_composite(const PassRun &run) {
-  const CompositeKind composite = find_composite(run);
+int takes_composite(const PassQuery &query) {
+  const CompositeKind composite = find_composite(query);
   if (composite.composite == Composite::None) return 0;
   CompositeParams p = {};
-  // Both steps are of the same kind, but for their direction.
-  const SwarKind second = plan_swar(run.plan, run.plan.passes[run.index + 1], p.swar);
-  const SwarKind kind = plan_swar(run.plan, run.pass(), p.swar);
-  if (kind.sliding != second.sliding || (kind.sliding != Sliding::Extremum3 && kind.sliding != Sliding::Extremum5))
-    return 0;
-  // A lane's neighbour has no more than 16 bytes.
-  const int reach = (composite.composite == Composite::Closing ? 2 : 1) * run.pass().radius_x;
-  if (reach * kind.most_channels * kind.sample_bytes() > kVectorBytes) return 0;
-  p.difference = composite.difference;
+  fill_frame(query, p);
+  return choose(query, composite, p).launch_as.kernel ? composite.passes : 0;
+}
+
+void launch_composite(const PassRun &run) {
+  const CompositeKind composite = find_composite(run);
+  CompositeParams p = {};
   fill_frame(run, run.index + composite.passes - 1, p);
-  if (!can_slide(p, kind)) return 0;
-  const CompositeLaunch launch_as = rows_are_multiples_of_16(p, kind, reach)
-                                        ? choose_composite<Ends::Whole>(composite.composite, kind)
-                                        : choose_composite<Ends::Tail>(composite.composite, kind);
-  enqueue_strips(run, "composite", launch_as, kind, p);
-  return composite.passes;
+  const Choice choice = choose(run, composite, p);
+  enqueue_strips(run, choice.launch_as, choice.kind, p);
 }
 
 }  // namespace cudaconv

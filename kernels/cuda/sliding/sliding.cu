@@ -228,34 +228,49 @@ bool is_extremum(const SwarKind &kind) {
          kind.sliding == Sliding::Extremum7 || kind.sliding == Sliding::Extremum9;
 }
 
-}  // namespace
+// Without a kernel where the pass is not for these.
+struct Choice {
+  SlidingLaunch launch_as;
+  SwarKind kind;
+};
 
-int launch_sliding(const PassRun &run) {
-  SlidingParams p = {};
-  const bool sm90 = run.kernels.sm90;
-  const auto choose = [&](Tier tier) { return plan_swar(run.plan, run.pass(), p.swar, tier); };
-  SwarKind kind = choose(sm90 ? Tier::Sm90 : Tier::Generic);
-  if (kind.sliding == Sliding::None) return 0;
-  fill_frame(run, p);
-  if (!can_slide(p, kind)) return 0;
+// The frame has been filled in.
+Choice choose(const PassQuery &query, SlidingParams &p) {
+  const bool sm90 = query.kernels.sm90;
+  const auto plan_for = [&](Tier tier) { return plan_swar(query.plan, query.pass(), p.swar, tier); };
+  SwarKind kind = plan_for(sm90 ? Tier::Sm90 : Tier::Generic);
+  if (kind.sliding == Sliding::None || !can_slide(p, kind)) return {};
   // A smaller element takes the kernel of a larger one.
   const int radius = kind.sliding == Sliding::Element5   ? 2
                      : kind.sliding == Sliding::Element7 ? 3
-                                                         : std::max(run.pass().radius_x, run.pass().radius_y);
+                                                         : std::max(query.pass().radius_x, query.pass().radius_y);
   const Strips strips = !rows_are_multiples_of_16(p, kind, radius) ? Strips::Tail
                         : sm90 && is_large(p, kind)                ? Strips::Tall
                                                                    : Strips::Short;
   SlidingLaunch launch_as = choose_launch(kind, p.swar.epilogue, strips);
   if (!launch_as.kernel) {
-    kind = choose(Tier::Generic);
+    kind = plan_for(Tier::Generic);
     launch_as = choose_launch(kind, p.swar.epilogue, strips);
   }
   // A window that reaches what these make of samples inside has those samples too.
   if (is_extremum(kind) && (p.border == Border::Reflect || p.border == Border::Reflect101))
     p.border = Border::Replicate;
-  if (!launch_as.kernel) return 0;
-  enqueue_strips(run, "sliding", launch_as, kind, p);
-  return 1;
+  return {launch_as, kind};
+}
+
+}  // namespace
+
+int takes_sliding(const PassQuery &query) {
+  SlidingParams p = {};
+  fill_frame(query, p);
+  return choose(query, p).launch_as.kernel != nullptr;
+}
+
+void launch_sliding(const PassRun &run) {
+  SlidingParams p = {};
+  fill_frame(run, p);
+  const Choice choice = choose(run, p);
+  enqueue_strips(run, choice.launch_as, choice.kind, p);
 }
 
 const void *any_sliding() {

@@ -48,8 +48,7 @@ inline bool rows_are_multiples_of_16(const FrameParams &p, const SwarKind &kind,
 
 // Throws Error{Device}.
 template <typename Params>
-void enqueue_strips(const PassRun &run, const char *name, const StripLaunch<Params> &launch_as, const SwarKind &kind,
-                    Params &p) {
+void enqueue_strips(const PassRun &run, const StripLaunch<Params> &launch_as, const SwarKind &kind, Params &p) {
   const int height = launch_as.rows * launch_as.warps;
   const unsigned blocks = cut_tiles(p, [&](const PartParams &part) {
     const int row_bytes = part.width * part.channels * kind.sample_bytes();
@@ -57,7 +56,7 @@ void enqueue_strips(const PassRun &run, const char *name, const StripLaunch<Para
   });
   const size_t bytes =
       launch_as.ends == Ends::Tail ? edge_bytes(launch_as.warps, launch_as.rows + 2 * launch_as.radius) : 0;
-  check(launch(name, launch_as.kernel, dim3(blocks), dim3(32 * launch_as.warps), bytes, run.stream, p),
+  check(launch(run.name, launch_as.kernel, dim3(blocks), dim3(32 * launch_as.warps), bytes, run.stream, p),
         "cudaLaunchKernel");
 }
 
