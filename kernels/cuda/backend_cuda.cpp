@@ -12,45 +12,28 @@
 #include "backend.h"
 #include "cancellation.h"
 #include "cuda/cuda_resources.h"
+#include "cuda/frame_copy.h"
 #include "cuda/launchers.h"
+#include "cuda/regions/put_in_place.h"
 #include "cuda/unpack.h"
 
 namespace cudaconv {
 
 namespace {
 
-// Bytes: whole memory transactions for every row of our own frames, and yet the pitch that many host frames have.
-constexpr size_t kPitchAlignment = 128;
-constexpr size_t kPieceBytes = 256 << 10;  // of a copy on the host that it pays to hand to another thread
 // Launches that a frame may be ahead of the GPU: so many are to come to an end when a frame is given up, and they are
 // enough to keep the GPU busy.
 constexpr size_t kLaunchesAhead = 8;
 
-size_t round_up(size_t v, size_t to) {
-  return (v + to - 1) / to * to;
-}
+// A plan as this backend carries it out.
+struct PreparedPlan {
+  std::shared_ptr<const Plan> plan;
+  std::shared_ptr<const UnpackedPlan> unpacked;  // nullptr: frames are filtered as they lie
+  std::vector<PreparedLaunch> launches;          // of filter()
 
-// A frame of ours in one allocation, each memory plane at an aligned pitch.
-template <typename Buffer>
-class OwnedFrame {
- public:
-  void prepare(const std::vector<MemoryPlane> &planes) {
-    size_t offset[kMaxPlanes] = {}, bytes = 0;
-    for (size_t i = 0; i < planes.size(); i++) {
-      offset[i] = bytes;
-      bytes += round_up(planes[i].row_bytes, kPitchAlignment) * planes[i].height;
-    }
-    buffer_.reserve(bytes);
-    for (size_t i = 0; i < planes.size(); i++)
-      view_.plane[i] = {buffer_.data() + offset[i],
-                        static_cast<ptrdiff_t>(round_up(planes[i].row_bytes, kPitchAlignment))};
-  }
-  const FrameView &view() const { return view_; }
-
- private:
-  Buffer buffer_;
-  FrameView view_;
+  const Plan &filter() const { return unpacked ? unpacked->plan : *plan; }
 };
+constexpr size_t kMostPrepared = 64;  // plans that are kept: with roi-scale frames have several, and others in turn
 
 // The masks of a plan's passes in device memory, for method=global.
 struct DeviceMasks {
@@ -64,8 +47,11 @@ struct Slot {
   OwnedFrame<DeviceBuffer> unpacked_source, unpacked_target;
   OwnedFrame<PinnedBuffer> upload, download;  // staging, so that copies of pageable memory do not block
   std::vector<OwnedFrame<DeviceBuffer>> temporaries;
-  std::shared_ptr<const DeviceMasks> masks;  // of method=global
-  DeviceBuffer regions;                      // those of each part, one after the other
+  std::vector<std::shared_ptr<const DeviceMasks>> masks;  // of method=global
+  // Where regions are in force: what plans make of them, and, of more plans than kMostResults, all together.
+  OwnedFrame<DeviceBuffer> results[kMostResults], merged;
+  PinnedBuffer host_lists;  // tiles that blocks work on, and pixels that are put in place
+  DeviceBuffer lists;
   FrameBuffers buffers;
   Event kernels_begin, kernels_end;
   Event source_ready{cudaEventDisableTiming}, target_free{cudaEventDisableTiming}, downloaded{cudaEventDisableTiming};
@@ -74,30 +60,10 @@ struct Slot {
   Ticket ticket = 0;
   std::shared_ptr<const Plan> plan;
   FrameView destination;
+  std::vector<CopyRect> down;  // what comes back of a frame in host memory
 
   const Event &done() const { return destination.on_device ? kernels_end : downloaded; }
 };
-
-size_t bytes_of(const std::vector<MemoryPlane> &planes) {
-  size_t bytes = 0;
-  for (const MemoryPlane &plane : planes) bytes += plane.row_bytes * plane.height;
-  return bytes;
-}
-
-// Whether both frames lie in one piece, byte for byte in the same way, with nothing between the bytes of their pixels.
-bool same_block(const FrameView &a, const FrameView &b, const std::vector<MemoryPlane> &planes) {
-  size_t bytes = 0;
-  for (size_t i = 0; i < planes.size(); i++) {
-    const MemoryPlane &plane = planes[i];
-    for (const FrameView *frame : {&a, &b}) {
-      const PlaneView &view = frame->plane[i];
-      if (view.data != frame->plane[0].data + bytes || static_cast<size_t>(view.pitch) != plane.row_bytes) return false;
-    }
-    if (plane.runs.size() != 1 || plane.runs[0].length != plane.row_bytes) return false;
-    bytes += plane.row_bytes * plane.height;
-  }
-  return true;
-}
 
 // Whether the kernels of method=auto take the frame as it lies: rows begin at multiples of 16 bytes.
 bool is_aligned(const FrameView &frame, const std::vector<MemoryPlane> &planes) {
@@ -128,15 +94,16 @@ class CudaBackend : public Backend {
   using Backend::submit;
   Ticket submit(const std::vector<PlannedRegions> &planned, const FrameView &src, const FrameView &dst,
                 const std::atomic<bool> *cancelled) override {
-    const std::shared_ptr<const Plan> plan = planned.back().plan;
-    const Regions &regions = planned.back().regions;
     const Cancellation cancellation(cancelled);
     cancellation.check();
     std::unique_ptr<Slot> slot = take_slot();
-    slot->plan = plan;
+    slot->plan = planned.back().plan;
     slot->destination = dst;
     try {
-      enqueue(*slot, src, regions, cancellation);
+      if (planned.back().regions.active)
+        enqueue_regions(*slot, planned, src, cancellation);
+      else
+        enqueue_frame(*slot, src, cancellation);
     } catch (const Error &error) {
       synchronize();  // nothing may still read or write the frames
       if (error.kind() == Error::Kind::Cancelled) release(std::move(slot));
@@ -196,7 +163,7 @@ class CudaBackend : public Backend {
 
   void release(std::unique_ptr<Slot> slot) {
     slot->plan.reset();
-    slot->masks.reset();
+    slot->masks.clear();
     std::lock_guard<std::mutex> lock(mutex_);
     free_.push_back(std::move(slot));
   }
@@ -214,36 +181,87 @@ class CudaBackend : public Backend {
     return slot;
   }
 
-  void enqueue(Slot &slot, const FrameView &src, const Regions &regions, const Cancellation &cancellation) {
+  // The plan for this device; those used last are kept.
+  std::shared_ptr<const PreparedPlan> prepare_plan(const std::shared_ptr<const Plan> &plan) {
+    auto found = std::find_if(prepared_.begin(), prepared_.end(), [&](const auto &p) { return p->plan == plan; });
+    if (found == prepared_.end()) {
+      auto made = std::make_shared<PreparedPlan>();
+      made->plan = plan;
+      made->unpacked = unpack_plan(*plan);
+      made->launches = prepare(made->filter(), kernels_);
+      if (prepared_.size() == kMostPrepared) prepared_.pop_back();
+      found = prepared_.insert(prepared_.end(), std::move(made));
+    }
+    std::rotate(prepared_.begin(), found, found + 1);
+    return prepared_.front();
+  }
+
+  void prepare_temporaries(Slot &slot, const Plan &filter) {
+    slot.temporaries.resize(std::max<size_t>(slot.temporaries.size(), filter.temporaries));
+    slot.buffers.temporary.resize(filter.temporaries);
+    for (int i = 0; i < filter.temporaries; i++) {
+      slot.temporaries[i].prepare(filter.memory);
+      slot.buffers.temporary[i] = slot.temporaries[i].view();
+    }
+  }
+
+  const MaskParams *prepare_masks(Slot &slot, const std::shared_ptr<const Plan> &plan) {
+    if (plan->method != Method::Global) return nullptr;
+    if (!masks_ || masks_->plan != plan) masks_ = upload_masks(plan);
+    slot.masks.push_back(masks_);
+    return reinterpret_cast<const MaskParams *>(masks_->buffer.data());
+  }
+
+  // Whether kernels work on a frame as it lies.
+  static bool works_on(const FrameView &frame, const Plan &plan) {
+    return frame.on_device && (plan.method != Method::Auto || is_aligned(frame, plan.memory));
+  }
+
+  // Nothing waits for work that is being captured into a graph, nor times it.
+  bool is_captured() const {
+    cudaStreamCaptureStatus capture;
+    check(cudaStreamIsCapturing(stream_.get(), &capture), "cudaStreamIsCapturing");
+    return capture != cudaStreamCaptureStatusNone;
+  }
+
+  // Calls launch(0) ... launch(count - 1), no more of them ahead of the GPU than a frame that is given up waits for.
+  template <typename Launch>
+  void launch_all(Slot &slot, size_t count, bool captured, const Cancellation &cancellation, Launch launch) {
+    for (size_t i = 0; i < count; i++) {
+      std::unique_ptr<Event> &launched_here = slot.launched[i % kLaunchesAhead];
+      if (!captured) {
+        if (i >= kLaunchesAhead) launched_here->synchronize();
+        cancellation.check();
+      }
+      launch(i);
+      if (captured || i + kLaunchesAhead >= count) continue;
+      if (!launched_here) launched_here = std::make_unique<Event>(cudaEventDisableTiming);
+      launched_here->record(stream_.get());
+    }
+  }
+
+  void enqueue_frame(Slot &slot, const FrameView &src, const Cancellation &cancellation) {
     const Plan &plan = *slot.plan;
     const FrameView &dst = slot.destination;
-    const auto in_place = [&](const FrameView &frame) {
-      return frame.on_device && (plan.method != Method::Auto || is_aligned(frame, plan.memory));
-    };
     slot.buffers.source = src;
     if (src.on_device) wait_for_others(src, slot.source_ready);
-    if (!in_place(src)) {
+    if (!works_on(src, plan)) {
       slot.source.prepare(plan.memory);
       slot.buffers.source = slot.source.view();
       if (src.on_device)
-        copy(plan.memory, src, slot.source.view(), cudaMemcpyDeviceToDevice, stream_);
+        copy_frame(plan.memory, src, slot.source.view(), cudaMemcpyDeviceToDevice, stream_.get());
       else
-        upload(slot, src, cancellation);
+        upload(slot, src, nullptr, cancellation);
     }
     slot.buffers.target = dst;
     if (dst.on_device) wait_for_others(dst, slot.target_free);
-    if (!in_place(dst)) {
+    if (!works_on(dst, plan)) {
       slot.target.prepare(plan.memory);
       slot.buffers.target = slot.target.view();
     }
-    if (plan_ != slot.plan) {
-      std::shared_ptr<const UnpackedPlan> unpacked = unpack_plan(plan);
-      prepared_ = prepare(unpacked ? unpacked->plan : plan, kernels_);
-      unpacked_ = std::move(unpacked);
-      plan_ = slot.plan;
-    }
-    const UnpackedPlan *const unpacked = unpacked_.get();
-    const Plan &filter = unpacked ? unpacked->plan : plan;
+    const std::shared_ptr<const PreparedPlan> prepared = prepare_plan(slot.plan);
+    const UnpackedPlan *const unpacked = prepared->unpacked.get();
+    const Plan &filter = prepared->filter();
     const FrameView packed_source = slot.buffers.source, packed_target = slot.buffers.target;
     if (unpacked) {
       slot.unpacked_source.prepare(filter.memory);
@@ -251,46 +269,234 @@ class CudaBackend : public Backend {
       slot.buffers.source = slot.unpacked_source.view();
       slot.buffers.target = slot.unpacked_target.view();
     }
-    slot.temporaries.resize(std::max<size_t>(slot.temporaries.size(), plan.temporaries));
-    slot.buffers.temporary.resize(plan.temporaries);
-    for (int i = 0; i < plan.temporaries; i++) {
-      slot.temporaries[i].prepare(filter.memory);
-      slot.buffers.temporary[i] = slot.temporaries[i].view();
-    }
-    if (regions.active) upload_regions(slot, filter, regions);
-    if (plan.method == Method::Global) {
-      if (!masks_ || masks_->plan != slot.plan) masks_ = upload_masks(slot.plan);
-      slot.masks = masks_;
-    }
+    prepare_temporaries(slot, filter);
+    const MaskParams *const masks = prepare_masks(slot, slot.plan);
 
-    // Nothing waits for work that is being captured into a graph, nor times it.
-    cudaStreamCaptureStatus capture;
-    check(cudaStreamIsCapturing(stream_.get(), &capture), "cudaStreamIsCapturing");
-    const bool record = capture == cudaStreamCaptureStatusNone;
-    if (record) slot.kernels_begin.record(stream_.get());
-    slot.buffers.regions = &regions;
+    const bool captured = is_captured();
+    if (!captured) slot.kernels_begin.record(stream_.get());
     if (unpacked) launch_unpack(*unpacked, packed_source, slot.buffers.source, stream_.get());
-    const auto *masks = slot.masks ? reinterpret_cast<const MaskParams *>(slot.masks->buffer.data()) : nullptr;
-    note_kernels(prepared_.front().name());
-    for (size_t i = 0; i < prepared_.size(); i++) {
-      std::unique_ptr<Event> &launched_here = slot.launched[i % kLaunchesAhead];
-      if (record) {
-        if (i >= kLaunchesAhead) launched_here->synchronize();
-        cancellation.check();
-      }
-      launch_prepared(prepared_[i], {{filter, 0, kernels_}, slot.buffers, stream_.get(), masks});
-      if (!record || i + kLaunchesAhead >= prepared_.size()) continue;
-      if (!launched_here) launched_here = std::make_unique<Event>(cudaEventDisableTiming);
-      launched_here->record(stream_.get());
-    }
+    note_kernels(prepared->launches.front().name());
+    launch_all(slot, prepared->launches.size(), captured, cancellation, [&](size_t i) {
+      launch_prepared(prepared->launches[i], {{filter, 0, kernels_}, slot.buffers, stream_.get(), masks});
+    });
     if (unpacked) launch_pack(*unpacked, slot.buffers.target, packed_target, stream_.get());
-    if (dst.on_device && !in_place(dst)) copy(plan.memory, slot.target.view(), dst, cudaMemcpyDeviceToDevice, stream_);
-    if (record) slot.kernels_end.record(stream_.get());
+    if (dst.on_device && !works_on(dst, plan))
+      copy_frame(plan.memory, slot.target.view(), dst, cudaMemcpyDeviceToDevice, stream_.get());
+    if (!captured) slot.kernels_end.record(stream_.get());
+    hand_over(slot, slot.target.view(), nullptr);
+  }
 
-    if (!dst.on_device)
-      download(slot);
-    else if (is_of_others(dst))
+  // A plan and its regions, of a frame.
+  struct Group {
+    std::shared_ptr<const PreparedPlan> prepared;
+    RegionWork work;
+    const MaskParams *masks;
+  };
+
+  // The frame is filtered where it lies on the device: results go to frames beside it until all of a stage are there.
+  void enqueue_regions(Slot &slot, const std::vector<PlannedRegions> &planned, const FrameView &src,
+                       const Cancellation &cancellation) {
+    const Plan &plan = *slot.plan;
+    const FrameView &dst = slot.destination;
+    std::vector<Group> groups;
+    for (const PlannedRegions &p : planned) {
+      std::shared_ptr<const PreparedPlan> prepared = prepare_plan(p.plan);
+      RegionWork work(prepared->filter(), p.regions, cancellation);
+      cancellation.check();
+      if (!work.empty()) groups.push_back({std::move(prepared), std::move(work), prepare_masks(slot, p.plan)});
+    }
+    const FrameView frame = place_frame(slot, src, planned, cancellation);
+    if (groups.empty()) {
+      if (!is_captured()) {
+        slot.kernels_begin.record(stream_.get());
+        slot.kernels_end.record(stream_.get());
+      }
+      return hand_over(slot, frame, &slot.down);
+    }
+
+    const UnpackedPlan *const unpacked = groups[0].prepared->unpacked.get();
+    FrameView filtered = frame;
+    if (unpacked) {
+      slot.unpacked_source.prepare(unpacked->plan.memory);
+      filtered = slot.unpacked_source.view();
+    }
+    DeferredLaunches deferred;
+    RegionLists lists;
+    defer_stages(slot, groups, filtered, deferred, lists);
+    const auto *const tiles = upload_lists(slot, deferred.tiles(), lists);
+
+    const bool captured = is_captured();
+    if (!captured) slot.kernels_begin.record(stream_.get());
+    note_kernels(groups.back().prepared->launches.front().name());
+    if (unpacked) launch_unpack(*unpacked, frame, filtered, stream_.get());
+    launch_all(slot, deferred.launches().size(), captured, cancellation,
+               [&](size_t i) { deferred.launches()[i](tiles); });
+    if (unpacked) launch_pack(*unpacked, filtered, frame, stream_.get());
+    if (dst.on_device && frame.plane[0].data != dst.plane[0].data)
+      copy_frame(plan.memory, frame, dst, cudaMemcpyDeviceToDevice, stream_.get());
+    if (!captured) slot.kernels_end.record(stream_.get());
+    hand_over(slot, frame, &slot.down);
+  }
+
+  // Brings the frame to where it is filtered: to the device, and of a frame in host memory that is filtered in place no
+  // more than is needed; or to the target, if it lies there.
+  FrameView place_frame(Slot &slot, const FrameView &src, const std::vector<PlannedRegions> &planned,
+                        const Cancellation &cancellation) {
+    const Plan &plan = *slot.plan;
+    const FrameView &dst = slot.destination;
+    const bool same = src.plane[0].data == dst.plane[0].data;
+    if (src.on_device) wait_for_others(src, slot.source_ready);
+    if (dst.on_device && !same) wait_for_others(dst, slot.target_free);
+    if (src.on_device && dst.on_device && works_on(dst, plan)) {
+      if (!same) copy_frame(plan.memory, src, dst, cudaMemcpyDeviceToDevice, stream_.get());
+      return dst;
+    }
+    slot.source.prepare(plan.memory);
+    slot.down = whole_frame(plan.memory);
+    if (src.on_device) {
+      copy_frame(plan.memory, src, slot.source.view(), cudaMemcpyDeviceToDevice, stream_.get());
+    } else if (!same) {
+      upload(slot, src, nullptr, cancellation);
+    } else {
+      RegionCopies copies = copies_of(planned, cancellation);
+      upload(slot, src, &copies.up, cancellation);
+      slot.down = std::move(copies.down);
+    }
+    return slot.source.view();
+  }
+
+  static RegionCopies copies_of(const std::vector<PlannedRegions> &planned, const Cancellation &cancellation) {
+    const Plan &plan = *planned[0].plan;
+    std::vector<Area> read, written;
+    for (const Plan::Part &part : plan.parts) {
+      read.emplace_back(plan.layout.plane[part.plane].width, part.height);
+      written.push_back(read.back());
+    }
+    for (const PlannedRegions &p : planned) {
+      const RegionWork work(*p.plan, p.regions, cancellation);
+      cancellation.check();
+      for (size_t i = 0; i < plan.parts.size(); i++) {
+        read[i].add(work.needed(i));
+        written[i].add(work.selected(i));
+      }
+    }
+    return copies_of_regions(plan, read, written);
+  }
+
+  // What of a frame's regions goes to the device beside the numbers of tiles: where each list begins there.
+  struct RegionLists {
+    std::vector<SelectedCell> cells;
+    std::vector<uint32_t> bits;
+    const SelectedCell *device_cells = nullptr;
+    const uint32_t *device_bits = nullptr;
+  };
+
+  // Of up to kMostResults groups at a time, the results are put in place together: in the frame, if there are no more
+  // groups, else in a frame in which they meet before that.
+  void defer_stages(Slot &slot, const std::vector<Group> &groups, const FrameView &frame, DeferredLaunches &deferred,
+                    RegionLists &lists) {
+    const Plan &first = groups[0].prepared->filter();
+    const bool meets = groups.size() > kMostResults;
+    std::vector<FrameView> results;
+    for (size_t r = 0; r < std::min<size_t>(groups.size(), kMostResults); r++) {
+      slot.results[r].prepare(first.memory);
+      results.push_back(slot.results[r].view());
+    }
+    if (meets) slot.merged.prepare(first.memory);
+    struct Batch {
+      size_t begin, end, first_cell, cells;
+    };
+    std::vector<Batch> batches;
+    for (size_t begin = 0; begin < groups.size(); begin += kMostResults) {
+      const size_t end = std::min(groups.size(), begin + kMostResults);
+      Selection selection;
+      for (size_t g = begin; g < end; g++)
+        selection.add(groups[g].prepared->filter(), groups[g].work, static_cast<int>(g - begin));
+      batches.push_back({begin, end, lists.cells.size(), selection.cells().size()});
+      for (SelectedCell cell : selection.cells()) {
+        if (cell.first_word >= 0) cell.first_word += static_cast<int32_t>(lists.bits.size());
+        lists.cells.push_back(cell);
+      }
+      lists.bits.insert(lists.bits.end(), selection.bits().begin(), selection.bits().end());
+    }
+    const auto place = [&](const Batch &batch, std::vector<FrameView> from, const FrameView &to) {
+      deferred.add([=, &first, &lists, stream = stream_.get()](const uint32_t *) {
+        launch_put_in_place(first, lists.device_cells + batch.first_cell, batch.cells, lists.device_bits, from, to,
+                            stream);
+      });
+    };
+    const size_t stages = stages_of(first).size();
+    for (size_t stage = 0; stage < stages; stage++) {
+      for (const Batch &batch : batches) {
+        for (size_t g = batch.begin; g < batch.end; g++)
+          defer_stage(slot, groups[g], stage, frame, results[g - batch.begin], deferred);
+        place(batch, results, meets ? slot.merged.view() : frame);
+      }
+      if (!meets) continue;
+      const std::vector<FrameView> merged(kMostResults, slot.merged.view());
+      for (const Batch &batch : batches) place(batch, merged, frame);
+    }
+  }
+
+  void defer_stage(Slot &slot, const Group &group, size_t index, const FrameView &frame, const FrameView &result,
+                   DeferredLaunches &deferred) {
+    const Plan &filter = group.prepared->filter();
+    const std::vector<Stage> stages = stages_of(filter);
+    prepare_temporaries(slot, filter);
+    FrameBuffers &buffers = slot.buffers;
+    buffers.source = frame;
+    buffers.target = frame;
+    const auto set = [&](int buffer, const FrameView &view) {
+      (buffer == Pass::kOutput ? buffers.target : buffers.temporary[buffer - 1]) = view;
+    };
+    // What the stages before this one have made lies in the frame.
+    for (size_t s = 0; s < index; s++) set(filter.passes[stages[s].end - 1].target, frame);
+    set(filter.passes[stages[index].end - 1].target, result);
+    for (const PreparedLaunch &launch : group.prepared->launches) {
+      if (launch.first < stages[index].begin || launch.first >= stages[index].end) continue;
+      std::vector<PartArea> areas;
+      std::vector<const PartArea *> of_parts;
+      for (size_t i = 0; i < filter.parts.size(); i++)
+        areas.emplace_back(group.work.computed(launch.first + launch.passes - 1, i));
+      for (const PartArea &area : areas) of_parts.push_back(&area);
+      PassRun run = {{filter, 0, kernels_}, buffers, stream_.get(), group.masks};
+      run.areas = &of_parts;
+      run.deferred = &deferred;
+      launch_prepared(launch, run);
+    }
+  }
+
+  // Returns where the numbers of tiles lie on the device.
+  const uint32_t *upload_lists(Slot &slot, const std::vector<uint32_t> &tiles, RegionLists &lists) {
+    const auto bytes_of = [](const auto &list) { return list.size() * sizeof(list[0]); };
+    const size_t bytes = bytes_of(tiles) + bytes_of(lists.bits) + bytes_of(lists.cells);
+    slot.host_lists.reserve(bytes);
+    slot.lists.reserve(bytes);
+    size_t at = 0;
+    const auto append = [&](const auto &list) {
+      if (!list.empty()) std::memcpy(slot.host_lists.data() + at, list.data(), bytes_of(list));
+      const auto *const there = reinterpret_cast<decltype(list.data())>(slot.lists.data() + at);
+      at += bytes_of(list);
+      return there;
+    };
+    const uint32_t *const device_tiles = append(tiles);
+    lists.device_bits = append(lists.bits);
+    lists.device_cells = append(lists.cells);
+    check(cudaMemcpyAsync(slot.lists.data(), slot.host_lists.data(), bytes, cudaMemcpyHostToDevice, stream_.get()),
+          "cudaMemcpyAsync of the regions");
+    return device_tiles;
+  }
+
+  // The frame that has been filtered goes to its destination, where it is not there yet. `rects`: what is copied to
+  // host memory; nullptr: all of it.
+  void hand_over(Slot &slot, const FrameView &frame, const std::vector<CopyRect> *rects) {
+    const FrameView &dst = slot.destination;
+    if (!dst.on_device) {
+      slot.down = rects ? *rects : whole_frame(slot.plan->memory);
+      download(slot, frame, !rects);
+    } else if (is_of_others(dst)) {
       slot.kernels_end.make_wait(static_cast<cudaStream_t>(dst.stream));
+    }
   }
 
   void note_kernels(const char *kernels) {
@@ -307,19 +513,24 @@ class CudaBackend : public Backend {
     event.make_wait(stream_.get());
   }
 
-  void upload(Slot &slot, const FrameView &src, const Cancellation &cancellation) {
+  // `rects`: what is copied; nullptr: all of it.
+  void upload(Slot &slot, const FrameView &src, const std::vector<CopyRect> *rects, const Cancellation &cancellation) {
     const std::vector<MemoryPlane> &planes = slot.plan->memory;
+    const std::vector<CopyRect> all = rects ? *rects : whole_frame(planes);
     const FrameView *from = &src;
     if (!src.pinned) {
       slot.upload.prepare(planes);
       from = &slot.upload.view();
-      copy_on_host(planes, src, *from, &cancellation);
+      copy_on_host(all, src, *from, parallel_for_, &cancellation);
       cancellation.check();
     }
-    copy(planes, *from, slot.source.view(), cudaMemcpyHostToDevice, upload_stream_);
+    if (rects)
+      copy_rects(all, *from, slot.source.view(), cudaMemcpyHostToDevice, upload_stream_.get());
+    else
+      copy_frame(planes, *from, slot.source.view(), cudaMemcpyHostToDevice, upload_stream_.get());
     slot.source_ready.record(upload_stream_.get());
     slot.source_ready.make_wait(stream_.get());
-    const size_t bytes = bytes_of(planes);
+    const size_t bytes = bytes_of(all);
     std::lock_guard<std::mutex> lock(mutex_);
     stats_.bytes_uploaded += bytes;
     if (!src.pinned) stats_.bytes_staged += bytes;
@@ -337,24 +548,8 @@ class CudaBackend : public Backend {
     return masks;
   }
 
-  void upload_regions(Slot &slot, const Plan &plan, const Regions &regions) {
-    std::vector<PartRegion> all;
-    slot.buffers.part_regions.clear();
-    for (const Plan::Part &part : plan.parts) {
-      const std::vector<PartRegion> here = regions_of_part(regions, plan, part);
-      slot.buffers.part_regions.push_back({static_cast<int>(all.size()), static_cast<int>(here.size())});
-      all.insert(all.end(), here.begin(), here.end());
-    }
-    if (all.empty()) return;
-    slot.regions.reserve(all.size() * sizeof(PartRegion));
-    slot.buffers.region = reinterpret_cast<const PartRegion *>(slot.regions.data());
-    // From pageable memory: the runtime has read it when the call returns.
-    check(cudaMemcpyAsync(slot.regions.data(), all.data(), all.size() * sizeof(PartRegion), cudaMemcpyHostToDevice,
-                          stream_.get()),
-          "cudaMemcpyAsync of the regions");
-  }
-
-  void download(Slot &slot) {
+  // What slot.down says, or all of it.
+  void download(Slot &slot, const FrameView &frame, bool whole) {
     const std::vector<MemoryPlane> &planes = slot.plan->memory;
     const FrameView *to = &slot.destination;
     if (!to->pinned) {
@@ -362,7 +557,10 @@ class CudaBackend : public Backend {
       to = &slot.download.view();
     }
     slot.kernels_end.make_wait(download_stream_.get());
-    copy(planes, slot.target.view(), *to, cudaMemcpyDeviceToHost, download_stream_);
+    if (whole)
+      copy_frame(planes, frame, *to, cudaMemcpyDeviceToHost, download_stream_.get());
+    else
+      copy_rects(slot.down, frame, *to, cudaMemcpyDeviceToHost, download_stream_.get());
     slot.downloaded.record(download_stream_.get());
   }
 
@@ -373,8 +571,8 @@ class CudaBackend : public Backend {
           "cudaEventElapsedTime");
     const FrameView &dst = slot.destination;
     const bool staged = !dst.on_device && !dst.pinned;
-    const size_t bytes = dst.on_device ? 0 : bytes_of(slot.plan->memory);
-    if (staged) copy_on_host(slot.plan->memory, slot.download.view(), dst, nullptr);
+    const size_t bytes = dst.on_device ? 0 : bytes_of(slot.down);
+    if (staged) copy_on_host(slot.down, slot.download.view(), dst, parallel_for_, nullptr);
     std::lock_guard<std::mutex> lock(mutex_);
     stats_.frames++;
     stats_.device_ns += static_cast<uint64_t>(milliseconds * 1e6);
@@ -382,56 +580,13 @@ class CudaBackend : public Backend {
     if (staged) stats_.bytes_staged += bytes;
   }
 
-  // Enqueues the copy of the bytes of pixels, and no others, between pinned memory and the device, or within it.
-  static void copy(const std::vector<MemoryPlane> &planes, const FrameView &from, const FrameView &to,
-                   cudaMemcpyKind kind, const Stream &stream) {
-    if (same_block(from, to, planes)) {
-      check(cudaMemcpyAsync(to.plane[0].data, from.plane[0].data, bytes_of(planes), kind, stream.get()),
-            "cudaMemcpyAsync");
-      return;
-    }
-    for (size_t i = 0; i < planes.size(); i++)
-      for (const MemoryPlane::Run &run : planes[i].runs)
-        check(cudaMemcpy2DAsync(to.plane[i].data + run.begin, to.plane[i].pitch, from.plane[i].data + run.begin,
-                                from.plane[i].pitch, run.length, planes[i].height, kind, stream.get()),
-              "cudaMemcpy2DAsync");
-  }
-
-  // Copies the bytes of pixels, and no others, from and to host memory, by as many threads as there are. Stops where it
-  // is to give up.
-  void copy_on_host(const std::vector<MemoryPlane> &planes, const FrameView &from, const FrameView &to,
-                    const Cancellation *cancellation) const {
-    int first_piece[kMaxPlanes + 1] = {};
-    for (size_t i = 0; i < planes.size(); i++) {
-      const size_t pieces = (planes[i].row_bytes * planes[i].height + kPieceBytes - 1) / kPieceBytes;
-      first_piece[i + 1] = first_piece[i] + std::min(static_cast<int>(pieces), planes[i].height);
-    }
-    const auto copy_piece = [&](int piece) {
-      if (cancellation && cancellation->requested()) return;
-      int i = 0;
-      while (piece >= first_piece[i + 1]) i++;
-      const MemoryPlane &plane = planes[i];
-      const int64_t pieces = first_piece[i + 1] - first_piece[i], index = piece - first_piece[i];
-      const int end = static_cast<int>((index + 1) * plane.height / pieces);
-      for (int y = static_cast<int>(index * plane.height / pieces); y < end; y++)
-        for (const MemoryPlane::Run &run : plane.runs)
-          std::memcpy(to.plane[i].data + y * to.plane[i].pitch + run.begin,
-                      from.plane[i].data + y * from.plane[i].pitch + run.begin, run.length);
-    };
-    const int pieces = first_piece[planes.size()];
-    if (parallel_for_ && pieces > 1) return parallel_for_(pieces, copy_piece);
-    for (int piece = 0; piece < pieces; piece++) copy_piece(piece);
-  }
-
   const KernelSets kernels_;
   // Used by the thread that submits alone, but for the streams.
   Stream upload_stream_, stream_, download_stream_;
   const ParallelFor parallel_for_;
-  std::shared_ptr<const DeviceMasks> masks_;  // of the latest plan with method=global
-  std::shared_ptr<const Plan> plan_;          // the latest, and what it is for frames that are unpacked
-  std::shared_ptr<const UnpackedPlan> unpacked_;
-  std::vector<PreparedLaunch> prepared_;  // of these
-  mutable std::mutex mutex_;              // of what follows
+  std::shared_ptr<const DeviceMasks> masks_;                   // of the latest plan with method=global
+  std::vector<std::shared_ptr<const PreparedPlan>> prepared_;  // that used last comes first
+  mutable std::mutex mutex_;                                   // of what follows
   std::deque<std::unique_ptr<Slot>> in_flight_;
   std::vector<std::unique_ptr<Slot>> free_;
   Ticket last_ticket_ = 0;

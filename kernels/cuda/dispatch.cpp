@@ -46,7 +46,7 @@ void launch_prepared(const PreparedLaunch &prepared, PassRun run) {
   run.name = prepared.name();
   prepared.structure->launch(run);
   run.index += prepared.passes - 1;
-  if (leaves_pixels(run, run.pass())) launch_restore(run);
+  if (run.pass().keep_x || run.pass().keep_y) launch_restore(run);
 }
 
 }  // namespace cudaconv

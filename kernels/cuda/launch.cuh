@@ -37,9 +37,11 @@ void enqueue(const char *name, void (*kernel)(Params...), dim3 grid, dim3 block,
   // Beyond 48 KiB a kernel has to ask. The limit is the kernel's, whoever launches it: were it set to what this launch
   // needs, a launch of the same kernel from another thread could find it too low. It costs little, so there is no need
   // to remember on which devices it is set.
-  check(cudaFuncSetAttribute(reinterpret_cast<const void *>(kernel), cudaFuncAttributeMaxDynamicSharedMemorySize,
-                             static_cast<int>(current_limits().block_bytes)),
-        "cudaFuncSetAttribute");
+  constexpr size_t kUnasked = 48 << 10;
+  if (shared_bytes > kUnasked)
+    check(cudaFuncSetAttribute(reinterpret_cast<const void *>(kernel), cudaFuncAttributeMaxDynamicSharedMemorySize,
+                               static_cast<int>(current_limits().block_bytes)),
+          "cudaFuncSetAttribute");
   check(launch(name, kernel, grid, block, shared_bytes, stream, args...), "cudaLaunchKernel");
 }
 

@@ -12,6 +12,8 @@
 
 namespace cudaconv {
 
+struct PartArea;
+
 constexpr int kMaxParts = 2 * kMaxPlanes;  // both fields of every plane
 constexpr int kMaxMaskValues = 31 * 31;
 
@@ -50,10 +52,8 @@ struct alignas(64) PartParams {
   bool has_filtered, has_unfiltered;  // some channels are filtered; some are not
 
   int32_t first;
-  const uint8_t *subtrahend, *copy, *input;
-  int64_t subtrahend_pitch, copy_pitch, input_pitch;
-  const PartRegion *region;  // in device memory
-  int32_t regions;
+  const uint8_t *subtrahend, *copy;
+  int64_t subtrahend_pitch, copy_pitch;
   ChannelParams channel[kMaxChannels];
   // For dense planes, words of a row: with three channels at 4 * (n, n + 3, n + 6, ...) bytes, else at
   // 4 * (n, n + 2, ...).
@@ -63,9 +63,10 @@ struct alignas(64) PartParams {
 // What every kernel takes: the frame, part by part.
 struct FrameParams {
   int32_t parts;
-  int32_t first_block[kMaxParts];  // blockIdx.x of a part's first tile
+  int32_t first_block[kMaxParts];  // number of a part's first tile
+  // In device memory, the numbers of the tiles that the blocks work on; nullptr: a block's tile has its number.
+  const uint32_t *tile_list;
   Border border;
-  bool in_regions, ellipse, invert;  // see Regions
   PartParams part[kMaxParts];
   int32_t keep_x, keep_y;
   int64_t sum_gain, center_gain;  // see Pass
@@ -73,6 +74,12 @@ struct FrameParams {
   int32_t has_gain;
   Norm norm;
   Rounding rounding[2];  // a frame's channels have at most two depths
+  // For the host: what of a part is worked on, nullptr for all of it, and its tiles, `width` of whose unit make the
+  // `row` of the part.
+  struct Host {
+    const PartArea *area;
+    int32_t tile_width, row, tile_height;
+  } host[kMaxParts];
 };
 
 // For the kernels of methods.cuh.
@@ -80,9 +87,8 @@ struct LaunchParams : FrameParams {
   MaskParams mask;
 };
 
-// For the kernel that puts pixels back.
+// For the kernel that puts back the pixels that border=keep keeps.
 struct RestoreParams : FrameParams {
-  uint32_t sample_bits[kMaxParts][3];  // of the words of a row, see PartParams
   // The tiles of a part that may have something to put back, in numbers of them: whole rows at the top and at the
   // bottom, and of the rows between those on the left and on the right.
   struct Rim {

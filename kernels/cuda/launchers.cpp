@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "cuda/launchers.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include "cuda/cuda_resources.h"
 
 namespace cudaconv {
@@ -33,10 +36,6 @@ int architecture_of(const void *kernel) {
 }
 
 }  // namespace
-
-bool leaves_pixels(const PassRun &run, const Pass &pass) {
-  return pass.keep_x || pass.keep_y || (run.buffers.regions->active && pass.in_regions);
-}
 
 KernelSets find_kernels() {
   architecture_of(any_method());
@@ -82,10 +81,6 @@ void fill_frame(const PassRun &run, size_t last, FrameParams &p) {
   fill_frame(static_cast<const PassQuery &>(run), p);
   const Plan &plan = run.plan;
   const Pass &pass = run.pass();
-  const Regions &regions = *run.buffers.regions;
-  p.in_regions = regions.active && pass.in_regions;
-  p.ellipse = regions.ellipse;
-  p.invert = regions.invert;
   const auto buffer = [&](int which) -> const FrameView & {
     return which == Pass::kInput    ? run.buffers.source
            : which == Pass::kOutput ? run.buffers.target
@@ -102,14 +97,45 @@ void fill_frame(const PassRun &run, size_t last, FrameParams &p) {
     out.source = rows(pass.source, &out.source_pitch);
     out.subtrahend = rows(pass.subtrahend, &out.subtrahend_pitch);
     out.copy = rows(pass.copy_source, &out.copy_pitch);
-    out.input = rows(Pass::kInput, &out.input_pitch);
     out.target = rows(plan.passes[last].target, &out.target_pitch);
-    if (p.in_regions) {
-      const FrameBuffers::PartRegions &here = run.buffers.part_regions[i];
-      out.region = run.buffers.region + here.first;
-      out.regions = here.count;
-    }
+    if (run.areas) p.host[i].area = (*run.areas)[i];
   }
+}
+
+PartArea::PartArea(const Area &area) : width(area.width()), rectangles(area.rectangles()) {
+  for (const PixelRect &r : rectangles) {
+    pixels += static_cast<double>(r.pixels());
+    widths += r.width();
+    heights += r.height();
+  }
+}
+
+// A rectangle that lies anywhere has pixels of 1 + (width - 1) / tile width columns of tiles on average.
+int64_t blocks_of_area(const FrameParams::Host &host) {
+  const PartArea &area = *host.area;
+  const double width = static_cast<double>(host.tile_width) * area.width / host.row, height = host.tile_height;
+  return static_cast<int64_t>(std::ceil(area.pixels / (width * height) + area.widths / width + area.heights / height +
+                                        static_cast<double>(area.rectangles.size())));
+}
+
+size_t DeferredLaunches::list_tiles(const FrameParams &p) {
+  const size_t before = tiles_.size();
+  std::vector<bool> wanted;
+  for (int i = 0; i < p.parts; i++) {
+    const FrameParams::Host &host = p.host[i];
+    const int columns = p.part[i].tiles_x, rows = (p.part[i].height + host.tile_height - 1) / host.tile_height;
+    wanted.assign(static_cast<size_t>(columns) * rows, false);
+    const int64_t unit = host.row / host.area->width;  // of a pixel
+    for (const PixelRect &r : host.area->rectangles) {
+      const auto left = static_cast<int>(r.x0 * unit / host.tile_width);
+      const auto right = static_cast<int>((r.x1 * unit + host.tile_width - 1) / host.tile_width);
+      for (int y = r.y0 / host.tile_height; y * host.tile_height < r.y1; y++)
+        std::fill_n(wanted.begin() + static_cast<ptrdiff_t>(y) * columns + left, right - left, true);
+    }
+    for (size_t tile = 0; tile < wanted.size(); tile++)
+      if (wanted[tile]) tiles_.push_back(static_cast<uint32_t>(p.first_block[i] + tile));
+  }
+  return tiles_.size() - before;
 }
 
 }  // namespace cudaconv

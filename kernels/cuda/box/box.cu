@@ -54,7 +54,7 @@ KernelLaunch<BoxParams> choose_strips(BoxParams &p) {
   };
   const int at_once = std::clamp<int>(device.multiprocessor_bytes / (bytes + kReservedBytes), 1, kBoxMinBlocks);
   const int best = choose_strip_height(kBoxWarps, kBoxWarps, at_once, p.height / 2 + kBoxWarps, blocks);
-  if (p.width <= kMostTileWidth && best < kLeastStripHeight) return {};
+  if (!p.host[0].area && p.width <= kMostTileWidth && best < kLeastStripHeight) return {};
   return {box_strip_kernel, blocks(best), kBoxThreads, bytes};
 }
 

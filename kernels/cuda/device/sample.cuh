@@ -38,7 +38,9 @@ __device__ inline Tile locate_tile(const FrameParams &p, int index, int tile_wid
 
 // The tile of this block.
 __device__ inline Tile locate_tile(const FrameParams &p, int tile_width, int tile_height) {
-  return locate_tile(p, static_cast<int>(blockIdx.x), tile_width, tile_height);
+  int index = static_cast<int>(blockIdx.x);
+  if (p.tile_list) index = warp_uniform(static_cast<int>(p.tile_list[index]));
+  return locate_tile(p, index, tile_width, tile_height);
 }
 
 // Reads one channel of a view. What every read needs is worked out once: a sample is one byte, or some bits of two,
@@ -154,12 +156,6 @@ __device__ inline bool is_kept(const FrameParams &p, const PartParams &part, int
   return x < p.keep_x || x >= part.width - p.keep_x || y < p.keep_y || y >= part.height - p.keep_y;
 }
 
-__device__ inline bool in_regions(const FrameParams &p, const PartParams &part, int x, int y) {
-  for (int i = 0; i < part.regions; i++)
-    if (in_region(part.region[i], p.ellipse, x, y)) return !p.invert;
-  return p.invert;
-}
-
 // A word of results, with copied and filled channels in their places: those of `original`, or of the plan. `phase`:
 // which of the words that a row repeats, see PartParams.
 __device__ inline uint32_t blend_channels(const PartParams &part, uint32_t result, uint32_t original, int phase = 0) {
@@ -242,10 +238,6 @@ __device__ inline void write_sample(const PartParams &part, int x, int y, int c,
 // The sample that channel c of the pixel becomes where it is not filtered; `filtered` says whether it is.
 __device__ inline int unfiltered(const FrameParams &p, const PartParams &part, int x, int y, int c, bool *filtered) {
   const ChannelParams &channel = part.channel[c];
-  if (p.in_regions && !in_regions(p, part, x, y)) {
-    *filtered = false;
-    return ChannelReader(part, part.input, part.input_pitch, c).at(x, y);
-  }
   *filtered = channel.action == Action::Filter && !is_kept(p, part, x, y);
   if (*filtered) return 0;
   return channel.action == Action::Fill ? channel.fill : ChannelReader(part, part.copy, part.copy_pitch, c).at(x, y);

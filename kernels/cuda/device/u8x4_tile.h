@@ -9,25 +9,9 @@
 #include <cstdint>
 
 #include "cuda/cuda_resources.h"
-#include "cuda/launchers.h"
+#include "cuda/frame_launch.cuh"
 
 namespace cudaconv {
-
-// A launch of one dimension; none without a kernel.
-template <typename Params>
-struct KernelLaunch {
-  void (*kernel)(Params) = nullptr;
-  unsigned blocks = 0;
-  int threads = 0;
-  size_t shared_bytes = 0;
-};
-
-// Throws Error{Device}.
-template <typename Params>
-void enqueue(const PassRun &run, const KernelLaunch<Params> &launch_as, const Params &p) {
-  enqueue(run.name, launch_as.kernel, dim3(launch_as.blocks), dim3(launch_as.threads), launch_as.shared_bytes,
-          run.stream, p);
-}
 
 // Whether the kernels on u8x4s can read and write the frame, which has samples of this kind.
 inline bool is_uniform_dense(const PassQuery &query, Container container = Container::U8) {
@@ -62,8 +46,7 @@ inline void ignore_outside(FrameParams &p, bool least) {
 
 inline unsigned cut_u8x4_tiles(FrameParams &p, const U8x4Tile &tile) {
   return cut_tiles(p, [&](const PartParams &part) {
-    const int width = tile.pixels[part.channels - 1];
-    return TileCount{(part.width + width - 1) / width, (part.height + tile.height - 1) / tile.height};
+    return TileSize{tile.pixels[part.channels - 1], part.width, tile.height};
   });
 }
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "cuda/cuda_resources.h"
-#include "cuda/launchers.h"
+#include "cuda/frame_launch.cuh"
 
 namespace cudaconv {
 
@@ -127,42 +127,47 @@ void launch_method(const PassRun &run) {
   fill_mask(run.pass(), launch_as.factored, p.mask);
   const unsigned blocks = cut_tiles(p, launch_as.tile_width, launch_as.tile_height);
   const MaskParams *mask = method == Method::Global ? run.masks + run.index : nullptr;
-  check(launch(method_nick(method), launch_as.kernel, dim3(blocks), dim3(kBlockWidth, kBlockHeight),
-               launch_as.shared_bytes, run.stream, p, mask),
-        "cudaLaunchKernel");
+  PassRun named = run;
+  named.name = method_nick(method);
+  const KernelLaunch<LaunchParams, const MaskParams *> launch = {
+      launch_as.kernel, blocks, dim3(kBlockWidth, kBlockHeight), launch_as.shared_bytes};
+  enqueue(named, launch, p, mask);
 }
 
 void launch_restore(const PassRun &run) {
   RestoreParams p = {};
   fill_frame(run, p);
-  p.tiles = static_cast<int32_t>(cut_tiles(p, [&](const PartParams &part) {
+  for (int i = 0; i < p.parts; i++) {
+    PartParams &part = p.part[i];
     const int pixel_bytes = part.channels * (part.container == Container::U8 ? 1 : 2);
     const int row_bytes = part.width * pixel_bytes;
-    const TileCount all = {(row_bytes + kRestoredWidth - 1) / kRestoredWidth,
-                           (part.height + kRestoredHeight - 1) / kRestoredHeight};
+    const int columns = (row_bytes + kRestoredWidth - 1) / kRestoredWidth;
+    const int rows = (part.height + kRestoredHeight - 1) / kRestoredHeight;
     // Counts the tiles that hold kept pixels at either end of a line.
     const auto ends = [](int kept, int length, int tile, int tiles, int32_t *first, int32_t *last) {
       *first = std::min((kept + tile - 1) / tile, tiles);
       *last = kept ? std::min(tiles - (length - std::min(kept, length)) / tile, tiles - *first) : 0;
     };
-    RestoreParams::Rim &rim = p.rim[&part - p.part];
-    rim = {all.y, 0, 0, 0, 0};
-    if (p.in_regions) return all;
-    ends(p.keep_y, part.height, kRestoredHeight, all.y, &rim.top, &rim.bottom);
-    ends(p.keep_x * pixel_bytes, row_bytes, kRestoredWidth, all.x, &rim.left, &rim.right);
-    rim.between = all.y - rim.top - rim.bottom;
+    RestoreParams::Rim &rim = p.rim[i];
+    ends(p.keep_y, part.height, kRestoredHeight, rows, &rim.top, &rim.bottom);
+    ends(p.keep_x * pixel_bytes, row_bytes, kRestoredWidth, columns, &rim.left, &rim.right);
+    rim.between = rows - rim.top - rim.bottom;
     const int between = rim.between * (rim.left + rim.right);
-    return TileCount{all.x, rim.top + rim.bottom + (between + all.x - 1) / all.x};
-  }));
-  for (int i = 0; i < p.parts; i++) {
-    for_samples_of_words(p.part[i], [&](const ChannelParams &channel, int word, int shift) {
-      p.sample_bits[i][word] |= ((1u << channel.depth) - 1) << shift;
-    });
+    p.first_block[i] = p.tiles;
+    part.tiles_x = columns;
+    part.tiles_x_reciprocal = 0xffffffffu / static_cast<uint32_t>(columns);
+    p.tiles += columns * (rim.top + rim.bottom) + (between + columns - 1) / columns * columns;
   }
   const int blocks = std::min(p.tiles, kManyBlocks * current_limits().multiprocessors);
-  check(launch("restore", restore_kernel, dim3(blocks), dim3(kBlockWidth, kBlockHeight), sizeof(RegionList), run.stream,
-               p),
-        "cudaLaunchKernel");
+  const auto restore = [p, blocks, stream = run.stream](const uint32_t *) {
+    check(launch("restore", restore_kernel, dim3(static_cast<unsigned>(blocks)), dim3(kBlockWidth, kBlockHeight), 0,
+                 stream, p),
+          "cudaLaunchKernel");
+  };
+  if (run.deferred)
+    run.deferred->add(restore);
+  else
+    restore(nullptr);
 }
 
 const void *any_method() {

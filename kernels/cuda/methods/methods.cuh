@@ -298,136 +298,40 @@ __global__ void __launch_bounds__(kBlockThreads, kAnyBlocks)
 // them there is nothing to do, or all of it to copy. In the others it looks at each pixel.
 constexpr int kRestoredWidth = 256, kRestoredHeight = 16;  // of a tile, bytes and rows
 
-// Regions that a tile has pixels of, the first `n` of a list in shared or in global memory.
-struct TileRegions {
-  const PartRegion *region;
-  int n;
-  bool cover;  // all of the tile's pixels are in one of them
-
-  __device__ bool have(bool ellipse, int x, int y) const {
-    for (int i = 0; i < n; i++)
-      if (in_region(region[i], ellipse, x, y)) return true;
-    return false;
-  }
-};
-
-constexpr int kMostListed = 64;
-
-struct RegionList {
-  PartRegion region[kMostListed + 32];  // a warp may go on past the end
-  int n;
-  bool cover;
-};
-
-// Finds the regions that meet a tile of bytes x0 ... x1 and rows y0 ... y1; `list` is in shared memory. All threads of
-// the block take part.
-__device__ inline TileRegions find_regions(const FrameParams &p, const PartParams &part, int pixel_bytes, int x0,
-                                           int y0, int x1, int y1, RegionList &list) {
-  __syncthreads();  // the last tile's list has been read
-  if (threadIdx.y == 0) {
-    const int lane = threadIdx.x;
-    int n = 0;
-    bool cover = false;
-#pragma unroll 1
-    for (int first = 0; first < part.regions && n <= kMostListed && !cover; first += 32) {
-      const PartRegion r = part.region[min(first + lane, part.regions - 1)];
-      const int left = r.x * pixel_bytes, right = (r.x + r.width) * pixel_bytes, bottom = r.y + r.height;
-      const bool meets = first + lane < part.regions && left <= x1 && right > x0 && r.y <= y1 && bottom > y0;
-      bool covers = meets && left <= x0 && right > x1 && r.y <= y0 && bottom > y1;
-      if (covers && p.ellipse) {
-        // It bulges between the corners.
-        const int first_x = x0 / pixel_bytes, last_x = x1 / pixel_bytes;
-        covers = in_region(r, true, first_x, y0) && in_region(r, true, last_x, y0) && in_region(r, true, first_x, y1) &&
-                 in_region(r, true, last_x, y1);
-      }
-      const unsigned meeting = __ballot_sync(0xffffffffu, meets);
-      if (meets) list.region[n + __popc(meeting & ((1u << lane) - 1))] = r;
-      n += __popc(meeting);
-      cover = __any_sync(0xffffffffu, covers);
-    }
-    if (lane == 0) {
-      list.n = n;
-      list.cover = cover;
-    }
-  }
-  __syncthreads();
-  if (list.n > kMostListed) return {part.region, part.regions, list.cover};
-  return {list.region, list.n, list.cover};
-}
-
-// Whether addresses and pitches are multiples of `to`.
-__device__ inline bool restores_by(const PartParams &part, unsigned to) {
-  const uintptr_t addresses = reinterpret_cast<uintptr_t>(part.input) | static_cast<uintptr_t>(part.input_pitch) |
-                              reinterpret_cast<uintptr_t>(part.copy) | static_cast<uintptr_t>(part.copy_pitch) |
-                              reinterpret_cast<uintptr_t>(part.target) | static_cast<uintptr_t>(part.target_pitch);
-  return addresses % to == 0;
-}
-
+// Puts the pixels of a tile that are kept back, word by word, a thread some of a column.
 __device__ inline void restore_tile(const RestoreParams &p, const Tile &tile) {
   const PartParams &part = tile.part;
   const int pixel_bytes = part.channels * (part.container == Container::U8 ? 1 : 2);
   const int end = min(tile.x0 + kRestoredWidth, part.width * pixel_bytes);
   const int bottom = min(tile.y0 + kRestoredHeight, part.height);
-  const bool keeps = tile.x0 < p.keep_x * pixel_bytes || end > (part.width - p.keep_x) * pixel_bytes ||
-                     tile.y0 < p.keep_y || bottom > part.height - p.keep_y;
-  TileRegions regions = {};
-  bool mixed = false, all_outside = false;
-  if (p.in_regions) {
-    regions = find_regions(p, part, pixel_bytes, tile.x0, tile.y0, end - 1, bottom - 1, *shared_memory<RegionList>());
-    mixed = regions.n && !regions.cover;
-    all_outside = !mixed && regions.cover == p.invert;
-  }
-  if (!mixed && !all_outside && !keeps) return;
-
-  const auto *const sample_bits = p.sample_bits[&part - p.part];
-  const int period = part.channels == 3 ? 3 : 2;  // words after which those repeat
-  const int thread = threadIdx.y * kBlockWidth + threadIdx.x;
-  if (all_outside && restores_by(part, 16) && end == tile.x0 + kRestoredWidth) {
-    constexpr int kVectors = kRestoredWidth / 16;
-    static_assert(kVectors * kRestoredHeight == kBlockThreads);
-    const int byte = tile.x0 + thread % kVectors * 16, word = byte / 4, y = tile.y0 + thread / kVectors;
-    if (y >= bottom) return;
-    uint4 v = *reinterpret_cast<const uint4 *>(part.input + y * part.input_pitch + byte);
-    v.x &= sample_bits[word % period];
-    v.y &= sample_bits[(word + 1) % period];
-    v.z &= sample_bits[(word + 2) % period];
-    v.w &= sample_bits[(word + 3) % period];
-    *reinterpret_cast<uint4 *>(part.target + y * part.target_pitch + byte) = v;
-    return;
-  }
-
-  // Word by word, a thread some of a column.
   constexpr int kWords = kRestoredWidth / 4, kRowsAtOnce = kBlockThreads / kWords;
-  const int byte = tile.x0 + thread % kWords * 4, bytes = min(end - byte, 4);
+  const int thread = threadIdx.y * kBlockWidth + threadIdx.x, byte = tile.x0 + thread % kWords * 4;
+  const int bytes = min(end - byte, 4);
   if (bytes <= 0) return;
-  const uint32_t bits = sample_bits[byte / 4 % period], filter_bits = part.filter_bits[byte / 4 % period];
-  const bool whole = bytes == 4 && restores_by(part, 4);
+  const uintptr_t addresses = reinterpret_cast<uintptr_t>(part.copy) | static_cast<uintptr_t>(part.copy_pitch) |
+                              reinterpret_cast<uintptr_t>(part.target) | static_cast<uintptr_t>(part.target_pitch);
+  const bool whole = bytes == 4 && addresses % 4 == 0;
   const auto read = [&](const uint8_t *from) {
     if (whole) return *reinterpret_cast<const uint32_t *>(from);
     uint32_t v = 0;
     for (int i = 0; i < bytes; i++) v |= static_cast<uint32_t>(from[i]) << 8 * i;
     return v;
   };
+  const uint32_t filter_bits = part.filter_bits[byte / 4 % word_period(pixel_bytes)];
   const int first_x = byte / pixel_bytes;
 #pragma unroll 1
   for (int y = tile.y0 + thread / kWords; y < bottom; y += kRowsAtOnce) {
-    // Ones in the bytes of such pixels.
-    uint32_t outside = all_outside ? 0xffffffffu : 0, kept = 0;
+    uint32_t kept = 0;  // ones in the bytes of such pixels
 #pragma unroll 1
     for (int x = first_x, at = x * pixel_bytes - byte; at < bytes; x++, at += pixel_bytes) {
       const uint32_t from = 0xffffffffu << 8 * max(at, 0);
       const uint32_t ones = at + pixel_bytes < 4 ? from & ((1u << 8 * (at + pixel_bytes)) - 1) : from;
-      if (mixed && regions.have(p.ellipse, x, y) == p.invert) outside |= ones;
-      if (keeps && is_kept(p, part, x, y)) kept |= ones;
+      if (is_kept(p, part, x, y)) kept |= ones;
     }
-    kept &= filter_bits & ~outside;
-    const uint32_t changed = outside | kept;
-    if (!changed) continue;
+    kept &= filter_bits;
+    if (!kept) continue;
     uint8_t *to = part.target + y * part.target_pitch + byte;
-    uint32_t value = 0;
-    if (outside) value = read(part.input + y * part.input_pitch + byte) & bits & outside;
-    if (kept) value |= read(part.copy + y * part.copy_pitch + byte) & kept;
-    if (changed != 0xffffffffu) value |= read(to) & ~changed;
+    const uint32_t value = (read(part.copy + y * part.copy_pitch + byte) & kept) | (read(to) & ~kept);
     if (whole)
       *reinterpret_cast<uint32_t *>(to) = value;
     else

@@ -14,8 +14,7 @@ KernelLaunch<DenseMmaParams> launch_of(DenseMmaParams &p) {
   const auto cut = [&](int rows) {
     p.tile_height = rows;
     return cut_tiles(p, [&](const PartParams &part) {
-      const int width = blocks4x4_tile_width(part.channels);
-      return TileCount{(part.width + width - 1) / width, (part.height + rows - 1) / rows};
+      return TileSize{blocks4x4_tile_width(part.channels), part.width, rows};
     });
   };
   // Windows reach rows more, and a block prepares.

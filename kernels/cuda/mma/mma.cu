@@ -129,12 +129,16 @@ MmaLaunch<DenseMmaParams> dense_launch(MmaKind kind) {
 
 // Where the last tiles would leave most of a device idle, those at the bottom are cut in half. Of one part alone:
 // elsewhere they would not be the last ones.
-template <typename Cut>
-void choose_low_tiles(DenseMmaParams &p, int rows, Cut cut, unsigned at_once) {
+// The frame has been cut into `blocks`; returns how many more there are.
+inline int choose_low_tiles(DenseMmaParams &p, unsigned blocks, unsigned at_once) {
   constexpr int kRows = 32;  // half of it is what a block's warps take at a time
-  const unsigned blocks = cut(rows), last = blocks % at_once, columns = p.part[0].tiles_x;
-  if (p.parts > 1 || rows % kRows || blocks < at_once || 2 * (last + columns) > at_once) return;
+  const int rows = p.tile_height, height = p.host[0].tile_height;
+  const unsigned last = blocks % at_once, columns = p.part[0].tiles_x;
+  if (p.parts > 1 || p.host[0].area || rows % kRows || blocks < at_once || 2 * (last + columns) > at_once) return 0;
   p.low_tiles = static_cast<int32_t>(2 * ((last + columns - 1) / columns));
+  const int high = high_tiles(p.part[0].height, height, p.low_tiles), half = height / 2;
+  const int count = high + (std::max(p.part[0].height - high * height, 0) + half - 1) / half;
+  return count * static_cast<int>(columns) - static_cast<int>(blocks);
 }
 
 // None where the device has no room for a tile. The frame has been filled in.
@@ -152,13 +156,7 @@ KernelLaunch<Params> cut_frame(const MmaLaunch<Params> &launch_as, int sample_by
     return cut_tiles(p, [&](const PartParams &part) {
       const int more = subtiles(part.channels * sample_bytes);
       const int width = launch_as.tile_width * (launch_as.strips ? more : 1);
-      const int height = rows * (launch_as.groups ? more : 1);
-      int count = (part.height + height - 1) / height;
-      if constexpr (kDense) {
-        const int high = high_tiles(part.height, height, p.low_tiles), half = height / 2;
-        if (p.low_tiles) count = high + (std::max(part.height - high * height, 0) + half - 1) / half;
-      }
-      return TileCount{(part.width + width - 1) / width, count};
+      return TileSize{width, part.width, rows * (launch_as.groups ? more : 1)};
     });
   };
   const auto choose = [&](int least, int most) {
@@ -178,8 +176,9 @@ KernelLaunch<Params> cut_frame(const MmaLaunch<Params> &launch_as, int sample_by
   }
   if (!rows) rows = choose(16, launch_as.least_rows - 16);
   if (!rows) return {};
-  if constexpr (kDense) choose_low_tiles(p, rows, cut, tiles_at_once(launch_as.resident, bytes(rows)));
-  return {launch_as.kernel, cut(rows), launch_as.threads, bytes(rows)};
+  unsigned blocks = cut(rows);
+  if constexpr (kDense) blocks += choose_low_tiles(p, blocks, tiles_at_once(launch_as.resident, bytes(rows)));
+  return {launch_as.kernel, blocks, launch_as.threads, bytes(rows)};
 }
 
 template <Samples kSamples>

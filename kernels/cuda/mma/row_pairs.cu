@@ -18,7 +18,7 @@ KernelLaunch<RowPairMmaParams> launch_of(RowPairMmaParams &p) {
   const auto cut = [&](int rows) {
     p.tile_height = rows;
     return cut_tiles(p, [&](const PartParams &part) {
-      return TileCount{row_pair_columns<kSamples>(part), (part.height + rows - 1) / rows};
+      return TileSize{row_pair_tile_width<kSamples>(part), part.width, rows};
     });
   };
   constexpr int kLeast = 8, kMost = 256, kMoreRows = 2 * kPairs + 6;

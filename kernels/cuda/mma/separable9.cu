@@ -61,8 +61,7 @@ KernelLaunch<SeparableMmaParams> choose(const PassQuery &query, SeparableMmaPara
   const auto cut = [&](int rows) {
     p.tile_height = rows;
     return cut_tiles(p, [&](const PartParams &part) {
-      constexpr int kWidth = kSeparable9Warps * kWarpResults;
-      return TileCount{(part.width * part.channels + kWidth - 1) / kWidth, (part.height + rows - 1) / rows};
+      return TileSize{kSeparable9Warps * kWarpResults, part.width * part.channels, rows};
     });
   };
   constexpr int kLeast = 16, kMostRows = 1024, kMoreRows = 16;
@@ -85,10 +84,7 @@ int takes_separable9(const PassQuery &query) {
 void launch_separable9(const PassRun &run) {
   SeparableMmaParams p = {};
   fill_frame(run, p);
-  const KernelLaunch<SeparableMmaParams> launch_as = choose(run, p);
-  check(launch(run.name, launch_as.kernel, dim3(launch_as.blocks), dim3(launch_as.threads), launch_as.shared_bytes,
-               run.stream, p),
-        "cudaLaunchKernel");
+  enqueue(run, choose(run, p), p);
 }
 
 }  // namespace cudaconv

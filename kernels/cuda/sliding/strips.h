@@ -8,7 +8,7 @@
 #include <algorithm>
 
 #include "cuda/cuda_resources.h"
-#include "cuda/launchers.h"
+#include "cuda/frame_launch.cuh"
 #include "cuda/sliding/swar_plan.h"
 
 namespace cudaconv {
@@ -51,13 +51,11 @@ template <typename Params>
 void enqueue_strips(const PassRun &run, const StripLaunch<Params> &launch_as, const SwarKind &kind, Params &p) {
   const int height = launch_as.rows * launch_as.warps;
   const unsigned blocks = cut_tiles(p, [&](const PartParams &part) {
-    const int row_bytes = part.width * part.channels * kind.sample_bytes();
-    return TileCount{(row_bytes + kWarpBytes - 1) / kWarpBytes, (part.height + height - 1) / height};
+    return TileSize{kWarpBytes, part.width * part.channels * kind.sample_bytes(), height};
   });
   const size_t bytes =
       launch_as.ends == Ends::Tail ? edge_bytes(launch_as.warps, launch_as.rows + 2 * launch_as.radius) : 0;
-  check(launch(run.name, launch_as.kernel, dim3(blocks), dim3(32 * launch_as.warps), bytes, run.stream, p),
-        "cudaLaunchKernel");
+  enqueue(run, KernelLaunch<Params>{launch_as.kernel, blocks, dim3(32 * launch_as.warps), bytes}, p);
 }
 
 }  // namespace cudaconv

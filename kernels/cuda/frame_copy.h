@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// Frames of the backend's own, and the copies of frames and of parts of them.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "backend.h"
+#include "cancellation.h"
+#include "cuda/cuda_resources.h"
+#include "plan/area.h"
+#include "plan/plan.h"
+
+namespace cudaconv {
+
+// Bytes: whole memory transactions for every row of our own frames, and yet the pitch that many host frames have.
+constexpr size_t kPitchAlignment = 128;
+
+// A frame of ours in one allocation, each memory plane at an aligned pitch.
+template <typename Buffer>
+class OwnedFrame {
+ public:
+  void prepare(const std::vector<MemoryPlane> &planes) {
+    const auto pitch = [](const MemoryPlane &plane) {
+      return (plane.row_bytes + kPitchAlignment - 1) / kPitchAlignment * kPitchAlignment;
+    };
+    size_t offset[kMaxPlanes] = {}, bytes = 0;
+    for (size_t i = 0; i < planes.size(); i++) {
+      offset[i] = bytes;
+      bytes += pitch(planes[i]) * planes[i].height;
+    }
+    buffer_.reserve(bytes);
+    for (size_t i = 0; i < planes.size(); i++)
+      view_.plane[i] = {buffer_.data() + offset[i], static_cast<ptrdiff_t>(pitch(planes[i]))};
+  }
+  const FrameView &view() const { return view_; }
+
+ private:
+  Buffer buffer_;
+  FrameView view_;
+};
+
+// Bytes begin ... begin + length - 1 of rows y0 ... y1 - 1 of a plane of memory.
+struct CopyRect {
+  size_t plane, begin, length;
+  int y0, y1;
+
+  size_t bytes() const { return length * (y1 - y0); }
+};
+
+// The bytes of pixels of a frame, and no others.
+std::vector<CopyRect> whole_frame(const std::vector<MemoryPlane> &planes);
+
+size_t bytes_of(const std::vector<CopyRect> &rects);
+
+// What goes to the device and back of a frame that is filtered in place: more than is needed where fewer, larger
+// rectangles take less time. All that comes back went there before.
+struct RegionCopies {
+  std::vector<CopyRect> up, down;
+};
+
+// `read` and `written`: by part of the plan, what is read or written of the frame, and what is written.
+RegionCopies copies_of_regions(const Plan &plan, const std::vector<Area> &read, const std::vector<Area> &written);
+
+// Enqueues the copy between pinned memory and the device, or within it. Throws Error{Device}.
+void copy_rects(const std::vector<CopyRect> &rects, const FrameView &from, const FrameView &to, cudaMemcpyKind kind,
+                cudaStream_t stream);
+
+// Enqueues the copy of a whole frame. Throws Error{Device}.
+void copy_frame(const std::vector<MemoryPlane> &planes, const FrameView &from, const FrameView &to, cudaMemcpyKind kind,
+                cudaStream_t stream);
+
+// Copies between host memory, by as many threads as there are. Stops where it is to give up.
+void copy_on_host(const std::vector<CopyRect> &rects, const FrameView &from, const FrameView &to,
+                  const ParallelFor &parallel_for, const Cancellation *cancellation);
+
+}  // namespace cudaconv

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// Launches of kernels whose blocks work on the tiles of a frame.
+#pragma once
+
+#include "cuda/launch.cuh"
+#include "cuda/launchers.h"
+
+namespace cudaconv {
+
+// No kernel: there is none for the pass.
+template <typename... Params>
+struct KernelLaunch {
+  void (*kernel)(Params...) = nullptr;
+  unsigned blocks = 0;
+  dim3 threads;
+  size_t shared_bytes = 0;
+};
+
+// Enqueues a launch on the tiles that the parameters say: at once or, where regions are in force, in its turn.
+// Throws Error{Device}.
+template <typename Params, typename... Args>
+void enqueue(const PassRun &run, const KernelLaunch<Params, Args...> &launch_as, const Params &p, const Args &...args) {
+  const auto enqueue_on = [name = run.name, launch_as, stream = run.stream, args...](unsigned blocks, const Params &p) {
+    enqueue(name, launch_as.kernel, dim3(blocks), launch_as.threads, launch_as.shared_bytes, stream, p, args...);
+  };
+  if (!run.deferred) return enqueue_on(launch_as.blocks, p);
+  const size_t first = run.deferred->tiles().size(), blocks = run.deferred->list_tiles(p);
+  if (blocks == 0) return;
+  run.deferred->add([enqueue_on, p, first, blocks](const uint32_t *tiles) {
+    Params on_tiles = p;
+    on_tiles.tile_list = tiles + first;
+    enqueue_on(static_cast<unsigned>(blocks), on_tiles);
+  });
+}
+
+}  // namespace cudaconv

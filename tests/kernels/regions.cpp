@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// Regions on every backend, beyond what the conformance test draws: several plans for one frame, bytes outside that
+// stay as they are bit for bit, what crosses the bus, and numbers of regions without end.
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "backend.h"
+#include "formats.h"
+#include "guarded_frame.h"
+#include "reference.h"
+
+namespace cudaconv::test {
+
+namespace {
+
+int failures = 0, checks = 0;
+
+void expect(bool right, const std::string &what) {
+  checks++;
+  if (right) return;
+  failures++;
+  std::printf("FAILED %s\n", what.c_str());
+}
+
+int within(Random &random, int from, int to) {
+  return from + static_cast<int>(random() % (to - from + 1));
+}
+
+// Samples that regions select are not 0: a bias of the full range makes them white where there is nothing.
+reference::Frame selected_samples(const FrameLayout &layout, const reference::Frame &like, const Regions &regions) {
+  reference::Frame black = like;
+  for (auto &plane : black.plane)
+    for (reference::Channel &channel : plane) channel.sample.assign(channel.sample.size(), 0);
+  FilterSettings white;
+  white.mask = Mask::Box3;
+  white.bias = 1;
+  white.chroma = Chroma::Filter;
+  white.alpha = Alpha::Filter;
+  return reference::filter(white, layout, black, regions);
+}
+
+// As elements in a row, each of which filters every region from what comes in.
+reference::Frame filter_groups(const std::vector<FilterSettings> &settings, const FrameLayout &layout,
+                               const reference::Frame &source, const std::vector<Regions> &regions) {
+  reference::Frame frame = source;
+  // An opening is n erosions and n dilations, whose end alone is seen.
+  const bool whole = settings[0].mask == Mask::Open;
+  for (int n = whole ? 1 : settings[0].iterations; n > 0; n--) {
+    reference::Frame next = frame;
+    for (size_t g = 0; g < settings.size(); g++) {
+      FilterSettings once = settings[g];
+      if (!whole) once.iterations = 1;
+      const reference::Frame filtered = reference::filter(once, layout, frame, regions[g]);
+      const reference::Frame chosen = selected_samples(layout, source, regions[g]);
+      for (int p = 0; p < layout.planes; p++)
+        for (size_t c = 0; c < next.plane[p].size(); c++)
+          for (size_t i = 0; i < next.plane[p][c].sample.size(); i++)
+            if (chosen.plane[p][c].sample[i]) next.plane[p][c].sample[i] = filtered.plane[p][c].sample[i];
+    }
+    frame = next;
+  }
+  return frame;
+}
+
+// Plans of one mask in several sizes, more of them at times than a backend puts in place at once, with regions that
+// overlap.
+void test_groups(Backend &backend) {
+  Random random(3);
+  const Mask masks[] = {Mask::Dilate, Mask::Box, Mask::Median, Mask::Open, Mask::Box};
+  const char *formats[] = {"RGBA", "NV12", "GRAY8", "YUY2", "P010_10LE", "RGB10A2_LE", "RGB"};
+  for (int turn = 0; turn < 60; turn++) {
+    FrameLayout layout = format_named(formats[turn % 7]).layout(within(random, 3, 90), within(random, 3, 70));
+    layout.interlaced = turn % 6 == 5;
+    std::vector<FilterSettings> settings;
+    std::vector<Regions> regions;
+    std::vector<PlannedRegions> planned;
+    for (int g = within(random, 1, turn % 2 ? 3 : 9); g > 0; g--) {
+      FilterSettings s;
+      s.mask = masks[turn % 5];
+      s.size = 3 + 2 * (g % (s.mask == Mask::Median ? 2 : 4));
+      s.iterations = turn % 4 == 3 ? 2 : 1;
+      s.border = turn % 3 ? Border::Reflect101 : Border::Wrap;
+      if (turn % 10 == 9) s.border = Border::Keep;
+      Regions r;
+      r.active = true;
+      r.ellipse = random() % 3 == 0;
+      for (int i = within(random, 0, 3); i > 0; i--)
+        r.region.push_back({within(random, -20, 80), within(random, -20, 60), within(random, 1, 60),
+                            within(random, 1, 50), random() % 3 ? 0.0 : 0.1 * within(random, 1, 30)});
+      settings.push_back(s);
+      regions.push_back(r);
+      planned.push_back({make_plan(s, layout), r});
+    }
+    const bool in_place = turn % 2 == 0;
+    GuardedFrame source(layout, {16, 3, 16, 5});
+    source.fill(random);
+    GuardedFrame want = source;
+    reference::write(reference::read(layout, source.view()), layout, source.view());  // no bits that nobody uses
+    want = source;
+    GuardedFrame target = source;
+    if (!in_place) target.fill(random), want = target;
+    const reference::Frame frame = reference::read(layout, source.view());
+    reference::write(filter_groups(settings, layout, frame, regions), layout, want.view());
+    const GuardedFrame before = source;
+    backend.retire(backend.submit(planned, in_place ? target.view() : source.view(), target.view(), nullptr));
+    const std::string what = "plans of regions, turn " + std::to_string(turn) + " on " + backend.name();
+    expect(target == want, what);
+    expect(source == before, what + ": the source stays");
+  }
+}
+
+// Whatever bits a pixel outside has, they are those of the input.
+void test_unused_bits(Backend &backend) {
+  for (const char *format : {"P010_10LE", "GRAY16_LE", "RGBx", "Y210"})
+    for (const bool in_place : {false, true}) {
+      const FrameLayout layout = format_named(format).layout(70, 50);
+      Random random(9);
+      GuardedFrame source(layout, {0, 0, 16, 0});
+      source.fill(random);
+      source.dirty_unused_bits(layout, random);
+      GuardedFrame target = source;
+      if (!in_place) target.fill(random);
+      const GuardedFrame before = source;
+      Regions regions;
+      regions.active = true;
+      regions.region = {{20, 16, 30, 20}};
+      backend.retire(
+          backend.submit(make_plan({}, layout), in_place ? target.view() : source.view(), target.view(), regions));
+      // Of the rows above and below the regions, every byte of a pixel.
+      bool same = true;
+      const std::vector<MemoryPlane> planes = memory_planes_of(layout);
+      for (size_t p = 0; p < planes.size(); p++)
+        for (int y = 0; y < planes[p].height; y++) {
+          if (y * 50 >= 14 * planes[p].height && y * 50 < 38 * planes[p].height) continue;
+          for (const MemoryPlane::Run &run : planes[p].runs)
+            for (size_t b = run.begin; b < run.begin + run.length; b++)
+              same = same && target.view().plane[p].data[y * target.view().plane[p].pitch + b] ==
+                                 before.view().plane[p].data[y * before.view().plane[p].pitch + b];
+        }
+      expect(same, std::string("bits outside regions of ") + format + (in_place ? " in place" : "") + " on " +
+                       backend.name());
+    }
+}
+
+// In place no more crosses the bus than the regions need, and without a region nothing does.
+void test_traffic(Backend &backend) {
+  if (!backend.accepts_device_frames()) return;
+  const FrameLayout layout = format_named("NV12").layout(1280, 720);
+  GuardedFrame frame(layout, {0, 0, 16, 0});
+  Random random(2);
+  frame.fill(random);
+  const auto plan = make_plan({}, layout);
+  const auto uploaded = [&](Regions regions) {
+    regions.active = true;
+    const BackendStats before = backend.stats();
+    backend.retire(backend.submit(plan, frame.view(), frame.view(), regions));
+    const BackendStats after = backend.stats();
+    return std::max(after.bytes_uploaded - before.bytes_uploaded, after.bytes_downloaded - before.bytes_downloaded);
+  };
+  const uint64_t all = 1280 * 720 * 3 / 2;
+  Regions regions;
+  expect(uploaded(regions) == 0, "bytes without a region");
+  regions.region = {{100, 100, 400, 230}};
+  expect(uploaded(regions) < all / 5, "bytes of a tenth of the frame");
+  regions.region = {{100, 100, 40, 23}, {1200, 700, 40, 23}};
+  expect(uploaded(regions) < all / 20, "bytes of two corners");
+  regions.region.clear();
+  for (int i = 0; i < 2000; i++) regions.region.push_back({within(random, 0, 1270), within(random, 0, 710), 9, 9});
+  expect(uploaded(regions) <= all, "bytes of very many regions");
+}
+
+// The time is bounded by the pixels, however many regions there are: 10,000 take less than the seconds that one each
+// would.
+void test_many(Backend &backend, int width, int height) {
+  const FrameLayout layout = format_named("RGBA").layout(width, height);
+  GuardedFrame frame(layout, {0, 0, 16, 0});
+  Random random(2);
+  frame.fill(random);
+  const auto plan = make_plan({}, layout);
+  for (int kind = 0; kind < 4; kind++) {
+    Regions regions;
+    regions.active = true;
+    regions.ellipse = kind == 1;
+    regions.invert = kind == 3;
+    for (int i = 0; i < 10000; i++)
+      regions.region.push_back({within(random, -50, width), within(random, -50, height), within(random, 1, width / 4),
+                                within(random, 1, height / 4), kind == 2 ? 0.1 * within(random, 1, 30) : 0.0});
+    const auto begin = std::chrono::steady_clock::now();
+    backend.retire(backend.submit(plan, frame.view(), frame.view(), regions));
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    std::printf("10000 regions of kind %d on %s: %.0f ms\n", kind, backend.name(), 1e3 * seconds);
+    expect(seconds < 5, "10,000 regions of kind " + std::to_string(kind) + " on " + backend.name());
+  }
+}
+
+void test(Backend &backend, int width, int height) {
+  test_groups(backend);
+  test_unused_bits(backend);
+  test_traffic(backend);
+  test_many(backend, width, height);
+}
+
+}  // namespace
+
+int run() {
+  const auto one_thread = [](int n, const std::function<void(int)> &body) {
+    for (int i = 0; i < n; i++) body(i);
+  };
+  test(*make_cpu_backend(one_thread, 1), 640, 360);
+  test_groups(*make_cpu_backend(one_thread, 4));
+  std::string why;
+  if (cuda_device_count(&why) == 0) {
+    std::printf("CUDA is left out: %s\n", why.c_str());
+  } else {
+    test(*make_cuda_backend(), 320, 180);
+  }
+  std::printf("%d checks, %d failed\n", checks, failures);
+  return failures != 0;
+}
+
+}  // namespace cudaconv::test
+
+int main() {
+  return cudaconv::test::run();
+}
