@@ -13,8 +13,8 @@ namespace cudaconv {
 
 // Which sets of kernels were compiled for a device, which may be fewer than it could run.
 struct KernelSets {
-  bool mma = false;   // those on the matrix instructions are there
-  bool sm90 = false;  // those that kHasSm90Kernels says are
+  bool mma = false;   // those of Feature::IntegerMma are there
+  bool sm90 = false;  // those of Feature::MaskKernels, see device/arch.cuh
 };
 
 // Throws Error{NoDevice} where the current device can run none.

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "cuda/cuda_resources.h"
+#include "cuda/device/arch.cuh"
 
 namespace cudaconv {
 
@@ -39,7 +40,8 @@ int architecture_of(const void *kernel) {
 
 KernelSets find_kernels() {
   architecture_of(any_method());
-  return {architecture_of(any_mma()) >= 80, architecture_of(any_sliding()) >= 90};
+  return {has_in(architecture_of(any_mma()), Feature::IntegerMma),
+          has_in(architecture_of(any_sliding()), Feature::MaskKernels)};
 }
 
 void fill_frame(const PassQuery &query, FrameParams &p) {

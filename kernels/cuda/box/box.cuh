@@ -56,7 +56,9 @@ __device__ inline uint32_t odd_pair(uint32_t u8x4) {
 template <bool kWide_>
 struct BoxShape {
   static constexpr bool kWide = kWide_;  // sums may be more than 16 bits
-  static constexpr int kGroups = 8, kRun = 15, kWidth = kGroups * kRun, kMinBlocks = 3;
+  static constexpr int kGroups = 8, kRun = 15, kWidth = kGroups * kRun;
+  // Blocks of a multiprocessor: what tile heights are chosen for, and what bounds the registers of a thread.
+  static constexpr int kMinBlocks = 3, kBoundBlocks = 1;
   static constexpr int kWarps = 8, kThreads = 32 * kWarps;
   static constexpr int kRowsAtOnce = 32 / kGroups, kRowsOfRound = kRowsAtOnce * kWarps;
   static constexpr int kColumns = 128, kStrips = kThreads / kColumns;
@@ -110,7 +112,7 @@ struct WindowSums {
 };
 
 template <typename Shape>
-__global__ void __launch_bounds__(Shape::kThreads, blocks_at_once(Shape::kMinBlocks))
+__global__ void __launch_bounds__(Shape::kThreads, Shape::kBoundBlocks)
     box_kernel(const __grid_constant__ BoxParams p) {
   constexpr int kPitch = Shape::kPitch, kPairPitch = kPitch / 2;
   const U8x4Tile &shape = p.tile;

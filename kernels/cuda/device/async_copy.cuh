@@ -8,7 +8,11 @@
 
 #include <cstdint>
 
+#include "cuda/device/arch.cuh"
+
 namespace cudaconv {
+
+static_assert(has_in(kNewestStep, Feature::AsyncCopy), "no step of this source in kernels/meson.build has these");
 
 // Where a copy leaves its bytes besides: L1 is for those that several warps read.
 enum class Cache { L2, L1 };
@@ -16,7 +20,7 @@ enum class Cache { L2, L1 };
 // Copies 16 bytes; both addresses are multiples of 16.
 template <Cache kCache = Cache::L2>
 __device__ inline void copy_async(void *to, const void *from) {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+#if CUDACONV_HAS_ASYNC_COPY
   const uint32_t shared = static_cast<uint32_t>(__cvta_generic_to_shared(to));
   if constexpr (kCache == Cache::L2)
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared), "l"(from) : "memory");
@@ -30,7 +34,7 @@ __device__ inline void copy_async(void *to, const void *from) {
 // Copies the first `bytes` of 16, reads no others, and leaves the rest of the 16 undefined.
 template <Cache kCache = Cache::L2>
 __device__ inline void copy_async(void *to, const void *from, int bytes) {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+#if CUDACONV_HAS_ASYNC_COPY
   const uint32_t shared = static_cast<uint32_t>(__cvta_generic_to_shared(to));
   if constexpr (kCache == Cache::L2)
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared), "l"(from), "r"(bytes) : "memory");
@@ -44,7 +48,7 @@ __device__ inline void copy_async(void *to, const void *from, int bytes) {
 
 // Copies 4 bytes; both addresses are multiples of 4.
 __device__ inline void copy_word_async(void *to, const void *from) {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+#if CUDACONV_HAS_ASYNC_COPY
   asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(static_cast<uint32_t>(__cvta_generic_to_shared(to))),
                "l"(from)
                : "memory");
@@ -55,7 +59,7 @@ __device__ inline void copy_word_async(void *to, const void *from) {
 
 // Makes one group of the thread's copies since the last group.
 __device__ inline void commit_copies() {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+#if CUDACONV_HAS_ASYNC_COPY
   asm volatile("cp.async.commit_group;" ::: "memory");
 #endif
 }
@@ -63,14 +67,14 @@ __device__ inline void commit_copies() {
 // Waits for all of the thread's groups but the last kGroups. Other threads see the bytes after a barrier.
 template <int kGroups>
 __device__ inline void wait_for_groups() {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+#if CUDACONV_HAS_ASYNC_COPY
   asm volatile("cp.async.wait_group %0;" ::"n"(kGroups) : "memory");
 #endif
 }
 
 // Waits for all of the thread's copies, in groups or not.
 __device__ inline void wait_for_copies() {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+#if CUDACONV_HAS_ASYNC_COPY
   asm volatile("cp.async.wait_all;" ::: "memory");
 #endif
 }

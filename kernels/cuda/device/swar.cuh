@@ -20,17 +20,10 @@
 #include <cstring>
 #include <type_traits>
 
+#include "cuda/device/arch.cuh"
 #include "cuda/launch_params.h"
 
 namespace cudaconv {
-
-// Whether kernels for single masks are compiled. Older GPUs take longer to read and write than to work and gain little
-// by them: there their bodies are empty, to save compile time, and KernelSets keeps them from being launched.
-#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
-constexpr bool kHasSm90Kernels = true;
-#else
-constexpr bool kHasSm90Kernels = false;
-#endif
 
 // Integers in the halves of a register as 16-bit floats. One from -2048 to 2048 has the bits of a float 2^24 times
 // smaller, sign apart, so that additions and multiplications are exact; the float unit does them beside the integer
@@ -39,12 +32,6 @@ struct HalfPair {
   uint32_t bits;
 };
 constexpr uint32_t kHalfMinus2048 = 0x88008800u;
-// Whether excess() is an instruction.
-#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
-constexpr bool kHasExcess = true;
-#else
-constexpr bool kHasExcess = false;
-#endif
 
 #ifdef __CUDA_ARCH__
 __device__ inline __half2 as_half2(uint32_t bits) {
@@ -67,7 +54,7 @@ __device__ inline HalfPair operator-(HalfPair a, HalfPair b) {
 __device__ inline HalfPair multiply_add(HalfPair a, uint32_t factor, HalfPair b) {
   return as_pair(__hfma2(as_half2(a.bits), as_half2(factor), as_half2(b.bits)));
 }
-// max(a - b, 0)
+// max(a - b, 0), an instruction where there is Feature::HalfExcess.
 __device__ inline HalfPair excess(HalfPair a, HalfPair b) {
   return as_pair(__hfma2_relu(as_half2(a.bits), as_half2(0x3c003c00u), __hneg2(as_half2(b.bits))));
 }
@@ -207,19 +194,19 @@ struct SwarU16x2 : PairOrder {
   static constexpr bool kPairs = true;
 };
 
-// 16-bit samples that are compared. GPUs before 9.0, for which two at a time are more work, take them one by one.
-#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+// 16-bit samples that are compared, two at a time.
 template <int kChannels_>
-struct SwarU16Ordered : SwarU16x2<kChannels_> {
+struct SwarU16Compared : SwarU16x2<kChannels_> {
   __device__ static uint32_t part(const SwarParams &k, uint32_t word, int) {
     return word & (k.sample_mask << k.sample_shift) * 0x10001u;
   }
   __device__ static uint32_t join(const SwarParams &, const uint32_t (&parts)[1]) { return parts[0]; }
 };
-#else
+
+// 16-bit samples that are compared: one by one where two at a time are more work.
 template <int kChannels_>
-struct SwarU16Ordered : SwarU16<kChannels_> {};
-#endif
+struct SwarU16Ordered
+    : std::conditional_t<kHas<Feature::Packed16Bit>, SwarU16Compared<kChannels_>, SwarU16<kChannels_>> {};
 
 // 16-bit samples whose sums have no more than 16 bits: of up to 12 bits each, for small masks.
 template <int kChannels_>

@@ -26,16 +26,6 @@ __host__ __device__ constexpr int subtiles(int channels) {
   return channels == 1 ? 4 : channels == 2 ? 2 : 1;
 }
 
-// How many blocks a multiprocessor is to hold, which bounds the registers of a thread: from Hopper on as many as
-// given, tried there; before, where the same code takes more registers, half of them, so that nothing spills.
-__host__ __device__ constexpr int blocks_at_once(int hopper) {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
-  return hopper > 1 ? hopper / 2 : 1;
-#else
-  return hopper;
-#endif
-}
-
 __host__ __device__ constexpr int round_to_chunks(int u8x4s) {
   return (u8x4s + kChunk - 1) / kChunk * kChunk;
 }

@@ -17,18 +17,15 @@
 // line of coefficients, from byte (sample - pixel), with zeros before and behind the line.
 #pragma once
 
+#include "cuda/device/arch.cuh"
 #include "cuda/launch.cuh"
 #include "cuda/mma/coefficients.h"
 
 namespace cudaconv {
 
-// Whether the code is for GPUs that have these. For others kernels are empty, to save compile time, and KernelSets
-// keeps them from being launched.
-#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
-constexpr bool kHasMma = true;
-#else
-constexpr bool kHasMma = false;
-#endif
+// For GPUs without these instructions kernels are empty, to save compile time, and KernelSets keeps them from being
+// launched.
+constexpr bool kHasMma = kHas<Feature::IntegerMma>;
 
 struct Sums {
   int32_t v[4];
@@ -45,7 +42,7 @@ __device__ inline Sums mma(const uint32_t (&a)[2 * kChunks], const uint32_t (&b)
   Sums d = c;
 #ifndef __CUDACC__
   standin::integer_mma(16 * kChunks, a, kSignedA, b, kSignedB, c.v, d.v);
-#elif __CUDA_ARCH__ >= 800
+#else
 #define CUDACONV_MMA(types)                                                                                        \
   if constexpr (kChunks == 2)                                                                                      \
     asm("mma.sync.aligned.m16n8k32.row.col.s32." types                                                             \
@@ -57,7 +54,8 @@ __device__ inline Sums mma(const uint32_t (&a)[2 * kChunks], const uint32_t (&b)
     asm("mma.sync.aligned.m16n8k16.row.col.s32." types ".s32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%7, %8, %9, %10};" \
         : "=r"(d.v[0]), "=r"(d.v[1]), "=r"(d.v[2]), "=r"(d.v[3])                                                   \
         : "r"(a[0]), "r"(a[1]), "r"(b[0]), "r"(c.v[0]), "r"(c.v[1]), "r"(c.v[2]), "r"(c.v[3]))
-  if constexpr (kSignedA) {
+  if constexpr (!kHasMma) {
+  } else if constexpr (kSignedA) {
     CUDACONV_MMA("s8.u8");
   } else if constexpr (kSignedB) {
     CUDACONV_MMA("u8.s8");

@@ -456,9 +456,9 @@ __device__ inline void filter_van_herk(const VanHerkParams &p) {
 }
 
 template <typename Shape>
-__global__ void __launch_bounds__(32 * Shape::kWarps, blocks_at_once(Shape::kMinBlocks))
+__global__ void __launch_bounds__(32 * Shape::kWarps, kBlocksAtOnce<Shape>)
     van_herk_kernel(const __grid_constant__ VanHerkParams p) {
-  if constexpr (!Shape::kExact || kHasSm90Kernels) filter_van_herk<Shape>(p);
+  if constexpr (!Shape::kExact || kHas<Feature::MaskKernels>) filter_van_herk<Shape>(p);
 }
 
 }  // namespace cudaconv

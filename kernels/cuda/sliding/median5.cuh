@@ -111,7 +111,7 @@ struct Median5 {
   // The lower one to a, the higher one to b. To keep both units busy the float unit takes every other turn: what a has
   // over b, if anything, goes from one to the other.
   __device__ static void exchange(int turn, uint32_t &a, uint32_t &b) {
-    if (kHalf && kHasExcess && turn % 2) {
+    if (kHalf && kHas<Feature::HalfExcess> && turn % 2) {
       const HalfPair over = excess(HalfPair{a}, HalfPair{b});
       a = (HalfPair{a} - over).bits;
       b = (HalfPair{b} + over).bits;

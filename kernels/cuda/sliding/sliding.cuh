@@ -86,7 +86,7 @@ __device__ inline uint32_t apply_epilogue(const SlidingParams &p, const uint32_t
 //   they are of words, and of pixels that are not words.
 // - kWarps, of bytes, and kWordWarps, where pixels are words: where there is much to do, blocks of two warps, twice as
 //   many, may keep multiprocessors busier than those of four.
-// - kAllArchs: it is compiled for every GPU, else for sm_90 and newer alone, see kHasSm90Kernels.
+// - kAllArchs: it is compiled for every GPU, else for sm_90 and newer alone, see Feature::MaskKernels.
 // - kHasTailKernel: it is for sm_90 and newer alone and still has kernels for rows that are not a multiple of 16 bytes.
 // - Tall: the same with strips of more rows, which load fewer rows twice and add up less, but keep a small frame's
 //   multiprocessors waiting.
@@ -1260,7 +1260,7 @@ __device__ inline void slide(const typename Operation::Params &p, const PartPara
   constexpr int kTailPitch = kEdges * kEdgeBytes / kVectorBytes;
   const auto has_row = [&](int r) { return Operation::kRecomputesRows ? s.y0 + r < end : r < rows; };
   uint8_t *target = part.target + s.y0 * part.target_pitch + s.first_byte;
-  constexpr bool kRowByRow = Operation::kRowByRow || !Swar::kPairs || !kHasSm90Kernels;
+  constexpr bool kRowByRow = Operation::kRowByRow || !Swar::kPairs || !kHas<Feature::MaskKernels>;
   // Channels to be copied are kept in registers, or read again where registers are scarce.
   constexpr bool kRereads =
       (kRowByRow && !(Operation::kHoldsMiddle && Swar::kPairs)) || (Operation::kRadius > 1 && Swar::kChannels != 4);
@@ -1328,13 +1328,10 @@ CUDACONV_HOST_DEVICE constexpr int block_warps() {
 // of them.
 template <typename Operation, Channels kChannels, typename Swar, Ends kEnds>
 __host__ __device__ constexpr int min_blocks() {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
-  return Operation::kMinBlocks / 2;
-#else
+  if (!kHas<Feature::Packed16Bit>) return Operation::kMinBlocks / 2;
   if (kEnds == Ends::Tail) return Operation::kMinBlocks - 2;  // tails take registers
   if (!Swar::kPairs) return Operation::kMinBlocks - (Operation::kFewerBlocks > 1 ? Operation::kFewerBlocks : 1);
   return Operation::kMinBlocks - (kChannels == Channels::Packed4 ? 0 : Operation::kFewerBlocks);
-#endif
 }
 
 // The first of the warp's rows of results.
@@ -1348,7 +1345,7 @@ __global__ void __launch_bounds__(32 * block_warps<Operation, kChannels, Swar<1>
                                   min_blocks<Operation, kChannels, Swar<1>, kEnds>() * kMostWarps /
                                       block_warps<Operation, kChannels, Swar<1>>())
     sliding_kernel(const __grid_constant__ typename Operation::Params p) {
-  if constexpr ((Operation::kAllArchs && kSwarOnAllArchs<Swar>) || kHasSm90Kernels) {
+  if constexpr ((Operation::kAllArchs && kSwarOnAllArchs<Swar>) || kHas<Feature::MaskKernels>) {
     constexpr int kWarps = block_warps<Operation, kChannels, Swar<1>>();
     const Tile tile = locate_tile(p, 1, Operation::kStripRows * kWarps);
     const int column = tile.x0, y0 = strip_row<Operation>(tile);
