@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
 // The launcher of the kernels for means.
-#include "cuda/box/box.cuh"
+#include "cuda/box/box_strips.cuh"
+#include "cuda/box/box_tiles.cuh"
 
 #include <algorithm>
 #include <cmath>

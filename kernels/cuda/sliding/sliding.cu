@@ -7,6 +7,10 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "cuda/sliding/gradients.cuh"
+#include "cuda/sliding/linear.cuh"
+#include "cuda/sliding/median5.cuh"
+#include "cuda/sliding/ranks.cuh"
 #include "cuda/sliding/strips.h"
 
 namespace cudaconv {

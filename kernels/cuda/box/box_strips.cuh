@@ -1,0 +1,460 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// Means by what changes from row to row, see box.cuh.
+#pragma once
+
+#include "cuda/box/box.cuh"
+#include "cuda/device/async_copy.cuh"
+
+namespace cudaconv {
+
+constexpr int kBoxWarps = 8, kBoxThreads = 32 * kBoxWarps, kBoxMinBlocks = 3;
+constexpr int kBoxAhead = 2;                              // steps, of a row a warp, that are there or in flight
+constexpr int kBoxU8x4s = 8, kBoxWidth = 32 * kBoxU8x4s;  // of a lane, of a row with its halo
+static_assert(kBoxThreads == kBoxWidth);
+// Where in a line of sums that of a u8x4 is: such that a lane's first and those of the lanes after it lie in different
+// banks. Before the first there is a 0.
+CUDACONV_HOST_DEVICE constexpr int box_place(int u8x4) {
+  return u8x4 + (u8x4 >> 4);
+}
+constexpr int kBoxLine = box_place(kBoxWidth) + 2;
+constexpr int kBoxBeside = 128;  // pixels of a row beside the frame, at most
+
+// U8x4s on either side of a strip that its windows reach, whole lanes, and those of its results.
+CUDACONV_HOST_DEVICE constexpr int box_halo(int width) {
+  return (width / 2 + kBoxU8x4s - 1) / kBoxU8x4s * kBoxU8x4s;
+}
+CUDACONV_HOST_DEVICE constexpr int box_strip_width(int width) {
+  return kBoxWidth - 2 * box_halo(width);
+}
+// Rows begin with so many bytes that nothing reads, so that they are aligned to 16.
+CUDACONV_HOST_DEVICE constexpr int box_lead(int channels, int width) {
+  return box_halo(width) * channels % 16;
+}
+CUDACONV_HOST_DEVICE constexpr int box_row_pixels(int channels, int width) {
+  return box_strip_width(width) * subtiles(channels) + 2 * box_halo(width);
+}
+CUDACONV_HOST_DEVICE constexpr int box_row_bytes(int channels, int width) {
+  return (box_lead(channels, width) + box_row_pixels(channels, width) * channels + 15) / 16 * 16;
+}
+// A row is requested for where one has left that its warp has just read. Of low windows that row may be a result's, so
+// that there is room for some more.
+CUDACONV_HOST_DEVICE constexpr int box_slots(int height) {
+  return height + (height / 2 < 2 * kBoxWarps - 1 ? 2 * kBoxAhead : kBoxAhead) * kBoxWarps;
+}
+CUDACONV_HOST_DEVICE constexpr size_t box_shared_bytes(int height, int pitch) {
+  return kBoxWarps * kBoxLine * sizeof(uint2) + kBoxBeside * sizeof(uint32_t) +
+         static_cast<size_t>(box_slots(height)) * pitch;
+}
+
+// The sums of windows around a u8x4, byte by byte.
+struct StripSums {
+  int32_t sum[4];
+
+  __device__ explicit StripSums(uint32_t start) {
+#pragma unroll
+    for (int32_t &v : sum) v = static_cast<int32_t>(start);
+  }
+
+  // By the difference of two sums along a row, of which each byte's fits 16 bits.
+  __device__ void change(uint2 to, uint2 from, int factor = 1) {
+    constexpr uint32_t kBias = 0x8000;  // makes lower lanes not negative
+    const uint32_t odd = to.y - from.y + kBias;
+    const uint32_t even = to.x - from.x + (kBias + (kBias << 8)) - (odd << 8);
+    const auto add = [&](int i, uint32_t pair) {
+      if (factor == 1) {
+        sum[i] = add_lane<0>(pair ^ kBias, sum[i]);
+        sum[i + 2] = add_lane<1>(pair ^ kBias, sum[i + 2]);
+      } else {
+        sum[i] += add_lane<0>(pair ^ kBias, 0) * factor;
+        sum[i + 2] += add_lane<1>(pair ^ kBias, 0) * factor;
+      }
+    };
+    add(0, even);
+    add(1, odd);
+  }
+  // round(sum) makes a sample of each.
+  template <typename Round>
+  __device__ uint32_t u8x4(Round round) const {
+    return pack_clamped(round(sum[0]), round(sum[1]), round(sum[2]), round(sum[3]));
+  }
+
+ private:
+  // v and a lane of two, with its sign.
+  template <int kLane>
+  __device__ static int32_t add_lane(uint32_t pair, int32_t v) {
+#ifdef __CUDA_ARCH__
+    return __dp2a_lo(static_cast<int32_t>(pair), kLane ? 0x0100 : 0x0001, v);
+#else
+    return v + static_cast<int16_t>(pair >> 16 * kLane);
+#endif
+  }
+};
+
+// The rows that windows reach, in a ring. Rows are copied asynchronously, as they lie in memory; what lies beside
+// the frame is made of them once they have arrived.
+class BoxRing {
+ public:
+  // `beside` has room for kBoxBeside, which all threads of the block fill here; they have to meet before it is used.
+  __device__ BoxRing(const BoxParams &p, const Tile &tile, uint32_t *beside, uint8_t *ring)
+      : p_(p),
+        part_(tile.part),
+        beside_(beside),
+        ring_(ring),
+        channels_(tile.part.channels),
+        lead_(box_lead(channels_, p.width)),
+        first_(tile.x0 - box_halo(p.width)),
+        y0_(tile.y0 - p.height / 2 - 1) {
+    const int radius = p.width / 2, end = first_ + box_row_pixels(channels_, p.width);
+    pixels_ = min(end, part_.width + radius) - first_;
+    const int left = min(max(-first_, 0), radius), right = min(max(end - part_.width, 0), radius);
+    is_async_ = left + right == 0 || (p.border != Border::Wrap && part_.width > radius);
+    count_ = is_async_ ? left + right : 0;
+    for (int n = static_cast<int>(threadIdx.x); n < count_; n += kBoxThreads) {
+      const int x = n < left ? n - left : part_.width + n - left;
+      const int from = border_index_no_div(p.border, x, part_.width);
+      beside[n] = static_cast<uint32_t>(from < 0 ? kNone : place(from - first_)) << 16 | place(x - first_);
+    }
+    const int row_bytes = part_.width * channels_, first_byte = first_ * channels_ - lead_ + 16 * lane();
+    source_ = part_.source + first_byte;
+    at_ = __shfl_sync(0xffffffffu, 16 * swapped(lane()), lane());  // kept, not worked out again every time
+    whole_[0] = whole_[1] = false;
+    tail_ = 0;
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+      const int byte = first_byte + 512 * i;
+      if (lane() + 32 * i >= box_row_bytes(channels_, p.width) / 16 || byte < 0 || byte >= row_bytes) continue;
+      whole_[i] = byte + 16 <= row_bytes;
+      if (!whole_[i]) tail_ = 512 * i + row_bytes - byte;
+    }
+    tails_ = __any_sync(0xffffffffu, tail_ != 0);
+  }
+
+  // Begins to copy row n, the first being that above the first window.
+  __device__ void request(int n, int slot) const {
+    int y = y0_ + n;
+    if (static_cast<unsigned>(y) >= static_cast<unsigned>(part_.height))
+      y = border_index_no_div(p_.border, y, part_.height);
+    uint8_t *const to = row(slot);
+    if (is_async_ && y >= 0) {
+      const uint8_t *const from = source_ + y * part_.source_pitch;
+#pragma unroll
+      for (int i = 0; i < 2; i++)
+        if (whole_[i]) copy_async(to + at_ + 512 * i, from + 512 * i);
+      if (tails_ && tail_) copy_async(to + at_ + tail_ / 512 * 512, from + tail_ / 512 * 512, tail_ % 512);
+      return;
+    }
+#pragma unroll 4
+    for (int x = lane(); x < pixels_; x += 32) {
+      const int from = y < 0 ? -1 : border_index_no_div(p_.border, first_ + x, part_.width);
+      const uint8_t *const pixel = part_.source + y * part_.source_pitch + from * channels_;
+#pragma unroll
+      for (int c = 0; c < 4; c++)
+        if (c < channels_)
+          to[place(x) + c] = from < 0 ? static_cast<uint8_t>(part_.channel[c].border_value) : __ldg(pixel + c);
+    }
+  }
+
+  // Fills in what lies beside the frame of a row that has arrived. The warp that has requested the row calls it.
+  __device__ void complete(int slot) const {
+    uint8_t *const to = row(slot);
+#pragma unroll 1
+    for (int n = lane(); n < count_; n += 32) {
+      const int from = beside_[n] >> 16, x = beside_[n] & 0xffff;
+      if (channels_ == 4) {
+        *reinterpret_cast<uint32_t *>(to + x) =
+            from == kNone ? part_.border_word[0] : *reinterpret_cast<const uint32_t *>(to + from);
+      } else {
+#pragma unroll 1
+        for (int c = 0; c < channels_; c++)
+          to[x + c] = from == kNone ? static_cast<uint8_t>(part_.channel[c].border_value) : to[from + c];
+      }
+    }
+  }
+
+  // The lane's u8x4s of a row.
+  template <int kChannels>
+  __device__ void read(int slot, uint32_t (&u8x4s)[kBoxU8x4s]) const {
+    constexpr int kSubtiles = subtiles(kChannels), kWords = kBoxU8x4s / 4 * kChannels;
+    const uint8_t *const from = row(slot);
+    uint32_t words[2][kSubtiles][kChannels];
+#pragma unroll
+    for (int s = 0; s < kSubtiles; s++) {
+      uint32_t line[kWords];
+      const uint8_t *const at = from + lead_ + (s * p_.tile.width + kBoxU8x4s * lane()) * kChannels;
+      if constexpr (kChannels == 4) {
+#pragma unroll
+        for (int i = 0; i < 2; i++) load_words<4>(from + 16 * swapped(2 * lane() + i), line + 4 * i);
+      } else {
+#pragma unroll
+        for (int i = 0; i < kWords / 2; i++) load_words<2>(at + 8 * i, line + 2 * i);
+      }
+#pragma unroll
+      for (int i = 0; i < kWords; i++) words[i / kChannels][s][i % kChannels] = line[i];
+    }
+#pragma unroll
+    for (int g = 0; g < 2; g++) {
+      const uint4 four = interleave<kChannels>(words[g]);
+      u8x4s[4 * g] = four.x;
+      u8x4s[4 * g + 1] = four.y;
+      u8x4s[4 * g + 2] = four.z;
+      u8x4s[4 * g + 3] = four.w;
+    }
+  }
+
+  // U8x4 n of rows from a slot on.
+  template <int kRows>
+  __device__ void read_column(int slot, int n, uint32_t (&u8x4s)[kRows]) const {
+    const int slots = box_slots(p_.height);
+    if (channels_ == 4) {
+      const int at = place(n);
+#pragma unroll
+      for (uint32_t &u8x4 : u8x4s) {
+        u8x4 = *reinterpret_cast<const uint32_t *>(row(slot) + at);
+        if (++slot == slots) slot = 0;
+      }
+      return;
+    }
+#pragma unroll
+    for (uint32_t &u8x4 : u8x4s) {
+      u8x4 = 0;
+#pragma unroll 1
+      for (int i = 0, s = 0; s < subtiles(channels_); s++) {
+        const uint8_t *const pixel = row(slot) + place(s * p_.tile.width + n);
+#pragma unroll 1
+        for (int c = 0; c < channels_; c++, i++) u8x4 |= static_cast<uint32_t>(pixel[c]) << 8 * i;
+      }
+      if (++slot == slots) slot = 0;
+    }
+  }
+
+ private:
+  static constexpr int kNone = 0xffff;
+
+  __device__ static int lane() {
+    return threadIdx.x % 32;
+  }
+  __device__ uint8_t *row(int slot) const {
+    return ring_ + slot * p_.pitch;
+  }
+  // Where 16 bytes of a row are: with four channels, of which a lane reads twice as many, in different banks for
+  // neighbouring lanes.
+  __device__ int swapped(int chunk) const {
+    return channels_ == 4 ? chunk ^ (chunk >> 3 & 1) : chunk;
+  }
+  // Where a pixel of a row is.
+  __device__ int place(int x) const {
+    const int byte = lead_ + x * channels_;
+    return 16 * swapped(byte / 16) + byte % 16;
+  }
+
+  const BoxParams &p_;
+  const PartParams &part_;
+  const uint32_t *beside_;  // where pixels beside the frame go, and above 16 bits where they come from
+  uint8_t *ring_;
+  int channels_, lead_;
+  int first_, pixels_;     // of a row that windows reach
+  int y0_;                 // of the first row
+  int count_;              // of pixels beside the frame
+  const uint8_t *source_;  // of the lane's 16 bytes; twice as many have four channels, the others 512 farther
+  int at_;                 // where these go
+  bool whole_[2];          // whether there are all of them
+  int tail_;               // the distance of those of which there are fewer, and how many; 0 if there are none
+  bool is_async_, tails_;
+};
+
+// v plus that of the lane `distance` below, if there is one.
+__device__ inline uint32_t add_from_below(uint32_t v, int distance) {
+#ifdef __CUDA_ARCH__
+  // The shuffle says whether there is one.
+  asm volatile(
+      "{\n"
+      "  .reg .pred p;\n"
+      "  .reg .u32 r;\n"
+      "  shfl.sync.up.b32 r|p, %0, %1, 0, 0xffffffff;\n"
+      "  @p add.u32 %0, %0, r;\n"
+      "}"
+      : "+r"(v)
+      : "r"(distance)
+      : "memory");
+  return v;
+#else
+  const uint32_t below = __shfl_up_sync(0xffffffffu, v, distance);
+  return static_cast<int>(threadIdx.x) % 32 < distance ? v : v + below;
+#endif
+}
+
+// The sums of a row from its first u8x4 on: a lane's eight, of words and of odd pairs.
+struct RowSums {
+  uint32_t words[kBoxU8x4s], odd[kBoxU8x4s];
+
+  // Makes sums from the row's first u8x4 on of each lane's sums from its own first one on.
+  __device__ void add_up() {
+    uint32_t words_before = words[kBoxU8x4s - 1], odd_before = odd[kBoxU8x4s - 1];
+#pragma unroll
+    for (int d = 1; d < 32; d *= 2) {
+      words_before = add_from_below(words_before, d);
+      odd_before = add_from_below(odd_before, d);
+    }
+    words_before -= words[kBoxU8x4s - 1];
+    odd_before -= odd[kBoxU8x4s - 1];
+#pragma unroll
+    for (int i = 0; i < kBoxU8x4s; i++) {
+      words[i] += words_before;
+      odd[i] += odd_before;
+    }
+  }
+  __device__ void write(uint2 *line) const {
+    line += box_place(kBoxU8x4s * (threadIdx.x % 32));
+#pragma unroll
+    for (int i = 0; i < kBoxU8x4s; i++) line[i] = make_uint2(words[i], odd[i]);
+  }
+};
+
+__global__ void __launch_bounds__(kBoxThreads, kBoxMinBlocks) box_strip_kernel(const __grid_constant__ BoxParams p) {
+  const Tile tile = locate_u8x4_tile(p, p.tile);
+  const PartParams &part = tile.part;
+  if (!part.has_filtered) return copy_tile(part, tile.x0, tile.y0, p.tile.pixels[part.channels - 1], p.tile.height);
+  const int warp = warp_uniform(static_cast<int>(threadIdx.x) / 32);
+  const int lane = static_cast<int>(threadIdx.x) % 32, slots = box_slots(p.height);
+  const int rows = min(p.tile.height, part.height - tile.y0);
+  uint2 *const lines = shared_memory<uint2>() + 2, *const own_line = lines + warp * kBoxLine;
+  uint32_t *const beside = reinterpret_cast<uint32_t *>(lines - 2 + kBoxWarps * kBoxLine);
+  const BoxRing ring(p, tile, beside, reinterpret_cast<uint8_t *>(beside + kBoxBeside));
+  if (threadIdx.x < kBoxWarps) lines[static_cast<int>(threadIdx.x) * kBoxLine - 2] = make_uint2(0, 0);
+  const int share = (p.height + kBoxWarps - 1) / kBoxWarps;  // of the rows before the first step's, a warp
+#pragma unroll 1
+  for (int i = 0; i < share + kBoxAhead; i++) {
+    const int n = kBoxWarps * i + warp, row = i < share ? n : n - kBoxWarps * share + p.height;
+    if (i >= share || n < p.height) ring.request(row, row);
+    if (i >= share - 1) commit_copies();
+  }
+
+  const int radius = p.width / 2, column = static_cast<int>(threadIdx.x) + box_halo(p.width);
+  // Through the warp, so that the compiler keeps them: it would work them out again every step.
+  const uint2 *const to = lines + __shfl_sync(0xffffffffu, box_place(min(column + radius, kBoxWidth - 1)), lane);
+  const uint2 *const from = lines + __shfl_sync(0xffffffffu, box_place(min(column, kBoxWidth) - radius - 1), lane);
+  StripSums window(p.unclamped ? p.start : 0);
+  RowSums sums;
+  const auto read_rows = [&](auto read) {
+    if (part.channels == 4) return read(std::integral_constant<int, 4>());
+    if (part.channels == 1) return read(std::integral_constant<int, 1>());
+    if (part.channels == 2) return read(std::integral_constant<int, 2>());
+    read(std::integral_constant<int, 3>());
+  };
+
+  // The windows above the first: each warp adds up columns of its share of rows, and two warps, of the columns of all,
+  // the lower and the upper bytes along the row.
+  wait_for_groups<kBoxAhead>();
+  __syncthreads();
+#pragma unroll
+  for (int i = 0; i < kBoxU8x4s; i++) sums.words[i] = sums.odd[i] = 0;
+  read_rows([&](auto channels) {
+#pragma unroll 1
+    for (int n = warp; n < p.height; n += kBoxWarps) ring.complete(n);
+    __syncwarp();
+#pragma unroll 2
+    for (int n = warp; n < p.height; n += kBoxWarps) {
+      uint32_t u8x4s[kBoxU8x4s];
+      ring.read<decltype(channels)::value>(n, u8x4s);
+#pragma unroll
+      for (int i = 0; i < kBoxU8x4s; i++) {
+        sums.words[i] += u8x4s[i];
+        sums.odd[i] += odd_pair(u8x4s[i]);
+      }
+    }
+  });
+  sums.write(own_line);
+  __syncthreads();
+  // Each thread those of a column: what is there only it reads.
+  uint2 *const total = lines + box_place(static_cast<int>(threadIdx.x));
+#pragma unroll
+  for (int i = 1; i < kBoxWarps; i++) {
+    total->x += total[i * kBoxLine].x;
+    total->y += total[i * kBoxLine].y;
+  }
+  __syncthreads();
+  if (warp < 2) {
+    RowSums bytes;
+    uint32_t words = 0, odd = 0;
+#pragma unroll
+    for (int i = 0; i < kBoxU8x4s; i++) {
+      const uint2 of_column = lines[box_place(kBoxU8x4s * lane + i)];
+      const uint32_t odd_bytes = even_bytes(of_column.y >> 8 * warp);
+      words += even_bytes((of_column.x - (of_column.y << 8)) >> 8 * warp) + (odd_bytes << 8);
+      odd += odd_bytes;
+      bytes.words[i] = words;
+      bytes.odd[i] = odd;
+    }
+    bytes.add_up();
+    bytes.write(lines + (2 + warp) * kBoxLine);
+  }
+  __syncthreads();
+#pragma unroll
+  for (int i = 0; i < 2; i++) window.change(to[(2 + i) * kBoxLine], from[(2 + i) * kBoxLine], 1 << 8 * i);
+
+  U8x4Writer writer(p.tile, tile, static_cast<int>(threadIdx.x), 0);
+  const auto wrapped = [&](int slot) { return slot < slots ? slot : slot - slots; };
+  int leaving = 0;                // slot of the step's first row that does
+  int middle = p.height / 2 + 1;  // and of that of results
+#pragma unroll 1
+  for (int y = 0; y < rows; y += kBoxWarps) {
+    wait_for_groups<kBoxAhead - 1>();
+    __syncwarp();
+    const int leaves = wrapped(leaving + warp), enters = wrapped(leaves + p.height);  // of the warp
+    ring.complete(enters);
+    // With low windows a row may leave in the step in which it enters, by another warp.
+    if (p.height < kBoxWarps)
+      __syncthreads();
+    else
+      __syncwarp();
+    read_rows([&](auto channels) {
+      constexpr int kChannels = decltype(channels)::value;
+      uint32_t more[kBoxU8x4s], less[kBoxU8x4s];
+      ring.read<kChannels>(enters, more);
+      ring.read<kChannels>(leaves, less);
+      uint32_t words = 0, odd = 0;
+#pragma unroll
+      for (int i = 0; i < kBoxU8x4s; i++) {
+        sums.words[i] = words = words + more[i] - less[i];
+        sums.odd[i] = odd = odd + odd_pair(more[i]) - odd_pair(less[i]);
+      }
+    });
+    sums.add_up();
+    __syncwarp();
+    if (y + kBoxAhead * kBoxWarps < rows)
+      ring.request(y + kBoxAhead * kBoxWarps + p.height + warp, wrapped(enters + kBoxAhead * kBoxWarps));
+    commit_copies();
+    __syncthreads();
+    sums.write(own_line);
+    __syncthreads();
+    if (32 * warp < p.tile.width) {
+      uint32_t u8x4s[kBoxWarps];
+      const auto go_down = [&](auto round) {
+#pragma unroll
+        for (int i = 0; i < kBoxWarps; i++) {
+          window.change(to[i * kBoxLine], from[i * kBoxLine]);
+          u8x4s[i] = window.u8x4(round);
+        }
+      };
+      if (p.unclamped)
+        go_down([&](int32_t v) { return divide(static_cast<uint32_t>(v), p.reciprocal); });
+      else
+        go_down([&](int32_t v) { return round_to_sample(v * p.factor, p.rounding[0]); });
+      if (part.has_unfiltered) {
+        uint32_t pixels[kBoxWarps];
+        ring.read_column(middle, min(column, kBoxWidth - 1), pixels);
+#pragma unroll
+        for (int i = 0; i < kBoxWarps; i++) u8x4s[i] = blend_channels(part, u8x4s[i], pixels[i]);
+      }
+      writer.write([&](auto put) {
+#pragma unroll
+        for (uint32_t u8x4 : u8x4s) put(u8x4);
+      });
+    }
+    leaving = wrapped(leaving + kBoxWarps);
+    middle = wrapped(middle + kBoxWarps);
+  }
+}
+
+}  // namespace cudaconv

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// What the launchers of separable.cu and dense.cu have in common: how frames are cut into tiles or strips.
+#pragma once
+
+#include <algorithm>
+#include <type_traits>
+
+#include "cuda/cuda_resources.h"
+#include "cuda/device/u8x4_tile.h"
+#include "cuda/launchers.h"
+#include "cuda/mma/pixels.cuh"
+
+namespace cudaconv {
+
+template <typename Params>
+struct MmaLaunch {
+  void (*kernel)(Params) = nullptr;
+  int threads = 0;
+  size_t (*shared_bytes)(int channels, int tile_height, int mask_height) = nullptr;
+  // Tiles are of least_rows to most_rows, a multiple of 16 or 8, or less where shared memory does not hold them. A
+  // multiprocessor works on `resident` of them at once, each of which takes the time of `more_rows` more. Without
+  // most_rows they are strips of any height, which share a multiprocessor's time; of narrow planes there are too few
+  // for that.
+  int tile_width = 0, least_rows = 0, most_rows = 0, resident = 0, more_rows = 0;
+  bool strips = false;  // as many beside each other as subtiles() says
+  bool groups = false;  // of rows, as many below each other
+};
+
+// None where the device has no room for a tile. The frame has been filled in.
+template <typename Params>
+KernelLaunch<Params> cut_frame(const MmaLaunch<Params> &launch_as, int sample_bytes, int mask_height, Params &p) {
+  constexpr bool kDense = std::is_same_v<Params, DenseMmaParams>;
+  const auto bytes = [&](int rows) {
+    size_t most = 0;
+    for (int i = 0; i < p.parts; i++)
+      most = std::max(most, launch_as.shared_bytes(p.part[i].channels, rows, mask_height));
+    return most;
+  };
+  const auto cut = [&](int rows) {
+    p.tile_height = rows;
+    return cut_tiles(p, [&](const PartParams &part) {
+      const int more = subtiles(part.channels * sample_bytes);
+      const int width = launch_as.tile_width * (launch_as.strips ? more : 1);
+      return TileSize{width, part.width, rows * (launch_as.groups ? more : 1)};
+    });
+  };
+  const auto choose = [&](int least, int most) {
+    const int step = launch_as.strips ? 8 : std::min(launch_as.least_rows, 16);
+    return choose_tile_height(step, least, most, launch_as.resident, bytes, cut,
+                              [&](int rows) { return static_cast<uint64_t>(rows + launch_as.more_rows); })
+        .height;
+  };
+  int rows = launch_as.most_rows
+                 ? choose(launch_as.least_rows, launch_as.most_rows)
+                 : choose_strip_height(launch_as.least_rows, 8, launch_as.resident, launch_as.more_rows, cut);
+  // Where a mask has few rows, higher tiles of bytes fit in as well, which have less of a halo; if there are enough of
+  // them. Of wider samples fewer would be at work at once.
+  if (kDense && rows && sample_bytes == 1 && mask_height <= 8) {
+    const int higher = choose(launch_as.least_rows, 2 * launch_as.most_rows);
+    if (cut(higher) >= tiles_at_once(launch_as.resident, bytes(higher))) rows = higher;
+  }
+  if (!rows) rows = choose(16, launch_as.least_rows - 16);
+  if (!rows) return {};
+  return {launch_as.kernel, cut(rows), launch_as.threads, bytes(rows)};
+}
+
+// function(an integral_constant of the kind of samples).
+template <typename Function>
+auto for_samples(Samples samples, Function function) {
+  switch (samples) {
+    case Samples::U16:
+      return function(std::integral_constant<Samples, Samples::U16>());
+    case Samples::U16x4:
+      return function(std::integral_constant<Samples, Samples::U16x4>());
+    default:
+      return function(std::integral_constant<Samples, Samples::U8>());
+  }
+}
+
+}  // namespace cudaconv

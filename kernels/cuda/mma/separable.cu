@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// The launcher of the kernels for separable masks.
+#include "cuda/mma/separable.cuh"
+
+#include <algorithm>
+
+#include "cuda/mma/launch_tiles.h"
+#include "cuda/mma/separable_tile.cuh"
+
+namespace cudaconv {
+
+namespace {
+
+// Which of the kernels for separable masks: for unsharp masks, and for few channels.
+struct SeparableVariant {
+  bool sharpens;
+  bool few_channels;  // for planes of one or two channels, else of three or four
+};
+
+template <int kRadius, Weights kWeights, Samples kSamples, bool kSharpens = false>
+MmaLaunch<SeparableMmaParams> strip_launch(SeparableVariant variant) {
+  using Shape = SeparableShape<kRadius, kWeights, kSamples, kSharpens>;
+  const auto launch = [](auto few_channels) -> MmaLaunch<SeparableMmaParams> {
+    constexpr bool kFewChannels = decltype(few_channels)::value;
+    using Strip = SeparableStrip<Shape, kFewChannels>;
+    return {strip_mma_kernel<Shape, kFewChannels>,
+            kStripThreads,
+            Strip::shared_bytes,
+            kStripThreads / 2,
+            Strip::kWide ? 32 : 16,
+            Strip::kWide ? 0 : 512,
+            Strip::kMinBlocks,
+            Strip::kWide ? kRadius + 8 : 2 * kRadius + 16,
+            true};
+  };
+  if constexpr (kSamples == Samples::U8)
+    if (variant.few_channels) return launch(std::true_type());
+  return launch(std::false_type());
+}
+
+// Strips or, of a radius of 64, tiles.
+template <int kRadius, Weights kWeights, Samples kSamples>
+MmaLaunch<SeparableMmaParams> separable_launch(SeparableVariant variant) {
+  if constexpr (kRadius <= 16 || kSamples != Samples::U8) {
+    return strip_launch<kRadius, kWeights, kSamples>(variant);
+  } else {
+    using Shape = SeparableShape<kRadius, kWeights, kSamples>;
+    using Tile = SeparableTile<Shape>;
+    return {separable_mma_kernel<Shape>, Tile::kThreads, Tile::shared_bytes, kMmaTileWidth, 64, 64, Tile::kMinBlocks};
+  }
+}
+
+template <int kRadius, Samples kSamples>
+MmaLaunch<SeparableMmaParams> separable_launch(Weights weights, SeparableVariant variant) {
+  if constexpr (kRadius <= 16 && has_sharpening(kRadius, kSamples))  // tiles have no kernels of their own for it
+    if (variant.sharpens) return strip_launch<kRadius, Weights::U16RoundedRows, kSamples, true>(variant);
+  if constexpr (has_separable(kRadius, Weights::S8, kSamples))
+    if (weights == Weights::S8) return separable_launch<kRadius, Weights::S8, kSamples>(variant);
+  if constexpr (has_separable(kRadius, Weights::S16, kSamples))
+    if (weights == Weights::S16) return separable_launch<kRadius, Weights::S16, kSamples>(variant);
+  if constexpr (has_separable(kRadius, Weights::U24, kSamples))
+    if (weights == Weights::U24) return separable_launch<kRadius, Weights::U24, kSamples>(variant);
+  if constexpr (has_separable(kRadius, Weights::U16RoundedRows, kSamples))
+    if (weights == Weights::U16RoundedRows)
+      return separable_launch<kRadius, Weights::U16RoundedRows, kSamples>(variant);
+  return {};
+}
+
+template <Samples kSamples>
+MmaLaunch<SeparableMmaParams> separable_launch(MmaKind kind, SeparableVariant variant) {
+  if constexpr (kSamples == Samples::U8) {
+    if (kind.radius == 4) return separable_launch<4, kSamples>(kind.weights, variant);
+    if (kind.radius == 64) return separable_launch<64, kSamples>(kind.weights, variant);
+  }
+  switch (kind.radius) {
+    case 8:
+      return separable_launch<8, kSamples>(kind.weights, variant);
+    case 16:
+      return separable_launch<16, kSamples>(kind.weights, variant);
+    default:
+      return separable_launch<32, kSamples>(kind.weights, variant);
+  }
+}
+
+template <Samples kSamples>
+KernelLaunch<SeparableMmaParams> choose(const PassQuery &query, const MmaKind &kind, SeparableMmaParams &p) {
+  const FrameLayout &layout = query.plan.layout;
+  const auto few_channels =
+      std::count_if(layout.plane, layout.plane + layout.planes, [](const PlaneLayout &p) { return p.channels <= 2; });
+  if (few_channels > 0 && few_channels < layout.planes) return {};
+  const SeparableVariant variant = {p.epilogue.mode == SumRounding::Sharpen, few_channels > 0};
+  return cut_frame(separable_launch<kSamples>(kind, variant), sample_bytes(kSamples), 0, p);
+}
+
+// None where the pass is not for these. The frame has been filled in.
+KernelLaunch<SeparableMmaParams> choose(const PassQuery &query, SeparableMmaParams &p) {
+  if (!query.kernels.mma) return {};
+  DenseMmaParams dense = {};
+  const MmaKind kind = plan_mma(query.plan, query.pass(), p, dense);
+  if (kind.shape != MmaShape::Separable) return {};
+  return for_samples(kind.samples, [&](auto samples) { return choose<decltype(samples)::value>(query, kind, p); });
+}
+
+}  // namespace
+
+int takes_separable(const PassQuery &query) {
+  SeparableMmaParams p = {};
+  fill_frame(query, p);
+  return choose(query, p).kernel != nullptr;
+}
+
+void launch_separable(const PassRun &run) {
+  SeparableMmaParams p = {};
+  fill_frame(run, p);
+  enqueue(run, choose(run, p), p);
+}
+
+}  // namespace cudaconv

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// Operations of sliding.cuh for gradients: magnitudes and compass responses.
+#pragma once
+
+#include "cuda/sliding/operation.cuh"
+
+namespace cudaconv {
+
+__device__ inline float approximate_root(float v) {
+#ifdef __CUDA_ARCH__
+  float root;
+  asm("sqrt.approx.ftz.f32 %0, %1;" : "=f"(root) : "f"(v));
+  return root;
+#else
+  return __builtin_sqrtf(v);
+#endif
+}
+
+// Magnitudes of pairs, to samples of no more than `white`, up to 1023. The approximate root is rounded to the right
+// integer: squares of integers are n^2 + n or less, or n^2 + n + 1 or more, so that up to n = 1022 a root is farther
+// from n + 1/2 than 1 / (8n + 4), which is more than 2^-23 times the root, and that is as far as the instruction errs.
+template <bool kEuclidean>
+__device__ inline uint32_t magnitude_pair(HalfPair x, HalfPair y, uint32_t white) {
+  if constexpr (!kEuclidean) return vmin(absolute(x) + absolute(y), HalfPair{white}).bits;
+  const auto root = [](float a, float b) { return approximate_root(a * a + b * b); };
+  return __vminu2(round_to_pair(root(low_float(x), low_float(y)), root(high_float(x), high_float(y))).bits, white);
+}
+
+// sqrt(x^2 + y^2) rounded to an integer, |x| and |y| less than 2^22. The float estimate is one off at most; whether it
+// is follows from the difference of the squares, which 32 bits hold even where they do not hold the squares.
+__device__ inline uint32_t rounded_magnitude(int x, int y) {
+  constexpr uint32_t kMagic = 0x4b400000u;  // 1.5 * 2^23: the last bits of a float between 2^23 and 2^24 count units
+  const float fx = __uint_as_float(kMagic + static_cast<uint32_t>(x)) - 12582912.0f;
+  const float fy = __uint_as_float(kMagic + static_cast<uint32_t>(y)) - 12582912.0f;
+  const int root = static_cast<int>(__float_as_uint(approximate_root(fx * fx + fy * fy) + 12582912.0f) - kMagic);
+  const uint32_t ux = static_cast<uint32_t>(x), uy = static_cast<uint32_t>(y), r = static_cast<uint32_t>(root);
+  const int difference = static_cast<int>(ux * ux + uy * uy - r * r);
+  return r + (difference > root) - (difference <= -root && root > 0);
+}
+
+// Signed x and y to samples.
+template <bool kEuclidean, typename Swar>
+__device__ inline uint32_t magnitude_sample(const SwarParams &k, uint32_t x, uint32_t y) {
+  if constexpr (Swar::kPairs) {
+    return magnitude_pair<kEuclidean>(HalfPair{x}, HalfPair{y}, Swar::white(k));
+  } else {
+    const int sx = static_cast<int>(x), sy = static_cast<int>(y);
+    return Swar::vmin(kEuclidean ? rounded_magnitude(sx, sy) : static_cast<uint32_t>(abs(sx) + abs(sy)), k.sample_mask);
+  }
+}
+
+// |x| + |y| or its root of a smoothing column [a b a] with a difference row [-1 0 1], and the transpose: sobel, scharr,
+// prewitt. kUnit: a is 1.
+//
+// Pairs are 16-bit floats. Sums of three are kept 2048 down where they may exceed 2047; a difference is rounded only
+// where it is beyond all samples, and so is the result.
+template <bool kEuclidean, bool kUnit, bool kTall = false>
+struct SlidingGradient : SlidingOperation {
+  using Tall = SlidingGradient<kEuclidean, kUnit, kEuclidean || !kUnit>;
+  static constexpr bool kAllArchs = !kUnit && !kTall;
+  static constexpr bool kHoldsMiddle = true, kRecomputesRows = true;
+  static constexpr int kRadius = 1, kStripRows = kTall ? 6 : 4, kMinBlocks = 8;
+  static constexpr int kFewerBlocks = kTall, kWordWarps = 2;
+
+  template <typename Swar>
+  struct State {
+    static constexpr int kChannels = Swar::kChannels, kSplit = Swar::kSplit;
+    uint32_t last[2][kSplit][4];  // the two rows before: [age][part][word]
+
+    __device__ static uint32_t smooth(const SwarParams &k, uint32_t first, uint32_t middle, uint32_t last,
+                                      uint32_t init) {
+      if constexpr (!Swar::kPairs) return (first + last) * k.column[0] + middle * k.column[1];
+      HalfPair ends = HalfPair{first} + HalfPair{last};
+      if constexpr (!kUnit) ends = multiply_add(ends, k.column[0], HalfPair{init});
+      return multiply_add(HalfPair{middle}, k.column[1], ends).bits;
+    }
+    __device__ static uint32_t minus(uint32_t a, uint32_t b) {
+      if constexpr (Swar::kPairs) return (HalfPair{a} - HalfPair{b}).bits;
+      return a - b;
+    }
+
+    __device__ void middle(const SwarParams &k, int, uint32_t (&words)[4]) const {
+#pragma unroll
+      for (int i = 0; i < 4; i++) words[i] = join_parts<Swar>(k, [&](int h) { return last[1][h][i]; });
+    }
+
+    __device__ void enter(const SlidingParams &p, int j, const uint32_t (&row)[4], uint32_t (&out)[4]) {
+      const SwarParams &k = p.swar;
+      LaneRow<Swar, 1> sum, delta;
+#pragma unroll
+      for (int i = 0; i < 4; i++) {
+        uint32_t now[kSplit];
+#pragma unroll
+        for (int h = 0; h < kSplit; h++) now[h] = Swar::part(k, row[i], h);
+        if (j >= 2) {
+#pragma unroll
+          for (int h = 0; h < kSplit; h++)
+            sum.part[h][sum.kWords + i] = smooth(k, now[h], last[0][h][i], last[1][h][i], kHalfMinus2048);
+#pragma unroll
+          for (int h = 0; h < kSplit; h++) delta.part[h][sum.kWords + i] = minus(now[h], last[1][h][i]);
+        }
+#pragma unroll
+        for (int h = 0; h < kSplit; h++) {
+          last[1][h][i] = last[0][h][i];
+          last[0][h][i] = now[h];
+        }
+      }
+      if (j < 2) return;
+      sum.exchange();
+      delta.exchange();
+      const auto sample = [&](int n) {
+        return magnitude_sample<kEuclidean, Swar>(
+            k, minus(sum.at(n + kChannels), sum.at(n - kChannels)),
+            smooth(k, delta.at(n - kChannels), delta.at(n), delta.at(n + kChannels), 0));
+      };
+#pragma unroll
+      for (int i = 0; i < 4; i++) out[i] = make_word<Swar>(k, i, sample);
+    }
+  };
+};
+
+// Any function of the 3x3 samples around a pixel. Function::sample<Swar>(p, at) makes a register of results of
+// at(dx, dy), the samples dx pixels on in the row dy below.
+template <typename Function>
+struct SlidingWindow3 : SlidingOperation {
+  using Tall = SlidingWindow3;
+  static constexpr bool kRowByRow = true, kHoldsMiddle = true;
+  static constexpr int kRadius = 1, kStripRows = Function::kStripRows;
+  static constexpr int kMinBlocks = Function::kMinBlocks;
+
+  template <typename Swar>
+  struct State {
+    LaneRow<Swar, 1> rows[3];
+
+    __device__ void middle(const SwarParams &k, int j, uint32_t (&words)[4]) const { rows[(j + 2) % 3].join(k, words); }
+
+    __device__ void enter(const SlidingParams &p, int j, const uint32_t (&row)[4], uint32_t (&out)[4]) {
+      rows[j % 3].load(p.swar, row);
+      if (j < 2) return;
+      const auto sample = [&](int n) {
+        return Function::template sample<Swar>(
+            p, [&](int dx, int dy) { return rows[(j + 2 + dy) % 3].at(n + dx * Swar::kChannels); });
+      };
+#pragma unroll
+      for (int i = 0; i < 4; i++) out[i] = make_word<Swar>(p.swar, i, sample);
+    }
+  };
+};
+
+template <bool kEuclidean>
+struct RobertsFunction {
+  static constexpr int kStripRows = 4, kMinBlocks = 8;
+
+  template <typename Swar, typename At>
+  __device__ static uint32_t sample(const SlidingParams &p, At at) {
+    const auto minus = [](uint32_t a, uint32_t b) {
+      if constexpr (Swar::kPairs) return (HalfPair{a} - HalfPair{b}).bits;
+      return a - b;
+    };
+    return magnitude_sample<kEuclidean, Swar>(p.swar, minus(at(0, 0), at(1, 1)), minus(at(1, 0), at(0, 1)));
+  }
+};
+
+// The magnitude of a smoothing column [a b a] with a difference row [-1 0 1], and of the transpose, with any norm and
+// any rounding: with a bias, say, or a divisor.
+struct MagnitudeFunction {
+  static constexpr int kStripRows = 4, kMinBlocks = 6;
+
+  template <typename Swar, typename At>
+  __device__ static uint32_t sample(const SlidingParams &p, At at) {
+    const auto smooth = [&](uint32_t first, uint32_t middle, uint32_t last) {
+      return (first + last) * p.swar.column[0] + middle * p.swar.column[1];
+    };
+    const uint32_t left = smooth(at(-1, -1), at(-1, 0), at(-1, 1)), right = smooth(at(1, -1), at(1, 0), at(1, 1));
+    const uint32_t above = smooth(at(-1, -1), at(0, -1), at(1, -1)), below = smooth(at(-1, 1), at(0, 1), at(1, 1));
+    if constexpr (Swar::kPairs) {
+      return round<true>(p, (right & 0xffffu) - (left & 0xffffu), (below & 0xffffu) - (above & 0xffffu)) |
+             round<true>(p, (right >> 16) - (left >> 16), (below >> 16) - (above >> 16)) << 16;
+    } else {
+      return round<false>(p, right - left, below - above);
+    }
+  }
+
+ private:
+  // kFits32: 32 bits hold the squares, and the float estimate of the root of their sum is one off at most.
+  template <bool kFits32>
+  __device__ static uint32_t round(const SlidingParams &p, uint32_t x, uint32_t y) {
+    int v;
+    if (!kFits32 || p.norm == Norm::L1) {
+      v = magnitude(p.norm, static_cast<int>(x), static_cast<int>(y));
+    } else {
+      const uint32_t square = x * x + y * y;
+      uint32_t root = static_cast<uint32_t>(approximate_root(static_cast<float>(square)));
+      if (root * root > square) root--;
+      if ((root + 1) * (root + 1) <= square) root++;
+      v = static_cast<int>(p.norm == Norm::L2 ? root : 2 * root + (root * root != square));
+    }
+    return static_cast<uint32_t>(round_to_sample(v, p.rounding[0]));
+  }
+};
+
+// A gain times the largest sum of three neighbours in a row, of the ring of eight, and another times all eight.
+template <bool kTall = false>
+struct SlidingKirsch : SlidingOperation {
+  using Tall = SlidingKirsch<true>;
+  static constexpr bool kAllArchs = !kTall, kRowByRow = true, kHoldsMiddle = true;
+  static constexpr int kRadius = 1, kStripRows = kTall ? 6 : 4, kMinBlocks = kTall ? 5 : 6;
+  static constexpr int kFewerBlocks = kTall ? 1 : 2, kWarps = 2, kWordWarps = 2;
+
+  template <typename Swar>
+  struct State {
+    using Row = LaneRow<Swar, 1>;
+    static constexpr int kChannels = Swar::kChannels;
+    Row rows[3];
+
+    __device__ void middle(const SwarParams &k, int j, uint32_t (&words)[4]) const { rows[(j + 2) % 3].join(k, words); }
+
+    __device__ void enter(const SlidingParams &p, int j, const uint32_t (&row)[4], uint32_t (&out)[4]) {
+      const SwarParams &k = p.swar;
+      rows[j % 3].load(k, row);
+      if (j < 2) return;
+      const Row &above = rows[(j + 1) % 3], &middle = rows[(j + 2) % 3], &below = rows[j % 3];
+      Row column;  // sums of three
+#pragma unroll
+      for (int i = 0; i < 4 + 2 * Row::kWords; i++)
+#pragma unroll
+        for (int h = 0; h < Swar::kSplit; h++)
+          column.part[h][i] = above.part[h][i] + middle.part[h][i] + below.part[h][i];
+      const auto sample = [&](int n) {
+        const int before = n - kChannels, after = n + kChannels;
+        // Both corners on a side have the sample between them, and one of two pairs in a row.
+        const auto pair = [&](int m) {
+          return Swar::vmax(above.at(m) + above.at(m + kChannels), below.at(m) + below.at(m + kChannels));
+        };
+        const uint32_t top = above.at(before) + above.at(n) + above.at(after);
+        const uint32_t bottom = below.at(before) + below.at(n) + below.at(after);
+        const uint32_t edges = Swar::vmax(Swar::vmax(top, bottom), column.at(before), column.at(after));
+        const uint32_t most = Swar::vmax(edges, pair(before) + middle.at(before), pair(n) + middle.at(after));
+        const uint32_t all = top + bottom + middle.at(before) + middle.at(after);
+        const uint32_t t = k.init + k.dense[0] * most + k.dense[1] * all;
+        if constexpr (Swar::kPairs) return clamp_pair<Swar>(k, t, k.minus_low);
+        return clamp_to_sample<Swar>(k, t);
+      };
+#pragma unroll
+      for (int i = 0; i < 4; i++) out[i] = make_word<Swar>(k, i, sample);
+    }
+  };
+};
+
+}  // namespace cudaconv

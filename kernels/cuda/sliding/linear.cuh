@@ -1,0 +1,410 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// Operations of sliding.cuh that add: linear masks.
+#pragma once
+
+#include "cuda/sliding/operation.cuh"
+
+namespace cudaconv {
+
+// Sums [1 2 1] of what comes one after the other. Of two results that follow each other both have a pair of neighbours:
+// that makes three additions, two of them of three numbers, which take one instruction.
+struct Binomial3 {
+  uint32_t last, pair;  // pair: the last two or, after an odd number, the last but one
+
+  // Takes number k, and returns the sum whose last is that; not before k = 2.
+  __device__ uint32_t push(int k, uint32_t v) {
+    uint32_t sum;
+    if (k % 2) {
+      sum = pair + last + v;
+      pair = last;
+    } else {
+      const uint32_t now = last + v;
+      sum = pair + last + now;
+      pair = now;
+    }
+    last = v;
+    return sum;
+  }
+};
+
+// A separable mask: columns are summed as rows enter, then each finished row of sums along the row.
+template <int kSize, Epilogue kEpilogue>
+struct SlidingSeparable : SlidingOperation {
+  using Tall = SlidingSeparable;
+  static constexpr bool kAllArchs = kEpilogue == Epilogue::Any, kRowByRow = kSize > 3;
+  static constexpr int kRadius = kSize / 2, kStripRows = 4, kMinBlocks = kSize == 3 ? 8 : kSize == 5 ? 7 : 6;
+  static constexpr int kFewerBlocks = kSize == 5;
+  // Larger rows have to be symmetric: one multiplication then serves two samples.
+  static constexpr bool kSymmetric = kSize > 3;
+
+  template <typename Swar>
+  struct State {
+    static constexpr int kChannels = Swar::kChannels;
+    static constexpr int kSplit = Swar::kSplit;
+    uint32_t sums[kSize][kSplit][4];
+
+    __device__ static uint32_t row_sum(const SwarParams &k, const LaneRow<Swar, kRadius> &sum, int n) {
+      uint32_t result = k.init;
+#pragma unroll
+      for (int t = 0; t <= (kSymmetric ? kRadius : kSize - 1); t++) {
+        const uint32_t left = sum.at(n + (t - kRadius) * kChannels), right = sum.at(n + (kRadius - t) * kChannels);
+        result += (kSymmetric && t != kRadius ? left + right : left) * k.row[t];
+      }
+      return result;
+    }
+
+    __device__ void enter(const SlidingParams &p, int j, const uint32_t (&row)[4], uint32_t (&out)[4]) {
+      const SwarParams &k = p.swar;
+#pragma unroll
+      for (int i = 0; i < 4; i++) {
+        uint32_t parts[kSplit];
+#pragma unroll
+        for (int h = 0; h < kSplit; h++) parts[h] = Swar::part(k, row[i], h);
+#pragma unroll
+        for (int t = 0; t < kSize; t++) {
+          const int r = j - t;  // the result that this row is row t of
+          if (r < 0 || r >= kStripRows) continue;
+          uint32_t(&sum)[kSplit][4] = sums[r % kSize];
+#pragma unroll
+          for (int h = 0; h < kSplit; h++) sum[h][i] = (t ? sum[h][i] : k.column_init) + k.column[t] * parts[h];
+        }
+      }
+      const int r = j - 2 * kRadius;
+      if (r < 0) return;
+      LaneRow<Swar, kRadius> sum;
+      sum.set(sums[r % kSize]);
+      sum.exchange();
+#pragma unroll
+      for (int i = 0; i < 4; i++) {
+        uint32_t parts[kSplit];
+#pragma unroll
+        for (int h = 0; h < kSplit; h++) parts[h] = row_sum(k, sum, Swar::kPerWord * i + h);
+        out[i] = apply_epilogue<kEpilogue, Swar>(p, parts);
+      }
+    }
+  };
+};
+
+// A mean, all ones: a row that enters is added to the sums of columns, and the one that leaves subtracted.
+template <int kSize, bool kTall = false>
+struct SlidingMean : SlidingOperation {
+  using Tall = SlidingMean<kSize, (kSize > 5)>;
+  static constexpr bool kAllArchs = false, kHasTailKernel = !kTall, kRowByRow = kSize > 5, kHoldsMiddle = true;
+  static constexpr int kRadius = kSize / 2, kStripRows = kTall ? 8 : 4;
+  static constexpr int kMinBlocks = kSize <= 5 ? 8 : kTall ? 5 : 6;
+  static constexpr int kFewerBlocks = kTall, kWarps = kSize > 5 ? 2 : kMostWarps, kWordWarps = kWarps;
+
+  template <typename Swar>
+  struct State {
+    static constexpr int kSplit = Swar::kSplit;
+    uint32_t rows[kSize][4], sums[kSplit][4];
+
+    __device__ void middle(const SwarParams &, int j, uint32_t (&words)[4]) const {
+#pragma unroll
+      for (int i = 0; i < 4; i++) words[i] = rows[(j - kRadius) % kSize][i];
+    }
+
+    __device__ static uint32_t row_sum(const LaneRow<Swar, kRadius> &sum, int n) {
+      uint32_t result = sum.at(n);
+#pragma unroll
+      for (int t = 1; t <= kRadius; t++) result += sum.at(n - t * Swar::kChannels) + sum.at(n + t * Swar::kChannels);
+      return result;
+    }
+
+    __device__ void enter(const SlidingParams &p, int j, const uint32_t (&row)[4], uint32_t (&out)[4]) {
+      const SwarParams &k = p.swar;
+#pragma unroll
+      for (int i = 0; i < 4; i++) {
+        uint32_t(&last)[4] = rows[j % kSize];
+#pragma unroll
+        for (int h = 0; h < kSplit; h++) {
+          const uint32_t part = part_or_word<Swar>(k, row[i], h);
+          sums[h][i] = j ? sums[h][i] + part : part;
+          if (j >= kSize) sums[h][i] -= part_or_word<Swar>(k, last[i], h);
+        }
+        last[i] = row[i];
+      }
+      if (j < 2 * kRadius) return;
+      LaneRow<Swar, kRadius> sum;
+      sum.set(sums);
+      sum.exchange();
+#pragma unroll
+      for (int i = 0; i < 4; i++) {
+        uint32_t parts[kSplit];
+        part_sums<Swar>([&](int h) { return row_sum(sum, Swar::kPerWord * i + h); }, parts);
+#pragma unroll
+        for (int h = 0; h < kSplit; h++) parts[h] += k.init;
+        out[i] = apply_epilogue<Epilogue::Divide, Swar>(p, parts);
+      }
+    }
+  };
+};
+
+// [1 1] by itself so many times that it has kSize numbers, both ways, with a divisor that is a power of two.
+template <int kSize>
+struct SlidingBinomial : SlidingOperation {
+  static_assert(kSize == 3 || kSize == 5);
+  using Tall = SlidingBinomial;
+  static constexpr bool kAllArchs = false, kHasTailKernel = true;
+  static constexpr int kRadius = kSize / 2, kStripRows = 4, kMinBlocks = 8;
+  static constexpr int kFewerBlocks = kSize == 5;
+
+  template <typename Swar>
+  struct State {
+    static constexpr int kChannels = Swar::kChannels;
+    static constexpr int kSplit = Swar::kSplit;
+    // So that a sum's high byte is the result, see apply_epilogue().
+    static constexpr uint32_t kScale = Swar::kSampleBytes == 1 && kSize == 3 ? 16 : 1;
+    Binomial3 stages[kRadius][kSplit][4];
+
+    __device__ static uint32_t row_sum(const LaneRow<Swar, kRadius> &sum, int n) {
+      const uint32_t ends = sum.at(n - kRadius * kChannels) + sum.at(n + kRadius * kChannels);
+      if constexpr (kSize == 3) return ends + 2 * sum.at(n);
+      return ends + 4 * (sum.at(n - kChannels) + sum.at(n + kChannels)) + 6 * sum.at(n);
+    }
+
+    // The sum along a row of columns' sums, two in a register, that take all of 16 bits.
+    __device__ static uint32_t dot_row(const LaneRow<Swar, kRadius> &sum, int n, uint32_t result) {
+      constexpr uint32_t kRow[] = {1, 4, 6, 4, 1};
+      // The factor of column m, or 0.
+      const auto factor = [&](int m) {
+        const int distance = m - n;
+        return distance % kChannels || abs(distance) > kRadius * kChannels ? 0 : kRow[distance / kChannels + kRadius];
+      };
+#pragma unroll
+      for (int word = -sum.kWords; word < 4 + sum.kWords; word++)
+        if (const uint32_t factors = factor(2 * word) | factor(2 * word + 1) << 8)
+          result = __dp2a_lo(sum.part[0][sum.kWords + word], factors, result);
+      return result;
+    }
+
+    __device__ void enter(const SlidingParams &p, int j, const uint32_t (&row)[4], uint32_t (&out)[4]) {
+      const SwarParams &k = p.swar;
+      uint32_t sums[kSplit][4];
+#pragma unroll
+      for (int i = 0; i < 4; i++) {
+#pragma unroll
+        for (int h = 0; h < kSplit; h++) sums[h][i] = part_or_word<Swar>(k, row[i], h);
+#pragma unroll
+        for (int t = 0; t < kRadius; t++)
+#pragma unroll
+          for (int h = 0; h < kSplit; h++)
+            if (j >= 2 * t) sums[h][i] = stages[t][h][i].push(j - 2 * t, sums[h][i]);
+      }
+      if (j < 2 * kRadius) return;
+      LaneRow<Swar, kRadius> sum;
+      sum.set(sums);
+      sum.exchange();
+#pragma unroll
+      for (int i = 0; i < 4; i++) {
+        if constexpr (kSplit == 1 && kSize == 5) {
+          // Columns have 16 bits, sums of rows more; a result is the second and third byte of one.
+          out[i] = __byte_perm(dot_row(sum, 2 * i, k.init), dot_row(sum, 2 * i + 1, k.init), 0x6521) << k.sample_shift;
+        } else {
+          uint32_t parts[kSplit];
+          part_sums<Swar>([&](int h) { return row_sum(sum, Swar::kPerWord * i + h); }, parts);
+#pragma unroll
+          for (int h = 0; h < kSplit; h++) parts[h] = kScale * parts[h] + k.init;
+          out[i] = apply_epilogue<Epilogue::Shift, Swar>(p, parts);
+        }
+      }
+    }
+  };
+};
+
+// A 3x3 mask that is not separable. kCross: only the middle row and column count.
+template <Epilogue kEpilogue, bool kCross = false>
+struct SlidingDense3 : SlidingOperation {
+  using Tall = SlidingDense3;
+  static constexpr bool kAllArchs = kEpilogue == Epilogue::Any;
+  static constexpr int kRadius = 1, kStripRows = 4, kMinBlocks = 7;
+
+  template <typename Swar>
+  struct State {
+    static constexpr int kSplit = Swar::kSplit;
+    uint32_t sums[3][4][kSplit];
+
+    __device__ void enter(const SlidingParams &p, int j, const uint32_t (&row)[4], uint32_t (&out)[4]) {
+      const SwarParams &k = p.swar;
+      LaneRow<Swar, 1> samples;
+      samples.load(k, row);
+#pragma unroll
+      for (int t = 0; t < 3; t++) {
+        const int r = j - t;
+        if (r < 0 || r >= kStripRows) continue;
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+          uint32_t(&sum)[kSplit] = sums[r % 3][i];
+          const int reach = kCross && t != 1 ? 0 : 1;
+          if (!t)
+#pragma unroll
+            for (int h = 0; h < kSplit; h++) sum[h] = k.init;
+#pragma unroll
+          for (int dx = -reach; dx <= reach; dx++)
+#pragma unroll
+            for (int h = 0; h < kSplit; h++)
+              sum[h] += k.dense[t * 3 + 1 + dx] * samples.at(Swar::kPerWord * i + h + dx * Swar::kChannels);
+        }
+      }
+      if (j < 2) return;
+#pragma unroll
+      for (int i = 0; i < 4; i++) out[i] = apply_epilogue<kEpilogue, Swar>(p, sums[(j - 2) % 3][i]);
+    }
+  };
+};
+
+// A negative number has the highest bit.
+template <typename Swar>
+__device__ inline uint32_t join_halves(const SwarParams &k, uint32_t even, uint32_t odd) {
+  return Swar::join(k, clamp_pair<Swar>(k, even & k.sign_bits, 0), clamp_pair<Swar>(k, odd & k.sign_bits, 0));
+}
+
+// A 5x5 mask whose numbers depend on the distance |dx| + |dy| alone, and are 0 beyond 2: four samples have distance 1,
+// eight distance 2. Pairs of bytes are 16-bit floats, which hold either sum, and every partial sum.
+template <bool kTall = false>
+struct SlidingDiamond5 : SlidingOperation {
+  using Tall = SlidingDiamond5<true>;
+  static constexpr bool kAllArchs = !kTall, kRowByRow = true;
+  static constexpr int kRadius = 2, kStripRows = kTall ? 8 : 4, kMinBlocks = kTall ? 5 : 6;
+  static constexpr int kFewerBlocks = 1, kWarps = 2, kWordWarps = 2;
+
+  template <typename Swar>
+  struct State {
+    using Row = LaneRow<Swar, 2>;
+    using Beside = LaneRow<Swar, 1>;
+    static constexpr int kChannels = Swar::kChannels, kSplit = Swar::kSplit;
+    static constexpr bool kHalves = Swar::kSampleBytes == 1;
+    uint32_t rows[5][4 + 2 * Row::kWords];  // words; with their neighbours from when the next row has entered
+
+    __device__ void enter(const SlidingParams &p, int j, const uint32_t (&row)[4], uint32_t (&out)[4]) {
+      const SwarParams &k = p.swar;
+#pragma unroll
+      for (int i = 0; i < 4; i++) rows[j % 5][Row::kWords + i] = row[i];
+      if (j >= 2) Row::exchange(rows[(j + 4) % 5]);
+      if (j < 4) return;
+      // Sums of the rows above and below the middle one: those next to it with their neighbours, and those beyond.
+      const auto pair = [&](int a, int b, int i, int h) {
+        return Swar::part(k, rows[(j + a) % 5][i], h) + Swar::part(k, rows[(j + b) % 5][i], h);
+      };
+      Beside beside;
+      Row middle;
+      uint32_t far[4][kSplit];
+#pragma unroll
+      for (int h = 0; h < kSplit; h++) {
+#pragma unroll
+        for (int i = 0; i < 4 + 2 * Beside::kWords; i++)
+          beside.part[h][i] = pair(2, 4, Row::kWords - Beside::kWords + i, h);
+#pragma unroll
+        for (int i = 0; i < 4; i++) far[i][h] = pair(1, 0, Row::kWords + i, h);
+#pragma unroll
+        for (int i = 0; i < 4 + 2 * Row::kWords; i++) middle.part[h][i] = Swar::part(k, rows[(j + 3) % 5][i], h);
+      }
+      uint32_t sums[4][kSplit];
+#pragma unroll
+      for (int i = 0; i < 4; i++)
+#pragma unroll
+        for (int h = 0; h < kSplit; h++) {
+          uint32_t &sum = sums[i][h];
+          const int n = Swar::kPerWord * i + h;
+          const uint32_t one = beside.at(n) + middle.at(n - kChannels) + middle.at(n + kChannels);
+          const uint32_t two = far[i][h] + middle.at(n - 2 * kChannels) + middle.at(n + 2 * kChannels) +
+                               beside.at(n - kChannels) + beside.at(n + kChannels);
+          if constexpr (kHalves) {
+            HalfPair s = multiply_add(HalfPair{middle.at(n)}, k.dense[0], HalfPair{k.init});
+            s = multiply_add(HalfPair{one}, k.dense[1], s);
+            sum = multiply_add(HalfPair{two}, k.dense[2], s).bits;
+          } else {
+            sum = k.init + k.dense[0] * middle.at(n) + k.dense[1] * one + k.dense[2] * two;
+          }
+        }
+#pragma unroll
+      for (int i = 0; i < 4; i++) {
+        if constexpr (kHalves)
+          out[i] = join_halves<Swar>(k, sums[i][0], sums[i][1]);
+        else
+          out[i] = apply_epilogue<Epilogue::Clamp, Swar>(p, sums[i]);
+      }
+    }
+  };
+};
+
+// 3x3 where 16-bit floats hold every partial sum. kCross: only the middle row and column count.
+template <bool kCross, bool kTall = false>
+struct SlidingHalf3 : SlidingOperation {
+  using Tall = SlidingHalf3<kCross, !kCross>;
+  static constexpr bool kAllArchs = !kCross && !kTall, kRowByRow = !kCross;
+  static constexpr int kRadius = 1, kStripRows = kTall ? 8 : 4, kMinBlocks = kTall ? 6 : 8;
+
+  template <typename Swar>
+  struct State {
+    uint32_t sums[3][2][4];
+
+    __device__ void enter(const SlidingParams &p, int j, const uint32_t (&row)[4], uint32_t (&out)[4]) {
+      const SwarParams &k = p.swar;
+      LaneRow<Swar, 1> samples;
+      samples.load(k, row);
+#pragma unroll
+      for (int t = 0; t < 3; t++) {
+        const int r = j - t;
+        if (r < 0 || r >= kStripRows) continue;
+        const int reach = kCross && t != 1 ? 0 : 1;
+#pragma unroll
+        for (int n = 0; n < 8; n++) {
+          HalfPair sum = {t ? sums[r % 3][n % 2][n / 2] : k.init};
+#pragma unroll
+          for (int dx = -reach; dx <= reach; dx++)
+            sum = multiply_add(HalfPair{samples.at(n / 2 * Swar::kPerWord + n % 2 + dx * Swar::kChannels)},
+                               k.dense[t * 3 + 1 + dx], sum);
+          sums[r % 3][n % 2][n / 2] = sum.bits;
+        }
+      }
+      if (j < 2) return;
+#pragma unroll
+      for (int i = 0; i < 4; i++) out[i] = join_halves<Swar>(k, sums[(j - 2) % 3][0][i], sums[(j - 2) % 3][1][i]);
+    }
+  };
+};
+
+// [-2 -1 0; -1 1 1; 0 1 2]: two samples on the right and two below, the corner in both, less the same on the left and
+// above. Two on the right of one result are two on the left of another in the next row.
+struct SlidingEmboss : SlidingOperation {
+  using Tall = SlidingEmboss;
+  static constexpr bool kAllArchs = false, kRecomputesRows = true;
+  static constexpr int kRadius = 1, kStripRows = 4, kMinBlocks = 8;
+
+  template <typename Swar>
+  struct State {
+    using Row = LaneRow<Swar, 1>;
+    static constexpr int kChannels = Swar::kChannels, kSplit = Swar::kSplit;
+    Row last;
+    uint32_t sums[2][4][kSplit];  // of results whose first row has entered: the one before, and its first two
+
+    __device__ void enter(const SlidingParams &p, int j, const uint32_t (&row)[4], uint32_t (&out)[4]) {
+      const SwarParams &k = p.swar;
+      Row now, down;  // down: sums of this row and the last
+      now.load(k, row);
+      if (j >= 1) {
+#pragma unroll
+        for (int i = 0; i < 4 + 2 * Row::kWords; i++)
+#pragma unroll
+          for (int h = 0; h < kSplit; h++) down.part[h][i] = last.part[h][i] + now.part[h][i];
+      }
+#pragma unroll
+      for (int i = 0; i < 4; i++) {
+        uint32_t result[kSplit] = {};
+#pragma unroll
+        for (int h = 0; h < kSplit; h++) {
+          const int n = Swar::kPerWord * i + h, before = n - kChannels, after = n + kChannels;
+          if (j >= 2) result[h] = sums[j % 2][i][h] + down.at(after) + (now.at(n) + now.at(after));
+          if (j >= 1) sums[(j + 1) % 2][i][h] += now.at(n) - down.at(before);
+          sums[j % 2][i][h] = k.init - now.at(before) - now.at(n);
+        }
+        if (j >= 2) out[i] = apply_epilogue<Epilogue::Clamp, Swar>(p, result);
+      }
+      last = now;
+    }
+  };
+};
+
+}  // namespace cudaconv

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// What the operations of sliding.cuh have in common: what they say of themselves, and how their sums become samples.
+#pragma once
+
+#include "cuda/device/swar.cuh"
+#include "cuda/device/words.cuh"
+#include "plan/rounding.h"
+
+namespace cudaconv {
+
+constexpr int kWarpLanes = 30, kWarpBytes = kVectorBytes * kWarpLanes;
+constexpr int kMostWarps = 4;  // of a block, one below the other
+
+// A signed sum to a sample of 16 bits or less.
+template <typename Swar>
+__device__ inline uint32_t clamp_to_sample(const SwarParams &k, uint32_t sum) {
+  const int v = static_cast<int>(sum);
+  return Swar::vmin(static_cast<uint32_t>(k.absolute ? abs(v) : max(v, 0)), k.sample_mask);
+}
+
+// Sums, offset as SwarParams says, to a word of samples.
+template <Epilogue kEpilogue, typename Swar>
+__device__ inline uint32_t apply_epilogue(const SlidingParams &p, const uint32_t (&sum)[Swar::kSplit]) {
+  const SwarParams &k = p.swar;
+  [[maybe_unused]] const uint32_t even = sum[0], odd = sum[Swar::kSplit - 1];
+  const auto each = [&](auto sample) { return join_parts<Swar>(k, [&](int h) { return sample(sum[h]); }); };
+  if constexpr (!Swar::kPairs) {
+    if constexpr (kEpilogue == Epilogue::Shift) return Swar::join(k, even >> k.shift, odd >> k.shift);
+    if constexpr (kEpilogue == Epilogue::Divide)
+      return Swar::join(k, high_product(even, k.magic) >> k.shift, high_product(odd, k.magic) >> k.shift);
+    if constexpr (kEpilogue == Epilogue::Clamp)
+      return Swar::join(k, clamp_to_sample<Swar>(k, even), clamp_to_sample<Swar>(k, odd));
+    return Swar::join(k, round_to_sample(static_cast<int32_t>(even), p.rounding[0]),
+                      round_to_sample(static_cast<int32_t>(odd), p.rounding[0]));
+  } else if constexpr (Swar::kSampleBytes > 1) {
+    static_assert(kEpilogue == Epilogue::Shift || kEpilogue == Epilogue::Divide || kEpilogue == Epilogue::Clamp,
+                  "of sums of 16 bits");
+    return each([&](uint32_t t) {
+      if constexpr (kEpilogue == Epilogue::Shift) return t >> k.shift & k.white;
+      // The sum in the low half is too small to change the quotient of the high one.
+      if constexpr (kEpilogue == Epilogue::Divide)
+        return __byte_perm(high_product(t & 0xffffu, k.magic), high_product(t, k.magic), 0x7610);
+      if (k.absolute) t = Swar::vmax(t, 2 * k.zero - t);
+      return clamp_pair<Swar>(k, t, k.minus_low);
+    });
+  } else if constexpr (kEpilogue == Epilogue::Shift) {
+    return __byte_perm(even, odd, 0x7351);
+  } else if constexpr (kEpilogue == Epilogue::Clamp) {
+    return each([&](uint32_t t) { return clamp_pair<Swar>(k, t, k.minus_low); });
+  } else if constexpr (kEpilogue == Epilogue::Absolute) {
+    return each([&](uint32_t t) { return vmin(absolute(HalfPair{t} - HalfPair{k.zero}), HalfPair{0x00ff00ffu}).bits; });
+  } else if constexpr (kEpilogue == Epilogue::Distance) {
+    return each([&](uint32_t t) { return clamp_pair<Swar>(k, Swar::vmax(t, 2 * k.zero - t), k.minus_low); });
+  } else if constexpr (kEpilogue == Epilogue::Divide) {
+    // The sum in the low half is below a third of 2^16, too small to change the quotient of the high one.
+    return __byte_perm(__byte_perm((even & 0xffffu) * k.magic, (odd & 0xffffu) * k.magic, 0x0073),
+                       __byte_perm(high_product(even, k.magic), high_product(odd, k.magic), 0x0051), 0x5410);
+  } else {
+    return each([&](uint32_t t) {
+      t = k.absolute ? difference<Swar>(t, k.zero) + k.half : Swar::vmax(t, k.low) - k.low;
+      t = Swar::vmin(t, k.limit);
+      if (!k.magic) return t >> k.shift & 0x00ff00ffu;
+      return __byte_perm((t & 0xffffu) * k.magic, (t >> 16) * k.magic, 0x4743) & 0x00ff00ffu;
+    });
+  }
+}
+
+// An operation takes the rows of the strip from above; each enter() may complete one row of results, four words. It
+// says its radius, how many rows of results a strip has, and:
+// - kMinBlocks: how many blocks of four warps a multiprocessor is to hold, which bounds the registers of a thread by
+//   65536 / (blocks * 128): more of them hide more latency as long as nothing spills. kFewerBlocks is how many fewer
+//   they are of words, and of pixels that are not words.
+// - kWarps, of bytes, and kWordWarps, where pixels are words: where there is much to do, blocks of two warps, twice as
+//   many, may keep multiprocessors busier than those of four.
+// - kAllArchs: it is compiled for every GPU, else for sm_90 and newer alone, see Feature::MaskKernels.
+// - kHasTailKernel: it is for sm_90 and newer alone and still has kernels for rows that are not a multiple of 16 bytes.
+// - Tall: the same with strips of more rows, which load fewer rows twice and add up less, but keep a small frame's
+//   multiprocessors waiting.
+// - kRowByRow: no row of results is begun before the last one is written, where registers are scarce; 16-bit samples,
+//   and GPUs before 9.0, always do so.
+// - kHoldsMiddle: once row j has entered, middle() knows the words of row j - kRadius.
+// - kRecomputesRows: whether a row of packed pixels lies in the frame is worked out anew for each row, which takes one
+//   register less.
+
+// Where neighbours are whole words, sums of the even pairs are made of the words as they are, which add 256 times the
+// odd pairs: one subtraction of a result takes the place of a mask on each row.
+template <typename Swar>
+constexpr bool kWholeWords = Swar::kSampleBytes == 1 && Swar::kChannels == 4;
+
+template <typename Swar>
+__device__ inline uint32_t part_or_word(const SwarParams &k, uint32_t word, int h) {
+  return kWholeWords<Swar> && !h ? word : Swar::part(k, word, h);
+}
+
+// The sums of a word's samples, a register each: sum_of(h) sums part_or_word(h).
+template <typename Swar, typename SumOf>
+__device__ inline void part_sums(SumOf sum_of, uint32_t (&sums)[Swar::kSplit]) {
+#pragma unroll
+  for (int h = Swar::kSplit - 1; h >= 0; h--) sums[h] = sum_of(h);
+  if constexpr (kWholeWords<Swar>) sums[0] -= sums[1] << 8;
+}
+
+struct SlidingOperation {
+  using Params = SlidingParams;
+  static constexpr int kFewerBlocks = 0, kWarps = kMostWarps, kWordWarps = kMostWarps;
+  static constexpr bool kHasTailKernel = false;
+  static constexpr bool kAllArchs = true, kRowByRow = false, kHoldsMiddle = false, kRecomputesRows = false;
+};
+
+// Word i of the lane's results: sample(n) makes the one at n in rows.
+template <typename Swar, typename Sample>
+__device__ inline uint32_t make_word(const SwarParams &k, int i, Sample sample) {
+  uint32_t parts[Swar::kSplit];
+#pragma unroll
+  for (int h = 0; h < Swar::kSplit; h++) parts[h] = sample(Swar::kPerWord * i + h);
+  return Swar::join(k, parts);
+}
+
+}  // namespace cudaconv

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// Operations of sliding.cuh that compare: extrema and the median of 3x3; for that of 5x5 see median5.cuh.
+#pragma once
+
+#include "cuda/sliding/operation.cuh"
+
+namespace cudaconv {
+
+// The middle of: the greatest of the columns' least, the middle of their middles, the least of their greatest. Columns
+// are sorted as rows enter, once for the three windows that they are part of.
+template <bool kTall = false>
+struct SlidingMedian3 : SlidingOperation {
+  using Tall = SlidingMedian3<true>;
+  static constexpr bool kAllArchs = !kTall;
+  static constexpr int kRadius = 1, kStripRows = kTall ? 8 : 4, kMinBlocks = kTall ? 6 : 7;
+  static constexpr int kFewerBlocks = kTall, kWordWarps = 2;
+  static constexpr bool kHoldsMiddle = !kTall, kRecomputesRows = !kTall;
+
+  template <typename Swar>
+  struct State {
+    // Median of three: a + b + c - min - max. FP16 additions, two at a time, issue on another pipe than the integer
+    // comparisons.
+    template <bool kFloats>
+    __device__ static uint32_t middle(uint32_t a, uint32_t b, uint32_t c, uint32_t least, uint32_t largest) {
+      if constexpr (kFloats && Swar::kSampleBytes == 1)
+        return (HalfPair{a} - HalfPair{least} + (HalfPair{b} - HalfPair{largest}) + HalfPair{c}).bits;
+      return a + b + c - least - largest;
+    }
+    __device__ static uint32_t middle(uint32_t a, uint32_t b, uint32_t c) {
+      return middle<true>(a, b, c, Swar::vmin(a, b, c), Swar::vmax(a, b, c));
+    }
+
+    uint32_t last[2][Swar::kSplit][4];  // the two rows before: [age][part][word]
+
+    __device__ void middle(const SwarParams &k, int, uint32_t (&words)[4]) const {
+#pragma unroll
+      for (int i = 0; i < 4; i++) words[i] = join_parts<Swar>(k, [&](int h) { return last[1][h][i]; });
+    }
+
+    __device__ void enter(const SlidingParams &p, int j, const uint32_t (&row)[4], uint32_t (&out)[4]) {
+      const SwarParams &k = p.swar;
+      LaneRow<Swar, 1> least, mid, largest;
+#pragma unroll
+      for (int i = 0; i < 4; i++) {
+#pragma unroll
+        for (int h = 0; h < Swar::kSplit; h++) {
+          const uint32_t a = Swar::part(k, row[i], h), b = last[0][h][i], c = last[1][h][i];
+          if (j >= 2) {
+            const int word = least.kWords + i;
+            const uint32_t low = Swar::vmin(a, b, c), high = Swar::vmax(a, b, c);
+            least.part[h][word] = low;
+            largest.part[h][word] = high;
+            mid.part[h][word] = middle<kTall>(a, b, c, low, high);
+          }
+          last[1][h][i] = b;
+          last[0][h][i] = a;
+        }
+      }
+      if (j < 2) return;
+      least.exchange();
+      mid.exchange();
+      largest.exchange();
+      const auto sample = [&](int n) {
+        constexpr int c = Swar::kChannels;
+        return middle(Swar::vmax(least.at(n - c), least.at(n), least.at(n + c)),
+                      middle(mid.at(n - c), mid.at(n), mid.at(n + c)),
+                      Swar::vmin(largest.at(n - c), largest.at(n), largest.at(n + c)));
+      };
+#pragma unroll
+      for (int i = 0; i < 4; i++) out[i] = make_word<Swar>(k, i, sample);
+    }
+  };
+};
+
+// The greatest of a square window, or the least.
+template <int kSize, bool kMin, bool kTall = false>
+struct SlidingExtremum : SlidingOperation {
+  using Tall = SlidingExtremum<kSize, kMin, (kSize > 5)>;
+  static constexpr bool kAllArchs = false, kHasTailKernel = !kTall, kRowByRow = kSize > 5, kHoldsMiddle = true;
+  static constexpr int kRadius = kSize / 2, kStripRows = kTall ? 8 : 4;
+  static constexpr int kMinBlocks = kSize <= 5 ? 8 : kTall ? 5 : 6;
+  static constexpr int kFewerBlocks = kSize == 5, kWarps = kSize > 5 ? 2 : kMostWarps, kWordWarps = kWarps;
+
+  template <typename Swar>
+  struct State {
+    using Order = Ordered<Swar>;
+    SquareRows<Swar, kRadius> square;
+
+    __device__ void middle(const SwarParams &k, int j, uint32_t (&words)[4]) const {
+      Order::join(k, square.rows[(j - kRadius) % kSize], 0, words);
+    }
+
+    __device__ void enter(const SlidingParams &p, int j, const uint32_t (&row)[4], uint32_t (&out)[4]) {
+      const SwarParams &k = p.swar;
+      Order::split(k, row, 0, square.rows[j % kSize]);
+      if (j < 2 * kRadius) return;
+      typename Order::Row extremum;
+      square.template extrema<kMin>(extremum);
+      Order::join(k, extremum, 0, out);
+    }
+  };
+};
+
+// The greatest of a structuring element that is symmetric both ways and has no gaps, or the least; squares are special
+// ones. At each distance from the middle a column of so many pixels above and below it, so many and one are k.column,
+// or 0 for no column.
+template <int kRadius_>
+struct SlidingElement : SlidingOperation {
+  using Tall = SlidingElement;
+  static constexpr int kRadius = kRadius_, kStripRows = 4;
+  static constexpr int kMinBlocks = kRadius == 2 ? 5 : 4;
+  static constexpr int kFewerBlocks = 1;
+  static constexpr bool kRowByRow = true, kHoldsMiddle = true;
+
+  template <typename Swar>
+  struct State {
+    using Order = Ordered<Swar>;
+    using Row = typename Order::Row;
+    static constexpr int kSize = 2 * kRadius + 1;
+    Row rows[kSize];
+
+    __device__ void middle(const SwarParams &k, int j, uint32_t (&words)[4]) const {
+      Order::join(k, rows[(j - kRadius) % kSize], k.flip, words);
+    }
+
+    __device__ void enter(const SlidingParams &p, int j, const uint32_t (&row)[4], uint32_t (&out)[4]) {
+      const SwarParams &k = p.swar;
+      Order::split(k, row, k.flip, rows[j % kSize]);
+      if (j < 2 * kRadius) return;
+      // The greatest of each column's middle, and of one, two ... pixels above and below it.
+      Row columns[kRadius + 1];
+#pragma unroll
+      for (int above = 0; above <= kRadius; above++)
+#pragma unroll
+        for (int h = 0; h < Swar::kSplit; h++)
+#pragma unroll
+          for (int i = 0; i < 4; i++) {
+            const uint32_t first = rows[(j - kRadius - above) % kSize][h][i];
+            const uint32_t last = rows[(j - kRadius + above) % kSize][h][i];
+            columns[above][h][i] = above ? Swar::vmax(columns[above ? above - 1 : 0][h][i], first, last) : first;
+          }
+      Row greatest = {};
+      add_columns<0>(k, columns, greatest);
+      Order::join(k, greatest, k.flip, out);
+    }
+
+    // Takes the maxima of columns kDistance pixels from the middle, and farther, into `greatest`.
+    template <int kDistance>
+    __device__ static void add_columns(const SwarParams &k, const Row (&columns)[kRadius + 1], Row &greatest) {
+      if constexpr (kDistance <= kRadius) {
+        if (k.column[kDistance]) {
+          Row column;
+#pragma unroll
+          for (int h = 0; h < Swar::kSplit; h++)
+#pragma unroll
+            for (int i = 0; i < 4; i++) {
+              column[h][i] = columns[0][h][i];
+#pragma unroll
+              for (int above = 1; above <= kRadius; above++)
+                if (k.column[kDistance] > above) column[h][i] = columns[above][h][i];
+            }
+          LaneRow<Swar, kDistance> line;
+          line.set(column);
+          line.exchange();
+#pragma unroll
+          for (int h = 0; h < Swar::kSplit; h++)
+#pragma unroll
+            for (int i = 0; i < 4; i++) {
+              const int n = Swar::kPerWord * i + h, far = kDistance * Swar::kChannels;
+              greatest[h][i] = Swar::vmax(greatest[h][i], line.at(n - far), line.at(n + far));
+            }
+        }
+        add_columns<kDistance + 1>(k, columns, greatest);
+      }
+    }
+  };
+};
+
+// The greatest of a square of 9x9 bytes, or the least, as three of threes, three apart, both ways.
+template <bool kMin, bool kTall = false>
+struct SlidingExtremum9 : SlidingOperation {
+  using Tall = SlidingExtremum9<kMin, true>;
+  static constexpr bool kAllArchs = false, kRowByRow = true;
+  static constexpr int kRadius = 4, kStripRows = kTall ? 8 : 6, kMinBlocks = kTall ? 4 : 5;
+  static constexpr int kFewerBlocks = !kTall;
+
+  template <typename Swar>
+  struct State {
+    using Order = Ordered<Swar>;
+    using Row = typename Order::Row;
+    uint32_t rows[3][4], threes[7][4];  // the last rows, and the extrema of three of them; words
+
+    __device__ static uint32_t extreme(uint32_t a, uint32_t b, uint32_t c) {
+      return kMin ? Swar::vmin(a, b, c) : Swar::vmax(a, b, c);
+    }
+
+    __device__ static void down(const SwarParams &k, const uint32_t (&a)[4], const uint32_t (&b)[4],
+                                const uint32_t (&c)[4], Row &result) {
+#pragma unroll
+      for (int i = 0; i < 4; i++)
+#pragma unroll
+        for (int h = 0; h < Swar::kSplit; h++)
+          result[h][i] = extreme(Order::part(k, a[i], h), Order::part(k, b[i], h), Order::part(k, c[i], h));
+    }
+
+    // Extrema of three samples of a row each, kStep pixels apart.
+    template <int kStep>
+    __device__ static void along(Row &row) {
+      LaneRow<Swar, kStep> samples;
+      samples.set(row);
+      samples.exchange();
+#pragma unroll
+      for (int i = 0; i < 4; i++)
+#pragma unroll
+        for (int h = 0; h < Swar::kSplit; h++) {
+          constexpr int kApart = kStep * Swar::kChannels;
+          const int n = Swar::kPerWord * i + h;
+          row[h][i] = extreme(samples.at(n - kApart), samples.at(n), samples.at(n + kApart));
+        }
+    }
+
+    __device__ void enter(const SlidingParams &p, int j, const uint32_t (&row)[4], uint32_t (&out)[4]) {
+      const SwarParams &k = p.swar;
+#pragma unroll
+      for (int i = 0; i < 4; i++) rows[j % 3][i] = row[i];
+      if (j < 2) return;
+      Row result;
+      down(k, rows[0], rows[1], rows[2], result);
+      Order::join(k, result, 0, threes[j % 7]);
+      if (j < 2 * kRadius) return;
+      down(k, threes[j % 7], threes[(j + 4) % 7], threes[(j + 1) % 7], result);
+      along<1>(result);
+      along<3>(result);
+      Order::join(k, result, 0, out);
+    }
+  };
+};
+
+}  // namespace cudaconv

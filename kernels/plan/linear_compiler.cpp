@@ -1,0 +1,391 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "plan/linear_compiler.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <numeric>
+
+#include "error.h"
+#include "plan/masks.h"
+#include "plan/messages.h"
+
+namespace cudaconv {
+
+namespace {
+
+// Integer coefficients up to here are kept as they are: doubled, they fit 32 bits.
+constexpr double kLargestInteger = (1 << 30) - 1;
+// Codes by which the fixed-point form of a real mask may be off before the final rounding, which adds a half.
+constexpr double kErrorAllowed = 0.45;
+
+// By which a blur can be multiplied, 2^15 times the error that remains of its rows' sums.
+constexpr double kLargestGain = kErrorAllowed * (1 << 15);
+
+constexpr double kNarrowMax = INT32_MAX;
+constexpr double kWideMax = 4.6e18;  // a little below 2^62
+
+bool is_integer(double v) {
+  return std::fabs(v) <= kLargestInteger && v == std::floor(v);
+}
+
+// The largest depth in the layout: what a mask has to be accurate for.
+int largest_depth(const FrameLayout &layout) {
+  int depth = 0;
+  for (int p = 0; p < layout.planes; p++)
+    for (int c = 0; c < layout.plane[p].channels; c++) depth = std::max<int>(depth, layout.plane[p].channel[c].depth);
+  return depth;
+}
+
+// Whether a sum of at most `sum` in magnitude stays within 32 bits through round_to_sample.
+bool fits_narrow(double sum, int64_t divisor, int depth, double bias) {
+  const double codes = std::ldexp(1.0, depth);
+  return sum + (std::fabs(bias) * codes + 0.5) * divisor + 1 <= kNarrowMax && codes * divisor <= kNarrowMax + 1.0;
+}
+
+double absolute_sum(const std::vector<int32_t> &v) {
+  double sum = 0;
+  for (int32_t c : v) sum += std::fabs(static_cast<double>(c));
+  return sum;
+}
+
+// value = column x row in integers, where there are such: the first row with a non-zero coefficient, divided by the
+// greatest common divisor of its coefficients, has to divide every other row.
+void factorise(IntegerMask &mask, int width, int height) {
+  const auto at = [&](int j, int i) -> int64_t { return mask.value[static_cast<size_t>(j) * width + i]; };
+  int lead = 0;
+  int64_t divisor = 0;
+  for (; lead < height; lead++) {
+    divisor = 0;
+    for (int i = 0; i < width; i++) divisor = std::gcd(divisor, at(lead, i));
+    if (divisor) break;
+  }
+  if (!divisor) return;
+  std::vector<int32_t> row(width), column(height);
+  int pivot = 0;
+  for (int i = 0; i < width; i++) {
+    row[i] = static_cast<int32_t>(at(lead, i) / divisor);
+    if (row[i] && !row[pivot]) pivot = i;
+  }
+  for (int j = 0; j < height; j++) {
+    if (at(j, pivot) % row[pivot]) return;
+    column[j] = static_cast<int32_t>(at(j, pivot) / row[pivot]);
+    for (int i = 0; i < width; i++)
+      if (static_cast<int64_t>(column[j]) * row[i] != at(j, i)) return;
+  }
+  mask.row = std::move(row);
+  mask.column = std::move(column);
+}
+
+// Turns a real mask into integers, which decides alone about every byte that follows: it knows the mask and the depth,
+// not the method or the backend.
+class LinearCompiler {
+ public:
+  LinearCompiler(const FilterSettings &settings, const FrameLayout &layout, Pass &pass)
+      : s_(settings),
+        layout_(layout),
+        pass_(pass),
+        depth_(largest_depth(layout)),
+        largest_(std::ldexp(1.0, depth_) - 1) {
+    switch (s_.negative) {
+      case Negative::Auto:
+        absolute_ = mask_is_absolute(s_.mask);
+        break;
+      case Negative::Clamp:
+        absolute_ = false;
+        break;
+      case Negative::Absolute:
+        absolute_ = true;
+        break;
+    }
+  }
+
+  void compile() {
+    if (s_.mask == Mask::Kirsch) {
+      pass_.op = Op::Compass;
+      pass_.radius_x = pass_.radius_y = 1;
+      compile_integers({}, s_.divisor ? s_.divisor : 1, 30 * largest_);
+      return;
+    }
+    const std::vector<RealMask> masks = linear_masks(s_);
+    const RealMask &first = masks[0];
+    pass_.op = masks.size() == 2 ? Op::Magnitude : Op::Linear;
+    pass_.radius_x = first.width / 2;
+    pass_.radius_y = first.height / 2;
+    pass_.norm = s_.magnitude == Magnitude::L1 ? Norm::L1 : absolute_ && s_.bias < 0 ? Norm::L2Fraction : Norm::L2;
+    const double divisor = s_.divisor ? s_.divisor : first.divisor;
+
+    if (first.value.empty()) {
+      compile_factors(first, divisor);
+    } else if (std::all_of(masks.begin(), masks.end(),
+                           [](const RealMask &m) { return std::all_of(m.value.begin(), m.value.end(), is_integer); })) {
+      double sum = 0;
+      for (double v : first.value) sum += std::fabs(v);
+      compile_integers(masks, divisor, (masks.size() == 2 ? 2 : 1) * sum * largest_);
+    } else {
+      compile_reals(first, divisor);
+    }
+  }
+
+ private:
+  // Integer coefficients, divided by any number: exact where that is an integer too. `sum` bounds the sum's magnitude.
+  void compile_integers(const std::vector<RealMask> &masks, double divisor, double sum) {
+    int sign = 1;  // of the coefficients
+    if (divisor < 0) {
+      divisor = -divisor;
+      if (pass_.op == Op::Magnitude)
+        refuse("divisor=" + number_text(s_.divisor) + " with mask=" + mask_nick(s_.mask) +
+               ": a magnitude has no sign; the divisor has to be above 0");
+      if (pass_.op == Op::Linear)
+        sign = -1;
+      else
+        pass_.sum_gain = -1;
+    }
+    int scale = 1;
+    int64_t d;
+    if (divisor == std::floor(divisor)) {
+      d = static_cast<int64_t>(divisor);
+      scale = d % 2 ? 2 : 1;  // an even divisor has an exact half
+      d *= scale;
+    } else {
+      // The divisor's fraction moves into the gain. A magnitude is itself rounded down to an integer, so it gets eight
+      // bits of fraction first.
+      const int bits = pass_.op == Op::Magnitude ? 8 : 0;
+      scale = 1 << bits;
+      int gain_bits = 40;
+      while (gain_bits > 0 && (std::ldexp(sum, gain_bits + bits + 1) > kWideMax ||
+                               std::ldexp(divisor, gain_bits + bits + depth_ + 2) > kWideMax))
+        gain_bits--;
+      pass_.sum_gain *= int64_t{1} << gain_bits;
+      d = 2 * std::llround(std::ldexp(divisor, gain_bits + bits - 1));
+      // d is off by at most 1, which at the largest sample value makes 2^depth / d codes.
+      const double least = std::max(std::ldexp(8, depth_ - gain_bits - bits), bits ? 1.0 / 64 : 0);
+      if (divisor < least)
+        refuse("divisor=" + number_text(s_.divisor ? s_.divisor : divisor) +
+               " is too small for what the mask adds up to: the least is " + number_text(least));
+    }
+    sum *= scale;
+    for (size_t m = 0; m < masks.size(); m++) {
+      IntegerMask &mask = pass_.mask[m];
+      for (double v : masks[m].value) mask.value.push_back(static_cast<int32_t>(sign * scale * v));
+      factorise(mask, pass_.width(), pass_.height());
+    }
+    // A response is 8 * (three neighbours in a row) - 3 * (all eight): two numbers instead of eight masks.
+    if (pass_.op == Op::Compass) pass_.mask[0].value = {scale * 8, scale * -3};
+    if (pass_.op == Op::Magnitude && pass_.norm == Norm::L2Fraction) {
+      sum *= 2;
+      d *= 2;
+    }
+    if (pass_.op == Op::Linear && masks[0].width * masks[0].height > kLargestDense * kLargestDense)
+      pass_.mask[0].value.clear();
+    finish(sum, d);
+  }
+
+  // A matrix of real coefficients: fixed point with as many bits as 16-bit integers have, which is what the matrix
+  // instructions and the CPU's are fast with, or else as the accumulator leaves.
+  void compile_reals(const RealMask &real, double divisor) {
+    double sum = 0, largest = 0;
+    int taps = 0;
+    for (double v : real.value) {
+      sum += std::fabs(v / divisor);
+      largest = std::max(largest, std::fabs(v / divisor));
+      taps += v != 0;
+    }
+    const auto error = [&](int bits) {
+      double off = 0;
+      for (double v : real.value) {
+        const double exact = std::ldexp(v / divisor, bits);
+        off += std::fabs(std::round(exact) - exact);
+      }
+      return std::ldexp(off * largest_ + (s_.bias != 0) * 0.5, -bits);
+    };
+    const auto total = [&](int bits) { return std::ldexp(sum, bits) * largest_ + taps * largest_; };
+    const auto fits = [&](int bits) { return fits_narrow(total(bits), int64_t{1} << bits, depth_, s_.bias); };
+    // The most bits with which the sum fits and is not off by more than `allowed`; 0 where there are none.
+    const auto choose = [&](int bits, double allowed, auto fits) {
+      while (bits > 0 && !fits(bits)) bits--;
+      return bits > 0 && error(bits) <= allowed ? bits : 0;
+    };
+    int bits = choose(30, kErrorAllowed / 8, [&](int n) { return fits(n) && std::ldexp(largest, n) <= INT16_MAX; });
+    if (!bits) bits = choose(30, kErrorAllowed / 8, fits);
+    if (!bits)
+      bits = choose(40, kErrorAllowed, [&](int n) {
+        return total(n) <= kWideMax && std::ldexp(largest, n) <= INT32_MAX &&
+               std::ldexp(1 + std::fabs(s_.bias), n + depth_) <= kWideMax;
+      });
+    if (!bits) {
+      const double coefficient = *std::max_element(real.value.begin(), real.value.end(),
+                                                   [](double a, double b) { return std::fabs(a) < std::fabs(b); });
+      refuse("coefficients: " + number_text(coefficient) + ", to be divided by " + number_text(divisor) +
+             ", is too large: integers can be up to " + number_text(kLargestInteger) + ", other numbers here up to " +
+             "about " + number_text(std::floor(std::ldexp(2 * kErrorAllowed / taps * INT32_MAX, -depth_))) +
+             " times the divisor, to keep " + std::to_string(depth_) +
+             "-bit results within one code of the exact ones");
+    }
+    for (double v : real.value)
+      pass_.mask[0].value.push_back(static_cast<int32_t>(std::llround(std::ldexp(v / divisor, bits))));
+    factorise(pass_.mask[0], pass_.width(), pass_.height());
+    finish(total(bits), int64_t{1} << bits);
+  }
+
+  // A row and a column of real weights that sum to 1: the row's sums are kept with some bits of fraction, so that both
+  // steps stay within the accumulator. For up to 12 bits that is a 16-bit row sum and a 32-bit total.
+  void compile_factors(const RealMask &real, double divisor) {
+    if (s_.mask == Mask::Unsharp) divisor = 1;
+    const double gain = 1 / divisor;
+    // What multiplies the rounding of a row's sum to 14 bits of fraction, the finest there is.
+    const auto refuse_gain = [&](int line = __builtin_LINE()) {
+      refuse("divisor=" + number_text(divisor) + " is too small for mask=" + mask_nick(s_.mask) + ": from about " +
+                 number_text(1 / kLargestGain) + " on, more for large masks, results are within one code of exact ones",
+             __FILE__, line);
+    };
+    if (!(std::fabs(gain) <= kLargestGain)) refuse_gain();
+    IntegerMask &mask = pass_.mask[0];
+
+    double total = 0;
+    int64_t d = 0;
+    const auto quantise = [&](int row_bits, int column_bits, int fraction) {
+      mask.row = fixed_point(real.row, row_bits, 1);
+      mask.column = fixed_point(real.column, column_bits, gain);
+      mask.row_shift = row_bits - fraction;
+      d = int64_t{1} << (column_bits + fraction);
+      const int64_t row_sum = static_cast<int64_t>(absolute_sum(mask.row) * largest_);
+      total = absolute_sum(mask.column) * ((row_sum + (int64_t{1} << mask.row_shift >> 1)) >> mask.row_shift);
+      double off = 0;
+      for (int i = 0; i < real.width; i++) off += std::fabs(std::ldexp(mask.row[i], -row_bits) - real.row[i]);
+      off *= std::fabs(gain);
+      for (int i = 0; i < real.height; i++)
+        off += std::fabs(std::ldexp(mask.column[i], -column_bits) - gain * real.column[i]);
+      return off * largest_ + std::fabs(gain) * std::ldexp(0.5, -fraction);
+    };
+
+    const int fraction = 16 - depth_;
+    double error = 1;
+    if (fraction >= 4) {
+      error = quantise(16, 15, fraction);
+      if (!fits_narrow(total, d, depth_, s_.bias) && s_.mask != Mask::Unsharp) error = 1;
+    }
+    // The amount multiplies the blur's error.
+    const bool sharpens = s_.mask == Mask::Unsharp;
+    const double weight = sharpens ? std::max(1.0, std::fabs(s_.amount)) : 1;
+    // Three bytes of each factor and of a row's sum are what the matrix instructions can take, of samples of more than
+    // 8 bits: for those of 8 bits more accuracy than promised has a high price.
+    const double allowed = depth_ > 8 || sharpens ? kErrorAllowed / 2 : kErrorAllowed;
+    if (error * weight > allowed && std::fabs(gain) < 64) {
+      error = quantise(24, 24, 8);
+      pass_.wide = true;
+    }
+    if (error * weight > allowed) {
+      int column_bits = 30;
+      while (column_bits > 1 &&
+             std::ldexp(std::fabs(gain) + std::fabs(s_.bias) + 1, column_bits + 14 + depth_) > kWideMax)
+        column_bits--;
+      if (std::fabs(gain) >= 2)
+        column_bits = std::min(column_bits, 29 - ceil_log2(static_cast<int64_t>(gain < 0 ? -gain : gain)));
+      if (column_bits < 8) refuse_gain();
+      error = quantise(30, column_bits, 14);
+      pass_.wide = true;
+      if (error > kErrorAllowed) refuse_gain();
+    }
+
+    if (s_.mask == Mask::Unsharp) {
+      // src + amount * (src - gauss), in units of 1 / (d * 2^amount_bits) codes, the blur kept with 12 bits of
+      // fraction.
+      constexpr int kBlurFraction = 12;
+      while (d > int64_t{1} << kBlurFraction) {
+        d >>= 1;
+        pass_.sum_shift++;
+      }
+      error += std::ldexp(0.5, -kBlurFraction);
+      int amount_bits = 20;
+      const double reach = 2 + 2 * std::fabs(s_.amount) + std::fabs(s_.bias);
+      while (amount_bits > 0 && std::ldexp(reach * d, amount_bits + depth_) > kWideMax) amount_bits--;
+      const double off = largest_ * std::ldexp(0.5, -amount_bits) + std::fabs(s_.amount) * error;
+      if (!std::isfinite(s_.amount) || off > kErrorAllowed)
+        refuse("amount=" + number_text(s_.amount) + " is too large: up to about " +
+               number_text(std::floor(kErrorAllowed / error)) + " results are within one code of exact ones");
+      const int64_t amount = std::llround(std::ldexp(s_.amount, amount_bits));
+      pass_.sum_gain = -amount;
+      pass_.center_gain = d * ((int64_t{1} << amount_bits) + amount);
+      d <<= amount_bits;
+    }
+    finish(total, d);
+  }
+
+  // weight * gain * 2^bits, rounded so that the sum is right: what the nearest integers add up to too much or too
+  // little is taken from pairs, or added to them, that it brings the least away from their exact values, and what is
+  // left of it from the middle. `weight` is symmetric.
+  static std::vector<int32_t> fixed_point(const std::vector<double> &weight, int bits, double gain) {
+    const size_t middle = weight.size() / 2;
+    std::vector<int32_t> q;
+    std::vector<double> rest;  // of the exact value
+    int64_t missing = std::llround(std::ldexp(gain, bits));
+    for (double w : weight) {
+      const double exact = std::ldexp(w * gain, bits);
+      q.push_back(static_cast<int32_t>(std::llround(exact)));
+      rest.push_back(exact - q.back());
+      missing -= q.back();
+    }
+    const int step = missing < 0 ? -1 : 1;
+    std::vector<size_t> pairs(middle);
+    std::iota(pairs.begin(), pairs.end(), 0);
+    std::stable_sort(pairs.begin(), pairs.end(), [&](size_t a, size_t b) { return step * rest[a] > step * rest[b]; });
+    for (size_t k = 0; k < middle && std::abs(missing) >= 2; k++, missing -= 2 * step) {
+      q[pairs[k]] += step;
+      q[weight.size() - 1 - pairs[k]] += step;
+    }
+    q[middle] += static_cast<int32_t>(missing);
+    return q;
+  }
+
+  void finish(double sum, int64_t divisor) {
+    // No accumulator is too small for what is within the limits of coefficients and divisor.
+    assert(sum <= kWideMax && std::ldexp(static_cast<double>(divisor), depth_) <= kWideMax);
+    if (!pass_.has_gain() && !fits_narrow(sum, divisor, depth_, s_.bias)) pass_.wide = true;
+    if (pass_.has_gain() && sum > kNarrowMax) pass_.wide = true;
+    if (pass_.op != Op::Linear && pass_.wide) {
+      // Magnitudes and compass responses fit 32 bits at every depth; only their rounding may not.
+      pass_.wide = false;
+      if (!pass_.has_gain()) {
+        pass_.sum_gain = 2;
+        divisor *= 2;
+      }
+    }
+    const bool wide = pass_.wide || pass_.has_gain();
+    for (int p = 0; p < layout_.planes; p++)
+      for (int c = 0; c < layout_.plane[p].channels; c++)
+        pass_.rounding[p][c] = make_rounding(divisor, layout_.plane[p].channel[c].depth, s_.bias, absolute_, wide);
+  }
+
+  const FilterSettings &s_;
+  const FrameLayout &layout_;
+  Pass &pass_;
+  int depth_;
+  double largest_;  // sample value
+  bool absolute_ = false;
+};
+
+}  // namespace
+
+Rounding make_rounding(int64_t divisor, int depth, double bias, bool absolute, bool wide) {
+  Rounding r;
+  r.max = (1 << depth) - 1;
+  r.half = divisor / 2;
+  r.offset = std::llround(static_cast<long double>(bias) * (r.max + 1) * divisor);
+  r.limit = (static_cast<int64_t>(r.max) + 1) * divisor - 1;
+  r.absolute = absolute;
+  r.wide = wide;
+  const int bits = wide ? 64 : 32;
+  const int log = ceil_log2(divisor);
+  const int power = bits - 1 + log;  // magic = ceil(2^power / divisor) takes at most `bits` bits
+  const unsigned __int128 numerator = static_cast<unsigned __int128>(1) << power;
+  r.magic = static_cast<uint64_t>((numerator + divisor - 1) / divisor);
+  r.shift = power - bits;
+  return r;
+}
+
+void compile_linear(const FilterSettings &settings, const FrameLayout &layout, Pass &pass) {
+  LinearCompiler(settings, layout, pass).compile();
+}
+
+}  // namespace cudaconv

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// From a real mask to integers, for passes that add.
+#pragma once
+
+#include <cstdint>
+
+#include "filter.h"
+#include "imageview.h"
+#include "plan/plan.h"
+
+namespace cudaconv {
+
+// The largest side of a mask that is kept as a matrix; larger ones are kept by their factors.
+constexpr int kLargestDense = 31;
+// Divisors up to here leave a sum of 16-bit samples its 63 bits, with every scale below.
+constexpr double kLargestDivisor = 0x1p32;
+
+// The rounding to samples of `depth` bits of sums with this divisor; `wide`: they take 64 bits.
+Rounding make_rounding(int64_t divisor, int depth, double bias, bool absolute, bool wide);
+
+// Fills in the operation, the masks, the gains and the roundings of a pass for a linear mask, a magnitude or kirsch.
+// Throws Error{Settings}.
+void compile_linear(const FilterSettings &settings, const FrameLayout &layout, Pass &pass);
+
+}  // namespace cudaconv
