@@ -45,6 +45,7 @@ enum class Mask {
   Tophat,
   Blackhat,
   Median,
+  Mosaic,
   Custom,
 };
 

@@ -13,6 +13,7 @@
 #include "backend.h"
 #include "cpu/cpu_operations.h"
 #include "cpu/cpu_rows.h"
+#include "cpu/mosaic.h"
 #include "cpu/vector.h"
 #include "plan/region_work.h"
 
@@ -54,6 +55,7 @@ void with_operation(const RowContext<T> &context, F f) {
     case Op::Median:
       return run(MedianOp<T>(context));
     case Op::Difference:  // see Results
+    case Op::Mosaic:      // see run_tile()
       break;
   }
 }
@@ -114,6 +116,14 @@ void run_tile(const Job &job, const JobTile &tile, Scratch &scratch) {
     for (int y = tile.y0; y < tile.y1 && !job.cancellation->requested(); y++) {
       unpack_pixels(*job.loops, *job.layout, job.copy.data + y * job.copy.pitch, tile.x0, tile.width(),
                     results.begin(y));
+      results.end(y);
+    }
+    return;
+  }
+  if (tile.mosaic) {
+    MosaicRows<T> mosaic(job, tile, scratch);
+    for (int y = tile.y0; y < tile.y1 && !job.cancellation->requested(); y++) {
+      mosaic.write(y, results.begin(y));
       results.end(y);
     }
     return;
@@ -352,6 +362,8 @@ class CpuBackend : public Backend {
       job.target = buffers.part(plan, part, pass.target);
       return job;
     };
+    const std::vector<MosaicPart> mosaic =
+        pass.op == Op::Mosaic && !work ? mosaic_parts({}, plan) : std::vector<MosaicPart>();
     std::vector<Job> jobs;
     jobs.reserve(2 * plan.parts.size());
     std::vector<Task> tasks;
@@ -360,6 +372,11 @@ class CpuBackend : public Backend {
       if (difference) jobs.push_back(make_job(*difference, part, nullptr));
       jobs.push_back(make_job(pass, part, difference ? &jobs.back() : nullptr));
       const PlaneLayout &layout = plan.layout.plane[part.plane];
+      if (pass.op == Op::Mosaic) {
+        for (const JobTile &tile : mosaic_tiles((work ? work->mosaic() : mosaic)[i], threads_))
+          tasks.push_back({&jobs.back(), tile});
+        continue;
+      }
       std::vector<PixelRect> rects = {{0, 0, layout.width, part.height}};
       if (work) rects = rectangles_of(plan, pass, work->computed(&pass - plan.passes.data(), i));
       for (const PixelRect &rect : rects)

@@ -59,6 +59,9 @@ class Scratch {
   size_t next_ = 0;
 };
 
+struct MosaicBox;
+struct MosaicPart;
+
 // One pass over one part of the frame.
 struct Job {
   const VectorLoops *loops;
@@ -81,6 +84,8 @@ struct Job {
 // The pixels of the part that one task does.
 struct JobTile {
   int x0, x1, y0, y1;
+  const MosaicPart *mosaic = nullptr;  // of Op::Mosaic, with the box that the tile is a part of
+  const MosaicBox *box = nullptr;
   int width() const { return x1 - x0; }
 };
 

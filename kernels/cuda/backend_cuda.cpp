@@ -14,6 +14,7 @@
 #include "cuda/cuda_resources.h"
 #include "cuda/frame_copy.h"
 #include "cuda/launchers.h"
+#include "cuda/mosaic/tiles.h"
 #include "cuda/regions/put_in_place.h"
 #include "cuda/unpack.h"
 
@@ -270,6 +271,10 @@ class CudaBackend : public Backend {
       slot.buffers.target = slot.unpacked_target.view();
     }
     prepare_temporaries(slot, filter);
+    std::vector<MosaicTiles> mosaic;
+    std::vector<MosaicTiledBox> none;  // the frame is one box
+    if (filter.passes[0].op == Op::Mosaic) mosaic = cut_mosaic(mosaic_parts({}, filter), filter, &none);
+    slot.buffers.mosaic = &mosaic;
     const MaskParams *const masks = prepare_masks(slot, slot.plan);
 
     const bool captured = is_captured();
@@ -387,6 +392,8 @@ class CudaBackend : public Backend {
   struct RegionLists {
     std::vector<SelectedCell> cells;
     std::vector<uint32_t> bits;
+    std::vector<MosaicTiledBox> boxes;
+    const MosaicTiledBox *device_boxes = nullptr;
     const SelectedCell *device_cells = nullptr;
     const uint32_t *device_bits = nullptr;
   };
@@ -429,7 +436,7 @@ class CudaBackend : public Backend {
     for (size_t stage = 0; stage < stages; stage++) {
       for (const Batch &batch : batches) {
         for (size_t g = batch.begin; g < batch.end; g++)
-          defer_stage(slot, groups[g], stage, frame, results[g - batch.begin], deferred);
+          defer_stage(slot, groups[g], stage, frame, results[g - batch.begin], deferred, lists);
         place(batch, results, meets ? slot.merged.view() : frame);
       }
       if (!meets) continue;
@@ -439,13 +446,17 @@ class CudaBackend : public Backend {
   }
 
   void defer_stage(Slot &slot, const Group &group, size_t index, const FrameView &frame, const FrameView &result,
-                   DeferredLaunches &deferred) {
+                   DeferredLaunches &deferred, RegionLists &lists) {
     const Plan &filter = group.prepared->filter();
     const std::vector<Stage> stages = stages_of(filter);
     prepare_temporaries(slot, filter);
     FrameBuffers &buffers = slot.buffers;
     buffers.source = frame;
     buffers.target = frame;
+    std::vector<MosaicTiles> mosaic;
+    if (!group.work.mosaic().empty()) mosaic = cut_mosaic(group.work.mosaic(), filter, &lists.boxes);
+    buffers.mosaic = &mosaic;
+    buffers.mosaic_boxes = &lists.device_boxes;
     const auto set = [&](int buffer, const FrameView &view) {
       (buffer == Pass::kOutput ? buffers.target : buffers.temporary[buffer - 1]) = view;
     };
@@ -469,7 +480,7 @@ class CudaBackend : public Backend {
   // Returns where the numbers of tiles lie on the device.
   const uint32_t *upload_lists(Slot &slot, const std::vector<uint32_t> &tiles, RegionLists &lists) {
     const auto bytes_of = [](const auto &list) { return list.size() * sizeof(list[0]); };
-    const size_t bytes = bytes_of(tiles) + bytes_of(lists.bits) + bytes_of(lists.cells);
+    const size_t bytes = bytes_of(tiles) + bytes_of(lists.bits) + bytes_of(lists.boxes) + bytes_of(lists.cells);
     slot.host_lists.reserve(bytes);
     slot.lists.reserve(bytes);
     size_t at = 0;
@@ -481,6 +492,7 @@ class CudaBackend : public Backend {
     };
     const uint32_t *const device_tiles = append(tiles);
     lists.device_bits = append(lists.bits);
+    lists.device_boxes = append(lists.boxes);
     lists.device_cells = append(lists.cells);
     check(cudaMemcpyAsync(slot.lists.data(), slot.host_lists.data(), bytes, cudaMemcpyHostToDevice, stream_.get()),
           "cudaMemcpyAsync of the regions");

@@ -7,6 +7,7 @@ namespace cudaconv {
 
 const std::vector<Structure> &structures() {
   static const std::vector<Structure> kStructures = {
+      {"mosaic", takes_mosaic, launch_mosaic},
       {"composite", takes_composite, launch_composite},
       {"sliding", takes_sliding, launch_sliding},
       {"extremum", takes_van_herk, launch_van_herk},

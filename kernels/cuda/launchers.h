@@ -18,10 +18,17 @@
 
 namespace cudaconv {
 
+struct MosaicTiledBox;
+struct MosaicTiles;
+
 // The frames in device memory that the passes of a plan work on.
 struct FrameBuffers {
   FrameView source, target;
   std::vector<FrameView> temporary;
+
+  // Of a mosaic: its tiles, by part, and where to find the boxes of those that have several, once they are launched.
+  const std::vector<MosaicTiles> *mosaic = nullptr;
+  const MosaicTiledBox *const *mosaic_boxes = nullptr;
 };
 
 // What of a part is worked on, and the sums of what its rectangles measure.
@@ -47,6 +54,8 @@ struct PassRun : PassQuery {
 };
 
 // The rows of the dispatch table, see there; all are for dense planes.
+int takes_mosaic(const PassQuery &query);  // means of blocks
+void launch_mosaic(const PassRun &run);
 int takes_composite(const PassQuery &query);  // openings and the like of small squares
 void launch_composite(const PassRun &run);
 int takes_sliding(const PassQuery &query);  // small windows
@@ -73,6 +82,9 @@ void launch_dense(const PassRun &run);
 
 // Enqueues any pass by the plan's method. Pixels that are to stay as they were stay.
 void launch_method(const PassRun &run);
+
+// launch_method() of a mosaic.
+void launch_mosaic_samples(const PassRun &run);
 
 // After a pass has filtered all pixels: puts those back that it keeps. Planes are dense. Throws Error{Device}.
 void launch_restore(const PassRun &run);

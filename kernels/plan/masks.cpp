@@ -14,6 +14,7 @@ namespace {
 
 constexpr int kLargestSide = 127;
 constexpr int kLargestMedian = 7;
+constexpr int kLargestBlock = 255;
 
 struct NamedMask {
   Mask mask;
@@ -59,6 +60,7 @@ constexpr NamedMask kNamed[] = {
     {Mask::Tophat, "tophat", MaskKind::Morphology, false, true},
     {Mask::Blackhat, "blackhat", MaskKind::Morphology, false, true},
     {Mask::Median, "median", MaskKind::Median, false, false},
+    {Mask::Mosaic, "mosaic", MaskKind::Mosaic, false, false},
     {Mask::Custom, "custom", MaskKind::Linear, false, false},
 };
 
@@ -202,6 +204,10 @@ namespace {
 bool is_filter(Mask mask, Shape) {
   return mask != Mask::Identity;
 }
+// Whether repetition changes the result, and what lies outside the frame.
+bool is_window(Mask mask, Shape) {
+  return mask != Mask::Identity && mask != Mask::Mosaic;
+}
 bool is_blur(Mask mask, Shape) {
   return mask == Mask::Gauss || mask == Mask::Unsharp;
 }
@@ -221,7 +227,7 @@ const struct {
 } kUsage[] = {
     {"size", [](auto &s, auto &d) { return s.size != d.size; },
      [](Mask mask, Shape shape) {
-       return mask == Mask::Box || mask == Mask::Median || is_blur(mask, shape) ||
+       return mask == Mask::Box || mask == Mask::Median || mask == Mask::Mosaic || is_blur(mask, shape) ||
               (is_morphology(mask, shape) && shape != Shape::Custom);
      }},
     {"sigma", [](auto &s, auto &d) { return s.sigma != d.sigma; }, is_blur},
@@ -238,8 +244,8 @@ const struct {
     {"negative", [](auto &s, auto &d) { return s.negative != d.negative; }, is_sum},
     {"magnitude", [](auto &s, auto &d) { return s.magnitude != d.magnitude; },
      [](Mask mask, Shape) { return mask_kind(mask) == MaskKind::Magnitude; }},
-    {"iterations", [](auto &s, auto &d) { return s.iterations != d.iterations; }, is_filter},
-    {"border", [](auto &s, auto &d) { return s.border != d.border; }, is_filter},
+    {"iterations", [](auto &s, auto &d) { return s.iterations != d.iterations; }, is_window},
+    {"border", [](auto &s, auto &d) { return s.border != d.border; }, is_window},
     {"chroma", [](auto &s, auto &d) { return s.chroma != d.chroma; }, is_filter},
     {"alpha", [](auto &s, auto &d) { return s.alpha != d.alpha; }, is_filter},
 };
@@ -351,6 +357,14 @@ std::vector<RealMask> linear_masks(const FilterSettings &s) {
       break;
   }
   refuse(std::string("mask=") + mask_nick(s.mask) + " is not linear");
+}
+
+int block_of(const FilterSettings &s) {
+  const int size = s.size ? s.size : 16;
+  if (size < 1 || size > kLargestBlock)
+    refuse("size=" + std::to_string(size) + " does not suit mask=" + mask_nick(s.mask) + ": it must be 1 to " +
+           std::to_string(kLargestBlock));
+  return size;
 }
 
 Window window_of(const FilterSettings &s) {

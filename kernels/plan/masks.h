@@ -10,7 +10,7 @@
 
 namespace cudaconv {
 
-enum class MaskKind { Identity, Linear, Magnitude, Compass, Morphology, Median };
+enum class MaskKind { Identity, Linear, Magnitude, Compass, Morphology, Median, Mosaic };
 
 // A mask of real numbers, rows from the top, both sides odd, the anchor in the centre.
 struct RealMask {
@@ -46,5 +46,8 @@ struct Window {
 
 // For MaskKind::Morphology and Median. Throws Error{Settings}.
 Window window_of(const FilterSettings &settings);
+
+// The side of a block of MaskKind::Mosaic. Throws Error{Settings}.
+int block_of(const FilterSettings &settings);
 
 }  // namespace cudaconv

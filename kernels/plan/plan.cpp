@@ -155,6 +155,12 @@ class Builder {
         chain(pass, n, Pass::kInput, Pass::kOutput);
         return;
       }
+      case MaskKind::Mosaic:
+        // Once: the mean of a block of means is that mean.
+        pass.op = Op::Mosaic;
+        pass.block = block_of(s_);
+        chain(pass, 1, Pass::kInput, Pass::kOutput);
+        return;
       case MaskKind::Morphology:
         list_morphology(pass);
         return;
@@ -227,6 +233,7 @@ class Builder {
   }
 
   static bool can(Method method, const Pass &pass) {
+    if (pass.op == Op::Mosaic) return method == Method::Auto || method == Method::Constant;
     switch (method) {
       case Method::Separable:
         return pass.separable();
@@ -438,7 +445,8 @@ std::vector<PartRegion> regions_of_part(const Regions &regions, const Plan &plan
 }
 
 std::string describe(const Plan &plan) {
-  static const char *const kOps[] = {"linear", "magnitude", "compass", "minimum", "maximum", "median", "difference"};
+  static const char *const kOps[] = {"linear",  "magnitude", "compass",    "minimum",
+                                     "maximum", "median",    "difference", "mosaic"};
   static const char *const kBorders[] = {"replicate", "reflect", "reflect101", "wrap", "constant", "keep"};
   const auto size = [](int width, int height) { return std::to_string(width) + "x" + std::to_string(height); };
   const auto buffer = [](int index) {
@@ -449,7 +457,8 @@ std::string describe(const Plan &plan) {
   for (const Plan::Part &part : plan.parts)
     text += (&part == plan.parts.data() ? "" : ",") + size(plan.layout.plane[part.plane].width, part.height);
   for (const Pass &pass : plan.passes) {
-    text += "; " + std::string(kOps[static_cast<int>(pass.op)]) + " " + size(pass.width(), pass.height());
+    text += "; " + std::string(kOps[static_cast<int>(pass.op)]) + " ";
+    text += pass.op == Op::Mosaic ? size(pass.block, pass.block) : size(pass.width(), pass.height());
     if (pass.separable()) text += " separable";
     if (pass.op <= Op::Compass) text += pass.wide || pass.has_gain() ? " 64-bit" : " 32-bit";
     text += " " + buffer(pass.source) + (pass.op == Op::Difference ? "-" + buffer(pass.subtrahend) : "") + "->" +

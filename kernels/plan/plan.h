@@ -23,6 +23,7 @@ enum class Op : uint8_t {
   Maximum,
   Median,      // over the square window
   Difference,  // source - subtrahend, sample by sample, clamped at 0
+  Mosaic,      // the mean of the block that the pixel lies in, see plan/mosaic.h
 };
 
 // How a magnitude becomes an integer: |x| + |y|; floor(sqrt(x^2 + y^2)), which is enough to round what is added to it;
@@ -72,6 +73,7 @@ struct Pass {
   // Whether pixels outside the regions become those of the input. Not so within an opening, say: only its end is seen.
   bool in_regions = true;
   Norm norm = Norm::L2;  // of Magnitude
+  int block = 0;         // Mosaic: the side of a block, pixels of the frame
 
   IntegerMask mask[2];           // Linear and Magnitude
   std::vector<uint8_t> element;  // Minimum, Maximum: members of the window; empty: all of it

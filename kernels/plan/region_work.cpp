@@ -23,6 +23,7 @@ RegionWork::RegionWork(const Plan &plan, const Regions &regions, const Cancellat
     selected_.push_back(cancellation.requested() ? std::make_shared<const Area>(width, part.height)
                                                  : std::make_shared<const Area>(rows_.back(), width, part.height));
   }
+  if (plan.passes[0].op == Op::Mosaic && !cancellation.requested()) mosaic_ = mosaic_parts(regions, plan);
   computed_.resize(plan.passes.size());
   for (const Stage &stage : stages_of(plan)) {
     std::vector<std::shared_ptr<const Area>> area = selected_;
@@ -45,6 +46,8 @@ Area RegionWork::needed(size_t part) const {
   const Pass &first = plan_.passes[0];
   Area area = computed_[0][part]->grown(first.radius_x, first.radius_y, plan_.border);
   area.add(*selected_[part]);
+  if (!mosaic_.empty())
+    for (const MosaicBox &box : mosaic_[part].boxes) area.add({box.x, box.y, box.x + box.width, box.y + box.height});
   return area;
 }
 

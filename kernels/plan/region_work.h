@@ -10,6 +10,7 @@
 
 #include "cancellation.h"
 #include "plan/area.h"
+#include "plan/mosaic.h"
 #include "plan/plan.h"
 #include "plan/region_rows.h"
 
@@ -34,10 +35,13 @@ class RegionWork {
   const Area &computed(size_t pass, size_t part) const { return *computed_[pass][part]; }
   // What a stage reads and writes of the frame.
   Area needed(size_t part) const;
+  // By part, of a mosaic.
+  const std::vector<MosaicPart> &mosaic() const { return mosaic_; }
 
  private:
   const Plan &plan_;
   std::vector<RegionRows> rows_;
+  std::vector<MosaicPart> mosaic_;
   std::vector<std::shared_ptr<const Area>> selected_;               // by part
   std::vector<std::vector<std::shared_ptr<const Area>>> computed_;  // by pass and part
 };

@@ -276,6 +276,7 @@ std::vector<Case> goal_cases() {
   add("tophat 3", settings(Mask::Tophat, 3));
   add("median 3", settings(Mask::Median, 3));
   add("median 5", settings(Mask::Median, 5));
+  for (int size : {4, 16, 17, 64, 255}) add("mosaic " + std::to_string(size), settings(Mask::Mosaic, size));
   add("gauss 15", settings(Mask::Gauss, 15));
   add("gauss 31", settings(Mask::Gauss, 31));
   add("box 15", settings(Mask::Box, 15));

@@ -53,6 +53,8 @@ std::vector<Filter> filters() {
   add("open 3", Mask::Open);
   add("median 3", Mask::Median, 3);
   add("median 5", Mask::Median, 5);
+  for (const char *name : {"mosaic 4", "mosaic 16", "mosaic 64", "mosaic 255"})
+    add(name, Mask::Mosaic, std::atoi(std::strchr(name, ' ')));
   return list;
 }
 

@@ -168,6 +168,7 @@ std::vector<FilterSettings> make_variants() {
   add(Mask::Median, size(5));
   add(Mask::Median, size(7));
   add(Mask::Median, times(2));
+  for (int side : {0, 1, 2, 3, 8, 13, 17, 64, 255}) add(Mask::Mosaic, size(side));
   add(Mask::Custom, coefs(coefficients(1, 1, {3})));
   add(Mask::Custom, coefs(integers(3, 3, 9)));
   add(Mask::Custom, coefs(integers(9, 1, 5)), divisor(3));
@@ -225,6 +226,7 @@ std::vector<FilterSettings> make_variants() {
 Size window(const FilterSettings &s) {
   if (s.mask == Mask::Custom || s.shape == Shape::Custom) return {s.coefficients.width, s.coefficients.height};
   int side = s.size;
+  if (s.mask == Mask::Mosaic) side = 1;  // each pixel is read once
   if (!side && s.sigma > 0) side = 2 * static_cast<int>(3 * s.sigma + 1) + 1;
   if (!side) side = 9;
   return {side, side};
@@ -472,6 +474,7 @@ Case Cases::at_random(uint64_t number) const {
   s.size = pick(random, {0, 1, 3, 5, 7});
   if (s.mask != Mask::Median && random() % 4 == 0) s.size = pick(random, {9, 11, 15, 31, 63});
   if (random() % 2) s.sigma = uniform(random, 0.05, random() % 4 ? 2 : 9);
+  if (s.mask == Mask::Mosaic) s.size = static_cast<int>(random() % (random() % 4 ? 24 : 256));
   if (s.mask != Mask::Gauss && s.mask != Mask::Unsharp) s.sigma = 0;
   if (s.mask == Mask::Unsharp) {
     s.amount = pick(random, {1.0, 0.5, uniform(random, -2, 6)});

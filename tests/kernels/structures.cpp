@@ -73,6 +73,8 @@ const Expectation kExpected[] = {
     {custom(7), "tensor-pairs", "tensor-pairs", "tensor-dense"},
     {custom(13), "tensor-blocks", "tensor-dense"},
     {custom(21), "tensor-dense", "tensor-dense"},
+    {settings(Mask::Mosaic, 8), "mosaic", "mosaic", "mosaic"},
+    {settings(Mask::Mosaic, 255), "mosaic", "mosaic", "mosaic"},
 };
 
 const char *expected_of(const Expectation &expected, const PlaneLayout &plane) {

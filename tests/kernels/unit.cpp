@@ -250,6 +250,7 @@ void test_refusals() {
   for (Mask m : {Mask::Box, Mask::Gauss, Mask::Unsharp, Mask::Dilate, Mask::Blackhat, Mask::Median})
     for (int size : {-1, 2, 4, 128, 129}) expect_refused("an even, negative or too large size", mask(m, size));
   expect_refused("a median of 9", mask(Mask::Median, 9));
+  for (int size : {-1, 256}) expect_refused("blocks of no size or a too large one", mask(Mask::Mosaic, size));
   expect_refused("shape=custom without coefficients", mask(Mask::Erode, 3, Shape::Custom));
   expect_refused("mask=custom without coefficients", mask(Mask::Custom, 0));
   expect_refused("an even mask", custom(2, 1, {1, 1}));
@@ -274,6 +275,8 @@ void test_refusals() {
   expect_refused("cascade for a 3x3", method(Mask::Dilate, 3, Method::Cascade));
   expect_refused("separable for laplace", method(Mask::Laplace, 0, Method::Separable));
   expect_refused("separable for a median", method(Mask::Median, 3, Method::Separable));
+  for (Method m : {Method::Global, Method::Tiled, Method::TiledCached, Method::Blocked, Method::Cascade})
+    expect_refused("a method for windows for a mosaic", method(Mask::Mosaic, 0, m));
 }
 
 // The texts of errors name property, value and limit, in numbers as the user writes them in any locale.
@@ -292,6 +295,10 @@ void test_texts() {
     expect_text(settings([](FilterSettings &s) { s.mask = Mask::Gauss, s.divisor = 1e-9; }),
                 {"divisor=1e-09 ", "gauss"});
     expect_text(settings([](FilterSettings &s) { s.bias = -1.25; }), {"bias=-1.25 ", "-1 to 1"});
+    expect_text(settings([](FilterSettings &s) { s.mask = Mask::Mosaic, s.size = 256; }),
+                {"size=256 ", "mask=mosaic", "1 to 255"});
+    expect_text(settings([](FilterSettings &s) { s.mask = Mask::Mosaic, s.method = Method::Tiled; }),
+                {"method=tiled ", "mask=mosaic", "these can: auto, constant"});
     expect_text(settings([](FilterSettings &s) { s.divisor = 5e9; }), {"divisor=5000000000 ", "4294967296"});
     expect_text(settings([](FilterSettings &s) { s.mask = Mask::Sobel, s.divisor = -0.5; }),
                 {"divisor=-0.5 ", "sobel"});
@@ -801,8 +808,16 @@ void test_unused_settings() {
   s.divisor = 2;
   expect_texts(false,
                {"divisor has no effect with mask=median; it is used by all but identity, unsharp, dilate, erode, open, "
-                "close, gradient, tophat, blackhat, median"},
+                "close, gradient, tophat, blackhat, median, mosaic"},
                "of divisor");
+  s = {};
+  s.mask = Mask::Mosaic;
+  s.iterations = 2;
+  s.border = Border::Wrap;
+  expect_texts(false,
+               {"iterations has no effect with mask=mosaic; it is used by all but identity, mosaic",
+                "border has no effect with mask=mosaic; it is used by all but identity, mosaic"},
+               "of iterations and border");
   s = {};
   s.mask = Mask::Dilate;
   expect_texts(true, {"coefficients has no effect with mask=dilate and shape=rect; it is used with shape=custom"},

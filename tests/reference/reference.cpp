@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <functional>
 
+#include "mosaic.h"
+
 namespace cudaconv::reference {
 
 namespace {
@@ -313,6 +315,7 @@ struct Context {
   int max;                                     // largest sample value
   int border_value;                            // of border=constant
   std::function<bool(int x, int y)> filtered;  // whether regions leave the pixel to the filter
+  Mosaic mosaic;
 };
 
 // The samples of a channel, also those outside.
@@ -565,6 +568,8 @@ Channel filter_field(const Channel &in, const Context &context) {
       return at_the_end(difference(in, dilate(erode(in, context), context), in, context, 2 * n));
     case Mask::Blackhat:
       return at_the_end(difference(erode(dilate(in, context), context), in, in, context, 2 * n));
+    case Mask::Mosaic:
+      return at_the_end(mosaic(in, context.mosaic));
     default:
       break;
   }
@@ -689,6 +694,7 @@ Channel filter_interlaced(const Channel &in, Context context, const Regions &reg
   }
   for (int k = 0; k < 2; k++) {
     context.filtered = [&](int x, int y) { return is_filtered(regions, columns, rows, plane, true, k, x, y); };
+    context.mosaic.first_row = k;
     field[k] = filter_field(field[k], context);
   }
   Channel out{in.width, in.height, {}, {}};
@@ -735,12 +741,18 @@ Channel filter_channel(const FilterSettings &s, const FrameLayout &layout, int p
   const ChannelLayout &channel = plane.channel[c];
   if (s.mask == Mask::Identity || channel.role == Role::Padding) return in;
   if (channel.role == Role::Alpha && s.alpha == Alpha::Copy) return in;
-  Context context{s, max_sample(channel), plane.border_value[c], {}};
+  Context context{s, max_sample(channel), plane.border_value[c], {}, {}};
   // Of the frame, which has pixels of its own only in planes that are not subsampled.
   int columns = 0, rows = 0;
   for (int i = 0; i < layout.planes; i++) {
     if (layout.plane[i].sub_x == 0) columns = layout.plane[i].width;
     if (layout.plane[i].sub_y == 0) rows = layout.plane[i].height;
+  }
+  const int row_step = layout.interlaced ? 2 : 1;
+  context.mosaic = {s.size ? s.size : 16, &regions, columns, rows, 1, row_step, plane.sub_x, plane.sub_y, 0, row_step};
+  for (int i = 0; i < layout.planes; i++) {
+    context.mosaic.unit_x = std::max(context.mosaic.unit_x, 1 << layout.plane[i].sub_x);
+    context.mosaic.unit_y = std::max(context.mosaic.unit_y, row_step << layout.plane[i].sub_y);
   }
   context.filtered = [&](int x, int y) {
     return layout.interlaced ? is_filtered(regions, columns, rows, plane, true, y % 2, x, y / 2)

@@ -72,6 +72,7 @@ Launch choose_launch(Method method, const Pass &pass) {
     case Op::Median:
       return window_launch<Median>(method, pass);
     case Op::Difference:
+    case Op::Mosaic:  // see launch_method()
       break;
   }
   return {difference_kernel, kBlockWidth, kBlockHeight};
@@ -109,6 +110,7 @@ void fill_mask(const Pass &pass, bool factored, MaskParams &m) {
 // memory once, for others.
 Method resolve_method(const Plan &plan, const Pass &pass) {
   if (plan.method != Method::Auto) return plan.method;
+  if (pass.op == Op::Mosaic) return Method::Constant;
   return pass.separable() ? Method::Separable : Method::Tiled;
 }
 
@@ -120,6 +122,7 @@ std::vector<MaskParams> global_masks(const Plan &plan) {
 }
 
 void launch_method(const PassRun &run) {
+  if (run.pass().op == Op::Mosaic) return launch_mosaic_samples(run);
   const Method method = resolve_method(run.plan, run.pass());
   const Launch launch_as = choose_launch(method, run.pass());
   LaunchParams p = {};

@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// The kernels for mosaics. Those for words read each sample once, in rows of 16 bytes, and write it once:
+//
+//    1. a thread adds up 16 bytes of a row and of the rows below, as far as blocks reach: sums of columns
+//    2. they meet in shared memory, where some threads, as many as there are for it, add up the columns of a block
+//    3. a thread looks up the means of its 16 bytes, and writes them to all of its rows
+#pragma once
+
+#include "cuda/device/sample.cuh"
+#include "cuda/device/words.cuh"
+#include "cuda/launch.cuh"
+#include "cuda/mosaic/tiles.h"
+
+namespace cudaconv {
+
+struct MosaicParams : FrameParams {
+  MosaicTiles tiles[kMaxParts];
+  const MosaicTiledBox *box;  // in device memory
+};
+
+// Blocks side by side: block `first` and those after it of row `row` of blocks of a box.
+struct MosaicTile {
+  const PartParams &part;
+  const MosaicTiles &tiles;
+  MosaicTiledBox box;
+  int first, blocks, row;
+
+  // Pixels of the part.
+  __device__ int x(int block) const { return box.x + mosaic_begin(tiles.x, box.phase_x, first + block, box.width); }
+  __device__ int top() const { return box.y + mosaic_begin(tiles.y, box.phase_y, row, box.height); }
+  __device__ int bottom() const { return box.y + mosaic_begin(tiles.y, box.phase_y, row + 1, box.height); }
+};
+
+// The tile of this block of threads.
+__device__ inline MosaicTile locate_mosaic_tile(const MosaicParams &p) {
+  int i = 0;
+  while (i + 1 < p.parts && static_cast<int>(blockIdx.x) >= p.first_block[i + 1]) i++;
+  const MosaicTiles &tiles = p.tiles[i];
+  const int index = static_cast<int>(blockIdx.x) - p.first_block[i];
+  MosaicTiledBox box = tiles.box;
+  if (tiles.boxes > 1) {
+    const MosaicTiledBox *const boxes = p.box + tiles.first_box;
+    int begin = 0, end = tiles.boxes;  // boxes[begin] begins with `index` or before it, boxes[end] after it
+    while (end - begin > 1) {
+      const int middle = (begin + end) / 2;
+      (boxes[middle].first_tile <= index ? begin : end) = middle;
+    }
+    box = boxes[begin];
+  }
+  const int tile = index - box.first_tile, row = tile / box.tiles_x;
+  const int first = (tile - row * box.tiles_x) * tiles.blocks;
+  const int blocks = min(tiles.blocks, mosaic_blocks(tiles.x, box.phase_x, box.width) - first);
+  return {p.part[i], tiles, box, first, blocks, row};
+}
+
+// floor((sum + n / 2) / n), n below 2^16: the estimate is one off at most.
+__device__ inline uint32_t mosaic_mean(uint32_t sum, uint32_t n) {
+  const uint32_t dividend = sum + n / 2;
+#ifdef __CUDACC__
+  const float reciprocal = __fdividef(1.0f, __uint2float_rn(n));
+#else
+  const float reciprocal = 1.0f / __uint2float_rn(n);
+#endif
+  const uint32_t estimate = static_cast<uint32_t>(__uint2float_rn(dividend) * reciprocal);
+  const int32_t rest = static_cast<int32_t>(dividend - estimate * n);
+  return estimate + (rest >= static_cast<int32_t>(n)) - (rest < 0);
+}
+
+// The sums of 16 bytes' samples over rows, at most 255 of them.
+template <typename Sample>
+struct ColumnSums;
+
+template <>
+struct ColumnSums<uint8_t> {
+  uint32_t even[4] = {}, odd[4] = {};  // two sums of 16 bits a word
+
+  __device__ void add(const uint4 &v, uint32_t) {
+    const uint32_t word[4] = {v.x, v.y, v.z, v.w};
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+      even[i] += word[i] & 0x00ff00ffu;
+      odd[i] += word[i] >> 8 & 0x00ff00ffu;
+    }
+  }
+  // 32 bytes, in the order of the samples.
+  __device__ void store(uint4 *to) const {
+    uint32_t word[8];
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+      word[2 * i] = __byte_perm(even[i], odd[i], 0x5410);
+      word[2 * i + 1] = __byte_perm(even[i], odd[i], 0x7632);
+    }
+    store_words<8>(to, word);
+  }
+  using Sum = uint16_t;
+};
+
+template <>
+struct ColumnSums<uint16_t> {
+  uint32_t sum[8] = {};
+
+  // `mask`: the bits of a sample.
+  __device__ void add(const uint4 &v, uint32_t mask) {
+    const uint32_t word[4] = {v.x, v.y, v.z, v.w};
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+      sum[2 * i] += word[i] & mask;
+      sum[2 * i + 1] += word[i] >> 16 & mask;
+    }
+  }
+  __device__ void store(uint4 *to) const {
+    store_words<8>(to, sum);
+  }
+  using Sum = uint32_t;
+};
+
+// The first `bytes` of 16; the others are 0.
+__device__ inline uint4 load_first_bytes(const uint8_t *from, int bytes) {
+  if (bytes >= kVectorBytes) return *reinterpret_cast<const uint4 *>(from);
+  uint32_t word[4];
+#pragma unroll
+  for (int i = 0; i < 4; i++) word[i] = 4 * i + 4 <= bytes ? reinterpret_cast<const uint32_t *>(from)[i] : 0;
+  const int whole = bytes & -4;
+  uint32_t rest = 0;
+#pragma unroll
+  for (int i = 0; i < 3; i++) rest |= whole + i < bytes ? uint32_t{from[whole + i]} << 8 * i : 0;
+#pragma unroll
+  for (int i = 0; i < 4; i++) word[i] |= 4 * i == whole ? rest : 0;
+  return make_uint4(word[0], word[1], word[2], word[3]);
+}
+
+// Bytes begin ... end - 1 of 16.
+__device__ inline void store_some_bytes(uint8_t *to, const uint4 &v, int begin, int end) {
+  if (begin == 0 && end == kVectorBytes) {
+    *reinterpret_cast<uint4 *>(to) = v;
+    return;
+  }
+#pragma unroll 1
+  while (begin < end) {
+    const uint32_t word = begin < 8 ? (begin < 4 ? v.x : v.y) : (begin < 12 ? v.z : v.w);
+    const uint32_t from_here = word >> begin % 4 * 8;
+    if (begin % 4 == 0 && begin + 4 <= end) {
+      *reinterpret_cast<uint32_t *>(to + begin) = word;
+      begin += 4;
+    } else if (begin % 2 == 0 && begin + 2 <= end) {
+      *reinterpret_cast<uint16_t *>(to + begin) = static_cast<uint16_t>(from_here);
+      begin += 2;
+    } else {
+      to[begin++] = static_cast<uint8_t>(from_here);
+    }
+  }
+}
+
+// The means of 16 bytes, from those of the tile's blocks in shared memory. `first`: where the 16 bytes begin in the
+// tile, in units, of which a pixel has `units`; those outside the tile become anything.
+template <typename Unit>
+__device__ inline uint4 gather_means(const MosaicTile &tile, const void *means, int units, int first) {
+  constexpr int kUnits = kVectorBytes / static_cast<int>(sizeof(Unit));
+  const Unit *const mean = static_cast<const Unit *>(means);
+  const MosaicAxis &axis = tile.tiles.x;
+  const int begin = tile.x(0), last = (tile.x(tile.blocks) - begin) * units - 1;
+  const int pixel = max(first, 0) / units;
+  const int at = tile.box.phase_x + ((begin - tile.box.x + pixel) << axis.log_step);
+  const int block = at / axis.size;
+  int left = (block + 1) * axis.size - at, unit = max(first, 0) - pixel * units;  // of the block, of the pixel
+  int index = (block - tile.first) * units + unit;
+  uint32_t word[4] = {};
+#pragma unroll
+  for (int i = 0; i < kUnits; i++) {
+    word[i * sizeof(Unit) / 4] |= uint32_t{mean[index]} << i * sizeof(Unit) % 4 * 8;
+    if (first + i < 0 || first + i >= last) continue;
+    index++;
+    if (++unit < units) continue;
+    unit = 0;
+    left -= 1 << axis.log_step;
+    if (left > 0)
+      index -= units;
+    else
+      left += axis.size;
+  }
+  return make_uint4(word[0], word[1], word[2], word[3]);
+}
+
+constexpr int kMosaicRows = 8;  // that a thread has in registers
+constexpr int kMosaicSumBytes = 2 * kVectorBytes * kMosaicThreads, kMosaicMeanBytes = kVectorBytes * kMosaicThreads;
+
+// What a thread does of a tile.
+template <typename Sample>
+class MosaicThread {
+ public:
+  __device__ MosaicThread(const MosaicTile &tile)
+      : tile_(tile),
+        part_(tile.part),
+        pixel_bytes_(part_.channels * static_cast<int>(sizeof(Sample))),
+        begin_(tile.x(0) * pixel_bytes_),
+        end_(tile.x(tile.blocks) * pixel_bytes_),
+        top_(tile.top()),
+        rows_(tile.bottom() - top_) {
+    const int thread = static_cast<int>(threadIdx.x), log_threads = tile.tiles.log_threads;
+    groups_ = kMosaicThreads >> log_threads;
+    group_ = thread >> log_threads;
+    column_ = thread & ((1 << log_threads) - 1);
+    byte_ = (begin_ & -kVectorBytes) + column_ * kVectorBytes;
+  }
+
+  __device__ void run() {
+    uint8_t *const shared = shared_memory<uint8_t>();
+    // The rows that are the last to be loaded stay: most blocks have no more.
+    uint4 row[kMosaicRows];
+    ColumnSums<Sample> sums;
+    const uint32_t mask = ((1u << part_.channel[0].depth) - 1) << part_.channel[0].shift;
+    if (byte_ < end_ && part_.has_filtered) {
+#pragma unroll 1
+      for (int first = group_; first < rows_; first += groups_ * kMosaicRows) {
+        load(first, row);
+#pragma unroll
+        for (int i = 0; i < kMosaicRows; i++) sums.add(row[i], mask);
+      }
+    }
+    if (part_.has_filtered) {
+      sums.store(reinterpret_cast<uint4 *>(shared) + 2 * threadIdx.x);
+      __syncthreads();
+      add_columns(reinterpret_cast<const typename ColumnSums<Sample>::Sum *>(shared),
+                  reinterpret_cast<Sample *>(shared + kMosaicSumBytes));
+      __syncthreads();
+    }
+    if (byte_ >= end_) return;
+    const uint4 means = part_.has_filtered ? gather(shared + kMosaicSumBytes) : uint4{};
+    const bool have_all = part_.has_filtered && rows_ <= groups_ * kMosaicRows;
+#pragma unroll 1
+    for (int first = group_; first < rows_; first += groups_ * kMosaicRows) {
+      if (part_.has_unfiltered && !have_all) load(first, row);
+      store(first, row, means);
+    }
+  }
+
+ private:
+  // Rows of the tile, from `first` on; beyond its end they are 0.
+  __device__ void load(int first, uint4 (&row)[kMosaicRows]) const {
+    const int left = part_.width * pixel_bytes_ - byte_;
+    const uint8_t *const from = part_.source + (top_ + first) * part_.source_pitch + byte_;
+    const int64_t step = groups_ * part_.source_pitch;
+#pragma unroll
+    for (int i = 0; i < kMosaicRows; i++) {
+      row[i] = uint4{};
+      if (first + i * groups_ < rows_) row[i] = load_first_bytes(from + i * step, left);
+    }
+  }
+
+  __device__ void store(int first, const uint4 (&row)[kMosaicRows], const uint4 &means) const {
+    const int begin = max(begin_ - byte_, 0), end = min(end_ - byte_, kVectorBytes),
+              period = part_.channels == 3 ? 3 : 2;
+    uint8_t *const to = part_.target + (top_ + first) * part_.target_pitch + byte_;
+    const int64_t step = groups_ * part_.target_pitch;
+#pragma unroll
+    for (int i = 0; i < kMosaicRows; i++) {
+      if (first + i * groups_ >= rows_) break;
+      uint4 v = means;
+      if (part_.has_unfiltered) {
+        const int word = byte_ / 4;
+        v.x = blend_channels(part_, v.x, row[i].x, word % period);
+        v.y = blend_channels(part_, v.y, row[i].y, (word + 1) % period);
+        v.z = blend_channels(part_, v.z, row[i].z, (word + 2) % period);
+        v.w = blend_channels(part_, v.w, row[i].w, (word + 3) % period);
+      }
+      store_some_bytes(to + i * step, v, begin, end);
+    }
+  }
+
+  // From sums of columns, a row of them for each group of threads, to means, block by block and channel by channel.
+  // As many lanes share a mean as there are for it.
+  __device__ void add_columns(const typename ColumnSums<Sample>::Sum *sums, Sample *means) const {
+    const int channels = part_.channels, count = tile_.blocks * channels, thread = static_cast<int>(threadIdx.x);
+    const uint32_t reciprocal = 65536u / static_cast<uint32_t>(channels) + 1;  // exact for indices below 2^14
+    int lanes = 1;
+    while (lanes < 32 && 2 * lanes * count <= kMosaicThreads) lanes *= 2;
+    const int lane = thread & (lanes - 1), at_once = kMosaicThreads / lanes;
+    const int pitch = kVectorBytes / static_cast<int>(sizeof(Sample)) << tile_.tiles.log_threads;
+    const int shift = part_.channel[0].shift;
+    const auto *const first = sums + begin_ % kVectorBytes / static_cast<int>(sizeof(Sample));
+    const int x0 = begin_ / pixel_bytes_;
+#pragma unroll 1
+    for (int done = 0; done < count; done += at_once) {
+      const int index = done + thread / lanes;
+      uint32_t sum = 0, n = 1;
+      if (index < count) {
+        const int block = static_cast<int>(index * reciprocal >> 16), x = tile_.x(block) - x0,
+                  end = tile_.x(block + 1) - x0;
+        const auto *const columns = first + index - block * channels;
+        n = static_cast<uint32_t>((end - x) * rows_);
+#pragma unroll 1
+        for (int g = 0; g < groups_; g++)
+#pragma unroll 4
+          for (int i = x + lane; i < end; i += lanes) sum += columns[g * pitch + i * channels];
+      }
+#pragma unroll 1
+      for (int other = lanes / 2; other > 0; other /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, other);
+      if (index < count && lane == 0) means[index] = static_cast<Sample>(mosaic_mean(sum >> shift, n) << shift);
+    }
+  }
+
+  __device__ uint4 gather(const void *means) const {
+    const int first = byte_ - begin_;
+    if (pixel_bytes_ % 4 == 0) return gather_means<uint32_t>(tile_, means, pixel_bytes_ / 4, first / 4);
+    if (pixel_bytes_ % 2 == 0) return gather_means<uint16_t>(tile_, means, pixel_bytes_ / 2, first / 2);
+    return gather_means<uint8_t>(tile_, means, pixel_bytes_, first);
+  }
+
+  const MosaicTile &tile_;
+  const PartParams &part_;
+  const int pixel_bytes_;
+  const int begin_, end_;  // bytes of a row of the part
+  const int top_, rows_;   // rows of the part
+  int groups_, group_;     // threads below each other
+  int column_, byte_;      // of a row of the part, the first of 16
+};
+
+template <typename Sample>
+__global__ void __launch_bounds__(kMosaicThreads, 3) mosaic_kernel(const __grid_constant__ MosaicParams p) {
+  const MosaicTile tile = locate_mosaic_tile(p);
+  MosaicThread<Sample>(tile).run();
+}
+
+// Any format: a warp, or the block of threads, does a block of the mosaic, sample by sample.
+__global__ void __launch_bounds__(kMosaicThreads) mosaic_samples_kernel(const __grid_constant__ MosaicParams p) {
+  uint32_t *const sums = shared_memory<uint32_t>();  // of warps, channel by channel
+  const MosaicTile tile = locate_mosaic_tile(p);
+  const PartParams &part = tile.part;
+  const int thread = static_cast<int>(threadIdx.x), warp = thread / 32, threads = 1 << tile.tiles.log_threads;
+  const int block = thread / threads, warps = threads / 32, member = thread % threads;
+  const bool any = block < tile.blocks;
+  const int x0 = any ? tile.x(block) : 0, width = any ? tile.x(block + 1) - x0 : 1;
+  const int y0 = tile.top(), n = any ? width * (tile.bottom() - y0) : 0;
+#pragma unroll 1
+  for (int c = 0; c < part.channels; c++) {
+    const ChannelReader source(part, part.source, part.source_pitch, c);
+    uint32_t sum = 0;
+#pragma unroll 1
+    for (int i = member; i < n; i += threads) sum += source.at(x0 + i % width, y0 + i / width);
+#pragma unroll
+    for (int other = 16; other > 0; other /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, other);
+    if (thread % 32 == 0) sums[warp * kMaxChannels + c] = sum;
+  }
+  __syncthreads();
+#pragma unroll 1
+  for (int i = member; i < n; i += threads) {
+    const int x = x0 + i % width, y = y0 + i / width;
+#pragma unroll 1
+    for (int c = 0; c < part.channels; c++) {
+      bool filtered = false;
+      int v = unfiltered(p, part, x, y, c, &filtered);
+      if (filtered) {
+        uint32_t sum = 0;
+        for (int w = 0; w < warps; w++) sum += sums[(warp / warps * warps + w) * kMaxChannels + c];
+        v = static_cast<int>(mosaic_mean(sum, static_cast<uint32_t>(n)));
+      }
+      write_sample(part, x, y, c, v);
+    }
+  }
+}
+
+}  // namespace cudaconv

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "plan/mosaic.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace cudaconv {
+
+namespace {
+
+int64_t down(int64_t v, int64_t by) {
+  return v >= 0 ? v / by : -((-v + by - 1) / by);
+}
+int64_t up(int64_t v, int64_t by) {
+  return -down(-v, by);
+}
+
+struct Rectangle {
+  int64_t x0, y0, x1, y1;
+  bool empty() const { return x0 >= x1 || y0 >= y1; }
+  double area() const { return static_cast<double>(x1 - x0) * static_cast<double>(y1 - y0); }
+};
+
+bool meet(const Rectangle &a, const Rectangle &b) {
+  return a.x0 < b.x1 && b.x0 < a.x1 && a.y0 < b.y1 && b.y0 < a.y1;
+}
+
+Rectangle around(const Rectangle &a, const Rectangle &b) {
+  return {std::min(a.x0, b.x0), std::min(a.y0, b.y0), std::max(a.x1, b.x1), std::max(a.y1, b.y1)};
+}
+
+// A region's box: as pixels of the frame, and the pixels that it has a share in, which is what decides whether boxes
+// are joined. Both grow alike.
+struct Box {
+  Rectangle frame, share;
+};
+
+// Joins boxes, one after the other, with those before that they share pixels with. A grid of cells says where to look:
+// each lists the boxes that reach into it. A box that grows is looked for in what it grows by, and keeps its place in
+// the cells that it is in.
+class JoinedBoxes {
+ public:
+  JoinedBoxes(std::vector<Box> boxes, int64_t width, int64_t height)
+      : box_(std::move(boxes)), joined_to_(box_.size()), joined_(box_.size()) {
+    std::iota(joined_to_.begin(), joined_to_.end(), 0);
+    choose_cells(width, height);
+    for (size_t i = 0; i < box_.size(); i++) add(static_cast<int>(i));
+  }
+
+  std::vector<Rectangle> list() const {
+    std::vector<Rectangle> result;
+    for (size_t i = 0; i < box_.size(); i++)
+      if (!joined_[i]) result.push_back(box_[i].frame);
+    return result;
+  }
+
+ private:
+  struct Entry {
+    int box, next;
+  };
+
+  // Cells of the size that boxes have on average, and not many more of them than boxes.
+  void choose_cells(int64_t width, int64_t height) {
+    double sum_x = 0, sum_y = 0;
+    for (const Box &b : box_) {
+      sum_x += static_cast<double>(b.share.x1 - b.share.x0);
+      sum_y += static_cast<double>(b.share.y1 - b.share.y0);
+    }
+    const double n = static_cast<double>(box_.size());
+    cell_width_ = std::max<int64_t>(1, static_cast<int64_t>(sum_x / n));
+    cell_height_ = std::max<int64_t>(1, static_cast<int64_t>(sum_y / n));
+    const auto count = [&](int64_t length, int64_t cell) { return static_cast<double>(up(length, cell)); };
+    while (count(width, cell_width_) * count(height, cell_height_) > 4 * n + 4) {
+      cell_width_ *= count(width, cell_width_) > 1 ? 2 : 1;
+      cell_height_ *= count(height, cell_height_) > 1 ? 2 : 1;
+    }
+    columns_ = up(width, cell_width_);
+    first_.assign(columns_ * up(height, cell_height_), -1);
+  }
+
+  int joined(int i) {
+    while (joined_to_[i] != i) i = joined_to_[i] = joined_to_[joined_to_[i]];
+    return i;
+  }
+
+  void add(int i) {
+    pending_ = {box_[i].share};
+    while (!pending_.empty()) {
+      const Rectangle part = pending_.back();
+      pending_.pop_back();
+      i = enter(i, part);
+    }
+  }
+
+  // Lists box i in the cells of a part of it, and joins it with what it meets there. Returns the box that it is then.
+  int enter(int i, const Rectangle &part) {
+    for (int64_t row = part.y0 / cell_height_; row <= (part.y1 - 1) / cell_height_; row++)
+      for (int64_t column = part.x0 / cell_width_; column <= (part.x1 - 1) / cell_width_; column++) {
+        int &first = first_[row * columns_ + column];
+        bool listed = false;
+        for (int e = first; e >= 0; e = entries_[e].next) {
+          const int other = joined(entries_[e].box);
+          listed |= other == i;
+          if (other == i || !meet(box_[other].share, part)) continue;
+          // The larger one stays, and what it has not been entered for is pending.
+          const bool larger = box_[i].share.area() > box_[other].share.area();
+          if (!larger) pending_.clear();
+          join(larger ? i : other, larger ? other : i);
+          if (!larger) return other;
+          listed = true;
+        }
+        if (listed) continue;
+        entries_.push_back({i, first});
+        first = static_cast<int>(entries_.size()) - 1;
+      }
+    return i;
+  }
+
+  void join(int stays, int goes) {
+    const Rectangle old = box_[stays].share, all = around(old, box_[goes].share);
+    for (const Rectangle &more : {Rectangle{all.x0, all.y0, all.x1, old.y0}, Rectangle{all.x0, old.y1, all.x1, all.y1},
+                                  Rectangle{all.x0, old.y0, old.x0, old.y1}, Rectangle{old.x1, old.y0, all.x1, old.y1}})
+      if (!more.empty()) pending_.push_back(more);
+    box_[stays] = {around(box_[stays].frame, box_[goes].frame), all};
+    joined_to_[goes] = stays;
+    joined_[goes] = true;
+  }
+
+  std::vector<Box> box_;
+  std::vector<int> joined_to_;
+  std::vector<bool> joined_;
+  std::vector<Rectangle> pending_;
+  int64_t cell_width_ = 1, cell_height_ = 1, columns_ = 1;
+  std::vector<int> first_;  // of each cell's entries, linked by `next`; -1: none
+  std::vector<Entry> entries_;
+};
+
+Rectangle rectangle_around(const Region &r) {
+  const Rectangle upright = {r.x, r.y, int64_t{r.x} + r.width, int64_t{r.y} + r.height};
+  if (r.rotation == 0) return upright;
+  const double c = std::fabs(std::cos(r.rotation)), s = std::fabs(std::sin(r.rotation));
+  const double x = r.x + r.width / 2.0, y = r.y + r.height / 2.0;
+  const double reach_x = (r.width * c + r.height * s) / 2, reach_y = (r.width * s + r.height * c) / 2;
+  constexpr double kRounding = 1e-6;  // pixels, so that a quarter turn gives whole ones
+  const auto first = [](double v) { return static_cast<int64_t>(std::floor(v + kRounding)); };
+  const auto last = [](double v) { return static_cast<int64_t>(std::ceil(v - kRounding)); };
+  return {first(x - reach_x), first(y - reach_y), last(x + reach_x), last(y + reach_y)};
+}
+
+// The frame in whose pixels regions are, and how a buffer's rows lie in it.
+struct Frame {
+  int64_t columns = INT64_MAX, rows = INT64_MAX;  // of the buffer
+  int64_t first_row, row_step;                    // see Regions
+};
+
+Frame frame_of(const Regions &regions, const Plan &plan) {
+  Frame frame;
+  for (int p = 0; p < plan.layout.planes; p++) {
+    const PlaneLayout &plane = plan.layout.plane[p];
+    frame.columns = std::min(frame.columns, int64_t{plane.width} << plane.sub_x);
+    frame.rows = std::min(frame.rows, int64_t{plane.height} << plane.sub_y);
+  }
+  frame.first_row = regions.first_row;
+  frame.row_step = regions.row_step;
+  return frame;
+}
+
+std::vector<Rectangle> join_regions(const Regions &regions, const Plan &plan, const Frame &frame) {
+  // What of the buffer makes a pixel of the plane with the fewest ones, rows of both fields together.
+  int64_t unit_x = 1, unit_y = 1;
+  for (int p = 0; p < plan.layout.planes; p++) {
+    unit_x = std::max(unit_x, int64_t{1} << plan.layout.plane[p].sub_x);
+    unit_y = std::max(unit_y, int64_t{1} << plan.layout.plane[p].sub_y);
+  }
+  if (plan.layout.interlaced) unit_y *= 2;
+  const auto clip = [](int64_t v, int64_t end) { return std::clamp<int64_t>(v, 0, end); };
+  std::vector<Box> boxes;
+  const auto add = [&](const Region &region) {
+    const Rectangle r = rectangle_around(region);
+    const auto row = [&](int64_t y) { return clip(up(y - frame.first_row, frame.row_step), frame.rows); };
+    const Rectangle inside = {clip(r.x0, frame.columns), row(r.y0), clip(r.x1, frame.columns), row(r.y1)};
+    if (region.width <= 0 || region.height <= 0 || inside.empty()) return;
+    boxes.push_back(
+        {r, {down(inside.x0, unit_x), down(inside.y0, unit_y), up(inside.x1, unit_x), up(inside.y1, unit_y)}});
+  };
+  for (const Region &r : regions.region) add(r);
+  for (const RegionMask &m : regions.mask) add(m.box);
+  if (boxes.empty()) return {};
+  return JoinedBoxes(std::move(boxes), up(frame.columns, unit_x), up(frame.rows, unit_y)).list();
+}
+
+struct Line {
+  int64_t first, step;  // where the first pixel of a part lies in the frame, and how far it is to the next
+};
+
+int32_t phase_of(const MosaicAxis &axis, int64_t origin, const Line &line, int64_t pixel) {
+  if (axis.size == 1) return 0;
+  const int64_t at = line.first + pixel * line.step - origin;
+  return static_cast<int32_t>(at - down(at, axis.size) * axis.size);
+}
+
+// A step is a power of two: fields are every second row.
+MosaicAxis make_axis(int size, int64_t step) {
+  if (size <= step) return {};
+  return {size, ceil_log2(step)};
+}
+
+}  // namespace
+
+std::vector<MosaicPart> mosaic_parts(const Regions &regions, const Plan &plan) {
+  const int size = plan.passes[0].block;
+  const Frame frame = frame_of(regions, plan);
+  const bool by_region = regions.active && !regions.invert;
+  std::vector<Rectangle> boxes;
+  if (by_region) boxes = join_regions(regions, plan, frame);
+  std::vector<MosaicPart> result;
+  for (const Plan::Part &part : plan.parts) {
+    const PlaneLayout &layout = plan.layout.plane[part.plane];
+    const int64_t sub_x = int64_t{1} << layout.sub_x, sub_y = int64_t{1} << layout.sub_y;
+    const int64_t row_step = part.row_step * frame.row_step;
+    const Line x = {0, sub_x}, y = {frame.first_row + part.first_row * frame.row_step, row_step * sub_y};
+    MosaicPart &out = result.emplace_back();
+    out.x = make_axis(size, x.step);
+    out.y = make_axis(size, y.step);
+    const auto add = [&](int64_t left, int64_t top, int64_t x0, int64_t x1, int64_t y0, int64_t y1) {
+      out.boxes.push_back({static_cast<int32_t>(x0), static_cast<int32_t>(y0), static_cast<int32_t>(x1 - x0),
+                           static_cast<int32_t>(y1 - y0), phase_of(out.x, left, x, x0), phase_of(out.y, top, y, y0)});
+    };
+    if (!by_region) add(0, 0, 0, layout.width, 0, part.height);
+    // As regions_of_part() has it: pixels that the box touches, where it holds any of the frame and of the field.
+    const int64_t rows = up(frame.rows - part.first_row, part.row_step);
+    const auto clip = [](int64_t v, int64_t end) { return std::clamp<int64_t>(v, 0, end); };
+    for (const Rectangle &r : boxes) {
+      const int64_t top = up(r.y0 - y.first, row_step), bottom = up(r.y1 - y.first, row_step);
+      if (clip(r.x0, frame.columns) >= clip(r.x1, frame.columns) || clip(top, rows) >= clip(bottom, rows)) continue;
+      add(r.x0, r.y0, clip(down(r.x0, sub_x), layout.width), clip(up(r.x1, sub_x), layout.width),
+          clip(down(top, sub_y), part.height), clip(up(bottom, sub_y), part.height));
+    }
+  }
+  return result;
+}
+
+}  // namespace cudaconv
