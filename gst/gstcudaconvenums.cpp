@@ -55,6 +55,9 @@ GType gst_cuda_conv_mask_get_type() {
       value(Mask::Tophat, "tophat", "Source minus its opening: small bright spots"),
       value(Mask::Blackhat, "blackhat", "Closing minus the source: small dark spots"),
       value(Mask::Median, "median", "Median of size x size pixels"),
+      value(Mask::Mosaic, "mosaic",
+            "The mean of each block of size x size pixels in its place; blocks begin at the top left corner of the "
+            "frame or of each region"),
       value(Mask::Custom, "custom", "The mask in the property coefficients"),
       kEnd,
   };

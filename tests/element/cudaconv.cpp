@@ -43,7 +43,7 @@ struct Number {
   int flags;
 };
 constexpr Number kNumbers[] = {
-    {"size", 0, 0, 127, kLive},
+    {"size", 0, 0, 255, kLive},
     {"sigma", 0, 0, 100, kAnimated},
     {"amount", 1, -100, 100, kAnimated},
     {"divisor", 0, -1e9, 1e9, kAnimated},
@@ -248,7 +248,7 @@ GST_START_TEST(numbers_take_effect) {
        {"mask=box size=9", "mask=gauss size=7", "mask=gauss sigma=1.4", "mask=gauss size=5 sigma=4", "mask=unsharp",
         "mask=unsharp amount=2.5 sigma=1", "mask=unsharp amount=-1 size=3", "mask=gauss5 divisor=100",
         "mask=gauss3 bias=0.25", "mask=emboss bias=-0.125", "mask=box3 iterations=4", "mask=open iterations=3",
-        "mask=median size=5", "mask=dilate size=11 shape=ellipse", "mask=erode size=127",
+        "mask=median size=5", "mask=dilate size=11 shape=ellipse", "mask=erode size=127", "mask=mosaic size=6",
         "mask=custom coefficients='1 1 1 1 1 1 1 1 1'", "mask=custom coefficients='1, 2, 1'",
         "mask=custom coefficients='0.5; -1.25; 0.5;' bias=0.5"}) {
     check_frame(video_info("I420", 31, 23), properties);
@@ -1381,6 +1381,7 @@ const std::vector<BadSettings> &bad_settings() {
       {"mask=gauss5 method=cascade", {"method=cascade", "tiled", "separable"}},
       {"mask=laplace method=separable", {"method=separable", "tiled", "blocked"}},
       {"mask=median method=separable", {"method=separable", "tiled"}},
+      {"mask=mosaic method=tiled", {"method=tiled", "mask=mosaic", "auto, constant"}},
   };
   return all;
 }
@@ -1416,7 +1417,7 @@ GST_START_TEST(settings_without_effect_are_a_warning) {
       {"sigma=3", "", "sigma has no effect with mask=gauss5; it is used by gauss, unsharp"},
       {"size=4", "",
        "size has no effect with mask=gauss5; it is used by box, gauss, unsharp, dilate, erode, open, close, gradient, "
-       "tophat, blackhat, median"},
+       "tophat, blackhat, median, mosaic"},
       {"coefficients='1 2 1'", "",
        "coefficients has no effect with mask=gauss5; it is used by custom, and with shape=custom by dilate, erode, "
        "open, close, gradient, tophat, blackhat"},

@@ -109,6 +109,29 @@ GST_START_TEST(an_ellipse_is_inscribed_in_its_rectangle) {
 }
 GST_END_TEST;
 
+GST_START_TEST(the_blocks_of_a_mosaic_begin_with_the_regions) {
+  constexpr int kSize = 8;
+  const GstVideoInfo info = video_info("GRAY8", 53, 37);
+  Random random = seeded();
+  const Ref<GstBuffer> in = random_frame(info, random);
+  Harness h("mask=mosaic size=8 roi='4,3,20,11; 30,20,99,9'", info);
+  const Ref<GstBuffer> out = h.filter(in.get());
+  const FrameBytes source(in.get(), info), got(out.get(), info);
+  const auto sample = [](const FrameBytes &frame, int x, int y) {
+    return frame.view.plane[0].data[y * frame.view.plane[0].pitch + x];
+  };
+  for (const Region &r : {Region{4, 3, 20, 11}, Region{30, 20, 23, 9}})
+    for (int y = r.y; y < r.y + r.height; y++)
+      for (int x = r.x; x < r.x + r.width; x++) {
+        const int x0 = x - (x - r.x) % kSize, y0 = y - (y - r.y) % kSize;
+        int sum = 0, n = 0;
+        for (int j = y0; j < std::min(y0 + kSize, r.y + r.height); j++)
+          for (int i = x0; i < std::min(x0 + kSize, r.x + r.width); i++, n++) sum += sample(source, i, j);
+        fail_unless_equals_int(sample(got, x, y), (sum + n / 2) / n);
+      }
+}
+GST_END_TEST;
+
 GST_START_TEST(everything_but_the_regions_is_filtered) {
   const std::vector<Region> region = {{4, 3, 20, 11}, {11, 9, 25, 17}};
   for (const char *format : kFormats) {
@@ -352,6 +375,7 @@ static Suite *make_suite() {
   suite_add_tcase(suite, tc);
   tcase_add_test(tc, only_the_rectangles_are_filtered);
   tcase_add_test(tc, an_ellipse_is_inscribed_in_its_rectangle);
+  tcase_add_test(tc, the_blocks_of_a_mosaic_begin_with_the_regions);
   tcase_add_test(tc, everything_but_the_regions_is_filtered);
   tcase_add_test(tc, without_regions_all_or_nothing_is_filtered);
   tcase_add_test(tc, regions_of_interlaced_frames_count_rows_of_the_frame);

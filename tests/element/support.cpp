@@ -124,6 +124,7 @@ const std::vector<Nick> &nicks_of(const char *property) {
         nick("tophat", Mask::Tophat),
         nick("blackhat", Mask::Blackhat),
         nick("median", Mask::Median),
+        nick("mosaic", Mask::Mosaic),
         nick("custom", Mask::Custom)}},
       {"shape",
        {nick("rect", Shape::Rect), nick("cross", Shape::Cross), nick("ellipse", Shape::Ellipse),
