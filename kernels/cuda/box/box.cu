@@ -13,10 +13,6 @@ namespace cudaconv {
 
 namespace {
 
-// Tiles are for windows of up to this width, where frames are so small that strips are lower than that: these take some
-// time to begin.
-constexpr int kMostTileWidth = 15, kLeastStripHeight = 32;
-
 template <bool kWide>
 KernelLaunch<BoxParams> tile_launch(BoxParams &p) {
   using Shape = BoxShape<kWide>;
@@ -30,14 +26,15 @@ KernelLaunch<BoxParams> tile_launch(BoxParams &p) {
     const int round = Shape::kRowsOfRound;
     return (height + p.height - 1 + round - 1) / round * round + height + p.height / 2;
   };
-  const int height = choose_tile_height(2, 2, 96, Shape::kMinBlocks, bytes, blocks, cost).height;
+  const int height =
+      choose_tile_height(2, 2, BoxTuning::kMostTileRows, BoxTuning::kTileBlocks, bytes, blocks, cost).height;
   if (!height) return {};
   return {box_kernel<Shape>, blocks(height), Shape::kThreads, bytes(height)};
 }
 
 // None where windows are too wide.
 KernelLaunch<BoxParams> choose_tiles(BoxParams &p) {
-  if (p.width > kMostTileWidth) return {};
+  if (p.width > BoxTuning::kMostTileWidth) return {};
   const int64_t most = int64_t{255} * p.width * p.height + (p.unclamped ? p.start : 0);
   return most > 0xffff ? tile_launch<true>(p) : tile_launch<false>(p);
 }
@@ -53,9 +50,10 @@ KernelLaunch<BoxParams> choose_strips(BoxParams &p) {
     p.tile = make_u8x4_tile(box_strip_width(p.width), height, 0, 0);
     return cut_u8x4_tiles(p, p.tile);
   };
-  const int at_once = std::clamp<int>(device.multiprocessor_bytes / (bytes + kReservedBytes), 1, kBoxMinBlocks);
+  const int at_once =
+      std::clamp<int>(device.multiprocessor_bytes / (bytes + kReservedBytes), 1, BoxTuning::kStripBlocks);
   const int best = choose_strip_height(kBoxWarps, kBoxWarps, at_once, p.height / 2 + kBoxWarps, blocks);
-  if (!p.host[0].area && p.width <= kMostTileWidth && best < kLeastStripHeight) return {};
+  if (!p.host[0].area && p.width <= BoxTuning::kMostTileWidth && best < BoxTuning::kLeastStripHeight) return {};
   return {box_strip_kernel, blocks(best), kBoxThreads, bytes};
 }
 

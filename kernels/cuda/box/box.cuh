@@ -22,6 +22,18 @@
 
 namespace cudaconv {
 
+// For an H200; what they do is shown by kernel-bench --table=goals,formats --only="box 15,box 31".
+struct BoxTuning {
+  // Tiles are for windows of up to this width, where frames are so small that strips are lower than that: these take
+  // some time to begin.
+  static constexpr int kMostTileWidth = 15, kLeastStripHeight = 32;
+  static constexpr int kMostTileRows = 96;  // of results
+  // Blocks of a multiprocessor that tile heights are chosen for, and that bound the registers of a thread; bounds
+  // for more than one are still to be measured.
+  static constexpr int kTileBlocks = 3, kTileBoundBlocks = 1;
+  static constexpr int kStripBlocks = 3;  // the same, of strips
+};
+
 struct BoxParams : FrameParams {
   U8x4Tile tile;          // of strips without their halo
   int32_t width, height;  // of the window

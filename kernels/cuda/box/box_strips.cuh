@@ -8,7 +8,7 @@
 
 namespace cudaconv {
 
-constexpr int kBoxWarps = 8, kBoxThreads = 32 * kBoxWarps, kBoxMinBlocks = 3;
+constexpr int kBoxWarps = 8, kBoxThreads = 32 * kBoxWarps;
 constexpr int kBoxAhead = 2;                              // steps, of a row a warp, that are there or in flight
 constexpr int kBoxU8x4s = 8, kBoxWidth = 32 * kBoxU8x4s;  // of a lane, of a row with its halo
 static_assert(kBoxThreads == kBoxWidth);
@@ -311,7 +311,8 @@ struct RowSums {
   }
 };
 
-__global__ void __launch_bounds__(kBoxThreads, kBoxMinBlocks) box_strip_kernel(const __grid_constant__ BoxParams p) {
+__global__ void __launch_bounds__(kBoxThreads, BoxTuning::kStripBlocks)
+    box_strip_kernel(const __grid_constant__ BoxParams p) {
   const Tile tile = locate_u8x4_tile(p, p.tile);
   const PartParams &part = tile.part;
   if (!part.has_filtered) return copy_tile(part, tile.x0, tile.y0, p.tile.pixels[part.channels - 1], p.tile.height);

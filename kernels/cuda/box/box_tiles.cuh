@@ -13,8 +13,6 @@ template <bool kWide_>
 struct BoxShape {
   static constexpr bool kWide = kWide_;  // sums may be more than 16 bits
   static constexpr int kGroups = 8, kRun = 15, kWidth = kGroups * kRun;
-  // Blocks of a multiprocessor: what tile heights are chosen for, and what bounds the registers of a thread.
-  static constexpr int kMinBlocks = 3, kBoundBlocks = 1;
   static constexpr int kWarps = 8, kThreads = 32 * kWarps;
   static constexpr int kRowsAtOnce = 32 / kGroups, kRowsOfRound = kRowsAtOnce * kWarps;
   static constexpr int kColumns = 128, kStrips = kThreads / kColumns;
@@ -68,7 +66,7 @@ struct WindowSums {
 };
 
 template <typename Shape>
-__global__ void __launch_bounds__(Shape::kThreads, Shape::kBoundBlocks)
+__global__ void __launch_bounds__(Shape::kThreads, BoxTuning::kTileBoundBlocks)
     box_kernel(const __grid_constant__ BoxParams p) {
   constexpr int kPitch = Shape::kPitch, kPairPitch = kPitch / 2;
   const U8x4Tile &shape = p.tile;

@@ -17,9 +17,9 @@ KernelLaunch<DenseMmaParams> launch_of(DenseMmaParams &p) {
       return TileSize{blocks4x4_tile_width(part.channels), part.width, rows};
     });
   };
-  // Windows reach rows more, and a block prepares.
-  constexpr int kLeast = 8, kStep = 4, kMoreRows = 4 * Shape::kSteps + 8;
-  const int rows = choose_strip_height(kLeast, kStep, kBlocks4x4MinBlocks, kMoreRows, cut);
+  using Tuning = Blocks4x4Tuning;
+  const int rows = choose_strip_height(Tuning::kLeastRows, Tuning::kRowsStep, Tuning::kBlocks,
+                                       4 * Shape::kSteps + Tuning::kMoreRows, cut);
   return {blocks4x4_kernel<Shape>, cut(rows), kBlocks4x4Threads, Shape::shared_bytes(rows)};
 }
 

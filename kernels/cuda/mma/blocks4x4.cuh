@@ -20,9 +20,15 @@
 
 namespace cudaconv {
 
+// For an H200; what they do is shown by kernel-bench --table=goals,formats --only="custom 11x11,custom 15x15".
+struct Blocks4x4Tuning {
+  static constexpr int kBlocks = 3;  // of a multiprocessor
+  // Rows of a strip, results; and how many more it takes the time of besides those that windows reach, to prepare.
+  static constexpr int kLeastRows = 8, kRowsStep = 4, kMoreRows = 8;
+};
+
 constexpr int kBlocks4x4Threads = 128,
               kBlocks4x4Warps = kBlocks4x4Threads / 32;  // of a block, whose strips lie side by side
-constexpr int kBlocks4x4MinBlocks = 3;                   // at a time, of a multiprocessor
 constexpr int kBlocks4x4Width = 32;                      // pixels of a strip
 constexpr int kBlocks4x4LineWords = 5;
 
@@ -526,7 +532,7 @@ __device__ inline void filter_blocks4x4(const DenseMmaParams &p, const Tile &til
 }
 
 template <typename Shape>
-__global__ void __launch_bounds__(kBlocks4x4Threads, kBlocks4x4MinBlocks)
+__global__ void __launch_bounds__(kBlocks4x4Threads, Blocks4x4Tuning::kBlocks)
     blocks4x4_kernel(const __grid_constant__ DenseMmaParams p) {
   if constexpr (kHasMma) {
     Tile tile = locate_tile(p, 1, p.tile_height);

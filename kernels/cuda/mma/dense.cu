@@ -19,10 +19,10 @@ MmaLaunch<DenseMmaParams> dense_launch() {
           Shape::kThreads,
           Shape::shared_bytes,
           kMmaTileWidth,
-          kSamples == Samples::U16x4 ? 16 : kRows,  // lower ones were slower
-          32,
+          kSamples == Samples::U16x4 ? DenseTuning::kLeastU16x4Rows : kRows,
+          DenseTuning::kMostRows,
           Shape::kMinBlocks,
-          16,
+          DenseTuning::kMoreRows,
           false,
           true};
 }

@@ -16,6 +16,13 @@
 
 namespace cudaconv {
 
+// For an H200; what they do is shown by kernel-bench --table=goals,formats --only="custom 31x31,custom 15x15 16-bit".
+// So is how many blocks each shape bounds its registers for.
+struct DenseTuning {
+  // Rows of a tile, results; of U16x4 lower ones were slower. And how many more a tile takes the time of.
+  static constexpr int kLeastU16x4Rows = 16, kMostRows = 32, kMoreRows = 16;
+};
+
 template <int kRadiusClass, Weights kWeightsKind, Samples kSamplesKind>
 struct DenseShape {
   static constexpr int kRadius = kRadiusClass;

@@ -21,17 +21,11 @@ KernelLaunch<RowPairMmaParams> launch_of(RowPairMmaParams &p) {
       return TileSize{row_pair_tile_width<kSamples>(part), part.width, rows};
     });
   };
-  constexpr int kLeast = 8, kMost = 256, kMoreRows = 2 * kPairs + 6;
-  const unsigned at_once = Shape::kMinBlocks * current_limits().multiprocessors;
-  int best = kLeast;
-  uint64_t best_time = UINT64_MAX;
-  for (int rows = kLeast; rows <= kMost; rows += 2) {
-    const uint64_t time = uint64_t{(cut(rows) + at_once - 1) / at_once} * (rows + kMoreRows);
-    if (time <= best_time) {
-      best = rows;
-      best_time = time;
-    }
-  }
+  using Tuning = RowPairTuning;
+  const int best = choose_tile_height(
+                       2, Tuning::kLeastRows, Tuning::kMostRows, Shape::kMinBlocks, [](int) { return 0; }, cut,
+                       [](int rows) { return uint64_t{rows + 2u * kPairs + Tuning::kMoreRows}; })
+                       .height;
   return {row_pair_kernel<Shape>, cut(best), kRowPairThreads, Shape::shared_bytes(best)};
 }
 

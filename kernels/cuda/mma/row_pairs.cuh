@@ -19,6 +19,13 @@
 
 namespace cudaconv {
 
+// For an H200; what they do is shown by kernel-bench --table=goals,formats --only="custom 7x7". So are kMinBlocks and
+// kUnrolledSteps of each shape.
+struct RowPairTuning {
+  // Rows of a strip, results, an even number; and how many more it takes the time of besides those that windows reach.
+  static constexpr int kLeastRows = 8, kMostRows = 256, kMoreRows = 6;
+};
+
 constexpr int kRowPairWarps = 2,
               kRowPairThreads = 32 * kRowPairWarps;  // of a block; the warps' strips lie side by side
 constexpr int kRowPairWidth = 64;                    // pixels of a strip

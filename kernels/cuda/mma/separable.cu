@@ -24,14 +24,15 @@ MmaLaunch<SeparableMmaParams> strip_launch(SeparableVariant variant) {
   const auto launch = [](auto few_channels) -> MmaLaunch<SeparableMmaParams> {
     constexpr bool kFewChannels = decltype(few_channels)::value;
     using Strip = SeparableStrip<Shape, kFewChannels>;
+    using Tuning = SeparableTuning;
     return {strip_mma_kernel<Shape, kFewChannels>,
             kStripThreads,
             Strip::shared_bytes,
             kStripThreads / 2,
-            Strip::kWide ? 32 : 16,
-            Strip::kWide ? 0 : 512,
+            Strip::kWide ? Tuning::kLeastWideRows : Tuning::kLeastRows,
+            Strip::kWide ? 0 : Tuning::kMostRows,
             Strip::kMinBlocks,
-            Strip::kWide ? kRadius + 8 : 2 * kRadius + 16,
+            Strip::kWide ? kRadius + Tuning::kMoreWideRows : 2 * kRadius + Tuning::kMoreRows,
             true};
   };
   if constexpr (kSamples == Samples::U8)
@@ -47,7 +48,8 @@ MmaLaunch<SeparableMmaParams> separable_launch(SeparableVariant variant) {
   } else {
     using Shape = SeparableShape<kRadius, kWeights, kSamples>;
     using Tile = SeparableTile<Shape>;
-    return {separable_mma_kernel<Shape>, Tile::kThreads, Tile::shared_bytes, kMmaTileWidth, 64, 64, Tile::kMinBlocks};
+    return {separable_mma_kernel<Shape>, Tile::kThreads,  Tile::shared_bytes, kMmaTileWidth, SeparableTuning::kTileRows,
+            SeparableTuning::kTileRows,  Tile::kMinBlocks};
   }
 }
 

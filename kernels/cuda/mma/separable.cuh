@@ -278,8 +278,16 @@ CUDACONV_HOST_DEVICE constexpr int strip_rows(int tile_height, int radius) {
 }
 
 constexpr int kMostColumns = 6;  // of 16 pixels that the strips of a warp load
-constexpr int kPrefetchSteps =
-    2;  // as many steps ahead samples are fetched to the L2 cache, one step ahead they are read
+
+// For an H200; what they do is shown by kernel-bench --table=goals,formats --only="gauss 15,gauss 31,unsharp 15". So is
+// how many blocks each strip and tile bounds its registers for.
+struct SeparableTuning {
+  static constexpr int kPrefetchSteps = 2;  // samples come to the L2 cache so many steps ahead; they are read one ahead
+  // Rows of strips, results, and how many more they take the time of besides those that windows reach; "wide" ones are
+  // of three or four channels of bytes, see SeparableStrip, and of any number of rows.
+  static constexpr int kLeastRows = 16, kLeastWideRows = 32, kMostRows = 512, kMoreRows = 16, kMoreWideRows = 8;
+  static constexpr int kTileRows = 64;  // of the tiles of separable_tile.cuh
+};
 
 // Whether there is code for frames of four channels of which the first or the last is not filtered: of what is in use.
 template <typename Shape>
@@ -377,7 +385,8 @@ __device__ inline void filter_strip(const SeparableMmaParams &p, const Tile &til
   constexpr bool kLoadsEarly = !kAny && kPixelBytes < 8;
 #pragma unroll 1
   for (int step = 0; step < steps; step++) {
-    if (kFetches && step + kPrefetchSteps < steps) reader.prefetch(rows[8 * (step + kPrefetchSteps) + g]);
+    if (kFetches && step + SeparableTuning::kPrefetchSteps < steps)
+      reader.prefetch(rows[8 * (step + SeparableTuning::kPrefetchSteps) + g]);
     const int y = tile.y0 + 8 * (step - Shape::kSteps + 1) + below;
     const bool has_results = step >= Shape::kSteps - 1;
     const auto places = [&] { return typename Place::Pixels(part, x, y, bottom, !kAny || inside); };

@@ -64,11 +64,11 @@ KernelLaunch<SeparableMmaParams> choose(const PassQuery &query, SeparableMmaPara
       return TileSize{kSeparable9Warps * kWarpResults, part.width * part.channels, rows};
     });
   };
-  constexpr int kLeast = 16, kMostRows = 1024, kMoreRows = 16;
+  using Tuning = Separable9Tuning;
   const int rows =
-      choose_tile_height(8, kLeast, kMostRows, launch_as.resident, launch_as.shared_bytes, cut, [](int rows) {
-        return static_cast<uint64_t>(rows + kMoreRows);
-      }).height;
+      choose_tile_height(8, Tuning::kLeastRows, Tuning::kMostRows, launch_as.resident, launch_as.shared_bytes, cut,
+                         [](int rows) { return static_cast<uint64_t>(rows + Tuning::kMoreRows); })
+          .height;
   if (!rows) return {};
   return {launch_as.kernel, cut(rows), kSeparable9Threads, launch_as.shared_bytes(rows)};
 }

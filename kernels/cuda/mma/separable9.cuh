@@ -34,6 +34,12 @@ constexpr int kSeparable9Stages = 4;  // steps whose samples are there or in fli
 
 static_assert(kSeparable9Warps >= 4, "four of them fill Separable9Tables");
 
+// For an H200; what they do is shown by kernel-bench --table=goals,formats --only=gauss9. Rows of a tile, and how many
+// more it takes the time of.
+struct Separable9Tuning {
+  static constexpr int kLeastRows = 16, kMostRows = 1024, kMoreRows = 16;
+};
+
 // How many blocks a multiprocessor is to hold.
 CUDACONV_HOST_DEVICE constexpr int separable9_blocks(Weights weights, bool shift_only) {
   return weights != Weights::S8 ? 2 : shift_only ? 4 : 3;

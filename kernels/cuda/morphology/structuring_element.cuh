@@ -18,6 +18,11 @@ namespace cudaconv {
 
 constexpr int kStructuringElementRadius = 63;  // the largest
 
+// For an H200; what they do is shown by kernel-bench --table=goals,formats --only="dilate ellipse 15".
+struct StructuringElementTuning {
+  static constexpr int kWarps = 8, kRows = 8;  // of a block; of results that a thread has, one below the other
+};
+
 struct StructuringElementParams : FrameParams {
   U8x4Tile tile;
   uint32_t flip;         // xored with samples before and after
@@ -32,7 +37,8 @@ struct StructuringElementParams : FrameParams {
 template <typename Order_, int kStep_>
 struct StructuringElementShape {
   using Order = Order_;
-  static constexpr int kStep = kStep_, kWarps = 8, kRows = 8;  // of results that a thread has, one below the other
+  static constexpr int kStep = kStep_;
+  static constexpr int kWarps = StructuringElementTuning::kWarps, kRows = StructuringElementTuning::kRows;
   static constexpr int kWidth = 32, kHeight = kWarps * kRows;  // of a tile, u8x4s and rows
   // u8x4s that a lane has of a row and its halo.
   static constexpr int kMost = (kWidth + 2 * round_to_chunks(kStructuringElementRadius * kStep) + 31) / 32;

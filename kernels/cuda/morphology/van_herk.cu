@@ -105,10 +105,10 @@ KernelLaunch<VanHerkParams> choose(const PassQuery &query, VanHerkParams &p) {
       return (height + size - 1 + as.rows_of_round - 1) / as.rows_of_round + (columns + as.threads - 1) / as.threads;
     };
     // Whole windows of rows, but where windows are very high.
-    const int step = as.low ? 8 : size;
+    const int step = as.low ? VanHerkTuning::kLowStep : size;
     const TileHeight tile = choose_tile_height(
-        step, step, std::max(96, step), as.blocks, [&](int height) { return bytes_of(as, height); },
-        [&](int height) { return cut(as, height); }, cost);
+        step, step, std::max(VanHerkTuning::kMostRows, step), as.blocks,
+        [&](int height) { return bytes_of(as, height); }, [&](int height) { return cut(as, height); }, cost);
     if (!tile.height) continue;
     // Where two take as long, the one with fewer blocks for a multiprocessor wins.
     const int multiprocessors = current_limits().multiprocessors;

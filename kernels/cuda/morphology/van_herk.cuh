@@ -22,6 +22,13 @@
 
 namespace cudaconv {
 
+// For an H200; what they do is shown by kernel-bench --table=goals,formats --only="dilate 15,dilate 31". So are the
+// groups and blocks of each shape in van_herk.cu.
+struct VanHerkTuning {
+  // Rows of a tile, results; of low ones a multiple of the step, of others of the window.
+  static constexpr int kMostRows = 96, kLowStep = 8;
+};
+
 struct VanHerkParams : FrameParams {
   U8x4Tile tile;
   int32_t size;

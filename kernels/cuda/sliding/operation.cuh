@@ -12,6 +12,16 @@ namespace cudaconv {
 constexpr int kWarpLanes = 30, kWarpBytes = kVectorBytes * kWarpLanes;
 constexpr int kMostWarps = 4;  // of a block, one below the other
 
+// For an H200; what they do is shown by kernel-bench --table=goals,formats --only=gauss5,dilate,sobel. What an
+// operation says of its strips and blocks, see below, is shown by its label.
+struct SlidingTuning {
+  // Blocks of tall strips of bytes from which on frames take them: enough for all multiprocessors of a large device,
+  // twice over, or once where the strips are quick.
+  static constexpr int kTallBlocks = 1300, kQuickTallBlocks = 650;
+  // How many fewer blocks a multiprocessor holds of rows with a tail, which takes registers.
+  static constexpr int kFewerOfTails = 2;
+};
+
 // A signed sum to a sample of 16 bits or less.
 template <typename Swar>
 __device__ inline uint32_t clamp_to_sample(const SwarParams &k, uint32_t sum) {

@@ -215,8 +215,8 @@ SlidingLaunch choose_launch(const SwarKind &kind, Epilogue epilogue, Strips stri
   return kind.words ? choose_u16(kind, epilogue, strips) : choose_u8(kind, epilogue, strips);
 }
 
-// Whether blocks of tall strips of bytes are enough for all multiprocessors of a large device, twice over, or once
-// where the strips are quick. The environment variable CUDACONV_STRIPS, tall or short, decides for frames of any size.
+// Whether the frame takes tall strips. The environment variable CUDACONV_STRIPS, tall or short, decides for frames of
+// any size.
 bool is_large(const FrameParams &p, const SwarKind &kind) {
   if (const char *strips = std::getenv("CUDACONV_STRIPS")) return !std::strcmp(strips, "tall");
   int64_t bytes = 0;
@@ -224,7 +224,8 @@ bool is_large(const FrameParams &p, const SwarKind &kind) {
   const bool quick = kind.sliding == Sliding::Separable7 || kind.sliding == Sliding::Extremum7 ||
                      kind.sliding == Sliding::Extremum9 || kind.sliding == Sliding::Diamond5 ||
                      kind.sliding == Sliding::Kirsch3;
-  return bytes >= int64_t{quick ? 650 : 1300} * kWarpBytes * 8 * kMostWarps;
+  return bytes >=
+         int64_t{quick ? SlidingTuning::kQuickTallBlocks : SlidingTuning::kTallBlocks} * kWarpBytes * 8 * kMostWarps;
 }
 
 bool is_extremum(const SwarKind &kind) {

@@ -139,7 +139,7 @@ CUDACONV_HOST_DEVICE constexpr int block_warps() {
 template <typename Operation, Channels kChannels, typename Swar, Ends kEnds>
 __host__ __device__ constexpr int min_blocks() {
   if (!kHas<Feature::Packed16Bit>) return Operation::kMinBlocks / 2;
-  if (kEnds == Ends::Tail) return Operation::kMinBlocks - 2;  // tails take registers
+  if (kEnds == Ends::Tail) return Operation::kMinBlocks - SlidingTuning::kFewerOfTails;
   if (!Swar::kPairs) return Operation::kMinBlocks - (Operation::kFewerBlocks > 1 ? Operation::kFewerBlocks : 1);
   return Operation::kMinBlocks - (kChannels == Channels::Packed4 ? 0 : Operation::kFewerBlocks);
 }
