@@ -311,18 +311,8 @@ struct RowSums {
   }
 };
 
-__global__ void __launch_bounds__(kBoxThreads, BoxTuning::kStripBlocks)
-    box_strip_kernel(const __grid_constant__ BoxParams p) {
-  const Tile tile = locate_u8x4_tile(p, p.tile);
-  const PartParams &part = tile.part;
-  if (!part.has_filtered) return copy_tile(part, tile.x0, tile.y0, p.tile.pixels[part.channels - 1], p.tile.height);
-  const int warp = warp_uniform(static_cast<int>(threadIdx.x) / 32);
-  const int lane = static_cast<int>(threadIdx.x) % 32, slots = box_slots(p.height);
-  const int rows = min(p.tile.height, part.height - tile.y0);
-  uint2 *const lines = shared_memory<uint2>() + 2, *const own_line = lines + warp * kBoxLine;
-  uint32_t *const beside = reinterpret_cast<uint32_t *>(lines - 2 + kBoxWarps * kBoxLine);
-  const BoxRing ring(p, tile, beside, reinterpret_cast<uint8_t *>(beside + kBoxBeside));
-  if (threadIdx.x < kBoxWarps) lines[static_cast<int>(threadIdx.x) * kBoxLine - 2] = make_uint2(0, 0);
+// Begins to copy the rows of the windows above the first, and those of the first steps, a group of copies each.
+__device__ inline void request_first_rows(const BoxParams &p, const BoxRing &ring, int warp) {
   const int share = (p.height + kBoxWarps - 1) / kBoxWarps;  // of the rows before the first step's, a warp
 #pragma unroll 1
   for (int i = 0; i < share + kBoxAhead; i++) {
@@ -330,27 +320,23 @@ __global__ void __launch_bounds__(kBoxThreads, BoxTuning::kStripBlocks)
     if (i >= share || n < p.height) ring.request(row, row);
     if (i >= share - 1) commit_copies();
   }
+}
 
-  const int radius = p.width / 2, column = static_cast<int>(threadIdx.x) + box_halo(p.width);
-  // Through the warp, so that the compiler keeps them: it would work them out again every step.
-  const uint2 *const to = lines + __shfl_sync(0xffffffffu, box_place(min(column + radius, kBoxWidth - 1)), lane);
-  const uint2 *const from = lines + __shfl_sync(0xffffffffu, box_place(min(column, kBoxWidth) - radius - 1), lane);
-  StripSums window(p.unclamped ? p.start : 0);
-  RowSums sums;
-  const auto read_rows = [&](auto read) {
-    if (part.channels == 4) return read(std::integral_constant<int, 4>());
-    if (part.channels == 1) return read(std::integral_constant<int, 1>());
-    if (part.channels == 2) return read(std::integral_constant<int, 2>());
-    read(std::integral_constant<int, 3>());
-  };
+// read(an integral_constant of the part's channels).
+template <typename Read>
+__device__ inline void with_channels(const PartParams &part, Read read) {
+  if (part.channels == 4) return read(std::integral_constant<int, 4>());
+  if (part.channels == 1) return read(std::integral_constant<int, 1>());
+  if (part.channels == 2) return read(std::integral_constant<int, 2>());
+  read(std::integral_constant<int, 3>());
+}
 
-  // The windows above the first: each warp adds up columns of its share of rows, and two warps, of the columns of all,
-  // the lower and the upper bytes along the row.
-  wait_for_groups<kBoxAhead>();
-  __syncthreads();
+// Sums the columns of the warp's share of the rows of the windows above the first.
+__device__ inline void add_columns(const BoxParams &p, const PartParams &part, const BoxRing &ring, int warp,
+                                   RowSums &sums) {
 #pragma unroll
   for (int i = 0; i < kBoxU8x4s; i++) sums.words[i] = sums.odd[i] = 0;
-  read_rows([&](auto channels) {
+  with_channels(part, [&](auto channels) {
 #pragma unroll 1
     for (int n = warp; n < p.height; n += kBoxWarps) ring.complete(n);
     __syncwarp();
@@ -365,6 +351,11 @@ __global__ void __launch_bounds__(kBoxThreads, BoxTuning::kStripBlocks)
       }
     }
   });
+}
+
+// Of the columns' sums of each warp's share of rows, those along the row of all: of the lower bytes to the line of warp
+// 2, of the upper ones to that of warp 3.
+__device__ inline void add_up_columns(const RowSums &sums, int warp, int lane, uint2 *lines, uint2 *own_line) {
   sums.write(own_line);
   __syncthreads();
   // Each thread those of a column: what is there only it reads.
@@ -391,6 +382,52 @@ __global__ void __launch_bounds__(kBoxThreads, BoxTuning::kStripBlocks)
     bytes.write(lines + (2 + warp) * kBoxLine);
   }
   __syncthreads();
+}
+
+// What changes in the windows of a row: the row that enters less the one that leaves, summed from the lane's first
+// u8x4 on.
+__device__ inline void change_sums(const PartParams &part, const BoxRing &ring, int enters, int leaves, RowSums &sums) {
+  with_channels(part, [&](auto channels) {
+    constexpr int kChannels = decltype(channels)::value;
+    uint32_t more[kBoxU8x4s], less[kBoxU8x4s];
+    ring.read<kChannels>(enters, more);
+    ring.read<kChannels>(leaves, less);
+    uint32_t words = 0, odd = 0;
+#pragma unroll
+    for (int i = 0; i < kBoxU8x4s; i++) {
+      sums.words[i] = words = words + more[i] - less[i];
+      sums.odd[i] = odd = odd + odd_pair(more[i]) - odd_pair(less[i]);
+    }
+  });
+}
+
+__global__ void __launch_bounds__(kBoxThreads, BoxTuning::kStripBlocks)
+    box_strip_kernel(const __grid_constant__ BoxParams p) {
+  const Tile tile = locate_u8x4_tile(p, p.tile);
+  const PartParams &part = tile.part;
+  if (!part.has_filtered) return copy_tile(part, tile.x0, tile.y0, p.tile.pixels[part.channels - 1], p.tile.height);
+  const int warp = warp_uniform(static_cast<int>(threadIdx.x) / 32);
+  const int lane = static_cast<int>(threadIdx.x) % 32, slots = box_slots(p.height);
+  const int rows = min(p.tile.height, part.height - tile.y0);
+  uint2 *const lines = shared_memory<uint2>() + 2, *const own_line = lines + warp * kBoxLine;
+  uint32_t *const beside = reinterpret_cast<uint32_t *>(lines - 2 + kBoxWarps * kBoxLine);
+  const BoxRing ring(p, tile, beside, reinterpret_cast<uint8_t *>(beside + kBoxBeside));
+  if (threadIdx.x < kBoxWarps) lines[static_cast<int>(threadIdx.x) * kBoxLine - 2] = make_uint2(0, 0);
+  request_first_rows(p, ring, warp);
+
+  const int radius = p.width / 2, column = static_cast<int>(threadIdx.x) + box_halo(p.width);
+  // Through the warp, so that the compiler keeps them: it would work them out again every step.
+  const uint2 *const to = lines + __shfl_sync(0xffffffffu, box_place(min(column + radius, kBoxWidth - 1)), lane);
+  const uint2 *const from = lines + __shfl_sync(0xffffffffu, box_place(min(column, kBoxWidth) - radius - 1), lane);
+  StripSums window(p.unclamped ? p.start : 0);
+  RowSums sums;
+
+  // The windows above the first: each warp adds up columns of its share of rows, and two warps, of the columns of all,
+  // the lower and the upper bytes along the row.
+  wait_for_groups<kBoxAhead>();
+  __syncthreads();
+  add_columns(p, part, ring, warp, sums);
+  add_up_columns(sums, warp, lane, lines, own_line);
 #pragma unroll
   for (int i = 0; i < 2; i++) window.change(to[(2 + i) * kBoxLine], from[(2 + i) * kBoxLine], 1 << 8 * i);
 
@@ -409,18 +446,7 @@ __global__ void __launch_bounds__(kBoxThreads, BoxTuning::kStripBlocks)
       __syncthreads();
     else
       __syncwarp();
-    read_rows([&](auto channels) {
-      constexpr int kChannels = decltype(channels)::value;
-      uint32_t more[kBoxU8x4s], less[kBoxU8x4s];
-      ring.read<kChannels>(enters, more);
-      ring.read<kChannels>(leaves, less);
-      uint32_t words = 0, odd = 0;
-#pragma unroll
-      for (int i = 0; i < kBoxU8x4s; i++) {
-        sums.words[i] = words = words + more[i] - less[i];
-        sums.odd[i] = odd = odd + odd_pair(more[i]) - odd_pair(less[i]);
-      }
-    });
+    change_sums(part, ring, enters, leaves, sums);
     sums.add_up();
     __syncwarp();
     if (y + kBoxAhead * kBoxWarps < rows)

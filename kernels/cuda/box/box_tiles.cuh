@@ -65,24 +65,12 @@ struct WindowSums {
   }
 };
 
+// Has the warp sum the rows from `begin` to `end` - 1 that it has loaded: once all of a row is in registers, sums take
+// its place. Pixels to be copied take the place of their sums.
 template <typename Shape>
-__global__ void __launch_bounds__(Shape::kThreads, BoxTuning::kTileBoundBlocks)
-    box_kernel(const __grid_constant__ BoxParams p) {
-  constexpr int kPitch = Shape::kPitch, kPairPitch = kPitch / 2;
-  const U8x4Tile &shape = p.tile;
-  const Tile tile = locate_u8x4_tile(p, shape);
-  const PartParams &part = tile.part;
-  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, radius_x = p.width / 2, radius_y = p.height / 2;
-  const int result_rows = min(shape.height, part.height - tile.y0), rows = result_rows + 2 * radius_y;
-  uint32_t *const u8x4s = shared_memory<uint32_t>();
-
-  const int share = (rows + Shape::kRowsOfRound - 1) / Shape::kRowsOfRound * Shape::kRowsAtOnce;
-  const int begin = min(warp * share, rows), end = min(begin + share, rows);
-  if (begin < end) load_rows(p, shape, tile, begin, end - begin, kPitch, u8x4s + begin * kPitch);
-  wait_for_copies();
-  __syncwarp();
-  // Each warp sums the rows that it has loaded: once all of a row is in registers, sums take its place. Pixels to be
-  // copied take the place of their sums.
+__device__ inline void sum_tile_rows(const BoxParams &p, const PartParams &part, int lane, int radius_x, int begin,
+                                     int end, uint32_t *u8x4s) {
+  constexpr int kPitch = Shape::kPitch;
   const uint32_t even_filter = even_bytes(part.filter_bits[0]) * 0x101u;
   const uint32_t odd_filter = even_bytes(part.filter_bits[0] >> 8) * 0x101u;
   for (int row0 = begin; row0 < end; row0 += Shape::kRowsAtOnce) {
@@ -90,7 +78,7 @@ __global__ void __launch_bounds__(Shape::kThreads, BoxTuning::kTileBoundBlocks)
     uint32_t *const line = u8x4s + row * kPitch;
     uint2 pairs[Shape::kRun];
     if (row < end) {
-      const uint32_t *from = line + column + shape.halo_x - radius_x;
+      const uint32_t *from = line + column + p.tile.halo_x - radius_x;
       PairSums sum;
 #pragma unroll 4
       for (int i = 0; i < p.width - 1; i++) sum.change(from[i], 0);
@@ -114,6 +102,25 @@ __global__ void __launch_bounds__(Shape::kThreads, BoxTuning::kTileBoundBlocks)
       for (int i = 0; i < Shape::kRun; i++) to[i] = pairs[i];
     }
   }
+}
+
+template <typename Shape>
+__global__ void __launch_bounds__(Shape::kThreads, BoxTuning::kTileBoundBlocks)
+    box_kernel(const __grid_constant__ BoxParams p) {
+  constexpr int kPitch = Shape::kPitch, kPairPitch = kPitch / 2;
+  const U8x4Tile &shape = p.tile;
+  const Tile tile = locate_u8x4_tile(p, shape);
+  const PartParams &part = tile.part;
+  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, radius_x = p.width / 2, radius_y = p.height / 2;
+  const int result_rows = min(shape.height, part.height - tile.y0), rows = result_rows + 2 * radius_y;
+  uint32_t *const u8x4s = shared_memory<uint32_t>();
+
+  const int share = (rows + Shape::kRowsOfRound - 1) / Shape::kRowsOfRound * Shape::kRowsAtOnce;
+  const int begin = min(warp * share, rows), end = min(begin + share, rows);
+  if (begin < end) load_rows(p, shape, tile, begin, end - begin, kPitch, u8x4s + begin * kPitch);
+  wait_for_copies();
+  __syncwarp();
+  sum_tile_rows<Shape>(p, part, lane, radius_x, begin, end, u8x4s);
   __syncthreads();
 
   const int column = threadIdx.x % Shape::kColumns;

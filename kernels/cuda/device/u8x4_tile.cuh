@@ -136,28 +136,27 @@ __device__ inline int first_byte(const U8x4Tile &shape, int tile_x) {
 template <int kChannels>
 using PixelWord = std::conditional_t<kChannels == 1, uint8_t, std::conditional_t<kChannels == 2, uint16_t, uint32_t>>;
 
-// Loads rows into shared memory as they lie in memory, halo included. `tile_x` is the tile's first pixel, y0 the first
-// row to load.
-template <int kChannels>
-__device__ inline void load_bytes(const FrameParams &p, const PartParams &part, const U8x4Tile &shape, int tile_x,
-                                  int y0, int rows, int pitch, uint32_t *u8x4s) {
-  const ChunkedRow &cut = shape.bytes[kChannels - 1];
-  const int lane = threadIdx.x % 32, begin = first_byte<kChannels>(shape, tile_x), row_bytes = part.width * kChannels;
-  if (begin >= 0 && begin + cut.chunks * 16 <= row_bytes && y0 >= 0 && y0 + rows <= part.height) {
-    const uint8_t *source = part.source + y0 * part.source_pitch + begin;
+// The rows that load_bytes() loads, where all of them lies in the frame.
+__device__ inline void load_whole_chunks(const PartParams &part, const ChunkedRow &cut, int begin, int y0, int rows,
+                                         int pitch, uint32_t *u8x4s) {
+  const int lane = threadIdx.x % 32;
+  const uint8_t *source = part.source + y0 * part.source_pitch + begin;
 #pragma unroll 4
-    for (int item = lane; item < rows * cut.chunks; item += 32) {
-      int row, chunk;
-      cut.locate(item, &row, &chunk);
-      copy_async(u8x4s + row * pitch + chunk * 4, source + row * part.source_pitch + chunk * 16);
-    }
-    return;
+  for (int item = lane; item < rows * cut.chunks; item += 32) {
+    int row, chunk;
+    cut.locate(item, &row, &chunk);
+    copy_async(u8x4s + row * pitch + chunk * 4, source + row * part.source_pitch + chunk * 16);
   }
-  // Chunks of the frame's bytes, and of the border's where that is constant. Each lane finds out where one row is.
-  const bool constant = p.border == Border::Constant;
-  const int left = min(begin < 0 ? -begin / 16 : 0, cut.chunks);
-  const int right = min(max((row_bytes - begin) / 16, left), cut.chunks);
-  const int behind = (row_bytes - begin + 15) / 16;
+}
+
+// The chunks of rows that load_bytes() loads of the frame's bytes, `left` to `right` - 1, and of the border's, where
+// that is constant: those before `left` and from `behind` on, and all of rows outside. Each lane finds out where one
+// row is.
+template <int kChannels>
+__device__ inline void load_chunks(const FrameParams &p, const PartParams &part, const ChunkedRow &cut, int begin,
+                                   int y0, int rows, int pitch, bool constant, int left, int right, int behind,
+                                   uint32_t *u8x4s) {
+  const int lane = threadIdx.x % 32;
 #pragma unroll 1
   for (int row0 = 0; row0 < rows; row0 += 32) {
     const int count = min(rows - row0, 32);
@@ -181,6 +180,23 @@ __device__ inline void load_bytes(const FrameParams &p, const PartParams &part, 
       }
     }
   }
+}
+
+// Loads rows into shared memory as they lie in memory, halo included. `tile_x` is the tile's first pixel, y0 the first
+// row to load.
+template <int kChannels>
+__device__ inline void load_bytes(const FrameParams &p, const PartParams &part, const U8x4Tile &shape, int tile_x,
+                                  int y0, int rows, int pitch, uint32_t *u8x4s) {
+  const ChunkedRow &cut = shape.bytes[kChannels - 1];
+  const int lane = threadIdx.x % 32, begin = first_byte<kChannels>(shape, tile_x), row_bytes = part.width * kChannels;
+  if (begin >= 0 && begin + cut.chunks * 16 <= row_bytes && y0 >= 0 && y0 + rows <= part.height) {
+    return load_whole_chunks(part, cut, begin, y0, rows, pitch, u8x4s);
+  }
+  const bool constant = p.border == Border::Constant;
+  const int left = min(begin < 0 ? -begin / 16 : 0, cut.chunks);
+  const int right = min(max((row_bytes - begin) / 16, left), cut.chunks);
+  const int behind = (row_bytes - begin + 15) / 16;
+  load_chunks<kChannels>(p, part, cut, begin, y0, rows, pitch, constant, left, right, behind, u8x4s);
   // Pixels one by one of what else lies beside the frame, or in a chunk at its edge. One of three bytes may begin or
   // end in a chunk that is done: those bytes are not written again.
   const auto is_done = [&](int byte) {

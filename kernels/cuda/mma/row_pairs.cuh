@@ -304,6 +304,66 @@ __device__ inline void store_pixels(uint8_t *to, const uint32_t *words, int n) {
   }
 }
 
+// The lines of coefficients with their padding, and one of zeros before them.
+template <typename Shape>
+__device__ inline void load_pair_lines(const RowPairMmaParams &p, uint32_t *lines) {
+#pragma unroll 1
+  for (int i = static_cast<int>(threadIdx.x); i < Shape::kLines * Shape::kLine; i += kRowPairThreads) {
+    const int row = i / Shape::kLine - 1;
+    lines[i] = row < 0 ? 0 : padded_word(p.line[row], kRowPairLineWords, i % Shape::kLine);
+  }
+}
+
+// A lane writes four pixels at a time where they have fewer than four bytes, joined with its neighbour's, else twice
+// two.
+template <int kPixelBytes>
+struct RowPairPlace {
+  static constexpr bool kJoins = kPixelBytes < 4;
+  static constexpr int kTimes = kJoins ? 1 : 2, kWords = kPixelBytes / kTimes;
+};
+
+// The results of a lane in each of its strips, of two rows.
+template <typename Shape, typename Channels, typename Total, int kStrips, int kPixelBytes>
+__device__ inline void make_pair_pixels(const RowPairMmaParams &p, const Channels &channels, const Total &total,
+                                        uint32_t (&pixels)[kStrips][kPixelBytes]) {
+  if constexpr (Shape::kSamples == Samples::U8) {
+    scale_sums(p.scale, channels, total, pixels);
+  } else {
+    const auto started = [&](int s, int c) {
+      PartialSums<2> sum = total[s][c];
+#pragma unroll
+      for (int n = 0; n < 4; n++) {
+        sum.part[0].v[n] += p.epilogue.start;
+        sum.part[1].v[n] += p.epilogue.start_high;
+      }
+      return sum;
+    };
+    make_pixels<kStrips, Channels::kChannels, Shape>(p, started, pixels);
+  }
+  if constexpr (RowPairPlace<kPixelBytes>::kJoins) {
+#pragma unroll
+    for (int s = 0; s < kStrips; s++) join_pairs<kPixelBytes>(pixels[s]);
+  }
+}
+
+// `right`: how many pixels there are from the first of the lane's on; `whole`: that is enough for all of them.
+template <int kPixelBytes, int kStrips>
+__device__ inline void store_pair_pixels(uint8_t *to, const uint32_t (&pixels)[kStrips][kPixelBytes], int right,
+                                         bool whole, bool has_row) {
+  using Place = RowPairPlace<kPixelBytes>;
+  constexpr int kTimes = Place::kTimes, kWords = Place::kWords;
+#pragma unroll
+  for (int n = 0; n < kStrips * kTimes; n++) {
+    const int right_of = n / kTimes * kRowPairWidth + n % kTimes * 8;  // the lane's first pixel
+    uint8_t *const at = to + right_of * kPixelBytes;
+    const uint32_t *const words = pixels[n / kTimes] + n % kTimes * kWords;
+    if (whole)
+      store_words<kWords>(at, words);
+    else if (has_row)
+      store_pixels<kPixelBytes>(at, words, right - right_of);
+  }
+}
+
 // The warp's strips, of which tile.x0 is the first pixel; there may be none. `rows` is a list that all threads of the
 // block have made, `lines` is made by them here.
 template <typename Shape, typename Channels>
@@ -313,10 +373,7 @@ __device__ inline void filter_row_pairs(const RowPairMmaParams &p, const Tile &t
   constexpr int kSampleBytes = Shape::kSampleBytes, kPixelBytes = Channels::kChannels * kSampleBytes;
   constexpr int kSummedBytes = Channels::kCount * kSampleBytes;
   constexpr int kPairs = Shape::kPairs, kStrips = row_pair_strips(kPixelBytes);
-  // A lane writes four pixels at a time where they have fewer than four bytes, joined with its neighbour's, else twice
-  // two.
-  constexpr bool kJoins = kPixelBytes < 4;
-  constexpr int kTimes = kJoins ? 1 : 2, kWords = kPixelBytes / kTimes;
+  using Place = RowPairPlace<kPixelBytes>;
   const PartParams &part = tile.part;
   const Channels channels(part);
   const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
@@ -326,16 +383,12 @@ __device__ inline void filter_row_pairs(const RowPairMmaParams &p, const Tile &t
 #pragma unroll 1
   for (int i = 0; i < kRowPairsAhead; i++) source.copy(i);
   if (threadIdx.x < kStartWords) starts[threadIdx.x] = p.epilogue.start;
-#pragma unroll 1
-  for (int i = static_cast<int>(threadIdx.x); i < Shape::kLines * Shape::kLine; i += kRowPairThreads) {
-    const int row = i / Shape::kLine - 1;
-    lines[i] = row < 0 ? 0 : padded_word(p.line[row], kRowPairLineWords, i % Shape::kLine);
-  }
+  load_pair_lines<Shape>(p, lines);
   __syncthreads();
   if (!steps) return;
 
-  const int x = 16 * t + (kJoins ? g % 2 * 8 + g % 4 / 2 * 4 : g % 4 * 2);       // of the lane's results in a strip
-  const int right = part.width - tile.x0 - x, below = bottom - tile.y0 - g / 4;  // how many there are from there on
+  const int x = 16 * t + (Place::kJoins ? g % 2 * 8 + g % 4 / 2 * 4 : g % 4 * 2);  // of the lane's results in a strip
+  const int right = part.width - tile.x0 - x, below = bottom - tile.y0 - g / 4;    // how many there are from there on
   const bool whole = tile.x0 + kRowPairWidth * kStrips <= part.width && (bottom - tile.y0) % 2 == 0,
              has_unfiltered = part.has_unfiltered;
   const int64_t target_pitch = part.target_pitch;
@@ -383,24 +436,7 @@ __device__ inline void filter_row_pairs(const RowPairMmaParams &p, const Tile &t
       if (y < 0) continue;
       const auto &total = sums[(i + 1) % kPairs].of;
       uint32_t pixels[kStrips][kPixelBytes];
-      if constexpr (kSamples == Samples::U8) {
-        scale_sums(p.scale, channels, total, pixels);
-      } else {
-        const auto started = [&](int s, int c) {
-          PartialSums<2> sum = total[s][c];
-#pragma unroll
-          for (int n = 0; n < 4; n++) {
-            sum.part[0].v[n] += p.epilogue.start;
-            sum.part[1].v[n] += p.epilogue.start_high;
-          }
-          return sum;
-        };
-        make_pixels<kStrips, Channels::kChannels, Shape>(p, started, pixels);
-      }
-      if constexpr (kJoins) {
-#pragma unroll
-        for (int s = 0; s < kStrips; s++) join_pairs<kPixelBytes>(pixels[s]);
-      }
+      make_pair_pixels<Shape>(p, channels, total, pixels);
       if (has_unfiltered) {
         // From the rows in the middle of the windows, one or two steps before.
         const int row = y + p.radius_y + g / 4;
@@ -408,21 +444,13 @@ __device__ inline void filter_row_pairs(const RowPairMmaParams &p, const Tile &t
         for (int s = 0; s < kStrips; s++) {
           uint32_t original[kPixelBytes];
 #pragma unroll
-          for (int u = 0; u < kTimes; u++)
-            source.template read<kWords>(row / 2, row % 2, s * kRowPairWidth + x + 8 * u, original + u * kWords);
+          for (int u = 0; u < Place::kTimes; u++)
+            source.template read<Place::kWords>(row / 2, row % 2, s * kRowPairWidth + x + 8 * u,
+                                                original + u * Place::kWords);
           blend_pixels<kPixelBytes>(part, original, pixels[s]);
         }
       }
-#pragma unroll
-      for (int n = 0; n < kStrips * kTimes; n++) {
-        const int right_of = n / kTimes * kRowPairWidth + n % kTimes * 8;  // the lane's first pixel
-        uint8_t *const at = to + right_of * kPixelBytes;
-        const uint32_t *const words = pixels[n / kTimes] + n % kTimes * kWords;
-        if (whole)
-          store_words<kWords>(at, words);
-        else if (y < below)
-          store_pixels<kPixelBytes>(at, words, right - right_of);
-      }
+      store_pair_pixels<kPixelBytes>(to, pixels, right, whole, y < below);
       to += 2 * target_pitch;
     }
     // To where the next steps look for them.

@@ -175,13 +175,55 @@ class WindowReader {
   uint32_t word_[4];
 };
 
+// A lane's words of the matrices of coefficients.
+template <Weights kWeights>
+struct Separable9Operands {
+  static constexpr int kBytes = weight_bytes(kWeights), kParts = Separable9Tables<kWeights>::kParts;
+  uint32_t row[kBytes][2][4][2], column[kParts][2];
+
+  __device__ Separable9Operands(const Separable9Tables<kWeights> &tables, int g, int t, int lane) {
+#pragma unroll
+    for (int b = 0; b < kBytes; b++) {
+      // From byte 16t + 4c of the window, seen from result 4g and the three after it.
+      uint32_t word[5];
+#pragma unroll
+      for (int c = 0; c < 5; c++)
+        word[c] = tables.spread[b][Separable9Tables<kWeights>::kMiddle + 4 * (t - 1) - g + c - 1];
+#pragma unroll
+      for (int c = 0; c < 4; c++)
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+          row[b][i / 2][c][i % 2] = i ? __funnelshift_r(word[c], word[c + 1], 32 - 8 * i) : word[c + 1];
+    }
+#pragma unroll
+    for (int k = 0; k < kParts; k++)
+#pragma unroll
+      for (int c = 0; c < 2; c++) column[k][c] = tables.column[k][c][lane];
+  }
+
+  // The two low bytes of the sums along rows, then the next; the rounding of U16RoundedRows is a choice of bytes.
+  __device__ void sum_rows(const uint32_t (&window)[4], int32_t start, uint32_t (&pairs)[2][2]) const {
+#pragma unroll
+    for (int m = 0; m < 2; m++) {
+      Sums sums = multiply<has_signed_row(kWeights), false>(row[kBytes - 1][m], window, all(kBytes == 1 ? start : 0));
+      if constexpr (kBytes == 2) {
+        sums = multiply<false, false>(row[0][m], window, times_256(sums, start));
+      }
+#pragma unroll
+      for (int i = 0; i < 2; i++)
+        pairs[m][i] = __byte_perm(static_cast<uint32_t>(sums.v[2 * i]), static_cast<uint32_t>(sums.v[2 * i + 1]),
+                                  kWeights == Weights::U16RoundedRows ? 0x6251 : 0x5140);
+    }
+  }
+};
+
 // The 32 bytes of results from byte x of rows y0 to end - 1; `list` is of rows from y0 - kSeparable9Radius on. Where
 // kShiftOnly sums are shifted, and coefficients of a row of S8 are not negative.
 template <Weights kWeights, bool kShiftOnly, Edges kEdges>
 __device__ inline void filter_separable9(const SeparableMmaParams &p, const PartParams &part,
                                          const Separable9Tables<kWeights> &tables, const int64_t *list, uint4 *slots,
                                          int x, int y0, int end) {
-  constexpr int kBytes = weight_bytes(kWeights), kParts = Separable9Tables<kWeights>::kParts;
+  constexpr int kParts = Separable9Tables<kWeights>::kParts;
   const int lane = static_cast<int>(threadIdx.x % 32), g = lane / 4, t = lane % 4, height = end - y0;
   // Step n sums rows from 8n - 8 of the results on, and the one before them along rows alone.
   const WindowReader<kEdges> reader(p, part, x - kWindowMargin + kVectorBytes * t, list, slots);
@@ -189,44 +231,12 @@ __device__ inline void filter_separable9(const SeparableMmaParams &p, const Part
 #pragma unroll
   for (int n = 0; n < kSeparable9Stages - 1; n++) request(n, 8 * n);
 
-  uint32_t row[kBytes][2][4][2], column[kParts][2];
-#pragma unroll
-  for (int b = 0; b < kBytes; b++) {
-    // From byte 16t + 4c of the window, seen from result 4g and the three after it.
-    uint32_t word[5];
-#pragma unroll
-    for (int c = 0; c < 5; c++)
-      word[c] = tables.spread[b][Separable9Tables<kWeights>::kMiddle + 4 * (t - 1) - g + c - 1];
-#pragma unroll
-    for (int c = 0; c < 4; c++)
-#pragma unroll
-      for (int i = 0; i < 4; i++)
-        row[b][i / 2][c][i % 2] = i ? __funnelshift_r(word[c], word[c + 1], 32 - 8 * i) : word[c + 1];
-  }
-#pragma unroll
-  for (int k = 0; k < kParts; k++)
-#pragma unroll
-    for (int c = 0; c < 2; c++) column[k][c] = tables.column[k][c][lane];
-
-  const auto sum_rows = [&](const uint32_t(&window)[4], uint32_t(&pairs)[2][2]) {
-    const int32_t start = kShiftOnly && kWeights == Weights::S8 ? 0 : p.row_start;
-#pragma unroll
-    for (int m = 0; m < 2; m++) {
-      Sums sums = multiply<has_signed_row(kWeights), false>(row[kBytes - 1][m], window, all(kBytes == 1 ? start : 0));
-      if constexpr (kBytes == 2) {
-        sums = multiply<false, false>(row[0][m], window, times_256(sums, start));
-      }
-      // The two sums' low bytes, then the next; the rounding of U16RoundedRows is a choice of bytes.
-#pragma unroll
-      for (int i = 0; i < 2; i++)
-        pairs[m][i] = __byte_perm(static_cast<uint32_t>(sums.v[2 * i]), static_cast<uint32_t>(sums.v[2 * i + 1]),
-                                  kWeights == Weights::U16RoundedRows ? 0x6251 : 0x5140);
-    }
-  };
+  const Separable9Operands<kWeights> operands(tables, g, t, lane);
+  const int32_t start = kShiftOnly && kWeights == Weights::S8 ? 0 : p.row_start;
   uint32_t window[4], rows[2][2][2];  // sums along rows: [step % 2][matrix][row g, g + 8]
   reader.take(0, window);
   request(kSeparable9Stages - 1, 8 * (kSeparable9Stages - 1));
-  sum_rows(window, rows[0]);
+  operands.sum_rows(window, start, rows[0]);
 
   const int limit = x + 4 * g < part.width * part.channels ? height - 2 * t : 0;  // of rows that are the lane's
   const bool has_unfiltered = part.has_unfiltered;
@@ -239,7 +249,7 @@ __device__ inline void filter_separable9(const SeparableMmaParams &p, const Part
       const int first = first0 + 8 * s;  // of the results' rows
       if (first >= height) return;
       reader.take((s + 1) % kSeparable9Stages, window);
-      sum_rows(window, rows[(s + 1) % 2]);
+      operands.sum_rows(window, start, rows[(s + 1) % 2]);
       Sums sums[2];
 #pragma unroll
       for (int m = 0; m < 2; m++) {
@@ -249,7 +259,7 @@ __device__ inline void filter_separable9(const SeparableMmaParams &p, const Part
           if (k < kParts - 1) sums[m] = times_256(sums[m], k ? 0 : p.epilogue.start);
           // The older step's are in either half.
           sums[m] = multiply<false, true>({{rows[0][m][0], rows[0][m][1]}, {rows[1][m][0], rows[1][m][1]}},
-                                          {column[k][s % 2], column[k][1 - s % 2]}, sums[m]);
+                                          {operands.column[k][s % 2], operands.column[k][1 - s % 2]}, sums[m]);
         }
       }
       uint32_t out[2];
