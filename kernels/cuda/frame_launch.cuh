@@ -34,4 +34,25 @@ void enqueue(const PassRun &run, const KernelLaunch<Params, Args...> &launch_as,
   });
 }
 
+// What a row of the dispatch table says and does where choose() finds the launch for a pass, whose frame has been
+// filled in, none where it is of another kind; what it fills in besides is the same each time. Both throw
+// Error{Device}.
+template <typename Params>
+using ChooseLaunch = KernelLaunch<Params> (*)(const PassQuery &query, Params &p);
+
+template <typename Params>
+int takes(const PassQuery &query, ChooseLaunch<Params> choose) {
+  Params p = {};
+  fill_frame(query, p);
+  return choose(query, p).kernel != nullptr;
+}
+
+template <typename Params>
+void launch_chosen(const PassRun &run, ChooseLaunch<Params> choose) {
+  Params p = {};
+  fill_frame(run, p);
+  const KernelLaunch<Params> launch_as = choose(run, p);
+  enqueue(run, launch_as, p);
+}
+
 }  // namespace cudaconv

@@ -22,8 +22,8 @@ constexpr double kErrorAllowed = 0.45;
 // By which a blur can be multiplied, 2^15 times the error that remains of its rows' sums.
 constexpr double kLargestGain = kErrorAllowed * (1 << 15);
 
-constexpr double kNarrowMax = INT32_MAX;
-constexpr double kWideMax = 4.6e18;  // a little below 2^62
+constexpr double kMost32 = INT32_MAX;
+constexpr double kMost64 = 4.6e18;  // a little below 2^62
 
 bool is_integer(double v) {
   return std::fabs(v) <= kLargestInteger && v == std::floor(v);
@@ -38,9 +38,9 @@ int largest_depth(const FrameLayout &layout) {
 }
 
 // Whether a sum of at most `sum` in magnitude stays within 32 bits through round_to_sample.
-bool fits_narrow(double sum, int64_t divisor, int depth, double bias) {
+bool fits_32_bits(double sum, int64_t divisor, int depth, double bias) {
   const double codes = std::ldexp(1.0, depth);
-  return sum + (std::fabs(bias) * codes + 0.5) * divisor + 1 <= kNarrowMax && codes * divisor <= kNarrowMax + 1.0;
+  return sum + (std::fabs(bias) * codes + 0.5) * divisor + 1 <= kMost32 && codes * divisor <= kMost32 + 1.0;
 }
 
 double absolute_sum(const std::vector<int32_t> &v) {
@@ -153,8 +153,8 @@ class LinearCompiler {
       const int bits = pass_.op == Op::Magnitude ? 8 : 0;
       scale = 1 << bits;
       int gain_bits = 40;
-      while (gain_bits > 0 && (std::ldexp(sum, gain_bits + bits + 1) > kWideMax ||
-                               std::ldexp(divisor, gain_bits + bits + depth_ + 2) > kWideMax))
+      while (gain_bits > 0 && (std::ldexp(sum, gain_bits + bits + 1) > kMost64 ||
+                               std::ldexp(divisor, gain_bits + bits + depth_ + 2) > kMost64))
         gain_bits--;
       pass_.sum_gain *= int64_t{1} << gain_bits;
       d = 2 * std::llround(std::ldexp(divisor, gain_bits + bits - 1));
@@ -200,7 +200,7 @@ class LinearCompiler {
       return std::ldexp(off * largest_ + (s_.bias != 0) * 0.5, -bits);
     };
     const auto total = [&](int bits) { return std::ldexp(sum, bits) * largest_ + taps * largest_; };
-    const auto fits = [&](int bits) { return fits_narrow(total(bits), int64_t{1} << bits, depth_, s_.bias); };
+    const auto fits = [&](int bits) { return fits_32_bits(total(bits), int64_t{1} << bits, depth_, s_.bias); };
     // The most bits with which the sum fits and is not off by more than `allowed`; 0 where there are none.
     const auto choose = [&](int bits, double allowed, auto fits) {
       while (bits > 0 && !fits(bits)) bits--;
@@ -210,8 +210,8 @@ class LinearCompiler {
     if (!bits) bits = choose(30, kErrorAllowed / 8, fits);
     if (!bits)
       bits = choose(40, kErrorAllowed, [&](int n) {
-        return total(n) <= kWideMax && std::ldexp(largest, n) <= INT32_MAX &&
-               std::ldexp(1 + std::fabs(s_.bias), n + depth_) <= kWideMax;
+        return total(n) <= kMost64 && std::ldexp(largest, n) <= INT32_MAX &&
+               std::ldexp(1 + std::fabs(s_.bias), n + depth_) <= kMost64;
       });
     if (!bits) {
       const double coefficient = *std::max_element(real.value.begin(), real.value.end(),
@@ -263,7 +263,7 @@ class LinearCompiler {
     double error = 1;
     if (fraction >= 4) {
       error = quantise(16, 15, fraction);
-      if (!fits_narrow(total, d, depth_, s_.bias) && s_.mask != Mask::Unsharp) error = 1;
+      if (!fits_32_bits(total, d, depth_, s_.bias) && s_.mask != Mask::Unsharp) error = 1;
     }
     // The amount multiplies the blur's error.
     const bool sharpens = s_.mask == Mask::Unsharp;
@@ -278,7 +278,7 @@ class LinearCompiler {
     if (error * weight > allowed) {
       int column_bits = 30;
       while (column_bits > 1 &&
-             std::ldexp(std::fabs(gain) + std::fabs(s_.bias) + 1, column_bits + 14 + depth_) > kWideMax)
+             std::ldexp(std::fabs(gain) + std::fabs(s_.bias) + 1, column_bits + 14 + depth_) > kMost64)
         column_bits--;
       if (std::fabs(gain) >= 2)
         column_bits = std::min(column_bits, 29 - ceil_log2(static_cast<int64_t>(gain < 0 ? -gain : gain)));
@@ -299,7 +299,7 @@ class LinearCompiler {
       error += std::ldexp(0.5, -kBlurFraction);
       int amount_bits = 20;
       const double reach = 2 + 2 * std::fabs(s_.amount) + std::fabs(s_.bias);
-      while (amount_bits > 0 && std::ldexp(reach * d, amount_bits + depth_) > kWideMax) amount_bits--;
+      while (amount_bits > 0 && std::ldexp(reach * d, amount_bits + depth_) > kMost64) amount_bits--;
       const double off = largest_ * std::ldexp(0.5, -amount_bits) + std::fabs(s_.amount) * error;
       if (!std::isfinite(s_.amount) || off > kErrorAllowed)
         refuse("amount=" + number_text(s_.amount) + " is too large: up to about " +
@@ -340,9 +340,9 @@ class LinearCompiler {
 
   void finish(double sum, int64_t divisor) {
     // No accumulator is too small for what is within the limits of coefficients and divisor.
-    assert(sum <= kWideMax && std::ldexp(static_cast<double>(divisor), depth_) <= kWideMax);
-    if (!pass_.has_gain() && !fits_narrow(sum, divisor, depth_, s_.bias)) pass_.wide = true;
-    if (pass_.has_gain() && sum > kNarrowMax) pass_.wide = true;
+    assert(sum <= kMost64 && std::ldexp(static_cast<double>(divisor), depth_) <= kMost64);
+    if (!pass_.has_gain() && !fits_32_bits(sum, divisor, depth_, s_.bias)) pass_.wide = true;
+    if (pass_.has_gain() && sum > kMost32) pass_.wide = true;
     if (pass_.op != Op::Linear && pass_.wide) {
       // Magnitudes and compass responses fit 32 bits at every depth; only their rounding may not.
       pass_.wide = false;

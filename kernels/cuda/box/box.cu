@@ -97,31 +97,26 @@ KernelLaunch<BoxParams> choose(const PassQuery &query, BoxParams &p) {
   return strips.kernel || has_three_channels(query.plan.layout) ? strips : choose_tiles(p);
 }
 
+KernelLaunch<BoxParams> choose_any_tiles(const PassQuery &query, BoxParams &p) {
+  return fill_box(query, p) ? choose_tiles(p) : KernelLaunch<BoxParams>();
+}
+
 }  // namespace
 
 int takes_box(const PassQuery &query) {
-  BoxParams p = {};
-  fill_frame(query, p);
-  return choose(query, p).kernel != nullptr;
+  return takes<BoxParams>(query, choose);
 }
 
 void launch_box(const PassRun &run) {
-  BoxParams p = {};
-  fill_frame(run, p);
-  enqueue(run, choose(run, p), p);
+  launch_chosen<BoxParams>(run, choose);
 }
 
 int takes_box_tiles(const PassQuery &query) {
-  BoxParams p = {};
-  fill_frame(query, p);
-  return fill_box(query, p) && choose_tiles(p).kernel;
+  return takes<BoxParams>(query, choose_any_tiles);
 }
 
 void launch_box_tiles(const PassRun &run) {
-  BoxParams p = {};
-  fill_frame(run, p);
-  fill_box(run, p);
-  enqueue(run, choose_tiles(p), p);
+  launch_chosen<BoxParams>(run, choose_any_tiles);
 }
 
 }  // namespace cudaconv

@@ -36,15 +36,11 @@ KernelLaunch<DenseMmaParams> choose(const PassQuery &query, DenseMmaParams &p) {
 }  // namespace
 
 int takes_blocks4x4(const PassQuery &query) {
-  DenseMmaParams p = {};
-  fill_frame(query, p);
-  return choose(query, p).kernel != nullptr;
+  return takes<DenseMmaParams>(query, choose);
 }
 
 void launch_blocks4x4(const PassRun &run) {
-  DenseMmaParams p = {};
-  fill_frame(run, p);
-  enqueue(run, choose(run, p), p);
+  launch_chosen<DenseMmaParams>(run, choose);
 }
 
 }  // namespace cudaconv

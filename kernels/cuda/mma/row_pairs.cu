@@ -60,15 +60,11 @@ KernelLaunch<RowPairMmaParams> choose(const PassQuery &query, RowPairMmaParams &
 }  // namespace
 
 int takes_row_pairs(const PassQuery &query) {
-  RowPairMmaParams p = {};
-  fill_frame(query, p);
-  return choose(query, p).kernel != nullptr;
+  return takes<RowPairMmaParams>(query, choose);
 }
 
 void launch_row_pairs(const PassRun &run) {
-  RowPairMmaParams p = {};
-  fill_frame(run, p);
-  enqueue(run, choose(run, p), p);
+  launch_chosen<RowPairMmaParams>(run, choose);
 }
 
 }  // namespace cudaconv

@@ -107,15 +107,11 @@ KernelLaunch<SeparableMmaParams> choose(const PassQuery &query, SeparableMmaPara
 }  // namespace
 
 int takes_separable(const PassQuery &query) {
-  SeparableMmaParams p = {};
-  fill_frame(query, p);
-  return choose(query, p).kernel != nullptr;
+  return takes<SeparableMmaParams>(query, choose);
 }
 
 void launch_separable(const PassRun &run) {
-  SeparableMmaParams p = {};
-  fill_frame(run, p);
-  enqueue(run, choose(run, p), p);
+  launch_chosen<SeparableMmaParams>(run, choose);
 }
 
 }  // namespace cudaconv

@@ -76,9 +76,7 @@ KernelLaunch<SeparableMmaParams> choose(const PassQuery &query, SeparableMmaPara
 }  // namespace
 
 int takes_separable9(const PassQuery &query) {
-  SeparableMmaParams p = {};
-  fill_frame(query, p);
-  return choose(query, p).kernel != nullptr;
+  return takes<SeparableMmaParams>(query, choose);
 }
 
 void launch_separable9(const PassRun &run) {

@@ -66,15 +66,11 @@ KernelLaunch<StructuringElementParams> choose(const PassQuery &query, Structurin
 }  // namespace
 
 int takes_structuring_element(const PassQuery &query) {
-  StructuringElementParams p = {};
-  fill_frame(query, p);
-  return choose(query, p).kernel != nullptr;
+  return takes<StructuringElementParams>(query, choose);
 }
 
 void launch_structuring_element(const PassRun &run) {
-  StructuringElementParams p = {};
-  fill_frame(run, p);
-  enqueue(run, choose(run, p), p);
+  launch_chosen<StructuringElementParams>(run, choose);
 }
 
 }  // namespace cudaconv

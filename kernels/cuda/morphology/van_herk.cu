@@ -125,15 +125,11 @@ KernelLaunch<VanHerkParams> choose(const PassQuery &query, VanHerkParams &p) {
 }  // namespace
 
 int takes_van_herk(const PassQuery &query) {
-  VanHerkParams p = {};
-  fill_frame(query, p);
-  return choose(query, p).kernel != nullptr;
+  return takes<VanHerkParams>(query, choose);
 }
 
 void launch_van_herk(const PassRun &run) {
-  VanHerkParams p = {};
-  fill_frame(run, p);
-  enqueue(run, choose(run, p), p);
+  launch_chosen<VanHerkParams>(run, choose);
 }
 
 }  // namespace cudaconv
