@@ -23,7 +23,8 @@
  * #GstCudaConv:roi and #GstCudaConv:roi-meta limit the filter to regions; what lies outside is copied from the input.
  * Rectangles count pixels of the visible picture, from the corner of its crop rectangle, and of the whole frame also
  * where a buffer holds one field (interlace-mode=alternate). In subsampled planes every pixel that a rectangle touches
- * is filtered. Masks read across the edges of regions.
+ * is filtered. Masks read across the edges of regions. #GstCudaConv:roi-grow and #GstCudaConv:roi-hold are for what must
+ * not be recognised: a margin, and frames that a detector misses.
  *
  * Several frames are on the GPU at once: one is uploaded while another is filtered and a third comes back. Each is
  * pushed as soon as it is done, by a thread of the source pad. See #GstCudaConv:frames-in-flight. Frames in system
@@ -367,6 +368,7 @@ static void gst_cuda_conv_before_transform(GstBaseTransform *trans, GstBuffer *b
     update_settings(trans);
     follow_context(trans, buffer);
     look_at_crop(trans, buffer);
+    GST_CUDA_CONV(trans)->priv->session.look_for_regions(buffer, trans->segment);
     return true;
   });
 }
@@ -374,7 +376,8 @@ static void gst_cuda_conv_before_transform(GstBaseTransform *trans, GstBuffer *b
 /* frames */
 
 static gboolean gst_cuda_conv_sink_event(GstBaseTransform *trans, GstEvent *event) {
-  Flight &flight = GST_CUDA_CONV(trans)->priv->flight;
+  GstCudaConvPrivate *priv = GST_CUDA_CONV(trans)->priv;
+  Flight &flight = priv->flight;
   const GstEventType type = GST_EVENT_TYPE(event);
   if (type == GST_EVENT_FLUSH_START)
     flight.begin_flush();
@@ -383,6 +386,7 @@ static gboolean gst_cuda_conv_sink_event(GstBaseTransform *trans, GstEvent *even
   else if (GST_EVENT_IS_SERIALIZED(event))
     flight.drain();
   if (type == GST_EVENT_SEGMENT || type == GST_EVENT_STREAM_START) flight.forget_eos();
+  priv->session.look_at_event(event, trans->segment);
   return GST_BASE_TRANSFORM_CLASS(parent_class)->sink_event(trans, event);
 }
 
@@ -435,6 +439,7 @@ static GstFlowReturn filter(GstBaseTransform *trans, Ref<GstBuffer> in) {
   const GstFlowReturn flow = GST_BASE_TRANSFORM_GET_CLASS(trans)->prepare_output_buffer(trans, in.get(), &out);
   if (flow != GST_FLOW_OK) return flow;
   frame->out.reset(out);
+  frame->planned = priv->session.plan_regions(in.get());
   if (splits_macropixel(in.get(), frame->context->info))
     in = copy_rectangle(in.get(), frame->context->info, frame->context->plan_for(in.get())->layout);
   frame->in = std::move(in);

@@ -47,6 +47,8 @@ GParamSpec *make_spec(const Property &p, const T &initial) {
     return g_param_spec_boolean(p.name, p.nick, p.blurb, initial, p.flags);
   } else if constexpr (std::is_same_v<T, double>) {
     return g_param_spec_double(p.name, p.nick, p.blurb, p.min, p.max, initial, p.flags);
+  } else if constexpr (std::is_same_v<T, guint64>) {
+    return g_param_spec_uint64(p.name, p.nick, p.blurb, 0, G_MAXUINT64, initial, p.flags);
   } else if (p.min < 0) {
     return g_param_spec_int(p.name, p.nick, p.blurb, static_cast<gint>(p.min), static_cast<gint>(p.max),
                             static_cast<gint>(initial), p.flags);
@@ -67,6 +69,8 @@ T read(const GValue *value) {
     return g_value_get_boolean(value) != FALSE;
   else if constexpr (std::is_same_v<T, double>)
     return g_value_get_double(value);
+  else if constexpr (std::is_same_v<T, guint64>)
+    return g_value_get_uint64(value);
   else
     return static_cast<T>(G_VALUE_HOLDS_INT(value) ? g_value_get_int(value) : g_value_get_uint(value));
 }
@@ -81,6 +85,8 @@ void write(const T &field, GValue *value) {
     g_value_set_boolean(value, field);
   else if constexpr (std::is_same_v<T, double>)
     g_value_set_double(value, field);
+  else if constexpr (std::is_same_v<T, guint64>)
+    g_value_set_uint64(value, field);
   else if (G_VALUE_HOLDS_INT(value))
     g_value_set_int(value, static_cast<gint>(field));
   else
@@ -111,7 +117,7 @@ constexpr Property property(const char *name, const char *nick, const char *blur
           }};
 }
 
-// Of an enumeration, a string or a truth value.
+// Of an enumeration, a string, a truth value or any number of nanoseconds.
 template <auto... kPath>
 constexpr Property property(const char *name, const char *nick, const char *blurb, GParamFlags flags,
                             GType (*enum_type)() = nullptr) {
@@ -211,6 +217,25 @@ constexpr Property kProperties[] = {
                          "With roi-meta, the roi_type that metas have to have, or several separated by commas, such as "
                          "\"face,plate\". Not set: any.",
                          kPlaying),
+    property<ROI(grow)>(
+        "roi-grow", "Growth of regions",
+        "Each region is enlarged by this fraction of its width to the left and to the right, and of its height above "
+        "and below; segmentation masks by this fraction of the shorter side of each region on all sides.",
+        kAnimated, 0, 4),
+    /**
+     * GstCudaConv:roi-hold:
+     *
+     * What a detector misses for some frames stays covered: all regions of the frames of the last so many nanoseconds
+     * are in force together, and need no tracking. Time is running time; a frame without timestamp follows the one
+     * before it by its duration. A flush, another segment and the end of the stream forget all regions.
+     *
+     * What is held is bounded: of more than 2,048 regions, or 4 segmentation masks, that come within an eighth of the
+     * time, neighbours become one region that has both, so that more is filtered and never less.
+     */
+    property<ROI(hold)>("roi-hold", "Time to hold regions",
+                        "With roi-meta, each region stays in force for so many nanoseconds after the last frame that "
+                        "came with it: what a detector misses for a while stays covered.",
+                        kPlaying),
     property<ROI(shape)>("roi-shape", "Shape of regions", "What of each rectangle is filtered.", kPlaying,
                          gst_cuda_conv_roi_shape_get_type),
     property<ROI(invert)>("roi-invert", "Invert regions",

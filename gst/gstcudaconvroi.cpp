@@ -24,44 +24,41 @@ Region region_of(const GstVideoRegionOfInterestMeta &meta) {
   return {static_cast<int>(meta.x), static_cast<int>(meta.y), limited(meta.w), limited(meta.h)};
 }
 
-bool is_outside(const Region &r, int width, int height) {
-  return r.width <= 0 || r.height <= 0 || r.x >= width || r.y >= height || gint64{r.x} + r.width <= 0 ||
-         gint64{r.y} + r.height <= 0;
-}
-
-// From rows of the frame to those of the field that has rows first_row, first_row + 2, ...
-Region in_field(const Region &region, int first_row) {
-  const auto field_row = [first_row](gint64 frame_row) { return static_cast<int>((frame_row - first_row + 1) >> 1); };
-  const int top = field_row(region.y), bottom = field_row(gint64{region.y} + region.height);
-  return {region.x, top, region.width, bottom - top};
-}
-
 }  // namespace
 
-RoiSelector::RoiSelector(const RoiSettings &settings) : meta_(settings.meta), types_(split_types(settings.types)) {
+FrameSize frame_size(const GstVideoInfo &info) {
+  // Both fields of a frame have as many rows, also where that is odd.
+  const bool fields = GST_VIDEO_INFO_INTERLACE_MODE(&info) == GST_VIDEO_INTERLACE_MODE_ALTERNATE;
+  return {GST_VIDEO_INFO_WIDTH(&info), fields ? 2 * GST_VIDEO_INFO_FIELD_HEIGHT(&info) : GST_VIDEO_INFO_HEIGHT(&info)};
+}
+
+RoiSelector::RoiSelector(const RoiSettings &settings)
+    : meta_(settings.meta), grow_(settings.grow), types_(split_types(settings.types)) {
   if (!settings.rectangles.empty()) fixed_.region = parse_regions(settings.rectangles);
   fixed_.active = meta_ || !fixed_.region.empty();
   fixed_.ellipse = settings.shape == RoiShape::Ellipse;
   fixed_.invert = settings.invert;
 }
 
-bool RoiSelector::wants_type(GQuark type) const {
-  const gchar *name = g_quark_to_string(type);
-  return types_.empty() || (name && std::find(types_.begin(), types_.end(), name) != types_.end());
+bool RoiSelector::wants(const char *type) const {
+  return types_.empty() || (type && std::find(types_.begin(), types_.end(), type) != types_.end());
 }
 
-void RoiSelector::add_metas(GstBuffer *buffer, std::vector<Region> *regions) const {
+RoiList RoiSelector::find(GstBuffer *buffer) const {
+  RoiList list;
+  if (!meta_) return list;
   gpointer state = nullptr;
   while (const GstMeta *meta =
              gst_buffer_iterate_meta_filtered(buffer, &state, GST_VIDEO_REGION_OF_INTEREST_META_API_TYPE)) {
     const auto *roi = reinterpret_cast<const GstVideoRegionOfInterestMeta *>(meta);
-    if (wants_type(roi->roi_type)) regions->push_back(region_of(*roi));
+    if (wants(g_quark_to_string(roi->roi_type))) list.region.push_back(region_of(*roi));
   }
+  return list;
 }
 
 std::string RoiSelector::complaint(const GstVideoInfo &info) const {
   const int width = GST_VIDEO_INFO_WIDTH(&info), height = GST_VIDEO_INFO_HEIGHT(&info);
-  const auto outside = [=](const Region &r) { return is_outside(r, width, height); };
+  const auto outside = [&](const Region &r) { return is_outside(grown(r, grow_), {width, height}); };
   const std::vector<Region> &all = fixed_.region;
   if (all.empty() || meta_ || fixed_.invert || !std::all_of(all.begin(), all.end(), outside)) return {};
   const Region &r = all[0];
@@ -70,17 +67,27 @@ std::string RoiSelector::complaint(const GstVideoInfo &info) const {
          std::to_string(width) + "x" + std::to_string(height);
 }
 
-Regions RoiSelector::regions_of(GstBuffer *buffer, const GstVideoInfo &info) const {
+Regions RoiSelector::select(const RoiList &found, GstBuffer *buffer, const GstVideoInfo &info) const {
+  const FrameSize frame = frame_size(info);
   Regions regions = fixed_;
-  if (meta_) add_metas(buffer, &regions.region);
-  if (GST_VIDEO_INFO_INTERLACE_MODE(&info) == GST_VIDEO_INTERLACE_MODE_ALTERNATE) {
-    const int first_row = GST_VIDEO_BUFFER_IS_BOTTOM_FIELD(buffer) ? 1 : 0;
-    for (Region &region : regions.region) region = in_field(region, first_row);
+  regions.region.clear();
+  // What lies outside must not be rounded up to a pixel of a subsampled plane.
+  const auto add = [&](const Region &given) {
+    const Region region = grown(given, grow_);
+    if (is_outside(region, frame)) return;
+    regions.region.push_back(region);
+  };
+  std::for_each(fixed_.region.begin(), fixed_.region.end(), add);
+  std::for_each(found.region.begin(), found.region.end(), add);
+  for (const auto &given : found.mask) {
+    const std::shared_ptr<const RoiMask> mask = grow_ > 0 ? grown(*given, grow_, frame) : given;
+    if (!mask || is_outside(mask->mask.box, frame)) continue;
+    regions.mask.push_back(mask->mask);
   }
-  // Nothing of them may be rounded up to a pixel of a subsampled plane.
-  const int width = GST_VIDEO_INFO_WIDTH(&info), height = GST_VIDEO_INFO_FIELD_HEIGHT(&info);
-  const auto outside = [=](const Region &r) { return is_outside(r, width, height); };
-  regions.region.erase(std::remove_if(regions.region.begin(), regions.region.end(), outside), regions.region.end());
+  if (GST_VIDEO_INFO_INTERLACE_MODE(&info) == GST_VIDEO_INTERLACE_MODE_ALTERNATE) {
+    regions.first_row = GST_VIDEO_BUFFER_IS_BOTTOM_FIELD(buffer) ? 1 : 0;
+    regions.row_step = 2;
+  }
   return regions;
 }
 

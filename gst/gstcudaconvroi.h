@@ -10,6 +10,7 @@
 
 #include "filter.h"
 #include "gstcudaconvenums.h"
+#include "gstcudaconvroishape.h"
 
 namespace cudaconv::gst {
 
@@ -20,7 +21,12 @@ struct RoiSettings {
   std::string types;  // separated by commas; empty: any
   RoiShape shape = RoiShape::Rect;
   bool invert = false;
+  double grow = 0;   // of a region's sides, on each side
+  guint64 hold = 0;  // nanoseconds
 };
+
+// The size of the whole frame in whose pixels regions are, also where a buffer holds one field.
+FrameSize frame_size(const GstVideoInfo &info);
 
 class RoiSelector {
  public:
@@ -34,16 +40,20 @@ class RoiSelector {
   // Whether regions come with the frames.
   bool takes_metas() const { return meta_; }
 
-  // What of `buffer` is filtered, in the rows that the buffer has: where interlace-mode is alternate, those of one
-  // field. Rectangles, in the settings and in metas, are in pixels of the visible picture of the whole frame.
-  Regions regions_of(GstBuffer *buffer, const GstVideoInfo &info) const;
+  // The regions that come with `buffer`, of the types that are wanted, in pixels of the visible picture of the whole
+  // frame.
+  RoiList find(GstBuffer *buffer) const;
+
+  // What of `buffer` is filtered where these regions have come; those of the settings among them, all as large as they
+  // are to be.
+  Regions select(const RoiList &found, GstBuffer *buffer, const GstVideoInfo &info) const;
 
  private:
-  bool wants_type(GQuark type) const;
-  void add_metas(GstBuffer *buffer, std::vector<Region> *regions) const;
+  bool wants(const char *type) const;
 
   Regions fixed_;  // those of the settings
   bool meta_;
+  double grow_;
   std::vector<std::string> types_;  // empty: any
 };
 

@@ -2,6 +2,7 @@
 #include "gstcudaconvsession.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -37,6 +38,7 @@ bool Session::start() {
   }
   caps_error_.clear();
   memory_error_.clear();
+  held_.clear();
   complaints_.clear();
   refused_.clear();
   return choose(wanted);
@@ -250,6 +252,58 @@ bool Session::update() {
   install(std::move(context), published.serial);
   return true;
 }
+
+// ---- Regions --------------------------------------------------------------------------------------------------------
+
+namespace {
+
+// Of a frame, in nanoseconds.
+std::optional<gint64> running_time(GstBuffer *buffer, const GstSegment &segment) {
+  const GstClockTime time = GST_BUFFER_PTS(buffer);
+  if (!GST_CLOCK_TIME_IS_VALID(time)) return {};
+  guint64 running = time;
+  const int sign = segment.format == GST_FORMAT_TIME
+                       ? gst_segment_to_running_time_full(&segment, GST_FORMAT_TIME, time, &running)
+                       : 1;
+  return sign < 0 ? -static_cast<gint64>(running) : static_cast<gint64>(sign ? running : time);
+}
+
+}  // namespace
+
+void Session::look_for_regions(GstBuffer *buffer, const GstSegment &segment) {
+  const std::shared_ptr<const StreamContext> context = this->context();
+  if (!context) return;
+  found_ = context->roi.find(buffer);
+  const RoiSettings &roi = context->settings.roi;
+  if (!roi.meta || !roi.hold) {
+    held_.clear();
+    return;
+  }
+  held_.set_frame_size(frame_size(context->info));
+  const GstClockTime duration =
+      GST_BUFFER_DURATION_IS_VALID(buffer) ? GST_BUFFER_DURATION(buffer) : context->buffer_duration();
+  held_.add(found_, running_time(buffer, segment), static_cast<gint64>(duration), roi.hold,
+            roi.shape == RoiShape::Ellipse);
+  found_ = held_.in_force();
+}
+
+void Session::look_at_event(GstEvent *event, const GstSegment &current) {
+  bool ends = GST_EVENT_TYPE(event) == GST_EVENT_FLUSH_STOP;
+  if (GST_EVENT_TYPE(event) == GST_EVENT_SEGMENT) {
+    // The same may be sent again; its position moves with the frames.
+    GstSegment segment;
+    gst_event_copy_segment(event, &segment);
+    segment.position = current.position;
+    ends = !gst_segment_is_equal(&segment, &current);
+  }
+  if (ends) held_.clear();
+}
+
+std::vector<PlannedRegions> Session::plan_regions(GstBuffer *buffer) {
+  return context()->plan_regions(buffer, found_);
+}
+
+// ---- Devices of frames ----------------------------------------------------------------------------------------------
 
 bool Session::is_foreign(GstBuffer *buffer) const {
   const std::shared_ptr<const StreamContext> context = this->context();

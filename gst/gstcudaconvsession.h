@@ -9,10 +9,12 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "gstcudaconvallocation.h"
 #include "gstcudaconvdevice.h"
 #include "gstcudaconvproperties.h"
+#include "gstcudaconvroihistory.h"
 #include "gstcudaconvstream.h"
 
 namespace cudaconv::gst {
@@ -40,6 +42,13 @@ class Session {
   bool is_foreign(GstBuffer *buffer) const;
   // Goes over to that context, where it is of the device that was asked for. Nothing may be in flight. Whether it did.
   bool follow(GstBuffer *buffer);
+
+  // Takes note of the regions that come with a frame of this segment, whatever becomes of the frame.
+  void look_for_regions(GstBuffer *buffer, const GstSegment &segment);
+  // What is done to that frame. Throws Error.
+  std::vector<PlannedRegions> plan_regions(GstBuffer *buffer);
+  // After a flush, or in another segment than `current`, no region of the frames so far stays in force.
+  void look_at_event(GstEvent *event, const GstSegment &current);
 
   // Finds the device of the CUDA memory that downstream wants, also where the CPU filters. False, with an error message
   // posted once, where there is none.
@@ -87,6 +96,8 @@ class Session {
   guint tried_serial_ = 0;  // the settings that were last tried on the context, with or without success
   // What was said last, since the base class asks again and again.
   std::string caps_error_, memory_error_;
+  RoiList found_;                     // the regions in force for the frame at hand
+  RoiHistory held_;                   // where roi-hold is set
   std::set<std::string> complaints_;  // those made, and properties that none is to be made of
   std::string refused_;               // what the last warning of settings that cannot be carried out was about
   gint64 refused_at_ = 0;             // microseconds

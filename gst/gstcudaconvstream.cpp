@@ -72,6 +72,10 @@ const std::shared_ptr<const Plan> &StreamContext::plan_for(GstBuffer *buffer) co
   return progressive;
 }
 
+std::vector<PlannedRegions> StreamContext::plan_regions(GstBuffer *buffer, const RoiList &found) const {
+  return {{plan_for(buffer), roi.select(found, buffer, info)}};
+}
+
 GstClockTime StreamContext::buffer_duration() const {
   if (info.fps_n < 1 || info.fps_d < 1) return 0;
   const int fields = GST_VIDEO_INFO_INTERLACE_MODE(&info) == GST_VIDEO_INTERLACE_MODE_ALTERNATE ? 2 : 1;
@@ -81,7 +85,6 @@ GstClockTime StreamContext::buffer_duration() const {
 void Frame::submit(const std::atomic<bool> &cancelled) {
   const std::shared_ptr<const Plan> &plan = context->plan_for(in.get());
   const std::shared_ptr<Device> &device = context->engine->device;
-  const Regions regions = context->roi.regions_of(in.get(), context->info);
   const auto map = [&](std::optional<MappedFrame> &mapped, GstBuffer *buffer, GstMapFlags access) {
     BufferMemory memory;
     if (device) {
@@ -95,7 +98,7 @@ void Frame::submit(const std::atomic<bool> &cancelled) {
   };
   map(in_map, in.get(), GST_MAP_READ);
   map(out_map, out.get(), GST_MAP_WRITE);
-  ticket = context->engine->backend->submit(plan, in_map->view(), out_map->view(), regions, &cancelled);
+  ticket = context->engine->backend->submit(planned, in_map->view(), out_map->view(), &cancelled);
 }
 
 GstStructure *make_stats(const StreamContext *context, const BackendStats &totals, guint failovers) {

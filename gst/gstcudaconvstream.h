@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "backend.h"
 #include "gstcudaconvdevice.h"
@@ -63,6 +64,8 @@ struct StreamContext {
   std::shared_ptr<const StreamContext> with(std::shared_ptr<Engine> other) const;
 
   const std::shared_ptr<const Plan> &plan_for(GstBuffer *buffer) const;
+  // What is done to `buffer`, with which these regions have come.
+  std::vector<PlannedRegions> plan_regions(GstBuffer *buffer, const RoiList &found) const;
   bool passthrough() const { return settings.filter.mask == Mask::Identity && cuda_in == cuda_out; }
   // 0 where the caps do not tell.
   GstClockTime buffer_duration() const;
@@ -71,7 +74,8 @@ struct StreamContext {
 // A frame in flight: its backend reads the input and writes the output until it is retired.
 struct Frame {
   std::shared_ptr<const StreamContext> context;
-  Ref<GstBuffer> in, out;  // no longer `out` once that has been pushed
+  Ref<GstBuffer> in, out;               // no longer `out` once that has been pushed
+  std::vector<PlannedRegions> planned;  // never empty
   std::optional<MappedFrame> in_map, out_map;
   Ticket ticket = 0;
 

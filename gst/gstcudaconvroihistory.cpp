@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "gstcudaconvroihistory.h"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+namespace cudaconv::gst {
+
+namespace {
+
+constexpr uint64_t kSlices = 8;  // in the time to hold
+
+auto key(const Region &r) {
+  return std::tie(r.x, r.y, r.width, r.height, r.rotation);
+}
+
+bool is_near(int64_t a, int64_t b, uint64_t distance) {
+  return (a > b ? static_cast<uint64_t>(a) - b : static_cast<uint64_t>(b) - a) <= distance;
+}
+
+// Bits of the place of the region's centre, by which neighbours in a list are neighbours in the frame.
+uint64_t place(const Region &r) {
+  const auto coordinate = [](int start, int length) {
+    return static_cast<uint64_t>(std::clamp<int64_t>(start + int64_t{length} / 2, 0, 0xffff));
+  };
+  const uint64_t x = coordinate(r.x, r.width), y = coordinate(r.y, r.height);
+  uint64_t bits = 0;
+  for (int i = 15; i >= 0; i--) bits = bits << 2 | ((y >> i) & 1) << 1 | ((x >> i) & 1);
+  return bits;
+}
+
+}  // namespace
+
+void RoiHistory::Slice::reduce(bool ellipse, FrameSize frame) {
+  if (region.size() > kMostRegions) {
+    std::sort(region.begin(), region.end(), [](const Held &a, const Held &b) {
+      return std::tuple_cat(key(a.region), std::tie(b.at)) < std::tuple_cat(key(b.region), std::tie(a.at));
+    });
+    const auto same = [](const Held &a, const Held &b) { return key(a.region) == key(b.region); };
+    region.erase(std::unique(region.begin(), region.end(), same), region.end());
+  }
+  if (region.size() > kMostRegions)
+    std::sort(region.begin(), region.end(),
+              [](const Held &a, const Held &b) { return place(a.region) < place(b.region); });
+  // To fewer than the bound, or the next frame would have them joined once more.
+  for (bool full = region.size() > kMostRegions; full; full = region.size() > kMostRegions / 2) {
+    for (size_t i = 0; i + 1 < region.size(); i += 2)
+      region[i / 2] = {joined(region[i].region, region[i + 1].region, ellipse),
+                       std::max(region[i].at, region[i + 1].at)};
+    if (region.size() % 2) region[region.size() / 2] = region.back();
+    region.resize((region.size() + 1) / 2);
+  }
+  if (mask.size() <= kMostMasks) return;
+  std::vector<std::shared_ptr<const RoiMask>> all;
+  int64_t last = mask[0].at;
+  for (const HeldMask &held : mask) {
+    all.push_back(held.mask);
+    last = std::max(last, held.at);
+  }
+  mask.clear();
+  if (auto one = joined(all, frame)) mask.push_back({std::move(one), last});
+}
+
+void RoiHistory::clear() {
+  slices_.clear();
+  now_.reset();
+}
+
+void RoiHistory::set_frame_size(FrameSize size) {
+  const FrameSize before = std::exchange(size_, size);
+  if (slices_.empty() || (before.width == size.width && before.height == size.height)) return;
+  for (Slice &slice : slices_) {
+    for (Slice::Held &held : slice.region) held.region = rescaled(held.region, before, size);
+    for (Slice::HeldMask &held : slice.mask) {
+      auto mask = std::make_shared<RoiMask>(*held.mask);
+      mask->mask.box = rescaled(mask->mask.box, before, size);
+      mask->shorter_side = static_cast<int>(int64_t{mask->shorter_side} * size.height / before.height);
+      held.mask = std::move(mask);
+    }
+  }
+}
+
+void RoiHistory::add(const RoiList &found, std::optional<int64_t> time, int64_t duration, uint64_t hold, bool ellipse) {
+  now_ = time ? *time : now_ ? *now_ + duration : 0;
+  const int64_t now = *now_;
+  const auto is_over = [&](const auto &held) { return !is_near(held.at, now, hold); };
+  const auto drop = [&](auto *list) { list->erase(std::remove_if(list->begin(), list->end(), is_over), list->end()); };
+  for (Slice &slice : slices_) {
+    drop(&slice.region);
+    drop(&slice.mask);
+  }
+  const auto is_empty = [](const Slice &slice) { return slice.region.empty() && slice.mask.empty(); };
+  slices_.erase(std::remove_if(slices_.begin(), slices_.end(), is_empty), slices_.end());
+  if (found.region.empty() && found.mask.empty()) return;
+  auto slice = std::find_if(slices_.begin(), slices_.end(),
+                            [&](const Slice &s) { return is_near(s.begin, now, hold / kSlices); });
+  if (slice == slices_.end()) slice = slices_.insert(slices_.end(), {now, {}, {}});
+  for (const Region &region : found.region) slice->region.push_back({region, now});
+  for (const auto &mask : found.mask) slice->mask.push_back({mask, now});
+  slice->reduce(ellipse, size_);
+}
+
+RoiList RoiHistory::in_force() const {
+  RoiList list;
+  for (const Slice &slice : slices_) {
+    for (const Slice::Held &held : slice.region) list.region.push_back(held.region);
+    for (const Slice::HeldMask &held : slice.mask) list.mask.push_back(held.mask);
+  }
+  const auto before = [](const Region &a, const Region &b) { return key(a) < key(b); };
+  const auto same = [](const Region &a, const Region &b) { return key(a) == key(b); };
+  std::sort(list.region.begin(), list.region.end(), before);
+  list.region.erase(std::unique(list.region.begin(), list.region.end(), same), list.region.end());
+  return list;
+}
+
+}  // namespace cudaconv::gst

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "gstcudaconvroishape.h"
+
+#include <algorithm>
+#include <climits>
+#include <cmath>
+
+namespace cudaconv::gst {
+
+namespace {
+
+// Edges that no frame reaches, and which leave room for sums in an int.
+constexpr int64_t kFarthest = int64_t{1} << 30;
+
+struct Box {
+  int64_t left, top, right, bottom;
+
+  bool empty() const { return left >= right || top >= bottom; }
+  int64_t width() const { return right - left; }
+  int64_t height() const { return bottom - top; }
+};
+
+Box box_of(const Region &r) {
+  return {r.x, r.y, int64_t{r.x} + r.width, int64_t{r.y} + r.height};
+}
+
+// Around the region as it is turned.
+Box bounds_of(const Region &r) {
+  if (r.rotation == 0) return box_of(r);
+  const double c = std::fabs(std::cos(r.rotation)), s = std::fabs(std::sin(r.rotation));
+  const double across = (r.width * c + r.height * s) / 2, down = (r.width * s + r.height * c) / 2;
+  const double x = r.x + r.width / 2.0, y = r.y + r.height / 2.0;
+  const auto integer = [](double v) { return static_cast<int64_t>(v); };
+  return {integer(std::floor(x - across)), integer(std::floor(y - down)), integer(std::ceil(x + across)),
+          integer(std::ceil(y + down))};
+}
+
+Box clipped(const Box &box, FrameSize frame) {
+  return {std::max<int64_t>(box.left, 0), std::max<int64_t>(box.top, 0), std::min<int64_t>(box.right, frame.width),
+          std::min<int64_t>(box.bottom, frame.height)};
+}
+
+Region region_of(const Box &box) {
+  const int64_t left = std::max(box.left, -kFarthest), top = std::max(box.top, -kFarthest);
+  const auto side = [](int64_t length) { return static_cast<int>(std::min<int64_t>(length, INT_MAX)); };
+  return {static_cast<int>(left), static_cast<int>(top), side(box.right - left), side(box.bottom - top)};
+}
+
+int64_t floor_div(__int128 a, __int128 b) {
+  return static_cast<int64_t>(a >= 0 ? a / b : -((-a + b - 1) / b));
+}
+
+// The samples [begin, end) of one line of a mask that lie within `distance` pixels of sample `i` of a line of another.
+// A line has `count` samples over `length` pixels from `start`.
+struct Line {
+  int64_t start, length, count;
+};
+struct Span {
+  int64_t begin, end;
+};
+Span near(const Line &from, const Line &onto, int64_t i, int64_t distance) {
+  const __int128 scale = __int128{onto.count} * from.length;
+  const __int128 left = __int128{i} * onto.length + __int128{onto.start - distance - from.start} * onto.count;
+  const __int128 right = __int128{i + 1} * onto.length + __int128{onto.start + distance - from.start} * onto.count;
+  return {std::clamp<int64_t>(floor_div(left * from.count, scale), 0, from.count),
+          std::clamp<int64_t>(-floor_div(-(right * from.count), scale), 0, from.count)};
+}
+
+// Makes members of `onto` all samples of which a part is within `distance` pixels, across and down, of a member.
+void paint(const RegionMask &from, int64_t distance, RegionMask *onto) {
+  // How many members lie above and left of each corner of a sample.
+  const size_t pitch = static_cast<size_t>(from.width) + 1;
+  std::vector<uint32_t> sum(pitch * (static_cast<size_t>(from.height) + 1));
+  for (int y = 0; y < from.height; y++) {
+    uint32_t row = 0;
+    for (int x = 0; x < from.width; x++) {
+      row += from.member[static_cast<size_t>(y) * from.width + x] != 0;
+      sum[(y + 1) * pitch + x + 1] = sum[y * pitch + x + 1] + row;
+    }
+  }
+  const Line from_x = {from.box.x, from.box.width, from.width}, onto_x = {onto->box.x, onto->box.width, onto->width};
+  const Line from_y = {from.box.y, from.box.height, from.height},
+             onto_y = {onto->box.y, onto->box.height, onto->height};
+  std::vector<Span> columns(onto->width);
+  for (int x = 0; x < onto->width; x++) columns[x] = near(from_x, onto_x, x, distance);
+  for (int y = 0; y < onto->height; y++) {
+    const Span rows = near(from_y, onto_y, y, distance);
+    const uint32_t *above = &sum[rows.begin * pitch], *below = &sum[std::max(rows.begin, rows.end) * pitch];
+    uint8_t *to = &onto->member[static_cast<size_t>(y) * onto->width];
+    for (int x = 0; x < onto->width; x++) {
+      const auto [begin, end] = columns[x];
+      if (begin < end) to[x] |= below[end] - below[begin] != above[end] - above[begin];
+    }
+  }
+}
+
+// A mask over the box without members.
+RegionMask blank(const Box &box, int64_t width, int64_t height) {
+  RegionMask mask;
+  mask.box = region_of(box);
+  mask.width = static_cast<int>(width);
+  mask.height = static_cast<int>(height);
+  mask.member.resize(static_cast<size_t>(width) * height);
+  return mask;
+}
+
+// How many samples a line of `length` pixels has where one of `of` pixels has `count`; no more than pixels.
+int64_t samples(int64_t length, int64_t count, int64_t of) {
+  return std::clamp<int64_t>(-floor_div(-__int128{count} * length, of), 1, length);
+}
+
+int64_t share(int length, double fraction) {
+  return static_cast<int64_t>(std::ceil(fraction * length));
+}
+
+}  // namespace
+
+bool is_outside(const Region &region, FrameSize frame) {
+  if (region.width <= 0 || region.height <= 0) return true;
+  return clipped(bounds_of(region), frame).empty();
+}
+
+Region grown(const Region &region, double fraction) {
+  if (fraction <= 0 || region.width <= 0 || region.height <= 0) return region;
+  const Box box = box_of(region);
+  const int64_t across = share(region.width, fraction), down = share(region.height, fraction);
+  Region result = region_of({box.left - across, box.top - down, box.right + across, box.bottom + down});
+  result.rotation = region.rotation;
+  return result;
+}
+
+std::shared_ptr<const RoiMask> grown(const RoiMask &mask, double fraction, FrameSize frame) {
+  const int64_t distance = share(mask.shorter_side, fraction);
+  const Box box = box_of(mask.mask.box);
+  const Box wanted =
+      clipped({box.left - distance, box.top - distance, box.right + distance, box.bottom + distance}, frame);
+  if (wanted.empty()) return nullptr;
+  auto result = std::make_shared<RoiMask>();
+  result->mask = blank(wanted, samples(wanted.width(), mask.mask.width, mask.mask.box.width),
+                       samples(wanted.height(), mask.mask.height, mask.mask.box.height));
+  result->shorter_side = static_cast<int>(std::min<int64_t>(mask.shorter_side + 2 * distance, INT_MAX));
+  paint(mask.mask, distance, &result->mask);
+  return result;
+}
+
+Region joined(const Region &a, const Region &b, bool ellipse) {
+  const Box first = bounds_of(a), second = bounds_of(b);
+  Box box = {std::min(first.left, second.left), std::min(first.top, second.top), std::max(first.right, second.right),
+             std::max(first.bottom, second.bottom)};
+  if (ellipse) {
+    // The ellipse through the corners of a rectangle is the square root of 2 times as wide and as high.
+    constexpr double kMore = 0.2072;  // (sqrt(2) - 1) / 2, rounded up
+    const auto more = [](int64_t length) { return static_cast<int64_t>(std::ceil(kMore * length)); };
+    const int64_t across = more(box.width()), down = more(box.height());
+    box = {box.left - across, box.top - down, box.right + across, box.bottom + down};
+  }
+  return region_of(box);
+}
+
+std::shared_ptr<const RoiMask> joined(const std::vector<std::shared_ptr<const RoiMask>> &masks, FrameSize frame) {
+  Box all = {INT_MAX, INT_MAX, INT_MIN, INT_MIN};
+  // The samples' size, in whole pixels. They lie at multiples of it: what is joined again stays as it is.
+  int64_t across = INT_MAX, down = INT_MAX;
+  auto result = std::make_shared<RoiMask>();
+  for (const auto &m : masks) {
+    const Box box = clipped(box_of(m->mask.box), frame);
+    if (box.empty()) continue;
+    all = {std::min(all.left, box.left), std::min(all.top, box.top), std::max(all.right, box.right),
+           std::max(all.bottom, box.bottom)};
+    across = std::min<int64_t>(across, std::max(m->mask.box.width / m->mask.width, 1));
+    down = std::min<int64_t>(down, std::max(m->mask.box.height / m->mask.height, 1));
+    result->shorter_side = std::max(result->shorter_side, m->shorter_side);
+  }
+  if (all.empty()) return nullptr;
+  const auto ceiling = [](int64_t v, int64_t of) { return (v + of - 1) / of * of; };
+  all = {all.left / across * across, all.top / down * down, ceiling(all.right, across), ceiling(all.bottom, down)};
+  result->mask = blank(all, all.width() / across, all.height() / down);
+  for (const auto &m : masks)
+    if (!clipped(box_of(m->mask.box), frame).empty()) paint(m->mask, 0, &result->mask);
+  return result;
+}
+
+Region rescaled(const Region &region, FrameSize from, FrameSize to) {
+  const Box box = box_of(region);
+  const auto down = [](int64_t v, int by, int of) { return floor_div(__int128{v} * by, of); };
+  const auto up = [](int64_t v, int by, int of) { return -floor_div(-__int128{v} * by, of); };
+  Region result = region_of({down(box.left, to.width, from.width), down(box.top, to.height, from.height),
+                             up(box.right, to.width, from.width), up(box.bottom, to.height, from.height)});
+  result.rotation = region.rotation;
+  return result;
+}
+
+}  // namespace cudaconv::gst
