@@ -23,8 +23,9 @@
  * #GstCudaConv:roi and #GstCudaConv:roi-meta limit the filter to regions; what lies outside is copied from the input.
  * Rectangles count pixels of the visible picture, from the corner of its crop rectangle, and of the whole frame also
  * where a buffer holds one field (interlace-mode=alternate). In subsampled planes every pixel that a rectangle touches
- * is filtered. Masks read across the edges of regions. #GstCudaConv:roi-grow and #GstCudaConv:roi-hold are for what must
- * not be recognised: a margin, and frames that a detector misses.
+ * is filtered. Masks read across the edges of regions. #GstCudaConv:roi-grow, #GstCudaConv:roi-hold and
+ * #GstCudaConv:roi-scale are for what must not be recognised: a margin, frames that a detector misses, and filters that
+ * are as strong as their region is large.
  *
  * Several frames are on the GPU at once: one is uploaded while another is filtered and a third comes back. Each is
  * pushed as soon as it is done, by a thread of the source pad. See #GstCudaConv:frames-in-flight. Frames in system
@@ -49,10 +50,10 @@
  * ]|
  * Finds edges in frames that do not leave the GPU until they are shown.
  * |[
- * gst-launch-1.0 videotestsrc ! cudaconv mask=box size=31 roi="40,40,80,60; 200,100,64,64" roi-shape=ellipse !
+ * gst-launch-1.0 videotestsrc ! cudaconv mask=gauss roi-scale=0.2 roi="40,40,80,60; 200,100,64,64" roi-shape=ellipse !
  * autovideosink
  * ]|
- * Blurs two regions of the picture beyond recognition.
+ * Blurs two regions of the picture, each as strongly as its size asks for.
  */
 
 #include "gstcudaconv.h"

@@ -236,6 +236,26 @@ constexpr Property kProperties[] = {
                         "With roi-meta, each region stays in force for so many nanoseconds after the last frame that "
                         "came with it: what a detector misses for a while stays covered.",
                         kPlaying),
+    /**
+     * GstCudaConv:roi-scale:
+     *
+     * A filter of fixed strength leaves a large face recognisable. What is left of a region is set by the ratio of the
+     * strength to its size: with mask=mosaic and 0.125, at most 8 blocks across its shorter side, whatever its
+     * size, as far as the mask goes (2,040 pixels where its largest size is 255).
+     *
+     * Sides are those of the region itself, after #GstCudaConv:roi-grow, also where the frame cuts it off. The result
+     * is rounded up to a step, so that few different masks are made: 2^(n/4) for sigma, at least 0.5; for sizes the
+     * next whole number, or the next odd one where the mask takes only those, at least 2. What is beyond the mask's
+     * largest size is that. #GstCudaConv:size and #GstCudaConv:sigma as set do not count then. Where regions overlap,
+     * the strongest filter wins.
+     */
+    property<ROI(scale)>(
+        "roi-scale", "Strength by size",
+        "Sigma (of gauss and unsharp) or size (of other masks that have one) is this fraction of the shorter side of "
+        "each region, rounded up in steps of 19 percent; 0 is the strength as set. With mask=mosaic, 0.125 leaves at "
+        "most "
+        "8 blocks across each region. Has no effect with roi-invert.",
+        kAnimated, 0, 1),
     property<ROI(shape)>("roi-shape", "Shape of regions", "What of each rectangle is filtered.", kPlaying,
                          gst_cuda_conv_roi_shape_get_type),
     property<ROI(invert)>("roi-invert", "Invert regions",

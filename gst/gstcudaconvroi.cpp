@@ -67,15 +67,18 @@ std::string RoiSelector::complaint(const GstVideoInfo &info) const {
          std::to_string(width) + "x" + std::to_string(height);
 }
 
-Regions RoiSelector::select(const RoiList &found, GstBuffer *buffer, const GstVideoInfo &info) const {
+RoiSelection RoiSelector::select(const RoiList &found, GstBuffer *buffer, const GstVideoInfo &info) const {
   const FrameSize frame = frame_size(info);
-  Regions regions = fixed_;
+  RoiSelection selection;
+  selection.regions = fixed_;
+  Regions &regions = selection.regions;
   regions.region.clear();
   // What lies outside must not be rounded up to a pixel of a subsampled plane.
   const auto add = [&](const Region &given) {
     const Region region = grown(given, grow_);
     if (is_outside(region, frame)) return;
     regions.region.push_back(region);
+    selection.region_side.push_back(std::min(region.width, region.height));
   };
   std::for_each(fixed_.region.begin(), fixed_.region.end(), add);
   std::for_each(found.region.begin(), found.region.end(), add);
@@ -83,12 +86,13 @@ Regions RoiSelector::select(const RoiList &found, GstBuffer *buffer, const GstVi
     const std::shared_ptr<const RoiMask> mask = grow_ > 0 ? grown(*given, grow_, frame) : given;
     if (!mask || is_outside(mask->mask.box, frame)) continue;
     regions.mask.push_back(mask->mask);
+    selection.mask_side.push_back(mask->shorter_side);
   }
   if (GST_VIDEO_INFO_INTERLACE_MODE(&info) == GST_VIDEO_INTERLACE_MODE_ALTERNATE) {
     regions.first_row = GST_VIDEO_BUFFER_IS_BOTTOM_FIELD(buffer) ? 1 : 0;
     regions.row_step = 2;
   }
-  return regions;
+  return selection;
 }
 
 }  // namespace cudaconv::gst

@@ -23,6 +23,13 @@ struct RoiSettings {
   bool invert = false;
   double grow = 0;   // of a region's sides, on each side
   guint64 hold = 0;  // nanoseconds
+  double scale = 0;  // of a region's shorter side; 0: strength is as set
+};
+
+// What of a frame is filtered, and what the strength of regions and masks follows: their shorter sides, in pixels.
+struct RoiSelection {
+  Regions regions;
+  std::vector<int> region_side, mask_side;
 };
 
 // The size of the whole frame in whose pixels regions are, also where a buffer holds one field.
@@ -46,7 +53,7 @@ class RoiSelector {
 
   // What of `buffer` is filtered where these regions have come; those of the settings among them, all as large as they
   // are to be.
-  Regions select(const RoiList &found, GstBuffer *buffer, const GstVideoInfo &info) const;
+  RoiSelection select(const RoiList &found, GstBuffer *buffer, const GstVideoInfo &info) const;
 
  private:
   bool wants(const char *type) const;

@@ -187,6 +187,8 @@ void Session::complain_of_unused(const Settings &settings) {
     else
       complain_once(property, same->text);
   }
+  const std::string scale = settings.roi.scale > 0 ? RoiStrength::unused(settings.filter) : "";
+  if (!scale.empty()) complain_once("roi-scale", scale);
 }
 
 // Posts a warning that has not been posted since the start.
@@ -300,7 +302,11 @@ void Session::look_at_event(GstEvent *event, const GstSegment &current) {
 }
 
 std::vector<PlannedRegions> Session::plan_regions(GstBuffer *buffer) {
-  return context()->plan_regions(buffer, found_);
+  const std::shared_ptr<const StreamContext> context = this->context();
+  std::vector<PlannedRegions> planned = context->plan_regions(buffer, found_);
+  if (context->strength && !context->strength->complaint().empty())
+    complain_once(context->strength->complaint(), context->strength->complaint());
+  return planned;
 }
 
 // ---- Devices of frames ----------------------------------------------------------------------------------------------

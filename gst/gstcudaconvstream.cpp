@@ -56,6 +56,8 @@ StreamContext::StreamContext(const GstVideoInfo &video_info, bool from_cuda, boo
     interlaced = make_plan(filter, layout);
   }
   method = engine->backend->method_of(progressive ? *progressive : *interlaced);
+  if (settings.roi.scale > 0 && filter.mask != Mask::Identity && RoiStrength::unused(filter).empty())
+    strength = std::make_shared<RoiStrength>(filter, settings.roi.scale);
 }
 
 std::shared_ptr<const StreamContext> StreamContext::with(const Settings &wanted) const {
@@ -73,7 +75,10 @@ const std::shared_ptr<const Plan> &StreamContext::plan_for(GstBuffer *buffer) co
 }
 
 std::vector<PlannedRegions> StreamContext::plan_regions(GstBuffer *buffer, const RoiList &found) const {
-  return {{plan_for(buffer), roi.select(found, buffer, info)}};
+  RoiSelection selection = roi.select(found, buffer, info);
+  const std::shared_ptr<const Plan> &plan = plan_for(buffer);
+  if (strength) return strength->plan(plan, std::move(selection));
+  return {{plan, std::move(selection.regions)}};
 }
 
 GstClockTime StreamContext::buffer_duration() const {

@@ -16,6 +16,7 @@
 #include "gstcudaconvframe.h"
 #include "gstcudaconvref.h"
 #include "gstcudaconvroi.h"
+#include "gstcudaconvroistrength.h"
 
 namespace cudaconv::gst {
 
@@ -44,8 +45,8 @@ std::shared_ptr<Engine> make_cpu_engine(const GstVideoInfo &info, guint threads)
 // A CUDA backend on the device. Throws Error.
 std::shared_ptr<Engine> make_cuda_engine(std::shared_ptr<Device> device);
 
-// Everything that frames are filtered with. Never changed: a change of caps, of settings or of the backend makes
-// another, and a frame keeps to the one that it began with.
+// Everything that frames are filtered with. Never changed, but for the plans that roi-scale adds: a change of caps, of
+// settings or of the backend makes another, and a frame keeps to the one that it began with.
 struct StreamContext {
   GstVideoInfo info;
   bool cuda_in, cuda_out;  // memory by the caps
@@ -54,6 +55,7 @@ struct StreamContext {
   RoiSelector roi;
   std::shared_ptr<const Plan> progressive, interlaced;  // either may be missing where the caps rule it out
   Method method;                                        // in use
+  std::shared_ptr<RoiStrength> strength;                // nullptr: as set
 
   // Throws Error.
   StreamContext(const GstVideoInfo &video_info, bool from_cuda, bool to_cuda, std::shared_ptr<Engine> filters_with,
@@ -64,7 +66,7 @@ struct StreamContext {
   std::shared_ptr<const StreamContext> with(std::shared_ptr<Engine> other) const;
 
   const std::shared_ptr<const Plan> &plan_for(GstBuffer *buffer) const;
-  // What is done to `buffer`, with which these regions have come.
+  // What is done to `buffer`, with which these regions have come. The thread of upstream's alone.
   std::vector<PlannedRegions> plan_regions(GstBuffer *buffer, const RoiList &found) const;
   bool passthrough() const { return settings.filter.mask == Mask::Identity && cuda_in == cuda_out; }
   // 0 where the caps do not tell.

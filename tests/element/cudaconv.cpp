@@ -56,6 +56,7 @@ constexpr Number kNumbers[] = {
     {"roi-meta", 0, 0, 1, kLive},
     {"roi-invert", 0, 0, 1, kLive},
     {"roi-grow", 0, 0, 4, kAnimated},
+    {"roi-scale", 0, 0, 1, kAnimated},
 };
 
 struct Choice {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// What makes regions unrecognisable: their growth, and the time that they are held.
+// What makes regions unrecognisable: their growth, the time that they are held, and strength that follows their size.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -327,13 +327,158 @@ GST_START_TEST(thousands_of_regions_take_bounded_time) {
     regions.push_back({static_cast<int>(random() % 320), static_cast<int>(random() % 240),
                        static_cast<int>(random() % 200), static_cast<int>(random() % 200)});
   const Ref<GstBuffer> in = frame_with(regions, random, info);
-  for (const char *more : {"", " roi-hold=1000000000", " roi-grow=4"}) {
+  for (const char *more : {"", " roi-hold=1000000000", " roi-scale=0.1", " roi-grow=4"}) {
     Harness h(std::string("mask=gauss size=5 roi-meta=true") + more, info);
     const gint64 begin = g_get_monotonic_time();
     for (int i = 0; i < 3; i++) h.filter(in.get());
     const gint64 took = (g_get_monotonic_time() - begin) / 3;
     fail_unless(took < 5 * G_USEC_PER_SEC, "a frame takes %" G_GINT64_FORMAT " us%s", took, more);
   }
+}
+GST_END_TEST;
+
+// ---- Strength -------------------------------------------------------------------------------------------------------
+
+GST_START_TEST(strength_follows_the_size_of_a_region) {
+  const struct {
+    const char *filter, *roi;
+    Region region;
+    const char *strength;
+  } cases[] = {
+      {"mask=gauss", "roi-scale=0.125", {10, 5, 60, 40}, "sigma=5.656854249492381"},  // 5 is rounded up to 2^(10/4)
+      {"mask=gauss", "roi-scale=0.125", {10, 5, 32, 50}, "sigma=4"},
+      {"mask=gauss sigma=9 size=3", "roi-scale=0.125", {10, 5, 32, 50}, "sigma=4 size=0"},
+      {"mask=gauss", "roi-scale=0.01", {10, 5, 20, 20}, "sigma=0.5"},
+      {"mask=gauss", "roi-scale=0.125 roi-shape=ellipse", {10, 5, 32, 50}, "sigma=4"},
+      {"mask=unsharp amount=2", "roi-scale=0.1", {10, 5, 30, 31}, "sigma=3.363585661014858"},
+      {"mask=box", "roi-scale=0.25", {10, 5, 40, 41}, "size=11"},  // after 9 come 9.5 and 11
+      {"mask=box", "roi-scale=0.25", {10, 5, 41, 36}, "size=9"},
+      {"mask=box", "roi-scale=0.001", {10, 5, 41, 36}, "size=3"},
+      {"mask=median", "roi-scale=0.1", {10, 5, 48, 49}, "size=5"},
+      {"mask=dilate", "roi-scale=0.5", {10, 5, 30, 31}, "size=15"},
+      {"mask=open shape=ellipse iterations=2", "roi-scale=0.5", {10, 5, 31, 33}, "size=17"},
+      {"mask=gauss border=reflect", "roi-scale=0.125", {-20, -9, 40, 40}, "sigma=5.656854249492381"},
+      {"mask=box", "roi-scale=0.25", {80, 50, 40, 41}, "size=11"},
+  };
+  Random random = seeded();
+  for (const char *format : {"GRAY8", "NV12"}) {
+    const GstVideoInfo info = video_info(format, 96, 64);
+    for (const auto &c : cases) {
+      Harness h(std::string(c.filter) + " roi-meta=true " + c.roi, info);
+      for (int i = 0; i < 2; i++)
+        check_frame(h, frame_with({c.region}, random, info).get(), info, std::string(c.filter) + " " + c.strength,
+                    {{c.region}, strstr(c.roi, "ellipse") != nullptr});
+    }
+  }
+  // As large as it has grown.
+  Harness h("mask=gauss roi='40,20,16,20' roi-scale=0.125 roi-grow=0.5", gray());
+  check_frame(h, random_frame(gray(), random).get(), gray(), "mask=gauss sigma=4", {{{32, 10, 32, 40}}});
+  h.set("roi-scale=0 sigma=2");
+  check_frame(h, random_frame(gray(), random).get(), gray(), "mask=gauss sigma=2", {{{32, 10, 32, 40}}});
+  h.set("roi-scale=0.0625 roi-grow=0");
+  check_frame(h, random_frame(gray(), random).get(), gray(), "mask=gauss sigma=1", {{{40, 20, 16, 20}}});
+  // What is not in a region has no size.
+  h.set("roi-invert=true");
+  check_frame(h, random_frame(gray(), random).get(), gray(), "mask=gauss sigma=2", {{{40, 20, 16, 20}}, false, true});
+}
+GST_END_TEST;
+
+GST_START_TEST(each_region_has_a_strength_of_its_own) {
+  const Region small = {3, 3, 8, 9}, middle = {20, 4, 17, 30}, alike = {70, 5, 16, 16}, large = {30, 20, 40, 44};
+  // The strongest wins, whatever the order: `middle` and `large` overlap.
+  const std::vector<Layer> layers = {{"mask=gauss sigma=1", {{small}}},
+                                     {"mask=gauss sigma=2", {{alike}}},
+                                     {"mask=gauss sigma=2.378414230005442", {{middle}}},
+                                     {"mask=gauss sigma=5.656854249492381", {{large}}}};
+  Random random = seeded();
+  for (const char *format : {"GRAY8", "NV12", "RGBA"}) {
+    const GstVideoInfo info = video_info(format, 96, 64);
+    std::vector<Region> regions = {small, middle, alike, large};
+    Harness h("mask=gauss roi-meta=true roi-scale=0.125", info);
+    do {
+      const Ref<GstBuffer> in = frame_with(regions, random, info), out = h.filter(in.get());
+      check_layers(in.get(), out.get(), info, layers);
+      std::rotate(regions.begin(), regions.begin() + 1, regions.end());
+    } while (regions[0].x != small.x);
+  }
+}
+GST_END_TEST;
+
+// The largest side of mask=box, which is odd.
+static int largest_box() {
+  int works = 1, fails = 100001;
+  while (fails - works > 2) {
+    const int side = (works + fails) / 4 * 2 + 1;
+    Harness h;
+    const GParamSpec *size = g_object_class_find_property(G_OBJECT_GET_CLASS(h.element()), "size");
+    bool refused = static_cast<guint>(side) > G_PARAM_SPEC_UINT(size)->maximum;
+    if (!refused) {
+      h.set("mask=box size=" + std::to_string(side));
+      h.set_caps(gray());
+      gst_harness_push(h.get(), gst_buffer_new_allocate(nullptr, GST_VIDEO_INFO_SIZE(&gray()), nullptr));
+      refused = !h.take(GST_MESSAGE_ERROR).empty();
+    }
+    (refused ? fails : works) = side;
+  }
+  return works;
+}
+
+GST_START_TEST(strength_ends_where_the_mask_ends) {
+  Random random = seeded();
+  const Ref<GstBuffer> in = random_frame(gray(), random);
+  add_roi(in.get(), "face", 20, 10, 100000, 100000);
+  Harness h("mask=box roi-meta=true roi-scale=1", gray());
+  check_frame(h, in.get(), gray(), "mask=box size=" + std::to_string(largest_box()), {{{20, 10, 76, 54}}});
+  // The widest sigma of the widest mask.
+  h.set("mask=gauss");
+  h.filter(in.get());
+  h.set("mask=median");
+  h.filter(in.get());
+  h.set("mask=dilate");
+  h.filter(in.get());
+}
+GST_END_TEST;
+
+GST_START_TEST(strengths_that_a_method_cannot_do_are_worth_a_warning) {
+  Random random = seeded();
+  const auto in = [&](int side) { return frame_with({{2, 3, side, side}}, random); };
+  Harness h("mask=dilate size=5 method=cascade roi-meta=true roi-scale=0.25", gray());
+  for (const int side : {40, 30, 20, 50})
+    check_frame(h, in(side).get(), gray(), "mask=dilate size=5", {{{2, 3, side, side}}});
+  assert_same_text(h.take_one(GST_MESSAGE_WARNING).text,
+                   "roi-scale asks for size=11, but method=cascade cannot do mask=dilate as it is set; it does dilate "
+                   "and erode of size 5 with shape=rect; these can: auto, global, constant, tiled, tiled-cached, "
+                   "blocked, separable; size=5 takes its place");
+  Harness weak("mask=dilate size=5 method=cascade roi-meta=true roi-scale=0.1", gray());
+  check_frame(weak, in(30).get(), gray(), "mask=dilate size=5", {{{2, 3, 30, 30}}});
+  const std::string text = weak.take_one(GST_MESSAGE_WARNING).text;
+  fail_unless(g_str_has_prefix(text.c_str(), "roi-scale asks for size=3, but method=cascade cannot do") &&
+                  g_str_has_suffix(text.c_str(), "; the strength stays as set"),
+              "%s", text.c_str());
+}
+GST_END_TEST;
+
+GST_START_TEST(masks_without_strength_are_worth_a_warning) {
+  Random random = seeded();
+  const Region region = {10, 10, 40, 40};
+  for (const char *mask : {"gauss5", "sobel", "custom coefficients='0 1 0;1 1 1;0 1 0'"}) {
+    const std::string filter = std::string("mask=") + mask;
+    Harness h(filter + " roi-meta=true roi-scale=0.25", gray());
+    for (int i = 0; i < 2; i++) check_frame(h, frame_with({region}, random).get(), gray(), filter, {{region}});
+    const std::string text = h.take_one(GST_MESSAGE_WARNING).text;
+    const std::string begin = "roi-scale has no effect with mask=" + std::string(mask, strcspn(mask, " ")) +
+                              "; it is used by box, gauss, unsharp, dilate, erode, ";
+    fail_unless(g_str_has_prefix(text.c_str(), begin.c_str()), "%s", text.c_str());
+  }
+  const std::string filter = "mask=dilate shape=custom coefficients='0 1 0;1 1 1;0 1 0'";
+  Harness h(filter + " roi-meta=true roi-scale=0.25", gray());
+  check_frame(h, frame_with({region}, random).get(), gray(), filter, {{region}});
+  assert_same_text(h.take_one(GST_MESSAGE_WARNING).text,
+                   "roi-scale has no effect with mask=dilate and shape=custom; it is used with shape=rect, cross, "
+                   "ellipse");
+  // The mask may be switched on later.
+  Harness off("mask=identity roi-scale=0.25", gray());
+  off.filter(random_frame(gray(), random).get());
 }
 GST_END_TEST;
 
@@ -353,6 +498,11 @@ static Suite *make_suite() {
   tcase_add_test(tc, held_regions_follow_a_change_of_size);
   tcase_add_test(tc, what_is_held_is_bounded);
   tcase_add_test(tc, thousands_of_regions_take_bounded_time);
+  tcase_add_test(tc, strength_follows_the_size_of_a_region);
+  tcase_add_test(tc, each_region_has_a_strength_of_its_own);
+  tcase_add_test(tc, strength_ends_where_the_mask_ends);
+  tcase_add_test(tc, strengths_that_a_method_cannot_do_are_worth_a_warning);
+  tcase_add_test(tc, masks_without_strength_are_worth_a_warning);
   return suite;
 }
 

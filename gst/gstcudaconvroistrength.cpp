@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "gstcudaconvroistrength.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "plan/masks.h"
+#include "plan/messages.h"
+
+namespace cudaconv::gst {
+
+namespace {
+
+// Steps are quarters of powers of two: from a sigma of 0.5 and a size of 2, which are the weakest that do something, to
+// sizes far beyond any mask's.
+constexpr int kFirstSigma = -4, kFirstSize = 4, kLast = 48;
+constexpr double kRounding = 1e-9;  // of a power of two that should be a whole number
+
+// What the mask says of a setting that it does not use; empty where it does.
+std::string text_of_unused(const FilterSettings &filter, const std::string &property) {
+  FilterSettings set = filter;
+  set.size = 3;
+  set.sigma = 1;
+  for (const UnusedSetting &unused : unused_settings(set, false))
+    if (unused.property == property) return unused.text;
+  return {};
+}
+
+}  // namespace
+
+RoiStrength::RoiStrength(const FilterSettings &filter, double scale)
+    : filter_(filter), scale_(scale), by_sigma_(text_of_unused(filter, "sigma").empty()) {}
+
+std::string RoiStrength::unused(const FilterSettings &filter) {
+  // All masks that have a sigma have a size.
+  std::string text = text_of_unused(filter, "size");
+  return text.empty() ? text : text.replace(0, sizeof("size") - 1, "roi-scale");
+}
+
+double RoiStrength::value_of(int step) const {
+  const double value = std::exp2(step / 4.0);
+  if (by_sigma_) return value;
+  const double size = std::ceil(value - kRounding);
+  return takes_even_ || std::fmod(size, 2) != 0 ? size : size + 1;
+}
+
+int RoiStrength::step_for(double wanted) const {
+  int step = by_sigma_ ? kFirstSigma : kFirstSize;
+  while (step < kLast && value_of(step) < wanted - kRounding) step++;
+  return step;
+}
+
+// nullptr where the settings do not allow it.
+std::shared_ptr<const Plan> RoiStrength::try_plan(double value, Method method, std::string *why) const {
+  FilterSettings filter = filter_;
+  filter.method = method;
+  filter.size = by_sigma_ ? 0 : static_cast<int>(value);
+  filter.sigma = by_sigma_ ? value : 0;
+  try {
+    return make_plan(filter, as_set_->layout);
+  } catch (const Error &e) {
+    if (e.kind() != Error::Kind::Settings) throw;
+    if (why) *why = e.what();
+  }
+  return nullptr;
+}
+
+// Masks end where they end, not at a step. Sides of masks that have a sigma change with every third.
+double RoiStrength::largest_between(double works, double fails) const {
+  const double unit = by_sigma_ ? 1.0 / 3 : takes_even_ ? 1 : 2;
+  int low = 0, high = static_cast<int>(std::ceil((fails - works) / unit));  // units above `works`
+  const auto value = [&](int units) { return by_sigma_ ? std::floor(works * 3 + units) / 3 : works + units * unit; };
+  while (high - low > 1) {
+    const int middle = (low + high) / 2;
+    (try_plan(value(middle), filter_.method) ? low : high) = middle;
+  }
+  return low ? value(low) : works;
+}
+
+RoiStrength::Entry RoiStrength::make_entry(int step) {
+  std::string why;
+  if (auto plan = try_plan(value_of(step), filter_.method, &why)) return {value_of(step), std::move(plan)};
+  const int first = by_sigma_ ? kFirstSigma : kFirstSize;
+  int below = step - 1;
+  while (below >= first && !try_plan(value_of(below), filter_.method)) below--;
+  Entry entry = {0, as_set_};
+  if (below >= first) {
+    entry.value = largest_between(value_of(below), value_of(below + 1));
+    entry.plan = try_plan(entry.value, filter_.method);
+  }
+  const char *const setting = by_sigma_ ? "sigma=" : "size=";
+  if (complaint_.empty() && filter_.method != Method::Auto && try_plan(value_of(below + 1), Method::Auto))
+    complaint_ =
+        std::string("roi-scale asks for ") + setting + number_text(value_of(step)) + ", but " + why + "; " +
+        (entry.value > 0 ? setting + number_text(entry.value) + " takes its place" : "the strength stays as set");
+  return entry;
+}
+
+std::vector<PlannedRegions> RoiStrength::plan(const std::shared_ptr<const Plan> &as_set, RoiSelection selection) {
+  if (selection.regions.invert || (selection.region_side.empty() && selection.mask_side.empty()))
+    return {{as_set, std::move(selection.regions)}};
+  as_set_ = as_set;
+  if (entries_.empty()) takes_even_ = !by_sigma_ && try_plan(2, Method::Auto);
+  std::map<int, Entry> &entries = entries_[as_set.get()];
+
+  std::map<double, PlannedRegions> groups;
+  Regions &all = selection.regions;
+  const auto group_of = [&](int side) -> Regions & {
+    const int step = step_for(scale_ * side);
+    auto entry = entries.find(step);
+    if (entry == entries.end()) entry = entries.emplace(step, make_entry(step)).first;
+    PlannedRegions &group = groups[entry->second.value];
+    if (!group.plan) {
+      group.plan = entry->second.plan;
+      group.regions.active = true;
+      group.regions.ellipse = all.ellipse;
+      group.regions.first_row = all.first_row;
+      group.regions.row_step = all.row_step;
+    }
+    return group.regions;
+  };
+  for (size_t i = 0; i < all.region.size(); i++) group_of(selection.region_side[i]).region.push_back(all.region[i]);
+  for (size_t i = 0; i < all.mask.size(); i++) group_of(selection.mask_side[i]).mask.push_back(std::move(all.mask[i]));
+  std::vector<PlannedRegions> planned;
+  for (auto &[value, group] : groups) planned.push_back(std::move(group));
+  return planned;
+}
+
+}  // namespace cudaconv::gst
