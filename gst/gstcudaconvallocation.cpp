@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <string>
 
+#include "gstcudaconvanalytics.h"
 #include "gstcudaconvformat.h"
 #include "gstcudaconvmessages.h"
 #include "gstcudaconvpinned.h"
@@ -99,8 +100,9 @@ bool propose_allocation(GstQuery *query, const AllocationNeeds &needs) {
   // strides, and the rectangle of any larger frame.
   gst_query_add_allocation_meta(query, GST_VIDEO_META_API_TYPE, nullptr);
   gst_query_add_allocation_meta(query, GST_VIDEO_CROP_META_API_TYPE, nullptr);
-  if (needs.regions && !gst_query_find_allocation_meta(query, GST_VIDEO_REGION_OF_INTEREST_META_API_TYPE, nullptr))
-    gst_query_add_allocation_meta(query, GST_VIDEO_REGION_OF_INTEREST_META_API_TYPE, nullptr);
+  for (const GType api : {GST_VIDEO_REGION_OF_INTEREST_META_API_TYPE, analytics_meta_api()})
+    if (needs.regions && api != G_TYPE_INVALID && !gst_query_find_allocation_meta(query, api, nullptr))
+      gst_query_add_allocation_meta(query, api, nullptr);
   return true;
 }
 

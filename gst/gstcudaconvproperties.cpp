@@ -5,6 +5,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "gstcudaconvanalytics.h"
+
 namespace cudaconv::gst {
 
 namespace {
@@ -206,17 +208,23 @@ constexpr Property kProperties[] = {
     /**
      * GstCudaConv:roi-meta:
      *
-     * The rectangles come with each buffer, as detectors and trackers attach them; a buffer without any is only copied.
+     * The regions come with each buffer, as detectors and trackers attach them; a buffer without any is only copied.
+     * Detections may be turned about their centre, clockwise on the screen.
+     *
+     * Of a segmentation mask each value is a region of its own, or all of them together where they are more than 64 or
+     * lie much across each other. Value 0 is the background, unless it has a class with another name than
+     * "background". A mask that cannot be read is a warning, and the whole of its rectangle a region.
      */
     property<ROI(meta)>(
         "roi-meta", "Regions from metas",
-        "Filter only the rectangles of the GstVideoRegionOfInterestMetas that come with each frame, and those of "
-        "roi. A frame without either has no regions.",
+        "Filter only the regions that come with each frame as metas, and those of roi. A frame without either has no "
+        "regions. This build understands " CUDACONV_ROI_METAS ".",
         kPlaying),
-    property<ROI(types)>("roi-type", "Types of metas",
-                         "With roi-meta, the roi_type that metas have to have, or several separated by commas, such as "
-                         "\"face,plate\". Not set: any.",
-                         kPlaying),
+    property<ROI(types)>(
+        "roi-type", "Types of metas",
+        "With roi-meta, the roi_type that metas have to have, the label of detections, or the class or the value of "
+        "regions of segmentation masks; or several separated by commas, such as \"face,plate\". Not set: any.",
+        kPlaying),
     property<ROI(grow)>(
         "roi-grow", "Growth of regions",
         "Each region is enlarged by this fraction of its width to the left and to the right, and of its height above "

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "gstcudaconvanalytics.h"
 #include "plan/maskparser.h"
 
 namespace cudaconv::gst {
@@ -44,7 +45,7 @@ bool RoiSelector::wants(const char *type) const {
   return types_.empty() || (type && std::find(types_.begin(), types_.end(), type) != types_.end());
 }
 
-RoiList RoiSelector::find(GstBuffer *buffer) const {
+RoiList RoiSelector::find(GstBuffer *buffer, std::string *trouble) const {
   RoiList list;
   if (!meta_) return list;
   gpointer state = nullptr;
@@ -53,6 +54,7 @@ RoiList RoiSelector::find(GstBuffer *buffer) const {
     const auto *roi = reinterpret_cast<const GstVideoRegionOfInterestMeta *>(meta);
     if (wants(g_quark_to_string(roi->roi_type))) list.region.push_back(region_of(*roi));
   }
+  add_analytics(buffer, {!types_.empty(), [this](const char *label) { return wants(label); }}, &list, trouble);
   return list;
 }
 

@@ -48,8 +48,8 @@ class RoiSelector {
   bool takes_metas() const { return meta_; }
 
   // The regions that come with `buffer`, of the types that are wanted, in pixels of the visible picture of the whole
-  // frame.
-  RoiList find(GstBuffer *buffer) const;
+  // frame. `trouble`: becomes a sentence where a meta cannot be read, whose rectangle then is a region.
+  RoiList find(GstBuffer *buffer, std::string *trouble) const;
 
   // What of `buffer` is filtered where these regions have come; those of the settings among them, all as large as they
   // are to be.

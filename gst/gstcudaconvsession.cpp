@@ -275,7 +275,9 @@ std::optional<gint64> running_time(GstBuffer *buffer, const GstSegment &segment)
 void Session::look_for_regions(GstBuffer *buffer, const GstSegment &segment) {
   const std::shared_ptr<const StreamContext> context = this->context();
   if (!context) return;
-  found_ = context->roi.find(buffer);
+  std::string trouble;
+  found_ = context->roi.find(buffer, &trouble);
+  if (!trouble.empty()) complain_once("roi-meta", trouble);
   const RoiSettings &roi = context->settings.roi;
   if (!roi.meta || !roi.hold) {
     held_.clear();

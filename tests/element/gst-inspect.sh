@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
 # What gst-inspect-1.0 says about cudaconv itself, the same with every version of GStreamer and with and without CUDA:
-# description and properties, without those of the base classes and without the widths of columns. With a file as its
-# argument: compares it with that. GST_PLUGIN_PATH_1_0 says where the plugin is.
+# description and properties, without those of the base classes, without the widths of columns and without what only this
+# build understands. With a file as its argument: compares it with that. GST_PLUGIN_PATH_1_0 says where the plugin is.
 set -euo pipefail
 
 describe() {
@@ -13,6 +13,7 @@ describe() {
     section ~ /^Factory Details/ && $1 !~ /^(Long-name|Klass|Description)$/ { next }
     section ~ /^Factory Details/ || (section ~ /^Element Properties/ && !inherited && !value) {
       $1 = $1  # one blank for several
+      sub(/ This build understands [^.]*\./, "")
       if ($0 != "") print
     }
     /Boxed pointer of type/ { value = 1 }'

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "gstcudaconvanalytics.h"
+
+#ifdef CUDACONV_ANALYTICS
+#define GST_USE_UNSTABLE_API
+#include <gst/analytics/analytics.h>
+#include <gst/video/video.h>
+
+#include <algorithm>
+#include <climits>
+#include <cmath>
+#include <numeric>
+#include <optional>
+
+#include "gstcudaconvref.h"
+#endif
+
+namespace cudaconv::gst {
+
+#ifndef CUDACONV_ANALYTICS
+
+GType analytics_meta_api() {
+  return G_TYPE_INVALID;
+}
+
+void add_analytics(GstBuffer *, const WantedLabels &, RoiList *, std::string *) {}
+
+#else
+
+namespace {
+
+void add_detections(GstAnalyticsRelationMeta *meta, const WantedLabels &wanted, RoiList *list) {
+  gpointer state = nullptr;
+  GstAnalyticsODMtd detection;
+  while (gst_analytics_relation_meta_iterate(meta, &state, gst_analytics_od_mtd_get_mtd_type(), &detection)) {
+    if (!wanted.wants(g_quark_to_string(gst_analytics_od_mtd_get_obj_type(&detection)))) continue;
+    Region region;
+    gfloat confidence;
+#ifdef CUDACONV_ANALYTICS_ORIENTED
+    gfloat rotation = 0;
+    if (!gst_analytics_od_mtd_get_oriented_location(&detection, &region.x, &region.y, &region.width, &region.height,
+                                                    &rotation, &confidence))
+      continue;
+    if (std::isfinite(rotation)) region.rotation = std::remainder(static_cast<double>(rotation), 2 * G_PI);
+#else
+    if (!gst_analytics_od_mtd_get_location(&detection, &region.x, &region.y, &region.width, &region.height,
+                                           &confidence))
+      continue;
+#endif
+    list->region.push_back(region);
+  }
+}
+
+#ifdef CUDACONV_ANALYTICS_MASKS
+
+constexpr size_t kMostMasks = 64;   // of one segmentation
+constexpr gint64 kMostOverlap = 4;  // how many times the segmentation's samples those masks may have
+
+// The values of a segmentation, row by row.
+struct Values {
+  int width = 0, height = 0;
+  std::vector<guint16> value;
+};
+
+// Why the mask cannot be read, or nothing where it can.
+std::string read_values(GstBuffer *mask, Values *values) {
+  const GstVideoMeta *meta = gst_buffer_get_video_meta(mask);
+  if (!meta) return "has no GstVideoMeta";
+  const bool bytes = meta->format == GST_VIDEO_FORMAT_GRAY8, big_endian = meta->format == GST_VIDEO_FORMAT_GRAY16_BE;
+  if (!bytes && !big_endian && meta->format != GST_VIDEO_FORMAT_GRAY16_LE)
+    return std::string("is of format ") + gst_video_format_to_string(meta->format) + "; GRAY8 or GRAY16 is needed";
+  const gint64 row = gint64{meta->width} * (bytes ? 1 : 2), stride = meta->stride[0];
+  GstMapInfo map;
+  if (!gst_buffer_map(mask, &map, GST_MAP_READ)) return "cannot be mapped";
+  std::string why;
+  if (meta->width < 1 || meta->height < 1 || meta->width > INT_MAX || meta->height > INT_MAX || stride < row ||
+      meta->offset[0] > map.size || stride > G_MAXINT32 ||
+      static_cast<gint64>(map.size - meta->offset[0]) < stride * (gint64{meta->height} - 1) + row) {
+    why = "of " + std::to_string(map.size) + " bytes is too small for its " + std::to_string(meta->width) + "x" +
+          std::to_string(meta->height) + " " + gst_video_format_to_string(meta->format) + " of stride " +
+          std::to_string(stride);
+  } else {
+    values->width = static_cast<int>(meta->width);
+    values->height = static_cast<int>(meta->height);
+    values->value.resize(static_cast<size_t>(meta->width) * meta->height);
+    guint16 *to = values->value.data();
+    for (guint y = 0; y < meta->height; y++) {
+      const guint8 *from = map.data + meta->offset[0] + y * stride;
+      for (guint x = 0; x < meta->width; x++)
+        *to++ = bytes ? from[x] : big_endian ? GST_READ_UINT16_BE(from + 2 * x) : GST_READ_UINT16_LE(from + 2 * x);
+    }
+  }
+  gst_buffer_unmap(mask, &map);
+  return why;
+}
+
+constexpr size_t kValues = 1 << 16;
+
+// The names of the classes of values; nullptr where one has none.
+std::vector<const char *> find_names(const GstAnalyticsSegmentationMtd &segmentation) {
+  std::vector<const char *> names(kValues);
+  GstAnalyticsMtd classes;
+  if (!gst_analytics_relation_meta_get_direct_related(segmentation.meta, segmentation.id,
+                                                      GST_ANALYTICS_REL_TYPE_RELATE_TO,
+                                                      gst_analytics_cls_mtd_get_mtd_type(), nullptr, &classes))
+    return names;
+  const gsize count = std::min(gst_analytics_cls_mtd_get_length(&classes),
+                               gst_analytics_segmentation_mtd_get_region_count(&segmentation));
+  for (gsize i = 0; i < count; i++) {
+    const guint value = gst_analytics_segmentation_mtd_get_region_id(&segmentation, i);
+    if (value < kValues) names[value] = g_quark_to_string(gst_analytics_cls_mtd_get_quark(&classes, i));
+  }
+  return names;
+}
+
+bool is_wanted(guint value, const char *name, const WantedLabels &wanted) {
+  if (wanted.only_some) return (name && wanted.wants(name)) || wanted.wants(std::to_string(value).c_str());
+  return name ? g_ascii_strcasecmp(name, "background") != 0 : value != 0;
+}
+
+// The samples of one value.
+struct Extent {
+  guint16 value = 0;
+  int left = INT_MAX, top = INT_MAX, right = 0, bottom = 0;
+  bool wanted = false;
+
+  void add(int x, int y) {
+    left = std::min(left, x);
+    top = std::min(top, y);
+    right = std::max(right, x + 1);
+    bottom = std::max(bottom, y + 1);
+  }
+};
+
+// The extents of the values that are wanted.
+std::vector<Extent> find_extents(const Values &values, const GstAnalyticsSegmentationMtd &segmentation,
+                                 const WantedLabels &wanted) {
+  const std::vector<const char *> names = find_names(segmentation);
+  std::vector<std::optional<Extent> > of(kValues);
+  const guint16 *at = values.value.data();
+  for (int y = 0; y < values.height; y++) {
+    for (int x = 0; x < values.width; x++) {
+      std::optional<Extent> &extent = of[*at++];
+      if (!extent) {
+        extent.emplace();
+        extent->value = at[-1];
+        extent->wanted = is_wanted(extent->value, names[extent->value], wanted);
+      }
+      extent->add(x, y);
+    }
+  }
+  std::vector<Extent> found;
+  for (const std::optional<Extent> &extent : of)
+    if (extent && extent->wanted) found.push_back(*extent);
+  return found;
+}
+
+// `samples` over `length` pixels: [*begin, *end) widened to where edges of samples are edges of pixels; the pixels from
+// the first sample and those between.
+struct Pixels {
+  int first, length;
+};
+Pixels widen(int *begin, int *end, int samples, int length) {
+  const int common = std::gcd(samples, length), period = samples / common;
+  const int first = *begin / period, last = (*end + period - 1) / period;
+  *begin = first * period;
+  *end = last * period;
+  return {first * (length / common), (last - first) * (length / common)};
+}
+
+// The part of the segmentation that lies around the extent, with those samples that are members.
+template <typename IsMember>
+std::shared_ptr<const RoiMask> cut_out(const Values &values, const Region &box, Extent extent, const IsMember &member) {
+  auto result = std::make_shared<RoiMask>();
+  const auto side = [](gint64 samples, gint64 length, gint64 of) { return (samples * length + of - 1) / of; };
+  result->shorter_side = static_cast<int>(std::min(side(extent.right - extent.left, box.width, values.width),
+                                                   side(extent.bottom - extent.top, box.height, values.height)));
+  const Pixels across = widen(&extent.left, &extent.right, values.width, box.width);
+  const Pixels down = widen(&extent.top, &extent.bottom, values.height, box.height);
+  const auto moved = [](int start, int by) { return static_cast<int>(std::min<gint64>(gint64{start} + by, INT_MAX)); };
+  RegionMask &mask = result->mask;
+  mask.box = {moved(box.x, across.first), moved(box.y, down.first), across.length, down.length};
+  mask.width = extent.right - extent.left;
+  mask.height = extent.bottom - extent.top;
+  mask.member.reserve(static_cast<size_t>(mask.width) * mask.height);
+  for (int y = extent.top; y < extent.bottom; y++)
+    for (int x = extent.left; x < extent.right; x++)
+      mask.member.push_back(member(values.value[static_cast<size_t>(y) * values.width + x]));
+  return result;
+}
+
+// A mask for each value, so that each grows and is filtered by its own size; one for all where they would be many, or
+// lie so much across each other that they would take far more time than the segmentation itself.
+void add_masks(const Values &values, const Region &box, const std::vector<Extent> &extents, RoiList *list) {
+  gint64 samples = 0;
+  for (const Extent &e : extents) samples += gint64{e.right - e.left} * (e.bottom - e.top);
+  if (extents.size() <= kMostMasks && samples <= kMostOverlap * gint64{values.width} * values.height) {
+    for (const Extent &e : extents)
+      list->mask.push_back(cut_out(values, box, e, [&](guint16 value) { return value == e.value; }));
+    return;
+  }
+  Extent all;
+  std::vector<bool> wanted(kValues);
+  for (const Extent &e : extents) {
+    all.add(e.left, e.top);
+    all.add(e.right - 1, e.bottom - 1);
+    wanted[e.value] = true;
+  }
+  list->mask.push_back(cut_out(values, box, all, [&](guint16 value) { return wanted[value]; }));
+}
+
+void add_segmentations(GstAnalyticsRelationMeta *meta, const WantedLabels &wanted, RoiList *list,
+                       std::string *trouble) {
+  gpointer state = nullptr;
+  GstAnalyticsSegmentationMtd segmentation;
+  while (
+      gst_analytics_relation_meta_iterate(meta, &state, gst_analytics_segmentation_mtd_get_mtd_type(), &segmentation)) {
+    gint x, y;
+    guint width, height;
+    const Ref<GstBuffer> mask(gst_analytics_segmentation_mtd_get_mask(&segmentation, &x, &y, &width, &height));
+    if (!mask || !width || !height) continue;
+    const auto limited = [](guint v) { return static_cast<int>(std::min<guint>(v, G_MAXINT)); };
+    const Region box = {x, y, limited(width), limited(height)};
+    Values values;
+    const std::string why = read_values(mask.get(), &values);
+    if (why.empty()) {
+      add_masks(values, box, find_extents(values, segmentation, wanted), list);
+    } else {
+      *trouble = "a segmentation mask " + why + ": its rectangle is filtered whole";
+      list->region.push_back(box);
+    }
+  }
+}
+
+#endif
+
+}  // namespace
+
+GType analytics_meta_api() {
+  return GST_ANALYTICS_RELATION_META_API_TYPE;
+}
+
+void add_analytics(GstBuffer *buffer, const WantedLabels &wanted, RoiList *list, std::string *trouble) {
+  gpointer state = nullptr;
+  while (GstMeta *meta = gst_buffer_iterate_meta_filtered(buffer, &state, GST_ANALYTICS_RELATION_META_API_TYPE)) {
+    auto *relations = reinterpret_cast<GstAnalyticsRelationMeta *>(meta);
+    add_detections(relations, wanted, list);
+#ifdef CUDACONV_ANALYTICS_MASKS
+    add_segmentations(relations, wanted, list, trouble);
+#else
+    (void)trouble;
+#endif
+  }
+}
+
+#endif
+
+}  // namespace cudaconv::gst

@@ -1,0 +1,396 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// Regions of GStreamer's analytics library: detections, turned ones, and segmentation masks.
+#include <cstdio>
+#include <cstring>
+
+#include "regions.h"
+#include "support.h"
+
+#ifndef CUDACONV_ANALYTICS_MASKS
+
+int main() {
+  fprintf(stderr, "SKIP: built without the oriented detections and masks of gstreamer-analytics-1.0, version 1.26\n");
+  return 77;
+}
+
+#else
+
+#define GST_USE_UNSTABLE_API
+#include <gst/analytics/analytics.h>
+
+#include <cmath>
+#include <functional>
+
+using namespace cudaconv;
+using namespace cudaconv::test;
+
+namespace {
+
+constexpr int kWidth = 96, kHeight = 64;
+
+const GstVideoInfo &gray() {
+  static const GstVideoInfo info = video_info("GRAY8", kWidth, kHeight);
+  return info;
+}
+
+GstAnalyticsRelationMeta *relations_of(GstBuffer *buffer) {
+  GstAnalyticsRelationMeta *meta = gst_buffer_get_analytics_relation_meta(buffer);
+  return meta ? meta : gst_buffer_add_analytics_relation_meta(buffer);
+}
+
+void add_detection(GstBuffer *buffer, const char *label, const Region &r) {
+  GstAnalyticsODMtd mtd;
+  fail_unless(gst_analytics_relation_meta_add_oriented_od_mtd(relations_of(buffer),
+                                                              label ? g_quark_from_string(label) : 0, r.x, r.y, r.width,
+                                                              r.height, static_cast<gfloat>(r.rotation), 0.9f, &mtd));
+}
+
+// A segmentation: values by column and row, in one of the formats that it may have.
+struct Segmentation {
+  int width = 24, height = 16;
+  Region box = {0, 0, kWidth, kHeight};
+  const char *format = "GRAY8";
+  std::function<int(int x, int y)> value;
+  std::vector<std::pair<guint, const char *> > classes;  // value and name, none: no classes
+
+  GstBuffer *make_mask() const {
+    const Placement padded = {4, 12, 8};
+    const GstVideoInfo info = place(video_info(format, width, height), padded);
+    GstBuffer *mask = new_placed_buffer(info, 0xee);
+    GstMapInfo map;
+    gst_buffer_map(mask, &map, GST_MAP_WRITE);
+    for (int y = 0; y < height; y++) {
+      guint8 *row = map.data + info.offset[0] + y * info.stride[0];
+      for (int x = 0; x < width; x++) {
+        const auto v = static_cast<guint16>(value(x, y));
+        if (!strcmp(format, "GRAY8"))
+          row[x] = static_cast<guint8>(v);
+        else if (!strcmp(format, "GRAY16_BE"))
+          GST_WRITE_UINT16_BE(row + 2 * x, v);
+        else
+          GST_WRITE_UINT16_LE(row + 2 * x, v);
+      }
+    }
+    gst_buffer_unmap(mask, &map);
+    return mask;
+  }
+
+  void attach(GstBuffer *buffer) const { attach(buffer, make_mask()); }
+
+  void attach(GstBuffer *buffer, GstBuffer *mask) const {
+    GstAnalyticsRelationMeta *meta = relations_of(buffer);
+    std::vector<guint> ids = {0};
+    std::vector<GQuark> names;
+    std::vector<gfloat> confidence(classes.size(), -1);
+    if (!classes.empty()) ids.clear();
+    for (const auto &[id, name] : classes) {
+      ids.push_back(id);
+      names.push_back(g_quark_from_string(name));
+    }
+    GstAnalyticsSegmentationMtd segmentation;
+    fail_unless(gst_analytics_relation_meta_add_segmentation_mtd(
+        meta, mask, GST_SEGMENTATION_TYPE_INSTANCE, ids.size(), ids.data(), box.x, box.y, static_cast<guint>(box.width),
+        static_cast<guint>(box.height), &segmentation));
+    if (classes.empty()) return;
+    GstAnalyticsClsMtd cls;
+    fail_unless(gst_analytics_relation_meta_add_cls_mtd(meta, classes.size(), confidence.data(), names.data(), &cls));
+    fail_unless(
+        gst_analytics_relation_meta_set_relation(meta, GST_ANALYTICS_REL_TYPE_RELATE_TO, segmentation.id, cls.id));
+  }
+
+  // The value that the pixel at the place has; -1 outside of the box.
+  int at(int x, int y) const {
+    const double column = (x + 0.5 - box.x) / box.width * width, row = (y + 0.5 - box.y) / box.height * height;
+    if (column < 0 || row < 0 || column >= width || row >= height) return -1;
+    return value(static_cast<int>(column), static_cast<int>(row));
+  }
+};
+
+// Background, and three things: 12, 7 and 31.
+int three_things(int x, int y) {
+  if (x >= 2 && x < 7 && y >= 1 && y < 6) return 12;
+  if (x >= 10 && x < 15 && y >= 4 && y < 12 && (x + y) % 3) return 7;
+  if (x >= 18 && y >= 8) return 31;
+  return 0;
+}
+const std::vector<std::pair<guint, const char *> > kFruit = {
+    {0, "background"}, {12, "strawberry"}, {7, "strawberry"}, {31, "leaf"}};
+
+// What a pixel is to be: filtered, as it is, or either.
+enum class Want { Filtered, Source, Either };
+
+void check_pixels(GstBuffer *in, GstBuffer *out, const std::string &filter,
+                  const std::function<Want(int x, int y)> &wanted) {
+  Harness unrestricted(filter, gray());
+  const Ref<GstBuffer> copy(gst_buffer_copy(in));
+  const FrameBytes source(in, gray()), all(unrestricted.filter(copy.get()).get(), gray()), got(out, gray());
+  const auto at = [](const FrameBytes &f, int x, int y) { return f.view.plane[0].data[y * f.view.plane[0].pitch + x]; };
+  for (int y = 0; y < kHeight; y++) {
+    for (int x = 0; x < kWidth; x++) {
+      const Want want = wanted(x, y);
+      const bool filtered = at(got, x, y) == at(all, x, y), same = at(got, x, y) == at(source, x, y);
+      if (want == Want::Filtered ? !filtered : want == Want::Source ? !same : !same && !filtered)
+        fail("%d,%d is %d; filtered it is %d, and the source %d: %d", x, y, at(got, x, y), at(all, x, y),
+             at(source, x, y), static_cast<int>(want));
+    }
+  }
+}
+
+// Pushes a frame with these metas through an element with the filter and further properties.
+void check(const std::string &filter, const std::string &properties, const std::function<void(GstBuffer *)> &attach,
+           const std::function<Want(int x, int y)> &wanted) {
+  Random random = seeded();
+  const Ref<GstBuffer> in = random_frame(gray(), random);
+  attach(in.get());
+  Harness h(filter + " roi-meta=true " + properties, gray());
+  const Ref<GstBuffer> out = h.filter(in.get());
+  check_pixels(in.get(), out.get(), filter, wanted);
+  fail_unless(gst_buffer_get_analytics_relation_meta(out.get()) != nullptr);
+}
+
+void check_segmentation(const Segmentation &segmentation, const std::string &properties,
+                        const std::function<bool(int value)> &is_wanted) {
+  check(
+      "mask=gauss5", properties, [&](GstBuffer *b) { segmentation.attach(b); },
+      [&](int x, int y) {
+        const int value = segmentation.at(x, y);
+        return is_wanted(value) ? Want::Filtered : Want::Source;
+      });
+}
+
+}  // namespace
+
+GST_START_TEST(detections_are_regions) {
+  const Region face = {3, 4, 21, 12}, plate = {40, 30, 19, 9}, nameless = {70, 5, 8, 8}, roi = {5, 40, 10, 10};
+  Random random = seeded();
+  const Ref<GstBuffer> in = random_frame(gray(), random);
+  add_detection(in.get(), "face", face);
+  add_detection(in.get(), "plate", plate);
+  add_detection(in.get(), nullptr, nameless);
+  add_detection(in.get(), "face", {10, 10, 0, 5});
+  add_detection(in.get(), "face", {10, 10, -4, 5});
+  add_detection(in.get(), "face", {-10, -10, 9, 9});
+  add_detection(in.get(), "face", {90, 60, G_MAXINT, G_MAXINT});
+  add_roi(in.get(), "face", 5, 40, 10, 10);
+  const Region corner = {90, 60, 100, 100};
+  Harness h("mask=gauss5 roi-meta=true", gray());
+  check_frame(h, in.get(), gray(), "mask=gauss5", {{face, plate, nameless, roi, corner}});
+  h.set("roi-type=face");
+  check_frame(h, in.get(), gray(), "mask=gauss5", {{face, roi, corner}});
+  h.set("roi-type=plate,cat roi-grow=1");
+  check_frame(h, in.get(), gray(), "mask=gauss5", {{{21, 21, 57, 27}}});
+  h.set("roi-type=cat");
+  check_frame(h, in.get(), gray(), "mask=gauss5", {});
+}
+GST_END_TEST;
+
+GST_START_TEST(upstream_is_asked_for_analytics) {
+  for (const bool metas : {true, false}) {
+    Harness h(metas ? "roi-meta=true" : "roi='1,1,5,5'", gray());
+    const Ref<GstCaps> caps(gst_video_info_to_caps(&gray()));
+    const Ref<GstQuery> query(gst_query_new_allocation(caps.get(), FALSE));
+    fail_unless(gst_pad_peer_query(h.get()->srcpad, query.get()));
+    fail_unless_equals_int(gst_query_find_allocation_meta(query.get(), GST_ANALYTICS_RELATION_META_API_TYPE, nullptr),
+                           metas);
+  }
+}
+GST_END_TEST;
+
+// Clockwise on the screen, about the centre. Pixels at the edges may be either.
+GST_START_TEST(detections_may_be_turned) {
+  for (const float turn : {0.5f, -0.5f, 1.5707964f, 2.0f, 6.0f, 100.0f}) {
+    for (const bool ellipse : {false, true}) {
+      for (const double grow : {0.0, 0.25}) {
+        const Region r = {30, 24, 36, 14, turn};
+        const auto wanted = [&](int x, int y) {
+          const double dx = x + 0.5 - (r.x + r.width / 2.0), dy = y + 0.5 - (r.y + r.height / 2.0);
+          const double c = std::cos(r.rotation), s = std::sin(r.rotation);
+          const double along = std::fabs(dx * c + dy * s), across = std::fabs(dy * c - dx * s);
+          // Growth is rounded up to pixels.
+          const double a = r.width / 2.0 + std::ceil(grow * r.width), b = r.height / 2.0 + std::ceil(grow * r.height);
+          const auto inside = [&](double more) {
+            if (!ellipse) return along <= a + more && across <= b + more;
+            return std::hypot(along / (a + more), across / (b + more)) <= 1;
+          };
+          return inside(-1) ? Want::Filtered : inside(1) ? Want::Either : Want::Source;
+        };
+        check(
+            "mask=gauss5", std::string(ellipse ? "roi-shape=ellipse" : "") + (grow > 0 ? " roi-grow=0.25" : ""),
+            [&](GstBuffer *b) { add_detection(b, "face", r); }, wanted);
+      }
+    }
+  }
+  for (const float nonsense : {NAN, INFINITY}) {
+    const Region r = {30, 24, 36, 14, nonsense};
+    check(
+        "mask=gauss5", "", [&](GstBuffer *b) { add_detection(b, "face", r); },
+        [](int x, int y) { return x >= 30 && x < 66 && y >= 24 && y < 38 ? Want::Filtered : Want::Source; });
+  }
+}
+GST_END_TEST;
+
+GST_START_TEST(values_of_segmentations_are_regions) {
+  for (const char *format : {"GRAY8", "GRAY16_LE", "GRAY16_BE"}) {
+    for (const Region &box : {Region{0, 0, kWidth, kHeight}, Region{10, 8, 48, 32}, Region{-7, 5, 61, 43},
+                              Region{50, 40, 101, 77}, Region{0, 0, 24, 16}, Region{3, 3, 11, 9}}) {
+      Segmentation s;
+      s.format = format;
+      s.box = box;
+      s.value = three_things;
+      check_segmentation(s, "", [](int v) { return v > 0; });
+      check_segmentation(s, "roi-type=7", [](int v) { return v == 7; });
+      check_segmentation(s, "roi-type=leaf", [](int) { return false; });
+      s.classes = kFruit;
+      check_segmentation(s, "", [](int v) { return v > 0; });
+      check_segmentation(s, "roi-type=strawberry", [](int v) { return v == 12 || v == 7; });
+      check_segmentation(s, "roi-type=leaf,12", [](int v) { return v == 31 || v == 12; });
+      check_segmentation(s, "roi-type=background", [](int v) { return v == 0; });
+      check_segmentation(s, "roi-invert=true roi-type=leaf", [](int v) { return v != 31; });
+    }
+  }
+}
+GST_END_TEST;
+
+// Classes that say otherwise: 0 is a thing, 31 is the background, and what has no class is a thing.
+GST_START_TEST(classes_tell_the_background) {
+  Segmentation s;
+  s.value = three_things;
+  s.classes = {{0, "wall"}, {31, "Background"}};
+  check_segmentation(s, "", [](int v) { return v >= 0 && v != 31; });
+}
+GST_END_TEST;
+
+// All that lies within a fraction of its shorter side of a thing, and no more than a sample beyond.
+GST_START_TEST(segmentations_grow) {
+  for (const Region &box : {Region{0, 0, kWidth, kHeight}, Region{-7, 5, 61, 43}, Region{20, 10, 12, 8}}) {
+    Segmentation s;
+    s.box = box;
+    s.value = three_things;
+    // The shorter side of value 12, five samples each way.
+    const double wide = box.width / 24.0, high = box.height / 16.0;
+    const double distance = std::ceil(0.5 * std::min(std::ceil(5 * wide), std::ceil(5 * high)));
+    check(
+        "mask=gauss5", "roi-type=12 roi-grow=0.5", [&](GstBuffer *b) { s.attach(b); },
+        [&](int x, int y) {
+          const double left = box.x + 2 * wide, top = box.y + 1 * high;
+          const auto inside = [&](double more_x, double more_y) {
+            return x + 0.5 > left - more_x && x + 0.5 < left + 5 * wide + more_x && y + 0.5 > top - more_y &&
+                   y + 0.5 < top + 5 * high + more_y;
+          };
+          const double sample = std::max(1.0, std::max(wide, high));
+          return inside(distance, distance)                             ? Want::Filtered
+                 : inside(distance + sample + 1, distance + sample + 1) ? Want::Either
+                                                                        : Want::Source;
+        });
+  }
+}
+GST_END_TEST;
+
+GST_START_TEST(segmentations_are_held) {
+  for (const Region &box : {Region{0, 0, kWidth, kHeight}, Region{-7, 5, 61, 43}, Region{-7, 5, 60, 40}}) {
+    Random random = seeded();
+    Harness h("mask=gauss5 roi-meta=true roi-hold=10000000000", gray());
+    Segmentation s;
+    s.box = box;
+    // A thing that walks to the right, and is joined with what it has been again and again. Where samples are no whole
+    // pixels, what is joined may be larger by a sample and by a pixel, and not by more.
+    const double wide = box.width / 24.0, high = box.height / 16.0;
+    const double x_more = wide == std::floor(wide) ? 0 : wide + 1, y_more = high == std::floor(high) ? 0 : high + 1;
+    for (int i = 0; i < 40; i++) {
+      const Ref<GstBuffer> in = random_frame(gray(), random);
+      s.value = [&](int x, int y) { return x >= i / 2 && x < i / 2 + 3 && y >= 3 && y < 7; };
+      if (i % 3 == 0) s.attach(in.get());
+      const int samples = i / 3 * 3 / 2 + 3;
+      const Ref<GstBuffer> out = h.filter(in.get());
+      check_pixels(in.get(), out.get(), "mask=gauss5", [&](int x, int y) {
+        const auto inside = [&](double across, double down) {
+          return x + 0.5 >= box.x - across && x + 0.5 < box.x + samples * wide + across &&
+                 y + 0.5 >= box.y + 3 * high - down && y + 0.5 < box.y + 7 * high + down;
+        };
+        return inside(0, 0) ? Want::Filtered : inside(x_more, y_more) ? Want::Either : Want::Source;
+      });
+    }
+  }
+}
+GST_END_TEST;
+
+// Each thing by the smallest rectangle around it: value 12 has a shorter side of 20 pixels, value 31 one of 24.
+GST_START_TEST(things_are_filtered_by_their_size) {
+  Segmentation s;
+  s.value = three_things;
+  for (const auto &[value, filter] : {std::make_pair(12, "mask=box size=5"), std::make_pair(31, "mask=box size=7")})
+    check(
+        filter, "roi-type=" + std::to_string(value) + " size=3 roi-scale=0.25", [&](GstBuffer *b) { s.attach(b); },
+        [&, thing = value](int x, int y) { return s.at(x, y) == thing ? Want::Filtered : Want::Source; });
+}
+GST_END_TEST;
+
+// Noise in which every value lies across all others, and more values than are told apart.
+GST_START_TEST(many_values_take_bounded_time) {
+  Random random = seeded();
+  Segmentation s;
+  s.format = "GRAY16_LE";
+  s.width = 960;
+  s.height = 640;
+  std::vector<int> noise(static_cast<size_t>(s.width) * s.height);
+  for (int &v : noise) v = static_cast<int>(random() & 0xffff);
+  s.value = [&](int x, int y) { return noise[static_cast<size_t>(y) * s.width + x]; };
+  const gint64 begin = g_get_monotonic_time();
+  check_segmentation(s, "", [](int v) { return v > 0; });
+  fail_unless(g_get_monotonic_time() - begin < 10 * G_USEC_PER_SEC);
+}
+GST_END_TEST;
+
+GST_START_TEST(segmentations_that_cannot_be_read_are_filtered_whole) {
+  Random random = seeded();
+  const Region box = {10, 8, 40, 30};
+  Segmentation s;
+  s.box = box;
+  s.value = three_things;
+  GstBuffer *small = s.make_mask(), *bare = s.make_mask();
+  gst_buffer_set_size(small, 300);
+  const struct {
+    GstBuffer *mask;
+    const char *text;
+  } cases[] = {{small,
+                "a segmentation mask of 300 bytes is too small for its 24x16 GRAY8 of stride 36: its rectangle is "
+                "filtered whole"},
+               {bare, "a segmentation mask has no GstVideoMeta: its rectangle is filtered whole"}};
+  for (const auto &c : cases) {
+    const Ref<GstBuffer> in = random_frame(gray(), random);
+    s.attach(in.get(), c.mask);
+    if (c.mask == bare) gst_buffer_remove_meta(bare, gst_buffer_get_meta(bare, GST_VIDEO_META_API_TYPE));
+    Harness h("mask=gauss5 roi-meta=true", gray());
+    for (int i = 0; i < 2; i++) check_frame(h, in.get(), gray(), "mask=gauss5", {{box}});
+    assert_same_text(h.take_one(GST_MESSAGE_WARNING).text, c.text);
+  }
+  // A place without a pixel.
+  s.box = {10, 10, 0, 5};
+  check(
+      "mask=gauss5", "", [&](GstBuffer *b) { s.attach(b); }, [](int, int) { return Want::Source; });
+}
+GST_END_TEST;
+
+static Suite *make_suite() {
+  Suite *suite = suite_create("analytics");
+  TCase *tc = tcase_create("analytics");
+  suite_add_tcase(suite, tc);
+  tcase_add_test(tc, detections_are_regions);
+  tcase_add_test(tc, upstream_is_asked_for_analytics);
+  tcase_add_test(tc, detections_may_be_turned);
+  tcase_add_test(tc, values_of_segmentations_are_regions);
+  tcase_add_test(tc, classes_tell_the_background);
+  tcase_add_test(tc, segmentations_grow);
+  tcase_add_test(tc, segmentations_are_held);
+  tcase_add_test(tc, things_are_filtered_by_their_size);
+  tcase_add_test(tc, many_values_take_bounded_time);
+  tcase_add_test(tc, segmentations_that_cannot_be_read_are_filtered_whole);
+  return suite;
+}
+
+int main(int argc, char **argv) {
+  return run_suite(argc, argv, "analytics", make_suite, !strcmp(test_backend(), "cuda"));
+}
+
+#endif
