@@ -256,7 +256,7 @@ class CpuBackend : public Backend {
     if (planned.back().regions.active)
       filter_regions(planned, src, dst, cancellation);
     else
-      filter_frame(*planned.back().plan, src, dst, cancellation);
+      filter_frame(planned.back(), src, dst, cancellation);
     std::lock_guard<std::mutex> lock(mutex_);
     stats_.frames++;
     stats_.kernels = vector_loops().level();
@@ -289,7 +289,10 @@ class CpuBackend : public Backend {
     return buffers;
   }
 
-  void filter_frame(const Plan &plan, const FrameView &src, const FrameView &dst, const Cancellation &cancellation) {
+  void filter_frame(const PlannedRegions &planned, const FrameView &src, const FrameView &dst,
+                    const Cancellation &cancellation) {
+    const Plan &plan = *planned.plan;
+    if (plan.passes[0].op == Op::Mosaic) mosaic_ = mosaic_parts(planned.regions, plan);
     Buffers buffers = make_buffers(plan);
     buffers.set(Pass::kInput, src);
     buffers.set(Pass::kOutput, dst);
@@ -362,8 +365,6 @@ class CpuBackend : public Backend {
       job.target = buffers.part(plan, part, pass.target);
       return job;
     };
-    const std::vector<MosaicPart> mosaic =
-        pass.op == Op::Mosaic && !work ? mosaic_parts({}, plan) : std::vector<MosaicPart>();
     std::vector<Job> jobs;
     jobs.reserve(2 * plan.parts.size());
     std::vector<Task> tasks;
@@ -373,7 +374,7 @@ class CpuBackend : public Backend {
       jobs.push_back(make_job(pass, part, difference ? &jobs.back() : nullptr));
       const PlaneLayout &layout = plan.layout.plane[part.plane];
       if (pass.op == Op::Mosaic) {
-        for (const JobTile &tile : mosaic_tiles((work ? work->mosaic() : mosaic)[i], threads_))
+        for (const JobTile &tile : mosaic_tiles((work ? work->mosaic() : mosaic_)[i], threads_))
           tasks.push_back({&jobs.back(), tile});
         continue;
       }
@@ -487,7 +488,8 @@ class CpuBackend : public Backend {
   int threads_;
   std::timed_mutex turn_;  // of a submit()
   std::vector<OwnedFrame> temporaries_;
-  OwnedFrame results_, merged_;  // of a stage: of one plan, and of several
+  std::vector<MosaicPart> mosaic_;  // of a frame without regions
+  OwnedFrame results_, merged_;     // of a stage: of one plan, and of several
   ScratchPool scratch_;
   mutable std::mutex mutex_;  // of what follows
   BackendStats stats_;

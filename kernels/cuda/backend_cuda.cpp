@@ -104,7 +104,7 @@ class CudaBackend : public Backend {
       if (planned.back().regions.active)
         enqueue_regions(*slot, planned, src, cancellation);
       else
-        enqueue_frame(*slot, src, cancellation);
+        enqueue_frame(*slot, src, planned.back().regions, cancellation);
     } catch (const Error &error) {
       synchronize();  // nothing may still read or write the frames
       if (error.kind() == Error::Kind::Cancelled) release(std::move(slot));
@@ -241,7 +241,8 @@ class CudaBackend : public Backend {
     }
   }
 
-  void enqueue_frame(Slot &slot, const FrameView &src, const Cancellation &cancellation) {
+  // `regions` are not active, but say which field of a frame this is.
+  void enqueue_frame(Slot &slot, const FrameView &src, const Regions &regions, const Cancellation &cancellation) {
     const Plan &plan = *slot.plan;
     const FrameView &dst = slot.destination;
     slot.buffers.source = src;
@@ -273,7 +274,7 @@ class CudaBackend : public Backend {
     prepare_temporaries(slot, filter);
     std::vector<MosaicTiles> mosaic;
     std::vector<MosaicTiledBox> none;  // the frame is one box
-    if (filter.passes[0].op == Op::Mosaic) mosaic = cut_mosaic(mosaic_parts({}, filter), filter, &none);
+    if (filter.passes[0].op == Op::Mosaic) mosaic = cut_mosaic(mosaic_parts(regions, filter), filter, &none);
     slot.buffers.mosaic = &mosaic;
     const MaskParams *const masks = prepare_masks(slot, slot.plan);
 

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// Times regions beside the whole frame and a copy of it: 4K RGBA in device memory, filtered in place; and 4K NV12 in
+// pinned host memory, frames a second. As kernel-bench, 40 frames in a graph over frames that exceed the L2 cache; the
+// lists of tiles and pixels, which the graph copies to the device as well, are counted.
+//
+// Exits with 77 where there is no device.
+#include <cmath>
+#include <cstdio>
+#include <deque>
+#include <memory>
+#include <utility>
+
+#include "graph_timing.h"
+
+namespace cudaconv::bench {
+
+namespace {
+
+constexpr int kWidth = 3840, kHeight = 2160;
+
+FilterSettings settings(Mask mask, int size, double sigma = 0) {
+  FilterSettings s;
+  s.mask = mask;
+  s.size = size;
+  s.sigma = sigma;
+  return s;
+}
+
+Regions rectangles(std::vector<Region> list) {
+  Regions regions;
+  regions.active = true;
+  regions.region = std::move(list);
+  return regions;
+}
+
+// Of the frame's form, so large a part of it.
+Regions part_of_frame(double part) {
+  const int w = static_cast<int>(kWidth * std::sqrt(part)), h = static_cast<int>(kHeight * std::sqrt(part));
+  return rectangles({{kWidth / 3, kHeight / 3, w, h}});
+}
+
+// Squares on a grid, none of which touch, each off the grid by some pixels.
+std::vector<Region> squares(int count, int least, int most) {
+  std::vector<Region> list;
+  std::mt19937_64 random(4);
+  for (int i = 0; i < count; i++) {
+    const int side = least + static_cast<int>(random() % (most - least + 1));
+    list.push_back(
+        {i % 28 * 137 + static_cast<int>(random() % 30), i / 28 * 119 + static_cast<int>(random() % 20), side, side});
+  }
+  return list;
+}
+
+class RegionBench {
+ public:
+  RegionBench() : layout_(layout_of("RGBA", kWidth, kHeight)), frames_(layout_) {
+    check(cudaStreamCreate(&stream_), "cudaStreamCreate");
+    copy_ = time_graph(stream_, [&](int i) {
+      const PlaneView from = frames_.source(i).plane[0], to = frames_.target(i).plane[0];
+      check(cudaMemcpyAsync(to.data, from.data, frames_.bytes(), cudaMemcpyDeviceToDevice, stream_), "cudaMemcpyAsync");
+    });
+    std::printf("4K RGBA in device memory, us; a copy of the frame: %.2f\n", copy_);
+    std::printf("%-44s %9s %9s %9s\n", "", "us", "x copy", "% whole");
+  }
+
+  void run() {
+    const std::pair<const char *, FilterSettings> filters[] = {{"gauss 31", settings(Mask::Gauss, 31)},
+                                                               {"median 5", settings(Mask::Median, 5)},
+                                                               {"dilate 31", settings(Mask::Dilate, 31)},
+                                                               {"mosaic 32", settings(Mask::Mosaic, 32)}};
+    for (const auto &[name, s] : filters) {
+      const std::string filter = name;
+      const double whole = print(filter + ", the whole frame", time({{make_plan(s, layout_), {}}}, false));
+      for (const double part : {0.5, 0.25, 0.1, 0.01}) {
+        const std::string text = filter + ", a region of " + std::to_string(static_cast<int>(100 * part)) + " %";
+        print(text, time({{make_plan(s, layout_), part_of_frame(part)}}, true), whole);
+        if (part == 0.1)
+          print(text + ", not writable", time({{make_plan(s, layout_), part_of_frame(part)}}, false), whole);
+      }
+    }
+    const auto gauss = make_plan(settings(Mask::Gauss, 31), layout_);
+    const double whole = time({{gauss, {}}}, false);
+    const std::vector<Region> many = squares(500, 64, 64);
+    print("gauss 31, one region of their area",
+          time({{gauss, part_of_frame(500.0 * 64 * 64 / kWidth / kHeight)}}, true), whole);
+    print("gauss 31, 500 regions of 64x64", time({{gauss, rectangles(many)}}, true), whole);
+    Regions ellipses = rectangles(many);
+    ellipses.ellipse = true;
+    print("gauss 31, 500 ellipses of 64x64", time({{gauss, ellipses}}, true), whole);
+    print("gauss, 500 of 32 to 96, a sigma each", time(by_strength(squares(500, 32, 96)), true), whole);
+    print("gauss 31, 10,000 regions of 64x64", time({{gauss, rectangles(scattered(10000))}}, true), whole);
+    print("gauss 31, a mask of the frame's size", time({{gauss, disks()}}, true), whole);
+    print("gauss 31, all but a region of 10 %", time({{gauss, inverted(part_of_frame(0.1))}}, true), whole);
+  }
+
+ private:
+  // As roi-scale=0.125 makes them, in steps of a quarter of an octave.
+  std::vector<PlannedRegions> by_strength(const std::vector<Region> &list) {
+    std::vector<PlannedRegions> planned;
+    std::vector<int> steps;
+    for (const Region &r : list) {
+      const int step = static_cast<int>(std::ceil(4 * std::log2(r.width * 0.125)));
+      size_t i = 0;
+      while (i < steps.size() && steps[i] != step) i++;
+      if (i == steps.size()) {
+        steps.push_back(step);
+        planned.push_back({make_plan(settings(Mask::Gauss, 0, std::exp2(step / 4.0)), layout_), rectangles({})});
+      }
+      planned[i].regions.region.push_back(r);
+    }
+    return planned;
+  }
+
+  static std::vector<Region> scattered(int count) {
+    std::vector<Region> list;
+    std::mt19937_64 random(5);
+    for (int i = 0; i < count; i++)
+      list.push_back({static_cast<int>(random() % kWidth), static_cast<int>(random() % kHeight), 64, 64});
+    return list;
+  }
+
+  static Regions inverted(Regions regions) {
+    regions.invert = true;
+    return regions;
+  }
+
+  // Half of the frame is a member.
+  static Regions disks() {
+    Regions regions = rectangles({});
+    RegionMask mask;
+    mask.box = {0, 0, kWidth, kHeight};
+    mask.width = kWidth;
+    mask.height = kHeight;
+    for (int y = 0; y < kHeight; y++)
+      for (int x = 0; x < kWidth; x++) {
+        const int dx = x % 240 - 120, dy = y % 240 - 120;
+        mask.member.push_back(dx * dx + dy * dy < 96 * 96);
+      }
+    regions.mask.push_back(std::move(mask));
+    return regions;
+  }
+
+  double time(const std::vector<PlannedRegions> &planned, bool in_place) {
+    const auto backend = make_cuda_backend(stream_);
+    int calls = 0;
+    return time_graph(stream_, [&](int i) {
+      const FrameView target = frames_.target(i);
+      const Ticket ticket = backend->submit(planned, in_place ? target : frames_.source(i), target, nullptr);
+      if (calls++ < 2) backend->retire(ticket);  // later ones are captured, and do not complete
+    });
+  }
+
+  double print(const std::string &what, double us, double whole = 0) {
+    std::printf("%-44s %9.2f %9.2f", what.c_str(), us, us / copy_);
+    std::printf(whole ? " %8.1f\n" : "\n", 100 * us / whole);
+    std::fflush(stdout);
+    return us;
+  }
+
+  const FrameLayout layout_;
+  const Frames frames_;
+  cudaStream_t stream_ = nullptr;
+  double copy_ = 0;
+};
+
+// Frames a second of NV12 in pinned host memory, four in flight, each filtered in place.
+double host_frames(const FilterSettings &s, const Regions &regions) {
+  const FrameLayout layout = layout_of("NV12", kWidth, kHeight);
+  const auto plan = make_plan(s, layout);
+  const auto backend = make_cuda_backend();
+  constexpr int kFrames = 8, kInFlight = 4, kCount = 2000;
+  std::vector<FrameView> source(kFrames), target(kFrames);
+  for (auto *views : {&source, &target})
+    for (FrameView &view : *views) {
+      auto *data = static_cast<uint8_t *>(new_pinned_memory(kWidth * kHeight * 3 / 2));
+      std::memset(data, 77, kWidth * kHeight * 3 / 2);
+      view.pinned = true;
+      view.plane[0] = {data, kWidth};
+      view.plane[1] = {data + kWidth * kHeight, kWidth};
+    }
+  std::deque<Ticket> tickets;
+  const auto begin = std::chrono::steady_clock::now();
+  for (int i = 0; i < kCount; i++) {
+    const FrameView &to = target[i % kFrames];
+    tickets.push_back(backend->submit(plan, regions.active ? to : source[i % kFrames], to, regions));
+    if (tickets.size() < kInFlight) continue;
+    backend->retire(tickets.front());
+    tickets.pop_front();
+  }
+  while (!tickets.empty()) {
+    backend->retire(tickets.front());
+    tickets.pop_front();
+  }
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  for (auto *views : {&source, &target})
+    for (FrameView &view : *views) delete_pinned_memory(view.plane[0].data);
+  return kCount / seconds;
+}
+
+}  // namespace
+
+int run() {
+  if (cuda_device_count() == 0) {
+    std::printf("SKIP: no CUDA device\n");
+    return 77;
+  }
+  RegionBench().run();
+  const FilterSettings gauss = settings(Mask::Gauss, 31);
+  const double whole = host_frames(gauss, {});
+  std::printf("4K NV12 in pinned host memory, frames a second: %.0f\n", whole);
+  for (const double part : {0.1, 0.01}) {
+    const double regions = host_frames(gauss, part_of_frame(part));
+    std::printf("  a region of %g %%, in place: %.0f, %.1f times as many\n", 100 * part, regions, regions / whole);
+  }
+  return 0;
+}
+
+}  // namespace cudaconv::bench
+
+int main() {
+  return cudaconv::bench::run();
+}
