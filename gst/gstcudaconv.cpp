@@ -108,6 +108,7 @@ struct GstCudaConvPrivate {
   Flight flight;
   std::atomic<GstClockTime> latency{0};  // as announced last
   Crop crop = Crop::Unknown;
+  Downstream downstream;  // as it was negotiated last
 };
 
 struct _GstCudaConv {
@@ -288,23 +289,12 @@ static gboolean gst_cuda_conv_decide_allocation(GstBaseTransform *trans, GstQuer
     GstCaps *caps;
     gst_query_parse_allocation(query, &caps, nullptr);
     if (caps && is_cuda_caps(caps) && !priv->session.find_memory_device()) return FALSE;
-    decide_allocation(GST_OBJECT(trans), query, priv->session.allocation_needs());
+    priv->downstream = decide_allocation(GST_OBJECT(trans), query, priv->session.allocation_needs());
     return GST_BASE_TRANSFORM_CLASS(parent_class)->decide_allocation(trans, query);
   });
 }
 
 /* metas */
-
-// Nothing moves, and neither sizes nor the meaning of colours change: whatever is not tied to the memory stays true.
-static bool keeps_meta(GType api) {
-  if (api == GST_VIDEO_CROP_META_API_TYPE) return false;  // the output is the rectangle
-  static const gchar *const kept[] = {GST_META_TAG_VIDEO_STR, GST_META_TAG_VIDEO_ORIENTATION_STR,
-                                      GST_META_TAG_VIDEO_SIZE_STR, GST_META_TAG_VIDEO_COLORSPACE_STR, nullptr};
-  const gchar *const *tags = gst_meta_api_type_get_tags(api);
-  for (; tags && *tags; tags++)
-    if (!g_strv_contains(kept, *tags)) return false;
-  return true;
-}
 
 // What downstream wants, upstream may send.
 static gboolean gst_cuda_conv_filter_meta(GstBaseTransform *, GstQuery *, GType api, const GstStructure *) {
@@ -401,8 +391,8 @@ static gboolean gst_cuda_conv_post_message(GstElement *element, GstMessage *mess
   return GST_ELEMENT_CLASS(parent_class)->post_message(element, message);
 }
 
-static GstFlowReturn gst_cuda_conv_prepare_output_buffer(GstBaseTransform *trans, GstBuffer *inbuf,
-                                                         GstBuffer **outbuf) {
+// A buffer of the pool, with the metas of `inbuf`.
+static GstFlowReturn new_output_buffer(GstBaseTransform *trans, GstBuffer *inbuf, GstBuffer **outbuf) {
   const GstFlowReturn ret = GST_BASE_TRANSFORM_CLASS(parent_class)->prepare_output_buffer(trans, inbuf, outbuf);
   if (ret == GST_FLOW_ERROR) {
     GstBufferPool *pool = gst_base_transform_get_buffer_pool(trans);
@@ -415,10 +405,43 @@ static GstFlowReturn gst_cuda_conv_prepare_output_buffer(GstBaseTransform *trans
   return ret;
 }
 
+// As the base class has it, an output buffer that is the input buffer stands for work in place.
+static GstFlowReturn gst_cuda_conv_prepare_output_buffer(GstBaseTransform *trans, GstBuffer *inbuf,
+                                                         GstBuffer **outbuf) {
+  GstCudaConvPrivate *priv = GST_CUDA_CONV(trans)->priv;
+  const std::shared_ptr<const StreamContext> context = priv->session.context();
+  if (!context || !filters_in_place(inbuf, *context, priv->downstream)) return new_output_buffer(trans, inbuf, outbuf);
+  *outbuf = inbuf;
+  return GST_FLOW_OK;
+}
+
 static GstFlowReturn gst_cuda_conv_submit_input_buffer(GstBaseTransform *trans, gboolean is_discont, GstBuffer *input) {
   const GstFlowReturn flow = GST_BASE_TRANSFORM_CLASS(parent_class)->submit_input_buffer(trans, is_discont, input);
   if (flow == GST_BASE_TRANSFORM_FLOW_DROPPED) GST_CUDA_CONV(trans)->priv->flight.note_lost();
   return flow;
+}
+
+// Gives the frame the buffers that it is read from and written to.
+static GstFlowReturn add_buffers(GstBaseTransform *trans, Ref<GstBuffer> in, Frame *frame) {
+  GstBuffer *out = nullptr;
+  GstFlowReturn flow = GST_BASE_TRANSFORM_GET_CLASS(trans)->prepare_output_buffer(trans, in.get(), &out);
+  if (flow == GST_FLOW_OK && out == in.get()) {
+    // What cannot be written where it lies, though it says so, is copied. What is no frame at all fails once more.
+    try {
+      frame->take_in_place(in);
+      return GST_FLOW_OK;
+    } catch (const FrameError &e) {
+      GST_DEBUG_OBJECT(trans, "a frame is not filtered in place: %s", e.what());
+    }
+    flow = new_output_buffer(trans, in.get(), &out);
+  }
+  if (flow != GST_FLOW_OK) return flow;
+  frame->out.reset(out);
+  const GstVideoInfo &info = frame->context->info;
+  if (splits_macropixel(in.get(), info))
+    in = copy_rectangle(in.get(), info, frame->context->plan_for(in.get())->layout);
+  frame->in = std::move(in);
+  return GST_FLOW_OK;
 }
 
 // Frames leave by Flight, which also marks discontinuities: the base class does so only for what it pushes itself.
@@ -436,15 +459,10 @@ static GstFlowReturn filter(GstBaseTransform *trans, Ref<GstBuffer> in) {
   auto frame = std::make_unique<Frame>();
   frame->context = priv->session.context();
   if (!frame->context) return GST_FLOW_NOT_NEGOTIATED;
-  GstBuffer *out = nullptr;
-  const GstFlowReturn flow = GST_BASE_TRANSFORM_GET_CLASS(trans)->prepare_output_buffer(trans, in.get(), &out);
-  if (flow != GST_FLOW_OK) return flow;
-  frame->out.reset(out);
   frame->planned = priv->session.plan_regions(in.get());
-  if (splits_macropixel(in.get(), frame->context->info))
-    in = copy_rectangle(in.get(), frame->context->info, frame->context->plan_for(in.get())->layout);
-  frame->in = std::move(in);
-  if (flight.take_lost()) GST_BUFFER_FLAG_SET(out, GST_BUFFER_FLAG_DISCONT);
+  const GstFlowReturn flow = add_buffers(trans, std::move(in), frame.get());
+  if (flow != GST_FLOW_OK) return flow;
+  if (flight.take_lost()) GST_BUFFER_FLAG_SET(frame->out.get(), GST_BUFFER_FLAG_DISCONT);
   guint most = priv->session.most_in_flight();
   const BackendStats totals = flight.totals();
   if (totals.frames && totals.device_ns / totals.frames > kLongFilter) most = MIN(most, 2);

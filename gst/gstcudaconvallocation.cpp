@@ -9,10 +9,14 @@
 #include "gstcudaconvmessages.h"
 #include "gstcudaconvpinned.h"
 #include "gstcudaconvref.h"
+#include "gstcudaconvstream.h"
 
 namespace cudaconv::gst {
 
 namespace {
+
+// GST_CUDA_MEMORY_TYPE_NAME, so that it can be told apart where CUDA is not built in.
+constexpr char kCudaMemoryType[] = "gst.cuda.memory";
 
 // How many buffers a pool has.
 struct Count {
@@ -76,6 +80,34 @@ Ref<GstAllocator> allocator_of(GstBufferPool *pool) {
   return Ref<GstAllocator>(allocator);
 }
 
+// Whether downstream gains from system memory that comes from its pool or its allocator: shared memory or a buffer of
+// the display, say. Plain memory is what any input consists of; pinned memory only makes copies faster, and less so
+// than none.
+bool has_memory(GstQuery *query) {
+  const Ref<GstAllocator> allocator = offered_allocator(query);
+  if (allocator && !is_pinned_allocator(allocator.get()) && g_strcmp0(allocator->mem_type, GST_ALLOCATOR_SYSMEM) != 0)
+    return true;
+  if (gst_query_get_n_allocation_pools(query) == 0) return false;
+  GstBufferPool *first = nullptr;
+  gst_query_parse_nth_allocation_pool(query, 0, &first, nullptr, nullptr, nullptr);
+  const Ref<GstBufferPool> pool(first);
+  if (!pool || is_plain_pool(pool.get())) return false;
+  const Ref<GstAllocator> its_own = allocator_of(pool.get());
+  return !its_own || !is_pinned_allocator(its_own.get());
+}
+
+// Whether planes and rows lie where a reader expects them that does not know GstVideoMeta.
+bool has_default_layout(GstBuffer *buffer, const GstVideoInfo &info) {
+  if (gst_buffer_get_size(buffer) != GST_VIDEO_INFO_SIZE(&info)) return false;
+  const GstVideoMeta *meta = gst_buffer_get_video_meta(buffer);
+  if (!meta) return true;
+  for (guint i = 0; i < GST_VIDEO_INFO_N_PLANES(&info); i++)
+    if (i >= meta->n_planes || meta->offset[i] != GST_VIDEO_INFO_PLANE_OFFSET(&info, i) ||
+        meta->stride[i] != GST_VIDEO_INFO_PLANE_STRIDE(&info, i))
+      return false;
+  return true;
+}
+
 }  // namespace
 
 bool propose_allocation(GstQuery *query, const AllocationNeeds &needs) {
@@ -106,7 +138,9 @@ bool propose_allocation(GstQuery *query, const AllocationNeeds &needs) {
   return true;
 }
 
-void decide_allocation(GstObject *element, GstQuery *query, const AllocationNeeds &needs) {
+Downstream decide_allocation(GstObject *element, GstQuery *query, const AllocationNeeds &needs) {
+  const Downstream downstream = {gst_query_find_allocation_meta(query, GST_VIDEO_META_API_TYPE, nullptr) != FALSE,
+                                 has_memory(query)};
   GstCaps *caps;
   GstVideoInfo info;
   gst_query_parse_allocation(query, &caps, nullptr);
@@ -162,6 +196,34 @@ void decide_allocation(GstObject *element, GstQuery *query, const AllocationNeed
     gst_query_set_nth_allocation_pool(query, 0, pool.get(), size, count.min, count.max);
   else
     gst_query_add_allocation_pool(query, pool.get(), size, count.min, count.max);
+  return downstream;
+}
+
+bool keeps_meta(GType api) {
+  if (api == GST_VIDEO_CROP_META_API_TYPE) return false;  // the output is the rectangle
+  static const gchar *const kept[] = {GST_META_TAG_VIDEO_STR, GST_META_TAG_VIDEO_ORIENTATION_STR,
+                                      GST_META_TAG_VIDEO_SIZE_STR, GST_META_TAG_VIDEO_COLORSPACE_STR, nullptr};
+  const gchar *const *tags = gst_meta_api_type_get_tags(api);
+  for (; tags && *tags; tags++)
+    if (!g_strv_contains(kept, *tags)) return false;
+  return true;
+}
+
+bool filters_in_place(GstBuffer *buffer, const StreamContext &context, const Downstream &downstream) {
+  const RoiSettings &roi = context.settings.roi;
+  if ((!roi.meta && roi.rectangles.empty()) || context.cuda_in != context.cuda_out) return false;
+  const Device *device = context.engine->device.get();
+  // Frame saves what the GPU is to change in system memory. Most of a frame costs more to save than a new buffer does.
+  if (roi.invert && device && !context.cuda_out) return false;
+  if (!gst_buffer_is_writable(buffer) || !gst_buffer_is_all_memory_writable(buffer)) return false;
+  if (gst_buffer_get_video_crop_meta(buffer)) return false;
+  if (context.cuda_out) return device && device->owns(buffer);
+  for (guint i = 0; i < gst_buffer_n_memory(buffer); i++) {
+    GstMemory *memory = gst_buffer_peek_memory(buffer, i);
+    const bool in_cuda = device ? device->is_device_memory(memory) : gst_memory_is_type(memory, kCudaMemoryType);
+    if (in_cuda || GST_MEMORY_IS_READONLY(memory)) return false;
+  }
+  return !downstream.has_memory && (downstream.takes_video_meta || has_default_layout(buffer, context.info));
 }
 
 }  // namespace cudaconv::gst

@@ -113,8 +113,12 @@ GstFlowReturn Flight::submit(std::unique_ptr<Frame> frame, guint most) {
     drain();  // the earlier ones come out before the error goes up
     return stopped_ ? GST_FLOW_FLUSHING : GST_FLOW_ERROR;
   }
+  if (most <= 1 && frame->out && !finish(*frame)) return GST_FLOW_ERROR;
+  if (!frame->out) {
+    lost_ = true;
+    return GST_FLOW_OK;
+  }
   if (most <= 1) {
-    if (!finish(*frame)) return GST_FLOW_ERROR;
     Ref<GstBuffer> out = std::move(frame->out);
     frame.reset();
     return push_now(std::move(out));
@@ -213,8 +217,8 @@ void Flight::land(std::unique_ptr<Frame> frame, bool drop) {
   }
   changed_.notify_all();
   if (!ok) set_flow(GST_FLOW_ERROR);
-  if (pushes && drop) lost_ = true;
-  if (pushes && ok && !drop && !stopped_) set_flow(push_now(std::move(out)));
+  if (pushes && (drop || !out)) lost_ = true;
+  if (out && ok && !drop && !stopped_) set_flow(push_now(std::move(out)));
   if (!pushes) return;
   {
     std::lock_guard<std::mutex> guard(lock_);
@@ -247,8 +251,8 @@ GstFlowReturn Flight::push_now(Ref<GstBuffer> buffer) {
   return flow;
 }
 
-// Hands the frame to its backend, or to the one that replaces a backend that fails on it. False, with an error message
-// posted where it is one, where the frame cannot be filtered.
+// Hands the frame to its backend, or to the one that replaces a backend that fails on it, unless fail_over() drops it.
+// False, with an error message posted where it is one, where the frame cannot be filtered.
 bool Flight::begin(Frame &frame) {
   try {
     while (frame.context) {
@@ -259,7 +263,7 @@ bool Flight::begin(Frame &frame) {
       } catch (const Error &e) {
         frame.unmap();
         if (e.kind() == Error::Kind::Cancelled) return false;
-        frame.context = fail_over_(*frame.context, e);
+        if (fail_over(frame, e) && !frame.out) return true;
       }
     }
   } catch (const std::exception &e) {
@@ -268,8 +272,21 @@ bool Flight::begin(Frame &frame) {
   return false;
 }
 
+// Finds a backend in place of the one that failed on the frame. False, with an error message posted, where there is
+// none. What was filtered in place and has not been saved may be part source, part result: it is dropped, and no output
+// is left.
+bool Flight::fail_over(Frame &frame, const Error &e) {
+  frame.context = fail_over_(*frame.context, e);
+  if (!frame.context) return false;
+  if (frame.out && !frame.can_be_filtered_again()) {
+    GST_WARNING_OBJECT(trans_, "a frame that was filtered in place is lost with the device");
+    frame.out.reset();
+  }
+  return true;
+}
+
 // Waits until the frame is complete, and has another backend filter it where the device failed on it. False, with an
-// error message posted where it is one, where the frame is lost.
+// error message posted where it is one, where the frame is lost and the stream ends.
 bool Flight::finish(Frame &frame) {
   for (;;) {
     Engine &engine = *frame.context->engine;
@@ -282,14 +299,15 @@ bool Flight::finish(Frame &frame) {
       return true;
     } catch (const Error &e) {
       frame.unmap();
-      frame.context = fail_over_(*frame.context, e);
-      if (!frame.context || !frame.out) return frame.context != nullptr;
+      if (!fail_over(frame, e)) return false;
+      if (!frame.out) return true;
     } catch (const std::exception &e) {
       frame.unmap();
       post_error(GST_ELEMENT_CAST(trans_), e);
       return false;
     }
     if (!begin(frame)) return false;
+    if (!frame.out) return true;
   }
 }
 

@@ -70,6 +70,7 @@ class Flight {
   static void run_task(gpointer flight);
   void wait_for_frame();
   bool begin(Frame &frame);
+  bool fail_over(Frame &frame, const Error &e);
   bool finish(Frame &frame);
   void abandon(Frame &frame);
   void land(std::unique_ptr<Frame> frame, bool drop);

@@ -5,7 +5,9 @@
 
 #include <stdexcept>
 #include <string>
+#include <vector>
 
+#include "backend.h"
 #include "gstcudaconvref.h"
 #include "imageview.h"
 
@@ -33,9 +35,10 @@ class MappedFrame {
     int x = 0, y = 0;
   };
 
-  // `layout` comes from describe_frame(info). `access` is GST_MAP_READ for an input and GST_MAP_WRITE for an output;
-  // GST_MAP_CUDA is added for memory on the device. Throws FrameError, also where a plane of `layout` would reach
-  // beyond the buffer's memory or the rectangle beyond the picture.
+  // `layout` comes from describe_frame(info). `access` is GST_MAP_READ for an input, GST_MAP_WRITE for an output, and
+  // GST_MAP_READWRITE for an input that is filtered in place; GST_MAP_CUDA is added for memory on the device. Throws
+  // FrameError, also where a plane of `layout` would reach beyond the buffer's memory or the rectangle beyond the
+  // picture.
   MappedFrame(GstBuffer *buffer, const GstVideoInfo &info, const FrameLayout &layout, GstMapFlags access,
               const BufferMemory &memory);
   ~MappedFrame() { gst_video_frame_unmap(&frame_); }
@@ -53,6 +56,30 @@ class MappedFrame {
   const char *const role_;  // "an input buffer" or "an output buffer"
   GstVideoFrame frame_;
   FrameView view_;
+};
+
+// A copy of those pixels of a frame in system memory that regions are about to change, in order to put them back.
+class SavedPixels {
+ public:
+  SavedPixels(const FrameView &view, const FrameLayout &layout, const std::vector<PlannedRegions> &planned);
+  // `view` is of the same frame.
+  void put_back(const FrameView &view) const;
+
+ private:
+  // Part of some rows of a plane of memory.
+  struct Piece {
+    int memory_plane, top, rows;
+    gsize left, bytes;  // of each row
+  };
+  struct Bounds {
+    gint64 left, top, right, bottom;
+    gint64 pixels() const { return (right - left) * (bottom - top); }
+  };
+  static Bounds bounds_of(const Region &region, const Regions &regions, const Bounds &picture);
+  void add_piece(const PlaneLayout &plane, const Bounds &bounds);
+
+  std::vector<Piece> pieces_;
+  std::vector<uint8_t> bytes_;  // of all pieces, row by row
 };
 
 // Whether the rectangle of the buffer's GstVideoCropMeta begins within a macropixel of packed 4:2:2, from where no

@@ -116,6 +116,10 @@ GstAllocator *new_pinned_allocator(std::shared_ptr<Device> device) {
   return GST_ALLOCATOR_CAST(allocator);
 }
 
+bool is_pinned_allocator(GstAllocator *allocator) {
+  return G_TYPE_CHECK_INSTANCE_TYPE(allocator, gst_cuda_conv_pinned_allocator_get_type());
+}
+
 bool is_pinned(GstBuffer *buffer, const std::shared_ptr<Device> &device) {
   if (gst_buffer_n_memory(buffer) != 1) return false;
   GstMemory *memory = gst_buffer_peek_memory(buffer, 0);

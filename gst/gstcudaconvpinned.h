@@ -15,6 +15,9 @@ namespace cudaconv::gst {
 // Transfer full. What it has allocated keeps the device.
 GstAllocator *new_pinned_allocator(std::shared_ptr<Device> device);
 
+// Whether it is such an allocator.
+bool is_pinned_allocator(GstAllocator *allocator);
+
 // Whether the buffer is one piece of pinned memory. Memory that others have allocated is pinned here, for as long as it
 // exists, when it has come round often enough for that to pay.
 bool is_pinned(GstBuffer *buffer, const std::shared_ptr<Device> &device);

@@ -87,23 +87,38 @@ GstClockTime StreamContext::buffer_duration() const {
   return gst_util_uint64_scale(GST_SECOND, info.fps_d, gint64{fields} * info.fps_n);
 }
 
-void Frame::submit(const std::atomic<bool> &cancelled) {
-  const std::shared_ptr<const Plan> &plan = context->plan_for(in.get());
+void Frame::take_in_place(Ref<GstBuffer> &buffer) {
+  map(out_map, buffer.get(), GST_MAP_READWRITE);
+  out = std::move(buffer);
+}
+
+void Frame::map(std::optional<MappedFrame> &mapped, GstBuffer *buffer, GstMapFlags access) {
   const std::shared_ptr<Device> &device = context->engine->device;
-  const auto map = [&](std::optional<MappedFrame> &mapped, GstBuffer *buffer, GstMapFlags access) {
-    BufferMemory memory;
-    if (device) {
-      memory.on_device = device->owns(buffer);
-      if (memory.on_device)
-        memory.stream = device->stream_of(buffer, access);
-      else
-        memory.pinned = is_pinned(buffer, device);
-    }
-    mapped.emplace(buffer, context->info, plan->layout, access, memory);
-  };
-  map(in_map, in.get(), GST_MAP_READ);
-  map(out_map, out.get(), GST_MAP_WRITE);
-  ticket = context->engine->backend->submit(planned, in_map->view(), out_map->view(), &cancelled);
+  BufferMemory memory;
+  if (device) {
+    memory.on_device = device->owns(buffer);
+    if (memory.on_device)
+      memory.stream = device->stream_of(buffer, access);
+    else
+      memory.pinned = is_pinned(buffer, device);
+  }
+  mapped.emplace(buffer, context->info, context->plan_for(buffer)->layout, access, memory);
+}
+
+void Frame::submit(const std::atomic<bool> &cancelled) {
+  if (in) {
+    map(in_map, in.get(), GST_MAP_READ);
+    map(out_map, out.get(), GST_MAP_WRITE);
+  } else {
+    if (!out_map) map(out_map, out.get(), GST_MAP_READWRITE);
+    // A device that fails may have written some of its results by then, which are no input for another backend.
+    if (saved)
+      saved->put_back(out_map->view());
+    else if (context->engine->cuda() && !out_map->view().on_device)
+      saved.emplace(out_map->view(), planned[0].plan->layout, planned);
+  }
+  const FrameView &from = in ? in_map->view() : out_map->view();
+  ticket = context->engine->backend->submit(planned, from, out_map->view(), &cancelled);
 }
 
 GstStructure *make_stats(const StreamContext *context, const BackendStats &totals, guint failovers) {

@@ -76,20 +76,30 @@ struct StreamContext {
 // A frame in flight: its backend reads the input and writes the output until it is retired.
 struct Frame {
   std::shared_ptr<const StreamContext> context;
-  Ref<GstBuffer> in, out;               // no longer `out` once that has been pushed
+  // `in` is missing where the frame is filtered in place, and `out` once that has been pushed.
+  Ref<GstBuffer> in, out;
   std::vector<PlannedRegions> planned;  // never empty
   std::optional<MappedFrame> in_map, out_map;
+  std::optional<SavedPixels> saved;  // of a frame in place
   Ticket ticket = 0;
 
+  // Takes `buffer` for input and output, and maps it. Throws FrameError where it cannot be mapped, and takes nothing.
+  void take_in_place(Ref<GstBuffer> &buffer);
   // Maps the buffers and hands them to the backend, which gives up when `cancelled` becomes true. Throws Error and
   // FrameError.
   void submit(const std::atomic<bool> &cancelled);
+  // Whether, after a device has failed on the frame, another backend can filter it: its input is as it was, or can be
+  // made so.
+  bool can_be_filtered_again() const { return in || saved; }
   void unmap() {
     in_map.reset();
     out_map.reset();
   }
   // Whether who reads the output does so after what is on its stream, so that it may be pushed before it is complete.
   bool is_stream_ordered() const { return out_map && out_map->view().stream; }
+
+ private:
+  void map(std::optional<MappedFrame> &mapped, GstBuffer *buffer, GstMapFlags access);
 };
 
 // The value of the property "stats"; `context` is nullptr where there are no caps. Transfer full.

@@ -252,6 +252,71 @@ GST_START_TEST(whichever_call_fails_the_frames_in_flight_come_out_in_order) {
 }
 GST_END_TEST;
 
+constexpr char kInPlace[] = "mask=open size=5 roi='3,2,9,7; 10,4,30,5'";
+
+// What the CPU makes of a frame, in another buffer.
+Ref<GstBuffer> filtered_on_cpu(GstBuffer *in) {
+  Harness h(std::string("backend=cpu ") + kInPlace, small());
+  return h.filter(in);
+}
+
+// The memory that the element would have upstream use.
+Ref<GstBuffer> in_proposed_memory(Harness &h, GstBuffer *frame) {
+  const Ref<GstCaps> caps(gst_video_info_to_caps(&small()));
+  const Ref<GstQuery> query(gst_query_new_allocation(caps.get(), TRUE));
+  fail_unless(gst_pad_peer_query(h.get()->srcpad, query.get()));
+  GstAllocator *allocator = nullptr;
+  fail_unless(gst_query_get_n_allocation_params(query.get()) > 0);
+  gst_query_parse_nth_allocation_param(query.get(), 0, &allocator, nullptr);
+  const gsize size = gst_buffer_get_size(frame);
+  Ref<GstBuffer> buffer(gst_buffer_new_allocate(allocator, size, nullptr));
+  gst_clear_object(&allocator);
+  GstMapInfo map;
+  fail_unless(gst_buffer_map(frame, &map, GST_MAP_READ));
+  fail_unless_equals_uint64(gst_buffer_fill(buffer.get(), 0, map.data, map.size), size);
+  gst_buffer_unmap(frame, &map);
+  return buffer;
+}
+
+// Gives the element the only reference to frames in system memory, of which the call `nth` of the runtime fails. They
+// come out in order and right. Whether there was such a call.
+bool fails_in_place(bool pinned, int nth, cudaError_t error) {
+  constexpr int kFrames = 3;
+  Random random = seeded();
+  standin::reset();
+  Harness h(std::string("backend=auto frames-in-flight=2 ") + kInPlace, small());
+  std::vector<Ref<GstBuffer>> frames, given;
+  for (int i = 0; i < kFrames; i++) {
+    frames.push_back(random_frame(small(), random));
+    GstBuffer *const frame = frames.back().get();
+    given.push_back(pinned ? in_proposed_memory(h, frame) : Ref<GstBuffer>(gst_buffer_copy_deep(frame)));
+    GST_BUFFER_PTS(given.back().get()) = i;
+  }
+  const int before = standin::calls();
+  standin::fail_call("", nth, error);
+  for (Ref<GstBuffer> &buffer : given) fail_unless_equals_int(gst_harness_push(h.get(), buffer.release()), GST_FLOW_OK);
+  gst_harness_push_event(h.get(), gst_event_new_eos());
+  const bool failed = standin::calls() - before >= nth;
+  for (int i = 0; i < kFrames; i++) {
+    const Ref<GstBuffer> out = h.pull();
+    fail_unless(GST_BUFFER_PTS(out.get()) == static_cast<GstClockTime>(i), "call %d: frame %d is lost", nth, i);
+    const Ref<GstBuffer> want = filtered_on_cpu(frames[i].get());
+    fail_unless(same_samples(out.get(), want.get(), small()), "call %d: frame %d is wrong", nth, i);
+  }
+  h.take(GST_MESSAGE_WARNING);
+  return failed;
+}
+
+// The CPU filters a frame again from what it was before the device wrote to it.
+GST_START_TEST(whichever_call_fails_frames_in_place_are_right) {
+  for (const bool pinned : {false, true})
+    for (cudaError_t error : {cudaErrorMemoryAllocation, cudaErrorIllegalAddress})
+      for (int nth = 1; fails_in_place(pinned, nth, error); nth++) {
+      }
+  standin::reset();
+}
+GST_END_TEST;
+
 GST_START_TEST(with_backend_cuda_frames_in_flight_end_with_one_error) {
   Random random = seeded();
   for (const Failure &failure : kFailures) {
@@ -590,6 +655,7 @@ Suite *make_suite() {
   tcase_add_test(tc, with_backend_cuda_one_error_names_the_call);
   tcase_add_test(tc, frames_in_flight_are_not_lost_with_the_device);
   tcase_add_test(tc, whichever_call_fails_the_frames_in_flight_come_out_in_order);
+  tcase_add_test(tc, whichever_call_fails_frames_in_place_are_right);
   tcase_add_test(tc, with_backend_cuda_frames_in_flight_end_with_one_error);
   tcase_add_test(tc, with_backend_cuda_earlier_frames_come_out_before_the_error);
   tcase_add_test(tc, frames_in_flight_keep_their_settings_when_the_device_fails);
