@@ -4,25 +4,27 @@
 # Runs every launch line of pipelines/ and of the README without a display or a camera: run-pipelines.sh TOP_FOLDER
 #
 # Each line is run twice, as it is and with every cudaconv in passthrough. Both must bring out all frames that went in,
-# and they must not be the same frames. Output is in the Test Anything Protocol; lines that need a GPU are skipped where
-# there is none. GST_PLUGIN_PATH_1_0 says where the plugin is.
+# and they must not be the same frames. Output is in the Test Anything Protocol; lines that need a GPU or a detector are
+# skipped where there is none. GST_PLUGIN_PATH_1_0 says where the plugin is.
 set -euo pipefail
 set -f
 
 top=$1
 frames=5
+cascade=/usr/share/opencv4/haarcascades/haarcascade_frontalface_default.xml
 cd "$top"
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
-# Elements that only a GPU's owner has. Any other that is missing fails the test.
-missing_gpu_element() {
+# Elements that only a GPU's owner has, or who has installed OpenCV's. Any other that is missing fails the test.
+missing_element() {
   local word
   for word in $1; do
     case $word in
-      cudaupload | cudadownload | nv*dec | nv*enc)
+      cudaupload | cudadownload | nv*dec | nv*enc | facedetect | rsvgdec)
         gst-inspect-1.0 --exists "$word" || { echo "$word"; return; } ;;
     esac
+    if [ "$word" = facedetect ] && [ ! -r "$cascade" ]; then echo "$cascade"; return; fi
   done
 }
 
@@ -51,7 +53,7 @@ not_ok() { # NUMBER NAME REASON [LOG]
 
 check() { # NUMBER NAME LINE
   local number=$1 name=$2 line=$3 element out=$scratch/$1
-  element=$(missing_gpu_element "$line")
+  element=$(missing_element "$line")
   if [ -n "$element" ]; then
     echo "ok $number - $name # SKIP there is no $element here"
     return

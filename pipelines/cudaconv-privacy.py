@@ -1,0 +1,137 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Hides faces: a detector marks them on each frame, and cudaconv makes a mosaic of what is marked.
+
+  cudaconv-privacy.py clip.mp4                                           in a window
+  cudaconv-privacy.py -o hidden.webm clip.mp4                            into a video file, without its sound
+  cudaconv-privacy.py -o hidden.rgb clip.mp4 mask=gauss roi-scale=0.2    bare RGB frames, with other settings
+  cudaconv-privacy.py --region=40,60,120,90 clip.mp4                     a rectangle, marked by hand, instead of faces
+
+cudaconv-privacy.cpp is the same program in C++. This one needs python3-gi and gir1.2-gstreamer-1.0.
+"""
+import argparse
+import ctypes
+import os
+import sys
+
+import gi
+
+gi.require_version("Gst", "1.0")
+from gi.repository import Gst  # noqa: E402
+
+CASCADE = "/usr/share/opencv4/haarcascades/haarcascade_frontalface_default.xml"
+# What the README recommends. A face that the detector misses stays hidden for half a second after it was last seen.
+SETTINGS = ["roi-meta=true", "mask=mosaic", "roi-scale=0.125", "roi-grow=0.2", "roi-hold=500000000"]
+
+
+class Failure(Exception):
+    pass
+
+
+def rectangle_of(text):
+    try:
+        x, y, width, height = (int(number) for number in text.split(","))
+    except ValueError:
+        width = height = x = y = 0
+    if x < 0 or y < 0 or width <= 0 or height <= 0:
+        raise argparse.ArgumentTypeError(
+            f"--region is X,Y,WIDTH,HEIGHT in pixels, such as 40,60,120,90, not {text}")
+    return x, y, width, height
+
+
+def parse_options():
+    parser = argparse.ArgumentParser(description="Hides faces in a video.")
+    parser.add_argument("-o", "--output", metavar="FILE", help="write .webm, or else bare RGB frames")
+    parser.add_argument("--region", metavar="X,Y,W,H", action="append", type=rectangle_of,
+                        help="hide this instead of faces")
+    parser.add_argument("--cascade", metavar="FILE", default=CASCADE, help="what OpenCV is to find")
+    parser.add_argument("file")
+    parser.add_argument("settings", metavar="PROPERTY=VALUE", nargs="*", help="of cudaconv")
+    return parser.parse_args()
+
+
+def set_property(hider, setting):
+    name, equals, value = setting.partition("=")
+    if not equals or not hider.find_property(name):
+        raise Failure(f"{setting} is not PROPERTY=VALUE of cudaconv; gst-inspect-1.0 cudaconv lists its properties")
+    Gst.util_set_object_arg(hider, name, value)
+
+
+def c_function(library, name, *arguments):
+    function = getattr(ctypes.CDLL(library), name)
+    function.restype, function.argtypes = ctypes.c_void_p, arguments
+    return function
+
+
+def make_marker(regions):
+    """A pad probe that marks regions: whoever has a detector of his own calls it there.
+
+    Metas may be added to a buffer that nobody else has, and Python itself has those that it knows of: so they are
+    added in C. What others have is copied first, but for its pixels.
+    """
+    make_writable = c_function("libgstreamer-1.0.so.0", "gst_mini_object_make_writable", ctypes.c_void_p)
+    add_meta = c_function("libgstvideo-1.0.so.0", "gst_buffer_add_video_region_of_interest_meta",
+                          ctypes.c_void_p, ctypes.c_char_p, *[ctypes.c_uint] * 4)
+
+    def mark(_pad, info):
+        info.data = make_writable(info.data)
+        for rectangle in regions:
+            add_meta(info.data, b"by-hand", *rectangle)
+        return Gst.PadProbeReturn.OK
+
+    return mark
+
+
+def make_pipeline(options):
+    # Faces would go through as they are.
+    if not options.region and not os.path.exists(options.cascade):
+        raise Failure(f"there is no {options.cascade}, which finds faces: "
+                      "install opencv-data, or name one by --cascade")
+    line = "uridecodebin name=source expose-all-streams=false caps=video/x-raw ! videoconvert ! "
+    if not options.region:
+        # It marks faces by GstVideoRegionOfInterestMetas of type "face", and would draw circles around them.
+        line += "facedetect name=detector display=false updates=none ! videoconvert ! "
+    line += "cudaconv name=hider ! videoconvert ! "
+    if not options.output:
+        line += "autovideosink"
+    elif options.output.endswith(".webm"):
+        line += "queue ! vp8enc deadline=1 target-bitrate=4000000 ! webmmux ! filesink name=file"
+    else:
+        line += "video/x-raw,format=RGB ! filesink name=file"
+    pipeline = Gst.parse_launch(line)
+    pipeline.get_by_name("source").set_property("uri", Gst.filename_to_uri(options.file))
+    if options.output:
+        pipeline.get_by_name("file").set_property("location", options.output)
+    hider = pipeline.get_by_name("hider")
+    if options.region:
+        hider.get_static_pad("sink").add_probe(Gst.PadProbeType.BUFFER, make_marker(options.region))
+    else:
+        pipeline.get_by_name("detector").set_property("profile", options.cascade)
+    for setting in SETTINGS + options.settings:
+        set_property(hider, setting)
+    return pipeline
+
+
+def play(pipeline):
+    pipeline.set_state(Gst.State.PLAYING)
+    try:
+        message = pipeline.get_bus().timed_pop_filtered(
+            Gst.CLOCK_TIME_NONE, Gst.MessageType.EOS | Gst.MessageType.ERROR)
+        if message.type == Gst.MessageType.ERROR:
+            error, details = message.parse_error()
+            raise Failure(f"{error.message}\n{details}")
+    finally:
+        pipeline.set_state(Gst.State.NULL)
+
+
+def main():
+    os.environ.setdefault("OPENCV_LOG_LEVEL", "OFF")  # it misses cascades that nobody asked for
+    Gst.init(None)
+    try:
+        play(make_pipeline(parse_options()))
+    except (Failure, gi.repository.GLib.Error) as e:
+        sys.exit(f"cudaconv-privacy: {getattr(e, 'message', None) or e}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,117 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# Hides regions and faces by the example programs, in C++ and in Python: run-privacy.sh CUDACONV_PRIVACY TOP_FOLDER
+#
+# Every byte of a region that is hidden may change, and no other. Output is in the Test Anything Protocol.
+# GST_PLUGIN_PATH_1_0 says where the plugin is. What the machine has not, a detector or GStreamer's bindings for Python,
+# is skipped.
+# shellcheck disable=SC2317  # shellcheck does not see through `expect`
+set -euo pipefail
+
+program=$(realpath "$1")
+script=$(realpath "$2")/pipelines/cudaconv-privacy.py
+face=$(realpath "$2")/pipelines/face.svg
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+cd "$scratch"
+
+number=0
+failed=0
+expect() { # REASON_TO_SKIP NAME COMMAND...: a test that passes where the command succeeds
+  number=$((number + 1))
+  if [ -n "$1" ]; then
+    echo "ok $number - $2 # SKIP $1"
+  elif "${@:3}" >log 2>&1; then
+    echo "ok $number - $2"
+  else
+    echo "not ok $number - $2"
+    sed 's/^/# /' log
+    failed=1
+  fi
+}
+
+python=
+for candidate in python3 /usr/bin/python3; do
+  "$candidate" -c 'import gi; gi.require_version("Gst", "1.0"); from gi.repository import Gst' 2>/dev/null || continue
+  python=$candidate
+  break
+done
+no_python=
+[ -n "$python" ] || no_python="there are no GStreamer bindings for Python (python3-gi, gir1.2-gstreamer-1.0)"
+
+cascade=/usr/share/opencv4/haarcascades/haarcascade_frontalface_default.xml
+no_detector=
+for element in facedetect rsvgdec; do
+  gst-inspect-1.0 --exists "$element" || no_detector="there is no element $element"
+done
+[ -r "$cascade" ] || no_detector=${no_detector:-there is no $cascade (opencv-data)}
+
+# differs A B WIDTH HEIGHT X Y W H [SURE_X SURE_Y SURE_W SURE_H]: frames of RGB in A differ from those in B within the
+# rectangle X,Y,W,H alone, and in every frame at most pixels of the one that is sure, else of the whole rectangle
+differs() {
+  python3 - "$@" <<'END'
+import sys
+a, b = (open(name, "rb").read() for name in sys.argv[1:3])
+width, height, *numbers = map(int, sys.argv[3:])
+within, sure = numbers[:4], numbers[-4:]
+frame = width * height * 3
+assert len(a) == len(b) and len(a) > 0 and len(a) % frame == 0, (len(a), len(b))
+def inside(rectangle, pixel):
+    x, y, w, h = rectangle
+    return x <= pixel % width < x + w and y <= pixel // width % height < y + h
+print(len(a) // frame, "frames")
+for at in range(0, len(a), frame):
+    changed = [p for p in range(width * height) if a[at + 3 * p:at + 3 * p + 3] != b[at + 3 * p:at + 3 * p + 3]]
+    outside = [p for p in changed if not inside(within, p)]
+    assert not outside, "pixel %d,%d was changed" % (outside[0] % width, outside[0] // width)
+    count = sum(inside(sure, p) for p in changed)
+    assert 2 * count > sure[2] * sure[3], "only %d pixels were changed" % count
+END
+}
+by_hand() { # COMMAND...: two rectangles, side by side, of each frame
+  "$@" --region=40,30,50,61 --region=90,30,31,61 -o hidden.rgb clip.mkv
+  "$@" --region=40,30,50,61 -o plain.rgb clip.mkv mask=identity
+  # roi-grow: a fifth of 50 pixels to the left, of 61 above and below, of 31 to the right
+  differs hidden.rgb plain.rgb 160 120 29 17 99 87 40 30 81 61
+}
+exactly_by_hand() { # COMMAND...
+  "$@" --region=41,31,50,60 -o hidden.rgb clip.mkv roi-grow=0
+  differs hidden.rgb plain.rgb 160 120 41 31 50 60
+}
+face() { # COMMAND...
+  "$@" -o hidden.rgb "$face"
+  "$@" -o plain.rgb "$face" mask=identity
+  differs hidden.rgb plain.rgb 640 360 140 20 320 310 250 100 100 120
+}
+same_bytes() { # ARGUMENT...: from both programs
+  "$program" -o first.rgb "$@"
+  "$python" "$script" -o second.rgb "$@"
+  [ -s first.rgb ] && cmp first.rgb second.rgb
+}
+refuses() { # TEXT COMMAND...: does not exit with 0, says TEXT, and writes nothing
+  local code=0 output
+  output=$("${@:2}" 2>&1) || code=$?
+  echo "exit code $code: $output"
+  [ "$code" != 0 ] && [[ $output == *"$1"* ]] && [ ! -s refused.rgb ]
+}
+
+gst-launch-1.0 -q videotestsrc num-buffers=6 pattern=zone-plate kx2=12 ky2=9 kt=5 ! \
+  video/x-raw,format=I420,width=160,height=120 ! matroskamux ! filesink location=clip.mkv
+
+echo "1..11"
+expect "" "regions by hand, in C++" by_hand "$program"
+expect "" "regions by hand without a margin, in C++" exactly_by_hand "$program"
+expect "$no_python" "regions by hand, in Python" by_hand "$python" "$script"
+expect "$no_python" "the same from both" same_bytes --region=3,4,50,60 clip.mkv mask=gauss sigma=5 roi-scale=0
+expect "$no_detector" "a face, in C++" face "$program"
+expect "${no_detector:-$no_python}" "a face, in Python" face "$python" "$script"
+expect "${no_detector:-$no_python}" "the same face from both" same_bytes "$face"
+expect "" "without what finds faces nothing is shown" refuses nowhere.xml \
+  "$program" --cascade=nowhere.xml -o refused.rgb clip.mkv
+expect "$no_python" "nor in Python" refuses nowhere.xml \
+  "$python" "$script" --cascade=nowhere.xml -o refused.rgb clip.mkv
+expect "" "a region that is none" refuses "X,Y,WIDTH,HEIGHT" "$program" --region=1,2 -o refused.rgb clip.mkv
+expect "" "a property that is none" refuses "roi-grov=1" \
+  "$program" --region=1,2,3,4 -o refused.rgb clip.mkv roi-grov=1
+exit $failed
