@@ -276,6 +276,7 @@ class CudaBackend : public Backend {
     std::vector<MosaicTiledBox> none;  // the frame is one box
     if (filter.passes[0].op == Op::Mosaic) mosaic = cut_mosaic(mosaic_parts(regions, filter), filter, &none);
     slot.buffers.mosaic = &mosaic;
+    slot.buffers.mosaic_boxes = nullptr;
     const MaskParams *const masks = prepare_masks(slot, slot.plan);
 
     const bool captured = is_captured();
@@ -302,8 +303,6 @@ class CudaBackend : public Backend {
   // The frame is filtered where it lies on the device: results go to frames beside it until all of a stage are there.
   void enqueue_regions(Slot &slot, const std::vector<PlannedRegions> &planned, const FrameView &src,
                        const Cancellation &cancellation) {
-    const Plan &plan = *slot.plan;
-    const FrameView &dst = slot.destination;
     std::vector<Group> groups;
     for (const PlannedRegions &p : planned) {
       std::shared_ptr<const PreparedPlan> prepared = prepare_plan(p.plan);
@@ -312,12 +311,10 @@ class CudaBackend : public Backend {
       if (!work.empty()) groups.push_back({std::move(prepared), std::move(work), prepare_masks(slot, p.plan)});
     }
     const FrameView frame = place_frame(slot, src, planned, cancellation);
+    const bool captured = is_captured();
     if (groups.empty()) {
-      if (!is_captured()) {
-        slot.kernels_begin.record(stream_.get());
-        slot.kernels_end.record(stream_.get());
-      }
-      return hand_over(slot, frame, &slot.down);
+      if (!captured) slot.kernels_begin.record(stream_.get());
+      return end_on_device(slot, frame, captured);
     }
 
     const UnpackedPlan *const unpacked = groups[0].prepared->unpacked.get();
@@ -331,15 +328,20 @@ class CudaBackend : public Backend {
     defer_stages(slot, groups, filtered, deferred, lists);
     const auto *const tiles = upload_lists(slot, deferred.tiles(), lists);
 
-    const bool captured = is_captured();
     if (!captured) slot.kernels_begin.record(stream_.get());
     note_kernels(groups.back().prepared->launches.front().name());
     if (unpacked) launch_unpack(*unpacked, frame, filtered, stream_.get());
     launch_all(slot, deferred.launches().size(), captured, cancellation,
                [&](size_t i) { deferred.launches()[i](tiles); });
     if (unpacked) launch_pack(*unpacked, filtered, frame, stream_.get());
+    end_on_device(slot, frame, captured);
+  }
+
+  // The regions of `frame` are filtered.
+  void end_on_device(Slot &slot, const FrameView &frame, bool captured) {
+    const FrameView &dst = slot.destination;
     if (dst.on_device && frame.plane[0].data != dst.plane[0].data)
-      copy_frame(plan.memory, frame, dst, cudaMemcpyDeviceToDevice, stream_.get());
+      copy_frame(slot.plan->memory, frame, dst, cudaMemcpyDeviceToDevice, stream_.get());
     if (!captured) slot.kernels_end.record(stream_.get());
     hand_over(slot, frame, &slot.down);
   }

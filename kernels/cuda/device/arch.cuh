@@ -55,8 +55,8 @@ constexpr bool kHas = FeatureHere<kFeature>::kThere;
 // How many blocks of a Shape a multiprocessor is to hold, which bounds the registers of a thread: kMinBlocks, tried on
 // an H200; where the same code takes more registers, half of them, so that nothing spills.
 template <typename Shape>
-constexpr int kBlocksAtOnce =
-    kHas<Feature::Packed16Bit> || Shape::kMinBlocks == 1 ? Shape::kMinBlocks : Shape::kMinBlocks / 2;
+constexpr int kBlocksAtOnce = has_in(kArch, Feature::Packed16Bit) || Shape::kMinBlocks == 1 ? Shape::kMinBlocks
+                                                                                            : Shape::kMinBlocks / 2;
 
 }  // namespace cudaconv
 
