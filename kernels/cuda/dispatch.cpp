@@ -5,20 +5,55 @@
 
 namespace cudaconv {
 
+// Each in its family's folder; all are for dense planes.
+int takes_mosaic(const PassQuery &query);  // means of blocks
+void launch_mosaic(const PassRun &run);
+int takes_composite(const PassQuery &query);  // openings and the like of small squares
+void launch_composite(const PassRun &run);
+int takes_sliding(const PassQuery &query);  // small windows
+void launch_sliding(const PassRun &run);
+int takes_van_herk(const PassQuery &query);  // larger squares of morphology
+void launch_van_herk(const PassRun &run);
+int takes_structuring_element(const PassQuery &query);  // ellipses, crosses and the like
+void launch_structuring_element(const PassRun &run);
+int takes_box(const PassQuery &query);  // means of 8-bit samples
+void launch_box(const PassRun &run);
+int takes_box_tiles(const PassQuery &query);  // the narrow ones that nothing else takes
+void launch_box_tiles(const PassRun &run);
+// The other linear masks, if there are kernels for the matrix instructions.
+int takes_separable9(const PassQuery &query);  // separable, up to 9x9, 8-bit samples, rows of 16n bytes
+void launch_separable9(const PassRun &run);
+int takes_separable(const PassQuery &query);
+void launch_separable(const PassRun &run);
+int takes_row_pairs(const PassQuery &query);  // up to 9x9
+void launch_row_pairs(const PassRun &run);
+int takes_blocks4x4(const PassQuery &query);  // up to 17x15, 8-bit samples
+void launch_blocks4x4(const PassRun &run);
+int takes_dense(const PassQuery &query);
+void launch_dense(const PassRun &run);
+
+namespace {
+
+constexpr unsigned kMirrors =
+    border_bits(Border::Replicate, Border::Reflect, Border::Reflect101, Border::Constant, Border::Keep);
+constexpr unsigned kAllSix = kMirrors | border_bit(Border::Wrap);
+
+}  // namespace
+
 const std::vector<Structure> &structures() {
   static const std::vector<Structure> kStructures = {
-      {"mosaic", takes_mosaic, launch_mosaic},
-      {"composite", takes_composite, launch_composite},
-      {"sliding", takes_sliding, launch_sliding},
-      {"extremum", takes_van_herk, launch_van_herk},
-      {"element", takes_structuring_element, launch_structuring_element},
-      {"box", takes_box, launch_box},
-      {"interleaved", takes_separable9, launch_separable9},
-      {"tensor-separable", takes_separable, launch_separable},
-      {"tensor-pairs", takes_row_pairs, launch_row_pairs},
-      {"tensor-blocks", takes_blocks4x4, launch_blocks4x4},
-      {"tensor-dense", takes_dense, launch_dense},
-      {"box-tiles", takes_box_tiles, launch_box_tiles},
+      {"mosaic", kAllSix, takes_mosaic, launch_mosaic},
+      {"composite", kMirrors, takes_composite, launch_composite},
+      {"sliding", kAllSix, takes_sliding, launch_sliding},
+      {"extremum", kAllSix, takes_van_herk, launch_van_herk},
+      {"element", kAllSix, takes_structuring_element, launch_structuring_element},
+      {"box", kAllSix, takes_box, launch_box},
+      {"interleaved", kAllSix, takes_separable9, launch_separable9},
+      {"tensor-separable", kAllSix, takes_separable, launch_separable},
+      {"tensor-pairs", kAllSix, takes_row_pairs, launch_row_pairs},
+      {"tensor-blocks", kAllSix, takes_blocks4x4, launch_blocks4x4},
+      {"tensor-dense", kAllSix, takes_dense, launch_dense},
+      {"box-tiles", kAllSix, takes_box_tiles, launch_box_tiles},
   };
   return kStructures;
 }
@@ -29,6 +64,7 @@ std::vector<PreparedLaunch> prepare(const Plan &plan, const KernelSets &kernels)
     PreparedLaunch launch = {nullptr, i, 0};
     if (plan.method == Method::Auto) {
       for (const Structure &structure : structures()) {
+        if (!(structure.borders & border_bit(plan.border))) continue;
         launch.passes = structure.takes({plan, i, kernels});
         if (!launch.passes) continue;
         launch.structure = &structure;

@@ -31,9 +31,21 @@ struct PassQuery {
 
 struct PassRun;
 
+// Border modes, a bit each.
+constexpr unsigned border_bit(Border border) {
+  return 1u << static_cast<int>(border);
+}
+template <typename... Borders>
+constexpr unsigned border_bits(Borders... borders) {
+  return (border_bit(borders) | ...);
+}
+
 // A row of the table.
 struct Structure {
   const char *name;  // as stats have it
+  // The modes that its kernels do. Of another, a new one say, it is not asked: most fill edges by hand, and would take
+  // it for one that they know.
+  unsigned borders;
   // How many passes, from the one asked for on, one launch carries out; 0 where that pass is not of its kind. Enqueues
   // nothing, but asks for the limits of the current device. Throws Error{Device}.
   int (*takes)(const PassQuery &query);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// What the launchers are, each of which owns a structure of kernels, and what they have in common.
+// What the launchers have in common, each of which owns a structure of kernels.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -52,33 +52,6 @@ struct PassRun : PassQuery {
   const std::vector<const PartArea *> *areas = nullptr;
   DeferredLaunches *deferred = nullptr;
 };
-
-// The rows of the dispatch table, see there; all are for dense planes.
-int takes_mosaic(const PassQuery &query);  // means of blocks
-void launch_mosaic(const PassRun &run);
-int takes_composite(const PassQuery &query);  // openings and the like of small squares
-void launch_composite(const PassRun &run);
-int takes_sliding(const PassQuery &query);  // small windows
-void launch_sliding(const PassRun &run);
-int takes_van_herk(const PassQuery &query);  // larger squares of morphology
-void launch_van_herk(const PassRun &run);
-int takes_structuring_element(const PassQuery &query);  // ellipses, crosses and the like
-void launch_structuring_element(const PassRun &run);
-int takes_box(const PassQuery &query);  // means of 8-bit samples
-void launch_box(const PassRun &run);
-int takes_box_tiles(const PassQuery &query);  // the narrow ones that nothing else takes
-void launch_box_tiles(const PassRun &run);
-// The other linear masks, if there are kernels for the matrix instructions.
-int takes_separable9(const PassQuery &query);  // separable, up to 9x9, 8-bit samples, rows of 16n bytes
-void launch_separable9(const PassRun &run);
-int takes_separable(const PassQuery &query);
-void launch_separable(const PassRun &run);
-int takes_row_pairs(const PassQuery &query);  // up to 9x9
-void launch_row_pairs(const PassRun &run);
-int takes_blocks4x4(const PassQuery &query);  // up to 17x15, 8-bit samples
-void launch_blocks4x4(const PassRun &run);
-int takes_dense(const PassQuery &query);
-void launch_dense(const PassRun &run);
 
 // Enqueues any pass by the plan's method. Pixels that are to stay as they were stay.
 void launch_method(const PassRun &run);

@@ -121,6 +121,20 @@ bool is_on_mma(const PreparedLaunch &launch) {
   return launch.structure && (!std::strncmp(launch.name(), "tensor", 6) || !std::strcmp(launch.name(), "interleaved"));
 }
 
+// No structure is asked for a border that its row does not have: with wrap openings take a launch for each step, say.
+void check_borders(Count &count) {
+  const FrameLayout layout = format_named("GRAY8").layout(64, 12);
+  for (int b = 0; b <= static_cast<int>(Border::Keep); b++) {
+    FilterSettings s = settings(Mask::Open, 3);
+    s.border = static_cast<Border>(b);
+    const std::vector<PreparedLaunch> launches = prepare(*make_plan(s, layout), {true, true});
+    for (const PreparedLaunch &launch : launches)
+      count.add(launch.structure && (launch.structure->borders & border_bit(s.border)),
+                "border " + std::to_string(b) + ": taken by " + quoted(launch.name()));
+    if (s.border == Border::Wrap) count.add(launches.size() == 2, "wrap: an opening in one launch");
+  }
+}
+
 // What is prepared for a plan, on devices with all kernels and with few, has each pass once, and no kernels that are
 // not there.
 void check_prepared(const Plan &plan, const std::string &what, Count &count) {
@@ -171,6 +185,7 @@ int run(const char *readme) {
     return 77;
   }
   const auto backend = make_cuda_backend();
+  check_borders(count);
   for (const char *name : {"GRAY8", "NV12", "v308", "RGBA", "P010_10LE", "YUY2", "RGB10A2_LE", "I420_10BE", "ARGB64"})
     for (const int width : {64, 38, 37}) check_format(name, width, *backend, count);
   std::printf("%d passed, %d failed\n", count.tried - count.failed, count.failed);

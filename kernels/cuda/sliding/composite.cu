@@ -36,7 +36,7 @@ bool may_leave_pixels(const Pass &pass) {
 CompositeKind find_composite(const PassQuery &query) {
   const Plan &plan = query.plan;
   const size_t i = query.index, left = plan.passes.size() - i;
-  if (left < 2 || plan.border == Border::Wrap) return {};
+  if (left < 2) return {};
   const Pass &first = plan.passes[i], &second = plan.passes[i + 1];
   const Pass *third = left > 2 ? &plan.passes[i + 2] : nullptr;
   const bool dilates = first.op == Op::Maximum, erodes = first.op == Op::Minimum;
