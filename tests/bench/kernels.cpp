@@ -155,6 +155,7 @@ struct Result {
   int width, height;
   double microseconds, copy, npp;  // npp: 0 where there is none
   size_t bytes;                    // read and written
+  std::string kernels;             // that auto has taken, see kernels/cuda/dispatch.h; empty: those of the method
 };
 
 class Bench {
@@ -185,13 +186,15 @@ class Bench {
       std::printf("%-22s", c.label.c_str());
       std::this_thread::sleep_for(kRest);
       const double npp = time_npp(frames, layout, c.settings);
+      std::string taken;
       for (Method method : methods) {
         FilterSettings s = c.settings;
         s.method = method;
         try {
           const double us = time_method(frames, make_plan(s, layout));
-          results_.push_back(
-              {table, format, c.label, method_nick(method), width, height, us, copy, npp, 2 * frames.bytes()});
+          if (method == Method::Auto) taken = kernels_;
+          results_.push_back({table, format, c.label, method_nick(method), width, height, us, copy, npp,
+                              2 * frames.bytes(), kernels_});
           std::printf(" %9.2f (%5.2f)", us, us / copy);
         } catch (const Error &error) {
           if (error.kind() != Error::Kind::Settings) throw;
@@ -200,9 +203,10 @@ class Bench {
         std::fflush(stdout);
       }
       if (npp > 0)
-        std::printf(" %9.2f (%5.2f)\n", npp, npp / copy);
+        std::printf(" %9.2f (%5.2f)", npp, npp / copy);
       else
-        std::printf(" %17s\n", "-");
+        std::printf(" %17s", "-");
+      std::printf(" %s\n", taken.c_str());
     }
   }
 
@@ -218,10 +222,13 @@ class Bench {
   double time_method(const Frames &frames, const std::shared_ptr<const Plan> &plan) {
     const auto backend = make_cuda_backend(stream_);
     int calls = 0;
-    return time_graph(stream_, [&](int i) {
+    const double us = time_graph(stream_, [&](int i) {
       const Ticket ticket = backend->submit(plan, frames.source(i), frames.target(i));
       if (calls++ < 2) backend->retire(ticket);  // later ones are captured, and do not complete
     });
+    const char *kernels = backend->stats().kernels;
+    kernels_ = kernels ? kernels : "";
+    return us;
   }
 
   double time_npp(const Frames &frames, const FrameLayout &layout, const FilterSettings &s) {
@@ -240,7 +247,7 @@ class Bench {
     }
   }
 
-  std::string only_;
+  std::string only_, kernels_;
   cudaStream_t stream_ = nullptr;
   std::vector<Result> results_;
 };
@@ -256,9 +263,10 @@ void write_json(const char *path, const std::vector<Result> &results) {
   for (const Result &r : results) {
     std::fprintf(file,
                  "%s  {\"table\": \"%s\", \"format\": \"%s\", \"width\": %d, \"height\": %d, \"filter\": \"%s\", "
-                 "\"method\": \"%s\", \"us\": %.3f, \"copy_us\": %.3f, \"npp_us\": %.3f, \"gb_per_s\": %.1f}",
+                 "\"method\": \"%s\", \"us\": %.3f, \"copy_us\": %.3f, \"npp_us\": %.3f, \"gb_per_s\": %.1f, "
+                 "\"kernels\": \"%s\"}",
                  separator, r.table.c_str(), r.format.c_str(), r.width, r.height, r.label.c_str(), r.method.c_str(),
-                 r.microseconds, r.copy, r.npp, r.bytes / r.microseconds / 1e3);
+                 r.microseconds, r.copy, r.npp, r.bytes / r.microseconds / 1e3, r.kernels.c_str());
     separator = ",\n";
   }
   std::fprintf(file, "\n]}\n");
