@@ -67,6 +67,10 @@ struct Coefficients {
 struct Region {
   int x = 0, y = 0, width = 0, height = 0;
   double rotation = 0;  // radians, clockwise on the screen, about the centre
+
+  bool operator==(const Region &o) const {
+    return x == o.x && y == o.y && width == o.width && height == o.height && rotation == o.rotation;
+  }
 };
 
 // A rectangle of the frame of which some pixels are members: those whose centre falls on a sample of `member` that is
@@ -75,6 +79,10 @@ struct RegionMask {
   Region box;                   // not rotated
   int width = 0, height = 0;    // samples
   std::vector<uint8_t> member;  // width * height, row by row
+
+  bool operator==(const RegionMask &o) const {
+    return box == o.box && width == o.width && height == o.height && member == o.member;
+  }
 };
 
 // Which pixels of one frame are filtered; the others are copied from the input.
@@ -87,6 +95,11 @@ struct Regions {
   // Row y of the buffer is row first_row + y * row_step of the frame in whose pixels the regions are: the buffer may
   // hold one field.
   int first_row = 0, row_step = 1;
+
+  bool operator==(const Regions &o) const {
+    return active == o.active && ellipse == o.ellipse && invert == o.invert && region == o.region && mask == o.mask &&
+           first_row == o.first_row && row_step == o.row_step;
+  }
 };
 
 struct FilterSettings {

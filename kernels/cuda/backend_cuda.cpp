@@ -36,6 +36,27 @@ struct PreparedPlan {
 };
 constexpr size_t kMostPrepared = 64;  // plans that are kept: with roi-scale frames have several, and others in turn
 
+// A plan and its regions.
+struct Group {
+  std::shared_ptr<const PreparedPlan> prepared;
+  RegionWork work;
+};
+
+// Groups whose results are put in place together, and the cells that are.
+struct Batch {
+  size_t begin, end, first_cell, cells;
+};
+
+// The regions of a frame, and what is to be done for them.
+struct RegionJob {
+  std::vector<PlannedRegions> planned;  // what it is for, if it may be used again
+  std::vector<Group> groups;            // without those that select nothing
+  std::vector<Batch> batches;
+  std::vector<SelectedCell> cells;
+  std::vector<uint32_t> bits;
+  RegionCopies copies;  // of frames in host memory that are filtered in place
+};
+
 // The masks of a plan's passes in device memory, for method=global.
 struct DeviceMasks {
   std::shared_ptr<const Plan> plan;
@@ -293,31 +314,18 @@ class CudaBackend : public Backend {
     hand_over(slot, slot.target.view(), nullptr);
   }
 
-  // A plan and its regions, of a frame.
-  struct Group {
-    std::shared_ptr<const PreparedPlan> prepared;
-    RegionWork work;
-    const MaskParams *masks;
-  };
-
   // The frame is filtered where it lies on the device: results go to frames beside it until all of a stage are there.
   void enqueue_regions(Slot &slot, const std::vector<PlannedRegions> &planned, const FrameView &src,
                        const Cancellation &cancellation) {
-    std::vector<Group> groups;
-    for (const PlannedRegions &p : planned) {
-      std::shared_ptr<const PreparedPlan> prepared = prepare_plan(p.plan);
-      RegionWork work(prepared->filter(), p.regions, cancellation);
-      cancellation.check();
-      if (!work.empty()) groups.push_back({std::move(prepared), std::move(work), prepare_masks(slot, p.plan)});
-    }
-    const FrameView frame = place_frame(slot, src, planned, cancellation);
+    const std::shared_ptr<const RegionJob> job = prepare_regions(planned, cancellation);
+    const FrameView frame = place_frame(slot, src, *job, cancellation);
     const bool captured = is_captured();
-    if (groups.empty()) {
+    if (job->groups.empty()) {
       if (!captured) slot.kernels_begin.record(stream_.get());
       return end_on_device(slot, frame, captured);
     }
 
-    const UnpackedPlan *const unpacked = groups[0].prepared->unpacked.get();
+    const UnpackedPlan *const unpacked = job->groups[0].prepared->unpacked.get();
     FrameView filtered = frame;
     if (unpacked) {
       slot.unpacked_source.prepare(unpacked->plan.memory);
@@ -325,16 +333,77 @@ class CudaBackend : public Backend {
     }
     DeferredLaunches deferred;
     RegionLists lists;
-    defer_stages(slot, groups, filtered, deferred, lists);
-    const auto *const tiles = upload_lists(slot, deferred.tiles(), lists);
+    defer_stages(slot, *job, filtered, deferred, lists);
+    const auto *const tiles = upload_lists(slot, deferred.tiles(), *job, lists);
 
     if (!captured) slot.kernels_begin.record(stream_.get());
-    note_kernels(groups.back().prepared->launches.front().name());
+    note_kernels(job->groups.back().prepared->launches.front().name());
     if (unpacked) launch_unpack(*unpacked, frame, filtered, stream_.get());
     launch_all(slot, deferred.launches().size(), captured, cancellation,
                [&](size_t i) { deferred.launches()[i](tiles); });
     if (unpacked) launch_pack(*unpacked, filtered, frame, stream_.get());
     end_on_device(slot, frame, captured);
+  }
+
+  // What the regions of a frame come to. Often they are those of the frame before.
+  std::shared_ptr<const RegionJob> prepare_regions(const std::vector<PlannedRegions> &planned,
+                                                   const Cancellation &cancellation) {
+    const auto same = [](const PlannedRegions &a, const PlannedRegions &b) {
+      return a.plan == b.plan && a.regions == b.regions;
+    };
+    if (regions_ &&
+        std::equal(planned.begin(), planned.end(), regions_->planned.begin(), regions_->planned.end(), same))
+      return regions_;
+    auto job = std::make_shared<RegionJob>();
+    for (const PlannedRegions &p : planned) {
+      std::shared_ptr<const PreparedPlan> prepared = prepare_plan(p.plan);
+      RegionWork work(prepared->filter(), p.regions, cancellation);
+      cancellation.check();
+      if (!work.empty()) job->groups.push_back({std::move(prepared), std::move(work)});
+    }
+    for (size_t begin = 0; begin < job->groups.size(); begin += kMostResults) {
+      const size_t end = std::min(job->groups.size(), begin + kMostResults);
+      Selection selection;
+      for (size_t g = begin; g < end; g++)
+        selection.add(job->groups[g].prepared->filter(), job->groups[g].work, static_cast<int>(g - begin));
+      job->batches.push_back({begin, end, job->cells.size(), selection.cells().size()});
+      for (SelectedCell cell : selection.cells()) {
+        if (cell.first_word >= 0) cell.first_word += static_cast<int32_t>(job->bits.size());
+        job->cells.push_back(cell);
+      }
+      job->bits.insert(job->bits.end(), selection.bits().begin(), selection.bits().end());
+    }
+    job->copies = copies_of(planned, job->groups, cancellation);
+    // Masks are large, and hardly ever those of the frame before.
+    if (std::all_of(planned.begin(), planned.end(), [](const auto &p) { return p.regions.mask.empty(); })) {
+      job->planned = planned;
+      regions_ = job;
+    }
+    return job;
+  }
+
+  // Of a frame in host memory that is filtered in place.
+  static RegionCopies copies_of(const std::vector<PlannedRegions> &planned, const std::vector<Group> &groups,
+                                const Cancellation &cancellation) {
+    const Plan &plan = *planned[0].plan;
+    std::vector<Area> read, written;
+    for (const Plan::Part &part : plan.parts) {
+      read.emplace_back(plan.layout.plane[part.plane].width, part.height);
+      written.push_back(read.back());
+    }
+    const auto add = [&](const RegionWork &work) {
+      for (size_t i = 0; i < plan.parts.size(); i++) {
+        read[i].add(work.needed(i));
+        written[i].add(work.selected(i));
+      }
+    };
+    for (const Group &group : groups)
+      if (!group.prepared->unpacked) add(group.work);
+    // The parts of frames that are unpacked are others.
+    if (!groups.empty() && groups[0].prepared->unpacked)
+      for (const PlannedRegions &p : planned) add(RegionWork(*p.plan, p.regions, cancellation));
+    cancellation.check();
+    return copies_of_regions(plan, read, written);
   }
 
   // The regions of `frame` are filtered.
@@ -348,8 +417,7 @@ class CudaBackend : public Backend {
 
   // Brings the frame to where it is filtered: to the device, and of a frame in host memory that is filtered in place no
   // more than is needed; or to the target, if it lies there.
-  FrameView place_frame(Slot &slot, const FrameView &src, const std::vector<PlannedRegions> &planned,
-                        const Cancellation &cancellation) {
+  FrameView place_frame(Slot &slot, const FrameView &src, const RegionJob &job, const Cancellation &cancellation) {
     const Plan &plan = *slot.plan;
     const FrameView &dst = slot.destination;
     const bool same = src.plane[0].data == dst.plane[0].data;
@@ -366,35 +434,15 @@ class CudaBackend : public Backend {
     } else if (!same) {
       upload(slot, src, nullptr, cancellation);
     } else {
-      RegionCopies copies = copies_of(planned, cancellation);
-      upload(slot, src, &copies.up, cancellation);
-      slot.down = std::move(copies.down);
+      upload(slot, src, &job.copies.up, cancellation);
+      slot.down = job.copies.down;
     }
     return slot.source.view();
   }
 
-  static RegionCopies copies_of(const std::vector<PlannedRegions> &planned, const Cancellation &cancellation) {
-    const Plan &plan = *planned[0].plan;
-    std::vector<Area> read, written;
-    for (const Plan::Part &part : plan.parts) {
-      read.emplace_back(plan.layout.plane[part.plane].width, part.height);
-      written.push_back(read.back());
-    }
-    for (const PlannedRegions &p : planned) {
-      const RegionWork work(*p.plan, p.regions, cancellation);
-      cancellation.check();
-      for (size_t i = 0; i < plan.parts.size(); i++) {
-        read[i].add(work.needed(i));
-        written[i].add(work.selected(i));
-      }
-    }
-    return copies_of_regions(plan, read, written);
-  }
-
-  // What of a frame's regions goes to the device beside the numbers of tiles: where each list begins there.
+  // What of a frame's regions goes to the device beside the numbers of tiles, cells and bits: where each list begins
+  // there.
   struct RegionLists {
-    std::vector<SelectedCell> cells;
-    std::vector<uint32_t> bits;
     std::vector<MosaicTiledBox> boxes;
     const MosaicTiledBox *device_boxes = nullptr;
     const SelectedCell *device_cells = nullptr;
@@ -403,8 +451,9 @@ class CudaBackend : public Backend {
 
   // Of up to kMostResults groups at a time, the results are put in place together: in the frame, if there are no more
   // groups, else in a frame in which they meet before that.
-  void defer_stages(Slot &slot, const std::vector<Group> &groups, const FrameView &frame, DeferredLaunches &deferred,
+  void defer_stages(Slot &slot, const RegionJob &job, const FrameView &frame, DeferredLaunches &deferred,
                     RegionLists &lists) {
+    const std::vector<Group> &groups = job.groups;
     const Plan &first = groups[0].prepared->filter();
     const bool meets = groups.size() > kMostResults;
     std::vector<FrameView> results;
@@ -413,22 +462,6 @@ class CudaBackend : public Backend {
       results.push_back(slot.results[r].view());
     }
     if (meets) slot.merged.prepare(first.memory);
-    struct Batch {
-      size_t begin, end, first_cell, cells;
-    };
-    std::vector<Batch> batches;
-    for (size_t begin = 0; begin < groups.size(); begin += kMostResults) {
-      const size_t end = std::min(groups.size(), begin + kMostResults);
-      Selection selection;
-      for (size_t g = begin; g < end; g++)
-        selection.add(groups[g].prepared->filter(), groups[g].work, static_cast<int>(g - begin));
-      batches.push_back({begin, end, lists.cells.size(), selection.cells().size()});
-      for (SelectedCell cell : selection.cells()) {
-        if (cell.first_word >= 0) cell.first_word += static_cast<int32_t>(lists.bits.size());
-        lists.cells.push_back(cell);
-      }
-      lists.bits.insert(lists.bits.end(), selection.bits().begin(), selection.bits().end());
-    }
     const auto place = [&](const Batch &batch, std::vector<FrameView> from, const FrameView &to) {
       deferred.add([=, &first, &lists, stream = stream_.get()](const uint32_t *) {
         launch_put_in_place(first, lists.device_cells + batch.first_cell, batch.cells, lists.device_bits, from, to,
@@ -437,14 +470,14 @@ class CudaBackend : public Backend {
     };
     const size_t stages = stages_of(first).size();
     for (size_t stage = 0; stage < stages; stage++) {
-      for (const Batch &batch : batches) {
+      for (const Batch &batch : job.batches) {
         for (size_t g = batch.begin; g < batch.end; g++)
           defer_stage(slot, groups[g], stage, frame, results[g - batch.begin], deferred, lists);
         place(batch, results, meets ? slot.merged.view() : frame);
       }
       if (!meets) continue;
       const std::vector<FrameView> merged(kMostResults, slot.merged.view());
-      for (const Batch &batch : batches) place(batch, merged, frame);
+      for (const Batch &batch : job.batches) place(batch, merged, frame);
     }
   }
 
@@ -453,6 +486,7 @@ class CudaBackend : public Backend {
     const Plan &filter = group.prepared->filter();
     const std::vector<Stage> stages = stages_of(filter);
     prepare_temporaries(slot, filter);
+    const MaskParams *const masks = prepare_masks(slot, group.prepared->plan);
     FrameBuffers &buffers = slot.buffers;
     buffers.source = frame;
     buffers.target = frame;
@@ -473,7 +507,7 @@ class CudaBackend : public Backend {
       for (size_t i = 0; i < filter.parts.size(); i++)
         areas.emplace_back(group.work.computed(launch.first + launch.passes - 1, i));
       for (const PartArea &area : areas) of_parts.push_back(&area);
-      PassRun run = {{filter, 0, kernels_}, buffers, stream_.get(), group.masks};
+      PassRun run = {{filter, 0, kernels_}, buffers, stream_.get(), masks};
       run.areas = &of_parts;
       run.deferred = &deferred;
       launch_prepared(launch, run);
@@ -481,9 +515,12 @@ class CudaBackend : public Backend {
   }
 
   // Returns where the numbers of tiles lie on the device.
-  const uint32_t *upload_lists(Slot &slot, const std::vector<uint32_t> &tiles, RegionLists &lists) {
+  const uint32_t *upload_lists(Slot &slot, const std::vector<uint32_t> &tiles, const RegionJob &job,
+                               RegionLists &lists) {
     const auto bytes_of = [](const auto &list) { return list.size() * sizeof(list[0]); };
-    const size_t bytes = bytes_of(tiles) + bytes_of(lists.bits) + bytes_of(lists.boxes) + bytes_of(lists.cells);
+    // The kernel that copies them takes 16 bytes at a time.
+    const size_t bytes =
+        bytes_of(tiles) + bytes_of(job.bits) + bytes_of(lists.boxes) + bytes_of(job.cells) + sizeof(uint4);
     slot.host_lists.reserve(bytes);
     slot.lists.reserve(bytes);
     size_t at = 0;
@@ -494,11 +531,10 @@ class CudaBackend : public Backend {
       return there;
     };
     const uint32_t *const device_tiles = append(tiles);
-    lists.device_bits = append(lists.bits);
+    lists.device_bits = append(job.bits);
     lists.device_boxes = append(lists.boxes);
-    lists.device_cells = append(lists.cells);
-    check(cudaMemcpyAsync(slot.lists.data(), slot.host_lists.data(), bytes, cudaMemcpyHostToDevice, stream_.get()),
-          "cudaMemcpyAsync of the regions");
+    lists.device_cells = append(job.cells);
+    launch_fetch(slot.host_lists.data(), slot.lists.data(), at, stream_.get());
     return device_tiles;
   }
 
@@ -601,6 +637,7 @@ class CudaBackend : public Backend {
   const ParallelFor parallel_for_;
   std::shared_ptr<const DeviceMasks> masks_;                   // of the latest plan with method=global
   std::vector<std::shared_ptr<const PreparedPlan>> prepared_;  // that used last comes first
+  std::shared_ptr<const RegionJob> regions_;                   // of the latest frame that had any
   mutable std::mutex mutex_;                                   // of what follows
   std::deque<std::unique_ptr<Slot>> in_flight_;
   std::vector<std::unique_ptr<Slot>> free_;

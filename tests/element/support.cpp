@@ -485,6 +485,13 @@ Report report_of(GstMessage *message) {
 }
 
 Harness::Harness(Ref<GstElement> element) : element_(std::move(element)) {
+  // GstHarness would not say why the element does not start.
+  if (gst_element_set_state(element_.get(), GST_STATE_PLAYING) == GST_STATE_CHANGE_FAILURE) {
+    std::string why;
+    for (const Ref<GstMessage> &message : take_messages(element_.get(), GST_MESSAGE_ERROR))
+      why += report_of(message.get()).text + "; ";
+    fail("the element does not start: %s", why.c_str());
+  }
   harness_ = gst_harness_new_with_element(element_.get(), "sink", "src");
 }
 

@@ -99,11 +99,31 @@ __global__ void __launch_bounds__(kThreads, kMinBlocks) place_kernel(const __gri
   }
 }
 
+constexpr int kFetchThreads = 256;
+
+__global__ void __launch_bounds__(kFetchThreads) fetch_kernel(const uint4 *from, uint4 *to, int vectors) {
+  const int i = static_cast<int>(blockIdx.x) * kFetchThreads + static_cast<int>(threadIdx.x);
+  if (i < vectors) to[i] = from[i];
+}
+
 bool whole_words(const PlaneView &view) {
   return (reinterpret_cast<uintptr_t>(view.data) | static_cast<uintptr_t>(view.pitch)) % 4 == 0;
 }
 
 }  // namespace
+
+void launch_fetch(const uint8_t *host, uint8_t *device, size_t bytes, cudaStream_t stream) {
+  constexpr size_t kMostFetched = 256 << 10;
+  if (bytes > kMostFetched) {
+    check(cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, stream), "cudaMemcpyAsync of the regions");
+    return;
+  }
+  const int vectors = static_cast<int>((bytes + sizeof(uint4) - 1) / sizeof(uint4));
+  check(launch("fetch", fetch_kernel, dim3(static_cast<unsigned>((vectors + kFetchThreads - 1) / kFetchThreads)),
+               dim3(kFetchThreads), 0, stream, reinterpret_cast<const uint4 *>(host), reinterpret_cast<uint4 *>(device),
+               vectors),
+        "cudaLaunchKernel");
+}
 
 void launch_put_in_place(const Plan &plan, const SelectedCell *cells, size_t count, const uint32_t *bits,
                          const std::vector<FrameView> &results, const FrameView &frame, cudaStream_t stream) {

@@ -50,6 +50,10 @@ class Selection {
   std::vector<uint32_t> bits_;
 };
 
+// Enqueues the copy of lists from pinned host memory, by a kernel where they are short: what the copy engine takes to
+// begin is longer than what they take on the bus. Addresses are multiples of 16 bytes. Throws Error{Device}.
+void launch_fetch(const uint8_t *host, uint8_t *device, size_t bytes, cudaStream_t stream);
+
 // Enqueues the copy of `count` cells, which are in device memory with their bits. All frames are of the plan's layout.
 // Throws Error{Device}.
 void launch_put_in_place(const Plan &plan, const SelectedCell *cells, size_t count, const uint32_t *bits,
