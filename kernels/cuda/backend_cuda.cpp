@@ -16,6 +16,7 @@
 #include "cuda/launchers.h"
 #include "cuda/mosaic/tiles.h"
 #include "cuda/regions/put_in_place.h"
+#include "cuda/regions/region_job.h"
 #include "cuda/unpack.h"
 
 namespace cudaconv {
@@ -26,36 +27,7 @@ namespace {
 // enough to keep the GPU busy.
 constexpr size_t kLaunchesAhead = 8;
 
-// A plan as this backend carries it out.
-struct PreparedPlan {
-  std::shared_ptr<const Plan> plan;
-  std::shared_ptr<const UnpackedPlan> unpacked;  // nullptr: frames are filtered as they lie
-  std::vector<PreparedLaunch> launches;          // of filter()
-
-  const Plan &filter() const { return unpacked ? unpacked->plan : *plan; }
-};
 constexpr size_t kMostPrepared = 64;  // plans that are kept: with roi-scale frames have several, and others in turn
-
-// A plan and its regions.
-struct Group {
-  std::shared_ptr<const PreparedPlan> prepared;
-  RegionWork work;
-};
-
-// Groups whose results are put in place together, and the cells that are.
-struct Batch {
-  size_t begin, end, first_cell, cells;
-};
-
-// The regions of a frame, and what is to be done for them.
-struct RegionJob {
-  std::vector<PlannedRegions> planned;  // what it is for, if it may be used again
-  std::vector<Group> groups;            // without those that select nothing
-  std::vector<Batch> batches;
-  std::vector<SelectedCell> cells;
-  std::vector<uint32_t> bits;
-  RegionCopies copies;  // of frames in host memory that are filtered in place
-};
 
 // The masks of a plan's passes in device memory, for method=global.
 struct DeviceMasks {
@@ -86,15 +58,6 @@ struct Slot {
 
   const Event &done() const { return destination.on_device ? kernels_end : downloaded; }
 };
-
-// Whether the kernels of method=auto take the frame as it lies: rows begin at multiples of 16 bytes.
-bool is_aligned(const FrameView &frame, const std::vector<MemoryPlane> &planes) {
-  for (size_t i = 0; i < planes.size(); i++) {
-    const PlaneView &view = frame.plane[i];
-    if ((reinterpret_cast<uintptr_t>(view.data) | static_cast<uintptr_t>(view.pitch)) % 16) return false;
-  }
-  return true;
-}
 
 // Three streams, so that the upload of a frame, the kernels of the one before, and the download of the one before that
 // run at the same time. Events order them frame by frame.
@@ -317,7 +280,11 @@ class CudaBackend : public Backend {
   // The frame is filtered where it lies on the device: results go to frames beside it until all of a stage are there.
   void enqueue_regions(Slot &slot, const std::vector<PlannedRegions> &planned, const FrameView &src,
                        const Cancellation &cancellation) {
-    const std::shared_ptr<const RegionJob> job = prepare_regions(planned, cancellation);
+    const auto prepare = [this](const std::shared_ptr<const Plan> &plan) { return prepare_plan(plan); };
+    const std::shared_ptr<const RegionJob> job =
+        make_region_job(regions_, planned, !src.on_device && src.plane[0].data == slot.destination.plane[0].data,
+                        prepare, cancellation);
+    regions_ = job;
     const FrameView frame = place_frame(slot, src, *job, cancellation);
     const bool captured = is_captured();
     if (job->groups.empty()) {
@@ -343,67 +310,6 @@ class CudaBackend : public Backend {
                [&](size_t i) { deferred.launches()[i](tiles); });
     if (unpacked) launch_pack(*unpacked, filtered, frame, stream_.get());
     end_on_device(slot, frame, captured);
-  }
-
-  // What the regions of a frame come to. Often they are those of the frame before.
-  std::shared_ptr<const RegionJob> prepare_regions(const std::vector<PlannedRegions> &planned,
-                                                   const Cancellation &cancellation) {
-    const auto same = [](const PlannedRegions &a, const PlannedRegions &b) {
-      return a.plan == b.plan && a.regions == b.regions;
-    };
-    if (regions_ &&
-        std::equal(planned.begin(), planned.end(), regions_->planned.begin(), regions_->planned.end(), same))
-      return regions_;
-    auto job = std::make_shared<RegionJob>();
-    for (const PlannedRegions &p : planned) {
-      std::shared_ptr<const PreparedPlan> prepared = prepare_plan(p.plan);
-      RegionWork work(prepared->filter(), p.regions, cancellation);
-      cancellation.check();
-      if (!work.empty()) job->groups.push_back({std::move(prepared), std::move(work)});
-    }
-    for (size_t begin = 0; begin < job->groups.size(); begin += kMostResults) {
-      const size_t end = std::min(job->groups.size(), begin + kMostResults);
-      Selection selection;
-      for (size_t g = begin; g < end; g++)
-        selection.add(job->groups[g].prepared->filter(), job->groups[g].work, static_cast<int>(g - begin));
-      job->batches.push_back({begin, end, job->cells.size(), selection.cells().size()});
-      for (SelectedCell cell : selection.cells()) {
-        if (cell.first_word >= 0) cell.first_word += static_cast<int32_t>(job->bits.size());
-        job->cells.push_back(cell);
-      }
-      job->bits.insert(job->bits.end(), selection.bits().begin(), selection.bits().end());
-    }
-    job->copies = copies_of(planned, job->groups, cancellation);
-    // Masks are large, and hardly ever those of the frame before.
-    if (std::all_of(planned.begin(), planned.end(), [](const auto &p) { return p.regions.mask.empty(); })) {
-      job->planned = planned;
-      regions_ = job;
-    }
-    return job;
-  }
-
-  // Of a frame in host memory that is filtered in place.
-  static RegionCopies copies_of(const std::vector<PlannedRegions> &planned, const std::vector<Group> &groups,
-                                const Cancellation &cancellation) {
-    const Plan &plan = *planned[0].plan;
-    std::vector<Area> read, written;
-    for (const Plan::Part &part : plan.parts) {
-      read.emplace_back(plan.layout.plane[part.plane].width, part.height);
-      written.push_back(read.back());
-    }
-    const auto add = [&](const RegionWork &work) {
-      for (size_t i = 0; i < plan.parts.size(); i++) {
-        read[i].add(work.needed(i));
-        written[i].add(work.selected(i));
-      }
-    };
-    for (const Group &group : groups)
-      if (!group.prepared->unpacked) add(group.work);
-    // The parts of frames that are unpacked are others.
-    if (!groups.empty() && groups[0].prepared->unpacked)
-      for (const PlannedRegions &p : planned) add(RegionWork(*p.plan, p.regions, cancellation));
-    cancellation.check();
-    return copies_of_regions(plan, read, written);
   }
 
   // The regions of `frame` are filtered.

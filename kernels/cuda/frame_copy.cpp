@@ -66,6 +66,14 @@ bool same_block(const FrameView &a, const FrameView &b, const std::vector<Memory
 
 }  // namespace
 
+bool is_aligned(const FrameView &frame, const std::vector<MemoryPlane> &planes) {
+  for (size_t i = 0; i < planes.size(); i++) {
+    const PlaneView &view = frame.plane[i];
+    if ((reinterpret_cast<uintptr_t>(view.data) | static_cast<uintptr_t>(view.pitch)) % 16) return false;
+  }
+  return true;
+}
+
 std::vector<CopyRect> whole_frame(const std::vector<MemoryPlane> &planes) {
   std::vector<CopyRect> rects;
   for (size_t i = 0; i < planes.size(); i++)

@@ -44,6 +44,9 @@ class OwnedFrame {
   FrameView view_;
 };
 
+// Whether the kernels of method=auto take the frame as it lies: rows begin at multiples of 16 bytes.
+bool is_aligned(const FrameView &frame, const std::vector<MemoryPlane> &planes);
+
 // Bytes begin ... begin + length - 1 of rows y0 ... y1 - 1 of a plane of memory.
 struct CopyRect {
   size_t plane, begin, length;

@@ -95,12 +95,12 @@ class RegionBench {
   }
 
  private:
-  // As roi-scale=0.125 makes them, in steps of a quarter of an octave.
+  // As roi-scale=0.09 makes them, in steps of a quarter of an octave.
   std::vector<PlannedRegions> by_strength(const std::vector<Region> &list) {
     std::vector<PlannedRegions> planned;
     std::vector<int> steps;
     for (const Region &r : list) {
-      const int step = static_cast<int>(std::ceil(4 * std::log2(r.width * 0.125)));
+      const int step = static_cast<int>(std::ceil(4 * std::log2(r.width * 0.09)));
       size_t i = 0;
       while (i < steps.size() && steps[i] != step) i++;
       if (i == steps.size()) {
