@@ -453,7 +453,8 @@ GST_START_TEST(frames_in_device_memory_stay_where_they_are) {
   Random random = seeded();
   const std::string properties = std::string("mask=gauss5 ") + kRegions;
   for (const char *format : {"I420", "NV12", "RGBA"}) {
-    const GstVideoInfo info = video_info(format, 53, 37);
+    // GStreamer's I420 of odd height has its last plane in the middle of a row, where nothing is copied to the device.
+    const GstVideoInfo info = video_info(format, 53, 38);
     for (const bool to_device : {true, false}) {
       Harness h(properties);
       set_caps(h, info, true, to_device);
