@@ -185,7 +185,7 @@ std::vector<Rectangle> join_regions(const Regions &regions, const Plan &plan, co
         {r, {down(inside.x0, unit_x), down(inside.y0, unit_y), up(inside.x1, unit_x), up(inside.y1, unit_y)}});
   };
   for (const Region &r : regions.region) add(r);
-  for (const RegionMask &m : regions.mask) add(m.box);
+  for (const RegionMask &m : regions.mask) add({m.box.x, m.box.y, m.box.width, m.box.height});
   if (boxes.empty()) return {};
   return JoinedBoxes(std::move(boxes), up(frame.columns, unit_x), up(frame.rows, unit_y)).list();
 }

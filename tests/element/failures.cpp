@@ -587,7 +587,7 @@ bool run_with_failure(int nth, cudaError_t error, const char *backend, bool on_d
   standin::fail_call("", nth, error);
   {
     Ref<GstElement> element = new_element(std::string("mask=open backend=") + backend);
-    if (gst_element_set_state(element.get(), GST_STATE_READY) == GST_STATE_CHANGE_FAILURE) {
+    if (gst_element_set_state(element.get(), GST_STATE_PLAYING) == GST_STATE_CHANGE_FAILURE) {
       fail_unless_equals_int(take_messages(element.get(), GST_MESSAGE_ERROR).size(), 1);
       fail_unless_equals_string(backend, "cuda");
       gst_element_set_state(element.get(), GST_STATE_NULL);

@@ -244,7 +244,7 @@ double uniform(Random &random, double low, double high) {
 // Spread over a rectangle of about the size of the frame.
 RegionMask draw_mask(Random &random, const Region &box) {
   RegionMask mask;
-  mask.box = box;
+  mask.box = {box.x, box.y, box.width, box.height};
   mask.width = static_cast<int>(1 + random() % 40);
   mask.height = static_cast<int>(1 + random() % 30);
   const unsigned run = 1 + random() % 12;  // samples that are alike

@@ -155,7 +155,7 @@ void test_failures(Backend &backend) {
     expect(false, "a failed copy is an error");
   } catch (const Error &error) {
     expect(error.kind() == Error::Kind::Device, "kind of a failed copy");
-    expect(std::strstr(error.file(), "backend_cuda.cpp"),
+    expect(std::strstr(error.file(), "frame_copy.cpp"),
            std::string("a failed copy is said to be of ") + error.file());
   }
   expect_right(backend, "after a failed copy");
