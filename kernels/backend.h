@@ -41,8 +41,8 @@ struct PlannedRegions {
   Regions regions;
 };
 
-// Threads: submit() may be called by one thread while another one calls retire(), is_done() and stats(). A CPU backend
-// takes submit() from several threads at a time, which wait for their turn.
+// Threads: submit() may be called by one thread while others call retire(), is_done() and stats(). A CPU backend takes
+// submit() from several threads at a time, which wait for their turn.
 class Backend {
  public:
   // Waits until nothing is in flight.

@@ -104,6 +104,7 @@ class CudaBackend : public Backend {
   }
 
   void retire(Ticket ticket) override {
+    std::lock_guard<std::mutex> turn(retire_mutex_);
     while (Slot *slot = first_until(ticket)) {
       try {
         finish(*slot);
@@ -544,6 +545,7 @@ class CudaBackend : public Backend {
   std::shared_ptr<const DeviceMasks> masks_;                   // of the latest plan with method=global
   std::vector<std::shared_ptr<const PreparedPlan>> prepared_;  // that used last comes first
   std::shared_ptr<const RegionJob> regions_;                   // of the latest frame that had any
+  std::mutex retire_mutex_;                                    // held by the thread that retires, while it waits too
   mutable std::mutex mutex_;                                   // of what follows
   std::deque<std::unique_ptr<Slot>> in_flight_;
   std::vector<std::unique_ptr<Slot>> free_;

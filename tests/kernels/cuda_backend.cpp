@@ -155,8 +155,7 @@ void test_failures(Backend &backend) {
     expect(false, "a failed copy is an error");
   } catch (const Error &error) {
     expect(error.kind() == Error::Kind::Device, "kind of a failed copy");
-    expect(std::strstr(error.file(), "frame_copy.cpp"),
-           std::string("a failed copy is said to be of ") + error.file());
+    expect(std::strstr(error.file(), "frame_copy.cpp"), std::string("a failed copy is said to be of ") + error.file());
   }
   expect_right(backend, "after a failed copy");
 }
@@ -230,6 +229,26 @@ void test_threads(Backend &backend) {
   asks.join();
 }
 
+// Of two threads that retire, as where an element stops, each finds its frame complete.
+void test_two_that_retire(Backend &backend) {
+  for (int round = 0; round < 60; round++) {
+    std::vector<Work> work;
+    std::vector<Ticket> tickets;
+    for (int i = 0; i < 2; i++) work.emplace_back("GRAY8", 21, 4, repeated(Mask::Gauss3, 1 + round % 3), 2 * round + i);
+    for (Work &w : work) tickets.push_back(backend.submit(w.plan, w.source.view(), w.target.view()));
+    std::atomic<int> ready{0};
+    const auto retire = [&](int i) {
+      ready++;
+      while (ready < 2) std::this_thread::yield();
+      backend.retire(tickets[i]);
+      expect(work[i].is_right(), "frame " + std::to_string(i) + " of two threads that retire");
+    };
+    std::thread other(retire, round % 2);
+    retire(1 - round % 2);
+    other.join();
+  }
+}
+
 int run() {
   std::string why;
   if (cuda_device_count(&why) == 0) {
@@ -244,6 +263,7 @@ int run() {
 #endif
   test_why_no_context(*backend);
   test_threads(*backend);
+  test_two_that_retire(*backend);
   std::printf("%d failed\n", failures.load());
   return failures ? 1 : 0;
 }
