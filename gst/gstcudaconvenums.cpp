@@ -128,6 +128,9 @@ GType gst_cuda_conv_alpha_get_type() {
   static const GEnumValue values[] = {
       value(Alpha::Copy, "copy", "Alpha is copied"),
       value(Alpha::Filter, "filter", "Alpha is filtered like the colours"),
+      value(Alpha::Weighted, "weighted",
+            "Alpha is filtered, and colours are weighted by it: what is transparent does not bleed into what is not; "
+            "for masks without negative coefficients"),
       kEnd,
   };
   static const GType type = g_enum_register_static("GstCudaConvAlpha", values);

@@ -137,16 +137,15 @@ constexpr Property kProperties[] = {
         kPlaying, gst_cuda_conv_mask_get_type),
     property<FILTER(size)>(
         "size", "Size",
-        "Side of box, gauss, unsharp, the morphology masks (up to 127) and median (up to 7), in pixels, odd, and of "
-        "the "
-        "blocks of mosaic (up to 255), any number. 0 is 3 for morphology and median, as sigma needs it for gauss and "
-        "unsharp, 16 for mosaic, else 5.",
-        kPlaying, 0, 255),
+        "Side of box, gauss, unsharp (up to 1501), the morphology masks (up to 255) and median (up to 127), in pixels, "
+        "odd, and of the blocks of mosaic (up to 255), any number. 0 is 3 for morphology and median, as sigma needs it "
+        "for gauss and unsharp, 16 for mosaic, else 5.",
+        kPlaying, 0, 1501),
     property<FILTER(sigma)>(
         "sigma", "Sigma",
         "Standard deviation of gauss and unsharp in pixels. 0 is 0.3*((size-1)*0.5-1)+0.8. With size=0 the side is "
         "2*ceil(3*sigma)+1.",
-        kAnimated, 0, 100),
+        kAnimated, 0, 250),
     property<FILTER(amount)>("amount", "Amount", "Strength of unsharp: source + amount * (source - blurred source).",
                              kAnimated, -100, 100),
     /**

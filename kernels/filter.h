@@ -54,7 +54,7 @@ enum class Negative { Auto, Clamp, Absolute };
 enum class Magnitude { L2, L1 };
 enum class Border { Replicate, Reflect, Reflect101, Wrap, Constant, Keep };
 enum class Chroma { Auto, Filter, Copy, Neutral };
-enum class Alpha { Copy, Filter };
+enum class Alpha { Copy, Filter, Weighted };
 enum class Method { Auto, Global, Constant, Tiled, TiledCached, Blocked, Cascade, Separable };
 
 // Coefficients as the user wrote them, row by row. Empty: none.

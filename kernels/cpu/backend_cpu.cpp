@@ -11,11 +11,16 @@
 #include <vector>
 
 #include "backend.h"
+#include "cpu/blur.h"
 #include "cpu/cpu_operations.h"
 #include "cpu/cpu_rows.h"
+#include "cpu/extrema.h"
+#include "cpu/median.h"
 #include "cpu/mosaic.h"
 #include "cpu/vector.h"
+#include "cpu/weighted.h"
 #include "plan/region_work.h"
+#include "plan/weighted.h"
 
 namespace cudaconv {
 
@@ -37,6 +42,7 @@ void with_operation(const RowContext<T> &context, F f) {
         if (NarrowOp<T, MaskSum>::can(pass, *context.rounding(), &rounding))
           return box ? run(NarrowOp<T, BoxSum>(context, rounding)) : run(NarrowOp<T, MaskSum>(context, rounding));
       }
+      if (box && pass.wide) return run(LinearOp<T, BoxSum<T, Lanes<int32_t, int64_t>>>(context));
       if (box) return run(LinearOp<T, BoxSum<T, Normal>>(context));
       if (pass.wide) return run(LinearOp<T, MaskSum<T, Wide>>(context));
       if (PairSum<T>::can(context, mask)) return run(LinearOp<T, PairSum<T>>(context));
@@ -51,11 +57,19 @@ void with_operation(const RowContext<T> &context, F f) {
     case Op::Minimum:
     case Op::Maximum:
       if (pass.element.empty()) return run(RectangleOp<T>(context, pass.op == Op::Maximum));
+      if (StackOp<T>::can(pass)) return run(StackOp<T>(context, pass.op == Op::Maximum));
       return run(ElementOp<T>(context, pass.op == Op::Maximum));
     case Op::Median:
+      if constexpr (sizeof(T) == 1) {
+        if (pass.width() >= ColumnMedianOp::kLeastSide) return run(ColumnMedianOp(context));
+      } else {
+        if (pass.width() >= WanderingMedianOp::kLeastSide) return run(WanderingMedianOp(context));
+      }
       return run(MedianOp<T>(context));
     case Op::Difference:  // see Results
     case Op::Mosaic:      // see run_tile()
+    case Op::Blur:
+    case Op::WeightedMean:
       break;
   }
 }
@@ -120,14 +134,15 @@ void run_tile(const Job &job, const JobTile &tile, Scratch &scratch) {
     }
     return;
   }
-  if (tile.mosaic) {
-    MosaicRows<T> mosaic(job, tile, scratch);
+  const auto write_rows = [&](auto &&rows) {
     for (int y = tile.y0; y < tile.y1 && !job.cancellation->requested(); y++) {
-      mosaic.write(y, results.begin(y));
+      rows.write(y, results.begin(y));
       results.end(y);
     }
-    return;
-  }
+  };
+  if (tile.mosaic) return write_rows(MosaicRows<T>(job, tile, scratch));
+  if (job.coarse) return write_rows(BlurRows<T>(job, tile, scratch));
+  if (job.pass->op == Op::WeightedMean) return write_rows(*make_weighted_rows<T>(job, tile, scratch));
   const int radius = job.pass->radius_y, channels = job.layout->channels;
   // One row more than the mask covers, for what leaves it.
   RowWindow<T> window(job, tile, scratch, job.pass->height() + 1);
@@ -358,16 +373,19 @@ class CpuBackend : public Backend {
     };
     const auto make_job = [&](const Pass &pass, const Plan::Part &part, const Job *difference) {
       const PlaneLayout &layout = plan.layout.plane[part.plane];
-      Job job = {&vector_loops(), &cancellation, &plan, &pass, part, &layout, {}, {}, {}, {}, difference};
+      Job job = {&vector_loops(), &cancellation, &plan, &pass, part, &layout, {}, {}, {}, {}, {}, difference, nullptr};
       job.source = buffers.part(plan, part, pass.source);
       job.subtrahend = buffers.part(plan, part, pass.subtrahend);
       job.copy = buffers.part(plan, part, pass.copy_source);
       job.target = buffers.part(plan, part, pass.target);
+      if (pass.op == Op::WeightedMean)
+        job.alpha = buffers.part(plan, plan.parts[alpha_part(plan, &part - plan.parts.data())], pass.source);
       return job;
     };
     std::vector<Job> jobs;
     jobs.reserve(2 * plan.parts.size());
     std::vector<Task> tasks;
+    coarse_.resize(std::max(coarse_.size(), plan.parts.size()));
     for (size_t i = 0; i < plan.parts.size(); i++) {
       const Plan::Part &part = plan.parts[i];
       if (difference) jobs.push_back(make_job(*difference, part, nullptr));
@@ -378,6 +396,7 @@ class CpuBackend : public Backend {
           tasks.push_back({&jobs.back(), tile});
         continue;
       }
+      if (pass.decimation) make_coarse(jobs.back(), i, work ? &work->computed(&pass - plan.passes.data(), i) : nullptr);
       std::vector<PixelRect> rects = {{0, 0, layout.width, part.height}};
       if (work) rects = rectangles_of(plan, pass, work->computed(&pass - plan.passes.data(), i));
       for (const PixelRect &rect : rects)
@@ -394,6 +413,14 @@ class CpuBackend : public Backend {
         run_tile<uint16_t>(job, tasks[i].tile, *scratch);
       scratch_.give_back(std::move(scratch));
     });
+  }
+
+  // The coarse samples that the results of a part are expanded from.
+  void make_coarse(Job &job, size_t part, const Area *area) {
+    const PixelRect bounds = area ? area->bounds() : PixelRect{0, 0, job.layout->width, job.part.height};
+    if (!job.filters() || bounds.empty()) return;
+    coarse_[part].make(job, bounds, parallel_for_, threads_);
+    job.coarse = &coarse_[part];
   }
 
   // Disjoint rectangles of an area. Where windows wrap around they are as wide as the part: see RowWindow.
@@ -490,6 +517,7 @@ class CpuBackend : public Backend {
   std::vector<OwnedFrame> temporaries_;
   std::vector<MosaicPart> mosaic_;  // of a frame without regions
   OwnedFrame results_, merged_;     // of a stage: of one plan, and of several
+  std::vector<CoarsePart> coarse_;  // of a blur
   ScratchPool scratch_;
   mutable std::mutex mutex_;  // of what follows
   BackendStats stats_;

@@ -12,35 +12,10 @@
 #include <cstring>
 #include <vector>
 
-#include "cpu/cpu_rows.h"
+#include "cpu/round_samples.h"
+#include "cpu/row_context.h"
 
 namespace cudaconv {
-
-// Sides from which sums and extrema are taken in a time that does not depend on the size.
-constexpr int kLargeSide = 10;
-
-template <typename T>
-struct RowContext {
-  const Job &job;
-  const RowWindow<T> &window;
-  Scratch &scratch;
-  int channels, samples;
-  int first_y;  // the tile's
-
-  const VectorLoops &loops() const { return *job.loops; }
-  const Pass &pass() const { return *job.pass; }
-  const Rounding *rounding() const { return job.pass->rounding[job.part.plane]; }
-  int blocks() const { return whole_blocks(samples); }
-  // For loops that take any number of samples from one block.
-  int padded() const { return std::max(samples, kVectorBlock); }
-  // The row of samples that stands `dx` pixels right and `dy` rows down of the results of row y.
-  const T *at(int y, int dx, int dy) const { return window[y + dy] + (dx + pass().radius_x) * channels; }
-  int largest_sample() const {
-    int depth = 0;
-    for (int c = 0; c < channels; c++) depth = std::max<int>(depth, job.layout->channel[c].depth);
-    return (1 << depth) - 1;
-  }
-};
 
 template <typename RowSum, typename TotalSum>
 struct Lanes {
@@ -128,14 +103,15 @@ class MaskSum {
 };
 
 // The sums of a mask whose coefficients are all alike: of each column of samples kept from row to row, and along the
-// row as differences of sums from its start, all modulo 2^16 or 2^32.
+// row as differences of sums from its start, all modulo 2^16, 2^32 or 2^64.
 template <typename T, typename LanesType>
 class BoxSum {
  public:
+  using Column = typename LanesType::Row;
   using Total = typename LanesType::Total;
 
   static bool can(const Pass &pass, const IntegerMask &mask) {
-    return mask.uniform() && !pass.wide && (pass.width() >= kLargeSide || pass.height() >= kLargeSide);
+    return mask.uniform() && (pass.width() >= kLargeSide || pass.height() >= kLargeSide);
   }
 
   BoxSum(const RowContext<T> &context, const IntegerMask &mask, Total start)
@@ -143,10 +119,10 @@ class BoxSum {
         coefficient_(mask.row[0] * mask.column[0]),
         start_(start),
         length_(context.window.length()),
-        columns_(context.scratch.template take<Total>(whole_blocks(length_))),
+        columns_(context.scratch.template take<Column>(whole_blocks(length_))),
         scan_(context.scratch.template take<Total>(whole_blocks(context.samples) + length_)),
         zeros_(context.scratch.template take<T>(whole_blocks(length_))) {
-    std::fill_n(columns_, whole_blocks(length_), Total{0});
+    std::fill_n(columns_, whole_blocks(length_), Column{0});
     std::fill_n(zeros_, whole_blocks(length_), T{0});
   }
 
@@ -170,7 +146,8 @@ class BoxSum {
   const int32_t coefficient_;
   const Total start_;
   const int length_;
-  Total *columns_, *scan_;
+  Column *columns_;
+  Total *scan_;
   T *zeros_;
 };
 
@@ -313,49 +290,9 @@ class PairSum {
   std::vector<Tap<T>> taps_;
 };
 
-// Divides gains and rounding by the power of two that they share, if 32 bits then hold all that comes of 32-bit sums.
-inline bool make_narrow(Gain *gain, Rounding *rounding, int largest_sample) {
-  const int64_t half = rounding->half;
-  if (half & (half - 1)) return false;
-  const int shared = __builtin_ctzll(static_cast<uint64_t>(gain->sum | gain->centre | rounding->offset | half));
-  const Gain g = {gain->sum >> shared, gain->centre >> shared, gain->shift, true};
-  Rounding r = *rounding;
-  r.offset >>= shared;
-  r.half >>= shared;
-  r.limit = (int64_t{r.max} + 1) * 2 * r.half - 1;
-  const double reach = std::fabs(static_cast<double>(g.sum)) * ((INT32_MAX >> g.shift) + 1.0) +
-                       std::fabs(static_cast<double>(g.centre)) * largest_sample +
-                       std::fabs(static_cast<double>(r.offset)) + static_cast<double>(r.half);
-  if (reach > INT32_MAX || r.limit > INT32_MAX) return false;
-  *gain = g;
-  *rounding = r;
-  return true;
-}
-
-// From sums in 32 or 64 bits to samples. All channels of a plane are rounded alike but where their depths differ.
 template <typename T, typename Acc>
 void round_row(const RowContext<T> &context, int y, const Acc *sum, T *out) {
-  const Pass &pass = context.pass();
-  const Rounding *rounding = context.rounding();
-  const ChannelLayout *channel = context.job.layout->channel;
-  const bool uniform = std::all_of(channel, channel + context.channels,
-                                   [&](const ChannelLayout &c) { return c.depth == channel->depth; });
-  const T *centre = context.at(y, 0, 0);
-  Gain gain = {pass.sum_gain, pass.center_gain, pass.sum_shift, false};
-  if (!uniform) {
-    for (int s = 0; s < context.samples; s++) {
-      const Rounding &r = rounding[s % context.channels];
-      out[s] = static_cast<T>(pass.has_gain()
-                                  ? round_to_sample(apply_gain(sum[s], gain.shift, gain.sum, gain.centre, centre[s]), r)
-                                  : round_to_sample(sum[s], r));
-    }
-  } else if (pass.has_gain()) {
-    Rounding reduced = *rounding;
-    if (sizeof(Acc) == 4) make_narrow(&gain, &reduced, context.largest_sample());
-    context.loops().round(sum, gain, centre, reduced, out, context.padded());
-  } else {
-    context.loops().round(sum, *rounding, out, context.padded());
-  }
+  round_samples(context.job, context.samples, sum, context.at(y, 0, 0), out);
 }
 
 // Sums in 16-bit lanes, which only 8-bit samples have.
@@ -478,191 +415,6 @@ class CompassOp {
   Rounding16 rounding_;
   uint16_t *narrow_ = nullptr;
   int32_t *response_ = nullptr;
-};
-
-// Extrema of runs of pixels along a row, of lengths that double, in rows as long as the window's.
-template <typename T>
-class Runs {
- public:
-  Runs(const RowContext<T> &context, bool largest) : context_(context), largest_(largest) {}
-
-  // out[s] = the extremum of `count` samples of in[s], in[s + step], ...; n of them.
-  void pick(const T *in, int step, int count, T *out, int n) const {
-    const T *taps[8];
-    for (int k = 0; k < count; k++) taps[k] = in + k * step;
-    context_.loops().extremum(largest_, taps, count, out, std::max(n, kVectorBlock));
-  }
-
-  // out[s] = the extremum of the `width` pixels from sample s, for the tile's samples. Each of the scratch rows is as
-  // long as the window's.
-  void pick_wide(const T *in, int width, T *scratch[2], T *out) const {
-    const int c = context_.channels;
-    if (width <= 8) return pick(in, c, width, out, context_.samples);
-    int length = 8, valid = context_.window.length() - 7 * c;
-    pick(in, c, length, scratch[0], valid);
-    for (; 2 * length <= width; length *= 2) {
-      valid -= length * c;
-      pick(scratch[0], length * c, 2, scratch[1], valid);
-      std::swap(scratch[0], scratch[1]);
-    }
-    pick(scratch[0], (width - length) * c, 2, out, context_.samples);
-  }
-
- private:
-  const RowContext<T> &context_;
-  const bool largest_;
-};
-
-// Over a rectangle: along rows, then down columns. Tall ones by van Herk and by Gil and Werman: the rows are taken in
-// groups as tall as the window, which then is the end of one group and the start of the next. Extrema from each row of
-// a group to its end are found when the group is complete, those from its start as rows enter.
-template <typename T>
-class RectangleOp {
- public:
-  RectangleOp(const RowContext<T> &context, bool largest)
-      : context_(context),
-        largest_(largest),
-        runs_(context, largest),
-        height_(context.pass().height()),
-        rows_(context.scratch, context.samples, height_) {
-    for (T *&row : scratch_) row = context.scratch.template take<T>(context.window.length());
-    if (height_ >= kLargeSide) start_ = context.scratch.template take<T>(context.samples);
-    taps_.resize(height_);
-  }
-
-  void enter(int y) {
-    T *row = rows_[y];
-    runs_.pick_wide(context_.window[y], context_.pass().width(), scratch_, row);
-    if (!start_) return;
-    const int place = place_of(y);
-    extremum(place ? start_ : row, row, start_);
-    if (place == height_ - 1)
-      for (int k = 1; k < height_; k++) extremum(rows_[y - k], rows_[y - k + 1], rows_[y - k]);
-  }
-
-  void filter(int y, T *out) {
-    const int top = y - context_.pass().radius_y;
-    if (start_ && place_of(top) == 0) {
-      std::memcpy(out, rows_[top], context_.samples * sizeof(T));
-    } else if (start_) {
-      extremum(rows_[top], start_, out);
-    } else {
-      for (int j = 0; j < height_; j++) taps_[j] = rows_[top + j];
-      context_.loops().extremum(largest_, taps_.data(), height_, out, context_.padded());
-    }
-  }
-
- private:
-  // The place of a row in its group.
-  int place_of(int y) const { return (y - context_.first_y + context_.pass().radius_y) % height_; }
-
-  void extremum(const T *a, const T *b, T *out) const {
-    const T *const taps[] = {a, b};
-    context_.loops().extremum(largest_, taps, 2, out, context_.padded());
-  }
-
-  const RowContext<T> &context_;
-  const bool largest_;
-  const Runs<T> runs_;
-  const int height_;
-  Ring<T> rows_;        // extrema along rows; of a complete group, of these to the end of the group
-  T *start_ = nullptr;  // from the start of the group that rows are entering
-  T *scratch_[2];
-  std::vector<const T *> taps_;
-};
-
-// Over any members of the window: each of its rows is a few runs, and a run is covered by two whose length is a power
-// of two.
-template <typename T>
-class ElementOp {
- public:
-  ElementOp(const RowContext<T> &context, bool largest)
-      : context_(context), largest_(largest), runs_(context, largest) {
-    const Pass &pass = context.pass();
-    // Where they are few, the members themselves are less work than runs, each level of which is read and written.
-    const int members =
-        static_cast<int>(std::count_if(pass.element.begin(), pass.element.end(), [](uint8_t m) { return m != 0; }));
-    int levels = list_members(true);
-    if (members <= static_cast<int>(members_.size()) + 3 * levels) levels = list_members(false);
-    for (int k = 0; k < levels; k++) levels_.emplace_back(context.scratch, context.window.length(), pass.height());
-    taps_.resize(members_.size());
-  }
-
-  void enter(int y) {
-    const T *runs = context_.window[y];
-    int length = 1, valid = context_.window.length();
-    for (const Ring<T> &level : levels_) {
-      valid -= length * context_.channels;
-      runs_.pick(runs, length * context_.channels, 2, level[y], valid);
-      runs = level[y];
-      length *= 2;
-    }
-  }
-
-  void filter(int y, T *out) {
-    for (size_t m = 0; m < members_.size(); m++) {
-      const int row = y + members_[m].y - context_.pass().radius_y, level = members_[m].level;
-      taps_[m] = (level ? levels_[level - 1][row] : context_.window[row]) + members_[m].x * context_.channels;
-    }
-    context_.loops().extremum(largest_, taps_.data(), static_cast<int>(taps_.size()), out, context_.padded());
-  }
-
- private:
-  struct Member {
-    int y, level, x;  // in the window, from its upper left; 2^level pixels
-  };
-
-  // As runs or one by one. Returns the highest level.
-  int list_members(bool as_runs) {
-    const Pass &pass = context_.pass();
-    members_.clear();
-    int levels = 0;
-    const auto add_run = [&](int y, int begin, int end) {
-      int level = 0;
-      while (2 << level <= end - begin) level++;
-      members_.push_back({y, level, begin});
-      if (1 << level < end - begin) members_.push_back({y, level, end - (1 << level)});
-      levels = std::max(levels, level);
-    };
-    for (int j = 0; j < pass.height(); j++) {
-      const uint8_t *row = &pass.element[j * pass.width()];
-      for (int i = 0; i < pass.width(); i++) {
-        if (!row[i]) continue;
-        const int begin = i;
-        while (as_runs && i + 1 < pass.width() && row[i + 1]) i++;
-        add_run(j, begin, i + 1);
-      }
-    }
-    return levels;
-  }
-
-  const RowContext<T> &context_;
-  const bool largest_;
-  const Runs<T> runs_;
-  std::vector<Member> members_;
-  std::vector<Ring<T>> levels_;  // extrema of runs of 2, 4, ... pixels
-  std::vector<const T *> taps_;
-};
-
-template <typename T>
-class MedianOp {
- public:
-  explicit MedianOp(const RowContext<T> &context) : context_(context) {
-    while (1 << depth_ <= context.largest_sample()) depth_++;
-  }
-  void enter(int) {}
-  void filter(int y, T *out) {
-    const Pass &pass = context_.pass();
-    taps_.clear();
-    for (int j = -pass.radius_y; j <= pass.radius_y; j++)
-      for (int i = -pass.radius_x; i <= pass.radius_x; i++) taps_.push_back(context_.at(y, i, j));
-    context_.loops().median(taps_.data(), static_cast<int>(taps_.size()), depth_, out, context_.padded());
-  }
-
- private:
-  const RowContext<T> &context_;
-  int depth_ = 0;
-  std::vector<const T *> taps_;
 };
 
 }  // namespace cudaconv

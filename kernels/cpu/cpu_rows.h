@@ -59,6 +59,7 @@ class Scratch {
   size_t next_ = 0;
 };
 
+class CoarsePart;
 struct MosaicBox;
 struct MosaicPart;
 
@@ -72,8 +73,10 @@ struct Job {
   const PlaneLayout *layout;
   // Row 0 of the part; pitches in bytes from row to row of the part.
   PlaneView source, subtrahend, copy, target;
+  PlaneView alpha;  // of Op::WeightedMean: of the source, the part that holds the alpha of this one
   // nullptr, or what the results go on to, instead of to the target.
   const Job *difference;
+  const CoarsePart *coarse;  // of Op::Blur
 
   bool filters() const {
     const Action *action = plan->action[part.plane];

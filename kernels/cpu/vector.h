@@ -15,6 +15,9 @@ namespace cudaconv {
 // Loops run over blocks of so many samples. Every row that a loop reads or writes has room for at least one block.
 constexpr int kVectorBlock = 64;
 
+// Of a histogram of 8-bit samples, by their upper and by their lower halves.
+constexpr int kMedianBins = 16;
+
 constexpr int whole_blocks(int samples) {
   return (samples + kVectorBlock - 1) / kVectorBlock * kVectorBlock;
 }
@@ -95,6 +98,9 @@ class VectorLoops {
   virtual void shift(const int32_t *in, int shift, int32_t *out, int n) const = 0;
   virtual void shift(const int64_t *in, int shift, int64_t *out, int n) const = 0;
 
+  // out[s] = the sum of weight[k][s] * in[k][s], k from 0 to 3. n: blocks
+  virtual void sum_products(const int32_t *const in[4], const int32_t *const weight[4], int32_t *out, int n) const = 0;
+
   // sums[s] += enters[s] - leaves[s]. n: blocks
   virtual void slide(const uint8_t *enters, const uint8_t *leaves, uint16_t *sums, int n) const = 0;
   virtual void slide(const uint8_t *enters, const uint8_t *leaves, int32_t *sums, int n) const = 0;
@@ -103,6 +109,7 @@ class VectorLoops {
   // out[s] is the sum of in[s - channels], in[s - 2 * channels], ... for s < n + channels. n: whole pixels
   virtual void scan(const uint16_t *in, int channels, uint16_t *out, int n) const = 0;
   virtual void scan(const int32_t *in, int channels, int32_t *out, int n) const = 0;
+  virtual void scan(const int32_t *in, int channels, int64_t *out, int n) const = 0;
 
   // From sums to samples.
   virtual void round(const uint16_t *sum, const Rounding16 &rounding, uint8_t *out, int n) const = 0;
@@ -138,9 +145,20 @@ class VectorLoops {
   virtual void extremum(bool largest, const uint8_t *const *in, int count, uint8_t *out, int n) const = 0;
   virtual void extremum(bool largest, const uint16_t *const *in, int count, uint16_t *out, int n) const = 0;
 
-  // The median of in[0][s] ... in[count - 1][s], samples of `depth` bits; count is odd and at most 255.
+  // The median of in[0][s] ... in[count - 1][s], samples of `depth` bits; count is odd and fits a container.
   virtual void median(const uint8_t *const *in, int count, int depth, uint8_t *out, int n) const = 0;
   virtual void median(const uint16_t *const *in, int count, int depth, uint16_t *out, int n) const = 0;
+
+  // Histograms of columns of samples, one below the other: the next sample of each enters, and where `leaves` is not
+  // nullptr one leaves. Sample s has kMedianBins bins from coarse[s * kMedianBins], for the upper halves of samples,
+  // and as many times as many from fine[s * kMedianBins^2], for the lower halves by the upper ones. Each bin counts the
+  // samples of those before it too, less than 256. Any n.
+  virtual void count_columns(const uint8_t *enters, const uint8_t *leaves, uint8_t *coarse, uint8_t *fine,
+                             int n) const = 0;
+  // out[s] is the sample that `rank` samples at most are less than, of the window of `width` pixels of columns from s
+  // on. n: any number of whole pixels
+  virtual void median_of_columns(const uint8_t *coarse, const uint8_t *fine, int channels, int width, int rank,
+                                 uint8_t *out, int n) const = 0;
 
   // max(a - b, 0)
   virtual void subtract(const uint8_t *a, const uint8_t *b, uint8_t *out, int n) const = 0;

@@ -185,6 +185,12 @@ void shift_sums(const In *in, int shift, Out *out, int n) {
   for_blocks(n, [=](int s) CUDACONV_INLINE { out[s] = static_cast<Out>(in[s] >> shift); });
 }
 
+inline void sum_products_of(const int32_t *const in[4], const int32_t *const weight[4], int32_t *out, int n) {
+  const int32_t *const a = in[0], *const b = in[1], *const c = in[2], *const d = in[3];
+  const int32_t *const u = weight[0], *const v = weight[1], *const w = weight[2], *const x = weight[3];
+  for_blocks(n, [=](int s) CUDACONV_INLINE { out[s] = a[s] * u[s] + b[s] * v[s] + c[s] * w[s] + d[s] * x[s]; });
+}
+
 template <typename T, typename Acc>
 void slide_sums(const T *enters, const T *leaves, Acc *sums, int n) {
   for_blocks(n, [=](int s) CUDACONV_INLINE {
@@ -192,8 +198,8 @@ void slide_sums(const T *enters, const T *leaves, Acc *sums, int n) {
   });
 }
 
-template <typename Acc>
-void scan_sums(const Acc *in, int channels, Acc *out, int n) {
+template <typename In, typename Acc>
+void scan_sums(const In *in, int channels, Acc *out, int n) {
   with_number(
       channels,
       [=](auto number) {
@@ -202,7 +208,8 @@ void scan_sums(const Acc *in, int channels, Acc *out, int n) {
         for (int s = 0; s < n; s += kChannels)
           for (int c = 0; c < kChannels; c++) {
             out[s + c] = sum[c];
-            sum[c] = static_cast<Acc>(static_cast<uint32_t>(sum[c]) + static_cast<uint32_t>(in[s + c]));
+            using Unsigned = typename Modular<Acc>::type;
+            sum[c] = static_cast<Acc>(static_cast<Unsigned>(sum[c]) + static_cast<Unsigned>(in[s + c]));
           }
         for (int c = 0; c < kChannels; c++) out[n + c] = sum[c];
       },
@@ -359,97 +366,15 @@ void extremum_of(const T *const *in, int count, T *out, int n) {
                 [=](auto number) { extremum_group<kLargest, decltype(number)::value>(in + k, k == 0, out, n); });
 }
 
-// The comparisons that find the median of kCount values by forgetting: among kCount / 2 + 2 of them neither the
-// smallest nor the largest is the median, and one that has not been looked at yet takes their place.
-template <int kCount>
-struct MedianNetwork {
-  uint8_t low[kCount * kCount] = {}, high[kCount * kCount] = {};  // pairs of values to put in order
-  int length = 0, median = 0;
+}  // namespace
 
-  constexpr MedianNetwork() {
-    int list[kCount] = {}, count = kCount / 2 + 2, next = count;
-    for (int i = 0; i < count; i++) list[i] = i;
-    while (count > 1) {
-      for (int i = 0; i < count / 2; i++) compare(list[i], list[count - 1 - i]);
-      for (int i = 1; i < (count + 1) / 2; i++) compare(list[0], list[i]);
-      for (int i = count / 2; i < count - 1; i++) compare(list[i], list[count - 1]);
-      for (int i = 0; i < count - 2; i++) list[i] = list[i + 1];
-      count -= 2;
-      if (next < kCount) list[count++] = next++;
-    }
-    median = list[0];
-  }
+}  // namespace cudaconv
 
- private:
-  constexpr void compare(int a, int b) {
-    low[length] = static_cast<uint8_t>(a);
-    high[length++] = static_cast<uint8_t>(b);
-  }
-};
+#include "cpu/median_loops.h"
 
-template <typename T, std::size_t... kValue, std::size_t... kStep>
-void median_network(const T *const *rows, T *out, int n, std::index_sequence<kValue...>,
-                    std::index_sequence<kStep...>) {
-  static constexpr MedianNetwork<sizeof...(kValue)> kNetwork;
-  struct {
-    const T *row[sizeof...(kValue)];
-  } in = {{rows[kValue]...}};
-  for_samples(n, [=](int s) CUDACONV_INLINE {
-    T v[sizeof...(kValue)] = {in.row[kValue][s]...};
-    const auto order = [&](T &low, T &high) CUDACONV_INLINE {
-      const T least = smaller(low, high);
-      high = larger(low, high);
-      low = least;
-    };
-    (order(v[kNetwork.low[kStep]], v[kNetwork.high[kStep]]), ...);
-    out[s] = v[kNetwork.median];
-  });
-}
+namespace cudaconv {
 
-template <int kCount, typename T>
-void count_below(const T *const *rows, int begin, const T *candidate, T *below) {
-  const T *in[kCount];
-  for (int k = 0; k < kCount; k++) in[k] = rows[k] + begin;
-  for_blocks(kVectorBlock, [=](int s) CUDACONV_INLINE {
-    T v = below[s];
-    for (int k = 0; k < kCount; k++) v = static_cast<T>(v + (in[k][s] < candidate[s]));
-    below[s] = v;
-  });
-}
-
-// The median of any number of values: the largest value that at most half of them lie below, found bit by bit.
-template <typename T>
-void median_bits(const T *const *in, int count, int depth, T *out, int n) {
-  T candidate[kVectorBlock], found[kVectorBlock], below[kVectorBlock];
-  for (int block = 0; block < n; block += kVectorBlock) {
-    const int begin = smaller(block, n - kVectorBlock);
-    for (int s = 0; s < kVectorBlock; s++) found[s] = 0;
-    for (int bit = depth - 1; bit >= 0; bit--) {
-      for (int s = 0; s < kVectorBlock; s++) {
-        candidate[s] = static_cast<T>(found[s] | 1 << bit);
-        below[s] = 0;
-      }
-      for (int k = 0; k < count; k += kGroup)
-        with_number(smaller(kGroup, count - k),
-                    [&](auto number) { count_below<decltype(number)::value>(in + k, begin, candidate, below); });
-      for (int s = 0; s < kVectorBlock; s++) found[s] = below[s] <= count / 2 ? candidate[s] : found[s];
-    }
-    for (int s = 0; s < kVectorBlock; s++) out[begin + s] = found[s];
-  }
-}
-
-template <int kCount, typename T>
-void median_network(const T *const *rows, T *out, int n) {
-  median_network(rows, out, n, std::make_index_sequence<kCount>(),
-                 std::make_index_sequence<MedianNetwork<kCount>().length>());
-}
-
-template <typename T>
-void median_of(const T *const *in, int count, int depth, T *out, int n) {
-  if (count == 9) return median_network<9>(in, out, n);
-  if (count == 25) return median_network<25>(in, out, n);
-  median_bits(in, count, depth, out, n);
-}
+namespace {
 
 template <typename T>
 void subtract_samples(const T *a, const T *b, T *out, int n) {
@@ -508,6 +433,10 @@ class Loops final : public VectorLoops {
   CUDACONV_SHIFT(int64_t, int64_t)
 #undef CUDACONV_SHIFT
 
+  void sum_products(const int32_t *const in[4], const int32_t *const weight[4], int32_t *out, int n) const override {
+    sum_products_of(in, weight, out, n);
+  }
+
 #define CUDACONV_SLIDE(T, Acc)                                                    \
   void slide(const T *enters, const T *leaves, Acc *sums, int n) const override { \
     slide_sums(enters, leaves, sums, n);                                          \
@@ -521,6 +450,9 @@ class Loops final : public VectorLoops {
     scan_sums(in, channels, out, n);
   }
   void scan(const int32_t *in, int channels, int32_t *out, int n) const override {
+    scan_sums(in, channels, out, n);
+  }
+  void scan(const int32_t *in, int channels, int64_t *out, int n) const override {
     scan_sums(in, channels, out, n);
   }
 
@@ -574,6 +506,17 @@ class Loops final : public VectorLoops {
   CUDACONV_SAMPLES(uint8_t)
   CUDACONV_SAMPLES(uint16_t)
 #undef CUDACONV_SAMPLES
+
+  void count_columns(const uint8_t *enters, const uint8_t *leaves, uint8_t *coarse, uint8_t *fine,
+                     int n) const override {
+    count_column_samples(enters, leaves, coarse, fine, n);
+  }
+  void median_of_columns(const uint8_t *coarse, const uint8_t *fine, int channels, int width, int rank, uint8_t *out,
+                         int n) const override {
+    for (int c = 0; c < channels; c++)
+      median_of_channel(coarse + c * kMedianBins, fine + c * kMedianBins * kMedianBins, channels, width, rank, out + c,
+                        n / channels);
+  }
 
   void unpack(const uint8_t *words, bool swap, int shift, int largest, uint16_t *samples, int n) const override {
     for_samples(n, [=](int s) CUDACONV_INLINE {

@@ -14,9 +14,11 @@
 #include "cuda/cuda_resources.h"
 #include "cuda/frame_copy.h"
 #include "cuda/launchers.h"
+#include "cuda/morphology/large_squares.h"
 #include "cuda/mosaic/tiles.h"
 #include "cuda/regions/put_in_place.h"
 #include "cuda/regions/region_job.h"
+#include "cuda/scratch.h"
 #include "cuda/unpack.h"
 
 namespace cudaconv {
@@ -174,6 +176,7 @@ class CudaBackend : public Backend {
       auto made = std::make_shared<PreparedPlan>();
       made->plan = plan;
       made->unpacked = unpack_plan(*plan);
+      made->divided = divide_squares(made->dense());
       made->launches = prepare(made->filter(), kernels_);
       if (prepared_.size() == kMostPrepared) prepared_.pop_back();
       found = prepared_.insert(prepared_.end(), std::move(made));
@@ -182,7 +185,17 @@ class CudaBackend : public Backend {
     return prepared_.front();
   }
 
+  // Of plans whose launches are deferred together this has to be done for all before.
+  void reserve_scratch(const Plan &filter) {
+    const size_t bytes = scratch_bytes(filter);
+    if (bytes <= scratch_.size()) return;
+    check(cudaStreamSynchronize(stream_.get()), "cudaStreamSynchronize");  // the frames before use what there is
+    scratch_.reserve(bytes);
+  }
+
   void prepare_temporaries(Slot &slot, const Plan &filter) {
+    reserve_scratch(filter);
+    slot.buffers.scratch = scratch_.data();
     slot.temporaries.resize(std::max<size_t>(slot.temporaries.size(), filter.temporaries));
     slot.buffers.temporary.resize(filter.temporaries);
     for (int i = 0; i < filter.temporaries; i++) {
@@ -363,6 +376,7 @@ class CudaBackend : public Backend {
     const std::vector<Group> &groups = job.groups;
     const Plan &first = groups[0].prepared->filter();
     const bool meets = groups.size() > kMostResults;
+    for (const Group &group : groups) reserve_scratch(group.prepared->filter());
     std::vector<FrameView> results;
     for (size_t r = 0; r < std::min<size_t>(groups.size(), kMostResults); r++) {
       slot.results[r].prepare(first.memory);
@@ -542,7 +556,8 @@ class CudaBackend : public Backend {
   // Used by the thread that submits alone, but for the streams.
   Stream upload_stream_, stream_, download_stream_;
   const ParallelFor parallel_for_;
-  std::shared_ptr<const DeviceMasks> masks_;                   // of the latest plan with method=global
+  DeviceBuffer scratch_;                      // of all frames, which the stream filters one after the other
+  std::shared_ptr<const DeviceMasks> masks_;  // of the latest plan with method=global
   std::vector<std::shared_ptr<const PreparedPlan>> prepared_;  // that used last comes first
   std::shared_ptr<const RegionJob> regions_;                   // of the latest frame that had any
   std::mutex retire_mutex_;                                    // held by the thread that retires, while it waits too

@@ -37,6 +37,7 @@ class GrowingBuffer {
 
   uint8_t *data() const { return static_cast<uint8_t *>(data_); }
 
+  size_t size() const { return size_; }
   void reserve(size_t bytes, const char *file = __builtin_FILE(), int line = __builtin_LINE()) {
     if (bytes <= size_) return;
     if (data_) kFree(std::exchange(data_, nullptr));

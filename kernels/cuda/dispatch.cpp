@@ -8,14 +8,26 @@ namespace cudaconv {
 // Each in its family's folder; all are for dense planes.
 int takes_mosaic(const PassQuery &query);  // means of blocks
 void launch_mosaic(const PassRun &run);
+int takes_weighted(const PassQuery &query);  // means weighted by alpha, of a row and a column
+void launch_weighted(const PassRun &run);
+int takes_blur(const PassQuery &query);  // wide Gaussians
+void launch_blur(const PassRun &run);
+int takes_long(const PassQuery &query);  // separable masks longer than any tile, of any layout
+void launch_long(const PassRun &run);
 int takes_composite(const PassQuery &query);  // openings and the like of small squares
 void launch_composite(const PassRun &run);
 int takes_sliding(const PassQuery &query);  // small windows
 void launch_sliding(const PassRun &run);
 int takes_van_herk(const PassQuery &query);  // larger squares of morphology
 void launch_van_herk(const PassRun &run);
-int takes_structuring_element(const PassQuery &query);  // ellipses, crosses and the like
+int takes_chords(const PassQuery &query);  // structuring elements up to 31x31
+void launch_chords(const PassRun &run);
+int takes_structuring_element(const PassQuery &query);  // larger ellipses, crosses and the like
 void launch_structuring_element(const PassRun &run);
+int takes_median_network(const PassQuery &query);  // medians of 7x7 to 11x11
+void launch_median_network(const PassRun &run);
+int takes_median_histogram(const PassQuery &query);  // larger ones
+void launch_median_histogram(const PassRun &run);
 int takes_box(const PassQuery &query);  // means of 8-bit samples
 void launch_box(const PassRun &run);
 int takes_box_tiles(const PassQuery &query);  // the narrow ones that nothing else takes
@@ -43,10 +55,16 @@ constexpr unsigned kAllSix = kMirrors | border_bit(Border::Wrap);
 const std::vector<Structure> &structures() {
   static const std::vector<Structure> kStructures = {
       {"mosaic", kAllSix, takes_mosaic, launch_mosaic},
+      {"weighted", kAllSix, takes_weighted, launch_weighted},
+      {"blur", kAllSix, takes_blur, launch_blur},
+      {"long", kAllSix, takes_long, launch_long},
       {"composite", kMirrors, takes_composite, launch_composite},
       {"sliding", kAllSix, takes_sliding, launch_sliding},
       {"extremum", kAllSix, takes_van_herk, launch_van_herk},
+      {"chords", kAllSix, takes_chords, launch_chords},
       {"element", kAllSix, takes_structuring_element, launch_structuring_element},
+      {"median-network", kAllSix, takes_median_network, launch_median_network},
+      {"median-histogram", kAllSix, takes_median_histogram, launch_median_histogram},
       {"box", kAllSix, takes_box, launch_box},
       {"interleaved", kAllSix, takes_separable9, launch_separable9},
       {"tensor-separable", kAllSix, takes_separable, launch_separable},

@@ -116,7 +116,9 @@ void copy_rects(const std::vector<CopyRect> &rects, const FrameView &from, const
 void copy_frame(const std::vector<MemoryPlane> &planes, const FrameView &from, const FrameView &to, cudaMemcpyKind kind,
                 cudaStream_t stream) {
   const std::vector<CopyRect> rects = whole_frame(planes);
-  if (same_block(from, to, planes))
+  // Planes on the device that lie side by side may be allocations of their own, across which nothing is copied.
+  const bool ours = kind != cudaMemcpyDeviceToDevice || planes.size() == 1;
+  if (ours && same_block(from, to, planes))
     check(cudaMemcpyAsync(to.plane[0].data, from.plane[0].data, bytes_of(rects), kind, stream), "cudaMemcpyAsync");
   else
     copy_rects(rects, from, to, kind, stream);

@@ -20,11 +20,12 @@ constexpr int kMaxMaskValues = 31 * 31;
 struct MaskParams {
   int32_t width, height;  // of the window, pixels
   int32_t radius_x, radius_y;
-  int32_t row_shift;    // see IntegerMask
-  int32_t has_element;  // value holds a bit for each pixel of the window, element_words words a row
-  int32_t element_words;
+  int32_t row_shift;      // see IntegerMask
+  int32_t has_element;    // value holds a structuring element
+  int32_t element_words;  // of a row, as bits; 0: as runs
   // One of: the mask row by row, and after it the second mask of a magnitude; the row factor, and after it the column
-  // factor, then the same of the second mask; the bits of a structuring element.
+  // factor, then the same of the second mask; a bit for each pixel of a structuring element's window or, where
+  // they are too many, of each row its first member and how many follow from there on, first | count << 16.
   int32_t value[kMaxMaskValues + 1];
 };
 

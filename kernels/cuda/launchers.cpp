@@ -104,7 +104,7 @@ void fill_frame(const PassRun &run, size_t last, FrameParams &p) {
   }
 }
 
-PartArea::PartArea(const Area &area) : width(area.width()), rectangles(area.rectangles()) {
+PartArea::PartArea(const Area &area) : width(area.width()), rectangles(area.rectangles()), bounds(area.bounds()) {
   for (const PixelRect &r : rectangles) {
     pixels += static_cast<double>(r.pixels());
     widths += r.width();

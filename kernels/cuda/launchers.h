@@ -29,6 +29,8 @@ struct FrameBuffers {
   // Of a mosaic: its tiles, by part, and where to find the boxes of those that have several, once they are launched.
   const std::vector<MosaicTiles> *mosaic = nullptr;
   const MosaicTiledBox *const *mosaic_boxes = nullptr;
+
+  void *scratch = nullptr;  // scratch_bytes() of the plan
 };
 
 // What of a part is worked on, and the sums of what its rectangles measure.
@@ -36,6 +38,7 @@ struct PartArea {
   explicit PartArea(const Area &area);
   int width;  // of the part, pixels
   std::vector<PixelRect> rectangles;
+  PixelRect bounds;
   double pixels = 0, widths = 0, heights = 0;
 };
 
@@ -56,8 +59,10 @@ struct PassRun : PassQuery {
 // Enqueues any pass by the plan's method. Pixels that are to stay as they were stay.
 void launch_method(const PassRun &run);
 
-// launch_method() of a mosaic.
+// launch_method() of a mosaic, of weighted means and of a wide Gaussian.
 void launch_mosaic_samples(const PassRun &run);
+void launch_weighted_any(const PassRun &run);
+void launch_blur_samples(const PassRun &run);
 
 // After a pass has filtered all pixels: puts those back that it keeps. Planes are dense. Throws Error{Device}.
 void launch_restore(const PassRun &run);

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "error.h"
+#include "plan/fixed_point.h"
 #include "plan/masks.h"
 #include "plan/messages.h"
 
@@ -18,6 +19,8 @@ namespace {
 constexpr double kLargestInteger = (1 << 30) - 1;
 // Codes by which the fixed-point form of a real mask may be off before the final rounding, which adds a half.
 constexpr double kErrorAllowed = 0.45;
+// Blurs of more taps than this go by way of a smaller frame, where that is accurate enough.
+constexpr int kLargestDirectBlur = 65;
 
 // By which a blur can be multiplied, 2^15 times the error that remains of its rows' sums.
 constexpr double kLargestGain = kErrorAllowed * (1 << 15);
@@ -47,34 +50,6 @@ double absolute_sum(const std::vector<int32_t> &v) {
   double sum = 0;
   for (int32_t c : v) sum += std::fabs(static_cast<double>(c));
   return sum;
-}
-
-// value = column x row in integers, where there are such: the first row with a non-zero coefficient, divided by the
-// greatest common divisor of its coefficients, has to divide every other row.
-void factorise(IntegerMask &mask, int width, int height) {
-  const auto at = [&](int j, int i) -> int64_t { return mask.value[static_cast<size_t>(j) * width + i]; };
-  int lead = 0;
-  int64_t divisor = 0;
-  for (; lead < height; lead++) {
-    divisor = 0;
-    for (int i = 0; i < width; i++) divisor = std::gcd(divisor, at(lead, i));
-    if (divisor) break;
-  }
-  if (!divisor) return;
-  std::vector<int32_t> row(width), column(height);
-  int pivot = 0;
-  for (int i = 0; i < width; i++) {
-    row[i] = static_cast<int32_t>(at(lead, i) / divisor);
-    if (row[i] && !row[pivot]) pivot = i;
-  }
-  for (int j = 0; j < height; j++) {
-    if (at(j, pivot) % row[pivot]) return;
-    column[j] = static_cast<int32_t>(at(j, pivot) / row[pivot]);
-    for (int i = 0; i < width; i++)
-      if (static_cast<int64_t>(column[j]) * row[i] != at(j, i)) return;
-  }
-  mask.row = std::move(row);
-  mask.column = std::move(column);
 }
 
 // Turns a real mask into integers, which decides alone about every byte that follows: it knows the mask and the depth,
@@ -115,8 +90,11 @@ class LinearCompiler {
     pass_.norm = s_.magnitude == Magnitude::L1 ? Norm::L1 : absolute_ && s_.bias < 0 ? Norm::L2Fraction : Norm::L2;
     const double divisor = s_.divisor ? s_.divisor : first.divisor;
 
-    if (first.value.empty()) {
-      compile_factors(first, divisor);
+    // A Gaussian of one tap is all ones as well, but an unsharp mask of it still has its amount.
+    if (first.value.empty() && first.row[0] == 1 && s_.mask != Mask::Unsharp) {
+      compile_integers(masks, divisor, static_cast<double>(first.width) * first.height * largest_);
+    } else if (first.value.empty()) {
+      compile_blur(first, divisor);
     } else if (std::all_of(masks.begin(), masks.end(),
                            [](const RealMask &m) { return std::all_of(m.value.begin(), m.value.end(), is_integer); })) {
       double sum = 0;
@@ -168,7 +146,12 @@ class LinearCompiler {
     for (size_t m = 0; m < masks.size(); m++) {
       IntegerMask &mask = pass_.mask[m];
       for (double v : masks[m].value) mask.value.push_back(static_cast<int32_t>(sign * scale * v));
-      factorise(mask, pass_.width(), pass_.height());
+      if (masks[m].value.empty()) {
+        mask.row.assign(masks[m].width, sign);
+        mask.column.assign(masks[m].height, scale);
+      } else {
+        factorise(mask, pass_.width(), pass_.height());
+      }
     }
     // A response is 8 * (three neighbours in a row) - 3 * (all eight): two numbers instead of eight masks.
     if (pass_.op == Op::Compass) pass_.mask[0].value = {scale * 8, scale * -3};
@@ -176,8 +159,6 @@ class LinearCompiler {
       sum *= 2;
       d *= 2;
     }
-    if (pass_.op == Op::Linear && masks[0].width * masks[0].height > kLargestDense * kLargestDense)
-      pass_.mask[0].value.clear();
     finish(sum, d);
   }
 
@@ -228,114 +209,118 @@ class LinearCompiler {
     finish(total(bits), int64_t{1} << bits);
   }
 
-  // A row and a column of real weights that sum to 1: the row's sums are kept with some bits of fraction, so that both
-  // steps stay within the accumulator. For up to 12 bits that is a 16-bit row sum and a 32-bit total.
-  void compile_factors(const RealMask &real, double divisor) {
-    if (s_.mask == Mask::Unsharp) divisor = 1;
-    const double gain = 1 / divisor;
-    // What multiplies the rounding of a row's sum to 14 bits of fraction, the finest there is.
-    const auto refuse_gain = [&](int line = __builtin_LINE()) {
-      refuse("divisor=" + number_text(divisor) + " is too small for mask=" + mask_nick(s_.mask) + ": from about " +
-                 number_text(1 / kLargestGain) + " on, more for large masks, results are within one code of exact ones",
-             __FILE__, line);
-    };
-    if (!(std::fabs(gain) <= kLargestGain)) refuse_gain();
-    IntegerMask &mask = pass_.mask[0];
+  // A blur as integers: what its sum is divided by, a bound of the sum, and how many codes it may be off.
+  struct Quantised {
+    int64_t divisor;
+    double total, error;
+  };
 
-    double total = 0;
-    int64_t d = 0;
-    const auto quantise = [&](int row_bits, int column_bits, int fraction) {
-      mask.row = fixed_point(real.row, row_bits, 1);
-      mask.column = fixed_point(real.column, column_bits, gain);
-      mask.row_shift = row_bits - fraction;
-      d = int64_t{1} << (column_bits + fraction);
-      const int64_t row_sum = static_cast<int64_t>(absolute_sum(mask.row) * largest_);
-      total = absolute_sum(mask.column) * ((row_sum + (int64_t{1} << mask.row_shift >> 1)) >> mask.row_shift);
-      double off = 0;
-      for (int i = 0; i < real.width; i++) off += std::fabs(std::ldexp(mask.row[i], -row_bits) - real.row[i]);
-      off *= std::fabs(gain);
-      for (int i = 0; i < real.height; i++)
-        off += std::fabs(std::ldexp(mask.column[i], -column_bits) - gain * real.column[i]);
-      return off * largest_ + std::fabs(gain) * std::ldexp(0.5, -fraction);
-    };
-
-    const int fraction = 16 - depth_;
-    double error = 1;
-    if (fraction >= 4) {
-      error = quantise(16, 15, fraction);
-      if (!fits_32_bits(total, d, depth_, s_.bias) && s_.mask != Mask::Unsharp) error = 1;
-    }
-    // The amount multiplies the blur's error.
-    const bool sharpens = s_.mask == Mask::Unsharp;
-    const double weight = sharpens ? std::max(1.0, std::fabs(s_.amount)) : 1;
-    // Three bytes of each factor and of a row's sum are what the matrix instructions can take, of samples of more than
-    // 8 bits: for those of 8 bits more accuracy than promised has a high price.
-    const double allowed = depth_ > 8 || sharpens ? kErrorAllowed / 2 : kErrorAllowed;
-    if (error * weight > allowed && std::fabs(gain) < 64) {
-      error = quantise(24, 24, 8);
-      pass_.wide = true;
-    }
-    if (error * weight > allowed) {
-      int column_bits = 30;
-      while (column_bits > 1 &&
-             std::ldexp(std::fabs(gain) + std::fabs(s_.bias) + 1, column_bits + 14 + depth_) > kMost64)
-        column_bits--;
-      if (std::fabs(gain) >= 2)
-        column_bits = std::min(column_bits, 29 - ceil_log2(static_cast<int64_t>(gain < 0 ? -gain : gain)));
-      if (column_bits < 8) refuse_gain();
-      error = quantise(30, column_bits, 14);
-      pass_.wide = true;
-      if (error > kErrorAllowed) refuse_gain();
-    }
-
-    if (s_.mask == Mask::Unsharp) {
-      // src + amount * (src - gauss), in units of 1 / (d * 2^amount_bits) codes, the blur kept with 12 bits of
-      // fraction.
-      constexpr int kBlurFraction = 12;
-      while (d > int64_t{1} << kBlurFraction) {
-        d >>= 1;
-        pass_.sum_shift++;
-      }
-      error += std::ldexp(0.5, -kBlurFraction);
-      int amount_bits = 20;
-      const double reach = 2 + 2 * std::fabs(s_.amount) + std::fabs(s_.bias);
-      while (amount_bits > 0 && std::ldexp(reach * d, amount_bits + depth_) > kMost64) amount_bits--;
-      const double off = largest_ * std::ldexp(0.5, -amount_bits) + std::fabs(s_.amount) * error;
-      if (!std::isfinite(s_.amount) || off > kErrorAllowed)
-        refuse("amount=" + number_text(s_.amount) + " is too large: up to about " +
-               number_text(std::floor(kErrorAllowed / error)) + " results are within one code of exact ones");
-      const int64_t amount = std::llround(std::ldexp(s_.amount, amount_bits));
-      pass_.sum_gain = -amount;
-      pass_.center_gain = d * ((int64_t{1} << amount_bits) + amount);
-      d <<= amount_bits;
-    }
-    finish(total, d);
+  [[noreturn]] void refuse_gain(double divisor, int line = __builtin_LINE()) const {
+    refuse("divisor=" + number_text(divisor) + " is too small for mask=" + mask_nick(s_.mask) + ": from about " +
+               number_text(1 / kLargestGain) + " on, more for large masks, results are within one code of exact ones",
+           __FILE__, line);
   }
 
-  // weight * gain * 2^bits, rounded so that the sum is right: what the nearest integers add up to too much or too
-  // little is taken from pairs, or added to them, that it brings the least away from their exact values, and what is
-  // left of it from the middle. `weight` is symmetric.
-  static std::vector<int32_t> fixed_point(const std::vector<double> &weight, int bits, double gain) {
-    const size_t middle = weight.size() / 2;
-    std::vector<int32_t> q;
-    std::vector<double> rest;  // of the exact value
-    int64_t missing = std::llround(std::ldexp(gain, bits));
-    for (double w : weight) {
-      const double exact = std::ldexp(w * gain, bits);
-      q.push_back(static_cast<int32_t>(std::llround(exact)));
-      rest.push_back(exact - q.back());
-      missing -= q.back();
+  // A row and a column of real weights that sum to 1, and what multiplies their sum.
+  void compile_blur(const RealMask &real, double divisor) {
+    const bool sharpens = s_.mask == Mask::Unsharp;
+    if (sharpens) divisor = 1;
+    const double gain = 1 / divisor;
+    // The finest rounding of a row's sum is to 14 bits of fraction.
+    if (!(std::fabs(gain) <= kLargestGain)) refuse_gain(divisor);
+    // The amount multiplies the blur's error.
+    const double weight = sharpens ? std::max(1.0, std::fabs(s_.amount)) : 1;
+    Quantised blur = {0, 0, kErrorAllowed / (sharpens ? 2 * weight : std::max(1.0, std::fabs(gain)))};
+    if (real.width > kLargestDirectBlur) pass_.decimation = make_decimation(real.row, depth_, blur.error);
+    if (pass_.decimation)
+      apply_divisor(gain, blur);
+    else
+      blur = quantise_factors(real, gain, weight);
+    if (sharpens) sharpen(blur);
+    finish(blur.total, blur.divisor);
+  }
+
+  // The sum that a smaller frame comes to, times a gain.
+  void apply_divisor(double gain, Quantised &blur) {
+    constexpr int kGainBits = 16;
+    pass_.op = Op::Blur;
+    blur.divisor = int64_t{1} << pass_.decimation->result_fraction();
+    blur.total = (largest_ + 1) * static_cast<double>(blur.divisor);
+    if (gain == 1) return;
+    pass_.sum_gain = std::llround(std::ldexp(gain, kGainBits));
+    blur.divisor <<= kGainBits;
+  }
+
+  // Factors in fixed point, and the row's sums with some bits of fraction, so that both steps stay within the
+  // accumulator. For up to 12 bits that is a 16-bit row sum and a 32-bit total.
+  Quantised quantise_factors(const RealMask &real, double gain, double weight) {
+    const int fraction = 16 - depth_;
+    Quantised blur = {0, 0, 1};
+    if (fraction >= 4) {
+      blur = quantise(real, gain, {16, 15, fraction});
+      if (!fits_32_bits(blur.total, blur.divisor, depth_, s_.bias) && s_.mask != Mask::Unsharp) blur.error = 1;
     }
-    const int step = missing < 0 ? -1 : 1;
-    std::vector<size_t> pairs(middle);
-    std::iota(pairs.begin(), pairs.end(), 0);
-    std::stable_sort(pairs.begin(), pairs.end(), [&](size_t a, size_t b) { return step * rest[a] > step * rest[b]; });
-    for (size_t k = 0; k < middle && std::abs(missing) >= 2; k++, missing -= 2 * step) {
-      q[pairs[k]] += step;
-      q[weight.size() - 1 - pairs[k]] += step;
+    // Three bytes of each factor and of a row's sum are what the matrix instructions can take, of samples of more than
+    // 8 bits: for those of 8 bits more accuracy than promised has a high price.
+    const double allowed = depth_ > 8 || s_.mask == Mask::Unsharp ? kErrorAllowed / 2 : kErrorAllowed;
+    if (blur.error * weight > allowed && std::fabs(gain) < 64) {
+      blur = quantise(real, gain, {24, 24, 8});
+      pass_.wide = true;
     }
-    q[middle] += static_cast<int32_t>(missing);
-    return q;
+    if (blur.error * weight <= allowed) return blur;
+    int column_bits = 30;
+    while (column_bits > 1 && std::ldexp(std::fabs(gain) + std::fabs(s_.bias) + 1, column_bits + 14 + depth_) > kMost64)
+      column_bits--;
+    if (std::fabs(gain) >= 2)
+      column_bits = std::min(column_bits, 29 - ceil_log2(static_cast<int64_t>(gain < 0 ? -gain : gain)));
+    if (column_bits < 8) refuse_gain(1 / gain);
+    blur = quantise(real, gain, {30, column_bits, 14});
+    pass_.wide = true;
+    if (blur.error > kErrorAllowed) refuse_gain(1 / gain);
+    return blur;
+  }
+
+  struct Bits {
+    int row, column, fraction;  // of a row's sum
+  };
+
+  Quantised quantise(const RealMask &real, double gain, Bits bits) {
+    IntegerMask &mask = pass_.mask[0];
+    mask.row = fixed_point(real.row, bits.row, 1);
+    mask.column = fixed_point(real.column, bits.column, gain);
+    mask.row_shift = bits.row - bits.fraction;
+    const auto row_sum = static_cast<int64_t>(absolute_sum(mask.row) * largest_);
+    const double total =
+        absolute_sum(mask.column) * ((row_sum + (int64_t{1} << mask.row_shift >> 1)) >> mask.row_shift);
+    double off = 0;
+    for (int i = 0; i < real.width; i++) off += std::fabs(std::ldexp(mask.row[i], -bits.row) - real.row[i]);
+    off *= std::fabs(gain);
+    for (int i = 0; i < real.height; i++)
+      off += std::fabs(std::ldexp(mask.column[i], -bits.column) - gain * real.column[i]);
+    return {int64_t{1} << (bits.column + bits.fraction), total,
+            off * largest_ + std::fabs(gain) * std::ldexp(0.5, -bits.fraction)};
+  }
+
+  // src + amount * (src - gauss), in units of 1 / (divisor * 2^amount_bits) codes, the blur kept with 12 bits of
+  // fraction.
+  void sharpen(Quantised &blur) {
+    constexpr int kBlurFraction = 12;
+    while (blur.divisor > int64_t{1} << kBlurFraction) {
+      blur.divisor >>= 1;
+      pass_.sum_shift++;
+    }
+    blur.error += std::ldexp(0.5, -kBlurFraction);
+    int amount_bits = 20;
+    const double reach = 2 + 2 * std::fabs(s_.amount) + std::fabs(s_.bias);
+    while (amount_bits > 0 && std::ldexp(reach * blur.divisor, amount_bits + depth_) > kMost64) amount_bits--;
+    const double off = largest_ * std::ldexp(0.5, -amount_bits) + std::fabs(s_.amount) * blur.error;
+    if (!std::isfinite(s_.amount) || off > kErrorAllowed)
+      refuse("amount=" + number_text(s_.amount) + " is too large: up to about " +
+             number_text(std::floor(kErrorAllowed / blur.error)) + " results are within one code of exact ones");
+    const int64_t amount = std::llround(std::ldexp(s_.amount, amount_bits));
+    pass_.sum_gain = -amount;
+    pass_.center_gain = blur.divisor * ((int64_t{1} << amount_bits) + amount);
+    blur.divisor <<= amount_bits;
   }
 
   void finish(double sum, int64_t divisor) {
@@ -366,6 +351,32 @@ class LinearCompiler {
 };
 
 }  // namespace
+
+void factorise(IntegerMask &mask, int width, int height) {
+  const auto at = [&](int j, int i) -> int64_t { return mask.value[static_cast<size_t>(j) * width + i]; };
+  int lead = 0;
+  int64_t divisor = 0;
+  for (; lead < height; lead++) {
+    divisor = 0;
+    for (int i = 0; i < width; i++) divisor = std::gcd(divisor, at(lead, i));
+    if (divisor) break;
+  }
+  if (!divisor) return;
+  std::vector<int32_t> row(width), column(height);
+  int pivot = 0;
+  for (int i = 0; i < width; i++) {
+    row[i] = static_cast<int32_t>(at(lead, i) / divisor);
+    if (row[i] && !row[pivot]) pivot = i;
+  }
+  for (int j = 0; j < height; j++) {
+    if (at(j, pivot) % row[pivot]) return;
+    column[j] = static_cast<int32_t>(at(j, pivot) / row[pivot]);
+    for (int i = 0; i < width; i++)
+      if (static_cast<int64_t>(column[j]) * row[i] != at(j, i)) return;
+  }
+  mask.row = std::move(row);
+  mask.column = std::move(column);
+}
 
 Rounding make_rounding(int64_t divisor, int depth, double bias, bool absolute, bool wide) {
   Rounding r;

@@ -12,8 +12,10 @@ namespace cudaconv {
 
 namespace {
 
-constexpr int kLargestSide = 127;
-constexpr int kLargestMedian = 7;
+constexpr int kLargestSum = 1501;  // side of box, gauss and unsharp
+constexpr double kLargestSigma = 250;
+constexpr int kLargestElement = 255;  // of the shapes that have a name
+constexpr int kLargestMedian = 127;
 constexpr int kLargestBlock = 255;
 
 struct NamedMask {
@@ -94,8 +96,13 @@ RealMask binomial_like(const std::vector<double> &line) {
 }
 
 RealMask box(int side) {
-  std::vector<double> ones(side, 1.0);
-  return outer(ones, ones, static_cast<double>(side) * side);
+  const std::vector<double> ones(side, 1.0);
+  if (side <= kLargestDense) return outer(ones, ones, static_cast<double>(side) * side);
+  RealMask mask;
+  mask.width = mask.height = side;
+  mask.row = mask.column = ones;
+  mask.divisor = static_cast<double>(side) * side;
+  return mask;
 }
 
 // A first derivative across the line `smooth`: x is the transpose of y.
@@ -114,18 +121,10 @@ int odd_size(const FilterSettings &s, int otherwise, int largest) {
 
 // The normalised samples of a Gaussian: exp(-x^2 / (2 sigma^2)).
 RealMask gauss(const FilterSettings &s) {
-  if (!(s.sigma >= 0) || !std::isfinite(s.sigma))
-    refuse("sigma=" + number_text(s.sigma) + " is not a finite number of 0 or more");
-  int side;
-  if (s.size == 0 && s.sigma > 0) {
-    const double wanted = 2 * std::ceil(3 * s.sigma) + 1;
-    if (wanted > kLargestSide)
-      refuse("sigma=" + number_text(s.sigma) + " asks for a mask of side " + number_text(wanted) + ", more than " +
-             std::to_string(kLargestSide) + "; set size to cut it off there");
-    side = static_cast<int>(wanted);
-  } else {
-    side = odd_size(s, 5, kLargestSide);
-  }
+  if (!(s.sigma >= 0 && s.sigma <= kLargestSigma))
+    refuse("sigma=" + number_text(s.sigma) + " is outside 0 to " + number_text(kLargestSigma));
+  const int side =
+      s.size == 0 && s.sigma > 0 ? 2 * static_cast<int>(std::ceil(3 * s.sigma)) + 1 : odd_size(s, 5, kLargestSum);
   const double sigma = s.sigma > 0 ? s.sigma : 0.3 * ((side - 1) * 0.5 - 1) + 0.8;
 
   RealMask mask;
@@ -308,7 +307,7 @@ std::vector<RealMask> linear_masks(const FilterSettings &s) {
     case Mask::Box7:
       return {box(7)};
     case Mask::Box:
-      return {box(odd_size(s, 5, kLargestSide))};
+      return {box(odd_size(s, 5, kLargestSum))};
     case Mask::Gauss3:
       return {binomial_like({1, 2, 1})};
     case Mask::Gauss5:
@@ -381,7 +380,7 @@ Window window_of(const FilterSettings &s) {
     if (std::find(w.member.begin(), w.member.end(), 1) == w.member.end())
       refuse("shape=custom: every number in coefficients is 0, so the element is empty");
   } else {
-    w.width = w.height = odd_size(s, 3, kLargestSide);
+    w.width = w.height = odd_size(s, 3, kLargestElement);
     const int r = w.width / 2;
     if (s.shape != Shape::Rect) w.member.assign(static_cast<size_t>(w.width) * w.height, 0);
     for (int j = 0; s.shape != Shape::Rect && j < w.height; j++) {

@@ -10,13 +10,16 @@
 
 namespace cudaconv {
 
+// The largest side of a mask that is kept as a matrix; larger ones are kept by their factors.
+constexpr int kLargestDense = 31;
+
 enum class MaskKind { Identity, Linear, Magnitude, Compass, Morphology, Median, Mosaic };
 
 // A mask of real numbers, rows from the top, both sides odd, the anchor in the centre.
 struct RealMask {
   int width = 0, height = 0;
   std::vector<double> value;        // empty where only the factors are given
-  std::vector<double> row, column;  // value[j][i] = column[j] * row[i], each summing to 1
+  std::vector<double> row, column;  // value[j][i] = column[j] * row[i]; each all ones, or summing to 1
   double divisor = 1;               // the mask's own
 };
 

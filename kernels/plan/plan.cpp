@@ -10,10 +10,13 @@
 #include "plan/linear_compiler.h"
 #include "plan/masks.h"
 #include "plan/messages.h"
+#include "plan/weighted.h"
 
 namespace cudaconv {
 
 namespace {
+
+constexpr int kLargestOfMethods = 127;  // side of a window
 
 class Builder {
  public:
@@ -136,6 +139,12 @@ class Builder {
       for (int c = 0; c < plan_->layout.plane[p].channels; c++)
         pass.rounding[p][c] = make_rounding(2, plan_->layout.plane[p].channel[c].depth, 0, false, false);
     const int n = s_.iterations;
+    if (s_.alpha == Alpha::Weighted && s_.mask != Mask::Identity && alpha_of(plan_->layout).plane >= 0) {
+      compile_weighted(s_, plan_->layout, pass);
+      set_keep(pass);
+      chain(pass, n, Pass::kInput, Pass::kOutput);
+      return;
+    }
     switch (mask_kind(s_.mask)) {
       case MaskKind::Identity:
         pass.mask[0].value = {2};
@@ -146,6 +155,7 @@ class Builder {
       case MaskKind::Compass:
         compile_linear(s_, plan_->layout, pass);
         set_keep(pass);
+        if (pass.decimation) pass.radius_x = pass.radius_y = pass.decimation->reach();
         chain(pass, n, Pass::kInput, Pass::kOutput);
         return;
       case MaskKind::Median: {
@@ -233,7 +243,12 @@ class Builder {
   }
 
   static bool can(Method method, const Pass &pass) {
-    if (pass.op == Op::Mosaic) return method == Method::Auto || method == Method::Constant;
+    if (pass.op == Op::Mosaic || pass.op == Op::WeightedMean)
+      return method == Method::Auto || method == Method::Constant;
+    // Whatever the method, such a blur reads samples in one way.
+    if (pass.op == Op::Blur) return method != Method::Cascade;
+    if (pass.op == Op::Linear && std::max(pass.width(), pass.height()) > kLargestOfMethods)
+      return method == Method::Auto;
     switch (method) {
       case Method::Separable:
         return pass.separable();
@@ -258,7 +273,12 @@ class Builder {
       if (can(m)) able += (able.empty() ? "" : ", ") + std::string(method_nick(m));
     std::string why;
     if (s_.method == Method::Separable) why = ", which is not the product of a row and a column";
+    for (const Pass &pass : plan_->passes)
+      if (pass.op == Op::Linear && std::max(pass.width(), pass.height()) > kLargestOfMethods)
+        why = ", a window of " + std::to_string(pass.width()) + "x" + std::to_string(pass.height()) +
+              " pixels; methods other than auto do up to " + std::to_string(kLargestOfMethods);
     if (s_.method == Method::Cascade) why = "; it does dilate and erode of size 5 with shape=rect";
+    if (plan_->passes[0].op == Op::WeightedMean) why = " with alpha=weighted";
     refuse(std::string("method=") + method_nick(s_.method) + " cannot do mask=" + mask_nick(s_.mask) + " as it is set" +
            why + "; these can: " + able);
   }
@@ -279,6 +299,7 @@ bool IntegerMask::uniform() const {
 bool Pass::separable() const {
   switch (op) {
     case Op::Linear:
+    case Op::WeightedMean:
       return mask[0].separable();
     case Op::Magnitude:
       return mask[0].separable() && mask[1].separable();
@@ -445,8 +466,8 @@ std::vector<PartRegion> regions_of_part(const Regions &regions, const Plan &plan
 }
 
 std::string describe(const Plan &plan) {
-  static const char *const kOps[] = {"linear",  "magnitude", "compass",    "minimum",
-                                     "maximum", "median",    "difference", "mosaic"};
+  static const char *const kOps[] = {"linear", "magnitude",  "compass", "minimum", "maximum",
+                                     "median", "difference", "mosaic",  "blur",    "weighted-mean"};
   static const char *const kBorders[] = {"replicate", "reflect", "reflect101", "wrap", "constant", "keep"};
   const auto size = [](int width, int height) { return std::to_string(width) + "x" + std::to_string(height); };
   const auto buffer = [](int index) {
@@ -461,6 +482,7 @@ std::string describe(const Plan &plan) {
     text += pass.op == Op::Mosaic ? size(pass.block, pass.block) : size(pass.width(), pass.height());
     if (pass.separable()) text += " separable";
     if (pass.op <= Op::Compass) text += pass.wide || pass.has_gain() ? " 64-bit" : " 32-bit";
+    if (pass.op == Op::WeightedMean) text += " " + std::to_string(pass.sum_bits) + "-bit";
     text += " " + buffer(pass.source) + (pass.op == Op::Difference ? "-" + buffer(pass.subtrahend) : "") + "->" +
             buffer(pass.target);
   }

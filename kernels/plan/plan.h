@@ -11,6 +11,7 @@
 
 #include "filter.h"
 #include "imageview.h"
+#include "plan/decimation.h"
 #include "plan/rounding.h"
 
 namespace cudaconv {
@@ -24,6 +25,10 @@ enum class Op : uint8_t {
   Median,      // over the square window
   Difference,  // source - subtrahend, sample by sample, clamped at 0
   Mosaic,      // the mean of the block that the pixel lies in, see plan/mosaic.h
+  Blur,        // a Gaussian by way of a smaller frame, see plan/decimation.h; radii are those of all that it reads
+  // The mean of samples weighted by mask[0] and, where they are colours, by the alpha of their pixels, see
+  // plan/weighted.h.
+  WeightedMean,
 };
 
 // How a magnitude becomes an integer: |x| + |y|; floor(sqrt(x^2 + y^2)), which is enough to round what is added to it;
@@ -74,6 +79,10 @@ struct Pass {
   bool in_regions = true;
   Norm norm = Norm::L2;  // of Magnitude
   int block = 0;         // Mosaic: the side of a block, pixels of the frame
+  std::shared_ptr<const Decimation> decimation;  // Blur
+  int row_bits = 0, sum_bits = 0;  // WeightedMean: that sums of a row and of a window take
+  // WeightedMean whose sums take more than 63 bits: if not empty, the factors of mask[0] with more bits, which count.
+  std::vector<int64_t> long_row, long_column;
 
   IntegerMask mask[2];           // Linear and Magnitude
   std::vector<uint8_t> element;  // Minimum, Maximum: members of the window; empty: all of it

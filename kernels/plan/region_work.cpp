@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "plan/weighted.h"
+
 namespace cudaconv {
 
 std::vector<Stage> stages_of(const Plan &plan) {
@@ -41,11 +43,22 @@ bool RegionWork::empty() const {
   return std::all_of(selected_.begin(), selected_.end(), [](const auto &area) { return area->empty(); });
 }
 
+// Adds the alpha that windows of another part read.
+void RegionWork::add_alpha(size_t other, Area &area) const {
+  const Pass &first = plan_.passes[0];
+  const AlphaGrid grid = alpha_grid(plan_, other);
+  for (const PixelRect &r : computed_[0][other]->grown(first.radius_x, first.radius_y, plan_.border).rectangles())
+    area.add({r.x0 << grid.sub_x, r.y0 << grid.sub_y, r.x1 << grid.sub_x, r.y1 << grid.sub_y});
+}
+
 Area RegionWork::needed(size_t part) const {
   // Every run of the filter is alike, so that every stage reads the same.
   const Pass &first = plan_.passes[0];
   Area area = computed_[0][part]->grown(first.radius_x, first.radius_y, plan_.border);
   area.add(*selected_[part]);
+  if (first.op == Op::WeightedMean)
+    for (size_t other = 0; other < plan_.parts.size(); other++)
+      if (alpha_part(plan_, other) == part) add_alpha(other, area);
   if (!mosaic_.empty())
     for (const MosaicBox &box : mosaic_[part].boxes) area.add({box.x, box.y, box.x + box.width, box.y + box.height});
   return area;

@@ -39,6 +39,8 @@ class RegionWork {
   const std::vector<MosaicPart> &mosaic() const { return mosaic_; }
 
  private:
+  void add_alpha(size_t other, Area &area) const;
+
   const Plan &plan_;
   std::vector<RegionRows> rows_;
   std::vector<MosaicPart> mosaic_;

@@ -145,6 +145,21 @@ Peer morphology(int operation, int size, int shape = cv::MORPH_RECT) {
   };
 }
 
+// A dilation by random pixels of a square, about half of them.
+Case element(int side) {
+  Case c = {"dilate custom " + std::to_string(side), settings(Mask::Dilate), {}, 0, {}};
+  c.settings.shape = Shape::Custom;
+  c.settings.coefficients.width = c.settings.coefficients.height = side;
+  cv::Mat members(side, side, CV_8U);
+  std::mt19937 random(side);
+  for (int i = 0; i < side * side; i++) {
+    members.data[i] = random() % 2;
+    c.settings.coefficients.value.push_back(members.data[i]);
+  }
+  c.peer = [=](const cv::Mat &in, cv::Mat &out) { cv::dilate(in, out, members, {-1, -1}, 1, cv::BORDER_REPLICATE); };
+  return c;
+}
+
 Peer kirsch() {
   std::vector<cv::Mat> kernels;
   const int ring[8] = {0, 1, 2, 5, 8, 7, 6, 3};
@@ -222,21 +237,22 @@ std::vector<Case> cases() {
   add("prewitt l2", settings(Mask::Prewitt), magnitude(prewitt, Magnitude::L2));
   add("kirsch", settings(Mask::Kirsch), kirsch());
   for (int side : {5, 7, 11, 15, 31}) list.push_back(custom(side));
-  for (int size : {3, 5, 7, 15, 31, 127})
+  for (int size : {3, 5, 7, 15, 31, 127, 255})
     add(numbered("dilate", size), settings(Mask::Dilate, size), morphology(cv::MORPH_DILATE, size));
   add("erode 5", settings(Mask::Erode, 5), morphology(cv::MORPH_ERODE, 5));
-  for (int size : {5, 15, 31}) {
+  for (int size : {5, 15, 31, 63, 127, 255}) {
     add(numbered("dilate cross", size), shaped(Mask::Dilate, size, Shape::Cross),
         morphology(cv::MORPH_DILATE, size, cv::MORPH_CROSS));
     add(numbered("dilate ellipse", size), shaped(Mask::Dilate, size, Shape::Ellipse),
         morphology(cv::MORPH_DILATE, size, cv::MORPH_ELLIPSE));
   }
+  for (int side : {15, 31}) list.push_back(element(side));
   add("open 3", settings(Mask::Open, 3), morphology(cv::MORPH_OPEN, 3));
   add("close 5", settings(Mask::Close, 5), morphology(cv::MORPH_CLOSE, 5));
   add("gradient 3", settings(Mask::Gradient, 3), morphology(cv::MORPH_GRADIENT, 3));
   add("tophat 3", settings(Mask::Tophat, 3), morphology(cv::MORPH_TOPHAT, 3));
   add("blackhat 5", settings(Mask::Blackhat, 5), morphology(cv::MORPH_BLACKHAT, 5));
-  for (int size : {3, 5, 7})
+  for (int size : {3, 5, 7, 9, 11, 13, 15, 31, 127})
     add(numbered("median", size), settings(Mask::Median, size),
         [=](const cv::Mat &in, cv::Mat &out) { cv::medianBlur(in, out, size); });
   return list;

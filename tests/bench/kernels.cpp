@@ -2,7 +2,7 @@
 //
 // Times the CUDA kernels against a copy of the same bytes on the device, and against NPP where that is built in.
 //
-//   kernel-bench [--table=goals,formats,widths,packed,seeds] [--size=WxH] [--only=TEXT,TEXT] [--json=FILE]
+//   kernel-bench [--table=goals,formats,widths,packed,seeds,sizes] [--size=WxH] [--only=TEXT,TEXT] [--json=FILE]
 //
 // Figures are of the kernels alone: 40 launches in a graph, over pairs of frames that together exceed the L2 cache
 // several times, random contents, the median of 15 replays. A copy is a cudaMemcpyAsync within the device; ratios are
@@ -82,6 +82,16 @@ FilterSettings custom(int side, int bits) {
   return s;
 }
 
+// A dilation by random pixels of a square, about half of them.
+FilterSettings element(int side) {
+  FilterSettings s = settings(Mask::Dilate);
+  s.shape = Shape::Custom;
+  s.coefficients.width = s.coefficients.height = side;
+  std::mt19937 random(side);
+  for (int i = 0; i < side * side; i++) s.coefficients.value.push_back(random() % 2);
+  return s;
+}
+
 // One of each structure of kernels, by label.
 const std::vector<std::string> kUsual = {"gauss5",   "sobel l2", "gauss7",     "median 3",
                                          "gauss 15", "box 31",   "custom 7x7", "custom 11x11"};
@@ -126,6 +136,7 @@ std::vector<Case> goal_cases() {
   add("tophat 3", settings(Mask::Tophat, 3));
   add("median 3", settings(Mask::Median, 3));
   add("median 5", settings(Mask::Median, 5));
+  for (int size : {7, 9, 11, 15, 31, 63, 127}) add("median " + std::to_string(size), settings(Mask::Median, size));
   for (int size : {4, 16, 17, 64, 255}) add("mosaic " + std::to_string(size), settings(Mask::Mosaic, size));
   add("gauss 15", settings(Mask::Gauss, 15));
   add("gauss 31", settings(Mask::Gauss, 31));
@@ -138,12 +149,63 @@ std::vector<Case> goal_cases() {
   add("unsharp 5", settings(Mask::Unsharp, 5));
   add("unsharp 15", settings(Mask::Unsharp, 15));
   add("dilate cross 5", dilation(Shape::Cross, 5));
-  add("dilate ellipse 15", dilation(Shape::Ellipse, 15));
+  for (int size : {15, 31, 63, 127, 255}) add("dilate ellipse " + std::to_string(size), dilation(Shape::Ellipse, size));
+  for (int size : {31, 255}) add("dilate cross " + std::to_string(size), dilation(Shape::Cross, size));
+  for (int size : {63, 127, 129, 255}) add("dilate " + std::to_string(size), settings(Mask::Dilate, size));
+  for (int side : {15, 31}) add("dilate custom " + std::to_string(side), element(side));
   add("gauss5 keep", keeping_edges(Mask::Gauss5));
   for (const std::string &label : kUsual) {
     const auto like = std::find_if(cases.begin(), cases.end(), [&](const Case &c) { return c.label == label; });
     add(label + " defaults", with_defaults(like->settings));
   }
+  return cases;
+}
+
+FilterSettings with_sigma(Mask mask, double sigma) {
+  FilterSettings s = settings(mask);
+  s.sigma = sigma;
+  return s;
+}
+
+// An element of random members.
+FilterSettings random_element(int side) {
+  FilterSettings s = dilation(Shape::Custom, 0);
+  s.coefficients.width = s.coefficients.height = side;
+  std::mt19937 random(side);
+  for (int i = 0; i < side * side; i++) s.coefficients.value.push_back(random() % 2);
+  return s;
+}
+
+// Masks of all sizes that there are.
+std::vector<Case> size_cases() {
+  std::vector<Case> cases;
+  const auto number = [](double v) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%g", v);
+    return std::string(text);
+  };
+  for (double sigma : {1., 2., 4., 5., 6., 8., 10., 11., 13., 16., 21., 25., 32., 50., 64., 100., 128., 180., 250.})
+    cases.push_back({"gauss sigma " + number(sigma), with_sigma(Mask::Gauss, sigma)});
+  for (double sigma : {2., 8., 25., 100.})
+    cases.push_back({"unsharp sigma " + number(sigma), with_sigma(Mask::Unsharp, sigma)});
+  for (int side : {3, 5, 7, 9, 11, 15, 21, 31, 63, 127})
+    cases.push_back({"median " + std::to_string(side), settings(Mask::Median, side)});
+  for (int side : {3, 7, 15, 31, 63, 127, 255}) {
+    const std::string text = std::to_string(side);
+    cases.push_back({"dilate " + text, settings(Mask::Dilate, side)});
+    cases.push_back({"dilate ellipse " + text, dilation(Shape::Ellipse, side)});
+    cases.push_back({"dilate cross " + text, dilation(Shape::Cross, side)});
+    cases.push_back({"open ellipse " + text, settings(Mask::Open, side)});
+    cases.back().settings.shape = Shape::Ellipse;
+  }
+  for (int side : {7, 15, 31}) {
+    cases.push_back({"dilate custom " + std::to_string(side), random_element(side)});
+    cases.push_back({"custom " + std::to_string(side) + " fractions", fractions(side)});
+  }
+  for (int side : {15, 31, 63, 127, 255, 511, 1501})
+    cases.push_back({"box " + std::to_string(side), settings(Mask::Box, side)});
+  for (int size : {4, 16, 17, 64, 255})
+    cases.push_back({"mosaic " + std::to_string(size), settings(Mask::Mosaic, size)});
   return cases;
 }
 
@@ -274,7 +336,7 @@ void write_json(const char *path, const std::vector<Result> &results) {
 }
 
 int main(int argc, char **argv) {
-  std::string tables = "goals,formats,widths,packed,seeds", only, formats;
+  std::string tables = "goals,formats,widths,packed,seeds,sizes", only, formats;
   const char *json = nullptr;
   std::vector<std::pair<int, int>> sizes = {{1920, 1080}, {3840, 2160}, {7680, 4320}};  // of goals and formats
   for (int i = 1; i < argc; i++) {
@@ -290,7 +352,7 @@ int main(int argc, char **argv) {
       sizes = {{w, h}};
     else {
       std::fprintf(stderr,
-                   "usage: %s [--table=goals,formats,widths,packed,seeds] [--format=FORMAT,FORMAT] [--size=WxH] "
+                   "usage: %s [--table=goals,formats,widths,packed,seeds,sizes] [--format=FORMAT,FORMAT] [--size=WxH] "
                    "[--only=TEXT,TEXT] [--json=FILE]\n",
                    argv[0]);
       return 2;
@@ -329,6 +391,13 @@ int main(int argc, char **argv) {
       for (const auto &[w, h] : {std::pair(1920, 1080), std::pair(3840, 2160)})
         bench.run("packed", format, w, h, usual, {Method::Auto});
   }
+  if (wanted("sizes"))
+    for (const char *format : {"RGBA", "GRAY8", "P010_10LE", "GRAY16_LE", "RGBA64_LE"})
+      for (const auto &[w, h] : {std::pair(1920, 1080), std::pair(3840, 2160)}) {
+        if (!formats.empty() && formats.find(std::string(",") + format + ",") == std::string::npos) continue;
+        if (sizes.size() == 1 && sizes[0].first != w) continue;
+        bench.run("sizes", format, w, h, size_cases(), {Method::Auto});
+      }
   if (wanted("seeds")) {
     std::vector<Case> convolutions;
     for (int side : {5, 7, 11})

@@ -43,8 +43,8 @@ struct Number {
   int flags;
 };
 constexpr Number kNumbers[] = {
-    {"size", 0, 0, 255, kLive},
-    {"sigma", 0, 0, 100, kAnimated},
+    {"size", 0, 0, 1501, kLive},
+    {"sigma", 0, 0, 250, kAnimated},
     {"amount", 1, -100, 100, kAnimated},
     {"divisor", 0, -1e9, 1e9, kAnimated},
     {"bias", 0, -1, 1, kAnimated},
@@ -1378,8 +1378,8 @@ const std::vector<BadSettings> &bad_settings() {
       {"mask=dilate shape=custom", {"shape=custom", "coefficients"}},
       {"mask=dilate shape=custom coefficients='0 0 0'", {"shape=custom", "empty"}},
       {"mask=box size=4", {"size=4", "mask=box", "odd"}},
-      {"mask=median size=9", {"size=9", "mask=median", "7"}},
-      {"mask=gauss sigma=100", {"sigma=100", "127"}},
+      {"mask=median size=129", {"size=129", "mask=median", "127"}},
+      {"mask=gauss size=1500", {"size=1500", "mask=gauss", "1501"}},
       {"mask=gauss5 method=cascade", {"method=cascade", "tiled", "separable"}},
       {"mask=laplace method=separable", {"method=separable", "tiled", "blocked"}},
       {"mask=median method=separable", {"method=separable", "tiled"}},

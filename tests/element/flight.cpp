@@ -738,7 +738,7 @@ GST_START_TEST(whatever_the_filter_takes_a_flush_and_a_stop_come_through) {
   const GstVideoInfo info = video_info("RGBA", 640, 480);
 #endif
   for (int how = 0; how < 3; how++) {
-    Harness h("mask=median size=7 iterations=1000", info);
+    Harness h("mask=median size=15 iterations=1000", info);
     std::atomic<GstFlowReturn> flow{GST_FLOW_OK};
     Random random = seeded();
     const Ref<GstBuffer> in = random_frame(info, random);

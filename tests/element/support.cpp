@@ -138,7 +138,7 @@ const std::vector<Nick> &nicks_of(const char *property) {
       {"chroma",
        {nick("auto", Chroma::Auto), nick("filter", Chroma::Filter), nick("copy", Chroma::Copy),
         nick("neutral", Chroma::Neutral)}},
-      {"alpha", {nick("copy", Alpha::Copy), nick("filter", Alpha::Filter)}},
+      {"alpha", {nick("copy", Alpha::Copy), nick("filter", Alpha::Filter), nick("weighted", Alpha::Weighted)}},
       {"method",
        {nick("auto", Method::Auto), nick("global", Method::Global), nick("constant", Method::Constant),
         nick("tiled", Method::Tiled), nick("tiled-cached", Method::TiledCached), nick("blocked", Method::Blocked),

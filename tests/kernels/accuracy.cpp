@@ -2,7 +2,7 @@
 //
 // How far masks of real numbers are from the exact result: random masks from 3x3 to 31x31 on frames of 8, 10 and 16
 // bits. And settings at the edges of what numbers can hold, huge and tiny coefficients, divisors and amounts: each is
-// exact where it consists of integers, within one code, or refused.
+// exact where it consists of integers, within one code, or refused. And Gaussians of any sigma, by border and depth.
 //
 //   accuracy [MASKS] [EDGES]
 //
@@ -212,6 +212,63 @@ bool edges(int count, Backend &cpu, Backend *cuda) {
   return !wrong && !apart;
 }
 
+// ---- Gaussians of any sigma -----------------------------------------------------------------------------------------
+
+// Squares of black and white, the largest steps that there are, over the whole frame or a few of its pixels.
+void draw_steps(Random &random, GuardedFrame *frame) {
+  for (GuardedFrame::Block &block : frame->blocks()) {
+    const size_t run = 1 + random() % 97;
+    uint8_t value = 0;
+    for (size_t i = 0; i < block.bytes.size(); i++) {
+      if (i % run == 0 && random() % 2) value = static_cast<uint8_t>(~value);
+      block.bytes[i] = value;
+    }
+  }
+}
+
+// The largest distance from the exact result, in codes, by sigma and border; one line for each sigma and format.
+bool blurs(Backend &cpu, Backend *cuda) {
+  bool good = true;
+  for (const char *name : {"GRAY8", "I420_10LE", "GRAY16_LE"}) {
+    const FrameLayout layout = format_named(name).layout(150, 40);
+    for (const double sigma : {3.0, 8.0, 11.0, 15.0, 21.5, 44.0, 90.0, 175.0, 250.0}) {
+      std::printf("%-10s sigma %-5g", name, sigma);
+      uint64_t apart = 0;
+      for (const Border border : borders()) {
+        FilterSettings settings;
+        settings.mask = Mask::Gauss;
+        settings.sigma = sigma;
+        settings.border = border;
+        double largest = 0;
+        for (int content = 0; content < 2; content++) {
+          Random random(content + 7);
+          GuardedFrame source(layout, {0, 0, 1, 0}), got(layout, {0, 0, 1, 0});
+          if (content)
+            draw_steps(random, &source);
+          else
+            source.fill(random);
+          const auto plan = make_plan(settings, layout);
+          cpu.retire(cpu.submit(plan, source.view(), got.view()));
+          const reference::Channel want =
+              reference::filter(settings, layout, reference::read(layout, source.view())).plane[0][0];
+          const reference::Channel have = reference::read(layout, got.view()).plane[0][0];
+          for (size_t i = 0; i < want.real.size(); i++)
+            largest = std::max(largest, std::fabs(static_cast<double>(have.sample[i] - want.real[i])));
+          if (!cuda) continue;
+          GuardedFrame by_cuda(layout, {0, 0, 1, 0});
+          cuda->retire(cuda->submit(plan, source.view(), by_cuda.view()));
+          apart += by_cuda != got;
+        }
+        std::printf(" %s %.4f", border_nick(border), largest);
+        good = good && largest <= 1;
+      }
+      std::printf(cuda ? "; %llu frames differ between CPU and CUDA\n" : "\n", static_cast<unsigned long long>(apart));
+      good = good && apart == 0;
+    }
+  }
+  return good;
+}
+
 int run(int masks, int edge_count) {
   std::string why;
   std::unique_ptr<Backend> cuda;
@@ -275,6 +332,7 @@ int run(int masks, int edge_count) {
     good = good && tally.largest <= 1 && tally.bytes_apart == 0;
   }
   good = edges(edge_count, *cpu, cuda.get()) && good;
+  good = blurs(*cpu, cuda.get()) && good;
   return good ? 0 : 1;
 }
 

@@ -6,6 +6,8 @@
 #include <numeric>
 #include <sstream>
 
+#include "plan/masks.h"
+
 namespace cudaconv::test {
 
 namespace {
@@ -75,12 +77,68 @@ Coefficients fractions(int width, int height) {
   return c;
 }
 
+// A structuring element that has about one pixel in `every`, its corners among them.
+Coefficients members(int width, int height, unsigned every) {
+  Coefficients c = coefficients(width, height, {});
+  Random random(every);
+  for (int i = 0; i < width * height; i++) c.value.push_back(random() % every == 0);
+  c.value.front() = c.value.back() = c.value[width - 1] = 1;
+  return c;
+}
+
 // With this row and column.
 Coefficients product(const std::vector<double> &row, const std::vector<double> &column) {
   Coefficients c = coefficients(static_cast<int>(row.size()), static_cast<int>(column.size()), {});
   for (double y : column)
     for (double x : row) c.value.push_back(y * x);
   return c;
+}
+
+// Masks for colours that are weighted by alpha: with sums of 32 bits, of 64 and of more, products of a row and a column
+// and others.
+void add_weighted(std::vector<FilterSettings> &list) {
+  const auto add = [&](Mask mask, auto change) {
+    FilterSettings s;
+    s.mask = mask;
+    s.alpha = Alpha::Weighted;
+    change(s);
+    list.push_back(s);
+  };
+  for (Mask m : {Mask::Box3, Mask::Gauss3, Mask::Gauss5, Mask::Gauss7, Mask::Gauss9}) add(m, [](FilterSettings &) {});
+  for (int size : {5, 15, 31, 63, 127})
+    for (Mask m : {Mask::Box, Mask::Gauss}) add(m, [&](FilterSettings &s) { s.size = size; });
+  for (double sigma : {0.4, 0.7, 1.0, 2.0, 4.0, 8.0}) add(Mask::Gauss, [&](FilterSettings &s) { s.sigma = sigma; });
+  add(Mask::Gauss5, [](FilterSettings &s) { s.iterations = 3; });
+  add(Mask::Gauss5, [](FilterSettings &s) { s.divisor = 100, s.bias = -0.25; });
+  add(Mask::Gauss5, [](FilterSettings &s) { s.divisor = -300, s.bias = 1; });
+  add(Mask::Gauss5, [](FilterSettings &s) { s.divisor = -300, s.bias = 0.5, s.negative = Negative::Absolute; });
+  add(Mask::Box, [](FilterSettings &s) { s.divisor = 7.3, s.bias = 0.1; });
+  add(Mask::Gauss, [](FilterSettings &s) { s.sigma = 1, s.divisor = 0.7, s.bias = 0.1, s.iterations = 2; });
+  const auto custom = [&](int width, int height, auto value, double divisor) {
+    Coefficients c = coefficients(width, height, {});
+    for (int i = 0; i < width * height; i++) c.value.push_back(value(i * 7919 % 101));
+    add(Mask::Custom, [&](FilterSettings &s) { s.coefficients = c, s.divisor = divisor; });
+  };
+  custom(
+      3, 3, [](int i) { return i % 10; }, 0);
+  custom(
+      5, 7, [](int i) { return i; }, 0);
+  custom(
+      31, 31, [](int i) { return i; }, 0);
+  custom(
+      13, 1, [](int i) { return i * i; }, 7);
+  custom(
+      1, 13, [](int i) { return i * i; }, 0);
+  custom(
+      3, 5, [](int i) { return 1073741823 - 10000000 * i; }, 0);
+  custom(
+      5, 5, [](int i) { return 0.01 + i / 333.0; }, 0);
+  custom(
+      31, 31, [](int i) { return 0.01 + i / 333.0; }, 2000);
+  custom(
+      3, 3, [](int i) { return 1e-9 * (1 + i % 3); }, 0);
+  custom(
+      3, 3, [](int) { return 0; }, 0);
 }
 
 std::vector<FilterSettings> make_variants() {
@@ -107,7 +165,8 @@ std::vector<FilterSettings> make_variants() {
   add(Mask::Gauss3, times(3));
   add(Mask::Gauss5, times(2));
   add(Mask::Gauss5, divisor(100), bias(-0.25));
-  for (int side : {0, 1, 9, 15, 31, 33, 63, 127}) add(Mask::Box, size(side));
+  for (int side : {0, 1, 9, 15, 31, 33, 63, 127, 129, 257, 1501}) add(Mask::Box, size(side));
+  add(Mask::Box, size(301), divisor(-50000), bias(0.75));
   add(Mask::Box, size(3), divisor(2));
   add(Mask::Box, size(5), divisor(7.3));
   add(Mask::Gauss);
@@ -116,6 +175,10 @@ std::vector<FilterSettings> make_variants() {
   add(Mask::Gauss, sigma(2.5));
   add(Mask::Gauss, sigma(6));
   add(Mask::Gauss, size(127), sigma(20));
+  for (double s : {11.0, 15.5, 24.0, 45.0, 100.0, 250.0}) add(Mask::Gauss, sigma(s));
+  add(Mask::Gauss, size(201), sigma(250));  // all but a box: no smaller frame comes near it
+  add(Mask::Gauss, size(1501));
+  add(Mask::Gauss, sigma(12), divisor(0.7), bias(-0.1));
   add(Mask::Gauss, sigma(1), divisor(0.7), bias(0.1));
   add(Mask::Gauss, sigma(0.8), times(3));
   add(Mask::Sharpen);
@@ -124,6 +187,8 @@ std::vector<FilterSettings> make_variants() {
   add(Mask::Unsharp, amount(2.5), sigma(1.5));
   add(Mask::Unsharp, amount(-0.5), size(3));
   add(Mask::Unsharp, amount(1.25), size(25));
+  add(Mask::Unsharp, amount(1.5), sigma(14));
+  add(Mask::Unsharp, amount(0.75), sigma(60));
   add(Mask::Unsharp, amount(0.3), sigma(1), times(2));
   add(Mask::Emboss);
   add(Mask::Emboss, bias(0.5));
@@ -158,7 +223,24 @@ std::vector<FilterSettings> make_variants() {
     add(m, size(5), times(2));
     add(m, size(31), shape(Shape::Ellipse));
     add(m, size(127));
+    for (Shape element : {Shape::Rect, Shape::Cross, Shape::Ellipse})
+      for (int side : {15, 63, 129, 255})
+        if (element != Shape::Rect || side > 127) add(m, size(side), shape(element));
+    // Of about half the window's pixels, and of few.
+    add(m, shape(Shape::Custom), coefs(members(15, 15, 2)));
+    add(m, shape(Shape::Custom), coefs(members(31, 31, 2)));
+    add(m, shape(Shape::Custom), coefs(members(31, 9, 5)));
+    add(m, shape(Shape::Custom), coefs(members(5, 29, 7)));
+    add(m, shape(Shape::Custom), coefs(coefficients(31, 5, std::vector<double>(155, 1))));
   }
+  // Squares that take several passes on CUDA.
+  for (Mask m : {Mask::Open, Mask::Gradient, Mask::Tophat})
+    for (int side : {129, 255}) add(m, size(side));
+  add(Mask::Erode, size(129), times(3));
+  add(Mask::Close, size(255), times(2));
+  add(Mask::Close, size(129), shape(Shape::Ellipse));
+  add(Mask::Blackhat, size(63), shape(Shape::Cross));
+  add(Mask::Gradient, shape(Shape::Custom), coefs(members(15, 13, 3)));
   add(Mask::Dilate, shape(Shape::Custom), coefs(coefficients(3, 3, {0, 1, 1, 0, 0, 0, 1, 0, 0})));
   add(Mask::Erode, shape(Shape::Custom), coefs(coefficients(5, 1, {1, 0, 0, 0, 0})));
   add(Mask::Open, shape(Shape::Custom), coefs(coefficients(1, 7, {1, 1, 0, 0, 1, 0, 0})));
@@ -166,7 +248,7 @@ std::vector<FilterSettings> make_variants() {
   add(Mask::Median);
   add(Mask::Median, size(1));
   add(Mask::Median, size(5));
-  add(Mask::Median, size(7));
+  for (int side : {7, 9, 11, 15, 21, 31, 127}) add(Mask::Median, size(side));
   add(Mask::Median, times(2));
   for (int side : {0, 1, 2, 3, 8, 13, 17, 64, 255}) add(Mask::Mosaic, size(side));
   add(Mask::Custom, coefs(coefficients(1, 1, {3})));
@@ -220,7 +302,30 @@ std::vector<FilterSettings> make_variants() {
   add(Mask::Custom, coefs(fractions(13, 21)), bias(0.25));
   add(Mask::Custom, coefs(coefficients(5, 1, {0.3, -0.1, 0.7, 0.05, 0.2})), bias(-0.05), times(2));
   add(Mask::Custom, coefs(coefficients(3, 3, {0, 0, 0, 0, 1, 0, 0, 0, 0})), bias(1.0 / 3));
+  add_weighted(list);
   return list;
+}
+
+// Whether alpha=weighted does the mask, within a code of the exact result: that ends where a window reaches out so far
+// that its outermost weights cannot be told from 0.
+bool takes_weights(const FilterSettings &s) {
+  switch (s.mask) {
+    case Mask::Box3:
+    case Mask::Box5:
+    case Mask::Box7:
+    case Mask::Box:
+    case Mask::Gauss3:
+    case Mask::Gauss5:
+    case Mask::Gauss7:
+    case Mask::Gauss9:
+      return true;
+    case Mask::Gauss:
+      return s.sigma == 0 || std::max(s.size / 2.0, std::ceil(3 * s.sigma)) <= 5 * s.sigma;
+    case Mask::Custom:
+      return std::all_of(s.coefficients.value.begin(), s.coefficients.value.end(), [](double v) { return v >= 0; });
+    default:
+      return false;
+  }
 }
 
 Size window(const FilterSettings &s) {
@@ -229,7 +334,9 @@ Size window(const FilterSettings &s) {
   if (s.mask == Mask::Mosaic) side = 1;  // each pixel is read once
   if (!side && s.sigma > 0) side = 2 * static_cast<int>(3 * s.sigma + 1) + 1;
   if (!side) side = 9;
-  return {side, side};
+  // Large ones are summed along rows and columns, by the reference in floating point.
+  const bool along_lines = s.mask == Mask::Box || s.mask == Mask::Gauss || s.mask == Mask::Unsharp;
+  return {side, along_lines && side > 31 ? 31 : side};
 }
 
 template <typename T>
@@ -335,7 +442,7 @@ std::string describe(const FilterSettings &s) {
   if (s.magnitude != d.magnitude) out << " magnitude=l1";
   if (s.iterations != d.iterations) out << " iterations=" << s.iterations;
   if (s.chroma != d.chroma) out << " chroma=" << chromas[static_cast<int>(s.chroma)];
-  if (s.alpha != d.alpha) out << " alpha=filter";
+  if (s.alpha != d.alpha) out << (s.alpha == Alpha::Filter ? " alpha=filter" : " alpha=weighted");
   return out.str();
 }
 
@@ -453,7 +560,9 @@ Case Cases::in_order(uint64_t number) const {
 
   Random random = random_for(seed_, number);
   c.settings.chroma = pick(random, {Chroma::Auto, Chroma::Filter, Chroma::Filter, Chroma::Copy, Chroma::Neutral});
-  c.settings.alpha = pick(random, {Alpha::Copy, Alpha::Filter});
+  const Alpha alpha = pick(random, {Alpha::Copy, Alpha::Filter, Alpha::Weighted});
+  if (c.settings.alpha != Alpha::Weighted)
+    c.settings.alpha = alpha == Alpha::Weighted && !takes_weights(c.settings) ? Alpha::Filter : alpha;
   c.interlaced = random() % 4 == 0;
   return c;
 }
@@ -465,14 +574,16 @@ Case Cases::at_random(uint64_t number) const {
   s.mask = static_cast<Mask>(random() % (static_cast<int>(Mask::Custom) + 1));
   s.border = borders()[random() % borders().size()];
   s.chroma = pick(random, {Chroma::Auto, Chroma::Filter, Chroma::Copy, Chroma::Neutral});
-  s.alpha = pick(random, {Alpha::Copy, Alpha::Filter});
+  const Alpha alpha = pick(random, {Alpha::Copy, Alpha::Filter, Alpha::Weighted, Alpha::Weighted});
   s.negative = pick(random, {Negative::Auto, Negative::Auto, Negative::Clamp, Negative::Absolute});
   s.magnitude = pick(random, {Magnitude::L2, Magnitude::L1});
   s.iterations = pick(random, {1, 1, 1, 2, 3});
   s.bias = pick(random, {0.0, 0.0, 0.5, static_cast<int>(random() % 513 - 256) / 256.0, uniform(random, -1, 1)});
   if (random() % 3 == 0) s.divisor = pick(random, {1.0, 2.0, 7.0, 16.0, -3.0, 1000.0, uniform(random, 0.2, 20)});
   s.size = pick(random, {0, 1, 3, 5, 7});
-  if (s.mask != Mask::Median && random() % 4 == 0) s.size = pick(random, {9, 11, 15, 31, 63});
+  if (random() % 4 == 0) s.size = pick(random, {9, 11, 15, 31, 63});
+  if (mask_kind(s.mask) == MaskKind::Morphology && random() % 16 == 0)
+    s.size = 1 + 2 * static_cast<int>(random() % 128);
   if (random() % 2) s.sigma = uniform(random, 0.05, random() % 4 ? 2 : 9);
   if (s.mask == Mask::Mosaic) s.size = static_cast<int>(random() % (random() % 4 ? 24 : 256));
   if (s.mask != Mask::Gauss && s.mask != Mask::Unsharp) s.sigma = 0;
@@ -502,6 +613,10 @@ Case Cases::at_random(uint64_t number) const {
     if (s.shape != Shape::Custom) k = {};
   }
 
+  if (s.mask == Mask::Custom && alpha == Alpha::Weighted)
+    for (double &v : k.value) v = std::fabs(v);
+  s.alpha = alpha == Alpha::Weighted && !takes_weights(s) ? Alpha::Filter : alpha;
+
   c.format = &formats()[random() % formats().size()];
   c.size = {1 + static_cast<int>(random() % (random() % 8 ? 70 : 700)), 1 + static_cast<int>(random() % 40)};
   if (small_) c.size = {1 + static_cast<int>(random() % 40), 1 + static_cast<int>(random() % 12)};
@@ -512,7 +627,7 @@ Case Cases::at_random(uint64_t number) const {
 }
 
 void Cases::limit_work(Case &c) const {
-  const double limit = small_ ? 3e5 : 2e7;
+  const double limit = small_ ? 3e5 : 4e6;
   const Size w = window(c.settings);
   const double taps = 1.0 * w.width * w.height * c.settings.iterations;
   const auto too_much = [&] { return c.size.width * c.size.height * taps > limit; };

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// The network of the 5x5 median. It does nothing but exchange samples, so that it is right for all samples if it is for
-// all zeros and ones.
+// The networks of medians: of the 5x5 one, and those that larger ones consist of. A network does nothing but exchange
+// samples, so that it is right for all samples if it is for all zeros and ones.
 #include <cstdio>
 
+#include "cuda/median/network.cuh"
 #include "cuda/sliding/median5.cuh"
 
 namespace cudaconv::test {
@@ -39,12 +40,99 @@ int failures() {
   return failed;
 }
 
+constexpr uint32_t kOne = 0x00010001u;
+
+// So many ones at the end.
+template <int kCount>
+void fill(uint32_t (&v)[kCount], int ones) {
+  for (int i = 0; i < kCount; i++) v[i] = i >= kCount - ones ? kOne : 0;
+}
+template <int kCount>
+bool is_filled(const uint32_t (&v)[kCount], int ones) {
+  for (int i = 0; i < kCount; i++)
+    if (v[i] != (i >= kCount - ones ? kOne : 0)) return false;
+  return true;
+}
+
+template <int kCount>
+int failures_of_sort() {
+  int failed = 0;
+  for (uint32_t bits = 0; bits < 1u << kCount; bits++) {
+    uint32_t v[kCount];
+    int ones = 0;
+    for (int i = 0; i < kCount; i++) v[i] = (bits >> i & 1) * kOne, ones += bits >> i & 1;
+    PairNetworks<true>::sort(v);
+    failed += !is_filled(v, ones);
+  }
+  return failed;
+}
+
+// Of four windows whose samples are zeros and ones: how many ones each pair of rows, the row beside them, and the
+// column have, and what the corner is.
+template <int kSize, bool kHalf>
+int failures_of_four() {
+  using Windows = FourMedians<kSize, kHalf>;
+  constexpr int kSide = kSize - 1;
+  int failed = 0;
+  for (int ones = 0; ones <= kSide * kSide; ones++)
+    for (int spread = 0; spread < 8; spread++) {
+      Windows windows;
+      // Spread over the pairs one by one, or as many as a pair has to the first ones, or in between.
+      int left = ones, in_pair[Windows::kPairs] = {};
+      for (int i = 0; left > 0; i = (i + 1 + spread) % Windows::kPairs) {
+        int more = spread ? (left + spread) / (spread + 1) : 1;
+        while (in_pair[i] == Windows::kPair) i = (i + 1) % Windows::kPairs;
+        if (more > Windows::kPair - in_pair[i]) more = Windows::kPair - in_pair[i];
+        in_pair[i] += more;
+        left -= more;
+      }
+      for (int i = 0; i < Windows::kPairs; i++) fill(windows.pair[i], in_pair[i]);
+      uint32_t middle[Windows::kMiddle], rest[Windows::kRest], row[kSide], column[kSide];
+      windows.middle(middle);
+      for (int others = 0; others < kSize * kSize * 2; others++) {
+        const int of_row = others % kSize, of_column = others / kSize % kSize, corner = others / kSize / kSize;
+        fill(row, of_row);
+        fill(column, of_column);
+        Windows::narrow(middle, row, rest);
+        const uint32_t want = ones + of_row + of_column + corner > kSize * kSize / 2 ? kOne : 0;
+        failed += Windows::median(rest, column, corner * kOne) != want;
+      }
+    }
+  return failed;
+}
+
+// A pair of rows is merged from all that two can have.
+template <int kSize>
+int failures_of_push() {
+  using Windows = FourMedians<kSize, false>;
+  int failed = 0;
+  for (int a = 0; a < kSize; a++)
+    for (int b = 0; b < kSize; b++) {
+      Windows windows = {};
+      uint32_t upper[kSize - 1], lower[kSize - 1];
+      fill(upper, a);
+      fill(lower, b);
+      windows.push(upper, lower);
+      failed += !is_filled(windows.pair[Windows::kPairs - 1], a + b);
+    }
+  return failed;
+}
+
+template <int kSize>
+int failures_of_size() {
+  return failures_of_sort<kSize - 1>() + failures_of_push<kSize>() + failures_of_four<kSize, false>() +
+         failures_of_four<kSize, true>();
+}
+
 }  // namespace
 
 }  // namespace cudaconv::test
 
 int main() {
-  const int failed = cudaconv::test::failures<false>() + cudaconv::test::failures<true>();
-  std::printf("%d of 200,000 windows failed\n", failed);
+  using namespace cudaconv::test;
+  const int failed5 = failures<false>() + failures<true>();
+  std::printf("%d of 200,000 windows of 5x5 failed\n", failed5);
+  const int failed = failed5 + failures_of_size<7>() + failures_of_size<9>() + failures_of_size<11>();
+  std::printf("%d of all failed\n", failed);
   return failed ? 1 : 0;
 }

@@ -10,11 +10,14 @@
 #include <cstdio>
 #include <cstring>
 #include <fstream>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "backend.h"
 #include "cuda/dispatch.h"
+#include "cuda/morphology/large_squares.h"
 #include "formats.h"
 #include "guarded_frame.h"
 
@@ -50,6 +53,15 @@ FilterSettings custom(int side) {
   return s;
 }
 
+// Of one pixel in `every`.
+FilterSettings element(int width, int height, int every) {
+  FilterSettings s = settings(Mask::Erode, 0, Shape::Custom);
+  s.coefficients.width = width;
+  s.coefficients.height = height;
+  for (int i = 0; i < width * height; i++) s.coefficients.value.push_back(i % every == 0);
+  return s;
+}
+
 const Expectation kExpected[] = {
     {settings(Mask::Gauss5), "sliding", "sliding"},
     {settings(Mask::Box3), "sliding", "sliding"},
@@ -60,15 +72,31 @@ const Expectation kExpected[] = {
     {settings(Mask::Dilate, 3), "sliding", "sliding"},
     {settings(Mask::Median, 3), "sliding", "sliding"},
     {settings(Mask::Median, 5), "sliding", "sliding"},
+    {settings(Mask::Median, 7), "median-network", "median-network"},
+    {settings(Mask::Median, 9), "median-network", "median-network"},
+    {settings(Mask::Median, 11), "median-network", "median-network"},
+    {settings(Mask::Median, 13), "median-histogram", "median-histogram"},
+    {settings(Mask::Median, 127), "median-histogram", "median-histogram"},
     {settings(Mask::Dilate, 5, Shape::Ellipse), "sliding", "sliding"},
+    {settings(Mask::Gauss, 67), "blur", nullptr},
+    {settings(Mask::Gauss, 1501), "blur", "long"},
+    {settings(Mask::Box, 129), "long", "long"},
     {settings(Mask::Open, 3), "composite", "composite"},
     {settings(Mask::Gradient, 5), "composite", "composite"},
     {settings(Mask::Erode, 15), "extremum", "extremum"},
-    {settings(Mask::Dilate, 9, Shape::Ellipse), "element", "element"},
-    {settings(Mask::Erode, 31, Shape::Cross), "element", "element"},
+    {settings(Mask::Dilate, 127), "extremum", "extremum"},
+    {settings(Mask::Erode, 255), "extremum", "extremum"},
+    {settings(Mask::Dilate, 9, Shape::Ellipse), "chords", "chords"},
+    {settings(Mask::Erode, 31, Shape::Cross), "chords", "chords"},
+    {settings(Mask::Erode, 33, Shape::Ellipse), "element", "element"},
+    {settings(Mask::Erode, 255, Shape::Ellipse), "element", "element"},
+    {settings(Mask::Dilate, 255, Shape::Cross), "element", "element"},
+    {element(31, 9, 1), "chords", "chords"},
+    {element(15, 15, 2), "chords", "chords"},
+    {element(31, 31, 2), "chords", "chords"},
     {settings(Mask::Box, 15), "box", "tensor-separable", "tensor-separable", "tensor-separable"},
     {settings(Mask::Gauss, 31), "tensor-separable", "tensor-separable"},
-    {settings(Mask::Gauss, 127), "tensor-separable", nullptr},
+    {settings(Mask::Gauss, 65), "tensor-separable", "tensor-separable"},
     {settings(Mask::Unsharp, 5), "tensor-separable", "tensor-separable", nullptr},
     {custom(7), "tensor-pairs", "tensor-pairs", "tensor-dense"},
     {custom(13), "tensor-blocks", "tensor-dense"},
@@ -135,6 +163,31 @@ void check_borders(Count &count) {
   }
 }
 
+// Of squares that are too large, each pass is one that is not, together they reach as far, and the last one alone keeps
+// pixels and has regions.
+void check_divided(Count &count) {
+  for (const auto &[format, most] : {std::pair("RGBA", 63), {"ARGB64", 31}})
+    for (int size : {63, 65, 127, 129, 255}) {
+      FilterSettings s = settings(Mask::Dilate, size);
+      s.border = Border::Keep;
+      const std::shared_ptr<const Plan> divided = divide_squares(*make_plan(s, format_named(format).layout(64, 12)));
+      const std::string what = std::string(format) + " " + std::to_string(size);
+      count.add(!divided == (size / 2 <= most), what + ": divided or not");
+      if (!divided) continue;
+      int reach = 0, source = Pass::kInput;
+      for (const Pass &pass : divided->passes) {
+        const bool last = &pass == &divided->passes.back();
+        count.add(pass.radius_x <= most && pass.radius_x == pass.radius_y, what + ": too large");
+        count.add(pass.source == source && (pass.target == Pass::kOutput) == last, what + ": frames");
+        count.add(pass.keep_x == (last ? size / 2 : 0) && pass.in_regions == last, what + ": pixels that are kept");
+        count.add(pass.copy_source == (last ? Pass::kInput : source), what + ": where those come from");
+        reach += pass.radius_x;
+        source = pass.target;
+      }
+      count.add(reach == size / 2, what + ": reaches " + std::to_string(reach));
+    }
+}
+
 // What is prepared for a plan, on devices with all kernels and with few, has each pass once, and no kernels that are
 // not there.
 void check_prepared(const Plan &plan, const std::string &what, Count &count) {
@@ -149,6 +202,18 @@ void check_prepared(const Plan &plan, const std::string &what, Count &count) {
     count.add(in_order && passes == plan.passes.size(), what + ": launches leave out passes, or repeat them");
     count.add(there, what + ": matrix instructions for a device that has none");
   }
+}
+
+// Colours weighted by alpha.
+void check_weighted(Count &count) {
+  for (const char *name : {"RGBA", "ARGB64", "A420", "AYUV"})
+    for (const Mask mask : {Mask::Gauss5, Mask::Box, Mask::Gauss}) {
+      FilterSettings s = settings(mask, mask == Mask::Gauss5 ? 0 : 31);
+      s.alpha = Alpha::Weighted;
+      const PreparedLaunch launch = prepare(*make_plan(s, format_named(name).layout(37, 12)), {true, true}).front();
+      count.add(launch.name() && !std::strcmp(launch.name(), "weighted"),
+                std::string(name) + " mask=" + mask_nick(mask) + " alpha=weighted: got " + quoted(launch.name()));
+    }
 }
 
 void check_format(const char *name, int width, Backend &backend, Count &count) {
@@ -170,7 +235,8 @@ void check_format(const char *name, int width, Backend &backend, Count &count) {
     count.add(got && !std::strcmp(got, want), what + ": want " + want + ", got " + quoted(got));
     check_prepared(*plan, what, count);
     if (!layout.uniform_dense()) continue;  // the plan that was prepared is that of the unpacked frame
-    const char *prepared = prepare(*plan, find_kernels()).front().name();
+    const std::shared_ptr<const Plan> divided = divide_squares(*plan);
+    const char *prepared = prepare(divided ? *divided : *plan, find_kernels()).front().name();
     count.add(prepared == got, what + ": prepared " + quoted(prepared) + ", launched " + quoted(got));
   }
 }
@@ -186,6 +252,8 @@ int run(const char *readme) {
   }
   const auto backend = make_cuda_backend();
   check_borders(count);
+  check_weighted(count);
+  check_divided(count);
   for (const char *name : {"GRAY8", "NV12", "v308", "RGBA", "P010_10LE", "YUY2", "RGB10A2_LE", "I420_10BE", "ARGB64"})
     for (const int width : {64, 38, 37}) check_format(name, width, *backend, count);
   std::printf("%d passed, %d failed\n", count.tried - count.failed, count.failed);

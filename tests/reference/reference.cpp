@@ -8,6 +8,7 @@
 #include <functional>
 
 #include "mosaic.h"
+#include "weighted.h"
 
 namespace cudaconv::reference {
 
@@ -163,7 +164,7 @@ Grid ones(int side) {
   return {side, side, std::vector<Real>(side * side, 1)};
 }
 
-Grid gaussian(int size, double sigma) {
+std::vector<Real> gaussian_line(int size, double sigma) {
   if (size == 0) size = sigma > 0 ? 2 * static_cast<int>(std::ceil(3 * sigma)) + 1 : 5;
   if (sigma == 0) sigma = 0.3 * ((size - 1) * 0.5 - 1) + 0.8;
   std::vector<Real> weight;
@@ -174,11 +175,11 @@ Grid gaussian(int size, double sigma) {
     sum += weight.back();
   }
   for (Real &w : weight) w /= sum;
-  return outer_product(weight);
+  return weight;
 }
 
 Grid unsharp(double amount, int size, double sigma) {
-  Grid g = gaussian(size, sigma);
+  Grid g = outer_product(gaussian_line(size, sigma));
   for (Real &v : g.value) v *= -static_cast<Real>(amount);
   g.value[g.value.size() / 2] += 1 + static_cast<Real>(amount);
   return g;
@@ -237,7 +238,7 @@ Convolution convolution_of(const FilterSettings &s) {
     case Mask::Gauss9:
       return normalized(outer_product({4, 13, 30, 51, 60, 51, 30, 13, 4}));
     case Mask::Gauss:
-      return {{gaussian(s.size, s.sigma)}};
+      return {{outer_product(gaussian_line(s.size, s.sigma))}};
     case Mask::Sharpen:
       return {{{3, 3, {0, -1, 0, -1, 5, -1, 0, -1, 0}}}};
     case Mask::Unsharp:
@@ -316,6 +317,8 @@ struct Context {
   int border_value;                            // of border=constant
   std::function<bool(int x, int y)> filtered;  // whether regions leave the pixel to the filter
   Mosaic mosaic;
+  Channel alpha;  // alpha=weighted: of the frame or the field; empty: samples have no weights
+  int alpha_sub_x = 0, alpha_sub_y = 0, alpha_border = 0;
 };
 
 // The samples of a channel, also those outside.
@@ -405,8 +408,74 @@ bool takes_absolute(const FilterSettings &s) {
   }
 }
 
+// A mask of more than a thousand pixels is summed along rows first: line x line, then, of unsharp, a multiple of that
+// and of the pixel.
+struct Large {
+  std::vector<Real> line;
+  Real gain = 1, pixel = 0, divisor = 1;
+};
+
+bool large_of(const FilterSettings &s, Large *large) {
+  if (s.mask == Mask::Box)
+    large->line.assign(s.size, 1);
+  else if (s.mask == Mask::Gauss || s.mask == Mask::Unsharp)
+    large->line = gaussian_line(s.size, s.sigma);
+  const int side = static_cast<int>(large->line.size());
+  if (side * side <= 1000) return false;
+  if (s.mask == Mask::Box) large->divisor = static_cast<Real>(side) * side;
+  if (s.mask == Mask::Unsharp) {
+    large->gain = -static_cast<Real>(s.amount);
+    large->pixel = 1 + static_cast<Real>(s.amount);
+  }
+  if (s.divisor != 0 && s.mask != Mask::Unsharp) large->divisor = s.divisor;
+  return true;
+}
+
+// Sums of long doubles, which hold every sum of a box: 64 bits.
+Channel convolve_large(const Channel &in, const Context &context, const Large &large) {
+  const FilterSettings &s = context.settings;
+  const int side = static_cast<int>(large.line.size()), radius = side / 2;
+  const Real bias = static_cast<Real>(s.bias) * (context.max + 1);
+  const Samples sample(in, context);
+  const auto along = [&](auto value) {
+    Real sum = 0;
+    for (int i = 0; i < side; i++) sum += large.line[i] * value(i - radius);
+    return sum;
+  };
+  std::vector<Real> rows;
+  for (int y = 0; y < in.height; y++)
+    for (int x = 0; x < in.width; x++) rows.push_back(along([&](int i) { return sample(x + i, y); }));
+  const Real outside = along([&](int) { return context.border_value; });
+  const bool exact = s.mask == Mask::Box && is_integer(large.divisor) && is_integer(bias);
+  Channel out = for_each_sample(in, context, radius, radius, [&](int x, int y) {
+    const Real sum = along([&](int i) {
+      const int row = position(s.border, y + i, in.height);
+      return row < 0 ? outside : rows[row * in.width + x];
+    });
+    const Real total = large.gain * sum + large.pixel * sample(x, y);
+    Real v = total / large.divisor + bias;
+    if (takes_absolute(s)) v = std::abs(v);
+    const Real max = context.max;
+    int nearest_below = static_cast<int>(std::clamp<Real>(std::floor(v + 0.5L), 0, max));
+    if (exact) {  // a quotient that is rounded could fall on the other side of a half
+      const auto at_least = [&](Integer m, Integer t) {
+        const Integer d = static_cast<Integer>(large.divisor);
+        return d > 0 ? 2 * t >= m * d : 2 * t <= m * d;
+      };
+      const Integer t = static_cast<Integer>(total) + static_cast<Integer>(bias) * static_cast<Integer>(large.divisor);
+      nearest_below =
+          nearest(context.max, [&](int m) { return at_least(m, t) || (takes_absolute(s) && at_least(m, -t)); });
+    }
+    return Value{nearest_below, exact, std::clamp<Real>(v, 0, max)};
+  });
+  if (exact) out.real.clear();
+  return out;
+}
+
 Channel convolve(const Channel &in, const Context &context) {
   const FilterSettings &s = context.settings;
+  Large large;
+  if (large_of(s, &large)) return convolve_large(in, context, large);
   Convolution c = convolution_of(s);
   Real divisor = s.divisor != 0 && s.mask != Mask::Unsharp ? static_cast<Real>(s.divisor) : c.own_divisor;
   Real bias = static_cast<Real>(s.bias) * (context.max + 1);
@@ -539,8 +608,27 @@ Channel in_regions(const Channel &out, const Channel &source, const Context &con
   return result;
 }
 
+bool takes_weights(const FilterSettings &s) {
+  return s.alpha == Alpha::Weighted && s.mask != Mask::Identity && s.mask != Mask::Mosaic && s.mask != Mask::Median &&
+         (s.mask < Mask::Dilate || s.mask > Mask::Blackhat);
+}
+
+Channel weighted(const Channel &in, const Context &context) {
+  const FilterSettings &s = context.settings;
+  Convolution c = convolution_of(s);
+  const Grid &g = c.grids[0];
+  Real divisor = s.divisor != 0 ? static_cast<Real>(s.divisor) : c.own_divisor;
+  Real bias = static_cast<Real>(s.bias) * (context.max + 1);
+  bool exact = s.mask != Mask::Gauss && is_integer(divisor) && is_integer(bias) &&
+               std::all_of(g.value.begin(), g.value.end(), is_integer);
+  return weighted_mean(in, weights_of(context.alpha, in.width, in.height, context.alpha_sub_x, context.alpha_sub_y),
+                       {g.width, g.height, g.value, divisor, bias, exact, takes_absolute(s), s.border, context.max,
+                        context.border_value, context.alpha_border});
+}
+
 // One run of any filter whose iterations are runs.
 Channel run(const Channel &in, const Context &context) {
+  if (!context.alpha.sample.empty()) return weighted(in, context);
   switch (context.settings.mask) {
     case Mask::Dilate:
       return extreme(in, context, true);
@@ -685,16 +773,21 @@ bool is_filtered(const Regions &regions, int columns, int rows, const PlaneLayou
 
 Channel filter_interlaced(const Channel &in, Context context, const Regions &regions, int columns, int rows,
                           const PlaneLayout &plane) {
-  Channel field[2];
-  for (int y = 0; y < in.height; y++) {
-    Channel &f = field[y % 2];
-    f.width = in.width;
-    f.height++;
-    f.sample.insert(f.sample.end(), &in.sample[y * in.width], &in.sample[y * in.width] + in.width);
-  }
+  const auto split = [](const Channel &from, Channel *field) {
+    for (int y = 0; y < from.height; y++) {
+      Channel &f = field[y % 2];
+      f.width = from.width;
+      f.height++;
+      f.sample.insert(f.sample.end(), &from.sample[y * from.width], &from.sample[y * from.width] + from.width);
+    }
+  };
+  Channel field[2], alpha[2];
+  split(in, field);
+  split(context.alpha, alpha);
   for (int k = 0; k < 2; k++) {
     context.filtered = [&](int x, int y) { return is_filtered(regions, columns, rows, plane, true, k, x, y); };
     context.mosaic.first_row = k;
+    context.alpha = alpha[k];
     field[k] = filter_field(field[k], context);
   }
   Channel out{in.width, in.height, {}, {}};
@@ -735,13 +828,21 @@ bool has_neutral_chroma(Mask mask) {
   }
 }
 
+int border_alpha(const FrameLayout &layout) {
+  for (const PlaneLayout &plane : layout.plane)
+    for (int c = 0; c < plane.channels; c++)
+      if (plane.channel[c].role == Role::Alpha) return plane.border_value[c];
+  return 0;
+}
+
+// `alpha`: what colours are weighted by; nullptr: nothing.
 Channel filter_channel(const FilterSettings &s, const FrameLayout &layout, int p, int c, const Channel &in,
-                       const Regions &regions) {
+                       const Channel *alpha, const Regions &regions) {
   const PlaneLayout &plane = layout.plane[p];
   const ChannelLayout &channel = plane.channel[c];
   if (s.mask == Mask::Identity || channel.role == Role::Padding) return in;
   if (channel.role == Role::Alpha && s.alpha == Alpha::Copy) return in;
-  Context context{s, max_sample(channel), plane.border_value[c], {}, {}};
+  Context context{s, max_sample(channel), plane.border_value[c], {}, {}, {}};
   // Of the frame, which has pixels of its own only in planes that are not subsampled.
   int columns = 0, rows = 0;
   for (int i = 0; i < layout.planes; i++) {
@@ -765,16 +866,37 @@ Channel filter_channel(const FilterSettings &s, const FrameLayout &layout, int p
       return in_regions(neutral, in, context);
     }
   }
+  if (alpha && channel.role != Role::Alpha) {
+    context.alpha = *alpha;
+    context.alpha_sub_x = plane.sub_x;
+    context.alpha_sub_y = plane.sub_y;
+    context.alpha_border = border_alpha(layout);
+  }
   return layout.interlaced ? filter_interlaced(in, context, regions, columns, rows, plane) : filter_field(in, context);
 }
 
 }  // namespace
 
 Frame filter(const FilterSettings &settings, const FrameLayout &layout, const Frame &source, const Regions &regions) {
-  Frame out;
-  for (int p = 0; p < layout.planes; p++)
-    for (int c = 0; c < layout.plane[p].channels; c++)
-      out.plane[p].push_back(filter_channel(settings, layout, p, c, source.plane[p][c], regions));
+  const auto alpha_of = [&](const Frame &frame) -> const Channel * {
+    for (int p = 0; p < layout.planes; p++)
+      for (int c = 0; c < layout.plane[p].channels; c++)
+        if (layout.plane[p].channel[c].role == Role::Alpha) return &frame.plane[p][c];
+    return nullptr;
+  };
+  const bool weighted = takes_weights(settings) && alpha_of(source);
+  // Colours need the alpha of each run.
+  FilterSettings once = settings;
+  if (weighted) once.iterations = 1;
+  Frame in = source, out;
+  for (int i = 0; i < (weighted ? settings.iterations : 1); i++) {
+    out = {};
+    for (int p = 0; p < layout.planes; p++)
+      for (int c = 0; c < layout.plane[p].channels; c++)
+        out.plane[p].push_back(
+            filter_channel(once, layout, p, c, in.plane[p][c], weighted ? alpha_of(in) : nullptr, regions));
+    in = out;
+  }
   return out;
 }
 

@@ -346,6 +346,13 @@ inline void __syncwarp(unsigned int mask = 0xffffffffu) {
   standin::rendezvous("__syncwarp", mask, 0);
 }
 
+// Threads run one after the other.
+inline unsigned int atomicAdd(unsigned int *address, unsigned int value) {
+  const unsigned int before = *address;
+  *address = before + value;
+  return before;
+}
+
 // ---- Warp intrinsics ----------------------------------------------------------------------------------------------
 
 namespace standin {

@@ -234,6 +234,8 @@ void test_matrices() {
 }
 
 void test_arithmetic() {
+  unsigned int sum = 5;
+  CHECK(atomicAdd(&sum, 0xffffffffu) == 5 && sum == 4);
   CHECK(__byte_perm(0x33221100, 0x77665544, 0x7531) == 0x77553311);
   CHECK(__byte_perm(0x33221100, 0x77665544, 0xfb80) == 0x77330000);  // the top bit of a selector does not count
   CHECK(__funnelshift_l(0x89abcdef, 0x01234567, 8) == 0x23456789 && __funnelshift_l(1, 2, 32) == 2);

@@ -35,6 +35,9 @@ Launch window_launch(Method method, const Pass &pass) {
       if (small) return {blocked_kernel<Operation, 4, 3>, 4 * kBlockWidth, 4 * kBlockHeight};
       return {blocked_kernel<Operation, 2, 0>, 2 * kBlockWidth, 2 * kBlockHeight};
     default:
+      // A halo that a block's shared memory does not hold comes through the cache.
+      if (tile_bytes(pass.radius_x, pass.radius_y) > current_limits().block_bytes)
+        return window_launch<Operation>(Method::TiledCached, pass);
       return {tiled_kernel<Operation, true>, kTileWidth, kTileHeight, tile_bytes(pass.radius_x, pass.radius_y)};
   }
 }
@@ -73,9 +76,28 @@ Launch choose_launch(Method method, const Pass &pass) {
       return window_launch<Median>(method, pass);
     case Op::Difference:
     case Op::Mosaic:  // see launch_method()
+    case Op::Blur:
+    case Op::WeightedMean:
       break;
   }
   return {difference_kernel, kBlockWidth, kBlockHeight};
+}
+
+// Of each row one run, if the window has too many pixels for a bit each: the elements that have a name, which alone are
+// so large, have no more.
+void fill_element(const Pass &pass, MaskParams &m) {
+  m.has_element = 1;
+  m.element_words = (pass.width() + 31) / 32;
+  const bool as_runs = m.element_words * pass.height() > kMaxMaskValues;
+  if (as_runs) m.element_words = 0;
+  for (int j = 0; j < pass.height(); j++)
+    for (int i = 0; i < pass.width(); i++) {
+      if (!pass.element[static_cast<size_t>(j) * pass.width() + i]) continue;
+      if (!as_runs)
+        m.value[j * m.element_words + i / 32] |= static_cast<int32_t>(1u << i % 32);
+      else
+        m.value[j] = m.value[j] ? m.value[j] + (1 << 16) : i | 1 << 16;
+    }
 }
 
 void fill_mask(const Pass &pass, bool factored, MaskParams &m) {
@@ -95,12 +117,7 @@ void fill_mask(const Pass &pass, bool factored, MaskParams &m) {
     }
   }
   if (!pass.element.empty()) {
-    m.has_element = 1;
-    m.element_words = (pass.width() + 31) / 32;
-    for (int j = 0; j < pass.height(); j++)
-      for (int i = 0; i < pass.width(); i++)
-        if (pass.element[static_cast<size_t>(j) * pass.width() + i])
-          m.value[j * m.element_words + i / 32] |= static_cast<int32_t>(1u << i % 32);
+    fill_element(pass, m);
   }
 }
 
@@ -110,7 +127,7 @@ void fill_mask(const Pass &pass, bool factored, MaskParams &m) {
 // memory once, for others.
 Method resolve_method(const Plan &plan, const Pass &pass) {
   if (plan.method != Method::Auto) return plan.method;
-  if (pass.op == Op::Mosaic) return Method::Constant;
+  if (pass.op == Op::Mosaic || pass.op == Op::WeightedMean || pass.op == Op::Blur) return Method::Constant;
   return pass.separable() ? Method::Separable : Method::Tiled;
 }
 
@@ -123,6 +140,8 @@ std::vector<MaskParams> global_masks(const Plan &plan) {
 
 void launch_method(const PassRun &run) {
   if (run.pass().op == Op::Mosaic) return launch_mosaic_samples(run);
+  if (run.pass().op == Op::Blur) return launch_blur_samples(run);
+  if (run.pass().op == Op::WeightedMean) return launch_weighted_any(run);
   const Method method = resolve_method(run.plan, run.pass());
   const Launch launch_as = choose_launch(method, run.pass());
   LaunchParams p = {};

@@ -14,6 +14,7 @@ namespace cudaconv {
 // and loops along a row do kUnroll steps at once.
 template <int kWidth, int kUnroll>
 struct WindowSize {
+  static constexpr bool kAnySize = kWidth == 0;
   static constexpr int kRowUnroll = kWidth ? kWidth : kUnroll, kColumnUnroll = kWidth ? kWidth : 1;
   int width, height, radius_x, radius_y;
   __device__ explicit WindowSize(const MaskParams &m)
@@ -174,6 +175,15 @@ struct Extremum {
   __device__ static int evaluate(const LaunchParams &, const MaskParams &m, const Rounding &, Fetch fetch) {
     const Window w(m);
     int v = identity();
+    if (Window::kAnySize && m.has_element && !m.element_words) {
+#pragma unroll 1
+      for (int j = 0; j < w.height; j++) {
+        const int first = (m.value[j] & 0xffff) - w.radius_x, end = first + (m.value[j] >> 16);
+#pragma unroll 1
+        for (int i = first; i < end; i++) v = pick(v, fetch(i, j - w.radius_y));
+      }
+      return v;
+    }
 #pragma unroll Window::kColumnUnroll
     for (int j = 0; j < w.height; j++)
 #pragma unroll Window::kRowUnroll

@@ -4,46 +4,53 @@
 #include "cuda/morphology/structuring_element.cuh"
 
 #include <algorithm>
-#include <cstdlib>
+#include <vector>
 
 #include "cuda/device/u8x4_tile.h"
+#include "plan/chords.h"
 
 namespace cudaconv {
 
 namespace {
 
-// Fills in the element's stages, and returns how far from the middle its farthest rows are; -1 where it has another
-// form.
-int make_stages(const Pass &pass, StructuringElementParams &p) {
-  const int radius_x = pass.radius_x, radius_y = pass.radius_y;
-  // By distance from the middle; -1 of rows that have none.
-  int half_width[kStructuringElementRadius + 1];
-  for (int dy = 0; dy <= radius_y; dy++) {
-    half_width[dy] = radius_x;
-    while (half_width[dy] >= 0 && !pass.has_member(half_width[dy], dy)) half_width[dy]--;
-    if (dy && half_width[dy] > half_width[dy - 1]) return -1;
+// Fills in the widenings of an element with such rows, see half_widths_of().
+void list_widenings(const std::vector<int> &widths, int step, StructuringElementParams &p) {
+  int count = 0;
+  p.radius_y = static_cast<int>(widths.size()) - 1;
+  for (int dy = 0; dy <= p.radius_y; dy++) {
+    // Of the window that its columns make, each step makes one at most three times as wide.
+    const int wanted = widths[dy] - (dy < p.radius_y ? widths[dy + 1] : 0);
+    for (int width = 0; width < wanted;) {
+      const int more = std::min(wanted - width, 2 * width + 1);
+      p.row[count] = static_cast<uint8_t>(dy);
+      p.apart[count++] = static_cast<uint8_t>(more * step);
+      width += more;
+    }
   }
-  for (int dy = -radius_y; dy <= radius_y; dy++)
-    for (int dx = -radius_x; dx <= radius_x; dx++)
-      if (pass.has_member(dx, dy) != (std::abs(dx) <= half_width[std::abs(dy)])) return -1;
-  int farthest = -1;
-  for (int dy = radius_y; dy >= 0; dy--) {
-    if (half_width[dy] < 0) continue;
-    if (!p.stages || half_width[dy] != p.half_width[p.stages - 1])
-      p.half_width[p.stages++] = static_cast<uint8_t>(half_width[dy]);
-    p.nearest[p.stages - 1] = static_cast<uint8_t>(dy);
-    farthest = std::max(farthest, dy);
-  }
-  return farthest;
+  p.row[count] = 255;
 }
 
-template <typename Order, int kStep>
-KernelLaunch<StructuringElementParams> launch_of(int farthest, StructuringElementParams &p) {
-  using Shape = StructuringElementShape<Order, kStep>;
-  p.tile = make_u8x4_tile(Shape::kWidth, Shape::kHeight, p.half_width[p.stages - 1], farthest, kStep);
-  const size_t bytes = sizeof(uint32_t) * structuring_element_pitch(p.tile) * (Shape::kHeight + 2 * farthest);
-  if (bytes > current_limits().block_bytes) return {};
-  return {structuring_element_kernel<Shape>, cut_u8x4_tiles(p, p.tile), 32 * Shape::kWarps, bytes};
+template <typename Shape>
+KernelLaunch<StructuringElementParams> launch_of(StructuringElementParams &p) {
+  if (Shape::kBytes > current_limits().block_bytes) return {};
+  p.tile = make_u8x4_tile(Shape::kThreads - 2 * p.halo, Shape::kRows, 0, 0, Shape::kStep);
+  return {structuring_element_kernel<Shape>, cut_u8x4_tiles(p, p.tile), Shape::kThreads, Shape::kBytes};
+}
+
+// Blocks that have more columns than halo. `pixels`: all parts have four bytes a pixel, or eight.
+template <bool kPixels>
+KernelLaunch<StructuringElementParams> launch_bytes(StructuringElementParams &p) {
+  using Tuning = StructuringElementTuning;
+  return launch_of<StructuringElementShape<U8x4Order, 1, kPixels, kPixels ? Tuning::kMostThreads : Tuning::kThreads>>(
+      p);
+}
+template <int kStep, bool kPixels>
+KernelLaunch<StructuringElementParams> launch_words(StructuringElementParams &p) {
+  using Q = U16x2Order;
+  using Tuning = StructuringElementTuning;
+  if constexpr (kStep == 2)
+    if (p.halo > 128) return launch_of<StructuringElementShape<Q, kStep, kPixels, Tuning::kMostThreads>>(p);
+  return launch_of<StructuringElementShape<Q, kStep, kPixels, Tuning::kThreads>>(p);
 }
 
 // Without a kernel where the pass is not for these. The frame has been filled in.
@@ -53,14 +60,19 @@ KernelLaunch<StructuringElementParams> choose(const PassQuery &query, Structurin
   if ((!words && !is_uniform_dense(query)) || (pass.op != Op::Minimum && pass.op != Op::Maximum) ||
       pass.copy_source != pass.source || std::max(pass.radius_x, pass.radius_y) > kStructuringElementRadius)
     return {};
-  const int farthest = make_stages(pass, p);
-  if (farthest < 0) return {};
+  const std::vector<int> widths = half_widths_of(pass);
+  if (widths.empty()) return {};
   p.flip = pass.op == Op::Minimum ? 0xffffffffu : 0;
   ignore_outside(p, pass.op == Op::Minimum);
   const ChannelLayout &sample = query.plan.layout.plane[0].channel[0];
   p.sample_bits = (((1u << sample.depth) - 1) << sample.shift) * 0x10001u;
-  if (!words) return launch_of<U8x4Order, 1>(farthest, p);
-  return halve_pixels(p) == 2 ? launch_of<U16x2Order, 2>(farthest, p) : launch_of<U16x2Order, 1>(farthest, p);
+  const int step = words ? halve_pixels(p) : 1;
+  list_widenings(widths, step, p);
+  p.halo = round_to_chunks(widths[0] * step);
+  const bool pixels = std::all_of(p.part, p.part + p.parts, [](const PartParams &part) { return part.channels == 4; });
+  if (!words) return pixels ? launch_bytes<true>(p) : launch_bytes<false>(p);
+  if (step == 2) return launch_words<2, true>(p);
+  return pixels ? launch_words<1, true>(p) : launch_words<1, false>(p);
 }
 
 }  // namespace

@@ -1,13 +1,24 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Dilations and erosions by structuring elements that are larger than the sliding kernels', in one launch: ellipses,
-// crosses, and all whose rows are runs of samples about the middle, none longer than one nearer to it.
+// Dilations and erosions by structuring elements whose rows are runs about the middle, none longer than one nearer to
+// it, in one launch: ellipses, crosses, rectangles, of any size.
 //
-//       . . x . .     half width 0        Rows of a tile lie in shared memory. First each of their samples is that of
-//       . x x x .                1        windows of half width 0; then warps widen the windows of their rows in place:
-//       x x x x x                2        three of half width w, d apart, make one of w + d, d no more than 2w + 1.
-//       . x x x .                1        When windows are as wide as some rows of the element, each thread takes what
-//       . . x . .                0        it needs from the rows above and below its own.
+//       . . x . .   such an element is the union of      x x x x x        . . . . .        . . . . .
+//       . x x x .   rectangles about its middle, each    . . . . .        . x x x .        . . x . .
+//       x x x x x   as wide as some of its rows and      . . . . .   and  . x x x .   and  . . x . .
+//       . x x x .   as high as it is there:              . . . . .        . x x x .        . . x . .
+//       . . x . .                                                         . . . . .        . . x . .
+//
+// A thread has a column, kRows results of it. Going away from the middle it takes up rows above and below: that is the
+// extremum of a window one wide, as high as it has come, of each result. At the end of each rectangle that joins what
+// there is from the wider ones, which is then widened, from a thread's neighbours, by as much as the next rectangle is
+// narrower than this one. So each extremum is widened by as much as its own rectangle is wide, in steps that all of
+// them share:
+//
+//       widen(... widen(widen(height 0, 1) | height 1, 1) | height 2, 0)           widths 2, 1 and 0 either side
+//
+// A widening by w is one of three samples up to w apart after another. Where rows are as wide as those before, nothing
+// is done but to take them up; where they are so for long, those that all results have in common are taken up once.
 //
 // Samples are worked on as van_herk.cuh says; erosion is dilation of the complements.
 #pragma once
@@ -16,118 +27,303 @@
 
 namespace cudaconv {
 
-constexpr int kStructuringElementRadius = 63;  // the largest
-
-// For an H200; what they do is shown by kernel-bench --table=goals,formats --only="dilate ellipse 15".
-struct StructuringElementTuning {
-  static constexpr int kWarps = 8, kRows = 8;  // of a block; of results that a thread has, one below the other
-};
+constexpr int kStructuringElementRadius = 127;  // the largest
 
 struct StructuringElementParams : FrameParams {
   U8x4Tile tile;
   uint32_t flip;         // xored with samples before and after
   uint32_t sample_bits;  // of a u8x4 of words
-  int32_t stages;
-  // From the narrowest rows on: their half width, and how far from the middle the nearest ones are. The farthest of the
-  // first stage are tile.halo_y away, those of others one less than the nearest of the stage before.
-  uint8_t half_width[kStructuringElementRadius + 1], nearest[kStructuringElementRadius + 1];
+  int32_t halo;          // threads before the first result's
+  int32_t radius_y;
+  // Rows from the middle at which there is a widening, and how far, in u8x4s; a row may be there several times. After
+  // the last one, 255.
+  uint8_t row[kStructuringElementRadius + 1], apart[kStructuringElementRadius + 1];
 };
 
-// kStep: u8x4s of a pixel.
-template <typename Order_, int kStep_>
+// For an H200; what they do is shown by kernel-bench --table=goals,formats --only="dilate ellipse".
+struct StructuringElementTuning {
+  static constexpr int kThreads = 512, kMostThreads = 1024;  // of a block, which is alone on a multiprocessor
+  static constexpr int kWords = 8192;                        // of results of a block
+  static constexpr int kAtOnce = 2;                          // rows that are taken up together
+};
+
+// kPixels: all parts have u8x4s that are pixels in memory. kStep: u8x4s of a pixel. A block is a row of kThreads
+// columns, kRows results high, some of which on either side are for the halo.
+template <typename Order_, int kStep_, bool kPixels_, int kThreads_>
 struct StructuringElementShape {
   using Order = Order_;
-  static constexpr int kStep = kStep_;
-  static constexpr int kWarps = StructuringElementTuning::kWarps, kRows = StructuringElementTuning::kRows;
-  static constexpr int kWidth = 32, kHeight = kWarps * kRows;  // of a tile, u8x4s and rows
-  // u8x4s that a lane has of a row and its halo.
-  static constexpr int kMost = (kWidth + 2 * round_to_chunks(kStructuringElementRadius * kStep) + 31) / 32;
+  using Tuning = StructuringElementTuning;
+  static constexpr int kStep = kStep_, kThreads = kThreads_, kRows = Tuning::kWords / kThreads, kMinBlocks = 1;
+  static constexpr bool kPixels = kPixels_;
+  static constexpr int kAtOnce = Tuning::kAtOnce;
+  static constexpr size_t kBytes = sizeof(uint32_t) * 2 * kRows * kThreads;
 };
 
-// Words of a row in shared memory.
-CUDACONV_HOST_DEVICE inline int structuring_element_pitch(const U8x4Tile &tile) {
-  return tile.width + 2 * tile.halo_x;
-}
-
-// Has windows of half width `width` of a row, `count` u8x4s of them, become `more` pixels wider on either side. The
-// outermost `more` pixels on either side are left undefined.
+// A column of u8x4s of a part, in global memory: with subtiles, of all of them.
 template <typename Shape>
-__device__ inline void widen(uint32_t *row, int count, int more) {
+class U8x4Column {
+ public:
   using Order = typename Shape::Order;
-  const int lane = static_cast<int>(threadIdx.x % 32), apart = more * Shape::kStep;
-  const auto window = [&](int n) { return Order::split(row[min(max(n, 0), count - 1)]); };
-  uint32_t wider[Shape::kMost];
+
+  // `column` counts the u8x4s of the tile's row.
+  __device__ U8x4Column(const StructuringElementParams &p, const Tile &tile, int column)
+      : p_(p),
+        part_(tile.part),
+        y0_(tile.y0),
+        rows_inside_(tile.y0 >= p.radius_y && tile.y0 + Shape::kRows + p.radius_y <= tile.part.height) {
+    constexpr int kHalf = Shape::kStep - 1;
+    const int x = tile.x0 + column, width = part_.width >> kHalf, channels = Shape::kPixels ? 4 : part_.channels;
 #pragma unroll
-  for (int i = 0; i < Shape::kMost && 32 * i < count; i++) {
-    const int at = lane + 32 * i;
-    wider[i] = Order::join(Order::template extreme<false>(window(at - apart), window(at), window(at + apart)));
+    for (int s = 0; s < kMost; s++) {
+      // What lies farther to the right no result needs.
+      const int at = min((x + s * p.tile.width) >> kHalf, width - 1 + p.halo);
+      const int from = border_index_no_div(p.border, at, width);
+      offset_[s] = from < 0 ? -1 : (from << kHalf | (x & kHalf)) * channels;
+    }
+    const uint32_t border = part_.border_word[x & kHalf];
+    border_ = channels == 1 ? (border & 0xff) * 0x01010101u : channels == 2 ? (border & 0xffff) * 0x10001u : border;
   }
-  __syncwarp();
+
+  // Calls function(at); at(y) is the u8x4 `y` rows below the tile's first, to be compared. In blocks all of whose rows
+  // lie in the part nothing asks for the border: that would take as long as what becomes of the rows.
+  template <typename Function>
+  __device__ void read(Function function) const {
+    const auto compared = [this](uint32_t u8x4) { return (Order::kWords ? u8x4 & p_.sample_bits : u8x4) ^ p_.flip; };
+    if (rows_inside_) return function([&](int y) { return compared(read_row(y0_ + y)); });
+    function([&](int y) {
+      const int bottom = part_.height - 1 + p_.radius_y;
+      const int row = border_index_no_div(p_.border, min(y0_ + y, bottom), part_.height);
+      return compared(row < 0 ? border_ : read_row(row));
+    });
+  }
+
+ private:
+  static constexpr int kMost = Shape::kPixels ? 1 : Order::kWords ? 2 : 4;  // subtiles
+
+  __device__ uint32_t read_row(int y) const {
+    const uint8_t *row = part_.source + y * part_.source_pitch;
+    const auto inside = [&](int s) { return offset_[s] >= 0; };
+    if (Shape::kPixels || part_.channels == 4)
+      return inside(0) ? __ldg(reinterpret_cast<const uint32_t *>(row + offset_[0])) : border_;
+    uint32_t u8x4 = border_;
+    if constexpr (!Shape::kPixels) {
+      if (part_.channels == 2) {
 #pragma unroll
-  for (int i = 0; i < Shape::kMost && 32 * i < count; i++)
-    if (lane + 32 * i < count) row[lane + 32 * i] = wider[i];
-  __syncwarp();
-}
+        for (int s = 0; s < 2; s++)
+          if (inside(s))
+            u8x4 = __byte_perm(u8x4, __ldg(reinterpret_cast<const uint16_t *>(row + offset_[s])), s ? 0x5410 : 0x3254);
+      } else if constexpr (!Order::kWords) {
+        if (part_.channels == 3) {
+          if (inside(0))
+            u8x4 = __ldg(row + offset_[0]) | __ldg(row + offset_[0] + 1) << 8 | __ldg(row + offset_[0] + 2) << 16;
+        } else {
+#pragma unroll
+          for (int s = 0; s < 4; s++)
+            if (inside(s))
+              u8x4 = __byte_perm(u8x4, __ldg(row + offset_[s]),
+                                 s == 0   ? 0x3214
+                                 : s == 1 ? 0x3240
+                                 : s == 2 ? 0x3410
+                                          : 0x4210);
+        }
+      }
+    }
+    return u8x4;
+  }
+
+  const StructuringElementParams &p_;
+  const PartParams &part_;
+  const int y0_;
+  const bool rows_inside_;
+  int offset_[kMost];  // bytes from the row's first; -1: the border's
+  uint32_t border_;
+};
+
+// What a thread knows of its results.
+template <typename Shape>
+class StackedRectangles {
+ public:
+  using Order = typename Shape::Order;
+  using Split = typename Order::Split;
+  static constexpr int kRows = Shape::kRows, kAtOnce = Shape::kAtOnce, kThreads = Shape::kThreads;
+
+  __device__ explicit StackedRectangles(uint32_t *shared) : shared_(shared + threadIdx.x) {}
+
+  __device__ void start(const U8x4Column<Shape> &column) {
+    uint32_t rows[kRows];
+    column.read([&](auto at) {
+#pragma unroll
+      for (int i = 0; i < kRows; i++) rows[i] = at(i);
+    });
+#pragma unroll
+    for (int i = 0; i < kRows; i++) {
+      high_[i] = Order::split(rows[i]);
+      joined_[i] = {};
+    }
+#pragma unroll
+    for (int i = 0; i + 1 < kRows; i++) {
+      below_[i] = rows[i + 1];
+      above_[i] = rows[kRows - 2 - i];
+    }
+  }
+
+  // Reads the rows that take_up() takes: of windows that reach `height` rows either side, up to `count` more.
+  __device__ void read(const U8x4Column<Shape> &column, int height, int count) {
+    column.read([&](auto at) {
+#pragma unroll
+      for (int n = 0; n < kAtOnce; n++) {
+        if (n >= count) break;
+        below_[kRows - 1 + n] = at(kRows + height + n);
+        above_[kRows - 1 + n] = at(-1 - height - n);
+      }
+    });
+  }
+
+  // Makes windows one higher on either side, for the n-th time since read().
+  __device__ void take_up(int n) {
+#pragma unroll
+    for (int i = 0; i < kRows; i++)
+      high_[i] = extreme(high_[i], Order::split(below_[i + n]), Order::split(above_[kRows - 1 - i + n]));
+  }
+
+  // After kAtOnce times.
+  __device__ void move_on() {
+#pragma unroll
+    for (int i = 0; i + 1 < kRows; i++) {
+      below_[i] = below_[i + kAtOnce];
+      above_[i] = above_[i + kAtOnce];
+    }
+  }
+
+  // Has windows that reach `height` rows either side reach `more` farther, at least kRows.
+  __device__ void take_up_many(const U8x4Column<Shape> &column, int height, int more) {
+    const auto side = [&](uint32_t(&near)[kWindow], int way) {
+      // Row n beyond the window of the result that is first on the way.
+      const auto row = [=](auto at, int n) { return at(way > 0 ? height + n : kRows - 1 - height - n); };
+      const auto result = [&](int i) -> Split & { return high_[way > 0 ? i : kRows - 1 - i]; };
+      Split rest = {};
+#pragma unroll
+      for (int i = kRows - 2; i >= 0; i--) {
+        rest = extreme(rest, rest, Order::split(near[i]));
+        if (i == 0) break;
+        result(i) = extreme(result(i), rest, rest);
+      }
+      result(0) = extreme(result(0), rest, rest);
+      Split common = {};
+      column.read([&](auto at) {
+#pragma unroll 8
+        for (int n = kRows; n <= more; n++) common = extreme(common, common, Order::split(row(at, n)));
+#pragma unroll
+        for (int i = 0; i + 1 < kRows; i++) near[i] = row(at, more + 1 + i);
+      });
+#pragma unroll
+      for (int i = 0; i < kRows; i++) {
+        result(i) = extreme(result(i), common, common);
+        if (i + 1 < kRows) common = extreme(common, common, Order::split(near[i]));
+      }
+    };
+    side(below_, 1);
+    side(above_, -1);
+  }
+
+  // The windows' extrema join those of wider ones.
+  __device__ void join() {
+#pragma unroll
+    for (int i = 0; i < kRows; i++) joined_[i] = extreme(joined_[i], high_[i], high_[i]);
+  }
+
+  // Makes each window what it and those `apart` columns to the left and to the right are together. All threads of the
+  // block come here; of those that are not `active` nobody needs results any more.
+  __device__ void widen(int apart, bool active) {
+    shared_ += odd_ ? -kRows * kThreads : kRows * kThreads;
+    odd_ = !odd_;
+    if (active) {
+#pragma unroll
+      for (int i = 0; i < kRows; i++) shared_[i * kThreads] = Order::join(joined_[i]);
+    }
+    __syncthreads();
+    if (!active) return;
+    const int thread = static_cast<int>(threadIdx.x);
+    const uint32_t *left = shared_ - min(apart, thread), *right = shared_ + min(apart, kThreads - 1 - thread);
+#pragma unroll
+    for (int i = 0; i < kRows; i++)
+      joined_[i] = extreme(joined_[i], Order::split(left[i * kThreads]), Order::split(right[i * kThreads]));
+  }
+
+  __device__ uint32_t result(int i) const {
+    return Order::join(joined_[i]);
+  }
+
+ private:
+  static constexpr int kWindow = kRows - 1 + kAtOnce;
+
+  __device__ static Split extreme(Split a, Split b, Split c) {
+    return Order::template extreme<false>(a, b, c);
+  }
+
+  Split high_[kRows], joined_[kRows];
+  // The rows to take up next, below the first result's window from above, and above the last one's from below.
+  uint32_t below_[kWindow], above_[kWindow];
+  uint32_t *shared_;  // the thread's column, in one of two halves
+  bool odd_ = false;
+};
 
 template <typename Shape>
-__global__ void __launch_bounds__(32 * Shape::kWarps)
+__global__ void __launch_bounds__(Shape::kThreads, kBlocksAtOnce<Shape>)
     structuring_element_kernel(const __grid_constant__ StructuringElementParams p) {
-  using Order = typename Shape::Order;
-  constexpr int kRows = Shape::kRows;
+  constexpr int kRows = Shape::kRows, kAtOnce = Shape::kAtOnce;
   const Tile tile = locate_u8x4_tile(p, p.tile);
   const PartParams &part = tile.part;
-  const int warp = static_cast<int>(threadIdx.x / 32), lane = static_cast<int>(threadIdx.x % 32);
-  const int pitch = structuring_element_pitch(p.tile), radius = p.tile.halo_y;
-  const int rows = min(Shape::kHeight, part.height - tile.y0) + 2 * radius;
-  const int share = (rows + Shape::kWarps - 1) / Shape::kWarps;
-  const int begin = min(warp * share, rows), end = min(begin + share, rows);
-  uint32_t *u8x4s = shared_memory<uint32_t>();
-  if (begin < end)
-    load_rows<Rows::U8x4s, Order::kWords>(p, p.tile, tile, begin, end - begin, pitch, u8x4s + begin * pitch);
-  wait_for_copies();
-  __syncwarp();
-  if (Order::kWords || p.flip)
-    for (int i = begin * pitch + lane; i < end * pitch; i += 32)
-      u8x4s[i] = (Order::kWords ? u8x4s[i] & p.sample_bits : u8x4s[i]) ^ p.flip;
-  __syncthreads();
-
-  // The thread's results, and the samples in their place. Those below the last row are anything.
-  const uint32_t *const first = u8x4s + (radius + warp * kRows) * pitch + p.tile.halo_x + lane;
-  uint32_t originals[kRows];
-  typename Order::Split results[kRows];
-#pragma unroll
-  for (int i = 0; i < kRows; i++) {
-    originals[i] = first[i * pitch];
-    results[i] = Order::split(originals[i]);
-  }
-  int width = 0, farthest = radius;
-#pragma unroll 1
-  for (int stage = 0; stage < p.stages; stage++) {
-    if (width < p.half_width[stage]) {
-      while (width < p.half_width[stage]) {
-        const int more = min(p.half_width[stage] - width, 2 * width + 1);
-#pragma unroll 1
-        for (int y = begin; y < end; y++) widen<Shape>(u8x4s + y * pitch, pitch, more);
-        width += more;
-      }
-      __syncthreads();
+  const int column = static_cast<int>(threadIdx.x) - p.halo;
+  const U8x4Column<Shape> source(p, tile, column);
+  StackedRectangles<Shape> results(shared_memory<uint32_t>());
+  results.start(source);
+  // How many u8x4s windows are still to be widened by, and how many the warp is away from the tile.
+  int left = p.halo, next = 0;
+  const int first = warp_uniform(column), away = max(-31 - first, first - (p.tile.width - 1));
+  const auto widen = [&](int height) {
+    if (p.row[next] != height) return;
+    const bool active = away <= left;
+    if (active) results.join();
+    for (; p.row[next] == height; next++) {
+      results.widen(p.apart[next], away <= left);
+      left -= p.apart[next];
     }
-#pragma unroll 1
-    for (int dy = p.nearest[stage]; dy <= farthest; dy++) {
-      const uint32_t *above = first - dy * pitch, *below = first + dy * pitch;
-#pragma unroll
-      for (int i = 0; i < kRows; i++, above += pitch, below += pitch)
-        results[i] = Order::template extreme<false>(results[i], Order::split(*above), Order::split(*below));
+  };
+  widen(0);
+  for (int height = 0; height < p.radius_y;) {
+    const bool active = away <= left;
+    const int more = min(static_cast<int>(p.row[next]), p.radius_y) - height;
+    if (more >= 2 * kRows) {
+      if (active) results.take_up_many(source, height, more);
+      height += more;
+      widen(height);
+      continue;
     }
-    farthest = p.nearest[stage] - 1;
-    __syncthreads();
+    if (active) results.read(source, height, p.radius_y - height);
+#pragma unroll
+    for (int n = 0; n < kAtOnce; n++) {
+      if (height + n >= p.radius_y) break;
+      if (active) results.take_up(n);
+      widen(height + n + 1);
+    }
+    if (active) results.move_on();
+    height += kAtOnce;
   }
-  U8x4Writer writer(p.tile, tile, lane, warp * kRows);
+  if (away <= left) results.join();
+  uint32_t originals[kRows] = {};
+  if (part.has_unfiltered)
+    source.read([&](auto at) {
+#pragma unroll
+      for (int i = 0; i < kRows; i++) originals[i] = at(i) ^ p.flip;
+    });
+  U8x4Writer writer(p.tile, tile, column < 0 ? p.tile.width : column, 0);
   writer.template write<true>([&](auto put) {
 #pragma unroll
     for (int i = 0; i < kRows; i++) {
-      const uint32_t result = Order::join(results[i]) ^ p.flip;
-      put(part.has_unfiltered ? blend_channels(part, result, originals[i] ^ p.flip, lane % Shape::kStep) : result);
+      const uint32_t result = results.result(i) ^ p.flip;
+      put(part.has_unfiltered ? blend_channels(part, result, originals[i], static_cast<int>(threadIdx.x) % Shape::kStep)
+                              : result);
     }
   });
 }

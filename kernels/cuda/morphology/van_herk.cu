@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cuda/device/u8x4_tile.h"
+#include "cuda/morphology/large_squares.h"
 
 namespace cudaconv {
 
@@ -73,13 +74,14 @@ std::vector<VanHerkLaunch> choose_kernels(const PassQuery &query, bool words, in
                : choose_u8<Rows::Words, false>(size, sm90 && !planes);
 }
 
-// Without a kernel where the pass is not for these. The frame has been filled in.
+// Without a kernel where the pass is not for these. The frame has been filled in. Channels that are not filtered are
+// copied from the source: where copy_source is another frame, that has the same in them, see large_squares.h.
 KernelLaunch<VanHerkParams> choose(const PassQuery &query, VanHerkParams &p) {
   const Pass &pass = query.pass();
   const int size = pass.width();
   const bool words = is_uniform_dense(query, Container::U16);
   if ((!words && !is_uniform_dense(query)) || (pass.op != Op::Minimum && pass.op != Op::Maximum) ||
-      !pass.element.empty() || size != pass.height() || size < 3 || size > 127 || pass.copy_source != pass.source)
+      !pass.element.empty() || size != pass.height() || size < 3 || size > 2 * largest_radius(query.plan.layout) + 1)
     return {};
   p.size = size;
   p.flip = pass.op == Op::Minimum ? 0xffffffffu : 0;

@@ -23,9 +23,11 @@ namespace cudaconv {
 struct PreparedPlan {
   std::shared_ptr<const Plan> plan;
   std::shared_ptr<const UnpackedPlan> unpacked;  // nullptr: frames are filtered as they lie
+  std::shared_ptr<const Plan> divided;           // of one of these, where that has squares that are too large
   std::vector<PreparedLaunch> launches;          // of filter()
 
-  const Plan &filter() const { return unpacked ? unpacked->plan : *plan; }
+  const Plan &dense() const { return unpacked ? unpacked->plan : *plan; }
+  const Plan &filter() const { return divided ? *divided : dense(); }
 };
 // A plan and its regions.
 struct Group {

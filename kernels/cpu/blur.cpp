@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "cpu/blur.h"
+
+#include <algorithm>
+
+#include "cpu/round_samples.h"
+#include "plan/decimation.h"
+
+namespace cudaconv {
+
+namespace {
+
+// Every second of what [1 4 6 4 1] makes of a line of pixels, the first result about pixel 2: boxes of 2 * D samples
+// are boxes of 2 of every second sample, and these of D.
+template <int kChannels, typename In, typename Out>
+void halve(const In *in, int results, Out *out) {
+  for (int i = 0; i < results; i++, in += 2 * kChannels, out += kChannels)
+    for (int c = 0; c < kChannels; c++)
+      out[c] = (Out{in[c]} + in[4 * kChannels + c]) + 4 * (Out{in[kChannels + c]} + in[3 * kChannels + c]) +
+               6 * Out{in[2 * kChannels + c]};
+}
+
+// From sums of columns, the first one 2 * D - 2 pixels before that of the first result, to coarse samples.
+template <int kChannels>
+void reduce_columns(const Decimation &decimation, std::vector<int32_t> &line, int results, int32_t *out) {
+  const int shift = decimation.reduce_columns_shift(), levels = decimation.log_factor;
+  // Before the last level, in place: a result lies before what later ones are made of.
+  int needed = results;
+  for (int level = 1; level < levels; level++) needed = 2 * needed + 3;
+  for (int level = 1; level < levels; level++, needed = (needed - 3) / 2)
+    halve<kChannels>(line.data(), needed, line.data());
+  std::vector<int32_t> sums(static_cast<size_t>(results) * kChannels);
+  halve<kChannels>(line.data(), results, sums.data());
+  for (int i = 0; i < results * kChannels; i++) out[i] = (sums[i] + (1 << (shift - 1))) >> shift;
+}
+
+void reduce_columns(int channels, const Decimation &decimation, std::vector<int32_t> &line, int results, int32_t *out) {
+  switch (channels) {
+    case 1:
+      return reduce_columns<1>(decimation, line, results, out);
+    case 2:
+      return reduce_columns<2>(decimation, line, results, out);
+    case 3:
+      return reduce_columns<3>(decimation, line, results, out);
+    default:
+      return reduce_columns<4>(decimation, line, results, out);
+  }
+}
+
+}  // namespace
+
+void CoarsePart::make(const Job &job, const PixelRect &bounds, const ParallelFor &parallel_for, int threads) {
+  const Decimation &d = *job.pass->decimation;
+  channels_ = job.layout->channels;
+  x_ = coarse_line(d, job.plan->border, job.layout->width);
+  y_ = coarse_line(d, job.plan->border, job.part.height);
+  stride_ = whole_blocks(expanded_line(d, job.layout->width).count * channels_);
+  first_row_ = (bounds.y0 >> d.log_factor) - 1;
+  const int rows = ((bounds.y1 - 1) >> d.log_factor) + 3 - first_row_;
+  made_begin_ = y_.index(first_row_ - d.radius());
+  const int made = y_.index(first_row_ + rows - 1 + d.radius()) + 1 - made_begin_;
+  // Not emptied: all that is read has been written.
+  rows_.resize(std::max(rows_.size(), made * stride_ + kVectorBlock));
+  blurred_.resize(std::max(blurred_.size(), rows * stride_ + kVectorBlock));
+  const auto share = [&](int all, const auto &body) {
+    const int tasks = std::clamp(all / 4, 1, 4 * threads);
+    parallel_for(tasks, [&](int i) {
+      body(static_cast<int>(int64_t{all} * i / tasks), static_cast<int>(int64_t{all} * (i + 1) / tasks));
+    });
+  };
+  share(made, [&](int begin, int end) {
+    if (job.layout->container == Container::U8)
+      reduce<uint8_t>(job, made_begin_ + begin, made_begin_ + end);
+    else
+      reduce<uint16_t>(job, made_begin_ + begin, made_begin_ + end);
+  });
+  share(rows, [&](int begin, int end) { blur_columns(job, begin, end); });
+}
+
+// Rows begin ... end - 1 of y_, from samples to coarse samples that are blurred along the row.
+template <typename T>
+void CoarsePart::reduce(const Job &job, int begin, int end) {
+  const Decimation &d = *job.pass->decimation;
+  const int factor = d.factor(), taps = 4 * factor - 3, shift = d.reduce_rows_shift();
+  // The window of rows is as wide as what coarse samples are reduced from.
+  const int before = 2 * factor - 2 - x_.first * factor;
+  const int after = (x_.first + x_.count - 1) * factor + 2 * factor - 2 - (job.layout->width - 1);
+  Pass pass = *job.pass;
+  pass.radius_x = std::max(before, after);
+  Job wide = job;
+  wide.pass = &pass;
+  Scratch scratch;
+  RowWindow<T> window(wide, {0, job.layout->width, 0, job.part.height}, scratch, taps);
+  const int skip = (pass.radius_x - before) * channels_, blocks = whole_blocks(window.length());
+  std::vector<int32_t> sums(blocks), reduced(static_cast<size_t>(x_.count) * channels_);
+  std::vector<Tap<T>> tap(taps);
+  const int up = std::max(0, -shift);
+  int entered = (y_.first + begin) * factor - (2 * factor - 2);
+  for (int row = begin; row < end && !job.cancellation->requested(); row++) {
+    const int middle = (y_.first + row) * factor;
+    for (; entered <= middle + 2 * factor - 2; entered++) window.enter(entered);
+    for (int i = 0; i < taps; i++) tap[i] = {window[middle + i - (2 * factor - 2)], d.reduce[i] << up};
+    job.loops->sum(tap.data(), taps, shift > 0 ? 1 << (shift - 1) : 0, sums.data(), blocks);
+    if (shift > 0) job.loops->shift(sums.data(), shift, sums.data(), blocks);
+    std::copy(sums.begin() + skip, sums.end(), sums.begin());
+    reduce_columns(channels_, d, sums, x_.count, reduced.data());
+    blur_row(job, reduced, rows_.data() + (row - made_begin_) * stride_);
+  }
+}
+
+// Blurs a row of coarse samples of the line x_; the first result is that of coarse sample -1.
+void CoarsePart::blur_row(const Job &job, const std::vector<int32_t> &reduced, int32_t *out) const {
+  const Decimation &d = *job.pass->decimation;
+  const int results = expanded_line(d, job.layout->width).count, radius = d.radius();
+  std::vector<int32_t> line(static_cast<size_t>(results + 2 * radius) * channels_ + 2 * kVectorBlock);
+  for (int i = 0; i < results + 2 * radius; i++)
+    std::copy_n(reduced.begin() + x_.index(i - 1 - radius) * channels_, channels_, line.begin() + i * channels_);
+  std::vector<Tap<int32_t>> tap;
+  for (int i = 0; i <= 2 * radius; i++) tap.push_back({line.data() + i * channels_, d.blur[i]});
+  const int blocks = whole_blocks(results * channels_);
+  job.loops->sum(tap.data(), static_cast<int>(tap.size()), 1 << (Decimation::kBlurBits - 1), out, blocks);
+  job.loops->shift(out, Decimation::kBlurBits, out, blocks);
+}
+
+// Rows begin ... end - 1 of blurred_.
+void CoarsePart::blur_columns(const Job &job, int begin, int end) {
+  const Decimation &d = *job.pass->decimation;
+  std::vector<Tap<int32_t>> tap(d.blur.size());
+  for (int r = begin; r < end && !job.cancellation->requested(); r++) {
+    for (size_t i = 0; i < tap.size(); i++)
+      tap[i] = {row(first_row_ + r + static_cast<int>(i) - d.radius()), d.blur[i]};
+    int32_t *const out = blurred_.data() + r * stride_;
+    job.loops->sum(tap.data(), static_cast<int>(tap.size()), 1 << (Decimation::kBlurBits - 1), out,
+                   static_cast<int>(stride_));
+    job.loops->shift(out, Decimation::kBlurBits, out, static_cast<int>(stride_));
+  }
+}
+
+template <typename T>
+BlurRows<T>::BlurRows(const Job &job, const JobTile &tile, Scratch &scratch)
+    : job_(job),
+      tile_(tile),
+      channels_(job.layout->channels),
+      samples_(tile.width() * channels_),
+      first_(tile.x0 >> job.pass->decimation->log_factor),
+      sum_(scratch.take<int32_t>(whole_blocks(samples_))),
+      centre_(scratch.take<T>(whole_blocks(samples_))) {
+  const Decimation &d = *job.pass->decimation;
+  const int cells = ((tile.x1 - 1) >> d.log_factor) + 4 - first_;
+  row_ = scratch.take<int32_t>(whole_blocks(cells * channels_));
+  spread_ = scratch.take<int32_t>(static_cast<size_t>(cells) * d.factor() * channels_ + whole_blocks(samples_));
+  for (int32_t *&weight : weight_) weight = scratch.take<int32_t>(whole_blocks(samples_));
+  for (int s = 0; s < samples_; s++) {
+    const auto &weights = d.expand[(tile.x0 + s / channels_) & (d.factor() - 1)];
+    for (int k = 0; k < 4; k++) weight_[k][s] = weights[k];
+  }
+}
+
+template <typename T>
+void BlurRows<T>::write(int y, T *out) {
+  const Decimation &d = *job_.pass->decimation;
+  const int cell = y >> d.log_factor;
+  const auto &weights = d.expand[y & (d.factor() - 1)];
+  Tap<int32_t> tap[4];
+  for (int k = 0; k < 4; k++) tap[k] = {job_.coarse->at(first_ - 1, cell - 1 + k), weights[k]};
+  const int coarse = whole_blocks((((tile_.x1 - 1) >> d.log_factor) + 4 - first_) * channels_);
+  job_.loops->sum(tap, 4, 1 << (d.expand_shift() - 1), row_, coarse);
+  job_.loops->shift(row_, d.expand_shift(), row_, coarse);
+  spread(row_);
+  const int32_t *in[4];
+  const int skip = (tile_.x0 - (first_ << d.log_factor)) * channels_;
+  for (int k = 0; k < 4; k++) in[k] = spread_ + skip + k * d.factor() * channels_;
+  job_.loops->sum_products(in, weight_, sum_, whole_blocks(samples_));
+  const T *centre = centre_;
+  if (job_.pass->has_gain()) centre = samples_of(job_, tile_, job_.source, y, centre_);
+  round_samples(job_, samples_, sum_, centre, out);
+}
+
+// Repeats each coarse sample for the pixels that it stands for.
+template <typename T>
+void BlurRows<T>::spread(const int32_t *coarse) {
+  const int factor = job_.pass->decimation->factor();
+  const int cells = ((tile_.x1 - 1) >> job_.pass->decimation->log_factor) + 4 - first_;
+  int32_t *out = spread_;
+  for (int i = 0; i < cells; i++, coarse += channels_)
+    for (int k = 0; k < factor; k++)
+      for (int c = 0; c < channels_; c++) *out++ = coarse[c];
+}
+
+template class BlurRows<uint8_t>;
+template class BlurRows<uint16_t>;
+
+}  // namespace cudaconv

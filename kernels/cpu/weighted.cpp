@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "cpu/weighted.h"
+
+#include <algorithm>
+#include <climits>
+#include <numeric>
+#include <type_traits>
+#include <vector>
+
+#include "plan/weighted.h"
+
+namespace cudaconv {
+
+namespace {
+
+// A tap of sums of 128 bits.
+template <typename In>
+struct LongTap {
+  const In *in;
+  int64_t coefficient;
+};
+
+template <typename In>
+void add_up(const VectorLoops &loops, const std::vector<Tap<In>> &taps, int32_t *out, int n) {
+  loops.sum(taps.data(), static_cast<int>(taps.size()), int32_t{0}, out, n);
+}
+template <typename In>
+void add_up(const VectorLoops &loops, const std::vector<Tap<In>> &taps, int64_t *out, int n) {
+  loops.sum(taps.data(), static_cast<int>(taps.size()), int64_t{0}, out, n);
+}
+template <typename In>
+void add_up(const VectorLoops &, const std::vector<LongTap<In>> &taps, Uint128 *out, int n) {
+  std::fill_n(out, n, 0);
+  for (const LongTap<In> &tap : taps)
+    for (int s = 0; s < n; s++) out[s] += static_cast<Uint128>(tap.in[s]) * static_cast<uint64_t>(tap.coefficient);
+}
+
+// The alpha of rows of a part whose alpha is another part's.
+template <typename T>
+class AlphaRows {
+ public:
+  AlphaRows(const Job &job, const JobTile &tile, Scratch &scratch)
+      : job_(job), grid_(alpha_grid(*job.plan, part_of(job))) {
+    const AlphaPlace place = alpha_of(job.plan->layout);
+    layout_ = &job.plan->layout.plane[place.plane];
+    channel_ = place.channel;
+    first_ = job.layout->width;
+    int last = 0;
+    for (int x = tile.x0 - job.pass->radius_x; x < tile.x1 + job.pass->radius_x; x++) {
+      const int from = border_index(job.plan->border, x, job.layout->width);
+      column_.push_back(from);
+      if (from < 0) continue;
+      first_ = std::min(first_, from);
+      last = std::max(last, from + 1);
+    }
+    first_ <<= grid_.sub_x;
+    count_ = std::min(last << grid_.sub_x, grid_.width) - first_;
+    for (int i = 0; i < 1 << grid_.sub_y; i++)
+      rows_.push_back(scratch.take<T>(static_cast<size_t>(std::max(count_, 0)) * layout_->channels + kVectorBlock));
+  }
+
+  // The alpha of row y, which may lie outside the part, of a pixel for each column of the window.
+  void read(int y, T *alpha) {
+    const T outside = static_cast<T>(layout_->border_value[channel_]);
+    const int source = border_index(job_.plan->border, y, job_.part.height);
+    if (source < 0) {
+      std::fill_n(alpha, column_.size(), outside);
+      return;
+    }
+    const int top = source << grid_.sub_y;
+    for (int i = 0; i < 1 << grid_.sub_y && top + i < grid_.height; i++)
+      unpack_pixels(*job_.loops, *layout_, job_.alpha.data + (top + i) * job_.alpha.pitch, first_, count_, rows_[i]);
+    const auto at = [&](int x, int row) { return rows_[row - top][(x - first_) * layout_->channels + channel_]; };
+    for (size_t i = 0; i < column_.size(); i++)
+      alpha[i] = column_[i] < 0 ? outside : static_cast<T>(alpha_at(grid_, column_[i], source, at));
+  }
+
+ private:
+  static size_t part_of(const Job &job) {
+    const std::vector<Plan::Part> &parts = job.plan->parts;
+    const auto found = std::find_if(parts.begin(), parts.end(), [&](const Plan::Part &p) {
+      return p.plane == job.part.plane && p.first_row == job.part.first_row;
+    });
+    return static_cast<size_t>(found - parts.begin());
+  }
+
+  const Job &job_;
+  const AlphaGrid grid_;
+  const PlaneLayout *layout_;
+  int channel_;
+  int first_, count_;        // pixels of the part with alpha
+  std::vector<int> column_;  // of the part, for each column of the window; -1: outside
+  std::vector<T *> rows_;
+};
+
+// Sum: of a window. A pixel has a slot for each channel and, where its alpha is another part's, one for that: rows of
+// products of alpha and colour, and of alpha itself in its slot, are added up alike.
+//
+// Where alpha is 0 in all of a window the colours are means without it. Their sums are made where there are such
+// windows alone.
+template <typename T, typename Sum>
+class WeightedRowsOf : public WeightedRows<T> {
+  using Unsigned = std::conditional_t<std::is_same_v<Sum, int32_t>, uint32_t,
+                                      std::conditional_t<std::is_same_v<Sum, int64_t>, uint64_t, Uint128>>;
+  using Wide = std::conditional_t<std::is_same_v<Sum, Uint128>, uint32_t, Sum>;
+  static constexpr bool kLong = std::is_same_v<Sum, Uint128>;
+  using Factor = std::conditional_t<kLong, int64_t, int32_t>;
+  template <typename In>
+  using Taps = std::vector<std::conditional_t<kLong, LongTap<In>, Tap<In>>>;
+  using Product = std::conditional_t<sizeof(T) == 1, uint16_t, Wide>;
+
+ public:
+  WeightedRowsOf(const Job &job, const JobTile &tile, Scratch &scratch)
+      : job_(job),
+        tile_(tile),
+        mask_(job.pass->mask[0]),
+        channels_(job.layout->channels),
+        window_(job, tile, scratch, job.pass->height() + 1),
+        next_(tile.y0 - job.pass->radius_y) {
+    const AlphaPlace place = alpha_of(job.plan->layout);
+    packed_ = place.plane == job.part.plane;
+    slots_ = channels_ + !packed_;
+    alpha_slot_ = packed_ ? place.channel : channels_;
+    columns_ = tile.width() + 2 * job.pass->radius_x;
+    length_ = whole_blocks(tile.width() * slots_);
+    if (!packed_) {
+      alpha_rows_ = std::make_unique<AlphaRows<T>>(job, tile, scratch);
+      alpha_ = scratch.take<T>(columns_);
+    }
+    const int height = job.pass->height();
+    for (Rows &rows : rows_) {
+      rows.made.assign(height, INT_MIN);
+      if (mask_.separable())
+        rows.sums = Ring<Sum>(scratch, tile.width() * slots_, height);
+      else
+        rows.products = Ring<Product>(scratch, columns_ * slots_, height);
+    }
+    if (mask_.separable()) {
+      const Pass &pass = *job.pass;
+      row_.assign(mask_.row.begin(), mask_.row.end());
+      column_.assign(mask_.column.begin(), mask_.column.end());
+      if constexpr (kLong) {
+        if (!pass.long_row.empty()) {
+          row_ = pass.long_row;
+          column_ = pass.long_column;
+        }
+      }
+      product_ = scratch.take<Product>(whole_blocks(columns_ * slots_) + kVectorBlock);
+      all_ = std::accumulate(row_.begin(), row_.end(), Unsigned{0}) *
+             std::accumulate(column_.begin(), column_.end(), Unsigned{0});
+    } else {
+      all_ = std::accumulate(mask_.value.begin(), mask_.value.end(), Unsigned{0});
+    }
+    weighted_ = scratch.take<Sum>(length_);
+    unweighted_ = scratch.take<Sum>(length_);
+  }
+
+  void write(int y, T *row) override {
+    const int radius = job_.pass->radius_y;
+    for (; next_ <= y + radius; next_++) {
+      window_.enter(next_);
+      make_row(next_, true);
+    }
+    add_rows(y, true, weighted_);
+    bool transparent = false;
+    for (int x = 0; x < tile_.width(); x++) transparent |= weighted_[x * slots_ + alpha_slot_] == 0;
+    if (transparent) {
+      for (int from = y - radius; from <= y + radius; from++) make_row(from, false);
+      add_rows(y, false, unweighted_);
+    }
+    finish(row);
+  }
+
+ private:
+  struct Rows {
+    Ring<Sum> sums;          // of rows
+    Ring<Product> products;  // of a mask that is no product of a row and a column
+    std::vector<int> made;   // which row lies where
+  };
+
+  // Makes what rows_[weighted] keeps of row y, unless it is there.
+  void make_row(int y, bool weighted) {
+    Rows &rows = rows_[weighted];
+    const auto height = static_cast<int>(rows.made.size());
+    int &made = rows.made[(y % height + height) % height];
+    if (made == y) return;
+    made = y;
+    Product *const product = mask_.separable() ? product_ : rows.products[y];
+    multiply(y, weighted, product);
+    const int n = columns_ * slots_;
+    std::fill(product + n, product + whole_blocks(n) + kVectorBlock, Product{0});
+    if (!mask_.separable()) return;
+    Taps<Product> taps;
+    list_taps(row_, static_cast<const Product *>(product), &taps);
+    add_up(*job_.loops, taps, rows.sums[y], length_);
+  }
+
+  // Taps that are not 0, from pixel to pixel.
+  template <typename In>
+  void list_taps(const std::vector<Factor> &factors, const In *in, Taps<In> *taps) const {
+    for (size_t i = 0; i < factors.size(); i++)
+      if (factors[i]) taps->push_back({in + static_cast<ptrdiff_t>(i) * slots_, factors[i]});
+  }
+
+  void multiply(int y, bool weighted, Product *out) {
+    if (weighted && !packed_) alpha_rows_->read(y, alpha_);
+    if (packed_ && channels_ == 4) return multiply_packed(window_[y], weighted, out);
+    const T *in = window_[y];
+    for (int x = 0; x < columns_; x++, in += channels_, out += slots_) {
+      const Product a = packed_ ? in[alpha_slot_] : alpha_[x], weight = weighted ? a : Product{1};
+      for (int c = 0; c < channels_; c++) out[c] = static_cast<Product>(weight * in[c]);
+      out[alpha_slot_] = a;
+    }
+  }
+
+  void multiply_packed(const T *in, bool weighted, Product *out) const {
+    const int slot = alpha_slot_, n = columns_;
+    for (int x = 0; x < n; x++) {
+      const Product a = in[4 * x + slot], weight = weighted ? a : Product{1};
+      for (int c = 0; c < 4; c++) out[4 * x + c] = static_cast<Product>(weight * in[4 * x + c]);
+      out[4 * x + slot] = a;
+    }
+  }
+
+  // The sums of the windows of row y.
+  void add_rows(int y, bool weighted, Sum *out) {
+    const Rows &rows = rows_[weighted];
+    const int top = y - job_.pass->radius_y, width = job_.pass->width(), height = job_.pass->height();
+    if (mask_.separable()) {
+      Taps<Sum> taps;
+      for (int j = 0; j < height; j++)
+        if (column_[j]) taps.push_back({rows.sums[top + j], column_[j]});
+      return add_up(*job_.loops, taps, out, length_);
+    }
+    Taps<Product> taps;
+    for (int j = 0; j < height; j++) {
+      const auto begin = mask_.value.begin() + static_cast<ptrdiff_t>(j) * width;
+      list_taps({begin, begin + width}, static_cast<const Product *>(rows.products[top + j]), &taps);
+    }
+    add_up(*job_.loops, taps, out, length_);
+  }
+
+  void finish(T *row) const {
+    const Rounding *const rounding = job_.pass->rounding[job_.part.plane];
+    const int64_t gain = job_.pass->sum_gain;
+    const float inverse_of_all = inverse_of(all_);
+    for (int x = 0; x < tile_.width(); x++) {
+      const Sum *const sum = weighted_ + x * slots_;
+      const auto weight = static_cast<Unsigned>(sum[alpha_slot_]);
+      const Sum *const colours = weight == 0 ? unweighted_ + x * slots_ : sum;
+      const Unsigned d = weight == 0 ? all_ : weight;
+      const float inverse = inverse_of(d);
+      for (int c = 0; c < channels_; c++)
+        if (c != alpha_slot_)
+          row[x * channels_ + c] =
+              static_cast<T>(round_mean(static_cast<Unsigned>(colours[c]), d, inverse, gain, rounding[c]));
+      if (packed_)
+        row[x * channels_ + alpha_slot_] =
+            static_cast<T>(round_mean(weight, all_, inverse_of_all, gain, rounding[alpha_slot_]));
+    }
+  }
+
+  const Job &job_;
+  const JobTile tile_;
+  const IntegerMask &mask_;
+  const int channels_;
+  std::vector<Factor> row_, column_;
+  RowWindow<T> window_;
+  int next_;  // the row that enters next
+  bool packed_;
+  int slots_, alpha_slot_;
+  int columns_, length_;  // pixels of the window; slots of a row of results, whole blocks
+  std::unique_ptr<AlphaRows<T>> alpha_rows_;
+  T *alpha_ = nullptr;
+  Product *product_ = nullptr;
+  Rows rows_[2];  // without and with alpha
+  Sum *weighted_, *unweighted_;
+  Unsigned all_;  // the sum of the mask
+};
+
+}  // namespace
+
+template <typename T>
+std::unique_ptr<WeightedRows<T>> make_weighted_rows(const Job &job, const JobTile &tile, Scratch &scratch) {
+  const int bits = job.pass->sum_bits;
+  if (bits < 32) return std::make_unique<WeightedRowsOf<T, int32_t>>(job, tile, scratch);
+  if (bits < 64) return std::make_unique<WeightedRowsOf<T, int64_t>>(job, tile, scratch);
+  return std::make_unique<WeightedRowsOf<T, Uint128>>(job, tile, scratch);
+}
+
+template std::unique_ptr<WeightedRows<uint8_t>> make_weighted_rows(const Job &, const JobTile &, Scratch &);
+template std::unique_ptr<WeightedRows<uint16_t>> make_weighted_rows(const Job &, const JobTile &, Scratch &);
+
+}  // namespace cudaconv

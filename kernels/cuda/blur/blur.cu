@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// The launchers of the kernels for wide Gaussians.
+#include "cuda/blur/blur.cuh"
+
+#include <algorithm>
+
+#include "cuda/frame_launch.cuh"
+#include "cuda/scratch.h"
+
+namespace cudaconv {
+
+namespace {
+
+// Samples of the coarse frames of a part, all of it.
+struct CoarseSize {
+  CoarseLine x, y;           // reduced
+  CoarseLine columns, rows;  // expanded
+  int64_t reduced_pitch, pitch;
+
+  CoarseSize(const Plan &plan, const Decimation &decimation, size_t part) {
+    const PlaneLayout &layout = plan.layout.plane[plan.parts[part].plane];
+    const Border border = plan.border == Border::Keep ? Border::Replicate : plan.border;
+    x = coarse_line(decimation, border, layout.width);
+    y = coarse_line(decimation, border, plan.parts[part].height);
+    columns = expanded_line(decimation, layout.width);
+    rows = expanded_line(decimation, plan.parts[part].height);
+    const auto whole = [](int64_t samples) { return (samples + 7) / 8 * 8; };
+    reduced_pitch = whole(int64_t{y.count} * layout.channels);
+    pitch = whole(int64_t{columns.count} * layout.channels);
+  }
+  // Columns are no longer needed once they are blurred along rows.
+  int64_t first() const { return std::max(x.count * reduced_pitch, rows.count * pitch); }
+  int64_t all() const { return first() + y.count * pitch; }
+};
+
+CoarseSpan span_of(const CoarseLine &line, int first, int last) {
+  const int begin = line.index(first);
+  return {line, begin, line.index(last) + 1 - begin};
+}
+
+// Where the coarse samples are from which pixels of `bounds` are made. `memory` is the part's.
+void fill_coarse(const Decimation &decimation, const CoarseSize &size, const PixelRect &bounds, int16_t *memory,
+                 CoarseBuffers &coarse) {
+  coarse.reduced = coarse.blurred = memory;
+  coarse.rows_blurred = memory + size.first();
+  coarse.reduced_pitch = size.reduced_pitch;
+  coarse.pitch = size.pitch;
+  if (bounds.empty()) return;
+  const auto cells = [&](int begin, int end, int32_t *first, int32_t *count) {
+    *first = (begin >> decimation.log_factor) - 1;
+    *count = ((end - 1) >> decimation.log_factor) + 3 - *first;
+  };
+  cells(bounds.x0, bounds.x1, &coarse.first_column, &coarse.columns);
+  cells(bounds.y0, bounds.y1, &coarse.first_row, &coarse.rows);
+  const int radius = decimation.radius();
+  coarse.x = span_of(size.x, coarse.first_column - radius, coarse.first_column + coarse.columns - 1 + radius);
+  coarse.y = span_of(size.y, coarse.first_row - radius, coarse.first_row + coarse.rows - 1 + radius);
+}
+
+// The tiles of a part that hold what is needed of it, as pixels.
+PixelRect tiled_bounds(const FrameParams &p, int part) {
+  const FrameParams::Host &host = p.host[part];
+  const int width = p.part[part].width, height = p.part[part].height;
+  if (!host.area) return {0, 0, width, height};
+  PixelRect bounds = host.area->bounds;
+  if (bounds.empty()) return bounds;
+  const int unit = host.row / width;  // of a pixel
+  bounds.x0 = bounds.x0 * unit / host.tile_width * host.tile_width / unit;
+  bounds.x1 =
+      std::min(width, ((bounds.x1 * unit + host.tile_width - 1) / host.tile_width * host.tile_width) / unit + 1);
+  bounds.y0 = bounds.y0 / host.tile_height * host.tile_height;
+  bounds.y1 = std::min(height, (bounds.y1 + host.tile_height - 1) / host.tile_height * host.tile_height);
+  return bounds;
+}
+
+struct BlurTuning {
+  // Of a row that a block reduces, the least multiple of four samples that keeps all of its threads busy. Fewer rows
+  // than a thread does would leave parts of sums unused: kernel-bench --table=sizes --only=sigma, H200.
+  static constexpr int kReducedSamples = 4 * kBlurThreads;
+};
+
+// Counts the tiles of a kernel; `tiles` is in coarse samples across and down.
+template <typename TilesOf>
+unsigned count_tiles(BlurParams &p, int kernel, TilesOf tiles_of) {
+  int32_t blocks = 0;
+  for (int i = 0; i < p.parts; i++) {
+    const auto [across, down] = tiles_of(p.coarse[i], p.part[i]);
+    p.coarse[i].first_tile[kernel] = blocks;
+    p.coarse[i].tiles_x[kernel] = across;
+    if (p.part[i].has_filtered) blocks += across * down;
+  }
+  return static_cast<unsigned>(blocks);
+}
+
+struct Tiles {
+  int across, down;
+};
+
+int share(int all, int tile) {
+  return (all + tile - 1) / tile;
+}
+
+using BlurKernel = void (*)(BlurParams);
+
+template <bool kWords>
+BlurKernel reduce_by(int log_factor) {
+  static constexpr BlurKernel kKernels[] = {reduce_kernel<kWords, 1>, reduce_kernel<kWords, 2>,
+                                            reduce_kernel<kWords, 3>};
+  return kKernels[log_factor - 1];
+}
+
+template <bool kShift>
+BlurKernel expand_for(const BlurParams &p) {
+  const bool fours = std::all_of(p.part, p.part + p.parts, [](const PartParams &part) { return part.channels == 4; });
+  if (!fours) return expand_kernel<0, kShift, 1>;
+  return p.log_factor == 1 ? expand_kernel<4, kShift, 2> : expand_kernel<4, kShift, 4>;
+}
+
+template <typename Kernel>
+void enqueue_step(const PassRun &run, const char *name, Kernel kernel, unsigned blocks, size_t shared_bytes,
+                  const BlurParams &p) {
+  if (!blocks) return;
+  const auto step = [=, stream = run.stream](const uint32_t *) {
+    enqueue(name, kernel, dim3(blocks), dim3(kBlurThreads), shared_bytes, stream, p);
+  };
+  if (run.deferred)
+    run.deferred->add(step);
+  else
+    step(nullptr);
+}
+
+// Fills in all but what fill_frame() does and the tiles of the results.
+void fill_blur(const PassRun &run, BlurParams &p) {
+  const Decimation &decimation = *run.pass().decimation;
+  p.log_factor = decimation.log_factor;
+  p.radius = decimation.radius();
+  p.rows_shift = decimation.reduce_rows_shift();
+  p.columns_shift = decimation.reduce_columns_shift();
+  p.expand_shift = decimation.expand_shift();
+  std::copy(decimation.reduce.begin(), decimation.reduce.end(), p.reduce);
+  std::copy(decimation.blur.begin(), decimation.blur.end(), p.blur);
+  for (int phase = 0; phase < decimation.factor(); phase++)
+    std::copy(decimation.expand[phase].begin(), decimation.expand[phase].end(), p.expand[phase]);
+  auto *memory = static_cast<int16_t *>(run.buffers.scratch);
+  for (int i = 0; i < p.parts; i++) {
+    const CoarseSize size(run.plan, decimation, i);
+    fill_coarse(decimation, size, tiled_bounds(p, i), memory, p.coarse[i]);
+    memory += size.all();
+  }
+}
+
+// From the source to coarse samples that are blurred.
+void enqueue_coarse(const PassRun &run, bool words, BlurParams &p) {
+  int most_channels = 1;
+  for (int i = 0; i < p.parts; i++) most_channels = std::max(most_channels, p.part[i].channels);
+  const int factor = 1 << p.log_factor;
+  p.tile_columns = BlurTuning::kReducedSamples / (factor * most_channels) - 3;
+  p.tile_rows = kReduceRows;
+  const size_t row = ((p.tile_columns + 3) * factor * most_channels + 8) / 4 * 4;
+  const unsigned reduced = count_tiles(p, 0, [&](const CoarseBuffers &coarse, const PartParams &) {
+    return Tiles{share(coarse.x.count, p.tile_columns), share(coarse.y.count, p.tile_rows)};
+  });
+  constexpr int kLineTile = kBlurThreads / 32 * kLineResults;
+  const unsigned rows = count_tiles(p, 1, [&](const CoarseBuffers &coarse, const PartParams &part) {
+    return Tiles{share(coarse.y.count * part.channels, 32), share(coarse.columns, kLineTile)};
+  });
+  const unsigned columns = count_tiles(p, 2, [&](const CoarseBuffers &coarse, const PartParams &part) {
+    return Tiles{share(coarse.columns * part.channels, 32), share(coarse.rows, kLineTile)};
+  });
+  enqueue_step(run, "reduce", words ? reduce_by<true>(p.log_factor) : reduce_by<false>(p.log_factor), reduced,
+               row * p.tile_rows * sizeof(int16_t), p);
+  enqueue_step(run, "blur_rows", blur_rows_kernel, rows, 0, p);
+  enqueue_step(run, "blur_columns", blur_columns_kernel, columns, 0, p);
+}
+
+}  // namespace
+
+size_t coarse_bytes(const Plan &plan) {
+  int64_t most = 0;
+  for (const Pass &pass : plan.passes) {
+    if (!pass.decimation) continue;
+    int64_t samples = 0;
+    for (size_t i = 0; i < plan.parts.size(); i++) samples += CoarseSize(plan, *pass.decimation, i).all();
+    most = std::max(most, samples);
+  }
+  return static_cast<size_t>(most) * sizeof(int16_t);
+}
+
+int takes_blur(const PassQuery &query) {
+  const Pass &pass = query.pass();
+  return pass.op == Op::Blur && pass.copy_source == pass.source && query.plan.layout.uniform_dense() &&
+         query.plan.layout.plane[0].container == Container::U8;
+}
+
+void launch_blur(const PassRun &run) {
+  BlurParams p = {};
+  fill_frame(run, p);
+  const unsigned blocks = cut_tiles(p, [](const PartParams &part) {
+    return TileSize{4 * kExpandWidth, part.width * part.channels, kExpandRows};
+  });
+  fill_blur(run, p);
+  enqueue_coarse(run, true, p);
+  // A tile begins within a pixel, perhaps, and within a cell.
+  int most = 0;
+  for (int i = 0; i < p.parts; i++)
+    most = std::max(most, ((4 * kExpandWidth / p.part[i].channels >> p.log_factor) + 6) * p.part[i].channels);
+  const Rounding &rounding = p.rounding[0];
+  const int64_t divisor = 2 * rounding.half;
+  if (!p.has_gain && !rounding.offset && !rounding.absolute && (divisor & (divisor - 1)) == 0 && divisor <= 1 << 30)
+    p.result_shift = ceil_log2(divisor);
+  const BlurKernel kernel = p.result_shift ? expand_for<true>(p) : expand_for<false>(p);
+  enqueue(run, KernelLaunch<BlurParams>{kernel, blocks, kBlurThreads, sizeof(int32_t) * most * kExpandRows}, p);
+}
+
+void launch_blur_samples(const PassRun &run) {
+  BlurParams p = {};
+  fill_frame(run, p);
+  const unsigned blocks = cut_tiles(p, kSampleTile, kSampleTile);
+  fill_blur(run, p);
+  enqueue_coarse(run, false, p);
+  PassRun named = run;
+  named.name = "expand_samples";
+  enqueue(named, KernelLaunch<BlurParams>{expand_samples_kernel, blocks, kBlurThreads, 0}, p);
+}
+
+}  // namespace cudaconv

@@ -1,0 +1,477 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// Wide Gaussians by way of a smaller frame: reduce, blur along rows, blur along columns, expand. Each kernel does one
+// step of plan/decimation.h for all channels, in its integers.
+#pragma once
+
+#include "cuda/blur/blur.h"
+#include "cuda/device/sample.cuh"
+#include "cuda/device/words.cuh"
+#include "cuda/launch.cuh"
+
+namespace cudaconv {
+
+constexpr int kBlurThreads = 256;
+constexpr int kReduceRows = 4;   // coarse rows that a thread sums columns of samples for
+constexpr int kLineResults = 8;  // coarse samples along a line that a thread blurs
+
+// The tile of a block, of those that CoarseBuffers counts for a kernel.
+struct CoarseTile {
+  int part, x, y;
+};
+
+__device__ inline CoarseTile locate_coarse_tile(const BlurParams &p, int kernel) {
+  const int block = static_cast<int>(blockIdx.x);
+  int i = 0;
+  while (i + 1 < p.parts && block >= p.coarse[i + 1].first_tile[kernel]) i++;
+  const int tile = block - p.coarse[i].first_tile[kernel], columns = p.coarse[i].tiles_x[kernel];
+  return {i, tile % columns, tile / columns};
+}
+
+// Four samples of rows of the source, a byte each, which may lie outside: sample s of channel s % channels. kWords:
+// rows are words of bytes.
+template <bool kWords>
+class SampleColumn {
+ public:
+  __device__ SampleColumn(const BlurParams &p, const PartParams &part, int first_sample)
+      : p_(p), part_(part), first_(first_sample) {
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+      const int s = first_sample + i, channels = part.channels;
+      int x = s / channels;
+      channel_[i] = s - x * channels;
+      if (channel_[i] < 0) {
+        x--;
+        channel_[i] += channels;
+      }
+      x_[i] = border_index(p.border, x, part.width);
+    }
+  }
+
+  __device__ bool inside() const {
+    return kWords && first_ >= 0 && first_ + 4 <= part_.width * part_.channels;
+  }
+
+  // Of a row that lies inside, where all of the samples do.
+  __device__ uint32_t load(int y) const {
+    return *reinterpret_cast<const uint32_t *>(part_.source + y * part_.source_pitch + first_);
+  }
+
+  __device__ uint32_t load_any(int y) const {
+    const int row = border_index(p_.border, y, part_.height);
+    if (inside() && row >= 0) return load(row);
+    uint32_t word = 0;
+#pragma unroll
+    for (int i = 0; i < 4; i++) word |= load_one(row, i) << (8 * i);
+    return word;
+  }
+
+ private:
+  __device__ uint32_t load_one(int row, int i) const {
+    if (row < 0 || x_[i] < 0) return part_.channel[channel_[i]].border_value;
+    if (kWords) return part_.source[row * part_.source_pitch + x_[i] * part_.channels + channel_[i]];
+    const ChannelReader reader(part_, part_.source, part_.source_pitch, channel_[i]);
+    return static_cast<uint32_t>(reader.at(x_[i], row));
+  }
+
+  const BlurParams &p_;
+  const PartParams &part_;
+  const int first_;
+  int x_[4], channel_[4];
+};
+
+// Adds rows load(0), load(1), ... to the sums of kReduceRows coarse rows.
+template <int kFactor, typename Load>
+__device__ inline void sum_columns(const BlurParams &p, Load load, int (&sum)[kReduceRows][4]) {
+  constexpr int kAtOnce = kFactor < 8 ? kFactor : 8;  // loads in flight, beyond those of the group before
+#pragma unroll
+  for (int group = 0; group < kReduceRows + 3; group++) {
+#pragma unroll 1
+    for (int phase0 = 0; phase0 < kFactor; phase0 += kAtOnce) {
+      uint32_t word[kAtOnce];
+#pragma unroll
+      for (int u = 0; u < kAtOnce; u++) word[u] = load(group * kFactor + phase0 + u);
+#pragma unroll
+      for (int u = 0; u < kAtOnce; u++) {
+#pragma unroll
+        for (int r = 0; r < kReduceRows; r++) {
+          if (group < r || group > r + 3) continue;
+          const int weight = p.reduce[(group - r) * kFactor + phase0 + u];
+#pragma unroll
+          for (int i = 0; i < 4; i++) sum[r][i] += weight * static_cast<int>(word[u] >> (8 * i) & 0xff);
+        }
+      }
+    }
+  }
+}
+
+// The same in less code, for loads that take more of it.
+template <int kFactor, typename Load>
+__device__ inline void sum_columns_of_edge(const BlurParams &p, Load load, int (&sum)[kReduceRows][4]) {
+  constexpr int kAtOnce = 4, kRows = (kReduceRows + 3) * kFactor;
+#pragma unroll 1
+  for (int row0 = 0; row0 < kRows; row0 += kAtOnce) {
+    uint32_t word[kAtOnce];
+#pragma unroll
+    for (int u = 0; u < kAtOnce; u++) word[u] = load(row0 + u);
+#pragma unroll
+    for (int u = 0; u < kAtOnce; u++) {
+#pragma unroll
+      for (int r = 0; r < kReduceRows; r++) {
+        const int tap = row0 + u - r * kFactor;
+        const int weight = tap >= 0 && tap < 4 * kFactor ? p.reduce[tap] : 0;
+#pragma unroll
+        for (int i = 0; i < 4; i++) sum[r][i] += weight * static_cast<int>(word[u] >> (8 * i) & 0xff);
+      }
+    }
+  }
+}
+
+// A tile of coarse samples: sums of columns of samples to shared memory, of those sums along rows to the frame.
+template <bool kWords, int kLogFactor>
+__global__ void __launch_bounds__(kBlurThreads) reduce_kernel(const __grid_constant__ BlurParams p) {
+  constexpr int kFactor = 1 << kLogFactor, kTaps = 4 * kFactor - 3;
+  const CoarseTile tile = locate_coarse_tile(p, 0);
+  const PartParams &part = p.part[tile.part];
+  const CoarseBuffers &coarse = p.coarse[tile.part];
+  const int channels = part.channels;
+  const int column0 = tile.x * p.tile_columns, row0 = tile.y * p.tile_rows;
+  const int columns = min(p.tile_columns, coarse.x.count - column0), rows = min(p.tile_rows, coarse.y.count - row0);
+  // The samples that the tile is made of, from the multiple of four on before them.
+  const int x0 = (coarse.x.line.first + coarse.x.first + column0 - 2) * kFactor + 2;
+  const int y0 = (coarse.y.line.first + coarse.y.first + row0 - 2) * kFactor + 2;
+  const int first = x0 * channels & ~3, skip = x0 * channels - first;
+  const int words = (skip + ((columns + 3) * kFactor - 3) * channels + 3) / 4;
+  int16_t *const sums = shared_memory<int16_t>();  // a row for each coarse one, 4 * words samples long
+
+  const int chunks = (rows + kReduceRows - 1) / kReduceRows;
+  for (int item = static_cast<int>(threadIdx.x); item < words * chunks; item += kBlurThreads) {
+    const int word = item % words, chunk = item / words * kReduceRows, y = y0 + chunk * kFactor;
+    const SampleColumn<kWords> source(p, part, first + 4 * word);
+    int sum[kReduceRows][4] = {};
+    if (source.inside() && y >= 0 && y + (kReduceRows + 3) * kFactor <= part.height)
+      sum_columns<kFactor>(
+          p, [&](int i) { return source.load(y + i); }, sum);
+    else
+      sum_columns_of_edge<kFactor>(
+          p, [&](int i) { return source.load_any(y + i); }, sum);
+    const auto shifted = [&](int v) {
+      return static_cast<short>(p.rows_shift > 0 ? (v + (1 << (p.rows_shift - 1))) >> p.rows_shift
+                                                 : v << -p.rows_shift);
+    };
+#pragma unroll
+    for (int r = 0; r < kReduceRows; r++) {
+      if (chunk + r >= rows) break;
+      *reinterpret_cast<short4 *>(sums + ((chunk + r) * words + word) * 4) =
+          make_short4(shifted(sum[r][0]), shifted(sum[r][1]), shifted(sum[r][2]), shifted(sum[r][3]));
+    }
+  }
+  __syncthreads();
+
+  for (int item = static_cast<int>(threadIdx.x); item < columns * rows * channels; item += kBlurThreads) {
+    const int c = item % channels, row = item / channels % rows, column = item / channels / rows;
+    const int16_t *in = sums + row * words * 4 + skip + column * kFactor * channels + c;
+    int sum = 1 << (p.columns_shift - 1);
+#pragma unroll(kTaps < 14 ? kTaps : 4)
+    for (int i = 0; i < kTaps; i++) sum += p.reduce[i] * in[i * channels];
+    coarse.reduced[(column0 + column) * coarse.reduced_pitch + (row0 + row) * channels + c] =
+        static_cast<int16_t>(sum >> p.columns_shift);
+  }
+}
+
+// Blurs kLineResults neighbours along a line: load(i) gives coarse sample i of the line, from `first` - radius on.
+template <typename Load>
+__device__ inline void blur_line(const BlurParams &p, Load load, int (&result)[kLineResults]) {
+  int weight[kLineResults] = {};
+#pragma unroll
+  for (int i = 0; i < kLineResults; i++) result[i] = 1 << (Decimation::kBlurBits - 1);
+#pragma unroll 1
+  for (int tap0 = 0; tap0 <= 2 * p.radius + kLineResults - 1; tap0 += kLineResults) {
+#pragma unroll
+    for (int u = 0; u < kLineResults; u++) {
+      const int tap = tap0 + u;
+      weight[u] = tap <= 2 * p.radius ? p.blur[tap] : 0;
+      const int v = load(tap - p.radius);
+      // Sample `tap` - i of the window of result i.
+#pragma unroll
+      for (int i = 0; i < kLineResults; i++) result[i] += weight[(u - i + kLineResults) % kLineResults] * v;
+    }
+  }
+#pragma unroll
+  for (int i = 0; i < kLineResults; i++) result[i] >>= Decimation::kBlurBits;
+}
+
+// A line of coarse samples `pitch` apart, of which result i is blurred about `first` + i.
+class CoarseSamples {
+ public:
+  __device__ CoarseSamples(const BlurParams &p, const CoarseSpan &span, int first, const int16_t *samples,
+                           int64_t pitch)
+      : begin_(first - span.line.first - span.first), span_(span), samples_(samples), pitch_(pitch) {
+    inside_ = begin_ >= p.radius && begin_ + p.radius + 2 * kLineResults <= span.count;
+  }
+  __device__ void blur(const BlurParams &p, int (&result)[kLineResults]) const {
+    if (inside_)
+      blur_line(
+          p, [&, at = samples_ + begin_ * pitch_](int i) { return at[i * pitch_]; }, result);
+    else
+      blur_line(
+          p,
+          [&](int i) {
+            // On the line, then among those that are there: those beyond are read for results that nobody needs.
+            int at = min(max(begin_ + i + span_.first, 0), span_.line.count - 1) - span_.first;
+            at = min(max(at, 0), span_.count - 1);
+            return samples_[at * pitch_];
+          },
+          result);
+  }
+
+ private:
+  const int begin_;
+  const CoarseSpan &span_;
+  const int16_t *const samples_;
+  const int64_t pitch_;
+  bool inside_;
+};
+
+// A warp does 32 samples of columns of `reduced`, and writes them as rows; the warps of a block are neighbours.
+__global__ void __launch_bounds__(kBlurThreads) blur_rows_kernel(const __grid_constant__ BlurParams p) {
+  const CoarseTile tile = locate_coarse_tile(p, 1);
+  const CoarseBuffers &coarse = p.coarse[tile.part];
+  const int channels = p.part[tile.part].channels;
+  const int warp = static_cast<int>(threadIdx.x / 32), lane = static_cast<int>(threadIdx.x % 32);
+  const int sample = tile.x * 32 + lane, column0 = (tile.y * (kBlurThreads / 32) + warp) * kLineResults;
+  if (sample >= coarse.y.count * channels || column0 >= coarse.columns) return;
+  int result[kLineResults];
+  CoarseSamples(p, coarse.x, coarse.first_column + column0, coarse.reduced + sample, coarse.reduced_pitch)
+      .blur(p, result);
+  int16_t *const out = coarse.rows_blurred + sample / channels * coarse.pitch + sample % channels;
+#pragma unroll
+  for (int i = 0; i < kLineResults; i++)
+    if (column0 + i < coarse.columns) out[(column0 + i) * channels] = static_cast<int16_t>(result[i]);
+}
+
+__global__ void __launch_bounds__(kBlurThreads) blur_columns_kernel(const __grid_constant__ BlurParams p) {
+  const CoarseTile tile = locate_coarse_tile(p, 2);
+  const CoarseBuffers &coarse = p.coarse[tile.part];
+  const int warp = static_cast<int>(threadIdx.x / 32), lane = static_cast<int>(threadIdx.x % 32);
+  const int sample = tile.x * 32 + lane, row0 = (tile.y * (kBlurThreads / 32) + warp) * kLineResults;
+  if (sample >= coarse.columns * p.part[tile.part].channels || row0 >= coarse.rows) return;
+  int result[kLineResults];
+  CoarseSamples(p, coarse.y, coarse.first_row + row0, coarse.rows_blurred + sample, coarse.pitch).blur(p, result);
+#pragma unroll
+  for (int i = 0; i < kLineResults; i++)
+    if (row0 + i < coarse.rows) coarse.blurred[(row0 + i) * coarse.pitch + sample] = static_cast<int16_t>(result[i]);
+}
+
+// From the sum of a pixel to its sample.
+__device__ inline int round_blur(const BlurParams &p, const Rounding &rounding, int sum, int centre) {
+  if (p.has_gain) return round_to_sample(apply_gain(sum, p.sum_shift, p.sum_gain, p.center_gain, centre), rounding);
+  if (rounding.wide) return round_to_sample<int64_t>(sum, rounding);
+  return round_to_sample<int32_t>(sum, rounding);
+}
+
+constexpr int kExpandWidth = 128;  // words that a block makes of a row
+constexpr int kExpandRows = 32;
+constexpr int kExpandRun = 8;  // rows that a thread expands a coarse column for
+
+// Expands coarse columns from `cell0` - 1 on to the rows of a tile: a row of shared memory for each, `samples` long.
+__device__ inline void expand_columns(const BlurParams &p, const Tile &tile, int cell0, int samples,
+                                      int32_t *expanded) {
+  const PartParams &part = tile.part;
+  const CoarseBuffers &coarse = p.coarse[&part - p.part];
+  const int factor = 1 << p.log_factor, half = 1 << (p.expand_shift - 1);
+  for (int item = static_cast<int>(threadIdx.x); item < samples * (kExpandRows / kExpandRun); item += kBlurThreads) {
+    const int run = item / samples, s = item - run * samples, y0 = tile.y0 + run * kExpandRun;
+    if (y0 >= part.height) break;
+    const int row = (y0 >> p.log_factor) - 1 - coarse.first_row;
+    const int16_t *in = coarse.blurred + row * coarse.pitch + (cell0 - 1 - coarse.first_column) * part.channels + s;
+    int a = in[0], b = in[coarse.pitch], c = in[2 * coarse.pitch], d = in[3 * coarse.pitch];
+    in += 4 * coarse.pitch;
+#pragma unroll
+    for (int i = 0; i < kExpandRun; i++) {
+      const int phase = (y0 + i) & (factor - 1);
+      if (i && phase == 0) {  // the next coarse row; past the last row of the part there may be none
+        a = b;
+        b = c;
+        c = d;
+        if (y0 + i < part.height) d = *in;
+        in += coarse.pitch;
+      }
+      const int32_t *weight = p.expand[phase];
+      expanded[(run * kExpandRun + i) * samples + s] =
+          (half + weight[0] * a + weight[1] * b + weight[2] * c + weight[3] * d) >> p.expand_shift;
+    }
+  }
+}
+
+// The sums of the samples of kWords words from a row of expanded columns. kChannels: of the part, 0 for any; with four
+// a word is a pixel, and with kWords pixels at a multiple of so many all have the same four columns, as D is one too.
+template <int kChannels, int kWords>
+class ExpandedWords {
+ public:
+  __device__ ExpandedWords(const BlurParams &p, const PartParams &part, int byte, int cell0)
+      : channels_(part.channels) {
+    const int last = part.width * part.channels - 1, mask = (1 << p.log_factor) - 1;
+#pragma unroll
+    for (int i = 0; i < kSamples; i++) {
+      const int s = min(byte + i, last), x = s / part.channels;
+      at_[i] = ((x >> p.log_factor) - cell0) * part.channels + s % part.channels;
+    }
+#pragma unroll
+    for (int i = 0; i < kWeights; i++) {
+      const int x = kChannels == 4 ? byte / 4 + i : min(byte + i, last) / part.channels;
+#pragma unroll
+      for (int k = 0; k < 4; k++) weight_[i][k] = p.expand[x & mask][k];
+    }
+  }
+
+  __device__ void sum(const int32_t *row, int (&sum)[kWords][4]) const {
+    if constexpr (kChannels == 4) {
+#pragma unroll
+      for (int k = 0; k < 4; k++) {
+        const int4 v = *reinterpret_cast<const int4 *>(row + at_[0] + 4 * k);
+#pragma unroll
+        for (int w = 0; w < kWords; w++) {
+          sum[w][0] += weight_[w][k] * v.x;
+          sum[w][1] += weight_[w][k] * v.y;
+          sum[w][2] += weight_[w][k] * v.z;
+          sum[w][3] += weight_[w][k] * v.w;
+        }
+      }
+    } else {
+#pragma unroll
+      for (int i = 0; i < 4; i++)
+#pragma unroll
+        for (int k = 0; k < 4; k++) sum[0][i] += weight_[i][k] * row[at_[i] + k * channels_];
+    }
+  }
+
+ private:
+  static_assert(kChannels == 4 || kWords == 1, "");
+  static constexpr int kSamples = kChannels == 4 ? 1 : 4, kWeights = kChannels == 4 ? kWords : 4;
+  const int channels_;
+  int at_[kSamples], weight_[kWeights][4];
+};
+
+// A word of results: blended with, or of unsharp made of, what was there before. `byte`: of the row.
+template <bool kShift>
+__device__ inline void write_word(const BlurParams &p, const PartParams &part, int y, int byte, const int (&sum)[4]) {
+  const int row_bytes = part.width * part.channels;
+  const bool whole = byte + 4 <= row_bytes, reads = p.has_gain || part.has_unfiltered;
+  const uint8_t *const from = part.source + y * part.source_pitch + byte;
+  uint8_t *const to = part.target + y * part.target_pitch + byte;
+  uint32_t original = 0, word = 0;
+  if (reads && whole) original = *reinterpret_cast<const uint32_t *>(from);
+  if (reads && !whole)
+    for (int i = 0; byte + i < row_bytes; i++) original |= static_cast<uint32_t>(from[i]) << (8 * i);
+#pragma unroll
+  for (int i = 0; i < 4; i++) {
+    int v;
+    if constexpr (kShift)
+      v = min(max(sum[i] >> p.result_shift, 0), 255);
+    else
+      v = round_blur(p, p.rounding[0], sum[i], static_cast<int>(original >> (8 * i) & 0xff));
+    word |= static_cast<uint32_t>(v) << (8 * i);
+  }
+  if (part.has_unfiltered)
+    word = blend_channels(part, word, original, part.channels == 3 ? byte / 4 % 3 : byte / 4 % 2);
+  if (whole)
+    *reinterpret_cast<uint32_t *>(to) = word;
+  else
+    for (int i = 0; byte + i < row_bytes; i++) to[i] = static_cast<uint8_t>(word >> (8 * i));
+}
+
+// A tile of results. kShift: the rounding is that of a power of two, which p.result_shift is. kWords: that a thread
+// makes of a row.
+template <int kChannels, bool kShift, int kWords>
+__global__ void __launch_bounds__(kBlurThreads) expand_kernel(const __grid_constant__ BlurParams p) {
+  const Tile tile = locate_tile(p, 4 * kExpandWidth, kExpandRows);
+  const PartParams &part = tile.part;
+  const int channels = part.channels, row_bytes = part.width * channels;
+  const int end_byte = min(tile.x0 + 4 * kExpandWidth, row_bytes);
+  if (!part.has_filtered) {
+    const int x = tile.x0, y = tile.y0 + static_cast<int>(threadIdx.x / 32), step = kBlurThreads / 32;
+    const int bottom = min(tile.y0 + kExpandRows, part.height);
+    if (channels == 3)
+      copy_rows<3>(part, x, end_byte, y, step, bottom);
+    else
+      copy_rows<2>(part, x, end_byte, y, step, bottom);
+    return;
+  }
+  // The cells, pixels from one coarse sample to the next, that the tile lies in, and one before and two after them.
+  const int cell0 = (tile.x0 / channels) >> p.log_factor;
+  const int samples = ((((end_byte - 1) / channels) >> p.log_factor) + 4 - cell0) * channels;
+  int32_t *const expanded = shared_memory<int32_t>();
+  expand_columns(p, tile, cell0, samples, expanded);
+  __syncthreads();
+
+  constexpr int kThreadsOfRow = kExpandWidth / kWords;
+  const int byte = tile.x0 + 4 * kWords * static_cast<int>(threadIdx.x % kThreadsOfRow);
+  if (byte >= row_bytes) return;
+  const ExpandedWords<kChannels, kWords> columns(p, part, byte, cell0);
+  const bool plain = kShift && !part.has_unfiltered && byte + 4 * kWords <= row_bytes;
+  const int start = kShift ? 1 << (p.result_shift - 1) : 0, end = min(kExpandRows, part.height - tile.y0);
+  const int32_t *row = expanded + static_cast<int>(threadIdx.x / kThreadsOfRow) * samples;
+  for (int r = static_cast<int>(threadIdx.x / kThreadsOfRow); r < end; r += kBlurThreads / kThreadsOfRow) {
+    const int y = tile.y0 + r;
+    int sum[kWords][4];
+#pragma unroll
+    for (int w = 0; w < kWords; w++)
+#pragma unroll
+      for (int i = 0; i < 4; i++) sum[w][i] = start;
+    columns.sum(row, sum);
+    row += kBlurThreads / kThreadsOfRow * samples;
+    if (plain) {
+      uint32_t words[kWords];
+#pragma unroll
+      for (int w = 0; w < kWords; w++) {
+        const auto sample = [&](int i) { return static_cast<uint32_t>(min(max(sum[w][i] >> p.result_shift, 0), 255)); };
+        words[w] =
+            __byte_perm(__byte_perm(sample(0), sample(1), 0x0040), __byte_perm(sample(2), sample(3), 0x0040), 0x5410);
+      }
+      store_words<kWords>(part.target + y * part.target_pitch + byte, words);
+      continue;
+    }
+#pragma unroll 1
+    for (int w = 0; w < kWords; w++) {
+      int of_word[4];
+#pragma unroll
+      for (int v = 0; v < kWords; v++)
+        if (v == w)
+#pragma unroll
+          for (int i = 0; i < 4; i++) of_word[i] = sum[v][i];
+      if (byte + 4 * w < row_bytes) write_word<kShift>(p, part, y, byte + 4 * w, of_word);
+    }
+  }
+}
+
+constexpr int kSampleTile = 16;  // pixels across and down
+
+// The same for frames of any layout, a thread a pixel.
+__global__ void __launch_bounds__(kBlurThreads) expand_samples_kernel(const __grid_constant__ BlurParams p) {
+  const Tile tile = locate_tile(p, kSampleTile, kSampleTile);
+  const PartParams &part = tile.part;
+  const CoarseBuffers &coarse = p.coarse[&part - p.part];
+  const int x = tile.x0 + static_cast<int>(threadIdx.x % kSampleTile);
+  const int y = tile.y0 + static_cast<int>(threadIdx.x / kSampleTile);
+  const int inside_x = min(x, part.width - 1), inside_y = min(y, part.height - 1), factor = 1 << p.log_factor;
+  const int column = (inside_x >> p.log_factor) - 1 - coarse.first_column;
+  const int row = (inside_y >> p.log_factor) - 1 - coarse.first_row;
+#pragma unroll 1
+  for (int c = 0; c < part.channels; c++) {
+    make_sample(p, part, x, y, c, [&](const Rounding &rounding) {
+      const int16_t *in = coarse.blurred + row * coarse.pitch + column * part.channels + c;
+      int sum = 0;
+      for (int k = 0; k < 4; k++) {
+        int of_column = 1 << (p.expand_shift - 1);
+        for (int j = 0; j < 4; j++)
+          of_column += p.expand[inside_y & (factor - 1)][j] * in[j * coarse.pitch + k * part.channels];
+        sum += p.expand[inside_x & (factor - 1)][k] * (of_column >> p.expand_shift);
+      }
+      const int centre = ChannelReader(part, part.source, part.source_pitch, c).at(inside_x, inside_y);
+      return round_blur(p, rounding, sum, centre);
+    });
+  }
+}
+
+}  // namespace cudaconv

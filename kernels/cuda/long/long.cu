@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// The launcher of the kernels for long separable masks.
+#include "cuda/long/long.cuh"
+
+#include <algorithm>
+
+#include "cuda/frame_launch.cuh"
+#include "cuda/scratch.h"
+
+namespace cudaconv {
+
+namespace {
+
+struct LongTuning {
+  static constexpr int kLongestTile = 127;  // taps, up to which other structures and all methods go
+  // Rows of a strip: the first window of each is summed anew, and a GPU wants many. kernel-bench --table=sizes
+  // --only=box, H200.
+  static constexpr int kLeastStrip = 32, kMostStrip = 128;
+};
+
+// Sums of a part.
+int64_t sums_of(const Plan &plan, const Plan::Part &part) {
+  const PlaneLayout &layout = plan.layout.plane[part.plane];
+  return int64_t{layout.width} * part.height * layout.channels;
+}
+
+bool is_long(const Pass &pass) {
+  return pass.op == Op::Linear && pass.separable() && std::max(pass.width(), pass.height()) > LongTuning::kLongestTile;
+}
+
+}  // namespace
+
+size_t long_sum_bytes(const Plan &plan) {
+  if (std::none_of(plan.passes.begin(), plan.passes.end(), is_long)) return 0;
+  int64_t sums = 0;
+  for (const Plan::Part &part : plan.parts) sums += sums_of(plan, part);
+  return static_cast<size_t>(sums) * sizeof(int32_t);
+}
+
+int takes_long(const PassQuery &query) {
+  return is_long(query.pass());
+}
+
+void launch_long(const PassRun &run) {
+  const Pass &pass = run.pass();
+  const IntegerMask &mask = pass.mask[0];
+  LongParams p = {};
+  fill_frame(run, p);
+  p.sums = static_cast<int32_t *>(run.buffers.scratch);
+  p.row_taps = pass.width();
+  p.column_taps = pass.height();
+  p.row_shift = mask.row_shift;
+  p.strip = std::clamp(pass.height() / 4, LongTuning::kLeastStrip, LongTuning::kMostStrip);
+  std::copy(mask.row.begin(), mask.row.end(), p.row);
+  std::copy(mask.column.begin(), mask.column.end(), p.column);
+  int32_t segments = 0;
+  int64_t sums = 0;
+  for (int i = 0; i < p.parts; i++) {
+    p.first_segment[i] = segments;
+    p.first_sum[i] = sums;
+    segments += (p.part[i].width + kLongSegment - 1) / kLongSegment * p.part[i].height;
+    sums += sums_of(run.plan, run.plan.parts[i]);
+  }
+  const bool uniform = mask.uniform();
+  const size_t bytes = sizeof(int32_t) * (kLongSegment + kMostLongTaps + 2 * kLongThreads);
+  const auto rows = [=, stream = run.stream](const uint32_t *) {
+    enqueue("long_rows", uniform ? long_rows_kernel<true> : long_rows_kernel<false>,
+            dim3(static_cast<unsigned>(segments)), dim3(kLongThreads), bytes, stream, p);
+  };
+  if (run.deferred)
+    run.deferred->add(rows);
+  else
+    rows(nullptr);
+  const unsigned blocks = cut_tiles(p, kLongColumns, kLongThreads / kLongColumns * (uniform ? p.strip : kLongResults));
+  enqueue(run,
+          KernelLaunch<LongParams>{uniform ? long_columns_kernel<true> : long_columns_kernel<false>, blocks,
+                                   kLongThreads, 0},
+          p);
+}
+
+}  // namespace cudaconv

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// Separable masks too long for any tile: sums along rows to a frame of 32-bit integers, then along its columns. Both
+// take frames of any layout. Where all coefficients are alike, sums are running ones.
+#pragma once
+
+#include "cuda/device/sample.cuh"
+#include "cuda/launch.cuh"
+
+namespace cudaconv {
+
+constexpr int kMostLongTaps = 1501;
+constexpr int kLongThreads = 256;
+constexpr int kLongResults = 8;   // that a thread sums, side by side or one below the other
+constexpr int kLongColumns = 32;  // pixels across a tile of the second kernel
+constexpr int kLongRows = kLongThreads / kLongColumns * kLongResults;
+constexpr int kLongSegment = kLongThreads * kLongResults;  // pixels of a row that a block sums
+
+struct LongParams : FrameParams {
+  int32_t *sums;                     // of rows, planes of a channel each
+  int64_t first_sum[kMaxParts];      // where those of a part begin; a plane is height * width sums
+  int32_t first_segment[kMaxParts];  // number of the first block of a part, of the kernel for rows
+  int32_t row_taps, column_taps, row_shift;
+  int32_t strip;  // rows that a thread does, of masks whose coefficients are all alike
+  int32_t row[kMostLongTaps], column[kMostLongTaps];
+};
+
+// Sums with kLongResults neighbours of a line: load(i) gives value i of the line, from the first one of the first
+// window on.
+template <typename Load>
+__device__ inline void sum_windows(const int32_t *coefficient, int taps, Load load, int64_t (&sum)[kLongResults]) {
+  int weight[kLongResults] = {};
+#pragma unroll 1
+  for (int tap0 = 0; tap0 < taps + kLongResults - 1; tap0 += kLongResults) {
+#pragma unroll
+    for (int u = 0; u < kLongResults; u++) {
+      const int tap = tap0 + u;
+      if (tap >= taps + kLongResults - 1) break;
+      weight[u] = tap < taps ? coefficient[tap] : 0;
+      const int v = load(tap);
+#pragma unroll
+      for (int i = 0; i < kLongResults; i++)
+        sum[i] += static_cast<int64_t>(weight[(u - i + kLongResults) % kLongResults]) * v;
+    }
+  }
+}
+
+// Every value becomes the sum of those up to it. `partial` has room for two numbers of each thread. All threads of the
+// block come here together.
+__device__ inline void scan_line(int32_t *values, int length, int32_t *partial) {
+  const int thread = static_cast<int>(threadIdx.x), share = (length + kLongThreads - 1) / kLongThreads;
+  const int begin = min(thread * share, length), end = min(begin + share, length);
+  int32_t sum = 0;
+  for (int i = begin; i < end; i++) sum += values[i];
+  partial[thread] = sum;
+  int from = 0;
+  for (int distance = 1; distance < kLongThreads; distance *= 2, from = kLongThreads - from) {
+    __syncthreads();
+    const int32_t before = thread >= distance ? partial[from + thread - distance] : 0;
+    partial[kLongThreads - from + thread] = partial[from + thread] + before;
+  }
+  __syncthreads();
+  sum = thread ? partial[from + thread - 1] : 0;
+  for (int i = begin; i < end; i++) {
+    sum += values[i];
+    values[i] = sum;
+  }
+}
+
+// Sums along a segment of a row, channel by channel, from samples in shared memory.
+template <bool kUniform>
+__global__ void __launch_bounds__(kLongThreads) long_rows_kernel(const __grid_constant__ LongParams p) {
+  int i = 0;
+  const int block = static_cast<int>(blockIdx.x);
+  while (i + 1 < p.parts && block >= p.first_segment[i + 1]) i++;
+  const PartParams &part = p.part[i];
+  const int segments = (part.width + kLongSegment - 1) / kLongSegment;
+  const int y = (block - p.first_segment[i]) / segments, x0 = (block - p.first_segment[i]) % segments * kLongSegment;
+  const int width = min(kLongSegment, part.width - x0), length = width + p.row_taps - 1;
+  int32_t *const samples = shared_memory<int32_t>();
+  const int thread = static_cast<int>(threadIdx.x);
+#pragma unroll 1
+  for (int c = 0; c < part.channels; c++) {
+    if (part.channel[c].action != Action::Filter) continue;
+    const SourceReader source(p, part, c, false);
+    __syncthreads();  // the channel before has been read
+    for (int s = thread; s < length; s += kLongThreads) samples[s] = source.at(x0 - p.row_taps / 2 + s, y);
+    __syncthreads();
+    if (kUniform) {
+      scan_line(samples, length, samples + kLongSegment + kMostLongTaps);
+      __syncthreads();
+    }
+    int32_t *const out = p.sums + p.first_sum[i] + (int64_t{c} * part.height + y) * part.width + x0;
+    const int first = thread * kLongResults;
+    if (first >= width) continue;
+    int64_t sum[kLongResults] = {};
+    if (kUniform) {
+#pragma unroll
+      for (int r = 0; r < kLongResults; r++) {
+        const int before = first + r - 1, last = min(before + p.row_taps, length - 1);
+        sum[r] = int64_t{p.row[0]} * (samples[last] - (before < 0 ? 0 : samples[min(before, last)]));
+      }
+    } else {
+      sum_windows(
+          p.row, p.row_taps, [&](int s) { return samples[min(first + s, length - 1)]; }, sum);
+    }
+#pragma unroll
+    for (int r = 0; r < kLongResults; r++) {
+      if (p.row_shift) sum[r] = (sum[r] + (int64_t{1} << (p.row_shift - 1))) >> p.row_shift;
+      if (first + r < width) out[first + r] = static_cast<int32_t>(sum[r]);
+    }
+  }
+}
+
+// A column of sums of rows, with the border above and below.
+class SumColumn {
+ public:
+  __device__ SumColumn(const LongParams &p, int part, int x, int c)
+      : sums_(p.sums + p.first_sum[part] + int64_t{c} * p.part[part].height * p.part[part].width + x),
+        border_(p.border),
+        width_(p.part[part].width),
+        height_(p.part[part].height) {
+    int64_t outside = 0;
+    if (border_ == Border::Constant)
+      for (int i = 0; i < p.row_taps; i++) outside += int64_t{p.row[i]} * p.part[part].channel[c].border_value;
+    if (p.row_shift) outside = (outside + (int64_t{1} << (p.row_shift - 1))) >> p.row_shift;
+    outside_ = static_cast<int>(outside);
+  }
+  __device__ int at(int y) const {
+    y = border_index(border_, y, height_);
+    return y < 0 ? outside_ : sums_[int64_t{y} * width_];
+  }
+  // Of `count` rows from row y on.
+  __device__ int64_t sum(int y, int count) const {
+    int64_t sum = 0;
+    const int end = y + count, inside = min(end, height_);
+    for (; y < min(end, 0); y++) sum += at(y);
+    const int32_t *from = sums_ + int64_t{y} * width_;
+#pragma unroll 8
+    for (; y < inside; y++, from += width_) sum += *from;
+    for (; y < end; y++) sum += at(y);
+    return sum;
+  }
+
+ private:
+  const int32_t *sums_;
+  Border border_;
+  int width_, height_, outside_;
+};
+
+__device__ inline int round_long(const LongParams &p, const PartParams &part, int x, int y, int c,
+                                 const Rounding &rounding, int64_t sum) {
+  if (p.has_gain) {
+    const int centre =
+        ChannelReader(part, part.source, part.source_pitch, c).at(min(x, part.width - 1), min(y, part.height - 1));
+    return round_to_sample(apply_gain(sum, p.sum_shift, p.sum_gain, p.center_gain, centre), rounding);
+  }
+  if (rounding.wide) return round_to_sample(sum, rounding);
+  return round_to_sample(static_cast<int32_t>(sum), rounding);
+}
+
+// Writes the results of a pixel and those below it, sum(r) of the channel in turn. A format of bit fields is written
+// field by field, which only a thread that does all channels of a pixel may.
+template <bool kUniform>
+__global__ void __launch_bounds__(kLongThreads) long_columns_kernel(const __grid_constant__ LongParams p) {
+  const int rows_of_thread = kUniform ? p.strip : kLongResults;
+  const Tile tile = locate_tile(p, kLongColumns, kLongThreads / kLongColumns * rows_of_thread);
+  const PartParams &part = tile.part;
+  const int number = static_cast<int>(&part - p.part);
+  const int x = tile.x0 + static_cast<int>(threadIdx.x % kLongColumns);
+  const int y0 = tile.y0 + static_cast<int>(threadIdx.x / kLongColumns) * rows_of_thread;
+  const int radius = p.column_taps / 2, inside_x = min(x, part.width - 1);
+  if (y0 >= part.height) return;  // all of the warp
+#pragma unroll 1
+  for (int c = 0; c < part.channels; c++) {
+    const bool filters = part.channel[c].action == Action::Filter;
+    const SumColumn column(p, number, inside_x, c);
+    const auto write = [&](int y, int64_t sum) {
+      make_sample(p, part, x, y, c,
+                  [&](const Rounding &rounding) { return round_long(p, part, x, y, c, rounding, sum); });
+    };
+    if (kUniform) {
+      int64_t sum = filters ? column.sum(y0 - radius, p.column_taps) : 0;
+      for (int y = y0; y < min(y0 + rows_of_thread, part.height); y++) {
+        write(y, sum * p.column[0]);
+        if (filters) sum += column.at(y + 1 + radius) - column.at(y - radius);
+      }
+    } else {
+      int64_t sum[kLongResults] = {};
+      if (filters)
+        sum_windows(
+            p.column, p.column_taps, [&](int s) { return column.at(y0 - radius + s); }, sum);
+#pragma unroll
+      for (int r = 0; r < kLongResults; r++)
+        if (y0 + r < part.height) write(y0 + r, sum[r]);
+    }
+  }
+}
+
+}  // namespace cudaconv

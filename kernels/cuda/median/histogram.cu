@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// The launcher of the kernels for medians by histograms.
+#include "cuda/median/histogram.cuh"
+
+#include <algorithm>
+
+#include "cuda/device/u8x4_tile.h"
+
+namespace cudaconv {
+
+namespace {
+
+template <typename Shape>
+KernelLaunch<HistogramMedianParams> launch_of(HistogramMedianParams &p) {
+  using Memory = HistogramMedianMemory<Shape>;
+  p.columns = Shape::kWidth + p.size - 1;
+  p.pitch = (p.columns + 1) / 4 * 4 + 2;
+  const size_t bytes = Memory::bytes(p.columns, p.size, p.pitch);
+  const DeviceLimits device = current_limits();
+  if (bytes > device.block_bytes) return {};
+  const auto blocks_of = [&](int height) { return cut_tiles(p, Shape::kWidth, height); };
+  const int resident =
+      std::clamp<int>(static_cast<int>(device.multiprocessor_bytes / (bytes + kReservedBytes)), 1, Shape::kMinBlocks);
+  // The first histograms take about as long as so many rows.
+  const int first = 2 + p.size / 16;
+  p.tile_height = choose_strip_height(8, 8, resident, first, blocks_of);
+  return {histogram_median_kernel<Shape>, blocks_of(p.tile_height), Shape::kThreads, bytes};
+}
+
+// Of narrower tiles where a block has too little memory for wide ones.
+template <bool kWords, int kWarps>
+KernelLaunch<HistogramMedianParams> choose_width(HistogramMedianParams &p) {
+  const KernelLaunch<HistogramMedianParams> wide = launch_of<HistogramMedianShape<kWords, kWarps>>(p);
+  return wide.kernel ? wide : launch_of<HistogramMedianShape<kWords, kWarps / 2>>(p);
+}
+
+// Without a kernel where the pass is not for these. The frame has been filled in.
+KernelLaunch<HistogramMedianParams> choose(const PassQuery &query, HistogramMedianParams &p) {
+  const Pass &pass = query.pass();
+  const FrameLayout &layout = query.plan.layout;
+  const PlaneLayout &plane = layout.plane[0];
+  if (pass.op != Op::Median || pass.width() < 3 || pass.width() > kLargestHistogramMedian || !layout.uniform_dense() ||
+      plane.channel[0].depth < 8)
+    return {};
+  p.size = pass.width();
+  return plane.container == Container::U8 ? choose_width<false, 8>(p) : choose_width<true, 16>(p);
+}
+
+}  // namespace
+
+int takes_median_histogram(const PassQuery &query) {
+  return takes<HistogramMedianParams>(query, choose);
+}
+
+void launch_median_histogram(const PassRun &run) {
+  launch_chosen<HistogramMedianParams>(run, choose);
+}
+
+}  // namespace cudaconv

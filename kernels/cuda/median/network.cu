@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// The launcher of the kernels for medians by networks.
+#include "cuda/median/network.cuh"
+
+#include "cuda/device/u8x4_tile.h"
+
+namespace cudaconv {
+
+namespace {
+
+template <typename Shape>
+KernelLaunch<NetworkMedianParams> launch_of(NetworkMedianParams &p) {
+  p.tile = make_u8x4_tile(Shape::kWidth, Shape::kHeight, Shape::kSize / 2, Shape::kSize / 2, Shape::kStep);
+  const size_t rows = Shape::kHeight + Shape::kSize - 1, pitch = WindowReader<Shape>::pitch_of(p.tile);
+  const size_t bytes = sizeof(uint32_t) * (rows * pitch + Shape::kHeight * Shape::kWidth);
+  if (bytes > current_limits().block_bytes) return {};
+  return {network_median_kernel<Shape>, cut_u8x4_tiles(p, p.tile), 32 * Shape::kWarps, bytes};
+}
+
+template <bool kWords, int kStep>
+KernelLaunch<NetworkMedianParams> choose_size(int size, NetworkMedianParams &p) {
+  if (size == 7) return launch_of<NetworkMedianShape<7, kWords, kStep>>(p);
+  if (size == 9) return launch_of<NetworkMedianShape<9, kWords, kStep>>(p);
+  if (size == 11) return launch_of<NetworkMedianShape<11, kWords, kStep>>(p);
+  return {};
+}
+
+// Without a kernel where the pass is not for these. The frame has been filled in.
+KernelLaunch<NetworkMedianParams> choose(const PassQuery &query, NetworkMedianParams &p) {
+  const Pass &pass = query.pass();
+  const bool words = is_uniform_dense(query, Container::U16);
+  if (!query.kernels.sm90 || (!words && !is_uniform_dense(query)) || pass.op != Op::Median ||
+      pass.copy_source != pass.source)
+    return {};
+  const ChannelLayout &sample = query.plan.layout.plane[0].channel[0];
+  p.sample_bits = (((1u << sample.depth) - 1) << sample.shift) * 0x10001u;
+  if (!words) return choose_size<false, 1>(pass.width(), p);
+  return halve_pixels(p) == 2 ? choose_size<true, 2>(pass.width(), p) : choose_size<true, 1>(pass.width(), p);
+}
+
+}  // namespace
+
+int takes_median_network(const PassQuery &query) {
+  return takes<NetworkMedianParams>(query, choose);
+}
+
+void launch_median_network(const PassRun &run) {
+  launch_chosen<NetworkMedianParams>(run, choose);
+}
+
+}  // namespace cudaconv

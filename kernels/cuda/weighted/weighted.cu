@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// The launchers of the kernels for weighted means.
+#include "cuda/weighted/weighted.cuh"
+
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
+#include "cuda/frame_launch.cuh"
+
+namespace cudaconv {
+
+namespace {
+
+template <typename Sum>
+using WeightedKernel = void (*)(WeightedParams<Sum>);
+
+template <typename Sum, typename Factor>
+void fill_weights(const std::vector<Factor> &factors, int zeros, int *at, WeightedParams<Sum> &p) {
+  std::copy(factors.begin(), factors.end(), p.weight + *at + zeros);
+  *at += static_cast<int>(factors.size()) + 2 * zeros;
+}
+
+template <typename Factor>
+Uint128 sum_of(const std::vector<Factor> &factors) {
+  return std::accumulate(factors.begin(), factors.end(), Uint128{0});
+}
+
+// Fills in what depends on the mask and on where alpha is.
+template <typename Sum>
+void fill_weighted(const PassQuery &query, WeightedParams<Sum> &p) {
+  const Pass &pass = query.pass();
+  const IntegerMask &mask = pass.mask[0];
+  p.alpha_channel = alpha_of(query.plan.layout).channel;
+  for (size_t i = 0; i < query.plan.parts.size(); i++)
+    p.alpha[i] = {static_cast<int32_t>(alpha_part(query.plan, i)), alpha_grid(query.plan, i)};
+  p.width = pass.width();
+  p.height = pass.height();
+  p.radius_x = pass.radius_x;
+  p.radius_y = pass.radius_y;
+  p.separable = mask.separable();
+  Uint128 all;
+  int at = 0;
+  const auto fill = [&](const auto &row, const auto &column) {
+    fill_weights(row, kRowZeros, &at, p);
+    fill_weights(column, kColumnZeros, &at, p);
+    all = sum_of(row) * sum_of(column);
+  };
+  if (!mask.separable()) {
+    fill_weights(mask.value, 0, &at, p);
+    all = sum_of(mask.value);
+  } else if (pass.long_row.empty()) {
+    fill(mask.row, mask.column);
+  } else {
+    fill(pass.long_row, pass.long_column);
+  }
+  p.all[0] = static_cast<uint64_t>(all);
+  p.all[1] = static_cast<uint64_t>(all >> 64);
+}
+
+// Any mask, sample by sample.
+template <typename Sum>
+void launch_samples(const PassRun &run) {
+  WeightedParams<Sum> p = {};
+  fill_frame(run, p);
+  fill_weighted(run, p);
+  const unsigned blocks = cut_tiles(p, kSamplesWidth, kSamplesHeight);
+  enqueue(run, KernelLaunch<WeightedParams<Sum>>{weighted_samples_kernel<Sum>, blocks, dim3(kWeightedThreads), 0}, p);
+}
+
+template <typename Sum, typename Row, typename Product, int kSlots>
+void launch_tiles(const PassRun &run) {
+  WeightedParams<Sum> p = {};
+  fill_frame(run, p);
+  fill_weighted(run, p);
+  const unsigned blocks = cut_tiles(p, kWeightedWidth, kWeightedHeight);
+  const PlaneLayout &first = run.plan.layout.plane[0];
+  p.words = run.plan.layout.planes == 1 && first.dense() && first.container == Container::U8 && first.channels == 4;
+  const size_t row_bytes =
+      ((kWeightedWidth + 2 * p.radius_x) * sizeof(Product) + kWeightedWidth * sizeof(Row)) * kSlots;
+  p.batch = 32;
+  while (p.batch > 1 && p.batch * row_bytes > current_limits().block_bytes / 2) p.batch /= 2;
+  enqueue(run,
+          KernelLaunch<WeightedParams<Sum>>{weighted_kernel<Sum, Row, Product, kSlots>, blocks, dim3(kWeightedThreads),
+                                            p.batch * row_bytes},
+          p);
+}
+
+template <typename Sum, typename Row, typename Product>
+void launch_tiles(const PassRun &run) {
+  int slots = 0;
+  const FrameLayout &layout = run.plan.layout;
+  for (int i = 0; i < layout.planes; i++)
+    slots = std::max(slots, layout.plane[i].channels + (i != alpha_of(layout).plane));
+  if (slots <= 2)
+    launch_tiles<Sum, Row, Product, 2>(run);
+  else
+    launch_tiles<Sum, Row, Product, 4>(run);
+}
+
+}  // namespace
+
+int takes_weighted(const PassQuery &query) {
+  return query.pass().op == Op::WeightedMean && query.pass().separable() && query.plan.layout.uniform_dense();
+}
+
+void launch_weighted(const PassRun &run) {
+  const Pass &pass = run.pass();
+  if (pass.sum_bits > 63) return launch_tiles<Uint128, Uint128, uint32_t>(run);
+  if (run.plan.layout.plane[0].container != Container::U8) return launch_tiles<uint64_t, uint64_t, uint32_t>(run);
+  if (pass.sum_bits <= 32) return launch_tiles<uint32_t, uint32_t, uint16_t>(run);
+  if (pass.row_bits <= 32) return launch_tiles<uint64_t, uint32_t, uint16_t>(run);
+  launch_tiles<uint64_t, uint64_t, uint16_t>(run);
+}
+
+void launch_weighted_any(const PassRun &run) {
+  PassRun named = run;
+  named.name = "weighted";
+  if (run.plan.method == Method::Auto && run.pass().separable()) return launch_weighted(named);
+  named.name = "weighted_samples";
+  if (run.pass().sum_bits > 63) return launch_samples<Uint128>(named);
+  if (run.pass().sum_bits > 32) return launch_samples<uint64_t>(named);
+  launch_samples<uint32_t>(named);
+}
+
+}  // namespace cudaconv

@@ -1,0 +1,374 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// The kernels for weighted means. That for masks of a row and a column works on tiles of 32 x 64 pixels, some rows at a
+// time:
+//
+//    1. all threads load pixels, and those of the halo beside them, and store products of colour and alpha in shared
+//       memory
+//    2. a thread sums four windows of a row, side by side, and stores the sums there
+//    3. a thread adds the sums above and below each other, times the column's factors, to its eight pixels
+//
+// The other one goes from sample to sample. Both take any frame.
+#pragma once
+
+#include "cuda/device/sample.cuh"
+#include "cuda/launch.cuh"
+#include "plan/weighted.h"
+
+namespace cudaconv {
+
+// What a factor of sums of so many bits takes.
+template <typename Sum>
+struct WeightOf {
+  using Type = uint32_t;
+};
+template <>
+struct WeightOf<Uint128> {
+  using Type = uint64_t;
+};
+
+constexpr int kMaxWeights = 3072;  // two sides of 1501, and what surrounds them
+
+template <typename Sum>
+struct WeightedParams : FrameParams {
+  struct Alpha {
+    int32_t part;  // that holds it
+    AlphaGrid grid;
+  } alpha[kMaxParts];
+  int32_t alpha_channel;
+  int32_t width, height, radius_x, radius_y;  // of the window
+  int32_t separable;
+  int32_t batch;    // rows of a tile at a time
+  bool words;       // pixels are words of four bytes
+  uint64_t all[2];  // the sum of the mask, the low half first
+  // The mask row by row; or its row and its column, each with room for kRowZeros or kColumnZeros before and after it.
+  typename WeightOf<Sum>::Type weight[kMaxWeights];
+
+  __device__ Sum sum_of_mask() const {
+    if constexpr (sizeof(Sum) == 16)
+      return static_cast<Sum>(all[1]) << 64 | all[0];
+    else
+      return static_cast<Sum>(all[0]);
+  }
+};
+static_assert(sizeof(WeightedParams<Uint128>) <= 32764, "parameters of a kernel");
+
+constexpr int kWeightedWidth = 32, kWeightedHeight = 64, kWeightedThreads = 256;
+constexpr int kWeightedWarps = kWeightedThreads / 32;
+constexpr int kRowPixels = 4, kColumnPixels = kWeightedHeight / kWeightedWarps;  // of a thread
+constexpr int kRowZeros = kRowPixels - 1, kColumnZeros = kColumnPixels - 1;
+
+// Reads the pixels of a part with their alpha, which may be another part's. A pixel has a slot for each channel and,
+// then, one for alpha.
+template <typename Sum>
+class WeightedReader {
+ public:
+  __device__ WeightedReader(const WeightedParams<Sum> &p, const PartParams &part)
+      : part_(part),
+        own_(p.alpha[&part - p.part]),
+        holder_(p.part[own_.part]),
+        alpha_(holder_, holder_.source, holder_.source_pitch, p.alpha_channel),
+        border_(p.border),
+        border_alpha_(holder_.channel[p.alpha_channel].border_value),
+        channel_(p.alpha_channel),
+        packed_(&holder_ == &part) {}
+
+  // The slot that alpha is in.
+  __device__ int alpha_slot() const { return packed_ ? channel_ : part_.channels; }
+
+  // The position that stands for one that may lie outside; -1 where the border's value does.
+  __device__ int column(int x) const { return border_index(border_, x, part_.width); }
+  __device__ int row(int y) const { return border_index(border_, y, part_.height); }
+
+  __device__ uint32_t alpha(int x, int y) const {
+    if (x < 0 || y < 0) return static_cast<uint32_t>(border_alpha_);
+    return static_cast<uint32_t>(
+        alpha_at(own_.grid, x, y, [&](int column, int row) { return alpha_.at(column, row); }));
+  }
+  __device__ uint32_t sample(int x, int y, int c) const {
+    if (x < 0 || y < 0) return part_.channel[c].border_value;
+    return static_cast<uint32_t>(ChannelReader(part_, part_.source, part_.source_pitch, c).at(x, y));
+  }
+
+ private:
+  const PartParams &part_;
+  const typename WeightedParams<Sum>::Alpha &own_;
+  const PartParams &holder_;
+  const ChannelReader alpha_;
+  const Border border_;
+  const int border_alpha_, channel_;
+  const bool packed_;
+};
+
+// The sum of value(x, y) over the window around a pixel.
+template <typename Sum, typename Value>
+__device__ inline Sum sum_of_window(const WeightedParams<Sum> &p, const WeightedReader<Sum> &reader, int x, int y,
+                                    Value value) {
+  Sum total = 0;
+#pragma unroll 1
+  for (int j = 0; j < p.height; j++) {
+    const auto *const weight = p.weight + (p.separable ? kRowZeros : j * p.width);
+    const int from_y = reader.row(y + j - p.radius_y);
+    Sum sum = 0;
+#pragma unroll 1
+    for (int i = 0; i < p.width; i++) sum += Sum{weight[i]} * value(reader.column(x + i - p.radius_x), from_y);
+    total += p.separable ? Sum{p.weight[p.width + 2 * kRowZeros + kColumnZeros + j]} * sum : sum;
+  }
+  return total;
+}
+
+constexpr int kSamplesWidth = 32, kSamplesHeight = 8;  // of a block's tile
+
+template <typename Sum>
+__global__ void __launch_bounds__(kWeightedThreads)
+    weighted_samples_kernel(const __grid_constant__ WeightedParams<Sum> p) {
+  const Tile tile = locate_tile(p, kSamplesWidth, kSamplesHeight);
+  const PartParams &part = tile.part;
+  const int x = tile.x0 + static_cast<int>(threadIdx.x % 32), y = tile.y0 + static_cast<int>(threadIdx.x / 32);
+  if (x >= part.width || y >= part.height) return;
+  const WeightedReader<Sum> reader(p, part);
+  Sum weight = 0;
+  if (part.has_filtered && !is_kept(p, part, x, y))
+    weight = sum_of_window(p, reader, x, y, [&](int column, int row) { return reader.alpha(column, row); });
+#pragma unroll 1
+  for (int c = 0; c < part.channels; c++) {
+    bool filtered = false;
+    int v = unfiltered(p, part, x, y, c, &filtered);
+    if (filtered) {
+      const bool is_alpha = c == reader.alpha_slot(), weighted = !is_alpha && weight != 0;
+      Sum sum = weight;
+      if (!is_alpha)
+        sum = sum_of_window(p, reader, x, y, [&](int column, int row) {
+          return reader.sample(column, row, c) * (weighted ? reader.alpha(column, row) : 1);
+        });
+      const Sum d = weighted ? weight : p.sum_of_mask();
+      v = round_mean(sum, d, inverse_of(d), p.sum_gain, p.rounding[part.channel[c].rounding]);
+    }
+    write_sample(part, x, y, c, v);
+  }
+}
+
+// What lies in shared memory of a pixel, so aligned that it is read and written at once.
+template <typename T, int kSlots>
+struct alignas(sizeof(T) * kSlots < 16 ? sizeof(T) * kSlots : 16) WeightedSlots {
+  T value[kSlots];
+};
+
+// A thread of the kernel for tiles. Row: sums of rows; Product: a sample times an alpha.
+template <typename Sum, typename Row, typename Product, int kSlots>
+class WeightedTile {
+  using Weight = typename WeightOf<Sum>::Type;
+  using Products = WeightedSlots<Product, kSlots>;
+  using RowSums = WeightedSlots<Row, kSlots>;
+  // Pixels of four bytes, aligned, have loads and stores of their own.
+  static constexpr bool kMayBeWords = kSlots == 4 && sizeof(Product) == 2;
+
+ public:
+  __device__ WeightedTile(const WeightedParams<Sum> &p, const Tile &tile)
+      : p_(p),
+        part_(tile.part),
+        reader_(p, tile.part),
+        slot_(reader_.alpha_slot()),
+        x0_(tile.x0),
+        y0_(tile.y0),
+        lane_(static_cast<int>(threadIdx.x % 32)),
+        warp_(warp_uniform(static_cast<int>(threadIdx.x / 32))),
+        row_sums_(shared_memory<RowSums>()),
+        products_(reinterpret_cast<Products *>(row_sums_ + kWeightedWidth * p.batch)) {}
+
+  // Where alpha is 0 in all of a window the colours are means without it: tiles that have such windows are done twice.
+  __device__ void run() {
+    unsigned left = (1u << kColumnPixels) - 1;  // the pixels to be written, a bit each
+#pragma unroll 1
+    for (int weighted = 1; weighted >= 0; weighted--) {
+      Sum sum[kColumnPixels][kSlots] = {};
+      if (part_.has_filtered) add_up(weighted, sum);
+#pragma unroll
+      for (int r = 0; r < kColumnPixels; r++) {
+        const Sum weight = weighted ? pick(sum[r]) : 0;
+        if (!(left >> r & 1) || (weighted && weight == 0 && part_.has_filtered)) continue;
+        left &= ~(1u << r);
+        // A copy, since sums whose address is taken would not stay in registers.
+        WeightedSlots<Sum, kSlots> pixel;
+#pragma unroll
+        for (int s = 0; s < kSlots; s++) pixel.value[s] = sum[r][s];
+        write(r, pixel, weight);
+      }
+      if (!any_thread(is_inside(left))) break;
+    }
+  }
+
+ private:
+  // Whether any thread of the block says so; shared memory is free for it.
+  __device__ bool any_thread(bool here) const {
+    int *const any = shared_memory<int>();
+    __syncthreads();
+    if (threadIdx.x == 0) *any = 0;
+    __syncthreads();
+    if (here) *any = 1;
+    __syncthreads();
+    return *any;
+  }
+
+  // Whether any of these pixels lies inside.
+  __device__ bool is_inside(unsigned pixels) const {
+    const int rows = part_.height - y0_ - warp_ * kColumnPixels;
+    if (rows < kColumnPixels) pixels &= (1u << max(rows, 0)) - 1;
+    return pixels && x0_ + lane_ < part_.width;
+  }
+
+  // The sum in the slot of alpha.
+  __device__ Sum pick(const Sum (&sum)[kSlots]) const {
+    Sum v = sum[0];
+#pragma unroll
+    for (int s = 1; s < kSlots; s++) v = s == slot_ ? sum[s] : v;
+    return v;
+  }
+
+  __device__ void add_up(bool weighted, Sum (&sum)[kColumnPixels][kSlots]) {
+    const int rows = min(kWeightedHeight, part_.height - y0_) + 2 * p_.radius_y;
+#pragma unroll 1
+    for (int first = 0; first < rows; first += p_.batch) {
+      const int count = min(p_.batch, rows - first);
+      __syncthreads();  // what the batch before has left has been read
+      load(first, count, weighted);
+      __syncthreads();
+      add_rows(count);
+      __syncthreads();
+      add_columns(first, count, sum);
+    }
+  }
+
+  // Products of rows `first` and after it of the tile with its halo.
+  __device__ void load(int first, int count, bool weighted) {
+    const int columns = kWeightedWidth + 2 * p_.radius_x;
+#pragma unroll 1
+    for (int b = warp_; b < count; b += kWeightedWarps) {
+      const int y = reader_.row(y0_ - p_.radius_y + first + b);
+#pragma unroll 1
+      for (int i = lane_; i < columns; i += 32) {
+        const int x = reader_.column(x0_ - p_.radius_x + i);
+        Products *const to = products_ + b * columns + i;
+        if (kMayBeWords && p_.words)
+          *to = multiply_word(x, y, weighted);
+        else
+          *to = multiply(x, y, weighted);
+      }
+    }
+  }
+
+  __device__ Products multiply(int x, int y, bool weighted) const {
+    const uint32_t alpha = reader_.alpha(x, y), weight = weighted ? alpha : 1;
+    Products to;
+#pragma unroll
+    for (int s = 0; s < kSlots; s++) {
+      uint32_t v = 0;
+      if (s == slot_)
+        v = alpha;
+      else if (s < part_.channels)
+        v = weight * reader_.sample(x, y, s);
+      to.value[s] = static_cast<Product>(v);
+    }
+    return to;
+  }
+
+  __device__ Products multiply_word(int x, int y, bool weighted) const {
+    uint32_t word = part_.border_word[0];
+    if (x >= 0 && y >= 0) word = *reinterpret_cast<const uint32_t *>(part_.source + y * part_.source_pitch + 4 * x);
+    const uint32_t alpha = word >> 8 * slot_ & 0xff, weight = weighted ? alpha : 1;
+    Products to;
+#pragma unroll
+    for (int s = 0; s < kSlots; s++)
+      to.value[s] = static_cast<Product>(s == slot_ ? alpha : (word >> 8 * s & 0xff) * weight);
+    return to;
+  }
+
+  // The sums of the rows of a batch.
+  __device__ void add_rows(int count) {
+    constexpr int kThreads = kWeightedWidth / kRowPixels;  // of a row
+    const int columns = kWeightedWidth + 2 * p_.radius_x;
+    const int thread = static_cast<int>(threadIdx.x), x = thread % kThreads * kRowPixels;
+#pragma unroll 1
+    for (int b = thread / kThreads; b < count; b += kWeightedThreads / kThreads) {
+      RowSums sum[kRowPixels] = {};
+      const Products *from = products_ + b * columns + x;
+      Weight weight[kRowPixels] = {};
+#pragma unroll 1
+      for (int i = 0; i < p_.width + kRowZeros; i++) {
+#pragma unroll
+        for (int k = kRowPixels - 1; k > 0; k--) weight[k] = weight[k - 1];
+        weight[0] = p_.weight[kRowZeros + i];
+        const Products v = *from++;
+#pragma unroll
+        for (int s = 0; s < kSlots; s++)
+#pragma unroll
+          for (int k = 0; k < kRowPixels; k++) sum[k].value[s] += Row{v.value[s]} * static_cast<Row>(weight[k]);
+      }
+#pragma unroll
+      for (int k = 0; k < kRowPixels; k++) row_sums_[b * kWeightedWidth + x + k] = sum[k];
+    }
+  }
+
+  // Adds the sums of the rows of a batch to the pixels of the thread whose windows they are in.
+  __device__ void add_columns(int first, int count, Sum (&sum)[kColumnPixels][kSlots]) {
+    const Weight *const weight = p_.weight + p_.width + 2 * kRowZeros + kColumnZeros;
+    const int top = warp_ * kColumnPixels;
+    const int begin = max(top - first, 0), end = min(top + kColumnPixels + 2 * p_.radius_y - first, count);
+#pragma unroll 1
+    for (int b = begin; b < end; b++) {
+      const RowSums v = row_sums_[b * kWeightedWidth + lane_];
+#pragma unroll
+      for (int r = 0; r < kColumnPixels; r++) {
+        const Sum factor = weight[first + b - top - r];
+#pragma unroll
+        for (int s = 0; s < kSlots; s++) sum[r][s] += factor * v.value[s];
+      }
+    }
+  }
+
+  // Writes pixel r of the thread, with weight 0 the mean without alpha.
+  __device__ void write(int r, const WeightedSlots<Sum, kSlots> &sum, Sum weight) const {
+    const int x = x0_ + lane_, y = y0_ + warp_ * kColumnPixels + r;
+    if (x >= part_.width || y >= part_.height) return;
+    const Sum all = p_.sum_of_mask(), of_colours = weight == 0 ? all : weight;
+    const float inverse = inverse_of(of_colours), inverse_of_all = inverse_of(all);
+    const auto mean = [&](int c) {
+      return round_mean(sum.value[c], c == slot_ ? all : of_colours, c == slot_ ? inverse_of_all : inverse, p_.sum_gain,
+                        p_.rounding[part_.channel[c].rounding]);
+    };
+    if (kMayBeWords && p_.words && !is_kept(p_, part_, x, y)) {
+      uint32_t word = 0;
+#pragma unroll
+      for (int c = 0; c < kSlots; c++) word |= static_cast<uint32_t>(mean(c)) << 8 * c;
+      if (part_.has_unfiltered)
+        word =
+            blend_channels(part_, word, *reinterpret_cast<const uint32_t *>(part_.copy + y * part_.copy_pitch + 4 * x));
+      *reinterpret_cast<uint32_t *>(part_.target + y * part_.target_pitch + 4 * x) = word;
+      return;
+    }
+#pragma unroll
+    for (int c = 0; c < kSlots; c++) {
+      if (c >= part_.channels) break;
+      bool filtered = false;
+      int v = unfiltered(p_, part_, x, y, c, &filtered);
+      if (filtered) v = mean(c);
+      write_sample(part_, x, y, c, v);
+    }
+  }
+
+  const WeightedParams<Sum> &p_;
+  const PartParams &part_;
+  const WeightedReader<Sum> reader_;
+  const int slot_;  // of alpha
+  const int x0_, y0_, lane_, warp_;
+  RowSums *const row_sums_;
+  Products *const products_;
+};
+
+template <typename Sum, typename Row, typename Product, int kSlots>
+__global__ void __launch_bounds__(kWeightedThreads, 1) weighted_kernel(const __grid_constant__ WeightedParams<Sum> p) {
+  const Tile tile = locate_tile(p, kWeightedWidth, kWeightedHeight);
+  WeightedTile<Sum, Row, Product, kSlots>(p, tile).run();
+}
+
+}  // namespace cudaconv

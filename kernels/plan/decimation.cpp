@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "plan/decimation.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "plan/fixed_point.h"
+
+namespace cudaconv {
+
+namespace {
+
+constexpr int kMostBits = 8;          // of samples; those with more leave too few bits below a code
+constexpr int kLargestLogFactor = 3;  // with more, reducing costs more than the blur saves: see BlurTuning
+constexpr double kLeastRatio =
+    2.5;  // of the standard deviation to D, below which no blur of coarse samples comes near a Gaussian
+constexpr int kRoundings = 5;  // from samples to what is rounded to a sample
+
+std::vector<int32_t> four_boxes(int side) {
+  std::vector<int32_t> line = {1};
+  for (int i = 0; i < 4; i++) {
+    std::vector<int32_t> next(line.size() + side - 1, 0);
+    for (size_t j = 0; j < line.size(); j++)
+      for (int k = 0; k < side; k++) next[j + k] += line[j];
+    line = std::move(next);
+  }
+  return line;
+}
+
+// A function of integers from -reach() to reach(), 0 elsewhere.
+class Line {
+ public:
+  explicit Line(int reach) : value_(2 * static_cast<size_t>(reach) + 1) {}
+  int reach() const { return static_cast<int>(value_.size()) / 2; }
+  double &operator[](int i) { return value_[static_cast<size_t>(i + reach())]; }
+  double at(int i) const { return std::abs(i) > reach() ? 0 : value_[static_cast<size_t>(i + reach())]; }
+
+ private:
+  std::vector<double> value_;
+};
+
+// Finds the coarse blur for reducing and expanding as they are.
+class Designer {
+ public:
+  Designer(const std::vector<double> &weights, int log_factor, int fraction)
+      : weights_(weights), target_radius_(static_cast<int>(weights.size()) / 2), d_(1 << log_factor) {
+    result_.log_factor = log_factor;
+    result_.fraction = fraction;
+    result_.reduce = four_boxes(d_);
+    result_.expand.resize(d_);
+    for (int phase = 0; phase < d_; phase++)
+      for (int j = 0; j < 4; j++) {
+        const int tap = phase + d_ - j * d_ + 2 * d_ - 2;
+        result_.expand[phase][j] = tap >= 0 && tap < 4 * d_ - 3 ? result_.reduce[tap] : 0;
+      }
+    for (int phase = 0; phase < d_; phase++) make_response(phase);
+    fit((target_radius_ + d_ - 1) / d_ + 1);
+  }
+
+  const Decimation &result() const { return result_; }
+
+  // The sum of the differences between the weights that a sample's result has and those that it is to have, for the
+  // phase where it is largest.
+  double error() const {
+    double worst = 0;
+    for (int phase = 0; phase < d_; phase++) {
+      double sum = 0;
+      const int reach = result_.reach();
+      for (int x = -reach; x <= reach; x++) {
+        double weight = 0;
+        for (int l = -result_.radius(); l <= result_.radius(); l++)
+          weight +=
+              std::ldexp(result_.blur[l + result_.radius()], -Decimation::kBlurBits) * response_[phase].at(x - l * d_);
+        sum += std::fabs(weight - target(x));
+      }
+      worst = std::max(worst, sum);
+    }
+    return worst;
+  }
+
+ private:
+  double target(int x) const { return std::abs(x) > target_radius_ ? 0 : weights_[x + target_radius_]; }
+
+  // What sample `phase` becomes by reducing and expanding alone, by the place of the samples relative to it.
+  void make_response(int phase) {
+    Line line(4 * d_ + 2 * d_);
+    for (int j = 0; j < 4; j++)
+      for (int i = 0; i < 4 * d_ - 3; i++)
+        line[(j - 1) * d_ + i - (2 * d_ - 2) - phase] +=
+            std::ldexp(static_cast<double>(result_.expand[phase][j]) * result_.reduce[i], -7 * result_.log_factor);
+    response_.push_back(std::move(line));
+  }
+
+  // Least squares over all phases, with a sum of 1: the unknowns are the middle of the blur and the pairs about it.
+  void fit(int radius) {
+    std::vector<double> correlation(2 * radius + 1), match(radius + 1);
+    for (const Line &line : response_) {
+      const int reach = line.reach();
+      for (int shift = 0; shift <= 2 * radius && shift * d_ <= 2 * reach; shift++)
+        for (int x = -reach; x <= reach; x++) correlation[shift] += line.at(x) * line.at(x + shift * d_);
+      for (int l = 0; l <= radius; l++)
+        for (int x = -reach; x <= reach; x++) match[l] += line.at(x) * (target(x + l * d_) + target(x - l * d_)) / 2;
+    }
+    const int n = radius + 2;  // the last unknown is the multiplier of the sum
+    std::vector<std::vector<double>> rows(n, std::vector<double>(n + 1));
+    for (int a = 0; a <= radius; a++) {
+      const double pair = a ? 2 : 1;
+      for (int b = 0; b <= radius; b++)
+        rows[a][b] = pair * (b ? correlation[std::abs(a - b)] + correlation[a + b] : correlation[a]);
+      rows[a][radius + 1] = rows[radius + 1][a] = pair;
+      rows[a][n] = pair * match[a];
+    }
+    rows[radius + 1][n] = 1;
+    const std::vector<double> half = solve(std::move(rows));
+    std::vector<double> blur;
+    for (int l = -radius; l <= radius; l++) blur.push_back(half[std::abs(l)]);
+    result_.blur = fixed_point(blur, Decimation::kBlurBits, 1);
+  }
+
+  // By Gaussian elimination; each row has its right side at the end.
+  static std::vector<double> solve(std::vector<std::vector<double>> rows) {
+    const size_t n = rows.size();
+    for (size_t i = 0; i < n; i++) {
+      const auto pivot = std::max_element(rows.begin() + i, rows.end(), [i](const auto &a, const auto &b) {
+        return std::fabs(a[i]) < std::fabs(b[i]);
+      });
+      std::swap(rows[i], *pivot);
+      for (size_t j = i + 1; j < n; j++) {
+        const double factor = rows[j][i] / rows[i][i];
+        for (size_t k = i; k <= n; k++) rows[j][k] -= factor * rows[i][k];
+      }
+    }
+    std::vector<double> x(n);
+    for (size_t i = n; i-- > 0;) {
+      x[i] = rows[i][n];
+      for (size_t k = i + 1; k < n; k++) x[i] -= rows[i][k] * x[k];
+      x[i] /= rows[i][i];
+    }
+    return x;
+  }
+
+  const std::vector<double> &weights_;
+  const int target_radius_, d_;
+  Decimation result_;
+  std::vector<Line> response_;  // by phase
+};
+
+// Whether coarse samples, of blurs whose weights below 0 can take them out of the range of samples, fit 16 bits.
+bool fits_16_bits(const Decimation &decimation, int depth) {
+  double outside = 0;
+  for (int32_t weight : decimation.blur) outside += weight < 0 ? -std::ldexp(weight, -Decimation::kBlurBits) : 0;
+  const double largest = std::ldexp(1, depth + decimation.fraction);
+  return largest * (1 + 4 * outside) < INT16_MAX - 2 &&
+         std::all_of(decimation.blur.begin(), decimation.blur.end(), [](int32_t w) { return w <= INT16_MAX; });
+}
+
+}  // namespace
+
+CoarseLine coarse_line(const Decimation &decimation, Border border, int length) {
+  const CoarseLine expanded = expanded_line(decimation, length);
+  const int radius = decimation.radius(), d = decimation.factor();
+  const int first = expanded.first - radius, last = expanded.first + expanded.count - 1 + radius;
+  if (border == Border::Wrap || border == Border::Reflect || border == Border::Reflect101)
+    return {first, last - first + 1};
+  // Those that are made of samples outside alone, which are all alike, begin here.
+  const int before = -2, after = (length + 2 * d - 2 + d - 1) / d;
+  const int begin = std::max(first, before);
+  return {begin, std::min(last, after) - begin + 1};
+}
+
+std::shared_ptr<const Decimation> make_decimation(const std::vector<double> &weights, int depth, double allowed) {
+  const int fraction = 15 - depth - 1, middle = static_cast<int>(weights.size()) / 2;
+  if (depth > kMostBits) return nullptr;
+  double variance = 0;
+  for (int i = 0; i < static_cast<int>(weights.size()); i++) variance += weights[i] * (i - middle) * (i - middle);
+  for (int log_factor = kLargestLogFactor; log_factor >= 1; log_factor--) {
+    if (variance < std::ldexp(kLeastRatio * kLeastRatio, 2 * log_factor)) continue;
+    const Designer designer(weights, log_factor, fraction);
+    // The differences of weights add up to 0, so that they count from the middle of the range; there are two axes.
+    const double off = designer.error(), largest = std::ldexp(1, depth) - 1;
+    const double error = off * (1 + off) * largest + std::ldexp(kRoundings * 0.5, -fraction);
+    if (error * 1.001 <= allowed && fits_16_bits(designer.result(), depth))
+      return std::make_shared<Decimation>(designer.result());
+  }
+  return nullptr;
+}
+
+}  // namespace cudaconv

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "plan/weighted.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "error.h"
+#include "plan/linear_compiler.h"
+#include "plan/masks.h"
+#include "plan/messages.h"
+
+namespace cudaconv {
+
+namespace {
+
+// Codes by which a mean may be off before it is rounded, which adds a half.
+constexpr double kErrorAllowed = 0.45;
+constexpr int kMost64 = 63;       // bits of sums that 64-bit integers with a sign hold
+constexpr int kWeightBits = 30;   // of the largest weight: int32_t holds it
+constexpr int kMostOfSums = 125;  // bits of what is divided
+// Of weights whose products with each other and with two numbers of 16 bits sums of 128 bits hold, as they are and
+// with 20 bits of a gain.
+constexpr int kLongBits = 45, kLongBitsWithGain = 34;
+constexpr double kLargestGain = 1 << 30;
+
+bool is_integer(double v) {
+  return v < 1 << kWeightBits && v == std::floor(v);
+}
+
+template <typename Integer>
+double sum_of(const std::vector<Integer> &v) {
+  return std::accumulate(v.begin(), v.end(), 0.0);
+}
+
+// The bits of the largest integer that is not above v.
+int bits_of(double v) {
+  return v < 1 ? 0 : std::ilogb(v) + 1;
+}
+
+// Weights in fixed point: each times `scale`, rounded, none that is not 0 to 0. Where all the rest of a window is
+// transparent, the least of them decides alone.
+template <typename Integer = int32_t>
+std::vector<Integer> fixed_point(const std::vector<double> &weight, double scale) {
+  std::vector<Integer> fixed;
+  for (double w : weight)
+    fixed.push_back(w > 0 ? std::max(Integer{1}, static_cast<Integer>(std::llround(w * scale))) : Integer{0});
+  return fixed;
+}
+
+// By how much the fixed weights are off in proportion to each other: each is its exact value times a common factor and
+// one from 1 - e to 1 + e. Of samples from 0 to m the mean is then at most m / 2 * e / (1 - e) off.
+template <typename Integer>
+double spread(const std::vector<double> &weight, const std::vector<Integer> &fixed, double scale) {
+  double least = INFINITY, most = 0;
+  for (size_t i = 0; i < weight.size(); i++) {
+    if (!(weight[i] > 0)) continue;
+    const double ratio = static_cast<double>(fixed[i]) / (weight[i] * scale);
+    least = std::min(least, ratio);
+    most = std::max(most, ratio);
+  }
+  return most > 0 ? (most - least) / (most + least) : 0;
+}
+
+class WeightedCompiler {
+ public:
+  WeightedCompiler(const FilterSettings &settings, const FrameLayout &layout, Pass &pass)
+      : s_(settings), layout_(layout), pass_(pass) {
+    const AlphaPlace place = alpha_of(layout);
+    const int alpha_depth = layout.plane[place.plane].channel[place.channel].depth;
+    int depth = 0;
+    for (int p = 0; p < layout.planes; p++)
+      for (int c = 0; c < layout.plane[p].channels; c++) depth = std::max<int>(depth, layout.plane[p].channel[c].depth);
+    largest_ = std::ldexp(1.0, depth) - 1;
+    largest_product_ = (std::ldexp(1.0, alpha_depth) - 1) * largest_;
+  }
+
+  void compile() {
+    check_mask();
+    const RealMask real = linear_masks(s_)[0];
+    check_coefficients(real);
+    pass_.op = Op::WeightedMean;
+    pass_.radius_x = real.width / 2;
+    pass_.radius_y = real.height / 2;
+    double sum = 1;
+    const bool is_box = real.value.empty() && real.row[0] == 1;
+    if (!real.value.empty()) sum = std::accumulate(real.value.begin(), real.value.end(), 0.0);
+    if (is_box) sum = real.divisor;
+    if (sum == 0) return compile_linear(s_, layout_, pass_);  // nothing has any weight
+    const double divisor = s_.divisor ? s_.divisor : sum, gain = sum / divisor;
+    if (is_box)
+      keep_ones(real);
+    else if (real.value.empty())
+      choose_factors(real, gain);
+    else if (std::all_of(real.value.begin(), real.value.end(), is_integer))
+      keep_integers(real);
+    else
+      choose_matrix(real, gain);
+    count_bits();
+    choose_gain(sum, divisor);
+  }
+
+ private:
+  void check_mask() const {
+    if (mask_kind(s_.mask) == MaskKind::Linear && s_.mask != Mask::Unsharp) return;
+    refuse(std::string("alpha=weighted cannot do mask=") + mask_nick(s_.mask) + what_it_can());
+  }
+
+  void check_coefficients(const RealMask &real) const {
+    for (size_t i = 0; i < real.value.size(); i++) {
+      const double v = real.value[i];
+      if (v >= 0 && v <= 0x1p1000) continue;
+      const auto width = static_cast<size_t>(real.width);
+      const std::string where =
+          " in row " + std::to_string(i / width + 1) + ", column " + std::to_string(i % width + 1);
+      if (s_.mask != Mask::Custom)
+        refuse(std::string("alpha=weighted cannot do mask=") + mask_nick(s_.mask) + ", which has " + number_text(v) +
+               where + what_it_can());
+      if (v < 0)
+        refuse("coefficients: " + number_text(v) + where + " is negative, which alpha=weighted cannot do" +
+               what_it_can());
+      refuse("coefficients: " + number_text(v) + where + " is not a number up to " + number_text(0x1p1000));
+    }
+  }
+
+  static std::string what_it_can() {
+    return "; of a format with alpha it does masks whose coefficients are 0 or more: box3 to box7, box, gauss3 to "
+           "gauss9, gauss, and such custom ones; alpha=copy and alpha=filter do all masks";
+  }
+
+  // What the weights of a line or of a matrix, off by so much, change results by at most, in codes.
+  double codes(double e, double gain) const {
+    return e < 1 ? largest_ / 2 * e / (1 - e) * std::max(1.0, std::fabs(gain)) : INFINITY;
+  }
+
+  void keep_integers(const RealMask &real) {
+    IntegerMask &mask = pass_.mask[0];
+    for (double v : real.value) mask.value.push_back(static_cast<int32_t>(v));
+    factorise(mask, real.width, real.height);
+  }
+
+  void keep_ones(const RealMask &real) {
+    pass_.mask[0].row.assign(real.width, 1);
+    pass_.mask[0].column.assign(real.height, 1);
+  }
+
+  // Weights that make sums of 64 bits, if those are accurate enough, else as many bits as a weight can have.
+  void choose_matrix(const RealMask &real, double gain) {
+    IntegerMask &mask = pass_.mask[0];
+    const double largest = *std::max_element(real.value.begin(), real.value.end());
+    std::vector<double> weight;
+    for (double v : real.value) weight.push_back(v / largest);
+    const double total = std::accumulate(weight.begin(), weight.end(), 0.0);
+    for (const int bits : {kMost64 - 1 - bits_of(largest_product_ * total), kWeightBits}) {
+      const double scale = std::ldexp(1.0, std::min(bits, kWeightBits));
+      mask.value = fixed_point(weight, scale);
+      if (codes(spread(weight, mask.value, scale), gain) <= kErrorAllowed) break;
+    }
+    factorise(mask, real.width, real.height);
+  }
+
+  // A row and a column alike, whose weights sum to 1: with sums of rows of 32 bits, of windows of 64 or of more, the
+  // first that is accurate enough.
+  void choose_factors(const RealMask &real, double gain) {
+    IntegerMask &mask = pass_.mask[0];
+    const std::vector<double> &weight = real.row;
+    const double scale = std::ldexp(1.0, kWeightBits);
+    mask.column = fixed_point(weight, scale);
+    const double of_column = spread(weight, mask.column, scale);
+    // Between half of what 32 bits hold and all of it lie scales that suit the least weights better than others.
+    constexpr int kScales = 512;
+    const double most = std::floor((std::ldexp(1.0, 32) - 1) / largest_product_);
+    const double least = *std::min_element(weight.begin(), weight.end());
+    for (int i = 0; i < kScales && least * most > 8; i++) {
+      const double row_scale = (most - static_cast<double>(weight.size()) / 2) * (1 - 0.5 * i / kScales);
+      mask.row = fixed_point(weight, row_scale);
+      if (sum_of(mask.row) <= most && codes(spread(weight, mask.row, row_scale) + of_column, gain) <= kErrorAllowed)
+        return;
+    }
+    const double half = std::ldexp(1.0, (kMost64 - 1 - bits_of(largest_product_)) / 2);
+    mask.row = mask.column = fixed_point(weight, half);
+    if (codes(2 * spread(weight, mask.row, half), gain) <= kErrorAllowed) return;
+    const double most_of_long = std::ldexp(1.0, gain == 1 && s_.bias == 0 ? kLongBits : kLongBitsWithGain);
+    pass_.long_row = pass_.long_column = fixed_point<int64_t>(weight, most_of_long);
+  }
+
+  void count_bits() {
+    const IntegerMask &mask = pass_.mask[0];
+    double total = sum_of(mask.value);
+    if (mask.separable()) {
+      total = sum_of(mask.row) * sum_of(mask.column);
+      pass_.row_bits = bits_of(sum_of(mask.row) * largest_product_);
+    }
+    if (!pass_.long_row.empty()) total = sum_of(pass_.long_row) * sum_of(pass_.long_column);
+    // Half of the denominator is added to the numerator.
+    pass_.sum_bits = bits_of(total * (largest_product_ + largest_product_ / largest_));
+  }
+
+  // What the mean is multiplied by, sum / divisor, as the quotient of two integers, of which the second one is the
+  // divisor of the rounding; and the bias in units of it.
+  void choose_gain(double sum, double divisor) {
+    const double gain = sum / divisor;
+    if (!(std::fabs(gain) <= kLargestGain))
+      refuse("divisor=" + number_text(s_.divisor) + " is too small for what the mask adds up to, " + number_text(sum) +
+             "; with alpha=weighted the least is " + number_text(sum / kLargestGain));
+    double above = 1, below = 1;
+    if (sum == divisor) {
+      scale_for_bias(&above, &below);
+    } else if (sum == std::floor(sum) && divisor == std::floor(divisor) && sum < 0x1p52) {
+      const double common = static_cast<double>(std::gcd(static_cast<int64_t>(sum), static_cast<int64_t>(divisor)));
+      above = sum / common;
+      below = divisor / common;
+      if (below < 0) {
+        above = -above;
+        below = -below;
+      }
+      scale_for_bias(&above, &below);
+    } else {
+      const int most = std::min(kMostOfSums - 4 - pass_.sum_bits, 60) - std::max(0, std::ilogb(gain));
+      below = std::ldexp(1.0, std::clamp(most, 0, 40));
+      above = std::round(gain * below);
+    }
+    pass_.sum_gain = 2 * static_cast<int64_t>(above);
+    for (int p = 0; p < layout_.planes; p++)
+      for (int c = 0; c < layout_.plane[p].channels; c++) {
+        Rounding r;
+        r.half = static_cast<int64_t>(below);
+        r.max = (1 << layout_.plane[p].channel[c].depth) - 1;
+        r.offset = std::llround(static_cast<long double>(s_.bias) * (r.max + 1) * 2 * below);
+        r.absolute = s_.negative == Negative::Absolute;
+        r.wide = true;
+        pass_.rounding[p][c] = r;
+      }
+  }
+
+  // A bias that is no integer of codes is rounded in these units.
+  void scale_for_bias(double *above, double *below) const {
+    while (s_.bias != 0 && *below < 4096) {
+      *above *= 2;
+      *below *= 2;
+    }
+  }
+
+  const FilterSettings &s_;
+  const FrameLayout &layout_;
+  Pass &pass_;
+  double largest_;          // sample value
+  double largest_product_;  // of a sample and an alpha
+};
+
+}  // namespace
+
+AlphaPlace alpha_of(const FrameLayout &layout) {
+  for (int p = 0; p < layout.planes; p++)
+    for (int c = 0; c < layout.plane[p].channels; c++)
+      if (layout.plane[p].channel[c].role == Role::Alpha) return {p, c};
+  return {};
+}
+
+size_t alpha_part(const Plan &plan, size_t part) {
+  const int plane = alpha_of(plan.layout).plane;
+  const auto found = std::find_if(plan.parts.begin(), plan.parts.end(), [&](const Plan::Part &p) {
+    return p.plane == plane && p.first_row == plan.parts[part].first_row;
+  });
+  return static_cast<size_t>(found - plan.parts.begin());
+}
+
+AlphaGrid alpha_grid(const Plan &plan, size_t part) {
+  const Plan::Part &of_alpha = plan.parts[alpha_part(plan, part)];
+  const PlaneLayout &alpha = plan.layout.plane[of_alpha.plane], &own = plan.layout.plane[plan.parts[part].plane];
+  return {own.sub_x - alpha.sub_x, own.sub_y - alpha.sub_y, alpha.width, of_alpha.height};
+}
+
+void compile_weighted(const FilterSettings &settings, const FrameLayout &layout, Pass &pass) {
+  WeightedCompiler(settings, layout, pass).compile();
+}
+
+}  // namespace cudaconv

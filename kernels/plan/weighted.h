@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// Op::WeightedMean, which is what alpha=weighted makes of masks without negative coefficients: with coefficients c,
+// samples p and the alpha a of their pixels
+//
+//   colours   sum(c * a * p) / sum(c * a); where that divides by 0, as alpha
+//   alpha     sum(c * p) / sum(c)
+//
+// times a gain, plus the bias. Numerators and denominators are exact integers, and their quotient is rounded once.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "filter.h"
+#include "imageview.h"
+#include "plan/plan.h"
+
+namespace cudaconv {
+
+// The channel that holds alpha; plane is -1 where none does.
+struct AlphaPlace {
+  int plane = -1, channel = 0;
+};
+AlphaPlace alpha_of(const FrameLayout &layout);
+
+// The part of the plan that holds the alpha of another one: of the same field.
+size_t alpha_part(const Plan &plan, size_t part);
+
+// Fills in the operation, the mask, the gain and the roundings of a pass for a format with alpha. Throws
+// Error{Settings} where the mask is not one of coefficients that are 0 or more.
+void compile_weighted(const FilterSettings &settings, const FrameLayout &layout, Pass &pass);
+
+// How the pixels of a part lie on those of the part that has their alpha: 2^sub_x by 2^sub_y of them make one.
+struct AlphaGrid {
+  int32_t sub_x = 0, sub_y = 0;
+  int32_t width = 0, height = 0;  // of the part with alpha
+};
+AlphaGrid alpha_grid(const Plan &plan, size_t part);
+
+// The alpha of pixel (x, y) of a part: the mean of the samples at(x, y) that it spans, halves up.
+template <typename At>
+CUDACONV_HOST_DEVICE inline int alpha_at(const AlphaGrid &grid, int x, int y, At at) {
+  if (grid.sub_x == 0 && grid.sub_y == 0) return at(x, y);
+  const int x0 = x << grid.sub_x, y0 = y << grid.sub_y;
+  const int x1 = x0 + (1 << grid.sub_x) < grid.width ? x0 + (1 << grid.sub_x) : grid.width;
+  const int y1 = y0 + (1 << grid.sub_y) < grid.height ? y0 + (1 << grid.sub_y) : grid.height;
+  int sum = 0;
+  for (int row = y0; row < y1; row++)
+    for (int column = x0; column < x1; column++) sum += at(column, row);
+  const int n = (x1 - x0) * (y1 - y0);
+  return (sum + n / 2) / n;
+}
+
+__extension__ using Int128 = __int128;
+__extension__ using Uint128 = unsigned __int128;
+
+CUDACONV_HOST_DEVICE inline float to_float(uint32_t v) {
+  return static_cast<float>(v);
+}
+// Of 63 bits: with a sign the conversion is one instruction.
+CUDACONV_HOST_DEVICE inline float to_float(uint64_t v) {
+  return static_cast<float>(static_cast<int64_t>(v));
+}
+CUDACONV_HOST_DEVICE inline float to_float(Uint128 v) {
+  return static_cast<float>(static_cast<uint64_t>(v >> 64)) * 0x1p64f + static_cast<float>(static_cast<uint64_t>(v));
+}
+
+// 1 / d, about.
+template <typename Sum>
+CUDACONV_HOST_DEVICE inline float inverse_of(Sum d) {
+  return 1 / to_float(d);
+}
+
+// min(floor(n / d), max), max below 2^16: the estimate is one off at most. `inverse`: of d.
+template <typename Sum>
+CUDACONV_HOST_DEVICE inline int clamped_quotient(Sum n, Sum d, float inverse, int max) {
+  const float estimate = to_float(n) * inverse;
+  uint32_t q = estimate < static_cast<float>(max) ? static_cast<uint32_t>(estimate) : static_cast<uint32_t>(max);
+  const Sum product = d * q;
+  if (product > n)
+    q--;
+  else if (n - product >= d && q < static_cast<uint32_t>(max))
+    q++;
+  return static_cast<int>(q);
+}
+
+// Whether what is rounded is the mean itself.
+CUDACONV_HOST_DEVICE inline bool is_mean(int64_t gain, const Rounding &r) {
+  return gain == 2 && r.half == 1 && r.offset == 0;
+}
+
+// What the compiler need not make anew wherever means are rounded.
+#ifdef __CUDACC__
+#define CUDACONV_NOT_INLINE __noinline__
+#else
+#define CUDACONV_NOT_INLINE inline
+#endif
+
+// round_mean() where what is rounded is not the mean itself.
+CUDACONV_HOST_DEVICE CUDACONV_NOT_INLINE int round_scaled_mean(Uint128 n, Uint128 d, int64_t gain, const Rounding &r) {
+  Int128 v = static_cast<Int128>(n) * gain + static_cast<Int128>(d) * r.offset;
+  if (r.absolute && v < 0) v = -v;
+  v += static_cast<Int128>(d) * r.half;
+  if (v < 0) v = 0;
+  const Uint128 divisor = static_cast<Uint128>(d) * static_cast<uint64_t>(r.half) * 2;
+  return clamped_quotient<Uint128>(static_cast<Uint128>(v), divisor, inverse_of(divisor), r.max);
+}
+
+// From numerator and denominator, which is above 0 and comes with its inverse, to a sample:
+//
+//   clamp(floor((gain * n + offset * d [absolute value] + half * d) / (2 * half * d)), 0, max)
+template <typename Sum>
+CUDACONV_HOST_DEVICE inline int round_mean(Sum n, Sum d, float inverse, int64_t gain, const Rounding &r) {
+  return is_mean(gain, r) ? clamped_quotient<Sum>(n + d / 2, d, inverse, r.max) : round_scaled_mean(n, d, gain, r);
+}
+
+}  // namespace cudaconv

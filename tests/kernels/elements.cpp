@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// Structuring elements on frames larger than what the reference could do in all their pixels: some pixels, drawn at
+// random and at the corners, are looked up by the definition, on both backends; all bytes of the two are alike.
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "backend.h"
+#include "formats.h"
+#include "guarded_frame.h"
+#include "plan/border.h"
+#include "plan/masks.h"
+
+namespace cudaconv::test {
+
+namespace {
+
+int failures = 0, checks = 0;
+
+void expect(bool right, const std::string &what) {
+  checks++;
+  if (right) return;
+  failures++;
+  std::printf("FAILED %s\n", what.c_str());
+}
+
+struct Setting {
+  std::string label;
+  FilterSettings settings;
+};
+
+std::vector<Setting> make_settings() {
+  std::vector<Setting> list;
+  const auto add = [&](const std::string &label, Mask mask, Shape shape, int size, Coefficients coefficients = {}) {
+    FilterSettings s;
+    s.mask = mask;
+    s.shape = shape;
+    s.size = size;
+    s.coefficients = std::move(coefficients);
+    s.border = static_cast<Border>(list.size() % (static_cast<int>(Border::Keep) + 1));
+    list.push_back({label, s});
+  };
+  for (int size : {15, 31, 63, 127, 129, 255})
+    for (Mask mask : {Mask::Dilate, Mask::Erode}) {
+      const std::string label = std::string(mask_nick(mask)) + " " + std::to_string(size);
+      add(label + " ellipse", mask, Shape::Ellipse, size);
+      add(label + " cross", mask, Shape::Cross, size);
+      if (size > 31) add(label + " rect", mask, Shape::Rect, size);
+    }
+  // By several passes at every border.
+  for (int b = 0; b <= static_cast<int>(Border::Keep); b++) {
+    add("dilate 255 rect, border " + std::to_string(b), Mask::Dilate, Shape::Rect, 255);
+    list.back().settings.border = static_cast<Border>(b);
+  }
+  Random random(3);
+  for (const auto &[width, height] : {std::pair(15, 15), {31, 31}, {31, 3}, {1, 31}, {29, 17}}) {
+    Coefficients c = {width, height, {}};
+    for (int i = 0; i < width * height; i++) c.value.push_back(random() % 2);
+    c.value[random() % c.value.size()] = 1;
+    add("custom " + std::to_string(width) + "x" + std::to_string(height), Mask::Dilate, Shape::Custom, 0, c);
+    // Its mirror image.
+    std::reverse(c.value.begin(), c.value.end());
+    add("custom " + std::to_string(width) + "x" + std::to_string(height) + " turned", Mask::Erode, Shape::Custom, 0, c);
+  }
+  return list;
+}
+
+int sample_at(const PlaneLayout &layout, const FrameView &frame, int c, int x, int y) {
+  const PlaneView &view = frame.plane[layout.memory_plane];
+  const size_t container = layout.first + static_cast<size_t>(x) * layout.step + layout.channel[c].offset;
+  const uint8_t *const at = view.data + y * view.pitch + container * layout.bytes_per_container();
+  const int value = layout.container == Container::U8 ? *at : at[0] | at[1] << 8;
+  return value >> layout.channel[c].shift & ((1 << layout.channel[c].depth) - 1);
+}
+
+int by_definition(const Plan &plan, const PlaneLayout &layout, const FrameView &frame, int c, int x, int y) {
+  const Pass &pass = plan.passes[0];
+  const bool largest = pass.op == Op::Maximum;
+  if (x < pass.keep_x || y < pass.keep_y || x >= layout.width - pass.keep_x || y >= layout.height - pass.keep_y)
+    return sample_at(layout, frame, c, x, y);
+  int extremum = -1;
+  for (int dy = -pass.radius_y; dy <= pass.radius_y; dy++)
+    for (int dx = -pass.radius_x; dx <= pass.radius_x; dx++) {
+      if (!pass.has_member(dx, dy)) continue;
+      const int sx = border_index(plan.border, x + dx, layout.width);
+      const int sy = border_index(plan.border, y + dy, layout.height);
+      const int v = sx < 0 || sy < 0 ? layout.border_value[c] : sample_at(layout, frame, c, sx, sy);
+      if (extremum < 0 || (largest ? v > extremum : v < extremum)) extremum = v;
+    }
+  return extremum;
+}
+
+void check_pixels(const Plan &plan, const FrameView &source, const FrameView &target, const std::string &what) {
+  constexpr int kPixels = 12;
+  Random random(5);
+  for (int p = 0; p < plan.layout.planes; p++) {
+    const PlaneLayout &layout = plan.layout.plane[p];
+    int wrong = 0;
+    for (int i = 0; i < kPixels; i++) {
+      int x = static_cast<int>(random() % layout.width), y = static_cast<int>(random() % layout.height);
+      if (i < 4) x = i % 2 ? layout.width - 1 : 0, y = i / 2 ? layout.height - 1 : 0;
+      for (int c = 0; c < layout.channels; c++)
+        if (plan.action[p][c] == Action::Filter)
+          wrong += sample_at(layout, target, c, x, y) != by_definition(plan, layout, source, c, x, y);
+    }
+    expect(wrong == 0, what + ": plane " + std::to_string(p) + ", " + std::to_string(wrong) + " samples");
+  }
+}
+
+void test(Backend &cpu, Backend *cuda, const char *format, int width, int height) {
+  FrameLayout layout = format_named(format).layout(width, height);
+  for (const Setting &setting : make_settings()) {
+    const auto plan = make_plan(setting.settings, layout);
+    const std::string what =
+        std::string(format) + " " + std::to_string(width) + "x" + std::to_string(height) + " " + setting.label;
+    GuardedFrame source(layout, {0, 0, 256, 0}), target(layout, {0, 0, 256, 0});
+    Random random(checks);
+    source.fill(random);
+    target.fill(random);
+    GuardedFrame other = target;
+    cpu.retire(cpu.submit(plan, source.view(), target.view()));
+    check_pixels(*plan, source.view(), target.view(), what + " on cpu");
+    if (!cuda) continue;
+    cuda->retire(cuda->submit(plan, source.view(), other.view()));
+    expect(target == other, what + ": cuda and cpu differ");
+  }
+}
+
+int run() {
+  const auto one_thread = [](int n, const std::function<void(int)> &body) {
+    for (int i = 0; i < n; i++) body(i);
+  };
+  const auto cpu = make_cpu_backend(one_thread, 2);
+  std::string why;
+  std::unique_ptr<Backend> cuda;
+  if (cuda_device_count(&why) == 0)
+    std::printf("CUDA is left out: %s\n", why.c_str());
+  else
+    cuda = make_cuda_backend();
+  // Several tiles of all kernels, which end anywhere in the last ones.
+  test(*cpu, cuda.get(), "RGBA", 643, 67);
+  test(*cpu, cuda.get(), "GRAY8", 301, 290);
+  test(*cpu, cuda.get(), "NV12", 420, 90);
+  test(*cpu, cuda.get(), "v308", 290, 34);
+  test(*cpu, cuda.get(), "P010_10LE", 280, 66);
+  test(*cpu, cuda.get(), "ARGB64", 600, 40);
+  std::printf("%d checks, %d failed\n", checks, failures);
+  return failures != 0;
+}
+
+}  // namespace
+
+}  // namespace cudaconv::test
+
+int main() {
+  return cudaconv::test::run();
+}
