@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Installs the plugin that is built, and finds it as GStreamer does: run-install.sh SOURCE BUILD
+# Installs what is built, finds the plugin as GStreamer does, and runs the program: run-install.sh SOURCE BUILD
 #
 # Output is in the Test Anything Protocol.
 # shellcheck disable=SC2317  # shellcheck does not see through `expect`
@@ -36,11 +36,14 @@ expect() { # NAME COMMAND...: a test that passes where the command succeeds
 }
 
 installed() { find "$scratch/root" ! -type d; }
-install_alone() { # nothing but the plugin
+plugin() { installed | grep '/libgstcudaconv\.so$'; }
+program() { installed | grep '/bin/cudaconv-verify$'; }
+install_alone() { # nothing but the plugin and the program
   meson install -C "$build" --no-rebuild --destdir "$scratch/root"
   installed
-  [ "$(installed | wc -l)" = 1 ] && [ "$(basename "$(installed)")" = libgstcudaconv.so ]
+  plugin && program && [ "$(installed | wc -l)" = 2 ]
 }
+verifies() { "$(program)" --backend=cpu --every=101; }
 found_in() { # FOLDER [VARIABLE=VALUE...] [COMMAND...]: GStreamer, with a home and a registry of its own, finds it there
   env -u GST_PLUGIN_PATH -u GST_PLUGIN_PATH_1_0 -u XDG_DATA_HOME HOME="$scratch/home" \
     GST_REGISTRY_1_0="$scratch/registry" "${@:2}" gst-inspect-1.0 cudaconv | tee "$scratch/inspect"
@@ -49,7 +52,7 @@ found_in() { # FOLDER [VARIABLE=VALUE...] [COMMAND...]: GStreamer, with a home a
 found_for_user() {
   local folder=$scratch/home/.local/share/gstreamer-1.0/plugins
   mkdir -p "$folder"
-  cp "$(installed)" "$folder"
+  cp "$(plugin)" "$folder"
   found_in "$folder"
 }
 goes_to() { # FOLDER OPTION...: where a build with these options installs the plugin
@@ -59,9 +62,10 @@ goes_to() { # FOLDER OPTION...: where a build with these options installs the pl
   grep -qF ": \"$1/libgstcudaconv.so\"" "$scratch/plan"
 }
 
-echo "1..6"
-expect "the plugin is installed, and nothing else" install_alone
-folder=$(dirname "$(installed)")
+echo "1..7"
+expect "the plugin and cudaconv-verify are installed, and nothing else" install_alone
+expect "cudaconv-verify finds its vectors" verifies
+folder=$(dirname "$(plugin)")
 expect "it is found by GST_PLUGIN_PATH" found_in "$folder" GST_PLUGIN_PATH="$folder"
 expect "it is found in the user's own folder" found_for_user
 expect "meson devenv finds it in the build folder" found_in "$build/gst" meson devenv -C "$build"

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// Whether each structure of kernels in the dispatch table has vectors that it takes: structures VECTORS
+//
+// On GPUs with all kernels and on those with fewer; the table asks for the limits of the device. The exit code is 77
+// where there is none.
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "backend.h"
+#include "cuda/dispatch.h"
+#include "cuda/unpack.h"
+#include "vector.h"
+
+namespace cudaconv::verify {
+
+namespace {
+
+// By name of a structure, or of a method.
+using Counts = std::map<std::string, int>;
+
+Counts count(const std::vector<Vector> &vectors, const KernelSets &kernels) {
+  Counts counts;
+  for (const Structure &structure : structures()) counts[structure.name] = 0;
+  for (const Vector &v : vectors) {
+    const std::shared_ptr<const Plan> plan = make_plan(v.settings, v.layout());
+    const std::shared_ptr<const UnpackedPlan> unpacked = unpack_plan(*plan);
+    std::set<std::string> names;
+    for (const PreparedLaunch &launch : prepare(unpacked ? unpacked->plan : *plan, kernels))
+      names.insert(launch.name() ? launch.name() : "those of a method");
+    for (const std::string &name : names) counts[name]++;
+  }
+  return counts;
+}
+
+int run(const char *path) {
+  std::string why;
+  if (cuda_device_count(&why) == 0) {
+    std::printf("SKIP: %s\n", why.c_str());
+    return 77;
+  }
+  std::ifstream in(path, std::ios::binary);
+  if (!in) throw std::runtime_error(std::string("cannot read ") + path);
+  const std::vector<Vector> vectors = parse_vectors({std::istreambuf_iterator<char>(in), {}});
+  const Counts all = count(vectors, {true, true}), fewer = count(vectors, {true, false}), least = count(vectors, {});
+  int failures = 0;
+  std::printf(
+      "vectors of each structure, with all kernels, without those of Hopper, and without matrix instructions\n");
+  for (const auto &[name, n] : all) {
+    std::printf("%8d %8d %8d  %s\n", n, fewer.at(name), least.at(name), name.c_str());
+    failures += n + fewer.at(name) + least.at(name) == 0;
+  }
+  std::printf("%d structures have none\n", failures);
+  return failures ? 1 : 0;
+}
+
+}  // namespace
+
+}  // namespace cudaconv::verify
+
+int main(int argc, char **argv) {
+  try {
+    if (argc != 2) throw std::runtime_error("usage: structures VECTORS");
+    return cudaconv::verify::run(argv[1]);
+  } catch (const std::exception &error) {
+    std::printf("%s\n", error.what());
+    return 1;
+  }
+}

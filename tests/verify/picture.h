@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// The picture of a seed, as the head of the vectors' file describes it, and the bytes of a frame that it can be seen
+// in.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "filter.h"
+#include "imageview.h"
+
+namespace cudaconv::verify {
+
+// splitmix64
+class Random {
+ public:
+  explicit Random(uint64_t seed) : state_(seed) {}
+
+  uint64_t operator()() {
+    uint64_t z = state_ += 0x9e3779b97f4a7c15;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+    return z ^ (z >> 31);
+  }
+
+ private:
+  uint64_t state_;
+};
+
+struct Picture {
+  std::vector<int> sample[kMaxPlanes][kMaxChannels];  // rows from the top
+};
+
+// Also draws the layout's border values and the members of regions that are masks.
+Picture draw_picture(uint64_t seed, FrameLayout &layout, Regions &regions);
+
+// The bytes of all samples, and of the words that they are fields of: plane of memory after plane, row after row, as
+// they lie there.
+std::vector<uint8_t> visible_bytes(const FrameLayout &layout, const FrameView &view);
+void clear_visible_bytes(const FrameLayout &layout, const FrameView &view);
+
+std::string sha256(const void *data, size_t bytes);
+
+}  // namespace cudaconv::verify
