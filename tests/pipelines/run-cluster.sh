@@ -1,0 +1,176 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# Filters a clip on a Slurm cluster of one node, which it sets up and takes down: run-cluster.sh FILTER_VIDEO
+#
+# Output is in the Test Anything Protocol. GST_PLUGIN_PATH_1_0 says where the plugin is.
+# shellcheck disable=SC2317  # shellcheck does not see through `expect`
+set -euo pipefail
+
+skip() { echo "1..0 # SKIP $1"; exit; }
+
+PATH=$PATH:/usr/sbin
+filter_video=$(realpath "$1")
+for program in slurmctld slurmd sbatch munged; do
+  command -v $program >/dev/null || skip "there is no $program (slurm-wlm, munge)"
+done
+[ "$(id -u)" = 0 ] || skip "slurmd needs root rights"
+"$filter_video" --help >/dev/null 2>&1 ||
+  skip "there are no GStreamer bindings for Python (python3-gi, gir1.2-gstreamer-1.0)"
+for element in avenc_ffv1 vp8enc; do
+  gst-inspect-1.0 --exists $element || skip "there is no $element (gstreamer1.0-libav, gstreamer1.0-plugins-good)"
+done
+
+scratch=$(mktemp -d)
+daemons=()
+clean_up() {
+  [ ${#daemons[@]} = 0 ] || kill "${daemons[@]}" 2>/dev/null || true
+  wait
+  rm -rf "$scratch"
+}
+trap clean_up EXIT
+
+# Ports that nobody listens at: free_ports COUNT
+free_ports() {
+  /usr/bin/python3 - "$1" <<'END'
+import socket, sys
+sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(int(sys.argv[1]))]
+print(*(s.getsockname()[1] for s in sockets))
+END
+}
+
+start_cluster() {
+  local host controller_port node_port
+  host=$(hostname -s)
+  read -r controller_port node_port < <(free_ports 2)
+  mkdir "$scratch"/{munge,state,spool}
+  export SLURM_CONF=$scratch/slurm.conf
+  cat >"$SLURM_CONF" <<END
+ClusterName=trial
+SlurmctldHost=$host(127.0.0.1)
+SlurmctldPort=$controller_port
+SlurmdPort=$node_port
+SlurmUser=root
+AuthType=auth/munge
+CredType=cred/munge
+AuthInfo=socket=$scratch/munge/socket
+StateSaveLocation=$scratch/state
+SlurmdSpoolDir=$scratch/spool
+SlurmctldPidFile=$scratch/slurmctld.pid
+SlurmdPidFile=$scratch/slurmd.pid
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+JobAcctGatherType=jobacct_gather/none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_CPU
+SlurmdParameters=config_overrides
+ReturnToService=2
+KillWait=2
+NodeName=$host NodeAddr=127.0.0.1 CPUs=2 State=UNKNOWN
+PartitionName=all Nodes=ALL Default=YES State=UP
+END
+  head -c 1024 /dev/urandom >"$scratch/munge/key"
+  chmod -R go= "$scratch/munge/key"
+  chmod 755 "$scratch"
+  munged --foreground --force --key-file="$scratch/munge/key" --socket="$scratch/munge/socket" \
+    --pid-file="$scratch/munge/pid" --seed-file="$scratch/munge/seed" --log-file="$scratch/munge/log" \
+    >"$scratch/munged.log" 2>&1 &
+  daemons+=($!)
+  slurmctld -D -f "$SLURM_CONF" >"$scratch/slurmctld.log" 2>&1 &
+  daemons+=($!)
+  slurmd -D -f "$SLURM_CONF" >"$scratch/slurmd.log" 2>&1 &
+  daemons+=($!)
+  local try
+  for ((try = 0; try < 60; ++try)); do
+    [ "$(sinfo --noheader -o %t 2>/dev/null)" != idle ] || return 0
+    sleep 0.5
+  done
+  tail -n 15 "$scratch"/*.log
+  return 1
+}
+
+number=0
+failed=0
+expect() { # NAME COMMAND...: a test that passes where the command succeeds
+  number=$((number + 1))
+  if "${@:2}" >"$scratch/log" 2>&1; then
+    echo "ok $number - $1"
+  else
+    echo "not ok $number - $1"
+    sed 's/^/# /' "$scratch/log"
+    failed=1
+  fi
+}
+
+cd "$scratch"
+frames=120
+make_clip() {
+  gst-launch-1.0 -q videotestsrc num-buffers=$frames pattern=ball motion=sweep \
+    ! video/x-raw,format=I420,width=320,height=240,framerate=30000/1001 \
+    ! vp8enc deadline=1 cpu-used=8 keyframe-max-dist=10 ! matroskamux ! filesink location=clip.mkv
+}
+# Slow enough to be caught at it.
+filter=(backend=cpu n-threads=1 mask=median size=9 iterations=8)
+decode() { # FILE SINK_FILE [ELEMENT...]
+  gst-launch-1.0 -q filesrc location="$1" ! decodebin ! "${@:3}" ! filesink location="$2" </dev/null
+}
+filter_here() { decode clip.mkv here.raw cudaconv "${filter[@]/n-threads=1/n-threads=0}"; }
+same_frames() { # FILE: as without a cluster, and nothing but it is left
+  decode "$1" "$1.raw" identity
+  sha256sum here.raw "$1.raw"
+  [ "$(stat -c %s here.raw)" = $((frames * 320 * 240 * 3 / 2)) ] && cmp here.raw "$1.raw" && [ ! -e "$1.parts" ]
+}
+by_tasks() { # TASKS
+  timeout 120 "$filter_video" --wait --tasks="$1" clip.mkv "by-$1.mkv" "${filter[@]}" && same_frames "by-$1.mkv"
+}
+same_times() {
+  local file
+  for file in by-1.mkv by-4.mkv; do
+    gst-launch-1.0 -v filesrc location="$file" ! matroskademux ! identity silent=false ! fakesink silent=true |
+      grep -o 'chain.*pts: [0-9:.]*' | sed 's/.*pts/pts/' >"$file.times"
+  done
+  [ "$(sort -u by-1.mkv.times | wc -l)" = "$frames" ] && cmp by-1.mkv.times by-4.mkv.times
+}
+wait_for_file() { # PATTERN: prints its name
+  local try
+  for ((try = 0; try < 300; ++try)); do
+    if compgen -G "$1"; then return; fi
+    sleep 0.1
+  done
+  return 1
+}
+# One part's process is killed and another part's job is cancelled while they filter.
+survives() {
+  timeout 240 "$filter_video" --wait --tasks=4 clip.mkv killed.mkv "${filter[@]}" >killed.log 2>&1 &
+  local waiting=$! unfinished jobs
+  unfinished=$(wait_for_file "killed.mkv.parts/part-00000.mkv.*") && kill -9 "${unfinished##*.}" &&
+    wait_for_file "killed.mkv.parts/part-00001.mkv.*" && jobs=$(cat killed.mkv.parts/jobs) && scancel "${jobs%,*}_1"
+  echo "killed ${unfinished##*.}, cancelled ${jobs%,*}_1"
+  [ ! -e killed.mkv.parts/part-00000.mkv ] && [ ! -e killed.mkv.parts/part-00001.mkv ] || return
+  wait_for_file "killed.mkv.parts/join.log" || return
+  tail --pid="$waiting" -c +1 -f killed.mkv.parts/join.log || true
+  cat killed.log
+  wait "$waiting" && same_frames killed.mkv
+}
+refuses() { # TEXT FILE ARGUMENT...: says TEXT, and makes nothing
+  local output
+  ! output=$(timeout 120 "$filter_video" --wait --rounds=2 clip.mkv "$2" "${@:3}" 2>&1) || return
+  echo "$output"
+  [[ $output == *"$1"* ]]
+}
+
+if ! start_cluster >log 2>&1; then
+  sed 's/^/# /' log
+  skip "Slurm does not come up here"
+fi
+make_clip
+filter_here
+echo "1..7"
+expect "one task" by_tasks 1
+expect "four tasks: the same bytes" by_tasks 4
+expect "and the same times" same_times
+expect "a task that is killed, and one that is cancelled: the same bytes" survives
+expect "what fails always" refuses "failed 2 times" failing.mkv backend=cuda cuda-device-id=99
+expect "a property that is not there" refuses "msk=box" none.mkv msk=box
+expect "a file that is there" refuses "there already" by-1.mkv mask=box
+exit $failed
