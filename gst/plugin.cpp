@@ -24,4 +24,4 @@ static gboolean plugin_init(GstPlugin *plugin) {
 #endif
 
 GST_PLUGIN_DEFINE(GST_VERSION_MAJOR, GST_VERSION_MINOR, cudaconv, DESCRIPTION, plugin_init, PACKAGE_VERSION, "LGPL",
-                  PACKAGE, "Unknown package origin")
+                  PACKAGE, PACKAGE_ORIGIN)

@@ -1,0 +1,183 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# Builds the Debian package gstreamer1.0-cudaconv of what is committed, and tries it:
+#
+#   tests/package/build.sh [--cuda[=FOLDER]] [--check] [SUITE...]
+#
+# For each SUITE, bookworm if none is named: makes a fresh root with debootstrap, builds in it, runs lintian, installs
+# the package in a second fresh root, and runs its tests there. Packages are left in build/package/SUITE.
+#
+#   --cuda    builds with CUDA, by the toolkit in FOLDER, or that of the nvcc on the PATH
+#   --check   runs the project's tests in the course of the build, as Debian's own builds do
+#
+# Needs root rights, a mirror ($DEBIAN_MIRROR, or Debian's), and some minutes; exits with 77 where one of the first two
+# is missing.
+set -euo pipefail
+
+skip() { echo "SKIP: $1"; exit 77; }
+
+if [ -z "${CUDACONV_PACKAGE_MOUNTS:-}" ]; then
+  [ "$(id -u)" = 0 ] || skip "this needs root rights"
+  command -v debootstrap >/dev/null || skip "there is no debootstrap"
+  unshare --mount true 2>/dev/null || skip "this may not mount anything"
+  # What is mounted in the roots goes when this ends, however it ends.
+  CUDACONV_PACKAGE_MOUNTS=1 exec unshare --mount --propagation private "$0" "$@"
+fi
+
+toolkit=
+build_options="nocheck parallel=$(nproc)"
+suites=()
+for argument in "$@"; do
+  case $argument in
+    --cuda)
+      toolkit=$(realpath "$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)")
+      toolkit=${toolkit%/bin/nvcc} ;;
+    --cuda=*) toolkit=$(realpath "${argument#*=}") ;;
+    --check) build_options="parallel=$(nproc)" ;;
+    -*) sed -n '4,16s/^# \{0,1\}//p' "$0"; exit 0 ;;
+    *) suites+=("$argument") ;;
+  esac
+done
+[ ${#suites[@]} -gt 0 ] || suites=(bookworm)
+
+cd "$(dirname "$0")/../.."
+mkdir -p build
+# shellcheck disable=SC2034  # for setup.sh
+steps=$((6 * ${#suites[@]}))
+# shellcheck disable=SC1091
+. tests/setup.sh
+[ -z "$toolkit" ] || [ -x "$toolkit/bin/nvcc" ] || die "there is no bin/nvcc in $toolkit"
+git rev-parse --verify -q HEAD >/dev/null || die "this is no git checkout"
+
+mirror=${DEBIAN_MIRROR:-http://deb.debian.org/debian}
+work=$(mktemp -d)
+clean_up() {
+  awk -v work="$work/" 'index($2, work) == 1 { print $2 }' /proc/mounts | xargs -r umount
+  rm -rf --one-file-system "$work"
+}
+trap clean_up EXIT
+export LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive
+
+in_root() { # ROOT COMMAND...: as root
+  chroot "$1" env -u TMPDIR PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root "${@:2}"
+}
+apt_get() { # ROOT ARGUMENT...: of this machine's settings some may be those of packages to install
+  in_root "$1" apt-get -q -y -o Dpkg::Options::=--force-confold "${@:2}"
+}
+as_builder() { # COMMAND...: in the root to build in, in the folder of the source, as nobody in particular
+  # shellcheck disable=SC2016  # for sh
+  chroot --userspec=builder "$root" env -u TMPDIR PATH=/usr/bin:/bin HOME=/build \
+    DEB_BUILD_OPTIONS="$build_options" DEB_BUILD_PROFILES="$profiles" \
+    sh -c 'cd "$0" && exec "$@"' "/build/cudaconv-$version" "$@"
+}
+
+# The functions below are run by `logged`, within which a command that fails does not end the script: && does.
+
+make_roots() { # SUITE
+  debootstrap --variant=minbase "$1" "$root" "$mirror" &&
+    use_sources_of_this_machine "$1" &&
+    apt_get "$root" update &&
+    cp -a "$root" "$user" &&
+    mount -t proc proc "$root/proc" &&
+    mount -t proc proc "$user/proc"
+}
+
+# Where this machine is a Debian too: it knows how it gets packages.
+use_sources_of_this_machine() { # SUITE
+  grep -qx 'ID=debian' /etc/os-release || return 0
+  local here
+  here=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release) &&
+    rm -r "$root/etc/apt" &&
+    cp -a /etc/apt "$root/etc" &&
+    find "$root/etc/apt" \( -name '*.list' -o -name '*.sources' \) -exec sed -i "s/\b$here\b/$1/g" {} +
+}
+
+# Lays the source and Debian's folder side by side, as Debian has them.
+lay_out() {
+  local source=$root/build/cudaconv-$version
+  mkdir "$root/build" &&
+    git archive --prefix="cudaconv-$version/" HEAD | gzip -9n >"$root/build/cudaconv_$version.orig.tar.gz" &&
+    tar -x -C "$root/build" -f "$root/build/cudaconv_$version.orig.tar.gz" &&
+    cp -a "$source/tests/package/debian" "$source/" &&
+    in_root "$root" useradd --home-dir /build --shell /bin/sh builder &&
+    in_root "$root" chown -R builder: /build || return
+  [ -z "$toolkit" ] || { mkdir -p "$root/usr/local/cuda" && mount --bind -o ro "$toolkit" "$root/usr/local/cuda"; }
+}
+
+install_build_depends() {
+  lay_out &&
+    apt_get "$root" install --no-install-recommends build-essential lintian &&
+    DEB_BUILD_OPTIONS=$build_options DEB_BUILD_PROFILES=$profiles \
+      apt_get "$root" build-dep --no-install-recommends "/build/cudaconv-$version" &&
+    check_version
+}
+
+check_version() {
+  local packaged
+  packaged=$(as_builder dpkg-parsechangelog -S Version)
+  [ "${packaged%-*}" = "$version" ] ||
+    { echo "tests/package/debian/changelog is of version $packaged, and meson.build of $version" && false; }
+}
+
+build_package() {
+  as_builder dpkg-buildpackage -us -uc && cp "$root"/build/*.{deb,dsc,xz,gz,buildinfo,changes} "$out"
+}
+
+# Not by --fail-on, to which what is overridden counts too.
+run_lintian() {
+  as_builder lintian --version &&
+    as_builder lintian --show-overrides --tag-display-limit 0 "../$(cd "$out" && echo *.changes)" | tee "$work/tags" &&
+    ! grep '^[EW]: ' "$work/tags"
+}
+
+install_package() {
+  local package
+  package=$(cd "$root/build" && echo gstreamer1.0-cudaconv_*.deb) &&
+    cp "$root/build/$package" "$user/root" &&
+    apt_get "$user" install --no-install-recommends "/root/$package" gstreamer1.0-tools &&
+    in_root "$user" env -u GST_PLUGIN_PATH -u GST_PLUGIN_PATH_1_0 -u GST_PLUGIN_SYSTEM_PATH \
+      -u GST_PLUGIN_SYSTEM_PATH_1_0 gst-inspect-1.0 cudaconv >"$out/gst-inspect.txt" || return
+  grep -q '^  Filename  *\(/usr\)\?/lib/.*/gstreamer-1.0/libgstcudaconv.so$' "$out/gst-inspect.txt" ||
+    { echo "the plugin is found elsewhere" && false; } || return
+  local with_cuda=yes
+  ! grep -q 'built without CUDA' "$out/gst-inspect.txt" || with_cuda=
+  [ "${toolkit:+yes}" = "$with_cuda" ] || { echo "the plugin is built ${with_cuda:-without} CUDA" && false; }
+}
+
+run_package_tests() {
+  local tests=/root/tests depends name
+  depends=$(sed -n 's/^Depends: *//p' tests/package/debian/tests/control | tr ',' '\n' | grep -v '@' | sort -u)
+  # shellcheck disable=SC2086  # a list
+  cp -a "$root/build/cudaconv-$version/debian/tests" "$user/root" &&
+    apt_get "$user" install --no-install-recommends $depends || return
+  for name in $(sed -n 's/^Tests: *//p' "$user$tests/control" | tr ',' ' '); do
+    in_root "$user" "$tests/$name" || return
+  done
+}
+
+step() { # TEXT NAME COMMAND...
+  begin "$suite: $1"
+  logged "package/$suite/$2" "${@:3}" || die "failed at $suite: $1"
+}
+show() { grep -E -- "$2" "$out/$1.log" | sed 's/^/      /' || true; } # NAME PATTERN
+
+version=$(git show HEAD:meson.build | sed -n "s/^ *version: '\(.*\)',\$/\1/p" | head -n 1)
+profiles=$([ -n "$toolkit" ] || echo pkg.cudaconv.nocuda)
+for suite in "${suites[@]}"; do
+  wget -q --spider "$mirror/dists/$suite/InRelease" || skip "there is no $mirror/dists/$suite"
+  root=$work/$suite-build user=$work/$suite-user out=build/package/$suite
+  rm -rf "$out"
+  mkdir -p "$out"
+  step "making a root" root make_roots "$suite"
+  step "installing what the build needs" build-depends install_build_depends
+  step "building $version $([ -n "$toolkit" ] && echo "with CUDA of $toolkit" || echo "for the CPU")" \
+    build build_package
+  step "running lintian" lintian run_lintian
+  show lintian .
+  step "installing the package where no build tools are" install install_package
+  step "running the package's tests" tests run_package_tests
+  show tests '^(good|  [DFV])'
+done
+echo "Done. The packages:"
+find build/package -name '*.deb' -exec du -h --apparent-size {} + | sed 's/^/  /'
