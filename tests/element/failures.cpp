@@ -581,12 +581,12 @@ GST_END_TEST;
 
 // Starts an element, pushes frames, stops it, with the nth call of the CUDA runtime failing. Every frame that comes out
 // is right, and none is missing unless an error was posted. Whether a call has failed.
-bool run_with_failure(int nth, cudaError_t error, const char *backend, bool on_device) {
+bool run_with_failure(int nth, cudaError_t error, const std::string &mask, const char *backend, bool on_device) {
   Random random = seeded();
   standin::reset();
   standin::fail_call("", nth, error);
   {
-    Ref<GstElement> element = new_element(std::string("mask=open backend=") + backend);
+    Ref<GstElement> element = new_element(mask + " backend=" + backend);
     if (gst_element_set_state(element.get(), GST_STATE_PLAYING) == GST_STATE_CHANGE_FAILURE) {
       fail_unless_equals_int(take_messages(element.get(), GST_MESSAGE_ERROR).size(), 1);
       fail_unless_equals_string(backend, "cuda");
@@ -610,7 +610,7 @@ bool run_with_failure(int nth, cudaError_t error, const char *backend, bool on_d
           GstMapInfo map;
           if (!gst_buffer_map(out.get(), &map, GST_MAP_READ)) continue;
           gst_buffer_unmap(out.get(), &map);
-          assert_filtered(in.get(), out.get(), small(), "mask=open");
+          assert_filtered(in.get(), out.get(), small(), mask);
         } else {
           fail_unless(flow == GST_FLOW_ERROR || flow == GST_FLOW_NOT_NEGOTIATED);
           fail_unless_equals_int(gst_harness_buffers_in_queue(h.get()), 0);
@@ -625,7 +625,8 @@ bool run_with_failure(int nth, cudaError_t error, const char *backend, bool on_d
   }
   const bool failed = standin::calls() >= nth;
   const standin::LiveObjects live = standin::live_objects();
-  fail_unless(live.total() == 0, "%s, on device %d, %s, call %d: %d device, %d host, %d streams, %d events are left",
+  fail_unless(live.total() == 0,
+              "%s, %s, on device %d, %s, call %d: %d device, %d host, %d streams, %d events are left", mask.c_str(),
               backend, on_device, cudaGetErrorName(error), nth, live.device, live.host, live.streams, live.events);
   standin::reset();
   return failed;
@@ -636,11 +637,20 @@ GST_START_TEST(whichever_call_fails_no_frame_is_wrong_and_nothing_leaks) {
     for (bool on_device : {false, true}) {
       for (cudaError_t error : {cudaErrorMemoryAllocation, cudaErrorIllegalAddress}) {
         int nth = 1;
-        while (run_with_failure(nth, error, backend, on_device)) nth++;
+        while (run_with_failure(nth, error, "mask=open", backend, on_device)) nth++;
         fail_unless(nth > 20, "only %d calls were made", nth);
       }
     }
   }
+}
+GST_END_TEST;
+
+// Where a mask needs frames beside those that go in and come out, and there is no memory for them.
+GST_START_TEST(whichever_call_fails_frames_of_several_passes_are_right) {
+  for (const char *mask : {"mask=gauss sigma=12", "mask=gauss5 roi=2,3,11,7"})
+    for (const cudaError_t error : {cudaErrorMemoryAllocation, cudaErrorIllegalAddress})
+      for (int nth = 1; run_with_failure(nth, error, mask, "auto", false); nth++) {
+      }
 }
 GST_END_TEST;
 
@@ -665,6 +675,7 @@ Suite *make_suite() {
   tcase_add_test(tc, a_device_that_cannot_run_the_kernels_counts_as_none);
   tcase_add_test(tc, a_machine_without_devices_says_so);
   tcase_add_test(tc, whichever_call_fails_no_frame_is_wrong_and_nothing_leaks);
+  tcase_add_test(tc, whichever_call_fails_frames_of_several_passes_are_right);
   return suite;
 }
 

@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// Faults of a real GPU: an illegal access in the element's own context, that context destroyed by another, and device
+// memory used up before the element starts, while frames flow, and by another process. Each prints a line: frames in,
+// out and wrong, what was posted, and what filters after a restart.
+//
+// failures.cpp has every call of the CUDA runtime fail, on a stand-in for it.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <vector>
+
+#include "gstcudacompat.h"
+#include "support.h"
+
+using namespace cudaconv;
+using namespace cudaconv::test;
+
+namespace {
+
+constexpr char kMask[] = "mask=gauss5";
+
+// Large frames, so that memory for them is none that the driver keeps in reserve.
+const GstVideoInfo &large() {
+  static const GstVideoInfo info = video_info("GRAY8", 2048, 1080);
+  return info;
+}
+
+// A reference to the context of the element, which is in READY or above.
+Ref<GstCudaContext> context_of(GstElement *element) {
+  const Ref<GstQuery> query(gst_query_new_context(GST_CUDA_CONTEXT_TYPE));
+  const Ref<GstPad> pad(gst_element_get_static_pad(element, "src"));
+  fail_unless(gst_pad_query(pad.get(), query.get()), "the element has no CUDA context");
+  GstContext *context = nullptr;
+  gst_query_parse_context(query.get(), &context);
+  GstCudaContext *found = nullptr;
+  gst_structure_get(gst_context_get_structure(context), GST_CUDA_CONTEXT_TYPE, GST_TYPE_CUDA_CONTEXT, &found, nullptr);
+  return Ref<GstCudaContext>(found);
+}
+
+// Writes to an address that is nobody's. The context is of no use from then on.
+void access_illegally(GstElement *element) {
+  constexpr char kStore[] =
+      ".version 6.3\n.target sm_75\n.address_size 64\n"
+      ".visible .entry store() {\n.reg .b64 %address;\n.reg .b32 %value;\n"
+      "mov.u64 %address, 64;\nmov.u32 %value, 1;\nst.global.u32 [%address], %value;\nret;\n}\n";
+  const Ref<GstCudaContext> context = context_of(element);
+  fail_unless(gst_cuda_context_push(context.get()));
+  CUmodule module;
+  CUfunction store;
+  fail_unless_equals_int(CuModuleLoadData(&module, kStore), CUDA_SUCCESS);
+  fail_unless_equals_int(CuModuleGetFunction(&store, module, "store"), CUDA_SUCCESS);
+  fail_unless_equals_int(CuLaunchKernel(store, 1, 1, 1, 1, 1, 1, 0, nullptr, nullptr, nullptr), CUDA_SUCCESS);
+  fail_unless(CuStreamSynchronize(nullptr) != CUDA_SUCCESS, "the access was legal");
+  gst_cuda_context_pop(nullptr);
+}
+
+void destroy_context(GstElement *element) {
+  const Ref<GstCudaContext> context = context_of(element);
+  fail_unless_equals_int(CuCtxDestroy(static_cast<CUcontext>(gst_cuda_context_get_handle(context.get()))),
+                         CUDA_SUCCESS);
+}
+
+// Device memory, as much as there is, until it goes; in a context of its own.
+class AllMemory {
+ public:
+  AllMemory() : context_(gst_cuda_context_new(0)) {
+    // The other process has no test to fail.
+    if (!context_ || !gst_cuda_context_push(context_.get())) return;
+    for (size_t bytes = size_t{1} << 34; bytes >= 1 << 16; bytes /= 2) {
+      CUdeviceptr memory;
+      while (CuMemAlloc(&memory, bytes) == CUDA_SUCCESS) memory_.push_back(memory);
+    }
+    gst_cuda_context_pop(nullptr);
+  }
+  ~AllMemory() {
+    if (memory_.empty()) return;
+    gst_cuda_context_push(context_.get());
+    for (const CUdeviceptr memory : memory_) CuMemFree(memory);
+    gst_cuda_context_pop(nullptr);
+  }
+  AllMemory(const AllMemory &) = delete;
+
+  bool empty() const { return memory_.empty(); }
+
+ private:
+  const Ref<GstCudaContext> context_;
+  std::vector<CUdeviceptr> memory_;
+};
+
+struct Counts {
+  int in = 0, out = 0, wrong = 0;
+};
+
+// Frames through an element whose context is its own, in order.
+class Run {
+ public:
+  Run(const std::string &backend, int in_flight)
+      : backend_(backend),
+        harness_(new_element("backend=" + backend + " " + kMask + " frames-in-flight=" + std::to_string(in_flight),
+                             false)) {}
+
+  GstElement *element() const { return harness_.element(); }
+  Harness &harness() { return harness_; }
+
+  // Pushes frames until one is refused.
+  void push(const GstVideoInfo &info, int frames) {
+    harness_.set_caps(info);
+    for (int i = 0; i < frames; i++) {
+      in_.push_back({random_frame(info, random_), info});
+      GST_BUFFER_PTS(in_.back().buffer.get()) = counts_.in;
+      if (harness_.push(in_.back().buffer.get()) != GST_FLOW_OK) return;
+      counts_.in++;
+    }
+  }
+  // Takes what has come out.
+  void take() {
+    harness_.settle();
+    while (GstBuffer *buffer = gst_harness_try_pull(harness_.get())) {
+      const Ref<GstBuffer> out(buffer);
+      const auto n = static_cast<size_t>(GST_BUFFER_PTS(buffer));
+      fail_unless(n >= next_ && n < in_.size(), "frame %zu comes out where %zu was the next", n, next_);
+      next_ = n + 1;
+      counts_.out++;
+      std::string why;
+      counts_.wrong += !is_filtered(in_[n].buffer.get(), buffer, in_[n].info, kMask, &why);
+    }
+  }
+  const Counts &counts() const { return counts_; }
+
+  // The line of the table. Fails the test where a frame is wrong, or is lost without an error; with backend=auto where
+  // any is lost, and with backend=cuda where a fault is not one error that says what failed.
+  void report(const char *fault, int before) {
+    take();
+    const std::vector<Report> errors = harness_.take(GST_MESSAGE_ERROR), warnings = harness_.take(GST_MESSAGE_WARNING);
+    printf("%-36s %-5s %2d in %2d out %d wrong; %zu warnings, %zu errors%s%s\n", fault, backend_.c_str(), counts_.in,
+           counts_.out, counts_.wrong, warnings.size(), errors.size(), errors.empty() && warnings.empty() ? "" : ": ",
+           !errors.empty()     ? errors[0].text.c_str()
+           : !warnings.empty() ? warnings[0].text.c_str()
+                               : "");
+    fflush(stdout);
+    fail_unless_equals_int(counts_.wrong, 0);
+    fail_unless(counts_.out >= before, "frames from before the fault are lost");
+    if (backend_ == "auto") {
+      fail_unless_equals_int(counts_.out, static_cast<int>(in_.size()));
+      fail_unless(errors.empty() && warnings.size() <= 1);
+    } else {
+      fail_unless(errors.size() <= 1 && warnings.empty());
+      fail_unless(!errors.empty() || counts_.out == static_cast<int>(in_.size()), "frames are lost in silence");
+    }
+  }
+
+  // Stops, starts, and filters a frame: with what.
+  std::string restart() {
+    if (gst_element_set_state(element(), GST_STATE_NULL) != GST_STATE_CHANGE_SUCCESS ||
+        gst_element_set_state(element(), GST_STATE_PLAYING) == GST_STATE_CHANGE_FAILURE)
+      return "not";
+    harness_.set_caps(video_info("RGBA", 8, 8));
+    harness_.set_caps(small());
+    const Ref<GstBuffer> in = random_frame(small(), random_);
+    if (harness_.push(in.get()) != GST_FLOW_OK) return "not";
+    harness_.settle();
+    const Ref<GstBuffer> out(gst_harness_try_pull(harness_.get()));
+    fail_unless(out != nullptr, "the frame after the restart is lost");
+    assert_filtered(in.get(), out.get(), small(), kMask);
+    return stat_string(harness_, "backend");
+  }
+  void expect_restart(const char *backend) {
+    const std::string now = restart();
+    std::string why;
+    for (const GstMessageType type : {GST_MESSAGE_ERROR, GST_MESSAGE_WARNING})
+      for (const Report &report : harness_.take(type)) why += report.text + " ";
+    printf("%-36s after a restart: %s %s\n", "", now.c_str(), why.c_str());
+    fflush(stdout);
+    assert_same_text(now, backend);
+  }
+
+ private:
+  struct Frame {
+    Ref<GstBuffer> buffer;
+    GstVideoInfo info;
+  };
+  const std::string backend_;
+  Harness harness_;
+  Random random_ = seeded();
+  std::vector<Frame> in_;
+  size_t next_ = 0;
+  Counts counts_;
+};
+
+using Fault = void (*)(GstElement *);
+
+void fails_while_frames_flow(const char *name, Fault fault) {
+  for (const char *backend : {"auto", "cuda"}) {
+    for (const int in_flight : {1, 4}) {
+      Run run(backend, in_flight);
+      run.push(small(), 3);
+      run.take();
+      fail_unless_equals_int(run.counts().out, 3);
+      fault(run.element());
+      run.push(small(), 6);
+      run.report(name, 3);
+      run.expect_restart("cuda");
+    }
+  }
+}
+
+GST_START_TEST(an_illegal_access_in_the_elements_context) {
+  fails_while_frames_flow("an illegal access", access_illegally);
+}
+GST_END_TEST;
+
+GST_START_TEST(the_context_is_destroyed_by_another) {
+  fails_while_frames_flow("the context is destroyed", destroy_context);
+}
+GST_END_TEST;
+
+GST_START_TEST(memory_is_used_up_while_frames_flow) {
+  for (const char *backend : {"auto", "cuda"}) {
+    Run run(backend, 2);
+    run.push(small(), 2);
+    run.take();
+    {
+      const AllMemory all;
+      fail_if(all.empty());
+      run.push(large(), 2);
+      run.report("memory is used up", 2);
+    }
+    run.expect_restart("cuda");
+  }
+}
+GST_END_TEST;
+
+GST_START_TEST(memory_is_used_up_before_the_start) {
+  for (const char *backend : {"auto", "cuda"}) {
+    Ref<GstElement> element = new_element(std::string("backend=") + backend + " " + kMask, false);
+    {
+      const AllMemory all;
+      fail_if(all.empty());
+      const bool started = gst_element_set_state(element.get(), GST_STATE_PLAYING) != GST_STATE_CHANGE_FAILURE;
+      const std::vector<Ref<GstMessage>> errors = take_messages(element.get(), GST_MESSAGE_ERROR);
+      printf("%-36s %-5s %s%s%s\n", "memory is used up before the start", backend,
+             started ? "starts" : "does not start", errors.empty() ? "" : ": ",
+             errors.empty() ? "" : report_of(errors[0].get()).text.c_str());
+      fail_unless(started || !strcmp(backend, "cuda"), "backend=auto does not start");
+      fail_unless_equals_int(errors.size(), started ? 0 : 1);
+      gst_element_set_state(element.get(), GST_STATE_NULL);
+    }
+    gst_element_set_bus(element.get(), nullptr);
+    Run run(backend, 2);
+    {
+      const AllMemory all;
+      run.expect_restart(!strcmp(backend, "auto") ? "cpu" : "not");
+    }
+    run.expect_restart("cuda");
+  }
+}
+GST_END_TEST;
+
+// Two processes that both take what is left of the device's memory, over and over, and filter frames meanwhile.
+GST_START_TEST(another_process_uses_up_memory) {
+  int ready[2];
+  fail_unless_equals_int(pipe(ready), 0);
+  const pid_t other = fork();
+  if (other == 0) {
+    // Nothing of CUDA is taken along over a fork: a program of its own.
+    dup2(ready[1], 1);
+    execl("/proc/self/exe", "faults", "--take-memory", nullptr);
+    _exit(1);
+  }
+  close(ready[1]);
+  char byte;
+  fail_unless(read(ready[0], &byte, 1) == 1, "the other process did not start");
+  for (const char *backend : {"auto", "cuda"}) {
+    Run run(backend, 4);
+    for (int i = 0; i < 4; i++) {
+      run.push(i % 2 ? large() : small(), 3);
+      run.take();
+    }
+    run.report("another process takes memory", 0);
+  }
+  close(ready[0]);
+  int status;
+  fail_unless_equals_int(waitpid(other, &status, 0), other);
+  fail_unless(WIFEXITED(status) && WEXITSTATUS(status) == 0, "the other process failed");
+  Run run("cuda", 1);
+  run.expect_restart("cuda");
+}
+GST_END_TEST;
+
+// The other process: takes all memory and gives it back until some seconds are over.
+int take_memory() {
+  if (!gst_cuda_load_library()) return 1;
+  const gint64 end = g_get_monotonic_time() + 4 * G_USEC_PER_SEC;
+  for (bool first = true; g_get_monotonic_time() < end; first = false) {
+    const AllMemory all;
+    if (first && write(1, "+", 1) != 1) return 1;
+    g_usleep(50000);
+  }
+  return 0;
+}
+
+Suite *make_suite() {
+  Suite *suite = suite_create("faults");
+  TCase *tc = tcase_create("general");
+  suite_add_tcase(suite, tc);
+  tcase_add_test(tc, memory_is_used_up_while_frames_flow);
+  tcase_add_test(tc, memory_is_used_up_before_the_start);
+  tcase_add_test(tc, another_process_uses_up_memory);
+  tcase_add_test(tc, an_illegal_access_in_the_elements_context);
+  tcase_add_test(tc, the_context_is_destroyed_by_another);
+  return suite;
+}
+
+}  // namespace
+
+int main(int argc, char **argv) {
+  if (argc > 1 && !strcmp(argv[1], "--take-memory")) {
+    gst_init(nullptr, nullptr);
+    return take_memory();
+  }
+  return run_suite(argc, argv, "faults", make_suite, true);
+}
