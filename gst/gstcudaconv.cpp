@@ -149,6 +149,7 @@ static gboolean gst_cuda_conv_start(GstBaseTransform *trans) {
 static gboolean gst_cuda_conv_stop(GstBaseTransform *trans) {
   GstCudaConvPrivate *priv = GST_CUDA_CONV(trans)->priv;
   priv->flight.stop();
+  log_stats(trans, priv->session.context().get(), priv->flight.totals(), priv->session.failovers());
   priv->session.stop();
   return TRUE;
 }
