@@ -4,18 +4,21 @@
 
     readme.py README MANUAL CAPABILITIES [--write]
 
-README is to have every mask. MANUAL, gst/README.md, is to have every property with its type and default, the formats,
+Links among the manuals lead somewhere. README is to have every mask. MANUAL, gst/README.md, is to have every property with its type and default, the formats,
 and which method does which mask. CAPABILITIES is the program tests/kernels/capabilities. --write puts the tables of
 formats and methods into MANUAL. The table of formats says of each the version of GStreamer that it needs, where that is
 newer than 1.22. Without CUDA only system memory is compared. With a newer GStreamer than LAST_VERSION there may be more
 formats than the table has.
 """
+import os
 import re
 import subprocess
 import sys
 
 LAST_VERSION = (1, 28)  # that gst/README.md knows the formats of
 MEMORIES = ("system", "cuda")
+MANUALS = ("README.md", "gst/README.md", "kernels/README.md", "pipelines/README.md", "tests/bench/README.md",
+           "tests/package/README.md")
 INHERITED = ("name", "parent", "qos")
 TYPES = {"Enum": "enum", "Unsigned Integer64": "uint64", "Unsigned Integer": "uint", "Integer": "int",
          "Double": "double", "String": "string", "Boolean": "bool"}
@@ -138,6 +141,24 @@ def check_properties(text, there):
     return wrong
 
 
+# Headings as links name them.
+def anchors(path):
+    text = re.sub(r"^```.*?^```", "", open(path, encoding="utf-8").read(), flags=re.M | re.S)
+    return {re.sub(r"[^\w -]", "", heading).lower().replace(" ", "-")
+            for heading in re.findall(r"^#+ +(.*)$", text, re.M)}
+
+
+def check_links(paths):
+    wrong = []
+    for path in paths:
+        for link in re.findall(r"\]\(([^):]+)\)", open(path, encoding="utf-8").read()):
+            file, _, anchor = link.partition("#")
+            target = os.path.join(os.path.dirname(path), file) if file else path
+            if not os.path.exists(target) or anchor and anchor not in anchors(target):
+                wrong.append("%s has a link to %s, which is not there" % (path, link))
+    return wrong
+
+
 def main():
     readme, manual, capabilities = sys.argv[1:4]
     text = open(manual, encoding="utf-8").read()
@@ -154,7 +175,10 @@ def main():
 
     listed = [name for row in rows_of(open(readme, encoding="utf-8").read(), "Masks")
               for name in re.findall(r"[a-z0-9-]+", " ".join(re.findall("`([^`]*)`", row[0])))]
+    top = os.path.dirname(readme)
+    manuals = [os.path.join(top, *name.split("/")) for name in MANUALS]
     checks = {
+        "links": check_links(manuals),
         "README.md": difference("masks", listed, masks(inspected)),
         "gst/README.md, properties": check_properties(text, properties(inspected)),
         "gst/README.md, methods": [] if section(text, "methods").group(2) == methods
