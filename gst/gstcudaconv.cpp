@@ -149,6 +149,7 @@ static gboolean gst_cuda_conv_start(GstBaseTransform *trans) {
 static gboolean gst_cuda_conv_stop(GstBaseTransform *trans) {
   GstCudaConvPrivate *priv = GST_CUDA_CONV(trans)->priv;
   priv->flight.stop();
+  log_stats(trans, priv->session.context().get(), priv->flight.totals(), priv->session.failovers());
   priv->session.stop();
   return TRUE;
 }
@@ -537,12 +538,11 @@ static void gst_cuda_conv_class_init(GstCudaConvClass *klass) {
    * - `frames` (guint64): frames filtered
    * - `backend` (string): in use, `cuda` or `cpu`
    * - `method` (string): in use. On the GPU a nick of #GstCudaConv:method; with `auto` also the name of kernels that it
-   * alone selects, such as `sliding`, which README.md lists; of a filter of several passes that of the first one. On
-   * the CPU the instructions of its loops, `avx512`, `avx2` or `baseline`
+   *   alone selects, such as `sliding`, which gst/README.md lists; of a filter of several passes that of the first one.
+   *   On the CPU the instructions of its loops, `avx512`, `avx2` or `baseline`
    * - `device-time` (guint64): nanoseconds that the GPU spent on the frames
    * - `bytes-uploaded`, `bytes-downloaded` (guint64): copied to and from the GPU
-   * - `bytes-staged` (guint64): of these, copied by the CPU as well, since the GPU cannot copy from or to where they
-   * lay
+   * - `bytes-staged` (guint64): of these, copied by the CPU as well, since the GPU cannot reach where they lay
    * - `failovers` (guint): how often the CPU had to take over
    */
   g_object_class_install_property(

@@ -133,7 +133,9 @@ constexpr Property kProperties[] = {
     property<FILTER(mask)>(
         "mask", "Mask",
         "What to do with each frame. A Gaussian blur is gauss5, or gauss by sigma; a mean is box; an unsharp mask is "
-        "unsharp; edges are sobel; a dilation, an erosion, an opening and a closing are dilate, erode, open and close.",
+        "unsharp; edges are sobel; a Laplacian is laplace, and one of a Gaussian log5; a dilation, an erosion, an "
+        "opening "
+        "and a closing are dilate, erode, open and close; pixelation is mosaic; a matrix of one's own is custom.",
         kPlaying, gst_cuda_conv_mask_get_type),
     property<FILTER(size)>(
         "size", "Size",

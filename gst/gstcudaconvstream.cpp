@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "gstcudaconvformat.h"
+#include "gstcudaconvmessages.h"
 #include "gstcudaconvpinned.h"
 #include "gstcudaconvworkers.h"
 #include "plan/maskparser.h"
@@ -140,6 +141,13 @@ GstStructure *make_stats(const StreamContext *context, const BackendStats &total
       "failovers", G_TYPE_UINT, failovers,
       nullptr);
   // clang-format on
+}
+
+void log_stats(void *object, const StreamContext *context, const BackendStats &totals, guint failovers) {
+  if (gst_debug_category_get_threshold(GST_CAT_DEFAULT) < GST_LEVEL_INFO) return;
+  GstStructure *stats = make_stats(context, totals, failovers);
+  GST_INFO_OBJECT(object, "%" GST_PTR_FORMAT, stats);
+  gst_structure_free(stats);
 }
 
 }  // namespace cudaconv::gst

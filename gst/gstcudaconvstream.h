@@ -105,4 +105,7 @@ struct Frame {
 // The value of the property "stats"; `context` is nullptr where there are no caps. Transfer full.
 GstStructure *make_stats(const StreamContext *context, const BackendStats &totals, guint failovers);
 
+// Writes that value to GStreamer's log, about `object`.
+void log_stats(void *object, const StreamContext *context, const BackendStats &totals, guint failovers);
+
 }  // namespace cudaconv::gst

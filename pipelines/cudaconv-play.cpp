@@ -139,8 +139,6 @@ class Player {
           " both."
           " ! queue ! cudaconv name=cudaconv ! videoconvert ! video/x-raw,format=RGB ! appsink name=after sync=false");
     } else if (options.output.empty()) {
-      if (!g_getenv("DISPLAY") && !g_getenv("WAYLAND_DISPLAY"))
-        throw Failure("there is no display to show a window on; -o FILE.webm writes a video instead");
       create(source + "cudaconv name=cudaconv ! queue ! videoconvert ! autovideosink name=sink");
     } else if (options.output == "none") {
       create(source + "cudaconv name=cudaconv ! fakesink sync=false");
@@ -156,6 +154,8 @@ class Player {
 
     filter_ = get("cudaconv");
     for (const std::string &setting : options.properties) set_property(setting);
+    if (options.output.empty() && !g_getenv("DISPLAY") && !g_getenv("WAYLAND_DISPLAY"))
+      throw Failure("there is no display to show a window on; -o FILE.webm writes a video instead");
 
     Owned<GstPad> pad(gst_element_get_static_pad(filter_.get(), "src"));
     gst_pad_add_probe(pad.get(), GST_PAD_PROBE_TYPE_BUFFER, count_frame, this, nullptr);
@@ -224,7 +224,16 @@ class Player {
     const bool understood = gst_value_deserialize_with_pspec(&value, setting.c_str() + equals + 1, spec);
     if (understood) g_object_set_property(G_OBJECT(filter_.get()), name.c_str(), &value);
     g_value_unset(&value);
-    if (!understood) throw Failure("not a value of the property " + name + ": " + setting.substr(equals + 1));
+    if (!understood) throw Failure(setting + " is not a value of that property" + names_of(spec));
+  }
+
+  // What there is to choose from, where the property is an enumeration.
+  static std::string names_of(GParamSpec *spec) {
+    if (!G_IS_PARAM_SPEC_ENUM(spec)) return "";
+    std::string text = "; these are:";
+    for (const GEnumValue *v = G_PARAM_SPEC_ENUM(spec)->enum_class->values; v->value_nick; v++)
+      text += std::string(" ") + v->value_nick;
+    return text;
   }
 
   // Makes a property follow a straight line over the length of the clip. The element asks for the value of each frame's

@@ -18,7 +18,7 @@
 namespace {
 
 constexpr char kCascade[] = "/usr/share/opencv4/haarcascades/haarcascade_frontalface_default.xml";
-// What the README recommends. A face that the detector misses stays hidden for half a second after it was last seen.
+// What gst/README.md recommends. A face that the detector misses stays hidden for half a second after it was last seen.
 const char *const kSettings[] = {"roi-meta=true", "mask=mosaic", "roi-scale=0.125", "roi-grow=0.2",
                                  "roi-hold=500000000"};
 

@@ -1,23 +1,68 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Compares the tables of README.md that say what the plugin can do with what it says itself.
+"""Compares the tables of README.md and gst/README.md that say what the plugin can do with what it says itself.
 
-    readme.py README CAPABILITIES [--write]
+    readme.py README MANUAL CAPABILITIES [--write]
 
-CAPABILITIES is the program tests/kernels/capabilities. --write puts the tables into README. The table of formats says of
-each the version of GStreamer that it needs, where that is newer than 1.22. Without CUDA only system memory is compared.
-With a newer GStreamer than LAST_VERSION there may be more formats than the table has.
+Links among the manuals lead somewhere. README is to have every mask. MANUAL, gst/README.md, is to have every property with its type and default, the formats,
+and which method does which mask. CAPABILITIES is the program tests/kernels/capabilities. --write puts the tables of
+formats and methods into MANUAL. The table of formats says of each the version of GStreamer that it needs, where that is
+newer than 1.22. Without CUDA only system memory is compared. With a newer GStreamer than LAST_VERSION there may be more
+formats than the table has.
 """
+import os
 import re
 import subprocess
 import sys
 
-LAST_VERSION = (1, 28)  # that README.md knows the formats of
+LAST_VERSION = (1, 28)  # that gst/README.md knows the formats of
 MEMORIES = ("system", "cuda")
+MANUALS = ("README.md", "gst/README.md", "kernels/README.md", "pipelines/README.md", "tests/bench/README.md",
+           "tests/package/README.md")
+INHERITED = ("name", "parent", "qos")
+TYPES = {"Enum": "enum", "Unsigned Integer64": "uint64", "Unsigned Integer": "uint", "Integer": "int",
+         "Double": "double", "String": "string", "Boolean": "bool"}
 
 
-def formats_by_memory():
-    text = subprocess.run(["gst-inspect-1.0", "cudaconv"], check=True, capture_output=True, text=True).stdout
+def inspect():
+    return subprocess.run(["gst-inspect-1.0", "--no-colors", "cudaconv"], check=True, capture_output=True,
+                          text=True).stdout
+
+
+def property_blocks(text):
+    parts = re.split(r"^  ([a-z-]+) +: ", text[text.index("Element Properties:"):], flags=re.M)[1:]
+    return {name: block for name, block in zip(parts[::2], parts[1::2]) if name not in INHERITED}
+
+
+# What the table of MANUAL is to say of a property.
+def type_and_default(name, block):
+    if "Boxed pointer" in block:
+        return "GstStructure, read only"
+    kind, default = re.search(r"^ +(%s)\b.*Default: +(.*?) *$" % "|".join(TYPES), block, re.M).groups()
+    if kind == "String":
+        return "string"
+    if kind == "Enum":
+        return "enum, `%s`" % default.split('"')[1]
+    return "%s, %s" % (TYPES[kind], "0x%x" % int(default) if name == "border-color" else default)
+
+
+def properties(text):
+    return {"`%s`%s" % (name, " (R)" if "changeable only in NULL or READY" in block else ""):
+            type_and_default(name, block) for name, block in property_blocks(text).items()}
+
+
+def masks(text):
+    return re.findall(r"^ +\(\d+\): ([a-z0-9-]+) +- ", property_blocks(text)["mask"], re.M)
+
+
+# The table of a section, each row as a list of cells, without the heading.
+def rows_of(text, title):
+    part = text[text.index("\n## %s\n" % title) + 1:]
+    lines = part[:part.index("\n## ")].splitlines()
+    return [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines if line.startswith("| ")][1:]
+
+
+def formats_by_memory(text):
     sink = text[text.index("SINK template"):]
     sink = sink[:sink.index("SRC template")] if "SRC template" in sink else sink
     memories = {"system": [], "cuda": []}
@@ -63,22 +108,18 @@ def section(text, name):
     return re.search(r"(<!-- %s -->\n)(.*?)(\n<!-- end -->)" % name, text, re.S)
 
 
-def main():
-    readme, capabilities = sys.argv[1:3]
-    text = open(readme, encoding="utf-8").read()
-    memories = formats_by_memory()
-    masks = subprocess.run([capabilities], check=True, capture_output=True, text=True).stdout.strip()
-    rows = read_format_table(section(text, "formats").group(2))
-    if "--write" in sys.argv:
-        for name, table in (("formats", format_table(rows, memories)), ("methods", masks)):
-            found = section(text, name)
-            text = text[:found.start(2)] + table + text[found.end(2):]
-        open(readme, "w", encoding="utf-8").write(text)
-        return 0
+def difference(what, listed, there):
+    missing, more = [n for n in there if n not in listed], [n for n in listed if n not in there]
+    text = []
+    if missing:
+        text.append("%s that are not listed: %s" % (what, " ".join(missing)))
+    if more:
+        text.append("%s that the plugin does not have: %s" % (what, " ".join(more)))
+    return text
 
+
+def check_formats(rows, memories):
     wrong = []
-    if section(text, "methods").group(2) != masks:
-        wrong.append("masks by method; it should be\n" + masks)
     for memory in MEMORIES:
         if memory == "cuda" and not memories["cuda"]:
             continue
@@ -89,10 +130,67 @@ def main():
             wrong.append("formats in %s memory that the plugin does not take: %s" % (memory, " ".join(sorted(missing))))
         if more:
             wrong.append("formats in %s memory that are not listed: %s" % (memory, " ".join(sorted(more))))
-    for w in wrong:
-        print("README: " + w)
-    print("%d passed, %d failed" % (2 - min(len(wrong), 2), min(len(wrong), 2)))
-    return 1 if wrong else 0
+    return wrong
+
+
+def check_properties(text, there):
+    listed = {row[0]: row[1] for row in rows_of(text, "Properties")}
+    wrong = difference("properties", listed, there)
+    wrong += ["the property %s is %s, not %s" % (name, there[name], listed[name])
+              for name in listed if name in there and listed[name] != there[name]]
+    return wrong
+
+
+# Headings as links name them.
+def anchors(path):
+    text = re.sub(r"^```.*?^```", "", open(path, encoding="utf-8").read(), flags=re.M | re.S)
+    return {re.sub(r"[^\w -]", "", heading).lower().replace(" ", "-")
+            for heading in re.findall(r"^#+ +(.*)$", text, re.M)}
+
+
+def check_links(paths):
+    wrong = []
+    for path in paths:
+        for link in re.findall(r"\]\(([^):]+)\)", open(path, encoding="utf-8").read()):
+            file, _, anchor = link.partition("#")
+            target = os.path.join(os.path.dirname(path), file) if file else path
+            if not os.path.exists(target) or anchor and anchor not in anchors(target):
+                wrong.append("%s has a link to %s, which is not there" % (path, link))
+    return wrong
+
+
+def main():
+    readme, manual, capabilities = sys.argv[1:4]
+    text = open(manual, encoding="utf-8").read()
+    inspected = inspect()
+    memories = formats_by_memory(inspected)
+    methods = subprocess.run([capabilities], check=True, capture_output=True, text=True).stdout.strip()
+    rows = read_format_table(section(text, "formats").group(2))
+    if "--write" in sys.argv:
+        for name, table in (("formats", format_table(rows, memories)), ("methods", methods)):
+            found = section(text, name)
+            text = text[:found.start(2)] + table + text[found.end(2):]
+        open(manual, "w", encoding="utf-8").write(text)
+        return 0
+
+    listed = [name for row in rows_of(open(readme, encoding="utf-8").read(), "Masks")
+              for name in re.findall(r"[a-z0-9-]+", " ".join(re.findall("`([^`]*)`", row[0])))]
+    top = os.path.dirname(readme)
+    manuals = [os.path.join(top, *name.split("/")) for name in MANUALS]
+    checks = {
+        "links": check_links(manuals),
+        "README.md": difference("masks", listed, masks(inspected)),
+        "gst/README.md, properties": check_properties(text, properties(inspected)),
+        "gst/README.md, methods": [] if section(text, "methods").group(2) == methods
+                                  else ["masks by method; it should be\n" + methods],
+        "gst/README.md, formats": check_formats(rows, memories),
+    }
+    for name, wrong in checks.items():
+        for w in wrong:
+            print("%s: %s" % (name, w))
+    failed = sum(map(bool, checks.values()))
+    print("%d passed, %d failed" % (len(checks) - failed, failed))
+    return 1 if failed else 0
 
 
 sys.exit(main())

@@ -18,7 +18,7 @@ command -v nvcc >/dev/null || steps=3  # there is no second build
 begin "looking for what the build needs"
 install_packages
 
-begin "building ($(build_time) the first time)"
+begin "building (some minutes the first time)"
 # shellcheck disable=SC2046  # one option or none
 configure build -Dstandin=enabled $(gpu_option)
 build build all meson-test-prereq meson-benchmark-prereq

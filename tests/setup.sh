@@ -127,7 +127,20 @@ configure() {
 
 fresh_start() { echo "If the compiler, Meson or CUDA changed since $1/ was made: rm -rf $1, and run this again."; }
 
+# Says every half minute how far ninja is, by its log, until it is killed: follow LOG
+follow() {
+  while sleep 30 >/dev/null 2>&1 && kill -0 $$ 2>/dev/null; do
+    { grep -o '^\[[0-9]*/[0-9]*\]' "$1" || true; } | tail -n 1 | sed 's/^/      /'
+  done
+}
+
 # Builds in a folder that is configured: build FOLDER [TARGET...]
 build() {
-  logged "${1##*/}" ninja -C "$@" || die "the build failed. $(fresh_start "$1")"
+  local follower code=0
+  follow "build/${1##*/}.log" &
+  follower=$!
+  logged "${1##*/}" ninja -C "$@" || code=$?
+  kill "$follower" || true
+  wait "$follower" 2>/dev/null || true
+  [ "$code" = 0 ] || die "the build failed. $(fresh_start "$1")"
 }

@@ -233,8 +233,9 @@ Coefficients parse_coefficients(const std::string &text) {
 
   if (height == 1 && (width == 9 || width == 25 || width == 49))
     height = width = static_cast<size_t>(std::lround(std::sqrt(width)));
-  if (width % 2 == 0) reader.refuse("rows have " + count(width, "number") + ", which is not odd");
-  if (height % 2 == 0) reader.refuse("it has " + count(height, "row") + ", which is not odd");
+  const char *const wanted = ", which is not odd; both sides of a mask are odd, 1 to 31";
+  if (width % 2 == 0) reader.refuse("rows have " + count(width, "number") + wanted);
+  if (height % 2 == 0) reader.refuse("it has " + count(height, "row") + wanted);
   if (width > kLargestSide || height > kLargestSide)
     reader.refuse("a mask of " + std::to_string(width) + "x" + std::to_string(height) +
                   " is too large; 31x31 is the largest");

@@ -141,7 +141,8 @@ RealMask gauss(const FilterSettings &s) {
 }
 
 const Coefficients &coefficients_of(const FilterSettings &s, const char *what) {
-  if (s.coefficients.value.empty()) refuse(std::string(what) + " needs the property coefficients, which is empty");
+  if (s.coefficients.value.empty())
+    refuse(std::string(what) + " needs the property coefficients, such as \"0 -1 0; -1 5 -1; 0 -1 0\", which is empty");
   return s.coefficients;
 }
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Puts what kernel-bench has measured into the README: plot.py tests/bench/h200.json
+"""Puts what kernel-bench has measured into tests/bench/README.md: plot.py tests/bench/h200.json
 
-Draws the plots in pipelines/pictures and writes the tables between the README's marks. Needs matplotlib.
+Draws the plots in pipelines/pictures and writes the tables between that file's marks. Needs matplotlib.
 """
 import json
 import pathlib
@@ -143,7 +143,7 @@ def seeds_table(results):
 def replace(text, mark, content):
     pattern = re.compile(rf'(<!-- {mark} -->\n).*?(<!-- end -->)', re.S)
     if not pattern.search(text):
-        sys.exit(f'README.md has no mark "{mark}"')
+        sys.exit(f'tests/bench/README.md has no mark "{mark}"')
     return pattern.sub(lambda m: m.group(1) + content + '\n' + m.group(2), text)
 
 
@@ -153,7 +153,7 @@ def main():
     results = json.loads(pathlib.Path(sys.argv[1]).read_text())['results']
     plot_families(results)
     plot_methods(results)
-    readme = ROOT / 'README.md'
+    readme = ROOT / 'tests/bench/README.md'
     text = readme.read_text()
     for mark, content in (('speed', speed_table), ('speed of formats', formats_table),
                           ('speed of widths', lambda r: frames_table(r, 'widths')),

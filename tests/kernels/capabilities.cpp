@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Prints which methods do which masks, as the table of the README. Sizes are the masks' defaults but for dilate and
+// Prints which methods do which masks, as the table of gst/README.md. Sizes are the masks' defaults but for dilate and
 // erode, of which method=cascade does size 5.
 #include <cstdio>
 #include <string>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
 // Which kernels method=auto takes: what looks alike to users is to be alike fast, whatever a frame's width; and whether
-// the table of README.md names them all.
+// the table of gst/README.md names them all.
 //
-//   structures README
+//   structures MANUAL
 //
 // The exit code is 77 where there is no device.
 #include <algorithm>
@@ -125,12 +125,12 @@ std::string quoted(const char *name) {
   return name ? name : "those of a method";
 }
 
-// The names in the first column of README.md's table of structures, in its order, are those of the dispatch table.
-void check_readme(const char *path, Count &count) {
+// The names in the first column of gst/README.md's table of structures, in its order, are those of the dispatch table.
+void check_manual(const char *path, Count &count) {
   std::vector<std::string> listed;
-  std::ifstream readme(path);
+  std::ifstream manual(path);
   bool inside = false;
-  for (std::string line; std::getline(readme, line);) {
+  for (std::string line; std::getline(manual, line);) {
     if (line == "<!-- structures -->") inside = true;
     if (line == "<!-- end -->") inside = false;
     if (inside && line.rfind("| `", 0) == 0) listed.push_back(line.substr(3, line.find('`', 3) - 3));
@@ -241,9 +241,9 @@ void check_format(const char *name, int width, Backend &backend, Count &count) {
   }
 }
 
-int run(const char *readme) {
+int run(const char *manual) {
   Count count;
-  check_readme(readme, count);
+  check_manual(manual, count);
   std::string why;
   if (cuda_device_count(&why) == 0) {
     if (count.failed) return 1;
@@ -266,7 +266,7 @@ int run(const char *readme) {
 
 int main(int argc, char **argv) {
   if (argc != 2) {
-    std::printf("usage: structures README\n");
+    std::printf("usage: structures MANUAL\n");
     return 1;
   }
   try {

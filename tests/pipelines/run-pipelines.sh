@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Runs every launch line of pipelines/ and of the README without a display or a camera: run-pipelines.sh TOP_FOLDER
+# Runs every launch line of pipelines/ and of the manuals without a display or a camera: run-pipelines.sh TOP_FOLDER
 #
 # Each line is run twice, as it is and with every cudaconv in passthrough. Both must bring out all frames that went in,
 # and they must not be the same frames. Output is in the Test Anything Protocol; lines that need a GPU or a detector are
@@ -88,11 +88,13 @@ for file in pipelines/*.launch; do
   lines+=("$(grep -v '^#' "$file" | tr '\n' ' ')")
 done
 set -f
-while read -r line; do
-  [[ $line == *...* ]] && continue  # a sketch
-  names+=("README: ${line#gst-launch-1.0 }")
-  lines+=("${line#gst-launch-1.0 }")
-done < <(grep -E '^ *gst-launch-1.0 ' README.md)
+for file in README.md gst/README.md tests/bench/README.md; do
+  while read -r line; do
+    [[ $line == *...* ]] && continue  # a sketch
+    names+=("$file: ${line#gst-launch-1.0 }")
+    lines+=("${line#gst-launch-1.0 }")
+  done < <(grep -E '^ *gst-launch-1.0 ' "$file")
+done
 
 failed=0
 echo "1..${#lines[@]}"

@@ -51,8 +51,12 @@ refuses() {
   echo "exit code $code: $output"
   [ "$code" = 1 ] && [[ $output == *"$1"* ]] && [ -z "$(find . -name 'refused*')" ]
 }
+in_no_window() { # TEXT ARGUMENT...: exits with 1 and says TEXT where there is no display
+  local output
+  ! output=$(env -u DISPLAY -u WAYLAND_DISPLAY "$player" "${@:2}" 2>&1) && echo "$output" && [[ $output == *"$1"* ]]
+}
 
-echo "1..8"
+echo "1..11"
 expect "a video" video plain.webm
 expect "a property that changes with time" video animated.webm --animate=sigma=0.5:8
 expect "the change shows" differ plain.webm.frames animated.webm.frames
@@ -60,5 +64,9 @@ expect "a picture" picture
 expect "a file that is not there" refuses "nothing-there" nothing-there.mp4
 expect "a file that is no video" refuses "decode" "$self"
 expect "a property that is not there" refuses "no property msk" "$clip" msk=sobel
+expect "a value that is not there" refuses "mask=gaussian is not a value of that property; these are: identity box3" \
+  "$clip" mask=gaussian
+expect "no display" in_no_window "no display" "$clip" mask=sobel
+expect "no display, but first a property that is not there" in_no_window "no property msk" "$clip" msk=sobel
 expect "a filter that cannot be carried out" refuses "coefficients" "$clip" mask=custom coefficients="1 2; x"
 exit $failed

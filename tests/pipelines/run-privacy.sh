@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Hides regions and faces by the example programs, in C++ and in Python: run-privacy.sh CUDACONV_PRIVACY TOP_FOLDER
+# Hides regions and faces by the example programs, in C++ and in Python, and by the lines of Python in README.md:
+# run-privacy.sh CUDACONV_PRIVACY TOP_FOLDER
 #
 # Every byte of a region that is hidden may change, and no other. Output is in the Test Anything Protocol.
 # GST_PLUGIN_PATH_1_0 says where the plugin is. What the machine has not, a detector or GStreamer's bindings for Python,
@@ -12,6 +13,7 @@ set -euo pipefail
 program=$(realpath "$1")
 script=$(realpath "$2")/pipelines/cudaconv-privacy.py
 face=$(realpath "$2")/pipelines/face.svg
+readme=$(realpath "$2")/README.md
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 cd "$scratch"
@@ -84,6 +86,15 @@ face() { # COMMAND...
   "$@" -o plain.rgb "$face" mask=identity
   differs hidden.rgb plain.rgb 640 360 140 20 320 310 250 100 100 120
 }
+of_readme() { # from a busy picture, whose buffers others have too, into a file, with its region and without
+  local source='videotestsrc num-buffers=3 pattern=zone-plate kx2=12 ky2=9 kt=5 ! video/x-raw,format=RGB'
+  source+=' ! tee name=t t. ! queue ! fakesink async=false t. ! queue'
+  # shellcheck disable=SC2016  # the quotes are of Markdown
+  sed -n '/^```python$/,/^```$/p' "$readme" | grep -v '^```' |
+    sed -e "s|videotestsrc num-buffers=100|$source|" -e "s|autovideosink|filesink location=hidden.rgb|" >readme.py
+  sed -e "s|hidden.rgb|plain.rgb|" -e "s|roi-meta=true mask=gauss sigma=8|mask=identity|" readme.py >plain.py
+  "$python" readme.py && "$python" plain.py && differs hidden.rgb plain.rgb 320 240 100 40 120 160
+}
 same_bytes() { # ARGUMENT...: from both programs
   "$program" -o first.rgb "$@"
   "$python" "$script" -o second.rgb "$@"
@@ -99,10 +110,11 @@ refuses() { # TEXT COMMAND...: does not exit with 0, says TEXT, and writes nothi
 gst-launch-1.0 -q videotestsrc num-buffers=6 pattern=zone-plate kx2=12 ky2=9 kt=5 ! \
   video/x-raw,format=I420,width=160,height=120 ! matroskamux ! filesink location=clip.mkv
 
-echo "1..11"
+echo "1..12"
 expect "" "regions by hand, in C++" by_hand "$program"
 expect "" "regions by hand without a margin, in C++" exactly_by_hand "$program"
 expect "$no_python" "regions by hand, in Python" by_hand "$python" "$script"
+expect "$no_python" "the lines of Python in README.md" of_readme
 expect "$no_python" "the same from both" same_bytes --region=3,4,50,60 clip.mkv mask=gauss sigma=5 roi-scale=0
 expect "$no_detector" "a face, in C++" face "$program"
 expect "${no_detector:-$no_python}" "a face, in Python" face "$python" "$script"

@@ -125,7 +125,7 @@ struct Quotient {
       if (shifts) {
         r.shift = log;
       } else {
-        // Exact for dividends below 2^31, see README.md: divisor > 1.
+        // Exact for dividends below 2^31, see kernels/README.md: divisor > 1.
         r.half = static_cast<int32_t>(half);
         r.limit = static_cast<int32_t>((largest_sample + 1) * divisor - 1);
         r.magic = static_cast<uint32_t>(((int64_t{1} << (31 + log)) + divisor - 1) / divisor);

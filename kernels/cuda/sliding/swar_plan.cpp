@@ -185,7 +185,7 @@ bool plan_u16_epilogue(const Scaled &mask, const Rounding &rounding, SwarParams 
              range.high + mask.offset + mask.half() < most && most <= INT32_MAX) {
     *start = mask.offset + mask.half();
     k.epilogue = Epilogue::Divide;
-    // Exact for dividends below 2^31, see README.md.
+    // Exact for dividends below 2^31, see kernels/README.md.
     const int log = ceil_log2(mask.divisor);
     k.magic = static_cast<uint32_t>(((int64_t{1} << (31 + log)) + mask.divisor - 1) / mask.divisor);
     k.shift = static_cast<uint32_t>(log - 1);
