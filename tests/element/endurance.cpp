@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// What lasts: starts and stops, changes of caps, and streams side by side whose settings change all the time. No frame
+// is lost, frames looked at are right, and memory stays what it was.
+//
+// CUDACONV_TEST_ENDURANCE says how many times as long as usual each lasts: 25 makes 1,000 starts and 5,000 changes of
+// caps. Each test prints a line of counts.
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "support.h"
+
+using namespace cudaconv;
+using namespace cudaconv::test;
+
+namespace {
+
+int times(int n) {
+  return n * number_from_environment("CUDACONV_TEST_ENDURANCE", 1);
+}
+
+// Memory in use, round by round of the same work. What libraries allocate once, at any time, is in no more than some
+// rounds: the least growth counts.
+class Memory {
+ public:
+  void note() { bytes_.push_back(heap_bytes()); }
+  void expect_flat(const char *what, size_t allowed) const {
+    size_t least = SIZE_MAX;
+    for (size_t i = 1; i < bytes_.size(); i++) least = std::min(least, bytes_[i] - std::min(bytes_[i - 1], bytes_[i]));
+    printf("%s: heap %zu bytes after the first round, %zu after the last; least growth %zu\n", what, bytes_.front(),
+           bytes_.back(), least);
+    fflush(stdout);
+    fail_unless(least <= allowed, "%s: each round leaves %zu bytes or more", what, least);
+  }
+
+ private:
+  std::vector<size_t> bytes_;
+};
+
+constexpr int kRounds = 4;
+
+// What the harness keeps of events and messages.
+void forget(Harness &h) {
+  while (GstEvent *event = gst_harness_try_pull_event(h.get())) gst_event_unref(event);
+  while (GstEvent *event = gst_harness_try_pull_upstream_event(h.get())) gst_event_unref(event);
+  h.take(GST_MESSAGE_STATE_CHANGED);
+}
+
+GST_START_TEST(starts_and_stops_leave_nothing) {
+  const int starts = times(10);
+  Random random = seeded();
+  Memory memory;
+  Harness h("mask=gauss5 frames-in-flight=2");
+  for (int round = 0; round < kRounds; round++) {
+    for (int i = 0; i < starts; i++) {
+      // The harness passes on caps that are not those of before.
+      h.set_caps(video_info("RGBA", 8, 8));
+      h.set_caps(small());
+      const Ref<GstBuffer> in = random_frame(small(), random), out = h.filter(in.get());
+      assert_filtered(in.get(), out.get(), small(), "mask=gauss5");
+      fail_unless_equals_uint64(gst_element_set_state(h.element(), GST_STATE_NULL), GST_STATE_CHANGE_SUCCESS);
+      fail_unless_equals_uint64(gst_element_set_state(h.element(), GST_STATE_PLAYING), GST_STATE_CHANGE_SUCCESS);
+      forget(h);
+    }
+    memory.note();
+  }
+  printf("%d starts\n", starts * kRounds);
+  memory.expect_flat("starts and stops", static_cast<size_t>(starts) * 16);
+}
+GST_END_TEST;
+
+GST_START_TEST(changes_of_caps_leave_nothing) {
+  const int changes = times(50);
+  const char *formats[] = {"NV12", "I420", "RGBA", "GRAY8", "RGB", "YUY2", "P010_10LE", "GRAY16_LE"};
+  Random random = seeded();
+  Memory memory;
+  Harness h("mask=box3 frames-in-flight=2");
+  for (int round = 0; round < kRounds; round++) {
+    int n = 0;  // the same caps in every round
+    for (int i = 0; i < changes; i++, n++) {
+      const GstVideoInfo info = video_info(formats[n % 8], 2 + n * 7 % 61, 2 + n * 5 % 37);
+      h.set_caps(info);
+      const Ref<GstBuffer> in = random_frame(info, random), out = h.filter(in.get());
+      assert_filtered(in.get(), out.get(), info, "mask=box3");
+      forget(h);
+    }
+    memory.note();
+  }
+  printf("%d changes of caps\n", changes * kRounds);
+  memory.expect_flat("changes of caps", static_cast<size_t>(changes) * 16);
+}
+GST_END_TEST;
+
+GST_START_TEST(streams_whose_settings_change_lose_no_frame) {
+  constexpr int kStreams = 8;
+  const int frames = times(25);
+  const char *settings[] = {"mask=gauss5",
+                            "mask=gauss sigma=2",
+                            "mask=median size=5",
+                            "mask=dilate size=7",
+                            "mask=box size=9",
+                            "mask=sobel",
+                            "mask=open size=3",
+                            "mask=unsharp sigma=1",
+                            "mask=mosaic size=5",
+                            "roi=1,2,9,7 roi-invert=true",
+                            "roi='' roi-invert=false",
+                            "frames-in-flight=1",
+                            "frames-in-flight=4"};
+  std::atomic<int> lost{0}, wrong{0};
+  Memory memory;
+  std::vector<std::unique_ptr<Harness>> streams;
+  for (int i = 0; i < kStreams; i++) streams.push_back(std::make_unique<Harness>("mask=box3", small()));
+  for (int round = 0; round < kRounds; round++) {
+    std::vector<std::thread> threads;
+    for (int stream = 0; stream < kStreams; stream++) {
+      threads.emplace_back([&, stream, round] {
+        Random random(static_cast<unsigned>(stream + kStreams * round));
+        Harness &h = *streams[stream];
+        for (int i = 0; i < frames; i++) {
+          h.set(settings[random() % std::size(settings)]);
+          lost += h.push(random_frame(small(), random).get()) != GST_FLOW_OK;
+        }
+        h.settle();
+        int out = 0;
+        while (GstBuffer *buffer = gst_harness_try_pull(h.get())) {
+          gst_buffer_unref(buffer);
+          out++;
+        }
+        lost += frames - out;
+        // What the settings of before have left behind is not in the frame.
+        h.set("mask=gauss5 size=0 sigma=0 roi='' roi-invert=false");
+        const Ref<GstBuffer> in = random_frame(small(), random);
+        h.push(in.get());
+        h.settle();
+        const Ref<GstBuffer> after(gst_harness_try_pull(h.get()));
+        std::string why;
+        wrong += !after || !is_filtered(in.get(), after.get(), small(), "mask=gauss5", &why);
+      });
+    }
+    for (std::thread &thread : threads) thread.join();
+    for (const auto &h : streams) {
+      h->take(GST_MESSAGE_WARNING);  // that the mask of the moment has no use for a setting
+      forget(*h);
+    }
+    memory.note();
+  }
+  printf("%d streams, %d frames each: %d lost, %d wrong\n", kStreams, (frames + 1) * kRounds, lost.load(),
+         wrong.load());
+  fail_unless_equals_int(lost, 0);
+  fail_unless_equals_int(wrong, 0);
+  memory.expect_flat("streams", static_cast<size_t>(frames) * kStreams * 16);
+}
+GST_END_TEST;
+
+Suite *make_suite() {
+  Suite *suite = suite_create("endurance");
+  TCase *tc = tcase_create("general");
+  suite_add_tcase(suite, tc);
+  tcase_set_timeout(tc, 0);  // Meson has one
+  tcase_add_test(tc, starts_and_stops_leave_nothing);
+  tcase_add_test(tc, changes_of_caps_leave_nothing);
+  tcase_add_test(tc, streams_whose_settings_change_lose_no_frame);
+  return suite;
+}
+
+}  // namespace
+
+int main(int argc, char **argv) {
+  return run_suite(argc, argv, "endurance", make_suite, false);
+}
