@@ -570,48 +570,6 @@ class CudaBackend : public Backend {
 
 }  // namespace
 
-int cuda_device_count(std::string *why) {
-  int count = 0;
-  const cudaError_t result = cudaGetDeviceCount(&count);
-  if (result == cudaSuccess && count > 0) return count;
-  if (why) *why = result == cudaSuccess ? "the driver lists no CUDA device" : cudaGetErrorString(result);
-  cudaGetLastError();  // a missing driver is an answer, not an error to be found by the next call
-  return 0;
-}
-
-std::string why_no_context(int device) {
-  int before = 0;
-  cudaError_t result = cudaGetDevice(&before);
-  if (result == cudaSuccess) result = cudaSetDevice(device);
-  if (result == cudaSuccess) result = cudaFree(nullptr);  // does nothing but make the context
-  const std::string why =
-      result == cudaSuccess ? "" : std::string(cudaGetErrorString(result)) + " (" + cudaGetErrorName(result) + ")";
-  cudaSetDevice(before);
-  cudaGetLastError();  // an answer, not an error to be found by the next call
-  return why;
-}
-
-void *new_pinned_memory(size_t bytes) {
-  void *data = nullptr;
-  if (allocate_pinned(&data, bytes) == cudaSuccess) return data;
-  cudaGetLastError();  // there are other ways
-  return nullptr;
-}
-
-void delete_pinned_memory(void *data) {
-  free_pinned(data);
-}
-
-bool pin_memory(void *data, size_t bytes) {
-  if (cudaHostRegister(data, bytes, cudaHostRegisterPortable) == cudaSuccess) return true;
-  cudaGetLastError();  // there are other ways
-  return false;
-}
-
-void unpin_memory(void *data) {
-  cudaHostUnregister(data);
-}
-
 std::unique_ptr<Backend> make_cuda_backend(void *stream, ParallelFor parallel_for) {
   return std::make_unique<CudaBackend>(static_cast<cudaStream_t>(stream), std::move(parallel_for));
 }
