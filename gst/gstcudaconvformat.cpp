@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "gstcudaconvdevice.h"
@@ -263,10 +265,15 @@ bool exclude(GstStructure *structure, const char *field, const char *text) {
   return some_left;
 }
 
+// Each caps query sorts by it.
 size_t rank_of(const char *format) {
-  return std::find_if(std::begin(kSystemFormats), std::end(kSystemFormats),
-                      [format](const char *other) { return !strcmp(format, other); }) -
-         std::begin(kSystemFormats);
+  static const auto ranks = [] {
+    std::unordered_map<std::string_view, size_t> map;
+    for (const char *name : kSystemFormats) map.emplace(name, map.size());
+    return map;
+  }();
+  const auto at = ranks.find(format);
+  return at == ranks.end() ? ranks.size() : at->second;
 }
 
 }  // namespace
