@@ -306,6 +306,11 @@ bool describe_frame(const GstVideoInfo &info, guint32 border_color, FrameLayout 
   return layout->planes > 0;
 }
 
+std::string format_text(GstVideoFormat format) {
+  const char *const name = format == GST_VIDEO_FORMAT_UNKNOWN ? nullptr : gst_video_format_to_string(format);
+  return name ? name : "number " + std::to_string(format);
+}
+
 gsize row_bytes(const PlaneLayout &plane) {
   int last = 0;
   if (plane.container != Container::Packed32)
