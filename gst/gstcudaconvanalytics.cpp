@@ -12,6 +12,7 @@
 #include <numeric>
 #include <optional>
 
+#include "gstcudaconvformat.h"
 #include "gstcudaconvref.h"
 #endif
 
@@ -68,7 +69,7 @@ std::string read_values(GstBuffer *mask, Values *values) {
   if (!meta) return "has no GstVideoMeta";
   const bool bytes = meta->format == GST_VIDEO_FORMAT_GRAY8, big_endian = meta->format == GST_VIDEO_FORMAT_GRAY16_BE;
   if (!bytes && !big_endian && meta->format != GST_VIDEO_FORMAT_GRAY16_LE)
-    return std::string("is of format ") + gst_video_format_to_string(meta->format) + "; GRAY8 or GRAY16 is needed";
+    return std::string("is of format ") + format_text(meta->format) + "; GRAY8 or GRAY16 is needed";
   const gint64 row = gint64{meta->width} * (bytes ? 1 : 2), stride = meta->stride[0];
   GstMapInfo map;
   if (!gst_buffer_map(mask, &map, GST_MAP_READ)) return "cannot be mapped";
@@ -77,8 +78,7 @@ std::string read_values(GstBuffer *mask, Values *values) {
       meta->offset[0] > map.size || stride > G_MAXINT32 ||
       static_cast<gint64>(map.size - meta->offset[0]) < stride * (gint64{meta->height} - 1) + row) {
     why = "of " + std::to_string(map.size) + " bytes is too small for its " + std::to_string(meta->width) + "x" +
-          std::to_string(meta->height) + " " + gst_video_format_to_string(meta->format) + " of stride " +
-          std::to_string(stride);
+          std::to_string(meta->height) + " " + format_text(meta->format) + " of stride " + std::to_string(stride);
   } else {
     values->width = static_cast<int>(meta->width);
     values->height = static_cast<int>(meta->height);

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "gstcudaconvdevice.h"
@@ -263,10 +265,15 @@ bool exclude(GstStructure *structure, const char *field, const char *text) {
   return some_left;
 }
 
+// Each caps query sorts by it.
 size_t rank_of(const char *format) {
-  return std::find_if(std::begin(kSystemFormats), std::end(kSystemFormats),
-                      [format](const char *other) { return !strcmp(format, other); }) -
-         std::begin(kSystemFormats);
+  static const auto ranks = [] {
+    std::unordered_map<std::string_view, size_t> map;
+    for (const char *name : kSystemFormats) map.emplace(name, map.size());
+    return map;
+  }();
+  const auto at = ranks.find(format);
+  return at == ranks.end() ? ranks.size() : at->second;
 }
 
 }  // namespace
@@ -297,6 +304,11 @@ bool describe_frame(const GstVideoInfo &info, guint32 border_color, FrameLayout 
     if (!describe_pixel(group, samples, finfo, border_value, &plane)) return false;
   }
   return layout->planes > 0;
+}
+
+std::string format_text(GstVideoFormat format) {
+  const char *const name = format == GST_VIDEO_FORMAT_UNKNOWN ? nullptr : gst_video_format_to_string(format);
+  return name ? name : "number " + std::to_string(format);
 }
 
 gsize row_bytes(const PlaneLayout &plane) {

@@ -5,6 +5,8 @@
 
 #include <gst/video/video.h>
 
+#include <string>
+
 #include "imageview.h"
 
 namespace cudaconv::gst {
@@ -16,6 +18,9 @@ constexpr char kFeatureCudaMemory[] = "memory:CUDAMemory";
 // in the frame's own colour space, range and depth. Leaves `interlaced` false. False for a format that a FrameLayout
 // cannot express exactly; `layout` is then undefined.
 bool describe_frame(const GstVideoInfo &info, guint32 border_color, FrameLayout *layout);
+
+// The name of a format; its number, where metas have one that GStreamer does not know.
+std::string format_text(GstVideoFormat format);
 
 // Bytes from the start of a row to the end of its last visible sample.
 gsize row_bytes(const PlaneLayout &plane);

@@ -29,11 +29,13 @@ std::string contradiction(GstBuffer *buffer, const GstVideoInfo &info, MappedFra
   const GstVideoMeta *meta = gst_buffer_get_video_meta(buffer);
   const GstVideoCropMeta *crop = gst_buffer_get_video_crop_meta(buffer);
   if (meta && (meta->format != GST_VIDEO_INFO_FORMAT(&info) || meta->n_planes != GST_VIDEO_INFO_N_PLANES(&info)))
-    return std::string("has a GstVideoMeta of format ") + gst_video_format_to_string(meta->format) +
-           ", and its caps say " + GST_VIDEO_INFO_NAME(&info);
+    return std::string("has a GstVideoMeta of format ") + format_text(meta->format) + ", and its caps say " +
+           GST_VIDEO_INFO_NAME(&info);
   const gint64 left = crop ? crop->x : 0, top = crop ? crop->y : 0;
-  const gint64 width = meta ? meta->width : static_cast<guint>(GST_VIDEO_INFO_WIDTH(&info));
-  const gint64 height = meta ? meta->height : static_cast<guint>(GST_VIDEO_INFO_HEIGHT(&info));
+  // No frame is larger than caps can say, whatever a meta says.
+  const gint64 width = meta ? std::min<guint>(meta->width, G_MAXINT) : static_cast<guint>(GST_VIDEO_INFO_WIDTH(&info));
+  const gint64 height =
+      meta ? std::min<guint>(meta->height, G_MAXINT) : static_cast<guint>(GST_VIDEO_INFO_HEIGHT(&info));
   if (left + GST_VIDEO_INFO_WIDTH(&info) > width || top + GST_VIDEO_INFO_HEIGHT(&info) > height) {
     const std::string whole = size_text(static_cast<int>(width), static_cast<int>(height));
     if (!crop)
@@ -217,7 +219,10 @@ bool splits_macropixel(GstBuffer *buffer, const GstVideoInfo &info) {
 }
 
 Ref<GstBuffer> copy_rectangle(GstBuffer *buffer, const GstVideoInfo &info, const FrameLayout &layout) {
-  const MappedFrame source(buffer, info, layout, GST_MAP_READ, {});
+  // From the macropixel on that the rectangle begins in, luma reaches a pixel further.
+  FrameLayout wider = layout;
+  for (int p = 0; p < wider.planes; p++) wider.plane[p].width += wider.plane[p].sub_x == 0;
+  const MappedFrame source(buffer, info, wider, GST_MAP_READ, {});
   Ref<GstBuffer> copy(gst_buffer_new_allocate(nullptr, GST_VIDEO_INFO_SIZE(&info), nullptr));
   if (!copy) throw std::bad_alloc();
   gst_buffer_copy_into(copy.get(), buffer,

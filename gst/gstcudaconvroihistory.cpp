@@ -2,6 +2,7 @@
 #include "gstcudaconvroihistory.h"
 
 #include <algorithm>
+#include <limits>
 #include <tuple>
 #include <utility>
 
@@ -17,6 +18,12 @@ auto key(const Region &r) {
 
 bool is_near(int64_t a, int64_t b, uint64_t distance) {
   return (a > b ? static_cast<uint64_t>(a) - b : static_cast<uint64_t>(b) - a) <= distance;
+}
+
+// At the end of what can be counted time stands still.
+int64_t later(int64_t time, int64_t by) {
+  int64_t sum;
+  return __builtin_add_overflow(time, by, &sum) ? std::numeric_limits<int64_t>::max() : sum;
 }
 
 // Bits of the place of the region's centre, by which neighbours in a list are neighbours in the frame.
@@ -82,7 +89,7 @@ void RoiHistory::set_frame_size(FrameSize size) {
 }
 
 void RoiHistory::add(const RoiList &found, std::optional<int64_t> time, int64_t duration, uint64_t hold, bool ellipse) {
-  now_ = time ? *time : now_ ? *now_ + duration : 0;
+  now_ = time ? *time : now_ ? later(*now_, duration) : 0;
   const int64_t now = *now_;
   const auto is_over = [&](const auto &held) { return !is_near(held.at, now, hold); };
   const auto drop = [&](auto *list) { list->erase(std::remove_if(list->begin(), list->end(), is_over), list->end()); };

@@ -259,6 +259,11 @@ bool Session::update() {
 
 namespace {
 
+// Beyond 292 years time stands still.
+gint64 nanoseconds(GstClockTime time) {
+  return static_cast<gint64>(std::min<GstClockTime>(time, G_MAXINT64));
+}
+
 // Of a frame, in nanoseconds.
 std::optional<gint64> running_time(GstBuffer *buffer, const GstSegment &segment) {
   const GstClockTime time = GST_BUFFER_PTS(buffer);
@@ -267,7 +272,7 @@ std::optional<gint64> running_time(GstBuffer *buffer, const GstSegment &segment)
   const int sign = segment.format == GST_FORMAT_TIME
                        ? gst_segment_to_running_time_full(&segment, GST_FORMAT_TIME, time, &running)
                        : 1;
-  return sign < 0 ? -static_cast<gint64>(running) : static_cast<gint64>(sign ? running : time);
+  return sign < 0 ? -nanoseconds(running) : nanoseconds(sign ? running : time);
 }
 
 }  // namespace
@@ -286,8 +291,7 @@ void Session::look_for_regions(GstBuffer *buffer, const GstSegment &segment) {
   held_.set_frame_size(frame_size(context->info));
   const GstClockTime duration =
       GST_BUFFER_DURATION_IS_VALID(buffer) ? GST_BUFFER_DURATION(buffer) : context->buffer_duration();
-  held_.add(found_, running_time(buffer, segment), static_cast<gint64>(duration), roi.hold,
-            roi.shape == RoiShape::Ellipse);
+  held_.add(found_, running_time(buffer, segment), nanoseconds(duration), roi.hold, roi.shape == RoiShape::Ellipse);
   found_ = held_.in_force();
 }
 

@@ -4,6 +4,8 @@
 // GStreamer here may be too old to know.
 #include "gstcudaconvformat.h"
 
+#include <cstring>
+
 #include "formats.h"
 #include "gstcudaconvdevice.h"
 #include "support.h"
@@ -128,7 +130,8 @@ GST_END_TEST;
 // Since GStreamer 1.28.
 GST_START_TEST(rgb_of_ten_bits_without_alpha_leaves_two_bits_alone) {
   for (const char *name : {"RGB10x2_LE", "BGR10x2_LE"}) {
-    GstVideoFormatInfo finfo = *gst_video_format_get_info(GST_VIDEO_FORMAT_RGB10A2_LE);
+    GstVideoFormatInfo finfo;  // without an assignment, which would name deprecated members
+    std::memcpy(&finfo, gst_video_format_get_info(GST_VIDEO_FORMAT_RGB10A2_LE), sizeof finfo);
     finfo.name = name;
     finfo.flags = static_cast<GstVideoFormatFlags>(finfo.flags & ~GST_VIDEO_FORMAT_FLAG_ALPHA);
     finfo.n_components = 3;

@@ -22,7 +22,8 @@ bool has_mask(const char *nick) {
 
 // A frame with a square in its middle, which is a region, and grey around it.
 struct Scene {
-  int side, margin = 8;
+  static constexpr int margin = 8;
+  int side;
   GstVideoInfo info;
   Ref<GstBuffer> in;
 

@@ -414,6 +414,28 @@ GST_END_TEST;
 
 // ---- Errors ---------------------------------------------------------------------------------------------------------
 
+// A row of five pixels is three macropixels, of which the last one's first byte is read. It has to be there.
+GST_START_TEST(a_macropixel_that_the_memory_cuts_off_is_an_error) {
+  const GstVideoInfo whole = info_of("YUY2", 5, 2);
+  const Rectangle r = {1, 0, 4, 2};
+  const gsize stride = GST_VIDEO_INFO_PLANE_STRIDE(&whole, 0);
+  for (const gsize last_row : {gsize{8}, gsize{9}, gsize{12}}) {
+    Harness h("", cropped(whole, r));
+    const Ref<GstBuffer> frame(gst_buffer_new_allocate(nullptr, stride + last_row, nullptr));
+    gst_buffer_memset(frame.get(), 0, 0, -1);
+    gst_buffer_add_video_meta_full(frame.get(), GST_VIDEO_FRAME_FLAG_NONE, GST_VIDEO_FORMAT_YUY2, 5, 2, 1,
+                                   const_cast<gsize *>(whole.offset), const_cast<gint *>(whole.stride));
+    add_crop(frame.get(), r);
+    const bool fits = last_row > 8;
+    fail_unless_equals_int(h.push(frame.get()), fits ? GST_FLOW_OK : GST_FLOW_ERROR);
+    if (fits) continue;
+    assert_same_text(h.take_one(GST_MESSAGE_ERROR).text,
+                     "An input buffer is too small for its caps: plane 0 needs " + std::to_string(stride + 9) +
+                         " bytes from byte 0 of a memory of " + std::to_string(stride + 8) + ".");
+  }
+}
+GST_END_TEST;
+
 GST_START_TEST(a_rectangle_beyond_the_frame_is_an_error) {
   const Rectangle beyond[] = {
       {kWidth - 31, 0, 32, 24}, {0, kHeight - 23, 32, 24},  {kWidth, kHeight, 32, 24},
@@ -564,6 +586,7 @@ Suite *make_suite() {
   tcase_add_test(tc, identity_crops_for_downstream_that_takes_no_rectangles);
   tcase_add_test(tc, the_mask_changes_while_frames_have_rectangles);
   tcase_add_test(tc, downstream_may_change_its_mind);
+  tcase_add_test(tc, a_macropixel_that_the_memory_cuts_off_is_an_error);
   tcase_add_test(tc, a_rectangle_beyond_the_frame_is_an_error);
 #ifdef HAVE_DEVICE_MEMORY
   tcase_add_test(tc, rectangles_of_frames_in_cuda_memory);

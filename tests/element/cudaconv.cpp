@@ -1688,11 +1688,21 @@ GST_START_TEST(errors_of_buffers_say_what_is_wrong_and_where) {
                    "An input buffer of 863 bytes is too small for its caps: a frame of 32x18 I420 takes 864.");
   assert_same_text(text_for([&](const Ref<GstBuffer> &in) { meta_of(in)->format = GST_VIDEO_FORMAT_YV12; }),
                    "An input buffer has a GstVideoMeta of format YV12, and its caps say I420.");
+  for (const int unknown : {0, 9999})
+    assert_same_text(
+        text_for([&](const Ref<GstBuffer> &in) { meta_of(in)->format = static_cast<GstVideoFormat>(unknown); }),
+        "An input buffer has a GstVideoMeta of format number " + std::to_string(unknown) + ", and its caps say I420.");
   assert_same_text(text_for([&](const Ref<GstBuffer> &in) { meta_of(in)->width = 30; }),
                    "An input buffer has a GstVideoMeta of 30x18, which is smaller than the 32x18 I420 of its caps.");
   assert_same_text(text_for([&](const Ref<GstBuffer> &in) { add_crop(in, 3, 4); }),
                    "An input buffer has a GstVideoCropMeta at 3,4, from where the 32x18 I420 of its caps do not fit "
                    "into the frame of 32x18.");
+  assert_same_text(text_for([&](const Ref<GstBuffer> &in) {
+                     meta_of(in)->width = meta_of(in)->height = G_MAXUINT;
+                     add_crop(in, G_MAXUINT - 47, 2);
+                   }),
+                   "An input buffer has a GstVideoCropMeta at 4294967248,2, from where the 32x18 I420 of its caps do "
+                   "not fit into the frame of 2147483647x2147483647.");
   assert_same_text(text_for([&](const Ref<GstBuffer> &in) { meta_of(in)->stride[0] = 31; }),
                    "An input buffer has a stride of 31 bytes in plane 0, whose rows take 32.");
   assert_same_text(text_for([&](const Ref<GstBuffer> &in) { meta_of(in)->stride[1] = -16; }),

@@ -236,6 +236,10 @@ GST_START_TEST(frames_without_timestamps_hold_too) {
   check_frame_at(still, frame_with({face}, random).get(), timeless, GST_CLOCK_TIME_NONE, filter, {{face}});
   for (int i = 1; i < 5; i++)
     check_frame_at(still, random_frame(timeless, random).get(), timeless, GST_CLOCK_TIME_NONE, filter, {{face}});
+  // At the end of what can be counted time stands still, too.
+  Harness last(filter + " roi-meta=true roi-hold=1", gray());
+  check_frame_at(last, frame_with({face}, random).get(), gray(), G_MAXINT64, filter, {{face}});
+  check_frame_at(last, random_frame(gray(), random).get(), gray(), GST_CLOCK_TIME_NONE, filter, {{face}});
 }
 GST_END_TEST;
 

@@ -299,7 +299,9 @@ void storm_src_init(StormSrc *self) {
 }
 
 StormSrc *source_of(const Pipeline &pipeline) {
-  return reinterpret_cast<StormSrc *>(pipeline.element("src").get());  // the pipeline holds it
+  GstElement *source = pipeline.element("src").release();
+  gst_object_unref(source);  // the pipeline holds it
+  return reinterpret_cast<StormSrc *>(source);
 }
 
 Ref<GstPad> pad_of(const Pipeline &pipeline, const char *element, const char *pad) {

@@ -29,7 +29,7 @@ constexpr Size kSizes[] = {
     {3, 40},   {64, 64}, {499, 13}, {48, 130}, {272, 40}, {24, 257}, {200, 70},
 };
 constexpr size_t kSizeCount = sizeof kSizes / sizeof kSizes[0];
-static_assert(kSizeCount % 2 && kSizeCount % 3);
+static_assert(kSizeCount % 2 != 0 && kSizeCount % 3 != 0);
 
 // A third of all vectors have one of these.
 const std::vector<std::string> kCommonFormats = {"NV12",  "I420",      "RGBA",      "RGB",

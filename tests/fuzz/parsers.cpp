@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// Any text as the coefficients of a mask and as regions: what is read is what the text's own numbers say, written out
+// again it reads the same, and what is refused is refused in words that name the property.
+#include <charconv>
+#include <cmath>
+#include <string>
+
+#include "bytes.h"
+#include "error.h"
+#include "plan/maskparser.h"
+
+using namespace cudaconv;
+
+namespace {
+
+// The shortest that reads the same.
+std::string text_of(double number) {
+  char text[32];
+  return std::string(text, std::to_chars(text, text + sizeof text, number).ptr);
+}
+
+// Messages go to logs and buses, which take UTF-8 of one line.
+void check_message(const Error &error, const std::string &property) {
+  const std::string text = error.what();
+  if (error.kind() != Error::Kind::Settings) fuzz::fault("an error of another kind: " + text);
+  if (text.rfind(property + ": ", 0) != 0) fuzz::fault("the message does not begin with " + property + ": " + text);
+  if (text.size() > 400) fuzz::fault("a message of " + std::to_string(text.size()) + " bytes");
+  for (char c : text)
+    if (static_cast<unsigned char>(c) < ' ') fuzz::fault("a control character in " + text);
+}
+
+void check_coefficients(const std::string &text) {
+  Coefficients c;
+  try {
+    c = parse_coefficients(text);
+  } catch (const Error &error) {
+    return check_message(error, "coefficients");
+  }
+  if (c.width % 2 != 1 || c.height % 2 != 1 || c.width > 31 || c.height > 31 ||
+      c.value.size() != static_cast<size_t>(c.width) * c.height)
+    fuzz::fault("coefficients of " + std::to_string(c.width) + "x" + std::to_string(c.height));
+  std::string plain, list;
+  for (int y = 0; y < c.height; y++) {
+    list += y ? ", [" : "[";
+    for (int x = 0; x < c.width; x++) {
+      const double value = c.value[static_cast<size_t>(y) * c.width + x];
+      if (!std::isfinite(value)) fuzz::fault("a coefficient that is not finite");
+      plain += text_of(value) + " ";
+      list += (x ? ", " : "") + text_of(value);
+    }
+    plain += ";";
+    list += "]";
+  }
+  for (const std::string &again : {plain, "[" + list + "]"}) {
+    if (c.height == 1 && (c.width == 9 || c.width == 25)) break;  // would be a square
+    const Coefficients d = parse_coefficients(again);
+    if (d.width != c.width || d.height != c.height || d.value != c.value) fuzz::fault("not the same as " + again);
+  }
+}
+
+void check_regions(const std::string &text) {
+  std::vector<Region> regions;
+  try {
+    regions = parse_regions(text);
+  } catch (const Error &error) {
+    return check_message(error, "roi");
+  }
+  if (regions.empty()) fuzz::fault("no regions");
+  std::string again;
+  for (const Region &r : regions) {
+    if (r.width <= 0 || r.height <= 0 || r.rotation != 0) fuzz::fault("an empty region");
+    for (int value : {r.x, r.y, r.width, r.height}) again += std::to_string(value) + ",";
+    again.back() = ';';
+  }
+  if (!(parse_regions(again) == regions)) fuzz::fault("not the same as " + again);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  const std::string text(reinterpret_cast<const char *>(data), size);
+  check_coefficients(text);
+  check_regions(text);
+  return 0;
+}
