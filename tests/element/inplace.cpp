@@ -254,6 +254,31 @@ GST_START_TEST(a_buffer_that_is_too_long_goes_to_who_knows_its_layout) {
 }
 GST_END_TEST;
 
+// Of as many bytes as a frame has, where planes or rows lie elsewhere in it.
+GST_START_TEST(a_layout_of_the_usual_size_may_be_another_one) {
+  Random random = seeded();
+  const std::string properties = std::string("mask=gauss5 ") + kRegions;
+  GstVideoInfo swapped = video_info("I420", 56, 40), narrow = video_info("GRAY8", 53, 37);
+  std::swap(swapped.offset[1], swapped.offset[2]);
+  narrow.stride[0] = 53;  // of 56
+  for (GstVideoInfo layout : {swapped, narrow}) {
+    const GstVideoInfo info = video_info(GST_VIDEO_INFO_NAME(&layout), layout.width, layout.height);
+    const auto frame = [&] {
+      Ref<GstBuffer> in = random_frame(info, random);
+      gst_buffer_add_video_meta_full(in.get(), GST_VIDEO_FRAME_FLAG_NONE, GST_VIDEO_INFO_FORMAT(&info), layout.width,
+                                     layout.height, GST_VIDEO_INFO_N_PLANES(&info), layout.offset, layout.stride);
+      return in;
+    };
+    Harness unaware(properties, info);
+    check_copied(unaware, frame(), info, properties);
+    Harness h(properties);
+    knows_video_meta(h);
+    h.set_caps(info);
+    check_in_place(h, frame(), info, properties);
+  }
+}
+GST_END_TEST;
+
 GST_START_TEST(each_field_is_filtered_by_itself) {
   Random random = seeded();
   for (const char *format : {"GRAY8", "Y42B", "I420", "RGBA"}) {
@@ -492,6 +517,7 @@ static Suite *make_suite() {
   tcase_add_test(tc, another_branch_of_a_tee_keeps_its_pixels);
   tcase_add_test(tc, strides_are_passed_on_to_who_knows_them);
   tcase_add_test(tc, a_buffer_that_is_too_long_goes_to_who_knows_its_layout);
+  tcase_add_test(tc, a_layout_of_the_usual_size_may_be_another_one);
   tcase_add_test(tc, each_field_is_filtered_by_itself);
   tcase_add_test(tc, several_frames_are_in_flight);
   tcase_add_test(tc, settings_change_between_frames);

@@ -274,6 +274,19 @@ GST_START_TEST(regions_are_held_when_a_stream_plays_backwards) {
 }
 GST_END_TEST;
 
+// What comes before the segment begins is as far from it as what comes after it.
+GST_START_TEST(frames_before_the_segment_have_times_too) {
+  Random random = seeded();
+  const std::string filter = "mask=gauss5";
+  const Region face = {10, 10, 20, 20};
+  Harness h(filter + " roi-meta=true roi-hold=1000000000", gray());
+  send_segment(h, 10 * GST_SECOND);
+  check_frame_at(h, frame_with({face}, random).get(), gray(), 7 * GST_SECOND, filter, {{face}});
+  check_frame_at(h, random_frame(gray(), random).get(), gray(), 8 * GST_SECOND, filter, {{face}});
+  check_frame_at(h, random_frame(gray(), random).get(), gray(), 13 * GST_SECOND, filter, {});
+}
+GST_END_TEST;
+
 // Frames of another size show the same scene.
 GST_START_TEST(held_regions_follow_a_change_of_size) {
   Random random = seeded();
@@ -499,6 +512,7 @@ static Suite *make_suite() {
   tcase_add_test(tc, frames_without_timestamps_hold_too);
   tcase_add_test(tc, regions_of_late_frames_are_held);
   tcase_add_test(tc, regions_are_held_when_a_stream_plays_backwards);
+  tcase_add_test(tc, frames_before_the_segment_have_times_too);
   tcase_add_test(tc, held_regions_follow_a_change_of_size);
   tcase_add_test(tc, what_is_held_is_bounded);
   tcase_add_test(tc, thousands_of_regions_take_bounded_time);

@@ -111,15 +111,16 @@ GST_START_TEST(regions_of_single_fields_count_rows_of_the_frame) {
     gst_video_info_set_interlaced_format(&info, gst_video_format_from_string(format),
                                          GST_VIDEO_INTERLACE_MODE_ALTERNATE, 53, 41);
     Random random = seeded();
-    Harness h("mask=gauss5 roi='7,5,9,8; 30,12,4,1; 40,-3,5,8; 50,8,2,2147483647; 20,40,4,1' roi-meta=true", info);
+    Harness h("mask=gauss5 roi='7,5,9,8; 30,12,4,1; 40,-3,5,8; 50,8,2,2147483647; 20,40,4,1; 26,41,4,1' roi-meta=true",
+              info);
     for (const bool bottom : {false, true}) {
       const Ref<GstBuffer> in = random_frame(info, random);
       GST_BUFFER_FLAG_SET(in.get(), bottom ? GST_VIDEO_BUFFER_FLAG_BOTTOM_FIELD : GST_VIDEO_BUFFER_FLAG_TOP_FIELD);
       add_roi(in.get(), "face", 0, 31, 3, 1);
       // Rows 5 to 12 of the frame are 3 to 6 of the top field and 2 to 5 of the bottom one; 12 is 6 of the top one.
-      // Either field of 41 rows has 21.
+      // Either field of 41 rows has 21: row 41 is the last one of the bottom field.
       const Selection top = {{{7, 3, 9, 4}, {30, 6, 4, 1}, {40, 0, 5, 3}, {50, 4, 2, 17}, {20, 20, 4, 1}}};
-      const Selection low = {{{7, 2, 9, 4}, {40, 0, 5, 2}, {0, 15, 3, 1}, {50, 4, 2, 17}}};
+      const Selection low = {{{7, 2, 9, 4}, {40, 0, 5, 2}, {0, 15, 3, 1}, {50, 4, 2, 17}, {26, 20, 4, 1}}};
       check_frame(h, in.get(), info, "mask=gauss5", bottom ? low : top);
     }
   }

@@ -177,6 +177,76 @@ void test_traffic(Backend &backend) {
   expect(uploaded(regions) <= all, "bytes of very many regions");
 }
 
+// One plan, with regions that change or stay, in place and not. Wide blurs read further than their masks reach; what is
+// not needed of a frame is as the frame before it was.
+void test_one_plan(Backend &backend) {
+  const FrameLayout layout = format_named("GRAY8").layout(400, 260);
+  FilterSettings settings;
+  settings.mask = Mask::Gauss;
+  settings.sigma = 12;
+  const auto plan = make_plan(settings, layout);
+  Random random(4);
+  GuardedFrame source(layout, {0, 0, 16, 0});
+  GuardedFrame white = source, whole = source;
+  for (uint8_t &byte : white.blocks()[0].bytes) byte = 255;
+  for (uint8_t &byte : source.blocks()[0].bytes) byte = static_cast<uint8_t>(random() % 6);
+  backend.retire(backend.submit(plan, source.view(), whole.view(), {}));
+  const Region here = {130, 90, 128, 64}, there = {20, 30, 64, 40}, beside = {100, 20, 59, 30};
+  struct {
+    Region region;
+    bool in_place;
+  } const kCases[] = {{here, false}, {here, true}, {there, true}, {here, false}, {there, false}, {beside, true}};
+  for (const auto &[region, in_place] : kCases) {
+    Regions regions;
+    regions.active = true;
+    regions.region.assign(1, region);
+    GuardedFrame frame = in_place ? source : white, other = white;
+    backend.retire(backend.submit(plan, white.view(), other.view(), {}));
+    backend.retire(backend.submit(plan, in_place ? frame.view() : source.view(), frame.view(), regions));
+    int wrong = 0;
+    for (int y = 0; y < 260; y++)
+      for (int x = 0; x < 400; x++) {
+        const bool inside =
+            x >= region.x && x < region.x + region.width && y >= region.y && y < region.y + region.height;
+        const auto at = [&](const GuardedFrame &f) { return f.view().plane[0].data[y * f.view().plane[0].pitch + x]; };
+        wrong += at(frame) != at(inside ? whole : source);
+      }
+    expect(wrong == 0, std::to_string(wrong) + " pixels of a region at " + std::to_string(region.x) +
+                           (in_place ? " in place on " : " on ") + backend.name());
+  }
+}
+
+// Masks too long for a tile have sums of their own for each plane.
+void test_long_masks(Backend &backend) {
+  const FrameLayout layout = format_named("I420").layout(200, 90);
+  FilterSettings settings;
+  settings.mask = Mask::Box;
+  settings.size = 151;
+  Random random(6);
+  GuardedFrame source(layout, {0, 0, 16, 0});
+  source.fill(random);
+  GuardedFrame got = source, want = source;
+  backend.retire(backend.submit(make_plan(settings, layout), source.view(), got.view(), {}));
+  reference::write(reference::filter(settings, layout, reference::read(layout, source.view())), layout, want.view());
+  expect(got == want, std::string("a long mask on several planes on ") + backend.name());
+}
+
+// Bytes that belong to no pixel stay, also in rows without anything between them.
+void test_gaps(Backend &backend) {
+  const FrameLayout layout = format_named("YUY2").layout(127, 4);
+  Random random(8);
+  GuardedFrame source(layout, {0, 0, 1, 0}), target = source;
+  source.fill(random);
+  target.fill(random);
+  GuardedFrame want = target;
+  const FilterSettings settings;
+  reference::write(reference::filter(settings, layout, reference::read(layout, source.view())), layout, want.view());
+  FrameView to = target.view();
+  to.pinned = true;
+  backend.retire(backend.submit(make_plan(settings, layout), source.view(), to, {}));
+  expect(target == want, std::string("bytes between pixels on ") + backend.name());
+}
+
 // The time is bounded by the pixels, however many regions there are: 10,000 take less than the seconds that one each
 // would.
 void test_many(Backend &backend, int width, int height) {
@@ -205,6 +275,9 @@ void test(Backend &backend, int width, int height) {
   test_groups(backend);
   test_unused_bits(backend);
   test_traffic(backend);
+  test_one_plan(backend);
+  test_gaps(backend);
+  test_long_masks(backend);
   test_many(backend, width, height);
 }
 

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// Shapes of regions, and those that stay in force, without a stream: what is joined has all that was, and nothing is
+// lost.
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gstcudaconvroihistory.h"
+#include "gstcudaconvroishape.h"
+#include "support.h"
+
+using namespace cudaconv;
+using namespace cudaconv::gst;
+using namespace cudaconv::test;
+
+namespace {
+
+std::string text_of(const Region &r) {
+  return std::to_string(r.x) + "," + std::to_string(r.y) + "," + std::to_string(r.width) + "," +
+         std::to_string(r.height) + " turned by " + std::to_string(r.rotation);
+}
+
+struct Point {
+  double x, y;
+};
+
+// The corners of the region as it is turned.
+std::vector<Point> corners_of(const Region &r) {
+  const double c = std::cos(r.rotation), s = std::sin(r.rotation), w = r.width / 2.0, h = r.height / 2.0;
+  std::vector<Point> corners;
+  for (const Point &p : {Point{-w, -h}, Point{w, -h}, Point{-w, h}, Point{w, h}})
+    corners.push_back({r.x + w + p.x * c - p.y * s, r.y + h + p.x * s + p.y * c});
+  return corners;
+}
+
+// Of an upright region, or of the ellipse inscribed in it.
+bool has(const Region &r, const Point &p, bool ellipse) {
+  constexpr double kRounding = 1e-6;
+  const double x = (p.x - r.x) / r.width * 2 - 1, y = (p.y - r.y) / r.height * 2 - 1;
+  return ellipse ? x * x + y * y <= 1 + kRounding : std::max(std::fabs(x), std::fabs(y)) <= 1 + kRounding;
+}
+
+Region random_region(Random &random, int farthest, int largest, bool turned) {
+  const auto below = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
+  Region r = {below(2 * farthest) - farthest, below(2 * farthest) - farthest, 1 + below(largest), 1 + below(largest)};
+  if (turned && below(2)) r.rotation = below(628) / 100.0;
+  return r;
+}
+
+GST_START_TEST(what_is_joined_has_both) {
+  Random random = seeded();
+  for (int turn = 0; turn < 4000; turn++) {
+    const bool ellipse = turn % 2;
+    const int largest = turn % 3 ? 40 : 2000;
+    const Region a = random_region(random, 200, largest, true), b = random_region(random, 200, largest, true);
+    const Region both = joined(a, b, ellipse);
+    for (const Region *one : {&a, &b})
+      for (const Point &corner : corners_of(*one))
+        fail_unless(has(both, corner, ellipse), "%s has not all of %s", text_of(both).c_str(), text_of(*one).c_str());
+    fail_unless(both.rotation == 0);
+  }
+  // And no more.
+  const Region upright = joined({10, 20, 5, 6}, {30, 21, 7, 8}, false);
+  fail_unless(upright == Region({10, 20, 27, 9}), "%s", text_of(upright).c_str());
+}
+GST_END_TEST;
+
+GST_START_TEST(what_grows_grows_by_whole_pixels_on_each_side) {
+  const struct {
+    Region region;
+    double by;
+    Region want;
+  } cases[] = {
+      {{10, 10, 20, 10}, 0.5, {0, 5, 40, 20}},
+      {{10, 10, 5, 3}, 0.1, {9, 9, 7, 5}},
+      {{10, 10, 20, 10}, 0, {10, 10, 20, 10}},
+      {{10, 10, 0, 10}, 1, {10, 10, 0, 10}},
+  };
+  for (const auto &c : cases) {
+    const Region got = grown(c.region, c.by);
+    fail_unless(got == c.want, "%s becomes %s", text_of(c.region).c_str(), text_of(got).c_str());
+  }
+  // What is far away stays there, and what reaches into frames from there still does.
+  const Region far = grown({INT32_MIN, INT32_MIN, 100, 100}, 1);
+  fail_unless(far.x < 0 && far.y < 0 && is_outside(far, {100, 100}), "%s", text_of(far).c_str());
+  const Region wide = grown({INT32_MIN, 3, INT32_MAX, 4}, 0.25);
+  fail_unless(wide.x < 0 && int64_t{wide.x} + wide.width > 100 && wide.y == 2 && wide.height == 6, "%s",
+              text_of(wide).c_str());
+  const Region turned = grown({10, 10, 8, 4, 0.5}, 1);
+  fail_unless(turned == Region({2, 6, 24, 12, 0.5}), "%s", text_of(turned).c_str());
+}
+GST_END_TEST;
+
+GST_START_TEST(outside_is_where_no_pixel_is) {
+  const FrameSize frame = {100, 50};
+  for (const Region &r : {Region{-10, 0, 10, 5}, Region{100, 0, 1, 5}, Region{0, -5, 9, 5}, Region{0, 50, 9, 5},
+                          Region{5, 5, 0, 5}, Region{5, 5, 5, -1}, Region{-40, 20, 40, 2, 0}})
+    fail_unless(is_outside(r, frame), "%s", text_of(r).c_str());
+  for (const Region &r : {Region{-10, 0, 11, 5}, Region{99, 0, 1, 5}, Region{0, -5, 9, 6}, Region{0, 49, 9, 5},
+                          Region{10, -20, 2, 40, 1.57}})
+    fail_if(is_outside(r, frame), "%s", text_of(r).c_str());
+  // Upright it would reach into the frame, turned it does not, and the other way round.
+  fail_unless(is_outside({-20, 20, 24, 2, 1.5707963}, frame));
+  fail_if(is_outside({-3, -5, 2, 24, 1.5707963}, frame));
+}
+GST_END_TEST;
+
+GST_START_TEST(regions_of_another_size_have_all_that_they_had) {
+  Random random = seeded();
+  for (int turn = 0; turn < 2000; turn++) {
+    const FrameSize from = {1 + static_cast<int>(random() % 300), 1 + static_cast<int>(random() % 300)};
+    const FrameSize to = {1 + static_cast<int>(random() % 300), 1 + static_cast<int>(random() % 300)};
+    const Region r = random_region(random, 300, 300, false), got = rescaled(r, from, to);
+    const double x = 1.0 * to.width / from.width, y = 1.0 * to.height / from.height;
+    const auto is_near = [](double edge, double exact, int side) {
+      return side * (edge - exact) >= -1e-6 && side * (edge - exact) < 1 + 1e-6;
+    };
+    fail_unless(is_near(got.x, r.x * x, -1) && is_near(got.y, r.y * y, -1) &&
+                    is_near(got.x + got.width, (r.x + r.width) * x, 1) &&
+                    is_near(got.y + got.height, (r.y + r.height) * y, 1),
+                "%s becomes %s", text_of(r).c_str(), text_of(got).c_str());
+  }
+}
+GST_END_TEST;
+
+// Whether a region of the list has all of `r`.
+bool covers(const RoiList &list, const Region &r) {
+  return std::any_of(list.region.begin(), list.region.end(), [&](const Region &one) {
+    const std::vector<Point> corners = corners_of(r);
+    return std::all_of(corners.begin(), corners.end(), [&](const Point &p) { return has(one, p, false); });
+  });
+}
+
+// Of numbers about the bound, odd and even, each region stays for the whole time to hold after it was seen last.
+GST_START_TEST(no_region_that_is_held_is_lost) {
+  constexpr uint64_t kHold = 8000;
+  constexpr auto kMost = static_cast<int>(RoiHistory::kMostRegions);
+  Random random = seeded();
+  for (const int count : {3, kMost - 1, kMost, kMost + 1, kMost + 3, 2 * kMost + 1}) {
+    RoiHistory history;
+    history.set_frame_size({2000, 2000});
+    std::vector<std::pair<int64_t, Region>> seen;
+    for (int64_t time = 0; time < 1000; time += 400) {  // in one slice
+      RoiList found;
+      for (int i = 0; i < count; i++) {
+        found.region.push_back(random_region(random, 1000, 9, false));
+        seen.emplace_back(time, found.region.back());
+      }
+      history.add(found, time, 0, kHold, false);
+      fail_unless(history.in_force().region.size() <= std::max<size_t>(RoiHistory::kMostRegions, 3 * count));
+    }
+    for (const int64_t time : {900, 8000, 8001, 8400, 8401, 8800, 8801}) {
+      history.add({}, time, 0, kHold, false);
+      const RoiList list = history.in_force();
+      size_t in_force = 0;
+      for (size_t i = 0; i < seen.size(); i++) {
+        if (time - seen[i].first > int64_t{kHold}) continue;
+        in_force++;
+        if (i % 37 && i + 1 != seen.size()) continue;  // to look for each of them takes long
+        fail_unless(covers(list, seen[i].second), "of %d, %s of %d is lost at %d", count,
+                    text_of(seen[i].second).c_str(), static_cast<int>(seen[i].first), static_cast<int>(time));
+      }
+      if (!in_force) fail_unless(list.region.empty());
+    }
+  }
+}
+GST_END_TEST;
+
+Suite *make_suite() {
+  Suite *suite = suite_create("roishapes");
+  TCase *tc = tcase_create("general");
+  suite_add_tcase(suite, tc);
+  tcase_add_test(tc, what_is_joined_has_both);
+  tcase_add_test(tc, what_grows_grows_by_whole_pixels_on_each_side);
+  tcase_add_test(tc, outside_is_where_no_pixel_is);
+  tcase_add_test(tc, regions_of_another_size_have_all_that_they_had);
+  tcase_add_test(tc, no_region_that_is_held_is_lost);
+  return suite;
+}
+
+}  // namespace
+
+int main(int argc, char **argv) {
+  return run_suite(argc, argv, "roishapes", make_suite, false);
+}

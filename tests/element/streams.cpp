@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// Memory that belongs to streams, on the stand-in for the CUDA runtime: who waits for whom. And what a flush forgets.
+#include "devicememory.h"
+#include "standin.h"
+#include "support.h"
+
+using namespace cudaconv;
+using namespace cudaconv::test;
+
+// A frame that was waited for before it was pushed is not waited for again.
+GST_START_TEST(complete_frames_say_so) {
+  const GstVideoInfo info = video_info("NV12", 64, 48);
+  Random random = seeded();
+  {
+    Harness h("mask=gauss5 frames-in-flight=1");
+    set_caps(h, info, true, true);
+    const Ref<GstBuffer> in = random_frame(info, random);
+    const Ref<GstBuffer> out = h.filter(DeviceMemory::of(h.element())->copy(in.get(), info).get());
+    const int before = standin::calls("cudaStreamSynchronize");
+    GstMapInfo map;
+    fail_unless(gst_buffer_map(out.get(), &map, GST_MAP_READ));
+    gst_buffer_unmap(out.get(), &map);
+    fail_unless_equals_int(standin::calls("cudaStreamSynchronize"), before);
+    assert_filtered(in.get(), out.get(), info, "mask=gauss5");
+  }
+  standin::reset();
+}
+GST_END_TEST;
+
+// What downstream said of a frame before it.
+GST_START_TEST(a_flush_forgets_what_downstream_returned) {
+  Random random = seeded();
+  {
+    Harness h("mask=gauss5 frames-in-flight=4", small());
+    const gulong probe = gst_pad_add_probe(
+        h.get()->sinkpad, GST_PAD_PROBE_TYPE_BUFFER,
+        [](GstPad *, GstPadProbeInfo *info, gpointer) {
+          gst_buffer_unref(GST_PAD_PROBE_INFO_BUFFER(info));
+          GST_PAD_PROBE_INFO_FLOW_RETURN(info) = GST_FLOW_NOT_LINKED;
+          return GST_PAD_PROBE_HANDLED;
+        },
+        nullptr, nullptr);
+    fail_unless_equals_int(h.push(random_frame(small(), random).get()), GST_FLOW_OK);
+    h.settle();
+    gst_pad_remove_probe(h.get()->sinkpad, probe);
+    push_event(h, gst_event_new_flush_start());
+    push_event(h, gst_event_new_flush_stop(TRUE));
+    GstSegment segment;
+    gst_segment_init(&segment, GST_FORMAT_TIME);
+    push_event(h, gst_event_new_segment(&segment));
+    const Ref<GstBuffer> in = random_frame(small(), random);
+    fail_unless_equals_int(h.push(in.get()), GST_FLOW_OK);
+    const Ref<GstBuffer> out = h.pull();
+    assert_filtered(in.get(), out.get(), small(), "mask=gauss5");
+  }
+  standin::reset();
+}
+GST_END_TEST;
+
+static Suite *make_suite() {
+  Suite *suite = suite_create("streams");
+  TCase *tc = tcase_create("general");
+  suite_add_tcase(suite, tc);
+  tcase_add_test(tc, complete_frames_say_so);
+  tcase_add_test(tc, a_flush_forgets_what_downstream_returned);
+  return suite;
+}
+
+int main(int argc, char **argv) {
+  g_setenv("CUDACONV_TEST_STREAMS", "1", TRUE);
+  return run_suite(argc, argv, "streams", make_suite, true);
+}
