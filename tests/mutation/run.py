@@ -90,8 +90,12 @@ def run(command, limit=None, more_environment=None):
       output, _ = process.communicate(timeout=limit)
       return process.returncode, output.decode(errors="replace")
     except BaseException as error:
-      os.killpg(process.pid, signal.SIGKILL)
-      output, _ = process.communicate()
+      os.killpg(process.pid, signal.SIGTERM)  # Meson ends its tests then
+      try:
+        output, _ = process.communicate(timeout=10)
+      except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        output, _ = process.communicate()
       if not isinstance(error, subprocess.TimeoutExpired): raise
       return None, output.decode(errors="replace")
 
