@@ -189,9 +189,8 @@ inline void sum_products_of(const int32_t *const in[4], const int32_t *const wei
   const int32_t *const a = in[0], *const b = in[1], *const c = in[2], *const d = in[3];
   const int32_t *const u = weight[0], *const v = weight[1], *const w = weight[2], *const x = weight[3];
   // Without a sign, since what lies beyond the row in its last block may be of any size.
-  const auto product = [](int32_t sum, int32_t weight) CUDACONV_INLINE {
-    return static_cast<uint32_t>(sum) * static_cast<uint32_t>(weight);
-  };
+  const auto product = [](int32_t sum, int32_t weight)
+                           CUDACONV_INLINE { return static_cast<uint32_t>(sum) * static_cast<uint32_t>(weight); };
   for_blocks(n, [=](int s) CUDACONV_INLINE {
     out[s] =
         static_cast<int32_t>(product(a[s], u[s]) + product(b[s], v[s]) + product(c[s], w[s]) + product(d[s], x[s]));

@@ -77,10 +77,10 @@ struct Pass {
   int copy_source = kInput;
   // Whether pixels outside the regions become those of the input. Not so within an opening, say: only its end is seen.
   bool in_regions = true;
-  Norm norm = Norm::L2;  // of Magnitude
-  int block = 0;         // Mosaic: the side of a block, pixels of the frame
+  Norm norm = Norm::L2;                          // of Magnitude
+  int block = 0;                                 // Mosaic: the side of a block, pixels of the frame
   std::shared_ptr<const Decimation> decimation;  // Blur
-  int row_bits = 0, sum_bits = 0;  // WeightedMean: that sums of a row and of a window take
+  int row_bits = 0, sum_bits = 0;                // WeightedMean: that sums of a row and of a window take
   // WeightedMean whose sums take more than 63 bits: if not empty, the factors of mask[0] with more bits, which count.
   std::vector<int64_t> long_row, long_column;
 

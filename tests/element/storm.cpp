@@ -1365,8 +1365,8 @@ GstVideoInfo large() {
   return video_info("NV12", 1920, 1080);
 }
 #endif
-// Microseconds. Meant are 100,000, which the line that is printed shows; a busy machine takes longer, and one that waits
-// for the whole frame takes far longer than this. The stand-in cannot interrupt a kernel.
+// Microseconds. Meant are 100,000, which the line that is printed shows; a busy machine takes longer, and one that
+// waits for the whole frame takes far longer than this. The stand-in cannot interrupt a kernel.
 #ifdef CUDACONV_TEST_STATIC
 constexpr gint64 kLongest = 60000000;
 #else
