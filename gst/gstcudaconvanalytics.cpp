@@ -67,9 +67,10 @@ struct Values {
 std::string read_values(GstBuffer *mask, Values *values) {
   const GstVideoMeta *meta = gst_buffer_get_video_meta(mask);
   if (!meta) return "has no GstVideoMeta";
-  const bool bytes = meta->format == GST_VIDEO_FORMAT_GRAY8, big_endian = meta->format == GST_VIDEO_FORMAT_GRAY16_BE;
-  if (!bytes && !big_endian && meta->format != GST_VIDEO_FORMAT_GRAY16_LE)
-    return std::string("is of format ") + format_text(meta->format) + "; GRAY8 or GRAY16 is needed";
+  const guint format = format_of(*meta);
+  const bool bytes = format == GST_VIDEO_FORMAT_GRAY8, big_endian = format == GST_VIDEO_FORMAT_GRAY16_BE;
+  if (!bytes && !big_endian && format != GST_VIDEO_FORMAT_GRAY16_LE)
+    return std::string("is of format ") + format_text(format) + "; GRAY8 or GRAY16 is needed";
   const gint64 row = gint64{meta->width} * (bytes ? 1 : 2), stride = meta->stride[0];
   GstMapInfo map;
   if (!gst_buffer_map(mask, &map, GST_MAP_READ)) return "cannot be mapped";
@@ -78,7 +79,7 @@ std::string read_values(GstBuffer *mask, Values *values) {
       meta->offset[0] > map.size || stride > G_MAXINT32 ||
       static_cast<gint64>(map.size - meta->offset[0]) < stride * (gint64{meta->height} - 1) + row) {
     why = "of " + std::to_string(map.size) + " bytes is too small for its " + std::to_string(meta->width) + "x" +
-          std::to_string(meta->height) + " " + format_text(meta->format) + " of stride " + std::to_string(stride);
+          std::to_string(meta->height) + " " + format_text(format) + " of stride " + std::to_string(stride);
   } else {
     values->width = static_cast<int>(meta->width);
     values->height = static_cast<int>(meta->height);

@@ -306,8 +306,16 @@ bool describe_frame(const GstVideoInfo &info, guint32 border_color, FrameLayout 
   return layout->planes > 0;
 }
 
-std::string format_text(GstVideoFormat format) {
-  const char *const name = format == GST_VIDEO_FORMAT_UNKNOWN ? nullptr : gst_video_format_to_string(format);
+guint format_of(const GstVideoMeta &meta) {
+  guint format;
+  static_assert(sizeof format == sizeof meta.format);
+  memcpy(&format, &meta.format, sizeof format);
+  return format;
+}
+
+std::string format_text(guint format) {
+  const char *const name =
+      format == GST_VIDEO_FORMAT_UNKNOWN ? nullptr : gst_video_format_to_string(static_cast<GstVideoFormat>(format));
   return name ? name : "number " + std::to_string(format);
 }
 

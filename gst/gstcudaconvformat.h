@@ -19,8 +19,11 @@ constexpr char kFeatureCudaMemory[] = "memory:CUDAMemory";
 // cannot express exactly; `layout` is then undefined.
 bool describe_frame(const GstVideoInfo &info, guint32 border_color, FrameLayout *layout);
 
-// The name of a format; its number, where metas have one that GStreamer does not know.
-std::string format_text(GstVideoFormat format);
+// The format that a meta has: as a number, since it may be none that GStreamer knows.
+guint format_of(const GstVideoMeta &meta);
+
+// The name of a format, or its number where GStreamer does not know it.
+std::string format_text(guint format);
 
 // Bytes from the start of a row to the end of its last visible sample.
 gsize row_bytes(const PlaneLayout &plane);

@@ -28,8 +28,8 @@ std::string text_of(const GstVideoInfo &info) {
 std::string contradiction(GstBuffer *buffer, const GstVideoInfo &info, MappedFrame::Origin *origin) {
   const GstVideoMeta *meta = gst_buffer_get_video_meta(buffer);
   const GstVideoCropMeta *crop = gst_buffer_get_video_crop_meta(buffer);
-  if (meta && (meta->format != GST_VIDEO_INFO_FORMAT(&info) || meta->n_planes != GST_VIDEO_INFO_N_PLANES(&info)))
-    return std::string("has a GstVideoMeta of format ") + format_text(meta->format) + ", and its caps say " +
+  if (meta && (format_of(*meta) != GST_VIDEO_INFO_FORMAT(&info) || meta->n_planes != GST_VIDEO_INFO_N_PLANES(&info)))
+    return std::string("has a GstVideoMeta of format ") + format_text(format_of(*meta)) + ", and its caps say " +
            GST_VIDEO_INFO_NAME(&info);
   const gint64 left = crop ? crop->x : 0, top = crop ? crop->y : 0;
   // No frame is larger than caps can say, whatever a meta says.

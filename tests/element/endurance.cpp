@@ -7,6 +7,7 @@
 // caps. Each test prints a line of counts.
 #include <algorithm>
 #include <atomic>
+#include <cstring>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -170,5 +171,5 @@ Suite *make_suite() {
 }  // namespace
 
 int main(int argc, char **argv) {
-  return run_suite(argc, argv, "endurance", make_suite, false);
+  return run_suite(argc, argv, "endurance", make_suite, !strcmp(test_backend(), "cuda"));
 }
