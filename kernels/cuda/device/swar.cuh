@@ -367,4 +367,26 @@ __device__ inline uint32_t clamp_pair(const SwarParams &k, uint32_t t, uint32_t 
   return __viaddmin_s16x2_relu(t, offset, Swar::white(k));
 }
 
+// Puts two registers of two samples in order, half by half. kHalf: samples are below 1024, so that 16-bit floats hold
+// what is between them.
+template <bool kHalf>
+struct SwarExchange {
+  __device__ static uint32_t vmin(uint32_t a, uint32_t b) { return __vminu2(a, b); }
+  __device__ static uint32_t vmax(uint32_t a, uint32_t b) { return __vmaxu2(a, b); }
+
+  // The lower one to a, the higher one to b. To keep both units busy the float unit takes every other turn: what a has
+  // over b, if anything, goes from one to the other.
+  __device__ static void exchange(int turn, uint32_t &a, uint32_t &b) {
+    if (kHalf && kHas<Feature::HalfExcess> && turn % 2) {
+      const HalfPair over = excess(HalfPair{a}, HalfPair{b});
+      a = (HalfPair{a} - over).bits;
+      b = (HalfPair{b} + over).bits;
+    } else {
+      const uint32_t low = vmin(a, b);
+      b = vmax(a, b);
+      a = low;
+    }
+  }
+};
+
 }  // namespace cudaconv

@@ -97,25 +97,10 @@ struct MergeLists : Network<kA + kB, 6 * (kA + kB)> {
 template <typename Steps>
 constexpr Steps kStepsOf{};
 
-// kHalf: samples are below 1024, so that 16-bit floats hold what is between them.
+// kHalf as in SwarExchange.
 template <bool kHalf>
-struct PairNetworks {
-  __device__ static uint32_t vmin(uint32_t a, uint32_t b) { return __vminu2(a, b); }
-  __device__ static uint32_t vmax(uint32_t a, uint32_t b) { return __vmaxu2(a, b); }
-
-  // The lower one to a, the higher one to b. To keep both units busy the float unit takes every other turn: what a has
-  // over b, if anything, goes from one to the other.
-  __device__ static void exchange(int turn, uint32_t &a, uint32_t &b) {
-    if (kHalf && kHas<Feature::HalfExcess> && turn % 2) {
-      const HalfPair over = excess(HalfPair{a}, HalfPair{b});
-      a = (HalfPair{a} - over).bits;
-      b = (HalfPair{b} + over).bits;
-    } else {
-      const uint32_t low = vmin(a, b);
-      b = vmax(a, b);
-      a = low;
-    }
-  }
+struct PairNetworks : SwarExchange<kHalf> {
+  using SwarExchange<kHalf>::vmin, SwarExchange<kHalf>::vmax, SwarExchange<kHalf>::exchange;
 
   template <int kCount>
   __device__ static void sort(uint32_t (&v)[kCount]) {

@@ -102,25 +102,10 @@ struct MergeNetwork {
   }
 };
 
-// The steps to the median, on registers of two samples. kHalf: these are below 1024, so that 16-bit floats hold sums.
+// The steps to the median, on registers of two samples; kHalf as in SwarExchange.
 template <bool kHalf>
-struct Median5 {
-  __device__ static uint32_t vmin(uint32_t a, uint32_t b) { return __vminu2(a, b); }
-  __device__ static uint32_t vmax(uint32_t a, uint32_t b) { return __vmaxu2(a, b); }
-
-  // The lower one to a, the higher one to b. To keep both units busy the float unit takes every other turn: what a has
-  // over b, if anything, goes from one to the other.
-  __device__ static void exchange(int turn, uint32_t &a, uint32_t &b) {
-    if (kHalf && kHas<Feature::HalfExcess> && turn % 2) {
-      const HalfPair over = excess(HalfPair{a}, HalfPair{b});
-      a = (HalfPair{a} - over).bits;
-      b = (HalfPair{b} + over).bits;
-    } else {
-      const uint32_t low = vmin(a, b);
-      b = vmax(a, b);
-      a = low;
-    }
-  }
+struct Median5 : SwarExchange<kHalf> {
+  using SwarExchange<kHalf>::vmin, SwarExchange<kHalf>::vmax, SwarExchange<kHalf>::exchange;
 
   template <int kFirst, int kLast, int kCount>
   __device__ static void merge(uint32_t (&v)[kCount]) {
