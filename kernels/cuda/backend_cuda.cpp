@@ -18,7 +18,6 @@
 #include "cuda/mosaic/tiles.h"
 #include "cuda/regions/put_in_place.h"
 #include "cuda/regions/region_job.h"
-#include "cuda/scratch.h"
 #include "cuda/unpack.h"
 
 namespace cudaconv {
@@ -186,15 +185,17 @@ class CudaBackend : public Backend {
   }
 
   // Of plans whose launches are deferred together this has to be done for all before.
-  void reserve_scratch(const Plan &filter) {
-    const size_t bytes = scratch_bytes(filter);
+  void reserve_scratch(const PreparedPlan &prepared) {
+    size_t bytes = 0;
+    for (const PreparedLaunch &launch : prepared.launches) bytes = std::max(bytes, launch.scratch);
     if (bytes <= scratch_.size()) return;
     check(cudaStreamSynchronize(stream_.get()), "cudaStreamSynchronize");  // the frames before use what there is
     scratch_.reserve(bytes);
   }
 
-  void prepare_temporaries(Slot &slot, const Plan &filter) {
-    reserve_scratch(filter);
+  void prepare_temporaries(Slot &slot, const PreparedPlan &prepared) {
+    const Plan &filter = prepared.filter();
+    reserve_scratch(prepared);
     slot.buffers.scratch = scratch_.data();
     slot.temporaries.resize(std::max<size_t>(slot.temporaries.size(), filter.temporaries));
     slot.buffers.temporary.resize(filter.temporaries);
@@ -269,7 +270,7 @@ class CudaBackend : public Backend {
       slot.buffers.source = slot.unpacked_source.view();
       slot.buffers.target = slot.unpacked_target.view();
     }
-    prepare_temporaries(slot, filter);
+    prepare_temporaries(slot, *prepared);
     std::vector<MosaicTiles> mosaic;
     std::vector<MosaicTiledBox> none;  // the frame is one box
     if (filter.passes[0].op == Op::Mosaic) mosaic = cut_mosaic(mosaic_parts(regions, filter), filter, &none);
@@ -376,7 +377,7 @@ class CudaBackend : public Backend {
     const std::vector<Group> &groups = job.groups;
     const Plan &first = groups[0].prepared->filter();
     const bool meets = groups.size() > kMostResults;
-    for (const Group &group : groups) reserve_scratch(group.prepared->filter());
+    for (const Group &group : groups) reserve_scratch(*group.prepared);
     std::vector<FrameView> results;
     for (size_t r = 0; r < std::min<size_t>(groups.size(), kMostResults); r++) {
       slot.results[r].prepare(first.memory);
@@ -406,7 +407,7 @@ class CudaBackend : public Backend {
                    DeferredLaunches &deferred, RegionLists &lists) {
     const Plan &filter = group.prepared->filter();
     const std::vector<Stage> stages = stages_of(filter);
-    prepare_temporaries(slot, filter);
+    prepare_temporaries(slot, *group.prepared);
     const MaskParams *const masks = prepare_masks(slot, group.prepared->plan);
     FrameBuffers &buffers = slot.buffers;
     buffers.source = frame;

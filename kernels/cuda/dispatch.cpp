@@ -2,6 +2,7 @@
 #include "cuda/dispatch.h"
 
 #include "cuda/launchers.h"
+#include "cuda/scratch.h"
 
 namespace cudaconv {
 
@@ -12,8 +13,6 @@ int takes_weighted(const PassQuery &query);  // means weighted by alpha, of a ro
 void launch_weighted(const PassRun &run);
 int takes_blur(const PassQuery &query);  // wide Gaussians
 void launch_blur(const PassRun &run);
-int takes_long(const PassQuery &query);  // separable masks longer than any tile, of any layout
-void launch_long(const PassRun &run);
 int takes_composite(const PassQuery &query);  // openings and the like of small squares
 void launch_composite(const PassRun &run);
 int takes_sliding(const PassQuery &query);  // small windows
@@ -43,6 +42,11 @@ int takes_blocks4x4(const PassQuery &query);  // up to 17x15, 8-bit samples
 void launch_blocks4x4(const PassRun &run);
 int takes_dense(const PassQuery &query);
 void launch_dense(const PassRun &run);
+int takes_long_separable(const PassQuery &query);  // Gaussians of any length
+void launch_long_separable(const PassRun &run);
+// Without them.
+int takes_long(const PassQuery &query);  // separable masks, of any layout
+void launch_long(const PassRun &run);
 
 namespace {
 
@@ -56,8 +60,7 @@ const std::vector<Structure> &structures() {
   static const std::vector<Structure> kStructures = {
       {"mosaic", kAllSix, takes_mosaic, launch_mosaic},
       {"weighted", kAllSix, takes_weighted, launch_weighted},
-      {"blur", kAllSix, takes_blur, launch_blur},
-      {"long", kAllSix, takes_long, launch_long},
+      {"blur", kAllSix, takes_blur, launch_blur, coarse_bytes},
       {"composite", kMirrors, takes_composite, launch_composite},
       {"sliding", kAllSix, takes_sliding, launch_sliding},
       {"extremum", kAllSix, takes_van_herk, launch_van_herk},
@@ -72,6 +75,8 @@ const std::vector<Structure> &structures() {
       {"tensor-blocks", kAllSix, takes_blocks4x4, launch_blocks4x4},
       {"tensor-dense", kAllSix, takes_dense, launch_dense},
       {"box-tiles", kAllSix, takes_box_tiles, launch_box_tiles},
+      {"tensor-long", kAllSix, takes_long_separable, launch_long_separable, long_mma_sum_bytes},
+      {"long", kAllSix, takes_long, launch_long, long_sum_bytes},
   };
   return kStructures;
 }
@@ -79,17 +84,22 @@ const std::vector<Structure> &structures() {
 std::vector<PreparedLaunch> prepare(const Plan &plan, const KernelSets &kernels) {
   std::vector<PreparedLaunch> launches;
   for (size_t i = 0; i < plan.passes.size(); i += launches.back().passes) {
-    PreparedLaunch launch = {nullptr, i, 0};
+    PreparedLaunch launch = {nullptr, i, 0, 0};
+    const Pass &pass = plan.passes[i];
     if (plan.method == Method::Auto) {
       for (const Structure &structure : structures()) {
         if (!(structure.borders & border_bit(plan.border))) continue;
         launch.passes = structure.takes({plan, i, kernels});
         if (!launch.passes) continue;
         launch.structure = &structure;
+        if (structure.scratch) launch.scratch = structure.scratch(plan, pass);
         break;
       }
     }
-    if (!launch.structure) launch.passes = 1;
+    if (!launch.structure) {
+      launch.passes = 1;
+      launch.scratch = coarse_bytes(plan, pass);
+    }
     launches.push_back(launch);
   }
   return launches;

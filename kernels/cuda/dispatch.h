@@ -51,6 +51,8 @@ struct Structure {
   int (*takes)(const PassQuery &query);
   // Enqueues them. Of the last one, all pixels are filtered. Throws Error{Device}.
   void (*launch)(const PassRun &run);
+  // Bytes of device memory that the first of them needs besides frames, see scratch.h; nullptr: none.
+  size_t (*scratch)(const Plan &plan, const Pass &pass) = nullptr;
 };
 
 // In the order in which they are asked with method=auto; what none takes, the methods do.
@@ -61,6 +63,7 @@ struct PreparedLaunch {
   const Structure *structure;  // nullptr: a method's kernels
   size_t first;                // pass
   int passes;
+  size_t scratch;  // bytes of FrameBuffers::scratch
 
   const char *name() const { return structure ? structure->name : nullptr; }
 };

@@ -30,7 +30,7 @@ struct FrameBuffers {
   const std::vector<MosaicTiles> *mosaic = nullptr;
   const MosaicTiledBox *const *mosaic_boxes = nullptr;
 
-  void *scratch = nullptr;  // scratch_bytes() of the plan
+  void *scratch = nullptr;  // as much as any launch of the plan needs
 };
 
 // What of a part is worked on, and the sums of what its rectangles measure.

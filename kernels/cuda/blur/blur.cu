@@ -176,15 +176,11 @@ void enqueue_coarse(const PassRun &run, bool words, BlurParams &p) {
 
 }  // namespace
 
-size_t coarse_bytes(const Plan &plan) {
-  int64_t most = 0;
-  for (const Pass &pass : plan.passes) {
-    if (!pass.decimation) continue;
-    int64_t samples = 0;
-    for (size_t i = 0; i < plan.parts.size(); i++) samples += CoarseSize(plan, *pass.decimation, i).all();
-    most = std::max(most, samples);
-  }
-  return static_cast<size_t>(most) * sizeof(int16_t);
+size_t coarse_bytes(const Plan &plan, const Pass &pass) {
+  if (!pass.decimation) return 0;
+  int64_t samples = 0;
+  for (size_t i = 0; i < plan.parts.size(); i++) samples += CoarseSize(plan, *pass.decimation, i).all();
+  return static_cast<size_t>(samples) * sizeof(int16_t);
 }
 
 int takes_blur(const PassQuery &query) {

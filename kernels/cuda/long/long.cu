@@ -13,7 +13,7 @@ namespace cudaconv {
 namespace {
 
 struct LongTuning {
-  static constexpr int kLongestTile = 127;  // taps, up to which other structures and all methods go
+  static constexpr int kLeastTaps = 33;  // below it the methods are as fast
   // Rows of a strip: the first window of each is summed anew, and a GPU wants many. kernel-bench --table=sizes
   // --only=box, H200.
   static constexpr int kLeastStrip = 32, kMostStrip = 128;
@@ -26,13 +26,12 @@ int64_t sums_of(const Plan &plan, const Plan::Part &part) {
 }
 
 bool is_long(const Pass &pass) {
-  return pass.op == Op::Linear && pass.separable() && std::max(pass.width(), pass.height()) > LongTuning::kLongestTile;
+  return pass.op == Op::Linear && pass.separable() && std::max(pass.width(), pass.height()) >= LongTuning::kLeastTaps;
 }
 
 }  // namespace
 
-size_t long_sum_bytes(const Plan &plan) {
-  if (std::none_of(plan.passes.begin(), plan.passes.end(), is_long)) return 0;
+size_t long_sum_bytes(const Plan &plan, const Pass &) {
   int64_t sums = 0;
   for (const Plan::Part &part : plan.parts) sums += sums_of(plan, part);
   return static_cast<size_t>(sums) * sizeof(int32_t);
