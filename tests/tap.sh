@@ -14,7 +14,7 @@ expect() { # NAME COMMAND...: a test that passes where the command succeeds; els
     echo "ok $number - $1"
   else
     echo "not ok $number - $1"
-    echo "# ${output//$'\n'/$'\n'# }"
+    echo "# ${output//$'\n'/$'\n'# }" >&2  # which Meson shows
     failed=1
   fi
 }
