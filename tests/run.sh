@@ -40,7 +40,7 @@ if command -v nvcc >/dev/null; then
   begin "building and testing without CUDA"
   ! command -v clang++ >/dev/null || export CXX=clang++
   configure build-cpu -Dcuda=disabled -Dwerror=true
-  run_tests build-cpu --no-suite kernels --no-suite standin
+  run_tests build-cpu --no-suite kernels --no-suite standin --no-suite lint
   folders+=(build-cpu)
 fi
 
