@@ -314,9 +314,11 @@ guint format_of(const GstVideoMeta &meta) {
 }
 
 std::string format_text(guint format) {
-  const char *const name =
-      format == GST_VIDEO_FORMAT_UNKNOWN ? nullptr : gst_video_format_to_string(static_cast<GstVideoFormat>(format));
-  return name ? name : "number " + std::to_string(format);
+  // GStreamer 1.26's gst_video_format_to_string() takes no format that it does not know.
+  auto *known = static_cast<GEnumClass *>(g_type_class_ref(GST_TYPE_VIDEO_FORMAT));
+  const bool named = format != GST_VIDEO_FORMAT_UNKNOWN && g_enum_get_value(known, static_cast<gint>(format));
+  g_type_class_unref(known);
+  return named ? gst_video_format_to_string(static_cast<GstVideoFormat>(format)) : "number " + std::to_string(format);
 }
 
 gsize row_bytes(const PlaneLayout &plane) {

@@ -14,9 +14,7 @@ case ${1:-} in
 esac
 clip=${1:+$(realpath -- "$1")}
 cd "$(dirname "$0")/.."
-# shellcheck disable=SC2034  # for setup.sh
 steps=5
-# shellcheck disable=SC1091
 . tests/setup.sh
 [ -z "$clip" ] || [ -r "$clip" ] || die "cannot read $clip"
 

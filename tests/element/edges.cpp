@@ -4,6 +4,7 @@
 #include <dirent.h>
 
 #include <cstring>
+#include <fstream>
 #include <set>
 #include <string>
 
@@ -78,11 +79,15 @@ GST_END_TEST;
 
 // ---- Restarts -------------------------------------------------------------------------------------------------------
 
+// All but GLib's own that starts those of thread pools.
 std::set<std::string> threads_of_the_process() {
   std::set<std::string> threads;
   DIR *tasks = opendir("/proc/self/task");
-  while (const dirent *entry = readdir(tasks))
-    if (entry->d_name[0] != '.') threads.insert(entry->d_name);
+  while (const dirent *entry = readdir(tasks)) {
+    std::string name;
+    std::getline(std::ifstream(std::string("/proc/self/task/") + entry->d_name + "/comm"), name);
+    if (entry->d_name[0] != '.' && name != "pool-spawner") threads.insert(entry->d_name);
+  }
   closedir(tasks);
   return threads;
 }

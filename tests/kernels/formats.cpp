@@ -166,10 +166,10 @@ const std::vector<Format> &formats() {
   return list;
 }
 
-const Format &format_named(const std::string &name) {
+const Format &format_named(std::string_view name) {
   for (const Format &format : formats())
     if (name == format.name) return format;
-  std::fprintf(stderr, "there is no format %s\n", name.c_str());
+  std::fprintf(stderr, "there is no format %s\n", std::string(name).c_str());
   std::abort();
 }
 

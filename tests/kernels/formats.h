@@ -5,6 +5,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "imageview.h"
@@ -20,6 +21,6 @@ struct Format {
 const std::vector<Format> &formats();
 
 // Ends the program where there is none.
-const Format &format_named(const std::string &name);
+const Format &format_named(std::string_view name);
 
 }  // namespace cudaconv::test

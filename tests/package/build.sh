@@ -43,9 +43,7 @@ done
 
 cd "$(dirname "$0")/../.."
 mkdir -p build
-# shellcheck disable=SC2034  # for setup.sh
 steps=$((6 * ${#suites[@]}))
-# shellcheck disable=SC1091
 . tests/setup.sh
 [ -z "$toolkit" ] || [ -x "$toolkit/bin/nvcc" ] || die "there is no bin/nvcc in $toolkit"
 git rev-parse --verify -q HEAD >/dev/null || die "this is no git checkout"

@@ -6,6 +6,8 @@
 # Output is in the Test Anything Protocol. GST_PLUGIN_PATH_1_0 says where the plugin is.
 # shellcheck disable=SC2317  # shellcheck does not see through `expect`
 set -euo pipefail
+# shellcheck source=tests/tap.sh
+. "$(dirname "$0")/../tap.sh"
 
 skip() { echo "1..0 # SKIP $1"; exit; }
 
@@ -89,19 +91,6 @@ END
   return 1
 }
 
-number=0
-failed=0
-expect() { # NAME COMMAND...: a test that passes where the command succeeds
-  number=$((number + 1))
-  if "${@:2}" >"$scratch/log" 2>&1; then
-    echo "ok $number - $1"
-  else
-    echo "not ok $number - $1"
-    sed 's/^/# /' "$scratch/log"
-    failed=1
-  fi
-}
-
 cd "$scratch"
 frames=120
 make_clip() {
@@ -173,4 +162,4 @@ expect "a task that is killed, and one that is cancelled: the same bytes" surviv
 expect "what fails always" refuses "failed 2 times" failing.mkv backend=cuda cuda-device-id=99
 expect "a property that is not there" refuses "msk=box" none.mkv msk=box
 expect "a file that is there" refuses "there already" by-1.mkv mask=box
-exit $failed
+finish

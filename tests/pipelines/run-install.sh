@@ -6,6 +6,8 @@
 # Output is in the Test Anything Protocol.
 # shellcheck disable=SC2317  # shellcheck does not see through `expect`
 set -euo pipefail
+# shellcheck source=tests/tap.sh
+. "$(dirname "$0")/../tap.sh"
 
 source=$(realpath "$1")
 build=$(realpath "$2")
@@ -21,19 +23,6 @@ restore() {
   rm -rf "$scratch"
 }
 trap restore EXIT
-
-number=0
-failed=0
-expect() { # NAME COMMAND...: a test that passes where the command succeeds
-  number=$((number + 1))
-  if "${@:2}" >"$scratch/log" 2>&1; then
-    echo "ok $number - $1"
-  else
-    echo "not ok $number - $1"
-    sed 's/^/# /' "$scratch/log"
-    failed=1
-  fi
-}
 
 installed() { find "$scratch/root" ! -type d; }
 plugin() { installed | grep '/libgstcudaconv\.so$'; }
@@ -71,4 +60,4 @@ expect "it is found in the user's own folder" found_for_user
 expect "meson devenv finds it in the build folder" found_in "$build/gst" meson devenv -C "$build"
 expect "plugin-dir is where it goes" goes_to /some/where --prefix=/usr -Dplugin-dir=/some/where
 expect "which by default is in libdir" goes_to /usr/lib/gstreamer-1.0 --prefix=/usr --libdir=lib
-exit $failed
+finish

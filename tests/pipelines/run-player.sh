@@ -6,6 +6,8 @@
 # Output is in the Test Anything Protocol. GST_PLUGIN_PATH_1_0 says where the plugin is.
 # shellcheck disable=SC2317  # shellcheck does not see through `expect`
 set -euo pipefail
+# shellcheck source=tests/tap.sh
+. "$(dirname "$0")/../tap.sh"
 
 self=$(realpath "$0")
 player=$(realpath "$1")
@@ -13,19 +15,6 @@ clip=$(realpath "$2")
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 cd "$scratch"
-
-number=0
-failed=0
-expect() { # NAME COMMAND...: a test that passes where the command succeeds
-  number=$((number + 1))
-  if "${@:2}" >log 2>&1; then
-    echo "ok $number - $1"
-  else
-    echo "not ok $number - $1"
-    sed 's/^/# /' log
-    failed=1
-  fi
-}
 
 decodes() { # FILE FRAMES
   mkdir -p "$1.frames"
@@ -69,4 +58,4 @@ expect "a value that is not there" refuses "mask=gaussian is not a value of that
 expect "no display" in_no_window "no display" "$clip" mask=sobel
 expect "no display, but first a property that is not there" in_no_window "no property msk" "$clip" msk=sobel
 expect "a filter that cannot be carried out" refuses "coefficients" "$clip" mask=custom coefficients="1 2; x"
-exit $failed
+finish

@@ -4,8 +4,10 @@
 # Whether what goes wrong is said in the words that README.md explains: run-troubles.sh TOP_FOLDER BUILD
 #
 # Output is in the Test Anything Protocol. GST_PLUGIN_PATH_1_0 says where the plugin is.
-# shellcheck disable=SC2317  # shellcheck does not see through `check`
+# shellcheck disable=SC2317  # shellcheck does not see through `expect`
 set -euo pipefail
+# shellcheck source=tests/tap.sh
+. "$(dirname "$0")/../tap.sh"
 
 readme=$(realpath "$1")/README.md
 plugin=$(realpath "$2")/gst/libgstcudaconv.so
@@ -13,23 +15,14 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
 export LC_ALL=C  # GLib and GStreamer translate theirs
-number=0
-failed=0
-# NAME TEXT PATTERN COMMAND...: TEXT is in README.md, and one line that COMMAND prints has PATTERN. It may fail.
-check() {
-  number=$((number + 1))
-  "${@:4}" >"$scratch/log" 2>&1 </dev/null || true
-  if grep -qF -- "$2" "$readme" && grep -qa -- "$3" "$scratch/log"; then
-    echo "ok $number - $1"
-  else
-    echo "not ok $number - $1"
-    grep -qF -- "$2" "$readme" || echo "# README.md does not have: $2"
-    sed 's/^/# /' "$scratch/log"
-    failed=1
-  fi
+# TEXT PATTERN COMMAND...: TEXT is in README.md, and one line that COMMAND prints has PATTERN. It may fail.
+prints() {
+  grep -qF -- "$1" "$readme" || { echo "README.md does not have: $1"; return 1; }
+  ("${@:3}" </dev/null || true) 2>&1 | tee "$scratch/log"
+  grep -qa -- "$2" "$scratch/log"
 }
 says() { # TEXT COMMAND...: what README.md quotes; its "..." is any text
-  check "$1" "$1" "$(sed -e 's/[][\.*^$]/\\&/g' -e 's/ *\\\.\\\.\\\. */.*/g' <<<"$1")" "${@:2}"
+  expect "$1" prints "$1" "$(sed -e 's/[][\.*^$]/\\&/g' -e 's/ *\\\.\\\.\\\. */.*/g' <<<"$1")" "${@:2}"
 }
 filter() { # SETTING...
   timeout 60 gst-launch-1.0 videotestsrc num-buffers=3 ! video/x-raw,width=64,height=48 ! cudaconv "$@" ! fakesink
@@ -45,7 +38,7 @@ head -c 100000 "$plugin" >"$scratch/damaged/libgstcudaconv.so"
 echo "1..13"
 says 'no element "cudaconv"' plugins_of "$scratch/empty" gst-launch-1.0 cudaconv
 says 'No such element or plugin' plugins_of "$scratch/empty" gst-inspect-1.0 cudaconv
-check "a plugin that does not load" 'gst-inspect-1.0 -b' 'libgstcudaconv\.so' \
+expect "a plugin that does not load" prints 'gst-inspect-1.0 -b' 'libgstcudaconv\.so' \
   plugins_of "$scratch/damaged" gst-inspect-1.0 -b
 says 'Frames are filtered on the CPU: ...' with CUDA_VISIBLE_DEVICES= filter
 says 'backend=cuda' with CUDA_VISIBLE_DEVICES= filter backend=cuda
@@ -55,8 +48,8 @@ says 'could not link ... to cudaconv0' timeout 60 gst-launch-1.0 videotestsrc ! 
 says "can't handle caps" filter ! video/x-raw,width=65
 says 'sigma has no effect with mask=gauss5; it is used by ...' filter sigma=3
 says 'nothing is filtered: all rectangles of roi ... lie outside the picture' filter roi=64,0,9,9
-check "what was chosen is in the log" 'GST_DEBUG=cudaconv:5' 'frames: method=auto border=replicate' \
+expect "what was chosen is in the log" prints 'GST_DEBUG=cudaconv:5' 'frames: method=auto border=replicate' \
   with GST_DEBUG=cudaconv:5 filter mask=sobel
-check "and what happened" 'GST_DEBUG=cudaconv:4' 'application/x-cudaconv-stats, frames=(guint64)3,' \
+expect "and what happened" prints 'GST_DEBUG=cudaconv:4' 'application/x-cudaconv-stats, frames=(guint64)3,' \
   with GST_DEBUG=cudaconv:4 filter mask=sobel
-exit $failed
+finish

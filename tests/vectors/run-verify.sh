@@ -6,23 +6,13 @@
 # Output is in the Test Anything Protocol.
 # shellcheck disable=SC2317  # shellcheck does not see through `expect`
 set -euo pipefail
+# shellcheck source=tests/tap.sh
+. "$(dirname "$0")/../tap.sh"
 
 program=$1 version=$2 vectors=$3 readme=$4
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
-number=0
-failed=0
-expect() { # NAME COMMAND...: a test that passes where the command succeeds
-  number=$((number + 1))
-  if "${@:2}" >"$scratch/log" 2>&1; then
-    echo "ok $number - $1"
-  else
-    echo "not ok $number - $1"
-    sed 's/^/# /' "$scratch/log"
-    failed=1
-  fi
-}
 exits() { # CODE ARGUMENT...: leaves what is printed in $scratch/out
   local code=0
   "$program" "${@:2}" >"$scratch/out" 2>&1 || code=$?
@@ -53,14 +43,19 @@ documented() { # the last line, in the words of README.md
   grep -qxE "    cudaconv $version: cpu \([a-z0-9]+\) $count vectors, 0 wrong; file $hash" "$readme" &&
     grep -qF "$count small frames" "$readme"
 }
+has_manual_page() { # with every option of --help
+  exits 0 --help && diff <(grep -o '^  --[a-z]*' "$scratch/out" | tr -d ' ') \
+    <(sed -n 's/\\//g; s/^\.BI* \(--[a-z]*\).*/\1/p' "$(dirname "$readme")/tests/package/debian/cudaconv-verify.1")
+}
 
-echo "1..8"
+echo "1..9"
 expect "right results, and the last line" right
 expect "a wrong result, and the last line" wrong
 expect "--list prints the file" lists
 expect "--coverage" covers
 expect "README.md has the last line" documented
+expect "the manual page of the Debian package" has_manual_page
 expect "an unknown argument" exits 2 --fast
 expect "a text that no line has" exits 2 --only=nothing-of-the-kind
 expect "a file that is none" exits 2 --vectors=/nonexistent
-exit $failed
+finish

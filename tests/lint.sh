@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# Whether sources are formatted, and shell scripts without faults that shellcheck knows: lint.sh TOP_FOLDER
+#
+# Output is in the Test Anything Protocol. Other versions of these programs ask for other things: then it is skipped.
+# shellcheck disable=SC2317  # shellcheck does not see through `expect`
+set -euo pipefail
+# shellcheck source=tests/tap.sh
+. "$(dirname "$0")/tap.sh"
+
+cd "$1"
+files() { find gst kernels tests pipelines .ci -type f ! -path '*/corpus/*' "$@"; }
+
+clang_format=clang-format
+! command -v clang-format-14 >/dev/null || clang_format=clang-format-14
+no_clang_format=
+case $("$clang_format" --version 2>&1 || true) in
+  *"version 14."*) ;;
+  *) no_clang_format="there is no clang-format 14" ;;
+esac
+no_shellcheck=
+case $(shellcheck --version 2>&1 || true) in
+  *"version: 0.9."* | *"version: 0.10."*) ;;
+  *) no_shellcheck="there is no shellcheck 0.9 or 0.10" ;;
+esac
+
+formatted() {
+  files \( -name '*.[ch]' -o -name '*.cpp' -o -name '*.cpp.in' -o -name '*.cu' -o -name '*.cuh' \) -print0 |
+    xargs -0 "$clang_format" --dry-run -Werror
+}
+scripts() { files -exec awk 'FNR == 1 { if (/^#!.*sh$|^# shellcheck shell=/) print FILENAME; nextfile }' {} +; }
+checked() { scripts | xargs -d '\n' shellcheck; }
+
+echo "1..2"
+expect_unless "$no_clang_format" "C, C++ and CUDA sources are formatted" formatted
+expect_unless "$no_shellcheck" "shellcheck has nothing to say of shell scripts" checked
+finish
