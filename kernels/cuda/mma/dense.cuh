@@ -53,24 +53,45 @@ struct DenseShape {
   }
 };
 
-// Loads `count` rows of pixels from `left` on, [row][byte of a pixel][pixel]; unless kInside as far as pixel `end`, the
-// first that no window reaches.
+// Loads `count` rows of pixels from `left` on into `planes`, [row][byte of a pixel][pixel]; unless kInside as far as
+// pixel `end`, the first that no window reaches. `rows` and `columns` list where rows and pixels are. Methods are for
+// the whole block.
 template <bool kInside, typename Shape, typename Channels>
-__device__ inline void load_rows_of_planes(const MmaParams &p, const PartParams &part, const Channels &channels,
-                                           int left, int end, const int64_t *rows, const int *columns, int count,
-                                           uint8_t *planes) {
-  constexpr Samples kSamples = Shape::kSamples;
-  constexpr int kPixels = Shape::kPixels, kThreads = Shape::kThreads, kSampleBytes = Shape::kSampleBytes;
-  constexpr int kPixelBytes = Channels::kChannels * kSampleBytes, kPlanes = Channels::kCount * kSampleBytes;
-  // Pixels first ... last - 1 are in the frame, four by four.
-  int first = 0, last = kPixels;
-  if constexpr (!kInside) {
-    first = max(-left, 0);
-    last = min(part.width - left, kPixels) & ~3;
+class PlaneLoader {
+ public:
+  __device__ PlaneLoader(const MmaParams &p, const PartParams &part, const Channels &channels, int left, int end,
+                         const int64_t *rows, const int *columns, int count, uint8_t *planes)
+      : p_(p),
+        part_(part),
+        channels_(channels),
+        left_(left),
+        rows_(rows),
+        columns_(columns),
+        count_(count),
+        planes_(planes),
+        first_(kInside ? 0 : max(-left, 0)),
+        last_(kInside ? kPixels : min(part.width - left, kPixels) & ~3),
+        beyond_(kInside ? 0 : max(min(end - left, kPixels) - last_, 0)) {}
+
+  __device__ void load() const {
+    load_fours<32>(0);
+    load_fours<(kPixels - 128) / 4>(128);
+    if constexpr (!kInside) {
+      if constexpr (kPixelBytes <= 2)
+        if (can_patch<kPixelBytes>(p_, part_)) return patch_fours();
+      load_pixels();
+    }
   }
-  // Items of a thread, `kThreads` apart, a batch of them under way at a time, each of so many words.
-  const auto for_items = [&](int items, auto batch, auto of_item, auto load, auto store) {
-    constexpr int kBatch = decltype(batch)::value, kWords = decltype(of_item)::value;
+
+ private:
+  static constexpr Samples kSamples = Shape::kSamples;
+  static constexpr int kPixels = Shape::kPixels, kSampleBytes = Shape::kSampleBytes;
+  static constexpr int kPixelBytes = Channels::kChannels * kSampleBytes, kPlanes = Channels::kCount * kSampleBytes;
+
+  // Items of a thread, a block's threads apart, kBatch of them under way at a time, each of so many words.
+  template <int kBatch, int kWords, typename Load, typename Store>
+  __device__ static void for_items(int items, Load load, Store store) {
+    constexpr int kThreads = Shape::kThreads;
 #pragma unroll 1
     for (int i0 = static_cast<int>(threadIdx.x); i0 < items; i0 += kBatch * kThreads) {
       uint32_t words[kBatch][kWords];
@@ -81,106 +102,112 @@ __device__ inline void load_rows_of_planes(const MmaParams &p, const PartParams 
       for (int k = 0; k < kBatch; k++)
         if (i0 + k * kThreads < items) store(i0 + k * kThreads, words[k]);
     }
-  };
+  }
+
   // Four pixels as they lie in memory, to where those from pixel x of a row on are.
-  const auto put = [&](int row, int x, uint32_t(&pixels)[kPixelBytes]) {
+  __device__ void put(int row, int x, uint32_t (&pixels)[kPixelBytes]) const {
     uint32_t bytes[kPlanes];
-    channels.template take_apart<kSamples>(p, pixels, bytes);
+    channels_.template take_apart<kSamples>(p_, pixels, bytes);
 #pragma unroll
     for (int c = 0; c < kPlanes; c++)
-      *reinterpret_cast<uint32_t *>(planes + (row * kPlanes + c) * kPixels + x) = bytes[c];
-  };
-  // Item i is four pixels, `across` of them a row, from pixel `from` on.
-  const auto load = [&](int from, auto across) {
-    constexpr int kAcross = decltype(across)::value;
-    const int x = from + static_cast<int>(threadIdx.x) % kAcross * 4;
-    if (!kInside && (x < first || x >= last)) return;
-    const uint8_t *source = part.source + (left + x) * kPixelBytes;
-    constexpr int kBatch = kPixelBytes == 1 ? 10 : kPixelBytes == 2 ? 6 : kPixelBytes == 8 ? 3 : 4;
-    for_items(
-        count * kAcross, std::integral_constant<int, kBatch>(), std::integral_constant<int, kPixelBytes>(),
-        [&](int i, uint32_t(&pixels)[kPixelBytes]) {
-          const int64_t offset = rows[i / kAcross];
-          read_four_pixels<kPixelBytes>(source + (!kInside && offset == kNoRow ? 0 : offset), pixels);
-          if constexpr (!kInside) {
-#pragma unroll
-            for (int c = 0; c < kPixelBytes; c++)
-              if (offset == kNoRow) pixels[c] = part.border_word[c % word_period(kPixelBytes)];
-          }
-        },
-        [&](int i, uint32_t(&pixels)[kPixelBytes]) { put(i / kAcross, x, pixels); });
-  };
-  load(0, std::integral_constant<int, 32>());
-  load(128, std::integral_constant<int, (kPixels - 128) / 4>());
-  if constexpr (kInside) return;
-  // The pixels before and behind those: four by four where they can be, else one by one.
-  const int beyond = max(min(end - left, kPixels) - last, 0);
-  if constexpr (kPixelBytes <= 2) {
-    if (can_patch<kPixelBytes>(p, part)) {
-      const int fours = (first + beyond + 3) / 4;
-      const auto locate = [&](int i, int *x) {
-        const int row = i / fours, four = 4 * (i - row * fours);
-        *x = four < first ? four : last + four - first;
-        return row;
-      };
-      const auto patch = [&](int x, int w) { return WordPatch::find<kPixelBytes>(columns + x + w * 4 / kPixelBytes); };
-      return for_items(
-          count * fours, std::integral_constant<int, 4>(), std::integral_constant<int, 2 * kPixelBytes>(),
-          [&](int i, uint32_t(&words)[2 * kPixelBytes]) {
-            int x;
-            const int64_t offset = rows[locate(i, &x)];
-            const uint8_t *const row = part.source + (offset == kNoRow ? 0 : offset);
-#pragma unroll
-            for (int w = 0; w < kPixelBytes; w++) {
-              const uint32_t border = part.border_word[w % 2];
-              words[w] = offset == kNoRow ? border : patch(x, w).load_first(row);
-              words[kPixelBytes + w] = offset == kNoRow ? border : patch(x, w).load_second(row, border);
-            }
-          },
-          [&](int i, uint32_t(&words)[2 * kPixelBytes]) {
-            int x;
-            const int row = locate(i, &x);
-            uint32_t pixels[kPixelBytes];
-#pragma unroll
-            for (int w = 0; w < kPixelBytes; w++) pixels[w] = patch(x, w).join(words[w], words[kPixelBytes + w]);
-            put(row, x, pixels);
-          });
-    }
+      *reinterpret_cast<uint32_t *>(planes_ + (row * kPlanes + c) * kPixels + x) = bytes[c];
   }
-  const int edge = first + beyond;
-  const auto locate = [&](int i, int *x) {
-    const int row = i / edge, column = i - row * edge;
-    *x = column < first ? column : last + column - first;
+
+  // What is in the frame, four pixels an item, kAcross of them a row, from pixel `from` on.
+  template <int kAcross>
+  __device__ void load_fours(int from) const {
+    const int x = from + static_cast<int>(threadIdx.x) % kAcross * 4;
+    if (!kInside && (x < first_ || x >= last_)) return;
+    const uint8_t *source = part_.source + (left_ + x) * kPixelBytes;
+    constexpr int kBatch = kPixelBytes == 1 ? 10 : kPixelBytes == 2 ? 6 : kPixelBytes == 8 ? 3 : 4;
+    const auto read = [&](int i, uint32_t(&pixels)[kPixelBytes]) {
+      const int64_t offset = rows_[i / kAcross];
+      read_four_pixels<kPixelBytes>(source + (!kInside && offset == kNoRow ? 0 : offset), pixels);
+      if constexpr (!kInside) {
+#pragma unroll
+        for (int c = 0; c < kPixelBytes; c++)
+          if (offset == kNoRow) pixels[c] = part_.border_word[c % word_period(kPixelBytes)];
+      }
+    };
+    for_items<kBatch, kPixelBytes>(count_ * kAcross, read,
+                                   [&](int i, uint32_t(&pixels)[kPixelBytes]) { put(i / kAcross, x, pixels); });
+  }
+
+  // The row of item i of as many a row, those before the frame first, of so many pixels each; and its pixel.
+  __device__ int locate(int i, int of_row, int pixels, int *x) const {
+    const int row = i / of_row, column = pixels * (i - row * of_row);
+    *x = column < first_ ? column : last_ + column - first_;
     return row;
-  };
-  for_items(
-      count * edge, std::integral_constant<int, 4>(), std::integral_constant<int, kPixelBytes>(),
-      [&](int i, uint32_t(&pixel)[kPixelBytes]) {
-        int x;
-        const int64_t offset = rows[locate(i, &x)];
-        const int column = columns[x];
-        const bool reads = column >= 0 && offset != kNoRow;
-        const uint8_t *source = part.source + (reads ? offset + column * kPixelBytes : 0);
+  }
+
+  // What lies beside the frame, four pixels an item, patched together from words that lie in it.
+  __device__ void patch_fours() const {
+    const int fours = (first_ + beyond_ + 3) / 4;
+    const auto patch = [&](int x, int w) { return WordPatch::find<kPixelBytes>(columns_ + x + w * 4 / kPixelBytes); };
+    const auto read = [&](int i, uint32_t(&words)[2 * kPixelBytes]) {
+      int x;
+      const int64_t offset = rows_[locate(i, fours, 4, &x)];
+      const uint8_t *const row = part_.source + (offset == kNoRow ? 0 : offset);
 #pragma unroll
-        for (int c = 0; c < kPlanes; c++) {
-          const int byte = channels.channel(c / kSampleBytes) * kSampleBytes + c % kSampleBytes;
-          pixel[c] = reads ? __ldg(source + byte) : part.border_word[byte / 4] >> byte % 4 * 8;
+      for (int w = 0; w < kPixelBytes; w++) {
+        const uint32_t border = part_.border_word[w % 2];
+        words[w] = offset == kNoRow ? border : patch(x, w).load_first(row);
+        words[kPixelBytes + w] = offset == kNoRow ? border : patch(x, w).load_second(row, border);
+      }
+    };
+    const auto join = [&](int i, uint32_t(&words)[2 * kPixelBytes]) {
+      int x;
+      const int row = locate(i, fours, 4, &x);
+      uint32_t pixels[kPixelBytes];
+#pragma unroll
+      for (int w = 0; w < kPixelBytes; w++) pixels[w] = patch(x, w).join(words[w], words[kPixelBytes + w]);
+      put(row, x, pixels);
+    };
+    for_items<4, 2 * kPixelBytes>(count_ * fours, read, join);
+  }
+
+  // What lies beside the frame, a pixel an item.
+  __device__ void load_pixels() const {
+    const int edge = first_ + beyond_;
+    const auto read = [&](int i, uint32_t(&bytes)[kPixelBytes]) {
+      int x;
+      const int64_t offset = rows_[locate(i, edge, 1, &x)];
+      const int column = columns_[x];
+      const bool reads = column >= 0 && offset != kNoRow;
+      const uint8_t *source = part_.source + (reads ? offset + column * kPixelBytes : 0);
+#pragma unroll
+      for (int c = 0; c < kPlanes; c++) {
+        const int byte = channels_.channel(c / kSampleBytes) * kSampleBytes + c % kSampleBytes;
+        bytes[c] = reads ? __ldg(source + byte) : part_.border_word[byte / 4] >> byte % 4 * 8;
+      }
+    };
+    const auto store = [&](int i, uint32_t(&bytes)[kPixelBytes]) {
+      int x;
+      const int row = locate(i, edge, 1, &x);
+      if constexpr (kSamples != Samples::U8) {
+#pragma unroll
+        for (int c = 0; c < kPlanes; c += 2) {
+          bytes[c] = ((bytes[c] & 0xffu) | bytes[c + 1] << 8) >> p_.sample_shift & p_.sample_mask;
+          bytes[c + 1] = bytes[c] >> 8;
         }
-      },
-      [&](int i, uint32_t(&pixel)[kPixelBytes]) {
-        int x;
-        const int row = locate(i, &x);
-        if constexpr (kSamples != Samples::U8) {
+      }
 #pragma unroll
-          for (int c = 0; c < kPlanes; c += 2) {
-            pixel[c] = ((pixel[c] & 0xffu) | pixel[c + 1] << 8) >> p.sample_shift & p.sample_mask;
-            pixel[c + 1] = pixel[c] >> 8;
-          }
-        }
-#pragma unroll
-        for (int c = 0; c < kPlanes; c++) planes[(row * kPlanes + c) * kPixels + x] = static_cast<uint8_t>(pixel[c]);
-      });
-}
+      for (int c = 0; c < kPlanes; c++) planes_[(row * kPlanes + c) * kPixels + x] = static_cast<uint8_t>(bytes[c]);
+    };
+    for_items<4, kPixelBytes>(count_ * edge, read, store);
+  }
+
+  const MmaParams &p_;
+  const PartParams &part_;
+  const Channels &channels_;
+  int left_;
+  const int64_t *rows_;
+  const int *columns_;
+  int count_;
+  uint8_t *planes_;
+  int first_, last_;  // pixels first_ ... last_ - 1 are in the frame, four by four
+  int beyond_;        // pixels behind those
+};
 
 // A channel's samples as round_sums() makes them.
 template <typename Shape>
@@ -259,18 +286,18 @@ __device__ inline void put_rows(const Tile &tile, const Channels &channels, int 
   put(std::true_type(), false, [](int, uint32_t *) {});
 }
 
-// Sums the rows of the tile, down to `bottom`, of pixels of which kPlanes bytes are summed.
+// The sums of kRows rows of results in each of a warp's groups, of pixels of which kPlanes bytes are summed. Rows of
+// samples come one after the other, the first of them that of the first row's windows.
 template <typename Shape, int kPlanes>
-__device__ inline void filter_rows(const DenseMmaParams &p, const Tile &tile, const uint2 *fragments,
-                                   const uint8_t *planes, int bottom, bool inside) {
-  constexpr int kBytes = Shape::kBytes, kChunks = Shape::kChunks, kRows = Shape::kRows;
-  constexpr int kSampleBytes = Shape::kSampleBytes, kParts = Shape::kParts, kWarps = Shape::kThreads / 32;
-  constexpr int kChannels = kPlanes / kSampleBytes, kGroups = Shape::row_groups(kChannels);
-  constexpr int kRowBytes = kPlanes * Shape::kPixels;
-  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-#pragma unroll 1
-  for (int y0 = tile.y0 + warp * (kRows * kGroups); y0 < bottom; y0 += kWarps * kRows * kGroups) {
-    PartialSums<kParts> sums[kRows][kGroups][kChannels];
+class DenseSums {
+ public:
+  static constexpr int kRows = Shape::kRows, kChannels = kPlanes / Shape::kSampleBytes;
+  static constexpr int kGroups = Shape::row_groups(kChannels), kRowBytes = kPlanes * Shape::kPixels;
+  PartialSums<Shape::kParts> sums[kRows][kGroups][kChannels];
+
+  // `fragments` and `from` are the lane's, of the first rows of the mask and of samples.
+  __device__ DenseSums(const MmaParams &p, const uint2 *fragments, const uint8_t *from)
+      : fragment_(fragments), from_(from) {
 #pragma unroll
     for (int y = 0; y < kRows; y++)
 #pragma unroll
@@ -278,110 +305,22 @@ __device__ inline void filter_rows(const DenseMmaParams &p, const Tile &tile, co
 #pragma unroll
         for (int c = 0; c < kChannels; c++) {
 #pragma unroll
-          for (int k = 0; k < kParts; k++)
+          for (int k = 0; k < Shape::kParts; k++)
             sums[y][s][c].part[k] = all(k == 0                        ? p.epilogue.start
                                         : kSampleBytes == 2 && k == 1 ? p.epilogue.start_high
                                                                       : 0);
         }
-    const uint2 *fragment = fragments + lane;
-    const uint8_t *from = planes + (y0 - tile.y0) * kRowBytes + 4 * lane;
-    uint32_t a[kRows][kBytes][kChunks][2];  // of row r of the mask at r % kRows
-    using Window = uint32_t[kGroups][kPlanes][kChunks];
-    const auto load_fragments = [&](int u) {
-#pragma unroll
-      for (int b = 0; b < kBytes; b++)
-#pragma unroll
-        for (int k = 0; k < kChunks; k++, fragment += 32) {
-          a[u][b][k][0] = fragment->x;
-          a[u][b][k][1] = fragment->y;
-        }
-    };
-    const auto load_window = [&](Window &window) {
-#pragma unroll
-      for (int s = 0; s < kGroups; s++)
-#pragma unroll
-        for (int c = 0; c < kPlanes; c++)
-#pragma unroll
-          for (int k = 0; k < kChunks; k++)
-            window[s][c][k] =
-                *reinterpret_cast<const uint32_t *>(from + s * kRows * kRowBytes + c * Shape::kPixels + 16 * k);
-      from += kRowBytes;
-    };
-    // To the sums of rows first to last, for each byte of a coefficient and of a sample, what add(y, b, s, c, sums)
-    // makes of them with byte b and word c of group s.
-    const auto add_to = [&](int first, int last, auto add) {
-#pragma unroll
-      for (int y = first; y <= last; y++)
-#pragma unroll
-        for (int s = 0; s < kGroups; s++)
-#pragma unroll
-          for (int c = 0; c < kPlanes; c++)
-#pragma unroll
-            for (int b = 0; b < kBytes; b++) {
-              Sums &part = sums[y][s][c / kSampleBytes].part[c % kSampleBytes + b];
-              if (b == kBytes - 1)
-                part = add(std::true_type(), y, b, s, c, part);
-              else
-                part = add(std::false_type(), y, b, s, c, part);
-            }
-    };
-    // The first kCount chunks of a row of samples, whose number is u modulo kRows and which is part of those windows.
-    const auto add_chunks = [&](auto count, int u, int first, int last, const Window &window) {
-      constexpr int kCount = decltype(count)::value;
-      add_to(first, last, [&](auto is_signed, int y, int b, int s, int c, const Sums &part) {
-        uint32_t coefficients[kCount][2], samples[kCount];
-#pragma unroll
-        for (int k = 0; k < kCount; k++) {
-#pragma unroll
-          for (int i = 0; i < 2; i++) coefficients[k][i] = a[(u + kRows - y) % kRows][b][k][i];
-          samples[k] = window[s][c][k];
-        }
-        return multiply<decltype(is_signed)::value, false>(coefficients, samples, part);
-      });
-    };
-    // The next row.
-    const auto add_row = [&](int u, int first, int last, bool in_mask) {
-      if (in_mask) load_fragments(u);
-      Window window;
-      load_window(window);
-      add_chunks(std::integral_constant<int, kChunks>(), u, first, last, window);
-    };
-    // The next two, which are part of the windows of all rows: their odd chunks go together, where registers suffice.
-    constexpr bool kJoins = kChunks % 2 && kPlanes * kBytes <= 8;
-    const auto add_pair = [&](int u) {
-      if constexpr (!kJoins) {
-        add_row(u, 0, kRows - 1, true);
-        add_row(u + 1, 0, kRows - 1, true);
-      } else {
-        constexpr std::integral_constant<int, kChunks - 1> kEven;
-        Window window[2];
-        uint32_t last[kBytes][2];  // of the row of the mask that the second one's takes the place of
-#pragma unroll
-        for (int b = 0; b < kBytes; b++)
-#pragma unroll
-          for (int i = 0; i < 2; i++) last[b][i] = a[u + 1][b][kChunks - 1][i];
-        load_fragments(u);
-        load_window(window[0]);
-        add_chunks(kEven, u, 0, kRows - 1, window[0]);
-        load_fragments(u + 1);
-        load_window(window[1]);
-        add_chunks(kEven, u + 1, 0, kRows - 1, window[1]);
-        add_to(0, kRows - 1, [&](auto is_signed, int y, int b, int s, int c, const Sums &part) {
-          const auto &first = y == kRows - 1 ? last[b] : a[(u + kRows - y) % kRows][b][kChunks - 1];
-          const auto &second = a[(u + 1 + kRows - y) % kRows][b][kChunks - 1];
-          return mma<decltype(is_signed)::value, false, 2>({first[0], first[1], second[0], second[1]},
-                                                           {window[0][s][c][kChunks - 1], window[1][s][c][kChunks - 1]},
-                                                           part);
-        });
-      }
-    };
+  }
+
+  // Adds all rows that windows reach. `height` rows of the mask, the last of them zeros where `spare`.
+  __device__ void add_rows(int height, bool has_spare) {
 #pragma unroll
     for (int u = 0; u < kRows; u++) add_row(u, 0, u, true);
 #pragma unroll 1
-    for (int r = kRows; r < p.height; r += kRows) {
+    for (int r = kRows; r < height; r += kRows) {
 #pragma unroll
       for (int u = 0; u < kRows - 2; u += 2) add_pair(u);
-      const bool spare = p.spare && r + kRows == p.height;
+      const bool spare = has_spare && r + kRows == height;
       if (kJoins && !spare) {
         add_pair(kRows - 2);
         continue;
@@ -392,17 +331,139 @@ __device__ inline void filter_rows(const DenseMmaParams &p, const Tile &tile, co
       else
         add_row(kRows - 1, 0, kRows - 1, true);
     }
-    const auto finish = [&](auto spare) {
-      constexpr int kSpare = decltype(spare)::value;
-#pragma unroll
-      for (int u = 0; u + kSpare < kRows - 1; u++) add_row(u, u + 1 + kSpare, kRows - 1, false);
-    };
-    if (p.spare)
-      finish(std::integral_constant<int, 1>());
+    if (has_spare)
+      add_last_rows<1>();
     else
-      finish(std::integral_constant<int, 0>());
+      add_last_rows<0>();
+  }
+
+ private:
+  static constexpr int kBytes = Shape::kBytes, kChunks = Shape::kChunks, kSampleBytes = Shape::kSampleBytes;
+  // Whether the odd chunks of two rows go together: where registers suffice.
+  static constexpr bool kJoins = kChunks % 2 && kPlanes * kBytes <= 8;
+  using Window = uint32_t[kGroups][kPlanes][kChunks];
+
+  // Loads the next row of the mask, whose number is u modulo kRows.
+  __device__ void load_fragments(int u) {
+#pragma unroll
+    for (int b = 0; b < kBytes; b++)
+#pragma unroll
+      for (int k = 0; k < kChunks; k++, fragment_ += 32) {
+        a_[u][b][k][0] = fragment_->x;
+        a_[u][b][k][1] = fragment_->y;
+      }
+  }
+
+  // Loads the next row of samples.
+  __device__ void load_window(Window &window) {
+#pragma unroll
+    for (int s = 0; s < kGroups; s++)
+#pragma unroll
+      for (int c = 0; c < kPlanes; c++)
+#pragma unroll
+        for (int k = 0; k < kChunks; k++)
+          window[s][c][k] =
+              *reinterpret_cast<const uint32_t *>(from_ + s * kRows * kRowBytes + c * Shape::kPixels + 16 * k);
+    from_ += kRowBytes;
+  }
+
+  // To the sums of rows first to last, for each byte of a coefficient and of a sample, what add(y, b, s, c, sums) makes
+  // of them with byte b and word c of group s.
+  template <typename Add>
+  __device__ void add_to(int first, int last, Add add) {
+#pragma unroll
+    for (int y = first; y <= last; y++)
+#pragma unroll
+      for (int s = 0; s < kGroups; s++)
+#pragma unroll
+        for (int c = 0; c < kPlanes; c++)
+#pragma unroll
+          for (int b = 0; b < kBytes; b++) {
+            Sums &part = sums[y][s][c / kSampleBytes].part[c % kSampleBytes + b];
+            if (b == kBytes - 1)
+              part = add(std::true_type(), y, b, s, c, part);
+            else
+              part = add(std::false_type(), y, b, s, c, part);
+          }
+  }
+
+  // Adds the first kCount chunks of a row of samples, whose number is u modulo kRows, to the sums of rows first to
+  // last.
+  template <int kCount>
+  __device__ void add_chunks(int u, int first, int last, const Window &window) {
+    add_to(first, last, [&](auto is_signed, int y, int b, int s, int c, const Sums &part) {
+      uint32_t coefficients[kCount][2], samples[kCount];
+#pragma unroll
+      for (int k = 0; k < kCount; k++) {
+#pragma unroll
+        for (int i = 0; i < 2; i++) coefficients[k][i] = a_[(u + kRows - y) % kRows][b][k][i];
+        samples[k] = window[s][c][k];
+      }
+      return multiply<decltype(is_signed)::value, false>(coefficients, samples, part);
+    });
+  }
+
+  // Adds the next row of samples; `in_mask`: there is one more of the mask, too.
+  __device__ void add_row(int u, int first, int last, bool in_mask) {
+    if (in_mask) load_fragments(u);
+    Window window;
+    load_window(window);
+    add_chunks<kChunks>(u, first, last, window);
+  }
+
+  // Adds the next two, which are part of the windows of all rows.
+  __device__ void add_pair(int u) {
+    if constexpr (!kJoins) {
+      add_row(u, 0, kRows - 1, true);
+      add_row(u + 1, 0, kRows - 1, true);
+    } else {
+      Window window[2];
+      uint32_t last[kBytes][2];  // of the row of the mask that the second one's takes the place of
+#pragma unroll
+      for (int b = 0; b < kBytes; b++)
+#pragma unroll
+        for (int i = 0; i < 2; i++) last[b][i] = a_[u + 1][b][kChunks - 1][i];
+      load_fragments(u);
+      load_window(window[0]);
+      add_chunks<kChunks - 1>(u, 0, kRows - 1, window[0]);
+      load_fragments(u + 1);
+      load_window(window[1]);
+      add_chunks<kChunks - 1>(u + 1, 0, kRows - 1, window[1]);
+      add_to(0, kRows - 1, [&](auto is_signed, int y, int b, int s, int c, const Sums &part) {
+        const auto &first = y == kRows - 1 ? last[b] : a_[(u + kRows - y) % kRows][b][kChunks - 1];
+        const auto &second = a_[(u + 1 + kRows - y) % kRows][b][kChunks - 1];
+        return mma<decltype(is_signed)::value, false, 2>({first[0], first[1], second[0], second[1]},
+                                                         {window[0][s][c][kChunks - 1], window[1][s][c][kChunks - 1]},
+                                                         part);
+      });
+    }
+  }
+
+  // Adds the rows that lie below the first row's windows.
+  template <int kSpare>
+  __device__ void add_last_rows() {
+#pragma unroll
+    for (int u = 0; u + kSpare < kRows - 1; u++) add_row(u, u + 1 + kSpare, kRows - 1, false);
+  }
+
+  const uint2 *fragment_;
+  const uint8_t *from_;
+  uint32_t a_[kRows][kBytes][kChunks][2];  // of row r of the mask at r % kRows
+};
+
+// Sums the rows of the tile, down to `bottom`, of pixels of which kPlanes bytes are summed.
+template <typename Shape, int kPlanes>
+__device__ inline void filter_rows(const DenseMmaParams &p, const Tile &tile, const uint2 *fragments,
+                                   const uint8_t *planes, int bottom, bool inside) {
+  using AllSums = DenseSums<Shape, kPlanes>;
+  constexpr int kRows = AllSums::kRows, kGroups = AllSums::kGroups, kChannels = AllSums::kChannels;
+  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+#pragma unroll 1
+  for (int y0 = tile.y0 + warp * (kRows * kGroups); y0 < bottom; y0 += Shape::kThreads / 32 * kRows * kGroups) {
+    AllSums sums(p, fragments + lane, planes + (y0 - tile.y0) * AllSums::kRowBytes + 4 * lane);
+    sums.add_rows(p.height, p.spare);
     Rounded<Shape> results[kRows][kGroups][kChannels];
-    round_all<Shape>(p, sums, results);
+    round_all<Shape>(p, sums.sums, results);
     const auto put = [&](const auto &channels) { put_rows<Shape>(tile, channels, y0, bottom, inside, results); };
     if constexpr (kPlanes == 3) {
       if (tile.part.channels == 4) {
@@ -415,7 +476,7 @@ __device__ inline void filter_rows(const DenseMmaParams &p, const Tile &tile, co
 }
 
 template <typename Shape>
-__device__ inline void filter_dense(const DenseMmaParams &p, const Tile &tile, int bottom) {
+__device__ __forceinline__ void filter_dense(const DenseMmaParams &p, const Tile &tile, int bottom) {
   constexpr int kBytes = Shape::kBytes, kChunks = Shape::kChunks, kLine = Shape::kLine;
   constexpr Samples kSamples = Shape::kSamples;
   const PartParams &part = tile.part;
@@ -460,10 +521,11 @@ __device__ inline void filter_dense(const DenseMmaParams &p, const Tile &tile, i
   __syncthreads();
   const auto load = [&](const auto &channels) {
     const int end = part.width + p.radius_x;
+    using Channels = std::decay_t<decltype(channels)>;
     if (inside)
-      load_rows_of_planes<true, Shape>(p, part, channels, left, end, rows, columns, height, planes);
+      PlaneLoader<true, Shape, Channels>(p, part, channels, left, end, rows, columns, height, planes).load();
     else
-      load_rows_of_planes<false, Shape>(p, part, channels, left, end, rows, columns, height, planes);
+      PlaneLoader<false, Shape, Channels>(p, part, channels, left, end, rows, columns, height, planes).load();
   };
   for_channels<kSamples>(part.channels, [&](auto constant) {
     constexpr int kChannels = decltype(constant)::value;

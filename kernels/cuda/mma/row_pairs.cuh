@@ -322,60 +322,151 @@ struct RowPairPlace {
   static constexpr int kTimes = kJoins ? 1 : 2, kWords = kPixelBytes / kTimes;
 };
 
-// The results of a lane in each of its strips, of two rows.
-template <typename Shape, typename Channels, typename Total, int kStrips, int kPixelBytes>
-__device__ inline void make_pair_pixels(const RowPairMmaParams &p, const Channels &channels, const Total &total,
-                                        uint32_t (&pixels)[kStrips][kPixelBytes]) {
-  if constexpr (Shape::kSamples == Samples::U8) {
-    scale_sums(p.scale, channels, total, pixels);
-  } else {
-    const auto started = [&](int s, int c) {
-      PartialSums<2> sum = total[s][c];
-#pragma unroll
-      for (int n = 0; n < 4; n++) {
-        sum.part[0].v[n] += p.epilogue.start;
-        sum.part[1].v[n] += p.epilogue.start_high;
-      }
-      return sum;
-    };
-    make_pixels<kStrips, Channels::kChannels, Shape>(p, started, pixels);
-  }
-  if constexpr (RowPairPlace<kPixelBytes>::kJoins) {
-#pragma unroll
-    for (int s = 0; s < kStrips; s++) join_pairs<kPixelBytes>(pixels[s]);
-  }
-}
+// The sums of a warp's strips: of each of the pairs of rows of results whose windows reach the pair of rows of a step.
+template <typename Shape, typename Channels>
+class RowPairSums {
+ public:
+  static constexpr int kPixelBytes = Channels::kChannels * Shape::kSampleBytes;
+  static constexpr int kStrips = row_pair_strips(kPixelBytes);
 
-// `right`: how many pixels there are from the first of the lane's on; `whole`: that is enough for all of them.
-template <int kPixelBytes, int kStrips>
-__device__ inline void store_pair_pixels(uint8_t *to, const uint32_t (&pixels)[kStrips][kPixelBytes], int right,
-                                         bool whole, bool has_row) {
-  using Place = RowPairPlace<kPixelBytes>;
-  constexpr int kTimes = Place::kTimes, kWords = Place::kWords;
+  __device__ RowPairSums(const PartParams &part, const uint32_t *lines) : channels_(part), operands_(lines) {}
+
+  // Adds the rows of a step, `words` as they lie in memory, whose number is i modulo kUnrolledSteps. The new pair of
+  // rows of results begins with `start`.
+  __device__ void add(const RowPairMmaParams &p, int i, uint32_t (&words)[kStrips][2][kPixelBytes], const Sums &start) {
 #pragma unroll
-  for (int n = 0; n < kStrips * kTimes; n++) {
-    const int right_of = n / kTimes * kRowPairWidth + n % kTimes * 8;  // the lane's first pixel
-    uint8_t *const at = to + right_of * kPixelBytes;
-    const uint32_t *const words = pixels[n / kTimes] + n % kTimes * kWords;
-    if (whole)
-      store_words<kWords>(at, words);
-    else if (has_row)
-      store_pixels<kPixelBytes>(at, words, right - right_of);
+    for (int s = 0; s < kStrips; s++) {
+      uint32_t bytes[2][kSummedBytes];
+#pragma unroll
+      for (int h = 0; h < 2; h++) channels_.template take_apart<Shape::kSamples>(p, words[s][h], bytes[h]);
+#pragma unroll
+      for (int j = 0; j < kPairs; j++)
+#pragma unroll
+        for (int c = 0; c < kSummedBytes; c++) {
+          Sums &sum = sums_[(i + kPairs - j) % kPairs].of[s][c / kSampleBytes].part[c % kSampleBytes];
+          sum = mma<true, false, 2>(operands_.pair[j], {bytes[0][c], bytes[1][c]}, j ? sum : start);
+        }
+    }
   }
-}
+
+  // The lane's results, of two rows, that are done with step i.
+  __device__ void make_pixels(const RowPairMmaParams &p, int i, uint32_t (&pixels)[kStrips][kPixelBytes]) const {
+    const auto &total = sums_[(i + 1) % kPairs].of;
+    if constexpr (Shape::kSamples == Samples::U8) {
+      scale_sums(p.scale, channels_, total, pixels);
+    } else {
+      const auto started = [&](int s, int c) {
+        PartialSums<2> sum = total[s][c];
+#pragma unroll
+        for (int n = 0; n < 4; n++) {
+          sum.part[0].v[n] += p.epilogue.start;
+          sum.part[1].v[n] += p.epilogue.start_high;
+        }
+        return sum;
+      };
+      cudaconv::make_pixels<kStrips, Channels::kChannels, Shape>(p, started, pixels);
+    }
+    if constexpr (RowPairPlace<kPixelBytes>::kJoins) {
+#pragma unroll
+      for (int s = 0; s < kStrips; s++) join_pairs<kPixelBytes>(pixels[s]);
+    }
+  }
+
+  // Moves sums to where the next kUnrolledSteps steps look for them.
+  __device__ void move_on() {
+    Pair before[kPairs];
+#pragma unroll
+    for (int i = 0; i < kPairs; i++) before[i] = sums_[i];
+#pragma unroll
+    for (int i = 0; i < kPairs; i++) sums_[i] = before[(i + Shape::kUnrolledSteps) % kPairs];
+  }
+
+ private:
+  static constexpr int kPairs = Shape::kPairs, kSampleBytes = Shape::kSampleBytes;
+  static constexpr int kSummedBytes = Channels::kCount * kSampleBytes;
+  struct Pair {
+    PartialSums<kSampleBytes> of[kStrips][Channels::kCount];
+  };
+
+  Channels channels_;
+  RowPairOperands<kPairs> operands_;
+  Pair sums_[kPairs] = {};
+};
+
+// Where a warp writes the results of its strips, two rows at a time, from tile.x0 and tile.y0 on.
+template <int kPixelBytes>
+class RowPairWriter {
+ public:
+  static constexpr int kStrips = row_pair_strips(kPixelBytes);
+  using Place = RowPairPlace<kPixelBytes>;
+
+  __device__ RowPairWriter(const Tile &tile, int bottom)
+      : part_(tile.part),
+        x_(16 * t() + (Place::kJoins ? g() % 2 * 8 + g() % 4 / 2 * 4 : g() % 4 * 2)),
+        right_(part_.width - tile.x0 - x_),
+        below_(bottom - tile.y0 - g() / 4),
+        whole_(tile.x0 + kRowPairWidth * kStrips <= part_.width && (bottom - tile.y0) % 2 == 0),
+        has_unfiltered_(part_.has_unfiltered),
+        target_pitch_(part_.target_pitch),
+        to_(part_.target + (tile.y0 + g() / 4) * target_pitch_ + (tile.x0 + x_) * kPixelBytes) {}
+
+  // Takes unfiltered channels from the rows in the middle of the windows, which `source` still holds, where row
+  // `middle` is that of the first of the two rows.
+  __device__ void blend(const RowPairRing<kPixelBytes> &source, int middle,
+                        uint32_t (&pixels)[kStrips][kPixelBytes]) const {
+    if (!has_unfiltered_) return;
+    const int row = middle + g() / 4;
+#pragma unroll
+    for (int s = 0; s < kStrips; s++) {
+      uint32_t original[kPixelBytes];
+#pragma unroll
+      for (int u = 0; u < Place::kTimes; u++)
+        source.template read<Place::kWords>(row / 2, row % 2, s * kRowPairWidth + x_ + 8 * u,
+                                            original + u * Place::kWords);
+      blend_pixels<kPixelBytes>(part_, original, pixels[s]);
+    }
+  }
+
+  // Rows y and y + 1 of the tile; the next two follow.
+  __device__ void store(int y, const uint32_t (&pixels)[kStrips][kPixelBytes]) {
+#pragma unroll
+    for (int n = 0; n < kStrips * Place::kTimes; n++) {
+      const int right_of = n / Place::kTimes * kRowPairWidth + n % Place::kTimes * 8;  // the lane's first pixel
+      uint8_t *const at = to_ + right_of * kPixelBytes;
+      const uint32_t *const words = pixels[n / Place::kTimes] + n % Place::kTimes * Place::kWords;
+      if (whole_)
+        store_words<Place::kWords>(at, words);
+      else if (y < below_)
+        store_pixels<kPixelBytes>(at, words, right_ - right_of);
+    }
+    to_ += 2 * target_pitch_;
+  }
+
+ private:
+  __device__ static int g() {
+    return threadIdx.x % 32 / 4;
+  }
+  __device__ static int t() {
+    return threadIdx.x % 4;
+  }
+
+  const PartParams &part_;
+  int x_;              // of the lane's results in a strip
+  int right_, below_;  // how many pixels and rows there are from the lane's first one on
+  bool whole_;         // that is enough for all of them, in every row
+  bool has_unfiltered_;
+  int64_t target_pitch_;
+  uint8_t *to_;
+};
 
 // The warp's strips, of which tile.x0 is the first pixel; there may be none. `rows` is a list that all threads of the
 // block have made, `lines` is made by them here.
 template <typename Shape, typename Channels>
 __device__ inline void filter_row_pairs(const RowPairMmaParams &p, const Tile &tile, int32_t *starts,
                                         const int64_t *rows, uint32_t *lines, uint8_t *ring) {
-  constexpr Samples kSamples = Shape::kSamples;
-  constexpr int kSampleBytes = Shape::kSampleBytes, kPixelBytes = Channels::kChannels * kSampleBytes;
-  constexpr int kSummedBytes = Channels::kCount * kSampleBytes;
+  constexpr int kPixelBytes = Channels::kChannels * Shape::kSampleBytes;
   constexpr int kPairs = Shape::kPairs, kStrips = row_pair_strips(kPixelBytes);
-  using Place = RowPairPlace<kPixelBytes>;
   const PartParams &part = tile.part;
-  const Channels channels(part);
   const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
   const int bottom = min(tile.y0 + p.tile_height, part.height);
   const int steps = tile.x0 < part.width ? (bottom - tile.y0 + 1) / 2 + kPairs - 1 : 0;
@@ -387,24 +478,14 @@ __device__ inline void filter_row_pairs(const RowPairMmaParams &p, const Tile &t
   __syncthreads();
   if (!steps) return;
 
-  const int x = 16 * t + (Place::kJoins ? g % 2 * 8 + g % 4 / 2 * 4 : g % 4 * 2);  // of the lane's results in a strip
-  const int right = part.width - tile.x0 - x, below = bottom - tile.y0 - g / 4;    // how many there are from there on
-  const bool whole = tile.x0 + kRowPairWidth * kStrips <= part.width && (bottom - tile.y0) % 2 == 0,
-             has_unfiltered = part.has_unfiltered;
-  const int64_t target_pitch = part.target_pitch;
-  uint8_t *to = part.target + (tile.y0 + g / 4) * target_pitch + (tile.x0 + x) * kPixelBytes;
-
-  const RowPairOperands<kPairs> operands(lines);
+  RowPairWriter<kPixelBytes> writer(tile, bottom);
+  RowPairSums<Shape, Channels> sums(part, lines);
   source.template wait<kRowPairsAhead - 1>();
   source.write_edge(0, source.read_edge(0));
-  constexpr int kUnrolledSteps = Shape::kUnrolledSteps;
-  struct {
-    PartialSums<kSampleBytes> of[kStrips][Channels::kCount];
-  } sums[kPairs] = {}, before[kPairs];  // of as many pairs of rows of results
 #pragma unroll 1
-  for (int step0 = 0;; step0 += kUnrolledSteps) {
+  for (int step0 = 0;; step0 += Shape::kUnrolledSteps) {
 #pragma unroll
-    for (int i = 0; i < kUnrolledSteps; i++) {
+    for (int i = 0; i < Shape::kUnrolledSteps; i++) {
       const int step = step0 + i;
       if (step >= steps) return;
       source.template wait<kRowPairsAhead - 2>();  // for the next step too
@@ -417,47 +498,17 @@ __device__ inline void filter_row_pairs(const RowPairMmaParams &p, const Tile &t
       source.copy(step + kRowPairsAhead);
       const auto edge = source.read_edge(step + 1);
       Sums start = {};
-      if constexpr (kSamples == Samples::U8) start = read_start(starts);
-#pragma unroll
-      for (int s = 0; s < kStrips; s++) {
-        uint32_t bytes[2][kSummedBytes];
-#pragma unroll
-        for (int h = 0; h < 2; h++) channels.template take_apart<kSamples>(p, words[s][h], bytes[h]);
-#pragma unroll
-        for (int j = 0; j < kPairs; j++)
-#pragma unroll
-          for (int c = 0; c < kSummedBytes; c++) {
-            Sums &sum = sums[(i + kPairs - j) % kPairs].of[s][c / kSampleBytes].part[c % kSampleBytes];
-            sum = mma<true, false, 2>(operands.pair[j], {bytes[0][c], bytes[1][c]}, j ? sum : start);
-          }
-      }
+      if constexpr (Shape::kSamples == Samples::U8) start = read_start(starts);
+      sums.add(p, i, words, start);
       source.write_edge(step + 1, edge);
       const int y = 2 * (step - kPairs + 1);  // of the results
       if (y < 0) continue;
-      const auto &total = sums[(i + 1) % kPairs].of;
       uint32_t pixels[kStrips][kPixelBytes];
-      make_pair_pixels<Shape>(p, channels, total, pixels);
-      if (has_unfiltered) {
-        // From the rows in the middle of the windows, one or two steps before.
-        const int row = y + p.radius_y + g / 4;
-#pragma unroll
-        for (int s = 0; s < kStrips; s++) {
-          uint32_t original[kPixelBytes];
-#pragma unroll
-          for (int u = 0; u < Place::kTimes; u++)
-            source.template read<Place::kWords>(row / 2, row % 2, s * kRowPairWidth + x + 8 * u,
-                                                original + u * Place::kWords);
-          blend_pixels<kPixelBytes>(part, original, pixels[s]);
-        }
-      }
-      store_pair_pixels<kPixelBytes>(to, pixels, right, whole, y < below);
-      to += 2 * target_pitch;
+      sums.make_pixels(p, i, pixels);
+      writer.blend(source, y + p.radius_y, pixels);
+      writer.store(y, pixels);
     }
-    // To where the next steps look for them.
-#pragma unroll
-    for (int i = 0; i < kPairs; i++) before[i] = sums[i];
-#pragma unroll
-    for (int i = 0; i < kPairs; i++) sums[i] = before[(i + kUnrolledSteps) % kPairs];
+    sums.move_on();
   }
 }
 

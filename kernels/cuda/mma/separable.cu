@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
 // The launcher of the kernels for separable masks.
-#include "cuda/mma/separable.cuh"
-
 #include <algorithm>
 
 #include "cuda/mma/launch_tiles.h"
+#include "cuda/mma/separable_strip.cuh"
 #include "cuda/mma/separable_tile.cuh"
 
 namespace cudaconv {

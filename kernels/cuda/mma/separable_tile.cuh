@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Separable masks of larger radii than the strips of separable.cuh take, by the same instructions, on tiles in shared
-// memory, of samples and of results: a plane each channel.
+// Separable masks of larger radii than the strips of separable_strip.cuh take, by the same instructions, on tiles in
+// shared memory, of samples and of results: a plane each channel.
 #pragma once
 
 #include "cuda/mma/separable.cuh"

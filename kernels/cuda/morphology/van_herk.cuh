@@ -373,99 +373,130 @@ struct VanHerkShape {
   static_assert(kGroups % kStep == 0);
 };
 
+// A block's tile in shared memory: rows are filtered in place, and what columns make of them goes to the frame.
 template <typename Shape>
-__device__ inline void filter_van_herk(const VanHerkParams &p) {
-  using Order = typename Shape::Order;
-  constexpr int kPitch = Shape::kPitch, kStep = Shape::kStep;
-  const U8x4Tile &shape = p.tile;
-  const Tile tile = locate_u8x4_tile(p, shape);
-  const PartParams &part = tile.part;
-  const int size = Shape::kExact ? Shape::kLargest : p.size, radius = size / 2;
-  const uint32_t flip = Shape::kFlips ? p.flip : 0;
-  uint32_t *u8x4s = shared_memory<uint32_t>();
-  VanHerk<Order, Shape::kLargest, Shape::kExact, Shape::kMin> window;
+class VanHerkTile {
+ public:
+  __device__ explicit VanHerkTile(const VanHerkParams &p)
+      : p_(p),
+        tile_(locate_u8x4_tile(p, p.tile)),
+        part_(tile_.part),
+        size_(Shape::kExact ? Shape::kLargest : p.size),
+        rows_(min(p.tile.height, part_.height - tile_.y0) + 2 * (size_ / 2)),
+        flip_(Shape::kFlips ? p.flip : 0),
+        words_(shared_memory<uint32_t>()) {}
 
-  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-  const int rows = min(shape.height, part.height - tile.y0) + 2 * radius;
-  const int share = (rows + Shape::kRowsOfRound - 1) / Shape::kRowsOfRound * Shape::kRowsAtOnce;
-  const int begin = min(warp * share, rows), end = min(begin + share, rows);
-  if (begin < end)
-    load_rows<Shape::kRows, Order::kWords>(p, shape, tile, begin, end - begin, kPitch, u8x4s + begin * kPitch);
-  wait_for_copies();
-  __syncwarp();
-  // Each warp filters the rows that it has loaded: once all of a row is in registers, results take its place, pixels
-  // to be copied in the place of theirs. `halo` words lie before those pixels, and windows begin at `from`.
-  const auto filter_rows = [&](auto &line, int halo, int from) {
-    constexpr bool kLoadsFourWords = std::decay_t<decltype(line)>::kLoadsFourWords;
+  // Each warp loads rows of its own, which no other waits for, and filters them.
+  __device__ void filter_rows() {
+    const int warp = threadIdx.x / 32;
+    const int share = (rows_ + Shape::kRowsOfRound - 1) / Shape::kRowsOfRound * Shape::kRowsAtOnce;
+    const int begin = min(warp * share, rows_), end = min(begin + share, rows_);
+    if (begin < end)
+      load_rows<Shape::kRows, Order::kWords>(p_, p_.tile, tile_, begin, end - begin, kPitch, words_ + begin * kPitch);
+    wait_for_copies();
+    __syncwarp();
+    if constexpr (Shape::kThreeChannels) {
+      filter_words(RowOfThree<Shape::kMin, Shape::kLargest>(), begin, end);
+    } else if constexpr (Shape::kU8x4s || kStep == 2) {
+      filter_u8x4s(begin, end);
+    } else if (part_.channels == 4) {
+      filter_u8x4s(begin, end);
+    } else if (part_.channels == 2) {
+      filter_words(FoldedRow<FoldedPairs<Order, Shape::kMin>, Shape::kMin, Shape::kLargest>(), begin, end);
+    } else if constexpr (!Order::kWords) {
+      filter_words(FoldedRow<FoldedBytes<Shape::kMin>, Shape::kMin, Shape::kLargest>(), begin, end);
+    }
+  }
+
+  __device__ void filter_columns() {
+    const U8x4Tile &shape = p_.tile;
+    const int radius = size_ / 2, results = rows_ - 2 * radius, groups = (results + size_ - 1) / size_;
+    for (int item = threadIdx.x; item - lane() < shape.width * groups; item += 32 * Shape::kWarps) {
+      const int group = item / shape.width, column = item - group * shape.width;
+      const bool beyond = Shape::kU8x4s ? tile_.x0 + column >= part_.width
+                                        : tile_.x0 * part_.channels + 4 * column >= part_.width * part_.channels;
+      if (__all_sync(0xffffffffu, beyond)) continue;
+      // Lanes beyond the last column of the last group write nothing.
+      const int row = min(group, groups - 1) * size_, last = rows_ - 1 - row;
+      const uint32_t *first = words_ + row * kPitch + column;
+      window_.run(size_, [&](int n) { return first[(Shape::kLow ? min(n, last) : n) * kPitch]; });
+      if (part_.has_unfiltered)
+        window_.change(size_, [&](int n, uint32_t u8x4) {
+          const uint32_t pixel = first[(Shape::kLow ? min(n + radius, last) : n + radius) * kPitch];
+          return blend_channels(part_, u8x4 ^ flip_, pixel, Shape::kThreeChannels ? column % 3 : column % kStep) ^
+                 flip_;
+        });
+      U8x4Writer writer(shape, tile_, column, group * size_, !Shape::kU8x4s);
+      writer.template write<!Shape::kExact>(
+          [&](auto put) { window_.each(size_, [&](int, uint32_t u8x4) { put(u8x4 ^ flip_); }); });
+    }
+  }
+
+ private:
+  using Order = typename Shape::Order;
+  using Window = VanHerk<Order, Shape::kLargest, Shape::kExact, Shape::kMin>;
+  static constexpr int kPitch = Shape::kPitch, kStep = Shape::kStep;
+
+  __device__ static int lane() { return threadIdx.x % 32; }
+
+  __device__ void filter_u8x4s(int begin, int end) {
+    filter_rows(window_, begin, end, p_.tile.halo_x, p_.tile.halo_x - size_ / 2 * kStep);
+  }
+  template <typename Line>
+  __device__ void filter_words(Line line, int begin, int end) {
+    const int halo = p_.tile.bytes[part_.channels - 1].halo / 4;
+    filter_rows(line, begin, end, halo, halo - line.kReach);
+  }
+
+  // Once all of a row is in registers, results take its place, pixels to be copied in the place of theirs. `halo` words
+  // lie before those pixels, and windows begin at `from`.
+  template <typename Line>
+  __device__ void filter_rows(Line &line, int begin, int end, int halo, int from) {
     for (int row0 = begin; row0 < end; row0 += Shape::kRowsAtOnce) {
-      const int row = row0 + lane / Shape::kGroups, group = lane % Shape::kGroups, word = group % kStep;
-      uint32_t *first = u8x4s + row * kPitch + group / kStep * line.words(size) * kStep + word;
+      const int row = row0 + lane() / Shape::kGroups, group = lane() % Shape::kGroups, word = group % kStep;
+      uint32_t *first = words_ + row * kPitch + group / kStep * line.words(size_) * kStep + word;
       if (row < end)
-        line.run(size, [&](int n) {
-          if constexpr (kLoadsFourWords) {
+        line.run(size_, [&](int n) {
+          if constexpr (Line::kLoadsFourWords) {
             return *reinterpret_cast<const uint4 *>(first + from + 4 * n);
           } else {
             const uint32_t u8x4 = first[from + n * kStep];
-            return (Order::kWords ? u8x4 & p.sample_bits : u8x4) ^ flip;
+            return (Order::kWords ? u8x4 & p_.sample_bits : u8x4) ^ flip_;
           }
         });
-      if (part.has_unfiltered && row < end)
-        line.change(size, [&](int n, uint32_t u8x4) {
-          return blend_channels(part, u8x4, first[halo + n * kStep], Shape::kThreeChannels ? n % 3 : word);
+      if (part_.has_unfiltered && row < end)
+        line.change(size_, [&](int n, uint32_t u8x4) {
+          return blend_channels(part_, u8x4, first[halo + n * kStep], Shape::kThreeChannels ? n % 3 : word);
         });
       __syncwarp();
       if (row < end)
-        line.each(size, [&](int n, auto result) {
-          if constexpr (kLoadsFourWords)
+        line.each(size_, [&](int n, auto result) {
+          if constexpr (Line::kLoadsFourWords)
             *reinterpret_cast<uint4 *>(first + 4 * n) = result;
           else
             first[n * kStep] = result;
         });
     }
-  };
-  const auto filter_words = [&](auto line) {
-    const int halo = shape.bytes[part.channels - 1].halo / 4;
-    filter_rows(line, halo, halo - line.kReach);
-  };
-  const auto filter_quads = [&] { filter_rows(window, shape.halo_x, shape.halo_x - radius * kStep); };
-  if constexpr (Shape::kThreeChannels) {
-    filter_words(RowOfThree<Shape::kMin, Shape::kLargest>());
-  } else if constexpr (Shape::kU8x4s || kStep == 2) {
-    filter_quads();
-  } else if (part.channels == 4) {
-    filter_quads();
-  } else if (part.channels == 2) {
-    filter_words(FoldedRow<FoldedPairs<Order, Shape::kMin>, Shape::kMin, Shape::kLargest>());
-  } else {
-    if constexpr (!Order::kWords) filter_words(FoldedRow<FoldedBytes<Shape::kMin>, Shape::kMin, Shape::kLargest>());
   }
-  __syncthreads();
 
-  const int results = rows - 2 * radius, groups = (results + size - 1) / size;
-  for (int item = threadIdx.x; item - lane < shape.width * groups; item += 32 * Shape::kWarps) {
-    const int group = item / shape.width, column = item - group * shape.width;
-    const bool beyond = Shape::kU8x4s ? tile.x0 + column >= part.width
-                                      : tile.x0 * part.channels + 4 * column >= part.width * part.channels;
-    if (__all_sync(0xffffffffu, beyond)) continue;
-    // Lanes beyond the last column of the last group write nothing.
-    const int row = min(group, groups - 1) * size, last = rows - 1 - row;
-    const uint32_t *first = u8x4s + row * kPitch + column;
-    window.run(size, [&](int n) { return first[(Shape::kLow ? min(n, last) : n) * kPitch]; });
-    if (part.has_unfiltered)
-      window.change(size, [&](int n, uint32_t u8x4) {
-        const uint32_t pixel = first[(Shape::kLow ? min(n + radius, last) : n + radius) * kPitch];
-        return blend_channels(part, u8x4 ^ flip, pixel, Shape::kThreeChannels ? column % 3 : column % kStep) ^ flip;
-      });
-    U8x4Writer writer(shape, tile, column, group * size, !Shape::kU8x4s);
-    writer.template write<!Shape::kExact>(
-        [&](auto put) { window.each(size, [&](int, uint32_t u8x4) { put(u8x4 ^ flip); }); });
-  }
-}
+  const VanHerkParams &p_;
+  Tile tile_;
+  const PartParams &part_;
+  int size_, rows_;  // of windows, and of the tile with its halo
+  uint32_t flip_;
+  uint32_t *words_;
+  Window window_;
+};
 
 template <typename Shape>
 __global__ void __launch_bounds__(32 * Shape::kWarps, kBlocksAtOnce<Shape>)
     van_herk_kernel(const __grid_constant__ VanHerkParams p) {
-  if constexpr (!Shape::kExact || kHas<Feature::MaskKernels>) filter_van_herk<Shape>(p);
+  if constexpr (!Shape::kExact || kHas<Feature::MaskKernels>) {
+    VanHerkTile<Shape> tile(p);
+    tile.filter_rows();
+    __syncthreads();
+    tile.filter_columns();
+  }
 }
 
 }  // namespace cudaconv

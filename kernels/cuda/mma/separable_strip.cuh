@@ -1,0 +1,465 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// Separable masks up to a radius of 16, of 16-bit samples up to 32, in strips, in registers alone.
+//
+// Lane (g, t) loads four pixels of row g, and taken apart they are its words of the matrices of samples, one a channel.
+// With less than four bytes a pixel a warp takes as many strips side by side as make four planes of bytes.
+//
+// A launch takes as long as its slowest warps, so those at an edge of the frame are not to take longer than others.
+#pragma once
+
+#include "cuda/mma/separable.cuh"
+
+namespace cudaconv {
+
+// The samples of two neighbouring pixels of two rows that a lane's sums belong to: of pixel i, row h and channel c.
+template <int kChannels, Samples kSamples>
+class Centres {
+ public:
+  // From (x, y) of the part; what lies beyond its last pixel or row `last_row` is not asked for.
+  __device__ Centres(const PartParams &part, int x, int y, int last_row, bool inside) {
+#pragma unroll
+    for (int h = 0; h < 2; h++) {
+      const uint8_t *from = part.source + min(y + h, last_row) * part.source_pitch + x * kPixelBytes;
+      if (inside) {
+        if constexpr (kPixelBytes % 2 == 0) {
+          load_words<kPixelBytes / 2>(from, words_[h]);
+        } else {
+#pragma unroll
+          for (int i = 0; i < kPixelBytes; i++) put(h, i, i % 2, __ldg(reinterpret_cast<const uint16_t *>(from) + i));
+        }
+      } else {
+        const int end = (part.width - x) * kPixelBytes;
+#pragma unroll
+        for (int i = 0; i < 2 * kPixelBytes; i++)
+          if (i < end) words_[h][i / 4] |= uint32_t{__ldg(from + i)} << i % 4 * 8;
+      }
+    }
+  }
+
+  __device__ uint32_t at(const MmaParams &p, int i, int h, int c) const {
+    const int byte = i * kPixelBytes + c * kBytes;
+    const uint32_t word = words_[h][byte / 4] >> byte % 4 * 8;
+    if constexpr (kBytes == 1) return word & 0xffu;
+    return word >> p.sample_shift & p.sample_mask & 0xffffu;
+  }
+
+ private:
+  static constexpr int kBytes = sample_bytes(kSamples), kPixelBytes = kChannels * kBytes;
+  __device__ void put(int h, int i, int half, uint32_t pair) {
+    words_[h][i / 2] |= pair << half * 16;
+  }
+  uint32_t words_[2][(2 * kPixelBytes + 3) / 4] = {};
+};
+
+// make_pixels() of such sums.
+template <int kChannels, typename Shape, typename SumsOf>
+__device__ inline void make_sharp_pixels(const SeparableMmaParams &p,
+                                         const Centres<kChannels, Shape::kSamples> &centres, SumsOf sums_of,
+                                         uint32_t (&words)[kChannels * Shape::kSampleBytes]) {
+  std::conditional_t<Shape::kSamples == Samples::U8, uint32_t[kChannels], uint32_t[kChannels][2]> results;
+#pragma unroll
+  for (int c = 0; c < kChannels; c++) {
+    const Sums sums = sums_of(c).total();
+    // Sum 2i + h is that of pixel i and row h.
+    const auto round = [&](int n) { return sharpen(p.sharpening, sums.v[n], centres.at(p, n / 2, n % 2, c)); };
+    if constexpr (Shape::kSamples == Samples::U8)
+      results[c] = pack_clamped(round(0), round(2), round(1), round(3));
+    else
+      pack_samples(p, results[c], round);
+  }
+  join_channels<kChannels>(results, words);
+}
+
+constexpr int kStripThreads = 128;  // of a block, whose warps' strips lie side by side
+
+// Pixels of a warp's strips.
+CUDACONV_HOST_DEVICE constexpr int strip_width(int pixel_bytes) {
+  return 16 * subtiles(pixel_bytes);
+}
+
+// Rows that windows of a strip's pixels reach, in whole steps.
+CUDACONV_HOST_DEVICE constexpr int strip_rows(int tile_height, int radius) {
+  return tile_height + (radius < 8 ? 8 : 2 * radius);
+}
+
+constexpr int kMostColumns = 6;  // of 16 pixels that the strips of a warp load
+
+// Whether there is code for frames of four channels of which the first or the last is not filtered: of what is in use.
+template <typename Shape>
+constexpr bool kHasThree = Shape::kSamples == Samples::U8 &&
+                           (Shape::kRadius == 8 || Shape::kRadius == 16) && Shape::kWeights != Weights::S16 &&
+                           !Shape::kSharpens;
+
+// ResultPlace of strips side by side, of 1 or 2 bytes a pixel: of a lane's results in four or two strips, two pairs of
+// neighbouring pixels each, one below the other, makes 8 bytes of either row of one strip.
+template <int kPixelBytes, int kStrips>
+struct StripPlace {
+  using Pixels = PixelPlaces<8 / kPixelBytes, kPixelBytes, 2, 0, 1>;
+  int x;
+
+  __device__ StripPlace() {
+    const int g = threadIdx.x % 32 / 4;
+    x = kStrips == 2 ? g % 2 * 16 + g / 2 * 4 : (g % 2 * 2 + g / 2 % 2) * 16 + g / 4 * 8;
+  }
+
+  __device__ static void join(const uint32_t (&strips)[kStrips][kPixelBytes], uint32_t (&words)[4]) {
+    const int g = threadIdx.x % 32 / 4;
+    const bool odd = g % 2;
+    // Butterfly: keeps one of a and b, and swaps the other with the partner lane.
+    const auto exchange = [](bool second, int lanes, uint32_t a, uint32_t b, uint32_t *kept, uint32_t *received) {
+      *received = __shfl_xor_sync(0xffffffffu, second ? a : b, lanes);
+      *kept = second ? b : a;
+    };
+    // Both, the first lane's first.
+    const auto exchange_in_order = [&](bool second, int lanes, uint32_t a, uint32_t b, uint32_t *both) {
+      uint32_t kept, received;
+      exchange(second, lanes, a, b, &kept, &received);
+      both[0] = second ? received : kept;
+      both[1] = second ? kept : received;
+    };
+    if constexpr (kStrips == 2) {
+#pragma unroll
+      for (int i = 0; i < 2; i++) exchange_in_order(odd, 4, strips[0][i], strips[1][i], words + 2 * i);
+    } else {
+      uint32_t four[2][2];  // pixels of strip i of two, row h
+#pragma unroll
+      for (int i = 0; i < 2; i++) {
+        uint32_t kept, received;
+        exchange(odd, 4, strips[i][0], strips[i + 2][0], &kept, &received);
+        four[i][0] = __byte_perm(kept, received, odd ? 0x1054 : 0x5410);
+        four[i][1] = __byte_perm(kept, received, odd ? 0x3276 : 0x7632);
+      }
+#pragma unroll
+      for (int h = 0; h < 2; h++) exchange_in_order(g / 2 % 2, 8, four[0][h], four[1][h], words + 2 * h);
+    }
+  }
+};
+
+// How a warp works on its strips. Of the channels kFilteredChannels are filtered: all, or of four those but the first
+// or the last.
+template <int kPixelChannels, int kFilteredChannels, Pixels kPixelsKind, typename ShapeKind>
+struct StripKind {
+  using Shape = ShapeKind;
+  static constexpr int kChannels = kPixelChannels, kFiltered = kFilteredChannels;
+  static constexpr Pixels kPixels = kPixelsKind;
+  static constexpr int kPixelBytes = kChannels * Shape::kSampleBytes;
+  static constexpr int kStrips = subtiles(kPixelBytes), kColumns = kStrips - 1 + Shape::kChunksX;
+  static constexpr int kBytes = kFiltered * Shape::kSampleBytes;  // of a pixel that are summed
+  static constexpr bool kAny = kPixels == Pixels::Any;
+  using Words = uint32_t[kColumns][kBytes];        // a step's samples, taken apart
+  using Results = uint32_t[kStrips][kPixelBytes];  // a lane's, two pairs of neighbouring pixels of each strip
+  using Joined = uint32_t[kStrips * kPixelBytes];  // the same as they lie in memory
+  using Place = std::conditional_t<(kStrips > 1), StripPlace<kPixelBytes, kStrips>, ResultPlace<kPixelBytes, 0, 1>>;
+};
+
+// The samples of a warp's strips, 8 rows a step.
+template <typename Kind>
+class StripSource {
+ public:
+  using Shape = typename Kind::Shape;
+  using Reader = PixelReader<Kind::kPixelBytes, Kind::kPixels, Shape::kRadius <= 16 && Kind::kPixelBytes % 4 == 0>;
+  // Tried on Hopper: it helps large frames of four channels, and nothing else.
+  static constexpr bool kPrefetches =
+      Kind::kPixels == Pixels::Whole && Kind::kChannels == 4 && Shape::kSampleBytes == 1;
+  // Whether the next step's samples are not asked for all at once, but as those of this one are used up: there are no
+  // registers for both.
+  static constexpr bool kReadsInShares = Shape::kSamples == Samples::U16x4 && Shape::kRadius > 16;
+
+  __device__ StripSource(const MmaParams &p, const Tile &tile, const int64_t *rows, const int *columns, bool inside)
+      : p_(p),
+        reader_(p, tile.part, tile.x0 - Shape::kReach, Kind::kColumns, columns, inside),
+        rows_(rows),
+        skipped_(tile.part.filter_bits[0] & 0xff ? 0 : 1) {}
+
+  // Asks for a step's samples; for share `i` of so many of them.
+  __device__ void read(int step) { reader_.read(offset(step), ahead_); }
+  template <int kShares>
+  __device__ void read_share(int step, int i) {
+    reader_.read(offset(step), ahead_, i * Kind::kColumns / kShares, (i + 1) * Kind::kColumns / kShares);
+  }
+  __device__ void prefetch(int step) const { reader_.prefetch(offset(step)); }
+
+  // Takes apart what has been asked for.
+  __device__ void take(typename Kind::Words &words) {
+#pragma unroll
+    for (int c = 0; c < Kind::kColumns; c++) {
+      if constexpr (Reader::kWords == Kind::kPixelBytes) {
+        take_apart(ahead_[c], words[c]);
+      } else {
+        uint32_t pixels[Kind::kPixelBytes];
+        reader_.take(c, Kind::kColumns, ahead_[c], pixels);
+        take_apart(pixels, words[c]);
+      }
+    }
+  }
+
+  // Channels before those that are filtered, where these are three of four.
+  __device__ int skipped() const {
+    return skipped_;
+  }
+
+ private:
+  // That of the lane's row.
+  __device__ int64_t offset(int step) const {
+    return rows_[8 * step + threadIdx.x % 32 / 4];
+  }
+
+  __device__ void take_apart(uint32_t (&pixels)[Kind::kPixelBytes], uint32_t (&words)[Kind::kBytes]) const {
+    if constexpr (Kind::kFiltered < Kind::kChannels)
+      deinterleave_three(pixels, skipped_, words);
+    else
+      cudaconv::take_apart<Shape::kSamples>(p_, pixels, words);
+  }
+
+  const MmaParams &p_;
+  const Reader reader_;
+  const int64_t *rows_;
+  uint32_t ahead_[Kind::kColumns][Reader::kWords];  // the next step's samples are in flight
+  int skipped_;
+};
+
+// The sums of a warp's strips, and the results that they make.
+template <typename Kind>
+class StripAccumulator {
+ public:
+  using Shape = typename Kind::Shape;
+
+  __device__ StripAccumulator(const SeparableMmaParams &p, const uint32_t *lines)
+      : p_(p),
+        operands_(lines, StripSource<Kind>::Reader::kEightPixels),
+        row_start_(held(p.row_start)),
+        start_(held(p.epilogue.start)) {}
+
+  // Sums the next 8 rows of strip s and channel c.
+  __device__ void enter(int s, int c, const typename Kind::Words &words) {
+    constexpr int kSampleBytes = Shape::kSampleBytes;
+    uint32_t window[kSampleBytes][Shape::kChunksX];
+#pragma unroll
+    for (int b = 0; b < kSampleBytes; b++)
+#pragma unroll
+      for (int k = 0; k < Shape::kChunksX; k++) window[b][k] = words[s + k][c * kSampleBytes + b];
+    sums_[s][c].enter(p_, operands_, row_start_, window);
+  }
+
+  // Makes 8 rows of results, from row y on.
+  __device__ void make_results(const Tile &tile, int y, int skipped, bool inside,
+                               typename Kind::Results &pixels) const {
+    constexpr int kStrips = Kind::kStrips, kChannels = Kind::kChannels, kFiltered = Kind::kFiltered;
+    // Chained ones all at once, so that none waits for another.
+    [[maybe_unused]] PartialSums<ChannelSums::kTotals> totals[kStrips][kFiltered];
+    if constexpr (kChains) {
+#pragma unroll
+      for (int s = 0; s < kStrips; s++)
+#pragma unroll
+        for (int c = 0; c < kFiltered; c++) totals[s][c] = total(s, c);
+    }
+    const auto sums_of = [&](int s, int c) {
+      if constexpr (kChains)
+        return totals[s][c];
+      else
+        return total(s, c);
+    };
+    if constexpr (Shape::kSharpens) {
+#pragma unroll
+      for (int s = 0; s < kStrips; s++) {
+        const PartParams &part = tile.part;
+        const int lane = threadIdx.x % 32, at = tile.x0 + 16 * s + lane / 4 * 2;
+        const Centres<kChannels, Shape::kSamples> centres(part, Kind::kAny ? at : min(at, part.width - 2),
+                                                          y + lane % 4 * 2, part.height - 1, !Kind::kAny || inside);
+        make_sharp_pixels<kChannels, Shape>(
+            p_, centres, [&](int c) { return sums_of(s, c); }, pixels[s]);
+      }
+    } else if constexpr (kFiltered < kChannels) {
+      make_pixels<kStrips, kChannels, Shape>(
+          p_, [&](int s, int c) { return c < kFiltered ? sums_of(s, c) : PartialSums<1>{{all(0)}}; }, pixels);
+#pragma unroll
+      for (int i = 0; i < Kind::kPixelBytes; i++) pixels[0][i] <<= 8 * skipped;
+    } else {
+      make_pixels<kStrips, kChannels, Shape>(p_, sums_of, pixels);
+    }
+  }
+
+ private:
+  static constexpr bool kChains = Shape::kSampleBytes == 1;
+  using ChannelSums = SeparableSums<Shape, kChains>;
+
+  // Where pixels are patched registers are scarce.
+  __device__ static int32_t held(int32_t v) {
+    return Kind::kPixels == Pixels::Patched ? v : in_register(v);
+  }
+
+  __device__ PartialSums<ChannelSums::kTotals> total(int s, int c) const {
+    return sums_[s][c].total(operands_, start_, p_.epilogue.start_high);
+  }
+
+  const SeparableMmaParams &p_;
+  const SeparableOperands<Shape> operands_;
+  const int32_t row_start_, start_;
+  ChannelSums sums_[Kind::kStrips][Kind::kFiltered];
+};
+
+// A lane's results of a step as they lie in memory, and where: with several strips 8 bytes of two rows of one of them.
+template <typename Kind>
+__device__ inline void join_strips(typename Kind::Results &pixels, typename Kind::Joined &words) {
+  if constexpr (Kind::kStrips > 1) {
+    Kind::Place::join(pixels, words);
+  } else {
+    Kind::Place::join(pixels[0]);
+#pragma unroll
+    for (int i = 0; i < Kind::kPixelBytes; i++) words[i] = pixels[0][i];
+  }
+}
+
+// The warp's strips, of which tile.x0 is the first pixel. `inside`: all that is read and written lies in the frame, in
+// whole words.
+template <typename Kind>
+__device__ inline void filter_strip(const SeparableMmaParams &p, const Tile &tile, const uint32_t *lines,
+                                    const int64_t *rows, const int *columns, bool inside) {
+  using Shape = typename Kind::Shape;
+  using Source = StripSource<Kind>;
+  using Place = typename Kind::Place;
+  constexpr int kPixelBytes = Kind::kPixelBytes;
+  const PartParams &part = tile.part;
+  int bottom = min(tile.y0 + p.tile_height, part.height);
+  const int steps = (bottom - tile.y0 + 7) / 8 + Shape::kSteps - 1;
+  Source source(p, tile, rows, columns, inside);
+  const bool has_unfiltered = Kind::kFiltered < Kind::kChannels || part.has_unfiltered;
+  const Place place;
+  int below = static_cast<int>(threadIdx.x) % 4 * 2;
+  if constexpr (Kind::kStrips == 1) below += place.y;
+  const int x = tile.x0 + place.x;
+  // A lane writes all of a whole word or none of it.
+  if (Kind::kPixels == Pixels::Whole && Kind::kStrips == 1 && x >= part.width) bottom = 0;
+  source.read(0);
+  StripAccumulator<Kind> sums(p, lines);
+  // Whether loads of unfiltered channels are in flight while the rows are summed, where there are registers for it.
+  constexpr bool kLoadsEarly = !Kind::kAny && kPixelBytes < 8;
+#pragma unroll 1
+  for (int step = 0; step < steps; step++) {
+    if (Source::kPrefetches && step + SeparableTuning::kPrefetchSteps < steps)
+      source.prefetch(step + SeparableTuning::kPrefetchSteps);
+    const bool has_next = step + 1 < steps, has_results = step >= Shape::kSteps - 1;
+    const int y0 = tile.y0 + 8 * (step - Shape::kSteps + 1), y = y0 + below;  // of the results, and of the lane's
+    const auto places = [&] { return typename Place::Pixels(part, x, y, bottom, !Kind::kAny || inside); };
+    typename Kind::Joined original;
+    const auto load_originals = [&] {
+      places().load(part.source + y * part.source_pitch + x * kPixelBytes, part.source_pitch, original);
+    };
+    typename Kind::Words words;
+    source.take(words);
+    if (!Source::kReadsInShares && has_next) source.read(step + 1);
+    if (kLoadsEarly && has_unfiltered && has_results) load_originals();
+#pragma unroll
+    for (int s = 0; s < Kind::kStrips; s++)
+#pragma unroll
+      for (int c = 0; c < Kind::kFiltered; c++) {
+        sums.enter(s, c, words);
+        if (Source::kReadsInShares && has_next)
+          source.template read_share<Kind::kStrips * Kind::kFiltered>(step + 1, s * Kind::kFiltered + c);
+      }
+    if (!has_results) continue;
+    typename Kind::Results pixels;
+    sums.make_results(tile, y0, source.skipped(), inside, pixels);
+    typename Kind::Joined joined;
+    join_strips<Kind>(pixels, joined);
+    if (has_unfiltered) {
+      if (!kLoadsEarly) load_originals();
+      blend_pixels<kPixelBytes>(part, original, joined);
+    }
+    places().store(part.target + y * part.target_pitch + x * kPixelBytes, part.target_pitch, joined);
+  }
+}
+
+// The kernels of 8-bit samples are for planes of one or two channels, or for those of three or four: several narrow
+// strips take more registers than a wide one.
+template <typename Shape, bool kFewChannels>
+struct SeparableStrip {
+  // How many blocks a multiprocessor is to hold, which bounds the registers of a thread.
+  static constexpr bool kWide = Shape::kSamples == Samples::U8 && !kFewChannels;
+  static constexpr bool kOneMore = kWide && !(Shape::kRadius == 8 && Shape::kWeights == Weights::S16);
+  static constexpr int kBlocks = Shape::kRadius > 16 ? 2 : (Shape::kRadius > 8 ? 3 : 4) + (kOneMore ? 1 : 0);
+  static constexpr int kMinBlocks = Shape::kSamples == Samples::U16x4 || Shape::kSharpens ? kBlocks - 1 : kBlocks;
+
+  CUDACONV_HOST_DEVICE static constexpr size_t shared_bytes(int, int tile_height, int) {
+    return Shape::kLineBytes + strip_rows(tile_height, Shape::kRadius) * sizeof(int64_t) +
+           kStripThreads / 32 * 16 * kMostColumns * sizeof(int);
+  }
+};
+
+template <int kChannels, typename Shape>
+__device__ inline void filter_strips(const SeparableMmaParams &p, Tile tile) {
+  constexpr int kSubtiles = subtiles(kChannels * Shape::kSampleBytes);
+  constexpr int kPixels = 16 * (kSubtiles - 1 + Shape::kChunksX);  // that a warp reads of a row
+  static_assert(kPixels <= 16 * kMostColumns, "");
+  const PartParams &part = tile.part;
+  const int warp = static_cast<int>(threadIdx.x) / 32, first_row = tile.y0 - Shape::kRadius;
+  const int height = strip_rows(p.tile_height, Shape::kRadius);
+  tile.x0 = (tile.x0 * (kStripThreads / 32) + warp) * 16 * kSubtiles;
+  uint32_t *lines = shared_memory<uint32_t>();
+  int64_t *rows = reinterpret_cast<int64_t *>(shared_memory<uint8_t>() + Shape::kLineBytes);
+  int *columns = reinterpret_cast<int *>(rows + height) + warp * 16 * kMostColumns;
+  Shape::load_lines(p, lines);
+  list_rows(p, part, first_row, height, rows, kStripThreads);
+  constexpr int kPixelBytes = kChannels * Shape::kSampleBytes, kWidth = 16 * kSubtiles;
+  const bool is_there = tile.x0 < part.width;
+  // Where words beside the frame can be patched together the last strips end with the frame, and make some results of
+  // those before them again. They write 8 bytes at a time, with three a pixel 4.
+  const bool can_be_patched = kPixelBytes == 3 ? part.width % 4 == 0 && p.border != Border::Constant
+                                               : can_patch<kPixelBytes>(p, part) && part.width * kPixelBytes % 8 == 0;
+  const bool patches = Shape::kRadius <= 16 && can_be_patched && part.width >= kWidth;
+  if (patches) tile.x0 = min(tile.x0, part.width - kWidth);
+  const int first = tile.x0 - Shape::kReach;
+  const bool inside = lies_inside(p, part, first, kPixels, first_row, height);
+  // Pixels of whole words can be put together from anywhere.
+  constexpr bool kWholeWords = kPixelBytes % 4 == 0;
+  const bool whole = inside || (kWholeWords && part.width % 2 == 0 && p.border != Border::Constant);
+  if (!inside) {
+    list_columns(p, part, first, kPixels, columns, 32);
+    if constexpr (kPixelBytes == 3 && Shape::kRadius <= 16)
+      if (patches) PixelReader<kPixelBytes, Pixels::Patched, false>::list_pixels(columns, kPixels);
+  }
+  __syncthreads();
+  if (!is_there) return;
+  const auto filter = [&](auto filtered) {
+    constexpr int kFiltered = decltype(filtered)::value;
+    if constexpr (Shape::kRadius <= 16) {  // of larger ones the code is long, so it is there once
+      if (whole)
+        return filter_strip<StripKind<kChannels, kFiltered, Pixels::Whole, Shape>>(p, tile, lines, rows, columns,
+                                                                                   kWholeWords ? inside : true);
+      if constexpr (kPixelBytes <= 3)
+        if (patches && are_rows(p, part, first_row, height))
+          return filter_strip<StripKind<kChannels, kFiltered, Pixels::Patched, Shape>>(p, tile, lines, rows, columns,
+                                                                                       false);
+    }
+    filter_strip<StripKind<kChannels, kFiltered, Pixels::Any, Shape>>(p, tile, lines, rows, columns, inside);
+  };
+  if constexpr (kChannels == 4 && kHasThree<Shape>)
+    if (part.filter_bits[0] == 0x00ffffffu || part.filter_bits[0] == 0xffffff00u)
+      return filter(std::integral_constant<int, 3>());
+  filter(std::integral_constant<int, kChannels>());
+}
+
+template <typename Shape, bool kFewChannels>
+__global__ void __launch_bounds__(kStripThreads, SeparableStrip<Shape, kFewChannels>::kMinBlocks)
+    strip_mma_kernel(const __grid_constant__ SeparableMmaParams p) {
+  if constexpr (kHasMma) {
+    constexpr Samples kSamples = Shape::kSamples;
+    const Tile tile = locate_tile(p, 1, p.tile_height);
+    const int channels = tile.part.channels;
+    if (!tile.part.has_filtered) {
+      const int width = kStripThreads / 32 * strip_width(channels * sample_bytes(kSamples));
+      return copy_tile(tile.part, tile.x0 * width, tile.y0, width, p.tile_height);
+    }
+    const auto filter = [&](auto channels) { filter_strips<decltype(channels)::value, Shape>(p, tile); };
+    constexpr int kOneOrThree = kFewChannels ? 1 : 3, kTwoOrFour = kOneOrThree + 1;
+    if constexpr (kSamples != Samples::U8)
+      for_channels<kSamples>(channels, filter);
+    else if (channels == kTwoOrFour)
+      filter(std::integral_constant<int, kTwoOrFour>());
+    else
+      filter(std::integral_constant<int, kOneOrThree>());
+  }
+}
+
+}  // namespace cudaconv
