@@ -15,9 +15,13 @@
 namespace cudaconv {
 
 // Throws Error{Device} that names the call and the reason unless `result` is cudaSuccess.
+// Keeps in mind an error that the process does not get beyond, for why_no_context(). Any thread.
+void remember_fatal(cudaError_t result);
+
 inline void check(cudaError_t result, const char *call, const char *file = __builtin_FILE(),
                   int line = __builtin_LINE()) {
   if (result == cudaSuccess) return;
+  remember_fatal(result);
   throw Error(Error::Kind::Device,
               std::string(call) + " failed: " + cudaGetErrorString(result) + " (" + cudaGetErrorName(result) + ")",
               file, line);

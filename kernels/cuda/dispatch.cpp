@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "cuda/dispatch.h"
 
+#include <algorithm>
+
 #include "cuda/launchers.h"
 #include "cuda/scratch.h"
 
@@ -111,7 +113,11 @@ void launch_prepared(const PreparedLaunch &prepared, PassRun run) {
   run.name = prepared.name();
   prepared.structure->launch(run);
   run.index += prepared.passes - 1;
-  if (run.pass().keep_x || run.pass().keep_y) launch_restore(run);
+  const FrameLayout &layout = run.plan.layout;
+  const bool dense =
+      std::all_of(layout.plane, layout.plane + layout.planes, [](const PlaneLayout &plane) { return plane.dense(); });
+  // Structures that take other planes too keep pixels themselves.
+  if (dense && (run.pass().keep_x || run.pass().keep_y)) launch_restore(run);
 }
 
 }  // namespace cudaconv

@@ -3,12 +3,42 @@
 // What the CUDA runtime knows without a backend: which devices there are, and pinned host memory.
 #include <cuda_runtime.h>
 
+#include <atomic>
 #include <string>
 
 #include "backend.h"
 #include "cuda/cuda_resources.h"
 
 namespace cudaconv {
+
+namespace {
+
+std::atomic<cudaError_t> fatal_error = cudaSuccess;
+
+std::string describe(cudaError_t result) {
+  return std::string(cudaGetErrorString(result)) + " (" + cudaGetErrorName(result) + ")";
+}
+
+}  // namespace
+
+void remember_fatal(cudaError_t result) {
+  switch (result) {
+    // Those of which the documentation says that the process must be ended to go on using CUDA.
+    case cudaErrorIllegalAddress:
+    case cudaErrorLaunchTimeout:
+    case cudaErrorAssert:
+    case cudaErrorHardwareStackError:
+    case cudaErrorIllegalInstruction:
+    case cudaErrorMisalignedAddress:
+    case cudaErrorInvalidAddressSpace:
+    case cudaErrorInvalidPc:
+    case cudaErrorLaunchFailure:
+      fatal_error = result;
+      break;
+    default:
+      break;
+  }
+}
 
 int cuda_device_count(std::string *why) {
   int count = 0;
@@ -24,8 +54,9 @@ std::string why_no_context(int device) {
   cudaError_t result = cudaGetDevice(&before);
   if (result == cudaSuccess) result = cudaSetDevice(device);
   if (result == cudaSuccess) result = cudaFree(nullptr);  // does nothing but make the context
-  const std::string why =
-      result == cudaSuccess ? "" : std::string(cudaGetErrorString(result)) + " (" + cudaGetErrorName(result) + ")";
+  std::string why = result == cudaSuccess ? "" : describe(result);
+  if (!why.empty() && fatal_error != cudaSuccess)
+    why += "; earlier in this process: " + describe(fatal_error) + ", after which CUDA needs a new process";
   cudaSetDevice(before);
   cudaGetLastError();  // an answer, not an error to be found by the next call
   return why;

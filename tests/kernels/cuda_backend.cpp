@@ -18,6 +18,7 @@
 #include "guarded_frame.h"
 #include "reference.h"
 #ifdef HAVE_STANDIN
+#include "cuda/cuda_resources.h"
 #include "standin.h"
 #endif
 
@@ -169,11 +170,30 @@ void test_why_no_context(Backend &backend) {
   standin::fail_call("cudaFree", 1, cudaErrorMemoryAllocation);
   const std::string why = why_no_context(0);
   expect(why.find("out of memory") != why.npos, "why a context cannot be made: \"" + why + "\"");
+  expect(why.find("new process") == why.npos, "memory can be had again: \"" + why + "\"");
+  try {
+    check(cudaErrorIllegalAddress, "a call");
+  } catch (const Error &) {
+  }
+  standin::fail_call("cudaFree", 1, cudaErrorDevicesUnavailable);
+  const std::string later = why_no_context(0);
+  expect(later.find("cudaErrorIllegalAddress") != later.npos && later.find("new process") != later.npos,
+         "what a process does not get beyond: \"" + later + "\"");
   expect(cudaGetLastError() == cudaSuccess, "no error is left behind");
   int device = -1;
   expect(cudaGetDevice(&device) == cudaSuccess && device == 0, "the current device stays");
 #endif
   expect_right(backend, "after questions for contexts");
+}
+
+// Of frames whose planes are not dense and that are not unpacked either.
+void test_kept_pixels(Backend &backend) {
+  FilterSettings settings = repeated(Mask::Box, 1);
+  settings.size = 67;
+  settings.border = Border::Keep;
+  Work work("RGB10x2_LE", 100, 80, settings, 1);
+  backend.retire(backend.submit(work.plan, work.source.view(), work.target.view()));
+  expect(work.is_right(), "kept pixels of bit fields");
 }
 
 // One thread submits, another one retires, and a third asks.
@@ -262,6 +282,7 @@ int run() {
   test_failures(*backend);
 #endif
   test_why_no_context(*backend);
+  test_kept_pixels(*backend);
   test_threads(*backend);
   test_two_that_retire(*backend);
   std::printf("%d failed\n", failures.load());
