@@ -193,7 +193,8 @@ bool edges(int count, Backend &cpu, Backend *cuda) {
       std::printf("FAILED edge %d: %s format=%s: %g codes off%s\n", n, describe(settings).c_str(), format.name, off,
                   integers ? ", and should be exact" : "");
     }
-    if (!cuda) continue;
+    // Some: the largest masks take a GPU as long for these few pixels as for a whole frame.
+    if (!cuda || n % 40) continue;
     for (Method method : {Method::Auto, Method::Constant, Method::Tiled, Method::Blocked}) {
       settings.method = method;
       GuardedFrame by_cuda(layout, {0, 0, 1, 0});
