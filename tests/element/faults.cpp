@@ -189,30 +189,49 @@ class Run {
   Counts counts_;
 };
 
-using Fault = void (*)(GstElement *);
+// Of "faults BACKEND FRAMES_IN_FLIGHT", which does one case by itself: a fault can outlast its context.
+const char *backend_of_process;
+int in_flight_of_process;
 
-void fails_while_frames_flow(const char *name, Fault fault) {
+void run_in_processes(const char *name) {
   for (const char *backend : {"auto", "cuda"}) {
-    for (const int in_flight : {1, 4}) {
-      Run run(backend, in_flight);
-      run.push(small(), 3);
-      run.take();
-      fail_unless_equals_int(run.counts().out, 3);
-      fault(run.element());
-      run.push(small(), 6);
-      run.report(name, 3);
-      run.expect_restart("cuda");
+    for (const char *in_flight : {"1", "4"}) {
+      char program[] = "/proc/self/exe";
+      char *arguments[] = {program, const_cast<char *>(backend), const_cast<char *>(in_flight), nullptr};
+      gchar **const environment = g_environ_setenv(g_get_environ(), "CK_RUN_CASE", name, TRUE);
+      int status = 0;
+      fail_unless(g_spawn_sync(nullptr, arguments, environment, G_SPAWN_DEFAULT, nullptr, nullptr, nullptr, nullptr,
+                               &status, nullptr));
+      g_strfreev(environment);
+      fail_unless(WIFEXITED(status) && WEXITSTATUS(status) == 0, "%s, backend=%s frames-in-flight=%s: status %d", name,
+                  backend, in_flight, status);
     }
   }
 }
 
+using Fault = void (*)(GstElement *);
+
+void fail_while_frames_flow(const char *name, Fault fault, bool works_again) {
+  Run run(backend_of_process, in_flight_of_process);
+  run.push(small(), 3);
+  run.take();
+  fail_unless_equals_int(run.counts().out, 3);
+  fault(run.element());
+  run.push(small(), 6);
+  run.report(name, 3);
+  run.expect_restart(works_again ? "cuda" : !strcmp(backend_of_process, "auto") ? "cpu" : "not");
+}
+
+// The driver wants a new process after that.
 GST_START_TEST(an_illegal_access_in_the_elements_context) {
-  fails_while_frames_flow("an illegal access", access_illegally);
+  if (!backend_of_process) return run_in_processes("illegal-access");
+  fail_while_frames_flow("an illegal access", access_illegally, false);
 }
 GST_END_TEST;
 
 GST_START_TEST(the_context_is_destroyed_by_another) {
-  fails_while_frames_flow("the context is destroyed", destroy_context);
+  if (!backend_of_process) return run_in_processes("context-destroyed");
+  fail_while_frames_flow("the context is destroyed", destroy_context, true);
 }
 GST_END_TEST;
 
@@ -303,13 +322,17 @@ int take_memory() {
 
 Suite *make_suite() {
   Suite *suite = suite_create("faults");
-  TCase *tc = tcase_create("general");
-  suite_add_tcase(suite, tc);
-  tcase_add_test(tc, memory_is_used_up_while_frames_flow);
-  tcase_add_test(tc, memory_is_used_up_before_the_start);
-  tcase_add_test(tc, another_process_uses_up_memory);
-  tcase_add_test(tc, an_illegal_access_in_the_elements_context);
-  tcase_add_test(tc, the_context_is_destroyed_by_another);
+  // A case each, so that CK_RUN_CASE=NAME runs it alone.
+  const auto add = [&](const char *name, auto test) {
+    TCase *tc = tcase_create(name);
+    suite_add_tcase(suite, tc);
+    tcase_add_test(tc, test);
+  };
+  add("memory-while", memory_is_used_up_while_frames_flow);
+  add("memory-before", memory_is_used_up_before_the_start);
+  add("two-processes", another_process_uses_up_memory);
+  add("illegal-access", an_illegal_access_in_the_elements_context);
+  add("context-destroyed", the_context_is_destroyed_by_another);
   return suite;
 }
 
@@ -320,5 +343,9 @@ int main(int argc, char **argv) {
     gst_init(nullptr, nullptr);
     return take_memory();
   }
-  return run_suite(argc, argv, "faults", make_suite, true);
+  if (argc > 2) {
+    backend_of_process = argv[1];
+    in_flight_of_process = atoi(argv[2]);
+  }
+  return run_suite(1, argv, "faults", make_suite, true);
 }
