@@ -5,7 +5,6 @@
 #include "cuda/box/box_tiles.cuh"
 
 #include <algorithm>
-#include <cmath>
 
 #include "cuda/device/u8x4_tile.h"
 
@@ -57,12 +56,6 @@ KernelLaunch<BoxParams> choose_strips(BoxParams &p) {
   return {box_strip_kernel, blocks(best), kBoxThreads, bytes};
 }
 
-// The least float not below 1 / divisor.
-float reciprocal_above(int divisor) {
-  const float nearest = 1.0f / static_cast<float>(divisor);
-  return static_cast<double>(nearest) * divisor < 1 ? std::nextafter(nearest, 1.0f) : nearest;
-}
-
 // Fills in the pass of a frame that has been; false where it is another kind.
 bool fill_box(const PassQuery &query, BoxParams &p) {
   const Pass &pass = query.pass();
@@ -72,16 +65,7 @@ bool fill_box(const PassQuery &query, BoxParams &p) {
   p.width = pass.width();
   p.height = pass.height();
   p.factor = pass.mask[0].row[0] * pass.mask[0].column[0];
-  const Rounding &rounding = p.rounding[0];
-  const int64_t start = rounding.offset + rounding.half, divisor = 2 * rounding.half;
-  const int64_t samples = int64_t{p.width} * p.height;
-  p.unclamped = !rounding.absolute && p.factor > 0 && divisor % p.factor == 0 && divisor / p.factor < 1 << 15 &&
-                start >= 0 && start + 255 * samples * p.factor <= rounding.limit;
-  if (p.unclamped) {
-    // floor((factor * sum + start) / divisor), divided by the factor above and below.
-    p.start = static_cast<uint32_t>(start / p.factor);
-    p.reciprocal = reciprocal_above(static_cast<int>(divisor / p.factor));
-  }
+  plan_box_epilogue(p.rounding[0], p);
   return true;
 }
 

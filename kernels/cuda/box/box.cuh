@@ -17,6 +17,8 @@
 // has to be.
 #pragma once
 
+#include <cmath>
+
 #include "cuda/device/u8x4_tile.cuh"
 #include "cuda/device/words.cuh"
 
@@ -44,6 +46,19 @@ struct BoxParams : FrameParams {
   uint32_t start;
   float reciprocal;  // of the divisor, not below it
 };
+
+// Fills in how sums of samples become samples where that is but a division, from the window and the factor.
+inline void plan_box_epilogue(const Rounding &rounding, BoxParams &p) {
+  const int64_t start = rounding.offset + rounding.half, divisor = 2 * rounding.half;
+  const int64_t samples = int64_t{p.width} * p.height;
+  p.unclamped = !rounding.absolute && p.factor > 0 && divisor % p.factor == 0 && divisor / p.factor < 1 << 15 &&
+                start >= 0 && start + 255 * samples * p.factor <= rounding.limit;
+  if (!p.unclamped) return;
+  // floor((factor * sum + start) / divisor), divided by the factor above and below.
+  p.start = static_cast<uint32_t>(start / p.factor);
+  const float quotient = static_cast<float>(divisor / p.factor), nearest = 1 / quotient;
+  p.reciprocal = static_cast<double>(nearest) * quotient < 1 ? std::nextafter(nearest, 1.0f) : nearest;
+}
 
 // floor(v / divisor), v an integer below 2^23 and 256 * divisor, the divisor below 2^15: the product is too large by
 // less than 2^-15, and so reaches no further integer. The bits of an integer are those of a float as many times 2^-149,

@@ -316,15 +316,10 @@ class CheckedBlocks4x4Writer {
         uint32_t pixels[kChannels];
         if (p_.magic)
           sums.pack_sums(
-              s, [&](int32_t v) { return __mulhi(v * p_.factor, p_.magic); }, pixels);
+              s, [&](int32_t v) { return scale_by_factor(p_, v); }, pixels);
         else
           sums.pack_sums(
-              s,
-              [&](int32_t v) {
-                return __mulhi(static_cast<int32_t>(static_cast<uint32_t>(abs(v) + p_.scale.half) << p_.scale.shift),
-                               p_.scale.magic);
-              },
-              pixels);
+              s, [&](int32_t v) { return scale_magnitude(p_.scale, v); }, pixels);
         join_pairs<kChannels>(pixels);
         put_pixels<4, kChannels, 1, 0, 0>(target_.part, target_.to + s * kBlocks4x4Width * kChannels,
                                           target_.x + s * kBlocks4x4Width, target_.y + 4 * square, target_.bottom,
@@ -406,7 +401,7 @@ __device__ inline void filter_blocks4x4(const DenseMmaParams &p, const Tile &til
   if (no_edges && p.factor == 1)
     go_down_no_edges([&](int32_t v) { return __mulhi(v, p.magic); });
   else if (no_edges)
-    go_down_no_edges([&](int32_t v) { return __mulhi(v * p.factor, p.magic); });
+    go_down_no_edges([&](int32_t v) { return scale_by_factor(p, v); });
   else
     go_down(p, steps, window, sums, CheckedBlocks4x4Writer<Shape, Channels>(p, tile, bottom, inside));
 }

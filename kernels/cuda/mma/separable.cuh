@@ -202,10 +202,4 @@ struct SeparableSums {
   }
 };
 
-// As Sharpening says, but for the clamp; `sum` has its start.
-__device__ inline int32_t sharpen(const Sharpening &s, int32_t sum, uint32_t sample) {
-  const int32_t more = static_cast<int32_t>(sample) * s.unit - (sum >> s.sum_shift);
-  return static_cast<int32_t>(sample) + static_cast<int32_t>((int64_t{more} * s.amount + s.offset) >> 32);
-}
-
 }  // namespace cudaconv

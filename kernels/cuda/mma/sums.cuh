@@ -14,6 +14,12 @@ __device__ inline int32_t divide_sum(const SumRounding &r, int32_t v) {
   return static_cast<int32_t>(high_product(static_cast<uint32_t>(v), r.magic) >> r.shift);
 }
 
+// As Sharpening says, but for the clamp; `sum` has its start.
+__device__ inline int32_t sharpen(const Sharpening &s, int32_t sum, uint32_t sample) {
+  const int32_t more = static_cast<int32_t>(sample) * s.unit - (sum >> s.sum_shift);
+  return static_cast<int32_t>(sample) + static_cast<int32_t>((int64_t{more} * s.amount + s.offset) >> 32);
+}
+
 // Sums to samples: those of a lane's two pixels side by side in the low half for column 2t, in the high one for 2t + 1.
 // All at once, so that none waits for another.
 template <Weights kWeights, int kCount>
@@ -233,5 +239,41 @@ struct SummedChannels<4, 3> {
   int skipped_ = 0;
   uint32_t first_two_, third_;  // selectors
 };
+
+// From a sum to what pack_sums() takes, see DenseMmaParams::factor and SumScale.
+__device__ inline int32_t scale_by_factor(const DenseMmaParams &p, int32_t v) {
+  return __mulhi(v * p.factor, p.magic);
+}
+__device__ inline int32_t scale_magnitude(const SumScale &scale, int32_t v) {
+  return __mulhi(static_cast<int32_t>(static_cast<uint32_t>(abs(v) + scale.half) << scale.shift), scale.magic);
+}
+
+// Sums to samples as SumScale says, and those to pixels as they lie in memory: two neighbours for column 2t, then those
+// for 2t + 1. Of several strips at once, so that none waits for another.
+template <int kStrips, typename Channels>
+__device__ inline void scale_sums(const SumScale &scale, const Channels &channels,
+                                  const PartialSums<1> (&sums)[kStrips][Channels::kCount],
+                                  uint32_t (&words)[kStrips][Channels::kChannels]) {
+  PartialSums<1> scaled[kStrips][Channels::kCount];
+#pragma unroll
+  for (int i = 0; i < kStrips * Channels::kCount; i++)
+    scaled[i / Channels::kCount][i % Channels::kCount] = sums[i / Channels::kCount][i % Channels::kCount];
+  const auto for_all = [&](auto make) {
+#pragma unroll
+    for (auto &strip : scaled)
+#pragma unroll
+      for (PartialSums<1> &sum : strip)
+#pragma unroll
+        for (int32_t &v : sum.part[0].v) v = make(v);
+  };
+  int shift = scale.shift;
+  if (scale.magic) {
+    if (scale.absolute) for_all([&](int32_t v) { return abs(v) + scale.half; });
+    for_all([&](int32_t v) { return __mulhi(static_cast<int32_t>(static_cast<uint32_t>(v) << shift), scale.magic); });
+    shift = 0;
+  }
+#pragma unroll
+  for (int s = 0; s < kStrips; s++) channels.pack_sums(scaled[s], words[s], [&](int32_t v) { return v >> shift; });
+}
 
 }  // namespace cudaconv
