@@ -63,7 +63,7 @@ __device__ inline uint32_t apply_epilogue(const SlidingParams &p, const uint32_t
   } else if constexpr (kEpilogue == Epilogue::Distance) {
     return each([&](uint32_t t) { return clamp_pair<Swar>(k, Swar::vmax(t, 2 * k.zero - t), k.minus_low); });
   } else if constexpr (kEpilogue == Epilogue::Divide) {
-    // The sum in the low half is below a third of 2^16, too small to change the quotient of the high one.
+    // The sum in the low half is below 2^15, too small to change the quotient of the high one.
     return __byte_perm(__byte_perm((even & 0xffffu) * k.magic, (odd & 0xffffu) * k.magic, 0x0073),
                        __byte_perm(high_product(even, k.magic), high_product(odd, k.magic), 0x0051), 0x5410);
   } else {

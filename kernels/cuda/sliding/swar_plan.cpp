@@ -113,7 +113,10 @@ bool plan_u8_epilogue(Scaled &mask, const Rounding &rounding, SwarParams &k, int
   if (mask.divisor > 256) return false;
   const SumRange before = mask.range(255);
   const bool power_of_two = (mask.divisor & (mask.divisor - 1)) == 0;
-  const bool mean = power_of_two ? binomial(mask.row) && binomial(mask.column) : is_mean(mask);
+  // Of sums below 2^15 Divide is exact: that the reciprocal is rounded up adds less than half of 1 / divisor to a
+  // quotient, and the sum in the low half less than another half to that of the high one.
+  const bool mean = power_of_two ? binomial(mask.row) && binomial(mask.column)
+                                 : is_mean(mask) && before.high + mask.offset + mask.half() < 1 << 15;
   if (mean && !rounding.absolute && before.low == 0 && mask.offset + mask.half() >= 0 &&
       before.high + mask.offset + mask.half() < 256 * mask.divisor) {
     *start = mask.offset + mask.half();
