@@ -1,0 +1,600 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// From exact sums to samples: every form in which a backend does that against round_to_sample(), which unit.cpp
+// compares with the definition. Sums are those around each place where a result changes, and at both ends of what a
+// mask makes.
+#include <algorithm>
+#include <cstdio>
+#include <map>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "cpu/round_samples.h"
+#include "cpu/vector.h"
+#include "error.h"
+#include "formats.h"
+#include "plan/plan.h"
+#include "reference.h"
+#ifdef HAVE_STANDIN
+#include "cuda/box/box.cuh"
+#include "cuda/mma/coefficients.h"
+#include "cuda/mma/sums.cuh"
+#include "cuda/sliding/linear.cuh"
+#include "cuda/sliding/swar_plan.h"
+#endif
+
+namespace cudaconv::test {
+
+namespace {
+
+int failures = 0;
+std::map<std::string, int64_t> compared;  // how many samples of each form
+
+// A pass whose sums are to be rounded: multiples of `unit` from `low` to `high`.
+struct Case {
+  std::string name;
+  FrameLayout layout;
+  std::shared_ptr<const Plan> plan;
+  int64_t low, high, unit, largest_sample;
+
+  const Pass &pass() const { return plan->passes[0]; }
+  const IntegerMask &mask() const { return pass().mask[0]; }
+  const Rounding &rounding() const { return pass().rounding[0][0]; }
+  int round(int64_t sum) const {
+    return rounding().wide ? round_to_sample<int64_t>(sum, rounding())
+                           : round_to_sample<int32_t>(static_cast<int32_t>(sum), rounding());
+  }
+};
+
+void expect(const std::string &form, const Case &c, int64_t sum, int want, int got) {
+  compared[form]++;
+  if (want != got && failures++ < 20)
+    std::printf("FAILED %s of %s: sum %lld is %d, want %d\n", form.c_str(), c.name.c_str(), static_cast<long long>(sum),
+                got, want);
+}
+
+// Sums that are multiples of `unit`, a multiple of four of them.
+std::vector<int64_t> sums_of(const Case &c, int64_t unit) {
+  const Rounding &r = c.rounding();
+  std::vector<int64_t> sums;
+  const auto add = [&](int64_t sum) {
+    for (int64_t near = -2; near <= 2; near++) {
+      int64_t v = sum + near * unit;
+      v -= (v % unit + unit) % unit;
+      if (v >= c.low && v <= c.high) sums.push_back(v);
+    }
+  };
+  for (int64_t sum : {c.low, c.high, int64_t{0}, -r.offset, (c.low + c.high) / 2}) add(sum);
+  for (int n = 0; n < 12; n++) {
+    const int64_t code = n < 3 ? n : n < 6 ? r.max + 4 - n : int64_t{r.max} * (2 * n - 11) / 14;
+    for (int sign : {1, -1}) add(sign * (code * 2 * r.half - r.half) - r.offset);
+  }
+  while (sums.size() % 4) sums.push_back(sums[0]);
+  return sums;
+}
+
+// ---- CPU ------------------------------------------------------------------------------------------------------------
+
+template <typename Sum, typename Sample>
+void test_loops(const std::string &form, const Case &c, const VectorLoops &loops, const std::vector<int64_t> &sums) {
+  std::vector<Sum> in(whole_blocks(static_cast<int>(sums.size())));
+  std::vector<Sample> out(in.size());
+  std::copy(sums.begin(), sums.end(), in.begin());
+  loops.round(in.data(), c.rounding(), out.data(), static_cast<int>(in.size()));
+  for (size_t i = 0; i < sums.size(); i++) expect(form, c, sums[i], c.round(sums[i]), out[i]);
+}
+
+// Sums and the samples in the middle of windows, with gains that are divided by what they share.
+void test_gains(const Case &c, const VectorLoops &loops) {
+  const Pass &pass = c.pass();
+  Gain gain = {pass.sum_gain, pass.center_gain, pass.sum_shift, false};
+  Rounding reduced = c.rounding();
+  if (c.high > INT32_MAX || !make_narrow(&gain, &reduced, static_cast<int>(c.largest_sample))) return;
+  std::vector<int32_t> sums(256);
+  std::vector<uint8_t> centres(256), out(256);
+  for (int i = 0; i < 256; i++) {
+    sums[i] = static_cast<int32_t>(c.low + (c.high - c.low) * (i * 37 % 256) / 255);
+    centres[i] = static_cast<uint8_t>(i);
+  }
+  loops.round(sums.data(), gain, centres.data(), reduced, out.data(), 256);
+  for (int i = 0; i < 256; i++) {
+    const int64_t gained = apply_gain(sums[i], pass.sum_shift, pass.sum_gain, pass.center_gain, centres[i]);
+    expect("cpu gain", c, sums[i], round_to_sample(gained, c.rounding()), out[i]);
+  }
+}
+
+void test_cpu(const Case &c) {
+  const bool bytes = c.largest_sample <= 255;
+  for (const VectorLoops *loops : vector_levels()) {
+    if (c.pass().has_gain()) {
+      if (bytes) test_gains(c, *loops);
+      continue;
+    }
+    const std::vector<int64_t> sums = sums_of(c, 1);
+    if (c.rounding().wide)
+      bytes ? test_loops<int64_t, uint8_t>("cpu 64 bits", c, *loops, sums)
+            : test_loops<int64_t, uint16_t>("cpu 64 bits", c, *loops, sums);
+    else
+      bytes ? test_loops<int32_t, uint8_t>("cpu 32 bits", c, *loops, sums)
+            : test_loops<int32_t, uint16_t>("cpu 32 bits", c, *loops, sums);
+    Rounding16 rounding;
+    if (!bytes || !make_rounding16(c.rounding(), {c.low, c.high}, &rounding)) continue;
+    std::vector<uint16_t> in(whole_blocks(static_cast<int>(sums.size())));
+    std::vector<uint8_t> out(in.size());
+    for (size_t i = 0; i < sums.size(); i++) in[i] = static_cast<uint16_t>(rounding.start + sums[i]);
+    loops->round(in.data(), rounding, out.data(), static_cast<int>(in.size()));
+    for (size_t i = 0; i < sums.size(); i++)
+      expect(std::string("cpu 16 bits") + (rounding.magic ? ", magic" : "") + (rounding.absolute ? ", absolute" : ""),
+             c, sums[i], c.round(sums[i]), out[i]);
+  }
+}
+
+#ifdef HAVE_STANDIN
+
+// ---- GPU ------------------------------------------------------------------------------------------------------------
+
+// How many times larger or, negative, smaller a kernel's coefficients are than the plan's: powers of two.
+struct Ratio {
+  int64_t up = 1, unit = 1;
+
+  void apply(int64_t plan, int64_t kernel) {
+    if (std::llabs(kernel) >= std::llabs(plan))
+      up *= kernel / plan;
+    else
+      unit *= plan / kernel;
+    const int64_t shared = std::min(up, unit);
+    up /= shared;
+    unit /= shared;
+  }
+  int64_t scaled(int64_t sum) const { return sum / unit * up; }
+};
+
+size_t first_of(const std::vector<int32_t> &values) {
+  return std::find_if(values.begin(), values.end(), [](int32_t v) { return v != 0; }) - values.begin();
+}
+
+// Coefficient `index` of lines of bytes that lie `stride` words apart.
+int64_t coefficient(const uint32_t *line, size_t stride, int bytes, bool is_signed, int index) {
+  int64_t value = 0;
+  for (int b = 0; b < bytes; b++) {
+    const uint32_t byte = line[b * stride + index / 4] >> index % 4 * 8 & 0xff;
+    value += (is_signed && b == bytes - 1 ? int64_t{static_cast<int8_t>(byte)} : int64_t{byte}) * (1 << 8 * b);
+  }
+  return value;
+}
+
+// Four sums as a lane has them, of two rows of two pixels each, in parts as sums of bytes come.
+template <int kParts>
+PartialSums<kParts> parts_of(const int64_t *sums) {
+  PartialSums<kParts> result;
+  for (int i = 0; i < 4; i++)
+    for (int k = 0; k < kParts; k++)
+      result.part[k].v[i] = static_cast<int32_t>(k < kParts - 1 ? sums[i] >> 8 * k & 0xff : sums[i] >> 8 * k);
+  return result;
+}
+
+constexpr int kByteOrder[4] = {0, 2, 1, 3};  // of those sums in words of bytes
+
+void expect_bytes(const std::string &form, const Case &c, const int64_t *sums, uint32_t word) {
+  for (int i = 0; i < 4; i++) {
+    const int64_t sum = sums[kByteOrder[i]];
+    expect(form, c, sum, c.round(sum), static_cast<int>(word >> 8 * i & 0xff));
+  }
+}
+
+// round_sums() and round_pixels(); `more` is what the kernel's sums are too large by.
+template <Weights kWeights, int kParts>
+void test_sum_rounding(const Case &c, const MmaParams &p, bool bytes, const Ratio &ratio, int64_t more) {
+  const std::vector<int64_t> all = sums_of(c, c.unit);
+  static const char *const modes[] = {"shift", "divide", "wide shift", "byte"};
+  const std::string name = std::string("mma ") + modes[p.epilogue.mode] + (p.epilogue.absolute ? ", absolute" : "") +
+                           (bytes ? "" : ", 16 bits");
+  for (size_t n = 0; n < all.size(); n += 4) {
+    int64_t sums[4];
+    for (int i = 0; i < 4; i++) sums[i] = ratio.scaled(all[n + i]) + more;
+    PartialSums<kParts> parts = parts_of<kParts>(sums);
+    for (int i = 0; i < 4; i++) {
+      parts.part[0].v[i] =
+          static_cast<int32_t>(static_cast<uint32_t>(parts.part[0].v[i]) + static_cast<uint32_t>(p.epilogue.start));
+      if (!bytes) parts.part[start_high_part(kWeights)].v[i] += p.epilogue.start_high;
+    }
+    if (bytes) {
+      const Sums total[1][1] = {{parts.total()}};
+      uint32_t word[1][1];
+      round_pixels<kWeights>(p.epilogue, total, word);
+      expect_bytes(name, c, &all[n], word[0][0]);
+      if (p.epilogue.mode == SumRounding::Byte) continue;
+      round_sums<kWeights>(p.epilogue, total[0], word[0]);
+      expect_bytes(name, c, &all[n], word[0][0]);
+    } else {
+      uint32_t pairs[2];
+      round_sums<kWeights>(p, parts, pairs);
+      for (int i = 0; i < 4; i++)
+        expect(name, c, all[n + i], c.round(all[n + i]),
+               static_cast<int>((pairs[i % 2] >> i / 2 * 16 & 0xffff) >> p.sample_shift));
+    }
+  }
+}
+
+// What row_pairs.cuh and blocks4x4.cuh do with sums of bytes.
+void test_scales(const Case &c, const DenseMmaParams &p, const MmaKind &kind, const Ratio &ratio) {
+  const std::vector<int64_t> all = sums_of(c, c.unit);
+  const PartParams part = {};
+  const SummedChannels<1> channels(part);
+  const std::string absolute = p.scale.absolute ? ", absolute" : "";
+  for (size_t n = 0; n < all.size(); n += 4) {
+    PartialSums<1> sums[1][1];
+    for (int i = 0; i < 4; i++)
+      sums[0][0].part[0].v[i] = static_cast<int32_t>(ratio.scaled(all[n + i]) + p.epilogue.start);
+    uint32_t word[1][1];
+    if (kind.row_pairs) {
+      scale_sums(p.scale, channels, sums, word);
+      expect_bytes(std::string("scale") + (p.scale.magic ? ", magic" : "") + absolute, c, &all[n], word[0][0]);
+    }
+    if (!kind.blocks4x4) continue;
+    if (p.magic)
+      channels.pack_sums(sums[0], word[0], [&](int32_t v) { return scale_by_factor(p, v); });
+    else
+      channels.pack_sums(sums[0], word[0], [&](int32_t v) { return scale_magnitude(p.scale, v); });
+    expect_bytes("blocks" + std::string(p.magic ? p.factor > 1 ? ", factor" : "" : ", no magic") + absolute, c, &all[n],
+                 word[0][0]);
+  }
+}
+
+void test_sharpening(const Case &c, const SeparableMmaParams &p, int64_t more) {
+  const Pass &pass = c.pass();
+  for (int i = 0; i < 256; i++) {
+    const int64_t sum = c.low + (c.high - c.low) * (i * 37 % 256) / 255;
+    const int centre = static_cast<int>(c.largest_sample * i / 255);
+    const int64_t gained = apply_gain(sum, pass.sum_shift, pass.sum_gain, pass.center_gain, centre);
+    const int32_t got =
+        sharpen(p.sharpening, static_cast<int32_t>(sum + more + p.epilogue.start), static_cast<uint32_t>(centre));
+    expect("mma sharpen", c, sum, round_to_sample(gained, c.rounding()),
+           static_cast<int>(std::clamp<int64_t>(got, 0, c.largest_sample)));
+  }
+}
+
+template <Weights kWeights>
+void test_separable_mma(const Case &c, const SeparableMmaParams &p, const MmaKind &kind) {
+  constexpr int kBytes = weight_bytes(kWeights);
+  const IntegerMask &mask = c.mask();
+  Ratio ratio;
+  int64_t column_sum = 0;
+  const auto at = [&](int line, int radius, int i) {
+    return coefficient(p.line[line][0], kLineWords, kBytes,
+                       line ? has_signed_column(kWeights) : has_signed_row(kWeights), kind.radius - radius + i);
+  };
+  const int x = static_cast<int>(first_of(mask.row)), y = static_cast<int>(first_of(mask.column));
+  ratio.apply(mask.row[x], at(0, p.radius_x, x));
+  ratio.apply(mask.column[y], at(1, p.radius_y, y));
+  for (size_t i = 0; i < mask.column.size(); i++) column_sum += at(1, p.radius_y, static_cast<int>(i));
+  const int64_t added = mask.row_shift ? p.row_start >> (p.row_shift - 8 * row_start_part(kWeights)) : p.row_start;
+  const int64_t more = added * column_sum;
+  const bool bytes = kind.samples == Samples::U8;
+  if (p.epilogue.mode == SumRounding::Sharpen) return test_sharpening(c, p, more);
+  if (bytes)
+    test_sum_rounding<kWeights, row_sum_bytes(kWeights, 1) + kBytes - 1>(c, p, true, ratio, more);
+  else
+    test_sum_rounding<kWeights, row_sum_bytes(kWeights, 2) + kBytes - 1>(c, p, false, ratio, more);
+}
+
+template <Weights kWeights>
+void test_dense_mma(const Case &c, const DenseMmaParams &p, const MmaKind &kind) {
+  constexpr int kBytes = weight_bytes(kWeights);
+  const std::vector<int32_t> &value = c.mask().value;
+  const int n = static_cast<int>(first_of(value)), width = c.pass().width();
+  Ratio ratio;
+  ratio.apply(value[n], coefficient(p.line[0][n / width], kDenseRows * kDenseLineWords, kBytes, true,
+                                    kind.radius - p.radius_x + n % width));
+  if (kind.samples == Samples::U8) {
+    test_sum_rounding<kWeights, kBytes>(c, p, true, ratio, 0);
+    test_scales(c, p, kind, ratio);
+  } else {
+    test_sum_rounding<kWeights, kBytes + 1>(c, p, false, ratio, 0);
+  }
+}
+
+void test_mma(const Case &c) {
+  SeparableMmaParams separable = {};
+  DenseMmaParams dense = {};
+  RowPairMmaParams pairs = {};
+  const MmaKind kind = plan_mma(*c.plan, c.pass(), separable, dense, &pairs);
+  if (kind.shape == MmaShape::Separable) {
+    if (kind.weights == Weights::S8) test_separable_mma<Weights::S8>(c, separable, kind);
+    if (kind.weights == Weights::S16) test_separable_mma<Weights::S16>(c, separable, kind);
+    if (kind.weights == Weights::U16RoundedRows) test_separable_mma<Weights::U16RoundedRows>(c, separable, kind);
+    if (kind.weights == Weights::U24) test_separable_mma<Weights::U24>(c, separable, kind);
+  } else if (kind.shape == MmaShape::Dense) {
+    if (kind.weights == Weights::S8) test_dense_mma<Weights::S8>(c, dense, kind);
+    if (kind.weights == Weights::S16) test_dense_mma<Weights::S16>(c, dense, kind);
+  }
+}
+
+// The word that apply_epilogue() makes of a word's sums.
+template <typename Swar>
+uint32_t apply(const SlidingParams &p, const uint32_t (&sums)[Swar::kSplit]) {
+  switch (p.swar.epilogue) {
+    case Epilogue::Shift:
+      return apply_epilogue<Epilogue::Shift, Swar>(p, sums);
+    case Epilogue::Divide:
+      return apply_epilogue<Epilogue::Divide, Swar>(p, sums);
+    case Epilogue::Clamp:
+      return apply_epilogue<Epilogue::Clamp, Swar>(p, sums);
+    default:
+      break;
+  }
+  if constexpr (Swar::kSampleBytes == 1) {
+    if (p.swar.epilogue == Epilogue::Absolute) return apply_epilogue<Epilogue::Absolute, Swar>(p, sums);
+    if (p.swar.epilogue == Epilogue::Distance) return apply_epilogue<Epilogue::Distance, Swar>(p, sums);
+  }
+  if constexpr (Swar::kSampleBytes == 1 || !Swar::kPairs) return apply_epilogue<Epilogue::Any, Swar>(p, sums);
+  return 0;
+}
+
+// Sums of 16-bit floats, which are integers: as many times the least float there is.
+void test_half_sums(const Case &c, const SwarParams &k, const Ratio &ratio, int64_t init) {
+  const std::vector<int64_t> all = sums_of(c, c.unit);
+  for (size_t n = 0; n < all.size(); n += 4) {
+    uint32_t half[4];
+    for (int i = 0; i < 4; i++) {
+      const int64_t sum = ratio.scaled(all[n + i]) + init;
+      half[i] = static_cast<uint32_t>(sum < 0 ? 0x8000 - sum : sum);
+    }
+    const uint32_t word = join_halves<SwarU8<1>>(k, half[0] | half[2] << 16, half[1] | half[3] << 16);
+    for (int i = 0; i < 4; i++)
+      expect("swar float", c, all[n + i], c.round(all[n + i]), static_cast<int>(word >> 8 * i & 0xff));
+  }
+}
+
+void test_swar(const Case &c, Tier tier) {
+  SlidingParams p = {};
+  SwarParams &k = p.swar;
+  const SwarKind kind = plan_swar(*c.plan, c.pass(), k, tier);
+  p.rounding[0] = c.rounding();
+  const IntegerMask &mask = c.mask();
+  const bool separable =
+      kind.sliding == Sliding::Separable3 || kind.sliding == Sliding::Separable5 || kind.sliding == Sliding::Separable7;
+  Ratio ratio;
+  if (kind.sliding == Sliding::HalfSquare3 || kind.sliding == Sliding::HalfCross3) {
+    // Divides by what offset, divisor and coefficients share: there is nothing to divide by then.
+    ratio.apply(2 * c.rounding().half, 1);
+    return test_half_sums(c, k, ratio, c.rounding().offset / (2 * c.rounding().half));
+  }
+  int64_t init = k.init;
+  if (separable) {
+    if (kind.sums16 && kind.sliding != Sliding::Separable3) return;  // rows of five have a form of their own
+    const size_t x = first_of(mask.row), y = first_of(mask.column);
+    // Kernels for binomials and means may know their factors, which begin with 1.
+    ratio.apply(mask.row[x], k.row[x] ? static_cast<int32_t>(k.row[x]) : 1);
+    ratio.apply(mask.column[y], k.column[y] ? static_cast<int32_t>(k.column[y]) : 1);
+    for (size_t i = 0; i < mask.row.size(); i++)
+      init += static_cast<int64_t>(k.column_init & 0xffff) * static_cast<int32_t>(k.row[i]);
+  } else if (kind.sliding == Sliding::Dense3 || kind.sliding == Sliding::Cross3 || kind.sliding == Sliding::Emboss3) {
+    const size_t n = first_of(mask.value);
+    ratio.apply(mask.value[n], static_cast<int32_t>(k.dense[n]));
+  } else {
+    return;
+  }
+  static const char *const names[] = {"shift", "divide", "clamp", "absolute", "distance", "any"};
+  const std::string name = std::string("swar ") + names[static_cast<int>(k.epilogue)] +
+                           (k.epilogue == Epilogue::Any && k.absolute ? ", absolute" : "") +
+                           (kind.sums16  ? ", 16-bit sums"
+                            : kind.words ? ", 16-bit samples"
+                                         : "");
+  const std::vector<int64_t> all = sums_of(c, c.unit);
+  for (size_t n = 0; n < all.size(); n += 4) {
+    uint32_t sums[4];
+    for (int i = 0; i < 4; i++) sums[i] = static_cast<uint32_t>(ratio.scaled(all[n + i]) + init);
+    const auto pair = [&](int low, int high) { return (sums[low] & 0xffffu) | sums[high] << 16; };
+    int got[4];
+    if (kind.words) {
+      for (int i = 0; i < 4; i += 2) {
+        const uint32_t word =
+            kind.sums16 ? apply<SwarU16Sums16<1>>(p, {pair(i, i + 1)}) : apply<SwarU16<1>>(p, {sums[i], sums[i + 1]});
+        got[i] = static_cast<int>((word >> k.sample_shift) & 0xffffu);
+        got[i + 1] = static_cast<int>(word >> k.sample_shift >> 16);
+      }
+    } else {
+      const uint32_t word = apply<SwarU8<1>>(p, {pair(0, 2), pair(1, 3)});
+      for (int i = 0; i < 4; i++) got[i] = static_cast<int>(word >> 8 * i & 0xff);
+    }
+    for (int i = 0; i < 4; i++) expect(name, c, all[n + i], c.round(all[n + i]), got[i]);
+  }
+}
+
+void test_box(const Case &c) {
+  if (!c.mask().uniform() || c.pass().wide || c.pass().has_gain() || c.largest_sample > 255) return;
+  BoxParams p = {};
+  p.width = c.pass().width();
+  p.height = c.pass().height();
+  p.factor = c.mask().row[0] * c.mask().column[0];
+  plan_box_epilogue(c.rounding(), p);
+  if (!p.unclamped) return;
+  for (int64_t sum : sums_of(c, c.unit))
+    expect("box", c, sum, c.round(sum), divide(static_cast<uint32_t>(sum / p.factor + p.start), p.reciprocal));
+}
+
+#endif
+
+// ---- Masks ----------------------------------------------------------------------------------------------------------
+
+// What sums there are to be rounded: of a mask whose rows' sums are rounded those of columns.
+void find_sums(Case &c) {
+  const IntegerMask &mask = c.mask();
+  SumRange range;
+  if (mask.row_shift) {
+    int64_t row = int64_t{1} << (mask.row_shift - 1);
+    for (int32_t v : mask.row) row += v * c.largest_sample;
+    for (int32_t v : mask.column) range.add(v, row >> mask.row_shift);
+  } else if (mask.separable()) {
+    for (int32_t x : mask.row)
+      for (int32_t y : mask.column) range.add(int64_t{x} * y, c.largest_sample);
+  } else {
+    for (int32_t v : mask.value) range.add(v, c.largest_sample);
+  }
+  c.low = range.low;
+  c.high = range.high;
+  const auto shared = [](const std::vector<int32_t> &values) {
+    return std::accumulate(values.begin(), values.end(), int64_t{0}, std::gcd<int64_t, int64_t>);
+  };
+  c.unit = !mask.separable() ? shared(mask.value) : shared(mask.column) * (mask.row_shift ? 1 : shared(mask.row));
+}
+
+void test(const FilterSettings &settings, const Format &format, const std::string &name) {
+  Case c;
+  c.name = name;
+  c.layout = format.layout(64, 64);
+  try {
+    c.plan = make_plan(settings, c.layout);
+  } catch (const Error &) {
+    return;  // sums that no accumulator holds
+  }
+  if (c.plan->passes.size() != 1 || c.pass().op != Op::Linear) return;
+  c.largest_sample = c.rounding().max;
+  find_sums(c);
+  test_cpu(c);
+#ifdef HAVE_STANDIN
+  test_mma(c);
+  test_box(c);
+  if (c.pass().has_gain()) return;
+  for (Tier tier : {Tier::Generic, Tier::Sm90}) test_swar(c, tier);
+#endif
+}
+
+using Numbers = std::vector<double>;
+
+Numbers product(const Numbers &row, const Numbers &column) {
+  Numbers values;
+  for (double y : column)
+    for (double x : row) values.push_back(x * y);
+  return values;
+}
+
+// As many numbers that do not separate, from -range to range.
+Numbers any_numbers(int count, int range) {
+  Numbers values;
+  for (int i = 0; i < count; i++) values.push_back((i * i * 7 + i * 13 + 3) % (2 * range + 1) - range);
+  return values;
+}
+
+std::vector<Numbers> masks() {
+  const auto ones = [](int n) { return Numbers(n, 1.0); };
+  const Numbers three = {1, 2, 1}, five = {1, 4, 6, 4, 1};
+  return {ones(9),
+          ones(25),
+          ones(31 * 31),
+          product(three, three),
+          product(five, five),
+          product({-1, 0, 1}, three),
+          product({-9, 0, 9}, three),
+          product({3, -7, 11, -7, 3}, {2, 5, 9, 5, 2}),
+          product({100, 301, 200, 301, 100}, {1, 500, 3, 500, 1}),
+          product({1, 5, 9, 2, 30, 2, 9, 5, 1}, {7, 1, 1, 3, 12, 3, 1, 1, 7}),
+          {0, -1, 0, -1, 5, -1, 0, -1, 0},
+          {-2, -1, 0, -1, 1, 1, 0, 1, 2},
+          {0, 1, 0, 1, -4, 1, 0, 1, 0},
+          any_numbers(9, 3),
+          any_numbers(9, 40),
+          any_numbers(49, 20),
+          any_numbers(121, 9),
+          any_numbers(25 * 25, 3),
+          any_numbers(81, 3000)};
+}
+
+void test_custom_masks() {
+  int number = 0;
+  for (const Numbers &values : masks()) {
+    const int size = static_cast<int>(std::lround(std::sqrt(static_cast<double>(values.size()))));
+    for (const char *format : {"GRAY8", "I420_10LE", "GRAY16_LE"})
+      for (int divisor : {1, 2, 3, 4, 5, 7, 9, 16, 25, 49, 100, 255, 256, 257, 961, 999, 4096, 65535, 65536, 1 << 20})
+        for (double bias : {0.0, 0.5, -0.25, 1.0, -1.0})
+          for (Negative negative : {Negative::Clamp, Negative::Absolute}) {
+            FilterSettings s;
+            s.mask = Mask::Custom;
+            s.coefficients = {size, size, values};
+            s.divisor = divisor;
+            s.bias = bias;
+            s.negative = negative;
+            test(s, format_named(format),
+                 "mask " + std::to_string(number) + ", divisor " + std::to_string(divisor) + ", bias " +
+                     std::to_string(bias) + (negative == Negative::Absolute ? ", absolute, " : ", ") + format);
+          }
+    number++;
+  }
+}
+
+void test_gaussians() {
+  for (Mask mask : {Mask::Gauss, Mask::Unsharp})
+    for (const char *format : {"GRAY8", "I420_10LE", "GRAY16_LE"})
+      for (int size : {3, 5, 9, 15, 31, 63})
+        for (double amount : {0.3, 1.0, 4.0})
+          for (double bias : {0.0, 0.25, -0.5}) {
+            FilterSettings s;
+            s.mask = mask;
+            s.size = size;
+            s.amount = amount;
+            s.bias = bias;
+            test(s, format_named(format), std::string(mask_nick(mask)) + " " + std::to_string(size) + " " + format);
+          }
+}
+
+}  // namespace
+
+int epilogues() {
+  test_custom_masks();
+  test_gaussians();
+  std::vector<std::string> forms = {"cpu 16 bits",
+                                    "cpu 16 bits, magic",
+                                    "cpu 16 bits, absolute",
+                                    "cpu 16 bits, magic, absolute",
+                                    "cpu 32 bits",
+                                    "cpu 64 bits",
+                                    "cpu gain"};
+#ifdef HAVE_STANDIN
+  for (const char *form : {"mma shift",
+                           "mma divide",
+                           "mma divide, absolute",
+                           "mma byte",
+                           "mma sharpen",
+                           "mma shift, 16 bits",
+                           "mma divide, 16 bits",
+                           "mma divide, absolute, 16 bits",
+                           "mma wide shift, 16 bits",
+                           "scale",
+                           "scale, magic",
+                           "scale, magic, absolute",
+                           "blocks",
+                           "blocks, factor",
+                           "blocks, no magic, absolute",
+                           "box",
+                           "swar shift",
+                           "swar divide",
+                           "swar clamp",
+                           "swar absolute",
+                           "swar distance",
+                           "swar any",
+                           "swar any, absolute",
+                           "swar float",
+                           "swar shift, 16-bit samples",
+                           "swar divide, 16-bit samples",
+                           "swar clamp, 16-bit samples",
+                           "swar any, 16-bit samples",
+                           "swar shift, 16-bit sums",
+                           "swar divide, 16-bit sums",
+                           "swar clamp, 16-bit sums"})
+    forms.push_back(form);
+#endif
+  for (const std::string &form : forms) {
+    std::printf("%-32s %10lld\n", form.c_str(), static_cast<long long>(compared[form]));
+    if (!compared[form] && failures++ < 20) std::printf("FAILED: no sums of this form\n");
+  }
+  std::printf("%d failed\n", failures);
+  return failures ? 1 : 0;
+}
+
+}  // namespace cudaconv::test
+
+int main() {
+  return cudaconv::test::epilogues();
+}
