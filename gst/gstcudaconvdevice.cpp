@@ -3,8 +3,6 @@
 // On GstCudaContext and GstCudaMemory.
 #include "gstcudaconvdevice.h"
 
-#include <dlfcn.h>
-
 #include <algorithm>
 #include <mutex>
 
@@ -19,28 +17,10 @@ struct ObjectUnref {
 };
 using ContextRef = std::unique_ptr<GstCudaContext, ObjectUnref>;
 
-// Whether nobody has destroyed the context: the driver makes one that was destroyed current without an error, and ends
-// the process later. Before CUDA 12 there is no way to ask.
-bool exists(GstCudaContext *context) {
-  using GetId = CUresult (*)(CUcontext, unsigned long long *);
-  static const GetId get_id = [] {
-    void *const driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
-    return driver ? reinterpret_cast<GetId>(dlsym(driver, "cuCtxGetId")) : nullptr;
-  }();
-  unsigned long long id;
-  return !get_id || get_id(static_cast<CUcontext>(gst_cuda_context_get_handle(context)), &id) == CUDA_SUCCESS;
-}
-
-// False where the context is of no use any more.
-bool push(GstCudaContext *context) {
-  return exists(context) && gst_cuda_context_push(context);
-}
-
 // Makes the context current on this thread.
 class CurrentContext {
  public:
   explicit CurrentContext(GstCudaContext *context) {
-    if (!exists(context)) throw Error(Error::Kind::Device, "the CUDA context has been destroyed by another");
     if (!gst_cuda_context_push(context)) throw Error(Error::Kind::Device, "cuCtxPushCurrent failed");
   }
   ~CurrentContext() { gst_cuda_context_pop(nullptr); }
@@ -54,7 +34,7 @@ struct Context {
   // Calls f with the context current, or without one where it is lost.
   template <typename F>
   void call(const F &f) const {
-    const bool pushed = push(gst.get());
+    const bool pushed = gst_cuda_context_push(gst.get());
     f();
     if (pushed) gst_cuda_context_pop(nullptr);
   }
