@@ -139,7 +139,7 @@ install_package() {
   grep -q '^  Filename  *\(/usr\)\?/lib/.*/gstreamer-1.0/libgstcudaconv.so$' "$out/gst-inspect.txt" ||
     { echo "the plugin is found elsewhere" && false; } || return
   local with_cuda=yes
-  ! grep -q 'built without CUDA' "$out/gst-inspect.txt" || with_cuda=
+  ! grep -q '(built without CUDA)' "$out/gst-inspect.txt" || with_cuda=
   [ "${toolkit:+yes}" = "$with_cuda" ] || { echo "the plugin is built ${with_cuda:-without} CUDA" && false; }
 }
 
