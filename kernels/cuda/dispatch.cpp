@@ -55,12 +55,14 @@ namespace {
 constexpr unsigned kMirrors =
     border_bits(Border::Replicate, Border::Reflect, Border::Reflect101, Border::Constant, Border::Keep);
 constexpr unsigned kAllSix = kMirrors | border_bit(Border::Wrap);
+// Of kernels that no method can stand in for, and that take samples outside from the index functions alone, or none.
+constexpr unsigned kAny = ~0u;
 
 }  // namespace
 
 const std::vector<Structure> &structures() {
   static const std::vector<Structure> kStructures = {
-      {"mosaic", kAllSix, takes_mosaic, launch_mosaic},
+      {"mosaic", kAny, takes_mosaic, launch_mosaic},
       {"weighted", kAllSix, takes_weighted, launch_weighted},
       {"blur", kAllSix, takes_blur, launch_blur, coarse_bytes},
       {"composite", kMirrors, takes_composite, launch_composite},
@@ -78,7 +80,7 @@ const std::vector<Structure> &structures() {
       {"tensor-dense", kAllSix, takes_dense, launch_dense},
       {"box-tiles", kAllSix, takes_box_tiles, launch_box_tiles},
       {"tensor-long", kAllSix, takes_long_separable, launch_long_separable, long_mma_sum_bytes},
-      {"long", kAllSix, takes_long, launch_long, long_sum_bytes},
+      {"long", kAny, takes_long, launch_long, long_sum_bytes},
   };
   return kStructures;
 }
