@@ -44,6 +44,7 @@ void with_operation(const RowContext<T> &context, F f) {
       }
       if (box && pass.wide) return run(LinearOp<T, BoxSum<T, Lanes<int32_t, int64_t>>>(context));
       if (box) return run(LinearOp<T, BoxSum<T, Normal>>(context));
+      if (pass.wide && !mask.separable()) return run(LinearOp<T, WidePairSum<T>>(context));
       if (pass.wide) return run(LinearOp<T, MaskSum<T, Wide>>(context));
       if (PairSum<T>::can(context, mask)) return run(LinearOp<T, PairSum<T>>(context));
       return run(LinearOp<T, MaskSum<T, Normal>>(context));

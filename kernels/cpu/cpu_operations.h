@@ -12,6 +12,7 @@
 #include <cstring>
 #include <vector>
 
+#include "cpu/pair_sums.h"
 #include "cpu/round_samples.h"
 #include "cpu/row_context.h"
 
@@ -22,12 +23,6 @@ struct Lanes {
   using Row = RowSum;
   using Total = TotalSum;
 };
-
-inline SumRange range_of(const std::vector<int32_t> &coefficients, int64_t largest_sample) {
-  SumRange range;
-  for (int32_t c : coefficients) range.add(c, largest_sample);
-  return range;
-}
 
 // The sums of an integer mask.
 template <typename T, typename LanesType>
@@ -149,145 +144,6 @@ class BoxSum {
   Column *columns_;
   Total *scan_;
   T *zeros_;
-};
-
-// The sums of a mask in pairs: of samples side by side and, where the mask separates, of the rows' sums one above the
-// other, y and y + 1 where y is even.
-template <typename T>
-class PairSum {
- public:
-  using Total = int32_t;
-
-  static bool can(const RowContext<T> &context, const IntegerMask &mask) {
-    if (context.pass().wide) return false;
-    if (!mask.separable()) return true;
-    const SumRange range = range_of_rows(context, mask);
-    return range.high - zero_of(range) <= INT16_MAX && range.low - zero_of(range) >= INT16_MIN;
-  }
-
-  PairSum(const RowContext<T> &context, const IntegerMask &mask, int32_t start)
-      : context_(context), mask_(mask), start_(static_cast<uint32_t>(start)), width_(context.pass().width()) {
-    const int length = context.window.length(), height = context.pass().height();
-    if (!mask.separable()) {
-      rows_ = Ring<int32_t>(context.scratch, length, height);
-      for (int j = 0; j < height; j++) add_row(window_, j, &mask.value[j * width_]);
-      start_ += times(pair_zero(T{}), mask.value);
-      return;
-    }
-    rows_ = Ring<int32_t>(context.scratch, context.samples, (height + 1) / 2);
-    const auto factor = [&](int j) { return j >= 0 && j < height ? mask.column[j] : 0; };
-    for (int odd : {0, 1})
-      for (int j = -odd; j < height; j += 2) column_[odd].add((j + odd) / 2, 0, factor(j), factor(j + 1));
-    const int32_t zero = zero_of(range_of_rows(context, mask));
-    start_ += times(zero, mask.column);
-    row_start_ = static_cast<uint32_t>(half_of(mask) - zero * (1 << mask.row_shift));
-    if (mask.row_shift) {
-      pairs_ = context.scratch.template take<int32_t>(whole_blocks(length) + kVectorBlock);
-      add_row(row_, 0, mask.row.data());
-      row_start_ += times(pair_zero(T{}), mask.row);
-    } else {
-      sums_ = context.scratch.template take<uint16_t>(context.blocks());
-    }
-  }
-
-  void enter(int y) {
-    const T *row = context_.window[y];
-    const VectorLoops &loops = context_.loops();
-    const int channels = context_.channels, length = context_.blocks() + (width_ - 1) * channels;
-    const bool second = y & 1;
-    if (!mask_.separable()) {
-      loops.pair(row, channels, rows_[y], length);
-    } else if (mask_.row_shift) {
-      loops.pair(row, channels, pairs_, length);
-      row_.sum([&](int) { return pairs_; },
-               [&](const Tap<int32_t> *taps, int high, int count) {
-                 loops.sum_pairs(taps, high, count, row_start_, mask_.row_shift, second, rows_[y >> 1],
-                                 context_.blocks());
-               });
-    } else {
-      // Rows' sums fit 16 bits in the end, so they are summed modulo 2^16.
-      taps_.clear();
-      for (int i = 0; i < width_; i++)
-        if (mask_.row[i]) taps_.push_back({row + i * channels, mask_.row[i]});
-      loops.sum(taps_.data(), static_cast<int>(taps_.size()), static_cast<uint16_t>(row_start_), sums_,
-                context_.blocks());
-      loops.put_half(sums_, second, rows_[y >> 1], context_.blocks());
-    }
-  }
-
-  void filter(int y, int32_t *out) {
-    const int top = y - context_.pass().radius_y;
-    const auto sum = [&](const Tap<int32_t> *taps, int high, int count) {
-      context_.loops().sum_pairs(taps, high, count, start_, out, context_.blocks());
-    };
-    if (mask_.separable())
-      column_[top & 1].sum([&](int j) { return rows_[(top >> 1) + j]; }, sum);
-    else
-      window_.sum([&](int j) { return rows_[top + j]; }, sum);
-  }
-
- private:
-  // A sum over pairs in several rows.
-  class Terms {
-   public:
-    // The halves of the pairs from the x-th in a row, each with a coefficient.
-    void add(int row, int x, int32_t first, int32_t second) {
-      const int32_t low = pair_of(first, second), high = pair_of(upper(first), upper(second));
-      if (high) list_.insert(list_.begin() + high_++, {row, x, high});
-      if (low) list_.push_back({row, x, low});
-    }
-
-    template <typename Row, typename Sum>
-    void sum(Row row, Sum f) {
-      taps_.clear();
-      for (const Term &t : list_) taps_.push_back({row(t.row) + t.x, t.coefficients});
-      f(taps_.data(), high_, static_cast<int>(taps_.size()));
-    }
-
-   private:
-    // The rest of a coefficient above its lower 16 bits, taken as a signed number.
-    static int32_t upper(int32_t c) { return (c - static_cast<int16_t>(c)) >> 16; }
-
-    struct Term {
-      int row, x;
-      int32_t coefficients;
-    };
-    std::vector<Term> list_;
-    int high_ = 0;  // of the list, counted 2^16-fold
-    std::vector<Tap<int32_t>> taps_;
-  };
-
-  void add_row(Terms &terms, int row, const int32_t *coefficient) {
-    for (int i = 0; i < width_; i += 2)
-      terms.add(row, i * context_.channels, coefficient[i], i + 1 < width_ ? coefficient[i + 1] : 0);
-  }
-
-  static int32_t half_of(const IntegerMask &mask) { return mask.row_shift ? 1 << (mask.row_shift - 1) : 0; }
-
-  // Modulo 2^32.
-  static uint32_t times(int32_t factor, const std::vector<int32_t> &coefficients) {
-    uint32_t sum = 0;
-    for (int32_t c : coefficients) sum += static_cast<uint32_t>(factor) * static_cast<uint32_t>(c);
-    return sum;
-  }
-
-  // The range of rows' sums; zero_of() is subtracted from them so that they fit.
-  static SumRange range_of_rows(const RowContext<T> &context, const IntegerMask &mask) {
-    const SumRange range = range_of(mask.row, context.largest_sample());
-    const int64_t half = half_of(mask);
-    return {(range.low + half) >> mask.row_shift, (range.high + half) >> mask.row_shift};
-  }
-  static int32_t zero_of(SumRange range) { return range.low < 0 ? 0 : 1 << 15; }
-
-  const RowContext<T> &context_;
-  const IntegerMask &mask_;
-  uint32_t start_, row_start_ = 0;
-  const int width_;
-  Ring<int32_t> rows_;
-  int32_t *pairs_ = nullptr;        // of a row's samples
-  uint16_t *sums_ = nullptr;        // of a row
-  Terms window_, row_, column_[2];  // column_[1]: of windows from an odd row
-  std::vector<Tap<T>> taps_;
 };
 
 template <typename T, typename Acc>

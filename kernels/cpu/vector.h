@@ -98,6 +98,9 @@ class VectorLoops {
   virtual void shift(const int32_t *in, int shift, int32_t *out, int n) const = 0;
   virtual void shift(const int64_t *in, int shift, int64_t *out, int n) const = 0;
 
+  // out[s] += in[s] * 2^shift. n: blocks
+  virtual void add_shifted(const int32_t *in, int shift, int64_t *out, int n) const = 0;
+
   // out[s] = the sum of weight[k][s] * in[k][s], k from 0 to 3. n: blocks
   virtual void sum_products(const int32_t *const in[4], const int32_t *const weight[4], int32_t *out, int n) const = 0;
 

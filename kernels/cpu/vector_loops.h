@@ -185,6 +185,13 @@ void shift_sums(const In *in, int shift, Out *out, int n) {
   for_blocks(n, [=](int s) CUDACONV_INLINE { out[s] = static_cast<Out>(in[s] >> shift); });
 }
 
+inline void add_shifted_sums(const int32_t *in, int shift, int64_t *out, int n) {
+  // Without a sign, since what lies beyond the row in its last block may be of any size.
+  for_blocks(n, [=](int s) CUDACONV_INLINE {
+    out[s] = static_cast<int64_t>(static_cast<uint64_t>(out[s]) + (static_cast<uint64_t>(int64_t{in[s]}) << shift));
+  });
+}
+
 inline void sum_products_of(const int32_t *const in[4], const int32_t *const weight[4], int32_t *out, int n) {
   const int32_t *const a = in[0], *const b = in[1], *const c = in[2], *const d = in[3];
   const int32_t *const u = weight[0], *const v = weight[1], *const w = weight[2], *const x = weight[3];
@@ -438,6 +445,10 @@ class Loops final : public VectorLoops {
   CUDACONV_SHIFT(int32_t, int32_t)
   CUDACONV_SHIFT(int64_t, int64_t)
 #undef CUDACONV_SHIFT
+
+  void add_shifted(const int32_t *in, int shift, int64_t *out, int n) const override {
+    add_shifted_sums(in, shift, out, n);
+  }
 
   void sum_products(const int32_t *const in[4], const int32_t *const weight[4], int32_t *out, int n) const override {
     sum_products_of(in, weight, out, n);

@@ -274,6 +274,11 @@ std::vector<FilterSettings> make_variants() {
   add(Mask::Custom, coefs(integers(17, 9, 9)), divisor(8));
   add(Mask::Custom, coefs(integers(19, 17, 9)), divisor(64));
   add(Mask::Custom, coefs(integers(31, 31, 3)), divisor(50));
+  add(Mask::Custom, coefs(integers(31, 31, 127)), divisor(30000), bias(0.3));
+  // Sums of 16-bit samples that are as large as sums of a digit of their coefficients come.
+  std::vector<double> low(31 * 31, -1024);
+  low[0] = 1;
+  add(Mask::Custom, coefs(coefficients(31, 31, low)), divisor(-1024 * 960));
   add(Mask::Custom, coefs(coefficients(3, 3, {2, 4, 2, -4, -8, -4, 6, 12, 6})), divisor(9));  // of rank 1
   // Separable ones of 7x7 and 9x9: with a divisor of a power of two, negative numbers, and numbers of more than 8 bits.
   add(Mask::Custom, coefs(product({1, 0, 3, 7, 5, 10, 6}, {11, 4, 6, 2, 3, 5, 1})), divisor(1024));
