@@ -2,7 +2,7 @@
 //
 // Times the CPU backend against OpenCV's functions on the same frames.
 //
-//   cpu-bench [--size=WxH] [--threads=N] [--only=TEXT] [--json=FILE]
+//   cpu-bench [--size=WxH] [--threads=N] [--format=FORMAT] [--only=TEXT] [--json=FILE]
 //
 // Both sides run on the same threads, those of OpenCV, and take turns, so that whatever else the machine does is shared
 // out; figures are medians. Random contents, borders replicated, all channels filtered. Where the definitions agree,
@@ -39,8 +39,9 @@ struct Case {
   std::string label;
   FilterSettings settings;
   Peer peer;
-  int differs = 0;  // codes by which the peer's definition may differ; -1: it is another
-  Peer exact = {};  // what the bytes are compared with, where the peer itself is not accurate
+  int differs = 0;    // codes by which the peer's definition may differ; -1: it is another
+  Peer exact = {};    // what the samples are compared with, where the peer itself is not accurate
+  bool deep = false;  // whether the peer does samples of 16 bits too
 };
 
 FilterSettings settings(Mask mask, int size = 0) {
@@ -119,19 +120,43 @@ double sigma_of(int size) {
 
 // In double precision: GaussianBlur gives 8-bit images weights of 8 bits of fraction, which takes its results up to 2
 // or 3 codes from these for large masks. Without a sigma it would take the weights for size 9 from a table, too.
-Case gauss_by_sigma(int size) {
-  const auto kernel = [=] { return cv::getGaussianKernel(size, sigma_of(size), CV_64F); };
-  FilterSettings s = settings(Mask::Gauss, size);
-  return {"gauss " + std::to_string(size), s,
+Case gauss_of(const std::string &label, FilterSettings s, int size, double sigma) {
+  const auto kernel = [=] { return cv::getGaussianKernel(size, sigma, CV_64F); };
+  return {label,
+          std::move(s),
           [=](const cv::Mat &in, cv::Mat &out) {
-            cv::GaussianBlur(in, out, {size, size}, sigma_of(size), 0, cv::BORDER_REPLICATE);
+            cv::GaussianBlur(in, out, {size, size}, sigma, 0, cv::BORDER_REPLICATE);
           },
           1,
           [=](const cv::Mat &in, cv::Mat &out) {
             cv::Mat real;
             cv::sepFilter2D(in, real, CV_64F, kernel(), kernel(), {-1, -1}, 0, cv::BORDER_REPLICATE);
-            real.convertTo(out, CV_8U);
-          }};
+            real.convertTo(out, in.depth());
+          },
+          true};
+}
+
+Case gauss_by_size(int size) {
+  return gauss_of("gauss " + std::to_string(size), settings(Mask::Gauss, size), size, sigma_of(size));
+}
+
+Case gauss_by_sigma(int sigma) {
+  FilterSettings s = settings(Mask::Gauss);
+  s.sigma = sigma;
+  return gauss_of("gauss sigma " + std::to_string(sigma), s, 6 * sigma + 1, sigma);
+}
+
+// For sizes that divide the frame's.
+Case mosaic(int size) {
+  return {"mosaic " + std::to_string(size),
+          settings(Mask::Mosaic, size),
+          [=, means = cv::Mat()](const cv::Mat &in, cv::Mat &out) mutable {
+            cv::resize(in, means, {in.cols / size, in.rows / size}, 0, 0, cv::INTER_AREA);
+            cv::resize(means, out, in.size(), 0, 0, cv::INTER_NEAREST);
+          },
+          1,
+          {},
+          true};
 }
 
 Peer box(int size) {
@@ -147,7 +172,7 @@ Peer morphology(int operation, int size, int shape = cv::MORPH_RECT) {
 
 // A dilation by random pixels of a square, about half of them.
 Case element(int side) {
-  Case c = {"dilate custom " + std::to_string(side), settings(Mask::Dilate), {}, 0, {}};
+  Case c = {"dilate custom " + std::to_string(side), settings(Mask::Dilate), {}, 0, {}, true};
   c.settings.shape = Shape::Custom;
   c.settings.coefficients.width = c.settings.coefficients.height = side;
   cv::Mat members(side, side, CV_8U);
@@ -177,13 +202,18 @@ Peer kirsch() {
   };
 }
 
-// A mask of random coefficients that is not the product of a row and a column.
-Case custom(int side) {
-  Case c = {"custom " + std::to_string(side) + "x" + std::to_string(side), settings(Mask::Custom), {}, 0, {}};
+// A mask of random coefficients, whole numbers or fractions, that is not the product of a row and a column.
+Case custom(int side, bool fractions = false) {
+  Case c = {"custom " + std::to_string(side) + "x" + std::to_string(side) + (fractions ? " fractions" : ""),
+            settings(Mask::Custom),
+            {},
+            0,
+            {},
+            true};
   c.settings.coefficients.width = c.settings.coefficients.height = side;
   std::mt19937 random(side);
   for (int i = 0; i < side * side; i++)
-    c.settings.coefficients.value.push_back(static_cast<double>(static_cast<int>(random() % 256) - 128));
+    c.settings.coefficients.value.push_back(static_cast<int>(random() % 256) - 128 + (fractions ? 1 / 3. : 0));
   c.settings.divisor = std::ldexp(1.0, 7 + static_cast<int>(std::ceil(std::log2(side))));
   c.peer = correlation(matrix(c.settings.coefficients, c.settings.divisor), false);
   c.differs = 1;  // it rounds halves to even, and large masks by a Fourier transform
@@ -194,6 +224,10 @@ std::vector<Case> cases() {
   std::vector<Case> list;
   const auto add = [&](const std::string &label, FilterSettings s, Peer peer, int differs = 0) {
     list.push_back({label, std::move(s), std::move(peer), differs, {}});
+  };
+  const auto add_deep = [&](const std::string &label, FilterSettings s, Peer peer, int differs = 0) {
+    add(label, std::move(s), std::move(peer), differs);
+    list.back().deep = true;
   };
   const auto shaped = [](Mask mask, int size, Shape shape) {
     FilterSettings s = settings(mask, size);
@@ -208,21 +242,22 @@ std::vector<Case> cases() {
   const auto numbered = [](const char *name, int size) { return std::string(name) + " " + std::to_string(size); };
   const std::vector<float> sobel = {1, 2, 1}, scharr = {3, 10, 3}, prewitt = {1, 1, 1};
 
-  for (int size : {3, 5, 7, 15, 31, 63, 127}) add(numbered("box", size), settings(Mask::Box, size), box(size), 1);
-  add("gauss3", settings(Mask::Gauss3), gauss(3));
-  add("gauss5", settings(Mask::Gauss5), gauss(5));
-  add("gauss7", settings(Mask::Gauss7), gauss(7));
-  add("gauss9", settings(Mask::Gauss9), gauss(9), 1);
-  for (int size : {9, 15, 31, 63}) list.push_back(gauss_by_sigma(size));
-  add("sharpen", settings(Mask::Sharpen), correlation(square({0, -1, 0, -1, 5, -1, 0, -1, 0}), false));
-  add(
+  for (int size : {3, 5, 7, 15, 31, 63, 127}) add_deep(numbered("box", size), settings(Mask::Box, size), box(size), 1);
+  add_deep("gauss3", settings(Mask::Gauss3), gauss(3));
+  add_deep("gauss5", settings(Mask::Gauss5), gauss(5));
+  add_deep("gauss7", settings(Mask::Gauss7), gauss(7));
+  add_deep("gauss9", settings(Mask::Gauss9), gauss(9), 1);
+  for (int size : {9, 15, 31, 63}) list.push_back(gauss_by_size(size));
+  for (int sigma : {13, 25, 50, 100}) list.push_back(gauss_by_sigma(sigma));
+  add_deep("sharpen", settings(Mask::Sharpen), correlation(square({0, -1, 0, -1, 5, -1, 0, -1, 0}), false));
+  add_deep(
       "unsharp 5", settings(Mask::Unsharp, 5),
       [blur = cv::Mat()](const cv::Mat &in, cv::Mat &out) mutable {
         cv::GaussianBlur(in, blur, {5, 5}, 0, 0, cv::BORDER_REPLICATE);
         cv::addWeighted(in, 2, blur, -1, 0, out);
       },
       -1);
-  add("emboss", settings(Mask::Emboss), correlation(square({-2, -1, 0, -1, 1, 1, 0, 1, 2}), false));
+  add_deep("emboss", settings(Mask::Emboss), correlation(square({-2, -1, 0, -1, 1, 1, 0, 1, 2}), false));
   add("laplace", settings(Mask::Laplace), correlation(square({0, 1, 0, 1, -4, 1, 0, 1, 0}), true));
   add("laplace8", settings(Mask::Laplace8), correlation(square({1, 1, 1, 1, -8, 1, 1, 1, 1}), true));
   add("log5", settings(Mask::Log5),
@@ -237,35 +272,41 @@ std::vector<Case> cases() {
   add("prewitt l2", settings(Mask::Prewitt), magnitude(prewitt, Magnitude::L2));
   add("kirsch", settings(Mask::Kirsch), kirsch());
   for (int side : {5, 7, 11, 15, 31}) list.push_back(custom(side));
+  for (int side : {7, 31}) list.push_back(custom(side, true));
   for (int size : {3, 5, 7, 15, 31, 127, 255})
-    add(numbered("dilate", size), settings(Mask::Dilate, size), morphology(cv::MORPH_DILATE, size));
-  add("erode 5", settings(Mask::Erode, 5), morphology(cv::MORPH_ERODE, 5));
+    add_deep(numbered("dilate", size), settings(Mask::Dilate, size), morphology(cv::MORPH_DILATE, size));
+  add_deep("erode 5", settings(Mask::Erode, 5), morphology(cv::MORPH_ERODE, 5));
   for (int size : {5, 15, 31, 63, 127, 255}) {
-    add(numbered("dilate cross", size), shaped(Mask::Dilate, size, Shape::Cross),
-        morphology(cv::MORPH_DILATE, size, cv::MORPH_CROSS));
-    add(numbered("dilate ellipse", size), shaped(Mask::Dilate, size, Shape::Ellipse),
-        morphology(cv::MORPH_DILATE, size, cv::MORPH_ELLIPSE));
+    add_deep(numbered("dilate cross", size), shaped(Mask::Dilate, size, Shape::Cross),
+             morphology(cv::MORPH_DILATE, size, cv::MORPH_CROSS));
+    add_deep(numbered("dilate ellipse", size), shaped(Mask::Dilate, size, Shape::Ellipse),
+             morphology(cv::MORPH_DILATE, size, cv::MORPH_ELLIPSE));
   }
   for (int side : {15, 31}) list.push_back(element(side));
-  add("open 3", settings(Mask::Open, 3), morphology(cv::MORPH_OPEN, 3));
-  add("close 5", settings(Mask::Close, 5), morphology(cv::MORPH_CLOSE, 5));
-  add("gradient 3", settings(Mask::Gradient, 3), morphology(cv::MORPH_GRADIENT, 3));
-  add("tophat 3", settings(Mask::Tophat, 3), morphology(cv::MORPH_TOPHAT, 3));
-  add("blackhat 5", settings(Mask::Blackhat, 5), morphology(cv::MORPH_BLACKHAT, 5));
-  for (int size : {3, 5, 7, 9, 11, 13, 15, 31, 127})
+  add_deep("open 3", settings(Mask::Open, 3), morphology(cv::MORPH_OPEN, 3));
+  add_deep("close 5", settings(Mask::Close, 5), morphology(cv::MORPH_CLOSE, 5));
+  add_deep("gradient 3", settings(Mask::Gradient, 3), morphology(cv::MORPH_GRADIENT, 3));
+  add_deep("tophat 3", settings(Mask::Tophat, 3), morphology(cv::MORPH_TOPHAT, 3));
+  add_deep("blackhat 5", settings(Mask::Blackhat, 5), morphology(cv::MORPH_BLACKHAT, 5));
+  for (int size : {3, 5, 7, 9, 11, 13, 15, 31, 127}) {
     add(numbered("median", size), settings(Mask::Median, size),
         [=](const cv::Mat &in, cv::Mat &out) { cv::medianBlur(in, out, size); });
+    list.back().deep = size <= 5;
+  }
+  for (int size : {4, 8, 40}) list.push_back(mosaic(size));
   return list;
 }
 
-FrameLayout layout_of(int width, int height, int channels) {
+FrameLayout layout_of(int width, int height, int channels, int depth) {
   FrameLayout layout;
   layout.planes = 1;
   PlaneLayout &p = layout.plane[0];
   p.width = width;
   p.height = height;
   p.channels = p.step = channels;
-  for (int c = 0; c < channels; c++) p.channel[c] = {Role::Luma, static_cast<uint8_t>(c), 8, 0};
+  p.container = depth > 8 ? Container::U16 : Container::U8;
+  for (int c = 0; c < channels; c++)
+    p.channel[c] = {Role::Luma, static_cast<uint8_t>(c), static_cast<uint8_t>(depth), 0};
   return layout;
 }
 
@@ -304,9 +345,9 @@ class Bench {
   Bench(int width, int height, int threads)
       : width_(width), height_(height), backend_(make_cpu_backend(in_parallel, threads)) {}
 
-  Result run(const std::string &format, int channels, const Case &c) {
-    prepare(channels);
-    const auto plan = make_plan(c.settings, layout_of(width_, height_, channels));
+  Result run(const std::string &format, int channels, int depth, const Case &c) {
+    prepare(CV_MAKETYPE(depth > 8 ? CV_16U : CV_8U, channels));
+    const auto plan = make_plan(c.settings, layout_of(width_, height_, channels, depth));
     const auto ours = [&](int i) {
       backend_->retire(backend_->submit(plan, view_of(source_[i % kFrames]), view_of(target_[i % kFrames])));
     };
@@ -335,14 +376,14 @@ class Bench {
   }
 
  private:
-  void prepare(int channels) {
-    if (!source_.empty() && source_[0].channels() == channels) return;
+  void prepare(int type) {
+    if (!source_.empty() && source_[0].type() == type) return;
     source_.assign(kFrames, {});
     target_.assign(kFrames, {});
     peers_target_.assign(kFrames, {});
     for (int i = 0; i < kFrames; i++) {
-      for (auto *images : {&source_, &target_, &peers_target_}) (*images)[i].create(height_, width_, CV_8UC(channels));
-      cv::randu(source_[i], 0, 256);
+      for (auto *images : {&source_, &target_, &peers_target_}) (*images)[i].create(height_, width_, type);
+      cv::randu(source_[i], 0, CV_MAT_DEPTH(type) == CV_16U ? 65536 : 256);
     }
   }
 
@@ -379,35 +420,39 @@ void write_json(const char *path, int width, int height, int threads, const std:
 
 int main(int argc, char **argv) {
   int width = 1920, height = 1080, threads = 2;
-  std::string only;
+  std::string only, wanted;
   const char *json = nullptr;
   for (int i = 1; i < argc; i++) {
     if (!std::strncmp(argv[i], "--only=", 7))
       only = argv[i] + 7;
+    else if (!std::strncmp(argv[i], "--format=", 9))
+      wanted = argv[i] + 9;
     else if (!std::strncmp(argv[i], "--json=", 7))
       json = argv[i] + 7;
     else if (!std::strncmp(argv[i], "--threads=", 10) && std::atoi(argv[i] + 10) > 0)
       threads = std::atoi(argv[i] + 10);
     else if (std::sscanf(argv[i], "--size=%dx%d", &width, &height) != 2 || width < 1 || height < 1) {
-      std::fprintf(stderr, "usage: %s [--size=WxH] [--threads=N] [--only=TEXT] [--json=FILE]\n", argv[0]);
+      std::fprintf(stderr, "usage: %s [--size=WxH] [--threads=N] [--format=FORMAT] [--only=TEXT] [--json=FILE]\n",
+                   argv[0]);
       return 2;
     }
   }
   cv::setNumThreads(threads);
   const struct {
     const char *name;
-    int channels;
-  } formats[] = {{"GRAY8", 1}, {"RGBA", 4}};
+    int channels, depth;
+  } formats[] = {{"GRAY8", 1, 8}, {"RGBA", 4, 8}, {"GRAY16_LE", 1, 16}, {"RGBA64_LE", 4, 16}};
   std::vector<Result> results;
   size_t differ = 0;
   Bench bench(width, height, threads);
   const std::vector<Case> list = cases();
   for (const auto &format : formats) {
+    if (!wanted.empty() && wanted != format.name) continue;
     std::printf("\n%s %dx%d, %d threads, vectors: %s, OpenCV %s\n%-20s %10s %10s %8s %8s\n", format.name, width, height,
                 threads, vector_loops().level(), CV_VERSION, "", "ms", "OpenCV ms", "times", "copies");
     for (const Case &c : list) {
-      if (c.label.find(only) == std::string::npos) continue;
-      const Result r = bench.run(format.name, format.channels, c);
+      if (c.label.find(only) == std::string::npos || (format.depth > 8 && !c.deep)) continue;
+      const Result r = bench.run(format.name, format.channels, format.depth, c);
       std::printf("%-20s %10.3f %10.3f %8.2f %8.2f", r.label.c_str(), r.ours, r.peers, r.peers / r.ours,
                   r.ours / r.copy);
       if (r.differ) std::printf("  %zu samples differ", r.differ);
