@@ -25,7 +25,7 @@ int takes_chords(const PassQuery &query);  // structuring elements up to 31x31
 void launch_chords(const PassRun &run);
 int takes_structuring_element(const PassQuery &query);  // larger ellipses, crosses and the like
 void launch_structuring_element(const PassRun &run);
-int takes_median_network(const PassQuery &query);  // medians of 7x7 to 11x11
+int takes_median_network(const PassQuery &query);  // medians of 7x7 to 15x15
 void launch_median_network(const PassRun &run);
 int takes_median_histogram(const PassQuery &query);  // larger ones
 void launch_median_histogram(const PassRun &run);

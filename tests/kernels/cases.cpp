@@ -248,7 +248,7 @@ std::vector<FilterSettings> make_variants() {
   add(Mask::Median);
   add(Mask::Median, size(1));
   add(Mask::Median, size(5));
-  for (int side : {7, 9, 11, 15, 21, 31, 127}) add(Mask::Median, size(side));
+  for (int side : {7, 9, 11, 13, 15, 17, 31, 127}) add(Mask::Median, size(side));
   add(Mask::Median, times(2));
   for (int side : {0, 1, 2, 3, 8, 13, 17, 64, 255}) add(Mask::Mosaic, size(side));
   add(Mask::Custom, coefs(coefficients(1, 1, {3})));

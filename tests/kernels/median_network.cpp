@@ -3,6 +3,7 @@
 // The networks of medians: of the 5x5 one, and those that larger ones consist of. A network does nothing but exchange
 // samples, so that it is right for all samples if it is for all zeros and ones.
 #include <cstdio>
+#include <vector>
 
 #include "cuda/median/network.cuh"
 #include "cuda/sliding/median5.cuh"
@@ -67,16 +68,27 @@ int failures_of_sort() {
   return failed;
 }
 
+template <int kSize, bool kHalf>
+using WindowsOf = FourMedians<NetworkMedianShape<kSize, !kHalf, 1>>;
+
+// What the windows of a block's threads have in shared memory, of which the test is the first.
+template <int kSize>
+std::vector<uint32_t> memory_of() {
+  using Windows = WindowsOf<kSize, false>;
+  return std::vector<uint32_t>(Windows::kPairs * Windows::kPair * NetworkMedianShape<kSize, true, 1>::kThreads);
+}
+
 // Of four windows whose samples are zeros and ones: how many ones each pair of rows, the row beside them, and the
 // column have, and what the corner is.
 template <int kSize, bool kHalf>
 int failures_of_four() {
-  using Windows = FourMedians<kSize, kHalf>;
+  using Windows = WindowsOf<kSize, kHalf>;
   constexpr int kSide = kSize - 1;
+  std::vector<uint32_t> memory = memory_of<kSize>();
   int failed = 0;
   for (int ones = 0; ones <= kSide * kSide; ones++)
     for (int spread = 0; spread < 8; spread++) {
-      Windows windows;
+      Windows windows(memory.data());
       // Spread over the pairs one by one, or as many as a pair has to the first ones, or in between.
       int left = ones, in_pair[Windows::kPairs] = {};
       for (int i = 0; left > 0; i = (i + 1 + spread) % Windows::kPairs) {
@@ -86,7 +98,11 @@ int failures_of_four() {
         in_pair[i] += more;
         left -= more;
       }
-      for (int i = 0; i < Windows::kPairs; i++) fill(windows.pair[i], in_pair[i]);
+      for (int i = 0; i < Windows::kPairs; i++) {
+        uint32_t pair[Windows::kPair];
+        fill(pair, in_pair[i]);
+        windows.pairs.push(pair);
+      }
       uint32_t middle[Windows::kMiddle], rest[Windows::kRest], row[kSide], column[kSide];
       windows.middle(middle);
       for (int others = 0; others < kSize * kSize * 2; others++) {
@@ -104,16 +120,18 @@ int failures_of_four() {
 // A pair of rows is merged from all that two can have.
 template <int kSize>
 int failures_of_push() {
-  using Windows = FourMedians<kSize, false>;
+  using Windows = WindowsOf<kSize, false>;
+  std::vector<uint32_t> memory = memory_of<kSize>();
   int failed = 0;
   for (int a = 0; a < kSize; a++)
     for (int b = 0; b < kSize; b++) {
-      Windows windows = {};
-      uint32_t upper[kSize - 1], lower[kSize - 1];
+      Windows windows(memory.data());
+      uint32_t upper[kSize - 1], lower[kSize - 1], pair[Windows::kPair] = {};
       fill(upper, a);
       fill(lower, b);
-      windows.push(upper, lower);
-      failed += !is_filled(windows.pair[Windows::kPairs - 1], a + b);
+      for (int i = 0; i < Windows::kPairs; i++) windows.push(upper, lower);
+      windows.pairs.template get<Windows::kPairs - 1>(pair);
+      failed += !is_filled(pair, a + b);
     }
   return failed;
 }
@@ -132,7 +150,8 @@ int main() {
   using namespace cudaconv::test;
   const int failed5 = failures<false>() + failures<true>();
   std::printf("%d of 200,000 windows of 5x5 failed\n", failed5);
-  const int failed = failed5 + failures_of_size<7>() + failures_of_size<9>() + failures_of_size<11>();
+  const int failed = failed5 + failures_of_size<7>() + failures_of_size<9>() + failures_of_size<11>() +
+                     failures_of_size<13>() + failures_of_size<15>();
   std::printf("%d of all failed\n", failed);
   return failed ? 1 : 0;
 }

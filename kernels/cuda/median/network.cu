@@ -13,9 +13,10 @@ template <typename Shape>
 KernelLaunch<NetworkMedianParams> launch_of(NetworkMedianParams &p) {
   p.tile = make_u8x4_tile(Shape::kWidth, Shape::kHeight, Shape::kSize / 2, Shape::kSize / 2, Shape::kStep);
   const size_t rows = Shape::kHeight + Shape::kSize - 1, pitch = WindowReader<Shape>::pitch_of(p.tile);
-  const size_t bytes = sizeof(uint32_t) * (rows * pitch + Shape::kHeight * Shape::kWidth);
+  const size_t pairs = Shape::kPairsInShared ? FourMedians<Shape>::kPairs * FourMedians<Shape>::kPair : 0;
+  const size_t bytes = sizeof(uint32_t) * (rows * pitch + Shape::kHeight * Shape::kWidth + pairs * Shape::kThreads);
   if (bytes > current_limits().block_bytes) return {};
-  return {network_median_kernel<Shape>, cut_u8x4_tiles(p, p.tile), 32 * Shape::kWarps, bytes};
+  return {network_median_kernel<Shape>, cut_u8x4_tiles(p, p.tile), Shape::kThreads, bytes};
 }
 
 template <bool kWords, int kStep>
@@ -23,6 +24,8 @@ KernelLaunch<NetworkMedianParams> choose_size(int size, NetworkMedianParams &p) 
   if (size == 7) return launch_of<NetworkMedianShape<7, kWords, kStep>>(p);
   if (size == 9) return launch_of<NetworkMedianShape<9, kWords, kStep>>(p);
   if (size == 11) return launch_of<NetworkMedianShape<11, kWords, kStep>>(p);
+  if (size == 13) return launch_of<NetworkMedianShape<13, kWords, kStep>>(p);
+  if (size == 15) return launch_of<NetworkMedianShape<15, kWords, kStep>>(p);
   return {};
 }
 

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Medians of squares of kSize, 7 to 11, by networks in registers. Four windows share most of their samples:
+// Medians of squares of kSize, 7 to 15, by networks in registers. Four windows share most of their samples:
 //
+// clang-format off
 //   o a a a a a a p      The window of the first consists of o, a, c and m, those of the others of a, p, m and d; of c,
 //   c m m m m m m d      m, q and b; and of m, d, b and r.
 //   c m m m m m m d
 //        ...             m is merged from sorted rows, two by two: going down, each step has two rows more, and the
-//        pairs
-//   c m m m m m m d      of rows of the step before. Of its samples those stay that can be the middle of kSize^2 with
-//   so q b b b b b b r      many others beside them; a, or b, leaves fewer, and the columns c and d and the corners are
-//   the
-//                        last.
+//   c m m m m m m d      pairs of rows of the step before. Of its samples those stay that can be the middle of kSize^2
+//   q b b b b b b r      with so many others beside them; a, or b, leaves fewer, and the columns c and d and the corners
+//                        are the last.
+// clang-format on
 //
 // A warp has two columns of u8x4s a lane; of each the even bytes come first, then the odd ones. Samples of 16 bits are
 // two a word as they are.
@@ -31,29 +31,75 @@ template <int kSize_, bool kWords_, int kStep_>
 struct NetworkMedianShape {
   static constexpr int kSize = kSize_, kStep = kStep_;
   static constexpr bool kWords = kWords_, kHalf = !kWords;
-  static constexpr int kWarps = 4, kRows = 16;  // of a block; of results, of a warp
-  static constexpr int kWidth = 64, kHeight = kWarps * kRows;
-  static constexpr int kMinBlocks = kSize == 7 ? 5 : kSize == 9 ? 3 : 2;
+  // The sorted pairs of rows of larger windows and what is merged from them are more than a thread has registers.
+  static constexpr bool kPairsInShared = kSize >= 13;
+  static constexpr int kWarps = kSize == 15 ? 6 : kSize == 13 ? 8 : 4, kRows = 16;  // of a block; of results, of a warp
+  static constexpr int kWidth = 64, kHeight = kWarps * kRows, kThreads = 32 * kWarps;
+  static constexpr int kMinBlocks = kPairsInShared ? 1 : kSize == 7 ? 5 : kSize == 9 ? 3 : 2;
 };
 
-// The windows of kSize around four neighbouring samples, in registers of two.
-template <int kSize, bool kHalf>
-struct FourMedians {
-  using Networks = PairNetworks<kHalf>;
-  static constexpr int kSide = kSize - 1, kPairs = kSide / 2, kPair = 2 * kSide;
-  // Of m, sorted: those that can still be the median, with one more on either side than there are others.
-  static constexpr int kOthers = kSize * kSize - kSide * kSide, kFirst = kSize * kSize / 2 - kOthers;
-  static constexpr int kMiddle = kOthers + 1, kRest = kSize + 1;
+// The sorted pairs of rows of a thread's windows, of which the one that came first goes when one more comes.
+template <int kPairs, int kPair>
+struct PairsInRegisters {
+  uint32_t pair[kPairs][kPair];
 
-  uint32_t pair[kPairs][kPair];  // rows of m, two by two, sorted
-
-  // Goes down by the two sorted rows.
-  __device__ void push(const uint32_t (&upper)[kSide], const uint32_t (&lower)[kSide]) {
+  __device__ explicit PairsInRegisters(uint32_t *) {}
+  __device__ void push(const uint32_t (&rows)[kPair]) {
 #pragma unroll
     for (int i = 0; i + 1 < kPairs; i++)
 #pragma unroll
       for (int n = 0; n < kPair; n++) pair[i][n] = pair[i + 1][n];
-    Networks::template merge<0>(upper, lower, pair[kPairs - 1]);
+#pragma unroll
+    for (int n = 0; n < kPair; n++) pair[kPairs - 1][n] = rows[n];
+  }
+  template <int kIndex>
+  __device__ void get(uint32_t (&rows)[kPair]) const {
+#pragma unroll
+    for (int n = 0; n < kPair; n++) rows[n] = pair[kIndex][n];
+  }
+};
+
+// The same in shared memory: a ring, since medians do not depend on the order of the pairs.
+template <int kPairs, int kPair, int kThreads>
+struct PairsInShared {
+  uint32_t *const words;
+  int next = 0;
+
+  __device__ explicit PairsInShared(uint32_t *memory) : words(memory + threadIdx.x) {}
+  __device__ void push(const uint32_t (&rows)[kPair]) {
+    uint32_t *const to = words + next * kPair * kThreads;
+#pragma unroll
+    for (int n = 0; n < kPair; n++) to[n * kThreads] = rows[n];
+    next = next + 1 < kPairs ? next + 1 : 0;
+  }
+  template <int kIndex>
+  __device__ void get(uint32_t (&rows)[kPair]) const {
+#pragma unroll
+    for (int n = 0; n < kPair; n++) rows[n] = words[(kIndex * kPair + n) * kThreads];
+  }
+};
+
+// The windows of kSize around four neighbouring samples, in registers of two.
+template <typename Shape>
+struct FourMedians {
+  using Networks = PairNetworks<Shape::kHalf>;
+  static constexpr int kSize = Shape::kSize, kSide = kSize - 1, kPairs = kSide / 2, kPair = 2 * kSide;
+  // Of m, sorted: those that can still be the median, with one more on either side than there are others.
+  static constexpr int kOthers = kSize * kSize - kSide * kSide, kFirst = kSize * kSize / 2 - kOthers;
+  static constexpr int kMiddle = kOthers + 1, kRest = kSize + 1;
+
+  std::conditional_t<Shape::kPairsInShared, PairsInShared<kPairs, kPair, Shape::kThreads>,
+                     PairsInRegisters<kPairs, kPair>>
+      pairs;  // rows of m, two by two, sorted
+
+  // `memory`: kPairs * kPair words a thread of the block, where they are in shared memory.
+  __device__ explicit FourMedians(uint32_t *memory) : pairs(memory) {}
+
+  // Goes down by the two sorted rows.
+  __device__ void push(const uint32_t (&upper)[kSide], const uint32_t (&lower)[kSide]) {
+    uint32_t rows[kPair];
+    Networks::template merge<0>(upper, lower, rows);
+    pairs.push(rows);
   }
 
   // The middle of m.
@@ -81,8 +127,7 @@ struct FourMedians {
   __device__ void collect(uint32_t (&out)[kCount]) const {
     constexpr int kLists = kCount / kPair;
     if constexpr (kLists == 1) {
-#pragma unroll
-      for (int i = 0; i < kCount; i++) out[i] = pair[kBegin][i];
+      pairs.template get<kBegin>(out);
     } else {
       uint32_t first[kLists / 2 * kPair], second[(kLists + 1) / 2 * kPair];
       collect<kBegin>(first);
@@ -156,11 +201,11 @@ class WindowReader {
 // where of bytes the odd ones join the even ones.
 template <typename Shape>
 __device__ inline void filter_rows(const U8x4Tile &shape, const uint32_t *u8x4s, int first, int rows, bool odd,
-                                   uint32_t *results) {
-  using Windows = FourMedians<Shape::kSize, Shape::kHalf>;
+                                   uint32_t *results, uint32_t *pairs) {
+  using Windows = FourMedians<Shape>;
   constexpr int kSide = Shape::kSize - 1;
   const WindowReader<Shape> reader(shape, u8x4s, first, odd);
-  Windows windows;
+  Windows windows(pairs);
   uint32_t row[kSide], next[kSide];
 #pragma unroll 1
   for (int j = 1; j < kSide; j += 2) {
@@ -211,10 +256,12 @@ __device__ inline void filter_by_networks(const NetworkMedianParams &p) {
   __syncthreads();
   const int first = warp * Shape::kRows, own_rows = min(Shape::kRows, rows - 2 * radius - first);
   if (own_rows <= 0) return;
-  uint32_t *const results = u8x4s + (Shape::kHeight + 2 * radius) * pitch + first * Shape::kWidth;
+  uint32_t *const all_results = u8x4s + (Shape::kHeight + 2 * radius) * pitch;
+  uint32_t *const pairs = all_results + Shape::kHeight * Shape::kWidth, *const results =
+                                                                            all_results + first * Shape::kWidth;
   const int halves = !part.has_filtered ? 0 : Shape::kWords ? 1 : 2;
 #pragma unroll 1
-  for (int odd = 0; odd < halves; odd++) filter_rows<Shape>(p.tile, u8x4s, first, own_rows, odd, results);
+  for (int odd = 0; odd < halves; odd++) filter_rows<Shape>(p.tile, u8x4s, first, own_rows, odd, results, pairs);
   __syncwarp();
 #pragma unroll 1
   for (int column = lane; column < Shape::kWidth; column += 32) {
@@ -231,7 +278,7 @@ __device__ inline void filter_by_networks(const NetworkMedianParams &p) {
 }
 
 template <typename Shape>
-__global__ void __launch_bounds__(32 * Shape::kWarps, kBlocksAtOnce<Shape>)
+__global__ void __launch_bounds__(Shape::kThreads, kBlocksAtOnce<Shape>)
     network_median_kernel(const __grid_constant__ NetworkMedianParams p) {
   if constexpr (kHas<Feature::MaskKernels>) filter_by_networks<Shape>(p);
 }
