@@ -11,6 +11,7 @@
 //
 // Samples of more than 8 bits are counted by their upper 8 bits; of those bins in which medians were last there is a
 // histogram of the lower bits too, which is changed by what enters and leaves, or made anew where it is out of date.
+// The samples of each column are kept in order, so that those of a bin, which lie side by side, are found by bisection.
 #pragma once
 
 #include "cuda/device/sample.cuh"
@@ -26,7 +27,7 @@ struct HistogramMedianShape {
   static constexpr bool kWords = kWords_;                             // samples of more than 8 bits
   static constexpr int kWarps = kWarps_, kPixels = kWords ? 16 : 32;  // of a block; of a warp, in a row
   static constexpr int kWidth = kWarps * kPixels, kThreads = 32 * kWarps;
-  static constexpr int kMinBlocks = kWords ? 1 : 3;
+  static constexpr int kMinBlocks = kWords ? 2 : 3;
   // Columns of samples that a thread keeps the histograms of.
   static constexpr int kOwnColumns = (kWidth + kLargestHistogramMedian - 1 + kThreads - 1) / kThreads;
   static constexpr int kLists = 2;  // histograms of lower bits that a warp has
@@ -38,7 +39,7 @@ struct HistogramMedianParams : FrameParams {
   int32_t size;
   int32_t tile_height;
   int32_t columns;  // of samples, that a tile's windows reach
-  int32_t pitch;    // of the ring of samples, where there is one: an odd number of words
+  int32_t pitch;    // of the sorted samples, where there are such: samples, an odd number of words
 };
 
 // What a block has in shared memory, in this order.
@@ -49,7 +50,7 @@ struct HistogramMedianMemory {
   uint32_t *lists;            // by warp
   uint16_t *enters, *leaves;  // the samples of a row
   uint16_t *results;          // by warp
-  uint16_t *ring;             // rows of samples
+  uint16_t *sorted;           // samples of the columns, from the least on, a row of them after the other
   CUDACONV_HOST_DEVICE static constexpr int even(int columns) { return (columns + 7) / 8 * 8; }
   CUDACONV_HOST_DEVICE static constexpr size_t list_words() {
     return Shape::kWords ? Shape::kWarps * Shape::kLists * kMedianBinWords : 0;
@@ -62,7 +63,7 @@ struct HistogramMedianMemory {
     enters = reinterpret_cast<uint16_t *>(lists + list_words());
     leaves = enters + even(count);
     results = leaves + even(count);
-    ring = results + Shape::kWidth;
+    sorted = results + Shape::kWidth;
   }
   static size_t bytes(int count, int size, int pitch) {
     return static_cast<size_t>(count) * 256 + sizeof(uint32_t) * (Shape::kWarps * kMedianBinWords + list_words()) +
@@ -185,7 +186,7 @@ class HistogramMedian {
       }
       if (!more) break;
       __syncthreads();
-      change_columns(y + p_.size, enters, leaves);
+      change_columns(enters, leaves);
       __syncthreads();
       if (works) go_down(column);
     }
@@ -216,9 +217,62 @@ class HistogramMedian {
         const int v = read(row, offset_[i]);
         if (column >= p_.columns) continue;
         memory_.columns[column * 256 + (v >> low_bits_)]++;
-        if constexpr (kWords) memory_.ring[j * p_.pitch + column] = static_cast<uint16_t>(v);
+        if constexpr (kWords) memory_.sorted[j * p_.pitch + column] = static_cast<uint16_t>(v);
       }
     }
+    if constexpr (kWords)
+      for (int column = static_cast<int>(threadIdx.x); column < p_.columns; column += Shape::kThreads) sort(column);
+  }
+
+  // Batcher's sort of a column: all threads do the same exchanges.
+  __device__ void sort(int column) {
+    uint16_t *const v = memory_.sorted + column;
+#pragma unroll 1
+    for (int p = 1; p < p_.size; p *= 2)
+#pragma unroll 1
+      for (int k = p; k >= 1; k /= 2)
+#pragma unroll 1
+        for (int j = k % p; j + k < p_.size; j += 2 * k)
+#pragma unroll 1
+          for (int i = j; i < min(j + k, p_.size - k); i++) {
+            if (i / (2 * p) != (i + k) / (2 * p)) continue;
+            uint16_t *const low = v + i * p_.pitch, *const high = low + k * p_.pitch;
+            const uint16_t a = *low, b = *high;
+            *low = min(a, b);
+            *high = max(a, b);
+          }
+  }
+
+  // How many samples of a column are less.
+  __device__ int count_less(int column, int than) const {
+    const uint16_t *const v = memory_.sorted + column - p_.pitch;
+    int count = 0;
+#pragma unroll
+    for (int step = (kLargestHistogramMedian + 1) / 2; step; step /= 2)
+      if (count + step <= p_.size && v[(count + step) * p_.pitch] < than) count += step;
+    return count;
+  }
+
+  // Takes a sample out of a column and puts another one into it: those between them move by one.
+  __device__ void replace(int column, int leaves, int enters) {
+    int from = count_less(column, leaves);
+    const int to = enters > leaves ? count_less(column, enters) - 1 : count_less(column, enters);
+    const int step = to > from ? p_.pitch : -p_.pitch;
+    uint16_t *v = memory_.sorted + from * p_.pitch + column;
+    constexpr int kTogether = 4;  // moves whose loads do not wait for one another
+#pragma unroll 1
+    for (int left = abs(to - from); left > 0; left -= kTogether) {
+      uint16_t next[kTogether];
+#pragma unroll
+      for (int i = 0; i < kTogether; i++) next[i] = v[i < left ? (i + 1) * step : 0];
+#pragma unroll
+      for (int i = 0; i < kTogether; i++) {
+        if (i >= left) break;
+        *v = next[i];
+        v += step;
+      }
+    }
+    *v = static_cast<uint16_t>(enters);
   }
 
   __device__ void read_rows(int enters_y, int leaves_y, uint16_t (&enters)[Shape::kOwnColumns],
@@ -232,8 +286,7 @@ class HistogramMedian {
     }
   }
 
-  // `row` is that of the ring which enters, but for rounds.
-  __device__ void change_columns(int row, const uint16_t (&enters)[Shape::kOwnColumns],
+  __device__ void change_columns(const uint16_t (&enters)[Shape::kOwnColumns],
                                  const uint16_t (&leaves)[Shape::kOwnColumns]) {
 #pragma unroll
     for (int i = 0; i < Shape::kOwnColumns; i++) {
@@ -244,7 +297,7 @@ class HistogramMedian {
       counts[enters[i] >> low_bits_]++;
       memory_.enters[column] = enters[i];
       memory_.leaves[column] = leaves[i];
-      if constexpr (kWords) memory_.ring[row % p_.size * p_.pitch + column] = enters[i];
+      if constexpr (kWords) replace(column, leaves[i], enters[i]);
     }
   }
 
@@ -353,12 +406,12 @@ class HistogramMedian {
     last_ = n;
     uint32_t *const list = list_ + n * kMedianBinWords;
     const int at = n ? at_[1] : at_[0], away = column - at;
-    if (upper != (n ? upper_[1] : upper_[0]) || abs(away) * 2 >= p_.size) {
+    if (upper != (n ? upper_[1] : upper_[0]) || abs(away) * 8 >= p_.size) {
       __syncwarp();
       reinterpret_cast<uint4 *>(list)[lane_] = make_uint4(0, 0, 0, 0);
       __syncwarp();
 #pragma unroll 1
-      for (int i = 0; i < p_.size; i++) count_column(n, upper, column + i, false);
+      for (int i = lane_; i < p_.size; i += 32) count_bin(n, upper, column + i);
     } else {
 #pragma unroll 1
       for (int i = at; i < column; i++) {
@@ -376,10 +429,18 @@ class HistogramMedian {
     __syncwarp();
     return n;
   }
+  // By one lane; other ones count those of other columns.
+  __device__ void count_bin(int n, int upper, int column) {
+    const int first = count_less(column, upper << low_bits_), count = memory_.columns[column * 256 + upper];
+    const uint16_t *v = memory_.sorted + first * p_.pitch + column;
+#pragma unroll 1
+    for (int i = 0; i < count; i++, v += p_.pitch) count_lower(n, *v, false);
+  }
+  // By the warp.
   __device__ void count_column(int n, int upper, int column, bool leaves) {
 #pragma unroll 4
     for (int j = lane_; j < p_.size; j += 32) {
-      const int v = memory_.ring[j * p_.pitch + column];
+      const int v = memory_.sorted[j * p_.pitch + column];
       if (v >> low_bits_ == upper) count_lower(n, v, leaves);
     }
   }
