@@ -392,20 +392,6 @@ static gboolean gst_cuda_conv_post_message(GstElement *element, GstMessage *mess
   return GST_ELEMENT_CLASS(parent_class)->post_message(element, message);
 }
 
-// A buffer of the pool, with the metas of `inbuf`.
-static GstFlowReturn new_output_buffer(GstBaseTransform *trans, GstBuffer *inbuf, GstBuffer **outbuf) {
-  const GstFlowReturn ret = GST_BASE_TRANSFORM_CLASS(parent_class)->prepare_output_buffer(trans, inbuf, outbuf);
-  if (ret == GST_FLOW_ERROR) {
-    GstBufferPool *pool = gst_base_transform_get_buffer_pool(trans);
-    // The base class posts an error of its own where the pool cannot even be activated.
-    if (pool && gst_buffer_pool_is_active(pool))
-      GST_ELEMENT_ERROR(trans, RESOURCE, NO_SPACE_LEFT, ("No memory could be allocated for an output frame."),
-                        (nullptr));
-    gst_clear_object(&pool);
-  }
-  return ret;
-}
-
 // As the base class has it, an output buffer that is the input buffer stands for work in place.
 static GstFlowReturn gst_cuda_conv_prepare_output_buffer(GstBaseTransform *trans, GstBuffer *inbuf,
                                                          GstBuffer **outbuf) {
@@ -460,6 +446,7 @@ static GstFlowReturn filter(GstBaseTransform *trans, Ref<GstBuffer> in) {
   auto frame = std::make_unique<Frame>();
   frame->context = priv->session.context();
   if (!frame->context) return GST_FLOW_NOT_NEGOTIATED;
+  check_input(in.get(), frame->context->info, frame->context->plan_for(in.get())->layout);
   frame->planned = priv->session.plan_regions(in.get());
   const GstFlowReturn flow = add_buffers(trans, std::move(in), frame.get());
   if (flow != GST_FLOW_OK) return flow;
@@ -480,7 +467,16 @@ static GstFlowReturn gst_cuda_conv_generate_output(GstBaseTransform *trans, GstB
     trans->segment.position = GST_BUFFER_PTS(in.get());
     if (GST_BUFFER_DURATION_IS_VALID(in.get())) trans->segment.position += GST_BUFFER_DURATION(in.get());
   }
-  return guarded(trans, GST_FLOW_ERROR, [&] { return filter(trans, std::move(in)); });
+  return guarded(trans, GST_FLOW_ERROR, [&] {
+    try {
+      return filter(trans, std::move(in));
+    } catch (...) {
+      Flight &flight = GST_CUDA_CONV(trans)->priv->flight;
+      flight.drain();  // the earlier frames come out before the error goes up
+      flight.note_lost();
+      throw;
+    }
+  });
 }
 
 // Never called, but the base class takes an element without it for one that works in place.

@@ -226,4 +226,18 @@ bool filters_in_place(GstBuffer *buffer, const StreamContext &context, const Dow
   return !downstream.has_memory && (downstream.takes_video_meta || has_default_layout(buffer, context.info));
 }
 
+GstFlowReturn new_output_buffer(GstBaseTransform *trans, GstBuffer *inbuf, GstBuffer **outbuf) {
+  gpointer base = g_type_class_peek(GST_TYPE_BASE_TRANSFORM);
+  const GstFlowReturn ret = GST_BASE_TRANSFORM_CLASS(base)->prepare_output_buffer(trans, inbuf, outbuf);
+  if (ret == GST_FLOW_ERROR) {
+    GstBufferPool *pool = gst_base_transform_get_buffer_pool(trans);
+    // The base class posts an error of its own where the pool cannot even be activated.
+    if (pool && gst_buffer_pool_is_active(pool))
+      GST_ELEMENT_ERROR(trans, RESOURCE, NO_SPACE_LEFT, ("No memory could be allocated for an output frame."),
+                        (nullptr));
+    gst_clear_object(&pool);
+  }
+  return ret;
+}
+
 }  // namespace cudaconv::gst

@@ -3,6 +3,7 @@
 // The ALLOCATION query on both sides: pools, allocators, and the metas that the element understands.
 #pragma once
 
+#include <gst/base/gstbasetransform.h>
 #include <gst/video/video.h>
 
 #include <memory>
@@ -42,5 +43,9 @@ bool keeps_meta(GType api);
 // downstream as it is but for those in the regions. So all of it is writable, it is in the memory that the caps name,
 // and it is laid out as downstream takes it. A buffer with a crop rectangle is not: the output is the rectangle.
 bool filters_in_place(GstBuffer *buffer, const StreamContext &context, const Downstream &downstream);
+
+// A new buffer of the base class's pool, with the metas of `inbuf`; transfer full. Posts an error where there is no
+// memory for it.
+GstFlowReturn new_output_buffer(GstBaseTransform *trans, GstBuffer *inbuf, GstBuffer **outbuf);
 
 }  // namespace cudaconv::gst

@@ -50,7 +50,40 @@ std::string contradiction(GstBuffer *buffer, const GstVideoInfo &info, MappedFra
   return {};
 }
 
+// Why a buffer has too few bytes for its caps, or nothing where it has enough. `whole`: set where a plane lies in
+// several pieces of memory.
+std::string shortage(GstBuffer *buffer, const GstVideoInfo &info, const FrameLayout &layout, bool *whole) {
+  const GstVideoMeta *meta = gst_buffer_get_video_meta(buffer);
+  const gsize size = gst_buffer_get_size(buffer);
+  if (!meta && size < GST_VIDEO_INFO_SIZE(&info))
+    return "of " + std::to_string(size) + " bytes is too small for its caps: a frame of " + text_of(info) + " takes " +
+           std::to_string(GST_VIDEO_INFO_SIZE(&info));
+  *whole = false;
+  for (int p = 0; meta && p < layout.planes; p++) {
+    const PlaneLayout &plane = layout.plane[p];
+    const gsize offset = meta->offset[plane.memory_plane];
+    const gsize bytes =
+        std::max<gint64>(meta->stride[plane.memory_plane], 0) * gsize(plane.height - 1) + row_bytes(plane);
+    if (offset >= size)
+      return "of " + std::to_string(size) + " bytes has a GstVideoMeta that puts plane " +
+             std::to_string(plane.memory_plane) + " at byte " + std::to_string(offset);
+    guint index, length;
+    gsize skip;
+    if (gst_buffer_find_memory(buffer, offset, std::min(bytes, size - offset), &index, &length, &skip))
+      *whole |= length > 1;
+  }
+  return {};
+}
+
 }  // namespace
+
+void check_input(GstBuffer *buffer, const GstVideoInfo &info, const FrameLayout &layout) {
+  MappedFrame::Origin origin;
+  bool whole;
+  std::string why = contradiction(buffer, info, &origin);
+  if (why.empty()) why = shortage(buffer, info, layout, &whole);
+  if (!why.empty()) throw FrameError("An input buffer " + why + ".");
+}
 
 MappedFrame::MappedFrame(GstBuffer *buffer, const GstVideoInfo &info, const FrameLayout &layout, GstMapFlags access,
                          const BufferMemory &memory)
@@ -76,25 +109,9 @@ void MappedFrame::refuse(const std::string &why) const {
 }
 
 void MappedFrame::map(GstBuffer *buffer, const GstVideoInfo &info, const FrameLayout &layout, GstMapFlags flags) {
-  const GstVideoMeta *meta = gst_buffer_get_video_meta(buffer);
-  const gsize size = gst_buffer_get_size(buffer);
-  if (!meta && size < GST_VIDEO_INFO_SIZE(&info))
-    refuse("of " + std::to_string(size) + " bytes is too small for its caps: a frame of " + text_of(info) + " takes " +
-           std::to_string(GST_VIDEO_INFO_SIZE(&info)));
-  bool whole = false;  // maps all memory as one piece, where a plane lies in several
-  for (int p = 0; meta && p < layout.planes; p++) {
-    const PlaneLayout &plane = layout.plane[p];
-    const gsize offset = meta->offset[plane.memory_plane];
-    const gsize bytes =
-        std::max<gint64>(meta->stride[plane.memory_plane], 0) * gsize(plane.height - 1) + row_bytes(plane);
-    if (offset >= size)
-      refuse("of " + std::to_string(size) + " bytes has a GstVideoMeta that puts plane " +
-             std::to_string(plane.memory_plane) + " at byte " + std::to_string(offset));
-    guint index, length;
-    gsize skip;
-    if (gst_buffer_find_memory(buffer, offset, std::min(bytes, size - offset), &index, &length, &skip))
-      whole |= length > 1;
-  }
+  bool whole;  // maps all memory as one piece
+  const std::string why = shortage(buffer, info, layout, &whole);
+  if (!why.empty()) refuse(why);
   bool mapped;
   if (whole) {
     frame_ = {};
@@ -102,6 +119,7 @@ void MappedFrame::map(GstBuffer *buffer, const GstVideoInfo &info, const FrameLa
     frame_.id = -1;
     mapped = gst_buffer_map(buffer, &frame_.map[0], flags);
     if (mapped) frame_.buffer = gst_buffer_ref(buffer);
+    const GstVideoMeta *meta = gst_buffer_get_video_meta(buffer);
     for (guint i = 0; mapped && i < meta->n_planes; i++) {
       frame_.data[i] = frame_.map[0].data + meta->offset[i];
       frame_.info.stride[i] = meta->stride[i];
@@ -110,8 +128,9 @@ void MappedFrame::map(GstBuffer *buffer, const GstVideoInfo &info, const FrameLa
     mapped = gst_video_frame_map(&frame_, &info, buffer, flags);
   }
   if (!mapped)
-    refuse("of " + std::to_string(size) + " bytes in " + std::to_string(gst_buffer_n_memory(buffer)) +
-           " pieces of memory could not be mapped as a frame of " + text_of(info));
+    refuse("of " + std::to_string(gst_buffer_get_size(buffer)) + " bytes in " +
+           std::to_string(gst_buffer_n_memory(buffer)) + " pieces of memory could not be mapped as a frame of " +
+           text_of(info));
 }
 
 // Where a plane of memory begins for the rectangle at `origin`: at the sample that has the pixel there, which may be

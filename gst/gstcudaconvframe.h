@@ -26,6 +26,10 @@ struct BufferMemory {
   void *stream = nullptr;
 };
 
+// Throws FrameError where an input buffer cannot be a frame of its caps, by its size and its metas; `layout` as for
+// MappedFrame. Mapping finds that out too, but only once there is an output buffer, which may take gigabytes.
+void check_input(GstBuffer *buffer, const GstVideoInfo &info, const FrameLayout &layout);
+
 // A buffer mapped as the frame that its caps describe, for as long as the object lives; the buffer is kept as long.
 // Where the buffer has a GstVideoCropMeta, the frame is that rectangle of the picture that GstVideoMeta describes.
 class MappedFrame {

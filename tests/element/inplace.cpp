@@ -3,6 +3,7 @@
 // Frames that are filtered where they lie: those of regions, where nobody else has the buffer and downstream takes it.
 #include <gst/video/gstvideopool.h>
 
+#include <atomic>
 #include <cstring>
 #include <deque>
 #include <functional>
@@ -407,8 +408,10 @@ struct OtherAllocatorClass {
   GstAllocatorClass parent_class;
 };
 G_DEFINE_TYPE(OtherAllocator, other_allocator, GST_TYPE_ALLOCATOR)
+std::atomic<int> other_allocations{0};
 void other_allocator_class_init(OtherAllocatorClass *klass) {
   GST_ALLOCATOR_CLASS(klass)->alloc = [](GstAllocator *, gsize size, GstAllocationParams *params) {
+    other_allocations++;
     GstMemory *memory = gst_allocator_alloc(nullptr, size, params);
     gst_mini_object_set_qdata(GST_MINI_OBJECT(memory), g_quark_from_static_string("other"), memory, nullptr);
     return memory;
@@ -429,6 +432,25 @@ GST_START_TEST(an_allocator_that_downstream_names_is_used) {
   const Ref<GstBuffer> out = h.pull();
   fail_unless(gst_mini_object_get_qdata(GST_MINI_OBJECT(gst_buffer_peek_memory(out.get(), 0)),
                                         g_quark_from_static_string("other")) != nullptr);
+}
+GST_END_TEST;
+
+// A buffer that is no frame of its caps is refused before an output buffer is made, which may take gigabytes.
+GST_START_TEST(what_is_no_frame_is_refused_before_memory_is_allocated) {
+  Random random = seeded();
+  const GstVideoInfo info = video_info("I420", 53, 37);
+  Harness h("mask=gauss5");
+  auto *allocator = static_cast<GstAllocator *>(gst_object_ref_sink(g_object_new(other_allocator_get_type(), nullptr)));
+  gst_harness_set_propose_allocator(h.get(), allocator, nullptr);
+  h.set_caps(info);
+  other_allocations = 0;
+  Ref<GstBuffer> small(gst_buffer_new_allocate(nullptr, 16, nullptr));
+  fail_unless_equals_int(h.push(small.release()), GST_FLOW_ERROR);
+  h.take_one(GST_MESSAGE_ERROR);
+  fail_unless_equals_int(other_allocations, 0);
+  give(h, random_frame(info, random));
+  const Ref<GstBuffer> out = h.pull();
+  fail_unless(other_allocations > 0);
 }
 GST_END_TEST;
 
@@ -525,6 +547,7 @@ static Suite *make_suite() {
   tcase_add_test(tc, the_rectangle_of_a_crop_has_a_new_buffer);
   tcase_add_test(tc, memory_that_downstream_wants_is_used);
   tcase_add_test(tc, an_allocator_that_downstream_names_is_used);
+  tcase_add_test(tc, what_is_no_frame_is_refused_before_memory_is_allocated);
   tcase_add_test(tc, memory_that_cannot_be_mapped_for_writing_is_copied);
   tcase_add_test(tc, times_flags_and_metas_stay);
 #ifdef HAVE_DEVICE_MEMORY
