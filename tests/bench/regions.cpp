@@ -1,16 +1,23 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Times regions beside the whole frame and a copy of it: 4K RGBA in device memory, filtered in place; and 4K NV12 in
-// pinned host memory, frames a second. As kernel-bench, 40 frames in a graph over frames that exceed the L2 cache; the
-// lists of tiles and pixels, which the graph copies to the device as well, are counted.
+// Times regions beside the whole frame and a copy of it:
 //
-// Exits with 77 where there is no device.
+//   region-bench [--backend=cuda|cpu]
+//
+// cuda: 4K RGBA in device memory, filtered in place; and 4K NV12 in pinned host memory, frames a second. As
+// kernel-bench, 40 frames in a graph over frames that exceed the L2 cache; the lists of tiles and pixels, which the
+// graph copies to the device as well, are counted. Exits with 77 where there is no device.
+//
+// cpu: 4K RGBA in host memory, filtered in place by all processors, the median of 15 frames.
+#include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <deque>
 #include <memory>
 #include <utility>
 
+#include "../kernels/workers.h"
 #include "graph_timing.h"
 
 namespace cudaconv::bench {
@@ -52,15 +59,102 @@ std::vector<Region> squares(int count, int least, int most) {
   return list;
 }
 
-class RegionBench {
+// A backend and frames for it; times are in microseconds a frame.
+class Timer {
  public:
-  RegionBench() : layout_(layout_of("RGBA", kWidth, kHeight)), frames_(layout_) {
+  virtual ~Timer() = default;
+  virtual const char *memory() const = 0;
+  virtual double copy() = 0;
+  virtual double filter(const std::vector<PlannedRegions> &planned, bool in_place) = 0;
+};
+
+class DeviceTimer : public Timer {
+ public:
+  explicit DeviceTimer(const FrameLayout &layout) : frames_(layout) {
     check(cudaStreamCreate(&stream_), "cudaStreamCreate");
-    copy_ = time_graph(stream_, [&](int i) {
+  }
+  const char *memory() const override { return "device"; }
+  double copy() override {
+    return time_graph(stream_, [&](int i) {
       const PlaneView from = frames_.source(i).plane[0], to = frames_.target(i).plane[0];
       check(cudaMemcpyAsync(to.data, from.data, frames_.bytes(), cudaMemcpyDeviceToDevice, stream_), "cudaMemcpyAsync");
     });
-    std::printf("4K RGBA in device memory, us; a copy of the frame: %.2f\n", copy_);
+  }
+  double filter(const std::vector<PlannedRegions> &planned, bool in_place) override {
+    const auto backend = make_cuda_backend(stream_);
+    int calls = 0;
+    return time_graph(stream_, [&](int i) {
+      const FrameView target = frames_.target(i);
+      const Ticket ticket = backend->submit(planned, in_place ? target : frames_.source(i), target, nullptr);
+      if (calls++ < 2) backend->retire(ticket);  // later ones are captured, and do not complete
+    });
+  }
+
+ private:
+  const Frames frames_;
+  cudaStream_t stream_ = nullptr;
+};
+
+class HostTimer : public Timer {
+ public:
+  HostTimer() : backend_(make_cpu_backend(std::ref(workers_), kThreads)) {
+    std::mt19937 random(1);
+    for (auto *frames : {&source_, &target_})
+      for (std::vector<uint8_t> &frame : *frames) {
+        frame.resize(kBytes);
+        std::generate(frame.begin(), frame.end(), std::ref(random));
+      }
+  }
+  const char *memory() const override { return "host"; }
+  double copy() override {
+    return median_time([&](int i) {
+      workers_(kThreads, [&](int t) {
+        const size_t begin = kBytes / kThreads * t;
+        std::memcpy(target_[i].data() + begin, source_[i].data() + begin, kBytes / kThreads);
+      });
+    });
+  }
+  double filter(const std::vector<PlannedRegions> &planned, bool in_place) override {
+    return median_time([&](int i) {
+      const FrameView target = view_of(target_[i]);
+      backend_->retire(backend_->submit(planned, in_place ? target : view_of(source_[i]), target, nullptr));
+    });
+  }
+
+ private:
+  static constexpr size_t kBytes = size_t{4} * kWidth * kHeight;
+  static constexpr int kFrames = 4, kRounds = 15;
+
+  static FrameView view_of(std::vector<uint8_t> &frame) {
+    FrameView view;
+    view.plane[0] = {frame.data(), 4 * kWidth};
+    return view;
+  }
+  // f(i): with the i-th pair of frames.
+  template <typename F>
+  static double median_time(F f) {
+    std::vector<double> us;
+    for (int i = 0; i < kRounds + kFrames; i++) {
+      const auto begin = std::chrono::steady_clock::now();
+      f(i % kFrames);
+      const double time = std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin).count();
+      if (i >= kFrames) us.push_back(time);
+    }
+    std::nth_element(us.begin(), us.begin() + kRounds / 2, us.end());
+    return us[kRounds / 2];
+  }
+
+  const int kThreads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  test::Workers workers_{kThreads};
+  std::unique_ptr<Backend> backend_;
+  std::vector<uint8_t> source_[kFrames], target_[kFrames];
+};
+
+class RegionBench {
+ public:
+  explicit RegionBench(Timer *timer) : layout_(layout_of("RGBA", kWidth, kHeight)), timer_(timer) {
+    copy_ = timer_->copy();
+    std::printf("4K RGBA in %s memory, us; a copy of the frame: %.2f\n", timer_->memory(), copy_);
     std::printf("%-44s %9s %9s %9s\n", "", "us", "x copy", "% whole");
   }
 
@@ -141,15 +235,7 @@ class RegionBench {
     return regions;
   }
 
-  double time(const std::vector<PlannedRegions> &planned, bool in_place) {
-    const auto backend = make_cuda_backend(stream_);
-    int calls = 0;
-    return time_graph(stream_, [&](int i) {
-      const FrameView target = frames_.target(i);
-      const Ticket ticket = backend->submit(planned, in_place ? target : frames_.source(i), target, nullptr);
-      if (calls++ < 2) backend->retire(ticket);  // later ones are captured, and do not complete
-    });
-  }
+  double time(const std::vector<PlannedRegions> &planned, bool in_place) { return timer_->filter(planned, in_place); }
 
   double print(const std::string &what, double us, double whole = 0) {
     std::printf("%-44s %9.2f %9.2f", what.c_str(), us, us / copy_);
@@ -159,8 +245,7 @@ class RegionBench {
   }
 
   const FrameLayout layout_;
-  const Frames frames_;
-  cudaStream_t stream_ = nullptr;
+  Timer *const timer_;
   double copy_ = 0;
 };
 
@@ -200,12 +285,18 @@ double host_frames(const FilterSettings &s, const Regions &regions) {
 
 }  // namespace
 
-int run() {
+int run(const std::string &backend) {
+  if (backend == "cpu") {
+    HostTimer timer;
+    RegionBench(&timer).run();
+    return 0;
+  }
   if (cuda_device_count() == 0) {
     std::printf("SKIP: no CUDA device\n");
     return 77;
   }
-  RegionBench().run();
+  DeviceTimer timer(layout_of("RGBA", kWidth, kHeight));
+  RegionBench(&timer).run();
   const FilterSettings gauss = settings(Mask::Gauss, 31);
   const double whole = host_frames(gauss, {});
   std::printf("4K NV12 in pinned host memory, frames a second: %.0f\n", whole);
@@ -218,6 +309,11 @@ int run() {
 
 }  // namespace cudaconv::bench
 
-int main() {
-  return cudaconv::bench::run();
+int main(int argc, char **argv) {
+  const std::string option = argc > 1 ? argv[1] : "--backend=cuda";
+  if (argc > 2 || (option != "--backend=cuda" && option != "--backend=cpu")) {
+    std::fprintf(stderr, "usage: %s [--backend=cuda|cpu]\n", argv[0]);
+    return 2;
+  }
+  return cudaconv::bench::run(option.substr(option.find('=') + 1));
 }
