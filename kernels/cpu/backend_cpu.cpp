@@ -426,7 +426,7 @@ class CpuBackend : public Backend {
 
   // Disjoint rectangles of an area. Where windows wrap around they are as wide as the part: see RowWindow.
   static std::vector<PixelRect> rectangles_of(const Plan &plan, const Pass &pass, const Area &area) {
-    std::vector<PixelRect> rects = area.rectangles();
+    std::vector<PixelRect> rects = area.joined(pass.radius_x, pass.radius_y);
     const auto wraps = [&](const PixelRect &r) {
       return r.x0 - pass.radius_x < 0 || r.x1 + pass.radius_x > area.width();
     };

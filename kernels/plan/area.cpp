@@ -2,10 +2,96 @@
 #include "plan/area.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "plan/region_rows.h"
 
 namespace cudaconv {
+
+namespace {
+
+// What it costs to filter a rectangle: the pixels that its windows read, and something for each rectangle.
+int64_t cost_of(const PixelRect &r, int radius_x, int radius_y) {
+  return 512 + (int64_t{r.width()} + 2 * radius_x) * (int64_t{r.height()} + 2 * radius_y);
+}
+
+// Joins cells of an area, row by row from the top, to blocks of whole cells that do not overlap. Each block has the
+// least rectangle of pixels that holds what its cells hold.
+class BlockJoiner {
+ public:
+  // `columns` and `rows`: of the grid of cells.
+  BlockJoiner(int columns, int rows, int radius_x, int radius_y)
+      : columns_(columns),
+        radius_x_(radius_x),
+        radius_y_(radius_y),
+        owner_(static_cast<size_t>(columns) * rows, kNone) {}
+
+  // Cells of a row come from left to right; a block of the row takes the next cell where that is cheaper.
+  void add(int column, int row, const PixelRect &pixels) {
+    const int left = column > 0 ? owner(column - 1, row) : kNone, added = static_cast<int>(blocks_.size());
+    blocks_.push_back({{column, row, column + 1, row + 1}, pixels});
+    owner(column, row) = added;
+    if (left != kNone) join(left, added);
+  }
+
+  // Joins the blocks of a row, all of which have been added, with those that touch them from above.
+  void end_row(int row) {
+    if (row == 0) return;
+    for (int column = 0; column < columns_; column++) {
+      const int below = owner(column, row), above = owner(column, row - 1);
+      if (below != kNone && above != kNone && below != above) join(above, below);
+    }
+  }
+
+  std::vector<PixelRect> rectangles() const {
+    std::vector<PixelRect> list;
+    for (const Block &block : blocks_)
+      if (!block.pixels.empty()) list.push_back(block.pixels);
+    return list;
+  }
+
+ private:
+  static constexpr int kNone = -1;
+
+  struct Block {
+    PixelRect cells, pixels;  // `pixels` is empty once it has been joined with another one
+  };
+
+  static PixelRect hull(const PixelRect &a, const PixelRect &b) {
+    return {std::min(a.x0, b.x0), std::min(a.y0, b.y0), std::max(a.x1, b.x1), std::max(a.y1, b.y1)};
+  }
+  int64_t cost(const PixelRect &r) const { return cost_of(r, radius_x_, radius_y_); }
+  int &owner(int column, int row) { return owner_[static_cast<size_t>(row) * columns_ + column]; }
+
+  // Joins block b to block a, unless that costs more or would overlap another block.
+  void join(int a, int b) {
+    Block &to = blocks_[a], &from = blocks_[b];
+    const PixelRect pixels = hull(to.pixels, from.pixels), cells = hull(to.cells, from.cells);
+    if (cost(pixels) > cost(to.pixels) + cost(from.pixels)) return;
+    // Calls f(owner) for the cells that are not those of block a; stops where it returns false.
+    const auto each = [&](auto f) {
+      for (int row = cells.y0; row < cells.y1; row++)
+        for (int column = cells.x0; column < cells.x1; column++) {
+          if (row >= to.cells.y0 && row < to.cells.y1 && column == to.cells.x0) column = to.cells.x1;
+          if (column < cells.x1 && !f(owner(column, row))) return false;
+        }
+      return true;
+    };
+    if (!each([&](int o) { return o == kNone || o == b; })) return;
+    each([&](int &o) {
+      o = a;
+      return true;
+    });
+    to = {cells, pixels};
+    from.pixels = {0, 0, 0, 0};
+  }
+
+  const int columns_, radius_x_, radius_y_;
+  std::vector<int> owner_;  // of each cell; a block has the empty cells too that lie between its cells
+  std::vector<Block> blocks_;
+};
+
+}  // namespace
 
 Area::Area(int width, int height)
     : width_(width),
@@ -69,6 +155,25 @@ std::vector<PixelRect> Area::rectangles() const {
   }
   done.insert(done.end(), above.begin(), above.end());
   return done;
+}
+
+std::vector<PixelRect> Area::joined(int radius_x, int radius_y) const {
+  const int rows = static_cast<int>(cells_.size()) / std::max(columns_, 1);
+  BlockJoiner joiner(columns_, rows, radius_x, radius_y);
+  for (int row = bounds_.y0 / kCell; row * kCell < bounds_.y1; row++) {
+    for (int column = bounds_.x0 / kCell; column * kCell < bounds_.x1; column++) {
+      const Cell &c = cell(column, row);
+      if (c.x0 == c.x1) continue;
+      joiner.add(column, row, {column * kCell + c.x0, row * kCell + c.y0, column * kCell + c.x1, row * kCell + c.y1});
+    }
+    joiner.end_row(row);
+  }
+  std::vector<PixelRect> joined = joiner.rectangles(), plain = rectangles();
+  const auto cost = [&](const std::vector<PixelRect> &list) {
+    return std::accumulate(list.begin(), list.end(), int64_t{0},
+                           [&](int64_t sum, const PixelRect &r) { return sum + cost_of(r, radius_x, radius_y); });
+  };
+  return cost(joined) < cost(plain) ? joined : plain;
 }
 
 Area Area::grown(int radius_x, int radius_y, Border border) const {

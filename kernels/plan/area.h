@@ -42,6 +42,10 @@ class Area {
   // Disjoint rectangles that hold the set, joined where cells fit together.
   std::vector<PixelRect> rectangles() const;
 
+  // Disjoint rectangles that hold the set, for windows that reach so far: rectangles() joined, with pixels between
+  // them, where that reads fewer pixels than each of them by itself.
+  std::vector<PixelRect> joined(int radius_x, int radius_y) const;
+
   // The pixels from which windows that reach so far make those of the set. With Border::Wrap windows go on at the other
   // side of the part; with every other border what stands for pixels outside lies near enough to the edge.
   Area grown(int radius_x, int radius_y, Border border) const;

@@ -686,14 +686,22 @@ void test_areas() {
       for (int py = std::max(r.y0, 0); py < std::min(r.y1, height); py++)
         for (int px = std::max(r.x0, 0); px < std::min(r.x1, width); px++) added[py * width + px] = 1;
     }
-    const auto counts = [&](const Area &of) {
+    const auto counts = [&](const std::vector<PixelRect> &rects) {
       std::vector<int> n(width * height);
-      for (const PixelRect &r : of.rectangles())
+      for (const PixelRect &r : rects)
         for (int y = r.y0; y < r.y1; y++)
           for (int x = r.x0; x < r.x1; x++) n.at(y * width + x)++;
       return n;
     };
-    const std::vector<int> got = counts(area), more = counts(area.grown(radius, radius / 2, border));
+    const std::vector<int> got = counts(area.rectangles());
+    const std::vector<int> more = counts(area.grown(radius, radius / 2, border).rectangles());
+    const std::vector<int> joined = counts(area.joined(radius, radius / 2));
+    const auto read = [&](const std::vector<PixelRect> &rects) {
+      int64_t pixels = 0;
+      for (const PixelRect &r : rects)
+        pixels += 512 + (int64_t{r.width()} + 2 * radius) * (r.height() + radius / 2 * 2);
+      return pixels;
+    };
     for (int y = 0; y < height; y++)
       for (int x = 0; x < width; x++) {
         if (!got[y * width + x]) continue;
@@ -707,15 +715,23 @@ void test_areas() {
     bool holds = true, once = true, reaches = true;
     for (int i = 0; i < width * height; i++) {
       holds = holds && got[i] >= added[i];
-      once = once && got[i] <= 1 && more[i] <= 1;
+      holds = holds && joined[i] >= got[i];
+      once = once && got[i] <= 1 && more[i] <= 1 && joined[i] <= 1;
       reaches = reaches && more[i] >= grown[i];
     }
+    reaches = reaches && read(area.joined(radius, radius / 2)) <= read(area.rectangles());
     expect_equal(true, holds && once && reaches, "area" + text({turn, width, height, radius, holds, once, reaches}));
   }
   Area one(640, 480);
   one.add({101, 53, 398, 333});
   expect_equal(1, one.rectangles().size(), "a rectangle remains one");
   expect_equal(297ll * 280, one.rectangles()[0].pixels(), "pixels of a rectangle");
+  Area disk(640, 480);
+  for (int y = -60; y <= 60; y++) {
+    const int half = static_cast<int>(std::sqrt(60 * 60 - y * y));
+    disk.add({300 - half, 200 + y, 300 + half, 201 + y});
+  }
+  expect_equal(1, disk.joined(15, 15).size(), "a disk is one rectangle for wide windows");
 }
 
 // What a frame costs does not grow with the regions that a pixel lies in.
