@@ -20,9 +20,9 @@ int main() {
   std::printf("\n|---|");
   for (size_t i = 0; i < test::methods().size(); i++) std::printf("---|");
   std::printf("\n");
-  for (int m = 0; m <= static_cast<int>(Mask::Custom); m++) {
+  for (const Named<Mask> &mask : kMaskNames) {
     FilterSettings settings;
-    settings.mask = static_cast<Mask>(m);
+    settings.mask = mask.value;
     if (settings.mask == Mask::Dilate || settings.mask == Mask::Erode) settings.size = 5;
     settings.coefficients = {3, 3, {1, 2, 1, 2, 4, 2, 1, 2, 1}};
     std::printf("| %s |", mask_nick(settings.mask));

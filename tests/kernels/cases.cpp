@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <numeric>
 #include <sstream>
 
@@ -50,14 +51,6 @@ const std::vector<Placement> kPlacements = {
     {0, 3, 256, 64},  // as CUDA and GStreamer align
     {3, 5, 1, 7},    {16, 0, 16, 32},
 };
-
-struct Nick {
-  Border border;
-  const char *nick;
-};
-constexpr Nick kBorderNicks[] = {{Border::Replicate, "replicate"},   {Border::Reflect, "reflect"},
-                                 {Border::Reflect101, "reflect101"}, {Border::Wrap, "wrap"},
-                                 {Border::Constant, "constant"},     {Border::Keep, "keep"}};
 
 Coefficients coefficients(int width, int height, std::vector<double> value) {
   return {width, height, std::move(value)};
@@ -388,6 +381,13 @@ Regions draw_regions(Random &random, Size frame, bool interlaced) {
   return regions;
 }
 
+template <typename Enum, size_t n>
+std::vector<Enum> values_of(const Named<Enum> (&names)[n]) {
+  std::vector<Enum> values;
+  for (const Named<Enum> &name : names) values.push_back(name.value);
+  return values;
+}
+
 }  // namespace
 
 const std::vector<Placement> &placements() {
@@ -395,21 +395,13 @@ const std::vector<Placement> &placements() {
 }
 
 const std::vector<Border> &borders() {
-  static const std::vector<Border> list = {Border::Replicate, Border::Reflect,  Border::Reflect101,
-                                           Border::Wrap,      Border::Constant, Border::Keep};
+  static const std::vector<Border> list = values_of(kBorderNames);
   return list;
 }
 
 const std::vector<Method> &methods() {
-  static const std::vector<Method> list = {Method::Auto,        Method::Global,  Method::Constant, Method::Tiled,
-                                           Method::TiledCached, Method::Blocked, Method::Cascade,  Method::Separable};
+  static const std::vector<Method> list = values_of(kMethodNames);
   return list;
-}
-
-const char *border_nick(Border border) {
-  for (const Nick &n : kBorderNicks)
-    if (n.border == border) return n.nick;
-  return "?";
 }
 
 const char *content_name(Content content) {
@@ -432,17 +424,14 @@ std::string describe(const FilterSettings &s) {
       out << (i == 0 ? "" : i % s.coefficients.width ? " " : "; ") << s.coefficients.value[i];
     out << "\"";
   }
-  static const char *const shapes[] = {"rect", "cross", "ellipse", "custom"};
-  static const char *const negatives[] = {"auto", "clamp", "absolute"};
-  static const char *const chromas[] = {"auto", "filter", "copy", "neutral"};
-  if (s.shape != d.shape) out << " shape=" << shapes[static_cast<int>(s.shape)];
+  if (s.shape != d.shape) out << " shape=" << nick_of(kShapeNames, s.shape);
   if (s.divisor != d.divisor) out << " divisor=" << s.divisor;
   if (s.bias != d.bias) out << " bias=" << s.bias;
-  if (s.negative != d.negative) out << " negative=" << negatives[static_cast<int>(s.negative)];
-  if (s.magnitude != d.magnitude) out << " magnitude=l1";
+  if (s.negative != d.negative) out << " negative=" << nick_of(kNegativeNames, s.negative);
+  if (s.magnitude != d.magnitude) out << " magnitude=" << nick_of(kMagnitudeNames, s.magnitude);
   if (s.iterations != d.iterations) out << " iterations=" << s.iterations;
-  if (s.chroma != d.chroma) out << " chroma=" << chromas[static_cast<int>(s.chroma)];
-  if (s.alpha != d.alpha) out << (s.alpha == Alpha::Filter ? " alpha=filter" : " alpha=weighted");
+  if (s.chroma != d.chroma) out << " chroma=" << nick_of(kChromaNames, s.chroma);
+  if (s.alpha != d.alpha) out << " alpha=" << nick_of(kAlphaNames, s.alpha);
   return out.str();
 }
 
@@ -571,7 +560,7 @@ Case Cases::at_random(uint64_t number) const {
   Random random = random_for(seed_, number);
   Case c;
   FilterSettings &s = c.settings;
-  s.mask = static_cast<Mask>(random() % (static_cast<int>(Mask::Custom) + 1));
+  s.mask = static_cast<Mask>(random() % std::size(kMaskNames));
   s.border = borders()[random() % borders().size()];
   s.chroma = pick(random, {Chroma::Auto, Chroma::Filter, Chroma::Copy, Chroma::Neutral});
   const Alpha alpha = pick(random, {Alpha::Copy, Alpha::Filter, Alpha::Weighted, Alpha::Weighted});

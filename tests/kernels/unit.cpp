@@ -69,15 +69,23 @@ std::unique_ptr<Backend> single_threaded_backend() {
 // ---- border_index ---------------------------------------------------------------------------------------------------
 
 void test_border_index() {
-  for (Border border :
-       {Border::Replicate, Border::Reflect, Border::Reflect101, Border::Wrap, Border::Constant, Border::Keep})
+  for (const Named<Border> &border : kBorderNames)
     for (int n = 1; n <= 5; n++)
       for (int i = -40; i <= 40; i++) {
-        const int want = reference::position(border, i, n);
-        const std::string where = text({static_cast<int>(border), i, n});
-        expect_equal(want, border_index(border, i, n), "border_index(border, i, n)" + where);
-        expect_equal(want, border_index_no_div(border, i, n), "border_index_no_div(border, i, n)" + where);
+        const int want = reference::position(border.value, i, n);
+        const std::string where = std::string("(") + border.nick + ")" + text({i, n});
+        expect_equal(want, border_index(border.value, i, n), "border_index" + where);
+        expect_equal(want, border_index_no_div(border.value, i, n), "border_index_no_div" + where);
       }
+  // As the property draws them: dcb|abcd|cba.
+  for (const Named<Border> &border : kBorderNames) {
+    const char *const picture = std::strstr(border.text, "|abcd|");
+    for (int i = -3; picture && i < 7; i++) {
+      const char letter = picture[i < 0 ? i : i < 4 ? i + 1 : i + 2];
+      expect_equal(letter - 'a', border_index(border.value, i, 4),
+                   std::string("text of border=") + border.nick + text({i}));
+    }
+  }
 
   // As they are drawn: what stands left and right of abcd.
   struct Picture {
@@ -772,7 +780,7 @@ void test_unused_settings() {
     backend->submit(make_plan(settings, layout), source.view(), target.view());
     return target;
   };
-  for (int m = 0; m <= static_cast<int>(Mask::Custom); m++)
+  for (const Named<Mask> &mask : kMaskNames)
     for (const Shape shape : {Shape::Rect, Shape::Cross, Shape::Ellipse, Shape::Custom})
       for (const auto &p : kProperties) {
         const bool is_shape = !std::strcmp(p.property, "shape");
@@ -781,7 +789,7 @@ void test_unused_settings() {
         for (const auto &set : p.values) {
           for (const double bias : {0.0, -0.5}) {  // some settings matter to negative results alone
             FilterSettings s;
-            s.mask = static_cast<Mask>(m);
+            s.mask = mask.value;
             s.shape = shape;
             s.coefficients = one;
             s.bias = bias;
@@ -790,7 +798,7 @@ void test_unused_settings() {
             changes = changes || filtered(s) != before;
           }
           FilterSettings s;
-          s.mask = static_cast<Mask>(m);
+          s.mask = mask.value;
           s.shape = shape;
           s.coefficients = one;
           set(s);
@@ -799,9 +807,9 @@ void test_unused_settings() {
             if (!std::strcmp(unused.property, p.property)) here = true;
           reported = reported && here;
         }
-        expect_equal(changes, !reported,
-                     std::string(p.property) + " is used by " + mask_nick(static_cast<Mask>(m)) + " of shape" +
-                         text({static_cast<int>(shape)}));
+        expect_equal(
+            changes, !reported,
+            std::string(p.property) + " is used by " + mask.nick + " of shape" + text({static_cast<int>(shape)}));
       }
 
   FilterSettings s;

@@ -399,13 +399,13 @@ void draw_regions(Random &random, Vector &v) {
   v.in_place = random() % 2;
 }
 
-Vector make_case(const FilterSettings &settings, int border, uint64_t number, bool exact) {
+Vector make_case(const FilterSettings &settings, Border border, uint64_t number, bool exact) {
   Random random(number);
   const bool common = settings.alpha != Alpha::Weighted && random() % 3 == 0;
   const std::vector<std::string> &formats = common ? kCommonFormats : format_names();
   Vector v;
   v.settings = settings;
-  v.settings.border = static_cast<Border>(border);
+  v.settings.border = border;
   const bool weighted = settings.alpha == Alpha::Weighted;
   size_t format = random() % formats.size();
   while (weighted && !has_alpha(formats[format])) format = (format + 1) % formats.size();
@@ -437,8 +437,8 @@ std::vector<Vector> make_cases() {
     const std::vector<FilterSettings> list = variants(exact);
     for (int round = 0; round < (exact ? kRoundsExact : kRoundsNear); round++)
       for (const FilterSettings &settings : list)
-        for (int border = 0; border <= static_cast<int>(Border::Keep); border++)
-          cases.push_back(make_case(settings, border, cases.size() + 1, exact));
+        for (const Named<Border> &border : kBorderNames)
+          cases.push_back(make_case(settings, border.value, cases.size() + 1, exact));
   }
   return cases;
 }
