@@ -127,6 +127,24 @@ void test_border_index() {
   }
 }
 
+// What plan/border.h says of modes besides.
+void test_border_properties() {
+  for (const Named<Border> &border : kBorderNames)
+    for (int n = 1; n <= 9; n++)
+      for (int radius = 0; radius <= 12; radius++) {
+        bool within = true, uniform = true;
+        for (int x = 0; x < n; x++)
+          for (int i = x - radius; i <= x + radius; i++) {
+            const int from = border_index(border.value, i, n);
+            if (from >= 0) within = within && std::abs(from - x) <= radius;
+            if (i < 0 || i >= n) uniform = uniform && from == border_index(border.value, i < 0 ? -1 : n, n);
+          }
+        const std::string where = std::string(" of border=") + border.nick + text({n, radius});
+        if (reads_within_window(border.value)) expect_equal(true, within, "samples in the window" + where);
+        if (is_uniform_outside(border.value)) expect_equal(true, uniform, "samples that are alike" + where);
+      }
+}
+
 // ---- round_to_sample ------------------------------------------------------------------------------------------------
 
 using Integer = __int128;
@@ -684,7 +702,7 @@ void test_areas() {
   const auto within = [&](int from, int to) { return from + static_cast<int>(random() % (to - from + 1)); };
   for (int turn = 0; turn < 400; turn++) {
     const int width = within(1, 200), height = within(1, 150), radius = within(0, turn % 3 ? 9 : 300);
-    const Border border = turn % 2 ? Border::Wrap : Border::Reflect;
+    const Border border = kBorderNames[turn % std::size(kBorderNames)].value;
     std::vector<int> added(width * height), grown(width * height);
     Area area(width, height);
     for (int i = turn % 9; i > 0; i--) {
@@ -709,7 +727,7 @@ void test_areas() {
         for (const int dx : {-radius, 0, radius})
           for (const int dy : {-(radius / 2), 0, radius / 2}) {
             const int px = reference::position(border, x + dx, width), py = reference::position(border, y + dy, height);
-            grown[py * width + px] = 1;
+            if (px >= 0 && py >= 0) grown[py * width + px] = 1;
           }
       }
     bool holds = true, once = true, reaches = true;
@@ -1004,6 +1022,7 @@ void test_turns() {
 
 int unit() {
   test_border_index();
+  test_border_properties();
   test_rounding();
   test_integer_sqrt();
   test_refusals();
