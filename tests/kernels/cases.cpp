@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "plan/masks.h"
+#include "reference.h"
 
 namespace cudaconv::test {
 
@@ -296,6 +297,16 @@ std::vector<FilterSettings> make_variants() {
   add(Mask::Custom, coefs(coefficients(5, 1, {0.3, -0.1, 0.7, 0.05, 0.2})), bias(-0.05), times(2));
   add(Mask::Custom, coefs(coefficients(3, 3, {0, 0, 0, 0, 1, 0, 0, 0, 0})), bias(1.0 / 3));
   add_weighted(list);
+  // Masks that are not among them.
+  const auto is_listed = [&](Mask mask, Alpha alpha) {
+    return std::any_of(list.begin(), list.end(),
+                       [&](const FilterSettings &s) { return s.mask == mask && s.alpha == alpha; });
+  };
+  for (const Named<Mask> &mask : kMaskNames) {
+    if (!is_listed(mask.value, Alpha::Copy)) add(mask.value);
+    if (!is_listed(mask.value, Alpha::Weighted) && reference::is_mean(mask.value))
+      add(mask.value, [](FilterSettings &s) { s.alpha = Alpha::Weighted; });
+  }
   return list;
 }
 
@@ -303,21 +314,12 @@ std::vector<FilterSettings> make_variants() {
 // that its outermost weights cannot be told from 0.
 bool takes_weights(const FilterSettings &s) {
   switch (s.mask) {
-    case Mask::Box3:
-    case Mask::Box5:
-    case Mask::Box7:
-    case Mask::Box:
-    case Mask::Gauss3:
-    case Mask::Gauss5:
-    case Mask::Gauss7:
-    case Mask::Gauss9:
-      return true;
     case Mask::Gauss:
       return s.sigma == 0 || std::max(s.size / 2.0, std::ceil(3 * s.sigma)) <= 5 * s.sigma;
     case Mask::Custom:
       return std::all_of(s.coefficients.value.begin(), s.coefficients.value.end(), [](double v) { return v >= 0; });
     default:
-      return false;
+      return reference::is_mean(s.mask);
   }
 }
 
