@@ -3,6 +3,7 @@
 // What the user asks for, in the words of the element's properties.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -56,6 +57,126 @@ enum class Border { Replicate, Reflect, Reflect101, Wrap, Constant, Keep };
 enum class Chroma { Auto, Filter, Copy, Neutral };
 enum class Alpha { Copy, Filter, Weighted };
 enum class Method { Auto, Global, Constant, Tiled, TiledCached, Blocked, Cascade, Separable };
+
+// A value of a setting as users know it. Each list has all values of its type, in their order.
+template <typename Enum>
+struct Named {
+  Enum value;
+  const char *nick, *text;
+};
+
+inline constexpr Named<Mask> kMaskNames[] = {
+    {Mask::Identity, "identity", "Nothing: frames pass unchanged"},
+    {Mask::Box3, "box3", "Mean of 3x3 pixels"},
+    {Mask::Box5, "box5", "Mean of 5x5 pixels"},
+    {Mask::Box7, "box7", "Mean of 7x7 pixels"},
+    {Mask::Box, "box", "Mean of size x size pixels"},
+    {Mask::Gauss3, "gauss3", "Gaussian blur, [1 2 1]/4 by itself"},
+    {Mask::Gauss5, "gauss5", "Gaussian blur, [1 4 6 4 1]/16 by itself"},
+    {Mask::Gauss7, "gauss7", "Gaussian blur, [2 7 14 18 14 7 2]/64 by itself"},
+    {Mask::Gauss9, "gauss9", "Gaussian blur, [4 13 30 51 60 51 30 13 4]/256 by itself"},
+    {Mask::Gauss, "gauss", "Gaussian blur by sigma and size"},
+    {Mask::Sharpen, "sharpen", "Sharpening, [0 -1 0; -1 5 -1; 0 -1 0]"},
+    {Mask::Unsharp, "unsharp", "Unsharp masking by amount, sigma and size"},
+    {Mask::Emboss, "emboss", "Relief, [-2 -1 0; -1 1 1; 0 1 2]"},
+    {Mask::Laplace, "laplace", "Laplacian, [0 1 0; 1 -4 1; 0 1 0]"},
+    {Mask::Laplace8, "laplace8", "Laplacian of eight neighbours, [1 1 1; 1 -8 1; 1 1 1]"},
+    {Mask::Log5, "log5", "Laplacian of a Gaussian, 5x5"},
+    {Mask::SobelX, "sobel-x", "Horizontal Sobel gradient, [-1 0 1; -2 0 2; -1 0 1]"},
+    {Mask::SobelY, "sobel-y", "Vertical Sobel gradient"},
+    {Mask::Sobel, "sobel", "Magnitude of the Sobel gradient"},
+    {Mask::ScharrX, "scharr-x", "Horizontal Scharr gradient, [-3 0 3; -10 0 10; -3 0 3]"},
+    {Mask::ScharrY, "scharr-y", "Vertical Scharr gradient"},
+    {Mask::Scharr, "scharr", "Magnitude of the Scharr gradient"},
+    {Mask::PrewittX, "prewitt-x", "Horizontal Prewitt gradient, [-1 0 1; -1 0 1; -1 0 1]"},
+    {Mask::PrewittY, "prewitt-y", "Vertical Prewitt gradient"},
+    {Mask::Prewitt, "prewitt", "Magnitude of the Prewitt gradient"},
+    {Mask::Roberts, "roberts", "Magnitude of the diagonal differences of 2x2 pixels"},
+    {Mask::Kirsch, "kirsch", "Largest of the eight compass responses of [5 5 5; -3 0 -3; -3 -3 -3]"},
+    {Mask::Dilate, "dilate", "Largest value within the structuring element"},
+    {Mask::Erode, "erode", "Smallest value within the structuring element"},
+    {Mask::Open, "open", "Erosion, then dilation: removes small bright spots"},
+    {Mask::Close, "close", "Dilation, then erosion: removes small dark spots"},
+    {Mask::Gradient, "gradient", "Dilation minus erosion: outlines"},
+    {Mask::Tophat, "tophat", "Source minus its opening: small bright spots"},
+    {Mask::Blackhat, "blackhat", "Closing minus the source: small dark spots"},
+    {Mask::Median, "median", "Median of size x size pixels"},
+    {Mask::Mosaic, "mosaic",
+     "The mean of each block of size x size pixels in its place; blocks begin at the top left corner of the "
+     "frame or of each region"},
+    {Mask::Custom, "custom", "The mask in the property coefficients"},
+};
+inline constexpr Named<Shape> kShapeNames[] = {
+    {Shape::Rect, "rect", "The whole square"},
+    {Shape::Cross, "cross", "The middle row and the middle column"},
+    {Shape::Ellipse, "ellipse", "The disc within the square"},
+    {Shape::Custom, "custom", "Where the property coefficients is not 0"},
+};
+inline constexpr Named<Negative> kNegativeNames[] = {
+    {Negative::Auto, "auto", "Absolute for directional gradients, laplace, laplace8 and log5, else clamp"},
+    {Negative::Clamp, "clamp", "Negative results become 0"},
+    {Negative::Absolute, "absolute", "Negative results lose their sign"},
+};
+inline constexpr Named<Magnitude> kMagnitudeNames[] = {
+    {Magnitude::L2, "l2", "The length of the gradient, sqrt(gx^2 + gy^2)"},
+    {Magnitude::L1, "l1", "The sum of its parts, |gx| + |gy|"},
+};
+inline constexpr Named<Border> kBorderNames[] = {
+    {Border::Replicate, "replicate", "The edge pixel repeats: aaa|abcd|ddd"},
+    {Border::Reflect, "reflect", "The frame is mirrored at its edge: cba|abcd|dcb"},
+    {Border::Reflect101, "reflect101", "The frame is mirrored at its edge pixel: dcb|abcd|cba"},
+    {Border::Wrap, "wrap", "The frame repeats: bcd|abcd|abc"},
+    {Border::Constant, "constant", "Pixels outside have the colour border-color"},
+    {Border::Keep, "keep", "Pixels whose window crosses the edge are copied, not filtered"},
+};
+inline constexpr Named<Chroma> kChromaNames[] = {
+    {Chroma::Auto, "auto", "Neutral for gradients, laplacians and emboss, else filter"},
+    {Chroma::Filter, "filter", "Chroma is filtered like luma, at its own resolution"},
+    {Chroma::Copy, "copy", "Chroma is copied"},
+    {Chroma::Neutral, "neutral", "Chroma becomes grey"},
+};
+inline constexpr Named<Alpha> kAlphaNames[] = {
+    {Alpha::Copy, "copy", "Alpha is copied"},
+    {Alpha::Filter, "filter", "Alpha is filtered like the colours"},
+    {Alpha::Weighted, "weighted",
+     "Alpha is filtered, and colours are weighted by it: what is transparent does not bleed into what is not; "
+     "for masks without negative coefficients"},
+};
+inline constexpr Named<Method> kMethodNames[] = {
+    {Method::Auto, "auto", "Whichever is fastest for the mask, format and frame"},
+    {Method::Global, "global", "Frame and mask are read from global memory"},
+    {Method::Constant, "constant", "The mask is in constant memory, the frame read without a tile"},
+    {Method::Tiled, "tiled", "A shared-memory tile with its halo, mask in constant memory"},
+    {Method::TiledCached, "tiled-cached", "A tile without halo, whose neighbours are read through the cache"},
+    {Method::Blocked, "blocked", "Several pixels per thread, without shared memory"},
+    {Method::Cascade, "cascade", "5x5 morphology as two steps of 3x3 in one launch"},
+    {Method::Separable, "separable", "Row and column passes in one launch, for separable masks"},
+};
+
+template <typename Enum, size_t n>
+constexpr bool are_in_order(const Named<Enum> (&names)[n]) {
+  for (size_t i = 0; i < n; i++)
+    if (static_cast<size_t>(names[i].value) != i) return false;
+  return true;
+}
+static_assert(are_in_order(kMaskNames) && are_in_order(kShapeNames) && are_in_order(kNegativeNames) &&
+              are_in_order(kMagnitudeNames) && are_in_order(kBorderNames) && are_in_order(kChromaNames) &&
+              are_in_order(kAlphaNames) && are_in_order(kMethodNames));
+
+template <typename Enum, size_t n>
+constexpr const char *nick_of(const Named<Enum> (&names)[n], Enum value) {
+  const auto i = static_cast<size_t>(value);
+  return i < n ? names[i].nick : "unknown";
+}
+constexpr const char *mask_nick(Mask mask) {
+  return nick_of(kMaskNames, mask);
+}
+constexpr const char *border_nick(Border border) {
+  return nick_of(kBorderNames, border);
+}
+constexpr const char *method_nick(Method method) {
+  return nick_of(kMethodNames, method);
+}
 
 // Coefficients as the user wrote them, row by row. Empty: none.
 struct Coefficients {
@@ -119,8 +240,5 @@ struct FilterSettings {
   Alpha alpha = Alpha::Copy;
   Method method = Method::Auto;
 };
-
-const char *mask_nick(Mask mask);
-const char *method_nick(Method method);
 
 }  // namespace cudaconv

@@ -19,6 +19,7 @@
 #include "cpu/mosaic.h"
 #include "cpu/vector.h"
 #include "cpu/weighted.h"
+#include "plan/border.h"
 #include "plan/region_work.h"
 #include "plan/weighted.h"
 
@@ -424,13 +425,13 @@ class CpuBackend : public Backend {
     job.coarse = &coarse_[part];
   }
 
-  // Disjoint rectangles of an area. Where windows wrap around they are as wide as the part: see RowWindow.
+  // Disjoint rectangles of an area. Where windows read beyond themselves they are as wide as the part: see RowWindow.
   static std::vector<PixelRect> rectangles_of(const Plan &plan, const Pass &pass, const Area &area) {
     std::vector<PixelRect> rects = area.joined(pass.radius_x, pass.radius_y);
-    const auto wraps = [&](const PixelRect &r) {
+    const auto crosses_edge = [&](const PixelRect &r) {
       return r.x0 - pass.radius_x < 0 || r.x1 + pass.radius_x > area.width();
     };
-    if (plan.border != Border::Wrap || std::none_of(rects.begin(), rects.end(), wraps)) return rects;
+    if (reads_within_window(plan.border) || std::none_of(rects.begin(), rects.end(), crosses_edge)) return rects;
     std::vector<std::pair<int, int>> rows;
     for (const PixelRect &r : rects) rows.emplace_back(r.y0, r.y1);
     std::sort(rows.begin(), rows.end());
@@ -507,7 +508,7 @@ class CpuBackend : public Backend {
   // So many that the rows that a tile keeps stay in the second-level cache, and each wider than any mask.
   static int columns_of(const Plan &plan, const Pass &pass, const PlaneLayout &layout, int width) {
     constexpr int kCache = 512 << 10, kNarrowest = 256;
-    if (plan.border == Border::Wrap) return 1;
+    if (!reads_within_window(plan.border)) return 1;
     const int64_t bytes = int64_t{2} * width * layout.channels * layout.bytes_per_container() * pass.height();
     return static_cast<int>(std::clamp<int64_t>((bytes + kCache - 1) / kCache, 1, std::max(1, width / kNarrowest)));
   }

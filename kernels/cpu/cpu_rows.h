@@ -149,7 +149,8 @@ class RowWindow {
       if (x >= first_ && x < last_) continue;
       const int from = border_index(job.plan->border, x, job.layout->width);
       const int to = (x - tile.x0 + job.pass->radius_x) * channels_;
-      // The pixel is in the window too: tiles are wider than masks, and as wide as the frame where that wraps around.
+      // The pixel is in the window too: tiles are wider than masks, and as wide as the frame where the border's
+      // samples need not be, see reads_within_window().
       for (int c = 0; c < channels_; c++)
         extension_.push_back({to + c, from < 0 ? -1 : skip_ + (from - first_) * channels_ + c});
     }

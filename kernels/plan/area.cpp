@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "plan/border.h"
 #include "plan/region_rows.h"
 
 namespace cudaconv {
@@ -186,12 +187,15 @@ Area Area::grown(int radius_x, int radius_y, Border border) const {
   for (const PixelRect &r : rectangles()) {
     const int64_t x0 = int64_t{r.x0} - radius_x, x1 = int64_t{r.x1} + radius_x;
     const int64_t y0 = int64_t{r.y0} - radius_y, y1 = int64_t{r.y1} + radius_y;
-    if (border != Border::Wrap) {
+    if (reads_within_window(border)) {
       add(x0, y0, x1, y1);
       continue;
     }
-    // All of it where it goes around more than once.
-    const bool all_x = x1 - x0 >= width_, all_y = y1 - y0 >= height_;
+    // All of it where it goes around more than once, or to nobody knows where.
+    const auto all = [border](int64_t begin, int64_t end, int length) {
+      return end - begin >= length || (border != Border::Wrap && (begin < 0 || end > length));
+    };
+    const bool all_x = all(x0, x1, width_), all_y = all(y0, y1, height_);
     for (const int64_t dx : {-int64_t{width_}, int64_t{0}, int64_t{width_}})
       for (const int64_t dy : {-int64_t{height_}, int64_t{0}, int64_t{height_}})
         add(all_x ? 0 : x0 + dx, all_y ? 0 : y0 + dy, all_x ? width_ : x1 + dx, all_y ? height_ : y1 + dy);

@@ -47,7 +47,7 @@ class Area {
   std::vector<PixelRect> joined(int radius_x, int radius_y) const;
 
   // The pixels from which windows that reach so far make those of the set. With Border::Wrap windows go on at the other
-  // side of the part; with every other border what stands for pixels outside lies near enough to the edge.
+  // side of the part; for reads_within_window() see border.h; with any other border they reach all of a row or column.
   Area grown(int radius_x, int radius_y, Border border) const;
 
  private:

@@ -59,4 +59,17 @@ CUDACONV_HOST_DEVICE constexpr int border_index_no_div(Border border, int i, int
   return i;
 }
 
+// Whether each sample that a window reads for one outside lies in that window too, inside the frame: what lies beside a
+// rectangle of pixels by no more than the window's radius is all that their results depend on. A mode of which this is
+// not said has samples from anywhere in the frame; wrap has them from the other edge.
+constexpr bool reads_within_window(Border border) {
+  return border == Border::Replicate || border == Border::Reflect || border == Border::Reflect101 ||
+         border == Border::Constant || border == Border::Keep;
+}
+
+// Whether all samples beyond an edge of a row or column are alike.
+constexpr bool is_uniform_outside(Border border) {
+  return border == Border::Replicate || border == Border::Constant || border == Border::Keep;
+}
+
 }  // namespace cudaconv

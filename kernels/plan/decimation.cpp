@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "plan/border.h"
 #include "plan/fixed_point.h"
 
 namespace cudaconv {
@@ -160,8 +161,7 @@ CoarseLine coarse_line(const Decimation &decimation, Border border, int length) 
   const CoarseLine expanded = expanded_line(decimation, length);
   const int radius = decimation.radius(), d = decimation.factor();
   const int first = expanded.first - radius, last = expanded.first + expanded.count - 1 + radius;
-  if (border == Border::Wrap || border == Border::Reflect || border == Border::Reflect101)
-    return {first, last - first + 1};
+  if (!is_uniform_outside(border)) return {first, last - first + 1};
   // Those that are made of samples outside alone, which are all alike, begin here.
   const int before = -2, after = (length + 2 * d - 2 + d - 1) / d;
   const int begin = std::max(first, before);

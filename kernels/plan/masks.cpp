@@ -18,57 +18,58 @@ constexpr int kLargestElement = 255;  // of the shapes that have a name
 constexpr int kLargestMedian = 127;
 constexpr int kLargestBlock = 255;
 
-struct NamedMask {
+struct MaskRow {
   Mask mask;
-  const char *nick;
   MaskKind kind;
   bool absolute;       // negative=auto
   bool edge_detector;  // chroma=auto is neutral
 };
 
-constexpr NamedMask kNamed[] = {
-    {Mask::Identity, "identity", MaskKind::Identity, false, false},
-    {Mask::Box3, "box3", MaskKind::Linear, false, false},
-    {Mask::Box5, "box5", MaskKind::Linear, false, false},
-    {Mask::Box7, "box7", MaskKind::Linear, false, false},
-    {Mask::Box, "box", MaskKind::Linear, false, false},
-    {Mask::Gauss3, "gauss3", MaskKind::Linear, false, false},
-    {Mask::Gauss5, "gauss5", MaskKind::Linear, false, false},
-    {Mask::Gauss7, "gauss7", MaskKind::Linear, false, false},
-    {Mask::Gauss9, "gauss9", MaskKind::Linear, false, false},
-    {Mask::Gauss, "gauss", MaskKind::Linear, false, false},
-    {Mask::Sharpen, "sharpen", MaskKind::Linear, false, false},
-    {Mask::Unsharp, "unsharp", MaskKind::Linear, false, false},
-    {Mask::Emboss, "emboss", MaskKind::Linear, false, true},
-    {Mask::Laplace, "laplace", MaskKind::Linear, true, true},
-    {Mask::Laplace8, "laplace8", MaskKind::Linear, true, true},
-    {Mask::Log5, "log5", MaskKind::Linear, true, true},
-    {Mask::SobelX, "sobel-x", MaskKind::Linear, true, true},
-    {Mask::SobelY, "sobel-y", MaskKind::Linear, true, true},
-    {Mask::Sobel, "sobel", MaskKind::Magnitude, false, true},
-    {Mask::ScharrX, "scharr-x", MaskKind::Linear, true, true},
-    {Mask::ScharrY, "scharr-y", MaskKind::Linear, true, true},
-    {Mask::Scharr, "scharr", MaskKind::Magnitude, false, true},
-    {Mask::PrewittX, "prewitt-x", MaskKind::Linear, true, true},
-    {Mask::PrewittY, "prewitt-y", MaskKind::Linear, true, true},
-    {Mask::Prewitt, "prewitt", MaskKind::Magnitude, false, true},
-    {Mask::Roberts, "roberts", MaskKind::Magnitude, false, true},
-    {Mask::Kirsch, "kirsch", MaskKind::Compass, false, true},
-    {Mask::Dilate, "dilate", MaskKind::Morphology, false, false},
-    {Mask::Erode, "erode", MaskKind::Morphology, false, false},
-    {Mask::Open, "open", MaskKind::Morphology, false, false},
-    {Mask::Close, "close", MaskKind::Morphology, false, false},
-    {Mask::Gradient, "gradient", MaskKind::Morphology, false, true},
-    {Mask::Tophat, "tophat", MaskKind::Morphology, false, true},
-    {Mask::Blackhat, "blackhat", MaskKind::Morphology, false, true},
-    {Mask::Median, "median", MaskKind::Median, false, false},
-    {Mask::Mosaic, "mosaic", MaskKind::Mosaic, false, false},
-    {Mask::Custom, "custom", MaskKind::Linear, false, false},
+// clang-format off
+constexpr MaskRow kMasks[] = {
+    {Mask::Identity, MaskKind::Identity, false, false},
+    {Mask::Box3, MaskKind::Linear, false, false},
+    {Mask::Box5, MaskKind::Linear, false, false},
+    {Mask::Box7, MaskKind::Linear, false, false},
+    {Mask::Box, MaskKind::Linear, false, false},
+    {Mask::Gauss3, MaskKind::Linear, false, false},
+    {Mask::Gauss5, MaskKind::Linear, false, false},
+    {Mask::Gauss7, MaskKind::Linear, false, false},
+    {Mask::Gauss9, MaskKind::Linear, false, false},
+    {Mask::Gauss, MaskKind::Linear, false, false},
+    {Mask::Sharpen, MaskKind::Linear, false, false},
+    {Mask::Unsharp, MaskKind::Linear, false, false},
+    {Mask::Emboss, MaskKind::Linear, false, true},
+    {Mask::Laplace, MaskKind::Linear, true, true},
+    {Mask::Laplace8, MaskKind::Linear, true, true},
+    {Mask::Log5, MaskKind::Linear, true, true},
+    {Mask::SobelX, MaskKind::Linear, true, true},
+    {Mask::SobelY, MaskKind::Linear, true, true},
+    {Mask::Sobel, MaskKind::Magnitude, false, true},
+    {Mask::ScharrX, MaskKind::Linear, true, true},
+    {Mask::ScharrY, MaskKind::Linear, true, true},
+    {Mask::Scharr, MaskKind::Magnitude, false, true},
+    {Mask::PrewittX, MaskKind::Linear, true, true},
+    {Mask::PrewittY, MaskKind::Linear, true, true},
+    {Mask::Prewitt, MaskKind::Magnitude, false, true},
+    {Mask::Roberts, MaskKind::Magnitude, false, true},
+    {Mask::Kirsch, MaskKind::Compass, false, true},
+    {Mask::Dilate, MaskKind::Morphology, false, false},
+    {Mask::Erode, MaskKind::Morphology, false, false},
+    {Mask::Open, MaskKind::Morphology, false, false},
+    {Mask::Close, MaskKind::Morphology, false, false},
+    {Mask::Gradient, MaskKind::Morphology, false, true},
+    {Mask::Tophat, MaskKind::Morphology, false, true},
+    {Mask::Blackhat, MaskKind::Morphology, false, true},
+    {Mask::Median, MaskKind::Median, false, false},
+    {Mask::Mosaic, MaskKind::Mosaic, false, false},
+    {Mask::Custom, MaskKind::Linear, false, false},
 };
+// clang-format on
 
-const NamedMask &named(Mask mask) {
-  for (const NamedMask &entry : kNamed)
-    if (entry.mask == mask) return entry;
+const MaskRow &row_of(Mask mask) {
+  for (const MaskRow &row : kMasks)
+    if (row.mask == mask) return row;
   refuse("unknown mask " + std::to_string(static_cast<int>(mask)));
 }
 
@@ -164,39 +165,14 @@ RealMask custom(const FilterSettings &s) {
 
 }  // namespace
 
-const char *mask_nick(Mask mask) {
-  return named(mask).nick;
-}
 MaskKind mask_kind(Mask mask) {
-  return named(mask).kind;
+  return row_of(mask).kind;
 }
 bool mask_is_absolute(Mask mask) {
-  return named(mask).absolute;
+  return row_of(mask).absolute;
 }
 bool mask_is_edge_detector(Mask mask) {
-  return named(mask).edge_detector;
-}
-
-const char *method_nick(Method method) {
-  switch (method) {
-    case Method::Auto:
-      return "auto";
-    case Method::Global:
-      return "global";
-    case Method::Constant:
-      return "constant";
-    case Method::Tiled:
-      return "tiled";
-    case Method::TiledCached:
-      return "tiled-cached";
-    case Method::Blocked:
-      return "blocked";
-    case Method::Cascade:
-      return "cascade";
-    case Method::Separable:
-      return "separable";
-  }
-  return "unknown";
+  return row_of(mask).edge_detector;
 }
 
 namespace {
@@ -250,13 +226,6 @@ const struct {
     {"alpha", [](auto &s, auto &d) { return s.alpha != d.alpha; }, is_filter},
 };
 
-struct NickedShape {
-  Shape shape;
-  const char *nick;
-};
-constexpr NickedShape kShapes[] = {
-    {Shape::Rect, "rect"}, {Shape::Cross, "cross"}, {Shape::Ellipse, "ellipse"}, {Shape::Custom, "custom"}};
-
 // The nicks of those entries that satisfy the predicate.
 template <typename List, typename Predicate>
 std::string nicks_of(const List &list, Predicate predicate) {
@@ -268,13 +237,13 @@ std::string nicks_of(const List &list, Predicate predicate) {
 
 // "gauss, unsharp", or where most masks do, "all but identity".
 std::string users_of(bool (*uses)(Mask mask, Shape shape)) {
-  const auto always = [&](const NamedMask &m) { return uses(m.mask, Shape::Rect); };
-  const auto never = [&](const NamedMask &m) { return !uses(m.mask, Shape::Rect); };
-  const auto with_custom = [&](const NamedMask &m) { return never(m) && uses(m.mask, Shape::Custom); };
-  const auto count = std::count_if(std::begin(kNamed), std::end(kNamed), always);
-  if (2 * count > std::end(kNamed) - std::begin(kNamed)) return "all but " + nicks_of(kNamed, never);
-  const std::string more = nicks_of(kNamed, with_custom);
-  return nicks_of(kNamed, always) + (more.empty() ? "" : ", and with shape=custom by " + more);
+  const auto always = [&](const Named<Mask> &m) { return uses(m.value, Shape::Rect); };
+  const auto never = [&](const Named<Mask> &m) { return !uses(m.value, Shape::Rect); };
+  const auto with_custom = [&](const Named<Mask> &m) { return never(m) && uses(m.value, Shape::Custom); };
+  const auto count = std::count_if(std::begin(kMaskNames), std::end(kMaskNames), always);
+  if (2 * count > std::end(kMaskNames) - std::begin(kMaskNames)) return "all but " + nicks_of(kMaskNames, never);
+  const std::string more = nicks_of(kMaskNames, with_custom);
+  return nicks_of(kMaskNames, always) + (more.empty() ? "" : ", and with shape=custom by " + more);
 }
 
 }  // namespace
@@ -286,13 +255,12 @@ std::vector<UnusedSetting> unused_settings(const FilterSettings &s, bool has_coe
     if (!is_set || usage.uses(s.mask, s.shape)) continue;
     std::string text = std::string(usage.property) + " has no effect with mask=" + mask_nick(s.mask);
     // Another shape may be all that it takes.
-    const auto matters = [&](const NickedShape &other) { return usage.uses(s.mask, other.shape); };
-    const std::string shapes = nicks_of(kShapes, matters);
+    const auto matters = [&](const Named<Shape> &other) { return usage.uses(s.mask, other.value); };
+    const std::string shapes = nicks_of(kShapeNames, matters);
     if (shapes.empty())
       text += "; it is used by " + users_of(usage.uses);
     else
-      text += " and shape=" + nicks_of(kShapes, [&](const NickedShape &own) { return own.shape == s.shape; }) +
-              "; it is used with shape=" + shapes;
+      text += std::string(" and shape=") + nick_of(kShapeNames, s.shape) + "; it is used with shape=" + shapes;
     unused.push_back({usage.property, text});
   }
   return unused;

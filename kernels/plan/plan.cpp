@@ -468,13 +468,12 @@ std::vector<PartRegion> regions_of_part(const Regions &regions, const Plan &plan
 std::string describe(const Plan &plan) {
   static const char *const kOps[] = {"linear", "magnitude",  "compass", "minimum", "maximum",
                                      "median", "difference", "mosaic",  "blur",    "weighted-mean"};
-  static const char *const kBorders[] = {"replicate", "reflect", "reflect101", "wrap", "constant", "keep"};
   const auto size = [](int width, int height) { return std::to_string(width) + "x" + std::to_string(height); };
   const auto buffer = [](int index) {
     return index == Pass::kInput ? "in" : index == Pass::kOutput ? "out" : "t" + std::to_string(index);
   };
-  std::string text = std::string("method=") + method_nick(plan.method) +
-                     " border=" + kBorders[static_cast<int>(plan.border)] + " parts=";
+  std::string text =
+      std::string("method=") + method_nick(plan.method) + " border=" + border_nick(plan.border) + " parts=";
   for (const Plan::Part &part : plan.parts)
     text += (&part == plan.parts.data() ? "" : ",") + size(plan.layout.plane[part.plane].width, part.height);
   for (const Pass &pass : plan.passes) {

@@ -126,8 +126,17 @@ class WeightedCompiler {
   }
 
   static std::string what_it_can() {
-    return "; of a format with alpha it does masks whose coefficients are 0 or more: box3 to box7, box, gauss3 to "
-           "gauss9, gauss, and such custom ones; alpha=copy and alpha=filter do all masks";
+    std::string nicks;
+    for (const Named<Mask> &mask : kMaskNames) {
+      FilterSettings s;
+      s.mask = mask.value;
+      if (mask_kind(s.mask) != MaskKind::Linear || s.mask == Mask::Unsharp || s.mask == Mask::Custom) continue;
+      const RealMask real = linear_masks(s)[0];  // those of a row and a column have no negative ones
+      if (std::all_of(real.value.begin(), real.value.end(), [](double v) { return v >= 0; }))
+        nicks += std::string(mask.nick) + ", ";
+    }
+    return "; of a format with alpha it does masks whose coefficients are 0 or more: " + nicks +
+           "and such custom ones; alpha=copy and alpha=filter do all masks";
   }
 
   // What the weights of a line or of a matrix, off by so much, change results by at most, in codes.

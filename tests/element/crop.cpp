@@ -140,10 +140,10 @@ GST_END_TEST;
 
 // Pixels beside the rectangle are not read, whatever takes the place of what is outside.
 GST_START_TEST(borders_are_those_of_the_rectangle) {
-  for (const char *border : {"replicate", "reflect", "reflect101", "wrap", "constant", "keep"})
+  for (const Nick &border : nicks_of("border"))
     for (const char *mask : {"mask=box7", "mask=sobel", "mask=dilate size=5", "mask=gauss5 iterations=3"})
       for (const char *format : {"I420", "RGBA"})
-        check(info_of(format, kWidth, kHeight), {11, 9, 30, 20}, std::string(mask) + " border=" + border);
+        check(info_of(format, kWidth, kHeight), {11, 9, 30, 20}, std::string(mask) + " border=" + border.nick);
 }
 GST_END_TEST;
 

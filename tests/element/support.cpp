@@ -35,9 +35,11 @@ size_t heap_bytes() {
 
 namespace {
 
-template <typename Enum>
-Nick nick(const char *text, Enum value) {
-  return {text, static_cast<int>(value)};
+template <typename Enum, size_t n>
+std::vector<Nick> nicks(const Named<Enum> (&names)[n]) {
+  std::vector<Nick> list;
+  for (const Named<Enum> &name : names) list.push_back({name.nick, static_cast<int>(name.value)});
+  return list;
 }
 
 // Splits "name=value name='va lue'".
@@ -88,61 +90,14 @@ void read_enum(const std::string &name, const std::string &value, Enum *field) {
 
 const std::vector<Nick> &nicks_of(const char *property) {
   static const std::map<std::string, std::vector<Nick>> all = {
-      {"mask",
-       {nick("identity", Mask::Identity),
-        nick("box3", Mask::Box3),
-        nick("box5", Mask::Box5),
-        nick("box7", Mask::Box7),
-        nick("box", Mask::Box),
-        nick("gauss3", Mask::Gauss3),
-        nick("gauss5", Mask::Gauss5),
-        nick("gauss7", Mask::Gauss7),
-        nick("gauss9", Mask::Gauss9),
-        nick("gauss", Mask::Gauss),
-        nick("sharpen", Mask::Sharpen),
-        nick("unsharp", Mask::Unsharp),
-        nick("emboss", Mask::Emboss),
-        nick("laplace", Mask::Laplace),
-        nick("laplace8", Mask::Laplace8),
-        nick("log5", Mask::Log5),
-        nick("sobel-x", Mask::SobelX),
-        nick("sobel-y", Mask::SobelY),
-        nick("sobel", Mask::Sobel),
-        nick("scharr-x", Mask::ScharrX),
-        nick("scharr-y", Mask::ScharrY),
-        nick("scharr", Mask::Scharr),
-        nick("prewitt-x", Mask::PrewittX),
-        nick("prewitt-y", Mask::PrewittY),
-        nick("prewitt", Mask::Prewitt),
-        nick("roberts", Mask::Roberts),
-        nick("kirsch", Mask::Kirsch),
-        nick("dilate", Mask::Dilate),
-        nick("erode", Mask::Erode),
-        nick("open", Mask::Open),
-        nick("close", Mask::Close),
-        nick("gradient", Mask::Gradient),
-        nick("tophat", Mask::Tophat),
-        nick("blackhat", Mask::Blackhat),
-        nick("median", Mask::Median),
-        nick("mosaic", Mask::Mosaic),
-        nick("custom", Mask::Custom)}},
-      {"shape",
-       {nick("rect", Shape::Rect), nick("cross", Shape::Cross), nick("ellipse", Shape::Ellipse),
-        nick("custom", Shape::Custom)}},
-      {"negative",
-       {nick("auto", Negative::Auto), nick("clamp", Negative::Clamp), nick("absolute", Negative::Absolute)}},
-      {"magnitude", {nick("l2", Magnitude::L2), nick("l1", Magnitude::L1)}},
-      {"border",
-       {nick("replicate", Border::Replicate), nick("reflect", Border::Reflect), nick("reflect101", Border::Reflect101),
-        nick("wrap", Border::Wrap), nick("constant", Border::Constant), nick("keep", Border::Keep)}},
-      {"chroma",
-       {nick("auto", Chroma::Auto), nick("filter", Chroma::Filter), nick("copy", Chroma::Copy),
-        nick("neutral", Chroma::Neutral)}},
-      {"alpha", {nick("copy", Alpha::Copy), nick("filter", Alpha::Filter), nick("weighted", Alpha::Weighted)}},
-      {"method",
-       {nick("auto", Method::Auto), nick("global", Method::Global), nick("constant", Method::Constant),
-        nick("tiled", Method::Tiled), nick("tiled-cached", Method::TiledCached), nick("blocked", Method::Blocked),
-        nick("cascade", Method::Cascade), nick("separable", Method::Separable)}},
+      {"mask", nicks(kMaskNames)},
+      {"shape", nicks(kShapeNames)},
+      {"negative", nicks(kNegativeNames)},
+      {"magnitude", nicks(kMagnitudeNames)},
+      {"border", nicks(kBorderNames)},
+      {"chroma", nicks(kChromaNames)},
+      {"alpha", nicks(kAlphaNames)},
+      {"method", nicks(kMethodNames)},
       {"roi-shape", {{"rect", 0}, {"ellipse", 1}}},
       {"backend", {{"auto", 0}, {"cuda", 1}, {"cpu", 2}}},
   };

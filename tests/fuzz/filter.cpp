@@ -19,13 +19,12 @@ using test::GuardedFrame;
 
 namespace {
 
-constexpr int kMasks = static_cast<int>(Mask::Custom) + 1;
 constexpr int kLargestSide = 64;    // of a frame
 constexpr int kMostIterations = 4;  // more only take longer
 
-template <typename Enum>
-Enum one_of(fuzz::Bytes &bytes, Enum last) {
-  return static_cast<Enum>(bytes.below(static_cast<int>(last) + 1));
+template <typename Enum, size_t n>
+Enum one_of(fuzz::Bytes &bytes, const Named<Enum> (&names)[n]) {
+  return names[bytes.below(n)].value;
 }
 
 // Only sizes of members are sure to be right: they are the parser's.
@@ -48,20 +47,20 @@ Coefficients read_coefficients(fuzz::Bytes &bytes) {
 
 FilterSettings read_settings(fuzz::Bytes &bytes) {
   FilterSettings s;
-  s.mask = static_cast<Mask>(bytes.below(kMasks));
+  s.mask = one_of(bytes, kMaskNames);
   s.size = bytes.raw<int16_t>();
   s.sigma = bytes.number();
   s.amount = bytes.number();
-  s.shape = one_of(bytes, Shape::Custom);
+  s.shape = one_of(bytes, kShapeNames);
   s.divisor = bytes.number();
   s.bias = bytes.number();
-  s.negative = one_of(bytes, Negative::Absolute);
-  s.magnitude = one_of(bytes, Magnitude::L1);
+  s.negative = one_of(bytes, kNegativeNames);
+  s.magnitude = one_of(bytes, kMagnitudeNames);
   s.iterations = bytes.raw<int8_t>() % (kMostIterations + 1);
-  s.border = one_of(bytes, Border::Keep);
-  s.chroma = one_of(bytes, Chroma::Neutral);
-  s.alpha = one_of(bytes, Alpha::Weighted);
-  s.method = one_of(bytes, Method::Separable);
+  s.border = one_of(bytes, kBorderNames);
+  s.chroma = one_of(bytes, kChromaNames);
+  s.alpha = one_of(bytes, kAlphaNames);
+  s.method = one_of(bytes, kMethodNames);
   return s;
 }
 

@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <numeric>
 #include <sstream>
 
 #include "plan/masks.h"
+#include "reference.h"
 
 namespace cudaconv::test {
 
@@ -50,14 +52,6 @@ const std::vector<Placement> kPlacements = {
     {0, 3, 256, 64},  // as CUDA and GStreamer align
     {3, 5, 1, 7},    {16, 0, 16, 32},
 };
-
-struct Nick {
-  Border border;
-  const char *nick;
-};
-constexpr Nick kBorderNicks[] = {{Border::Replicate, "replicate"},   {Border::Reflect, "reflect"},
-                                 {Border::Reflect101, "reflect101"}, {Border::Wrap, "wrap"},
-                                 {Border::Constant, "constant"},     {Border::Keep, "keep"}};
 
 Coefficients coefficients(int width, int height, std::vector<double> value) {
   return {width, height, std::move(value)};
@@ -308,6 +302,16 @@ std::vector<FilterSettings> make_variants() {
   add(Mask::Custom, coefs(coefficients(5, 1, {0.3, -0.1, 0.7, 0.05, 0.2})), bias(-0.05), times(2));
   add(Mask::Custom, coefs(coefficients(3, 3, {0, 0, 0, 0, 1, 0, 0, 0, 0})), bias(1.0 / 3));
   add_weighted(list);
+  // Masks that are not among them.
+  const auto is_listed = [&](Mask mask, Alpha alpha) {
+    return std::any_of(list.begin(), list.end(),
+                       [&](const FilterSettings &s) { return s.mask == mask && s.alpha == alpha; });
+  };
+  for (const Named<Mask> &mask : kMaskNames) {
+    if (!is_listed(mask.value, Alpha::Copy)) add(mask.value);
+    if (!is_listed(mask.value, Alpha::Weighted) && reference::is_mean(mask.value))
+      add(mask.value, [](FilterSettings &s) { s.alpha = Alpha::Weighted; });
+  }
   return list;
 }
 
@@ -315,21 +319,12 @@ std::vector<FilterSettings> make_variants() {
 // that its outermost weights cannot be told from 0.
 bool takes_weights(const FilterSettings &s) {
   switch (s.mask) {
-    case Mask::Box3:
-    case Mask::Box5:
-    case Mask::Box7:
-    case Mask::Box:
-    case Mask::Gauss3:
-    case Mask::Gauss5:
-    case Mask::Gauss7:
-    case Mask::Gauss9:
-      return true;
     case Mask::Gauss:
       return s.sigma == 0 || std::max(s.size / 2.0, std::ceil(3 * s.sigma)) <= 5 * s.sigma;
     case Mask::Custom:
       return std::all_of(s.coefficients.value.begin(), s.coefficients.value.end(), [](double v) { return v >= 0; });
     default:
-      return false;
+      return reference::is_mean(s.mask);
   }
 }
 
@@ -393,6 +388,13 @@ Regions draw_regions(Random &random, Size frame, bool interlaced) {
   return regions;
 }
 
+template <typename Enum, size_t n>
+std::vector<Enum> values_of(const Named<Enum> (&names)[n]) {
+  std::vector<Enum> values;
+  for (const Named<Enum> &name : names) values.push_back(name.value);
+  return values;
+}
+
 }  // namespace
 
 const std::vector<Placement> &placements() {
@@ -400,21 +402,13 @@ const std::vector<Placement> &placements() {
 }
 
 const std::vector<Border> &borders() {
-  static const std::vector<Border> list = {Border::Replicate, Border::Reflect,  Border::Reflect101,
-                                           Border::Wrap,      Border::Constant, Border::Keep};
+  static const std::vector<Border> list = values_of(kBorderNames);
   return list;
 }
 
 const std::vector<Method> &methods() {
-  static const std::vector<Method> list = {Method::Auto,        Method::Global,  Method::Constant, Method::Tiled,
-                                           Method::TiledCached, Method::Blocked, Method::Cascade,  Method::Separable};
+  static const std::vector<Method> list = values_of(kMethodNames);
   return list;
-}
-
-const char *border_nick(Border border) {
-  for (const Nick &n : kBorderNicks)
-    if (n.border == border) return n.nick;
-  return "?";
 }
 
 const char *content_name(Content content) {
@@ -437,17 +431,14 @@ std::string describe(const FilterSettings &s) {
       out << (i == 0 ? "" : i % s.coefficients.width ? " " : "; ") << s.coefficients.value[i];
     out << "\"";
   }
-  static const char *const shapes[] = {"rect", "cross", "ellipse", "custom"};
-  static const char *const negatives[] = {"auto", "clamp", "absolute"};
-  static const char *const chromas[] = {"auto", "filter", "copy", "neutral"};
-  if (s.shape != d.shape) out << " shape=" << shapes[static_cast<int>(s.shape)];
+  if (s.shape != d.shape) out << " shape=" << nick_of(kShapeNames, s.shape);
   if (s.divisor != d.divisor) out << " divisor=" << s.divisor;
   if (s.bias != d.bias) out << " bias=" << s.bias;
-  if (s.negative != d.negative) out << " negative=" << negatives[static_cast<int>(s.negative)];
-  if (s.magnitude != d.magnitude) out << " magnitude=l1";
+  if (s.negative != d.negative) out << " negative=" << nick_of(kNegativeNames, s.negative);
+  if (s.magnitude != d.magnitude) out << " magnitude=" << nick_of(kMagnitudeNames, s.magnitude);
   if (s.iterations != d.iterations) out << " iterations=" << s.iterations;
-  if (s.chroma != d.chroma) out << " chroma=" << chromas[static_cast<int>(s.chroma)];
-  if (s.alpha != d.alpha) out << (s.alpha == Alpha::Filter ? " alpha=filter" : " alpha=weighted");
+  if (s.chroma != d.chroma) out << " chroma=" << nick_of(kChromaNames, s.chroma);
+  if (s.alpha != d.alpha) out << " alpha=" << nick_of(kAlphaNames, s.alpha);
   return out.str();
 }
 
@@ -576,7 +567,7 @@ Case Cases::at_random(uint64_t number) const {
   Random random = random_for(seed_, number);
   Case c;
   FilterSettings &s = c.settings;
-  s.mask = static_cast<Mask>(random() % (static_cast<int>(Mask::Custom) + 1));
+  s.mask = static_cast<Mask>(random() % std::size(kMaskNames));
   s.border = borders()[random() % borders().size()];
   s.chroma = pick(random, {Chroma::Auto, Chroma::Filter, Chroma::Copy, Chroma::Neutral});
   const Alpha alpha = pick(random, {Alpha::Copy, Alpha::Filter, Alpha::Weighted, Alpha::Weighted});

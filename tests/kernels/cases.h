@@ -35,7 +35,6 @@ struct Case {
   bool in_place = false;  // source and target are one frame; regions are active
 };
 
-const char *border_nick(Border border);
 const char *content_name(Content content);
 const std::vector<Placement> &placements();
 const std::vector<Border> &borders();

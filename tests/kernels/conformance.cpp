@@ -510,7 +510,7 @@ class Conformance {
 
 void list(const Cases &cases) {
   std::printf("masks:");
-  for (int m = 0; m <= static_cast<int>(Mask::Custom); m++) std::printf(" %s", mask_nick(static_cast<Mask>(m)));
+  for (const Named<Mask> &mask : kMaskNames) std::printf(" %s", mask.nick);
   std::printf("\nmethods:");
   for (Method m : methods()) std::printf(" %s", method_nick(m));
   std::printf("\nborders:");

@@ -40,7 +40,7 @@ std::vector<Setting> make_settings() {
     s.shape = shape;
     s.size = size;
     s.coefficients = std::move(coefficients);
-    s.border = static_cast<Border>(list.size() % (static_cast<int>(Border::Keep) + 1));
+    s.border = static_cast<Border>(list.size() % std::size(kBorderNames));
     list.push_back({label, s});
   };
   for (int size : {15, 31, 63, 127, 129, 255})
@@ -51,9 +51,9 @@ std::vector<Setting> make_settings() {
       if (size > 31) add(label + " rect", mask, Shape::Rect, size);
     }
   // By several passes at every border.
-  for (int b = 0; b <= static_cast<int>(Border::Keep); b++) {
-    add("dilate 255 rect, border " + std::to_string(b), Mask::Dilate, Shape::Rect, 255);
-    list.back().settings.border = static_cast<Border>(b);
+  for (const Named<Border> &border : kBorderNames) {
+    add(std::string("dilate 255 rect, border=") + border.nick, Mask::Dilate, Shape::Rect, 255);
+    list.back().settings.border = border.value;
   }
   Random random(3);
   for (const auto &[width, height] : {std::pair(15, 15), {31, 31}, {31, 3}, {1, 31}, {29, 17}}) {

@@ -155,13 +155,13 @@ bool is_on_mma(const PreparedLaunch &launch) {
 // No structure is asked for a border that its row does not have: with wrap openings take a launch for each step, say.
 void check_borders(Count &count) {
   const FrameLayout layout = format_named("GRAY8").layout(64, 12);
-  for (int b = 0; b <= static_cast<int>(Border::Keep); b++) {
+  for (const Named<Border> &border : kBorderNames) {
     FilterSettings s = settings(Mask::Open, 3);
-    s.border = static_cast<Border>(b);
+    s.border = border.value;
     const std::vector<PreparedLaunch> launches = prepare(*make_plan(s, layout), {true, true});
     for (const PreparedLaunch &launch : launches)
       count.add(launch.structure && (launch.structure->borders & border_bit(s.border)),
-                "border " + std::to_string(b) + ": taken by " + quoted(launch.name()));
+                std::string("border=") + border.nick + ": taken by " + quoted(launch.name()));
     if (s.border == Border::Wrap) count.add(launches.size() == 2, "wrap: an opening in one launch");
   }
 }

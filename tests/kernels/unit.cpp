@@ -69,15 +69,23 @@ std::unique_ptr<Backend> single_threaded_backend() {
 // ---- border_index ---------------------------------------------------------------------------------------------------
 
 void test_border_index() {
-  for (Border border :
-       {Border::Replicate, Border::Reflect, Border::Reflect101, Border::Wrap, Border::Constant, Border::Keep})
+  for (const Named<Border> &border : kBorderNames)
     for (int n = 1; n <= 5; n++)
       for (int i = -40; i <= 40; i++) {
-        const int want = reference::position(border, i, n);
-        const std::string where = text({static_cast<int>(border), i, n});
-        expect_equal(want, border_index(border, i, n), "border_index(border, i, n)" + where);
-        expect_equal(want, border_index_no_div(border, i, n), "border_index_no_div(border, i, n)" + where);
+        const int want = reference::position(border.value, i, n);
+        const std::string where = std::string("(") + border.nick + ")" + text({i, n});
+        expect_equal(want, border_index(border.value, i, n), "border_index" + where);
+        expect_equal(want, border_index_no_div(border.value, i, n), "border_index_no_div" + where);
       }
+  // As the property draws them: dcb|abcd|cba.
+  for (const Named<Border> &border : kBorderNames) {
+    const char *const picture = std::strstr(border.text, "|abcd|");
+    for (int i = -3; picture && i < 7; i++) {
+      const char letter = picture[i < 0 ? i : i < 4 ? i + 1 : i + 2];
+      expect_equal(letter - 'a', border_index(border.value, i, 4),
+                   std::string("text of border=") + border.nick + text({i}));
+    }
+  }
 
   // As they are drawn: what stands left and right of abcd.
   struct Picture {
@@ -117,6 +125,24 @@ void test_border_index() {
                    "picture of border" + text({static_cast<int>(p.border), i}));
     }
   }
+}
+
+// What plan/border.h says of modes besides.
+void test_border_properties() {
+  for (const Named<Border> &border : kBorderNames)
+    for (int n = 1; n <= 9; n++)
+      for (int radius = 0; radius <= 12; radius++) {
+        bool within = true, uniform = true;
+        for (int x = 0; x < n; x++)
+          for (int i = x - radius; i <= x + radius; i++) {
+            const int from = border_index(border.value, i, n);
+            if (from >= 0) within = within && std::abs(from - x) <= radius;
+            if (i < 0 || i >= n) uniform = uniform && from == border_index(border.value, i < 0 ? -1 : n, n);
+          }
+        const std::string where = std::string(" of border=") + border.nick + text({n, radius});
+        if (reads_within_window(border.value)) expect_equal(true, within, "samples in the window" + where);
+        if (is_uniform_outside(border.value)) expect_equal(true, uniform, "samples that are alike" + where);
+      }
 }
 
 // ---- round_to_sample ------------------------------------------------------------------------------------------------
@@ -676,7 +702,7 @@ void test_areas() {
   const auto within = [&](int from, int to) { return from + static_cast<int>(random() % (to - from + 1)); };
   for (int turn = 0; turn < 400; turn++) {
     const int width = within(1, 200), height = within(1, 150), radius = within(0, turn % 3 ? 9 : 300);
-    const Border border = turn % 2 ? Border::Wrap : Border::Reflect;
+    const Border border = kBorderNames[turn % std::size(kBorderNames)].value;
     std::vector<int> added(width * height), grown(width * height);
     Area area(width, height);
     for (int i = turn % 9; i > 0; i--) {
@@ -709,7 +735,7 @@ void test_areas() {
         for (const int dx : {-radius, 0, radius})
           for (const int dy : {-(radius / 2), 0, radius / 2}) {
             const int px = reference::position(border, x + dx, width), py = reference::position(border, y + dy, height);
-            grown[py * width + px] = 1;
+            if (px >= 0 && py >= 0) grown[py * width + px] = 1;
           }
       }
     bool holds = true, once = true, reaches = true;
@@ -788,7 +814,7 @@ void test_unused_settings() {
     backend->submit(make_plan(settings, layout), source.view(), target.view());
     return target;
   };
-  for (int m = 0; m <= static_cast<int>(Mask::Custom); m++)
+  for (const Named<Mask> &mask : kMaskNames)
     for (const Shape shape : {Shape::Rect, Shape::Cross, Shape::Ellipse, Shape::Custom})
       for (const auto &p : kProperties) {
         const bool is_shape = !std::strcmp(p.property, "shape");
@@ -797,7 +823,7 @@ void test_unused_settings() {
         for (const auto &set : p.values) {
           for (const double bias : {0.0, -0.5}) {  // some settings matter to negative results alone
             FilterSettings s;
-            s.mask = static_cast<Mask>(m);
+            s.mask = mask.value;
             s.shape = shape;
             s.coefficients = one;
             s.bias = bias;
@@ -806,7 +832,7 @@ void test_unused_settings() {
             changes = changes || filtered(s) != before;
           }
           FilterSettings s;
-          s.mask = static_cast<Mask>(m);
+          s.mask = mask.value;
           s.shape = shape;
           s.coefficients = one;
           set(s);
@@ -815,9 +841,9 @@ void test_unused_settings() {
             if (!std::strcmp(unused.property, p.property)) here = true;
           reported = reported && here;
         }
-        expect_equal(changes, !reported,
-                     std::string(p.property) + " is used by " + mask_nick(static_cast<Mask>(m)) + " of shape" +
-                         text({static_cast<int>(shape)}));
+        expect_equal(
+            changes, !reported,
+            std::string(p.property) + " is used by " + mask.nick + " of shape" + text({static_cast<int>(shape)}));
       }
 
   FilterSettings s;
@@ -1012,6 +1038,7 @@ void test_turns() {
 
 int unit() {
   test_border_index();
+  test_border_properties();
   test_rounding();
   test_integer_sqrt();
   test_refusals();

@@ -877,6 +877,16 @@ Channel filter_channel(const FilterSettings &s, const FrameLayout &layout, int p
 
 }  // namespace
 
+bool is_mean(Mask mask) {
+  FilterSettings s;
+  s.mask = mask;
+  s.alpha = Alpha::Weighted;
+  if (!takes_weights(s) || mask == Mask::Custom) return false;
+  const Convolution c = convolution_of(s);
+  const std::vector<Real> &value = c.grids[0].value;
+  return c.combine == Combine::Only && std::all_of(value.begin(), value.end(), [](Real v) { return v >= 0; });
+}
+
 Frame filter(const FilterSettings &settings, const FrameLayout &layout, const Frame &source, const Regions &regions) {
   const auto alpha_of = [&](const Frame &frame) -> const Channel * {
     for (int p = 0; p < layout.planes; p++)

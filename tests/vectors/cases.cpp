@@ -313,6 +313,21 @@ void add_custom(std::vector<FilterSettings> &list) {
   list.push_back(element(Mask::Erode, 31, 5, 1));
 }
 
+// Masks that none of the lines above has.
+std::vector<FilterSettings> others() {
+  std::vector<FilterSettings> list;
+  for (const Named<Mask> &mask : kMaskNames) {
+    const std::string word = std::string("mask=") + mask.nick;
+    const auto has_it = [&](const char *line) { return line == word || std::string(line).rfind(word + " ", 0) == 0; };
+    if (std::any_of(std::begin(kExact), std::end(kExact), has_it) ||
+        std::any_of(std::begin(kNear), std::end(kNear), has_it))
+      continue;
+    list.emplace_back();
+    list.back().mask = mask.value;
+  }
+  return list;
+}
+
 std::vector<FilterSettings> variants(bool exact) {
   std::vector<FilterSettings> list;
   if (exact) {
@@ -399,13 +414,13 @@ void draw_regions(Random &random, Vector &v) {
   v.in_place = random() % 2;
 }
 
-Vector make_case(const FilterSettings &settings, int border, uint64_t number, bool exact) {
+Vector make_case(const FilterSettings &settings, Border border, uint64_t number, bool exact) {
   Random random(number);
   const bool common = settings.alpha != Alpha::Weighted && random() % 3 == 0;
   const std::vector<std::string> &formats = common ? kCommonFormats : format_names();
   Vector v;
   v.settings = settings;
-  v.settings.border = static_cast<Border>(border);
+  v.settings.border = border;
   const bool weighted = settings.alpha == Alpha::Weighted;
   size_t format = random() % formats.size();
   while (weighted && !has_alpha(formats[format])) format = (format + 1) % formats.size();
@@ -433,13 +448,15 @@ Vector make_case(const FilterSettings &settings, int border, uint64_t number, bo
 
 std::vector<Vector> make_cases() {
   std::vector<Vector> cases;
-  for (const bool exact : {true, false}) {
-    const std::vector<FilterSettings> list = variants(exact);
-    for (int round = 0; round < (exact ? kRoundsExact : kRoundsNear); round++)
+  const auto add = [&](const std::vector<FilterSettings> &list, int rounds, bool exact) {
+    for (int round = 0; round < rounds; round++)
       for (const FilterSettings &settings : list)
-        for (int border = 0; border <= static_cast<int>(Border::Keep); border++)
-          cases.push_back(make_case(settings, border, cases.size() + 1, exact));
-  }
+        for (const Named<Border> &border : kBorderNames)
+          cases.push_back(make_case(settings, border.value, cases.size() + 1, exact));
+  };
+  add(variants(true), kRoundsExact, true);
+  add(variants(false), kRoundsNear, false);
+  add(others(), kRoundsExact, true);  // at the end, so that the lines of the rest stay as they are
   return cases;
 }
 

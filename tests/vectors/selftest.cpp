@@ -108,14 +108,14 @@ void test_coefficients(const std::vector<Vector> &all) {
 void test_settings(const std::vector<Vector> &all) {
   const std::vector<Vector> vectors = gauss5_of(all);
   Checker checker(cpu());
-  for (int b = 0; b <= static_cast<int>(Border::Keep); b++) {
+  for (const Named<Border> &border : kBorderNames) {
     size_t other = 0, wrong = 0;
     for (Vector v : vectors) {
-      other += v.settings.border != static_cast<Border>(b);
-      v.settings.border = static_cast<Border>(b);
+      other += v.settings.border != border.value;
+      v.settings.border = border.value;
       wrong += !checker.check(v).wrong.empty();
     }
-    expect(wrong > other / 2 && wrong <= other, "frames of other borders as of border " + border_words()[b]);
+    expect(wrong > other / 2 && wrong <= other, std::string("frames of other borders as of border ") + border.nick);
   }
   size_t found = 0;
   for (Vector v : vectors) {
@@ -188,13 +188,6 @@ void test_backends(const std::vector<Vector> &all) {
 }
 
 void test_lines(const std::vector<Vector> &all) {
-  expect(mask_words().size() == static_cast<size_t>(Mask::Custom) + 1, "all masks have words");
-  for (size_t m = 0; m < mask_words().size(); m++)
-    expect(mask_words()[m] == mask_nick(static_cast<Mask>(m)), "the word of mask " + mask_words()[m]);
-  expect(method_words().size() == static_cast<size_t>(Method::Separable) + 1, "all methods have words");
-  for (size_t m = 0; m < method_words().size(); m++)
-    expect(method_words()[m] == method_nick(static_cast<Method>(m)), "the word of method " + method_words()[m]);
-  expect(border_words().size() == static_cast<size_t>(Border::Keep) + 1, "all borders have words");
   for (const Vector &v : all)
     expect(to_line(parse_vector(to_line(v))) == to_line(v), "written and read again: " + to_line(v));
   for (const std::string bad :

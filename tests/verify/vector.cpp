@@ -67,6 +67,13 @@ std::vector<double> numbers(const std::string &text, const std::string &separato
 
 // ---- Words ----------------------------------------------------------------------------------------------------------
 
+template <typename Enum, size_t n>
+Words words_of(const Named<Enum> (&names)[n]) {
+  Words words;
+  for (const Named<Enum> &name : names) words.push_back(name.nick);
+  return words;
+}
+
 template <typename Enum>
 Enum to_enum(const std::string &word, const Words &words) {
   const auto at = std::find(words.begin(), words.end(), word);
@@ -333,47 +340,42 @@ std::vector<Vector> parse_vectors(const std::string &text) {
 }
 
 const Words &mask_words() {
-  static const Words words = {"identity", "box3",      "box5",      "box7",     "box",     "gauss3",   "gauss5",
-                              "gauss7",   "gauss9",    "gauss",     "sharpen",  "unsharp", "emboss",   "laplace",
-                              "laplace8", "log5",      "sobel-x",   "sobel-y",  "sobel",   "scharr-x", "scharr-y",
-                              "scharr",   "prewitt-x", "prewitt-y", "prewitt",  "roberts", "kirsch",   "dilate",
-                              "erode",    "open",      "close",     "gradient", "tophat",  "blackhat", "median",
-                              "mosaic",   "custom"};
+  static const Words words = words_of(kMaskNames);
   return words;
 }
 
 const Words &border_words() {
-  static const Words words = {"replicate", "reflect", "reflect101", "wrap", "constant", "keep"};
+  static const Words words = words_of(kBorderNames);
   return words;
 }
 
 const Words &method_words() {
-  static const Words words = {"auto", "global", "constant", "tiled", "tiled-cached", "blocked", "cascade", "separable"};
+  static const Words words = words_of(kMethodNames);
   return words;
 }
 
 const Words &shape_words() {
-  static const Words words = {"rect", "cross", "ellipse", "custom"};
+  static const Words words = words_of(kShapeNames);
   return words;
 }
 
 const Words &negative_words() {
-  static const Words words = {"auto", "clamp", "absolute"};
+  static const Words words = words_of(kNegativeNames);
   return words;
 }
 
 const Words &magnitude_words() {
-  static const Words words = {"l2", "l1"};
+  static const Words words = words_of(kMagnitudeNames);
   return words;
 }
 
 const Words &chroma_words() {
-  static const Words words = {"auto", "filter", "copy", "neutral"};
+  static const Words words = words_of(kChromaNames);
   return words;
 }
 
 const Words &alpha_words() {
-  static const Words words = {"copy", "filter", "weighted"};
+  static const Words words = words_of(kAlphaNames);
   return words;
 }
 

@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "plan/border.h"
+
 namespace cudaconv {
 
 namespace {
@@ -20,14 +22,16 @@ bool is_dense(const FrameLayout &layout) {
 
 // The bytes are those of one pass. A pixel of the frame is at most a + b columns and rows from another if and only if a
 // pixel of the frame is at most a from the one and b from the other; so it is beside constant samples, and on the ring
-// that wrap makes of a row. What the other borders have outside lies in the same window inside.
+// that wrap makes of a row. What the other borders have outside lies in the same window inside; of one where it does
+// not the methods do the pass.
 std::shared_ptr<const Plan> divide_squares(const Plan &plan) {
   const int most = largest_radius(plan.layout);
   const auto too_large = [most](const Pass &pass) {
     return (pass.op == Op::Minimum || pass.op == Op::Maximum) && pass.element.empty() &&
            pass.radius_x == pass.radius_y && pass.radius_x > most;
   };
-  if (plan.method != Method::Auto || !is_dense(plan.layout) ||
+  const bool can_be_divided = reads_within_window(plan.border) || plan.border == Border::Wrap;
+  if (plan.method != Method::Auto || !can_be_divided || !is_dense(plan.layout) ||
       std::none_of(plan.passes.begin(), plan.passes.end(), too_large))
     return nullptr;
   auto divided = std::make_shared<Plan>(plan);
