@@ -44,7 +44,7 @@ void Area::add(const Area &other) {
 }
 
 std::vector<PixelRect> Area::rectangles() const {
-  std::vector<PixelRect> done, above, here;  // above: those that end with the row of cells before
+  std::vector<PixelRect> done, above, here;  // above: the rectangles that end with the previous row of cells
   for (int row = bounds_.y0 / kCell; row * kCell < bounds_.y1; row++) {
     here.clear();
     for (int column = bounds_.x0 / kCell; column * kCell < bounds_.x1; column++) {
@@ -57,7 +57,7 @@ std::vector<PixelRect> Area::rectangles() const {
       else
         here.push_back(r);
     }
-    // Both lists are in order from left to right.
+    // `here` and `above` are both in order from left to right.
     size_t next = 0;
     for (PixelRect &r : here) {
       while (next < above.size() && above[next].x0 < r.x0) done.push_back(above[next++]);
@@ -85,7 +85,7 @@ Area Area::grown(int radius_x, int radius_y, Border border) const {
       add(x0, y0, x1, y1);
       continue;
     }
-    // All of it where it goes around more than once.
+    // A rectangle that goes around more than once covers the whole width or height.
     const bool all_x = x1 - x0 >= width_, all_y = y1 - y0 >= height_;
     for (const int64_t dx : {-int64_t{width_}, int64_t{0}, int64_t{width_}})
       for (const int64_t dy : {-int64_t{height_}, int64_t{0}, int64_t{height_}})

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Which pixels of a part are worked on where regions are in force.
+// Sets of pixels of a part, for the pixels that are worked on where regions are active.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace cudaconv {
 
 class RegionRows;
 
-// Pixels x0 ... x1 - 1 of rows y0 ... y1 - 1.
+// A rectangle of pixels: columns x0 ... x1 - 1 of rows y0 ... y1 - 1.
 struct PixelRect {
   int32_t x0, y0, x1, y1;
 
@@ -22,8 +22,8 @@ struct PixelRect {
   int64_t pixels() const { return empty() ? 0 : int64_t{width()} * height(); }
 };
 
-// A set of pixels, kept as one rectangle for each cell of a grid: what is added to a cell makes that rectangle larger.
-// A set therefore has a bounded size whatever it was made of, and may hold somewhat more than was added.
+// A set of pixels, kept as one rectangle for each cell of a grid. Adding pixels to a cell grows its rectangle, so a set
+// has a bounded size whatever it was made of, and may hold somewhat more than was added.
 class Area {
  public:
   static constexpr int kCell = 32;  // pixels
@@ -42,8 +42,8 @@ class Area {
   // Disjoint rectangles that hold the set, joined where cells fit together.
   std::vector<PixelRect> rectangles() const;
 
-  // The pixels from which windows that reach so far make those of the set. With Border::Wrap windows go on at the other
-  // side of the part; with every other border what stands for pixels outside lies near enough to the edge.
+  // The pixels that windows of these radii read to filter the set. With Border::Wrap windows continue at the opposite
+  // side of the part; with every other mode the samples that stand for those outside lie within the grown set.
   Area grown(int radius_x, int radius_y, Border border) const;
 
  private:
