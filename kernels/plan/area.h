@@ -29,10 +29,10 @@ class Area {
   static constexpr int kCell = 32;  // pixels
 
   Area(int width, int height);                          // empty
-  Area(const RegionRows &rows, int width, int height);  // what the runs hold
+  Area(const RegionRows &rows, int width, int height);  // the pixels of the runs
 
   void add(const PixelRect &rect);  // cut off at the edges
-  void add(const Area &other);      // of the same size
+  void add(const Area &other);      // "other" has the same size
 
   bool empty() const { return bounds_.empty(); }
   const PixelRect &bounds() const { return bounds_; }

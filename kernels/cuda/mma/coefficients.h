@@ -65,7 +65,7 @@ constexpr bool has_separable(int radius, Weights weights, Samples samples) {
 }
 
 // Whether a dense kernel is compiled: all of radius 16, and those of radius 8 except for 8-bit samples with S8 weights.
-// Of these masks blocks4x4.cuh takes most, and the kernels of radius 16 the rest.
+// blocks4x4.cuh filters most of these excepted masks; the kernels of radius 16 filter the others.
 constexpr bool has_dense(int radius, Weights weights, Samples samples) {
   return radius == 16 || samples != Samples::U8 || weights != Weights::S8;
 }
