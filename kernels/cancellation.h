@@ -7,11 +7,11 @@
 
 namespace cudaconv {
 
-// Whether a submit() is to give up. Any thread of the backend may ask. Once it was to, it stays so, whatever becomes of
-// the caller's flag: what one thread has left out is not made up for by the others.
+// Whether a submit() is to give up. Any thread of the backend may ask. Once the answer was yes it stays yes, even if
+// the caller resets the flag: work that one thread has skipped is not done by the others.
 class Cancellation {
  public:
-  // `flag` may be nullptr: never.
+  // `flag`: the caller's request to give up; nullptr: none will come.
   explicit Cancellation(const std::atomic<bool> *flag) : flag_(flag) {}
 
   bool requested() const {
@@ -19,7 +19,7 @@ class Cancellation {
     return seen_.load(std::memory_order_relaxed);
   }
 
-  // Throws Error{Cancelled} where it was to give up.
+  // Throws Error{Cancelled} if submit() is to give up.
   void check(const char *file = __builtin_FILE(), int line = __builtin_LINE()) const {
     if (requested()) throw Error(Error::Kind::Cancelled, "the frame was given up, as was asked for", file, line);
   }

@@ -6,8 +6,9 @@
 
 namespace cudaconv {
 
-// Everything that kernels/ reports. The text is a sentence for the user; file and line are for the developer, and are
-// where the cause was found: functions that do no more than throw take them from their callers, by the same defaults.
+// The exception that kernels/ throws. The text is a sentence for the user; file and line are for the developer and name
+// the place where the cause was found: functions that only throw take them from their callers, by the same default
+// arguments.
 class Error : public std::runtime_error {
  public:
   enum class Kind {

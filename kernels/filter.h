@@ -209,12 +209,12 @@ struct RegionMask {
 // Which pixels of one frame are filtered; the others are copied from the input.
 struct Regions {
   bool active = false;   // false: all are filtered
-  bool ellipse = false;  // of `region`
+  bool ellipse = false;  // each `region` is the ellipse inscribed in the rectangle
   bool invert = false;   // filter what lies in no region
   std::vector<Region> region;
   std::vector<RegionMask> mask;
-  // Row y of the buffer is row first_row + y * row_step of the frame in whose pixels the regions are: the buffer may
-  // hold one field.
+  // Row y of the buffer is row first_row + y * row_step of the frame that the regions' coordinates refer to: the buffer
+  // may hold a single field.
   int first_row = 0, row_step = 1;
 
   bool operator==(const Regions &o) const {

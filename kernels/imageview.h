@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Pitched 2D views: how the samples of a frame lie in memory. The only description of a pixel format that the filter
-// code knows; no format has loops of its own.
+// Pitched 2D views: how the samples of a frame lie in memory. This is the only description of a pixel format that the
+// filter code knows; no format has loops of its own.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +9,8 @@
 
 namespace cudaconv {
 
-constexpr int kMaxPlanes = 4;    // views of a frame, see FrameLayout
-constexpr int kMaxChannels = 4;  // samples of a pixel
+constexpr int kMaxPlanes = 4;    // planes of a frame, see FrameLayout
+constexpr int kMaxChannels = 4;  // channels of a pixel
 
 // The memory word that holds one sample, or, for Packed32, all samples of a pixel as bit fields.
 enum class Container : uint8_t {
@@ -31,8 +31,8 @@ enum class Role : uint8_t {
 // One channel of a PlaneLayout.
 struct ChannelLayout {
   Role role = Role::Luma;
-  // Where the channel lies within its pixel: for U8 and U16 in containers from the pixel's first one, for Packed32 the
-  // lowest bit of its field.
+  // Where the channel lies within its pixel. U8 and U16: containers after the pixel's first one. Packed32: the lowest
+  // bit of its field.
   uint8_t offset = 0;
   uint8_t depth = 8;  // significant bits: sample values are 0 to 2^depth-1
   uint8_t shift = 0;  // unused low bits of the container below the sample (6 in P010), written as 0
@@ -67,7 +67,7 @@ struct PlaneLayout {
 struct FrameLayout {
   int planes = 0;
   PlaneLayout plane[kMaxPlanes];
-  // Rows alternate between two fields, each filtered by itself: the first field is rows 0, 2, 4, ...
+  // Whether the frame holds two fields, rows 0, 2, 4, ... and rows 1, 3, 5, ..., each filtered by itself.
   bool interlaced = false;
 
   // Whether all planes are dense, of one container, and all samples have the same depth and shift.
@@ -93,8 +93,8 @@ struct FrameView {
   PlaneView plane[kMaxPlanes];
   bool on_device = false;  // data are device addresses of the current CUDA context
   bool pinned = false;     // host memory, in one allocation, that the GPU copies from and to without staging
-  // The CUstream on which others work on a frame in device memory, before a backend does and after it; nullptr: nobody
-  // does, and what was to be written is.
+  // Frames in device memory: the CUstream on which others work on the frame before and after the backend does; nullptr:
+  // nobody does, and all that was to be written has been written.
   void *stream = nullptr;
 };
 

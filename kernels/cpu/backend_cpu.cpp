@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// The CPU backend: tiles of the frame on several threads, row by row through vector loops. Between rows, which take
-// well below a millisecond, it looks whether it is to give up.
+// The CPU backend: cuts frames into tiles, which run on several threads, row by row through vector loops. It checks for
+// cancellation between rows, which take well below a millisecond each.
 #include <algorithm>
 #include <chrono>
 #include <cstring>
@@ -27,7 +27,7 @@ namespace cudaconv {
 
 namespace {
 
-// Calls f(op) with the operation of the pass, made for the context.
+// Calls f(op) with the operation of the pass, constructed from the context.
 template <typename T, typename F>
 void with_operation(const RowContext<T> &context, F f) {
   const Pass &pass = context.pass();
@@ -68,16 +68,16 @@ void with_operation(const RowContext<T> &context, F f) {
         if (pass.width() >= WanderingMedianOp::kLeastSide) return run(WanderingMedianOp(context));
       }
       return run(MedianOp<T>(context));
-    case Op::Difference:  // see Results
-    case Op::Mosaic:      // see run_tile()
+    case Op::Difference:  // done by Results
+    case Op::Mosaic:      // these are done in run_tile()
     case Op::Blur:
     case Op::WeightedMean:
       break;
   }
 }
 
-// Where the results of a row go before they are in the frame: straight there, where samples lie in memory as they are
-// computed.
+// Where the results of a row go before they are in the frame. Rows are written directly to the frame if its samples lie
+// in memory as they are computed.
 template <typename T>
 class Results {
  public:
@@ -106,7 +106,7 @@ class Results {
  private:
   uint8_t *memory(int y) const { return job_.target.data + y * job_.target.pitch; }
 
-  // These results and the other operand, which is in memory.
+  // Subtracts these results and the other operand, which is in memory.
   void subtract(int y) {
     const Job &job = *job_.difference;
     const bool from_these = job.pass->source == job_.pass->target;
@@ -146,7 +146,7 @@ void run_tile(const Job &job, const JobTile &tile, Scratch &scratch) {
   if (job.coarse) return write_rows(BlurRows<T>(job, tile, scratch));
   if (job.pass->op == Op::WeightedMean) return write_rows(*make_weighted_rows<T>(job, tile, scratch));
   const int radius = job.pass->radius_y, channels = job.layout->channels;
-  // One row more than the mask covers, for what leaves it.
+  // The window keeps one row more than the mask covers: the row that leaves it.
   RowWindow<T> window(job, tile, scratch, job.pass->height() + 1);
   const RowContext<T> context = {job, window, scratch, channels, tile.width() * channels, tile.y0};
   with_operation(context, [&](auto &op) {
@@ -163,7 +163,7 @@ void run_tile(const Job &job, const JobTile &tile, Scratch &scratch) {
   });
 }
 
-// Scratch memory for as many tasks as run at a time.
+// Scratch memory for the tasks that run at the same time.
 class ScratchPool {
  public:
   std::unique_ptr<Scratch> take() {
@@ -183,7 +183,8 @@ class ScratchPool {
   std::vector<std::unique_ptr<Scratch>> free_;
 };
 
-// A frame of the backend's own, in the layout of a plan; planes that share memory in the frame have their own here.
+// A frame that the backend owns, in the layout of a plan; planes that share memory in the caller's frame are separate
+// here.
 class OwnedFrame {
  public:
   void prepare(const FrameLayout &layout) {
@@ -201,13 +202,13 @@ class OwnedFrame {
   const PlaneView &plane(int p) const { return plane_[p]; }
 
  private:
-  // Not zeroed, which would take long for large frames: a pass writes every sample before another one reads it.
+  // Not zeroed, which would take long for large frames: every sample is written by a pass before another one reads it.
   std::unique_ptr<uint8_t[]> memory_[kMaxPlanes];
   size_t size_[kMaxPlanes] = {};
   PlaneView plane_[kMaxPlanes];
 };
 
-// Where a pass finds its buffers.
+// The frames behind the buffer numbers of a pass.
 class Buffers {
  public:
   explicit Buffers(int temporaries) : at_(temporaries + 2) {}
@@ -215,7 +216,7 @@ class Buffers {
   void set(int index, const FrameView &frame) { at_[index + 1] = {&frame, nullptr}; }
   void set(int index, const OwnedFrame &frame) { at_[index + 1] = {nullptr, &frame}; }
 
-  // Row 0 of a part; the pitch is from row to row of the part.
+  // Row 0 of a part, and the pitch from row to row of the part.
   PlaneView part(const Plan &plan, const Plan::Part &part, int index) const {
     const At &at = at_[index + 1];
     PlaneView view =
@@ -231,10 +232,10 @@ class Buffers {
     const FrameView *frame;
     const OwnedFrame *owned;
   };
-  std::vector<At> at_;  // from kOutput on
+  std::vector<At> at_;  // by buffer number, from kOutput on
 };
 
-// Copies the pixels [begin, end) of a row from a view of the layout to another.
+// Copies the pixels [begin, end) of a row from one view of the layout to another.
 void copy_pixels(const PlaneLayout &layout, const uint8_t *from, uint8_t *to, int begin, int end) {
   if (layout.dense()) {
     const size_t pixel = static_cast<size_t>(layout.channels) * layout.bytes_per_container();
@@ -283,7 +284,8 @@ class CpuBackend : public Backend {
   void retire(Ticket) override {}  // submit returns with the frame complete
   bool is_done(Ticket) const override { return true; }
 
-  // There is one way for each operation here; the methods differ in where a GPU reads its samples from.
+  // Names a method only: the CPU has one implementation of each operation, and methods differ in where a GPU reads its
+  // samples.
   Method method_of(const Plan &plan) const override {
     if (plan.method != Method::Auto) return plan.method;
     return plan.passes[0].separable() ? Method::Separable : Method::Constant;
@@ -295,7 +297,7 @@ class CpuBackend : public Backend {
   }
 
  private:
-  // Buffers with the plan's temporary frames.
+  // The buffers of a plan with its temporary frames filled in.
   Buffers make_buffers(const Plan &plan) {
     temporaries_.resize(std::max<size_t>(temporaries_.size(), plan.temporaries));
     Buffers buffers(plan.temporaries);
@@ -316,7 +318,7 @@ class CpuBackend : public Backend {
     run_passes(plan, {0, plan.passes.size()}, buffers, nullptr, cancellation);
   }
 
-  // The frame is filtered in place, in `dst`: results go to a frame beside it until all of a stage are there.
+  // Filters a frame in place, in `dst`: results go to a separate frame until all those of a stage are complete.
   void filter_regions(const std::vector<PlannedRegions> &planned, const FrameView &src, const FrameView &dst,
                       const Cancellation &cancellation) {
     std::vector<RegionWork> work;
@@ -343,7 +345,7 @@ class CpuBackend : public Backend {
     }
   }
 
-  // What stages before `stage` have made lies in the frame.
+  // The buffers of a stage: results of the stages before it are read from the frame.
   Buffers stage_buffers(const Plan &plan, size_t stage, const FrameView &frame) {
     Buffers buffers = make_buffers(plan);
     buffers.set(Pass::kInput, frame);
@@ -357,7 +359,7 @@ class CpuBackend : public Backend {
                   const Cancellation &cancellation) {
     for (size_t i = passes.begin; i < passes.end; i++) {
       const Pass &pass = plan.passes[i];
-      // A difference is done with the pass that makes one of its operands, which is the one before.
+      // A difference is computed together with the pass before it, which makes one of its operands.
       const Pass *next = i + 1 == passes.end ? nullptr : &pass + 1;
       const Pass *difference = next && next->op == Op::Difference ? next : nullptr;
       if (pass.op == Op::Difference) continue;
@@ -366,7 +368,7 @@ class CpuBackend : public Backend {
     }
   }
 
-  // `work`: what of the pass is needed; nullptr: all of it.
+  // `work`: which results of the pass are needed; nullptr: all.
   void run_pass(const Plan &plan, const Pass &pass, const Pass *difference, const Buffers &buffers,
                 const RegionWork *work, const Cancellation &cancellation) {
     struct Task {
@@ -404,7 +406,7 @@ class CpuBackend : public Backend {
       for (const PixelRect &rect : rects)
         cut(plan, pass, layout, rect, [&](const JobTile &tile) { tasks.push_back({&jobs.back(), tile}); });
     }
-    // Every second pass backwards: what the one before it has written last is still in a cache.
+    // Every second pass runs backwards, since what the previous one wrote last is still in a cache.
     if ((&pass - plan.passes.data()) % 2) std::reverse(tasks.begin(), tasks.end());
     parallel_for_(static_cast<int>(tasks.size()), [&](int i) {
       const Job &job = *tasks[i].job;
@@ -417,7 +419,7 @@ class CpuBackend : public Backend {
     });
   }
 
-  // The coarse samples that the results of a part are expanded from.
+  // Computes the coarse samples from which the results of a part are expanded.
   void make_coarse(Job &job, size_t part, const Area *area) {
     const PixelRect bounds = area ? area->bounds() : PixelRect{0, 0, job.layout->width, job.part.height};
     if (!job.filters() || bounds.empty()) return;
@@ -425,7 +427,8 @@ class CpuBackend : public Backend {
     job.coarse = &coarse_[part];
   }
 
-  // Disjoint rectangles of an area. Where windows read beyond themselves they are as wide as the part: see RowWindow.
+  // Disjoint rectangles of an area. Where windows read beyond themselves, they are as wide as the part, as RowWindow
+  // requires.
   static std::vector<PixelRect> rectangles_of(const Plan &plan, const Pass &pass, const Area &area) {
     std::vector<PixelRect> rects = area.joined(pass.radius_x, pass.radius_y);
     const auto crosses_edge = [&](const PixelRect &r) {
@@ -445,7 +448,7 @@ class CpuBackend : public Backend {
     return bands;
   }
 
-  // Calls add(tile) for tiles of the rectangle that make up all of it.
+  // Calls add(tile) for the tiles that a rectangle is cut into.
   template <typename Add>
   void cut(const Plan &plan, const Pass &pass, const PlaneLayout &layout, const PixelRect &rect, Add add) const {
     const int columns = columns_of(plan, pass, layout, rect.width()), bands = bands_of(pass, rect.height());
@@ -462,8 +465,8 @@ class CpuBackend : public Backend {
   template <typename PlaneOf>
   void put_in_place(const Plan &plan, const RegionWork &work, const OwnedFrame &from, PlaneOf plane_of,
                     const Cancellation &cancellation) {
-    constexpr int kRows = 32;                   // of a task
-    std::vector<std::pair<size_t, int>> tasks;  // part and first row
+    constexpr int kRows = 32;                   // rows of a task
+    std::vector<std::pair<size_t, int>> tasks;  // part and first row of each task
     for (size_t i = 0; i < plan.parts.size(); i++)
       for (int y = work.selected(i).bounds().y0; y < work.selected(i).bounds().y1; y += kRows) tasks.emplace_back(i, y);
     parallel_for_(static_cast<int>(tasks.size()), [&](int task) {
@@ -482,7 +485,7 @@ class CpuBackend : public Backend {
     cancellation.check();
   }
 
-  // Copies the bytes of pixels, and no others.
+  // Copies a frame, but only bytes that belong to pixels.
   void copy_frame(const Plan &plan, const FrameView &src, const FrameView &dst, const Cancellation &cancellation) {
     for (size_t i = 0; i < plan.memory.size(); i++) {
       const MemoryPlane &plane = plan.memory[i];
@@ -498,14 +501,16 @@ class CpuBackend : public Backend {
     cancellation.check();
   }
 
-  // A band repeats the work of its halo: not too many of them, nor too few to share out evenly.
+  // The number of bands to cut a height into. Each band repeats the work of its halo, so there are few, but enough to
+  // share out evenly.
   int bands_of(const Pass &pass, int height) const {
     const int all = std::min(threads_, height / (16 + pass.height()));
     const int rounds = std::min(4, height / (threads_ * (64 + 8 * pass.height())));
     return std::max({1, all, rounds * threads_});
   }
 
-  // So many that the rows that a tile keeps stay in the second-level cache, and each wider than any mask.
+  // The number of columns to cut a width into: as many as keep the rows that a tile needs in the second-level cache,
+  // none narrower than kNarrowest.
   static int columns_of(const Plan &plan, const Pass &pass, const PlaneLayout &layout, int width) {
     constexpr int kCache = 512 << 10, kNarrowest = 256;
     if (!reads_within_window(plan.border)) return 1;
@@ -515,13 +520,13 @@ class CpuBackend : public Backend {
 
   ParallelFor parallel_for_;
   int threads_;
-  std::timed_mutex turn_;  // of a submit()
+  std::timed_mutex turn_;  // serialises calls of submit()
   std::vector<OwnedFrame> temporaries_;
-  std::vector<MosaicPart> mosaic_;  // of a frame without regions
-  OwnedFrame results_, merged_;     // of a stage: of one plan, and of several
-  std::vector<CoarsePart> coarse_;  // of a blur
+  std::vector<MosaicPart> mosaic_;  // mosaic of a frame without regions
+  OwnedFrame results_, merged_;     // results of a stage: of one plan, and of several plans merged
+  std::vector<CoarsePart> coarse_;  // coarse samples of a blur, by part
   ScratchPool scratch_;
-  mutable std::mutex mutex_;  // of what follows
+  mutable std::mutex mutex_;  // guards the members below
   BackendStats stats_;
   Ticket last_ticket_ = 0;
 };

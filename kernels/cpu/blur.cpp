@@ -10,8 +10,9 @@ namespace cudaconv {
 
 namespace {
 
-// Every second of what [1 4 6 4 1] makes of a line of pixels, the first result about pixel 2: boxes of 2 * D samples
-// are boxes of 2 of every second sample, and these of D.
+// Filters a line of pixels with [1 4 6 4 1], which is four boxes of 2, and keeps every second result, the first one
+// centred on pixel 2. Repeated log2(D) times this sums four boxes of D samples: a box of 2 * D samples is a box of 2,
+// of which every second result is taken, and then a box of D.
 template <int kChannels, typename In, typename Out>
 void halve(const In *in, int results, Out *out) {
   for (int i = 0; i < results; i++, in += 2 * kChannels, out += kChannels)
@@ -20,11 +21,11 @@ void halve(const In *in, int results, Out *out) {
                6 * Out{in[2 * kChannels + c]};
 }
 
-// From sums of columns, the first one 2 * D - 2 pixels before that of the first result, to coarse samples.
+// Reduces a line of column sums to coarse samples. The line begins 2 * D - 2 pixels before the first result.
 template <int kChannels>
 void reduce_columns(const Decimation &decimation, std::vector<int32_t> &line, int results, int32_t *out) {
   const int shift = decimation.reduce_columns_shift(), levels = decimation.log_factor;
-  // Before the last level, in place: a result lies before what later ones are made of.
+  // All levels but the last work in place: each result is stored before the inputs of later ones.
   int needed = results;
   for (int level = 1; level < levels; level++) needed = 2 * needed + 3;
   for (int level = 1; level < levels; level++, needed = (needed - 3) / 2)
@@ -59,7 +60,7 @@ void CoarsePart::make(const Job &job, const PixelRect &bounds, const ParallelFor
   const int rows = ((bounds.y1 - 1) >> d.log_factor) + 3 - first_row_;
   made_begin_ = y_.index(first_row_ - d.radius());
   const int made = y_.index(first_row_ + rows - 1 + d.radius()) + 1 - made_begin_;
-  // Not emptied: all that is read has been written.
+  // The buffers are not cleared: every value that is read has been written before.
   rows_.resize(std::max(rows_.size(), made * stride_ + kVectorBlock));
   blurred_.resize(std::max(blurred_.size(), rows * stride_ + kVectorBlock));
   const auto share = [&](int all, const auto &body) {
@@ -77,12 +78,12 @@ void CoarsePart::make(const Job &job, const PixelRect &bounds, const ParallelFor
   share(rows, [&](int begin, int end) { blur_columns(job, begin, end); });
 }
 
-// Rows begin ... end - 1 of y_, from samples to coarse samples that are blurred along the row.
+// Computes rows begin ... end - 1 of y_: reduces samples to coarse samples, then blurs these along the row.
 template <typename T>
 void CoarsePart::reduce(const Job &job, int begin, int end) {
   const Decimation &d = *job.pass->decimation;
   const int factor = d.factor(), taps = 4 * factor - 3, shift = d.reduce_rows_shift();
-  // The window of rows is as wide as what coarse samples are reduced from.
+  // The window's rows hold all samples that coarse samples are reduced from.
   const int before = 2 * factor - 2 - x_.first * factor;
   const int after = (x_.first + x_.count - 1) * factor + 2 * factor - 2 - (job.layout->width - 1);
   Pass pass = *job.pass;
@@ -108,7 +109,7 @@ void CoarsePart::reduce(const Job &job, int begin, int end) {
   }
 }
 
-// Blurs a row of coarse samples of the line x_; the first result is that of coarse sample -1.
+// Blurs a row of coarse samples of the line x_; the first result is for coarse sample -1.
 void CoarsePart::blur_row(const Job &job, const std::vector<int32_t> &reduced, int32_t *out) const {
   const Decimation &d = *job.pass->decimation;
   const int results = expanded_line(d, job.layout->width).count, radius = d.radius();
@@ -122,7 +123,7 @@ void CoarsePart::blur_row(const Job &job, const std::vector<int32_t> &reduced, i
   job.loops->shift(out, Decimation::kBlurBits, out, blocks);
 }
 
-// Rows begin ... end - 1 of blurred_.
+// Computes rows begin ... end - 1 of blurred_.
 void CoarsePart::blur_columns(const Job &job, int begin, int end) {
   const Decimation &d = *job.pass->decimation;
   std::vector<Tap<int32_t>> tap(d.blur.size());
@@ -176,7 +177,7 @@ void BlurRows<T>::write(int y, T *out) {
   round_samples(job_, samples_, sum_, centre, out);
 }
 
-// Repeats each coarse sample for the pixels that it stands for.
+// Repeats each coarse sample once for each pixel that it stands for.
 template <typename T>
 void BlurRows<T>::spread(const int32_t *coarse) {
   const int factor = job_.pass->decimation->factor();

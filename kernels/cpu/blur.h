@@ -12,13 +12,13 @@
 
 namespace cudaconv {
 
-// The coarse samples of a part, blurred; channels are interleaved.
+// The blurred coarse samples of a part, with interleaved channels.
 class CoarsePart {
  public:
-  // Makes those that the results in `bounds` are expanded from. The calling thread waits for the others.
+  // Computes the coarse samples from which the results in `bounds` are expanded. Returns when all threads are done.
   void make(const Job &job, const PixelRect &bounds, const ParallelFor &parallel_for, int threads);
 
-  // Row m of those about coarse sample `column`, of which -1 is the first.
+  // Coarse row m from coarse sample `column` on; the first column is -1.
   const int32_t *at(int column, int m) const {
     return blurred_.data() + (m - first_row_) * stride_ + static_cast<size_t>(column + 1) * channels_;
   }
@@ -28,25 +28,25 @@ class CoarsePart {
   void reduce(const Job &job, int begin, int end);
   void blur_row(const Job &job, const std::vector<int32_t> &reduced, int32_t *out) const;
   void blur_columns(const Job &job, int begin, int end);
-  // Of rows_, the one that stands for coarse row m.
+  // The row in rows_ that stands for coarse row m.
   const int32_t *row(int m) const { return rows_.data() + (y_.index(m) - made_begin_) * stride_; }
 
   int channels_ = 0;
-  CoarseLine x_ = {}, y_ = {};  // that are reduced to
+  CoarseLine x_ = {}, y_ = {};  // coarse columns and rows that are computed
   size_t stride_ = 0;           // samples from row to row
-  int first_row_ = 0;           // of blurred_
-  int made_begin_ = 0;          // of y_, the first row in rows_
-  std::vector<int32_t> rows_;   // blurred along rows
+  int first_row_ = 0;           // coarse row of the first row of blurred_
+  int made_begin_ = 0;          // index in y_ of the first row in rows_
+  std::vector<int32_t> rows_;   // coarse samples, blurred along rows
   std::vector<int32_t> blurred_;
 };
 
-// The results of a tile, row by row.
+// The results of a blur in a tile, row by row.
 template <typename T>
 class BlurRows {
  public:
   BlurRows(const Job &job, const JobTile &tile, Scratch &scratch);
 
-  // The tile's samples of row y.
+  // Writes the tile's samples of row y.
   void write(int y, T *out);
 
  private:
@@ -55,9 +55,9 @@ class BlurRows {
   const Job &job_;
   const JobTile tile_;
   const int channels_, samples_;
-  const int first_;         // coarse sample in whose reach the tile begins
-  int32_t *row_, *spread_;  // coarse samples of a row of results, and each as often as it stands for pixels
-  int32_t *weight_[4];      // of the samples of a row
+  const int first_;         // coarse sample at or before the tile's first pixel
+  int32_t *row_, *spread_;  // coarse samples of a row of results, and these repeated for each pixel
+  int32_t *weight_[4];      // expansion weights of the samples of a row
   int32_t *sum_;
   T *centre_;
 };

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// What the CPU backend does to a window of rows. Each operation turns the rows around y into a row of samples: enter(y)
-// as rows come in, in rising order, then filter(y, out) once the window's last row, y + radius_y, has entered.
+// The operations of the CPU backend on a window of rows. An operation turns the rows around y into a row of samples:
+// enter(y) is called as rows come in, in rising order, then filter(y, out) once the window's last row, y + radius_y,
+// has entered.
 //
-// Sums are kept in the narrowest lanes that provably hold them. A type Lanes names those of the rows' sums and of the
+// Sums are kept in the narrowest integers that provably hold them. A type Lanes names the types of row sums and of
 // totals.
 #pragma once
 
@@ -47,7 +48,7 @@ class MaskSum {
     for (int i = 0; i < width_; i++) add(taps, row + i * context_.channels, mask_.row[i]);
     const Row half = static_cast<Row>(Row{1} << mask_.row_shift >> 1);
     context_.loops().sum(taps.data(), static_cast<int>(taps.size()), half, rows_[y], context_.blocks());
-    // Only wider lanes hold what is rounded.
+    // Row sums are only rounded in types wider than 16 bits.
     if constexpr (sizeof(Row) > 2)
       if (mask_.row_shift) context_.loops().shift(rows_[y], mask_.row_shift, rows_[y], context_.blocks());
     taps.clear();
@@ -97,8 +98,8 @@ class MaskSum {
   std::vector<Tap<Row>> row_taps_;
 };
 
-// The sums of a mask whose coefficients are all alike: of each column of samples kept from row to row, and along the
-// row as differences of sums from its start, all modulo 2^16, 2^32 or 2^64.
+// The sums of a mask whose coefficients are all equal. Sums of columns are kept from row to row; those along a row are
+// differences of prefix sums. All is modulo 2^16, 2^32 or 2^64.
 template <typename T, typename LanesType>
 class BoxSum {
  public:
@@ -151,7 +152,7 @@ void round_row(const RowContext<T> &context, int y, const Acc *sum, T *out) {
   round_samples(context.job, context.samples, sum, context.at(y, 0, 0), out);
 }
 
-// Sums in 16-bit lanes, which only 8-bit samples have.
+// Sums in 16-bit lanes, for 8-bit samples only.
 template <typename T, template <typename, typename> class Sum>
 class NarrowOp {
  public:
@@ -204,7 +205,7 @@ class LinearOp {
 template <typename T, typename Acc>
 class MagnitudeOp {
  public:
-  // Whether 16-bit lanes hold both sums, with their signs.
+  // Whether 16-bit lanes hold both sums as signed numbers.
   static bool can(const RowContext<T> &context) {
     if (sizeof(Acc) != 2) return true;
     return std::all_of(context.pass().mask, context.pass().mask + 2, [&](const IntegerMask &mask) {
@@ -242,7 +243,7 @@ template <typename T>
 class CompassOp {
  public:
   explicit CompassOp(const RowContext<T> &context) : context_(context) {
-    // No response is below 0, since the largest of the eight sums of three is no less than their mean.
+    // Responses are never below 0: the largest of the eight sums of three is at least their mean.
     const SumRange range = {0, int64_t{15} * context.pass().mask[0].value[0] / 8 * context.largest_sample()};
     if (sizeof(T) == 1 && !context.pass().has_gain() && make_rounding16(*context.rounding(), range, &rounding_))
       narrow_ = context.scratch.template take<uint16_t>(context.blocks());

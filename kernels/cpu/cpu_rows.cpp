@@ -40,7 +40,7 @@ void write_word(uint8_t *p, uint32_t v) {
   for (int i = 0; i < 4; i++) p[i] = static_cast<uint8_t>(v >> (8 * i));
 }
 
-// Whether the samples of a row are consecutive words of 16 bits, all of the same form.
+// Whether the samples of a row are consecutive 16-bit words, all of the same depth and shift.
 bool is_row_of_words(const PlaneLayout &layout) {
   if ((layout.container != Container::U16 && layout.container != Container::U16BE) || layout.step != layout.channels)
     return false;
@@ -51,7 +51,7 @@ bool is_row_of_words(const PlaneLayout &layout) {
   return true;
 }
 
-// Where the container of a channel of pixel x lies.
+// Offset in bytes, within a row, of the container of a channel of pixel x.
 size_t position(const PlaneLayout &layout, const ChannelLayout &channel, int x) {
   return static_cast<size_t>(layout.first + channel.offset + x * layout.step) * layout.bytes_per_container();
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Rows of samples for the CPU backend: from memory and back, with the border's samples on both sides so that no loop
-// over pixels has a special case at the ends.
+// Rows of samples for the CPU backend: unpacked from memory, packed again, and extended by the border's samples on both
+// sides, so that no loop over pixels has a special case at the ends.
 #pragma once
 
 #include <algorithm>
@@ -18,16 +18,16 @@
 
 namespace cudaconv {
 
-// Zeroed memory that tasks take their rows from and leave to the tasks after them.
+// Zeroed memory from which tasks take their rows, reused from task to task.
 class Scratch {
  public:
   void reset() { next_ = 0; }
 
-  // So many elements, not zeroed again where a task before used them, and room for a block more.
+  // Memory for n elements and one block more. It is zeroed when allocated, not again when a later task reuses it.
   template <typename V>
   V *take(size_t n) {
     // 4K aliasing: a load stalls behind a store whose address has the same low 12 bits. Large blocks of memory all
-    // begin alike.
+    // begin at the same offset within a page, so their contents are staggered.
     const size_t stagger = next_ * kStagger % kPage, bytes = stagger + (n + kVectorBlock) * sizeof(V);
     if (next_ == blocks_.size()) blocks_.emplace_back();
     Block &block = blocks_[next_++];
@@ -39,7 +39,7 @@ class Scratch {
     return reinterpret_cast<V *>(block.memory.get() + stagger);
   }
 
-  // At least `bytes`, such that rows so far apart do not alias either.
+  // A pitch of at least `bytes` with which rows do not alias either.
   static constexpr size_t row_pitch(size_t bytes) {
     constexpr size_t kPeriod = 1024;
     return (bytes + kPeriod - kStagger - 1) / kPeriod * kPeriod + kStagger;
@@ -71,12 +71,12 @@ struct Job {
   const Pass *pass;
   Plan::Part part;
   const PlaneLayout *layout;
-  // Row 0 of the part; pitches in bytes from row to row of the part.
+  // Row 0 of the part in each frame; the pitch is from row to row of the part.
   PlaneView source, subtrahend, copy, target;
-  PlaneView alpha;  // of Op::WeightedMean: of the source, the part that holds the alpha of this one
-  // nullptr, or what the results go on to, instead of to the target.
+  PlaneView alpha;  // WeightedMean: the part of the source that holds the alpha of this part
+  // The difference that takes the results instead of the target; nullptr: none.
   const Job *difference;
-  const CoarsePart *coarse;  // of Op::Blur
+  const CoarsePart *coarse;  // Blur
 
   bool filters() const {
     const Action *action = plan->action[part.plane];
@@ -84,17 +84,16 @@ struct Job {
   }
 };
 
-// The pixels of the part that one task does.
+// The pixels of a part that one task computes.
 struct JobTile {
   int x0, x1, y0, y1;
-  const MosaicPart *mosaic = nullptr;  // of Op::Mosaic, with the box that the tile is a part of
+  const MosaicPart *mosaic = nullptr;  // Mosaic: the part's blocks, and the box that contains the tile
   const MosaicBox *box = nullptr;
   int width() const { return x1 - x0; }
 };
 
-// Samples are uint8_t where the containers are of 8 bits, else uint16_t.
-//
-// Whether the samples of a row lie in memory as they are in a row of samples.
+// Whether a row in memory is the same bytes as a row of samples. Samples are uint8_t for containers of 8 bits, else
+// uint16_t.
 template <typename T>
 bool samples_in_memory(const PlaneLayout &layout) {
   if (sizeof(T) == 2 || !layout.dense()) return false;
@@ -102,7 +101,7 @@ bool samples_in_memory(const PlaneLayout &layout) {
                      [](const ChannelLayout &c) { return c.depth == 8 && c.shift == 0; });
 }
 
-// `count` pixels from pixel x of a row of memory, channels interleaved.
+// Converts `count` pixels from pixel x of a row of memory to samples with interleaved channels, and back.
 void unpack_pixels(const VectorLoops &loops, const PlaneLayout &layout, const uint8_t *row, int x, int count,
                    uint8_t *samples);
 void unpack_pixels(const VectorLoops &loops, const PlaneLayout &layout, const uint8_t *row, int x, int count,
@@ -112,7 +111,7 @@ void pack_pixels(const VectorLoops &loops, const PlaneLayout &layout, const uint
 void pack_pixels(const VectorLoops &loops, const PlaneLayout &layout, const uint16_t *samples, int x, int count,
                  uint8_t *row);
 
-// A ring of rows: row y lies where rows y - height and y + height do.
+// A ring of rows: row y shares its memory with rows y - height and y + height.
 template <typename V>
 class Ring {
  public:
@@ -131,7 +130,7 @@ class Ring {
 };
 
 // The rows of the source around a tile, unpacked and extended by radius_x pixels on both sides. Rows enter in rising
-// order; the last ones are kept.
+// order; the last `rows` of them are kept.
 template <typename T>
 class RowWindow {
  public:
@@ -143,14 +142,14 @@ class RowWindow {
         skip_((first_ - tile.x0 + job.pass->radius_x) * channels_),
         length_((tile.width() + 2 * job.pass->radius_x) * channels_),
         ring_(scratch, length_ + channels_, rows) {
-    // Loops that go on to the end of a block find samples there.
+    // Loops that run to the end of a block read samples beyond the row; they find zeros.
     for (int y = 0; y < rows; y++) std::fill(ring_[y] + length_, ring_[y] + ring_.stride(), T{0});
     for (int x = tile.x0 - job.pass->radius_x; x < tile.x1 + job.pass->radius_x; x++) {
       if (x >= first_ && x < last_) continue;
       const int from = border_index(job.plan->border, x, job.layout->width);
       const int to = (x - tile.x0 + job.pass->radius_x) * channels_;
-      // The pixel is in the window too: tiles are wider than masks, and as wide as the frame where the border's
-      // samples need not be, see reads_within_window().
+      // The window holds the pixel that is copied: either it lies within radius_x of the edge, or tiles are as wide as
+      // the frame, see reads_within_window().
       for (int c = 0; c < channels_; c++)
         extension_.push_back({to + c, from < 0 ? -1 : skip_ + (from - first_) * channels_ + c});
     }
@@ -178,7 +177,8 @@ class RowWindow {
   const T *operator[](int y) const { return ring_[y]; }
 
  private:
-  // The processor itself foresees reads within a row, but not its beginning.
+  // Prefetches a row. The hardware prefetcher follows reads within a row, but does not foresee where the next row
+  // begins.
   void prefetch(const uint8_t *row) const {
     const PlaneLayout &layout = *job_.layout;
     const size_t pixel = static_cast<size_t>(layout.step) * layout.bytes_per_container();
@@ -186,19 +186,20 @@ class RowWindow {
   }
 
   struct Extension {
-    int to, from;  // samples of a row; -1: the border's value
+    int to, from;  // indices of samples in a row; from = -1: the border value
   };
 
   const Job &job_;
   int channels_;
-  int first_, last_;  // pixels that are read from memory
-  int skip_;          // samples before them
-  int length_;        // samples
+  int first_, last_;  // range of pixels that are read from memory
+  int skip_;          // samples before first_ in a row
+  int length_;        // samples of a row
   std::vector<Extension> extension_;
   Ring<T> ring_;
 };
 
-// The tile's samples of a row of memory, where they lie there or else unpacked into `row`; at least a block of them.
+// The tile's samples of a row of memory: a pointer to them there if possible, else `row` with the samples unpacked. At
+// least a block can be read.
 template <typename T>
 const T *samples_of(const Job &job, const JobTile &tile, const PlaneView &view, int y, T *row) {
   const uint8_t *memory = view.data + y * view.pitch;
@@ -210,7 +211,8 @@ const T *samples_of(const Job &job, const JobTile &tile, const PlaneView &view, 
   return row;
 }
 
-// Puts what is not filtered into rows of results: copied and filled channels, and the pixels that border=keep copies.
+// Merges samples that are not filtered into rows of results: copied and filled channels, and the pixels that
+// border=keep copies.
 template <typename T>
 class Merger {
  public:
@@ -235,14 +237,14 @@ class Merger {
     }
   }
 
-  // Row y of the part, `row` the tile's samples of it.
+  // Merges into the tile's samples `row` of row y of the part.
   void merge(int y, T *row) {
     const bool keep_row = y < job_.pass->keep_y || y >= job_.part.height - job_.pass->keep_y;
     if (any_copy_ || keep_row) job_.loops->blend(original(job_.copy, y), copies_[keep_row], row, padded());
     if (any_fill_) job_.loops->blend(fill_, fills_, row, padded());
   }
 
-  // Whether merge does anything at all.
+  // Whether merge() changes anything.
   bool needed() const {
     const Action *action = job_.plan->action[job_.part.plane];
     return job_.pass->keep_x || job_.pass->keep_y ||
@@ -261,7 +263,7 @@ class Merger {
   int channels_;
   bool any_copy_ = false, any_fill_ = false;
   T *original_ = nullptr, *fill_ = nullptr, *fills_ = nullptr;
-  T *copies_[2] = {};  // of rows, and of rows that are kept whole
+  T *copies_[2] = {};  // masks of copied samples: of ordinary rows, and of rows that border=keep copies whole
 };
 
 }  // namespace cudaconv

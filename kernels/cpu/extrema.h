@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// The extrema of structuring elements, row by row, see cpu_operations.h.
+// Minima and maxima over structuring elements on the CPU, as operations, see cpu_operations.h.
 #pragma once
 
 #include <algorithm>
@@ -12,21 +12,22 @@
 
 namespace cudaconv {
 
-// Extrema of runs of pixels along a row, of lengths that double, in rows as long as the window's.
+// Extrema of runs of pixels along a row. Their lengths double from step to step; their rows are as long as the
+// window's.
 template <typename T>
 class Runs {
  public:
   Runs(const RowContext<T> &context, bool largest) : context_(context), largest_(largest) {}
 
-  // out[s] = the extremum of `count` samples of in[s], in[s + step], ...; n of them.
+  // out[s] = the extremum of the `count` samples in[s], in[s + step], ..., for n samples.
   void pick(const T *in, int step, int count, T *out, int n) const {
     const T *taps[8];
     for (int k = 0; k < count; k++) taps[k] = in + k * step;
     context_.loops().extremum(largest_, taps, count, out, std::max(n, kVectorBlock));
   }
 
-  // out[s] = the extremum of the `width` pixels from sample s, for the tile's samples. Each of the scratch rows is as
-  // long as the window's.
+  // out[s] = the extremum of the `width` pixels from sample s on, for the tile's samples. The scratch rows are as long
+  // as the window's.
   void pick_wide(const T *in, int width, T *scratch[2], T *out) const {
     const int c = context_.channels;
     if (width <= 8) return pick(in, c, width, out, context_.samples);
@@ -45,16 +46,17 @@ class Runs {
   const bool largest_;
 };
 
-// Over a rectangle: along rows, then down columns. Tall ones by van Herk and by Gil and Werman: the rows are taken in
-// groups as tall as the window, which then is the end of one group and the start of the next. Extrema from each row of
-// a group to its end are found when the group is complete, those from its start as rows enter.
+// Extrema over a rectangle: along rows, then down columns. Tall rectangles use the method of van Herk and of Gil and
+// Werman: rows are divided into groups as tall as the rectangle, so that every window is the end of one group and the
+// start of the next. Extrema from each row of a group to its end are computed when the group is complete, those from
+// its start to each row as rows enter.
 template <typename T>
 class RectangleOp {
  public:
   RectangleOp(const RowContext<T> &context, bool largest)
       : RectangleOp(context, largest, context.pass().radius_x, context.pass().radius_y) {}
 
-  // Of a rectangle about the middle of the window.
+  // A rectangle centred in the window.
   RectangleOp(const RowContext<T> &context, bool largest, int radius_x, int radius_y)
       : context_(context),
         largest_(largest),
@@ -70,7 +72,7 @@ class RectangleOp {
   }
 
   void enter(int y) {
-    // Of the rows that the window has, the rectangle's last one.
+    // The rectangle's last row, which lies within the window's rows.
     y -= context_.pass().radius_y - radius_y_;
     if (y < context_.first_y - radius_y_) return;
     T *row = rows_[y];
@@ -95,7 +97,7 @@ class RectangleOp {
   }
 
  private:
-  // The place of a row in its group.
+  // The index of a row in its group.
   int place_of(int y) const { return (y - context_.first_y + radius_y_) % height_; }
 
   void extremum(const T *a, const T *b, T *out) const {
@@ -107,19 +109,19 @@ class RectangleOp {
   const bool largest_;
   const Runs<T> runs_;
   const int width_, height_, radius_y_;
-  const int beside_;    // samples of the window before the rectangle
-  Ring<T> rows_;        // extrema along rows; of a complete group, of these to the end of the group
-  T *start_ = nullptr;  // from the start of the group that rows are entering
+  const int beside_;    // samples of a window's row before the rectangle
+  Ring<T> rows_;        // extrema along rows; in a complete group, from each row to the group's end
+  T *start_ = nullptr;  // extrema from the start of the group that rows are entering
   T *scratch_[2];
   std::vector<const T *> taps_;
 };
 
-// Over few rectangles about the middle of the window, such as those that make a cross.
+// Extrema over a union of few centred rectangles, such as those that make a cross.
 template <typename T>
 class StackOp {
  public:
   static bool can(const Pass &pass) {
-    // What a rectangle takes is about what so many rows of the element do.
+    // A rectangle costs about as much as this many rows of an element in ElementOp.
     constexpr int kRows = 12;
     std::vector<int> widths = half_widths_of(pass);
     const auto rows = static_cast<int>(2 * widths.size());
@@ -155,8 +157,8 @@ class StackOp {
   std::vector<RectangleOp<T>> rectangles_;
 };
 
-// Over any members of the window: each of its rows is a few runs, and a run is covered by two whose length is a power
-// of two.
+// Extrema over any element. Each of its rows is a few runs, and each run is covered by two whose length is a power of
+// two.
 template <typename T>
 class ElementOp {
  public:
@@ -165,7 +167,7 @@ class ElementOp {
     const Pass &pass = context.pass();
     chords_ = chords_of(pass.element, pass.width(), pass.height(), false);
     const int levels = chords_.back().level;
-    // Where they are few, the members themselves are less work than runs, each level of which is read and written.
+    // A few members are less work one by one than runs, since rows of extrema are read and written for each level.
     const int members =
         static_cast<int>(std::count_if(pass.element.begin(), pass.element.end(), [](uint8_t m) { return m != 0; }));
     if (members <= static_cast<int>(chords_.size()) + 3 * levels) list_members();
@@ -194,7 +196,7 @@ class ElementOp {
   }
 
  private:
-  // One by one.
+  // Lists the members one by one, as chords of one pixel.
   void list_members() {
     const Pass &pass = context_.pass();
     chords_.clear();

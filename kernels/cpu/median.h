@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Medians on the CPU, see cpu_operations.h for what an operation is: of small windows sample by sample, all the windows
-// of a row at once; of larger ones from histograms that change by what enters and leaves a window.
+// Medians on the CPU, as operations, see cpu_operations.h. Small windows are compared sample by sample, all windows of
+// a row at once; larger ones use histograms that are updated by the samples that enter and leave a window.
 #pragma once
 
 #include <vector>
@@ -10,7 +10,7 @@
 
 namespace cudaconv {
 
-// Of small windows, from all their samples.
+// Medians of small windows, from all their samples.
 template <typename T>
 class MedianOp {
  public:
@@ -32,12 +32,12 @@ class MedianOp {
   std::vector<const T *> taps_;
 };
 
-// Of 8-bit samples, in a time that does not depend on the size: by histograms of the columns of samples that windows
-// consist of.
+// Medians of 8-bit samples in a time that does not depend on the window's size: from histograms of the window's
+// columns.
 class ColumnMedianOp {
  public:
   static constexpr int kLeastSide = 13;
-  static constexpr int kColumnBytes = kMedianBins * (1 + kMedianBins);  // of a sample of a row
+  static constexpr int kColumnBytes = kMedianBins * (1 + kMedianBins);  // bytes of histograms for each sample of a row
 
   explicit ColumnMedianOp(const RowContext<uint8_t> &context);
   void enter(int y);
@@ -48,8 +48,8 @@ class ColumnMedianOp {
   uint8_t *coarse_, *fine_;
 };
 
-// Of samples of more bits: by a histogram of the window, which wanders to and fro along the rows and changes by a
-// column a step.
+// Medians of deeper samples, from one histogram of the window. The window moves along the rows, alternately to the
+// right and to the left, and changes by one column a step.
 class WanderingMedianOp {
  public:
   static constexpr int kLeastSide = 21;
@@ -59,17 +59,17 @@ class WanderingMedianOp {
   void filter(int y, uint16_t *out);
 
  private:
-  // The samples of one channel's window.
+  // A histogram of the samples of one channel in the window.
   class Histogram {
    public:
     Histogram(Scratch &scratch, int depth, int half);
     void add(int v) { change(v, 1); }
     void remove(int v) { change(v, -1); }
-    // The sample that `half` samples at most are less than.
+    // The median: the sample value that at most `half` samples are less than.
     int median();
 
    private:
-    static constexpr int kMid = 5, kTop = 10;  // bits of what a bin of these levels counts
+    static constexpr int kMid = 5, kTop = 10;  // log2 of the values that a bin of mid_ and of top_ counts
     void change(int v, int by) {
       count_[v] = static_cast<uint16_t>(count_[v] + by);
       mid_[v >> kMid] = static_cast<uint16_t>(mid_[v >> kMid] + by);
@@ -79,17 +79,16 @@ class WanderingMedianOp {
 
     const int half_;
     uint16_t *count_, *mid_, *top_;
-    int median_ = 0, below_ = 0;  // the last median, and how many samples are less than that
+    int median_ = 0, below_ = 0;  // the last median, and how many samples are less than it
   };
 
-  // Adds or removes the column or row of the window in which the sample stands first; `first` counts the samples of the
-  // row.
+  // Adds or removes a column or a row of the window, whose first sample is at index `first` of the row or rows.
   void change_column(Histogram &histogram, int y, int first, bool enters);
   void change_row(Histogram &histogram, int y, int first, bool enters);
 
   const RowContext<uint16_t> &context_;
   std::vector<Histogram> histogram_;  // by channel
-  bool backwards_ = false;            // the next row
+  bool backwards_ = false;            // direction of the next row
 };
 
 }  // namespace cudaconv

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// The loops of medians. A part of vector_loops.h, which includes it in the target of each vector_*.cpp.
+// The loops of medians: a part of vector_loops.h, included there and so compiled for each target.
 
 namespace cudaconv {
 
 namespace {
 
-// The comparisons that find the median of kCount values by forgetting: among kCount / 2 + 2 of them neither the
-// smallest nor the largest is the median, and one that has not been looked at yet takes their place.
+// The comparisons that find the median of kCount values by forgetful selection: among kCount / 2 + 2 values neither the
+// smallest nor the largest can be the median, so one that has not been compared yet replaces them.
 template <int kCount>
 struct MedianNetwork {
-  uint8_t low[kCount * kCount] = {}, high[kCount * kCount] = {};  // pairs of values to put in order
+  uint8_t low[kCount * kCount] = {}, high[kCount * kCount] = {};  // pairs of values to sort
   int length = 0, median = 0;
 
   constexpr MedianNetwork() {
@@ -64,7 +64,7 @@ void count_below(const T *const *rows, int begin, const T *candidate, T *below) 
   });
 }
 
-// The median of any number of values: the largest value that at most half of them lie below, found bit by bit.
+// The median of any number of values, found bit by bit: the largest value that at most half of them are less than.
 template <typename T>
 void median_bits(const T *const *in, int count, int depth, T *out, int n) {
   T candidate[kVectorBlock], found[kVectorBlock], below[kVectorBlock];
@@ -98,11 +98,11 @@ void median_of(const T *const *in, int count, int depth, T *out, int n) {
   median_bits(in, count, depth, out, n);
 }
 
-// Histograms of 16 bins, of which each counts the samples up to it too.
+// Cumulative histograms of 16 bins: each bin includes the counts of the bins before it.
 using ColumnBins = uint8_t __attribute__((vector_size(kMedianBins)));
 using WindowBins = uint16_t __attribute__((vector_size(2 * kMedianBins)));
 
-// A vector as a result would be passed differently from target to target.
+// The vector is passed by reference because returning one follows different conventions on different targets.
 CUDACONV_INLINE inline void add_bins(const uint8_t *column, WindowBins &window) {
   ColumnBins bins;
   __builtin_memcpy(&bins, column, sizeof bins);
@@ -114,7 +114,7 @@ CUDACONV_INLINE inline void subtract_bins(const uint8_t *column, WindowBins &win
   window -= __builtin_convertvector(bins, WindowBins);
 }
 
-// The bins that a sample counts in, by its own.
+// For each bin of a sample, the cumulative bins in which it counts.
 struct BinsFrom {
   uint8_t row[kMedianBins][kMedianBins] = {};
   constexpr BinsFrom() {
@@ -146,7 +146,8 @@ void count_column_samples(const uint8_t *enters, const uint8_t *leaves, uint8_t 
   }
 }
 
-// The first bin that counts more than `rank` samples. Numbers are below 2^15, and no less than that before them.
+// The first bin that counts more than `rank` samples. Counts are cumulative, so they never decrease, and are below
+// 2^15.
 CUDACONV_INLINE inline int find_bin(const WindowBins &bins, int rank) {
 #if CUDACONV_VECTOR >= 32
   const __m256i more = _mm256_cmpgt_epi16((__m256i)bins, _mm256_set1_epi16(static_cast<int16_t>(rank)));
@@ -162,13 +163,14 @@ CUDACONV_INLINE inline int find_bin(const WindowBins &bins, int rank) {
 #endif
 }
 
-// The medians of windows side by side, for one of `channels`: a window's coarse histogram changes by one column that
-// enters and one that leaves; of the fine ones that alone is kept up to date which the median lies in, when it does.
+// The medians of neighbouring windows, for one of `channels` channels. The window's coarse histogram is updated by one
+// column that enters and one that leaves; of the fine histograms only the one that contains the median is brought up to
+// date.
 void median_of_channel(const uint8_t *coarse, const uint8_t *fine, int channels, int width, int rank, uint8_t *out,
                        int pixels) {
   const ptrdiff_t coarse_step = ptrdiff_t{channels} * kMedianBins, fine_step = coarse_step * kMedianBins;
   WindowBins window = {}, segment[kMedianBins] = {};
-  int at[kMedianBins];  // the pixel that a segment is right for
+  int at[kMedianBins];  // the pixel for which each segment is up to date
   for (int &x : at) x = -2 * width;
   for (int i = 0; i < width; i++) add_bins(coarse + i * coarse_step, window);
   for (int x = 0; x < pixels; x++) {

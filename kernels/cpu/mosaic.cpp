@@ -8,8 +8,8 @@ namespace cudaconv {
 
 namespace {
 
-// floor((sum + n / 2) / n). Both are below 2^32, n below 2^16: so far from an integer is (sum + n / 2 + 1/2) / n that
-// the product's error changes nothing.
+// floor((sum + n / 2) / n), for sum + n / 2 below 2^32 and n below 2^16. The product is exact: (sum + n / 2 + 1/2) / n
+// is farther from any integer than its rounding error.
 struct Mean {
   explicit Mean(uint32_t n) : n(n), start(n / 2 + 0.5), reciprocal(1.0 / n) {}
   uint32_t operator()(uint32_t sum) const { return static_cast<uint32_t>((sum + start) * reciprocal); }
@@ -63,7 +63,7 @@ void MosaicRows<T>::write(int y, T *row) {
   std::memcpy(row, row_, sizeof(T) * tile_.width() * job_.layout->channels);
 }
 
-// Adds up rows y0 ... y1 - 1 of `count` pixels from pixel x on.
+// Adds rows y0 ... y1 - 1 of `count` pixels from pixel x on.
 template <typename T>
 void MosaicRows<T>::add_rows(int x, int count, int y0, int y1) {
   const int channels = job_.layout->channels, at_once = kChunkSamples / channels;
@@ -86,7 +86,7 @@ void MosaicRows<T>::add_rows(int x, int count, int y0, int y1) {
   }
 }
 
-// Makes the part of row_ that the blocks of rows y0 ... y1 - 1 fill.
+// Fills row_ from the blocks of rows y0 ... y1 - 1.
 template <typename T>
 void MosaicRows<T>::make_blocks(int y0, int y1) {
   const MosaicAxis &axis = tile_.mosaic->x;

@@ -11,16 +11,16 @@
 
 namespace cudaconv {
 
-// Cuts the boxes of a part, between blocks, into tiles for so many threads.
+// Cuts the boxes of a part into tiles for `threads` threads, at the edges of blocks.
 std::vector<JobTile> mosaic_tiles(const MosaicPart &mosaic, int threads);
 
-// The mosaic of a tile, row by row.
+// The mosaic in a tile, row by row.
 template <typename T>
 class MosaicRows {
  public:
   MosaicRows(const Job &job, const JobTile &tile, Scratch &scratch);
 
-  // The tile's samples of row y, in rising order of rows.
+  // Writes the tile's samples of row y. Rows are written in rising order.
   void write(int y, T *row);
 
  private:
@@ -29,19 +29,19 @@ class MosaicRows {
   template <int kChannels>
   void fill_blocks(int first_block, int last_block, int rows);
 
-  static constexpr int kAtOnce = 4;  // rows that are added up together
-  // Of a row, so that they stay in the first-level cache.
+  static constexpr int kAtOnce = 4;  // rows that are added at a time
+  // Samples of a row that are added at a time, so that their sums stay in the first-level cache.
   static constexpr int kChunkSamples = 4096;
 
-  // Of up to 255 rows.
+  // Holds a sum of up to 255 samples of a column.
   using Sum = std::conditional_t<sizeof(T) == 1, uint16_t, uint32_t>;
 
   const Job &job_;
   const JobTile tile_;
-  int end_;                // the row at which the blocks in force end
-  T *row_;                 // what every row of the blocks in force is
-  T *rows_[kAtOnce];       // of the source, where they do not lie in memory as samples
-  std::vector<Sum> sums_;  // of the columns of a row of blocks
+  int end_;                // the row behind the current row of blocks
+  T *row_;                 // the result, the same for each row of these blocks
+  T *rows_[kAtOnce];       // unpacked rows of the source, if they cannot be read in place
+  std::vector<Sum> sums_;  // sums of the columns of these blocks
 };
 
 }  // namespace cudaconv

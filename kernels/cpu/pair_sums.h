@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Sums of pairs of samples, with the instruction that multiplies and adds up two numbers of 16 bits at a time.
+// Sums of pairs of samples, with the instruction that multiplies two pairs of 16-bit numbers and adds both products.
 #pragma once
 
 #include <algorithm>
@@ -17,10 +17,10 @@ inline SumRange range_of(const std::vector<int32_t> &coefficients, int64_t large
   return range;
 }
 
-// A sum over pairs in several rows.
+// A weighted sum of pairs from several rows.
 class PairTerms {
  public:
-  // The halves of the pairs from the x-th in a row, each with a coefficient.
+  // Adds both halves of the pairs from index x of a row on, each half with a coefficient.
   void add(int row, int x, int32_t first, int32_t second) {
     const int32_t low = pair_of(first, second), high = pair_of(upper(first), upper(second));
     if (high) list_.insert(list_.begin() + high_++, {row, x, high});
@@ -35,7 +35,7 @@ class PairTerms {
   }
 
  private:
-  // The rest of a coefficient above its lower 16 bits, taken as a signed number.
+  // The part of a coefficient above its low 16 bits, which are taken as a signed number.
   static int32_t upper(int32_t c) { return (c - static_cast<int16_t>(c)) >> 16; }
 
   struct Term {
@@ -43,12 +43,12 @@ class PairTerms {
     int32_t coefficients;
   };
   std::vector<Term> list_;
-  int high_ = 0;  // of the list, counted 2^16-fold
+  int high_ = 0;  // how many terms at the front count 2^16-fold
   std::vector<Tap<int32_t>> taps_;
 };
 
-// The sums of a mask in pairs: of samples side by side and, where the mask separates, of the rows' sums one above the
-// other, y and y + 1 where y is even.
+// The sums of a mask in pairs: pairs of neighbours in a row or, if the mask separates, of row sums one below the other,
+// those of rows y and y + 1 with y even.
 template <typename T>
 class PairSum {
  public:
@@ -101,7 +101,7 @@ class PairSum {
                                  context_.blocks());
                });
     } else {
-      // Rows' sums fit 16 bits in the end, so they are summed modulo 2^16.
+      // The row sums fit 16 bits in the end, so they can be added modulo 2^16.
       taps_.clear();
       for (int i = 0; i < width_; i++)
         if (mask_.row[i]) taps_.push_back({row + i * channels, mask_.row[i]});
@@ -130,14 +130,14 @@ class PairSum {
 
   static int32_t half_of(const IntegerMask &mask) { return mask.row_shift ? 1 << (mask.row_shift - 1) : 0; }
 
-  // Modulo 2^32.
+  // factor times the sum of the coefficients, modulo 2^32.
   static uint32_t times(int32_t factor, const std::vector<int32_t> &coefficients) {
     uint32_t sum = 0;
     for (int32_t c : coefficients) sum += static_cast<uint32_t>(factor) * static_cast<uint32_t>(c);
     return sum;
   }
 
-  // The range of rows' sums; zero_of() is subtracted from them so that they fit.
+  // The range of row sums; zero_of() is subtracted from them so that they fit 16 bits.
   static SumRange range_of_rows(const RowContext<T> &context, const IntegerMask &mask) {
     const SumRange range = range_of(mask.row, context.largest_sample());
     const int64_t half = half_of(mask);
@@ -150,14 +150,14 @@ class PairSum {
   uint32_t start_, row_start_ = 0;
   const int width_;
   Ring<int32_t> rows_;
-  int32_t *pairs_ = nullptr;            // of a row's samples
-  uint16_t *sums_ = nullptr;            // of a row
-  PairTerms window_, row_, column_[2];  // column_[1]: of windows from an odd row
+  int32_t *pairs_ = nullptr;            // pairs of a row's samples
+  uint16_t *sums_ = nullptr;            // sums of a row
+  PairTerms window_, row_, column_[2];  // column_[1]: for windows that begin at an odd row
   std::vector<Tap<T>> taps_;
 };
 
-// The sums of a mask that does not separate and whose sums need more than 32 bits. Coefficients are taken apart into
-// digits of base 2048, from -1024 to 1023, which leaves room for the sums of many taps in 32 bits; those are widened.
+// The sums of a mask that does not separate and whose sums need more than 32 bits. Coefficients are split into digits
+// of base 2048, from -1024 to 1023, so that sums of many taps fit 32 bits; those sums are added in 64 bits.
 template <typename T>
 class WidePairSum {
  public:
@@ -198,10 +198,10 @@ class WidePairSum {
 
  private:
   static constexpr int kDigitBits = 11, kDigitMask = (1 << kDigitBits) - 1, kDigitHalf = 1 << (kDigitBits - 1);
-  // Of the digits of a chunk, whose absolute values add up to so much at most: halves of pairs are at least -2^15.
+  // Bound of the sum of absolute digits of a chunk: halves of pairs are at least -2^15, so its sums fit 32 bits.
   static constexpr int kMostOfChunk = INT32_MAX >> 15;
 
-  // Pairs whose sums fit 32 bits and count 2^shift-fold.
+  // Pairs whose sum fits 32 bits and counts 2^shift-fold.
   struct Chunk {
     int shift;
     PairTerms terms;

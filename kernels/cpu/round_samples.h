@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// From a row of sums to a row of samples.
+// Rounds a row of sums to a row of samples.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,8 @@ inline int largest_sample_of(const PlaneLayout &layout) {
   return (1 << depth) - 1;
 }
 
-// Divides gains and rounding by the power of two that they share, if 32 bits then hold all that comes of 32-bit sums.
+// Divides gains and rounding by the power of two that they share. Returns whether 32 bits then hold everything computed
+// from 32-bit sums; if not, nothing is changed.
 inline bool make_narrow(Gain *gain, Rounding *rounding, int largest_sample) {
   const int64_t half = rounding->half;
   if (half & (half - 1)) return false;
@@ -35,8 +36,8 @@ inline bool make_narrow(Gain *gain, Rounding *rounding, int largest_sample) {
   return true;
 }
 
-// From sums in 32 or 64 bits to samples. All channels of a plane are rounded alike but where their depths differ.
-// `centre`: the samples of the source at their places, used where the pass has gains.
+// Rounds sums of 32 or 64 bits to samples. Channels of a plane are rounded alike unless their depths differ. `centre`:
+// the samples of the source at the same places, used if the pass has gains.
 template <typename T, typename Acc>
 void round_samples(const Job &job, int samples, const Acc *sum, const T *centre, T *out) {
   const Pass &pass = *job.pass;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// What the operations of the CPU backend know of the rows that they work on.
+// What the operations of the CPU backend know about the rows that they work on.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace cudaconv {
 
-// Sides from which sums and extrema are taken in a time that does not depend on the size.
+// Sides of windows from which on sums and extrema are computed in a time that does not depend on the size.
 constexpr int kLargeSide = 10;
 
 template <typename T>
@@ -18,15 +18,15 @@ struct RowContext {
   const RowWindow<T> &window;
   Scratch &scratch;
   int channels, samples;
-  int first_y;  // the tile's
+  int first_y;  // first row of the tile
 
   const VectorLoops &loops() const { return *job.loops; }
   const Pass &pass() const { return *job.pass; }
   const Rounding *rounding() const { return job.pass->rounding[job.part.plane]; }
   int blocks() const { return whole_blocks(samples); }
-  // For loops that take any number of samples from one block.
+  // The number of samples for loops that take any number of at least one block.
   int padded() const { return std::max(samples, kVectorBlock); }
-  // The row of samples that stands `dx` pixels right and `dy` rows down of the results of row y.
+  // The samples `dx` pixels to the right of and `dy` rows below the results of row y.
   const T *at(int y, int dx, int dy) const { return window[y + dy] + (dx + pass().radius_x) * channels; }
   int largest_sample() const { return largest_sample_of(*job.layout); }
 };

@@ -30,7 +30,8 @@ bool make_rounding16(const Rounding &rounding, SumRange range, Rounding16 *resul
   if (int64_t{1} << log == divisor) {
     r.shift = log;
   } else {
-    // The reciprocal is error / 2^power too large in units of 1 / divisor: exact while that adds less than one.
+    // The reciprocal is too large by error / 2^power in units of 1 / divisor; quotients are exact while dividend *
+    // error stays below 2^power.
     const int power = 15 + log;
     const int64_t magic = ((int64_t{1} << power) + divisor - 1) / divisor;
     const int64_t error = magic * divisor - (int64_t{1} << power);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// The loops over the samples of a row, compiled for each kind of vector unit and chosen when the program runs. All of
-// it is integer arithmetic that is exact, or exact modulo 2^16 where the caller has made sure that the end result fits,
-// so that every level gives the same numbers.
+// The loops over the samples of a row, compiled for each kind of vector unit and chosen at run time. All arithmetic is
+// in integers and exact, or exact modulo 2^16 where the caller has made sure that the final result fits, so every level
+// gives the same numbers.
 #pragma once
 
 #include <cstdint>
@@ -12,22 +12,22 @@
 
 namespace cudaconv {
 
-// Loops run over blocks of so many samples. Every row that a loop reads or writes has room for at least one block.
+// Samples of a block, the unit of loops. Every row that a loop reads or writes has room for at least one block.
 constexpr int kVectorBlock = 64;
 
-// Of a histogram of 8-bit samples, by their upper and by their lower halves.
+// Bins of a histogram of 8-bit samples by their high four bits, and by their low four.
 constexpr int kMedianBins = 16;
 
 constexpr int whole_blocks(int samples) {
   return (samples + kVectorBlock - 1) / kVectorBlock * kVectorBlock;
 }
 
-// Two signed numbers of 16 bits in a word: what there are instructions to multiply and to add up for.
+// Two signed 16-bit numbers in a 32-bit word, the form that multiply-add instructions take.
 constexpr int32_t pair_of(int32_t first, int32_t second) {
   return static_cast<int32_t>((static_cast<uint32_t>(first) & 0xffff) | static_cast<uint32_t>(second) << 16);
 }
 
-// The number that is subtracted from samples so that they fit 16 signed bits.
+// Subtracted from samples so that they fit signed 16 bits.
 constexpr int pair_zero(uint8_t) {
   return 0;
 }
@@ -41,12 +41,12 @@ struct Tap {
   int32_t coefficient;
 };
 
-// Rounding in 16-bit lanes: from t = start + sum to
+// Rounding in 16-bit lanes. With t = start + sum, the sample
 //
 //   clamp(floor((sum + offset [absolute value] + half) / divisor), 0, max)
 //
-// as |t - zero| + half where absolute, else t - low but not below 0; then at most limit; then t >> shift, or, where
-// there is a magic number, (t * magic >> 16) >> shift; shift is from 1 to 15.
+// is computed as v = absolute ? |t - zero| + half : max(t - low, 0), limited to `limit`, and then v >> shift or, with a
+// magic number, (v * magic >> 16) >> shift. Without a magic number, shift is from 1 to 15.
 struct Rounding16 {
   uint16_t start = 0, zero = 0, half = 0, low = 0, limit = 0, magic = 0;
   int shift = 0;
@@ -55,15 +55,15 @@ struct Rounding16 {
 
 struct Gain {
   int64_t sum, centre;
-  int shift;    // of the sum, before it is multiplied; see apply_gain
-  bool narrow;  // what comes of 32-bit sums fits 32 bits
+  int shift;    // right shift of the sum before it is multiplied, see apply_gain()
+  bool narrow;  // everything computed from 32-bit sums fits 32 bits
 };
 
-// Whether 16 bits hold a sum within the range on its way to a sample; if so, how.
+// Whether 16 bits hold all values on the way from a sum in the range to a sample; if so, fills in *result.
 bool make_rounding16(const Rounding &rounding, SumRange range, Rounding16 *result);
 
-// In all functions, n is the number of samples. Where it must be a whole number of blocks, "n: blocks" says so; else it
-// is any number from kVectorBlock. `out` overlaps no input but where that is said. Sums of type uint16_t are modulo
+// In all functions, n is the number of samples: a whole number of blocks where the comment says "n: blocks", else any
+// number from kVectorBlock on. `out` overlaps no input unless the comment says so. Sums of type uint16_t are modulo
 // 2^16.
 class VectorLoops {
  public:
@@ -83,18 +83,19 @@ class VectorLoops {
   virtual void pair(const uint8_t *in, int distance, int32_t *out, int n) const = 0;
   virtual void pair(const uint16_t *in, int distance, int32_t *out, int n) const = 0;
 
-  // out[s] = start + the sum of the products of the first halves of in[s] and of the coefficient and of those of their
-  // second halves, over the taps; the first `high` taps count 2^16-fold; all modulo 2^32. n: blocks
+  // out[s] = start + the sum over the taps of: first half of in[s] * first half of the coefficient + second half *
+  // second half. The first `high` taps count 2^16-fold. All is modulo 2^32. n: blocks
   virtual void sum_pairs(const Tap<int32_t> *taps, int high, int count, uint32_t start, int32_t *out, int n) const = 0;
 
-  // sum_pairs() whose sums, shifted, become one half of out[s] as with put_half. n: blocks
+  // sum_pairs() whose sums are shifted right and stored as one half of out[s], as put_half() does. n: blocks
   virtual void sum_pairs(const Tap<int32_t> *taps, int high, int count, uint32_t start, int shift, bool second,
                          int32_t *out, int n) const = 0;
 
-  // in[s] becomes the first half of out[s], and the second one 0; or only the second. n: blocks
+  // Stores in[s] as the first half of out[s] and clears the second half; with `second`, stores it as the second half
+  // only. n: blocks
   virtual void put_half(const uint16_t *in, bool second, int32_t *out, int n) const = 0;
 
-  // out[s] = in[s] >> shift; `out` may be `in`.
+  // out[s] = in[s] >> shift; `out` may be `in`. n: blocks
   virtual void shift(const int32_t *in, int shift, int32_t *out, int n) const = 0;
   virtual void shift(const int64_t *in, int shift, int64_t *out, int n) const = 0;
 
@@ -114,14 +115,14 @@ class VectorLoops {
   virtual void scan(const int32_t *in, int channels, int32_t *out, int n) const = 0;
   virtual void scan(const int32_t *in, int channels, int64_t *out, int n) const = 0;
 
-  // From sums to samples.
+  // Rounds sums to samples.
   virtual void round(const uint16_t *sum, const Rounding16 &rounding, uint8_t *out, int n) const = 0;
   virtual void round(const int32_t *sum, const Rounding &rounding, uint8_t *out, int n) const = 0;
   virtual void round(const int32_t *sum, const Rounding &rounding, uint16_t *out, int n) const = 0;
   virtual void round(const int64_t *sum, const Rounding &rounding, uint8_t *out, int n) const = 0;
   virtual void round(const int64_t *sum, const Rounding &rounding, uint16_t *out, int n) const = 0;
 
-  // round() of sums with a gain and with the window's centre samples.
+  // Rounds sums to which a gain is applied, with the windows' centre samples.
   virtual void round(const int32_t *sum, const Gain &gain, const uint8_t *centre, const Rounding &rounding,
                      uint8_t *out, int n) const = 0;
   virtual void round(const int32_t *sum, const Gain &gain, const uint16_t *centre, const Rounding &rounding,
@@ -131,12 +132,12 @@ class VectorLoops {
   virtual void round(const int64_t *sum, const Gain &gain, const uint16_t *centre, const Rounding &rounding,
                      uint16_t *out, int n) const = 0;
 
-  // out[s] = magnitude(norm, x[s], y[s]). 16-bit ones hold numbers from -2^15.
+  // out[s] = magnitude(norm, x[s], y[s]). The uint16_t hold signed numbers.
   virtual void magnitudes(Norm norm, const uint16_t *x, const uint16_t *y, int32_t *out, int n) const = 0;
   virtual void magnitudes(Norm norm, const int32_t *x, const int32_t *y, int32_t *out, int n) const = 0;
 
-  // The response of the kirsch mask, see Op::Compass, to the rows above, at and below, pixels `channels` apart, the
-  // first one to the left of the first result.
+  // The response of the kirsch mask, see Op::Compass. row[]: the rows above, at and below the results, each from the
+  // pixel to the left of the first result on; pixels are `channels` apart.
   virtual void compass(const uint8_t *const row[3], int channels, int32_t three_gain, int32_t all_gain, uint16_t start,
                        uint16_t *out, int n) const = 0;
   virtual void compass(const uint8_t *const row[3], int channels, int32_t three_gain, int32_t all_gain, int32_t start,
@@ -148,18 +149,18 @@ class VectorLoops {
   virtual void extremum(bool largest, const uint8_t *const *in, int count, uint8_t *out, int n) const = 0;
   virtual void extremum(bool largest, const uint16_t *const *in, int count, uint16_t *out, int n) const = 0;
 
-  // The median of in[0][s] ... in[count - 1][s], samples of `depth` bits; count is odd and fits a container.
+  // The median of in[0][s] ... in[count - 1][s], samples of `depth` bits; count is odd and fits a sample's type.
   virtual void median(const uint8_t *const *in, int count, int depth, uint8_t *out, int n) const = 0;
   virtual void median(const uint16_t *const *in, int count, int depth, uint16_t *out, int n) const = 0;
 
-  // Histograms of columns of samples, one below the other: the next sample of each enters, and where `leaves` is not
-  // nullptr one leaves. Sample s has kMedianBins bins from coarse[s * kMedianBins], for the upper halves of samples,
-  // and as many times as many from fine[s * kMedianBins^2], for the lower halves by the upper ones. Each bin counts the
-  // samples of those before it too, less than 256. Any n.
+  // Updates histograms of columns of samples: enters[s] is added to column s and, unless `leaves` is nullptr, leaves[s]
+  // removed. Column s has kMedianBins bins from coarse[s * kMedianBins] on, by the high four bits of samples, and
+  // kMedianBins^2 bins from fine[s * kMedianBins^2] on, by the high and then the low four bits. Bins are cumulative:
+  // each includes the counts of the bins before it. Counts are below 256. Any n.
   virtual void count_columns(const uint8_t *enters, const uint8_t *leaves, uint8_t *coarse, uint8_t *fine,
                              int n) const = 0;
-  // out[s] is the sample that `rank` samples at most are less than, of the window of `width` pixels of columns from s
-  // on. n: any number of whole pixels
+  // out[s] is the median of the window of `width` pixels of columns from s on: the value that at most `rank` samples
+  // are less than. n: any number of whole pixels
   virtual void median_of_columns(const uint8_t *coarse, const uint8_t *fine, int channels, int width, int rank,
                                  uint8_t *out, int n) const = 0;
 
@@ -167,11 +168,11 @@ class VectorLoops {
   virtual void subtract(const uint8_t *a, const uint8_t *b, uint8_t *out, int n) const = 0;
   virtual void subtract(const uint16_t *a, const uint16_t *b, uint16_t *out, int n) const = 0;
 
-  // out = mask is set ? in : out, bit by bit.
+  // out = mask ? in : out, bit by bit.
   virtual void blend(const uint8_t *in, const uint8_t *mask, uint8_t *out, int n) const = 0;
   virtual void blend(const uint16_t *in, const uint16_t *mask, uint16_t *out, int n) const = 0;
 
-  // From 16-bit words to samples and back, the two bytes of a word swapped where that is asked for.
+  // Converts 16-bit words to samples and back; `swap`: exchanges the two bytes of each word.
   virtual void unpack(const uint8_t *words, bool swap, int shift, int largest, uint16_t *samples, int n) const = 0;
   virtual void pack(const uint16_t *samples, bool swap, int shift, uint8_t *words, int n) const = 0;
 
@@ -179,10 +180,10 @@ class VectorLoops {
   ~VectorLoops() = default;
 };
 
-// What this machine can run, the fastest last; the first is compiled for no vector unit in particular.
+// The levels that this machine can run, the fastest last; the first one is compiled for no vector unit in particular.
 const std::vector<const VectorLoops *> &vector_levels();
 
-// The fastest, or the one that the environment variable CUDACONV_VECTORS names.
+// The fastest level, or the one that the environment variable CUDACONV_VECTORS names.
 const VectorLoops &vector_loops();
 
 }  // namespace cudaconv

@@ -9,7 +9,7 @@
 #include "cpu/vector.h"
 #include "cpu/vector_levels.h"
 
-// From here on only, so that nothing that other files share is compiled for this target.
+// The target applies from here on, below the includes, so that nothing that other files share is compiled for it.
 #ifdef __clang__
 #pragma clang attribute push(__attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi"))), \
                              apply_to = function)

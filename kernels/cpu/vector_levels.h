@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// One for each vector_*.cpp that is compiled with vector_loops.h. To be called only where the processor has the level.
+// The loops of vector_loops.h as each vector_*.cpp compiles them. Call one only where the processor has its level.
 #pragma once
 
 namespace cudaconv {

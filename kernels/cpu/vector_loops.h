@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// The body of every vector_*.cpp, which include it last, in a target of their own: plain loops over blocks of constant
-// length, which compilers turn into vector code without a remainder. Whatever is not in the anonymous namespace here
-// would be shared by the targets, and must not be compiled for one of them.
+// The vector loops, included last by every vector_*.cpp and compiled there for its target: plain loops over blocks of
+// constant length, which compilers turn into vector code without a remainder. Everything here must be in the anonymous
+// namespace: code shared between files must not be compiled for one of the targets.
 
 #ifdef __clang__
 #define CUDACONV_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
@@ -15,7 +15,7 @@ namespace cudaconv {
 
 namespace {
 
-// body(s) for the samples of a row; the last block may overlap the one before.
+// Calls body(s) for the samples of a row. The last block may overlap the one before it, so samples may be done twice.
 template <typename Body>
 CUDACONV_INLINE inline void for_samples(int n, Body body) {
   for (int block = 0; block < n; block += kVectorBlock) {
@@ -25,7 +25,7 @@ CUDACONV_INLINE inline void for_samples(int n, Body body) {
   }
 }
 
-// body(s) where no sample may be done twice: n is a whole number of blocks.
+// Calls body(s) once for each sample; n is a whole number of blocks.
 template <typename Body>
 CUDACONV_INLINE inline void for_blocks(int n, Body body) {
   for (int begin = 0; begin < n; begin += kVectorBlock) {
@@ -43,7 +43,7 @@ CUDACONV_INLINE inline V larger(V a, V b) {
   return a > b ? a : b;
 }
 
-// Arithmetic modulo a power of two, which signed numbers have not.
+// Unsigned type for sums modulo a power of two, since overflow of signed integers is undefined.
 template <typename Acc>
 struct Modular {
   using type = uint32_t;
@@ -53,8 +53,7 @@ struct Modular<int64_t> {
   using type = uint64_t;
 };
 
-// A list is worked through in groups of up to so many, whose pointers stay in registers; f(group's number, its size as
-// a constant, and whether it is the first).
+// Largest group of a list's items that is processed at a time, so that their pointers stay in registers.
 constexpr int kGroup = 9;
 
 template <int N>
@@ -89,7 +88,7 @@ void sum_group(const Tap<In> *taps, Out start, Out *out, int n) {
 template <typename In, typename Out>
 void sum_taps(const Tap<In> *taps, int count, Out start, Out *out, int n) {
   if (count == 0) return for_blocks(n, [=](int s) CUDACONV_INLINE { out[s] = start; });
-  constexpr int kStrip = 16 * kVectorBlock;  // its sums stay in the first-level cache
+  constexpr int kStrip = 16 * kVectorBlock;  // samples whose sums stay in the first-level cache
   for (int begin = 0; begin < n; begin += kStrip) {
     const int length = smaller(kStrip, n - begin);
     for (int k = 0; k < count; k += kGroup) {
@@ -106,7 +105,8 @@ void sum_taps(const Tap<In> *taps, int count, Out start, Out *out, int n) {
   }
 }
 
-// Registers full of pairs, see Pairs: plain loops over these do not become the one instruction that there is for them.
+// Vectors of pairs, see pair_of(). Compilers do not turn plain loops over pairs into the multiply-add instruction for
+// them.
 constexpr int kLanes = CUDACONV_VECTOR / sizeof(int32_t);
 using Vector = uint32_t __attribute__((vector_size(CUDACONV_VECTOR)));
 
@@ -119,7 +119,7 @@ CUDACONV_INLINE inline void store(Vector v, int32_t *out) {
   __builtin_memcpy(out, &v, sizeof v);
 }
 
-// The sum of the products of the first halves and of the second halves.
+// In each 32-bit lane, the product of the first halves plus the product of the second halves.
 CUDACONV_INLINE inline Vector multiply_pairs(Vector a, Vector b) {
 #if CUDACONV_VECTOR == 64
   return (Vector)_mm512_madd_epi16((__m512i)a, (__m512i)b);
@@ -134,7 +134,8 @@ CUDACONV_INLINE inline Vector multiply_pairs(Vector a, Vector b) {
 #endif
 }
 
-// All taps over a few registers, whose sums stay there until finish(first sample, sum) has each of them.
+// Sums all taps over a few vectors at a time, whose sums stay in registers until they are passed to finish(first
+// sample, sum).
 template <typename Finish>
 CUDACONV_INLINE inline void sum_of_pairs(const Tap<int32_t> *taps, int high, int count, uint32_t start, int n,
                                          Finish finish) {
@@ -186,7 +187,7 @@ void shift_sums(const In *in, int shift, Out *out, int n) {
 }
 
 inline void add_shifted_sums(const int32_t *in, int shift, int64_t *out, int n) {
-  // Without a sign, since what lies beyond the row in its last block may be of any size.
+  // Unsigned arithmetic, since values behind the row's end, in its last block, may be of any size.
   for_blocks(n, [=](int s) CUDACONV_INLINE {
     out[s] = static_cast<int64_t>(static_cast<uint64_t>(out[s]) + (static_cast<uint64_t>(int64_t{in[s]}) << shift));
   });
@@ -195,7 +196,7 @@ inline void add_shifted_sums(const int32_t *in, int shift, int64_t *out, int n) 
 inline void sum_products_of(const int32_t *const in[4], const int32_t *const weight[4], int32_t *out, int n) {
   const int32_t *const a = in[0], *const b = in[1], *const c = in[2], *const d = in[3];
   const int32_t *const u = weight[0], *const v = weight[1], *const w = weight[2], *const x = weight[3];
-  // Without a sign, since what lies beyond the row in its last block may be of any size.
+  // Unsigned arithmetic, since values behind the row's end, in its last block, may be of any size.
   const auto product = [](int32_t sum, int32_t weight)
                            CUDACONV_INLINE { return static_cast<uint32_t>(sum) * static_cast<uint32_t>(weight); };
   for_blocks(n, [=](int s) CUDACONV_INLINE {
@@ -229,7 +230,7 @@ void scan_sums(const In *in, int channels, Acc *out, int n) {
       Number<kMaxChannels>{});
 }
 
-// The dividend that Rounding16 makes of a sum.
+// The dividend that Rounding16 derives from a sum.
 template <bool kAbsolute>
 CUDACONV_INLINE inline uint16_t dividend(uint16_t t, const Rounding16 &r) {
   const uint16_t v =
@@ -247,7 +248,7 @@ void round_16(const uint16_t *sum, const Rounding16 &rounding, uint8_t *out, int
       out[s] = static_cast<uint8_t>(dividend<kAbsolute>(sum[s], r) * magic >> shift);
     });
   } else {
-    // Only by a constant are 16-bit lanes shifted without a way through 32 bits.
+    // A shift by a constant keeps 16-bit lanes; other shifts of them go through 32 bits.
     with_number(
         r.shift,
         [=](auto number) {
@@ -263,14 +264,14 @@ inline bool is_power_of_two(int64_t v) {
   return (v & (v - 1)) == 0;
 }
 
-// round_to_sample of value(s); a divisor that is a power of two needs no multiplication.
+// Applies round_to_sample() to value(s); divisors that are powers of two need no multiplication.
 template <typename Acc, typename T, typename Value>
 CUDACONV_INLINE inline void round_values(const Rounding &rounding, T *out, int n, Value value) {
   const Rounding r = rounding;
   const Acc offset = static_cast<Acc>(r.offset), half = static_cast<Acc>(r.half), limit = static_cast<Acc>(r.limit);
   if (is_power_of_two(2 * r.half)) {
     const int shift = __builtin_ctzll(static_cast<uint64_t>(2 * r.half));
-    const Acc sign = r.absolute ? -1 : 0;  // of what may be negated
+    const Acc sign = r.absolute ? -1 : 0;  // -1 where negative values are negated
     for_samples(n, [=](int s) CUDACONV_INLINE {
       Acc v = static_cast<Acc>(value(s) + offset);
       const Acc flip = v < 0 ? sign : 0;
@@ -294,7 +295,8 @@ void round_gained(const Acc *sum, const Gain &gain, const T *centre, const Round
   const Gain g = gain;
   if (sizeof(Acc) == 4 && g.narrow) {
     const int32_t sums_gain = static_cast<int32_t>(g.sum), centres_gain = static_cast<int32_t>(g.centre);
-    // Half of the last bit is added after the others are gone, so that it cannot carry beyond the sum's 32 bits.
+    // The rounding bit is added when all bits but one are shifted out, so that it cannot carry out of the sum's 32
+    // bits.
     const int first = g.shift ? g.shift - 1 : 0, last = g.shift ? 1 : 0;
     return round_values<int32_t>(rounding, out, n, [=](int s) CUDACONV_INLINE {
       const int32_t v = static_cast<int32_t>(((sum[s] >> first) + last) >> last);
@@ -308,7 +310,7 @@ void round_gained(const Acc *sum, const Gain &gain, const T *centre, const Round
 template <typename Lane>
 struct Root;
 
-// floor(sqrt(square)) and whether that is less than the root; comparisons correct the estimate.
+// floor(sqrt(square)); comparisons correct the estimate.
 template <>
 struct Root<int16_t> {
   using Square = int32_t;
@@ -351,7 +353,7 @@ void compass_of(const T *const row[3], int channels, int32_t three_gain, int32_t
   const int c = channels;
   for_samples(n, [=](int s) CUDACONV_INLINE {
     const Acc ring[8] = {a[s], a[s + c], a[s + 2 * c], b[s + 2 * c], d[s + 2 * c], d[s + c], d[s], b[s]};
-    Acc pair[8];  // neighbours in the ring
+    Acc pair[8];  // sums of neighbours in the ring
     for (int k = 0; k < 8; k++) pair[k] = static_cast<Acc>(ring[k] + ring[(k + 1) % 8]);
     Acc largest = 0;
     for (int k = 0; k < 8; k++) largest = larger(largest, static_cast<Acc>(pair[k] + ring[(k + 2) % 8]));

@@ -13,7 +13,7 @@ namespace cudaconv {
 
 namespace {
 
-// A tap of sums of 128 bits.
+// A tap of 128-bit sums.
 template <typename In>
 struct LongTap {
   const In *in;
@@ -35,7 +35,7 @@ void add_up(const VectorLoops &, const std::vector<LongTap<In>> &taps, Uint128 *
     for (int s = 0; s < n; s++) out[s] += static_cast<Uint128>(tap.in[s]) * static_cast<uint64_t>(tap.coefficient);
 }
 
-// The alpha of rows of a part whose alpha is another part's.
+// Reads the alpha of a part's rows from the part that holds it.
 template <typename T>
 class AlphaRows {
  public:
@@ -59,7 +59,7 @@ class AlphaRows {
       rows_.push_back(scratch.take<T>(static_cast<size_t>(std::max(count_, 0)) * layout_->channels + kVectorBlock));
   }
 
-  // The alpha of row y, which may lie outside the part, of a pixel for each column of the window.
+  // Reads the alpha of row y, which may lie outside the part: one sample for each column of the window.
   void read(int y, T *alpha) {
     const T outside = static_cast<T>(layout_->border_value[channel_]);
     const int source = border_index(job_.plan->border, y, job_.part.height);
@@ -88,16 +88,16 @@ class AlphaRows {
   const AlphaGrid grid_;
   const PlaneLayout *layout_;
   int channel_;
-  int first_, count_;        // pixels of the part with alpha
-  std::vector<int> column_;  // of the part, for each column of the window; -1: outside
+  int first_, count_;        // range of pixels of the part with alpha
+  std::vector<int> column_;  // the part's column for each column of the window; -1: outside
   std::vector<T *> rows_;
 };
 
-// Sum: of a window. A pixel has a slot for each channel and, where its alpha is another part's, one for that: rows of
-// products of alpha and colour, and of alpha itself in its slot, are added up alike.
+// Weighted means with window sums of type Sum. A pixel has a slot for each channel and, if another part holds its
+// alpha, one more for that. The slots hold products of alpha and colour, or alpha itself, so that all are summed alike.
 //
-// Where alpha is 0 in all of a window the colours are means without it. Their sums are made where there are such
-// windows alone.
+// If alpha is 0 in a whole window, its colours are means without alpha. Sums for these are only computed for rows that
+// have such windows.
 template <typename T, typename Sum>
 class WeightedRowsOf : public WeightedRows<T> {
   using Unsigned = std::conditional_t<std::is_same_v<Sum, int32_t>, uint32_t,
@@ -173,12 +173,12 @@ class WeightedRowsOf : public WeightedRows<T> {
 
  private:
   struct Rows {
-    Ring<Sum> sums;          // of rows
-    Ring<Product> products;  // of a mask that is no product of a row and a column
-    std::vector<int> made;   // which row lies where
+    Ring<Sum> sums;          // row sums
+    Ring<Product> products;  // products, for a mask that is not the product of a row and a column
+    std::vector<int> made;   // which row each row of the ring holds
   };
 
-  // Makes what rows_[weighted] keeps of row y, unless it is there.
+  // Computes what rows_[weighted] keeps of row y, unless it is there already.
   void make_row(int y, bool weighted) {
     Rows &rows = rows_[weighted];
     const auto height = static_cast<int>(rows.made.size());
@@ -195,7 +195,7 @@ class WeightedRowsOf : public WeightedRows<T> {
     add_up(*job_.loops, taps, rows.sums[y], length_);
   }
 
-  // Taps that are not 0, from pixel to pixel.
+  // Lists the non-zero factors as taps on consecutive pixels.
   template <typename In>
   void list_taps(const std::vector<Factor> &factors, const In *in, Taps<In> *taps) const {
     for (size_t i = 0; i < factors.size(); i++)
@@ -222,7 +222,7 @@ class WeightedRowsOf : public WeightedRows<T> {
     }
   }
 
-  // The sums of the windows of row y.
+  // Sums the windows of row y.
   void add_rows(int y, bool weighted, Sum *out) {
     const Rows &rows = rows_[weighted];
     const int top = y - job_.pass->radius_y, width = job_.pass->width(), height = job_.pass->height();
@@ -266,16 +266,16 @@ class WeightedRowsOf : public WeightedRows<T> {
   const int channels_;
   std::vector<Factor> row_, column_;
   RowWindow<T> window_;
-  int next_;  // the row that enters next
+  int next_;  // the next row to enter
   bool packed_;
   int slots_, alpha_slot_;
-  int columns_, length_;  // pixels of the window; slots of a row of results, whole blocks
+  int columns_, length_;  // pixels of a window's row; slots of a row of results, in whole blocks
   std::unique_ptr<AlphaRows<T>> alpha_rows_;
   T *alpha_ = nullptr;
   Product *product_ = nullptr;
-  Rows rows_[2];  // without and with alpha
+  Rows rows_[2];  // [0]: without alpha, [1]: with alpha
   Sum *weighted_, *unweighted_;
-  Unsigned all_;  // the sum of the mask
+  Unsigned all_;  // the sum of the mask's coefficients
 };
 
 }  // namespace

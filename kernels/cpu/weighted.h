@@ -15,7 +15,7 @@ class WeightedRows {
  public:
   virtual ~WeightedRows() = default;
 
-  // The tile's samples of row y, in rising order of rows.
+  // Writes the tile's samples of row y. Rows are written in rising order.
   virtual void write(int y, T *row) = 0;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// The CUDA backend: frames to the device and back, and in between the passes of the plan, which the launchers enqueue.
+// The CUDA backend: copies frames to the device and back, and in between enqueues the passes of the plan through the
+// launchers.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -24,47 +25,49 @@ namespace cudaconv {
 
 namespace {
 
-// Launches that a frame may be ahead of the GPU: so many are to come to an end when a frame is given up, and they are
-// enough to keep the GPU busy.
+// How many launches a frame may be ahead of the GPU: enough to keep it busy, and few enough to wait for when a frame is
+// given up.
 constexpr size_t kLaunchesAhead = 8;
 
-constexpr size_t kMostPrepared = 64;  // plans that are kept: with roi-scale frames have several, and others in turn
+// Plans that are kept prepared: with roi-scale a frame has several plans, and frames take turns with others.
+constexpr size_t kMostPrepared = 64;
 
 // The masks of a plan's passes in device memory, for method=global.
 struct DeviceMasks {
   std::shared_ptr<const Plan> plan;
-  DeviceBuffer buffer;  // MaskParams, one a pass
+  DeviceBuffer buffer;  // one MaskParams for each pass
 };
 
-// A frame in flight and what it needs on the way.
+// A frame in flight with the resources that it needs.
 struct Slot {
-  OwnedFrame<DeviceBuffer> source, target;  // device copies of frames that kernels do not take as they lie
+  OwnedFrame<DeviceBuffer> source, target;  // device copies of frames that kernels cannot use in place
   OwnedFrame<DeviceBuffer> unpacked_source, unpacked_target;
   OwnedFrame<PinnedBuffer> upload, download;  // staging, so that copies of pageable memory do not block
   std::vector<OwnedFrame<DeviceBuffer>> temporaries;
-  std::vector<std::shared_ptr<const DeviceMasks>> masks;  // of method=global
-  // Where regions are in force: what plans make of them, and, of more plans than kMostResults, all together.
+  std::vector<std::shared_ptr<const DeviceMasks>> masks;  // used with method=global
+  // With regions: results of up to kMostResults plans and, if there are more plans, a frame in which all results meet.
   OwnedFrame<DeviceBuffer> results[kMostResults], merged;
-  PinnedBuffer host_lists;  // tiles that blocks work on, and pixels that are put in place
+  PinnedBuffer host_lists;  // numbers of tiles to work on, and pixels to put in place
   DeviceBuffer lists;
   FrameBuffers buffers;
   Event kernels_begin, kernels_end;
   Event source_ready{cudaEventDisableTiming}, target_free{cudaEventDisableTiming}, downloaded{cudaEventDisableTiming};
-  // The event after launch n, at n modulo their number, in plans of more passes than that; made as they are needed.
+  // launched[n % kLaunchesAhead] is recorded after launch n of a plan with more launches than that; created when
+  // needed.
   std::array<std::unique_ptr<Event>, kLaunchesAhead> launched;
   Ticket ticket = 0;
   std::shared_ptr<const Plan> plan;
   FrameView destination;
-  std::vector<CopyRect> down;  // what comes back of a frame in host memory
+  std::vector<CopyRect> down;  // what is copied back of a frame in host memory
 
   const Event &done() const { return destination.on_device ? kernels_end : downloaded; }
 };
 
-// Three streams, so that the upload of a frame, the kernels of the one before, and the download of the one before that
-// run at the same time. Events order them frame by frame.
+// Three streams, so that the upload of a frame, the kernels of the frame before it, and the download of the one before
+// that run at the same time. Events order the three for each frame.
 //
-// The thread that submits and the one that retires meet in the lists of slots, under mutex_, which nobody holds while
-// waiting or copying. A slot in in_flight_ belongs to the thread that retires, any other to the one that submits.
+// The thread that submits and the thread that retires share the lists of slots, guarded by mutex_, which is never held
+// while waiting or copying. A slot in in_flight_ belongs to the thread that retires, any other to the one that submits.
 class CudaBackend : public Backend {
  public:
   CudaBackend(cudaStream_t stream, ParallelFor parallel_for)
@@ -91,7 +94,7 @@ class CudaBackend : public Backend {
       else
         enqueue_frame(*slot, src, planned.back().regions, cancellation);
     } catch (const Error &error) {
-      synchronize();  // nothing may still read or write the frames
+      synchronize();  // so that nothing still reads or writes the frames
       if (error.kind() == Error::Kind::Cancelled) release(std::move(slot));
       throw;
     } catch (...) {
@@ -110,7 +113,7 @@ class CudaBackend : public Backend {
       try {
         finish(*slot);
       } catch (...) {
-        synchronize();  // the slot's memory goes with it
+        synchronize();  // before the slot's memory is freed
         take_first();
         throw;
       }
@@ -122,7 +125,7 @@ class CudaBackend : public Backend {
     std::lock_guard<std::mutex> lock(mutex_);
     if (in_flight_.empty() || ticket < in_flight_.front()->ticket) return true;
     const cudaError_t result = cudaEventQuery(in_flight_[ticket - in_flight_.front()->ticket]->done().get());
-    if (result == cudaErrorNotReady) cudaGetLastError();  // an answer, not an error to be found by the next call
+    if (result == cudaErrorNotReady) cudaGetLastError();  // so that the next call does not find this answer as an error
     return result != cudaErrorNotReady;
   }
 
@@ -155,7 +158,7 @@ class CudaBackend : public Backend {
     free_.push_back(std::move(slot));
   }
 
-  // The frame that was submitted first, if it is to be retired with `ticket`, else nullptr.
+  // The frame that was submitted first if its ticket is at most `ticket`, else nullptr.
   Slot *first_until(Ticket ticket) const {
     std::lock_guard<std::mutex> lock(mutex_);
     return !in_flight_.empty() && in_flight_.front()->ticket <= ticket ? in_flight_.front().get() : nullptr;
@@ -168,7 +171,7 @@ class CudaBackend : public Backend {
     return slot;
   }
 
-  // The plan for this device; those used last are kept.
+  // The plan prepared for this device. The plans used last are kept.
   std::shared_ptr<const PreparedPlan> prepare_plan(const std::shared_ptr<const Plan> &plan) {
     auto found = std::find_if(prepared_.begin(), prepared_.end(), [&](const auto &p) { return p->plan == plan; });
     if (found == prepared_.end()) {
@@ -184,12 +187,13 @@ class CudaBackend : public Backend {
     return prepared_.front();
   }
 
-  // Of plans whose launches are deferred together this has to be done for all before.
+  // Makes scratch memory large enough for a plan. Where launches of several plans are deferred together, this is done
+  // for all of them first.
   void reserve_scratch(const PreparedPlan &prepared) {
     size_t bytes = 0;
     for (const PreparedLaunch &launch : prepared.launches) bytes = std::max(bytes, launch.scratch);
     if (bytes <= scratch_.size()) return;
-    check(cudaStreamSynchronize(stream_.get()), "cudaStreamSynchronize");  // the frames before use what there is
+    check(cudaStreamSynchronize(stream_.get()), "cudaStreamSynchronize");  // frames in flight use the old memory
     scratch_.reserve(bytes);
   }
 
@@ -212,19 +216,20 @@ class CudaBackend : public Backend {
     return reinterpret_cast<const MaskParams *>(masks_->buffer.data());
   }
 
-  // Whether kernels work on a frame as it lies.
+  // Whether kernels can use a frame in place.
   static bool works_on(const FrameView &frame, const Plan &plan) {
     return frame.on_device && (plan.method != Method::Auto || is_aligned(frame, plan.memory));
   }
 
-  // Nothing waits for work that is being captured into a graph, nor times it.
+  // Whether the stream is being captured into a graph. Captured work is neither waited for nor timed.
   bool is_captured() const {
     cudaStreamCaptureStatus capture;
     check(cudaStreamIsCapturing(stream_.get(), &capture), "cudaStreamIsCapturing");
     return capture != cudaStreamCaptureStatusNone;
   }
 
-  // Calls launch(0) ... launch(count - 1), no more of them ahead of the GPU than a frame that is given up waits for.
+  // Calls launch(0) ... launch(count - 1). At most kLaunchesAhead of them are ahead of the GPU, since a frame that is
+  // given up waits for these.
   template <typename Launch>
   void launch_all(Slot &slot, size_t count, bool captured, const Cancellation &cancellation, Launch launch) {
     for (size_t i = 0; i < count; i++) {
@@ -240,7 +245,7 @@ class CudaBackend : public Backend {
     }
   }
 
-  // `regions` are not active, but say which field of a frame this is.
+  // `regions` are not active; they only say which field of a frame this is.
   void enqueue_frame(Slot &slot, const FrameView &src, const Regions &regions, const Cancellation &cancellation) {
     const Plan &plan = *slot.plan;
     const FrameView &dst = slot.destination;
@@ -272,7 +277,7 @@ class CudaBackend : public Backend {
     }
     prepare_temporaries(slot, *prepared);
     std::vector<MosaicTiles> mosaic;
-    std::vector<MosaicTiledBox> none;  // the frame is one box
+    std::vector<MosaicTiledBox> none;  // stays empty, since the frame is one box
     if (filter.passes[0].op == Op::Mosaic) mosaic = cut_mosaic(mosaic_parts(regions, filter), filter, &none);
     slot.buffers.mosaic = &mosaic;
     slot.buffers.mosaic_boxes = nullptr;
@@ -292,7 +297,8 @@ class CudaBackend : public Backend {
     hand_over(slot, slot.target.view(), nullptr);
   }
 
-  // The frame is filtered where it lies on the device: results go to frames beside it until all of a stage are there.
+  // Filters a frame with regions in place, on the device: results go to separate frames until all those of a stage are
+  // complete.
   void enqueue_regions(Slot &slot, const std::vector<PlannedRegions> &planned, const FrameView &src,
                        const Cancellation &cancellation) {
     const auto prepare = [this](const std::shared_ptr<const Plan> &plan) { return prepare_plan(plan); };
@@ -327,7 +333,7 @@ class CudaBackend : public Backend {
     end_on_device(slot, frame, captured);
   }
 
-  // The regions of `frame` are filtered.
+  // Hands over `frame`, whose regions have been filtered.
   void end_on_device(Slot &slot, const FrameView &frame, bool captured) {
     const FrameView &dst = slot.destination;
     if (dst.on_device && frame.plane[0].data != dst.plane[0].data)
@@ -336,8 +342,9 @@ class CudaBackend : public Backend {
     hand_over(slot, frame, &slot.down);
   }
 
-  // Brings the frame to where it is filtered: to the device, and of a frame in host memory that is filtered in place no
-  // more than is needed; or to the target, if it lies there.
+  // Brings the frame to where it is filtered and returns that place: the target, if it is in device memory that kernels
+  // can use, else a frame of the slot. Of a frame in host memory that is filtered in place only what is needed is
+  // copied.
   FrameView place_frame(Slot &slot, const FrameView &src, const RegionJob &job, const Cancellation &cancellation) {
     const Plan &plan = *slot.plan;
     const FrameView &dst = slot.destination;
@@ -361,8 +368,7 @@ class CudaBackend : public Backend {
     return slot.source.view();
   }
 
-  // What of a frame's regions goes to the device beside the numbers of tiles, cells and bits: where each list begins
-  // there.
+  // Boxes of mosaics, and the device addresses of the lists that are uploaded besides the numbers of tiles.
   struct RegionLists {
     std::vector<MosaicTiledBox> boxes;
     const MosaicTiledBox *device_boxes = nullptr;
@@ -370,8 +376,8 @@ class CudaBackend : public Backend {
     const uint32_t *device_bits = nullptr;
   };
 
-  // Of up to kMostResults groups at a time, the results are put in place together: in the frame, if there are no more
-  // groups, else in a frame in which they meet before that.
+  // Defers the launches of all stages. Results of up to kMostResults groups at a time are put in place together: in the
+  // frame, or, if there are more groups, first in slot.merged, where all of them meet.
   void defer_stages(Slot &slot, const RegionJob &job, const FrameView &frame, DeferredLaunches &deferred,
                     RegionLists &lists) {
     const std::vector<Group> &groups = job.groups;
@@ -419,7 +425,7 @@ class CudaBackend : public Backend {
     const auto set = [&](int buffer, const FrameView &view) {
       (buffer == Pass::kOutput ? buffers.target : buffers.temporary[buffer - 1]) = view;
     };
-    // What the stages before this one have made lies in the frame.
+    // The results of earlier stages are read from the frame.
     for (size_t s = 0; s < index; s++) set(filter.passes[stages[s].end - 1].target, frame);
     set(filter.passes[stages[index].end - 1].target, result);
     for (const PreparedLaunch &launch : group.prepared->launches) {
@@ -436,11 +442,11 @@ class CudaBackend : public Backend {
     }
   }
 
-  // Returns where the numbers of tiles lie on the device.
+  // Uploads all lists. Returns the device address of the numbers of tiles.
   const uint32_t *upload_lists(Slot &slot, const std::vector<uint32_t> &tiles, const RegionJob &job,
                                RegionLists &lists) {
     const auto bytes_of = [](const auto &list) { return list.size() * sizeof(list[0]); };
-    // The kernel that copies them takes 16 bytes at a time.
+    // sizeof(uint4) more, because the kernel that copies the lists takes 16 bytes at a time.
     const size_t bytes =
         bytes_of(tiles) + bytes_of(job.bits) + bytes_of(lists.boxes) + bytes_of(job.cells) + sizeof(uint4);
     slot.host_lists.reserve(bytes);
@@ -460,8 +466,8 @@ class CudaBackend : public Backend {
     return device_tiles;
   }
 
-  // The frame that has been filtered goes to its destination, where it is not there yet. `rects`: what is copied to
-  // host memory; nullptr: all of it.
+  // Brings a filtered frame to its destination unless it is there already. `rects`: what is copied to host memory;
+  // nullptr: all of it.
   void hand_over(Slot &slot, const FrameView &frame, const std::vector<CopyRect> *rects) {
     const FrameView &dst = slot.destination;
     if (!dst.on_device) {
@@ -479,14 +485,14 @@ class CudaBackend : public Backend {
 
   bool is_of_others(const FrameView &frame) const { return frame.stream && frame.stream != stream_.get(); }
 
-  // Has the kernels wait for what others have enqueued for a frame in device memory.
+  // Makes the kernels wait for what others have enqueued for a frame in device memory.
   void wait_for_others(const FrameView &frame, const Event &event) const {
     if (!is_of_others(frame)) return;
     event.record(static_cast<cudaStream_t>(frame.stream));
     event.make_wait(stream_.get());
   }
 
-  // `rects`: what is copied; nullptr: all of it.
+  // Uploads a frame to slot.source. `rects`: what is copied; nullptr: all of it.
   void upload(Slot &slot, const FrameView &src, const std::vector<CopyRect> *rects, const Cancellation &cancellation) {
     const std::vector<MemoryPlane> &planes = slot.plan->memory;
     const std::vector<CopyRect> all = rects ? *rects : whole_frame(planes);
@@ -514,14 +520,14 @@ class CudaBackend : public Backend {
     masks->plan = plan;
     const std::vector<MaskParams> host = global_masks(*plan);
     masks->buffer.reserve(host.size() * sizeof(MaskParams));
-    // From pageable memory: the runtime has read it when the call returns.
+    // The host memory is pageable, so the runtime has read it when the call returns.
     check(cudaMemcpyAsync(masks->buffer.data(), host.data(), host.size() * sizeof(MaskParams), cudaMemcpyHostToDevice,
                           stream_.get()),
           "cudaMemcpyAsync of the masks");
     return masks;
   }
 
-  // What slot.down says, or all of it.
+  // Downloads the rectangles of slot.down, or the whole frame.
   void download(Slot &slot, const FrameView &frame, bool whole) {
     const std::vector<MemoryPlane> &planes = slot.plan->memory;
     const FrameView *to = &slot.destination;
@@ -554,15 +560,15 @@ class CudaBackend : public Backend {
   }
 
   const KernelSets kernels_;
-  // Used by the thread that submits alone, but for the streams.
+  // The members down to regions_, except the streams, are used only by the thread that submits.
   Stream upload_stream_, stream_, download_stream_;
   const ParallelFor parallel_for_;
-  DeviceBuffer scratch_;                      // of all frames, which the stream filters one after the other
+  DeviceBuffer scratch_;                      // for all frames, which the stream filters one after the other
   std::shared_ptr<const DeviceMasks> masks_;  // of the latest plan with method=global
-  std::vector<std::shared_ptr<const PreparedPlan>> prepared_;  // that used last comes first
-  std::shared_ptr<const RegionJob> regions_;                   // of the latest frame that had any
-  std::mutex retire_mutex_;                                    // held by the thread that retires, while it waits too
-  mutable std::mutex mutex_;                                   // of what follows
+  std::vector<std::shared_ptr<const PreparedPlan>> prepared_;  // most recently used first
+  std::shared_ptr<const RegionJob> regions_;                   // of the latest frame with regions
+  std::mutex retire_mutex_;                                    // held by the thread that retires, also while it waits
+  mutable std::mutex mutex_;                                   // guards the members below
   std::deque<std::unique_ptr<Slot>> in_flight_;
   std::vector<std::unique_ptr<Slot>> free_;
   Ticket last_ticket_ = 0;

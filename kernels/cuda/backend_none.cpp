@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Stands in for the CUDA backend in a build without CUDA.
+// Replaces the CUDA backend in a build without CUDA.
 #include "backend.h"
 
 namespace cudaconv {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Owners of what the CUDA runtime hands out, what a device has, and the check that every call goes through.
+// RAII owners of CUDA resources, the limits of a device, and the check that every call goes through.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -14,10 +14,10 @@
 
 namespace cudaconv {
 
-// Throws Error{Device} that names the call and the reason unless `result` is cudaSuccess.
-// Keeps in mind an error that the process does not get beyond, for why_no_context(). Any thread.
+// Remembers an error after which the process cannot use CUDA any more, for why_no_context(). Any thread may call it.
 void remember_fatal(cudaError_t result);
 
+// Throws Error{Device} that names the call and the reason unless `result` is cudaSuccess.
 inline void check(cudaError_t result, const char *call, const char *file = __builtin_FILE(),
                   int line = __builtin_LINE()) {
   if (result == cudaSuccess) return;
@@ -27,7 +27,7 @@ inline void check(cudaError_t result, const char *call, const char *file = __bui
               file, line);
 }
 
-// Memory that grows and never shrinks. Contents are not kept when it grows.
+// Memory that grows and never shrinks. Its contents are lost when it grows.
 template <cudaError_t (*kAllocate)(void **, size_t), cudaError_t (*kFree)(void *)>
 class GrowingBuffer {
  public:
@@ -92,7 +92,7 @@ class Event {
   void synchronize(const char *file = __builtin_FILE(), int line = __builtin_LINE()) const {
     check(cudaEventSynchronize(event_), "cudaEventSynchronize", file, line);
   }
-  // What is enqueued on `stream` from here on waits for what was recorded last.
+  // Makes work enqueued on `stream` from here on wait for what was recorded last.
   void make_wait(cudaStream_t stream, const char *file = __builtin_FILE(), int line = __builtin_LINE()) const {
     check(cudaStreamWaitEvent(stream, event_, 0), "cudaStreamWaitEvent", file, line);
   }
@@ -101,7 +101,7 @@ class Event {
   cudaEvent_t event_ = nullptr;
 };
 
-// A stream of its own, or one that belongs to somebody else.
+// A stream that is created and owned here, or one borrowed from its owner.
 class Stream {
  public:
   explicit Stream(cudaStream_t borrowed = nullptr) : stream_(borrowed), owned_(borrowed == nullptr) {
@@ -118,10 +118,10 @@ class Stream {
   bool owned_;
 };
 
-// What the current device has.
+// Limits of the current device.
 struct DeviceLimits {
   int multiprocessors = 0;
-  size_t block_bytes = 0, multiprocessor_bytes = 0;  // of shared memory
+  size_t block_bytes = 0, multiprocessor_bytes = 0;  // shared memory
 };
 
 inline DeviceLimits current_limits() {

@@ -8,14 +8,14 @@
 
 namespace cudaconv {
 
-// Each in its family's folder; all are for dense planes.
+// The functions of each structure, defined in its family's folder. All but takes_long() take dense planes only.
 int takes_mosaic(const PassQuery &query);  // means of blocks
 void launch_mosaic(const PassRun &run);
 int takes_weighted(const PassQuery &query);  // means weighted by alpha, of a row and a column
 void launch_weighted(const PassRun &run);
 int takes_blur(const PassQuery &query);  // wide Gaussians
 void launch_blur(const PassRun &run);
-int takes_composite(const PassQuery &query);  // openings and the like of small squares
+int takes_composite(const PassQuery &query);  // openings, closings, gradients and hats of small squares
 void launch_composite(const PassRun &run);
 int takes_sliding(const PassQuery &query);  // small windows
 void launch_sliding(const PassRun &run);
@@ -27,13 +27,13 @@ int takes_structuring_element(const PassQuery &query);  // larger ellipses, cros
 void launch_structuring_element(const PassRun &run);
 int takes_median_network(const PassQuery &query);  // medians of 7x7 to 15x15
 void launch_median_network(const PassRun &run);
-int takes_median_histogram(const PassQuery &query);  // larger ones
+int takes_median_histogram(const PassQuery &query);  // larger medians
 void launch_median_histogram(const PassRun &run);
 int takes_box(const PassQuery &query);  // means of 8-bit samples
 void launch_box(const PassRun &run);
-int takes_box_tiles(const PassQuery &query);  // the narrow ones that nothing else takes
+int takes_box_tiles(const PassQuery &query);  // narrow means that nothing else takes
 void launch_box_tiles(const PassRun &run);
-// The other linear masks, if there are kernels for the matrix instructions.
+// Other linear masks, on the matrix instructions.
 int takes_separable9(const PassQuery &query);  // separable, up to 9x9, 8-bit samples, rows of 16n bytes
 void launch_separable9(const PassRun &run);
 int takes_separable(const PassQuery &query);
@@ -46,7 +46,7 @@ int takes_dense(const PassQuery &query);
 void launch_dense(const PassRun &run);
 int takes_long_separable(const PassQuery &query);  // Gaussians of any length
 void launch_long_separable(const PassRun &run);
-// Without them.
+// Linear masks without the matrix instructions.
 int takes_long(const PassQuery &query);  // separable masks, of any layout
 void launch_long(const PassRun &run);
 
@@ -55,7 +55,8 @@ namespace {
 constexpr unsigned kMirrors =
     border_bits(Border::Replicate, Border::Reflect, Border::Reflect101, Border::Constant, Border::Keep);
 constexpr unsigned kAllSix = kMirrors | border_bit(Border::Wrap);
-// Of kernels that no method can stand in for, and that take samples outside from the index functions alone, or none.
+// For structures that no method can stand in for, and that take outside samples only from the index functions of
+// plan/border.h or need none.
 constexpr unsigned kAny = ~0u;
 
 }  // namespace
@@ -118,7 +119,7 @@ void launch_prepared(const PreparedLaunch &prepared, PassRun run) {
   const FrameLayout &layout = run.plan.layout;
   const bool dense =
       std::all_of(layout.plane, layout.plane + layout.planes, [](const PlaneLayout &plane) { return plane.dense(); });
-  // Structures that take other planes too keep pixels themselves.
+  // Structures that also take other planes copy kept pixels themselves.
   if (dense && (run.pass().keep_x || run.pass().keep_y)) launch_restore(run);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// The dispatch table: which structure of kernels carries out which passes of a plan. Asked once for a plan and a
-// device; what it answers is launched for each frame.
+// The dispatch table: which structure of kernels carries out which passes of a plan. It is asked once for a plan and a
+// device; the answer is launched for each frame.
 #pragma once
 
 #include <cstddef>
@@ -11,27 +11,27 @@
 
 namespace cudaconv {
 
-// Which sets of kernels were compiled for a device, which may be fewer than it could run.
+// Which sets of kernels were compiled for a device. They may be fewer than the device could run.
 struct KernelSets {
-  bool mma = false;   // those of Feature::IntegerMma are there
-  bool sm90 = false;  // those of Feature::MaskKernels, see device/arch.cuh
+  bool mma = false;   // the kernels of Feature::IntegerMma, see device/arch.cuh
+  bool sm90 = false;  // the kernels of Feature::MaskKernels
 };
 
-// Throws Error{NoDevice} where the current device can run none.
+// The kernels for the current device. Throws Error{NoDevice} if it can run none.
 KernelSets find_kernels();
 
-// A pass of a plan for dense planes, and the device that is to carry it out.
+// A pass of a plan, and the device that is to carry it out.
 struct PassQuery {
   const Plan &plan;
-  size_t index;        // of the pass
-  KernelSets kernels;  // of the current device
+  size_t index;        // index of the pass
+  KernelSets kernels;  // kernels of the current device
 
   const Pass &pass() const { return plan.passes[index]; }
 };
 
 struct PassRun;
 
-// Border modes, a bit each.
+// Sets of border modes, with one bit for each mode.
 constexpr unsigned border_bit(Border border) {
   return 1u << static_cast<int>(border);
 }
@@ -42,36 +42,37 @@ constexpr unsigned border_bits(Borders... borders) {
 
 // A row of the table.
 struct Structure {
-  const char *name;  // as stats have it
-  // The modes that its kernels do. Of another, a new one say, it is not asked: most fill edges by hand, and would take
-  // it for one that they know.
+  const char *name;  // as in `stats`
+  // The border modes that its kernels implement. It is not asked for passes with others, such as a new mode: most
+  // structures fill edges by hand and would mistake it for one that they know.
   unsigned borders;
-  // How many passes, from the one asked for on, one launch carries out; 0 where that pass is not of its kind. Enqueues
-  // nothing, but asks for the limits of the current device. Throws Error{Device}.
+  // Returns how many passes, from the given one on, one launch carries out; 0 if that pass is not for this structure.
+  // Enqueues nothing, but queries the limits of the current device. Throws Error{Device}.
   int (*takes)(const PassQuery &query);
-  // Enqueues them. Of the last one, all pixels are filtered. Throws Error{Device}.
+  // Enqueues these passes. All pixels of the last one are filtered, also those that border=keep keeps. Throws
+  // Error{Device}.
   void (*launch)(const PassRun &run);
-  // Bytes of device memory that the first of them needs besides frames, see scratch.h; nullptr: none.
+  // Bytes of device memory that the first of these passes needs besides frames, see scratch.h; nullptr: none.
   size_t (*scratch)(const Plan &plan, const Pass &pass) = nullptr;
 };
 
-// In the order in which they are asked with method=auto; what none takes, the methods do.
+// The table, in the order in which structures are asked with method=auto. The methods do what none takes.
 const std::vector<Structure> &structures();
 
-// Passes of a plan that one launch carries out.
+// Passes of a plan that are carried out by one launch.
 struct PreparedLaunch {
-  const Structure *structure;  // nullptr: a method's kernels
-  size_t first;                // pass
+  const Structure *structure;  // nullptr: the kernels of a method
+  size_t first;                // index of the first pass
   int passes;
-  size_t scratch;  // bytes of FrameBuffers::scratch
+  size_t scratch;  // bytes needed of FrameBuffers::scratch
 
   const char *name() const { return structure ? structure->name : nullptr; }
 };
 
-// Throws Error{Device}.
+// The launches of a plan. Throws Error{Device}.
 std::vector<PreparedLaunch> prepare(const Plan &plan, const KernelSets &kernels);
 
-// Enqueues what was prepared for the plan; run.index is of no account. Pixels that are to stay as they were stay.
+// Enqueues a launch that was prepared for the plan; run.index is ignored. Pixels that border=keep keeps are copied.
 // Throws Error{Device}.
 void launch_prepared(const PreparedLaunch &prepared, PassRun run);
 

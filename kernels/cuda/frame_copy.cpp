@@ -8,14 +8,14 @@ namespace cudaconv {
 
 namespace {
 
-constexpr size_t kPieceBytes = 256 << 10;  // of a copy on the host that it pays to hand to another thread
+constexpr size_t kPieceBytes = 256 << 10;  // host copies are cut into pieces of this size for several threads
 
-// Bytes of a row that are copied together: those of a packed pixel, and a line of a cache.
+// Granularity of copies along a row, in bytes: it keeps packed pixels together and is a cache line.
 constexpr int64_t kUnit = 64;
-// To enqueue a copy of its own takes as long as to copy so many bytes more: two microseconds at 50 GB/s.
+// Enqueueing another copy takes as long as copying this many more bytes: two microseconds at 50 GB/s.
 constexpr size_t kCopyCost = 100 << 10;
 
-// The rectangles of a plane of memory, without the bytes that belong to no pixel.
+// Appends a rectangle of a plane of memory, less the bytes that belong to no pixel.
 void append(const std::vector<MemoryPlane> &planes, size_t plane, const PixelRect &units,
             std::vector<CopyRect> &rects) {
   const size_t begin = units.x0 * kUnit, end = units.x1 * kUnit;
@@ -25,7 +25,7 @@ void append(const std::vector<MemoryPlane> &planes, size_t plane, const PixelRec
   }
 }
 
-// The areas of parts in units of memory: all planes that share memory, and both fields, are one.
+// The areas of parts in units of kUnit bytes of memory; planes that share memory, and both fields, are merged.
 std::vector<Area> memory_areas(const Plan &plan, const std::vector<Area> &areas) {
   std::vector<Area> result;
   for (const MemoryPlane &plane : plan.memory)
@@ -49,7 +49,7 @@ size_t cost_of(const std::vector<CopyRect> &rects) {
   return bytes_of(rects) + rects.size() * kCopyCost;
 }
 
-// Whether both frames lie in one piece, byte for byte in the same way, with nothing between the bytes of their pixels.
+// Whether both frames are contiguous, have the same layout, and have no bytes between those of their pixels.
 bool same_block(const FrameView &a, const FrameView &b, const std::vector<MemoryPlane> &planes) {
   size_t bytes = 0;
   for (size_t i = 0; i < planes.size(); i++) {
@@ -116,7 +116,7 @@ void copy_rects(const std::vector<CopyRect> &rects, const FrameView &from, const
 void copy_frame(const std::vector<MemoryPlane> &planes, const FrameView &from, const FrameView &to, cudaMemcpyKind kind,
                 cudaStream_t stream) {
   const std::vector<CopyRect> rects = whole_frame(planes);
-  // Planes on the device that lie side by side may be allocations of their own, across which nothing is copied.
+  // Adjacent planes on the device may be separate allocations, which one copy must not span.
   const bool ours = kind != cudaMemcpyDeviceToDevice || planes.size() == 1;
   if (ours && same_block(from, to, planes))
     check(cudaMemcpyAsync(to.plane[0].data, from.plane[0].data, bytes_of(rects), kind, stream), "cudaMemcpyAsync");

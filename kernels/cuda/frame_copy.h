@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Frames of the backend's own, and the copies of frames and of parts of them.
+// Frames that the backend owns, and copies of frames and of parts of them.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -17,10 +17,11 @@
 
 namespace cudaconv {
 
-// Bytes: whole memory transactions for every row of our own frames, and yet the pitch that many host frames have.
+// Row alignment of owned frames, in bytes: rows are whole memory transactions, and the pitch is still one that many
+// host frames have.
 constexpr size_t kPitchAlignment = 128;
 
-// A frame of ours in one allocation, each memory plane at an aligned pitch.
+// An owned frame in one allocation, with an aligned pitch for each memory plane.
 template <typename Buffer>
 class OwnedFrame {
  public:
@@ -44,10 +45,10 @@ class OwnedFrame {
   FrameView view_;
 };
 
-// Whether the kernels of method=auto take the frame as it lies: rows begin at multiples of 16 bytes.
+// Whether the kernels of method=auto can use the frame in place: all rows begin at multiples of 16 bytes.
 bool is_aligned(const FrameView &frame, const std::vector<MemoryPlane> &planes);
 
-// Bytes begin ... begin + length - 1 of rows y0 ... y1 - 1 of a plane of memory.
+// A rectangle to copy: bytes begin ... begin + length - 1 of rows y0 ... y1 - 1 of a plane of memory.
 struct CopyRect {
   size_t plane, begin, length;
   int y0, y1;
@@ -55,21 +56,21 @@ struct CopyRect {
   size_t bytes() const { return length * (y1 - y0); }
 };
 
-// The bytes of pixels of a frame, and no others.
+// Rectangles with all bytes of a frame that belong to pixels, and no others.
 std::vector<CopyRect> whole_frame(const std::vector<MemoryPlane> &planes);
 
 size_t bytes_of(const std::vector<CopyRect> &rects);
 
-// What goes to the device and back of a frame that is filtered in place: more than is needed where fewer, larger
-// rectangles take less time. All that comes back went there before.
+// The rectangles to copy to the device and back for a frame that is filtered in place. They hold more than is needed
+// where fewer, larger rectangles take less time. All that is copied back was copied to the device before.
 struct RegionCopies {
   std::vector<CopyRect> up, down;
 };
 
-// `read` and `written`: by part of the plan, what is read or written of the frame, and what is written.
+// By part of the plan: `read` is what is read or written of the frame, `written` what is written.
 RegionCopies copies_of_regions(const Plan &plan, const std::vector<Area> &read, const std::vector<Area> &written);
 
-// Enqueues the copy between pinned memory and the device, or within it. Throws Error{Device}.
+// Enqueues copies between pinned memory and the device, or within the device. Throws Error{Device}.
 void copy_rects(const std::vector<CopyRect> &rects, const FrameView &from, const FrameView &to, cudaMemcpyKind kind,
                 cudaStream_t stream);
 
@@ -77,7 +78,7 @@ void copy_rects(const std::vector<CopyRect> &rects, const FrameView &from, const
 void copy_frame(const std::vector<MemoryPlane> &planes, const FrameView &from, const FrameView &to, cudaMemcpyKind kind,
                 cudaStream_t stream);
 
-// Copies between host memory, by as many threads as there are. Stops where it is to give up.
+// Copies between host memory with `parallel_for`. Stops early if `cancellation` asks for it.
 void copy_on_host(const std::vector<CopyRect> &rects, const FrameView &from, const FrameView &to,
                   const ParallelFor &parallel_for, const Cancellation *cancellation);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Launches of kernels whose blocks work on the tiles of a frame.
+// Enqueues kernels whose blocks work on the tiles of a frame.
 #pragma once
 
 #include "cuda/launch.cuh"
@@ -8,7 +8,7 @@
 
 namespace cudaconv {
 
-// No kernel: there is none for the pass.
+// A kernel and its launch configuration. `kernel` is nullptr if there is none for the pass.
 template <typename... Params>
 struct KernelLaunch {
   void (*kernel)(Params...) = nullptr;
@@ -17,8 +17,8 @@ struct KernelLaunch {
   size_t shared_bytes = 0;
 };
 
-// Enqueues a launch on the tiles that the parameters say: at once or, where regions are in force, in its turn.
-// Throws Error{Device}.
+// Enqueues a launch on the tiles that the parameters describe: at once or, with regions, deferred with a list of its
+// tiles. Throws Error{Device}.
 template <typename Params, typename... Args>
 void enqueue(const PassRun &run, const KernelLaunch<Params, Args...> &launch_as, const Params &p, const Args &...args) {
   const auto enqueue_on = [name = run.name, launch_as, stream = run.stream, args...](unsigned blocks, const Params &p) {
@@ -34,9 +34,9 @@ void enqueue(const PassRun &run, const KernelLaunch<Params, Args...> &launch_as,
   });
 }
 
-// What a row of the dispatch table says and does where choose() finds the launch for a pass, whose frame has been
-// filled in, none where it is of another kind; what it fills in besides is the same each time. Both throw
-// Error{Device}.
+// takes() and launch() of a row of the dispatch table, for structures with a function `choose`. It gets a pass and its
+// parameters with the frame filled in, fills in the rest, the same each time, and returns the launch; without a kernel
+// if the pass is not for the structure. All throw Error{Device}.
 template <typename Params>
 using ChooseLaunch = KernelLaunch<Params> (*)(const PassQuery &query, Params &p);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
 // The seam between kernels and the runtime: every launch, and every use of dynamic shared memory, goes through here.
-// The tests replace the runtime beneath it by one that executes kernels on the host.
+// The tests replace the runtime below it with one that executes kernels on the host.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -34,9 +34,9 @@ cudaError_t launch([[maybe_unused]] const char *name, void (*kernel)(Params...),
 template <typename... Params, typename... Args>
 void enqueue(const char *name, void (*kernel)(Params...), dim3 grid, dim3 block, size_t shared_bytes,
              cudaStream_t stream, const Args &...args) {
-  // Beyond 48 KiB a kernel has to ask. The limit is the kernel's, whoever launches it: were it set to what this launch
-  // needs, a launch of the same kernel from another thread could find it too low. It costs little, so there is no need
-  // to remember on which devices it is set.
+  // More than 48 KiB of shared memory has to be requested. The limit belongs to the kernel, whoever launches it: if it
+  // were set to what this launch needs, a launch of the same kernel from another thread could find it too low. So it is
+  // set to the device's maximum, and each time, since that costs little and the device may differ.
   constexpr size_t kUnasked = 48 << 10;
   if (shared_bytes > kUnasked)
     check(cudaFuncSetAttribute(reinterpret_cast<const void *>(kernel), cudaFuncAttributeMaxDynamicSharedMemorySize,

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// What a kernel launch takes by value. Kernel parameters live in constant memory, a copy for every launch: no mask is
-// ever shared by two elements, and a mask that changes while frames are in flight changes for later frames only.
+// The structures that kernel launches take by value. Kernel parameters lie in constant memory, a copy for every launch:
+// no mask is ever shared by two elements, and a mask that changes while frames are in flight changes for later frames
+// only.
 #pragma once
 
 #include <cstdint>
@@ -18,28 +19,30 @@ constexpr int kMaxParts = 2 * kMaxPlanes;  // both fields of every plane
 constexpr int kMaxMaskValues = 31 * 31;
 
 struct MaskParams {
-  int32_t width, height;  // of the window, pixels
+  int32_t width, height;  // size of the window in pixels
   int32_t radius_x, radius_y;
   int32_t row_shift;      // see IntegerMask
-  int32_t has_element;    // value holds a structuring element
-  int32_t element_words;  // of a row, as bits; 0: as runs
-  // One of: the mask row by row, and after it the second mask of a magnitude; the row factor, and after it the column
-  // factor, then the same of the second mask; a bit for each pixel of a structuring element's window or, where
-  // they are too many, of each row its first member and how many follow from there on, first | count << 16.
+  int32_t has_element;    // `value` holds a structuring element
+  int32_t element_words;  // words of a row of the element as bits; 0: it is given as runs
+  // One of these:
+  // - the mask row by row, followed by the second mask of a magnitude;
+  // - the row factor, the column factor, and the same of the second mask;
+  // - a structuring element as a bit for each pixel of its window;
+  // - a structuring element too large for that as a run for each row: first member | number of members << 16.
   int32_t value[kMaxMaskValues + 1];
 };
 
 struct ChannelParams {
   Action action;
   uint8_t offset, shift, depth;
-  uint8_t rounding;  // index in LaunchParams
+  uint8_t rounding;  // index in FrameParams::rounding
   uint16_t fill, border_value;
 };
 
-// What every kernel needs at once comes first, in one line of the constant cache: before the first load of a sample a
-// thread waits for it, and that is a good part of the time of a small frame.
+// A part of the frame. What every kernel needs first comes first, in one line of the constant cache: threads wait for
+// it before they load a sample, which is a good part of the time of a small frame.
 //
-// With method=auto all addresses and pitches are multiples of 16 bytes; other methods take them as they come.
+// With method=auto all addresses and pitches are multiples of 16 bytes; with other methods they can have any value.
 struct alignas(64) PartParams {
   const uint8_t *source;
   uint8_t *target;
@@ -49,23 +52,24 @@ struct alignas(64) PartParams {
   uint32_t tiles_x_reciprocal;         // floor((2^32 - 1) / tiles_x)
   int32_t channels, step;
   Container container;
-  bool row_is_multiple_of_16;         // the number of bytes of a row is a multiple of 16
-  bool has_filtered, has_unfiltered;  // some channels are filtered; some are not
+  bool row_is_multiple_of_16;         // rows are a multiple of 16 bytes
+  bool has_filtered, has_unfiltered;  // whether any channel is filtered, and whether any is not
 
   int32_t first;
   const uint8_t *subtrahend, *copy;
   int64_t subtrahend_pitch, copy_pitch;
   ChannelParams channel[kMaxChannels];
-  // For dense planes, words of a row: with three channels at 4 * (n, n + 3, n + 6, ...) bytes, else at
-  // 4 * (n, n + 2, ...).
+  // For the 32-bit words of a row of a dense plane. Element n is for words n, n + 3, n + 6, ... of a row with three
+  // channels, else for words n, n + 2, n + 4, ...
   uint32_t filter_bits[3], copy_bits[3], fill_word[3], border_word[3];
 };
 
-// What every kernel takes: the frame, part by part.
+// What every kernel takes: the frame with all its parts.
 struct FrameParams {
   int32_t parts;
-  int32_t first_block[kMaxParts];  // number of a part's first tile
-  // In device memory, the numbers of the tiles that the blocks work on; nullptr: a block's tile has its number.
+  int32_t first_block[kMaxParts];  // number of each part's first tile
+  // Device memory with the numbers of the tiles to work on, one for each block; nullptr: a block works on the tile of
+  // its own number.
   const uint32_t *tile_list;
   Border border;
   PartParams part[kMaxParts];
@@ -74,60 +78,60 @@ struct FrameParams {
   int32_t sum_shift;
   int32_t has_gain;
   Norm norm;
-  Rounding rounding[2];  // a frame's channels have at most two depths
-  // For the host: what of a part is worked on, nullptr for all of it, and its tiles, `width` of whose unit make the
-  // `row` of the part.
+  Rounding rounding[2];  // channels of a frame have at most two depths
+  // For the host only: the pixels of a part to work on, nullptr for all of them, and the size of its tiles: tile_width
+  // in a unit of which `row` make a row of the part, tile_height in rows.
   struct Host {
     const PartArea *area;
     int32_t tile_width, row, tile_height;
   } host[kMaxParts];
 };
 
-// For the kernels of methods.cuh.
+// Parameters of the kernels of methods.cuh.
 struct LaunchParams : FrameParams {
   MaskParams mask;
 };
 
-// For the kernel that puts back the pixels that border=keep keeps.
+// Parameters of the kernel that puts back the pixels that border=keep keeps.
 struct RestoreParams : FrameParams {
-  // The tiles of a part that may have something to put back, in numbers of them: whole rows at the top and at the
-  // bottom, and of the rows between those on the left and on the right.
+  // How many of a part's tiles may contain kept pixels: `top` and `bottom` whole rows of tiles and, in the `between`
+  // rows between them, `left` and `right` tiles of each row.
   struct Rim {
     int32_t top, bottom, between, left, right;
   } rim[kMaxParts];
-  int32_t tiles;  // of all parts
+  int32_t tiles;  // total over all parts
 };
 
-// The steps that a sum needs to become a sample, see SwarParams; Any takes them as they are needed.
+// How a sum becomes a sample, see SwarParams. Any handles every case and decides at run time.
 enum class Epilogue : uint8_t { Shift, Divide, Clamp, Absolute, Distance, Any };
 
-// Sums in the halves of registers, see swar.cuh. "Both halves": a word whose two halves are alike; with 16-bit
-// containers a sum has the whole register, unless sums have 16 bits, and Any rounds as Rounding says.
+// Parameters for sums in the halves of registers, see swar.cuh. "Both halves" marks words whose two halves are equal.
+// With 16-bit containers a sum takes a whole register and Any uses Rounding; with "16-bit sums" two sums share a
+// register.
 struct SwarParams {
   Epilogue epilogue;
-  uint32_t column_init, init;  // both halves: what sums of columns, and final sums, start from
-  uint32_t column[9], row[9];  // factors; of a structuring element, see SlidingElement
+  uint32_t column_init, init;  // both halves: initial values of column sums and of final sums
+  uint32_t column[9], row[9];  // factors; for a structuring element see SlidingElement
   uint32_t dense[25];
-  uint32_t sign_bits;  // of a sum of 16-bit floats, the bits that stay: those of its absolute value, or all
-  // From a final sum t:
-  //   Shift     t >> 8, with 16-bit containers t >> shift; that is 8 of columns of 16 bits and rows of five
-  //   Divide    t * magic >> 24, with 16-bit containers >> 32 + shift, with sums of 16 bits >> 32
-  //   Clamp     t + minus_low, clamped; with 16-bit containers |t| where absolute, else t, clamped; with sums of 16
-  //   bits
-  //             |t - zero| where absolute, else t + minus_low, clamped
-  //   Absolute  |t - zero|, clamped; no more than 11 bits
-  //   Distance  the same; t no more than 2 * zero
-  //   Any       |t - zero| + half where absolute, else t - low but not below 0; then at most limit; then t >> shift, or
-  //             t * magic >> 24
+  uint32_t sign_bits;  // the bits to keep of a 16-bit float sum: all, or those of its absolute value
+  // A sample from a final sum t, clamped to the range of samples unless it always fits:
+  //   Shift     t >> 8; 16-bit containers: t >> shift; 16-bit sums of [1 4 6 4 1]: its column sums have 16 bits, its
+  //             row sums more, and shift is 8
+  //   Divide    t * magic >> 24; 16-bit containers: t * magic >> (32 + shift); 16-bit sums: t * magic >> 32
+  //   Clamp     t + minus_low; 16-bit containers: |t| if absolute, else t; 16-bit sums: |t - zero| if absolute, else
+  //             t + minus_low
+  //   Absolute  |t - zero|; t has at most 11 bits
+  //   Distance  |t - zero|; t is at most 2 * zero
+  //   Any       v = min(absolute ? |t - zero| + half : max(t - low, 0), limit), then v >> shift or v * magic >> 24
   uint32_t zero, half, low, minus_low, limit;  // both halves
   uint32_t magic, shift;
   bool absolute;
-  uint32_t flip;  // of composites and structuring elements: xored with the words before and after, for the least
-  uint32_t sample_shift, sample_mask;  // of a container
+  uint32_t flip;  // composites and structuring elements: xored with words before and after, so that maxima give minima
+  uint32_t sample_shift, sample_mask;  // position and mask of a sample in its container
   uint32_t white;                      // both halves: sample_mask
 };
 
-// For the kernels of sliding.cuh.
+// Parameters of the kernels of sliding.cuh.
 struct SlidingParams : FrameParams {
   SwarParams swar;
 };

@@ -11,7 +11,7 @@ namespace cudaconv {
 
 namespace {
 
-// Fills in the masks of a row's words that kernels of dense planes need; all other fields of `part` are already set.
+// Fills in the words that kernels of dense planes need; all other fields of `part` are already set.
 void fill_words(PartParams &part) {
   const int sample_bytes = part.container == Container::U8 ? 1 : 2;
   part.row_is_multiple_of_16 = part.width * part.step * sample_bytes % 16 == 0;
@@ -26,7 +26,7 @@ void fill_words(PartParams &part) {
   });
 }
 
-// The virtual architecture of the code of a kernel that the current device runs, such as 80.
+// The virtual architecture, such as 80, from which the code of a kernel for the current device was compiled.
 int architecture_of(const void *kernel) {
   cudaFuncAttributes attributes;
   const cudaError_t result = cudaFuncGetAttributes(&attributes, kernel);
@@ -47,7 +47,7 @@ KernelSets find_kernels() {
 void fill_frame(const PassQuery &query, FrameParams &p) {
   const Plan &plan = query.plan;
   const Pass &pass = query.pass();
-  // Windows that cross an edge have kept pixels for results.
+  // Keep reads outside samples like Replicate: pixels whose window crosses an edge are copied in the end.
   p.border = plan.border == Border::Keep ? Border::Replicate : plan.border;
   p.keep_x = pass.keep_x;
   p.keep_y = pass.keep_y;
@@ -112,7 +112,8 @@ PartArea::PartArea(const Area &area) : width(area.width()), rectangles(area.rect
   }
 }
 
-// A rectangle that lies anywhere has pixels of 1 + (width - 1) / tile width columns of tiles on average.
+// The estimate: a rectangle at any position reaches into 1 + (width - 1) / tile width columns of tiles on average, and
+// as many rows of tiles by its height.
 int64_t blocks_of_area(const FrameParams::Host &host) {
   const PartArea &area = *host.area;
   const double width = static_cast<double>(host.tile_width) * area.width / host.row, height = host.tile_height;
@@ -127,7 +128,7 @@ size_t DeferredLaunches::list_tiles(const FrameParams &p) {
     const FrameParams::Host &host = p.host[i];
     const int columns = p.part[i].tiles_x, rows = (p.part[i].height + host.tile_height - 1) / host.tile_height;
     wanted.assign(static_cast<size_t>(columns) * rows, false);
-    const int64_t unit = host.row / host.area->width;  // of a pixel
+    const int64_t unit = host.row / host.area->width;  // units of a pixel
     for (const PixelRect &r : host.area->rectangles) {
       const auto left = static_cast<int>(r.x0 * unit / host.tile_width);
       const auto right = static_cast<int>((r.x1 * unit + host.tile_width - 1) / host.tile_width);

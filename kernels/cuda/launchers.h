@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// What the launchers have in common, each of which owns a structure of kernels.
+// What the launchers have in common. Each launcher owns one structure of kernels.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -26,17 +26,18 @@ struct FrameBuffers {
   FrameView source, target;
   std::vector<FrameView> temporary;
 
-  // Of a mosaic: its tiles, by part, and where to find the boxes of those that have several, once they are launched.
+  // Mosaic: its tiles by part, and a pointer that holds the device address of the boxes, for parts with several, by the
+  // time of the launch.
   const std::vector<MosaicTiles> *mosaic = nullptr;
   const MosaicTiledBox *const *mosaic_boxes = nullptr;
 
-  void *scratch = nullptr;  // as much as any launch of the plan needs
+  void *scratch = nullptr;  // device memory, as much as any launch of the plan needs
 };
 
-// What of a part is worked on, and the sums of what its rectangles measure.
+// The pixels of a part to work on, as rectangles, with the sums of their areas, widths and heights.
 struct PartArea {
   explicit PartArea(const Area &area);
-  int width;  // of the part, pixels
+  int width;  // of the part, in pixels
   std::vector<PixelRect> rectangles;
   PixelRect bounds;
   double pixels = 0, widths = 0, heights = 0;
@@ -44,57 +45,58 @@ struct PartArea {
 
 class DeferredLaunches;
 
-// A frame that a pass of a plan, or several from that pass on, are to be enqueued for.
+// A pass of a plan, or several from that pass on, to be enqueued for a frame.
 struct PassRun : PassQuery {
   const FrameBuffers &buffers;
   cudaStream_t stream;
-  const MaskParams *masks;     // in device memory, one a pass; nullptr but for method=global
+  const MaskParams *masks;     // method=global: device memory with one for each pass; else nullptr
   const char *name = nullptr;  // of the structure, for messages
-  // Where regions are in force: what of each part the last pass makes, and where launches go until the tiles that they
-  // work on are on the device.
+  // With regions: the pixels of each part that the last pass computes, and the list that keeps launches until the
+  // numbers of their tiles are on the device.
   const std::vector<const PartArea *> *areas = nullptr;
   DeferredLaunches *deferred = nullptr;
 };
 
-// Enqueues any pass by the plan's method. Pixels that are to stay as they were stay.
+// Enqueues any pass with the kernels of the plan's method. Pixels that border=keep keeps are copied.
 void launch_method(const PassRun &run);
 
-// launch_method() of a mosaic, of weighted means and of a wide Gaussian.
+// Parts of launch_method(): mosaics, weighted means, and wide Gaussians.
 void launch_mosaic_samples(const PassRun &run);
 void launch_weighted_any(const PassRun &run);
 void launch_blur_samples(const PassRun &run);
 
-// After a pass has filtered all pixels: puts those back that it keeps. Planes are dense. Throws Error{Device}.
+// Puts back the pixels that border=keep keeps, after a pass has filtered all pixels. Planes are dense. Throws
+// Error{Device}.
 void launch_restore(const PassRun &run);
 
-// The method that launch_method() carries out a pass with.
+// The method with which launch_method() carries out a pass.
 Method resolve_method(const Plan &plan, const Pass &pass);
 
-// The masks that the kernels of method=global read in place of a parameter, one a pass.
+// The masks of a plan's passes, which the kernels of method=global read from memory instead of from a parameter.
 std::vector<MaskParams> global_masks(const Plan &plan);
 
-// One of a source's kernels, to find out what they were compiled for.
+// A kernel of each source, to find out for which architecture the source was compiled.
 const void *any_method();
 const void *any_sliding();
 const void *any_mma();
 
-// The tiles of a part: `width`, of a unit of which `row` make a row of the part, by `height` rows.
+// The size of a part's tiles: `width` in a unit of which `row` make a row of the part, `height` in rows.
 struct TileSize {
   int width, row, height;
 };
 
-// Fills in a pass, all but addresses, areas, and how its parts are cut into tiles.
+// Fills in the parameters of a pass except addresses, areas and tiles.
 void fill_frame(const PassQuery &query, FrameParams &p);
 
-// The same with addresses and areas. `last`, after run.index, is the pass whose target is written, where a launch
-// carries out several.
+// Fills in addresses and areas too. Where a launch carries out several passes, `last` is the index of the last one,
+// whose target is written.
 void fill_frame(const PassRun &run, size_t last, FrameParams &p);
 inline void fill_frame(const PassRun &run, FrameParams &p) {
   fill_frame(run, run.index, p);
 }
 
-// Calls function(channel, word, shift) for each sample of three words of a dense part's row, after which rows repeat:
-// `shift` is the sample's lowest bit in the word.
+// Calls function(channel, word, shift) for each sample in the first three 32-bit words of a row of a dense part, after
+// which the channels repeat; `shift` is the position of the sample's lowest bit in the word.
 template <typename Function>
 void for_samples_of_words(const PartParams &part, Function function) {
   const int sample_bytes = part.container == Container::U8 ? 1 : 2;
@@ -104,11 +106,11 @@ void for_samples_of_words(const PartParams &part, Function function) {
   }
 }
 
-// About how many tiles hold the area of a part.
+// Estimates how many tiles contain pixels of a part's area.
 int64_t blocks_of_area(const FrameParams::Host &host);
 
-// Cuts each part into tiles; `size_of` gives their size. Returns the number of blocks, about, where only a part of them
-// is worked on. A launch has one dimension of them, because the other two end at 65,535.
+// Cuts each part into tiles of the size that size_of(part) returns. Returns the number of blocks, an estimate where
+// only some tiles are worked on. Grids have one dimension, because the other two end at 65,535.
 template <typename SizeOf>
 unsigned cut_tiles(FrameParams &p, SizeOf size_of) {
   int64_t tiles = 0, blocks = 0;
@@ -129,7 +131,7 @@ unsigned cut_tiles(FrameParams &p, SizeOf size_of) {
   return static_cast<unsigned>(blocks);
 }
 
-// Cuts each part into tiles of one size, in pixels.
+// Cuts each part into tiles of the same size, in pixels.
 inline unsigned cut_tiles(FrameParams &p, int tile_width, int tile_height) {
   return cut_tiles(p, [&](const PartParams &part) { return TileSize{tile_width, part.width, tile_height}; });
 }
@@ -137,10 +139,10 @@ inline unsigned cut_tiles(FrameParams &p, int tile_width, int tile_height) {
 // Launches of a frame with regions, kept until the numbers of their tiles are on the device.
 class DeferredLaunches {
  public:
-  // Gets the copy of tiles() on the device.
+  // Enqueues a launch; `tiles` is the copy of tiles() on the device.
   using Launch = std::function<void(const uint32_t *tiles)>;
 
-  // Adds the numbers of the tiles that hold what p.host says to tiles(), and returns how many they are.
+  // Appends the numbers of the tiles that contain pixels of the areas in p.host to tiles(). Returns how many there are.
   size_t list_tiles(const FrameParams &p);
   void add(Launch launch) { launches_.push_back(std::move(launch)); }
 

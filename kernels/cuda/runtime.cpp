@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// What the CUDA runtime knows without a backend: which devices there are, and pinned host memory.
+// Runtime services that need no backend: which devices there are, and pinned host memory.
 #include <cuda_runtime.h>
 
 #include <atomic>
@@ -23,7 +23,7 @@ std::string describe(cudaError_t result) {
 
 void remember_fatal(cudaError_t result) {
   switch (result) {
-    // Those of which the documentation says that the process must be ended to go on using CUDA.
+    // Errors after which, by CUDA's documentation, the process must be ended to use CUDA again.
     case cudaErrorIllegalAddress:
     case cudaErrorLaunchTimeout:
     case cudaErrorAssert:
@@ -45,7 +45,7 @@ int cuda_device_count(std::string *why) {
   const cudaError_t result = cudaGetDeviceCount(&count);
   if (result == cudaSuccess && count > 0) return count;
   if (why) *why = result == cudaSuccess ? "the driver lists no CUDA device" : cudaGetErrorString(result);
-  cudaGetLastError();  // a missing driver is an answer, not an error to be found by the next call
+  cudaGetLastError();  // so that the next call does not find this answer as an error
   return 0;
 }
 
@@ -53,19 +53,19 @@ std::string why_no_context(int device) {
   int before = 0;
   cudaError_t result = cudaGetDevice(&before);
   if (result == cudaSuccess) result = cudaSetDevice(device);
-  if (result == cudaSuccess) result = cudaFree(nullptr);  // does nothing but make the context
+  if (result == cudaSuccess) result = cudaFree(nullptr);  // only creates the context
   std::string why = result == cudaSuccess ? "" : describe(result);
   if (!why.empty() && fatal_error != cudaSuccess)
     why += "; earlier in this process: " + describe(fatal_error) + ", after which CUDA needs a new process";
   cudaSetDevice(before);
-  cudaGetLastError();  // an answer, not an error to be found by the next call
+  cudaGetLastError();  // so that the next call does not find this answer as an error
   return why;
 }
 
 void *new_pinned_memory(size_t bytes) {
   void *data = nullptr;
   if (allocate_pinned(&data, bytes) == cudaSuccess) return data;
-  cudaGetLastError();  // there are other ways
+  cudaGetLastError();  // the caller can use other memory
   return nullptr;
 }
 
@@ -75,7 +75,7 @@ void delete_pinned_memory(void *data) {
 
 bool pin_memory(void *data, size_t bytes) {
   if (cudaHostRegister(data, bytes, cudaHostRegisterPortable) == cudaSuccess) return true;
-  cudaGetLastError();  // there are other ways
+  cudaGetLastError();  // the caller can use unpinned memory
   return false;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Device memory that passes need besides frames, one block for all passes of a plan: bytes by pass, of the families of
-// kernels that need some.
+// Bytes of device memory that a pass needs besides frames, for the families of kernels that need some. All passes of a
+// plan share one block.
 #pragma once
 
 #include <cstddef>

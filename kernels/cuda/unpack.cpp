@@ -9,11 +9,12 @@ namespace cudaconv {
 
 namespace {
 
-constexpr int kPeriod = 8;  // bytes that are permuted
+constexpr int kPeriod = 8;  // bytes that are permuted together
 
-// Describes planes of 8- or 16-bit containers; out->plane lists the planes.
+// Describes planes of 8- or 16-bit containers as a permutation; out->plane lists the planes. Returns false if they are
+// not one.
 bool describe_bytes(const FrameLayout &layout, UnpackPlane *out) {
-  int from[kPeriod];  // of byte n of the dense planes
+  int from[kPeriod];  // by byte of the dense planes, where it comes from
   bool taken[kPeriod] = {};
   int bytes = 0;
   for (int i = 0; i < out->planes; i++) {
@@ -42,8 +43,9 @@ bool describe_bytes(const FrameLayout &layout, UnpackPlane *out) {
   return true;
 }
 
-// Gives samples that are not filtered, and so kept as they are, the depth and rounding of those that are: the kernels
-// want them alike. False where those differ, or the others have more bits than they.
+// Gives samples that are not filtered the depth and rounding of those that are, since the kernels want them equal and
+// copy the others unchanged. Returns false where filtered samples differ in depth, or other samples have more bits than
+// they.
 bool level_depths(Plan &plan) {
   std::vector<std::pair<int, int>> filtered, others;  // plane and channel
   for (int i = 0; i < plan.layout.planes; i++)
@@ -66,7 +68,7 @@ bool level_depths(Plan &plan) {
   return true;
 }
 
-// Planes become dense ones, each for itself.
+// Makes each plane a dense plane.
 bool unpack_bytes(const Plan &plan, UnpackedPlan &result) {
   const FrameLayout &layout = plan.layout;
   for (int i = 0; i < layout.planes; i++) {
@@ -90,8 +92,8 @@ bool unpack_bytes(const Plan &plan, UnpackedPlan &result) {
                      [&](UnpackPlane &out) { return describe_bytes(layout, &out); });
 }
 
-// Four bit fields become planes of a channel each: planes of some that are filtered and some that are not have slower
-// kernels.
+// Makes four bit fields four planes of one channel: kernels are slower on planes where some channels are filtered and
+// some are not.
 bool unpack_fields(const Plan &plan, UnpackedPlan &result) {
   const PlaneLayout &plane = plan.layout.plane[0];
   if (plan.layout.planes != 1 || plane.channels != kMaxPlanes) return false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// The kernels that unpack frames and pack them again. A thread does 16 bytes of a row in memory.
+// The kernels that unpack frames and pack them again. Each thread converts 16 bytes of a row in memory.
 #include "cuda/unpack.h"
 
 #include "cuda/launch.cuh"
@@ -15,7 +15,7 @@ struct UnpackParams {
   int32_t planes;
   int32_t first_block[kMaxPlanes], blocks_across[kMaxPlanes];
   UnpackPlane plane[kMaxPlanes];
-  uint8_t *packed[kMaxPlanes];  // of plane n
+  uint8_t *packed[kMaxPlanes];  // planes of memory
   int64_t packed_pitch[kMaxPlanes];
   uint8_t *dense[kMaxPlanes][kMaxPlanes];
   int64_t dense_pitch[kMaxPlanes][kMaxPlanes];
@@ -26,8 +26,8 @@ __device__ inline uint4 permute(const uint4 &v, const uint32_t (&from)[2]) {
                     __byte_perm(v.z, v.w, from[1]));
 }
 
-// Bytes that are permuted, all or some of a chunk. `dense` are the chunk's bytes of either plane, and so many are left
-// of the row.
+// Permutes a chunk of 16 bytes of a row, or what is left of the row. `dense` points to the chunk's bytes in each dense
+// plane, where the row has `left` bytes left.
 template <bool kPacks>
 __device__ inline void permute_chunk(const UnpackPlane &plane, uint8_t *packed, uint8_t *const (&dense)[2],
                                      const int (&left)[2]) {
@@ -58,7 +58,7 @@ __device__ inline void permute_chunk(const UnpackPlane &plane, uint8_t *packed, 
   }
 }
 
-// Field c of four words as 16-bit samples, and back.
+// Converts field c of four words to 16-bit samples, and back.
 __device__ inline uint2 unpack_field(const UnpackPlane &plane, int c, const uint4 &words) {
   const auto field = [&](uint32_t word) { return word >> plane.field[c] & plane.field_mask[c]; };
   return make_uint2(field(words.x) | field(words.y) << 16, field(words.z) | field(words.w) << 16);
@@ -71,7 +71,7 @@ __device__ inline void pack_field(const UnpackPlane &plane, int c, const uint2 &
   words.w |= samples.y >> 16 << plane.field[c];
 }
 
-// Words of bit fields, four or, at the end of a row, fewer.
+// Converts four words of bit fields, or fewer at the end of a row.
 template <bool kPacks>
 __device__ inline void unpack_words(const UnpackPlane &plane, uint8_t *packed, uint8_t *const (&dense)[kMaxPlanes],
                                     int pixels) {

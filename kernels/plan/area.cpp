@@ -131,7 +131,7 @@ void Area::add(const Area &other) {
 }
 
 std::vector<PixelRect> Area::rectangles() const {
-  std::vector<PixelRect> done, above, here;  // above: those that end with the row of cells before
+  std::vector<PixelRect> done, above, here;  // above: the rectangles that end with the previous row of cells
   for (int row = bounds_.y0 / kCell; row * kCell < bounds_.y1; row++) {
     here.clear();
     for (int column = bounds_.x0 / kCell; column * kCell < bounds_.x1; column++) {
@@ -144,7 +144,7 @@ std::vector<PixelRect> Area::rectangles() const {
       else
         here.push_back(r);
     }
-    // Both lists are in order from left to right.
+    // `here` and `above` are both in order from left to right.
     size_t next = 0;
     for (PixelRect &r : here) {
       while (next < above.size() && above[next].x0 < r.x0) done.push_back(above[next++]);
@@ -191,7 +191,8 @@ Area Area::grown(int radius_x, int radius_y, Border border) const {
       add(x0, y0, x1, y1);
       continue;
     }
-    // All of it where it goes around more than once, or to nobody knows where.
+    // A rectangle that goes around more than once covers the whole width or height, and so does one beyond an edge where
+    // nothing is known of the samples outside.
     const auto all = [border](int64_t begin, int64_t end, int length) {
       return end - begin >= length || (border != Border::Wrap && (begin < 0 || end > length));
     };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Which pixels of a part are worked on where regions are in force.
+// Sets of pixels of a part, for the pixels that are worked on where regions are active.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace cudaconv {
 
 class RegionRows;
 
-// Pixels x0 ... x1 - 1 of rows y0 ... y1 - 1.
+// A rectangle of pixels: columns x0 ... x1 - 1 of rows y0 ... y1 - 1.
 struct PixelRect {
   int32_t x0, y0, x1, y1;
 
@@ -22,17 +22,17 @@ struct PixelRect {
   int64_t pixels() const { return empty() ? 0 : int64_t{width()} * height(); }
 };
 
-// A set of pixels, kept as one rectangle for each cell of a grid: what is added to a cell makes that rectangle larger.
-// A set therefore has a bounded size whatever it was made of, and may hold somewhat more than was added.
+// A set of pixels, kept as one rectangle for each cell of a grid. Adding pixels to a cell grows its rectangle, so a set
+// has a bounded size whatever it was made of, and may hold somewhat more than was added.
 class Area {
  public:
   static constexpr int kCell = 32;  // pixels
 
   Area(int width, int height);                          // empty
-  Area(const RegionRows &rows, int width, int height);  // what the runs hold
+  Area(const RegionRows &rows, int width, int height);  // the pixels of the runs
 
   void add(const PixelRect &rect);  // cut off at the edges
-  void add(const Area &other);      // of the same size
+  void add(const Area &other);      // "other" has the same size
 
   bool empty() const { return bounds_.empty(); }
   const PixelRect &bounds() const { return bounds_; }
@@ -42,12 +42,13 @@ class Area {
   // Disjoint rectangles that hold the set, joined where cells fit together.
   std::vector<PixelRect> rectangles() const;
 
-  // Disjoint rectangles that hold the set, for windows that reach so far: rectangles() joined, with pixels between
-  // them, where that reads fewer pixels than each of them by itself.
+  // Disjoint rectangles that hold the set, for windows of these radii: rectangles() joined, with pixels between them,
+  // where filtering the joined rectangle reads fewer pixels than filtering each of them.
   std::vector<PixelRect> joined(int radius_x, int radius_y) const;
 
-  // The pixels from which windows that reach so far make those of the set. With Border::Wrap windows go on at the other
-  // side of the part; for reads_within_window() see border.h; with any other border they reach all of a row or column.
+  // The pixels that windows of these radii read to filter the set. With Border::Wrap windows continue at the opposite
+  // side of the part; with modes of which reads_within_window() holds, the samples that stand for those outside lie
+  // within the grown set; with any other mode windows that cross an edge read whole rows or columns.
   Area grown(int radius_x, int radius_y, Border border) const;
 
  private:

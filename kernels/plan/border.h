@@ -13,8 +13,9 @@
 
 namespace cudaconv {
 
-// The index in [0, n) that position i of a line of n >= 1 samples reads, at any distance outside; -1 where Constant
-// reads the border value. Keep reads as Replicate: a pixel whose window crosses the edge is copied, not filtered.
+// The index in [0, n) that stands for position i of a line of n >= 1 samples, at any distance outside; -1 where
+// Constant reads the border value. Keep reads as Replicate: a pixel whose window crosses the edge is copied, not
+// filtered.
 CUDACONV_HOST_DEVICE constexpr int border_index(Border border, int i, int n) {
   if (i >= 0 && i < n) return i;
   switch (border) {
@@ -42,8 +43,8 @@ CUDACONV_HOST_DEVICE constexpr int border_index(Border border, int i, int n) {
   return i < 0 ? 0 : n - 1;
 }
 
-// border_index() without divisions, whose registers and calls some kernels cannot spare; it takes a step for every n
-// that i is outside.
+// border_index() without divisions, for kernels that cannot spare the registers and calls that these take. It needs one
+// step for every n positions that i lies outside.
 CUDACONV_HOST_DEVICE constexpr int border_index_no_div(Border border, int i, int n) {
   while (i < 0 || i >= n) {
     if (border == Border::Constant) return -1;

@@ -9,7 +9,8 @@ namespace cudaconv {
 
 std::vector<Chord> chords_of(const std::vector<uint8_t> &member, int width, int height, bool in_pairs) {
   std::vector<Chord> chords;
-  // Of the row above, by level and place: 1 + the number of a chord that is still alone.
+  // By level and column, for the row above and for this row: 1 + the index of the chord that begins there and is not
+  // paired yet; 0: none.
   std::vector<std::vector<size_t>> above, row;
   const auto add = [&](int x, int y, int level) {
     if (in_pairs) {
@@ -60,7 +61,7 @@ std::vector<int> half_widths_of(const Pass &pass) {
     const uint8_t *const first = find(row, 1), *const behind = find(first, 0);
     if (find(behind, 1) != end || first - row != end - behind) {
       if (first != end || dy == 0) return {};
-      continue;  // no members
+      continue;  // the row has no members
     }
     const int width = static_cast<int>(behind - first) / 2;
     if (static_cast<int>(widths.size()) < dy || (dy && width > widths.back())) return {};

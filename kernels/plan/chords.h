@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Structuring elements as unions of runs, after Urbach and Wilkinson: extrema of runs of pixels, whose lengths are
-// powers of two, are found once for all the places of the element that have such a run.
+// Structuring elements as unions of runs of pixels (chords), after Urbach and Wilkinson. Run lengths are powers of two;
+// the extremum of a run is found once and used wherever the element has such a run.
 #pragma once
 
 #include <cstdint>
@@ -11,19 +11,20 @@
 
 namespace cudaconv {
 
-// 2^level pixels of a row from (x, y) on, counted from the window's upper left corner, and as many below them where it
-// has two rows.
+// A run of 2^level pixels that begins at (x, y), counted from the window's upper left corner; with two rows, also the
+// run directly below it.
 struct Chord {
   int x, y, level, rows;
 };
 
-// Chords that together are the element whose members are given row by row: the shorter ones first and, of one length,
-// those of two rows first. Those that are alike and one above the other become one of two rows if `in_pairs`.
+// Chords whose union is the element with these members, given row by row. They are sorted: shorter ones first and,
+// among equal lengths, those of two rows first. With `in_pairs`, two equal chords one above the other become one of two
+// rows.
 std::vector<Chord> chords_of(const std::vector<uint8_t> &member, int width, int height, bool in_pairs);
 
-// Of an element whose rows are runs about the middle, none longer than one nearer to it, which is what rectangles,
-// ellipses and crosses are: how far rows reach either side, by distance from the middle row, up to the farthest that
-// has any members. Empty where the pass has another form of element.
+// Half widths by row, for elements whose rows are runs centred on the middle column that never get longer away from the
+// middle row, such as rectangles, ellipses and crosses: how far the row at distance i from the middle row reaches to
+// either side, up to the last row with members. Empty for other elements.
 std::vector<int> half_widths_of(const Pass &pass);
 
 }  // namespace cudaconv

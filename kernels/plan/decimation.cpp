@@ -11,11 +11,11 @@ namespace cudaconv {
 
 namespace {
 
-constexpr int kMostBits = 8;          // of samples; those with more leave too few bits below a code
-constexpr int kLargestLogFactor = 3;  // with more, reducing costs more than the blur saves: see BlurTuning
-constexpr double kLeastRatio =
-    2.5;  // of the standard deviation to D, below which no blur of coarse samples comes near a Gaussian
-constexpr int kRoundings = 5;  // from samples to what is rounded to a sample
+constexpr int kMostBits = 8;          // largest depth; deeper samples leave too few bits below a code
+constexpr int kLargestLogFactor = 3;  // with more, reducing costs more than the blur saves, see BlurTuning
+// Least ratio of the standard deviation to D: below it no blur of coarse samples comes near a Gaussian.
+constexpr double kLeastRatio = 2.5;
+constexpr int kRoundings = 5;  // roundings between samples and the final one
 
 std::vector<int32_t> four_boxes(int side) {
   std::vector<int32_t> line = {1};
@@ -28,7 +28,7 @@ std::vector<int32_t> four_boxes(int side) {
   return line;
 }
 
-// A function of integers from -reach() to reach(), 0 elsewhere.
+// A function of the integers from -reach() to reach(); 0 elsewhere.
 class Line {
  public:
   explicit Line(int reach) : value_(2 * static_cast<size_t>(reach) + 1) {}
@@ -40,7 +40,8 @@ class Line {
   std::vector<double> value_;
 };
 
-// Finds the coarse blur for reducing and expanding as they are.
+// Finds the blur of coarse samples that comes nearest to the wanted weights; the weights of reducing and expanding are
+// fixed.
 class Designer {
  public:
   Designer(const std::vector<double> &weights, int log_factor, int fraction)
@@ -60,8 +61,8 @@ class Designer {
 
   const Decimation &result() const { return result_; }
 
-  // The sum of the differences between the weights that a sample's result has and those that it is to have, for the
-  // phase where it is largest.
+  // The sum of absolute differences between the weights that a result's samples get and those wanted, for the phase
+  // where it is largest.
   double error() const {
     double worst = 0;
     for (int phase = 0; phase < d_; phase++) {
@@ -82,7 +83,8 @@ class Designer {
  private:
   double target(int x) const { return std::abs(x) > target_radius_ ? 0 : weights_[x + target_radius_]; }
 
-  // What sample `phase` becomes by reducing and expanding alone, by the place of the samples relative to it.
+  // The weights of reducing and expanding alone, without a blur: of the samples around sample `phase`, by their
+  // distance from it.
   void make_response(int phase) {
     Line line(4 * d_ + 2 * d_);
     for (int j = 0; j < 4; j++)
@@ -92,7 +94,8 @@ class Designer {
     response_.push_back(std::move(line));
   }
 
-  // Least squares over all phases, with a sum of 1: the unknowns are the middle of the blur and the pairs about it.
+  // Fits the blur by least squares over all phases, with a sum of 1. The unknowns are its middle weight and the pairs
+  // of weights around it.
   void fit(int radius) {
     std::vector<double> correlation(2 * radius + 1), match(radius + 1);
     for (const Line &line : response_) {
@@ -118,7 +121,7 @@ class Designer {
     result_.blur = fixed_point(blur, Decimation::kBlurBits, 1);
   }
 
-  // By Gaussian elimination; each row has its right side at the end.
+  // Solves linear equations by Gaussian elimination; the last element of each row is its right side.
   static std::vector<double> solve(std::vector<std::vector<double>> rows) {
     const size_t n = rows.size();
     for (size_t i = 0; i < n; i++) {
@@ -146,7 +149,7 @@ class Designer {
   std::vector<Line> response_;  // by phase
 };
 
-// Whether coarse samples, of blurs whose weights below 0 can take them out of the range of samples, fit 16 bits.
+// Whether coarse samples fit 16 bits although negative weights of a blur can take them out of the range of samples.
 bool fits_16_bits(const Decimation &decimation, int depth) {
   double outside = 0;
   for (int32_t weight : decimation.blur) outside += weight < 0 ? -std::ldexp(weight, -Decimation::kBlurBits) : 0;
@@ -162,7 +165,7 @@ CoarseLine coarse_line(const Decimation &decimation, Border border, int length) 
   const int radius = decimation.radius(), d = decimation.factor();
   const int first = expanded.first - radius, last = expanded.first + expanded.count - 1 + radius;
   if (!is_uniform_outside(border)) return {first, last - first + 1};
-  // Those that are made of samples outside alone, which are all alike, begin here.
+  // Coarse samples from here outwards are made only of samples outside the frame, which are all alike.
   const int before = -2, after = (length + 2 * d - 2 + d - 1) / d;
   const int begin = std::max(first, before);
   return {begin, std::min(last, after) - begin + 1};
@@ -176,7 +179,7 @@ std::shared_ptr<const Decimation> make_decimation(const std::vector<double> &wei
   for (int log_factor = kLargestLogFactor; log_factor >= 1; log_factor--) {
     if (variance < std::ldexp(kLeastRatio * kLeastRatio, 2 * log_factor)) continue;
     const Designer designer(weights, log_factor, fraction);
-    // The differences of weights add up to 0, so that they count from the middle of the range; there are two axes.
+    // The errors of the weights add up to 0, so they count from the middle of the range; the error includes both axes.
     const double off = designer.error(), largest = std::ldexp(1, depth) - 1;
     const double error = off * (1 + off) * largest + std::ldexp(kRoundings * 0.5, -fraction);
     if (error * 1.001 <= allowed && fits_16_bits(designer.result(), depth))

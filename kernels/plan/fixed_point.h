@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Real weights as integers whose sum is right.
+// Converts real weights to integers with an exact sum.
 #pragma once
 
 #include <cstdint>
@@ -8,9 +8,9 @@
 
 namespace cudaconv {
 
-// weight * gain * 2^bits, rounded so that the sum is right: what the nearest integers add up to too much or too
-// little is taken from pairs, or added to them, that it brings the least away from their exact values, and what is
-// left of it from the middle. `weight` is symmetric.
+// weight * gain * 2^bits as integers whose sum is the rounded gain * 2^bits. Weights are rounded to the nearest integer
+// first; what the sum then has too much or too little is corrected by 1 in symmetric pairs, those first that this
+// brings nearest to their exact values, and the rest in the middle weight. `weight` is symmetric.
 std::vector<int32_t> fixed_point(const std::vector<double> &weight, int bits, double gain);
 
 }  // namespace cudaconv

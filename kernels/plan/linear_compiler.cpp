@@ -15,14 +15,15 @@ namespace cudaconv {
 
 namespace {
 
-// Integer coefficients up to here are kept as they are: doubled, they fit 32 bits.
+// Largest integer coefficient that is kept as it is: doubled, it fits 32 bits.
 constexpr double kLargestInteger = (1 << 30) - 1;
-// Codes by which the fixed-point form of a real mask may be off before the final rounding, which adds a half.
+// Largest error of the fixed-point form of a real mask, in codes before the final rounding, which adds half a code.
 constexpr double kErrorAllowed = 0.45;
-// Blurs of more taps than this go by way of a smaller frame, where that is accurate enough.
+// Blurs of more taps than this go by way of a smaller frame where that is accurate enough.
 constexpr int kLargestDirectBlur = 65;
 
-// By which a blur can be multiplied, 2^15 times the error that remains of its rows' sums.
+// Largest gain of a blur. Rounding row sums to 14 bits of fraction leaves an error of 2^-15 codes; this gain makes it
+// kErrorAllowed.
 constexpr double kLargestGain = kErrorAllowed * (1 << 15);
 
 constexpr double kMost32 = INT32_MAX;
@@ -32,7 +33,7 @@ bool is_integer(double v) {
   return std::fabs(v) <= kLargestInteger && v == std::floor(v);
 }
 
-// The largest depth in the layout: what a mask has to be accurate for.
+// The largest depth in the layout, which decides how accurate a mask has to be.
 int largest_depth(const FrameLayout &layout) {
   int depth = 0;
   for (int p = 0; p < layout.planes; p++)
@@ -52,8 +53,8 @@ double absolute_sum(const std::vector<int32_t> &v) {
   return sum;
 }
 
-// Turns a real mask into integers, which decides alone about every byte that follows: it knows the mask and the depth,
-// not the method or the backend.
+// Turns a real mask into integers. It knows the mask and the depth, but neither method nor backend, and the integers
+// alone decide every byte of the result.
 class LinearCompiler {
  public:
   LinearCompiler(const FilterSettings &settings, const FrameLayout &layout, Pass &pass)
@@ -106,9 +107,10 @@ class LinearCompiler {
   }
 
  private:
-  // Integer coefficients, divided by any number: exact where that is an integer too. `sum` bounds the sum's magnitude.
+  // Masks of integer coefficients with any divisor; exact where the divisor is an integer too. `sum` bounds the sum's
+  // magnitude.
   void compile_integers(const std::vector<RealMask> &masks, double divisor, double sum) {
-    int sign = 1;  // of the coefficients
+    int sign = 1;  // factor of the coefficients
     if (divisor < 0) {
       divisor = -divisor;
       if (pass_.op == Op::Magnitude)
@@ -126,8 +128,8 @@ class LinearCompiler {
       scale = d % 2 ? 2 : 1;  // an even divisor has an exact half
       d *= scale;
     } else {
-      // The divisor's fraction moves into the gain. A magnitude is itself rounded down to an integer, so it gets eight
-      // bits of fraction first.
+      // The divisor's fraction moves into the gain. A magnitude is itself rounded down to an integer, so it first gets
+      // eight bits of fraction.
       const int bits = pass_.op == Op::Magnitude ? 8 : 0;
       scale = 1 << bits;
       int gain_bits = 40;
@@ -136,7 +138,7 @@ class LinearCompiler {
         gain_bits--;
       pass_.sum_gain *= int64_t{1} << gain_bits;
       d = 2 * std::llround(std::ldexp(divisor, gain_bits + bits - 1));
-      // d is off by at most 1, which at the largest sample value makes 2^depth / d codes.
+      // d is off by at most 1, which at the largest sample value is an error of 2^depth / d codes.
       const double least = std::max(std::ldexp(8, depth_ - gain_bits - bits), bits ? 1.0 / 64 : 0);
       if (divisor < least)
         refuse("divisor=" + number_text(s_.divisor ? s_.divisor : divisor) +
@@ -153,7 +155,7 @@ class LinearCompiler {
         factorise(mask, pass_.width(), pass_.height());
       }
     }
-    // A response is 8 * (three neighbours in a row) - 3 * (all eight): two numbers instead of eight masks.
+    // A kirsch response is 8 * (three neighbours in a row) - 3 * (all eight): two numbers instead of eight masks.
     if (pass_.op == Op::Compass) pass_.mask[0].value = {scale * 8, scale * -3};
     if (pass_.op == Op::Magnitude && pass_.norm == Norm::L2Fraction) {
       sum *= 2;
@@ -162,8 +164,9 @@ class LinearCompiler {
     finish(sum, d);
   }
 
-  // A matrix of real coefficients: fixed point with as many bits as 16-bit integers have, which is what the matrix
-  // instructions and the CPU's are fast with, or else as the accumulator leaves.
+  // A matrix of real coefficients, in fixed point. Its bits are the most with which coefficients fit 16-bit integers,
+  // which the matrix instructions and the CPU's vector instructions are fast with, or else the most that fit the
+  // accumulator.
   void compile_reals(const RealMask &real, double divisor) {
     double sum = 0, largest = 0;
     int taps = 0;
@@ -182,7 +185,7 @@ class LinearCompiler {
     };
     const auto total = [&](int bits) { return std::ldexp(sum, bits) * largest_ + taps * largest_; };
     const auto fits = [&](int bits) { return fits_32_bits(total(bits), int64_t{1} << bits, depth_, s_.bias); };
-    // The most bits with which the sum fits and is not off by more than `allowed`; 0 where there are none.
+    // The most bits with which the sum fits and is off by at most `allowed`; 0 where there are none.
     const auto choose = [&](int bits, double allowed, auto fits) {
       while (bits > 0 && !fits(bits)) bits--;
       return bits > 0 && error(bits) <= allowed ? bits : 0;
@@ -209,7 +212,7 @@ class LinearCompiler {
     finish(total(bits), int64_t{1} << bits);
   }
 
-  // A blur as integers: what its sum is divided by, a bound of the sum, and how many codes it may be off.
+  // A blur as integers: its divisor, a bound of its sum, and its largest error in codes.
   struct Quantised {
     int64_t divisor;
     double total, error;
@@ -221,14 +224,14 @@ class LinearCompiler {
            __FILE__, line);
   }
 
-  // A row and a column of real weights that sum to 1, and what multiplies their sum.
+  // Compiles a blur: a row and a column of real weights that each sum to 1, times a gain of 1 / divisor.
   void compile_blur(const RealMask &real, double divisor) {
     const bool sharpens = s_.mask == Mask::Unsharp;
     if (sharpens) divisor = 1;
     const double gain = 1 / divisor;
-    // The finest rounding of a row's sum is to 14 bits of fraction.
+    // Row sums are rounded to at most 14 bits of fraction.
     if (!(std::fabs(gain) <= kLargestGain)) refuse_gain(divisor);
-    // The amount multiplies the blur's error.
+    // The amount of unsharp multiplies the blur's error.
     const double weight = sharpens ? std::max(1.0, std::fabs(s_.amount)) : 1;
     Quantised blur = {0, 0, kErrorAllowed / (sharpens ? 2 * weight : std::max(1.0, std::fabs(gain)))};
     if (real.width > kLargestDirectBlur) pass_.decimation = make_decimation(real.row, depth_, blur.error);
@@ -240,7 +243,7 @@ class LinearCompiler {
     finish(blur.total, blur.divisor);
   }
 
-  // The sum that a smaller frame comes to, times a gain.
+  // The divisor, the bound and the gain of a blur by way of a smaller frame.
   void apply_divisor(double gain, Quantised &blur) {
     constexpr int kGainBits = 16;
     pass_.op = Op::Blur;
@@ -251,8 +254,8 @@ class LinearCompiler {
     blur.divisor <<= kGainBits;
   }
 
-  // Factors in fixed point, and the row's sums with some bits of fraction, so that both steps stay within the
-  // accumulator. For up to 12 bits that is a 16-bit row sum and a 32-bit total.
+  // Quantises the factors to fixed point and row sums to some bits of fraction, so that both steps stay within the
+  // accumulator. With samples of up to 12 bits a row sum takes 16 bits and the total 32.
   Quantised quantise_factors(const RealMask &real, double gain, double weight) {
     const int fraction = 16 - depth_;
     Quantised blur = {0, 0, 1};
@@ -260,8 +263,8 @@ class LinearCompiler {
       blur = quantise(real, gain, {16, 15, fraction});
       if (!fits_32_bits(blur.total, blur.divisor, depth_, s_.bias) && s_.mask != Mask::Unsharp) blur.error = 1;
     }
-    // Three bytes of each factor and of a row's sum are what the matrix instructions can take, of samples of more than
-    // 8 bits: for those of 8 bits more accuracy than promised has a high price.
+    // Second choice: 24-bit factors and row sums with 8 bits of fraction. With samples of more than 8 bits the matrix
+    // instructions can take three bytes of each. For 8-bit samples more accuracy than promised costs too much.
     const double allowed = depth_ > 8 || s_.mask == Mask::Unsharp ? kErrorAllowed / 2 : kErrorAllowed;
     if (blur.error * weight > allowed && std::fabs(gain) < 64) {
       blur = quantise(real, gain, {24, 24, 8});
@@ -281,7 +284,7 @@ class LinearCompiler {
   }
 
   struct Bits {
-    int row, column, fraction;  // of a row's sum
+    int row, column, fraction;  // bits of the row's factors, of the column's, and of a row sum's fraction
   };
 
   Quantised quantise(const RealMask &real, double gain, Bits bits) {
@@ -301,7 +304,7 @@ class LinearCompiler {
             off * largest_ + std::fabs(gain) * std::ldexp(0.5, -bits.fraction)};
   }
 
-  // src + amount * (src - gauss), in units of 1 / (divisor * 2^amount_bits) codes, the blur kept with 12 bits of
+  // Unsharp: src + amount * (src - gauss), in units of 1 / (divisor * 2^amount_bits) codes. The blur keeps 12 bits of
   // fraction.
   void sharpen(Quantised &blur) {
     constexpr int kBlurFraction = 12;
@@ -324,7 +327,7 @@ class LinearCompiler {
   }
 
   void finish(double sum, int64_t divisor) {
-    // No accumulator is too small for what is within the limits of coefficients and divisor.
+    // Coefficients and divisors within their limits always fit 64-bit accumulators.
     assert(sum <= kMost64 && std::ldexp(static_cast<double>(divisor), depth_) <= kMost64);
     if (!pass_.has_gain() && !fits_32_bits(sum, divisor, depth_, s_.bias)) pass_.wide = true;
     if (pass_.has_gain() && sum > kMost32) pass_.wide = true;
@@ -346,7 +349,7 @@ class LinearCompiler {
   const FrameLayout &layout_;
   Pass &pass_;
   int depth_;
-  double largest_;  // sample value
+  double largest_;  // largest sample value
   bool absolute_ = false;
 };
 
@@ -388,7 +391,7 @@ Rounding make_rounding(int64_t divisor, int depth, double bias, bool absolute, b
   r.wide = wide;
   const int bits = wide ? 64 : 32;
   const int log = ceil_log2(divisor);
-  const int power = bits - 1 + log;  // magic = ceil(2^power / divisor) takes at most `bits` bits
+  const int power = bits - 1 + log;  // magic = ceil(2^power / divisor) then takes at most `bits` bits
   const unsigned __int128 numerator = static_cast<unsigned __int128>(1) << power;
   r.magic = static_cast<uint64_t>((numerator + divisor - 1) / divisor);
   r.shift = power - bits;

@@ -29,7 +29,7 @@ std::string count(size_t n, const char *noun) {
   return std::to_string(n) + " " + noun + (n == 1 ? "" : "s");
 }
 
-// The bracket that closes `c`, or 0 where it opens none.
+// The bracket that closes `c`, or 0 if `c` opens none.
 char closer_of(char c) {
   switch (c) {
     case '[':
@@ -48,15 +48,15 @@ bool closes(char c) {
   return c == ']' || c == ')' || c == '}' || c == '>';
 }
 
-// Numbers in rows, as all properties that hold several write them: plainly, or in brackets, one pair around each row,
-// around all rows, or both, as other programs print lists of lists.
+// Reads rows of numbers, in the notation of all properties that hold several: plain, or in brackets as other programs
+// print lists of lists, one pair around each row, around all rows, or both.
 class RowReader {
  public:
-  // `property`, `row` and `number` are what messages call the text and its parts.
+  // `property`, `row` and `number` are the words for the text and its parts in messages.
   RowReader(const std::string &text, const char *property, const char *row, const char *number)
       : at_(text.data()), end_(at_ + text.size()), property_(property), row_(row), number_(number) {}
 
-  // The numbers of the next row, at least one. False at the end of the text.
+  // Reads the numbers of the next row, at least one. False at the end of the text.
   bool next(std::vector<double> *numbers) {
     numbers->clear();
     if (!find_row()) return false;
@@ -88,13 +88,13 @@ class RowReader {
     return true;
   }
 
-  size_t rows() const { return rows_; }  // so far
+  size_t rows() const { return rows_; }  // rows read so far
 
   [[noreturn]] void refuse(const std::string &why, const char *file = __builtin_FILE(),
                            int line = __builtin_LINE()) const {
     cudaconv::refuse(std::string(property_) + ": " + why, file, line);
   }
-  // Both count from 1.
+  // `row` and `number` count from 1.
   [[noreturn]] void refuse_row(size_t row, const std::string &why, const char *file = __builtin_FILE(),
                                int line = __builtin_LINE()) const {
     refuse(std::string(row_) + " " + std::to_string(row) + why, file, line);
@@ -105,10 +105,10 @@ class RowReader {
   }
 
  private:
-  static constexpr size_t kDeepest = 2;                            // brackets in brackets
+  static constexpr size_t kDeepest = 2;                            // nesting of brackets
   enum class Before { Nothing, Opening, Closing, Comma, RowEnd };  // what was read before a row
 
-  // In the brackets of a row, lines are broken as they come.
+  // Newlines count as blanks within the brackets of a row.
   void skip_blanks() {
     while (at_ != end_ && (is_blank(*at_) || (*at_ == '\n' && closers_.size() == kDeepest))) at_++;
   }
@@ -123,7 +123,7 @@ class RowReader {
     return true;
   }
 
-  // Goes to the first number of the next row, through what separates rows. False at the end of the text.
+  // Skips what separates rows, up to the first number of the next row. False at the end of the text.
   bool find_row() {
     const size_t next = rows_ + 1;
     for (;;) {
@@ -195,7 +195,7 @@ class RowReader {
     return number;
   }
 
-  // `word` is what messages quote.
+  // `word` is the whole number, quoted in messages.
   double parse_decimal(const char *begin, const char *end, size_t index, const std::string &word) const {
     const bool plus = begin != end && *begin == '+';  // from_chars takes no plus sign
     double number = 0;
@@ -211,8 +211,8 @@ class RowReader {
   const char *const end_;
   const char *const property_, *const row_, *const number_;
   size_t rows_ = 0;
-  std::string closers_;   // of the brackets that are open
-  size_t row_depth_ = 0;  // how many were around the rows so far
+  std::string closers_;   // closing brackets of those that are open
+  size_t row_depth_ = 0;  // how many brackets were around the rows so far
   Before before_ = Before::Nothing;
 };
 

@@ -12,16 +12,16 @@ namespace cudaconv {
 
 namespace {
 
-constexpr int kLargestSum = 1501;  // side of box, gauss and unsharp
+constexpr int kLargestSum = 1501;  // largest side of box, gauss and unsharp
 constexpr double kLargestSigma = 250;
-constexpr int kLargestElement = 255;  // of the shapes that have a name
+constexpr int kLargestElement = 255;  // largest side of the named shapes
 constexpr int kLargestMedian = 127;
 constexpr int kLargestBlock = 255;
 
 struct MaskRow {
   Mask mask;
   MaskKind kind;
-  bool absolute;       // negative=auto
+  bool absolute;       // what negative=auto means
   bool edge_detector;  // chroma=auto is neutral
 };
 
@@ -106,7 +106,7 @@ RealMask box(int side) {
   return mask;
 }
 
-// A first derivative across the line `smooth`: x is the transpose of y.
+// A first derivative, smoothed across its direction by `smooth`; the mask along y is the transpose of the one along x.
 RealMask derivative(const std::vector<double> &smooth, bool along_x) {
   const std::vector<double> difference = {-1, 0, 1};
   return along_x ? outer(smooth, difference, 1) : outer(difference, smooth, 1);
@@ -120,7 +120,7 @@ int odd_size(const FilterSettings &s, int otherwise, int largest) {
   return size;
 }
 
-// The normalised samples of a Gaussian: exp(-x^2 / (2 sigma^2)).
+// A Gaussian exp(-x^2 / (2 sigma^2)), sampled and normalised.
 RealMask gauss(const FilterSettings &s) {
   if (!(s.sigma >= 0 && s.sigma <= kLargestSigma))
     refuse("sigma=" + number_text(s.sigma) + " is outside 0 to " + number_text(kLargestSigma));
@@ -158,7 +158,7 @@ RealMask custom(const FilterSettings &s) {
     sum += v;
     magnitude += std::fabs(v);
   }
-  // Decimal fractions that cancel leave a residue of some units in the last place.
+  // Decimal fractions that cancel leave a residue of a few units in the last place, which counts as 0.
   mask.divisor = std::fabs(sum) <= 1e-12 * magnitude ? 1 : sum;
   return mask;
 }
@@ -180,7 +180,7 @@ namespace {
 bool is_filter(Mask mask, Shape) {
   return mask != Mask::Identity;
 }
-// Whether repetition changes the result, and what lies outside the frame.
+// Whether repetition and the samples outside the frame can change the result.
 bool is_window(Mask mask, Shape) {
   return mask != Mask::Identity && mask != Mask::Mosaic;
 }
@@ -195,7 +195,7 @@ bool is_sum(Mask mask, Shape) {
   return kind == MaskKind::Linear || kind == MaskKind::Magnitude || kind == MaskKind::Compass;
 }
 
-// The rule which mask uses which setting.
+// Which masks use which setting.
 const struct {
   const char *property;
   bool (*is_set)(const FilterSettings &s, const FilterSettings &otherwise);
@@ -235,7 +235,7 @@ std::string nicks_of(const List &list, Predicate predicate) {
   return nicks;
 }
 
-// "gauss, unsharp", or where most masks do, "all but identity".
+// The masks that use a setting, such as "gauss, unsharp", or "all but identity" where more than half do.
 std::string users_of(bool (*uses)(Mask mask, Shape shape)) {
   const auto always = [&](const Named<Mask> &m) { return uses(m.value, Shape::Rect); };
   const auto never = [&](const Named<Mask> &m) { return !uses(m.value, Shape::Rect); };
@@ -254,7 +254,7 @@ std::vector<UnusedSetting> unused_settings(const FilterSettings &s, bool has_coe
     const bool is_set = usage.is_set ? usage.is_set(s, FilterSettings()) : has_coefficients;
     if (!is_set || usage.uses(s.mask, s.shape)) continue;
     std::string text = std::string(usage.property) + " has no effect with mask=" + mask_nick(s.mask);
-    // Another shape may be all that it takes.
+    // With another shape the mask may use the setting.
     const auto matters = [&](const Named<Shape> &other) { return usage.uses(s.mask, other.value); };
     const std::string shapes = nicks_of(kShapeNames, matters);
     if (shapes.empty())
@@ -316,7 +316,7 @@ std::vector<RealMask> linear_masks(const FilterSettings &s) {
       return {derivative(prewitt, false)};
     case Mask::Prewitt:
       return {derivative(prewitt, true), derivative(prewitt, false)};
-    // A 2x2 operator at the pixel, its right and its lower neighbours, in a window of 3x3.
+    // A 2x2 operator on the pixel and its right, lower and lower right neighbours, in a 3x3 window.
     case Mask::Roberts:
       return {square({0, 0, 0, 0, 1, 0, 0, 0, -1}), square({0, 0, 0, 0, 0, 1, 0, -1, 0})};
     case Mask::Custom:

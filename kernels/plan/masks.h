@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// The masks by name: data and generators, no pixels.
+// The masks by name: their numbers, and generators of those that depend on settings.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace cudaconv {
 
-// The largest side of a mask that is kept as a matrix; larger ones are kept by their factors.
+// The largest side of a mask that is kept as a matrix; larger masks are kept as their factors.
 constexpr int kLargestDense = 31;
 
 enum class MaskKind { Identity, Linear, Magnitude, Compass, Morphology, Median, Mosaic };
@@ -24,24 +24,25 @@ struct RealMask {
 };
 
 MaskKind mask_kind(Mask mask);
-// What `negative=auto` and `chroma=auto` mean for the mask.
+// What negative=auto and chroma=auto mean for the mask: whether negative results become their absolute values, and
+// whether chroma becomes neutral.
 bool mask_is_absolute(Mask mask);
 bool mask_is_edge_detector(Mask mask);
 
 // The masks of MaskKind::Linear (one) and Magnitude (the two directions). Throws Error{Settings}.
 std::vector<RealMask> linear_masks(const FilterSettings &settings);
 
-// A setting that differs from its default though mask and shape do not use it; `text` says so in a sentence that names
-// the masks which do. `property` is static.
+// A setting that differs from its default although the mask and shape do not use it. `text` says so in a sentence that
+// names the masks which do. `property` is static.
 struct UnusedSetting {
   const char *property;
   std::string text;
 };
 
-// `has_coefficients`: whether the user has given any, be it that they cannot be read. Throws nothing.
+// `has_coefficients`: whether the user has given any, valid or not. Throws nothing.
 std::vector<UnusedSetting> unused_settings(const FilterSettings &settings, bool has_coefficients);
 
-// A structuring element or a square window: side lengths and members in rows from the top; no members: all of it.
+// A structuring element or a square window: side lengths, and members in rows from the top; no members: all pixels are.
 struct Window {
   int width = 0, height = 0;
   std::vector<uint8_t> member;

@@ -10,7 +10,7 @@ namespace {
 
 constexpr int kQuotedCharacters = 40;
 
-// The number of bytes of the character of UTF-8 that begins at `at`; 0 where there is none that can be printed.
+// The number of bytes of the UTF-8 character at `at`; 0 if it is invalid or cannot be printed.
 size_t character_bytes(const char *at, const char *end) {
   const auto byte = [&](size_t i) { return static_cast<unsigned char>(at[i]); };
   const size_t bytes = byte(0) < 0x80 ? 1 : byte(0) < 0xc2 ? 0 : byte(0) < 0xe0 ? 2 : byte(0) < 0xf0 ? 3 : 4;
@@ -18,7 +18,7 @@ size_t character_bytes(const char *at, const char *end) {
   if (bytes == 0 || byte(0) > 0xf4 || static_cast<size_t>(end - at) < bytes) return 0;
   for (size_t i = 1; i < bytes; i++)
     if (byte(i) >> 6 != 2) return 0;
-  // Control characters, longer forms than need be, surrogates, and numbers beyond the last character.
+  // Rejects control characters, overlong forms, surrogates, and code points above U+10FFFF.
   if (byte(0) == 0xc2 && byte(1) < 0xa0) return 0;
   if ((byte(0) == 0xe0 && byte(1) < 0xa0) || (byte(0) == 0xed && byte(1) >= 0xa0)) return 0;
   if ((byte(0) == 0xf0 && byte(1) < 0x90) || (byte(0) == 0xf4 && byte(1) >= 0x90)) return 0;

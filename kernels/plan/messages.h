@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Parts of the texts of errors.
+// Helpers for error texts.
 #pragma once
 
 #include <string>
@@ -12,10 +12,11 @@ namespace cudaconv {
 // The shortest decimal number that reads back as `v`, with a decimal point in every locale: 2000000000, 50.5, 1e-09.
 std::string number_text(double v);
 
-// What the user wrote, in quotes: its first 40 characters, each that is no valid UTF-8 or cannot be printed as "?".
+// The user's text in quotes, at most 40 characters of it. Bytes that are not valid UTF-8 and characters that cannot be
+// printed become "?".
 std::string quoted(const std::string &text);
 
-// Throws Error{Settings}.
+// Throws Error{Settings} with this text.
 [[noreturn]] void refuse(const std::string &text, const char *file = __builtin_FILE(), int line = __builtin_LINE());
 
 }  // namespace cudaconv

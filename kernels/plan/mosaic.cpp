@@ -30,15 +30,15 @@ Rectangle around(const Rectangle &a, const Rectangle &b) {
   return {std::min(a.x0, b.x0), std::min(a.y0, b.y0), std::max(a.x1, b.x1), std::max(a.y1, b.y1)};
 }
 
-// A region's box: as pixels of the frame, and the pixels that it has a share in, which is what decides whether boxes
-// are joined. Both grow alike.
+// A region's box in pixels of the frame, and the pixels that it has a share in, which decide whether boxes are joined.
+// Both grow together.
 struct Box {
   Rectangle frame, share;
 };
 
-// Joins boxes, one after the other, with those before that they share pixels with. A grid of cells says where to look:
-// each lists the boxes that reach into it. A box that grows is looked for in what it grows by, and keeps its place in
-// the cells that it is in.
+// Joins each box, one after the other, with those before it that it shares pixels with. A grid of cells finds them:
+// each cell lists the boxes that reach into it. A box that grows is only looked up in the cells of its new part, and
+// keeps its entries in the others.
 class JoinedBoxes {
  public:
   JoinedBoxes(std::vector<Box> boxes, int64_t width, int64_t height)
@@ -60,7 +60,7 @@ class JoinedBoxes {
     int box, next;
   };
 
-  // Cells of the size that boxes have on average, and not many more of them than boxes.
+  // Chooses cells of the average size of boxes, and about as many cells as boxes at most.
   void choose_cells(int64_t width, int64_t height) {
     double sum_x = 0, sum_y = 0;
     for (const Box &b : box_) {
@@ -93,7 +93,8 @@ class JoinedBoxes {
     }
   }
 
-  // Lists box i in the cells of a part of it, and joins it with what it meets there. Returns the box that it is then.
+  // Lists box i in the cells of `part`, a part of it, and joins it with the boxes that it meets there. Returns the
+  // number of the box that it then belongs to.
   int enter(int i, const Rectangle &part) {
     for (int64_t row = part.y0 / cell_height_; row <= (part.y1 - 1) / cell_height_; row++)
       for (int64_t column = part.x0 / cell_width_; column <= (part.x1 - 1) / cell_width_; column++) {
@@ -103,7 +104,7 @@ class JoinedBoxes {
           const int other = joined(entries_[e].box);
           listed |= other == i;
           if (other == i || !meet(box_[other].share, part)) continue;
-          // The larger one stays, and what it has not been entered for is pending.
+          // The larger box stays; the parts of it that are not listed yet are pending.
           const bool larger = box_[i].share.area() > box_[other].share.area();
           if (!larger) pending_.clear();
           join(larger ? i : other, larger ? other : i);
@@ -132,7 +133,7 @@ class JoinedBoxes {
   std::vector<bool> joined_;
   std::vector<Rectangle> pending_;
   int64_t cell_width_ = 1, cell_height_ = 1, columns_ = 1;
-  std::vector<int> first_;  // of each cell's entries, linked by `next`; -1: none
+  std::vector<int> first_;  // first entry of each cell's list, linked by `next`; -1: none
   std::vector<Entry> entries_;
 };
 
@@ -148,9 +149,9 @@ Rectangle rectangle_around(const Region &r) {
   return {first(x - reach_x), first(y - reach_y), last(x + reach_x), last(y + reach_y)};
 }
 
-// The frame in whose pixels regions are, and how a buffer's rows lie in it.
+// The frame that regions' coordinates refer to, and how a buffer's rows lie in it.
 struct Frame {
-  int64_t columns = INT64_MAX, rows = INT64_MAX;  // of the buffer
+  int64_t columns = INT64_MAX, rows = INT64_MAX;  // size of the buffer
   int64_t first_row, row_step;                    // see Regions
 };
 
@@ -167,7 +168,7 @@ Frame frame_of(const Regions &regions, const Plan &plan) {
 }
 
 std::vector<Rectangle> join_regions(const Regions &regions, const Plan &plan, const Frame &frame) {
-  // What of the buffer makes a pixel of the plane with the fewest ones, rows of both fields together.
+  // Pixels of the buffer that make one pixel of the most subsampled plane, rows of both fields counted together.
   int64_t unit_x = 1, unit_y = 1;
   for (int p = 0; p < plan.layout.planes; p++) {
     unit_x = std::max(unit_x, int64_t{1} << plan.layout.plane[p].sub_x);
@@ -200,7 +201,7 @@ int32_t phase_of(const MosaicAxis &axis, int64_t origin, const Line &line, int64
   return static_cast<int32_t>(at - down(at, axis.size) * axis.size);
 }
 
-// A step is a power of two: fields are every second row.
+// `step` is a power of two: subsampling is, and fields are every second row.
 MosaicAxis make_axis(int size, int64_t step) {
   if (size <= step) return {};
   return {size, ceil_log2(step)};
@@ -228,7 +229,7 @@ std::vector<MosaicPart> mosaic_parts(const Regions &regions, const Plan &plan) {
                            static_cast<int32_t>(y1 - y0), phase_of(out.x, left, x, x0), phase_of(out.y, top, y, y0)});
     };
     if (!by_region) add(0, 0, 0, layout.width, 0, part.height);
-    // As regions_of_part() has it: pixels that the box touches, where it holds any of the frame and of the field.
+    // As in regions_of_part(): pixels that the box touches, if it holds any pixel of the frame and of the field.
     const int64_t rows = up(frame.rows - part.first_row, part.row_step);
     const auto clip = [](int64_t v, int64_t end) { return std::clamp<int64_t>(v, 0, end); };
     for (const Rectangle &r : boxes) {

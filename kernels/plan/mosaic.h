@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Where the blocks of Op::Mosaic lie.
+// The positions of the blocks of Op::Mosaic.
 #pragma once
 
 #include <cstdint>
@@ -10,19 +10,19 @@
 
 namespace cudaconv {
 
-// Blocks along the rows or the columns of a part: `size` is a block's side in pixels of the frame, of which there are
-// 2^log_step from one pixel of the part to the next. Where each pixel is a block by itself, `size` is 1.
+// How blocks divide the rows or the columns of a part. `size` is a block's side in pixels of the frame; neighbouring
+// pixels of the part are 2^log_step of those apart. Where each pixel of the part is a block by itself, `size` is 1.
 struct MosaicAxis {
   int32_t size = 1, log_step = 0;
 
-  // The most pixels of the part that a block has.
+  // The most pixels of the part that a block has along this axis.
   int length() const { return (size + (1 << log_step) - 1) >> log_step; }
 };
 
-// Disjoint rectangles of pixels of a part, each cut into blocks by itself.
+// One of the disjoint rectangles of pixels of a part that are each cut into blocks by themselves.
 struct MosaicBox {
   int32_t x, y, width, height;
-  int32_t phase_x, phase_y;  // from where the box's first block begins to the box's first pixel, in pixels of the frame
+  int32_t phase_x, phase_y;  // distance from the box's first block to its first pixel, in pixels of the frame
 };
 
 struct MosaicPart {
@@ -30,7 +30,7 @@ struct MosaicPart {
   std::vector<MosaicBox> boxes;
 };
 
-// How many pixels of a box come before block `block`, which is at most the number of blocks.
+// How many pixels of a box come before block `block`, which may be the number of blocks.
 CUDACONV_HOST_DEVICE inline int mosaic_begin(const MosaicAxis &axis, int phase, int block, int length) {
   if (block <= 0) return 0;
   const int begin = (block * axis.size - phase + (1 << axis.log_step) - 1) >> axis.log_step;
@@ -42,19 +42,18 @@ CUDACONV_HOST_DEVICE inline int mosaic_block(const MosaicAxis &axis, int phase, 
   return (phase + (pixel << axis.log_step)) / axis.size;
 }
 
-// No block of the box is empty.
+// The number of blocks of a box; none of them is empty.
 CUDACONV_HOST_DEVICE inline int mosaic_blocks(const MosaicAxis &axis, int phase, int length) {
   return mosaic_block(axis, phase, length - 1) + 1;
 }
 
-// By part of the plan, whose only pass is a mosaic. A pixel belongs to the block that its first pixel of the frame lies
-// in. All of the frame is a box where regions are inverted or not active; else each region has one, the rectangle
-// around it, and those that share pixels of a plane have one together, the rectangle around both. Rows of two fields
-// count as one there, so that all parts have the same boxes. Blocks begin at the box's top left corner, also where that
-// lies outside the frame.
+// The boxes of each part of a plan whose only pass is a mosaic. A pixel of a subsampled plane belongs to the block that
+// its first pixel of the frame lies in. Where regions are inverted or not active, the whole frame is one box. Otherwise
+// each region has one, the rectangle around it; regions that share pixels of a plane share a box, the rectangle around
+// both. For this, rows of both fields count as one frame, so that all parts have the same boxes. Blocks begin at the
+// box's top left corner, also where that lies outside the frame.
 //
-// n regions take O(n log n), if they are about of one size. They never take more than O(n^2) comparisons, some 50 ms
-// for 10,000.
+// n regions of about the same size take O(n log n), others at most O(n^2) comparisons, some 50 ms for 10,000.
 std::vector<MosaicPart> mosaic_parts(const Regions &regions, const Plan &plan);
 
 }  // namespace cudaconv

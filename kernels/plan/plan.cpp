@@ -16,7 +16,7 @@ namespace cudaconv {
 
 namespace {
 
-constexpr int kLargestOfMethods = 127;  // side of a window
+constexpr int kLargestOfMethods = 127;  // largest side of a window that methods other than auto do
 
 class Builder {
  public:
@@ -104,7 +104,7 @@ class Builder {
 
   int new_buffer() { return ++plan_->temporaries; }
 
-  // `count` passes in a row from `source` to `target`, each like `model`.
+  // Appends `count` passes like `model` that lead from `source` to `target`.
   void chain(const Pass &model, int count, int source, int target) {
     int buffers[2] = {0, 0};
     for (int i = 0; i < count; i++) {
@@ -128,7 +128,7 @@ class Builder {
     pass.keep_y = times * pass.radius_y;
   }
 
-  // Regions apply to the result of a filter alone, not to the passes that lead to it.
+  // Regions apply only to the last result of a filter, not to the passes that lead to it.
   void apply_regions_to_last_pass() {
     for (Pass &pass : plan_->passes) pass.in_regions = pass.target == Pass::kOutput;
   }
@@ -166,7 +166,7 @@ class Builder {
         return;
       }
       case MaskKind::Mosaic:
-        // Once: the mean of a block of means is that mean.
+        // A mosaic ignores iterations: the mean of a block of means is that mean.
         pass.op = Op::Mosaic;
         pass.block = block_of(s_);
         chain(pass, 1, Pass::kInput, Pass::kOutput);
@@ -177,7 +177,7 @@ class Builder {
     }
   }
 
-  // `pass` has its roundings.
+  // Lists the passes of a morphological filter. `pass` comes with its roundings filled in.
   void list_morphology(Pass pass) {
     const Window window = window_of(s_);
     pass.radius_x = window.width / 2;
@@ -187,7 +187,7 @@ class Builder {
     Pass erode = pass, dilate = pass;
     erode.op = Op::Minimum;
     dilate.op = Op::Maximum;
-    // Both operands of the last step, and how many passes lie behind them.
+    // Appends the last pass, minuend - subtrahend; `depth`: how many passes in a row lead to its operands.
     const auto difference = [&](int minuend, int subtrahend, int depth) {
       Pass last = pass;
       last.op = Op::Difference;
@@ -245,7 +245,7 @@ class Builder {
   static bool can(Method method, const Pass &pass) {
     if (pass.op == Op::Mosaic || pass.op == Op::WeightedMean)
       return method == Method::Auto || method == Method::Constant;
-    // Whatever the method, such a blur reads samples in one way.
+    // A blur by way of a smaller frame reads samples in the same way whatever the method.
     if (pass.op == Op::Blur) return method != Method::Cascade;
     if (pass.op == Op::Linear && std::max(pass.width(), pass.height()) > kLargestOfMethods)
       return method == Method::Auto;
@@ -340,14 +340,14 @@ std::vector<MemoryPlane> memory_planes_of(const FrameLayout &layout) {
     std::vector<const PlaneLayout *> views;
     for (int i = 0; i < layout.planes; i++)
       if (layout.plane[i].memory_plane == m) views.push_back(&layout.plane[i]);
-    // What a row is made of repeats itself: from each view as many pixels are taken out as are in so many periods, and
-    // put back once the rest is looked at byte by byte.
+    // The bytes of a row follow a periodic pattern. To mark only a short row byte by byte, `left_out` periods are
+    // skipped: each view marks as many pixels fewer, and the skipped bytes are put back at the end.
     size_t period = 1, begin = 0;
     for (const PlaneLayout *view : views) {
       period = std::lcm(period, pixel_bytes(*view));
       begin = std::max<size_t>(begin, view->first * view->bytes_per_container());
     }
-    constexpr int64_t kKept = 4;  // periods: more than views begin apart
+    constexpr int64_t kKept = 4;  // periods; more than the first bytes of views are apart
     int64_t left_out = INT64_MAX;
     for (const PlaneLayout *view : views)
       left_out = std::min(left_out, static_cast<int64_t>(view->width * pixel_bytes(*view) / period) - kKept);
@@ -358,7 +358,8 @@ std::vector<MemoryPlane> memory_planes_of(const FrameLayout &layout) {
       mark_pixels(*view, view->width - left_out * static_cast<int64_t>(period / pixel_bytes(*view)), &bytes);
     }
     size_t more = left_out * period;
-    // A period within all views. Where it has gaps, each one is a run of its own.
+    // `from`: one period that lies within all views. If it has gaps, each skipped period has runs of its own, so all
+    // are put back byte by byte.
     const auto from = bytes.begin() + (views.empty() ? 0 : begin);
     if (more && std::find(from, from + period, false) != from + period) {
       const std::vector<bool> one(from, from + period);
@@ -383,15 +384,15 @@ std::vector<MemoryPlane> memory_planes_of(const FrameLayout &layout) {
 
 namespace {
 
-// `Square` holds (width*height)^2.
+// `Square`: an integer type that holds (width*height)^2.
 template <typename Square>
 PixelRun ellipse_row_in(int64_t width, int64_t height, int64_t row) {
-  // (dx/w)^2 + (dy/h)^2 <= 1 of the distances from the centre, doubled, times (w*h)^2
+  // The test is (dx/w)^2 + (dy/h)^2 <= 1, with distances from the centre doubled, times (w*h)^2.
   const int64_t dy = 2 * row + 1 - height;
   const auto square = [](int64_t v) { return static_cast<Square>(v) * v; };
   const Square room = square(width * height) - square(dy * width);
   const auto inside = [&](int64_t x) { return square((2 * x + 1 - width) * height) <= room; };
-  // An estimate that is right but for rounding, of one end: the other one is its mirror image.
+  // An estimate of one end that is right up to rounding errors; the other end is its mirror image.
   const double reach = std::sqrt(static_cast<double>(room)) / static_cast<double>(height);
   const int64_t middle = (width + 1) / 2;
   int64_t begin = std::clamp<int64_t>(static_cast<int64_t>((static_cast<double>(width) - reach) / 2), 0, middle);
@@ -403,14 +404,14 @@ PixelRun ellipse_row_in(int64_t width, int64_t height, int64_t row) {
 }  // namespace
 
 PixelRun ellipse_row(int64_t width, int64_t height, int64_t row) {
-  constexpr int64_t kLongest = (1 << 15) - 1;  // whose squares 64 bits hold
+  constexpr int64_t kLongest = (1 << 15) - 1;  // longest side for which (width*height)^2 fits 64 bits
   if (std::max(width, height) <= kLongest) return ellipse_row_in<int64_t>(width, height, row);
   return ellipse_row_in<__int128>(width, height, row);
 }
 
 namespace {
 
-// Division that rounds down, and up.
+// Integer division rounded down and rounded up.
 int64_t down(int64_t v, int64_t by) {
   return v >= 0 ? v / by : -((-v + by - 1) / by);
 }
@@ -425,7 +426,7 @@ FrameRows frame_rows_of(const Regions &regions, const Plan::Part &part) {
 }
 
 PartSize unsubsampled_size(const Plan &plan, const Plan::Part &part) {
-  // That of the planes that are not subsampled, of which there is always one.
+  // The size of the planes that are not subsampled; there is always one.
   PartSize size = {INT64_MAX, INT64_MAX};
   for (int p = 0; p < plan.layout.planes; p++) {
     const PlaneLayout &plane = plan.layout.plane[p];
@@ -450,7 +451,7 @@ std::vector<PartRegion> regions_of_part(const Regions &regions, const Plan &plan
   const auto clip = [](int64_t v, int64_t end) { return std::clamp<int64_t>(v, 0, end); };
   for (const Region &r : regions.region) {
     if (r.rotation != 0) continue;
-    // Frame rows to rows of the field, and then, as across, to pixels of the plane, which reach out.
+    // Frame rows become rows of the field; then rows and columns become pixels of the plane, rounded outwards.
     const int64_t left = r.x, right = left + r.width;
     const int64_t top = up(int64_t{r.y} - field.first, field.step);
     const int64_t bottom = up(int64_t{r.y} + r.height - field.first, field.step);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// A Plan is a FilterSettings worked out for a FrameLayout: the passes over the frame in integers, complete and exact,
-// with nothing left for a backend to decide but how to carry them out.
+// A Plan is a FilterSettings worked out for a FrameLayout: the passes over the frame, in integers, complete and exact.
+// Backends decide only how to carry them out.
 #pragma once
 
 #include <cstdint>
@@ -17,22 +17,24 @@
 namespace cudaconv {
 
 enum class Op : uint8_t {
-  Linear,     // sum of mask[0] * sample
-  Magnitude,  // of the sums of mask[0] and mask[1]
-  Compass,    // the largest of the eight responses of the kirsch mask, 3x3
-  Minimum,    // over the structuring element
-  Maximum,
-  Median,      // over the square window
+  Linear,      // the sum of mask[0] * sample
+  Magnitude,   // the magnitude of the vector made of the sums of mask[0] and mask[1]
+  Compass,     // the largest of the eight responses of the 3x3 kirsch mask
+  Minimum,     // the smallest sample within the structuring element
+  Maximum,     // the largest one
+  Median,      // the median of the square window
   Difference,  // source - subtrahend, sample by sample, clamped at 0
   Mosaic,      // the mean of the block that the pixel lies in, see plan/mosaic.h
-  Blur,        // a Gaussian by way of a smaller frame, see plan/decimation.h; radii are those of all that it reads
-  // The mean of samples weighted by mask[0] and, where they are colours, by the alpha of their pixels, see
-  // plan/weighted.h.
+  Blur,        // a Gaussian by way of a smaller frame, see plan/decimation.h; the radii cover all that it reads
+  // The mean of samples weighted by mask[0] and, in colour channels, by the alpha of their pixels, see plan/weighted.h.
   WeightedMean,
 };
 
-// How a magnitude becomes an integer: |x| + |y|; floor(sqrt(x^2 + y^2)), which is enough to round what is added to it;
-// or, where an absolute value may subtract it, twice that with a last bit that says whether the root had a fraction.
+// How a magnitude becomes an integer.
+// L1: |x| + |y|.
+// L2: floor(sqrt(x^2 + y^2)), enough for exact rounding where the offset is only added.
+// L2Fraction: 2 * floor(sqrt(x^2 + y^2)) + (1 if the root had a fraction), for a negative offset followed by an
+// absolute value, which may subtract the root.
 enum class Norm : uint8_t { L1, L2, L2Fraction };
 
 CUDACONV_HOST_DEVICE inline int magnitude(Norm norm, int x, int y) {
@@ -44,19 +46,21 @@ CUDACONV_HOST_DEVICE inline int magnitude(Norm norm, int x, int y) {
   return static_cast<int>(2 * root + (static_cast<uint64_t>(root) * root != square));
 }
 
-// What becomes of a channel in a pass.
+// What a pass does with a channel: filters it, copies it, or fills it with Plan::fill.
 enum class Action : uint8_t { Filter, Copy, Fill };
 
 // An integer mask, width 2*radius_x+1, height 2*radius_y+1, rows from the top.
 //
-// Where both are there, value[j * width + i] == column[j] * row[i]. A mask with row_shift has factors alone: each row's
-// sum is rounded, (sum + 2^(row_shift-1)) >> row_shift, before the column's factor multiplies it, whatever the method.
+// Where both `value` and its factors exist, value[j * width + i] == column[j] * row[i]. A mask with row_shift has only
+// the factors: each row's sum is rounded, (sum + 2^(row_shift-1)) >> row_shift, before the column's factor multiplies
+// it, whatever the method.
 struct IntegerMask {
   std::vector<int32_t> value;
   std::vector<int32_t> row, column;
   int row_shift = 0;
   bool separable() const { return !row.empty(); }
-  // Whether all coefficients are alike, and rows' sums not rounded: then a sum can slide from window to window.
+  // Whether all coefficients are equal and row sums are not rounded, so that a running sum can slide from window to
+  // window.
   bool uniform() const;
 };
 
@@ -68,27 +72,29 @@ struct Pass {
 
   Op op = Op::Linear;
   int source = kInput;
-  int subtrahend = kInput;  // of Difference
+  int subtrahend = kInput;  // Difference: the frame buffer that is subtracted
   int target = kOutput;
   int radius_x = 0, radius_y = 0;  // pixels from the anchor to the window's edge
-  // `border=keep`: pixels nearer than this to an edge are copied. 0 where border is another.
+  // `border=keep`: pixels nearer than this to an edge are copied. 0 with other border modes.
   int keep_x = 0, keep_y = 0;
-  // What copied channels and kept pixels are copied from.
+  // The frame buffer that copied channels and kept pixels are copied from.
   int copy_source = kInput;
-  // Whether pixels outside the regions become those of the input. Not so within an opening, say: only its end is seen.
+  // Whether pixels outside the regions become those of the input. False for inner passes, such as the erosion of an
+  // opening: regions apply to the last result only.
   bool in_regions = true;
-  Norm norm = Norm::L2;                          // of Magnitude
-  int block = 0;                                 // Mosaic: the side of a block, pixels of the frame
+  Norm norm = Norm::L2;                          // Magnitude
+  int block = 0;                                 // Mosaic: the side of a block in pixels of the frame
   std::shared_ptr<const Decimation> decimation;  // Blur
-  int row_bits = 0, sum_bits = 0;                // WeightedMean: that sums of a row and of a window take
-  // WeightedMean whose sums take more than 63 bits: if not empty, the factors of mask[0] with more bits, which count.
+  int row_bits = 0, sum_bits = 0;                // WeightedMean: bits that sums of a row and of a window take
+  // WeightedMean whose sums take more than 63 bits: the factors of mask[0] with more bits, used instead of its own
+  // unless empty.
   std::vector<int64_t> long_row, long_column;
 
   IntegerMask mask[2];           // Linear and Magnitude
-  std::vector<uint8_t> element;  // Minimum, Maximum: members of the window; empty: all of it
+  std::vector<uint8_t> element;  // Minimum, Maximum: which pixels of the window are members; empty: all
   bool wide = false;             // Linear: the sum needs 64 bits
-  // What is rounded is sum_gain * sum + center_gain * centre sample; beyond 1 and 0 it is computed in 64 bits, from the
-  // sum rounded to (sum + 2^(sum_shift-1)) >> sum_shift.
+  // The value that is rounded is sum_gain * sum + center_gain * centre sample. Unless the gains are 1 and 0, it is
+  // computed in 64 bits, from the sum rounded to (sum + 2^(sum_shift-1)) >> sum_shift.
   int64_t sum_gain = 1, center_gain = 0;
   int sum_shift = 0;
   Rounding rounding[kMaxPlanes][kMaxChannels];  // by plane and channel, since depths may differ
@@ -99,35 +105,36 @@ struct Pass {
   int width() const { return 2 * radius_x + 1; }
   int height() const { return 2 * radius_y + 1; }
 
-  // Minimum, Maximum: whether the pixel of the window so far from its anchor is a member.
+  // Minimum, Maximum: whether the window's pixel at this offset from the anchor is a member.
   bool has_member(int dx, int dy) const {
     return element.empty() || element[(radius_y + dy) * width() + radius_x + dx];
   }
 };
 
-// A plane of memory as the views of a layout use it together.
+// One plane of memory with everything that the views of a layout use of it.
 struct MemoryPlane {
   struct Run {
     size_t begin, length;  // bytes of a row
   };
   size_t row_bytes = 0;
   int height = 0;  // rows
-  // The bytes of a row that belong to pixels. Between them, at the end of an odd row of packed 4:2:2, may lie some that
-  // do not, and nothing is written there.
+  // The bytes of a row that belong to pixels. Bytes between runs, as at the end of an odd row of packed 4:2:2, belong
+  // to none and are never written.
   std::vector<Run> runs;
 };
 
 struct Plan {
   FrameLayout layout;
   Border border = Border::Replicate;
-  Method method = Method::Auto;  // what the user selected; auto leaves the choice to the backend, pass by pass
+  Method method = Method::Auto;  // what the user selected; `auto` leaves the choice to the backend, pass by pass
   Action action[kMaxPlanes][kMaxChannels] = {};
   uint16_t fill[kMaxPlanes][kMaxChannels] = {};
   std::vector<Pass> passes;         // never empty
   int temporaries = 0;              // number of temporary frames
   std::vector<MemoryPlane> memory;  // by PlaneLayout::memory_plane
 
-  // What the filter runs over independently: the planes of the layout, in an interlaced frame each field of each.
+  // One image that the filter runs over by itself: a plane of the layout or, in an interlaced frame, one field of a
+  // plane.
   struct Part {
     int plane;  // in layout
     int first_row, row_step;
@@ -136,7 +143,7 @@ struct Plan {
   std::vector<Part> parts;
 };
 
-// The sum with the gains of its pass applied; to be rounded.
+// Applies the gains of a pass to its sum; the result is still to be rounded.
 CUDACONV_HOST_DEVICE inline int64_t apply_gain(int64_t sum, int sum_shift, int64_t sum_gain, int64_t center_gain,
                                                int center) {
   if (sum_shift) sum = (sum + (int64_t{1} << (sum_shift - 1))) >> sum_shift;
@@ -148,17 +155,18 @@ struct PartRegion {
   int32_t x, y, width, height;
 };
 
-// The regions that are not turned as a part of a plane sees them, see RegionRows: rectangles cut off where the part
-// ends, ellipses whole. Those that touch no pixel are left out.
+// The regions that are not rotated, in pixels of one part of a plane as RegionRows defines them: rectangles clipped to
+// the part, ellipses whole. Regions that touch no pixel are left out.
 std::vector<PartRegion> regions_of_part(const Regions &regions, const Plan &plan, const Plan::Part &part);
 
-// Row y of a part that is not subsampled is row first + y * step of the frame in whose pixels the regions are.
+// How rows of a part, were it not subsampled, lie in the frame that the regions' coordinates refer to: row y is row
+// first + y * step.
 struct FrameRows {
   int64_t first, step;
 };
 FrameRows frame_rows_of(const Regions &regions, const Plan::Part &part);
 
-// The size of a part of a plane as it is where planes are not subsampled.
+// The size that a part would have if its plane were not subsampled.
 struct PartSize {
   int64_t columns, rows;
 };
@@ -171,11 +179,11 @@ struct PixelRun {
 };
 PixelRun ellipse_row(int64_t width, int64_t height, int64_t row);
 
-// One line for a debug log: method, border, the size of each part, and of each pass the operation, the window, whether
-// it is separable, how many bits sums and their rounding take, and which buffer it reads and writes.
+// One line for a debug log: method, border, the size of each part, and for each pass its operation, its window, whether
+// it is separable, how many bits its sums and their rounding take, and which buffers it reads and writes.
 std::string describe(const Plan &plan);
 
-// The planes of memory that hold frames of this layout, by PlaneLayout::memory_plane.
+// The planes of memory that hold frames of this layout, indexed by PlaneLayout::memory_plane.
 std::vector<MemoryPlane> memory_planes_of(const FrameLayout &layout);
 
 // Throws Error{Settings} where the settings contradict themselves or the layout, or where the method cannot do the

@@ -9,8 +9,8 @@ namespace cudaconv {
 
 namespace {
 
-// Where runs begin and end along a row: how many more of them cover pixel x than cover the pixel before it. A bit for
-// each pixel says where to look.
+// Where runs begin and end along a row: how many more runs cover pixel x than cover pixel x - 1. A bit set for each
+// pixel with a change makes them quick to find.
 class Edges {
  public:
   explicit Edges(int width) : change_(width + 1), set_(width / 64 + 1) {}
@@ -56,8 +56,8 @@ class Edges {
   std::vector<uint64_t> set_;
 };
 
-// Numbers 0, 1, ... in the order of their rows, each from 0 to rows - 1: those of row y are index[begin[y]] up to
-// begin[y + 1].
+// The numbers 0, 1, ... sorted by their rows, which are 0 to rows - 1: those of row y are index[begin[y]] up to
+// index[begin[y + 1] - 1].
 struct ByRow {
   template <typename RowOf>
   ByRow(size_t count, int rows, RowOf row_of) : begin(rows + 2), index(count) {
@@ -74,7 +74,7 @@ struct ByRow {
   std::vector<size_t> begin, index;
 };
 
-// How the pixels of a part lie in the frame that regions are in pixels of.
+// How the pixels of a part lie in the frame that the regions' coordinates refer to.
 struct PartGeometry {
   PartGeometry(const Regions &regions, const Plan &plan, const Plan::Part &part)
       : sub_x(plan.layout.plane[part.plane].sub_x),
@@ -89,7 +89,7 @@ struct PartGeometry {
     field_rows = size.rows;
   }
 
-  // The rows of the field, not subsampled, that row y of the part covers: at most so many.
+  // The rows of the field, not subsampled, that row y of the part covers.
   int64_t begin_row(int y) const { return int64_t{y} << sub_y; }
   int64_t end_row(int y) const { return std::min(int64_t{y + 1} << sub_y, field_rows); }
   int64_t frame_row(int64_t field_row) const { return first_row + field_row * row_step; }
@@ -98,7 +98,7 @@ struct PartGeometry {
   int64_t columns, field_rows, first_row, row_step;
 };
 
-// A rectangle, or the ellipse inscribed in it, turned about its middle.
+// A region that is rotated about its middle: a rectangle or the ellipse inscribed in it.
 class TurnedRegion {
  public:
   TurnedRegion(const Region &region, bool ellipse, const PartGeometry &part)
@@ -111,17 +111,17 @@ class TurnedRegion {
         cos_(std::cos(region.rotation)),
         sin_(std::sin(region.rotation)) {}
 
-  // Rows of the part that it may have pixels of.
+  // Rows of the part in which the region may have pixels.
   int top() const { return row_of(y_ - reach_y()); }
   int bottom() const { return row_of(y_ + reach_y()) + 1; }
 
-  // Those of row y, which follow each other because it is convex.
+  // The region's pixels of row y, which are one run because the region is convex.
   RegionRows::Run row(int y) const {
     const double pixel = 1 << part_.sub_x;
     const Span span = span_of(y, pixel / 2);
     const auto clip = [&](double v) { return static_cast<int>(std::clamp<double>(v, 0, part_.width)); };
     if (!(span.begin <= span.end)) return {0, 0};
-    // A pixel more at either end, in case that these were rounded.
+    // Start one pixel farther out at either end, in case the ends were rounded inwards.
     int begin = clip(std::floor((x_ + span.begin) / pixel - 0.5)), end = clip(std::ceil((x_ + span.end) / pixel + 0.5));
     while (begin < end && !has(begin, y)) begin++;
     while (end > begin && !has(end - 1, y)) end--;
@@ -133,13 +133,14 @@ class TurnedRegion {
     double begin, end;
   };
 
-  // How far from x_ the middles of the pixels of row y lie at most; half_pixel is half of what they are wide.
+  // Range of distances from x_ in which the centres of the region's pixels of row y lie; half_pixel is half a pixel's
+  // width.
   Span span_of(int y, double half_pixel) const {
     const double above = static_cast<double>(part_.frame_row(part_.begin_row(y)));
     const double below = static_cast<double>(part_.frame_row(part_.end_row(y) - 1) + 1);
     const double dy = (above + below) / 2 - y_, h = (below - above) / 2;
     if (ellipse_) {
-      // The roots of the quadratic equation for points of the ellipse of that row.
+      // The roots of the quadratic equation for the points of that row on the ellipse.
       const double w2 = half_width_ * half_width_, h2 = half_height_ * half_height_;
       const double a = h2 * cos_ * cos_ + w2 * sin_ * sin_, b = dy * cos_ * sin_ * (h2 - w2);
       const double c = dy * dy * (h2 * sin_ * sin_ + w2 * cos_ * cos_) - w2 * h2;
@@ -149,7 +150,7 @@ class TurnedRegion {
     }
     const double c = std::abs(cos_), s = std::abs(sin_);
     Span span = {-half_width_ * c - half_height_ * s - half_pixel, half_width_ * c + half_height_ * s + half_pixel};
-    // |dx * by + offset| < most
+    // Narrows the span to |dx * by + offset| < most.
     const auto cut = [&](double by, double offset, double most) {
       if (by == 0) return;
       const double one = (-most - offset) / by, other = (most - offset) / by;
@@ -177,7 +178,7 @@ class TurnedRegion {
     if (ellipse_)
       return u * u * half_height_ * half_height_ + v * v * half_width_ * half_width_ <=
              half_width_ * half_width_ * half_height_ * half_height_;
-    // Two rectangles overlap where their shadows on the axes of either do.
+    // Two rectangles overlap if their projections on the axes of both do.
     const double w = (right - left) / 2, h = (below - above) / 2, c = std::abs(cos_), s = std::abs(sin_);
     return std::abs(u) < half_width_ + w * c + h * s && std::abs(v) < half_height_ + w * s + h * c &&
            std::abs(dx) < w + half_width_ * c + half_height_ * s && std::abs(dy) < h + reach_y();
@@ -226,7 +227,7 @@ class SpreadMask {
     return static_cast<int>(std::min<int64_t>(field_row >> part_.sub_y, part_.height - 1));
   }
 
-  // Finds the runs of members in a row of samples, eight at a time where none or all of them are.
+  // Finds the runs of members in a row of samples, and skips eight samples at a time that continue the current state.
   void read(int sample_row) {
     if (sample_row == read_) return;
     read_ = sample_row;
@@ -244,7 +245,7 @@ class SpreadMask {
       uint64_t eight;
       std::memcpy(&eight, row + x, 8);
       constexpr uint64_t kLow = 0x7f7f7f7f7f7f7f7f;
-      const uint64_t set = (((eight & kLow) + kLow) | eight) & ~kLow;  // the highest bit of each that is not 0
+      const uint64_t set = (((eight & kLow) + kLow) | eight) & ~kLow;  // the highest bit of each byte that is not 0
       if (set == (inside ? ~kLow : 0)) continue;
       for (int i = 0; i < 8; i++) step(x + i);
     }
@@ -257,7 +258,7 @@ class SpreadMask {
   std::vector<RegionRows::Run> members_;
 };
 
-// The regions that are not plain rectangles, and those that are beside such ones: each row is worked out by itself.
+// Works out each row by itself, for lists with regions that are not plain rectangles.
 class RowByRow {
  public:
   RowByRow(const Regions &regions, const PartGeometry &geometry, const std::vector<PartRegion> &plain)
@@ -272,7 +273,7 @@ class RowByRow {
     std::sort(shapes_.begin(), shapes_.end(), [](const Shape &a, const Shape &b) { return a.top < b.top; });
   }
 
-  // Adds the runs of row y. Rows come in rising order.
+  // Adds the runs of row y. Call it for rows in rising order.
   void add_row(int y, Edges &edges) {
     while (next_ < shapes_.size() && shapes_[next_].top <= y) here_.push_back(shapes_[next_++]);
     here_.erase(std::remove_if(here_.begin(), here_.end(), [&](const Shape &s) { return s.bottom <= y; }), here_.end());
@@ -307,7 +308,7 @@ class RowByRow {
   size_t next_ = 0;
 };
 
-// Replaces the runs from `begin` on by what lies between them.
+// Replaces the runs from `begin` on by the gaps between them.
 void invert_runs(std::vector<RegionRows::Run> &runs, size_t begin, int width) {
   std::vector<RegionRows::Run> between;
   int x = 0;
@@ -346,7 +347,7 @@ RegionRows::RegionRows(const Regions &regions, const Plan &plan, const Plan::Par
     }
     return;
   }
-  // Each rectangle reaches into the part, so that it begins and ends in one of its rows or just below the last one.
+  // Each rectangle reaches into the part, so it begins in one of its rows and ends in one or just below the last one.
   const ByRow beginning(list.size(), part.height + 1, [&](size_t i) { return list[i].y; });
   const ByRow ending(list.size(), part.height + 1, [&](size_t i) { return list[i].y + list[i].height; });
   const auto run_of = [&](size_t i) { return Run{list[i].x, list[i].x + list[i].width}; };

@@ -43,7 +43,7 @@ bool RegionWork::empty() const {
   return std::all_of(selected_.begin(), selected_.end(), [](const auto &area) { return area->empty(); });
 }
 
-// Adds the alpha that windows of another part read.
+// Adds the pixels of alpha that the windows of part `other` read.
 void RegionWork::add_alpha(size_t other, Area &area) const {
   const Pass &first = plan_.passes[0];
   const AlphaGrid grid = alpha_grid(plan_, other);
@@ -52,7 +52,7 @@ void RegionWork::add_alpha(size_t other, Area &area) const {
 }
 
 Area RegionWork::needed(size_t part) const {
-  // Every run of the filter is alike, so that every stage reads the same.
+  // Every stage reads the same pixels, since all runs of the filter are alike.
   const Pass &first = plan_.passes[0];
   Area area = computed_[0][part]->grown(first.radius_x, first.radius_y, plan_.border);
   area.add(*selected_[part]);

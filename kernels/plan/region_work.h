@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// How regions of a frame are filtered, on every backend: each pass makes the pixels that the later ones read, in frames
-// of the backend's own, and at the end of a stage the pixels that lie in regions are put in their places in the frame.
+// How regions of a frame are filtered, on every backend: each pass computes the pixels that later passes read, in
+// frames of the backend's own. At the end of a stage the pixels in regions are copied to their places in the frame.
 #pragma once
 
 #include <cstddef>
@@ -16,8 +16,8 @@
 
 namespace cudaconv {
 
-// Passes begin ... end - 1, after which the regions of the frame are as one run of the filter leaves them: what comes
-// next reads them from there, with the pixels around the regions as they came.
+// Passes begin ... end - 1, one run of the filter. After them the pixels in regions are in the frame, and the next
+// stage reads them there, together with the unchanged pixels around the regions.
 struct Stage {
   size_t begin, end;
 };
@@ -25,17 +25,17 @@ std::vector<Stage> stages_of(const Plan &plan);
 
 class RegionWork {
  public:
-  // Left unfinished where submit() is to give up.
+  // The work is left unfinished if `cancellation` says that submit() is to give up.
   RegionWork(const Plan &plan, const Regions &regions, const Cancellation &cancellation);
 
-  bool empty() const;  // no pixel lies in regions
+  bool empty() const;  // whether no pixel lies in regions
   const RegionRows &rows(size_t part) const { return rows_[part]; }
   const Area &selected(size_t part) const { return *selected_[part]; }
-  // The results of a pass that are needed.
+  // The results of a pass that later passes or the regions need.
   const Area &computed(size_t pass, size_t part) const { return *computed_[pass][part]; }
-  // What a stage reads and writes of the frame.
+  // The pixels of the frame that a stage reads or writes.
   Area needed(size_t part) const;
-  // By part, of a mosaic.
+  // The boxes of a mosaic by part; empty with other filters.
   const std::vector<MosaicPart> &mosaic() const { return mosaic_; }
 
  private:
@@ -44,7 +44,7 @@ class RegionWork {
   const Plan &plan_;
   std::vector<RegionRows> rows_;
   std::vector<MosaicPart> mosaic_;
-  std::vector<std::shared_ptr<const Area>> selected_;               // by part
+  std::vector<std::shared_ptr<const Area>> selected_;               // by part: the pixels in regions
   std::vector<std::vector<std::shared_ptr<const Area>>> computed_;  // by pass and part
 };
 

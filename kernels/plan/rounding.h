@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// From an exact integer accumulator to a sample. CPU and GPU share these few functions; all of it is integer
-// arithmetic, so that no order of work and no device can change a byte. kernels/README.md derives the formulas.
+// Turns an exact integer accumulator into a sample. CPU and GPU share these few functions. All arithmetic is in
+// integers, so that no order of work and no device can change a byte. kernels/README.md derives the formulas.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,11 @@
 
 namespace cudaconv {
 
-// out = clamp(floor((v + offset [absolute value] + half) / divisor), 0, max), divisor = 2 * half.
+// The rounding is out = clamp(floor((v + offset [absolute value] + half) / divisor), 0, max), divisor = 2 * half.
 //
-// The mask is scaled so that the divisor is even; half is then exact and the rounding is to the nearest, halves up.
-// The division is a multiplication by the rounded-up reciprocal magic = ceil(2^(bits+shift) / divisor), exact for every
-// dividend below 2^(bits-1) (Granlund and Montgomery, "Division by invariant integers using multiplication", 1994):
+// Masks are scaled so that the divisor is even: half is then exact, and the rounding is to the nearest, halves up. The
+// division is a multiplication by the rounded-up reciprocal magic = ceil(2^(bits+shift) / divisor), exact for every
+// dividend below 2^(bits-1) (Granlund and Montgomery, "Division by invariant integers using multiplication", 1994);
 // bits is 32 where 32-bit accumulators hold every value that can occur, else 64.
 struct Rounding {
   int64_t offset = 0;  // bias in units of 1/divisor codes
@@ -27,7 +27,7 @@ struct Rounding {
   bool wide = false;  // 64-bit accumulators
 };
 
-// Between which values a sum of coefficients times samples lies.
+// The range in which a sum of coefficients times samples lies.
 struct SumRange {
   int64_t low = 0, high = 0;
   void add(int64_t coefficient, int64_t largest_sample) {
@@ -58,7 +58,7 @@ CUDACONV_HOST_DEVICE inline uint64_t high_product(uint64_t a, uint64_t b) {
 #endif
 }
 
-// v is int32_t (not Rounding::wide) or int64_t.
+// Rounds a sum to a sample. `v` is int32_t, or int64_t if Rounding::wide.
 template <typename Acc>
 CUDACONV_HOST_DEVICE inline int round_to_sample(Acc v, const Rounding &r) {
   v += static_cast<Acc>(r.offset);
@@ -72,7 +72,7 @@ CUDACONV_HOST_DEVICE inline int round_to_sample(Acc v, const Rounding &r) {
     return static_cast<int>(high_product(static_cast<uint64_t>(v), r.magic) >> r.shift);
 }
 
-// floor(sqrt(x)), exact: the float estimate is within one of it for every x below 2^46, and the comparisons correct it.
+// floor(sqrt(x)), exact: for every x below 2^46 the float estimate is at most one off, and the comparisons correct it.
 CUDACONV_HOST_DEVICE inline uint32_t integer_sqrt(uint64_t x) {
 #ifdef __CUDA_ARCH__
   uint32_t r = static_cast<uint32_t>(__fsqrt_rn(__ull2float_rn(x)));

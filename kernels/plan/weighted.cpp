@@ -16,13 +16,13 @@ namespace cudaconv {
 
 namespace {
 
-// Codes by which a mean may be off before it is rounded, which adds a half.
+// Largest error of a mean, in codes before it is rounded, which adds half a code.
 constexpr double kErrorAllowed = 0.45;
-constexpr int kMost64 = 63;       // bits of sums that 64-bit integers with a sign hold
-constexpr int kWeightBits = 30;   // of the largest weight: int32_t holds it
-constexpr int kMostOfSums = 125;  // bits of what is divided
-// Of weights whose products with each other and with two numbers of 16 bits sums of 128 bits hold, as they are and
-// with 20 bits of a gain.
+constexpr int kMost64 = 63;       // bits of a sum that int64_t holds
+constexpr int kWeightBits = 30;   // bits of the largest weight: int32_t holds it
+constexpr int kMostOfSums = 125;  // bits of a numerator or denominator
+// Bits of 64-bit weights: sums of 128 bits hold their products with each other and with two 16-bit numbers, without a
+// gain and with 20 bits of one.
 constexpr int kLongBits = 45, kLongBitsWithGain = 34;
 constexpr double kLargestGain = 1 << 30;
 
@@ -35,13 +35,13 @@ double sum_of(const std::vector<Integer> &v) {
   return std::accumulate(v.begin(), v.end(), 0.0);
 }
 
-// The bits of the largest integer that is not above v.
+// The number of bits of floor(v).
 int bits_of(double v) {
   return v < 1 ? 0 : std::ilogb(v) + 1;
 }
 
-// Weights in fixed point: each times `scale`, rounded, none that is not 0 to 0. Where all the rest of a window is
-// transparent, the least of them decides alone.
+// Weights in fixed point: each times `scale`, rounded. Non-zero weights stay at least 1: where the rest of the window
+// is transparent, the smallest weight alone decides the mean.
 template <typename Integer = int32_t>
 std::vector<Integer> fixed_point(const std::vector<double> &weight, double scale) {
   std::vector<Integer> fixed;
@@ -50,8 +50,8 @@ std::vector<Integer> fixed_point(const std::vector<double> &weight, double scale
   return fixed;
 }
 
-// By how much the fixed weights are off in proportion to each other: each is its exact value times a common factor and
-// one from 1 - e to 1 + e. Of samples from 0 to m the mean is then at most m / 2 * e / (1 - e) off.
+// The relative error e of the fixed weights: each is its exact value times a common factor and a factor between 1 - e
+// and 1 + e. A mean of samples from 0 to m is then off by at most m / 2 * e / (1 - e).
 template <typename Integer>
 double spread(const std::vector<double> &weight, const std::vector<Integer> &fixed, double scale) {
   double least = INFINITY, most = 0;
@@ -139,7 +139,7 @@ class WeightedCompiler {
            "and such custom ones; alpha=copy and alpha=filter do all masks";
   }
 
-  // What the weights of a line or of a matrix, off by so much, change results by at most, in codes.
+  // The largest error of results, in codes, with weights of a line or matrix whose relative error is e.
   double codes(double e, double gain) const {
     return e < 1 ? largest_ / 2 * e / (1 - e) * std::max(1.0, std::fabs(gain)) : INFINITY;
   }
@@ -155,7 +155,8 @@ class WeightedCompiler {
     pass_.mask[0].column.assign(real.height, 1);
   }
 
-  // Weights that make sums of 64 bits, if those are accurate enough, else as many bits as a weight can have.
+  // Quantises a matrix: to the most bits whose sums fit 64 bits, if that is accurate enough, else to as many as a
+  // weight can have.
   void choose_matrix(const RealMask &real, double gain) {
     IntegerMask &mask = pass_.mask[0];
     const double largest = *std::max_element(real.value.begin(), real.value.end());
@@ -170,15 +171,16 @@ class WeightedCompiler {
     factorise(mask, real.width, real.height);
   }
 
-  // A row and a column alike, whose weights sum to 1: with sums of rows of 32 bits, of windows of 64 or of more, the
-  // first that is accurate enough.
+  // Quantises a row and an equal column whose weights sum to 1. Takes the first of these that is accurate enough: row
+  // sums of 32 bits, window sums of 64 bits, more.
   void choose_factors(const RealMask &real, double gain) {
     IntegerMask &mask = pass_.mask[0];
     const std::vector<double> &weight = real.row;
     const double scale = std::ldexp(1.0, kWeightBits);
     mask.column = fixed_point(weight, scale);
     const double of_column = spread(weight, mask.column, scale);
-    // Between half of what 32 bits hold and all of it lie scales that suit the least weights better than others.
+    // Scales from half of what 32 bits hold up to all of it are tried: some suit the smallest weights better than
+    // others.
     constexpr int kScales = 512;
     const double most = std::floor((std::ldexp(1.0, 32) - 1) / largest_product_);
     const double least = *std::min_element(weight.begin(), weight.end());
@@ -203,12 +205,12 @@ class WeightedCompiler {
       pass_.row_bits = bits_of(sum_of(mask.row) * largest_product_);
     }
     if (!pass_.long_row.empty()) total = sum_of(pass_.long_row) * sum_of(pass_.long_column);
-    // Half of the denominator is added to the numerator.
+    // The bits include half of the denominator, which rounding adds to the numerator.
     pass_.sum_bits = bits_of(total * (largest_product_ + largest_product_ / largest_));
   }
 
-  // What the mean is multiplied by, sum / divisor, as the quotient of two integers, of which the second one is the
-  // divisor of the rounding; and the bias in units of it.
+  // Expresses the factor of the mean, sum / divisor, as a quotient of two integers, above / below. `below` becomes the
+  // divisor of the rounding, and the bias is given in units of it.
   void choose_gain(double sum, double divisor) {
     const double gain = sum / divisor;
     if (!(std::fabs(gain) <= kLargestGain))
@@ -244,7 +246,7 @@ class WeightedCompiler {
       }
   }
 
-  // A bias that is no integer of codes is rounded in these units.
+  // Makes the units finer, since a bias that is not a whole number of codes is rounded to one of them.
   void scale_for_bias(double *above, double *below) const {
     while (s_.bias != 0 && *below < 4096) {
       *above *= 2;
@@ -255,8 +257,8 @@ class WeightedCompiler {
   const FilterSettings &s_;
   const FrameLayout &layout_;
   Pass &pass_;
-  double largest_;          // sample value
-  double largest_product_;  // of a sample and an alpha
+  double largest_;          // largest sample value
+  double largest_product_;  // largest product of a sample and an alpha
 };
 
 }  // namespace

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Op::WeightedMean, which is what alpha=weighted makes of masks without negative coefficients: with coefficients c,
-// samples p and the alpha a of their pixels
+// Op::WeightedMean: what alpha=weighted makes of masks without negative coefficients. With coefficients c, samples p
+// and the alpha a of their pixels, the means are
 //
 //   colours   sum(c * a * p) / sum(c * a); where that divides by 0, as alpha
 //   alpha     sum(c * p) / sum(c)
 //
-// times a gain, plus the bias. Numerators and denominators are exact integers, and their quotient is rounded once.
+// times a gain, plus the bias. Numerators and denominators are exact integers, and each quotient is rounded once.
 #pragma once
 
 #include <cstddef>
@@ -18,27 +18,27 @@
 
 namespace cudaconv {
 
-// The channel that holds alpha; plane is -1 where none does.
+// The plane and channel that hold alpha; plane is -1 where none does.
 struct AlphaPlace {
   int plane = -1, channel = 0;
 };
 AlphaPlace alpha_of(const FrameLayout &layout);
 
-// The part of the plan that holds the alpha of another one: of the same field.
+// The index of the part that holds the alpha for part `part`: of the same field.
 size_t alpha_part(const Plan &plan, size_t part);
 
-// Fills in the operation, the mask, the gain and the roundings of a pass for a format with alpha. Throws
-// Error{Settings} where the mask is not one of coefficients that are 0 or more.
+// Fills in operation, mask, gain and roundings of a pass for a format with alpha. Throws Error{Settings} unless the
+// mask is a matrix of coefficients that are all 0 or more.
 void compile_weighted(const FilterSettings &settings, const FrameLayout &layout, Pass &pass);
 
-// How the pixels of a part lie on those of the part that has their alpha: 2^sub_x by 2^sub_y of them make one.
+// How the pixels of a part lie on the part that has their alpha: each covers 2^sub_x by 2^sub_y of its pixels.
 struct AlphaGrid {
   int32_t sub_x = 0, sub_y = 0;
-  int32_t width = 0, height = 0;  // of the part with alpha
+  int32_t width = 0, height = 0;  // size of the part with alpha
 };
 AlphaGrid alpha_grid(const Plan &plan, size_t part);
 
-// The alpha of pixel (x, y) of a part: the mean of the samples at(x, y) that it spans, halves up.
+// The alpha of pixel (x, y) of a part: the mean, halves up, of the samples at(x, y) of alpha that it covers.
 template <typename At>
 CUDACONV_HOST_DEVICE inline int alpha_at(const AlphaGrid &grid, int x, int y, At at) {
   if (grid.sub_x == 0 && grid.sub_y == 0) return at(x, y);
@@ -58,7 +58,7 @@ __extension__ using Uint128 = unsigned __int128;
 CUDACONV_HOST_DEVICE inline float to_float(uint32_t v) {
   return static_cast<float>(v);
 }
-// Of 63 bits: with a sign the conversion is one instruction.
+// `v` has at most 63 bits, so it is converted as a signed integer, which takes one instruction.
 CUDACONV_HOST_DEVICE inline float to_float(uint64_t v) {
   return static_cast<float>(static_cast<int64_t>(v));
 }
@@ -66,13 +66,14 @@ CUDACONV_HOST_DEVICE inline float to_float(Uint128 v) {
   return static_cast<float>(static_cast<uint64_t>(v >> 64)) * 0x1p64f + static_cast<float>(static_cast<uint64_t>(v));
 }
 
-// 1 / d, about.
+// An approximation of 1 / d.
 template <typename Sum>
 CUDACONV_HOST_DEVICE inline float inverse_of(Sum d) {
   return 1 / to_float(d);
 }
 
-// min(floor(n / d), max), max below 2^16: the estimate is one off at most. `inverse`: of d.
+// min(floor(n / d), max), for max below 2^16. `inverse` is about 1 / d: the estimate is at most one off and is
+// corrected.
 template <typename Sum>
 CUDACONV_HOST_DEVICE inline int clamped_quotient(Sum n, Sum d, float inverse, int max) {
   const float estimate = to_float(n) * inverse;
@@ -85,19 +86,19 @@ CUDACONV_HOST_DEVICE inline int clamped_quotient(Sum n, Sum d, float inverse, in
   return static_cast<int>(q);
 }
 
-// Whether what is rounded is the mean itself.
+// Whether the value to be rounded is the mean itself, without gain or bias.
 CUDACONV_HOST_DEVICE inline bool is_mean(int64_t gain, const Rounding &r) {
   return gain == 2 && r.half == 1 && r.offset == 0;
 }
 
-// What the compiler need not make anew wherever means are rounded.
+// For functions that are not to be inlined wherever means are rounded, to keep code small.
 #ifdef __CUDACC__
 #define CUDACONV_NOT_INLINE __noinline__
 #else
 #define CUDACONV_NOT_INLINE inline
 #endif
 
-// round_mean() where what is rounded is not the mean itself.
+// round_mean() with a gain, a bias or an absolute value.
 CUDACONV_HOST_DEVICE CUDACONV_NOT_INLINE int round_scaled_mean(Uint128 n, Uint128 d, int64_t gain, const Rounding &r) {
   Int128 v = static_cast<Int128>(n) * gain + static_cast<Int128>(d) * r.offset;
   if (r.absolute && v < 0) v = -v;
@@ -107,7 +108,7 @@ CUDACONV_HOST_DEVICE CUDACONV_NOT_INLINE int round_scaled_mean(Uint128 n, Uint12
   return clamped_quotient<Uint128>(static_cast<Uint128>(v), divisor, inverse_of(divisor), r.max);
 }
 
-// From numerator and denominator, which is above 0 and comes with its inverse, to a sample:
+// Rounds the mean n / d to a sample; d is above 0, and `inverse` is about 1 / d. The result is
 //
 //   clamp(floor((gain * n + offset * d [absolute value] + half * d) / (2 * half * d)), 0, max)
 template <typename Sum>

@@ -12,10 +12,10 @@ namespace cudaconv {
 
 namespace {
 
-// Samples of the coarse frames of a part, all of it.
+// Sizes of the coarse frames of a complete part, in samples.
 struct CoarseSize {
-  CoarseLine x, y;           // reduced
-  CoarseLine columns, rows;  // expanded
+  CoarseLine x, y;           // lines that samples are reduced to
+  CoarseLine columns, rows;  // lines that results are expanded from
   int64_t reduced_pitch, pitch;
 
   CoarseSize(const Plan &plan, const Decimation &decimation, size_t part) {
@@ -29,7 +29,8 @@ struct CoarseSize {
     reduced_pitch = whole(int64_t{y.count} * layout.channels);
     pitch = whole(int64_t{columns.count} * layout.channels);
   }
-  // Columns are no longer needed once they are blurred along rows.
+  // Samples of the memory that `reduced` and later `blurred` use: `reduced` is not needed once it is blurred along
+  // rows.
   int64_t first() const { return std::max(x.count * reduced_pitch, rows.count * pitch); }
   int64_t all() const { return first() + y.count * pitch; }
 };
@@ -39,7 +40,7 @@ CoarseSpan span_of(const CoarseLine &line, int first, int last) {
   return {line, begin, line.index(last) + 1 - begin};
 }
 
-// Where the coarse samples are from which pixels of `bounds` are made. `memory` is the part's.
+// Fills in where the coarse samples are from which the pixels of `bounds` are made. `memory` is the part's.
 void fill_coarse(const Decimation &decimation, const CoarseSize &size, const PixelRect &bounds, int16_t *memory,
                  CoarseBuffers &coarse) {
   coarse.reduced = coarse.blurred = memory;
@@ -58,14 +59,14 @@ void fill_coarse(const Decimation &decimation, const CoarseSize &size, const Pix
   coarse.y = span_of(size.y, coarse.first_row - radius, coarse.first_row + coarse.rows - 1 + radius);
 }
 
-// The tiles of a part that hold what is needed of it, as pixels.
+// The tiles of a part that contain needed pixels, as a rectangle of pixels.
 PixelRect tiled_bounds(const FrameParams &p, int part) {
   const FrameParams::Host &host = p.host[part];
   const int width = p.part[part].width, height = p.part[part].height;
   if (!host.area) return {0, 0, width, height};
   PixelRect bounds = host.area->bounds;
   if (bounds.empty()) return bounds;
-  const int unit = host.row / width;  // of a pixel
+  const int unit = host.row / width;  // units of a pixel
   bounds.x0 = bounds.x0 * unit / host.tile_width * host.tile_width / unit;
   bounds.x1 =
       std::min(width, ((bounds.x1 * unit + host.tile_width - 1) / host.tile_width * host.tile_width) / unit + 1);
@@ -75,12 +76,12 @@ PixelRect tiled_bounds(const FrameParams &p, int part) {
 }
 
 struct BlurTuning {
-  // Of a row that a block reduces, the least multiple of four samples that keeps all of its threads busy. Fewer rows
-  // than a thread does would leave parts of sums unused: kernel-bench --table=sizes --only=sigma, H200.
+  // Samples of a row that a block reduces: the least multiple of four that keeps all its threads busy. Fewer rows than
+  // a thread sums (kReduceRows) would leave parts of its sums unused. kernel-bench --table=sizes --only=sigma, H200.
   static constexpr int kReducedSamples = 4 * kBlurThreads;
 };
 
-// Counts the tiles of a kernel; `tiles` is in coarse samples across and down.
+// Counts the tiles of a kernel; tiles_of(coarse, part) returns how many tiles a part has across and down.
 template <typename TilesOf>
 unsigned count_tiles(BlurParams &p, int kernel, TilesOf tiles_of) {
   int32_t blocks = 0;
@@ -130,7 +131,7 @@ void enqueue_step(const PassRun &run, const char *name, Kernel kernel, unsigned 
     step(nullptr);
 }
 
-// Fills in all but what fill_frame() does and the tiles of the results.
+// Fills in all parameters except those of fill_frame() and the tiles of the results.
 void fill_blur(const PassRun &run, BlurParams &p) {
   const Decimation &decimation = *run.pass().decimation;
   p.log_factor = decimation.log_factor;
@@ -150,7 +151,7 @@ void fill_blur(const PassRun &run, BlurParams &p) {
   }
 }
 
-// From the source to coarse samples that are blurred.
+// Enqueues the steps from the source to blurred coarse samples.
 void enqueue_coarse(const PassRun &run, bool words, BlurParams &p) {
   int most_channels = 1;
   for (int i = 0; i < p.parts; i++) most_channels = std::max(most_channels, p.part[i].channels);
@@ -197,7 +198,7 @@ void launch_blur(const PassRun &run) {
   });
   fill_blur(run, p);
   enqueue_coarse(run, true, p);
-  // A tile begins within a pixel, perhaps, and within a cell.
+  // The most samples of a tile's row of expanded columns: a tile may begin within a pixel and within a cell.
   int most = 0;
   for (int i = 0; i < p.parts; i++)
     most = std::max(most, ((4 * kExpandWidth / p.part[i].channels >> p.log_factor) + 6) * p.part[i].channels);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
 // Wide Gaussians by way of a smaller frame: reduce, blur along rows, blur along columns, expand. Each kernel does one
-// step of plan/decimation.h for all channels, in its integers.
+// step of plan/decimation.h for all channels, in the same integers.
 #pragma once
 
 #include "cuda/blur/blur.h"
@@ -12,10 +12,10 @@
 namespace cudaconv {
 
 constexpr int kBlurThreads = 256;
-constexpr int kReduceRows = 4;   // coarse rows that a thread sums columns of samples for
-constexpr int kLineResults = 8;  // coarse samples along a line that a thread blurs
+constexpr int kReduceRows = 4;   // coarse rows for which a thread sums columns of samples
+constexpr int kLineResults = 8;  // coarse samples of a line that a thread blurs
 
-// The tile of a block, of those that CoarseBuffers counts for a kernel.
+// The tile of a block: its part and position among the tiles that CoarseBuffers counts for a kernel.
 struct CoarseTile {
   int part, x, y;
 };
@@ -28,8 +28,8 @@ __device__ inline CoarseTile locate_coarse_tile(const BlurParams &p, int kernel)
   return {i, tile % columns, tile / columns};
 }
 
-// Four samples of rows of the source, a byte each, which may lie outside: sample s of channel s % channels. kWords:
-// rows are words of bytes.
+// Four neighbouring samples of each row of the source, packed as bytes; they may lie outside the frame. Sample s has
+// channel s % channels. kWords: rows are 8-bit samples that can be loaded as words.
 template <bool kWords>
 class SampleColumn {
  public:
@@ -52,7 +52,7 @@ class SampleColumn {
     return kWords && first_ >= 0 && first_ + 4 <= part_.width * part_.channels;
   }
 
-  // Of a row that lies inside, where all of the samples do.
+  // Loads the samples of a row that lies inside; requires inside().
   __device__ uint32_t load(int y) const {
     return *reinterpret_cast<const uint32_t *>(part_.source + y * part_.source_pitch + first_);
   }
@@ -83,7 +83,7 @@ class SampleColumn {
 // Adds rows load(0), load(1), ... to the sums of kReduceRows coarse rows.
 template <int kFactor, typename Load>
 __device__ inline void sum_columns(const BlurParams &p, Load load, int (&sum)[kReduceRows][4]) {
-  constexpr int kAtOnce = kFactor < 8 ? kFactor : 8;  // loads in flight, beyond those of the group before
+  constexpr int kAtOnce = kFactor < 8 ? kFactor : 8;  // loads in flight, besides those of the previous group
 #pragma unroll
   for (int group = 0; group < kReduceRows + 3; group++) {
 #pragma unroll 1
@@ -105,7 +105,7 @@ __device__ inline void sum_columns(const BlurParams &p, Load load, int (&sum)[kR
   }
 }
 
-// The same in less code, for loads that take more of it.
+// sum_columns() with less code, for loads that are more code.
 template <int kFactor, typename Load>
 __device__ inline void sum_columns_of_edge(const BlurParams &p, Load load, int (&sum)[kReduceRows][4]) {
   constexpr int kAtOnce = 4, kRows = (kReduceRows + 3) * kFactor;
@@ -127,7 +127,7 @@ __device__ inline void sum_columns_of_edge(const BlurParams &p, Load load, int (
   }
 }
 
-// A tile of coarse samples: sums of columns of samples to shared memory, of those sums along rows to the frame.
+// Reduces samples to a tile of coarse samples: column sums go to shared memory, sums of these along rows to the frame.
 template <bool kWords, int kLogFactor>
 __global__ void __launch_bounds__(kBlurThreads) reduce_kernel(const __grid_constant__ BlurParams p) {
   constexpr int kFactor = 1 << kLogFactor, kTaps = 4 * kFactor - 3;
@@ -137,12 +137,12 @@ __global__ void __launch_bounds__(kBlurThreads) reduce_kernel(const __grid_const
   const int channels = part.channels;
   const int column0 = tile.x * p.tile_columns, row0 = tile.y * p.tile_rows;
   const int columns = min(p.tile_columns, coarse.x.count - column0), rows = min(p.tile_rows, coarse.y.count - row0);
-  // The samples that the tile is made of, from the multiple of four on before them.
+  // The samples that the tile is made of begin at x0; they are loaded from the multiple of four before them on.
   const int x0 = (coarse.x.line.first + coarse.x.first + column0 - 2) * kFactor + 2;
   const int y0 = (coarse.y.line.first + coarse.y.first + row0 - 2) * kFactor + 2;
   const int first = x0 * channels & ~3, skip = x0 * channels - first;
   const int words = (skip + ((columns + 3) * kFactor - 3) * channels + 3) / 4;
-  int16_t *const sums = shared_memory<int16_t>();  // a row for each coarse one, 4 * words samples long
+  int16_t *const sums = shared_memory<int16_t>();  // a row for each coarse row, 4 * words samples long
 
   const int chunks = (rows + kReduceRows - 1) / kReduceRows;
   for (int item = static_cast<int>(threadIdx.x); item < words * chunks; item += kBlurThreads) {
@@ -179,7 +179,8 @@ __global__ void __launch_bounds__(kBlurThreads) reduce_kernel(const __grid_const
   }
 }
 
-// Blurs kLineResults neighbours along a line: load(i) gives coarse sample i of the line, from `first` - radius on.
+// Blurs kLineResults neighbours along a line: load(i) returns coarse sample i of the line, counted from the first
+// result's.
 template <typename Load>
 __device__ inline void blur_line(const BlurParams &p, Load load, int (&result)[kLineResults]) {
   int weight[kLineResults] = {};
@@ -201,7 +202,7 @@ __device__ inline void blur_line(const BlurParams &p, Load load, int (&result)[k
   for (int i = 0; i < kLineResults; i++) result[i] >>= Decimation::kBlurBits;
 }
 
-// A line of coarse samples `pitch` apart, of which result i is blurred about `first` + i.
+// A line of coarse samples, `pitch` apart; result i of blur() is centred on sample `first` + i.
 class CoarseSamples {
  public:
   __device__ CoarseSamples(const BlurParams &p, const CoarseSpan &span, int first, const int16_t *samples,
@@ -217,7 +218,8 @@ class CoarseSamples {
       blur_line(
           p,
           [&](int i) {
-            // On the line, then among those that are there: those beyond are read for results that nobody needs.
+            // Clamps to the line, then to the samples that exist: those beyond are only read for results that are not
+            // needed.
             int at = min(max(begin_ + i + span_.first, 0), span_.line.count - 1) - span_.first;
             at = min(max(at, 0), span_.count - 1);
             return samples_[at * pitch_];
@@ -233,7 +235,8 @@ class CoarseSamples {
   bool inside_;
 };
 
-// A warp does 32 samples of columns of `reduced`, and writes them as rows; the warps of a block are neighbours.
+// Blurs along rows. A warp processes 32 samples of columns of `reduced` and writes the results as rows; the warps of a
+// block are neighbours along the row.
 __global__ void __launch_bounds__(kBlurThreads) blur_rows_kernel(const __grid_constant__ BlurParams p) {
   const CoarseTile tile = locate_coarse_tile(p, 1);
   const CoarseBuffers &coarse = p.coarse[tile.part];
@@ -263,18 +266,19 @@ __global__ void __launch_bounds__(kBlurThreads) blur_columns_kernel(const __grid
     if (row0 + i < coarse.rows) coarse.blurred[(row0 + i) * coarse.pitch + sample] = static_cast<int16_t>(result[i]);
 }
 
-// From the sum of a pixel to its sample.
+// Rounds the sum of a pixel to its sample.
 __device__ inline int round_blur(const BlurParams &p, const Rounding &rounding, int sum, int centre) {
   if (p.has_gain) return round_to_sample(apply_gain(sum, p.sum_shift, p.sum_gain, p.center_gain, centre), rounding);
   if (rounding.wide) return round_to_sample<int64_t>(sum, rounding);
   return round_to_sample<int32_t>(sum, rounding);
 }
 
-constexpr int kExpandWidth = 128;  // words that a block makes of a row
+constexpr int kExpandWidth = 128;  // words of a row that a block computes
 constexpr int kExpandRows = 32;
-constexpr int kExpandRun = 8;  // rows that a thread expands a coarse column for
+constexpr int kExpandRun = 8;  // rows for which a thread expands a coarse column
 
-// Expands coarse columns from `cell0` - 1 on to the rows of a tile: a row of shared memory for each, `samples` long.
+// Expands coarse columns from `cell0` - 1 on to the rows of a tile, in shared memory: a row of `samples` samples for
+// each.
 __device__ inline void expand_columns(const BlurParams &p, const Tile &tile, int cell0, int samples,
                                       int32_t *expanded) {
   const PartParams &part = tile.part;
@@ -304,8 +308,9 @@ __device__ inline void expand_columns(const BlurParams &p, const Tile &tile, int
   }
 }
 
-// The sums of the samples of kWords words from a row of expanded columns. kChannels: of the part, 0 for any; with four
-// a word is a pixel, and with kWords pixels at a multiple of so many all have the same four columns, as D is one too.
+// Sums the samples of kWords words from a row of expanded columns. kChannels: channels of the part, 0 for any number.
+// With four, a word is a pixel, and kWords pixels from a multiple of kWords on have the same four coarse columns, since
+// D is a multiple of kWords.
 template <int kChannels, int kWords>
 class ExpandedWords {
  public:
@@ -353,7 +358,8 @@ class ExpandedWords {
   int at_[kSamples], weight_[kWeights][4];
 };
 
-// A word of results: blended with, or of unsharp made of, what was there before. `byte`: of the row.
+// Rounds and writes a word of results. Gains and unfiltered channels take the samples of the source. `byte`: its offset
+// in the row.
 template <bool kShift>
 __device__ inline void write_word(const BlurParams &p, const PartParams &part, int y, int byte, const int (&sum)[4]) {
   const int row_bytes = part.width * part.channels;
@@ -381,8 +387,8 @@ __device__ inline void write_word(const BlurParams &p, const PartParams &part, i
     for (int i = 0; byte + i < row_bytes; i++) to[i] = static_cast<uint8_t>(word >> (8 * i));
 }
 
-// A tile of results. kShift: the rounding is that of a power of two, which p.result_shift is. kWords: that a thread
-// makes of a row.
+// Computes a tile of results. kShift: the rounding is only a shift by p.result_shift. kWords: words of a row that a
+// thread computes.
 template <int kChannels, bool kShift, int kWords>
 __global__ void __launch_bounds__(kBlurThreads) expand_kernel(const __grid_constant__ BlurParams p) {
   const Tile tile = locate_tile(p, 4 * kExpandWidth, kExpandRows);
@@ -398,7 +404,8 @@ __global__ void __launch_bounds__(kBlurThreads) expand_kernel(const __grid_const
       copy_rows<2>(part, x, end_byte, y, step, bottom);
     return;
   }
-  // The cells, pixels from one coarse sample to the next, that the tile lies in, and one before and two after them.
+  // The tile lies in cells, the pixels from one coarse sample to the next; it needs the coarse samples of these, of one
+  // cell before and of two behind them.
   const int cell0 = (tile.x0 / channels) >> p.log_factor;
   const int samples = ((((end_byte - 1) / channels) >> p.log_factor) + 4 - cell0) * channels;
   int32_t *const expanded = shared_memory<int32_t>();
@@ -447,7 +454,7 @@ __global__ void __launch_bounds__(kBlurThreads) expand_kernel(const __grid_const
 
 constexpr int kSampleTile = 16;  // pixels across and down
 
-// The same for frames of any layout, a thread a pixel.
+// expand_kernel() for frames of any layout, with one thread for each pixel.
 __global__ void __launch_bounds__(kBlurThreads) expand_samples_kernel(const __grid_constant__ BlurParams p) {
   const Tile tile = locate_tile(p, kSampleTile, kSampleTile);
   const PartParams &part = tile.part;

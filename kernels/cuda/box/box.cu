@@ -20,7 +20,7 @@ KernelLaunch<BoxParams> tile_launch(BoxParams &p) {
     p.tile = make_u8x4_tile(Shape::kWidth, height, p.width / 2, p.height / 2);
     return cut_u8x4_tiles(p, p.tile);
   };
-  // Rows to sum, and results; the first ones of columns cost more.
+  // The cost of a tile: rows to sum, and results; the first windows of columns cost more.
   const auto cost = [&](int height) {
     const int round = Shape::kRowsOfRound;
     return (height + p.height - 1 + round - 1) / round * round + height + p.height / 2;
@@ -31,14 +31,14 @@ KernelLaunch<BoxParams> tile_launch(BoxParams &p) {
   return {box_kernel<Shape>, blocks(height), Shape::kThreads, bytes(height)};
 }
 
-// None where windows are too wide.
+// Chooses tiles; no kernel if windows are too wide.
 KernelLaunch<BoxParams> choose_tiles(BoxParams &p) {
   if (p.width > BoxTuning::kMostTileWidth) return {};
   const int64_t most = int64_t{255} * p.width * p.height + (p.unclamped ? p.start : 0);
   return most > 0xffff ? tile_launch<true>(p) : tile_launch<false>(p);
 }
 
-// None where tiles do better.
+// Chooses strips; no kernel if tiles are faster.
 KernelLaunch<BoxParams> choose_strips(BoxParams &p) {
   p.pitch = 0;
   for (int i = 0; i < p.parts; i++) p.pitch = std::max(p.pitch, box_row_bytes(p.part[i].channels, p.width));
@@ -56,7 +56,7 @@ KernelLaunch<BoxParams> choose_strips(BoxParams &p) {
   return {box_strip_kernel, blocks(best), kBoxThreads, bytes};
 }
 
-// Fills in the pass of a frame that has been; false where it is another kind.
+// Fills in the parameters of the pass; the frame has been filled in. False if the pass is of another kind.
 bool fill_box(const PassQuery &query, BoxParams &p) {
   const Pass &pass = query.pass();
   if (pass.op != Op::Linear || pass.wide || pass.has_gain() || !pass.mask[0].uniform() || pass.width() > 127 ||
@@ -69,8 +69,8 @@ bool fill_box(const PassQuery &query, BoxParams &p) {
   return true;
 }
 
-// Tiles take pixels of three bytes apart and put them together, which costs more than matrix instructions do: those are
-// left to the rows in between, and come back to launch_box_tiles() where none of them takes them.
+// Tiles have to split and join pixels of three bytes, which costs more than the matrix instructions do. Such frames are
+// left to the structures below in the table, and get to launch_box_tiles() only if none of these takes them.
 bool has_three_channels(const FrameLayout &layout) {
   return std::any_of(layout.plane, layout.plane + layout.planes, [](const PlaneLayout &p) { return p.channels == 3; });
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Means by what changes from row to row, see box.cuh.
+// Means by strips: from what changes from row to row, see box.cuh.
 #pragma once
 
 #include "cuda/box/box.cuh"
@@ -9,25 +9,25 @@
 namespace cudaconv {
 
 constexpr int kBoxWarps = 8, kBoxThreads = 32 * kBoxWarps;
-constexpr int kBoxAhead = 2;                              // steps, of a row a warp, that are there or in flight
-constexpr int kBoxU8x4s = 8, kBoxWidth = 32 * kBoxU8x4s;  // of a lane, of a row with its halo
+constexpr int kBoxAhead = 2;  // steps, with one row a warp, that are in shared memory or in flight
+constexpr int kBoxU8x4s = 8, kBoxWidth = 32 * kBoxU8x4s;  // of a lane; of a row with its halo
 static_assert(kBoxThreads == kBoxWidth);
-// Where in a line of sums that of a u8x4 is: such that a lane's first and those of the lanes after it lie in different
-// banks. Before the first there is a 0.
+// Index in a line of sums of the sum up to a u8x4: the first sums of all lanes lie in different banks. A 0 precedes the
+// first one.
 CUDACONV_HOST_DEVICE constexpr int box_place(int u8x4) {
   return u8x4 + (u8x4 >> 4);
 }
 constexpr int kBoxLine = box_place(kBoxWidth) + 2;
-constexpr int kBoxBeside = 128;  // pixels of a row beside the frame, at most
+constexpr int kBoxBeside = 128;  // most pixels of a row beside the frame
 
-// U8x4s on either side of a strip that its windows reach, whole lanes, and those of its results.
+// U8x4s on either side of a strip that its windows reach, in whole lanes, and u8x4s of its results.
 CUDACONV_HOST_DEVICE constexpr int box_halo(int width) {
   return (width / 2 + kBoxU8x4s - 1) / kBoxU8x4s * kBoxU8x4s;
 }
 CUDACONV_HOST_DEVICE constexpr int box_strip_width(int width) {
   return kBoxWidth - 2 * box_halo(width);
 }
-// Rows begin with so many bytes that nothing reads, so that they are aligned to 16.
+// Unused bytes at the beginning of rows, with which they are aligned to 16.
 CUDACONV_HOST_DEVICE constexpr int box_lead(int channels, int width) {
   return box_halo(width) * channels % 16;
 }
@@ -37,8 +37,8 @@ CUDACONV_HOST_DEVICE constexpr int box_row_pixels(int channels, int width) {
 CUDACONV_HOST_DEVICE constexpr int box_row_bytes(int channels, int width) {
   return (box_lead(channels, width) + box_row_pixels(channels, width) * channels + 15) / 16 * 16;
 }
-// A row is requested for where one has left that its warp has just read. Of low windows that row may be a result's, so
-// that there is room for some more.
+// Rows of the ring. A new row is requested into the slot of a row that has left and that its warp has just read. With
+// low windows that row may still be needed for results, so the ring has some more slots.
 CUDACONV_HOST_DEVICE constexpr int box_slots(int height) {
   return height + (height / 2 < 2 * kBoxWarps - 1 ? 2 * kBoxAhead : kBoxAhead) * kBoxWarps;
 }
@@ -56,9 +56,9 @@ struct StripSums {
     for (int32_t &v : sum) v = static_cast<int32_t>(start);
   }
 
-  // By the difference of two sums along a row, of which each byte's fits 16 bits.
+  // Adds the difference of two sums along a row; each byte's difference fits 16 bits.
   __device__ void change(uint2 to, uint2 from, int factor = 1) {
-    constexpr uint32_t kBias = 0x8000;  // makes lower lanes not negative
+    constexpr uint32_t kBias = 0x8000;  // makes lower halves non-negative
     const uint32_t odd = to.y - from.y + kBias;
     const uint32_t even = to.x - from.x + (kBias + (kBias << 8)) - (odd << 8);
     const auto add = [&](int i, uint32_t pair) {
@@ -73,14 +73,14 @@ struct StripSums {
     add(0, even);
     add(1, odd);
   }
-  // round(sum) makes a sample of each.
+  // Makes a u8x4 of samples: round(sum) rounds each sum.
   template <typename Round>
   __device__ uint32_t u8x4(Round round) const {
     return pack_clamped(round(sum[0]), round(sum[1]), round(sum[2]), round(sum[3]));
   }
 
  private:
-  // v and a lane of two, with its sign.
+  // v plus one signed half of a pair.
   template <int kLane>
   __device__ static int32_t add_lane(uint32_t pair, int32_t v) {
 #ifdef __CUDA_ARCH__
@@ -91,11 +91,12 @@ struct StripSums {
   }
 };
 
-// The rows that windows reach, in a ring. Rows are copied asynchronously, as they lie in memory; what lies beside
-// the frame is made of them once they have arrived.
+// The rows that windows reach, in a ring. Rows are copied asynchronously, as they lie in memory; pixels beside the
+// frame are made of the others once these have arrived.
 class BoxRing {
  public:
-  // `beside` has room for kBoxBeside, which all threads of the block fill here; they have to meet before it is used.
+  // `beside` has room for kBoxBeside words, which all threads of the block fill here; they have to synchronise before
+  // it is used.
   __device__ BoxRing(const BoxParams &p, const Tile &tile, uint32_t *beside, uint8_t *ring)
       : p_(p),
         part_(tile.part),
@@ -117,7 +118,7 @@ class BoxRing {
     }
     const int row_bytes = part_.width * channels_, first_byte = first_ * channels_ - lead_ + 16 * lane();
     source_ = part_.source + first_byte;
-    at_ = __shfl_sync(0xffffffffu, 16 * swapped(lane()), lane());  // kept, not worked out again every time
+    at_ = __shfl_sync(0xffffffffu, 16 * swapped(lane()), lane());  // kept, not recomputed each time
     whole_[0] = whole_[1] = false;
     tail_ = 0;
 #pragma unroll
@@ -130,7 +131,7 @@ class BoxRing {
     tails_ = __any_sync(0xffffffffu, tail_ != 0);
   }
 
-  // Begins to copy row n, the first being that above the first window.
+  // Begins to copy row n; row 0 is the one above the first window.
   __device__ void request(int n, int slot) const {
     int y = y0_ + n;
     if (static_cast<unsigned>(y) >= static_cast<unsigned>(part_.height))
@@ -155,7 +156,7 @@ class BoxRing {
     }
   }
 
-  // Fills in what lies beside the frame of a row that has arrived. The warp that has requested the row calls it.
+  // Fills in the pixels beside the frame of a row that has arrived. The warp that has requested the row calls this.
   __device__ void complete(int slot) const {
     uint8_t *const to = row(slot);
 #pragma unroll 1
@@ -172,7 +173,7 @@ class BoxRing {
     }
   }
 
-  // The lane's u8x4s of a row.
+  // Reads the lane's u8x4s of a row.
   template <int kChannels>
   __device__ void read(int slot, uint32_t (&u8x4s)[kBoxU8x4s]) const {
     constexpr int kSubtiles = subtiles(kChannels), kWords = kBoxU8x4s / 4 * kChannels;
@@ -202,7 +203,7 @@ class BoxRing {
     }
   }
 
-  // U8x4 n of rows from a slot on.
+  // Reads u8x4 n of kRows rows from a slot on.
   template <int kRows>
   __device__ void read_column(int slot, int n, uint32_t (&u8x4s)[kRows]) const {
     const int slots = box_slots(p_.height);
@@ -237,12 +238,12 @@ class BoxRing {
   __device__ uint8_t *row(int slot) const {
     return ring_ + slot * p_.pitch;
   }
-  // Where 16 bytes of a row are: with four channels, of which a lane reads twice as many, in different banks for
-  // neighbouring lanes.
+  // Index of the place where 16-byte chunk `chunk` of a row is stored. With four channels, of which a lane reads twice
+  // as many, neighbouring lanes then use different banks.
   __device__ int swapped(int chunk) const {
     return channels_ == 4 ? chunk ^ (chunk >> 3 & 1) : chunk;
   }
-  // Where a pixel of a row is.
+  // Offset of a pixel in a row.
   __device__ int place(int x) const {
     const int byte = lead_ + x * channels_;
     return 16 * swapped(byte / 16) + byte % 16;
@@ -250,23 +251,23 @@ class BoxRing {
 
   const BoxParams &p_;
   const PartParams &part_;
-  const uint32_t *beside_;  // where pixels beside the frame go, and above 16 bits where they come from
+  const uint32_t *beside_;  // where pixels beside the frame go and, above 16 bits, where they come from
   uint8_t *ring_;
   int channels_, lead_;
-  int first_, pixels_;     // of a row that windows reach
-  int y0_;                 // of the first row
-  int count_;              // of pixels beside the frame
-  const uint8_t *source_;  // of the lane's 16 bytes; twice as many have four channels, the others 512 farther
-  int at_;                 // where these go
-  bool whole_[2];          // whether there are all of them
-  int tail_;               // the distance of those of which there are fewer, and how many; 0 if there are none
+  int first_, pixels_;     // pixels of a row that windows reach
+  int y0_;                 // row 0 of the ring
+  int count_;              // number of pixels beside the frame
+  const uint8_t *source_;  // the lane's 16 bytes; with four channels it has a second chunk, 512 bytes farther
+  int at_;                 // where they go in a row
+  bool whole_[2];          // whether each chunk lies completely in the frame
+  int tail_;               // a partial chunk: its distance, 0 or 512, plus its number of bytes; 0: none
   bool is_async_, tails_;
 };
 
-// v plus that of the lane `distance` below, if there is one.
+// v plus that of the lane `distance` below, if there is such a lane.
 __device__ inline uint32_t add_from_below(uint32_t v, int distance) {
 #ifdef __CUDA_ARCH__
-  // The shuffle says whether there is one.
+  // The shuffle's predicate says whether there is one.
   asm volatile(
       "{\n"
       "  .reg .pred p;\n"
@@ -284,11 +285,11 @@ __device__ inline uint32_t add_from_below(uint32_t v, int distance) {
 #endif
 }
 
-// The sums of a row from its first u8x4 on: a lane's eight, of words and of odd pairs.
+// Prefix sums of a row: a lane's eight, of words and of odd pairs.
 struct RowSums {
   uint32_t words[kBoxU8x4s], odd[kBoxU8x4s];
 
-  // Makes sums from the row's first u8x4 on of each lane's sums from its own first one on.
+  // Turns sums from each lane's first u8x4 on into sums from the row's first u8x4 on.
   __device__ void add_up() {
     uint32_t words_before = words[kBoxU8x4s - 1], odd_before = odd[kBoxU8x4s - 1];
 #pragma unroll
@@ -311,9 +312,10 @@ struct RowSums {
   }
 };
 
-// Begins to copy the rows of the windows above the first, and those of the first steps, a group of copies each.
+// Begins to copy the rows of the windows above the first one, and the rows of the first steps; each of these is a group
+// of copies.
 __device__ inline void request_first_rows(const BoxParams &p, const BoxRing &ring, int warp) {
-  const int share = (p.height + kBoxWarps - 1) / kBoxWarps;  // of the rows before the first step's, a warp
+  const int share = (p.height + kBoxWarps - 1) / kBoxWarps;  // rows before the first step's for each warp
 #pragma unroll 1
   for (int i = 0; i < share + kBoxAhead; i++) {
     const int n = kBoxWarps * i + warp, row = i < share ? n : n - kBoxWarps * share + p.height;
@@ -322,7 +324,7 @@ __device__ inline void request_first_rows(const BoxParams &p, const BoxRing &rin
   }
 }
 
-// read(an integral_constant of the part's channels).
+// Calls read() with the part's number of channels as an integral_constant.
 template <typename Read>
 __device__ inline void with_channels(const PartParams &part, Read read) {
   if (part.channels == 4) return read(std::integral_constant<int, 4>());
@@ -331,7 +333,7 @@ __device__ inline void with_channels(const PartParams &part, Read read) {
   read(std::integral_constant<int, 3>());
 }
 
-// Sums the columns of the warp's share of the rows of the windows above the first.
+// Sums the columns of the warp's share of the rows of the windows above the first one.
 __device__ inline void add_columns(const BoxParams &p, const PartParams &part, const BoxRing &ring, int warp,
                                    RowSums &sums) {
 #pragma unroll
@@ -353,12 +355,12 @@ __device__ inline void add_columns(const BoxParams &p, const PartParams &part, c
   });
 }
 
-// Of the columns' sums of each warp's share of rows, those along the row of all: of the lower bytes to the line of warp
-// 2, of the upper ones to that of warp 3.
+// Adds the column sums of all warps, and computes their prefix sums along the row: of the lower bytes to the line of
+// warp 2, of the upper bytes to that of warp 3.
 __device__ inline void add_up_columns(const RowSums &sums, int warp, int lane, uint2 *lines, uint2 *own_line) {
   sums.write(own_line);
   __syncthreads();
-  // Each thread those of a column: what is there only it reads.
+  // Each thread adds up one column, and only it reads these sums.
   uint2 *const total = lines + box_place(static_cast<int>(threadIdx.x));
 #pragma unroll
   for (int i = 1; i < kBoxWarps; i++) {
@@ -384,8 +386,8 @@ __device__ inline void add_up_columns(const RowSums &sums, int warp, int lane, u
   __syncthreads();
 }
 
-// What changes in the windows of a row: the row that enters less the one that leaves, summed from the lane's first
-// u8x4 on.
+// Computes what changes in the windows of a row: the row that enters minus the one that leaves, summed from the lane's
+// first u8x4 on.
 __device__ inline void change_sums(const PartParams &part, const BoxRing &ring, int enters, int leaves, RowSums &sums) {
   with_channels(part, [&](auto channels) {
     constexpr int kChannels = decltype(channels)::value;
@@ -416,14 +418,14 @@ __global__ void __launch_bounds__(kBoxThreads, BoxTuning::kStripBlocks)
   request_first_rows(p, ring, warp);
 
   const int radius = p.width / 2, column = static_cast<int>(threadIdx.x) + box_halo(p.width);
-  // Through the warp, so that the compiler keeps them: it would work them out again every step.
+  // Shuffled so that the compiler keeps the addresses: it would recompute them every step.
   const uint2 *const to = lines + __shfl_sync(0xffffffffu, box_place(min(column + radius, kBoxWidth - 1)), lane);
   const uint2 *const from = lines + __shfl_sync(0xffffffffu, box_place(min(column, kBoxWidth) - radius - 1), lane);
   StripSums window(p.unclamped ? p.start : 0);
   RowSums sums;
 
-  // The windows above the first: each warp adds up columns of its share of rows, and two warps, of the columns of all,
-  // the lower and the upper bytes along the row.
+  // The windows above the first result: each warp sums columns of its share of rows; then two warps sum these along the
+  // row, one the lower and one the upper bytes.
   wait_for_groups<kBoxAhead>();
   __syncthreads();
   add_columns(p, part, ring, warp, sums);
@@ -433,15 +435,15 @@ __global__ void __launch_bounds__(kBoxThreads, BoxTuning::kStripBlocks)
 
   U8x4Writer writer(p.tile, tile, static_cast<int>(threadIdx.x), 0);
   const auto wrapped = [&](int slot) { return slot < slots ? slot : slot - slots; };
-  int leaving = 0;                // slot of the step's first row that does
-  int middle = p.height / 2 + 1;  // and of that of results
+  int leaving = 0;                // slot of the step's first row that leaves
+  int middle = p.height / 2 + 1;  // slot of the step's first row of results
 #pragma unroll 1
   for (int y = 0; y < rows; y += kBoxWarps) {
     wait_for_groups<kBoxAhead - 1>();
     __syncwarp();
-    const int leaves = wrapped(leaving + warp), enters = wrapped(leaves + p.height);  // of the warp
+    const int leaves = wrapped(leaving + warp), enters = wrapped(leaves + p.height);  // slots of the warp's rows
     ring.complete(enters);
-    // With low windows a row may leave in the step in which it enters, by another warp.
+    // With low windows a row may leave in the step in which it enters, in another warp.
     if (p.height < kBoxWarps)
       __syncthreads();
     else

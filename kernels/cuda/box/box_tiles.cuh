@@ -7,17 +7,17 @@
 
 namespace cudaconv {
 
-// How a block works. Its warps load and then sum rows, 32 / kGroups at a time, in each kGroups times kRun results;
-// then threads side by side go down two strips of columns.
+// How a block works. Its warps load and then sum rows, 32 / kGroups at a time; kGroups groups of a row compute kRun
+// results each. Then threads go down columns, which are divided into kStrips strips.
 template <bool kWide_>
 struct BoxShape {
-  static constexpr bool kWide = kWide_;  // sums may be more than 16 bits
+  static constexpr bool kWide = kWide_;  // sums may have more than 16 bits
   static constexpr int kGroups = 8, kRun = 15, kWidth = kGroups * kRun;
   static constexpr int kWarps = 8, kThreads = 32 * kWarps;
   static constexpr int kRowsAtOnce = 32 / kGroups, kRowsOfRound = kRowsAtOnce * kWarps;
   static constexpr int kColumns = 128, kStrips = kThreads / kColumns;
-  // Words of a row, of pairs of sums or of u8x4s and a halo of kMaxRadius; such that the lanes of a warp, which are at
-  // different rows and an odd number of words apart in each, find their u8x4s in different banks.
+  // Words of a row: pairs of sums, or u8x4s and a halo of kMaxRadius. The lanes of a warp are at different rows and, in
+  // each row, an odd number of words apart; the pitch puts their u8x4s in different banks.
   static constexpr int kMaxRadius = 7;
   static constexpr int pitch() {
     const int u8x4s = kWidth + 2 * round_to_chunks(kMaxRadius);
@@ -29,7 +29,7 @@ struct BoxShape {
   static_assert(kRun % 2 == 1 && kWidth <= kColumns && kPitch % kChunk == 0);
 };
 
-// The sums of a row's samples, in the order of a u8x4's bytes.
+// The sums of u8x4s along a row, byte by byte: of words, and of odd pairs.
 struct PairSums {
   uint32_t words = 0, odd = 0;
   __device__ void change(uint32_t entering, uint32_t leaving) {
@@ -39,7 +39,7 @@ struct PairSums {
   __device__ uint2 pairs() const { return make_uint2(words - (odd << 8), odd); }
 };
 
-// Sums of these.
+// The sums of PairSums over rows.
 template <bool kWide>
 struct WindowSums {
   uint32_t even_pairs = 0, odd_pairs = 0, upper_even = 0, upper_odd = 0;
@@ -51,7 +51,7 @@ struct WindowSums {
       upper_odd += (entering.y >> 16) - (leaving.y >> 16);
     }
   }
-  // round(sum) makes a sample of each.
+  // Makes a u8x4 of samples: round(sum) rounds each sum.
   template <typename Round>
   __device__ uint32_t u8x4(Round round) const {
     uint32_t sums[4] = {even_pairs & 0xffffu, odd_pairs & 0xffffu, even_pairs >> 16, odd_pairs >> 16};
@@ -65,8 +65,8 @@ struct WindowSums {
   }
 };
 
-// Has the warp sum the rows from `begin` to `end` - 1 that it has loaded: once all of a row is in registers, sums take
-// its place. Pixels to be copied take the place of their sums.
+// Sums rows `begin` to `end` - 1, which the warp has loaded: when all of a row is in registers, sums replace it, and
+// pixels to be copied replace their sums.
 template <typename Shape>
 __device__ inline void sum_tile_rows(const BoxParams &p, const PartParams &part, int lane, int radius_x, int begin,
                                      int end, uint32_t *u8x4s) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Copies from global to shared memory that take no registers and run while the thread goes on (cp.async).
+// Asynchronous copies from global to shared memory (cp.async): they take no registers and run while the thread goes on.
 // GPUs before 8.0, and the host, copy at once.
 #pragma once
 
@@ -14,7 +14,7 @@ namespace cudaconv {
 
 static_assert(has_in(kNewestStep, Feature::AsyncCopy), "no step of this source in kernels/meson.build has these");
 
-// Where a copy leaves its bytes besides: L1 is for those that several warps read.
+// The cache in which a copy leaves its bytes: L1 for bytes that several warps read.
 enum class Cache { L2, L1 };
 
 // Copies 16 bytes; both addresses are multiples of 16.
@@ -31,7 +31,7 @@ __device__ inline void copy_async(void *to, const void *from) {
 #endif
 }
 
-// Copies the first `bytes` of 16, reads no others, and leaves the rest of the 16 undefined.
+// Copies only the first `bytes` of 16 bytes; the rest of the 16 bytes in shared memory is undefined.
 template <Cache kCache = Cache::L2>
 __device__ inline void copy_async(void *to, const void *from, int bytes) {
 #if CUDACONV_HAS_ASYNC_COPY
@@ -57,14 +57,14 @@ __device__ inline void copy_word_async(void *to, const void *from) {
 #endif
 }
 
-// Makes one group of the thread's copies since the last group.
+// Closes a group of copies: those of the thread since its last group.
 __device__ inline void commit_copies() {
 #if CUDACONV_HAS_ASYNC_COPY
   asm volatile("cp.async.commit_group;" ::: "memory");
 #endif
 }
 
-// Waits for all of the thread's groups but the last kGroups. Other threads see the bytes after a barrier.
+// Waits for all of the thread's groups except the last kGroups. Other threads see the bytes after a barrier.
 template <int kGroups>
 __device__ inline void wait_for_groups() {
 #if CUDACONV_HAS_ASYNC_COPY

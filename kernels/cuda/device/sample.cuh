@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Samples in global memory: addressing, unpacking, border, and what happens to a result on its way out.
+// Samples in global memory: finding tiles, reading samples inside and outside the frame, and writing results.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -10,24 +10,25 @@
 
 namespace cudaconv {
 
-// `v`, which is the same in all lanes of the warp, broadcast so that the compiler knows it is.
+// Broadcasts `v`, which is the same in all lanes of the warp, so that the compiler knows that it is uniform.
 __device__ inline int warp_uniform(int v) {
   return __shfl_sync(0xffffffffu, v, 0);
 }
 
-// The part and the pixel of it at which a block's tile begins.
+// A tile: its part, and its first pixel there.
 struct Tile {
   const PartParams &part;
   int x0, y0;
 };
 
-// Tile `index` of the frame.
+// The position of tile `index` of the frame.
 __device__ inline Tile locate_tile(const FrameParams &p, int index, int tile_width, int tile_height) {
   int i = 0;
   while (i + 1 < p.parts && index >= p.first_block[i + 1]) i++;
   const PartParams &part = p.part[i];
   const int tile = index - p.first_block[i];
-  int row = static_cast<int>(high_product(static_cast<uint32_t>(tile), part.tiles_x_reciprocal));  // or one less
+  // The estimate of the row is exact or one too small.
+  int row = static_cast<int>(high_product(static_cast<uint32_t>(tile), part.tiles_x_reciprocal));
   int column = tile - row * part.tiles_x;
   if (column >= part.tiles_x) {
     row++;
@@ -43,9 +44,9 @@ __device__ inline Tile locate_tile(const FrameParams &p, int tile_width, int til
   return locate_tile(p, index, tile_width, tile_height);
 }
 
-// Reads one channel of a view. What every read needs is worked out once: a sample is one byte, or some bits of two,
-// those of a field of Packed32 included. They are read byte by byte: neither a pitch nor an address need be a multiple
-// of anything.
+// Reads one channel of a plane. Whatever the container, a sample is one byte or some bits of two bytes, also as a field
+// of Packed32; offset, shift and mask are computed once. Reads are byte by byte, so pitch and address need no
+// alignment.
 class ChannelReader {
  public:
   __device__ ChannelReader(const PartParams &part, const uint8_t *data, int64_t pitch, int c)
@@ -77,7 +78,7 @@ class ChannelReader {
     }
   }
 
-  // The sample of the pixel (x, y), which lies inside.
+  // The sample of pixel (x, y), which lies inside the plane.
   __device__ int at(int x, int y) const {
     const uint8_t *low = low_ + y * pitch_ + x * step_;
     if (!to_high_) return low[0];
@@ -85,18 +86,18 @@ class ChannelReader {
   }
 
  private:
-  const uint8_t *low_;  // the lower byte of the first sample
+  const uint8_t *low_;  // low byte of the first sample
   int64_t pitch_;
-  int step_ = 0, to_high_ = 0;  // bytes; to_high_ is 0 where there is one byte only
+  int step_ = 0, to_high_ = 0;  // distances in bytes; to_high_ is 0 for samples of one byte
   int shift_, mask_;
 };
 
-// Channel c of the source, with the border around it.
+// Reads channel c of the source inside the frame and outside, by the border mode.
 class SourceReader {
  public:
-  static constexpr int kUnroll = 1;  // how many steps of a loop along a row are to be done at once
+  static constexpr int kUnroll = 1;  // unroll factor for loops along a row
 
-  // `inside` says that nothing outside is read.
+  // `inside`: nothing outside the frame is read.
   __device__ SourceReader(const FrameParams &p, const PartParams &part, int c, bool inside)
       : reader_(part, part.source, part.source_pitch, c),
         border_(p.border),
@@ -121,7 +122,7 @@ class SourceReader {
   bool inside_;
 };
 
-// Reads one channel of bytes, of which none outside is read: for loops that are short then.
+// Reads one channel of 8-bit containers, inside the frame only, with little code.
 class ByteReader {
  public:
   static constexpr int kUnroll = 4;
@@ -145,7 +146,7 @@ __device__ inline auto read_source(const FrameParams &p, const PartParams &part,
   return function(SourceReader(p, part, c, inside));
 }
 
-// Whether the windows of all pixels of a tile of this size lie inside its part.
+// Whether the windows of all pixels of a tile of this size lie inside the tile's part.
 __device__ inline bool windows_inside(const LaunchParams &p, const Tile &tile, int width, int height) {
   const int radius_x = p.mask.radius_x, radius_y = p.mask.radius_y;
   return tile.x0 >= radius_x && tile.x0 + width + radius_x <= tile.part.width && tile.y0 >= radius_y &&
@@ -156,27 +157,27 @@ __device__ inline bool is_kept(const FrameParams &p, const PartParams &part, int
   return x < p.keep_x || x >= part.width - p.keep_x || y < p.keep_y || y >= part.height - p.keep_y;
 }
 
-// A word of results, with copied and filled channels in their places: those of `original`, or of the plan. `phase`:
-// which of the words that a row repeats, see PartParams.
+// Merges copied and filled channels into a word of results; copied ones come from `original`, filled ones from the
+// plan. `phase`: index of the word in the arrays of PartParams.
 __device__ inline uint32_t blend_channels(const PartParams &part, uint32_t result, uint32_t original, int phase = 0) {
   return (result & part.filter_bits[phase]) | (original & part.copy_bits[phase]) | part.fill_word[phase];
 }
 
-// The words of a row, as PartParams has them, repeat after so many.
+// After how many words the words of a row repeat in PartParams.
 CUDACONV_HOST_DEVICE constexpr int word_period(int pixel_bytes) {
   return pixel_bytes == 3 ? 3 : 2;
 }
 
-// The word of a row of border samples that comes `i` words after the word at `first_byte`.
-// kChannels: of the part, 0 where that is not known before.
+// A word of border samples: the one `i` words after the word at byte `first_byte` of a row. kChannels: number of
+// channels, 0 if it is not known at compile time.
 template <int kChannels = 0>
 __device__ inline uint32_t border_word(const PartParams &part, int first_byte, int i) {
   const bool three = kChannels ? kChannels == 3 : part.channels == 3;
   return part.border_word[three ? (first_byte / 4 + 6 + i) % 3 : i % 2];
 }
 
-// A warp copies and fills bytes first ... last - 1 of rows y, y + step, ... above `bottom` of a dense part none of
-// whose channels is filtered. `first` is a multiple of 16. kPeriod: word_period().
+// Writes rows of a dense part that has no filtered channels, by one warp: bytes first ... last - 1 of rows y, y + step,
+// ... above `bottom`. `first` is a multiple of 16. kPeriod: word_period().
 template <int kPeriod>
 __device__ inline void copy_rows(const PartParams &part, int first, int last, int y, int step, int bottom) {
   constexpr int kBytes = 16;
@@ -204,7 +205,7 @@ __device__ inline void copy_rows(const PartParams &part, int first, int last, in
   }
 }
 
-// All warps of the block do the pixels of a tile.
+// Writes a tile of such a part, by all warps of the block.
 __device__ inline void copy_tile(const PartParams &part, int x0, int y0, int width, int height) {
   const int pixel_bytes = part.channels * (part.container == Container::U8 ? 1 : 2);
   const int first = x0 * pixel_bytes, last = min(x0 + width, part.width) * pixel_bytes;
@@ -216,7 +217,7 @@ __device__ inline void copy_tile(const PartParams &part, int x0, int y0, int wid
     copy_rows<2>(part, first, last, y, step, bottom);
 }
 
-// Writes channel c of a pixel of the target. A thread writes all channels of a pixel, in the order 0, 1, 2, ...
+// Writes channel c of a pixel of the target. One thread writes all channels of a pixel, in the order 0, 1, 2, ...
 __device__ inline void write_sample(const PartParams &part, int x, int y, int c, int value) {
   const ChannelParams &channel = part.channel[c];
   uint8_t *row = part.target + y * part.target_pitch;
@@ -226,7 +227,7 @@ __device__ inline void write_sample(const PartParams &part, int x, int y, int c,
   } else if (part.container == Container::Packed32) {
     uint32_t word = static_cast<uint32_t>(value) << channel.offset;
     for (int i = 0; i < 4; i++, word >>= 8)
-      row[4 * x + i] = static_cast<uint8_t>(word | (c ? row[4 * x + i] : 0));  // beside the fields before it
+      row[4 * x + i] = static_cast<uint8_t>(word | (c ? row[4 * x + i] : 0));  // keeps the fields written before
   } else {
     const int high = part.container == Container::U16;
     value <<= channel.shift;
@@ -235,7 +236,7 @@ __device__ inline void write_sample(const PartParams &part, int x, int y, int c,
   }
 }
 
-// The sample that channel c of the pixel becomes where it is not filtered; `filtered` says whether it is.
+// The sample of channel c of a pixel if it is not filtered; sets *filtered to whether it is.
 __device__ inline int unfiltered(const FrameParams &p, const PartParams &part, int x, int y, int c, bool *filtered) {
   const ChannelParams &channel = part.channel[c];
   *filtered = channel.action == Action::Filter && !is_kept(p, part, x, y);
@@ -243,9 +244,9 @@ __device__ inline int unfiltered(const FrameParams &p, const PartParams &part, i
   return channel.action == Action::Fill ? channel.fill : ChannelReader(part, part.copy, part.copy_pitch, c).at(x, y);
 }
 
-// Makes channel c of the pixel, if it lies inside: filter(rounding) gives the sample where it is filtered. All lanes of
-// a warp come here together, and where one of them filters all do, even outside: so what is the same for all, such as
-// the numbers and coefficients of loops over the window, is worked out once for the warp.
+// Computes and writes channel c of a pixel if it lies inside the part; filter(rounding) returns a filtered sample. All
+// lanes of a warp call this together. If any lane filters, all do, even outside, so that the compiler can compute what
+// is uniform, such as the counters and coefficients of loops over the window, once for the warp.
 template <typename Filter>
 __device__ inline void make_sample(const FrameParams &p, const PartParams &part, int x, int y, int c, Filter filter) {
   const bool inside = x < part.width && y < part.height;

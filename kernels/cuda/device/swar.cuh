@@ -2,13 +2,13 @@
 //
 // SIMD within a register: samples in the 16-bit halves of 32-bit registers, and operations on both halves at once.
 //
-// 8-bit samples are worked on in pairs, one in each half of a register: bytes 0 and 2 of a word are its even pair,
-// bytes 1 and 3 its odd pair. Samples of 16-bit containers have a register each: the even and the odd sample of a word.
-// So a word makes two registers, and the same code does both. Where they are compared and not added, and where sums
-// have no more than 16 bits, two share a register, the word's.
+// 8-bit samples are processed in pairs, one in each half of a register: bytes 0 and 2 of a word are its even pair,
+// bytes 1 and 3 its odd pair. Samples of 16-bit containers take a register each: the even and the odd sample of a word.
+// Either way a word makes two registers, and the same code processes both. Where 16-bit samples are only compared, or
+// their sums have at most 16 bits, two of them share one register, as in the word.
 //
-// Sums of products are linear: one 32-bit multiply-add does both halves, also where partial sums are negative. Offsets
-// that the plan works out make both halves right, and not negative, at the points where they are taken apart.
+// Sums of products are linear: one 32-bit multiply-add processes both halves, even where partial sums are negative.
+// Offsets that the plan computes make both halves correct and non-negative at the points where they are separated.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -25,9 +25,9 @@
 
 namespace cudaconv {
 
-// Integers in the halves of a register as 16-bit floats. One from -2048 to 2048 has the bits of a float 2^24 times
-// smaller, sign apart, so that additions and multiplications are exact; the float unit does them beside the integer
-// unit. What is beyond is rounded, monotonically.
+// Two integers in the halves of a register, as 16-bit floats. Apart from the sign, an integer from -2048 to 2048 has
+// the bits of a (denormal or normal) float that is 2^24 times smaller, so additions and multiplications are exact, and
+// the float unit computes them in parallel to the integer unit. Larger results are rounded, monotonically.
 struct HalfPair {
   uint32_t bits;
 };
@@ -50,11 +50,11 @@ __device__ inline HalfPair operator+(HalfPair a, HalfPair b) {
 __device__ inline HalfPair operator-(HalfPair a, HalfPair b) {
   return as_pair(__hsub2(as_half2(a.bits), as_half2(b.bits)));
 }
-// a * factor + b, rounded once; the factor is a true pair of floats.
+// a * factor + b, rounded once. `factor` is a pair of ordinary 16-bit floats.
 __device__ inline HalfPair multiply_add(HalfPair a, uint32_t factor, HalfPair b) {
   return as_pair(__hfma2(as_half2(a.bits), as_half2(factor), as_half2(b.bits)));
 }
-// max(a - b, 0), an instruction where there is Feature::HalfExcess.
+// max(a - b, 0), one instruction with Feature::HalfExcess.
 __device__ inline HalfPair excess(HalfPair a, HalfPair b) {
   return as_pair(__hfma2_relu(as_half2(a.bits), as_half2(0x3c003c00u), __hneg2(as_half2(b.bits))));
 }
@@ -64,14 +64,14 @@ __device__ inline HalfPair absolute(HalfPair a) {
 __device__ inline HalfPair vmin(HalfPair a, HalfPair b) {
   return as_pair(__hmin2(as_half2(a.bits), as_half2(b.bits)));
 }
-// The integer in a half, over 2^24.
+// The integer in the low half, divided by 2^24.
 __device__ inline float low_float(HalfPair a) {
   return __low2float(as_half2(a.bits));
 }
 __device__ inline float high_float(HalfPair a) {
   return __high2float(as_half2(a.bits));
 }
-// Back, rounded to integers.
+// The inverse of low_float() and high_float(), rounded to integers.
 __device__ inline HalfPair round_to_pair(float low, float high) {
   return as_pair(__floats2half2_rn(low, high));
 }
@@ -128,7 +128,7 @@ inline HalfPair round_to_pair(float low, float high) {
 }
 #endif
 
-// Minima and maxima of two samples a register.
+// Minima and maxima of two samples in a register.
 struct PairOrder {
   __device__ static uint32_t vmax(uint32_t a, uint32_t b) { return __vmaxu2(a, b); }
   __device__ static uint32_t vmin(uint32_t a, uint32_t b) { return __vminu2(a, b); }
@@ -136,17 +136,17 @@ struct PairOrder {
   __device__ static uint32_t vmin(uint32_t a, uint32_t b, uint32_t c) { return __vimin3_u16x2(a, b, c); }
 };
 
-// Dense planes of 8-bit samples, kChannels of them a pixel.
+// Dense planes of 8-bit samples with kChannels channels.
 template <int kChannels_>
 struct SwarU8 : PairOrder {
   static constexpr int kChannels = kChannels_;
   static constexpr int kSampleBytes = 1, kPerWord = 4;  // samples
   static constexpr int kSplit = 2;                      // registers of a word
-  static constexpr bool kPairs = true;                  // of samples in a register
+  static constexpr bool kPairs = true;                  // a register holds two samples
 
   __device__ static uint32_t even(const SwarParams &, uint32_t word) { return word & 0x00ff00ffu; }
   __device__ static uint32_t odd(const SwarParams &, uint32_t word) { return __byte_perm(word, 0, 0x4341); }
-  // Samples in the low bytes of halves.
+  // Joins pairs, whose samples are in the low bytes of halves, to a word.
   __device__ static uint32_t join(const SwarParams &, uint32_t even, uint32_t odd) {
     return __byte_perm(even, odd, 0x6240);
   }
@@ -156,11 +156,11 @@ struct SwarU8 : PairOrder {
   __device__ static uint32_t join(const SwarParams &k, const uint32_t (&parts)[2]) {
     return join(k, parts[0], parts[1]);
   }
-  // The largest samples there are.
+  // The largest sample value, in both halves.
   __device__ static uint32_t white(const SwarParams &) { return 0x00ff00ffu; }
 };
 
-// Dense planes of samples in 16-bit containers, little-endian, `shift` bits up.
+// Dense planes of samples in 16-bit containers, little-endian, shifted left by sample_shift; one in a register.
 template <int kChannels_>
 struct SwarU16 {
   static constexpr int kChannels = kChannels_;
@@ -194,7 +194,7 @@ struct SwarU16x2 : PairOrder {
   static constexpr bool kPairs = true;
 };
 
-// 16-bit samples that are compared, two at a time.
+// 16-bit samples for comparisons, two in a register.
 template <int kChannels_>
 struct SwarU16Compared : SwarU16x2<kChannels_> {
   __device__ static uint32_t part(const SwarParams &k, uint32_t word, int) {
@@ -203,12 +203,12 @@ struct SwarU16Compared : SwarU16x2<kChannels_> {
   __device__ static uint32_t join(const SwarParams &, const uint32_t (&parts)[1]) { return parts[0]; }
 };
 
-// 16-bit samples that are compared: one by one where two at a time are more work.
+// 16-bit samples for comparisons: one in a register on GPUs where two take more instructions.
 template <int kChannels_>
 struct SwarU16Ordered
     : std::conditional_t<kHas<Feature::Packed16Bit>, SwarU16Compared<kChannels_>, SwarU16<kChannels_>> {};
 
-// 16-bit samples whose sums have no more than 16 bits: of up to 12 bits each, for small masks.
+// 16-bit samples whose sums have at most 16 bits: samples of up to 12 bits with small masks.
 template <int kChannels_>
 struct SwarU16Sums16 : SwarU16x2<kChannels_> {
   __device__ static uint32_t part(const SwarParams &k, uint32_t word, int) { return word >> k.sample_shift & k.white; }
@@ -218,11 +218,11 @@ struct SwarU16Sums16 : SwarU16x2<kChannels_> {
   __device__ static uint32_t white(const SwarParams &k) { return k.white; }
 };
 
-// Whether an operation that is compiled for every GPU is so for such samples.
+// Whether operations that are compiled for every GPU are compiled for these samples there, too.
 template <template <int> typename Swar>
 constexpr bool kSwarOnAllArchs = !std::is_same_v<Swar<1>, SwarU16Sums16<1>>;
 
-// The word of the registers part_of(h).
+// Joins the registers part_of(h) to a word.
 template <typename Swar, typename PartOf>
 __device__ inline uint32_t join_parts(const SwarParams &k, PartOf part_of) {
   uint32_t parts[Swar::kSplit];
@@ -231,29 +231,30 @@ __device__ inline uint32_t join_parts(const SwarParams &k, PartOf part_of) {
   return Swar::join(k, parts);
 }
 
-// |a - b|, neither negative.
+// The absolute difference |a - b| of unsigned numbers.
 template <typename Swar>
 __device__ inline uint32_t difference(uint32_t a, uint32_t b) {
   return Swar::vmax(a, b) - Swar::vmin(a, b);
 }
 
-// A lane's 16 bytes of a row and as many words of each neighbour as hold kReach pixels, in registers.
+// A row of samples in registers: the lane's 16 bytes, and as many words of each neighbouring lane as hold kReach
+// pixels.
 template <typename Swar, int kReach>
 struct LaneRow {
   static constexpr int kWords = (kReach * Swar::kChannels + Swar::kPerWord - 1) / Swar::kPerWord;
   static_assert(kWords <= 4, "what is farther off is not the neighbour's");
-  uint32_t part[Swar::kSplit][4 + 2 * kWords];  // where a word is split, the even and the odd
+  uint32_t part[Swar::kSplit][4 + 2 * kWords];  // of a split word [0] is the even part, [1] the odd part
 
-  // Sample n of the row, 0 being the lane's first; where a register has two, it and the next of that register's.
+  // Sample n of the row, counted from the lane's first; in a register of two, also the next sample of the same part.
   __device__ uint32_t at(int n) const {
     constexpr int kPerWord = Swar::kPerWord, kSplit = Swar::kSplit;
     const int word = (n + kPerWord * kWords) / kPerWord, rest = (n + kPerWord * kWords) % kPerWord;
     const uint32_t(&words)[4 + 2 * kWords] = part[rest % kSplit];
-    // Or the second half of one word and the first of the next.
+    // The register may straddle two words: the second half of one and the first half of the next.
     return rest < kSplit ? words[word] : __byte_perm(words[word], words[word + 1], 0x5432);
   }
 
-  // The lane's own words, [part][word].
+  // Sets the lane's own words, [part][word].
   __device__ void set(const uint32_t (&own)[Swar::kSplit][4]) {
 #pragma unroll
     for (int h = 0; h < Swar::kSplit; h++)
@@ -261,13 +262,13 @@ struct LaneRow {
       for (int i = 0; i < 4; i++) part[h][kWords + i] = own[h][i];
   }
 
-  // The lane's own words, joined to samples as they lie in memory.
+  // Joins the lane's own words to samples as they lie in memory.
   __device__ void join(const SwarParams &k, uint32_t (&words)[4]) const {
 #pragma unroll
     for (int i = 0; i < 4; i++) words[i] = join_parts<Swar>(k, [&](int h) { return part[h][kWords + i]; });
   }
 
-  // Fills in the neighbours' words of a row whose own are there. Every lane of the warp takes part.
+  // Fills in the neighbours' words by shuffles; the own words are set. Every lane of the warp takes part.
   __device__ void exchange() {
 #pragma unroll
     for (int h = 0; h < Swar::kSplit; h++) exchange(part[h]);
@@ -281,7 +282,7 @@ struct LaneRow {
     }
   }
 
-  // The row of four words, with its neighbours.
+  // Sets the row from the lane's four words, and fills in the neighbours' words.
   __device__ void load(const SwarParams &k, const uint32_t (&row)[4]) {
     uint32_t words[4 + 2 * kWords];
 #pragma unroll
@@ -294,14 +295,15 @@ struct LaneRow {
   }
 };
 
-// Samples that are compared, not added. A half of 16 bits is decided by its high byte, so that the odd pair of bytes is
-// the word as it is; with an odd number of channels, neighbours in a pair's row would be of the other kind.
+// Samples that are compared, not added. The high byte of a half decides a comparison, so the odd pair of bytes can be
+// the unmasked word. This needs an even number of channels, because otherwise neighbours in a row are in pairs of the
+// other kind.
 template <typename Swar>
 struct Ordered {
   static constexpr bool kRawOdd = Swar::kSampleBytes == 1 && Swar::kChannels % 2 == 0;
   using Row = uint32_t[Swar::kSplit][4];  // [part][word]
 
-  // The words xored with `flip`.
+  // Splits the words, each xored with `flip`.
   __device__ static void split(const SwarParams &k, const uint32_t (&words)[4], uint32_t flip, Row &row) {
 #pragma unroll
     for (int i = 0; i < 4; i++)
@@ -324,7 +326,7 @@ struct Ordered {
   }
 };
 
-// The last rows, and the greatest or least samples of the squares in them.
+// The last kSize rows, and the minima or maxima of squares in them.
 template <typename Swar, int kRadius>
 struct SquareRows {
   static constexpr int kSize = 2 * kRadius + 1;
@@ -361,21 +363,21 @@ struct SquareRows {
   }
 };
 
-// t + offset in both halves, which are signed here, clamped to samples.
+// t + offset in both halves, as signed numbers, clamped to the range of samples.
 template <typename Swar>
 __device__ inline uint32_t clamp_pair(const SwarParams &k, uint32_t t, uint32_t offset) {
   return __viaddmin_s16x2_relu(t, offset, Swar::white(k));
 }
 
-// Puts two registers of two samples in order, half by half. kHalf: samples are below 1024, so that 16-bit floats hold
-// what is between them.
+// Compares and exchanges the samples of two registers, half by half. kHalf: samples are below 1024, so their
+// differences are exact as 16-bit floats.
 template <bool kHalf>
 struct SwarExchange {
   __device__ static uint32_t vmin(uint32_t a, uint32_t b) { return __vminu2(a, b); }
   __device__ static uint32_t vmax(uint32_t a, uint32_t b) { return __vmaxu2(a, b); }
 
-  // The lower one to a, the higher one to b. To keep both units busy the float unit takes every other turn: what a has
-  // over b, if anything, goes from one to the other.
+  // Sorts each half: the minimum to a, the maximum to b. To keep both units busy the float unit does every other
+  // exchange: it moves max(a - b, 0) from a to b.
   __device__ static void exchange(int turn, uint32_t &a, uint32_t &b) {
     if (kHalf && kHas<Feature::HalfExcess> && turn % 2) {
       const HalfPair over = excess(HalfPair{a}, HalfPair{b});

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Tiles of dense 8-bit planes in shared memory, as words of four bytes, u8x4s, that are treated alike,
-// whatever the format. With three or four channels a u8x4 is a pixel. With fewer, a tile consists of subtiles, one
-// right of the other, and a u8x4 takes the pixels at the same place of each:
+// Tiles of dense 8-bit planes in shared memory, as words of four bytes (u8x4s) that kernels treat alike whatever the
+// format. With three or four channels a u8x4 is a pixel. With fewer, a tile consists of subtiles side by side, and a
+// u8x4 holds the pixels at the same position of each:
 //
 //   4 channels   3 channels   2 channels                    1 channel
 //   r g b a      r g b -      u v of subtile 0, u v of 1    y of subtiles 0, 1, 2, 3
 //
-// So a kernel needs to know nothing of channels: steps along rows and columns are steps from u8x4 to u8x4. Rows are
-// loaded as they lie in memory and then spread to u8x4s in their place, and lanes trade what they have of neighbouring
-// columns before they write: the plane is read and written in words whatever its channels.
+// Kernels therefore need not know the number of channels: steps along rows and columns are steps from u8x4 to u8x4.
+// Rows are loaded as they lie in memory and then converted to u8x4s in place. Before results are written, lanes
+// exchange bytes of neighbouring columns. So the plane is read and written in whole words whatever its channels.
 #pragma once
 
 #include <type_traits>
@@ -30,10 +30,10 @@ __host__ __device__ constexpr int round_to_chunks(int u8x4s) {
   return (u8x4s + kChunk - 1) / kChunk * kChunk;
 }
 
-// How a tile's rows, with their halo, are made of chunks.
+// How the rows of a tile, halo included, are divided into chunks.
 struct ChunkedRow {
-  int32_t halo;         // on the left and on the right
-  int32_t chunks;       // no more than 128
+  int32_t halo;         // size of the halo on each side
+  int32_t chunks;       // chunks of a row, at most 128
   uint32_t reciprocal;  // ceil(2^20 / chunks)
 
   __device__ void locate(int item, int *row, int *chunk) const {
@@ -42,17 +42,18 @@ struct ChunkedRow {
   }
 };
 
-// A tile's size, alike for all parts of a frame.
+// The size of tiles, the same for all parts of a frame.
 struct U8x4Tile {
-  int32_t width, height;   // results: u8x4s of a row, rows
-  int32_t halo_x, halo_y;  // u8x4s on the left and on the right that lie there, a multiple of kChunk; rows
-  int32_t step;            // u8x4s of a pixel, 2 where it has eight bytes, else 1
-  int32_t pixels[4];       // of a row of results, with 1, 2, 3 and 4 channels
-  ChunkedRow bytes[4];     // of 16 bytes, as they lie in memory, with 1, 2, 3 and 4 channels; the halo in bytes
-  ChunkedRow u8x4s;        // of kChunk u8x4s, from as many pixels of each subtile, and so is the halo
+  int32_t width, height;   // size of the results: u8x4s of a row, rows
+  int32_t halo_x, halo_y;  // halo: u8x4s in shared memory on each side, a multiple of kChunk; rows above and below
+  int32_t step;            // u8x4s of a pixel: 2 for pixels of eight bytes, else 1
+  int32_t pixels[4];       // pixels of a row of results, with 1, 2, 3 and 4 channels
+  ChunkedRow bytes[4];     // chunks of 16 bytes as in memory, with 1, 2, 3 and 4 channels; the halo in bytes
+  ChunkedRow u8x4s;        // chunks of kChunk u8x4s, from as many pixels of each subtile; the halo in u8x4s
 };
 
-// `width` is a multiple of kChunk; where results are words of three channels as they lie in memory, of 12.
+// The tile size for these results. `width` is a multiple of kChunk; with `words`, of 12. `words`: results are words of
+// three channels as they lie in memory.
 inline U8x4Tile make_u8x4_tile(int width, int height, int radius_x, int radius_y, int step = 1, bool words = false) {
   const auto cut = [](int halo, int all, int of_chunk) {
     const int chunks = (all + 2 * halo) / of_chunk;
@@ -67,14 +68,14 @@ inline U8x4Tile make_u8x4_tile(int width, int height, int radius_x, int radius_y
   tile.u8x4s = cut(tile.halo_x, width, kChunk);
   for (int channels = 1; channels <= 4; channels++) {
     tile.pixels[channels - 1] = words ? width * 4 / channels : width * subtiles(channels);
-    // With three channels rows of u8x4s begin anywhere in a chunk.
+    // With three channels, rows of u8x4s can begin at any byte of a chunk.
     const int bytes = tile.pixels[channels - 1] * channels + (channels == 3 && !words ? 27 : 0);
     tile.bytes[channels - 1] = cut((tile.halo_x * channels + 15) / 16 * 16, bytes, 16);
   }
   return tile;
 }
 
-// Where a block's tile lies, and the pixels of its first subtile.
+// The block's tile: its part, and the first pixel of its first subtile.
 __device__ inline Tile locate_u8x4_tile(const FrameParams &p, const U8x4Tile &shape) {
   Tile tile = locate_tile(p, 1, shape.height);
   tile.x0 *= shape.pixels[tile.part.channels - 1];
@@ -85,7 +86,7 @@ __device__ inline uint32_t even_bytes(uint32_t u8x4) {
   return u8x4 & 0x00ff00ffu;
 }
 
-// kChunk pixels of each subtile, kChannels words of each, as u8x4s.
+// Interleaves kChunk pixels of each subtile, given as kChannels words for each, to u8x4s.
 template <int kChannels>
 __device__ inline uint4 interleave(const uint32_t (&words)[subtiles(kChannels)][kChannels]) {
   if constexpr (kChannels == 4) {
@@ -107,7 +108,7 @@ __device__ inline uint4 interleave(const uint32_t (&words)[subtiles(kChannels)][
   }
 }
 
-// The words of kChunk pixels from `from`, which is a multiple of 4 bytes, or of 16 with four channels.
+// Reads the words of kChunk pixels. The address is a multiple of 4 bytes, of 16 with four channels.
 template <int kChannels>
 __device__ inline void read_words(const uint8_t *from, uint32_t (&words)[kChannels]) {
   if constexpr (kChannels == 4) {
@@ -126,17 +127,17 @@ __device__ inline void read_words(const uint8_t *from, uint32_t (&words)[kChanne
   }
 }
 
-// The first byte of a tile's row that is loaded, from the frame's first; those of chunks are multiples of 16.
+// Offset in the frame's row of the first byte that is loaded for a tile's row; chunks begin at multiples of 16.
 template <int kChannels>
 __device__ inline int first_byte(const U8x4Tile &shape, int tile_x) {
   return (tile_x * kChannels - shape.bytes[kChannels - 1].halo) & ~15;
 }
 
-// A pixel of kChannels bytes.
+// An integer that holds a pixel of kChannels bytes.
 template <int kChannels>
 using PixelWord = std::conditional_t<kChannels == 1, uint8_t, std::conditional_t<kChannels == 2, uint16_t, uint32_t>>;
 
-// The rows that load_bytes() loads, where all of them lies in the frame.
+// Loads the rows of load_bytes() if they lie completely inside the frame.
 __device__ inline void load_whole_chunks(const PartParams &part, const ChunkedRow &cut, int begin, int y0, int rows,
                                          int pitch, uint32_t *u8x4s) {
   const int lane = threadIdx.x % 32;
@@ -149,9 +150,9 @@ __device__ inline void load_whole_chunks(const PartParams &part, const ChunkedRo
   }
 }
 
-// The chunks of rows that load_bytes() loads of the frame's bytes, `left` to `right` - 1, and of the border's, where
-// that is constant: those before `left` and from `behind` on, and all of rows outside. Each lane finds out where one
-// row is.
+// Loads the chunks of load_bytes() that lie completely inside the frame, `left` to `right` - 1. With Border::Constant
+// it also fills those outside: chunks before `left` and from `behind` on, and rows outside. Each lane looks up the
+// position of one row.
 template <int kChannels>
 __device__ inline void load_chunks(const FrameParams &p, const PartParams &part, const ChunkedRow &cut, int begin,
                                    int y0, int rows, int pitch, bool constant, int left, int right, int behind,
@@ -172,7 +173,7 @@ __device__ inline void load_chunks(const FrameParams &p, const PartParams &part,
       if (sy >= 0 && chunk >= left && chunk < right) {
         copy_async(to, part.source + sy * part.source_pitch + byte);
       } else if (constant && (sy < 0 || chunk < left || chunk >= behind)) {
-        // A row's words follow each other in threes or in pairs.
+        // The words of a row repeat after kWords; kPeriods of them keep the index positive.
         constexpr int kWords = kChannels == 3 ? 3 : 2, kPeriods = 64;
         const int word = byte / 4 + kPeriods * kWords;
         const auto border = [&](int i) { return part.border_word[(word + i) % kWords]; };
@@ -182,8 +183,8 @@ __device__ inline void load_chunks(const FrameParams &p, const PartParams &part,
   }
 }
 
-// Loads rows into shared memory as they lie in memory, halo included. `tile_x` is the tile's first pixel, y0 the first
-// row to load.
+// Loads rows, halo included, into shared memory as they lie in global memory. `tile_x` is the tile's first pixel, y0
+// the first row to load.
 template <int kChannels>
 __device__ inline void load_bytes(const FrameParams &p, const PartParams &part, const U8x4Tile &shape, int tile_x,
                                   int y0, int rows, int pitch, uint32_t *u8x4s) {
@@ -197,8 +198,8 @@ __device__ inline void load_bytes(const FrameParams &p, const PartParams &part, 
   const int right = min(max((row_bytes - begin) / 16, left), cut.chunks);
   const int behind = (row_bytes - begin + 15) / 16;
   load_chunks<kChannels>(p, part, cut, begin, y0, rows, pitch, constant, left, right, behind, u8x4s);
-  // Pixels one by one of what else lies beside the frame, or in a chunk at its edge. One of three bytes may begin or
-  // end in a chunk that is done: those bytes are not written again.
+  // Pixel by pixel: what lies beside the frame, or in a chunk at its edge. A pixel of three bytes may begin or end in a
+  // chunk that is already loaded; those bytes are not written again.
   const auto is_done = [&](int byte) {
     const int chunk = byte / 16;
     return (chunk >= left && chunk < right) || (constant && (chunk < left || chunk >= behind));
@@ -213,13 +214,13 @@ __device__ inline void load_bytes(const FrameParams &p, const PartParams &part, 
   const int beyond = max((begin + right * 16) / kChannels, max(first, 0));
   const int last = min(end, constant ? (begin + behind * 16 + kChannels - 1) / kChannels : part.width + shape.halo_x);
   const int edge = left_pixels + (constant && right >= behind ? 0 : max(last - beyond, 0));
-  constexpr int kAtOnce = 4;  // loads in flight
+  constexpr int kAtOnce = 4;  // loads of a lane in flight
 #pragma unroll 1
   for (int item0 = lane; item0 < rows * edge; item0 += 32 * kAtOnce) {
     const uint8_t *from[kAtOnce];
     uint8_t *to[kAtOnce];
     uint32_t pixel[kAtOnce];
-    [[maybe_unused]] int done[kAtOnce];  // a bit for each byte
+    [[maybe_unused]] int done[kAtOnce];  // a bit for each byte of a pixel that is already loaded
 #pragma unroll
     for (int i = 0; i < kAtOnce; i++) {
       from[i] = nullptr;
@@ -265,10 +266,10 @@ __device__ inline void load_bytes(const FrameParams &p, const PartParams &part, 
   }
 }
 
-// Makes u8x4s of rows that load_bytes() has loaded, in their place.
+// Converts rows that load_bytes() has loaded to u8x4s, in place.
 template <int kChannels>
 __device__ inline void spread_rows(const U8x4Tile &shape, int tile_x, int rows, int pitch, uint32_t *u8x4s) {
-  constexpr int kSubtiles = subtiles(kChannels), kAtOnce = 4;  // chunks of a thread
+  constexpr int kSubtiles = subtiles(kChannels), kAtOnce = 4;  // chunks that a thread converts at once
   const ChunkedRow &cut = shape.u8x4s;
   const int lane = threadIdx.x % 32, subtile = shape.width / kChunk * kChannels;
   const uint32_t *const words = u8x4s + ((tile_x - cut.halo) * kChannels - first_byte<kChannels>(shape, tile_x)) /
@@ -301,12 +302,12 @@ __device__ inline void spread_rows(const U8x4Tile &shape, int tile_x, int rows, 
   }
 }
 
-// How rows are loaded: as u8x4s, or as they lie in memory, which for three channels is a case of its own.
+// The form of loaded rows: u8x4s, or words as they lie in memory, with a separate case for three channels.
 enum class Rows { U8x4s, Words, WordsOfThree };
 
-// Loads `rows` rows of the tile from `first` on, the halo's first being 0, into shared memory, `pitch` words a row, a
-// multiple of 4. One warp does it; it has to wait_for_copies() and meet before it reads them. kSixteen: samples have 16
-// bits, so that a pixel's bytes are even.
+// Loads `rows` rows of the tile into shared memory, with a pitch of `pitch` words, a multiple of 4. `first` counts from
+// the halo's first row. One warp loads them; before reading them it has to call wait_for_copies() and synchronise.
+// kSixteen: samples have 16 bits, so the number of bytes of a pixel is even.
 template <Rows kRows = Rows::U8x4s, bool kSixteen = false>
 __device__ inline void load_rows(const FrameParams &p, const U8x4Tile &shape, const Tile &tile, int first, int rows,
                                  int pitch, uint32_t *u8x4s) {
@@ -330,14 +331,14 @@ __device__ inline void load_rows(const FrameParams &p, const U8x4Tile &shape, co
   load(std::integral_constant<int, 4>());
 }
 
-// Writes u8x4s of one column of a tile, from above. All lanes of a warp do, lanes 4n ... 4n + 3 in neighbouring
-// columns, of which the first is a multiple of 4: they trade bytes so that each has a word as it lies in memory. With
-// subtiles lane n of as many as there are gets the pixels of subtile n, with three channels lane n of four the word n
-// of four pixels.
+// Writes u8x4s of one column of a tile, row by row from above. All lanes of a warp take part. Lanes 4n ... 4n + 3 have
+// neighbouring columns, the first a multiple of 4, and exchange bytes so that each gets a word as it lies in memory.
+// With n subtiles, lane i of n gets the pixels of subtile i; with three channels, lane i of four gets word i of four
+// pixels.
 class U8x4Writer {
  public:
-  // `column` counts the u8x4s of the tile's row; beyond it, or below the last row, nothing is written. `folded`: u8x4s
-  // are words as they lie in memory, of one, two or four channels.
+  // `column` counts u8x4s of the tile's row. Columns beyond the tile and rows below the frame are not written.
+  // `folded`: u8x4s are words as they lie in memory, of one, two or four channels.
   __device__ U8x4Writer(const U8x4Tile &shape, const Tile &tile, int column, int row, bool folded = false)
       : pitch_(tile.part.target_pitch), partner_(threadIdx.x ^ 1) {
     const int channels = tile.part.channels, n = threadIdx.x & ((channels == 3 ? 4 : subtiles(channels)) - 1);
@@ -362,8 +363,8 @@ class U8x4Writer {
     target_ = tile.part.target + (tile.y0 + row) * pitch_ + x * channels + skipped;
   }
 
-  // Calls function(put); put(u8x4) writes and goes on to the next row, and does nothing when none are left. kCompact:
-  // it is compiled once, and put() finds out every time how to write, for functions that are much code.
+  // Calls function(put). put(u8x4) writes a u8x4 and goes on to the next row; it does nothing when no rows are left.
+  // kCompact: for long functions, `function` is compiled only once, and each put() decides how to write.
   template <bool kCompact = false, typename Function>
   __device__ void write(Function function) {
     if (kCompact || !words_) return function([&](uint32_t u8x4) { put_any(u8x4); });

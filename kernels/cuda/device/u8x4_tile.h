@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// What the launchers of kernels on tiles of u8x4s share, see u8x4_tile.cuh.
+// Host functions for launchers of kernels that work on tiles of u8x4s, see u8x4_tile.cuh.
 #pragma once
 
 #include "cuda/device/u8x4_tile.cuh"
@@ -13,7 +13,7 @@
 
 namespace cudaconv {
 
-// Whether the kernels on u8x4s can read and write the frame, which has samples of this kind.
+// Whether kernels on u8x4s can read and write the frame and it has this container.
 inline bool is_uniform_dense(const PassQuery &query, Container container = Container::U8) {
   const FrameLayout &layout = query.plan.layout;
   return layout.uniform_dense() && std::all_of(layout.plane, layout.plane + layout.planes, [&](const PlaneLayout &p) {
@@ -21,8 +21,8 @@ inline bool is_uniform_dense(const PassQuery &query, Container container = Conta
          });
 }
 
-// Makes of 16-bit samples the bytes that the kernels on u8x4s know, and of pixels of eight bytes two halves. Returns
-// how many a pixel has.
+// Presents 16-bit samples as bytes, which kernels on u8x4s know, and pixels of eight bytes as two half pixels. Returns
+// how many such pixels a pixel has.
 inline int halve_pixels(FrameParams &p) {
   int halves = 1;
   for (int i = 0; i < p.parts; i++) {
@@ -36,8 +36,9 @@ inline int halve_pixels(FrameParams &p) {
   return halves;
 }
 
-// For extrema of windows whose rows and columns are runs about their middle: what these borders make of samples inside
-// is in every window that reaches it, so that they need not be looked up.
+// Makes a minimum or maximum ignore samples outside the frame, for windows whose rows and columns are runs about their
+// middle. With these border modes every outside sample equals an inside sample of the same window, so it need not be
+// looked up.
 inline void ignore_outside(FrameParams &p, bool least) {
   if (p.border != Border::Replicate && p.border != Border::Reflect && p.border != Border::Reflect101) return;
   p.border = Border::Constant;
@@ -50,24 +51,25 @@ inline unsigned cut_u8x4_tiles(FrameParams &p, const U8x4Tile &tile) {
   });
 }
 
-constexpr size_t kReservedBytes = 1024;  // of shared memory, by the runtime, for each block
+constexpr size_t kReservedBytes = 1024;  // shared memory that the runtime reserves for each block
 
-// How many blocks a device works on at once, of a multiprocessor no more than `resident`, if it has the memory.
+// How many blocks the device runs at once: at most `resident` on a multiprocessor, fewer if shared memory does not
+// suffice.
 inline unsigned tiles_at_once(int resident, size_t bytes) {
   const DeviceLimits device = current_limits();
   const size_t fit = device.multiprocessor_bytes / (bytes + kReservedBytes);
   return static_cast<unsigned>(std::max<size_t>(1, std::min<size_t>(resident, fit)) * device.multiprocessors);
 }
 
-// A tile's height, 0 where shared memory holds none, and the time that the whole frame takes with it, in any unit.
+// A tile's height, 0 if shared memory holds no tile, and the time for the whole frame with it, in any unit.
 struct TileHeight {
   int height = 0;
   uint64_t time = UINT64_MAX;
 };
 
-// The tile height, from `least` to `most` by `step`, at which the whole frame is done soonest.
-// bytes_of(height), blocks_of(height) and cost_of(height) are a block's shared memory, how many blocks there are, and
-// what one of them takes. A multiprocessor works on `resident` of them at once, if it has the memory.
+// Finds the tile height, from `least` to `most` by `step`, with which the whole frame takes the least time.
+// bytes_of(height), blocks_of(height) and cost_of(height) return a block's shared memory, the number of blocks, and the
+// time of a block. A multiprocessor runs `resident` blocks at once, if its shared memory suffices.
 template <typename BytesOf, typename BlocksOf, typename CostOf>
 TileHeight choose_tile_height(int step, int least, int most, int resident, BytesOf bytes_of, BlocksOf blocks_of,
                               CostOf cost_of) {
@@ -83,11 +85,11 @@ TileHeight choose_tile_height(int step, int least, int most, int resident, Bytes
   return best;
 }
 
-// The height of strips, from `least` to 512, at which the whole frame is done soonest. Each takes the time of more_rows
-// rows more than its own.
-// Blocks of a multiprocessor, of which it works on `resident` at once, share its time but for what each waits for,
-// and so do those that follow each other: where the busiest has n in r rounds, they take (n + r) / 2 times as long as
-// one.
+// Finds the height of strips, from `least` to 512, with which the whole frame takes the least time. A strip takes the
+// time of more_rows rows more than its own.
+// The model: blocks that run at once on a multiprocessor, at most `resident`, share its time except for what each waits
+// for, and so do blocks that follow each other. If the busiest multiprocessor has n blocks in r rounds, they take (n +
+// r) / 2 times as long as one block.
 template <typename BlocksOf>
 int choose_strip_height(int least, int step, int resident, int more_rows, BlocksOf blocks_of) {
   constexpr int kMost = 512;
@@ -98,7 +100,7 @@ int choose_strip_height(int least, int step, int resident, int more_rows, Blocks
     const uint64_t rounds = (blocks + resident - 1) / resident;
     const uint64_t time = (blocks + rounds) * (height + more_rows);
     if (time <= best.time) best = {height, time};
-    if (blocks == 1) break;  // of higher ones there is no fewer
+    if (blocks == 1) break;  // with larger heights it cannot become fewer
   }
   return best.height;
 }

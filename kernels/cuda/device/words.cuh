@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// 32-bit words of samples in registers: loads and stores, and moving their bytes.
+// 32-bit words of samples in registers: loads, stores, and permutations of their bytes.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -9,10 +9,10 @@
 
 namespace cudaconv {
 
-constexpr int kVectorBytes = 16;  // what a thread loads or stores at once, at most
+constexpr int kVectorBytes = 16;  // the most that a thread loads or stores at once
 
-// Loads, or stores, kWords words at an address that is a multiple of their size, of 16 bytes where there are more than
-// four.
+// Loads or stores kWords words, at an address that is a multiple of their size, or of 16 bytes if there are more than
+// four words.
 template <int kWords>
 __device__ inline void load_words(const void *from, uint32_t *to) {
   if constexpr (kWords % 4 == 0) {
@@ -48,7 +48,7 @@ __device__ inline void store_words(void *to, const uint32_t *from) {
   }
 }
 
-// The words of a vector.
+// Splits a vector into its four words.
 __device__ inline void split_words(uint4 v, uint32_t (&row)[4]) {
   row[0] = v.x;
   row[1] = v.y;
@@ -56,7 +56,7 @@ __device__ inline void split_words(uint4 v, uint32_t (&row)[4]) {
   row[3] = v.w;
 }
 
-// Four words of four bytes as a matrix, transposed.
+// Transposes four words of four bytes as a 4x4 matrix.
 __device__ inline void transpose(const uint32_t (&in)[4], uint32_t (&out)[4]) {
   const uint32_t t0 = __byte_perm(in[0], in[1], 0x5140), t1 = __byte_perm(in[2], in[3], 0x5140);
   const uint32_t t2 = __byte_perm(in[0], in[1], 0x7362), t3 = __byte_perm(in[2], in[3], 0x7362);
@@ -66,7 +66,7 @@ __device__ inline void transpose(const uint32_t (&in)[4], uint32_t (&out)[4]) {
   out[3] = __byte_perm(t2, t3, 0x7632);
 }
 
-// Four values as bytes, each clamped to 0 ... 255, the first lowest.
+// Packs four values into a word, each clamped to 0 ... 255, the first in the lowest byte.
 __device__ inline uint32_t pack_clamped(int32_t a, int32_t b, int32_t c, int32_t d) {
 #ifdef __CUDACC__
   uint32_t high, word;

@@ -13,13 +13,13 @@ namespace cudaconv {
 namespace {
 
 struct LongTuning {
-  static constexpr int kLeastTaps = 33;  // below it the methods are as fast
-  // Rows of a strip: the first window of each is summed anew, and a GPU wants many. kernel-bench --table=sizes
-  // --only=box, H200.
+  static constexpr int kLeastTaps = 33;  // with fewer taps the methods are as fast
+  // Rows of a strip: the first window of each strip is summed from scratch, but a GPU needs many strips. kernel-bench
+  // --table=sizes --only=box, H200.
   static constexpr int kLeastStrip = 32, kMostStrip = 128;
 };
 
-// Sums of a part.
+// Number of row sums of a part.
 int64_t sums_of(const Plan &plan, const Plan::Part &part) {
   const PlaneLayout &layout = plan.layout.plane[part.plane];
   return int64_t{layout.width} * part.height * layout.channels;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Separable masks too long for any tile: sums along rows to a frame of 32-bit integers, then along its columns. Both
-// take frames of any layout. Where all coefficients are alike, sums are running ones.
+// Separable masks too long for any tile: sums along rows go to a frame of 32-bit integers, then these are summed along
+// columns. Both kernels take frames of any layout. If all coefficients are equal, they use running sums.
 #pragma once
 
 #include "cuda/device/sample.cuh"
@@ -11,22 +11,22 @@ namespace cudaconv {
 
 constexpr int kMostLongTaps = 1501;
 constexpr int kLongThreads = 256;
-constexpr int kLongResults = 8;   // that a thread sums, side by side or one below the other
-constexpr int kLongColumns = 32;  // pixels across a tile of the second kernel
+constexpr int kLongResults = 8;   // results of a thread, side by side or one below the other
+constexpr int kLongColumns = 32;  // pixels across a tile of the kernel for columns
 constexpr int kLongRows = kLongThreads / kLongColumns * kLongResults;
 constexpr int kLongSegment = kLongThreads * kLongResults;  // pixels of a row that a block sums
 
 struct LongParams : FrameParams {
-  int32_t *sums;                     // of rows, planes of a channel each
-  int64_t first_sum[kMaxParts];      // where those of a part begin; a plane is height * width sums
-  int32_t first_segment[kMaxParts];  // number of the first block of a part, of the kernel for rows
+  int32_t *sums;                     // row sums, a plane for each channel
+  int64_t first_sum[kMaxParts];      // where the sums of a part begin; a plane has height * width sums
+  int32_t first_segment[kMaxParts];  // number of a part's first block in the kernel for rows
   int32_t row_taps, column_taps, row_shift;
-  int32_t strip;  // rows that a thread does, of masks whose coefficients are all alike
+  int32_t strip;  // rows of a thread if all coefficients are equal
   int32_t row[kMostLongTaps], column[kMostLongTaps];
 };
 
-// Sums with kLongResults neighbours of a line: load(i) gives value i of the line, from the first one of the first
-// window on.
+// Adds the products of kLongResults neighbouring windows of a line to their sums: load(i) returns value i of the line,
+// counted from the first value of the first window.
 template <typename Load>
 __device__ inline void sum_windows(const int32_t *coefficient, int taps, Load load, int64_t (&sum)[kLongResults]) {
   int weight[kLongResults] = {};
@@ -45,8 +45,8 @@ __device__ inline void sum_windows(const int32_t *coefficient, int taps, Load lo
   }
 }
 
-// Every value becomes the sum of those up to it. `partial` has room for two numbers of each thread. All threads of the
-// block come here together.
+// Replaces every value by its prefix sum. `partial` has room for two numbers of each thread. All threads of the block
+// call this together.
 __device__ inline void scan_line(int32_t *values, int length, int32_t *partial) {
   const int thread = static_cast<int>(threadIdx.x), share = (length + kLongThreads - 1) / kLongThreads;
   const int begin = min(thread * share, length), end = min(begin + share, length);
@@ -83,7 +83,7 @@ __global__ void __launch_bounds__(kLongThreads) long_rows_kernel(const __grid_co
   for (int c = 0; c < part.channels; c++) {
     if (part.channel[c].action != Action::Filter) continue;
     const SourceReader source(p, part, c, false);
-    __syncthreads();  // the channel before has been read
+    __syncthreads();  // the previous channel has been read
     for (int s = thread; s < length; s += kLongThreads) samples[s] = source.at(x0 - p.row_taps / 2 + s, y);
     __syncthreads();
     if (kUniform) {
@@ -112,7 +112,7 @@ __global__ void __launch_bounds__(kLongThreads) long_rows_kernel(const __grid_co
   }
 }
 
-// A column of sums of rows, with the border above and below.
+// A column of row sums, extended above and below by the border mode.
 class SumColumn {
  public:
   __device__ SumColumn(const LongParams &p, int part, int x, int c)
@@ -130,7 +130,7 @@ class SumColumn {
     y = border_index(border_, y, height_);
     return y < 0 ? outside_ : sums_[int64_t{y} * width_];
   }
-  // Of `count` rows from row y on.
+  // The sum of `count` rows from row y on.
   __device__ int64_t sum(int y, int count) const {
     int64_t sum = 0;
     const int end = y + count, inside = min(end, height_);
@@ -159,8 +159,8 @@ __device__ inline int round_long(const LongParams &p, const PartParams &part, in
   return round_to_sample(static_cast<int32_t>(sum), rounding);
 }
 
-// Writes the results of a pixel and those below it, sum(r) of the channel in turn. A format of bit fields is written
-// field by field, which only a thread that does all channels of a pixel may.
+// Sums along columns and writes the results of a pixel and of those below it, channel by channel. One thread does all
+// channels of a pixel, since formats of bit fields are written field by field.
 template <bool kUniform>
 __global__ void __launch_bounds__(kLongThreads) long_columns_kernel(const __grid_constant__ LongParams p) {
   const int rows_of_thread = kUniform ? p.strip : kLongResults;
@@ -170,7 +170,7 @@ __global__ void __launch_bounds__(kLongThreads) long_columns_kernel(const __grid
   const int x = tile.x0 + static_cast<int>(threadIdx.x % kLongColumns);
   const int y0 = tile.y0 + static_cast<int>(threadIdx.x / kLongColumns) * rows_of_thread;
   const int radius = p.column_taps / 2, inside_x = min(x, part.width - 1);
-  if (y0 >= part.height) return;  // all of the warp
+  if (y0 >= part.height) return;  // returns as a whole warp
 #pragma unroll 1
   for (int c = 0; c < part.channels; c++) {
     const bool filters = part.channel[c].action == Action::Filter;

@@ -22,20 +22,20 @@ KernelLaunch<HistogramMedianParams> launch_of(HistogramMedianParams &p) {
   const auto blocks_of = [&](int height) { return cut_tiles(p, Shape::kWidth, height); };
   const int resident =
       std::clamp<int>(static_cast<int>(device.multiprocessor_bytes / (bytes + kReservedBytes)), 1, Shape::kMinBlocks);
-  // The first histograms take about as long as so many rows.
+  // Making the first histograms takes about as long as this many rows.
   const int first = 2 + p.size / 16;
   p.tile_height = choose_strip_height(8, 8, resident, first, blocks_of);
   return {histogram_median_kernel<Shape>, blocks_of(p.tile_height), Shape::kThreads, bytes};
 }
 
-// Of narrower tiles where a block has too little memory for wide ones.
+// Chooses wide tiles, or narrow ones if shared memory does not hold wide ones.
 template <bool kWords, int kWarps>
 KernelLaunch<HistogramMedianParams> choose_width(HistogramMedianParams &p) {
   const KernelLaunch<HistogramMedianParams> wide = launch_of<HistogramMedianShape<kWords, kWarps>>(p);
   return wide.kernel ? wide : launch_of<HistogramMedianShape<kWords, kWarps / 2>>(p);
 }
 
-// Without a kernel where the pass is not for these. The frame has been filled in.
+// Chooses the launch, without a kernel if the pass is not for this structure. The frame has been filled in.
 KernelLaunch<HistogramMedianParams> choose(const PassQuery &query, HistogramMedianParams &p) {
   const Pass &pass = query.pass();
   const FrameLayout &layout = query.plan.layout;

@@ -3,15 +3,16 @@
 // Medians of windows of any size, in one launch, by histograms: the time hardly depends on the size.
 //
 // A block goes down the rows of a tile, channel by channel. In shared memory it has a histogram of 256 bins for each
-// column of samples that its windows reach, of as many as a window is high; from row to row a sample enters each and
-// one leaves. Each warp has some neighbouring pixels of the row. It goes from one to the next with the histogram of the
-// window in registers, eight bins a lane: the histogram of a column is added, that of another one subtracted. Then the
-// lane has the median that the sum of the lanes before it leads to. The next row is done backwards: on the way down
-// only the two rows of samples count that enter the window and leave it.
+// column of samples that its windows reach, of as many rows as a window has; from row to row one sample enters each
+// column and one leaves. Each warp has some neighbouring pixels of the row. It moves from one to the next with the
+// window's histogram in registers, eight bins a lane: it adds the histogram of the column that enters and subtracts
+// that of the column that leaves. Prefix sums over the lanes then tell which lane has the median. The next row is
+// processed backwards, so that on the way down only the row of samples that enters the window and the row that leaves
+// it have to be counted.
 //
-// Samples of more than 8 bits are counted by their upper 8 bits; of those bins in which medians were last there is a
-// histogram of the lower bits too, which is changed by what enters and leaves, or made anew where it is out of date.
-// The samples of each column are kept in order, so that those of a bin, which lie side by side, are found by bisection.
+// Samples of more than 8 bits are counted by their upper 8 bits. For the bins that contained the latest medians there
+// are histograms of the lower bits, too, updated by the samples that enter and leave, or made anew when they are out of
+// date. The samples of each column are kept sorted, so that those of a bin are neighbours and are found by bisection.
 #pragma once
 
 #include "cuda/device/sample.cuh"
@@ -19,38 +20,38 @@
 
 namespace cudaconv {
 
-constexpr int kLargestHistogramMedian = 127;  // window
+constexpr int kLargestHistogramMedian = 127;  // side of a window
 
-// For an H200; what they do is shown by kernel-bench --only="median 15,median 31,median 127".
+// Tuned on an H200 with kernel-bench --only="median 15,median 31,median 127".
 template <bool kWords_, int kWarps_>
 struct HistogramMedianShape {
   static constexpr bool kWords = kWords_;                             // samples of more than 8 bits
-  static constexpr int kWarps = kWarps_, kPixels = kWords ? 16 : 32;  // of a block; of a warp, in a row
+  static constexpr int kWarps = kWarps_, kPixels = kWords ? 16 : 32;  // warps of a block; pixels of a row for each warp
   static constexpr int kWidth = kWarps * kPixels, kThreads = 32 * kWarps;
   static constexpr int kMinBlocks = kWords ? 2 : 3;
-  // Columns of samples that a thread keeps the histograms of.
+  // Columns of samples for which a thread updates histograms.
   static constexpr int kOwnColumns = (kWidth + kLargestHistogramMedian - 1 + kThreads - 1) / kThreads;
-  static constexpr int kLists = 2;  // histograms of lower bits that a warp has
+  static constexpr int kLists = 2;  // histograms of lower bits of each warp
 };
 
-constexpr int kMedianBinWords = 128;  // of a window's histogram: 16 bits a bin
+constexpr int kMedianBinWords = 128;  // a window's histogram has 16 bits a bin
 
 struct HistogramMedianParams : FrameParams {
   int32_t size;
   int32_t tile_height;
-  int32_t columns;  // of samples, that a tile's windows reach
-  int32_t pitch;    // of the sorted samples, where there are such: samples, an odd number of words
+  int32_t columns;  // columns of samples that a tile's windows reach
+  int32_t pitch;    // pitch of the sorted samples, if any, in samples: an odd number of words
 };
 
-// What a block has in shared memory, in this order.
+// A block's arrays in shared memory, in this order.
 template <typename Shape>
 struct HistogramMedianMemory {
   uint8_t *columns;           // p.columns histograms
-  uint32_t *windows;          // by warp
-  uint32_t *lists;            // by warp
-  uint16_t *enters, *leaves;  // the samples of a row
+  uint32_t *windows;          // window histograms, by warp
+  uint32_t *lists;            // histograms of lower bits, by warp
+  uint16_t *enters, *leaves;  // samples of a row that enter and leave
   uint16_t *results;          // by warp
-  uint16_t *sorted;           // samples of the columns, from the least on, a row of them after the other
+  uint16_t *sorted;           // the columns' samples in rising order, row after row
   CUDACONV_HOST_DEVICE static constexpr int even(int columns) { return (columns + 7) / 8 * 8; }
   CUDACONV_HOST_DEVICE static constexpr size_t list_words() {
     return Shape::kWords ? Shape::kWarps * Shape::kLists * kMedianBinWords : 0;
@@ -71,11 +72,11 @@ struct HistogramMedianMemory {
   }
 };
 
-// Eight bins of a histogram, 8n to 8n + 7, with 16 bits each: 0 and 2, 1 and 3, 4 and 6, 5 and 7.
+// Eight bins of a histogram, 8n to 8n + 7, with 16 bits each, in pairs: 0 and 2, 1 and 3, 4 and 6, 5 and 7.
 struct MedianBins {
   uint32_t pair[4];
 
-  // The word of a histogram in memory that has a bin, and one sample in it.
+  // word(): the word of a histogram in memory that contains a bin; one(): the count of one sample in that word.
   __device__ static int word(int bin) { return bin / 8 * 4 + (bin >> 1 & 2) + (bin & 1); }
   __device__ static uint32_t one(int bin) { return 1u << (bin << 3 & 16); }
 
@@ -89,7 +90,7 @@ struct MedianBins {
   __device__ void store(uint32_t *histogram, int lane) const {
     reinterpret_cast<uint4 *>(histogram)[lane] = make_uint4(pair[0], pair[1], pair[2], pair[3]);
   }
-  // Borrows from one half to the other are paid back by the end of a sum.
+  // Borrows from one half to the other cancel out by the end of a sum.
   __device__ void change(uint2 enters, uint2 leaves) {
     pair[0] += even(enters.x) - even(leaves.x);
     pair[1] += odd(enters.x) - odd(leaves.x);
@@ -100,7 +101,7 @@ struct MedianBins {
     const uint32_t sum = pair[0] + pair[1] + pair[2] + pair[3];
     return (sum & 0xffff) + (sum >> 16);
   }
-  // The bin, of the eight, of the sample that `rank` of them come before; what is left of the rank within it.
+  // Finds the bin, of these eight, that contains the sample of this rank; `rank` becomes the rank within the bin.
   __device__ int find(int &rank) const {
     const uint32_t lower = pair[0] + pair[1];
     const int four = static_cast<int>((lower & 0xffff) + (lower >> 16));
@@ -121,7 +122,7 @@ struct MedianBins {
   __device__ static uint32_t odd(uint32_t counts) { return __byte_perm(counts, 0, 0x4341); }
 };
 
-// The sum of the values of this lane and of those before it.
+// The sum of the values of this lane and of all lanes before it.
 __device__ inline uint32_t sum_to_lane(uint32_t v, int lane) {
 #pragma unroll
   for (int distance = 1; distance < 32; distance *= 2) {
@@ -131,7 +132,7 @@ __device__ inline uint32_t sum_to_lane(uint32_t v, int lane) {
   return v;
 }
 
-// One channel of a tile.
+// Filters one channel of a tile.
 template <typename Shape>
 class HistogramMedian {
  public:
@@ -169,7 +170,7 @@ class HistogramMedian {
     uint16_t enters[Shape::kOwnColumns], leaves[Shape::kOwnColumns];
     __syncthreads();
     const bool works = x0_ + warp_ * Shape::kPixels < part_.width;
-    // The window's first column.
+    // First column of the window.
     int column = warp_ * Shape::kPixels;
     if (works) add_columns(column);
 #pragma unroll 1
@@ -202,7 +203,7 @@ class HistogramMedian {
       return __ldg(from + offset);
   }
 
-  // The thread's columns of the first window's rows. No other thread has them.
+  // Counts the thread's columns of the first window's rows. No other thread counts these columns.
   __device__ void count_first_rows() {
     uint4 *const words = reinterpret_cast<uint4 *>(memory_.columns);
     for (int i = static_cast<int>(threadIdx.x); i < p_.columns * 16; i += Shape::kThreads)
@@ -224,7 +225,7 @@ class HistogramMedian {
       for (int column = static_cast<int>(threadIdx.x); column < p_.columns; column += Shape::kThreads) sort(column);
   }
 
-  // Batcher's sort of a column: all threads do the same exchanges.
+  // Sorts a column with Batcher's network: all threads do the same exchanges.
   __device__ void sort(int column) {
     uint16_t *const v = memory_.sorted + column;
 #pragma unroll 1
@@ -243,7 +244,7 @@ class HistogramMedian {
           }
   }
 
-  // How many samples of a column are less.
+  // How many samples of a column are less than `than`.
   __device__ int count_less(int column, int than) const {
     const uint16_t *const v = memory_.sorted + column - p_.pitch;
     int count = 0;
@@ -253,7 +254,7 @@ class HistogramMedian {
     return count;
   }
 
-  // Takes a sample out of a column and puts another one into it: those between them move by one.
+  // Replaces a sample of a sorted column: the samples between the old and the new one's place move by one.
   __device__ void replace(int column, int leaves, int enters) {
     int from = count_less(column, leaves);
     const int to = enters > leaves ? count_less(column, enters) - 1 : count_less(column, enters);
@@ -312,12 +313,12 @@ class HistogramMedian {
     for (int i = 0; i < p_.size; i++) bins_.change(counts_of(column + i), make_uint2(0, 0));
   }
 
-  // To the window beside the one that begins at a column.
+  // Moves from the window that begins at `column` to the one beside it.
   __device__ void go(int column, int step) {
     bins_.change(counts_of(column + (step > 0 ? p_.size : -1)), counts_of(column + (step > 0 ? 0 : p_.size - 1)));
   }
 
-  // To the window below.
+  // Moves to the window below.
   __device__ void go_down(int column) {
     bins_.store(window_, lane_);
     __syncwarp();
@@ -339,7 +340,7 @@ class HistogramMedian {
         if (at_[n] != column) upper_[n] = -1;
   }
 
-  // Counts a sample, or no longer does. Other lanes may have the other half of the word.
+  // Adds a sample to a histogram, or removes it. Atomic, since other lanes may change the other half of the word.
   __device__ static void count(uint32_t *histogram, int bin, bool leaves) {
     const uint32_t one = MedianBins::one(bin);
     atomicAdd(histogram + MedianBins::word(bin), leaves ? 0u - one : one);
@@ -348,7 +349,7 @@ class HistogramMedian {
     count(list_ + n * kMedianBinWords, v & ((1 << low_bits_) - 1), leaves);
   }
 
-  // The row's medians, two at a time, which share the sums over lanes.
+  // Computes the row's medians, two at a time, which share the sums over lanes.
   __device__ void filter_bytes(int column, int step) {
     const int half = p_.size * p_.size / 2;
     uint16_t *const results = memory_.results + warp_ * Shape::kPixels;
@@ -366,7 +367,7 @@ class HistogramMedian {
       x += 2 * step;
     }
   }
-  // The lane whose bins have the sample of that rank among them writes it.
+  // Writes the sample of this rank, if the lane's bins contain it.
   __device__ void put(const MedianBins &bins, uint32_t total, int rank, uint16_t *result) const {
     const bool has = static_cast<uint32_t>(rank) < total;
     const int bin = bins.find(rank);
@@ -389,7 +390,7 @@ class HistogramMedian {
       x += step;
     }
   }
-  // The bin with the sample of a rank, which becomes that within it; the same in all lanes.
+  // The bin that contains the sample of this rank, the same in all lanes; `rank` becomes the rank within the bin.
   __device__ int find_in_warp(const MedianBins &bins, int &rank) const {
     const uint32_t total = bins.total();
     int own = rank - static_cast<int>(sum_to_lane(total, lane_) - total);
@@ -399,8 +400,8 @@ class HistogramMedian {
     return __shfl_sync(0xffffffffu, bin, lane);
   }
 
-  // Has a list of the lower bits of the window's samples with these upper ones, and returns which. Lists are of the
-  // row.
+  // Brings a list of the lower bits of the window's samples with these upper bits up to date, and returns its number.
+  // Lists are only valid within a row.
   __device__ int update_list(int upper, int column) {
     int n = upper == upper_[0] ? 0 : upper == upper_[1] ? 1 : 1 - last_;
     last_ = n;
@@ -429,14 +430,14 @@ class HistogramMedian {
     __syncwarp();
     return n;
   }
-  // By one lane; other ones count those of other columns.
+  // Counts the samples of a column in a bin, by one lane; other lanes count other columns.
   __device__ void count_bin(int n, int upper, int column) {
     const int first = count_less(column, upper << low_bits_), count = memory_.columns[column * 256 + upper];
     const uint16_t *v = memory_.sorted + first * p_.pitch + column;
 #pragma unroll 1
     for (int i = 0; i < count; i++, v += p_.pitch) count_lower(n, *v, false);
   }
-  // By the warp.
+  // Adds or removes a column's samples with these upper bits, by the whole warp.
   __device__ void count_column(int n, int upper, int column, bool leaves) {
 #pragma unroll 4
     for (int j = lane_; j < p_.size; j += 32) {
@@ -468,13 +469,13 @@ class HistogramMedian {
   const int low_bits_, mask_;
   uint32_t *const window_, *const list_;
   const int x0_, c_;
-  int offset_[Shape::kOwnColumns];  // of the thread's columns in a row, samples; -1 of the border's value
+  int offset_[Shape::kOwnColumns];  // offsets of the thread's columns in a row, in samples; -1: the border value
   MedianBins bins_;
-  // Of lists: the upper bits, and the column that the window begins at.
+  // For each list: its upper bits, and the first column of the window that it is for.
   int upper_[Shape::kLists] = {-1, -1}, at_[Shape::kLists] = {}, last_ = 0;
 };
 
-// A channel of a tile that is not filtered.
+// Writes a channel of a tile that is not filtered.
 template <typename Shape>
 __device__ inline void put_unfiltered(const HistogramMedianParams &p, const Tile &tile, int c) {
   const PartParams &part = tile.part;

@@ -29,7 +29,7 @@ KernelLaunch<NetworkMedianParams> choose_size(int size, NetworkMedianParams &p) 
   return {};
 }
 
-// Without a kernel where the pass is not for these. The frame has been filled in.
+// Chooses the launch, without a kernel if the pass is not for this structure. The frame has been filled in.
 KernelLaunch<NetworkMedianParams> choose(const PassQuery &query, NetworkMedianParams &p) {
   const Pass &pass = query.pass();
   const bool words = is_uniform_dense(query, Container::U16);

@@ -3,17 +3,17 @@
 // Medians of squares of kSize, 7 to 15, by networks in registers. Four windows share most of their samples:
 //
 // clang-format off
-//   o a a a a a a p      The window of the first consists of o, a, c and m, those of the others of a, p, m and d; of c,
-//   c m m m m m m d      m, q and b; and of m, d, b and r.
+//   o a a a a a a p      The windows of the four results consist of o, a, c and m; of a, p, m and d; of c, m, q and b;
+//   c m m m m m m d      and of m, d, b and r.
 //   c m m m m m m d
-//        ...             m is merged from sorted rows, two by two: going down, each step has two rows more, and the
-//   c m m m m m m d      pairs of rows of the step before. Of its samples those stay that can be the middle of kSize^2
-//   q b b b b b b r      with so many others beside them; a, or b, leaves fewer, and the columns c and d and the corners
-//                        are the last.
+//        ...             m is merged from sorted pairs of rows; each step down needs one new pair and has the others
+//   c m m m m m m d      from the step before. Of its samples those are kept that can be the median of kSize^2 samples,
+//   q b b b b b b r      whatever the others are; merging a, or b, leaves fewer of them, and columns c and d and the
+//                        corners come last.
 // clang-format on
 //
-// A warp has two columns of u8x4s a lane; of each the even bytes come first, then the odd ones. Samples of 16 bits are
-// two a word as they are.
+// Each lane filters two columns of u8x4s: first their even bytes, then their odd bytes. 16-bit samples are two in a
+// word as they are.
 #pragma once
 
 #include "cuda/device/u8x4_tile.cuh"
@@ -23,7 +23,7 @@ namespace cudaconv {
 
 struct NetworkMedianParams : FrameParams {
   U8x4Tile tile;
-  uint32_t sample_bits;  // of a u8x4 of words
+  uint32_t sample_bits;  // bits of the samples of a u8x4 of 16-bit samples
 };
 
 // kStep: u8x4s of a pixel.
@@ -31,14 +31,14 @@ template <int kSize_, bool kWords_, int kStep_>
 struct NetworkMedianShape {
   static constexpr int kSize = kSize_, kStep = kStep_;
   static constexpr bool kWords = kWords_, kHalf = !kWords;
-  // The sorted pairs of rows of larger windows and what is merged from them are more than a thread has registers.
+  // A thread's registers do not hold the sorted pairs of rows of larger windows and what is merged from them.
   static constexpr bool kPairsInShared = kSize >= 13;
-  static constexpr int kWarps = kSize == 15 ? 6 : kSize == 13 ? 8 : 4, kRows = 16;  // of a block; of results, of a warp
+  static constexpr int kWarps = kSize == 15 ? 6 : kSize == 13 ? 8 : 4, kRows = 16;  // of a block; of a warp, of results
   static constexpr int kWidth = 64, kHeight = kWarps * kRows, kThreads = 32 * kWarps;
   static constexpr int kMinBlocks = kPairsInShared ? 1 : kSize == 7 ? 5 : kSize == 9 ? 3 : 2;
 };
 
-// The sorted pairs of rows of a thread's windows, of which the one that came first goes when one more comes.
+// The sorted pairs of rows of a thread's windows, in registers. A new pair replaces the oldest one.
 template <int kPairs, int kPair>
 struct PairsInRegisters {
   uint32_t pair[kPairs][kPair];
@@ -59,7 +59,8 @@ struct PairsInRegisters {
   }
 };
 
-// The same in shared memory: a ring, since medians do not depend on the order of the pairs.
+// The sorted pairs of rows of a thread's windows, in a ring in shared memory: medians do not depend on the order of the
+// pairs.
 template <int kPairs, int kPair, int kThreads>
 struct PairsInShared {
   uint32_t *const words;
@@ -79,30 +80,31 @@ struct PairsInShared {
   }
 };
 
-// The windows of kSize around four neighbouring samples, in registers of two.
+// Medians of the kSize x kSize windows around four neighbouring samples, in registers of two.
 template <typename Shape>
 struct FourMedians {
   using Networks = PairNetworks<Shape::kHalf>;
   static constexpr int kSize = Shape::kSize, kSide = kSize - 1, kPairs = kSide / 2, kPair = 2 * kSide;
-  // Of m, sorted: those that can still be the median, with one more on either side than there are others.
+  // The samples of m, once sorted, that can be the median: kMiddle of them from rank kFirst on. kOthers samples of a
+  // window are not in m.
   static constexpr int kOthers = kSize * kSize - kSide * kSide, kFirst = kSize * kSize / 2 - kOthers;
   static constexpr int kMiddle = kOthers + 1, kRest = kSize + 1;
 
   std::conditional_t<Shape::kPairsInShared, PairsInShared<kPairs, kPair, Shape::kThreads>,
                      PairsInRegisters<kPairs, kPair>>
-      pairs;  // rows of m, two by two, sorted
+      pairs;  // sorted pairs of rows of m
 
-  // `memory`: kPairs * kPair words a thread of the block, where they are in shared memory.
+  // `memory`: kPairs * kPair words for each thread of the block if the pairs are in shared memory.
   __device__ explicit FourMedians(uint32_t *memory) : pairs(memory) {}
 
-  // Goes down by the two sorted rows.
+  // Moves the windows down by two sorted rows.
   __device__ void push(const uint32_t (&upper)[kSide], const uint32_t (&lower)[kSide]) {
     uint32_t rows[kPair];
     Networks::template merge<0>(upper, lower, rows);
     pairs.push(rows);
   }
 
-  // The middle of m.
+  // The samples of m that can be the median, sorted.
   __device__ void middle(uint32_t (&m)[kMiddle]) const {
     uint32_t first[kPairs / 2 * kPair], second[(kPairs + 1) / 2 * kPair];
     collect<0>(first);
@@ -110,12 +112,12 @@ struct FourMedians {
     Networks::template merge<kFirst>(first, second, m);
   }
 
-  // Without those that a row beside m, sorted, leaves no chance.
+  // Merges a sorted row beside m, and leaves out samples that can no longer be the median.
   __device__ static void narrow(const uint32_t (&m)[kMiddle], const uint32_t (&row)[kSide], uint32_t (&rest)[kRest]) {
     Networks::template merge<kSide>(m, row, rest);
   }
 
-  // The median of those, a sorted column beside m, and a corner.
+  // The median of the remaining samples, a sorted column beside m, and a corner.
   __device__ static uint32_t median(const uint32_t (&rest)[kRest], const uint32_t (&column)[kSide], uint32_t corner) {
     const uint32_t low = Networks::template pick<kSide>(rest, column);
     const uint32_t high = Networks::template pick<kSide + 1>(rest, column);
@@ -137,13 +139,13 @@ struct FourMedians {
   }
 };
 
-// The samples of a lane's windows in shared memory, even or odd ones.
+// Reads the samples of a lane's windows from shared memory: the even bytes of u8x4s, or the odd ones.
 template <typename Shape>
 class WindowReader {
  public:
   static constexpr int kSize = Shape::kSize, kSide = kSize - 1;
 
-  // `row` is that of the first window's first row.
+  // `row` is the first row of the first window.
   __device__ WindowReader(const U8x4Tile &shape, const uint32_t *u8x4s, int row, bool odd)
       : pitch_(pitch_of(shape)), odd_(odd) {
     first_ = u8x4s + row * pitch_ + shape.halo_x + column(0) - kSize / 2 * Shape::kStep;
@@ -151,7 +153,7 @@ class WindowReader {
   // Words of a row in shared memory.
   CUDACONV_HOST_DEVICE static int pitch_of(const U8x4Tile &shape) { return shape.width + 2 * shape.halo_x; }
 
-  // The u8x4 of the lane's left or right results, from the tile's first.
+  // The column, in u8x4s of the tile, of the lane's left or right results.
   __device__ static int column(int right) {
     const int lane = static_cast<int>(threadIdx.x) % 32;
     if constexpr (Shape::kStep == 1) return 2 * lane + right;
@@ -160,11 +162,11 @@ class WindowReader {
 
   __device__ uint32_t at(int row, int x) const { return take(first_[row * pitch_ + x * Shape::kStep]); }
 
-  // The samples of a row that both windows have, sorted.
+  // Sorts the samples of a row that both windows contain.
   __device__ void sorted_row(int row, uint32_t (&v)[kSide]) const {
     const uint32_t *const from = first_ + row * pitch_;
     if constexpr (Shape::kStep == 1) {
-      // Pairs of words that begin at an even one.
+      // Reads pairs of words from an even word on.
       constexpr int kBefore = kSize / 2 % 2 ? 0 : 1;
 #pragma unroll
       for (int i = 0; i < kSide + kBefore; i += 2) {
@@ -179,7 +181,8 @@ class WindowReader {
     PairNetworks<Shape::kHalf>::sort(v);
   }
 
-  // The samples of the left or right windows alone, of the rows that both have, sorted.
+  // Sorts the samples that only the left, or only the right, windows contain, in the rows that both rows of windows
+  // contain.
   __device__ void sorted_column(int row, int right, uint32_t (&v)[kSide]) const {
 #pragma unroll
     for (int j = 0; j < kSide; j++) v[j] = at(row + j, right ? kSize : 0);
@@ -197,8 +200,8 @@ class WindowReader {
   const uint32_t *first_;
 };
 
-// The medians of a warp's rows of results, of which there are `rows`, from row `first` of the tile on: to `results`,
-// where of bytes the odd ones join the even ones.
+// Stores the medians of a warp's `rows` rows of results, from row `first` of the tile on, in `results`. For 8-bit
+// samples the odd bytes are merged into the even ones.
 template <typename Shape>
 __device__ inline void filter_rows(const U8x4Tile &shape, const uint32_t *u8x4s, int first, int rows, bool odd,
                                    uint32_t *results, uint32_t *pairs) {

@@ -10,7 +10,7 @@
 
 namespace cudaconv {
 
-// Steps of a network, and those of their results that the wanted ones depend on.
+// The exchanges of a network, and which of their outputs the wanted results depend on.
 template <int kValues, int kMostExchanges>
 struct Network {
   struct Exchange {
@@ -19,13 +19,13 @@ struct Network {
   };
   Exchange exchange[kMostExchanges];
   int count = 0;
-  int order[kValues] = {};  // where the values are, from the least
+  int order[kValues] = {};  // where the sorted values are, smallest first
 
   __host__ __device__ constexpr void add(int low, int high) {
     exchange[count].low = low;
     exchange[count++].high = high;
   }
-  // Only the values in the places `first` to `last` of the order are wanted.
+  // Only the values at positions `first` to `last` of the order are wanted.
   __host__ __device__ constexpr void keep(int first, int last) {
     bool needed[kValues] = {};
     for (int i = first; i <= last; i++) needed[order[i]] = true;
@@ -52,7 +52,7 @@ struct SortNetwork : Network<kValues, kValues * kValues> {
   }
 };
 
-// Batcher's merge of two sorted lists of any length, the values from kFirst to kLast of the result.
+// Batcher's merge of two sorted lists of any lengths; the values kFirst to kLast of the result are wanted.
 template <int kA, int kB, int kFirst, int kLast>
 struct MergeLists : Network<kA + kB, 6 * (kA + kB)> {
   static constexpr int kValues = kA + kB;
@@ -65,7 +65,8 @@ struct MergeLists : Network<kA + kB, 6 * (kA + kB)> {
   }
 
  private:
-  // Merges what is in even and what is in odd places; each of the latter then trades with the next of the former.
+  // Merges the values at even positions and those at odd positions, and then exchanges each of the latter with the next
+  // one of the former.
   __host__ __device__ constexpr void merge(const int *a, int na, const int *b, int nb, int *out) {
     if (na == 0 || nb == 0) {
       for (int i = 0; i < na; i++) out[i] = a[i];
@@ -97,7 +98,7 @@ struct MergeLists : Network<kA + kB, 6 * (kA + kB)> {
 template <typename Steps>
 constexpr Steps kStepsOf{};
 
-// kHalf as in SwarExchange.
+// Applies networks to registers; for kHalf see SwarExchange.
 template <bool kHalf>
 struct PairNetworks : SwarExchange<kHalf> {
   using SwarExchange<kHalf>::vmin, SwarExchange<kHalf>::vmax, SwarExchange<kHalf>::exchange;
@@ -107,7 +108,7 @@ struct PairNetworks : SwarExchange<kHalf> {
     apply<SortNetwork<kCount>>(v);
   }
 
-  // The values kFirst ... of two sorted lists, in order.
+  // Merges two sorted lists and returns kOut values in order, from number kFirst on.
   template <int kFirst, int kA, int kB, int kOut>
   __device__ static void merge(const uint32_t (&a)[kA], const uint32_t (&b)[kB], uint32_t (&out)[kOut]) {
     using Steps = MergeLists<kA, kB, kFirst, kFirst + kOut - 1>;
@@ -120,7 +121,8 @@ struct PairNetworks : SwarExchange<kHalf> {
     take<Steps, kFirst>(v, out, std::make_index_sequence<kOut>());
   }
 
-  // Value kRank of two sorted lists: of all ways to take so many and one more from both, the least of the last ones.
+  // Value kRank of two sorted lists: the minimum, over all ways to take kRank + 1 values from the fronts of both, of
+  // the last value taken.
   template <int kRank, int kA, int kB>
   __device__ static uint32_t pick(const uint32_t (&a)[kA], const uint32_t (&b)[kB]) {
     constexpr int kTaken = kRank + 1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// The launcher of the methods that the user can select, and of every pass that no faster structure carries out.
+// The launcher of the methods that the user can select, which also carry out every pass that no faster structure takes.
 #include "cuda/methods/methods.cuh"
 
 #include <algorithm>
@@ -12,15 +12,15 @@ namespace cudaconv {
 
 namespace {
 
-// How a method carries out a pass.
+// The kernel with which a method carries out a pass, and how to launch it.
 struct Launch {
   void (*kernel)(LaunchParams, const MaskParams *) = nullptr;
-  int tile_width = 0, tile_height = 0;  // pixels
+  int tile_width = 0, tile_height = 0;  // size of a tile in pixels
   size_t shared_bytes = 0;
-  bool factored = false;  // MaskParams holds row and column
+  bool factored = false;  // MaskParams holds the row and column factors
 };
 
-// `Operation` works on a window of samples, by whatever method but separable and cascade.
+// For operations that work on a window of samples, with every method except separable and cascade.
 template <typename Operation>
 Launch window_launch(Method method, const Pass &pass) {
   const bool small = pass.width() == 3 && pass.height() == 3;
@@ -35,14 +35,14 @@ Launch window_launch(Method method, const Pass &pass) {
       if (small) return {blocked_kernel<Operation, 4, 3>, 4 * kBlockWidth, 4 * kBlockHeight};
       return {blocked_kernel<Operation, 2, 0>, 2 * kBlockWidth, 2 * kBlockHeight};
     default:
-      // A halo that a block's shared memory does not hold comes through the cache.
+      // A halo that does not fit a block's shared memory is read through the cache.
       if (tile_bytes(pass.radius_x, pass.radius_y) > current_limits().block_bytes)
         return window_launch<Operation>(Method::TiledCached, pass);
       return {tiled_kernel<Operation, true>, kTileWidth, kTileHeight, tile_bytes(pass.radius_x, pass.radius_y)};
   }
 }
 
-// `Operation` works on rows, then on columns.
+// For operations that work on rows, then on columns.
 template <typename Operation>
 Launch separable_launch(const Pass &pass) {
   return {separable_kernel<Operation>, kBlockWidth, kSeparableHeight,
@@ -75,7 +75,7 @@ Launch choose_launch(Method method, const Pass &pass) {
     case Op::Median:
       return window_launch<Median>(method, pass);
     case Op::Difference:
-    case Op::Mosaic:  // see launch_method()
+    case Op::Mosaic:  // launch_method() carries these out
     case Op::Blur:
     case Op::WeightedMean:
       break;
@@ -83,8 +83,8 @@ Launch choose_launch(Method method, const Pass &pass) {
   return {difference_kernel, kBlockWidth, kBlockHeight};
 }
 
-// Of each row one run, if the window has too many pixels for a bit each: the elements that have a name, which alone are
-// so large, have no more.
+// Stores a structuring element: a bit for each pixel of the window or, if these are too many, one run for each row.
+// Only named shapes are so large, and their rows are single runs.
 void fill_element(const Pass &pass, MaskParams &m) {
   m.has_element = 1;
   m.element_words = (pass.width() + 31) / 32;
@@ -123,8 +123,8 @@ void fill_mask(const Pass &pass, bool factored, MaskParams &m) {
 
 }  // namespace
 
-// auto takes `separable` for masks that are, which is the less work the larger the mask, and `tiled`, which reads
-// memory once, for others.
+// auto takes `separable` for masks that separate, because it saves the more work the larger the mask is, and `tiled`
+// for others, because it reads memory once.
 Method resolve_method(const Plan &plan, const Pass &pass) {
   if (plan.method != Method::Auto) return plan.method;
   if (pass.op == Op::Mosaic || pass.op == Op::WeightedMean || pass.op == Op::Blur) return Method::Constant;
@@ -165,7 +165,7 @@ void launch_restore(const PassRun &run) {
     const int row_bytes = part.width * pixel_bytes;
     const int columns = (row_bytes + kRestoredWidth - 1) / kRestoredWidth;
     const int rows = (part.height + kRestoredHeight - 1) / kRestoredHeight;
-    // Counts the tiles that hold kept pixels at either end of a line.
+    // Counts the tiles that contain kept pixels at either end of a line of tiles.
     const auto ends = [](int kept, int length, int tile, int tiles, int32_t *first, int32_t *last) {
       *first = std::min((kept + tile - 1) / tile, tiles);
       *last = kept ? std::min(tiles - (length - std::min(kept, length)) / tile, tiles - *first) : 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// The methods: the same operation with the source read from different places. Set them side by side:
+// The methods: the same operation with the source read from different places. Side by side:
 //
 //   method         source samples of a window come from              the mask comes from   outputs a thread
 //   global         global memory, each read again by every thread    global memory         1
@@ -12,8 +12,8 @@
 //                  3x3 steps that make a 5x5
 //   separable      a tile row by row; row results in shared memory   constant memory       4
 //
-// A block works on one tile of one part of the frame, channel by channel, a thread on the same pixels of it in each.
-// All parts of a frame are in one launch. Outside the frame every method sees the border's samples.
+// A block works on one tile of one part of the frame, channel by channel; a thread works on the same pixels in each
+// channel. One launch covers all parts of a frame. Outside the frame every method reads samples by the border mode.
 #pragma once
 
 #include "cuda/device/sample.cuh"
@@ -25,15 +25,15 @@ namespace cudaconv {
 constexpr int kBlockWidth = 32, kBlockHeight = 8;  // threads
 constexpr int kBlockThreads = kBlockWidth * kBlockHeight;
 
-// How many blocks a multiprocessor is to hold: many where threads wait for each other's loads. Asked for one, the
-// compiler gives a thread the registers that it needs; asked for nothing it would rather spill a few.
+// Blocks that a multiprocessor is to hold: many where threads wait for each other's loads. With one, the compiler gives
+// a thread all registers that it needs; without a number it would spill a few.
 constexpr int kManyBlocks = 6, kAnyBlocks = 1;
 
-// The size of a window whose samples come straight from a reader.
+// The window size for samples that come directly from a reader.
 template <typename Reader>
 using WindowFrom = WindowSize<0, std::decay_t<Reader>::kUnroll>;
 
-// global, constant.
+// The methods global and constant.
 
 template <typename Operation>
 __device__ inline void filter_direct(const LaunchParams &p, const MaskParams &m) {
@@ -64,11 +64,11 @@ __global__ void __launch_bounds__(kBlockThreads, kAnyBlocks)
   filter_direct<Operation>(p, p.mask);
 }
 
-// tiled, tiled-cached.
+// The methods tiled and tiled-cached.
 
 constexpr int kTileWidth = kBlockWidth, kTileRows = 2, kTileHeight = kBlockHeight * kTileRows;
 
-// Bytes of shared memory for a tile with this halo, one channel of it.
+// Bytes of shared memory for one channel of a tile with this halo.
 constexpr size_t tile_bytes(int halo_x, int halo_y) {
   return sizeof(uint16_t) * (kTileWidth + 2 * halo_x) * (kTileHeight + 2 * halo_y);
 }
@@ -99,7 +99,7 @@ __global__ void __launch_bounds__(kBlockThreads, kHalo ? kManyBlocks : kAnyBlock
 #pragma unroll 1
   for (int c = 0; c < part.channels; c++) {
     if (part.channel[c].action == Action::Filter) {
-      __syncthreads();  // the last channel's tile has been read
+      __syncthreads();  // the previous channel's tile has been read
       load_tile(p, tile, c, inside, halo_x, halo_y, samples);
       __syncthreads();
     }
@@ -125,7 +125,8 @@ __global__ void __launch_bounds__(kBlockThreads, kHalo ? kManyBlocks : kAnyBlock
   }
 }
 
-// blocked: kSide x kSide outputs a thread, row by row. With a window of 3x3 all that a row needs is in registers.
+// The method blocked: kSide x kSide outputs a thread, row by row. With a 3x3 window all samples that a row needs are in
+// registers.
 
 template <typename Operation, int kSide, int kWidth>
 __global__ void __launch_bounds__(kBlockThreads, kAnyBlocks)
@@ -181,7 +182,7 @@ __global__ void __launch_bounds__(kBlockThreads, kAnyBlocks)
   }
 }
 
-// cascade: a 5x5 extremum is the 3x3 extremum of the 3x3 extrema, here both in one launch.
+// The method cascade: a 5x5 extremum is the 3x3 extremum of the 3x3 extrema; both steps are in one launch.
 
 template <bool kMaximum>
 __global__ void __launch_bounds__(kBlockThreads, kManyBlocks)
@@ -202,7 +203,7 @@ __global__ void __launch_bounds__(kBlockThreads, kManyBlocks)
 #pragma unroll 1
   for (int c = 0; c < part.channels; c++) {
     if (part.channel[c].action == Action::Filter) {
-      __syncthreads();  // the last channel's tiles have been read
+      __syncthreads();  // the previous channel's tiles have been read
       load_tile(p, tile, c, inside, 2, 2, samples);
       __syncthreads();
       for (int y = threadIdx.y; y < kMiddleHeight; y += kBlockHeight)
@@ -224,8 +225,8 @@ constexpr size_t cascade_bytes() {
   return sizeof(uint16_t) * ((kTileWidth + 4) * (kTileHeight + 4) + (kTileWidth + 2) * (kTileHeight + 2));
 }
 
-// separable: kBlockHeight source rows at a time are staged and summed along the row; the row results of the tile and
-// its halo above and below then serve the columns.
+// The method separable: kBlockHeight source rows at a time are loaded and summed along the row; then the row sums of
+// the tile, and of its halo above and below, are summed along columns.
 
 constexpr int kSeparableRows = 4, kSeparableHeight = kBlockHeight * kSeparableRows;
 
@@ -253,7 +254,7 @@ __global__ void __launch_bounds__(kBlockThreads, kManyBlocks)
     if (part.channel[c].action == Action::Filter) {
 #pragma unroll 1
       for (int y0 = 0; y0 < height; y0 += kBlockHeight) {
-        __syncthreads();  // the strip, and the last channel's row values, have been read
+        __syncthreads();  // the strip, and the previous channel's row values, have been read
         const int y = y0 + ty;
         if (y < height)
 #pragma unroll 1
@@ -279,7 +280,7 @@ __global__ void __launch_bounds__(kBlockThreads, kManyBlocks)
   }
 }
 
-// The last step of the morphological gradient and the hats.
+// Computes source - subtrahend, the last step of morphological gradients and hats.
 __global__ void __launch_bounds__(kBlockThreads, kAnyBlocks)
     difference_kernel(const __grid_constant__ LaunchParams p, const MaskParams *) {
   const Tile tile = locate_tile(p, kBlockWidth, kBlockHeight);
@@ -293,12 +294,11 @@ __global__ void __launch_bounds__(kBlockThreads, kAnyBlocks)
     });
 }
 
-// Puts pixels back that are not to be filtered: those outside the regions become the input's, kept ones those of the
-// pass's source. Planes are dense. A block looks at one tile after the other, of those that may have any: in most of
-// them there is nothing to do, or all of it to copy. In the others it looks at each pixel.
-constexpr int kRestoredWidth = 256, kRestoredHeight = 16;  // of a tile, bytes and rows
+// Puts back the pixels that border=keep keeps, from the pass's copy_source. Planes are dense. A block works on one tile
+// after the other, of those that may contain kept pixels.
+constexpr int kRestoredWidth = 256, kRestoredHeight = 16;  // size of a tile in bytes and rows
 
-// Puts the pixels of a tile that are kept back, word by word, a thread some of a column.
+// Puts back the kept pixels of a tile, word by word; a thread does some rows of a column of words.
 __device__ inline void restore_tile(const RestoreParams &p, const Tile &tile) {
   const PartParams &part = tile.part;
   const int pixel_bytes = part.channels * (part.container == Container::U8 ? 1 : 2);
@@ -321,7 +321,7 @@ __device__ inline void restore_tile(const RestoreParams &p, const Tile &tile) {
   const int first_x = byte / pixel_bytes;
 #pragma unroll 1
   for (int y = tile.y0 + thread / kWords; y < bottom; y += kRowsAtOnce) {
-    uint32_t kept = 0;  // ones in the bytes of such pixels
+    uint32_t kept = 0;  // ones in the bytes of kept pixels
 #pragma unroll 1
     for (int x = first_x, at = x * pixel_bytes - byte; at < bytes; x++, at += pixel_bytes) {
       const uint32_t from = 0xffffffffu << 8 * max(at, 0);
@@ -348,7 +348,7 @@ __global__ void __launch_bounds__(kBlockThreads, kManyBlocks) restore_kernel(con
     int column = counted.x0, row = counted.y0;
     if (row >= rim.top + rim.bottom) {
       const int n = (row - rim.top - rim.bottom) * part.tiles_x + column, columns = rim.left + rim.right;
-      if (n >= rim.between * columns) continue;  // the last row of those counted may not be full
+      if (n >= rim.between * columns) continue;  // the last of the counted rows may be partial
       row = rim.top + n / columns;
       column = n % columns;
       if (column >= rim.left) column += part.tiles_x - columns;

@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// The operations, each from the window around one pixel to one sample. fetch(dx, dy) gives the source sample at that
-// offset from the pixel; where it comes from is the method's business.
-//
-// `Window` is one of WindowSize.
+// The operations: each makes one sample from the window around a pixel. fetch(dx, dy) returns the source sample at that
+// offset from the pixel; the method decides where it is read from. `Window` is a WindowSize.
 #pragma once
 
 #include "cuda/launch_params.h"
 
 namespace cudaconv {
 
-// The window's size. kWidth is its side where it is known when compiled, so that loops unroll; 0: it is in the mask,
-// and loops along a row do kUnroll steps at once.
+// The size of a window. kWidth is its side if that is known at compile time, so that loops unroll; 0: the mask has the
+// size, and loops along a row are unrolled by kUnroll.
 template <int kWidth, int kUnroll>
 struct WindowSize {
   static constexpr bool kAnySize = kWidth == 0;
@@ -31,7 +29,7 @@ __device__ inline int round_sum(const LaunchParams &p, const Rounding &rounding,
   return round_to_sample(sum, rounding);
 }
 
-// The mask's coefficients one by one.
+// The sum of all coefficients times their samples.
 template <typename Acc>
 struct Linear {
   template <typename Window, typename Fetch>
@@ -47,7 +45,7 @@ struct Linear {
   }
 };
 
-// A separable mask: each row's sum, rounded where the mask says so, times the column's factor.
+// A separable mask: each row's sum, rounded if the mask has a row_shift, times the column's factor.
 template <typename Acc>
 struct Factored {
   using RowValue = Acc;
@@ -79,7 +77,7 @@ struct Factored {
   }
 };
 
-// sqrt(x^2 + y^2) or |x| + |y| of two masks.
+// The magnitude sqrt(x^2 + y^2) or |x| + |y| of the sums of two masks.
 struct Gradient2D {
   template <typename Fetch>
   __device__ static int combine(const LaunchParams &p, const Rounding &rounding, int x, int y, Fetch fetch) {
@@ -102,7 +100,7 @@ struct Gradient2D {
   }
 };
 
-// A magnitude of two separable masks.
+// The magnitude of the sums of two separable masks.
 struct FactoredGradient2D {
   struct RowValue {
     int x, y;
@@ -132,7 +130,7 @@ struct FactoredGradient2D {
   }
 };
 
-// The largest of the eight compass responses, each three_gain * (three neighbours in a row) + all_gain * (all eight).
+// The largest of the eight compass responses, value[0] * (three neighbours in a row) + value[1] * (all eight).
 struct Compass3x3 {
   template <typename Window, typename Fetch>
   __device__ static int evaluate(const LaunchParams &p, const MaskParams &m, const Rounding &rounding, Fetch fetch) {
@@ -148,7 +146,7 @@ struct Compass3x3 {
   }
 };
 
-// The least or greatest sample under the structuring element.
+// The smallest or largest sample within the structuring element.
 template <bool kMaximum>
 struct Extremum {
   using RowValue = uint16_t;
@@ -195,7 +193,7 @@ struct Extremum {
   }
 };
 
-// The largest value that at most half of the window lies below, found bit by bit.
+// The median, found bit by bit: the largest value that at most half of the window's samples are less than.
 struct Median {
   template <typename Window, typename Fetch>
   __device__ static int evaluate(const LaunchParams &, const MaskParams &m, const Rounding &rounding, Fetch fetch) {

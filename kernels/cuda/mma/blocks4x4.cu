@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// The launcher of the kernels of blocks of 4x4 results.
+// The launcher of the kernels that compute blocks of 4x4 results.
 #include "cuda/mma/blocks4x4.cuh"
 
 #include "cuda/device/u8x4_tile.h"
@@ -23,7 +23,7 @@ KernelLaunch<DenseMmaParams> launch_of(DenseMmaParams &p) {
   return {blocks4x4_kernel<Shape>, cut(rows), kBlocks4x4Threads, Shape::shared_bytes(rows)};
 }
 
-// None where the pass is not for these. The frame has been filled in.
+// Chooses the launch, without a kernel if the pass is not for this structure. The frame has been filled in.
 KernelLaunch<DenseMmaParams> choose(const PassQuery &query, DenseMmaParams &p) {
   if (!query.kernels.mma) return {};
   SeparableMmaParams separable = {};

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// The kernels that auto takes for larger linear masks of 8-bit samples that are not separable, up to 17 pixels wide
-// and 15 high: sums of products by matrix instructions as in matrix.cuh, of squares of 4x4 results.
+// Larger linear masks of 8-bit samples that are not separable, up to 17 pixels wide and 15 high: sums of products by
+// matrix instructions as in matrix.cuh, for squares of 4x4 results.
 //
-// A warp goes down a strip of 32 pixels' width, four rows a step. The 8 columns of the matrix of samples are as many
-// squares side by side, whose windows reach five words of a row. Of each of a step's four rows the first four words are
-// a chunk, lane t's the t-th; the fifth words of the four rows are one more, lane t's that of row t. Masks of up to 13
-// pixels do with four words that begin between two. The 16 rows of the matrix of coefficients are the square's results,
-// rows g and g + 8 pixels 2 * (g % 2) and the next, of row g / 2.
+// A warp goes down a strip of 32 pixels' width, four rows a step. The 8 columns of the matrix of samples are 8 squares
+// side by side, whose windows reach five words of a row. The first four words of each of a step's four rows are a
+// chunk, with lane t's word the t-th; the fifth words of the four rows are one more chunk, with lane t's word from row
+// t. Masks of up to 13 pixels' width need only four words, which begin half a word farther. The 16 rows of the matrix
+// of coefficients are the square's results: rows g and g + 8 are pixels 2 * (g % 2) and 2 * (g % 2) + 1 of row g / 2.
 //
-// A step is part of the windows of a few squares below each other. The instructions that add it to what the steps
-// before have made of a square leave the sums where those of the square above have been: so sums move up without a
-// move, and all steps are the same code.
+// A step is part of the windows of a few squares, one below the other. The instructions that add it to a square's sums
+// leave the result where the sums of the square above were: so sums move up without being moved, and all steps have the
+// same code.
 #pragma once
 
 #include <algorithm>
@@ -20,15 +20,16 @@
 
 namespace cudaconv {
 
-// For an H200; what they do is shown by kernel-bench --table=goals,formats --only="custom 11x11,custom 15x15".
+// Tuned on an H200 with kernel-bench --table=goals,formats --only="custom 11x11,custom 15x15".
 struct Blocks4x4Tuning {
-  static constexpr int kBlocks = 3;  // of a multiprocessor
-  // Rows of a strip, results; and how many more it takes the time of besides those that windows reach, to prepare.
+  static constexpr int kBlocks = 3;  // blocks of a multiprocessor
+  // Rows of results of a strip, and how many more rows, for preparation, a strip takes the time of besides those that
+  // windows reach.
   static constexpr int kLeastRows = 8, kRowsStep = 4, kMoreRows = 8;
 };
 
 constexpr int kBlocks4x4Threads = 128,
-              kBlocks4x4Warps = kBlocks4x4Threads / 32;  // of a block, whose strips lie side by side
+              kBlocks4x4Warps = kBlocks4x4Threads / 32;  // of a block; the warps' strips lie side by side
 constexpr int kBlocks4x4LineWords = 5;
 
 // The width of a tile in pixels.
@@ -41,15 +42,15 @@ constexpr size_t kBlocks4x4Memory = std::max({Blocks4x4Window<1, 4>::kMemory, Bl
 
 template <int kWindowRows, int kWindowChunks>
 struct Blocks4x4Shape {
-  static constexpr int kRows = kWindowRows;      // that windows of a square reach, even
-  static constexpr int kChunks = kWindowChunks;  // of a step: 4 for masks of up to 13 pixels, else 5
+  static constexpr int kRows = kWindowRows;      // rows that windows of a square reach, an even number
+  static constexpr int kChunks = kWindowChunks;  // chunks of a step: 4 for masks of up to 13 pixels' width, else 5
   static constexpr int kSteps = (kRows + 3) / 4;
   static constexpr int kLine = padded_words(kBlocks4x4LineWords),
-                       kLines = 4 * kSteps + 3;  // three before the mask
+                       kLines = 4 * kSteps + 3;  // the first three, before the mask, are zeros
   static constexpr int kFifths = kChunks > 4 ? kSteps : 0;
-  // Words of the operands in shared memory: lanes' [pair of rows][lane][4], from kFifth on [step][lane][2] of the fifth
-  // words, and four times what sums begin with: of a value that it knows the compiler makes copies for each
-  // instruction.
+  // Layout of the operands in shared memory, in words: [pair of rows][lane][4]; from kFifth on, for the fifth words,
+  // [step][lane][2]; from kStart on, four times the initial value of sums, since the compiler would copy a value that
+  // it knows for each instruction.
   static constexpr int kFifth = kRows * 64, kStart = kFifth + kFifths * 64, kWords = kStart + 4;
 
   CUDACONV_HOST_DEVICE static constexpr int source_rows(int rows) { return (rows + 3) / 4 * 4 + 4 * (kSteps - 1); }
@@ -59,13 +60,13 @@ struct Blocks4x4Shape {
   }
 };
 
-// The matrices of coefficients of the steps that windows reach, from the first.
+// A lane's words of the matrices of coefficients, for all steps that windows reach, in their order.
 template <typename Shape>
 struct Blocks4x4Operands {
   uint32_t rows[Shape::kRows / 2][4];
   uint32_t fifths[Shape::kFifths + 1][2];
 
-  // From where make() put them.
+  // Loads the words from where make() has stored them.
   __device__ explicit Blocks4x4Operands(const uint32_t *operands) {
     const int lane = threadIdx.x % 32;
 #pragma unroll
@@ -74,9 +75,10 @@ struct Blocks4x4Operands {
     for (int i = 0; i < Shape::kFifths; i++) load_words<2>(operands + Shape::kFifth + (i * 32 + lane) * 2, fifths[i]);
   }
 
-  // For the whole block: lines of coefficients with zeros around them, and what is made of those.
+  // make_lines() stores the lines of coefficients with zeros around them, make() the operands made of these. The whole
+  // block calls each.
   __device__ static void make_lines(const DenseMmaParams &p, uint32_t *lines) {
-    constexpr int kSkipped = (16 - kBlocks4x4Radius) / 4;  // words of a line of the class
+    constexpr int kSkipped = (16 - kBlocks4x4Radius) / 4;  // words of a line of class 16
     constexpr int kFirst = kLinePadding / 4;
     static_assert(kBlocks4x4Height * kBlocks4x4LineWords <= kBlocks4x4Threads && kBlocks4x4Height + 3 <= Shape::kLines,
                   "");
@@ -104,7 +106,8 @@ struct Blocks4x4Operands {
   }
 };
 
-// As store_words() where `writes`, without a branch that what the words are made of might be moved into.
+// store_words() if `writes`, as a predicated store: a branch would let the compiler move the computation of the words
+// into it.
 template <int kWords>
 __device__ inline void store_words_if(bool writes, uint8_t *to, const uint32_t *from) {
 #ifdef __CUDACC__
@@ -131,7 +134,7 @@ __device__ inline void store_words_if(bool writes, uint8_t *to, const uint32_t *
 #endif
 }
 
-// Four words where `reads`, which else are what they were: asked for here, without a branch.
+// Loads four words if `reads`, else leaves them unchanged, by a predicated load that is issued here.
 __device__ inline void load_words_if(bool reads, const uint8_t *from, uint32_t (&to)[4]) {
 #ifdef __CUDACC__
   asm volatile("{ .reg .pred p; setp.ne.u32 p, %4, 0; @p ld.global.nc.v4.u32 {%0, %1, %2, %3}, [%5]; }"
@@ -142,15 +145,15 @@ __device__ inline void load_words_if(bool reads, const uint8_t *from, uint32_t (
 #endif
 }
 
-// deinterleave() of pixels of three channels that begin half a word into the first of four.
+// deinterleave() for pixels of three channels that begin half a word into the first of four words.
 __device__ inline void deinterleave_halves(const uint32_t (&in)[4], uint32_t (&channel)[3]) {  // --ab cabc abca bc--
   channel[0] = __byte_perm(__byte_perm(in[0], in[1], 0x0052), in[2], 0x7410);
   channel[1] = __byte_perm(__byte_perm(in[0], in[1], 0x0063), __byte_perm(in[2], in[3], 0x0041), 0x5410);
   channel[2] = __byte_perm(__byte_perm(in[1], in[2], 0x0630), in[3], 0x5210);
 }
 
-// The sums of a warp's strips: those of the squares below each other whose windows reach a step. The lane's words of
-// the step are here too, each chunk of them taken apart in its place.
+// The sums of a warp's strips, for the squares below each other whose windows contain a step. It also has the lane's
+// words of the step, each chunk of which is split by channels in place.
 template <typename Shape, typename Channels>
 class Blocks4x4Sums {
  public:
@@ -182,8 +185,8 @@ class Blocks4x4Sums {
       }
   }
 
-  // Adds the first or the second two rows of a step, half 0 and 1, to the sums of the squares whose windows they are
-  // part of.
+  // Adds the first two rows of a step (half 0), or the second two (half 1), to the sums of the squares whose windows
+  // contain them.
   template <int kHalf>
   __device__ void add_rows() {
     Sums start = {};
@@ -215,7 +218,7 @@ class Blocks4x4Sums {
         }
   }
 
-  // The lane's results of strip s of the squares that are done, see cudaconv::pack_sums().
+  // Packs the lane's results of strip s of the squares that are complete, see cudaconv::pack_sums().
   template <typename MakeSample>
   __device__ void pack_sums(int s, MakeSample make_sample, uint32_t (&pixels)[kChannels]) const {
     channels_.pack_sums(sums_[kSteps - 1][s], pixels, make_sample);
@@ -231,13 +234,13 @@ class Blocks4x4Sums {
   uint32_t words_[kChunks][kStrips][Window::kWords];
 };
 
-// A warp's strips in the frame. Its squares are done four rows at a time, `square` of them below the tile's first;
-// before that one there are some whose windows the first steps are part of, and which nobody writes.
+// A warp's strips in the target. Squares are complete four rows at a time; number `square` is that many squares below
+// the tile's first. The first steps also complete squares above it, which are not written.
 template <typename Shape, int kChannels>
 struct Blocks4x4Target {
   const PartParams &part;
-  int x, y, bottom;  // the lane's four pixels of the first strip and the first square, and the tile's end
-  uint8_t *to;       // those of the square that is done
+  int x, y, bottom;  // the lane's four pixels in the first strip and square, and the tile's end
+  uint8_t *to;       // the lane's four pixels of the square that is complete
 
   __device__ Blocks4x4Target(const Tile &tile, int bottom)
       : part(tile.part),
@@ -247,8 +250,8 @@ struct Blocks4x4Target {
         to(part.target + (y - 4 * (Shape::kSteps - 1)) * part.target_pitch + x * kChannels) {}
 };
 
-// Writes results where no edges are near: no bounds are checked but the tile's last row, so that one instruction can
-// hide behind another.
+// Writes results where no edges are near. It checks no bounds except the tile's last row, so that instructions can
+// overlap.
 template <typename Shape, typename Channels, typename MakeSample>
 class UncheckedBlocks4x4Writer {
  public:
@@ -261,7 +264,7 @@ class UncheckedBlocks4x4Writer {
               target_.x * kChannels),
         make_sample_(make_sample) {}
 
-  // Asks for samples that are copied; they are used only after what can be done without them.
+  // Loads the samples that are copied, early: they are used only after all that can be computed without them.
   __device__ void begin(int square) {
     if constexpr (kBlends) {
       load_words_if(is_there(square), from_, original_);
@@ -293,7 +296,7 @@ class UncheckedBlocks4x4Writer {
   }
 
   Blocks4x4Target<Shape, kChannels> target_;
-  unsigned squares_;  // in which the lane's row is above the bottom
+  unsigned squares_;  // number of squares in which the lane's row is above the bottom
   const uint8_t *from_;
   uint32_t original_[kChannels] = {};
   MakeSample make_sample_;
@@ -337,7 +340,7 @@ class CheckedBlocks4x4Writer {
   bool inside_, has_unfiltered_;
 };
 
-// Goes down the strips. What is read is used only after what can be done without it.
+// Goes down the strips. Samples that are read are used only after all that can be computed without them.
 template <typename Shape, typename Channels, typename Writer>
 __device__ inline void go_down(const MmaParams &p, int steps,
                                Blocks4x4Window<Channels::kChannels, Shape::kChunks> &window,
@@ -348,7 +351,7 @@ __device__ inline void go_down(const MmaParams &p, int steps,
   int slot = 0;
 #pragma unroll 1
   for (int step = 0; step < steps; step++) {
-    const int square = step - (Shape::kSteps - 1);  // those that are done with the step
+    const int square = step - (Shape::kSteps - 1);  // the squares that this step completes
     const int64_t offset = window.row_offset();
     writer.begin(square);
     sums.read(window, slot, 2, Shape::kChunks - 1);
@@ -369,8 +372,8 @@ __device__ inline void go_down(const MmaParams &p, int steps,
   }
 }
 
-// The warp's strips, of which tile.x0 is the first pixel; there may be none. The whole block makes the operands of the
-// lines while samples are in flight.
+// Filters the warp's strips, of which tile.x0 is the first pixel; a warp may have none. The whole block makes the
+// operands from the lines while samples are in flight.
 template <typename Shape, typename Channels>
 __device__ inline void filter_blocks4x4(const DenseMmaParams &p, const Tile &tile, uint32_t *operands_at,
                                         const uint32_t *lines, const int64_t *rows, uint8_t *memory) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// The samples of blocks4x4.cuh: from frames to shared memory, and from there to registers.
+// Reads the samples of blocks4x4.cuh from frames to shared memory and from there to registers.
 #pragma once
 
 #include "cuda/mma/sums.cuh"
@@ -9,44 +9,44 @@ namespace cudaconv {
 
 constexpr int kBlocks4x4Width = 32;  // pixels of a strip
 
-// Pixels between where a strip's rows begin and windows do that take so many chunks a step.
+// Pixels between the begin of a strip's rows and the begin of its first window, with `chunks` chunks a step.
 CUDACONV_HOST_DEVICE constexpr int blocks4x4_margin(int chunks) {
   return chunks == 4 ? 2 : 0;
 }
 
-// The rows of a warp's strips, which lie side by side, as many as make four planes of bytes: those of a few steps, in
-// shared memory. They are copied there asynchronously, as they lie in memory, and take no registers before they are
-// needed; what windows reach beyond an edge is made of them once they have arrived. Lanes 8n ... 8n + 7 do that for row
-// n of a step. Methods are for the whole warp.
+// The rows of a few steps of a warp's strips in shared memory. The strips lie side by side, as many as make four planes
+// of bytes. Rows are copied asynchronously, as they lie in memory, and take no registers before they are needed. Pixels
+// beyond an edge are made of the others once these have arrived; lanes 8n ... 8n + 7 do that for row n of a step. The
+// whole warp calls these methods together.
 template <int kChannels, int kChunks>
 class Blocks4x4Window {
  public:
   static constexpr int kStrips = subtiles(kChannels), kWidth = kBlocks4x4Width * kStrips;
-  static constexpr int kStages = 4;  // steps that are there or in flight
-  // Words that hold four pixels: one more where these begin half a word into the first one.
+  static constexpr int kStages = 4;  // steps that are in shared memory or in flight
+  // Words that contain four pixels: one more if these begin half a word into the first one.
   static constexpr bool kHalves = kChannels % 2 && blocks4x4_margin(kChunks) % 4;
   static constexpr int kWords = kChannels + (kHalves && kChannels > 1);
 
  private:
-  // Rows begin at a multiple of 16 bytes, this many before the first pixel. Words of four rows at the same place, of
-  // two columns of samples each, lie in different banks.
+  // Rows begin at a multiple of 16 bytes, kLead bytes before the first pixel. With kPitch, words at the same place of
+  // four rows, in two columns of the matrix of samples, lie in different banks.
   static constexpr int kLead = kChannels % 2 * 8;
   static constexpr int kPieces = (kLead + (kWidth + 2 * kBlocks4x4Radius) * kChannels + 15) / 16,
                        kRowBytes = 16 * kPieces;
   static constexpr int kPitch = (kRowBytes + 31) / 32 % 2 ? (kRowBytes + 31) / 32 * 32 : kRowBytes / 32 * 32 + 32;
   static_assert(kPieces <= 16, "two pieces a lane");
 
-  // Pixels consist of them, and are aligned to them.
+  // The words that a pixel consists of and is aligned to.
   using Unit = std::conditional_t<kChannels == 4, uint32_t, std::conditional_t<kChannels == 2, uint16_t, uint8_t>>;
   static constexpr int kUnitBytes = static_cast<int>(sizeof(Unit)), kPixelUnits = kChannels / kUnitBytes;
-  static constexpr int kLaneUnits = kBlocks4x4Radius * kPixelUnits / 8;  // beyond an edge
+  static constexpr int kLaneUnits = kBlocks4x4Radius * kPixelUnits / 8;  // units beyond an edge for each lane
 
  public:
   static constexpr int kStepBytes = 4 * kPitch;
   static constexpr size_t kMemory = kStages * kStepBytes;  // bytes
 
-  // The strips begin at pixel x0. `rows` lists where rows are, see list_rows(), four a step, and `steps` counts those.
-  // Where the border wraps, rows are a multiple of 16 bytes.
+  // The strips begin at pixel x0. `rows` lists where rows are, see list_rows(), four for each of `steps` steps. If the
+  // border wraps, rows are a multiple of 16 bytes.
   __device__ Blocks4x4Window(const MmaParams &p, const PartParams &part, int x0, const int64_t *rows, int steps,
                              uint8_t *memory)
       : part_(part),
@@ -86,23 +86,23 @@ class Blocks4x4Window {
     }
   }
 
-  // Whether each piece of a row lies in the frame or beside it, so that rows are copied alike but for those that are
-  // the border's value.
+  // Whether each 16-byte piece of a row lies completely in the frame or beside it, so that all rows are copied in the
+  // same way except those that are the border value.
   __device__ bool no_edges() const {
     return no_edges_;
   }
 
-  // Where the samples of the step after that at `slot` are.
+  // The slot of the step after the one at `slot`.
   __device__ static int next(int slot) {
     return slot == (kStages - 1) * kStepBytes ? 0 : slot + kStepBytes;
   }
 
-  // The offset of the lane's row of the step that is asked for next; undefined where there is none.
+  // The offset of the lane's row of the step that is requested next; undefined if there is none.
   __device__ int64_t row_offset() const {
     return *rows_;
   }
 
-  // Asks for the samples of the next step, if there is such, which is `step`.
+  // Requests the samples of the next step, number `step`, if there is one.
   __device__ void request(int step, int slot, int64_t offset) {
     if (step < steps_) {
       uint8_t *const row = own_row(slot);
@@ -122,7 +122,7 @@ class Blocks4x4Window {
     commit_copies();
   }
 
-  // request() where no_edges(), of a step none of whose rows is the border's value.
+  // request() if no_edges(), for a step none of whose rows is the border value.
   __device__ void request_no_edges(int step, int slot, int64_t offset) {
     if (step < steps_) {
       const uint8_t *const from = column_ + offset;
@@ -135,7 +135,8 @@ class Blocks4x4Window {
     commit_copies();
   }
 
-  // Waits for the step at `slot`, kStages - 1 after which have been asked for; the warp is done with the one before it.
+  // Waits for the step at `slot`, after which kStages - 1 steps have been requested. The warp is done with the step
+  // before it.
   __device__ void wait(int slot) const {
     wait_for_groups<kStages - 2>();
     __syncwarp();
@@ -153,7 +154,7 @@ class Blocks4x4Window {
     __syncwarp();
   }
 
-  // The lane's four pixels of chunk c of strip s of a step, as they lie in memory.
+  // Reads the lane's four pixels of chunk c of strip s of a step, as they lie in memory.
   __device__ void read(int slot, int c, int s, uint32_t (&words)[kWords]) const {
     const int t = lane() % 4;
     const uint8_t *const from =
@@ -195,7 +196,7 @@ class Blocks4x4Window {
     return static_cast<Unit>(part_.border_word[byte / 4] >> byte % 4 * 8);
   }
 
-  // `word` is that of the part's row.
+  // Fills 16 bytes of a row with the border value; `word` is the index of their first word in the part's row.
   __device__ void put_border(uint8_t *to, int word) const {
     uint32_t words[4];
 #pragma unroll
@@ -203,7 +204,8 @@ class Blocks4x4Window {
     store_words<4>(to, words);
   }
 
-  // Copies 16 bytes, of which only the first `bytes` are there, to L1 too: strips side by side read some of them twice.
+  // Copies 16 bytes, of which only the first `bytes` exist, and keeps them in L1 too: neighbouring strips read some of
+  // them twice.
   __device__ static void copy(uint8_t *to, const uint8_t *from, int bytes) {
     if (bytes == 16)
       copy_async<Cache::L1>(to, from);
@@ -215,13 +217,13 @@ class Blocks4x4Window {
   const int64_t *rows_;
   int steps_;
   int first_byte_;         // of the window, in a row of the part
-  const uint8_t *column_;  // of the lane's first piece
+  const uint8_t *column_;  // address of the lane's first piece in row 0
   uint8_t *memory_;
-  const uint8_t *first_;  // of the lane's pixels
+  const uint8_t *first_;  // the lane's pixels
   bool wraps_, no_edges_, constant_;
-  int wanted_ = 0;  // pieces of the lane that are there to be copied, a bit each
-  // The edges that the window reaches beyond, a bit each, left and right; and for either where in the row the lane's
-  // units beyond it come from, in the high half, and go to.
+  int wanted_ = 0;  // bits: which of the lane's pieces are copied
+  // edges_: bits for the left and the right edge, set if the window reaches beyond it. mended_: for each edge, where in
+  // the row the lane's units beyond it come from, in the high half, and where they go.
   int edges_ = 0;
   uint32_t mended_[2][kLaneUnits];
 };

@@ -10,7 +10,7 @@ namespace cudaconv {
 
 namespace {
 
-// Fills in what the samples of all planes have in common; false where planes are not dense or differ.
+// Fills in what the samples of all planes have in common. False if planes are not dense or differ.
 bool describe_samples(const Plan &plan, MmaKind &kind, MmaParams &p) {
   const PlaneLayout &first = plan.layout.plane[0];
   const ChannelLayout &sample = first.channel[0];
@@ -46,9 +46,10 @@ void put_byte(uint32_t *line, int index, int32_t value) {
   line[index / 4] |= (static_cast<uint32_t>(value) & 0xffu) << index % 4 * 8;
 }
 
-// Quotients of sums with a common factor of two are those of half the sums:
+// The quotient of a sum by a divisor. If sum and divisor share a factor of two, halving both does not change the
+// quotient:
 //   floor((2s + c) / 2d) = floor((s + floor(c / 2)) / d)
-// Masks with an odd divisor come doubled; halved, more of them fit a byte.
+// Masks with an odd divisor come doubled by the plan; halved, more of them fit a byte.
 struct Quotient {
   int64_t offset, half, divisor;
   bool absolute;
@@ -62,7 +63,7 @@ struct Quotient {
 
   void reduce(std::vector<int32_t> &values) {
     const auto even = [](int64_t v) { return v % 2 == 0; };
-    // A magnitude's divisor stays even: that of 1 has no reciprocal.
+    // The divisor of an absolute value stays even, since a divisor of 1 has no reciprocal.
     while (even(divisor) && (!absolute || (divisor > 2 && even(offset))) &&
            std::all_of(values.begin(), values.end(), even)) {
       for (int32_t &v : values) v /= 2;
@@ -72,7 +73,7 @@ struct Quotient {
     }
   }
 
-  // Doubles the sums while coefficients fit bytes, until the divisor is so large that sums take no shift, see SumScale.
+  // Doubles the sums while coefficients fit bytes, until the divisor is so large that sums need no shift, see SumScale.
   void extend(std::vector<int32_t> &values) {
     while (divisor < 1024 && all_within(values, INT8_MIN / 2, INT8_MAX / 2)) {
       for (int32_t &v : values) v *= 2;
@@ -82,9 +83,9 @@ struct Quotient {
     }
   }
 
-  // For 8-bit samples: doubles the factors of a separable mask, none negative, until results are a byte of their sums,
-  // see SumRounding, which no clamp would change. No coefficient becomes larger than `most`, and sums of a row that are
-  // not rounded keep to 16 bits. False, and nothing is changed, where that cannot be.
+  // For 8-bit samples: doubles the factors of a separable mask without negative factors until each result is a byte of
+  // its sum, see SumRounding::Byte, and no result needs clamping. Coefficients stay at most `most`, and row sums that
+  // are not rounded stay within 16 bits. Returns false, and changes nothing, if that is impossible.
   bool align(std::vector<int32_t> &row, std::vector<int32_t> &column, int row_shift, int32_t most) {
     const int log = ceil_log2(divisor), doublings = -log & 7;
     if (absolute || int64_t{1} << log != divisor || offset < 0 || !all_within(row, 0, most) ||
@@ -110,7 +111,7 @@ struct Quotient {
     return true;
   }
 
-  // For sums that come in `parts` and are `more` too large. False where there is no such rounding.
+  // The rounding of sums that come in `parts` parts and are too large by `more`. False if there is none.
   bool rounding(const Pass &pass, const MmaKind &kind, int parts, int64_t largest_sample, int64_t more,
                 SumRounding &r) const {
     const int log = ceil_log2(divisor);
@@ -119,13 +120,13 @@ struct Quotient {
     r.absolute = absolute;
     const int64_t start = offset - more;
     if (!pass.wide) {
-      // Sums are right modulo 2^32, and final ones fit.
+      // Sums are right modulo 2^32, and the final ones fit 32 bits.
       r.start = static_cast<int32_t>(static_cast<uint32_t>(start));
       r.mode = shifts ? SumRounding::Shift : SumRounding::Divide;
       if (shifts) {
         r.shift = log;
       } else {
-        // Exact for dividends below 2^31, see kernels/README.md: divisor > 1.
+        // Exact for dividends below 2^31, see kernels/README.md; the divisor is greater than 1.
         r.half = static_cast<int32_t>(half);
         r.limit = static_cast<int32_t>((largest_sample + 1) * divisor - 1);
         r.magic = static_cast<uint32_t>(((int64_t{1} << (31 + log)) + divisor - 1) / divisor);
@@ -142,15 +143,15 @@ struct Quotient {
       r.start = static_cast<int32_t>(start & ((int64_t{1} << bits) - 1));
       r.start_high = static_cast<int32_t>(start >> bits);
     }
-    // These have no other.
+    // U16RoundedRows has no other rounding than Shift.
     return kind.weights != Weights::U16RoundedRows || r.mode == SumRounding::Shift;
   }
 
-  // The rounding of a pass with gains, whose sums are rounded first. Nothing may have been reduced.
+  // The rounding of a pass with gains, whose sums are rounded first. The quotient must not have been reduced.
   bool sharpening(const Pass &pass, int64_t largest_sample, int64_t more, SumRounding &r, Sharpening &s) const {
     const int log = ceil_log2(divisor);
     if (absolute || int64_t{1} << log != divisor || pass.wide || log > 32) return false;
-    // Gains g of the sum and divisor - g * unit of the sample in the middle, as those of unsharp are.
+    // The gains are `gain` of the sum and divisor - gain * unit of the middle sample, as in unsharp masks.
     const int64_t gain = pass.sum_gain, rest = divisor - pass.center_gain;
     const int64_t unit = gain ? rest / gain : 0, scale = int64_t{1} << (32 - log);
     if (unit * gain != rest || unit < 0 || unit > INT32_MAX / largest_sample || std::abs(gain) > INT32_MAX / scale ||
@@ -171,7 +172,7 @@ MmaKind make_separable(const Pass &pass, MmaKind kind, int64_t largest_sample, S
   const IntegerMask &mask = pass.mask[0];
   const int radius = std::max(pass.radius_x, pass.radius_y);
   const bool words = kind.samples != Samples::U8;
-  // With gains there may be negative results of sums that never are.
+  // With gains results may be negative although sums never are.
   Quotient quotient(pass.rounding[0][0], pass.has_gain() || any_negative(mask.row) || any_negative(mask.column));
   std::vector<int32_t> row = mask.row, column = mask.column;
   if (!pass.has_gain()) quotient.reduce(column);
@@ -195,10 +196,11 @@ MmaKind make_separable(const Pass &pass, MmaKind kind, int64_t largest_sample, S
       if (!words || mask.row_shift != 16 || !all_longs(row) || !all_longs(column)) return {};
       break;
   }
-  // Radius 63 of 8-bit and 32 of 16-bit samples are the largest compiled; larger masks are boxes, see box.cuh.
+  // Radius 63 for 8-bit samples and 32 for 16-bit samples are the largest compiled; larger masks are boxes, see
+  // box.cuh.
   if (radius > (words ? 32 : 63) || !has_separable(kind.radius, kind.weights, kind.samples)) return {};
 
-  // Smaller masks are done by separable9.cuh, which gains nothing by it.
+  // Masks of radius 4 are done by separable9.cuh, which gains nothing from this.
   const bool aligned = !words && kind.radius > 4 && !pass.has_gain() &&
                        quotient.align(row, column, mask.row_shift, kind.weights == Weights::S8 ? INT8_MAX : INT16_MAX);
 
@@ -206,7 +208,7 @@ MmaKind make_separable(const Pass &pass, MmaKind kind, int64_t largest_sample, S
   for (int32_t v : row) (v < 0 ? low : high) += largest_sample * v;
   for (int32_t v : column) column_sum += v;
   const int64_t half = mask.row_shift ? int64_t{1} << (mask.row_shift - 1) : 0;
-  // Rounded up, and with a row's rounding that may reach one below.
+  // Rounded up, since rounding a row sum may reach one below.
   const int64_t added = low < 0 ? ((-low) >> mask.row_shift) + 1 : 0;
   const int64_t start = half + (added << mask.row_shift);
   const int sum_bytes = row_sum_bytes(kind.weights, words ? 2 : 1), bytes = weight_bytes(kind.weights);
@@ -233,7 +235,7 @@ MmaKind make_separable(const Pass &pass, MmaKind kind, int64_t largest_sample, S
   return kind;
 }
 
-// `largest_sum` is that of a sum without its sign.
+// `largest_sum` is the largest absolute value of a sum.
 bool make_scale(const Quotient &quotient, int64_t largest_sum, SumScale &scale) {
   const int64_t divisor = quotient.divisor, most = largest_sum + std::abs(quotient.offset) + quotient.half;
   if (most > INT32_MAX || divisor >= 1 << 16) return false;
@@ -244,8 +246,8 @@ bool make_scale(const Quotient &quotient, int64_t largest_sum, SumScale &scale) 
     scale.shift = log - 8;
     return true;
   }
-  // 2^shift * magic / 2^32 is 256 / divisor and a little more, which with all sums that a sample has adds less than
-  // 256 / divisor: too little to reach the next sample.
+  // 2^shift * magic / 2^32 is slightly more than 256 / divisor. The excess, times the largest sum that has a sample, is
+  // less than 256 / divisor: too little to reach the next sample.
   const auto magic = [&] { return ((int64_t{1} << (40 - scale.shift)) + divisor - 1) / divisor; };
   while (magic() > INT32_MAX) scale.shift++;
   scale.magic = static_cast<int32_t>(magic());
@@ -253,7 +255,7 @@ bool make_scale(const Quotient &quotient, int64_t largest_sum, SumScale &scale) 
   return most << scale.shift <= INT32_MAX && divisor * divisor << scale.shift < int64_t{1} << 32;
 }
 
-// For a dense mask that is small enough, from what it has become.
+// Takes the parameters of row_pairs.cuh from those of the dense mask, if it is small enough.
 bool make_row_pairs(const Pass &pass, const MmaKind &kind, bool scales, const DenseMmaParams &dense,
                     RowPairMmaParams &p) {
   if (pass.radius_x > kRowPairRadius || pass.height() >= kRowPairHeight || kind.weights != Weights::S8 ||

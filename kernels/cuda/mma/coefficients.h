@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// What the kernels on the matrix instructions take by value, worked out from a pass: coefficients as rows of bytes,
-// from which each block makes the operands of its instructions. matrix.cuh says how.
+// The parameters of the kernels on the matrix instructions, computed from a pass. Coefficients are rows of bytes, from
+// which each block makes the operands of its instructions, see matrix.cuh.
 #pragma once
 
 #include <cstdint>
@@ -12,22 +12,23 @@
 
 namespace cudaconv {
 
-// A line of coefficients has this many bytes: those of a mask of radius r begin at byte class - r, where the class is
-// the radius that the kernel was compiled for. Zeros fill the rest.
+// Length of a line of coefficients. Those of a mask of radius r begin at byte class - r, where the class is the radius
+// that the kernel was compiled for; zeros fill the rest.
 constexpr int kLineWords = 32, kLineBytes = 4 * kLineWords;
 constexpr int kDenseLineWords = 8, kDenseRows = 32;
 constexpr int kMostWeightBytes = 3;
 
-// The largest masks of row_pairs.cuh, and a line of their coefficients.
+// The largest masks of row_pairs.cuh, and the length of a line of their coefficients.
 constexpr int kRowPairRadius = 4, kRowPairHeight = 10, kRowPairLineWords = 3;
 // The largest masks of blocks4x4.cuh.
 constexpr int kBlocks4x4Radius = 8, kBlocks4x4Height = 15;
 
 enum class MmaShape : uint8_t { None, Separable, Dense };
 
-// Coefficients in lines of bytes, the lowest ones first. S8, S16: signed ones of 8 or 16 bits. U16RoundedRows, U24:
-// rows' sums are rounded, and coefficients have 16 or 24 bits without a sign, but for columns of U16RoundedRows, which
-// have one.
+// How coefficients are stored, as lines of bytes, the low bytes first.
+// S8, S16: signed 8 or 16 bits.
+// U16RoundedRows, U24: masks whose row sums are rounded; coefficients have 16 or 24 bits, unsigned except for the
+// columns of U16RoundedRows.
 enum class Weights : uint8_t { S8, S16, U16RoundedRows, U24 };
 
 CUDACONV_HOST_DEVICE constexpr int weight_bytes(Weights weights) {
@@ -39,32 +40,32 @@ CUDACONV_HOST_DEVICE constexpr bool has_signed_row(Weights weights) {
 CUDACONV_HOST_DEVICE constexpr bool has_signed_column(Weights weights) {
   return weights != Weights::U24;
 }
-// Bytes of a row's sum, which is not negative.
+// Bytes of a row sum, which is never negative.
 CUDACONV_HOST_DEVICE constexpr int row_sum_bytes(Weights weights, int sample_bytes) {
   return sample_bytes == 1 || weights == Weights::U16RoundedRows ? 2 : 3;
 }
 
-// Samples of planes: of 8 bits; of 10 to 16 in 16-bit containers, one or two channels, or four.
+// Kinds of samples: 8 bits; 10 to 16 bits in 16-bit containers with one or two channels; the same with four channels.
 enum class Samples : uint8_t { U8, U16, U16x4 };
 
 struct MmaKind {
   MmaShape shape = MmaShape::None;
-  int radius = 0;                 // the class: 4, 8, 16, 32 or 64, of U16 8, 16 or 32; dense 8 or 16
-  Weights weights = Weights::S8;  // U16RoundedRows and U24 of Separable alone, U24 of U16
+  int radius = 0;                 // the class: 4, 8, 16, 32 or 64; for U16 8, 16 or 32; for Dense 8 or 16
+  Weights weights = Weights::S8;  // U16RoundedRows and U24 only with Separable, U24 only with 16-bit containers
   Samples samples = Samples::U8;
-  bool row_pairs = false;  // whether the kernels of row_pairs.cuh can do what is Dense, too
-  bool blocks4x4 = false;  // and those of blocks4x4.cuh
+  bool row_pairs = false;  // whether the kernels of row_pairs.cuh can do this Dense mask, too
+  bool blocks4x4 = false;  // whether those of blocks4x4.cuh can
 };
 
-// Whether a separable kernel is compiled: those are that common masks need.
+// Whether a separable kernel is compiled: those that common masks need are.
 constexpr bool has_separable(int radius, Weights weights, Samples samples) {
   if (samples == Samples::U8) return weights != Weights::U24 && (weights != Weights::S16 || radius <= 16);
   if (weights == Weights::U16RoundedRows) return samples == Samples::U16 && radius <= 16;
   return weights == Weights::U24 || (weights == Weights::S8 && radius <= 16);
 }
 
-// Which kernels of Dense there are: of radius 16 all; what blocks4x4.cuh does not take of small masks of bytes is
-// theirs.
+// Whether a dense kernel is compiled: all of radius 16, and those of radius 8 except for 8-bit samples with S8 weights.
+// blocks4x4.cuh filters most of these excepted masks; the kernels of radius 16 filter the others.
 constexpr bool has_dense(int radius, Weights weights, Samples samples) {
   return radius == 16 || samples != Samples::U8 || weights != Weights::S8;
 }
@@ -74,8 +75,9 @@ constexpr bool has_sharpening(int radius, Samples samples) {
   return has_separable(radius, Weights::U16RoundedRows, samples) && (samples == Samples::U8 || radius <= 8);
 }
 
-// Sums are made in parts: products of byte i of a sample and byte j of a coefficient belong to part i + j, which counts
-// 256^(i + j). What sums begin with is divided between two of them, the other of which is this one.
+// Sums are computed in parts: products of byte i of a sample and byte j of a coefficient belong to part i + j, which
+// counts 256^(i + j). The initial value of a row sum is in part row_start_part(); that of a final sum is split between
+// part 0 and start_high_part().
 CUDACONV_HOST_DEVICE constexpr int row_start_part(Weights weights) {
   return weights == Weights::U24 ? 1 : 0;
 }
@@ -83,24 +85,24 @@ CUDACONV_HOST_DEVICE constexpr int start_high_part(Weights weights) {
   return weights == Weights::U24 ? 3 : 1;
 }
 
-// From a sum to a sample:
-//   Shift       (start + sum) >> shift, clamped to the samples' range
-//   Divide      v = start + sum; |v| where absolute; then + half, clamped to 0 ... limit, * magic >> 32 + shift
-//   ShiftWide   of sums that 32 bits do not hold, Shift; that of the highest part, those below it left off
-//   Byte        byte shift / 8 of start + sum, which is not negative; of 8-bit samples, where none needs the clamp
-//   Sharpen     as Sharpening says
-// Separable 8-bit ones alone have Byte. Separable U16RoundedRows has Shift, Byte and Sharpen, and nothing else has
-// Sharpen.
+// How a sum becomes a sample:
+//   Shift      (start + sum) >> shift, clamped to the range of samples
+//   Divide     v = start + sum; |v| if absolute; then v + half, clamped to 0 ... limit, * magic >> (32 + shift)
+//   ShiftWide  Shift for sums that 32 bits do not hold: PartialSums::highest() >> shift
+//   Byte       byte shift / 8 of start + sum, for 8-bit samples whose sums are not negative and need no clamp
+//   Sharpen    see Sharpening
+// Only separable masks of 8-bit samples use Byte. Separable U16RoundedRows uses Shift, Byte and Sharpen, and nothing
+// else uses Sharpen.
 struct SumRounding {
   enum Mode : uint8_t { Shift, Divide, ShiftWide, Byte, Sharpen } mode;
   bool absolute;
-  int32_t start, start_high;  // what the sums begin with: part 0, and start_high_part()
+  int32_t start, start_high;  // initial values of part 0 and of start_high_part()
   int32_t half, limit;
   uint32_t magic;
   int32_t shift;
 };
 
-// A sample from a sum and the sample in the middle of the window, see Pass::has_gain():
+// The sample of a pass with gains, see Pass::has_gain(), from the sum and the sample in the middle of the window:
 //   sample + (((sample * unit - ((start + sum) >> sum_shift)) * amount + offset) >> 32), clamped to the samples' range
 struct Sharpening {
   int64_t offset;
@@ -111,44 +113,44 @@ struct MmaParams : FrameParams {
   int32_t radius_x, radius_y;  // of the mask
   int32_t tile_height;         // rows, a multiple of 8
   SumRounding epilogue;
-  uint32_t sample_shift, sample_mask;  // of U16: see ChannelLayout, and the mask for both samples of a word
+  uint32_t sample_shift, sample_mask;  // U16: see ChannelLayout; the mask for both samples of a word
 };
 
 struct SeparableMmaParams : MmaParams {
-  // A row's sum is row_start + sum, and never negative; of U16RoundedRows and U24 the same >> row_shift. What row_start
-  // adds to make it so is taken away in epilogue.start.
+  // A row sum is row_start + sum, which is never negative; for U16RoundedRows and U24 it is then shifted right by
+  // row_shift. What row_start adds to avoid negative sums is subtracted again in epilogue.start.
   int32_t row_start;                               // of part row_start_part()
-  int32_t row_shift;                               // of U16RoundedRows of 8-bit samples 8, of U24 16
-  Sharpening sharpening;                           // of SumRounding::Sharpen
+  int32_t row_shift;                               // 8 for U16RoundedRows of 8-bit samples, 16 for U24
+  Sharpening sharpening;                           // SumRounding::Sharpen
   uint32_t line[2][kMostWeightBytes][kLineWords];  // [row, column][byte]
 };
 
-// From a sum to an 8-bit sample, the second byte of 16 bits without sign, to which the following is clamped. s is
-// the sum with its start, v the same, or where absolute |s| + half:
-//   s >> shift, or where magic is not zero   v * 2^shift * magic >> 32
+// How a sum becomes an 8-bit sample: the second byte of a scaled value that is clamped to 16 bits unsigned. With s the
+// sum including its start, and v = s or, if absolute, |s| + half, the scaled value is
+//   s >> shift or, if magic is not zero, v * 2^shift * magic >> 32
 struct SumScale {
   int32_t half, shift, magic;
   bool absolute;
 };
 
 struct DenseMmaParams : MmaParams {
-  int32_t height;                                 // rows of the mask, and of zeros up to a multiple of 4
-  bool spare;                                     // whether the last row is of zeros
+  int32_t height;                                 // rows of the mask, rounded up to a multiple of 4 with rows of zeros
+  bool spare;                                     // whether the last row is zeros
   int32_t low_tiles;                              // rows of tiles at the bottom of a part that have half the height
-  SumScale scale;                                 // of MmaKind::blocks4x4
-  int32_t factor, magic;                          // the same, s * factor * magic >> 32; no magic where absolute
+  SumScale scale;                                 // for MmaKind::blocks4x4
+  int32_t factor, magic;                          // `scale` as s * factor * magic >> 32; magic is 0 if absolute
   uint32_t line[2][kDenseRows][kDenseLineWords];  // [byte][row]
 };
 
 struct RowPairMmaParams : MmaParams {
   int32_t height;                                    // rows of the mask
-  SumScale scale;                                    // of U8, which have `start` alone of `epilogue`
-  uint32_t line[kRowPairHeight][kRowPairLineWords];  // of a mask of radius r from byte kRowPairRadius - r on
+  SumScale scale;                                    // for U8, which uses only `start` of `epilogue`
+  uint32_t line[kRowPairHeight][kRowPairLineWords];  // the coefficients of radius r begin at byte kRowPairRadius - r
 };
 
-// Works the pass out for one of the structures and fills in its parameters, all but the frame and the tile height.
-// `pairs`, if given, are filled in as well where MmaKind::row_pairs. MmaShape::None where the pass is not linear, the
-// planes are not dense, or coefficients or sums do not fit.
+// Chooses a structure for the pass and fills in its parameters except the frame and the tile height. `pairs`, if given,
+// is filled in as well if MmaKind::row_pairs. MmaShape::None if the pass is not linear, planes are not dense, or
+// coefficients or sums do not fit.
 MmaKind plan_mma(const Plan &plan, const Pass &pass, SeparableMmaParams &separable, DenseMmaParams &dense,
                  RowPairMmaParams *pairs = nullptr);
 

@@ -14,7 +14,7 @@ namespace {
 template <int kRadius, Weights kWeights, Samples kSamples>
 MmaLaunch<DenseMmaParams> dense_launch() {
   using Shape = DenseShape<kRadius, kWeights, kSamples>;
-  constexpr int kRows = Shape::kThreads / 32 * Shape::kRows;  // that a block's warps take at a time
+  constexpr int kRows = Shape::kThreads / 32 * Shape::kRows;  // rows that a block's warps process at once
   return {dense_mma_kernel<Shape>,
           Shape::kThreads,
           Shape::shared_bytes,
@@ -39,10 +39,10 @@ MmaLaunch<DenseMmaParams> dense_launch(MmaKind kind) {
   return kind.radius == 8 ? dense_launch<8, kSamples>(kind.weights) : dense_launch<16, kSamples>(kind.weights);
 }
 
-// Where the last tiles would leave most of a device idle, those at the bottom are cut in half. Of one part alone:
-// elsewhere they would not be the last ones.
+// If the last tiles would leave most of the device idle, cuts the tiles at the bottom in half. This is done for single
+// parts only: with several, the tiles at the bottom of a part are not the last ones.
 void choose_low_tiles(int resident, KernelLaunch<DenseMmaParams> &launch_as, DenseMmaParams &p) {
-  constexpr int kRows = 32;  // half of it is what a block's warps take at a time
+  constexpr int kRows = 32;  // half of this is what a block's warps process at once
   const unsigned at_once = tiles_at_once(resident, launch_as.shared_bytes), columns = p.part[0].tiles_x;
   const unsigned last = launch_as.blocks % at_once;
   if (!launch_as.kernel || p.parts > 1 || p.host[0].area || p.tile_height % kRows || launch_as.blocks < at_once ||
@@ -54,7 +54,7 @@ void choose_low_tiles(int resident, KernelLaunch<DenseMmaParams> &launch_as, Den
   launch_as.blocks = static_cast<unsigned>(high + low) * columns;
 }
 
-// None where the pass is not for these. The frame has been filled in.
+// Chooses the launch, without a kernel if the pass is not for this structure. The frame has been filled in.
 KernelLaunch<DenseMmaParams> choose(const PassQuery &query, DenseMmaParams &p) {
   if (!query.kernels.mma) return {};
   SeparableMmaParams separable = {};

@@ -1,25 +1,26 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Masks that are not separable, by the matrix instructions: samples come from a tile, results are written straight
-// away.
+// Masks that are not separable, by the matrix instructions: samples are read from a tile in shared memory, results are
+// written directly.
 //
-// A block loads a tile of 128 pixels' width and its halo, taken apart into one plane of bytes a channel in shared
-// memory. A warp sums a few rows of results: the tile's 8 blocks of 16 pixels are the 8 columns of the matrix of
-// samples, so that the lanes' words of it are 32 in a row. Each row of samples is loaded once and serves all rows of
-// results whose windows it is part of, and so is the matrix of each row of the mask.
+// A block loads a tile of 128 pixels' width with its halo into shared memory, split into one plane for each byte of a
+// pixel. A warp sums a few rows of results: the tile's 8 blocks of 16 pixels are the 8 columns of the matrix of
+// samples, so the lanes' words of it are 32 consecutive ones. Each row of samples is loaded once and serves all rows of
+// results whose windows contain it; the same holds for the matrix of each row of the mask.
 //
-// With one or two bytes a pixel a warp takes four or two such groups of rows, one below the other, so that there is
-// more between two loads.
+// With one or two bytes a pixel a warp works on four or two such groups of rows, one below the other, so that there is
+// more to compute between two loads.
 #pragma once
 
 #include "cuda/mma/sums.cuh"
 
 namespace cudaconv {
 
-// For an H200; what they do is shown by kernel-bench --table=goals,formats --only="custom 31x31,custom 15x15 16-bit".
-// So is how many blocks each shape bounds its registers for.
+// Tuned on an H200 with kernel-bench --table=goals,formats --only="custom 31x31,custom 15x15 16-bit", and so are the
+// blocks for which each shape limits its registers.
 struct DenseTuning {
-  // Rows of a tile, results; of U16x4 lower ones were slower. And how many more a tile takes the time of.
+  // Rows of results of a tile; smaller tiles of U16x4 were slower. kMoreRows: a tile takes the time of this many rows
+  // more.
   static constexpr int kLeastU16x4Rows = 16, kMostRows = 32, kMoreRows = 16;
 };
 
@@ -31,20 +32,20 @@ struct DenseShape {
   static constexpr int kSampleBytes = sample_bytes(kSamples);
   static constexpr int kBytes = weight_bytes(kWeights), kParts = kSampleBytes + kBytes - 1;
   static constexpr int kChunks = (16 + 2 * kRadius) / 16;
-  static constexpr int kRows = kSamples == Samples::U16x4 ? 2 : 4 / kBytes;  // of results at a time
+  static constexpr int kRows = kSamples == Samples::U16x4 ? 2 : 4 / kBytes;  // rows of results at a time
   static constexpr int kThreads = 128;
   static constexpr bool kU16x4 = kSamples == Samples::U16x4;
   static constexpr int kMinBlocks = kU16x4 && kRadius > 8 && kBytes > 1 ? 2 : kU16x4 || kRadius > 8 ? 3 : 4;
   static constexpr int kLine = padded_words(kDenseLineWords);
-  static constexpr int kPixels = kMmaTileWidth + 16 * (kChunks - 1);  // that windows of a row of the tile reach
+  static constexpr int kPixels = kMmaTileWidth + 16 * (kChunks - 1);  // pixels that windows of a row of the tile reach
   static constexpr size_t kLineBytes = kDenseRows * kBytes * kLine * sizeof(uint32_t);
 
   CUDACONV_HOST_DEVICE static constexpr int row_groups(int channels) { return subtiles(channels * kSampleBytes); }
-  // Bytes of the operands [row][low, high][chunk][lane].
+  // Bytes of the operands of the mask, [row][low, high][chunk][lane].
   CUDACONV_HOST_DEVICE static constexpr size_t fragment_bytes(int height) {
     return static_cast<size_t>(height) * kBytes * kChunks * 32 * sizeof(uint2);
   }
-  // Rows that windows of as many rows of the tile reach.
+  // Rows that the windows of `tile_rows` rows reach.
   CUDACONV_HOST_DEVICE static constexpr int source_rows(int tile_rows, int height) { return tile_rows + height - 1; }
   CUDACONV_HOST_DEVICE static constexpr size_t shared_bytes(int channels, int tile_height, int height) {
     const int rows = source_rows(row_groups(channels) * tile_height, height);
@@ -53,9 +54,9 @@ struct DenseShape {
   }
 };
 
-// Loads `count` rows of pixels from `left` on into `planes`, [row][byte of a pixel][pixel]; unless kInside as far as
-// pixel `end`, the first that no window reaches. `rows` and `columns` list where rows and pixels are. Methods are for
-// the whole block.
+// Loads `count` rows of pixels from `left` on into `planes`, [row][byte of a pixel][pixel]. Unless kInside, it stops at
+// pixel `end`, the first one that no window reaches. `rows` and `columns` list where rows and pixels are. The whole
+// block calls these methods together.
 template <bool kInside, typename Shape, typename Channels>
 class PlaneLoader {
  public:
@@ -88,7 +89,7 @@ class PlaneLoader {
   static constexpr int kPixels = Shape::kPixels, kSampleBytes = Shape::kSampleBytes;
   static constexpr int kPixelBytes = Channels::kChannels * kSampleBytes, kPlanes = Channels::kCount * kSampleBytes;
 
-  // Items of a thread, a block's threads apart, kBatch of them under way at a time, each of so many words.
+  // Processes items, each of kWords words: a thread takes every kThreads-th item, kBatch of them in flight at a time.
   template <int kBatch, int kWords, typename Load, typename Store>
   __device__ static void for_items(int items, Load load, Store store) {
     constexpr int kThreads = Shape::kThreads;
@@ -104,7 +105,7 @@ class PlaneLoader {
     }
   }
 
-  // Four pixels as they lie in memory, to where those from pixel x of a row on are.
+  // Stores four pixels, given as they lie in memory, in the planes, from pixel x of a row on.
   __device__ void put(int row, int x, uint32_t (&pixels)[kPixelBytes]) const {
     uint32_t bytes[kPlanes];
     channels_.template take_apart<kSamples>(p_, pixels, bytes);
@@ -113,7 +114,7 @@ class PlaneLoader {
       *reinterpret_cast<uint32_t *>(planes_ + (row * kPlanes + c) * kPixels + x) = bytes[c];
   }
 
-  // What is in the frame, four pixels an item, kAcross of them a row, from pixel `from` on.
+  // Loads the pixels that lie in the frame from pixel `from` on, four an item, kAcross items a row.
   template <int kAcross>
   __device__ void load_fours(int from) const {
     const int x = from + static_cast<int>(threadIdx.x) % kAcross * 4;
@@ -133,14 +134,15 @@ class PlaneLoader {
                                    [&](int i, uint32_t(&pixels)[kPixelBytes]) { put(i / kAcross, x, pixels); });
   }
 
-  // The row of item i of as many a row, those before the frame first, of so many pixels each; and its pixel.
+  // The row, and the first pixel, of an item of `pixels` pixels. Each row has `of_row` items, those before the frame
+  // first.
   __device__ int locate(int i, int of_row, int pixels, int *x) const {
     const int row = i / of_row, column = pixels * (i - row * of_row);
     *x = column < first_ ? column : last_ + column - first_;
     return row;
   }
 
-  // What lies beside the frame, four pixels an item, patched together from words that lie in it.
+  // Fills pixels beside the frame, four an item, joined from words that lie in the frame.
   __device__ void patch_fours() const {
     const int fours = (first_ + beyond_ + 3) / 4;
     const auto patch = [&](int x, int w) { return WordPatch::find<kPixelBytes>(columns_ + x + w * 4 / kPixelBytes); };
@@ -166,7 +168,7 @@ class PlaneLoader {
     for_items<4, 2 * kPixelBytes>(count_ * fours, read, join);
   }
 
-  // What lies beside the frame, a pixel an item.
+  // Fills pixels beside the frame, one an item.
   __device__ void load_pixels() const {
     const int edge = first_ + beyond_;
     const auto read = [&](int i, uint32_t(&bytes)[kPixelBytes]) {
@@ -205,15 +207,15 @@ class PlaneLoader {
   const int *columns_;
   int count_;
   uint8_t *planes_;
-  int first_, last_;  // pixels first_ ... last_ - 1 are in the frame, four by four
-  int beyond_;        // pixels behind those
+  int first_, last_;  // pixels first_ ... last_ - 1 are in the frame, in fours
+  int beyond_;        // pixels to load behind last_
 };
 
-// A channel's samples as round_sums() makes them.
+// The samples of a channel as round_sums() makes them.
 template <typename Shape>
 using Rounded = std::conditional_t<Shape::kSamples == Samples::U8, uint32_t, uint32_t[2]>;
 
-// All sums of a warp at once.
+// Rounds all sums of a warp together.
 template <typename Shape, int kRows, int kGroups, int kChannels>
 __device__ inline void round_all(const MmaParams &p,
                                  const PartialSums<Shape::kParts> (&sums)[kRows][kGroups][kChannels],
@@ -245,7 +247,7 @@ __device__ inline void round_all(const MmaParams &p,
   }
 }
 
-// Writes what a warp has made, rows from y0 on of each group.
+// Writes the results of a warp, rows from y0 on of each group.
 template <typename Shape, typename Channels, int kRows, int kGroups>
 __device__ inline void put_rows(const Tile &tile, const Channels &channels, int y0, int bottom, bool inside,
                                 const Rounded<Shape> (&results)[kRows][kGroups][Channels::kCount]) {
@@ -269,7 +271,7 @@ __device__ inline void put_rows(const Tile &tile, const Channels &channels, int 
   constexpr bool kBlends = Channels::kCount < Channels::kChannels || Shape::kSamples == Samples::U16x4;
   if (!inside || (!kBlends && part.has_unfiltered))
     return put(std::false_type(), part.has_unfiltered, [](int, uint32_t *) {});
-  // No bounds are checked, and samples that are copied are all read at a time.
+  // Without bounds checks, and with all samples that are copied read at once.
   if constexpr (kBlends) {
     if (Channels::kCount < Channels::kChannels || part.has_unfiltered) {
       uint32_t original[kRows][kPixelBytes];
@@ -286,8 +288,8 @@ __device__ inline void put_rows(const Tile &tile, const Channels &channels, int 
   put(std::true_type(), false, [](int, uint32_t *) {});
 }
 
-// The sums of kRows rows of results in each of a warp's groups, of pixels of which kPlanes bytes are summed. Rows of
-// samples come one after the other, the first of them that of the first row's windows.
+// The sums of kRows rows of results in each of a warp's groups, for pixels of which kPlanes bytes are summed. Rows of
+// samples are added from above, the first one being the first of the first row's windows.
 template <typename Shape, int kPlanes>
 class DenseSums {
  public:
@@ -295,7 +297,7 @@ class DenseSums {
   static constexpr int kGroups = Shape::row_groups(kChannels), kRowBytes = kPlanes * Shape::kPixels;
   PartialSums<Shape::kParts> sums[kRows][kGroups][kChannels];
 
-  // `fragments` and `from` are the lane's, of the first rows of the mask and of samples.
+  // `fragments` and `from` point to the lane's words of the first rows of the mask and of samples.
   __device__ DenseSums(const MmaParams &p, const uint2 *fragments, const uint8_t *from)
       : fragment_(fragments), from_(from) {
 #pragma unroll
@@ -312,7 +314,7 @@ class DenseSums {
         }
   }
 
-  // Adds all rows that windows reach. `height` rows of the mask, the last of them zeros where `spare`.
+  // Adds all rows of samples that windows reach. `height`: rows of the mask, the last of which is zeros if has_spare.
   __device__ void add_rows(int height, bool has_spare) {
 #pragma unroll
     for (int u = 0; u < kRows; u++) add_row(u, 0, u, true);
@@ -339,7 +341,7 @@ class DenseSums {
 
  private:
   static constexpr int kBytes = Shape::kBytes, kChunks = Shape::kChunks, kSampleBytes = Shape::kSampleBytes;
-  // Whether the odd chunks of two rows go together: where registers suffice.
+  // Whether the odd chunks of two rows share an instruction, which takes registers.
   static constexpr bool kJoins = kChunks % 2 && kPlanes * kBytes <= 8;
   using Window = uint32_t[kGroups][kPlanes][kChunks];
 
@@ -367,8 +369,8 @@ class DenseSums {
     from_ += kRowBytes;
   }
 
-  // To the sums of rows first to last, for each byte of a coefficient and of a sample, what add(y, b, s, c, sums) makes
-  // of them with byte b and word c of group s.
+  // Updates the sums of rows first to last: for each byte b of a coefficient and byte c of the samples of group s they
+  // become add(is_signed, y, b, s, c, sums).
   template <typename Add>
   __device__ void add_to(int first, int last, Add add) {
 #pragma unroll
@@ -403,7 +405,7 @@ class DenseSums {
     });
   }
 
-  // Adds the next row of samples; `in_mask`: there is one more of the mask, too.
+  // Adds the next row of samples; `in_mask`: the mask has another row, too.
   __device__ void add_row(int u, int first, int last, bool in_mask) {
     if (in_mask) load_fragments(u);
     Window window;
@@ -411,14 +413,14 @@ class DenseSums {
     add_chunks<kChunks>(u, first, last, window);
   }
 
-  // Adds the next two, which are part of the windows of all rows.
+  // Adds the next two rows of samples, which are part of the windows of all rows.
   __device__ void add_pair(int u) {
     if constexpr (!kJoins) {
       add_row(u, 0, kRows - 1, true);
       add_row(u + 1, 0, kRows - 1, true);
     } else {
       Window window[2];
-      uint32_t last[kBytes][2];  // of the row of the mask that the second one's takes the place of
+      uint32_t last[kBytes][2];  // last chunk of the row of the mask that the second row's replaces
 #pragma unroll
       for (int b = 0; b < kBytes; b++)
 #pragma unroll
@@ -439,7 +441,7 @@ class DenseSums {
     }
   }
 
-  // Adds the rows that lie below the first row's windows.
+  // Adds the rows of samples that lie below the first row's windows.
   template <int kSpare>
   __device__ void add_last_rows() {
 #pragma unroll
@@ -448,10 +450,10 @@ class DenseSums {
 
   const uint2 *fragment_;
   const uint8_t *from_;
-  uint32_t a_[kRows][kBytes][kChunks][2];  // of row r of the mask at r % kRows
+  uint32_t a_[kRows][kBytes][kChunks][2];  // row r of the mask is at r % kRows
 };
 
-// Sums the rows of the tile, down to `bottom`, of pixels of which kPlanes bytes are summed.
+// Sums the rows of the tile, down to `bottom`, for pixels of which kPlanes bytes are summed.
 template <typename Shape, int kPlanes>
 __device__ inline void filter_rows(const DenseMmaParams &p, const Tile &tile, const uint2 *fragments,
                                    const uint8_t *planes, int bottom, bool inside) {
@@ -496,7 +498,7 @@ __device__ __forceinline__ void filter_dense(const DenseMmaParams &p, const Tile
   int *columns = reinterpret_cast<int *>(take(Shape::kPixels * sizeof(int)));
   int64_t *rows = reinterpret_cast<int64_t *>(take(height * sizeof(int64_t)));
   uint8_t *planes = memory;
-  // All words of a thread are in flight at a time; what is around them are zeros.
+  // All words of a thread are in flight at once; then zeros are stored around them.
   constexpr int kWords = kDenseLineWords, kPadding = kLinePadding / 4;
   const int count = p.height * kBytes;
   constexpr int kOfThread = kDenseRows * kBytes * kWords / Shape::kThreads;
@@ -550,7 +552,7 @@ __device__ __forceinline__ void filter_dense(const DenseMmaParams &p, const Tile
   });
 }
 
-// How many rows of tiles of the full height a part has, where up to `low` below those have half of it.
+// How many rows of tiles of full height a part has if up to `low` rows of tiles below them have half the height.
 CUDACONV_HOST_DEVICE constexpr int high_tiles(int rows, int tile_rows, int low) {
   const int rest = rows - low * (tile_rows / 2);
   return rest > 0 ? (rest + tile_rows - 1) / tile_rows : 0;

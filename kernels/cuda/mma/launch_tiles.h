@@ -18,16 +18,15 @@ struct MmaLaunch {
   void (*kernel)(Params) = nullptr;
   int threads = 0;
   size_t (*shared_bytes)(int channels, int tile_height, int mask_height) = nullptr;
-  // Tiles are of least_rows to most_rows, a multiple of 16 or 8, or less where shared memory does not hold them. A
-  // multiprocessor works on `resident` of them at once, each of which takes the time of `more_rows` more. Without
-  // most_rows they are strips of any height, which share a multiprocessor's time; of narrow planes there are too few
-  // for that.
+  // Tiles have least_rows to most_rows rows, a multiple of 16 or 8, or fewer if shared memory does not hold as many. A
+  // multiprocessor works on `resident` tiles at once; each takes the time of `more_rows` more rows. most_rows = 0:
+  // strips of any height, whose blocks share a multiprocessor's time. Narrow planes have too few strips for that.
   int tile_width = 0, least_rows = 0, most_rows = 0, resident = 0, more_rows = 0;
-  bool strips = false;  // as many beside each other as subtiles() says
-  bool groups = false;  // of rows, as many below each other
+  bool strips = false;  // a tile has subtiles() strips side by side
+  bool groups = false;  // a tile has subtiles() groups of rows, one below the other
 };
 
-// None where the device has no room for a tile. The frame has been filled in.
+// Cuts the frame, which has been filled in, into tiles. No kernel if the device has no room for a tile.
 template <typename Params>
 KernelLaunch<Params> cut_frame(const MmaLaunch<Params> &launch_as, int sample_bytes, int mask_height, Params &p) {
   constexpr bool kDense = std::is_same_v<Params, DenseMmaParams>;
@@ -54,8 +53,8 @@ KernelLaunch<Params> cut_frame(const MmaLaunch<Params> &launch_as, int sample_by
   int rows = launch_as.most_rows
                  ? choose(launch_as.least_rows, launch_as.most_rows)
                  : choose_strip_height(launch_as.least_rows, 8, launch_as.resident, launch_as.more_rows, cut);
-  // Where a mask has few rows, higher tiles of bytes fit in as well, which have less of a halo; if there are enough of
-  // them. Of wider samples fewer would be at work at once.
+  // If the mask has few rows, higher tiles of 8-bit samples fit too and have less halo; they are taken if there are
+  // enough of them. With 16-bit samples fewer tiles would run at once.
   if (kDense && rows && sample_bytes == 1 && mask_height <= 8) {
     const int higher = choose(launch_as.least_rows, 2 * launch_as.most_rows);
     if (cut(higher) >= tiles_at_once(launch_as.resident, bytes(higher))) rows = higher;
@@ -65,7 +64,7 @@ KernelLaunch<Params> cut_frame(const MmaLaunch<Params> &launch_as, int sample_by
   return {launch_as.kernel, cut(rows), launch_as.threads, bytes(rows)};
 }
 
-// function(an integral_constant of the kind of samples).
+// Calls function() with the kind of samples as an integral_constant.
 template <typename Function>
 auto for_samples(Samples samples, Function function) {
   switch (samples) {

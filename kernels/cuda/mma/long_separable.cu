@@ -13,11 +13,11 @@ namespace cudaconv {
 namespace {
 
 struct LongMmaTuning {
-  // Below it the methods do as well: kernel-bench --table=sizes --format=GRAY16_LE --only=unsharp, H200.
+  // With fewer taps the methods are as fast: kernel-bench --table=sizes --format=GRAY16_LE --only=unsharp, H200.
   static constexpr int kLeastTaps = 13;
 };
 
-// Passes whose rows' sums are rounded are Gaussians.
+// Only Gaussians have row sums that are rounded.
 bool is_long_gaussian(const Plan &plan, const Pass &pass) {
   const PlaneLayout &plane = plan.layout.plane[0];
   const IntegerMask &mask = pass.mask[0];
@@ -48,7 +48,7 @@ struct LongMmaLaunches {
   KernelLaunch<LongMmaParams> rows, columns;
 };
 
-// Without kernels where the pass is not for these. The frame has been filled in.
+// Chooses the launches, without kernels if the pass is not for this structure. The frame has been filled in.
 LongMmaLaunches choose(const PassQuery &query, LongMmaParams &p) {
   const Pass &pass = query.pass();
   if (!query.kernels.mma || !is_long_gaussian(query.plan, pass)) return {};
@@ -116,7 +116,7 @@ void launch_long_separable(const PassRun &run) {
   fill_frame(run, p);
   const LongMmaLaunches launches = choose(run, p);
   p.sums = static_cast<int32_t *>(run.buffers.scratch);
-  // Rows are summed whole: columns are long.
+  // All rows are summed, whatever the regions, because columns are long.
   const auto rows = [=, name = run.name, stream = run.stream](const uint32_t *) {
     enqueue(name, launches.rows.kernel, dim3(launches.rows.blocks), launches.rows.threads, launches.rows.shared_bytes,
             stream, p);

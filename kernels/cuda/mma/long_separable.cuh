@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Long Gaussians of any depth on the matrix instructions: sums along rows to a frame of 32-bit integers, which lies
-// turned by 90 degrees, then sums along its rows, which are columns of the picture. Both are the same: a block makes
-// kOutputs neighbours of each of kLines lines, whose values it takes apart into bytes in shared memory, in stages where
-// they are too many.
+// Long Gaussians of any depth on the matrix instructions: first sums along rows, to a transposed frame of 32-bit
+// integers, then sums along its rows, which are columns of the picture. Both work alike: a block computes
+// kLongMmaOutputs neighbouring outputs of each of kLongMmaLines lines, whose values it splits into bytes in shared
+// memory, in stages if they are too many.
 //
-// A step is an instruction's 32 values: the weights are its 16 x 32 matrix, rows for outputs, the values its 32 x 8
-// one, columns for lines; an instruction for each pair of a byte of a weight and a byte of a value. As the order of the
-// 32 is free, lane (g, t) takes bytes 8t to 8t + 7 of a line at once. Row g's weights begin g bytes later than row 0's:
-// the line of weights is there eight times, each a byte further, so that every lane reads words of its own copy.
+// A step is the 32 values of an instruction. The weights are its 16 x 32 matrix, with a row for each output, the values
+// its 32 x 8 matrix, with a column for each line; each pair of a byte of a weight and a byte of a value takes an
+// instruction. Since the order of the 32 is free, lane (g, t) takes bytes 8t to 8t + 7 of a line at once. The weights
+// of row g begin g bytes later than those of row 0: shared memory has eight copies of the line of weights, each shifted
+// by one byte more, so that every lane reads whole words of its own copy.
 #pragma once
 
 #include "cuda/device/sample.cuh"
@@ -20,16 +21,16 @@ namespace cudaconv {
 constexpr int kMostLongTaps = 1501;
 
 struct LongMmaParams : FrameParams {
-  int32_t *sums;                             // of rows: of sample s, counted along the row, and row y at s * pitch + y
-  int64_t first_sum[kMaxParts];              // where those of a part begin
+  int32_t *sums;                             // row sums: of sample s, counted along the row, and row y at s * pitch + y
+  int64_t first_sum[kMaxParts];              // where the sums of a part begin
   int32_t sum_pitch[kMaxParts];              // a multiple of 8
-  int32_t outside[kMaxParts][kMaxChannels];  // border=constant: the sum of a row outside
-  int32_t first_tile[kMaxParts];             // number of the first block of a part, of the kernel for rows
-  int32_t taps[2], row_shift;                // of a row and of a column
+  int32_t outside[kMaxParts][kMaxChannels];  // border=constant: the sum of a row outside the frame
+  int32_t first_tile[kMaxParts];             // number of a part's first block in the kernel for rows
+  int32_t taps[2], row_shift;                // taps of a row and of a column
   int32_t line[2][kMostLongTaps];            // weights, none negative
 };
 
-// Of values and of weights so many bytes.
+// Bytes per value and per weight.
 template <int kValueBytes_, int kWeightBytes_>
 struct LongMmaShape {
   static constexpr int kValueBytes = kValueBytes_, kWeightBytes = kWeightBytes_;
@@ -41,16 +42,17 @@ constexpr int kLongMmaWarps = 8, kLongMmaThreads = 32 * kLongMmaWarps;
 constexpr int kLongMmaLines = 32, kLongMmaLineTiles = kLongMmaLines / 8;
 constexpr int kLongMmaOutputs = 16 * kLongMmaWarps;
 constexpr int kLongMmaStageSteps = 12;
-// Words of a line of a stage: eight lanes read two words each at once, from four lines.
+// Pitch in words of a line of a stage: eight lanes read two words each at once, from four lines, without bank
+// conflicts.
 constexpr int kLongMmaPitch = 8 * kLongMmaStageSteps + 8;
 static_assert(kLongMmaPitch % 32 == 8);
-constexpr int kLongMmaFirst = -24;  // byte of the line of weights that its copies begin with
+constexpr int kLongMmaFirst = -24;  // the byte of the line of weights at which its copies begin
 
 // Values before the first one of the first window, so that lines are read from a multiple of four on.
 CUDACONV_HOST_DEVICE constexpr int values_before(int taps) {
   return -(taps / 2) & 3;
 }
-// Words of a copy of the weights, zeros before and behind them included.
+// Pitch in words of a copy of the weights, zeros before and behind them included.
 CUDACONV_HOST_DEVICE constexpr int weight_pitch(int taps) {
   return (taps / 4 + 24 + 31 - 8) / 32 * 32 + 8;
 }
@@ -60,20 +62,20 @@ CUDACONV_HOST_DEVICE constexpr size_t long_mma_bytes(int taps) {
                              Shape::kValueBytes * kLongMmaLines * kLongMmaPitch);
 }
 
-// Byte `index` of four values each.
+// Packs byte `index` of each of four values.
 __device__ inline uint32_t bytes_of(const int (&v)[4], int index) {
   const uint32_t two = static_cast<uint32_t>(index | (index + 4) << 4);
   return __byte_perm(__byte_perm(static_cast<uint32_t>(v[0]), static_cast<uint32_t>(v[1]), two),
                      __byte_perm(static_cast<uint32_t>(v[2]), static_cast<uint32_t>(v[3]), two), 0x5410);
 }
 
-// The sums of a block. Warp w has outputs 16w to 16w + 15 of every line; a lane's are outputs g and g + 8 of lines
+// The sums of a block. Warp w computes outputs 16w to 16w + 15 of every line; a lane has outputs g and g + 8 of lines
 // 8t to 8t + 7.
 template <typename Shape>
 class LongMmaSums {
  public:
-  // All threads of the block come here together. open(line) gives a function (first, values) that loads four values of
-  // the line, counted from values_before() the first window on.
+  // All threads of the block call this together. open(line) returns a function (first, values) that loads four values
+  // of the line, counted from values_before() the first window on.
   template <typename Open>
   __device__ LongMmaSums(const int32_t *line, int taps, uint32_t *memory, Open open)
       : taps_(taps),
@@ -99,7 +101,7 @@ class LongMmaSums {
     }
   }
 
-  // Of output g + 8 * upper of the warp's and of line 8t + i.
+  // The sum of output g + 8 * upper of the warp and of line 8t + i.
   __device__ int64_t sum(int upper, int i) const {
     const PartialSums<Shape::kParts> &tile = sums_[i / 2];
     int64_t sum = 0;
@@ -115,7 +117,7 @@ class LongMmaSums {
   }
 
  private:
-  // First the bytes of weights in words, then their copies.
+  // Packs the bytes of weights in words, then makes the copies.
   __device__ void make_weights(const int32_t *line) {
     const int thread = static_cast<int>(threadIdx.x), words = (taps_ + 3) / 4, pitch = weight_pitch(taps_);
     for (int i = thread; i < words; i += kLongMmaThreads) {
@@ -164,7 +166,7 @@ class LongMmaSums {
 #pragma unroll
     for (int q = 0; q < Shape::kWeightBytes; q++) {
       const uint2 first = *reinterpret_cast<const uint2 *>(weights + q * 8 * pitch);
-      const uint2 second = *reinterpret_cast<const uint2 *>(weights + q * 8 * pitch - 2);  // 8 outputs further
+      const uint2 second = *reinterpret_cast<const uint2 *>(weights + q * 8 * pitch - 2);  // 8 outputs farther
       a[q][0] = first.x;
       a[q][1] = second.x;
       a[q][2] = first.y;
@@ -190,7 +192,7 @@ class LongMmaSums {
 
 // ---- Along rows ----
 
-// Loads samples of a channel of a row, x0 being that of value 0.
+// Loads samples of a channel of a row; value 0 is the sample at x0.
 template <typename Container>
 struct LongRow {
   const Container *row;
@@ -264,7 +266,7 @@ __global__ void __launch_bounds__(kLongMmaThreads, Shape::kMinBlocks)
 
 // ---- Along columns ----
 
-// Loads sums of rows of a sample, y0 being that of value 0.
+// Loads row sums of a column of samples; value 0 is the one of row y0.
 struct LongColumn {
   const int32_t *sums;
   int y0, height, outside;
@@ -288,7 +290,7 @@ struct LongColumn {
   }
 };
 
-// Sample `index` of row y from its sum.
+// Rounds a sum to sample `index` of row y.
 template <typename Container>
 __device__ inline int round_sum(const LongMmaParams &p, const PartParams &part, int index, int y, int64_t sum) {
   const ChannelParams &channel = part.channel[index % part.channels];
@@ -302,7 +304,7 @@ __device__ inline int round_sum(const LongMmaParams &p, const PartParams &part, 
   return round_to_sample(sum, rounding);
 }
 
-// Samples `first` to `first` + 7 of row y.
+// Writes samples `first` to `first` + 7 of row y.
 template <typename Container>
 __device__ inline void put_samples(const LongMmaParams &p, const PartParams &part, int first, int y,
                                    const int (&results)[8]) {
@@ -363,7 +365,7 @@ __global__ void __launch_bounds__(kLongMmaThreads, Shape::kMinBlocks)
     const int end = min(tile.x0 + kLongMmaLines, tile.part.width) * tile.part.channels;
 #pragma unroll 1
     for (int first = tile.x0 * tile.part.channels; first < end; first += kLongMmaLines) {
-      __syncthreads();  // the lines before have been summed
+      __syncthreads();  // the previous lines have been summed
       if (tile.part.container == Container::U8)
         sum_columns<Shape, uint8_t>(p, tile, first, shared_memory<uint32_t>());
       else

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Sums of products by the matrix instructions of tensor cores, mma.sync, on 8-bit integers, all of it exact.
+// Sums of products by the matrix instructions of tensor cores, mma.sync, on 8-bit integers; all results are exact.
 //
-// An instruction adds to 16 x 8 sums the product of a 16 x k and a k x 8 matrix of bytes, k 32 or 16. Of those a lane
-// of the warp, g = lane / 4 and t = lane % 4, holds words of 4 bytes in a row (column) of k:
+// An instruction adds the product of a 16 x k and a k x 8 matrix of bytes to 16 x 8 sums; k is 32 or 16. A lane of the
+// warp, with g = lane / 4 and t = lane % 4, holds words of four bytes that are consecutive in k:
 //
 //   16 x k    a[0] row g, a[1] row g + 8, of k = 4t ... 4t + 3; a[2] and a[3] the same of k + 16
 //   k x 8     b[0] column g of k = 4t ... 4t + 3; b[1] the same of k + 16
 //   sums      c[0], c[1] row g, columns 2t and 2t + 1; c[2], c[3] the same of row g + 8
 //
-// 16 of k are a chunk here: two words of the one matrix and one of the other. Any two chunks make an instruction.
+// Here a chunk is 16 of k: two words of the one matrix and one of the other. Any two chunks make an instruction.
 //
-// A row of a mask becomes a Toeplitz matrix: 16 neighbouring pixels are its rows, the samples that their windows reach
-// its columns, and the weight of each sample for each pixel its coefficients, zero outside the window. Rows g and g + 8
-// stand for pixels 2g and 2g + 1, so that a lane's results lie side by side. A word of it is four neighbours in the
-// line of coefficients, from byte (sample - pixel), with zeros before and behind the line.
+// A row of a mask becomes a Toeplitz matrix: its rows are 16 neighbouring pixels, its columns the samples that their
+// windows reach, and its elements the weight of each sample for each pixel, zero outside the window. Rows g and g + 8
+// stand for pixels 2g and 2g + 1, so that a lane's results are neighbours. A word of the matrix is four neighbours in
+// the line of coefficients, from byte (sample - pixel) on, with zeros before and behind the line.
 #pragma once
 
 #include "cuda/device/arch.cuh"
@@ -23,7 +23,7 @@
 
 namespace cudaconv {
 
-// For GPUs without these instructions kernels are empty, to save compile time, and KernelSets keeps them from being
+// On GPUs without these instructions the kernels are empty, to save compile time, and KernelSets keeps them from being
 // launched.
 constexpr bool kHasMma = kHas<Feature::IntegerMma>;
 
@@ -35,7 +35,7 @@ __device__ inline Sums all(int32_t v) {
   return {{v, v, v, v}};
 }
 
-// The product of one chunk each, or of two, added to `c`; the bytes of either matrix are signed or not.
+// Adds the product of one or two chunks of each matrix to `c`; the bytes of each matrix are signed or unsigned.
 template <bool kSignedA, bool kSignedB, int kChunks>
 __device__ inline Sums mma(const uint32_t (&a)[2 * kChunks], const uint32_t (&b)[kChunks], const Sums &c) {
   static_assert(!kSignedA || !kSignedB, "samples have no sign");
@@ -85,27 +85,27 @@ __device__ inline Sums times_256(const Sums &sums, int32_t more) {
   return {{one(sums.v[0]), one(sums.v[1]), one(sums.v[2]), one(sums.v[3])}};
 }
 
-// `v`, which all lanes share, as a number that might differ from lane to lane: then x * 256 + v is a multiply-add.
-// Known to be shared it would become a shift, and the units that shift have more to do than those that multiply.
+// Makes a uniform `v` look different from lane to lane: then x * 256 + v is a multiply-add. If the compiler knew that v
+// is uniform, it would use a shift, and the shift units have more to do than the multipliers.
 __device__ inline int32_t in_register(int32_t v) {
   return __shfl_sync(0xffffffffu, v, 0);
 }
 
 // ---- Samples of two bytes ----
 //
-// Their low and their high bytes are planes of their own, and what the coefficients make of each adds up in the end:
-// with 16-bit samples a pixel of n channels has 2n of these planes.
+// The low and the high bytes of 16-bit samples are planes of their own, whose sums are added in the end: a pixel of n
+// channels has 2n such planes.
 
 CUDACONV_HOST_DEVICE constexpr int sample_bytes(Samples samples) {
   return samples == Samples::U8 ? 1 : 2;
 }
 
-// Sums of products of byte i of one number and byte j of another, at i + j: `part[k]` counts 256^k.
+// Sums of the products of byte i of one number and byte j of another, kept by i + j: part[k] counts 256^k.
 template <int kParts>
 struct PartialSums {
   Sums part[kParts];
 
-  // Modulo 2^32, which is all of it where 32 bits hold the sum.
+  // The sum modulo 2^32, which is exact where 32 bits hold it.
   __device__ Sums total() const {
     Sums sums = part[kParts - 1];
 #pragma unroll
@@ -133,13 +133,14 @@ CUDACONV_HOST_DEVICE constexpr int padded_words(int line_words) {
   return line_words + 2 * kLinePadding / 4;
 }
 
-// Word i of `line` with its padding.
+// Word i of a line with its padding.
 __device__ inline uint32_t padded_word(const uint32_t *line, int line_words, int i) {
   i -= kLinePadding / 4;
   return i >= 0 && i < line_words ? line[i] : 0;
 }
 
-// Four bytes of a padded line from byte `first` of the line, which is at least -kLinePadding. Reads a word past them.
+// Four bytes of a padded line from byte `first` of the line on, which is at least -kLinePadding. Also reads the word
+// behind them.
 __device__ inline uint32_t four_bytes(const uint32_t *padded, int first) {
   first += kLinePadding;
   return __funnelshift_r(padded[first / 4], padded[first / 4 + 1], first % 4 * 8);

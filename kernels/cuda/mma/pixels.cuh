@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Pixels as the matrix instructions take and leave them: how they come from global memory, are taken apart into words
-// of four neighbouring samples of a channel, or of the low or the high bytes of those, and go back.
+// Pixels for the matrix instructions: reading them from global memory, splitting them into words of four neighbouring
+// samples of a channel, or of the low or the high bytes of these, and joining and writing results.
 #pragma once
 
 #include <type_traits>
@@ -13,18 +13,19 @@
 
 namespace cudaconv {
 
-constexpr int kMmaTileWidth = 128, kMmaTileBlocks = kMmaTileWidth / 16;  // pixels; of 16 pixels
+constexpr int kMmaTileWidth = 128, kMmaTileBlocks = kMmaTileWidth / 16;  // pixels; blocks of 16 pixels
 
 // ---- From interleaved samples to planes, and back ----
 
-// A group is as many pixels as whole vectors of 16 bytes hold.
+// A group: as many pixels as fill whole vectors of 16 bytes.
 template <int kChannels>
 struct Group {
   static constexpr int kVectors = kChannels == 3 ? 3 : 1;
   static constexpr int kWords = 4 * kVectors, kPixels = 4 * kWords / kChannels, kPlaneWords = kPixels / 4;
 };
 
-// Four pixels as they lie in memory to a word of each of their bytes: with 8-bit samples, of each channel.
+// Splits four pixels, as they lie in memory, into one word for each of their bytes: with 8-bit samples, one for each
+// channel.
 template <int kChannels>
 __device__ inline void deinterleave(const uint32_t (&in)[kChannels], uint32_t (&channel)[kChannels]) {
   if constexpr (kChannels == 1) {
@@ -49,7 +50,7 @@ __device__ inline void deinterleave(const uint32_t (&in)[kChannels], uint32_t (&
   }
 }
 
-// Four pixels of four bytes to a word of each of three of their bytes, from byte `first` on.
+// Splits four pixels of four bytes into one word for each of three of their bytes, from byte `first` on.
 __device__ inline void deinterleave_three(const uint32_t (&in)[4], int first, uint32_t (&channel)[3]) {
   const uint32_t pairs = 0x5140 + 0x1111 * first, last = 0x62 + 0x11 * first;
   const uint32_t t0 = __byte_perm(in[0], in[1], pairs), t1 = __byte_perm(in[2], in[3], pairs);
@@ -58,7 +59,7 @@ __device__ inline void deinterleave_three(const uint32_t (&in)[4], int first, ui
   channel[2] = __byte_perm(__byte_perm(in[0], in[1], last), __byte_perm(in[2], in[3], last), 0x5410);
 }
 
-// deinterleave() reversed: a word of each channel to four pixels as they lie in memory.
+// The inverse of deinterleave(): joins a word of each channel to four pixels as they lie in memory.
 template <int kChannels>
 __device__ inline void interleave_channels(const uint32_t (&channel)[kChannels], uint32_t (&out)[kChannels]) {
   if constexpr (kChannels == 1) {
@@ -76,7 +77,7 @@ __device__ inline void interleave_channels(const uint32_t (&channel)[kChannels],
   }
 }
 
-// A group of pixels to planes, and back; word i of channel c is plane[c * kPlaneWords + i].
+// Convert a group of pixels to planes, and back; word i of channel c is plane[c * kPlaneWords + i].
 template <int kChannels, int kWords>
 __device__ inline void deinterleave_group(const uint32_t (&in)[kWords], uint32_t (&plane)[kWords]) {
   constexpr int kPlaneWords = kWords / kChannels;
@@ -122,11 +123,10 @@ __device__ inline void for_channels(int channels, Filter filter) {
 
 // ---- Pixels in global memory ----
 //
-// Warps whose windows and results lie inside the frame take the path without bounds checks; the others read as lists
-// say.
+// Warps whose windows and results lie inside the frame skip bounds checks; others look up rows and pixels in lists.
 
-// Lists where rows, or pixels of a row, first ... first + count - 1 are: rows in bytes from the part's first, pixels by
-// number; kNoRow and -1 stand for the border's value. Each `threads` of the block make a list together.
+// List where rows, or pixels of a row, first ... first + count - 1 are read: rows as byte offsets from the part's first
+// row, pixels by number. kNoRow and -1 stand for the border value. `threads` consecutive threads make a list together.
 constexpr int64_t kNoRow = INT64_MIN;
 
 __device__ inline void list_rows(const MmaParams &p, const PartParams &part, int first, int count, int64_t *list,
@@ -145,18 +145,19 @@ __device__ inline void list_columns(const MmaParams &p, const PartParams &part, 
     list[i] = border_index(p.border, first + i, part.width);
 }
 
-// Whether none of the rows is the border's value.
+// Whether none of the rows is the border value.
 __device__ inline bool are_rows(const MmaParams &p, const PartParams &part, int first_row, int rows) {
   return p.border != Border::Constant || (first_row >= 0 && first_row + rows <= part.height);
 }
 
-// Whether pixels first ... first + count - 1 lie in the frame, and none of the rows is the border's value.
+// Whether pixels first ... first + count - 1 lie in the frame, and none of the rows is the border value.
 __device__ inline bool lies_inside(const MmaParams &p, const PartParams &part, int first, int count, int first_row,
                                    int rows) {
   return first >= 0 && first + count <= part.width && are_rows(p, part, first_row, rows);
 }
 
-// The words of four pixels from an address that is a multiple of 4 bytes, and of their size or 16.
+// Reads the words of four pixels. The address is a multiple of 4 bytes; with two bytes a pixel of 8, with four or eight
+// of 16.
 template <int kPixelBytes>
 __device__ inline void read_four_pixels(const uint8_t *from, uint32_t (&words)[kPixelBytes]) {
   if constexpr (kPixelBytes == 8) {
@@ -172,7 +173,7 @@ __device__ inline void read_four_pixels(const uint8_t *from, uint32_t (&words)[k
   }
 }
 
-// Four pixels as they lie in memory to a word of each byte of their samples.
+// Splits four pixels, as they lie in memory, into one word for each byte of their samples.
 template <Samples kSamples, int kPixelBytes>
 __device__ inline void take_apart(const MmaParams &p, uint32_t (&words)[kPixelBytes], uint32_t (&bytes)[kPixelBytes]) {
   if constexpr (kSamples != Samples::U8) {
@@ -182,14 +183,14 @@ __device__ inline void take_apart(const MmaParams &p, uint32_t (&words)[kPixelBy
   deinterleave<kPixelBytes>(words, bytes);
 }
 
-// A word beside the frame, as bytes of two others at so many bytes of the row; the second one is the border's where
-// negative.
+// A word of pixels beside the frame, joined from bytes of two words of the row, which lie at byte offsets `first` and
+// `second`. A negative `second` stands for the border's word.
 struct WordPatch {
   int first, second;
   uint32_t selector;  // for __byte_perm()
 
   WordPatch() = default;
-  // `columns` lists the pixels of the word.
+  // `columns` lists where the word's pixels are read.
   template <int kPixelBytes>
   __device__ static WordPatch find(const int *columns) {
     static_assert(kPixelBytes <= 2, "a word is of whole pixels");
@@ -220,36 +221,40 @@ struct WordPatch {
   }
 };
 
-// Whether words of a row lie in the frame or beside it, and those beside it can be patched together so.
+// Whether every word of a row lies completely in the frame or beside it, and WordPatch can make those beside it.
 template <int kPixelBytes>
 __device__ inline bool can_patch(const MmaParams &p, const PartParams &part) {
   return kPixelBytes <= 2 && part.width * kPixelBytes % 4 == 0 && part.width > p.radius_x;
 }
 
-// How a warp reads and writes pixels: Whole words, of which some may lie beside the frame but none in part; the same
-// of less than four bytes a pixel, of which those beside the frame are Patched together; or Any.
+// How a warp reads and writes pixels.
+// Whole: as whole words, each of which lies completely in the frame or beside it.
+// Patched: the same for pixels of less than four bytes; words beside the frame are made by WordPatch.
+// Any: in all other cases.
 enum class Pixels { Whole, Patched, Any };
 
-// Reads the pixels of a row as the matrices of samples have them: of each 16 pixels, four a lane of the warp. Or, where
-// that makes fewer loads of them, of each 32 eight neighbours, the first four of which stand for those of the first 16.
+// Reads the pixels of a row as the matrices of samples need them: of each 16 pixels a lane gets four neighbours. Where
+// that takes fewer loads (kEightPixels), a lane gets eight neighbours of each 32 pixels instead; the first four take
+// the place of those of the first 16 pixels.
 template <int kPixelBytes, Pixels kPixels, bool kJoinsLater>
 class PixelReader {
  public:
-  // Four pixels are read one by one in this many pieces, each into a word: of odd ones the bytes, of others pairs of
-  // bytes or words.
+  // Any: four pixels are read one by one in kPieces pieces, each into a word of its own: single bytes if a pixel has an
+  // odd number of bytes, else 16- or 32-bit words.
   static constexpr bool kBytes = kPixelBytes % 2 == 1;
   static constexpr int kOfPixel = kBytes ? kPixelBytes : kPixelBytes == 8 ? 2 : 1, kPieces = 4 * kOfPixel;
-  // Words of four pixels until they are taken: pieces are joined only then, so that nothing waits for them before.
+  // kWords: words of four pixels between read() and take(). Pieces are joined only in take(), so that nothing waits for
+  // them before.
   static constexpr bool kPatches = kPixels == Pixels::Patched;
   static constexpr bool kEightPixels = kPixels == Pixels::Whole && kPixelBytes == 3;
   static constexpr int kWords = kPatches                                ? kPixelBytes == 3 ? 8 : 2 * kPixelBytes
                                 : kPixels == Pixels::Any && kJoinsLater ? kPieces
                                                                         : kPixelBytes;
-  static constexpr int kListed = 48;  // at most, by list_pixels()
+  static constexpr int kListed = 48;  // largest list of list_pixels()
 
-  // The first 16 pixels begin at `first`. Unless `inside` `columns` lists where all are that windows reach. Where
-  // Patched, those beside the frame are among the first and the last 16 of `count` times as many; of three bytes a
-  // pixel `columns` is what list_pixels() made of it.
+  // The first 16 pixels begin at `first`. Unless `inside`, `columns` lists where all pixels are that windows reach.
+  // Patched: pixels beside the frame are among the first or the last of `count` times 16 pixels; with three bytes a
+  // pixel `columns` is what list_pixels() has made of the list.
   __device__ PixelReader(const MmaParams &p, const PartParams &part, int first, int count, const int *columns,
                          bool inside)
       : p_(p),
@@ -270,8 +275,8 @@ class PixelReader {
     }
   }
 
-  // Reads kCount times 16 pixels of the row at `offset` bytes, or of those only `from` ... to - 1. The whole warp takes
-  // part.
+  // Reads kCount times 16 pixels of the row at byte offset `offset`, or only numbers `from` ... to - 1 of these. The
+  // whole warp takes part.
   template <int kCount>
   __device__ void read(int64_t offset, uint32_t (&words)[kCount][kWords], int from = 0, int to = kCount) const {
     if constexpr (kPatches) {
@@ -307,14 +312,14 @@ class PixelReader {
     }
   }
 
-  // Has the first 16 pixels of the row fetched to the L2 cache: warps side by side do all of it.
+  // Prefetches the row's first 16 pixels to the L2 cache; neighbouring warps together prefetch the whole row.
   __device__ void prefetch([[maybe_unused]] int64_t offset) const {
 #ifdef __CUDA_ARCH__
     if (inside_) asm volatile("prefetch.global.L2 [%0];" ::"l"(source_ + offset));
 #endif
   }
 
-  // Number k of `count` of those as they lie in memory.
+  // Returns number k of the `count` times 16 pixels that read() has read, as they lie in memory.
   __device__ void take(int k, int count, const uint32_t (&words)[kWords], uint32_t (&pixels)[kPixelBytes]) const {
 #pragma unroll
     for (int i = 0; i < kPixelBytes; i++) pixels[i] = words[i];
@@ -339,9 +344,9 @@ class PixelReader {
     }
   }
 
-  // For pixels of three bytes: makes of a list of `count` columns where the word with a pixel's first byte is, in bytes
-  // from the row's first, and kListed further on a selector for __byte_perm(), and above 16 bits how far the word with
-  // its last byte is from that. No column is -1; each lane has its own.
+  // For pixels of three bytes: converts a list of `count` columns, none of them -1. columns[i] becomes the byte offset
+  // in the row of the word with the pixel's first byte. columns[kListed + i] becomes a selector for __byte_perm() and,
+  // above its 16 bits, the distance to the word with the pixel's last byte. Each warp has its own list.
   __device__ static void list_pixels(int *columns, int count) {
 #pragma unroll 1
     for (int i = static_cast<int>(threadIdx.x) % 32; i < count; i += 32) {
@@ -372,12 +377,12 @@ class PixelReader {
     }
   }
 
-  // The pixel of the row that is the lane's first of 16.
+  // The lane's first pixel among 16.
   __device__ static int lane() {
     return threadIdx.x % 4 * 4;
   }
 
-  // Whether the 16 pixels from `x` pixels after the first on lie in the frame.
+  // Whether the 16 pixels from `x` pixels after the first on lie completely in the frame.
   __device__ bool is_together(int x) const {
     return first_ + x >= 0 && first_ + x + 16 <= part_.width;
   }
@@ -389,7 +394,7 @@ class PixelReader {
     for (int i = 0; i < kPixelBytes; i++) words[i] = pixels[i];
   }
 
-  // Pixels of whole words, all of which are in the frame.
+  // Reads pixels that are whole words, one by one; none is the border value.
   __device__ void read_each(int64_t offset, int x, uint32_t (&words)[kWords]) const {
     const uint8_t *const row = part_.source + offset;
     const int4 four = *reinterpret_cast<const int4 *>(columns_ + x);
@@ -418,12 +423,12 @@ class PixelReader {
     }
   }
 
-  // Piece i of pixels of the border.
+  // Piece i of border pixels.
   __device__ uint32_t border(int i) const {
     return kBytes ? part_.border_word[0] >> i % kOfPixel * 8 : part_.border_word[i % kOfPixel];
   }
 
-  // All of them under way at a time.
+  // Reads the pieces of four pixels, with all loads in flight at once.
   __device__ void read_pieces(const uint8_t *from, const int *columns, uint32_t (&piece)[kPieces]) const {
     const int4 four = *reinterpret_cast<const int4 *>(columns);
     const int column[4] = {four.x, four.y, four.z, four.w};
@@ -438,7 +443,7 @@ class PixelReader {
     }
   }
 
-  // Pieces to the words of pixels as they lie in memory.
+  // Joins pieces to the words of pixels as they lie in memory.
   __device__ static void join(const uint32_t (&piece)[kPieces], uint32_t (&words)[kPixelBytes]) {
 #pragma unroll
     for (int i = 0; i < kPixelBytes; i++) {
@@ -456,12 +461,13 @@ class PixelReader {
   const int *columns_;
   int first_;
   bool inside_;
-  bool beside_[2];  // whether some of the first and of the last 16 pixels are beside the frame
+  bool beside_[2];  // whether any of the first, and of the last, 16 pixels are beside the frame
   WordPatch patch_[2][kPatches && kPixelBytes <= 2 ? kPixelBytes : 1];
 };
 
-// A lane's results are two pairs of neighbouring pixels, one in either half of `words`, and those of the next g lie
-// right of them. Makes four neighbouring pixels of them, of the first pairs for even g, of the second ones for odd g.
+// Exchanges results between lanes. A lane has two pairs of neighbouring pixels, one in each half of `words`; the lane
+// with the next g has the pixels to the right of both. Afterwards each lane has four neighbouring pixels: of the first
+// pairs for even g, of the second pairs for odd g.
 template <int kPixelBytes>
 __device__ inline void join_pairs(uint32_t (&words)[kPixelBytes]) {
   const bool odd = threadIdx.x / 4 % 2;
@@ -485,12 +491,13 @@ __device__ inline void join_pairs(uint32_t (&words)[kPixelBytes]) {
   }
 }
 
-// Where kCount times kPixels neighbouring pixels are: at (x, y) of the part, and dx, dy further on. Unless `inside`
-// some may lie right of the part, which are not the caller's, nor are rows from `bottom` on.
+// The places of kCount groups of kPixels neighbouring pixels: the first at (x, y) of the part, each next one dx pixels
+// to the right and dy rows down. Rows from `bottom` on are not the caller's. Unless `inside`, pixels may lie to the
+// right of the part, and these are not the caller's either.
 template <int kPixels, int kPixelBytes, int kCount, int dx, int dy>
 class PixelPlaces {
  public:
-  static constexpr int kBytes = kPixels * kPixelBytes, kWords = kBytes / 4;  // of each
+  static constexpr int kBytes = kPixels * kPixelBytes, kWords = kBytes / 4;  // of a group
 
   __device__ PixelPlaces(const PartParams &part, int x, int y, int bottom, bool inside) : left_(part.width - x) {
 #pragma unroll
@@ -500,7 +507,7 @@ class PixelPlaces {
     }
   }
 
-  // The pixels of rows that are `pitch` apart, from `from` on, one after the other.
+  // Loads the groups of pixels into `words`, one after the other; `from` is the address of (x, y).
   __device__ void load(const uint8_t *from, int64_t pitch, uint32_t (&words)[kCount * kWords]) const {
 #pragma unroll
     for (int i = 0; i < kCount; i++) {
@@ -538,15 +545,15 @@ class PixelPlaces {
   bool wanted_[kCount], whole_[kCount];
 };
 
-// Results as they lie in memory, with copied channels of `original` and filled ones in their places.
+// Merges copied channels of `original`, and filled channels, into results as they lie in memory.
 template <int kPixelBytes, int kWords>
 __device__ inline void blend_pixels(const PartParams &part, const uint32_t (&original)[kWords], uint32_t *words) {
 #pragma unroll
   for (int i = 0; i < kWords; i++) words[i] = blend_channels(part, words[i], original[i], i % word_period(kPixelBytes));
 }
 
-// Writes such pixels, which are one after the other in `words`, with copied and filled channels in their places, to
-// where `to` points to.
+// Writes groups of pixels, one after the other in `words`, to PixelPlaces, with copied and filled channels merged in.
+// `to` is the address of (x, y).
 template <int kPixels, int kPixelBytes, int kCount, int dx, int dy>
 __device__ inline void put_pixels(const PartParams &part, uint8_t *to, int x, int y, int bottom, bool inside,
                                   bool has_unfiltered, uint32_t *words) {
@@ -560,14 +567,15 @@ __device__ inline void put_pixels(const PartParams &part, uint8_t *to, int x, in
   places.store(to, part.target_pitch, words);
 }
 
-// Where a lane's results are, two pairs of pixels dx and dy apart, of which the first of g are 2g pixels from the first
-// of 0. Of four bytes a pixel a pair is as much as is worth writing at a time; of fewer, pairs are joined.
+// The place of a lane's results: two pairs of pixels, dx and dy apart; the first pair of lanes with g lies 2g pixels
+// right of that of lanes with g = 0. With four bytes or more a pixel, a pair is enough for a store; with fewer, pairs
+// are joined.
 template <int kPixelBytes, int dx, int dy>
 struct ResultPlace {
   static constexpr bool kJoins = kPixelBytes < 4;
   using Pixels =
       std::conditional_t<kJoins, PixelPlaces<4, kPixelBytes, 1, 0, 0>, PixelPlaces<2, kPixelBytes, 2, dx, dy>>;
-  int x, y;  // from those of the first pair of g = 0
+  int x, y;  // distance from the first pair of g = 0
 
   __device__ ResultPlace() {
     const int g = threadIdx.x % 32 / 4;
@@ -575,12 +583,12 @@ struct ResultPlace {
     y = kJoins ? g % 2 * dy : 0;
   }
 
-  // Makes of a lane's results what lies there.
+  // Exchanges a lane's results for those that it writes.
   __device__ static void join(uint32_t (&words)[kPixelBytes]) {
     if constexpr (kJoins) join_pairs<kPixelBytes>(words);
   }
 
-  // Writes them to (x, y), the place in the part, where `to` points to; rows from `bottom` on are not the caller's.
+  // Writes the results to (x, y) of the part, whose address is `to`; rows from `bottom` on are not the caller's.
   __device__ static void put(const PartParams &part, uint8_t *to, int x, int y, int bottom, bool inside,
                              bool has_unfiltered, uint32_t (&words)[kPixelBytes]) {
     join(words);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// The launcher of the kernels of pairs of rows.
+// The launcher of the kernels that work on pairs of rows.
 #include "cuda/mma/row_pairs.cuh"
 
 #include <algorithm>
@@ -33,14 +33,14 @@ template <int kPairs>
 KernelLaunch<RowPairMmaParams> launch_of(Samples samples, RowPairMmaParams &p) {
   if (samples == Samples::U8) return launch_of<kPairs, Samples::U8>(p);
   if (samples == Samples::U16) return launch_of<kPairs, Samples::U16>(p);
-  // With six or seven rows, the kernels of dense.cuh, which take rows by fours, are faster in large frames.
+  // For six or seven rows, the kernels of dense.cuh, which process rows by fours, are faster on large frames.
   if constexpr (kPairs == 4)
     return {};
   else
     return launch_of<kPairs, Samples::U16x4>(p);
 }
 
-// None where the pass is not for these. The frame has been filled in.
+// Chooses the launch, without a kernel if the pass is not for this structure. The frame has been filled in.
 KernelLaunch<RowPairMmaParams> choose(const PassQuery &query, RowPairMmaParams &p) {
   if (!query.kernels.mma) return {};
   SeparableMmaParams separable = {};
@@ -49,7 +49,8 @@ KernelLaunch<RowPairMmaParams> choose(const PassQuery &query, RowPairMmaParams &
   if (!kind.row_pairs) return {};
   for (int i = 0; i < p.parts; i++) {
     const PartParams &part = p.part[i];
-    // Words that wrap have to be words at the other end too, which 16 bytes at that end do not touch.
+    // With Wrap, words are copied from the other end of a row. They have to be whole words there, too, and the 16-byte
+    // copies of the row must not overwrite them.
     if (p.border == Border::Wrap && (!part.row_is_multiple_of_16 || part.width < kRowPairRadius)) return {};
   }
   if (p.height <= 5) return launch_of<3>(kind.samples, p);

@@ -1,28 +1,29 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// The kernels that auto takes for linear masks of up to 9x9 that are not separable: sums of products by matrix
-// instructions as in matrix.cuh, but with the sums of all rows that windows reach in registers.
+// Linear masks of up to 9x9 that are not separable: sums of products by matrix instructions as in matrix.cuh, with the
+// sums of all rows that windows reach in registers.
 //
-// A warp goes down a strip of 64 pixels' width, two rows a step. The 8 columns of the matrix of samples are as many
-// blocks of 8 pixels side by side, its k are 2 rows of 16 pixels, from the fourth before a block to the fourth behind
-// it: 4 of a row a lane. The 16 rows of the matrix of coefficients are the block's results, in two rows too. So a mask
-// of h rows takes (h + 1) / 2 such matrices, one for each pair of rows that windows of two rows of results reach, and
-// samples as many instructions, each of them for another pair of rows of results.
+// A warp goes down a strip of 64 pixels' width, two rows a step. The 8 columns of the matrix of samples are 8 blocks of
+// 8 pixels side by side. Its k are 2 rows of 16 pixels, from the fourth before a block to the fourth behind it; a lane
+// has 4 of a row. The 16 rows of the matrix of coefficients are the block's results, in two rows too. So a mask of h
+// rows takes (h + 1) / 2 such matrices, one for each pair of rows that windows of two rows of results reach, and each
+// pair of rows of samples takes as many instructions, each for another pair of rows of results.
 //
-// Rows g and g + 8 of results are pixels 2 * (g % 4) and the next, of row g / 4.
+// Rows g and g + 8 of results are pixels 2 * (g % 4) and 2 * (g % 4) + 1 of row g / 4.
 //
-// Samples come through shared memory, where each warp has a ring of rows to itself, and are asked for some steps
-// before they are needed. Loads to registers would not do: to get one, a warp waits for all that are under way.
+// Samples are copied to shared memory some steps before they are needed; each warp has a ring of rows of its own there.
+// Loads to registers would not do: to use one of them, a warp waits for all that are in flight.
 #pragma once
 
 #include "cuda/mma/sums.cuh"
 
 namespace cudaconv {
 
-// For an H200; what they do is shown by kernel-bench --table=goals,formats --only="custom 7x7". So are kMinBlocks and
+// Tuned on an H200 with kernel-bench --table=goals,formats --only="custom 7x7", and so are kMinBlocks and
 // kUnrolledSteps of each shape.
 struct RowPairTuning {
-  // Rows of a strip, results, an even number; and how many more it takes the time of besides those that windows reach.
+  // Rows of results of a strip, an even number, and how many more rows a strip takes the time of besides those that
+  // windows reach.
   static constexpr int kLeastRows = 8, kMostRows = 256, kMoreRows = 6;
 };
 
@@ -30,10 +31,10 @@ constexpr int kRowPairWarps = 2,
               kRowPairThreads = 32 * kRowPairWarps;  // of a block; the warps' strips lie side by side
 constexpr int kRowPairWidth = 64;                    // pixels of a strip
 constexpr int kRowPairSlots = 8;                     // steps of a ring, a power of two
-constexpr int kRowPairsAhead = 5;                    // of those, how many are in flight
-constexpr int kStartWords = 4;                       // what sums start from, as the instructions want it
+constexpr int kRowPairsAhead = 5;                    // how many of these are in flight
+constexpr int kStartWords = 4;  // copies of the initial value of sums, as the instructions take them
 
-// How many strips side by side a warp has.
+// How many strips side by side a warp works on.
 CUDACONV_HOST_DEVICE constexpr int row_pair_strips(int pixel_bytes) {
   return pixel_bytes < 3 ? 2 : 1;
 }
@@ -50,20 +51,20 @@ CUDACONV_HOST_DEVICE inline int row_pair_columns(const PartParams &part) {
 
 // ---- Rows in shared memory ----
 
-// The rows that a warp's windows reach, two a step, in its ring. The warp takes part in all of it together.
+// The rows that a warp's windows reach, two a step, in its ring. The whole warp calls these methods together.
 //
-// What lies beside the frame is made of what lies in it once that has arrived, a pixel a lane. Only where the border
-// wraps, which is at the other end of the row, is it copied.
+// Pixels beside the frame are made of pixels in it once these have arrived, a pixel a lane. Only if the border wraps
+// are they copied from global memory, since they lie at the other end of the row.
 template <int kPixelBytes>
 class RowPairRing {
  public:
-  static constexpr int kWidth = kRowPairWidth * row_pair_strips(kPixelBytes);  // of the strips, pixels
-  // On either side of a row, whole 16 bytes, which hold the pixels beside the strips.
+  static constexpr int kWidth = kRowPairWidth * row_pair_strips(kPixelBytes);  // pixels of the strips
+  // Bytes on either side of a row for the pixels beside the strips, a multiple of 16.
   static constexpr int kHalo = (kRowPairRadius * kPixelBytes + 15) / 16 * 16;
   static constexpr int kRowBytes = kWidth * kPixelBytes + 2 * kHalo;
   static constexpr int kBytes = kRowPairSlots * 2 * kRowBytes;
 
-  // In words that it is aligned to.
+  // The words that a pixel consists of and is aligned to.
   using Unit =
       std::conditional_t<kPixelBytes % 4 == 0, uint32_t, std::conditional_t<kPixelBytes == 2, uint16_t, uint8_t>>;
   static constexpr int kUnitBytes = sizeof(Unit), kUnits = kPixelBytes / kUnitBytes;
@@ -71,8 +72,8 @@ class RowPairRing {
     Unit unit[kUnits];
   };
 
-  // x0 is the strips' first pixel, y0 the first row of the first of `steps`; `rows` lists where rows are, in bytes from
-  // the part's first. `ring` has kBytes, aligned to 16.
+  // x0 is the strips' first pixel, y0 the first row of the first of `steps` steps; `rows` lists where rows are, as byte
+  // offsets from the part's first row. `ring` has kBytes bytes and is aligned to 16.
   __device__ RowPairRing(const FrameParams &p, const PartParams &part, int x0, int y0, int steps, const int64_t *rows,
                          uint8_t *ring)
       : part_(part),
@@ -92,8 +93,8 @@ class RowPairRing {
     const bool fills = (at_edge & !wraps) | (constant & ((y0 < 0) | (y0 + 2 * steps > part.height)));
     // Broadcast, so that the compiler keeps the bits together.
     edges_ = __shfl_sync(0xffffffffu, fills * kFills | (at_edge & wraps) * kWraps | constant * kConstant, 0);
-    // The lane fills one of the four pixels before the frame or behind it, or where the border wraps one of their
-    // words.
+    // The lane fills one of the four pixels before the frame or of the four behind it or, if the border wraps, one of
+    // their words.
     const int n = item() % 8, first = item() < 8 ? -kRowPairRadius : part.width;
     const int x = first + (wraps ? n * 4 / kPixelBytes : n);
     move_ = -1;
@@ -125,14 +126,14 @@ class RowPairRing {
     commit_copies();
   }
 
-  // Waits for the rows of all steps but the last kBegun that have begun.
+  // Waits for the rows of all steps that have begun except the last kBegun.
   template <int kBegun>
   __device__ void wait() const {
     wait_for_groups<kBegun>();
     __syncwarp();
   }
 
-  // Reads, and then writes, this lane's pixel beside the frame in the rows of a step that has been waited for; the warp
+  // Read and then write this lane's pixel beside the frame in the rows of a step that has been waited for. The warp
   // sees it after the next wait().
   __device__ Pixel read_edge(int step) const {
     Pixel pixel = {};
@@ -153,27 +154,27 @@ class RowPairRing {
     if (edges_ & kFills && move_ >= 0) *reinterpret_cast<Pixel *>(row(step, row_of_lane()) + (move_ & 0xffff)) = pixel;
   }
 
-  // Words of row h of a step from pixel x of the strips on.
+  // Reads words of row h of a step from pixel x of the strips on.
   template <int kWords>
   __device__ void read(int step, int h, int x, uint32_t *words) const {
     load_words<kWords>(row(step, h) + place(x), words);
   }
 
  private:
-  static constexpr uint32_t kFills = 1, kWraps = 2, kConstant = 4;  // what there is to do at the edges
-  static constexpr int kChunks = (kRowBytes / 16 + 31) / 32;        // of a row, a lane
+  static constexpr uint32_t kFills = 1, kWraps = 2, kConstant = 4;  // bits of edges_: what to do at the edges
+  static constexpr int kChunks = (kRowBytes / 16 + 31) / 32;        // chunks of a row for each lane
 
   __device__ static int lane() {
     return threadIdx.x % 32;
   }
-  // At the edges a half of the warp is for either row.
+  // At the edges each half of the warp handles one of the two rows.
   __device__ static int row_of_lane() {
     return lane() / 16;
   }
   __device__ static int item() {
     return lane() % 16;
   }
-  // The offset of pixel x of the strips from a row's first byte.
+  // Offset of pixel x of the strips from a row's first byte.
   __device__ static int place(int x) {
     return kHalo + x * kPixelBytes;
   }
@@ -182,9 +183,9 @@ class RowPairRing {
     return ring_ + (step % kRowPairSlots * 2 + h) * kRowBytes;
   }
 
-  // A row outside, by half of the warp.
+  // Fills a row outside the frame with the border value, by half a warp.
   __device__ void fill(uint8_t *row) const {
-    constexpr int kFirst = kRowPairWidth * kPixelBytes - kHalo;  // as far from a pixel's first byte as a row's
+    constexpr int kFirst = kRowPairWidth * kPixelBytes - kHalo;  // the row's first byte, 64 pixels farther
 #pragma unroll 1
     for (int i = item(); i < kRowBytes / 4; i += 16)
       reinterpret_cast<uint32_t *>(row)[i] = part_.border_word[(kFirst / 4 + i) % word_period(kPixelBytes)];
@@ -193,11 +194,11 @@ class RowPairRing {
   const PartParams &part_;
   const int64_t *rows_;
   uint8_t *ring_;
-  const uint8_t *source_;  // of a row's 16 bytes that the lane copies
+  const uint8_t *source_;  // of the lane's 16 bytes in row 0 of the part
   int steps_, y0_, bytes_[kChunks];
   uint32_t edges_;
-  // Nothing where negative. The place of the pixel beside the frame, and above 16 bits of the one that it is like; or
-  // where the border wraps the place of the word.
+  // What the lane fills; negative: nothing. The offset of the pixel beside the frame, and above 16 bits that of the
+  // pixel that it equals or, if the border wraps, the offset of the word.
   int move_;
 };
 
@@ -205,28 +206,29 @@ class RowPairRing {
 
 template <int kRowPairs, Samples kSamplesKind>
 struct RowPairShape {
-  static constexpr int kPairs = kRowPairs;  // of rows that windows reach
+  static constexpr int kPairs = kRowPairs;  // pairs of rows that windows reach
   static constexpr Samples kSamples = kSamplesKind;
   static constexpr Weights kWeights = Weights::S8;
   static constexpr int kSampleBytes = sample_bytes(kSamples);
   static constexpr bool kFour = kSamples == Samples::U16x4;
   static constexpr int kMinBlocks = kFour ? (kPairs == 3 ? 6 : 4) : kPairs < 5 ? 8 : 6;
-  // Steps of the loop. Of bytes with as many as there are pairs sums stay where they are; of more the code is then too
-  // long for the cache of instructions next to a scheduler, and sums move on.
+  // Steps of the loop's body. For 8-bit samples it is the number of pairs, so that sums stay in their registers; with
+  // more bytes that code would be too long for the instruction cache of a scheduler, so sums move from register to
+  // register.
   static constexpr int kUnrolledSteps = kSamples == Samples::U8 ? kPairs : 2;
   static constexpr int kLine = padded_words(kRowPairLineWords),
-                       kLines = 2 * kPairs + 1;  // the first before the mask
+                       kLines = 2 * kPairs + 1;  // the first line, before the mask, is zeros
   static constexpr size_t kOperandBytes = ((kStartWords + kLines * kLine) * sizeof(uint32_t) + 15) / 16 * 16;
   static constexpr size_t kWarpBytes = RowPairRing<(kFour ? 8 : 4)>::kBytes;  // no format takes more
 
-  // Rows that windows of as many rows of results reach, in pairs.
+  // Rows that windows of `rows` rows of results reach, in pairs.
   CUDACONV_HOST_DEVICE static constexpr int source_rows(int rows) { return rows + 2 * kPairs - 2; }
   CUDACONV_HOST_DEVICE static constexpr size_t shared_bytes(int tile_height) {
     return kOperandBytes + kRowPairWarps * kWarpBytes + source_rows(tile_height) * sizeof(int64_t);
   }
 };
 
-// The matrices of coefficients.
+// A lane's words of the matrices of coefficients.
 template <int kPairs>
 struct RowPairOperands {
   uint32_t pair[kPairs][4];
@@ -237,7 +239,7 @@ struct RowPairOperands {
     for (int j = 0; j < kPairs; j++)
 #pragma unroll
       for (int h = 0; h < 2; h++) {
-        // Line 0 is that before the mask.
+        // Line 0 is the one before the mask.
         const uint32_t *line = lines + (2 * j + h + 1 - g / 4) * padded_words(kRowPairLineWords);
         const int first = 4 * t - g % 4 * 2;
         pair[j][2 * h] = four_bytes(line, first);
@@ -246,8 +248,8 @@ struct RowPairOperands {
   }
 };
 
-// The start of sums of bytes, read anew each time: registers are short, and the compiler makes copies of values that it
-// knows for each instruction.
+// Reads the initial value of 8-bit sums from shared memory each time: registers are scarce, and the compiler would copy
+// a value that it knows for each instruction.
 __device__ inline Sums read_start(const int32_t *from) {
 #ifdef __CUDACC__
   Sums s;
@@ -260,7 +262,7 @@ __device__ inline Sums read_start(const int32_t *from) {
 #endif
 }
 
-// Writes neighbouring pixels of which `n` lie in the part, two of four bytes or more, else four.
+// Writes neighbouring pixels, of which `n` lie in the part: two of four bytes or more, or four smaller ones.
 template <int kPixelBytes>
 __device__ inline void store_pixels(uint8_t *to, const uint32_t *words, int n) {
   constexpr int kPixels = kPixelBytes < 4 ? 4 : 2;
@@ -276,7 +278,7 @@ __device__ inline void store_pixels(uint8_t *to, const uint32_t *words, int n) {
   }
 }
 
-// The lines of coefficients with their padding, and one of zeros before them.
+// Stores the lines of coefficients with their padding, and a line of zeros before them.
 template <typename Shape>
 __device__ inline void load_pair_lines(const RowPairMmaParams &p, uint32_t *lines) {
 #pragma unroll 1
@@ -286,15 +288,15 @@ __device__ inline void load_pair_lines(const RowPairMmaParams &p, uint32_t *line
   }
 }
 
-// A lane writes four pixels at a time where they have fewer than four bytes, joined with its neighbour's, else twice
-// two.
+// How a lane writes results: four pixels of less than four bytes at once, after joining them with its neighbour's, else
+// two pixels twice.
 template <int kPixelBytes>
 struct RowPairPlace {
   static constexpr bool kJoins = kPixelBytes < 4;
   static constexpr int kTimes = kJoins ? 1 : 2, kWords = kPixelBytes / kTimes;
 };
 
-// The sums of a warp's strips: of each of the pairs of rows of results whose windows reach the pair of rows of a step.
+// The sums of a warp's strips, for each pair of rows of results whose windows contain the pair of rows of a step.
 template <typename Shape, typename Channels>
 class RowPairSums {
  public:
@@ -303,8 +305,8 @@ class RowPairSums {
 
   __device__ RowPairSums(const PartParams &part, const uint32_t *lines) : channels_(part), operands_(lines) {}
 
-  // Adds the rows of a step, `words` as they lie in memory, whose number is i modulo kUnrolledSteps. The new pair of
-  // rows of results begins with `start`.
+  // Adds the rows of a step, whose number is i modulo kUnrolledSteps; `words` are as they lie in memory. The sums of
+  // the new pair of rows of results begin with `start`.
   __device__ void add(const RowPairMmaParams &p, int i, uint32_t (&words)[kStrips][2][kPixelBytes], const Sums &start) {
 #pragma unroll
     for (int s = 0; s < kStrips; s++) {
@@ -321,7 +323,7 @@ class RowPairSums {
     }
   }
 
-  // The lane's results, of two rows, that are done with step i.
+  // The lane's results, in two rows, that are complete with step i.
   __device__ void make_pixels(const RowPairMmaParams &p, int i, uint32_t (&pixels)[kStrips][kPixelBytes]) const {
     const auto &total = sums_[(i + 1) % kPairs].of;
     if constexpr (Shape::kSamples == Samples::U8) {
@@ -344,7 +346,7 @@ class RowPairSums {
     }
   }
 
-  // Moves sums to where the next kUnrolledSteps steps look for them.
+  // Moves sums to where the next kUnrolledSteps steps expect them.
   __device__ void move_on() {
     Pair before[kPairs];
 #pragma unroll
@@ -365,7 +367,7 @@ class RowPairSums {
   Pair sums_[kPairs] = {};
 };
 
-// Where a warp writes the results of its strips, two rows at a time, from tile.x0 and tile.y0 on.
+// Writes the results of a warp's strips, two rows at a time, from tile.x0 and tile.y0 on.
 template <int kPixelBytes>
 class RowPairWriter {
  public:
@@ -382,8 +384,8 @@ class RowPairWriter {
         target_pitch_(part_.target_pitch),
         to_(part_.target + (tile.y0 + g() / 4) * target_pitch_ + (tile.x0 + x_) * kPixelBytes) {}
 
-  // Takes unfiltered channels from the rows in the middle of the windows, which `source` still holds, where row
-  // `middle` is that of the first of the two rows.
+  // Merges unfiltered channels into the results. They come from the rows in the middle of the windows, which `source`
+  // still holds: row `middle` is that of the first of the two rows of results.
   __device__ void blend(const RowPairRing<kPixelBytes> &source, int middle,
                         uint32_t (&pixels)[kStrips][kPixelBytes]) const {
     if (!has_unfiltered_) return;
@@ -399,11 +401,11 @@ class RowPairWriter {
     }
   }
 
-  // Rows y and y + 1 of the tile; the next two follow.
+  // Writes rows y and y + 1 of the tile; the next call writes the two rows below.
   __device__ void store(int y, const uint32_t (&pixels)[kStrips][kPixelBytes]) {
 #pragma unroll
     for (int n = 0; n < kStrips * Place::kTimes; n++) {
-      const int right_of = n / Place::kTimes * kRowPairWidth + n % Place::kTimes * 8;  // the lane's first pixel
+      const int right_of = n / Place::kTimes * kRowPairWidth + n % Place::kTimes * 8;  // of the lane's first pixel
       uint8_t *const at = to_ + right_of * kPixelBytes;
       const uint32_t *const words = pixels[n / Place::kTimes] + n % Place::kTimes * Place::kWords;
       if (whole_)
@@ -423,16 +425,16 @@ class RowPairWriter {
   }
 
   const PartParams &part_;
-  int x_;              // of the lane's results in a strip
+  int x_;              // the lane's first pixel in a strip
   int right_, below_;  // how many pixels and rows there are from the lane's first one on
-  bool whole_;         // that is enough for all of them, in every row
+  bool whole_;         // whether that is enough for all results in every row
   bool has_unfiltered_;
   int64_t target_pitch_;
   uint8_t *to_;
 };
 
-// The warp's strips, of which tile.x0 is the first pixel; there may be none. `rows` is a list that all threads of the
-// block have made, `lines` is made by them here.
+// Filters the warp's strips, of which tile.x0 is the first pixel; a warp may have none. All threads of the block have
+// made the list `rows`; all of them make `lines` here.
 template <typename Shape, typename Channels>
 __device__ inline void filter_row_pairs(const RowPairMmaParams &p, const Tile &tile, int32_t *starts,
                                         const int64_t *rows, uint32_t *lines, uint8_t *ring) {
@@ -460,7 +462,7 @@ __device__ inline void filter_row_pairs(const RowPairMmaParams &p, const Tile &t
     for (int i = 0; i < Shape::kUnrolledSteps; i++) {
       const int step = step0 + i;
       if (step >= steps) return;
-      source.template wait<kRowPairsAhead - 2>();  // for the next step too
+      source.template wait<kRowPairsAhead - 2>();  // waits for the next step, too
       uint32_t words[kStrips][2][kPixelBytes];
 #pragma unroll
       for (int s = 0; s < kStrips; s++)
@@ -473,7 +475,7 @@ __device__ inline void filter_row_pairs(const RowPairMmaParams &p, const Tile &t
       if constexpr (Shape::kSamples == Samples::U8) start = read_start(starts);
       sums.add(p, i, words, start);
       source.write_edge(step + 1, edge);
-      const int y = 2 * (step - kPairs + 1);  // of the results
+      const int y = 2 * (step - kPairs + 1);  // row of the results
       if (y < 0) continue;
       uint32_t pixels[kStrips][kPixelBytes];
       sums.make_pixels(p, i, pixels);
@@ -498,7 +500,7 @@ __global__ void __launch_bounds__(kRowPairThreads, Shape::kMinBlocks)
     uint32_t *const lines = shared_memory<uint32_t>() + kStartWords;
     uint8_t *const rings = shared_memory<uint8_t>() + Shape::kOperandBytes;
     int64_t *const rows = reinterpret_cast<int64_t *>(rings + kRowPairWarps * Shape::kWarpBytes);
-    // In place of rows that there are not, others are read.
+    // Rows that are the border value are filled later; any row can be read in their place.
 #pragma unroll 1
     for (int i = static_cast<int>(threadIdx.x); i < Shape::source_rows(p.tile_height); i += kRowPairThreads)
       rows[i] = max(border_index(p.border, tile.y0 - p.radius_y + i, part.height), 0) * part.source_pitch;

@@ -11,10 +11,10 @@ namespace cudaconv {
 
 namespace {
 
-// Which of the kernels for separable masks: for unsharp masks, and for few channels.
+// Which variant of a kernel: for unsharp masks or not, and for few channels or many.
 struct SeparableVariant {
   bool sharpens;
-  bool few_channels;  // for planes of one or two channels, else of three or four
+  bool few_channels;  // for planes of one or two channels, else for three or four
 };
 
 template <int kRadius, Weights kWeights, Samples kSamples, bool kSharpens = false>
@@ -39,7 +39,7 @@ MmaLaunch<SeparableMmaParams> strip_launch(SeparableVariant variant) {
   return launch(std::false_type());
 }
 
-// Strips or, of a radius of 64, tiles.
+// The strips for a shape or, for 8-bit samples with radii above 16, its tiles.
 template <int kRadius, Weights kWeights, Samples kSamples>
 MmaLaunch<SeparableMmaParams> separable_launch(SeparableVariant variant) {
   if constexpr (kRadius <= 16 || kSamples != Samples::U8) {
@@ -54,7 +54,7 @@ MmaLaunch<SeparableMmaParams> separable_launch(SeparableVariant variant) {
 
 template <int kRadius, Samples kSamples>
 MmaLaunch<SeparableMmaParams> separable_launch(Weights weights, SeparableVariant variant) {
-  if constexpr (kRadius <= 16 && has_sharpening(kRadius, kSamples))  // tiles have no kernels of their own for it
+  if constexpr (kRadius <= 16 && has_sharpening(kRadius, kSamples))  // tiles have no separate kernels for it
     if (variant.sharpens) return strip_launch<kRadius, Weights::U16RoundedRows, kSamples, true>(variant);
   if constexpr (has_separable(kRadius, Weights::S8, kSamples))
     if (weights == Weights::S8) return separable_launch<kRadius, Weights::S8, kSamples>(variant);
@@ -94,7 +94,7 @@ KernelLaunch<SeparableMmaParams> choose(const PassQuery &query, const MmaKind &k
   return cut_frame(separable_launch<kSamples>(kind, variant), sample_bytes(kSamples), 0, p);
 }
 
-// None where the pass is not for these. The frame has been filled in.
+// Chooses the launch, without a kernel if the pass is not for this structure. The frame has been filled in.
 KernelLaunch<SeparableMmaParams> choose(const PassQuery &query, SeparableMmaParams &p) {
   if (!query.kernels.mma) return {};
   DenseMmaParams dense = {};

@@ -1,30 +1,31 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Separable masks, by the matrix instructions. Those of up to 33 samples, 65 where samples have 16 bits, go through
-// registers alone, in the strips of separable_strip.cuh; longer ones work on the tiles of separable_tile.cuh, of
-// samples and of results, in shared memory.
+// Separable masks, by the matrix instructions. Masks of up to 33 samples, 65 for 16-bit samples, work in registers, in
+// the strips of separable_strip.cuh; longer ones work on the tiles of separable_tile.cuh, with samples and results in
+// shared memory.
 //
-// A warp goes down a strip of 16 pixels' width in steps of 8 rows. One step sums 8 rows along the row: the row's matrix
-// times a matrix of samples, whose columns are the 8 rows. Lane (g, t) then holds the sums of its pixels 2g and 2g + 1
-// in rows 2t and 2t + 1, 16 bits each. That is just what it needs of the 16 x k matrix of the second product, whose
-// rows are pixels and whose k are rows: a chunk is 16 rows, two steps, where k = 4t + i stands for rows 2t, 2t + 1 of
-// the one step and 2t, 2t + 1 of the next. So sums stay in registers, as high bytes and low bytes, and move up by half
-// a chunk with each step. The k x 8 matrix is the column's: 8 rows of results, and the weight of each row of sums in
-// each.
+// A warp goes down a strip of 16 pixels' width in steps of 8 rows. A step first sums 8 rows along the row: the matrix
+// of the row's coefficients times a matrix of samples whose columns are the 8 rows. Lane (g, t) then has the sums of
+// its pixels 2g and 2g + 1 in rows 2t and 2t + 1, 16 bits each. This is what it needs of the 16 x k matrix of the
+// second product, whose rows are pixels and whose k are rows: a chunk is 16 rows, or two steps, with k = 4t + i for
+// rows 2t and 2t + 1 of the first step and 2t and 2t + 1 of the second. So sums stay in registers, as high bytes and
+// low bytes, and move up by half a chunk with each step. The k x 8 matrix has the column's coefficients: 8 rows of
+// results, and the weight of each row of sums in each of them.
 #pragma once
 
 #include "cuda/mma/sums.cuh"
 
 namespace cudaconv {
 
-// For an H200; what they do is shown by kernel-bench --table=goals,formats --only="gauss 15,gauss 31,unsharp 15". So is
-// how many blocks each strip and tile bounds its registers for.
+// Tuned on an H200 with kernel-bench --table=goals,formats --only="gauss 15,gauss 31,unsharp 15", and so are the blocks
+// for which each strip and tile limits its registers.
 struct SeparableTuning {
-  static constexpr int kPrefetchSteps = 2;  // samples come to the L2 cache so many steps ahead; they are read one ahead
-  // Rows of strips, results, and how many more they take the time of besides those that windows reach; "wide" ones are
-  // of three or four channels of bytes, see SeparableStrip, and of any number of rows.
+  // Samples are prefetched to the L2 cache this many steps ahead, and read one step ahead.
+  static constexpr int kPrefetchSteps = 2;
+  // Rows of results of a strip, and how many more rows a strip takes the time of besides those that windows reach.
+  // "Wide" strips are of three or four channels of bytes, see SeparableStrip, and have any number of rows.
   static constexpr int kLeastRows = 16, kLeastWideRows = 32, kMostRows = 512, kMoreRows = 16, kMoreWideRows = 8;
-  static constexpr int kTileRows = 64;  // of the tiles of separable_tile.cuh
+  static constexpr int kTileRows = 64;  // tiles of separable_tile.cuh
 };
 
 template <int kRadiusClass, Weights kWeightsKind, Samples kSamplesKind, bool kSharpensPixels = false>
@@ -36,18 +37,18 @@ struct SeparableShape {
   static constexpr int kBytes = weight_bytes(kWeights);
   static constexpr int kSumBytes = row_sum_bytes(kWeights, kSampleBytes);
   static constexpr int kRowParts = kSampleBytes + kBytes - 1, kParts = kSumBytes + kBytes - 1;
-  static constexpr bool kSharpens = kSharpensPixels;  // SumRounding::Sharpen and no other
-  // Pixels on either side that are read: chunks begin at multiples of 8.
+  static constexpr bool kSharpens = kSharpensPixels;  // SumRounding::Sharpen only
+  // Pixels that are read on either side: chunks begin at multiples of 8.
   static constexpr int kReach = kRadius < 8 ? 8 : kRadius;
-  static constexpr int kChunksX = (16 + 2 * kReach) / 16;  // of samples that windows of 16 pixels reach
-  static constexpr int kSteps = 1 + kRadius / 4;           // that windows of 8 rows reach
+  static constexpr int kChunksX = (16 + 2 * kReach) / 16;  // chunks of samples that windows of 16 pixels reach
+  static constexpr int kSteps = 1 + kRadius / 4;           // steps that windows of 8 rows reach
   static constexpr int kChunksY = (kSteps + 1) / 2;
-  // Words of a line that are not zero: all of them for the largest class, whose radii are below 64.
+  // Words of a line that may be non-zero: all of them for the largest class, whose radii are below 64.
   static constexpr int kWords = kRadius < 64 ? kRadius / 2 + 1 : kLineWords;
   static constexpr int kLine = padded_words(kWords), kLines = 2 * kBytes;
   static constexpr size_t kLineBytes = (kLines * sizeof(uint32_t) * kLine + 15) / 16 * 16;
 
-  // The lines with their padding, in shared memory.
+  // Stores the lines with their padding in shared memory.
   __device__ static void load_lines(const SeparableMmaParams &p, uint32_t *lines) {
 #pragma unroll 1
     for (int i = static_cast<int>(threadIdx.x); i < kLines * kLine; i += static_cast<int>(blockDim.x))
@@ -55,13 +56,13 @@ struct SeparableShape {
   }
 };
 
-// The two matrices of coefficients.
+// A lane's words of the two matrices of coefficients.
 template <typename Shape>
 struct SeparableOperands {
   static constexpr int kBytes = Shape::kBytes, kChunksX = Shape::kChunksX, kChunksY = Shape::kChunksY;
-  uint32_t row[kBytes][kChunksX][2], column[kBytes][kChunksY];  // from the lowest bytes up
+  uint32_t row[kBytes][kChunksX][2], column[kBytes][kChunksY];  // low bytes first
 
-  // `eight_pixels`: of samples as PixelReader::kEightPixels says.
+  // `eight_pixels`: samples are ordered as with PixelReader::kEightPixels.
   __device__ explicit SeparableOperands(const uint32_t *lines, bool eight_pixels = false) {
     const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
     constexpr int kLine = Shape::kLine;
@@ -77,7 +78,7 @@ struct SeparableOperands {
           row[b][c][i] = four_bytes(lines + b * kLine, sample(c) - (2 * g + i) - (Shape::kReach - Shape::kRadius));
 #pragma unroll
       for (int c = 0; c < kChunksY; c++) {
-        const int first = 16 * c + 2 * t - g;  // rows 2t and 2t + 1 of either step, seen from row g of results
+        const int first = 16 * c + 2 * t - g;  // rows 2t and 2t + 1 of each step, relative to row g of results
         column[b][c] = __byte_perm(four_bytes(lines + (kBytes + b) * kLine, first),
                                    four_bytes(lines + (kBytes + b) * kLine, first + 8), 0x5410);
       }
@@ -85,17 +86,17 @@ struct SeparableOperands {
   }
 };
 
-// The last rows' sums of a channel, from which columns are summed. kChains, of 8-bit samples: the parts of a sum are
-// made one after the other, each from the one before it. That is less to do, and takes longer where a warp has no other
-// sum to make meanwhile.
+// The latest row sums of a channel, from which columns are summed. kChains, for 8-bit samples: each part of a sum is
+// computed from the one before. That takes fewer instructions, but more time if the warp has no other sum to compute
+// meanwhile.
 template <typename Shape, bool kChains>
 struct SeparableSums {
   static constexpr int kSampleBytes = Shape::kSampleBytes, kBytes = Shape::kBytes, kSumBytes = Shape::kSumBytes;
   static constexpr int kChunksX = Shape::kChunksX, kChunksY = Shape::kChunksY;
   static constexpr Weights kWeights = Shape::kWeights;
-  uint32_t sum[kSumBytes][kChunksY][2] = {};  // bytes of the rows' sums, of pixels 2g and 2g + 1
+  uint32_t sum[kSumBytes][kChunksY][2] = {};  // bytes of the row sums, of pixels 2g and 2g + 1
 
-  // Sums the next 8 rows of samples, of which there is a window of each byte.
+  // Sums the next 8 rows of samples; `window` has a window of each byte of a sample.
   __device__ void enter(const SeparableMmaParams &p, const SeparableOperands<Shape> &k, int32_t start,
                         const uint32_t (&window)[kSampleBytes][kChunksX]) {
     Sums sums;
@@ -118,12 +119,12 @@ struct SeparableSums {
             parts.part[i + b] = multiply<false, false>(k.row[b], window[i], parts.part[i + b]);
       sums = row_sums(p, parts);
     }
-    // With 8-bit samples the rounding is a choice of bytes.
+    // With 8-bit samples the rounding of row sums is a choice of bytes.
     constexpr uint32_t kPick = kWeights == Weights::U16RoundedRows && kSampleBytes == 1 ? 0x6251 : 0x5140;
 #pragma unroll
     for (int i = 0; i < 2; i++) {
       const uint32_t first = static_cast<uint32_t>(sums.v[2 * i]), second = static_cast<uint32_t>(sums.v[2 * i + 1]);
-      // The two sums' low bytes, then the next; their third ones.
+      // `pair` has the low bytes of both sums, then their second bytes; the third bytes are picked below.
       const uint32_t pair = __byte_perm(first, second, kPick);
       append<0>(i, pair, false);
       append<1>(i, pair, true);
@@ -131,7 +132,8 @@ struct SeparableSums {
     }
   }
 
-  // The sums of 8 rows of results. `start` is added to them, `start_high` times 256^k, see SumRounding.
+  // Computes the sums of 8 rows of results. `start` is added to them and, with start_high_part(), start_high, see
+  // SumRounding.
   static constexpr int kTotals = kChains ? 1 : Shape::kParts;
   __device__ PartialSums<kTotals> total(const SeparableOperands<Shape> &k, int32_t start, int32_t start_high) const {
     const auto add = [&](int i, int b, const Sums &s) {
@@ -159,7 +161,8 @@ struct SeparableSums {
   }
 
  private:
-  // Part by part, from the highest down, what add(part, sums) makes of the sums so far. The last begins with `start`.
+  // Applies add(part, sums) part by part, from the highest one down, and multiplies by 256 in between. The last part
+  // begins with `start`.
   template <int kCount, typename Add>
   __device__ static Sums add_parts(int32_t start, Add add) {
     Sums sums = all(kCount == 1 ? start : 0);
@@ -171,11 +174,11 @@ struct SeparableSums {
     return sums;
   }
 
-  // The rows' sums, but for the bits that U16RoundedRows of 8-bit samples leave off.
+  // The row sums, with the bits shifted out that rounding drops, except for U16RoundedRows of 8-bit samples.
   __device__ static Sums row_sums(const SeparableMmaParams &p, const PartialSums<Shape::kRowParts> &parts) {
     Sums sums = parts.total();
     if constexpr (kWeights == Weights::U24) {
-      // 32 bits do not hold what the shift by 16 leaves off.
+      // The bits that the shift by 16 drops do not fit 32 bits together with the rest, so parts are shifted one by one.
 #pragma unroll
       for (int i = 0; i < 4; i++)
         sums.v[i] = (((parts.part[0].v[i] >> 8) + parts.part[1].v[i]) >> 8) + parts.part[2].v[i] +
@@ -187,7 +190,8 @@ struct SeparableSums {
     return sums;
   }
 
-  // Byte kByte of the sums of the two rows of a step moves in, from a half of `pair`.
+  // Appends byte kByte of the sums of the step's two rows, from the low or the high half of `pair`, and drops the
+  // oldest ones.
   template <int kByte>
   __device__ void append(int i, uint32_t pair, bool upper) {
     auto &chunks = sum[kByte];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// The launcher of the kernels on bytes as they lie in memory.
+// The launcher of the kernels on 8-bit pixels as they lie in memory.
 #include "cuda/mma/separable9.cuh"
 
 #include <algorithm>
@@ -33,11 +33,11 @@ Separable9Launch choose_kernel(Weights weights, const SeparableMmaParams &p) {
   return shifts && p.row_start == 0 ? separable9_launch<Weights::S8, true>() : separable9_launch<Weights::S8, false>();
 }
 
-// None where the pass is not for these. The frame has been filled in.
+// Chooses the launch, without a kernel if the pass is not for this structure. The frame has been filled in.
 KernelLaunch<SeparableMmaParams> choose(const PassQuery &query, SeparableMmaParams &p) {
   const Pass &pass = query.pass();
   const int radius = pass.radius_x;
-  // Means are here for pixels of three bytes alone, see box.cu, for which the kernels of separable.cuh are taken.
+  // Means only get here with pixels of three bytes, see box.cu; the kernels of separable.cuh take these.
   if (!query.kernels.mma || pass.op != Op::Linear || pass.mask[0].uniform() ||
       std::max(radius, pass.radius_y) > kSeparable9Radius)
     return {};
@@ -45,7 +45,7 @@ KernelLaunch<SeparableMmaParams> choose(const PassQuery &query, SeparableMmaPara
   const MmaKind kind = plan_mma(query.plan, pass, p, dense);
   if (kind.shape != MmaShape::Separable || kind.samples != Samples::U8 || p.epilogue.mode == SumRounding::Sharpen)
     return {};
-  // Columns' coefficients are sums of two signed bytes.
+  // Column coefficients are stored as two signed bytes: 256 * 127 + 127 is the largest.
   constexpr int kMost = 127 * 257;
   const std::vector<int32_t> &column = pass.mask[0].column;
   if (std::any_of(column.begin(), column.end(), [](int32_t c) { return c > kMost; })) return {};
@@ -54,7 +54,7 @@ KernelLaunch<SeparableMmaParams> choose(const PassQuery &query, SeparableMmaPara
 
   for (int i = 0; i < p.parts; i++) {
     const PartParams &part = p.part[i];
-    // Reflections want as many pixels beyond the first one as the radius, of the 16 bytes at an edge.
+    // Reflect101 needs radius + 1 pixels within the 16 bytes at an edge.
     if (!part.row_is_multiple_of_16 || (p.border == Border::Reflect101 && (radius + 1) * part.channels > kVectorBytes))
       return {};
   }

@@ -1,22 +1,24 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Separable masks up to a radius of 16, of 16-bit samples up to 32, in strips, in registers alone.
+// Separable masks up to a radius of 16, or 32 for 16-bit samples, in strips, entirely in registers.
 //
-// Lane (g, t) loads four pixels of row g, and taken apart they are its words of the matrices of samples, one a channel.
-// With less than four bytes a pixel a warp takes as many strips side by side as make four planes of bytes.
+// Lane (g, t) loads four pixels of row g; split by channels, they are its words of the matrices of samples, one matrix
+// for each channel. With less than four bytes a pixel a warp works on several strips side by side, as many as make four
+// planes of bytes.
 //
-// A launch takes as long as its slowest warps, so those at an edge of the frame are not to take longer than others.
+// A launch takes as long as its slowest warps, so warps at an edge of the frame should not take longer than others.
 #pragma once
 
 #include "cuda/mma/separable.cuh"
 
 namespace cudaconv {
 
-// The samples of two neighbouring pixels of two rows that a lane's sums belong to: of pixel i, row h and channel c.
+// The samples at the places of a lane's sums: two neighbouring pixels in each of two rows, at() pixel i, row h and
+// channel c.
 template <int kChannels, Samples kSamples>
 class Centres {
  public:
-  // From (x, y) of the part; what lies beyond its last pixel or row `last_row` is not asked for.
+  // Loads from (x, y) of the part on. Samples beyond its last pixel or row `last_row` are not used.
   __device__ Centres(const PartParams &part, int x, int y, int last_row, bool inside) {
 #pragma unroll
     for (int h = 0; h < 2; h++) {
@@ -52,7 +54,7 @@ class Centres {
   uint32_t words_[2][(2 * kPixelBytes + 3) / 4] = {};
 };
 
-// make_pixels() of such sums.
+// make_pixels() for SumRounding::Sharpen.
 template <int kChannels, typename Shape, typename SumsOf>
 __device__ inline void make_sharp_pixels(const SeparableMmaParams &p,
                                          const Centres<kChannels, Shape::kSamples> &centres, SumsOf sums_of,
@@ -61,7 +63,7 @@ __device__ inline void make_sharp_pixels(const SeparableMmaParams &p,
 #pragma unroll
   for (int c = 0; c < kChannels; c++) {
     const Sums sums = sums_of(c).total();
-    // Sum 2i + h is that of pixel i and row h.
+    // sums.v[2i + h] belongs to pixel i and row h.
     const auto round = [&](int n) { return sharpen(p.sharpening, sums.v[n], centres.at(p, n / 2, n % 2, c)); };
     if constexpr (Shape::kSamples == Samples::U8)
       results[c] = pack_clamped(round(0), round(2), round(1), round(3));
@@ -71,9 +73,9 @@ __device__ inline void make_sharp_pixels(const SeparableMmaParams &p,
   join_channels<kChannels>(results, words);
 }
 
-constexpr int kStripThreads = 128;  // of a block, whose warps' strips lie side by side
+constexpr int kStripThreads = 128;  // threads of a block, whose warps' strips lie side by side
 
-// Pixels of a warp's strips.
+// Width of a warp's strips in pixels.
 CUDACONV_HOST_DEVICE constexpr int strip_width(int pixel_bytes) {
   return 16 * subtiles(pixel_bytes);
 }
@@ -83,16 +85,16 @@ CUDACONV_HOST_DEVICE constexpr int strip_rows(int tile_height, int radius) {
   return tile_height + (radius < 8 ? 8 : 2 * radius);
 }
 
-constexpr int kMostColumns = 6;  // of 16 pixels that the strips of a warp load
+constexpr int kMostColumns = 6;  // most blocks of 16 pixels of a row that a warp loads
 
-// Whether there is code for frames of four channels of which the first or the last is not filtered: of what is in use.
+// Whether kernels are compiled for four channels of which the first or the last is not filtered: for the common shapes.
 template <typename Shape>
 constexpr bool kHasThree = Shape::kSamples == Samples::U8 &&
                            (Shape::kRadius == 8 || Shape::kRadius == 16) && Shape::kWeights != Weights::S16 &&
                            !Shape::kSharpens;
 
-// ResultPlace of strips side by side, of 1 or 2 bytes a pixel: of a lane's results in four or two strips, two pairs of
-// neighbouring pixels each, one below the other, makes 8 bytes of either row of one strip.
+// ResultPlace for strips side by side, of 1 or 2 bytes a pixel. A lane has two pairs of neighbouring pixels, one below
+// the other, in each of four or two strips; lanes exchange them so that each has 8 bytes of both rows of one strip.
 template <int kPixelBytes, int kStrips>
 struct StripPlace {
   using Pixels = PixelPlaces<8 / kPixelBytes, kPixelBytes, 2, 0, 1>;
@@ -111,7 +113,7 @@ struct StripPlace {
       *received = __shfl_xor_sync(0xffffffffu, second ? a : b, lanes);
       *kept = second ? b : a;
     };
-    // Both, the first lane's first.
+    // exchange(), with the first lane's word first in `both`.
     const auto exchange_in_order = [&](bool second, int lanes, uint32_t a, uint32_t b, uint32_t *both) {
       uint32_t kept, received;
       exchange(second, lanes, a, b, &kept, &received);
@@ -122,7 +124,7 @@ struct StripPlace {
 #pragma unroll
       for (int i = 0; i < 2; i++) exchange_in_order(odd, 4, strips[0][i], strips[1][i], words + 2 * i);
     } else {
-      uint32_t four[2][2];  // pixels of strip i of two, row h
+      uint32_t four[2][2];  // [strip i of two][row h]
 #pragma unroll
       for (int i = 0; i < 2; i++) {
         uint32_t kept, received;
@@ -136,8 +138,8 @@ struct StripPlace {
   }
 };
 
-// How a warp works on its strips. Of the channels kFilteredChannels are filtered: all, or of four those but the first
-// or the last.
+// How a warp works on its strips. kFilteredChannels of the channels are filtered: all of them, or three of four, where
+// the first or the last is not.
 template <int kPixelChannels, int kFilteredChannels, Pixels kPixelsKind, typename ShapeKind>
 struct StripKind {
   using Shape = ShapeKind;
@@ -145,25 +147,25 @@ struct StripKind {
   static constexpr Pixels kPixels = kPixelsKind;
   static constexpr int kPixelBytes = kChannels * Shape::kSampleBytes;
   static constexpr int kStrips = subtiles(kPixelBytes), kColumns = kStrips - 1 + Shape::kChunksX;
-  static constexpr int kBytes = kFiltered * Shape::kSampleBytes;  // of a pixel that are summed
+  static constexpr int kBytes = kFiltered * Shape::kSampleBytes;  // bytes of a pixel that are summed
   static constexpr bool kAny = kPixels == Pixels::Any;
-  using Words = uint32_t[kColumns][kBytes];        // a step's samples, taken apart
-  using Results = uint32_t[kStrips][kPixelBytes];  // a lane's, two pairs of neighbouring pixels of each strip
-  using Joined = uint32_t[kStrips * kPixelBytes];  // the same as they lie in memory
+  using Words = uint32_t[kColumns][kBytes];        // a step's samples, split into bytes
+  using Results = uint32_t[kStrips][kPixelBytes];  // a lane's results: two pairs of neighbouring pixels in each strip
+  using Joined = uint32_t[kStrips * kPixelBytes];  // the results as they lie in memory
   using Place = std::conditional_t<(kStrips > 1), StripPlace<kPixelBytes, kStrips>, ResultPlace<kPixelBytes, 0, 1>>;
 };
 
-// The samples of a warp's strips, 8 rows a step.
+// Reads the samples of a warp's strips, 8 rows a step.
 template <typename Kind>
 class StripSource {
  public:
   using Shape = typename Kind::Shape;
   using Reader = PixelReader<Kind::kPixelBytes, Kind::kPixels, Shape::kRadius <= 16 && Kind::kPixelBytes % 4 == 0>;
-  // Tried on Hopper: it helps large frames of four channels, and nothing else.
+  // Found on Hopper: prefetching helps large frames of four 8-bit channels, and nothing else.
   static constexpr bool kPrefetches =
       Kind::kPixels == Pixels::Whole && Kind::kChannels == 4 && Shape::kSampleBytes == 1;
-  // Whether the next step's samples are not asked for all at once, but as those of this one are used up: there are no
-  // registers for both.
+  // Whether the next step's samples are requested bit by bit, as those of this step are used up, since registers do not
+  // hold both.
   static constexpr bool kReadsInShares = Shape::kSamples == Samples::U16x4 && Shape::kRadius > 16;
 
   __device__ StripSource(const MmaParams &p, const Tile &tile, const int64_t *rows, const int *columns, bool inside)
@@ -172,7 +174,7 @@ class StripSource {
         rows_(rows),
         skipped_(tile.part.filter_bits[0] & 0xff ? 0 : 1) {}
 
-  // Asks for a step's samples; for share `i` of so many of them.
+  // Requests a step's samples, or share i of kShares of them.
   __device__ void read(int step) { reader_.read(offset(step), ahead_); }
   template <int kShares>
   __device__ void read_share(int step, int i) {
@@ -180,7 +182,7 @@ class StripSource {
   }
   __device__ void prefetch(int step) const { reader_.prefetch(offset(step)); }
 
-  // Takes apart what has been asked for.
+  // Waits for the requested samples and splits them into bytes.
   __device__ void take(typename Kind::Words &words) {
 #pragma unroll
     for (int c = 0; c < Kind::kColumns; c++) {
@@ -194,13 +196,13 @@ class StripSource {
     }
   }
 
-  // Channels before those that are filtered, where these are three of four.
+  // How many channels lie before the filtered ones if three of four are filtered.
   __device__ int skipped() const {
     return skipped_;
   }
 
  private:
-  // That of the lane's row.
+  // Offset of the lane's row of a step.
   __device__ int64_t offset(int step) const {
     return rows_[8 * step + threadIdx.x % 32 / 4];
   }
@@ -215,11 +217,11 @@ class StripSource {
   const MmaParams &p_;
   const Reader reader_;
   const int64_t *rows_;
-  uint32_t ahead_[Kind::kColumns][Reader::kWords];  // the next step's samples are in flight
+  uint32_t ahead_[Kind::kColumns][Reader::kWords];  // the next step's samples, in flight
   int skipped_;
 };
 
-// The sums of a warp's strips, and the results that they make.
+// The sums of a warp's strips, and the results made of them.
 template <typename Kind>
 class StripAccumulator {
  public:
@@ -242,11 +244,11 @@ class StripAccumulator {
     sums_[s][c].enter(p_, operands_, row_start_, window);
   }
 
-  // Makes 8 rows of results, from row y on.
+  // Computes 8 rows of results, from row y on.
   __device__ void make_results(const Tile &tile, int y, int skipped, bool inside,
                                typename Kind::Results &pixels) const {
     constexpr int kStrips = Kind::kStrips, kChannels = Kind::kChannels, kFiltered = Kind::kFiltered;
-    // Chained ones all at once, so that none waits for another.
+    // Chained sums are computed together, so that none waits for another.
     [[maybe_unused]] PartialSums<ChannelSums::kTotals> totals[kStrips][kFiltered];
     if constexpr (kChains) {
 #pragma unroll
@@ -284,7 +286,7 @@ class StripAccumulator {
   static constexpr bool kChains = Shape::kSampleBytes == 1;
   using ChannelSums = SeparableSums<Shape, kChains>;
 
-  // Where pixels are patched registers are scarce.
+  // With Patched pixels registers are scarce, so the value is not forced into one.
   __device__ static int32_t held(int32_t v) {
     return Kind::kPixels == Pixels::Patched ? v : in_register(v);
   }
@@ -299,7 +301,8 @@ class StripAccumulator {
   ChannelSums sums_[Kind::kStrips][Kind::kFiltered];
 };
 
-// A lane's results of a step as they lie in memory, and where: with several strips 8 bytes of two rows of one of them.
+// Converts a lane's results of a step to pixels as they lie in memory: with several strips, 8 bytes of two rows of one
+// strip.
 template <typename Kind>
 __device__ inline void join_strips(typename Kind::Results &pixels, typename Kind::Joined &words) {
   if constexpr (Kind::kStrips > 1) {
@@ -311,7 +314,7 @@ __device__ inline void join_strips(typename Kind::Results &pixels, typename Kind
   }
 }
 
-// The warp's strips, of which tile.x0 is the first pixel. `inside`: all that is read and written lies in the frame, in
+// Filters the warp's strips; tile.x0 is their first pixel. `inside`: all that is read and written lies in the frame, in
 // whole words.
 template <typename Kind>
 __device__ inline void filter_strip(const SeparableMmaParams &p, const Tile &tile, const uint32_t *lines,
@@ -329,11 +332,11 @@ __device__ inline void filter_strip(const SeparableMmaParams &p, const Tile &til
   int below = static_cast<int>(threadIdx.x) % 4 * 2;
   if constexpr (Kind::kStrips == 1) below += place.y;
   const int x = tile.x0 + place.x;
-  // A lane writes all of a whole word or none of it.
+  // If words are whole, a lane writes all of its word or none of it.
   if (Kind::kPixels == Pixels::Whole && Kind::kStrips == 1 && x >= part.width) bottom = 0;
   source.read(0);
   StripAccumulator<Kind> sums(p, lines);
-  // Whether loads of unfiltered channels are in flight while the rows are summed, where there are registers for it.
+  // Whether samples of unfiltered channels are loaded while rows are summed, which takes registers.
   constexpr bool kLoadsEarly = !Kind::kAny && kPixelBytes < 8;
 #pragma unroll 1
   for (int step = 0; step < steps; step++) {
@@ -371,11 +374,11 @@ __device__ inline void filter_strip(const SeparableMmaParams &p, const Tile &til
   }
 }
 
-// The kernels of 8-bit samples are for planes of one or two channels, or for those of three or four: several narrow
-// strips take more registers than a wide one.
+// Kernels of 8-bit samples are compiled for planes of one or two channels or for planes of three or four: several
+// narrow strips take more registers than a wide one.
 template <typename Shape, bool kFewChannels>
 struct SeparableStrip {
-  // How many blocks a multiprocessor is to hold, which bounds the registers of a thread.
+  // kMinBlocks: how many blocks a multiprocessor is to hold, which limits the registers of a thread.
   static constexpr bool kWide = Shape::kSamples == Samples::U8 && !kFewChannels;
   static constexpr bool kOneMore = kWide && !(Shape::kRadius == 8 && Shape::kWeights == Weights::S16);
   static constexpr int kBlocks = Shape::kRadius > 16 ? 2 : (Shape::kRadius > 8 ? 3 : 4) + (kOneMore ? 1 : 0);
@@ -390,7 +393,7 @@ struct SeparableStrip {
 template <int kChannels, typename Shape>
 __device__ inline void filter_strips(const SeparableMmaParams &p, Tile tile) {
   constexpr int kSubtiles = subtiles(kChannels * Shape::kSampleBytes);
-  constexpr int kPixels = 16 * (kSubtiles - 1 + Shape::kChunksX);  // that a warp reads of a row
+  constexpr int kPixels = 16 * (kSubtiles - 1 + Shape::kChunksX);  // pixels of a row that a warp reads
   static_assert(kPixels <= 16 * kMostColumns, "");
   const PartParams &part = tile.part;
   const int warp = static_cast<int>(threadIdx.x) / 32, first_row = tile.y0 - Shape::kRadius;
@@ -403,15 +406,15 @@ __device__ inline void filter_strips(const SeparableMmaParams &p, Tile tile) {
   list_rows(p, part, first_row, height, rows, kStripThreads);
   constexpr int kPixelBytes = kChannels * Shape::kSampleBytes, kWidth = 16 * kSubtiles;
   const bool is_there = tile.x0 < part.width;
-  // Where words beside the frame can be patched together the last strips end with the frame, and make some results of
-  // those before them again. They write 8 bytes at a time, with three a pixel 4.
+  // If words beside the frame can be patched, the last strips are moved left to end with the frame, and compute some
+  // results of the strips before them again. They store 8 bytes at a time, with three bytes a pixel 4.
   const bool can_be_patched = kPixelBytes == 3 ? part.width % 4 == 0 && p.border != Border::Constant
                                                : can_patch<kPixelBytes>(p, part) && part.width * kPixelBytes % 8 == 0;
   const bool patches = Shape::kRadius <= 16 && can_be_patched && part.width >= kWidth;
   if (patches) tile.x0 = min(tile.x0, part.width - kWidth);
   const int first = tile.x0 - Shape::kReach;
   const bool inside = lies_inside(p, part, first, kPixels, first_row, height);
-  // Pixels of whole words can be put together from anywhere.
+  // Pixels that are whole words can be read from any place.
   constexpr bool kWholeWords = kPixelBytes % 4 == 0;
   const bool whole = inside || (kWholeWords && part.width % 2 == 0 && p.border != Border::Constant);
   if (!inside) {
@@ -423,7 +426,7 @@ __device__ inline void filter_strips(const SeparableMmaParams &p, Tile tile) {
   if (!is_there) return;
   const auto filter = [&](auto filtered) {
     constexpr int kFiltered = decltype(filtered)::value;
-    if constexpr (Shape::kRadius <= 16) {  // of larger ones the code is long, so it is there once
+    if constexpr (Shape::kRadius <= 16) {  // larger radii have long code, so only Any is compiled
       if (whole)
         return filter_strip<StripKind<kChannels, kFiltered, Pixels::Whole, Shape>>(p, tile, lines, rows, columns,
                                                                                    kWholeWords ? inside : true);

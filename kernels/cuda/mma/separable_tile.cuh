@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Separable masks of larger radii than the strips of separable_strip.cuh take, by the same instructions, on tiles in
-// shared memory, of samples and of results: a plane each channel.
+// Separable masks of larger radii than the strips of separable_strip.cuh, by the same instructions, on tiles in shared
+// memory: a plane of samples and a plane of results for each channel.
 #pragma once
 
 #include "cuda/mma/separable.cuh"
 
 namespace cudaconv {
 
-// Bytes of a row of a plane: an odd multiple of 16, so that words of eight rows below each other, four neighbours in
-// each, lie in different banks.
+// Pitch of a plane with rows of `bytes` bytes: an odd multiple of 16, so that four neighbouring words in each of eight
+// rows lie in different banks.
 CUDACONV_HOST_DEVICE constexpr int plane_pitch(int bytes) {
   return (bytes + 15) / 16 % 2 ? (bytes + 15) / 16 * 16 : (bytes + 15) / 16 * 16 + 16;
 }
 
-// Columns of a plane left and right of the tile for a class of radii: whole vectors of 16 bytes.
+// Columns of a plane to the left and right of the tile, for a class of radii: whole vectors of 16 bytes.
 CUDACONV_HOST_DEVICE constexpr int plane_margin(int radius) {
   return (radius + 15) / 16 * 16;
 }
@@ -24,20 +24,20 @@ CUDACONV_HOST_DEVICE constexpr int source_pitch(int radius) {
 }
 constexpr int kResultPitch = plane_pitch(kMmaTileWidth + 1);
 
-// One plane a channel in shared memory. `data` is the sample of channel 0 at the tile's corner.
+// One plane for each channel in shared memory. `data` is the sample of channel 0 at the tile's corner.
 struct Planes {
   uint8_t *data;
   int pitch, plane_bytes;
   __device__ uint8_t *at(int c, int x, int y) const { return data + c * plane_bytes + y * pitch + x; }
 };
 
-// The groups of columns first ... last - 1 of the tile's rows with their halo, which lie inside the part. Where kInside
-// so do the rows.
+// Loads the groups of columns first ... last - 1 of the tile's rows, halo included. The columns lie inside the part;
+// with kInside so do the rows.
 template <int kChannels, bool kInside>
 __device__ inline void load_groups(const MmaParams &p, const Tile &tile, const Planes &planes, int first, int last,
                                    int top, int bottom) {
   using G = Group<kChannels>;
-  // Groups of a thread that are under way at a time.
+  // kBatch: groups that a thread has in flight at a time.
   constexpr int kNone = INT32_MIN;
   constexpr int kBatch = kChannels == 3 ? 2 : kInside ? 6 : 4;
   const PartParams &part = tile.part;
@@ -46,7 +46,7 @@ __device__ inline void load_groups(const MmaParams &p, const Tile &tile, const P
   const int step_y = threads / columns, step_column = threads % columns;
   while (y < bottom) {
     uint32_t word[kBatch][G::kWords];
-    int to[kBatch];  // from the tile's corner
+    int to[kBatch];  // offset from the tile's corner
 #pragma unroll
     for (int k = 0; k < kBatch; k++) {
       to[k] = kNone;
@@ -87,7 +87,7 @@ __device__ inline void load_groups(const MmaParams &p, const Tile &tile, const P
   }
 }
 
-// Fills the planes with all that windows of the tile's pixels reach. All threads of the block take part.
+// Fills the planes with all samples that windows of the tile's pixels reach. All threads of the block take part.
 template <int kChannels>
 __device__ inline void load_planes(const MmaParams &p, const Tile &tile, const Planes &planes) {
   constexpr int kPixels = Group<kChannels>::kPixels;
@@ -103,7 +103,7 @@ __device__ inline void load_planes(const MmaParams &p, const Tile &tile, const P
     else
       load_groups<kChannels, false>(p, tile, planes, first, last, top, bottom);
   }
-  // The columns before and behind those, pixel by pixel.
+  // The columns before and behind the groups, pixel by pixel.
   const int before = max(first - left, 0), columns = before + max(right - last, 0);
 #pragma unroll 4
   for (int i = static_cast<int>(threadIdx.x); i < columns * (bottom - top); i += static_cast<int>(blockDim.x)) {

@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// From the sums of the matrix instructions to pixels.
+// Converts the sums of the matrix instructions to pixels.
 #pragma once
 
 #include "cuda/mma/pixels.cuh"
 
 namespace cudaconv {
 
-// As SumRounding::Divide says, of a sum with its start.
+// SumRounding::Divide for a sum `v` that includes its start.
 __device__ inline int32_t divide_sum(const SumRounding &r, int32_t v) {
   if (r.absolute) v = abs(v);
   v = min(max(v + r.half, 0), r.limit);
   return static_cast<int32_t>(high_product(static_cast<uint32_t>(v), r.magic) >> r.shift);
 }
 
-// As Sharpening says, but for the clamp; `sum` has its start.
+// Sharpening without the clamp; `sum` includes its start.
 __device__ inline int32_t sharpen(const Sharpening &s, int32_t sum, uint32_t sample) {
   const int32_t more = static_cast<int32_t>(sample) * s.unit - (sum >> s.sum_shift);
   return static_cast<int32_t>(sample) + static_cast<int32_t>((int64_t{more} * s.amount + s.offset) >> 32);
 }
 
-// Sums to samples: those of a lane's two pixels side by side in the low half for column 2t, in the high one for 2t + 1.
-// All at once, so that none waits for another.
+// Rounds sums to 8-bit samples: the two pixels of a lane in column 2t go to the low half of a word, those in 2t + 1 to
+// the high half. All sums are rounded together, so that none waits for another.
 template <Weights kWeights, int kCount>
 __device__ inline void round_sums(const SumRounding &r, const Sums (&sums)[kCount], uint32_t (&samples)[kCount]) {
   const auto pack = [&](auto round) {
@@ -34,15 +34,15 @@ __device__ inline void round_sums(const SumRounding &r, const Sums (&sums)[kCoun
   pack([&](int32_t v) { return divide_sum(r, v); });
 }
 
-// Byte n of four values, the first one's lowest.
+// Packs byte n of four values, the first one's lowest.
 __device__ inline uint32_t pick_bytes(int n, int32_t a, int32_t b, int32_t c, int32_t d) {
   const uint32_t selector = static_cast<uint32_t>(n * 0x11 + 0x40);
   return __byte_perm(__byte_perm(static_cast<uint32_t>(a), static_cast<uint32_t>(b), selector),
                      __byte_perm(static_cast<uint32_t>(c), static_cast<uint32_t>(d), selector), 0x5410);
 }
 
-// A lane's sums of all channels to 8-bit samples as they lie in memory, of two pairs of neighbouring pixels: those for
-// column 2t, and then those for 2t + 1. Of several such at once, so that none waits for another.
+// Rounds a lane's sums of all channels to 8-bit samples as they lie in memory: the pair of neighbouring pixels in
+// column 2t, then the pair in 2t + 1. Several such sets are rounded together, so that none waits for another.
 template <Weights kWeights, int kCount, int kChannels>
 __device__ inline void round_pixels(const SumRounding &r, const Sums (&sums)[kCount][kChannels],
                                     uint32_t (&words)[kCount][kChannels]) {
@@ -70,7 +70,7 @@ __device__ inline void round_pixels(const SumRounding &r, const Sums (&sums)[kCo
   clamp([&](int32_t v) { return divide_sum(r, v); });
 }
 
-// Two values as 16-bit samples, clamped to 0 ... 65535.
+// Packs two values as 16-bit samples, each clamped to 0 ... 65535.
 __device__ inline uint32_t pack_clamped(int32_t low, int32_t high) {
 #ifdef __CUDACC__
   uint32_t word;
@@ -82,7 +82,8 @@ __device__ inline uint32_t pack_clamped(int32_t low, int32_t high) {
 #endif
 }
 
-// Sums to 16-bit samples as they lie in memory: those of a lane's two pixels for column 2t, and for 2t + 1.
+// Rounds sums to 16-bit samples as they lie in memory: pairs[0] has a lane's two pixels in column 2t, pairs[1] those in
+// 2t + 1.
 template <typename Round>
 __device__ inline void pack_samples(const MmaParams &p, uint32_t (&pairs)[2], Round round) {
 #pragma unroll
@@ -102,8 +103,8 @@ __device__ inline void round_sums(const MmaParams &p, const PartialSums<kParts> 
   pack([&](int i) { return divide_sum(r, total.v[i]); });
 }
 
-// A lane's samples of all channels, `bytes` as round_sums makes them, to two pairs of neighbouring pixels as they lie
-// in memory, one in either half of `words`.
+// Joins a lane's samples of all channels, as round_sums() makes them, to two pairs of neighbouring pixels as they lie
+// in memory, one in each half of `words`.
 template <int kChannels>
 __device__ inline void join_channels(const uint32_t (&bytes)[kChannels], uint32_t (&words)[kChannels]) {
   interleave_channels<kChannels>(bytes, words);
@@ -123,7 +124,8 @@ __device__ inline void join_channels(const uint32_t (&pairs)[kChannels][2], uint
   }
 }
 
-// A lane's sums of all channels to such pixels, of several at once. `sums_of` gives those of one of them and a channel.
+// Rounds a lane's sums of all channels to two pairs of neighbouring pixels as they lie in memory, for kCount sets at
+// once. sums_of(i, c) returns the sums of set i and channel c.
 template <int kCount, int kChannels, typename Shape, typename SumsOf>
 __device__ inline void make_pixels(const MmaParams &p, SumsOf sums_of,
                                    uint32_t (&words)[kCount][kChannels * Shape::kSampleBytes]) {
@@ -145,8 +147,8 @@ __device__ inline void make_pixels(const MmaParams &p, SumsOf sums_of,
   }
 }
 
-// A lane's sums of all channels to such pixels, those for column 2t and then those for 2t + 1: of each the second byte
-// of what scaled() makes of it, clamped to 16 bits.
+// Rounds a lane's sums of all channels to pixels as they lie in memory, the pair in column 2t and then the pair in 2t +
+// 1. A sample is the second byte of scaled(sum), clamped to 16 bits.
 template <int kChannels, typename Scaled>
 __device__ inline void pack_sums(const PartialSums<1> (&sums)[kChannels], uint32_t (&words)[kChannels], Scaled scaled) {
   const auto sample = [&](int n) {
@@ -158,23 +160,23 @@ __device__ inline void pack_sums(const PartialSums<1> (&sums)[kChannels], uint32
                            pack_clamped(sample(4 * i + 2), sample(4 * i + 3)), 0x7531);
 }
 
-// The channels of a plane whose samples are taken apart and summed: all of them.
+// The channels of a plane that are split off and summed: all of them.
 template <int kPixelChannels, int kSummed = kPixelChannels>
 struct SummedChannels {
   static constexpr int kChannels = kPixelChannels, kCount = kSummed;
   static_assert(kChannels == kCount, "all of them");
   __device__ explicit SummedChannels(const PartParams &) {}
 
-  // Which channel of a pixel is number i of these.
+  // The channel of a pixel that is number i of the summed ones.
   __device__ int channel(int i) const { return i; }
 
-  // Four pixels as they lie in memory to a word of each of their bytes.
+  // Splits four pixels, as they lie in memory, into one word for each summed byte.
   template <Samples kSamples, int kBytes>
   __device__ void take_apart(const MmaParams &p, uint32_t (&words)[kBytes], uint32_t (&bytes)[kBytes]) const {
     cudaconv::take_apart<kSamples>(p, words, bytes);
   }
 
-  // A lane's results to pixels, as join_channels() and cudaconv::pack_sums() make them.
+  // Joins a lane's results to pixels, like join_channels() and cudaconv::pack_sums().
   template <typename Result, int kWords>
   __device__ void join(const Result (&results)[kCount], uint32_t (&words)[kWords]) const {
     join_channels<kChannels>(results, words);
@@ -185,7 +187,8 @@ struct SummedChannels {
   }
 };
 
-// u8x4 with at least one unfiltered channel: sums all but the last of those, whose byte of the result is undefined.
+// 8-bit pixels of four channels with at least one unfiltered channel: three channels are summed. The skipped one is the
+// last unfiltered channel; its byte of the result is undefined.
 template <>
 struct SummedChannels<4, 3> {
   static constexpr int kChannels = 4, kCount = 3;
@@ -231,7 +234,7 @@ struct SummedChannels<4, 3> {
   }
 
  private:
-  // For __byte_perm(), of bytes for the three channels.
+  // A selector for __byte_perm() from the selectors of the three channels' bytes.
   __device__ uint32_t selector(uint32_t first, uint32_t second, uint32_t third) const {
     return first << 4 * channel(0) | second << 4 * channel(1) | third << 4 * channel(2);
   }
@@ -240,7 +243,7 @@ struct SummedChannels<4, 3> {
   uint32_t first_two_, third_;  // selectors
 };
 
-// From a sum to what pack_sums() takes, see DenseMmaParams::factor and SumScale.
+// Scale a sum for pack_sums(), see DenseMmaParams::factor and SumScale.
 __device__ inline int32_t scale_by_factor(const DenseMmaParams &p, int32_t v) {
   return __mulhi(v * p.factor, p.magic);
 }
@@ -248,8 +251,8 @@ __device__ inline int32_t scale_magnitude(const SumScale &scale, int32_t v) {
   return __mulhi(static_cast<int32_t>(static_cast<uint32_t>(abs(v) + scale.half) << scale.shift), scale.magic);
 }
 
-// Sums to samples as SumScale says, and those to pixels as they lie in memory: two neighbours for column 2t, then those
-// for 2t + 1. Of several strips at once, so that none waits for another.
+// Rounds sums to samples by a SumScale and joins these to pixels as they lie in memory: the pair in column 2t, then the
+// pair in 2t + 1. Several strips are rounded together, so that none waits for another.
 template <int kStrips, typename Channels>
 __device__ inline void scale_sums(const SumScale &scale, const Channels &channels,
                                   const PartialSums<1> (&sums)[kStrips][Channels::kCount],

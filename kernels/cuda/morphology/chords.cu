@@ -16,7 +16,7 @@ namespace {
 template <typename Shape>
 KernelLaunch<ChordsParams> launch_of(const Pass &pass, ChordsParams &p) {
   p.tile = make_u8x4_tile(Shape::kWidth, Shape::kHeight, pass.radius_x, pass.radius_y, Shape::kStep);
-  // Windows begin where the halo does, which is rounded up.
+  // Offset of the first window: the halo is rounded up, so windows begin later than it does.
   const int first = p.tile.halo_x - pass.radius_x * Shape::kStep;
   int count = 0;
   const auto add = [&](const Chord &chord) {
@@ -30,7 +30,7 @@ KernelLaunch<ChordsParams> launch_of(const Pass &pass, ChordsParams &p) {
     for (; chord != chords.end() && chord->level == level && chord->rows == 2; ++chord) add(*chord);
     p.two_rows_end[level] = static_cast<uint16_t>(count);
     for (; chord != chords.end() && chord->level == level; ++chord) add(*chord);
-    // An odd one is taken twice.
+    // If the number of chords of one row is odd, the last one is listed twice.
     if ((count - p.two_rows_end[level]) % 2) add(*(chord - 1));
     p.end[level] = static_cast<uint16_t>(count);
   }
@@ -39,7 +39,7 @@ KernelLaunch<ChordsParams> launch_of(const Pass &pass, ChordsParams &p) {
   return {chords_kernel<Shape>, cut_u8x4_tiles(p, p.tile), 32 * Shape::kWarps, bytes};
 }
 
-// Without a kernel where the pass is not for these. The frame has been filled in.
+// Chooses the launch, without a kernel if the pass is not for this structure. The frame has been filled in.
 KernelLaunch<ChordsParams> choose(const PassQuery &query, ChordsParams &p) {
   const Pass &pass = query.pass();
   const bool words = is_uniform_dense(query, Container::U16);

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
 // Dilations and erosions by structuring elements of any form up to 31x31, in one launch. The element is a union of
-// chords, see plan/chords.h. Rows of a tile lie in shared memory, as u8x4s that first are single pixels. Each thread
-// has a column of results, which take from them what chords of that length say; then each is made the extremum of
-// itself and of one to its right, in its place, so that all of them are of runs twice as long:
+// chords, see plan/chords.h. Rows of a tile lie in shared memory as u8x4s, which at first are single pixels. Each
+// thread has a column of results, and updates them with the u8x4s at all chords of the current length. Then each u8x4
+// is replaced by the extremum of itself and one to its right, so that all are extrema of runs twice as long:
 //
 //       x . x x . x x x      chords of 1     x . . . . . . .      of 2     . . x x . x x .
 //                                                                        . . . . . . x x
 //
-// Chords of two rows take a row more than results, each for two of them; others are taken two at a time. What a block
-// takes is mostly the loads of all this from shared memory.
+// For chords of two rows a thread loads one row more than it has results, and each row serves two results; other chords
+// are processed two at a time. Most of a block's time goes to these loads from shared memory.
 //
-// Samples are worked on as van_herk.cuh says; erosion is dilation of the complements.
+// Samples are compared as described in van_herk.cuh; erosion is dilation of the complements.
 #pragma once
 
 #include "cuda/morphology/van_herk.cuh"
@@ -22,21 +22,22 @@ constexpr int kChordsRadius = 15, kChordsSide = 2 * kChordsRadius + 1;  // of th
 constexpr int kChordsLevels = 5;                                        // runs of 1, 2, 4, 8, 16
 constexpr int kMostChords = (kChordsSide + 1) / 2 * kChordsSide + kChordsLevels;
 
-// For an H200; what they do is shown by kernel-bench --table=goals,formats --only="dilate custom".
+// Tuned on an H200 with kernel-bench --table=goals,formats --only="dilate custom".
 struct ChordsTuning {
-  static constexpr int kWarpsAcross = 2, kWarpsDown = 8;  // of a block
-  static constexpr int kRows = 8;                         // of results that a thread has, one below the other
+  static constexpr int kWarpsAcross = 2, kWarpsDown = 8;  // warps of a block
+  static constexpr int kRows = 8;                         // results of a thread, one below the other
   static constexpr int kMinBlocks = 2;
 };
 
 struct ChordsParams : FrameParams {
   U8x4Tile tile;
   uint32_t flip;         // xored with samples before and after
-  uint32_t sample_bits;  // of a u8x4 of words
+  uint32_t sample_bits;  // bits of the samples of a u8x4 of 16-bit samples
   int32_t levels;
-  // Of each level, where those of two rows end, and the others, of which there are an even number.
+  // For each level, where the chords of two rows end in `chord`, and where the others end, of which there is an even
+  // number.
   uint16_t two_rows_end[kChordsLevels], end[kChordsLevels];
-  uint16_t chord[kMostChords];  // words from the place of a result's window to the chord
+  uint16_t chord[kMostChords];  // offset in words from a result's window to the chord
 };
 
 // kStep: u8x4s of a pixel.
@@ -50,7 +51,8 @@ struct ChordsShape {
   static constexpr int kPitch = kWidth + 2 * round_to_chunks(kChordsRadius * kStep);              // words
 };
 
-// Has the u8x4s of a row, runs of `apart` u8x4s, become runs twice as long. Some of the last are anything then.
+// Makes runs twice as long: of a row of `count` u8x4s, which are extrema of runs of `apart` u8x4s. Some at the end of
+// the row become undefined.
 template <typename Shape>
 __device__ inline void double_runs(uint32_t *row, int count, int apart) {
   using Order = typename Shape::Order;
@@ -59,14 +61,14 @@ __device__ inline void double_runs(uint32_t *row, int count, int apart) {
   for (int at = lane; at - lane < count; at += 32) {
     const auto one = Order::split(row[min(at, count - 1)]), other = Order::split(row[min(at + apart, count - 1)]);
     const uint32_t both = Order::join(Order::template extreme<false>(one, other, other));
-    // Those that lie farther to the right have been read by no lane that is ahead.
+    // All lanes have read before any of them writes; u8x4s farther to the right are still unchanged.
     __syncwarp();
     if (at < count) row[at] = both;
   }
   __syncwarp();
 }
 
-// Has the results take what the chords of a level say. `window` is the place of the first one's window.
+// Updates the results with the chords of a level. `window` points to the first result's window.
 template <typename Shape>
 __device__ inline void take_chords(const ChordsParams &p, int level, const uint32_t *window,
                                    typename Shape::Order::Split (&results)[Shape::kRows]) {
@@ -116,7 +118,7 @@ __global__ void __launch_bounds__(32 * Shape::kWarps, kBlocksAtOnce<Shape>)
       u8x4s[i] = (Order::kWords ? u8x4s[i] & p.sample_bits : u8x4s[i]) ^ p.flip;
   __syncthreads();
 
-  // The thread's results, and the samples in their place. Those below the last row are anything.
+  // The thread's results, and the samples at their places; results below the last row are undefined.
   const int column = warp % ChordsTuning::kWarpsAcross * 32 + lane, y = warp / ChordsTuning::kWarpsAcross * kRows;
   const uint32_t *const window = u8x4s + y * kPitch + column;
   const uint32_t *const centre = window + p.tile.halo_y * kPitch + p.tile.halo_x;

@@ -20,10 +20,10 @@ bool is_dense(const FrameLayout &layout) {
 
 }  // namespace
 
-// The bytes are those of one pass. A pixel of the frame is at most a + b columns and rows from another if and only if a
-// pixel of the frame is at most a from the one and b from the other; so it is beside constant samples, and on the ring
-// that wrap makes of a row. What the other borders have outside lies in the same window inside; of one where it does
-// not the methods do the pass.
+// The bytes are those of a single pass. Two pixels of the frame are at most a + b columns and rows apart if and only if
+// some pixel of the frame is at most a from the one and b from the other. This holds beside constant samples, too, and
+// on the ring that Wrap makes of a row. With the other border modes outside samples equal inside samples of the same
+// window; passes with a mode of which that is not so are left to the methods.
 std::shared_ptr<const Plan> divide_squares(const Plan &plan) {
   const int most = largest_radius(plan.layout);
   const auto too_large = [most](const Pass &pass) {
@@ -42,7 +42,7 @@ std::shared_ptr<const Plan> divide_squares(const Plan &plan) {
       divided->passes.push_back(whole);
       continue;
     }
-    // Windows of the largest size take least time for what they reach.
+    // Windows of the largest size take the least time for their reach.
     int left = whole.radius_x, source = whole.source;
     for (int i = 0; left > 0; i++) {
       const int radius = std::min(left, most);

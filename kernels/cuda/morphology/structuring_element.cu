@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// The launcher of the kernels for structuring elements.
+// The launcher of the kernels for structuring elements whose rows are centred runs.
 #include "cuda/morphology/structuring_element.cuh"
 
 #include <algorithm>
@@ -13,12 +13,12 @@ namespace cudaconv {
 
 namespace {
 
-// Fills in the widenings of an element with such rows, see half_widths_of().
+// Fills in the widenings of an element with these half widths of rows, see half_widths_of().
 void list_widenings(const std::vector<int> &widths, int step, StructuringElementParams &p) {
   int count = 0;
   p.radius_y = static_cast<int>(widths.size()) - 1;
   for (int dy = 0; dy <= p.radius_y; dy++) {
-    // Of the window that its columns make, each step makes one at most three times as wide.
+    // Each step makes the window at most three times as wide, by 2 * width + 1 columns on either side.
     const int wanted = widths[dy] - (dy < p.radius_y ? widths[dy + 1] : 0);
     for (int width = 0; width < wanted;) {
       const int more = std::min(wanted - width, 2 * width + 1);
@@ -37,7 +37,7 @@ KernelLaunch<StructuringElementParams> launch_of(StructuringElementParams &p) {
   return {structuring_element_kernel<Shape>, cut_u8x4_tiles(p, p.tile), Shape::kThreads, Shape::kBytes};
 }
 
-// Blocks that have more columns than halo. `pixels`: all parts have four bytes a pixel, or eight.
+// Chooses blocks with more columns than halo. kPixels: the pixels of all parts have four bytes, or eight.
 template <bool kPixels>
 KernelLaunch<StructuringElementParams> launch_bytes(StructuringElementParams &p) {
   using Tuning = StructuringElementTuning;
@@ -53,7 +53,7 @@ KernelLaunch<StructuringElementParams> launch_words(StructuringElementParams &p)
   return launch_of<StructuringElementShape<Q, kStep, kPixels, Tuning::kThreads>>(p);
 }
 
-// Without a kernel where the pass is not for these. The frame has been filled in.
+// Chooses the launch, without a kernel if the pass is not for this structure. The frame has been filled in.
 KernelLaunch<StructuringElementParams> choose(const PassQuery &query, StructuringElementParams &p) {
   const Pass &pass = query.pass();
   const bool words = is_uniform_dense(query, Container::U16);

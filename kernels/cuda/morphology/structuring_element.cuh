@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Dilations and erosions by structuring elements whose rows are runs about the middle, none longer than one nearer to
-// it, in one launch: ellipses, crosses, rectangles, of any size.
+// Dilations and erosions, in one launch, by structuring elements whose rows are runs centred on the middle column that
+// never get longer away from the middle row: ellipses, crosses, rectangles, of radius up to 127.
 //
 //       . . x . .   such an element is the union of      x x x x x        . . . . .        . . . . .
 //       . x x x .   rectangles about its middle, each    . . . . .        . x x x .        . . x . .
@@ -9,46 +9,46 @@
 //       . x x x .   as high as it is there:              . . . . .        . x x x .        . . x . .
 //       . . x . .                                                         . . . . .        . . x . .
 //
-// A thread has a column, kRows results of it. Going away from the middle it takes up rows above and below: that is the
-// extremum of a window one wide, as high as it has come, of each result. At the end of each rectangle that joins what
-// there is from the wider ones, which is then widened, from a thread's neighbours, by as much as the next rectangle is
-// narrower than this one. So each extremum is widened by as much as its own rectangle is wide, in steps that all of
-// them share:
+// A thread has a column of kRows results. Going away from the middle row it adds the rows above and below: for each
+// result that is the extremum of a window one column wide and as high as it has come. At the end of each rectangle this
+// extremum joins that of the wider rectangles, which is then widened, from neighbouring threads, by the difference in
+// width to the next rectangle. So each extremum is widened by the width of its own rectangle, in steps that all of them
+// share:
 //
 //       widen(... widen(widen(height 0, 1) | height 1, 1) | height 2, 0)           widths 2, 1 and 0 either side
 //
-// A widening by w is one of three samples up to w apart after another. Where rows are as wide as those before, nothing
-// is done but to take them up; where they are so for long, those that all results have in common are taken up once.
+// A widening by w is a sequence of maxima of three samples up to w apart. Rows that are as wide as the ones before are
+// only added; if there are many of them, those that all results have in common are added once.
 //
-// Samples are worked on as van_herk.cuh says; erosion is dilation of the complements.
+// Samples are compared as described in van_herk.cuh; erosion is dilation of the complements.
 #pragma once
 
 #include "cuda/morphology/van_herk.cuh"
 
 namespace cudaconv {
 
-constexpr int kStructuringElementRadius = 127;  // the largest
+constexpr int kStructuringElementRadius = 127;  // largest radius
 
 struct StructuringElementParams : FrameParams {
   U8x4Tile tile;
   uint32_t flip;         // xored with samples before and after
-  uint32_t sample_bits;  // of a u8x4 of words
-  int32_t halo;          // threads before the first result's
+  uint32_t sample_bits;  // bits of the samples of a u8x4 of 16-bit samples
+  int32_t halo;          // threads before the first result's thread
   int32_t radius_y;
-  // Rows from the middle at which there is a widening, and how far, in u8x4s; a row may be there several times. After
-  // the last one, 255.
+  // Widenings, by distance from the middle row: row[i] is the distance, apart[i] how far to widen, in u8x4s; several
+  // may have the same distance. 255 ends the list.
   uint8_t row[kStructuringElementRadius + 1], apart[kStructuringElementRadius + 1];
 };
 
-// For an H200; what they do is shown by kernel-bench --table=goals,formats --only="dilate ellipse".
+// Tuned on an H200 with kernel-bench --table=goals,formats --only="dilate ellipse".
 struct StructuringElementTuning {
   static constexpr int kThreads = 512, kMostThreads = 1024;  // of a block, which is alone on a multiprocessor
-  static constexpr int kWords = 8192;                        // of results of a block
-  static constexpr int kAtOnce = 2;                          // rows that are taken up together
+  static constexpr int kWords = 8192;                        // words of results of a block
+  static constexpr int kAtOnce = 2;                          // rows that are added together
 };
 
-// kPixels: all parts have u8x4s that are pixels in memory. kStep: u8x4s of a pixel. A block is a row of kThreads
-// columns, kRows results high, some of which on either side are for the halo.
+// A block is a row of kThreads columns of kRows results; some columns on either side are for the halo. kPixels: u8x4s
+// of all parts are pixels as they lie in memory. kStep: u8x4s of a pixel.
 template <typename Order_, int kStep_, bool kPixels_, int kThreads_>
 struct StructuringElementShape {
   using Order = Order_;
@@ -59,13 +59,13 @@ struct StructuringElementShape {
   static constexpr size_t kBytes = sizeof(uint32_t) * 2 * kRows * kThreads;
 };
 
-// A column of u8x4s of a part, in global memory: with subtiles, of all of them.
+// Reads a column of u8x4s of a part from global memory, with subtiles from all of them.
 template <typename Shape>
 class U8x4Column {
  public:
   using Order = typename Shape::Order;
 
-  // `column` counts the u8x4s of the tile's row.
+  // `column` counts u8x4s of the tile's row.
   __device__ U8x4Column(const StructuringElementParams &p, const Tile &tile, int column)
       : p_(p),
         part_(tile.part),
@@ -75,7 +75,7 @@ class U8x4Column {
     const int x = tile.x0 + column, width = part_.width >> kHalf, channels = Shape::kPixels ? 4 : part_.channels;
 #pragma unroll
     for (int s = 0; s < kMost; s++) {
-      // What lies farther to the right no result needs.
+      // min(): no result needs pixels farther to the right.
       const int at = min((x + s * p.tile.width) >> kHalf, width - 1 + p.halo);
       const int from = border_index_no_div(p.border, at, width);
       offset_[s] = from < 0 ? -1 : (from << kHalf | (x & kHalf)) * channels;
@@ -84,8 +84,8 @@ class U8x4Column {
     border_ = channels == 1 ? (border & 0xff) * 0x01010101u : channels == 2 ? (border & 0xffff) * 0x10001u : border;
   }
 
-  // Calls function(at); at(y) is the u8x4 `y` rows below the tile's first, to be compared. In blocks all of whose rows
-  // lie in the part nothing asks for the border: that would take as long as what becomes of the rows.
+  // Calls function(at), where at(y) returns the u8x4 `y` rows below the tile's first row, prepared for comparison. If
+  // all rows of the block lie in the part, at() skips the border, since that would take as long as the comparisons.
   template <typename Function>
   __device__ void read(Function function) const {
     const auto compared = [this](uint32_t u8x4) { return (Order::kWords ? u8x4 & p_.sample_bits : u8x4) ^ p_.flip; };
@@ -98,7 +98,7 @@ class U8x4Column {
   }
 
  private:
-  static constexpr int kMost = Shape::kPixels ? 1 : Order::kWords ? 2 : 4;  // subtiles
+  static constexpr int kMost = Shape::kPixels ? 1 : Order::kWords ? 2 : 4;  // most subtiles
 
   __device__ uint32_t read_row(int y) const {
     const uint8_t *row = part_.source + y * part_.source_pitch;
@@ -135,11 +135,11 @@ class U8x4Column {
   const PartParams &part_;
   const int y0_;
   const bool rows_inside_;
-  int offset_[kMost];  // bytes from the row's first; -1: the border's
+  int offset_[kMost];  // byte offsets in the row; -1: the border value
   uint32_t border_;
 };
 
-// What a thread knows of its results.
+// The state of a thread's results.
 template <typename Shape>
 class StackedRectangles {
  public:
@@ -167,7 +167,8 @@ class StackedRectangles {
     }
   }
 
-  // Reads the rows that take_up() takes: of windows that reach `height` rows either side, up to `count` more.
+  // Reads rows for take_up(): windows reach `height` rows to either side, and up to `count` more rows are read on each
+  // side.
   __device__ void read(const U8x4Column<Shape> &column, int height, int count) {
     column.read([&](auto at) {
 #pragma unroll
@@ -179,14 +180,14 @@ class StackedRectangles {
     });
   }
 
-  // Makes windows one higher on either side, for the n-th time since read().
+  // Makes windows one row higher on either side, for the n-th time since read().
   __device__ void take_up(int n) {
 #pragma unroll
     for (int i = 0; i < kRows; i++)
       high_[i] = extreme(high_[i], Order::split(below_[i + n]), Order::split(above_[kRows - 1 - i + n]));
   }
 
-  // After kAtOnce times.
+  // Moves the rows in registers on, after take_up() has been called kAtOnce times.
   __device__ void move_on() {
 #pragma unroll
     for (int i = 0; i + 1 < kRows; i++) {
@@ -195,10 +196,10 @@ class StackedRectangles {
     }
   }
 
-  // Has windows that reach `height` rows either side reach `more` farther, at least kRows.
+  // Makes windows that reach `height` rows to either side reach `more` rows farther, at least kRows.
   __device__ void take_up_many(const U8x4Column<Shape> &column, int height, int more) {
     const auto side = [&](uint32_t(&near)[kWindow], int way) {
-      // Row n beyond the window of the result that is first on the way.
+      // way = 1: downwards, -1: upwards. row(at, n) is row n beyond the window of the result that is first that way.
       const auto row = [=](auto at, int n) { return at(way > 0 ? height + n : kRows - 1 - height - n); };
       const auto result = [&](int i) -> Split & { return high_[way > 0 ? i : kRows - 1 - i]; };
       Split rest = {};
@@ -226,14 +227,14 @@ class StackedRectangles {
     side(above_, -1);
   }
 
-  // The windows' extrema join those of wider ones.
+  // Joins the windows' extrema with those of wider ones.
   __device__ void join() {
 #pragma unroll
     for (int i = 0; i < kRows; i++) joined_[i] = extreme(joined_[i], high_[i], high_[i]);
   }
 
-  // Makes each window what it and those `apart` columns to the left and to the right are together. All threads of the
-  // block come here; of those that are not `active` nobody needs results any more.
+  // Joins each window with those `apart` columns to the left and to the right. All threads of the block call this
+  // together; nobody needs the results of those that are not `active` any more.
   __device__ void widen(int apart, bool active) {
     shared_ += odd_ ? -kRows * kThreads : kRows * kThreads;
     odd_ = !odd_;
@@ -262,7 +263,8 @@ class StackedRectangles {
   }
 
   Split high_[kRows], joined_[kRows];
-  // The rows to take up next, below the first result's window from above, and above the last one's from below.
+  // below_: the next rows to add below, from the first result's window on downwards; above_: those above, from the last
+  // result's window on upwards.
   uint32_t below_[kWindow], above_[kWindow];
   uint32_t *shared_;  // the thread's column, in one of two halves
   bool odd_ = false;
@@ -278,7 +280,7 @@ __global__ void __launch_bounds__(Shape::kThreads, kBlocksAtOnce<Shape>)
   const U8x4Column<Shape> source(p, tile, column);
   StackedRectangles<Shape> results(shared_memory<uint32_t>());
   results.start(source);
-  // How many u8x4s windows are still to be widened by, and how many the warp is away from the tile.
+  // left: how many u8x4s windows have yet to be widened by. away: how many u8x4s the warp is away from the tile.
   int left = p.halo, next = 0;
   const int first = warp_uniform(column), away = max(-31 - first, first - (p.tile.width - 1));
   const auto widen = [&](int height) {

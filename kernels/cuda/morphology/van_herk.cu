@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// The launcher of the kernels for dilations and erosions.
+// The launcher of the kernels for dilations and erosions by squares.
 #include "cuda/morphology/van_herk.cuh"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ struct VanHerkLaunch {
   int groups, words, pitch, threads, blocks, rows_of_round;
   bool low, of_three;
 
-  int words_of(int size) const { return of_three ? words : size; }  // of a group's results
+  int words_of(int size) const { return of_three ? words : size; }  // words of a group's results
 };
 
 template <typename Shape>
@@ -27,8 +27,8 @@ VanHerkLaunch van_herk_launch() {
           Shape::kMinBlocks,      Shape::kRowsOfRound, Shape::kLow,   Shape::kThreeChannels};
 }
 
-// The kernels for windows of a size, the one for large frames first. The sizes that are asked for most have kernels of
-// their own, see swar.cuh.
+// The kernels for 8-bit samples and a window size, the one for large frames first. The most common sizes have kernels
+// of their own, see Feature::MaskKernels.
 template <Rows kRows, bool kMin>
 std::vector<VanHerkLaunch> choose_u8(int size, bool sm90) {
   using Q = U8x4Order;
@@ -44,7 +44,7 @@ std::vector<VanHerkLaunch> choose_u8(int size, bool sm90) {
   return {van_herk_launch<VanHerkShape<Q, 127, false, 1, 1>>()};
 }
 
-// The kernels for windows of a size on 16-bit samples, kStep u8x4s a pixel; none for the largest windows.
+// The kernels for 16-bit samples and a window size, with kStep u8x4s a pixel; none for the largest windows.
 template <int kStep>
 std::vector<VanHerkLaunch> choose_u16(int size, bool sm90) {
   using Q = U16x2Order;
@@ -74,8 +74,9 @@ std::vector<VanHerkLaunch> choose_kernels(const PassQuery &query, bool words, in
                : choose_u8<Rows::Words, false>(size, sm90 && !planes);
 }
 
-// Without a kernel where the pass is not for these. The frame has been filled in. Channels that are not filtered are
-// copied from the source: where copy_source is another frame, that has the same in them, see large_squares.h.
+// Chooses the launch, without a kernel if the pass is not for this structure. The frame has been filled in. Channels
+// that are not filtered are copied from the source; if copy_source is another frame, it has the same in these channels,
+// see large_squares.h.
 KernelLaunch<VanHerkParams> choose(const PassQuery &query, VanHerkParams &p) {
   const Pass &pass = query.pass();
   const int size = pass.width();
@@ -101,18 +102,18 @@ KernelLaunch<VanHerkParams> choose(const PassQuery &query, VanHerkParams &p) {
   TileHeight best;
   int best_blocks = 0;
   for (const VanHerkLaunch &as : choose_kernels(query, words, step)) {
-    // Windows that a thread does, one after the other: along rows and down columns.
+    // The cost of a tile: windows that a thread computes, one after the other, along rows and down columns.
     const auto cost = [&](int height) {
       const int columns = width_of(as) * ((height + size - 1) / size);
       return (height + size - 1 + as.rows_of_round - 1) / as.rows_of_round + (columns + as.threads - 1) / as.threads;
     };
-    // Whole windows of rows, but where windows are very high.
+    // Tile heights are multiples of the window's size, except for the largest windows.
     const int step = as.low ? VanHerkTuning::kLowStep : size;
     const TileHeight tile = choose_tile_height(
         step, step, std::max(VanHerkTuning::kMostRows, step), as.blocks,
         [&](int height) { return bytes_of(as, height); }, [&](int height) { return cut(as, height); }, cost);
     if (!tile.height) continue;
-    // Where two take as long, the one with fewer blocks for a multiprocessor wins.
+    // If two kernels take equally long, the one with fewer blocks for each multiprocessor wins.
     const int multiprocessors = current_limits().multiprocessors;
     const int blocks = (static_cast<int>(cut(as, tile.height)) + multiprocessors - 1) / multiprocessors;
     if (tile.time > best.time || (tile.time == best.time && blocks >= best_blocks)) continue;

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Dilations and erosions by squares of any size, in one launch: along the rows of a tile in shared memory, in place,
-// then down its columns. Both by van Herk's and Gil's and Werman's method, in registers:
+// Dilations and erosions by squares in one launch, up to 127x127 with 8-bit and 63x63 with 16-bit samples; larger ones
+// take several passes, see large_squares.h. A block filters along the rows of a tile in shared memory, in place, then
+// down its columns. Both use the method of van Herk and of Gil and Werman, in registers:
 //
 //       first pair             last pair
 //   x0  x1   x2  x3  ...  xK-3  xK-2 | xK-1  xK ... x2K-2      2K-1 samples, K results, K odd
 //   |---------- a window ------------------|                   each window crosses the bar
 //
 // A window's maximum is that of its samples left of the bar, a suffix, and of those right of it, a prefix. Suffixes and
-// prefixes grow by two samples at once, with maxima of three; a pair of results shares both, so that a result costs two
-// maxima whatever the size.
+// prefixes grow by two samples at a time, with maxima of three; two results share each, so that a result costs two
+// maxima whatever the window's size.
 //
-// Bytes are worked on two by two in 16-bit lanes, as the upper bytes, which decide alone, whatever the lower ones are:
-// the odd ones of the u8x4 as it is, the even ones of its product with 256, for which there is a unit that has nothing
-// else to do. Samples of 16 bits are two of a u8x4 as they are; where a pixel has four of them, it is two u8x4s, and
-// rows are filtered in steps of two.
+// Bytes are compared in pairs, as the upper bytes of 16-bit halves: these decide, whatever the lower bytes are. The odd
+// bytes are the u8x4 itself; the even ones are its product with 256, which a unit computes that is otherwise idle. A
+// u8x4 has two 16-bit samples as they are. A pixel of four such samples is two u8x4s, and rows are filtered in steps of
+// two.
 #pragma once
 
 #include "cuda/device/swar.cuh"
@@ -22,10 +23,11 @@
 
 namespace cudaconv {
 
-// For an H200; what they do is shown by kernel-bench --table=goals,formats --only="dilate 15,dilate 31". So are the
-// groups and blocks of each shape in van_herk.cu.
+// Tuned on an H200 with kernel-bench --table=goals,formats --only="dilate 15,dilate 31", and so are the groups and
+// blocks of each shape in van_herk.cu.
 struct VanHerkTuning {
-  // Rows of a tile, results; of low ones a multiple of the step, of others of the window.
+  // Most rows of results of a tile. Tile heights are multiples of the window's size, or of kLowStep for shapes with
+  // kLow.
   static constexpr int kMostRows = 96, kLowStep = 8;
 };
 
@@ -33,16 +35,16 @@ struct VanHerkParams : FrameParams {
   U8x4Tile tile;
   int32_t size;
   uint32_t flip;         // see VanHerkShape
-  uint32_t sample_bits;  // of a u8x4 of words
+  uint32_t sample_bits;  // bits of the samples of a u8x4 of 16-bit samples
 };
 
-// The upper half of a and the lower one of b.
+// The upper half of a and the lower half of b.
 __device__ inline uint32_t halves(uint32_t a, uint32_t b) {
   return __byte_perm(a, b, 0x5432);
 }
 
-// The samples of a u8x4: split() takes a u8x4 apart for extreme(), the greatest or the least of three, and join() makes
-// one.
+// How the samples of a u8x4 are compared: split() prepares a u8x4 for extreme(), the maximum or minimum of three, and
+// join() restores one.
 struct U8x4Order {
   static constexpr bool kWords = false;
   struct Split {
@@ -73,15 +75,15 @@ struct U16x2Order {
   }
 };
 
-// kSize results at once. Its registers are those of the largest size that it can do; where it is to do that one only
-// (kExact), nothing asks for the size. kBefore: there is one more result, number -1, of the u8x4 before the others.
+// Computes kSize results at once. It has registers for the largest size that it can do; with kExact that is the only
+// size, known at compile time. kBefore: it also computes result number -1, of the u8x4 before the others.
 template <typename Order, int kLargest, bool kExact, bool kMin, bool kBefore = false>
 class VanHerk {
  public:
-  static constexpr bool kLoadsFourWords = false;  // load(n) gives one
+  static constexpr bool kLoadsFourWords = false;  // load(n) returns one word
   __device__ static int words(int size) { return kExact ? kLargest : size; }
 
-  // load(n) is u8x4 n of 2 * size - 1.
+  // load(n) returns u8x4 n of 2 * size - 1.
   template <typename Load>
   __device__ void run(int size, Load load) {
     if (kExact) size = kLargest;
@@ -111,7 +113,7 @@ class VanHerk {
     last_ = Order::join(so_far);
   }
 
-  // Calls function(n, result n), from the first.
+  // Calls function(n, result n) for all results, from the first one on.
   template <typename Function>
   __device__ void each(int size, Function function) {
     if (kExact) size = kLargest;
@@ -125,7 +127,7 @@ class VanHerk {
     function(size - 1, last_);
   }
 
-  // Calls function for each result, which becomes what it returns.
+  // Replaces each result n by function(n, result n).
   template <typename Function>
   __device__ void change(int size, Function function) {
     if (kExact) size = kLargest;
@@ -141,7 +143,7 @@ class VanHerk {
  private:
   using Split = typename Order::Split;
   static constexpr int kPairs = kLargest / 2;
-  // Suffixes of large windows share a register.
+  // Whether suffixes are kept in one register instead of two, for large windows.
   static constexpr bool kJoined = Order::kWords || kLargest > (kBefore ? 15 : 31);
 
   __device__ static Split extreme(Split a, Split b, Split c) {
@@ -169,8 +171,8 @@ class VanHerk {
   uint32_t first_[kPairs], second_[kPairs], even_[kJoined ? 1 : kPairs], last_, before_;
 };
 
-// Extrema of kSize that follow each other, of values that come one after the other; kSize is a power of two less one,
-// and each the extremum of three of half the size.
+// Extrema of kSize consecutive values, for values that are pushed one after the other. kSize is a power of two minus
+// one; each extremum is that of three of half the size.
 template <typename Order, bool kMin, int kSize>
 struct RunningExtremum {
   using Split = typename Order::Split;
@@ -178,7 +180,7 @@ struct RunningExtremum {
   RunningExtremum<Order, kMin, kHalf> half;
   Split kept[kKept];
 
-  // Takes value k, and returns the extremum whose last it is; not before k = kSize - 1.
+  // Takes value k and returns the extremum that ends with it; valid from k = kSize - 1 on.
   __device__ Split push(int k, Split v) {
     const Split last = half.push(k, v);
     kept[k % kKept] = last;
@@ -193,13 +195,14 @@ struct RunningExtremum<Order, kMin, 1> {
 };
 
 // Rows whose pixels have one or two bytes need not become u8x4s: they are filtered as they lie in memory, in words of
-// four or two pixels. The windows of a word's pixels have whole words in common, and of the words beside those each has
-// some pixels more on the right and fewer on the left than the one before:
+// four or two pixels. The windows of a word's pixels share whole words. Of the words on either side, each pixel's
+// window has one pixel more on the right and one fewer on the left than that of the pixel before:
 //
 //   left     whole words     right
 //   a b c d | e ...... f | g h i j      windows of 15 or 31: b ... f, c ... g, d ... h, e ... i
 //
-// Of a word, Value is what is kept. Two pixels, the halves of a word:
+// Value: what is kept of a word.
+// FoldedPairs: words of two pixels, one in each half.
 template <typename Order, bool kMin>
 struct FoldedPairs {
   using Whole = Order;
@@ -213,12 +216,12 @@ struct FoldedPairs {
         Order::template extreme<kMin>(whole, Order::swap_halves(whole), Order::split(halves(left, right))));
   }
 };
-// Four, which are compared in the upper bytes of the halves.
+// Words of four pixels, which are compared in the upper bytes of halves.
 template <bool kMin>
 struct FoldedBytes {
   using Whole = U16x2Order;
   struct Value {
-    uint32_t word, pairs;  // the extrema of the first two and of the last two
+    uint32_t word, pairs;  // `pairs`: the extrema of the first two pixels and of the last two
   };
   static constexpr int kPixels = 4;
   __device__ static uint32_t extreme(uint32_t a, uint32_t b, uint32_t c) { return U16x2Order::extreme<kMin>(a, b, c); }
@@ -233,17 +236,17 @@ struct FoldedBytes {
   }
 };
 
-// kSize words of results at once, used as VanHerk is.
+// Computes kSize words of results at once; it is used like VanHerk.
 template <typename Fold, bool kMin, int kSize>
 class FoldedRow {
  public:
   static constexpr bool kLoadsFourWords = false;
   __device__ static int words(int) { return kSize; }
 
-  static constexpr int kReach = (kSize / 2 + 1) / Fold::kPixels;  // words, to the farthest pixel of a window
+  static constexpr int kReach = (kSize / 2 + 1) / Fold::kPixels;  // words to the farthest pixel of a window
   static_assert((kSize / 2 + 1) % Fold::kPixels == 0);
 
-  // load(n) is word n of kSize + 2 * kReach.
+  // load(n) returns word n of kSize + 2 * kReach.
   template <typename Load>
   __device__ void run(int, Load load) {
     constexpr int kKept = 2 * kReach + 1;
@@ -274,17 +277,18 @@ class FoldedRow {
   uint32_t results_[kSize];
 };
 
-// Rows whose pixels have three bytes, as they lie in memory: pixels are taken from the words of four one by one.
+// Filters rows whose pixels have three bytes, as they lie in memory: pixels are taken from groups of three words one by
+// one.
 template <bool kMin, int kSize>
 class RowOfThree {
  public:
   static constexpr int kPixels = kSize + 1, kWords = kPixels / 4 * 3;
-  static constexpr int kReach = round_to_chunks(kWords / 2);  // words, to the first pixel of a window or one before it
+  static constexpr int kReach = round_to_chunks(kWords / 2);  // words to the first pixel of a window or farther
   static constexpr bool kLoadsFourWords = true;
   static_assert(kPixels % 8 == 0);
   __device__ static int words(int) { return kWords; }
 
-  // load(n) is words 4 * n to 4 * n + 3 of 2 * kWords and some at the ends.
+  // load(n) returns words 4 * n to 4 * n + 3 of 2 * kWords words and some more at either end.
   template <typename Load>
   __device__ void run(int, Load load) {
     constexpr int kSkipped = kReach - kWords / 2, kLoaded = round_to_chunks(kSkipped + 2 * kWords);
@@ -298,7 +302,7 @@ class RowOfThree {
       words[4 * n + 3] = four.w;
     }
     VanHerk<U8x4Order, kSize, true, kMin, true> window;
-    // The pixel's fourth byte is anything.
+    // The fourth byte of a pixel is undefined.
     window.run(kSize, [&](int n) {
       const int pixel = n + 2, word = kSkipped + pixel / 4 * 3;
       if (pixel % 4 == 0) return words[word];
@@ -316,7 +320,7 @@ class RowOfThree {
     });
   }
 
-  // function(n, results) takes the same of kWords.
+  // Calls function(n, results) with results 4 * n to 4 * n + 3 of kWords as a uint4.
   template <typename Function>
   __device__ void each(int, Function function) {
 #pragma unroll
@@ -334,8 +338,8 @@ class RowOfThree {
   uint32_t results_[kWords];
 };
 
-// Words of a row in shared memory, its halo and what the last group reads beyond included; such that the lanes of a
-// warp, which are at different rows and an odd number of words apart in each, find their u8x4s in different banks.
+// Pitch of a row in shared memory in words, with its halo and what the last group reads beyond it. The lanes of a warp
+// are at different rows and, in each row, an odd number of words apart; the pitch puts their u8x4s in different banks.
 __host__ __device__ constexpr int van_herk_pitch(int groups, int largest, int step) {
   const int odd_multiple_of = groups > 4 ? groups : 4;
   int words = groups * largest + 2 * round_to_chunks(step * (largest / 2));
@@ -343,12 +347,13 @@ __host__ __device__ constexpr int van_herk_pitch(int groups, int largest, int st
   return words;
 }
 
-// How a block works. Its warps load and then filter rows, 32 / kGroups at a time, in each kGroups times as many
-// results as the window is wide; then each thread does the same with columns. kExact: for windows of that size only,
-// with all that is known beforehand. kFlips: for either direction, the least samples being the complements of their
-// complements' largest ones: samples are xored with `flip` before and after; else for one. kRows: rows are filtered as
-// u8x4s, or as they lie in memory: FoldedRow and RowOfThree are for pixels that are not u8x4s there. kStep: u8x4s of a
-// pixel.
+// How a block works. Its warps load and then filter rows, 32 / kGroups at a time; kGroups groups of a row compute as
+// many results each as the window is wide. Then each thread does the same with columns.
+// kExact: only for windows of that size, with all that is known at compile time.
+// kFlips: for maxima and minima, since minima are the complements of the maxima of complements: samples are xored with
+// `flip` before and after. Else for one of them, see kMin.
+// kRows: rows are filtered as u8x4s, or as they lie in memory, by FoldedRow and RowOfThree where pixels are not u8x4s.
+// kStep: u8x4s of a pixel.
 template <typename Order_, int kLargest_, bool kExact_, int kGroups_, int kMinBlocks_, Rows kRows_ = Rows::U8x4s,
           bool kMin_ = false, int kStep_ = 1>
 struct VanHerkShape {
@@ -364,16 +369,16 @@ struct VanHerkShape {
   static constexpr Rows kRows = kRows_;
   static constexpr bool kU8x4s = kRows == Rows::U8x4s, kThreeChannels = kRows == Rows::WordsOfThree;
   static_assert(kU8x4s || kExact);
-  // Words of a group's results, those of the largest window.
+  // Words of a group's results, with the largest window.
   static constexpr int kWords = kThreeChannels ? (kLargest + 1) / 4 * 3 : kLargest;
-  // Shared memory does not hold a tile as high as the window.
+  // kLow: shared memory does not hold a tile as high as the window.
   static constexpr bool kLow = kLargest > 63;
   static constexpr int kRowsAtOnce = 32 / kGroups, kRowsOfRound = kRowsAtOnce * kWarps;
   static constexpr int kPitch = van_herk_pitch(kGroups, kWords, kStep);
   static_assert(kGroups % kStep == 0);
 };
 
-// A block's tile in shared memory: rows are filtered in place, and what columns make of them goes to the frame.
+// A block's tile in shared memory: rows are filtered in place, results of columns go to the frame.
 template <typename Shape>
 class VanHerkTile {
  public:
@@ -386,7 +391,7 @@ class VanHerkTile {
         flip_(Shape::kFlips ? p.flip : 0),
         words_(shared_memory<uint32_t>()) {}
 
-  // Each warp loads rows of its own, which no other waits for, and filters them.
+  // Loads and filters rows; each warp has rows of its own, for which no other warp waits.
   __device__ void filter_rows() {
     const int warp = threadIdx.x / 32;
     const int share = (rows_ + Shape::kRowsOfRound - 1) / Shape::kRowsOfRound * Shape::kRowsAtOnce;
@@ -448,8 +453,8 @@ class VanHerkTile {
     filter_rows(line, begin, end, halo, halo - line.kReach);
   }
 
-  // Once all of a row is in registers, results take its place, pixels to be copied in the place of theirs. `halo` words
-  // lie before those pixels, and windows begin at `from`.
+  // Filters rows: when all of a row is in registers, results replace it, and pixels to be copied replace their results.
+  // `halo` words lie before the first result's pixel; windows begin at word `from`.
   template <typename Line>
   __device__ void filter_rows(Line &line, int begin, int end, int halo, int from) {
     for (int row0 = begin; row0 < end; row0 += Shape::kRowsAtOnce) {
@@ -482,7 +487,7 @@ class VanHerkTile {
   const VanHerkParams &p_;
   Tile tile_;
   const PartParams &part_;
-  int size_, rows_;  // of windows, and of the tile with its halo
+  int size_, rows_;  // size of windows; rows of the tile with its halo
   uint32_t flip_;
   uint32_t *words_;
   Window window_;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// The kernels for mosaics. Those for words read each sample once, in rows of 16 bytes, and write it once:
+// The kernels for mosaics. mosaic_kernel reads each sample once, in vectors of 16 bytes, and writes it once:
 //
-//    1. a thread adds up 16 bytes of a row and of the rows below, as far as blocks reach: sums of columns
-//    2. they meet in shared memory, where some threads, as many as there are for it, add up the columns of a block
-//    3. a thread looks up the means of its 16 bytes, and writes them to all of its rows
+//    1. each thread adds 16 bytes of a row and of the rows below, as far as blocks reach: column sums
+//    2. column sums meet in shared memory, where as many threads as are available add the columns of a block
+//    3. each thread looks up the means for its 16 bytes, and writes them to all its rows
 #pragma once
 
 #include "cuda/device/sample.cuh"
@@ -16,23 +16,23 @@ namespace cudaconv {
 
 struct MosaicParams : FrameParams {
   MosaicTiles tiles[kMaxParts];
-  const MosaicTiledBox *box;  // in device memory
+  const MosaicTiledBox *box;  // device memory
 };
 
-// Blocks side by side: block `first` and those after it of row `row` of blocks of a box.
+// A tile: block `first` of row `row` of a box's blocks, and those to the right of it, `blocks` in total.
 struct MosaicTile {
   const PartParams &part;
   const MosaicTiles &tiles;
   MosaicTiledBox box;
   int first, blocks, row;
 
-  // Pixels of the part.
+  // x(), top(), bottom(): pixels of the part.
   __device__ int x(int block) const { return box.x + mosaic_begin(tiles.x, box.phase_x, first + block, box.width); }
   __device__ int top() const { return box.y + mosaic_begin(tiles.y, box.phase_y, row, box.height); }
   __device__ int bottom() const { return box.y + mosaic_begin(tiles.y, box.phase_y, row + 1, box.height); }
 };
 
-// The tile of this block of threads.
+// The tile of this thread block.
 __device__ inline MosaicTile locate_mosaic_tile(const MosaicParams &p) {
   int i = 0;
   while (i + 1 < p.parts && static_cast<int>(blockIdx.x) >= p.first_block[i + 1]) i++;
@@ -41,7 +41,7 @@ __device__ inline MosaicTile locate_mosaic_tile(const MosaicParams &p) {
   MosaicTiledBox box = tiles.box;
   if (tiles.boxes > 1) {
     const MosaicTiledBox *const boxes = p.box + tiles.first_box;
-    int begin = 0, end = tiles.boxes;  // boxes[begin] begins with `index` or before it, boxes[end] after it
+    int begin = 0, end = tiles.boxes;  // boxes[begin] begins at or before `index`, boxes[end] after it
     while (end - begin > 1) {
       const int middle = (begin + end) / 2;
       (boxes[middle].first_tile <= index ? begin : end) = middle;
@@ -54,7 +54,7 @@ __device__ inline MosaicTile locate_mosaic_tile(const MosaicParams &p) {
   return {p.part[i], tiles, box, first, blocks, row};
 }
 
-// floor((sum + n / 2) / n), n below 2^16: the estimate is one off at most.
+// floor((sum + n / 2) / n) for n below 2^16: the estimate is at most one off, and is corrected.
 __device__ inline uint32_t mosaic_mean(uint32_t sum, uint32_t n) {
   const uint32_t dividend = sum + n / 2;
 #ifdef __CUDACC__
@@ -67,13 +67,13 @@ __device__ inline uint32_t mosaic_mean(uint32_t sum, uint32_t n) {
   return estimate + (rest >= static_cast<int32_t>(n)) - (rest < 0);
 }
 
-// The sums of 16 bytes' samples over rows, at most 255 of them.
+// The sums of a thread's 16 bytes of samples over at most 255 rows.
 template <typename Sample>
 struct ColumnSums;
 
 template <>
 struct ColumnSums<uint8_t> {
-  uint32_t even[4] = {}, odd[4] = {};  // two sums of 16 bits a word
+  uint32_t even[4] = {}, odd[4] = {};  // two 16-bit sums in a word
 
   __device__ void add(const uint4 &v, uint32_t) {
     const uint32_t word[4] = {v.x, v.y, v.z, v.w};
@@ -83,7 +83,7 @@ struct ColumnSums<uint8_t> {
       odd[i] += word[i] >> 8 & 0x00ff00ffu;
     }
   }
-  // 32 bytes, in the order of the samples.
+  // Stores 32 bytes of sums, in the order of the samples.
   __device__ void store(uint4 *to) const {
     uint32_t word[8];
 #pragma unroll
@@ -115,7 +115,7 @@ struct ColumnSums<uint16_t> {
   using Sum = uint32_t;
 };
 
-// The first `bytes` of 16; the others are 0.
+// Loads the first `bytes` of 16 bytes; the others are 0.
 __device__ inline uint4 load_first_bytes(const uint8_t *from, int bytes) {
   if (bytes >= kVectorBytes) return *reinterpret_cast<const uint4 *>(from);
   uint32_t word[4];
@@ -130,7 +130,7 @@ __device__ inline uint4 load_first_bytes(const uint8_t *from, int bytes) {
   return make_uint4(word[0], word[1], word[2], word[3]);
 }
 
-// Bytes begin ... end - 1 of 16.
+// Stores bytes begin ... end - 1 of 16 bytes.
 __device__ inline void store_some_bytes(uint8_t *to, const uint4 &v, int begin, int end) {
   if (begin == 0 && end == kVectorBytes) {
     *reinterpret_cast<uint4 *>(to) = v;
@@ -152,8 +152,8 @@ __device__ inline void store_some_bytes(uint8_t *to, const uint4 &v, int begin, 
   }
 }
 
-// The means of 16 bytes, from those of the tile's blocks in shared memory. `first`: where the 16 bytes begin in the
-// tile, in units, of which a pixel has `units`; those outside the tile become anything.
+// Gathers the means for 16 bytes from those of the tile's blocks in shared memory. `first`: where the 16 bytes begin in
+// the tile, in units, of which a pixel has `units`. Bytes outside the tile are undefined.
 template <typename Unit>
 __device__ inline uint4 gather_means(const MosaicTile &tile, const void *means, int units, int first) {
   constexpr int kUnits = kVectorBytes / static_cast<int>(sizeof(Unit));
@@ -163,7 +163,8 @@ __device__ inline uint4 gather_means(const MosaicTile &tile, const void *means, 
   const int pixel = max(first, 0) / units;
   const int at = tile.box.phase_x + ((begin - tile.box.x + pixel) << axis.log_step);
   const int block = at / axis.size;
-  int left = (block + 1) * axis.size - at, unit = max(first, 0) - pixel * units;  // of the block, of the pixel
+  // `left`: pixels of the frame left in the block. `unit`: the next unit of the pixel.
+  int left = (block + 1) * axis.size - at, unit = max(first, 0) - pixel * units;
   int index = (block - tile.first) * units + unit;
   uint32_t word[4] = {};
 #pragma unroll
@@ -182,10 +183,10 @@ __device__ inline uint4 gather_means(const MosaicTile &tile, const void *means, 
   return make_uint4(word[0], word[1], word[2], word[3]);
 }
 
-constexpr int kMosaicRows = 8;  // that a thread has in registers
+constexpr int kMosaicRows = 8;  // rows of a thread in registers
 constexpr int kMosaicSumBytes = 2 * kVectorBytes * kMosaicThreads, kMosaicMeanBytes = kVectorBytes * kMosaicThreads;
 
-// What a thread does of a tile.
+// The work of a thread on a tile.
 template <typename Sample>
 class MosaicThread {
  public:
@@ -206,7 +207,7 @@ class MosaicThread {
 
   __device__ void run() {
     uint8_t *const shared = shared_memory<uint8_t>();
-    // The rows that are the last to be loaded stay: most blocks have no more.
+    // The rows loaded last stay in registers: most blocks have no others.
     uint4 row[kMosaicRows];
     ColumnSums<Sample> sums;
     const uint32_t mask = ((1u << part_.channel[0].depth) - 1) << part_.channel[0].shift;
@@ -236,7 +237,7 @@ class MosaicThread {
   }
 
  private:
-  // Rows of the tile, from `first` on; beyond its end they are 0.
+  // Loads rows of the tile from `first` on; rows beyond its end are 0.
   __device__ void load(int first, uint4 (&row)[kMosaicRows]) const {
     const int left = part_.width * pixel_bytes_ - byte_;
     const uint8_t *const from = part_.source + (top_ + first) * part_.source_pitch + byte_;
@@ -268,8 +269,8 @@ class MosaicThread {
     }
   }
 
-  // From sums of columns, a row of them for each group of threads, to means, block by block and channel by channel.
-  // As many lanes share a mean as there are for it.
+  // Adds column sums, of which each group of threads has a row, to means, for each block and channel. As many lanes as
+  // are available share a mean.
   __device__ void add_columns(const typename ColumnSums<Sample>::Sum *sums, Sample *means) const {
     const int channels = part_.channels, count = tile_.blocks * channels, thread = static_cast<int>(threadIdx.x);
     const uint32_t reciprocal = 65536u / static_cast<uint32_t>(channels) + 1;  // exact for indices below 2^14
@@ -310,10 +311,10 @@ class MosaicThread {
   const MosaicTile &tile_;
   const PartParams &part_;
   const int pixel_bytes_;
-  const int begin_, end_;  // bytes of a row of the part
+  const int begin_, end_;  // the tile's bytes of a row of the part
   const int top_, rows_;   // rows of the part
-  int groups_, group_;     // threads below each other
-  int column_, byte_;      // of a row of the part, the first of 16
+  int groups_, group_;     // groups of threads, one below the other
+  int column_, byte_;      // index of the thread's 16 bytes; their offset in a row of the part
 };
 
 template <typename Sample>
@@ -322,9 +323,9 @@ __global__ void __launch_bounds__(kMosaicThreads, 3) mosaic_kernel(const __grid_
   MosaicThread<Sample>(tile).run();
 }
 
-// Any format: a warp, or the block of threads, does a block of the mosaic, sample by sample.
+// Mosaics of any format, sample by sample: a warp, or the whole thread block, does a block of the mosaic.
 __global__ void __launch_bounds__(kMosaicThreads) mosaic_samples_kernel(const __grid_constant__ MosaicParams p) {
-  uint32_t *const sums = shared_memory<uint32_t>();  // of warps, channel by channel
+  uint32_t *const sums = shared_memory<uint32_t>();  // sums of warps, for each channel
   const MosaicTile tile = locate_mosaic_tile(p);
   const PartParams &part = tile.part;
   const int thread = static_cast<int>(threadIdx.x), warp = thread / 32, threads = 1 << tile.tiles.log_threads;

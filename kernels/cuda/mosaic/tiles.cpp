@@ -22,11 +22,11 @@ int count_tiles(const MosaicPart &part, int blocks) {
   return count;
 }
 
-// Chooses how many of the threads are side by side, the others being below each other: so that few have nothing to do,
-// each loads some rows at once, and there are tiles for all of a large GPU.
+// Chooses how many threads are side by side in a row; the others are below them. Few of them should be idle, each
+// should load some rows at once, and there should be tiles for all of a large GPU.
 void choose_shape(const MosaicPart &part, int pixel_bytes, MosaicTiles *tiles) {
   constexpr int kRows = 4, kEnoughTiles = 264;
-  int widest = 0, width = 0, height = 0;  // blocks, pixels
+  int widest = 0, width = 0, height = 0;  // blocks; pixels
   for (const MosaicBox &box : part.boxes) {
     widest = std::max(widest, mosaic_blocks(part.x, box.phase_x, box.width));
     width = std::max(width, std::min(part.x.length(), box.width));
@@ -35,7 +35,7 @@ void choose_shape(const MosaicPart &part, int pixel_bytes, MosaicTiles *tiles) {
   const MosaicBox &first = part.boxes[0];
   const bool in_step =
       part.boxes.size() == 1 && first.x == 0 && first.phase_x == 0 && part.x.length() << part.x.log_step == part.x.size;
-  // The most that a tile may begin after a multiple of 16 bytes.
+  // The most bytes by which a tile may begin after a multiple of 16.
   const int skew = kVectorBytes - std::gcd(pixel_bytes, kVectorBytes);
   double best = 0;
   for (int log_threads = kLogWarp; log_threads <= kLogThreads; log_threads++) {
@@ -47,7 +47,7 @@ void choose_shape(const MosaicPart &part, int pixel_bytes, MosaicTiles *tiles) {
     const int groups = kMosaicThreads >> log_threads, rows = (height + groups - 1) / groups;
     const double busy = 1.0 * blocks * block_bytes / bytes * height / (groups * rows);
     const double rating = busy * std::min(rows, kRows) * std::min(count_tiles(part, blocks), kEnoughTiles);
-    if (rating < 1.05 * best) continue;  // small tiles spread better
+    if (rating < 1.05 * best) continue;  // small tiles are distributed better
     best = rating;
     tiles->log_threads = log_threads;
     tiles->blocks = blocks;
@@ -64,7 +64,7 @@ bool has_mosaic_tiles(const Plan &plan) {
 
 std::vector<MosaicTiles> cut_mosaic(const std::vector<MosaicPart> &parts, const Plan &plan,
                                     std::vector<MosaicTiledBox> *boxes) {
-  constexpr int kMostOfWarp = 256;  // pixels of a block that a warp does
+  constexpr int kMostOfWarp = 256;  // pixels of a block that a single warp does
   std::vector<MosaicTiles> result;
   for (size_t i = 0; i < parts.size(); i++) {
     const MosaicPart &part = parts[i];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// How the boxes of a mosaic are cut into tiles: blocks side by side, which a block of threads does at once.
+// Cuts the boxes of a mosaic into tiles: blocks side by side, which one thread block processes together.
 #pragma once
 
 #include <cstdint>
@@ -13,22 +13,23 @@ namespace cudaconv {
 constexpr int kMosaicThreads = 256;
 
 struct MosaicTiledBox : MosaicBox {
-  int32_t first_tile, tiles_x;  // its tiles come row by row
+  int32_t first_tile, tiles_x;  // tiles are numbered row by row
 };
 
 // The tiles of a part.
 struct MosaicTiles {
   MosaicAxis x, y;
-  MosaicTiledBox box;        // the first one
-  int32_t first_box, boxes;  // in the list of all parts, where there are several
-  int32_t tiles, blocks;     // how many there are, and how many blocks of a row each has at most
-  int32_t log_threads;       // threads side by side, 16 bytes each; of a block, where those do one each
+  MosaicTiledBox box;        // the first box
+  int32_t first_box, boxes;  // if there are several: their place in the list for all parts
+  int32_t tiles, blocks;     // number of tiles, and the most blocks of a row in each
+  // log2 of the threads side by side, with 16 bytes each; in mosaic_samples_kernel, of the threads for each block.
+  int32_t log_threads;
 };
 
-// Whether there are kernels for tiles of words of such frames: samples of a row lie side by side, and all are alike.
+// Whether mosaic_kernel can do such frames: all planes are dense, and all samples have the same form.
 bool has_mosaic_tiles(const Plan &plan);
 
-// By part, as `parts` are. Appends the boxes of those that have several.
+// The tiles by part, in the order of `parts`. Appends the boxes of parts that have several to `boxes`.
 std::vector<MosaicTiles> cut_mosaic(const std::vector<MosaicPart> &parts, const Plan &plan,
                                     std::vector<MosaicTiledBox> *boxes);
 

@@ -7,7 +7,7 @@ namespace cudaconv {
 
 namespace {
 
-// Ones for columns x0 ... x1 - 1 of a cell.
+// A word with ones for columns x0 ... x1 - 1 of a cell.
 uint32_t columns(int x0, int x1) {
   return static_cast<uint32_t>((uint64_t{1} << x1) - (uint64_t{1} << x0));
 }
@@ -23,7 +23,7 @@ void Selection::add(const Plan &plan, const RegionWork &work, int result) {
     across_[i] = across;
     latest_[i].resize(static_cast<size_t>(across) * ((work.selected(i).height() + kCell - 1) / kCell));
     for (int y = bounds.y0, end; y < bounds.y1; y = end) {
-      // Rows that are alike, no further than the cells reach.
+      // Equal rows are added together, down to the lower edge of their cells.
       const RegionRows::Row row = rows.row(y);
       const int bottom = std::min(bounds.y1, (y / kCell + 1) * kCell);
       for (end = y + 1; end < bottom && rows.row(end) == row;) end++;
@@ -39,14 +39,14 @@ void Selection::add(const Plan &plan, const RegionWork &work, int result) {
   }
 }
 
-// `rect` in pixels of the cell.
+// `rect` is in pixels of the cell.
 void Selection::add_rect(int part, int result, int column, int row, const PixelRect &rect) {
   int32_t &latest = latest_[part][static_cast<size_t>(row) * across_[part] + column];
   const uint32_t ones = columns(rect.x0, rect.x1);
   for (int32_t at = latest; at; at = before_[at - 1]) {
     SelectedCell &cell = cells_[at - 1];
     if (cell.result == result) continue;
-    uint32_t *const bits = bits_of(cell);  // they are no longer those of this result
+    uint32_t *const bits = bits_of(cell);  // these pixels no longer come from that cell's result
     for (int y = rect.y0; y < rect.y1; y++) bits[y] &= ~ones;
   }
   SelectedCell *const cell = latest ? &cells_[latest - 1] : nullptr;

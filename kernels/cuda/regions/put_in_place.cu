@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// The kernel that copies the pixels of selected cells. A cell is a block's; where rows begin at whole words, threads
-// copy words of four bytes, and else container by container.
+// The kernel that copies the pixels of selected cells, one cell a block. Threads copy 32-bit words where rows begin at
+// multiples of 4 bytes, else container by container.
 #include "cuda/regions/put_in_place.h"
 
 #include "cuda/launch.cuh"
@@ -17,7 +17,7 @@ struct PlacedPart {
   const uint8_t *from[kMostResults];
   uint8_t *to;
   int64_t from_pitch[kMostResults], to_pitch;  // bytes
-  int32_t word_bytes;                          // of a pixel, where it is copied by words, else 0
+  int32_t word_bytes;                          // bytes of a pixel if it is copied by words, else 0
   int32_t container_bytes, containers, step, first;
   uint8_t offset[kMaxChannels];
 };
@@ -28,7 +28,7 @@ struct PlaceParams {
   PlacedPart part[kMaxParts];
 };
 
-// The pixels of row y of the cell that are selected, a bit each.
+// The selected pixels of row y of the cell, a bit for each.
 __device__ inline uint32_t selected(const PlaceParams &p, const SelectedCell &cell, int y) {
   if (cell.first_word >= 0) return p.bits[cell.first_word + y];
   if (y < cell.y0 || y >= cell.y1) return 0;
@@ -37,14 +37,14 @@ __device__ inline uint32_t selected(const PlaceParams &p, const SelectedCell &ce
 
 template <int kPixelBytes>
 __device__ inline void place_words(const PlaceParams &p, const PlacedPart &part, const SelectedCell &cell) {
-  constexpr int kWords = Area::kCell * kPixelBytes / 4;  // of a row
+  constexpr int kWords = Area::kCell * kPixelBytes / 4;  // words of a row
   const uint8_t *const from = part.from[cell.result] + int64_t{cell.x} * kPixelBytes;
   uint8_t *const to = part.to + int64_t{cell.x} * kPixelBytes;
 #pragma unroll 4
   for (int i = static_cast<int>(threadIdx.x); i < kWords * Area::kCell; i += kThreads) {
     const int row = i / kWords, byte = i % kWords * 4;
     const uint32_t pixels = selected(p, cell, row);
-    uint32_t wanted = 0;  // ones in the bytes that are copied
+    uint32_t wanted = 0;  // ones in the bytes to be copied
 #pragma unroll
     for (int b = 0; b < 4; b++)
       if (pixels >> (byte + b) / kPixelBytes & 1) wanted |= 0xffu << 8 * b;

@@ -8,7 +8,7 @@ namespace cudaconv {
 
 namespace {
 
-// Of a frame in host memory that is filtered in place.
+// The copies to and from the device for a frame in host memory that is filtered in place.
 RegionCopies copies_of(const std::vector<PlannedRegions> &planned, const std::vector<Group> &groups,
                        const Cancellation &cancellation) {
   const Plan &plan = *planned[0].plan;
@@ -25,7 +25,7 @@ RegionCopies copies_of(const std::vector<PlannedRegions> &planned, const std::ve
   };
   for (const Group &group : groups)
     if (!group.prepared->unpacked) add(group.work);
-  // The parts of frames that are unpacked are others.
+  // Unpacked frames have other parts than the plan, so the work is computed once more for the plan's parts.
   if (!groups.empty() && groups[0].prepared->unpacked)
     for (const PlannedRegions &p : planned) add(RegionWork(*p.plan, p.regions, cancellation));
   cancellation.check();
@@ -64,7 +64,7 @@ std::shared_ptr<const RegionJob> make_region_job(const std::shared_ptr<const Reg
   }
   job->has_copies = with_copies;
   if (with_copies) job->copies = copies_of(planned, job->groups, cancellation);
-  // Masks are large, and hardly ever those of the frame before.
+  // Jobs with masks are not reused: masks are large, and rarely those of the previous frame.
   if (std::all_of(planned.begin(), planned.end(), [](const auto &p) { return p.regions.mask.empty(); }))
     job->planned = planned;
   return job;

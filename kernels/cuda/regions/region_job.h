@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// What the regions of a frame come to on the GPU.
+// The work for the regions of a frame on the GPU.
 #pragma once
 
 #include <cstddef>
@@ -22,39 +22,39 @@ namespace cudaconv {
 // A plan as this backend carries it out.
 struct PreparedPlan {
   std::shared_ptr<const Plan> plan;
-  std::shared_ptr<const UnpackedPlan> unpacked;  // nullptr: frames are filtered as they lie
-  std::shared_ptr<const Plan> divided;           // of one of these, where that has squares that are too large
-  std::vector<PreparedLaunch> launches;          // of filter()
+  std::shared_ptr<const UnpackedPlan> unpacked;  // nullptr: frames are filtered as they are
+  std::shared_ptr<const Plan> divided;   // one of these two with squares divided that are too large; nullptr: none is
+  std::vector<PreparedLaunch> launches;  // for filter()
 
   const Plan &dense() const { return unpacked ? unpacked->plan : *plan; }
   const Plan &filter() const { return divided ? *divided : dense(); }
 };
-// A plan and its regions.
+// A prepared plan and the work for its regions.
 struct Group {
   std::shared_ptr<const PreparedPlan> prepared;
   RegionWork work;
 };
 
-// Groups whose results are put in place together, and the cells that are.
+// Groups whose results are put in place together, and the cells to copy for them.
 struct Batch {
   size_t begin, end, first_cell, cells;
 };
 
-// The regions of a frame, and what is to be done for them.
+// The regions of a frame and the work for them.
 struct RegionJob {
-  std::vector<PlannedRegions> planned;  // what it is for, if it may be used again
-  std::vector<Group> groups;            // without those that select nothing
+  std::vector<PlannedRegions> planned;  // what the job is for, if it can be reused; else empty
+  std::vector<Group> groups;            // without groups that select no pixel
   std::vector<Batch> batches;
   std::vector<SelectedCell> cells;
   std::vector<uint32_t> bits;
   bool has_copies = false;
-  RegionCopies copies;  // of frames in host memory that are filtered in place
+  RegionCopies copies;  // for frames in host memory that are filtered in place
 };
 
 using PreparePlan = std::function<std::shared_ptr<const PreparedPlan>(const std::shared_ptr<const Plan> &)>;
 
-// What is to be done for the regions, `with_copies` if need be; `before`, if that is for the same ones, as often those
-// of the frame before are.
+// The work for the regions of a frame, with copies if `with_copies`. Returns `before`, the job of the previous frame,
+// if it has the same plans and regions, as is common.
 std::shared_ptr<const RegionJob> make_region_job(const std::shared_ptr<const RegionJob> &before,
                                                  const std::vector<PlannedRegions> &planned, bool with_copies,
                                                  const PreparePlan &prepare_plan, const Cancellation &cancellation);

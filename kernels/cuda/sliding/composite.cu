@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// The launcher of the kernels that do two small steps of morphology at once.
+// The launcher of the kernels that do two small steps of morphology in one launch.
 #include "cuda/sliding/composite.cuh"
 
 #include "cuda/sliding/strips.h"
@@ -11,14 +11,14 @@ namespace {
 
 enum class Composite { None, Closing, Gradient };
 
-// Which of the next passes one launch does.
+// The passes that one launch does.
 struct CompositeKind {
   Composite composite = Composite::None;
   int passes = 0;
   bool difference = false;
 };
 
-// Whether a pass from the one at `index` on reads the frame.
+// Whether a pass from `index` on reads frame buffer `frame`.
 bool is_read(const Plan &plan, size_t index, int frame) {
   for (; index < plan.passes.size(); index++) {
     const Pass &pass = plan.passes[index];
@@ -32,7 +32,7 @@ bool may_leave_pixels(const Pass &pass) {
   return pass.keep_x || pass.keep_y || pass.in_regions;
 }
 
-// Two extrema, one of them largest samples and one of them least, and maybe a difference after them.
+// Recognises two extrema in a row, a maximum and a minimum, with an optional difference after them.
 CompositeKind find_composite(const PassQuery &query) {
   const Plan &plan = query.plan;
   const size_t i = query.index, left = plan.passes.size() - i;
@@ -55,7 +55,7 @@ CompositeKind find_composite(const PassQuery &query) {
     kind = {Composite::Closing, 2};
     if (third && third->source == greater && third->subtrahend == smaller) kind = {Composite::Closing, 3, true};
   }
-  // The frame between the passes is not written, so no later pass may read it.
+  // The frame buffer between the passes is not written, so no later pass may read it.
   if (is_read(plan, i + kind.passes, first.target)) return {};
   if (kind.passes == 3 && is_read(plan, i + 3, second.target)) return {};
   return kind;
@@ -85,20 +85,20 @@ CompositeLaunch choose_composite(Composite composite, const SwarKind &kind) {
                  : composite_launch<CompositeGradient<2>, kEnds>(kind);
 }
 
-// Without a kernel where the pass is not for these.
+// The launch for these passes; without a kernel if they are not for this structure.
 struct Choice {
   CompositeLaunch launch_as;
   SwarKind kind;
 };
 
-// The frame has been filled in.
+// Chooses the launch; the frame has been filled in.
 Choice choose(const PassQuery &query, const CompositeKind &composite, CompositeParams &p) {
-  // Both steps are of the same kind, but for their direction.
+  // Both steps are of the same kind except for their direction.
   const SwarKind second = plan_swar(query.plan, query.plan.passes[query.index + 1], p.swar);
   const SwarKind kind = plan_swar(query.plan, query.pass(), p.swar);
   if (kind.sliding != second.sliding || (kind.sliding != Sliding::Extremum3 && kind.sliding != Sliding::Extremum5))
     return {};
-  // A lane's neighbour has no more than 16 bytes.
+  // Each neighbouring lane contributes at most 16 bytes.
   const int reach = (composite.composite == Composite::Closing ? 2 : 1) * query.pass().radius_x;
   if (reach * kind.most_channels * kind.sample_bytes() > kVectorBytes || !can_slide(p, kind)) return {};
   p.difference = composite.difference;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Openings, closings, hats and gradients of small squares, in one launch: two extrema in registers, as the sliding
-// kernels do one of them, the second one of the first one's results or both of the samples.
+// Openings, closings, hats and gradients of small squares in one launch: two extrema in registers, computed as in the
+// sliding kernels, the second one either of the first one's results or of the same samples.
 //
-// All of it is dilation first. An opening is the closing of the complements, complemented, and what it takes away from
-// the samples is what the closing adds to their complements.
+// Dilation always comes first. An opening is the complement of the closing of complements, and what it removes from the
+// samples is what the closing adds to their complements.
 #pragma once
 
 #include "cuda/sliding/sliding.cuh"
@@ -12,16 +12,16 @@
 namespace cudaconv {
 
 struct CompositeParams : SlidingParams {
-  bool difference;  // between closing and samples, not the closing
+  bool difference;  // the result is the difference between closing and samples, not the closing
 };
 
-// As the operations of sliding.cuh, but enter() has the whole strip, of which row j enters, and where it lies. kRadius
-// is that of both steps together, kStep of one.
+// Like the operations of sliding.cuh, but enter() gets the whole strip, of which row j enters, and its position.
+// kRadius is that of both steps together, kStep that of one.
 struct CompositeOperation : SlidingOperation {
   using Params = CompositeParams;
 };
 
-// The closing of a square, or what it adds.
+// The closing of a square, or what it adds to the samples.
 template <int kStep>
 struct CompositeClosing : CompositeOperation {
   static constexpr int kRadius = 2 * kStep, kStripRows = kStep == 1 ? 4 : 6;
@@ -34,8 +34,8 @@ struct CompositeClosing : CompositeOperation {
     using Row = typename Order::Row;
     SquareRows<Swar, kStep> samples, dilated;
 
-    // Dilated samples outside the frame are those that the border's rule makes of the ones inside. For every border but
-    // constant such a value also occurs inside the windows that reach it, so it is set to 0xff, neutral for the
+    // Sets dilated samples outside the frame as the border mode requires. With every border mode except Constant an
+    // outside value also occurs inside every window that reaches it, so it is set to 0xff, which is neutral for the
     // minimum.
     __device__ static void extend(const CompositeParams &p, const PartParams &part, LaneStrip s, int y, Row &row) {
       const SwarParams &k = p.swar;
@@ -86,7 +86,7 @@ struct CompositeClosing : CompositeOperation {
   };
 };
 
-// The largest samples of a square less the least.
+// The largest sample of a square minus the smallest.
 template <int kStep>
 struct CompositeGradient : CompositeOperation {
   static constexpr int kRadius = kStep, kStripRows = kStep == 1 ? 4 : 6;
@@ -107,7 +107,7 @@ struct CompositeGradient : CompositeOperation {
       typename Order::Row largest, least;
       samples.template extrema<false>(largest);
       samples.template extrema<true>(least);
-      // No sample is less than 0, so that a word's borrow nothing from each other.
+      // No difference is below 0, so the samples of a word do not borrow from each other.
 #pragma unroll
       for (int i = 0; i < 4; i++) out[i] = Order::join(k, largest, i) - Order::join(k, least, i);
     }

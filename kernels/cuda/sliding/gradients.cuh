@@ -17,9 +17,9 @@ __device__ inline float approximate_root(float v) {
 #endif
 }
 
-// Magnitudes of pairs, to samples of no more than `white`, up to 1023. The approximate root is rounded to the right
-// integer: squares of integers are n^2 + n or less, or n^2 + n + 1 or more, so that up to n = 1022 a root is farther
-// from n + 1/2 than 1 / (8n + 4), which is more than 2^-23 times the root, and that is as far as the instruction errs.
+// Magnitudes of a pair of samples, at most `white`, which is at most 1023. The approximate root rounds to the right
+// integer: squares of integers are at most n^2 + n or at least n^2 + n + 1. Up to n = 1022 a root therefore differs
+// from n + 1/2 by more than 1 / (8n + 4), which is more than 2^-23 times the root, the error of the instruction.
 template <bool kEuclidean>
 __device__ inline uint32_t magnitude_pair(HalfPair x, HalfPair y, uint32_t white) {
   if constexpr (!kEuclidean) return vmin(absolute(x) + absolute(y), HalfPair{white}).bits;
@@ -27,8 +27,8 @@ __device__ inline uint32_t magnitude_pair(HalfPair x, HalfPair y, uint32_t white
   return __vminu2(round_to_pair(root(low_float(x), low_float(y)), root(high_float(x), high_float(y))).bits, white);
 }
 
-// sqrt(x^2 + y^2) rounded to an integer, |x| and |y| less than 2^22. The float estimate is one off at most; whether it
-// is follows from the difference of the squares, which 32 bits hold even where they do not hold the squares.
+// sqrt(x^2 + y^2) rounded to an integer, for |x| and |y| below 2^22. The float estimate is at most one off. The
+// difference of the squares says whether it is; 32 bits hold it even where they do not hold the squares.
 __device__ inline uint32_t rounded_magnitude(int x, int y) {
   constexpr uint32_t kMagic = 0x4b400000u;  // 1.5 * 2^23: the last bits of a float between 2^23 and 2^24 count units
   const float fx = __uint_as_float(kMagic + static_cast<uint32_t>(x)) - 12582912.0f;
@@ -39,7 +39,7 @@ __device__ inline uint32_t rounded_magnitude(int x, int y) {
   return r + (difference > root) - (difference <= -root && root > 0);
 }
 
-// Signed x and y to samples.
+// The magnitude of signed x and y as samples.
 template <bool kEuclidean, typename Swar>
 __device__ inline uint32_t magnitude_sample(const SwarParams &k, uint32_t x, uint32_t y) {
   if constexpr (Swar::kPairs) {
@@ -50,11 +50,11 @@ __device__ inline uint32_t magnitude_sample(const SwarParams &k, uint32_t x, uin
   }
 }
 
-// |x| + |y| or its root of a smoothing column [a b a] with a difference row [-1 0 1], and the transpose: sobel, scharr,
-// prewitt. kUnit: a is 1.
+// The magnitude of a gradient, sqrt(x^2 + y^2) or |x| + |y|: a smoothing column [a b a] with a difference row [-1 0 1],
+// and the transpose, as in sobel, scharr and prewitt. kUnit: a is 1.
 //
-// Pairs are 16-bit floats. Sums of three are kept 2048 down where they may exceed 2047; a difference is rounded only
-// where it is beyond all samples, and so is the result.
+// Pairs of samples are 16-bit floats. Sums of three are stored minus 2048 where they may exceed 2047. A difference is
+// rounded only where it is beyond all samples, and then so is the result.
 template <bool kEuclidean, bool kUnit, bool kTall = false>
 struct SlidingGradient : SlidingOperation {
   using Tall = SlidingGradient<kEuclidean, kUnit, kEuclidean || !kUnit>;
@@ -66,7 +66,7 @@ struct SlidingGradient : SlidingOperation {
   template <typename Swar>
   struct State {
     static constexpr int kChannels = Swar::kChannels, kSplit = Swar::kSplit;
-    uint32_t last[2][kSplit][4];  // the two rows before: [age][part][word]
+    uint32_t last[2][kSplit][4];  // the previous two rows: [age][part][word]
 
     __device__ static uint32_t smooth(const SwarParams &k, uint32_t first, uint32_t middle, uint32_t last,
                                       uint32_t init) {
@@ -120,8 +120,8 @@ struct SlidingGradient : SlidingOperation {
   };
 };
 
-// Any function of the 3x3 samples around a pixel. Function::sample<Swar>(p, at) makes a register of results of
-// at(dx, dy), the samples dx pixels on in the row dy below.
+// Any function of the 3x3 samples around a pixel. Function::sample<Swar>(p, at) computes a register of results; at(dx,
+// dy) returns the samples dx pixels to the right and dy rows down.
 template <typename Function>
 struct SlidingWindow3 : SlidingOperation {
   using Tall = SlidingWindow3;
@@ -162,8 +162,8 @@ struct RobertsFunction {
   }
 };
 
-// The magnitude of a smoothing column [a b a] with a difference row [-1 0 1], and of the transpose, with any norm and
-// any rounding: with a bias, say, or a divisor.
+// The magnitude of a smoothing column [a b a] with a difference row [-1 0 1], and of the transpose, for any norm and
+// any rounding, such as with a bias or a divisor.
 struct MagnitudeFunction {
   static constexpr int kStripRows = 4, kMinBlocks = 6;
 
@@ -183,7 +183,7 @@ struct MagnitudeFunction {
   }
 
  private:
-  // kFits32: 32 bits hold the squares, and the float estimate of the root of their sum is one off at most.
+  // kFits32: 32 bits hold the squares, and the float estimate of the root of their sum is at most one off.
   template <bool kFits32>
   __device__ static uint32_t round(const SlidingParams &p, uint32_t x, uint32_t y) {
     int v;
@@ -200,7 +200,8 @@ struct MagnitudeFunction {
   }
 };
 
-// A gain times the largest sum of three neighbours in a row, of the ring of eight, and another times all eight.
+// The kirsch mask: a gain times the largest sum of three neighbours in the ring of eight, plus another gain times all
+// eight.
 template <bool kTall = false>
 struct SlidingKirsch : SlidingOperation {
   using Tall = SlidingKirsch<true>;
@@ -221,7 +222,7 @@ struct SlidingKirsch : SlidingOperation {
       rows[j % 3].load(k, row);
       if (j < 2) return;
       const Row &above = rows[(j + 1) % 3], &middle = rows[(j + 2) % 3], &below = rows[j % 3];
-      Row column;  // sums of three
+      Row column;  // sums of three samples of a column
 #pragma unroll
       for (int i = 0; i < 4 + 2 * Row::kWords; i++)
 #pragma unroll
@@ -229,7 +230,7 @@ struct SlidingKirsch : SlidingOperation {
           column.part[h][i] = above.part[h][i] + middle.part[h][i] + below.part[h][i];
       const auto sample = [&](int n) {
         const int before = n - kChannels, after = n + kChannels;
-        // Both corners on a side have the sample between them, and one of two pairs in a row.
+        // Both corners on a side share the sample between them, so the larger of two pairs in a row is enough.
         const auto pair = [&](int m) {
           return Swar::vmax(above.at(m) + above.at(m + kChannels), below.at(m) + below.at(m + kChannels));
         };

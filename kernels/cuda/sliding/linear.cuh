@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Operations of sliding.cuh that add: linear masks.
+// Operations of sliding.cuh for linear masks.
 #pragma once
 
 #include "cuda/sliding/operation.cuh"
 
 namespace cudaconv {
 
-// Sums [1 2 1] of what comes one after the other. Of two results that follow each other both have a pair of neighbours:
-// that makes three additions, two of them of three numbers, which take one instruction.
+// Sums [1 2 1] of consecutive numbers. Two successive sums share a pair of neighbours, so together they take three
+// additions, two of them of three numbers, which are one instruction each.
 struct Binomial3 {
-  uint32_t last, pair;  // pair: the last two or, after an odd number, the last but one
+  uint32_t last, pair;  // pair: the sum of the last two numbers; after an odd k, the number before the last
 
-  // Takes number k, and returns the sum whose last is that; not before k = 2.
+  // Takes number k and returns the sum that ends with it; valid from k = 2 on.
   __device__ uint32_t push(int k, uint32_t v) {
     uint32_t sum;
     if (k % 2) {
@@ -28,14 +28,14 @@ struct Binomial3 {
   }
 };
 
-// A separable mask: columns are summed as rows enter, then each finished row of sums along the row.
+// A separable mask: columns are summed as rows enter, then each finished row of column sums along the row.
 template <int kSize, Epilogue kEpilogue>
 struct SlidingSeparable : SlidingOperation {
   using Tall = SlidingSeparable;
   static constexpr bool kAllArchs = kEpilogue == Epilogue::Any, kRowByRow = kSize > 3;
   static constexpr int kRadius = kSize / 2, kStripRows = 4, kMinBlocks = kSize == 3 ? 8 : kSize == 5 ? 7 : 6;
   static constexpr int kFewerBlocks = kSize == 5;
-  // Larger rows have to be symmetric: one multiplication then serves two samples.
+  // Rows of more than three factors have to be symmetric: one multiplication then serves two samples.
   static constexpr bool kSymmetric = kSize > 3;
 
   template <typename Swar>
@@ -63,7 +63,7 @@ struct SlidingSeparable : SlidingOperation {
         for (int h = 0; h < kSplit; h++) parts[h] = Swar::part(k, row[i], h);
 #pragma unroll
         for (int t = 0; t < kSize; t++) {
-          const int r = j - t;  // the result that this row is row t of
+          const int r = j - t;  // the row of results for which this row is number t
           if (r < 0 || r >= kStripRows) continue;
           uint32_t(&sum)[kSplit][4] = sums[r % kSize];
 #pragma unroll
@@ -86,7 +86,7 @@ struct SlidingSeparable : SlidingOperation {
   };
 };
 
-// A mean, all ones: a row that enters is added to the sums of columns, and the one that leaves subtracted.
+// A mean, with all factors 1: a row that enters is added to the column sums, and the row that leaves is subtracted.
 template <int kSize, bool kTall = false>
 struct SlidingMean : SlidingOperation {
   using Tall = SlidingMean<kSize, (kSize > 5)>;
@@ -141,7 +141,7 @@ struct SlidingMean : SlidingOperation {
   };
 };
 
-// [1 1] by itself so many times that it has kSize numbers, both ways, with a divisor that is a power of two.
+// A binomial mask, [1 2 1] or [1 4 6 4 1] in both directions, with a divisor that is a power of two.
 template <int kSize>
 struct SlidingBinomial : SlidingOperation {
   static_assert(kSize == 3 || kSize == 5);
@@ -154,7 +154,7 @@ struct SlidingBinomial : SlidingOperation {
   struct State {
     static constexpr int kChannels = Swar::kChannels;
     static constexpr int kSplit = Swar::kSplit;
-    // So that a sum's high byte is the result, see apply_epilogue().
+    // Scales sums so that their high byte is the result, see apply_epilogue().
     static constexpr uint32_t kScale = Swar::kSampleBytes == 1 && kSize == 3 ? 16 : 1;
     Binomial3 stages[kRadius][kSplit][4];
 
@@ -164,10 +164,10 @@ struct SlidingBinomial : SlidingOperation {
       return ends + 4 * (sum.at(n - kChannels) + sum.at(n + kChannels)) + 6 * sum.at(n);
     }
 
-    // The sum along a row of columns' sums, two in a register, that take all of 16 bits.
+    // The sum along a row of column sums, of which a register holds two that take all 16 bits.
     __device__ static uint32_t dot_row(const LaneRow<Swar, kRadius> &sum, int n, uint32_t result) {
       constexpr uint32_t kRow[] = {1, 4, 6, 4, 1};
-      // The factor of column m, or 0.
+      // The factor of column sum m, or 0.
       const auto factor = [&](int m) {
         const int distance = m - n;
         return distance % kChannels || abs(distance) > kRadius * kChannels ? 0 : kRow[distance / kChannels + kRadius];
@@ -199,7 +199,7 @@ struct SlidingBinomial : SlidingOperation {
 #pragma unroll
       for (int i = 0; i < 4; i++) {
         if constexpr (kSplit == 1 && kSize == 5) {
-          // Columns have 16 bits, sums of rows more; a result is the second and third byte of one.
+          // Column sums have 16 bits, row sums more; the second and third bytes of a row sum are the result.
           out[i] = __byte_perm(dot_row(sum, 2 * i, k.init), dot_row(sum, 2 * i + 1, k.init), 0x6521) << k.sample_shift;
         } else {
           uint32_t parts[kSplit];
@@ -213,7 +213,7 @@ struct SlidingBinomial : SlidingOperation {
   };
 };
 
-// A 3x3 mask that is not separable. kCross: only the middle row and column count.
+// A 3x3 mask that is not separable. kCross: only the middle row and column are not 0.
 template <Epilogue kEpilogue, bool kCross = false>
 struct SlidingDense3 : SlidingOperation {
   using Tall = SlidingDense3;
@@ -254,14 +254,15 @@ struct SlidingDense3 : SlidingOperation {
   };
 };
 
-// A negative number has the highest bit.
+// Clamps two sums of 16-bit floats to samples and joins them. A negative float has the highest bit, like a negative
+// integer.
 template <typename Swar>
 __device__ inline uint32_t join_halves(const SwarParams &k, uint32_t even, uint32_t odd) {
   return Swar::join(k, clamp_pair<Swar>(k, even & k.sign_bits, 0), clamp_pair<Swar>(k, odd & k.sign_bits, 0));
 }
 
-// A 5x5 mask whose numbers depend on the distance |dx| + |dy| alone, and are 0 beyond 2: four samples have distance 1,
-// eight distance 2. Pairs of bytes are 16-bit floats, which hold either sum, and every partial sum.
+// A 5x5 mask whose numbers depend only on the distance |dx| + |dy| and are 0 beyond 2: four samples have distance 1,
+// eight distance 2. Pairs of bytes are 16-bit floats, which hold the sums for each distance and every partial sum.
 template <bool kTall = false>
 struct SlidingDiamond5 : SlidingOperation {
   using Tall = SlidingDiamond5<true>;
@@ -275,7 +276,7 @@ struct SlidingDiamond5 : SlidingOperation {
     using Beside = LaneRow<Swar, 1>;
     static constexpr int kChannels = Swar::kChannels, kSplit = Swar::kSplit;
     static constexpr bool kHalves = Swar::kSampleBytes == 1;
-    uint32_t rows[5][4 + 2 * Row::kWords];  // words; with their neighbours from when the next row has entered
+    uint32_t rows[5][4 + 2 * Row::kWords];  // words; neighbours' words are filled in when the next row has entered
 
     __device__ void enter(const SlidingParams &p, int j, const uint32_t (&row)[4], uint32_t (&out)[4]) {
       const SwarParams &k = p.swar;
@@ -283,7 +284,8 @@ struct SlidingDiamond5 : SlidingOperation {
       for (int i = 0; i < 4; i++) rows[j % 5][Row::kWords + i] = row[i];
       if (j >= 2) Row::exchange(rows[(j + 4) % 5]);
       if (j < 4) return;
-      // Sums of the rows above and below the middle one: those next to it with their neighbours, and those beyond.
+      // Sums of rows at equal distance above and below the middle row: the rows next to it with their neighbours, and
+      // the outermost ones.
       const auto pair = [&](int a, int b, int i, int h) {
         return Swar::part(k, rows[(j + a) % 5][i], h) + Swar::part(k, rows[(j + b) % 5][i], h);
       };
@@ -329,7 +331,7 @@ struct SlidingDiamond5 : SlidingOperation {
   };
 };
 
-// 3x3 where 16-bit floats hold every partial sum. kCross: only the middle row and column count.
+// A 3x3 mask for which 16-bit floats hold every partial sum. kCross: only the middle row and column are not 0.
 template <bool kCross, bool kTall = false>
 struct SlidingHalf3 : SlidingOperation {
   using Tall = SlidingHalf3<kCross, !kCross>;
@@ -366,8 +368,9 @@ struct SlidingHalf3 : SlidingOperation {
   };
 };
 
-// [-2 -1 0; -1 1 1; 0 1 2]: two samples on the right and two below, the corner in both, less the same on the left and
-// above. Two on the right of one result are two on the left of another in the next row.
+// The emboss mask [-2 -1 0; -1 1 1; 0 1 2]: two samples on the right and two below, both including the corner, minus
+// the same on the left and above. Two samples on the right of one result are two on the left of another one in the next
+// row.
 struct SlidingEmboss : SlidingOperation {
   using Tall = SlidingEmboss;
   static constexpr bool kAllArchs = false, kRecomputesRows = true;
@@ -378,11 +381,11 @@ struct SlidingEmboss : SlidingOperation {
     using Row = LaneRow<Swar, 1>;
     static constexpr int kChannels = Swar::kChannels, kSplit = Swar::kSplit;
     Row last;
-    uint32_t sums[2][4][kSplit];  // of results whose first row has entered: the one before, and its first two
+    uint32_t sums[2][4][kSplit];  // sums of results whose first row, or first two rows, have entered
 
     __device__ void enter(const SlidingParams &p, int j, const uint32_t (&row)[4], uint32_t (&out)[4]) {
       const SwarParams &k = p.swar;
-      Row now, down;  // down: sums of this row and the last
+      Row now, down;  // down: sums of this row and the last one
       now.load(k, row);
       if (j >= 1) {
 #pragma unroll

@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// The 5x5 median of the sliding kernels. Two rows of results by two share most of the work:
+// The 5x5 median for the sliding kernels. Squares of 2x2 results share most of the work:
 //
 // clang-format off
-//     o a a a a p      The window of the first consists of o, a, c and m, those of the others of a, p, m and d; of c,
-//     c m m m m d      m, q and b; and of m, d, b and r.
+//     o a a a a p      The windows of the four results consist of o, a, c and m; of a, p, m and d; of c, m, q and b;
+//     c m m m m d      and of m, d, b and r.
 //     c m m m m d
-//     c m m m m d      Of 25 samples, none that has 13 others above it or below it can be the middle one. As soon as
-//     c m m m m d      that is known of as many of the least as of the greatest they are dropped: from m for all four
-//     q b b b b r      windows, which leaves the 10 in the middle; from these and c, or d, for one above the other,
-//                      which leaves 6; then from those and a, or b. The last 2 and the corner have the same median.
+//     c m m m m d      A sample with 13 others above it, or 13 below it, cannot be the median of 25. As soon as this is
+//     c m m m m d      known of as many small samples as large ones, they are dropped: from m, for all four windows,
+//     q b b b b r      which leaves the middle 10; from these and c, or d, for two results one above the other, which
+//                      leaves 6; then from those and a, or b. The last 2 and the corner have the same median.
 // clang-format on
 //
-// Columns, pairs of columns and m are merged by Batcher's networks, less what only leads to samples that are dropped.
-// Sorted columns serve two rows of results, sorted pairs of columns two such squares side by side.
+// Columns, pairs of columns and m are merged by Batcher's networks, without the exchanges that lead only to dropped
+// samples. Sorted columns serve two rows of results, sorted pairs of columns two neighbouring squares.
 #pragma once
 
 #include "cuda/device/swar.cuh"
 
 namespace cudaconv {
 
-// How a lane's 16 bytes of a row become registers of two samples, such that neighbours of a channel are kStep
-// registers apart in all formats: a register has two channels of a pixel or, where their number is odd, a sample of the
-// first 8 bytes and the one that is 8 bytes on. Medians, unlike sums, leave samples of 16 bits room for two.
+// Arranges a lane's 16 bytes of a row as registers of two samples, so that in all formats neighbours of a channel are
+// kStep registers apart. A register has two channels of a pixel or, if the number of channels is odd, a sample of the
+// first 8 bytes and the one 8 bytes after it. Medians, unlike sums, leave room for two 16-bit samples in a register.
 template <typename Swar>
 struct PairRow {
   static constexpr int kPerWord = Swar::kPairs ? 2 : 1, kCount = 4 * kPerWord;  // registers
@@ -30,7 +30,7 @@ struct PairRow {
   static constexpr int kStep = kApart ? Swar::kChannels : Swar::kChannels / 2;
   static constexpr int kHalo = 2 * kStep, kHaloWords = kHalo / kPerWord;
 
-  // The words of a row to words of kPerWord registers each, in order.
+  // Arranges the words of a row as words of kPerWord registers each, in order.
   __device__ static void arrange(const SwarParams &k, const uint32_t (&row)[4], uint32_t (&words)[4]) {
 #pragma unroll
     for (int i = 0; i < 4; i++) {
@@ -40,13 +40,13 @@ struct PairRow {
       if constexpr (!Swar::kPairs) words[i] &= (k.sample_mask << k.sample_shift) * 0x10001u;
     }
   }
-  // Register m of such words.
+  // Register m of arranged words.
   template <int kWords>
   __device__ static uint32_t at(const SwarParams &k, const uint32_t (&words)[kWords], int m) {
     if constexpr (!Swar::kPairs) return words[m];
     return m % 2 ? Swar::odd(k, words[m / 2]) : Swar::even(k, words[m / 2]);
   }
-  // Registers of results to the words of a row.
+  // Converts registers of results back to the words of a row.
   __device__ static void restore(const SwarParams &k, const uint32_t (&registers)[kCount], uint32_t (&row)[4]) {
     uint32_t words[4];
 #pragma unroll
@@ -60,20 +60,21 @@ struct PairRow {
     }
   }
 
-  // The register, or word, m before the lane's first: the neighbour's that is m before its end. Every lane of the
-  // warp takes part.
+  // From the lane's register, or word, m places before its end: the one m places before its first, which the left
+  // neighbour has. Every lane of the warp takes part.
   __device__ static uint32_t before(uint32_t own) {
     const uint32_t left = __shfl_up_sync(0xffffffffu, own, 1);
     return kApart ? __byte_perm(left, own, 0x5432) : left;
   }
-  // The register, or word, m after the lane's last: the neighbour's that is m after its first.
+  // From the lane's register, or word, m places after its first: the one m places after its last, which the right
+  // neighbour has.
   __device__ static uint32_t after(uint32_t own) {
     const uint32_t right = __shfl_down_sync(0xffffffffu, own, 1);
     return kApart ? __byte_perm(own, right, 0x5432) : right;
   }
 };
 
-// Batcher's merge of the sorted halves of kCount samples, and which results of its exchanges the ranks from kFirst to
+// Batcher's merge of the two sorted halves of kCount samples, and which outputs of its exchanges the ranks kFirst to
 // kLast depend on.
 template <int kCount, int kFirst, int kLast>
 struct MergeNetwork {
@@ -102,7 +103,7 @@ struct MergeNetwork {
   }
 };
 
-// The steps to the median, on registers of two samples; kHalf as in SwarExchange.
+// The steps to the median, on registers of two samples; for kHalf see SwarExchange.
 template <bool kHalf>
 struct Median5 : SwarExchange<kHalf> {
   using SwarExchange<kHalf>::vmin, SwarExchange<kHalf>::vmax, SwarExchange<kHalf>::exchange;
@@ -137,7 +138,7 @@ struct Median5 : SwarExchange<kHalf> {
     merge<0, 7>(merged);
   }
 
-  // The middle ten of sixteen, in the middle of `merged`.
+  // Merges two sorted eights so that the middle ten of the sixteen are right, in the middle of `merged`.
   __device__ static void merge(const uint32_t (&a)[8], const uint32_t (&b)[8], uint32_t (&merged)[16]) {
 #pragma unroll
     for (int i = 0; i < 8; i++) {
@@ -147,8 +148,8 @@ struct Median5 : SwarExchange<kHalf> {
     merge<3, 12>(merged);
   }
 
-  // The middle six of those ten and four more, sorted: what is left of Batcher's merge in which c[i] meets the ten's
-  // number i + 3 first.
+  // The middle six, sorted, of those ten and of four more, c: what remains of Batcher's merge whose first step
+  // exchanges c[i] and number i + 3 of the ten.
   __device__ static void narrow(const uint32_t (&merged)[16], const uint32_t (&c)[4], uint32_t (&six)[6]) {
     const uint32_t *v = merged + 3;
     uint32_t low4 = c[1], high4 = v[4], low5 = c[2], high5 = v[5], low6 = vmin(c[3], v[6]), high6 = v[2];
@@ -170,20 +171,20 @@ struct Median5 : SwarExchange<kHalf> {
     exchange(1, six[4], six[5]);
   }
 
-  // The middle one of six and four, both sorted, and one more. What is left of Batcher's merge gives the middle two of
-  // the ten, x and y.
+  // The median of six and four samples, both sorted, and one more. What remains of Batcher's merge gives x and y, the
+  // middle two of the ten.
   __device__ static uint32_t middle(const uint32_t (&six)[6], const uint32_t (&a)[4], uint32_t corner) {
     const uint32_t x = __vimax3_u16x2(vmin(six[2], a[3]), vmin(six[4], a[1]), six[0]);
     const uint32_t y = vmin(vmax(six[3], a[0]), vmax(vmin(six[5], a[2]), six[1]));
     if constexpr (!kHalf) return vmax(vmin(x, y), vmin(vmax(x, y), corner));
-    // Median of three: their sum less the minimum and the maximum.
+    // The median of three is their sum minus the minimum and the maximum.
     return (HalfPair{x} - HalfPair{__vimin3_u16x2(x, y, corner)} +
             (HalfPair{y} - HalfPair{__vimax3_u16x2(x, y, corner)}) + HalfPair{corner})
         .bits;
   }
 };
 
-// Columns of four are sorted, and squares narrowed down, with each second row of results.
+// The operation: columns of four are sorted, and squares narrowed down, with every second row of results.
 struct SlidingMedian5 {
   using Params = SlidingParams;
   using Tall = SlidingMedian5;
@@ -199,14 +200,14 @@ struct SlidingMedian5 {
     using Network = Median5<Swar::kPairs>;
     static constexpr int kCount = Row::kCount, kStep = Row::kStep, kHalo = Row::kHalo;
 
-    uint32_t rows[kStripRows + 4][4];  // arranged
+    uint32_t rows[kStripRows + 4][4];  // arranged words
     uint32_t six[kCount][6];           // for each register of results, see Median5::narrow()
 
-    // Whether a square's left result is register m; the right one, kStep on, may be another lane's.
+    // Whether register m is the left result of a square; the right one, kStep farther, may be in another lane.
     __device__ static constexpr bool is_first(int m) { return m >= 0 && m / kStep % 2 == 0; }
 
     __device__ void narrow(const SwarParams &k, int top) {
-      uint32_t column[kCount + 2 * kHalo][4];  // the first is kHalo registers before the lane's own
+      uint32_t column[kCount + 2 * kHalo][4];  // begins kHalo registers before the lane's own
 #pragma unroll
       for (int m = 0; m < kCount; m++) {
         uint32_t(&own)[4] = column[kHalo + m];
@@ -221,7 +222,7 @@ struct SlidingMedian5 {
           column[m][t] = Row::before(column[kCount + m][t]);
           if (is_first(kCount + m - 3 * kStep)) column[kHalo + kCount + m][t] = Row::after(column[kHalo + m][t]);
         }
-      // Pairs of a register's column and the one before it.
+      // pair[m]: the column of register m, merged with the one before it.
       uint32_t pair[kCount + kHalo][8];
 #pragma unroll
       for (int m = 0; m < kCount; m++) Network::merge(column[kHalo - kStep + m], column[kHalo + m], pair[m]);
@@ -244,7 +245,8 @@ struct SlidingMedian5 {
       const SwarParams &k = p.swar;
       Row::arrange(k, row, rows[j]);
       if (j < 4) return;
-      // The window's row that the other row of results does not have is its first, then its last.
+      // The row of the window that the other row of results does not have: its last row for odd j, its first for even
+      // j.
       if (j % 2 == 0) narrow(k, j - 3);
       const uint32_t(&own)[4] = rows[j % 2 ? j : j - 4];
       uint32_t words[4 + 2 * Row::kHaloWords];

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// What the operations of sliding.cuh have in common: what they say of themselves, and how their sums become samples.
+// What the operations of sliding.cuh have in common: the properties that they declare, and how their sums become
+// samples.
 #pragma once
 
 #include "cuda/device/swar.cuh"
@@ -10,26 +11,26 @@
 namespace cudaconv {
 
 constexpr int kWarpLanes = 30, kWarpBytes = kVectorBytes * kWarpLanes;
-constexpr int kMostWarps = 4;  // of a block, one below the other
+constexpr int kMostWarps = 4;  // warps of a block, one below the other
 
-// For an H200; what they do is shown by kernel-bench --table=goals,formats --only=gauss5,dilate,sobel. What an
-// operation says of its strips and blocks, see below, is shown by its label.
+// Tuned on an H200 with kernel-bench --table=goals,formats --only=gauss5,dilate,sobel. The strips and blocks that each
+// operation declares, see below, were tuned with the benchmark of the operation's label.
 struct SlidingTuning {
-  // Blocks of tall strips of bytes from which on frames take them: enough for all multiprocessors of a large device,
-  // twice over, or once where the strips are quick.
+  // Frames take tall strips if these make at least this many blocks of 8-bit samples: enough to fill all
+  // multiprocessors of a large device twice, or once where the operation is quick.
   static constexpr int kTallBlocks = 1300, kQuickTallBlocks = 650;
-  // How many fewer blocks a multiprocessor holds of rows with a tail, which takes registers.
+  // By how many blocks a multiprocessor holds fewer for rows with a tail, which take registers.
   static constexpr int kFewerOfTails = 2;
 };
 
-// A signed sum to a sample of 16 bits or less.
+// Converts a signed sum to a sample of at most 16 bits.
 template <typename Swar>
 __device__ inline uint32_t clamp_to_sample(const SwarParams &k, uint32_t sum) {
   const int v = static_cast<int>(sum);
   return Swar::vmin(static_cast<uint32_t>(k.absolute ? abs(v) : max(v, 0)), k.sample_mask);
 }
 
-// Sums, offset as SwarParams says, to a word of samples.
+// Converts sums, offset as SwarParams says, to a word of samples.
 template <Epilogue kEpilogue, typename Swar>
 __device__ inline uint32_t apply_epilogue(const SlidingParams &p, const uint32_t (&sum)[Swar::kSplit]) {
   const SwarParams &k = p.swar;
@@ -76,25 +77,26 @@ __device__ inline uint32_t apply_epilogue(const SlidingParams &p, const uint32_t
   }
 }
 
-// An operation takes the rows of the strip from above; each enter() may complete one row of results, four words. It
-// says its radius, how many rows of results a strip has, and:
-// - kMinBlocks: how many blocks of four warps a multiprocessor is to hold, which bounds the registers of a thread by
-//   65536 / (blocks * 128): more of them hide more latency as long as nothing spills. kFewerBlocks is how many fewer
-//   they are of words, and of pixels that are not words.
-// - kWarps, of bytes, and kWordWarps, where pixels are words: where there is much to do, blocks of two warps, twice as
-//   many, may keep multiprocessors busier than those of four.
-// - kAllArchs: it is compiled for every GPU, else for sm_90 and newer alone, see Feature::MaskKernels.
-// - kHasTailKernel: it is for sm_90 and newer alone and still has kernels for rows that are not a multiple of 16 bytes.
-// - Tall: the same with strips of more rows, which load fewer rows twice and add up less, but keep a small frame's
-//   multiprocessors waiting.
-// - kRowByRow: no row of results is begun before the last one is written, where registers are scarce; 16-bit samples,
-//   and GPUs before 9.0, always do so.
-// - kHoldsMiddle: once row j has entered, middle() knows the words of row j - kRadius.
-// - kRecomputesRows: whether a row of packed pixels lies in the frame is worked out anew for each row, which takes one
-//   register less.
+// An operation gets the rows of the strip from above; each enter() may complete one row of results, four words. It
+// declares kRadius, kStripRows, the rows of results of a strip, and:
+// - kMinBlocks: how many blocks of four warps a multiprocessor is to hold, which limits the registers of a thread to
+// 65536 / (blocks * 128). More blocks hide more latency as long as nothing spills. kFewerBlocks: how many fewer for
+// 16-bit samples, and for pixels that are not 32-bit words.
+// - kWarps: warps of a block for 8-bit samples; kWordWarps: the same for pixels that are 32-bit words. Where there is
+// much to compute, blocks of two warps, twice as many, may keep multiprocessors busier than blocks of four.
+// - kAllArchs: compiled for every GPU; else for sm_90 and newer only, see Feature::MaskKernels.
+// - kHasTailKernel: an operation for sm_90 and newer only that also has kernels for rows that are not a multiple of 16
+// bytes.
+// - Tall: the same operation with strips of more rows. These load fewer rows twice and compute fewer sums twice, but
+// leave multiprocessors idle on small frames.
+// - kRowByRow: each row of results is written before the next one begins, where registers are scarce. Samples of 16
+// bits, and GPUs before 9.0, always do so.
+// - kHoldsMiddle: once row j has entered, middle() returns the words of row j - kRadius.
+// - kRecomputesRows: whether a row of packed pixels lies in the frame is computed anew for each row, which saves a
+// register.
 
-// Where neighbours are whole words, sums of the even pairs are made of the words as they are, which add 256 times the
-// odd pairs: one subtraction of a result takes the place of a mask on each row.
+// Whether sums for the even pairs are sums of unmasked words, which contain 256 times the odd pairs as well: one
+// subtraction from the result replaces a mask on each row. This needs neighbours that are whole words.
 template <typename Swar>
 constexpr bool kWholeWords = Swar::kSampleBytes == 1 && Swar::kChannels == 4;
 
@@ -103,7 +105,7 @@ __device__ inline uint32_t part_or_word(const SwarParams &k, uint32_t word, int 
   return kWholeWords<Swar> && !h ? word : Swar::part(k, word, h);
 }
 
-// The sums of a word's samples, a register each: sum_of(h) sums part_or_word(h).
+// Computes the sums of a word's samples, one register each: sum_of(h) sums part_or_word(h).
 template <typename Swar, typename SumOf>
 __device__ inline void part_sums(SumOf sum_of, uint32_t (&sums)[Swar::kSplit]) {
 #pragma unroll
@@ -118,7 +120,7 @@ struct SlidingOperation {
   static constexpr bool kAllArchs = true, kRowByRow = false, kHoldsMiddle = false, kRecomputesRows = false;
 };
 
-// Word i of the lane's results: sample(n) makes the one at n in rows.
+// Computes word i of the lane's results: sample(n) returns the result at sample n of the row.
 template <typename Swar, typename Sample>
 __device__ inline uint32_t make_word(const SwarParams &k, int i, Sample sample) {
   uint32_t parts[Swar::kSplit];

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Operations of sliding.cuh that compare: extrema and the median of 3x3; for that of 5x5 see median5.cuh.
+// Operations of sliding.cuh that compare samples: extrema, and the 3x3 median; for the 5x5 median see median5.cuh.
 #pragma once
 
 #include "cuda/sliding/operation.cuh"
 
 namespace cudaconv {
 
-// The middle of: the greatest of the columns' least, the middle of their middles, the least of their greatest. Columns
-// are sorted as rows enter, once for the three windows that they are part of.
+// The 3x3 median: the median of the largest of the columns' minima, the median of their medians, and the smallest of
+// their maxima. Columns are sorted as rows enter, once for the three windows that contain them.
 template <bool kTall = false>
 struct SlidingMedian3 : SlidingOperation {
   using Tall = SlidingMedian3<true>;
@@ -19,7 +19,7 @@ struct SlidingMedian3 : SlidingOperation {
 
   template <typename Swar>
   struct State {
-    // Median of three: a + b + c - min - max. FP16 additions, two at a time, issue on another pipe than the integer
+    // The median of three is a + b + c - min - max. FP16 additions, two at a time, issue on another pipe than integer
     // comparisons.
     template <bool kFloats>
     __device__ static uint32_t middle(uint32_t a, uint32_t b, uint32_t c, uint32_t least, uint32_t largest) {
@@ -31,7 +31,7 @@ struct SlidingMedian3 : SlidingOperation {
       return middle<true>(a, b, c, Swar::vmin(a, b, c), Swar::vmax(a, b, c));
     }
 
-    uint32_t last[2][Swar::kSplit][4];  // the two rows before: [age][part][word]
+    uint32_t last[2][Swar::kSplit][4];  // the previous two rows: [age][part][word]
 
     __device__ void middle(const SwarParams &k, int, uint32_t (&words)[4]) const {
 #pragma unroll
@@ -73,7 +73,7 @@ struct SlidingMedian3 : SlidingOperation {
   };
 };
 
-// The greatest of a square window, or the least.
+// The maximum or minimum of a square window.
 template <int kSize, bool kMin, bool kTall = false>
 struct SlidingExtremum : SlidingOperation {
   using Tall = SlidingExtremum<kSize, kMin, (kSize > 5)>;
@@ -102,9 +102,9 @@ struct SlidingExtremum : SlidingOperation {
   };
 };
 
-// The greatest of a structuring element that is symmetric both ways and has no gaps, or the least; squares are special
-// ones. At each distance from the middle a column of so many pixels above and below it, so many and one are k.column,
-// or 0 for no column.
+// The maximum or minimum of a structuring element that is symmetric in both directions and has no gaps; squares are a
+// special case. k.column[distance] is 1 + how many pixels the element's column at this distance from the middle one has
+// above its middle row, and as many below; 0: the element has no such column.
 template <int kRadius_>
 struct SlidingElement : SlidingOperation {
   using Tall = SlidingElement;
@@ -128,7 +128,7 @@ struct SlidingElement : SlidingOperation {
       const SwarParams &k = p.swar;
       Order::split(k, row, k.flip, rows[j % kSize]);
       if (j < 2 * kRadius) return;
-      // The greatest of each column's middle, and of one, two ... pixels above and below it.
+      // columns[n] is the maximum of each column's middle pixel and of n pixels above and n below it.
       Row columns[kRadius + 1];
 #pragma unroll
       for (int above = 0; above <= kRadius; above++)
@@ -145,7 +145,7 @@ struct SlidingElement : SlidingOperation {
       Order::join(k, greatest, k.flip, out);
     }
 
-    // Takes the maxima of columns kDistance pixels from the middle, and farther, into `greatest`.
+    // Updates `greatest` with the maxima of the columns at distance kDistance from the middle and beyond.
     template <int kDistance>
     __device__ static void add_columns(const SwarParams &k, const Row (&columns)[kRadius + 1], Row &greatest) {
       if constexpr (kDistance <= kRadius) {
@@ -177,7 +177,7 @@ struct SlidingElement : SlidingOperation {
   };
 };
 
-// The greatest of a square of 9x9 bytes, or the least, as three of threes, three apart, both ways.
+// The maximum or minimum of 9x9 bytes: extrema of three extrema of three samples, three apart, in both directions.
 template <bool kMin, bool kTall = false>
 struct SlidingExtremum9 : SlidingOperation {
   using Tall = SlidingExtremum9<kMin, true>;
@@ -189,7 +189,7 @@ struct SlidingExtremum9 : SlidingOperation {
   struct State {
     using Order = Ordered<Swar>;
     using Row = typename Order::Row;
-    uint32_t rows[3][4], threes[7][4];  // the last rows, and the extrema of three of them; words
+    uint32_t rows[3][4], threes[7][4];  // the last rows, and the extrema of three rows each; words
 
     __device__ static uint32_t extreme(uint32_t a, uint32_t b, uint32_t c) {
       return kMin ? Swar::vmin(a, b, c) : Swar::vmax(a, b, c);
@@ -204,7 +204,7 @@ struct SlidingExtremum9 : SlidingOperation {
           result[h][i] = extreme(Order::part(k, a[i], h), Order::part(k, b[i], h), Order::part(k, c[i], h));
     }
 
-    // Extrema of three samples of a row each, kStep pixels apart.
+    // Extrema of three samples of a row, kStep pixels apart.
     template <int kStep>
     __device__ static void along(Row &row) {
       LaneRow<Swar, kStep> samples;

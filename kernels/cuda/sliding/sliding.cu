@@ -19,7 +19,8 @@ namespace {
 
 using SlidingLaunch = StripLaunch<SlidingParams>;
 
-// To keep kernels few, words have no taller ones, and not all operations those for rows with a tail.
+// Kinds of strips. To keep the number of kernels low, 16-bit samples have no tall strips, and only some operations have
+// kernels for tails.
 enum class Strips { Short, Tall, Tail };
 
 template <typename Operation, Channels kChannels, template <int> typename Swar>
@@ -215,8 +216,7 @@ SlidingLaunch choose_launch(const SwarKind &kind, Epilogue epilogue, Strips stri
   return kind.words ? choose_u16(kind, epilogue, strips) : choose_u8(kind, epilogue, strips);
 }
 
-// Whether the frame takes tall strips. The environment variable CUDACONV_STRIPS, tall or short, decides for frames of
-// any size.
+// Whether the frame takes tall strips. The environment variable CUDACONV_STRIPS, tall or short, overrides this.
 bool is_large(const FrameParams &p, const SwarKind &kind) {
   if (const char *strips = std::getenv("CUDACONV_STRIPS")) return !std::strcmp(strips, "tall");
   int64_t bytes = 0;
@@ -233,19 +233,19 @@ bool is_extremum(const SwarKind &kind) {
          kind.sliding == Sliding::Extremum7 || kind.sliding == Sliding::Extremum9;
 }
 
-// Without a kernel where the pass is not for these.
+// The launch for a pass; without a kernel if the pass is not for this structure.
 struct Choice {
   SlidingLaunch launch_as;
   SwarKind kind;
 };
 
-// The frame has been filled in.
+// Chooses the launch; the frame has been filled in.
 Choice choose(const PassQuery &query, SlidingParams &p) {
   const bool sm90 = query.kernels.sm90;
   const auto plan_for = [&](Tier tier) { return plan_swar(query.plan, query.pass(), p.swar, tier); };
   SwarKind kind = plan_for(sm90 ? Tier::Sm90 : Tier::Generic);
   if (kind.sliding == Sliding::None || !can_slide(p, kind)) return {};
-  // A smaller element takes the kernel of a larger one.
+  // Smaller elements use the kernel of a larger one.
   const int radius = kind.sliding == Sliding::Element5   ? 2
                      : kind.sliding == Sliding::Element7 ? 3
                                                          : std::max(query.pass().radius_x, query.pass().radius_y);
@@ -257,7 +257,7 @@ Choice choose(const PassQuery &query, SlidingParams &p) {
     kind = plan_for(Tier::Generic);
     launch_as = choose_launch(kind, p.swar.epilogue, strips);
   }
-  // A window that reaches what these make of samples inside has those samples too.
+  // With these modes every outside sample equals one inside the same window, as with Replicate, which is cheaper.
   if (is_extremum(kind) && (p.border == Border::Reflect || p.border == Border::Reflect101))
     p.border = Border::Replicate;
   return {launch_as, kind};

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// The kernels that auto prefers for small masks on dense planes: they run near the speed of a copy.
+// The kernels that method=auto prefers for small masks on dense planes: they run near the speed of a copy.
 //
-// A lane owns a vector, 16 bytes of a row; a warp has 30 such columns and the one on either side that its neighbours
-// need. All rows of a strip are loaded at once, straight-line, so that many loads are in flight; then the window slides
-// down in registers: columns first, neighbours by warp shuffles, no shared memory. Lanes beside the frame load the 16
-// bytes at its edge and put them in the border's order. Where a row is not a multiple of 16 bytes it ends with a tail:
-// the warps at the edges gather what lies in and beside it byte by byte, in shared memory, and write its results from
-// there.
+// A lane owns 16 bytes of a row (a vector). A warp has 30 such columns, and one more on either side for its neighbours.
+// All rows of a strip are loaded at once, straight-line, so that many loads are in flight. Then the window slides down
+// in registers: first columns are combined, then neighbours, by warp shuffles, without shared memory. Lanes beside the
+// frame load the 16 bytes at its edge and arrange them by the border mode. A row that is not a multiple of 16 bytes
+// ends with a tail: warps at the edges gather the bytes in and beside it one by one in shared memory, and write its
+// results from there.
 //
-// All of it is exact; where the halves of registers (see swar.cuh) would not hold a sum other kernels do the pass.
+// All results are exact; where the halves of registers (see swar.cuh) would not hold a sum, other kernels do the pass.
 #pragma once
 
 #include <type_traits>
@@ -21,8 +21,8 @@
 
 namespace cudaconv {
 
-// Takes the rows of a strip through the operation; store(r, words, original) has the words of row r of results, and
-// original(words) the samples in their place. It returns whether there are more of them in the frame.
+// Passes the rows of a strip through the operation. store(r, words, original) gets the words of row r of results;
+// original(words) fetches the samples at the same place. store() returns whether the frame has more rows.
 template <typename Operation, typename Swar, int kRows, typename Store>
 __device__ inline void run_strip(const typename Operation::Params &p, const PartParams &part, LaneStrip s,
                                  const uint32_t (&strip)[kRows][4], Store store) {
@@ -46,13 +46,13 @@ __device__ inline void run_strip(const typename Operation::Params &p, const Part
   }
 }
 
-// How rows end. Whole: rows of all parts are a multiple of 16 bytes, and there are more of them than the radius. Tail:
-// rows have at least 16 bytes.
+// How rows end. Whole: the rows of all parts are a multiple of 16 bytes, and a part has more rows than the radius.
+// Tail: rows have at least 16 bytes.
 enum class Ends { Whole, Tail };
 
 template <typename Operation, typename Swar, Ends kEnds>
 __device__ inline void slide(const typename Operation::Params &p, const PartParams &part, int column, int y0) {
-  // Planes of one or two channels are filtered whole, or not at all, see can_slide().
+  // Planes of one or two channels are filtered completely or not at all, see can_slide().
   constexpr bool kBlends = Swar::kChannels > 2;
   const int lane = threadIdx.x % 32;
   constexpr int kRows = Operation::kStripRows + 2 * Operation::kRadius;
@@ -64,14 +64,14 @@ __device__ inline void slide(const typename Operation::Params &p, const PartPara
     load_strip<Swar, Operation::kRadius>(p, part, s, strip);
   else
     load_tail_strip<Swar, Operation::kRadius>(p, part, s, strip);
-  // The tail's samples lie in shared memory, where its results take their places.
+  // The tail's samples are in shared memory; its results replace them there.
   const bool is_tail = kEnds == Ends::Tail && writes && s.first_byte + kVectorBytes > part.width * kPixelBytes<Swar>;
   uint4 *const tail = kEnds == Ends::Tail ? reinterpret_cast<uint4 *>(warp_edges<kRows>(1)) : nullptr;
   constexpr int kTailPitch = kEdges * kEdgeBytes / kVectorBytes;
   const auto has_row = [&](int r) { return Operation::kRecomputesRows ? s.y0 + r < end : r < rows; };
   uint8_t *target = part.target + s.y0 * part.target_pitch + s.first_byte;
   constexpr bool kRowByRow = Operation::kRowByRow || !Swar::kPairs || !kHas<Feature::MaskKernels>;
-  // Channels to be copied are kept in registers, or read again where registers are scarce.
+  // Samples of channels to be copied are kept in registers, or read again where registers are scarce.
   constexpr bool kRereads =
       (kRowByRow && !(Operation::kHoldsMiddle && Swar::kPairs)) || (Operation::kRadius > 1 && Swar::kChannels != 4);
   run_strip<Operation, Swar>(p, part, s, strip, [&](int r, uint32_t(&out)[4], auto original) {
@@ -95,7 +95,7 @@ __device__ inline void slide(const typename Operation::Params &p, const PartPara
     };
     if constexpr (!kBlends) {
       if (writes) put();
-      // Also keeps the compiler from beginning more rows at once than there are registers for.
+      // This return also keeps the compiler from starting more rows at once than there are registers for.
       if (r + 1 >= left) return false;
     } else if constexpr (kRowByRow) {
       if (has_row(r)) {
@@ -103,7 +103,7 @@ __device__ inline void slide(const typename Operation::Params &p, const PartPara
         put();
       }
     } else {
-      // All lanes blend, or none: what is left is a store with a condition, and no branch.
+      // Either all lanes blend or none, so only a predicated store remains, and no branch.
       if (part.has_unfiltered && (!kRereads || has_row(r))) blend();
       if (has_row(r)) put();
     }
@@ -123,19 +123,19 @@ __device__ inline void slide(const typename Operation::Params &p, const PartPara
   }
 }
 
-// The numbers of channels that a kernel is made for: frames of one or two a plane, and packed pixels of three or four.
+// The numbers of channels that kernels are compiled for: one or two in each plane, packed pixels of three, and of four.
 enum class Channels { Planar, Packed3, Packed4 };
 
-// Warps of a block.
+// The number of warps of a block.
 template <typename Operation, Channels kChannels, typename Swar>
 CUDACONV_HOST_DEVICE constexpr int block_warps() {
   if (Swar::kSampleBytes > 1) return kMostWarps;
   return kChannels == Channels::Packed4 ? Operation::kWordWarps : Operation::kWarps;
 }
 
-// How many blocks of four warps a multiprocessor is to hold. 16-bit samples that are added take a register each, and
-// so do neighbours that are parts of two words; GPUs that have no instruction for an extremum of three pairs take more
-// of them.
+// How many blocks of four warps a multiprocessor is to hold. 16-bit samples that are added take a register each, and so
+// do neighbours that straddle two words; GPUs without an instruction for the extremum of three pairs need more
+// registers.
 template <typename Operation, Channels kChannels, typename Swar, Ends kEnds>
 __host__ __device__ constexpr int min_blocks() {
   if (!kHas<Feature::Packed16Bit>) return Operation::kMinBlocks / 2;
@@ -144,7 +144,7 @@ __host__ __device__ constexpr int min_blocks() {
   return Operation::kMinBlocks - (kChannels == Channels::Packed4 ? 0 : Operation::kFewerBlocks);
 }
 
-// The first of the warp's rows of results.
+// The warp's first row of results.
 template <typename Operation>
 __device__ inline int strip_row(const Tile &tile) {
   return tile.y0 + warp_uniform(static_cast<int>(threadIdx.x / 32)) * Operation::kStripRows;
@@ -159,7 +159,7 @@ __global__ void __launch_bounds__(32 * block_warps<Operation, kChannels, Swar<1>
     constexpr int kWarps = block_warps<Operation, kChannels, Swar<1>>();
     const Tile tile = locate_tile(p, 1, Operation::kStripRows * kWarps);
     const int column = tile.x0, y0 = strip_row<Operation>(tile);
-    if (y0 >= tile.part.height) return;  // the whole warp
+    if (y0 >= tile.part.height) return;  // returns as a whole warp
     if constexpr (kChannels == Channels::Planar) {
       if (!tile.part.has_filtered) {
         const int first = column * kWarpBytes, last = tile.part.width * tile.part.channels * Swar<1>::kSampleBytes;

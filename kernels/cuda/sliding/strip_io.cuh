@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// How strips of rows come into the registers of a warp, with what lies beside the frame, for sliding.cuh.
+// Loads strips of rows into the registers of a warp for sliding.cuh, with the samples beside the frame.
 #pragma once
 
 #include "cuda/device/sample.cuh"
@@ -12,25 +12,26 @@ namespace cudaconv {
 
 // A lane's part of a strip of rows.
 struct LaneStrip {
-  int first_byte;  // of a row of the part; outside the frame in lanes at its edges
+  int first_byte;  // offset in a row of the part; outside the frame for lanes beside it
   int y0;          // row of the first result
 };
 
 template <typename Swar>
 constexpr int kPixelBytes = Swar::kChannels * 4 / Swar::kPerWord;
 
-// Copied and filled channels in place of filtered ones, in the words at `first_byte` of a row.
+// Merges copied and filled channels into the words of results at `first_byte` of a row.
 template <typename Swar>
 __device__ inline void blend_vector(const PartParams &part, int first_byte, const uint32_t (&original)[4],
                                     uint32_t (&row)[4]) {
 #pragma unroll
   for (int i = 0; i < 4; i++) {
-    const int phase = Swar::kChannels == 3 ? (first_byte / 4 + 6 + i) % 3 : i % 2;  // also of lanes before the frame
+    const int phase = Swar::kChannels == 3 ? (first_byte / 4 + 6 + i) % 3 : i % 2;  // also for lanes before the frame
     row[i] = blend_channels(part, row[i], original[i], phase);
   }
 }
 
-// Which of the frame's 16 bytes at its left or right edge is byte n of the lane beside that edge.
+// For byte n of the lane beside the left or right edge: the index of the byte that it mirrors, among the 16 bytes at
+// that edge of the frame.
 template <int kPixel>
 __device__ constexpr int mirrored_byte(Border border, bool left, int n) {
   const int distance = left ? kVectorBytes - 1 - n : n;
@@ -40,7 +41,7 @@ __device__ constexpr int mirrored_byte(Border border, bool left, int n) {
   return left ? byte : kVectorBytes - 1 - byte;
 }
 
-// The four bytes of word i of such a lane, as a digit each.
+// mirrored_byte() for the four bytes of word i of such a lane, 4 bits each.
 template <int kPixel>
 __device__ constexpr uint32_t mirrored_bytes(Border border, bool left, int i) {
   uint32_t bytes = 0;
@@ -48,7 +49,7 @@ __device__ constexpr uint32_t mirrored_bytes(Border border, bool left, int i) {
   return bytes;
 }
 
-// Word i from the frame on.
+// mirrored_bytes() for word i of such a lane, counted from the frame outwards.
 template <int kPixel>
 __device__ inline uint32_t mirrored_word(Border border, bool left, int i) {
   const auto of = [&](Border b) {
@@ -59,12 +60,13 @@ __device__ inline uint32_t mirrored_word(Border border, bool left, int i) {
                                      : of(Border::Reflect101);
 }
 
-// Makes of the 16 bytes at an edge, which lanes beside the frame have loaded, the pixels as far as the radius.
+// In lanes beside the frame, which have loaded the 16 bytes at its edge, arranges these as the pixels beside the frame,
+// as far as the radius reaches.
 template <typename Swar, int kRadius, int kRows>
 __device__ inline void mirror(const FrameParams &p, const PartParams &part, int first_byte, bool left, bool right,
                               uint32_t (&strip)[kRows][4]) {
   constexpr int kWords = (kRadius * kPixelBytes<Swar> + 3) / 4;
-  if (p.border == Border::Wrap) return;  // what lies at the other edge is what they need
+  if (p.border == Border::Wrap) return;  // these lanes have loaded the bytes at the other edge, which they need
   uint32_t bytes[kWords], of_half[kWords], fixed[kWords];
 #pragma unroll
   for (int i = 0; i < kWords; i++) {
@@ -91,7 +93,7 @@ __device__ inline void mirror(const FrameParams &p, const PartParams &part, int 
   }
 }
 
-// Position i of a line of more than one sample, not farther outside than it is long, by the border's rule.
+// border_index() for a line of at least two samples and for i at most n outside it.
 __device__ inline int fold(Border border, int i, int n) {
   if (i >= 0 && i < n) return i;
   if (border == Border::Constant) return -1;
@@ -101,8 +103,8 @@ __device__ inline int fold(Border border, int i, int n) {
   return i < 0 ? 0 : n - 1;
 }
 
-// Loads the rows of a strip from `column` on, the address of the lane's bytes in row 0 of the part. row_at(y) is the
-// row that row y is like, -1 where that is the border's value.
+// Loads the rows of a strip. `column` is the address of the lane's bytes in row 0 of the part. row_at(y) is the row
+// that stands for row y, -1 for the border value.
 template <typename Swar, int kRadius, int kRows, typename RowAt>
 __device__ inline void load_rows(const PartParams &part, LaneStrip s, const uint8_t *column, RowAt row_at,
                                  uint32_t (&strip)[kRows][4]) {
@@ -113,7 +115,7 @@ __device__ inline void load_rows(const PartParams &part, LaneStrip s, const uint
     for (int j = 0; j < kRows; j++, at += part.source_pitch)
       split_words(__ldg(reinterpret_cast<const uint4 *>(at)), strip[j]);
   } else {
-    const int row_of_lane = row_at(top + static_cast<int>(threadIdx.x % 32));  // lane j's is row j of the strip
+    const int row_of_lane = row_at(top + static_cast<int>(threadIdx.x % 32));  // lane j has row j of the strip
 #pragma unroll
     for (int j = 0; j < kRows; j++) {
       const int y = __shfl_sync(0xffffffffu, max(row_of_lane, 0), j);
@@ -131,8 +133,8 @@ __device__ inline void load_rows(const PartParams &part, LaneStrip s, const uint
   }
 }
 
-// A strip of a warp whose lanes lie either wholly inside or wholly outside the frame, which has more rows than the
-// radius.
+// Loads a strip for a warp whose lanes lie either completely inside or completely outside the frame. The part has more
+// rows than the radius.
 template <typename Swar, int kRadius, int kRows>
 __device__ inline void load_strip(const FrameParams &p, const PartParams &part, LaneStrip s,
                                   uint32_t (&strip)[kRows][4]) {
@@ -140,7 +142,7 @@ __device__ inline void load_strip(const FrameParams &p, const PartParams &part, 
   const bool left = s.first_byte < 0, right = s.first_byte >= row_bytes;
   int byte = s.first_byte;
   if (left || right) byte = left == (p.border == Border::Wrap) ? row_bytes - kVectorBytes : 0;
-  // A row that is outside even so is farther from the frame than any window reaches.
+  // min(): a row that is outside even after fold() is farther from the frame than any window reaches.
   const auto row_at = [&](int y) { return min(fold(p.border, y, part.height), part.height - 1); };
   load_rows<Swar, kRadius>(part, s, part.source + byte, row_at, strip);
   if (__any_sync(0xffffffffu, left || right)) mirror<Swar, kRadius>(p, part, s.first_byte, left, right, strip);
@@ -148,33 +150,35 @@ __device__ inline void load_strip(const FrameParams &p, const PartParams &part, 
 
 // ---- Rows that end with a tail ----
 
-// Bytes at either edge of a row that lanes beside the frame, or with its end in them, may need: those of edge 0 end
-// with byte 0 of the frame, those of edge 1 begin with the lane in which its last row's bytes end.
+// Bytes of a row around each edge that lanes beside the frame, or lanes with the row's tail, may need. Edge 0 ends just
+// before byte 0 of the frame; edge 1 begins with the lane that contains the row's end.
 constexpr int kEdgeBytes = 32, kEdges = 2;
 
-// Dynamic shared memory of a block, bytes, for strips of so many rows, with what windows reach.
+// Dynamic shared memory of a block in bytes, for strips of `rows` rows, halo included.
 CUDACONV_HOST_DEVICE constexpr size_t edge_bytes(int warps, int rows) {
   return static_cast<size_t>(warps) * kEdges * kEdgeBytes * rows;
 }
 
-// The first byte of edge 1.
+// Offset in a row of the first byte of edge 1.
 template <typename Swar>
 __device__ inline int second_edge(const PartParams &part) {
   return part.width * kPixelBytes<Swar> & -kVectorBytes;
 }
 
-// A warp's rows of edges in shared memory.
+// The warp's rows of an edge in shared memory.
 template <int kRows>
 __device__ inline uint8_t *warp_edges(int edge) {
   return shared_memory<uint8_t>() + (threadIdx.x / 32 * kRows * kEdges + edge) * kEdgeBytes;
 }
 
-// Puts the strip's bytes at the edges there, a byte of each row a lane. Before its rows are loaded: then it takes no
-// registers that they need.
+// Gathers the strip's bytes at the edges in shared memory, one byte of each row a lane. It runs before the strip's rows
+// are loaded, so that it takes none of their registers.
 template <typename Swar, int kRadius, int kRows>
 __device__ inline void gather_edges(const FrameParams &p, const PartParams &part, LaneStrip s) {
   constexpr int kPixel = kPixelBytes<Swar>, kRowBytes = kEdges * kEdgeBytes;
-  constexpr int kBefore = 48;  // so many bytes before the frame numbers are not negative; of whole pixels and words
+  // Added to offsets, which may lie before the frame, so that they are not negative; a number of whole pixels and
+  // words.
+  constexpr int kBefore = 48;
   const int lane = threadIdx.x % 32, warp_byte = s.first_byte - lane * kVectorBytes, last = second_edge<Swar>(part);
   const int row_of_lane = border_index_no_div(p.border, s.y0 - kRadius + lane, part.height);
 #pragma unroll 1
@@ -196,7 +200,7 @@ __device__ inline void gather_edges(const FrameParams &p, const PartParams &part
   __syncwarp();
 }
 
-// Loads this lane's 16 bytes from the gathered edge; only lanes left of byte 0, or at and after the row's tail, have
+// Loads this lane's 16 bytes from the gathered edge; only lanes left of byte 0, or at and behind the row's tail, have
 // any.
 template <typename Swar, int kRows>
 __device__ inline void take_edges(const PartParams &part, LaneStrip s, uint32_t (&strip)[kRows][4]) {
@@ -208,7 +212,7 @@ __device__ inline void take_edges(const PartParams &part, LaneStrip s, uint32_t 
   for (int j = 0; j < kRows; j++) split_words(own[j * (kEdges * kEdgeBytes / kVectorBytes)], strip[j]);
 }
 
-// A strip of a warp, of rows of at least one whole lane.
+// Loads a strip for a warp, where rows may end with a tail but have at least one whole lane.
 template <typename Swar, int kRadius, int kRows>
 __device__ inline void load_tail_strip(const FrameParams &p, const PartParams &part, LaneStrip s,
                                        uint32_t (&strip)[kRows][4]) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// What launchers of kernels on strips of rows (sliding.cuh) have in common.
+// What the launchers of kernels on strips of rows (sliding.cuh) have in common.
 #pragma once
 
 #include "cuda/sliding/sliding.cuh"
@@ -16,8 +16,8 @@ namespace cudaconv {
 template <typename Params>
 struct StripLaunch {
   void (*kernel)(Params) = nullptr;
-  int radius = 0, rows = 0;  // of results, those of a strip
-  int warps = 0;             // of a block
+  int radius = 0, rows = 0;  // rows of results of a strip
+  int warps = 0;             // warps of a block
   Ends ends = Ends::Whole;
 };
 
@@ -27,10 +27,10 @@ StripLaunch<typename Operation::Params> strip_launch() {
           block_warps<Operation, kChannels, Swar<1>>(), kEnds};
 }
 
-// Whether a sliding_kernel can do all parts, if need be one for rows with a tail.
+// Whether a sliding_kernel, with or without tails, can do all parts.
 inline bool can_slide(const FrameParams &p, const SwarKind &kind) {
   return std::all_of(p.part, p.part + p.parts, [&](const PartParams &part) {
-    // Kernels of planes of one or two channels filter all of them, or none.
+    // Kernels for planes of one or two channels filter all channels of a plane or none.
     const bool mixed = part.channels < 3 && part.has_filtered && part.has_unfiltered;
     return part.width * part.channels * kind.sample_bytes() >= kVectorBytes && !mixed;
   });
@@ -39,14 +39,14 @@ inline bool can_slide(const FrameParams &p, const SwarKind &kind) {
 // Whether a sliding_kernel without tails can do all parts.
 inline bool rows_are_multiples_of_16(const FrameParams &p, const SwarKind &kind, int radius) {
   return std::all_of(p.part, p.part + p.parts, [&](const PartParams &part) {
-    // Reflections want as many pixels beyond the first one as the radius, of the 16 bytes at an edge.
+    // Reflect101 needs radius + 1 pixels within the 16 bytes at an edge.
     const int pixel_bytes = part.channels * kind.sample_bytes();
     return part.row_is_multiple_of_16 && part.height > radius &&
            (p.border != Border::Reflect101 || (radius + 1) * pixel_bytes <= kVectorBytes);
   });
 }
 
-// Throws Error{Device}.
+// Cuts the frame into strips and enqueues the launch. Throws Error{Device}.
 template <typename Params>
 void enqueue_strips(const PassRun &run, const StripLaunch<Params> &launch_as, const SwarKind &kind, Params &p) {
   const int height = launch_as.rows * launch_as.warps;

@@ -8,18 +8,18 @@ namespace cudaconv {
 namespace {
 
 constexpr int64_t kHalfMax = 0xffff;
-constexpr int64_t kHalfFloatMax = 2048;  // up to here the bits of an integer are those of a 16-bit float
+constexpr int64_t kHalfFloatMax = 2048;  // up to here integers are represented by HalfPair
 
 uint32_t both_halves(int64_t v) {
   return (static_cast<uint32_t>(v) & 0xffffu) * 0x00010001u;
 }
 
-// An integer as HalfPair has it, from -2048 to 2048.
+// An integer from -2048 to 2048 in the representation of HalfPair.
 uint32_t half_integer(int64_t v) {
   return both_halves(v < 0 ? 0x8000 - v : v);
 }
 
-// A factor of such integers, a 16-bit float; from -2048 to 2048 too.
+// A factor for such integers as an ordinary 16-bit float, also from -2048 to 2048.
 uint32_t half_factor(int64_t v) {
   if (!v) return 0;
   int64_t mantissa = v < 0 ? -v : v, exponent = 25;
@@ -34,7 +34,7 @@ uint32_t half_factor(int64_t v) {
   return both_halves((v < 0 ? 0x8000 : 0) | exponent << 10 | (mantissa & 0x3ff));
 }
 
-// Fills in what the samples of all planes have in common; false where planes are not dense or differ.
+// Fills in what the samples of all planes have in common. False if planes are not dense or differ.
 bool describe_samples(const Plan &plan, SwarParams &k, SwarKind &kind) {
   const PlaneLayout &first = plan.layout.plane[0];
   const ChannelLayout &sample = first.channel[0];
@@ -49,7 +49,7 @@ bool describe_samples(const Plan &plan, SwarParams &k, SwarKind &kind) {
   return kind.words ? kind.most_channels != 3 : sample.depth == 8;
 }
 
-// A linear mask, with everything divided by what its coefficients, the bias and the divisor have in common.
+// A linear mask whose coefficients, offset and divisor are divided by the powers of two that all of them share.
 struct Scaled {
   std::vector<int32_t> value, row, column;
   int64_t offset, divisor;
@@ -60,7 +60,7 @@ struct Scaled {
       return std::all_of(line.begin(), line.end(), [](int32_t c) { return c % 2 == 0; });
     };
     while (divisor % 2 == 0 && offset % 2 == 0 && even(value)) {
-      // Where all products are even, all numbers of one factor are.
+      // If all products are even, all numbers of the row or all of the column are.
       multiply(value, 1, 2);
       if (!row.empty()) multiply(even(column) ? column : row, 1, 2);
       offset /= 2;
@@ -107,21 +107,21 @@ bool is_mean(const Scaled &mask) {
   return !mask.row.empty() && ones(mask.row) && ones(mask.column);
 }
 
-// How a sum becomes a byte (Any can do it in every case), and what it starts from; false where 16 bits do not hold a
+// Chooses how a sum becomes a byte (Any can always do it) and what the sum starts from. False if 16 bits do not hold a
 // partial sum.
 bool plan_u8_epilogue(Scaled &mask, const Rounding &rounding, SwarParams &k, int64_t *start) {
   if (mask.divisor > 256) return false;
   const SumRange before = mask.range(255);
   const bool power_of_two = (mask.divisor & (mask.divisor - 1)) == 0;
-  // Of sums below 2^15 Divide is exact: that the reciprocal is rounded up adds less than half of 1 / divisor to a
-  // quotient, and the sum in the low half less than another half to that of the high one.
+  // Divide is exact for sums below 2^15: rounding up the reciprocal adds less than half of 1 / divisor to a quotient,
+  // and the sum in the low half adds less than another half to the quotient of the high half.
   const bool mean = power_of_two ? binomial(mask.row) && binomial(mask.column)
                                  : is_mean(mask) && before.high + mask.offset + mask.half() < 1 << 15;
   if (mean && !rounding.absolute && before.low == 0 && mask.offset + mask.half() >= 0 &&
       before.high + mask.offset + mask.half() < 256 * mask.divisor) {
     *start = mask.offset + mask.half();
     if (power_of_two) {
-      // So that the high byte of 16 bits is the result.
+      // Scaled so that the high byte of 16 bits is the result.
       const int factor = static_cast<int>(256 / mask.divisor);
       mask.scale_up(factor);
       *start *= factor;
@@ -166,13 +166,13 @@ bool plan_u8_epilogue(Scaled &mask, const Rounding &rounding, SwarParams &k, int
   if ((mask.divisor & (mask.divisor - 1)) == 0) {
     k.shift = static_cast<uint32_t>(ceil_log2(mask.divisor));
   } else {
-    // Exact for every dividend up to 256 * divisor, since the reciprocal is less than 1 too large in units of 2^-24.
+    // Exact for every dividend up to 256 * divisor, since the reciprocal is too large by less than 1 in units of 2^-24.
     k.magic = static_cast<uint32_t>(((int64_t{1} << 24) + mask.divisor - 1) / mask.divisor);
   }
   return true;
 }
 
-// How a sum of 32 bits becomes a sample of a 16-bit container, and what it starts from.
+// Chooses how a 32-bit sum becomes a sample of a 16-bit container, and what the sum starts from.
 bool plan_u16_epilogue(const Scaled &mask, const Rounding &rounding, SwarParams &k, Tier tier, int64_t *start) {
   k.epilogue = Epilogue::Any;
   *start = 0;
@@ -200,7 +200,7 @@ bool plan_u16_epilogue(const Scaled &mask, const Rounding &rounding, SwarParams 
   return true;
 }
 
-// How a sum of 16 bits becomes a 16-bit sample; of [1 4 6 4 1] both ways only columns have such sums.
+// Chooses how a 16-bit sum becomes a 16-bit sample. For [1 4 6 4 1] in both directions only column sums have 16 bits.
 bool plan_sums16_epilogue(const Scaled &mask, const Rounding &rounding, SwarParams &k, int64_t *start) {
   const SumRange before = mask.range(k.sample_mask);
   const int64_t offset = mask.offset, white = k.sample_mask;
@@ -212,14 +212,15 @@ bool plan_sums16_epilogue(const Scaled &mask, const Rounding &rounding, SwarPara
     k.shift = static_cast<uint32_t>(ceil_log2(mask.divisor));
     if (*start < 0 || before.high + *start >= (white + 1) * mask.divisor) return false;
     if (mask.row.size() == 5) return mask.divisor == 256 && 16 * white <= kHalfMax;
-    // Bits that the shift moves from the high half to the low one are above its result.
+    // The bits that the shift moves from the high half into the low one lie above the low one's result.
     return before.high + *start <= kHalfMax && k.shift < 16 && white >> (16 - k.shift) == 0;
   }
   if (is_mean(mask) && mask.divisor > 1 && !rounding.absolute) {
     *start = offset + mask.half();
     k.epilogue = Epilogue::Divide;
-    // The reciprocal is less than 1 too large in units of 2^-32: exact for 16 bits, and for a sum in the high lane with
-    // another below it, which together are less than the next integer by 2^-16 times the divisor.
+    // The reciprocal is too large by less than 1 in units of 2^-32. Quotients are exact for 16-bit sums, and for a sum
+    // in the high half with another one below it: together they are less than the next integer by 2^-16 times the
+    // divisor.
     k.magic = static_cast<uint32_t>(((int64_t{1} << 32) + mask.divisor - 1) / mask.divisor);
     return *start >= 0 && before.high + *start < (white + 1) * mask.divisor &&
            before.high + *start + mask.divisor < kHalfMax;
@@ -234,12 +235,13 @@ bool plan_sums16_epilogue(const Scaled &mask, const Rounding &rounding, SwarPara
          (rounding.absolute ? *start + before.high <= 2 * zero && 2 * zero <= 0x7fff : *start + before.high <= 0x7fff);
 }
 
-// Whether kernels for sums of 16 bits may do the pass.
+// Whether kernels for 16-bit sums may do the pass.
 bool may_be_sums16(Tier tier, const SwarKind &kind) {
   return tier == Tier::Sm90 && kind.words && kind.most_channels <= 2;
 }
 
-// How a sum of 16-bit floats becomes a byte, see above; false where that is not all there is to it.
+// Chooses how a sum of 16-bit floats becomes a byte. False if that takes more than an offset, an absolute value and
+// clamping.
 bool plan_f16_epilogue(const Scaled &mask, const Rounding &rounding, SwarParams &k) {
   if (mask.divisor != 1 || std::abs(mask.offset) > kHalfFloatMax) return false;
   k.init = half_integer(mask.offset);
@@ -247,7 +249,7 @@ bool plan_f16_epilogue(const Scaled &mask, const Rounding &rounding, SwarParams 
   return true;
 }
 
-// Whether 16-bit floats hold all partial sums of a 3x3; works them out.
+// Computes the parameters of a 3x3 mask if 16-bit floats hold all its partial sums; else returns false.
 bool halves(const Scaled &mask, const Rounding &rounding, SwarParams &k) {
   const SumRange range = mask.range(255);
   if (std::max(mask.offset, mask.offset + range.high) > kHalfFloatMax ||
@@ -257,7 +259,8 @@ bool halves(const Scaled &mask, const Rounding &rounding, SwarParams &k) {
   return true;
 }
 
-// A 5x5 whose numbers depend on |dx| + |dy| alone, and are 0 beyond 2: those for 0, 1 and 2; else none.
+// The factors for distances 0, 1 and 2 of a 5x5 mask whose numbers depend only on |dx| + |dy| and are 0 beyond 2; empty
+// for other masks.
 Line distance_factors(const Line &value) {
   const Line factors = {value[12], value[11], value[10]};
   for (int j = 0; j < 5; j++)
@@ -268,8 +271,9 @@ Line distance_factors(const Line &value) {
   return factors;
 }
 
-// Whether 16-bit floats hold all partial sums of a 5x5 of distance_factors(); works them out. All but the last are
-// multiples of a power of two, as many as a float holds; the last may be rounded where it is beyond all samples.
+// Computes the parameters of a 5x5 mask with distance_factors() if 16-bit floats hold all its partial sums; else
+// returns false. All partial sums but the last are multiples of a power of two, no more of them than a float can count;
+// the last one may be rounded where it is beyond all samples.
 bool halves_by_distance(const Scaled &mask, const Line &factors, const Rounding &rounding, SwarParams &k) {
   if (!plan_f16_epilogue(mask, rounding, k)) return false;
   constexpr int64_t kCount[] = {1, 4, 8};
@@ -303,8 +307,8 @@ void set_factors(const Scaled &mask, SwarParams &k) {
   std::copy(mask.column.begin(), mask.column.end(), k.column);
 }
 
-// set_factors() for two samples a register, and what columns' sums start from, which `start` makes good; false where 16
-// bits do not hold a column's sum.
+// set_factors() for two samples in a register, with the initial value of column sums, for which `start` is corrected.
+// False if 16 bits do not hold a column sum.
 bool set_pair_factors(const Scaled &mask, SwarParams &k, int64_t *start) {
   set_factors(mask, k);
   SumRange column;
@@ -313,13 +317,13 @@ bool set_pair_factors(const Scaled &mask, SwarParams &k, int64_t *start) {
     column.add(mask.column[i], k.sample_mask);
     row_sum += mask.row[i];
   }
-  // Halves are taken apart between column and row: there each holds its sum above the lowest.
+  // Halves are separated between columns and rows: there each holds its sum minus the lowest possible one.
   k.column_init = both_halves(-column.low);
   *start += column.low * row_sum;
   return column.high - column.low <= kHalfMax;
 }
 
-// How to do a mask of `size` both ways on samples of more than 8 bits whose sums fit 16 bits.
+// Chooses an operation for a mask of `size` x `size` on 16-bit containers whose sums fit 16 bits.
 SwarKind linear_sums16(const Scaled &mask, int size, bool separable, const Rounding &rounding, SwarParams &k,
                        SwarKind kind) {
   const SwarKind none;
@@ -390,7 +394,7 @@ SwarKind linear(const Pass &pass, SwarParams &k, Tier tier, SwarKind kind) {
     return kind;
   }
   if (kind.words) {
-    // Any rounds by the plan's Rounding, so the mask keeps the plan's scale.
+    // Any uses the plan's Rounding, so the mask keeps the plan's scale.
     if (!plan_u16_epilogue(scaled, rounding, k, tier, &start)) return none;
     if (k.epilogue == Epilogue::Any) {
       scaled.value = mask.value;
@@ -417,11 +421,11 @@ SwarKind linear(const Pass &pass, SwarParams &k, Tier tier, SwarKind kind) {
   return kind;
 }
 
-// Gradients of 3x3 masks, [-1 0 1] times a smoothing [a b a] and the transpose, with any rounding.
+// Gradients with any rounding: 3x3 masks [-1 0 1] times a smoothing [a b a], and the transpose.
 SwarKind any_gradient(const Pass &pass, SwarParams &k, SwarKind kind) {
   const std::vector<int32_t> &x = pass.mask[0].value, &y = pass.mask[1].value;
   const int32_t a = x[2], b = x[5];
-  // Two sums share a register, whose squares 32 bits hold; or each has one to itself.
+  // The squares of two sums that share a register fit 32 bits; with 16-bit containers a sum has a register to itself.
   if (a < 0 || b < 0 || x != std::vector<int32_t>{-a, 0, a, -b, 0, b, -a, 0, a} ||
       y != std::vector<int32_t>{-a, -b, -a, 0, 0, 0, a, b, a} ||
       (2 * int64_t{a} + b) * k.sample_mask > (kind.words ? INT32_MAX / 4 : kHalfMax / 2))
@@ -432,24 +436,24 @@ SwarKind any_gradient(const Pass &pass, SwarParams &k, SwarKind kind) {
   return kind;
 }
 
-// Gradients of which only the root is rounded, and roberts; any_gradient() does the others.
+// Gradients whose root alone is rounded, and roberts; any_gradient() does the others.
 SwarKind gradient(const Pass &pass, SwarParams &k, Tier tier, SwarKind kind) {
   const Rounding &rounding = pass.rounding[0][0];
   if (pass.has_gain() || pass.wide || rounding.wide || pass.width() != 3 || pass.height() != 3) return {};
   const SwarKind any = any_gradient(pass, k, kind);
   if (pass.norm == Norm::L2Fraction || rounding.offset || rounding.half != 1) return any;
   const bool euclidean = pass.norm == Norm::L2;
-  // Pairs of samples of up to 10 bits are 16-bit floats, which hold their differences.
+  // Samples of up to 10 bits can be pairs of 16-bit floats, which hold their differences.
   kind.sums16 = may_be_sums16(tier, kind) && 2 * int64_t{k.sample_mask} <= kHalfFloatMax;
   const std::vector<int32_t> &x = pass.mask[0].value, &y = pass.mask[1].value;
-  // The plan has doubled the masks to have a half to add.
+  // The plan has doubled the masks so that half the divisor is an integer.
   if (x == std::vector<int32_t>{0, 0, 0, 0, 2, 0, 0, 0, -2} && y == std::vector<int32_t>{0, 0, 0, 0, 0, 2, 0, -2, 0}) {
     kind.sliding = euclidean ? Sliding::RobertsL2 : Sliding::RobertsL1;
     return kind;
   }
   const int32_t a = x[2] / 2, b = x[5] / 2;
   if (any.sliding == Sliding::None || x[2] % 2 || x[5] % 2 || a < 1 || 2 * a + b > 16) return any;
-  // Sums of three are kept kHalfFloatMax down.
+  // Sums of three are stored minus kHalfFloatMax.
   kind.sums16 = kind.sums16 && (2 * a + b) * int64_t{k.sample_mask} <= 2 * kHalfFloatMax;
   const bool in_halves = !kind.words || kind.sums16;
   k.column[0] = in_halves ? half_factor(a) : static_cast<uint32_t>(a);
@@ -467,7 +471,7 @@ SwarKind compass(const Pass &pass, SwarParams &k, Tier tier, SwarKind kind) {
   if (pass.has_gain() || rounding.wide || pass.wide) return none;
   const int32_t gain = pass.mask[0].value[0], all = pass.mask[0].value[1];
   kind.sliding = Sliding::Kirsch3;
-  // No response is below 0, since the largest of the eight sums of three is no less than their mean.
+  // Responses are never below 0: the largest of the eight sums of three is at least their mean.
   const int64_t offset = rounding.offset, divisor = 2 * rounding.half, high = int64_t{gain} / 8 * 15 * k.sample_mask;
   if (divisor != 2 || gain % 2 || all % 2 || offset % 2 || rounding.absolute) return none;
   k.dense[0] = static_cast<uint32_t>(gain / 2);
@@ -485,7 +489,8 @@ SwarKind compass(const Pass &pass, SwarParams &k, Tier tier, SwarKind kind) {
   return kind;
 }
 
-// A structuring element of up to 7x7 that is symmetric both ways and has no gaps: SlidingElement has its columns.
+// A structuring element of up to 7x7 that is symmetric in both directions and has no gaps; SlidingElement describes its
+// columns.
 SwarKind element(const Pass &pass, SwarParams &k, SwarKind kind) {
   const SwarKind none;
   const int radius = std::max(pass.radius_x, pass.radius_y);
@@ -507,7 +512,7 @@ SwarKind plan_swar(const Plan &plan, const Pass &pass, SwarParams &k, Tier tier)
   const SwarKind none;
   SwarKind kind;
   if (pass.copy_source != pass.source || !describe_samples(plan, k, kind)) return none;
-  // A lane's neighbour has no more than 16 bytes.
+  // Each neighbouring lane contributes at most 16 bytes.
   if (std::max(pass.radius_x, pass.radius_y) * kind.most_channels * (kind.words ? 2 : 1) > 16) return none;
   switch (pass.op) {
     case Op::Linear:

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// Decides which operation of sliding.cuh can carry out a pass, and computes its parameters.
 #pragma once
 
 #include "cuda/launch_params.h"
@@ -6,7 +8,7 @@
 
 namespace cudaconv {
 
-// The structures of sliding.cuh.
+// The operations of sliding.cuh.
 enum class Sliding {
   None,
   Separable3,
@@ -36,22 +38,22 @@ enum class Sliding {
   Median5
 };
 
-// Which structure carries out a pass, and on what samples.
+// Which operation carries out a pass, and on what samples.
 struct SwarKind {
   Sliding sliding = Sliding::None;
-  bool words = false;     // 16-bit containers, else bytes
-  bool sums16 = false;    // 16-bit containers whose sums fit 16 bits; of planes of one or two channels
-  bool least = false;     // of extrema: the least, else the greatest
-  int most_channels = 1;  // of any plane
+  bool words = false;     // 16-bit containers, else 8-bit ones
+  bool sums16 = false;    // 16-bit containers whose sums fit 16 bits, in planes of one or two channels
+  bool least = false;     // extrema: minima, else maxima
+  int most_channels = 1;  // most channels of any plane
 
   int sample_bytes() const { return words ? 2 : 1; }
 };
 
-// The structures, and epilogues, to choose from: those compiled for every GPU, or for sm_90 too.
+// Which operations and epilogues may be chosen: those compiled for every GPU, or also those for sm_90 only.
 enum class Tier { Generic, Sm90 };
 
-// Works the pass out for the halves of registers; Sliding::None where the pass is another kind, planes are not dense,
-// samples of one differ from those of another, or half a register may not hold a sum.
+// Computes the parameters of a pass for sums in the halves of registers. Sliding::None if no operation does the pass,
+// planes are not dense, samples of planes differ, or half a register may not hold a sum.
 SwarKind plan_swar(const Plan &plan, const Pass &pass, SwarParams &swar, Tier tier = Tier::Sm90);
 
 }  // namespace cudaconv

@@ -59,7 +59,7 @@ void fill_weighted(const PassQuery &query, WeightedParams<Sum> &p) {
   p.all[1] = static_cast<uint64_t>(all >> 64);
 }
 
-// Any mask, sample by sample.
+// Launches the kernel that does any mask, sample by sample.
 template <typename Sum>
 void launch_samples(const PassRun &run) {
   WeightedParams<Sum> p = {};

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// The kernels for weighted means. That for masks of a row and a column works on tiles of 32 x 64 pixels, some rows at a
-// time:
+// The kernels for weighted means. The one for masks that are the product of a row and a column works on tiles of 32 x
+// 64 pixels, some rows at a time:
 //
-//    1. all threads load pixels, and those of the halo beside them, and store products of colour and alpha in shared
-//       memory
-//    2. a thread sums four windows of a row, side by side, and stores the sums there
-//    3. a thread adds the sums above and below each other, times the column's factors, to its eight pixels
+//    1. all threads load the rows' pixels, halo included, and store products of colour and alpha in shared memory
+//    2. each thread sums four neighbouring windows of a row, and stores these sums there, too
+//    3. each thread adds the row sums, times the column's factors, to the sums of its eight pixels, one below the other
 //
-// The other one goes from sample to sample. Both take any frame.
+// The other kernel goes from sample to sample. Both take any frame.
 #pragma once
 
 #include "cuda/device/sample.cuh"
@@ -17,7 +16,7 @@
 
 namespace cudaconv {
 
-// What a factor of sums of so many bits takes.
+// The type of factors for sums of type Sum.
 template <typename Sum>
 struct WeightOf {
   using Type = uint32_t;
@@ -27,21 +26,22 @@ struct WeightOf<Uint128> {
   using Type = uint64_t;
 };
 
-constexpr int kMaxWeights = 3072;  // two sides of 1501, and what surrounds them
+constexpr int kMaxWeights = 3072;  // two sides of 1501 and the zeros around them
 
 template <typename Sum>
 struct WeightedParams : FrameParams {
   struct Alpha {
-    int32_t part;  // that holds it
+    int32_t part;  // index of the part that holds it
     AlphaGrid grid;
   } alpha[kMaxParts];
   int32_t alpha_channel;
   int32_t width, height, radius_x, radius_y;  // of the window
   int32_t separable;
-  int32_t batch;    // rows of a tile at a time
-  bool words;       // pixels are words of four bytes
-  uint64_t all[2];  // the sum of the mask, the low half first
-  // The mask row by row; or its row and its column, each with room for kRowZeros or kColumnZeros before and after it.
+  int32_t batch;    // rows of a tile that are processed at a time
+  bool words;       // pixels are 32-bit words of four bytes
+  uint64_t all[2];  // the sum of the mask, low half first
+  // The mask row by row; or its row and its column, the row with kRowZeros zeros before and behind it, the column with
+  // kColumnZeros.
   typename WeightOf<Sum>::Type weight[kMaxWeights];
 
   __device__ Sum sum_of_mask() const {
@@ -58,8 +58,8 @@ constexpr int kWeightedWarps = kWeightedThreads / 32;
 constexpr int kRowPixels = 4, kColumnPixels = kWeightedHeight / kWeightedWarps;  // of a thread
 constexpr int kRowZeros = kRowPixels - 1, kColumnZeros = kColumnPixels - 1;
 
-// Reads the pixels of a part with their alpha, which may be another part's. A pixel has a slot for each channel and,
-// then, one for alpha.
+// Reads the pixels of a part with their alpha, which another part may hold. A pixel has a slot for each channel and, if
+// another part holds its alpha, one more for that.
 template <typename Sum>
 class WeightedReader {
  public:
@@ -73,10 +73,10 @@ class WeightedReader {
         channel_(p.alpha_channel),
         packed_(&holder_ == &part) {}
 
-  // The slot that alpha is in.
+  // The slot that contains alpha.
   __device__ int alpha_slot() const { return packed_ ? channel_ : part_.channels; }
 
-  // The position that stands for one that may lie outside; -1 where the border's value does.
+  // The position that stands for one that may lie outside; -1 for the border value.
   __device__ int column(int x) const { return border_index(border_, x, part_.width); }
   __device__ int row(int y) const { return border_index(border_, y, part_.height); }
 
@@ -117,7 +117,7 @@ __device__ inline Sum sum_of_window(const WeightedParams<Sum> &p, const Weighted
   return total;
 }
 
-constexpr int kSamplesWidth = 32, kSamplesHeight = 8;  // of a block's tile
+constexpr int kSamplesWidth = 32, kSamplesHeight = 8;  // a block's tile
 
 template <typename Sum>
 __global__ void __launch_bounds__(kWeightedThreads)
@@ -148,19 +148,19 @@ __global__ void __launch_bounds__(kWeightedThreads)
   }
 }
 
-// What lies in shared memory of a pixel, so aligned that it is read and written at once.
+// The slots of a pixel in shared memory, aligned so that they are read and written at once.
 template <typename T, int kSlots>
 struct alignas(sizeof(T) * kSlots < 16 ? sizeof(T) * kSlots : 16) WeightedSlots {
   T value[kSlots];
 };
 
-// A thread of the kernel for tiles. Row: sums of rows; Product: a sample times an alpha.
+// A thread's work in the kernel for tiles. Row: type of row sums; Product: type of a sample times an alpha.
 template <typename Sum, typename Row, typename Product, int kSlots>
 class WeightedTile {
   using Weight = typename WeightOf<Sum>::Type;
   using Products = WeightedSlots<Product, kSlots>;
   using RowSums = WeightedSlots<Row, kSlots>;
-  // Pixels of four bytes, aligned, have loads and stores of their own.
+  // Aligned pixels of four bytes have loads and stores of their own.
   static constexpr bool kMayBeWords = kSlots == 4 && sizeof(Product) == 2;
 
  public:
@@ -176,9 +176,9 @@ class WeightedTile {
         row_sums_(shared_memory<RowSums>()),
         products_(reinterpret_cast<Products *>(row_sums_ + kWeightedWidth * p.batch)) {}
 
-  // Where alpha is 0 in all of a window the colours are means without it: tiles that have such windows are done twice.
+  // If alpha is 0 in a whole window, its colours are means without alpha: tiles with such windows are done twice.
   __device__ void run() {
-    unsigned left = (1u << kColumnPixels) - 1;  // the pixels to be written, a bit each
+    unsigned left = (1u << kColumnPixels) - 1;  // bits: the pixels still to be written
 #pragma unroll 1
     for (int weighted = 1; weighted >= 0; weighted--) {
       Sum sum[kColumnPixels][kSlots] = {};
@@ -188,7 +188,7 @@ class WeightedTile {
         const Sum weight = weighted ? pick(sum[r]) : 0;
         if (!(left >> r & 1) || (weighted && weight == 0 && part_.has_filtered)) continue;
         left &= ~(1u << r);
-        // A copy, since sums whose address is taken would not stay in registers.
+        // A copy, because sums whose address is taken would not stay in registers.
         WeightedSlots<Sum, kSlots> pixel;
 #pragma unroll
         for (int s = 0; s < kSlots; s++) pixel.value[s] = sum[r][s];
@@ -199,7 +199,7 @@ class WeightedTile {
   }
 
  private:
-  // Whether any thread of the block says so; shared memory is free for it.
+  // Whether `here` is true in any thread of the block. Uses shared memory, which must be free.
   __device__ bool any_thread(bool here) const {
     int *const any = shared_memory<int>();
     __syncthreads();
@@ -210,7 +210,7 @@ class WeightedTile {
     return *any;
   }
 
-  // Whether any of these pixels lies inside.
+  // Whether any of these pixels lies inside the part.
   __device__ bool is_inside(unsigned pixels) const {
     const int rows = part_.height - y0_ - warp_ * kColumnPixels;
     if (rows < kColumnPixels) pixels &= (1u << max(rows, 0)) - 1;
@@ -230,7 +230,7 @@ class WeightedTile {
 #pragma unroll 1
     for (int first = 0; first < rows; first += p_.batch) {
       const int count = min(p_.batch, rows - first);
-      __syncthreads();  // what the batch before has left has been read
+      __syncthreads();  // the previous batch has been read
       load(first, count, weighted);
       __syncthreads();
       add_rows(count);
@@ -239,7 +239,7 @@ class WeightedTile {
     }
   }
 
-  // Products of rows `first` and after it of the tile with its halo.
+  // Stores products of rows `first` ... first + count - 1 of the tile with its halo.
   __device__ void load(int first, int count, bool weighted) {
     const int columns = kWeightedWidth + 2 * p_.radius_x;
 #pragma unroll 1
@@ -283,7 +283,7 @@ class WeightedTile {
     return to;
   }
 
-  // The sums of the rows of a batch.
+  // Sums the rows of a batch.
   __device__ void add_rows(int count) {
     constexpr int kThreads = kWeightedWidth / kRowPixels;  // of a row
     const int columns = kWeightedWidth + 2 * p_.radius_x;
@@ -309,7 +309,7 @@ class WeightedTile {
     }
   }
 
-  // Adds the sums of the rows of a batch to the pixels of the thread whose windows they are in.
+  // Adds the row sums of a batch to those of the thread's pixels whose windows contain them.
   __device__ void add_columns(int first, int count, Sum (&sum)[kColumnPixels][kSlots]) {
     const Weight *const weight = p_.weight + p_.width + 2 * kRowZeros + kColumnZeros;
     const int top = warp_ * kColumnPixels;
@@ -326,7 +326,7 @@ class WeightedTile {
     }
   }
 
-  // Writes pixel r of the thread, with weight 0 the mean without alpha.
+  // Writes pixel r of the thread; with weight 0, the mean without alpha.
   __device__ void write(int r, const WeightedSlots<Sum, kSlots> &sum, Sum weight) const {
     const int x = x0_ + lane_, y = y0_ + warp_ * kColumnPixels + r;
     if (x >= part_.width || y >= part_.height) return;
@@ -359,7 +359,7 @@ class WeightedTile {
   const WeightedParams<Sum> &p_;
   const PartParams &part_;
   const WeightedReader<Sum> reader_;
-  const int slot_;  // of alpha
+  const int slot_;  // slot of alpha
   const int x0_, y0_, lane_, warp_;
   RowSums *const row_sums_;
   Products *const products_;
