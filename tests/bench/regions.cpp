@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Times regions beside the whole frame and a copy of it: 4K RGBA in device memory, filtered in place; and 4K NV12 in
-// pinned host memory, frames a second. As kernel-bench, 40 frames in a graph over frames that exceed the L2 cache; the
-// lists of tiles and pixels, which the graph copies to the device as well, are counted.
+// Times regions beside the whole frame and a copy of it: 4K RGBA in device memory, filtered in place, and 4K NV12 in
+// pinned host memory, in frames a second. As in kernel-bench, 40 frames are filtered in a graph, over frames that
+// exceed the L2 cache. The lists of tiles and pixels count, which the graph copies to the device too.
 //
 // Exits with 77 where there is no device.
 #include <cmath>
@@ -34,13 +34,13 @@ Regions rectangles(std::vector<Region> list) {
   return regions;
 }
 
-// Of the frame's form, so large a part of it.
+// A region with the shape of the frame and `part` of its area.
 Regions part_of_frame(double part) {
   const int w = static_cast<int>(kWidth * std::sqrt(part)), h = static_cast<int>(kHeight * std::sqrt(part));
   return rectangles({{kWidth / 3, kHeight / 3, w, h}});
 }
 
-// Squares on a grid, none of which touch, each off the grid by some pixels.
+// Squares on a grid, moved off it by some pixels, none of which touches another.
 std::vector<Region> squares(int count, int least, int most) {
   std::vector<Region> list;
   std::mt19937_64 random(4);
@@ -95,7 +95,7 @@ class RegionBench {
   }
 
  private:
-  // As roi-scale=0.09 makes them, in steps of a quarter of an octave.
+  // Plans in steps of a quarter of an octave, as roi-scale=0.09 makes them.
   std::vector<PlannedRegions> by_strength(const std::vector<Region> &list) {
     std::vector<PlannedRegions> planned;
     std::vector<int> steps;
@@ -125,7 +125,7 @@ class RegionBench {
     return regions;
   }
 
-  // Half of the frame is a member.
+  // A mask whose members are half of the frame.
   static Regions disks() {
     Regions regions = rectangles({});
     RegionMask mask;
@@ -147,7 +147,7 @@ class RegionBench {
     return time_graph(stream_, [&](int i) {
       const FrameView target = frames_.target(i);
       const Ticket ticket = backend->submit(planned, in_place ? target : frames_.source(i), target, nullptr);
-      if (calls++ < 2) backend->retire(ticket);  // later ones are captured, and do not complete
+      if (calls++ < 2) backend->retire(ticket);  // later frames are captured into a graph, and do not complete
     });
   }
 
