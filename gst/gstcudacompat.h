@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// What differs between the versions of GStreamer that this builds with; the only file that asks for the version.
+// The differences between the versions of GStreamer that the plugin builds with. No other file uses GST_CHECK_VERSION.
 #pragma once
 
 #include <gst/cuda/gstcudabufferpool.h>
@@ -14,8 +14,9 @@
 
 namespace cudaconv::gst {
 
-// Since 1.24 memory belongs to a stream, on which the work that writes it is ordered. Before, all of GStreamer's CUDA
-// memory is complete when its buffer is pushed.
+// The CUDA stream of an element and of its buffer pools. Since GStreamer 1.24 CUDA memory belongs to a stream, on which
+// the work that writes it is ordered. Older versions have no such streams: CUDA memory is complete when its buffer is
+// pushed.
 class CudaStream {
  public:
 #if GST_CHECK_VERSION(1, 24, 0)
@@ -30,7 +31,7 @@ class CudaStream {
   void configure_pool(GstStructure *config) const {
     if (stream_) gst_buffer_pool_config_set_cuda_stream(config, stream_);
   }
-  // That of `memory`; nullptr where it has none, or is only to be read and nothing is left to be written.
+  // The CUstream of `memory`. nullptr where it has none, or where `access` is reading and no write to it is pending.
   static void *of(GstMemory *memory, GstMapFlags access) {
     if (!(access & GST_MAP_WRITE) && !GST_MEMORY_FLAG_IS_SET(memory, GST_CUDA_MEMORY_TRANSFER_NEED_SYNC))
       return nullptr;
@@ -56,7 +57,7 @@ class CudaStream {
 #endif
 };
 
-// Says that nothing is left to be written to `memory`.
+// Tells GStreamer that all writes to `memory` are complete, so that no reader synchronises with its stream.
 inline void mark_complete(GstMemory *memory) {
 #if GST_CHECK_VERSION(1, 24, 0)
   GST_MEMORY_FLAG_UNSET(memory, GST_CUDA_MEMORY_TRANSFER_NEED_SYNC);
@@ -65,7 +66,7 @@ inline void mark_complete(GstMemory *memory) {
 #endif
 }
 
-// Shows in gst-inspect-1.0, and is kept in the registry.
+// Adds a warning to the plugin, which gst-inspect-1.0 shows and the registry keeps. Before 1.24 it is only logged.
 inline void add_status_warning(GstPlugin *plugin, const char *text) {
 #if GST_CHECK_VERSION(1, 24, 0)
   gst_plugin_add_status_warning(plugin, text);
@@ -74,7 +75,7 @@ inline void add_status_warning(GstPlugin *plugin, const char *text) {
 #endif
 }
 
-// What gst_cuda_allocator_alloc() knows a layout for.
+// The formats for which gst_cuda_allocator_alloc() has a layout.
 // clang-format off
 constexpr const char *kCudaMemoryFormats[] = {
     "NV12", "I420", "YV12", "NV21", "Y42B", "Y444", "YUY2", "UYVY",

@@ -6,9 +6,9 @@
  * @short_description: 2D convolution and morphology on the GPU and on the CPU
  *
  * Filters each video frame with a mask: blurs, sharpening, edge detectors, morphology, medians, or any mask of up to
- * 31x31 numbers of one's own. Frames may lie in system memory or in CUDA memory and leave in the memory they came in,
- * unless downstream takes only the other. Format and size never change, and no format is converted to another inside:
- * each plane is filtered at its own resolution and depth.
+ * 31x31 numbers of one's own. Frames may lie in system memory or in CUDA memory. They leave in the memory they came in,
+ * unless downstream takes only the other or names CUDA memory in its caps. Format and size never change, and no format
+ * is converted to another inside: each plane is filtered at its own resolution and depth.
  *
  * Results are the same bytes on every GPU, on the CPU, and with every #GstCudaConv:method.
  *
@@ -27,8 +27,8 @@
  * #GstCudaConv:roi-scale are for what must not be recognised: a margin, frames that a detector misses, and filters that
  * are as strong as their region is large.
  *
- * Several frames are on the GPU at once: one is uploaded while another is filtered and a third comes back. Each is
- * pushed as soon as it is done, by a thread of the source pad. See #GstCudaConv:frames-in-flight. Frames in system
+ * Several frames are on the GPU at once: one is uploaded while another is filtered and a third is downloaded. Each is
+ * pushed as soon as it is done, by a task of the source pad. See #GstCudaConv:frames-in-flight. Frames in system
  * memory go fastest where upstream takes them from the buffer pool that the element proposes, since the GPU reads that
  * memory by itself. Elements in a row that use the same GPU keep frames in CUDA memory between them.
  *
@@ -82,13 +82,13 @@ GST_DEBUG_CATEGORY(gst_cuda_conv_performance);
 
 namespace {
 
-// Nanoseconds: with filters that take longer than that a second frame keeps the GPU busy, and more would only have to
-// be waited for when the element stops.
+// Nanoseconds of device time per frame. With slower filters, two frames in flight keep the GPU busy, and more would
+// only prolong the wait when the element stops.
 constexpr guint64 kLongFilter = 20 * GST_MSECOND;
 
 guint stats_property;  // the id of "stats"
 
-// In passthrough, of crop rectangles: whether downstream takes them, and whether the element copies them out.
+// What becomes of a GstVideoCropMeta in passthrough: downstream takes it, or the element copies the rectangle out.
 enum class Crop { Unknown, Taken, Copied };
 
 }  // namespace
@@ -106,9 +106,9 @@ struct GstCudaConvPrivate {
   Properties properties;
   Session session;
   Flight flight;
-  std::atomic<GstClockTime> latency{0};  // as announced last
+  std::atomic<GstClockTime> latency{0};  // longest_wait() when the last LATENCY message was posted
   Crop crop = Crop::Unknown;
-  Downstream downstream;  // as it was negotiated last
+  Downstream downstream;  // from the last ALLOCATION query
 };
 
 struct _GstCudaConv {
@@ -154,13 +154,13 @@ static gboolean gst_cuda_conv_stop(GstBaseTransform *trans) {
   return TRUE;
 }
 
-// The base class's own, around which the pads start and stop what is in flight.
+// The activatemode functions of the base class's pads, which activate() calls after it has stopped or resumed Flight.
 static GstPadActivateModeFunction base_activate_sink, base_activate_src;
 
 static gboolean activate(GstPad *pad, GstObject *parent, GstPadMode mode, gboolean active) {
   Flight &flight = GST_CUDA_CONV(parent)->priv->flight;
   const GstPadActivateModeFunction base = GST_PAD_IS_SINK(pad) ? base_activate_sink : base_activate_src;
-  // Whoever deactivates a pad waits for its thread next.
+  // base() joins the streaming thread of a pad that is deactivated: halt() first makes that thread return.
   if (!active)
     flight.halt();
   else if (GST_PAD_IS_SRC(pad))
@@ -220,7 +220,7 @@ static gboolean gst_cuda_conv_set_caps(GstBaseTransform *trans, GstCaps *incaps,
 
 /* latency */
 
-// Posts a message where the latency is another one than before. Any thread.
+// Posts a LATENCY message if the latency has changed since the last one. Any thread may call.
 static void announce_latency(GstCudaConv *self) {
   const GstClockTime latency = self->priv->session.longest_wait();
   if (self->priv->latency.exchange(latency) == latency) return;
@@ -228,7 +228,8 @@ static void announce_latency(GstCudaConv *self) {
   gst_element_post_message(GST_ELEMENT(self), gst_message_new_latency(GST_OBJECT(self)));
 }
 
-// No frame waits for another one, which leaves the minimum as it is. The maximum is what can wait in the element.
+// The minimum latency stays that of upstream, since no frame waits for the next one. The maximum grows by the frames
+// that wait in the element while downstream blocks.
 static gboolean answer_latency_query(GstCudaConv *self, GstQuery *query) {
   if (!gst_pad_peer_query(GST_BASE_TRANSFORM_SINK_PAD(self), query)) return FALSE;
   gboolean live;
@@ -241,7 +242,7 @@ static gboolean answer_latency_query(GstCudaConv *self, GstQuery *query) {
 
 /* queries and allocation */
 
-// Where the frame that left last ends. The base class knows only of those that it pushes itself.
+// Answers with the end of the frame that left last. The base class only knows of frames that it pushes itself.
 static bool answer_position_query(GstBaseTransform *trans, GstQuery *query) {
   const GstClockTime position = GST_CUDA_CONV(trans)->priv->flight.position();
   GstFormat format;
@@ -254,7 +255,7 @@ static bool answer_position_query(GstBaseTransform *trans, GstQuery *query) {
 
 static gboolean gst_cuda_conv_query(GstBaseTransform *trans, GstPadDirection direction, GstQuery *query) {
   GstCudaConvPrivate *priv = GST_CUDA_CONV(trans)->priv;
-  // Frames in flight come before what is in the order of the stream; and upstream may be about to replace its buffers.
+  // A serialized query must not overtake frames in flight, and after it upstream may replace the buffers that they use.
   if (direction == GST_PAD_SINK && GST_QUERY_IS_SERIALIZED(query)) priv->flight.drain();
   switch (GST_QUERY_TYPE(query)) {
     case GST_QUERY_CONTEXT:
@@ -264,7 +265,7 @@ static gboolean gst_cuda_conv_query(GstBaseTransform *trans, GstPadDirection dir
       if (direction == GST_PAD_SRC) return answer_latency_query(GST_CUDA_CONV(trans), query);
       break;
     case GST_QUERY_SCHEDULING:
-      if (direction == GST_PAD_SRC) return FALSE;  // frames are pushed
+      if (direction == GST_PAD_SRC) return FALSE;  // no pull mode
       break;
     case GST_QUERY_POSITION:
       if (direction == GST_PAD_SRC && answer_position_query(trans, query)) return TRUE;
@@ -278,7 +279,7 @@ static gboolean gst_cuda_conv_query(GstBaseTransform *trans, GstPadDirection dir
 
 static gboolean gst_cuda_conv_propose_allocation(GstBaseTransform *trans, GstQuery *decide_query, GstQuery *query) {
   if (!GST_BASE_TRANSFORM_CLASS(parent_class)->propose_allocation(trans, decide_query, query)) return FALSE;
-  if (!decide_query) return TRUE;  // passthrough: downstream has answered
+  if (!decide_query) return TRUE;  // passthrough: the base class has asked downstream
   return guarded(trans, false,
                  [&] { return propose_allocation(query, GST_CUDA_CONV(trans)->priv->session.allocation_needs()); });
 }
@@ -297,7 +298,7 @@ static gboolean gst_cuda_conv_decide_allocation(GstBaseTransform *trans, GstQuer
 
 /* metas */
 
-// What downstream wants, upstream may send.
+// Whether to propose to upstream a meta API that downstream takes.
 static gboolean gst_cuda_conv_filter_meta(GstBaseTransform *, GstQuery *, GType api, const GstStructure *) {
   return keeps_meta(api);
 }
@@ -308,7 +309,7 @@ static gboolean gst_cuda_conv_transform_meta(GstBaseTransform *, GstBuffer *, Gs
 
 /* what changes between frames */
 
-// Both pads' buffer pools depend on it.
+// Reconfigures both pads too, since their buffer pools depend on passthrough.
 static void set_passthrough(GstBaseTransform *trans, bool passthrough) {
   GST_CUDA_CONV(trans)->priv->flight.drain();
   announce_latency(GST_CUDA_CONV(trans));
@@ -337,7 +338,7 @@ static void follow_context(GstBaseTransform *trans, GstBuffer *buffer) {
   if (priv->session.follow(buffer)) gst_base_transform_reconfigure_src(trans);
 }
 
-// A rectangle that downstream does not know of must not pass through.
+// In passthrough, copies the crop rectangle out where downstream does not take GstVideoCropMeta.
 static void look_at_crop(GstBaseTransform *trans, GstBuffer *buffer) {
   GstCudaConvPrivate *priv = GST_CUDA_CONV(trans)->priv;
   if (GST_PAD_NEEDS_RECONFIGURE(trans->srcpad)) priv->crop = Crop::Unknown;
@@ -382,7 +383,7 @@ static gboolean gst_cuda_conv_sink_event(GstBaseTransform *trans, GstEvent *even
   return GST_BASE_TRANSFORM_CLASS(parent_class)->sink_event(trans, event);
 }
 
-// QoS messages count frames. The base class counts only those that it pushes itself.
+// Corrects the number of frames in QOS messages: the base class only counts those that it pushes itself.
 static gboolean gst_cuda_conv_post_message(GstElement *element, GstMessage *message) {
   if (GST_MESSAGE_TYPE(message) == GST_MESSAGE_QOS && GST_MESSAGE_SRC(message) == GST_OBJECT_CAST(element)) {
     guint64 dropped;
@@ -392,7 +393,7 @@ static gboolean gst_cuda_conv_post_message(GstElement *element, GstMessage *mess
   return GST_ELEMENT_CLASS(parent_class)->post_message(element, message);
 }
 
-// As the base class has it, an output buffer that is the input buffer stands for work in place.
+// Where the frame is filtered in place, the output buffer is the input buffer, as in the base class.
 static GstFlowReturn gst_cuda_conv_prepare_output_buffer(GstBaseTransform *trans, GstBuffer *inbuf,
                                                          GstBuffer **outbuf) {
   GstCudaConvPrivate *priv = GST_CUDA_CONV(trans)->priv;
@@ -408,12 +409,12 @@ static GstFlowReturn gst_cuda_conv_submit_input_buffer(GstBaseTransform *trans, 
   return flow;
 }
 
-// Gives the frame the buffers that it is read from and written to.
+// Sets the buffers that the frame is read from and written to.
 static GstFlowReturn add_buffers(GstBaseTransform *trans, Ref<GstBuffer> in, Frame *frame) {
   GstBuffer *out = nullptr;
   GstFlowReturn flow = GST_BASE_TRANSFORM_GET_CLASS(trans)->prepare_output_buffer(trans, in.get(), &out);
   if (flow == GST_FLOW_OK && out == in.get()) {
-    // What cannot be written where it lies, though it says so, is copied. What is no frame at all fails once more.
+    // A buffer that claims to be writable may fail to map: such a frame is copied. An invalid frame fails again later.
     try {
       frame->take_in_place(in);
       return GST_FLOW_OK;
@@ -431,7 +432,7 @@ static GstFlowReturn add_buffers(GstBaseTransform *trans, Ref<GstBuffer> in, Fra
   return GST_FLOW_OK;
 }
 
-// Frames leave by Flight, which also marks discontinuities: the base class does so only for what it pushes itself.
+// Filters or passes on a frame by way of Flight. Marks discontinuities: the base class does so only for what it pushes.
 static GstFlowReturn filter(GstBaseTransform *trans, Ref<GstBuffer> in) {
   GstCudaConvPrivate *priv = GST_CUDA_CONV(trans)->priv;
   Flight &flight = priv->flight;
@@ -479,7 +480,7 @@ static GstFlowReturn gst_cuda_conv_generate_output(GstBaseTransform *trans, GstB
   });
 }
 
-// Never called, but the base class takes an element without it for one that works in place.
+// Never called, but must be set: the base class takes an element without it for one that only works in place.
 static GstFlowReturn gst_cuda_conv_transform(GstBaseTransform *, GstBuffer *, GstBuffer *) {
   g_return_val_if_reached(GST_FLOW_ERROR);
 }
@@ -533,12 +534,12 @@ static void gst_cuda_conv_class_init(GstCudaConvClass *klass) {
    *
    * - `frames` (guint64): frames filtered
    * - `backend` (string): in use, `cuda` or `cpu`
-   * - `method` (string): in use. On the GPU a nick of #GstCudaConv:method; with `auto` also the name of kernels that it
-   *   alone selects, such as `sliding`, which gst/README.md lists; of a filter of several passes that of the first one.
-   *   On the CPU the instructions of its loops, `avx512`, `avx2` or `baseline`
+   * - `method` (string): in use. On the GPU a nick of #GstCudaConv:method, or with `auto` the name of kernels that it
+   * alone selects, such as `sliding`; gst/README.md lists them. For a filter of several passes it is that of the first
+   * one. On the CPU the vector instructions in use: `avx512`, `avx2` or `baseline`
    * - `device-time` (guint64): nanoseconds that the GPU spent on the frames
    * - `bytes-uploaded`, `bytes-downloaded` (guint64): copied to and from the GPU
-   * - `bytes-staged` (guint64): of these, copied by the CPU as well, since the GPU cannot reach where they lay
+   * - `bytes-staged` (guint64): of these, copied by the CPU as well, since the GPU cannot reach that memory by itself
    * - `failovers` (guint): how often the CPU had to take over
    */
   g_object_class_install_property(
@@ -587,9 +588,9 @@ static void gst_cuda_conv_init(GstCudaConv *self) {
   base_activate_src = GST_PAD_ACTIVATEMODEFUNC(trans->srcpad);
   gst_pad_set_activatemode_function(trans->sinkpad, GST_DEBUG_FUNCPTR(activate));
   gst_pad_set_activatemode_function(trans->srcpad, GST_DEBUG_FUNCPTR(activate));
-  // Of the formats that downstream takes, upstream is offered the common ones first, and not downstream's favourite.
+  // The base class is not to put downstream's order of formats before that of transform_caps, common formats first.
   gst_base_transform_set_prefer_passthrough(trans, FALSE);
   gst_base_transform_set_qos_enabled(trans, TRUE);
-  // A gap buffer is filtered like any other, and remains one.
+  // A buffer with the GAP flag is filtered like any other, and keeps the flag.
   gst_base_transform_set_gap_aware(trans, TRUE);
 }

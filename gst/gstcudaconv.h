@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// The element `cudaconv`. gstcudaconv.cpp has its documentation.
 #pragma once
 
 #include <gst/base/gstbasetransform.h>

@@ -15,21 +15,22 @@ namespace cudaconv::gst {
 
 namespace {
 
-// GST_CUDA_MEMORY_TYPE_NAME, so that it can be told apart where CUDA is not built in.
+// GST_CUDA_MEMORY_TYPE_NAME by its value: builds without CUDA have no header for it, but recognise CUDA memory too.
 constexpr char kCudaMemoryType[] = "gst.cuda.memory";
 
-// How many buffers a pool has.
+// The number of buffers in a pool.
 struct Count {
   guint min = 0, max = 0;  // max 0: any number
 };
 
-// Of CUDA memory where there is a device, else of system memory. nullptr where a device has none.
+// A new pool of CUDA memory if `device` is set, else of system memory. nullptr where the device has no CUDA memory.
 Ref<GstBufferPool> new_pool(Device *device) {
   return Ref<GstBufferPool>(device ? device->new_pool() : gst_video_buffer_pool_new());
 }
 
-// Prepares the pool for `caps` and says how large its buffers are, at least `*size`. `device`, if any, is that of the
-// pool's memory; `allocator`, if any, provides that.
+// Configures the pool for `caps` and sets `*size` to the size of its buffers, which is at least what it was. `device`:
+// that of the pool's memory, or nullptr. `allocator`: where the memory comes from, or nullptr. Returns false where the
+// pool refuses.
 bool configure_pool(GstBufferPool *pool, Device *device, GstAllocator *allocator, GstCaps *caps, guint *size,
                     Count count) {
   GstStructure *config = gst_buffer_pool_get_config(pool);
@@ -39,7 +40,7 @@ bool configure_pool(GstBufferPool *pool, Device *device, GstAllocator *allocator
   if (device) device->configure_pool(config);
   if (allocator) gst_buffer_pool_config_set_allocator(config, allocator, nullptr);
   if (!gst_buffer_pool_set_config(pool, config)) {
-    // The pool has changed what it was asked for into what it can do.
+    // The pool has changed the configuration into one that it can do.
     config = gst_buffer_pool_get_config(pool);
     if (!gst_buffer_pool_config_validate_params(config, caps, *size, count.min, count.max)) {
       gst_structure_free(config);
@@ -53,7 +54,7 @@ bool configure_pool(GstBufferPool *pool, Device *device, GstAllocator *allocator
   return true;
 }
 
-// Whoever makes use of the query's pool configures it again, with the allocator that the query has.
+// Sets the query's allocator. Whoever uses the query's pool configures that pool again, with this allocator.
 void set_allocator(GstQuery *query, GstAllocator *allocator) {
   GstAllocationParams params;
   gst_allocation_params_init(&params);
@@ -80,9 +81,9 @@ Ref<GstAllocator> allocator_of(GstBufferPool *pool) {
   return Ref<GstAllocator>(allocator);
 }
 
-// Whether downstream gains from system memory that comes from its pool or its allocator: shared memory or a buffer of
-// the display, say. Plain memory is what any input consists of; pinned memory only makes copies faster, and less so
-// than none.
+// Whether downstream offers system memory of a special kind, such as shared memory or display buffers, and saves a copy
+// if frames are written there. Plain memory saves none, since any input buffer is plain memory. Nor does pinned memory:
+// it only makes copies faster, and filtering in place needs none.
 bool has_memory(GstQuery *query) {
   const Ref<GstAllocator> allocator = offered_allocator(query);
   if (allocator && !is_pinned_allocator(allocator.get()) && g_strcmp0(allocator->mem_type, GST_ALLOCATOR_SYSMEM) != 0)
@@ -96,7 +97,7 @@ bool has_memory(GstQuery *query) {
   return !its_own || !is_pinned_allocator(its_own.get());
 }
 
-// Whether planes and rows lie where a reader expects them that does not know GstVideoMeta.
+// Whether planes and rows lie where a reader without support for GstVideoMeta expects them.
 bool has_default_layout(GstBuffer *buffer, const GstVideoInfo &info) {
   if (gst_buffer_get_size(buffer) != GST_VIDEO_INFO_SIZE(&info)) return false;
   const GstVideoMeta *meta = gst_buffer_get_video_meta(buffer);
@@ -128,8 +129,8 @@ bool propose_allocation(GstQuery *query, const AllocationNeeds &needs) {
       gst_query_add_allocation_pool(query, pool.get(), size, count.min, count.max);
     if (allocator) set_allocator(query, allocator.get());
   }
-  // The base class has removed these as tied to memory or to the size, which they are not: the element reads any
-  // strides, and the rectangle of any larger frame.
+  // The base class has removed these metas, as tied to the memory or the size. The element takes both all the same: it
+  // reads any strides, and the crop rectangle of any larger frame.
   gst_query_add_allocation_meta(query, GST_VIDEO_META_API_TYPE, nullptr);
   gst_query_add_allocation_meta(query, GST_VIDEO_CROP_META_API_TYPE, nullptr);
   for (const GType api : {GST_VIDEO_REGION_OF_INTEREST_META_API_TYPE, analytics_meta_api()})
@@ -156,7 +157,8 @@ Downstream decide_allocation(GstObject *element, GstQuery *query, const Allocati
   Ref<GstBufferPool> pool(first);
   size = std::max<guint>(size, GST_VIDEO_INFO_SIZE(&info));
 
-  // Of system memory: what downstream names, in the query or for its pool, else what the GPU copies by itself.
+  // System memory comes from the allocator that downstream names, in the query or in its pool. Where it names none and
+  // offers no special pool, pinned memory is allocated, which the GPU copies to by itself.
   Ref<GstAllocator> allocator;
   if (!device) {
     allocator = offered_allocator(query);
@@ -182,7 +184,7 @@ Downstream decide_allocation(GstObject *element, GstQuery *query, const Allocati
   }
   const bool own = !pool;
   if (own) {
-    count = {};  // grows as frames need it: a pool that cannot allocate its first buffers all at once would leak some
+    count = {};  // it grows on demand: a pool that fails to allocate its minimum at once leaks some buffers
     pool = new_pool(device);
     if (!pool || !configure_pool(pool.get(), device, allocator.get(), caps, &size, count))
       throw Error(Error::Kind::Device, "no pool of buffers could be made for the output");
@@ -200,7 +202,7 @@ Downstream decide_allocation(GstObject *element, GstQuery *query, const Allocati
 }
 
 bool keeps_meta(GType api) {
-  if (api == GST_VIDEO_CROP_META_API_TYPE) return false;  // the output is the rectangle
+  if (api == GST_VIDEO_CROP_META_API_TYPE) return false;  // the output is only the rectangle
   static const gchar *const kept[] = {GST_META_TAG_VIDEO_STR, GST_META_TAG_VIDEO_ORIENTATION_STR,
                                       GST_META_TAG_VIDEO_SIZE_STR, GST_META_TAG_VIDEO_COLORSPACE_STR, nullptr};
   const gchar *const *tags = gst_meta_api_type_get_tags(api);
@@ -213,7 +215,8 @@ bool filters_in_place(GstBuffer *buffer, const StreamContext &context, const Dow
   const RoiSettings &roi = context.settings.roi;
   if ((!roi.meta && roi.rectangles.empty()) || context.cuda_in != context.cuda_out) return false;
   const Device *device = context.engine->device.get();
-  // Frame saves what the GPU is to change in system memory. Most of a frame costs more to save than a new buffer does.
+  // Frame saves the pixels that the GPU changes in system memory. With roi-invert these are most of the frame, and a
+  // new buffer costs less.
   if (roi.invert && device && !context.cuda_out) return false;
   if (!gst_buffer_is_writable(buffer) || !gst_buffer_is_all_memory_writable(buffer)) return false;
   if (gst_buffer_get_video_crop_meta(buffer)) return false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// The ALLOCATION query on both sides: pools, allocators, and the metas that the element understands.
+// Answers the ALLOCATION query of upstream and evaluates that of downstream: pools, allocators and metas.
 #pragma once
 
 #include <gst/base/gstbasetransform.h>
@@ -14,34 +14,36 @@ namespace cudaconv::gst {
 
 struct StreamContext;
 
+// The element's requirements of buffers, for propose_allocation() and decide_allocation().
 struct AllocationNeeds {
-  std::shared_ptr<Device> device;  // whose memory CUDA caps mean; nullptr: none
-  bool pinned;                     // system memory is copied from and to by `device`
-  guint frames;                    // that may be in flight, of which each has its buffers; 1: none is
-  bool regions;                    // they come with the frames
+  std::shared_ptr<Device> device;  // whose memory CUDA caps stand for; nullptr: there is none
+  bool pinned;                     // `device` copies from and to system memory, which should be pinned for it
+  guint frames;                    // how many frames may be in flight, each with its own buffers; 1: none is
+  bool regions;                    // regions come with the frames, as metas
 };
 
-// What downstream has answered, as far as it matters to frames that were not made for it.
+// Downstream's answer to the ALLOCATION query, as far as it decides whether a frame may be filtered in place.
 struct Downstream {
-  bool takes_video_meta = false;  // and with it any strides and offsets
-  bool has_memory = false;        // system memory of a kind of its own, which spares it a copy
+  bool takes_video_meta = false;  // GstVideoMeta, and thus any strides and offsets
+  bool has_memory = false;        // system memory of a special kind; writing there saves downstream a copy
 };
 
-// Completes upstream's query with what suits the element. False where the query has no caps of video.
+// Adds the pool, allocator and metas that suit the element to upstream's query. False where the query has no video
+// caps.
 bool propose_allocation(GstQuery *query, const AllocationNeeds &needs);
 
-// Replaces what downstream offers in the query by what the element takes of it: its pool where frames can be written
-// there, its allocator wherever it names one. Returns what the query said before. Throws Error where no pool can be
-// made.
+// Decides on pool and allocator of the output, and puts them into the query that downstream has answered: downstream's
+// pool where frames can be written to it, else an own one, and downstream's allocator if it names one. Returns what
+// downstream answered. Throws Error where the query has no video caps or no pool can be made.
 Downstream decide_allocation(GstObject *element, GstQuery *query, const AllocationNeeds &needs);
 
-// Whether a meta goes from input to output. Nothing moves, and neither sizes nor the meaning of colours change:
-// whatever is not tied to the memory stays true.
+// Whether a meta is copied from input to output. The filter keeps size, position and meaning of the pixels, so that
+// every meta which is not tied to the memory stays true.
 bool keeps_meta(GType api);
 
-// Whether a frame is filtered where it lies: the pixels outside of its regions then cost nothing. The buffer goes
-// downstream as it is but for those in the regions. So all of it is writable, it is in the memory that the caps name,
-// and it is laid out as downstream takes it. A buffer with a crop rectangle is not: the output is the rectangle.
+// Whether a frame is filtered in place, so that pixels outside its regions cost nothing. The buffer itself then goes
+// downstream: all of it must be writable, in the kind of memory that the output caps name, and laid out as downstream
+// takes it. A buffer with a crop rectangle is never filtered in place, since the output is only the rectangle.
 bool filters_in_place(GstBuffer *buffer, const StreamContext &context, const Downstream &downstream);
 
 // A new buffer of the base class's pool, with the metas of `inbuf`; transfer full. Posts an error where there is no

@@ -54,16 +54,16 @@ void add_detections(GstAnalyticsRelationMeta *meta, const WantedLabels &wanted, 
 
 #ifdef CUDACONV_ANALYTICS_MASKS
 
-constexpr size_t kMostMasks = 64;   // of one segmentation
-constexpr gint64 kMostOverlap = 4;  // how many times the segmentation's samples those masks may have
+constexpr size_t kMostMasks = 64;   // made of one segmentation; beyond that one mask for all its values
+constexpr gint64 kMostOverlap = 4;  // how many times the segmentation's samples they have; beyond that one mask
 
-// The values of a segmentation, row by row.
+// The samples of a segmentation, row by row.
 struct Values {
   int width = 0, height = 0;
   std::vector<guint16> value;
 };
 
-// Why the mask cannot be read, or nothing where it can.
+// Reads the samples of a segmentation mask. Returns why that is not possible, or an empty text.
 std::string read_values(GstBuffer *mask, Values *values) {
   const GstVideoMeta *meta = gst_buffer_get_video_meta(mask);
   if (!meta) return "has no GstVideoMeta";
@@ -97,7 +97,7 @@ std::string read_values(GstBuffer *mask, Values *values) {
 
 constexpr size_t kValues = 1 << 16;
 
-// The names of the classes of values; nullptr where one has none.
+// The name of the class of each value; nullptr for a value without a class.
 std::vector<const char *> find_names(const GstAnalyticsSegmentationMtd &segmentation) {
   std::vector<const char *> names(kValues);
   GstAnalyticsMtd classes;
@@ -119,7 +119,7 @@ bool is_wanted(guint value, const char *name, const WantedLabels &wanted) {
   return name ? g_ascii_strcasecmp(name, "background") != 0 : value != 0;
 }
 
-// The samples of one value.
+// The smallest rectangle, in samples, around all samples of one value.
 struct Extent {
   guint16 value = 0;
   int left = INT_MAX, top = INT_MAX, right = 0, bottom = 0;
@@ -133,7 +133,7 @@ struct Extent {
   }
 };
 
-// The extents of the values that are wanted.
+// Returns the extents of the values that the settings select.
 std::vector<Extent> find_extents(const Values &values, const GstAnalyticsSegmentationMtd &segmentation,
                                  const WantedLabels &wanted) {
   const std::vector<const char *> names = find_names(segmentation);
@@ -156,8 +156,8 @@ std::vector<Extent> find_extents(const Values &values, const GstAnalyticsSegment
   return found;
 }
 
-// `samples` over `length` pixels: [*begin, *end) widened to where edges of samples are edges of pixels; the pixels from
-// the first sample and those between.
+// A line of `samples` samples covers `length` pixels. Widens [*begin, *end), in samples, to where edges of samples are
+// edges of pixels, and returns the pixels that this covers.
 struct Pixels {
   int first, length;
 };
@@ -169,7 +169,8 @@ Pixels widen(int *begin, int *end, int samples, int length) {
   return {first * (length / common), (last - first) * (length / common)};
 }
 
-// The part of the segmentation that lies around the extent, with those samples that are members.
+// Makes a mask of the samples within `extent` for which `member` is true. `box` is the rectangle that all of `values`
+// covers, in pixels of the picture.
 template <typename IsMember>
 std::shared_ptr<const RoiMask> cut_out(const Values &values, const Region &box, Extent extent, const IsMember &member) {
   auto result = std::make_shared<RoiMask>();
@@ -190,8 +191,8 @@ std::shared_ptr<const RoiMask> cut_out(const Values &values, const Region &box, 
   return result;
 }
 
-// A mask for each value, so that each grows and is filtered by its own size; one for all where they would be many, or
-// lie so much across each other that they would take far more time than the segmentation itself.
+// Adds a mask for each value, so that each grows and is filtered by its own size. Adds one mask for all where there are
+// very many values, or where their extents overlap so much that masks would take far more time than the segmentation.
 void add_masks(const Values &values, const Region &box, const std::vector<Extent> &extents, RoiList *list) {
   gint64 samples = 0;
   for (const Extent &e : extents) samples += gint64{e.right - e.left} * (e.bottom - e.top);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Regions of GStreamer's analytics library, which detectors and segmenters attach since 1.24. The build looks for what
-// the library has: CUDACONV_ANALYTICS is defined where it has detections, CUDACONV_ANALYTICS_ORIENTED where they may be
-// turned, CUDACONV_ANALYTICS_MASKS where it has masks.
+// Regions from metas of GStreamer's analytics library, which detectors and segmenters attach to buffers since 1.24. The
+// build checks what the library offers: CUDACONV_ANALYTICS is defined where it has detections,
+// CUDACONV_ANALYTICS_ORIENTED where these may be rotated, CUDACONV_ANALYTICS_MASKS where it has segmentation masks.
 #pragma once
 
 #include <gst/gst.h>
@@ -14,7 +14,7 @@
 
 namespace cudaconv::gst {
 
-// What this build understands, for the documentation of a property.
+// The metas that this build understands, for the documentation of roi-meta.
 #if defined(CUDACONV_ANALYTICS_MASKS)
 #define CUDACONV_ROI_METAS                                                                 \
   "GstVideoRegionOfInterestMeta, and of GstAnalyticsRelationMeta GstAnalyticsODMtd, also " \
@@ -25,19 +25,20 @@ namespace cudaconv::gst {
 #define CUDACONV_ROI_METAS "GstVideoRegionOfInterestMeta"
 #endif
 
-// Which detections and which regions of masks are wanted.
+// Selects the detections, and the values of segmentation masks, that are regions.
 struct WantedLabels {
   bool only_some;                                // false: all but the background
   std::function<bool(const char *label)> wants;  // the label may be nullptr
 };
 
-// G_TYPE_INVALID where the build does without.
+// The API type of GstAnalyticsRelationMeta; G_TYPE_INVALID in builds without the analytics library.
 GType analytics_meta_api();
 
-// Adds what comes with the buffer to the list. Of a segmentation mask, each value that is wanted is a mask of its own,
-// where they are not many: its label is that of the classes that are related to the mask, and also the value as a
-// decimal number. The background is value 0, but for one whose class has another name than "background".
-// `trouble`: becomes a sentence where a mask cannot be read; then all of its rectangle is a region.
+// Adds the regions in the buffer's GstAnalyticsRelationMetas to `list`. Of a segmentation mask each wanted value
+// becomes a mask of its own, or all together one mask where they are many. The labels of a value are its number in
+// decimal and the name of its class, from the classes that are related to the mask. Values with the class "background"
+// and value 0 without a class are background. `trouble` receives a sentence where a mask cannot be read: its rectangle
+// is then a region.
 void add_analytics(GstBuffer *buffer, const WantedLabels &wanted, RoiList *list, std::string *trouble);
 
 }  // namespace cudaconv::gst

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// On GstCudaContext and GstCudaMemory.
+// Device and DeviceFinder by GstCudaContext and GstCudaMemory, for builds with CUDA.
 #include "gstcudaconvdevice.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ struct ObjectUnref {
 };
 using ContextRef = std::unique_ptr<GstCudaContext, ObjectUnref>;
 
-// Makes the context current on this thread.
+// Makes the context current on this thread while the object lives.
 class CurrentContext {
  public:
   explicit CurrentContext(GstCudaContext *context) {
@@ -28,10 +28,10 @@ class CurrentContext {
   CurrentContext &operator=(const CurrentContext &) = delete;
 };
 
-// What backends share with the device that made them, and keep alive.
+// A CUDA context and the element's stream on it, shared by a device and the backends that it has made.
 struct Context {
   explicit Context(ContextRef reference) : gst(std::move(reference)), stream(gst.get()) {}
-  // Calls f with the context current, or without one where it is lost.
+  // Calls f with the context current. Where the context is lost and cannot be made current, calls f all the same.
   template <typename F>
   void call(const F &f) const {
     const bool pushed = gst_cuda_context_push(gst.get());
@@ -42,14 +42,14 @@ struct Context {
   const CudaStream stream;
 };
 
-// The CUDA backend, each call with the context current.
+// Wraps the CUDA backend and makes the context current for each call.
 class BackendInContext : public Backend {
  public:
   BackendInContext(std::shared_ptr<const Context> context, ParallelFor parallel_for) : context_(std::move(context)) {
     CurrentContext current(context_->gst.get());
     backend_ = make_cuda_backend(context_->stream.handle(), std::move(parallel_for));
   }
-  // Even where the context is lost and cannot be made current, the backend has host memory to free.
+  // The backend has host memory to free even where the context is lost and cannot be made current.
   ~BackendInContext() override {
     context_->call([this] { backend_.reset(); });
   }
@@ -137,7 +137,8 @@ class CudaDeviceFinder : public DeviceFinder {
       return nullptr;
     }
 
-    // The search calls back into set_context(), here and in neighbours that search in other threads: no lock meanwhile.
+    // The search calls set_context() of this element, and of neighbours that are searching in other threads: holding
+    // the lock meanwhile could deadlock.
     GstCudaContext *found = nullptr;
     {
       std::lock_guard<std::mutex> guard(lock_);
@@ -189,7 +190,7 @@ class CudaDeviceFinder : public DeviceFinder {
 
   std::mutex lock_;
   GstCudaContext *context_ = nullptr;
-  GstCudaContext **opening_ = nullptr;  // where open() expects a context
+  GstCudaContext **opening_ = nullptr;  // where set_context() stores a context while open() searches for one
 };
 
 }  // namespace

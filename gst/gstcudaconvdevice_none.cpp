@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// For builds without CUDA.
+// Implements gstcudaconvdevice.h for builds without CUDA: there is never a device.
 #include "gstcudaconvdevice.h"
 
 namespace cudaconv::gst {

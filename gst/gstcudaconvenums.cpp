@@ -9,7 +9,7 @@ using namespace cudaconv;
 using cudaconv::gst::BackendChoice;
 using cudaconv::gst::RoiShape;
 
-// GEnumValue with the scoped enumerator as it is.
+// A GEnumValue from a scoped enumerator.
 template <typename Enum>
 constexpr GEnumValue value(Enum v, const char *nick, const char *text) {
   return {static_cast<gint>(v), text, nick};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// The enumerations of kernels/filter.h and of the element as GObject types: the same values, and nicks that are the
-// launch-line words.
+// The enumerations of kernels/filter.h and of the element as GObject enum types. The values are the same, and nicks are
+// the words of launch lines.
 #pragma once
 
 #include <gst/gst.h>

@@ -77,7 +77,7 @@ void Flight::begin_flush() {
 void Flight::end_flush() {
   std::unique_lock<std::mutex> guard(lock_);
   changed_.wait(guard, [this] { return (frames_.empty() && !landing_) || ends_task_ || !runs_task_; });
-  if (ends_task_) return;  // the pads are being deactivated meanwhile
+  if (ends_task_) return;  // halt() has been called meanwhile: the pads are being deactivated
   stopped_ = false;
   flow_ = GST_FLOW_OK;
   guard.unlock();
@@ -87,7 +87,7 @@ void Flight::end_flush() {
   set_pool_flushing(false);
 }
 
-// The thread of upstream may wait for a buffer of the output's pool, all of which are in flight or downstream.
+// Wakes the sink pad's streaming thread, which may be waiting for a buffer of the output pool while all are in use.
 void Flight::set_pool_flushing(bool flushing) {
   GstBufferPool *pool = gst_base_transform_get_buffer_pool(trans_);
   if (!pool) return;
@@ -95,13 +95,13 @@ void Flight::set_pool_flushing(bool flushing) {
   gst_object_unref(pool);
 }
 
-// ---- The thread of upstream -----------------------------------------------------------------------------------------
+// ---- The sink pad's streaming thread --------------------------------------------------------------------------------
 
 GstFlowReturn Flight::submit(std::unique_ptr<Frame> frame, guint most) {
   {
     std::unique_lock<std::mutex> guard(lock_);
     if (!runs_task_) most = 1;
-    // Frames of an engine that has failed may still be in flight where this one is filtered at once.
+    // This frame is pushed from here, so all others must be out: frames of an engine that has failed may be in flight.
     const auto ready = [&] { return most > 1 ? on_device_ < most : frames_.empty() && !landing_; };
     changed_.wait(guard, [&] { return stopped_ || flow_ != GST_FLOW_OK || ready(); });
     if (stopped_) return GST_FLOW_FLUSHING;
@@ -110,7 +110,7 @@ GstFlowReturn Flight::submit(std::unique_ptr<Frame> frame, guint most) {
   if (flow != GST_FLOW_OK) return flow;
 
   if (!begin(*frame)) {
-    drain();  // the earlier ones come out before the error goes up
+    drain();  // earlier frames go out before upstream gets the error
     return stopped_ ? GST_FLOW_FLUSHING : GST_FLOW_ERROR;
   }
   if (most <= 1 && frame->out && !finish(*frame)) return GST_FLOW_ERROR;
@@ -170,12 +170,12 @@ GstFlowReturn Flight::take_flow() {
     std::unique_lock<std::mutex> guard(lock_);
     if (flow_ == GST_FLOW_OK) return GST_FLOW_OK;
   }
-  drain();  // what was in flight behind it is dropped
+  drain();  // waits until the frames that are in flight have been dropped
   std::lock_guard<std::mutex> guard(lock_);
   return std::exchange(flow_, GST_FLOW_OK);
 }
 
-// ---- The task -------------------------------------------------------------------------------------------------------
+// ---- The task of the source pad -------------------------------------------------------------------------------------
 
 void Flight::run_task(gpointer flight) {
   static_cast<Flight *>(flight)->wait_for_frame();
@@ -187,7 +187,7 @@ void Flight::wait_for_frame() {
   {
     std::unique_lock<std::mutex> guard(lock_);
     changed_.wait(guard, [this] { return ends_task_ || !frames_.empty(); });
-    if (ends_task_) return;  // halt() has what is left
+    if (ends_task_) return;  // halt() drops the frames that are left
     frame = std::move(frames_.front());
     frames_.pop_front();
     landing_ = true;
@@ -201,7 +201,7 @@ void Flight::wait_for_frame() {
   changed_.notify_all();
 }
 
-// Waits for a frame in flight, and pushes its output where that is still to be done.
+// Waits until a frame in flight is complete, and pushes its output if submit() has not. `drop`: discards the frame.
 void Flight::land(std::unique_ptr<Frame> frame, bool drop) {
   const bool pushes = frame->out != nullptr;
   bool ok = true;
@@ -210,7 +210,7 @@ void Flight::land(std::unique_ptr<Frame> frame, bool drop) {
   else
     ok = finish(*frame);
   Ref<GstBuffer> out = std::move(frame->out);
-  frame.reset();  // upstream may wait for the input
+  frame.reset();  // releases the input, which upstream may be waiting for
   {
     std::lock_guard<std::mutex> guard(lock_);
     on_device_--;
@@ -237,7 +237,7 @@ void Flight::set_flow(GstFlowReturn flow) {
   changed_.notify_all();
 }
 
-// ---- Either thread --------------------------------------------------------------------------------------------------
+// ---- Both threads ---------------------------------------------------------------------------------------------------
 
 GstFlowReturn Flight::push_now(Ref<GstBuffer> buffer) {
   if (GST_BUFFER_PTS_IS_VALID(buffer.get())) {
@@ -251,8 +251,9 @@ GstFlowReturn Flight::push_now(Ref<GstBuffer> buffer) {
   return flow;
 }
 
-// Hands the frame to its backend, or to the one that replaces a backend that fails on it, unless fail_over() drops it.
-// False, with an error message posted where it is one, where the frame cannot be filtered.
+// Submits the frame to its backend, or to the one that replaces a backend that fails on it. Returns true also where
+// fail_over() has dropped the frame, whose `out` is then empty. Returns false where the frame cannot be filtered, with
+// an error message posted, or has been cancelled.
 bool Flight::begin(Frame &frame) {
   try {
     while (frame.context) {
@@ -272,9 +273,9 @@ bool Flight::begin(Frame &frame) {
   return false;
 }
 
-// Finds a backend in place of the one that failed on the frame. False, with an error message posted, where there is
-// none. What was filtered in place and has not been saved may be part source, part result: it is dropped, and no output
-// is left.
+// Replaces the backend of a frame on which it failed. Returns false, with an error message posted, where nothing may
+// replace it. A frame that was filtered in place, and whose pixels were not saved, may be part source and part result:
+// it is dropped, and its `out` is then empty.
 bool Flight::fail_over(Frame &frame, const Error &e) {
   frame.context = fail_over_(*frame.context, e);
   if (!frame.context) return false;
@@ -285,8 +286,8 @@ bool Flight::fail_over(Frame &frame, const Error &e) {
   return true;
 }
 
-// Waits until the frame is complete, and has another backend filter it where the device failed on it. False, with an
-// error message posted where it is one, where the frame is lost and the stream ends.
+// Waits until the frame is complete. Where the device fails on it, has another backend filter it. Returns false where
+// the frame is lost and the stream ends, with an error message posted unless it was cancelled.
 bool Flight::finish(Frame &frame) {
   for (;;) {
     Engine &engine = *frame.context->engine;
@@ -311,7 +312,7 @@ bool Flight::finish(Frame &frame) {
   }
 }
 
-// Waits until the device has done with the frame, whatever became of it.
+// Waits until the device no longer uses a frame that is to be dropped.
 void Flight::abandon(Frame &frame) {
   try {
     frame.context->engine->backend->retire(frame.ticket);
@@ -322,7 +323,7 @@ void Flight::abandon(Frame &frame) {
   frame.unmap();
 }
 
-// Adds what the engine has done since the last call to the statistics.
+// Adds what the engine has done since the last call to the element's statistics.
 void Flight::count(Engine &engine) {
   std::lock_guard<std::mutex> guard(lock_);
   const BackendStats now = engine.backend->stats();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// The frames of one element between its pads: their order, what becomes of them when a device fails, and who waits for
-// what.
+// The frames of one element between its pads: their order, which thread waits for which, and what becomes of frames
+// when a device fails.
 #pragma once
 
 #include <gst/base/gstbasetransform.h>
@@ -17,54 +17,56 @@
 
 namespace cudaconv::gst {
 
-// The thread of upstream submits frames. One at a time, that thread also waits for the frame and pushes it. Where
-// several may be on the GPU, a task of the source pad waits for them one by one and pushes each when it is done, so
-// that none stays behind for want of a next one. Everything else that goes downstream in the order of the stream,
-// events, serialized queries and caps, goes from the thread of upstream after drain().
+// Threads: the sink pad's streaming thread submits frames. Where one frame at a time may be on the device, that thread
+// also waits for it and pushes it. Where several may be, a task of the source pad waits for them in order and pushes
+// each as soon as it is done, so that no frame waits for the next one to arrive. Everything else that is serialized
+// with the frames (events, queries, caps) is sent by the sink pad's streaming thread after drain().
 //
-// What downstream returns to the task is returned by the next submit() or push(), once, and the frames that were in
-// flight then are dropped.
+// A flow return that the task gets from downstream is returned by the next submit() or push(), once. The frames that
+// are in flight then are dropped.
 class Flight {
  public:
-  // What takes the place of the context of a frame on which the device failed; nullptr, with an error message posted,
-  // where nothing may. Called on either thread.
+  // Returns the context that replaces that of a frame on which the device failed; nullptr, with an error message
+  // posted, where nothing may replace it. Called on either thread.
   using FailOver = std::function<std::shared_ptr<const StreamContext>(const StreamContext &, const Error &)>;
 
   Flight(GstBaseTransform *trans, FailOver fail_over);
 
-  // The element starts; `with_task`: frames may be in flight. Resets the counts.
+  // To be called when the element starts. Resets the counts. `with_task`: several frames may be in flight.
   void start(bool with_task);
-  // The pads are activated: goes on after halt().
+  // To be called when the source pad is activated. Undoes halt().
   void resume();
-  // The pads are deactivated: stops the task, and drops what is in flight, with no more waiting than a kernel takes.
+  // To be called when a pad is deactivated. Stops the task and drops the frames in flight; waits no longer than a
+  // kernel takes.
   void halt();
-  // The element stops.
+  // To be called when the element stops.
   void stop();
-  // A flush begins: submit(), push() and drain() return, and what is in flight is dropped.
+  // To be called on FLUSH_START: submit(), push() and drain() return, and the frames in flight are dropped.
   void begin_flush();
-  // It ends, and nothing is in flight any more. On the thread of upstream.
+  // To be called on FLUSH_STOP, by the sink pad's streaming thread. Waits until nothing is in flight.
   void end_flush();
 
-  // Filters the frame, whose output is pushed after those before it. `most` is how many frames may be on the device at
-  // once: up to 1 the frame has been pushed when this returns. What downstream said of this frame or an earlier one;
-  // GST_FLOW_ERROR, with an error message posted, where the frame cannot be filtered.
+  // Filters the frame and pushes its output after those of the frames before it. `most`: how many frames may be on the
+  // device at once; up to 1 the frame has been pushed when this returns. Returns what downstream returned for this
+  // frame or an earlier one; GST_FLOW_FLUSHING; or GST_FLOW_ERROR, with an error message posted, where the frame cannot
+  // be filtered.
   GstFlowReturn submit(std::unique_ptr<Frame> frame, guint most);
-  // Pushes a buffer as it is, after the frames in flight.
+  // Pushes a buffer as it is, after the frames in flight. Returns what downstream returned for it or an earlier frame.
   GstFlowReturn push(Ref<GstBuffer> buffer);
-  // Waits until all frames have been pushed and nothing is left on the device. What downstream said is kept for the
-  // next submit() or push(), and never replaced by what it says later.
+  // Waits until all frames have been pushed and nothing is left on the device, or until a flush or halt(). A flow
+  // return other than OK is kept for the next submit() or push(), the first one where there are several.
   void drain();
-  // What downstream said is of no more interest where it was GST_FLOW_EOS: a new segment begins.
+  // Forgets a flow return of GST_FLOW_EOS, since a new segment or stream begins.
   void forget_eos();
 
-  // A frame is dropped before it gets here: the next one is a discontinuity.
+  // Notes that a frame is dropped before it gets here, so that the next one becomes a discontinuity.
   void note_lost() { lost_ = true; }
-  // Whether the frame that is prepared now comes after one that was lost.
+  // Whether frames were lost before the one that is being prepared. Clears the note.
   bool take_lost() { return lost_.exchange(false); }
 
   BackendStats totals() const;                         // since start()
   guint64 pushed() const { return pushed_; }           // frames since start() or a flush
-  GstClockTime position() const { return position_; }  // the end of the frame that was pushed last, in the segment
+  GstClockTime position() const { return position_; }  // end timestamp of the frame that was pushed last
 
  private:
   static void run_task(gpointer flight);
@@ -82,19 +84,19 @@ class Flight {
 
   GstBaseTransform *const trans_;
   const FailOver fail_over_;
-  std::atomic<bool> stopped_{true};  // flushing, or the pads are not active: backends give up
+  std::atomic<bool> stopped_{true};  // flushing, or the pads are inactive: backends give up
   std::atomic<bool> lost_{false};
   std::atomic<guint64> pushed_{0};
   std::atomic<GstClockTime> position_{GST_CLOCK_TIME_NONE};
 
-  mutable std::mutex lock_;                    // guards what follows, and is never held while something waits
-  std::condition_variable changed_;            // any of it
+  mutable std::mutex lock_;          // guards the members below; never held while waiting for a device or downstream
+  std::condition_variable changed_;  // signals changes of these members and of stopped_
   std::deque<std::unique_ptr<Frame>> frames_;  // in flight, oldest first
   guint on_device_ = 0;                        // frames submitted and not yet retired
   guint unpushed_ = 0;                         // frames in flight whose output is still to be pushed
-  bool landing_ = false;                       // the task has a frame in hand
+  bool landing_ = false;                       // the task is completing a frame that it has taken from frames_
   bool wants_task_ = false, runs_task_ = false, ends_task_ = false;
-  GstFlowReturn flow_ = GST_FLOW_OK;  // what downstream said, until it is returned
+  GstFlowReturn flow_ = GST_FLOW_OK;  // from downstream to the task, until submit() or push() returns it
   BackendStats totals_;
 };
 

@@ -14,8 +14,8 @@ namespace cudaconv::gst {
 
 namespace {
 
-// The formats in system memory, by name, since GStreamer versions differ in which they know. Of what both neighbours
-// take, the first is preferred: 8 bits before more, which take longer, and common ones before others.
+// The formats in system memory, by name since versions of GStreamer differ in which they know. They are in order of
+// preference where both neighbours take several: 8 bits before more, which take longer, and common ones first.
 // clang-format off
 constexpr const char *kSystemFormats[] = {
     "NV12", "I420", "YV12", "NV21", "RGBA", "BGRA", "RGBx", "BGRx", "ARGB", "ABGR", "xRGB", "xBGR", "RBGA",
@@ -37,24 +37,25 @@ constexpr const char *kSystemFormats[] = {
 };
 // clang-format on
 
-// Where one component lies, in bytes; for bit fields `shift` is the lowest bit of the field.
+// The position of one component: plane; offset and step in bytes; depth and shift in bits. For bit fields `shift` is
+// the lowest bit of the field.
 struct Component {
   int plane, offset, step, depth, shift;
 };
 
-// All that describe_frame() has to know about a format.
+// What describe_frame() needs to know about a format.
 struct Samples {
   int count = 0;
   Component component[GST_VIDEO_MAX_COMPONENTS];
   bool little_endian = true;
-  bool bit_fields = false;  // of one 32-bit word
+  bool bit_fields = false;  // the components are bit fields of a 32-bit word
 };
 
-// Where GStreamer's own description of a format is not the whole truth.
+// Corrects a format whose GstVideoFormatInfo is not the whole truth.
 struct Correction {
   enum Unit { Bytes, Bits };
   const char *format;
-  // Where each component begins: in bytes from the start of the pixel, or its lowest bit in a 32-bit word.
+  // The start of each component: bytes from the start of the pixel, or its lowest bit in a 32-bit word.
   Unit unit;
   int position[GST_VIDEO_MAX_COMPONENTS];
 };
@@ -86,7 +87,7 @@ Samples read_format(const GstVideoFormatInfo *finfo) {
   const auto is_named = [finfo](const char *name) { return !strcmp(finfo->name, name); };
   Samples s;
   s.count = static_cast<int>(finfo->n_components);
-  // GStreamer does not say of these that they are.
+  // v216 and Y210 are little endian too, but lack GST_VIDEO_FORMAT_FLAG_LE.
   s.little_endian = GST_VIDEO_FORMAT_INFO_IS_LE(finfo) || is_named("v216") || is_named("Y210");
   for (int c = 0; c < s.count; c++)
     s.component[c] = {static_cast<int>(finfo->plane[c]), static_cast<int>(finfo->poffset[c]), finfo->pixel_stride[c],
@@ -99,7 +100,7 @@ Samples read_format(const GstVideoFormatInfo *finfo) {
       (s.bit_fields ? s.component[c].shift : s.component[c].offset) = correction->position[c];
   }
   if (is_named("Y210"))
-    for (Component &component : s.component) component.shift = 6;  // the sample is in the high bits
+    for (Component &component : s.component) component.shift = 6;  // the sample is in the high bits of its 16
   return s;
 }
 
@@ -108,7 +109,7 @@ Role role_of(const GstVideoFormatInfo *finfo, int component) {
   return GST_VIDEO_FORMAT_INFO_IS_YUV(finfo) && component != GST_VIDEO_COMP_Y ? Role::Chroma : Role::Luma;
 }
 
-// Sample values of `argb` by component.
+// Converts `argb` to the sample value of each component, in the colour matrix and range of `info`.
 void convert_color(const GstVideoInfo &info, guint32 argb, int value[GST_VIDEO_MAX_COMPONENTS]) {
   const double a = ((argb >> 24) & 0xff) / 255.0, r = ((argb >> 16) & 0xff) / 255.0, g = ((argb >> 8) & 0xff) / 255.0,
                b = (argb & 0xff) / 255.0;
@@ -131,10 +132,10 @@ void convert_color(const GstVideoInfo &info, guint32 argb, int value[GST_VIDEO_M
   }
 }
 
-// The components of a frame that repeat together, in one plane of memory.
+// Components in one plane of memory with the same step and subsampling, which make up one plane of a FrameLayout.
 struct Group {
   std::vector<int> component;
-  bool alone = true;  // in their plane of memory
+  bool alone = true;  // no other components are in that plane of memory
 };
 
 Group group_of(int first, const Samples &samples, const GstVideoFormatInfo *finfo) {
@@ -151,7 +152,8 @@ Group group_of(int first, const Samples &samples, const GstVideoFormatInfo *finf
   return group;
 }
 
-// Channels, step and container of `plane`, of samples that are `group`. False where no PlaneLayout expresses them.
+// Fills in channels, step and container of `plane` for the components of `group`. False where no PlaneLayout expresses
+// them.
 bool describe_pixel(const Group &group, const Samples &samples, const GstVideoFormatInfo *finfo,
                     const int *border_value, PlaneLayout *plane) {
   const Component &lead = samples.component[group.component[0]];
@@ -166,7 +168,7 @@ bool describe_pixel(const Group &group, const Samples &samples, const GstVideoFo
   plane->step = lead.step / bytes;
 
   struct Sample {
-    int position, component;  // the position in bits of a word or in containers; component -1: padding
+    int position, component;  // position in bits of the word or in containers; component -1: padding
   };
   std::vector<Sample> pixel;
   for (int c : group.component) {
@@ -181,7 +183,7 @@ bool describe_pixel(const Group &group, const Samples &samples, const GstVideoFo
         pixel.push_back({position, -1});
   std::sort(pixel.begin(), pixel.end(), [](const Sample &a, const Sample &b) { return a.position < b.position; });
   for (size_t i = 1; i < pixel.size(); i++)
-    if (pixel[i].position == pixel[i - 1].position) return false;  // components that share a container
+    if (pixel[i].position == pixel[i - 1].position) return false;  // two components share a container
   if (pixel.size() > kMaxChannels) return false;
 
   plane->channels = static_cast<int>(pixel.size());
@@ -211,7 +213,7 @@ bool is_known(const char *name) {
          describe_frame(info, 0, &layout);
 }
 
-// A list of texts for a GstStructure to take.
+// A GST_TYPE_LIST of strings, for gst_structure_take_value().
 GValue list_of(const std::vector<const char *> &texts) {
   GValue list = G_VALUE_INIT;
   gst_value_list_init(&list, texts.size());
@@ -236,7 +238,8 @@ GstStructure *format_structure(const Formats &names) {
   return structure;
 }
 
-// The features of the same frames in the other memory: metas stay. nullptr where the element takes no such frames.
+// Caps features with the other kind of memory; those that begin with "meta:" stay. Transfer full. nullptr where there
+// are further features, which exist in one kind of memory only.
 GstCapsFeatures *in_other_memory(const GstCapsFeatures *features) {
   const char *memory = GST_CAPS_FEATURE_MEMORY_SYSTEM_MEMORY, *other_memory = kFeatureCudaMemory;
   if (gst_caps_features_contains(features, kFeatureCudaMemory)) std::swap(memory, other_memory);
@@ -253,7 +256,7 @@ GstCapsFeatures *in_other_memory(const GstCapsFeatures *features) {
   return other;
 }
 
-// Takes a text out of those that a field may have. False where none is left.
+// Removes `text` from the values that `field` may have. False where none is left.
 bool exclude(GstStructure *structure, const char *field, const char *text) {
   const GValue *texts = gst_structure_get_value(structure, field);
   if (!texts) return true;
@@ -265,7 +268,7 @@ bool exclude(GstStructure *structure, const char *field, const char *text) {
   return some_left;
 }
 
-// Each caps query sorts by it.
+// The place of a format in kSystemFormats. Each caps query sorts by it, so a map keeps the places.
 size_t rank_of(const char *format) {
   static const auto ranks = [] {
     std::unordered_map<std::string_view, size_t> map;
@@ -314,7 +317,7 @@ guint format_of(const GstVideoMeta &meta) {
 }
 
 std::string format_text(guint format) {
-  // GStreamer 1.26's gst_video_format_to_string() takes no format that it does not know.
+  // gst_video_format_to_string() of GStreamer 1.26 must not be called with a number that it does not know.
   auto *known = static_cast<GEnumClass *>(g_type_class_ref(GST_TYPE_VIDEO_FORMAT));
   const bool named = format != GST_VIDEO_FORMAT_UNKNOWN && g_enum_get_value(known, static_cast<gint>(format));
   g_type_class_unref(known);
@@ -331,7 +334,7 @@ gsize row_bytes(const PlaneLayout &plane) {
 
 GstCaps *template_caps() {
   GstCaps *caps = gst_caps_new_empty();
-  // The last feature is for overlays that stay beside the picture, for the sink to draw.
+  // Each structure comes a second time with the feature of overlays that stay beside the picture, for the sink to draw.
   const auto append = [caps](GstStructure *structure, const char *feature) {
     gst_caps_append_structure_full(caps, gst_structure_copy(structure), gst_caps_features_new_single(feature));
     gst_caps_append_structure_full(
@@ -339,7 +342,7 @@ GstCaps *template_caps() {
   };
   if (!cuda_memory_formats().empty()) append(format_structure(cuda_memory_formats()), kFeatureCudaMemory);
   append(format_structure(kSystemFormats), GST_CAPS_FEATURE_MEMORY_SYSTEM_MEMORY);
-  // One field a buffer, which is a frame of its own to a filter.
+  // With interlace-mode=alternate each buffer holds one field, which is filtered as a frame of its own.
   GstStructure *fields = format_structure(kSystemFormats);
   gst_structure_set(fields, "interlace-mode", G_TYPE_STRING, "alternate", nullptr);
   append(fields, GST_CAPS_FEATURE_FORMAT_INTERLACED);

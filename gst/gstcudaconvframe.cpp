@@ -12,7 +12,7 @@ namespace cudaconv::gst {
 
 namespace {
 
-// GST_MAP_CUDA by its definition, so that mapping needs no CUDA headers.
+// GST_MAP_CUDA by its value, so that this file needs no CUDA headers.
 constexpr int kMapCuda = GST_MAP_FLAG_LAST << 1;
 
 std::string size_text(int width, int height) {
@@ -23,8 +23,9 @@ std::string text_of(const GstVideoInfo &info) {
   return size_text(GST_VIDEO_INFO_WIDTH(&info), GST_VIDEO_INFO_HEIGHT(&info)) + " " + GST_VIDEO_INFO_NAME(&info);
 }
 
-// Why the metas of a buffer contradict its caps, or nothing where they do not. Has to be known before the buffer is
-// mapped: gst_video_frame_map() takes such a contradiction for a mistake in the program.
+// Why the metas of a buffer contradict its caps; empty, with the crop rectangle's corner in `*origin`, where they do
+// not. Has to be called before the buffer is mapped: gst_video_frame_map() takes a contradiction for a programming
+// error.
 std::string contradiction(GstBuffer *buffer, const GstVideoInfo &info, MappedFrame::Origin *origin) {
   const GstVideoMeta *meta = gst_buffer_get_video_meta(buffer);
   const GstVideoCropMeta *crop = gst_buffer_get_video_crop_meta(buffer);
@@ -32,7 +33,7 @@ std::string contradiction(GstBuffer *buffer, const GstVideoInfo &info, MappedFra
     return std::string("has a GstVideoMeta of format ") + format_text(format_of(*meta)) + ", and its caps say " +
            GST_VIDEO_INFO_NAME(&info);
   const gint64 left = crop ? crop->x : 0, top = crop ? crop->y : 0;
-  // No frame is larger than caps can say, whatever a meta says.
+  // A meta may give any size up to the largest guint; caps only have sizes of a gint.
   const gint64 width = meta ? std::min<guint>(meta->width, G_MAXINT) : static_cast<guint>(GST_VIDEO_INFO_WIDTH(&info));
   const gint64 height =
       meta ? std::min<guint>(meta->height, G_MAXINT) : static_cast<guint>(GST_VIDEO_INFO_HEIGHT(&info));
@@ -44,7 +45,7 @@ std::string contradiction(GstBuffer *buffer, const GstVideoInfo &info, MappedFra
            text_of(info) + " of its caps do not fit into the frame of " + whole;
   }
   *origin = {static_cast<int>(left), static_cast<int>(top)};
-  // A buffer of one field has every second row of the frame.
+  // With interlace-mode=alternate a buffer has every second row of the frame, whose rows the rectangle counts.
   if (GST_VIDEO_INFO_INTERLACE_MODE(&info) == GST_VIDEO_INTERLACE_MODE_ALTERNATE)
     origin->y = (origin->y + (GST_VIDEO_BUFFER_IS_BOTTOM_FIELD(buffer) ? 0 : 1)) / 2;
   return {};
@@ -109,7 +110,7 @@ void MappedFrame::refuse(const std::string &why) const {
 }
 
 void MappedFrame::map(GstBuffer *buffer, const GstVideoInfo &info, const FrameLayout &layout, GstMapFlags flags) {
-  bool whole;  // maps all memory as one piece
+  bool whole;  // maps all memory as one piece: needed where a plane lies in several
   const std::string why = shortage(buffer, info, layout, &whole);
   if (!why.empty()) refuse(why);
   bool mapped;
@@ -133,8 +134,8 @@ void MappedFrame::map(GstBuffer *buffer, const GstVideoInfo &info, const FrameLa
            text_of(info));
 }
 
-// Where a plane of memory begins for the rectangle at `origin`: at the sample that has the pixel there, which may be
-// subsampled. Packed formats with subsampled chroma have macropixels, which are not cut apart.
+// Sets where plane `i` of the view begins: at the sample for the pixel at `origin`, which may be subsampled. In packed
+// formats with subsampled chroma that is the start of the pixel's macropixel.
 void MappedFrame::place_plane(guint i, const GstVideoInfo &info, Origin origin) {
   const GstVideoFormatInfo *finfo = info.finfo;
   gsize step = 0;
@@ -152,7 +153,8 @@ void MappedFrame::place_plane(guint i, const GstVideoInfo &info, Origin origin) 
                     stride};
 }
 
-// A GstVideoMeta can say anything about strides and offsets.
+// Throws FrameError where the plane does not lie within the mapped memory: a GstVideoMeta may have any strides and
+// offsets.
 void MappedFrame::check_plane(const PlaneLayout &plane) const {
   const int i = plane.memory_plane;
   const GstMapInfo &map = frame_.meta ? frame_.map[i] : frame_.map[0];
@@ -168,7 +170,8 @@ void MappedFrame::check_plane(const PlaneLayout &plane) const {
            " bytes from byte " + std::to_string(start) + " of a memory of " + std::to_string(map.size));
 }
 
-// In rows of the buffer, whatever the rotation.
+// A rectangle around the region, however it is rotated, within the picture. It counts rows of the buffer, which may
+// hold one field.
 SavedPixels::Bounds SavedPixels::bounds_of(const Region &r, const Regions &regions, const Bounds &picture) {
   gint64 left = r.x, top = r.y, right = left + r.width, bottom = top + r.height;
   if (r.rotation != 0) {
@@ -207,7 +210,8 @@ SavedPixels::SavedPixels(const FrameView &view, const FrameLayout &layout, const
   }
 }
 
-// Up to four rows more on either side: chroma that is subsampled within fields belongs to rows that lie so far apart.
+// Adds the part of a plane that `bounds` needs, and up to four more rows on either side: in interlaced frames
+// subsampled chroma belongs to rows of its own field, which lie that far apart.
 void SavedPixels::add_piece(const PlaneLayout &plane, const Bounds &bounds) {
   constexpr gint64 kMoreRows = 4;
   const auto within = [](gint64 v, gint64 most) { return static_cast<int>(std::clamp<gint64>(v, 0, most)); };
@@ -238,7 +242,7 @@ bool splits_macropixel(GstBuffer *buffer, const GstVideoInfo &info) {
 }
 
 Ref<GstBuffer> copy_rectangle(GstBuffer *buffer, const GstVideoInfo &info, const FrameLayout &layout) {
-  // From the macropixel on that the rectangle begins in, luma reaches a pixel further.
+  // The macropixel begins a pixel left of the rectangle, so that luma from there on is a pixel wider.
   FrameLayout wider = layout;
   for (int p = 0; p < wider.planes; p++) wider.plane[p].width += wider.plane[p].sub_x == 0;
   const MappedFrame source(buffer, info, wider, GST_MAP_READ, {});

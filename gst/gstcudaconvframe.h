@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// A GstBuffer as a frame of the backends: checks its metas, maps it, and saves pixels that are filtered in place.
 #pragma once
 
 #include <gst/video/video.h>
@@ -13,13 +15,13 @@
 
 namespace cudaconv::gst {
 
-// A buffer that cannot be taken for a frame of its caps. The text is a sentence for the user.
+// Thrown where a buffer cannot be taken for a frame of its caps. The text is a sentence for the user.
 class FrameError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-// What a FrameView says of the memory that a buffer consists of.
+// The kind of memory of a buffer, for its FrameView.
 struct BufferMemory {
   bool on_device = false;
   bool pinned = false;
@@ -30,11 +32,11 @@ struct BufferMemory {
 // MappedFrame. Mapping finds that out too, but only once there is an output buffer, which may take gigabytes.
 void check_input(GstBuffer *buffer, const GstVideoInfo &info, const FrameLayout &layout);
 
-// A buffer mapped as the frame that its caps describe, for as long as the object lives; the buffer is kept as long.
-// Where the buffer has a GstVideoCropMeta, the frame is that rectangle of the picture that GstVideoMeta describes.
+// Maps a buffer as the frame that its caps describe, while the object lives, and keeps a reference to it. Where the
+// buffer has a GstVideoCropMeta, the frame is that rectangle of the picture that GstVideoMeta describes.
 class MappedFrame {
  public:
-  // The first pixel of the rectangle.
+  // The top left pixel of the crop rectangle; 0,0 without one.
   struct Origin {
     int x = 0, y = 0;
   };
@@ -57,23 +59,24 @@ class MappedFrame {
   void check_plane(const PlaneLayout &plane) const;
   [[noreturn]] void refuse(const std::string &why) const;
 
-  const char *const role_;  // "an input buffer" or "an output buffer"
+  const char *const role_;  // "An input buffer" or "An output buffer", for the texts of errors
   GstVideoFrame frame_;
   FrameView view_;
 };
 
-// A copy of those pixels of a frame in system memory that regions are about to change, in order to put them back.
+// A copy of those pixels of a frame in system memory that its regions are about to change, in order to restore them.
 class SavedPixels {
  public:
+  // Saves what filtering the frame in place with `planned` may change. `layout` is that of the frame.
   SavedPixels(const FrameView &view, const FrameLayout &layout, const std::vector<PlannedRegions> &planned);
-  // `view` is of the same frame.
+  // Restores the pixels. `view` must be of the same frame.
   void put_back(const FrameView &view) const;
 
  private:
-  // Part of some rows of a plane of memory.
+  // A rectangle in a plane of memory.
   struct Piece {
     int memory_plane, top, rows;
-    gsize left, bytes;  // of each row
+    gsize left, bytes;  // both of each row
   };
   struct Bounds {
     gint64 left, top, right, bottom;
@@ -83,15 +86,16 @@ class SavedPixels {
   void add_piece(const PlaneLayout &plane, const Bounds &bounds);
 
   std::vector<Piece> pieces_;
-  std::vector<uint8_t> bytes_;  // of all pieces, row by row
+  std::vector<uint8_t> bytes_;  // the pixels of all pieces, row by row
 };
 
-// Whether the rectangle of the buffer's GstVideoCropMeta begins within a macropixel of packed 4:2:2, from where no
-// pointer sees both luma and chroma of its pixels.
+// Whether the buffer's GstVideoCropMeta begins within a macropixel of packed 4:2:2. No pointer then addresses both luma
+// and chroma of its pixels: see copy_rectangle().
 bool splits_macropixel(GstBuffer *buffer, const GstVideoInfo &info);
 
-// A copy of that rectangle in system memory, with the metas of the buffer: luma moves by single pixels, chroma by whole
-// macropixels. Throws FrameError.
+// Copies the crop rectangle of a buffer for which splits_macropixel() is true to new system memory, with the metas of
+// the buffer but for GstVideoMeta and GstVideoCropMeta. Luma begins at the rectangle, chroma at the macropixel. Throws
+// FrameError.
 Ref<GstBuffer> copy_rectangle(GstBuffer *buffer, const GstVideoInfo &info, const FrameLayout &layout);
 
 }  // namespace cudaconv::gst

@@ -26,7 +26,7 @@ void post_error(GstElement *element, const std::exception &e) {
       case Error::Kind::Device:
         break;
       case Error::Kind::Cancelled:
-        return;  // somebody asked for it
+        return;  // no failure: a flush or a change of state asked for it
     }
     gst_element_message_full(element, GST_MESSAGE_ERROR, domain, code, g_strdup(e.what()), nullptr, error->file(), "",
                              error->line());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// The debug category, and errors of C++ as messages of the element.
+// The debug categories, and C++ exceptions as messages of the element.
 #pragma once
 
 #include <gst/gst.h>
@@ -15,14 +15,15 @@ GST_DEBUG_CATEGORY_EXTERN(gst_cuda_conv_performance);
 
 namespace cudaconv::gst {
 
-// Posts an error message for what was thrown, with the file and line that threw it where that is an Error.
+// Posts an error message for an exception; for an Error with the file and line that threw it. Nothing for
+// Error{Cancelled}.
 void post_error(GstElement *element, const std::exception &e);
 
 // Posts a warning message about a setting.
 void post_warning(GstElement *element, const char *text, const char *debug);
 
-// Calls `f` and returns what it returns. GStreamer is C: an exception ends here, as an error message, and `otherwise`
-// is returned.
+// Calls `f` and returns what it returns. No exception may reach GStreamer, which is C: it is posted as an error
+// message, and `otherwise` is returned.
 template <typename T, typename F>
 T guarded(gpointer element, T otherwise, const F &f) {
   try {

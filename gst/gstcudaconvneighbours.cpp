@@ -11,14 +11,14 @@ namespace cudaconv::gst {
 
 namespace {
 
-// Goes downstream through whatever lies between, to the next cudaconv. Elements that do not know it pass it on.
+// The query that asks the next cudaconv downstream for its device. Elements between that do not know it pass it on.
 constexpr char kDeviceQuery[] = "application/x-cudaconv-device";
 
 bool is_cuda(const GstCapsFeatures *features) {
   return gst_caps_features_contains(features, kFeatureCudaMemory);
 }
 
-// Caps of any kind, and of any memory, name none.
+// Whether the caps that downstream takes name CUDA memory. ANY caps and ANY features do not.
 bool names_cuda(GstPad *srcpad) {
   const Ref<GstCaps> caps(gst_pad_peer_query_caps(srcpad, nullptr));
   if (!caps || gst_caps_is_any(caps.get())) return false;
@@ -29,7 +29,7 @@ bool names_cuda(GstPad *srcpad) {
   return false;
 }
 
-// Whether the two differ in nothing but the memory.
+// Whether the features differ in nothing but the memory, system or CUDA.
 bool same_but_for_memory(const GstCapsFeatures *a, const GstCapsFeatures *b) {
   const auto others = [](const GstCapsFeatures *features) {
     GstCapsFeatures *result = gst_caps_features_copy(features);

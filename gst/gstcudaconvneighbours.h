@@ -1,26 +1,29 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Which memory an element and the next ones keep their frames in.
+// Questions to the neighbours when caps are negotiated: which kind of memory frames leave in, and whether downstream
+// takes crop rectangles.
 #pragma once
 
 #include <gst/gst.h>
 
 namespace cudaconv::gst {
 
-// Fixates the caps of the source pad: of `othercaps`, which downstream takes, those of the memory that costs least.
-// Frames stay in the memory of `caps`, in which they come, but for a neighbour that names CUDA memory: where that can
-// be reached from `device` they go there. `device` is that of the CUDA backend, -1 with that of the CPU; `keep_memory`:
-// nothing is to be gained by another memory. Takes `othercaps`; transfer full.
+// Fixates the caps of the source pad, whose choice is that of the memory: `othercaps` are those that downstream takes,
+// `caps` those of the input. Frames go to CUDA memory where the next cudaconv filters on `device` too, to system memory
+// where it filters elsewhere, and, without a next cudaconv, to CUDA memory where downstream names it in its caps. Else
+// they stay in the memory that they come in, and always do where `device` is -1, the CPU backend, or where
+// `keep_memory` says that another memory gains nothing. Takes `othercaps` (transfer full), returns transfer full.
 GstCaps *fixate_output(GstPad *srcpad, GstCaps *caps, GstCaps *othercaps, int device, bool keep_memory);
 
-// The same for caps that have to be of the memory of `caps` where they can. Takes `othercaps`; transfer full.
+// Fixates `othercaps` to the memory of `caps` where they have it. Takes `othercaps` (transfer full), returns transfer
+// full.
 GstCaps *fixate_same_memory(GstCaps *caps, GstCaps *othercaps);
 
-// Answers the question of fixate_output() in an element upstream: which device frames are filtered on, -1 for the CPU.
-// False where the query is another one.
+// Answers the query of fixate_output() of a cudaconv upstream: `device` is that on which this element filters, -1 for
+// the CPU. Returns false for any other query.
 bool answer_device_query(GstQuery *query, int device);
 
-// Whether downstream of the source pad, whose caps are set, takes buffers with a GstVideoCropMeta.
+// Asks, by an ALLOCATION query with the source pad's current caps, whether downstream takes GstVideoCropMeta.
 bool takes_crop_meta(GstPad *srcpad);
 
 }  // namespace cudaconv::gst

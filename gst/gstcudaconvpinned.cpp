@@ -9,17 +9,17 @@ namespace cudaconv::gst {
 
 namespace {
 
-// To pin memory that exists costs more than to stage it once. It is done when a piece of memory is seen for this many
-// times, which tells pools from memory that is used once. 0: never, every frame is staged.
+// To pin existing memory costs more than to stage one frame. Memory is pinned when it is used for this many times,
+// which tells memory of pools from memory that is used once. 0: never, every frame is staged.
 constexpr int kPinAtUse = 3;
-// Bytes: smaller pieces share their pages with others, and cost nothing to stage.
+// Bytes. Smaller pieces of memory share their pages with others, and cost nothing to stage.
 constexpr gsize kLeastToPin = 64 << 10;
 
-// What is known of a piece of system memory. It hangs on the GstMemory and goes just before that does.
+// The state of a piece of system memory: qdata of the GstMemory, deleted just before the memory is freed.
 struct Mark {
   bool pinned = false;
   int uses = 0;                    // up to kPinAtUse
-  std::shared_ptr<Device> device;  // where `data` was pinned by its mark
+  std::shared_ptr<Device> device;  // where pin() has pinned `data`
   void *data = nullptr;
 
   ~Mark() {
@@ -34,7 +34,7 @@ GQuark mark_quark() {
   return quark;
 }
 
-// With the lock held.
+// Returns the mark of `memory`, a new one where it has none. Call with marks_lock held.
 Mark *mark_of(GstMemory *memory) {
   auto *mark = static_cast<Mark *>(gst_mini_object_get_qdata(GST_MINI_OBJECT(memory), mark_quark()));
   if (!mark) {
@@ -51,7 +51,7 @@ void pin(GstMemory *memory, const std::shared_ptr<Device> &device, Mark *mark) {
   gst_memory_get_sizes(memory, &offset, &whole);
   if (whole < kLeastToPin) return;
   if (!gst_memory_map(memory, &map, GST_MAP_READ)) return;
-  guint8 *const data = map.data - offset;  // a later resize may uncover what is hidden now
+  guint8 *const data = map.data - offset;  // all of it: a later resize may expose bytes that are hidden now
   gst_memory_unmap(memory, &map);
   device->in_context([&] { mark->pinned = pin_memory(data, whole); });
   if (!mark->pinned) return;
@@ -69,7 +69,7 @@ struct GstCudaConvPinnedAllocatorClass {
   GstAllocatorClass parent_class;
 };
 
-// A piece of pinned memory, for its GstMemory's notify.
+// A piece of pinned memory, which the destroy notify of its GstMemory deletes.
 struct Piece {
   std::shared_ptr<Device> device;
   void *data;
@@ -82,7 +82,7 @@ GstMemory *allocate(GstAllocator *allocator, gsize size, GstAllocationParams *pa
   const std::shared_ptr<Device> &device = *reinterpret_cast<GstCudaConvPinnedAllocator *>(allocator)->device;
   const gsize bytes = size + params->prefix + params->padding;
   void *data = nullptr;
-  // Its first byte is aligned to a page.
+  // Pinned memory begins at a page, which meets any alignment, but only without a prefix before the data.
   if (params->prefix == 0) device->in_context([&] { data = new_pinned_memory(bytes); });
   if (!data) return gst_allocator_alloc(nullptr, size, params);
   GstMemory *memory = gst_memory_new_wrapped(params->flags, data, bytes, 0, size, new Piece{device, data},
@@ -96,7 +96,7 @@ G_DEFINE_TYPE(GstCudaConvPinnedAllocator, gst_cuda_conv_pinned_allocator, GST_TY
 
 void gst_cuda_conv_pinned_allocator_class_init(GstCudaConvPinnedAllocatorClass *klass) {
   GST_ALLOCATOR_CLASS(klass)->alloc = allocate;
-  // Never called: the memory is that of the system's allocator.
+  // Never called: gst_memory_new_wrapped() makes memory of the system allocator.
   GST_ALLOCATOR_CLASS(klass)->free = [](GstAllocator *, GstMemory *) {};
   G_OBJECT_CLASS(klass)->finalize = [](GObject *object) {
     delete reinterpret_cast<GstCudaConvPinnedAllocator *>(object)->device;
@@ -124,7 +124,7 @@ bool is_pinned(GstBuffer *buffer, const std::shared_ptr<Device> &device) {
   if (gst_buffer_n_memory(buffer) != 1) return false;
   GstMemory *memory = gst_buffer_peek_memory(buffer, 0);
   while (memory->parent) memory = memory->parent;
-  // Other memory may lie at another address each time that it is mapped.
+  // Memory of other types may lie at another address each time it is mapped.
   if (!gst_memory_is_type(memory, GST_ALLOCATOR_SYSMEM)) return false;
   std::lock_guard<std::mutex> guard(marks_lock);
   Mark *mark = mark_of(memory);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// System memory that the GPU copies from and to by itself, because it is pinned.
+// Pinned system memory, which the GPU copies from and to by itself.
 #pragma once
 
 #include <gst/gst.h>
@@ -11,18 +11,18 @@
 
 namespace cudaconv::gst {
 
-// Allocates pinned memory, and plain memory where there is no more of it. Both are GStreamer's ordinary system memory.
-// Transfer full. What it has allocated keeps the device.
+// Makes an allocator of pinned memory, or of plain memory where no more can be pinned. Both are GStreamer's ordinary
+// system memory. Transfer full. Each memory holds a reference to the device.
 GstAllocator *new_pinned_allocator(std::shared_ptr<Device> device);
 
-// Whether it is such an allocator.
+// Whether `allocator` is one of new_pinned_allocator().
 bool is_pinned_allocator(GstAllocator *allocator);
 
-// Whether the buffer is one piece of pinned memory. Memory that others have allocated is pinned here, for as long as it
-// exists, when it has come round often enough for that to pay.
+// Whether the buffer is one piece of pinned memory. Also pins memory that others have allocated, until it is freed,
+// once it has been used often enough for that to pay.
 bool is_pinned(GstBuffer *buffer, const std::shared_ptr<Device> &device);
 
-// Whether buffers of this pool are nothing but plain memory, which pinned memory could replace.
+// Whether buffers of this pool are plain system memory, which pinned memory can replace.
 bool is_plain_pool(GstBufferPool *pool);
 
 }  // namespace cudaconv::gst

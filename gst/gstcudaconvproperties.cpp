@@ -21,12 +21,12 @@ constexpr auto kAnimated = static_cast<GParamFlags>(kPlaying | GST_PARAM_CONTROL
 struct Property {
   const char *name, *nick, *blurb;
   GParamFlags flags;
-  double min, max;       // of numbers; those that are not below 0 are unsigned
+  double min, max;       // of numbers; integers whose least value is not below 0 are unsigned
   GType (*enum_type)();  // of enumerations
   GParamSpec *(*make)(const Property &);
   void (*set)(Configuration &, const GValue *);
   void (*get)(const Configuration &, GValue *);
-  bool (*copy)(const Configuration &from, Configuration &to);  // whether the value is another one
+  bool (*copy)(const Configuration &from, Configuration &to);  // returns whether the values differed
 };
 
 // The member of a Configuration at the end of a path of pointers to members.
@@ -60,7 +60,7 @@ GParamSpec *make_spec(const Property &p, const T &initial) {
   }
 }
 
-// Strings that are not set and empty ones are the same.
+// Reads a property's value; a string that is not set reads as an empty one.
 template <typename T>
 T read(const GValue *value) {
   if constexpr (std::is_enum_v<T>)
@@ -119,7 +119,7 @@ constexpr Property property(const char *name, const char *nick, const char *blur
           }};
 }
 
-// Of an enumeration, a string, a truth value or any number of nanoseconds.
+// A property without a range: an enumeration, a string, a boolean or a guint64.
 template <auto... kPath>
 constexpr Property property(const char *name, const char *nick, const char *blurb, GParamFlags flags,
                             GType (*enum_type)() = nullptr) {
@@ -212,9 +212,10 @@ constexpr Property kProperties[] = {
      * The regions come with each buffer, as detectors and trackers attach them; a buffer without any is only copied.
      * Detections may be turned about their centre, clockwise on the screen.
      *
-     * Of a segmentation mask each value is a region of its own, or all of them together where they are more than 64 or
-     * lie much across each other. Value 0 is the background, unless it has a class with another name than
-     * "background". A mask that cannot be read is a warning, and the whole of its rectangle a region.
+     * Each value of a segmentation mask is a region of its own, or all of them together are one where they are more
+     * than 64 or lie much across each other. Value 0 is the background, unless it has a class with another name than
+     * "background", and so is a value with that class. A mask that cannot be read is a warning, and the whole of its
+     * rectangle a region.
      */
     property<ROI(meta)>(
         "roi-meta", "Regions from metas",
@@ -234,12 +235,13 @@ constexpr Property kProperties[] = {
     /**
      * GstCudaConv:roi-hold:
      *
-     * What a detector misses for some frames stays covered: all regions of the frames of the last so many nanoseconds
-     * are in force together, and need no tracking. Time is running time; a frame without timestamp follows the one
-     * before it by its duration. A flush, another segment and the end of the stream forget all regions.
+     * All regions of the frames of the last so many nanoseconds are in force together, without tracking, so that what a
+     * detector misses for some frames stays covered. Time is running time; a frame without timestamp follows the one
+     * before it by its duration. A flush, another segment and the next start forget all regions.
      *
-     * What is held is bounded: of more than 2,048 regions, or 4 segmentation masks, that come within an eighth of the
-     * time, neighbours become one region that has both, so that more is filtered and never less.
+     * The number of regions that are held is bounded: where more than 2,048 regions, or 4 segmentation masks, come
+     * within an eighth of the time, neighbours are joined to one region that covers both, so that more is filtered and
+     * never less.
      */
     property<ROI(hold)>("roi-hold", "Time to hold regions",
                         "With roi-meta, each region stays in force for so many nanoseconds after the last frame that "
@@ -248,15 +250,15 @@ constexpr Property kProperties[] = {
     /**
      * GstCudaConv:roi-scale:
      *
-     * A filter of fixed strength leaves a large face recognisable. What is left of a region is set by the ratio of the
-     * strength to its size: with mask=mosaic and 0.125, at most 8 blocks across its shorter side, whatever its
-     * size, as far as the mask goes (2,040 pixels where its largest size is 255).
+     * A filter of fixed strength leaves a large face recognisable. What can be recognised of a region depends on the
+     * ratio of the strength to its size: mask=mosaic with 0.125 leaves at most 8 blocks across its shorter side,
+     * whatever its size, as far as the mask goes (2,040 pixels where its largest size is 255).
      *
      * Sides are those of the region itself, after #GstCudaConv:roi-grow, also where the frame cuts it off. The result
-     * is rounded up to a step, so that few different masks are made: 2^(n/4) for sigma, at least 0.5; for sizes the
-     * next whole number, or the next odd one where the mask takes only those, at least 2. What is beyond the mask's
-     * largest size is that. #GstCudaConv:size and #GstCudaConv:sigma as set do not count then. Where regions overlap,
-     * the strongest filter wins.
+     * is rounded up to a step, so that few different masks are made: to 2^(n/4) for sigma, at least 0.5; for sizes from
+     * there to the next whole number, or the next odd one where the mask takes only those, at least 2. It is limited to
+     * the mask's largest size. #GstCudaConv:size and #GstCudaConv:sigma as set are ignored. Where regions overlap, the
+     * strongest filter wins.
      */
     property<ROI(scale)>(
         "roi-scale", "Strength by size",
@@ -289,10 +291,10 @@ constexpr Property kProperties[] = {
     /**
      * GstCudaConv:frames-in-flight:
      *
-     * With several frames in flight one is uploaded while another is filtered and a third comes back; a thread of the
-     * source pad pushes each as soon as it is done, whether another one follows or not. With one, the thread of
-     * upstream waits for it. So many frames wait in the element where downstream blocks, which is the maximum of the
-     * latency that it reports; the minimum is 0. Frames that the CPU filters are never in flight.
+     * With several frames in flight one is uploaded while another is filtered and a third is downloaded; a task of the
+     * source pad pushes each as soon as it is done, whether another one follows or not. With one, the streaming thread
+     * of upstream waits for it. So many frames can wait in the element while downstream blocks, which makes the maximum
+     * of the latency that it reports; the minimum is 0. Frames that the CPU filters are never in flight.
      */
     property<&Configuration::frames_in_flight>(
         "frames-in-flight", "Frames in flight",
@@ -331,10 +333,10 @@ bool Properties::get(guint id, GValue *value) const {
   return true;
 }
 
-// GObject queues a notification while any thread is between the beginning and the end of a g_object_set(), and
-// dispatches it at once where none is: that tells whether the staged values are complete. Where they are not, the
-// notification that has been queued brings the end of that other call here. Threads that begin to set wait for the
-// lock.
+// Publishes only if no g_object_set() is under way, which notifying `spec` tells: GObject queues the notification while
+// any thread is within a g_object_set() on the object, and else dispatches it at once, to answers_probe(). A queued
+// notification is dispatched at the end of that other call, which brings it here. Threads that begin to set properties
+// meanwhile wait for the lock.
 std::vector<GParamSpec *> Properties::publish(GObject *object, GParamSpec *spec) {
   std::lock_guard<std::mutex> guard(lock_);
   nobody_sets_ = false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// The element's properties: one table, and what they are set to.
+// The element's properties: the table that defines them, and the values they are set to.
 #pragma once
 
 #include <gst/gst.h>
@@ -24,37 +24,40 @@ struct Configuration {
   guint frames_in_flight = 0;  // 0: as many as pay off
 };
 
+// The configuration that frames are filtered with.
 struct Published {
   Configuration configuration;
-  guint serial;  // changes with the settings, and with nothing else
+  guint serial;  // changes whenever the settings in `configuration` do, and only then
 };
 
-// Installs all properties but "stats", whose id is the one returned.
+// Installs all properties but "stats", with ids from 1. Returns the id for "stats".
 guint install_properties(GObjectClass *klass);
 
-// What the properties of one element are set to. Changes are staged, and published together when the calls that make
-// them are through: no frame is filtered with a part of what one g_object_set() sets. Any thread may call.
+// The values of one element's properties. Changes are staged, and published together when every g_object_set() that
+// makes some has ended, so that no frame is filtered with a part of what one call sets. Any thread may call.
 class Properties {
  public:
   // For GObject's set_property and get_property. False where there is no such property.
   bool set(guint id, const GValue *value);
   bool get(guint id, GValue *value) const;  // staged changes included
 
-  // For GObject's dispatch_properties_changed, which is called once for all that one g_object_set() has set, on the
-  // thread whose call ends last. Publishes what is staged, unless another call has begun meanwhile: then that one does.
-  // Returns further properties that are to be dispatched. `spec` is one of those that are being dispatched.
+  // For GObject's dispatch_properties_changed, which is called once for all that one g_object_set() sets, on the thread
+  // whose call ends last. Publishes what is staged, unless another g_object_set() has begun meanwhile, which then
+  // publishes it at its end. `spec` is one of the properties that are being dispatched. Returns further properties that
+  // are to be dispatched.
   std::vector<GParamSpec *> publish(GObject *object, GParamSpec *spec);
-  // Whether the dispatch is one that publish() has asked for, and is answered by that.
+  // Whether it is publish() that has caused this dispatch, to find out whether a g_object_set() is under way. If so
+  // there is nothing to dispatch.
   bool answers_probe(guint count, GParamSpec **specs);
 
   Published published() const;
-  guint serial() const;  // of what is published
+  guint serial() const;  // of the published configuration
 
  private:
   mutable std::mutex lock_;
   Configuration staged_;
   Published published_ = {};
-  // The rest is that of publish(), while it asks whether a call is under way.
+  // Used by publish() and answers_probe(), while publish() finds out whether a g_object_set() is under way.
   std::atomic<std::thread::id> prober_{};
   GParamSpec *probe_ = nullptr;
   bool nobody_sets_ = false;

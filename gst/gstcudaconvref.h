@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// Owning references to objects of GStreamer.
 #pragma once
 
 #include <gst/gst.h>
@@ -13,12 +15,12 @@ struct Unref {
   void operator()(GstQuery *query) const { gst_query_unref(query); }
   void operator()(GstAllocator *allocator) const { gst_object_unref(allocator); }
   void operator()(GstBufferPool *pool) const { gst_object_unref(pool); }
-  // Mini objects and GObjects are released by different functions, and C structs do not say which they are: a type
-  // that is not named above does not compile.
+  // Buffers and allocators are released by different functions, and a C struct does not say whether it is a
+  // GstMiniObject or a GObject: a type that is not named above does not compile.
   void operator()(void *) const = delete;
 };
 
-// Owns one reference.
+// A smart pointer that owns one reference.
 template <typename T>
 using Ref = std::unique_ptr<T, Unref>;
 

@@ -19,7 +19,7 @@ std::vector<std::string> split_types(const std::string &text) {
   return types;
 }
 
-// A detector's region may begin left of the picture or above it: its -5 arrives as 4294967291.
+// Coordinates of the meta are unsigned, but regions may begin left of the picture or above it: -5 comes as 4294967291.
 Region region_of(const GstVideoRegionOfInterestMeta &meta) {
   const auto limited = [](guint v) { return static_cast<int>(std::min<guint>(v, G_MAXINT)); };
   return {static_cast<int>(meta.x), static_cast<int>(meta.y), limited(meta.w), limited(meta.h)};
@@ -28,7 +28,7 @@ Region region_of(const GstVideoRegionOfInterestMeta &meta) {
 }  // namespace
 
 FrameSize frame_size(const GstVideoInfo &info) {
-  // Both fields of a frame have as many rows, also where that is odd.
+  // Both fields have the same number of rows in GStreamer, also where that of the frame is odd.
   const bool fields = GST_VIDEO_INFO_INTERLACE_MODE(&info) == GST_VIDEO_INTERLACE_MODE_ALTERNATE;
   return {GST_VIDEO_INFO_WIDTH(&info), fields ? 2 * GST_VIDEO_INFO_FIELD_HEIGHT(&info) : GST_VIDEO_INFO_HEIGHT(&info)};
 }
@@ -75,7 +75,7 @@ RoiSelection RoiSelector::select(const RoiList &found, GstBuffer *buffer, const 
   selection.regions = fixed_;
   Regions &regions = selection.regions;
   regions.region.clear();
-  // What lies outside must not be rounded up to a pixel of a subsampled plane.
+  // Regions outside the frame are dropped here: they would be rounded up to a pixel of a subsampled plane.
   const auto add = [&](const Region &given) {
     const Region region = grown(given, grow_);
     if (is_outside(region, frame)) return;

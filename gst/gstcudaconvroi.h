@@ -21,44 +21,45 @@ struct RoiSettings {
   std::string types;  // separated by commas; empty: any
   RoiShape shape = RoiShape::Rect;
   bool invert = false;
-  double grow = 0;   // of a region's sides, on each side
+  double grow = 0;   // fraction of a region's width and height, added on each side
   guint64 hold = 0;  // nanoseconds
-  double scale = 0;  // of a region's shorter side; 0: strength is as set
+  double scale = 0;  // strength as a fraction of a region's shorter side; 0: as set
 };
 
-// What of a frame is filtered, and what the strength of regions and masks follows: their shorter sides, in pixels.
+// The regions and masks of one frame that are filtered, and the shorter side of each in pixels, which its strength
+// follows.
 struct RoiSelection {
   Regions regions;
   std::vector<int> region_side, mask_side;
 };
 
-// The size of the whole frame in whose pixels regions are, also where a buffer holds one field.
+// The size of the whole frame, whose pixels regions count, also where a buffer holds only one field.
 FrameSize frame_size(const GstVideoInfo &info);
+// Selects what is filtered of each frame by the roi settings.
 
 class RoiSelector {
  public:
-  // Throws Error{Settings} where the rectangles cannot be read.
+  // Throws Error{Settings} where the rectangles cannot be parsed.
   explicit RoiSelector(const RoiSettings &settings);
 
-  // Says, as a sentence, where nothing of a picture of `info` is filtered because all rectangles of the settings lie
-  // outside it; else nothing.
+  // A sentence for the user where nothing of a picture of `info` is filtered because all rectangles of the settings lie
+  // outside it; else empty.
   std::string complaint(const GstVideoInfo &info) const;
 
-  // Whether regions come with the frames.
+  // Whether regions are taken from the metas of frames.
   bool takes_metas() const { return meta_; }
 
-  // The regions that come with `buffer`, of the types that are wanted, in pixels of the visible picture of the whole
-  // frame. `trouble`: becomes a sentence where a meta cannot be read, whose rectangle then is a region.
+  // The regions in the metas of `buffer`, of the types that the settings select, in pixels of the visible picture of
+  // the whole frame. `trouble` receives a sentence where a meta cannot be read: its rectangle is then a region.
   RoiList find(GstBuffer *buffer, std::string *trouble) const;
 
-  // What of `buffer` is filtered where these regions have come; those of the settings among them, all as large as they
-  // are to be.
+  // The part of `buffer` that is filtered: the regions `found` and those of the settings, both enlarged by roi-grow.
   RoiSelection select(const RoiList &found, GstBuffer *buffer, const GstVideoInfo &info) const;
 
  private:
   bool wants(const char *type) const;
 
-  Regions fixed_;  // those of the settings
+  Regions fixed_;  // the rectangles of the settings
   bool meta_;
   double grow_;
   std::vector<std::string> types_;  // empty: any

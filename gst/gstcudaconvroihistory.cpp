@@ -10,7 +10,7 @@ namespace cudaconv::gst {
 
 namespace {
 
-constexpr uint64_t kSlices = 8;  // in the time to hold
+constexpr uint64_t kSlices = 8;  // slices in the time to hold
 
 auto key(const Region &r) {
   return std::tie(r.x, r.y, r.width, r.height, r.rotation);
@@ -20,13 +20,13 @@ bool is_near(int64_t a, int64_t b, uint64_t distance) {
   return (a > b ? static_cast<uint64_t>(a) - b : static_cast<uint64_t>(b) - a) <= distance;
 }
 
-// At the end of what can be counted time stands still.
+// Adds times. A sum that is too large becomes the largest time.
 int64_t later(int64_t time, int64_t by) {
   int64_t sum;
   return __builtin_add_overflow(time, by, &sum) ? std::numeric_limits<int64_t>::max() : sum;
 }
 
-// Bits of the place of the region's centre, by which neighbours in a list are neighbours in the frame.
+// The Z-order code of the region's centre. Regions that are near each other in this order are near in the frame.
 uint64_t place(const Region &r) {
   const auto coordinate = [](int start, int length) {
     return static_cast<uint64_t>(std::clamp<int64_t>(start + int64_t{length} / 2, 0, 0xffff));
@@ -50,7 +50,7 @@ void RoiHistory::Slice::reduce(bool ellipse, FrameSize frame) {
   if (region.size() > kMostRegions)
     std::sort(region.begin(), region.end(),
               [](const Held &a, const Held &b) { return place(a.region) < place(b.region); });
-  // To fewer than the bound, or the next frame would have them joined once more.
+  // Joined down to half of kMostRegions, since otherwise the next frame would exceed it again.
   for (bool full = region.size() > kMostRegions; full; full = region.size() > kMostRegions / 2) {
     for (size_t i = 0; i + 1 < region.size(); i += 2)
       region[i / 2] = {joined(region[i].region, region[i + 1].region, ellipse),

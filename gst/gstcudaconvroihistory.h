@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Regions that stay in force for a while after the last frame that came with them.
+// Regions that stay in force for some time after the last frame that came with them, by roi-hold.
 #pragma once
 
 #include <cstdint>
@@ -11,24 +11,25 @@
 
 namespace cudaconv::gst {
 
-// The thread of upstream's alone. Times are nanoseconds of running time.
+// For the sink pad's streaming thread alone. Times are nanoseconds of running time.
 //
-// Regions of one eighth of the time to hold lie in a slice. Where it has more than kMostRegions or kMostMasks, equal
-// ones are kept once, then neighbours are joined to one that has both: what is held is bounded, no region is lost, and
-// none outlives the others of its slice.
+// A slice has the regions of one eighth of the time to hold. Where these are more than kMostRegions or kMostMasks,
+// equal ones are kept once, then neighbours are joined to one that covers both. So memory is bounded, no region is
+// lost, and none stays in force for longer than the others of its slice.
 class RoiHistory {
  public:
   static constexpr size_t kMostRegions = 2048, kMostMasks = 4;
 
-  // Forgets all: a flush, another segment, the end.
+  // Forgets all regions: after a flush, in another segment, at the start.
   void clear();
-  // From here on frames are of this size. What is held is scaled.
+  // Sets the size of the frames to come, and scales the regions that are held to it.
   void set_frame_size(FrameSize size);
 
-  // A frame comes with `found`, at `time`. One without follows the frame before it by `duration`; where that is not
-  // known either, 0, time stands still and regions stay. `ellipse`: what regions are to be when they are joined.
+  // Adds the regions of a frame, and drops those of frames more than `hold` nanoseconds away. A frame without `time`
+  // follows the one before it by `duration`; where that is not known either, and 0, time stands still and regions stay.
+  // `ellipse`: regions are ellipses, which joining allows for.
   void add(const RoiList &found, std::optional<int64_t> time, int64_t duration, uint64_t hold, bool ellipse);
-  // What is in force for the frame that came last, its own regions among them.
+  // All regions in force for the frame that was added last, its own among them.
   RoiList in_force() const;
 
  private:

@@ -9,7 +9,7 @@ namespace cudaconv::gst {
 
 namespace {
 
-// Edges that no frame reaches, and which leave room for sums in an int.
+// The least left and top edge of a region: no frame reaches it, and sums with it fit in an int.
 constexpr int64_t kFarthest = int64_t{1} << 30;
 
 struct Box {
@@ -24,7 +24,7 @@ Box box_of(const Region &r) {
   return {r.x, r.y, int64_t{r.x} + r.width, int64_t{r.y} + r.height};
 }
 
-// Around the region as it is turned.
+// The smallest box around the region as it is rotated.
 Box bounds_of(const Region &r) {
   if (r.rotation == 0) return box_of(r);
   const double c = std::fabs(std::cos(r.rotation)), s = std::fabs(std::sin(r.rotation));
@@ -50,14 +50,14 @@ int64_t floor_div(__int128 a, __int128 b) {
   return static_cast<int64_t>(a >= 0 ? a / b : -((-a + b - 1) / b));
 }
 
-// The samples [begin, end) of one line of a mask that lie within `distance` pixels of sample `i` of a line of another.
-// A line has `count` samples over `length` pixels from `start`.
+// A row or column of a mask: `count` samples over `length` pixels from pixel `start`.
 struct Line {
   int64_t start, length, count;
 };
 struct Span {
   int64_t begin, end;
 };
+// The samples [begin, end) of line `from` that lie within `distance` pixels of sample `i` of line `onto`.
 Span near(const Line &from, const Line &onto, int64_t i, int64_t distance) {
   const __int128 scale = __int128{onto.count} * from.length;
   const __int128 left = __int128{i} * onto.length + __int128{onto.start - distance - from.start} * onto.count;
@@ -66,9 +66,9 @@ Span near(const Line &from, const Line &onto, int64_t i, int64_t distance) {
           std::clamp<int64_t>(-floor_div(-(right * from.count), scale), 0, from.count)};
 }
 
-// Makes members of `onto` all samples of which a part is within `distance` pixels, across and down, of a member.
+// Adds to `onto` all samples of which a part lies within `distance` pixels, across and down, of a member of `from`.
 void paint(const RegionMask &from, int64_t distance, RegionMask *onto) {
-  // How many members lie above and left of each corner of a sample.
+  // The number of members above and left of each corner of a sample: a summed-area table.
   const size_t pitch = static_cast<size_t>(from.width) + 1;
   std::vector<uint32_t> sum(pitch * (static_cast<size_t>(from.height) + 1));
   for (int y = 0; y < from.height; y++) {
@@ -94,7 +94,7 @@ void paint(const RegionMask &from, int64_t distance, RegionMask *onto) {
   }
 }
 
-// A mask over the box without members.
+// A mask over `box`, of `width` x `height` samples without members.
 RegionMask blank(const Box &box, int64_t width, int64_t height) {
   RegionMask mask;
   mask.box = region_of(box);
@@ -104,7 +104,7 @@ RegionMask blank(const Box &box, int64_t width, int64_t height) {
   return mask;
 }
 
-// How many samples a line of `length` pixels has where one of `of` pixels has `count`; no more than pixels.
+// The number of samples for `length` pixels, with `count` samples for `of` pixels: rounded up, one a pixel at most.
 int64_t samples(int64_t length, int64_t count, int64_t of) {
   return std::clamp<int64_t>(-floor_div(-__int128{count} * length, of), 1, length);
 }
@@ -159,7 +159,7 @@ Region joined(const Region &a, const Region &b, bool ellipse) {
 
 std::shared_ptr<const RoiMask> joined(const std::vector<std::shared_ptr<const RoiMask>> &masks, FrameSize frame) {
   Box all = {INT_MAX, INT_MAX, INT_MIN, INT_MIN};
-  // The samples' size, in whole pixels. They lie at multiples of it: what is joined again stays as it is.
+  // The size of samples in whole pixels. They lie at multiples of it, so that joining once more does not move edges.
   int64_t across = INT_MAX, down = INT_MAX;
   auto result = std::make_shared<RoiMask>();
   for (const auto &m : masks) {

@@ -12,12 +12,12 @@ namespace cudaconv::gst {
 
 namespace {
 
-// Steps are quarters of powers of two: from a sigma of 0.5 and a size of 2, which are the weakest that do something, to
-// sizes far beyond any mask's.
+// Step n is 2^(n/4): from a sigma of 0.5 and a size of 2, the weakest that have an effect, to beyond the size of any
+// mask.
 constexpr int kFirstSigma = -4, kFirstSize = 4, kLast = 48;
-constexpr double kRounding = 1e-9;  // of a power of two that should be a whole number
+constexpr double kRounding = 1e-9;  // tolerance for powers of two that should be whole numbers
 
-// What the mask says of a setting that it does not use; empty where it does.
+// The text that says that the mask does not use `property`; empty where it does.
 std::string text_of_unused(const FilterSettings &filter, const std::string &property) {
   FilterSettings set = filter;
   set.size = 3;
@@ -33,7 +33,7 @@ RoiStrength::RoiStrength(const FilterSettings &filter, double scale)
     : filter_(filter), scale_(scale), by_sigma_(text_of_unused(filter, "sigma").empty()) {}
 
 std::string RoiStrength::unused(const FilterSettings &filter) {
-  // All masks that have a sigma have a size.
+  // The size alone tells: every mask that has a sigma has a size.
   std::string text = text_of_unused(filter, "size");
   return text.empty() ? text : text.replace(0, sizeof("size") - 1, "roi-scale");
 }
@@ -51,7 +51,7 @@ int RoiStrength::step_for(double wanted) const {
   return step;
 }
 
-// nullptr where the settings do not allow it.
+// A plan with `value` for sigma or size. nullptr, with the reason in `*why`, where the settings do not allow it.
 std::shared_ptr<const Plan> RoiStrength::try_plan(double value, Method method, std::string *why) const {
   FilterSettings filter = filter_;
   filter.method = method;
@@ -66,7 +66,8 @@ std::shared_ptr<const Plan> RoiStrength::try_plan(double value, Method method, s
   return nullptr;
 }
 
-// Masks end where they end, not at a step. Sides of masks that have a sigma change with every third.
+// The largest value that has a plan, from `works` on and below `fails`: limits of masks need not be steps. A sigma is
+// tried in thirds, since the side of its mask, 2*ceil(3*sigma)+1, changes with each.
 double RoiStrength::largest_between(double works, double fails) const {
   const double unit = by_sigma_ ? 1.0 / 3 : takes_even_ ? 1 : 2;
   int low = 0, high = static_cast<int>(std::ceil((fails - works) / unit));  // units above `works`

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// roi-scale: a plan for each strength that the sizes of regions ask for.
+// roi-scale: the strength of the filter follows the size of each region, with a plan for each strength.
 #pragma once
 
 #include <map>
@@ -14,22 +14,22 @@
 
 namespace cudaconv::gst {
 
-// The thread of upstream's alone. Strengths go in steps of 2^(1/4), which bounds the number of plans, made when regions
-// first ask for them. Sides are those of regions after roi-grow, as far as frame edges do not matter.
+// For the sink pad's streaming thread alone. Strengths go in steps of 2^(1/4), which bounds the number of plans; these
+// are made when a region first needs them. Sides are those of regions after roi-grow, not cut off at the frame's edges.
 class RoiStrength {
  public:
-  // `scale` above 0; the mask is one with a strength, see unused().
+  // `scale` is above 0, and the mask has a strength: see unused().
   RoiStrength(const FilterSettings &filter, double scale);
 
-  // Why roi-scale has no effect with the mask, as a sentence; nothing where it has.
+  // Why roi-scale has no effect with the mask, as a sentence; empty where it has.
   static std::string unused(const FilterSettings &filter);
 
-  // The regions by their strength, the strongest last. `as_set` is the plan of the settings, whose layout and number of
-  // iterations all plans have.
+  // Groups the regions by strength, the strongest last, since later ones win where regions overlap. `as_set` is the
+  // plan of the settings; all plans have its layout and number of iterations.
   std::vector<PlannedRegions> plan(const std::shared_ptr<const Plan> &as_set, RoiSelection selection);
 
-  // Where a strength cannot be had with these settings though the mask has it: which, why, and what is taken in its
-  // place. Else empty.
+  // A sentence for the user where the method that is set cannot do a strength that the mask has: which strength, why,
+  // and what is used instead. Else empty.
   const std::string &complaint() const { return complaint_; }
 
  private:
@@ -48,8 +48,8 @@ class RoiStrength {
   const double scale_;
   const bool by_sigma_;
   bool takes_even_ = false;
-  std::shared_ptr<const Plan> as_set_;  // of the frame at hand
-  // By the plan as set, of which there are two where frames are progressive or interlaced.
+  std::shared_ptr<const Plan> as_set_;  // the plan of the settings for the present frame
+  // By the plan of the settings: there are two where frames are progressive or interlaced. Then by step.
   std::map<const Plan *, std::map<int, Entry>> entries_;
   std::string complaint_;
 };

@@ -13,7 +13,8 @@ namespace cudaconv::gst {
 
 namespace {
 
-// One being uploaded, one in the kernels, one being downloaded, and one that the CPU is busy with meanwhile.
+// Default number of frames in flight: one in upload, one in the kernels, one in download, and one that the CPU works
+// on.
 constexpr guint kFramesThatPay = 4;
 
 }  // namespace
@@ -52,7 +53,7 @@ void Session::stop() {
 
 void Session::release(bool with_context) {
   {
-    std::shared_ptr<Device> device;  // both go after the lock is released
+    std::shared_ptr<Device> device;  // destroyed after the lock is released
     std::shared_ptr<Engine> engine;
     std::lock_guard<std::mutex> guard(lock_);
     chosen_ = false;
@@ -75,7 +76,7 @@ bool Session::choose(const Configuration &wanted) {
     if (chosen_ && chosen_backend_ == wanted.backend && chosen_device_id_ == wanted.device_id) return true;
     failed = std::exchange(device_failed_, false);
   }
-  // The context that the application may have set before stays, but for one whose device failed.
+  // A context that the application may have set is kept, unless its device has failed.
   release(failed);
   if (wanted.backend != BackendChoice::Cpu) {
     std::string why;
@@ -113,9 +114,9 @@ std::shared_ptr<const StreamContext> Session::fail_over(const StreamContext &con
   }
   std::unique_lock<std::mutex> guard(lock_);
   const std::shared_ptr<const StreamContext> current = context_;
-  if (current->engine != context.engine) return context.with(current->engine);  // others in flight came first
+  if (current->engine != context.engine) return context.with(current->engine);  // another frame has failed over already
   const bool reported = std::exchange(device_failed_, true);
-  chosen_ = false;  // the next start may find the device in order again
+  chosen_ = false;  // the next start tries the device again
   if (chosen_backend_ != BackendChoice::Auto) {
     guard.unlock();
     if (!reported) post_error(element_, e);
@@ -158,7 +159,7 @@ bool Session::answer_context_query(GstQuery *query) {
 
 // ---- Caps and settings ----------------------------------------------------------------------------------------------
 
-// Frames are filtered with `context` from here on, which has the settings of `serial`.
+// Makes `context` the one that frames are filtered with. `serial` is that of its settings.
 void Session::install(std::shared_ptr<const StreamContext> context, guint serial) {
   complain_of_unused(context->settings);
   const std::string outside = context->roi.complaint(context->info);
@@ -172,7 +173,8 @@ void Session::install(std::shared_ptr<const StreamContext> context, guint serial
   context_.swap(context);
 }
 
-// A setting that has had an effect since the start, or will when the filter is switched on, is not worth a warning.
+// Warns of settings that the mask does not use, but not of those that have had an effect since the start, nor with
+// mask=identity, after which they may have one.
 void Session::complain_of_unused(const Settings &settings) {
   if (settings.filter.mask == Mask::Identity) return;
   const bool has_coefficients = !settings.coefficients.empty();
@@ -191,12 +193,13 @@ void Session::complain_of_unused(const Settings &settings) {
   if (!scale.empty()) complain_once("roi-scale", scale);
 }
 
-// Posts a warning that has not been posted since the start.
+// Posts a warning, once since the start for each thing that it is about.
 void Session::complain_once(const std::string &about, const std::string &text) {
   if (complaints_.insert(about).second) post_warning(element_, text.c_str(), "the stream goes on");
 }
 
-// While a controller or a slider passes through numbers that make no sense, one warning a second is enough.
+// Warns of settings that cannot be carried out: at most once a second where only numbers change, as a controller or a
+// slider makes them. The log has the others.
 void Session::warn_of_settings(const Settings &settings, const Error &e) {
   std::string about = settings.coefficients + settings.roi.rectangles + mask_nick(settings.filter.mask);
   for (const char *c = e.what(); *c; c++)
@@ -215,7 +218,7 @@ bool Session::configure(const GstVideoInfo &info, bool cuda_in, bool cuda_out) {
   const Published published = properties_.published();
   const Settings &settings = published.configuration.settings;
   const std::shared_ptr<const StreamContext> previous = context();
-  const bool rejected = previous && published.serial == tried_serial_;  // these settings, while playing
+  const bool rejected = previous && published.serial == tried_serial_;  // already tried and warned of
   try {
     std::shared_ptr<Engine> engine;
     {
@@ -259,12 +262,13 @@ bool Session::update() {
 
 namespace {
 
-// Beyond 292 years time stands still.
+// Converts a time; what is beyond 292 years becomes the largest.
 gint64 nanoseconds(GstClockTime time) {
   return static_cast<gint64>(std::min<GstClockTime>(time, G_MAXINT64));
 }
 
-// Of a frame, in nanoseconds.
+// The running time of a frame in nanoseconds, negative before the segment; its timestamp where the segment is not in
+// time format.
 std::optional<gint64> running_time(GstBuffer *buffer, const GstSegment &segment) {
   const GstClockTime time = GST_BUFFER_PTS(buffer);
   if (!GST_CLOCK_TIME_IS_VALID(time)) return {};
@@ -298,7 +302,7 @@ void Session::look_for_regions(GstBuffer *buffer, const GstSegment &segment) {
 void Session::look_at_event(GstEvent *event, const GstSegment &current) {
   bool ends = GST_EVENT_TYPE(event) == GST_EVENT_FLUSH_STOP;
   if (GST_EVENT_TYPE(event) == GST_EVENT_SEGMENT) {
-    // The same may be sent again; its position moves with the frames.
+    // An equal segment may be sent again. Its position does not count, since that moves with the frames.
     GstSegment segment;
     gst_event_copy_segment(event, &segment);
     segment.position = current.position;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// What one element filters with: its device and backend, and the context that caps and settings make of them.
+// The device and backend of one element, and the context that these, the caps and the settings make.
 #pragma once
 
 #include <gst/video/video.h>
@@ -19,54 +19,61 @@
 
 namespace cudaconv::gst {
 
-// State changes and the thread of upstream, which GStreamer keeps apart, call everything; other threads what is marked.
-// Messages are posted as the element's.
+// Threads: state changes and the sink pad's streaming thread, which GStreamer keeps apart, call everything; other
+// threads only what is marked so. Messages are posted as the element's.
 class Session {
  public:
   Session(GstElement *element, const Properties &properties) : element_(element), properties_(properties) {}
 
   // NULL to READY: chooses device and backend. False, with an error message posted, where backend=cuda finds no device.
   bool open();
-  // READY to NULL.
+  // READY to NULL: gives up device and context.
   void close();
-  // READY to PAUSED: chooses again where the properties have changed or the device has failed. As open().
+  // READY to PAUSED: chooses again where the properties have changed or the device has failed. Returns as open() does.
   bool start();
+  // PAUSED to READY: gives up the context of the caps; the device stays.
   void stop();
 
-  // Makes the context of new caps. Where they cannot be filtered with these settings, the last good ones stay in force;
-  // false, with an error message posted once, where there are none, or the frames cannot be filtered at all.
+  // Makes the context for new caps. Where the settings cannot be carried out with them, the last good ones stay in
+  // force. False, with an error message posted once, where there are no good ones or the frames cannot be filtered at
+  // all.
   bool configure(const GstVideoInfo &info, bool cuda_in, bool cuda_out);
-  // Makes changed settings take effect, or posts a warning. Whether they did.
+  // Makes changed settings take effect, or posts a warning. Returns whether they took effect.
   bool update();
   // Whether the buffer is CUDA memory of another context than the frames are filtered in.
   bool is_foreign(GstBuffer *buffer) const;
-  // Goes over to that context, where it is of the device that was asked for. Nothing may be in flight. Whether it did.
+  // Changes over to the context that the buffer belongs to, if it is on the device that was asked for. Nothing may be
+  // in flight. Returns whether it did. Throws Error.
   bool follow(GstBuffer *buffer);
 
-  // Takes note of the regions that come with a frame of this segment, whatever becomes of the frame.
+  // Notes the regions that come with a frame of this segment, whatever becomes of the frame.
   void look_for_regions(GstBuffer *buffer, const GstSegment &segment);
-  // What is done to that frame. Throws Error.
+  // The plans and regions for the frame whose regions were noted last. Throws Error.
   std::vector<PlannedRegions> plan_regions(GstBuffer *buffer);
-  // After a flush, or in another segment than `current`, no region of the frames so far stays in force.
+  // To be called for each event of the sink pad, before it is handled. Forgets all held regions on FLUSH_STOP, and on a
+  // SEGMENT that differs from `current`.
   void look_at_event(GstEvent *event, const GstSegment &current);
 
   // Finds the device of the CUDA memory that downstream wants, also where the CPU filters. False, with an error message
   // posted once, where there is none.
   bool find_memory_device();
 
-  // Any thread.
+  // Any thread may call the functions from here on.
   std::shared_ptr<const StreamContext> context() const;  // nullptr where there are no caps
-  // What takes the place of the context of a frame on which its device failed; nullptr, with an error message posted
-  // once, where nothing may.
+  // Returns the context that replaces that of a frame on which the device failed; nullptr, with an error message posted
+  // once, where nothing may replace it.
   std::shared_ptr<const StreamContext> fail_over(const StreamContext &context, const Error &e);
+  // For GstElement::set_context, before chaining up, and for GST_QUERY_CONTEXT. answer_context_query() returns whether
+  // the query has been answered.
   void set_context(GstContext *context);
   bool answer_context_query(GstQuery *query);
   int device_in_use() const;     // -1: the CPU
-  guint most_in_flight() const;  // frames that may be on the device at once; 1: none waits there for another
-  // For how long frames may wait in the element before upstream has to.
+  guint most_in_flight() const;  // frames that may be on the device at once; 1: each is waited for
+  // Nanoseconds that frames may wait in the element while downstream blocks, before upstream has to wait.
   GstClockTime longest_wait() const;
+  // The argument `needs` for propose_allocation() and decide_allocation().
   AllocationNeeds allocation_needs() const;
-  guint failovers() const;
+  guint failovers() const;  // since start()
 
  private:
   bool choose(const Configuration &wanted);
@@ -81,26 +88,26 @@ class Session {
   const Properties &properties_;
   const std::unique_ptr<DeviceFinder> finder_ = DeviceFinder::create();
 
-  mutable std::mutex lock_;  // guards what follows
+  mutable std::mutex lock_;  // guards the members below
   std::shared_ptr<const StreamContext> context_;
-  std::shared_ptr<Device> device_;       // of the CUDA engine, or of the memory that the CPU delivers
+  std::shared_ptr<Device> device_;  // the device of cuda_engine_, or of the CUDA memory that the CPU's results go to
   std::shared_ptr<Engine> cuda_engine_;  // nullptr: the CPU filters
-  bool chosen_ = false;                  // these, for the following
+  bool chosen_ = false;                  // device and engine are chosen, for these settings:
   BackendChoice chosen_backend_ = BackendChoice::Auto;
   int chosen_device_id_ = -1;
   bool device_failed_ = false;
   guint failovers_ = 0;
-  guint threads_ = 0, frames_in_flight_ = 0;  // as at the start
+  guint threads_ = 0, frames_in_flight_ = 0;  // the properties at the start
 
-  // The thread of upstream's alone.
+  // For the sink pad's streaming thread and state changes alone.
   guint tried_serial_ = 0;  // the settings that were last tried on the context, with or without success
-  // What was said last, since the base class asks again and again.
+  // The errors that were posted last, which are not repeated when the base class tries again.
   std::string caps_error_, memory_error_;
   RoiList found_;                     // the regions in force for the frame at hand
-  RoiHistory held_;                   // where roi-hold is set
-  std::set<std::string> complaints_;  // those made, and properties that none is to be made of
-  std::string refused_;               // what the last warning of settings that cannot be carried out was about
-  gint64 refused_at_ = 0;             // microseconds
+  RoiHistory held_;                   // the regions of earlier frames, where roi-hold is set
+  std::set<std::string> complaints_;  // warnings posted, and properties that need none
+  std::string refused_;               // subject of the last warning of settings that cannot be carried out
+  gint64 refused_at_ = 0;             // when that was posted, in microseconds
 };
 
 }  // namespace cudaconv::gst

@@ -20,7 +20,7 @@ FilterSettings Settings::complete() const {
 }
 
 std::shared_ptr<Engine> make_cpu_engine(const GstVideoInfo &info, guint threads) {
-  // To hand work to another thread pays off from about this many pixels on.
+  // From about this many pixels on it pays off to use one more thread.
   constexpr int kPixelsPerThread = 1 << 15;
   const gint64 pixels = static_cast<gint64>(GST_VIDEO_INFO_WIDTH(&info)) * GST_VIDEO_INFO_HEIGHT(&info);
   const int count = threads ? static_cast<int>(threads)
@@ -29,7 +29,8 @@ std::shared_ptr<Engine> make_cpu_engine(const GstVideoInfo &info, guint threads)
 }
 
 std::shared_ptr<Engine> make_cuda_engine(std::shared_ptr<Device> device) {
-  // Copies of staging memory. The bus is full, and the threads of other elements wait, well before all processors copy.
+  // Threads for copies of staging memory: a few fill the bus, and more would keep the threads of other elements
+  // waiting.
   std::shared_ptr<Backend> backend = device->make_backend(make_parallel_for(std::min(worker_count(), 8)));
   return std::make_shared<Engine>(Engine{std::move(device), std::move(backend), {}});
 }
@@ -112,7 +113,7 @@ void Frame::submit(const std::atomic<bool> &cancelled) {
     map(out_map, out.get(), GST_MAP_WRITE);
   } else {
     if (!out_map) map(out_map, out.get(), GST_MAP_READWRITE);
-    // A device that fails may have written some of its results by then, which are no input for another backend.
+    // A frame in place: a device that fails may have overwritten some of its source, which another backend still needs.
     if (saved)
       saved->put_back(out_map->view());
     else if (context->engine->cuda() && !out_map->view().on_device)

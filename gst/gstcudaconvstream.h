@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// What frames are filtered with, and a frame in flight.
+// Everything that frames are filtered with, and a single frame in flight.
 #pragma once
 
 #include <gst/video/video.h>
@@ -20,14 +20,14 @@
 
 namespace cudaconv::gst {
 
-// What the user asks for, as the properties have it.
+// The settings of the filter, as the properties have them.
 struct Settings {
-  FilterSettings filter;              // its coefficients are not filled in
-  std::string coefficients;           // text
+  FilterSettings filter;              // without its coefficients, see complete()
+  std::string coefficients;           // as text
   guint32 border_color = 0xff000000;  // ARGB
   RoiSettings roi;
 
-  // With the coefficients read, where the mask takes any. Throws Error{Settings}.
+  // `filter` with its coefficients parsed, where the mask or shape uses them. Throws Error{Settings}.
   FilterSettings complete() const;
 };
 
@@ -35,67 +35,69 @@ struct Settings {
 struct Engine {
   std::shared_ptr<Device> device;  // nullptr: the CPU
   std::shared_ptr<Backend> backend;
-  BackendStats counted;  // what of the backend's statistics is in those of the element
+  BackendStats counted;  // statistics that the element's already contain
 
   bool cuda() const { return device != nullptr; }
 };
 
-// A CPU backend for frames of this size. `threads` of 0: as many as pay off.
+// Makes a CPU backend for frames of this size. `threads` 0: as many as pay off.
 std::shared_ptr<Engine> make_cpu_engine(const GstVideoInfo &info, guint threads);
-// A CUDA backend on the device. Throws Error.
+// Makes a CUDA backend on the device. Throws Error.
 std::shared_ptr<Engine> make_cuda_engine(std::shared_ptr<Device> device);
 
-// Everything that frames are filtered with. Never changed, but for the plans that roi-scale adds: a change of caps, of
-// settings or of the backend makes another, and a frame keeps to the one that it began with.
+// Everything that frames are filtered with. It never changes, but for the plans that roi-scale adds: a change of caps,
+// settings or backend makes another one, and each frame keeps the one that it began with.
 struct StreamContext {
   GstVideoInfo info;
-  bool cuda_in, cuda_out;  // memory by the caps
+  bool cuda_in, cuda_out;  // whether the caps of the pads name CUDA memory
   std::shared_ptr<Engine> engine;
   Settings settings;
   RoiSelector roi;
-  std::shared_ptr<const Plan> progressive, interlaced;  // either may be missing where the caps rule it out
-  Method method;                                        // in use
-  std::shared_ptr<RoiStrength> strength;                // nullptr: as set
+  std::shared_ptr<const Plan> progressive, interlaced;  // nullptr where caps rule out such frames
+  Method method;                                        // the one that the backend uses for the first pass
+  std::shared_ptr<RoiStrength> strength;                // by roi-scale; nullptr: strength is as set
 
-  // Throws Error.
+  // Throws Error where the format is not supported, or the settings cannot be carried out.
   StreamContext(const GstVideoInfo &video_info, bool from_cuda, bool to_cuda, std::shared_ptr<Engine> filters_with,
                 const Settings &wanted);
 
-  // The same but for these. Throw Error.
+  // A copy with other settings, or with another engine. Throws Error.
   std::shared_ptr<const StreamContext> with(const Settings &wanted) const;
   std::shared_ptr<const StreamContext> with(std::shared_ptr<Engine> other) const;
 
+  // The plan for the buffer, by its interlaced flag where the caps leave that open.
   const std::shared_ptr<const Plan> &plan_for(GstBuffer *buffer) const;
-  // What is done to `buffer`, with which these regions have come. The thread of upstream's alone.
+  // The plans for `buffer` and their regions, where the regions `found` are in force. For the sink pad's streaming
+  // thread alone.
   std::vector<PlannedRegions> plan_regions(GstBuffer *buffer, const RoiList &found) const;
   bool passthrough() const { return settings.filter.mask == Mask::Identity && cuda_in == cuda_out; }
-  // 0 where the caps do not tell.
+  // Nanoseconds per buffer by the caps' framerate; 0 where they have none.
   GstClockTime buffer_duration() const;
 };
 
 // A frame in flight: its backend reads the input and writes the output until it is retired.
 struct Frame {
   std::shared_ptr<const StreamContext> context;
-  // `in` is missing where the frame is filtered in place, and `out` once that has been pushed.
+  // `in` is empty where the frame is filtered in place, `out` once that has been pushed or the frame dropped.
   Ref<GstBuffer> in, out;
   std::vector<PlannedRegions> planned;  // never empty
   std::optional<MappedFrame> in_map, out_map;
-  std::optional<SavedPixels> saved;  // of a frame in place
+  std::optional<SavedPixels> saved;  // pixels of a frame that is filtered in place in system memory
   Ticket ticket = 0;
 
-  // Takes `buffer` for input and output, and maps it. Throws FrameError where it cannot be mapped, and takes nothing.
+  // Takes `buffer` as input and output, and maps it. Throws FrameError where it cannot be mapped, and leaves it alone.
   void take_in_place(Ref<GstBuffer> &buffer);
   // Maps the buffers and hands them to the backend, which gives up when `cancelled` becomes true. Throws Error and
   // FrameError.
   void submit(const std::atomic<bool> &cancelled);
-  // Whether, after a device has failed on the frame, another backend can filter it: its input is as it was, or can be
-  // made so.
+  // Whether another backend can filter the frame after a device has failed on it: its input is unchanged, or can be
+  // restored.
   bool can_be_filtered_again() const { return in || saved; }
   void unmap() {
     in_map.reset();
     out_map.reset();
   }
-  // Whether who reads the output does so after what is on its stream, so that it may be pushed before it is complete.
+  // Whether readers of the output wait for its CUDA stream, so that it may be pushed before it is complete.
   bool is_stream_ordered() const { return out_map && out_map->view().stream; }
 
  private:
@@ -105,7 +107,7 @@ struct Frame {
 // The value of the property "stats"; `context` is nullptr where there are no caps. Transfer full.
 GstStructure *make_stats(const StreamContext *context, const BackendStats &totals, guint failovers);
 
-// Writes that value to GStreamer's log, about `object`.
+// Logs the statistics of `object` at level INFO.
 void log_stats(void *object, const StreamContext *context, const BackendStats &totals, guint failovers);
 
 }  // namespace cudaconv::gst

@@ -15,8 +15,8 @@ namespace {
 
 constexpr int kMostThreads = 16;
 
-// One call of a ParallelFor. Threads take the next index until none is left; the caller waits for the bodies, not for
-// the threads, so that one which the pool starts late finds nothing to do and delays nobody.
+// One call of a ParallelFor. Threads take the next index until none is left. The caller waits for the bodies, not for
+// the threads: a thread that the pool starts late finds nothing to do and delays nobody.
 class Job {
  public:
   Job(int n, const std::function<void(int)> &body) : n_(n), body_(body) {}

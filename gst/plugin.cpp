@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// The plugin's entry point: registers the element.
 #include <gst/gst.h>
 
 #include "gstcudaconv.h"
 #include "gstcudaconvdevice.h"
 
 static gboolean plugin_init(GstPlugin *plugin) {
-  // The element is there with and without a driver. Looking at the plugin again when a driver comes or goes keeps what
-  // the registry says about it true.
+  // GStreamer inspects the plugin again when the CUDA driver is installed or removed, since init_cuda() adds a warning
+  // to the plugin where there is none. The element is registered either way.
   const gchar *env_vars[] = {"LD_LIBRARY_PATH", nullptr};
   const gchar *paths[] = {"/usr/lib",         "/usr/lib64", "/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu",
                           "/usr/lib/wsl/lib", nullptr};

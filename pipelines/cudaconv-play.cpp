@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Plays a file through cudaconv: how an application embeds the element.
+// Plays a file through cudaconv, and shows how an application embeds the element.
 //
 //   cudaconv-play clip.mp4 mask=sobel                                 in a window
 //   cudaconv-play -o sobel.webm clip.mp4 mask=sobel                   into a video file
@@ -49,7 +49,7 @@ using Owned = std::unique_ptr<T, Release>;
 
 using Failure = std::runtime_error;
 
-// Hands a GError to a GLib function as its last argument, and throws what it reported.
+// An argument for GLib functions that report a GError; check() throws what they have reported.
 class ErrorSlot {
  public:
   ~ErrorSlot() { g_clear_error(&error_); }
@@ -64,11 +64,11 @@ class ErrorSlot {
 
 struct Options {
   std::string input, output;
-  std::vector<std::string> properties;  // "name=value" each
+  std::vector<std::string> properties;  // each as "name=value"
   std::string animate;                  // "name=from:to"
-  double at = -1;                       // seconds; negative: the middle
+  double at = -1;                       // seconds; negative: the middle of the clip
   int width = 0;                        // pixels; 0: the clip's own
-  bool quiet = false;                   // no notes, no progress
+  bool quiet = false;                   // prints neither notes nor progress
 };
 
 Options parse_options(int &argc, char **&argv) {
@@ -115,11 +115,11 @@ bool has_suffix(const std::string &text, const std::string &suffix) {
   return text.size() >= suffix.size() && text.compare(text.size() - suffix.size(), suffix.size(), suffix) == 0;
 }
 
-// One file, one filter, one destination.
+// Plays one file through one filter to one destination.
 class Player {
  public:
   explicit Player(const Options &options) : options_(options), loop_(g_main_loop_new(nullptr, FALSE)) {
-    // queue: decoding, filtering and encoding each have a thread of their own.
+    // Each queue gives decoding, filtering and encoding a thread of its own.
     std::string source = "uridecodebin name=source ! videoconvert ! ";
     if (options.width > 0)
       source += "videoscale ! video/x-raw,pixel-aspect-ratio=1/1,width=" + std::to_string(options.width) + " ! ";
@@ -166,14 +166,14 @@ class Player {
   ~Player() {
     gst_bus_remove_watch(bus_.get());
     gst_element_set_state(pipeline_.get(), GST_STATE_NULL);
-    if (writes_file()) g_unlink(part().c_str());  // there only after a failure
+    if (writes_file()) g_unlink(part().c_str());  // only exists after a failure
   }
 
   Player(const Player &) = delete;
   Player &operator=(const Player &) = delete;
 
   void run() {
-    // PAUSED first: then the duration is known, and the first frame has gone through the filter.
+    // In PAUSED the duration is known, and the first frame has gone through the filter.
     switch (gst_element_set_state(pipeline_.get(), GST_STATE_PAUSED)) {
       case GST_STATE_CHANGE_FAILURE:
         while (g_main_context_iteration(nullptr, FALSE)) continue;  // the reason is on the bus
@@ -189,7 +189,7 @@ class Player {
       save_picture();
     else
       play();
-    const std::string report = describe();                    // READY forgets the backend
+    const std::string report = describe();                    // in READY the element forgets its backend
     gst_element_set_state(pipeline_.get(), GST_STATE_READY);  // closes the file
     if (writes_file() && g_rename(part().c_str(), options_.output.c_str()) != 0)
       throw Failure("cannot write " + options_.output + ": " + g_strerror(errno));
@@ -210,7 +210,7 @@ class Player {
 
   bool writes_file() const { return !options_.output.empty() && options_.output != "none"; }
 
-  // The output takes its name only when it is complete.
+  // The file that is written, which gets the name of the output when it is complete.
   std::string part() const { return options_.output + ".part"; }
 
   void set_property(const std::string &setting) {
@@ -227,7 +227,7 @@ class Player {
     if (!understood) throw Failure(setting + " is not a value of that property" + names_of(spec));
   }
 
-  // What there is to choose from, where the property is an enumeration.
+  // The values to choose from, where the property is an enumeration.
   static std::string names_of(GParamSpec *spec) {
     if (!G_IS_PARAM_SPEC_ENUM(spec)) return "";
     std::string text = "; these are:";
@@ -236,8 +236,8 @@ class Player {
     return text;
   }
 
-  // Makes a property follow a straight line over the length of the clip. The element asks for the value of each frame's
-  // time by itself.
+  // Makes a property follow a straight line over the length of the clip. The element itself reads the value for the
+  // time of each frame.
   void animate() {
     const std::string &line = options_.animate;
     const size_t equals = line.find('='), colon = line.find(':');
@@ -260,14 +260,14 @@ class Player {
 
   void save_picture() {
     gint64 at = options_.at >= 0 ? static_cast<gint64>(options_.at * GST_SECOND) : duration_ / 2;
-    // A still picture has no duration, and is at its only frame already.
+    // A still picture has no duration, and its only frame is there already.
     if (duration_ > 0) {
       at = std::clamp<gint64>(at, 0, duration_ - 1);
       if (gst_element_seek_simple(pipeline_.get(), GST_FORMAT_TIME,
                                   GstSeekFlags(GST_SEEK_FLAG_FLUSH | GST_SEEK_FLAG_ACCURATE), at))
         wait();
     }
-    // Each sink holds the first frame that reached it.
+    // Each sink holds the first frame that has reached it.
     Owned<GstSample> picture = side_by_side(preroll("before").get(), preroll("after").get());
     Owned<GstCaps> caps(gst_caps_new_empty_simple("image/png"));
     ErrorSlot error;
@@ -287,7 +287,7 @@ class Player {
     return sample;
   }
 
-  // One RGB frame of two of the same size.
+  // Joins two frames of the same size to one RGB frame.
   static Owned<GstSample> side_by_side(GstSample *left, GstSample *right) {
     GstVideoInfo half, whole;
     if (!gst_video_info_from_caps(&half, gst_sample_get_caps(left)) ||
@@ -296,7 +296,7 @@ class Player {
     GstBuffer *buffer = gst_buffer_new_allocate(nullptr, whole.size, nullptr);
     GstVideoFrame target, source;
     gst_video_frame_map(&target, &whole, buffer, GST_MAP_WRITE);
-    const size_t row = 3 * half.width;  // bytes
+    const size_t row = 3 * half.width;  // bytes a row
     size_t offset = 0;
     for (GstSample *sample : {left, right}) {
       gst_video_frame_map(&source, &half, gst_sample_get_buffer(sample), GST_MAP_READ);
@@ -327,13 +327,13 @@ class Player {
     }
   }
 
-  // Until the bus says that the state or the position is reached, or that the stream has ended.
+  // Waits until the bus reports that the state or position is reached, or that the stream has ended.
   void wait() {
     g_main_loop_run(loop_.get());
     if (!failure_.empty()) throw Failure(failure_);
   }
 
-  // One line of what did the work, and how fast.
+  // A line that tells what did the work, and how fast.
   std::string describe() const {
     GstStructure *raw = nullptr;
     g_object_get(filter_.get(), "stats", &raw, nullptr);
@@ -350,7 +350,7 @@ class Player {
     std::string line = "backend " + text("backend") + ", method " + text("method");
     gchar rate[100];
     if (playing_ && frames_ > 1) {
-      // The first frame, with which plugins and the device start up, does not count.
+      // The rate leaves out the first frame, for which plugins and the device start up.
       const double frames = static_cast<double>(frames_);
       g_snprintf(rate, sizeof rate, ", %.0f frames, %.1f frames/s ", frames, (frames - 1) / seconds_);
       line += rate;
@@ -381,7 +381,8 @@ class Player {
     return G_SOURCE_CONTINUE;
   }
 
-  // Ends the stream properly, so that what is written so far can be played. A second time: at once.
+  // Ends the stream with EOS, so that the file written so far can be played. A second interrupt ends the program at
+  // once.
   static gboolean on_interrupt(gpointer data) {
     gst_element_send_event(static_cast<Player *>(data)->pipeline_.get(), gst_event_new_eos());
     return G_SOURCE_REMOVE;
@@ -420,7 +421,7 @@ class Player {
     return G_SOURCE_CONTINUE;
   }
 
-  // The element's own sentence. With an error goes its debug text, which often holds the reason.
+  // The text of a message by the element. An error also has its debug text, which often holds the reason.
   static std::string message_text(GstMessage *message, void (*parse)(GstMessage *, GError **, gchar **),
                                   bool with_debug = true) {
     GError *error = nullptr;
@@ -447,8 +448,8 @@ class Player {
   bool playing_ = false;
   gint64 duration_ = -1;                // nanoseconds; -1: not known
   double seconds_ = 0;                  // from the first frame out of the filter to the end
-  std::atomic<gint64> first_frame_{0};  // when that was, in microseconds of the monotonic clock
-  std::atomic<uint64_t> frames_{0};     // that left the filter
+  std::atomic<gint64> first_frame_{0};  // the time of the first frame, in microseconds of the monotonic clock
+  std::atomic<uint64_t> frames_{0};     // number of frames that have left the filter
 };
 
 }  // namespace

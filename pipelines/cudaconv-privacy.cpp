@@ -18,7 +18,7 @@
 namespace {
 
 constexpr char kCascade[] = "/usr/share/opencv4/haarcascades/haarcascade_frontalface_default.xml";
-// What gst/README.md recommends. A face that the detector misses stays hidden for half a second after it was last seen.
+// The settings that gst/README.md recommends. A face that the detector misses stays hidden for half a second.
 const char *const kSettings[] = {"roi-meta=true", "mask=mosaic", "roi-scale=0.125", "roi-grow=0.2",
                                  "roi-hold=500000000"};
 
@@ -41,9 +41,9 @@ Rectangle rectangle_of(const char *text) {
   return r;
 }
 
-// Any element upstream may mark regions like this; whoever has a detector of his own calls it here.
+// Marks regions on a buffer as any element upstream may do; an application with a detector of its own calls that here.
 GstPadProbeReturn mark(GstPad *, GstPadProbeInfo *info, gpointer regions) {
-  // Metas may be added to a buffer that nobody else has: others' are copied, their pixels are not.
+  // Metas may be added only to a writable buffer. A buffer that others hold is copied, without its pixels.
   GstBuffer *buffer = gst_buffer_make_writable(GST_PAD_PROBE_INFO_BUFFER(info));
   for (gchar **text = static_cast<gchar **>(regions); *text; text++) {
     const Rectangle r = rectangle_of(*text);
@@ -70,11 +70,12 @@ void set_file(GstElement *pipeline, const char *element, const char *property, c
 
 GstElement *make_pipeline(const Options &options) {
   const std::string output = options.output ? options.output : "", cascade = options.cascade;
-  // Faces would go through as they are.
+  // Without a cascade facedetect would find no faces, and they would not be hidden.
   if (!options.regions && !g_file_test(cascade.c_str(), G_FILE_TEST_EXISTS))
     throw Failure("there is no " + cascade + ", which finds faces: install opencv-data, or name one by --cascade");
   std::string line = "uridecodebin name=source expose-all-streams=false caps=video/x-raw ! videoconvert ! ";
-  // It marks faces by GstVideoRegionOfInterestMetas of type "face", and would draw circles around them.
+  // facedetect marks faces by GstVideoRegionOfInterestMetas of type "face", and by default also draws circles around
+  // them.
   if (!options.regions) line += "facedetect name=detector display=false updates=none ! videoconvert ! ";
   line += "cudaconv name=hider ! videoconvert ! ";
   if (output.empty())
@@ -130,7 +131,7 @@ int main(int argc, char **argv) {
   GOptionContext *context = g_option_context_new("- hides faces in a video");
   g_option_context_add_main_entries(context, entries, nullptr);
   g_option_context_add_group(context, gst_init_get_option_group());
-  g_setenv("OPENCV_LOG_LEVEL", "OFF", FALSE);  // it misses cascades that nobody asked for
+  g_setenv("OPENCV_LOG_LEVEL", "OFF", FALSE);  // keeps OpenCV from warning of cascades that are not used
   try {
     GError *error = nullptr;
     if (!g_option_context_parse(context, &argc, &argv, &error)) throw Failure(error->message);

@@ -20,7 +20,7 @@ gi.require_version("Gst", "1.0")
 from gi.repository import Gst  # noqa: E402
 
 CASCADE = "/usr/share/opencv4/haarcascades/haarcascade_frontalface_default.xml"
-# What gst/README.md recommends. A face that the detector misses stays hidden for half a second after it was last seen.
+# The settings that gst/README.md recommends. A face that the detector misses stays hidden for half a second.
 SETTINGS = ["roi-meta=true", "mask=mosaic", "roi-scale=0.125", "roi-grow=0.2", "roi-hold=500000000"]
 
 
@@ -64,10 +64,10 @@ def c_function(library, name, *arguments):
 
 
 def make_marker(regions):
-    """A pad probe that marks regions: whoever has a detector of his own calls it there.
+    """Makes a pad probe that marks regions; an application with a detector of its own calls that there.
 
-    Metas may be added to a buffer that nobody else has, and Python itself has those that it knows of: so they are
-    added in C. What others have is copied first, but for its pixels.
+    Metas may be added only to a writable buffer. A buffer that Python knows is not writable, since Python holds it too:
+    so the probe calls the C functions. A buffer that others hold is copied first, without its pixels.
     """
     make_writable = c_function("libgstreamer-1.0.so.0", "gst_mini_object_make_writable", ctypes.c_void_p)
     add_meta = c_function("libgstvideo-1.0.so.0", "gst_buffer_add_video_region_of_interest_meta",
@@ -83,13 +83,14 @@ def make_marker(regions):
 
 
 def make_pipeline(options):
-    # Faces would go through as they are.
+    # Without a cascade facedetect would find no faces, and they would not be hidden.
     if not options.region and not os.path.exists(options.cascade):
         raise Failure(f"there is no {options.cascade}, which finds faces: "
                       "install opencv-data, or name one by --cascade")
     line = "uridecodebin name=source expose-all-streams=false caps=video/x-raw ! videoconvert ! "
     if not options.region:
-        # It marks faces by GstVideoRegionOfInterestMetas of type "face", and would draw circles around them.
+        # facedetect marks faces by GstVideoRegionOfInterestMetas of type "face", and by default also draws circles
+        # around them.
         line += "facedetect name=detector display=false updates=none ! videoconvert ! "
     line += "cudaconv name=hider ! videoconvert ! "
     if not options.output:
@@ -125,7 +126,7 @@ def play(pipeline):
 
 
 def main():
-    os.environ.setdefault("OPENCV_LOG_LEVEL", "OFF")  # it misses cascades that nobody asked for
+    os.environ.setdefault("OPENCV_LOG_LEVEL", "OFF")  # keeps OpenCV from warning of cascades that are not used
     Gst.init(None)
     try:
         play(make_pipeline(parse_options()))

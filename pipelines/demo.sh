@@ -19,11 +19,11 @@ steps=5
 [ -z "$clip" ] || [ -r "$clip" ] || die "cannot read $clip"
 
 begin "looking for what the build needs"
-[ -z "$clip" ] || want_element avdec_h264 gstreamer1.0-libav  # decodes nearly everything
+[ -z "$clip" ] || want_element avdec_h264 gstreamer1.0-libav  # decodes nearly all formats
 install_packages
 
 begin "building ($(build_time) the first time)"
-# shellcheck disable=SC2046  # one option or none
+# shellcheck disable=SC2046  # gpu_option prints one option or none
 configure build $(gpu_option)
 build build gst/libgstcudaconv.so pipelines/cudaconv-play
 
@@ -33,7 +33,7 @@ export GST_PLUGIN_PATH_1_0=$PWD/build/gst${GST_PLUGIN_PATH_1_0:+:$GST_PLUGIN_PAT
 play() { # OUTPUT PROPERTY=VALUE...
   echo "      cudaconv ${*:2}"
   build/pipelines/cudaconv-play $quiet -o "$1" "${clip:-pipelines/city.webm}" "${@:2}" | sed 's/^/        /'
-  quiet=--quiet  # whether there is a GPU need be said only once
+  quiet=--quiet  # only the first run says whether there is a GPU
 }
 quiet=
 each_filter() { # how to make the name of the output of a filter's name

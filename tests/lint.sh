@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Whether sources are formatted, and shell scripts without faults that shellcheck knows: lint.sh TOP_FOLDER
+# Checks that sources are formatted, and that shellcheck finds no faults in shell scripts: lint.sh TOP_FOLDER
 #
-# Output is in the Test Anything Protocol. Other versions of these programs ask for other things: then it is skipped.
+# Output is in the Test Anything Protocol. Tests are skipped with other versions of clang-format and shellcheck, whose
+# rules differ.
 # shellcheck disable=SC2317  # shellcheck does not see through `expect`
 set -euo pipefail
 # shellcheck source=tests/tap.sh

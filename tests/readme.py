@@ -1,21 +1,21 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Compares the tables of README.md and gst/README.md that say what the plugin can do with what it says itself.
+"""Compares the tables of README.md and gst/README.md with what the plugin itself says that it can do.
 
     readme.py README MANUAL CAPABILITIES [--write]
 
-Links among the manuals lead somewhere. README is to have every mask. MANUAL, gst/README.md, is to have every property with its type and default, the formats,
-and which method does which mask. CAPABILITIES is the program tests/kernels/capabilities. --write puts the tables of
-formats and methods into MANUAL. The table of formats says of each the version of GStreamer that it needs, where that is
-newer than 1.22. Without CUDA only system memory is compared. With a newer GStreamer than LAST_VERSION there may be more
-formats than the table has.
+README has to list every mask. MANUAL, gst/README.md, has to list every property with its type and default, the formats,
+and which method does which mask. Links among the manuals have to lead somewhere. CAPABILITIES is the program
+tests/kernels/capabilities. --write puts the tables of formats and methods into MANUAL. The table of formats has the
+version of GStreamer that a format needs, where that is newer than 1.22. Without CUDA only system memory is compared.
+With a GStreamer newer than LAST_VERSION there may be more formats than in the table.
 """
 import os
 import re
 import subprocess
 import sys
 
-LAST_VERSION = (1, 28)  # that gst/README.md knows the formats of
+LAST_VERSION = (1, 28)  # the newest whose formats gst/README.md lists
 MEMORIES = ("system", "cuda")
 MANUALS = ("README.md", "gst/README.md", "kernels/README.md", "pipelines/README.md", "tests/bench/README.md",
            "tests/package/README.md")
@@ -34,7 +34,7 @@ def property_blocks(text):
     return {name: block for name, block in zip(parts[::2], parts[1::2]) if name not in INHERITED}
 
 
-# What the table of MANUAL is to say of a property.
+# The type and default of a property, as the table of MANUAL has to give them.
 def type_and_default(name, block):
     if "Boxed pointer" in block:
         return "GstStructure, read only"
@@ -55,7 +55,7 @@ def masks(text):
     return re.findall(r"^ +\(\d+\): ([a-z0-9-]+) +- ", property_blocks(text)["mask"], re.M)
 
 
-# The table of a section, each row as a list of cells, without the heading.
+# The rows of the table of a section, each a list of cells, without the heading.
 def rows_of(text, title):
     part = text[text.index("\n## %s\n" % title) + 1:]
     lines = part[:part.index("\n## ")].splitlines()
@@ -87,7 +87,7 @@ def read_format_table(table):
     return {row[0]: dict(zip(MEMORIES, row[1:])) for row in rows}
 
 
-# What the plugin takes, added to what the table says.
+# The table of formats, with those that the plugin takes added.
 def format_table(rows, memories):
     here = version()
     mark = "x" if here == (1, 22) else "%d.%d" % here
@@ -141,7 +141,7 @@ def check_properties(text, there):
     return wrong
 
 
-# Headings as links name them.
+# The headings of a file, in the form that links to them have.
 def anchors(path):
     text = re.sub(r"^```.*?^```", "", open(path, encoding="utf-8").read(), flags=re.M | re.S)
     return {re.sub(r"[^\w -]", "", heading).lower().replace(" ", "-")

@@ -3,17 +3,17 @@
 #
 # Builds and runs every test: tests/run.sh
 #
-# Installs what is missing first. A test that needs what this machine has not, a GPU say, is skipped, and named at the
-# end with its reason. The exit code is 0 where no test failed.
+# Installs what is missing first. A test that needs something that this machine lacks, such as a GPU, is skipped, and
+# listed at the end with the reason. The exit code is 0 where no test failed.
 set -euo pipefail
 
 cd "$(dirname "$0")/.."
 steps=4
 . tests/setup.sh
 
-command -v nvcc >/dev/null || steps=3  # there is no second build
+command -v nvcc >/dev/null || steps=3  # without nvcc there is no second build
 begin "looking for what the build needs"
-if [ "$(id -u)" = 0 ]; then  # what can be done without: nobody need install it by hand
+if [ "$(id -u)" = 0 ]; then  # optional packages, which other users need not install by hand
   want_command clang-format clang-format
   want_command shellcheck shellcheck
   want_command clang++ clang
@@ -21,20 +21,20 @@ fi
 install_packages
 
 begin "building (some minutes the first time)"
-# shellcheck disable=SC2046  # one option or none
+# shellcheck disable=SC2046  # gpu_option prints one option or none
 configure build -Dstandin=enabled $(gpu_option)
 build build all meson-test-prereq meson-benchmark-prereq
 
 failed=0
-run_tests() { # FOLDER [ARGUMENT OF meson test...]: builds what the tests need that is not built yet
+run_tests() { # FOLDER [ARGUMENT OF meson test...]: also builds what the tests need
   meson test -C "$1" --print-errorlogs "${@:2}" </dev/null || failed=1
 }
 
 begin "testing"
 run_tests build
 
-# What a machine without the CUDA toolkit gets. The filter code on the CPU is the same, and tested above; here another
-# compiler makes it, where it is there.
+# The build for machines without the CUDA toolkit. Its code for the CPU is the same as above, and is compiled by Clang
+# where that is installed.
 folders=(build)
 if command -v nvcc >/dev/null; then
   begin "building and testing without CUDA"

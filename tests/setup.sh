@@ -1,8 +1,8 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# What pipelines/demo.sh and tests/run.sh have in common: installs what is missing and builds. Sourced, with the
-# project's top folder as the current one, by scripts under `set -euo pipefail` that set `steps` to how many they have.
+# Shared by pipelines/demo.sh and tests/run.sh: installs what is missing, and builds. To be sourced in the project's top
+# folder by scripts under `set -euo pipefail`, which set `steps` to the number of their steps.
 
 step_number=0
 begin() {
@@ -16,7 +16,7 @@ die() {
   exit 1
 }
 
-# Runs a command with its output in build/NAME.log, whose end is shown where it fails: logged NAME COMMAND...
+# Runs a command with its output in build/NAME.log, and shows the end of that where it fails: logged NAME COMMAND...
 logged() {
   local log=build/$1.log
   shift
@@ -32,12 +32,12 @@ want_command() { command -v "$1" >/dev/null || missing+=("$2"); }
 want_module() { pkg-config --exists "$1" 2>/dev/null || missing+=("$2"); }
 want_element() { gst-inspect-1.0 --exists "$1" >/dev/null 2>&1 || missing+=("$2"); }
 
-# A toolkit that was installed by NVIDIA's own packages is not on the PATH.
+# NVIDIA's own packages install the toolkit in a folder that is not on the PATH.
 if ! command -v nvcc >/dev/null && [ -x /usr/local/cuda/bin/nvcc ]; then
   PATH=$PATH:/usr/local/cuda/bin
 fi
 
-# Installs what the build, the tests and the examples need, and nothing that is there already.
+# Installs what the build, the tests and the examples need, unless it is there already.
 install_packages() {
   mkdir -p build 2>/dev/null || true
   [ -w build ] || die "cannot write to $PWD/build as $(id -un)"
@@ -51,7 +51,7 @@ install_packages() {
   want_element videotestsrc gstreamer1.0-plugins-base
   want_element vp8enc gstreamer1.0-plugins-good  # WebM and PNG for the examples
   if command -v nvcc >/dev/null; then
-    # GStreamer's CUDA memory, and the elements that decode into it. Its headers include GL's.
+    # GStreamer's CUDA memory, whose headers include those of GL, and the elements that decode into it.
     want_module gstreamer-cuda-1.0 libgstreamer-plugins-bad1.0-dev
     want_module gl libgl-dev
     want_element h264parse gstreamer1.0-plugins-bad
@@ -65,7 +65,7 @@ install_missing() {
   [ ${#missing[@]} -gt 0 ] || return 0
   local package wanted=()
   for package in "${missing[@]}"; do
-    # A package that is here and too old to hold what was looked for will not hold it after another installation either.
+    # A package that is installed, but too old for what is needed, would not change by being installed again.
     [ "$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null)" = installed ] || wanted+=("$package")
   done
   missing=()
@@ -84,12 +84,12 @@ install_missing() {
     die "apt-get could not install ${wanted[*]}"
 }
 
-# How long a build takes at first, on two cores.
+# How long the first build takes on two cores.
 build_time() { if command -v nvcc >/dev/null; then echo "about six minutes"; else echo "a minute or two"; fi; }
 
-# The GPUs to compile for, as a Meson option: those of this machine. Without any, a recent generation alone, to see that
-# it compiles, since every other one costs minutes; with one that nvcc does not know, an old one too. Newer GPUs run the
-# PTX.
+# The GPUs to compile for, as a Meson option: those of this machine. Without a GPU it is one recent generation, to see
+# that the code compiles, since each generation takes minutes. For a GPU that nvcc does not know it is an old generation
+# and a recent one: newer GPUs run the PTX.
 gpu_option() {
   command -v nvcc >/dev/null || return 0
   local known arch archs=()
@@ -101,8 +101,8 @@ gpu_option() {
   (IFS=, && echo "-Dcuda-arch=${archs[*]}")
 }
 
-# Configures a folder to build in, again only where something changed: configure FOLDER [MESON OPTION...]. A folder that
-# was configured by hand stays as it is.
+# Configures a build folder, and does so again only where something has changed: configure FOLDER [MESON OPTION...]. A
+# folder that was configured by hand stays as it is.
 configure() {
   local folder=$1 state
   shift
@@ -112,7 +112,7 @@ configure() {
       die "$folder/ was made for another copy of the source: rm -rf $folder, and run this again"
   fi
   mkdir -p "$folder"
-  # Meson looks for CUDA and GStreamer only when it configures.
+  # Meson looks for CUDA and GStreamer only when it configures, so that new versions need another configuration.
   state="$* $(nvcc --version 2>/dev/null | tail -n 1) $(pkg-config --modversion gstreamer-1.0)"
   if [ ! -e "$folder/build.ninja" ]; then
     logged "${folder##*/}-setup" meson setup "$folder" "$@" || die "the build could not be configured"
@@ -127,14 +127,14 @@ configure() {
 
 fresh_start() { echo "If the compiler, Meson or CUDA changed since $1/ was made: rm -rf $1, and run this again."; }
 
-# Says every half minute how far ninja is, by its log, until it is killed: follow LOG
+# Prints every half minute how far ninja is, by its log, until this function is killed: follow LOG
 follow() {
   while sleep 30 >/dev/null 2>&1 && kill -0 $$ 2>/dev/null; do
     { grep -o '^\[[0-9]*/[0-9]*\]' "$1" || true; } | tail -n 1 | sed 's/^/      /'
   done
 }
 
-# Builds in a folder that is configured: build FOLDER [TARGET...]
+# Builds in a configured folder: build FOLDER [TARGET...]
 build() {
   local follower code=0
   follow "build/${1##*/}.log" &

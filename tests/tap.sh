@@ -1,25 +1,25 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Tests in the Test Anything Protocol. Sourced by scripts under `set -euo pipefail` that print how many tests they have,
-# "1..8", call `expect` for each, and end with `finish`.
+# Functions for tests in the Test Anything Protocol. To be sourced by scripts under `set -euo pipefail`, which print the
+# number of their tests, as "1..8", call `expect` for each test, and end with `finish`.
 
 number=0
 failed=0
 
-expect() { # NAME COMMAND...: a test that passes where the command succeeds; else what it prints is shown
+expect() { # NAME COMMAND...: passes where the command succeeds, and else shows what it printed
   local output
   number=$((number + 1))
   if output=$("${@:2}" 2>&1 | tr -d '\0'); then
     echo "ok $number - $1"
   else
     echo "not ok $number - $1"
-    echo "# ${output//$'\n'/$'\n'# }" >&2  # which Meson shows
+    echo "# ${output//$'\n'/$'\n'# }" >&2  # Meson shows standard error
     failed=1
   fi
 }
 
-expect_unless() { # REASON NAME COMMAND...: the same, skipped where there is a reason
+expect_unless() { # REASON NAME COMMAND...: as expect, but skipped where REASON is not empty
   if [ -z "$1" ]; then
     expect "${@:2}"
   else

@@ -191,8 +191,8 @@ Area Area::grown(int radius_x, int radius_y, Border border) const {
       add(x0, y0, x1, y1);
       continue;
     }
-    // A rectangle that goes around more than once covers the whole width or height, and so does one beyond an edge where
-    // nothing is known of the samples outside.
+    // A rectangle that goes around more than once covers the whole width or height, and so does one beyond an edge
+    // where nothing is known of the samples outside.
     const auto all = [border](int64_t begin, int64_t end, int length) {
       return end - begin >= length || (border != Border::Wrap && (begin < 0 || end > length));
     };

@@ -4,9 +4,9 @@
 //
 //   cpu-bench [--size=WxH] [--threads=N] [--format=FORMAT] [--only=TEXT] [--json=FILE]
 //
-// Both sides run on the same threads, those of OpenCV, and take turns, so that whatever else the machine does is shared
-// out; figures are medians. Random contents, borders replicated, all channels filtered. Where the definitions agree,
-// the bytes have to: what differs is counted, and makes the program fail.
+// Both sides run on the same threads, those of OpenCV, and take turns, so that other load on the machine affects both.
+// Figures are medians. Contents are random, borders replicated, and all channels filtered. Where both define the filter
+// in the same way their bytes have to be equal: differences are counted, and make the program fail.
 #include <opencv2/core.hpp>
 #include <opencv2/imgproc.hpp>
 
@@ -29,9 +29,9 @@ namespace cudaconv::bench {
 
 namespace {
 
-constexpr int kFrames = 4;  // pairs of frames that are taken in turn
+constexpr int kFrames = 4;  // pairs of frames, filtered in turn
 constexpr int kFewestRounds = 9, kMostRounds = 201;
-constexpr double kEnough = 0.5;  // seconds for a case, but for the fewest rounds
+constexpr double kEnough = 0.5;  // seconds for a case, once it has the fewest rounds
 
 using Peer = std::function<void(const cv::Mat &, cv::Mat &)>;
 
@@ -39,9 +39,9 @@ struct Case {
   std::string label;
   FilterSettings settings;
   Peer peer;
-  int differs = 0;    // codes by which the peer's definition may differ; -1: it is another
-  Peer exact = {};    // what the samples are compared with, where the peer itself is not accurate
-  bool deep = false;  // whether the peer does samples of 16 bits too
+  int differs = 0;    // codes by which the peer may differ; -1: it filters otherwise
+  Peer exact = {};    // compared with in place of the peer, where that is inaccurate
+  bool deep = false;  // whether the peer takes samples of 16 bits too
 };
 
 FilterSettings settings(Mask mask, int size = 0) {
@@ -63,7 +63,7 @@ cv::Mat square(std::vector<float> value) {
   return cv::Mat(value, true).reshape(1, side);
 }
 
-// Intermediate images stay allocated from run to run.
+// The correlation with a kernel by OpenCV. Intermediate images stay allocated from run to run.
 Peer correlation(const cv::Mat &kernel, bool absolute) {
   const cv::Point centre(-1, -1);
   if (!absolute)
@@ -74,7 +74,7 @@ Peer correlation(const cv::Mat &kernel, bool absolute) {
   };
 }
 
-// The rows of a derivative: sobel and scharr by themselves, others as factors.
+// Derives an image: Sobel and Scharr by their own functions, other masks by their factors.
 void derive(const cv::Mat &in, cv::Mat &out, int depth, const std::vector<float> &smooth, bool along_x) {
   if (smooth == std::vector<float>{1, 2, 1})
     cv::Sobel(in, out, depth, along_x, !along_x, 3, 1, 0, cv::BORDER_REPLICATE);
@@ -118,8 +118,9 @@ double sigma_of(int size) {
   return 0.3 * ((size - 1) * 0.5 - 1) + 0.8;
 }
 
-// In double precision: GaussianBlur gives 8-bit images weights of 8 bits of fraction, which takes its results up to 2
-// or 3 codes from these for large masks. Without a sigma it would take the weights for size 9 from a table, too.
+// The result is compared with a blur in double precision: GaussianBlur gives weights of 8-bit images 8 bits of
+// fraction, which takes its results up to 2 or 3 codes away for large masks. The sigma is given, since without one it
+// would take the weights for size 9 from a table.
 Case gauss_of(const std::string &label, FilterSettings s, int size, double sigma) {
   const auto kernel = [=] { return cv::getGaussianKernel(size, sigma, CV_64F); };
   return {label,
@@ -146,7 +147,7 @@ Case gauss_by_sigma(int sigma) {
   return gauss_of("gauss sigma " + std::to_string(sigma), s, 6 * sigma + 1, sigma);
 }
 
-// For sizes that divide the frame's.
+// A mosaic with a size that divides that of the frame.
 Case mosaic(int size) {
   return {"mosaic " + std::to_string(size),
           settings(Mask::Mosaic, size),
@@ -170,7 +171,7 @@ Peer morphology(int operation, int size, int shape = cv::MORPH_RECT) {
   };
 }
 
-// A dilation by random pixels of a square, about half of them.
+// A dilation by an element of random members, about half of the square.
 Case element(int side) {
   Case c = {"dilate custom " + std::to_string(side), settings(Mask::Dilate), {}, 0, {}, true};
   c.settings.shape = Shape::Custom;
@@ -202,7 +203,7 @@ Peer kirsch() {
   };
 }
 
-// A mask of random coefficients, whole numbers or fractions, that is not the product of a row and a column.
+// A mask of random coefficients, integers or fractions, that does not separate.
 Case custom(int side, bool fractions = false) {
   Case c = {"custom " + std::to_string(side) + "x" + std::to_string(side) + (fractions ? " fractions" : ""),
             settings(Mask::Custom),
@@ -216,7 +217,7 @@ Case custom(int side, bool fractions = false) {
     c.settings.coefficients.value.push_back(static_cast<int>(random() % 256) - 128 + (fractions ? 1 / 3. : 0));
   c.settings.divisor = std::ldexp(1.0, 7 + static_cast<int>(std::ceil(std::log2(side))));
   c.peer = correlation(matrix(c.settings.coefficients, c.settings.divisor), false);
-  c.differs = 1;  // it rounds halves to even, and large masks by a Fourier transform
+  c.differs = 1;  // OpenCV rounds halves to even, and filters large masks by a Fourier transform
   return c;
 }
 
@@ -337,7 +338,7 @@ void in_parallel(int n, const std::function<void(int)> &body) {
 struct Result {
   std::string format, label;
   double ours, peers, copy;  // milliseconds
-  size_t differ;             // samples, by more than the case allows
+  size_t differ;             // number of samples that differ by more than the case allows
 };
 
 class Bench {
@@ -351,7 +352,7 @@ class Bench {
     const auto ours = [&](int i) {
       backend_->retire(backend_->submit(plan, view_of(source_[i % kFrames]), view_of(target_[i % kFrames])));
     };
-    // Of another frame than ours before it, which would be in the cache.
+    // The peer filters another frame than ours just did, which would still be in the cache.
     const auto peers = [&](int i) { c.peer(source_[(i + 2) % kFrames], peers_target_[(i + 2) % kFrames]); };
     for (int i = 0; i < kFrames; i++) {
       ours(i);

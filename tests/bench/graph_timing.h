@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// What the benchmarks of the CUDA kernels share: frames in device memory, and the time of launches in a graph.
+// Shared by the benchmarks of the CUDA kernels: frames in device memory, and the time of launches in a graph.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -21,7 +21,7 @@
 namespace cudaconv::bench {
 
 constexpr int kLaunches = 40, kReplays = 15;
-constexpr size_t kTotalBytes = 800 << 20;  // of all frames of a case, where 40 pairs suffice
+constexpr size_t kTotalBytes = 800 << 20;  // of all frames of a case, where 40 pairs are enough
 
 inline void check(cudaError_t result, const char *call) {
   if (result != cudaSuccess) throw std::runtime_error(std::string(call) + ": " + cudaGetErrorString(result));
@@ -83,13 +83,13 @@ inline FrameLayout layout_of(const std::string &format, int width, int height) {
   return layout;
 }
 
-// Pairs of frames in device memory, rows padded to multiples of 16 bytes.
+// Pairs of frames in device memory, whose rows are padded to multiples of 16 bytes.
 class Frames {
  public:
   Frames(const FrameLayout &layout) {
     for (int i = 0; i < layout.planes; i++) {
       const PlaneLayout &p = layout.plane[i];
-      if (p.memory_plane != i) continue;  // another view of that plane
+      if (p.memory_plane != i) continue;  // another view of a plane of memory
       offset_[i] = bytes_;
       pitch_[i] = (static_cast<ptrdiff_t>(p.width) * p.step * p.bytes_per_container() + 15) / 16 * 16;
       bytes_ += static_cast<size_t>(pitch_[i]) * p.height;
@@ -133,14 +133,14 @@ class Frames {
   int planes_ = 0;
 };
 
-// Microseconds of one of the launches that enqueue(i) makes.
+// The time in microseconds of one of the launches that enqueue(i) makes.
 inline double time_graph(cudaStream_t stream, const std::function<void(int)> &enqueue) {
-  enqueue(0);  // what the first launch has to prepare
+  enqueue(0);  // prepares what the first launch needs
   check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
   const auto start = std::chrono::steady_clock::now();
   enqueue(0);
   check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
-  // Slow ones need no averaging.
+  // Slow launches need no averaging.
   const bool slow = std::chrono::steady_clock::now() - start > std::chrono::milliseconds(1);
   const int launches = slow ? 4 : kLaunches, replays = slow ? 3 : kReplays;
   cudaGraph_t graph;

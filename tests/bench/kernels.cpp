@@ -4,9 +4,9 @@
 //
 //   kernel-bench [--table=goals,formats,widths,packed,seeds,sizes] [--size=WxH] [--only=TEXT,TEXT] [--json=FILE]
 //
-// Figures are of the kernels alone: 40 launches in a graph, over pairs of frames that together exceed the L2 cache
-// several times, random contents, the median of 15 replays. A copy is a cudaMemcpyAsync within the device; ratios are
-// to the one in the same run. Exits with 77 where there is no device.
+// Figures are those of the kernels alone: 40 launches in a graph, over pairs of frames that together exceed the L2
+// cache several times, with random contents; the median of 15 replays. A copy is a cudaMemcpyAsync() within the device,
+// and ratios are to the copy in the same run. Exits with 77 where there is no device.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -48,7 +48,7 @@ FilterSettings dilation(Shape shape, int side) {
   return s;
 }
 
-// As the element does it unless told otherwise: alpha is copied.
+// The settings with the element's defaults for chroma and alpha.
 FilterSettings with_defaults(FilterSettings s) {
   s.chroma = FilterSettings().chroma;
   s.alpha = FilterSettings().alpha;
@@ -70,7 +70,7 @@ FilterSettings fractions(int side) {
   return s;
 }
 
-// A mask of random coefficients of so many bits, their sum a power of two so that NPP can divide by it.
+// A mask of random coefficients of `bits` bits, whose divisor is a power of two so that NPP can divide by it.
 FilterSettings custom(int side, int bits) {
   FilterSettings s = settings(Mask::Custom);
   s.coefficients.width = s.coefficients.height = side;
@@ -82,7 +82,7 @@ FilterSettings custom(int side, int bits) {
   return s;
 }
 
-// A dilation by random pixels of a square, about half of them.
+// A dilation by an element of random members, about half of the square.
 FilterSettings element(int side) {
   FilterSettings s = settings(Mask::Dilate);
   s.shape = Shape::Custom;
@@ -92,7 +92,7 @@ FilterSettings element(int side) {
   return s;
 }
 
-// One of each structure of kernels, by label.
+// The labels of one case for each structure of kernels.
 const std::vector<std::string> kUsual = {"gauss5",   "sobel l2", "gauss7",     "median 3",
                                          "gauss 15", "box 31",   "custom 7x7", "custom 11x11"};
 
@@ -167,7 +167,7 @@ FilterSettings with_sigma(Mask mask, double sigma) {
   return s;
 }
 
-// An element of random members.
+// A dilation by an element of random members.
 FilterSettings random_element(int side) {
   FilterSettings s = dilation(Shape::Custom, 0);
   s.coefficients.width = s.coefficients.height = side;
@@ -176,7 +176,7 @@ FilterSettings random_element(int side) {
   return s;
 }
 
-// Masks of all sizes that there are.
+// Masks of all sizes.
 std::vector<Case> size_cases() {
   std::vector<Case> cases;
   const auto number = [](double v) {
@@ -209,15 +209,15 @@ std::vector<Case> size_cases() {
   return cases;
 }
 
-// Between cases: a device that has worked hard lowers its clock.
+// A pause between cases, since a device under heavy load lowers its clock.
 constexpr std::chrono::milliseconds kRest{150};
 
 struct Result {
   std::string table, format, label, method;
   int width, height;
   double microseconds, copy, npp;  // npp: 0 where there is none
-  size_t bytes;                    // read and written
-  std::string kernels;             // that auto has taken, see kernels/cuda/dispatch.h; empty: those of the method
+  size_t bytes;                    // bytes read and written
+  std::string kernels;  // those that auto has selected, see kernels/cuda/dispatch.h; empty: those of the method
 };
 
 class Bench {
@@ -229,7 +229,7 @@ class Bench {
 
   const std::vector<Result> &results() const { return results_; }
 
-  // Each case by each method, one line a case.
+  // Measures each case with each method, and prints a line a case.
   void run(const std::string &table, const std::string &format, int width, int height, const std::vector<Case> &cases,
            const std::vector<Method> &methods) {
     const FrameLayout layout = layout_of(format, width, height);
@@ -286,7 +286,7 @@ class Bench {
     int calls = 0;
     const double us = time_graph(stream_, [&](int i) {
       const Ticket ticket = backend->submit(plan, frames.source(i), frames.target(i));
-      if (calls++ < 2) backend->retire(ticket);  // later ones are captured, and do not complete
+      if (calls++ < 2) backend->retire(ticket);  // later frames are captured into a graph, and do not complete
     });
     const char *kernels = backend->stats().kernels;
     kernels_ = kernels ? kernels : "";
@@ -381,11 +381,11 @@ int main(int argc, char **argv) {
     if (std::find(kUsual.begin(), kUsual.end(), c.label) != kUsual.end() || c.label == "dilate 5" ||
         c.label == "open 3")
       usual.push_back(std::move(c));
-  if (wanted("widths"))  // rows that do not end at a multiple of 16 bytes
+  if (wanted("widths"))  // rows whose length is no multiple of 16 bytes
     for (const char *format : {"RGBA", "NV12", "P010_10LE"})
       for (const auto &[w, h] : {std::pair(1918, 1080), std::pair(1366, 768), std::pair(854, 480)})
         bench.run("widths", format, w, h, usual, {Method::Auto});
-  if (wanted("packed")) {  // samples that do not lie side by side
+  if (wanted("packed")) {  // samples that are not dense
     for (Case &c : usual) c.settings.alpha = Alpha::Copy;
     for (const char *format : {"YUY2", "RGB10A2_LE"})
       for (const auto &[w, h] : {std::pair(1920, 1080), std::pair(3840, 2160)})

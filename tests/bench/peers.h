@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// What else could do the same on the same GPU. Built in where the toolkit has NPP.
+// Other implementations of the same filters on the same GPU: NPP, where the CUDA toolkit has it.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -13,11 +13,12 @@
 
 namespace cudaconv::bench {
 
-// Enqueues a filter of a frame of `channels` interleaved 8-bit samples, pitches in bytes. Throws std::runtime_error.
+// Enqueues a filter for a frame of `channels` interleaved 8-bit samples; pitches are in bytes. Throws
+// std::runtime_error.
 using Enqueue = std::function<void(const uint8_t *source, int source_pitch, uint8_t *target, int target_pitch,
                                    int width, int height, cudaStream_t stream)>;
 
-// NPP's function for these settings with border=replicate and 1 or 4 channels, if there is one.
+// NPP's function for these settings with border=replicate and 1 or 4 channels; none where it has no such function.
 std::optional<Enqueue> npp_filter(const FilterSettings &settings, int channels);
 
 }  // namespace cudaconv::bench

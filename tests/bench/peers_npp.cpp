@@ -38,7 +38,7 @@ NppStreamContext context_of(cudaStream_t stream) {
   return context;
 }
 
-// A mask in device memory for as long as the filter that reads it.
+// A mask in device memory, which is freed with the last reference.
 template <typename T>
 std::shared_ptr<T> on_device(const std::vector<T> &host) {
   T *data = nullptr;
@@ -77,7 +77,7 @@ std::optional<Enqueue> npp_filter(const FilterSettings &s, int channels) {
     case Mask::Gauss9:
       return choose(nppiFilterGaussBorder_8u_C1R_Ctx, nppiFilterGaussBorder_8u_C4R_Ctx, NPP_MASK_SIZE_9_X_9);
     case Mask::Gauss: {
-      // One dimension for both directions, floats that sum to 1.
+      // NPP takes one line of weights for both directions: floats whose sum is 1.
       std::vector<Npp32f> line(s.size);
       float sum = 0;
       for (int i = 0; i < s.size; i++) {

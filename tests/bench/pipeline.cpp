@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Frames end to end: how many a pipeline gets through, beside what the bus could carry and what other elements do in
-// the same run. The sink maps each frame that is in system memory, and looks at some of its words. Nothing here passes
-// or fails by a time; --soak fails where a frame is wrong, or where memory keeps growing.
+// Measures pipelines from end to end: frames a second, beside those that the bus could carry and those of other
+// elements in the same run. The sink maps each frame that is in system memory and reads some of its words. Nothing here
+// passes or fails by a time; --soak fails where a frame is wrong, or where memory keeps growing.
 //
-// Where frames come from:
+// Origins of frames:
 //   pool      the pool that the element proposes
-//   recycled  8 buffers of pageable memory that come round again and again
-//   wrapped   the same pages in memory objects that are new each time
+//   recycled  8 buffers of pageable memory, used again and again
+//   wrapped   the same pages, in memory objects that are new each time
 //   cuda      CUDA memory, in and out
 #include <gst/app/gstappsink.h>
 #include <gst/base/gstpushsrc.h>
@@ -37,13 +37,13 @@
 
 namespace {
 
-constexpr int kBuffers = 8;          // of pageable memory
-constexpr int kPictures = 5;         // different ones, one after the other
-constexpr int kWarmUp = 40;          // frames, more than are in flight, and more than it takes to tell a pool
+constexpr int kBuffers = 8;          // of pageable memory, in a pool
+constexpr int kPictures = 5;         // different pictures, sent in turn
+constexpr int kWarmUp = 40;          // frames; more than are in flight, and more than are needed to recognise a pool
 constexpr int kPatience = 60;        // seconds beyond the measurement that a pipeline may take
-constexpr int kLone = 200;           // frames of which each waits for the one before to come
-constexpr int kUnderWay = 64;        // frames, more than there ever are between source and sink
-constexpr size_t kLatencies = 4096;  // that are kept, of the first frames
+constexpr int kLone = 200;           // frames, each of which is sent when the one before has come
+constexpr int kUnderWay = 64;        // frames; more than there ever are between source and sink
+constexpr size_t kLatencies = 4096;  // latencies kept, of the first frames
 
 struct Unref {
   void operator()(GstCaps *caps) const { gst_caps_unref(caps); }
@@ -54,7 +54,7 @@ struct Unref {
 template <typename T>
 using Ref = std::unique_ptr<T, Unref>;
 
-// Microseconds.
+// Both clocks are in microseconds.
 gint64 now() {
   return g_get_monotonic_time();
 }
@@ -81,28 +81,28 @@ struct FrameSize {
 
 enum class Origin { Pool, Recycled, Wrapped };
 
-// What a source is to do. Outlives it.
+// The orders for a source, and what it shares with the sink. Has to outlive the source.
 struct Feed {
   GstVideoInfo info;
   Ref<GstCaps> caps;
   Origin origin;
   bool lone = false;       // a frame is sent when the one before has come
   bool live = false;       // frames come at their rate, else as fast as they are taken
-  bool fill_each = false;  // else each buffer is filled once, since it is not the source that is to be measured
-  gint64 deadline = 0;     // the stream ends then, or
-  gint64 length = 0;       // so many microseconds after the frames that warm up, or
-  int frames = G_MAXINT;   // after so many frames
+  bool fill_each = false;  // false: each buffer is filled once, since the source is not to be measured
+  gint64 deadline = 0;     // when the stream ends, or
+  gint64 length = 0;       // how many microseconds after the frames that warm up, or
+  int frames = G_MAXINT;   // after how many frames
 
-  std::vector<std::vector<guint8>> picture;  // kPictures of them
+  std::vector<std::vector<guint8>> picture;  // kPictures pictures
   std::vector<std::vector<guint8>> pages;    // of Origin::Wrapped
   std::atomic<bool> page_used[kBuffers] = {};
-  std::atomic<int> come{0};            // frames, at the sink
+  std::atomic<int> come{0};            // number of frames that have come to the sink
   std::atomic<bool> withheld{false};   // a lone frame has not come within a second
-  std::map<const void *, int> filled;  // which picture a piece of memory holds
+  std::map<const void *, int> filled;  // the picture that a piece of memory contains
   struct Departure {
     gint64 time;
     int picture;
-  } departure[kUnderWay] = {};  // of frame n at n % kUnderWay
+  } departure[kUnderWay] = {};  // for frame n at n % kUnderWay
 
   Feed(const FrameSize &size, bool on_device, Origin from, int fps = 1000) : origin(from) {
     info = size.info();
@@ -191,7 +191,7 @@ GstFlowReturn create(GstPushSrc *src, GstBuffer **out) {
   return GST_FLOW_OK;
 }
 
-// Takes the pool that downstream proposes, or, where it proposes none, one of its own.
+// Takes the pool that downstream proposes, or makes one where it proposes none.
 gboolean decide_allocation(GstBaseSrc *src, GstQuery *query) {
   const Feed &feed = *reinterpret_cast<BenchSrc *>(src)->feed;
   if (feed.origin == Origin::Pool && gst_query_get_n_allocation_pools(query) > 0)
@@ -228,8 +228,8 @@ void bench_src_init(BenchSrc *self) {
 
 // ---- A pipeline -----------------------------------------------------------------------------------------------------
 
-// How much of a frame to look at: all of it, or some words all over it, which costs next to nothing and yet shows
-// whether the frame has been filtered and has come.
+// How much of a frame is read: all of it, or some words spread over it, which takes next to no time and still shows
+// whether the frame has come and has been filtered.
 enum class Look { Whole, Words };
 
 guint64 checksum(const GstVideoFrame &frame, Look look) {
@@ -259,16 +259,16 @@ guint64 checksum(const GstVideoFrame &frame, Look look) {
   return sum;
 }
 
-// Checksums of what comes of each picture.
+// The checksums of the filtered pictures.
 struct Expected {
   Look look = Look::Words;
-  std::vector<guint64> of_picture;  // empty: nothing is known
+  std::vector<guint64> of_picture;  // empty: not known
 };
 
-// A source, some elements, a sink that looks at the frames.
+// A pipeline of a source, some elements, and a sink that checks the frames.
 class Pipeline {
  public:
-  // Throws where there is no such element. `elements` as for gst-launch-1.0; the first is named "first".
+  // `elements` are as for gst-launch-1.0, the first with the name "first". Throws where there is no such element.
   Pipeline(Feed &feed, const std::string &elements, bool host_out, Expected expected)
       : feed_(feed), host_out_(host_out), expected_(std::move(expected)) {
     GError *error = nullptr;
@@ -304,7 +304,7 @@ class Pipeline {
     if (gst_element_set_state(pipeline_.get(), GST_STATE_PLAYING) == GST_STATE_CHANGE_FAILURE)
       fail("it does not start");
   }
-  // Until the stream has ended. Throws where it fails, or takes too long.
+  // Waits until the stream has ended. Throws where it fails or takes too long.
   void wait(int seconds) {
     const Ref<GstBus> bus(gst_element_get_bus(pipeline_.get()));
     const Ref<GstMessage> message(
@@ -329,7 +329,7 @@ class Pipeline {
   }
   double frames_per_second() const { return measured() * 1e6 / static_cast<double>(end_ - begin_); }
   double cpu_us() const { return static_cast<double>(cpu_end_ - cpu_begin_) / measured(); }
-  // Of a frame from source to sink, in microseconds: so many of a hundred take no longer.
+  // The latency from source to sink, in microseconds, that `percent` of the frames do not exceed.
   double latency(int percent) const {
     measured();
     std::vector<gint64> sorted(latency_.begin() + kWarmUp, latency_.end());
@@ -337,7 +337,7 @@ class Pipeline {
     std::nth_element(sorted.begin(), at, sorted.end());
     return static_cast<double>(*at);
   }
-  // What the elements say that they hold frames back for, in microseconds.
+  // The latency that the elements report, in microseconds.
   double reported_latency() const {
     GstQuery *query = gst_query_new_latency();
     GstClockTime min = 0;
@@ -345,10 +345,10 @@ class Pipeline {
     gst_query_unref(query);
     return static_cast<double>(min) / GST_USECOND;
   }
-  // What is negotiated behind each cudaconv, from the source on: "CUDA" or "system".
+  // The kinds of memory negotiated behind each cudaconv, from the source on: "CUDA" or "system".
   std::string memories() const {
     std::string result;
-    GstIterator *elements = gst_bin_iterate_sorted(GST_BIN(pipeline_.get()));  // from the sinks on
+    GstIterator *elements = gst_bin_iterate_sorted(GST_BIN(pipeline_.get()));  // begins at the sinks
     gst_iterator_foreach(
         elements,
         [](const GValue *item, gpointer text) {
@@ -369,7 +369,7 @@ class Pipeline {
   const std::vector<guint64> &checksums() const { return checksums_; }
   bool keep_checksums = false;
 
-  // A number of the statistics of the cudaconv named "first".
+  // A number in the statistics of the cudaconv named "first".
   guint64 stat(const char *field) const {
     const Ref<GstElement> first(gst_bin_get_by_name(GST_BIN(pipeline_.get()), "first"));
     if (!g_object_class_find_property(G_OBJECT_GET_CLASS(first.get()), "stats")) return 0;
@@ -383,7 +383,7 @@ class Pipeline {
 
  private:
   [[noreturn]] void fail(const std::string &why) const { throw std::runtime_error(why); }
-  // Frames after those that warm up. Throws where there are none.
+  // The number of frames after those that warm up. Throws where there are none.
   int measured() const {
     if (frames_ <= kWarmUp) fail("too few frames came");
     return frames_ - kWarmUp;
@@ -430,7 +430,7 @@ struct Options {
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
-// A row of the table: what is to run, and what came of it.
+// A row of the table: the pipeline to run, and the results.
 struct Row {
   FrameSize size;
   std::string what, elements;
@@ -438,15 +438,15 @@ struct Row {
   bool on_device = false;
 
   double fps = kNone;
-  double times_unfiltered = kNone;  // as many frames a second as upstream's own way to the GPU and back
+  double times_unfiltered = kNone;  // frames a second relative to upload and download by GStreamer's own elements
   double latency_us = kNone;        // of one frame at a time
-  double floor_us = kNone;          // of that: copies and kernels
+  double floor_us = kNone;          // the part of latency_us that copies and kernels take
   double cpu_us = kNone, gpu_us = kNone, staged_share = kNone;
   double reported_us = kNone;  // of a live pipeline: the latency by query
-  double late_us = kNone;      // and that of the slowest hundredth
-  double worst_us = kNone;     // of lone frames
-  double times_bus = kNone;    // as many frames a second as the bus
-  std::string memory = {};     // behind each element of a chain
+  double late_us = kNone;      // of a live pipeline: the latency of the slowest hundredth
+  double worst_us = kNone;     // the longest latency of lone frames
+  double times_bus = kNone;    // frames a second relative to those over the bus
+  std::string memory = {};     // kinds of memory behind each element of a chain
 
   std::string name() const { return size.text() + " " + what; }
 };
@@ -465,7 +465,7 @@ void print_name(const Row &row) {
   std::printf("%-15s %-35s", row.size.text().c_str(), row.what.c_str());
 }
 
-// Three digits of each, or more.
+// Prints numbers with at least three digits.
 void print_numbers(std::initializer_list<double> numbers) {
   for (double number : numbers) {
     if (std::isnan(number))
@@ -488,14 +488,14 @@ bool is_cudaconv(const Row &row) {
   return row.elements.find("cudaconv") == 0;
 }
 
-// So many in a row.
+// A chain of `n` elements, with the elements `between` between them.
 std::string chain(const Options &o, int n, const std::string &between = "") {
   std::string elements = cudaconv(o);
   for (int i = 1; i < n; i++) elements += between + " ! cudaconv backend=" + o.backend + " mask=" + o.mask;
   return elements;
 }
 
-// What comes of the pictures, by the CPU, which filters them so many times.
+// The checksums of the pictures after `filters` filters, made by the CPU.
 Expected expected_of(const FrameSize &size, const std::string &mask, Look look, int filters = 1) {
   Feed feed(size, false, Origin::Recycled);
   feed.fill_each = true;
@@ -510,14 +510,14 @@ Expected expected_of(const FrameSize &size, const std::string &mask, Look look, 
   return {look, pipeline.checksums()};
 }
 
-// Of a frame, by the statistics of the element.
+// Microseconds of kernels for each frame, by the element's statistics.
 double kernel_us(const Pipeline &pipeline) {
   const auto frames = static_cast<double>(pipeline.stat("frames"));
   return frames > 0 ? static_cast<double>(pipeline.stat("device-time")) / frames / 1e3 : kNone;
 }
 
 #ifdef HAVE_CUDA
-// What the bus does with frames in pinned memory, without any element.
+// Copies of frames in pinned memory over the bus, without any element.
 class Bus {
  public:
   explicit Bus(gsize bytes) : bytes_(bytes) {
@@ -537,7 +537,7 @@ class Bus {
   }
   Bus(const Bus &) = delete;
 
-  // Frames a second, both ways at once; 0 where that fails.
+  // Frames a second in both directions at once; 0 where that fails.
   double both_ways() {
     double best = 0;
     for (int round = 0; ok_ && round < 4; round++) {
@@ -549,7 +549,7 @@ class Bus {
     return ok_ ? best : 0;
   }
 
-  // Microseconds that a frame takes there and, after that, back: the median, by the GPU's clock; 0 where that fails.
+  // Microseconds that a frame takes to the device and then back, by the GPU's clock: the median. 0 where that fails.
   double there_and_back_us() {
     std::vector<float> times;
     for (int i = 0; ok_ && i < kCopies; i++) {
@@ -582,7 +582,7 @@ class Bus {
 };
 #endif
 
-// How long the copies of a frame that lies in pinned memory take, in microseconds; 0 where there are none.
+// Microseconds that the copies of a frame in pinned memory take; 0 where there are none.
 double copies_us(const Options &o, const Row &row) {
 #ifdef HAVE_CUDA
   if (o.backend == "cuda" && !row.on_device) return Bus(row.size.bytes()).there_and_back_us();
@@ -593,7 +593,7 @@ double copies_us(const Options &o, const Row &row) {
   return 0;
 }
 
-// As many as there are in the time that the options give.
+// Measures how many frames pass within the time that the options give.
 void measure_throughput(const Options &o, const Expected &expected, Row &row) {
   Feed feed(row.size, row.on_device, row.origin);
   feed.length = static_cast<gint64>(o.seconds * G_USEC_PER_SEC);
@@ -608,7 +608,7 @@ void measure_throughput(const Options &o, const Expected &expected, Row &row) {
   if (copied) row.staged_share = static_cast<double>(pipeline.stat("bytes-staged")) / static_cast<double>(copied);
 }
 
-// One at a time, each sent when the one before has come.
+// Measures the latency of frames, each of which is sent when the one before has come.
 void measure_latency(const Options &o, const Expected &expected, Row &row) {
   Feed feed(row.size, row.on_device, row.origin);
   feed.frames = 400;
@@ -621,8 +621,8 @@ void measure_latency(const Options &o, const Expected &expected, Row &row) {
   if (o.backend == "cuda") row.floor_us = copies_us(o, row) + kernel_us(pipeline);
 }
 
-// A row of the table. A pipeline that cannot be made or fails is named, and the rest goes on.
-// `unfiltered_fps`: what to compare it with.
+// Measures a row of the table, and compares it with `unfiltered_fps`. A pipeline that cannot be made, or that fails, is
+// reported, and the measurement goes on.
 void measure(const Options &o, const Expected &expected, double unfiltered_fps, Row row, std::vector<Row> &rows) {
   if (!is_wanted(o, row)) return;
   print_name(row);
@@ -640,7 +640,7 @@ void measure(const Options &o, const Expected &expected, double unfiltered_fps, 
   std::fflush(stdout);
 }
 
-// Frames a second over the bus; kNone where there is none, or nobody asks.
+// Measures frames a second over the bus; kNone where there is none, or where it is not wanted.
 double measure_bus(const Options &o, const FrameSize &size, std::vector<Row> &rows) {
   Row bus{size, "bus, both ways", {}};
 #ifdef HAVE_CUDA
@@ -667,13 +667,13 @@ void measure_frames_per_second(const Options &o, std::vector<Row> &rows) {
     double unfiltered_fps = kNone;
     if (o.backend == "cuda") {
       measure_bus(o, size, rows);
-      // Caps between them, without which both would pass frames on as they are.
+      // The caps between the two keep them from passing frames on as they are.
       const Row unfiltered{size, "cudaupload ! queue ! cudadownload",
                            "cudaupload name=first ! video/x-raw(memory:CUDAMemory) ! queue ! cudadownload"};
       const size_t before = rows.size();
       if (has_element("cudaupload")) measure(o, expected_of(size, "identity", Look::Words), kNone, unfiltered, rows);
       if (rows.size() > before) unfiltered_fps = rows.back().fps;
-      // The 9x9 of OpenGL's effects, which work in RGBA.
+      // The 9x9 blur of OpenGL's effects, which works in RGBA.
       if (has_element("gleffects_blur"))
         measure(o, {}, unfiltered_fps,
                 {size, "OpenGL: upload, blur, download",
@@ -700,8 +700,7 @@ void measure_frames_per_second(const Options &o, std::vector<Row> &rows) {
   }
 }
 
-// Several elements in a row, with system memory before and behind them: what they get through, and where the frames lie
-// in between.
+// Measures several elements in a row between system memory on both sides, and lists the memory between them.
 void measure_chains(const Options &o, std::vector<Row> &rows) {
   const FrameSize size = {"NV12", 3840, 2160};
   const std::string in_cuda = " ! video/x-raw(memory:CUDAMemory)";
@@ -752,7 +751,7 @@ void measure_chains(const Options &o, std::vector<Row> &rows) {
   }
 }
 
-// A frame that no other follows until it has come, at the defaults.
+// Measures frames each of which is sent when the one before has come, by default and with frames-in-flight=1.
 void measure_lone_frames(const Options &o, std::vector<Row> &rows) {
   bool first = true;
   for (const FrameSize &size : {FrameSize{"NV12", 1920, 1080}, FrameSize{"NV12", 3840, 2160}}) {
@@ -785,7 +784,7 @@ void measure_lone_frames(const Options &o, std::vector<Row> &rows) {
   }
 }
 
-// Frames that come at their rate, as from a camera: what the element says of its latency, and what it is.
+// Measures frames that come at their rate, as from a camera: the latency that the element reports, and the real one.
 void measure_live(const Options &o, std::vector<Row> &rows) {
   constexpr int kRate = 60;  // frames a second
   bool first = true;
@@ -811,8 +810,7 @@ void measure_live(const Options &o, std::vector<Row> &rows) {
   }
 }
 
-// ---- Many streams
-// ----------------------------------------------------------------------------------------------------
+// ---- Many streams ---------------------------------------------------------------------------------------------------
 
 struct Memory {
   double resident, heap, device;  // megabytes; `heap` is what malloc() has handed out
@@ -838,8 +836,8 @@ struct Memory {
   }
 };
 
-// Several streams at once for so long, every byte of every frame looked at. Whether all were right, and memory did not
-// grow once the pools had filled.
+// Runs several streams at once for `soak` seconds, and checks every byte of every frame. Returns whether all frames
+// were right, and memory did not grow once the pools were filled.
 bool soak(const Options &o) {
   constexpr int kParts = 10;
   constexpr double kSlack = 8;  // megabytes: two frames or so
@@ -856,7 +854,7 @@ bool soak(const Options &o) {
     pipelines.push_back(
         std::make_unique<Pipeline>(*feeds[i], cudaconv(here), true, expected_of(size, masks[i], Look::Whole)));
   }
-  Memory::now(o);  // itself takes some 90 MB the first time, for the runtime's context
+  Memory::now(o);  // the first call itself takes some 90 MB, for the context of the runtime
   const gint64 begin = now(), length = o.soak * G_USEC_PER_SEC;
   for (const auto &feed : feeds) feed->deadline = begin + length + G_USEC_PER_SEC / 2;
   for (const auto &pipeline : pipelines) pipeline->start();

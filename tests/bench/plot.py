@@ -12,7 +12,7 @@ import sys
 import matplotlib
 
 matplotlib.use('svg')
-matplotlib.rcParams['svg.hashsalt'] = 'cudaconv'  # the same file for the same figures
+matplotlib.rcParams['svg.hashsalt'] = 'cudaconv'  # makes the same file of the same figures
 matplotlib.rcParams['svg.fonttype'] = 'none'
 import matplotlib.pyplot as plt  # noqa: E402
 
@@ -53,7 +53,7 @@ def save(figure, name):
 
 
 def plot_families(results):
-    """Ratio to a copy by the side of the mask, ours and NPP's."""
+    """Plots times relative to a copy by the side of the mask, of cudaconv and of NPP."""
     figure, axes = plt.subplots(1, 2, figsize=(9, 3.6), sharey=True)
     chosen = [r for r in results if r['table'] == 'goals' and r['width'] == 3840]
     for axis, who, key in ((axes[0], 'cudaconv', 'us'), (axes[1], 'NPP', 'npp_us')):
@@ -66,7 +66,7 @@ def plot_families(results):
 
 
 def plot_methods(results):
-    """The methods beside each other and NPP, masks without factors."""
+    """Plots the methods beside one another and beside NPP, for masks that do not separate."""
     figure, axis = plt.subplots(figsize=(5.5, 3.6))
     chosen = [r for r in results if r['table'] == 'seeds' and side(r['filter'], 'custom') and r['width'] == 1024]
     lines = {}

@@ -41,13 +41,13 @@ Regions rectangles(std::vector<Region> list) {
   return regions;
 }
 
-// Of the frame's form, so large a part of it.
+// A region with the shape of the frame and `part` of its area.
 Regions part_of_frame(double part) {
   const int w = static_cast<int>(kWidth * std::sqrt(part)), h = static_cast<int>(kHeight * std::sqrt(part));
   return rectangles({{kWidth / 3, kHeight / 3, w, h}});
 }
 
-// Squares on a grid, none of which touch, each off the grid by some pixels.
+// Squares on a grid, moved off it by some pixels, none of which touches another.
 std::vector<Region> squares(int count, int least, int most) {
   std::vector<Region> list;
   std::mt19937_64 random(4);
@@ -189,7 +189,7 @@ class RegionBench {
   }
 
  private:
-  // As roi-scale=0.09 makes them, in steps of a quarter of an octave.
+  // Plans in steps of a quarter of an octave, as roi-scale=0.09 makes them.
   std::vector<PlannedRegions> by_strength(const std::vector<Region> &list) {
     std::vector<PlannedRegions> planned;
     std::vector<int> steps;
@@ -219,7 +219,7 @@ class RegionBench {
     return regions;
   }
 
-  // Half of the frame is a member.
+  // A mask whose members are half of the frame.
   static Regions disks() {
     Regions regions = rectangles({});
     RegionMask mask;

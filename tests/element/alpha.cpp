@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// alpha=weighted: what is transparent does not bleed into what is not.
+// alpha=weighted: transparent pixels do not bleed into others.
 #include <algorithm>
 #include <array>
 #include <cstdlib>
@@ -15,7 +15,7 @@ namespace {
 
 using Pixel = std::array<uint8_t, 4>;
 
-// A frame of one byte a channel whose pixels are `pixel(x, y)`.
+// A frame of one byte a channel, with pixel(x, y) at each place.
 template <typename F>
 Ref<GstBuffer> frame_of(const GstVideoInfo &info, F pixel) {
   Ref<GstBuffer> buffer(gst_buffer_new_allocate(nullptr, GST_VIDEO_INFO_SIZE(&info), nullptr));
@@ -35,7 +35,8 @@ Pixel pixel_at(const FrameBytes &frame, int x, int y) {
   return p;
 }
 
-constexpr int kSide = 48, kMiddle = 24, kFirst = 16, kLast = 31;  // of the frame; of the square
+// Side and centre of the frame; first and last row and column of the square in it.
+constexpr int kSide = 48, kMiddle = 24, kFirst = 16, kLast = 31;
 
 bool in_square(int x, int y) {
   return x >= kFirst && x <= kLast && y >= kFirst && y <= kLast;
@@ -47,7 +48,7 @@ constexpr const char *kMasks[] = {"mask=box3",        "mask=gauss5",
 
 }  // namespace
 
-// An opaque red square beside transparent green.
+// The frame has an opaque red square, and transparent green around it.
 GST_START_TEST(transparent_green_does_not_bleed_into_an_opaque_red_square) {
   const GstVideoInfo info = video_info("RGBA", kSide, kSide);
   const Ref<GstBuffer> in = frame_of(info, [](int x, int y) {
@@ -60,8 +61,8 @@ GST_START_TEST(transparent_green_does_not_bleed_into_an_opaque_red_square) {
     for (int y = 0; y < kSide; y++)
       for (int x = 0; x < kSide; x++) {
         const Pixel p = pixel_at(out, x, y);
-        // Alpha is filtered as with alpha=filter. Wherever the square can be seen it is red; where it is so faint that
-        // its alpha is rounded to 0 the colour may be either.
+        // Alpha is that of alpha=filter. Wherever the square can be seen it is red. Where it is so faint that its alpha
+        // is rounded to 0, the colour may be either.
         fail_unless(std::abs(p[3] - pixel_at(filtered, x, y)[3]) <= 1, "%s: alpha of %d,%d", mask, x, y);
         if (p[3] > 0)
           fail_unless((p == Pixel{255, 0, 0, p[3]}), "%s: %d,%d is %d %d %d %d", mask, x, y, p[0], p[1], p[2], p[3]);
@@ -75,7 +76,7 @@ GST_START_TEST(transparent_green_does_not_bleed_into_an_opaque_red_square) {
 }
 GST_END_TEST;
 
-// However little alpha it has.
+// One pixel alone has alpha, the least there is.
 GST_START_TEST(a_lone_pixel_gives_its_colour) {
   const GstVideoInfo info = video_info("RGBA", kSide, kSide);
   const Ref<GstBuffer> in = frame_of(info, [](int x, int y) {
@@ -92,7 +93,8 @@ GST_START_TEST(a_lone_pixel_gives_its_colour) {
 }
 GST_END_TEST;
 
-// Of alpha in a plane of its own, what a pixel of chroma spans.
+// Where alpha has a plane of its own, colours are weighted by the mean alpha of the pixels that a sample of chroma
+// spans.
 GST_START_TEST(every_format_with_alpha_is_weighted) {
   Random random = seeded();
   for (const char *format : {"RGBA", "ARGB", "AYUV", "ARGB64", "A420", "A422_12LE", "Y410", "Y416_LE"}) {
@@ -108,7 +110,7 @@ GST_START_TEST(every_format_with_alpha_is_weighted) {
 }
 GST_END_TEST;
 
-// Where there is alpha; elsewhere the value has no effect.
+// Such masks are refused where the format has alpha. Where it has none, alpha=weighted has no effect.
 GST_START_TEST(masks_with_negative_coefficients_are_refused) {
   Random random = seeded();
   for (const char *mask : {"sharpen", "sobel", "median", "dilate", "unsharp", "custom coefficients='1 -1 2'"}) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Regions of GStreamer's analytics library: detections, turned ones, and segmentation masks.
+// Regions by metas of GStreamer's analytics library: detections, rotated ones too, and segmentation masks.
 #include <cstdio>
 #include <cstring>
 
@@ -46,13 +46,13 @@ void add_detection(GstBuffer *buffer, const char *label, const Region &r) {
                                                               r.height, static_cast<gfloat>(r.rotation), 0.9f, &mtd));
 }
 
-// A segmentation: values by column and row, in one of the formats that it may have.
+// A segmentation mask to attach, in one of the formats that it may have; value(x, y) gives its samples.
 struct Segmentation {
   int width = 24, height = 16;
   Region box = {0, 0, kWidth, kHeight};
   const char *format = "GRAY8";
   std::function<int(int x, int y)> value;
-  std::vector<std::pair<guint, const char *> > classes;  // value and name, none: no classes
+  std::vector<std::pair<guint, const char *> > classes;  // value and name; empty: no classes
 
   GstBuffer *make_mask() const {
     const Placement padded = {4, 12, 8};
@@ -99,7 +99,7 @@ struct Segmentation {
         gst_analytics_relation_meta_set_relation(meta, GST_ANALYTICS_REL_TYPE_RELATE_TO, segmentation.id, cls.id));
   }
 
-  // The value that the pixel at the place has; -1 outside of the box.
+  // The value of the mask for the pixel at x, y; -1 outside of the box.
   int at(int x, int y) const {
     const double column = (x + 0.5 - box.x) / box.width * width, row = (y + 0.5 - box.y) / box.height * height;
     if (column < 0 || row < 0 || column >= width || row >= height) return -1;
@@ -107,7 +107,7 @@ struct Segmentation {
   }
 };
 
-// Background, and three things: 12, 7 and 31.
+// A segmentation with background (0) and three things: 12, 7 and 31.
 int three_things(int x, int y) {
   if (x >= 2 && x < 7 && y >= 1 && y < 6) return 12;
   if (x >= 10 && x < 15 && y >= 4 && y < 12 && (x + y) % 3) return 7;
@@ -117,7 +117,7 @@ int three_things(int x, int y) {
 const std::vector<std::pair<guint, const char *> > kFruit = {
     {0, "background"}, {12, "strawberry"}, {7, "strawberry"}, {31, "leaf"}};
 
-// What a pixel is to be: filtered, as it is, or either.
+// What a pixel should be: filtered, as in the source, or either.
 enum class Want { Filtered, Source, Either };
 
 void check_pixels(GstBuffer *in, GstBuffer *out, const std::string &filter,
@@ -137,7 +137,8 @@ void check_pixels(GstBuffer *in, GstBuffer *out, const std::string &filter,
   }
 }
 
-// Pushes a frame with these metas through an element with the filter and further properties.
+// Filters a frame to which `attach` has added metas, and checks each pixel. `properties` are added to those of
+// `filter`.
 void check(const std::string &filter, const std::string &properties, const std::function<void(GstBuffer *)> &attach,
            const std::function<Want(int x, int y)> &wanted) {
   Random random = seeded();
@@ -197,7 +198,7 @@ GST_START_TEST(upstream_is_asked_for_analytics) {
 }
 GST_END_TEST;
 
-// Clockwise on the screen, about the centre. Pixels at the edges may be either.
+// Detections are rotated about their centre, clockwise on the screen. Pixels at the edges may be either.
 GST_START_TEST(detections_may_be_turned) {
   for (const float turn : {0.5f, -0.5f, 1.5707964f, 2.0f, 6.0f, 100.0f}) {
     for (const bool ellipse : {false, true}) {
@@ -207,7 +208,7 @@ GST_START_TEST(detections_may_be_turned) {
           const double dx = x + 0.5 - (r.x + r.width / 2.0), dy = y + 0.5 - (r.y + r.height / 2.0);
           const double c = std::cos(r.rotation), s = std::sin(r.rotation);
           const double along = std::fabs(dx * c + dy * s), across = std::fabs(dy * c - dx * s);
-          // Growth is rounded up to pixels.
+          // Growth is rounded up to whole pixels.
           const double a = r.width / 2.0 + std::ceil(grow * r.width), b = r.height / 2.0 + std::ceil(grow * r.height);
           const auto inside = [&](double more) {
             if (!ellipse) return along <= a + more && across <= b + more;
@@ -252,7 +253,8 @@ GST_START_TEST(values_of_segmentations_are_regions) {
 }
 GST_END_TEST;
 
-// Classes that say otherwise: 0 is a thing, 31 is the background, and what has no class is a thing.
+// Classes decide what is background: here value 31, since it has that name, and not 0. Values without a class are
+// things.
 GST_START_TEST(classes_tell_the_background) {
   Segmentation s;
   s.value = three_things;
@@ -261,13 +263,13 @@ GST_START_TEST(classes_tell_the_background) {
 }
 GST_END_TEST;
 
-// All that lies within a fraction of its shorter side of a thing, and no more than a sample beyond.
+// A thing grows by a fraction of its shorter side in all directions, and by no more than a sample beyond that.
 GST_START_TEST(segmentations_grow) {
   for (const Region &box : {Region{0, 0, kWidth, kHeight}, Region{-7, 5, 61, 43}, Region{20, 10, 12, 8}}) {
     Segmentation s;
     s.box = box;
     s.value = three_things;
-    // The shorter side of value 12, five samples each way.
+    // The thing with value 12 has five samples in width and height.
     const double wide = box.width / 24.0, high = box.height / 16.0;
     const double distance = std::ceil(0.5 * std::min(std::ceil(5 * wide), std::ceil(5 * high)));
     check(
@@ -293,8 +295,8 @@ GST_START_TEST(segmentations_are_held) {
     Harness h("mask=gauss5 roi-meta=true roi-hold=10000000000", gray());
     Segmentation s;
     s.box = box;
-    // A thing that walks to the right, and is joined with what it has been again and again. Where samples are no whole
-    // pixels, what is joined may be larger by a sample and by a pixel, and not by more.
+    // A thing that moves to the right, and is joined again and again with its earlier places. Where samples are no
+    // whole pixels, the joined mask may be larger by a sample and a pixel, and no more.
     const double wide = box.width / 24.0, high = box.height / 16.0;
     const double x_more = wide == std::floor(wide) ? 0 : wide + 1, y_more = high == std::floor(high) ? 0 : high + 1;
     for (int i = 0; i < 40; i++) {
@@ -315,7 +317,7 @@ GST_START_TEST(segmentations_are_held) {
 }
 GST_END_TEST;
 
-// Each thing by the smallest rectangle around it: value 12 has a shorter side of 20 pixels, value 31 one of 24.
+// The size of a thing is that of the smallest rectangle around it: value 12 has a shorter side of 20 pixels, 31 of 24.
 GST_START_TEST(things_are_filtered_by_their_size) {
   Segmentation s;
   s.value = three_things;
@@ -326,7 +328,7 @@ GST_START_TEST(things_are_filtered_by_their_size) {
 }
 GST_END_TEST;
 
-// Noise in which every value lies across all others, and more values than are told apart.
+// Noise with very many values, the rectangle around each of which is nearly the whole mask.
 GST_START_TEST(many_values_take_bounded_time) {
   Random random = seeded();
   Segmentation s;
@@ -365,7 +367,7 @@ GST_START_TEST(segmentations_that_cannot_be_read_are_filtered_whole) {
     for (int i = 0; i < 2; i++) check_frame(h, in.get(), gray(), "mask=gauss5", {{box}});
     assert_same_text(h.take_one(GST_MESSAGE_WARNING).text, c.text);
   }
-  // A place without a pixel.
+  // A box without any pixel has no regions.
   s.box = {10, 10, 0, 5};
   check(
       "mask=gauss5", "", [&](GstBuffer *b) { s.attach(b); }, [](int, int) { return Want::Source; });

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// The functions on caps and formats by themselves, with CUDA memory in every build, and with formats that the
-// GStreamer here may be too old to know.
+// Tests the functions on caps and formats by themselves: with CUDA memory in every build, and with formats that the
+// installed GStreamer may be too old to know.
 #include "gstcudaconvformat.h"
 
 #include <cstring>
@@ -10,7 +10,7 @@
 #include "gstcudaconvdevice.h"
 #include "support.h"
 
-// In place of the build's own.
+// Replaces the list of formats of the build.
 const std::vector<const char *> &cudaconv::gst::cuda_memory_formats() {
   static const std::vector<const char *> formats = {"P010_10LE", "ARGB", "NV12", "no-format"};
   return formats;
@@ -28,7 +28,7 @@ GstCaps *caps_of(const std::string &text) {
   return caps;
 }
 
-// The order of structures and of formats counts.
+// Compares caps, the order of structures and formats included.
 #define assert_caps(caps, text)                                                                           \
   do {                                                                                                    \
     const Ref<GstCaps> got_(caps), want_(caps_of(text));                                                  \
@@ -62,7 +62,8 @@ GST_START_TEST(either_memory_is_the_same_with_the_memory_exchanged) {
   assert_caps(either(metas_alone), metas_alone + ";" + cuda_with_metas);
   assert_caps(either(system + ";" + cuda_with_metas), system + ";" + cuda_with_metas + ";" + cuda + ";" + with_metas);
 
-  // Memory that the element does not take, fields, whose features are not metas, and features that stand for all.
+  // Caps stay as they are with memory that the element does not take, with fields (format:Interlaced), and with ANY
+  // features.
   for (const char *features : {"memory:GLMemory", "memory:GLMemory, meta:Another", "format:Interlaced", "ANY"})
     assert_caps(either("video/x-raw(" + std::string(features) + ")" + rest),
                 "video/x-raw(" + std::string(features) + ")" + rest);
@@ -127,10 +128,10 @@ GST_START_TEST(common_formats_come_first) {
 }
 GST_END_TEST;
 
-// Since GStreamer 1.28.
+// RGB10x2_LE and BGR10x2_LE exist since GStreamer 1.28: here they are made of RGB10A2_LE.
 GST_START_TEST(rgb_of_ten_bits_without_alpha_leaves_two_bits_alone) {
   for (const char *name : {"RGB10x2_LE", "BGR10x2_LE"}) {
-    GstVideoFormatInfo finfo;  // without an assignment, which would name deprecated members
+    GstVideoFormatInfo finfo;  // copied, since an assignment names members that are deprecated
     std::memcpy(&finfo, gst_video_format_get_info(GST_VIDEO_FORMAT_RGB10A2_LE), sizeof finfo);
     finfo.name = name;
     finfo.flags = static_cast<GstVideoFormatFlags>(finfo.flags & ~GST_VIDEO_FORMAT_FLAG_ALPHA);
@@ -147,7 +148,7 @@ GST_START_TEST(rgb_of_ten_bits_without_alpha_leaves_two_bits_alone) {
       fail_unless(plane.channel[c].role == Role::Luma);
       fail_unless_equals_int(plane.channel[c].offset, 10 * c);
       fail_unless_equals_int(plane.channel[c].depth, 10);
-      // Blue is the highest field of the one, the lowest of the other.
+      // Blue is the highest field of RGB10x2_LE and the lowest of BGR10x2_LE.
       fail_unless_equals_int(plane.border_value[c], c == (name[0] == 'R' ? 2 : 0) ? 514 : 0);
     }
   }

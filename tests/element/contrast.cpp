@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// What is left of a region whose filter is as strong as the region is large.
+// How much of a region remains visible when the filter is as strong as the region is large, by roi-scale.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -27,7 +27,7 @@ struct Scene {
   GstVideoInfo info;
   Ref<GstBuffer> in;
 
-  // `value` of a pixel of the square by its place, 0 to 1.
+  // `value` gives a pixel of the square by its place in it, from 0 to 1 across and down.
   template <typename Value>
   Scene(int length, const Value &value)
       : side(length),
@@ -50,7 +50,8 @@ struct Scene {
   }
 };
 
-// The largest difference, of 1, between pixels of the square that are `distance` of its side apart in a row.
+// The largest difference, as a fraction of the range, between two pixels in a row of the square that are `distance` of
+// its side apart.
 double contrast(const Scene &scene, const FrameBytes &frame, double distance) {
   const int step = std::max(1, static_cast<int>(distance * scene.side));
   int most = 0;
@@ -60,7 +61,7 @@ double contrast(const Scene &scene, const FrameBytes &frame, double distance) {
   return most / 255.0;
 }
 
-// How many different samples a row of the square has at most: where neighbours differ, a new one begins.
+// The largest number of different samples in a row of the square; each change between neighbours begins a new one.
 int samples(const Scene &scene, const FrameBytes &frame) {
   int most = 0;
   for (int y = 0; y < scene.side; y++) {
@@ -75,8 +76,8 @@ constexpr int kSides[] = {32, 33, 47, 64, 100, 250, 500, 999, 2000};
 
 }  // namespace
 
-// A checkerboard of 16 fields across a region, twice as fine as what may be left, and a step: how much of the contrast
-// a filter leaves whose strength follows the size, and one of a fixed strength.
+// Compares filters whose strength follows the size of the region with one of fixed strength, by the contrast that they
+// leave of a checkerboard of 16 fields across the region, which is twice as fine as what may remain, and of a step.
 GST_START_TEST(as_little_contrast_is_left_of_large_regions_as_of_small_ones) {
   const bool mosaic = has_mask("mosaic");
   const std::string scaled = mosaic ? "mask=mosaic roi-scale=0.125" : "mask=box roi-scale=0.125";
@@ -88,12 +89,12 @@ GST_START_TEST(as_little_contrast_is_left_of_large_regions_as_of_small_ones) {
     const Scene step(side, [](double x, double) { return x < 0.47 ? 0 : 255; });
     const double board_left = contrast(board, board.filtered(scaled), 1 / 16.0),
                  board_fixed = contrast(board, board.filtered(fixed), 1 / 16.0),
-                 // Of a step, how much of it lies within a sixteenth of the region: with blocks it may be all.
+                 // How much of the step lies within a sixteenth of the region: all of it may, where there are blocks.
         step_left = contrast(step, step.filtered(scaled), 1 / 16.0),
                  step_fixed = contrast(step, step.filtered(fixed), 1 / 16.0);
     g_print("side %4d: checkerboard %.2f (fixed strength %.2f), step %.2f (%.2f)\n", side, board_left, board_fixed,
             step_left, step_fixed);
-    // A block that the edge of the region cuts off may be as small as a field.
+    // A block that the region's edge cuts off may be as small as a field of the checkerboard.
     fail_unless(board_left < 0.6, "%d: %.2f", side, board_left);
     if (side >= 999) fail_unless(board_fixed > 0.9 && step_fixed > 0.9, "%d: %.2f", side, board_fixed);
     if (!mosaic) fail_unless(step_left < 0.75, "%d: %.2f", side, step_left);
@@ -101,7 +102,7 @@ GST_START_TEST(as_little_contrast_is_left_of_large_regions_as_of_small_ones) {
 }
 GST_END_TEST;
 
-// What the recommended settings promise.
+// The settings that are recommended for privacy leave at most eight samples.
 GST_START_TEST(at_most_eight_samples_are_left_across_a_region) {
   if (!has_mask("mosaic")) return;
   Random random = seeded();

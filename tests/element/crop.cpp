@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// GstVideoCropMeta: the picture is the rectangle, the caps have its size, and GstVideoMeta that of the whole frame.
-// What comes out has the bytes of a copy of the rectangle that has been filtered, and no such meta.
+// GstVideoCropMeta: the picture is that rectangle. Caps have the size of the rectangle, GstVideoMeta that of the whole
+// frame. The output has the bytes of a copy of the rectangle that is then filtered, and no GstVideoCropMeta.
 #include <algorithm>
 #include <cstring>
 
@@ -16,20 +16,20 @@ using namespace cudaconv::test;
 
 namespace {
 
-constexpr int kWidth = 67, kHeight = 45;  // of frames
+constexpr int kWidth = 67, kHeight = 45;  // of whole frames
 
 struct Rectangle {
   guint x, y, width, height;
 };
 const Rectangle kRectangles[] = {
     {0, 0, 32, 24},                       // at the top left
-    {6, 4, 32, 24},                       // even
-    {5, 3, 31, 21},                       // odd, of an odd size
-    {7, 2, 32, 23},                       // one of either
-    {34, 24, kWidth - 34, kHeight - 24},  // to the far edges
-    {33, 25, kWidth - 33, kHeight - 25},  // and from odd positions
+    {6, 4, 32, 24},                       // at even positions
+    {5, 3, 31, 21},                       // at odd positions, and of an odd size
+    {7, 2, 32, 23},                       // one coordinate odd, one even
+    {34, 24, kWidth - 34, kHeight - 24},  // up to the far edges
+    {33, 25, kWidth - 33, kHeight - 25},  // up to the far edges, from odd positions
     {kWidth - 1, kHeight - 1, 1, 1},      // one pixel
-    {0, 0, kWidth, kHeight},              // everything
+    {0, 0, kWidth, kHeight},              // the whole frame
 };
 
 std::string text_of(const Rectangle &r) {
@@ -45,7 +45,7 @@ GstVideoInfo info_of(const char *format, int width, int height, bool interlaced 
   return info;
 }
 
-// The caps' description of the rectangle of a frame that `info` describes.
+// The caps of the rectangle `r` in a frame that `info` describes.
 GstVideoInfo cropped(const GstVideoInfo &info, const Rectangle &r) {
   return info_of(GST_VIDEO_INFO_NAME(&info), static_cast<int>(r.width), static_cast<int>(r.height),
                  GST_VIDEO_INFO_IS_INTERLACED(&info));
@@ -63,7 +63,7 @@ bool is_packed_422(const GstVideoInfo &info) {
   return GST_VIDEO_INFO_N_PLANES(&info) == 1 && GST_VIDEO_FORMAT_INFO_W_SUB(info.finfo, 1) == 1;
 }
 
-// A copy of the rectangle, in the default layout.
+// Copies the rectangle into a frame of the default layout.
 Ref<GstBuffer> crop(GstBuffer *from, const GstVideoInfo &info, const Rectangle &r) {
   const GstVideoInfo small = cropped(info, r);
   Ref<GstBuffer> to(gst_buffer_new_allocate(nullptr, GST_VIDEO_INFO_SIZE(&small), nullptr));
@@ -76,7 +76,7 @@ Ref<GstBuffer> crop(GstBuffer *from, const GstVideoInfo &info, const Rectangle &
     int x = static_cast<int>(r.x >> GST_VIDEO_FORMAT_INFO_W_SUB(info.finfo, c)) * GST_VIDEO_INFO_COMP_PSTRIDE(&info, c);
     int bytes = GST_VIDEO_INFO_COMP_WIDTH(&small, c) * GST_VIDEO_INFO_COMP_PSTRIDE(&small, c);
     if (is_packed_422(info)) {
-      // Two pixels lie in four bytes.
+      // In packed 4:2:2 two pixels lie in four bytes.
       x = static_cast<int>(r.x / 2 * 4);
       bytes = static_cast<int>((r.width + 1) / 2 * 4);
     }
@@ -85,7 +85,7 @@ Ref<GstBuffer> crop(GstBuffer *from, const GstVideoInfo &info, const Rectangle &
       uint8_t *const to = target.view.plane[p].data + row * target.view.plane[p].pitch;
       const uint8_t *const at = source.view.plane[p].data + (y + row) * source.view.plane[p].pitch + x;
       memcpy(to, at, bytes);
-      // The luma of packed 4:2:2 moves by single pixels, the chroma by pairs.
+      // In packed 4:2:2 luma is copied from the pixel, chroma from the pair that the pixel is in.
       if (!is_packed_422(info) || r.x % 2 == 0) continue;
       const int luma = GST_VIDEO_INFO_COMP_POFFSET(&info, 0);
       for (int i = 0; i < static_cast<int>(r.width); i++) to[luma + 2 * i] = at[luma + 2 * (i + 1)];
@@ -95,7 +95,7 @@ Ref<GstBuffer> crop(GstBuffer *from, const GstVideoInfo &info, const Rectangle &
   return to;
 }
 
-// A frame with a crop rectangle, and a copy of the rectangle.
+// A frame with a crop rectangle, and a copy of that rectangle.
 struct Cropped {
   Ref<GstBuffer> frame, copy;
   GstVideoInfo info;  // of the copy
@@ -138,7 +138,7 @@ GST_START_TEST(the_rectangle_alone_is_filtered) {
 }
 GST_END_TEST;
 
-// Pixels beside the rectangle are not read, whatever takes the place of what is outside.
+// Pixels beside the rectangle are not read: the border mode applies at the rectangle's edges.
 GST_START_TEST(borders_are_those_of_the_rectangle) {
   for (const Nick &border : nicks_of("border"))
     for (const char *mask : {"mask=box7", "mask=sobel", "mask=dilate size=5", "mask=gauss5 iterations=3"})
@@ -155,14 +155,14 @@ GST_START_TEST(rectangles_of_interlaced_frames) {
 }
 GST_END_TEST;
 
-// A buffer has every second row of the frame, and of the rectangle.
+// With interlace-mode=alternate, a buffer has every second row of the frame and so of the rectangle.
 GST_START_TEST(rectangles_of_single_fields) {
   for (const char *format : {"GRAY8", "I420", "RGBA"}) {
     const GstVideoInfo field = video_info(format, kWidth, 22);
     for (const Rectangle &r : {Rectangle{6, 4, 32, 24}, Rectangle{5, 7, 31, 24}, Rectangle{0, 20, 32, 24}}) {
       for (const bool bottom : {false, true}) {
         Random random = seeded();
-        // The rows of the frame from r.y on that the field has.
+        // The rows of the field that lie in the rectangle.
         const Rectangle rows = {r.x, bottom ? r.y / 2 : (r.y + 1) / 2, r.width, r.height / 2};
         const Ref<GstBuffer> frame = random_frame(field, random), copy = crop(frame.get(), field, rows);
         gsize offset[GST_VIDEO_MAX_PLANES] = {};
@@ -186,7 +186,7 @@ GST_START_TEST(rectangles_of_single_fields) {
 }
 GST_END_TEST;
 
-// The caps stay as they are.
+// The rectangle changes from frame to frame, and caps stay the same.
 GST_START_TEST(rectangles_come_change_and_go) {
   const GstVideoInfo info = video_info("NV12", 32, 24);
   const struct {
@@ -227,7 +227,7 @@ GST_START_TEST(rectangles_come_change_and_go) {
 }
 GST_END_TEST;
 
-// The caps follow the rectangle.
+// Each rectangle has another size, and caps change with it.
 GST_START_TEST(caps_change_with_the_rectangle) {
   Random random = seeded();
   Harness h("mask=sobel");
@@ -278,7 +278,7 @@ GST_START_TEST(regions_count_from_the_rectangle) {
           fail_unless(is_filtered_in(in.copy.get(), out.get(), in.info, "mask=gauss5", regions),
                       "%s, %s, by meta %d, inverted %d", format, text_of(r).c_str(), by_meta, invert);
           if (!by_meta) continue;
-          // They pass as they are: the output's pixels are counted from the same place.
+          // Metas of regions are passed on unchanged: they count pixels from the rectangle's corner before and after.
           const auto *meta = reinterpret_cast<GstVideoRegionOfInterestMeta *>(
               gst_buffer_get_meta(out.get(), GST_VIDEO_REGION_OF_INTEREST_META_API_TYPE));
           fail_unless(meta && meta->x == 4 && meta->y == 2 && meta->w == 9 && meta->h == 7);
@@ -298,7 +298,7 @@ bool announces_crop(Harness &h, const GstVideoInfo &info) {
   return gst_query_find_allocation_meta(query.get(), GST_VIDEO_CROP_META_API_TYPE, nullptr);
 }
 
-// Whether downstream takes rectangles.
+// A harness whose downstream takes GstVideoMeta, and GstVideoCropMeta too if `takes_crop`.
 std::unique_ptr<Harness> harness_before(bool takes_crop, const std::string &properties, const GstVideoInfo &info) {
   auto h = std::make_unique<Harness>(properties);
   gst_harness_add_propose_allocation_meta(h->get(), GST_VIDEO_META_API_TYPE, nullptr);
@@ -350,7 +350,7 @@ GST_START_TEST(identity_crops_for_downstream_that_takes_no_rectangles) {
       const Ref<GstBuffer> out = h->filter(in.frame.get());
       fail_unless_plain(out.get(), in.info);
       fail_unless(same_samples(in.copy.get(), out.get(), in.info), "%s, %s", format, text_of(r).c_str());
-      // And frames that have none pass again.
+      // Frames without a rectangle then pass as they are, and another one with a rectangle is cropped again.
       const Ref<GstBuffer> plain = random_frame(in.info, random), next = h->filter(plain.get());
       fail_unless(same_samples(plain.get(), next.get(), in.info));
       const Ref<GstBuffer> last = h->filter(in.frame.get());
@@ -381,7 +381,7 @@ GST_START_TEST(the_mask_changes_while_frames_have_rectangles) {
 }
 GST_END_TEST;
 
-// Whether downstream takes rectangles is asked again when it says so, and after a restart.
+// The element asks again whether downstream takes crop rectangles after a reconfigure event and after a restart.
 GST_START_TEST(downstream_may_change_its_mind) {
   for (const bool restarts : {false, true}) {
     Random random = seeded();
@@ -390,7 +390,7 @@ GST_START_TEST(downstream_may_change_its_mind) {
     const auto h = harness_before(false, "mask=identity", in.info);
     const Ref<GstBuffer> out = h->filter(in.frame.get());
     fail_unless_plain(out.get(), in.info);
-    // Other caps are no reason.
+    // Other caps are no reason to ask again.
     h->set_caps(other.info);
     const Ref<GstBuffer> next = h->filter(other.frame.get());
     fail_unless_plain(next.get(), other.info);
@@ -414,7 +414,7 @@ GST_END_TEST;
 
 // ---- Errors ---------------------------------------------------------------------------------------------------------
 
-// A row of five pixels is three macropixels, of which the last one's first byte is read. It has to be there.
+// A row of five pixels has three macropixels, and the first byte of the last one is read: it has to be in memory.
 GST_START_TEST(a_macropixel_that_the_memory_cuts_off_is_an_error) {
   const GstVideoInfo whole = info_of("YUY2", 5, 2);
   const Rectangle r = {1, 0, 4, 2};
@@ -451,7 +451,7 @@ GST_START_TEST(a_rectangle_beyond_the_frame_is_an_error) {
       fail_unless_equals_int(h->push(frame.get()), GST_FLOW_ERROR);
       fail_unless_equals_int(gst_harness_buffers_in_queue(h->get()), 0);
       const Report report = h->take_one(GST_MESSAGE_ERROR);
-      // It names the frame's size.
+      // The message names the frame's size.
       fail_unless((report.text + report.debug).find("67x45") != std::string::npos, "%s: %s", report.text.c_str(),
                   report.debug.c_str());
     }
@@ -464,7 +464,7 @@ GST_END_TEST;
 #ifdef HAVE_DEVICE_MEMORY
 GST_START_TEST(rectangles_of_frames_in_cuda_memory) {
   if (strcmp(test_backend(), "cuda") != 0) return;
-  // Heights are even: of planar 4:2:0 with an odd one GStreamer 1.22 reads CUDA memory back without its last rows.
+  // Heights are even: GStreamer 1.22 reads planar 4:2:0 of an odd height back from CUDA memory without its last rows.
   for (const char *format : {"NV12", "I420", "RGBA", "P010_10LE"}) {
     for (const Rectangle &r : {Rectangle{0, 0, 32, 24}, Rectangle{6, 4, 32, 24}, Rectangle{5, 3, 31, 22}}) {
       for (const bool device_out : {false, true}) {
@@ -504,7 +504,7 @@ bool has_elements(std::initializer_list<const char *> names) {
 }
 
 struct Collected {
-  std::vector<Ref<GstBuffer>> frame;  // copies in memory of their own
+  std::vector<Ref<GstBuffer>> frame;  // deep copies
   int with_crop = 0;
 
   static GstPadProbeReturn take(GstPad *, GstPadProbeInfo *info, gpointer data) {
@@ -516,7 +516,7 @@ struct Collected {
   }
 };
 
-// What comes to the pad of an element while the pipeline runs.
+// Runs the pipeline and collects what comes to the sink pad of the element.
 Collected collect(const std::string &line, const char *element) {
   Collected collected;
   Pipeline pipeline(line);
@@ -546,7 +546,7 @@ GST_START_TEST(videocrop_leaves_the_cropping_to_the_element) {
            {std::pair{"left=", &left}, {"top=", &top}, {"right=", &right}, {"bottom=", &bottom}})
         if (const char *at = strstr(crop, name)) *value = atoi(at + strlen(name));
       const GstVideoInfo info = video_info(format, 256 - left - right, 256 - top - bottom);
-      // There videocrop, when it copies, leaves the last luma of each row where it was.
+      // For these frames videocrop itself is wrong: it leaves the last luma sample of each row where it was.
       if (is_packed_422(info) && left % 2) continue;
 
       for (const char *mask : {"gauss5", "identity"}) {
@@ -558,7 +558,7 @@ GST_START_TEST(videocrop_leaves_the_cropping_to_the_element) {
         for (size_t i = 0; i < 5; i++)
           assert_filtered(plain.frame[i].get(), filtered.frame[i].get(), info, std::string("mask=") + mask);
       }
-      // Two in a row, of which the first crops.
+      // Two elements in a row, of which the first one crops.
       const Collected twice = collect(source + filter + "box3 ! queue" + " ! cudaconv backend=" + test_backend() +
                                           " mask=identity ! video/x-raw ! fakesink name=sink",
                                       "sink");

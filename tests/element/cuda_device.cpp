@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// The tests' device memory on GStreamer's CUDA memory.
+// Implements the tests' device memory by GStreamer's CUDA memory.
 #include "devicememory.h"
 #include "gstcudacompat.h"
 
@@ -10,7 +10,7 @@ namespace {
 
 class CudaDeviceMemory : public DeviceMemory {
  public:
-  // Takes the reference.
+  // Takes the reference to `context`.
   explicit CudaDeviceMemory(GstCudaContext *context) : context_(context) {}
   ~CudaDeviceMemory() override { gst_object_unref(context_); }
 

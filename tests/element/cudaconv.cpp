@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// The element with frames in system memory, on the backend that CUDACONV_TEST_BACKEND names.
+// Tests of the element with frames in system memory, on the backend that CUDACONV_TEST_BACKEND names.
 #include <gst/controller/gstdirectcontrolbinding.h>
 #include <gst/controller/gstinterpolationcontrolsource.h>
 
@@ -22,7 +22,7 @@ using namespace cudaconv::test;
 
 namespace {
 
-// One frame through an element of its own.
+// Filters one frame through a new element and checks the result.
 void check_frame(const GstVideoInfo &info, const std::string &properties) {
   Random random = seeded();
   Harness h(properties, info);
@@ -85,7 +85,7 @@ void check_flags(const GParamSpec *spec, int flags) {
   fail_unless(g_param_spec_get_blurb(const_cast<GParamSpec *>(spec)) != nullptr, "%s is not described", spec->name);
 }
 
-// A number's limit or value, whatever its type.
+// The value of a number or boolean of any type.
 double as_double(const GValue *value) {
   if (G_VALUE_HOLDS_BOOLEAN(value)) return g_value_get_boolean(value);
   GValue number = G_VALUE_INIT;
@@ -143,7 +143,7 @@ std::string get_nick(GstElement *element, const char *name) {
 GST_START_TEST(properties_have_their_defaults_limits_and_flags) {
   const Ref<GstElement> owned(GST_ELEMENT(gst_object_ref_sink(gst_element_factory_make("cudaconv", nullptr))));
   GstElement *element = owned.get();
-  std::set<std::string> known = {"stats", "roi-hold"};  // roi-hold: see privacy.cpp
+  std::set<std::string> known = {"stats", "roi-hold"};  // roi-hold is tested in privacy.cpp
   for (const Number &n : kNumbers) {
     known.insert(n.name);
     GParamSpec *spec = property_of(element, n.name);
@@ -213,7 +213,7 @@ GST_START_TEST(properties_keep_what_they_are_set_to) {
 }
 GST_END_TEST;
 
-// What to set beside each nick of a property so that it can be seen to work.
+// The properties to set beside a nick of `property`, so that the nick has an effect.
 std::string company_of(const std::string &property, const std::string &nick) {
   if (property == "mask") return nick == "custom" ? "coefficients='1 2 3; 0 5 0; -1 0 1'" : "";
   if (property == "shape")
@@ -231,7 +231,7 @@ GST_START_TEST(every_nick_of_every_enum_filters) {
     const GstVideoInfo info = video_info(format, 33, 19);
     const Ref<GstBuffer> in = random_frame(info, random);
     for (const Choice &c : kChoices) {
-      if (!strcmp(c.name, "backend") || !strcmp(c.name, "roi-shape")) continue;  // they have tests of their own
+      if (!strcmp(c.name, "backend") || !strcmp(c.name, "roi-shape")) continue;  // these have tests of their own
       for (const Nick &nick : nicks_of(c.name)) {
         const std::string properties = company_of(c.name, nick.nick) + " " + c.name + "=" + nick.nick;
         Harness h(properties, info);
@@ -259,16 +259,16 @@ GST_START_TEST(numbers_take_effect) {
 }
 GST_END_TEST;
 
-// The window lies wholly outside for most pixels.
+// For most pixels the only coefficient that is not 0 lies outside the frame.
 const char kFarLeft[] = "mask=custom coefficients='1 0 0 0 0 0 0 0 0 0 0 0 0' border=constant alpha=filter";
 
 GST_START_TEST(border_color_is_converted_to_the_frames_colours) {
   struct Case {
     const char *format;
     guint32 argb;
-    int value[4];  // by plane and channel
+    int value[4];  // of border-color, by plane and channel
   };
-  // The primaries of BT.601 at 8 and 10 bits of limited range; 0x80 is code 514 of 1023; grey has full range.
+  // Expected are BT.601's primaries in limited range at 8 and 10 bits. 0x80 is code 514 of 1023; grey has full range.
   for (const Case &c : {Case{"RGBA", 0x80ff4020, {255, 64, 32, 128}}, Case{"ARGB", 0x80ff4020, {128, 255, 64, 32}},
                         Case{"I420", 0xffff0000, {81, 90, 240}}, Case{"NV12", 0xff0000ff, {41, 240, 110}},
                         Case{"P010_10LE", 0xffff0000, {326, 361, 960}}, Case{"GRAY8", 0xff808080, {128}},
@@ -294,14 +294,14 @@ GST_START_TEST(border_color_follows_the_colorimetry_of_the_caps) {
     int value[3];
     const char *format = "Y444";
   } cases[] = {
-      // Red of Kr = 0.299, 0.2126, 0.2627, and the same of Y from 0 to 255.
+      // Expected is red for Kr = 0.299, 0.2126 and 0.2627 in limited range, and for the first two in full range.
       {"2:4:0:0", 8, {81, 90, 240}},
       {"2:3:0:0", 8, {63, 102, 240}},
       {"2:6:0:0", 8, {74, 97, 240}},
       {"1:4:0:0", 8, {76, 85, 255}},
       {"1:3:0:0", 8, {54, 99, 255}},
       {"2:3:0:0", 600, {63, 102, 240}},
-      // Where the caps do not tell, the height does.
+      // Where the caps name no matrix, the frame's height decides between BT.601 and BT.709.
       {"2:0:0:0", 8, {81, 90, 240}},
       {"2:0:0:0", 577, {63, 102, 240}},
       {"2:0:0:0", 576, {81, 90, 240}},
@@ -324,7 +324,7 @@ GST_END_TEST;
 
 // ---- Caps -----------------------------------------------------------------------------------------------------------
 
-// The formats of the pad template in system memory.
+// The formats in system memory of the pad template.
 std::vector<std::string> template_formats(const char *pad) {
   const Ref<GstElement> element = new_element("");
   const Ref<GstCaps> caps(gst_pad_template_get_caps(gst_element_get_pad_template(element.get(), pad)));
@@ -343,8 +343,8 @@ std::vector<std::string> template_formats(const char *pad) {
 GST_START_TEST(templates_list_every_format_that_lies_in_planes_of_samples) {
   const std::vector<std::string> sink = template_formats("sink"), src = template_formats("src");
   fail_unless(sink == src);
-  // Samples that share words with others, but for 32-bit words of one pixel in little endian, and pixels that share
-  // luma otherwise than by twos.
+  // Left out are formats whose samples share words, but for 32-bit little-endian words of one pixel, and formats where
+  // luma shares chroma otherwise than by twos.
   const std::set<std::string> left_out = {"RGB16", "BGR16", "RGB15", "BGR15", "r210", "IYU1"};
   guint n;
   const GstVideoFormat *all = gst_video_formats_raw(&n);
@@ -360,7 +360,7 @@ GST_START_TEST(templates_list_every_format_that_lies_in_planes_of_samples) {
 }
 GST_END_TEST;
 
-// A frame packed from random pixels, so that bits which no sample owns are as they are to be.
+// Packs a frame from random pixels by GStreamer, so that bits that belong to no sample are as they should be.
 Ref<GstBuffer> packed_frame(const GstVideoInfo &info, Random &random) {
   Ref<GstBuffer> buffer(gst_buffer_new_allocate(nullptr, GST_VIDEO_INFO_SIZE(&info), nullptr));
   gst_buffer_memset(buffer.get(), 0, 0, GST_VIDEO_INFO_SIZE(&info));
@@ -378,7 +378,7 @@ Ref<GstBuffer> packed_frame(const GstVideoInfo &info, Random &random) {
 
 void check_by_unpacking(const char *format, const std::string &properties, const std::vector<int> &border_value) {
   Random random = seeded();
-  // GStreamer exchanges U and V of the last pixel of odd rows of VYUY.
+  // VYUY has an even width here: GStreamer exchanges U and V of the last pixel of odd rows.
   const GstVideoInfo info = video_info(format, strcmp(format, "VYUY") ? 13 : 14, 7);
   const Ref<GstBuffer> in = packed_frame(info, random);
   Harness h(properties, info);
@@ -391,7 +391,7 @@ GST_START_TEST(every_format_filters) {
   for (const std::string &format : template_formats("sink")) {
     check_by_unpacking(format.c_str(),
                        "mask=custom coefficients='1 2 3; 0 5 0; 0 0 1' border=wrap chroma=filter alpha=filter", {});
-    // Which component is which shows in the colour of the border: red.
+    // The border is red, so that components that are taken for each other make a difference.
     const GstVideoInfo info = video_info(format.c_str(), 16, 16);
     std::vector<int> red;
     for (guint c = 0; c < GST_VIDEO_INFO_N_COMPONENTS(&info); c++) {
@@ -436,7 +436,7 @@ Ref<GstCaps> query_caps(GstPad *pad, const char *filter = nullptr) {
 GST_START_TEST(format_and_size_never_change) {
   Harness h;
   gst_harness_set_sink_caps_str(h.get(), "video/x-raw,format={NV12,RGBA},width=[16,64],height=48");
-  // What downstream takes is what upstream may send.
+  // Upstream is offered what downstream takes.
   const Ref<GstCaps> offered = query_caps(h.get()->srcpad, "video/x-raw,format={GRAY8,NV12}");
   const Ref<GstCaps> expected(
       gst_caps_from_string("video/x-raw,format=NV12,width=[16,64],height=48,framerate=[0/1,2147483647/1]"));
@@ -449,7 +449,7 @@ GST_START_TEST(format_and_size_never_change) {
 }
 GST_END_TEST;
 
-// Of the formats that both take, upstream is offered the common ones first, whatever the order of the filter.
+// Of the formats that both neighbours take, the common ones come first, whatever the order of the query's filter.
 GST_START_TEST(common_formats_are_offered_first) {
   Harness h;
   const Ref<GstCaps> offered = query_caps(h.get()->srcpad, "video/x-raw,format={GRAY16_LE,ABGR64_LE,RGBA,NV12}");
@@ -458,7 +458,7 @@ GST_START_TEST(common_formats_are_offered_first) {
   for (guint i = 0; i < gst_value_list_get_size(formats); i++)
     names += std::string(g_value_get_string(gst_value_list_get_value(formats, i))) + " ";
   assert_same_text(names, "NV12 RGBA ABGR64_LE GRAY16_LE ");
-  // And whatever downstream's favourite.
+  // The order of downstream's caps does not matter either.
   gst_harness_set_sink_caps_str(h.get(), "video/x-raw,format={GRAY16_LE,ABGR64_LE,NV12}");
   const Ref<GstCaps> taken = query_caps(h.get()->srcpad);
   formats = gst_structure_get_value(gst_caps_get_structure(taken.get(), 0), "format");
@@ -488,7 +488,7 @@ bool accepts(const char *caps) {
   return accepted;
 }
 
-// Like Harness::set_caps(), for caps that may be refused, which the next push shows.
+// Pushes caps like Harness::set_caps(), but they may be refused, which the next push shows.
 void push_caps(Harness &h, const GstVideoInfo &info) {
   const Ref<GstCaps> caps(gst_video_info_to_caps(&info));
   GstSegment segment;
@@ -508,7 +508,7 @@ GST_START_TEST(caps_that_are_no_planes_of_samples_are_refused) {
 }
 GST_END_TEST;
 
-// Two fields or two views in memories of their own, which GStreamer itself cannot map.
+// Two fields or two views lie in memories of their own, which GStreamer itself cannot map as one frame.
 GST_START_TEST(frames_split_over_memories_are_refused) {
   const std::string caps = "video/x-raw,format=NV12,width=16,height=16,framerate=30/1";
   Harness h;
@@ -553,14 +553,14 @@ void add_overlay(GstBuffer *buffer) {
   gst_buffer_unref(pixels);
 }
 
-// For the sink to draw.
+// GstVideoOverlayComposition is passed on for the sink to draw.
 GST_START_TEST(overlays_beside_the_picture_pass_through) {
   const GstVideoInfo info = video_info("I420", 32, 18);
   for (const char *mask : {"mask=gauss5", "mask=identity"}) {
     Harness h(mask);
     gst_harness_set_sink_caps(h.get(), with_overlays(info));
     gst_harness_add_propose_allocation_meta(h.get(), GST_VIDEO_OVERLAY_COMPOSITION_META_API_TYPE, nullptr);
-    // What textoverlay asks before it draws nothing itself.
+    // textoverlay makes this query in order to leave the drawing to the sink.
     const Ref<GstCaps> caps(with_overlays(info));
     const Ref<GstCaps> offered(gst_pad_peer_query_caps(h.get()->srcpad, caps.get()));
     fail_if(gst_caps_is_empty(offered.get()));
@@ -590,7 +590,7 @@ GST_START_TEST(overlays_beside_the_picture_pass_through) {
     const std::string grey(4 * 6 * 2, '\x80');
     fail_unless_equals_int(gst_buffer_memcmp(pixels, 0, grey.data(), grey.size()), 0);
   }
-  // Downstream that draws no overlays is offered none.
+  // Where downstream draws no overlays, upstream is offered none.
   Harness h;
   gst_harness_set_sink_caps_str(h.get(), "video/x-raw");
   const Ref<GstCaps> caps(with_overlays(info)), offered(gst_pad_peer_query_caps(h.get()->srcpad, caps.get()));
@@ -621,7 +621,7 @@ GST_END_TEST;
 
 // ---- Sizes and fields -----------------------------------------------------------------------------------------------
 
-// Also what vector loads and stores make of the last columns.
+// Odd widths also check what vector loads and stores make of the last columns.
 GST_START_TEST(odd_sizes_filter_to_the_last_column_and_row) {
   Random random = seeded();
   for (const char *format : {"I420", "GRAY8", "RGB", "P010_10LE", "YUY2"}) {
@@ -637,8 +637,8 @@ GST_START_TEST(odd_sizes_filter_to_the_last_column_and_row) {
 }
 GST_END_TEST;
 
-#ifndef __SANITIZE_ADDRESS__  // which makes these take long
-// A grid of blocks ends at 65,535 in all dimensions but one, and tiles have up to 32 rows.
+#ifndef __SANITIZE_ADDRESS__  // AddressSanitizer makes these tests take long
+// A grid of blocks has up to 65,535 blocks in every dimension but one, and tiles have up to 32 rows.
 GST_START_TEST(frames_of_more_than_65535_tiles_of_rows_filter) {
   check_frame(video_info("GRAY8", 1, 65536 * 32 + 7), "mask=gauss3");
   check_frame(video_info("GRAY8", 66001, 3), "mask=sobel");
@@ -668,7 +668,7 @@ GST_START_TEST(fields_are_filtered_each_by_itself) {
     const Ref<GstBuffer> in = random_frame(info, random), out = h.filter(in.get());
     assert_filtered(in.get(), out.get(), info, interlaced, properties);
   }
-  // Where the caps leave it open, each buffer says.
+  // With interlace-mode=mixed each buffer has a flag.
   GST_VIDEO_INFO_INTERLACE_MODE(&info) = GST_VIDEO_INTERLACE_MODE_MIXED;
   Harness h(properties, info);
   for (int i = 0; i < 4; i++) {
@@ -708,7 +708,7 @@ GST_START_TEST(upstream_is_offered_a_pool_and_may_use_any_strides) {
   gst_query_parse_nth_allocation_pool(query.get(), 0, &pool, &size, nullptr, nullptr);
   fail_unless(pool != nullptr);
   fail_unless(size >= GST_VIDEO_INFO_SIZE(&info));
-  // The pool is ready to be used.
+  // The pool is configured, so that it can be activated.
   fail_unless(gst_buffer_pool_set_active(pool, TRUE));
   GstBuffer *buffer;
   fail_unless_equals_int(gst_buffer_pool_acquire_buffer(pool, &buffer, nullptr), GST_FLOW_OK);
@@ -741,14 +741,14 @@ GST_START_TEST(downstream_that_knows_no_strides_gets_the_default_ones) {
     fail_unless_equals_int(meta->stride[1], 68);
     fail_unless_equals_int(meta->offset[1], 3400);
   }
-  // The bytes, without the meta, lie accordingly.
+  // The bytes of `out` lie in the default layout, which needs no meta.
   const FrameBytes bytes(out.get(), info);
   const Ref<GstBuffer> plain(gst_buffer_new_memdup(bytes.bytes.data(), bytes.bytes.size()));
   assert_filtered(in.get(), plain.get(), info, "");
 }
 GST_END_TEST;
 
-// A pool of more bytes than it is asked for, which it says when it is configured.
+// A pool that makes its buffers larger than it is asked to, and says so when it is configured.
 struct StubbornPool {
   GstBufferPool parent;
 };
@@ -785,7 +785,7 @@ GST_START_TEST(a_pool_that_alters_its_configuration_is_used) {
 }
 GST_END_TEST;
 
-// A pool that has memory for its first buffer alone.
+// A pool that has memory for its first buffer only.
 struct DryPool {
   GstBufferPool parent;
   int buffers;
@@ -804,7 +804,7 @@ void dry_pool_class_init(DryPoolClass *klass) {
 void dry_pool_init(DryPool *) {}
 
 GST_START_TEST(a_pool_without_memory_is_an_error_message) {
-  if (strcmp(test_backend(), "cpu") != 0) return;  // others take several buffers at the start
+  if (strcmp(test_backend(), "cpu") != 0) return;  // the CUDA backend takes several buffers at the start
   const GstVideoInfo info = video_info("NV12", 64, 48);
   Random random = seeded();
   const Ref<GstBufferPool> pool(GST_BUFFER_POOL(gst_object_ref_sink(g_object_new(dry_pool_get_type(), nullptr))));
@@ -822,7 +822,8 @@ GST_START_TEST(a_pool_without_memory_is_an_error_message) {
 }
 GST_END_TEST;
 
-// In passthrough frames are upstream's, and leave by downstream's pool as soon as they are filtered.
+// A change of passthrough reaches both neighbours: upstream gets a reconfigure event, and frames come from downstream's
+// pool exactly while the element filters.
 GST_START_TEST(neighbours_are_told_when_passthrough_comes_and_goes) {
   const GstVideoInfo info = video_info("NV12", 64, 48);
   Random random = seeded();
@@ -848,7 +849,7 @@ GST_START_TEST(neighbours_are_told_when_passthrough_comes_and_goes) {
 }
 GST_END_TEST;
 
-// Upstream is asked for the metas that downstream wants and that survive the filter.
+// Upstream is asked for the metas that downstream takes and that are still true after the filter.
 GST_START_TEST(upstream_is_asked_for_the_metas_that_are_kept) {
   const gchar *kept[] = {GST_META_TAG_VIDEO_STR, GST_META_TAG_VIDEO_SIZE_STR, nullptr};
   const gchar *lost[] = {GST_META_TAG_VIDEO_STR, "cudaconv-test-of-pixels", nullptr};
@@ -884,7 +885,7 @@ GST_START_TEST(strides_and_offsets_are_obeyed_and_padding_is_neither_read_nor_wr
     fail_unless(out->pool == pool);
     assert_filtered(in.get(), out.get(), info, "mask=gauss7", static_cast<int>(kGuard));
 
-    // The same picture among other bytes of padding.
+    // The same picture in a buffer with other bytes of padding.
     const FrameBytes picture(in.get(), info);
     const Ref<GstBuffer> again(new_placed_buffer(place(info, {32, 4, 0}), 0xff));
     FrameBytes copy(again.get(), info);
@@ -911,7 +912,7 @@ GST_START_TEST(the_last_row_needs_no_padding) {
     gst_buffer_set_size(in.get(), static_cast<gssize>(size));
     const Ref<GstBuffer> out = h.filter(in.get());
     assert_filtered(in.get(), out.get(), info, "mask=gauss5");
-    // And not a byte less.
+    // One byte less is an error.
     gst_buffer_set_size(in.get(), static_cast<gssize>(size) - 1);
     fail_unless_equals_int(h.push(in.get()), GST_FLOW_ERROR);
     h.take_one(GST_MESSAGE_ERROR);
@@ -919,7 +920,8 @@ GST_START_TEST(the_last_row_needs_no_padding) {
 }
 GST_END_TEST;
 
-// The pixels beyond the caps' size are the decoder's, and no part of the picture.
+// A GstVideoMeta may have a larger size than caps do, as decoders make it: pixels beyond the caps' size are no part of
+// the picture.
 GST_START_TEST(the_size_is_that_of_the_caps) {
   const GstVideoInfo info = video_info("I420", 60, 40), coded = video_info("I420", 64, 48);
   Random random = seeded();
@@ -1060,7 +1062,7 @@ GST_START_TEST(flags_and_timestamps_are_kept) {
       fail_unless_equals_uint64(GST_BUFFER_DURATION(out.get()), 40 * GST_MSECOND);
       fail_unless_equals_uint64(GST_BUFFER_OFFSET(out.get()), 17);
       fail_unless_equals_uint64(GST_BUFFER_OFFSET_END(out.get()), 18);
-      assert_filtered(in.get(), out.get(), info, mask);  // a gap's frame too
+      assert_filtered(in.get(), out.get(), info, mask);  // the frame of a gap too
     }
   }
 }
@@ -1094,7 +1096,7 @@ GST_START_TEST(a_change_takes_effect_at_the_next_frame) {
                              "border=constant"}) {
     h.set(change);
     const Ref<GstBuffer> in = random_frame(info, random), out = h.filter(in.get());
-    // All properties as they are now, in the words of a launch line.
+    // All properties as they are now, in the form of a launch line.
     std::string now;
     for (const Choice &c : kChoices)
       if (strcmp(c.name, "backend") != 0) now += std::string(c.name) + "=" + get_nick(h.element(), c.name) + " ";
@@ -1110,7 +1112,7 @@ GST_START_TEST(a_change_takes_effect_at_the_next_frame) {
 }
 GST_END_TEST;
 
-// Every frame is filtered by one of the settings that there were, and never by a mixture.
+// Checks that every frame is filtered by one of the two settings while a thread changes them, and never by a mixture.
 void check_never_a_mixture(const char *property, const GValue &one, const GValue &other, const std::string &company,
                            const char *text_one, const char *text_other) {
   const GstVideoInfo info = video_info("I420", 64, 48);
@@ -1142,7 +1144,7 @@ void check_never_a_mixture(const char *property, const GValue &one, const GValue
   }
   for (GstHarnessThread *thread : threads) gst_harness_stress_thread_stop(thread);
   fail_unless(seen_one && seen_other);
-  h.take(GST_MESSAGE_WARNING);  // one of the two masks may not use all that is set
+  h.take(GST_MESSAGE_WARNING);  // either mask may not use all that is set
 }
 
 GST_START_TEST(frames_are_never_filtered_by_a_mixture_of_masks) {
@@ -1153,7 +1155,7 @@ GST_START_TEST(frames_are_never_filtered_by_a_mixture_of_masks) {
   g_value_set_enum(&one, static_cast<int>(Mask::Gauss7));
   g_value_set_enum(&other, static_cast<int>(Mask::Dilate));
   check_never_a_mixture("mask", one, other, "size=5", "gauss7", "dilate");
-  // In passthrough and out of it.
+  // A change to and from identity also changes passthrough.
   g_value_set_enum(&other, static_cast<int>(Mask::Identity));
   check_never_a_mixture("mask", one, other, "", "gauss7", "identity");
 }
@@ -1173,7 +1175,7 @@ GST_START_TEST(numbers_can_be_animated) {
   const GstVideoInfo info = video_info("GRAY8", 32, 18);
   Random random = seeded();
   Harness h("mask=gauss3", info);
-  // Control sources have stream times.
+  // Control sources count in stream time, which differs from timestamps here.
   GstSegment segment;
   gst_segment_init(&segment, GST_FORMAT_TIME);
   segment.start = segment.position = 5 * GST_SECOND;
@@ -1353,7 +1355,7 @@ GST_END_TEST;
 
 // ---- Several elements -----------------------------------------------------------------------------------------------
 
-// A mask that elements shared would show.
+// Elements must not share a mask: each result is checked against its own.
 GST_START_TEST(elements_side_by_side_never_see_each_others_masks) {
   check_side_by_side({"mask=gauss3", "mask=sobel", "mask=custom coefficients='1 2 3; 4 5 6; 7 8 9'",
                       "mask=custom coefficients='9 8 7; 6 5 4; 3 2 1'", "mask=dilate size=5",
@@ -1408,7 +1410,7 @@ GST_START_TEST(bad_settings_at_the_start_are_an_error_that_says_where) {
 }
 GST_END_TEST;
 
-// What a mask does not use is said once, and not where it has been in use or will be when the filter is switched on.
+// A setting that the mask does not use is one warning, but none where it has had an effect, or with identity.
 GST_START_TEST(settings_without_effect_are_a_warning) {
   const GstVideoInfo info = video_info("I420", 32, 18);
   Random random = seeded();
@@ -1443,7 +1445,7 @@ GST_START_TEST(settings_without_effect_are_a_warning) {
       fail_unless(warning.domain == GST_LIBRARY_ERROR && warning.code == GST_LIBRARY_ERROR_SETTINGS);
     }
   }
-  // The next start says it again.
+  // After a restart the warning is posted again.
   Harness again("sigma=3", info);
   again.take_one(GST_MESSAGE_WARNING);
   gst_element_set_state(again.element(), GST_STATE_READY);
@@ -1460,7 +1462,7 @@ GST_START_TEST(settings_without_effect_are_a_warning) {
 }
 GST_END_TEST;
 
-// A slider that passes through sizes that are even, say: the harness fails the test where a warning is left.
+// Bad values come with every frame, as from a slider that passes even sizes: about one warning a second is posted.
 GST_START_TEST(nonsense_in_every_frame_is_not_a_warning_in_every_frame) {
   const GstVideoInfo info = video_info("I420", 32, 18);
   Random random = seeded();
@@ -1476,14 +1478,15 @@ GST_START_TEST(nonsense_in_every_frame_is_not_a_warning_in_every_frame) {
   const size_t seconds = (g_get_monotonic_time() - before) / G_USEC_PER_SEC + 1;
   const size_t warnings = h.take(GST_MESSAGE_WARNING).size();
   fail_unless(warnings >= 1 && warnings <= seconds + 1, "%zu warnings", warnings);
-  // Another mistake is one at once.
+  // Another mistake is warned of at once.
   g_object_set(h.element(), "mask", Mask::Custom, "coefficients", "1 2", nullptr);
   h.filter(in.get());
   h.take_one(GST_MESSAGE_WARNING);
 }
 GST_END_TEST;
 
-// A property that is set to what it is has not changed, and what only counts at the next start changes no filter.
+// No second warning comes where a property is set to the value that it has, or where only n-threads changes, which
+// counts at the next start.
 GST_START_TEST(a_mistake_is_said_again_when_it_is_made_again) {
   const GstVideoInfo info = video_info("I420", 32, 18);
   Random random = seeded();
@@ -1492,7 +1495,7 @@ GST_START_TEST(a_mistake_is_said_again_when_it_is_made_again) {
   h.set("size=4");
   h.filter(in.get());
   h.take_one(GST_MESSAGE_WARNING);
-  g_usleep(G_USEC_PER_SEC + G_USEC_PER_SEC / 10);  // one a second
+  g_usleep(G_USEC_PER_SEC + G_USEC_PER_SEC / 10);  // the same mistake is warned of once a second
   h.set("size=4 mask=box n-threads=2");
   h.filter(in.get());
   fail_unless(h.take(GST_MESSAGE_WARNING).empty());
@@ -1511,7 +1514,7 @@ GST_START_TEST(an_error_is_said_again_after_a_restart) {
   Harness h("mask=box size=4");
   for (int i = 0; i < 2; i++) {
     push_caps(h, info);
-    push_caps(h, info);  // the same, said once
+    push_caps(h, info);  // the same again, with no second error
     h.take_one(GST_MESSAGE_ERROR);
     gst_element_set_state(h.element(), GST_STATE_READY);
     gst_element_set_state(h.element(), GST_STATE_PLAYING);
@@ -1519,7 +1522,7 @@ GST_START_TEST(an_error_is_said_again_after_a_restart) {
 }
 GST_END_TEST;
 
-// Whatever passthrough there was before.
+// Whatever passthrough was in the stream before, the mask that is set now is used.
 GST_START_TEST(a_filter_that_is_set_between_two_streams_filters) {
   const GstVideoInfo info = video_info("I420", 32, 18);
   Random random = seeded();
@@ -1536,7 +1539,7 @@ GST_START_TEST(a_filter_that_is_set_between_two_streams_filters) {
 }
 GST_END_TEST;
 
-// The message names the line that found the mistake, not the one that posts messages.
+// The message names the line of the code that found the mistake, not the one that posted it.
 GST_START_TEST(errors_name_their_origin) {
   Harness h("mask=custom coefficients='1 2'");
   push_caps(h, video_info("I420", 32, 18));
@@ -1550,7 +1553,7 @@ GST_START_TEST(settings_of_one_call_take_effect_together) {
   Random random = seeded();
   const Ref<GstBuffer> in = random_frame(info, random);
   Harness h("mask=box size=3", info);
-  // In between, as between the properties that one g_object_set() sets one after the other.
+  // Frozen notifications are what happens between two properties of one g_object_set().
   g_object_freeze_notify(G_OBJECT(h.element()));
   h.set("mask=dilate size=5 iterations=2");
   guint size;
@@ -1564,7 +1567,7 @@ GST_START_TEST(settings_of_one_call_take_effect_together) {
 }
 GST_END_TEST;
 
-// Whatever the number of threads.
+// The number of threads does not change results.
 GST_START_TEST(threads_change_nothing_but_the_time) {
   const GstVideoInfo info = video_info("NV12", 333, 222);
   for (const char *threads : {"1", "2", "3", "16"}) {
@@ -1584,20 +1587,20 @@ std::set<std::string> threads_of_the_process() {
   return threads;
 }
 
-// The thread of upstream is one of them. Others stay for half a second after their work.
+// The sink pad's streaming thread is one of the threads. The others stay for half a second after their work.
 GST_START_TEST(as_many_threads_filter_as_are_asked_for) {
   if (strcmp(test_backend(), "cpu") != 0) return;
   const GstVideoInfo info = video_info("GRAY8", 1280, 720);
   Random random = seeded();
   const Ref<GstBuffer> in = random_frame(info, random);
-  g_thread_pool_set_max_unused_threads(0);  // or they are those of an earlier element
+  g_thread_pool_set_max_unused_threads(0);  // threads of an earlier element must not be used again
   for (int threads : {2, 1, 6, 3}) {
     Harness h("mask=median size=7 n-threads=" + std::to_string(threads), info);
     const std::set<std::string> before = threads_of_the_process();
     h.filter(in.get());
     int more = 0;
     for (const std::string &thread : threads_of_the_process()) more += !before.count(thread);
-    // One that is quick leaves another nothing to do.
+    // A thread that is quick may leave nothing to do to another one.
     fail_unless(more <= threads - 1 && more >= threads / 2, "%d more threads for %d", more, threads);
   }
 }
@@ -1616,13 +1619,13 @@ GST_START_TEST(bad_settings_while_playing_are_a_warning_and_the_last_good_ones_s
     h.set(bad.properties);
     check(info, "mask=gauss3 border=wrap");
     check_says(h.take_one(GST_MESSAGE_WARNING), bad);
-    check(info, "mask=gauss3 border=wrap");  // without another warning
+    check(info, "mask=gauss3 border=wrap");  // no second warning
     h.set_caps(larger);
     check(larger, "mask=gauss3 border=wrap");
     fail_unless(h.take(GST_MESSAGE_WARNING).empty());
     h.set("mask=sharpen size=0 sigma=0 method=auto");
     check(larger, "mask=sharpen border=wrap");
-    h.take(GST_MESSAGE_WARNING);  // of what was bad sharpen may have no use
+    h.take(GST_MESSAGE_WARNING);  // sharpen may not use the setting that was bad
   }
 }
 GST_END_TEST;
@@ -1659,7 +1662,7 @@ GST_START_TEST(a_video_meta_that_contradicts_caps_or_memory_is_an_error) {
   refused([](GstVideoMeta *meta) { meta->width = 30; });
   refused([](GstVideoMeta *meta) { meta->height = 16; });
   refused([](GstVideoMeta *meta) { meta->format = GST_VIDEO_FORMAT_NV12; });
-  // The text says which buffer, which plane, and where.
+  // The message says which buffer, which plane, and where.
   Harness h("", info);
   const Ref<GstBuffer> in(new_placed_buffer(info, 0));
   gst_buffer_get_video_meta(in.get())->offset[1] = 5000;
@@ -1713,7 +1716,7 @@ GST_START_TEST(errors_of_buffers_say_what_is_wrong_and_where) {
 }
 GST_END_TEST;
 
-// Planes that begin in one piece of memory and end in another.
+// Planes begin in one memory of the buffer and end in another.
 GST_START_TEST(a_plane_may_lie_in_several_pieces_of_memory) {
   const GstVideoInfo info = video_info("I420", 32, 18);
   GstVideoInfo placed = place(info, kScattered);
@@ -1740,7 +1743,7 @@ GST_START_TEST(a_plane_may_lie_in_several_pieces_of_memory) {
 }
 GST_END_TEST;
 
-// Caps of half a thousand million pixels a row are negotiated at once, and no frame of them ends the process.
+// Caps with 536,870,911 pixels a row are negotiated or refused at once.
 GST_START_TEST(huge_widths_are_negotiated_at_once) {
   Harness h("");
   const gint64 before = g_get_monotonic_time();
@@ -1751,13 +1754,13 @@ GST_START_TEST(huge_widths_are_negotiated_at_once) {
 GST_END_TEST;
 
 #if !defined(__SANITIZE_ADDRESS__)
-// Of memory that has run out the application hears; the process goes on, and so does the element.
+// Running out of memory is an error message, after which the element goes on.
 GST_START_TEST(no_memory_is_an_error_message) {
-  if (strcmp(test_backend(), "cpu") != 0) return;  // a driver takes what it likes
+  if (strcmp(test_backend(), "cpu") != 0) return;  // a CUDA driver may reserve any amount of address space
   const GstVideoInfo info = video_info("RGBA", 4000, 4000);
   const Ref<GstBuffer> in(gst_buffer_new_allocate(nullptr, GST_VIDEO_INFO_SIZE(&info), nullptr));
   gst_buffer_memset(in.get(), 0, 100, GST_VIDEO_INFO_SIZE(&info));
-  Harness h("mask=tophat n-threads=1", info);  // takes two frames more
+  Harness h("mask=tophat n-threads=1", info);  // needs two further frames
   gchar *status = nullptr;
   fail_unless(g_file_get_contents("/proc/self/statm", &status, nullptr, nullptr));
   const rlim_t used = g_ascii_strtoull(status, nullptr, 10) * sysconf(_SC_PAGESIZE);
@@ -1776,7 +1779,7 @@ GST_START_TEST(no_memory_is_an_error_message) {
 GST_END_TEST;
 #endif
 
-// Memory that nothing can map.
+// An allocator whose memory cannot be mapped.
 struct Unmappable {
   GstAllocator parent;
 };
@@ -1819,7 +1822,7 @@ GST_START_TEST(an_error_of_one_buffer_leaves_the_element_able_to_go_on) {
   for (int i = 0; i < 2; i++) {
     const Ref<GstBuffer> in = random_frame(info, random), out = h.filter(in.get());
     assert_filtered(in.get(), out.get(), info, "");
-    fail_unless_equals_int(GST_BUFFER_IS_DISCONT(out.get()), i == 0);  // one is missing before it
+    fail_unless_equals_int(GST_BUFFER_IS_DISCONT(out.get()), i == 0);  // after the frame that was lost
   }
 }
 GST_END_TEST;
@@ -1842,7 +1845,7 @@ GST_START_TEST(backend_cuda_without_a_device_does_not_start) {
     fail_unless_equals_int(take_messages(element.get(), GST_MESSAGE_ERROR).size(), 1);
     gst_element_set_state(element.get(), GST_STATE_NULL);
   }
-  // It starts once it may do without.
+  // The element starts when it is given another backend.
   set_properties(element.get(), "backend=cpu");
   fail_unless_equals_int(gst_element_set_state(element.get(), GST_STATE_READY), GST_STATE_CHANGE_SUCCESS);
   gst_element_set_state(element.get(), GST_STATE_NULL);
@@ -1895,13 +1898,13 @@ GST_START_TEST(stats_say_what_happened_since_the_start) {
   fail_unless_equals_uint64(stat(h, "bytes-downloaded"), cuda ? 4 * 32 * 18 * 3 / 2 : 0);
   fail_unless_equals_int(stat(h, "device-time") > 0, cuda);
   fail_unless_equals_uint64(stat(h, "failovers"), 0);
-  // Kernels that are none of the methods.
+  // auto may select kernels that belong to none of the methods.
   h.set("method=auto");
   h.filter(random_frame(info, random).get());
   const std::string selected = stat_string(h, "method");
   fail_if(selected == "separable");
   if (!cuda) fail_unless(selected == "avx512" || selected == "avx2" || selected == "baseline", "%s", selected.c_str());
-  // A restart counts anew.
+  // A restart resets the counts.
   fail_unless_equals_int(gst_element_set_state(h.element(), GST_STATE_READY), GST_STATE_CHANGE_SUCCESS);
   fail_unless_equals_int(gst_element_set_state(h.element(), GST_STATE_PLAYING), GST_STATE_CHANGE_SUCCESS);
   fail_unless_equals_uint64(stat(h, "frames"), 0);
@@ -1920,7 +1923,7 @@ GST_START_TEST(only_identity_is_passthrough) {
     fail_unless_equals_int(out.get() == in.get(), identity);
     fail_unless_equals_int(gst_base_transform_is_passthrough(GST_BASE_TRANSFORM(h.element())), identity);
   }
-  // Also where it comes and goes.
+  // Passthrough also follows changes of the mask while playing.
   Harness h("mask=identity iterations=3 border=wrap bias=0.5", info);
   for (const char *mask : {"identity", "gauss5", "identity", "sobel"}) {
     h.set(std::string("iterations=1 bias=0 border=replicate mask=") + mask);
@@ -1936,7 +1939,7 @@ GST_END_TEST;
 GST_START_TEST(an_asymmetric_mask_is_not_flipped) {
   const GstVideoInfo info = video_info("GRAY8", 4, 1);
   const Ref<GstBuffer> in(gst_buffer_new_memdup("\x0a\x14\x1e\x28", 4));
-  Harness h("mask=custom coefficients='1 0 0'", info);  // takes the neighbour on the left
+  Harness h("mask=custom coefficients='1 0 0'", info);  // takes the neighbour to the left
   const Ref<GstBuffer> out = h.filter(in.get());
   fail_unless_equals_int(gst_buffer_memcmp(out.get(), 0, "\x0a\x0a\x14\x1e", 4), 0);
 }
@@ -2033,7 +2036,7 @@ GST_START_TEST(all_methods_give_the_same_bytes_at_every_border) {
 }
 GST_END_TEST;
 
-#ifndef __SANITIZE_ADDRESS__  // which keeps freed memory for a while
+#ifndef __SANITIZE_ADDRESS__  // AddressSanitizer keeps freed memory for a while
 gsize resident_bytes() {
   FILE *file = fopen("/proc/self/statm", "r");
   unsigned long total = 0, resident = 0;
@@ -2054,7 +2057,7 @@ GST_START_TEST(starts_and_stops_do_not_grow_the_process) {
     h.filter(in.get());
   }
   const gsize after = resident_bytes();
-  // One frame leaked each time would be 23 MB for 200 starts.
+  // A leak of one frame per start would be 23 MB for 200 starts.
   fail_unless(after < before + (6u << 20), "from %zu to %zu kB", before >> 10, after >> 10);
 }
 GST_END_TEST;

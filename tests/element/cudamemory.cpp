@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// The element with frames in CUDA memory, before it, behind it, or both.
+// The element with CUDA memory at its input, its output, or both.
 #include <atomic>
 #include <cstring>
 #include <thread>
@@ -18,7 +18,7 @@ Ref<GstCaps> caps_of(const GstVideoInfo &info, bool on_device) {
   return on_device ? device_caps(info) : Ref<GstCaps>(gst_video_info_to_caps(&info));
 }
 
-// A harness with these caps on either side.
+// A harness with caps of device memory or of system memory on either side.
 std::unique_ptr<Harness> harness_between(const std::string &properties, const GstVideoInfo &info, bool device_in,
                                          bool device_out) {
   auto h = std::make_unique<Harness>(properties);
@@ -26,7 +26,7 @@ std::unique_ptr<Harness> harness_between(const std::string &properties, const Gs
   return h;
 }
 
-// Filters frames that lie in either memory; fails the test unless they come out right, and in the right one.
+// Filters frames in the given kinds of memory; fails the test unless results are right and in the right memory.
 void check_pair(const GstVideoInfo &info, const std::string &properties, bool device_in, bool device_out) {
   Random random = seeded();
   const std::unique_ptr<Harness> h = harness_between(properties, info, device_in, device_out);
@@ -37,12 +37,12 @@ void check_pair(const GstVideoInfo &info, const std::string &properties, bool de
     const Ref<GstBuffer> out = h->filter(pushed.get());
     fail_unless(device->holds(out.get()) == device_out, "the output is in the wrong memory");
     assert_filtered(in.get(), out.get(), info, properties);
-    // The input is as it was.
+    // The input is unchanged.
     fail_unless(same_samples(in.get(), pushed.get(), info));
   }
 }
 
-// Heights are even: of planar 4:2:0 with an odd one GStreamer 1.22 reads CUDA memory back without its last rows.
+// Heights are even: GStreamer 1.22 reads planar 4:2:0 of an odd height back from CUDA memory without its last rows.
 const char *const kFormats[] = {"NV12", "I420", "RGBA", "P010_10LE", "YUY2"};
 
 GST_START_TEST(frames_go_from_either_memory_into_either) {
@@ -74,7 +74,7 @@ GST_START_TEST(identity_moves_frames_from_one_memory_to_the_other) {
   const GstVideoInfo info = video_info("NV12", 37, 15);
   check_pair(info, "mask=identity", false, true);
   check_pair(info, "mask=identity", true, false);
-  // And leaves them where they are.
+  // Where both sides have the same memory, frames pass through.
   Random random = seeded();
   const std::unique_ptr<Harness> h = harness_between("mask=identity", info, true, true);
   const Ref<GstBuffer> frame = random_frame(info, random);
@@ -103,7 +103,7 @@ GST_START_TEST(every_format_of_cuda_memory_filters) {
 }
 GST_END_TEST;
 
-// Downstream that names CUDA memory gets it, and what takes anything gets what came in.
+// Downstream that names CUDA memory in its caps gets it. Downstream that takes anything gets the memory of the input.
 GST_START_TEST(the_memory_follows_what_downstream_names) {
   const GstVideoInfo info = video_info("NV12", 64, 48);
   enum class Named { Both, Any, AnyMemory, System };
@@ -135,7 +135,7 @@ GST_START_TEST(the_memory_follows_what_downstream_names) {
 }
 GST_END_TEST;
 
-// Whether the caps of the element's source pad, in a pipeline that plays, are of device memory.
+// Whether the caps of the element's source pad are of CUDA memory. The pipeline has to play.
 bool leaves_on_device(const Pipeline &pipeline, const char *name) {
   const Ref<GstElement> element = pipeline.element(name);
   const Ref<GstPad> pad(gst_element_get_static_pad(element.get(), "src"));
@@ -156,9 +156,9 @@ guint64 stat_of(const Pipeline &pipeline, const char *name, const char *field) {
 
 GST_START_TEST(elements_in_a_row_keep_frames_on_the_device) {
   const struct {
-    const char *between;  // of two elements
-    const char *second;   // properties
-    bool on_device;       // between the two
+    const char *between;  // elements between two cudaconv
+    const char *second;   // properties of the second one
+    bool on_device;       // whether frames stay on the device between the two
   } cases[] = {
       {"", "", true},
       {"! queue", "", true},
@@ -181,7 +181,7 @@ GST_START_TEST(elements_in_a_row_keep_frames_on_the_device) {
     const std::string why = pipeline.wait_for_end();
     assert_same_text(why, "");
     fail_unless_equals_int(leaves_on_device(pipeline, "a"), c.on_device);
-    // fakesink takes anything, and gets what came into the last element.
+    // fakesink takes anything, and so gets the memory of the input of "b".
     fail_unless_equals_int(leaves_on_device(pipeline, "b"), c.on_device);
     const guint64 bytes = 6 * 64 * 48 * 3 / 2;
     fail_unless_equals_uint64(stat_of(pipeline, "a", "bytes-uploaded"), bytes);
@@ -191,7 +191,7 @@ GST_START_TEST(elements_in_a_row_keep_frames_on_the_device) {
 }
 GST_END_TEST;
 
-// Their bytes are those of the same elements in system memory.
+// Elements in a row filter as the same elements do by themselves.
 GST_START_TEST(elements_in_a_row_filter_right) {
   const GstVideoInfo info = video_info("I420", 64, 48);
   Random random = seeded();
@@ -258,7 +258,8 @@ GST_START_TEST(frames_on_the_device_are_in_flight_and_never_copied) {
 }
 GST_END_TEST;
 
-// Who reads them waits for their stream. The thread of upstream pushes them, and not one that waits for the device.
+// Memory belongs to streams: a frame is pushed before it is complete, since whoever reads it waits for its stream. So
+// the thread that pushes the input also pushes the output, and no thread waits for the device.
 GST_START_TEST(frames_of_streams_leave_before_they_are_complete) {
   if (!g_getenv("CUDACONV_TEST_STREAMS")) return;
   const GstVideoInfo info = video_info("NV12", 64, 48);
@@ -279,7 +280,7 @@ GST_START_TEST(frames_of_streams_leave_before_they_are_complete) {
 }
 GST_END_TEST;
 
-// cudadownload, for one, passes CUDA memory on under plain caps where downstream takes any strides.
+// Plain caps may come with CUDA memory: cudadownload passes it on where downstream takes any strides.
 GST_START_TEST(the_memory_is_judged_by_the_buffer_and_not_by_the_caps) {
   const GstVideoInfo info = video_info("NV12", 64, 48);
   Random random = seeded();
@@ -298,8 +299,8 @@ GST_START_TEST(the_memory_is_judged_by_the_buffer_and_not_by_the_caps) {
 }
 GST_END_TEST;
 
-// Frames of another context of the device are not taken through system memory: that context is the element's own from
-// then on, as in GStreamer's own CUDA elements.
+// Frames in another context of the same device are not copied by way of system memory: the element changes over to that
+// context, as GStreamer's own CUDA elements do.
 GST_START_TEST(the_context_of_incoming_memory_is_followed) {
   const GstVideoInfo info = video_info("NV12", 64, 48);
   Random random = seeded();
@@ -367,7 +368,7 @@ GST_START_TEST(memory_caps_and_settings_may_change_in_mid_stream) {
   for (int i = 0; i < 8; i++) {
     const GstVideoInfo &now = i & 1 ? other : info;
     const bool device_in = i & 2, device_out = i & 4;
-    // The harness's own caps first, or the renegotiation in between fails.
+    // Caps of the harness's own sink pad change first, else the renegotiation fails that the others cause.
     GstCaps *sink_caps = caps_of(now, device_out).release();
     gst_pad_push_event(h.get()->sinkpad, gst_event_new_reconfigure());
     gst_harness_set_sink_caps(h.get(), sink_caps);
@@ -399,7 +400,7 @@ GST_START_TEST(metas_and_timestamps_survive_on_the_device) {
 }
 GST_END_TEST;
 
-// Elements one behind the other in one context, and several such chains on threads of their own.
+// Chains of two elements on one context, each chain on a thread of its own.
 GST_START_TEST(chains_of_elements_on_one_context_do_not_disturb_each_other) {
   const GstVideoInfo info = video_info("I420", 64, 32);
   const int frames = number_from_environment("CUDACONV_TEST_FRAMES", 500) / 5;
@@ -430,7 +431,7 @@ GST_START_TEST(chains_of_elements_on_one_context_do_not_disturb_each_other) {
     Chain chain{make(mask), make("mask=sharpen"), nullptr};
     const Ref<GstBuffer> out = chain.run(in.get());
     fail_unless(out != nullptr);
-    // The reference of both, one after the other, by way of an element on its own.
+    // An element by itself makes what the first one of the chain should make; the reference filter checks both steps.
     Harness alone(mask, info);
     const Ref<GstBuffer> middle = alone.filter(frame.get());
     assert_filtered(frame.get(), middle.get(), info, mask);
@@ -477,8 +478,8 @@ GST_START_TEST(an_applications_context_is_used) {
 }
 GST_END_TEST;
 
-// Frames of either context in turn, several of them in flight, with what may come with the change. The element is in
-// the context that the frames come in.
+// Frames come from either context in turn, several of them in flight, together with new caps or with the new context
+// itself. The element always filters in the context that its input is in.
 GST_START_TEST(the_context_may_change_in_mid_stream) {
   const GstVideoInfo info = video_info("NV12", 64, 48);
   enum class Change { Memory, Caps, Context };
@@ -513,7 +514,7 @@ GST_START_TEST(the_context_may_change_in_mid_stream) {
 }
 GST_END_TEST;
 
-// The device that frames are filtered on, as the next cudaconv upstream learns it; -1: the CPU.
+// The device that an element reports to a cudaconv upstream; -1: the CPU.
 int device_of(Harness &h) {
   const Ref<GstQuery> query(gst_query_new_custom(
       GST_QUERY_CUSTOM, gst_structure_new("application/x-cudaconv-device", "device-id", G_TYPE_INT, -2, nullptr)));
@@ -552,7 +553,7 @@ GST_START_TEST(elements_on_two_devices_filter_each_others_frames) {
     return;
   }
   const GstVideoInfo info = video_info("NV12", 64, 48);
-  for (bool on_device : {false, true}) {  // between the elements
+  for (bool on_device : {false, true}) {  // whether frames between the elements are in CUDA memory
     Random random = seeded();
     std::vector<std::unique_ptr<Harness>> chain;
     for (const char *properties :
@@ -573,7 +574,7 @@ GST_START_TEST(elements_on_two_devices_filter_each_others_frames) {
       assert_filtered(sharpened.get(), out.get(), info, "mask=sobel");
     }
   }
-  // And at the same time.
+  // Elements on both devices also run at the same time.
   check_side_by_side({"mask=gauss3 cuda-device-id=0", "mask=gauss3 cuda-device-id=1",
                       "mask=gauss sigma=4 cuda-device-id=0 frames-in-flight=3",
                       "mask=gauss sigma=4 cuda-device-id=1 frames-in-flight=3"});
@@ -612,7 +613,7 @@ GST_START_TEST(neighbours_share_one_context) {
 }
 GST_END_TEST;
 
-// A pool or its configuration that is not released would keep the context, and some hundred megabytes with it.
+// A pool or a pool configuration that is not released would keep the context, and some hundred megabytes with it.
 GST_START_TEST(the_context_is_released_with_the_element) {
   const GstVideoInfo info = video_info("NV12", 64, 48);
   Random random = seeded();

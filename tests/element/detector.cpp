@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Detections that an element of GStreamer's own attaches: ssdobjectdetector, which reads them from tensors. A model
-// would make these; here they come from the test.
+// Detections by an element of GStreamer, ssdobjectdetector, as regions. It reads them from tensors, which usually come
+// from a model and here from the test.
 #include <cstdio>
 #include <cstring>
 
@@ -26,7 +26,7 @@ using namespace cudaconv::test;
 
 namespace {
 
-constexpr int kWidth = 128, kHeight = 64, kFrames = 4;  // powers of two: a place as a fraction is exact
+constexpr int kWidth = 128, kHeight = 64, kFrames = 4;  // powers of two, so that places as fractions are exact
 enum Class { Person, Car, Cat, Unknown };
 constexpr const char *kLabels = "person\ncar\ncat\n";
 
@@ -36,18 +36,18 @@ struct Detection {
   Region place;
 };
 
-// Things that move to the right. The last frame has none, and no tensors either.
+// Things that move to the right from frame to frame. The last frame has none, and no tensors.
 std::vector<Detection> detections_of(int frame) {
   if (frame == kFrames - 1) return {};
   const int x = 5 * frame;
   return {
       {Person, 0.9f, {x + 8, 6, 22, 17}},          {Car, 0.8f, {x + 60, 30, 31, 20}}, {Cat, 0.5f, {x + 20, 15, 30, 25}},
-      {Person, 0.2f, {x + 70, 3, 20, 20}},          // not sure enough for the detector
-      {Person, 0.9f, {0, 0, kWidth, kHeight - 1}},  // too large for it
+      {Person, 0.2f, {x + 70, 3, 20, 20}},          // below the detector's score threshold
+      {Person, 0.9f, {0, 0, kWidth, kHeight - 1}},  // too large for the detector
       {Unknown, 0.9f, {x + 40, 50, 9, 11}}};
 }
 
-// Models have floats for all, the number of detections too.
+// A tensor of floats, as models make them, even for the number of detections.
 GstTensor *new_tensor(const char *id, const std::vector<float> &values, std::vector<gsize> dims) {
   GstBuffer *data = gst_buffer_new_memdup(values.data(), values.size() * sizeof(float));
   return gst_tensor_new_simple(g_quark_from_string(id), GST_TENSOR_DATA_TYPE_FLOAT32, data,
@@ -76,7 +76,7 @@ void attach_tensors(GstBuffer *buffer, const std::vector<Detection> &detections)
   gst_tensor_meta_set(gst_buffer_add_tensor_meta(buffer), G_N_ELEMENTS(tensors), list);
 }
 
-// What goes into the detector, and what comes out of the filter.
+// The frames before the detector and those behind the filter.
 struct Frames {
   std::vector<Ref<GstBuffer> > in, out;
 };
@@ -102,13 +102,13 @@ void add_probe(const Pipeline &pipeline, const char *element, const char *pad, G
   gst_pad_add_probe(at.get(), GST_PAD_PROBE_TYPE_BUFFER, probe, frames, nullptr);
 }
 
-// Of a frame that has none, -1.
+// The number of detections attached to the buffer; -1 where there is no meta for them.
 int detections_in(GstBuffer *buffer) {
   GstAnalyticsRelationMeta *meta = gst_buffer_get_analytics_relation_meta(buffer);
   return meta ? static_cast<int>(gst_analytics_relation_get_length(meta)) : -1;
 }
 
-// The file with the names of the classes, which goes when this does.
+// A temporary file with the names of the classes.
 struct LabelFile {
   char *name = nullptr;
   LabelFile() {
@@ -122,7 +122,7 @@ struct LabelFile {
   }
 };
 
-// The classes among `wanted` are filtered, and nothing else.
+// Checks that the detections of the classes `wanted`, and nothing else, are filtered.
 void check(const char *format, const std::string &properties, const std::vector<Class> &wanted) {
   const LabelFile labels;
   const GstVideoInfo info = video_info(format, kWidth, kHeight);

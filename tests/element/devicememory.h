@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// CUDA memory for tests: GStreamer's, or in programs that have the stand-in for the CUDA runtime the stand-in's.
+// CUDA memory for tests: that of GStreamer, or that of the stand-in in programs that have the stand-in.
 #pragma once
 
 #include <memory>
@@ -12,9 +12,9 @@ namespace cudaconv::test {
 // One CUDA context and the memory in it.
 class DeviceMemory {
  public:
-  // In the context of the element, which is in READY or above.
+  // Memory in the context of the element, which is in READY or above.
   static std::unique_ptr<DeviceMemory> of(GstElement *element);
-  // In a new context; nullptr where there is no such device.
+  // Memory in a new context; nullptr where there is no such device.
   static std::unique_ptr<DeviceMemory> create(int device_id = 0);
   virtual ~DeviceMemory() = default;
 
@@ -24,16 +24,16 @@ class DeviceMemory {
   virtual bool holds(GstBuffer *buffer) = 0;
   // Sets `*released` to 1 when the context is gone.
   virtual void notify_of_release(int *released) = 0;
-  // An active pool of buffers with a GstVideoMeta.
+  // Returns an active pool whose buffers have a GstVideoMeta.
   virtual GstBufferPool *new_pool(const GstVideoInfo &info) = 0;
-  // The samples of `from`.
+  // Copies the samples of `from` into a new buffer of this memory.
   Ref<GstBuffer> copy(GstBuffer *from, const GstVideoInfo &info);
 };
 
-// `info` as caps of device memory.
+// Caps for `info` with CUDA memory.
 Ref<GstCaps> device_caps(const GstVideoInfo &info);
 
-// Sets the caps on either side of the element, of device memory or of system memory.
+// Sets the caps on both sides of the element, each with CUDA memory or with system memory.
 void set_caps(Harness &h, const GstVideoInfo &info, bool device_in, bool device_out);
 
 }  // namespace cudaconv::test

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// What happens rarely: neighbours with pools of their own, and what a restart is to forget.
+// Rare cases: neighbours with pools of their own, and what a restart changes or forgets.
 #include <dirent.h>
 
 #include <cstring>
@@ -26,7 +26,7 @@ void restart(Harness &h, const std::string &properties, const GstVideoInfo &info
 
 // ---- Neighbours -----------------------------------------------------------------------------------------------------
 
-// A pool that makes every frame too small, which it says when it is configured.
+// A pool whose frames are all too small, and which says so when it is configured.
 struct SmallPool {
   GstBufferPool parent;
 };
@@ -58,7 +58,7 @@ GST_START_TEST(a_pool_of_frames_that_are_too_small_is_not_used) {
 }
 GST_END_TEST;
 
-// Even where upstream's frames could be.
+// The element offers no pull mode, even where upstream has one.
 GST_START_TEST(frames_are_pushed_and_never_pulled) {
   Harness h("", small());
   gst_pad_add_probe(
@@ -79,7 +79,7 @@ GST_END_TEST;
 
 // ---- Restarts -------------------------------------------------------------------------------------------------------
 
-// All but GLib's own that starts those of thread pools.
+// All threads but the one in GLib that starts those of thread pools.
 std::set<std::string> threads_of_the_process() {
   std::set<std::string> threads;
   DIR *tasks = opendir("/proc/self/task");
@@ -97,7 +97,7 @@ GST_START_TEST(another_number_of_threads_is_taken_at_the_next_start) {
   const GstVideoInfo info = video_info("GRAY8", 1280, 720);
   Random random = seeded();
   const Ref<GstBuffer> in = random_frame(info, random);
-  g_thread_pool_set_max_unused_threads(0);  // or they are those of an earlier element
+  g_thread_pool_set_max_unused_threads(0);  // threads of an earlier element must not be used again
   Harness h("mask=median size=7 n-threads=1", info);
   h.filter(in.get());
   const std::set<std::string> before = threads_of_the_process();
@@ -109,7 +109,7 @@ GST_START_TEST(another_number_of_threads_is_taken_at_the_next_start) {
 }
 GST_END_TEST;
 
-// The same mistake within a second is said once, but not where a start lies between.
+// Within a second the same warning is posted once, but again after a restart.
 GST_START_TEST(a_warning_is_said_again_after_a_restart) {
   Random random = seeded();
   const Ref<GstBuffer> in = random_frame(small(), random);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// What lasts: starts and stops, changes of caps, and streams side by side whose settings change all the time. No frame
-// is lost, frames looked at are right, and memory stays what it was.
+// Long runs: starts and stops, changes of caps, and streams side by side whose settings change all the time. No frame
+// is lost, frames that are compared are right, and memory does not grow.
 //
-// CUDACONV_TEST_ENDURANCE says how many times as long as usual each lasts: 25 makes 1,000 starts and 5,000 changes of
-// caps. Each test prints a line of counts.
+// CUDACONV_TEST_ENDURANCE multiplies the length of each test: 25 makes 1,000 starts and 5,000 changes of caps. Each
+// test prints a line of counts.
 #include <algorithm>
 #include <atomic>
 #include <cstring>
@@ -23,8 +23,8 @@ int times(int n) {
   return n * number_from_environment("CUDACONV_TEST_ENDURANCE", 1);
 }
 
-// Memory in use, round by round of the same work. What libraries allocate once, at any time, is in no more than some
-// rounds: the least growth counts.
+// Memory in use after each round of the same work. The least growth of all rounds counts, since what libraries allocate
+// once, at any time, is in only some of the rounds.
 class Memory {
  public:
   void note() { bytes_.push_back(heap_bytes()); }
@@ -42,10 +42,10 @@ class Memory {
 };
 
 constexpr int kRounds = 4;
-// Bytes by which a round may differ from the one before, however long it is.
+// Bytes by which memory may grow from one round to the next, however long a round is.
 constexpr size_t kOfARound = 16 << 10;
 
-// What the harness keeps of events and messages.
+// Drops the events and messages that the harness keeps.
 void forget(Harness &h) {
   while (GstEvent *event = gst_harness_try_pull_event(h.get())) gst_event_unref(event);
   while (GstEvent *event = gst_harness_try_pull_upstream_event(h.get())) gst_event_unref(event);
@@ -59,7 +59,7 @@ GST_START_TEST(starts_and_stops_leave_nothing) {
   Harness h("mask=gauss5 frames-in-flight=2");
   for (int round = 0; round < kRounds; round++) {
     for (int i = 0; i < starts; i++) {
-      // The harness passes on caps that are not those of before.
+      // Two changes of caps, since the harness does not pass on caps that are the same as before.
       h.set_caps(video_info("RGBA", 8, 8));
       h.set_caps(small());
       const Ref<GstBuffer> in = random_frame(small(), random), out = h.filter(in.get());
@@ -82,7 +82,7 @@ GST_START_TEST(changes_of_caps_leave_nothing) {
   Memory memory;
   Harness h("mask=box3 frames-in-flight=2");
   for (int round = 0; round < kRounds; round++) {
-    int n = 0;  // the same caps in every round
+    int n = 0;  // restarts, so that every round has the same caps
     for (int i = 0; i < changes; i++, n++) {
       const GstVideoInfo info = video_info(formats[n % 8], 2 + n * 7 % 61, 2 + n * 5 % 37);
       h.set_caps(info);
@@ -134,7 +134,7 @@ GST_START_TEST(streams_whose_settings_change_lose_no_frame) {
           out++;
         }
         lost += frames - out;
-        // What the settings of before have left behind is not in the frame.
+        // A frame with plain settings shows that nothing of the settings before is left in it.
         h.set("mask=gauss5 size=0 sigma=0 roi='' roi-invert=false");
         const Ref<GstBuffer> in = random_frame(small(), random);
         h.push(in.get());
@@ -146,7 +146,7 @@ GST_START_TEST(streams_whose_settings_change_lose_no_frame) {
     }
     for (std::thread &thread : threads) thread.join();
     for (const auto &h : streams) {
-      h->take(GST_MESSAGE_WARNING);  // that the mask of the moment has no use for a setting
+      h->take(GST_MESSAGE_WARNING);  // about settings that the current mask does not use
       forget(*h);
     }
     memory.note();
@@ -163,7 +163,7 @@ Suite *make_suite() {
   Suite *suite = suite_create("endurance");
   TCase *tc = tcase_create("general");
   suite_add_tcase(suite, tc);
-  tcase_set_timeout(tc, 0);  // Meson has one
+  tcase_set_timeout(tc, 0);  // no limit here: Meson has one
   tcase_add_test(tc, starts_and_stops_leave_nothing);
   tcase_add_test(tc, changes_of_caps_leave_nothing);
   tcase_add_test(tc, streams_whose_settings_change_lose_no_frame);

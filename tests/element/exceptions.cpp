@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Exceptions: from threads of the CPU backend to who asked for the work, and from there into messages.
+// Exceptions: from threads of the CPU backend to the caller, and from there into messages.
 #include <atomic>
 #include <functional>
 #include <new>
@@ -9,7 +9,7 @@
 #include "gstcudaconvframe.h"
 #include "gstcudaconvmessages.h"
 #include "gstcudaconvworkers.h"
-#undef GST_CAT_DEFAULT  // gst-check has one, too
+#undef GST_CAT_DEFAULT  // gst-check defines it too
 #include "support.h"
 
 GST_DEBUG_CATEGORY(gst_cuda_conv_debug);
@@ -39,7 +39,7 @@ GST_START_TEST(an_exception_of_any_thread_is_thrown_to_the_caller) {
       assert_same_text(caught, "piece " + std::to_string(failing));
       fail_unless(calls > failing);
     }
-    // The threads go on.
+    // After an exception the threads are still usable.
     std::atomic<int> sum{0};
     parallel_for(20, [&](int i) { sum += i; });
     fail_unless_equals_int(sum, 190);
@@ -47,7 +47,7 @@ GST_START_TEST(an_exception_of_any_thread_is_thrown_to_the_caller) {
 }
 GST_END_TEST;
 
-// The messages of what `throw_it` throws.
+// Calls guarded() with a function that throws, and returns the messages that this posts.
 std::vector<Ref<GstMessage>> messages_of(const std::function<void()> &throw_it) {
   const Ref<GstElement> element(GST_ELEMENT(gst_object_ref_sink(gst_pipeline_new(nullptr))));
   const int answer = guarded(element.get(), 1, [&] {
@@ -87,7 +87,7 @@ GST_START_TEST(each_kind_of_exception_is_an_error_of_its_own) {
     assert_same_text(report.text, c.text);
     fail_unless(report.debug.rfind(c.debug, 0) == 0, "%s", report.debug.c_str());
   }
-  // Somebody asked for it.
+  // Cancelled work is no error, since a flush or a stop has asked for it.
   fail_unless(messages_of([] { throw Error(Error::Kind::Cancelled, "given up"); }).empty());
 }
 GST_END_TEST;

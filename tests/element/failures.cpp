@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// What happens when the device fails, on the stand-in for the CUDA runtime, which fails on demand, and what the runtime
-// is asked for.
+// How the element behaves when calls of the CUDA runtime fail, on the stand-in, where each call can be made to fail;
+// and which calls it makes.
 #include <atomic>
 #include <cstring>
 #include <thread>
@@ -15,7 +15,7 @@ using namespace cudaconv::test;
 
 namespace {
 
-// Everything is as before the first element once the last one is gone.
+// Fails the test unless all objects of the CUDA runtime are gone, as after the last element.
 void check_nothing_left() {
   const standin::LiveObjects live = standin::live_objects();
   fail_unless(live.total() == 0, "%d device allocations, %d host allocations, %d streams, %d events are left",
@@ -27,7 +27,7 @@ struct Failure {
   const char *call;
   cudaError_t error;
 };
-// Each call that a frame in system memory makes, and each way to lose the device.
+// Calls that a frame in system memory makes, with errors of single calls and errors that lose the device.
 constexpr Failure kFailures[] = {
     {"cudaMemcpy2DAsync", cudaErrorInvalidValue}, {"cudaLaunchKernel", cudaErrorLaunchOutOfResources},
     {"cudaEventRecord", cudaErrorUnknown},        {"cudaEventSynchronize", cudaErrorIllegalAddress},
@@ -57,7 +57,7 @@ GST_START_TEST(with_backend_auto_the_cpu_filters_the_same_frame_and_goes_on) {
       fail_unless_equals_uint64(stat(h, "failovers"), 1);
       fail_unless_equals_uint64(stat(h, "frames"), 6);
       fail_unless(h.take(GST_MESSAGE_INFO).empty());
-      // Settings and caps still change, and the device stays out of it.
+      // Settings and caps still change, and frames stay on the CPU.
       h.set("mask=sobel");
       h.set_caps(video_info("RGBA", 8, 8));
       h.set_caps(small());
@@ -90,7 +90,7 @@ GST_START_TEST(with_backend_auto_the_next_start_tries_the_device_again) {
 }
 GST_END_TEST;
 
-// The context that the application has set is none to try again, either.
+// After a failure the next start makes a new context, even where the application had set the one that failed.
 GST_START_TEST(the_next_start_does_not_try_the_context_that_failed) {
   Random random = seeded();
   {
@@ -105,7 +105,7 @@ GST_START_TEST(the_next_start_does_not_try_the_context_that_failed) {
     h.set_caps(small());
     h.filter(random_frame(small(), random).get());
     fail_unless(in_that_context());
-    // A restart alone keeps it.
+    // A restart without a failure keeps the context.
     for (bool fails : {false, true}) {
       if (fails) {
         standin::fail_call("cudaLaunchKernel", 1, cudaErrorLaunchOutOfResources);
@@ -145,7 +145,7 @@ GST_START_TEST(with_backend_auto_frames_in_device_memory_are_not_lost_either) {
 }
 GST_END_TEST;
 
-// What becomes of a frame in flight is said to one that comes after it.
+// Pushes frames until one is refused: a frame in flight that fails is reported by a later push.
 GstFlowReturn push_until_refused(Harness &h, Random &random) {
   GstFlowReturn flow = GST_FLOW_OK;
   for (int i = 0; i < 20 && flow == GST_FLOW_OK; i++) {
@@ -175,7 +175,7 @@ GST_START_TEST(with_backend_cuda_one_error_names_the_call) {
 }
 GST_END_TEST;
 
-// The frames that come out of the harness are those that went in, from the first on. How many they are.
+// Checks that frames come out as they went in, from the first on and in order. Returns how many came.
 int check_in_order(Harness &h, const std::vector<Ref<GstBuffer>> &in, const char *properties, const char *what, int n) {
   int frames = 0;
   while (GstBuffer *buffer = gst_harness_try_pull(h.get())) {
@@ -204,7 +204,7 @@ GST_START_TEST(frames_in_flight_are_not_lost_with_the_device) {
         fail_unless(gst_harness_push_event(h.get(), gst_event_new_eos()));
         fail_unless_equals_int(check_in_order(h, in, "mask=gauss5", failure.call, failing), 8);
         const Report report = h.take_one(GST_MESSAGE_WARNING);
-        // Where the context has ended every call fails, and that of the other thread may be the first to say so.
+        // Once the context is lost every call fails, and one of the other thread may be the first that is reported.
         fail_unless(strstr(report.text.c_str(), cudaGetErrorName(failure.error)) != nullptr, "%s", report.text.c_str());
         fail_unless_equals_uint64(stat(h, "failovers"), 1);
         fail_unless_equals_uint64(stat(h, "frames"), 8);
@@ -254,13 +254,13 @@ GST_END_TEST;
 
 constexpr char kInPlace[] = "mask=open size=5 roi='3,2,9,7; 10,4,30,5'";
 
-// What the CPU makes of a frame, in another buffer.
+// The result of the CPU for a frame, in another buffer.
 Ref<GstBuffer> filtered_on_cpu(GstBuffer *in) {
   Harness h(std::string("backend=cpu ") + kInPlace, small());
   return h.filter(in);
 }
 
-// The memory that the element would have upstream use.
+// Copies a frame into a buffer of the allocator that the element proposes.
 Ref<GstBuffer> in_proposed_memory(Harness &h, GstBuffer *frame) {
   const Ref<GstCaps> caps(gst_video_info_to_caps(&small()));
   const Ref<GstQuery> query(gst_query_new_allocation(caps.get(), TRUE));
@@ -278,8 +278,8 @@ Ref<GstBuffer> in_proposed_memory(Harness &h, GstBuffer *frame) {
   return buffer;
 }
 
-// Gives the element the only reference to frames in system memory, of which the call `nth` of the runtime fails. They
-// come out in order and right. Whether there was such a call.
+// Pushes frames in system memory, to which the element has the only reference, with call `nth` of the runtime failing.
+// Checks that they come out in order and right. Returns whether there was such a call.
 bool fails_in_place(bool pinned, int nth, cudaError_t error) {
   constexpr int kFrames = 3;
   Random random = seeded();
@@ -307,7 +307,7 @@ bool fails_in_place(bool pinned, int nth, cudaError_t error) {
   return failed;
 }
 
-// The CPU filters a frame again from what it was before the device wrote to it.
+// After a failure the CPU filters a frame in place from the pixels before the device wrote to them.
 GST_START_TEST(whichever_call_fails_frames_in_place_are_right) {
   for (const bool pinned : {false, true})
     for (cudaError_t error : {cudaErrorMemoryAllocation, cudaErrorIllegalAddress})
@@ -336,7 +336,7 @@ GST_START_TEST(with_backend_cuda_frames_in_flight_end_with_one_error) {
 }
 GST_END_TEST;
 
-// Before the error goes up, they have left.
+// Earlier frames in flight are pushed before upstream gets the error.
 GST_START_TEST(with_backend_cuda_earlier_frames_come_out_before_the_error) {
   Random random = seeded();
   {
@@ -368,7 +368,7 @@ GST_START_TEST(with_backend_cuda_earlier_frames_come_out_before_the_error) {
 }
 GST_END_TEST;
 
-// Each is filtered on the CPU with what it was to be filtered with on the device.
+// Each frame is filtered on the CPU with the settings that it had on the device.
 GST_START_TEST(frames_in_flight_keep_their_settings_when_the_device_fails) {
   const char *masks[] = {"mask=gauss5", "mask=sobel", "mask=dilate", "mask=box3"};
   Random random = seeded();
@@ -381,7 +381,7 @@ GST_START_TEST(frames_in_flight_keep_their_settings_when_the_device_fails) {
       in.push_back(random_frame(small(), random));
       fail_unless_equals_int(h.push(in.back().get()), GST_FLOW_OK);
     }
-    // The first waits in the pad, and the others on the device.
+    // The first frame waits in the blocked pad, the others are on the device.
     standin::fail_call("", 1, cudaErrorIllegalAddress);
     blocked.reset();
     for (int i = 0; i < 4; i++) {
@@ -400,7 +400,7 @@ bool has_context(GstElement *element) {
   return gst_pad_query(pad.get(), query.get());
 }
 
-// Whether the element gets to READY or not, in NULL it has nothing of the device.
+// In state NULL the element holds nothing of the device, whether it has reached READY or not.
 GST_START_TEST(an_element_in_null_holds_no_device) {
   const Ref<GstElement> element = new_element("backend=cuda", false);
   GstElementClass *base = GST_ELEMENT_CLASS(g_type_class_peek_parent(G_OBJECT_GET_CLASS(element.get())));
@@ -422,7 +422,7 @@ GST_START_TEST(an_element_in_null_holds_no_device) {
 }
 GST_END_TEST;
 
-// Of memory that shows only a part of itself all is pinned, and nothing behind it.
+// All of a GstMemory is pinned, also what it hides of itself, and nothing behind it.
 GST_START_TEST(memory_is_pinned_from_its_first_byte_to_its_last) {
   constexpr gsize kHidden = 64 << 10;
   const GstVideoInfo info = video_info("NV12", 256, 172);
@@ -453,7 +453,7 @@ GST_START_TEST(memory_is_pinned_from_its_first_byte_to_its_last) {
     };
     fail_unless(is_pinned(first) && is_pinned(first + kHidden) && is_pinned(first + kHidden + size - 1));
     fail_if(is_pinned(first + whole));
-    // Small pieces share their pages with others.
+    // Small memories are not pinned, since they share their pages with others.
     h.set_caps(small());
     const Ref<GstBuffer> little = random_frame(small(), random);
     for (int i = 0; i < 4; i++) h.filter(little.get());
@@ -466,7 +466,7 @@ GST_START_TEST(memory_is_pinned_from_its_first_byte_to_its_last) {
 }
 GST_END_TEST;
 
-// That takes the driver long.
+// Allocations take the driver long, so that there are none while frames flow.
 GST_START_TEST(once_frames_flow_nothing_is_allocated) {
   Random random = seeded();
   const struct {
@@ -488,8 +488,8 @@ GST_START_TEST(once_frames_flow_nothing_is_allocated) {
           calls += standin::calls(call);
         return calls;
       };
-      // First as many frames as there can be at once: on the device, in a pad that blocks, and one that has no place
-      // yet.
+      // First as many frames come as there can be at once: on the device, one in the pad that blocks, and one that
+      // waits for a place.
       auto blocked = std::make_unique<Blocked>(h);
       std::atomic<int> pushed{0};
       std::thread pusher([&] {
@@ -544,7 +544,7 @@ GST_START_TEST(a_machine_without_devices_says_so) {
   g_setenv("CUDACONV_STANDIN_DEVICES", "0", TRUE);
   standin::reset();
   {
-    // Downstream takes CUDA memory alone. That is said once a start.
+    // Downstream takes only CUDA memory. The error is posted once a start.
     Harness h("backend=cpu");
     gst_harness_set_sink_caps(h.get(), device_caps(small()).release());
     const Ref<GstCaps> caps(gst_video_info_to_caps(&small()));
@@ -579,8 +579,8 @@ GST_START_TEST(a_machine_without_devices_says_so) {
 }
 GST_END_TEST;
 
-// Starts an element, pushes frames, stops it, with the nth call of the CUDA runtime failing. Every frame that comes out
-// is right, and none is missing unless an error was posted. Whether a call has failed.
+// Starts an element, pushes frames and stops it, with call `nth` of the CUDA runtime failing. Checks that frames that
+// come out are right, and that none is missing without an error message. Returns whether there was such a call.
 bool run_with_failure(int nth, cudaError_t error, const std::string &mask, const char *backend, bool on_device) {
   Random random = seeded();
   standin::reset();
@@ -606,7 +606,7 @@ bool run_with_failure(int nth, cudaError_t error, const std::string &mask, const
         if (flow == GST_FLOW_OK) {
           frames++;
           fail_unless(out != nullptr, "call %d: frame %d is lost", nth, i);
-          // Where the memory that a frame lies in fails, looking at the frame fails too.
+          // A frame whose device memory has failed cannot be mapped, so that nothing can be compared.
           GstMapInfo map;
           if (!gst_buffer_map(out.get(), &map, GST_MAP_READ)) continue;
           gst_buffer_unmap(out.get(), &map);
@@ -618,7 +618,7 @@ bool run_with_failure(int nth, cudaError_t error, const std::string &mask, const
           fail_unless(errors == 1, "call %d: %d error messages, %s", nth, errors, gst_flow_get_name(flow));
         }
       }
-      // Frames of device memory cannot go on without the device.
+      // With frames in device memory the stream may end with the device.
       fail_unless(frames == 3 || can_stay || on_device, "call %d: the stream ended", nth);
       h.take(GST_MESSAGE_WARNING);
     }
@@ -645,7 +645,7 @@ GST_START_TEST(whichever_call_fails_no_frame_is_wrong_and_nothing_leaks) {
 }
 GST_END_TEST;
 
-// Where a mask needs frames beside those that go in and come out, and there is no memory for them.
+// Masks of several passes need memory for frames in between, which may fail to be allocated.
 GST_START_TEST(whichever_call_fails_frames_of_several_passes_are_right) {
   for (const char *mask : {"mask=gauss sigma=12", "mask=tophat shape=cross size=7"})
     for (const cudaError_t error : {cudaErrorMemoryAllocation, cudaErrorIllegalAddress})

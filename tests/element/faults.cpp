@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
 // Faults of a real GPU: an illegal access in the element's own context, and device memory used up before the element
-// starts, while frames flow, and by another process. Each prints a line: frames in, out and wrong, what was posted, and
-// what filters after a restart. A context that another one destroys is none of them: its handle is a dangling pointer,
-// with which the driver ends the process.
+// starts, while frames flow, and by another process. Each prints a line: frames in, out and wrong, the messages posted,
+// and the backend after a restart. A context that someone else destroys is not tested: its handle is a dangling
+// pointer, with which the driver ends the process.
 //
-// failures.cpp has every call of the CUDA runtime fail, on a stand-in for it.
+// failures.cpp makes every call of the CUDA runtime fail, on the stand-in.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -22,7 +22,7 @@ namespace {
 
 constexpr char kMask[] = "mask=gauss5";
 
-// Large frames, so that memory for them is none that the driver keeps in reserve.
+// Frames so large that the driver has no memory in reserve for them.
 const GstVideoInfo &large() {
   static const GstVideoInfo info = video_info("GRAY8", 2048, 1080);
   return info;
@@ -40,7 +40,7 @@ Ref<GstCudaContext> context_of(GstElement *element) {
   return Ref<GstCudaContext>(found);
 }
 
-// Writes to an address that is nobody's. The context is of no use from then on.
+// Writes to an address that belongs to nothing. The context is unusable from then on.
 void access_illegally(GstElement *element) {
   constexpr char kStore[] =
       ".version 6.3\n.target sm_75\n.address_size 64\n"
@@ -57,11 +57,11 @@ void access_illegally(GstElement *element) {
   gst_cuda_context_pop(nullptr);
 }
 
-// Device memory, as much as there is, until it goes; in a context of its own.
+// Allocates all device memory that there is, in a context of its own, and frees it in the destructor.
 class AllMemory {
  public:
   AllMemory() : context_(gst_cuda_context_new(0)) {
-    // The other process has no test to fail.
+    // Without a device it allocates nothing: the other process has no test that could fail.
     if (!context_ || !gst_cuda_context_push(context_.get())) return;
     for (size_t bytes = size_t{1} << 34; bytes >= 1 << 16; bytes /= 2) {
       CUdeviceptr memory;
@@ -88,7 +88,7 @@ struct Counts {
   int in = 0, out = 0, wrong = 0;
 };
 
-// Frames through an element whose context is its own, in order.
+// Pushes frames through an element with a context of its own, and checks that they come out in order.
 class Run {
  public:
   Run(const std::string &backend, int in_flight)
@@ -109,7 +109,7 @@ class Run {
       counts_.in++;
     }
   }
-  // Takes what has come out.
+  // Takes the frames that have come out, and counts the wrong ones.
   void take() {
     harness_.settle();
     while (GstBuffer *buffer = gst_harness_try_pull(harness_.get())) {
@@ -124,8 +124,9 @@ class Run {
   }
   const Counts &counts() const { return counts_; }
 
-  // The line of the table. Fails the test where a frame is wrong, or is lost without an error; with backend=auto where
-  // any is lost, and with backend=cuda where a fault is not one error that says what failed.
+  // Prints the line of the table. Fails the test where a frame is wrong, or lost without an error; where one from
+  // before the fault is lost; with backend=auto where any is lost or more than one warning was posted; and with
+  // backend=cuda where more than one error or any warning was.
   void report(const char *fault, int before) {
     take();
     const std::vector<Report> errors = harness_.take(GST_MESSAGE_ERROR), warnings = harness_.take(GST_MESSAGE_WARNING);
@@ -146,7 +147,7 @@ class Run {
     }
   }
 
-  // Stops, starts, and filters a frame: with what.
+  // Stops the element, starts it and filters a frame. Returns the backend that did, or "not".
   std::string restart() {
     if (gst_element_set_state(element(), GST_STATE_NULL) != GST_STATE_CHANGE_SUCCESS ||
         gst_element_set_state(element(), GST_STATE_PLAYING) == GST_STATE_CHANGE_FAILURE)
@@ -184,7 +185,8 @@ class Run {
   Counts counts_;
 };
 
-// Of "faults BACKEND FRAMES_IN_FLIGHT", which does one case by itself: a fault can outlast its context.
+// From the command line "faults BACKEND FRAMES_IN_FLIGHT", for one case in a process of its own: a fault can outlast
+// the context.
 const char *backend_of_process;
 int in_flight_of_process;
 
@@ -204,7 +206,7 @@ void run_in_processes(const char *name) {
   }
 }
 
-// The driver wants a new process after that.
+// After an illegal access the driver works only in a new process, so that each case has its own.
 GST_START_TEST(an_illegal_access_in_the_elements_context) {
   if (!backend_of_process) return run_in_processes("illegal-access");
   Run run(backend_of_process, in_flight_of_process);
@@ -260,13 +262,13 @@ GST_START_TEST(memory_is_used_up_before_the_start) {
 }
 GST_END_TEST;
 
-// Two processes that both take what is left of the device's memory, over and over, and filter frames meanwhile.
+// Two processes take all that is left of the device's memory, over and over, and this one filters frames meanwhile.
 GST_START_TEST(another_process_uses_up_memory) {
   int ready[2];
   fail_unless_equals_int(pipe(ready), 0);
   const pid_t other = fork();
   if (other == 0) {
-    // Nothing of CUDA is taken along over a fork: a program of its own.
+    // CUDA does not survive a fork: the other process starts the program anew.
     dup2(ready[1], 1);
     execl("/proc/self/exe", "faults", "--take-memory", nullptr);
     _exit(1);
@@ -291,7 +293,7 @@ GST_START_TEST(another_process_uses_up_memory) {
 }
 GST_END_TEST;
 
-// The other process: takes all memory and gives it back until some seconds are over.
+// The body of the other process: for some seconds takes all memory and frees it, over and over.
 int take_memory() {
   if (!gst_cuda_load_library()) return 1;
   const gint64 end = g_get_monotonic_time() + 4 * G_USEC_PER_SEC;
@@ -305,7 +307,7 @@ int take_memory() {
 
 Suite *make_suite() {
   Suite *suite = suite_create("faults");
-  // A case each, so that CK_RUN_CASE=NAME runs it alone.
+  // Each test has its own test case, so that CK_RUN_CASE=NAME runs it alone.
   const auto add = [&](const char *name, auto test) {
     TCase *tc = tcase_create(name);
     suite_add_tcase(suite, tc);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Several frames on the GPU at once: nothing is lost, nothing overtakes, and nothing is held back. The CPU filters one
-// at a time, and keeps to the same rules.
+// Several frames on the GPU at once: none is lost, none overtakes another, and none is held back. The CPU filters one
+// frame at a time, with the same rules.
 #include <algorithm>
 #include <atomic>
 #include <cstring>
@@ -27,12 +27,12 @@ guint waiting(Harness &h) {
   return gst_harness_buffers_in_queue(h.get());
 }
 
-// Frames on their way through an element, which come out in the order that they went in.
+// Frames that have been pushed into an element, and that have to come out in the same order.
 class Stream {
  public:
   explicit Stream(Harness &h, const GstVideoInfo &info = small()) : h_(h), info_(info) {}
 
-  // `properties` are those that the frame is to be filtered with.
+  // Pushes a frame. `properties` are those with which it should be filtered.
   GstFlowReturn push_one(const std::string &properties, guint flags = 0) {
     Ref<GstBuffer> in = random_frame(info_, random_);
     GST_BUFFER_PTS(in.get()) = time_of(next_++);
@@ -50,7 +50,8 @@ class Stream {
     h_.set_caps(info);
   }
 
-  // Takes the next n frames that come out, and fails the test unless they are those that are due. Returns the last one.
+  // Takes the next n frames that come out, and fails the test unless they are the next n of those pushed. Returns the
+  // last.
   Ref<GstBuffer> check(guint n) {
     Ref<GstBuffer> out;
     for (guint i = 0; i < n; i++) {
@@ -61,12 +62,12 @@ class Stream {
       fail_unless_equals_uint64(GST_BUFFER_PTS(out.get()), GST_BUFFER_PTS(sent.buffer.get()));
       fail_unless_equals_uint64(GST_BUFFER_DURATION(out.get()), GST_BUFFER_DURATION(sent.buffer.get()));
       assert_filtered(sent.buffer.get(), out.get(), sent.info, sent.properties);
-      // Nobody holds the input any longer, but identity's output may be it.
+      // The input has no further reference, unless identity has passed it on as the output.
       if (out.get() != sent.buffer.get()) ASSERT_BUFFER_REFCOUNT(sent.buffer.get(), "input", 1);
     }
     return out;
   }
-  // The same for all frames that have been pushed.
+  // As check(), for all frames that have been pushed.
   void check_rest() {
     check(static_cast<guint>(in_.size()));
     fail_unless_equals_int(waiting(h_), 0);
@@ -104,7 +105,7 @@ GST_START_TEST(a_hundred_frames_keep_their_order_and_their_bytes) {
 }
 GST_END_TEST;
 
-// With no next frame, no event and no query after it.
+// A frame leaves without another frame, an event or a query behind it.
 GST_START_TEST(a_frame_leaves_whether_another_follows_or_not) {
   for (const char *properties : {"", "frames-in-flight=16"}) {
     for (bool live : {true, false}) {
@@ -135,7 +136,8 @@ Latency latency_of(Harness &h) {
   return latency;
 }
 
-// No frame waits for another one. Where downstream blocks, so many wait in the element.
+// The minimum latency stays, since no frame waits for another. The maximum grows by the frames that wait in the element
+// where downstream blocks.
 GST_START_TEST(latency_is_reported_and_its_change_announced) {
   const GstClockTime frame = GST_SECOND / 30, upstream = 20 * GST_MSECOND;
   for (guint n : {1u, 3u}) {
@@ -144,7 +146,7 @@ GST_START_TEST(latency_is_reported_and_its_change_announced) {
       Harness h(in_flight(n));
       gst_harness_set_live(h.get(), live);
       gst_harness_set_upstream_latency(h.get(), upstream);
-      // The harness knows no maximum.
+      // The probe gives upstream a maximum latency, which the harness cannot.
       gst_pad_add_probe(
           h.get()->srcpad, GST_PAD_PROBE_TYPE_QUERY_UPSTREAM,
           [](GstPad *, GstPadProbeInfo *info, gpointer) {
@@ -168,7 +170,7 @@ GST_START_TEST(latency_is_reported_and_its_change_announced) {
       h.set_caps(small());
       fail_unless_equals_int(take_messages(h.element(), GST_MESSAGE_LATENCY).size(), waits ? 1 : 0);
       check(frame);
-      // Another framerate, none, and no frames in flight.
+      // Cases: another framerate, fields, no framerate, and no frames in flight.
       GstVideoInfo info = small();
       info.fps_n = 60;
       h.set_caps(info);
@@ -176,7 +178,7 @@ GST_START_TEST(latency_is_reported_and_its_change_announced) {
       check(GST_SECOND / 60);
       GstVideoInfo fields;
       gst_video_info_set_interlaced_format(&fields, GST_VIDEO_FORMAT_NV12, GST_VIDEO_INTERLACE_MODE_ALTERNATE, 34, 18);
-      fields.fps_n = 60;  // frames of two buffers each
+      fields.fps_n = 60;  // two buffers a frame
       h.set_caps(fields);
       check(GST_SECOND / 120);
       info.fps_n = 0;
@@ -193,10 +195,10 @@ GST_START_TEST(latency_is_reported_and_its_change_announced) {
       stream.check_rest();
     }
   }
-  // Upstream that waits for ever still does.
+  // An unlimited maximum stays unlimited.
   Harness unlimited(in_flight(3), small());
   fail_unless_equals_uint64(latency_of(unlimited).max, GST_CLOCK_TIME_NONE);
-  // Upstream's answer that there is none is passed on.
+  // Where upstream does not answer the query, the element does not either.
   Harness h("", small());
   gst_pad_add_probe(
       h.get()->srcpad, GST_PAD_PROBE_TYPE_QUERY_UPSTREAM,
@@ -249,7 +251,7 @@ GST_START_TEST(a_flush_drops_what_is_in_flight) {
     push_event(h, gst_event_new_flush_start());
     fail_unless_equals_int(h.push(random_frame(small(), random).get()), GST_FLOW_FLUSHING);
     push_event(h, gst_event_new_flush_stop(TRUE));
-    stream.check(waiting(h));  // what was done before
+    stream.check(waiting(h));  // frames that were complete before the flush
     stream.forget();
     GstSegment segment;
     gst_segment_init(&segment, GST_FORMAT_TIME);
@@ -344,7 +346,8 @@ GST_START_TEST(a_discontinuity_stays_with_its_frame) {
       if (i) fail_unless_equals_int(GST_BUFFER_IS_DISCONT(out.get()), i == 6);
     }
     stream.forget();
-    // A frame that comes too late is dropped, and the next one is a discontinuity. The message counts both kinds.
+    // A frame that comes too late is dropped, and the next one is a discontinuity. The QoS message counts frames
+    // filtered and frames dropped.
     take_messages(h.element(), GST_MESSAGE_ANY);
     fail_unless(gst_harness_push_upstream_event(
         h.get(), gst_event_new_qos(GST_QOS_TYPE_UNDERFLOW, 1.5, 0, time_of(12) + GST_MSECOND)));
@@ -361,7 +364,7 @@ GST_START_TEST(a_discontinuity_stays_with_its_frame) {
       fail_unless_equals_int(format, GST_FORMAT_BUFFERS);
       fail_unless_equals_uint64(processed, 12);
       fail_unless_equals_uint64(dropped, 1);
-      // The time of the QoS event is over for the second one from here.
+      // By the QoS event the first of these frames is still too late, and the others are not.
       fail_unless_equals_int(stream.push_one(""), GST_FLOW_OK);
       fail_unless_equals_int(stream.push_one(""), GST_FLOW_OK);
       fail_unless_equals_int(stream.push_one(""), GST_FLOW_OK);
@@ -399,7 +402,7 @@ GST_START_TEST(qos_messages_count_from_the_flush_on) {
 }
 GST_END_TEST;
 
-// A pad probe on the harness's sink pad, which returns `result` for each buffer from number `first` on.
+// A probe on the harness's sink pad, which returns `result` for each buffer from number `first` on.
 class Failing {
  public:
   Failing(Harness &h, int first, GstFlowReturn result) : first_(first), result_(result), pad_(h.get()->sinkpad) {
@@ -439,19 +442,20 @@ GST_START_TEST(what_downstream_returns_reaches_upstream_once) {
           flow = stream.push_one(mask);
           pushed++;
           if (pushed == 6) {
-            // An event after it neither hides it nor is lost.
+            // An event after the error does not hide it, and is not lost.
             push_event(h, gst_event_new_tag(gst_tag_list_new(GST_TAG_TITLE, "Blur", nullptr)));
             if (flow == GST_FLOW_OK) flow = stream.push_one(mask);
           }
         }
         fail_unless_equals_int(flow, result);
-        // Those behind it were not pushed.
+        // Frames behind the one that failed are not pushed.
         h.settle();
         fail_unless_equals_int(failing.seen(), 4);
         stream.check(3);
         stream.forget();
       }
-      // It was downstream's word on these frames, not on the next ones, of which the first comes after a gap.
+      // The flow return concerned the frames that were in flight. The next ones are filtered, the first as a
+      // discontinuity.
       stream.push(mask, 3);
       const Ref<GstBuffer> next = stream.check(1);
       fail_unless(GST_BUFFER_IS_DISCONT(next.get()));
@@ -462,7 +466,7 @@ GST_START_TEST(what_downstream_returns_reaches_upstream_once) {
 }
 GST_END_TEST;
 
-// Other returns than GST_FLOW_EOS outlive the segment: with several frames in flight a later one has them.
+// A new segment or stream cancels a pending GST_FLOW_EOS. Other flow returns are still returned for a later frame.
 GST_START_TEST(the_end_of_one_segment_is_not_that_of_the_next) {
   GstSegment segment;
   gst_segment_init(&segment, GST_FORMAT_TIME);
@@ -478,7 +482,7 @@ GST_START_TEST(the_end_of_one_segment_is_not_that_of_the_next) {
       }
       stream.check(2);
       stream.forget();
-      const bool told = flow != GST_FLOW_OK;  // at once
+      const bool told = flow != GST_FLOW_OK;  // the third push has already returned it
       push_event(h, new_stream ? gst_event_new_stream_start("next") : gst_event_new_segment(&segment));
       const GstFlowReturn expected = result == GST_FLOW_EOS || told ? GST_FLOW_OK : result;
       fail_unless_equals_int(stream.push_one(""), expected);
@@ -489,7 +493,7 @@ GST_START_TEST(the_end_of_one_segment_is_not_that_of_the_next) {
 }
 GST_END_TEST;
 
-// The frames in flight, an empty buffer that marks a gap, and what goes in the order of the stream.
+// Frames in flight keep their order with an empty gap buffer and with serialized queries.
 GST_START_TEST(gaps_and_serialized_queries_keep_their_place) {
   for (const char *mask : {"mask=gauss5", "mask=identity"}) {
     Harness h(std::string(mask) + " " + in_flight(4), small());
@@ -554,10 +558,10 @@ GST_START_TEST(the_position_is_that_of_the_frame_that_left_last) {
       fail_unless_equals_int64(position_of(h), kLater + time_of(2 * i - 1) + time_of(1));
     }
     stream.check_rest();
-    // There is none in bytes.
+    // The position is not known in bytes.
     const Ref<GstQuery> query(gst_query_new_position(GST_FORMAT_BYTES));
     fail_if(gst_pad_peer_query(h.get()->sinkpad, query.get()));
-    // A flush forgets it.
+    // A flush resets the position.
     push_event(h, gst_event_new_flush_start());
     push_event(h, gst_event_new_flush_stop(TRUE));
     segment.time = segment.start = segment.position = kLater;
@@ -567,7 +571,7 @@ GST_START_TEST(the_position_is_that_of_the_frame_that_left_last) {
 }
 GST_END_TEST;
 
-// Pushes frames from a thread of its own until one is refused.
+// Pushes frames on a thread of its own until one is refused.
 class Pusher {
  public:
   explicit Pusher(Harness &h)
@@ -587,7 +591,7 @@ class Pusher {
   std::thread thread_;
 };
 
-// So many frames wait in the element as may be in flight, and one in the pad that blocks.
+// As many frames wait in the element as may be in flight, and one more in the pad that blocks.
 GST_START_TEST(where_downstream_blocks_a_flush_and_a_stop_come_through) {
   for (bool flush : {true, false}) {
     Harness h(in_flight(4), small());
@@ -617,7 +621,7 @@ GST_START_TEST(where_downstream_blocks_a_flush_and_a_stop_come_through) {
 }
 GST_END_TEST;
 
-// Frames in flight are not there yet.
+// The position is that of the last frame that has left, not of frames in flight.
 GST_START_TEST(the_position_is_not_that_of_frames_in_flight) {
   if (!on_gpu()) return;
   Harness h(in_flight(4), small());
@@ -632,7 +636,7 @@ GST_START_TEST(the_position_is_not_that_of_frames_in_flight) {
 }
 GST_END_TEST;
 
-// A frame that is dropped has no place among the others to wait for.
+// A frame that is dropped for QoS does not wait for frames in flight.
 GST_START_TEST(a_frame_that_comes_too_late_waits_for_none) {
   if (!on_gpu()) return;
   Harness h(in_flight(4), small());
@@ -659,7 +663,7 @@ GST_START_TEST(a_frame_that_comes_too_late_waits_for_none) {
 }
 GST_END_TEST;
 
-// One in the pad that blocks, four behind it, and one that has no place yet: its thread is told.
+// One frame is in the pad that blocks, four are behind it, and one waits for a place: its push returns the error.
 GST_START_TEST(frames_behind_a_refused_one_are_dropped) {
   if (!on_gpu()) return;
   Harness h("mask=median size=7 " + in_flight(4), small());
@@ -675,7 +679,7 @@ GST_START_TEST(frames_behind_a_refused_one_are_dropped) {
 }
 GST_END_TEST;
 
-// More than two frames of a filter that takes long would only have to be waited for when the element stops.
+// With a slow filter more than two frames in flight would only prolong a stop.
 GST_START_TEST(no_more_than_two_frames_of_a_slow_filter_are_in_flight) {
   if (!on_gpu()) return;
   const GstVideoInfo info = small();
@@ -689,11 +693,11 @@ GST_START_TEST(no_more_than_two_frames_of_a_slow_filter_are_in_flight) {
   const int pushed = pusher.pushed();
   push_event(h, gst_event_new_flush_start());
   pusher.join();
-  fail_unless_equals_int(pushed, 3);  // and one in the pad that blocks
+  fail_unless_equals_int(pushed, 3);  // two in flight and one in the pad that blocks
 }
 GST_END_TEST;
 
-// Nor does it help to wait for a buffer of a pool that is empty.
+// The sink pad's streaming thread may wait for a buffer of an empty pool: a flush or a stop has to wake it.
 GST_START_TEST(where_a_pool_is_empty_a_flush_and_a_stop_come_through) {
   for (bool flush : {true, false}) {
     const Ref<GstBufferPool> pool(new_placed_pool(small(), 0));
@@ -730,9 +734,9 @@ GST_START_TEST(where_a_pool_is_empty_a_flush_and_a_stop_come_through) {
 }
 GST_END_TEST;
 
-// Whoever waits for the frame that is being filtered waits for a pass, or for a strip of one.
+// A flush and a stop wait for one pass of the frame that is being filtered, or for a strip of a pass, and no longer.
 GST_START_TEST(whatever_the_filter_takes_a_flush_and_a_stop_come_through) {
-#ifdef CUDACONV_TEST_STATIC  // the stand-in takes as long for fewer pixels
+#ifdef CUDACONV_TEST_STATIC  // the stand-in takes as long for this smaller frame
   const GstVideoInfo info = video_info("RGBA", 64, 48);
 #else
   const GstVideoInfo info = video_info("RGBA", 640, 480);
@@ -761,7 +765,8 @@ GST_START_TEST(whatever_the_filter_takes_a_flush_and_a_stop_come_through) {
 }
 GST_END_TEST;
 
-// Whatever happens in between, each frame comes out once, in its place, with the settings that it came with.
+// Caps, settings, events and queries come in random order: each frame comes out once, in its place, filtered with the
+// settings that it came with.
 GST_START_TEST(anything_may_happen_between_frames) {
   const std::vector<GstVideoInfo> infos = {small(), video_info("RGBA", 9, 7), video_info("GRAY8", 40, 5)};
   const char *masks[] = {"mask=gauss3", "mask=sobel", "mask=identity", "mask=dilate", "mask=median"};
@@ -807,7 +812,7 @@ GST_START_TEST(anything_may_happen_between_frames) {
 }
 GST_END_TEST;
 
-// Input buffers from the pool that the element proposes.
+// Input buffers come from the pool that the element proposes.
 GST_START_TEST(memory_of_the_proposed_pool_is_never_staged) {
   const GstVideoInfo info = video_info("NV12", 256, 172);
   Harness h("mask=gauss5 method=constant " + in_flight(3), info);
@@ -841,7 +846,7 @@ GST_START_TEST(memory_of_the_proposed_pool_is_never_staged) {
 }
 GST_END_TEST;
 
-// Sources and decoders configure the pool once more.
+// Sources and decoders configure the proposed pool once more.
 GST_START_TEST(a_source_that_takes_the_proposed_pool_is_never_staged) {
   const std::string line = std::string("videotestsrc num-buffers=8 ! video/x-raw,format=NV12,width=64,height=48 ! ") +
                            "cudaconv name=c mask=box3 backend=" + test_backend() + " ! fakesink";
@@ -879,7 +884,7 @@ GST_START_TEST(memory_that_comes_round_again_is_staged_no_more) {
     }
     fail_unless_equals_uint64(stat(h, "bytes-staged"), staged);
   }
-  // Its memory is gone, and what lies there now is new.
+  // The memory has been freed: new memory at the same address is staged again.
   for (int i = 0; i < 3; i++) {
     const guint64 staged = stat(h, "bytes-staged");
     const Ref<GstBuffer> in = random_frame(info, random), out = h.filter(in.get());
@@ -889,9 +894,9 @@ GST_START_TEST(memory_that_comes_round_again_is_staged_no_more) {
 }
 GST_END_TEST;
 
-// Whatever the element, GStreamer and the runtime keep of a frame they have dropped soon after it. What libraries
-// allocate once, at any time, is in no more than one of several rounds. The method is that which takes the stand-in the
-// least time.
+// Memory that the element, GStreamer and the runtime keep of a frame is freed soon after. What libraries allocate once,
+// at any time, is in no more than one of the rounds, so that the least growth counts. method=blocked is the fastest on
+// the stand-in.
 GST_START_TEST(frames_leave_nothing_behind) {
   constexpr int kRounds = 3, kFrames = 100, kWarmUp = 20;
   constexpr size_t kOfAFrame = 12;  // bytes
@@ -926,7 +931,7 @@ GST_START_TEST(frames_leave_nothing_behind) {
 }
 GST_END_TEST;
 
-// A pool that adds nothing to plain memory gives way to one of pinned memory, and any other does not.
+// A pool of plain memory is replaced by one of pinned memory; any other pool is used.
 GST_START_TEST(downstreams_pool_is_used_unless_it_is_plain) {
   const GstVideoInfo info = video_info("NV12", 256, 172);
   Random random = seeded();
@@ -945,14 +950,14 @@ GST_START_TEST(downstreams_pool_is_used_unless_it_is_plain) {
 }
 GST_END_TEST;
 
-// Those in flight, and one that the neighbour works on.
+// Pools have a buffer for each frame in flight, and one more for the neighbour to work on.
 GST_START_TEST(pools_have_buffers_for_all_frames_in_flight) {
   for (guint n : {1u, 4u}) {
     for (guint max : {0u, 3u}) {
       const guint in_flight_here = on_gpu() && n > 1 ? n : 0;
       const Ref<GstBufferPool> pool(new_placed_pool(small(), 0));
       Harness h(in_flight(n));
-      offer_pool(h, pool.get(), max);  // of at least 1
+      offer_pool(h, pool.get(), max);  // with at least 1 buffer
       h.set_caps(small());
       Random random = seeded();
       h.filter(random_frame(small(), random).get());
@@ -979,7 +984,7 @@ GST_START_TEST(a_pool_of_few_buffers_is_enough) {
     Harness h(in_flight(8));
     offer_pool(h, pool.get(), max);
     h.set_caps(small());
-    int out = 0;  // in the right order
+    int out = 0;  // frames in the right order
     gst_pad_add_probe(
         h.get()->sinkpad, GST_PAD_PROBE_TYPE_BUFFER,
         [](GstPad *, GstPadProbeInfo *info, gpointer data) {
@@ -993,7 +998,7 @@ GST_START_TEST(a_pool_of_few_buffers_is_enough) {
     push_event(h, gst_event_new_eos());
     fail_unless_equals_int(out, 10);
   }
-  // Upstream's, which waits for its buffers.
+  // Upstream's pool has few buffers too, and upstream waits for them.
   for (guint max : {1u, 2u, 8u}) {
     const Ref<GstBufferPool> pool(new_placed_pool(small(), 0));
     const Ref<GstCaps> caps(gst_video_info_to_caps(&small()));
@@ -1014,7 +1019,7 @@ GST_START_TEST(a_pool_of_few_buffers_is_enough) {
 }
 GST_END_TEST;
 
-// Of memory that is not the system's own.
+// An allocator whose memory is not of GStreamer's system type.
 struct MarkedAllocator {
   GstAllocator parent;
 };
@@ -1054,7 +1059,7 @@ GstAllocator *new_marked_allocator() {
   return GST_ALLOCATOR(gst_object_ref_sink(g_object_new(marked_allocator_get_type(), nullptr)));
 }
 
-// What downstream names in its answer is what it can share with others, such as memory of another process.
+// The allocator in downstream's answer is used, since downstream may share its memory with others, such as processes.
 GST_START_TEST(downstreams_allocator_is_used) {
   const GstVideoInfo info = video_info("NV12", 256, 172);
   Random random = seeded();
@@ -1103,7 +1108,7 @@ GST_START_TEST(elements_side_by_side_keep_their_frames_apart) {
 }
 GST_END_TEST;
 
-// Elements in a pipeline of threads, with a seek while frames are in flight.
+// Elements on several threads of a pipeline, with seeks while frames are in flight.
 GST_START_TEST(a_pipeline_seeks_with_frames_in_flight) {
   const std::string line = std::string(
                                "videotestsrc ! video/x-raw,format=I420,width=64,height=48,framerate=30/1 ! "
@@ -1132,7 +1137,7 @@ GST_START_TEST(a_pipeline_seeks_with_frames_in_flight) {
   const auto flags = static_cast<GstSeekFlags>(GST_SEEK_FLAG_FLUSH | GST_SEEK_FLAG_ACCURATE);
   bool ended = pipeline.go_to(GST_STATE_PAUSED);
   for (int i = 0; i < 5; i++) {
-    // In mid-stream, but for the last.
+    // All seeks but the first come in mid-stream.
     ended &= pipeline.go_to(GST_STATE_PAUSED);
     ended &= gst_element_seek(pipeline.get(), 1, GST_FORMAT_TIME, flags, GST_SEEK_TYPE_SET, i * GST_SECOND,
                               GST_SEEK_TYPE_SET, (i + 2) * GST_SECOND);

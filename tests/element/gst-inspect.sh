@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# What gst-inspect-1.0 says about cudaconv itself, the same with every version of GStreamer and with and without CUDA:
-# description and properties, without those of the base classes, without the widths of columns and without what only this
-# build understands. With a file as its argument: compares it with that. GST_PLUGIN_PATH_1_0 says where the plugin is.
+# Prints what gst-inspect-1.0 says of cudaconv itself, which is the same with every version of GStreamer and with and
+# without CUDA: description and properties, without those of the base classes, the widths of columns and what depends on
+# the build. With a file as its argument, compares the output with that. GST_PLUGIN_PATH_1_0 is the plugin's folder.
 set -euo pipefail
 
 describe() {
@@ -12,7 +12,7 @@ describe() {
     /^  [a-z]/ { inherited = $1 == "name" || $1 == "parent" || $1 == "qos"; value = 0 }
     section ~ /^Factory Details/ && $1 !~ /^(Long-name|Klass|Description)$/ { next }
     section ~ /^Factory Details/ || (section ~ /^Element Properties/ && !inherited && !value) {
-      $1 = $1  # one blank for several
+      $1 = $1  # makes several blanks one
       sub(/ This build understands [^.]*\./, "")
       if ($0 != "") print
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Frames that are filtered where they lie: those of regions, where nobody else has the buffer and downstream takes it.
+// Frames with regions are filtered in place where nobody else has the buffer and downstream takes it as it is.
 #include <gst/video/gstvideopool.h>
 
 #include <atomic>
@@ -31,7 +31,7 @@ std::vector<uint8_t> bytes_of(GstBuffer *buffer) {
   return bytes;
 }
 
-// A frame that its element may write to, and what is known of it once it is the element's.
+// A frame given away to the element, with a copy and with what identifies its buffer and memory afterwards.
 struct Sent {
   Ref<GstBuffer> before;
   GstBuffer *buffer;
@@ -47,8 +47,8 @@ Sent give(Harness &h, Ref<GstBuffer> in) {
   return sent;
 }
 
-// What comes of a frame in a buffer of its own, and with that the samples that are right: tests of regions compare
-// those with the reference. An element of its own makes it, for properties that name no state.
+// Filters a copy of the frame into a new buffer, by another element with properties that leave no state behind. The
+// samples of that are right: tests of regions compare them with the reference.
 Ref<GstBuffer> filtered_copy(GstBuffer *in, const GstVideoInfo &info, const std::string &properties) {
   Harness h(properties, info);
   Ref<GstBuffer> out = h.filter(in);
@@ -56,17 +56,17 @@ Ref<GstBuffer> filtered_copy(GstBuffer *in, const GstVideoInfo &info, const std:
   return out;
 }
 
-// What a buffer of these caps holds: where interlace-mode is alternate, a field.
+// The frame that a buffer of these caps holds: a field with interlace-mode=alternate.
 GstVideoInfo in_buffer(const GstVideoInfo &info) {
   if (GST_VIDEO_INFO_INTERLACE_MODE(&info) != GST_VIDEO_INTERLACE_MODE_ALTERNATE) return info;
   return video_info(GST_VIDEO_INFO_NAME(&info), GST_VIDEO_INFO_WIDTH(&info), GST_VIDEO_INFO_FIELD_HEIGHT(&info));
 }
 
-// `out` has the samples of `want`, and between them the bytes of `before`.
+// Checks that `out` has the samples of `want`, and all other bytes as in `before`.
 void check_bytes(GstBuffer *out, GstBuffer *want, GstBuffer *before, const GstVideoInfo &info) {
   fail_unless(same_samples(out, want, in_buffer(info)), "%s: other samples than those of a new buffer",
               GST_VIDEO_INFO_NAME(&info));
-  // The samples of `before` in the place of those of `out`: nothing else may differ.
+  // With the samples of `before` in place of its own, `out` may not differ from `before` anywhere.
   GstVideoFrame from, to;
   const Ref<GstBuffer> restored = copy_of(out);
   fail_unless(gst_video_frame_map(&from, &info, before, GST_MAP_READ));
@@ -77,7 +77,7 @@ void check_bytes(GstBuffer *out, GstBuffer *want, GstBuffer *before, const GstVi
   fail_unless(bytes_of(restored.get()) == bytes_of(before), "padding was written");
 }
 
-// Gives the element a frame, and takes it again.
+// Gives the element a frame, and checks that it comes out filtered in the same buffer.
 void check_in_place(Harness &h, Ref<GstBuffer> in, const GstVideoInfo &info, const std::string &properties) {
   const Sent sent = give(h, std::move(in));
   const Ref<GstBuffer> out = h.pull();
@@ -87,7 +87,7 @@ void check_in_place(Harness &h, Ref<GstBuffer> in, const GstVideoInfo &info, con
   check_bytes(out.get(), want.get(), sent.before.get(), info);
 }
 
-// The same frame, for which another buffer is to be taken.
+// Gives the element a frame, and checks that it comes out filtered in another buffer.
 void check_copied(Harness &h, Ref<GstBuffer> in, const GstVideoInfo &info, const std::string &properties) {
   const Sent sent = give(h, std::move(in));
   const Ref<GstBuffer> out = h.pull();
@@ -141,7 +141,7 @@ GST_START_TEST(all_but_the_regions_of_a_frame) {
   const GstVideoInfo info = video_info("I420", 53, 37);
   const std::string properties = std::string("mask=gauss5 roi-invert=true ") + kRegions;
   Harness h(properties, info);
-  // On the GPU a frame in system memory would have to be saved first.
+  // On the GPU, a frame in system memory would have to be saved first.
   if (on_gpu())
     check_copied(h, random_frame(info, random), info, properties);
   else
@@ -167,7 +167,7 @@ GST_START_TEST(what_others_have_is_left_alone) {
     check_copied(h, Ref<GstBuffer>(given), info, properties);
     fail_unless(bytes_of(kept) == bytes_of(before.get()));
   };
-  // The buffer itself, its memory, or a part of that.
+  // Someone else keeps the buffer itself, its memory, or a part of the memory.
   const Ref<GstBuffer> kept = random_frame(info, random);
   check_left_alone(kept.get(), gst_buffer_ref(kept.get()));
   check_left_alone(kept.get(), gst_buffer_copy(kept.get()));
@@ -183,7 +183,7 @@ GST_START_TEST(what_others_have_is_left_alone) {
 }
 GST_END_TEST;
 
-// What a branch of a tee gets, while another one is filtered.
+// Returns the frames that one branch of a tee gets, while the launch line `other` filters them in another branch.
 std::vector<std::vector<uint8_t>> frames_of_branch(const std::string &other) {
   Pipeline pipeline(
       "videotestsrc num-buffers=6 pattern=ball ! video/x-raw,format=I420,width=64,height=48 ! tee name=t "
@@ -195,7 +195,7 @@ std::vector<std::vector<uint8_t>> frames_of_branch(const std::string &other) {
   gst_pad_add_probe(
       pad.get(), GST_PAD_PROBE_TYPE_BUFFER,
       [](GstPad *, GstPadProbeInfo *info, gpointer data) {
-        g_usleep(5000);  // the other branch comes first
+        g_usleep(5000);  // so that the other branch comes first
         static_cast<std::vector<std::vector<uint8_t>> *>(data)->push_back(bytes_of(GST_PAD_PROBE_INFO_BUFFER(info)));
         return GST_PAD_PROBE_OK;
       },
@@ -234,7 +234,7 @@ GST_START_TEST(strides_are_passed_on_to_who_knows_them) {
 }
 GST_END_TEST;
 
-// Bytes behind the frame are part of it for who knows no GstVideoMeta.
+// Downstream without support for GstVideoMeta would take bytes behind the frame for a part of it.
 GST_START_TEST(a_buffer_that_is_too_long_goes_to_who_knows_its_layout) {
   Random random = seeded();
   const GstVideoInfo info = video_info("I420", 53, 37);
@@ -255,13 +255,13 @@ GST_START_TEST(a_buffer_that_is_too_long_goes_to_who_knows_its_layout) {
 }
 GST_END_TEST;
 
-// Of as many bytes as a frame has, where planes or rows lie elsewhere in it.
+// Buffers of the default size may have another layout: planes swapped, or narrower rows.
 GST_START_TEST(a_layout_of_the_usual_size_may_be_another_one) {
   Random random = seeded();
   const std::string properties = std::string("mask=gauss5 ") + kRegions;
   GstVideoInfo swapped = video_info("I420", 56, 40), narrow = video_info("GRAY8", 53, 37);
   std::swap(swapped.offset[1], swapped.offset[2]);
-  narrow.stride[0] = 53;  // of 56
+  narrow.stride[0] = 53;  // the default is 56
   for (GstVideoInfo layout : {swapped, narrow}) {
     const GstVideoInfo info = video_info(GST_VIDEO_INFO_NAME(&layout), layout.width, layout.height);
     const auto frame = [&] {
@@ -374,7 +374,7 @@ GST_START_TEST(the_rectangle_of_a_crop_has_a_new_buffer) {
 }
 GST_END_TEST;
 
-// A pool of memory that could be any other's is no reason to copy, one of memory that is laid out by its owner is.
+// Downstream's pool is used, and the frame copied, where the pool places its buffers itself, but not where it is plain.
 GST_START_TEST(memory_that_downstream_wants_is_used) {
   Random random = seeded();
   const GstVideoInfo info = video_info("I420", 53, 37);
@@ -400,7 +400,7 @@ GST_START_TEST(memory_that_downstream_wants_is_used) {
 }
 GST_END_TEST;
 
-// An allocator of a kind that the element knows nothing of.
+// An allocator of a type that the element does not know.
 struct OtherAllocator {
   GstAllocator parent;
 };
@@ -454,7 +454,7 @@ GST_START_TEST(what_is_no_frame_is_refused_before_memory_is_allocated) {
 }
 GST_END_TEST;
 
-// Someone reads the memory all the time, though nobody else has the buffer.
+// Memory that someone keeps mapped for reading cannot be mapped for writing, though nobody else has the buffer.
 GST_START_TEST(memory_that_cannot_be_mapped_for_writing_is_copied) {
   Random random = seeded();
   const GstVideoInfo info = video_info("I420", 53, 37);
@@ -500,7 +500,7 @@ GST_START_TEST(frames_in_device_memory_stay_where_they_are) {
   Random random = seeded();
   const std::string properties = std::string("mask=gauss5 ") + kRegions;
   for (const char *format : {"I420", "NV12", "RGBA"}) {
-    // GStreamer's I420 of odd height has its last plane in the middle of a row, where nothing is copied to the device.
+    // The height is even: I420 of odd height has a last plane that starts within a row and is not copied to the device.
     const GstVideoInfo info = video_info(format, 53, 38);
     for (const bool to_device : {true, false}) {
       Harness h(properties);
@@ -518,7 +518,7 @@ GST_START_TEST(frames_in_device_memory_stay_where_they_are) {
         fail_unless(same_samples(out.get(), want.get(), info));
       }
     }
-    // System memory goes to the device.
+    // Frames go from system memory to the device.
     Harness h(properties);
     set_caps(h, info, false, true);
     check_copied(h, random_frame(info, random), info, properties);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// What makes regions unrecognisable: their growth, the time that they are held, and strength that follows their size.
+// Properties that make regions unrecognisable: roi-grow, roi-hold, and roi-scale.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -49,7 +49,7 @@ GST_START_TEST(regions_grow_by_a_fraction_of_their_sides) {
       {{40, 30, 10, 5}, "4", {0, 10, 90, 45}},
       {{0, 0, 10, 10}, "0.5", {-5, -5, 20, 20}},
       {{86, 54, 10, 10}, "0.5", {81, 49, 20, 20}},
-      {{-20, 3, 16, 10}, "0.5", {-28, -2, 32, 20}},  // outside, until it has grown
+      {{-20, 3, 16, 10}, "0.5", {-28, -2, 32, 20}},  // outside of the frame until it has grown
       {{97, 30, 10, 10}, "0.25", {94, 27, 16, 16}},
       {{0, 0, 96, 64}, "2", {0, 0, 96, 64}},
   };
@@ -64,7 +64,7 @@ GST_START_TEST(regions_grow_by_a_fraction_of_their_sides) {
         if (ellipse && c.region.width == 96) grown = {-192, -128, 480, 320};
         Harness h(properties, info);
         check_frame(h, frame_with({c.region}, random, info).get(), info, "mask=gauss5", {{grown}, ellipse});
-        // Rectangles of the settings grow too.
+        // Rectangles of the property roi grow too.
         Harness fixed(properties, info);
         const std::string roi = std::to_string(c.region.x) + "," + std::to_string(c.region.y) + "," +
                                 std::to_string(c.region.width) + "," + std::to_string(c.region.height);
@@ -76,7 +76,7 @@ GST_START_TEST(regions_grow_by_a_fraction_of_their_sides) {
 }
 GST_END_TEST;
 
-// No number of a meta is too large to grow.
+// Regions in metas grow right whatever their numbers are.
 GST_START_TEST(regions_of_any_numbers_grow) {
   Random random = seeded();
   const struct {
@@ -102,7 +102,7 @@ GST_START_TEST(regions_of_any_numbers_grow) {
 }
 GST_END_TEST;
 
-// A region that is only worth a warning may grow into the picture.
+// A region outside the picture is warned of, unless it grows into the picture.
 GST_START_TEST(growth_counts_for_what_lies_outside) {
   Random random = seeded();
   Harness h("mask=gauss5 roi='96,10,20,20' roi-grow=0.25", gray());
@@ -120,15 +120,15 @@ namespace {
 
 constexpr GstClockTime kFrame = GST_SECOND / 30;
 
-// Where a face is in frame `i`: it walks about.
+// The region of a face in frame `i`, which moves from frame to frame.
 Region face_at(int i) {
   return {static_cast<int>(40 + 35 * std::sin(i * 0.13)), static_cast<int>(25 + 20 * std::cos(i * 0.09)), 17, 13};
 }
 
 }  // namespace
 
-// A detector that drops frames at random within the time to hold: everything that was a region within it is filtered,
-// and nothing else.
+// A detector misses frames at random, for no longer than the time to hold: exactly the regions of that time are
+// filtered.
 GST_START_TEST(what_a_detector_misses_stays_covered) {
   for (const int held : {1, 3, 12}) {
     Random random = seeded();
@@ -167,7 +167,7 @@ GST_START_TEST(held_regions_are_forgotten) {
   send_segment(h, 0);
   check_frame_at(h, bare().get(), gray(), 7 * GST_SECOND, filter, {});
 
-  // A seek backwards without a flush; but not the same segment once more.
+  // An equal segment keeps the regions. A seek backwards, without a flush, forgets them.
   see(8 * GST_SECOND);
   send_segment(h, 0);
   check_frame_at(h, bare().get(), gray(), 10 * GST_SECOND, filter, {{face}});
@@ -181,13 +181,13 @@ GST_START_TEST(held_regions_are_forgotten) {
   send_segment(h, 3 * GST_SECOND);
   check_frame_at(h, bare().get(), gray(), 5 * GST_SECOND, filter, {});
 
-  // Not where metas are no longer wanted.
+  // Held regions are forgotten where metas are no longer wanted.
   see(6 * GST_SECOND);
   h.set("roi-meta=false roi='50,30,9,9'");
   check_frame_at(h, bare().get(), gray(), 7 * GST_SECOND, filter, {{other}});
   h.set("roi-meta=true");
   check_frame_at(h, bare().get(), gray(), 7 * GST_SECOND, filter, {{other}});
-  // Rectangles of the settings are not held.
+  // Rectangles of the property roi are not held.
   h.set("roi=");
   check_frame_at(h, bare().get(), gray(), 7 * GST_SECOND, filter, {});
 }
@@ -211,7 +211,7 @@ GST_START_TEST(the_time_to_hold_may_change) {
   check_frame_at(h, frame_with({face}, random).get(), gray(), 100003 * GST_SECOND, filter, {{face}});
   h.set("roi-hold=0");
   check_frame_at(h, random_frame(gray(), random).get(), gray(), 100003 * GST_SECOND, filter, {});
-  // As metas have it, with the settings of the frame at hand.
+  // Regions are held as in the meta: the roi-grow of the present frame applies to them.
   h.set("roi-hold=1000000000");
   check_frame_at(h, frame_with({face}, random).get(), gray(), 100004 * GST_SECOND, filter, {{face}});
   h.set("roi-grow=0.5");
@@ -219,7 +219,7 @@ GST_START_TEST(the_time_to_hold_may_change) {
 }
 GST_END_TEST;
 
-// Frames without timestamps follow one another by their duration, and where that is not known regions stay.
+// Frames without timestamps follow one another by their durations. Where these are not known, regions stay.
 GST_START_TEST(frames_without_timestamps_hold_too) {
   Random random = seeded();
   const std::string filter = "mask=gauss5";
@@ -236,14 +236,14 @@ GST_START_TEST(frames_without_timestamps_hold_too) {
   check_frame_at(still, frame_with({face}, random).get(), timeless, GST_CLOCK_TIME_NONE, filter, {{face}});
   for (int i = 1; i < 5; i++)
     check_frame_at(still, random_frame(timeless, random).get(), timeless, GST_CLOCK_TIME_NONE, filter, {{face}});
-  // At the end of what can be counted time stands still, too.
+  // At the largest possible time, time stands still and regions stay.
   Harness last(filter + " roi-meta=true roi-hold=1", gray());
   check_frame_at(last, frame_with({face}, random).get(), gray(), G_MAXINT64, filter, {{face}});
   check_frame_at(last, random_frame(gray(), random).get(), gray(), GST_CLOCK_TIME_NONE, filter, {{face}});
 }
 GST_END_TEST;
 
-// A frame that comes too late is dropped, but its regions are not.
+// A frame that is dropped because it is too late still adds its regions.
 GST_START_TEST(regions_of_late_frames_are_held) {
   Random random = seeded();
   const std::string filter = "mask=gauss5";
@@ -261,7 +261,7 @@ GST_START_TEST(regions_of_late_frames_are_held) {
 }
 GST_END_TEST;
 
-// Backwards frames come with falling timestamps, and running time rises.
+// Playing backwards, frames come with falling timestamps and rising running time.
 GST_START_TEST(regions_are_held_when_a_stream_plays_backwards) {
   Random random = seeded();
   const std::string filter = "mask=gauss5";
@@ -274,7 +274,7 @@ GST_START_TEST(regions_are_held_when_a_stream_plays_backwards) {
 }
 GST_END_TEST;
 
-// What comes before the segment begins is as far from it as what comes after it.
+// Frames before the segment have negative running times, which count alike.
 GST_START_TEST(frames_before_the_segment_have_times_too) {
   Random random = seeded();
   const std::string filter = "mask=gauss5";
@@ -287,7 +287,7 @@ GST_START_TEST(frames_before_the_segment_have_times_too) {
 }
 GST_END_TEST;
 
-// Frames of another size show the same scene.
+// Held regions are scaled when frames come in another size, since they show the same scene.
 GST_START_TEST(held_regions_follow_a_change_of_size) {
   Random random = seeded();
   const std::string filter = "mask=gauss5";
@@ -301,7 +301,7 @@ GST_START_TEST(held_regions_follow_a_change_of_size) {
 }
 GST_END_TEST;
 
-// Thousands of regions a frame, for seconds: all stay covered, in time and memory that do not rise with their number.
+// With thousands of regions a frame, for seconds, all stay covered, and time and memory do not grow with their number.
 GST_START_TEST(what_is_held_is_bounded) {
   const GstVideoInfo info = video_info("GRAY8", 640, 480);
   Random random = seeded();
@@ -368,7 +368,7 @@ GST_START_TEST(strength_follows_the_size_of_a_region) {
       {"mask=gauss", "roi-scale=0.01", {10, 5, 20, 20}, "sigma=0.5"},
       {"mask=gauss", "roi-scale=0.125 roi-shape=ellipse", {10, 5, 32, 50}, "sigma=4"},
       {"mask=unsharp amount=2", "roi-scale=0.1", {10, 5, 30, 31}, "sigma=3.363585661014858"},
-      {"mask=box", "roi-scale=0.25", {10, 5, 40, 41}, "size=11"},  // after 9 come 9.5 and 11
+      {"mask=box", "roi-scale=0.25", {10, 5, 40, 41}, "size=11"},  // the steps are 9, then 9.5, which becomes 11
       {"mask=box", "roi-scale=0.25", {10, 5, 41, 36}, "size=9"},
       {"mask=box", "roi-scale=0.001", {10, 5, 41, 36}, "size=3"},
       {"mask=median", "roi-scale=0.1", {10, 5, 48, 49}, "size=5"},
@@ -387,14 +387,14 @@ GST_START_TEST(strength_follows_the_size_of_a_region) {
                     {{c.region}, strstr(c.roi, "ellipse") != nullptr});
     }
   }
-  // As large as it has grown.
+  // The size of a region is that after roi-grow.
   Harness h("mask=gauss roi='40,20,16,20' roi-scale=0.125 roi-grow=0.5", gray());
   check_frame(h, random_frame(gray(), random).get(), gray(), "mask=gauss sigma=4", {{{32, 10, 32, 40}}});
   h.set("roi-scale=0 sigma=2");
   check_frame(h, random_frame(gray(), random).get(), gray(), "mask=gauss sigma=2", {{{32, 10, 32, 40}}});
   h.set("roi-scale=0.0625 roi-grow=0");
   check_frame(h, random_frame(gray(), random).get(), gray(), "mask=gauss sigma=1", {{{40, 20, 16, 20}}});
-  // What is not in a region has no size.
+  // With roi-invert the strength is as set, since what lies outside of regions has no size.
   h.set("roi-invert=true");
   check_frame(h, random_frame(gray(), random).get(), gray(), "mask=gauss sigma=2", {{{40, 20, 16, 20}}, false, true});
 }
@@ -402,7 +402,7 @@ GST_END_TEST;
 
 GST_START_TEST(each_region_has_a_strength_of_its_own) {
   const Region small = {3, 3, 8, 9}, middle = {20, 4, 17, 30}, alike = {70, 5, 16, 16}, large = {30, 20, 40, 44};
-  // The strongest wins, whatever the order: `middle` and `large` overlap.
+  // The strongest filter wins, whatever the order of the regions: `middle` and `large` overlap.
   const std::vector<Layer> layers = {{"mask=gauss sigma=1", {{small}}},
                                      {"mask=gauss sigma=2", {{alike}}},
                                      {"mask=gauss sigma=2.378414230005442", {{middle}}},
@@ -421,7 +421,7 @@ GST_START_TEST(each_region_has_a_strength_of_its_own) {
 }
 GST_END_TEST;
 
-// The largest side of mask=box, which is odd.
+// The largest odd size that mask=box takes.
 static int largest_box() {
   int works = 1, fails = 100001;
   while (fails - works > 2) {
@@ -446,7 +446,7 @@ GST_START_TEST(strength_ends_where_the_mask_ends) {
   add_roi(in.get(), "face", 20, 10, 100000, 100000);
   Harness h("mask=box roi-meta=true roi-scale=1", gray());
   check_frame(h, in.get(), gray(), "mask=box size=" + std::to_string(largest_box()), {{{20, 10, 76, 54}}});
-  // The widest sigma of the widest mask.
+  // This takes the largest sigma of the mask.
   h.set("mask=gauss");
   h.filter(in.get());
   h.set("mask=median");
@@ -493,7 +493,7 @@ GST_START_TEST(masks_without_strength_are_worth_a_warning) {
   assert_same_text(h.take_one(GST_MESSAGE_WARNING).text,
                    "roi-scale has no effect with mask=dilate and shape=custom; it is used with shape=rect, cross, "
                    "ellipse");
-  // The mask may be switched on later.
+  // With mask=identity there is no warning, since the filter may be switched on later.
   Harness off("mask=identity roi-scale=0.25", gray());
   off.filter(random_frame(gray(), random).get());
 }

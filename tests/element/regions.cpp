@@ -7,7 +7,7 @@ namespace cudaconv::test {
 
 namespace {
 
-// The rectangle of a subsampled plane that has every pixel of which `r` touches a part.
+// The rectangle in a subsampled plane of all pixels that `r` touches.
 Region subsampled(const Region &r, int sub_x, int sub_y) {
   const int left = r.x >> sub_x, top = r.y >> sub_y;
   const int right = -(-(r.x + r.width) >> sub_x), bottom = -(-(r.y + r.height) >> sub_y);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// What frames are to become whose regions alone are filtered.
+// Checks frames of which only regions are filtered.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ struct Selection {
   bool ellipse = false, invert = false;
 };
 
-// What an unrestricted filter with these properties makes of a frame, where it is selected.
+// The pixels in `selection` are to be as in a frame that is filtered as a whole with the properties `filter`.
 struct Layer {
   std::string filter;
   Selection selection;
@@ -23,14 +23,16 @@ struct Layer {
 
 void add_roi(GstBuffer *buffer, const char *type, guint x, guint y, guint w, guint h);
 
-// Fails the test unless `out` has the samples of the last of the layers in which they are selected, else those of `in`.
+// Fails the test unless each sample of `out` is that of the last layer that selects it, or that of `in` where none
+// does.
 void check_layers(GstBuffer *in, GstBuffer *out, const GstVideoInfo &info, const std::vector<Layer> &layers);
 
-// Pushes a frame through `h`, whose filter has the unrestricted properties `filter`.
+// Pushes a frame through `h` and checks what comes out; `filter` is what the properties of `h` are without those of
+// regions.
 void check_frame(Harness &h, GstBuffer *in, const GstVideoInfo &info, const std::string &filter,
                  const Selection &selection);
 
-// The same at a time of its own, GST_CLOCK_TIME_NONE too.
+// As check_frame(), with a timestamp, which may be GST_CLOCK_TIME_NONE.
 void check_frame_at(Harness &h, GstBuffer *in, const GstVideoInfo &info, GstClockTime time, const std::string &filter,
                     const Selection &selection);
 

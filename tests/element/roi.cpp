@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Regions of interest. Within them a frame has the bytes of an unrestricted filter, elsewhere those of its source.
+// Regions of interest: within them a frame has the bytes of an unrestricted filter, elsewhere those of its source.
 #include <cstring>
 
 #include "regions.h"
@@ -29,7 +29,7 @@ GST_START_TEST(only_the_rectangles_are_filtered) {
     std::vector<Region> region;
   } cases[] = {
       {"roi='8,6,16,10'", {{8, 6, 16, 10}}},
-      {"roi='7,5,3,3'", {{7, 5, 3, 3}}},  // odd: chroma is rounded outwards
+      {"roi='7,5,3,3'", {{7, 5, 3, 3}}},  // odd: in chroma the rectangle is rounded outwards
       {"roi='1 1 1 1; 20,3,30,9; 25,4,11,30'", {{1, 1, 1, 1}, {20, 3, 30, 9}, {25, 4, 11, 30}}},
       {"roi='-5,-7,12,11; 40,20,1000,1000'", {{-5, -7, 12, 11}, {40, 20, 1000, 1000}}},
       {"roi='-9,0,9,9; 0,900,5,5; 53,0,1,1; 8,6,16,10'", {{8, 6, 16, 10}}},
@@ -117,8 +117,8 @@ GST_START_TEST(regions_of_single_fields_count_rows_of_the_frame) {
       const Ref<GstBuffer> in = random_frame(info, random);
       GST_BUFFER_FLAG_SET(in.get(), bottom ? GST_VIDEO_BUFFER_FLAG_BOTTOM_FIELD : GST_VIDEO_BUFFER_FLAG_TOP_FIELD);
       add_roi(in.get(), "face", 0, 31, 3, 1);
-      // Rows 5 to 12 of the frame are 3 to 6 of the top field and 2 to 5 of the bottom one; 12 is 6 of the top one.
-      // Either field of 41 rows has 21: row 41 is the last one of the bottom field.
+      // Rows 5 to 12 of the frame are rows 3 to 6 of the top field and 2 to 5 of the bottom one; row 12 is 6 of the top
+      // one. Both fields of 41 rows have 21 rows: row 41 is the last one of the bottom field.
       const Selection top = {{{7, 3, 9, 4}, {30, 6, 4, 1}, {40, 0, 5, 3}, {50, 4, 2, 17}, {20, 20, 4, 1}}};
       const Selection low = {{{7, 2, 9, 4}, {40, 0, 5, 2}, {0, 15, 3, 1}, {50, 4, 2, 17}, {26, 20, 4, 1}}};
       check_frame(h, in.get(), info, "mask=gauss5", bottom ? low : top);
@@ -198,7 +198,8 @@ bool wants_metas(Harness &h, const GstVideoInfo &info) {
   return gst_query_find_allocation_meta(query.get(), GST_VIDEO_REGION_OF_INTEREST_META_API_TYPE, nullptr);
 }
 
-// Upstream may attach metas only where they are asked for. It asks again when it is told that the answer may differ.
+// Upstream attaches metas only if it is asked for them, and asks again when a reconfigure event says that the answer
+// may have changed.
 GST_START_TEST(upstream_is_asked_for_metas) {
   const GstVideoInfo info = video_info("I420", 53, 37);
   Random random = seeded();
@@ -270,13 +271,13 @@ GST_START_TEST(rectangles_that_are_all_outside_are_worth_a_warning) {
   const Report warning = h.take_one(GST_MESSAGE_WARNING);
   assert_same_text(warning.text,
                    "nothing is filtered: all rectangles of roi, such as -9,0,9,9, lie outside the picture of 53x37");
-  // Others may come with a frame.
+  // No warning with roi-meta, since other regions may come with a frame.
   Harness with_metas("mask=gauss5 roi='53,0,1,1' roi-meta=true", info);
   with_metas.filter(in.get());
 }
 GST_END_TEST;
 
-// A detector's region may begin left of the picture or above it, and arrives as a number beyond 2^31.
+// Regions of metas may begin left of the picture or above it: these coordinates come as numbers above 2^31.
 GST_START_TEST(regions_of_metas_may_begin_outside) {
   for (const char *format : kFormats) {
     const GstVideoInfo info = video_info(format, 53, 37);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Shapes of regions, and those that stay in force, without a stream: what is joined has all that was, and nothing is
+// Shapes of regions, and regions that are held, without a stream: what is joined covers all its parts, and no region is
 // lost.
 #include <algorithm>
 #include <cmath>
@@ -27,7 +27,7 @@ struct Point {
   double x, y;
 };
 
-// The corners of the region as it is turned.
+// The corners of the region after its rotation.
 std::vector<Point> corners_of(const Region &r) {
   const double c = std::cos(r.rotation), s = std::sin(r.rotation), w = r.width / 2.0, h = r.height / 2.0;
   std::vector<Point> corners;
@@ -36,7 +36,7 @@ std::vector<Point> corners_of(const Region &r) {
   return corners;
 }
 
-// Of an upright region, or of the ellipse inscribed in it.
+// Whether the point is in an upright region, or in the ellipse inscribed in it.
 bool has(const Region &r, const Point &p, bool ellipse) {
   constexpr double kRounding = 1e-6;
   const double x = (p.x - r.x) / r.width * 2 - 1, y = (p.y - r.y) / r.height * 2 - 1;
@@ -62,7 +62,7 @@ GST_START_TEST(what_is_joined_has_both) {
         fail_unless(has(both, corner, ellipse), "%s has not all of %s", text_of(both).c_str(), text_of(*one).c_str());
     fail_unless(both.rotation == 0);
   }
-  // And no more.
+  // Upright regions are joined to the smallest rectangle around both.
   const Region upright = joined({10, 20, 5, 6}, {30, 21, 7, 8}, false);
   fail_unless(upright == Region({10, 20, 27, 9}), "%s", text_of(upright).c_str());
 }
@@ -83,7 +83,7 @@ GST_START_TEST(what_grows_grows_by_whole_pixels_on_each_side) {
     const Region got = grown(c.region, c.by);
     fail_unless(got == c.want, "%s becomes %s", text_of(c.region).c_str(), text_of(got).c_str());
   }
-  // What is far away stays there, and what reaches into frames from there still does.
+  // Regions far outside stay outside, and those that reach into frames from there still do.
   const Region far = grown({INT32_MIN, INT32_MIN, 100, 100}, 1);
   fail_unless(far.x < 0 && far.y < 0 && is_outside(far, {100, 100}), "%s", text_of(far).c_str());
   const Region wide = grown({INT32_MIN, 3, INT32_MAX, 4}, 0.25);
@@ -102,7 +102,7 @@ GST_START_TEST(outside_is_where_no_pixel_is) {
   for (const Region &r : {Region{-10, 0, 11, 5}, Region{99, 0, 1, 5}, Region{0, -5, 9, 6}, Region{0, 49, 9, 5},
                           Region{10, -20, 2, 40, 1.57}})
     fail_if(is_outside(r, frame), "%s", text_of(r).c_str());
-  // Upright it would reach into the frame, turned it does not, and the other way round.
+  // Regions that reach into the frame only with their rotation, or only without.
   fail_unless(is_outside({-20, 20, 24, 2, 1.5707963}, frame));
   fail_if(is_outside({-3, -5, 2, 24, 1.5707963}, frame));
 }
@@ -126,7 +126,7 @@ GST_START_TEST(regions_of_another_size_have_all_that_they_had) {
 }
 GST_END_TEST;
 
-// Whether a region of the list has all of `r`.
+// Whether one region of the list covers all of `r`.
 bool covers(const RoiList &list, const Region &r) {
   return std::any_of(list.region.begin(), list.region.end(), [&](const Region &one) {
     const std::vector<Point> corners = corners_of(r);
@@ -134,7 +134,7 @@ bool covers(const RoiList &list, const Region &r) {
   });
 }
 
-// Of numbers about the bound, odd and even, each region stays for the whole time to hold after it was seen last.
+// With numbers of regions about the bound, each region stays in force for the whole time to hold.
 GST_START_TEST(no_region_that_is_held_is_lost) {
   constexpr uint64_t kHold = 8000;
   constexpr auto kMost = static_cast<int>(RoiHistory::kMostRegions);
@@ -143,7 +143,7 @@ GST_START_TEST(no_region_that_is_held_is_lost) {
     RoiHistory history;
     history.set_frame_size({2000, 2000});
     std::vector<std::pair<int64_t, Region>> seen;
-    for (int64_t time = 0; time < 1000; time += 400) {  // in one slice
+    for (int64_t time = 0; time < 1000; time += 400) {  // all in one slice
       RoiList found;
       for (int i = 0; i < count; i++) {
         found.region.push_back(random_region(random, 1000, 9, false));
@@ -159,7 +159,7 @@ GST_START_TEST(no_region_that_is_held_is_lost) {
       for (size_t i = 0; i < seen.size(); i++) {
         if (time - seen[i].first > int64_t{kHold}) continue;
         in_force++;
-        if (i % 37 && i + 1 != seen.size()) continue;  // to look for each of them takes long
+        if (i % 37 && i + 1 != seen.size()) continue;  // only some of them, since checking each takes long
         fail_unless(covers(list, seen[i].second), "of %d, %s of %d is lost at %d", count,
                     text_of(seen[i].second).c_str(), static_cast<int>(seen[i].first), static_cast<int>(time));
       }

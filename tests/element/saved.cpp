@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// What is saved of a frame before it is filtered in place is all that filtering changes.
+// The pixels that SavedPixels keeps of a frame before it is filtered in place are all that filtering changes.
 #include "backend.h"
 #include "gstcudaconvdevice.h"
 #include "gstcudaconvformat.h"
 #include "gstcudaconvframe.h"
 #include "support.h"
 
-// Caps are of no interest here.
+// Caps with CUDA memory are not needed here.
 const std::vector<const char *> &cudaconv::gst::cuda_memory_formats() {
   static const std::vector<const char *> none;
   return none;
@@ -30,7 +30,7 @@ Regions regions_at(std::vector<Region> region, bool ellipse = false, bool invert
   return regions;
 }
 
-// Of every kind, in a frame of 53 x 48 pixels.
+// Regions of every kind, in a frame of 53 x 48 pixels.
 std::vector<std::vector<Regions>> kinds() {
   Regions masks = regions_at({});
   masks.mask.push_back({{11, 9, 17, 21}, 2, 2, {1, 0, 0, 1}});
@@ -53,7 +53,7 @@ std::vector<std::vector<Regions>> kinds() {
           {Regions()}};
 }
 
-// Changes nearly every sample that it may.
+// A filter that changes nearly every sample that it may change.
 FilterSettings flat() {
   FilterSettings settings;
   settings.mask = Mask::Custom;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// The element's device, and the tests' device memory, on the stand-in for the CUDA runtime.
+// Implements the element's Device, and the tests' DeviceMemory, on the stand-in for the CUDA runtime.
 #include <gst/video/gstvideopool.h>
 
 #include <cuda_runtime.h>
@@ -15,8 +15,8 @@
 
 namespace {
 
-// With CUDACONV_TEST_STREAMS each piece of memory belongs to a stream of its own, as GStreamer's may since 1.24: a
-// pushed buffer need not be complete, and who reads it without regard to the stream reads garbage.
+// With CUDACONV_TEST_STREAMS each memory belongs to a stream of its own, as GStreamer's may since 1.24: a buffer may be
+// pushed before it is complete, and whoever reads it without waiting for the stream reads garbage.
 bool stream_ordered() {
   return g_getenv("CUDACONV_TEST_STREAMS") != nullptr;
 }
@@ -36,7 +36,7 @@ class Contexts {
     std::lock_guard<std::mutex> guard(lock_);
     return devices_[context - 1];
   }
-  // That which elements share where nobody sets another.
+  // The context that elements share where nobody sets another one.
   int shared(int device) {
     std::lock_guard<std::mutex> guard(lock_);
     int &context = shared_[device];
@@ -59,7 +59,7 @@ GstContext *new_gst_context(int context) {
   return result;
 }
 
-// 0 where it is a context of another kind.
+// The number in a GstContext; 0 where it is of another type.
 int number_of(GstContext *context) {
   int number = 0;
   if (context && gst_context_has_context_type(context, kContextType))
@@ -79,7 +79,7 @@ struct StandinMemory {
   void *device;
   guint8 *host;
   bool host_is_newer, device_is_newer;
-  cudaStream_t stream;  // nullptr: none
+  cudaStream_t stream;  // nullptr: belongs to none
   bool needs_sync;
 };
 
@@ -120,7 +120,7 @@ void standin_allocator_class_init(StandinAllocatorClass *klass) {
   GST_ALLOCATOR_CLASS(klass)->free = [](GstAllocator *, GstMemory *memory) {
     auto *self = reinterpret_cast<StandinMemory *>(memory);
     if (self->stream) {
-      cudaStreamSynchronize(self->stream);  // cudaFree() does it for the whole device
+      cudaStreamSynchronize(self->stream);  // cudaFree() synchronises with the whole device
       cudaStreamDestroy(self->stream);
     }
     cudaFree(self->device);
@@ -150,7 +150,7 @@ GstMemory *new_memory(int context, gsize size) {
   return &self->memory;
 }
 
-// That of the memory which the buffer consists of; 0 where it is of another kind.
+// The context that a buffer's memory belongs to; 0 where it is memory of another kind.
 int context_of(GstBuffer *buffer) {
   if (gst_buffer_n_memory(buffer) != 1) return 0;
   GstMemory *memory = gst_buffer_peek_memory(buffer, 0);
@@ -277,7 +277,7 @@ class StandinDeviceFinder : public DeviceFinder {
     std::lock_guard<std::mutex> guard(lock_);
     context_ = 0;
   }
-  // As gst_cuda_handle_set_context() does: what is there stays.
+  // As with gst_cuda_handle_set_context(), a context that is already set stays.
   void set_context(GstElement *, GstContext *context, int device_id) override {
     const int number = number_of(context);
     std::lock_guard<std::mutex> guard(lock_);
@@ -296,7 +296,7 @@ class StandinDeviceFinder : public DeviceFinder {
 
  private:
   std::mutex lock_;
-  int context_ = 0;  // none
+  int context_ = 0;  // 0: none
 };
 
 }  // namespace

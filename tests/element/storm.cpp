@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Storms: seeks, flushes, changes of state, of links, of settings and of caps at random moments, while every frame that
-// comes out is held against the reference. Each storm prints a line of counts. One that hangs is named, and ends the
+// Storms: seeks, flushes and changes of state, links, settings and caps at random moments, while every frame that comes
+// out is compared with the reference. Each storm prints a line of counts. A storm that hangs is named, and ends the
 // program.
 //
-// CUDACONV_TEST_STORM says how many times as long as usual each storm lasts.
+// The environment's CUDACONV_TEST_STORM multiplies the length of each storm.
 #include <gst/base/gstpushsrc.h>
 #include <unistd.h>
 
@@ -27,8 +27,8 @@ using namespace cudaconv::test;
 
 namespace {
 
-constexpr GstClockTime kDuration = 40 * GST_MSECOND;  // of a frame
-constexpr int kMostInFlight = 16;                     // frames, by the element's property
+constexpr GstClockTime kDuration = 40 * GST_MSECOND;  // duration of a frame
+constexpr int kMostInFlight = 16;                     // largest value of frames-in-flight
 
 int times(int n) {
   return n * number_from_environment("CUDACONV_TEST_STORM", 1);
@@ -40,11 +40,11 @@ std::string backend() {
 
 // ---- Counts, and a watchdog -----------------------------------------------------------------------------------------
 
-// Ends the program at a deadline. gst-check ends a test by itself only where it forks.
+// Ends the program at a deadline: gst-check has a time limit only where it forks.
 class Watchdog {
  public:
   static Watchdog &get() {
-    static auto *watchdog = new Watchdog;  // until the process ends, as its thread does
+    static auto *watchdog = new Watchdog;  // never destroyed, since its thread runs until the process ends
     return *watchdog;
   }
   void arm(const char *what, gint64 seconds) {
@@ -70,8 +70,8 @@ class Watchdog {
   gint64 deadline_ = 0;
 };
 
-// What a storm has seen, from any thread. gst-check can fail in the main thread alone, and leaves other threads running
-// then: finish() does, when they have ended.
+// The counts and the first complaint of a storm, from any thread. Threads only note failures, since gst-check can fail
+// only in the main thread, and leaves others running then: finish() fails the test when they have ended.
 class Storm {
  public:
   explicit Storm(const char *name, int seconds = 90) : name_(name) {
@@ -109,7 +109,7 @@ class Storm {
   std::string complaint_;
 };
 
-// Something that one thread does and another waits for.
+// An event that one thread sets and another waits for.
 class Signal {
  public:
   void set() {
@@ -121,7 +121,7 @@ class Signal {
     const std::lock_guard<std::mutex> guard(lock_);
     set_ = false;
   }
-  // Whether it has come in time.
+  // Waits until it is set, and returns whether that came in time.
   bool wait(int milliseconds = 1000000) {
     std::unique_lock<std::mutex> guard(lock_);
     return changed_.wait_for(guard, std::chrono::milliseconds(milliseconds), [this] { return set_; });
@@ -142,7 +142,7 @@ std::vector<int> samples_of(const reference::Frame &frame) {
   return all;
 }
 
-// Frame n has the time of frame n, and one of a few random pictures by turns.
+// A film: frame n has timestamp n * kDuration and picture n % kPictures, which are random.
 class Film {
  public:
   static constexpr int kPictures = 7;
@@ -161,7 +161,8 @@ class Film {
   }
   static int number_of(GstBuffer *buffer) { return static_cast<int>(GST_BUFFER_PTS(buffer) / kDuration); }
 
-  // Has the reference filter the pictures, by several filters in a row. To be called before other threads look at them.
+  // Makes the reference's result of each picture, by several filters in a row. To be called before other threads use
+  // it.
   void prepare(const std::vector<std::string> &chain) {
     if (expected_.count(chain)) return;
     std::vector<std::vector<int>> result;
@@ -188,7 +189,7 @@ class Film {
   GstVideoInfo info_;
   FrameLayout layout_;
   std::vector<Ref<GstBuffer>> picture_;
-  std::map<std::vector<std::string>, std::vector<std::vector<int>>> expected_;  // by picture
+  std::map<std::vector<std::string>, std::vector<std::vector<int>>> expected_;  // results by filters
 };
 
 Film &film() {
@@ -200,8 +201,8 @@ Film &film() {
   return made;
 }
 
-// Looks at frames and events where a stream ends, in its thread. A run is what lies between a segment and the next
-// flush; it has every frame from the segment's start on.
+// Checks frames and events at the end of a stream, in the streaming thread. A run, from a segment to the next flush,
+// has to have every frame from the segment's start on.
 class Viewer {
  public:
   Viewer(Storm &storm, std::vector<std::string> chain) : storm_(storm), chain_(std::move(chain)) {
@@ -222,10 +223,10 @@ class Viewer {
     if (!film().is_right(buffer, chain_)) storm_.wrong++;
     next_ = n + 1;
   }
-  // Behind the last frame of the run.
+  // The number of the frame that is due next.
   int next() const { return next_; }
 
-  // What to do at a pad while this lives.
+  // Watches a pad while this lives, and calls `at_each_frame` for each frame.
   void watch(
       GstPad *pad, std::function<void()> at_each_frame = [] {}) {
     at_each_frame_ = std::move(at_each_frame);
@@ -300,7 +301,7 @@ void storm_src_init(StormSrc *self) {
 
 StormSrc *source_of(const Pipeline &pipeline) {
   GstElement *source = pipeline.element("src").release();
-  gst_object_unref(source);  // the pipeline holds it
+  gst_object_unref(source);  // the pipeline keeps it alive
   return reinterpret_cast<StormSrc *>(source);
 }
 
@@ -371,7 +372,7 @@ class Wire {
   Ref<GstPad> element_src() const { return Ref<GstPad>(gst_element_get_static_pad(element(), "src")); }
   GstPad *src() const { return src_.get(); }
 
-  // To PLAYING, with a stream that begins at frame n.
+  // Sets the element to PLAYING and begins a stream at frame n.
   void start(const GstVideoInfo &info = film().info(), int n = 0) {
     fail_unless_equals_int(gst_element_set_state(element(), GST_STATE_PLAYING), GST_STATE_CHANGE_SUCCESS);
     send(gst_event_new_stream_start("storm"));
@@ -392,7 +393,7 @@ class Wire {
   }
   bool send(GstEvent *event) { return gst_pad_push_event(src(), event); }
   GstFlowReturn push(GstBuffer *buffer) { return gst_pad_push(src(), buffer); }
-  // To NULL, with both pads as new.
+  // Sets the element to NULL and resets both pads.
   void stop() {
     gst_element_set_state(element(), GST_STATE_NULL);
     for (GstPad *pad : {src_.get(), sink_.get()}) {
@@ -400,14 +401,14 @@ class Wire {
       gst_pad_set_active(pad, TRUE);
     }
   }
-  // The end of the stream. Waits until it comes out.
+  // Sends EOS and waits until it comes out.
   void end() {
     ended.clear();
     send(gst_event_new_eos());
     ended.wait();
   }
 
-  // What comes out, in any thread.
+  // Called for what comes out, on any thread.
   std::function<GstFlowReturn(GstBuffer *)> on_frame = [](GstBuffer *) { return GST_FLOW_OK; };
   std::function<void(GstEvent *)> on_event = [this](GstEvent *event) { note_end(event); };
   std::function<bool(GstQuery *)> on_query = [](GstQuery *) { return false; };
@@ -489,7 +490,7 @@ GST_START_TEST(flushes_from_another_thread) {
         if (GST_EVENT_TYPE(event) == GST_EVENT_FLUSH_STOP) flushing.clear();
       };
       wire.start();
-      std::mutex streaming;  // as a task holds its pad's lock
+      std::mutex streaming;  // as a task holds the stream lock of its pad
       int next = 0;
       blocks = true;
       done = false;
@@ -538,7 +539,7 @@ GST_START_TEST(changes_of_state) {
       const gint64 begin = g_get_monotonic_time();
       if (gst_element_set_state(pipeline.get(), state) == GST_STATE_CHANGE_FAILURE)
         storm.complain(std::string("no change to ") + gst_element_state_get_name(state));
-      // Preroll may take its time, and setting up the backend.
+      // Only stopping is timed: preroll and setting up the backend may take long.
       if (state <= GST_STATE_READY) storm.took(g_get_monotonic_time() - begin);
       storm.changes++;
       if (random() % 2) g_usleep(random() % 20000);
@@ -559,7 +560,7 @@ GST_END_TEST;
 
 const char *const kMasks[] = {"mask=gauss3", "mask=sobel", "mask=dilate", "mask=box3", "mask=sharpen"};
 
-// A pipeline whose cudaconv is taken out and replaced by another again and again. The one of generation g has the mask
+// A pipeline whose cudaconv is replaced by another one again and again. Number g in this row, its generation, has mask
 // g % 5.
 class Relinked {
  public:
@@ -587,8 +588,8 @@ class Relinked {
     Signal done;
     how_ = how;
     if (how == How::Idle) {
-      // Asked for by the streaming thread: before it comes to the pad, or while it is behind it. From another thread
-      // GStreamer 1.22 may let a frame through whose events went to the element before.
+      // The streaming thread itself adds the idle probe, either before it comes to the pad or while it is behind it. If
+      // another thread did, GStreamer 1.22 might pass a frame to the new element whose events went to the old one.
       struct Job {
         Relinked *self;
         Signal *done;
@@ -636,7 +637,7 @@ class Relinked {
   }
 
  private:
-  // The end of the stream, for the element alone, takes with it what the element holds.
+  // Drains the element by an EOS event that does not leave it.
   void drain() {
     drained_.clear();
     const Ref<GstPad> out(gst_element_get_static_pad(conv_.get(), "src"));
@@ -660,7 +661,7 @@ class Relinked {
     gst_element_unlink(before_.get(), conv_.get());
     gst_element_unlink(conv_.get(), after_.get());
     const gint64 begin = g_get_monotonic_time();
-    gst_element_set_locked_state(conv_.get(), TRUE);  // the pipeline may be about to change the state of all it has
+    gst_element_set_locked_state(conv_.get(), TRUE);  // the pipeline may change the state of all its elements meanwhile
     gst_element_set_state(conv_.get(), GST_STATE_NULL);
     storm_.took(g_get_monotonic_time() - begin);
     gst_bin_remove(GST_BIN(pipeline_.get()), conv_.get());
@@ -674,7 +675,7 @@ class Relinked {
     if (!gst_element_sync_state_with_parent(made)) storm_.complain("the new element does not start");
     storm_.changes++;
   }
-  // In the sink's thread.
+  // Checks a frame, in the streaming thread of the sink.
   void look_at(GstBuffer *buffer) {
     const int n = Film::number_of(buffer), seen = seen_, latest = generation_;
     const auto is_of = [&](int generation) {
@@ -688,7 +689,7 @@ class Relinked {
     storm_.frames++;
     if (n < next_) storm_.disorder++;
     if (n > next_) {
-      // Where an element was taken out, and no more than it held.
+      // Frames may be lost where an element was replaced, and no more than it held.
       storm_.lost += n - next_;
       if (seen_ == seen) storm_.complain("frames are lost though the element is the same");
       if ((may_lose_ -= n - next_) < 0) storm_.complain("more frames are lost than the elements held");
@@ -702,7 +703,7 @@ class Relinked {
   Ref<GstPad> block_at_;
   std::atomic<How> how_{How::Blocked};
   std::atomic<int> generation_{0}, may_lose_{0};
-  int seen_ = 0, next_ = 0;  // generation, frame
+  int seen_ = 0, next_ = 0;  // generation of the last frame; the next frame
   int idle_ = 0;
   Signal drained_;
 };
@@ -736,7 +737,7 @@ GST_START_TEST(new_links_lose_nothing_after_the_end_of_the_stream) {
 }
 GST_END_TEST;
 
-// As GStreamer's manual shows it: the element goes from within a probe on its own pad.
+// The element is replaced from within a probe on its own pad, as GStreamer's manual shows it.
 GST_START_TEST(an_element_is_replaced_from_a_probe_of_its_own) {
   check_relinks("links, from the element's own probe", {Relinked::How::DrainedFromProbe}, false);
 }
@@ -744,8 +745,8 @@ GST_END_TEST;
 
 // ---- Settings -------------------------------------------------------------------------------------------------------
 
-// Filters frames while `set(thread, random)` is called from several threads. Each frame must be as one of `published`
-// makes it.
+// Filters frames while several threads call `set(thread, random)`. Each frame has to be filtered by one of the settings
+// in `published`.
 void check_settings(const char *name, const std::vector<std::string> &published, int threads,
                     const std::function<void(GstElement *, int, Random &)> &set) {
   Storm storm(name);
@@ -804,7 +805,7 @@ void set_enum(GstElement *element, const char *property, const char *nick, int *
 }
 
 GST_START_TEST(settings_of_one_call_from_several_threads) {
-  // Four threads that take turns: no combination of a mask and another's size is ever asked for.
+  // Four threads take turns, each with one call: a mask with the size of another one is never published.
   const struct {
     const char *mask;
     guint size;
@@ -823,7 +824,7 @@ GST_START_TEST(settings_of_one_call_from_several_threads) {
 }
 GST_END_TEST;
 
-// Blanks make the coefficients long to read, so that there is time between the first and the last setting of a call.
+// Blanks make the coefficients long, so that time passes between the first and the last property of a call.
 GST_START_TEST(coefficients_divisor_and_bias_of_one_call) {
   const struct {
     const char *coefficients;
@@ -848,7 +849,7 @@ GST_START_TEST(coefficients_divisor_and_bias_of_one_call) {
 }
 GST_END_TEST;
 
-// Threads that have properties of their own, at the same time, and one that reads.
+// Three threads set properties of their own at the same time, and one reads.
 GST_START_TEST(settings_of_several_threads_at_once) {
   const struct {
     const char *mask;
@@ -905,7 +906,7 @@ GST_START_TEST(changes_of_caps) {
     for (const char *properties : {"", " frames-in-flight=2", " frames-in-flight=9"}) {
       Wire wire(std::string("mask=gauss5") + properties);
       std::mutex lock;
-      std::vector<const Film *> sent;  // by frame
+      std::vector<const Film *> sent;  // the film of each frame
       int next = 0;
       GstVideoInfo now;
       gst_video_info_init(&now);
@@ -938,7 +939,7 @@ GST_START_TEST(changes_of_caps) {
       const Film *current = &films[0];
       const int frames = times(150);
       for (int n = 0; n < frames; n++) {
-        // On each frame for a while, then here and there.
+        // Caps change with each frame for a while, then at times.
         if (n < frames / 2 || random() % 4 == 0) {
           current = &films[random() % films.size()];
           wire.change(current->info());
@@ -1032,14 +1033,14 @@ GST_START_TEST(refusals_of_downstream) {
         int n = 0;
         for (; flow == GST_FLOW_OK && n < 2000; n++) {
           flow = wire.push(film().frame(n));
-          if (n > 20 + kMostInFlight) g_usleep(2000);  // it must show at once, but may take its time to be done
+          if (n > 20 + kMostInFlight) g_usleep(2000);  // frames may take some time to be done
         }
         if (flow != refusal)
           storm.complain(std::string("upstream gets ") + gst_flow_get_name(flow) + " instead of " +
                          gst_flow_get_name(refusal));
         if (after) storm.complain("frames are pushed after a refusal");
         storm.changes++;
-        // As sources do.
+        // Sources send EOS after an error.
         if (random() % 2) wire.send(gst_event_new_eos());
         if (after) storm.complain("frames are pushed after a refusal, by the end of the stream");
         if (random() % 2) {
@@ -1073,7 +1074,7 @@ GST_END_TEST;
 
 // ---- Events and queries ---------------------------------------------------------------------------------------------
 
-// Whether what comes out comes in the order that it went in.
+// Checks that frames, events and queries come out in the order that they went in.
 void check_order(const char *name, bool with_queries) {
   constexpr auto kSerialized =
       static_cast<GstQueryType>(GST_QUERY_MAKE_TYPE(252, GST_QUERY_TYPE_DOWNSTREAM | GST_QUERY_TYPE_SERIALIZED));
@@ -1155,7 +1156,7 @@ void check_order(const char *name, bool with_queries) {
       const auto ask = [&](GstQuery *made, bool answered) {
         const Ref<GstQuery> query(made);
         if (!gst_pad_peer_query(wire.src(), query.get()) && answered) storm.complain("a query is not answered");
-        // What went in before has come out.
+        // All frames before the query have come out.
         if (came != frames) storm.complain(std::string(GST_QUERY_TYPE_NAME(query.get())) + " overtakes frames");
         storm.changes++;
       };
@@ -1261,7 +1262,7 @@ GST_START_TEST(each_frame_comes_out_before_the_next_goes_in) {
 }
 GST_END_TEST;
 
-// Branches of a pipeline of which each waits for the other.
+// Pipelines with branches that wait for one another.
 GST_START_TEST(branches_do_not_wait_for_frames_that_are_withheld) {
   for (const char *element : {"tee", "queue", "compositor"}) {
     const Ref<GstElementFactory> factory(gst_element_factory_find(element));
@@ -1314,7 +1315,7 @@ guint64 stat_of(const Pipeline &pipeline, const char *element, const char *field
   return value;
 }
 
-// Frames that come in system memory, and are wanted there, stay on the device between elements.
+// Frames that come from system memory and go to system memory stay on the device between elements.
 GST_START_TEST(frames_stay_on_the_device_between_neighbours) {
   const std::string filter = " ! cudaconv" + backend();
   const std::string between[] = {"", " ! queue", " ! identity", " ! capsfilter caps=video/x-raw(ANY),width=64",
@@ -1337,7 +1338,7 @@ GST_START_TEST(frames_stay_on_the_device_between_neighbours) {
         if (why.empty() && cuda != (on_gpu && *element != 'c'))
           why = std::string(element) + (cuda ? " delivers CUDA memory" : " delivers system memory");
       }
-      // Over the bus once each way.
+      // Each frame is uploaded once and downloaded once.
       if (why.empty() && on_gpu &&
           (stat_of(pipeline, "a", "bytes-downloaded") || stat_of(pipeline, "b", "bytes-uploaded") ||
            stat_of(pipeline, "b", "bytes-downloaded") || stat_of(pipeline, "c", "bytes-uploaded")))
@@ -1354,7 +1355,7 @@ GST_END_TEST;
 // ---- A filter that takes long ---------------------------------------------------------------------------------------
 
 #ifdef CUDACONV_TEST_STATIC
-// The stand-in is some thousand times as slow as a GPU, and a kernel on it cannot be interrupted.
+// The stand-in is some thousand times slower than a GPU, and cannot interrupt a kernel.
 constexpr char kHeavy[] = "mask=median size=5 iterations=2";
 GstVideoInfo large() {
   return video_info("GRAY8", 160, 90);
@@ -1365,15 +1366,15 @@ GstVideoInfo large() {
   return video_info("NV12", 1920, 1080);
 }
 #endif
-// Microseconds. Meant are 100,000, which the line that is printed shows; a busy machine takes longer, and one that
-// waits for the whole frame takes far longer than this. The stand-in cannot interrupt a kernel.
+// Microseconds. The aim is 100,000, which the printed line shows, but a busy machine takes longer; waiting for the
+// whole frame would take far longer than this limit. The stand-in cannot interrupt a kernel.
 #ifdef CUDACONV_TEST_STATIC
 constexpr gint64 kLongest = 60000000;
 #else
 constexpr gint64 kLongest = 2000000;
 #endif
 
-// Has a heavy frame under way, interrupts the element, and checks that this and the thread that pushes come through.
+// Interrupts the element while a heavy frame is being filtered, and checks that `action` and the push both return soon.
 void interrupt(Storm &storm, const char *how, const std::function<void(Wire &)> &action) {
   const GstVideoInfo info = large();
   Random random = seeded();
@@ -1396,7 +1397,7 @@ void interrupt(Storm &storm, const char *how, const std::function<void(Wire &)> 
   storm.changes++;
   if (end - begin > kLongest) storm.complain(std::string(how) + " takes too long");
 
-  // And all is as before.
+  // Afterwards the element filters as usual.
   wire.stop();
   set_properties(wire.element(), "size=0 iterations=1 mask=gauss3");
   Ref<GstBuffer> out;
@@ -1423,7 +1424,7 @@ GST_START_TEST(a_frame_that_takes_long_can_be_interrupted) {
   });
   interrupt(storm, "a flush and its end", [&](Wire &wire) {
     wire.send(gst_event_new_flush_start());
-    wire.send(gst_event_new_flush_stop(TRUE));  // takes the streaming thread's lock
+    wire.send(gst_event_new_flush_stop(TRUE));  // takes the stream lock
     storm.flushes++;
   });
   interrupt(storm, "READY", [](Wire &wire) { gst_element_set_state(wire.element(), GST_STATE_READY); });

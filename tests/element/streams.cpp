@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Memory that belongs to streams, on the stand-in for the CUDA runtime: who waits for whom. And what a flush forgets.
+// CUDA memory that belongs to streams, on the stand-in: who waits for whom. And what a flush forgets.
 #include "devicememory.h"
 #include "standin.h"
 #include "support.h"
@@ -8,7 +8,7 @@
 using namespace cudaconv;
 using namespace cudaconv::test;
 
-// A frame that was waited for before it was pushed is not waited for again.
+// With frames-in-flight=1 the element waits for a frame before it pushes it, and whoever maps it waits no more.
 GST_START_TEST(complete_frames_say_so) {
   const GstVideoInfo info = video_info("NV12", 64, 48);
   Random random = seeded();
@@ -28,7 +28,7 @@ GST_START_TEST(complete_frames_say_so) {
 }
 GST_END_TEST;
 
-// What downstream said of a frame before it.
+// A flush forgets what downstream returned for a frame before it.
 GST_START_TEST(a_flush_forgets_what_downstream_returned) {
   Random random = seeded();
   {

@@ -13,9 +13,9 @@
 #include "formats.h"
 #include "reference.h"
 
-// Where the element is built into the program.
+// Only defined where the element is built into the program.
 extern "C" void gst_plugin_cudaconv_register() __attribute__((weak));
-// Where the program has AddressSanitizer.
+// Only defined where the program has AddressSanitizer.
 extern "C" size_t __sanitizer_get_current_allocated_bytes() __attribute__((weak));
 
 namespace cudaconv::test {
@@ -59,7 +59,7 @@ std::vector<std::pair<std::string, std::string>> split(const std::string &proper
   return result;
 }
 
-// Rows that end in ';'.
+// Parses rows of coefficients, each of which ends in ';'.
 Coefficients coefficients_of(const std::string &text) {
   Coefficients c;
   const char *at = text.c_str();
@@ -174,7 +174,7 @@ GstBuffer *new_placed_buffer(GstVideoInfo info, guint8 fill) {
   return buffer;
 }
 
-// Samples of containers that are wider than they: no bit above a sample is ever set.
+// Whether samples are narrower than their containers at the top: bits above a sample are then always 0.
 static bool has_spare_high_bits(const FrameLayout &layout) {
   const PlaneLayout &plane = layout.plane[0];
   return (plane.container == Container::U16 || plane.container == Container::U16BE) &&
@@ -227,7 +227,7 @@ static std::string describe(const GstVideoInfo &info, const std::string &propert
               properties.empty() ? "defaults" : properties.c_str());
 }
 
-// Where the reference leaves a result open, either neighbour of the real number is right.
+// Accepts a result that the reference leaves open where it is next to the real number, on either side.
 static void accept_rounding(reference::Frame &want, const reference::Frame &got) {
   for (int p = 0; p < kMaxPlanes; p++) {
     for (size_t c = 0; c < want.plane[p].size(); c++) {
@@ -263,7 +263,7 @@ bool is_filtered(GstBuffer *in, GstBuffer *out, const GstVideoInfo &info, const 
                  std::string *why, int guard) {
   FrameLayout layout = layout_of(info);
   if (settings_of(properties).border == Border::Constant && !has_border_color(properties)) {
-    // Opaque black: 16 and 128 of YUV's limited range, all bits of alpha.
+    // border-color's default is opaque black: 16 and 128 of YUV's limited range, all bits of alpha.
     for (int p = 0; p < layout.planes; p++) {
       for (int c = 0; c < layout.plane[p].channels; c++) {
         const ChannelLayout &channel = layout.plane[p].channel[c];
@@ -289,7 +289,7 @@ bool same_samples(GstBuffer *a, GstBuffer *b, const GstVideoInfo &info) {
   return true;
 }
 
-// One component a plane, in GStreamer's order.
+// A layout with one component a plane, in GStreamer's order.
 static FrameLayout component_layout(const GstVideoInfo &info) {
   FrameLayout layout;
   for (guint c = 0; c < GST_VIDEO_INFO_N_COMPONENTS(&info); c++) {
@@ -327,7 +327,7 @@ static reference::Frame unpack(GstBuffer *buffer, const GstVideoInfo &info) {
                        GST_VIDEO_INFO_WIDTH(&info));
     for (int c = 0; c < layout.planes; c++) {
       if (y & ((1 << finfo->h_sub[c]) - 1)) continue;
-      const int position = c == GST_VIDEO_COMP_A ? 0 : c + 1;  // alpha is first in what all formats unpack to
+      const int position = c == GST_VIDEO_COMP_A ? 0 : c + 1;  // unpacked formats have alpha first
       for (int x = 0; x < layout.plane[c].width; x++) {
         const int i = 4 * (x << finfo->w_sub[c]) + position;
         const int value = wide ? row[i] : reinterpret_cast<guint8 *>(row.data())[i];
@@ -398,7 +398,7 @@ void set_properties(GstElement *element, const std::string &properties) {
 
 bool has_device() {
   GstElement *made = gst_element_factory_make("cudaconv", nullptr);
-  if (!made) return true;  // the tests will say so
+  if (!made) return true;  // the tests themselves report that
   const Ref<GstElement> element(GST_ELEMENT(gst_object_ref_sink(made)));
   gst_util_set_object_arg(G_OBJECT(made), "backend", "cuda");
   if (shared_context) gst_element_set_context(made, shared_context);
@@ -440,7 +440,7 @@ Report report_of(GstMessage *message) {
 }
 
 Harness::Harness(Ref<GstElement> element) : element_(std::move(element)) {
-  // GstHarness would not say why the element does not start.
+  // Reports why the element does not start, which GstHarness does not say.
   if (gst_element_set_state(element_.get(), GST_STATE_PLAYING) == GST_STATE_CHANGE_FAILURE) {
     std::string why;
     for (const Ref<GstMessage> &message : take_messages(element_.get(), GST_MESSAGE_ERROR))
@@ -576,8 +576,8 @@ void offer_pool(Harness &h, GstBufferPool *pool, guint max) {
 
 namespace {
 
-// Filters `n` frames, those of `in` again and again, and counts those that are not as in `want`. For threads, in which
-// gst-check cannot fail.
+// Filters `n` frames, those of `in` again and again, and counts in `wrong` those that are not as in `want`. For threads
+// other than the main one, where gst-check cannot fail.
 void filter_many(Harness &h, const std::vector<Ref<GstBuffer>> &in, const std::vector<FrameBytes> &want,
                  const GstVideoInfo &info, int n, std::atomic<int> &wrong) {
   int out = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// What the tests of the element have in common: frames in buffers, the bytes that the reference filter makes of them,
-// and a GstHarness around one cudaconv with a bus.
+// Helpers for all tests of the element: frames in buffers, the bytes that the reference filter makes of them, and a
+// GstHarness with a bus around one cudaconv.
 #pragma once
 
 #include <gst/check/gstcheck.h>
@@ -20,7 +20,7 @@
 namespace cudaconv::test {
 
 using Random = std::mt19937;
-// The same numbers in every test and in every run.
+// A random generator that yields the same numbers in every test and every run.
 inline Random seeded() {
   return Random(20240611);
 }
@@ -40,16 +40,16 @@ using Ref = std::unique_ptr<T, Unref>;
 // The value of an environment variable that is a number.
 int number_from_environment(const char *name, int otherwise);
 
-// What malloc() has handed out and not got back, in bytes.
+// Bytes on the heap that malloc() has handed out and that are not freed yet.
 size_t heap_bytes();
 
 // ---- Settings -------------------------------------------------------------------------------------------------------
 
-// What a launch line's properties ask for, for the reference: "mask=custom coefficients='1 2 1; 2 4 2; 1 2 1'
-// bias=0.5". Takes the properties of FilterSettings; `backend` and `border-color` mean nothing to it.
+// Parses a launch line's properties for the reference filter, such as "mask=custom coefficients='1 2 1; 2 4 2; 1 2 1'
+// bias=0.5". Reads the properties of FilterSettings and skips all others, such as `backend` and `border-color`.
 FilterSettings settings_of(const std::string &properties);
 
-// Every nick of an enumeration and what it stands for.
+// A nick of an enumeration and the value that it stands for.
 struct Nick {
   const char *nick;
   int value;
@@ -60,13 +60,13 @@ const std::vector<Nick> &nicks_of(const char *property);
 
 GstVideoInfo video_info(const char *format, int width, int height);
 
-// Frames for tests that filter many.
+// Format and size of a small frame, for tests that filter many.
 const GstVideoInfo &small();
 
-// How the samples lie in memory, by the hand-made tables of tests/kernels. Fails the test for a format not in them.
+// The layout of samples in memory by the hand-made tables of tests/kernels. Fails the test for a format not in them.
 FrameLayout layout_of(const GstVideoInfo &info);
 
-// Where the planes of a frame lie in its buffer, in bytes; multiples of 4, so that every container stays aligned.
+// Bytes around the planes of a frame in its buffer; multiples of 4, so that every container stays aligned.
 struct Placement {
   int lead = 0;     // before each plane
   int padding = 0;  // added to each stride
@@ -74,17 +74,17 @@ struct Placement {
 };
 constexpr Placement kScattered = {64, 52, 24};
 
-// Strides, offsets and size of a frame by `placement`, into `info`.
+// Returns `info` with the strides, offsets and size that `placement` asks for.
 GstVideoInfo place(GstVideoInfo info, const Placement &placement);
 
 // A buffer with the strides, offsets and size of `info`, every byte `fill`, and a GstVideoMeta.
 GstBuffer *new_placed_buffer(GstVideoInfo info, guint8 fill);
 
-// A frame of random samples and padding: in the default layout without GstVideoMeta, or placed, with one.
+// A frame of random samples and padding: in the default layout without GstVideoMeta, or by `placement` with one.
 Ref<GstBuffer> random_frame(const GstVideoInfo &info, Random &random);
 Ref<GstBuffer> random_frame(const GstVideoInfo &info, Random &random, const Placement &placement);
 
-// The bytes of a frame, and where its planes lie among them by its GstVideoMeta, else by `info`.
+// The bytes of a frame, and a view of its planes by its GstVideoMeta, else by `info`.
 struct FrameBytes {
   std::vector<uint8_t> bytes;
   FrameView view;  // into bytes
@@ -93,9 +93,9 @@ struct FrameBytes {
   FrameBytes(FrameBytes &&) = default;
 };
 
-// Whether `out` has, byte for byte, what the reference makes of `in`; results that rounding leaves open may be off by
-// one code. Bytes that belong to no sample are not looked at, or are `guard`, where it is given. `why` says where they
-// differ. Takes the layout of tests/kernels, or the one given.
+// Whether `out` is, byte for byte, what the reference makes of `in`; results whose rounding the reference leaves open
+// may be off by one code. Bytes that belong to no sample are ignored, or must be `guard` where that is given. `why`
+// receives where they differ. The layout is that of tests/kernels, or the one given.
 bool is_filtered(GstBuffer *in, GstBuffer *out, const GstVideoInfo &info, const std::string &properties,
                  std::string *why, int guard = -1);
 bool is_filtered(GstBuffer *in, GstBuffer *out, const GstVideoInfo &info, const FrameLayout &layout,
@@ -117,28 +117,28 @@ bool is_filtered_as(std::string *why, GstBuffer *in, GstBuffer *out, const GstVi
   return is_filtered(in, out, info, layout, properties, why, guard...);
 }
 
-// Whether both have the same samples, wherever they lie.
+// Whether both have the same samples, whatever their strides and offsets.
 bool same_samples(GstBuffer *a, GstBuffer *b, const GstVideoInfo &info);
 
-// The samples of a frame of any format through GStreamer's own unpacking, a component a plane, and whether `out` has
-// what the reference makes of those of `in`. Knows of the element's and of tests/kernels' layouts nothing.
+// Whether `out` has the samples that the reference makes of those of `in`. Samples are read by GStreamer's own
+// unpacking, one component a plane: for any format, and independent of the layouts of the element and of tests/kernels.
 // `border_value` is what border=constant reads, by component.
 bool is_filtered_by_unpacking(GstBuffer *in, GstBuffer *out, const GstVideoInfo &info, const std::string &properties,
                               const std::vector<int> &border_value, std::string *why);
 
 // ---- The element ----------------------------------------------------------------------------------------------------
 
-// CUDACONV_TEST_BACKEND: what to run the tests with, "cpu" or "cuda".
+// The backend to run the tests with, "cpu" or "cuda": the environment's CUDACONV_TEST_BACKEND.
 const char *test_backend();
 
-// A cudaconv in state NULL with a bus of its own. Properties that do not name a backend get the tests' own. It shares
-// the CUDA context of the tests, which takes long to make, unless it is to find one by itself.
+// A cudaconv in state NULL with a bus of its own. Its backend is test_backend() unless `properties` name one. It gets
+// the CUDA context that all tests share, which takes long to make, unless `shares_context` is false.
 Ref<GstElement> new_element(const std::string &properties, bool shares_context = true);
 
 // Sets properties as a launch line does.
 void set_properties(GstElement *element, const std::string &properties);
 
-// Whether the element reaches READY with backend=cuda. May be called outside of tests, unlike what can fail one.
+// Whether the element reaches READY with backend=cuda. Never fails a test, so that it may be called outside of one.
 bool has_device();
 
 // The messages of one kind, oldest first; those of other kinds are dropped.
@@ -153,10 +153,10 @@ Report report_of(GstMessage *message);
 
 class Harness {
  public:
-  // The element goes to PLAYING.
+  // Sets the element to PLAYING.
   explicit Harness(const std::string &properties = "") : Harness(new_element(properties)) {}
   explicit Harness(Ref<GstElement> element);
-  // Takes the caps of `info` as well.
+  // Also sets the caps of `info`.
   Harness(const std::string &properties, const GstVideoInfo &info);
   ~Harness();
   Harness(const Harness &) = delete;
@@ -167,7 +167,7 @@ class Harness {
   void set_caps(const GstVideoInfo &info);
   void set(const std::string &properties) { set_properties(element(), properties); }
 
-  // Pushes `in`, which stays the caller's, and takes what comes out; fails the test where that is not one buffer.
+  // Pushes `in`, which stays the caller's, and returns what comes out; fails the test where that is not one buffer.
   Ref<GstBuffer> filter(GstBuffer *in);
   // Pushes `in`, which stays the caller's.
   GstFlowReturn push(GstBuffer *in);
@@ -176,11 +176,11 @@ class Harness {
   // Waits until nothing is in flight, as a serialized query does.
   void settle() const;
 
-  // What has been posted since the last call. The destructor fails the test where an error or a warning is left.
+  // The messages posted since the last call. The destructor fails the test where an error or a warning is left.
   std::vector<Report> take(GstMessageType type);
   Report take_one(GstMessageType type);
 
-  // Of all frames that have been pushed.
+  // The property `stats`, after all frames have been pushed.
   Ref<GstStructure> stats() const;
 
  private:
@@ -190,7 +190,7 @@ class Harness {
   guint64 frames_ = 0;
 };
 
-// fail_unless_equals_string() keeps a pointer to what may be a temporary.
+// Copies both texts, which may be temporaries: fail_unless_equals_string() would only keep a pointer.
 #define assert_same_text(a, b)                                                                     \
   do {                                                                                             \
     const std::string got_ = a, want_ = b;                                                         \
@@ -200,18 +200,18 @@ class Harness {
 guint64 stat(const Harness &h, const char *field);
 std::string stat_string(const Harness &h, const char *field);
 
-// Pushes an event, which is taken, into the element; fails the test where it is refused.
+// Pushes an event (transfer full) into the element; fails the test where it is refused.
 void push_event(Harness &h, GstEvent *event);
 
-// What comes out of the element while this lives, in order: the names of events, and "buffer", each with a blank
-// behind.
+// Records in order what comes out of the element while this lives: the names of events, and "buffer", each followed by
+// a blank.
 class Order {
  public:
   explicit Order(Harness &h);
   ~Order() { gst_pad_remove_probe(pad_, probe_); }
   Order(const Order &) = delete;
 
-  // Since the last call.
+  // The items recorded since the last call.
   std::string take() { return std::exchange(items_, {}); }
 
  private:
@@ -220,7 +220,7 @@ class Order {
   std::string items_;
 };
 
-// Downstream takes nothing for as long as this lives: who pushes to it waits.
+// Blocks downstream while this lives: a thread that pushes to it waits.
 class Blocked {
  public:
   explicit Blocked(Harness &h);
@@ -232,38 +232,40 @@ class Blocked {
   gulong probe_;
 };
 
-// Has downstream, instead of the harness, answer the ALLOCATION queries of the element: with this pool of at most `max`
-// buffers, 0 being any number, and that it takes any strides. The pool is the caller's.
+// Answers the element's ALLOCATION queries in place of the harness: with this pool of at most `max` buffers (0: any
+// number) and with GstVideoMeta. The pool stays the caller's.
 void offer_pool(Harness &h, GstBufferPool *pool, guint max = 0);
 
-// An element for each of `properties`, all at once in threads of their own: each filters as many small frames as the
-// environment's CUDACONV_TEST_FRAMES says, 500 by default. Fails the test where one is wrong, lost or out of order.
+// Runs an element for each of `properties`, all at once in threads of their own. Each filters as many small frames as
+// the environment's CUDACONV_TEST_FRAMES says, 500 by default. Fails the test where a frame is wrong, lost or out of
+// order.
 void check_side_by_side(const std::vector<std::string> &properties);
 
-// A pipeline by a launch line, in NULL. It stops when the object goes.
+// A pipeline by a launch line, in state NULL at first. The destructor stops it.
 class Pipeline {
  public:
-  // Fails the test where there is no such pipeline.
+  // Fails the test where the line makes no pipeline.
   explicit Pipeline(const std::string &line);
   ~Pipeline();
   Pipeline(const Pipeline &) = delete;
 
   GstElement *get() const { return pipeline_.get(); }
   Ref<GstElement> element(const char *name) const;
-  // Waits until the state is reached. Whether it is.
+  // Sets the state, waits until it is reached, and returns whether it is.
   bool go_to(GstState state);
-  // Waits for the end of the stream, and takes all messages up to it. Empty, or the reason why it has not come to it.
+  // Waits for the end of the stream and takes all messages up to it. Returns an empty text, or why the end did not
+  // come.
   std::string wait_for_end();
 
  private:
   Ref<GstElement> pipeline_;
 };
 
-// A pool whose buffers are placed as `info` says, every byte `fill`.
+// A pool whose buffers are placed as `info` says, with every byte `fill`.
 GstBufferPool *new_placed_pool(const GstVideoInfo &info, guint8 fill);
 
-// For main(). Registers the element where it is linked into the program, and runs the suite. Returns 77, and says why
-// on the standard error, where there is no device and the suite needs one.
+// Call this from main(). Registers the element where it is linked into the program, and runs the suite. Returns 77,
+// with the reason on the standard error, where the suite needs a device and there is none.
 int run_suite(int argc, char **argv, const char *name, Suite *(*make_suite)(), bool needs_device);
 
 }  // namespace cudaconv::test

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Tells ThreadSanitizer of what it does not see in libraries that are built without it: GLib's mutexes, conditions and
- * queues, GStreamer's task pool, and the clocked waits of pthreads, which GCC 12 does not intercept. Preloaded.
+ * A library to preload, which tells ThreadSanitizer of synchronisation in libraries that are built without it: GLib's
+ * mutexes, conditions and queues, GStreamer's task pool, and the clocked waits of pthreads, which GCC 12 does not
+ * intercept.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -16,7 +17,7 @@ void __tsan_acquire(void *address);
 void __tsan_release(void *address);
 
 #define UNSEEN __attribute__((no_sanitize("thread"), visibility("default")))
-/* The function of that name that would be called without this library. */
+/* Declares `next`, the function `name` that this library takes the place of. */
 #define NEXT(name)                 \
   static __typeof__(&(name)) next; \
   if (!next) next = (__typeof__(&(name)))dlsym(RTLD_NEXT, #name)

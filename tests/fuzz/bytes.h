@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// A fuzzer's bytes as the values that a target takes. Where they end, all values are 0.
+// Turns a fuzzer's bytes into the values that a target takes. After the last byte all values are 0.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 
 namespace cudaconv::fuzz {
 
-// Ends the program, which is how a fuzzer is told of a fault.
+// Ends the program, which reports a fault to the fuzzer.
 [[noreturn]] inline void fault(const std::string &what) {
   std::fprintf(stderr, "FAULT: %s\n", what.c_str());
   std::abort();
@@ -28,7 +28,7 @@ class Bytes {
 
   bool empty() const { return left_ == 0; }
 
-  // Little endian.
+  // An integer in little endian.
   template <typename T>
   T raw() {
     uint64_t value = 0;
@@ -39,13 +39,13 @@ class Bytes {
   bool flag() { return byte() & 1; }
   int below(int n) { return byte() % n; }
 
-  // Mostly small, sometimes anything.
+  // An integer, mostly a small one, sometimes any.
   int32_t integer() {
     const int8_t small = raw<int8_t>();
     return small == -128 ? raw<int32_t>() : small;
   }
 
-  // A multiple of 1/64, a number with a name, or any bits of a double.
+  // A number: a multiple of 1/64, a special value, or any bits of a double.
   double number() {
     static constexpr double kNamed[] = {0.0,        -0.0,       1,           -1,       DBL_MIN,   DBL_TRUE_MIN,
                                         DBL_MAX,    -DBL_MAX,   DBL_EPSILON, INFINITY, -INFINITY, NAN,
@@ -59,7 +59,7 @@ class Bytes {
     return value;
   }
 
-  // Up to 255 bytes.
+  // A text of up to 255 bytes.
   std::string text() {
     const size_t size = std::min<size_t>(byte(), left_);
     std::string result(reinterpret_cast<const char *>(at_), size);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// An element on the CPU that is told to do this and that: properties as texts, caps, events, and buffers whose metas
-// lie. Each push is to end with a frame downstream, or with a flow error and an error message on the bus.
+// Fuzzes an element on the CPU: properties as texts, caps, events, and buffers with false metas. Each push has to end
+// with a frame downstream, or with a flow error and an error message on the bus.
 #include <gst/check/gstharness.h>
 #include <gst/video/video.h>
 
@@ -22,7 +22,7 @@ using namespace cudaconv;
 namespace {
 
 constexpr int kMostSteps = 16;
-constexpr int kMostBytes = 1 << 16;  // of a buffer
+constexpr int kMostBytes = 1 << 16;  // of a buffer, at most
 constexpr gsize kLargestFrame = 1 << 24;
 
 struct Unref {
@@ -39,9 +39,9 @@ const char *one_of(fuzz::Bytes &bytes, std::initializer_list<const char *> words
 
 // ---- Buffers --------------------------------------------------------------------------------------------------------
 
-// A GstVideoMeta that is right but for some of its fields.
+// Adds a GstVideoMeta, some fields of which may be false.
 void add_video_meta(fuzz::Bytes &bytes, const GstVideoInfo &info, GstBuffer *buffer) {
-  GstVideoInfo copy = info;  // its arrays are not to be const
+  GstVideoInfo copy = info;  // not const, as the function wants its arrays
   GstVideoMeta *meta = gst_buffer_add_video_meta_full(buffer, GST_VIDEO_FRAME_FLAG_NONE, GST_VIDEO_INFO_FORMAT(&info),
                                                       GST_VIDEO_INFO_WIDTH(&info), GST_VIDEO_INFO_HEIGHT(&info),
                                                       GST_VIDEO_INFO_N_PLANES(&info), copy.offset, copy.stride);
@@ -80,10 +80,10 @@ void add_metas(fuzz::Bytes &bytes, const GstVideoInfo &info, GstBuffer *buffer) 
     GST_BUFFER_DURATION(buffer) = bytes.raw<guint64>();
   }
   if (which & 64) GST_BUFFER_FLAG_SET(buffer, bytes.raw<uint16_t>() << 4 & ~GST_BUFFER_FLAG_TAG_MEMORY);
-  if (which & 128) GST_BUFFER_FLAG_SET(buffer, bytes.byte() << 20);  // those of video
+  if (which & 128) GST_BUFFER_FLAG_SET(buffer, bytes.byte() << 20);  // flags of GstVideo
 }
 
-// Of the size that the caps ask for, or another one, in one memory or several.
+// Makes a buffer of the size that the caps ask for, or of another one, in one memory or several.
 GstBuffer *make_buffer(fuzz::Bytes &bytes, const GstVideoInfo &info) {
   const gint64 wanted = std::min<gint64>(static_cast<gint64>(GST_VIDEO_INFO_SIZE(&info)), kMostBytes);
   const int kind = bytes.byte();
@@ -91,7 +91,7 @@ GstBuffer *make_buffer(fuzz::Bytes &bytes, const GstVideoInfo &info) {
   GstBuffer *buffer = gst_buffer_new();
   for (int memories = 1 + (kind >> 1 & 3); memories > 0 && left > 0; memories--) {
     const gint64 size = memories == 1 ? left : std::min<gint64>(left, bytes.raw<uint16_t>());
-    // As large as it says, so that a sanitizer sees the first byte beyond.
+    // The allocation is exactly as large as the memory, so that a sanitizer notices an access to the first byte beyond.
     auto *data = static_cast<guint8 *>(g_malloc(std::max<gint64>(size, 1)));
     for (gint64 i = 0; i < size; i++) data[i] = static_cast<guint8>(i * 167 + (i >> 8) + kind);
     const auto flags = static_cast<GstMemoryFlags>(kind & 8 ? GST_MEMORY_FLAG_READONLY : 0);
@@ -110,7 +110,7 @@ class Script {
   ~Script();
   Script(const Script &) = delete;
 
-  // False where the stream has ended.
+  // Does one thing to the element. Returns false where the stream has ended.
   bool step();
 
  private:
@@ -119,7 +119,7 @@ class Script {
   bool push();
   void send_event();
   void restart();
-  // Whether there has been an error since the last call.
+  // Drops messages. Returns whether there was an error since the last call.
   bool take_messages();
   void check_output(GstBuffer *in, GstBuffer *out);
 
@@ -141,7 +141,7 @@ Script::Script(fuzz::Bytes &bytes)
   for (int n = bytes.below(8); n > 0; n--) set_property();
   gst_video_info_set_format(&info_, GST_VIDEO_FORMAT_GRAY8, 16, 16);
   harness_ = gst_harness_new_with_element(element_.get(), "sink", "src");
-  const int metas = bytes.byte();  // that downstream takes
+  const int metas = bytes.byte();  // metas that downstream takes
   if (metas & 1) gst_harness_add_propose_allocation_meta(harness_, GST_VIDEO_META_API_TYPE, nullptr);
   if (metas & 2) gst_harness_add_propose_allocation_meta(harness_, GST_VIDEO_CROP_META_API_TYPE, nullptr);
   gst_harness_play(harness_);
@@ -168,7 +168,7 @@ void Script::set_property() {
   }());
   const std::string &name = (*names)[bytes_.byte() % names->size()];
   GObject *object = G_OBJECT(element_.get());
-  // More of them only take longer.
+  // Larger values only take longer.
   if (name == "iterations" || name == "n-threads") return g_object_set(object, name.c_str(), bytes_.below(4), nullptr);
   GParamSpec *spec = g_object_class_find_property(G_OBJECT_GET_CLASS(object), name.c_str());
   if (G_IS_PARAM_SPEC_ENUM(spec)) {
@@ -201,7 +201,7 @@ void Script::set_caps() {
   if (colorimetry) gst_caps_set_simple(caps.get(), "colorimetry", G_TYPE_STRING, colorimetry, nullptr);
   if ((kind & 0xf0) == 0xf0) gst_caps_set_features(caps.get(), 0, gst_caps_features_new_single("memory:CUDAMemory"));
   gst_harness_push_event(harness_, gst_event_new_caps(caps.get()));
-  // What is pushed says nothing of whether they were taken.
+  // Whether caps were taken shows at the pad, and not in what pushing them returns.
   const Ref<GstPad> pad(gst_element_get_static_pad(element_.get(), "sink"));
   const Ref<GstCaps> taken(gst_pad_get_current_caps(pad.get()));
   has_caps_ = taken && gst_caps_is_equal(taken.get(), caps.get());
@@ -211,7 +211,7 @@ void Script::set_caps() {
   GstVideoInfo info;
   if (has_caps_ && !gst_video_info_from_caps(&info, caps.get())) fuzz::fault("caps that say nothing were taken");
   if (has_caps_) info_ = info;
-  // An output of gigabytes would be all that comes of it.
+  // Frames of gigabytes are not filtered: that only takes memory.
   has_caps_ &= GST_VIDEO_INFO_SIZE(&info_) <= kLargestFrame;
 }
 
@@ -233,7 +233,7 @@ bool Script::take_messages() {
   return failed;
 }
 
-// Reads all that is to be seen, for a sanitizer to look at.
+// Reads all visible bytes of the output, which lets a sanitizer check them.
 void Script::check_output(GstBuffer *in, GstBuffer *out) {
   if (out == in || gst_buffer_get_size(out) == 0) return;  // passthrough and gaps
   if (gst_buffer_get_video_crop_meta(out) && gst_base_transform_is_passthrough(GST_BASE_TRANSFORM(element_.get())))
@@ -257,7 +257,7 @@ void Script::check_output(GstBuffer *in, GstBuffer *out) {
 
 bool Script::push() {
   Ref<GstBuffer> in(make_buffer(bytes_, info_));
-  // While others hold a buffer nobody writes to it.
+  // Nobody may write to a buffer while others hold it.
   const bool held = bytes_.flag();
   gpointer before = nullptr, after = nullptr;
   gsize size = 0;
@@ -298,7 +298,7 @@ void Script::send_event() {
       segment.start = bytes_.raw<guint64>();
       segment.base = bytes_.raw<guint64>();
       segment.offset = bytes_.raw<uint32_t>();
-      if (segment.rate < 0) segment.stop = G_MAXINT64;  // one without an end is a mistake in the program
+      if (segment.rate < 0) segment.stop = G_MAXINT64;  // a segment without an end is a mistake of the program
       gst_harness_push_event(harness_, gst_event_new_segment(&segment));
       break;
     case 2:
@@ -356,11 +356,11 @@ bool Script::step() {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   static const bool ready = [] {
-    // Nothing but the element is needed, and that is in this program.
+    // Only the element is needed, which is in this program.
     g_setenv("GST_REGISTRY_DISABLE", "yes", TRUE);
     g_setenv("GST_PLUGIN_SYSTEM_PATH_1_0", "", TRUE);
     gst_init(nullptr, nullptr);
-    // Values out of range are no fault: of those GObject warns, newer versions as of what is critical.
+    // Values out of range are no fault: GObject warns of them, in newer versions by a critical message.
     g_log_set_default_handler(
         [](const gchar *domain, GLogLevelFlags level, const gchar *message, gpointer data) {
           if (!(level & (G_LOG_LEVEL_ERROR | G_LOG_LEVEL_CRITICAL)) || strstr(message, "invalid or out of range"))

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Any settings and regions on a frame of any format: a plan is made, and the CPU filters with it, or an Error says why
-// not. The source and all bytes beside the picture stay as they are, and the same comes out with other strides, another
-// number of threads, and in place.
+// Fuzzes settings and regions on a frame of any format: a plan is made and the CPU filters with it, or an Error says
+// why not. The source and all bytes outside of the picture stay as they are. The result is the same with other strides,
+// with another number of threads, and in place.
 #include <cmath>
 #include <functional>
 #include <string>
@@ -19,15 +19,15 @@ using test::GuardedFrame;
 
 namespace {
 
-constexpr int kLargestSide = 64;    // of a frame
-constexpr int kMostIterations = 4;  // more only take longer
+constexpr int kLargestSide = 64;    // of a frame, at most
+constexpr int kMostIterations = 4;  // larger numbers only take longer
 
 template <typename Enum, size_t n>
 Enum one_of(fuzz::Bytes &bytes, const Named<Enum> (&names)[n]) {
   return names[bytes.below(n)].value;
 }
 
-// Only sizes of members are sure to be right: they are the parser's.
+// Makes coefficients of any values. Only their number is right, since the parser already checks that.
 Coefficients read_coefficients(fuzz::Bytes &bytes) {
   Coefficients c;
   const int shape = bytes.byte();  // 0: none
@@ -80,7 +80,7 @@ Regions read_regions(fuzz::Bytes &bytes) {
   regions.active = true;
   regions.ellipse = flags & 2;
   regions.invert = flags & 4;
-  if (flags & 8) {  // the frame is a field
+  if (flags & 8) {  // the frame is one field
     regions.row_step = 2;
     regions.first_row = flags >> 4 & 1;
   }
@@ -101,7 +101,7 @@ Regions read_regions(fuzz::Bytes &bytes) {
   return regions;
 }
 
-// What is in the frame. Sums are largest where all samples are, or those under coefficients of one sign.
+// Makes a frame. Sums are largest where all samples are, or those under coefficients of one sign.
 GuardedFrame make_source(fuzz::Bytes &bytes, FrameLayout &layout) {
   const int kind = bytes.byte();
   test::Random random(kind);
@@ -116,7 +116,7 @@ GuardedFrame make_source(fuzz::Bytes &bytes, FrameLayout &layout) {
   return frame;
 }
 
-// The visible bytes of the result.
+// Filters a frame and returns the visible bytes of the result.
 std::vector<uint8_t> filter(Backend &backend, const std::vector<PlannedRegions> &planned, const GuardedFrame &source,
                             GuardedFrame target) {
   const FrameLayout &layout = planned[0].plan->layout;
@@ -141,7 +141,7 @@ void check(fuzz::Bytes &bytes) {
   const GuardedFrame source = make_source(bytes, layout);
   const int threads = 1 + bytes.below(8);
   const Regions regions = read_regions(bytes);
-  // As roi-scale has it: two plans of which each has regions of its own.
+  // Two plans with regions of their own, as roi-scale makes them.
   const Regions more = regions.active && bytes.flag() ? read_regions(bytes) : Regions();
   settings.coefficients = other.coefficients = read_coefficients(bytes);
 
@@ -159,7 +159,7 @@ void check(fuzz::Bytes &bytes) {
   const std::vector<uint8_t> result = filter(*once, planned, source, tight);
   if (filter(*again, planned, source, regions.active ? source : loose) != result)
     fuzz::fault("not the same result with " + std::to_string(threads) + " threads");
-  // With what the frame before has left in the backend.
+  // The second result must not depend on what the first frame has left in the backend.
   if (filter(*again, planned, source, loose) != result) fuzz::fault("not the same result the second time");
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Any text as the coefficients of a mask and as regions: what is read is what the text's own numbers say, written out
-// again it reads the same, and what is refused is refused in words that name the property.
+// Fuzzes the parsers of coefficients and of regions with any text. Numbers that are read are those of the text, and
+// read the same when they are written again. A text that is refused is refused with an error that names the property.
 #include <charconv>
 #include <cmath>
 #include <string>
@@ -14,13 +14,13 @@ using namespace cudaconv;
 
 namespace {
 
-// The shortest that reads the same.
+// The shortest text that reads as this number.
 std::string text_of(double number) {
   char text[32];
   return std::string(text, std::to_chars(text, text + sizeof text, number).ptr);
 }
 
-// Messages go to logs and buses, which take UTF-8 of one line.
+// Messages go to logs and buses, which take one line of UTF-8.
 void check_message(const Error &error, const std::string &property) {
   const std::string text = error.what();
   if (error.kind() != Error::Kind::Settings) fuzz::fault("an error of another kind: " + text);
@@ -53,7 +53,7 @@ void check_coefficients(const std::string &text) {
     list += "]";
   }
   for (const std::string &again : {plain, "[" + list + "]"}) {
-    if (c.height == 1 && (c.width == 9 || c.width == 25)) break;  // would be a square
+    if (c.height == 1 && (c.width == 9 || c.width == 25)) break;  // one row of that length would be read as a square
     const Coefficients d = parse_coefficients(again);
     if (d.width != c.width || d.height != c.height || d.value != c.value) fuzz::fault("not the same as " + again);
   }

@@ -26,10 +26,10 @@ int main(int argc, char **argv) {
   for (const auto &file : files) {
     std::ifstream in(file, std::ios::binary);
     const std::string bytes((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
-    // Before it runs: what ends the program was this file.
+    // The name is printed before the run, so that it is known which file ended the program.
     std::printf("%s\n", file.filename().c_str());
     std::fflush(stdout);
-    // No longer than it is, so that a sanitizer sees the first byte beyond.
+    // The vector is exactly as large as the file, so that a sanitizer notices an access to the first byte beyond.
     const std::vector<uint8_t> exact(bytes.begin(), bytes.end());
     LLVMFuzzerTestOneInput(exact.data(), exact.size());
   }

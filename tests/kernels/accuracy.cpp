@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// How far masks of real numbers are from the exact result: random masks from 3x3 to 31x31 on frames of 8, 10 and 16
-// bits. And settings at the edges of what numbers can hold, huge and tiny coefficients, divisors and amounts: each is
-// exact where it consists of integers, within one code, or refused. And Gaussians of any sigma, by border and depth.
+// How far results are from exact ones: with random masks of real numbers from 3x3 to 31x31, on frames of 8, 10 and 16
+// bits; with settings at the limits of numbers (huge and tiny coefficients, divisors and amounts), each of which is
+// exact where it consists of integers, within one code, or refused; and with Gaussians of any sigma, by border and
+// depth.
 //
 //   accuracy [MASKS] [EDGES]
 //
@@ -27,9 +28,9 @@ namespace cudaconv::test {
 namespace {
 
 struct Tally {
-  uint64_t samples = 0, different = 0;  // from the exact result, rounded
-  double largest = 0;                   // distance from the exact result, in codes
-  uint64_t bytes_apart = 0;             // between backends and methods
+  uint64_t samples = 0, different = 0;  // samples other than the exact result, rounded
+  double largest = 0;                   // largest distance from the exact result, in codes
+  uint64_t bytes_apart = 0;             // bytes that differ between backends and methods
 };
 
 FilterSettings random_mask(std::mt19937 &random) {
@@ -41,7 +42,7 @@ FilterSettings random_mask(std::mt19937 &random) {
   const int width = 3 + 2 * static_cast<int>(random() % 15), height = 3 + 2 * static_cast<int>(random() % 15);
   s.coefficients.width = width;
   s.coefficients.height = height;
-  // Some only add, so that results are spread over the range; some also subtract.
+  // Half of the masks only add, so that results are spread over the range; the others also subtract.
   const double lowest = random() % 2 ? 0.0 : -0.5;
   for (int i = 0; i < width * height; i++) s.coefficients.value.push_back(std::max(lowest, real(random)));
   s.coefficients.value[0] += 0.25;
@@ -60,7 +61,7 @@ double sign(Engine &random) {
   return random() % 2 ? 1 : -1;
 }
 
-// Around a power of two, or any number of its length.
+// A random integer of up to `bits` bits, close to a power of two in half of the cases.
 double integer(Engine &random, int bits) {
   const double power = std::ldexp(1, below(random, bits + 1));
   return random() % 2 ? power + below(random, 3) - 1
@@ -124,19 +125,19 @@ FilterSettings edge_settings(Engine &random, int depth) {
     const double column = integer(random, bits / 2);
     for (int i = 0; i < c.width; i++) {
       if (kind == 0) c.value.push_back(sign(random) * integer(random, bits));
-      if (kind == 1) c.value.push_back(column * row[i]);  // separable
+      if (kind == 1) c.value.push_back(column * row[i]);  // a separable mask
       if (kind == 2) c.value.push_back(sign(random) * real(random, decades));
       if (kind == 3) c.value.push_back(random() % 2 ? sign(random) * integer(random, bits) : real(random, 2));
     }
   }
-  // Divisors near the sum, so that results are within the range.
+  // Divisors are close to the sum, so that results are within the range.
   double sum = 0;
   for (double v : c.value) sum += std::fabs(v);
   if (random() % 2) s.divisor = std::ceil(sum) + below(random, 3);
   return s;
 }
 
-// Whether coefficients, divisor and bias are the integers that are promised to be exact.
+// Whether all coefficients are integers that are promised to be exact.
 bool is_exact(const FilterSettings &s) {
   return std::all_of(s.coefficients.value.begin(), s.coefficients.value.end(),
                      [](double v) { return std::fabs(v) < 1 << 30; });
@@ -155,7 +156,7 @@ bool edges(int count, Backend &cpu, Backend *cuda) {
     FilterSettings settings = edge_settings(random, layout.plane[0].channel[0].depth);
     GuardedFrame source(layout, {0, 0, 1, 0}), got(layout, {0, 0, 1, 0});
     source.fill(random);
-    if (n % 3 == 0)  // all alike, and the largest: sums are what they are bounded by
+    if (n % 3 == 0)  // all samples are alike, and the largest: sums reach their bounds
       for (GuardedFrame::Block &block : source.blocks()) std::fill(block.bytes.begin(), block.bytes.end(), 0xff);
     if (n % 3 == 1)
       for (GuardedFrame::Block &block : source.blocks())
@@ -164,7 +165,7 @@ bool edges(int count, Backend &cpu, Backend *cuda) {
       cpu.retire(cpu.submit(make_plan(settings, layout), source.view(), got.view()));
     } catch (const Error &error) {
       refused++;
-      // Names what was set, and in the test's words says nothing of other kinds of errors.
+      // An error has to name a setting; other kinds of errors fail the test.
       const std::string text = error.what();
       const bool named = text.find("coefficients") != text.npos || text.find("divisor=") != text.npos ||
                          text.find("amount=") != text.npos || text.find("sigma=") != text.npos;
@@ -193,7 +194,7 @@ bool edges(int count, Backend &cpu, Backend *cuda) {
       std::printf("FAILED edge %d: %s format=%s: %g codes off%s\n", n, describe(settings).c_str(), format.name, off,
                   integers ? ", and should be exact" : "");
     }
-    // Some: the largest masks take a GPU as long for these few pixels as for a whole frame.
+    // Only some of the masks, since the largest take a GPU as long for these few pixels as for a whole frame.
     if (!cuda || n % 40) continue;
     for (Method method : {Method::Auto, Method::Constant, Method::Tiled, Method::Blocked}) {
       settings.method = method;
@@ -215,7 +216,7 @@ bool edges(int count, Backend &cpu, Backend *cuda) {
 
 // ---- Gaussians of any sigma -----------------------------------------------------------------------------------------
 
-// Squares of black and white, the largest steps that there are, over the whole frame or a few of its pixels.
+// Runs of black and of white, the largest steps there are, over the whole frame or a few pixels.
 void draw_steps(Random &random, GuardedFrame *frame) {
   for (GuardedFrame::Block &block : frame->blocks()) {
     const size_t run = 1 + random() % 97;
@@ -227,7 +228,8 @@ void draw_steps(Random &random, GuardedFrame *frame) {
   }
 }
 
-// The largest distance from the exact result, in codes, by sigma and border; one line for each sigma and format.
+// Prints the largest distance from the exact result, in codes, by sigma and border: a line for each sigma and format.
+// Returns whether all were small enough.
 bool blurs(Backend &cpu, Backend *cuda) {
   bool good = true;
   for (const char *name : {"GRAY8", "I420_10LE", "GRAY16_LE"}) {

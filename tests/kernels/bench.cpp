@@ -20,9 +20,9 @@ namespace {
 
 constexpr int kWidth = 1920, kHeight = 1080;
 constexpr int kWarmUp = 3, kRuns = 41, kFewRuns = 5;
-constexpr double kEnough = 1e9;  // nanoseconds after which few runs do
-// Frames of one plane, taken in turn, so that none is still in a cache when it comes round again: 2 x 32 of 2 MB at
-// least.
+constexpr double kEnough = 1e9;  // nanoseconds in all after which kFewRuns are enough
+// Frames of one plane that are filtered in turn, so that none is still in a cache when its turn comes again: 2 x 32 of
+// at least 2 MB.
 constexpr int kFrames = 32;
 
 struct Filter {
@@ -78,10 +78,10 @@ struct Bench {
   Backend &backend;
   const Format &format;
   std::vector<GuardedFrame> host;         // kFrames sources, then kFrames targets
-  std::vector<FrameView> source, target;  // what the backend works on
+  std::vector<FrameView> source, target;  // views of `host`, or of device memory
   double copy_ns = 0;
 
-  // Nanoseconds a frame: the GPU's own time, or that of the clock on the wall.
+  // Nanoseconds per frame: the GPU's own time, or wall-clock time.
   double time(const std::shared_ptr<const Plan> &plan) {
     std::vector<double> times;
     double total = 0;

@@ -7,7 +7,7 @@
 namespace cudaconv::test {
 
 // Prints how long each backend and method takes for a few masks on full-HD frames, beside a plain copy of the same
-// bytes. Empty lists: all.
+// bytes. An empty list selects all of its kind.
 void run_bench(const std::vector<std::string> &backends, const std::vector<std::string> &masks,
                const std::vector<std::string> &methods);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// The ends of what settings may be: what is just within them filters as the reference does, what is just beyond is
-// refused. And sums that just fit the lanes that they are computed in, or just do not.
+// The limits of settings: what is just within them filters as the reference does, what is just beyond is refused. And
+// sums that just fit the lanes that they are computed in, or just do not.
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -34,7 +34,7 @@ void expect(bool right, const std::string &what) {
   std::printf("FAILED %s\n", what.c_str());
 }
 
-// What is thrown, or "" where nothing is.
+// The text of the error that `f` throws, or "" where it throws none.
 std::string refusal_of(const std::function<void()> &f) {
   try {
     f();
@@ -71,7 +71,7 @@ FilterSettings custom(int width, int height, std::vector<double> value, double d
   return s;
 }
 
-// Of noise, and of the least and the largest sample in turns.
+// Frames of noise, or of the smallest and largest sample alternately.
 enum class Picture { Noise, Extremes };
 
 GuardedFrame new_frame(const FrameLayout &layout, Picture picture) {
@@ -135,7 +135,7 @@ void test_largest_and_smallest() {
   }
 }
 
-// A magnitude is rounded before it is divided, so that its divisor cannot be as small as that of a sum.
+// A magnitude is rounded before it is divided, so that its divisor cannot be as small as that of a plain sum.
 void test_small_divisors() {
   FilterSettings s = setting(Mask::Sobel);
   s.divisor = 1.0 / 64;
@@ -157,7 +157,7 @@ void test_divisors_of_masks() {
       if (divisor == std::floor(divisor)) expect_as_reference(s, layout, "kirsch by " + std::to_string(divisor));
     }
   }
-  // An unsharp mask has none, whatever it is set to.
+  // The divisor has no effect on an unsharp mask.
   const auto backend = new_backend();
   const GuardedFrame source = new_frame(layout, Picture::Noise);
   GuardedFrame plain = source, divided = source;
@@ -168,7 +168,7 @@ void test_divisors_of_masks() {
   expect(plain == divided, "an unsharp mask with a divisor");
 }
 
-// Fractions that cancel are divided by 1, as integers that cancel are.
+// Coefficients whose sum is 0 have the divisor 1, fractions as well as integers.
 void test_sums_of_nothing() {
   const FrameLayout layout = format_named("GRAY8").layout(40, 9);
   expect(refusal_of(custom(3, 1, {0.1, 0.2, -0.3})).empty(), "fractions that cancel");
@@ -187,7 +187,7 @@ void test_windows_of_methods() {
     s.size = 129;
     expect(!refusal_of(s).empty(), std::string("box of 129 by ") + method_nick(method));
   }
-  // Elements that have all members are rectangles, also where they are given one by one.
+  // A custom element all of whose members are set is a rectangle.
   for (const auto &[width, height] : {std::pair(5, 5), {5, 3}, {3, 5}, {7, 5}}) {
     FilterSettings s = setting(Mask::Dilate);
     s.shape = Shape::Custom;
@@ -221,7 +221,7 @@ void test_sides_of_text() {
 
 // ---- Sums -----------------------------------------------------------------------------------------------------------
 
-// Sums, biases and divisors that together are about what 16, 32 and 64 bits hold.
+// Sums, biases and divisors that together come close to the limits of 16, 32 and 64 bits.
 void test_sums_that_just_fit() {
   for (const char *format : {"GRAY8", "GRAY16_LE"}) {
     const FrameLayout layout = format_named(format).layout(70, 5);
@@ -254,7 +254,7 @@ void test_sums_that_just_fit() {
   }
 }
 
-// Weights in fixed point add up to what they are to add up to, stay symmetric, and each is within one of exact.
+// Weights in fixed point add up to the right sum, are symmetric, and each is within one unit of its exact value.
 void test_weights() {
   for (const int side : {1, 3, 5, 9, 31, 101})
     for (const double sigma : {0.4, 1.0, 2.7, 15.0})
@@ -304,7 +304,7 @@ void test_regions_of_any_size() {
     }
 }
 
-// Of rectangles about their middle, whose widths differ by one pixel or by many.
+// Elements of rectangles about their centre, whose widths differ by one pixel or by many.
 void test_towers() {
   for (const int wide : {1, 2, 5, 15})
     for (const int narrow : {0, 1, 4})
@@ -323,8 +323,9 @@ void test_towers() {
       }
 }
 
-// Blocks begin anew with regions that are apart, and with the first of those that share a pixel: rows of both fields,
-// in the plane with the fewest.
+// Blocks of a mosaic begin anew in each region that is apart from others; regions that share a pixel have common
+// blocks, from the corner of the rectangle around them. A pixel is one of the plane with the fewest; of fields, rows of
+// both count.
 void test_blocks_of_neighbours() {
   for (const char *format : {"GRAY8", "I420", "YUY2"})
     for (const bool interlaced : {false, true})
@@ -342,7 +343,7 @@ void test_blocks_of_neighbours() {
       }
 }
 
-// Rows of fewer samples than vector loops take, and bits that belong to none.
+// Rows with fewer samples than vector loops take at once, and formats with bits that belong to no sample.
 void test_narrow_frames() {
   for (const char *format : {"GRAY8", "I420_10LE", "P010_10LE", "Y210", "RGB10A2_LE", "I420_10BE", "NV12", "Y416_LE"})
     for (const int width : {1, 2, 3, 5, 31, 33}) {
@@ -352,7 +353,7 @@ void test_narrow_frames() {
     }
 }
 
-// The pixels whose centre falls on a member, by the definition.
+// A mask selects the pixels whose centre falls on a member: compared with that definition.
 void test_masks() {
   constexpr int kWidth = 90, kHeight = 61;
   const FrameLayout layout = format_named("GRAY8").layout(kWidth, kHeight);
@@ -388,7 +389,7 @@ void test_masks() {
   }
 }
 
-// Several threads may have a backend filter at once.
+// Several threads may call submit() of one backend at the same time.
 void test_threads() {
   const auto backend = new_backend();
   const FrameLayout layout = format_named("I420").layout(160, 90);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Prints which methods do which masks, as the table of gst/README.md. Sizes are the masks' defaults but for dilate and
-// erode, of which method=cascade does size 5.
+// Prints which methods do which masks, as in the table of gst/README.md. Masks have their default size, but dilate and
+// erode have size 5, since that is the one that method=cascade does.
 #include <cstdio>
 #include <string>
 

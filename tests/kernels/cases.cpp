@@ -14,7 +14,7 @@ namespace cudaconv::test {
 
 namespace {
 
-// Widths around vectors and tiles, single rows and columns, frames smaller than most masks.
+// Sizes: widths around those of vectors and tiles, single rows and columns, frames smaller than most masks.
 const std::vector<Size> kSizes = {
     {1, 1},   {1, 2},   {1, 7},    {1, 40},    {1, 67},  {2, 1},   {7, 1},   {40, 1},  {130, 1}, {2, 2},   {3, 3},
     {4, 3},   {5, 7},   {6, 5},    {7, 6},     {8, 4},   {9, 9},   {15, 16}, {16, 15}, {17, 17}, {31, 8},  {32, 7},
@@ -23,8 +23,8 @@ const std::vector<Size> kSizes = {
     {31, 31}, {33, 31}, {34, 34},  {2, 129},   {4, 257}, {19, 13}, {12, 45}, {48, 40}, {80, 20},
 };
 
-// Once each, after the others: more rows and columns than a dimension of a grid has blocks; and frames in which every
-// two samples make a magnitude.
+// Cases that come once each, after the others: frames with more rows or columns than a grid has blocks in a dimension,
+// and frames in which every pair of samples makes a magnitude.
 std::vector<Case> make_large_cases() {
   std::vector<Case> cases;
   const auto add = [&](Mask mask, const char *format, Size size, Content content) {
@@ -48,7 +48,7 @@ const std::vector<Case> &large_cases() {
 
 const std::vector<Placement> kPlacements = {
     {0, 0, 1, 0},     // rows end to end
-    {1, 1, 1, 0},     // unaligned, pitch a multiple of nothing
+    {1, 1, 1, 0},     // unaligned, and a pitch without alignment
     {0, 3, 256, 64},  // as CUDA and GStreamer align
     {3, 5, 1, 7},    {16, 0, 16, 32},
 };
@@ -57,21 +57,21 @@ Coefficients coefficients(int width, int height, std::vector<double> value) {
   return {width, height, std::move(value)};
 }
 
-// Asymmetric in every direction, so that a flipped or transposed mask shows.
+// Integers without any symmetry, so that a flipped or transposed mask shows.
 Coefficients integers(int width, int height, int spread) {
   Coefficients c = coefficients(width, height, {});
   for (int i = 0; i < width * height; i++) c.value.push_back(i * 7919 % (2 * spread + 1) - spread + (i == 0));
   return c;
 }
 
-// The same, fractions.
+// Fractions without any symmetry.
 Coefficients fractions(int width, int height) {
   Coefficients c = integers(width, height, 100);
   for (double &v : c.value) v = (v + 40) / 333;
   return c;
 }
 
-// A structuring element that has about one pixel in `every`, its corners among them.
+// A structuring element with about one pixel in `every` as a member, its corners among them.
 Coefficients members(int width, int height, unsigned every) {
   Coefficients c = coefficients(width, height, {});
   Random random(every);
@@ -80,7 +80,7 @@ Coefficients members(int width, int height, unsigned every) {
   return c;
 }
 
-// With this row and column.
+// The mask that is the product of a row and a column.
 Coefficients product(const std::vector<double> &row, const std::vector<double> &column) {
   Coefficients c = coefficients(static_cast<int>(row.size()), static_cast<int>(column.size()), {});
   for (double y : column)
@@ -88,8 +88,7 @@ Coefficients product(const std::vector<double> &row, const std::vector<double> &
   return c;
 }
 
-// Masks for colours that are weighted by alpha: with sums of 32 bits, of 64 and of more, products of a row and a column
-// and others.
+// Masks for alpha=weighted: with sums of 32 bits, of 64 bits and of more; products of a row and a column and others.
 void add_weighted(std::vector<FilterSettings> &list) {
   const auto add = [&](Mask mask, auto change) {
     FilterSettings s;
@@ -170,7 +169,7 @@ std::vector<FilterSettings> make_variants() {
   add(Mask::Gauss, sigma(6));
   add(Mask::Gauss, size(127), sigma(20));
   for (double s : {11.0, 15.5, 24.0, 45.0, 100.0, 250.0}) add(Mask::Gauss, sigma(s));
-  add(Mask::Gauss, size(201), sigma(250));  // all but a box: no smaller frame comes near it
+  add(Mask::Gauss, size(201), sigma(250));  // nearly a box, which no smaller frame can approximate
   add(Mask::Gauss, size(1501));
   add(Mask::Gauss, sigma(12), divisor(0.7), bias(-0.1));
   add(Mask::Gauss, sigma(1), divisor(0.7), bias(0.1));
@@ -220,14 +219,14 @@ std::vector<FilterSettings> make_variants() {
     for (Shape element : {Shape::Rect, Shape::Cross, Shape::Ellipse})
       for (int side : {15, 63, 129, 255})
         if (element != Shape::Rect || side > 127) add(m, size(side), shape(element));
-    // Of about half the window's pixels, and of few.
+    // Elements with about half of the window's pixels as members, and with few.
     add(m, shape(Shape::Custom), coefs(members(15, 15, 2)));
     add(m, shape(Shape::Custom), coefs(members(31, 31, 2)));
     add(m, shape(Shape::Custom), coefs(members(31, 9, 5)));
     add(m, shape(Shape::Custom), coefs(members(5, 29, 7)));
     add(m, shape(Shape::Custom), coefs(coefficients(31, 5, std::vector<double>(155, 1))));
   }
-  // Squares that take several passes on CUDA.
+  // Squares so large that CUDA filters them in several passes.
   for (Mask m : {Mask::Open, Mask::Gradient, Mask::Tophat})
     for (int side : {129, 255}) add(m, size(side));
   add(Mask::Erode, size(129), times(3));
@@ -253,7 +252,7 @@ std::vector<FilterSettings> make_variants() {
   add(Mask::Custom, coefs(integers(1, 31, 4)), bias(0.5));
   add(Mask::Custom, coefs(integers(5, 3, 20)), divisor(-11), bias(0.5));
   add(Mask::Custom, coefs(integers(7, 7, 1000)), negative(Negative::Absolute));
-  // Up to 9x9 and 8 bits.
+  // Masks that do not separate: sizes and coefficients around those that kernels for 8-bit samples take.
   add(Mask::Custom, coefs(integers(5, 5, 50)));
   add(Mask::Custom, coefs(integers(7, 7, 128)), divisor(1024));
   add(Mask::Custom, coefs(integers(5, 9, 100)), divisor(-777), bias(0.3));
@@ -269,12 +268,12 @@ std::vector<FilterSettings> make_variants() {
   add(Mask::Custom, coefs(integers(19, 17, 9)), divisor(64));
   add(Mask::Custom, coefs(integers(31, 31, 3)), divisor(50));
   add(Mask::Custom, coefs(integers(31, 31, 127)), divisor(30000), bias(0.3));
-  // Sums of 16-bit samples that are as large as sums of a digit of their coefficients come.
+  // With 16-bit samples these sums are the largest that one digit of the coefficients can make.
   std::vector<double> low(31 * 31, -1024);
   low[0] = 1;
   add(Mask::Custom, coefs(coefficients(31, 31, low)), divisor(-1024 * 960));
-  add(Mask::Custom, coefs(coefficients(3, 3, {2, 4, 2, -4, -8, -4, 6, 12, 6})), divisor(9));  // of rank 1
-  // Separable ones of 7x7 and 9x9: with a divisor of a power of two, negative numbers, and numbers of more than 8 bits.
+  add(Mask::Custom, coefs(coefficients(3, 3, {2, 4, 2, -4, -8, -4, 6, 12, 6})), divisor(9));  // separable
+  // Separable masks of 7x7 and 9x9: with a power of two as divisor, with negative numbers, and with more than 8 bits.
   add(Mask::Custom, coefs(product({1, 0, 3, 7, 5, 10, 6}, {11, 4, 6, 2, 3, 5, 1})), divisor(1024));
   add(Mask::Custom, coefs(product({1, 2, 3, 4, 5, 4, 7, 2, 4}, {4, 3, 2, 1, 8, 5, 6, 2, 1})), divisor(1024));
   add(Mask::Custom, coefs(product({1, -2, 3, 7, 5, 0, 2}, {-1, 4, 6, 9, 3, 2, 1})), divisor(48), bias(-0.1));
@@ -283,11 +282,11 @@ std::vector<FilterSettings> make_variants() {
   add(Mask::Custom, coefs(product({127, -128, 3, 1, 5, 0, 2}, {-128, 4, 6, 127, 3, 2, 1})), divisor(5000), bias(0.5));
   add(Mask::Custom, coefs(product({1, 200, 3, 1, 5, 0, 2}, {2, 4, 6, 101, 3, 2, 1})), divisor(25228));
   add(Mask::Custom, coefs(product({90, 120, 3, 127, 5, 0, 2, 1, 1}, {2, 4, 6, 101, 3, 2, 1, 3, 5})), divisor(44000));
-  // As large as they may be.
+  // The largest coefficients allowed.
   add(Mask::Custom, coefs(coefficients(3, 3, {1073741823, -1, 7, -1073741823, 1073741823, 0, 99, 536870912, 3})),
       divisor(2147483647));
   add(Mask::Custom, coefs(coefficients(3, 1, {-715827882, 1073741822, 715827881})), divisor(1073741821), bias(0.25));
-  // All alike, so that running sums do them: high, wide, negative, and with a divisor of their own.
+  // Coefficients that are all alike, which running sums take: high, wide, negative, and with divisors of their own.
   const auto uniform = [](int width, int height, double v) {
     return coefficients(width, height, std::vector<double>(width * height, v));
   };
@@ -315,8 +314,8 @@ std::vector<FilterSettings> make_variants() {
   return list;
 }
 
-// Whether alpha=weighted does the mask, within a code of the exact result: that ends where a window reaches out so far
-// that its outermost weights cannot be told from 0.
+// Whether alpha=weighted takes the mask and comes within a code of the exact result. Gaussians that reach out too far
+// do not: their outermost weights cannot be told from 0.
 bool takes_weights(const FilterSettings &s) {
   switch (s.mask) {
     case Mask::Gauss:
@@ -331,10 +330,10 @@ bool takes_weights(const FilterSettings &s) {
 Size window(const FilterSettings &s) {
   if (s.mask == Mask::Custom || s.shape == Shape::Custom) return {s.coefficients.width, s.coefficients.height};
   int side = s.size;
-  if (s.mask == Mask::Mosaic) side = 1;  // each pixel is read once
+  if (s.mask == Mask::Mosaic) side = 1;  // the reference reads each pixel once
   if (!side && s.sigma > 0) side = 2 * static_cast<int>(3 * s.sigma + 1) + 1;
   if (!side) side = 9;
-  // Large ones are summed along rows and columns, by the reference in floating point.
+  // The reference sums large boxes and Gaussians along rows, then along columns, in floating point.
   const bool along_lines = s.mask == Mask::Box || s.mask == Mask::Gauss || s.mask == Mask::Unsharp;
   return {side, along_lines && side > 31 ? 31 : side};
 }
@@ -348,13 +347,13 @@ double uniform(Random &random, double low, double high) {
   return low + (high - low) * (static_cast<double>(random() >> 11) / 0x1p53);
 }
 
-// Spread over a rectangle of about the size of the frame.
+// Draws a mask over a rectangle of about the size of the frame.
 RegionMask draw_mask(Random &random, const Region &box) {
   RegionMask mask;
   mask.box = {box.x, box.y, box.width, box.height};
   mask.width = static_cast<int>(1 + random() % 40);
   mask.height = static_cast<int>(1 + random() % 30);
-  const unsigned run = 1 + random() % 12;  // samples that are alike
+  const unsigned run = 1 + random() % 12;  // length of runs of equal samples
   uint8_t value = 0;
   for (int i = 0; i < mask.width * mask.height; i++) {
     if (random() % run == 0) value = static_cast<uint8_t>(random() % 3);
@@ -363,8 +362,8 @@ RegionMask draw_mask(Random &random, const Region &box) {
   return mask;
 }
 
-// None mostly; else some rectangles, which may overlap and reach out of the frame, now and then a crowd of small ones,
-// turned ones, and a mask. Where fields are frames, they may be those of a taller one.
+// Draws no regions for most cases. Else some rectangles, which may overlap and reach out of the frame; sometimes a
+// crowd of small ones, rotated ones, and masks; and where the frame is not interlaced, sometimes the rows of one field.
 Regions draw_regions(Random &random, Size frame, bool interlaced) {
   Regions regions;
   if (random() % 5) return regions;
@@ -377,7 +376,7 @@ Regions draw_regions(Random &random, Size frame, bool interlaced) {
   for (int i = 0; i < count; i++) {
     const auto within = [&](int from, int to) { return from + static_cast<int>(random() % (to - from + 1)); };
     regions.region.push_back({within(-w / 2, w), within(-h / 2, h), within(1, most_w), within(1, most_h)});
-    // No angle at which a corner lies on the edge of a pixel.
+    // Angles are drawn so that no corner lies exactly on the edge of a pixel.
     if (random() % 4 == 0) regions.region.back().rotation = uniform(random, -3.1, 3.1);
     if (random() % (crowd ? 50 : 6) == 0) regions.mask.push_back(draw_mask(random, regions.region.back()));
   }

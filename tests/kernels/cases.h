@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// What the conformance test tries. A case is everything but backend and method, and follows from its number and the
-// seed.
+// The cases of the conformance test. A case is all that a frame is filtered with but backend and method, and follows
+// from its number and the seed.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +14,10 @@
 
 namespace cudaconv::test {
 
-// EveryTwo: of a frame with twice as many rows and columns as samples have values, each square of 2x2 begins with two
-// of them, all there are, above zeros.
+// Patterns of samples. EveryTwo: in a frame with twice as many rows and columns as samples have values, the squares of
+// 2x2 begin with every pair of values there is, above zeros.
 enum class Content { Random, NearZero, NearFull, Checkerboard, Impulse, Extremes, EveryTwo };
-constexpr int kContents = 6;  // that cases take in turn: all but the last
+constexpr int kContents = 6;  // contents that cases take in turn: all but EveryTwo
 
 struct Size {
   int width, height;
@@ -25,14 +25,14 @@ struct Size {
 
 struct Case {
   uint64_t number = 0;
-  FilterSettings settings;  // all but the method
+  FilterSettings settings;  // without the method
   Regions regions;
   const Format *format = nullptr;
   Size size{};
   bool interlaced = false;
   Content content = Content::Random;
   int source_placement = 0, target_placement = 0;
-  bool in_place = false;  // source and target are one frame; regions are active
+  bool in_place = false;  // source and target are the same frame; regions are active
 };
 
 const char *content_name(Content content);
@@ -40,23 +40,23 @@ const std::vector<Placement> &placements();
 const std::vector<Border> &borders();
 const std::vector<Method> &methods();
 
-// As on a launch line, with only what differs from the defaults, the mask and the border apart.
+// The settings or the case as on a launch line: mask, border, and what differs from the defaults.
 std::string describe(const FilterSettings &settings);
 std::string describe(const Case &c);
 
-// Same sequence for the same number and seed.
+// A random generator with the same sequence for the same seed and number.
 Random random_for(uint64_t seed, uint64_t number);
 
-// The cases in which every mask with its variants meets every border, `rounds` times each: case n takes format n mod
-// 23, size n mod the number of sizes, content n mod 6, placement n mod 5, which have no common factor, so that any two
-// of them meet in all combinations. Chroma, alpha, interlacing, regions and the colour of the border are drawn. A size
-// that would keep the reference busy for too long is replaced with the next in the list.
+// Lists of cases. In a thinned list every mask with its variants meets every border, `rounds` times each. Case n takes
+// format, size, content and placement n modulo their numbers, which have no common factor, so that any two of them meet
+// in all combinations. Chroma, alpha, interlacing, regions and the colour of the border are drawn. A size that would
+// keep the reference busy for too long is replaced by the next one in the list.
 class Cases {
  public:
-  // Whole: every mask with its variants meets every border, format and size. Random: everything is drawn.
+  // Thinned: see above. Whole: every mask with its variants meets every border, format and size. Random: all is drawn.
   enum class Kind { Thinned, Whole, Random };
 
-  // `small`: only frames that an emulated GPU does quickly.
+  // `small`: only frames that an emulated GPU filters quickly.
   Cases(Kind kind, uint64_t seed, bool small, uint64_t count_or_rounds);
 
   uint64_t count() const;

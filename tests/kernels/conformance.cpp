@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Every backend and method against the reference, byte for byte: the samples, and every byte around them.
+// Compares every backend and method with the reference, byte for byte: all samples, and all bytes around them.
 //
 //   conformance [--backend=cpu,cuda] [--method=..,..] [--mask=..,..] [--border=..,..] [--format=..,..] [--size=WxH]
 //               [--seed=N] [--rounds=N | --full | --random=N] [--part=I/N] [--threads=N] [--case=N] [--small] [--list]
 //               [--bench]
 //
-// --full takes an hour of a processor. --part=I/N does case I and every Nth after it, so that N processes share the
-// work; --threads=N, for CUDA, has as many backends side by side.
+// --full takes an hour of one processor. --part=I/N filters case I and every Nth one after it, so that N processes
+// share the work. --threads=N runs N CUDA backends side by side.
 //
-// Where a mask is not one of integers, the reference is a real number, and the result may be a code away from it. Then
-// the CPU's method `auto` is held to that, and everything else to the bytes of the CPU. The exit code is 77 where only
-// CUDA is asked for and there is no device.
+// With masks that do not consist of integers the reference's result is a real number, and the filter's may be a code
+// away from it. The CPU with method=auto is then compared with the reference, and everything else with the bytes of the
+// CPU. The exit code is 77 where only CUDA is asked for and there is no device.
 #include <algorithm>
 #include <atomic>
 #include <cmath>
@@ -42,7 +42,7 @@ namespace cudaconv::test {
 
 namespace {
 
-constexpr int kSkipped = 77;  // the exit code that Meson takes for a skipped test
+constexpr int kSkipped = 77;  // exit code of a test that Meson reports as skipped
 
 using List = std::vector<std::string>;
 
@@ -75,10 +75,10 @@ class Report {
     fail(backend, method, describe(c), what);
   }
 
-  // Where no case is to blame.
+  // A failure that belongs to no case.
   void fail(const std::string &backend, const std::string &what) { fail(backend, Method::Auto, "", what); }
 
-  // The plan was not made: this method cannot do this mask, or nothing can.
+  // Counts a plan that was refused: this method cannot do the mask, or none can.
   void refuse(const std::string &backend, Method method, const Case &c, const std::string &why) {
     std::lock_guard<std::mutex> lock(mutex_);
     counts_[{backend, method}].refused++;
@@ -87,7 +87,7 @@ class Report {
     if (method == Method::Auto && r.why.empty()) r.why = describe(c.settings) + ": " + why;
   }
 
-  // Whether nothing failed.
+  // Prints the summary. Returns whether nothing failed.
   bool summary() const {
     std::printf("\nRefused, by mask:\n");
     for (const auto &[mask, by_method] : refusals_) {
@@ -123,7 +123,7 @@ class Report {
     std::lock_guard<std::mutex> lock(mutex_);
     counts_[{backend, method}].failed++;
     failed_++;
-    // Methods tend to fail alike: the first one speaks for them.
+    // Methods tend to fail alike: of equal failures only the first one is printed.
     if (printed_.size() == kPrinted || !printed_.insert({backend, where, what}).second) return;
     std::printf("FAILED backend=%s method=%s seed=%llu %s\n    %s\n", backend.c_str(), method_nick(method),
                 number(seed_), where.c_str(), what.c_str());
@@ -133,12 +133,12 @@ class Report {
   mutable std::mutex mutex_;
   const uint64_t seed_;
   uint64_t failed_ = 0;
-  std::set<std::tuple<std::string, std::string, std::string>> printed_;  // backend, where, what
+  std::set<std::tuple<std::string, std::string, std::string>> printed_;  // backend, case, failure
   std::map<std::pair<std::string, Method>, Counts> counts_;
   std::map<Mask, std::map<Method, Refusals>> refusals_;
 };
 
-// The first sample that differs, or the first byte if it belongs to none.
+// Describes the first sample that differs, or the first byte where all samples are equal.
 std::string first_difference(const FrameLayout &layout, const GuardedFrame &want, const GuardedFrame &got) {
   std::ostringstream out;
   const reference::Frame a = reference::read(layout, want.view()), b = reference::read(layout, got.view());
@@ -167,7 +167,7 @@ std::string first_difference(const FrameLayout &layout, const GuardedFrame &want
 
 // ---- One case -------------------------------------------------------------------------------------------------------
 
-// Samples to filter. For each channel all of them at once, so that planes of any shape share a pattern.
+// Fills a channel with samples. Patterns run through all its samples, so that planes of any shape have them.
 void fill_samples(reference::Channel &channel, int max, Content content, Random &random) {
   const int spread = std::min(3, max);
   const size_t impulse = random() % channel.sample.size();
@@ -202,17 +202,17 @@ void fill_samples(reference::Channel &channel, int max, Content content, Random 
   }
 }
 
-// A case made ready: two sources of the same samples and different padding, and every byte of what must become of
-// `blank`.
+// A case that is ready to run: two sources with the same samples and different padding, the target before, and every
+// byte that it should have after.
 struct Prepared {
   Case c;
   FrameLayout layout;
   std::vector<GuardedFrame> sources;
   std::optional<GuardedFrame> blank, want;
-  std::string refusal;  // not empty: nothing to test, the CPU does not do this mask
+  std::string refusal;  // not empty: the CPU refuses the mask, and nothing is compared
 };
 
-// Holds one run of a real-valued mask on the CPU to the exact result. Empty: it is right.
+// Compares a result of the CPU with the exact real numbers. Returns the first difference, or an empty text.
 std::string check_real(const FrameLayout &layout, const reference::Frame &exact, const reference::Frame &got) {
   for (int p = 0; p < layout.planes; p++) {
     for (int c = 0; c < layout.plane[p].channels; c++) {
@@ -261,7 +261,7 @@ std::shared_ptr<const Prepared> prepare(const Case &c, uint64_t seed, Backend &c
     GuardedFrame &frame = prepared->sources.emplace_back(layout, placements()[c.source_placement]);
     frame.fill(random);
     reference::write(source, layout, frame.view());
-    // Outside the regions they stay as they are.
+    // Unused bits are only dirty without regions: pixels outside of regions would keep them.
     if (!c.regions.active) frame.dirty_unused_bits(layout, random);
   }
   if (c.in_place) {
@@ -274,7 +274,7 @@ std::shared_ptr<const Prepared> prepare(const Case &c, uint64_t seed, Backend &c
 
   reference::Frame result = reference::filter(c.settings, layout, source, c.regions);
   if (has_real(result)) {
-    // n iterations are n runs; each by itself is near the exact result of what it was given.
+    // Each iteration is compared by itself, since each is within one code of the exact result for its input.
     FilterSettings once = c.settings;
     once.iterations = 1;
     reference::Frame in = source;
@@ -299,7 +299,7 @@ std::shared_ptr<const Prepared> prepare(const Case &c, uint64_t seed, Backend &c
 
 // ---- One backend ----------------------------------------------------------------------------------------------------
 
-// Submits cases and compares what comes back, with several frames in flight at times, each with its own plan.
+// Submits cases to a backend and compares the results. Several frames, each with its own plan, may be in flight.
 class Runner {
  public:
   Runner(std::unique_ptr<Backend> backend, Report &report) : backend_(std::move(backend)), report_(report) {
@@ -345,7 +345,7 @@ class Runner {
     if (c.in_place) src = dst;
     in_flight_.push_back(std::move(p));
     try {
-      // The buffers of a moved vector stay where they are, and so do both views.
+      // The views stay valid, since a vector's buffer stays where it is when the vector is moved.
       in_flight_.back().ticket = backend_->submit(std::move(plan), src, dst, c.regions);
     } catch (const Error &error) {
       in_flight_.pop_back();
@@ -419,7 +419,7 @@ class Conformance {
  public:
   Conformance(const Options &options, const Cases &cases) : options_(options), cases_(cases), report_(options.seed) {}
 
-  // The exit code.
+  // Runs all cases and returns the exit code.
   int run() {
     if (wanted(options_.backends, "cpu")) {
       std::vector<std::thread> threads;
@@ -445,7 +445,7 @@ class Conformance {
   }
 
  private:
-  // What a backend throws ends its part of the test, as a failure.
+  // Calls `f`. An exception from a backend is a failure and ends this backend's part of the test.
   template <typename F>
   void guarded(const char *backend, F f) {
     try {
@@ -473,7 +473,7 @@ class Conformance {
   }
 
   void run_cpu() {
-    // A frame in one piece; in several, the last first; and in several on threads.
+    // The CPU filters each frame in one piece, in several pieces from the last to the first, or on several threads.
     Workers workers(3);
     const ParallelFor forwards = [](int n, const std::function<void(int)> &body) {
       for (int i = 0; i < n; i++) body(i);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// What the CUDA backend promises beside the bytes: to give up when it is told to, not to run ahead of the GPU, and to
-// bear one thread that submits and another one that retires. The exit code is 77 where there is no device.
+// What the CUDA backend promises beside the right bytes: to give up when it is cancelled, not to run far ahead of the
+// GPU, and to work with one thread that submits and another one that retires. The exit code is 77 where there is no
+// device.
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -42,7 +43,7 @@ FilterSettings repeated(Mask mask, int iterations, Method method = Method::Auto)
   return s;
 }
 
-// A frame to filter, where its result goes, and what that has to be.
+// A frame to filter, its target, and the bytes expected there.
 struct Work {
   Work(const char *format, int width, int height, const FilterSettings &settings, int seed)
       : layout(format_named(format).layout(width, height)),
@@ -69,7 +70,7 @@ void expect_right(Backend &backend, const std::string &where) {
   expect(work.is_right(), "a frame is right " + where);
 }
 
-// How submit() ends that is told to give up once `when` has returned; its milliseconds since then.
+// Cancels submit() after `when` has returned, and checks that it gives up. Returns the milliseconds that this took.
 double give_up(Backend &backend, const FilterSettings &settings, const FrameLayout &layout,
                const std::function<void()> &when, const std::string &what) {
   using Clock = std::chrono::steady_clock;
@@ -129,7 +130,7 @@ void test_cancellation(Backend &backend) {
 }
 
 #ifdef HAVE_STANDIN
-// The CPU waits for the GPU only where a plan has more passes than may be enqueued, and has no events made for others.
+// The CPU waits for the GPU, and makes events for that, only where a plan has more passes than may be enqueued.
 void test_launches_ahead() {
   for (const int passes : {8, 30}) {
     const auto fresh = make_cuda_backend();
@@ -162,7 +163,7 @@ void test_failures(Backend &backend) {
 }
 #endif
 
-// What makes no context is named, and is not found by the next call; the current device stays.
+// The reason why no context can be made is named, and is forgotten by the next call. The current device stays.
 void test_why_no_context(Backend &backend) {
   expect(why_no_context(0).empty(), "a context can be made: " + why_no_context(0));
   expect(!why_no_context(999).empty(), "there is no device 999");
@@ -186,7 +187,7 @@ void test_why_no_context(Backend &backend) {
   expect_right(backend, "after questions for contexts");
 }
 
-// Of frames whose planes are not dense and that are not unpacked either.
+// border=keep with planes that are neither dense nor unpacked.
 void test_kept_pixels(Backend &backend) {
   FilterSettings settings = repeated(Mask::Box, 1);
   settings.size = 67;
@@ -196,7 +197,7 @@ void test_kept_pixels(Backend &backend) {
   expect(work.is_right(), "kept pixels of bit fields");
 }
 
-// One thread submits, another one retires, and a third asks.
+// One thread submits, another one retires, and a third one asks is_done() and stats().
 void test_threads(Backend &backend) {
   constexpr int kFrames = 120;
   constexpr size_t kInFlight = 4;
@@ -249,7 +250,7 @@ void test_threads(Backend &backend) {
   asks.join();
 }
 
-// Of two threads that retire, as where an element stops, each finds its frame complete.
+// Two threads may retire at the same time, as when an element stops: each finds its own frame complete.
 void test_two_that_retire(Backend &backend) {
   for (int round = 0; round < 60; round++) {
     std::vector<Work> work;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Frames in the memory of the current CUDA device, for tests. Throws std::runtime_error where a CUDA call fails.
+// Frames in the memory of the current CUDA device, for tests. Functions throw std::runtime_error where a CUDA call
+// fails.
 #pragma once
 
 #include <memory>
@@ -12,8 +13,8 @@ struct CUstream_st;
 
 namespace cudaconv::test {
 
-// Where the frames of a thread get their memory and are copied: a stream that waits for no other, and the device's
-// pool, which keeps what is freed. cudaFree would wait for all that runs on the device, and everyone else for it.
+// The stream and the memory pool for the frames of one thread. The stream waits for no other one, and the pool keeps
+// memory that is freed: cudaFree() would wait for all work on the device, and all other threads for it.
 class DeviceFrames {
  public:
   DeviceFrames();
@@ -26,11 +27,11 @@ class DeviceFrames {
   CUstream_st *stream_ = nullptr;
 };
 
-// A copy of a GuardedFrame, guard bytes included. Each plane is a block by itself, exactly as large as on the host, so
-// that a sanitizer sees the first byte beyond.
+// A copy of a GuardedFrame in device memory, guard bytes included. Each plane is an allocation of its own, exactly as
+// large as on the host, so that a sanitizer notices an access to the first byte beyond.
 class DeviceFrame {
  public:
-  // `home` has to outlive the frame.
+  // Copies `host` to the device. `home` has to outlive this frame.
   DeviceFrame(const DeviceFrames &home, const GuardedFrame &host);
 
   FrameView view() const { return view_; }
@@ -47,7 +48,7 @@ class DeviceFrame {
   FrameView view_;
 };
 
-// Nanoseconds that a copy of `bytes` within the device takes, the median of `runs` over memory larger than any cache.
+// Nanoseconds that a copy of `bytes` within the device takes: the median of `runs`, in memory larger than any cache.
 double device_copy_ns(size_t bytes, int runs);
 
 }  // namespace cudaconv::test

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Structuring elements on frames larger than what the reference could do in all their pixels: some pixels, drawn at
-// random and at the corners, are looked up by the definition, on both backends; all bytes of the two are alike.
+// Structuring elements on frames too large for the reference. Some pixels, at random places and at the corners, are
+// compared with the definition of dilation and erosion on both backends; all bytes of the two backends are compared.
 #include <algorithm>
 #include <cstdio>
 #include <memory>
@@ -50,7 +50,7 @@ std::vector<Setting> make_settings() {
       add(label + " cross", mask, Shape::Cross, size);
       if (size > 31) add(label + " rect", mask, Shape::Rect, size);
     }
-  // By several passes at every border.
+  // A square that takes several passes on CUDA, with every border.
   for (const Named<Border> &border : kBorderNames) {
     add(std::string("dilate 255 rect, border=") + border.nick, Mask::Dilate, Shape::Rect, 255);
     list.back().settings.border = border.value;
@@ -61,7 +61,7 @@ std::vector<Setting> make_settings() {
     for (int i = 0; i < width * height; i++) c.value.push_back(random() % 2);
     c.value[random() % c.value.size()] = 1;
     add("custom " + std::to_string(width) + "x" + std::to_string(height), Mask::Dilate, Shape::Custom, 0, c);
-    // Its mirror image.
+    // The mirror image of the element before.
     std::reverse(c.value.begin(), c.value.end());
     add("custom " + std::to_string(width) + "x" + std::to_string(height) + " turned", Mask::Erode, Shape::Custom, 0, c);
   }
@@ -140,7 +140,7 @@ int run() {
     std::printf("CUDA is left out: %s\n", why.c_str());
   else
     cuda = make_cuda_backend();
-  // Several tiles of all kernels, which end anywhere in the last ones.
+  // Frames of several tiles of every kernel, which end at different places in the last tiles.
   test(*cpu, cuda.get(), "RGBA", 643, 67);
   test(*cpu, cuda.get(), "GRAY8", 301, 290);
   test(*cpu, cuda.get(), "NV12", 420, 90);

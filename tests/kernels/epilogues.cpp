@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// From exact sums to samples: every form in which a backend does that against round_to_sample(), which unit.cpp
-// compares with the definition. Sums are those around each place where a result changes, and at both ends of what a
-// mask makes.
+// The step from exact sums to samples: every form of it in the backends against round_to_sample(), which unit.cpp
+// compares with the definition. Sums are taken around the places where a result changes, and at both ends of a mask's
+// range.
 #include <algorithm>
 #include <cstdio>
 #include <map>
@@ -29,9 +29,9 @@ namespace cudaconv::test {
 namespace {
 
 int failures = 0;
-std::map<std::string, int64_t> compared;  // how many samples of each form
+std::map<std::string, int64_t> compared;  // number of samples compared, by form
 
-// A pass whose sums are to be rounded: multiples of `unit` from `low` to `high`.
+// A mask whose sums are to be rounded; sums are multiples of `unit` from `low` to `high`.
 struct Case {
   std::string name;
   FrameLayout layout;
@@ -54,7 +54,7 @@ void expect(const std::string &form, const Case &c, int64_t sum, int want, int g
                 got, want);
 }
 
-// Sums that are multiples of `unit`, a multiple of four of them.
+// Sums to test, rounded to multiples of `unit`; their number is a multiple of four.
 std::vector<int64_t> sums_of(const Case &c, int64_t unit) {
   const Rounding &r = c.rounding();
   std::vector<int64_t> sums;
@@ -85,7 +85,7 @@ void test_loops(const std::string &form, const Case &c, const VectorLoops &loops
   for (size_t i = 0; i < sums.size(); i++) expect(form, c, sums[i], c.round(sums[i]), out[i]);
 }
 
-// Sums and the samples in the middle of windows, with gains that are divided by what they share.
+// Unsharp masks: sums and centre samples, with gains that are reduced by their common factor.
 void test_gains(const Case &c, const VectorLoops &loops) {
   const Pass &pass = c.pass();
   Gain gain = {pass.sum_gain, pass.center_gain, pass.sum_shift, false};
@@ -134,7 +134,7 @@ void test_cpu(const Case &c) {
 
 // ---- GPU ------------------------------------------------------------------------------------------------------------
 
-// How many times larger or, negative, smaller a kernel's coefficients are than the plan's: powers of two.
+// By how much a kernel's coefficients are multiples or fractions of the plan's, as powers of two.
 struct Ratio {
   int64_t up = 1, unit = 1;
 
@@ -154,7 +154,7 @@ size_t first_of(const std::vector<int32_t> &values) {
   return std::find_if(values.begin(), values.end(), [](int32_t v) { return v != 0; }) - values.begin();
 }
 
-// Coefficient `index` of lines of bytes that lie `stride` words apart.
+// Coefficient `index` of a line whose bytes are `stride` words apart.
 int64_t coefficient(const uint32_t *line, size_t stride, int bytes, bool is_signed, int index) {
   int64_t value = 0;
   for (int b = 0; b < bytes; b++) {
@@ -164,7 +164,7 @@ int64_t coefficient(const uint32_t *line, size_t stride, int bytes, bool is_sign
   return value;
 }
 
-// Four sums as a lane has them, of two rows of two pixels each, in parts as sums of bytes come.
+// Four sums as a lane holds them, for two pixels in each of two rows, split into parts as sums of bytes are.
 template <int kParts>
 PartialSums<kParts> parts_of(const int64_t *sums) {
   PartialSums<kParts> result;
@@ -174,7 +174,7 @@ PartialSums<kParts> parts_of(const int64_t *sums) {
   return result;
 }
 
-constexpr int kByteOrder[4] = {0, 2, 1, 3};  // of those sums in words of bytes
+constexpr int kByteOrder[4] = {0, 2, 1, 3};  // the order of these sums in a word of bytes
 
 void expect_bytes(const std::string &form, const Case &c, const int64_t *sums, uint32_t word) {
   for (int i = 0; i < 4; i++) {
@@ -183,7 +183,7 @@ void expect_bytes(const std::string &form, const Case &c, const int64_t *sums, u
   }
 }
 
-// round_sums() and round_pixels(); `more` is what the kernel's sums are too large by.
+// Tests round_sums() and round_pixels(). `more` is by how much the kernel's sums are too large.
 template <Weights kWeights, int kParts>
 void test_sum_rounding(const Case &c, const MmaParams &p, bool bytes, const Ratio &ratio, int64_t more) {
   const std::vector<int64_t> all = sums_of(c, c.unit);
@@ -217,7 +217,7 @@ void test_sum_rounding(const Case &c, const MmaParams &p, bool bytes, const Rati
   }
 }
 
-// What row_pairs.cuh and blocks4x4.cuh do with sums of bytes.
+// Tests what row_pairs.cuh and blocks4x4.cuh make of sums of bytes.
 void test_scales(const Case &c, const DenseMmaParams &p, const MmaKind &kind, const Ratio &ratio) {
   const std::vector<int64_t> all = sums_of(c, c.unit);
   const PartParams part = {};
@@ -311,7 +311,7 @@ void test_mma(const Case &c) {
   }
 }
 
-// The word that apply_epilogue() makes of a word's sums.
+// Calls apply_epilogue() in the form that `p` selects, and returns the word that it makes of sums.
 template <typename Swar>
 uint32_t apply(const SlidingParams &p, const uint32_t (&sums)[Swar::kSplit]) {
   switch (p.swar.epilogue) {
@@ -332,7 +332,7 @@ uint32_t apply(const SlidingParams &p, const uint32_t (&sums)[Swar::kSplit]) {
   return 0;
 }
 
-// Sums of 16-bit floats, which are integers: as many times the least float there is.
+// Sums in 16-bit floats, which hold integers as multiples of the smallest float.
 void test_half_sums(const Case &c, const SwarParams &k, const Ratio &ratio, int64_t init) {
   const std::vector<int64_t> all = sums_of(c, c.unit);
   for (size_t n = 0; n < all.size(); n += 4) {
@@ -357,15 +357,16 @@ void test_swar(const Case &c, Tier tier) {
       kind.sliding == Sliding::Separable3 || kind.sliding == Sliding::Separable5 || kind.sliding == Sliding::Separable7;
   Ratio ratio;
   if (kind.sliding == Sliding::HalfSquare3 || kind.sliding == Sliding::HalfCross3) {
-    // Divides by what offset, divisor and coefficients share: there is nothing to divide by then.
+    // Such kernels divide by the common factor of offset, divisor and coefficients, after which nothing is left to
+    // divide by.
     ratio.apply(2 * c.rounding().half, 1);
     return test_half_sums(c, k, ratio, c.rounding().offset / (2 * c.rounding().half));
   }
   int64_t init = k.init;
   if (separable) {
-    if (kind.sums16 && kind.sliding != Sliding::Separable3) return;  // rows of five have a form of their own
+    if (kind.sums16 && kind.sliding != Sliding::Separable3) return;  // rows of five have their own
     const size_t x = first_of(mask.row), y = first_of(mask.column);
-    // Kernels for binomials and means may know their factors, which begin with 1.
+    // Kernels for binomials and means may have their factors built in; these begin with 1.
     ratio.apply(mask.row[x], k.row[x] ? static_cast<int32_t>(k.row[x]) : 1);
     ratio.apply(mask.column[y], k.column[y] ? static_cast<int32_t>(k.column[y]) : 1);
     for (size_t i = 0; i < mask.row.size(); i++)
@@ -419,7 +420,7 @@ void test_box(const Case &c) {
 
 // ---- Masks ----------------------------------------------------------------------------------------------------------
 
-// What sums there are to be rounded: of a mask whose rows' sums are rounded those of columns.
+// Finds the range of the sums that are rounded last: where sums of rows are rounded too, that of the columns' sums.
 void find_sums(Case &c) {
   const IntegerMask &mask = c.mask();
   SumRange range;
@@ -448,7 +449,7 @@ void test(const FilterSettings &settings, const Format &format, const std::strin
   try {
     c.plan = make_plan(settings, c.layout);
   } catch (const Error &) {
-    return;  // sums that no accumulator holds
+    return;  // no accumulator holds such sums
   }
   if (c.plan->passes.size() != 1 || c.pass().op != Op::Linear) return;
   c.largest_sample = c.rounding().max;
@@ -471,7 +472,7 @@ Numbers product(const Numbers &row, const Numbers &column) {
   return values;
 }
 
-// As many numbers that do not separate, from -range to range.
+// `count` numbers from -range to range, which make a mask that does not separate.
 Numbers any_numbers(int count, int range) {
   Numbers values;
   for (int i = 0; i < count; i++) values.push_back((i * i * 7 + i * 13 + 3) % (2 * range + 1) - range);

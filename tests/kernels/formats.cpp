@@ -24,7 +24,7 @@ constexpr Depth kHigh10{Container::U16, 10, 6}, kLow10{Container::U16, 10, 0}, k
 constexpr Depth kLow12{Container::U16, 12, 0};
 constexpr Depth kHigh12{Container::U16, 12, 4}, kHigh12BE{Container::U16BE, 12, 4};
 
-// Interleaved channels, one container each.
+// A plane of interleaved channels with one container each.
 PlaneLayout plane(int width, int height, int memory_plane, Depth depth, std::initializer_list<Role> roles) {
   PlaneLayout p;
   p.width = width;
@@ -48,7 +48,7 @@ FrameLayout frame(std::initializer_list<PlaneLayout> planes) {
   return f;
 }
 
-// Chroma at half the width (sub_x = 1), half the height, or both.
+// A plane of chroma at half the width (sub_x = 1), half the height (sub_y = 1), or both.
 PlaneLayout chroma_plane(int w, int h, int sub_x, int sub_y, int memory_plane, Depth depth,
                          std::initializer_list<Role> roles) {
   PlaneLayout p = plane(sub_x ? half(w) : w, sub_y ? half(h) : h, memory_plane, depth, roles);
@@ -66,7 +66,7 @@ FrameLayout semi_planar(int w, int h, int sub_x, int sub_y, Depth depth) {
   return frame({plane(w, h, 0, depth, {Y}), chroma_plane(w, h, sub_x, sub_y, 1, depth, {C, C})});
 }
 
-// Two views of one plane of memory: a pair of pixels is four containers, two of them luma.
+// Packed 4:2:2: luma and chroma are two views of one plane of memory, in which a pair of pixels has four containers.
 FrameLayout packed422(int w, int h, int first_luma, Depth depth = k8) {
   PlaneLayout luma = plane(w, h, 0, depth, {Y}), chroma = chroma_plane(w, h, 1, 0, 0, depth, {C, C});
   luma.step = 2;
@@ -77,7 +77,7 @@ FrameLayout packed422(int w, int h, int first_luma, Depth depth = k8) {
   return frame({luma, chroma});
 }
 
-// Ten-bit fields from the lowest bit up, then two bits, which are alpha or belong to nothing.
+// Fields of ten bits from the lowest bit up, then two bits, which are alpha or unused.
 FrameLayout packed1010102(int w, int h, bool alpha) {
   PlaneLayout p = plane(w, h, 0, {Container::Packed32, 10, 0}, {Y, Y, Y, A});
   for (int c = 0; c < 4; c++) p.channel[c].offset = static_cast<uint8_t>(10 * c);
@@ -150,7 +150,7 @@ const std::vector<Format> &formats() {
        }},
       {"P012_LE", [](int w, int h) { return semi_planar(w, h, 1, 1, kHigh12); }},
       {"Y444_16LE", [](int w, int h) { return planar(w, h, 0, 0, k16); }},
-      // Three fields, and two bits that no channel names.
+      // Three fields, and two unused bits.
       {"RGB10x2_LE", [](int w, int h) { return packed1010102(w, h, false); }},
       {"Y416_LE",
        [](int w, int h) {

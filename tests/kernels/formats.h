@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Layouts to test with: every way in which the samples of a pixel format can lie in memory, under the names that
-// GStreamer has for them.
+// Layouts to test with: all ways in which the samples of a pixel format can lie in memory, by GStreamer's names.
 #pragma once
 
 #include <string>
@@ -14,13 +13,13 @@ namespace cudaconv::test {
 
 struct Format {
   const char *name;
-  // The layout of a frame of width x height pixels, odd sizes of subsampled planes rounded up.
+  // The layout of a frame of width x height pixels; odd sizes of subsampled planes are rounded up.
   FrameLayout (*layout)(int width, int height);
 };
 
 const std::vector<Format> &formats();
 
-// Ends the program where there is none.
+// The format of that name. Ends the program where there is none.
 const Format &format_named(std::string_view name);
 
 }  // namespace cudaconv::test

@@ -7,7 +7,7 @@ namespace cudaconv::test {
 
 namespace {
 
-// Bytes from the start of a row to the end of the last sample in it.
+// Bytes from the start of a row to the end of its last sample.
 size_t row_bytes(const PlaneLayout &p) {
   int last = 0;
   if (p.container != Container::Packed32)
@@ -41,7 +41,7 @@ GuardedFrame::GuardedFrame(const FrameLayout &layout, const Placement &placement
 
 void GuardedFrame::fill(Random &random) {
   for (Block &block : blocks_) {
-    // Extremes among them, for a minimum or maximum that reads too far.
+    // A quarter of the bytes are 0 or 255, so that a minimum or maximum that reads too far shows.
     for (uint8_t &byte : block.bytes) {
       const uint64_t r = random();
       byte = r & 0x300 ? static_cast<uint8_t>(r) : r & 0x400 ? 255 : 0;

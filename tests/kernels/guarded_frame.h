@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Frames in host memory whose every byte is accounted for: before the plane, between the rows, and after the plane.
+// Frames in host memory all of whose bytes are checked: before a plane, between its rows, and after it.
 #pragma once
 
 #include <cstddef>
@@ -15,16 +15,16 @@ namespace cudaconv::test {
 
 using Random = std::mt19937_64;
 
-// How the rows of each plane of memory lie in their block.
+// The position of the rows of a plane of memory in their block.
 struct Placement {
-  size_t offset;     // bytes before row 0, in containers
-  size_t padding;    // least number of containers between the rows
-  size_t alignment;  // of the pitch, bytes
-  size_t tail;       // bytes after the last sample of the last row; 0: the block ends there
+  size_t offset;     // in containers, before row 0
+  size_t padding;    // in containers, at least, between the rows
+  size_t alignment;  // in bytes, of the pitch
+  size_t tail;       // in bytes, after the last sample of the last row; 0: the block ends there
 };
 
-// Starts at a multiple of 256, so that a Placement decides about alignment, and is exactly as large as asked for, so
-// that a sanitizer sees the first byte beyond.
+// Blocks begin at a multiple of 256, so that only the Placement decides on alignment, and are exactly as large as asked
+// for, so that a sanitizer notices an access to the first byte beyond.
 template <typename T>
 struct BlockAllocator {
   using value_type = T;
@@ -42,15 +42,15 @@ class GuardedFrame {
  public:
   struct Block {
     std::vector<uint8_t, BlockAllocator<uint8_t>> bytes;
-    size_t offset = 0;    // of row 0
-    ptrdiff_t pitch = 0;  // bytes
+    size_t offset = 0;    // of row 0, in bytes
+    ptrdiff_t pitch = 0;  // in bytes
   };
 
   GuardedFrame(const FrameLayout &layout, const Placement &placement);
 
-  // Every byte at random, the padding included.
+  // Fills every byte at random, the padding included.
   void fill(Random &random);
-  // Puts noise into the bits below each sample, which a filter has to ignore.
+  // Puts noise into the bits below each sample, which filters have to ignore.
   void dirty_unused_bits(const FrameLayout &layout, Random &random);
 
   FrameView view() const;
@@ -61,7 +61,7 @@ class GuardedFrame {
   bool operator!=(const GuardedFrame &other) const { return !(*this == other); }
 
  private:
-  std::vector<Block> blocks_;  // one a plane of memory
+  std::vector<Block> blocks_;  // one for each plane of memory
 };
 
 }  // namespace cudaconv::test

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// The networks of medians: of the 5x5 one, and those that larger ones consist of. A network does nothing but exchange
-// samples, so that it is right for all samples if it is for all zeros and ones.
+// Sorting networks for medians: that of 5x5, and those that larger medians consist of. Networks only compare and
+// exchange, so that they are right for all samples if they are right for all combinations of zeros and ones.
 #include <cstdio>
 #include <vector>
 
@@ -17,7 +17,7 @@ int failures() {
   using Network = Median5<kHalf>;
   constexpr uint32_t kOnes = 0x00010001u;
   int failed = 0;
-  // How many ones there are in each of the four columns of the square and in the one beside it.
+  // All numbers of ones in the four columns of the square and in the column beside it.
   for (int columns = 0; columns < 5 * 5 * 5 * 5 * 5; columns++) {
     uint32_t column[5][4], pair[2][8], square[16], six[6];
     int square_ones = 0;
@@ -43,7 +43,7 @@ int failures() {
 
 constexpr uint32_t kOne = 0x00010001u;
 
-// So many ones at the end.
+// Sets the last `ones` of the values, and clears the others.
 template <int kCount>
 void fill(uint32_t (&v)[kCount], int ones) {
   for (int i = 0; i < kCount; i++) v[i] = i >= kCount - ones ? kOne : 0;
@@ -71,15 +71,15 @@ int failures_of_sort() {
 template <int kSize, bool kHalf>
 using WindowsOf = FourMedians<NetworkMedianShape<kSize, !kHalf, 1>>;
 
-// What the windows of a block's threads have in shared memory, of which the test is the first.
+// The shared memory of one block of threads, of which the test is the first.
 template <int kSize>
 std::vector<uint32_t> memory_of() {
   using Windows = WindowsOf<kSize, false>;
   return std::vector<uint32_t>(Windows::kPairs * Windows::kPair * NetworkMedianShape<kSize, true, 1>::kThreads);
 }
 
-// Of four windows whose samples are zeros and ones: how many ones each pair of rows, the row beside them, and the
-// column have, and what the corner is.
+// Tests the medians of four windows of zeros and ones, by the number of ones in each pair of rows, in the row beside
+// them and in the column, and by the corner. Returns the number of failures.
 template <int kSize, bool kHalf>
 int failures_of_four() {
   using Windows = WindowsOf<kSize, kHalf>;
@@ -89,7 +89,7 @@ int failures_of_four() {
   for (int ones = 0; ones <= kSide * kSide; ones++)
     for (int spread = 0; spread < 8; spread++) {
       Windows windows(memory.data());
-      // Spread over the pairs one by one, or as many as a pair has to the first ones, or in between.
+      // Spreads the ones over the pairs one by one, fills pair after pair, or something in between.
       int left = ones, in_pair[Windows::kPairs] = {};
       for (int i = 0; left > 0; i = (i + 1 + spread) % Windows::kPairs) {
         int more = spread ? (left + spread) / (spread + 1) : 1;
@@ -117,7 +117,7 @@ int failures_of_four() {
   return failed;
 }
 
-// A pair of rows is merged from all that two can have.
+// Tests the merge of two rows into a pair, with all numbers of ones that they can have.
 template <int kSize>
 int failures_of_push() {
   using Windows = WindowsOf<kSize, false>;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Where the blocks of a mosaic lie, how they are shared out among the threads of a GPU, and their means at the limits.
+// The places of a mosaic's blocks, how they are shared out among threads of a GPU, and means at the limits.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -63,7 +63,7 @@ void test_boxes() {
   Regions regions = within({{5, 7, 20, 10}});
   got = boxes("NV12", 8, regions, 0);
   expect(got.size() == 1 && is_box(got[0], {5, 7, 20, 10, 0, 0}), "a region is a box");
-  got = boxes("NV12", 8, regions, 1);  // its first pixel begins one before it, in the last row and column of a block
+  got = boxes("NV12", 8, regions, 1);  // chroma begins a pixel of luma earlier, in a block's last row and column
   expect(got.size() == 1 && is_box(got[0], {2, 3, 11, 6, 7, 7}), "a box of chroma");
   got = boxes("NV12", 8, regions, 1, true);  // rows 7, 9, ..., 15
   expect(got.size() == 1 && is_box(got[0], {5, 3, 20, 5, 0, 0}), "a box of a field");
@@ -74,12 +74,13 @@ void test_boxes() {
   expect(got.size() == 1 && is_box(got[0], {0, 0, 64, 48, 0, 0}), "inverted regions leave the frame");
   got = boxes("GRAY8", 8, within({{-5, -17, 20, 30}}), 0);
   expect(got.size() == 1 && is_box(got[0], {0, 0, 15, 13, 5, 1}), "blocks begin outside the frame");
-  // The third is met by the rectangle around the first two alone; the last two meet outside the frame.
+  // The third region only meets the rectangle around the first two. The last two meet outside the frame, which does not
+  // count.
   got = boxes("GRAY8", 8, within({{2, 2, 4, 20}, {4, 20, 30, 4}, {20, 4, 4, 4}, {60, -9, 9, 12}, {62, 40, 9, 4}}), 0);
   expect(got.size() == 3 && is_box(got[0], {2, 2, 32, 22, 0, 0}), "boxes are joined until none meet");
   got = boxes("GRAY8", 8, within({{0, -9, 9, 9}, {90, 0, 5, 5}, {3, 3, 0, 5}}), 0);
   expect(got.empty(), "no boxes of regions without pixels");
-  // Beside each other, they share a pixel of chroma.
+  // Neighbours, which share a pixel of chroma.
   expect(boxes("GRAY8", 8, within({{1, 2, 4, 4}, {5, 2, 4, 4}}), 0).size() == 2, "neighbours");
   expect(boxes("NV12", 8, within({{1, 2, 4, 4}, {5, 2, 4, 4}}), 0).size() == 1, "neighbours that share chroma");
   Region turned = {20, 10, 20, 10};
@@ -88,7 +89,7 @@ void test_boxes() {
   expect(got.size() == 1 && is_box(got[0], {25, 5, 10, 20, 0, 0}), "the rectangle around a turned region");
 }
 
-// Every pixel is in the block that its place in the frame says, and blocks follow each other without gaps.
+// Every pixel is in the block that its place in the frame gives, and blocks follow one another without gaps.
 void test_blocks() {
   for (int size : {1, 2, 3, 4, 5, 8, 16, 255})
     for (int log_step : {0, 1, 2, 3}) {
@@ -111,7 +112,7 @@ bool meet(const Region &a, const Region &b) {
   return a.x < b.x + b.width && b.x < a.x + a.width && a.y < b.y + b.height && b.y < a.y + a.height;
 }
 
-// As boxes are defined, one pair after the other.
+// Joins regions as the definition of boxes says, one pair after the other.
 std::vector<Region> joined(std::vector<Region> list) {
   for (size_t i = 0; i < list.size(); i++)
     for (size_t j = 0; j < i; j++) {
@@ -151,7 +152,7 @@ void test_joining() {
   }
 }
 
-// What a frame's boxes cost, also where they join one after the other, and where all are long.
+// The boxes of a frame are found in little time, also where each joins with the next, and where all are long.
 void test_many_boxes() {
   constexpr int kBoxes = 10000;
   const auto plan = plan_of(format_named("NV12").layout(3840, 2160), 16);
@@ -185,7 +186,7 @@ void test_many_boxes() {
   }
 }
 
-// Each tile's bytes are those of its threads, and the tiles of a box are its blocks.
+// The threads of each tile cover its bytes once, and the tiles of a box cover its blocks.
 void test_tiles() {
   Random random(3);
   for (const Format &format : formats())
@@ -220,7 +221,7 @@ void test_tiles() {
     }
 }
 
-// The largest sums that there are, and those of blocks nearly as bright.
+// The largest sums there are, and those of blocks nearly as bright.
 void test_largest_sums() {
   const auto backend = cpu_backend();
   for (const char *name : {"GRAY8", "GRAY16_LE"})
@@ -230,7 +231,7 @@ void test_largest_sums() {
       reference::Frame samples;
       const int max = (1 << layout.plane[0].channel[0].depth) - 1;
       samples.plane[0].push_back({300, 260, std::vector<int>(300 * 260, max), {}});
-      // So many codes less that the mean of the first block is at half a code, or below it.
+      // Makes samples darker by one code each until the mean of the first block is at half a code, or below it.
       for (int i = 0; i < (dark ? 32511 + dark : 0); i++) samples.plane[0][0].sample[i / 255 * 300 + i % 255]--;
       GuardedFrame source(layout, {0, 0, 1, 0}), got(layout, {0, 0, 1, 0}), want(layout, {0, 0, 1, 0});
       reference::write(samples, layout, source.view());
@@ -245,7 +246,7 @@ void test_largest_sums() {
     }
 }
 
-// A field in a buffer of its own has the blocks that it has among the rows of the frame.
+// A field in a buffer of its own has the same blocks as in the rows of the frame.
 void test_fields() {
   const auto backend = cpu_backend();
   for (int size : {1, 2, 5, 16}) {

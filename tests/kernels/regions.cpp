@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Regions on every backend, beyond what the conformance test draws: several plans for one frame, bytes outside that
-// stay as they are bit for bit, what crosses the bus, and numbers of regions without end.
+// Regions on every backend, beyond what the conformance test draws: several plans for one frame, bytes outside of
+// regions, bytes over the bus, and very many regions.
 #include <chrono>
 #include <cstdio>
 #include <memory>
@@ -30,7 +30,7 @@ int within(Random &random, int from, int to) {
   return from + static_cast<int>(random() % (to - from + 1));
 }
 
-// Samples that regions select are not 0: a bias of the full range makes them white where there is nothing.
+// Samples that are not 0 are selected by the regions: a filter makes a black frame white there.
 reference::Frame selected_samples(const FrameLayout &layout, const reference::Frame &like, const Regions &regions) {
   reference::Frame black = like;
   for (auto &plane : black.plane)
@@ -43,11 +43,11 @@ reference::Frame selected_samples(const FrameLayout &layout, const reference::Fr
   return reference::filter(white, layout, black, regions);
 }
 
-// As elements in a row, each of which filters every region from what comes in.
+// The expected result: a row of elements, one for each plan, each of which filters its regions of the incoming frame.
 reference::Frame filter_groups(const std::vector<FilterSettings> &settings, const FrameLayout &layout,
                                const reference::Frame &source, const std::vector<Regions> &regions) {
   reference::Frame frame = source;
-  // An opening is n erosions and n dilations, whose end alone is seen.
+  // An opening is n erosions and then n dilations, so that only its end can be compared.
   const bool whole = settings[0].mask == Mask::Open;
   for (int n = whole ? 1 : settings[0].iterations; n > 0; n--) {
     reference::Frame next = frame;
@@ -66,7 +66,7 @@ reference::Frame filter_groups(const std::vector<FilterSettings> &settings, cons
   return frame;
 }
 
-// Plans of one mask in several sizes, more of them at times than a backend puts in place at once, with regions that
+// Several plans of one mask in different sizes, sometimes more than a backend puts in place at once, with regions that
 // overlap.
 void test_groups(Backend &backend) {
   Random random(3);
@@ -99,14 +99,14 @@ void test_groups(Backend &backend) {
     GuardedFrame source(layout, {16, 3, 16, 5});
     source.fill(random);
     GuardedFrame want = source;
-    reference::write(reference::read(layout, source.view()), layout, source.view());  // no bits that nobody uses
+    reference::write(reference::read(layout, source.view()), layout, source.view());  // clears unused bits
     want = source;
     GuardedFrame target = source;
     if (!in_place) target.fill(random), want = target;
     const reference::Frame frame = reference::read(layout, source.view());
     reference::write(filter_groups(settings, layout, frame, regions), layout, want.view());
     const GuardedFrame before = source;
-    // Twice: what the first one has prepared serves the second one.
+    // Filtered twice, since the second time uses what the first has prepared.
     GuardedFrame again = target;
     backend.retire(backend.submit(planned, in_place ? target.view() : source.view(), target.view(), nullptr));
     backend.retire(backend.submit(planned, in_place ? again.view() : source.view(), again.view(), nullptr));
@@ -117,7 +117,7 @@ void test_groups(Backend &backend) {
   }
 }
 
-// Whatever bits a pixel outside has, they are those of the input.
+// Pixels outside of regions keep all their bits, also those that belong to no sample.
 void test_unused_bits(Backend &backend) {
   for (const char *format : {"P010_10LE", "GRAY16_LE", "RGBx", "Y210"})
     for (const bool in_place : {false, true}) {
@@ -134,7 +134,7 @@ void test_unused_bits(Backend &backend) {
       regions.region = {{20, 16, 30, 20}};
       backend.retire(
           backend.submit(make_plan({}, layout), in_place ? target.view() : source.view(), target.view(), regions));
-      // Of the rows above and below the regions, every byte of a pixel.
+      // Compares every byte of the pixels in the rows above and below the regions.
       bool same = true;
       const std::vector<MemoryPlane> planes = memory_planes_of(layout);
       for (size_t p = 0; p < planes.size(); p++)
@@ -150,7 +150,7 @@ void test_unused_bits(Backend &backend) {
     }
 }
 
-// In place no more crosses the bus than the regions need, and without a region nothing does.
+// In place, only the pixels that regions need cross the bus, and without a region nothing does.
 void test_traffic(Backend &backend) {
   if (!backend.accepts_device_frames()) return;
   const FrameLayout layout = format_named("NV12").layout(1280, 720);
@@ -177,8 +177,8 @@ void test_traffic(Backend &backend) {
   expect(uploaded(regions) <= all, "bytes of very many regions");
 }
 
-// One plan, with regions that change or stay, in place and not. Wide blurs read further than their masks reach; what is
-// not needed of a frame is as the frame before it was.
+// One plan with regions that change or stay, in place and not. Wide blurs read further than their masks reach; the rest
+// of a frame is as the frame before left it.
 void test_one_plan(Backend &backend) {
   const FrameLayout layout = format_named("GRAY8").layout(400, 260);
   FilterSettings settings;
@@ -216,7 +216,7 @@ void test_one_plan(Backend &backend) {
   }
 }
 
-// Masks too long for a tile have sums of their own for each plane.
+// Masks too long for a tile keep their sums in a frame of their own, for each plane.
 void test_long_masks(Backend &backend) {
   const FrameLayout layout = format_named("I420").layout(200, 90);
   FilterSettings settings;
@@ -231,7 +231,7 @@ void test_long_masks(Backend &backend) {
   expect(got == want, std::string("a long mask on several planes on ") + backend.name());
 }
 
-// Bytes that belong to no pixel stay, also in rows without anything between them.
+// Bytes that belong to no pixel stay, also where rows follow one another without a gap.
 void test_gaps(Backend &backend) {
   const FrameLayout layout = format_named("YUY2").layout(127, 4);
   Random random(8);
@@ -247,8 +247,8 @@ void test_gaps(Backend &backend) {
   expect(target == want, std::string("bytes between pixels on ") + backend.name());
 }
 
-// The time is bounded by the pixels, however many regions there are: 10,000 take less than the seconds that one each
-// would.
+// The time depends on the pixels and not on the number of regions: 10,000 regions take less than the seconds that they
+// would take one by one.
 void test_many(Backend &backend, int width, int height) {
   const FrameLayout layout = format_named("RGBA").layout(width, height);
   GuardedFrame frame(layout, {0, 0, 16, 0});

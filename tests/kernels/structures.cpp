@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Which kernels method=auto takes: what looks alike to users is to be alike fast, whatever a frame's width; and whether
-// the table of gst/README.md names them all.
+// Checks which kernels method=auto takes: masks that look alike to users are equally fast, whatever a frame's width.
+// Also checks that the table of gst/README.md names all structures.
 //
 //   structures MANUAL
 //
@@ -27,7 +27,7 @@ namespace {
 
 struct Expectation {
   FilterSettings settings;
-  // Structures of kernels for 8-bit samples, and for those in 16-bit containers, of one channel or two and of four; and
+  // The structures expected for 8-bit samples, for 16-bit containers of one or two channels and of four channels, and
   // for 8-bit samples of three channels.
   const char *bytes, *words, *four_words = words, *three_bytes = bytes;
 };
@@ -53,7 +53,7 @@ FilterSettings custom(int side) {
   return s;
 }
 
-// Of one pixel in `every`.
+// An erosion by an element with one pixel in `every` as a member.
 FilterSettings element(int width, int height, int every) {
   FilterSettings s = settings(Mask::Erode, 0, Shape::Custom);
   s.coefficients.width = width;
@@ -128,7 +128,7 @@ std::string quoted(const char *name) {
   return name ? name : "those of a method";
 }
 
-// The names in the first column of gst/README.md's table of structures, in its order, are those of the dispatch table.
+// Checks that the table of structures in gst/README.md has the names of the dispatch table, in the same order.
 void check_manual(const char *path, Count &count) {
   std::vector<std::string> listed;
   std::ifstream manual(path);
@@ -152,7 +152,8 @@ bool is_on_mma(const PreparedLaunch &launch) {
   return launch.structure && (!std::strncmp(launch.name(), "tensor", 6) || !std::strcmp(launch.name(), "interleaved"));
 }
 
-// No structure is asked for a border that its row does not have: with wrap openings take a launch for each step, say.
+// Checks that no structure is asked for a border that its row of the table lacks: with wrap, for example, an opening
+// takes a launch for each step.
 void check_borders(Count &count) {
   const FrameLayout layout = format_named("GRAY8").layout(64, 12);
   for (const Named<Border> &border : kBorderNames) {
@@ -166,8 +167,8 @@ void check_borders(Count &count) {
   }
 }
 
-// Of squares that are too large, each pass is one that is not, together they reach as far, and the last one alone keeps
-// pixels and has regions.
+// Checks squares that are too large for one pass: each pass is small enough, all together reach as far, and only the
+// last one keeps pixels and has regions.
 void check_divided(Count &count) {
   for (const auto &[format, most] : {std::pair("RGBA", 63), {"ARGB64", 31}})
     for (int size : {63, 65, 127, 129, 255}) {
@@ -191,8 +192,8 @@ void check_divided(Count &count) {
     }
 }
 
-// What is prepared for a plan, on devices with all kernels and with few, has each pass once, and no kernels that are
-// not there.
+// Checks that what is prepared for a plan has each pass once, and only kernels that the device has, on devices with all
+// kernels and with few.
 void check_prepared(const Plan &plan, const std::string &what, Count &count) {
   for (const KernelSets &kernels : {KernelSets{true, true}, KernelSets{true, false}, KernelSets{}}) {
     size_t passes = 0;
@@ -207,7 +208,7 @@ void check_prepared(const Plan &plan, const std::string &what, Count &count) {
   }
 }
 
-// Colours weighted by alpha.
+// Checks the structure for colours that are weighted by alpha.
 void check_weighted(Count &count) {
   for (const char *name : {"RGBA", "ARGB64", "A420", "AYUV"})
     for (const Mask mask : {Mask::Gauss5, Mask::Box, Mask::Gauss}) {
@@ -237,7 +238,7 @@ void check_format(const char *name, int width, Backend &backend, Count &count) {
     const char *got = backend.stats().kernels;
     count.add(got && !std::strcmp(got, want), what + ": want " + want + ", got " + quoted(got));
     check_prepared(*plan, what, count);
-    if (!layout.uniform_dense()) continue;  // the plan that was prepared is that of the unpacked frame
+    if (!layout.uniform_dense()) continue;  // the plan is not that of the unpacked frame, which is what was prepared
     const std::shared_ptr<const Plan> divided = divide_squares(*plan);
     const char *prepared = prepare(divided ? *divided : *plan, find_kernels()).front().name();
     count.add(prepared == got, what + ": prepared " + quoted(prepared) + ", launched " + quoted(got));

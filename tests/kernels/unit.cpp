@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// The few functions that every backend builds on, each against its definition.
+// The few functions that every backend builds on, each compared with its definition.
 #include <atomic>
 #include <chrono>
 #include <clocale>
@@ -48,7 +48,7 @@ std::string text(std::initializer_list<long long> numbers) {
   return s;
 }
 
-// What `f` throws; an Error without a text where it throws none.
+// The Error that `f` throws; one with an empty text where it throws none.
 Error error_of(const std::function<void()> &f) {
   try {
     f();
@@ -87,7 +87,7 @@ void test_border_index() {
     }
   }
 
-  // As they are drawn: what stands left and right of abcd.
+  // The samples to the left and right of abcd, as in the documentation.
   struct Picture {
     Border border;
     const char *samples;  // positions -9 to 12
@@ -149,7 +149,8 @@ void test_border_properties() {
 
 using Integer = __int128;
 
-// clamp(floor(v / divisor + bias + 1/2), 0, max), `absolute` before the rounding; exact. divisor > 0, bias in codes.
+// clamp(floor(v / divisor + bias + 1/2), 0, max), computed exactly; `absolute`: without sign before the rounding.
+// divisor > 0, bias in codes.
 int rounded(Integer v, Integer divisor, Integer bias, bool absolute, int max) {
   Integer numerator = v + bias * divisor;
   if (absolute && numerator < 0) numerator = -numerator;
@@ -159,7 +160,7 @@ int rounded(Integer v, Integer divisor, Integer bias, bool absolute, int max) {
   return static_cast<int>(quotient < 0 ? 0 : quotient > max ? max : quotient);
 }
 
-// What the plan makes of a mask of one integer coefficient, over accumulators that samples times it can give.
+// Tests the rounding of the plan for a mask of one integer coefficient, on accumulators that samples can give.
 void test_rounding_of(int64_t divisor, double bias, bool absolute, int coefficient, const Format &format,
                       Random &random) {
   FilterSettings s;
@@ -172,13 +173,13 @@ void test_rounding_of(int64_t divisor, double bias, bool absolute, int coefficie
   const auto plan = make_plan(s, layout);
   const Pass &pass = plan->passes[0];
   const Rounding &r = pass.rounding[0][0];
-  if (pass.sum_gain != 1 || pass.center_gain != 0) return;  // not the plain division that is tested here
+  if (pass.sum_gain != 1 || pass.center_gain != 0) return;  // a gain, not the plain division that is tested here
 
   const int depth = layout.plane[0].channel[0].depth, max = (1 << depth) - 1;
   expect_equal(max, r.max, "max");
   const Integer codes = static_cast<Integer>(std::ldexp(bias, depth));
   const int64_t scale = pass.mask[0].value[0] / coefficient;
-  const int64_t reach = std::llabs(static_cast<int64_t>(coefficient)) * max;  // what the accumulator can hold, unscaled
+  const int64_t reach = std::llabs(static_cast<int64_t>(coefficient)) * max;  // the largest accumulator, unscaled
 
   const auto check = [&](int64_t v) {
     if (v < -reach || v > reach) return;
@@ -190,7 +191,7 @@ void test_rounding_of(int64_t divisor, double bias, bool absolute, int coefficie
     else
       expect_equal(want, round_to_sample<int32_t>(static_cast<int32_t>(v * scale), r), what);
   };
-  // Around every place where the result changes, or many of them, and around zero and both ends.
+  // Accumulators around the places where the result changes, or around many of them, around zero, and at both ends.
   for (int i = 0; i < 300; i++) {
     const int64_t code = i < 8 ? i : i < 16 ? max - (i - 8) : static_cast<int64_t>(random() % (max + 1));
     for (int sign : {-1, 1}) {
@@ -228,7 +229,7 @@ void test_integer_sqrt() {
       expect_equal(std::sqrt(static_cast<long double>(x)), r, "integer_sqrt" + text({static_cast<long long>(x)}));
   };
   for (uint64_t x = 0; x < 1 << 16; x++) check(x);
-  // Squares and their neighbours are where an estimate goes wrong.
+  // The estimate is most likely to be wrong at squares and their neighbours.
   for (uint64_t root = 1; root < (1 << 23); root += 1 + root / 4096)
     for (int64_t near = -2; near <= 2; near++)
       if (static_cast<int64_t>(root * root) + near >= 0) check(root * root + near);
@@ -312,7 +313,7 @@ void test_refusals() {
     expect_refused("a method for windows for a mosaic", method(Mask::Mosaic, 0, m));
 }
 
-// The texts of errors name property, value and limit, in numbers as the user writes them in any locale.
+// Texts of errors name property, value and limit. Numbers are written as users write them, in any locale.
 void test_texts() {
   const auto expect_text = [](const Error &error, std::initializer_list<const char *> parts) {
     for (const char *part : parts)
@@ -482,7 +483,7 @@ void test_descriptions() {
   expect_description(s, "GRAY16_LE", "method=auto border=replicate parts=17x9; linear 19x19 separable 64-bit in->out");
 }
 
-// An error is said to come from where its cause was found, not from a function that only throws it.
+// An error names the file where its cause was found, not that of a function that only throws it.
 void test_origins() {
   const auto expect_origin = [](const char *file, const Error &error) {
     const char *name = std::strrchr(error.file(), '/');
@@ -508,7 +509,7 @@ void test_origins() {
 
 // ---- memory_planes_of -----------------------------------------------------------------------------------------------
 
-// The bytes of a row of a plane of memory, marked one by one.
+// Compares the runs of a row with its bytes, marked one by one.
 void expect_marked(const FrameLayout &layout, const std::string &where) {
   const std::vector<MemoryPlane> planes = memory_planes_of(layout);
   for (size_t m = 0; m < planes.size(); m++) {
@@ -531,7 +532,7 @@ void expect_marked(const FrameLayout &layout, const std::string &where) {
     }
     std::vector<bool> got(want.size() + 64);
     size_t end = 0;
-    bool apart = true;  // runs rise and do not touch
+    bool apart = true;  // runs are in rising order and do not touch
     for (const MemoryPlane::Run &run : planes[m].runs) {
       apart = apart && run.length > 0 && (end == 0 || run.begin > end);
       end = run.begin + run.length;
@@ -548,7 +549,7 @@ void expect_marked(const FrameLayout &layout, const std::string &where) {
 void test_memory_planes() {
   for (int width = 1; width <= 70; width++) {
     for (const Format &format : formats()) expect_marked(format.layout(width, 6), format.name + text({width}));
-    // With gaps: between pixels, and in different places of two views.
+    // Layouts with gaps: between pixels, and in different places of two views.
     FrameLayout gaps = format_named("RGBx").layout(width, 6);
     gaps.plane[0].channels = 3;
     expect_marked(gaps, "RGBx without x" + text({width}));
@@ -558,7 +559,7 @@ void test_memory_planes() {
     views.plane[0].width = (width + 1) / 2;
     expect_marked(views, "v216 with less luma" + text({width}));
   }
-  // In no time, where each byte would take seconds.
+  // Runs of huge rows are found at once, not byte by byte, which would take seconds.
   const auto planes = memory_planes_of(format_named("RGBA").layout(536870911, 1));
   expect_equal(1, planes[0].runs.size(), "runs of a huge row");
   expect_equal(4ll * 536870911, planes[0].row_bytes, "bytes of a huge row");
@@ -576,13 +577,13 @@ Regions regions_of(std::vector<Region> list, bool ellipse = false) {
   return regions;
 }
 
-// A region without a row of a field, or without a pixel of the frame, touches no chroma of it.
+// A region without a row in a field, or without a pixel in the frame, selects no chroma either.
 void test_regions_beyond_the_end() {
   struct {
     const char *format;
     int width, height;
     bool interlaced;
-    Region region, alike;  // which filter the same pixels
+    Region region, alike;  // two regions that select the same pixels
   } const kCases[] = {
       {"I420", 16, 18, true, {0, 17, 16, 1}, {0, 17, 16, 5}},  {"I420", 16, 18, true, {0, 16, 16, 1}, {0, 16, 16, 1}},
       {"NV12", 17, 17, false, {0, 17, 17, 1}, {0, 17, 17, 9}}, {"NV12", 17, 17, false, {17, 0, 1, 17}, {17, 0, 9, 17}},
@@ -608,7 +609,7 @@ void test_regions_beyond_the_end() {
         expect_equal(true, got == want, "regions at the end of " + where + " as in the reference");
         const bool outside = region.x >= c.width || region.y >= c.height;
         if (outside) expect_equal(true, got == source, "a region outside " + where + " leaves all as it was");
-        // The rows of a field that the taller region reaches into, and the shorter does not, do not exist.
+        // Rows of a field that only the taller region reaches into do not exist.
         const Regions shorter = regions_of({c.region}, false);
         GuardedFrame like = source;
         backend->submit(make_plan(settings, layout), source.view(), like.view(), shorter);
@@ -617,7 +618,7 @@ void test_regions_beyond_the_end() {
     }
 }
 
-// Which pixels of row y the regions select.
+// The pixels of row y that the regions select, as flags.
 std::vector<bool> selected_in_row(const RegionRows &rows, int y, int width) {
   std::vector<bool> selected(width);
   for (size_t i = rows.row(y).begin; i < rows.row(y).end; i++)
@@ -625,7 +626,7 @@ std::vector<bool> selected_in_row(const RegionRows &rows, int y, int width) {
   return selected;
 }
 
-// The ellipse by its definition, for sides of any length.
+// Ellipses compared with their definition, for sides of any length.
 void test_large_ellipses() {
   const FrameLayout layout = format_named("GRAY8").layout(61, 47);
   const auto plan = make_plan({}, layout);
@@ -643,7 +644,7 @@ void test_large_ellipses() {
       }
     }
   };
-  // Their edges, near the axes and between them, within the frame.
+  // The edges of the ellipses, near the axes and between them, lie within the frame.
   const int kLargest = std::numeric_limits<int>::max();
   check({-kLargest, -kLargest, kLargest, kLargest});
   check({-kLargest / 2, -kLargest / 2, kLargest, kLargest});
@@ -657,7 +658,7 @@ void test_large_ellipses() {
       }
 }
 
-// The runs of rows hold the pixels that lie in a region, each once.
+// The runs of a row are the pixels that lie in a region, each once.
 void test_region_rows() {
   FrameLayout layout = format_named("I420").layout(131, 30);
   layout.interlaced = true;
@@ -696,7 +697,8 @@ void test_region_rows() {
   }
 }
 
-// Rectangles of an area are disjoint, hold what was added, and little more; grown, they hold what windows reach.
+// The rectangles of an area are disjoint, and cover what was added and little more. After growing, they cover what
+// windows read.
 void test_areas() {
   Random random(6);
   const auto within = [&](int from, int to) { return from + static_cast<int>(random() % (to - from + 1)); };
@@ -731,7 +733,7 @@ void test_areas() {
     for (int y = 0; y < height; y++)
       for (int x = 0; x < width; x++) {
         if (!got[y * width + x]) continue;
-        // The ends of the window's rows and columns, and its middle.
+        // Both ends of the window's rows and columns, and its centre.
         for (const int dx : {-radius, 0, radius})
           for (const int dy : {-(radius / 2), 0, radius / 2}) {
             const int px = reference::position(border, x + dx, width), py = reference::position(border, y + dy, height);
@@ -760,7 +762,7 @@ void test_areas() {
   expect_equal(1, disk.joined(15, 15).size(), "a disk is one rectangle for wide windows");
 }
 
-// What a frame costs does not grow with the regions that a pixel lies in.
+// The time for a frame does not grow with the number of regions that a pixel lies in.
 void test_many_regions() {
   const FrameLayout layout = format_named("NV12").layout(1920, 1080);
   GuardedFrame source(layout, {0, 0, 1, 0}), target(layout, {0, 0, 1, 0});
@@ -775,14 +777,14 @@ void test_many_regions() {
     backend->submit(make_plan({}, layout), source.view(), target.view(), regions);
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     std::printf("%zu %s: %.0f ms\n", regions.region.size(), ellipse ? "ellipses" : "rectangles", 1e3 * seconds);
-    // A time that grows with regions times pixels would be minutes.
+    // If the time grew with regions times pixels, it would be minutes.
     expect_equal(true, seconds < 30, "a frame of many regions comes to an end");
   }
 }
 
 // ---- unused_settings ------------------------------------------------------------------------------------------------
 
-// A setting is said to be unused exactly where no value of it changes a byte.
+// A setting is reported as unused exactly where no value of it changes a byte.
 void test_unused_settings() {
   const Coefficients one = {3, 3, {1, 0, 3, 0, 0, 2, 4, 1, 1}}, other = {3, 1, {1, 0, 2}};
   const struct {
@@ -805,7 +807,7 @@ void test_unused_settings() {
   };
   const FrameLayout layout = format_named("AYUV").layout(14, 11);
   GuardedFrame source(layout, {0, 0, 1, 0});
-  // Of little contrast, so that the steepest gradient is within the range.
+  // The contrast is low, so that the steepest gradient is within the range.
   for (size_t i = 0; i < source.blocks()[0].bytes.size(); i++)
     source.blocks()[0].bytes[i] = static_cast<uint8_t>(i * i % 251 % 16);
   const auto backend = single_threaded_backend();
@@ -821,7 +823,7 @@ void test_unused_settings() {
         if (is_shape && shape != Shape::Rect) continue;
         bool changes = false, reported = true;
         for (const auto &set : p.values) {
-          for (const double bias : {0.0, -0.5}) {  // some settings matter to negative results alone
+          for (const double bias : {0.0, -0.5}) {  // some settings only matter for negative results
             FilterSettings s;
             s.mask = mask.value;
             s.shape = shape;
@@ -888,7 +890,7 @@ void test_unused_settings() {
 
 // ---- The CPU backend's submit() -------------------------------------------------------------------------------------
 
-// Filters a small frame; `where` is for messages.
+// Filters a small frame and checks it; `where` is for the message.
 void expect_right(Backend &backend, const std::string &where) {
   FilterSettings settings;
   settings.mask = Mask::Open;
@@ -914,7 +916,7 @@ void test_cancellation() {
   const auto backend = single_threaded_backend();
   expect_equal(true, backend->stats().kernels == nullptr, "no loops are in use before the first frame");
   expect_equal(false, why_no_context(999).empty(), "there is no device 999");
-  // Before anything is done, between passes, and within a pass that takes long.
+  // Cancelled before anything is done, between passes, and within a pass that takes long.
   for (int kind = 0; kind < 3; kind++) {
     const bool from_start = kind == 0;
     settings.iterations = kind == 2 ? 1 : 300;
@@ -945,8 +947,7 @@ void test_cancellation() {
   expect_equal(3, backend->stats().frames, "frames that were filtered, cancelled ones apart");
 }
 
-// Plans with temporary frames, which several threads would share if they did not take turns.
-// Chords together are the element, and none reaches beyond a run of its own.
+// The chords of an element together are its members, sorted by level; only chords in pairs have two rows.
 void test_chords() {
   Random random(1);
   int elements = 0;
@@ -989,7 +990,8 @@ void test_chords() {
     }
 }
 
-// Rows about the middle that get no longer, however the others look.
+// Half widths exist for elements that are symmetric in both directions, and whose rows get no longer away from the
+// middle one.
 void test_half_widths() {
   const auto widths_of = [](int width, int height, std::vector<uint8_t> member) {
     Pass pass;
@@ -1008,19 +1010,20 @@ void test_half_widths() {
   expect("1 0 ", 3, 3, {0, 1, 0, 1, 1, 1, 0, 1, 0});
   expect("0 ", 3, 3, {0, 0, 0, 0, 1, 0, 0, 0, 0});
   expect("0 0 ", 3, 5, {0, 0, 0, 0, 1, 0, 0, 1, 0, 0, 1, 0, 0, 0, 0});
-  expect("", 3, 3, {1, 1, 1, 0, 1, 0, 1, 1, 1});                    // longer
-  expect("", 3, 3, {0, 0, 0, 0, 1, 1, 0, 0, 0});                    // to one side
-  expect("", 3, 3, {0, 1, 0, 1, 1, 1, 0, 0, 0});                    // upwards alone
-  expect("", 3, 3, {0, 0, 0, 1, 0, 1, 0, 0, 0});                    // two runs
-  expect("", 3, 3, {0, 1, 0, 0, 0, 0, 0, 1, 0});                    // nothing in the middle
-  expect("", 3, 5, {0, 1, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 1, 0});  // nothing between
+  expect("", 3, 3, {1, 1, 1, 0, 1, 0, 1, 1, 1});                    // a row longer than the middle one
+  expect("", 3, 3, {0, 0, 0, 0, 1, 1, 0, 0, 0});                    // not centred
+  expect("", 3, 3, {0, 1, 0, 1, 1, 1, 0, 0, 0});                    // only upwards
+  expect("", 3, 3, {0, 0, 0, 1, 0, 1, 0, 0, 0});                    // two runs in a row
+  expect("", 3, 3, {0, 1, 0, 0, 0, 0, 0, 1, 0});                    // an empty middle row
+  expect("", 3, 5, {0, 1, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 1, 0});  // empty rows in between
 }
 
+// Plans with temporary frames, which several threads would share if submit() did not make them wait for their turn.
 void test_turns() {
   const auto backend = make_cpu_backend(
       [](int n, const std::function<void(int)> &body) {
         for (int i = 0; i < n; i++) {
-          std::this_thread::sleep_for(std::chrono::milliseconds(1));  // lets the other threads have a go
+          std::this_thread::sleep_for(std::chrono::milliseconds(1));  // lets the other threads run
           body(i);
         }
       },

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// alpha=weighted where the conformance test does not look: beside alpha=filter, at the limits of sums, and what is
-// refused.
+// alpha=weighted beyond the conformance test: compared with alpha=filter, at the limits of sums, and with settings that
+// are refused.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -50,7 +50,7 @@ reference::Frame filtered(const FilterSettings &s, const FrameLayout &layout, co
   return reference::read(layout, target.view());
 }
 
-// Colours at random, and alpha by `alpha(x, y)`.
+// A frame of random colours, with alpha(x, y) for alpha.
 template <typename F>
 reference::Frame frame_of(const FrameLayout &layout, F alpha) {
   Random random(7);
@@ -69,7 +69,7 @@ reference::Frame frame_of(const FrameLayout &layout, F alpha) {
   return frame;
 }
 
-// The largest difference between colours.
+// The largest difference between samples of colour.
 int distance(const FrameLayout &layout, const reference::Frame &a, const reference::Frame &b) {
   int most = 0;
   for (int p = 0; p < layout.planes; p++)
@@ -80,7 +80,7 @@ int distance(const FrameLayout &layout, const reference::Frame &a, const referen
   return most;
 }
 
-// With the same alpha everywhere, 0 too, colours are what alpha=filter makes of them: exactly where masks are integers.
+// Where alpha is the same everywhere, even 0, colours are those of alpha=filter: exactly with integer masks.
 void test_uniform_alpha() {
   for (const char *format : {"RGBA", "ARGB64", "A420", "RGB10A2_LE", "A422_12LE"}) {
     const FrameLayout layout = format_named(format).layout(37, 23);
@@ -100,7 +100,7 @@ void test_uniform_alpha() {
   }
 }
 
-// A lone pixel gives its colour wherever its window reaches, however little alpha and weight it has.
+// A lone pixel gives its colour wherever its window reaches, however small its alpha and weight.
 void test_lone_pixel() {
   for (const char *format : {"RGBA", "ARGB64", "RGB10A2_LE"}) {
     const FrameLayout layout = format_named(format).layout(41, 41);
@@ -121,7 +121,7 @@ void test_lone_pixel() {
   }
 }
 
-// Of colours and alpha at the top of their range sums are the largest that there are.
+// With colours and alpha at the top of their range, sums are the largest there are.
 void test_largest_sums() {
   for (const char *format : {"RGBA", "ARGB64", "A422_12LE"}) {
     const FrameLayout layout = format_named(format).layout(40, 12);
@@ -173,7 +173,7 @@ void test_refusals() {
     expect(refusal_of(settings(mask), "RGBA").empty(), std::string(mask_nick(mask)) + " is not refused");
 }
 
-// The sums that a plan chooses: the fewest bits that are accurate enough.
+// A plan takes sums of the fewest bits that are accurate enough.
 void test_bits() {
   const auto expect_bits = [](const FilterSettings &s, const char *format, int row, int sum) {
     const auto plan = make_plan(s, format_named(format).layout(8, 8));
@@ -192,7 +192,7 @@ void test_bits() {
   expect_bits(settings(Mask::Gauss5), "ARGB64", 64, 64);
 }
 
-// A region takes the alpha that windows of chroma read, which reach further than those of the plane with alpha.
+// Chroma of a region needs alpha beyond the windows of the alpha plane, since windows of chroma reach further.
 void test_needed_alpha() {
   for (const bool interlaced : {false, true}) {
     FrameLayout layout = format_named("A420").layout(400, 400);

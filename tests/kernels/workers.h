@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// A ParallelFor on threads that wait for work, the least that a test needs.
+// A minimal ParallelFor on a few threads, for tests.
 #pragma once
 
 #include <atomic>
@@ -14,7 +14,7 @@ namespace cudaconv::test {
 
 class Workers {
  public:
-  // The calling thread works too.
+  // `threads` counts the calling thread, which works too.
   explicit Workers(int threads) {
     for (int i = 1; i < threads; i++) threads_.emplace_back([this] { serve(); });
   }

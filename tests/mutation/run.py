@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Whether the tests find mistakes: makes those of the lists here one by one, and runs the tests that should fail then.
+# Mutation tests: makes the mistakes of the lists beside this file one by one, and runs the tests that should then fail.
 #
-#   tests/mutation/run.py                      all of them, which takes an hour or two on two cores
-#   tests/mutation/run.py --only 'plan-*'      those whose names match; may be given several times
-#   tests/mutation/run.py --list               their names
-#   tests/mutation/run.py --check              whether each one's text is in the tree once; builds nothing
+#   tests/mutation/run.py                      all mistakes, which takes an hour or two on two cores
+#   tests/mutation/run.py --only 'plan-*'      the mistakes whose names match; may be given several times
+#   tests/mutation/run.py --list               lists the names
+#   tests/mutation/run.py --check              checks that the text of each is in the tree once; builds nothing
 #
-# The tree is not touched: what HEAD has is copied to a folder of its own, build-mutation/, and built there, with the
-# stand-in for the CUDA runtime and without CUDA. Only what the tests of a mutant need is built. The copy is kept, so
-# that a later run builds only what has changed. The exit code is 0 where every mutant is found.
+# The tree is not touched: HEAD is copied to build-mutation/ and built there, with the stand-in for the CUDA runtime and
+# without CUDA. Only what the tests of a mutant need is built. The copy is kept, so that a later run builds only what
+# has changed. The exit code is 0 where every mutant is found.
 import argparse
 import collections
 import fnmatch
@@ -25,15 +25,15 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 BUILD_LIMIT = 1800  # seconds
-# A test hangs, and so has found the mutant, that takes so many times as long as without one, and at least so many
-# seconds.
+# A test that takes SLOWER times as long as without a mutant, and at least LEAST_LIMIT seconds, hangs: the mutant is
+# found.
 SLOWER, LEAST_LIMIT = 8, 40
 
 Mutant = collections.namedtuple("Mutant", "name file tests equivalent old new")
 
 
 def read_mutants(path):
-  """The mutants of a list, whose form gst.txt explains."""
+  """Reads the mutants of a list. gst.txt explains the form of lists."""
   groups, mutants, fields = {}, [], None
 
   def end_mutant():
@@ -66,7 +66,7 @@ def read_mutants(path):
 
 
 def check(mutants, root):
-  """What is wrong with the list, a sentence each."""
+  """Checks the list of mutants. Returns a sentence for each fault."""
   wrong = []
   counts = collections.Counter(mutant.name for mutant in mutants)
   wrong += ["%s: %d mutants have that name" % item for item in counts.items() if item[1] > 1]
@@ -83,14 +83,14 @@ def check(mutants, root):
 
 
 def run(command, limit=None, more_environment=None):
-  """The exit code of a command and its output; None for the code where it takes longer than the limit."""
+  """Runs a command. Returns its exit code, or None where it takes longer than the limit, and its output."""
   with subprocess.Popen(command, env=dict(os.environ, **(more_environment or {})), stdin=subprocess.DEVNULL,
                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True) as process:
     try:
       output, _ = process.communicate(timeout=limit)
       return process.returncode, output.decode(errors="replace")
     except BaseException as error:
-      os.killpg(process.pid, signal.SIGTERM)  # Meson ends its tests then
+      os.killpg(process.pid, signal.SIGTERM)  # Meson then ends its tests
       try:
         output, _ = process.communicate(timeout=10)
       except subprocess.TimeoutExpired:
@@ -109,7 +109,7 @@ def write(path, data):
 
 
 def copy_tree(target):
-  """Makes the target's files those of HEAD, and leaves those alone that are."""
+  """Copies the files of HEAD to the target, but for those that are the same there."""
   listing = os.path.join(target, ".mutation-files")
   wanted = {}
   for entry in git("ls-tree", "-r", "-z", "HEAD").decode().split("\0"):
@@ -131,7 +131,7 @@ def copy_tree(target):
 
 
 class Builder:
-  """A copy of the tree, and what is built of it."""
+  """A copy of the tree, and its build."""
 
   def __init__(self, folder):
     self.folder = folder
@@ -145,10 +145,10 @@ class Builder:
     else:
       self.expect(["ninja", "-C", self.build, "build.ninja"])
     self.tests = {test["name"]: test for test in self.introspect("--tests")}
-    self.limits = {}  # of tests, in seconds
+    self.limits = {}  # time limits by test, in seconds
     self.files = {target["id"]: target["filename"] for target in self.introspect("--targets")}
 
-  # A run that was killed may have left a file changed.
+  # Has copy_tree() restore the file that a run may have left changed when it was killed.
   def forget_interrupted(self):
     listing = os.path.join(self.folder, ".mutation-files")
     if not os.path.exists(self.dirty) or not os.path.exists(listing): return
@@ -168,7 +168,7 @@ class Builder:
                                      stdout=subprocess.PIPE).stdout)
 
   def build_for(self, test):
-    """The end of the compiler's output where what the test needs does not build."""
+    """Builds what the test needs. Returns the end of the output where that fails, else None."""
     files = []
     for target in self.tests[test.partition(" @ ")[0]]["depends"]:
       files += [os.path.relpath(file, self.build) for file in self.files.get(target, [])]
@@ -185,7 +185,7 @@ class Builder:
     return code == 0
 
   def measure(self, test):
-    """Tests that fail by themselves find nothing."""
+    """Runs the test without a mutant, and sets its time limit. A test that fails by itself ends the program."""
     output = self.build_for(test)
     if output is not None: sys.exit(output)
     begin = time.monotonic()
@@ -193,7 +193,7 @@ class Builder:
     self.limits[test] = max(LEAST_LIMIT, SLOWER * (time.monotonic() - begin))
 
   def try_tests(self, tests):
-    """What became of them: "found by X", "NOT FOUND" or "does not build", with the compiler's output."""
+    """Runs the tests of a mutant. Returns "found by X", "NOT FOUND" or "does not build", and the compiler's output."""
     for test in tests:
       output = self.build_for(test)
       if output is not None: return "does not build", output

@@ -21,7 +21,7 @@ if [ -z "${CUDACONV_PACKAGE_MOUNTS:-}" ]; then
   [ "$(id -u)" = 0 ] || skip "this needs root rights"
   command -v debootstrap >/dev/null || skip "there is no debootstrap"
   unshare --mount true 2>/dev/null || skip "this may not mount anything"
-  # What is mounted in the roots goes when this ends, however it ends.
+  # In a mount namespace of its own, so that all mounts in the roots end with the script, however it ends.
   CUDACONV_PACKAGE_MOUNTS=1 exec unshare --mount --propagation private "$0" "$@"
 fi
 
@@ -57,20 +57,20 @@ clean_up() {
 trap clean_up EXIT
 export LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive
 
-in_root() { # ROOT COMMAND...: as root
+in_root() { # ROOT COMMAND...: runs the command in the root, as user root
   chroot "$1" env -u TMPDIR PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root "${@:2}"
 }
-apt_get() { # ROOT ARGUMENT...: of this machine's settings some may be those of packages to install
+apt_get() { # ROOT ARGUMENT...: keeps configuration files that were copied from this machine
   in_root "$1" apt-get -q -y -o Dpkg::Options::=--force-confold "${@:2}"
 }
-as_builder() { # COMMAND...: in the root to build in, in the folder of the source, as nobody in particular
-  # shellcheck disable=SC2016  # for sh
+as_builder() { # COMMAND...: runs it in the folder of the source, in the root to build in, as an ordinary user
+  # shellcheck disable=SC2016  # sh expands them
   chroot --userspec=builder "$root" env -u TMPDIR PATH=/usr/bin:/bin HOME=/build \
     DEB_BUILD_OPTIONS="$build_options" DEB_BUILD_PROFILES="$profiles" \
     sh -c 'cd "$0" && exec "$@"' "/build/cudaconv-$version" "$@"
 }
 
-# The functions below are run by `logged`, within which a command that fails does not end the script: && does.
+# `logged` runs the functions below. Within it a command that fails does not end the script, so they use &&.
 
 make_roots() { # SUITE
   debootstrap --variant=minbase "$1" "$root" "$mirror" &&
@@ -81,7 +81,7 @@ make_roots() { # SUITE
     mount -t proc proc "$user/proc"
 }
 
-# Where this machine is a Debian too: it knows how it gets packages.
+# Copies apt's settings where this machine is a Debian too, since they say where it gets packages from.
 use_sources_of_this_machine() { # SUITE
   grep -qx 'ID=debian' /etc/os-release || return 0
   local here
@@ -91,7 +91,7 @@ use_sources_of_this_machine() { # SUITE
     find "$root/etc/apt" \( -name '*.list' -o -name '*.sources' \) -exec sed -i "s/\b$here\b/$1/g" {} +
 }
 
-# Lays the source and Debian's folder side by side, as Debian has them.
+# Puts the folder `debian` into the source, and the original archive beside it, as Debian has them.
 lay_out() {
   local source=$root/build/cudaconv-$version
   mkdir "$root/build" &&
@@ -122,7 +122,7 @@ build_package() {
   as_builder dpkg-buildpackage -us -uc && cp "$root"/build/*.{deb,dsc,xz,gz,buildinfo,changes} "$out"
 }
 
-# Not by --fail-on, to which what is overridden counts too.
+# Does not use lintian's --fail-on, which counts overridden tags too.
 run_lintian() {
   as_builder lintian --version &&
     as_builder lintian --show-overrides --tag-display-limit 0 "../$(cd "$out" && echo *.changes)" | tee "$work/tags" &&
@@ -146,7 +146,7 @@ install_package() {
 run_package_tests() {
   local tests=/root/tests depends name
   depends=$(sed -n 's/^Depends: *//p' tests/package/debian/tests/control | tr ',' '\n' | grep -v '@' | sort -u)
-  # shellcheck disable=SC2086  # a list
+  # shellcheck disable=SC2086  # a list of packages
   cp -a "$root/build/cudaconv-$version/debian/tests" "$user/root" &&
     apt_get "$user" install --no-install-recommends $depends || return
   for name in $(sed -n 's/^Tests: *//p' "$user$tests/control" | tr ',' ' '); do
@@ -158,7 +158,7 @@ step() { # TEXT NAME COMMAND...
   begin "$suite: $1"
   logged "package/$suite/$2" "${@:3}" || die "failed at $suite: $1"
 }
-show() { grep -E -- "$2" "$out/$1.log" | sed 's/^/      /' || true; } # NAME PATTERN
+show() { grep -E -- "$2" "$out/$1.log" | sed 's/^/      /' || true; } # NAME PATTERN: prints lines of a step's log
 
 version=$(git show HEAD:meson.build | sed -n "s/^ *version: '\(.*\)',\$/\1/p" | head -n 1)
 profiles=$([ -n "$toolkit" ] || echo pkg.cudaconv.nocuda)

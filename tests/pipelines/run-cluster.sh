@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Filters a clip on a Slurm cluster of one node, which it sets up and takes down: run-cluster.sh FILTER_VIDEO
+# Sets up a Slurm cluster of one node, filters a clip on it, and shuts it down: run-cluster.sh FILTER_VIDEO
 #
-# Output is in the Test Anything Protocol. GST_PLUGIN_PATH_1_0 says where the plugin is.
+# Output is in the Test Anything Protocol. GST_PLUGIN_PATH_1_0 is the plugin's folder.
 # shellcheck disable=SC2317  # shellcheck does not see through `expect`
 set -euo pipefail
 # shellcheck source=tests/tap.sh
@@ -32,7 +32,7 @@ clean_up() {
 }
 trap clean_up EXIT
 
-# Ports that nobody listens at: free_ports COUNT
+# Prints ports that nobody listens on: free_ports COUNT
 free_ports() {
   /usr/bin/python3 - "$1" <<'END'
 import socket, sys
@@ -98,7 +98,7 @@ make_clip() {
     ! video/x-raw,format=I420,width=320,height=240,framerate=30000/1001 \
     ! vp8enc deadline=1 cpu-used=8 keyframe-max-dist=10 ! matroskamux ! filesink location=clip.mkv
 }
-# Slow enough to be caught at it.
+# A filter so slow that jobs can be interrupted while it runs.
 filter=(backend=cpu n-threads=1 mask=median size=9 iterations=8)
 decode() { # FILE SINK_FILE [ELEMENT...]
   gst-launch-1.0 -q filesrc location="$1" ! decodebin ! "${@:3}" ! filesink location="$2" </dev/null
@@ -128,7 +128,7 @@ wait_for_file() { # PATTERN: prints its name
   done
   return 1
 }
-# One part's process is killed and another part's job is cancelled while they filter.
+# The process of one part is killed, and the job of another part is cancelled, while they filter.
 survives() {
   timeout 240 "$filter_video" --wait --tasks=4 clip.mkv killed.mkv "${filter[@]}" >killed.log 2>&1 &
   local waiting=$! unfinished jobs

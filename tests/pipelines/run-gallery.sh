@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Whether pipelines/gallery has every mask, and the picture in pipelines/pictures is what it draws:
+# Checks that pipelines/gallery has every mask, and draws the picture that is in pipelines/pictures:
 # run-gallery.sh TOP_FOLDER BUILD
 #
 # Output is in the Test Anything Protocol.
@@ -31,7 +31,7 @@ every_mask() {
 pixels() { # JPEG FILE: as grey samples
   gst-launch-1.0 -q filesrc location="$1" ! jpegdec ! videoconvert ! video/x-raw,format=GRAY8 ! filesink location="$2"
 }
-# The samples of each picture are about the same in both sheets; texts depend on fonts. All but the first differ from it.
+# Each picture is about the same in both sheets; texts depend on fonts. In a sheet all pictures differ from the first.
 as_committed() {
   "$top/pipelines/gallery" "$scratch/new.jpg" &&
     pixels "$scratch/new.jpg" "$scratch/new.raw" &&

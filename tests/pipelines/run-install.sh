@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Installs what is built, finds the plugin as GStreamer does, and runs the program: run-install.sh SOURCE BUILD
+# Installs the build, has GStreamer find the plugin, and runs cudaconv-verify: run-install.sh SOURCE BUILD
 #
 # Output is in the Test Anything Protocol.
 # shellcheck disable=SC2317  # shellcheck does not see through `expect`
@@ -16,7 +16,7 @@ if ! command -v meson >/dev/null; then
   exit
 fi
 scratch=$(mktemp -d)
-log=$build/meson-logs/install-log.txt  # of the last installation, for `ninja uninstall`, which is not to be this one
+log=$build/meson-logs/install-log.txt  # restored at the end, for `ninja uninstall`
 [ ! -e "$log" ] || cp "$log" "$scratch/install-log.txt"
 restore() {
   if [ -e "$scratch/install-log.txt" ]; then cp "$scratch/install-log.txt" "$log"; else rm -f "$log"; fi

@@ -3,9 +3,9 @@
 #
 # Runs every launch line of pipelines/ and of the manuals without a display or a camera: run-pipelines.sh TOP_FOLDER
 #
-# Each line is run twice, as it is and with every cudaconv in passthrough. Both must bring out all frames that went in,
-# and they must not be the same frames. Output is in the Test Anything Protocol; lines that need a GPU or a detector are
-# skipped where there is none. GST_PLUGIN_PATH_1_0 says where the plugin is.
+# Each line is run twice, as it is and with every cudaconv in passthrough. In both runs all frames have to come out, and
+# the frames of the two runs have to differ. Output is in the Test Anything Protocol; lines that need a GPU or a
+# detector are skipped where there is none. GST_PLUGIN_PATH_1_0 is the plugin's folder.
 set -euo pipefail
 set -f
 
@@ -16,7 +16,7 @@ cd "$top"
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
-# Elements that only a GPU's owner has, or who has installed OpenCV's. Any other that is missing fails the test.
+# Prints a missing element that needs a GPU, or a package that is optional. Any other missing element fails the test.
 missing_element() {
   local word
   for word in $1; do
@@ -28,7 +28,7 @@ missing_element() {
   done
 }
 
-# A launch line with test sources, and every frame as a file: headless LINE FOLDER
+# Changes a launch line to test sources and to files for its frames: headless LINE FOLDER
 headless() {
   sed -e "s/v4l2src/videotestsrc/; s/videotestsrc/videotestsrc num-buffers=$frames/g" \
     -e "s|autovideosink|multifilesink location=$2/%05d.raw|" \
@@ -39,7 +39,7 @@ passthrough() {
   sed -E 's/! *cudaconv( +[a-z-]+=("[^"]*"|[^ ]+))*/! cudaconv mask=identity/g' <<<"$1"
 }
 
-# Everything that comes out of LINE, as files in FOLDER: play LINE FOLDER
+# Runs a launch line, and writes its frames to files in FOLDER: play LINE FOLDER
 play() {
   mkdir -p "$2"
   headless "$1" "$2" | xargs timeout 60 gst-launch-1.0 -q -- >"$2.log" 2>&1
@@ -90,7 +90,7 @@ done
 set -f
 for file in README.md gst/README.md tests/bench/README.md; do
   while read -r line; do
-    [[ $line == *...* ]] && continue  # a sketch
+    [[ $line == *...* ]] && continue  # not a complete line
     names+=("$file: ${line#gst-launch-1.0 }")
     lines+=("${line#gst-launch-1.0 }")
   done < <(grep -E '^ *gst-launch-1.0 ' "$file")

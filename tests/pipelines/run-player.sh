@@ -3,7 +3,7 @@
 #
 # Runs the example player over a clip: run-player.sh CUDACONV_PLAY CLIP
 #
-# Output is in the Test Anything Protocol. GST_PLUGIN_PATH_1_0 says where the plugin is.
+# Output is in the Test Anything Protocol. GST_PLUGIN_PATH_1_0 is the plugin's folder.
 # shellcheck disable=SC2317  # shellcheck does not see through `expect`
 set -euo pipefail
 # shellcheck source=tests/tap.sh
@@ -33,7 +33,7 @@ differ() {
 picture() {
   "$player" -o sobel.png --at=1 "$clip" mask=sobel && decodes sobel.png 1
 }
-# refuses TEXT ARGUMENT...: exits with 1, says TEXT, and leaves no file
+# refuses TEXT ARGUMENT...: passes where the player exits with 1, prints TEXT, and leaves no file
 refuses() {
   local code=0 output
   output=$("$player" -o refused.webm "${@:2}" 2>&1) || code=$?

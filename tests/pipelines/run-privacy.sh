@@ -4,9 +4,8 @@
 # Hides regions and faces by the example programs, in C++ and in Python, and by the lines of Python in README.md:
 # run-privacy.sh CUDACONV_PRIVACY TOP_FOLDER
 #
-# Every byte of a region that is hidden may change, and no other. Output is in the Test Anything Protocol.
-# GST_PLUGIN_PATH_1_0 says where the plugin is. What the machine has not, a detector or GStreamer's bindings for Python,
-# is skipped.
+# Only bytes in a hidden region may change. Output is in the Test Anything Protocol. GST_PLUGIN_PATH_1_0 is the plugin's
+# folder. Tests are skipped where there is no detector, or where GStreamer's bindings for Python are missing.
 # shellcheck disable=SC2317  # shellcheck does not see through `expect`
 set -euo pipefail
 # shellcheck source=tests/tap.sh
@@ -36,8 +35,9 @@ for element in facedetect rsvgdec; do
 done
 [ -r "$cascade" ] || no_detector=${no_detector:-there is no $cascade (opencv-data)}
 
-# differs A B WIDTH HEIGHT X Y W H [SURE_X SURE_Y SURE_W SURE_H]: frames of RGB in A differ from those in B within the
-# rectangle X,Y,W,H alone, and in every frame at most pixels of the one that is sure, else of the whole rectangle
+# differs A B WIDTH HEIGHT X Y W H [SURE_X SURE_Y SURE_W SURE_H]: passes where the RGB frames in A differ from those in
+# B only within the rectangle X,Y,W,H, and in every frame in more than half of the pixels of the rectangle SURE, which
+# else is the same rectangle
 differs() {
   python3 - "$@" <<'END'
 import sys
@@ -76,7 +76,7 @@ face() { # COMMAND...
 of_readme() { # from a busy picture, whose buffers others have too, into a file, with its region and without
   local source='videotestsrc num-buffers=3 pattern=zone-plate kx2=12 ky2=9 kt=5 ! video/x-raw,format=RGB'
   source+=' ! tee name=t t. ! queue ! fakesink async=false t. ! queue'
-  # shellcheck disable=SC2016  # the quotes are of Markdown
+  # shellcheck disable=SC2016  # the quotes are Markdown's
   sed -n '/^```python$/,/^```$/p' "$readme" | grep -v '^```' |
     sed -e "s|videotestsrc num-buffers=100|$source|" -e "s|autovideosink|filesink location=hidden.rgb|" >readme.py
   sed -e "s|hidden.rgb|plain.rgb|" -e "s|roi-meta=true mask=gauss sigma=8|mask=identity|" readme.py >plain.py

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Whether what goes wrong is said in the words that README.md explains: run-troubles.sh TOP_FOLDER BUILD
+# Checks that messages about common mistakes are those that README.md explains: run-troubles.sh TOP_FOLDER BUILD
 #
-# Output is in the Test Anything Protocol. GST_PLUGIN_PATH_1_0 says where the plugin is.
+# Output is in the Test Anything Protocol. GST_PLUGIN_PATH_1_0 is the plugin's folder.
 # shellcheck disable=SC2317  # shellcheck does not see through `expect`
 set -euo pipefail
 # shellcheck source=tests/tap.sh
@@ -14,8 +14,9 @@ plugin=$(realpath "$2")/gst/libgstcudaconv.so
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
-export LC_ALL=C  # GLib and GStreamer translate theirs
-# TEXT PATTERN COMMAND...: TEXT is in README.md, and one line that COMMAND prints has PATTERN. It may fail.
+export LC_ALL=C  # GLib and GStreamer translate their messages
+# prints TEXT PATTERN COMMAND...: passes where README.md has TEXT, and a line that COMMAND prints has PATTERN. COMMAND
+# may fail.
 prints() {
   grep -qF -- "$1" "$readme" || { echo "README.md does not have: $1"; return 1; }
   ("${@:3}" </dev/null || true) 2>&1 | tee "$scratch/log"

@@ -11,7 +11,7 @@ namespace cudaconv::reference {
 
 namespace {
 
-// Pixels of the frame.
+// A rectangle in pixels of the frame.
 struct Box {
   int64_t x0, y0, x1, y1;
 };
@@ -27,7 +27,7 @@ Box box_of(const Region &r) {
     const long double dx = corner % 2 ? r.width / 2.0L : -r.width / 2.0L;
     const long double dy = corner / 2 ? r.height / 2.0L : -r.height / 2.0L;
     const long double x = middle_x + dx * c - dy * s, y = middle_y + dx * s + dy * c;
-    // What is a whole pixel but for rounding is one.
+    // A coordinate that is an integer but for rounding counts as that integer.
     box.x0 = std::min(box.x0, static_cast<int64_t>(std::floor(x + 1e-6L)));
     box.y0 = std::min(box.y0, static_cast<int64_t>(std::floor(y + 1e-6L)));
     box.x1 = std::max(box.x1, static_cast<int64_t>(std::ceil(x - 1e-6L)));
@@ -40,7 +40,7 @@ int64_t frame_row(const Mosaic &m, int row) {
   return m.regions->first_row + static_cast<int64_t>(row) * m.regions->row_step;
 }
 
-// The numbers of those units along a line of `count` columns or rows that the box has a column or row of.
+// Flags of the units along a line of `count` columns or rows of which the box has at least one column or row.
 template <typename Has>
 std::vector<bool> units(int count, int unit, Has has) {
   std::vector<bool> result((count + unit - 1) / unit);
@@ -57,7 +57,7 @@ bool have_common(const std::vector<bool> &a, const std::vector<bool> &b) {
 
 struct Joined {
   Box box;
-  std::vector<bool> columns, rows;  // units of the buffer
+  std::vector<bool> columns, rows;  // units of the buffer that the box touches
 };
 
 Joined joined(const Mosaic &m, const Box &box) {
@@ -78,7 +78,7 @@ std::vector<Joined> boxes_of(const Mosaic &m) {
       if (!have_common(boxes[i].columns, boxes[j].columns) || !have_common(boxes[i].rows, boxes[j].rows)) continue;
       boxes.erase(boxes.begin() + i);
       boxes[j] = joined(m, {std::min(a.x0, b.x0), std::min(a.y0, b.y0), std::max(a.x1, b.x1), std::max(a.y1, b.y1)});
-      i = j = 0;  // once more from the beginning
+      i = j = 0;  // starts again, since the larger box may meet others
       break;
     }
   return boxes;
@@ -93,7 +93,7 @@ int64_t floor_of_quotient(int64_t a, int64_t b) {
 Channel mosaic(const Channel &in, const Mosaic &m) {
   const bool by_region = m.regions->active && !m.regions->invert;
   const std::vector<Joined> boxes = by_region ? boxes_of(m) : std::vector<Joined>();
-  using Block = std::tuple<int, int64_t, int64_t>;  // the number of its box, and its own in the box
+  using Block = std::tuple<int, int64_t, int64_t>;  // the number of its box, and the block's column and row in the box
   std::map<Block, std::vector<int>> pixels;
   for (int y = 0; y < in.height; y++)
     for (int x = 0; x < in.width; x++) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// The mosaic, block by block as it is defined.
+// A naive mosaic, block by block, by its definition.
 #pragma once
 
 #include "reference.h"
@@ -8,15 +8,15 @@
 namespace cudaconv::reference {
 
 struct Mosaic {
-  int size;  // of a block, pixels of the frame
+  int size;  // of a block, in pixels of the frame
   const Regions *regions;
   int columns, rows;   // of the buffer
-  int unit_x, unit_y;  // columns and rows that the largest pixel of any plane has, rows of both fields together
-  // Pixel (x, y) of the channel begins with column x * 2^sub_x, row first_row + y * 2^sub_y * row_step of the buffer.
+  int unit_x, unit_y;  // columns and rows of the largest pixel of any plane, rows of both fields together
+  // Pixel (x, y) of the channel begins at column x * 2^sub_x and row first_row + y * 2^sub_y * row_step of the buffer.
   int sub_x, sub_y, first_row, row_step;
 };
 
-// Each pixel that lies in a box becomes the mean of its block.
+// Returns the channel with each pixel that lies in a box replaced by the mean of its block.
 Channel mosaic(const Channel &in, const Mosaic &m);
 
 }  // namespace cudaconv::reference

@@ -14,7 +14,7 @@ namespace cudaconv::reference {
 
 namespace {
 
-using Integer = __int128;  // no square of a sum of products of samples and coefficients overflows it
+using Integer = __int128;  // large enough for the square of any sum of samples times coefficients
 using Real = long double;
 
 // ---- Samples in memory ----------------------------------------------------------------------------------------------
@@ -59,7 +59,7 @@ void store(uint8_t *p, Container container, uint32_t word) {
   }
 }
 
-// How far the sample is shifted up within the word that holds it.
+// The lowest bit of the sample within the word that holds it.
 int lowest_bit(const PlaneLayout &layout, int channel) {
   const ChannelLayout &c = layout.channel[channel];
   return layout.container == Container::Packed32 ? c.offset + c.shift : c.shift;
@@ -108,7 +108,7 @@ void write(const Frame &frame, const FrameLayout &layout, const FrameView &view)
 
 int position(Border border, int i, int n) {
   if (border == Border::Constant && (i < 0 || i >= n)) return -1;
-  if (border == Border::Reflect101 && n == 1) return 0;  // a mirror at each side of the only sample
+  if (border == Border::Reflect101 && n == 1) return 0;  // a mirror on each side of the only sample
   while (i < 0 || i >= n) {
     bool before = i < 0;
     switch (border) {
@@ -185,7 +185,7 @@ Grid unsharp(double amount, int size, double sigma) {
   return g;
 }
 
-// The ring of a 3x3 mask turned clockwise by an eighth, the centre unmoved.
+// Rotates the ring of a 3x3 mask clockwise by an eighth of a turn; the centre stays.
 Grid turned(const Grid &g) {
   static const int ring[8] = {0, 1, 2, 5, 8, 7, 6, 3};
   Grid t = g;
@@ -273,7 +273,7 @@ Convolution convolution_of(const FilterSettings &s) {
       return gradient(prewitt, 'y');
     case Mask::Prewitt:
       return gradient(prewitt, 'm');
-    case Mask::Roberts:  // p(x,y) - p(x+1,y+1) and p(x+1,y) - p(x,y+1) as 3x3 masks, for the anchor is in the centre
+    case Mask::Roberts:  // p(x,y) - p(x+1,y+1) and p(x+1,y) - p(x,y+1) as 3x3 masks, since the anchor is in the centre
       return {{{3, 3, {0, 0, 0, 0, 1, 0, 0, 0, -1}}, {3, 3, {0, 0, 0, 0, 0, 1, 0, -1, 0}}}, 1, Combine::Magnitude};
     case Mask::Kirsch: {
       Convolution c{{{3, 3, {5, 5, 5, -3, 0, -3, -3, -3, -3}}}, 1, Combine::Largest};
@@ -290,7 +290,7 @@ Convolution convolution_of(const FilterSettings &s) {
   }
 }
 
-// Members of the structuring element are non-zero.
+// The structuring element; its members are not 0.
 Grid element_of(const FilterSettings &s) {
   if (s.shape == Shape::Custom) return custom(s.coefficients);
   int side = s.size ? s.size : 3, radius = side / 2;
@@ -300,8 +300,8 @@ Grid element_of(const FilterSettings &s) {
       int dx = i - radius, dy = j - radius;
       bool member = true;
       if (s.shape == Shape::Cross) member = dx == 0 || dy == 0;
-      // In each row as far to both sides as the circle through the middles of the four sides, to the nearest pixel:
-      // what OpenCV's MORPH_ELLIPSE is. The square root is never half-way between two integers.
+      // Each row reaches as far to both sides as the circle through the midpoints of the four sides, rounded to pixels,
+      // as OpenCV's MORPH_ELLIPSE. The square root is never half-way between two integers.
       if (s.shape == Shape::Ellipse) member = std::abs(dx) <= std::lround(std::sqrt(radius * radius - dy * dy));
       g.value[j * side + i] = member;
     }
@@ -315,13 +315,13 @@ struct Context {
   const FilterSettings &settings;
   int max;                                     // largest sample value
   int border_value;                            // of border=constant
-  std::function<bool(int x, int y)> filtered;  // whether regions leave the pixel to the filter
+  std::function<bool(int x, int y)> filtered;  // whether regions have the pixel filtered
   Mosaic mosaic;
-  Channel alpha;  // alpha=weighted: of the frame or the field; empty: samples have no weights
+  Channel alpha;  // of the frame or field, with alpha=weighted; empty: samples have no weights
   int alpha_sub_x = 0, alpha_sub_y = 0, alpha_border = 0;
 };
 
-// The samples of a channel, also those outside.
+// The samples of a channel and, by the border mode, those outside of it.
 class Samples {
  public:
   Samples(const Channel &channel, const Context &context) : channel_(channel), context_(context) {}
@@ -343,7 +343,7 @@ struct Value {
   Real real;
 };
 
-// `out(x, y)` is the result at each pixel; with border=keep the pixels nearer than the margin to an edge are copied
+// Makes a channel with out(x, y) at each pixel; with border=keep, pixels closer than the margin to an edge are copied
 // from `kept`.
 template <typename F>
 Channel for_each_sample(const Channel &kept, const Context &context, int margin_x, int margin_y, F out) {
@@ -365,7 +365,7 @@ bool is_integer(Real v) {
   return v == std::floor(v) && std::abs(v) < 0x1p31L;
 }
 
-// The sum of coefficient times sample at (x, y); exact in 64 bits where the coefficients are integers below 2^31.
+// The sum of coefficients times samples around (x, y); exact in 64 bits where coefficients are integers below 2^31.
 template <typename Number>
 Number correlate(const Grid &g, const std::vector<Number> &coefficient, const Samples &sample, int x, int y) {
   Number sum = 0;
@@ -375,8 +375,8 @@ Number correlate(const Grid &g, const std::vector<Number> &coefficient, const Sa
   return sum;
 }
 
-// floor(v + 1/2) clamped to [0, max], by its definition: the largest n that has v >= n - 1/2. `at_least(m)` says
-// whether v >= m/2.
+// floor(v + 1/2) clamped to [0, max], by its definition: the largest n with v >= n - 1/2. at_least(m) returns whether v
+// >= m/2.
 template <typename F>
 int nearest(int max, F at_least) {
   int low = 0, high = max;
@@ -408,8 +408,8 @@ bool takes_absolute(const FilterSettings &s) {
   }
 }
 
-// A mask of more than a thousand pixels is summed along rows first: line x line, then, of unsharp, a multiple of that
-// and of the pixel.
+// A mask of more than a thousand pixels, as the product of `line` with itself: summed along rows, then along columns.
+// For unsharp a multiple of that sum and a multiple of the pixel are added.
 struct Large {
   std::vector<Real> line;
   Real gain = 1, pixel = 0, divisor = 1;
@@ -431,7 +431,7 @@ bool large_of(const FilterSettings &s, Large *large) {
   return true;
 }
 
-// Sums of long doubles, which hold every sum of a box: 64 bits.
+// Convolves with a large mask in long doubles, whose 64 bits hold every sum of a box exactly.
 Channel convolve_large(const Channel &in, const Context &context, const Large &large) {
   const FilterSettings &s = context.settings;
   const int side = static_cast<int>(large.line.size()), radius = side / 2;
@@ -457,7 +457,7 @@ Channel convolve_large(const Channel &in, const Context &context, const Large &l
     if (takes_absolute(s)) v = std::abs(v);
     const Real max = context.max;
     int nearest_below = static_cast<int>(std::clamp<Real>(std::floor(v + 0.5L), 0, max));
-    if (exact) {  // a quotient that is rounded could fall on the other side of a half
+    if (exact) {  // a rounded quotient could fall on the other side of a half
       const auto at_least = [&](Integer m, Integer t) {
         const Integer d = static_cast<Integer>(large.divisor);
         return d > 0 ? 2 * t >= m * d : 2 * t <= m * d;
@@ -484,7 +484,7 @@ Channel convolve(const Channel &in, const Context &context) {
   int radius_x = c.grids[0].width / 2, radius_y = c.grids[0].height / 2;
   Samples sample(in, context);
 
-  // Gaussian weights are real numbers, be it that a single one happens to be 1.
+  // Weights of a Gaussian are real numbers, even where a single one happens to be 1.
   bool exact = s.mask != Mask::Gauss && s.mask != Mask::Unsharp && is_integer(divisor) && is_integer(bias);
   for (const Grid &g : c.grids) exact = exact && std::all_of(g.value.begin(), g.value.end(), is_integer);
 
@@ -495,14 +495,14 @@ Channel convolve(const Channel &in, const Context &context) {
   auto exactly = [&](int x, int y) {
     std::vector<Integer> sums;
     for (size_t k = 0; k < c.grids.size(); k++) sums.push_back(correlate(c.grids[k], integers[k], sample, x, y));
-    // v = r / d + b, where r is a sum, or the square root of one
+    // v = r / d + b, where r is a sum or the square root of one.
     Integer d = static_cast<Integer>(divisor), b = static_cast<Integer>(bias), r = sums[0];
     if (c.combine == Combine::Largest) r = *std::max_element(sums.begin(), sums.end());
     if (c.combine == Combine::Magnitude) {
       Integer gx = sums[0] < 0 ? -sums[0] : sums[0], gy = sums[1] < 0 ? -sums[1] : sums[1];
       r = euclidean ? gx * gx + gy * gy : gx + gy;
     }
-    // r >= q/2 where r is a sum; sqrt(r) >= q/2 where it is the square
+    // Compares with q/2: r itself where it is a sum, or its square where it is a root.
     auto response_at_least = [&](Integer q) { return !euclidean ? 2 * r >= q : q <= 0 || 4 * r >= q * q; };
     auto response_at_most = [&](Integer q) { return !euclidean ? 2 * r <= q : q >= 0 && 4 * r <= q * q; };
     auto v_at_least = [&](Integer m) {
@@ -550,7 +550,7 @@ Channel median(const Channel &in, const Context &context) {
 
 // ---- Morphology -----------------------------------------------------------------------------------------------------
 
-// The element is not reflected, neither for erosion nor for dilation.
+// Dilation or erosion. The element is not reflected for either.
 Channel extreme(const Channel &in, const Context &context, bool largest) {
   Grid element = element_of(context.settings);
   int radius_x = element.width / 2, radius_y = element.height / 2;
@@ -580,7 +580,7 @@ Channel erode(Channel c, const Context &context) {
   return c;
 }
 
-// a - b, where `passes` is the number of passes in the longer of the two chains from `source`.
+// a - b, where `passes` is the number of passes in the longer of the two chains from `source` to a and b.
 Channel difference(const Channel &a, const Channel &b, const Channel &source, const Context &context, int passes) {
   Grid element = element_of(context.settings);
   int margin_x = element.width / 2 * passes, margin_y = element.height / 2 * passes;
@@ -594,7 +594,7 @@ Channel difference(const Channel &a, const Channel &b, const Channel &source, co
 
 // ---- One channel ----------------------------------------------------------------------------------------------------
 
-// What the filter leaves alone stays as it was in the source.
+// Takes pixels that regions leave unfiltered from `source`.
 Channel in_regions(const Channel &out, const Channel &source, const Context &context) {
   Channel result = out;
   for (int y = 0; y < out.height; y++) {
@@ -626,7 +626,7 @@ Channel weighted(const Channel &in, const Context &context) {
                         context.border_value, context.alpha_border});
 }
 
-// One run of any filter whose iterations are runs.
+// One iteration of a filter whose iterations are repeated runs.
 Channel run(const Channel &in, const Context &context) {
   if (!context.alpha.sample.empty()) return weighted(in, context);
   switch (context.settings.mask) {
@@ -643,7 +643,7 @@ Channel run(const Channel &in, const Context &context) {
 
 Channel filter_field(const Channel &in, const Context &context) {
   int n = context.settings.iterations;
-  // Of filters that consist of several passes, only the end is seen.
+  // Filters of several passes read whole frames in between: regions apply only to the last pass.
   const auto at_the_end = [&](const Channel &out) { return in_regions(out, in, context); };
   switch (context.settings.mask) {
     case Mask::Open:
@@ -661,14 +661,14 @@ Channel filter_field(const Channel &in, const Context &context) {
     default:
       break;
   }
-  // As n elements in a row.
+  // Each iteration is filtered as by an element of its own.
   Channel out = in;
   for (int i = 0; i < n; i++) out = in_regions(run(out, context), out, context);
   return out;
 }
 
-// The area that a rectangle, turned about its middle, and an upright one have in common: the corners of the one cut by
-// the sides of the other.
+// The area that a rectangle rotated about its centre and an upright rectangle have in common: the corners of the one
+// are cut by the sides of the other.
 double common_area(const Region &r, double left, double top, double right, double bottom) {
   using Point = std::pair<double, double>;
   const double w = r.width / 2.0, h = r.height / 2.0, c = std::cos(r.rotation), s = std::sin(r.rotation);
@@ -676,7 +676,7 @@ double common_area(const Region &r, double left, double top, double right, doubl
   for (const Point &corner : {Point{-w, -h}, Point{w, -h}, Point{w, h}, Point{-w, h}})
     polygon.emplace_back(r.x - left + w + corner.first * c - corner.second * s,
                          r.y - top + h + corner.first * s + corner.second * c);
-  // Keeps what lies on the side where distance(point) is not negative.
+  // Keeps the part of the polygon where distance(point) is not negative.
   const auto cut = [&](auto distance) {
     std::vector<Point> kept;
     for (size_t i = 0; i < polygon.size(); i++) {
@@ -701,7 +701,7 @@ double common_area(const Region &r, double left, double top, double right, doubl
   return std::abs(area);
 }
 
-// Whether a pixel that covers the columns and rows of the frame up to `right` and `bottom` lies in a turned region.
+// Whether a pixel that covers these columns and rows of the frame lies in a rotated region.
 bool is_in_turned(const Region &r, bool ellipse, double left, double top, double right, double bottom) {
   if (!ellipse) return common_area(r, left, top, right, bottom) > 1e-14;
   const double dx = (left + right) / 2 - (r.x + r.width / 2.0), dy = (top + bottom) / 2 - (r.y + r.height / 2.0);
@@ -719,25 +719,24 @@ bool is_member(const RegionMask &mask, int64_t x, int64_t y) {
   return mask.member[static_cast<size_t>(row) * mask.width + column] != 0;
 }
 
-// Whether pixel (x, y) of a plane, or of one field of it, lies where the filter works. A pixel that a region touches
-// belongs to it; of an ellipse one whose centre lies in the one inscribed in all the pixels that the region touches.
-// The frame is of `columns` x `rows` pixels, and nothing beyond them makes a region touch a pixel.
+// Whether pixel (x, y) of a plane, or of one of its fields, is filtered. A pixel that a region touches belongs to the
+// region. For an ellipse its centre has to lie in the ellipse inscribed in all pixels that the region touches. The
+// frame has `columns` x `rows` pixels, and what lies beyond them does not count as touched.
 bool is_filtered(const Regions &regions, int columns, int rows, const PlaneLayout &plane, bool interlaced, int field,
                  int x, int y) {
   if (!regions.active) return true;
-  // Whether one of the frame's columns, or of the rows of the field, that pixel i of the line spans lies in [begin,
-  // end).
+  // Whether any column of the frame, or row of the field, that pixel i of a line spans lies in [begin, end).
   const auto touches = [](int i, int sub, int first, int step, int64_t begin, int64_t end) {
     for (int k = i * (1 << sub); k < (i + 1) * (1 << sub); k++)
       if (first + k * step >= begin && first + k * step < end) return true;
     return false;
   };
-  // Rows are counted in the frame that the regions are of; the frame given may be a field of it.
+  // Rows count in the frame of the regions, of which the given frame may be one field.
   const int step = (interlaced ? 2 : 1) * regions.row_step;
   const int first = regions.first_row + field * regions.row_step;
   const int end_row = regions.first_row + (rows - 1) * regions.row_step + 1;
   const int left = x << plane.sub_x, last_column = std::min(((x + 1) << plane.sub_x) - 1, columns - 1);
-  std::vector<int> here;  // rows of the frame that the pixel has
+  std::vector<int> here;  // rows of the frame that the pixel spans
   for (int k = y << plane.sub_y; k < (y + 1) << plane.sub_y; k++)
     if (first + k * step < end_row) here.push_back(first + k * step);
   bool inside = false;
@@ -762,7 +761,7 @@ bool is_filtered(const Regions &regions, int columns, int rows, const PlaneLayou
       while (column(x1 + 1)) x1++;
       while (row(y0 - 1)) y0--;
       while (row(y1 + 1)) y1++;
-      // Distances from the centre and diameters in half pixels.
+      // Distances from the centre, and diameters, in half pixels.
       Integer dx = 2 * x - (x0 + x1), dy = 2 * y - (y0 + y1), w = x1 - x0 + 1, h = y1 - y0 + 1;
       if (dx * dx * h * h + dy * dy * w * w > w * w * h * h) continue;
     }
@@ -835,7 +834,7 @@ int border_alpha(const FrameLayout &layout) {
   return 0;
 }
 
-// `alpha`: what colours are weighted by; nullptr: nothing.
+// `alpha`: by which colours are weighted; nullptr: they are not.
 Channel filter_channel(const FilterSettings &s, const FrameLayout &layout, int p, int c, const Channel &in,
                        const Channel *alpha, const Regions &regions) {
   const PlaneLayout &plane = layout.plane[p];
@@ -843,7 +842,7 @@ Channel filter_channel(const FilterSettings &s, const FrameLayout &layout, int p
   if (s.mask == Mask::Identity || channel.role == Role::Padding) return in;
   if (channel.role == Role::Alpha && s.alpha == Alpha::Copy) return in;
   Context context{s, max_sample(channel), plane.border_value[c], {}, {}, {}};
-  // Of the frame, which has pixels of its own only in planes that are not subsampled.
+  // The size of the frame is that of planes that are not subsampled.
   int columns = 0, rows = 0;
   for (int i = 0; i < layout.planes; i++) {
     if (layout.plane[i].sub_x == 0) columns = layout.plane[i].width;
@@ -895,7 +894,7 @@ Frame filter(const FilterSettings &settings, const FrameLayout &layout, const Fr
     return nullptr;
   };
   const bool weighted = takes_weights(settings) && alpha_of(source);
-  // Colours need the alpha of each run.
+  // Colours of each iteration need the alpha of the one before.
   FilterSettings once = settings;
   if (weighted) once.iterations = 1;
   Frame in = source, out;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// What the filter must compute, written out as plainly as possible: one output sample at a time, borders walked step by
-// step, rounding by its definition. It shares the plain data types with kernels/ and no code, and it is slow.
+// The reference filter: what the filter has to compute, written as plainly as possible. One output sample at a time,
+// borders walked step by step, rounding by its definition. It shares the plain data types with kernels/ and no code,
+// and it is slow.
 #pragma once
 
 #include <vector>
@@ -15,8 +16,8 @@ namespace cudaconv::reference {
 struct Channel {
   int width = 0, height = 0;
   std::vector<int> sample;
-  // The real result that `sample` was rounded from, clamped to the range of a sample. Empty where the result is defined
-  // to the last bit: where coefficients, divisor and bias are integers.
+  // The real results that `sample` was rounded from, clamped to the range of a sample. Empty where results are exact,
+  // that is where coefficients, divisor and bias are integers.
   std::vector<long double> real;
 };
 
@@ -24,20 +25,20 @@ struct Frame {
   std::vector<Channel> plane[kMaxPlanes];  // indexed by channel
 };
 
-// The sample values of a frame in host memory. Padding and unused bits are not read.
+// Reads the sample values of a frame in host memory. Does not read padding and unused bits.
 Frame read(const FrameLayout &layout, const FrameView &view);
 
-// Writes all samples, unused low bits and unnamed fields of Packed32 as 0; touches no byte besides.
+// Writes all samples; unused low bits and unnamed fields of Packed32 become 0. Writes no other bytes.
 void write(const Frame &frame, const FrameLayout &layout, const FrameView &view);
 
-// The filter. `settings.method` is of no consequence. Settings that make no sense are not diagnosed.
+// Filters a frame. `settings.method` has no effect. Settings that make no sense are not diagnosed.
 Frame filter(const FilterSettings &settings, const FrameLayout &layout, const Frame &source,
              const Regions &regions = {});
 
 // Whether results of a mask, as it is by default, are one sum of samples whose coefficients are 0 or more.
 bool is_mean(Mask mask);
 
-// The position in [0, n) that is read for position i of a line of n samples; -1 for the border value.
+// The position in [0, n) that is read at position i of a line of n samples; -1 for the border value.
 int position(Border border, int i, int n);
 
 }  // namespace cudaconv::reference

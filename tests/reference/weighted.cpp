@@ -11,7 +11,7 @@ namespace {
 using Integer = __int128;
 using Real = long double;
 
-// What a window adds up to.
+// The sums over a window.
 template <typename Number>
 struct Sums {
   Number colours = 0, weights = 0;  // c * a * p and c * a
@@ -38,7 +38,7 @@ Sums<Number> add_up(const Channel &in, const Channel &weight, const WeightedMask
   return sums;
 }
 
-// floor(v + 1/2) of v = all / divisor * n / d + bias, |v| where absolute: the largest of 0 to max that is not above it.
+// floor(v + 1/2), clamped to 0 to max, for v = all / divisor * n / d + bias, or |v| where `absolute` is set.
 int rounded(const WeightedMask &m, Integer all, Integer n, Integer d) {
   Integer divisor = static_cast<Integer>(m.divisor), bias = static_cast<Integer>(m.bias);
   // v = above / below
@@ -47,7 +47,7 @@ int rounded(const WeightedMask &m, Integer all, Integer n, Integer d) {
   if (m.absolute && above < 0) above = -above;
   int result = 0;
   while (result < m.max && 2 * above >= (2 * result + 1) * below) {
-    int step = 1;  // as far as it goes
+    int step = 1;  // doubled as long as that is not too far
     while (result + 2 * step <= m.max && 2 * above >= (2 * (result + 2 * step) - 1) * below) step *= 2;
     result += step;
   }
@@ -89,7 +89,7 @@ Channel weighted_mean(const Channel &in, const Channel &weight, const WeightedMa
       if (m.exact) {
         Sums<Integer> s = add_up<Integer>(in, weight, m, x, y);
         bool weighted = s.weights != 0;
-        if (s.all == 0) s.weights = 1, weighted = true;  // the mask adds up to nothing
+        if (s.all == 0) s.weights = 1, weighted = true;  // the mask's coefficients add up to 0
         out.sample.push_back(rounded(m, s.all, weighted ? s.colours : s.samples, weighted ? s.weights : s.all));
         continue;
       }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
 // A stand-in for the CUDA runtime: lets CUDA sources compile as plain C++17 and run on a machine without a GPU, under
-// AddressSanitizer and UndefinedBehaviorSanitizer. Names, types, values and results are those of CUDA 13, as far as
-// they go. __CUDACC__ and __CUDA_ARCH__ stay undefined, so that code which asks for them takes its host path.
+// AddressSanitizer and UndefinedBehaviorSanitizer. Names, types, values and results are those of CUDA 13, but not all
+// of them are here. __CUDACC__ and __CUDA_ARCH__ stay undefined, so that code that tests them takes its host path.
 #pragma once
 
 #include <cmath>
@@ -56,7 +56,7 @@ struct dim3 {
 
 // ---- Types and values of the runtime ------------------------------------------------------------------------------
 
-// Name, value, text.
+// Each error with its name, value and text.
 #define STANDIN_ERRORS(X)                                                                                     \
   X(cudaSuccess, 0, "no error")                                                                               \
   X(cudaErrorInvalidValue, 1, "invalid argument")                                                             \
@@ -218,7 +218,7 @@ cudaError_t cudaMallocPitch(void **pointer, size_t *pitch, size_t width, size_t 
 cudaError_t cudaFree(void *pointer);
 cudaError_t cudaMallocAsync(void **pointer, size_t size, cudaStream_t stream);
 cudaError_t cudaFreeAsync(void *pointer, cudaStream_t stream);
-// There is one pool, which keeps nothing.
+// There is one memory pool, which keeps no freed memory.
 typedef struct CUmemPoolHandle_st *cudaMemPool_t;
 enum cudaMemPoolAttr { cudaMemPoolAttrReleaseThreshold = 4 };
 cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t *pool, int device);
@@ -246,7 +246,7 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned int flags);
 cudaError_t cudaStreamDestroy(cudaStream_t stream);
 cudaError_t cudaStreamSynchronize(cudaStream_t stream);
 cudaError_t cudaStreamQuery(cudaStream_t stream);
-// There are no graphs here: never captures.
+// The stand-in has no graphs, so that no stream is ever being captured.
 enum cudaStreamCaptureStatus {
   cudaStreamCaptureStatusNone = 0,
   cudaStreamCaptureStatusActive = 1,
@@ -270,7 +270,7 @@ cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const voi
                                                           size_t dynamic_shared_bytes);
 }  // extern "C"
 
-// The overloads that the real header adds for C++.
+// The C++ overloads of the real header.
 template <typename T>
 cudaError_t cudaMalloc(T **pointer, size_t size) {
   return cudaMalloc(reinterpret_cast<void **>(pointer), size);
@@ -317,23 +317,23 @@ constexpr int warpSize = 32;
 
 namespace standin {
 
-// What <<<>>> becomes: enqueues a grid that calls `thread_body` once for each thread. `name` lives as long as the
-// program. `function` is the kernel, whose opt-in to more than 48 KiB of shared memory then holds for it alone.
+// Enqueues a grid that calls `thread_body` once for each thread; takes the place of <<<>>>. `name` has to live as long
+// as the program. `function` is the kernel, to which an opt-in to more than 48 KiB of shared memory applies.
 cudaError_t launch(const char *name, dim3 grid, dim3 block, size_t shared_bytes, cudaStream_t stream,
                    std::function<void()> thread_body, const void *function = nullptr);
 
-// The dynamic shared memory of the block that runs now: as large as asked for at the launch, to the byte.
+// The dynamic shared memory of the block that is running, exactly as large as the launch asks for.
 void *shared_memory();
 
-// What a lane learns when all lanes of a warp intrinsic have met.
+// What a lane gets when all lanes of a warp intrinsic have met.
 struct Rendezvous {
   unsigned int lane;
-  unsigned int lanes;     // those that met: the mask without the lanes that exited or never were
-  const uint64_t *value;  // of each lane; valid until the lane waits again
+  unsigned int lanes;     // those that have met: the mask without lanes that have exited or do not exist
+  const uint64_t *value;  // the value of each lane; valid until this lane waits again
 };
 Rendezvous rendezvous(const char *what, unsigned int mask, uint64_t value);
 
-// Stops the program with the kernel, the block and the thread that runs now.
+// Ends the process with a message that names the kernel, block and thread that are running.
 [[noreturn]] void die(const char *reason);
 
 }  // namespace standin
@@ -346,7 +346,7 @@ inline void __syncwarp(unsigned int mask = 0xffffffffu) {
   standin::rendezvous("__syncwarp", mask, 0);
 }
 
-// Threads run one after the other.
+// Needs no atomic operation, since threads run one after the other.
 inline unsigned int atomicAdd(unsigned int *address, unsigned int value) {
   const unsigned int before = *address;
   *address = before + value;
@@ -357,7 +357,8 @@ inline unsigned int atomicAdd(unsigned int *address, unsigned int value) {
 
 namespace standin {
 
-// `source(lane, first, last)` names the lane to read; first and last bound the lane's segment of `width` lanes.
+// Shuffles: source(lane, first, last) returns the lane to read, where first and last bound the lane's segment of
+// `width` lanes.
 template <typename T, typename Source>
 T shuffle(const char *what, unsigned int mask, T value, int width, Source source) {
   static_assert(std::is_arithmetic_v<T> && (sizeof(T) == 4 || sizeof(T) == 8), "a 32- or 64-bit value");
@@ -367,7 +368,7 @@ T shuffle(const char *what, unsigned int mask, T value, int width, Source source
   const Rendezvous met = rendezvous(what, mask, bits);
   const unsigned int first = met.lane & ~(width - 1u);
   const unsigned int from = source(met.lane, first, first + width - 1);
-  // A lane that did not take part has no defined value.
+  // The value of a lane that does not take part is undefined.
   bits = met.lanes >> from & 1 ? met.value[from] : 0xa5c396f0a5c396f0u;
   memcpy(&value, &bits, sizeof(value));
   return value;
@@ -419,11 +420,11 @@ inline int __all_sync(unsigned int mask, int predicate) {
 
 namespace standin {
 
-// mma.sync.aligned.m16n8k32 (k = 32) or .m16n8k16 (k = 16) .row.col.s32 on bytes: d = a * b + c, of which each lane of
-// the warp holds the fragments that the PTX manual lists. `a` is k / 8 words, `b` k / 16 words. Sums wrap.
+// mma.sync.aligned.m16n8k32 (k = 32) or .m16n8k16 (k = 16) .row.col.s32 on bytes: d = a * b + c. Each lane of the warp
+// has the fragments that the PTX manual lists: k / 8 words of `a` and k / 16 words of `b`. Sums wrap.
 inline void integer_mma(int k, const uint32_t *a, bool a_signed, const uint32_t *b, bool b_signed,
                         const int32_t (&c)[4], int32_t (&d)[4]) {
-  uint8_t rows[2][32], columns[2][32];  // the two of each that make this lane's sums
+  uint8_t rows[2][32], columns[2][32];  // the two rows and two columns that make this lane's sums
   for (int half = 0; half < k / 16; half++) {
     for (int matrix = 0; matrix < 2; matrix++) {
       const uint64_t own = matrix ? b[half] : a[2 * half] | static_cast<uint64_t>(a[2 * half + 1]) << 32;
@@ -519,7 +520,7 @@ inline int __ffsll(long long x) {
 
 namespace standin {
 
-// op on each of the fields of type T in 32-bit words.
+// Applies op to each field of type T in 32-bit words.
 template <typename T, typename Op>
 unsigned int lanewise(unsigned int a, unsigned int b, Op op) {
   unsigned int result = 0;
@@ -572,16 +573,16 @@ inline unsigned int __vimin3_s16x2(unsigned int a, unsigned int b, unsigned int 
 inline unsigned int __vimax3_s16x2(unsigned int a, unsigned int b, unsigned int c) {
   return __vmaxs2(__vmaxs2(a, b), c);
 }
-// max(min(a + b, c), 0) in each lane.
 inline unsigned int __dp2a_lo(unsigned int a, unsigned int b, unsigned int c) {
   return c + (a & 0xffffu) * (b & 0xffu) + (a >> 16) * (b >> 8 & 0xffu);
 }
+// max(min(a + b, c), 0) in each half of the word.
 inline unsigned int __viaddmin_s16x2_relu(unsigned int a, unsigned int b, unsigned int c) {
   const unsigned int low = (a + b) & 0xffffu, high = ((a >> 16) + (b >> 16)) << 16;
   return __vmaxs2(__vmins2(low | high, c), 0);
 }
 
-// Sums wrap, as the hardware's do.
+// Sums wrap, as in hardware.
 inline unsigned int __dp4a(unsigned int a, unsigned int b, unsigned int c) {
   for (int shift = 0; shift < 32; shift += 8) c += (a >> shift & 0xff) * (b >> shift & 0xff);
   return c;
@@ -600,7 +601,7 @@ inline int __dp4a(char4 a, char4 b, int c) {
   return static_cast<int>(static_cast<unsigned int>(c) + static_cast<unsigned int>(sum));
 }
 
-// Rounding to nearest, halves to even, is the host's own.
+// The host rounds to nearest, halves to even, as these functions have to.
 inline float __int2float_rn(int x) {
   return static_cast<float>(x);
 }
@@ -610,7 +611,7 @@ inline float __uint2float_rn(unsigned int x) {
 inline float __ull2float_rn(unsigned long long x) {
   return static_cast<float>(x);
 }
-// Results that do not fit are clamped; NaN is 0.
+// Results that do not fit are clamped, and NaN becomes 0.
 inline int __float2int_rn(float x) {
   if (!(x < 2147483648.0f)) return std::isnan(x) ? 0 : INT32_MAX;
   return x <= -2147483648.0f ? INT32_MIN : static_cast<int>(std::nearbyint(x));
@@ -623,7 +624,8 @@ inline float __fsqrt_rn(float x) {
   return std::sqrt(x);
 }
 
-// min and max in the global namespace take mixed operands as CUDA's do: by the usual arithmetic conversions.
+// min and max in the global namespace take operands of different types, as CUDA's do, by the usual arithmetic
+// conversions.
 template <typename A, typename B, typename = std::enable_if_t<std::is_arithmetic_v<A> && std::is_arithmetic_v<B>>>
 constexpr auto min(A a, B b) {
   using T = decltype(a + b);

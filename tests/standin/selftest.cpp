@@ -33,7 +33,7 @@ cudaError_t launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, size_t 
       reinterpret_cast<const void *>(kernel));
 }
 
-// Whether `body` ends the program with a message that contains `text`.
+// Whether `body` ends the process with a message that contains `text`; runs it in a child process.
 bool dies(const char *text, const std::function<void()> &body) {
   int ends[2];
   if (pipe(ends)) abort();
@@ -78,7 +78,7 @@ int *shared_ints() {
 
 // ---- Execution ------------------------------------------------------------------------------------------------------
 
-// Each thread writes its neighbour's index, `distance` away.
+// Each thread writes the index of the thread that is `distance` away.
 __global__ void neighbour(int *out, int distance, bool barrier) {
   const int n = static_cast<int>(blockDim.x), i = static_cast<int>(threadIdx.x);
   shared_ints()[i] = i;
@@ -118,7 +118,7 @@ void test_indices() {
   for (unsigned int i = 0; i < result.size(); i++) CHECK(result[i].x == i / 30 && result[i].y == i % 30);
 }
 
-// Some threads leave before the barrier, many barriers follow.
+// Some threads exit before the first of many barriers.
 __global__ void early_exit(int *out) {
   if (threadIdx.x % 3 == 0) return;
   int sum = 0;
@@ -140,7 +140,7 @@ void test_early_exit() {
     CHECK(result[static_cast<size_t>(i)] == (i % 3 == 0 ? 0 : 50 * (i % 3 == 1 ? i + 1 : i - 1)));
 }
 
-// A warp and a half, so that a warp is not full.
+// Warp intrinsics in a warp and a half, so that one warp is not full.
 __global__ void warp_intrinsics(int *wrong) {
   const int lane = static_cast<int>(threadIdx.x % 32);
   const unsigned int all = 0xffffffffu;
@@ -160,7 +160,7 @@ __global__ void warp_intrinsics(int *wrong) {
     expect(__ballot_sync(all, lane % 2) == (0xaaaaaaaau & (lanes == 32 ? all : 0xffffu)));
     expect(__any_sync(all, lane == 5) && !__any_sync(all, lane == 40));
     expect(__all_sync(all, lane < 32) && !__all_sync(all, lane != 5));
-    // Parts of a warp go separate ways and meet again.
+    // Parts of a warp diverge and meet again.
     if (lane < 8) {
       expect(__shfl_sync(0xffu, lane * 2, 7) == 14);
       expect(__ballot_sync(0xffu, 1) == 0xffu);
@@ -179,7 +179,7 @@ void test_warp_intrinsics() {
   CHECK(wrong.read()[0] == 0);
 }
 
-// Matrices as the PTX manual lists their elements: element i of a lane's words lies at (row, column).
+// Matrices for mma, whose elements lie in a lane's words as the PTX manual lists them.
 struct Matrices {
   int a[16][32], b[32][8], c[16][8];
 };
@@ -237,7 +237,7 @@ void test_arithmetic() {
   unsigned int sum = 5;
   CHECK(atomicAdd(&sum, 0xffffffffu) == 5 && sum == 4);
   CHECK(__byte_perm(0x33221100, 0x77665544, 0x7531) == 0x77553311);
-  CHECK(__byte_perm(0x33221100, 0x77665544, 0xfb80) == 0x77330000);  // the top bit of a selector does not count
+  CHECK(__byte_perm(0x33221100, 0x77665544, 0xfb80) == 0x77330000);  // the top bit of a selector is ignored
   CHECK(__funnelshift_l(0x89abcdef, 0x01234567, 8) == 0x23456789 && __funnelshift_l(1, 2, 32) == 2);
   CHECK(__funnelshift_r(0x89abcdef, 0x01234567, 8) == 0x6789abcd && __funnelshift_r(1, 2, 32) == 1);
   CHECK(__funnelshift_lc(1, 2, 40) == 1 && __funnelshift_rc(1, 2, 40) == 2);
@@ -353,7 +353,7 @@ void test_deferral() {
   int *pinned = nullptr;
   CHECK(cudaHostAlloc(&pinned, 2 * sizeof(int), cudaHostAllocDefault) == cudaSuccess);
 
-  // Pinned memory is read and written when the work runs, pageable memory is read at the call.
+  // Pinned memory is read and written when the work runs; pageable memory is read at the call.
   pinned[0] = 1;
   pinned[1] = 0;
   CHECK(cudaMemcpyAsync(a.data, &pinned[0], sizeof(int), cudaMemcpyHostToDevice, stream) == cudaSuccess);
@@ -369,7 +369,7 @@ void test_deferral() {
   CHECK(cudaMemcpyAsync(&pageable, a.data, sizeof(int), cudaMemcpyDeviceToHost, stream) == cudaSuccess);
   CHECK(pageable == 5);  // a copy to pageable memory waits
 
-  // The NULL stream does not wait for a non-blocking stream, but for a blocking one.
+  // The NULL stream waits for blocking streams, and not for non-blocking ones.
   pinned[0] = 7;
   CHECK(cudaMemcpyAsync(a.data, &pinned[0], sizeof(int), cudaMemcpyHostToDevice, stream) == cudaSuccess);
   CHECK(a.read()[0] == 5);
@@ -383,7 +383,7 @@ void test_deferral() {
   CHECK(cudaStreamSynchronize(blocking) == cudaSuccess);
   CHECK(b.read()[0] == 10);
 
-  // Work counts after cudaStreamDestroy too, and a host function runs in its turn.
+  // Work that is pending at cudaStreamDestroy() still runs, and a host function runs in its turn.
   static int seen;
   seen = 0;
   CHECK(cudaLaunchHostFunc(
@@ -463,7 +463,7 @@ void test_copies() {
   CHECK(cudaHostUnregister(host) == cudaSuccess && cudaHostUnregister(host) == cudaErrorHostMemoryNotRegistered);
   CHECK(cudaFree(device) == cudaSuccess && cudaFree(nullptr) == cudaSuccess);
 
-  // Memory released while a copy still needs it.
+  // A pending copy whose memory is freed is an illegal access.
   uint8_t *pinned = nullptr;
   CHECK(cudaMalloc(&device, 16) == cudaSuccess && cudaMallocHost(&pinned, 16) == cudaSuccess);
   CHECK(cudaFreeAsync(device, nullptr) == cudaSuccess && standin::live_objects().device == 0);
@@ -496,7 +496,7 @@ void test_failures() {
   CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) == cudaSuccess);
   CHECK(launch(trap, 1, 1, 0, stream) == cudaSuccess);
   standin::fail_call("cudaStreamSynchronize", 1, cudaErrorIllegalAddress);
-  CHECK(cudaStreamSynchronize(stream) == cudaErrorIllegalAddress);  // and the kernel is never run
+  CHECK(cudaStreamSynchronize(stream) == cudaErrorIllegalAddress);  // the kernel is never run
   CHECK(cudaDeviceSynchronize() == cudaErrorIllegalAddress && cudaMalloc(&p, 4) == cudaErrorIllegalAddress);
   CHECK(cudaGetLastError() == cudaErrorIllegalAddress && cudaGetLastError() == cudaErrorIllegalAddress);
   CHECK(cudaStreamDestroy(stream) == cudaErrorIllegalAddress && standin::live_objects().total() == 0);
@@ -550,7 +550,7 @@ void test_device_queries() {
   CHECK(cudaMalloc(&huge, prop.totalGlobalMem + 1) == cudaErrorMemoryAllocation && !huge);
 }
 
-// Several host threads, each with a stream.
+// Several host threads have a stream each.
 void test_host_threads() {
   std::atomic<int> wrong{0};
   std::vector<std::thread> host_threads;

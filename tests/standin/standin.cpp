@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// The calls of the runtime: memory, streams that defer their work, events, and failures on demand.
+// The functions of the runtime: memory, streams that defer their work, events, and failures on demand.
 #include "standin.h"
 
 #include <algorithm>
@@ -25,7 +25,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// The device: roughly one of compute capability 9.0.
+// Properties of the device, which are roughly those of compute capability 9.0.
 constexpr size_t kDeviceBytes = size_t{4} << 30;
 constexpr int kSharedBytes = 48 << 10;
 constexpr int kSharedBytesOptin = 227 << 10;
@@ -37,10 +37,10 @@ constexpr int kThreadsMultiprocessor = 2048;
 constexpr int kBlocksMultiprocessor = 32;
 constexpr std::align_val_t kAlignment{512};  // of allocations; also the unit of cudaMallocPitch
 
-// How often a question whether work is done gets "not ready" before the work is done.
+// How often a query of work gets "not ready" before the work runs.
 constexpr int kNotReadyAnswers = 2;
 
-// A position in a stream, which an event holds.
+// A position in a stream, which an event has recorded.
 struct Record {
   std::shared_ptr<CUstream_st> stream;
   uint64_t sequence = 0;
@@ -50,16 +50,16 @@ struct Record {
 };
 
 struct Operation {
-  uint64_t sequence = 0;  // counts up over all streams, in the order of the calls
+  uint64_t sequence = 0;  // counts calls over all streams
   std::function<void()> run;
-  std::shared_ptr<Record> after;  // of cudaStreamWaitEvent
-  bool always = false;            // also on a lost device
+  std::shared_ptr<Record> after;  // the record to wait for, of cudaStreamWaitEvent()
+  bool always = false;            // runs on a lost device too
 };
 
 struct Allocation {
   size_t size = 0;
   bool owned = true;      // false: registered host memory
-  bool released = false;  // cudaFreeAsync was called, but has not run
+  bool released = false;  // cudaFreeAsync() was called but has not run yet
 };
 using Allocations = std::map<uintptr_t, Allocation>;
 
@@ -73,7 +73,7 @@ struct Failure {
 }  // namespace
 
 struct CUstream_st {
-  bool blocking = true;  // ordered against the NULL stream
+  bool blocking = true;  // synchronises with the NULL stream
   std::deque<Operation> queue;
   int queries = 0;
 };
@@ -113,8 +113,8 @@ void release(void *p) {
   ::operator delete(p, kAlignment);
 }
 
-// Two locks: `mutex` for the tables, held for moments, and `execution` while work runs, without the other, so that
-// kernels and host functions may take as long as they like. Who needs both takes `execution` first.
+// Locks: `mutex` guards the tables and is held for short times. `execution` is held while work runs, without `mutex`,
+// so that kernels and host functions may take any time. A thread that needs both takes `execution` first.
 struct State {
   std::mutex mutex;
 
@@ -126,14 +126,14 @@ struct State {
 
   Allocations device, host;
   size_t device_bytes = 0;
-  bool device_accessible = false;  // work runs; else the sanitizer keeps the host out of device memory
+  bool device_accessible = false;  // true while work runs; else AddressSanitizer reports host accesses
 
   uint64_t sequence = 0;
   std::shared_ptr<CUstream_st> null_stream = std::make_shared<CUstream_st>();
   std::map<cudaStream_t, std::shared_ptr<CUstream_st>> streams;
-  std::vector<std::shared_ptr<CUstream_st>> destroyed_streams;  // with work pending
+  std::vector<std::shared_ptr<CUstream_st>> destroyed_streams;  // those with work pending
   std::map<cudaEvent_t, std::unique_ptr<CUevent_st>> events;
-  std::map<const void *, size_t> shared_limit;  // opted in, by kernel
+  std::map<const void *, size_t> shared_limit;  // shared memory that kernels have opted in to
 
   State() { clear(); }
 
@@ -144,7 +144,7 @@ struct State {
     device.clear();
     host.clear();
     device_bytes = 0;
-    // Records and streams refer to each other.
+    // Clears the queues first, since records and streams refer to each other.
     null_stream->queue.clear();
     for (auto &[handle, stream] : streams) stream->queue.clear();
     for (auto &stream : destroyed_streams) stream->queue.clear();
@@ -187,7 +187,7 @@ struct State {
     return found == events.end() ? nullptr : found->second.get();
   }
 
-  // Puts work on a stream and returns its place.
+  // Enqueues work on a stream and returns its sequence number.
   uint64_t enqueue(const std::shared_ptr<CUstream_st> &stream, std::function<void()> run,
                    std::shared_ptr<Record> after = nullptr, bool always = false) {
     stream->queue.push_back({++sequence, std::move(run), std::move(after), always});
@@ -201,7 +201,7 @@ thread_local bool executing = false;
 thread_local cudaError_t last_error = cudaSuccess;
 thread_local int current_device = 0;
 
-// Never destroyed: other static objects may still release what they hold.
+// The state is never destroyed, since other static objects may release theirs later.
 State &state() {
   static State *instance = new State;
   return *instance;
@@ -247,7 +247,7 @@ cudaError_t remember(cudaError_t error) {
   return error;
 }
 
-// One call of the runtime: holds the lock, and says whether the call is to fail before it begins.
+// One call of the runtime: holds the lock while it lives, and decides whether the call fails.
 class Call {
  public:
   explicit Call(const char *name, const char *kernel = nullptr)
@@ -288,7 +288,7 @@ class Call {
 
 // ---- Running what streams hold --------------------------------------------------------------------------------------
 
-// Runs the operations of `stream` up to `last`, and before each what it is ordered after.
+// Runs the operations of `stream` up to `last`, each after those that it is ordered after.
 void run_until(State &s, const std::shared_ptr<CUstream_st> &stream, uint64_t last) {
   for (;;) {
     std::unique_lock<std::mutex> lock(s.mutex);
@@ -318,7 +318,7 @@ void run_until(State &s, const std::shared_ptr<CUstream_st> &stream, uint64_t la
   }
 }
 
-// Waits for `streams` up to `last`. The device error, if there is one.
+// Waits for `streams` up to `last`. Returns the device's error, if there is one.
 cudaError_t wait_for(State &s, const std::vector<std::shared_ptr<CUstream_st>> &streams, uint64_t last = UINT64_MAX) {
   std::lock_guard<std::mutex> exclusive(execution);
   {
@@ -336,7 +336,7 @@ cudaError_t wait_for(State &s, const std::vector<std::shared_ptr<CUstream_st>> &
   return remember(s.sticky);
 }
 
-// An access by work on the device that CUDA would answer with a lost context.
+// Handles an access by device work for which CUDA would end the context.
 void illegal_address(State &s, const char *what) {
   fprintf(stderr, "standin: %s\n", what);
   std::lock_guard<std::mutex> lock(s.mutex);
@@ -345,7 +345,7 @@ void illegal_address(State &s, const char *what) {
 
 // ---- Memory ---------------------------------------------------------------------------------------------------------
 
-// The allocation that holds all of [pointer, pointer+size); end() if none does.
+// The allocation that contains all of [pointer, pointer + size); end() where there is none.
 Allocations::iterator find_around(Allocations &in, const void *pointer, size_t size) {
   const uintptr_t address = reinterpret_cast<uintptr_t>(pointer);
   auto found = in.upper_bound(address);
@@ -366,7 +366,7 @@ bool overlaps(const Allocations &in, const void *pointer, size_t size) {
   return next->first + next->second.size > address;
 }
 
-// With the lock held.
+// Allocates device memory. Call with the lock held.
 cudaError_t new_device_memory(State &s, void **pointer, size_t size) {
   *pointer = nullptr;
   if (!size) return cudaSuccess;
@@ -403,7 +403,7 @@ cudaError_t new_host_memory(const char *name, void **pointer, size_t size) {
   return cudaSuccess;
 }
 
-// `height` rows of `width` bytes.
+// A copy of `height` rows of `width` bytes.
 struct Copy {
   uint8_t *dst = nullptr;
   size_t dst_pitch = 0;
@@ -411,8 +411,8 @@ struct Copy {
   size_t src_pitch = 0;
   size_t width = 0, height = 0;
   cudaMemcpyKind kind = cudaMemcpyDefault;
-  bool pinned = false;           // the host side, if there is one
-  std::vector<uint8_t> staging;  // a pageable source, as it was at the call
+  bool pinned = false;           // of the host side, if there is one
+  std::vector<uint8_t> staging;  // the bytes of a pageable source at the time of the call
 
   Copy(void *dst, size_t dst_pitch, const void *src, size_t src_pitch, size_t width, size_t height, cudaMemcpyKind kind)
       : dst(static_cast<uint8_t *>(dst)),
@@ -427,7 +427,7 @@ struct Copy {
   bool dst_on_device() const { return kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice; }
   bool src_on_device() const { return kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice; }
 
-  // Whether both sides are the memory that `kind` says.
+  // Whether both sides lie in the kind of memory that `kind` names.
   bool valid(State &s) const {
     const auto side_valid = [&](bool on_device, const void *pointer, size_t size) {
       return on_device ? contains(s.device, pointer, size) : !overlaps(s.device, pointer, size);
@@ -459,7 +459,7 @@ struct Copy {
   }
 };
 
-// What all the copy calls do. Asynchronous ones still wait where CUDA's do: for pageable memory to be written.
+// The body of all copy functions. Asynchronous ones wait where CUDA's do, which is when pageable memory is written.
 cudaError_t copy(const char *name, Copy c, cudaStream_t handle, bool asynchronous) {
   Call call(name);
   if (call.error) return call.error;
@@ -490,7 +490,7 @@ cudaError_t copy(const char *name, Copy c, cudaStream_t handle, bool asynchronou
         wait = true;
     }
   }
-  // Shared, since a copy of a staged Copy would point into the original.
+  // The Copy is shared, not copied, since its pointers may point into its own staging buffer.
   const auto shared = std::make_shared<const Copy>(std::move(c));
   const uint64_t sequence = s.enqueue(stream, [&s, shared] { shared->run(s); });
   if (!wait) return cudaSuccess;
@@ -566,7 +566,7 @@ cudaError_t launch(const char *name, dim3 grid, dim3 block, size_t shared_bytes,
   State &s = call.state;
   const std::shared_ptr<CUstream_st> stream = s.find_stream(handle);
   if (!stream) return remember(cudaErrorInvalidResourceHandle);
-  // The documentation speaks of cudaErrorInvalidConfiguration too; this is what the runtime of CUDA 13 returns.
+  // The documentation also names cudaErrorInvalidConfiguration; the runtime of CUDA 13 returns this error.
   if (!grid.x || !grid.y || !grid.z || grid.x > INT32_MAX || grid.y > 65535 || grid.z > 65535)
     return remember(cudaErrorInvalidValue);
   if (!block.x || !block.y || !block.z || block.x > 1024 || block.y > 1024 || block.z > 64 ||
@@ -729,7 +729,7 @@ cudaError_t cudaMallocAsync(void **pointer, size_t size, cudaStream_t stream) {
   return remember(new_device_memory(call.state, pointer, size));
 }
 
-// Does not wait for work that still uses the memory, although CUDA often does: what relies on it shows.
+// Does not wait for work that still uses the memory, as CUDA often does: code that relies on that shows its fault.
 cudaError_t cudaFree(void *pointer) {
   Call call("cudaFree");
   if (!pointer || call.error == cudaErrorNotPermitted) return call.error;
@@ -877,7 +877,7 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned int flags) 
   return cudaSuccess;
 }
 
-// Work still pending stays pending: nothing waits for it here, as in CUDA.
+// Destroys a stream without waiting, as CUDA does: pending work stays pending.
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   Call call("cudaStreamDestroy");
   if (call.error == cudaErrorNotPermitted) return call.error;

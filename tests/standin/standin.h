@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// What tests ask of the stand-in for the CUDA runtime: failures on demand, counts, a fresh start.
+// Control of the stand-in for the CUDA runtime, for tests: failures on demand, counts of calls, and a fresh start.
 //
-// A CUDA source is built on it as C++, with this directory before any other that has a cuda_runtime.h: by `-x c++`, or
-// by a .cpp file that includes the source.
+// To build a CUDA source on it, compile the source as C++, by `-x c++` or from a .cpp file that includes it, with this
+// directory before any other one that has a cuda_runtime.h.
 //
-// The device: threads of a block run one after another, each until it ends or waits; even blocks start with the first
-// thread, odd blocks with the last, so that a missing barrier shows. Work on a stream runs only when something waits
-// for it, so that results read and buffers released too early show. Device and shared memory start as garbage. Under
-// AddressSanitizer every access is checked, and the host may not touch device memory.
+// How it finds faults: the threads of a block run one after another, each until it ends or waits; even blocks start
+// with the first thread, odd ones with the last, which shows missing barriers. Work on a stream runs only when
+// something waits for it, which shows results that are read, and buffers that are released, too early. Device and
+// shared memory start as garbage. Under AddressSanitizer every access is checked, and the host may not access device
+// memory.
 //
 // Environment:
 //   CUDACONV_STANDIN_FAIL     name:nth:errorname[:sticky], as fail_call(); an empty name is any call
@@ -21,7 +22,7 @@
 
 #include "cuda_runtime.h"
 
-// Defined where AddressSanitizer is on.
+// STANDIN_ASAN is defined where the build has AddressSanitizer.
 #if defined(__SANITIZE_ADDRESS__)
 #define STANDIN_ASAN 1
 #elif defined(__has_feature)
@@ -32,14 +33,14 @@
 
 namespace standin {
 
-// Makes the nth call from now (1: the next) of the runtime function or kernel `name`, "" for any, fail with `error` and
-// without effect, except that a call which releases something releases it all the same. Launches are calls of
-// "cudaLaunchKernel" and of the kernel's name. If `sticky`, or if the error is of the kind that ends a CUDA context
-// (cudaErrorIllegalAddress and its like), every later call fails with it too and no work runs any more, until reset().
+// Makes the nth call from now (1: the next one) of the runtime function or kernel `name`, or of any with "", fail with
+// `error` and without effect, except that a call that releases something still releases it. Launches are calls of
+// "cudaLaunchKernel" and of the kernel's name. If `sticky` is set, or if the error is of the kind that ends a CUDA
+// context (such as cudaErrorIllegalAddress), every later call fails with it and no work runs until reset().
 void fail_call(const std::string &name, int nth, cudaError_t error, bool sticky = false);
 
-// Number of calls since reset() of the runtime function or kernel `name`, "" for all functions. Questions for the last
-// error and for the names of errors do not count.
+// The number of calls since reset() of the runtime function or kernel `name`, or of all functions with "". Queries for
+// the last error and for the names of errors do not count.
 int calls(const std::string &name = "");
 
 struct LiveObjects {
@@ -51,14 +52,14 @@ struct LiveObjects {
 };
 LiveObjects live_objects();
 
-// Forgets everything: objects, pending work, errors, counts; reads the environment anew. Not while another thread is in
+// Forgets everything (objects, pending work, errors, counts) and reads the environment again. No other thread may be in
 // a call.
 void reset();
 
-// Runs a grid to its end on the calling thread, for the runtime: one at a time.
+// Runs a grid to its end on the calling thread. For the runtime, which runs one at a time.
 void run_grid(const char *name, dim3 grid, dim3 block, size_t shared_bytes, const std::function<void()> &thread_body);
 
-// As the environment variable says.
+// The order in which threads of a block run, by CUDACONV_STANDIN_ORDER.
 enum class ThreadOrder { Alternate, Forward, Backward };
 extern ThreadOrder thread_order;
 

@@ -12,15 +12,15 @@ namespace cudaconv::verify {
 
 namespace {
 
-constexpr int kRoundsExact = 5;  // how often a variant meets a border
-constexpr int kRoundsNear = 2;   // of those that are not defined to the last bit
+constexpr int kRoundsExact = 5;  // frames for each variant and border
+constexpr int kRoundsNear = 2;   // frames where results are not exact
 
 struct Size {
   int width, height;
 };
 
-// Single pixels, rows and columns; sides around 16, 32 and 64, where vectors and tiles end; and rows and columns of
-// several tiles. Their number has no factor in common with that of borders, so that any two meet.
+// Sizes: single pixels, rows and columns; sides around 16, 32 and 64, where vectors and tiles end; and several tiles of
+// rows and columns. Their number has no factor in common with that of borders, so that any size meets any border.
 constexpr Size kSizes[] = {
     {64, 48},  {1, 1},   {33, 31},  {40, 1},   {16, 16},  {5, 7},    {129, 19}, {1, 40},  {48, 40}, {37, 23},
     {2, 2},    {65, 33}, {9, 5},    {96, 24},  {17, 17},  {131, 1},  {32, 32},  {3, 3},   {63, 9},  {160, 12},
@@ -31,11 +31,11 @@ constexpr Size kSizes[] = {
 constexpr size_t kSizeCount = sizeof kSizes / sizeof kSizes[0];
 static_assert(kSizeCount % 2 != 0 && kSizeCount % 3 != 0);
 
-// A third of all vectors have one of these.
+// A third of all vectors have one of these formats.
 const std::vector<std::string> kCommonFormats = {"NV12",  "I420",      "RGBA",      "RGB",
                                                  "GRAY8", "P010_10LE", "GRAY16_LE", "YUY2"};
 
-// Results are defined to the last bit.
+// Settings whose results are exact.
 constexpr const char *kExact[] = {
     "mask=identity",
     "mask=box3",
@@ -190,7 +190,7 @@ constexpr const char *kExact[] = {
     "mask=custom coefficients=\"-715827882 1073741822 715827881\" divisor=1073741821 bias=0.25",
 };
 
-// At most a code from the exact result.
+// Settings whose results may be a code away from the exact ones.
 constexpr const char *kNear[] = {
     "mask=gauss",
     "mask=gauss size=1",
@@ -236,7 +236,7 @@ Coefficients coefficients(int width, int height) {
   return c;
 }
 
-// Asymmetric in every direction, so that a flipped or transposed mask shows.
+// A mask of integers without any symmetry, so that a flipped or transposed mask shows.
 FilterSettings integers(int width, int height, int spread, double divisor, double bias = 0,
                         Negative negative = Negative::Auto) {
   FilterSettings s;
@@ -259,7 +259,7 @@ FilterSettings uniform(int width, int height, double value, double divisor) {
   return s;
 }
 
-// With this row and column.
+// The mask that is the product of a row and a column.
 FilterSettings product(const std::vector<double> &row, const std::vector<double> &column, double divisor) {
   FilterSettings s;
   s.mask = Mask::Custom;
@@ -270,7 +270,7 @@ FilterSettings product(const std::vector<double> &row, const std::vector<double>
   return s;
 }
 
-// A structuring element that has about one pixel in `every`, its corners among them.
+// A structuring element with about one pixel in `every` as a member, its corners among them.
 FilterSettings element(Mask mask, int width, int height, unsigned every) {
   FilterSettings s;
   s.mask = mask;
@@ -353,7 +353,7 @@ int side_of(const FilterSettings &s) {
   return s.sigma > 0 ? 2 * static_cast<int>(std::ceil(3 * s.sigma)) + 1 : 9;
 }
 
-// What a naive filter has to do for a frame, about.
+// Roughly the number of operations of a naive filter for a frame.
 double work(const FilterSettings &s, Size size) {
   const double side = side_of(s), pixels = 1.0 * size.width * size.height;
   if (s.mask == Mask::Mosaic || s.mask == Mask::Identity) return pixels;
@@ -363,7 +363,7 @@ double work(const FilterSettings &s, Size size) {
   return pixels * side * (by_lines ? 2 : side) * s.iterations * steps * (s.mask == Mask::Median ? 6 : 1);
 }
 
-// Methods other than auto that do any of these masks, at these sizes.
+// Draws a method: auto mostly, else one that can do this mask at this size.
 Method draw_method(Random &random, const FilterSettings &s) {
   const Method any[] = {Method::Global, Method::Constant, Method::Tiled, Method::TiledCached, Method::Blocked};
   if (random() % 5 || s.alpha == Alpha::Weighted) return Method::Auto;
@@ -378,10 +378,10 @@ Method draw_method(Random &random, const FilterSettings &s) {
 }
 
 double angle(Random &random) {
-  return (static_cast<double>(random() % 6000) - 3000.5) / 1000;  // no multiple of a quarter turn
+  return (static_cast<double>(random() % 6000) - 3000.5) / 1000;  // never a multiple of a quarter turn
 }
 
-// None mostly.
+// Draws no regions mostly.
 void draw_regions(Random &random, Vector &v) {
   if (random() % 4) return;
   Regions &regions = v.regions;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// What the test vectors try: every mask with its variants, at every border, over and over on other frames.
+// The cases of the test vectors: every mask with its variants, at every border, several times with other frames.
 #pragma once
 
 #include <vector>
@@ -9,7 +9,7 @@
 
 namespace cudaconv::verify {
 
-// Without results; the same list each time.
+// All cases without their results; the list is always the same.
 std::vector<Vector> make_cases();
 
 }  // namespace cudaconv::verify

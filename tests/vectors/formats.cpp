@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Whether the formats of the vectors are those of the element: each that the GStreamer here knows, byte for byte.
+// Checks that the formats of the vectors are those of the element, byte for byte, as far as the installed GStreamer
+// knows them.
 #include <gst/gst.h>
 
 #include <cstdio>
@@ -12,7 +13,7 @@
 #include "gstcudaconvformat.h"
 #include "layouts.h"
 
-// In place of the build's own: formats in CUDA memory are among those in system memory.
+// Replaces the list of formats in CUDA memory, which are all among those in system memory.
 const std::vector<const char *> &cudaconv::gst::cuda_memory_formats() {
   static const std::vector<const char *> none;
   return none;
@@ -30,7 +31,7 @@ void expect(bool passed, const std::string &what) {
   std::printf("FAILED %s\n", what.c_str());
 }
 
-// The formats of the pad templates.
+// The names of the formats in the pad templates.
 std::set<std::string> formats_of_element() {
   std::set<std::string> names;
   GstCaps *caps = gst::template_caps();

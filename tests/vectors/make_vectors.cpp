@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Writes the file of test vectors, by the reference filter and nothing else:
+// Writes the file of test vectors, with results of the reference filter alone:
 //
 //   make-vectors > vectors.txt
 //   make-vectors --check=vectors.txt [--every=N]
 //
-// The second form makes every Nth result again, and the words of all lines, and says where the file has others.
+// The second form makes every Nth result again, and the words of all lines, and reports where the file differs.
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
@@ -67,7 +67,7 @@ constexpr const char *kHead =
 #
 )";
 
-// The result's samples that are given: spread over planes and channels.
+// Draws the samples of a result that are given in a vector, spread over planes and channels.
 std::vector<Sample> draw_samples(const reference::Frame &result, const FrameLayout &layout, uint64_t seed) {
   Random random(~seed);
   std::vector<Sample> samples;
@@ -86,7 +86,7 @@ std::vector<Sample> draw_samples(const reference::Frame &result, const FrameLayo
   return samples;
 }
 
-// `v` with its result.
+// Adds the result to a vector.
 Vector with_result(Vector v) {
   FrameLayout layout = v.layout();
   Regions regions = v.regions;
@@ -122,7 +122,7 @@ Vector with_result(Vector v) {
   return v;
 }
 
-// The lines of every `every`th case; the others are empty.
+// Makes the lines of every `every`th case; the others stay empty.
 std::vector<std::string> make_lines(const std::vector<Vector> &cases, size_t every) {
   std::vector<std::string> lines(cases.size());
   std::atomic<size_t> next{0};
@@ -144,7 +144,7 @@ std::string read_file(const std::string &path) {
   return text.str();
 }
 
-// The exit code.
+// Compares a file with the cases. Returns the exit code.
 int check(const std::string &path, size_t every) {
   const std::string text = read_file(path);
   std::vector<std::string> lines;

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# What cudaconv-verify prints, and its exit codes: run-verify.sh PROGRAM VERSION VECTORS README
+# Tests what cudaconv-verify prints, and its exit codes: run-verify.sh PROGRAM VERSION VECTORS README
 #
 # Output is in the Test Anything Protocol.
 # shellcheck disable=SC2317  # shellcheck does not see through `expect`

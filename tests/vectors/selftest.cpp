@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Whether cudaconv-verify finds what is wrong: selftest VECTORS
+// Tests that cudaconv-verify finds what is wrong: selftest VECTORS
 //
-// Filters with settings that are not quite those of a vector, and with backends that are not quite right.
+// It filters with settings that differ a little from those of a vector, and with backends that make small mistakes.
 #include <cstdio>
 #include <fstream>
 #include <functional>
@@ -38,7 +38,7 @@ std::unique_ptr<Backend> cpu() {
       1);
 }
 
-// Right but for what `harm` does to the frames.
+// A backend that is right but for what `harm` does to the frames.
 class Harmful : public Backend {
  public:
   using Harm = std::function<void(const Plan &plan, const FrameView &src, const FrameView &dst)>;
@@ -70,7 +70,7 @@ size_t count_wrong(Checker &checker, const std::vector<Vector> &vectors) {
   return wrong;
 }
 
-// Of mask=gauss5 as it is by default.
+// The vectors of mask=gauss5 with default settings.
 std::vector<Vector> gauss5_of(const std::vector<Vector> &all) {
   std::vector<Vector> list;
   for (const Vector &v : all) {
@@ -80,7 +80,7 @@ std::vector<Vector> gauss5_of(const std::vector<Vector> &all) {
   return list;
 }
 
-// A mask of one's own that is gauss5, and then with each coefficient one more than that.
+// A custom mask that is equal to gauss5, and then with each coefficient larger by one.
 void test_coefficients(const std::vector<Vector> &all) {
   std::vector<Vector> vectors = gauss5_of(all);
   expect(vectors.size() >= 20, "there are vectors of gauss5");
@@ -129,7 +129,7 @@ void test_settings(const std::vector<Vector> &all) {
   expect(!checker.check(refused).wrong.empty(), "what is refused is wrong");
 }
 
-// Results that are given by samples: they are held to a code, and exact ones to the value.
+// Vectors whose results are samples: these are compared to within a code, or exactly where they are exact.
 void test_samples(const std::vector<Vector> &all) {
   Checker checker(cpu());
   int near = 0, exact = 0;
@@ -158,7 +158,7 @@ void test_backends(const std::vector<Vector> &all) {
     return count_wrong(checker, vectors);
   };
   expect(wrong([](const Plan &, const FrameView &, const FrameView &) {}) == 0, "a backend that is right");
-  // The lowest bit of the last sample of the last plane.
+  // Changes the lowest bit of the last sample of the last plane.
   const auto last = [](const Plan &plan, const FrameView &view) {
     const PlaneLayout &p = plan.layout.plane[plan.layout.planes - 1];
     const size_t container =
@@ -169,7 +169,7 @@ void test_backends(const std::vector<Vector> &all) {
   expect(wrong([&](const Plan &plan, const FrameView &, const FrameView &dst) { *last(plan, dst) ^= 1; }) ==
              vectors.size(),
          "a bit of a result that is wrong");
-  // The byte after the first row, where there is one.
+  // Changes the byte after the first row, where there is one.
   size_t padded = 0;
   const size_t found = wrong([&](const Plan &plan, const FrameView &, const FrameView &dst) {
     const size_t row = plan.memory[0].row_bytes;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Whether each structure of kernels in the dispatch table has vectors that it takes: structures VECTORS
+// Checks that each structure of kernels in the dispatch table has vectors that it takes: structures VECTORS
 //
-// On GPUs with all kernels and on those with fewer; the table asks for the limits of the device. The exit code is 77
-// where there is none.
+// This is checked for GPUs with all kernels and for those with fewer. The exit code is 77 where there is no GPU, since
+// the table asks for the limits of the device.
 #include <cstdio>
 #include <fstream>
 #include <iterator>
@@ -22,7 +22,7 @@ namespace cudaconv::verify {
 
 namespace {
 
-// By name of a structure, or of a method.
+// The number of vectors by the name of a structure or of a method.
 using Counts = std::map<std::string, int>;
 
 Counts count(const std::vector<Vector> &vectors, const KernelSets &kernels) {

@@ -34,7 +34,7 @@ uint8_t *address_of(const PlaneLayout &plane, const FrameView &view, int x, int 
   return memory.data + y * memory.pitch + container * plane.bytes_per_container();
 }
 
-// Where byte k of a container lies, counted from the least significant one.
+// The place of byte k of a container, counted from the least significant one.
 int place_of(const PlaneLayout &plane, int k) {
   return plane.container == Container::U16BE ? 1 - k : k;
 }
@@ -66,14 +66,14 @@ void put(const Picture &picture, const FrameLayout &layout, const FrameView &vie
   }
 }
 
-// Whether all bytes but the visible ones are alike.
+// Whether all bytes other than the visible ones are equal.
 bool same_around(const FrameLayout &layout, GuardedFrame a, GuardedFrame b) {
   clear_visible_bytes(layout, a.view());
   clear_visible_bytes(layout, b.view());
   return a == b;
 }
 
-// What is wrong with a result; empty: nothing.
+// Compares a result with the vector's. Returns what is wrong, or an empty text.
 std::string compare(const Vector &v, const FrameLayout &layout, const FrameView &got,
                     const std::vector<uint8_t> &visible) {
   if (!v.sha256.empty()) {
@@ -111,7 +111,7 @@ Outcome Checker::check(const Vector &v) {
   FrameLayout layout = v.layout();
   Regions regions = v.regions;
   const Picture picture = draw_picture(v.seed, layout, regions);
-  // Rows that begin and end anywhere, and bytes around them of which none is to be written.
+  // Rows begin and end at any alignment, and no byte around them may be written.
   const Placement placements[] = {{0, 0, 1, 0}, {1, 1, 1, 3}, {0, 3, 256, 64}, {16, 0, 16, 32}};
   test::Random noise(v.seed);
   GuardedFrame source(layout, placements[v.seed % 4]), target(layout, placements[v.seed / 4 % 4]);

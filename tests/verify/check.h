@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// One vector on one backend.
+// Checks one vector on one backend.
 #pragma once
 
 #include <cstdint>
@@ -14,19 +14,19 @@
 namespace cudaconv::verify {
 
 struct Outcome {
-  std::string wrong;             // what is; empty: nothing
-  std::vector<uint8_t> visible;  // bytes of the result
+  std::string wrong;             // what is wrong; empty: nothing
+  std::vector<uint8_t> visible;  // the visible bytes of the result
 };
 
 class Checker {
  public:
-  // Filters on the calling thread's device, if on any.
+  // Frames are filtered on the calling thread's CUDA device, if the backend uses one.
   explicit Checker(std::unique_ptr<Backend> backend);
   ~Checker();
 
   const Backend &backend() const { return *backend_; }
 
-  // Throws nothing that the vector is to blame for: a setting that is refused is wrong.
+  // Filters and compares. Does not throw for faults of a vector: a setting that is refused counts as wrong.
   Outcome check(const Vector &vector);
 
  private:

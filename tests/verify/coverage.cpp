@@ -28,7 +28,7 @@ std::string depth_of(const PlaneLayout &plane, int channel) {
   return {};
 }
 
-// The classes of sizes that a frame is of.
+// The classes of frame sizes that a vector belongs to.
 Words sizes_of(const Vector &v) {
   const FilterSettings &s = v.settings;
   const int side = !s.coefficients.value.empty() ? std::max(s.coefficients.width, s.coefficients.height)
@@ -66,7 +66,7 @@ const Words &size_classes() {
   return classes;
 }
 
-// What kinds of regions a vector has.
+// The kinds of regions that a vector has.
 Words regions_of(const Vector &v) {
   const Regions &r = v.regions;
   if (!r.active) return {"none"};
@@ -108,7 +108,7 @@ class Counter {
  public:
   explicit Counter(const std::vector<Vector> &vectors) : vectors_(vectors) {}
 
-  // `values_of` lists the values that a vector has.
+  // values_of(vector) lists the values of the category that a vector has.
   template <typename F>
   void add(const std::string &category, const Words &all, F values_of) {
     std::map<std::string, int> counts;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Whether this machine's results are the right ones: filters the frames of the test vectors, which are in the program,
-// on the CPU and on each CUDA device, and compares what comes out with what the vectors say.
+// Checks whether results are right on this machine: filters the frames of the test vectors, which are built into the
+// program, on the CPU and on each CUDA device, and compares the results with those in the vectors.
 //
-// The exit code is 0 where everything is right, 1 where something is wrong, 2 where the arguments are, 77 where CUDA is
-// asked for and there is no device.
+// Exit codes: 0 where all is right, 1 where something is wrong, 2 for bad arguments, 77 where CUDA is asked for and
+// there is no device.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -28,7 +28,7 @@
 
 namespace cudaconv::verify {
 
-extern const char kVectors[];  // the text of the file
+extern const char kVectors[];  // the text of the file of vectors
 
 namespace {
 
@@ -47,7 +47,7 @@ are in this program. The last line is to be quoted in reports.
 )";
 
 constexpr int kExitUsage = 2, kExitNoDevice = 77;
-constexpr size_t kPrinted = 10;  // wrong vectors of each device
+constexpr size_t kPrinted = 10;  // wrong vectors per device
 
 struct UsageError : std::runtime_error {
   using std::runtime_error::runtime_error;
@@ -59,14 +59,14 @@ struct Options {
   size_t every = 1;
 };
 
-// What has been found on one backend and device.
+// The findings on one backend and device.
 struct Report {
   std::string device;
   size_t checked = 0;
   std::map<size_t, std::string> wrong;  // by index of the vector
-  std::map<std::string, int> kernels;   // how many frames took which
+  std::map<std::string, int> kernels;   // number of frames by kernels
   double seconds = 0;
-  std::string gave_up;  // not empty: why not all could be checked
+  std::string gave_up;  // why not all vectors were checked; empty: all were
 };
 
 Options parse(int argc, char **argv) {
@@ -125,7 +125,7 @@ void print_coverage(const std::vector<Vector> &vectors) {
   }
 }
 
-// The first byte in which two results differ.
+// Describes the first byte in which two results differ.
 std::string first_difference(const std::vector<uint8_t> &cpu, const std::vector<uint8_t> &got) {
   const auto at = std::mismatch(cpu.begin(), cpu.end(), got.begin(), got.end());
   if (at.first == cpu.end() || at.second == got.end()) return {};
@@ -178,7 +178,7 @@ class Verification {
     return report;
   }
 
-  // A device that fails ends its part.
+  // Calls `f`. An exception, as of a device that fails, ends this device's part.
   template <typename F>
   void guarded(Report &report, F f) {
     try {
@@ -197,7 +197,7 @@ class Verification {
     if (!outcome.wrong.empty()) report.wrong[i] = outcome.wrong;
   }
 
-  // Frames in one piece, and in several of which the last is first.
+  // The CPU filters frames in one piece, or in several pieces from the last to the first.
   void run_cpu(std::atomic<size_t> &next, Report &report) {
     const ParallelFor forwards = [](int n, const std::function<void(int)> &body) {
       for (int i = 0; i < n; i++) body(i);
@@ -215,7 +215,7 @@ class Verification {
   }
 
   const std::vector<Vector> &vectors_;
-  const bool keep_;  // the CPU's results, to compare others with
+  const bool keep_;  // keeps the CPU's results, to compare others with
   std::vector<std::vector<uint8_t>> results_;
   std::mutex mutex_;
 };
@@ -240,7 +240,7 @@ void print(const Report &report, const std::vector<Vector> &vectors) {
   std::fflush(stdout);
 }
 
-// The line that reports quote.
+// Prints the line that bug reports are to quote.
 void print_last_line(const std::vector<Report> &reports, const std::string &text) {
   std::string line = std::string("cudaconv ") + CUDACONV_VERSION;
   for (const Report &r : reports)

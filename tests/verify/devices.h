@@ -5,7 +5,8 @@
 
 namespace cudaconv::verify {
 
-// Makes CUDA device `device`, counted from 0, the calling thread's, and gives its name. Throws std::runtime_error.
+// Makes CUDA device `device`, counted from 0, that of the calling thread, and returns its name. Throws
+// std::runtime_error.
 std::string use_device(int device);
 
 }  // namespace cudaconv::verify

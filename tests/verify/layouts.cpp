@@ -13,13 +13,12 @@ namespace cudaconv::verify {
 
 namespace {
 
-// `samples`: their bits, BE where bytes are swapped, << and how far they are shifted up in a word of 16 bits; or
-// "fields", of ten bits each, from the lowest bit of a 32-bit word up, an A of two.
+// `samples`: the bits of a sample; BE for big endian; <<n where it is shifted up by n bits in a word of 16. Or "fields"
+// of ten bits each, from the lowest bit of a 32-bit word up; an A has two bits.
 //
-// `planes`: in each the channels of a pixel in the order of their addresses, L for luma, grey or a colour, C for
-// chroma, A for alpha, X for what belongs to nothing; then, after a colon, how many pixels of the frame one pixel
-// spans, and, after an @, which plane of memory it is if not the next one. LCLC and CLCL are two pixels of packed
-// 4:2:2.
+// `planes`: for each plane the channels of a pixel in order of address: L for luma, grey or a colour, C for chroma, A
+// for alpha, X for unused. After a colon: how many pixels of the frame one pixel spans. After an @: the number of the
+// plane of memory, where it is not the next one. LCLC and CLCL are two pixels of packed 4:2:2.
 struct Entry {
   const char *samples, *names, *planes;
 };
@@ -165,7 +164,8 @@ void add_channel(PlaneLayout &plane, Role role, int position, const Samples &sam
   channel.shift = static_cast<uint8_t>(samples.shift);
 }
 
-// A pixel of luma is every other container, a pixel of chroma every fourth one and the one two after it.
+// In packed 4:2:2, a pixel of luma is every other container, and a pixel of chroma is every fourth one and the one two
+// after it.
 void add_packed422(FrameLayout &layout, const std::string &pattern, int width, int height, const Samples &samples) {
   for (const char letter : {'L', 'C'}) {
     PlaneLayout &plane = layout.plane[layout.planes++];

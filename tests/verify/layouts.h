@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// How the samples of every pixel format that the element takes lie in memory, written down a second time: from the
-// definitions of the formats, by hand.
+// The memory layout of samples in every pixel format that the element takes, written down a second time: by hand, from
+// the definitions of the formats.
 #pragma once
 
 #include <string>
@@ -11,10 +11,11 @@
 
 namespace cudaconv::verify {
 
-// GStreamer's names.
+// The names of all formats, as GStreamer has them.
 const std::vector<std::string> &format_names();
 
-// Of a frame of width x height pixels; subsampled planes are rounded up. Throws std::runtime_error for another name.
+// The layout of a frame of width x height pixels; sizes of subsampled planes are rounded up. Throws std::runtime_error
+// for an unknown name.
 FrameLayout layout_of(const std::string &format, int width, int height);
 
 }  // namespace cudaconv::verify

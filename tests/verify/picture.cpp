@@ -35,11 +35,11 @@ void draw_channel(Random &random, const PlaneLayout &plane, int channel, std::ve
   }
 }
 
-// Calls f with the first byte and the number of bytes of each run of visible ones.
+// Calls f with the first byte and the number of bytes of each run of visible bytes.
 template <typename F>
 void for_each_run(const FrameLayout &layout, const FrameView &view, F f) {
   for (int m = 0; m < kMaxPlanes; m++) {
-    std::vector<bool> visible;  // bytes of a row
+    std::vector<bool> visible;  // flags of the bytes of a row
     int height = 0;
     for (int p = 0; p < layout.planes; p++) {
       const PlaneLayout &plane = layout.plane[p];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// The picture of a seed, as the head of the vectors' file describes it, and the bytes of a frame that it can be seen
-// in.
+// The picture that a seed stands for, as the head of the vectors' file describes it, and the bytes of a frame in which
+// it is visible.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace cudaconv::verify {
 
-// splitmix64
+// The generator splitmix64.
 class Random {
  public:
   explicit Random(uint64_t seed) : state_(seed) {}
@@ -33,11 +33,11 @@ struct Picture {
   std::vector<int> sample[kMaxPlanes][kMaxChannels];  // rows from the top
 };
 
-// Also draws the layout's border values and the members of regions that are masks.
+// Draws the picture. Also draws the border values of the layout and the members of regions that are masks.
 Picture draw_picture(uint64_t seed, FrameLayout &layout, Regions &regions);
 
-// The bytes of all samples, and of the words that they are fields of: plane of memory after plane, row after row, as
-// they lie there.
+// The bytes that contain samples, whole words where samples are fields of words: plane of memory by plane, row by row,
+// in the order of their addresses.
 std::vector<uint8_t> visible_bytes(const FrameLayout &layout, const FrameView &view);
 void clear_visible_bytes(const FrameLayout &layout, const FrameView &view);
 

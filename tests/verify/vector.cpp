@@ -25,7 +25,7 @@ std::string format_number(const char *format, double v) {
   return g_ascii_formatd(text, sizeof text, format, v);
 }
 
-// As few digits as give the number back.
+// A number with as few digits as identify it.
 std::string number(double v) {
   for (int digits = 1; digits < 17; digits++) {
     const std::string text = format_number(("%." + std::to_string(digits) + "g").c_str(), v);
@@ -140,7 +140,7 @@ Sample to_sample(const std::string &text) {
 
 // ---- Lines ----------------------------------------------------------------------------------------------------------
 
-// key=value or key="value", separated by blanks.
+// Splits a line of key=value and key="value", separated by blanks.
 std::vector<std::pair<std::string, std::string>> pairs_of(const std::string &line) {
   std::vector<std::pair<std::string, std::string>> pairs;
   size_t at = 0;
@@ -156,7 +156,7 @@ std::vector<std::pair<std::string, std::string>> pairs_of(const std::string &lin
   return pairs;
 }
 
-// False where it is not a setting.
+// Reads a setting. Returns false where `key` is none.
 bool read_setting(FilterSettings &s, const std::string &key, const std::string &value) {
   if (key == "mask")
     s.mask = to_enum<Mask>(value, mask_words());
@@ -193,7 +193,7 @@ bool read_setting(FilterSettings &s, const std::string &key, const std::string &
   return true;
 }
 
-// False where it is not of the regions.
+// Reads a property of the regions. Returns false where `key` is none.
 bool read_regions(Regions &regions, const std::string &key, const std::string &value) {
   if (key == "roi") {
     regions.active = true;
@@ -222,7 +222,7 @@ bool read_regions(Regions &regions, const std::string &key, const std::string &v
   return true;
 }
 
-// False where it is not of the frame.
+// Reads a property of the frame. Returns false where `key` is none.
 bool read_frame(Vector &v, const std::string &key, const std::string &value) {
   if (key == "format")
     v.format = value;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Test vectors: what is filtered how, and what comes out. A line of their file each; the head of the file describes
-// them.
+// Test vectors: a frame, settings, and the result. Each is a line of their file, whose head describes them.
 #pragma once
 
 #include <cstdint>
@@ -13,38 +12,40 @@
 
 namespace cudaconv::verify {
 
-// What one sample of the result is.
+// The value of one sample of the result.
 struct Sample {
   int plane = 0, channel = 0, x = 0, y = 0;
   double value = 0;
-  bool exact = true;  // false: a result may be a code from it
+  bool exact = true;  // false: results may be a code away from it
 };
 
 struct Vector {
-  int line = 0;  // of the file, from 1; 0: of none
+  int line = 0;  // of the file, from 1; 0: of no file
   FilterSettings settings;
   std::string format;
   int width = 0, height = 0;
   bool interlaced = false;
-  Regions regions;  // whose masks have no members yet, see draw_picture()
+  Regions regions;  // their masks have no members yet, see draw_picture()
   bool in_place = false, on_device = false;
   uint64_t seed = 0;
-  // Of the visible bytes of the result; or, where that is not defined to the last bit, empty, and some of its samples.
+  // The hash of the visible bytes of the result. Where the result is not exact it is empty, and some samples are given
+  // instead.
   std::string sha256;
   std::vector<Sample> samples;
 
   FrameLayout layout() const;
 };
 
-// All words of a line but those of the result. Throws std::runtime_error that says what is wrong with a line.
+// describe() gives all words of a line but those of the result, to_line() all of them. parse_vector() throws
+// std::runtime_error with what is wrong with a line.
 std::string describe(const Vector &vector);
 std::string to_line(const Vector &vector);
 Vector parse_vector(const std::string &line);
 
-// The text of a file, without comments.
+// Parses the text of a file, and skips its comments.
 std::vector<Vector> parse_vectors(const std::string &text);
 
-// The words of the enumerations, in their order.
+// The words of the enumerations, in the order of their values.
 const std::vector<std::string> &mask_words();
 const std::vector<std::string> &border_words();
 const std::vector<std::string> &method_words();
