@@ -444,8 +444,8 @@ GST_START_TEST(what_is_no_frame_is_refused_before_memory_is_allocated) {
   gst_harness_set_propose_allocator(h.get(), allocator, nullptr);
   h.set_caps(info);
   other_allocations = 0;
-  Ref<GstBuffer> small(gst_buffer_new_allocate(nullptr, 16, nullptr));
-  fail_unless_equals_int(h.push(small.release()), GST_FLOW_ERROR);
+  const Ref<GstBuffer> small(gst_buffer_new_allocate(nullptr, 16, nullptr));
+  fail_unless_equals_int(h.push(small.get()), GST_FLOW_ERROR);
   h.take_one(GST_MESSAGE_ERROR);
   fail_unless_equals_int(other_allocations, 0);
   give(h, random_frame(info, random));

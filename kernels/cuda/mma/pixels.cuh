@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Pixels for the matrix instructions: reading them from global memory, splitting them into words of four neighbouring
-// samples of a channel, or of the low or the high bytes of these, and joining and writing results.
+// Pixels for the matrix instructions: reads them, splits them into words of four neighbouring samples of a channel, or
+// of the low or the high bytes of these, and joins and writes results.
 #pragma once
 
 #include <type_traits>
@@ -24,8 +24,7 @@ struct Group {
   static constexpr int kWords = 4 * kVectors, kPixels = 4 * kWords / kChannels, kPlaneWords = kPixels / 4;
 };
 
-// Splits four pixels, as they lie in memory, into one word for each of their bytes: with 8-bit samples, one for each
-// channel.
+// Splits four pixels, as they lie in memory, into one word for each of their bytes (channels, if of 8 bits).
 template <int kChannels>
 __device__ inline void deinterleave(const uint32_t (&in)[kChannels], uint32_t (&channel)[kChannels]) {
   if constexpr (kChannels == 1) {
@@ -156,8 +155,7 @@ __device__ inline bool lies_inside(const MmaParams &p, const PartParams &part, i
   return first >= 0 && first + count <= part.width && are_rows(p, part, first_row, rows);
 }
 
-// Reads the words of four pixels. The address is a multiple of 4 bytes; with two bytes a pixel of 8, with four or eight
-// of 16.
+// Reads the words of four pixels from a multiple of 4 bytes: of 8 with two bytes a pixel, of 16 with four or eight.
 template <int kPixelBytes>
 __device__ inline void read_four_pixels(const uint8_t *from, uint32_t (&words)[kPixelBytes]) {
   if constexpr (kPixelBytes == 8) {
@@ -229,8 +227,7 @@ __device__ inline bool can_patch(const MmaParams &p, const PartParams &part) {
 
 // How a warp reads and writes pixels.
 // Whole: as whole words, each of which lies completely in the frame or beside it.
-// Patched: the same for pixels of less than four bytes; words beside the frame are made by WordPatch.
-// Any: in all other cases.
+// Patched: the same for pixels of less than four bytes, with words beside the frame by WordPatch. Any: all other cases.
 enum class Pixels { Whole, Patched, Any };
 
 // Reads the pixels of a row as the matrices of samples need them: of each 16 pixels a lane gets four neighbours. Where
