@@ -160,8 +160,12 @@ void check_borders(Count &count) {
     FilterSettings s = settings(Mask::Open, 3);
     s.border = border.value;
     const std::vector<PreparedLaunch> launches = prepare(*make_plan(s, layout), {true, true});
+    const auto does_it = [&](const Structure &structure) { return (structure.borders & border_bit(s.border)) != 0; };
+    const bool any_does = std::any_of(structures().begin(), structures().end(), [&](const Structure &structure) {
+      return !std::strcmp(structure.name, "sliding") && does_it(structure);
+    });
     for (const PreparedLaunch &launch : launches)
-      count.add(launch.structure && (launch.structure->borders & border_bit(s.border)),
+      count.add(launch.structure ? does_it(*launch.structure) : !any_does,
                 std::string("border=") + border.nick + ": taken by " + quoted(launch.name()));
     if (s.border == Border::Wrap) count.add(launches.size() == 2, "wrap: an opening in one launch");
   }

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <numeric>
 #include <string>
 
 #include "layouts.h"
@@ -29,7 +31,7 @@ constexpr Size kSizes[] = {
     {3, 40},   {64, 64}, {499, 13}, {48, 130}, {272, 40}, {24, 257}, {200, 70},
 };
 constexpr size_t kSizeCount = sizeof kSizes / sizeof kSizes[0];
-static_assert(kSizeCount % 2 != 0 && kSizeCount % 3 != 0);
+static_assert(std::gcd(kSizeCount, std::size(kBorderNames)) == 1);
 
 // A third of all vectors have one of these formats.
 const std::vector<std::string> kCommonFormats = {"NV12",  "I420",      "RGBA",      "RGB",
