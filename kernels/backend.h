@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "error.h"
+#include "export.h"
 #include "imageview.h"
 #include "plan/plan.h"
 
@@ -91,14 +92,14 @@ class Backend {
 using ParallelFor = std::function<void(int n, const std::function<void(int)> &body)>;
 
 // `threads`: how many pieces a frame is worth cutting into; at least 1.
-std::unique_ptr<Backend> make_cpu_backend(ParallelFor parallel_for, int threads);
+CUDACONV_EXPORT std::unique_ptr<Backend> make_cpu_backend(ParallelFor parallel_for, int threads);
 
 // A CUDA backend on the CUDA context that is current on the calling thread. That context must be current in every call,
 // the destructor included. `stream` is the CUstream on which kernels run and work on frames in device memory is
 // ordered; nullptr: the backend makes one. `parallel_for` copies to and from staging memory, for submit() and retire()
 // at the same time if they run at the same time; nullptr: the calling thread copies.
 // Throws Error{NoDevice} where no device can run the kernels that were compiled in.
-std::unique_ptr<Backend> make_cuda_backend(void *stream = nullptr, ParallelFor parallel_for = nullptr);
+CUDACONV_EXPORT std::unique_ptr<Backend> make_cuda_backend(void *stream = nullptr, ParallelFor parallel_for = nullptr);
 
 // Pinned host memory of the current CUDA context, which the GPU copies from and to directly: new_pinned_memory()
 // allocates it, pin_memory() pins `bytes` of memory that outlives the pinning. They return nullptr and false on
@@ -113,6 +114,6 @@ void unpin_memory(void *data);
 std::string why_no_context(int device);
 
 // Number of CUDA devices, 0 without a driver. `why`, if given, receives the reason for a 0.
-int cuda_device_count(std::string *why = nullptr);
+CUDACONV_EXPORT int cuda_device_count(std::string *why = nullptr);
 
 }  // namespace cudaconv

@@ -4,12 +4,14 @@
 #include <stdexcept>
 #include <string>
 
+#include "export.h"
+
 namespace cudaconv {
 
 // The exception that kernels/ throws. The text is a sentence for the user; file and line are for the developer and name
 // the place where the cause was found: functions that only throw take them from their callers, by the same default
 // arguments.
-class Error : public std::runtime_error {
+class CUDACONV_EXPORT Error : public std::runtime_error {
  public:
   enum class Kind {
     Settings,   // the filter settings cannot be carried out as asked

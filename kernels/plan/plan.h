@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "export.h"
 #include "filter.h"
 #include "imageview.h"
 #include "plan/decimation.h"
@@ -188,6 +189,6 @@ std::vector<MemoryPlane> memory_planes_of(const FrameLayout &layout);
 
 // Throws Error{Settings} where the settings contradict themselves or the layout, or where the method cannot do the
 // mask; Error{Format} where no settings could filter the layout.
-std::shared_ptr<const Plan> make_plan(const FilterSettings &settings, const FrameLayout &layout);
+CUDACONV_EXPORT std::shared_ptr<const Plan> make_plan(const FilterSettings &settings, const FrameLayout &layout);
 
 }  // namespace cudaconv

@@ -11,6 +11,8 @@ set -euo pipefail
 
 source=$(realpath "$1")
 build=$(realpath "$2")
+libraries=${LD_LIBRARY_PATH:-}
+libraries=${libraries//"$2/gst"/\/nonexistent}  # where Meson lets tests find the plugin of the build folder
 if ! command -v meson >/dev/null; then
   echo "1..0 # SKIP there is no meson on the PATH"
   exit
@@ -32,7 +34,15 @@ install_alone() { # nothing but the plugin and the program
   installed
   plugin && program && [ "$(installed | wc -l)" = 2 ]
 }
-verifies() { "$(program)" --backend=cpu --every=101; }
+verifies() { LD_LIBRARY_PATH=$libraries "$(program)" --backend=cpu --every=101; }
+checks_plugin() { # without the plugin the program does not run
+  local plugin verified=
+  plugin=$(plugin)
+  mv "$plugin" "$scratch"
+  ! verifies || verified=yes
+  mv "$scratch/${plugin##*/}" "$plugin"
+  [ -z "$verified" ]
+}
 found_in() { # FOLDER [VARIABLE=VALUE...] [COMMAND...]: GStreamer, with a home and a registry of its own, finds it there
   env -u GST_PLUGIN_PATH -u GST_PLUGIN_PATH_1_0 -u XDG_DATA_HOME HOME="$scratch/home" \
     GST_REGISTRY_1_0="$scratch/registry" "${@:2}" gst-inspect-1.0 cudaconv | tee "$scratch/inspect"
@@ -51,9 +61,10 @@ goes_to() { # FOLDER OPTION...: where a build with these options installs the pl
   grep -qF ": \"$1/libgstcudaconv.so\"" "$scratch/plan"
 }
 
-echo "1..7"
+echo "1..8"
 expect "the plugin and cudaconv-verify are installed, and nothing else" install_alone
 expect "cudaconv-verify finds its vectors" verifies
+expect "and checks the plugin" checks_plugin
 folder=$(dirname "$(plugin)")
 expect "it is found by GST_PLUGIN_PATH" found_in "$folder" GST_PLUGIN_PATH="$folder"
 expect "it is found in the user's own folder" found_for_user

@@ -18,6 +18,8 @@ void check(cudaError_t error, const char *call) {
 
 }  // namespace
 
+// The plugin has a CUDA runtime of its own. It uses the context that is current for the thread in the driver, which
+// cudaSetDevice() sets.
 std::string use_device(int device) {
   check(cudaSetDevice(device), "cudaSetDevice");
   cudaDeviceProp properties = {};
