@@ -176,6 +176,11 @@ FilterSettings random_element(int side) {
   return s;
 }
 
+FilterSettings weighted(FilterSettings s) {
+  s.alpha = Alpha::Weighted;
+  return s;
+}
+
 // Masks of all sizes.
 std::vector<Case> size_cases() {
   std::vector<Case> cases;
@@ -204,8 +209,12 @@ std::vector<Case> size_cases() {
   }
   for (int side : {15, 31, 63, 127, 255, 511, 1501})
     cases.push_back({"box " + std::to_string(side), settings(Mask::Box, side)});
-  for (int size : {4, 16, 17, 64, 255})
+  for (int size : {4, 16, 17, 32, 64, 255})
     cases.push_back({"mosaic " + std::to_string(size), settings(Mask::Mosaic, size)});
+  cases.push_back({"mosaic 32 defaults", with_defaults(settings(Mask::Mosaic, 32))});
+  cases.push_back({"gauss5 weighted", weighted(settings(Mask::Gauss5))});
+  for (int size : {15, 31})
+    cases.push_back({"gauss " + std::to_string(size) + " weighted", weighted(settings(Mask::Gauss, size))});
   return cases;
 }
 

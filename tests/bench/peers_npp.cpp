@@ -61,10 +61,16 @@ Enqueue masked(Masked function, NppiMaskSize mask) {
   };
 }
 
+// NPP's time grows with the window's area: beyond this side a frame takes seconds.
+constexpr int kLargestWindow = 127;
+// NPP 13.0 ends medians of 15x15 and more with an illegal access, after which the context is unusable.
+constexpr int kLargestMedian = 11;
+
 }  // namespace
 
 std::optional<Enqueue> npp_filter(const FilterSettings &s, int channels) {
-  if ((channels != 1 && channels != 4) || s.border != Border::Replicate) return std::nullopt;
+  if ((channels != 1 && channels != 4) || s.border != Border::Replicate || s.alpha == Alpha::Weighted)
+    return std::nullopt;
   const bool one = channels == 1;
   const auto choose = [&](Masked c1, Masked c4, NppiMaskSize mask) { return masked(one ? c1 : c4, mask); };
   switch (s.mask) {
@@ -78,16 +84,17 @@ std::optional<Enqueue> npp_filter(const FilterSettings &s, int channels) {
       return choose(nppiFilterGaussBorder_8u_C1R_Ctx, nppiFilterGaussBorder_8u_C4R_Ctx, NPP_MASK_SIZE_9_X_9);
     case Mask::Gauss: {
       // NPP takes one line of weights for both directions: floats whose sum is 1.
-      std::vector<Npp32f> line(s.size);
-      float sum = 0;
-      for (int i = 0; i < s.size; i++) {
-        const float x = static_cast<float>(i - s.size / 2);
-        const float sigma = 0.3f * ((s.size - 1) * 0.5f - 1) + 0.8f;
-        sum += line[i] = std::exp(-x * x / (2 * sigma * sigma));
+      const int n = s.size ? s.size : 2 * static_cast<int>(std::ceil(3 * s.sigma)) + 1;
+      const double sigma = s.sigma > 0 ? s.sigma : 0.3 * ((n - 1) * 0.5 - 1) + 0.8;
+      std::vector<Npp32f> line(n);
+      double sum = 0;
+      for (int i = 0; i < n; i++) {
+        const double x = i - n / 2;
+        line[i] = static_cast<Npp32f>(std::exp(-x * x / (2 * sigma * sigma)));
+        sum += line[i];
       }
-      for (Npp32f &v : line) v /= sum;
+      for (Npp32f &v : line) v = static_cast<Npp32f>(v / sum);
       const auto mask = on_device(line);
-      const int n = s.size;
       return [=](const uint8_t *source, int source_pitch, uint8_t *target, int target_pitch, int width, int height,
                  cudaStream_t stream) {
         const NppiSize size = {width, height};
@@ -117,6 +124,7 @@ std::optional<Enqueue> npp_filter(const FilterSettings &s, int channels) {
     case Mask::Box5:
     case Mask::Box7:
     case Mask::Box: {
+      if (s.size > kLargestWindow) return std::nullopt;
       const int n = s.mask == Mask::Box3 ? 3 : s.mask == Mask::Box5 ? 5 : s.mask == Mask::Box7 ? 7 : s.size;
       const auto function = one ? nppiFilterBoxBorder_8u_C1R_Ctx : nppiFilterBoxBorder_8u_C4R_Ctx;
       return [=](const uint8_t *source, int source_pitch, uint8_t *target, int target_pitch, int width, int height,
@@ -128,8 +136,8 @@ std::optional<Enqueue> npp_filter(const FilterSettings &s, int channels) {
       };
     }
     case Mask::Median: {
-      if (!one && channels != 4) return std::nullopt;
       const int n = s.size ? s.size : 3;
+      if (n > kLargestMedian) return std::nullopt;
       return [=](const uint8_t *source, int source_pitch, uint8_t *target, int target_pitch, int width, int height,
                  cudaStream_t stream) {
         static Npp8u *scratch = nullptr;
@@ -156,7 +164,7 @@ std::optional<Enqueue> npp_filter(const FilterSettings &s, int channels) {
     }
     case Mask::Dilate:
     case Mask::Erode: {
-      if (s.shape != Shape::Rect) return std::nullopt;
+      if (s.shape != Shape::Rect || s.size > kLargestWindow) return std::nullopt;
       const int n = s.size ? s.size : 3;
       const bool dilate = s.mask == Mask::Dilate;
       if (n == 3) {

@@ -23,8 +23,10 @@ FAMILIES = {
     'gauss': r'gauss ?(\d+)$',
     'box': r'box ?(\d+)$',
     'dilate': r'dilate (\d+)$',
+    'dilate ellipse': r'dilate ellipse (\d+)$',
     'median': r'median (\d+)$',
 }
+LARGEST = 127  # side of a mask in the plots
 METHODS = ('auto', 'global', 'constant', 'tiled', 'tiled-cached', 'blocked', 'cascade', 'separable')
 
 
@@ -36,13 +38,14 @@ def side(label, family):
 # ---- Plots
 
 
-def draw(axes, title, lines):
+def draw(axes, title, lines, ticks, xlabel='side of the mask'):
     for name, points in lines.items():
         if points:
             axes.plot(*zip(*sorted(points)), marker='o', markersize=3, label=name)
-    axes.set(title=title, xlabel='side of the mask', yscale='log')
-    ticks = sorted({x for points in lines.values() for x, _ in points})
+    axes.axhline(1, color='black', linewidth=0.8, linestyle='--')
+    axes.set(title=title, xlabel=xlabel, xscale='log', yscale='log')
     axes.set_xticks(ticks, ticks)
+    axes.minorticks_off()
     axes.grid(alpha=0.3)
 
 
@@ -55,14 +58,33 @@ def save(figure, name):
 def plot_families(results):
     """Plots times relative to a copy by the side of the mask, of cudaconv and of NPP."""
     figure, axes = plt.subplots(1, 2, figsize=(9, 3.6), sharey=True)
-    chosen = [r for r in results if r['table'] == 'goals' and r['width'] == 3840]
+    chosen = [r for r in results if r['table'] in ('goals', 'sizes') and r['format'] == 'RGBA' and r['width'] == 3840]
     for axis, who, key in ((axes[0], 'cudaconv', 'us'), (axes[1], 'NPP', 'npp_us')):
-        lines = {f: [(side(r['filter'], f), r[key] / r['copy_us']) for r in chosen if side(r['filter'], f) and r[key]]
+        # A mask that both tables have is drawn once, as the later one has it.
+        lines = {f: list({side(r['filter'], f): r[key] / r['copy_us'] for r in chosen
+                          if side(r['filter'], f) and side(r['filter'], f) <= LARGEST and r[key]}.items())
                  for f in FAMILIES}
-        draw(axis, f'{who}, RGBA 3840x2160', lines)
-    axes[0].set_ylabel('time of a copy')
+        draw(axis, f'{who}, RGBA 3840x2160', lines, (3, 5, 7, 11, 15, 31, 63, 127))
+    axes[0].set_ylabel('times of a copy')
     axes[0].legend(fontsize=8)
     save(figure, 'speed-by-size.svg')
+
+
+def plot_sigmas(results):
+    """Plots times of Gaussians relative to a copy by their standard deviation."""
+    figure, axis = plt.subplots(figsize=(5.5, 3.6))
+    lines = {}
+    for r in results:
+        match = re.match(r'gauss sigma (\d+)$', r['filter'])
+        if not match or r['width'] != 3840:
+            continue
+        lines.setdefault(r['format'], []).append((int(match.group(1)), r['us'] / r['copy_us']))
+        if r['npp_us']:
+            lines.setdefault('NPP ' + r['format'], []).append((int(match.group(1)), r['npp_us'] / r['copy_us']))
+    draw(axis, 'gauss, 3840x2160', lines, (1, 2, 4, 8, 16, 32, 64, 128, 250), 'sigma, pixels')
+    axis.set_ylabel('times of a copy')
+    axis.legend(fontsize=8)
+    save(figure, 'speed-by-sigma.svg')
 
 
 def plot_methods(results):
@@ -73,8 +95,8 @@ def plot_methods(results):
     for r in chosen:
         lines.setdefault(r['method'], []).append((side(r['filter'], 'custom'), r['us'] / r['copy_us']))
     lines['NPP'] = list({(side(r['filter'], 'custom'), r['npp_us'] / r['copy_us']) for r in chosen if r['npp_us']})
-    draw(axis, 'custom masks, RGB 1024x1024', lines)
-    axis.set_ylabel('time of a copy')
+    draw(axis, 'custom masks, RGB 1024x1024', lines, (5, 7, 11))
+    axis.set_ylabel('times of a copy')
     axis.legend(fontsize=8)
     save(figure, 'speed-by-method.svg')
 
@@ -119,6 +141,21 @@ def formats_table(results):
     return table([''] + formats, rows)
 
 
+def sizes_table(results):
+    chosen = [r for r in results if r['table'] == 'sizes']
+    formats = list(dict.fromkeys(r['format'] for r in chosen))
+    found = {(r['format'], r['width'], r['filter']): r for r in chosen}
+
+    def cell(format_, width, label, key='us'):
+        r = found.get((format_, width, label))
+        return f"{r[key] / r['copy_us']:.2f}" if r and r[key] else ''
+
+    rows = [[label, cell('RGBA', 1920, label), cell('RGBA', 3840, label), cell('RGBA', 3840, label, 'npp_us')] +
+            [cell(f, 3840, label) for f in formats if f != 'RGBA']
+            for label in dict.fromkeys(r['filter'] for r in chosen)]
+    return table(['', 'RGBA 1920x1080', 'RGBA', 'NPP'] + [f for f in formats if f != 'RGBA'], rows)
+
+
 def frames_table(results, name):
     chosen = [r for r in results if r['table'] == name]
     frames = list(dict.fromkeys((r['format'], r['width'], r['height']) for r in chosen))
@@ -152,10 +189,12 @@ def main():
         sys.exit(__doc__)
     results = json.loads(pathlib.Path(sys.argv[1]).read_text())['results']
     plot_families(results)
+    plot_sigmas(results)
     plot_methods(results)
     readme = ROOT / 'tests/bench/README.md'
     text = readme.read_text()
     for mark, content in (('speed', speed_table), ('speed of formats', formats_table),
+                          ('speed of sizes', sizes_table),
                           ('speed of widths', lambda r: frames_table(r, 'widths')),
                           ('speed of packed formats', lambda r: frames_table(r, 'packed')),
                           ('speed of methods', seeds_table)):
