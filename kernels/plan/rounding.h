@@ -72,6 +72,13 @@ CUDACONV_HOST_DEVICE inline int round_to_sample(Acc v, const Rounding &r) {
     return static_cast<int>(high_product(static_cast<uint64_t>(v), r.magic) >> r.shift);
 }
 
+// n where the rounding is (v + 2^(n - 1)) >> n for sums from 0 to `largest`; 0 where it is not.
+inline int shift_of(const Rounding &r, int64_t largest) {
+  const int64_t divisor = 2 * r.half;
+  const bool shifts = !r.offset && (divisor & (divisor - 1)) == 0 && largest + r.half <= r.limit;
+  return shifts ? ceil_log2(divisor) : 0;
+}
+
 // floor(sqrt(x)), exact: for every x below 2^46 the float estimate is at most one off, and the comparisons correct it.
 CUDACONV_HOST_DEVICE inline uint32_t integer_sqrt(uint64_t x) {
 #ifdef __CUDA_ARCH__

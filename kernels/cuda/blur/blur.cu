@@ -203,9 +203,8 @@ void launch_blur(const PassRun &run) {
   for (int i = 0; i < p.parts; i++)
     most = std::max(most, ((4 * kExpandWidth / p.part[i].channels >> p.log_factor) + 6) * p.part[i].channels);
   const Rounding &rounding = p.rounding[0];
-  const int64_t divisor = 2 * rounding.half;
-  if (!p.has_gain && !rounding.offset && !rounding.absolute && (divisor & (divisor - 1)) == 0 && divisor <= 1 << 30)
-    p.result_shift = ceil_log2(divisor);
+  // Sums are clamped to samples after the shift.
+  if (!p.has_gain && !rounding.absolute && rounding.half <= 1 << 29) p.result_shift = shift_of(rounding, 0);
   const BlurKernel kernel = p.result_shift ? expand_for<true>(p) : expand_for<false>(p);
   enqueue(run, KernelLaunch<BlurParams>{kernel, blocks, kBlurThreads, sizeof(int32_t) * most * kExpandRows}, p);
 }

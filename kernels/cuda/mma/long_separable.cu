@@ -63,6 +63,10 @@ LongMmaLaunches choose(const PassQuery &query, LongMmaParams &p) {
   for (int32_t v : mask.row) largest += int64_t{v} * pass.rounding[0][0].max;
   const auto round = [&](int64_t sum) { return (sum + (int64_t{1} << (mask.row_shift - 1))) >> mask.row_shift; };
   largest = round(largest);
+  int64_t largest_result = 0;
+  for (int32_t v : mask.column) largest_result += v * largest;
+  // All samples of the frame have the same form, so that they share a rounding.
+  if (!p.has_gain) p.result_shift = shift_of(p.rounding[0], largest_result);
   for (int i = 0; i < p.parts; i++) {
     const PartParams &part = p.part[i];
     p.first_tile[i] = tiles;

@@ -27,6 +27,7 @@ struct LongMmaParams : FrameParams {
   int32_t outside[kMaxParts][kMaxChannels];  // border=constant: the sum of a row outside the frame
   int32_t first_tile[kMaxParts];             // number of a part's first block in the kernel for rows
   int32_t taps[2], row_shift;                // taps of a row and of a column
+  int32_t result_shift;                      // see shift_of(); 0: results are rounded in any other way
   int32_t line[2][kMostLongTaps];            // weights, none negative
 };
 
@@ -74,8 +75,9 @@ __device__ inline uint32_t bytes_of(const int (&v)[4], int index) {
 template <typename Shape>
 class LongMmaSums {
  public:
-  // All threads of the block call this together. open(line) returns a function (first, values) that loads four values
-  // of the line, counted from values_before() the first window on.
+  // All threads of the block call this together. open(line) returns an object whose load(first, values) loads four
+  // values of the line, counted from values_before() the first window on. Where is_inside(first, count) says that these
+  // all lie inside the frame, with_loader(f) calls f with a function that loads them faster.
   template <typename Open>
   __device__ LongMmaSums(const int32_t *line, int taps, uint32_t *memory, Open open)
       : taps_(taps),
@@ -102,11 +104,15 @@ class LongMmaSums {
   }
 
   // The sum of output g + 8 * upper of the warp and of line 8t + i.
-  __device__ int64_t sum(int upper, int i) const {
+  __device__ uint64_t sum(int upper, int i) const {
     const PartialSums<Shape::kParts> &tile = sums_[i / 2];
-    int64_t sum = 0;
+    uint64_t sum = 0;
 #pragma unroll
-    for (int k = Shape::kParts - 1; k >= 0; k--) sum = sum * 256 + tile.part[k].v[2 * upper + i % 2];
+    for (int k = 0; k < Shape::kParts; k++) {
+      const auto part = static_cast<uint32_t>(tile.part[k].v[2 * upper + i % 2]);
+      // A multiply-add to 64 bits takes one instruction, a shift of 64 bits several.
+      sum += k < 4 ? uint64_t{part} * (1u << 8 * k % 32) : uint64_t{part << 8 * k % 32} << 32;
+    }
     return sum;
   }
   __device__ int output(int upper) const {
@@ -143,17 +149,30 @@ class LongMmaSums {
   __device__ void load_stage(int stage, int steps, Open open) {
 #pragma unroll 1
     for (int line = warp_; line < kLongMmaLines; line += kLongMmaWarps) {
-      const auto load = open(line);
+      const auto source = open(line);
       // Columns 2t and 2t + 1 of four tiles are lines 8t to 8t + 7.
       const int row = line / 2 % 4 * 8 + line / 8 * 2 + line % 2;
-#pragma unroll
-      for (int quad = lane_; quad < 8 * kLongMmaStageSteps; quad += 32) {
-        if (quad >= 8 * steps) break;
-        int v[4];
-        load(32 * stage + 4 * quad, v);
+      const auto store = [&](int quad, const int(&v)[4]) {
 #pragma unroll
         for (int q = 0; q < Shape::kValueBytes; q++)
           values_[(q * kLongMmaLines + row) * kLongMmaPitch + quad] = bytes_of(v, q);
+      };
+      if (source.is_inside(32 * stage, 32 * steps)) {
+        source.with_loader([&](auto load) {
+#pragma unroll 2
+          for (int quad = lane_; quad < 8 * steps; quad += 32) {
+            int v[4];
+            load(32 * stage + 4 * quad, v);
+            store(quad, v);
+          }
+        });
+      } else {
+#pragma unroll 1
+        for (int quad = lane_; quad < 8 * steps; quad += 32) {
+          int v[4];
+          source.load(32 * stage + 4 * quad, v);
+          store(quad, v);
+        }
       }
     }
   }
@@ -192,24 +211,47 @@ class LongMmaSums {
 
 // ---- Along rows ----
 
-// Loads samples of a channel of a row; value 0 is the sample at x0.
+// Loads samples of channel c of a row; value 0 is the sample at x0, a multiple of four.
 template <typename Container>
 struct LongRow {
   const Container *row;
-  int x0, width, channels, shift, mask, border_value;
+  int c, x0, width, channels, shift, mask, border_value;
   Border border;
 
-  __device__ void operator()(int first, int (&v)[4]) const {
-    const int x = x0 + first;
-    if (x < 0 || x + 4 > width) {
+  __device__ bool is_inside(int first, int count) const { return x0 + first >= 0 && x0 + first + count <= width; }
+  __device__ int sample(int x) const { return row[x * channels + c] >> shift & mask; }
+  __device__ void load(int first, int (&v)[4]) const {
 #pragma unroll
-      for (int i = 0; i < 4; i++) {
-        const int inside = border_index(border, x + i, width);
-        v[i] = inside < 0 ? border_value : row[inside * channels] >> shift & mask;
-      }
-    } else {
+    for (int i = 0; i < 4; i++) {
+      const int inside = border_index(border, x0 + first + i, width);
+      v[i] = inside < 0 ? border_value : sample(inside);
+    }
+  }
+  template <typename F>
+  __device__ void with_loader(F f) const {
+    if (channels == 1)
+      f([&](int first, int(&v)[4]) { load_pixels<1>(x0 + first, v); });
+    else if (channels == 2)
+      f([&](int first, int(&v)[4]) { load_pixels<2>(x0 + first, v); });
+    else
+      f([&](int first, int(&v)[4]) {
 #pragma unroll
-      for (int i = 0; i < 4; i++) v[i] = row[(x + i) * channels] >> shift & mask;
+        for (int i = 0; i < 4; i++) v[i] = sample(x0 + first + i);
+      });
+  }
+
+ private:
+  // Loads four pixels at once.
+  template <int kChannels>
+  __device__ void load_pixels(int x, int (&v)[4]) const {
+    constexpr int kBytes = static_cast<int>(sizeof(Container)), kPixelBytes = kBytes * kChannels;
+    uint32_t word[kPixelBytes];
+    load_words<kPixelBytes>(row + x * kChannels, word);
+    const int bit = 8 * kBytes * c + shift;
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+      const int byte = i * kPixelBytes;
+      v[i] = static_cast<int>(word[byte / 4] >> (byte % 4 * 8 + bit)) & mask;
     }
   }
 };
@@ -221,7 +263,8 @@ __device__ inline void sum_rows(const LongMmaParams &p, int number, int c, int x
   const LongMmaSums<Shape> sums(p.line[0], p.taps[0], memory, [&](int line) {
     const auto *row =
         reinterpret_cast<const Container *>(part.source + min(y0 + line, part.height - 1) * part.source_pitch);
-    return LongRow<Container>{row + c,
+    return LongRow<Container>{row,
+                              c,
                               x0 - p.taps[0] / 2 - values_before(p.taps[0]),
                               part.width,
                               part.channels,
@@ -239,7 +282,7 @@ __device__ inline void sum_rows(const LongMmaParams &p, int number, int c, int x
     uint32_t rounded[8];
 #pragma unroll
     for (int i = 0; i < 8; i++)
-      rounded[i] = static_cast<uint32_t>((sums.sum(upper, i) + (int64_t{1} << (p.row_shift - 1))) >> p.row_shift);
+      rounded[i] = static_cast<uint32_t>((sums.sum(upper, i) + (uint64_t{1} << (p.row_shift - 1))) >> p.row_shift);
     store_words<8>(p.sums + p.first_sum[number] + int64_t{x * part.channels + c} * pitch + y, rounded);
   }
 }
@@ -266,33 +309,37 @@ __global__ void __launch_bounds__(kLongMmaThreads, Shape::kMinBlocks)
 
 // ---- Along columns ----
 
-// Loads row sums of a column of samples; value 0 is the one of row y0.
+// Loads row sums of a column of samples; value 0 is the one of row y0, a multiple of four.
 struct LongColumn {
   const int32_t *sums;
   int y0, height, outside;
   Border border;
 
-  __device__ void operator()(int first, int (&v)[4]) const {
-    const int y = y0 + first;
-    if (y < 0 || y + 4 > height) {
+  __device__ bool is_inside(int first, int count) const { return y0 + first >= 0 && y0 + first + count <= height; }
+  __device__ void load(int first, int (&v)[4]) const {
 #pragma unroll
-      for (int i = 0; i < 4; i++) {
-        const int inside = border_index(border, y + i, height);
-        v[i] = inside < 0 ? outside : sums[inside];
-      }
-    } else {
-      const int4 four = *reinterpret_cast<const int4 *>(sums + y);
+    for (int i = 0; i < 4; i++) {
+      const int inside = border_index(border, y0 + first + i, height);
+      v[i] = inside < 0 ? outside : sums[inside];
+    }
+  }
+  template <typename F>
+  __device__ void with_loader(F f) const {
+    f([&](int first, int(&v)[4]) {
+      const int4 four = *reinterpret_cast<const int4 *>(sums + y0 + first);
       v[0] = four.x;
       v[1] = four.y;
       v[2] = four.z;
       v[3] = four.w;
-    }
+    });
   }
 };
 
 // Rounds a sum to sample `index` of row y.
 template <typename Container>
-__device__ inline int round_sum(const LongMmaParams &p, const PartParams &part, int index, int y, int64_t sum) {
+__device__ inline int round_sum(const LongMmaParams &p, const PartParams &part, int index, int y, uint64_t total) {
+  if (p.result_shift) return static_cast<int>((total + (uint64_t{1} << (p.result_shift - 1))) >> p.result_shift);
+  auto sum = static_cast<int64_t>(total);
   const ChannelParams &channel = part.channel[index % part.channels];
   const Rounding &rounding = p.rounding[channel.rounding];
   if (p.has_gain) {
