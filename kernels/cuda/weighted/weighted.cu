@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cuda/frame_launch.cuh"
+#include "cuda/weighted/weighted_strips.cuh"
 
 namespace cudaconv {
 
@@ -69,16 +70,20 @@ void launch_samples(const PassRun &run) {
   enqueue(run, KernelLaunch<WeightedParams<Sum>>{weighted_samples_kernel<Sum>, blocks, dim3(kWeightedThreads), 0}, p);
 }
 
+// Whether all pixels are words of four bytes.
+bool has_words(const FrameLayout &layout) {
+  const PlaneLayout &first = layout.plane[0];
+  return layout.planes == 1 && first.dense() && first.container == Container::U8 && first.channels == 4;
+}
+
 template <typename Sum, typename Row, typename Product, int kSlots>
 void launch_tiles(const PassRun &run) {
   WeightedParams<Sum> p = {};
   fill_frame(run, p);
   fill_weighted(run, p);
   const unsigned blocks = cut_tiles(p, kWeightedWidth, kWeightedHeight);
-  const PlaneLayout &first = run.plan.layout.plane[0];
-  p.words = run.plan.layout.planes == 1 && first.dense() && first.container == Container::U8 && first.channels == 4;
-  const size_t row_bytes =
-      ((kWeightedWidth + 2 * p.radius_x) * sizeof(Product) + kWeightedWidth * sizeof(Row)) * kSlots;
+  p.words = has_words(run.plan.layout);
+  const size_t row_bytes = (product_pitch(p.radius_x) * sizeof(Product) + kRowSumPitch * sizeof(Row)) * kSlots;
   p.batch = 32;
   while (p.batch > 1 && p.batch * row_bytes > current_limits().block_bytes / 2) p.batch /= 2;
   enqueue(run,
@@ -99,6 +104,47 @@ void launch_tiles(const PassRun &run) {
     launch_tiles<Sum, Row, Product, 4>(run);
 }
 
+struct WeightedTuning {
+  // Long strips compute fewer halos, short ones are spread better. kernel-bench --table=sizes --only=weighted, H200.
+  static constexpr int kMostRows = 64, kLeastRows = 16;
+  static constexpr unsigned kBlocksOfMultiprocessor = 8;
+};
+
+bool goes_in_strips(const PassRun &run) {
+  const Pass &pass = run.pass();
+  const Rounding &rounding = pass.rounding[0][0];
+  return pass.sum_bits <= 32 && has_words(run.plan.layout) && std::max(pass.width(), pass.height()) <= kMostStripTaps &&
+         !pass.keep_x && !pass.keep_y && is_mean(pass.sum_gain, rounding) && rounding.max == 255;
+}
+
+template <int kTaps>
+void launch_strips(const PassRun &run) {
+  WeightedStripParams p = {};
+  fill_frame(run, p);
+  const IntegerMask &mask = run.pass().mask[0];
+  p.alpha_channel = alpha_of(run.plan.layout).channel;
+  p.all = static_cast<uint32_t>(sum_of(mask.row) * sum_of(mask.column));
+  std::copy(mask.row.begin(), mask.row.end(), p.row + (kTaps - mask.row.size()) / 2);
+  std::copy(mask.column.begin(), mask.column.end(), p.column + (kTaps - mask.column.size()) / 2);
+  const unsigned enough =
+      WeightedTuning::kBlocksOfMultiprocessor * static_cast<unsigned>(current_limits().multiprocessors);
+  unsigned blocks = 0;
+  for (p.rows = WeightedTuning::kMostRows;; p.rows /= 2) {
+    blocks = cut_tiles(p, kWeightedStrips * weighted_strip_width(kTaps), p.rows);
+    if (blocks >= enough || p.rows == WeightedTuning::kLeastRows) break;
+  }
+  enqueue(run, KernelLaunch<WeightedStripParams>{weighted_strips_kernel<kTaps>, blocks, dim3(32 * kWeightedStrips), 0},
+          p);
+}
+
+void launch_strips(const PassRun &run) {
+  const int taps = std::max(run.pass().width(), run.pass().height());
+  if (taps <= 3) return launch_strips<3>(run);
+  if (taps <= 5) return launch_strips<5>(run);
+  if (taps <= 7) return launch_strips<7>(run);
+  launch_strips<9>(run);
+}
+
 }  // namespace
 
 int takes_weighted(const PassQuery &query) {
@@ -107,6 +153,7 @@ int takes_weighted(const PassQuery &query) {
 
 void launch_weighted(const PassRun &run) {
   const Pass &pass = run.pass();
+  if (goes_in_strips(run)) return launch_strips(run);
   if (pass.sum_bits > 63) return launch_tiles<Uint128, Uint128, uint32_t>(run);
   if (run.plan.layout.plane[0].container != Container::U8) return launch_tiles<uint64_t, uint64_t, uint32_t>(run);
   if (pass.sum_bits <= 32) return launch_tiles<uint32_t, uint32_t, uint16_t>(run);

@@ -57,6 +57,13 @@ constexpr int kWeightedWidth = 32, kWeightedHeight = 64, kWeightedThreads = 256;
 constexpr int kWeightedWarps = kWeightedThreads / 32;
 constexpr int kRowPixels = 4, kColumnPixels = kWeightedHeight / kWeightedWarps;  // of a thread
 constexpr int kRowZeros = kRowPixels - 1, kColumnZeros = kColumnPixels - 1;
+static_assert(kRowPixels * kWeightedWarps == kWeightedWidth, "a warp of each row sums up kRowPixels windows");
+
+// Pitches in pixels of rows in shared memory. They are odd: lanes that read one below the other then use all banks.
+CUDACONV_HOST_DEVICE constexpr int product_pitch(int radius_x) {
+  return kWeightedWidth + 2 * radius_x + 1;
+}
+constexpr int kRowSumPitch = kWeightedWidth + 1;
 
 // Reads the pixels of a part with their alpha, which another part may hold. A pixel has a slot for each channel and, if
 // another part holds its alpha, one more for that.
@@ -174,7 +181,7 @@ class WeightedTile {
         lane_(static_cast<int>(threadIdx.x % 32)),
         warp_(warp_uniform(static_cast<int>(threadIdx.x / 32))),
         row_sums_(shared_memory<RowSums>()),
-        products_(reinterpret_cast<Products *>(row_sums_ + kWeightedWidth * p.batch)) {}
+        products_(reinterpret_cast<Products *>(row_sums_ + kRowSumPitch * p.batch)) {}
 
   // If alpha is 0 in a whole window, its colours are means without alpha: tiles with such windows are done twice.
   __device__ void run() {
@@ -183,15 +190,19 @@ class WeightedTile {
     for (int weighted = 1; weighted >= 0; weighted--) {
       Sum sum[kColumnPixels][kSlots] = {};
       if (part_.has_filtered) add_up(weighted, sum);
-#pragma unroll
+#pragma unroll 1
       for (int r = 0; r < kColumnPixels; r++) {
-        const Sum weight = weighted ? pick(sum[r]) : 0;
-        if (!(left >> r & 1) || (weighted && weight == 0 && part_.has_filtered)) continue;
-        left &= ~(1u << r);
-        // A copy, because sums whose address is taken would not stay in registers.
-        WeightedSlots<Sum, kSlots> pixel;
+        if (!(left >> r & 1)) continue;
+        Sum pixel[kSlots];
 #pragma unroll
-        for (int s = 0; s < kSlots; s++) pixel.value[s] = sum[r][s];
+        for (int s = 0; s < kSlots; s++) {
+          pixel[s] = sum[0][s];
+#pragma unroll
+          for (int i = 1; i < kColumnPixels; i++) pixel[s] = i == r ? sum[i][s] : pixel[s];
+        }
+        const Sum weight = weighted ? pick(pixel, slot_) : 0;
+        if (weighted && weight == 0 && part_.has_filtered) continue;
+        left &= ~(1u << r);
         write(r, pixel, weight);
       }
       if (!any_thread(is_inside(left))) break;
@@ -217,11 +228,11 @@ class WeightedTile {
     return pixels && x0_ + lane_ < part_.width;
   }
 
-  // The sum in the slot of alpha.
-  __device__ Sum pick(const Sum (&sum)[kSlots]) const {
+  // The sum in a slot. It is found by comparisons, because an index would put the sums into local memory.
+  __device__ static Sum pick(const Sum (&sum)[kSlots], int slot) {
     Sum v = sum[0];
 #pragma unroll
-    for (int s = 1; s < kSlots; s++) v = s == slot_ ? sum[s] : v;
+    for (int s = 1; s < kSlots; s++) v = s == slot ? sum[s] : v;
     return v;
   }
 
@@ -248,7 +259,7 @@ class WeightedTile {
 #pragma unroll 1
       for (int i = lane_; i < columns; i += 32) {
         const int x = reader_.column(x0_ - p_.radius_x + i);
-        Products *const to = products_ + b * columns + i;
+        Products *const to = products_ + b * product_pitch(p_.radius_x) + i;
         if (kMayBeWords && p_.words)
           *to = multiply_word(x, y, weighted);
         else
@@ -283,17 +294,15 @@ class WeightedTile {
     return to;
   }
 
-  // Sums the rows of a batch.
+  // Sums the rows of a batch, a lane each.
   __device__ void add_rows(int count) {
-    constexpr int kThreads = kWeightedWidth / kRowPixels;  // of a row
-    const int columns = kWeightedWidth + 2 * p_.radius_x;
-    const int thread = static_cast<int>(threadIdx.x), x = thread % kThreads * kRowPixels;
+    const int x = warp_ * kRowPixels;
 #pragma unroll 1
-    for (int b = thread / kThreads; b < count; b += kWeightedThreads / kThreads) {
+    for (int b = lane_; b < count; b += 32) {
       RowSums sum[kRowPixels] = {};
-      const Products *from = products_ + b * columns + x;
+      const Products *from = products_ + b * product_pitch(p_.radius_x) + x;
       Weight weight[kRowPixels] = {};
-#pragma unroll 1
+#pragma unroll 4
       for (int i = 0; i < p_.width + kRowZeros; i++) {
 #pragma unroll
         for (int k = kRowPixels - 1; k > 0; k--) weight[k] = weight[k - 1];
@@ -305,7 +314,7 @@ class WeightedTile {
           for (int k = 0; k < kRowPixels; k++) sum[k].value[s] += Row{v.value[s]} * static_cast<Row>(weight[k]);
       }
 #pragma unroll
-      for (int k = 0; k < kRowPixels; k++) row_sums_[b * kWeightedWidth + x + k] = sum[k];
+      for (int k = 0; k < kRowPixels; k++) row_sums_[b * kRowSumPitch + x + k] = sum[k];
     }
   }
 
@@ -316,7 +325,7 @@ class WeightedTile {
     const int begin = max(top - first, 0), end = min(top + kColumnPixels + 2 * p_.radius_y - first, count);
 #pragma unroll 1
     for (int b = begin; b < end; b++) {
-      const RowSums v = row_sums_[b * kWeightedWidth + lane_];
+      const RowSums v = row_sums_[b * kRowSumPitch + lane_];
 #pragma unroll
       for (int r = 0; r < kColumnPixels; r++) {
         const Sum factor = weight[first + b - top - r];
@@ -327,31 +336,30 @@ class WeightedTile {
   }
 
   // Writes pixel r of the thread; with weight 0, the mean without alpha.
-  __device__ void write(int r, const WeightedSlots<Sum, kSlots> &sum, Sum weight) const {
+  __device__ void write(int r, const Sum (&sum)[kSlots], Sum weight) const {
     const int x = x0_ + lane_, y = y0_ + warp_ * kColumnPixels + r;
     if (x >= part_.width || y >= part_.height) return;
     const Sum all = p_.sum_of_mask(), of_colours = weight == 0 ? all : weight;
     const float inverse = inverse_of(of_colours), inverse_of_all = inverse_of(all);
-    const auto mean = [&](int c) {
-      return round_mean(sum.value[c], c == slot_ ? all : of_colours, c == slot_ ? inverse_of_all : inverse, p_.sum_gain,
+    const auto mean = [&](int c, Sum of_channel) {
+      return round_mean(of_channel, c == slot_ ? all : of_colours, c == slot_ ? inverse_of_all : inverse, p_.sum_gain,
                         p_.rounding[part_.channel[c].rounding]);
     };
     if (kMayBeWords && p_.words && !is_kept(p_, part_, x, y)) {
       uint32_t word = 0;
 #pragma unroll
-      for (int c = 0; c < kSlots; c++) word |= static_cast<uint32_t>(mean(c)) << 8 * c;
+      for (int c = 0; c < kSlots; c++) word |= static_cast<uint32_t>(mean(c, sum[c])) << 8 * c;
       if (part_.has_unfiltered)
         word =
             blend_channels(part_, word, *reinterpret_cast<const uint32_t *>(part_.copy + y * part_.copy_pitch + 4 * x));
       *reinterpret_cast<uint32_t *>(part_.target + y * part_.target_pitch + 4 * x) = word;
       return;
     }
-#pragma unroll
-    for (int c = 0; c < kSlots; c++) {
-      if (c >= part_.channels) break;
+#pragma unroll 1
+    for (int c = 0; c < part_.channels; c++) {
       bool filtered = false;
       int v = unfiltered(p_, part_, x, y, c, &filtered);
-      if (filtered) v = mean(c);
+      if (filtered) v = mean(c, pick(sum, c));
       write_sample(part_, x, y, c, v);
     }
   }
@@ -366,7 +374,8 @@ class WeightedTile {
 };
 
 template <typename Sum, typename Row, typename Product, int kSlots>
-__global__ void __launch_bounds__(kWeightedThreads, 1) weighted_kernel(const __grid_constant__ WeightedParams<Sum> p) {
+__global__ void __launch_bounds__(kWeightedThreads, sizeof(Sum) > 8 || sizeof(Product) > 2 ? 1 : 2)
+    weighted_kernel(const __grid_constant__ WeightedParams<Sum> p) {
   const Tile tile = locate_tile(p, kWeightedWidth, kWeightedHeight);
   WeightedTile<Sum, Row, Product, kSlots>(p, tile).run();
 }
