@@ -48,7 +48,8 @@ __device__ inline void sum_windows(const int32_t *coefficient, int taps, Load lo
 // Replaces every value by its prefix sum. `partial` has room for two numbers of each thread. All threads of the block
 // call this together.
 __device__ inline void scan_line(int32_t *values, int length, int32_t *partial) {
-  const int thread = static_cast<int>(threadIdx.x), share = (length + kLongThreads - 1) / kLongThreads;
+  // A share is odd, so that the threads of a warp read from different banks.
+  const int thread = static_cast<int>(threadIdx.x), share = (length + kLongThreads - 1) / kLongThreads | 1;
   const int begin = min(thread * share, length), end = min(begin + share, length);
   int32_t sum = 0;
   for (int i = begin; i < end; i++) sum += values[i];
@@ -91,24 +92,23 @@ __global__ void __launch_bounds__(kLongThreads) long_rows_kernel(const __grid_co
       __syncthreads();
     }
     int32_t *const out = p.sums + p.first_sum[i] + (int64_t{c} * part.height + y) * part.width + x0;
+    const auto rounded = [&](int64_t sum) {
+      if (p.row_shift) sum = (sum + (int64_t{1} << (p.row_shift - 1))) >> p.row_shift;
+      return static_cast<int32_t>(sum);
+    };
+    if (kUniform) {
+      for (int x = thread; x < width; x += kLongThreads)
+        out[x] = rounded(int64_t{p.row[0]} * (samples[x + p.row_taps - 1] - (x ? samples[x - 1] : 0)));
+      continue;
+    }
     const int first = thread * kLongResults;
     if (first >= width) continue;
     int64_t sum[kLongResults] = {};
-    if (kUniform) {
+    sum_windows(
+        p.row, p.row_taps, [&](int s) { return samples[min(first + s, length - 1)]; }, sum);
 #pragma unroll
-      for (int r = 0; r < kLongResults; r++) {
-        const int before = first + r - 1, last = min(before + p.row_taps, length - 1);
-        sum[r] = int64_t{p.row[0]} * (samples[last] - (before < 0 ? 0 : samples[min(before, last)]));
-      }
-    } else {
-      sum_windows(
-          p.row, p.row_taps, [&](int s) { return samples[min(first + s, length - 1)]; }, sum);
-    }
-#pragma unroll
-    for (int r = 0; r < kLongResults; r++) {
-      if (p.row_shift) sum[r] = (sum[r] + (int64_t{1} << (p.row_shift - 1))) >> p.row_shift;
-      if (first + r < width) out[first + r] = static_cast<int32_t>(sum[r]);
-    }
+    for (int r = 0; r < kLongResults; r++)
+      if (first + r < width) out[first + r] = rounded(sum[r]);
   }
 }
 
