@@ -25,7 +25,7 @@ int count_tiles(const MosaicPart &part, int blocks) {
 // Chooses how many threads are side by side in a row; the others are below them. Few of them should be idle, each
 // should load some rows at once, and there should be tiles for all of a large GPU.
 void choose_shape(const MosaicPart &part, int pixel_bytes, MosaicTiles *tiles) {
-  constexpr int kRows = 4, kEnoughTiles = 264;
+  constexpr int kRows = 8, kEnoughTiles = 264;
   int widest = 0, width = 0, height = 0;  // blocks; pixels
   for (const MosaicBox &box : part.boxes) {
     widest = std::max(widest, mosaic_blocks(part.x, box.phase_x, box.width));
