@@ -3,7 +3,6 @@
 // The CUDA backend: copies frames to the device and back, and in between enqueues the passes of the plan through the
 // launchers.
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <deque>
 #include <memory>
@@ -17,54 +16,24 @@
 #include "cuda/launchers.h"
 #include "cuda/morphology/large_squares.h"
 #include "cuda/mosaic/tiles.h"
-#include "cuda/regions/put_in_place.h"
 #include "cuda/regions/region_job.h"
+#include "cuda/slot.h"
 #include "cuda/unpack.h"
 
 namespace cudaconv {
 
 namespace {
 
-// How many launches a frame may be ahead of the GPU: enough to keep it busy, and few enough to wait for when a frame is
-// given up.
-constexpr size_t kLaunchesAhead = 8;
+// The most bytes of lists of pixels to put in place that are copied with the numbers of tiles; more are copied while
+// the kernels filter.
+constexpr size_t kMostListsAhead = 1 << 16;
 
 // Plans that are kept prepared: with roi-scale a frame has several plans, and frames take turns with others.
 constexpr size_t kMostPrepared = 64;
 
-// The masks of a plan's passes in device memory, for method=global.
-struct DeviceMasks {
-  std::shared_ptr<const Plan> plan;
-  DeviceBuffer buffer;  // one MaskParams for each pass
-};
-
-// A frame in flight with the resources that it needs.
-struct Slot {
-  OwnedFrame<DeviceBuffer> source, target;  // device copies of frames that kernels cannot use in place
-  OwnedFrame<DeviceBuffer> unpacked_source, unpacked_target;
-  OwnedFrame<PinnedBuffer> upload, download;  // staging, so that copies of pageable memory do not block
-  std::vector<OwnedFrame<DeviceBuffer>> temporaries;
-  std::vector<std::shared_ptr<const DeviceMasks>> masks;  // used with method=global
-  // With regions: results of up to kMostResults plans and, if there are more plans, a frame in which all results meet.
-  OwnedFrame<DeviceBuffer> results[kMostResults], merged;
-  PinnedBuffer host_lists;  // numbers of tiles to work on, and pixels to put in place
-  DeviceBuffer lists;
-  FrameBuffers buffers;
-  Event kernels_begin, kernels_end;
-  Event source_ready{cudaEventDisableTiming}, target_free{cudaEventDisableTiming}, downloaded{cudaEventDisableTiming};
-  // launched[n % kLaunchesAhead] is recorded after launch n of a plan with more launches than that; created when
-  // needed.
-  std::array<std::unique_ptr<Event>, kLaunchesAhead> launched;
-  Ticket ticket = 0;
-  std::shared_ptr<const Plan> plan;
-  FrameView destination;
-  std::vector<CopyRect> down;  // what is copied back of a frame in host memory
-
-  const Event &done() const { return destination.on_device ? kernels_end : downloaded; }
-};
-
 // Three streams, so that the upload of a frame, the kernels of the frame before it, and the download of the one before
-// that run at the same time. Events order the three for each frame.
+// that run at the same time. Events order the three for each frame. Where regions have plans of their own, which are
+// few tiles each, their kernels run beside each other on branches of the stream for kernels.
 //
 // The thread that submits and the thread that retires share the lists of slots, guarded by mutex_, which is never held
 // while waiting or copying. A slot in in_flight_ belongs to the thread that retires, any other to the one that submits.
@@ -137,6 +106,9 @@ class CudaBackend : public Backend {
  private:
   void synchronize() const {
     for (const Stream *stream : {&upload_stream_, &stream_, &download_stream_}) cudaStreamSynchronize(stream->get());
+    for (const auto &branch : branches_)
+      if (branch) cudaStreamSynchronize(branch->stream.get());
+    if (lists_branch_) cudaStreamSynchronize(lists_branch_->stream.get());
   }
 
   std::unique_ptr<Slot> take_slot() {
@@ -374,6 +346,7 @@ class CudaBackend : public Backend {
     const MosaicTiledBox *device_boxes = nullptr;
     const SelectedCell *device_cells = nullptr;
     const uint32_t *device_bits = nullptr;
+    const Event *placed_by = nullptr;  // what pixels to put in place is on the device; nullptr: it is already
   };
 
   // Defers the launches of all stages. Results of up to kMostResults groups at a time are put in place together: in the
@@ -392,6 +365,7 @@ class CudaBackend : public Backend {
     if (meets) slot.merged.prepare(first.memory);
     const auto place = [&](const Batch &batch, std::vector<FrameView> from, const FrameView &to) {
       deferred.add([=, &first, &lists, stream = stream_.get()](const uint32_t *) {
+        if (lists.placed_by) lists.placed_by->make_wait(stream);
         launch_put_in_place(first, lists.device_cells + batch.first_cell, batch.cells, lists.device_bits, from, to,
                             stream);
       });
@@ -399,8 +373,7 @@ class CudaBackend : public Backend {
     const size_t stages = stages_of(first).size();
     for (size_t stage = 0; stage < stages; stage++) {
       for (const Batch &batch : job.batches) {
-        for (size_t g = batch.begin; g < batch.end; g++)
-          defer_stage(slot, groups[g], stage, frame, results[g - batch.begin], deferred, lists);
+        defer_batch(slot, job, batch, stage, frame, results, deferred, lists);
         place(batch, results, meets ? slot.merged.view() : frame);
       }
       if (!meets) continue;
@@ -409,8 +382,35 @@ class CudaBackend : public Backend {
     }
   }
 
+  // Defers the launches of a stage of a batch's groups. Those that share no memory with others have branches.
+  void defer_batch(Slot &slot, const RegionJob &job, const Batch &batch, size_t stage, const FrameView &frame,
+                   const std::vector<FrameView> &results, DeferredLaunches &deferred, RegionLists &lists) {
+    const auto is_alone = [&](size_t g) {
+      const PreparedPlan &prepared = *job.groups[g].prepared;
+      return !prepared.filter().temporaries &&
+             std::all_of(prepared.launches.begin(), prepared.launches.end(),
+                         [](const PreparedLaunch &launch) { return launch.scratch == 0; });
+    };
+    std::vector<const Branch *> taken;
+    if (batch.end - batch.begin > 1) deferred.add([this](const uint32_t *) { branches_begin_.record(stream_.get()); });
+    for (size_t g = batch.begin; g < batch.end; g++) {
+      const Branch *branch = nullptr;
+      if (g > batch.begin && is_alone(g)) {
+        std::unique_ptr<Branch> &next = branches_[taken.size()];
+        if (!next) next = std::make_unique<Branch>();
+        branch = next.get();
+        taken.push_back(branch);
+        deferred.add([=](const uint32_t *) { branches_begin_.make_wait(branch->stream.get()); });
+      }
+      defer_stage(slot, job.groups[g], stage, frame, results[g - batch.begin],
+                  branch ? branch->stream.get() : stream_.get(), deferred, lists);
+      if (branch) deferred.add([=](const uint32_t *) { branch->done.record(branch->stream.get()); });
+    }
+    for (const Branch *branch : taken) deferred.add([=](const uint32_t *) { branch->done.make_wait(stream_.get()); });
+  }
+
   void defer_stage(Slot &slot, const Group &group, size_t index, const FrameView &frame, const FrameView &result,
-                   DeferredLaunches &deferred, RegionLists &lists) {
+                   cudaStream_t stream, DeferredLaunches &deferred, RegionLists &lists) {
     const Plan &filter = group.prepared->filter();
     const std::vector<Stage> stages = stages_of(filter);
     prepare_temporaries(slot, *group.prepared);
@@ -435,7 +435,7 @@ class CudaBackend : public Backend {
       for (size_t i = 0; i < filter.parts.size(); i++)
         areas.emplace_back(group.work.computed(launch.first + launch.passes - 1, i));
       for (const PartArea &area : areas) of_parts.push_back(&area);
-      PassRun run = {{filter, 0, kernels_}, buffers, stream_.get(), masks};
+      PassRun run = {{filter, 0, kernels_}, buffers, stream, masks};
       run.areas = &of_parts;
       run.deferred = &deferred;
       launch_prepared(launch, run);
@@ -446,9 +446,9 @@ class CudaBackend : public Backend {
   const uint32_t *upload_lists(Slot &slot, const std::vector<uint32_t> &tiles, const RegionJob &job,
                                RegionLists &lists) {
     const auto bytes_of = [](const auto &list) { return list.size() * sizeof(list[0]); };
-    // sizeof(uint4) more, because the kernel that copies the lists takes 16 bytes at a time.
+    // sizeof(uint4) more for each of two copies, because they go in steps of 16 bytes.
     const size_t bytes =
-        bytes_of(tiles) + bytes_of(job.bits) + bytes_of(lists.boxes) + bytes_of(job.cells) + sizeof(uint4);
+        bytes_of(tiles) + bytes_of(job.bits) + bytes_of(lists.boxes) + bytes_of(job.cells) + 2 * sizeof(uint4);
     slot.host_lists.reserve(bytes);
     slot.lists.reserve(bytes);
     size_t at = 0;
@@ -459,10 +459,24 @@ class CudaBackend : public Backend {
       return there;
     };
     const uint32_t *const device_tiles = append(tiles);
-    lists.device_bits = append(job.bits);
     lists.device_boxes = append(lists.boxes);
+    const bool beside = bytes_of(job.bits) + bytes_of(job.cells) > kMostListsAhead;
+    if (beside) at = (at + sizeof(uint4) - 1) / sizeof(uint4) * sizeof(uint4);
+    const size_t end_of_tiles = at;
+    lists.device_bits = append(job.bits);
     lists.device_cells = append(job.cells);
-    launch_fetch(slot.host_lists.data(), slot.lists.data(), at, stream_.get());
+    if (!beside) {
+      launch_fetch(slot.host_lists.data(), slot.lists.data(), at, stream_.get());
+      return device_tiles;
+    }
+    launch_fetch(slot.host_lists.data(), slot.lists.data(), end_of_tiles, stream_.get());
+    if (!lists_branch_) lists_branch_ = std::make_unique<Branch>();
+    const cudaStream_t stream = lists_branch_->stream.get();
+    branches_begin_.record(stream_.get());
+    branches_begin_.make_wait(stream);
+    launch_fetch(slot.host_lists.data() + end_of_tiles, slot.lists.data() + end_of_tiles, at - end_of_tiles, stream);
+    lists_branch_->done.record(stream);
+    lists.placed_by = &lists_branch_->done;
     return device_tiles;
   }
 
@@ -562,6 +576,8 @@ class CudaBackend : public Backend {
   const KernelSets kernels_;
   // The members down to regions_, except the streams, are used only by the thread that submits.
   Stream upload_stream_, stream_, download_stream_;
+  std::unique_ptr<Branch> branches_[kMostResults - 1], lists_branch_;  // created when needed
+  Event branches_begin_{cudaEventDisableTiming};
   const ParallelFor parallel_for_;
   DeviceBuffer scratch_;                      // for all frames, which the stream filters one after the other
   std::shared_ptr<const DeviceMasks> masks_;  // of the latest plan with method=global

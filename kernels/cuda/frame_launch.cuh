@@ -25,10 +25,11 @@ void enqueue(const PassRun &run, const KernelLaunch<Params, Args...> &launch_as,
     enqueue(name, launch_as.kernel, dim3(blocks), launch_as.threads, launch_as.shared_bytes, stream, p, args...);
   };
   if (!run.deferred) return enqueue_on(launch_as.blocks, p);
-  const size_t first = run.deferred->tiles().size(), blocks = run.deferred->list_tiles(p);
+  Params listed = p;
+  const size_t first = run.deferred->tiles().size(), blocks = run.deferred->list_tiles(listed);
   if (blocks == 0) return;
-  run.deferred->add([enqueue_on, p, first, blocks](const uint32_t *tiles) {
-    Params on_tiles = p;
+  run.deferred->add([enqueue_on, listed, first, blocks](const uint32_t *tiles) {
+    Params on_tiles = listed;
     on_tiles.tile_list = tiles + first;
     enqueue_on(static_cast<unsigned>(blocks), on_tiles);
   });

@@ -67,10 +67,13 @@ struct alignas(64) PartParams {
 // What every kernel takes: the frame with all its parts.
 struct FrameParams {
   int32_t parts;
-  int32_t first_block[kMaxParts];  // number of each part's first tile
-  // Device memory with the numbers of the tiles to work on, one for each block; nullptr: a block works on the tile of
-  // its own number.
+  // The tiles have numbers, part by part and row by row; these are the parts' first ones. Without a list a block works
+  // on the tile of its own number.
+  int32_t first_block[kMaxParts];
+  // Device memory with the numbers of the tiles to work on, one for each block, or nullptr. Rows of listed tiles are
+  // not a tile's height apart but `list_step` rows of the part, so that tiles begin where they are needed.
   const uint32_t *tile_list;
+  int32_t list_step;
   Border border;
   PartParams part[kMaxParts];
   int32_t keep_x, keep_y;

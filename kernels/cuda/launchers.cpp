@@ -112,32 +112,48 @@ PartArea::PartArea(const Area &area) : width(area.width()), rectangles(area.rect
   }
 }
 
-// The estimate: a rectangle at any position reaches into 1 + (width - 1) / tile width columns of tiles on average, and
-// as many rows of tiles by its height.
+// The estimate: a rectangle at any position reaches into 1 + (width - 1) / tile width columns of tiles on average. In
+// each, tiles begin with its first row, so that half a tile on average lies below its last.
 int64_t blocks_of_area(const FrameParams::Host &host) {
   const PartArea &area = *host.area;
   const double width = static_cast<double>(host.tile_width) * area.width / host.row, height = host.tile_height;
-  return static_cast<int64_t>(std::ceil(area.pixels / (width * height) + area.widths / width + area.heights / height +
-                                        static_cast<double>(area.rectangles.size())));
+  return static_cast<int64_t>(std::ceil(area.pixels / (width * height) + area.widths / width / 2 +
+                                        area.heights / height + static_cast<double>(area.rectangles.size()) / 2));
 }
 
-size_t DeferredLaunches::list_tiles(const FrameParams &p) {
+size_t DeferredLaunches::list_tiles(FrameParams &p) {
+  struct Rows {
+    int begin, end;
+  };
   const size_t before = tiles_.size();
-  std::vector<bool> wanted;
+  std::vector<std::vector<Rows>> needed;  // by columns of tiles
+  uint32_t first_number = 0;
   for (int i = 0; i < p.parts; i++) {
     const FrameParams::Host &host = p.host[i];
-    const int columns = p.part[i].tiles_x, rows = (p.part[i].height + host.tile_height - 1) / host.tile_height;
-    wanted.assign(static_cast<size_t>(columns) * rows, false);
+    const int columns = p.part[i].tiles_x;
     const int64_t unit = host.row / host.area->width;  // units of a pixel
+    needed.assign(columns, {});
     for (const PixelRect &r : host.area->rectangles) {
-      const auto left = static_cast<int>(r.x0 * unit / host.tile_width);
       const auto right = static_cast<int>((r.x1 * unit + host.tile_width - 1) / host.tile_width);
-      for (int y = r.y0 / host.tile_height; y * host.tile_height < r.y1; y++)
-        std::fill_n(wanted.begin() + static_cast<ptrdiff_t>(y) * columns + left, right - left, true);
+      for (auto column = static_cast<int>(r.x0 * unit / host.tile_width); column < right; column++)
+        needed[column].push_back({r.y0, r.y1});
     }
-    for (size_t tile = 0; tile < wanted.size(); tile++)
-      if (wanted[tile]) tiles_.push_back(static_cast<uint32_t>(p.first_block[i] + tile));
+    for (int column = 0; column < columns; column++) {
+      std::vector<Rows> &rows = needed[column];
+      std::sort(rows.begin(), rows.end(), [](const Rows &a, const Rows &b) { return a.begin < b.begin; });
+      int done = 0;  // rows above this one lie in tiles
+      for (const Rows &r : rows)
+        while (done < r.end) {
+          if (done < r.begin) done = r.begin / p.list_step * p.list_step;
+          tiles_.push_back(first_number + static_cast<uint32_t>(done / p.list_step * columns + column));
+          done += host.tile_height;
+        }
+    }
+    p.first_block[i] = static_cast<int32_t>(first_number);
+    first_number += static_cast<uint32_t>((p.part[i].height + p.list_step - 1) / p.list_step * columns);
   }
+  // Row by row, because neighbours read the same halos.
+  std::sort(tiles_.begin() + static_cast<ptrdiff_t>(before), tiles_.end());
   return tiles_.size() - before;
 }
 

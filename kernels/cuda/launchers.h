@@ -85,6 +85,9 @@ struct TileSize {
   int width, row, height;
 };
 
+// Where the tiles that regions need may begin: at any row, or at multiples of their height alone.
+enum class TileRows { Any, Multiples };
+
 // Fills in the parameters of a pass except addresses, areas and tiles.
 void fill_frame(const PassQuery &query, FrameParams &p);
 
@@ -112,8 +115,9 @@ int64_t blocks_of_area(const FrameParams::Host &host);
 // Cuts each part into tiles of the size that size_of(part) returns. Returns the number of blocks, an estimate where
 // only some tiles are worked on. Grids have one dimension, because the other two end at 65,535.
 template <typename SizeOf>
-unsigned cut_tiles(FrameParams &p, SizeOf size_of) {
+unsigned cut_tiles(FrameParams &p, SizeOf size_of, TileRows tile_rows = TileRows::Any) {
   int64_t tiles = 0, blocks = 0;
+  p.list_step = 1;
   for (int i = 0; i < p.parts; i++) {
     const TileSize size = size_of(p.part[i]);
     const int columns = (size.row + size.width - 1) / size.width;
@@ -122,6 +126,7 @@ unsigned cut_tiles(FrameParams &p, SizeOf size_of) {
     host.tile_width = size.width;
     host.row = size.row;
     host.tile_height = size.height;
+    if (tile_rows == TileRows::Multiples) p.list_step = size.height;  // of all parts alike
     p.first_block[i] = static_cast<int32_t>(tiles);
     p.part[i].tiles_x = columns;
     p.part[i].tiles_x_reciprocal = 0xffffffffu / static_cast<uint32_t>(columns);
@@ -132,8 +137,13 @@ unsigned cut_tiles(FrameParams &p, SizeOf size_of) {
 }
 
 // Cuts each part into tiles of the same size, in pixels.
-inline unsigned cut_tiles(FrameParams &p, int tile_width, int tile_height) {
-  return cut_tiles(p, [&](const PartParams &part) { return TileSize{tile_width, part.width, tile_height}; });
+inline unsigned cut_tiles(FrameParams &p, int tile_width, int tile_height, TileRows tile_rows = TileRows::Any) {
+  return cut_tiles(
+      p,
+      [&](const PartParams &part) {
+        return TileSize{tile_width, part.width, tile_height};
+      },
+      tile_rows);
 }
 
 // Launches of a frame with regions, kept until the numbers of their tiles are on the device.
@@ -142,8 +152,9 @@ class DeferredLaunches {
   // Enqueues a launch; `tiles` is the copy of tiles() on the device.
   using Launch = std::function<void(const uint32_t *tiles)>;
 
-  // Appends the numbers of the tiles that contain pixels of the areas in p.host to tiles(). Returns how many there are.
-  size_t list_tiles(const FrameParams &p);
+  // Appends tiles that hold the areas in p.host to tiles(), with numbers as listed tiles have them, and sets
+  // p.first_block to such numbers. Returns how many there are.
+  size_t list_tiles(FrameParams &p);
   void add(Launch launch) { launches_.push_back(std::move(launch)); }
 
   const std::vector<uint32_t> &tiles() const { return tiles_; }

@@ -247,6 +247,42 @@ void test_gaps(Backend &backend) {
   expect(target == want, std::string("bytes between pixels on ") + backend.name());
 }
 
+// Lists of pixels so long that they are copied beside the kernels: rectangles of cells, for a mosaic, which has no list
+// of tiles, and bits.
+void test_long_lists(Backend &backend) {
+  Random random(12);
+  for (const bool bits : {false, true}) {
+    const int width = bits ? 720 : 1800, height = bits ? 640 : 1700;
+    const FrameLayout layout = format_named("GRAY8").layout(width, height);
+    FilterSettings settings;
+    settings.mask = bits ? Mask::Box3 : Mask::Mosaic;
+    settings.size = bits ? 0 : 8;
+    Regions regions;
+    regions.active = true;
+    if (bits) {
+      RegionMask mask;
+      mask.box = {0, 0, width, height};
+      mask.width = width;
+      mask.height = height;
+      for (int i = 0; i < width * height; i++) mask.member.push_back(random() % 2);
+      regions.mask.push_back(std::move(mask));
+    } else {
+      regions.region.push_back({3, 5, width - 10, height - 9});
+    }
+    GuardedFrame source(layout, {0, 0, 16, 0});
+    source.fill(random);
+    GuardedFrame got = source, want = source;
+    const reference::Frame frame = reference::read(layout, source.view());
+    reference::write(reference::filter(settings, layout, frame, regions), layout, want.view());
+    const auto plan = make_plan(settings, layout);
+    for (int turn = 0; turn < 2; turn++) {
+      got = source;
+      backend.retire(backend.submit(plan, got.view(), got.view(), regions));
+      expect(got == want, std::string("long lists of ") + (bits ? "bits" : "cells") + " on " + backend.name());
+    }
+  }
+}
+
 // The time depends on the pixels and not on the number of regions: 10,000 regions take less than the seconds that they
 // would take one by one.
 void test_many(Backend &backend, int width, int height) {
@@ -278,6 +314,7 @@ void test(Backend &backend, int width, int height) {
   test_one_plan(backend);
   test_gaps(backend);
   test_long_masks(backend);
+  test_long_lists(backend);
   test_many(backend, width, height);
 }
 

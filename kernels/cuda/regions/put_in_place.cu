@@ -113,6 +113,7 @@ bool whole_words(const PlaneView &view) {
 }  // namespace
 
 void launch_fetch(const uint8_t *host, uint8_t *device, size_t bytes, cudaStream_t stream) {
+  if (bytes == 0) return;
   constexpr size_t kMostFetched = 256 << 10;
   if (bytes > kMostFetched) {
     check(cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, stream), "cudaMemcpyAsync of the regions");

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// What the CUDA backend keeps for a frame while it is on its way.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <vector>
+
+#include "backend.h"
+#include "cuda/cuda_resources.h"
+#include "cuda/frame_copy.h"
+#include "cuda/launchers.h"
+#include "cuda/regions/put_in_place.h"
+
+namespace cudaconv {
+
+// How many launches a frame may be ahead of the GPU: enough to keep it busy, and few enough to wait for when a frame is
+// given up.
+constexpr size_t kLaunchesAhead = 8;
+
+// A stream for work of a frame that goes on beside that of the main stream.
+struct Branch {
+  Stream stream;
+  Event done{cudaEventDisableTiming};
+};
+
+// The masks of a plan's passes in device memory, for method=global.
+struct DeviceMasks {
+  std::shared_ptr<const Plan> plan;
+  DeviceBuffer buffer;  // one MaskParams for each pass
+};
+
+// A frame in flight with the resources that it needs.
+struct Slot {
+  OwnedFrame<DeviceBuffer> source, target;  // device copies of frames that kernels cannot use in place
+  OwnedFrame<DeviceBuffer> unpacked_source, unpacked_target;
+  OwnedFrame<PinnedBuffer> upload, download;  // staging, so that copies of pageable memory do not block
+  std::vector<OwnedFrame<DeviceBuffer>> temporaries;
+  std::vector<std::shared_ptr<const DeviceMasks>> masks;  // used with method=global
+  // With regions: results of up to kMostResults plans and, if there are more plans, a frame in which all results meet.
+  OwnedFrame<DeviceBuffer> results[kMostResults], merged;
+  PinnedBuffer host_lists;  // numbers of tiles to work on, and pixels to put in place
+  DeviceBuffer lists;
+  FrameBuffers buffers;
+  Event kernels_begin, kernels_end;
+  Event source_ready{cudaEventDisableTiming}, target_free{cudaEventDisableTiming}, downloaded{cudaEventDisableTiming};
+  // launched[n % kLaunchesAhead] is recorded after launch n of a plan with more launches than that; created when
+  // needed.
+  std::array<std::unique_ptr<Event>, kLaunchesAhead> launched;
+  Ticket ticket = 0;
+  std::shared_ptr<const Plan> plan;
+  FrameView destination;
+  std::vector<CopyRect> down;  // what is copied back of a frame in host memory
+
+  const Event &done() const { return destination.on_device ? kernels_end : downloaded; }
+};
+
+}  // namespace cudaconv
