@@ -39,9 +39,9 @@ def side(label, family):
 
 
 def draw(axes, title, lines, ticks, xlabel='side of the mask'):
-    for name, points in lines.items():
+    for color, (name, points) in enumerate(lines.items()):  # a line has the same colour beside others that are empty
         if points:
-            axes.plot(*zip(*sorted(points)), marker='o', markersize=3, label=name)
+            axes.plot(*zip(*sorted(points)), marker='o', markersize=3, label=name, color=f'C{color}')
     axes.axhline(1, color='black', linewidth=0.8, linestyle='--')
     axes.set(title=title, xlabel=xlabel, xscale='log', yscale='log')
     axes.set_xticks(ticks, ticks)
@@ -189,12 +189,13 @@ def main():
         sys.exit(__doc__)
     results = json.loads(pathlib.Path(sys.argv[1]).read_text())['results']
     plot_families(results)
-    plot_sigmas(results)
     plot_methods(results)
     readme = ROOT / 'tests/bench/README.md'
     text = readme.read_text()
+    if any(r['table'] == 'sizes' for r in results):
+        plot_sigmas(results)
+        text = replace(text, 'speed of sizes', sizes_table(results))
     for mark, content in (('speed', speed_table), ('speed of formats', formats_table),
-                          ('speed of sizes', sizes_table),
                           ('speed of widths', lambda r: frames_table(r, 'widths')),
                           ('speed of packed formats', lambda r: frames_table(r, 'packed')),
                           ('speed of methods', seeds_table)):
