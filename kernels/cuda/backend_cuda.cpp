@@ -13,7 +13,6 @@
 #include "cancellation.h"
 #include "cuda/cuda_resources.h"
 #include "cuda/frame_copy.h"
-#include "cuda/launchers.h"
 #include "cuda/morphology/large_squares.h"
 #include "cuda/mosaic/tiles.h"
 #include "cuda/regions/region_job.h"
