@@ -252,7 +252,7 @@ void test_gaps(Backend &backend) {
 void test_long_lists(Backend &backend) {
   Random random(12);
   for (const bool bits : {false, true}) {
-    const int width = bits ? 720 : 1800, height = bits ? 640 : 1700;
+    const int width = bits ? 720 : 2000, height = bits ? 640 : 1900;
     const FrameLayout layout = format_named("GRAY8").layout(width, height);
     FilterSettings settings;
     settings.mask = bits ? Mask::Box3 : Mask::Mosaic;

@@ -433,6 +433,34 @@ void test_events() {
   for (cudaStream_t stream : {first, second}) CHECK(cudaStreamDestroy(stream) == cudaSuccess);
 }
 
+// What another stream holds runs only when it is waited for, or, with early streams, first.
+void test_early_streams() {
+  for (const bool early : {false, true})
+    for (const bool waits : {false, true}) {
+      setenv("CUDACONV_STANDIN_STREAMS", early ? "early" : "", 1);
+      standin::reset();
+      cudaStream_t first = nullptr, second = nullptr;
+      cudaEvent_t event = nullptr;
+      CHECK(cudaStreamCreateWithFlags(&first, cudaStreamNonBlocking) == cudaSuccess);
+      CHECK(cudaStreamCreateWithFlags(&second, cudaStreamNonBlocking) == cudaSuccess);
+      CHECK(cudaEventCreate(&event) == cudaSuccess);
+      DeviceArray<int> a(1), b(1);
+      CHECK(cudaMemset(a.data, 0, sizeof(int)) == cudaSuccess && cudaMemset(b.data, 0, sizeof(int)) == cudaSuccess);
+      CHECK(cudaDeviceSynchronize() == cudaSuccess);
+      CHECK(launch(add, 1, 1, 0, first, a.data, a.data, 10) == cudaSuccess);
+      CHECK(cudaEventRecord(event, first) == cudaSuccess);
+      if (waits) CHECK(cudaStreamWaitEvent(second, event, 0) == cudaSuccess);
+      CHECK(launch(add, 1, 1, 0, second, b.data, a.data, 1) == cudaSuccess);
+      CHECK(cudaStreamSynchronize(first) == cudaSuccess);
+      CHECK(cudaStreamSynchronize(second) == cudaSuccess);
+      CHECK(b.read()[0] == (early && !waits ? 1 : 11));
+      CHECK(cudaEventDestroy(event) == cudaSuccess);
+      for (cudaStream_t stream : {first, second}) CHECK(cudaStreamDestroy(stream) == cudaSuccess);
+    }
+  unsetenv("CUDACONV_STANDIN_STREAMS");
+  standin::reset();
+}
+
 void test_copies() {
   uint8_t *device = nullptr;
   size_t pitch = 0;
@@ -587,6 +615,7 @@ int main() {
   test_launch_limits();
   test_deferral();
   test_events();
+  test_early_streams();
   CHECK(standin::live_objects().total() == 0);
   test_copies();
   test_failures();

@@ -127,6 +127,7 @@ struct State {
   Allocations device, host;
   size_t device_bytes = 0;
   bool device_accessible = false;  // true while work runs; else AddressSanitizer reports host accesses
+  bool early_streams = false;      // see CUDACONV_STANDIN_STREAMS
 
   uint64_t sequence = 0;
   std::shared_ptr<CUstream_st> null_stream = std::make_shared<CUstream_st>();
@@ -219,6 +220,9 @@ cudaError_t error_named(const std::string &name) {
 void State::read_environment() {
   const char *count = getenv("CUDACONV_STANDIN_DEVICES");
   devices = count ? atoi(count) : 1;
+
+  const char *when = getenv("CUDACONV_STANDIN_STREAMS");
+  early_streams = when && !strcmp(when, "early");
 
   const char *order = getenv("CUDACONV_STANDIN_ORDER");
   standin::thread_order = standin::ThreadOrder::Alternate;
@@ -318,6 +322,27 @@ void run_until(State &s, const std::shared_ptr<CUstream_st> &stream, uint64_t la
   }
 }
 
+// Runs what the streams that are not waited for hold, as far as nothing orders it after work that is pending.
+void run_early(State &s, const std::vector<std::shared_ptr<CUstream_st>> &waited) {
+  const auto find_ready = [&](uint64_t *sequence) -> std::shared_ptr<CUstream_st> {
+    std::lock_guard<std::mutex> lock(s.mutex);
+    for (auto &[handle, stream] : s.streams) {
+      if (stream->blocking || stream->queue.empty()) continue;
+      if (std::find(waited.begin(), waited.end(), stream) != waited.end()) continue;
+      const Operation &next = stream->queue.front();
+      if (next.after) {
+        const auto &before = next.after->stream->queue;
+        if (!before.empty() && before.front().sequence <= next.after->sequence) continue;
+      }
+      *sequence = next.sequence;
+      return stream;
+    }
+    return nullptr;
+  };
+  uint64_t sequence;
+  while (const auto stream = find_ready(&sequence)) run_until(s, stream, sequence);
+}
+
 // Waits for `streams` up to `last`. Returns the device's error, if there is one.
 cudaError_t wait_for(State &s, const std::vector<std::shared_ptr<CUstream_st>> &streams, uint64_t last = UINT64_MAX) {
   std::lock_guard<std::mutex> exclusive(execution);
@@ -326,6 +351,7 @@ cudaError_t wait_for(State &s, const std::vector<std::shared_ptr<CUstream_st>> &
     s.set_device_accessible(true);
   }
   executing = true;
+  if (s.early_streams) run_early(s, streams);
   for (auto &stream : streams) run_until(s, stream, last);
   executing = false;
   std::lock_guard<std::mutex> lock(s.mutex);

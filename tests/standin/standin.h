@@ -16,6 +16,8 @@
 //   CUDACONV_STANDIN_DEVICES  number of devices, default 1
 //   CUDACONV_STANDIN_ARCHITECTURE  what the kernels were compiled for, default 90
 //   CUDACONV_STANDIN_ORDER    forward or backward: the same order of threads in every block
+//   CUDACONV_STANDIN_STREAMS  early: before the work that is waited for, all work of other streams that need not wait
+//                             for it runs, which shows events that are missing where work goes to another stream
 #pragma once
 
 #include <string>
