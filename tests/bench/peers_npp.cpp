@@ -61,7 +61,7 @@ Enqueue masked(Masked function, NppiMaskSize mask) {
   };
 }
 
-// NPP's time grows with the window's area: beyond this side a frame takes seconds.
+// NPP's time grows with the window's area, with Gaussians beyond 51 taps too: beyond this side a frame takes seconds.
 constexpr int kLargestWindow = 127;
 // NPP 13.0 ends medians of 15x15 and more with an illegal access, after which the context is unusable.
 constexpr int kLargestMedian = 11;
@@ -85,6 +85,7 @@ std::optional<Enqueue> npp_filter(const FilterSettings &s, int channels) {
     case Mask::Gauss: {
       // NPP takes one line of weights for both directions: floats whose sum is 1.
       const int n = s.size ? s.size : 2 * static_cast<int>(std::ceil(3 * s.sigma)) + 1;
+      if (n > kLargestWindow) return std::nullopt;
       const double sigma = s.sigma > 0 ? s.sigma : 0.3 * ((n - 1) * 0.5 - 1) + 0.8;
       std::vector<Npp32f> line(n);
       double sum = 0;

@@ -66,7 +66,7 @@ def plot_families(results):
                  for f in FAMILIES}
         draw(axis, f'{who}, RGBA 3840x2160', lines, (3, 5, 7, 11, 15, 31, 63, 127))
     axes[0].set_ylabel('times of a copy')
-    axes[0].legend(fontsize=8)
+    axes[0].legend(fontsize=8, loc='upper left')
     save(figure, 'speed-by-size.svg')
 
 
