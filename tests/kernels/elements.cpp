@@ -4,6 +4,7 @@
 // compared with the definition of dilation and erosion on both backends; all bytes of the two backends are compared.
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <string>
 #include <vector>
@@ -137,6 +138,33 @@ void test(Backend &cpu, Backend *cuda, const char *format, int width, int height
   }
 }
 
+// Elements that are two rectangles, one a step narrower than the other: every pixel around one that stands out.
+void test_steps(Backend &backend) {
+  const FrameLayout layout = format_named("GRAY8").layout(48, 48);
+  for (const int step : {1, 2, 5}) {
+    FilterSettings s;
+    s.mask = Mask::Dilate;
+    s.shape = Shape::Custom;
+    s.coefficients = {15, 31, {}};
+    for (int y = -15; y <= 15; y++)
+      for (int x = -7; x <= 7; x++) s.coefficients.value.push_back(std::abs(x) <= (std::abs(y) <= 12 ? 7 : 7 - step));
+    const auto plan = make_plan(s, layout);
+    GuardedFrame source(layout, {0, 0, 16, 0});
+    for (auto &block : source.blocks()) std::fill(block.bytes.begin(), block.bytes.end(), 0);
+    GuardedFrame target = source;
+    const PlaneView plane = source.view().plane[0];
+    plane.data[24 * plane.pitch + 24] = 200;
+    backend.retire(backend.submit(plan, source.view(), target.view()));
+    int wrong = 0;
+    for (int y = 0; y < 48; y++)
+      for (int x = 0; x < 48; x++)
+        wrong += sample_at(layout.plane[0], target.view(), 0, x, y) !=
+                 by_definition(*plan, layout.plane[0], source.view(), 0, x, y);
+    expect(wrong == 0, std::string("an element with a step of ") + std::to_string(step) + " on " + backend.name() +
+                           ": " + std::to_string(wrong) + " samples");
+  }
+}
+
 int run() {
   const auto one_thread = [](int n, const std::function<void(int)> &body) {
     for (int i = 0; i < n; i++) body(i);
@@ -148,6 +176,8 @@ int run() {
     std::printf("CUDA is left out: %s\n", why.c_str());
   else
     cuda = make_cuda_backend();
+  test_steps(*cpu);
+  if (cuda) test_steps(*cuda);
   // Frames of several tiles of every kernel, which end at different places in the last tiles.
   test(*cpu, cuda.get(), "RGBA", 643, 67);
   test(*cpu, cuda.get(), "GRAY8", 301, 290);
