@@ -345,7 +345,7 @@ class CudaBackend : public Backend {
     const MosaicTiledBox *device_boxes = nullptr;
     const SelectedCell *device_cells = nullptr;
     const uint32_t *device_bits = nullptr;
-    const Event *placed_by = nullptr;  // what pixels to put in place is on the device; nullptr: it is already
+    const Event *cells_ready = nullptr;  // recorded behind the copy of cells and bits; nullptr: it came with the tiles
   };
 
   // Defers the launches of all stages. Results of up to kMostResults groups at a time are put in place together: in the
@@ -364,7 +364,7 @@ class CudaBackend : public Backend {
     if (meets) slot.merged.prepare(first.memory);
     const auto place = [&](const Batch &batch, std::vector<FrameView> from, const FrameView &to) {
       deferred.add([=, &first, &lists, stream = stream_.get()](const uint32_t *) {
-        if (lists.placed_by) lists.placed_by->make_wait(stream);
+        if (lists.cells_ready) lists.cells_ready->make_wait(stream);
         launch_put_in_place(first, lists.device_cells + batch.first_cell, batch.cells, lists.device_bits, from, to,
                             stream);
       });
@@ -475,7 +475,7 @@ class CudaBackend : public Backend {
     branches_begin_.make_wait(stream);
     launch_fetch(slot.host_lists.data() + end_of_tiles, slot.lists.data() + end_of_tiles, at - end_of_tiles, stream);
     lists_branch_->done.record(stream);
-    lists.placed_by = &lists_branch_->done;
+    lists.cells_ready = &lists_branch_->done;
     return device_tiles;
   }
 

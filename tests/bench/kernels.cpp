@@ -167,15 +167,6 @@ FilterSettings with_sigma(Mask mask, double sigma) {
   return s;
 }
 
-// A dilation by an element of random members.
-FilterSettings random_element(int side) {
-  FilterSettings s = dilation(Shape::Custom, 0);
-  s.coefficients.width = s.coefficients.height = side;
-  std::mt19937 random(side);
-  for (int i = 0; i < side * side; i++) s.coefficients.value.push_back(random() % 2);
-  return s;
-}
-
 FilterSettings weighted(FilterSettings s) {
   s.alpha = Alpha::Weighted;
   return s;
@@ -204,7 +195,7 @@ std::vector<Case> size_cases() {
     cases.back().settings.shape = Shape::Ellipse;
   }
   for (int side : {7, 15, 31}) {
-    cases.push_back({"dilate custom " + std::to_string(side), random_element(side)});
+    cases.push_back({"dilate custom " + std::to_string(side), element(side)});
     cases.push_back({"custom " + std::to_string(side) + " fractions", fractions(side)});
   }
   for (int side : {15, 31, 63, 127, 255, 511, 1501})
