@@ -308,12 +308,15 @@ class CheckedBlocks4x4Writer {
   static constexpr bool kChecks = true;
 
   __device__ CheckedBlocks4x4Writer(const DenseMmaParams &p, const Tile &tile, int bottom, bool inside)
-      : p_(p), target_(tile, bottom), inside_(inside), has_unfiltered_(tile.part.has_unfiltered) {}
+      : p_(p), tile_(tile), bottom_(bottom), inside_(inside) {}
 
   __device__ void begin(int) {}
 
   __device__ void put(int square, const Blocks4x4Sums<Shape, Channels> &sums) {
     if (square >= 0) {
+      // Places are computed for each square, since registers are scarce.
+      const Blocks4x4Target<Shape, kChannels> target(tile_, bottom_);
+      uint8_t *const to = target.to + 4 * (square + Shape::kSteps - 1) * target.part.target_pitch;
 #pragma unroll
       for (int s = 0; s < Blocks4x4Window<kChannels, Shape::kChunks>::kStrips; s++) {
         uint32_t pixels[kChannels];
@@ -324,20 +327,20 @@ class CheckedBlocks4x4Writer {
           sums.pack_sums(
               s, [&](int32_t v) { return scale_magnitude(p_.scale, v); }, pixels);
         join_pairs<kChannels>(pixels);
-        put_pixels<4, kChannels, 1, 0, 0>(target_.part, target_.to + s * kBlocks4x4Width * kChannels,
-                                          target_.x + s * kBlocks4x4Width, target_.y + 4 * square, target_.bottom,
-                                          inside_, has_unfiltered_, pixels);
+        put_pixels<4, kChannels, 1, 0, 0>(target.part, to + s * kBlocks4x4Width * kChannels,
+                                          target.x + s * kBlocks4x4Width, target.y + 4 * square, bottom_, inside_,
+                                          target.part.has_unfiltered, pixels);
       }
     }
-    target_.to += 4 * target_.part.target_pitch;
   }
 
  private:
   static constexpr int kChannels = Channels::kChannels;
 
   const DenseMmaParams &p_;
-  Blocks4x4Target<Shape, kChannels> target_;
-  bool inside_, has_unfiltered_;
+  const Tile &tile_;
+  int bottom_;
+  bool inside_;
 };
 
 // Goes down the strips. Samples that are read are used only after all that can be computed without them.
@@ -352,7 +355,9 @@ __device__ inline void go_down(const MmaParams &p, int steps,
 #pragma unroll 1
   for (int step = 0; step < steps; step++) {
     const int square = step - (Shape::kSteps - 1);  // the squares that this step completes
-    const int64_t offset = window.row_offset();
+    // The row's place is read early, unless registers are scarce.
+    [[maybe_unused]] int64_t offset;
+    if constexpr (!Writer::kChecks) offset = window.row_offset();
     writer.begin(square);
     sums.read(window, slot, 2, Shape::kChunks - 1);
     sums.take_apart(p, 0, 1);
@@ -362,7 +367,7 @@ __device__ inline void go_down(const MmaParams &p, int steps,
     const int next = Window::next(slot);
     window.wait(next);
     if constexpr (Writer::kChecks)
-      window.request(step + Window::kStages, slot, offset);
+      window.request(step + Window::kStages, slot, window.row_offset());
     else
       window.request_no_edges(step + Window::kStages, slot, offset);
     slot = next;

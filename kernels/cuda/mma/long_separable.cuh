@@ -79,7 +79,7 @@ class LongMmaSums {
   // values of the line, counted from values_before() the first window on. Where is_inside(first, count) says that these
   // all lie inside the frame, with_loader(f) calls f with a function that loads them faster.
   template <typename Open>
-  __device__ LongMmaSums(const int32_t *line, int taps, uint32_t *memory, Open open)
+  __device__ LongMmaSums(const int32_t *line, const int32_t &taps, uint32_t *memory, Open open)
       : taps_(taps),
         warp_(warp_uniform(static_cast<int>(threadIdx.x) / 32)),
         lane_(static_cast<int>(threadIdx.x) % 32),
@@ -204,7 +204,8 @@ class LongMmaSums {
       }
   }
 
-  const int taps_, warp_, lane_;
+  const int32_t &taps_;
+  const int warp_, lane_;
   uint32_t *const weights_, *const values_;
   PartialSums<Shape::kParts> sums_[kLongMmaLineTiles];
 };

@@ -147,8 +147,6 @@ class StackedRectangles {
   using Split = typename Order::Split;
   static constexpr int kRows = Shape::kRows, kAtOnce = Shape::kAtOnce, kThreads = Shape::kThreads;
 
-  __device__ explicit StackedRectangles(uint32_t *shared) : shared_(shared + threadIdx.x) {}
-
   __device__ void start(const U8x4Column<Shape> &column) {
     uint32_t rows[kRows];
     column.read([&](auto at) {
@@ -236,16 +234,16 @@ class StackedRectangles {
   // Joins each window with those `apart` columns to the left and to the right. All threads of the block call this
   // together; nobody needs the results of those that are not `active` any more.
   __device__ void widen(int apart, bool active) {
-    shared_ += odd_ ? -kRows * kThreads : kRows * kThreads;
-    odd_ = !odd_;
+    half_ = kRows * kThreads - half_;
+    const int thread = static_cast<int>(threadIdx.x);
+    uint32_t *const own = shared_memory<uint32_t>() + half_ + thread;
     if (active) {
 #pragma unroll
-      for (int i = 0; i < kRows; i++) shared_[i * kThreads] = Order::join(joined_[i]);
+      for (int i = 0; i < kRows; i++) own[i * kThreads] = Order::join(joined_[i]);
     }
     __syncthreads();
     if (!active) return;
-    const int thread = static_cast<int>(threadIdx.x);
-    const uint32_t *left = shared_ - min(apart, thread), *right = shared_ + min(apart, kThreads - 1 - thread);
+    const uint32_t *left = own - min(apart, thread), *right = own + min(apart, kThreads - 1 - thread);
 #pragma unroll
     for (int i = 0; i < kRows; i++)
       joined_[i] = extreme(joined_[i], Order::split(left[i * kThreads]), Order::split(right[i * kThreads]));
@@ -266,8 +264,7 @@ class StackedRectangles {
   // below_: the next rows to add below, from the first result's window on downwards; above_: those above, from the last
   // result's window on upwards.
   uint32_t below_[kWindow], above_[kWindow];
-  uint32_t *shared_;  // the thread's column, in one of two halves
-  bool odd_ = false;
+  int half_ = 0;  // where the half of shared memory begins that is written: two take turns
 };
 
 template <typename Shape>
@@ -278,7 +275,7 @@ __global__ void __launch_bounds__(Shape::kThreads, kBlocksAtOnce<Shape>)
   const PartParams &part = tile.part;
   const int column = static_cast<int>(threadIdx.x) - p.halo;
   const U8x4Column<Shape> source(p, tile, column);
-  StackedRectangles<Shape> results(shared_memory<uint32_t>());
+  StackedRectangles<Shape> results;
   results.start(source);
   // left: how many u8x4s windows have yet to be widened by. away: how many u8x4s the warp is away from the tile.
   int left = p.halo, next = 0;
