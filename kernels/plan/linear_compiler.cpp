@@ -165,8 +165,9 @@ class LinearCompiler {
   }
 
   // A matrix of real coefficients, in fixed point. Its bits are the most with which coefficients fit 16-bit integers,
-  // which the matrix instructions and the CPU's vector instructions are fast with, or else the most that fit the
-  // accumulator.
+  // which the matrix instructions and the CPU's vector instructions are fast with, or else the most that fit an
+  // accumulator of 32 bits. Failing these, they are the most with which coefficients of deep samples take 24 bits, as
+  // the matrix instructions can, and then the most that fit 64 bits.
   void compile_reals(const RealMask &real, double divisor) {
     double sum = 0, largest = 0;
     int taps = 0;
@@ -192,11 +193,12 @@ class LinearCompiler {
     };
     int bits = choose(30, kErrorAllowed / 8, [&](int n) { return fits(n) && std::ldexp(largest, n) <= INT16_MAX; });
     if (!bits) bits = choose(30, kErrorAllowed / 8, fits);
-    if (!bits)
-      bits = choose(40, kErrorAllowed, [&](int n) {
-        return total(n) <= kMost64 && std::ldexp(largest, n) <= INT32_MAX &&
-               std::ldexp(1 + std::fabs(s_.bias), n + depth_) <= kMost64;
-      });
+    const auto fits_64 = [&](int n, double most) {
+      return total(n) <= kMost64 && std::ldexp(largest, n) <= most &&
+             std::ldexp(1 + std::fabs(s_.bias), n + depth_) <= kMost64;
+    };
+    if (!bits && depth_ > 8) bits = choose(40, kErrorAllowed / 2, [&](int n) { return fits_64(n, (1 << 23) - 1); });
+    if (!bits) bits = choose(40, kErrorAllowed, [&](int n) { return fits_64(n, INT32_MAX); });
     if (!bits) {
       const double coefficient = *std::max_element(real.value.begin(), real.value.end(),
                                                    [](double a, double b) { return std::fabs(a) < std::fabs(b); });

@@ -298,6 +298,14 @@ std::vector<FilterSettings> make_variants() {
   add(Mask::Custom, coefs(coefficients(3, 3, {0.1, 0.25, 0.05, -0.3, 1.7, 0.111, 0.2, -0.4, 0.15})));
   add(Mask::Custom, coefs(fractions(7, 5)), negative(Negative::Absolute));
   add(Mask::Custom, coefs(fractions(13, 21)), bias(0.25));
+  // Fractions that need more than 16 bits beside a large one, for every depth.
+  const auto with_middle = [](Coefficients c, double v) {
+    c.value[c.value.size() / 2] = v;
+    return c;
+  };
+  add(Mask::Custom, coefs(fractions(31, 31)), divisor(40));
+  add(Mask::Custom, coefs(with_middle(fractions(9, 9), 25.3)), divisor(30));
+  add(Mask::Custom, coefs(with_middle(fractions(15, 11), -7.7)), negative(Negative::Absolute), bias(-0.1));
   add(Mask::Custom, coefs(coefficients(5, 1, {0.3, -0.1, 0.7, 0.05, 0.2})), bias(-0.05), times(2));
   add(Mask::Custom, coefs(coefficients(3, 3, {0, 0, 0, 0, 1, 0, 0, 0, 0})), bias(1.0 / 3));
   add_weighted(list);

@@ -62,6 +62,15 @@ FilterSettings element(int width, int height, int every) {
   return s;
 }
 
+// A mask whose coefficients need more than 16 bits, for 8-bit samples too.
+FilterSettings fractions(int side) {
+  FilterSettings s = settings(Mask::Custom);
+  s.coefficients.width = s.coefficients.height = side;
+  for (int i = 0; i < side * side; i++) s.coefficients.value.push_back((i * i % 11 - 3) / 333.0);
+  s.coefficients.value[side * side / 2] = 7.7;
+  return s;
+}
+
 const Expectation kExpected[] = {
     {settings(Mask::Gauss5), "sliding", "sliding"},
     {settings(Mask::Box3), "sliding", "sliding"},
@@ -104,6 +113,7 @@ const Expectation kExpected[] = {
     {custom(7), "tensor-pairs", "tensor-pairs", "tensor-dense"},
     {custom(13), "tensor-blocks", "tensor-dense"},
     {custom(21), "tensor-dense", "tensor-dense"},
+    {fractions(9), "tensor-dense", "tensor-dense"},
     {settings(Mask::Mosaic, 8), "mosaic", "mosaic", "mosaic"},
     {settings(Mask::Mosaic, 255), "mosaic", "mosaic", "mosaic"},
 };

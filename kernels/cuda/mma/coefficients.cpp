@@ -41,9 +41,8 @@ bool all_words(const std::vector<int32_t> &values) {
 bool all_longs(const std::vector<int32_t> &values) {
   return all_within(values, 0, 0xffffff);
 }
-
-void put_byte(uint32_t *line, int index, int32_t value) {
-  line[index / 4] |= (static_cast<uint32_t>(value) & 0xffu) << index % 4 * 8;
+bool all_signed_longs(const std::vector<int32_t> &values) {
+  return all_within(values, -(1 << 23), (1 << 23) - 1);
 }
 
 // The quotient of a sum by a divisor. If sum and divisor share a factor of two, halving both does not change the
@@ -134,9 +133,15 @@ struct Quotient {
       }
     } else {
       const int below = 8 * (parts - 1);
-      if (!shifts || log < below) return false;
-      r.mode = SumRounding::ShiftWide;
-      r.shift = log - below;
+      if (kind.weights == Weights::S24) {
+        if (int64_t{1} << log != divisor) return false;
+        r.mode = SumRounding::Shift64;
+        r.shift = log;
+      } else {
+        if (!shifts || log < below) return false;
+        r.mode = SumRounding::ShiftWide;
+        r.shift = log - below;
+      }
       constexpr int64_t kMost = 1 << 30;
       const int bits = 8 * start_high_part(kind.weights);
       if (start >> bits < -kMost || start >> bits > kMost) return false;
@@ -276,21 +281,25 @@ MmaKind make_dense(const Pass &pass, MmaKind kind, int64_t largest_sample, Dense
   Quotient quotient(pass.rounding[0][0], any_negative(pass.mask[0].value));
   std::vector<int32_t> value = pass.mask[0].value;
   quotient.reduce(value);
-  if (!all_words(value)) return {};
+  if (!all_signed_longs(value)) return {};
   if (kind.samples == Samples::U8) quotient.extend(value);
   kind.shape = MmaShape::Dense;
-  kind.weights = all_bytes(value) ? Weights::S8 : Weights::S16;
+  kind.weights = all_bytes(value) ? Weights::S8 : all_words(value) ? Weights::S16 : Weights::S24;
   kind.radius = has_dense(8, kind.weights, kind.samples) && pass.radius_x <= 8 ? 8 : 16;
   const int bytes = weight_bytes(kind.weights), sample_bytes = kind.samples == Samples::U8 ? 1 : 2;
   if (!quotient.rounding(pass, kind, sample_bytes + bytes - 1, largest_sample, 0, p.epilogue)) return {};
+  int64_t largest_sum = 0;
+  for (int32_t v : value) largest_sum += largest_sample * std::abs(v);
+  // Shifted, the sum has to fit 32 bits.
+  if (p.epilogue.mode == SumRounding::Shift64 &&
+      (largest_sum + std::abs(quotient.offset)) >> p.epilogue.shift >= INT32_MAX - 1)
+    return {};
   p.height = (height + 3) / 4 * 4;
   p.spare = p.height > height;
   for (int byte = 0; byte < bytes; byte++)
     for (int j = 0; j < height; j++)
       for (int i = 0; i < width; i++)
         put_byte(p.line[byte][j], kind.radius - pass.radius_x + i, value[j * width + i] >> 8 * byte);
-  int64_t largest_sum = 0;
-  for (int32_t v : value) largest_sum += largest_sample * std::abs(v);
   const bool scales = kind.samples == Samples::U8 && make_scale(quotient, largest_sum, p.scale);
   kind.row_pairs = pairs && make_row_pairs(pass, kind, scales, p, *pairs);
   if (scales && kind.weights == Weights::S8 && pass.radius_x <= kBlocks4x4Radius && height <= kBlocks4x4Height) {

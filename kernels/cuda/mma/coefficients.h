@@ -26,16 +26,16 @@ constexpr int kBlocks4x4Radius = 8, kBlocks4x4Height = 15;
 enum class MmaShape : uint8_t { None, Separable, Dense };
 
 // How coefficients are stored, as lines of bytes, the low bytes first.
-// S8, S16: signed 8 or 16 bits.
+// S8, S16, S24: signed 8, 16 or 24 bits.
 // U16RoundedRows, U24: masks whose row sums are rounded; coefficients have 16 or 24 bits, unsigned except for the
 // columns of U16RoundedRows.
-enum class Weights : uint8_t { S8, S16, U16RoundedRows, U24 };
+enum class Weights : uint8_t { S8, S16, S24, U16RoundedRows, U24 };
 
 CUDACONV_HOST_DEVICE constexpr int weight_bytes(Weights weights) {
-  return weights == Weights::S8 ? 1 : weights == Weights::U24 ? 3 : 2;
+  return weights == Weights::S8 ? 1 : weights == Weights::S24 || weights == Weights::U24 ? 3 : 2;
 }
 CUDACONV_HOST_DEVICE constexpr bool has_signed_row(Weights weights) {
-  return weights == Weights::S8 || weights == Weights::S16;
+  return weights == Weights::S8 || weights == Weights::S16 || weights == Weights::S24;
 }
 CUDACONV_HOST_DEVICE constexpr bool has_signed_column(Weights weights) {
   return weights != Weights::U24;
@@ -50,8 +50,9 @@ enum class Samples : uint8_t { U8, U16, U16x4 };
 
 struct MmaKind {
   MmaShape shape = MmaShape::None;
-  int radius = 0;                 // the class: 4, 8, 16, 32 or 64; for U16 8, 16 or 32; for Dense 8 or 16
-  Weights weights = Weights::S8;  // U16RoundedRows and U24 only with Separable, U24 only with 16-bit containers
+  int radius = 0;  // the class: 4, 8, 16, 32 or 64; for U16 8, 16 or 32; for Dense 8 or 16
+  // U16RoundedRows and U24 only with Separable, U24 only with 16-bit containers; S24 only with Dense
+  Weights weights = Weights::S8;
   Samples samples = Samples::U8;
   bool row_pairs = false;  // whether the kernels of row_pairs.cuh can do this Dense mask, too
   bool blocks4x4 = false;  // whether those of blocks4x4.cuh can
@@ -59,6 +60,7 @@ struct MmaKind {
 
 // Whether a separable kernel is compiled: those that common masks need are.
 constexpr bool has_separable(int radius, Weights weights, Samples samples) {
+  if (weights == Weights::S24) return false;
   if (samples == Samples::U8) return weights != Weights::U24 && (weights != Weights::S16 || radius <= 16);
   if (weights == Weights::U16RoundedRows) return samples == Samples::U16 && radius <= 16;
   return weights == Weights::U24 || (weights == Weights::S8 && radius <= 16);
@@ -82,19 +84,20 @@ CUDACONV_HOST_DEVICE constexpr int row_start_part(Weights weights) {
   return weights == Weights::U24 ? 1 : 0;
 }
 CUDACONV_HOST_DEVICE constexpr int start_high_part(Weights weights) {
-  return weights == Weights::U24 ? 3 : 1;
+  return weight_bytes(weights) == 3 ? 3 : 1;
 }
 
 // How a sum becomes a sample:
 //   Shift      (start + sum) >> shift, clamped to the range of samples
 //   Divide     v = start + sum; |v| if absolute; then v + half, clamped to 0 ... limit, * magic >> (32 + shift)
 //   ShiftWide  Shift for sums that 32 bits do not hold: PartialSums::highest() >> shift
+//   Shift64    Shift for such sums with any shift; if absolute, of |start + sum| + 2^shift / 2
 //   Byte       byte shift / 8 of start + sum, for 8-bit samples whose sums are not negative and need no clamp
 //   Sharpen    see Sharpening
-// Only separable masks of 8-bit samples use Byte. Separable U16RoundedRows uses Shift, Byte and Sharpen, and nothing
-// else uses Sharpen.
+// Only S24 uses Shift64. Only separable masks of 8-bit samples use Byte. Separable U16RoundedRows uses Shift, Byte and
+// Sharpen, and nothing else uses Sharpen.
 struct SumRounding {
-  enum Mode : uint8_t { Shift, Divide, ShiftWide, Byte, Sharpen } mode;
+  enum Mode : uint8_t { Shift, Divide, ShiftWide, Shift64, Byte, Sharpen } mode;
   bool absolute;
   int32_t start, start_high;  // initial values of part 0 and of start_high_part()
   int32_t half, limit;
@@ -108,6 +111,11 @@ struct Sharpening {
   int64_t offset;
   int32_t unit, amount, sum_shift;
 };
+
+// Sets byte `index` of a line, which is 0, to the lowest byte of `value`.
+inline void put_byte(uint32_t *line, int index, int32_t value) {
+  line[index / 4] |= (static_cast<uint32_t>(value) & 0xffu) << index % 4 * 8;
+}
 
 struct MmaParams : FrameParams {
   int32_t radius_x, radius_y;  // of the mask
@@ -134,12 +142,12 @@ struct SumScale {
 };
 
 struct DenseMmaParams : MmaParams {
-  int32_t height;                                 // rows of the mask, rounded up to a multiple of 4 with rows of zeros
-  bool spare;                                     // whether the last row is zeros
-  int32_t low_tiles;                              // rows of tiles at the bottom of a part that have half the height
-  SumScale scale;                                 // for MmaKind::blocks4x4
-  int32_t factor, magic;                          // `scale` as s * factor * magic >> 32; magic is 0 if absolute
-  uint32_t line[2][kDenseRows][kDenseLineWords];  // [byte][row]
+  int32_t height;         // rows of the mask, rounded up to a multiple of 4 with rows of zeros
+  bool spare;             // whether the last row is zeros
+  int32_t low_tiles;      // rows of tiles at the bottom of a part that have half the height
+  SumScale scale;         // for MmaKind::blocks4x4
+  int32_t factor, magic;  // `scale` as s * factor * magic >> 32; magic is 0 if absolute
+  uint32_t line[kMostWeightBytes][kDenseRows][kDenseLineWords];  // [byte][row]
 };
 
 struct RowPairMmaParams : MmaParams {

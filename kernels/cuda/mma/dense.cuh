@@ -32,10 +32,11 @@ struct DenseShape {
   static constexpr int kSampleBytes = sample_bytes(kSamples);
   static constexpr int kBytes = weight_bytes(kWeights), kParts = kSampleBytes + kBytes - 1;
   static constexpr int kChunks = (16 + 2 * kRadius) / 16;
-  static constexpr int kRows = kSamples == Samples::U16x4 ? 2 : 4 / kBytes;  // rows of results at a time
+  static constexpr int kRows = kSamples == Samples::U16x4 || kBytes > 2 ? 2 : 4 / kBytes;  // rows of results at a time
   static constexpr int kThreads = 128;
   static constexpr bool kU16x4 = kSamples == Samples::U16x4;
-  static constexpr int kMinBlocks = kU16x4 && kRadius > 8 && kBytes > 1 ? 2 : kU16x4 || kRadius > 8 ? 3 : 4;
+  static constexpr bool kMany = kU16x4 && kRadius > 8 && kBytes > 1;  // sums
+  static constexpr int kMinBlocks = kBytes > 2 || kMany ? 2 : kU16x4 || kRadius > 8 ? 3 : 4;
   static constexpr int kLine = padded_words(kDenseLineWords);
   static constexpr int kPixels = kMmaTileWidth + 16 * (kChunks - 1);  // pixels that windows of a row of the tile reach
   static constexpr size_t kLineBytes = kDenseRows * kBytes * kLine * sizeof(uint32_t);
@@ -241,7 +242,11 @@ __device__ inline void round_all(const MmaParams &p,
 #pragma unroll
       for (int n = 0; n < kCount; n++) pack_samples(p, result(n), [&](int i) { return round(n, i); });
     };
-    if (r.mode == SumRounding::ShiftWide) return pack([&](int n, int i) { return sum(n).highest(i) >> r.shift; });
+    if constexpr (Shape::kWeights == Weights::S24) {
+      if (r.mode == SumRounding::Shift64) return pack([&](int n, int i) { return shift_sum(r, sum(n).total64(i)); });
+    } else {
+      if (r.mode == SumRounding::ShiftWide) return pack([&](int n, int i) { return sum(n).highest(i) >> r.shift; });
+    }
     if (r.mode == SumRounding::Shift) return pack([&](int n, int i) { return total[n].v[i] >> r.shift; });
     pack([&](int n, int i) { return divide_sum(r, total[n].v[i]); });
   }
@@ -308,9 +313,10 @@ class DenseSums {
         for (int c = 0; c < kChannels; c++) {
 #pragma unroll
           for (int k = 0; k < Shape::kParts; k++)
-            sums[y][s][c].part[k] = all(k == 0                        ? p.epilogue.start
-                                        : kSampleBytes == 2 && k == 1 ? p.epilogue.start_high
-                                                                      : 0);
+            sums[y][s][c].part[k] =
+                all(k == 0                                                       ? p.epilogue.start
+                    : kSampleBytes == 2 && k == start_high_part(Shape::kWeights) ? p.epilogue.start_high
+                                                                                 : 0);
         }
   }
 

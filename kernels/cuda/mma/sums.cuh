@@ -14,6 +14,12 @@ __device__ inline int32_t divide_sum(const SumRounding &r, int32_t v) {
   return static_cast<int32_t>(high_product(static_cast<uint32_t>(v), r.magic) >> r.shift);
 }
 
+// SumRounding::Shift64 for a sum `v` that includes its start.
+__device__ inline int32_t shift_sum(const SumRounding &r, int64_t v) {
+  if (r.absolute) v = (v < 0 ? -v : v) + (int64_t{1} << r.shift >> 1);
+  return static_cast<int32_t>(v >> r.shift);
+}
+
 // Sharpening without the clamp; `sum` includes its start.
 __device__ inline int32_t sharpen(const Sharpening &s, int32_t sum, uint32_t sample) {
   const int32_t more = static_cast<int32_t>(sample) * s.unit - (sum >> s.sum_shift);
@@ -95,6 +101,8 @@ template <Weights kWeights, int kParts>
 __device__ inline void round_sums(const MmaParams &p, const PartialSums<kParts> &sums, uint32_t (&pairs)[2]) {
   const SumRounding &r = p.epilogue;
   const auto pack = [&](auto round) { pack_samples(p, pairs, round); };
+  if (kWeights == Weights::S24 && r.mode == SumRounding::Shift64)
+    return pack([&](int i) { return shift_sum(r, sums.total64(i)); });
   if (kWeights == Weights::U24 || (kWeights != Weights::U16RoundedRows && r.mode == SumRounding::ShiftWide))
     return pack([&](int i) { return sums.highest(i) >> r.shift; });
   const Sums total = sums.total();
