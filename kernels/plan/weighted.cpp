@@ -18,8 +18,10 @@ namespace {
 
 // Largest error of a mean, in codes before it is rounded, which adds half a code.
 constexpr double kErrorAllowed = 0.45;
-constexpr int kMost64 = 63;       // bits of a sum that int64_t holds
-constexpr int kWeightBits = 30;   // bits of the largest weight: int32_t holds it
+constexpr int kMost64 = 63;      // bits of a sum that int64_t holds
+constexpr int kWeightBits = 30;  // bits of the largest weight: int32_t holds it
+// Bits of a column's weights where row sums take 32 bits: three bytes, as the matrix instructions can take.
+constexpr int kColumnBits = 24;
 constexpr int kMostOfSums = 125;  // bits of a numerator or denominator
 // Bits of 64-bit weights: sums of 128 bits hold their products with each other and with two 16-bit numbers, without a
 // gain and with 20 bits of one.
@@ -176,13 +178,13 @@ class WeightedCompiler {
   void choose_factors(const RealMask &real, double gain) {
     IntegerMask &mask = pass_.mask[0];
     const std::vector<double> &weight = real.row;
-    const double scale = std::ldexp(1.0, kWeightBits);
+    const double scale = std::ldexp(1.0, kColumnBits);
     mask.column = fixed_point(weight, scale);
     const double of_column = spread(weight, mask.column, scale);
     // Scales from half of what 32 bits hold up to all of it are tried: some suit the smallest weights better than
     // others.
     constexpr int kScales = 512;
-    const double most = std::floor((std::ldexp(1.0, 32) - 1) / largest_product_);
+    const double most = std::floor((std::ldexp(1.0, 32) - 1) / (largest_product_ + largest_product_ / largest_));
     const double least = *std::min_element(weight.begin(), weight.end());
     for (int i = 0; i < kScales && least * most > 8; i++) {
       const double row_scale = (most - static_cast<double>(weight.size()) / 2) * (1 - 0.5 * i / kScales);

@@ -93,7 +93,7 @@ CUDACONV_HOST_DEVICE inline bool is_mean(int64_t gain, const Rounding &r) {
 
 // For functions that are not to be inlined wherever means are rounded, to keep code small.
 #ifdef __CUDACC__
-#define CUDACONV_NOT_INLINE __noinline__
+#define CUDACONV_NOT_INLINE inline __noinline__
 #else
 #define CUDACONV_NOT_INLINE inline
 #endif

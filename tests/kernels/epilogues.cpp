@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <map>
 #include <numeric>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,7 @@
 #include "cuda/mma/sums.cuh"
 #include "cuda/sliding/linear.cuh"
 #include "cuda/sliding/swar_plan.h"
+#include "cuda/weighted/weighted_mma.cuh"
 #endif
 
 namespace cudaconv::test {
@@ -187,7 +189,7 @@ void expect_bytes(const std::string &form, const Case &c, const int64_t *sums, u
 template <Weights kWeights, int kParts>
 void test_sum_rounding(const Case &c, const MmaParams &p, bool bytes, const Ratio &ratio, int64_t more) {
   const std::vector<int64_t> all = sums_of(c, c.unit);
-  static const char *const modes[] = {"shift", "divide", "wide shift", "byte"};
+  static const char *const modes[] = {"shift", "divide", "wide shift", "64-bit shift", "byte"};
   const std::string name = std::string("mma ") + modes[p.epilogue.mode] + (p.epilogue.absolute ? ", absolute" : "") +
                            (bytes ? "" : ", 16 bits");
   for (size_t n = 0; n < all.size(); n += 4) {
@@ -308,6 +310,7 @@ void test_mma(const Case &c) {
   } else if (kind.shape == MmaShape::Dense) {
     if (kind.weights == Weights::S8) test_dense_mma<Weights::S8>(c, dense, kind);
     if (kind.weights == Weights::S16) test_dense_mma<Weights::S16>(c, dense, kind);
+    if (kind.weights == Weights::S24) test_dense_mma<Weights::S24>(c, dense, kind);
   }
 }
 
@@ -414,6 +417,23 @@ void test_box(const Case &c) {
   if (!p.unclamped) return;
   for (int64_t sum : sums_of(c, c.unit))
     expect("box", c, sum, c.round(sum), divide(static_cast<uint32_t>(sum / p.factor + p.start), p.reciprocal));
+}
+
+// Quotients by divisors of up to 48 bits, at and around the middles between codes, where an estimate in floating point
+// does not tell which one is nearest.
+void test_quotients() {
+  std::mt19937_64 random(5);
+  Case c;
+  for (int i = 0; i < 200000; i++) {
+    const uint64_t d = std::max<uint64_t>(random() >> (16 + i % 48), 1), code = random() % 255;
+    const uint64_t middle = code * d + d / 2;
+    for (uint64_t n : {middle - (middle > 0), middle, middle + 1, middle + d / 3, code * d}) {
+      if (n > 255 * d) continue;
+      c.name = std::to_string(n) + " / " + std::to_string(d);
+      expect("weighted quotient", c, 0, static_cast<int>((n + d / 2) / d),
+             static_cast<int>(rounded_quotient(n, d, approximate_inverse(d))));
+    }
+  }
 }
 
 #endif
@@ -545,6 +565,9 @@ void test_gaussians() {
 int epilogues() {
   test_custom_masks();
   test_gaussians();
+#ifdef HAVE_STANDIN
+  test_quotients();
+#endif
   std::vector<std::string> forms = {"cpu 16 bits",
                                     "cpu 16 bits, magic",
                                     "cpu 16 bits, absolute",
@@ -562,6 +585,9 @@ int epilogues() {
                            "mma divide, 16 bits",
                            "mma divide, absolute, 16 bits",
                            "mma wide shift, 16 bits",
+                           "mma 64-bit shift, 16 bits",
+                           "mma 64-bit shift, absolute, 16 bits",
+                           "weighted quotient",
                            "scale",
                            "scale, magic",
                            "scale, magic, absolute",

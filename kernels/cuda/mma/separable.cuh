@@ -86,15 +86,55 @@ struct SeparableOperands {
   }
 };
 
+// The bytes of the latest row sums, of pixels 2g and 2g + 1: the matrix from which columns are summed.
+template <typename Shape, int kSumBytes>
+struct RowSumBytes {
+  static constexpr int kChunksY = Shape::kChunksY;
+  uint32_t byte[kSumBytes][kChunksY][2] = {};
+
+  // Appends the sums of the step's two rows, and drops the oldest ones. kLow: the lowest byte of a sum that is kept.
+  template <int kLow = 0>
+  __device__ void enter(const Sums &sums) {
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+      const uint32_t first = static_cast<uint32_t>(sums.v[2 * i]), second = static_cast<uint32_t>(sums.v[2 * i + 1]);
+      // `pair` has the low bytes of both sums, then their second bytes; `upper` the third and the fourth ones.
+      const uint32_t pair = __byte_perm(first, second, 0x5140 + 0x1111 * kLow);
+      append<0>(i, pair, false);
+      append<1>(i, pair, true);
+      if constexpr (kSumBytes > 2) {
+        const uint32_t upper = __byte_perm(first, second, kSumBytes > 3 ? 0x7362 : 0x0062);
+        append<2>(i, upper, false);
+        if constexpr (kSumBytes > 3) append<3>(i, upper, true);
+      }
+    }
+  }
+
+ private:
+  // Appends byte kByte of both sums, from the low or the high half of `pair`.
+  template <int kByte>
+  __device__ void append(int i, uint32_t pair, bool upper) {
+    auto &chunks = byte[kByte];
+#pragma unroll
+    for (int c = 0; c + 1 < kChunksY; c++) chunks[c][i] = __byte_perm(chunks[c][i], chunks[c + 1][i], 0x5432);
+    // With an odd number of steps the last chunk's second half has no weight.
+    uint32_t &last = chunks[kChunksY - 1][i];
+    if (Shape::kSteps % 2)
+      last = upper ? pair >> 16 : pair;
+    else
+      last = __byte_perm(last, pair, upper ? 0x7632 : 0x5432);
+  }
+};
+
 // The latest row sums of a channel, from which columns are summed. kChains, for 8-bit samples: each part of a sum is
 // computed from the one before. That takes fewer instructions, but more time if the warp has no other sum to compute
 // meanwhile.
 template <typename Shape, bool kChains>
 struct SeparableSums {
   static constexpr int kSampleBytes = Shape::kSampleBytes, kBytes = Shape::kBytes, kSumBytes = Shape::kSumBytes;
-  static constexpr int kChunksX = Shape::kChunksX, kChunksY = Shape::kChunksY;
+  static constexpr int kChunksX = Shape::kChunksX;
   static constexpr Weights kWeights = Shape::kWeights;
-  uint32_t sum[kSumBytes][kChunksY][2] = {};  // bytes of the row sums, of pixels 2g and 2g + 1
+  RowSumBytes<Shape, kSumBytes> rows;
 
   // Sums the next 8 rows of samples; `window` has a window of each byte of a sample.
   __device__ void enter(const SeparableMmaParams &p, const SeparableOperands<Shape> &k, int32_t start,
@@ -120,16 +160,7 @@ struct SeparableSums {
       sums = row_sums(p, parts);
     }
     // With 8-bit samples the rounding of row sums is a choice of bytes.
-    constexpr uint32_t kPick = kWeights == Weights::U16RoundedRows && kSampleBytes == 1 ? 0x6251 : 0x5140;
-#pragma unroll
-    for (int i = 0; i < 2; i++) {
-      const uint32_t first = static_cast<uint32_t>(sums.v[2 * i]), second = static_cast<uint32_t>(sums.v[2 * i + 1]);
-      // `pair` has the low bytes of both sums, then their second bytes; the third bytes are picked below.
-      const uint32_t pair = __byte_perm(first, second, kPick);
-      append<0>(i, pair, false);
-      append<1>(i, pair, true);
-      if constexpr (kSumBytes == 3) append<2>(i, __byte_perm(first, second, 0x0062), false);
-    }
+    rows.template enter<kWeights == Weights::U16RoundedRows && kSampleBytes == 1>(sums);
   }
 
   // Computes the sums of 8 rows of results. `start` is added to them and, with start_high_part(), start_high, see
@@ -137,8 +168,8 @@ struct SeparableSums {
   static constexpr int kTotals = kChains ? 1 : Shape::kParts;
   __device__ PartialSums<kTotals> total(const SeparableOperands<Shape> &k, int32_t start, int32_t start_high) const {
     const auto add = [&](int i, int b, const Sums &s) {
-      return b == kBytes - 1 ? multiply<false, has_signed_column(kWeights)>(sum[i], k.column[b], s)
-                             : multiply<false, false>(sum[i], k.column[b], s);
+      return b == kBytes - 1 ? multiply<false, has_signed_column(kWeights)>(rows.byte[i], k.column[b], s)
+                             : multiply<false, false>(rows.byte[i], k.column[b], s);
     };
     if constexpr (kChains) {
       return {{add_parts<Shape::kParts>(start, [&](int part, Sums s) {
@@ -188,21 +219,6 @@ struct SeparableSums {
       for (int i = 0; i < 4; i++) sums.v[i] >>= p.row_shift;
     }
     return sums;
-  }
-
-  // Appends byte kByte of the sums of the step's two rows, from the low or the high half of `pair`, and drops the
-  // oldest ones.
-  template <int kByte>
-  __device__ void append(int i, uint32_t pair, bool upper) {
-    auto &chunks = sum[kByte];
-#pragma unroll
-    for (int c = 0; c + 1 < kChunksY; c++) chunks[c][i] = __byte_perm(chunks[c][i], chunks[c + 1][i], 0x5432);
-    // With an odd number of steps the last chunk's second half has no weight.
-    uint32_t &last = chunks[kChunksY - 1][i];
-    if (Shape::kSteps % 2)
-      last = upper ? pair >> 16 : pair;
-    else
-      last = __byte_perm(last, pair, upper ? 0x7632 : 0x5432);
   }
 };
 

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// The launcher of the kernels of weighted_mma.cuh.
+#include "cuda/weighted/weighted_mma.cuh"
+
+#include <algorithm>
+#include <numeric>
+
+#include "cuda/mma/launch_tiles.h"
+#include "cuda/weighted/launch_weighted.h"
+
+namespace cudaconv {
+
+namespace {
+
+bool all_up_to(const std::vector<int32_t> &factors, uint32_t most) {
+  return std::all_of(factors.begin(), factors.end(), [=](int32_t v) { return static_cast<uint32_t>(v) <= most; });
+}
+
+template <int kRadius>
+KernelLaunch<WeightedMmaParams> cut_strips(WeightedMmaParams &p) {
+  using Shape = WeightedMmaShape<kRadius>;
+  MmaLaunch<WeightedMmaParams> strips;
+  strips.kernel = weighted_mma_kernel<Shape>;
+  strips.threads = kStripThreads;
+  strips.shared_bytes = Shape::shared_bytes;
+  strips.tile_width = kStripThreads / 2;
+  strips.least_rows = WeightedMmaTuning::kLeastRows;
+  strips.resident = Shape::kMinBlocks;
+  strips.more_rows = kRadius + WeightedMmaTuning::kMoreRows;
+  strips.strips = true;
+  return cut_frame(strips, 1, 0, p);
+}
+
+KernelLaunch<WeightedMmaParams> choose(const PassQuery &query, WeightedMmaParams &p) {
+  const Pass &pass = query.pass();
+  const IntegerMask &mask = pass.mask[0];
+  const int radius = std::max(pass.radius_x, pass.radius_y), radius_class = radius <= 4 ? 4 : radius <= 8 ? 8 : 16;
+  p.radius_x = pass.radius_x;
+  p.radius_y = pass.radius_y;
+  p.alpha_first = alpha_of(query.plan.layout).channel == 0;
+  p.all = std::accumulate(mask.row.begin(), mask.row.end(), uint64_t{0}) *
+          std::accumulate(mask.column.begin(), mask.column.end(), uint64_t{0});
+  for (int byte = 0; byte < kMostWeightBytes; byte++) {
+    for (int i = 0; i < pass.width(); i++)
+      put_byte(p.line[0][byte], radius_class - pass.radius_x + i, mask.row[i] >> 8 * byte);
+    for (int j = 0; j < pass.height(); j++)
+      put_byte(p.line[1][byte], radius_class - pass.radius_y + j, mask.column[j] >> 8 * byte);
+  }
+  return radius <= 4 ? cut_strips<4>(p) : radius <= 8 ? cut_strips<8>(p) : cut_strips<16>(p);
+}
+
+}  // namespace
+
+bool takes_weighted_mma(const PassQuery &query) {
+  const Pass &pass = query.pass();
+  const IntegerMask &mask = pass.mask[0];
+  const Rounding &rounding = pass.rounding[0][0];
+  return query.kernels.mma && pass.long_row.empty() && std::max(pass.radius_x, pass.radius_y) <= kMostMmaRadius &&
+         !pass.keep_x && !pass.keep_y && is_mean(pass.sum_gain, rounding) && rounding.max == 255 &&
+         all_up_to(mask.row, kMostRowFactor) && all_up_to(mask.column, kMostColumnFactor) &&
+         std::accumulate(mask.row.begin(), mask.row.end(), uint64_t{0}) <= kMostRowFactors;
+}
+
+void launch_weighted_mma(const PassRun &run) {
+  launch_chosen<WeightedMmaParams>(run, choose);
+}
+
+}  // namespace cudaconv
