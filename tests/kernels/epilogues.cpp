@@ -20,10 +20,10 @@
 #ifdef HAVE_STANDIN
 #include "cuda/box/box.cuh"
 #include "cuda/mma/coefficients.h"
+#include "cuda/mma/separable_weighted.cuh"
 #include "cuda/mma/sums.cuh"
 #include "cuda/sliding/linear.cuh"
 #include "cuda/sliding/swar_plan.h"
-#include "cuda/weighted/weighted_mma.cuh"
 #endif
 
 namespace cudaconv::test {

@@ -228,8 +228,10 @@ void check_weighted(Count &count) {
     for (const Mask mask : {Mask::Gauss5, Mask::Box, Mask::Gauss}) {
       FilterSettings s = settings(mask, mask == Mask::Gauss5 ? 0 : 31);
       s.alpha = Alpha::Weighted;
-      const PreparedLaunch launch = prepare(*make_plan(s, format_named(name).layout(37, 12)), {true, true}).front();
-      count.add(launch.name() && !std::strcmp(launch.name(), "weighted"),
+      const FrameLayout layout = format_named(name).layout(37, 12);
+      const PreparedLaunch launch = prepare(*make_plan(s, layout), {true, true}).front();
+      const bool tensor = mask != Mask::Gauss5 && layout.planes == 1 && layout.plane[0].container == Container::U8;
+      count.add(launch.name() && !std::strcmp(launch.name(), tensor ? "tensor-weighted" : "weighted"),
                 std::string(name) + " mask=" + mask_nick(mask) + " alpha=weighted: got " + quoted(launch.name()));
     }
 }

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "cuda/frame_launch.cuh"
-#include "cuda/weighted/launch_weighted.h"
 #include "cuda/weighted/weighted_strips.cuh"
 
 namespace cudaconv {
@@ -153,7 +152,6 @@ int takes_weighted(const PassQuery &query) {
 void launch_weighted(const PassRun &run) {
   const Pass &pass = run.pass();
   if (goes_in_strips(run)) return launch_strips(run);
-  if (has_words(run.plan.layout) && takes_weighted_mma(run)) return launch_weighted_mma(run);
   if (pass.sum_bits > 63) return launch_tiles<Uint128, Uint128, uint32_t>(run);
   if (run.plan.layout.plane[0].container != Container::U8) return launch_tiles<uint64_t, uint64_t, uint32_t>(run);
   if (pass.sum_bits <= 32) return launch_tiles<uint32_t, uint32_t, uint16_t>(run);

@@ -16,7 +16,7 @@
 
 namespace cudaconv {
 
-// Found on an H200: of longer masks the kernel of weighted_mma.cuh is faster.
+// Found on an H200: of longer masks the kernel of mma/separable_weighted.cuh is faster.
 constexpr int kMostStripTaps = 5;
 
 struct WeightedStripParams : FrameParams {

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// The launcher of the kernels of weighted_mma.cuh.
-#include "cuda/weighted/weighted_mma.cuh"
+// The launcher of the kernels for weighted means.
+#include "cuda/mma/separable_weighted.cuh"
 
 #include <algorithm>
 #include <numeric>
 
 #include "cuda/mma/launch_tiles.h"
-#include "cuda/weighted/launch_weighted.h"
 
 namespace cudaconv {
 
 namespace {
+
+// The shortest mask for which the kernels of weighted_strips.cuh are not faster, where sums fit 32 bits for these.
+constexpr int kLeastRadius = 3;
 
 bool all_up_to(const std::vector<int32_t> &factors, uint32_t most) {
   return std::all_of(factors.begin(), factors.end(), [=](int32_t v) { return static_cast<uint32_t>(v) <= most; });
@@ -32,7 +34,23 @@ KernelLaunch<WeightedMmaParams> cut_strips(WeightedMmaParams &p) {
   return cut_frame(strips, 1, 0, p);
 }
 
+bool takes_pass(const PassQuery &query) {
+  const Pass &pass = query.pass();
+  const IntegerMask &mask = pass.mask[0];
+  const Rounding &rounding = pass.rounding[0][0];
+  const FrameLayout &layout = query.plan.layout;
+  const int radius = std::max(pass.radius_x, pass.radius_y);
+  return query.kernels.mma && pass.op == Op::WeightedMean && pass.separable() && pass.long_row.empty() &&
+         layout.uniform_dense() && layout.planes == 1 && layout.plane[0].container == Container::U8 &&
+         layout.plane[0].channels == 4 && (radius >= kLeastRadius || pass.sum_bits > 32) && radius <= kMostMmaRadius &&
+         !pass.keep_x && !pass.keep_y && is_mean(pass.sum_gain, rounding) && rounding.max == 255 &&
+         all_up_to(mask.row, kMostRowFactor) && all_up_to(mask.column, kMostColumnFactor) &&
+         std::accumulate(mask.row.begin(), mask.row.end(), uint64_t{0}) <= kMostRowFactors;
+}
+
+// Chooses the launch, without a kernel if the pass is not for this structure. The frame has been filled in.
 KernelLaunch<WeightedMmaParams> choose(const PassQuery &query, WeightedMmaParams &p) {
+  if (!takes_pass(query)) return {};
   const Pass &pass = query.pass();
   const IntegerMask &mask = pass.mask[0];
   const int radius = std::max(pass.radius_x, pass.radius_y), radius_class = radius <= 4 ? 4 : radius <= 8 ? 8 : 16;
@@ -52,17 +70,11 @@ KernelLaunch<WeightedMmaParams> choose(const PassQuery &query, WeightedMmaParams
 
 }  // namespace
 
-bool takes_weighted_mma(const PassQuery &query) {
-  const Pass &pass = query.pass();
-  const IntegerMask &mask = pass.mask[0];
-  const Rounding &rounding = pass.rounding[0][0];
-  return query.kernels.mma && pass.long_row.empty() && std::max(pass.radius_x, pass.radius_y) <= kMostMmaRadius &&
-         !pass.keep_x && !pass.keep_y && is_mean(pass.sum_gain, rounding) && rounding.max == 255 &&
-         all_up_to(mask.row, kMostRowFactor) && all_up_to(mask.column, kMostColumnFactor) &&
-         std::accumulate(mask.row.begin(), mask.row.end(), uint64_t{0}) <= kMostRowFactors;
+int takes_separable_weighted(const PassQuery &query) {
+  return takes<WeightedMmaParams>(query, choose);
 }
 
-void launch_weighted_mma(const PassRun &run) {
+void launch_separable_weighted(const PassRun &run) {
   launch_chosen<WeightedMmaParams>(run, choose);
 }
 
