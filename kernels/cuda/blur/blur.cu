@@ -4,6 +4,7 @@
 #include "cuda/blur/blur.cuh"
 
 #include <algorithm>
+#include <cmath>
 
 #include "cuda/frame_launch.cuh"
 #include "cuda/scratch.h"
@@ -76,9 +77,11 @@ PixelRect tiled_bounds(const FrameParams &p, int part) {
 }
 
 struct BlurTuning {
-  // Samples of a row that a block reduces: the least multiple of four that keeps all its threads busy. Fewer rows than
-  // a thread sums (kReduceRows) would leave parts of its sums unused. kernel-bench --table=sizes --only=sigma, H200.
+  // Samples of a row that a block reduces: the least multiple of four that keeps all its threads busy.
   static constexpr int kReducedSamples = 4 * kBlurThreads;
+  // Coarse rows of a block, which reads three more in vain; they and these make whole steps of kReduceAtOnce rows of
+  // samples. Blocks of 9 and 13 rows are too few to share the work well: kernel-bench --table=sizes --only=sigma, H200.
+  static constexpr int kReducedRows = 5;
 };
 
 // Counts the tiles of a kernel; tiles_of(coarse, part) returns how many tiles a part has across and down.
@@ -111,11 +114,35 @@ BlurKernel reduce_by(int log_factor) {
   return kKernels[log_factor - 1];
 }
 
-template <bool kShift>
+template <int kChannels, BlurFinish kFinish>
+BlurKernel expand_by(int log_factor) {
+  static constexpr BlurKernel kKernels[] = {expand_kernel<kChannels, kFinish, 1>, expand_kernel<kChannels, kFinish, 2>,
+                                            expand_kernel<kChannels, kFinish, 3>};
+  return kKernels[log_factor - 1];
+}
+
+template <BlurFinish kFinish>
 BlurKernel expand_for(const BlurParams &p) {
   const bool fours = std::all_of(p.part, p.part + p.parts, [](const PartParams &part) { return part.channels == 4; });
-  if (!fours) return expand_kernel<0, kShift, 1>;
-  return p.log_factor == 1 ? expand_kernel<4, kShift, 2> : expand_kernel<4, kShift, 4>;
+  return fours ? expand_by<4, kFinish>(p.log_factor) : expand_by<0, kFinish>(p.log_factor);
+}
+
+// Chooses the kernel that expands, by how sums become samples, and fills in what it needs for that.
+BlurKernel choose_expand(BlurParams &p) {
+  const Rounding &r = p.rounding[0];
+  // Sums are clamped to samples after the shift.
+  if (!p.has_gain && !r.absolute && r.half <= 1 << 29) p.result_shift = shift_of(r, 0);
+  if (p.result_shift) return expand_for<BlurFinish::Shift>(p);
+  // What is shifted has to fit 32 bits then; sums fit them before.
+  const int log = ceil_log2(2 * r.half);
+  const double most = std::fabs(static_cast<double>(p.sum_gain)) * std::ldexp(1, 31 - p.sum_shift) +
+                      std::fabs(static_cast<double>(p.center_gain)) * UINT8_MAX +
+                      std::fabs(static_cast<double>(r.offset)) + static_cast<double>(r.half);
+  if (!p.has_gain || r.absolute || int64_t{1} << log != 2 * r.half || most >= std::ldexp(1, 30 + log))
+    return expand_for<BlurFinish::Any>(p);
+  p.result_shift = log;
+  p.result_offset = r.offset + r.half;
+  return expand_for<BlurFinish::Gain>(p);
 }
 
 template <typename Kernel>
@@ -157,11 +184,13 @@ void enqueue_coarse(const PassRun &run, bool words, BlurParams &p) {
   for (int i = 0; i < p.parts; i++) most_channels = std::max(most_channels, p.part[i].channels);
   const int factor = 1 << p.log_factor;
   p.tile_columns = BlurTuning::kReducedSamples / (factor * most_channels) - 3;
-  p.tile_rows = kReduceRows;
   const size_t row = ((p.tile_columns + 3) * factor * most_channels + 8) / 4 * 4;
+  p.tile_rows = BlurTuning::kReducedRows;
   const unsigned reduced = count_tiles(p, 0, [&](const CoarseBuffers &coarse, const PartParams &) {
     return Tiles{share(coarse.x.count, p.tile_columns), share(coarse.y.count, p.tile_rows)};
   });
+  const size_t reduce_bytes = row * p.tile_rows * sizeof(int16_t) +
+                              (kReduceBefore + reduce_rows_read(p.log_factor, p.tile_rows)) * sizeof(int32_t);
   constexpr int kLineTile = kBlurThreads / 32 * kLineResults;
   const unsigned rows = count_tiles(p, 1, [&](const CoarseBuffers &coarse, const PartParams &part) {
     return Tiles{share(coarse.y.count * part.channels, 32), share(coarse.columns, kLineTile)};
@@ -170,7 +199,7 @@ void enqueue_coarse(const PassRun &run, bool words, BlurParams &p) {
     return Tiles{share(coarse.columns * part.channels, 32), share(coarse.rows, kLineTile)};
   });
   enqueue_step(run, "reduce", words ? reduce_by<true>(p.log_factor) : reduce_by<false>(p.log_factor), reduced,
-               row * p.tile_rows * sizeof(int16_t), p);
+               reduce_bytes, p);
   enqueue_step(run, "blur_rows", blur_rows_kernel, rows, 0, p);
   enqueue_step(run, "blur_columns", blur_columns_kernel, columns, 0, p);
 }
@@ -205,10 +234,7 @@ void launch_blur(const PassRun &run) {
   int most = 0;
   for (int i = 0; i < p.parts; i++)
     most = std::max(most, ((4 * kExpandWidth / p.part[i].channels >> p.log_factor) + 6) * p.part[i].channels);
-  const Rounding &rounding = p.rounding[0];
-  // Sums are clamped to samples after the shift.
-  if (!p.has_gain && !rounding.absolute && rounding.half <= 1 << 29) p.result_shift = shift_of(rounding, 0);
-  const BlurKernel kernel = p.result_shift ? expand_for<true>(p) : expand_for<false>(p);
+  const BlurKernel kernel = choose_expand(p);
   enqueue(run, KernelLaunch<BlurParams>{kernel, blocks, kBlurThreads, sizeof(int32_t) * most * kExpandRows}, p);
 }
 

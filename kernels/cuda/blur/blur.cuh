@@ -1,201 +1,43 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Wide Gaussians by way of a smaller frame: reduce, blur along rows, blur along columns, expand. Each kernel does one
-// step of plan/decimation.h for all channels, in the same integers.
+// Wide Gaussians by way of a smaller frame: reduce, which reduce.cuh does, blur along rows, blur along columns, expand.
+// Each kernel does one step of plan/decimation.h for all channels, in the same integers.
 #pragma once
 
-#include "cuda/blur/blur.h"
-#include "cuda/device/sample.cuh"
+#include "cuda/blur/reduce.cuh"
 #include "cuda/device/words.cuh"
-#include "cuda/launch.cuh"
 
 namespace cudaconv {
 
-constexpr int kBlurThreads = 256;
-constexpr int kReduceRows = 4;   // coarse rows for which a thread sums columns of samples
 constexpr int kLineResults = 8;  // coarse samples of a line that a thread blurs
-
-// The tile of a block: its part and position among the tiles that CoarseBuffers counts for a kernel.
-struct CoarseTile {
-  int part, x, y;
-};
-
-__device__ inline CoarseTile locate_coarse_tile(const BlurParams &p, int kernel) {
-  const int block = static_cast<int>(blockIdx.x);
-  int i = 0;
-  while (i + 1 < p.parts && block >= p.coarse[i + 1].first_tile[kernel]) i++;
-  const int tile = block - p.coarse[i].first_tile[kernel], columns = p.coarse[i].tiles_x[kernel];
-  return {i, tile % columns, tile / columns};
-}
-
-// Four neighbouring samples of each row of the source, packed as bytes; they may lie outside the frame. Sample s has
-// channel s % channels. kWords: rows are 8-bit samples that can be loaded as words.
-template <bool kWords>
-class SampleColumn {
- public:
-  __device__ SampleColumn(const BlurParams &p, const PartParams &part, int first_sample)
-      : p_(p), part_(part), first_(first_sample) {
-#pragma unroll
-    for (int i = 0; i < 4; i++) {
-      const int s = first_sample + i, channels = part.channels;
-      int x = s / channels;
-      channel_[i] = s - x * channels;
-      if (channel_[i] < 0) {
-        x--;
-        channel_[i] += channels;
-      }
-      x_[i] = border_index(p.border, x, part.width);
-    }
-  }
-
-  __device__ bool inside() const {
-    return kWords && first_ >= 0 && first_ + 4 <= part_.width * part_.channels;
-  }
-
-  // Loads the samples of a row that lies inside; requires inside().
-  __device__ uint32_t load(int y) const {
-    return *reinterpret_cast<const uint32_t *>(part_.source + y * part_.source_pitch + first_);
-  }
-
-  __device__ uint32_t load_any(int y) const {
-    const int row = border_index(p_.border, y, part_.height);
-    if (inside() && row >= 0) return load(row);
-    uint32_t word = 0;
-#pragma unroll
-    for (int i = 0; i < 4; i++) word |= load_one(row, i) << (8 * i);
-    return word;
-  }
-
- private:
-  __device__ uint32_t load_one(int row, int i) const {
-    if (row < 0 || x_[i] < 0) return part_.channel[channel_[i]].border_value;
-    if (kWords) return part_.source[row * part_.source_pitch + x_[i] * part_.channels + channel_[i]];
-    const ChannelReader reader(part_, part_.source, part_.source_pitch, channel_[i]);
-    return static_cast<uint32_t>(reader.at(x_[i], row));
-  }
-
-  const BlurParams &p_;
-  const PartParams &part_;
-  const int first_;
-  int x_[4], channel_[4];
-};
-
-// Adds rows load(0), load(1), ... to the sums of kReduceRows coarse rows.
-template <int kFactor, typename Load>
-__device__ inline void sum_columns(const BlurParams &p, Load load, int (&sum)[kReduceRows][4]) {
-  constexpr int kAtOnce = kFactor < 8 ? kFactor : 8;  // loads in flight, besides those of the previous group
-#pragma unroll
-  for (int group = 0; group < kReduceRows + 3; group++) {
-#pragma unroll 1
-    for (int phase0 = 0; phase0 < kFactor; phase0 += kAtOnce) {
-      uint32_t word[kAtOnce];
-#pragma unroll
-      for (int u = 0; u < kAtOnce; u++) word[u] = load(group * kFactor + phase0 + u);
-#pragma unroll
-      for (int u = 0; u < kAtOnce; u++) {
-#pragma unroll
-        for (int r = 0; r < kReduceRows; r++) {
-          if (group < r || group > r + 3) continue;
-          const int weight = p.reduce[(group - r) * kFactor + phase0 + u];
-#pragma unroll
-          for (int i = 0; i < 4; i++) sum[r][i] += weight * static_cast<int>(word[u] >> (8 * i) & 0xff);
-        }
-      }
-    }
-  }
-}
-
-// sum_columns() with less code, for loads that are more code.
-template <int kFactor, typename Load>
-__device__ inline void sum_columns_of_edge(const BlurParams &p, Load load, int (&sum)[kReduceRows][4]) {
-  constexpr int kAtOnce = 4, kRows = (kReduceRows + 3) * kFactor;
-#pragma unroll 1
-  for (int row0 = 0; row0 < kRows; row0 += kAtOnce) {
-    uint32_t word[kAtOnce];
-#pragma unroll
-    for (int u = 0; u < kAtOnce; u++) word[u] = load(row0 + u);
-#pragma unroll
-    for (int u = 0; u < kAtOnce; u++) {
-#pragma unroll
-      for (int r = 0; r < kReduceRows; r++) {
-        const int tap = row0 + u - r * kFactor;
-        const int weight = tap >= 0 && tap < 4 * kFactor ? p.reduce[tap] : 0;
-#pragma unroll
-        for (int i = 0; i < 4; i++) sum[r][i] += weight * static_cast<int>(word[u] >> (8 * i) & 0xff);
-      }
-    }
-  }
-}
-
-// Reduces samples to a tile of coarse samples: column sums go to shared memory, sums of these along rows to the frame.
-template <bool kWords, int kLogFactor>
-__global__ void __launch_bounds__(kBlurThreads) reduce_kernel(const __grid_constant__ BlurParams p) {
-  constexpr int kFactor = 1 << kLogFactor, kTaps = 4 * kFactor - 3;
-  const CoarseTile tile = locate_coarse_tile(p, 0);
-  const PartParams &part = p.part[tile.part];
-  const CoarseBuffers &coarse = p.coarse[tile.part];
-  const int channels = part.channels;
-  const int column0 = tile.x * p.tile_columns, row0 = tile.y * p.tile_rows;
-  const int columns = min(p.tile_columns, coarse.x.count - column0), rows = min(p.tile_rows, coarse.y.count - row0);
-  // The samples that the tile is made of begin at x0; they are loaded from the multiple of four before them on.
-  const int x0 = (coarse.x.line.first + coarse.x.first + column0 - 2) * kFactor + 2;
-  const int y0 = (coarse.y.line.first + coarse.y.first + row0 - 2) * kFactor + 2;
-  const int first = x0 * channels & ~3, skip = x0 * channels - first;
-  const int words = (skip + ((columns + 3) * kFactor - 3) * channels + 3) / 4;
-  int16_t *const sums = shared_memory<int16_t>();  // a row for each coarse row, 4 * words samples long
-
-  const int chunks = (rows + kReduceRows - 1) / kReduceRows;
-  for (int item = static_cast<int>(threadIdx.x); item < words * chunks; item += kBlurThreads) {
-    const int word = item % words, chunk = item / words * kReduceRows, y = y0 + chunk * kFactor;
-    const SampleColumn<kWords> source(p, part, first + 4 * word);
-    int sum[kReduceRows][4] = {};
-    if (source.inside() && y >= 0 && y + (kReduceRows + 3) * kFactor <= part.height)
-      sum_columns<kFactor>(
-          p, [&](int i) { return source.load(y + i); }, sum);
-    else
-      sum_columns_of_edge<kFactor>(
-          p, [&](int i) { return source.load_any(y + i); }, sum);
-    const auto shifted = [&](int v) {
-      return static_cast<short>(p.rows_shift > 0 ? (v + (1 << (p.rows_shift - 1))) >> p.rows_shift
-                                                 : v << -p.rows_shift);
-    };
-#pragma unroll
-    for (int r = 0; r < kReduceRows; r++) {
-      if (chunk + r >= rows) break;
-      *reinterpret_cast<short4 *>(sums + ((chunk + r) * words + word) * 4) =
-          make_short4(shifted(sum[r][0]), shifted(sum[r][1]), shifted(sum[r][2]), shifted(sum[r][3]));
-    }
-  }
-  __syncthreads();
-
-  for (int item = static_cast<int>(threadIdx.x); item < columns * rows * channels; item += kBlurThreads) {
-    const int c = item % channels, row = item / channels % rows, column = item / channels / rows;
-    const int16_t *in = sums + row * words * 4 + skip + column * kFactor * channels + c;
-    int sum = 1 << (p.columns_shift - 1);
-#pragma unroll(kTaps < 14 ? kTaps : 4)
-    for (int i = 0; i < kTaps; i++) sum += p.reduce[i] * in[i * channels];
-    coarse.reduced[(column0 + column) * coarse.reduced_pitch + (row0 + row) * channels + c] =
-        static_cast<int16_t>(sum >> p.columns_shift);
-  }
-}
 
 // Blurs kLineResults neighbours along a line: load(i) returns coarse sample i of the line, counted from the first
 // result's.
 template <typename Load>
 __device__ inline void blur_line(const BlurParams &p, Load load, int (&result)[kLineResults]) {
-  int weight[kLineResults] = {};
+  int weight[kLineResults] = {}, next[kLineResults];
 #pragma unroll
-  for (int i = 0; i < kLineResults; i++) result[i] = 1 << (Decimation::kBlurBits - 1);
+  for (int i = 0; i < kLineResults; i++) {
+    result[i] = 1 << (Decimation::kBlurBits - 1);
+    next[i] = load(i - p.radius);
+  }
+  const int last = 2 * p.radius + kLineResults - 1;
 #pragma unroll 1
-  for (int tap0 = 0; tap0 <= 2 * p.radius + kLineResults - 1; tap0 += kLineResults) {
+  for (int tap0 = 0; tap0 <= last; tap0 += kLineResults) {
+    int sample[kLineResults];
+#pragma unroll
+    for (int u = 0; u < kLineResults; u++) sample[u] = next[u];
+    if (tap0 + kLineResults <= last) {
+#pragma unroll
+      for (int u = 0; u < kLineResults; u++) next[u] = load(tap0 + kLineResults + u - p.radius);
+    }
 #pragma unroll
     for (int u = 0; u < kLineResults; u++) {
       const int tap = tap0 + u;
       weight[u] = tap <= 2 * p.radius ? p.blur[tap] : 0;
-      const int v = load(tap - p.radius);
       // Sample `tap` - i of the window of result i.
 #pragma unroll
-      for (int i = 0; i < kLineResults; i++) result[i] += weight[(u - i + kLineResults) % kLineResults] * v;
+      for (int i = 0; i < kLineResults; i++) result[i] += weight[(u - i + kLineResults) % kLineResults] * sample[u];
     }
   }
 #pragma unroll
@@ -278,22 +120,25 @@ constexpr int kExpandRows = 32;
 constexpr int kExpandRun = 8;  // rows for which a thread expands a coarse column
 
 // Expands coarse columns from `cell0` - 1 on to the rows of a tile, in shared memory: a row of `samples` samples for
-// each.
+// each. Tiles begin at a multiple of kExpandRun rows.
+template <int kLogFactor>
 __device__ inline void expand_columns(const BlurParams &p, const Tile &tile, int cell0, int samples,
                                       int32_t *expanded) {
   const PartParams &part = tile.part;
   const CoarseBuffers &coarse = p.coarse[&part - p.part];
-  const int factor = 1 << p.log_factor, half = 1 << (p.expand_shift - 1);
+  constexpr int kFactor = 1 << kLogFactor;
+  static_assert(kExpandRun % kFactor == 0, "phases are known at compile time");
+  const int half = 1 << (p.expand_shift - 1);
   for (int item = static_cast<int>(threadIdx.x); item < samples * (kExpandRows / kExpandRun); item += kBlurThreads) {
     const int run = item / samples, s = item - run * samples, y0 = tile.y0 + run * kExpandRun;
     if (y0 >= part.height) break;
-    const int row = (y0 >> p.log_factor) - 1 - coarse.first_row;
+    const int row = (y0 >> kLogFactor) - 1 - coarse.first_row;
     const int16_t *in = coarse.blurred + row * coarse.pitch + (cell0 - 1 - coarse.first_column) * part.channels + s;
     int a = in[0], b = in[coarse.pitch], c = in[2 * coarse.pitch], d = in[3 * coarse.pitch];
     in += 4 * coarse.pitch;
 #pragma unroll
     for (int i = 0; i < kExpandRun; i++) {
-      const int phase = (y0 + i) & (factor - 1);
+      const int phase = i % kFactor;
       if (i && phase == 0) {  // the next coarse row; past the last row of the part there may be none
         a = b;
         b = c;
@@ -311,16 +156,16 @@ __device__ inline void expand_columns(const BlurParams &p, const Tile &tile, int
 // Sums the samples of kWords words from a row of expanded columns. kChannels: channels of the part, 0 for any number.
 // With four, a word is a pixel, and kWords pixels from a multiple of kWords on have the same four coarse columns, since
 // D is a multiple of kWords.
-template <int kChannels, int kWords>
+template <int kChannels, int kWords, int kLogFactor>
 class ExpandedWords {
  public:
   __device__ ExpandedWords(const BlurParams &p, const PartParams &part, int byte, int cell0)
       : channels_(part.channels) {
-    const int last = part.width * part.channels - 1, mask = (1 << p.log_factor) - 1;
+    const int last = part.width * part.channels - 1, mask = (1 << kLogFactor) - 1;
 #pragma unroll
     for (int i = 0; i < kSamples; i++) {
       const int s = min(byte + i, last), x = s / part.channels;
-      at_[i] = ((x >> p.log_factor) - cell0) * part.channels + s % part.channels;
+      at_[i] = ((x >> kLogFactor) - cell0) * part.channels + s % part.channels;
     }
 #pragma unroll
     for (int i = 0; i < kWeights; i++) {
@@ -358,39 +203,49 @@ class ExpandedWords {
   int at_[kSamples], weight_[kWeights][4];
 };
 
-// Rounds and writes a word of results. Gains and unfiltered channels take the samples of the source. `byte`: its offset
-// in the row.
-template <bool kShift>
-__device__ inline void write_word(const BlurParams &p, const PartParams &part, int y, int byte, const int (&sum)[4]) {
-  const int row_bytes = part.width * part.channels;
-  const bool whole = byte + 4 <= row_bytes, reads = p.has_gain || part.has_unfiltered;
-  const uint8_t *const from = part.source + y * part.source_pitch + byte;
-  uint8_t *const to = part.target + y * part.target_pitch + byte;
-  uint32_t original = 0, word = 0;
-  if (reads && whole) original = *reinterpret_cast<const uint32_t *>(from);
-  if (reads && !whole)
-    for (int i = 0; byte + i < row_bytes; i++) original |= static_cast<uint32_t>(from[i]) << (8 * i);
-#pragma unroll
-  for (int i = 0; i < 4; i++) {
-    int v;
-    if constexpr (kShift)
-      v = min(max(sum[i] >> p.result_shift, 0), 255);
+// How sums become samples:
+//   Shift  the sum, which includes half of the divisor, >> result_shift
+//   Gain   apply_gain(sum) + result_offset, >> result_shift
+//   Any    round_blur()
+enum class BlurFinish { Shift, Gain, Any };
+
+// Makes a word of results. `original`: the source's word, which is used with gains and for unfiltered channels. `byte`:
+// the word's offset in the row.
+template <BlurFinish kFinish>
+__device__ inline uint32_t finish_word(const BlurParams &p, const PartParams &part, int byte, const int (&sum)[4],
+                                       uint32_t original) {
+  const auto sample = [&](int i) {
+    const int centre = static_cast<int>(original >> (8 * i) & 0xff);
+    if constexpr (kFinish == BlurFinish::Shift)
+      return sum[i] >> p.result_shift;
+    else if constexpr (kFinish == BlurFinish::Gain)
+      return static_cast<int>((apply_gain(sum[i], p.sum_shift, p.sum_gain, p.center_gain, centre) + p.result_offset) >>
+                              p.result_shift);
     else
-      v = round_blur(p, p.rounding[0], sum[i], static_cast<int>(original >> (8 * i) & 0xff));
-    word |= static_cast<uint32_t>(v) << (8 * i);
-  }
-  if (part.has_unfiltered)
-    word = blend_channels(part, word, original, part.channels == 3 ? byte / 4 % 3 : byte / 4 % 2);
-  if (whole)
-    *reinterpret_cast<uint32_t *>(to) = word;
-  else
-    for (int i = 0; byte + i < row_bytes; i++) to[i] = static_cast<uint8_t>(word >> (8 * i));
+      return round_blur(p, p.rounding[0], sum[i], centre);
+  };
+  const uint32_t word = pack_clamped(sample(0), sample(1), sample(2), sample(3));
+  return part.has_unfiltered ? blend_channels(part, word, original, part.channels == 3 ? byte / 4 % 3 : byte / 4 % 2)
+                             : word;
 }
 
-// Computes a tile of results. kShift: the rounding is only a shift by p.result_shift. kWords: words of a row that a
-// thread computes.
-template <int kChannels, bool kShift, int kWords>
+// Writes a word of results, of which some bytes may lie behind the row's end.
+template <BlurFinish kFinish>
+__device__ inline void write_word(const BlurParams &p, const PartParams &part, int y, int byte, const int (&sum)[4]) {
+  const int bytes = min(part.width * part.channels - byte, 4);
+  const uint8_t *const from = part.source + y * part.source_pitch + byte;
+  uint8_t *const to = part.target + y * part.target_pitch + byte;
+  uint32_t original = 0;
+  for (int i = 0; i < bytes; i++) original |= static_cast<uint32_t>(from[i]) << (8 * i);
+  const uint32_t word = finish_word<kFinish>(p, part, byte, sum, original);
+  for (int i = 0; i < bytes; i++) to[i] = static_cast<uint8_t>(word >> (8 * i));
+}
+
+// Computes a tile of results. kChannels: as ExpandedWords.
+template <int kChannels, BlurFinish kFinish, int kLogFactor>
 __global__ void __launch_bounds__(kBlurThreads) expand_kernel(const __grid_constant__ BlurParams p) {
+  // Words of a row that a thread computes.
+  constexpr int kWords = kChannels == 4 ? (kLogFactor == 1 ? 2 : 4) : 1;
   const Tile tile = locate_tile(p, 4 * kExpandWidth, kExpandRows);
   const PartParams &part = tile.part;
   const int channels = part.channels, row_bytes = part.width * channels;
@@ -406,18 +261,19 @@ __global__ void __launch_bounds__(kBlurThreads) expand_kernel(const __grid_const
   }
   // The tile lies in cells, the pixels from one coarse sample to the next; it needs the coarse samples of these, of one
   // cell before and of two behind them.
-  const int cell0 = (tile.x0 / channels) >> p.log_factor;
-  const int samples = ((((end_byte - 1) / channels) >> p.log_factor) + 4 - cell0) * channels;
+  const int cell0 = (tile.x0 / channels) >> kLogFactor;
+  const int samples = ((((end_byte - 1) / channels) >> kLogFactor) + 4 - cell0) * channels;
   int32_t *const expanded = shared_memory<int32_t>();
-  expand_columns(p, tile, cell0, samples, expanded);
+  expand_columns<kLogFactor>(p, tile, cell0, samples, expanded);
   __syncthreads();
 
   constexpr int kThreadsOfRow = kExpandWidth / kWords;
   const int byte = tile.x0 + 4 * kWords * static_cast<int>(threadIdx.x % kThreadsOfRow);
   if (byte >= row_bytes) return;
-  const ExpandedWords<kChannels, kWords> columns(p, part, byte, cell0);
-  const bool plain = kShift && !part.has_unfiltered && byte + 4 * kWords <= row_bytes;
-  const int start = kShift ? 1 << (p.result_shift - 1) : 0, end = min(kExpandRows, part.height - tile.y0);
+  const ExpandedWords<kChannels, kWords, kLogFactor> columns(p, part, byte, cell0);
+  const bool whole = byte + 4 * kWords <= row_bytes, reads = p.has_gain || part.has_unfiltered;
+  const int start = kFinish == BlurFinish::Shift ? 1 << (p.result_shift - 1) : 0,
+            end = min(kExpandRows, part.height - tile.y0);
   const int32_t *row = expanded + static_cast<int>(threadIdx.x / kThreadsOfRow) * samples;
   for (int r = static_cast<int>(threadIdx.x / kThreadsOfRow); r < end; r += kBlurThreads / kThreadsOfRow) {
     const int y = tile.y0 + r;
@@ -428,14 +284,11 @@ __global__ void __launch_bounds__(kBlurThreads) expand_kernel(const __grid_const
       for (int i = 0; i < 4; i++) sum[w][i] = start;
     columns.sum(row, sum);
     row += kBlurThreads / kThreadsOfRow * samples;
-    if (plain) {
-      uint32_t words[kWords];
+    if (whole) {
+      uint32_t words[kWords] = {};
+      if (reads) load_words<kWords>(part.source + y * part.source_pitch + byte, words);
 #pragma unroll
-      for (int w = 0; w < kWords; w++) {
-        const auto sample = [&](int i) { return static_cast<uint32_t>(min(max(sum[w][i] >> p.result_shift, 0), 255)); };
-        words[w] =
-            __byte_perm(__byte_perm(sample(0), sample(1), 0x0040), __byte_perm(sample(2), sample(3), 0x0040), 0x5410);
-      }
+      for (int w = 0; w < kWords; w++) words[w] = finish_word<kFinish>(p, part, byte + 4 * w, sum[w], words[w]);
       store_words<kWords>(part.target + y * part.target_pitch + byte, words);
       continue;
     }
@@ -447,7 +300,7 @@ __global__ void __launch_bounds__(kBlurThreads) expand_kernel(const __grid_const
         if (v == w)
 #pragma unroll
           for (int i = 0; i < 4; i++) of_word[i] = sum[v][i];
-      if (byte + 4 * w < row_bytes) write_word<kShift>(p, part, y, byte + 4 * w, of_word);
+      if (byte + 4 * w < row_bytes) write_word<kFinish>(p, part, y, byte + 4 * w, of_word);
     }
   }
 }

@@ -41,7 +41,8 @@ struct BlurParams : FrameParams {
   CoarseBuffers coarse[kMaxParts];
   int32_t log_factor, radius;  // radius of the blur in coarse samples
   int32_t rows_shift, columns_shift, expand_shift;
-  int32_t result_shift;             // shift from final sums to samples; 0 if the rounding is more than a shift
+  int32_t result_shift;  // see BlurFinish
+  int64_t result_offset;
   int32_t tile_columns, tile_rows;  // coarse samples that a block computes
   int32_t reduce[4 * kMostFactor];  // the last three are 0
   int32_t expand[kMostFactor][4];
