@@ -191,6 +191,8 @@ MmaKind make_separable(const Pass &pass, MmaKind kind, int64_t largest_sample, S
   switch (kind.weights) {
     case Weights::S8:
       break;
+    case Weights::S24:  // of dense masks alone
+      return {};
     case Weights::S16:
       if (!all_words(row) || !all_words(column)) return {};
       break;
