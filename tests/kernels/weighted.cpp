@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// alpha=weighted beyond the conformance test: compared with alpha=filter, at the limits of sums, and with settings that
-// are refused.
+// alpha=weighted beyond the conformance test: compared with alpha=filter, where windows are transparent, at the limits
+// of sums, on both backends; and with settings that are refused.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
