@@ -24,6 +24,12 @@ struct AlphaPlace {
 };
 AlphaPlace alpha_of(const FrameLayout &layout);
 
+// Whether all pixels are 32-bit words of four 8-bit samples.
+inline bool has_words(const FrameLayout &layout) {
+  return layout.planes == 1 && layout.uniform_dense() && layout.plane[0].container == Container::U8 &&
+         layout.plane[0].channels == 4;
+}
+
 // The index of the part that holds the alpha for part `part`: of the same field.
 size_t alpha_part(const Plan &plan, size_t part);
 

@@ -26,9 +26,6 @@ bool describe_samples(const Plan &plan, MmaKind &kind, MmaParams &p) {
   return words || (sample.depth == 8 && sample.shift == 0);
 }
 
-bool all_within(const std::vector<int32_t> &values, int32_t low, int32_t high) {
-  return std::all_of(values.begin(), values.end(), [=](int32_t v) { return v >= low && v <= high; });
-}
 bool any_negative(const std::vector<int32_t> &values) {
   return std::any_of(values.begin(), values.end(), [](int32_t v) { return v < 0; });
 }
@@ -43,6 +40,11 @@ bool all_longs(const std::vector<int32_t> &values) {
 }
 bool all_signed_longs(const std::vector<int32_t> &values) {
   return all_within(values, -(1 << 23), (1 << 23) - 1);
+}
+
+// Sets byte `index` of a line, which is 0, to the lowest byte of `value`.
+void put_byte(uint32_t *line, int index, int32_t value) {
+  line[index / 4] |= (static_cast<uint32_t>(value) & 0xffu) << index % 4 * 8;
 }
 
 // The quotient of a sum by a divisor. If sum and divisor share a factor of two, halving both does not change the
@@ -233,12 +235,7 @@ MmaKind make_separable(const Pass &pass, MmaKind kind, int64_t largest_sample, S
   }
   if (aligned) p.epilogue.mode = SumRounding::Byte;
 
-  for (int byte = 0; byte < bytes; byte++) {
-    for (int i = 0; i < pass.width(); i++)
-      put_byte(p.line[0][byte], kind.radius - pass.radius_x + i, row[i] >> 8 * byte);
-    for (int j = 0; j < pass.height(); j++)
-      put_byte(p.line[1][byte], kind.radius - pass.radius_y + j, column[j] >> 8 * byte);
-  }
+  put_factors(row, column, kind.radius, bytes, p);
   return kind;
 }
 
@@ -314,6 +311,21 @@ MmaKind make_dense(const Pass &pass, MmaKind kind, int64_t largest_sample, Dense
 }
 
 }  // namespace
+
+bool all_within(const std::vector<int32_t> &values, int32_t low, int32_t high) {
+  return std::all_of(values.begin(), values.end(), [=](int32_t v) { return v >= low && v <= high; });
+}
+
+void put_factors(const std::vector<int32_t> &row, const std::vector<int32_t> &column, int radius, int bytes,
+                 SeparableMmaParams &p) {
+  const std::vector<int32_t> *const factors[] = {&row, &column};
+  for (int line = 0; line < 2; line++) {
+    const int size = static_cast<int>(factors[line]->size());
+    for (int byte = 0; byte < bytes; byte++)
+      for (int i = 0; i < size; i++)
+        put_byte(p.line[line][byte], radius - size / 2 + i, (*factors[line])[i] >> 8 * byte);
+  }
+}
 
 MmaKind plan_mma(const Plan &plan, const Pass &pass, SeparableMmaParams &separable, DenseMmaParams &dense,
                  RowPairMmaParams *pairs) {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "cuda/launch_params.h"
 #include "plan/border.h"
@@ -112,11 +113,6 @@ struct Sharpening {
   int32_t unit, amount, sum_shift;
 };
 
-// Sets byte `index` of a line, which is 0, to the lowest byte of `value`.
-inline void put_byte(uint32_t *line, int index, int32_t value) {
-  line[index / 4] |= (static_cast<uint32_t>(value) & 0xffu) << index % 4 * 8;
-}
-
 struct MmaParams : FrameParams {
   int32_t radius_x, radius_y;  // of the mask
   int32_t tile_height;         // rows, a multiple of 8
@@ -155,6 +151,14 @@ struct RowPairMmaParams : MmaParams {
   SumScale scale;                                    // for U8, which uses only `start` of `epilogue`
   uint32_t line[kRowPairHeight][kRowPairLineWords];  // the coefficients of radius r begin at byte kRowPairRadius - r
 };
+
+// Whether all values are `low` to `high`.
+bool all_within(const std::vector<int32_t> &values, int32_t low, int32_t high);
+
+// Puts the lowest `bytes` bytes of the factors of a separable mask into the lines, which are zeros, for kernels of the
+// class `radius`.
+void put_factors(const std::vector<int32_t> &row, const std::vector<int32_t> &column, int radius, int bytes,
+                 SeparableMmaParams &p);
 
 // Chooses a structure for the pass and fills in its parameters except the frame and the tile height. `pairs`, if given,
 // is filled in as well if MmaKind::row_pairs. MmaShape::None if the pass is not linear, planes are not dense, or

@@ -15,10 +15,6 @@ namespace {
 // The shortest mask for which the kernels of weighted_strips.cuh are not faster, where sums fit 32 bits for these.
 constexpr int kLeastRadius = 3;
 
-bool all_up_to(const std::vector<int32_t> &factors, uint32_t most) {
-  return std::all_of(factors.begin(), factors.end(), [=](int32_t v) { return static_cast<uint32_t>(v) <= most; });
-}
-
 template <int kRadius>
 KernelLaunch<WeightedMmaParams> cut_strips(WeightedMmaParams &p) {
   using Shape = WeightedMmaShape<kRadius>;
@@ -38,13 +34,11 @@ bool takes_pass(const PassQuery &query) {
   const Pass &pass = query.pass();
   const IntegerMask &mask = pass.mask[0];
   const Rounding &rounding = pass.rounding[0][0];
-  const FrameLayout &layout = query.plan.layout;
   const int radius = std::max(pass.radius_x, pass.radius_y);
   return query.kernels.mma && pass.op == Op::WeightedMean && pass.separable() && pass.long_row.empty() &&
-         layout.uniform_dense() && layout.planes == 1 && layout.plane[0].container == Container::U8 &&
-         layout.plane[0].channels == 4 && (radius >= kLeastRadius || pass.sum_bits > 32) && radius <= kMostMmaRadius &&
+         has_words(query.plan.layout) && (radius >= kLeastRadius || pass.sum_bits > 32) && radius <= kMostMmaRadius &&
          !pass.keep_x && !pass.keep_y && is_mean(pass.sum_gain, rounding) && rounding.max == 255 &&
-         all_up_to(mask.row, kMostRowFactor) && all_up_to(mask.column, kMostColumnFactor) &&
+         all_within(mask.row, 0, kMostRowFactor) && all_within(mask.column, 0, kMostColumnFactor) &&
          std::accumulate(mask.row.begin(), mask.row.end(), uint64_t{0}) <= kMostRowFactors;
 }
 
@@ -59,12 +53,7 @@ KernelLaunch<WeightedMmaParams> choose(const PassQuery &query, WeightedMmaParams
   p.alpha_first = alpha_of(query.plan.layout).channel == 0;
   p.all = std::accumulate(mask.row.begin(), mask.row.end(), uint64_t{0}) *
           std::accumulate(mask.column.begin(), mask.column.end(), uint64_t{0});
-  for (int byte = 0; byte < kMostWeightBytes; byte++) {
-    for (int i = 0; i < pass.width(); i++)
-      put_byte(p.line[0][byte], radius_class - pass.radius_x + i, mask.row[i] >> 8 * byte);
-    for (int j = 0; j < pass.height(); j++)
-      put_byte(p.line[1][byte], radius_class - pass.radius_y + j, mask.column[j] >> 8 * byte);
-  }
+  put_factors(mask.row, mask.column, radius_class, kMostWeightBytes, p);
   return radius <= 4 ? cut_strips<4>(p) : radius <= 8 ? cut_strips<8>(p) : cut_strips<16>(p);
 }
 

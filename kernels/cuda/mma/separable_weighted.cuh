@@ -20,8 +20,8 @@ struct WeightedMmaParams : SeparableMmaParams {
 
 // The largest factors and sums that the kernel can do. Sums of a row: of 255 * 255 times each factor in 32 bits, of 255
 // times each in 24.
-constexpr uint32_t kMostRowFactor = (1u << 16) - 1, kMostColumnFactor = (1u << 24) - 1;
-constexpr uint32_t kMostRowFactors = ((1u << 24) - 1) / 255;
+constexpr int32_t kMostRowFactor = (1 << 16) - 1, kMostColumnFactor = (1 << 24) - 1;
+constexpr uint64_t kMostRowFactors = ((1 << 24) - 1) / 255;
 constexpr int kMostMmaRadius = 16;
 
 // Rows of a strip as in SeparableTuning. The blocks for which each radius limits its registers are as many as nothing

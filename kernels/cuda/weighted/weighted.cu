@@ -70,12 +70,6 @@ void launch_samples(const PassRun &run) {
   enqueue(run, KernelLaunch<WeightedParams<Sum>>{weighted_samples_kernel<Sum>, blocks, dim3(kWeightedThreads), 0}, p);
 }
 
-// Whether all pixels are words of four bytes.
-bool has_words(const FrameLayout &layout) {
-  const PlaneLayout &first = layout.plane[0];
-  return layout.planes == 1 && first.dense() && first.container == Container::U8 && first.channels == 4;
-}
-
 template <typename Sum, typename Row, typename Product, int kSlots>
 void launch_tiles(const PassRun &run) {
   WeightedParams<Sum> p = {};
