@@ -2,13 +2,15 @@
 //
 // Times regions beside the whole frame and a copy of it:
 //
-//   region-bench [--backend=cuda|cpu]
+//   region-bench [--backend=cuda|cpu] [--only=TEXT]
 //
 // cuda: 4K RGBA in device memory, filtered in place; and 4K NV12 in pinned host memory, frames a second. As
 // kernel-bench, 40 frames in a graph over frames that exceed the L2 cache; the lists of tiles and pixels, which the
 // graph copies to the device as well, are counted. Exits with 77 where there is no device.
 //
 // cpu: 4K RGBA in host memory, filtered in place by all processors, the median of 15 frames.
+//
+// --only: the lines of a table that contain TEXT.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -152,7 +154,8 @@ class HostTimer : public Timer {
 
 class RegionBench {
  public:
-  explicit RegionBench(Timer *timer) : layout_(layout_of("RGBA", kWidth, kHeight)), timer_(timer) {
+  RegionBench(Timer *timer, std::string only)
+      : layout_(layout_of("RGBA", kWidth, kHeight)), timer_(timer), only_(std::move(only)) {
     copy_ = timer_->copy();
     std::printf("4K RGBA in %s memory, us; a copy of the frame: %.2f\n", timer_->memory(), copy_);
     std::printf("%-44s %9s %9s %9s\n", "", "us", "x copy", "% whole");
@@ -165,27 +168,30 @@ class RegionBench {
                                                                {"mosaic 32", settings(Mask::Mosaic, 32)}};
     for (const auto &[name, s] : filters) {
       const std::string filter = name;
-      const double whole = print(filter + ", the whole frame", time({{make_plan(s, layout_), {}}}, false));
+      const auto plan = make_plan(s, layout_);
+      whole_ = 0;
+      time(filter + ", the whole frame", {{plan, {}}}, false);
       for (const double part : {0.5, 0.25, 0.1, 0.01}) {
         const std::string text = filter + ", a region of " + std::to_string(static_cast<int>(100 * part)) + " %";
-        print(text, time({{make_plan(s, layout_), part_of_frame(part)}}, true), whole);
-        if (part == 0.1)
-          print(text + ", not writable", time({{make_plan(s, layout_), part_of_frame(part)}}, false), whole);
+        time(text, {{plan, part_of_frame(part)}}, true);
+        if (part == 0.1) time(text + ", not writable", {{plan, part_of_frame(part)}}, false);
       }
     }
     const auto gauss = make_plan(settings(Mask::Gauss, 31), layout_);
-    const double whole = time({{gauss, {}}}, false);
+    whole_ = 0;
+    time("gauss 31", {{gauss, {}}}, false);
     const std::vector<Region> many = squares(500, 64, 64);
-    print("gauss 31, one region of their area",
-          time({{gauss, part_of_frame(500.0 * 64 * 64 / kWidth / kHeight)}}, true), whole);
-    print("gauss 31, 500 regions of 64x64", time({{gauss, rectangles(many)}}, true), whole);
+    time("gauss 31, one region of their area", {{gauss, part_of_frame(500.0 * 64 * 64 / kWidth / kHeight)}}, true);
+    time("gauss 31, 500 regions of 64x64", {{gauss, rectangles(many)}}, true);
     Regions ellipses = rectangles(many);
     ellipses.ellipse = true;
-    print("gauss 31, 500 ellipses of 64x64", time({{gauss, ellipses}}, true), whole);
-    print("gauss, 500 of 32 to 96, a sigma each", time(by_strength(squares(500, 32, 96)), true), whole);
-    print("gauss 31, 10,000 regions of 64x64", time({{gauss, rectangles(scattered(10000))}}, true), whole);
-    print("gauss 31, a mask of the frame's size", time({{gauss, disks()}}, true), whole);
-    print("gauss 31, all but a region of 10 %", time({{gauss, inverted(part_of_frame(0.1))}}, true), whole);
+    time("gauss 31, 500 ellipses of 64x64", {{gauss, ellipses}}, true);
+    time("gauss 31, 10 regions of 64x64", {{gauss, rectangles(squares(10, 64, 64))}}, true);
+    time("gauss, 10 of 32 to 96, a sigma each", by_strength(squares(10, 32, 96)), true);
+    time("gauss, 500 of 32 to 96, a sigma each", by_strength(squares(500, 32, 96)), true);
+    time("gauss 31, 10,000 regions of 64x64", {{gauss, rectangles(scattered(10000))}}, true);
+    time("gauss 31, a mask of the frame's size", {{gauss, disks()}}, true);
+    time("gauss 31, all but a region of 10 %", {{gauss, inverted(part_of_frame(0.1))}}, true);
   }
 
  private:
@@ -235,18 +241,20 @@ class RegionBench {
     return regions;
   }
 
-  double time(const std::vector<PlannedRegions> &planned, bool in_place) { return timer_->filter(planned, in_place); }
-
-  double print(const std::string &what, double us, double whole = 0) {
+  // Prints a line. The first one after whole_ = 0 is what the others are compared with.
+  void time(const std::string &what, const std::vector<PlannedRegions> &planned, bool in_place) {
+    if (what.find(only_) == std::string::npos) return;
+    const double us = timer_->filter(planned, in_place);
     std::printf("%-44s %9.2f %9.2f", what.c_str(), us, us / copy_);
-    std::printf(whole ? " %8.1f\n" : "\n", 100 * us / whole);
+    std::printf(whole_ ? " %8.1f\n" : "\n", 100 * us / whole_);
     std::fflush(stdout);
-    return us;
+    if (!whole_) whole_ = us;
   }
 
   const FrameLayout layout_;
   Timer *const timer_;
-  double copy_ = 0;
+  const std::string only_;
+  double copy_ = 0, whole_ = 0;
 };
 
 // Frames a second of NV12 in pinned host memory, four in flight, each filtered in place.
@@ -285,10 +293,10 @@ double host_frames(const FilterSettings &s, const Regions &regions) {
 
 }  // namespace
 
-int run(const std::string &backend) {
+int run(const std::string &backend, const std::string &only) {
   if (backend == "cpu") {
     HostTimer timer;
-    RegionBench(&timer).run();
+    RegionBench(&timer, only).run();
     return 0;
   }
   if (cuda_device_count() == 0) {
@@ -296,7 +304,8 @@ int run(const std::string &backend) {
     return 77;
   }
   DeviceTimer timer(layout_of("RGBA", kWidth, kHeight));
-  RegionBench(&timer).run();
+  RegionBench(&timer, only).run();
+  if (!only.empty()) return 0;
   const FilterSettings gauss = settings(Mask::Gauss, 31);
   const double whole = host_frames(gauss, {});
   std::printf("4K NV12 in pinned host memory, frames a second: %.0f\n", whole);
@@ -310,10 +319,17 @@ int run(const std::string &backend) {
 }  // namespace cudaconv::bench
 
 int main(int argc, char **argv) {
-  const std::string option = argc > 1 ? argv[1] : "--backend=cuda";
-  if (argc > 2 || (option != "--backend=cuda" && option != "--backend=cpu")) {
-    std::fprintf(stderr, "usage: %s [--backend=cuda|cpu]\n", argv[0]);
-    return 2;
+  std::string backend = "cuda", only;
+  for (int i = 1; i < argc; i++) {
+    const std::string option = argv[i], value = option.substr(option.find('=') + 1);
+    if (option == "--backend=cuda" || option == "--backend=cpu") {
+      backend = value;
+    } else if (option.rfind("--only=", 0) == 0) {
+      only = value;
+    } else {
+      std::fprintf(stderr, "usage: %s [--backend=cuda|cpu] [--only=TEXT]\n", argv[0]);
+      return 2;
+    }
   }
-  return cudaconv::bench::run(option.substr(option.find('=') + 1));
+  return cudaconv::bench::run(backend, only);
 }
