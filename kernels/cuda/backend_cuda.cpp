@@ -363,9 +363,9 @@ class CudaBackend : public Backend {
     }
     if (meets) slot.merged.prepare(first.memory);
     const auto place = [&](const Batch &batch, std::vector<FrameView> from, const FrameView &to) {
-      deferred.add([=, &first, &lists, stream = stream_.get()](const uint32_t *) {
+      deferred.add([=, &batch, &first, &lists, stream = stream_.get()](const uint32_t *) {
         if (lists.cells_ready) lists.cells_ready->make_wait(stream);
-        launch_put_in_place(first, lists.device_cells + batch.first_cell, batch.cells, lists.device_bits, from, to,
+        launch_put_in_place(first, batch.selection, lists.device_cells + batch.first_cell, lists.device_bits, from, to,
                             stream);
       });
     };
@@ -427,15 +427,11 @@ class CudaBackend : public Backend {
     // The results of earlier stages are read from the frame.
     for (size_t s = 0; s < index; s++) set(filter.passes[stages[s].end - 1].target, frame);
     set(filter.passes[stages[index].end - 1].target, result);
-    for (const PreparedLaunch &launch : group.prepared->launches) {
+    for (size_t i = 0; i < group.computed.size(); i++) {
+      const PreparedLaunch &launch = group.prepared->launches[i];
       if (launch.first < stages[index].begin || launch.first >= stages[index].end) continue;
-      std::vector<PartArea> areas;
-      std::vector<const PartArea *> of_parts;
-      for (size_t i = 0; i < filter.parts.size(); i++)
-        areas.emplace_back(group.work.computed(launch.first + launch.passes - 1, i));
-      for (const PartArea &area : areas) of_parts.push_back(&area);
       PassRun run = {{filter, 0, kernels_}, buffers, stream, masks};
-      run.areas = &of_parts;
+      run.areas = &group.computed[i];
       run.deferred = &deferred;
       launch_prepared(launch, run);
     }

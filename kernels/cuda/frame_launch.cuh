@@ -18,20 +18,23 @@ struct KernelLaunch {
 };
 
 // Enqueues a launch on the tiles that the parameters describe: at once or, with regions, deferred with a list of its
-// tiles. Throws Error{Device}.
+// tiles where it needs one. Throws Error{Device}.
 template <typename Params, typename... Args>
 void enqueue(const PassRun &run, const KernelLaunch<Params, Args...> &launch_as, const Params &p, const Args &...args) {
   const auto enqueue_on = [name = run.name, launch_as, stream = run.stream, args...](unsigned blocks, const Params &p) {
     enqueue(name, launch_as.kernel, dim3(blocks), launch_as.threads, launch_as.shared_bytes, stream, p, args...);
   };
   if (!run.deferred) return enqueue_on(launch_as.blocks, p);
+  if (!p.host[0].area)
+    return run.deferred->add([enqueue_on, p, blocks = launch_as.blocks](const uint32_t *) { enqueue_on(blocks, p); });
   Params listed = p;
-  const size_t first = run.deferred->tiles().size(), blocks = run.deferred->list_tiles(listed);
-  if (blocks == 0) return;
-  run.deferred->add([enqueue_on, listed, first, blocks](const uint32_t *tiles) {
+  const size_t first = run.deferred->tiles().size();
+  const TileSelection selection = run.deferred->select_tiles(listed);
+  if (selection.tiles == 0) return;
+  run.deferred->add([enqueue_on, listed, first, selection](const uint32_t *tiles) {
     Params on_tiles = listed;
-    on_tiles.tile_list = tiles + first;
-    enqueue_on(static_cast<unsigned>(blocks), on_tiles);
+    if (selection.listed) on_tiles.tile_list = tiles + first;
+    enqueue_on(selection.tiles, on_tiles);
   });
 }
 

@@ -13,7 +13,7 @@
 
 namespace cudaconv {
 
-struct PartArea;
+class PartArea;
 
 constexpr int kMaxParts = 2 * kMaxPlanes;  // both fields of every plane
 constexpr int kMaxMaskValues = 31 * 31;
@@ -50,12 +50,16 @@ struct alignas(64) PartParams {
   int32_t width, height;               // pixels
   int32_t tiles_x;                     // tiles in a row of tiles
   uint32_t tiles_x_reciprocal;         // floor((2^32 - 1) / tiles_x)
-  int32_t channels, step;
-  Container container;
-  bool row_is_multiple_of_16;         // rows are a multiple of 16 bytes
+  int32_t column_step;                 // from one column of tiles to the next, in what the kernel counts columns in
+  int32_t first_column;                // where the first tile lies
+  uint16_t first_row;
   bool has_filtered, has_unfiltered;  // whether any channel is filtered, and whether any is not
+  int32_t channels;
 
-  int32_t first;
+  int32_t first, step;
+  uint8_t number;  // of the part of the frame
+  Container container;
+  bool row_is_multiple_of_16;  // rows are a multiple of 16 bytes
   const uint8_t *subtrahend, *copy;
   int64_t subtrahend_pitch, copy_pitch;
   ChannelParams channel[kMaxChannels];
@@ -67,14 +71,15 @@ struct alignas(64) PartParams {
 // What every kernel takes: the frame with all its parts.
 struct FrameParams {
   int32_t parts;
+  // Device memory with the numbers of the tiles to work on, one for each block, or nullptr. Rows of listed tiles are
+  // not a tile's height apart but `list_step` rows of the part, and their columns are less than a tile's width apart,
+  // so that tiles begin where they are needed.
+  int32_t list_step;
+  const uint32_t *tile_list;
+  Border border;
   // The tiles have numbers, part by part and row by row; these are the parts' first ones. Without a list a block works
   // on the tile of its own number.
   int32_t first_block[kMaxParts];
-  // Device memory with the numbers of the tiles to work on, one for each block, or nullptr. Rows of listed tiles are
-  // not a tile's height apart but `list_step` rows of the part, so that tiles begin where they are needed.
-  const uint32_t *tile_list;
-  int32_t list_step;
-  Border border;
   PartParams part[kMaxParts];
   int32_t keep_x, keep_y;
   int64_t sum_gain, center_gain;  // see Pass
@@ -82,11 +87,12 @@ struct FrameParams {
   int32_t has_gain;
   Norm norm;
   Rounding rounding[2];  // channels of a frame have at most two depths
-  // For the host only: the pixels of a part to work on, nullptr for all of them, and the size of its tiles: tile_width
-  // in a unit of which `row` make a row of the part, tile_height in rows.
+  // For the host only: the pixels of a part to work on, nullptr for all of them, the size of its tiles: tile_width in a
+  // unit of which `row` make a row of the part, tile_height in rows, and the grid on which tiles lie that regions need.
   struct Host {
     const PartArea *area;
     int32_t tile_width, row, tile_height;
+    int32_t step_x, step_y;
   } host[kMaxParts];
 };
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "cuda/cuda_resources.h"
 #include "cuda/device/arch.cuh"
@@ -36,6 +37,37 @@ int architecture_of(const void *kernel) {
                                          cudaGetErrorString(result) + " (" + cudaGetErrorName(result) + ")");
 }
 
+// Columns of a pixel.
+int columns_of_pixel(const FrameParams::Host &host) {
+  return host.row / host.area->width;
+}
+
+// Makes the tiles of a part those that hold a rectangle. Returns how many there are, 0 if the part cannot begin there.
+int32_t cut_rectangle(const PixelRect &rect, const FrameParams::Host &host, PartParams &part) {
+  const int begin = rect.x0 * columns_of_pixel(host), end = rect.x1 * columns_of_pixel(host);
+  const int x = begin / host.step_x * host.step_x, y = rect.y0 / host.step_y * host.step_y;
+  if (y > UINT16_MAX) return 0;
+  number_columns(part, (end - x + host.tile_width - 1) / host.tile_width, host.tile_width);
+  part.first_column = x;
+  part.first_row = static_cast<uint16_t>(y);
+  return part.tiles_x * ((rect.y1 - y + host.tile_height - 1) / host.tile_height);
+}
+
+// Whether rectangles are so large, or so many, that their tiles would be most of the frame, as if each were `kMore`
+// pixels wider and higher. Found on H200 (region-bench): half of the frame as one rectangle takes half its time, two
+// thirds as 144 squares take more than the whole.
+bool cover_most(const std::vector<PartArea> &areas, const FrameParams &p) {
+  constexpr double kMore = 32, kMost = 0.75;
+  double covered = 0, all = 0;
+  for (int i = 0; i < p.parts; i++) {
+    const PartArea &area = areas[i];
+    covered += area.pixels + kMore * (area.widths + area.heights) +
+               kMore * kMore * static_cast<double>(area.rectangles.size());
+    all += static_cast<double>(p.part[i].width) * p.part[i].height;
+  }
+  return covered >= kMost * all;
+}
+
 }  // namespace
 
 KernelSets find_kernels() {
@@ -60,6 +92,7 @@ void fill_frame(const PassQuery &query, FrameParams &p) {
   for (const Plan::Part &part : plan.parts) {
     const PlaneLayout &layout = plan.layout.plane[part.plane];
     PartParams &out = p.part[p.parts++];
+    out.number = static_cast<uint8_t>(p.parts - 1);
     out.width = layout.width;
     out.height = part.height;
     out.channels = layout.channels;
@@ -100,11 +133,13 @@ void fill_frame(const PassRun &run, size_t last, FrameParams &p) {
     out.subtrahend = rows(pass.subtrahend, &out.subtrahend_pitch);
     out.copy = rows(pass.copy_source, &out.copy_pitch);
     out.target = rows(plan.passes[last].target, &out.target_pitch);
-    if (run.areas) p.host[i].area = (*run.areas)[i];
   }
+  if (run.areas && !cover_most(*run.areas, p))
+    for (int i = 0; i < p.parts; i++) p.host[i].area = &(*run.areas)[i];
 }
 
-PartArea::PartArea(const Area &area) : width(area.width()), rectangles(area.rectangles()), bounds(area.bounds()) {
+PartArea::PartArea(const Area &area, int radius_x, int radius_y)
+    : width(area.width()), rectangles(area.joined(radius_x, radius_y)), bounds(area.bounds()) {
   for (const PixelRect &r : rectangles) {
     pixels += static_cast<double>(r.pixels());
     widths += r.width();
@@ -112,49 +147,66 @@ PartArea::PartArea(const Area &area) : width(area.width()), rectangles(area.rect
   }
 }
 
-// The estimate: a rectangle at any position reaches into 1 + (width - 1) / tile width columns of tiles on average. In
-// each, tiles begin with its first row, so that half a tile on average lies below its last.
+int aligned_columns(const PartParams &part, int row) {
+  constexpr int kAlignment = 16;
+  const int sample_bytes = part.container == Container::U8 ? 1 : part.container == Container::Packed32 ? 4 : 2;
+  const int pixel_bytes = part.step * sample_bytes, column_bytes = std::max(part.width * pixel_bytes / row, 1);
+  return std::lcm(kAlignment, pixel_bytes) / column_bytes;
+}
+
+// The estimate: a rectangle takes half a tile more than its size, on average, across and down.
 int64_t blocks_of_area(const FrameParams::Host &host) {
   const PartArea &area = *host.area;
   const double width = static_cast<double>(host.tile_width) * area.width / host.row, height = host.tile_height;
   return static_cast<int64_t>(std::ceil(area.pixels / (width * height) + area.widths / width / 2 +
-                                        area.heights / height + static_cast<double>(area.rectangles.size()) / 2));
+                                        area.heights / height / 2 + static_cast<double>(area.rectangles.size()) / 4));
 }
 
-size_t DeferredLaunches::list_tiles(FrameParams &p) {
-  struct Rows {
-    int begin, end;
-  };
+const std::vector<TileCorner> &PartArea::tiles(const TileGrid &grid, int unit) const {
+  const auto same = [&](const Cover &cover) { return cover.grid == grid; };
+  const auto found = std::find_if(covers_.begin(), covers_.end(), same);
+  if (found != covers_.end()) return found->tiles;
+  std::vector<PixelRect> columns = rectangles;
+  for (PixelRect &r : columns) r = {r.x0 * unit, r.y0, r.x1 * unit, r.y1};
+  covers_.push_back({grid, cover_with_tiles(std::move(columns), grid)});
+  return covers_.back().tiles;
+}
+
+TileSelection DeferredLaunches::select_tiles(FrameParams &p) {
+  std::vector<PartParams> parts;
+  std::vector<int32_t> first_block;
+  int32_t tiles = 0;
+  for (int i = 0; i < p.parts; i++) {
+    for (const PixelRect &rect : p.host[i].area->rectangles) {
+      PartParams part = p.part[i];
+      const int32_t count = cut_rectangle(rect, p.host[i], part);
+      if (count == 0 || parts.size() == kMaxParts) return {list_tiles(p), true};
+      parts.push_back(part);
+      first_block.push_back(tiles);
+      tiles += count;
+    }
+  }
+  p.parts = static_cast<int32_t>(parts.size());
+  std::copy(parts.begin(), parts.end(), p.part);
+  std::copy(first_block.begin(), first_block.end(), p.first_block);
+  return {static_cast<unsigned>(tiles), false};
+}
+
+unsigned DeferredLaunches::list_tiles(FrameParams &p) {
   const size_t before = tiles_.size();
-  std::vector<std::vector<Rows>> needed;  // by columns of tiles
-  uint32_t first_number = 0;
+  int32_t first_tile = 0;  // there are at most as many numbers as the frame has vectors of 16 bytes
+  p.list_step = p.host[0].step_y;
   for (int i = 0; i < p.parts; i++) {
     const FrameParams::Host &host = p.host[i];
-    const int columns = p.part[i].tiles_x;
-    const int64_t unit = host.row / host.area->width;  // units of a pixel
-    needed.assign(columns, {});
-    for (const PixelRect &r : host.area->rectangles) {
-      const auto right = static_cast<int>((r.x1 * unit + host.tile_width - 1) / host.tile_width);
-      for (auto column = static_cast<int>(r.x0 * unit / host.tile_width); column < right; column++)
-        needed[column].push_back({r.y0, r.y1});
-    }
-    for (int column = 0; column < columns; column++) {
-      std::vector<Rows> &rows = needed[column];
-      std::sort(rows.begin(), rows.end(), [](const Rows &a, const Rows &b) { return a.begin < b.begin; });
-      int done = 0;  // rows above this one lie in tiles
-      for (const Rows &r : rows)
-        while (done < r.end) {
-          if (done < r.begin) done = r.begin / p.list_step * p.list_step;
-          tiles_.push_back(first_number + static_cast<uint32_t>(done / p.list_step * columns + column));
-          done += host.tile_height;
-        }
-    }
-    p.first_block[i] = static_cast<int32_t>(first_number);
-    first_number += static_cast<uint32_t>((p.part[i].height + p.list_step - 1) / p.list_step * columns);
+    PartParams &part = p.part[i];
+    p.first_block[i] = first_tile;
+    number_columns(part, (host.row + host.step_x - 1) / host.step_x, host.step_x);
+    const TileGrid grid = {host.tile_width, host.tile_height, host.step_x, host.step_y};
+    for (const TileCorner &tile : host.area->tiles(grid, columns_of_pixel(host)))
+      tiles_.push_back(static_cast<uint32_t>(first_tile + tile.y / host.step_y * part.tiles_x + tile.x / host.step_x));
+    first_tile += (part.height + host.step_y - 1) / host.step_y * part.tiles_x;
   }
-  // Row by row, because neighbours read the same halos.
-  std::sort(tiles_.begin() + static_cast<ptrdiff_t>(before), tiles_.end());
-  return tiles_.size() - before;
+  return static_cast<unsigned>(tiles_.size() - before);
 }
 
 }  // namespace cudaconv

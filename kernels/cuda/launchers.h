@@ -7,7 +7,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <deque>
 #include <functional>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -15,6 +17,7 @@
 #include "cuda/launch_params.h"
 #include "plan/area.h"
 #include "plan/plan.h"
+#include "plan/tile_cover.h"
 
 namespace cudaconv {
 
@@ -35,12 +38,25 @@ struct FrameBuffers {
 };
 
 // The pixels of a part to work on, as rectangles, with the sums of their areas, widths and heights.
-struct PartArea {
-  explicit PartArea(const Area &area);
+class PartArea {
+ public:
+  // The rectangles are those of area.joined() for windows of these radii.
+  PartArea(const Area &area, int radius_x, int radius_y);
+
   int width;  // of the part, in pixels
   std::vector<PixelRect> rectangles;
   PixelRect bounds;
   double pixels = 0, widths = 0, heights = 0;
+
+  // Tiles that hold the pixels, of which a row has `unit` columns each. They are kept for later frames with this area.
+  const std::vector<TileCorner> &tiles(const TileGrid &grid, int unit) const;
+
+ private:
+  struct Cover {
+    TileGrid grid;
+    std::vector<TileCorner> tiles;
+  };
+  mutable std::deque<Cover> covers_;
 };
 
 class DeferredLaunches;
@@ -53,7 +69,7 @@ struct PassRun : PassQuery {
   const char *name = nullptr;  // of the structure, for messages
   // With regions: the pixels of each part that the last pass computes, and the list that keeps launches until the
   // numbers of their tiles are on the device.
-  const std::vector<const PartArea *> *areas = nullptr;
+  const std::vector<PartArea> *areas = nullptr;
   DeferredLaunches *deferred = nullptr;
 };
 
@@ -85,8 +101,9 @@ struct TileSize {
   int width, row, height;
 };
 
-// Where the tiles that regions need may begin: at any row, or at multiples of their height alone.
-enum class TileRows { Any, Multiples };
+// Where the tiles that regions need may lie: at any row, and at any column whose address is a multiple of 16 bytes; or
+// at multiples of their size alone.
+enum class TileCorners { Anywhere, Multiples };
 
 // Fills in the parameters of a pass except addresses, areas and tiles.
 void fill_frame(const PassQuery &query, FrameParams &p);
@@ -109,15 +126,25 @@ void for_samples_of_words(const PartParams &part, Function function) {
   }
 }
 
-// Estimates how many tiles contain pixels of a part's area.
+// Estimates how many tiles hold the pixels of a part's area.
 int64_t blocks_of_area(const FrameParams::Host &host);
+
+// The least number of columns whose bytes are whole pixels and a multiple of 16 bytes. `row`: columns of a row of the
+// part.
+int aligned_columns(const PartParams &part, int row);
+
+// Gives a part's tiles their numbers: `columns` to a row, `step` from one to the next.
+inline void number_columns(PartParams &part, int columns, int step) {
+  part.column_step = step;
+  part.tiles_x = columns;
+  part.tiles_x_reciprocal = 0xffffffffu / static_cast<uint32_t>(columns);
+}
 
 // Cuts each part into tiles of the size that size_of(part) returns. Returns the number of blocks, an estimate where
 // only some tiles are worked on. Grids have one dimension, because the other two end at 65,535.
 template <typename SizeOf>
-unsigned cut_tiles(FrameParams &p, SizeOf size_of, TileRows tile_rows = TileRows::Any) {
+unsigned cut_tiles(FrameParams &p, SizeOf size_of, TileCorners corners = TileCorners::Anywhere) {
   int64_t tiles = 0, blocks = 0;
-  p.list_step = 1;
   for (int i = 0; i < p.parts; i++) {
     const TileSize size = size_of(p.part[i]);
     const int columns = (size.row + size.width - 1) / size.width;
@@ -126,10 +153,11 @@ unsigned cut_tiles(FrameParams &p, SizeOf size_of, TileRows tile_rows = TileRows
     host.tile_width = size.width;
     host.row = size.row;
     host.tile_height = size.height;
-    if (tile_rows == TileRows::Multiples) p.list_step = size.height;  // of all parts alike
+    const bool anywhere = corners == TileCorners::Anywhere;
+    host.step_x = anywhere ? std::gcd(size.width, aligned_columns(p.part[i], size.row)) : size.width;
+    host.step_y = anywhere ? 1 : size.height;
     p.first_block[i] = static_cast<int32_t>(tiles);
-    p.part[i].tiles_x = columns;
-    p.part[i].tiles_x_reciprocal = 0xffffffffu / static_cast<uint32_t>(columns);
+    number_columns(p.part[i], columns, size.width);
     tiles += all;
     blocks += host.area ? std::min(all, blocks_of_area(host)) : all;
   }
@@ -137,14 +165,21 @@ unsigned cut_tiles(FrameParams &p, SizeOf size_of, TileRows tile_rows = TileRows
 }
 
 // Cuts each part into tiles of the same size, in pixels.
-inline unsigned cut_tiles(FrameParams &p, int tile_width, int tile_height, TileRows tile_rows = TileRows::Any) {
+inline unsigned cut_tiles(FrameParams &p, int tile_width, int tile_height,
+                          TileCorners corners = TileCorners::Anywhere) {
   return cut_tiles(
       p,
       [&](const PartParams &part) {
         return TileSize{tile_width, part.width, tile_height};
       },
-      tile_rows);
+      corners);
 }
+
+// The tiles that a launch works on, and whether by a list.
+struct TileSelection {
+  unsigned tiles;
+  bool listed;
+};
 
 // Launches of a frame with regions, kept until the numbers of their tiles are on the device.
 class DeferredLaunches {
@@ -152,15 +187,17 @@ class DeferredLaunches {
   // Enqueues a launch; `tiles` is the copy of tiles() on the device.
   using Launch = std::function<void(const uint32_t *tiles)>;
 
-  // Appends tiles that hold the areas in p.host to tiles(), with numbers as listed tiles have them, and sets
-  // p.first_block to such numbers. Returns how many there are.
-  size_t list_tiles(FrameParams &p);
+  // Makes `p` work on tiles that hold the areas in p.host. Few rectangles become parts of their own, whose tiles may
+  // overlap where they touch. Else the tiles are numbered, and their numbers appended to tiles().
+  TileSelection select_tiles(FrameParams &p);
   void add(Launch launch) { launches_.push_back(std::move(launch)); }
 
   const std::vector<uint32_t> &tiles() const { return tiles_; }
   const std::vector<Launch> &launches() const { return launches_; }
 
  private:
+  unsigned list_tiles(FrameParams &p);
+
   std::vector<uint32_t> tiles_;
   std::vector<Launch> launches_;
 };

@@ -227,7 +227,7 @@ void launch_blur(const PassRun &run) {
       [](const PartParams &part) {
         return TileSize{4 * kExpandWidth, part.width * part.channels, kExpandRows};
       },
-      TileRows::Multiples);
+      TileCorners::Multiples);
   fill_blur(run, p);
   enqueue_coarse(run, true, p);
   // The most samples of a tile's row of expanded columns: a tile may begin within a pixel and within a cell.
@@ -241,7 +241,7 @@ void launch_blur(const PassRun &run) {
 void launch_blur_samples(const PassRun &run) {
   BlurParams p = {};
   fill_frame(run, p);
-  const unsigned blocks = cut_tiles(p, kSampleTile, kSampleTile, TileRows::Multiples);
+  const unsigned blocks = cut_tiles(p, kSampleTile, kSampleTile, TileCorners::Multiples);
   fill_blur(run, p);
   enqueue_coarse(run, false, p);
   PassRun named = run;

@@ -125,7 +125,7 @@ template <int kLogFactor>
 __device__ inline void expand_columns(const BlurParams &p, const Tile &tile, int cell0, int samples,
                                       int32_t *expanded) {
   const PartParams &part = tile.part;
-  const CoarseBuffers &coarse = p.coarse[&part - p.part];
+  const CoarseBuffers &coarse = p.coarse[part.number];
   constexpr int kFactor = 1 << kLogFactor;
   static_assert(kExpandRun % kFactor == 0, "phases are known at compile time");
   const int half = 1 << (p.expand_shift - 1);
@@ -246,7 +246,7 @@ template <int kChannels, BlurFinish kFinish, int kLogFactor>
 __global__ void __launch_bounds__(kBlurThreads) expand_kernel(const __grid_constant__ BlurParams p) {
   // Words of a row that a thread computes.
   constexpr int kWords = kChannels == 4 ? (kLogFactor == 1 ? 2 : 4) : 1;
-  const Tile tile = locate_tile(p, 4 * kExpandWidth, kExpandRows);
+  const Tile tile = locate_tile(p, kExpandRows);
   const PartParams &part = tile.part;
   const int channels = part.channels, row_bytes = part.width * channels;
   const int end_byte = min(tile.x0 + 4 * kExpandWidth, row_bytes);
@@ -309,9 +309,9 @@ constexpr int kSampleTile = 16;  // pixels across and down
 
 // expand_kernel() for frames of any layout, with one thread for each pixel.
 __global__ void __launch_bounds__(kBlurThreads) expand_samples_kernel(const __grid_constant__ BlurParams p) {
-  const Tile tile = locate_tile(p, kSampleTile, kSampleTile);
+  const Tile tile = locate_tile(p, kSampleTile);
   const PartParams &part = tile.part;
-  const CoarseBuffers &coarse = p.coarse[&part - p.part];
+  const CoarseBuffers &coarse = p.coarse[part.number];
   const int x = tile.x0 + static_cast<int>(threadIdx.x % kSampleTile);
   const int y = tile.y0 + static_cast<int>(threadIdx.x / kSampleTile);
   const int inside_x = min(x, part.width - 1), inside_y = min(y, part.height - 1), factor = 1 << p.log_factor;

@@ -405,7 +405,7 @@ __device__ inline void change_sums(const PartParams &part, const BoxRing &ring, 
 
 __global__ void __launch_bounds__(kBoxThreads, BoxTuning::kStripBlocks)
     box_strip_kernel(const __grid_constant__ BoxParams p) {
-  const Tile tile = locate_u8x4_tile(p, p.tile);
+  const Tile tile = locate_tile(p, p.tile.height);
   const PartParams &part = tile.part;
   if (!part.has_filtered) return copy_tile(part, tile.x0, tile.y0, p.tile.pixels[part.channels - 1], p.tile.height);
   const int warp = warp_uniform(static_cast<int>(threadIdx.x) / 32);

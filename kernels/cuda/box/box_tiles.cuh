@@ -109,7 +109,7 @@ __global__ void __launch_bounds__(Shape::kThreads, BoxTuning::kTileBoundBlocks)
     box_kernel(const __grid_constant__ BoxParams p) {
   constexpr int kPitch = Shape::kPitch, kPairPitch = kPitch / 2;
   const U8x4Tile &shape = p.tile;
-  const Tile tile = locate_u8x4_tile(p, shape);
+  const Tile tile = locate_tile(p, shape.height);
   const PartParams &part = tile.part;
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, radius_x = p.width / 2, radius_y = p.height / 2;
   const int result_rows = min(shape.height, part.height - tile.y0), rows = result_rows + 2 * radius_y;

@@ -15,18 +15,18 @@ __device__ inline int warp_uniform(int v) {
   return __shfl_sync(0xffffffffu, v, 0);
 }
 
-// A tile: its part, and its first pixel there.
+// A tile: its part, and its first column and row there. Columns count pixels or what else cut_tiles() was told.
 struct Tile {
   const PartParams &part;
   int x0, y0;
 };
 
-// The position of tile `index` of the frame.
-__device__ inline Tile locate_tile(const FrameParams &p, int index, int tile_width, int tile_height) {
+// The position of tile `number` of the frame. `row_step`: rows from one row of tiles to the next.
+__device__ inline Tile locate_tile(const FrameParams &p, int number, int row_step) {
   int i = 0;
-  while (i + 1 < p.parts && index >= p.first_block[i + 1]) i++;
+  while (i + 1 < p.parts && number >= p.first_block[i + 1]) i++;
   const PartParams &part = p.part[i];
-  const int tile = index - p.first_block[i];
+  const int tile = number - p.first_block[i];
   // The estimate of the row is exact or one too small.
   int row = static_cast<int>(high_product(static_cast<uint32_t>(tile), part.tiles_x_reciprocal));
   int column = tile - row * part.tiles_x;
@@ -34,19 +34,28 @@ __device__ inline Tile locate_tile(const FrameParams &p, int index, int tile_wid
     row++;
     column -= part.tiles_x;
   }
-  return {part, column * tile_width, row * tile_height};
+  return {part, part.first_column + column * part.column_step, part.first_row + row * row_step};
 }
 
 // The tile of this block.
-__device__ inline Tile locate_tile(const FrameParams &p, int tile_width, int tile_height) {
-  int index = static_cast<int>(blockIdx.x);
+__device__ inline Tile locate_tile(const FrameParams &p, int tile_height) {
+  int number = static_cast<int>(blockIdx.x), row_step = tile_height;
   // Both cases end in one call: with a call in each, nvcc 13 reads the parameters as from any memory, and every kernel
   // takes two microseconds more.
   if (p.tile_list) {
-    index = warp_uniform(static_cast<int>(p.tile_list[index]));
-    tile_height = p.list_step;
+    number = warp_uniform(static_cast<int>(p.tile_list[number]));
+    row_step = p.list_step;
   }
-  return locate_tile(p, index, tile_width, tile_height);
+  return locate_tile(p, number, row_step);
+}
+
+// The pixel `more` pixels behind x, where both x and `more` are multiples of 16 bytes: as a product, so that the
+// compiler knows that the sum is one, too. With a plain sum, or with x & -kPixels, nvcc 13 spills in two kernels of
+// separable_strip.cuh.
+template <int kPixelBytes>
+__device__ inline int aligned_column(int x, int more = 0) {
+  constexpr int kPixels = kPixelBytes == 3 ? 16 : 16 / kPixelBytes;
+  return (x / kPixels + more / kPixels) * kPixels;
 }
 
 // Reads one channel of a plane. Whatever the container, a sample is one byte or some bits of two bytes, also as a field

@@ -75,13 +75,6 @@ inline U8x4Tile make_u8x4_tile(int width, int height, int radius_x, int radius_y
   return tile;
 }
 
-// The block's tile: its part, and the first pixel of its first subtile.
-__device__ inline Tile locate_u8x4_tile(const FrameParams &p, const U8x4Tile &shape) {
-  Tile tile = locate_tile(p, 1, shape.height);
-  tile.x0 *= shape.pixels[tile.part.channels - 1];
-  return tile;
-}
-
 __device__ inline uint32_t even_bytes(uint32_t u8x4) {
   return u8x4 & 0x00ff00ffu;
 }

@@ -32,6 +32,7 @@ inline int halve_pixels(FrameParams &p) {
     halves = 2;
     part.channels = 4;
     part.width *= 2;
+    part.step /= 2;
   }
   return halves;
 }

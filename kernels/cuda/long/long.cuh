@@ -164,9 +164,9 @@ __device__ inline int round_long(const LongParams &p, const PartParams &part, in
 template <bool kUniform>
 __global__ void __launch_bounds__(kLongThreads) long_columns_kernel(const __grid_constant__ LongParams p) {
   const int rows_of_thread = kUniform ? p.strip : kLongResults;
-  const Tile tile = locate_tile(p, kLongColumns, kLongThreads / kLongColumns * rows_of_thread);
+  const Tile tile = locate_tile(p, kLongThreads / kLongColumns * rows_of_thread);
   const PartParams &part = tile.part;
-  const int number = static_cast<int>(&part - p.part);
+  const int number = part.number;
   const int x = tile.x0 + static_cast<int>(threadIdx.x % kLongColumns);
   const int y0 = tile.y0 + static_cast<int>(threadIdx.x / kLongColumns) * rows_of_thread;
   const int radius = p.column_taps / 2, inside_x = min(x, part.width - 1);

@@ -499,7 +499,7 @@ __device__ inline void put_unfiltered(const HistogramMedianParams &p, const Tile
 template <typename Shape>
 __global__ void __launch_bounds__(Shape::kThreads, Shape::kMinBlocks)
     histogram_median_kernel(const __grid_constant__ HistogramMedianParams p) {
-  const Tile tile = locate_tile(p, Shape::kWidth, p.tile_height);
+  const Tile tile = locate_tile(p, p.tile_height);
 #pragma unroll 1
   for (int c = 0; c < tile.part.channels; c++) {
     if (tile.part.channel[c].action != Action::Filter) {

@@ -242,7 +242,7 @@ __device__ inline void filter_rows(const U8x4Tile &shape, const uint32_t *u8x4s,
 
 template <typename Shape>
 __device__ inline void filter_by_networks(const NetworkMedianParams &p) {
-  const Tile tile = locate_u8x4_tile(p, p.tile);
+  const Tile tile = locate_tile(p, p.tile.height);
   const PartParams &part = tile.part;
   const int warp = static_cast<int>(threadIdx.x / 32), lane = static_cast<int>(threadIdx.x % 32);
   const int pitch = WindowReader<Shape>::pitch_of(p.tile), radius = Shape::kSize / 2;

@@ -176,8 +176,7 @@ void launch_restore(const PassRun &run) {
     rim.between = rows - rim.top - rim.bottom;
     const int between = rim.between * (rim.left + rim.right);
     p.first_block[i] = p.tiles;
-    part.tiles_x = columns;
-    part.tiles_x_reciprocal = 0xffffffffu / static_cast<uint32_t>(columns);
+    number_columns(part, columns, 1);
     p.tiles += columns * (rim.top + rim.bottom) + (between + columns - 1) / columns * columns;
   }
   const int blocks = std::min(p.tiles, kManyBlocks * current_limits().multiprocessors);

@@ -37,7 +37,7 @@ using WindowFrom = WindowSize<0, std::decay_t<Reader>::kUnroll>;
 
 template <typename Operation>
 __device__ inline void filter_direct(const LaunchParams &p, const MaskParams &m) {
-  const Tile tile = locate_tile(p, kBlockWidth, kBlockHeight);
+  const Tile tile = locate_tile(p, kBlockHeight);
   const PartParams &part = tile.part;
   const int x = tile.x0 + threadIdx.x, y = tile.y0 + threadIdx.y;
   const bool inside = windows_inside(p, tile, kBlockWidth, kBlockHeight);
@@ -90,7 +90,7 @@ __device__ inline void load_tile(const LaunchParams &p, const Tile &tile, int c,
 template <typename Operation, bool kHalo>
 __global__ void __launch_bounds__(kBlockThreads, kHalo ? kManyBlocks : kAnyBlocks)
     tiled_kernel(const __grid_constant__ LaunchParams p, const MaskParams *) {
-  const Tile tile = locate_tile(p, kTileWidth, kTileHeight);
+  const Tile tile = locate_tile(p, kTileHeight);
   const PartParams &part = tile.part;
   const bool inside = windows_inside(p, tile, kTileWidth, kTileHeight);
   const int halo_x = kHalo ? p.mask.radius_x : 0, halo_y = kHalo ? p.mask.radius_y : 0;
@@ -131,7 +131,7 @@ __global__ void __launch_bounds__(kBlockThreads, kHalo ? kManyBlocks : kAnyBlock
 template <typename Operation, int kSide, int kWidth>
 __global__ void __launch_bounds__(kBlockThreads, kAnyBlocks)
     blocked_kernel(const __grid_constant__ LaunchParams p, const MaskParams *) {
-  const Tile tile = locate_tile(p, kBlockWidth * kSide, kBlockHeight * kSide);
+  const Tile tile = locate_tile(p, kBlockHeight * kSide);
   const PartParams &part = tile.part;
   const int x0 = tile.x0 + threadIdx.x * kSide, y0 = tile.y0 + threadIdx.y * kSide;
   const bool inside = windows_inside(p, tile, kBlockWidth * kSide, kBlockHeight * kSide);
@@ -187,7 +187,7 @@ __global__ void __launch_bounds__(kBlockThreads, kAnyBlocks)
 template <bool kMaximum>
 __global__ void __launch_bounds__(kBlockThreads, kManyBlocks)
     cascade_kernel(const __grid_constant__ LaunchParams p, const MaskParams *) {
-  const Tile tile = locate_tile(p, kTileWidth, kTileHeight);
+  const Tile tile = locate_tile(p, kTileHeight);
   const PartParams &part = tile.part;
   const bool inside = windows_inside(p, tile, kTileWidth, kTileHeight);
   constexpr int kSourcePitch = kTileWidth + 4, kMiddlePitch = kTileWidth + 2, kMiddleHeight = kTileHeight + 2;
@@ -240,7 +240,7 @@ template <typename Operation>
 __global__ void __launch_bounds__(kBlockThreads, kManyBlocks)
     separable_kernel(const __grid_constant__ LaunchParams p, const MaskParams *) {
   using RowValue = typename Operation::RowValue;
-  const Tile tile = locate_tile(p, kBlockWidth, kSeparableHeight);
+  const Tile tile = locate_tile(p, kSeparableHeight);
   const PartParams &part = tile.part;
   const int radius_x = p.mask.radius_x, radius_y = p.mask.radius_y;
   const int height = kSeparableHeight + 2 * radius_y, strip_pitch = kBlockWidth + 2 * radius_x;
@@ -283,7 +283,7 @@ __global__ void __launch_bounds__(kBlockThreads, kManyBlocks)
 // Computes source - subtrahend, the last step of morphological gradients and hats.
 __global__ void __launch_bounds__(kBlockThreads, kAnyBlocks)
     difference_kernel(const __grid_constant__ LaunchParams p, const MaskParams *) {
-  const Tile tile = locate_tile(p, kBlockWidth, kBlockHeight);
+  const Tile tile = locate_tile(p, kBlockHeight);
   const PartParams &part = tile.part;
   const int x = tile.x0 + threadIdx.x, y = tile.y0 + threadIdx.y;
   const int from_x = min(x, part.width - 1), from_y = min(y, part.height - 1);
@@ -342,9 +342,9 @@ __device__ inline void restore_tile(const RestoreParams &p, const Tile &tile) {
 __global__ void __launch_bounds__(kBlockThreads, kManyBlocks) restore_kernel(const __grid_constant__ RestoreParams p) {
 #pragma unroll 1
   for (int i = static_cast<int>(blockIdx.x); i < p.tiles; i += static_cast<int>(gridDim.x)) {
-    const Tile counted = locate_tile(p, i, 1, 1);
+    const Tile counted = locate_tile(p, i, 1);
     const PartParams &part = counted.part;
-    const RestoreParams::Rim &rim = p.rim[&part - p.part];
+    const RestoreParams::Rim &rim = p.rim[part.number];
     int column = counted.x0, row = counted.y0;
     if (row >= rim.top + rim.bottom) {
       const int n = (row - rim.top - rim.bottom) * part.tiles_x + column, columns = rim.left + rim.right;

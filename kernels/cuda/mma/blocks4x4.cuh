@@ -418,10 +418,9 @@ template <typename Shape>
 __global__ void __launch_bounds__(kBlocks4x4Threads, Blocks4x4Tuning::kBlocks)
     blocks4x4_kernel(const __grid_constant__ DenseMmaParams p) {
   if constexpr (kHasMma) {
-    Tile tile = locate_tile(p, 1, p.tile_height);
+    Tile tile = locate_tile(p, p.tile_height);
     const PartParams &part = tile.part;
     const int width = blocks4x4_tile_width(part.channels), first_row = tile.y0 - p.radius_y;
-    tile.x0 *= width;
     if (!part.has_filtered) return copy_tile(part, tile.x0, tile.y0, width, p.tile_height);
     uint8_t *const stages = shared_memory<uint8_t>();
     int64_t *const rows = reinterpret_cast<int64_t *>(stages + kBlocks4x4Warps * kBlocks4x4Memory);
@@ -434,6 +433,7 @@ __global__ void __launch_bounds__(kBlocks4x4Threads, Blocks4x4Tuning::kBlocks)
     tile.x0 += width / kBlocks4x4Warps * warp;
     for_channels<Samples::U8>(part.channels, [&](auto channels) {
       constexpr int kChannels = decltype(channels)::value;
+      tile.x0 = aligned_column<kChannels>(tile.x0);
       uint8_t *const memory = stages + warp * kBlocks4x4Memory;
       if constexpr (kChannels == 4)
         if (part.has_unfiltered)

@@ -568,12 +568,12 @@ template <typename Shape>
 __global__ void __launch_bounds__(Shape::kThreads, Shape::kMinBlocks)
     dense_mma_kernel(const __grid_constant__ DenseMmaParams p) {
   if constexpr (kHasMma) {
-    Tile tile = locate_tile(p, kMmaTileWidth, 1);
+    Tile tile = locate_tile(p, 1);
     const PartParams &part = tile.part;
     int height = p.tile_height * Shape::row_groups(part.channels);
     if (!p.tile_list) {
-      const int row = tile.y0;  // of tiles
-      tile.y0 *= height;
+      const int row = tile.y0 - part.first_row;  // of tiles
+      tile.y0 = part.first_row + row * height;
       if (p.low_tiles) {
         const int below = row - high_tiles(part.height, height, p.low_tiles);
         if (below > 0) tile.y0 -= below * (height / 2);

@@ -85,7 +85,7 @@ LongMmaLaunches choose(const PassQuery &query, LongMmaParams &p) {
     return *std::max_element(line.begin(), line.end()) < 1 << 24;
   };
   const auto rows_tiles = static_cast<unsigned>(tiles);
-  const unsigned columns_tiles = cut_tiles(p, kLongMmaLines, kLongMmaOutputs, TileRows::Multiples);
+  const unsigned columns_tiles = cut_tiles(p, kLongMmaLines, kLongMmaOutputs, TileCorners::Multiples);
   LongMmaLaunches launches;
   if (fits(mask.row))
     launches.rows = launch_of<LongMmaShape<2, 3>>(long_mma_rows_kernel<LongMmaShape<2, 3>>, rows_tiles, p.taps[0]);

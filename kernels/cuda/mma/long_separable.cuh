@@ -383,7 +383,7 @@ __device__ inline void put_samples(const LongMmaParams &p, const PartParams &par
 template <typename Shape, typename Container>
 __device__ inline void sum_columns(const LongMmaParams &p, const Tile &tile, int first_sample, uint32_t *memory) {
   const PartParams &part = tile.part;
-  const int number = static_cast<int>(&part - p.part), row = part.width * part.channels;
+  const int number = part.number, row = part.width * part.channels;
   const LongMmaSums<Shape> sums(p.line[1], p.taps[1], memory, [&](int line) {
     const int index = min(first_sample + line, row - 1);
     return LongColumn{p.sums + p.first_sum[number] + int64_t{index} * p.sum_pitch[number],
@@ -408,7 +408,7 @@ template <typename Shape>
 __global__ void __launch_bounds__(kLongMmaThreads, Shape::kMinBlocks)
     long_mma_columns_kernel(const __grid_constant__ LongMmaParams p) {
   if constexpr (kHasMma) {
-    const Tile tile = locate_tile(p, kLongMmaLines, kLongMmaOutputs);
+    const Tile tile = locate_tile(p, kLongMmaOutputs);
     if (!tile.part.has_filtered) return copy_tile(tile.part, tile.x0, tile.y0, kLongMmaLines, kLongMmaOutputs);
     const int end = min(tile.x0 + kLongMmaLines, tile.part.width) * tile.part.channels;
 #pragma unroll 1

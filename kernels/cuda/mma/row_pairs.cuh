@@ -491,10 +491,9 @@ __global__ void __launch_bounds__(kRowPairThreads, Shape::kMinBlocks)
     row_pair_kernel(const __grid_constant__ RowPairMmaParams p) {
   if constexpr (kHasMma) {
     constexpr Samples kSamples = Shape::kSamples;
-    Tile tile = locate_tile(p, 1, p.tile_height);
+    Tile tile = locate_tile(p, p.tile_height);
     const PartParams &part = tile.part;
     const int width = row_pair_tile_width<kSamples>(part);
-    tile.x0 *= width;
     if (!part.has_filtered) return copy_tile(part, tile.x0, tile.y0, width, p.tile_height);
     int32_t *const starts = shared_memory<int32_t>();
     uint32_t *const lines = shared_memory<uint32_t>() + kStartWords;
@@ -509,6 +508,7 @@ __global__ void __launch_bounds__(kRowPairThreads, Shape::kMinBlocks)
     tile.x0 += warp * (width / kRowPairWarps);
     for_channels<kSamples>(part.channels, [&](auto channels) {
       constexpr int kChannels = decltype(channels)::value;
+      tile.x0 = aligned_column<kChannels * sample_bytes(kSamples)>(tile.x0);
       uint8_t *const ring = rings + warp * Shape::kWarpBytes;
       if constexpr (kSamples == Samples::U8 && kChannels == 4)
         if (part.has_unfiltered)

@@ -304,7 +304,7 @@ __global__ void __launch_bounds__(kSeparable9Threads, separable9_blocks(kWeights
     separable9_kernel(const __grid_constant__ SeparableMmaParams p) {
   if constexpr (kHasMma) {
     using Tables = Separable9Tables<kWeights>;
-    const Tile tile = locate_tile(p, kSeparable9Warps * kWarpResults, p.tile_height);
+    const Tile tile = locate_tile(p, p.tile_height);
     const PartParams &part = tile.part;
     const int end = min(tile.y0 + p.tile_height, part.height);
     const int first_row = tile.y0 - kSeparable9Radius, count = separable9_rows(end - tile.y0);
@@ -315,7 +315,7 @@ __global__ void __launch_bounds__(kSeparable9Threads, separable9_blocks(kWeights
     list_rows(p, part, first_row, count, rows, kSeparable9Threads);
     __syncthreads();
     const int warp = warp_uniform(static_cast<int>(threadIdx.x / 32));
-    const int x = tile.x0 + warp * kWarpResults, row_bytes = part.width * part.channels;
+    const int x = aligned_column<1>(tile.x0, warp * kWarpResults), row_bytes = part.width * part.channels;
     if (x >= row_bytes) return;  // returns as a whole warp
     const bool beside = x < kWindowMargin || x + kWarpResults + kWindowMargin > row_bytes;
     const bool beyond = first_row < 0 || first_row + count > part.height;

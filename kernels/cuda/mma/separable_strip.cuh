@@ -398,7 +398,7 @@ __device__ inline void filter_strips(const SeparableMmaParams &p, Tile tile) {
   const PartParams &part = tile.part;
   const int warp = static_cast<int>(threadIdx.x) / 32, first_row = tile.y0 - Shape::kRadius;
   const int height = strip_rows(p.tile_height, Shape::kRadius);
-  tile.x0 = (tile.x0 * (kStripThreads / 32) + warp) * 16 * kSubtiles;
+  tile.x0 = aligned_column<kChannels * Shape::kSampleBytes>(tile.x0, warp * 16 * kSubtiles);
   uint32_t *lines = shared_memory<uint32_t>();
   int64_t *rows = reinterpret_cast<int64_t *>(shared_memory<uint8_t>() + Shape::kLineBytes);
   int *columns = reinterpret_cast<int *>(rows + height) + warp * 16 * kMostColumns;
@@ -448,11 +448,11 @@ __global__ void __launch_bounds__(kStripThreads, SeparableStrip<Shape, kFewChann
     strip_mma_kernel(const __grid_constant__ SeparableMmaParams p) {
   if constexpr (kHasMma) {
     constexpr Samples kSamples = Shape::kSamples;
-    const Tile tile = locate_tile(p, 1, p.tile_height);
+    const Tile tile = locate_tile(p, p.tile_height);
     const int channels = tile.part.channels;
     if (!tile.part.has_filtered) {
       const int width = kStripThreads / 32 * strip_width(channels * sample_bytes(kSamples));
-      return copy_tile(tile.part, tile.x0 * width, tile.y0, width, p.tile_height);
+      return copy_tile(tile.part, tile.x0, tile.y0, width, p.tile_height);
     }
     const auto filter = [&](auto channels) { filter_strips<decltype(channels)::value, Shape>(p, tile); };
     constexpr int kOneOrThree = kFewChannels ? 1 : 3, kTwoOrFour = kOneOrThree + 1;

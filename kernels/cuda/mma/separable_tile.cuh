@@ -197,7 +197,7 @@ __global__ void __launch_bounds__(SeparableTile<Shape>::kThreads, SeparableTile<
   if constexpr (kHasMma) {
     static_assert(Shape::kSamples == Samples::U8, "planes in shared memory are of whole samples");
     constexpr int kRadius = Shape::kRadius, kPitch = source_pitch(kRadius), kSteps = Shape::kSteps;
-    const Tile tile = locate_tile(p, kMmaTileWidth, p.tile_height);
+    const Tile tile = locate_tile(p, p.tile_height);
     const PartParams &part = tile.part;
     if (!part.has_filtered) return copy_tile(part, tile.x0, tile.y0, kMmaTileWidth, p.tile_height);
     const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;

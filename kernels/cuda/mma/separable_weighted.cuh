@@ -267,11 +267,11 @@ __global__ void __launch_bounds__(kStripThreads, Shape::kMinBlocks)
     weighted_mma_kernel(const __grid_constant__ WeightedMmaParams p) {
   if constexpr (kHasMma) {
     constexpr int kPixels = 16 * Shape::kChunksX;  // of a row that a warp reads
-    Tile tile = locate_tile(p, 1, p.tile_height);
+    Tile tile = locate_tile(p, p.tile_height);
     const PartParams &part = tile.part;
     const int warp = static_cast<int>(threadIdx.x) / 32, first_row = tile.y0 - Shape::kRadius;
     const int height = strip_rows(p.tile_height, Shape::kRadius);
-    tile.x0 = (tile.x0 * (kStripThreads / 32) + warp) * 16;
+    tile.x0 = aligned_column<4>(tile.x0, warp * 16);
     uint32_t *const lines = shared_memory<uint32_t>();
     int64_t *const rows = reinterpret_cast<int64_t *>(shared_memory<uint8_t>() + Shape::kLineBytes);
     int *const columns = reinterpret_cast<int *>(rows + height) + warp * 16 * kMostColumns;

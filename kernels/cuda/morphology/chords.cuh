@@ -101,7 +101,7 @@ __global__ void __launch_bounds__(32 * Shape::kWarps, kBlocksAtOnce<Shape>)
     chords_kernel(const __grid_constant__ ChordsParams p) {
   using Order = typename Shape::Order;
   constexpr int kRows = Shape::kRows, kPitch = Shape::kPitch;
-  const Tile tile = locate_u8x4_tile(p, p.tile);
+  const Tile tile = locate_tile(p, p.tile.height);
   const PartParams &part = tile.part;
   const int warp = static_cast<int>(threadIdx.x / 32), lane = static_cast<int>(threadIdx.x % 32);
   const int rows = min(Shape::kHeight, part.height - tile.y0) + 2 * p.tile.halo_y;

@@ -271,7 +271,7 @@ template <typename Shape>
 __global__ void __launch_bounds__(Shape::kThreads, kBlocksAtOnce<Shape>)
     structuring_element_kernel(const __grid_constant__ StructuringElementParams p) {
   constexpr int kRows = Shape::kRows, kAtOnce = Shape::kAtOnce;
-  const Tile tile = locate_u8x4_tile(p, p.tile);
+  const Tile tile = locate_tile(p, p.tile.height);
   const PartParams &part = tile.part;
   const int column = static_cast<int>(threadIdx.x) - p.halo;
   const U8x4Column<Shape> source(p, tile, column);

@@ -384,7 +384,7 @@ class VanHerkTile {
  public:
   __device__ explicit VanHerkTile(const VanHerkParams &p)
       : p_(p),
-        tile_(locate_u8x4_tile(p, p.tile)),
+        tile_(locate_tile(p, p.tile.height)),
         part_(tile_.part),
         size_(Shape::kExact ? Shape::kLargest : p.size),
         rows_(min(p.tile.height, part_.height - tile_.y0) + 2 * (size_ / 2)),

@@ -2,6 +2,7 @@
 #include "cuda/regions/put_in_place.h"
 
 #include <algorithm>
+#include <climits>
 
 namespace cudaconv {
 
@@ -12,35 +13,87 @@ uint32_t columns(int x0, int x1) {
   return static_cast<uint32_t>((uint64_t{1} << x1) - (uint64_t{1} << x0));
 }
 
+// Calls f(row, y0, y1) for the rows of a part, those in which the same pixels lie in regions together, but at most down
+// to the next multiple of `step`.
+template <typename Function>
+void for_equal_rows(const RegionWork &work, size_t part, int step, Function f) {
+  const PixelRect &bounds = work.selected(part).bounds();
+  const RegionRows &rows = work.rows(part);
+  for (int y = bounds.y0, end; y < bounds.y1; y = end) {
+    const RegionRows::Row row = rows.row(y);
+    const int bottom = std::min<int64_t>(bounds.y1, (int64_t{y} / step + 1) * step);
+    for (end = y + 1; end < bottom && rows.row(end) == row;) end++;
+    f(row, y, end);
+  }
+}
+
 }  // namespace
 
-void Selection::add(const Plan &plan, const RegionWork &work, int result) {
+Selection::Selection(const Plan &plan, const std::vector<const RegionWork *> &works) {
+  const auto add_rects = [&] {
+    for (size_t i = 0; i < works.size(); i++)
+      if (!this->add_rects(plan, *works[i], static_cast<int>(i))) return false;
+    return !rects_overlap();
+  };
+  if (add_rects()) return;
+  rects_.clear();
+  for (size_t i = 0; i < works.size(); i++) add_cells(plan, *works[i], static_cast<int>(i));
+}
+
+// Returns whether all rectangles could be added.
+bool Selection::add_rects(const Plan &plan, const RegionWork &work, int result) {
+  bool fits = true;
+  for (size_t i = 0; i < plan.parts.size(); i++) {
+    const size_t first = rects_.size();  // of this part
+    for_equal_rows(work, i, INT_MAX, [&](const RegionRows::Row &row, int y0, int y1) {
+      for (size_t r = row.begin; fits && r < row.end; r++) {
+        const RegionRows::Run run = work.rows(i).runs()[r];
+        const auto goes_on = [&](const SelectedRect &above) {
+          return above.pixels.y1 == y0 && above.pixels.x0 == run.begin && above.pixels.x1 == run.end;
+        };
+        const auto above = std::find_if(rects_.begin() + static_cast<ptrdiff_t>(first), rects_.end(), goes_on);
+        if (above != rects_.end())
+          above->pixels.y1 = y1;
+        else if (rects_.size() < kMostSelectedRects)
+          rects_.push_back({{run.begin, y0, run.end, y1}, static_cast<uint8_t>(i), static_cast<uint8_t>(result)});
+        else
+          fits = false;
+      }
+    });
+  }
+  return fits;
+}
+
+bool Selection::rects_overlap() const {
+  for (const SelectedRect &a : rects_)
+    for (const SelectedRect &b : rects_)
+      if (a.part == b.part && a.result < b.result && a.pixels.x0 < b.pixels.x1 && b.pixels.x0 < a.pixels.x1 &&
+          a.pixels.y0 < b.pixels.y1 && b.pixels.y0 < a.pixels.y1)
+        return true;
+  return false;
+}
+
+void Selection::add_cells(const Plan &plan, const RegionWork &work, int result) {
   constexpr int kCell = Area::kCell;
   for (size_t i = 0; i < plan.parts.size(); i++) {
-    const PixelRect &bounds = work.selected(i).bounds();
-    const RegionRows &rows = work.rows(i);
     const int across = (work.selected(i).width() + kCell - 1) / kCell;
     across_[i] = across;
     latest_[i].resize(static_cast<size_t>(across) * ((work.selected(i).height() + kCell - 1) / kCell));
-    for (int y = bounds.y0, end; y < bounds.y1; y = end) {
-      // Equal rows are added together, down to the lower edge of their cells.
-      const RegionRows::Row row = rows.row(y);
-      const int bottom = std::min(bounds.y1, (y / kCell + 1) * kCell);
-      for (end = y + 1; end < bottom && rows.row(end) == row;) end++;
+    for_equal_rows(work, i, kCell, [&](const RegionRows::Row &row, int y0, int y1) {
       for (size_t r = row.begin; r < row.end; r++) {
-        const RegionRows::Run run = rows.runs()[r];
+        const RegionRows::Run run = work.rows(i).runs()[r];
         for (int x = run.begin, right; x < run.end; x = right) {
           right = std::min<int>(run.end, (x / kCell + 1) * kCell);
-          add_rect(static_cast<int>(i), result, x / kCell, y / kCell,
-                   {x % kCell, y % kCell, right - x / kCell * kCell, end - y / kCell * kCell});
+          add_to_cell(static_cast<int>(i), result, x / kCell, y0 / kCell,
+                      {x % kCell, y0 % kCell, right - x / kCell * kCell, y1 - y0 / kCell * kCell});
         }
       }
-    }
+    });
   }
 }
 
 // `rect` is in pixels of the cell.
-void Selection::add_rect(int part, int result, int column, int row, const PixelRect &rect) {
+void Selection::add_to_cell(int part, int result, int column, int row, const PixelRect &rect) {
   int32_t &latest = latest_[part][static_cast<size_t>(row) * across_[part] + column];
   const uint32_t ones = columns(rect.x0, rect.x1);
   for (int32_t at = latest; at; at = before_[at - 1]) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// The kernel that copies the pixels of selected cells, one cell a block. Threads copy 32-bit words where rows begin at
-// multiples of 4 bytes, else container by container.
+// The kernel that copies the pixels of selected cells, one cell a block. Threads copy vectors of 16 bytes where rows
+// begin at multiples of these, else container by container.
 #include "cuda/regions/put_in_place.h"
 
 #include "cuda/launch.cuh"
@@ -11,22 +11,49 @@ namespace cudaconv {
 
 namespace {
 
-constexpr int kThreads = 128, kMinBlocks = 12;
+constexpr int kThreads = 128, kMinBlocks = 10;
 
 struct PlacedPart {
   const uint8_t *from[kMostResults];
   uint8_t *to;
   int64_t from_pitch[kMostResults], to_pitch;  // bytes
-  int32_t word_bytes;                          // bytes of a pixel if it is copied by words, else 0
+  int32_t vector_bytes;                        // bytes of a pixel if it is copied by vectors, else 0
   int32_t container_bytes, containers, step, first;
   uint8_t offset[kMaxChannels];
 };
 
 struct PlaceParams {
-  const SelectedCell *cell;
+  const SelectedCell *cell;  // nullptr: blocks work on the cells of the rectangles
   const uint32_t *bits;
+  int32_t rects;
+  struct Rect {
+    int32_t first_block;
+    SelectedRect selected;
+  } rect[kMostSelectedRects];
   PlacedPart part[kMaxParts];
 };
+
+// The cell that this block works on.
+__device__ inline SelectedCell find_cell(const PlaceParams &p) {
+  const int block = static_cast<int>(blockIdx.x);
+  if (p.cell) return p.cell[block];
+  int i = 0;
+  while (i + 1 < p.rects && block >= p.rect[i + 1].first_block) i++;
+  constexpr int kCell = Area::kCell;
+  const PixelRect &r = p.rect[i].selected.pixels;
+  const int n = block - p.rect[i].first_block, column = r.x0 / kCell, across = (r.x1 - 1) / kCell - column + 1;
+  const int x = (column + n % across) * kCell, y = (r.y0 / kCell + n / across) * kCell;
+  const auto within = [](int v) { return static_cast<uint8_t>(min(max(v, 0), kCell)); };
+  return {x,
+          y,
+          -1,
+          p.rect[i].selected.part,
+          p.rect[i].selected.result,
+          within(r.x0 - x),
+          within(r.y0 - y),
+          within(r.x1 - x),
+          within(r.y1 - y)};
+}
 
 // The selected pixels of row y of the cell, a bit for each.
 __device__ inline uint32_t selected(const PlaceParams &p, const SelectedCell &cell, int y) {
@@ -35,31 +62,55 @@ __device__ inline uint32_t selected(const PlaceParams &p, const SelectedCell &ce
   return (cell.x1 < 32 ? 1u << cell.x1 : 0) - (1u << cell.x0);
 }
 
+// Copies the selected bytes of a vector. `pixels`: a bit for each pixel of which the vector has bytes; the first pixel
+// has `before` bytes before the vector.
 template <int kPixelBytes>
-__device__ inline void place_words(const PlaceParams &p, const PlacedPart &part, const SelectedCell &cell) {
-  constexpr int kWords = Area::kCell * kPixelBytes / 4;  // words of a row
-  const uint8_t *const from = part.from[cell.result] + int64_t{cell.x} * kPixelBytes;
-  uint8_t *const to = part.to + int64_t{cell.x} * kPixelBytes;
-#pragma unroll 4
-  for (int i = static_cast<int>(threadIdx.x); i < kWords * Area::kCell; i += kThreads) {
-    const int row = i / kWords, byte = i % kWords * 4;
-    const uint32_t pixels = selected(p, cell, row);
-    uint32_t wanted = 0;  // ones in the bytes to be copied
+__device__ inline void place_bytes(const uint8_t *from, uint8_t *to, uint32_t pixels, int before) {
+#pragma unroll 1
+  for (int word = 0; word < 16; word += 4) {
+    uint32_t wanted = 0;
 #pragma unroll
-    for (int b = 0; b < 4; b++)
-      if (pixels >> (byte + b) / kPixelBytes & 1) wanted |= 0xffu << 8 * b;
-    if (!wanted) continue;
-    const int64_t y = cell.y + row;
-    const uint8_t *const source = from + y * part.from_pitch[cell.result] + byte;
-    uint8_t *const target = to + y * part.to_pitch + byte;
-    if (wanted == 0xffffffffu) {
-      *reinterpret_cast<uint32_t *>(target) = *reinterpret_cast<const uint32_t *>(source);
+    for (int b = 0; b < 4; b++) wanted |= (pixels >> (before + word + b) / kPixelBytes & 1) << b;
+    if (wanted == 15) {
+      *reinterpret_cast<uint32_t *>(to + word) = *reinterpret_cast<const uint32_t *>(from + word);
       continue;
     }
 #pragma unroll
     for (int b = 0; b < 4; b++)
-      if (wanted >> 8 * b & 1) target[b] = source[b];
+      if (wanted >> b & 1) to[word + b] = from[word + b];
   }
+}
+
+template <int kPixelBytes>
+__device__ inline void place_vectors(const PlaceParams &p, const PlacedPart &part, const SelectedCell &cell) {
+  constexpr int kBytes = 16, kVectors = Area::kCell * kPixelBytes / kBytes;  // of a vector; of a row
+  constexpr int kCount = kVectors * Area::kCell, kOwn = (kCount + kThreads - 1) / kThreads;
+  const uint8_t *const from = part.from[cell.result] + int64_t{cell.x} * kPixelBytes;
+  uint8_t *const to = part.to + int64_t{cell.x} * kPixelBytes;
+  uint4 vector[kOwn];
+  uint32_t pixels[kOwn];
+  bool whole[kOwn];
+  const auto each = [&](auto f) {
+#pragma unroll
+    for (int k = 0; k < kOwn; k++) {
+      const int i = static_cast<int>(threadIdx.x) + k * kThreads, row = i / kVectors, byte = i % kVectors * kBytes;
+      if (i < kCount) f(k, row, byte, int64_t{cell.y} + row);
+    }
+  };
+  each([&](int k, int row, int byte, int64_t y) {
+    const int first = byte / kPixelBytes, last = (byte + kBytes - 1) / kPixelBytes;
+    const uint32_t all = (2u << (last - first)) - 1;
+    pixels[k] = selected(p, cell, row) >> first & all;
+    whole[k] = pixels[k] == all;
+    if (whole[k]) vector[k] = __ldg(reinterpret_cast<const uint4 *>(from + y * part.from_pitch[cell.result] + byte));
+  });
+  each([&](int k, int, int byte, int64_t y) {
+    uint8_t *const target = to + y * part.to_pitch + byte;
+    if (whole[k])
+      *reinterpret_cast<uint4 *>(target) = vector[k];
+    else if (pixels[k])
+      place_bytes<kPixelBytes>(from + y * part.from_pitch[cell.result] + byte, target, pixels[k], byte % kPixelBytes);
+  });
 }
 
 __device__ inline void place_containers(const PlaceParams &p, const PlacedPart &part, const SelectedCell &cell) {
@@ -79,21 +130,21 @@ __device__ inline void place_containers(const PlaceParams &p, const PlacedPart &
 }
 
 __global__ void __launch_bounds__(kThreads, kMinBlocks) place_kernel(const __grid_constant__ PlaceParams p) {
-  const SelectedCell cell = p.cell[blockIdx.x];
+  const SelectedCell cell = find_cell(p);
   const PlacedPart &part = p.part[cell.part];
-  switch (part.word_bytes) {
+  switch (part.vector_bytes) {
     case 1:
-      return place_words<1>(p, part, cell);
+      return place_vectors<1>(p, part, cell);
     case 2:
-      return place_words<2>(p, part, cell);
+      return place_vectors<2>(p, part, cell);
     case 3:
-      return place_words<3>(p, part, cell);
+      return place_vectors<3>(p, part, cell);
     case 4:
-      return place_words<4>(p, part, cell);
+      return place_vectors<4>(p, part, cell);
     case 6:
-      return place_words<6>(p, part, cell);
+      return place_vectors<6>(p, part, cell);
     case 8:
-      return place_words<8>(p, part, cell);
+      return place_vectors<8>(p, part, cell);
     default:
       return place_containers(p, part, cell);
   }
@@ -106,8 +157,14 @@ __global__ void __launch_bounds__(kFetchThreads) fetch_kernel(const uint4 *from,
   if (i < vectors) to[i] = from[i];
 }
 
-bool whole_words(const PlaneView &view) {
-  return (reinterpret_cast<uintptr_t>(view.data) | static_cast<uintptr_t>(view.pitch)) % 4 == 0;
+bool is_aligned(const PlaneView &view) {
+  return (reinterpret_cast<uintptr_t>(view.data) | static_cast<uintptr_t>(view.pitch)) % sizeof(uint4) == 0;
+}
+
+// How many cells a rectangle reaches into.
+int32_t cells_of(const PixelRect &r) {
+  constexpr int kCell = Area::kCell;
+  return ((r.x1 - 1) / kCell - r.x0 / kCell + 1) * ((r.y1 - 1) / kCell - r.y0 / kCell + 1);
 }
 
 }  // namespace
@@ -126,28 +183,35 @@ void launch_fetch(const uint8_t *host, uint8_t *device, size_t bytes, cudaStream
         "cudaLaunchKernel");
 }
 
-void launch_put_in_place(const Plan &plan, const SelectedCell *cells, size_t count, const uint32_t *bits,
+void launch_put_in_place(const Plan &plan, const Selection &selection, const SelectedCell *cells, const uint32_t *bits,
                          const std::vector<FrameView> &results, const FrameView &frame, cudaStream_t stream) {
-  if (count == 0) return;
   PlaceParams p = {};
-  p.cell = cells;
-  p.bits = bits;
+  auto blocks = static_cast<int32_t>(selection.cells().size());
+  if (blocks) {
+    p.cell = cells;
+    p.bits = bits;
+  }
+  for (const SelectedRect &rect : selection.rects()) {
+    p.rect[p.rects++] = {blocks, rect};
+    blocks += cells_of(rect.pixels);
+  }
+  if (blocks == 0) return;
   for (size_t i = 0; i < plan.parts.size(); i++) {
     const Plan::Part &part = plan.parts[i];
     const PlaneLayout &layout = plan.layout.plane[part.plane];
     PlacedPart &out = p.part[i];
-    bool words = layout.dense() && whole_words(frame.plane[layout.memory_plane]);
+    bool vectors = layout.dense() && is_aligned(frame.plane[layout.memory_plane]);
     const auto first_row = [&](const PlaneView &view) { return view.data + part.first_row * view.pitch; };
     for (size_t r = 0; r < results.size(); r++) {
       const PlaneView &view = results[r].plane[layout.memory_plane];
-      words = words && whole_words(view);
+      vectors = vectors && is_aligned(view);
       out.from[r] = first_row(view);
       out.from_pitch[r] = view.pitch * part.row_step;
     }
     out.to = first_row(frame.plane[layout.memory_plane]);
     out.to_pitch = frame.plane[layout.memory_plane].pitch * part.row_step;
     out.container_bytes = layout.bytes_per_container();
-    out.word_bytes = words ? layout.channels * out.container_bytes : 0;
+    out.vector_bytes = vectors ? layout.channels * out.container_bytes : 0;
     out.step = layout.step;
     out.first = layout.first;
     // The channels of Packed32 are fields of one container.
@@ -155,7 +219,7 @@ void launch_put_in_place(const Plan &plan, const SelectedCell *cells, size_t cou
     if (layout.container != Container::Packed32)
       for (int c = 0; c < layout.channels; c++) out.offset[c] = layout.channel[c].offset;
   }
-  check(launch("place", place_kernel, dim3(static_cast<unsigned>(count)), dim3(kThreads), 0, stream, p),
+  check(launch("place", place_kernel, dim3(static_cast<unsigned>(blocks)), dim3(kThreads), 0, stream, p),
         "cudaLaunchKernel");
 }
 

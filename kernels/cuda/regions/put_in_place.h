@@ -27,18 +27,32 @@ struct SelectedCell {
   uint8_t x0, y0, x1, y1;
 };
 
-// The pixels that one launch copies. Where regions of several frames of results overlap, the ones added last count.
+// A rectangle of pixels of a part to copy from one of the frames of results.
+struct SelectedRect {
+  PixelRect pixels;
+  uint8_t part, result;
+};
+
+constexpr int kMostSelectedRects = 16;  // what the parameters of a launch hold
+
+// The pixels that one launch copies: as rectangles if they are few, which need not be brought to the device, else as
+// cells.
 class Selection {
  public:
-  void add(const Plan &plan, const RegionWork &work, int result);
+  // `works`: the pixels of each frame of results. Where they overlap, those of the later ones count.
+  Selection(const Plan &plan, const std::vector<const RegionWork *> &works);
 
+  const std::vector<SelectedRect> &rects() const { return rects_; }
   const std::vector<SelectedCell> &cells() const { return cells_; }
   const std::vector<uint32_t> &bits() const { return bits_; }
 
  private:
   static constexpr int kMostParts = 2 * kMaxPlanes;
 
-  void add_rect(int part, int result, int column, int row, const PixelRect &rect);
+  bool add_rects(const Plan &plan, const RegionWork &work, int result);
+  bool rects_overlap() const;
+  void add_cells(const Plan &plan, const RegionWork &work, int result);
+  void add_to_cell(int part, int result, int column, int row, const PixelRect &rect);
   uint32_t *bits_of(SelectedCell &cell);
 
   // latest_[part][place] is 1 + the index of the cell that was added last at that place, 0 if there is none;
@@ -46,6 +60,7 @@ class Selection {
   std::vector<int32_t> latest_[kMostParts];
   int across_[kMostParts] = {};  // places in a row of cells
   std::vector<int32_t> before_;
+  std::vector<SelectedRect> rects_;
   std::vector<SelectedCell> cells_;
   std::vector<uint32_t> bits_;
 };
@@ -54,9 +69,9 @@ class Selection {
 // longer to start than they take on the bus. Addresses are multiples of 16 bytes. Throws Error{Device}.
 void launch_fetch(const uint8_t *host, uint8_t *device, size_t bytes, cudaStream_t stream);
 
-// Enqueues the copy of `count` cells, which are in device memory like their bits. All frames have the plan's layout.
-// Throws Error{Device}.
-void launch_put_in_place(const Plan &plan, const SelectedCell *cells, size_t count, const uint32_t *bits,
+// Enqueues the copy of a selection, whose cells and bits, if it has any, are in device memory. All frames have the
+// plan's layout. Throws Error{Device}.
+void launch_put_in_place(const Plan &plan, const Selection &selection, const SelectedCell *cells, const uint32_t *bits,
                          const std::vector<FrameView> &results, const FrameView &frame, cudaStream_t stream);
 
 }  // namespace cudaconv

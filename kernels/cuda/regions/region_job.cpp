@@ -48,14 +48,22 @@ std::shared_ptr<const RegionJob> make_region_job(const std::shared_ptr<const Reg
     std::shared_ptr<const PreparedPlan> prepared = prepare_plan(p.plan);
     RegionWork work(prepared->filter(), p.regions, cancellation);
     cancellation.check();
-    if (!work.empty()) job->groups.push_back({std::move(prepared), std::move(work)});
+    if (work.empty()) continue;
+    std::vector<std::vector<PartArea>> computed;
+    for (const PreparedLaunch &launch : prepared->launches) {
+      const Pass &pass = prepared->filter().passes[launch.first];
+      computed.emplace_back();
+      for (size_t i = 0; i < prepared->filter().parts.size(); i++)
+        computed.back().emplace_back(work.computed(launch.first + launch.passes - 1, i), pass.radius_x, pass.radius_y);
+    }
+    job->groups.push_back({std::move(prepared), std::move(work), std::move(computed)});
   }
   for (size_t begin = 0; begin < job->groups.size(); begin += kMostResults) {
     const size_t end = std::min(job->groups.size(), begin + kMostResults);
-    Selection selection;
-    for (size_t g = begin; g < end; g++)
-      selection.add(job->groups[g].prepared->filter(), job->groups[g].work, static_cast<int>(g - begin));
-    job->batches.push_back({begin, end, job->cells.size(), selection.cells().size()});
+    std::vector<const RegionWork *> works;
+    for (size_t g = begin; g < end; g++) works.push_back(&job->groups[g].work);
+    job->batches.push_back({begin, end, Selection(job->groups[begin].prepared->filter(), works), job->cells.size()});
+    const Selection &selection = job->batches.back().selection;
     for (SelectedCell cell : selection.cells()) {
       if (cell.first_word >= 0) cell.first_word += static_cast<int32_t>(job->bits.size());
       job->cells.push_back(cell);

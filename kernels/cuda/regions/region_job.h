@@ -13,6 +13,7 @@
 #include "cancellation.h"
 #include "cuda/dispatch.h"
 #include "cuda/frame_copy.h"
+#include "cuda/launchers.h"
 #include "cuda/regions/put_in_place.h"
 #include "cuda/unpack.h"
 #include "plan/region_work.h"
@@ -29,15 +30,20 @@ struct PreparedPlan {
   const Plan &dense() const { return unpacked ? unpacked->plan : *plan; }
   const Plan &filter() const { return divided ? *divided : dense(); }
 };
-// A prepared plan and the work for its regions.
+
+// A prepared plan, the work for its regions, and the pixels that each launch computes, by part.
 struct Group {
   std::shared_ptr<const PreparedPlan> prepared;
   RegionWork work;
+  std::vector<std::vector<PartArea>> computed;
 };
 
-// Groups whose results are put in place together, and the cells to copy for them.
+// Groups whose results are put in place together, the pixels to copy for them, and where the cells of these are among
+// those of all batches.
 struct Batch {
-  size_t begin, end, first_cell, cells;
+  size_t begin, end;
+  Selection selection;
+  size_t first_cell;
 };
 
 // The regions of a frame and the work for them.

@@ -72,7 +72,7 @@ class WeightedReader {
  public:
   __device__ WeightedReader(const WeightedParams<Sum> &p, const PartParams &part)
       : part_(part),
-        own_(p.alpha[&part - p.part]),
+        own_(p.alpha[part.number]),
         holder_(p.part[own_.part]),
         alpha_(holder_, holder_.source, holder_.source_pitch, p.alpha_channel),
         border_(p.border),
@@ -129,7 +129,7 @@ constexpr int kSamplesWidth = 32, kSamplesHeight = 8;  // a block's tile
 template <typename Sum>
 __global__ void __launch_bounds__(kWeightedThreads)
     weighted_samples_kernel(const __grid_constant__ WeightedParams<Sum> p) {
-  const Tile tile = locate_tile(p, kSamplesWidth, kSamplesHeight);
+  const Tile tile = locate_tile(p, kSamplesHeight);
   const PartParams &part = tile.part;
   const int x = tile.x0 + static_cast<int>(threadIdx.x % 32), y = tile.y0 + static_cast<int>(threadIdx.x / 32);
   if (x >= part.width || y >= part.height) return;
@@ -376,7 +376,7 @@ class WeightedTile {
 template <typename Sum, typename Row, typename Product, int kSlots>
 __global__ void __launch_bounds__(kWeightedThreads, sizeof(Sum) > 8 || sizeof(Product) > 2 ? 1 : 2)
     weighted_kernel(const __grid_constant__ WeightedParams<Sum> p) {
-  const Tile tile = locate_tile(p, kWeightedWidth, kWeightedHeight);
+  const Tile tile = locate_tile(p, kWeightedHeight);
   WeightedTile<Sum, Row, Product, kSlots>(p, tile).run();
 }
 

@@ -186,7 +186,7 @@ class WeightedStrip {
 template <int kTaps>
 __global__ void __launch_bounds__(32 * kWeightedStrips)
     weighted_strips_kernel(const __grid_constant__ WeightedStripParams p) {
-  const Tile tile = locate_tile(p, kWeightedStrips * weighted_strip_width(kTaps), p.rows);
+  const Tile tile = locate_tile(p, p.rows);
   const int x0 = tile.x0 + warp_uniform(static_cast<int>(threadIdx.x / 32)) * weighted_strip_width(kTaps);
   if (x0 >= tile.part.width) return;  // returns as a whole warp
   WeightedStrip<kTaps>(p, tile.part, x0, tile.y0).run();

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// Where tiles lie that hold the pixels that regions need.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "plan/area.h"
+
+namespace cudaconv {
+
+// The size of tiles and the grid of their corners, in any units of columns and rows: corners lie at multiples of
+// step_x and step_y, which may be less than the size.
+struct TileGrid {
+  int width, height, step_x, step_y;
+
+  bool operator==(const TileGrid &other) const {
+    return width == other.width && height == other.height && step_x == other.step_x && step_y == other.step_y;
+  }
+};
+
+// A tile's corner.
+struct TileCorner {
+  int32_t x, y;
+};
+
+// Tiles that hold all rectangles, row by row. None lies outside of the rectangles altogether, but tiles may overlap.
+std::vector<TileCorner> cover_with_tiles(std::vector<PixelRect> rectangles, const TileGrid &grid);
+
+}  // namespace cudaconv
