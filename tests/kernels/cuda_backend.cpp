@@ -20,6 +20,7 @@
 #include "reference.h"
 #ifdef HAVE_STANDIN
 #include "cuda/cuda_resources.h"
+#include "cuda/regions/put_in_place.h"
 #include "standin.h"
 #endif
 
@@ -270,6 +271,25 @@ void test_two_that_retire(Backend &backend) {
   }
 }
 
+#ifdef HAVE_STANDIN
+// Rectangles of several strengths are put in place by one launch, whose blocks have no order. So they may not overlap.
+void test_selections() {
+  const FrameLayout layout = format_named("GRAY8").layout(300, 200);
+  const auto plan = make_plan({}, layout);
+  const auto work_of = [&](const Region &region) {
+    Regions regions;
+    regions.active = true;
+    regions.region = {region};
+    return RegionWork(*plan, regions, Cancellation(nullptr));
+  };
+  const RegionWork one = work_of({10, 10, 100, 90}), beside = work_of({110, 10, 50, 90}),
+                   over = work_of({109, 50, 9, 9});
+  const Selection apart(*plan, {&one, &beside}), overlapping(*plan, {&one, &over});
+  expect(apart.rects().size() == 2 && apart.cells().empty(), "rectangles apart are put in place as such");
+  expect(overlapping.rects().empty() && !overlapping.cells().empty(), "rectangles that overlap are not");
+}
+#endif
+
 int run() {
   std::string why;
   if (cuda_device_count(&why) == 0) {
@@ -281,6 +301,7 @@ int run() {
 #ifdef HAVE_STANDIN
   test_launches_ahead();
   test_failures(*backend);
+  test_selections();
 #endif
   test_why_no_context(*backend);
   test_kept_pixels(*backend);

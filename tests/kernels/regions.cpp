@@ -43,6 +43,14 @@ reference::Frame selected_samples(const FrameLayout &layout, const reference::Fr
   return reference::filter(white, layout, black, regions);
 }
 
+// Takes the samples that were chosen (not 0 in `chosen`) from another frame of the same layout.
+void take_chosen(const reference::Frame &chosen, const reference::Frame &from, reference::Frame *into) {
+  for (int p = 0; p < kMaxPlanes; p++)
+    for (size_t c = 0; c < into->plane[p].size(); c++)
+      for (size_t i = 0; i < into->plane[p][c].sample.size(); i++)
+        if (chosen.plane[p][c].sample[i]) into->plane[p][c].sample[i] = from.plane[p][c].sample[i];
+}
+
 // The expected result: a row of elements, one for each plan, each of which filters its regions of the incoming frame.
 reference::Frame filter_groups(const std::vector<FilterSettings> &settings, const FrameLayout &layout,
                                const reference::Frame &source, const std::vector<Regions> &regions) {
@@ -55,11 +63,7 @@ reference::Frame filter_groups(const std::vector<FilterSettings> &settings, cons
       FilterSettings once = settings[g];
       if (!whole) once.iterations = 1;
       const reference::Frame filtered = reference::filter(once, layout, frame, regions[g]);
-      const reference::Frame chosen = selected_samples(layout, source, regions[g]);
-      for (int p = 0; p < layout.planes; p++)
-        for (size_t c = 0; c < next.plane[p].size(); c++)
-          for (size_t i = 0; i < next.plane[p][c].sample.size(); i++)
-            if (chosen.plane[p][c].sample[i]) next.plane[p][c].sample[i] = filtered.plane[p][c].sample[i];
+      take_chosen(selected_samples(layout, source, regions[g]), filtered, &next);
     }
     frame = next;
   }
@@ -267,7 +271,8 @@ void test_long_lists(Backend &backend) {
       for (int i = 0; i < width * height; i++) mask.member.push_back(random() % 2);
       regions.mask.push_back(std::move(mask));
     } else {
-      regions.region.push_back({3, 5, width - 10, height - 9});
+      // More rectangles than launches take without a list.
+      for (int i = 0; i < 20; i++) regions.region.push_back({3 + i % 5 * 399, 5 + i / 5 * 470, 390, 461});
     }
     GuardedFrame source(layout, {0, 0, 16, 0});
     source.fill(random);
@@ -279,6 +284,49 @@ void test_long_lists(Backend &backend) {
       got = source;
       backend.retire(backend.submit(plan, got.view(), got.view(), regions));
       expect(got == want, std::string("long lists of ") + (bits ? "bits" : "cells") + " on " + backend.name());
+    }
+  }
+}
+
+// Regions that are as wide as tiles, but begin elsewhere, as rectangles and, where there are many, as lists, also of
+// several planes. Expected are the pixels of the whole frame as the same plan filters it.
+void test_tiles(Backend &backend) {
+  const struct {
+    const char *format;
+    Mask mask;
+    int size;
+    double sigma;
+  } kCases[] = {{"RGBA", Mask::Gauss, 3, 0},   {"RGBA", Mask::Gauss, 31, 0}, {"RGB", Mask::Gauss, 31, 0},
+                {"RGBA", Mask::Dilate, 15, 0}, {"NV12", Mask::Gauss, 9, 0},  {"I420", Mask::Gauss, 0, 13},
+                {"GRAY8", Mask::Median, 5, 0}};
+  for (const auto &[format, mask, size, sigma] : kCases) {
+    const FrameLayout layout = format_named(format).layout(411, 141);
+    FilterSettings settings;
+    settings.mask = mask;
+    settings.size = size;
+    settings.sigma = sigma;
+    Random random(14);
+    GuardedFrame source(layout, {0, 0, 16, 0});
+    source.fill(random);
+    const auto plan = make_plan(settings, layout);
+    GuardedFrame whole = source;
+    backend.retire(backend.submit(plan, source.view(), whole.view(), {}));
+    const reference::Frame before = reference::read(layout, source.view()),
+                           filtered = reference::read(layout, whole.view());
+    for (const int width : {64, 120, 128, 256, 30}) {
+      Regions regions;
+      regions.active = true;
+      if (width == 30)
+        for (int i = 0; i < 12; i++) regions.region.push_back({5 + i % 6 * 67, 7 + i / 6 * 71, width, 41});
+      else
+        regions.region.push_back({11, 9, width, 97});
+      reference::Frame expected = before;
+      take_chosen(selected_samples(layout, before, regions), filtered, &expected);
+      GuardedFrame got = source, want = source;
+      reference::write(expected, layout, want.view());
+      backend.retire(backend.submit(plan, got.view(), got.view(), regions));
+      expect(got == want,
+             std::string("regions ") + std::to_string(width) + " wide of " + format + " on " + backend.name());
     }
   }
 }
@@ -315,6 +363,7 @@ void test(Backend &backend, int width, int height) {
   test_gaps(backend);
   test_long_masks(backend);
   test_long_lists(backend);
+  test_tiles(backend);
   test_many(backend, width, height);
 }
 
