@@ -10,6 +10,7 @@
 #include "cuda/device/sample.cuh"
 #include "cuda/device/words.cuh"
 #include "cuda/mma/matrix.cuh"
+#include "cuda/mma/word_patch.cuh"
 
 namespace cudaconv {
 
@@ -181,50 +182,6 @@ __device__ inline void take_apart(const MmaParams &p, uint32_t (&words)[kPixelBy
   deinterleave<kPixelBytes>(words, bytes);
 }
 
-// A word of pixels beside the frame, joined from bytes of two words of the row, which lie at byte offsets `first` and
-// `second`. A negative `second` stands for the border's word.
-struct WordPatch {
-  int first, second;
-  uint32_t selector;  // for __byte_perm()
-
-  WordPatch() = default;
-  // `columns` lists where the word's pixels are read.
-  template <int kPixelBytes>
-  __device__ static WordPatch find(const int *columns) {
-    static_assert(kPixelBytes <= 2, "a word is of whole pixels");
-    WordPatch patch;
-    patch.first = max(columns[0], 0) * kPixelBytes & ~3;
-    patch.second = patch.first;
-    patch.selector = 0;
-#pragma unroll
-    for (int i = 0; i < 4; i++) {
-      const int byte = columns[i / kPixelBytes] * kPixelBytes + i % kPixelBytes, word = byte & ~3;
-      if (word != patch.first) patch.second = byte < 0 ? -1 : word;
-      patch.selector |= (byte < 0 ? 4u + i : (word == patch.first ? 0u : 4u) + (byte & 3)) << 4 * i;
-    }
-    return patch;
-  }
-
-  __device__ static uint32_t load(const uint8_t *row, int at) {
-    return __ldg(reinterpret_cast<const uint32_t *>(row + at));
-  }
-  __device__ uint32_t load_first(const uint8_t *row) const {
-    return load(row, first);
-  }
-  __device__ uint32_t load_second(const uint8_t *row, uint32_t border) const {
-    return second < 0 ? border : load(row, second);
-  }
-  __device__ uint32_t join(uint32_t first_word, uint32_t second_word) const {
-    return __byte_perm(first_word, second_word, selector);
-  }
-};
-
-// Whether every word of a row lies completely in the frame or beside it, and WordPatch can make those beside it.
-template <int kPixelBytes>
-__device__ inline bool can_patch(const MmaParams &p, const PartParams &part) {
-  return kPixelBytes <= 2 && part.width * kPixelBytes % 4 == 0 && part.width > p.radius_x;
-}
-
 // How a warp reads and writes pixels.
 // Whole: as whole words, each of which lies completely in the frame or beside it.
 // Patched: the same for pixels of less than four bytes, with words beside the frame by WordPatch. Any: all other cases.
@@ -232,8 +189,8 @@ enum class Pixels { Whole, Patched, Any };
 
 // Reads the pixels of a row as the matrices of samples need them: of each 16 pixels a lane gets four neighbours. Where
 // that takes fewer loads (kEightPixels), a lane gets eight neighbours of each 32 pixels instead; the first four take
-// the place of those of the first 16 pixels.
-template <int kPixelBytes, Pixels kPixels, bool kJoinsLater>
+// the place of those of the first 16 pixels. kReach: how many pixels windows reach on either side of what is filtered.
+template <int kPixelBytes, Pixels kPixels, int kReach, bool kJoinsLater>
 class PixelReader {
  public:
   // Any: four pixels are read one by one in kPieces pieces, each into a word of its own: single bytes if a pixel has an
@@ -247,11 +204,12 @@ class PixelReader {
   static constexpr int kWords = kPatches                                ? kPixelBytes == 3 ? 8 : 2 * kPixelBytes
                                 : kPixels == Pixels::Any && kJoinsLater ? kPieces
                                                                         : kPixelBytes;
-  static constexpr int kListed = 48;  // largest list of list_pixels()
+  static constexpr int kEdge = (kReach + 15) / 16;      // how many times 16 pixels a window reaches into on either side
+  static constexpr int kListed = 16 * (1 + 2 * kEdge);  // largest list of list_pixels()
 
   // The first 16 pixels begin at `first`. Unless `inside`, `columns` lists where all pixels are that windows reach.
-  // Patched: pixels beside the frame are among the first or the last of `count` times 16 pixels; with three bytes a
-  // pixel `columns` is what list_pixels() has made of the list.
+  // Patched: pixels beside the frame are among the first or the last kEdge of `count` times 16 pixels; with three bytes
+  // a pixel `columns` is what list_pixels() has made of the list.
   __device__ PixelReader(const MmaParams &p, const PartParams &part, int first, int count, const int *columns,
                          bool inside)
       : p_(p),
@@ -265,10 +223,12 @@ class PixelReader {
       beside_[1] = first + 16 * count > part.width;
     } else if constexpr (kPatches) {
 #pragma unroll
-      for (int i = 0; i < 2; i++)
+      for (int i = 0; i < 2 * kEdge; i++)
 #pragma unroll
-        for (int w = 0; w < kPixelBytes; w++)
-          patch_[i][w] = WordPatch::find<kPixelBytes>(columns_ + i * 16 * (count - 1) + w * 4 / kPixelBytes);
+        for (int w = 0; w < kPixelBytes; w++) {
+          const int k = i < kEdge ? i : count - 2 * kEdge + i;
+          patch_[i][w] = WordPatch::find<kPixelBytes>(columns_ + 16 * k + w * 4 / kPixelBytes);
+        }
     }
   }
 
@@ -279,8 +239,8 @@ class PixelReader {
     if constexpr (kPatches) {
 #pragma unroll
       for (int k = from; k < to; k++) {
-        if ((k == 0 || k == kCount - 1) && (kPixelBytes != 3 || beside_[k > 0]))
-          read_patched(part_.source + offset, k, words[k]);
+        if (is_patched(k, kCount))
+          read_patched(part_.source + offset, k, kCount, words[k]);
         else
           read_together(offset, 16 * k, words[k]);
       }
@@ -321,9 +281,8 @@ class PixelReader {
 #pragma unroll
     for (int i = 0; i < kPixelBytes; i++) pixels[i] = words[i];
     if constexpr (kPatches) {
-      if (k > 0 && k < count - 1) return;
+      if (!is_patched(k, count)) return;
       if constexpr (kPixelBytes == 3) {
-        if (!beside_[k > 0]) return;
         const int4 selector = *reinterpret_cast<const int4 *>(columns_ + kListed + 16 * k);
         const uint32_t pixel[4] = {__byte_perm(words[0], words[4], static_cast<uint32_t>(selector.x)),
                                    __byte_perm(words[1], words[5], static_cast<uint32_t>(selector.y)),
@@ -334,7 +293,8 @@ class PixelReader {
         pixels[2] = __byte_perm(pixel[2], pixel[3], 0x6542);
       } else {
 #pragma unroll
-        for (int i = 0; i < kPixelBytes; i++) pixels[i] = patch_[k > 0][i].join(words[i], words[kPixelBytes + i]);
+        for (int i = 0; i < kPixelBytes; i++)
+          pixels[i] = patch_[edge(k, count)][i].join(words[i], words[kPixelBytes + i]);
       }
     } else if constexpr (kWords != kPixelBytes) {
       if (!inside_ && !is_together(16 * k)) join(words, pixels);
@@ -354,7 +314,17 @@ class PixelReader {
   }
 
  private:
-  __device__ void read_patched(const uint8_t *row, int k, uint32_t (&words)[kWords]) const {
+  // The index of the patches of number k of `count` times 16 pixels.
+  __device__ static constexpr int edge(int k, int count) {
+    return k < kEdge ? k : k - count + 2 * kEdge;
+  }
+
+  __device__ bool is_patched(int k, int count) const {
+    if (k >= kEdge && k < count - kEdge) return false;
+    return kPixelBytes != 3 || beside_[k >= kEdge];
+  }
+
+  __device__ void read_patched(const uint8_t *row, int k, int count, uint32_t (&words)[kWords]) const {
     if constexpr (kPixelBytes == 3) {
       const int4 first = *reinterpret_cast<const int4 *>(columns_ + 16 * k);
       const int4 more = *reinterpret_cast<const int4 *>(columns_ + kListed + 16 * k);
@@ -365,7 +335,7 @@ class PixelReader {
         words[4 + i] = WordPatch::load(row, at[i] + (further[i] >> 16));
       }
     } else {
-      const auto &patch = patch_[k > 0];
+      const auto &patch = patch_[edge(k, count)];
 #pragma unroll
       for (int i = 0; i < kPixelBytes; i++) {
         words[i] = patch[i].load_first(row);
@@ -458,8 +428,8 @@ class PixelReader {
   const int *columns_;
   int first_;
   bool inside_;
-  bool beside_[2];  // whether any of the first, and of the last, 16 pixels are beside the frame
-  WordPatch patch_[2][kPatches && kPixelBytes <= 2 ? kPixelBytes : 1];
+  bool beside_[2];  // whether any of the first, and of the last, pixels are beside the frame
+  WordPatch patch_[2 * kEdge][kPatches && kPixelBytes <= 2 ? kPixelBytes : 1];
 };
 
 // Exchanges results between lanes. A lane has two pairs of neighbouring pixels, one in each half of `words`; the lane

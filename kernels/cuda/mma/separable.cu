@@ -39,10 +39,10 @@ MmaLaunch<SeparableMmaParams> strip_launch(SeparableVariant variant) {
   return launch(std::false_type());
 }
 
-// The strips for a shape or, for 8-bit samples with radii above 16, its tiles.
+// The strips for a shape or, with radii above 32, its tiles.
 template <int kRadius, Weights kWeights, Samples kSamples>
 MmaLaunch<SeparableMmaParams> separable_launch(SeparableVariant variant) {
-  if constexpr (kRadius <= 16 || kSamples != Samples::U8) {
+  if constexpr (kRadius <= 32) {
     return strip_launch<kRadius, kWeights, kSamples>(variant);
   } else {
     using Shape = SeparableShape<kRadius, kWeights, kSamples>;
@@ -54,7 +54,7 @@ MmaLaunch<SeparableMmaParams> separable_launch(SeparableVariant variant) {
 
 template <int kRadius, Samples kSamples>
 MmaLaunch<SeparableMmaParams> separable_launch(Weights weights, SeparableVariant variant) {
-  if constexpr (kRadius <= 16 && has_sharpening(kRadius, kSamples))  // tiles have no separate kernels for it
+  if constexpr (kRadius <= 32 && has_sharpening(kRadius, kSamples))  // tiles have no separate kernels for it
     if (variant.sharpens) return strip_launch<kRadius, Weights::U16RoundedRows, kSamples, true>(variant);
   if constexpr (has_separable(kRadius, Weights::S8, kSamples))
     if (weights == Weights::S8) return separable_launch<kRadius, Weights::S8, kSamples>(variant);

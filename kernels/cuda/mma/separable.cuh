@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Separable masks, by the matrix instructions. Masks of up to 33 samples, 65 for 16-bit samples, work in registers, in
-// the strips of separable_strip.cuh; longer ones work on the tiles of separable_tile.cuh, with samples and results in
-// shared memory.
+// Separable masks, by the matrix instructions. Masks of up to 65 samples work in registers, in the strips of
+// separable_strip.cuh; longer ones work on the tiles of separable_tile.cuh, with samples and results in shared memory.
 //
 // A warp goes down a strip of 16 pixels' width in steps of 8 rows. A step first sums 8 rows along the row: the matrix
 // of the row's coefficients times a matrix of samples whose columns are the 8 rows. Lane (g, t) then has the sums of

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Separable masks up to a radius of 16, or 32 for 16-bit samples, in strips, entirely in registers.
+// Separable masks up to a radius of 32, in strips, entirely in registers.
 //
 // Lane (g, t) loads four pixels of row g; split by channels, they are its words of the matrices of samples, one matrix
 // for each channel. With less than four bytes a pixel a warp works on several strips side by side, as many as make four
@@ -85,13 +85,17 @@ CUDACONV_HOST_DEVICE constexpr int strip_rows(int tile_height, int radius) {
   return tile_height + (radius < 8 ? 8 : 2 * radius);
 }
 
-constexpr int kMostColumns = 6;  // most blocks of 16 pixels of a row that a warp loads
+constexpr int kMostColumns = 10;  // most blocks of 16 pixels of a row that a warp lists
+
+// Whether kernels are compiled for Pixels::Whole and Pixels::Patched besides Pixels::Any: not for 16-bit samples and
+// large radii, whose code is long.
+template <typename Shape>
+constexpr bool kHasAllPixels = Shape::kRadius <= 16 || Shape::kSamples == Samples::U8;
 
 // Whether kernels are compiled for four channels of which the first or the last is not filtered: for the common shapes.
 template <typename Shape>
-constexpr bool kHasThree = Shape::kSamples == Samples::U8 &&
-                           (Shape::kRadius == 8 || Shape::kRadius == 16) && Shape::kWeights != Weights::S16 &&
-                           !Shape::kSharpens;
+constexpr bool kHasThree =
+    Shape::kSamples == Samples::U8 &&Shape::kRadius >= 8 && Shape::kWeights != Weights::S16 && !Shape::kSharpens;
 
 // ResultPlace for strips side by side, of 1 or 2 bytes a pixel. A lane has two pairs of neighbouring pixels, one below
 // the other, in each of four or two strips; lanes exchange them so that each has 8 bytes of both rows of one strip.
@@ -160,7 +164,8 @@ template <typename Kind>
 class StripSource {
  public:
   using Shape = typename Kind::Shape;
-  using Reader = PixelReader<Kind::kPixelBytes, Kind::kPixels, Shape::kRadius <= 16 && Kind::kPixelBytes % 4 == 0>;
+  using Reader =
+      PixelReader<Kind::kPixelBytes, Kind::kPixels, Shape::kReach, Shape::kRadius <= 16 && Kind::kPixelBytes % 4 == 0>;
   // Found on Hopper: prefetching helps large frames of four 8-bit channels, and nothing else.
   static constexpr bool kPrefetches =
       Kind::kPixels == Pixels::Whole && Kind::kChannels == 4 && Shape::kSampleBytes == 1;
@@ -410,7 +415,7 @@ __device__ inline void filter_strips(const SeparableMmaParams &p, Tile tile) {
   // results of the strips before them again. They store 8 bytes at a time, with three bytes a pixel 4.
   const bool can_be_patched = kPixelBytes == 3 ? part.width % 4 == 0 && p.border != Border::Constant
                                                : can_patch<kPixelBytes>(p, part) && part.width * kPixelBytes % 8 == 0;
-  const bool patches = Shape::kRadius <= 16 && can_be_patched && part.width >= kWidth;
+  const bool patches = kHasAllPixels<Shape> && can_be_patched && part.width >= kWidth;
   if (patches) tile.x0 = min(tile.x0, part.width - kWidth);
   const int first = tile.x0 - Shape::kReach;
   const bool inside = lies_inside(p, part, first, kPixels, first_row, height);
@@ -419,14 +424,14 @@ __device__ inline void filter_strips(const SeparableMmaParams &p, Tile tile) {
   const bool whole = inside || (kWholeWords && part.width % 2 == 0 && p.border != Border::Constant);
   if (!inside) {
     list_columns(p, part, first, kPixels, columns, 32);
-    if constexpr (kPixelBytes == 3 && Shape::kRadius <= 16)
-      if (patches) PixelReader<kPixelBytes, Pixels::Patched, false>::list_pixels(columns, kPixels);
+    if constexpr (kPixelBytes == 3 && kHasAllPixels<Shape>)
+      if (patches) PixelReader<kPixelBytes, Pixels::Patched, Shape::kReach, false>::list_pixels(columns, kPixels);
   }
   __syncthreads();
   if (!is_there) return;
   const auto filter = [&](auto filtered) {
     constexpr int kFiltered = decltype(filtered)::value;
-    if constexpr (Shape::kRadius <= 16) {  // larger radii have long code, so only Any is compiled
+    if constexpr (kHasAllPixels<Shape>) {
       if (whole)
         return filter_strip<StripKind<kChannels, kFiltered, Pixels::Whole, Shape>>(p, tile, lines, rows, columns,
                                                                                    kWholeWords ? inside : true);

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// The CUDA backend against the CPU backend, all bytes of a frame, where kernels do what the small frames of the
+// conformance test do not reach: strips of wide masks at both ends of a row, and mosaics in slices.
+#include <cstdio>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "backend.h"
+#include "formats.h"
+#include "guarded_frame.h"
+
+namespace cudaconv::test {
+
+namespace {
+
+class Comparison {
+ public:
+  // Filters a frame of random bytes by both backends, in its regions.
+  void run(const FilterSettings &settings, const char *format, int width, int height, const Regions &regions = {}) {
+    const FrameLayout layout = format_named(format).layout(width, height);
+    const auto plan = make_plan(settings, layout);
+    Random random(static_cast<uint64_t>(width) * 1000 + height);
+    GuardedFrame source(layout, {0, 0, 16, 0}), want(layout, {0, 0, 16, 0});
+    source.fill(random);
+    GuardedFrame got = want;
+    cpu_->retire(cpu_->submit(plan, source.view(), want.view(), regions));
+    cuda_->retire(cuda_->submit(plan, source.view(), got.view(), regions));
+    frames_++;
+    if (got == want) return;
+    failed_++;
+    std::printf("FAILED mask=%s size=%d border=%s, %s %dx%d%s\n", mask_nick(settings.mask), settings.size,
+                border_nick(settings.border), format, width, height, regions.active ? ", regions" : "");
+  }
+
+  int finish() const {
+    std::printf("%d frames, %d failed\n", frames_, failed_);
+    return failed_ != 0;
+  }
+
+ private:
+  const std::unique_ptr<Backend> cpu_ = make_cpu_backend(
+      [](int n, const std::function<void(int)> &body) {
+        for (int i = 0; i < n; i++) body(i);
+      },
+      1);
+  const std::unique_ptr<Backend> cuda_ = make_cuda_backend();
+  int frames_ = 0, failed_ = 0;
+};
+
+// Widths at which the last strip is whole, moved to the left, or read pixel by pixel.
+void compare_strips(Comparison &comparison) {
+  for (const char *format : {"GRAY8", "NV12", "v308", "RGBA"})
+    for (const auto &[mask, size] : {std::pair(Mask::Gauss, 65), {Mask::Unsharp, 35}})
+      for (const Named<Border> &border : kBorderNames)
+        for (const int width : {64, 72, 76, 97, 132}) {
+          FilterSettings s;
+          s.mask = mask;
+          s.size = size;
+          s.border = border.value;
+          s.chroma = Chroma::Filter;
+          s.alpha = width % 3 ? Alpha::Filter : Alpha::Copy;
+          comparison.run(s, format, width, 12);
+        }
+}
+
+// Blocks so tall that several thread blocks share one, in whole frames and in boxes of regions.
+void compare_mosaics(Comparison &comparison) {
+  for (const char *format : {"GRAY8", "NV12", "v308", "RGBA", "P010_10LE"})
+    for (const int size : {65, 130, 255}) {
+      FilterSettings s;
+      s.mask = Mask::Mosaic;
+      s.size = size;
+      s.chroma = size % 2 ? Chroma::Filter : Chroma::Copy;
+      comparison.run(s, format, 430, 290);
+      Regions regions;
+      regions.active = true;
+      regions.region = {{3, 5, 140, 270}, {150, 1, 90, 30}, {250, 17, 177, 273}};
+      comparison.run(s, format, 430, 290, regions);
+    }
+}
+
+}  // namespace
+
+int compare_backends() {
+  std::string why;
+  if (cuda_device_count(&why) == 0) {
+    std::printf("SKIP: %s\n", why.c_str());
+    return 77;
+  }
+  Comparison comparison;
+  compare_strips(comparison);
+  compare_mosaics(comparison);
+  return comparison.finish();
+}
+
+}  // namespace cudaconv::test
+
+int main() {
+  return cudaconv::test::compare_backends();
+}
