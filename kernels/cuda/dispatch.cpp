@@ -65,7 +65,7 @@ constexpr unsigned kAny = ~0u;
 
 const std::vector<Structure> &structures() {
   static const std::vector<Structure> kStructures = {
-      {"mosaic", kAny, takes_mosaic, launch_mosaic},
+      {"mosaic", kAny, takes_mosaic, launch_mosaic, mosaic_sum_bytes},
       {"tensor-weighted", kAllSix, takes_separable_weighted, launch_separable_weighted},
       {"weighted", kAllSix, takes_weighted, launch_weighted},
       {"blur", kAllSix, takes_blur, launch_blur, coarse_bytes},

@@ -9,6 +9,7 @@
 
 #include "backend.h"
 #include "cuda/mosaic/tiles.h"
+#include "cuda/scratch.h"
 #include "formats.h"
 #include "guarded_frame.h"
 #include "plan/mosaic.h"
@@ -221,6 +222,29 @@ void test_tiles() {
     }
 }
 
+// Tall tiles have slices, unless there are so many that their sums do not fit in the scratch memory of the plan.
+void test_slices() {
+  const auto sliced = [](const FrameLayout &layout, int size, const Regions &regions) {
+    const auto plan = plan_of(layout, size);
+    std::vector<MosaicTiledBox> list;
+    const std::vector<MosaicPart> parts = mosaic_parts(regions, *plan);
+    const std::vector<MosaicTiles> all = cut_mosaic(parts, *plan, &list);
+    int64_t sums = 0;
+    for (size_t i = 0; i < all.size(); i++) sums += all[i].sums(layout.plane[plan->parts[i].plane].channels);
+    expect(sums * sizeof(uint32_t) <= mosaic_sum_bytes(*plan, plan->passes[0]), "sums fit in scratch memory");
+    size_t boxes = 0;
+    for (const MosaicPart &part : parts) boxes += part.boxes.size() > 1 ? part.boxes.size() : 0;
+    expect(list.size() == boxes, "each box is listed once");
+    return has_slices(all);
+  };
+  const FrameLayout layout = format_named("RGBA").layout(1920, 1080), narrow = format_named("GRAY8").layout(1998, 80);
+  expect(sliced(layout, 255, {}) && sliced(layout, 65, {}), "tall tiles have slices");
+  expect(!sliced(layout, 64, {}), "other tiles have none");
+  std::vector<Region> lines;
+  for (int x = 0; x < 1998; x += 2) lines.push_back({x, 0, 1, 80});
+  expect(!sliced(narrow, 255, within(lines)), "many tall tiles have none");
+}
+
 // The largest sums there are, and those of blocks nearly as bright.
 void test_largest_sums() {
   const auto backend = cpu_backend();
@@ -280,6 +304,7 @@ int mosaic() {
   test_joining();
   test_many_boxes();
   test_tiles();
+  test_slices();
   test_largest_sums();
   test_fields();
   std::printf("%d failed\n", failures);

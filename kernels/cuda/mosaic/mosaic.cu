@@ -4,6 +4,7 @@
 #include "cuda/mosaic/mosaic.cuh"
 
 #include <algorithm>
+#include <vector>
 
 #include "cuda/launchers.h"
 
@@ -13,25 +14,39 @@ namespace {
 
 using MosaicKernel = void (*)(MosaicParams);
 
-void enqueue_tiles(const PassRun &run, const char *name, MosaicKernel kernel, size_t shared_bytes) {
+// Enqueues a launch for each kernel.
+void enqueue_tiles(const PassRun &run, const char *name, const std::vector<MosaicKernel> &kernels,
+                   size_t shared_bytes) {
   MosaicParams p = {};
   fill_frame(run, p);
   std::copy(run.buffers.mosaic->begin(), run.buffers.mosaic->end(), p.tiles);
+  p.sums = static_cast<uint32_t *>(run.buffers.scratch);
   int32_t blocks = 0;
   for (int i = 0; i < p.parts; i++) {
     p.first_block[i] = blocks;
-    blocks += p.tiles[i].tiles;
+    blocks += p.tiles[i].tiles * p.tiles[i].slices;
   }
   if (!blocks) return;
-  const auto enqueue_all = [=, boxes = run.buffers.mosaic_boxes, stream = run.stream](const uint32_t *) {
-    MosaicParams with_boxes = p;
-    with_boxes.box = boxes ? *boxes : nullptr;
-    enqueue(name, kernel, dim3(static_cast<unsigned>(blocks)), dim3(kMosaicThreads), shared_bytes, stream, with_boxes);
-  };
-  if (run.deferred)
-    run.deferred->add(enqueue_all);
-  else
-    enqueue_all(nullptr);
+  for (const MosaicKernel kernel : kernels) {
+    const auto enqueue_all = [=, boxes = run.buffers.mosaic_boxes, stream = run.stream](const uint32_t *) {
+      MosaicParams with_boxes = p;
+      with_boxes.box = boxes ? *boxes : nullptr;
+      enqueue(name, kernel, dim3(static_cast<unsigned>(blocks)), dim3(kMosaicThreads), shared_bytes, stream,
+              with_boxes);
+    };
+    if (run.deferred)
+      run.deferred->add(enqueue_all);
+    else
+      enqueue_all(nullptr);
+  }
+}
+
+template <typename Sample>
+void enqueue_dense(const PassRun &run) {
+  std::vector<MosaicKernel> kernels = {mosaic_kernel<Sample, MosaicSteps::Sums>,
+                                       mosaic_kernel<Sample, MosaicSteps::Means>};
+  if (!has_slices(*run.buffers.mosaic)) kernels.assign(1, mosaic_kernel<Sample, MosaicSteps::All>);
+  enqueue_tiles(run, "mosaic", kernels, kMosaicSumBytes + kMosaicMeanBytes);
 }
 
 }  // namespace
@@ -41,13 +56,14 @@ int takes_mosaic(const PassQuery &query) {
 }
 
 void launch_mosaic(const PassRun &run) {
-  const bool words = run.plan.layout.plane[0].container == Container::U16;
-  enqueue_tiles(run, "mosaic", words ? mosaic_kernel<uint16_t> : mosaic_kernel<uint8_t>,
-                kMosaicSumBytes + kMosaicMeanBytes);
+  if (run.plan.layout.plane[0].container == Container::U16)
+    enqueue_dense<uint16_t>(run);
+  else
+    enqueue_dense<uint8_t>(run);
 }
 
 void launch_mosaic_samples(const PassRun &run) {
-  enqueue_tiles(run, "mosaic_samples", mosaic_samples_kernel, sizeof(uint32_t) * kMaxChannels * kMosaicThreads / 32);
+  enqueue_tiles(run, "mosaic_samples", {mosaic_samples_kernel}, sizeof(uint32_t) * kMaxChannels * kMosaicThreads / 32);
 }
 
 }  // namespace cudaconv

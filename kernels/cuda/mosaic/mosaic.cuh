@@ -5,6 +5,9 @@
 //    1. each thread adds 16 bytes of a row and of the rows below, as far as blocks reach: column sums
 //    2. column sums meet in shared memory, where as many threads as are available add the columns of a block
 //    3. each thread looks up the means for its 16 bytes, and writes them to all its rows
+//
+// A tall tile has several thread blocks, a slice each: one launch stores the sums of step 2, another one adds those of
+// all slices and does step 3.
 #pragma once
 
 #include "cuda/device/sample.cuh"
@@ -17,7 +20,11 @@ namespace cudaconv {
 struct MosaicParams : FrameParams {
   MosaicTiles tiles[kMaxParts];
   const MosaicTiledBox *box;  // device memory
+  uint32_t *sums;             // of slices; scratch memory
 };
+
+// What a launch does of a mosaic.
+enum class MosaicSteps : uint8_t { All, Sums, Means };
 
 // A tile: block `first` of row `row` of a box's blocks, and those to the right of it, `blocks` in total.
 struct MosaicTile {
@@ -25,6 +32,7 @@ struct MosaicTile {
   const MosaicTiles &tiles;
   MosaicTiledBox box;
   int first, blocks, row;
+  int number, slice;  // of the tile in its part; of the thread block in the tile
 
   // x(), top(), bottom(): pixels of the part.
   __device__ int x(int block) const { return box.x + mosaic_begin(tiles.x, box.phase_x, first + block, box.width); }
@@ -37,7 +45,8 @@ __device__ inline MosaicTile locate_mosaic_tile(const MosaicParams &p) {
   int i = 0;
   while (i + 1 < p.parts && static_cast<int>(blockIdx.x) >= p.first_block[i + 1]) i++;
   const MosaicTiles &tiles = p.tiles[i];
-  const int index = static_cast<int>(blockIdx.x) - p.first_block[i];
+  const int thread_block = static_cast<int>(blockIdx.x) - p.first_block[i];
+  const int index = tiles.slices == 1 ? thread_block : thread_block / tiles.slices;
   MosaicTiledBox box = tiles.box;
   if (tiles.boxes > 1) {
     const MosaicTiledBox *const boxes = p.box + tiles.first_box;
@@ -51,7 +60,7 @@ __device__ inline MosaicTile locate_mosaic_tile(const MosaicParams &p) {
   const int tile = index - box.first_tile, row = tile / box.tiles_x;
   const int first = (tile - row * box.tiles_x) * tiles.blocks;
   const int blocks = min(tiles.blocks, mosaic_blocks(tiles.x, box.phase_x, box.width) - first);
-  return {p.part[i], tiles, box, first, blocks, row};
+  return {p.part[i], tiles, box, first, blocks, row, index, thread_block - index * tiles.slices};
 }
 
 // floor((sum + n / 2) / n) for n below 2^16: the estimate is at most one off, and is corrected.
@@ -80,7 +89,7 @@ struct ColumnSums<uint8_t> {
 #pragma unroll
     for (int i = 0; i < 4; i++) {
       even[i] += word[i] & 0x00ff00ffu;
-      odd[i] += word[i] >> 8 & 0x00ff00ffu;
+      odd[i] += __byte_perm(word[i], 0, 0x4341);
     }
   }
   // Stores 32 bytes of sums, in the order of the samples.
@@ -186,18 +195,22 @@ __device__ inline uint4 gather_means(const MosaicTile &tile, const void *means, 
 constexpr int kMosaicRows = 8;  // rows of a thread in registers
 constexpr int kMosaicSumBytes = 2 * kVectorBytes * kMosaicThreads, kMosaicMeanBytes = kVectorBytes * kMosaicThreads;
 
-// The work of a thread on a tile.
-template <typename Sample>
+// The work of a thread on a tile, or on a slice of it.
+template <typename Sample, MosaicSteps kSteps>
 class MosaicThread {
  public:
-  __device__ MosaicThread(const MosaicTile &tile)
+  // `sums`: those of all slices.
+  __device__ MosaicThread(const MosaicTile &tile, uint32_t *sums)
       : tile_(tile),
         part_(tile.part),
+        slice_sums_(kSteps == MosaicSteps::All
+                        ? nullptr
+                        : sums + tile.tiles.first_sum + tile.number * tile.tiles.slices * slice_stride()),
         pixel_bytes_(part_.channels * static_cast<int>(sizeof(Sample))),
         begin_(tile.x(0) * pixel_bytes_),
         end_(tile.x(tile.blocks) * pixel_bytes_),
-        top_(tile.top()),
-        rows_(tile.bottom() - top_) {
+        top_(tile.top() + tile.slice * tile.tiles.slice_rows),
+        rows_(min(tile.bottom() - top_, tile.tiles.slice_rows)) {
     const int thread = static_cast<int>(threadIdx.x), log_threads = tile.tiles.log_threads;
     groups_ = kMosaicThreads >> log_threads;
     group_ = thread >> log_threads;
@@ -207,33 +220,29 @@ class MosaicThread {
   }
 
   __device__ void run() {
+    if (kSteps != MosaicSteps::All && rows_ <= 0) return;
     uint8_t *const shared = shared_memory<uint8_t>();
+    Sample *const means = reinterpret_cast<Sample *>(shared + kMosaicSumBytes);
     // The rows loaded last stay in registers: most blocks have no others.
     uint4 row[kMosaicRows];
-    ColumnSums<Sample> sums;
-    const uint32_t mask = ((1u << part_.channel[0].depth) - 1) << part_.channel[0].shift;
-    if (byte_ < end_ && part_.has_filtered) {
-#pragma unroll 1
-      for (int first = group_; first < rows_; first += groups_ * kMosaicRows) {
-        load(first, row);
-#pragma unroll
-        for (int i = 0; i < kMosaicRows; i++) sums.add(row[i], mask);
+    if (part_.has_filtered) {
+      if (kSteps == MosaicSteps::Means) {
+        add_slices(means);
+      } else {
+        add_rows(row).store(reinterpret_cast<uint4 *>(shared) + 2 * threadIdx.x);
+        __syncthreads();
+        add_columns(reinterpret_cast<const typename ColumnSums<Sample>::Sum *>(shared), means);
       }
     }
-    if (part_.has_filtered) {
-      sums.store(reinterpret_cast<uint4 *>(shared) + 2 * threadIdx.x);
-      __syncthreads();
-      add_columns(reinterpret_cast<const typename ColumnSums<Sample>::Sum *>(shared),
-                  reinterpret_cast<Sample *>(shared + kMosaicSumBytes));
-      __syncthreads();
-    }
+    if (kSteps == MosaicSteps::Sums) return;
+    __syncthreads();
     if (byte_ >= end_) return;
-    const uint4 means = part_.has_filtered ? gather(shared + kMosaicSumBytes) : uint4{};
-    const bool have_all = part_.has_filtered && rows_ <= groups_ * kMosaicRows;
+    const uint4 mean = part_.has_filtered ? gather(means) : uint4{};
+    const bool have_all = kSteps == MosaicSteps::All && part_.has_filtered && rows_ <= groups_ * kMosaicRows;
 #pragma unroll 1
     for (int first = group_; first < rows_; first += groups_ * kMosaicRows) {
       if (part_.has_unfiltered && !have_all) load(first, row);
-      store(first, row, means);
+      store(first, row, mean);
     }
   }
 
@@ -286,36 +295,94 @@ class MosaicThread {
     }
   }
 
-  // Adds column sums, of which each group of threads has a row, to means, for each block and channel. As many lanes as
-  // are available share a mean.
+  // Adds the thread's rows. Leaves the last ones in `row`.
+  __device__ ColumnSums<Sample> add_rows(uint4 (&row)[kMosaicRows]) const {
+    ColumnSums<Sample> sums;
+    const uint32_t mask = ((1u << part_.channel[0].depth) - 1) << part_.channel[0].shift;
+    if (byte_ >= end_) return sums;
+#pragma unroll 1
+    for (int first = group_; first < rows_; first += groups_ * kMosaicRows) {
+      load(first, row);
+#pragma unroll
+      for (int i = 0; i < kMosaicRows; i++) sums.add(row[i], mask);
+    }
+    return sums;
+  }
+
+  // A channel of the block in columns x ... end - 1 of the tile, and the number of its sum.
+  struct BlockChannel {
+    int index, channel, x, end;
+  };
+
+  // Adds column sums, of which each group of threads has a row, to means, for each block and channel, or to the sums of
+  // this slice.
   __device__ void add_columns(const typename ColumnSums<Sample>::Sum *sums, Sample *means) const {
+    const int channels = part_.channels, shift = part_.channel[0].shift;
+    const int pitch = kVectorBytes / static_cast<int>(sizeof(Sample)) << tile_.tiles.log_threads;
+    const auto *const first = sums + begin_ % kVectorBytes / static_cast<int>(sizeof(Sample));
+    const auto add = [&](const BlockChannel &of, int lane, int lanes) {
+      const auto *const columns = first + of.channel;
+      uint32_t sum = 0;
+#pragma unroll 1
+      for (int g = 0; g < groups_; g++)
+#pragma unroll 4
+        for (int i = of.x + lane; i < of.end; i += lanes) sum += columns[g * pitch + i * channels];
+      return sum;
+    };
+    for_sums(add, [&](const BlockChannel &of, uint32_t sum) {
+      if (kSteps == MosaicSteps::Sums)
+        slice_sums_[tile_.slice * slice_stride() + of.index] = sum >> shift;
+      else
+        means[of.index] = mean(of, rows_, sum >> shift);
+    });
+  }
+
+  // Adds the sums of all slices to means, for each block and channel.
+  __device__ void add_slices(Sample *means) const {
+    const int rows = tile_.bottom() - tile_.top(),
+              slices = (rows + tile_.tiles.slice_rows - 1) / tile_.tiles.slice_rows;
+    const auto add = [&](const BlockChannel &of, int lane, int lanes) {
+      uint32_t sum = 0;
+#pragma unroll 1
+      for (int s = lane; s < slices; s += lanes) sum += slice_sums_[s * slice_stride() + of.index];
+      return sum;
+    };
+    for_sums(add, [&](const BlockChannel &of, uint32_t sum) { means[of.index] = mean(of, rows, sum); });
+  }
+
+  // Calls store(of, sum) for each block and channel. As many lanes as are available share a sum: lane l of n adds what
+  // add(of, l, n) returns.
+  template <typename Add, typename Store>
+  __device__ void for_sums(Add add, Store store) const {
     const int channels = part_.channels, count = tile_.blocks * channels, thread = static_cast<int>(threadIdx.x);
     const uint32_t reciprocal = 65536u / static_cast<uint32_t>(channels) + 1;  // exact for indices below 2^14
     int lanes = 1;
     while (lanes < 32 && 2 * lanes * count <= kMosaicThreads) lanes *= 2;
-    const int lane = thread & (lanes - 1), at_once = kMosaicThreads / lanes;
-    const int pitch = kVectorBytes / static_cast<int>(sizeof(Sample)) << tile_.tiles.log_threads;
-    const int shift = part_.channel[0].shift;
-    const auto *const first = sums + begin_ % kVectorBytes / static_cast<int>(sizeof(Sample));
-    const int x0 = begin_ / pixel_bytes_;
+    const int lane = thread & (lanes - 1), at_once = kMosaicThreads / lanes, x0 = begin_ / pixel_bytes_;
 #pragma unroll 1
     for (int done = 0; done < count; done += at_once) {
-      const int index = done + thread / lanes;
-      uint32_t sum = 0, n = 1;
-      if (index < count) {
-        const int block = static_cast<int>(index * reciprocal >> 16), x = tile_.x(block) - x0,
-                  end = tile_.x(block + 1) - x0;
-        const auto *const columns = first + index - block * channels;
-        n = static_cast<uint32_t>((end - x) * rows_);
-#pragma unroll 1
-        for (int g = 0; g < groups_; g++)
-#pragma unroll 4
-          for (int i = x + lane; i < end; i += lanes) sum += columns[g * pitch + i * channels];
+      BlockChannel of = {done + thread / lanes, 0, 0, 1};
+      uint32_t sum = 0;
+      if (of.index < count) {
+        const int block = static_cast<int>(of.index * reciprocal >> 16);
+        of.channel = of.index - block * channels;
+        of.x = tile_.x(block) - x0;
+        of.end = tile_.x(block + 1) - x0;
+        sum = add(of, lane, lanes);
       }
 #pragma unroll 1
       for (int other = lanes / 2; other > 0; other /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, other);
-      if (index < count && lane == 0) means[index] = static_cast<Sample>(mosaic_mean(sum >> shift, n) << shift);
+      if (of.index < count && lane == 0) store(of, sum);
     }
+  }
+
+  __device__ Sample mean(const BlockChannel &of, int rows, uint32_t sum) const {
+    return static_cast<Sample>(mosaic_mean(sum, static_cast<uint32_t>((of.end - of.x) * rows))
+                               << part_.channel[0].shift);
+  }
+
+  __device__ int slice_stride() const {
+    return tile_.tiles.blocks * part_.channels;
   }
 
   __device__ uint4 gather(const void *means) const {
@@ -327,6 +394,7 @@ class MosaicThread {
 
   const MosaicTile &tile_;
   const PartParams &part_;
+  uint32_t *const slice_sums_;  // of the tile
   const int pixel_bytes_;
   const int begin_, end_;  // the tile's bytes of a row of the part
   const int top_, rows_;   // rows of the part
@@ -335,10 +403,10 @@ class MosaicThread {
   bool whole_;             // all of them lie in the tile
 };
 
-template <typename Sample>
+template <typename Sample, MosaicSteps kSteps>
 __global__ void __launch_bounds__(kMosaicThreads, 3) mosaic_kernel(const __grid_constant__ MosaicParams p) {
   const MosaicTile tile = locate_mosaic_tile(p);
-  MosaicThread<Sample>(tile).run();
+  MosaicThread<Sample, kSteps>(tile, p.sums).run();
 }
 
 // Mosaics of any format, sample by sample: a warp, or the whole thread block, does a block of the mosaic.

@@ -3,6 +3,7 @@
 // Cuts the boxes of a mosaic into tiles: blocks side by side, which one thread block processes together.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -24,12 +25,23 @@ struct MosaicTiles {
   int32_t tiles, blocks;     // number of tiles, and the most blocks of a row in each
   // log2 of the threads side by side, with 16 bytes each; in mosaic_samples_kernel, of the threads for each block.
   int32_t log_threads;
+  // Tall tiles are cut into slices of `slice_rows` rows, one for each thread block. The sums of slice s of tile t begin
+  // at element first_sum + (t * slices + s) * blocks * channels of the scratch memory.
+  int32_t slices, slice_rows, first_sum;
+
+  // How many sums the tiles have.
+  int64_t sums(int channels) const { return slices > 1 ? int64_t{tiles} * slices * blocks * channels : 0; }
 };
 
-// Whether mosaic_kernel can do such frames: all planes are dense, and all samples have the same form.
+// Whether the kernels of dense planes can do such frames: all planes are dense, and all samples have the same form.
 bool has_mosaic_tiles(const Plan &plan);
 
-// The tiles by part, in the order of `parts`. Appends the boxes of parts that have several to `boxes`.
+inline bool has_slices(const std::vector<MosaicTiles> &tiles) {
+  return std::any_of(tiles.begin(), tiles.end(), [](const MosaicTiles &t) { return t.slices > 1; });
+}
+
+// The tiles by part, in the order of `parts`. If any has slices, the sums fit in mosaic_sum_bytes(). Appends the boxes
+// of parts that have several to `boxes`.
 std::vector<MosaicTiles> cut_mosaic(const std::vector<MosaicPart> &parts, const Plan &plan,
                                     std::vector<MosaicTiledBox> *boxes);
 
