@@ -55,69 +55,76 @@ __device__ inline SelectedCell find_cell(const PlaceParams &p) {
           within(r.y1 - y)};
 }
 
-// The selected pixels of row y of the cell, a bit for each.
-__device__ inline uint32_t selected(const PlaceParams &p, const SelectedCell &cell, int y) {
-  if (cell.first_word >= 0) return p.bits[cell.first_word + y];
-  if (y < cell.y0 || y >= cell.y1) return 0;
+// The columns of a cell, a bit for each, between those that its rectangle begins and ends with.
+__device__ inline uint32_t columns_of(const SelectedCell &cell) {
   return (cell.x1 < 32 ? 1u << cell.x1 : 0) - (1u << cell.x0);
 }
 
-// Copies the selected bytes of a vector. `pixels`: a bit for each pixel of which the vector has bytes; the first pixel
+// The selected pixels of row y of the cell, a bit for each. `columns`: columns_of() the cell.
+__device__ inline uint32_t selected(const PlaceParams &p, const SelectedCell &cell, uint32_t columns, int y) {
+  if (cell.first_word >= 0) return p.bits[cell.first_word + y];
+  return y >= cell.y0 && y < cell.y1 ? columns : 0;
+}
+
+// Stores the selected bytes of a vector. `pixels`: a bit for each pixel of which the vector has bytes; the first pixel
 // has `before` bytes before the vector.
 template <int kPixelBytes>
-__device__ inline void place_bytes(const uint8_t *from, uint8_t *to, uint32_t pixels, int before) {
-#pragma unroll 1
-  for (int word = 0; word < 16; word += 4) {
+__device__ inline void place_bytes(const uint4 &vector, uint8_t *to, uint32_t pixels, int before) {
+  const uint32_t word[4] = {vector.x, vector.y, vector.z, vector.w};
+#pragma unroll
+  for (int w = 0; w < 4; w++) {
     uint32_t wanted = 0;
 #pragma unroll
-    for (int b = 0; b < 4; b++) wanted |= (pixels >> (before + word + b) / kPixelBytes & 1) << b;
+    for (int b = 0; b < 4; b++) wanted |= (pixels >> (before + 4 * w + b) / kPixelBytes & 1) << b;
     if (wanted == 15) {
-      *reinterpret_cast<uint32_t *>(to + word) = *reinterpret_cast<const uint32_t *>(from + word);
+      reinterpret_cast<uint32_t *>(to)[w] = word[w];
       continue;
     }
 #pragma unroll
     for (int b = 0; b < 4; b++)
-      if (wanted >> b & 1) to[word + b] = from[word + b];
+      if (wanted >> b & 1) to[4 * w + b] = static_cast<uint8_t>(word[w] >> 8 * b);
   }
 }
 
+// A thread copies the same 16 bytes of some rows of the cell. Its addresses go from row to row, and the columns that it
+// copies are worked out once: instructions were what took the time.
 template <int kPixelBytes>
 __device__ inline void place_vectors(const PlaceParams &p, const PlacedPart &part, const SelectedCell &cell) {
   constexpr int kBytes = 16, kVectors = Area::kCell * kPixelBytes / kBytes;  // of a vector; of a row
-  constexpr int kCount = kVectors * Area::kCell, kOwn = (kCount + kThreads - 1) / kThreads;
-  const uint8_t *const from = part.from[cell.result] + int64_t{cell.x} * kPixelBytes;
-  uint8_t *const to = part.to + int64_t{cell.x} * kPixelBytes;
-  uint4 vector[kOwn];
-  uint32_t pixels[kOwn];
-  bool whole[kOwn];
-  const auto each = [&](auto f) {
+  constexpr int kStep = kThreads / kVectors, kRows = (Area::kCell + kStep - 1) / kStep;
+  const int begin = static_cast<int>(threadIdx.x) / kVectors;
+  if (begin >= kStep) return;
+  const int byte = static_cast<int>(threadIdx.x) % kVectors * kBytes;
+  const int first = byte / kPixelBytes, last = (byte + kBytes - 1) / kPixelBytes;
+  const uint32_t all = (2u << (last - first)) - 1, columns = columns_of(cell);
+  const int64_t column = int64_t{cell.x} * kPixelBytes + byte, row = int64_t{cell.y} + begin;
+  const int64_t from_pitch = part.from_pitch[cell.result];
+  const uint8_t *from = part.from[cell.result] + row * from_pitch + column;
+  uint8_t *to = part.to + row * part.to_pitch + column;
+  uint4 vector[kRows];
+  uint32_t pixels[kRows];
 #pragma unroll
-    for (int k = 0; k < kOwn; k++) {
-      const int i = static_cast<int>(threadIdx.x) + k * kThreads, row = i / kVectors, byte = i % kVectors * kBytes;
-      if (i < kCount) f(k, row, byte, int64_t{cell.y} + row);
-    }
-  };
-  each([&](int k, int row, int byte, int64_t y) {
-    const int first = byte / kPixelBytes, last = (byte + kBytes - 1) / kPixelBytes;
-    const uint32_t all = (2u << (last - first)) - 1;
-    pixels[k] = selected(p, cell, row) >> first & all;
-    whole[k] = pixels[k] == all;
-    if (whole[k]) vector[k] = __ldg(reinterpret_cast<const uint4 *>(from + y * part.from_pitch[cell.result] + byte));
-  });
-  each([&](int k, int, int byte, int64_t y) {
-    uint8_t *const target = to + y * part.to_pitch + byte;
-    if (whole[k])
+  for (int k = 0; k < kRows; k++) {
+    const int y = begin + k * kStep;
+    pixels[k] = y < Area::kCell ? selected(p, cell, columns, y) >> first & all : 0;
+    if (pixels[k]) vector[k] = __ldg(reinterpret_cast<const uint4 *>(from + k * kStep * from_pitch));
+  }
+#pragma unroll
+  for (int k = 0; k < kRows; k++) {
+    uint8_t *const target = to + k * kStep * part.to_pitch;
+    if (pixels[k] == all)
       *reinterpret_cast<uint4 *>(target) = vector[k];
     else if (pixels[k])
-      place_bytes<kPixelBytes>(from + y * part.from_pitch[cell.result] + byte, target, pixels[k], byte % kPixelBytes);
-  });
+      place_bytes<kPixelBytes>(vector[k], target, pixels[k], byte % kPixelBytes);
+  }
 }
 
 __device__ inline void place_containers(const PlaceParams &p, const PlacedPart &part, const SelectedCell &cell) {
+  const uint32_t columns = columns_of(cell);
 #pragma unroll 1
   for (int i = static_cast<int>(threadIdx.x); i < Area::kCell * Area::kCell; i += kThreads) {
     const int row = i / Area::kCell, x = i % Area::kCell;
-    if (!(selected(p, cell, row) >> x & 1)) continue;
+    if (!(selected(p, cell, columns, row) >> x & 1)) continue;
     const int64_t y = cell.y + row, pixel = part.first + int64_t{cell.x + x} * part.step;
 #pragma unroll 1
     for (int c = 0; c < part.containers; c++) {

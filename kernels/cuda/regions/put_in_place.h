@@ -15,7 +15,7 @@
 
 namespace cudaconv {
 
-constexpr int kMostResults = 4;  // most frames of results in one launch
+constexpr int kMostResults = 8;  // most frames of results in one launch
 
 // The selected pixels of one cell of a part, a square of Area::kCell pixels: those in rows y0 ... y1 - 1 and columns x0
 // ... x1 - 1 of the cell or, if the cell has bits, those of them whose bit is set.
