@@ -42,15 +42,27 @@ int columns_of_pixel(const FrameParams::Host &host) {
   return host.row / host.area->width;
 }
 
-// Makes the tiles of a part those that hold a rectangle. Returns how many there are, 0 if the part cannot begin there.
-int32_t cut_rectangle(const PixelRect &rect, const FrameParams::Host &host, PartParams &part) {
+// The tiles that hold a rectangle: where the first one begins, and how many there are across and down.
+struct TileRange {
+  int x, y;
+  int32_t columns, rows;
+};
+
+TileRange tiles_of(const PixelRect &rect, const FrameParams::Host &host) {
   const int begin = rect.x0 * columns_of_pixel(host), end = rect.x1 * columns_of_pixel(host);
   const int x = begin / host.step_x * host.step_x, y = rect.y0 / host.step_y * host.step_y;
-  if (y > UINT16_MAX) return 0;
-  number_columns(part, (end - x + host.tile_width - 1) / host.tile_width, host.tile_width);
-  part.first_column = x;
-  part.first_row = static_cast<uint16_t>(y);
-  return part.tiles_x * ((rect.y1 - y + host.tile_height - 1) / host.tile_height);
+  return {x, y, (end - x + host.tile_width - 1) / host.tile_width,
+          (rect.y1 - y + host.tile_height - 1) / host.tile_height};
+}
+
+// Makes the tiles of a part those that hold a rectangle. Returns how many there are, 0 if the part cannot begin there.
+int32_t cut_rectangle(const PixelRect &rect, const FrameParams::Host &host, PartParams &part) {
+  const TileRange range = tiles_of(rect, host);
+  if (range.y > UINT16_MAX) return 0;
+  number_columns(part, range.columns, host.tile_width);
+  part.first_column = range.x;
+  part.first_row = static_cast<uint16_t>(range.y);
+  return range.columns * range.rows;
 }
 
 // Whether rectangles are so large, or so many, that their tiles would be most of the frame, as if each were `kMore`
@@ -154,12 +166,16 @@ int aligned_columns(const PartParams &part, int row) {
   return std::lcm(kAlignment, pixel_bytes) / column_bytes;
 }
 
-// The estimate: a rectangle takes half a tile more than its size, on average, across and down.
 int64_t blocks_of_area(const FrameParams::Host &host) {
-  const PartArea &area = *host.area;
-  const double width = static_cast<double>(host.tile_width) * area.width / host.row, height = host.tile_height;
-  return static_cast<int64_t>(std::ceil(area.pixels / (width * height) + area.widths / width / 2 +
-                                        area.heights / height / 2 + static_cast<double>(area.rectangles.size()) / 4));
+  constexpr size_t kMostCounted = 16;  // rectangles, since launchers ask for dozens of sizes of tiles for each frame
+  const std::vector<PixelRect> &rectangles = host.area->rectangles;
+  const size_t step = std::max<size_t>(1, (rectangles.size() + kMostCounted - 1) / kMostCounted);
+  int64_t counted = 0, tiles = 0;
+  for (size_t i = 0; i < rectangles.size(); i += step, counted++) {
+    const TileRange range = tiles_of(rectangles[i], host);
+    tiles += int64_t{range.columns} * range.rows;
+  }
+  return counted ? tiles * static_cast<int64_t>(rectangles.size()) / counted : 0;
 }
 
 const std::vector<TileCorner> &PartArea::tiles(const TileGrid &grid, int unit) const {

@@ -126,7 +126,8 @@ void for_samples_of_words(const PartParams &part, Function function) {
   }
 }
 
-// Estimates how many tiles hold the pixels of a part's area.
+// Estimates how many tiles hold the pixels of a part's area: as many as hold its rectangles, or some of these if they
+// are many.
 int64_t blocks_of_area(const FrameParams::Host &host);
 
 // The least number of columns whose bytes are whole pixels and a multiple of 16 bytes. `row`: columns of a row of the

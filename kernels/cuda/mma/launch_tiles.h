@@ -22,14 +22,35 @@ struct MmaLaunch {
   // multiprocessor works on `resident` tiles at once; each takes the time of `more_rows` more rows. most_rows = 0:
   // strips of any height, whose blocks share a multiprocessor's time. Narrow planes have too few strips for that.
   int tile_width = 0, least_rows = 0, most_rows = 0, resident = 0, more_rows = 0;
-  bool strips = false;  // a tile has subtiles() strips side by side
+  bool strips = false;  // a warp has subtiles() strips side by side, and a block may have any number of warps
   bool groups = false;  // a tile has subtiles() groups of rows, one below the other
 };
 
+// Whether regions are narrower than two tiles of strips, on average: as these begin where words do, they would compute
+// up to a tile more than is needed.
+template <typename Params>
+bool has_narrow_areas(const MmaLaunch<Params> &launch_as, int sample_bytes, const Params &p) {
+  double widths = 0, tiles = 0;
+  for (int i = 0; i < p.parts; i++) {
+    const PartArea *const area = p.host[i].area;
+    if (!area) return false;
+    widths += area->widths;
+    tiles += static_cast<double>(area->rectangles.size()) * launch_as.tile_width *
+             subtiles(p.part[i].channels * sample_bytes);
+  }
+  return widths < 2 * tiles;
+}
+
 // Cuts the frame, which has been filled in, into tiles. No kernel if the device has no room for a tile.
 template <typename Params>
-KernelLaunch<Params> cut_frame(const MmaLaunch<Params> &launch_as, int sample_bytes, int mask_height, Params &p) {
+KernelLaunch<Params> cut_frame(MmaLaunch<Params> launch_as, int sample_bytes, int mask_height, Params &p) {
   constexpr bool kDense = std::is_same_v<Params, DenseMmaParams>;
+  if (launch_as.strips && has_narrow_areas(launch_as, sample_bytes, p)) {
+    const int warps = launch_as.threads / 32;
+    launch_as.threads = 32;
+    launch_as.tile_width /= warps;
+    launch_as.resident *= warps;
+  }
   const auto bytes = [&](int rows) {
     size_t most = 0;
     for (int i = 0; i < p.parts; i++)

@@ -73,7 +73,7 @@ __device__ inline void make_sharp_pixels(const SeparableMmaParams &p,
   join_channels<kChannels>(results, words);
 }
 
-constexpr int kStripThreads = 128;  // threads of a block, whose warps' strips lie side by side
+constexpr int kStripThreads = 128;  // most threads of a block, whose warps' strips lie side by side
 
 // Width of a warp's strips in pixels.
 CUDACONV_HOST_DEVICE constexpr int strip_width(int pixel_bytes) {
@@ -408,7 +408,7 @@ __device__ inline void filter_strips(const SeparableMmaParams &p, Tile tile) {
   int64_t *rows = reinterpret_cast<int64_t *>(shared_memory<uint8_t>() + Shape::kLineBytes);
   int *columns = reinterpret_cast<int *>(rows + height) + warp * 16 * kMostColumns;
   Shape::load_lines(p, lines);
-  list_rows(p, part, first_row, height, rows, kStripThreads);
+  list_rows(p, part, first_row, height, rows, static_cast<int>(blockDim.x));
   constexpr int kPixelBytes = kChannels * Shape::kSampleBytes, kWidth = 16 * kSubtiles;
   const bool is_there = tile.x0 < part.width;
   // If words beside the frame can be patched, the last strips are moved left to end with the frame, and compute some
@@ -456,7 +456,7 @@ __global__ void __launch_bounds__(kStripThreads, SeparableStrip<Shape, kFewChann
     const Tile tile = locate_tile(p, p.tile_height);
     const int channels = tile.part.channels;
     if (!tile.part.has_filtered) {
-      const int width = kStripThreads / 32 * strip_width(channels * sample_bytes(kSamples));
+      const int width = static_cast<int>(blockDim.x) / 32 * strip_width(channels * sample_bytes(kSamples));
       return copy_tile(tile.part, tile.x0, tile.y0, width, p.tile_height);
     }
     const auto filter = [&](auto channels) { filter_strips<decltype(channels)::value, Shape>(p, tile); };

@@ -276,7 +276,7 @@ __global__ void __launch_bounds__(kStripThreads, Shape::kMinBlocks)
     int64_t *const rows = reinterpret_cast<int64_t *>(shared_memory<uint8_t>() + Shape::kLineBytes);
     int *const columns = reinterpret_cast<int *>(rows + height) + warp * 16 * kMostColumns;
     Shape::load_lines(p, lines);
-    list_rows(p, part, first_row, height, rows, kStripThreads);
+    list_rows(p, part, first_row, height, rows, static_cast<int>(blockDim.x));
     const int first = tile.x0 - Shape::kReach;
     const bool inside = lies_inside(p, part, first, kPixels, first_row, height);
     if (!inside) list_columns(p, part, first, kPixels, columns, 32);
