@@ -68,7 +68,7 @@ void compare_strips(Comparison &comparison) {
 
 // Blocks so tall that several thread blocks share one, in whole frames and in boxes of regions.
 void compare_mosaics(Comparison &comparison) {
-  for (const char *format : {"GRAY8", "NV12", "v308", "RGBA", "P010_10LE"})
+  for (const char *format : {"GRAY8", "NV12", "I420", "v308", "RGBA", "P010_10LE"})
     for (const int size : {65, 130, 255}) {
       FilterSettings s;
       s.mask = Mask::Mosaic;

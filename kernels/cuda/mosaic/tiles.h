@@ -29,8 +29,8 @@ struct MosaicTiles {
   // at element first_sum + (t * slices + s) * blocks * channels of the scratch memory.
   int32_t slices, slice_rows, first_sum;
 
-  // How many sums the tiles have.
-  int64_t sums(int channels) const { return slices > 1 ? int64_t{tiles} * slices * blocks * channels : 0; }
+  // How many sums the slices have. Where any part has slices, tiles of the others count as one each.
+  int64_t sums(int channels) const { return int64_t{tiles} * slices * blocks * channels; }
 };
 
 // Whether the kernels of dense planes can do such frames: all planes are dense, and all samples have the same form.
