@@ -2,7 +2,6 @@
 #include "cuda/launchers.h"
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 
 #include "cuda/cuda_resources.h"

@@ -94,8 +94,8 @@ constexpr bool kHasAllPixels = Shape::kRadius <= 16 || Shape::kSamples == Sample
 
 // Whether kernels are compiled for four channels of which the first or the last is not filtered: for the common shapes.
 template <typename Shape>
-constexpr bool kHasThree =
-    Shape::kSamples == Samples::U8 &&Shape::kRadius >= 8 && Shape::kWeights != Weights::S16 && !Shape::kSharpens;
+constexpr bool kHasThree = Shape::kSamples == Samples::U8 && (Shape::kRadius >= 8) && Shape::kWeights != Weights::S16 &&
+                           !Shape::kSharpens;
 
 // ResultPlace for strips side by side, of 1 or 2 bytes a pixel. A lane has two pairs of neighbouring pixels, one below
 // the other, in each of four or two strips; lanes exchange them so that each has 8 bytes of both rows of one strip.
