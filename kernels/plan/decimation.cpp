@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "plan/border.h"
 #include "plan/fixed_point.h"
@@ -16,6 +17,9 @@ constexpr int kLargestLogFactor = 3;  // with more, reducing costs more than the
 // Least ratio of the standard deviation to D: below it no blur of coarse samples comes near a Gaussian.
 constexpr double kLeastRatio = 2.5;
 constexpr int kRoundings = 5;  // roundings between samples and the final one
+// Times that a blur is fitted anew, and by what factor of its error that can be expected to help.
+constexpr int kRefits = 12;
+constexpr double kMostGain = 1.4;
 
 std::vector<int32_t> four_boxes(int side) {
   std::vector<int32_t> line = {1};
@@ -40,8 +44,8 @@ class Line {
   std::vector<double> value_;
 };
 
-// Finds the blur of coarse samples that comes nearest to the wanted weights; the weights of reducing and expanding are
-// fixed.
+// Finds the blur of coarse samples that comes nearest to the wanted weights: first by least squares, then, with each
+// refit(), nearer to the least sum of absolute differences. The weights of reducing and expanding are fixed.
 class Designer {
  public:
   Designer(const std::vector<double> &weights, int log_factor, int fraction)
@@ -67,17 +71,22 @@ class Designer {
     double worst = 0;
     for (int phase = 0; phase < d_; phase++) {
       double sum = 0;
-      const int reach = result_.reach();
-      for (int x = -reach; x <= reach; x++) {
-        double weight = 0;
-        for (int l = -result_.radius(); l <= result_.radius(); l++)
-          weight +=
-              std::ldexp(result_.blur[l + result_.radius()], -Decimation::kBlurBits) * response_[phase].at(x - l * d_);
-        sum += std::fabs(weight - target(x));
-      }
+      for (int x = -result_.reach(); x <= result_.reach(); x++) sum += std::fabs(difference(phase, x));
       worst = std::max(worst, sum);
     }
     return worst;
+  }
+
+  // Fits the blur again, by squares divided by the differences that it has now: repeated, that leads to the least sum
+  // of absolute differences (iteratively reweighted least squares).
+  void refit() {
+    constexpr double kLeastDifference = 1e-7;
+    const int radius = result_.radius();
+    Equations equations(radius);
+    for (int phase = 0; phase < d_; phase++)
+      for (int x = -result_.reach(); x <= result_.reach(); x++)
+        equations.add(terms(phase, x), target(x), 1 / std::max(std::fabs(difference(phase, x)), kLeastDifference));
+    take(equations.solve());
   }
 
  private:
@@ -94,53 +103,89 @@ class Designer {
     response_.push_back(std::move(line));
   }
 
-  // Fits the blur by least squares over all phases, with a sum of 1. The unknowns are its middle weight and the pairs
-  // of weights around it.
+  // The unknowns that the weight of sample x depends on, and their factors.
+  using Terms = std::vector<std::pair<int, double>>;
+
+  // Linear equations for the blur's middle weight and the pairs of weights around it, of which the last unknown, the
+  // multiplier, makes the sum 1.
+  class Equations {
+   public:
+    explicit Equations(int radius) : radius_(radius), rows_(radius + 2, std::vector<double>(radius + 3)) {
+      for (int a = 0; a <= radius; a++) rows_[a][radius + 1] = rows_[radius + 1][a] = a ? 2 : 1;
+      rows_[radius + 1][radius + 2] = 1;
+    }
+    // Adds the square of what `terms` miss `value` by, times `factor`, to the sum that is to be least.
+    void add(const Terms &terms, double value, double factor) {
+      for (const auto &[a, of_a] : terms) {
+        for (const auto &[b, of_b] : terms) rows_[a][b] += factor * of_a * of_b;
+        rows_[a][radius_ + 2] += factor * of_a * value;
+      }
+    }
+    // Solves them by Gaussian elimination; the last element of each row is its right side.
+    std::vector<double> solve() {
+      std::vector<std::vector<double>> &rows = rows_;
+      const size_t n = rows.size();
+      for (size_t i = 0; i < n; i++) {
+        const auto pivot = std::max_element(rows.begin() + i, rows.end(), [i](const auto &a, const auto &b) {
+          return std::fabs(a[i]) < std::fabs(b[i]);
+        });
+        std::swap(rows[i], *pivot);
+        for (size_t j = i + 1; j < n; j++) {
+          const double factor = rows[j][i] / rows[i][i];
+          for (size_t k = i; k <= n; k++) rows[j][k] -= factor * rows[i][k];
+        }
+      }
+      std::vector<double> x(n);
+      for (size_t i = n; i-- > 0;) {
+        x[i] = rows[i][n];
+        for (size_t k = i + 1; k < n; k++) x[i] -= rows[i][k] * x[k];
+        x[i] /= rows[i][i];
+      }
+      return x;
+    }
+
+   private:
+    const int radius_;
+    std::vector<std::vector<double>> rows_;
+  };
+
+  Terms terms(int phase, int x) const {
+    const Line &response = response_[phase];
+    const int radius = result_.radius(), near = response.reach() / d_ + 1;
+    Terms terms;
+    const auto add = [&](int unknown, double factor) {
+      if (factor != 0) terms.emplace_back(unknown, factor);
+    };
+    const int cell = x / d_;
+    for (int a = std::max(0, std::abs(cell) - near); a <= std::min(radius, std::abs(cell) + near); a++)
+      add(a, a ? response.at(x - a * d_) + response.at(x + a * d_) : response.at(x));
+    return terms;
+  }
+
+  // By how much the weight of sample x misses the one wanted, with the blur in integers.
+  double difference(int phase, int x) const {
+    const Line &response = response_[phase];
+    const int radius = result_.radius(), near = response.reach() / d_ + 1, cell = x / d_;
+    double weight = 0;
+    for (int l = std::max(-radius, cell - near); l <= std::min(radius, cell + near); l++)
+      weight += std::ldexp(result_.blur[l + radius], -Decimation::kBlurBits) * response.at(x - l * d_);
+    return weight - target(x);
+  }
+
+  // Fits the blur by least squares over all phases.
   void fit(int radius) {
-    std::vector<double> correlation(2 * radius + 1), match(radius + 1);
-    for (const Line &line : response_) {
-      const int reach = line.reach();
-      for (int shift = 0; shift <= 2 * radius && shift * d_ <= 2 * reach; shift++)
-        for (int x = -reach; x <= reach; x++) correlation[shift] += line.at(x) * line.at(x + shift * d_);
-      for (int l = 0; l <= radius; l++)
-        for (int x = -reach; x <= reach; x++) match[l] += line.at(x) * (target(x + l * d_) + target(x - l * d_)) / 2;
-    }
-    const int n = radius + 2;  // the last unknown is the multiplier of the sum
-    std::vector<std::vector<double>> rows(n, std::vector<double>(n + 1));
-    for (int a = 0; a <= radius; a++) {
-      const double pair = a ? 2 : 1;
-      for (int b = 0; b <= radius; b++)
-        rows[a][b] = pair * (b ? correlation[std::abs(a - b)] + correlation[a + b] : correlation[a]);
-      rows[a][radius + 1] = rows[radius + 1][a] = pair;
-      rows[a][n] = pair * match[a];
-    }
-    rows[radius + 1][n] = 1;
-    const std::vector<double> half = solve(std::move(rows));
+    result_.blur.resize(2 * radius + 1);
+    Equations equations(radius);
+    for (int phase = 0; phase < d_; phase++)
+      for (int x = -result_.reach(); x <= result_.reach(); x++) equations.add(terms(phase, x), target(x), 1);
+    take(equations.solve());
+  }
+
+  void take(const std::vector<double> &half) {
+    const int radius = result_.radius();
     std::vector<double> blur;
     for (int l = -radius; l <= radius; l++) blur.push_back(half[std::abs(l)]);
     result_.blur = fixed_point(blur, Decimation::kBlurBits, 1);
-  }
-
-  // Solves linear equations by Gaussian elimination; the last element of each row is its right side.
-  static std::vector<double> solve(std::vector<std::vector<double>> rows) {
-    const size_t n = rows.size();
-    for (size_t i = 0; i < n; i++) {
-      const auto pivot = std::max_element(rows.begin() + i, rows.end(), [i](const auto &a, const auto &b) {
-        return std::fabs(a[i]) < std::fabs(b[i]);
-      });
-      std::swap(rows[i], *pivot);
-      for (size_t j = i + 1; j < n; j++) {
-        const double factor = rows[j][i] / rows[i][i];
-        for (size_t k = i; k <= n; k++) rows[j][k] -= factor * rows[i][k];
-      }
-    }
-    std::vector<double> x(n);
-    for (size_t i = n; i-- > 0;) {
-      x[i] = rows[i][n];
-      for (size_t k = i + 1; k < n; k++) x[i] -= rows[i][k] * x[k];
-      x[i] /= rows[i][i];
-    }
-    return x;
   }
 
   const std::vector<double> &weights_;
@@ -172,17 +217,25 @@ CoarseLine coarse_line(const Decimation &decimation, Border border, int length) 
 }
 
 std::shared_ptr<const Decimation> make_decimation(const std::vector<double> &weights, int depth, double allowed) {
-  const int fraction = 15 - depth - 1, middle = static_cast<int>(weights.size()) / 2;
+  const int fraction = Decimation::fraction_of(depth), middle = static_cast<int>(weights.size()) / 2;
   if (depth > kMostBits) return nullptr;
   double variance = 0;
   for (int i = 0; i < static_cast<int>(weights.size()); i++) variance += weights[i] * (i - middle) * (i - middle);
   for (int log_factor = kLargestLogFactor; log_factor >= 1; log_factor--) {
     if (variance < std::ldexp(kLeastRatio * kLeastRatio, 2 * log_factor)) continue;
-    const Designer designer(weights, log_factor, fraction);
+    Designer designer(weights, log_factor, fraction);
     // The errors of the weights add up to 0, so they count from the middle of the range; the error includes both axes.
-    const double off = designer.error(), largest = std::ldexp(1, depth) - 1;
-    const double error = off * (1 + off) * largest + std::ldexp(kRoundings * 0.5, -fraction);
-    if (error * 1.001 <= allowed && fits_16_bits(designer.result(), depth))
+    const double largest = std::ldexp(1, depth) - 1;
+    const auto error = [&](double off) {
+      return (off * (1 + off) * largest + std::ldexp(kRoundings * 0.5, -fraction)) * 1.001;
+    };
+    double off = designer.error();
+    const bool can_help = error(off / kMostGain) <= allowed;
+    for (int i = 0; i < kRefits && can_help && error(off) > allowed; i++) {
+      designer.refit();
+      off = designer.error();
+    }
+    if (error(off) <= allowed && fits_16_bits(designer.result(), depth))
       return std::make_shared<Decimation>(designer.result());
   }
   return nullptr;

@@ -30,6 +30,7 @@ struct Decimation {
 
   static constexpr int kBlurBits = 15;
 
+  static constexpr int fraction_of(int depth) { return 14 - depth; }  // `fraction` by the depth of samples
   int factor() const { return 1 << log_factor; }
   int radius() const { return static_cast<int>(blur.size()) / 2; }
   // Distance from a result to the farthest sample that it depends on.
