@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
 // The CUDA backend against the CPU backend, all bytes of a frame, where kernels do what the small frames of the
-// conformance test do not reach: strips of wide masks at both ends of a row, and mosaics in slices.
+// conformance test do not reach: strips of wide masks at both ends of a row, wide Gaussians in several tiles, and mosaics
+// in slices.
 #include <cstdio>
 #include <functional>
 #include <memory>
@@ -20,7 +21,9 @@ class Comparison {
  public:
   // Filters a frame of random bytes by both backends, in its regions.
   void run(const FilterSettings &settings, const char *format, int width, int height, const Regions &regions = {}) {
-    const FrameLayout layout = format_named(format).layout(width, height);
+    FrameLayout layout = format_named(format).layout(width, height);
+    for (PlaneLayout &plane : layout.plane)
+      for (int c = 0; c < kMaxChannels; c++) plane.border_value[c] = static_cast<uint16_t>(20 + 50 * c);
     const auto plan = make_plan(settings, layout);
     Random random(static_cast<uint64_t>(width) * 1000 + height);
     GuardedFrame source(layout, {0, 0, 16, 0}), want(layout, {0, 0, 16, 0});
@@ -31,8 +34,8 @@ class Comparison {
     frames_++;
     if (got == want) return;
     failed_++;
-    std::printf("FAILED mask=%s size=%d border=%s, %s %dx%d%s\n", mask_nick(settings.mask), settings.size,
-                border_nick(settings.border), format, width, height, regions.active ? ", regions" : "");
+    std::printf("FAILED mask=%s size=%d sigma=%g border=%s, %s %dx%d%s\n", mask_nick(settings.mask), settings.size,
+                settings.sigma, border_nick(settings.border), format, width, height, regions.active ? ", regions" : "");
   }
 
   int finish() const {
@@ -66,6 +69,31 @@ void compare_strips(Comparison &comparison) {
         }
 }
 
+// Gaussians by way of a smaller frame, for pixels of which 2, 4 and 8 are a coarse one, where tiles lie side by side, one
+// above the other, across an edge, and beside the frame, farther from it than it is wide; tails of rows; tall tiles.
+void compare_blurs(Comparison &comparison) {
+  const auto run = [&](double sigma, Border border, const char *format, int width, int height) {
+    FilterSettings s;
+    s.mask = Mask::Gauss;
+    s.sigma = sigma;
+    if (sigma < 10) s.size = 127;
+    s.border = border;
+    s.chroma = Chroma::Filter;
+    s.alpha = width % 2 ? Alpha::Filter : Alpha::Copy;
+    comparison.run(s, format, width, height);
+    Regions regions;
+    regions.active = true;
+    regions.region = {{width / 3, 2, width / 2, height / 3}, {width - 20, height - 9, 40, 40}};
+    if (sigma == 11) comparison.run(s, format, width, height, regions);
+  };
+  for (const auto &[format, width] : {std::pair("GRAY8", 2101), {"NV12", 1290}, {"v308", 703}, {"RGBA", 525}})
+    for (const Named<Border> &border : kBorderNames)
+      for (const double sigma : {11.0, 25.0}) run(sigma, border.value, format, width, sigma > 20 ? 150 : 70);
+  for (const Border border : {Border::Replicate, Border::Wrap}) run(8, border, "RGBA", 525, 70);
+  for (const Border border : {Border::Replicate, Border::Wrap, Border::Reflect101}) run(250, border, "RGBA", 300, 30);
+  for (const double sigma : {11.0, 25.0}) run(sigma, Border::Reflect, "GRAY8", 23, 9001);
+}
+
 // Blocks so tall that several thread blocks share one, in whole frames and in boxes of regions.
 void compare_mosaics(Comparison &comparison) {
   for (const char *format : {"GRAY8", "NV12", "I420", "v308", "RGBA", "P010_10LE"})
@@ -92,6 +120,7 @@ int compare_backends() {
   }
   Comparison comparison;
   compare_strips(comparison);
+  compare_blurs(comparison);
   compare_mosaics(comparison);
   return comparison.finish();
 }

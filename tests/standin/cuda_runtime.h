@@ -346,10 +346,20 @@ inline void __syncwarp(unsigned int mask = 0xffffffffu) {
   standin::rendezvous("__syncwarp", mask, 0);
 }
 
-// Needs no atomic operation, since threads run one after the other.
+// These need no atomic operations, since threads run one after the other.
 inline unsigned int atomicAdd(unsigned int *address, unsigned int value) {
   const unsigned int before = *address;
   *address = before + value;
+  return before;
+}
+inline int atomicMin(int *address, int value) {
+  const int before = *address;
+  *address = value < before ? value : before;
+  return before;
+}
+inline int atomicMax(int *address, int value) {
+  const int before = *address;
+  *address = before < value ? value : before;
   return before;
 }
 
@@ -575,6 +585,9 @@ inline unsigned int __vimax3_s16x2(unsigned int a, unsigned int b, unsigned int 
 }
 inline unsigned int __dp2a_lo(unsigned int a, unsigned int b, unsigned int c) {
   return c + (a & 0xffffu) * (b & 0xffu) + (a >> 16) * (b >> 8 & 0xffu);
+}
+inline unsigned int __dp2a_hi(unsigned int a, unsigned int b, unsigned int c) {
+  return __dp2a_lo(a, b >> 16, c);
 }
 // max(min(a + b, c), 0) in each half of the word.
 inline unsigned int __viaddmin_s16x2_relu(unsigned int a, unsigned int b, unsigned int c) {

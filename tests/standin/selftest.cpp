@@ -252,6 +252,10 @@ void test_arithmetic() {
   CHECK(__vimin3_u16x2(0x00010009u, 0x00050005u, 0x00030001u) == 0x00010001u);
   CHECK(__vimax3_s16x2(0x8000ffffu, 0x0000fffeu, 0xffff8000u) == 0x0000ffffu);
   CHECK(__dp2a_lo(0x0003fffeu, 0x12345602u, 5u) == 0xfffeu * 2 + 3 * 0x56 + 5);
+  CHECK(__dp2a_hi(0x0003fffeu, 0x12345602u, 5u) == 0xfffeu * 0x34 + 3 * 0x12 + 5);
+  int extreme = -2;
+  CHECK(atomicMin(&extreme, 3) == -2 && extreme == -2 && atomicMin(&extreme, -7) == -2 && extreme == -7);
+  CHECK(atomicMax(&extreme, -9) == -7 && extreme == -7 && atomicMax(&extreme, 4) == -7 && extreme == 4);
   CHECK(__vimin3_s16x2(0x8000ffffu, 0x0000fffeu, 0xffff8000u) == 0x80008000u);
   CHECK(__dp4a(0xff020304u, 0xff010101u, 1u) == 65025 + 10);
   CHECK(__dp4a(static_cast<int>(0xff020304u), static_cast<int>(0xfe010101u), 1) == 12);

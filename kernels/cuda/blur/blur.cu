@@ -4,8 +4,11 @@
 #include "cuda/blur/blur.cuh"
 
 #include <algorithm>
+#include <climits>
 #include <cmath>
 
+#include "cuda/blur/blur_mma.cuh"
+#include "cuda/blur/reduce_mma.cuh"
 #include "cuda/frame_launch.cuh"
 #include "cuda/scratch.h"
 
@@ -82,6 +85,8 @@ struct BlurTuning {
   // Coarse rows of a block, which reads three more in vain; they and these make whole steps of kReduceAtOnce rows of
   // samples. Blocks of 9 and 13 rows are too few to share the work well: kernel-bench --table=sizes --only=sigma, H200.
   static constexpr int kReducedRows = 5;
+  // Blocks of reduce_mma_kernel() that a multiprocessor holds, and the time that one takes to start, in coarse rows.
+  static constexpr int kReduceMmaBlocks = 2, kStartRows = 4;
 };
 
 // Counts the tiles of a kernel; tiles_of(coarse, part) returns how many tiles a part has across and down.
@@ -111,6 +116,11 @@ template <bool kWords>
 BlurKernel reduce_by(int log_factor) {
   static constexpr BlurKernel kKernels[] = {reduce_kernel<kWords, 1>, reduce_kernel<kWords, 2>,
                                             reduce_kernel<kWords, 3>};
+  return kKernels[log_factor - 1];
+}
+
+BlurKernel reduce_by_mma(int log_factor) {
+  static constexpr BlurKernel kKernels[] = {reduce_mma_kernel<1>, reduce_mma_kernel<2>, reduce_mma_kernel<3>};
   return kKernels[log_factor - 1];
 }
 
@@ -167,6 +177,11 @@ void fill_blur(const PassRun &run, BlurParams &p) {
   p.columns_shift = decimation.reduce_columns_shift();
   p.expand_shift = decimation.expand_shift();
   std::copy(decimation.reduce.begin(), decimation.reduce.end(), p.reduce);
+  for (size_t i = 0; i < decimation.reduce.size(); i++) {
+    const auto weight = static_cast<uint32_t>(decimation.reduce[i]), first = std::min(weight, uint32_t{UINT8_MAX});
+    p.reduce_bytes[0][i / 4] |= first << 8 * (i % 4);
+    p.reduce_bytes[1][i / 4] |= (weight - first) << 8 * (i % 4);
+  }
   std::copy(decimation.blur.begin(), decimation.blur.end(), p.blur);
   for (int phase = 0; phase < decimation.factor(); phase++)
     std::copy(decimation.expand[phase].begin(), decimation.expand[phase].end(), p.expand[phase]);
@@ -178,30 +193,61 @@ void fill_blur(const PassRun &run, BlurParams &p) {
   }
 }
 
-// Enqueues the steps from the source to blurred coarse samples.
-void enqueue_coarse(const PassRun &run, bool words, BlurParams &p) {
+// Cuts the frame into the tiles of the kernels for words or for samples and enqueues the one or the other.
+void enqueue_reduce(const PassRun &run, bool words, BlurParams &p) {
   int most_channels = 1;
   for (int i = 0; i < p.parts; i++) most_channels = std::max(most_channels, p.part[i].channels);
   const int factor = 1 << p.log_factor;
   p.tile_columns = BlurTuning::kReducedSamples / (factor * most_channels) - 3;
   const size_t row = ((p.tile_columns + 3) * factor * most_channels + 8) / 4 * 4;
   p.tile_rows = BlurTuning::kReducedRows;
-  const unsigned reduced = count_tiles(p, 0, [&](const CoarseBuffers &coarse, const PartParams &) {
+  const unsigned blocks = count_tiles(p, 0, [&](const CoarseBuffers &coarse, const PartParams &) {
     return Tiles{share(coarse.x.count, p.tile_columns), share(coarse.y.count, p.tile_rows)};
   });
-  const size_t reduce_bytes = row * p.tile_rows * sizeof(int16_t) +
-                              (kReduceBefore + reduce_rows_read(p.log_factor, p.tile_rows)) * sizeof(int32_t);
-  constexpr int kLineTile = kBlurThreads / 32 * kLineResults;
+  const size_t bytes = row * p.tile_rows * sizeof(int16_t) +
+                       (kReduceBefore + reduce_rows_read(p.log_factor, p.tile_rows)) * sizeof(int32_t);
+  enqueue_step(run, "reduce", words ? reduce_by<true>(p.log_factor) : reduce_by<false>(p.log_factor), blocks, bytes, p);
+}
+
+// The same for the kernels on the matrix instructions. Tiles are as tall as takes least time: that of the tallest
+// number of tiles that a multiprocessor gets, where a tile reads three coarse rows in vain and starts in the time of
+// BlurTuning::kStartRows.
+void enqueue_reduce_mma(const PassRun &run, BlurParams &p) {
+  const auto count = [&](int tile_rows) {
+    p.tile_rows = tile_rows;
+    return count_tiles(p, 0, [&](const CoarseBuffers &coarse, const PartParams &part) {
+      const int columns = reduced_columns(p.border, p.log_factor, part.channels);
+      return Tiles{share(coarse.x.count, columns), share(coarse.y.count, tile_rows)};
+    });
+  };
+  const auto at_once = static_cast<unsigned>(BlurTuning::kReduceMmaBlocks * current_limits().multiprocessors);
+  int best = 0;
+  unsigned least = UINT_MAX;
+  for (int rows = kReduceGroup; rows <= kTallestReduced; rows += kReduceGroup) {
+    const unsigned rounds = (count(rows) + at_once - 1) / at_once;
+    const unsigned time = rounds * static_cast<unsigned>(rows + 3 + BlurTuning::kStartRows);
+    if (time < least) {
+      least = time;
+      best = rows;
+    }
+  }
+  const unsigned blocks = count(best);
+  enqueue_step(run, "reduce_mma", reduce_by_mma(p.log_factor), blocks, sizeof(ReduceMemory), p);
+}
+
+// Enqueues the steps from reduced to blurred coarse samples.
+void enqueue_coarse(const PassRun &run, BlurParams &p) {
+  const bool mma = run.kernels.mma;
+  const int samples = mma ? kBlurLines : 32, along = mma ? kBlurTile : kBlurThreads / 32 * kLineResults;
   const unsigned rows = count_tiles(p, 1, [&](const CoarseBuffers &coarse, const PartParams &part) {
-    return Tiles{share(coarse.y.count * part.channels, 32), share(coarse.columns, kLineTile)};
+    return Tiles{share(coarse.y.count * part.channels, samples), share(coarse.columns, along)};
   });
   const unsigned columns = count_tiles(p, 2, [&](const CoarseBuffers &coarse, const PartParams &part) {
-    return Tiles{share(coarse.columns * part.channels, 32), share(coarse.rows, kLineTile)};
+    return Tiles{share(coarse.columns * part.channels, samples), share(coarse.rows, along)};
   });
-  enqueue_step(run, "reduce", words ? reduce_by<true>(p.log_factor) : reduce_by<false>(p.log_factor), reduced,
-               reduce_bytes, p);
-  enqueue_step(run, "blur_rows", blur_rows_kernel, rows, 0, p);
-  enqueue_step(run, "blur_columns", blur_columns_kernel, columns, 0, p);
+  const size_t bytes = mma ? 8 * blur_line_words(p.radius) * sizeof(uint32_t) : 0;
+  enqueue_step(run, "blur_rows", mma ? blur_mma_kernel<true> : blur_rows_kernel, rows, bytes, p);
+  enqueue_step(run, "blur_columns", mma ? blur_mma_kernel<false> : blur_columns_kernel, columns, bytes, p);
 }
 
 }  // namespace
@@ -229,7 +275,11 @@ void launch_blur(const PassRun &run) {
       },
       TileCorners::Multiples);
   fill_blur(run, p);
-  enqueue_coarse(run, true, p);
+  if (run.kernels.mma)
+    enqueue_reduce_mma(run, p);
+  else
+    enqueue_reduce(run, true, p);
+  enqueue_coarse(run, p);
   // The most samples of a tile's row of expanded columns: a tile may begin within a pixel and within a cell.
   int most = 0;
   for (int i = 0; i < p.parts; i++)
@@ -243,7 +293,8 @@ void launch_blur_samples(const PassRun &run) {
   fill_frame(run, p);
   const unsigned blocks = cut_tiles(p, kSampleTile, kSampleTile, TileCorners::Multiples);
   fill_blur(run, p);
-  enqueue_coarse(run, false, p);
+  enqueue_reduce(run, false, p);
+  enqueue_coarse(run, p);
   PassRun named = run;
   named.name = "expand_samples";
   enqueue(named, KernelLaunch<BlurParams>{expand_samples_kernel, blocks, kBlurThreads, 0}, p);

@@ -16,6 +16,7 @@ namespace cudaconv {
 // Most taps of the coarse blur: those of a side of 1501 at the smallest factor, and what least squares add.
 constexpr int kMostCoarseTaps = 1501 / 2 + 8;
 constexpr int kMostFactor = 8;
+constexpr int kReduceWords = 8;  // of the 4D - 3 weights that reduce, as bytes
 
 // A part of a line of coarse samples: `count` samples of `line` from its index `first` on.
 struct CoarseSpan {
@@ -45,6 +46,8 @@ struct BlurParams : FrameParams {
   int64_t result_offset;
   int32_t tile_columns, tile_rows;  // coarse samples that a block computes
   int32_t reduce[4 * kMostFactor];  // the last three are 0
+  // The same weights as sums of two bytes, in the order of memory.
+  uint32_t reduce_bytes[2][kReduceWords];
   int32_t expand[kMostFactor][4];
   int16_t blur[kMostCoarseTaps + 1];
 };

@@ -1,0 +1,432 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// The kernel that reduces 8-bit samples to coarse samples on the matrix instructions, the first step of
+// plan/decimation.h.
+//
+// A block goes down a tile in steps of kReduceGroup coarse rows. Its warps read 128 neighbouring bytes of each row of
+// samples. An instruction multiplies the weights, a row for each of 16 coarse rows, by four samples of each of 32 rows,
+// turned so that the rows are its k: byte j of word w of the vectors of 16 bytes that eight lanes hold is a matrix of
+// its own, a column for each vector. Of the 16 coarse rows the first eight are those of the step before, which the
+// step completes, the others its own; then these take the place of the first. So a coarse row is summed up in
+// registers, whatever the tile's height.
+//
+// The sums of the eight complete rows, rounded, go to shared memory, a plane for each channel, and are summed along
+// rows there. Samples beside the frame have no sums of their own: a column beside it is the column that the border mode
+// puts there, since that does not depend on the row.
+#pragma once
+
+#include "cuda/blur/reduce.cuh"
+#include "cuda/device/integer_mma.cuh"
+#include "cuda/device/words.cuh"
+
+namespace cudaconv {
+
+constexpr int kReduceGroup = 8;                    // coarse rows of a step
+constexpr int kReduceVectors = kBlurThreads / 4;   // vectors of 16 bytes that a block reads of a row
+constexpr int kReduceBytes = 16 * kReduceVectors;  // their samples
+// Samples from one row of sums to the next: with rows a word further than whole banks, eight rows of four columns that
+// are 32 bytes apart use all banks. There is room for three planes of kPlaneOfThree samples.
+constexpr int kSumPitch = 1090, kPlaneOfThree = 352;
+// Words of the line of weights with the zeros before and behind it that reduce_mma_kernel() reads.
+constexpr int kWeightsBefore = 64, kWeightWords = 50;
+constexpr int kTallestReduced = 64;  // most coarse rows of a tile
+constexpr int kReduceFraction = Decimation::fraction_of(8);
+
+// Coarse columns of a tile. Where samples of both edges are read, as with wrap, they can begin in the midst of a vector
+// twice.
+CUDACONV_HOST_DEVICE constexpr int reduced_columns(Border border, int log_factor, int channels) {
+  const int odd = 16 - (channels == 3 ? 1 : channels);
+  const int pixels = (kReduceBytes - (border == Border::Wrap ? 2 : 1) * odd) / channels;
+  return ((pixels + 3) >> log_factor) - 3;
+}
+
+// The shared memory of a block.
+struct ReduceMemory {
+  int16_t sums[2][kReduceGroup * kSumPitch];
+  int16_t column[kReduceBytes];  // where the sums of each pixel's first channel are, -1: those of the border's value
+  int32_t row[(kTallestReduced + 3) * kMostFactor];  // the number of each row, -1: the border's value
+  uint32_t weights[2][kWeightWords];
+  int32_t first[2], last[2];  // see list_columns()
+  // Of the tile, here to save registers: coarse columns, pixels, and where the first one's sums are in a plane.
+  int32_t columns, pixels, skip;
+};
+
+// The vectors of a row of samples that a tile needs: those from byte `first` on, and those from byte `more` on, of
+// which the first one is vector `split`.
+struct ReducedVectors {
+  int first, more, split, count;
+
+  __device__ int byte(int vector) const { return vector < split ? first + 16 * vector : more + 16 * (vector - split); }
+  // Where a byte's sum is among those of all vectors.
+  __device__ int position(int byte) const {
+    const int in_first = byte - first;
+    return in_first >= 0 && in_first < 16 * split ? in_first : byte - more + 16 * split;
+  }
+};
+
+// Finds the vectors for pixels x0 ... x0 + pixels - 1, some of which lie beside the frame, and lists where their sums
+// will be. All threads of the block call it. The pixels are read from two places if one is too wide: [0] where they
+// follow the first one's, [1] elsewhere. That is for wrap; what other modes read of two places lies together.
+__device__ inline ReducedVectors list_columns(const BlurParams &p, const PartParams &part, int x0, int pixels,
+                                              ReduceMemory &memory) {
+  const int thread = static_cast<int>(threadIdx.x);
+  if (thread < 2) {
+    memory.first[thread] = INT32_MAX;
+    memory.last[thread] = -1;
+  }
+  __syncthreads();
+  const int first_x = border_index(p.border, x0, part.width);
+  for (int i = thread; i < pixels; i += kBlurThreads) {
+    const int x = border_index(p.border, x0 + i, part.width);
+    if (x < 0) continue;
+    const int place = x != first_x + i;
+    atomicMin(&memory.first[place], x);
+    atomicMax(&memory.last[place], x);
+  }
+  __syncthreads();
+  const auto vectors_of = [&](int first, int last) {
+    ReducedVectors v = {};
+    if (last < 0) return v;
+    v.first = v.more = first * part.channels & -16;
+    v.split = v.count = ((last + 1) * part.channels - v.first + 15) / 16;
+    return v;
+  };
+  ReducedVectors vectors = vectors_of(min(memory.first[0], memory.first[1]), max(memory.last[0], memory.last[1]));
+  if (vectors.count > kReduceVectors) {
+    vectors = vectors_of(memory.first[0], memory.last[0]);
+    const ReducedVectors others = vectors_of(memory.first[1], memory.last[1]);
+    vectors.more = others.first;
+    vectors.count += others.count;
+  }
+  for (int i = thread; i < pixels; i += kBlurThreads) {
+    const int x = border_index(p.border, x0 + i, part.width);
+    memory.column[i] = static_cast<int16_t>(x < 0 ? -1 : vectors.position(x * part.channels));
+  }
+  return vectors;
+}
+
+// The vector of a row that a lane reads.
+class ReducedVector {
+ public:
+  __device__ ReducedVector(const PartParams &part, int byte)
+      : part_(part), byte_(byte), bytes_(min(part.width * part.channels - byte, 16)) {}
+
+  // Whether it lies in the row completely.
+  __device__ bool whole() const { return bytes_ == 16; }
+  __device__ const uint8_t *at(int y) const { return part_.source + y * part_.source_pitch + byte_; }
+
+  // Loads it from row y, or the border's value if that is negative. Bytes behind the row's end are not read.
+  __device__ void load(int y, uint32_t (&words)[4]) const {
+    const uint8_t *const from = at(max(y, 0));
+    if (y < 0) {
+#pragma unroll
+      for (int w = 0; w < 4; w++) words[w] = border_word(part_, byte_, w);
+    } else if (bytes_ == 16) {
+      load_words<4>(from, words);
+    } else {
+      const int whole_words = bytes_ / 4;
+      uint32_t rest = 0;
+#pragma unroll 1
+      for (int i = bytes_ - 1; i >= 4 * whole_words; i--) rest = rest << 8 | from[i];
+#pragma unroll
+      for (int w = 0; w < 4; w++) {
+        words[w] = w == whole_words ? rest : 0;
+        if (w < whole_words) words[w] = reinterpret_cast<const uint32_t *>(from)[w];
+      }
+    }
+  }
+
+ private:
+  const PartParams &part_;
+  const int byte_, bytes_;
+};
+
+// Stores the rounded sums of vector `vector`, sum[w].v[i] of byte 4w, 4w + 1 ... for i = `of_column` of Sums, to a row
+// of kPlanes planes.
+template <int kPlanes, int kRowsShift>
+__device__ inline void store_column_sums(const Sums (&sum)[4][4], int i, int vector, int16_t *row) {
+  const auto rounded = [&](int w, int j) {
+    const auto v = static_cast<uint32_t>(sum[w][j].v[i]);
+    return kRowsShift > 0 ? v >> kRowsShift : v << -kRowsShift;
+  };
+  uint32_t *const to = reinterpret_cast<uint32_t *>(row + vector * (16 / kPlanes));
+  constexpr int kPlaneWords = kReduceBytes / kPlanes / 2;
+#pragma unroll
+  for (int c = 0; c < kPlanes; c++)
+#pragma unroll
+    for (int k = 0; k < 8 / kPlanes; k++) {  // samples 2k and 2k + 1 of the plane
+      const int a = 2 * k * kPlanes + c, b = a + kPlanes;
+      to[c * kPlaneWords + k] = rounded(a / 4, a % 4) | rounded(b / 4, b % 4) << 16;
+    }
+}
+
+// Copies the sums of pixels from where list_columns() has them to planes that begin with pixel 0.
+__device__ inline void spread_sums(const PartParams &part, int plane, const ReduceMemory &memory, const int16_t *from,
+                                   int16_t *to) {
+  const int warp = static_cast<int>(threadIdx.x / 32), lane = static_cast<int>(threadIdx.x % 32);
+  static_assert(kBlurThreads / 32 == kReduceGroup, "a warp for each row");
+  from += warp * kSumPitch;
+  to += warp * kSumPitch;
+  for (int i = lane; i < memory.pixels; i += 32) {
+    const int column = memory.column[i];
+    for (int c = 0; c < part.channels; c++)
+      to[c * plane + i] =
+          column < 0 ? static_cast<int16_t>(part.channel[c].border_value << kReduceFraction) : from[column + c];
+  }
+}
+
+// Sums kReduceGroup rows along themselves, of which the first `rows` are needed. `sums`: the first sample that the
+// window of the tile's first coarse column reaches, a multiple of two samples. `reduced`: where that goes.
+template <int kChannels, int kLogFactor>
+__device__ inline void reduce_planes(const BlurParams &p, const int16_t *sums, int plane, int columns, int rows,
+                                     int64_t reduced_pitch, int16_t *reduced) {
+  constexpr int kFactor = 1 << kLogFactor, kPairs = (4 * kFactor - 3 + 1) / 2;
+  // Columns of a thread, whose windows overlap. With two of eight samples apart half of the threads had none.
+  constexpr int kColumns = kLogFactor == 3 ? 1 : 2;
+  constexpr int kLoaded = kPairs + (kColumns - 1) * kFactor / 2;
+  // Lanes of a warp have eight rows and four runs of columns; the runs are kApart from each other, see kSumPitch.
+  constexpr int kApart = 16 / (kColumns * kFactor), kTogether = 4 * kApart;
+  const int runs = (columns + kColumns - 1) / kColumns;
+  const int items = (runs + kTogether - 1) / kTogether * kTogether * kReduceGroup;
+  for (int item = static_cast<int>(threadIdx.x); item < items; item += kBlurThreads) {
+    const int row = item % kReduceGroup, i = item / kReduceGroup;
+    const int column = (i / kTogether * kTogether + i % 4 * kApart + i / 4 % kApart) * kColumns;
+    if (column >= columns || row >= rows) continue;
+    int16_t result[kColumns][kChannels];
+#pragma unroll
+    for (int c = 0; c < kChannels; c++) {
+      const auto *in = reinterpret_cast<const uint32_t *>(sums + row * kSumPitch + c * plane + column * kFactor);
+      uint32_t pair[kLoaded];
+#pragma unroll
+      for (int k = 0; k < kLoaded; k++) pair[k] = in[k];
+#pragma unroll
+      for (int j = 0; j < kColumns; j++) {
+        uint32_t sum = 1u << (p.columns_shift - 1);
+#pragma unroll
+        for (int k = 0; k < kPairs; k++)
+#pragma unroll
+          for (int term = 0; term < (kLogFactor == 3 ? 2 : 1); term++) {
+            const uint32_t weights = p.reduce_bytes[term][k / 2], v = pair[j * kFactor / 2 + k];
+            sum = k % 2 ? __dp2a_hi(v, weights, sum) : __dp2a_lo(v, weights, sum);
+          }
+        result[j][c] = static_cast<int16_t>(sum >> p.columns_shift);
+      }
+    }
+    int16_t *to = reduced + column * reduced_pitch + row * kChannels;
+#pragma unroll
+    for (int j = 0; j < kColumns; j++, to += reduced_pitch) {
+      if (column + j >= columns) break;
+      if constexpr (kChannels == 4) {
+        *reinterpret_cast<short4 *>(to) = make_short4(result[j][0], result[j][1], result[j][2], result[j][3]);
+      } else {
+#pragma unroll
+        for (int c = 0; c < kChannels; c++) to[c] = result[j][c];
+      }
+    }
+  }
+}
+
+// The rows of an instruction, and what follows from the factor besides.
+template <int kLogFactor>
+struct ReduceStep {
+  static constexpr int kFactor = 1 << kLogFactor, kRows = kReduceGroup * kFactor;  // rows of samples of a step
+  static constexpr int kChunkRows = kRows < 32 ? kRows : 32;                       // rows of an instruction
+  static constexpr int kChunks = kRows / kChunkRows, kHalves = kChunkRows / 16;
+  static constexpr int kTerms = kLogFactor == 3 ? 2 : 1;  // see BlurParams::reduce_bytes
+  static constexpr int kRowsShift = 4 * kLogFactor - kReduceFraction;
+  static constexpr int kHalf = kRowsShift > 0 ? 1 << (kRowsShift > 0 ? kRowsShift - 1 : 0) : 0;
+  using Samples = uint32_t[kHalves][4][4];  // [h][i]: a lane's vector of row 16h + 4t + i of a chunk
+};
+
+// The rows of samples of a tile.
+struct ReducedRows {
+  int y0, count;  // the first one in the part, and how many are needed
+  bool inside;    // whether all lie in the part
+  bool plain;     // and all vectors of the warp lie in them completely
+};
+
+// Loads the rows of a chunk that begins at row `first` of the tile.
+template <typename Step>
+__device__ inline void load_chunk(const PartParams &part, const ReducedVector &vector, const ReducedRows &rows,
+                                  const ReduceMemory &memory, int first, typename Step::Samples &samples) {
+  if (first >= rows.count) return;
+  const int row0 = first + 4 * static_cast<int>(threadIdx.x % 4);
+  if (rows.plain && first + Step::kChunkRows <= rows.count) {
+    const uint8_t *const from = vector.at(rows.y0 + row0);
+#pragma unroll
+    for (int h = 0; h < Step::kHalves; h++)
+#pragma unroll
+      for (int i = 0; i < 4; i++) load_words<4>(from + (16 * h + i) * part.source_pitch, samples[h][i]);
+    return;
+  }
+#pragma unroll
+  for (int h = 0; h < Step::kHalves; h++)
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+      const int row = min(row0 + 16 * h + i, rows.count - 1);
+      vector.load(rows.inside ? rows.y0 + row : memory.row[row], samples[h][i]);
+    }
+}
+
+// The sums of 16 coarse rows: [w][j] those of byte j of word w of the lanes' vectors.
+template <typename Step>
+struct ColumnSums {
+  Sums sum[4][4];
+
+  __device__ void start() {
+#pragma unroll
+    for (int w = 0; w < 4; w++)
+#pragma unroll
+      for (int j = 0; j < 4; j++) sum[w][j] = all(Step::kHalf);
+  }
+
+  // Adds chunk `chunk` of a step.
+  __device__ void add(int chunk, const typename Step::Samples &samples, const ReduceMemory &memory) {
+    const int lane = static_cast<int>(threadIdx.x % 32), g = lane / 4, t = lane % 4;
+    uint32_t weights[Step::kTerms][2 * Step::kHalves];
+#pragma unroll
+    for (int term = 0; term < Step::kTerms; term++)
+#pragma unroll
+      for (int i = 0; i < 2 * Step::kHalves; i++) {
+        const int coarse_row = g + 8 * (i % 2) - kReduceGroup;
+        const int byte = kWeightsBefore + chunk * Step::kChunkRows + 4 * t + 16 * (i / 2) - coarse_row * Step::kFactor;
+        const uint32_t *const at = memory.weights[term] + byte / 4;
+        weights[term][i] = Step::kFactor % 4 == 0 ? at[0] : __funnelshift_r(at[0], at[1], byte % 4 * 8);
+      }
+#pragma unroll
+    for (int w = 0; w < 4; w++) {
+      uint32_t bytes[Step::kHalves][4];
+#pragma unroll
+      for (int h = 0; h < Step::kHalves; h++)
+        transpose({samples[h][0][w], samples[h][1][w], samples[h][2][w], samples[h][3][w]}, bytes[h]);
+#pragma unroll
+      for (int j = 0; j < 4; j++) {
+        uint32_t column[Step::kHalves];
+#pragma unroll
+        for (int h = 0; h < Step::kHalves; h++) column[h] = bytes[h][j];
+#pragma unroll
+        for (int term = 0; term < Step::kTerms; term++)
+          sum[w][j] = mma<false, false, Step::kHalves>(weights[term], column, sum[w][j]);
+      }
+    }
+  }
+
+  // Stores the first eight rows, which are complete, to rows of sums; without `planes` as the samples lie in memory.
+  __device__ void store(bool planes, int channels, int16_t *sums) const {
+    const int warp = static_cast<int>(threadIdx.x / 32), lane = static_cast<int>(threadIdx.x % 32);
+    int16_t *const to = sums + lane / 4 * kSumPitch;
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+      const int vector = 8 * warp + 2 * (lane % 4) + i;
+      if (!planes || channels == 1)
+        store_column_sums<1, Step::kRowsShift>(sum, i, vector, to);
+      else if (channels == 2)
+        store_column_sums<2, Step::kRowsShift>(sum, i, vector, to);
+      else
+        store_column_sums<4, Step::kRowsShift>(sum, i, vector, to);
+    }
+  }
+
+  // Puts the other eight rows in their place and begins new ones.
+  __device__ void move_on() {
+#pragma unroll
+    for (int w = 0; w < 4; w++)
+#pragma unroll
+      for (int j = 0; j < 4; j++) {
+        sum[w][j].v[0] = sum[w][j].v[2];
+        sum[w][j].v[1] = sum[w][j].v[3];
+        sum[w][j].v[2] = sum[w][j].v[3] = Step::kHalf;
+      }
+  }
+};
+
+// reduce_planes() for any number of channels.
+template <int kLogFactor>
+__device__ inline void reduce_channels(const BlurParams &p, int channels, const int16_t *sums, int plane, int columns,
+                                       int rows, int64_t reduced_pitch, int16_t *reduced) {
+  const auto reduce = [&](auto constant) {
+    reduce_planes<decltype(constant)::value, kLogFactor>(p, sums, plane, columns, rows, reduced_pitch, reduced);
+  };
+  if (channels == 1) return reduce(std::integral_constant<int, 1>());
+  if (channels == 2) return reduce(std::integral_constant<int, 2>());
+  if (channels == 3) return reduce(std::integral_constant<int, 3>());
+  reduce(std::integral_constant<int, 4>());
+}
+
+template <int kLogFactor>
+__global__ void __launch_bounds__(kBlurThreads, 2) reduce_mma_kernel(const __grid_constant__ BlurParams p) {
+  if constexpr (kHasMma) {
+    using Step = ReduceStep<kLogFactor>;
+    constexpr int kFactor = Step::kFactor;
+    const CoarseTile tile = locate_coarse_tile(p, 0);
+    const PartParams &part = p.part[tile.part];
+    const CoarseBuffers &coarse = p.coarse[tile.part];
+    const int channels = part.channels, across = reduced_columns(p.border, kLogFactor, channels);
+    const int column0 = tile.x * across, row0 = tile.y * p.tile_rows;
+    const int columns = min(across, coarse.x.count - column0), rows = min(p.tile_rows, coarse.y.count - row0);
+    const int x0 = (coarse.x.line.first + coarse.x.first + column0 - 2) * kFactor + 2;
+    const int pixels = (columns + 3) * kFactor - 3;
+    ReducedRows needed = {(coarse.y.line.first + coarse.y.first + row0 - 2) * kFactor + 2, (rows + 3) * kFactor - 3};
+    needed.inside = needed.y0 >= 0 && needed.y0 + needed.count <= part.height;
+    // Three channels do not fill whole vectors, so their planes are made by spread_sums(), too.
+    const bool spreads = x0 < 0 || x0 + pixels > part.width || channels == 3;
+
+    ReduceMemory &memory = *shared_memory<ReduceMemory>();
+    const int thread = static_cast<int>(threadIdx.x);
+    for (int i = thread; i < Step::kTerms * kWeightWords; i += kBlurThreads) {
+      const int term = i / kWeightWords, word = i % kWeightWords - kWeightsBefore / 4;
+      memory.weights[term][i % kWeightWords] = word >= 0 && word < kReduceWords ? p.reduce_bytes[term][word] : 0;
+    }
+    if (!needed.inside)
+      for (int i = thread; i < needed.count; i += kBlurThreads)
+        memory.row[i] = border_index(p.border, needed.y0 + i, part.height);
+    ReducedVectors vectors = {};
+    if (spreads) {
+      vectors = list_columns(p, part, x0, pixels, memory);
+    } else {
+      vectors.first = x0 * channels & -16;
+      vectors.split = vectors.count = ((x0 + pixels) * channels - vectors.first + 15) / 16;
+    }
+    if (thread == 0) {
+      memory.columns = columns;
+      memory.pixels = pixels;
+      memory.skip = spreads ? 0 : x0 - vectors.first / channels;
+    }
+    __syncthreads();
+
+    // Lanes behind the last vector read that one; without any they read one that is not needed.
+    const ReducedVector vector(part, vectors.byte(max(min(thread / 32 * 8 + thread % 32 / 4, vectors.count - 1), 0)));
+    needed.plain = needed.inside && __all_sync(0xffffffffu, vector.whole());
+    typename Step::Samples samples;
+    ColumnSums<Step> sums;
+    sums.start();
+    load_chunk<Step>(part, vector, needed, memory, 0, samples);
+    int buffer = 0;
+#pragma unroll 1
+    for (int row = -kReduceGroup; row < rows; row += kReduceGroup) {  // the coarse rows that the step completes
+#pragma unroll 1
+      for (int chunk = 0; chunk < Step::kChunks; chunk++) {
+        const int chunk_row = (row + kReduceGroup) * kFactor + chunk * Step::kChunkRows;
+        if (chunk_row < needed.count) sums.add(chunk, samples, memory);
+        load_chunk<Step>(part, vector, needed, memory, chunk_row + Step::kChunkRows, samples);
+      }
+      if (row >= 0) {
+        sums.store(!spreads, channels, memory.sums[buffer]);
+        __syncthreads();
+        const int plane = channels == 3 ? kPlaneOfThree : kReduceBytes / channels;
+        if (spreads) {
+          spread_sums(part, plane, memory, memory.sums[buffer], memory.sums[buffer ^ 1]);
+          buffer ^= 1;
+          __syncthreads();
+        }
+        reduce_channels<kLogFactor>(
+            p, channels, memory.sums[buffer] + memory.skip, plane, memory.columns, rows - row, coarse.reduced_pitch,
+            coarse.reduced + column0 * coarse.reduced_pitch + static_cast<int64_t>(row0 + row) * channels);
+        buffer ^= 1;
+      }
+      sums.move_on();
+    }
+  }
+}
+
+}  // namespace cudaconv
