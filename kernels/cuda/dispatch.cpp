@@ -23,7 +23,9 @@ int takes_sliding(const PassQuery &query);  // small windows
 void launch_sliding(const PassRun &run);
 int takes_van_herk(const PassQuery &query);  // larger squares of morphology
 void launch_van_herk(const PassRun &run);
-int takes_chords(const PassQuery &query);  // structuring elements up to 31x31
+int takes_element_strips(const PassQuery &query);  // ellipses, crosses and the like up to 63x63
+void launch_element_strips(const PassRun &run);
+int takes_chords(const PassQuery &query);  // other structuring elements up to 31x31
 void launch_chords(const PassRun &run);
 int takes_structuring_element(const PassQuery &query);  // larger ellipses, crosses and the like
 void launch_structuring_element(const PassRun &run);
@@ -72,6 +74,7 @@ const std::vector<Structure> &structures() {
       {"composite", kMirrors, takes_composite, launch_composite},
       {"sliding", kAllSix, takes_sliding, launch_sliding},
       {"extremum", kAllSix, takes_van_herk, launch_van_herk},
+      {"small-element", kAllSix, takes_element_strips, launch_element_strips},
       {"chords", kAllSix, takes_chords, launch_chords},
       {"element", kAllSix, takes_structuring_element, launch_structuring_element},
       {"median-network", kAllSix, takes_median_network, launch_median_network},

@@ -28,8 +28,8 @@ namespace {
 struct Expectation {
   FilterSettings settings;
   // The structures expected for 8-bit samples, for 16-bit containers of one or two channels and of four channels, and
-  // for 8-bit samples of three channels.
-  const char *bytes, *words, *four_words = words, *three_bytes = bytes;
+  // for 8-bit samples of three channels and of four channels.
+  const char *bytes, *words, *four_words = words, *three_bytes = bytes, *four_bytes = bytes;
 };
 
 FilterSettings settings(Mask mask, int size = 0, Shape shape = Shape::Rect) {
@@ -98,12 +98,13 @@ const Expectation kExpected[] = {
     {settings(Mask::Erode, 15), "extremum", "extremum"},
     {settings(Mask::Dilate, 127), "extremum", "extremum"},
     {settings(Mask::Erode, 255), "extremum", "extremum"},
-    {settings(Mask::Dilate, 9, Shape::Ellipse), "chords", "chords"},
-    {settings(Mask::Erode, 31, Shape::Cross), "chords", "chords"},
-    {settings(Mask::Erode, 33, Shape::Ellipse), "element", "element"},
+    {settings(Mask::Dilate, 9, Shape::Ellipse), "chords", "small-element", "small-element", "chords", "small-element"},
+    {settings(Mask::Erode, 31, Shape::Cross), "chords", "small-element", "small-element", "chords", "small-element"},
+    {settings(Mask::Erode, 63, Shape::Ellipse), "element", "small-element", "element"},
+    {settings(Mask::Erode, 65, Shape::Ellipse), "element", "element"},
     {settings(Mask::Erode, 255, Shape::Ellipse), "element", "element"},
     {settings(Mask::Dilate, 255, Shape::Cross), "element", "element"},
-    {element(31, 9, 1), "chords", "chords"},
+    {element(31, 9, 1), "chords", "small-element", "small-element", "chords", "small-element"},
     {element(15, 15, 2), "chords", "chords"},
     {element(31, 31, 2), "chords", "chords"},
     {settings(Mask::Box, 15), "box", "tensor-separable", "tensor-separable", "tensor-separable"},
@@ -119,7 +120,8 @@ const Expectation kExpected[] = {
 };
 
 const char *expected_of(const Expectation &expected, const PlaneLayout &plane) {
-  if (plane.container == Container::U8) return plane.channels == 3 ? expected.three_bytes : expected.bytes;
+  if (plane.container == Container::U8)
+    return plane.channels == 3 ? expected.three_bytes : plane.channels == 4 ? expected.four_bytes : expected.bytes;
   return plane.channels == 4 && plane.container == Container::U16 ? expected.four_words : expected.words;
 }
 

@@ -16,6 +16,7 @@
 
 #include "cuda/device/async_copy.cuh"
 #include "cuda/device/sample.cuh"
+#include "cuda/device/words.cuh"
 #include "cuda/launch.cuh"
 
 namespace cudaconv {
@@ -98,6 +99,22 @@ __device__ inline uint4 interleave(const uint32_t (&words)[subtiles(kChannels)][
     const uint32_t high_23 = __byte_perm(words[2][0], words[3][0], 0x7362);
     return make_uint4(__byte_perm(low_01, low_23, 0x5410), __byte_perm(low_01, low_23, 0x7632),
                       __byte_perm(high_01, high_23, 0x5410), __byte_perm(high_01, high_23, 0x7632));
+  }
+}
+
+// The inverse of interleave(), for two or four channels.
+template <int kChannels>
+__device__ inline void deinterleave(const uint32_t (&u8x4s)[kChunk],
+                                    uint32_t (&words)[subtiles(kChannels)][kChannels]) {
+  static_assert(kChannels == 2 || kChannels == 4);
+#pragma unroll
+  for (int i = 0; i < kChannels; i++) {
+    if constexpr (kChannels == 4) {
+      words[0][i] = u8x4s[i];
+    } else {
+      words[0][i] = __byte_perm(u8x4s[2 * i], u8x4s[2 * i + 1], 0x5410);
+      words[1][i] = __byte_perm(u8x4s[2 * i], u8x4s[2 * i + 1], 0x7632);
+    }
   }
 }
 
