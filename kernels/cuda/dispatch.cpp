@@ -48,6 +48,8 @@ int takes_blocks4x4(const PassQuery &query);  // up to 17x15, 8-bit samples
 void launch_blocks4x4(const PassRun &run);
 int takes_dense(const PassQuery &query);
 void launch_dense(const PassRun &run);
+int takes_long_box(const PassQuery &query);  // means over large windows
+void launch_long_box(const PassRun &run);
 int takes_long_separable(const PassQuery &query);  // Gaussians of any length
 void launch_long_separable(const PassRun &run);
 // Linear masks without the matrix instructions.
@@ -86,6 +88,7 @@ const std::vector<Structure> &structures() {
       {"tensor-blocks", kAllSix, takes_blocks4x4, launch_blocks4x4},
       {"tensor-dense", kAllSix, takes_dense, launch_dense},
       {"box-tiles", kAllSix, takes_box_tiles, launch_box_tiles},
+      {"long-box", kAny, takes_long_box, launch_long_box, long_box_sum_bytes},
       {"tensor-long", kAllSix, takes_long_separable, launch_long_separable, long_mma_sum_bytes},
       {"long", kAny, takes_long, launch_long, long_sum_bytes},
   };

@@ -12,6 +12,7 @@ namespace cudaconv {
 
 size_t coarse_bytes(const Plan &plan, const Pass &pass);
 size_t long_sum_bytes(const Plan &plan, const Pass &pass);
+size_t long_box_sum_bytes(const Plan &plan, const Pass &pass);
 size_t long_mma_sum_bytes(const Plan &plan, const Pass &pass);
 size_t mosaic_sum_bytes(const Plan &plan, const Pass &pass);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
 // The CUDA backend against the CPU backend, all bytes of a frame, where kernels do what the small frames of the
-// conformance test do not reach: strips of wide masks at both ends of a row, wide Gaussians in several tiles, and mosaics
-// in slices.
+// conformance test do not reach: strips of wide masks at both ends of a row, wide Gaussians in several tiles, large
+// means, and mosaics in slices.
 #include <cstdio>
 #include <functional>
 #include <memory>
@@ -69,8 +69,9 @@ void compare_strips(Comparison &comparison) {
         }
 }
 
-// Gaussians by way of a smaller frame, for pixels of which 2, 4 and 8 are a coarse one, where tiles lie side by side, one
-// above the other, across an edge, and beside the frame, farther from it than it is wide; tails of rows; tall tiles.
+// Gaussians by way of a smaller frame, for pixels of which 2, 4 and 8 are a coarse one, where tiles lie side by side,
+// one above the other, across an edge, and beside the frame, farther from it than it is wide; tails of rows; tall
+// tiles.
 void compare_blurs(Comparison &comparison) {
   const auto run = [&](double sigma, Border border, const char *format, int width, int height) {
     FilterSettings s;
@@ -92,6 +93,25 @@ void compare_blurs(Comparison &comparison) {
   for (const Border border : {Border::Replicate, Border::Wrap}) run(8, border, "RGBA", 525, 70);
   for (const Border border : {Border::Replicate, Border::Wrap, Border::Reflect101}) run(250, border, "RGBA", 300, 30);
   for (const double sigma : {11.0, 25.0}) run(sigma, Border::Reflect, "GRAY8", 23, 9001);
+}
+
+// Means over windows that reach beyond several strips of rows, and beyond the frame.
+void compare_means(Comparison &comparison) {
+  for (const auto &[format, width] :
+       {std::pair("GRAY8", 1101), {"NV12", 390}, {"v308", 303}, {"RGBA", 301}, {"P010_10LE", 299}, {"ARGB64", 150}})
+    for (const Named<Border> &border : kBorderNames) {
+      FilterSettings s;
+      s.mask = Mask::Box;
+      s.size = border.value == Border::Wrap ? 1501 : 129;
+      s.border = border.value;
+      s.chroma = Chroma::Filter;
+      s.alpha = width % 2 ? Alpha::Filter : Alpha::Copy;
+      comparison.run(s, format, width, 150);
+      Regions regions;
+      regions.active = true;
+      regions.region = {{20, 30, 100, 40}, {90, 60, 70, 300}};
+      if (border.value == Border::Reflect) comparison.run(s, format, width, 150, regions);
+    }
 }
 
 // Blocks so tall that several thread blocks share one, in whole frames and in boxes of regions.
@@ -121,6 +141,7 @@ int compare_backends() {
   Comparison comparison;
   compare_strips(comparison);
   compare_blurs(comparison);
+  compare_means(comparison);
   compare_mosaics(comparison);
   return comparison.finish();
 }
