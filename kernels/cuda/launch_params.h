@@ -40,8 +40,8 @@ struct ChannelParams {
 };
 
 // A part of the frame. What every kernel needs first comes first, in one line of the constant cache: threads wait for
-// it before they load a sample, which is a good part of the time of a small frame. Each further line that a kernel reads
-// costs it about a tenth of a microsecond.
+// it before they load a sample, which is a good part of the time of a small frame. Each further line that a kernel
+// reads costs it about a tenth of a microsecond.
 //
 // With method=auto all addresses and pitches are multiples of 16 bytes; with other methods they can have any value.
 struct alignas(64) PartParams {
