@@ -48,6 +48,25 @@ void reduce_columns(int channels, const Decimation &decimation, std::vector<int3
   }
 }
 
+// Sums `blocks` coarse samples of each of the lines line(0) ... line(2 * radius), each times its weight of the blur.
+template <typename Line>
+void blur_lines(const Job &job, Line line, int blocks, int32_t *out) {
+  const Decimation &d = *job.pass->decimation;
+  const auto sum = [&](const std::vector<int32_t> &weights, int start, int32_t *to) {
+    std::vector<Tap<int32_t>> tap(weights.size());
+    for (size_t i = 0; i < tap.size(); i++) tap[i] = {line(static_cast<int>(i)), weights[i]};
+    job.loops->sum(tap.data(), static_cast<int>(tap.size()), start, to, blocks);
+  };
+  sum(d.blur, 1 << (Decimation::kBlurBits - 1), out);
+  if (!d.fine.empty()) {
+    // The sum is out + fine / 2^kFineBits, of which the shift below keeps only whole numbers.
+    std::vector<int32_t> fine(static_cast<size_t>(blocks));
+    sum(d.fine, 0, fine.data());
+    for (int i = 0; i < blocks; i++) out[i] += fine[static_cast<size_t>(i)] >> Decimation::kFineBits;
+  }
+  job.loops->shift(out, Decimation::kBlurBits, out, blocks);
+}
+
 }  // namespace
 
 void CoarsePart::make(const Job &job, const PixelRect &bounds, const ParallelFor &parallel_for, int threads) {
@@ -116,25 +135,17 @@ void CoarsePart::blur_row(const Job &job, const std::vector<int32_t> &reduced, i
   std::vector<int32_t> line(static_cast<size_t>(results + 2 * radius) * channels_ + 2 * kVectorBlock);
   for (int i = 0; i < results + 2 * radius; i++)
     std::copy_n(reduced.begin() + x_.index(i - 1 - radius) * channels_, channels_, line.begin() + i * channels_);
-  std::vector<Tap<int32_t>> tap;
-  for (int i = 0; i <= 2 * radius; i++) tap.push_back({line.data() + i * channels_, d.blur[i]});
-  const int blocks = whole_blocks(results * channels_);
-  job.loops->sum(tap.data(), static_cast<int>(tap.size()), 1 << (Decimation::kBlurBits - 1), out, blocks);
-  job.loops->shift(out, Decimation::kBlurBits, out, blocks);
+  blur_lines(
+      job, [&](int i) { return line.data() + i * channels_; }, whole_blocks(results * channels_), out);
 }
 
 // Computes rows begin ... end - 1 of blurred_.
 void CoarsePart::blur_columns(const Job &job, int begin, int end) {
-  const Decimation &d = *job.pass->decimation;
-  std::vector<Tap<int32_t>> tap(d.blur.size());
-  for (int r = begin; r < end && !job.cancellation->requested(); r++) {
-    for (size_t i = 0; i < tap.size(); i++)
-      tap[i] = {row(first_row_ + r + static_cast<int>(i) - d.radius()), d.blur[i]};
-    int32_t *const out = blurred_.data() + r * stride_;
-    job.loops->sum(tap.data(), static_cast<int>(tap.size()), 1 << (Decimation::kBlurBits - 1), out,
-                   static_cast<int>(stride_));
-    job.loops->shift(out, Decimation::kBlurBits, out, static_cast<int>(stride_));
-  }
+  const int radius = job.pass->decimation->radius();
+  for (int r = begin; r < end && !job.cancellation->requested(); r++)
+    blur_lines(
+        job, [&](int i) { return row(first_row_ + r + i - radius); }, static_cast<int>(stride_),
+        blurred_.data() + r * stride_);
 }
 
 template <typename T>

@@ -12,7 +12,7 @@ namespace cudaconv {
 
 namespace {
 
-constexpr int kMostBits = 8;          // largest depth; deeper samples leave too few bits below a code
+constexpr int kMostBits = 10;         // largest depth; deeper samples leave too few bits below a code
 constexpr int kLargestLogFactor = 3;  // with more, reducing costs more than the blur saves, see BlurTuning
 // Least ratio of the standard deviation to D: below it no blur of coarse samples comes near a Gaussian.
 constexpr double kLeastRatio = 2.5;
@@ -48,10 +48,14 @@ class Line {
 // refit(), nearer to the least sum of absolute differences. The weights of reducing and expanding are fixed.
 class Designer {
  public:
-  Designer(const std::vector<double> &weights, int log_factor, int fraction)
-      : weights_(weights), target_radius_(static_cast<int>(weights.size()) / 2), d_(1 << log_factor) {
+  Designer(const std::vector<double> &weights, int log_factor, int depth)
+      : weights_(weights),
+        target_radius_(static_cast<int>(weights.size()) / 2),
+        d_(1 << log_factor),
+        fine_bits_(depth > 8 ? Decimation::kFineBits : 0) {
     result_.log_factor = log_factor;
-    result_.fraction = fraction;
+    result_.fraction = Decimation::fraction_of(depth);
+    result_.offset = depth > 8 ? 1 << (depth + result_.fraction - 1) : 0;
     result_.reduce = four_boxes(d_);
     result_.expand.resize(d_);
     for (int phase = 0; phase < d_; phase++)
@@ -168,7 +172,7 @@ class Designer {
     const int radius = result_.radius(), near = response.reach() / d_ + 1, cell = x / d_;
     double weight = 0;
     for (int l = std::max(-radius, cell - near); l <= std::min(radius, cell + near); l++)
-      weight += std::ldexp(result_.blur[l + radius], -Decimation::kBlurBits) * response.at(x - l * d_);
+      weight += blur_[l + radius] * response.at(x - l * d_);
     return weight - target(x);
   }
 
@@ -185,12 +189,23 @@ class Designer {
     const int radius = result_.radius();
     std::vector<double> blur;
     for (int l = -radius; l <= radius; l++) blur.push_back(half[std::abs(l)]);
-    result_.blur = fixed_point(blur, Decimation::kBlurBits, 1);
+    const int bits = Decimation::kBlurBits + fine_bits_;
+    result_.blur = fixed_point(blur, bits, 1);
+    blur_.clear();
+    for (int32_t weight : result_.blur) blur_.push_back(std::ldexp(weight, -bits));
+    if (!fine_bits_) return;
+    result_.fine.clear();
+    for (int32_t &weight : result_.blur) {
+      const int32_t nearest = (weight + (1 << (fine_bits_ - 1))) >> fine_bits_;
+      result_.fine.push_back(weight - nearest * (1 << fine_bits_));
+      weight = nearest;
+    }
   }
 
   const std::vector<double> &weights_;
-  const int target_radius_, d_;
+  const int target_radius_, d_, fine_bits_;
   Decimation result_;
+  std::vector<double> blur_;    // the blur's weights as they are in integers
   std::vector<Line> response_;  // by phase
 };
 
@@ -198,8 +213,11 @@ class Designer {
 bool fits_16_bits(const Decimation &decimation, int depth) {
   double outside = 0;
   for (int32_t weight : decimation.blur) outside += weight < 0 ? -std::ldexp(weight, -Decimation::kBlurBits) : 0;
-  const double largest = std::ldexp(1, depth + decimation.fraction);
-  return largest * (1 + 4 * outside) < INT16_MAX - 2 &&
+  for (int32_t weight : decimation.fine)
+    outside += std::ldexp(std::abs(weight), -Decimation::kBlurBits - Decimation::kFineBits);
+  // Each axis adds `outside` of the range on either side.
+  const double largest = std::ldexp(1, depth + decimation.fraction), range = largest * std::pow(1 + 2 * outside, 2);
+  return range - decimation.offset < INT16_MAX - 2 &&
          std::all_of(decimation.blur.begin(), decimation.blur.end(), [](int32_t w) { return w <= INT16_MAX; });
 }
 
@@ -217,17 +235,17 @@ CoarseLine coarse_line(const Decimation &decimation, Border border, int length) 
 }
 
 std::shared_ptr<const Decimation> make_decimation(const std::vector<double> &weights, int depth, double allowed) {
-  const int fraction = Decimation::fraction_of(depth), middle = static_cast<int>(weights.size()) / 2;
+  const int middle = static_cast<int>(weights.size()) / 2;
   if (depth > kMostBits) return nullptr;
   double variance = 0;
   for (int i = 0; i < static_cast<int>(weights.size()); i++) variance += weights[i] * (i - middle) * (i - middle);
   for (int log_factor = kLargestLogFactor; log_factor >= 1; log_factor--) {
     if (variance < std::ldexp(kLeastRatio * kLeastRatio, 2 * log_factor)) continue;
-    Designer designer(weights, log_factor, fraction);
+    Designer designer(weights, log_factor, depth);
     // The errors of the weights add up to 0, so they count from the middle of the range; the error includes both axes.
     const double largest = std::ldexp(1, depth) - 1;
     const auto error = [&](double off) {
-      return (off * (1 + off) * largest + std::ldexp(kRoundings * 0.5, -fraction)) * 1.001;
+      return (off * (1 + off) * largest + std::ldexp(kRoundings * 0.5, -designer.result().fraction)) * 1.001;
     };
     double off = designer.error();
     const bool can_help = error(off / kMostGain) <= allowed;

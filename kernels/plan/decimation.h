@@ -17,20 +17,25 @@ namespace cudaconv {
 // rounding is to the nearest integer, halves up.
 struct Decimation {
   int log_factor = 1;  // log2 of D, at least 1
-  int fraction = 0;    // bits below a code in coarse samples, which are signed 16-bit integers
+  int fraction = 0;    // bits below a code in coarse samples
+  // What coarse samples are less where they are kept as signed 16-bit integers. All weights of a step have a sum that
+  // its shift takes away again, so that this changes no result.
+  int32_t offset = 0;
 
   // Reduction: weights of the 4D-3 samples about m * D that make coarse sample m, the convolution of four boxes of D
   // samples. Their sum is D^4.
   std::vector<int32_t> reduce;
   // Blur: weights of 2 * radius() + 1 coarse samples that make one. Each fits a signed 16-bit integer. Their sum is
-  // 2^kBlurBits.
-  std::vector<int32_t> blur;
+  // 2^kBlurBits. Samples of more than 8 bits take finer weights, blur + fine / 2^kFineBits, which have that sum; `fine`
+  // is from -2^(kFineBits-1) to 2^(kFineBits-1) - 1, and empty for other samples.
+  std::vector<int32_t> blur, fine;
   // Expansion, by phase: weights of coarse samples n-1, n, n+1, n+2 that make sample n * D + phase. Their sum is D^3.
   std::vector<std::array<int32_t, 4>> expand;
 
-  static constexpr int kBlurBits = 15;
+  static constexpr int kBlurBits = 15, kFineBits = 7;
 
-  static constexpr int fraction_of(int depth) { return 14 - depth; }  // `fraction` by the depth of samples
+  // `fraction` by the depth of samples: deep ones have an offset, which leaves room for one bit more.
+  static constexpr int fraction_of(int depth) { return (depth > 8 ? 15 : 14) - depth; }
   int factor() const { return 1 << log_factor; }
   int radius() const { return static_cast<int>(blur.size()) / 2; }
   // Distance from a result to the farthest sample that it depends on.

@@ -96,6 +96,40 @@ void compare_blurs(Comparison &comparison) {
   for (const double sigma : {11.0, 25.0}) run(sigma, Border::Reflect, "GRAY8", 23, 9001);
 }
 
+// The same of samples of 10 bits, whose blurs have finer weights: dense planes, unsharp and with an alpha that is not
+// filtered, big-endian ones, bit fields, and the kernels that read sample by sample.
+void compare_deep_blurs(Comparison &comparison) {
+  const auto run = [&](Mask mask, double sigma, Border border, const char *format, int width, int height,
+                       Method method = Method::Auto) {
+    FilterSettings s;
+    s.mask = mask;
+    s.sigma = sigma;
+    if (sigma < 20) s.size = 127;
+    s.amount = 0.5;
+    s.border = border;
+    s.method = method;
+    s.chroma = Chroma::Filter;
+    s.alpha = width % 2 ? Alpha::Filter : Alpha::Copy;
+    comparison.run(s, format, width, height);
+    Regions regions;
+    regions.active = true;
+    regions.region = {{width / 3, 2, width / 2, height / 3}, {width - 20, height - 9, 40, 40}};
+    if (sigma == 22 && border == Border::Reflect) comparison.run(s, format, width, height, regions);
+  };
+  for (const Named<Border> &border : kBorderNames) run(Mask::Gauss, 22, border.value, "P010_10LE", 646, 50);
+  for (const double sigma : {50.0, 100.0})
+    for (const Border border : {Border::Wrap, Border::Constant})
+      run(Mask::Gauss, sigma, border, sigma == 50 ? "P010_10LE" : "I420_10LE", 301, 90);
+  run(Mask::Unsharp, 60, Border::Reflect, "P010_10LE", 330, 70);
+  run(Mask::Unsharp, 120, Border::Replicate, "RGB10x2_LE", 150, 50);
+  run(Mask::Gauss, 22, Border::Reflect, "I420_10BE", 330, 70);
+  for (const char *format : {"RGB10A2_LE", "Y410", "Y210"}) run(Mask::Gauss, 50, Border::Constant, format, 151, 70);
+  run(Mask::Gauss, 100, Border::Reflect, "RGB10A2_LE", 151, 40);
+  for (const double sigma : {8.0, 14.0})
+    for (const char *format : {"P010_10LE", "RGB10A2_LE"})
+      run(Mask::Gauss, sigma, Border::Constant, format, 151, 40, Method::Constant);
+}
+
 // Means over windows that reach beyond several strips of rows, and beyond the frame.
 void compare_means(Comparison &comparison) {
   for (const auto &[format, width] :
@@ -142,6 +176,7 @@ int compare_backends() {
   Comparison comparison;
   compare_strips(comparison);
   compare_blurs(comparison);
+  compare_deep_blurs(comparison);
   compare_means(comparison);
   compare_mosaics(comparison);
   return comparison.finish();

@@ -431,32 +431,41 @@ inline int __all_sync(unsigned int mask, int predicate) {
 namespace standin {
 
 // mma.sync.aligned.m16n8k32 (k = 32) or .m16n8k16 (k = 16) .row.col.s32 on bytes: d = a * b + c. Each lane of the warp
-// has the fragments that the PTX manual lists: k / 8 words of `a` and k / 16 words of `b`. Sums wrap.
-inline void integer_mma(int k, const uint32_t *a, bool a_signed, const uint32_t *b, bool b_signed,
-                        const int32_t (&c)[4], int32_t (&d)[4]) {
-  uint8_t rows[2][32], columns[2][32];  // the two rows and two columns that make this lane's sums
+// has the fragments that the PTX manual lists: k / 8 words of `a` and k / 16 words of `b`. Sums wrap. Without checks of
+// arithmetic, for which vectors would be taken apart.
+__attribute__((no_sanitize("undefined"))) inline void integer_mma(int k, const uint32_t *a, bool a_signed,
+                                                                  const uint32_t *b, bool b_signed,
+                                                                  const int32_t (&c)[4], int32_t (&d)[4]) {
+  // In vectors: most of the time of tests of matrix instructions is spent here.
+  using Words = uint32_t __attribute__((vector_size(16)));
+  using Unsigned = uint8_t __attribute__((vector_size(16)));
+  using Signed = int8_t __attribute__((vector_size(16)));
+  using Integers = int32_t __attribute__((vector_size(64)));
+  const auto widened = [](const Words &bytes, bool is_signed) {
+    return is_signed ? __builtin_convertvector(reinterpret_cast<const Signed &>(bytes), Integers)
+                     : __builtin_convertvector(reinterpret_cast<const Unsigned &>(bytes), Integers);
+  };
+  Integers sum[4] = {};
   for (int half = 0; half < k / 16; half++) {
+    Integers line[2][2];  // the two rows and the two columns that make this lane's sums
     for (int matrix = 0; matrix < 2; matrix++) {
       const uint64_t own = matrix ? b[half] : a[2 * half] | static_cast<uint64_t>(a[2 * half + 1]) << 32;
       const Rendezvous met = rendezvous("mma.sync", 0xffffffffu, own);
       if (met.lanes != 0xffffffffu) die("mma.sync without all lanes of the warp");
       const unsigned int group = met.lane / 4, in_group = met.lane % 4;
-      for (int line = 0; line < 2; line++) {
-        const unsigned int first = matrix ? 4 * (2 * in_group + static_cast<unsigned int>(line)) : 4 * group;
-        for (int i = 0; i < 16; i++) {
-          const uint64_t word = met.value[first + static_cast<unsigned int>(i) / 4] >> (matrix ? 0 : 32 * line);
-          (matrix ? columns : rows)[line][16 * half + i] = static_cast<uint8_t>(word >> i % 4 * 8);
-        }
+      for (unsigned int i = 0; i < 2; i++) {
+        const uint64_t *const from = met.value + (matrix ? 4 * (2 * in_group + i) : 4 * group);
+        Words words;
+        for (int w = 0; w < 4; w++) words[w] = static_cast<uint32_t>(from[w] >> (matrix ? 0 : 32 * i));
+        line[matrix][i] = widened(words, matrix ? b_signed : a_signed);
       }
     }
+    for (int i = 0; i < 4; i++) sum[i] += line[0][i / 2] * line[1][i % 2];
   }
   for (int i = 0; i < 4; i++) {
-    uint32_t sum = static_cast<uint32_t>(c[i]);
-    for (int j = 0; j < k; j++) {
-      const uint8_t x = rows[i / 2][j], y = columns[i % 2][j];
-      sum += static_cast<uint32_t>((a_signed ? static_cast<int8_t>(x) : x) * (b_signed ? static_cast<int8_t>(y) : y));
-    }
-    d[i] = static_cast<int32_t>(sum);
+    uint32_t total = static_cast<uint32_t>(c[i]);
+    for (int j = 0; j < 16; j++) total += static_cast<uint32_t>(sum[i][j]);
+    d[i] = static_cast<int32_t>(total);
   }
 }
 

@@ -9,6 +9,7 @@
 
 #include "cuda/blur/blur_mma.cuh"
 #include "cuda/blur/reduce_mma.cuh"
+#include "cuda/device/u8x4_tile.h"
 #include "cuda/frame_launch.cuh"
 #include "cuda/scratch.h"
 
@@ -112,10 +113,10 @@ int share(int all, int tile) {
 
 using BlurKernel = void (*)(BlurParams);
 
-template <bool kWords>
+template <bool kWords, bool kDeep>
 BlurKernel reduce_by(int log_factor) {
-  static constexpr BlurKernel kKernels[] = {reduce_kernel<kWords, 1>, reduce_kernel<kWords, 2>,
-                                            reduce_kernel<kWords, 3>};
+  static constexpr BlurKernel kKernels[] = {reduce_kernel<kWords, kDeep, 1>, reduce_kernel<kWords, kDeep, 2>,
+                                            reduce_kernel<kWords, kDeep, 3>};
   return kKernels[log_factor - 1];
 }
 
@@ -124,35 +125,37 @@ BlurKernel reduce_by_mma(int log_factor) {
   return kKernels[log_factor - 1];
 }
 
-template <int kChannels, BlurFinish kFinish>
+template <int kChannels, BlurFinish kFinish, bool kDeep>
 BlurKernel expand_by(int log_factor) {
-  static constexpr BlurKernel kKernels[] = {expand_kernel<kChannels, kFinish, 1>, expand_kernel<kChannels, kFinish, 2>,
-                                            expand_kernel<kChannels, kFinish, 3>};
+  static constexpr BlurKernel kKernels[] = {expand_kernel<kChannels, kFinish, kDeep, 1>,
+                                            expand_kernel<kChannels, kFinish, kDeep, 2>,
+                                            expand_kernel<kChannels, kFinish, kDeep, 3>};
   return kKernels[log_factor - 1];
 }
 
 template <BlurFinish kFinish>
-BlurKernel expand_for(const BlurParams &p) {
+BlurKernel expand_for(const BlurParams &p, bool deep) {
+  if (deep) return expand_by<0, kFinish, true>(p.log_factor);
   const bool fours = std::all_of(p.part, p.part + p.parts, [](const PartParams &part) { return part.channels == 4; });
-  return fours ? expand_by<4, kFinish>(p.log_factor) : expand_by<0, kFinish>(p.log_factor);
+  return fours ? expand_by<4, kFinish, false>(p.log_factor) : expand_by<0, kFinish, false>(p.log_factor);
 }
 
 // Chooses the kernel that expands, by how sums become samples, and fills in what it needs for that.
-BlurKernel choose_expand(BlurParams &p) {
+BlurKernel choose_expand(BlurParams &p, bool deep) {
   const Rounding &r = p.rounding[0];
   // Sums are clamped to samples after the shift.
   if (!p.has_gain && !r.absolute && r.half <= 1 << 29) p.result_shift = shift_of(r, 0);
-  if (p.result_shift) return expand_for<BlurFinish::Shift>(p);
+  if (p.result_shift) return expand_for<BlurFinish::Shift>(p, deep);
   // What is shifted has to fit 32 bits then; sums fit them before.
   const int log = ceil_log2(2 * r.half);
   const double most = std::fabs(static_cast<double>(p.sum_gain)) * std::ldexp(1, 31 - p.sum_shift) +
-                      std::fabs(static_cast<double>(p.center_gain)) * UINT8_MAX +
-                      std::fabs(static_cast<double>(r.offset)) + static_cast<double>(r.half);
+                      std::fabs(static_cast<double>(p.center_gain)) * r.max + std::fabs(static_cast<double>(r.offset)) +
+                      static_cast<double>(r.half);
   if (!p.has_gain || r.absolute || int64_t{1} << log != 2 * r.half || most >= std::ldexp(1, 30 + log))
-    return expand_for<BlurFinish::Any>(p);
+    return expand_for<BlurFinish::Any>(p, deep);
   p.result_shift = log;
   p.result_offset = r.offset + r.half;
-  return expand_for<BlurFinish::Gain>(p);
+  return expand_for<BlurFinish::Gain>(p, deep);
 }
 
 template <typename Kernel>
@@ -183,6 +186,12 @@ void fill_blur(const PassRun &run, BlurParams &p) {
     p.reduce_bytes[1][i / 4] |= (weight - first) << 8 * (i % 4);
   }
   std::copy(decimation.blur.begin(), decimation.blur.end(), p.blur);
+  std::copy(decimation.fine.begin(), decimation.fine.end(), p.fine);
+  p.offset = decimation.offset;
+  p.offset_of_results = decimation.offset << (3 * decimation.log_factor);
+  const ChannelLayout &sample = run.plan.layout.plane[0].channel[0];
+  p.sample_shift = sample.shift;
+  p.sample_mask = (1u << sample.depth) - 1;
   for (int phase = 0; phase < decimation.factor(); phase++)
     std::copy(decimation.expand[phase].begin(), decimation.expand[phase].end(), p.expand[phase]);
   auto *memory = static_cast<int16_t *>(run.buffers.scratch);
@@ -193,8 +202,8 @@ void fill_blur(const PassRun &run, BlurParams &p) {
   }
 }
 
-// Cuts the frame into the tiles of the kernels for words or for samples and enqueues the one or the other.
-void enqueue_reduce(const PassRun &run, bool words, BlurParams &p) {
+// Cuts the frame into the tiles of the kernel `reduce` and enqueues it.
+void enqueue_reduce(const PassRun &run, BlurKernel reduce, BlurParams &p) {
   int most_channels = 1;
   for (int i = 0; i < p.parts; i++) most_channels = std::max(most_channels, p.part[i].channels);
   const int factor = 1 << p.log_factor;
@@ -206,7 +215,7 @@ void enqueue_reduce(const PassRun &run, bool words, BlurParams &p) {
   });
   const size_t bytes = row * p.tile_rows * sizeof(int16_t) +
                        (kReduceBefore + reduce_rows_read(p.log_factor, p.tile_rows)) * sizeof(int32_t);
-  enqueue_step(run, "reduce", words ? reduce_by<true>(p.log_factor) : reduce_by<false>(p.log_factor), blocks, bytes, p);
+  enqueue_step(run, "reduce", reduce, blocks, bytes, p);
 }
 
 // The same for the kernels on the matrix instructions. Tiles are as tall as takes least time: that of the tallest
@@ -245,9 +254,15 @@ void enqueue_coarse(const PassRun &run, BlurParams &p) {
   const unsigned columns = count_tiles(p, 2, [&](const CoarseBuffers &coarse, const PartParams &part) {
     return Tiles{share(coarse.columns * part.channels, samples), share(coarse.rows, along)};
   });
-  const size_t bytes = mma ? 8 * blur_line_words(p.radius) * sizeof(uint32_t) : 0;
-  enqueue_step(run, "blur_rows", mma ? blur_mma_kernel<true> : blur_rows_kernel, rows, bytes, p);
-  enqueue_step(run, "blur_columns", mma ? blur_mma_kernel<false> : blur_columns_kernel, columns, bytes, p);
+  const bool fine = !run.pass().decimation->fine.empty();
+  const size_t bytes = mma ? 4 * blur_weight_bytes(fine) * blur_line_words(p.radius) * sizeof(uint32_t) : 0;
+  const auto choose = [&](BlurKernel by_mma, BlurKernel plain) { return mma ? by_mma : plain; };
+  const BlurKernel along_rows = fine ? choose(blur_mma_kernel<true, true>, blur_rows_kernel<true>)
+                                     : choose(blur_mma_kernel<true, false>, blur_rows_kernel<false>);
+  const BlurKernel along_columns = fine ? choose(blur_mma_kernel<false, true>, blur_columns_kernel<true>)
+                                        : choose(blur_mma_kernel<false, false>, blur_columns_kernel<false>);
+  enqueue_step(run, "blur_rows", along_rows, rows, bytes, p);
+  enqueue_step(run, "blur_columns", along_columns, columns, bytes, p);
 }
 
 }  // namespace
@@ -261,8 +276,9 @@ size_t coarse_bytes(const Plan &plan, const Pass &pass) {
 
 int takes_blur(const PassQuery &query) {
   const Pass &pass = query.pass();
-  return pass.op == Op::Blur && pass.copy_source == pass.source && query.plan.layout.uniform_dense() &&
-         query.plan.layout.plane[0].container == Container::U8;
+  const FrameLayout &layout = query.plan.layout;
+  return pass.op == Op::Blur && pass.copy_source == pass.source && layout.uniform_dense() &&
+         (layout.plane[0].container == Container::U8 || is_uniform_dense(query, Container::U16));
 }
 
 void launch_blur(const PassRun &run) {
@@ -275,16 +291,19 @@ void launch_blur(const PassRun &run) {
       },
       TileCorners::Multiples);
   fill_blur(run, p);
-  if (run.kernels.mma)
+  const bool deep = run.plan.layout.plane[0].container == Container::U16;
+  if (deep)
+    enqueue_reduce(run, reduce_by<true, true>(p.log_factor), p);
+  else if (run.kernels.mma)
     enqueue_reduce_mma(run, p);
   else
-    enqueue_reduce(run, true, p);
+    enqueue_reduce(run, reduce_by<true, false>(p.log_factor), p);
   enqueue_coarse(run, p);
   // The most samples of a tile's row of expanded columns: a tile may begin within a pixel and within a cell.
   int most = 0;
   for (int i = 0; i < p.parts; i++)
     most = std::max(most, ((4 * kExpandWidth / p.part[i].channels >> p.log_factor) + 6) * p.part[i].channels);
-  const BlurKernel kernel = choose_expand(p);
+  const BlurKernel kernel = choose_expand(p, deep);
   enqueue(run, KernelLaunch<BlurParams>{kernel, blocks, kBlurThreads, sizeof(int32_t) * most * kExpandRows}, p);
 }
 
@@ -293,7 +312,7 @@ void launch_blur_samples(const PassRun &run) {
   fill_frame(run, p);
   const unsigned blocks = cut_tiles(p, kSampleTile, kSampleTile, TileCorners::Multiples);
   fill_blur(run, p);
-  enqueue_reduce(run, false, p);
+  enqueue_reduce(run, reduce_by<false, true>(p.log_factor), p);
   enqueue_coarse(run, p);
   PassRun named = run;
   named.name = "expand_samples";

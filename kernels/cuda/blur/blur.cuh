@@ -12,10 +12,11 @@ namespace cudaconv {
 constexpr int kLineResults = 8;  // coarse samples of a line that a thread blurs
 
 // Blurs kLineResults neighbours along a line: load(i) returns coarse sample i of the line, counted from the first
-// result's.
-template <typename Load>
+// result's. kFine: with the finer weights.
+template <bool kFine, typename Load>
 __device__ inline void blur_line(const BlurParams &p, Load load, int (&result)[kLineResults]) {
   int weight[kLineResults] = {}, next[kLineResults];
+  int fine_weight[kLineResults] = {}, fine[kLineResults] = {};
 #pragma unroll
   for (int i = 0; i < kLineResults; i++) {
     result[i] = 1 << (Decimation::kBlurBits - 1);
@@ -38,10 +39,18 @@ __device__ inline void blur_line(const BlurParams &p, Load load, int (&result)[k
       // Sample `tap` - i of the window of result i.
 #pragma unroll
       for (int i = 0; i < kLineResults; i++) result[i] += weight[(u - i + kLineResults) % kLineResults] * sample[u];
+      if constexpr (kFine) {
+        fine_weight[u] = tap <= 2 * p.radius ? p.fine[tap] : 0;
+#pragma unroll
+        for (int i = 0; i < kLineResults; i++)
+          fine[i] += fine_weight[(u - i + kLineResults) % kLineResults] * sample[u];
+      }
     }
   }
+  // Of the sum, result + fine / 2^kFineBits, the shift keeps only whole numbers.
 #pragma unroll
-  for (int i = 0; i < kLineResults; i++) result[i] >>= Decimation::kBlurBits;
+  for (int i = 0; i < kLineResults; i++)
+    result[i] = (result[i] + (fine[i] >> Decimation::kFineBits)) >> Decimation::kBlurBits;
 }
 
 // A line of coarse samples, `pitch` apart; result i of blur() is centred on sample `first` + i.
@@ -52,12 +61,13 @@ class CoarseSamples {
       : begin_(first - span.line.first - span.first), span_(span), samples_(samples), pitch_(pitch) {
     inside_ = begin_ >= p.radius && begin_ + p.radius + 2 * kLineResults <= span.count;
   }
+  template <bool kFine>
   __device__ void blur(const BlurParams &p, int (&result)[kLineResults]) const {
     if (inside_)
-      blur_line(
+      blur_line<kFine>(
           p, [&, at = samples_ + begin_ * pitch_](int i) { return at[i * pitch_]; }, result);
     else
-      blur_line(
+      blur_line<kFine>(
           p,
           [&](int i) {
             // Clamps to the line, then to the samples that exist: those beyond are only read for results that are not
@@ -79,6 +89,7 @@ class CoarseSamples {
 
 // Blurs along rows. A warp processes 32 samples of columns of `reduced` and writes the results as rows; the warps of a
 // block are neighbours along the row.
+template <bool kFine>
 __global__ void __launch_bounds__(kBlurThreads) blur_rows_kernel(const __grid_constant__ BlurParams p) {
   const CoarseTile tile = locate_coarse_tile(p, 1);
   const CoarseBuffers &coarse = p.coarse[tile.part];
@@ -88,13 +99,14 @@ __global__ void __launch_bounds__(kBlurThreads) blur_rows_kernel(const __grid_co
   if (sample >= coarse.y.count * channels || column0 >= coarse.columns) return;
   int result[kLineResults];
   CoarseSamples(p, coarse.x, coarse.first_column + column0, coarse.reduced + sample, coarse.reduced_pitch)
-      .blur(p, result);
+      .blur<kFine>(p, result);
   int16_t *const out = coarse.rows_blurred + sample / channels * coarse.pitch + sample % channels;
 #pragma unroll
   for (int i = 0; i < kLineResults; i++)
     if (column0 + i < coarse.columns) out[(column0 + i) * channels] = static_cast<int16_t>(result[i]);
 }
 
+template <bool kFine>
 __global__ void __launch_bounds__(kBlurThreads) blur_columns_kernel(const __grid_constant__ BlurParams p) {
   const CoarseTile tile = locate_coarse_tile(p, 2);
   const CoarseBuffers &coarse = p.coarse[tile.part];
@@ -102,7 +114,8 @@ __global__ void __launch_bounds__(kBlurThreads) blur_columns_kernel(const __grid
   const int sample = tile.x * 32 + lane, row0 = (tile.y * (kBlurThreads / 32) + warp) * kLineResults;
   if (sample >= coarse.columns * p.part[tile.part].channels || row0 >= coarse.rows) return;
   int result[kLineResults];
-  CoarseSamples(p, coarse.y, coarse.first_row + row0, coarse.rows_blurred + sample, coarse.pitch).blur(p, result);
+  CoarseSamples(p, coarse.y, coarse.first_row + row0, coarse.rows_blurred + sample, coarse.pitch)
+      .blur<kFine>(p, result);
 #pragma unroll
   for (int i = 0; i < kLineResults; i++)
     if (row0 + i < coarse.rows) coarse.blurred[(row0 + i) * coarse.pitch + sample] = static_cast<int16_t>(result[i]);
@@ -115,7 +128,7 @@ __device__ inline int round_blur(const BlurParams &p, const Rounding &rounding, 
   return round_to_sample<int32_t>(sum, rounding);
 }
 
-constexpr int kExpandWidth = 128;  // words of a row that a block computes
+constexpr int kExpandWidth = 128;  // groups of four samples of a row that a block computes
 constexpr int kExpandRows = 32;
 constexpr int kExpandRun = 8;  // rows for which a thread expands a coarse column
 
@@ -153,35 +166,35 @@ __device__ inline void expand_columns(const BlurParams &p, const Tile &tile, int
   }
 }
 
-// Sums the samples of kWords words from a row of expanded columns. kChannels: channels of the part, 0 for any number.
-// With four, a word is a pixel, and kWords pixels from a multiple of kWords on have the same four coarse columns, since
-// D is a multiple of kWords.
-template <int kChannels, int kWords, int kLogFactor>
-class ExpandedWords {
+// Sums kFours times four samples from a row of expanded columns. kChannels: channels of the part, 0 for any number.
+// With four, four samples are a pixel, and kFours pixels from a multiple of kFours on have the same four coarse
+// columns, since D is a multiple of kFours.
+template <int kChannels, int kFours, int kLogFactor>
+class ExpandedSamples {
  public:
-  __device__ ExpandedWords(const BlurParams &p, const PartParams &part, int byte, int cell0)
+  __device__ ExpandedSamples(const BlurParams &p, const PartParams &part, int sample, int cell0)
       : channels_(part.channels) {
     const int last = part.width * part.channels - 1, mask = (1 << kLogFactor) - 1;
 #pragma unroll
     for (int i = 0; i < kSamples; i++) {
-      const int s = min(byte + i, last), x = s / part.channels;
+      const int s = min(sample + i, last), x = s / part.channels;
       at_[i] = ((x >> kLogFactor) - cell0) * part.channels + s % part.channels;
     }
 #pragma unroll
     for (int i = 0; i < kWeights; i++) {
-      const int x = kChannels == 4 ? byte / 4 + i : min(byte + i, last) / part.channels;
+      const int x = kChannels == 4 ? sample / 4 + i : min(sample + i, last) / part.channels;
 #pragma unroll
       for (int k = 0; k < 4; k++) weight_[i][k] = p.expand[x & mask][k];
     }
   }
 
-  __device__ void sum(const int32_t *row, int (&sum)[kWords][4]) const {
+  __device__ void sum(const int32_t *row, int (&sum)[kFours][4]) const {
     if constexpr (kChannels == 4) {
 #pragma unroll
       for (int k = 0; k < 4; k++) {
         const int4 v = *reinterpret_cast<const int4 *>(row + at_[0] + 4 * k);
 #pragma unroll
-        for (int w = 0; w < kWords; w++) {
+        for (int w = 0; w < kFours; w++) {
           sum[w][0] += weight_[w][k] * v.x;
           sum[w][1] += weight_[w][k] * v.y;
           sum[w][2] += weight_[w][k] * v.z;
@@ -197,8 +210,8 @@ class ExpandedWords {
   }
 
  private:
-  static_assert(kChannels == 4 || kWords == 1, "");
-  static constexpr int kSamples = kChannels == 4 ? 1 : 4, kWeights = kChannels == 4 ? kWords : 4;
+  static_assert(kChannels == 4 || kFours == 1, "");
+  static constexpr int kSamples = kChannels == 4 ? 1 : 4, kWeights = kChannels == 4 ? kFours : 4;
   const int channels_;
   int at_[kSamples], weight_[kWeights][4];
 };
@@ -209,13 +222,15 @@ class ExpandedWords {
 //   Any    round_blur()
 enum class BlurFinish { Shift, Gain, Any };
 
-// Makes a word of results. `original`: the source's word, which is used with gains and for unfiltered channels. `byte`:
-// the word's offset in the row.
-template <BlurFinish kFinish>
-__device__ inline uint32_t finish_word(const BlurParams &p, const PartParams &part, int byte, const int (&sum)[4],
-                                       uint32_t original) {
+// Makes four samples of results. kDeep: in 16-bit containers. `four`: the source's, which are used with gains and for
+// unfiltered channels, then the results. `first`: the first one's index in the row.
+template <BlurFinish kFinish, bool kDeep>
+__device__ inline void finish_samples(const BlurParams &p, const PartParams &part, int first, const int (&sum)[4],
+                                      FourSamples<kDeep> &four) {
   const auto sample = [&](int i) {
-    const int centre = static_cast<int>(original >> (8 * i) & 0xff);
+    const int centre =
+        static_cast<int>(kDeep ? four.word[kDeep * (i / 2)] >> (16 * (i % 2) + p.sample_shift) & p.sample_mask
+                               : four.word[0] >> (8 * i) & 0xff);
     if constexpr (kFinish == BlurFinish::Shift)
       return sum[i] >> p.result_shift;
     else if constexpr (kFinish == BlurFinish::Gain)
@@ -224,83 +239,110 @@ __device__ inline uint32_t finish_word(const BlurParams &p, const PartParams &pa
     else
       return round_blur(p, p.rounding[0], sum[i], centre);
   };
-  const uint32_t word = pack_clamped(sample(0), sample(1), sample(2), sample(3));
-  return part.has_unfiltered ? blend_channels(part, word, original, part.channels == 3 ? byte / 4 % 3 : byte / 4 % 2)
-                             : word;
+  FourSamples<kDeep> result = {};
+  if constexpr (kDeep) {
+    const int most = static_cast<int>(p.sample_mask);
+#pragma unroll
+    for (int i = 0; i < 4; i++) result.add(i, static_cast<uint32_t>(min(max(sample(i), 0), most)) << p.sample_shift);
+  } else {
+    result.word[0] = pack_clamped(sample(0), sample(1), sample(2), sample(3));
+  }
+  if (part.has_unfiltered) {
+    const int phase = kDeep ? 0 : part.channels == 3 ? first / 4 % 3 : first / 4 % 2;
+#pragma unroll
+    for (int w = 0; w < (kDeep ? 2 : 1); w++)
+      result.word[w] = blend_channels(part, result.word[w], four.word[w], phase + w);
+  }
+  four = result;
 }
 
-// Writes a word of results, of which some bytes may lie behind the row's end.
-template <BlurFinish kFinish>
-__device__ inline void write_word(const BlurParams &p, const PartParams &part, int y, int byte, const int (&sum)[4]) {
-  const int bytes = min(part.width * part.channels - byte, 4);
-  const uint8_t *const from = part.source + y * part.source_pitch + byte;
-  uint8_t *const to = part.target + y * part.target_pitch + byte;
-  uint32_t original = 0;
-  for (int i = 0; i < bytes; i++) original |= static_cast<uint32_t>(from[i]) << (8 * i);
-  const uint32_t word = finish_word<kFinish>(p, part, byte, sum, original);
-  for (int i = 0; i < bytes; i++) to[i] = static_cast<uint8_t>(word >> (8 * i));
+// Writes four samples of results, of which some may lie behind the row's end.
+template <BlurFinish kFinish, bool kDeep>
+__device__ inline void write_samples(const BlurParams &p, const PartParams &part, int y, int first,
+                                     const int (&sum)[4]) {
+  constexpr int kBytes = kDeep ? 2 : 1;
+  const int bytes = kBytes * min(part.width * part.channels - first, 4);
+  const uint8_t *const from = part.source + y * part.source_pitch + kBytes * first;
+  uint8_t *const to = part.target + y * part.target_pitch + kBytes * first;
+  FourSamples<kDeep> four = {};
+#pragma unroll
+  for (int i = 0; i < 4 * kBytes; i++)
+    if (i < bytes) four.word[i / 4] |= static_cast<uint32_t>(from[i]) << (8 * (i % 4));
+  finish_samples<kFinish>(p, part, first, sum, four);
+#pragma unroll
+  for (int i = 0; i < 4 * kBytes; i++)
+    if (i < bytes) to[i] = static_cast<uint8_t>(four.word[i / 4] >> (8 * (i % 4)));
 }
 
-// Computes a tile of results. kChannels: as ExpandedWords.
-template <int kChannels, BlurFinish kFinish, int kLogFactor>
+// Computes a tile of results. kChannels: as ExpandedSamples. kDeep: in 16-bit containers.
+template <int kChannels, BlurFinish kFinish, bool kDeep, int kLogFactor>
 __global__ void __launch_bounds__(kBlurThreads) expand_kernel(const __grid_constant__ BlurParams p) {
-  // Words of a row that a thread computes.
-  constexpr int kWords = kChannels == 4 ? (kLogFactor == 1 ? 2 : 4) : 1;
+  constexpr int kBytes = kDeep ? 2 : 1;
+  // Groups of four samples of a row that a thread computes.
+  constexpr int kFours = kChannels == 4 ? (kLogFactor == 1 ? 2 : 4) : 1;
   const Tile tile = locate_tile(p, kExpandRows);
   const PartParams &part = tile.part;
-  const int channels = part.channels, row_bytes = part.width * channels;
-  const int end_byte = min(tile.x0 + 4 * kExpandWidth, row_bytes);
+  const int channels = part.channels, row_samples = part.width * channels;
+  const int end = min(tile.x0 + 4 * kExpandWidth, row_samples);
   if (!part.has_filtered) {
-    const int x = tile.x0, y = tile.y0 + static_cast<int>(threadIdx.x / 32), step = kBlurThreads / 32;
+    const int x = kBytes * tile.x0, y = tile.y0 + static_cast<int>(threadIdx.x / 32), step = kBlurThreads / 32;
     const int bottom = min(tile.y0 + kExpandRows, part.height);
-    if (channels == 3)
-      copy_rows<3>(part, x, end_byte, y, step, bottom);
+    if (!kDeep && channels == 3)
+      copy_rows<3>(part, x, kBytes * end, y, step, bottom);
     else
-      copy_rows<2>(part, x, end_byte, y, step, bottom);
+      copy_rows<2>(part, x, kBytes * end, y, step, bottom);
     return;
   }
   // The tile lies in cells, the pixels from one coarse sample to the next; it needs the coarse samples of these, of one
   // cell before and of two behind them.
   const int cell0 = (tile.x0 / channels) >> kLogFactor;
-  const int samples = ((((end_byte - 1) / channels) >> kLogFactor) + 4 - cell0) * channels;
+  const int samples = ((((end - 1) / channels) >> kLogFactor) + 4 - cell0) * channels;
   int32_t *const expanded = shared_memory<int32_t>();
   expand_columns<kLogFactor>(p, tile, cell0, samples, expanded);
   __syncthreads();
 
-  constexpr int kThreadsOfRow = kExpandWidth / kWords;
-  const int byte = tile.x0 + 4 * kWords * static_cast<int>(threadIdx.x % kThreadsOfRow);
-  if (byte >= row_bytes) return;
-  const ExpandedWords<kChannels, kWords, kLogFactor> columns(p, part, byte, cell0);
-  const bool whole = byte + 4 * kWords <= row_bytes, reads = p.has_gain || part.has_unfiltered;
-  const int start = kFinish == BlurFinish::Shift ? 1 << (p.result_shift - 1) : 0,
-            end = min(kExpandRows, part.height - tile.y0);
+  constexpr int kThreadsOfRow = kExpandWidth / kFours;
+  const int first = tile.x0 + 4 * kFours * static_cast<int>(threadIdx.x % kThreadsOfRow);
+  if (first >= row_samples) return;
+  const ExpandedSamples<kChannels, kFours, kLogFactor> columns(p, part, first, cell0);
+  const bool whole = first + 4 * kFours <= row_samples, reads = p.has_gain || part.has_unfiltered;
+  int start = kFinish == BlurFinish::Shift ? 1 << (p.result_shift - 1) : 0;
+  if constexpr (kDeep) start += p.offset_of_results;
+  const int rows = min(kExpandRows, part.height - tile.y0);
   const int32_t *row = expanded + static_cast<int>(threadIdx.x / kThreadsOfRow) * samples;
-  for (int r = static_cast<int>(threadIdx.x / kThreadsOfRow); r < end; r += kBlurThreads / kThreadsOfRow) {
+  for (int r = static_cast<int>(threadIdx.x / kThreadsOfRow); r < rows; r += kBlurThreads / kThreadsOfRow) {
     const int y = tile.y0 + r;
-    int sum[kWords][4];
+    int sum[kFours][4];
 #pragma unroll
-    for (int w = 0; w < kWords; w++)
+    for (int w = 0; w < kFours; w++)
 #pragma unroll
       for (int i = 0; i < 4; i++) sum[w][i] = start;
     columns.sum(row, sum);
     row += kBlurThreads / kThreadsOfRow * samples;
     if (whole) {
-      uint32_t words[kWords] = {};
-      if (reads) load_words<kWords>(part.source + y * part.source_pitch + byte, words);
+      uint32_t words[kFours * kBytes] = {};
+      if (reads) load_words<kFours * kBytes>(part.source + y * part.source_pitch + kBytes * first, words);
 #pragma unroll
-      for (int w = 0; w < kWords; w++) words[w] = finish_word<kFinish>(p, part, byte + 4 * w, sum[w], words[w]);
-      store_words<kWords>(part.target + y * part.target_pitch + byte, words);
+      for (int w = 0; w < kFours; w++) {
+        FourSamples<kDeep> four;
+#pragma unroll
+        for (int i = 0; i < kBytes; i++) four.word[i] = words[kBytes * w + i];
+        finish_samples<kFinish>(p, part, first + 4 * w, sum[w], four);
+#pragma unroll
+        for (int i = 0; i < kBytes; i++) words[kBytes * w + i] = four.word[i];
+      }
+      store_words<kFours * kBytes>(part.target + y * part.target_pitch + kBytes * first, words);
       continue;
     }
 #pragma unroll 1
-    for (int w = 0; w < kWords; w++) {
-      int of_word[4];
+    for (int w = 0; w < kFours; w++) {
+      int of_four[4];
 #pragma unroll
-      for (int v = 0; v < kWords; v++)
+      for (int v = 0; v < kFours; v++)
         if (v == w)
 #pragma unroll
-          for (int i = 0; i < 4; i++) of_word[i] = sum[v][i];
-      if (byte + 4 * w < row_bytes) write_word<kFinish>(p, part, y, byte + 4 * w, of_word);
+          for (int i = 0; i < 4; i++) of_four[i] = sum[v][i];
+      if (first + 4 * w < row_samples) write_samples<kFinish, kDeep>(p, part, y, first + 4 * w, of_four);
     }
   }
 }
@@ -321,7 +363,7 @@ __global__ void __launch_bounds__(kBlurThreads) expand_samples_kernel(const __gr
   for (int c = 0; c < part.channels; c++) {
     make_sample(p, part, x, y, c, [&](const Rounding &rounding) {
       const int16_t *in = coarse.blurred + row * coarse.pitch + column * part.channels + c;
-      int sum = 0;
+      int sum = p.offset_of_results;
       for (int k = 0; k < 4; k++) {
         int of_column = 1 << (p.expand_shift - 1);
         for (int j = 0; j < 4; j++)

@@ -24,7 +24,7 @@ struct CoarseSpan {
   int32_t first, count;
 };
 
-// The coarse samples of a part: 16-bit integers with interleaved channels.
+// The coarse samples of a part, less Decimation::offset: 16-bit integers with interleaved channels.
 struct CoarseBuffers {
   // Reduced samples, columns `x` and rows `y`: pixel (column, row) is at column * reduced_pitch + row, since the next
   // step runs along rows.
@@ -50,6 +50,12 @@ struct BlurParams : FrameParams {
   uint32_t reduce_bytes[2][kReduceWords];
   int32_t expand[kMostFactor][4];
   int16_t blur[kMostCoarseTaps + 1];
+  int8_t fine[kMostCoarseTaps + 1];
+  int32_t offset;             // see Decimation
+  int32_t offset_of_results;  // the same in the sums of the last step
+  // Position and mask of a sample in its 16-bit container.
+  int32_t sample_shift;
+  uint32_t sample_mask;
 };
 
 }  // namespace cudaconv

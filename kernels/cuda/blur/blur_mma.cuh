@@ -8,6 +8,8 @@
 // summed by the power of 256 that they count.
 #pragma once
 
+#include <type_traits>
+
 #include "cuda/blur/blur.h"
 #include "cuda/blur/reduce.cuh"
 #include "cuda/device/integer_mma.cuh"
@@ -23,27 +25,35 @@ constexpr int kBlurTile = kBlurThreads / 32 * kBlurOutputs;  // outputs of a blo
 CUDACONV_HOST_DEVICE constexpr int blur_steps(int radius) {
   return (2 * radius + kBlurOutputs + 31) / 32;
 }
+// Bytes of a weight.
+CUDACONV_HOST_DEVICE constexpr int blur_weight_bytes(bool fine) {
+  return fine ? 3 : 2;
+}
 // Words of a line of weights as bytes, zeros included. Shared memory has four copies of the line of low bytes, each a
-// byte further to the left, so that each row of the matrix is read as words, and four of the line of high bytes.
+// byte further to the left, so that each row of the matrix is read as words, and four of each line of higher bytes.
 CUDACONV_HOST_DEVICE constexpr int blur_line_words(int radius) {
   return 8 * blur_steps(radius) + kBlurBefore / 4 + 1;
 }
 
 // Puts the weights into shared memory. All threads of the block call it.
+template <bool kFine>
 __device__ inline void store_blur_weights(const BlurParams &p, uint32_t *lines) {
+  constexpr int kBytes = blur_weight_bytes(kFine);
   const int words = blur_line_words(p.radius);
   for (int i = static_cast<int>(threadIdx.x); i < 4 * words; i += kBlurThreads) {
     const int copy = i / words, first = 4 * (i - copy * words) + copy - kBlurBefore;
-    uint32_t low = 0, high = 0;
+    uint32_t word[kBytes] = {};
 #pragma unroll
     for (int b = 0; b < 4; b++) {
       const int tap = first + b;
-      const uint32_t weight = tap >= 0 && tap <= 2 * p.radius ? static_cast<uint16_t>(p.blur[tap]) : 0;
-      low |= (weight & 0xff) << 8 * b;
-      high |= weight >> 8 << 8 * b;
+      int weight = 0;
+      if (tap >= 0 && tap <= 2 * p.radius)
+        weight = kFine ? p.blur[tap] * (1 << Decimation::kFineBits) + p.fine[tap] : p.blur[tap];
+#pragma unroll
+      for (int k = 0; k < kBytes; k++) word[k] |= (static_cast<uint32_t>(weight) >> 8 * k & 0xff) << 8 * b;
     }
-    lines[i] = low;
-    lines[4 * words + i] = high;
+#pragma unroll
+    for (int k = 0; k < kBytes; k++) lines[4 * k * words + i] = word[k];
   }
   __syncthreads();
 }
@@ -69,21 +79,23 @@ struct BlurSource {
   }
 };
 
-// Sums of the products of low bytes, of a low and a high one, and of high ones, of the four lines.
+// Sums of the four lines: of[n] those of products of bytes that count 256^n.
+template <bool kFine>
 struct BlurSums {
-  Sums low[4], middle[4], high[4];
+  static constexpr int kBytes = blur_weight_bytes(kFine), kBits = Decimation::kBlurBits + kFine * Decimation::kFineBits;
+  Sums of[kBytes + 1][4];
 
   __device__ void start() {
 #pragma unroll
     for (int s = 0; s < 4; s++) {
-      low[s] = all(1 << (Decimation::kBlurBits - 1));
-      middle[s] = high[s] = all(0);
+      of[0][s] = all(1 << (kBits - 1));
+#pragma unroll
+      for (int n = 1; n <= kBytes; n++) of[n][s] = all(0);
     }
   }
 
-  // Adds the products of a step. `words`: see BlurSource.
-  __device__ void add(const uint32_t (&words)[2][4][2], const uint32_t (&low_weights)[4],
-                      const uint32_t (&high_weights)[4]) {
+  // Adds the products of a step. `words`: see BlurSource. weights[k]: the weights' bytes that count 256^k.
+  __device__ void add(const uint32_t (&words)[2][4][2], const uint32_t (&weights)[kBytes][4]) {
 #pragma unroll
     for (int w = 0; w < 2; w++) {
       uint32_t bytes[2][4];  // low and high bytes of one line, then of the next
@@ -92,22 +104,28 @@ struct BlurSums {
 #pragma unroll
       for (int k = 0; k < 2; k++) {
         const int s = 2 * w + k;
-        const uint32_t low_bytes[2] = {bytes[0][2 * k], bytes[1][2 * k]};
-        const uint32_t high_bytes[2] = {bytes[0][2 * k + 1], bytes[1][2 * k + 1]};
-        low[s] = mma<false, false, 2>(low_weights, low_bytes, low[s]);
-        middle[s] = mma<true, false, 2>(high_weights, low_bytes, middle[s]);
-        middle[s] = mma<false, true, 2>(low_weights, high_bytes, middle[s]);
-        high[s] = mma<true, true, 2>(high_weights, high_bytes, high[s]);
+        const uint32_t low[2] = {bytes[0][2 * k], bytes[1][2 * k]};
+        const uint32_t high[2] = {bytes[0][2 * k + 1], bytes[1][2 * k + 1]};
+        // The highest bytes have a sign.
+#pragma unroll
+        for (int n = 0; n < kBytes - 1; n++) {
+          of[n][s] = mma<false, false, 2>(weights[n], low, of[n][s]);
+          of[n + 1][s] = mma<false, true, 2>(weights[n], high, of[n + 1][s]);
+        }
+        of[kBytes - 1][s] = mma<true, false, 2>(weights[kBytes - 1], low, of[kBytes - 1][s]);
+        of[kBytes][s] = mma<true, true, 2>(weights[kBytes - 1], high, of[kBytes][s]);
       }
     }
   }
 
   // The lane's output g + 8q of line 8t + s.
   __device__ int16_t result(int q, int s) const {
+    using Sum = std::conditional_t<kFine, int64_t, uint32_t>;  // with two bytes sums fit 32 bits in the end
     const int i = 2 * q + s / 4;
-    const uint32_t sum = (static_cast<uint32_t>(high[s % 4].v[i]) << 16) +
-                         (static_cast<uint32_t>(middle[s % 4].v[i]) << 8) + static_cast<uint32_t>(low[s % 4].v[i]);
-    return static_cast<int16_t>(static_cast<int32_t>(sum) >> Decimation::kBlurBits);
+    Sum sum = static_cast<Sum>(of[kBytes][s % 4].v[i]);
+#pragma unroll
+    for (int n = kBytes - 1; n >= 0; n--) sum = sum * 256 + static_cast<Sum>(of[n][s % 4].v[i]);
+    return static_cast<int16_t>(static_cast<std::make_signed_t<Sum>>(sum) >> kBits);
   }
 };
 
@@ -141,11 +159,11 @@ __device__ inline void store_blurred(const CoarseBuffers &coarse, int channels, 
 }
 
 // kRows: along rows, from `reduced`, whose columns lie side by side, to rows; else along columns.
-template <bool kRows>
-__global__ void __launch_bounds__(kBlurThreads, 2) blur_mma_kernel(const __grid_constant__ BlurParams p) {
+template <bool kRows, bool kFine>
+__global__ void __launch_bounds__(kBlurThreads, kFine ? 1 : 2) blur_mma_kernel(const __grid_constant__ BlurParams p) {
   if constexpr (kHasMma) {
     uint32_t *const lines = shared_memory<uint32_t>();
-    store_blur_weights(p, lines);
+    store_blur_weights<kFine>(p, lines);
     const CoarseTile tile = locate_coarse_tile(p, kRows ? 1 : 2);
     const CoarseBuffers &coarse = p.coarse[tile.part];
     const int channels = p.part[tile.part].channels;
@@ -162,7 +180,7 @@ __global__ void __launch_bounds__(kBlurThreads, 2) blur_mma_kernel(const __grid_
     const BlurSource source = {
         (kRows ? coarse.reduced : coarse.rows_blurred) + line, kRows ? coarse.reduced_pitch : coarse.pitch,
         (kRows ? coarse.first_column : coarse.first_row) + output0 - p.radius - span.line.first, span};
-    BlurSums sums;
+    BlurSums<kFine> sums;
     sums.start();
     const int line_words = blur_line_words(p.radius), steps = blur_steps(p.radius);
     const uint32_t *const weights = lines + (-g & 3) * line_words;  // the copy for rows g and g + 8
@@ -178,14 +196,15 @@ __global__ void __launch_bounds__(kBlurThreads, 2) blur_mma_kernel(const __grid_
 #pragma unroll
           for (int w = 0; w < 2; w++) words[h][i][w] = next[h][i][w];
       if (step + 1 < steps) source.load(step + 1, t, next);
-      uint32_t low_weights[4], high_weights[4];
+      constexpr int kBytes = blur_weight_bytes(kFine);
+      uint32_t of_step[kBytes][4];
 #pragma unroll
       for (int i = 0; i < 4; i++) {
         const uint32_t *const at = weights + ((kBlurBefore + 32 * step + 4 * t + 16 * (i / 2) - g - 8 * (i % 2)) >> 2);
-        low_weights[i] = at[0];
-        high_weights[i] = at[4 * line_words];
+#pragma unroll
+        for (int k = 0; k < kBytes; k++) of_step[k][i] = at[4 * k * line_words];
       }
-      sums.add(words, low_weights, high_weights);
+      sums.add(words, of_step);
     }
 #pragma unroll
     for (int q = 0; q < 2; q++) {

@@ -7,6 +7,7 @@
 
 #include "cuda/blur/blur.h"
 #include "cuda/device/sample.cuh"
+#include "cuda/device/words.cuh"
 #include "cuda/launch.cuh"
 
 namespace cudaconv {
@@ -14,7 +15,8 @@ namespace cudaconv {
 constexpr int kBlurThreads = 256;
 // Rows of samples that a thread loads at once when it reduces columns, and rows before those that it needs.
 constexpr int kReduceAtOnce = 8, kReduceBefore = 3;
-constexpr int kReduceBlocks = 4;  // blocks of a multiprocessor that reduce words, as registers allow
+// Blocks of a multiprocessor that reduce words of 8-bit samples and of deep ones, as registers allow.
+constexpr int kReduceBlocks = 4, kDeepReduceBlocks = 3;
 
 // How many rows of samples are read from the first needed one on, to reduce them to `rows` coarse rows.
 CUDACONV_HOST_DEVICE constexpr int reduce_rows_read(int log_factor, int rows) {
@@ -34,16 +36,29 @@ __device__ inline CoarseTile locate_coarse_tile(const BlurParams &p, int kernel)
   return {i, tile % columns, tile / columns};
 }
 
-// Four neighbouring samples of each row of the source, packed as bytes; they may lie outside the frame. Sample s has
-// channel s % channels. kWords: rows are 8-bit samples that can be loaded as words.
-template <bool kWords>
+// Four neighbouring samples: bytes of a word or, if kDeep, halves of two.
+template <bool kDeep>
+struct FourSamples {
+  static constexpr int kBits = kDeep ? 16 : 8, kOfWord = 32 / kBits;
+  uint32_t word[4 / kOfWord];
+
+  __device__ void add(int i, uint32_t sample) { word[i / kOfWord] |= sample << (kBits * (i % kOfWord)); }
+};
+
+// Four neighbouring samples of each row of the source; they may lie outside the frame. Sample s has channel
+// s % channels. kWords: rows can be loaded as words, of 8-bit samples or, if kDeep, of 16-bit containers.
+template <bool kWords, bool kDeep>
 class SampleColumn {
  public:
-  // `inside`: the samples are a word that lies inside. It is the same for a warp, so that none loads in two ways.
+  using Four = FourSamples<kDeep>;
+
+  // `inside`: the samples are words that lie inside. It is the same for a warp, so that none loads in two ways.
   __device__ SampleColumn(const BlurParams &p, const PartParams &part, int first_sample, bool inside)
-      : part_(part), first_(first_sample), inside_(inside) {
+      : p_(p), part_(part), first_(first_sample), inside_(inside) {
     if (inside) {
-      border_ = border_word(part, first_sample, 0);
+#pragma unroll
+      for (int w = 0; w < kRowWords; w++) border_.word[w] = border_word(part, kBytes * first_sample, w);
+      unpack(border_);
       return;
     }
 #pragma unroll
@@ -55,43 +70,65 @@ class SampleColumn {
         c += channels;
       }
       x = border_index(p.border, x, part.width);
-      if (x < 0) outside_ |= 0xffu << (8 * i);
+      if (x < 0) outside_.add(i, (1u << Four::kBits) - 1);
       at_[i] = kWords ? max(x, 0) * channels + c : max(x, 0) * kMaxChannels + c;
-      border_ |= uint32_t{part.channel[c].border_value & 0xffu} << (8 * i);
+      border_.add(i, part.channel[c].border_value & ((1u << Four::kBits) - 1));
     }
   }
 
   // Loads the samples of a row that lies inside, of columns that do.
-  __device__ uint32_t load(int y) const {
-    return *reinterpret_cast<const uint32_t *>(part_.source + y * part_.source_pitch + first_);
+  __device__ Four load(int y) const {
+    Four four;
+    load_words<kRowWords>(part_.source + y * part_.source_pitch + kBytes * first_, four.word);
+    unpack(four);
+    return four;
   }
 
   // Loads the samples of any row; `row` is what border_index() makes of it.
-  __device__ uint32_t load_any(int row) const {
+  __device__ Four load_any(int row) const {
     const int y = max(row, 0);
-    uint32_t word = 0;
+    Four four = {};
     if (inside_) {
-      word = load(y);
+      four = load(y);
     } else {
 #pragma unroll
-      for (int i = 0; i < 4; i++) word |= load_one(y, at_[i]) << (8 * i);
-      word = (word & ~outside_) | (border_ & outside_);
+      for (int i = 0; i < 4; i++) four.add(i, load_one(y, at_[i]));
+#pragma unroll
+      for (int w = 0; w < kRowWords; w++)
+        four.word[w] = (four.word[w] & ~outside_.word[w]) | (border_.word[w] & outside_.word[w]);
     }
-    return row < 0 ? border_ : word;
+#pragma unroll
+    for (int w = 0; w < kRowWords; w++) four.word[w] = row < 0 ? border_.word[w] : four.word[w];
+    return four;
   }
 
  private:
-  __device__ uint32_t load_one(int y, int at) const {
-    if (kWords) return part_.source[y * part_.source_pitch + at];
-    const ChannelReader reader(part_, part_.source, part_.source_pitch, at % kMaxChannels);
-    return static_cast<uint32_t>(reader.at(at / kMaxChannels, y));
+  static constexpr int kBytes = kDeep ? 2 : 1, kRowWords = kBytes;
+
+  // Makes samples of containers.
+  __device__ void unpack(Four &four) const {
+    if constexpr (kDeep) {
+#pragma unroll
+      for (uint32_t &word : four.word) word = word >> p_.sample_shift & (p_.sample_mask << 16 | p_.sample_mask);
+    }
   }
 
+  __device__ uint32_t load_one(int y, int at) const {
+    if constexpr (!kWords) {
+      const ChannelReader reader(part_, part_.source, part_.source_pitch, at % kMaxChannels);
+      return static_cast<uint32_t>(reader.at(at / kMaxChannels, y));
+    }
+    const uint8_t *const sample = part_.source + y * part_.source_pitch + kBytes * at;
+    if constexpr (kDeep) return *reinterpret_cast<const uint16_t *>(sample) >> p_.sample_shift & p_.sample_mask;
+    return *sample;
+  }
+
+  const BlurParams &p_;
   const PartParams &part_;
   const int first_;
   const bool inside_;
-  int at_[4];                          // bytes of the row or, without kWords, pixel * kMaxChannels + channel
-  uint32_t border_ = 0, outside_ = 0;  // border samples; ones in bytes of samples that are such
+  int at_[4];                        // samples of the row or, without kWords, pixel * kMaxChannels + channel
+  Four border_ = {}, outside_ = {};  // border samples; ones in place of samples that are such
 };
 
 // Makes a line of values half as long: value k of the result is
@@ -115,68 +152,80 @@ class Halving {
   uint32_t even_ = 0, pending_ = 0;
 };
 
-// Sums four neighbouring columns of samples for one coarse row after the other.
-template <int kLogFactor>
+// Sums four neighbouring columns of samples for one coarse row after the other. kDeep: of up to 12 bits.
+template <int kLogFactor, bool kDeep>
 class ColumnReducer {
  public:
   static constexpr int kFactor = 1 << kLogFactor;
 
-  // Takes the next D rows, each a word of four samples.
-  __device__ void add(const uint32_t *rows, uint32_t (&sum)[4]) {
-    // Two sums share a word while they fit 16 bits: 255 * 16 and 255 * 16 * 16 do.
-    uint32_t twice[2][kFactor / 2];
+  // Takes the next D rows.
+  __device__ void add(const FourSamples<kDeep> *rows, uint32_t (&sum)[4]) {
+    // Two sums share a word while they fit 16 bits: 255 * 16, 255 * 16 * 16 and 4095 * 16 do.
+    uint32_t twice[kFactor / 2][2];
 #pragma unroll
     for (int h = 0; h < 2; h++)
 #pragma unroll
-      for (int k = 0; k < kFactor / 2; k++)
-        twice[h][k] = first_[h].add(rows[2 * k] >> 8 * h & 0x00ff00ff, rows[2 * k + 1] >> 8 * h & 0x00ff00ff);
+      for (int k = 0; k < kFactor / 2; k++) twice[k][h] = first_[h].add(pair(rows[2 * k], h), pair(rows[2 * k + 1], h));
     if constexpr (kLogFactor == 1) {
-      split(twice[0][0], twice[1][0], sum);
+      split(twice[0], sum);
     } else {
-      uint32_t four_times[2][kFactor / 4];
+      uint32_t four_times[kFactor / 4][4];
 #pragma unroll
-      for (int h = 0; h < 2; h++)
+      for (int k = 0; k < kFactor / 4; k++) {
+        if constexpr (kDeep) {
+          uint32_t odd[4], even[4];
+          split(twice[2 * k], odd);
+          split(twice[2 * k + 1], even);
 #pragma unroll
-        for (int k = 0; k < kFactor / 4; k++) four_times[h][k] = second_[h].add(twice[h][2 * k], twice[h][2 * k + 1]);
-      if constexpr (kLogFactor == 2) {
-        split(four_times[0][0], four_times[1][0], sum);
-      } else {
-        uint32_t odd[4], even[4];
-        split(four_times[0][0], four_times[1][0], odd);
-        split(four_times[0][1], four_times[1][1], even);
+          for (int i = 0; i < 4; i++) four_times[k][i] = second_[i].add(odd[i], even[i]);
+        } else {
+          uint32_t pairs[2];
 #pragma unroll
-        for (int i = 0; i < 4; i++) sum[i] = third_[i].add(odd[i], even[i]);
+          for (int h = 0; h < 2; h++) pairs[h] = second_[h].add(twice[2 * k][h], twice[2 * k + 1][h]);
+          split(pairs, four_times[k]);
+        }
       }
+#pragma unroll
+      for (int i = 0; i < 4; i++)
+        sum[i] = kLogFactor == 2 ? four_times[0][i] : third_[i].add(four_times[0][i], four_times[kFactor / 4 - 1][i]);
     }
   }
 
  private:
-  // Splits words of samples 0 and 2, and of samples 1 and 3.
-  __device__ static void split(uint32_t a, uint32_t b, uint32_t (&sum)[4]) {
-    sum[0] = a & 0xffff;
-    sum[1] = b & 0xffff;
-    sum[2] = a >> 16;
-    sum[3] = b >> 16;
+  // Samples 0 and 2, or 1 and 3, as halves of a word; if kDeep samples 0 and 1, or 2 and 3.
+  __device__ static uint32_t pair(const FourSamples<kDeep> &four, int h) {
+    if constexpr (kDeep)
+      return four.word[h];
+    else
+      return four.word[0] >> 8 * h & 0x00ff00ff;
+  }
+  // Splits two pairs.
+  __device__ static void split(const uint32_t (&pairs)[2], uint32_t (&sum)[4]) {
+#pragma unroll
+    for (int h = 0; h < 2; h++) {
+      sum[kDeep ? 2 * h : h] = pairs[h] & 0xffff;
+      sum[kDeep ? 2 * h + 1 : h + 2] = pairs[h] >> 16;
+    }
   }
 
-  Halving first_[2], second_[2], third_[4];
+  Halving first_[2], second_[kDeep ? 4 : 2], third_[4];
 };
 
 // Calls store(row, sum) for `rows` coarse rows, the first of which is made of load(0) to load(4D - 4). Rows of samples
 // before and behind those that are needed are loaded, too: see reduce_rows_read().
-template <int kLogFactor, typename Load, typename Store>
+template <int kLogFactor, bool kDeep, typename Load, typename Store>
 __device__ inline void reduce_columns(int rows, Load load, Store store) {
   constexpr int kFactor = 1 << kLogFactor, kSteps = kReduceAtOnce / kFactor;
-  ColumnReducer<kLogFactor> reducer;
+  ColumnReducer<kLogFactor, kDeep> reducer;
 #pragma unroll 1
   for (int step0 = 0; step0 < rows + 3; step0 += kSteps) {
-    uint32_t word[kReduceAtOnce];
+    FourSamples<kDeep> four[kReduceAtOnce];
 #pragma unroll
-    for (int u = 0; u < kReduceAtOnce; u++) word[u] = load(step0 * kFactor + u - kReduceBefore);
+    for (int u = 0; u < kReduceAtOnce; u++) four[u] = load(step0 * kFactor + u - kReduceBefore);
 #pragma unroll
     for (int s = 0; s < kSteps; s++) {
       uint32_t sum[4];
-      reducer.add(word + s * kFactor, sum);
+      reducer.add(four + s * kFactor, sum);
       const int row = step0 + s - 3;
       if (row >= 0 && row < rows) store(row, sum);
     }
@@ -228,8 +277,11 @@ __device__ inline void reduce_rows(const BlurParams &p, const int16_t *sums, int
 }
 
 // Reduces samples to a tile of coarse samples: column sums go to shared memory, sums of these along rows to the frame.
-template <bool kWords, int kLogFactor>
-__global__ void __launch_bounds__(kBlurThreads, kWords ? kReduceBlocks : 2)
+// kWords, kDeep: see SampleColumn; without kWords, kDeep is for samples of any depth.
+template <bool kWords, bool kDeep, int kLogFactor>
+__global__ void __launch_bounds__(kBlurThreads, !kWords ? 2
+                                                : kDeep ? kDeepReduceBlocks
+                                                        : kReduceBlocks)
     reduce_kernel(const __grid_constant__ BlurParams p) {
   constexpr int kFactor = 1 << kLogFactor;
   const CoarseTile tile = locate_coarse_tile(p, 0);
@@ -258,20 +310,20 @@ __global__ void __launch_bounds__(kBlurThreads, kWords ? kReduceBlocks : 2)
   for (int word = static_cast<int>(threadIdx.x); word < words; word += kBlurThreads) {
     const int first_of_warp = first + 4 * (word & ~31);
     const bool inside = kWords && first_of_warp >= 0 && first_of_warp + 4 * 32 <= part.width * channels;
-    const SampleColumn<kWords> source(p, part, first + 4 * word, inside);
+    const SampleColumn<kWords, kDeep> source(p, part, first + 4 * word, inside);
     const auto shifted = [&](uint32_t v) {
-      return static_cast<short>(p.rows_shift > 0 ? (v + (1u << (p.rows_shift - 1))) >> p.rows_shift
-                                                 : v << -p.rows_shift);
+      const uint32_t sum = p.rows_shift > 0 ? (v + (1u << (p.rows_shift - 1))) >> p.rows_shift : v << -p.rows_shift;
+      return static_cast<short>(kDeep ? static_cast<int>(sum) - p.offset : static_cast<int>(sum));
     };
     const auto store = [&](int row, const uint32_t(&sum)[4]) {
       *reinterpret_cast<short4 *>(sums + (row * words + word) * 4) =
           make_short4(shifted(sum[0]), shifted(sum[1]), shifted(sum[2]), shifted(sum[3]));
     };
     if (inside && rows_inside)
-      reduce_columns<kLogFactor>(
+      reduce_columns<kLogFactor, kDeep>(
           rows, [&](int i) { return source.load(y0 + i); }, store);
     else
-      reduce_columns<kLogFactor>(
+      reduce_columns<kLogFactor, kDeep>(
           rows, [&](int i) { return source.load_any(rows_inside ? y0 + i : listed[i + kReduceBefore]); }, store);
   }
   __syncthreads();
