@@ -69,23 +69,34 @@ void compare_strips(Comparison &comparison) {
         }
 }
 
+// `size`: 0 for the side that belongs to sigma.
+FilterSettings wide_blur(Mask mask, double sigma, int size, Border border, int width) {
+  FilterSettings s;
+  s.mask = mask;
+  s.sigma = sigma;
+  s.size = size;
+  s.border = border;
+  s.chroma = Chroma::Filter;
+  s.alpha = width % 2 ? Alpha::Filter : Alpha::Copy;
+  return s;
+}
+
+// One region inside the frame and one that reaches beyond its corner.
+Regions two_regions(int width, int height) {
+  Regions regions;
+  regions.active = true;
+  regions.region = {{width / 3, 2, width / 2, height / 3}, {width - 20, height - 9, 40, 40}};
+  return regions;
+}
+
 // Gaussians by way of a smaller frame, for pixels of which 2, 4 and 8 are a coarse one, where tiles lie side by side,
 // one above the other, across an edge, and beside the frame, farther from it than it is wide; tails of rows; tall
 // tiles.
 void compare_blurs(Comparison &comparison) {
   const auto run = [&](double sigma, Border border, const char *format, int width, int height) {
-    FilterSettings s;
-    s.mask = Mask::Gauss;
-    s.sigma = sigma;
-    if (sigma < 10) s.size = 127;
-    s.border = border;
-    s.chroma = Chroma::Filter;
-    s.alpha = width % 2 ? Alpha::Filter : Alpha::Copy;
+    const FilterSettings s = wide_blur(Mask::Gauss, sigma, sigma < 10 ? 127 : 0, border, width);
     comparison.run(s, format, width, height);
-    Regions regions;
-    regions.active = true;
-    regions.region = {{width / 3, 2, width / 2, height / 3}, {width - 20, height - 9, 40, 40}};
-    if (sigma == 11) comparison.run(s, format, width, height, regions);
+    if (sigma == 11) comparison.run(s, format, width, height, two_regions(width, height));
   };
   for (const auto &[format, width] : {std::pair("GRAY8", 2101), {"NV12", 1290}, {"v308", 703}, {"RGBA", 525}})
     for (const Named<Border> &border : kBorderNames) run(11, border.value, format, width, 70);
@@ -96,25 +107,16 @@ void compare_blurs(Comparison &comparison) {
   for (const double sigma : {11.0, 25.0}) run(sigma, Border::Reflect, "GRAY8", 23, 9001);
 }
 
-// The same of samples of 10 bits, whose blurs have finer weights: dense planes, unsharp and with an alpha that is not
-// filtered, big-endian ones, bit fields, and the kernels that read sample by sample.
+// Gaussians by way of a smaller frame of samples of 10 bits, which have finer weights: dense planes, unsharp,
+// big-endian samples, bit fields, packed 4:2:2, and the kernels that read sample by sample.
 void compare_deep_blurs(Comparison &comparison) {
   const auto run = [&](Mask mask, double sigma, Border border, const char *format, int width, int height,
                        Method method = Method::Auto) {
-    FilterSettings s;
-    s.mask = mask;
-    s.sigma = sigma;
-    if (sigma < 20) s.size = 127;
+    FilterSettings s = wide_blur(mask, sigma, sigma < 20 ? 127 : 0, border, width);
     s.amount = 0.5;
-    s.border = border;
     s.method = method;
-    s.chroma = Chroma::Filter;
-    s.alpha = width % 2 ? Alpha::Filter : Alpha::Copy;
     comparison.run(s, format, width, height);
-    Regions regions;
-    regions.active = true;
-    regions.region = {{width / 3, 2, width / 2, height / 3}, {width - 20, height - 9, 40, 40}};
-    if (sigma == 22 && border == Border::Reflect) comparison.run(s, format, width, height, regions);
+    if (sigma == 22 && border == Border::Reflect) comparison.run(s, format, width, height, two_regions(width, height));
   };
   for (const Named<Border> &border : kBorderNames) run(Mask::Gauss, 22, border.value, "P010_10LE", 646, 50);
   for (const double sigma : {50.0, 100.0})
