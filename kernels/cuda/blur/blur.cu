@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <climits>
 #include <cmath>
+#include <vector>
 
 #include "cuda/blur/blur_mma.cuh"
 #include "cuda/blur/reduce_mma.cuh"
@@ -158,9 +159,9 @@ BlurKernel choose_expand(BlurParams &p, bool deep) {
   return expand_for<BlurFinish::Gain>(p, deep);
 }
 
-template <typename Kernel>
-void enqueue_step(const PassRun &run, const char *name, Kernel kernel, unsigned blocks, size_t shared_bytes,
-                  const BlurParams &p) {
+template <typename Params>
+void enqueue_step(const PassRun &run, const char *name, void (*kernel)(Params), unsigned blocks, size_t shared_bytes,
+                  const Params &p) {
   if (!blocks) return;
   const auto step = [=, stream = run.stream](const uint32_t *) {
     enqueue(name, kernel, dim3(blocks), dim3(kBlurThreads), shared_bytes, stream, p);
@@ -186,7 +187,6 @@ void fill_blur(const PassRun &run, BlurParams &p) {
     p.reduce_bytes[1][i / 4] |= (weight - first) << 8 * (i % 4);
   }
   std::copy(decimation.blur.begin(), decimation.blur.end(), p.blur);
-  std::copy(decimation.fine.begin(), decimation.fine.end(), p.fine);
   p.offset = decimation.offset;
   p.offset_of_results = decimation.offset << (3 * decimation.log_factor);
   const ChannelLayout &sample = run.plan.layout.plane[0].channel[0];
@@ -244,6 +244,16 @@ void enqueue_reduce_mma(const PassRun &run, BlurParams &p) {
   enqueue_step(run, "reduce_mma", reduce_by_mma(p.log_factor), blocks, sizeof(ReduceMemory), p);
 }
 
+// Enqueues the blur along rows, then that along columns, in so many blocks.
+template <bool kFine>
+void enqueue_blur(const PassRun &run, unsigned rows, unsigned columns, const BlurParamsOf<kFine> &p) {
+  const bool mma = run.kernels.mma;
+  const size_t bytes = mma ? 4 * blur_weight_bytes(kFine) * blur_line_words(p.radius) * sizeof(uint32_t) : 0;
+  enqueue_step(run, "blur_rows", mma ? blur_mma_kernel<true, kFine> : blur_rows_kernel<kFine>, rows, bytes, p);
+  enqueue_step(run, "blur_columns", mma ? blur_mma_kernel<false, kFine> : blur_columns_kernel<kFine>, columns, bytes,
+               p);
+}
+
 // Enqueues the steps from reduced to blurred coarse samples.
 void enqueue_coarse(const PassRun &run, BlurParams &p) {
   const bool mma = run.kernels.mma;
@@ -254,15 +264,11 @@ void enqueue_coarse(const PassRun &run, BlurParams &p) {
   const unsigned columns = count_tiles(p, 2, [&](const CoarseBuffers &coarse, const PartParams &part) {
     return Tiles{share(coarse.columns * part.channels, samples), share(coarse.rows, along)};
   });
-  const bool fine = !run.pass().decimation->fine.empty();
-  const size_t bytes = mma ? 4 * blur_weight_bytes(fine) * blur_line_words(p.radius) * sizeof(uint32_t) : 0;
-  const auto choose = [&](BlurKernel by_mma, BlurKernel plain) { return mma ? by_mma : plain; };
-  const BlurKernel along_rows = fine ? choose(blur_mma_kernel<true, true>, blur_rows_kernel<true>)
-                                     : choose(blur_mma_kernel<true, false>, blur_rows_kernel<false>);
-  const BlurKernel along_columns = fine ? choose(blur_mma_kernel<false, true>, blur_columns_kernel<true>)
-                                        : choose(blur_mma_kernel<false, false>, blur_columns_kernel<false>);
-  enqueue_step(run, "blur_rows", along_rows, rows, bytes, p);
-  enqueue_step(run, "blur_columns", along_columns, columns, bytes, p);
+  const std::vector<int32_t> &fine = run.pass().decimation->fine;
+  if (fine.empty()) return enqueue_blur<false>(run, rows, columns, p);
+  FineBlurParams with_fine = {p, {}};
+  std::copy(fine.begin(), fine.end(), with_fine.fine);
+  enqueue_blur<true>(run, rows, columns, with_fine);
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ constexpr int kLineResults = 8;  // coarse samples of a line that a thread blurs
 // Blurs kLineResults neighbours along a line: load(i) returns coarse sample i of the line, counted from the first
 // result's. kFine: with the finer weights.
 template <bool kFine, typename Load>
-__device__ inline void blur_line(const BlurParams &p, Load load, int (&result)[kLineResults]) {
+__device__ inline void blur_line(const BlurParamsOf<kFine> &p, Load load, int (&result)[kLineResults]) {
   int weight[kLineResults] = {}, next[kLineResults];
   int fine_weight[kLineResults] = {}, fine[kLineResults] = {};
 #pragma unroll
@@ -62,7 +62,7 @@ class CoarseSamples {
     inside_ = begin_ >= p.radius && begin_ + p.radius + 2 * kLineResults <= span.count;
   }
   template <bool kFine>
-  __device__ void blur(const BlurParams &p, int (&result)[kLineResults]) const {
+  __device__ void blur(const BlurParamsOf<kFine> &p, int (&result)[kLineResults]) const {
     if (inside_)
       blur_line<kFine>(
           p, [&, at = samples_ + begin_ * pitch_](int i) { return at[i * pitch_]; }, result);
@@ -90,7 +90,7 @@ class CoarseSamples {
 // Blurs along rows. A warp processes 32 samples of columns of `reduced` and writes the results as rows; the warps of a
 // block are neighbours along the row.
 template <bool kFine>
-__global__ void __launch_bounds__(kBlurThreads) blur_rows_kernel(const __grid_constant__ BlurParams p) {
+__global__ void __launch_bounds__(kBlurThreads) blur_rows_kernel(const __grid_constant__ BlurParamsOf<kFine> p) {
   const CoarseTile tile = locate_coarse_tile(p, 1);
   const CoarseBuffers &coarse = p.coarse[tile.part];
   const int channels = p.part[tile.part].channels;
@@ -107,7 +107,7 @@ __global__ void __launch_bounds__(kBlurThreads) blur_rows_kernel(const __grid_co
 }
 
 template <bool kFine>
-__global__ void __launch_bounds__(kBlurThreads) blur_columns_kernel(const __grid_constant__ BlurParams p) {
+__global__ void __launch_bounds__(kBlurThreads) blur_columns_kernel(const __grid_constant__ BlurParamsOf<kFine> p) {
   const CoarseTile tile = locate_coarse_tile(p, 2);
   const CoarseBuffers &coarse = p.coarse[tile.part];
   const int warp = static_cast<int>(threadIdx.x / 32), lane = static_cast<int>(threadIdx.x % 32);
@@ -310,6 +310,10 @@ __global__ void __launch_bounds__(kBlurThreads) expand_kernel(const __grid_const
   if constexpr (kDeep) start += p.offset_of_results;
   const int rows = min(kExpandRows, part.height - tile.y0);
   const int32_t *row = expanded + static_cast<int>(threadIdx.x / kThreadsOfRow) * samples;
+  // Rows at once: with one gauss of GRAY8 takes 5 % longer, with two RGBA 1 % and unsharp 5 %. kernel-bench
+  // --table=sizes --only=sigma, H200.
+  constexpr int kAtOnce = kChannels != 4 && kFinish == BlurFinish::Shift ? 2 : 1;
+#pragma unroll kAtOnce
   for (int r = static_cast<int>(threadIdx.x / kThreadsOfRow); r < rows; r += kBlurThreads / kThreadsOfRow) {
     const int y = tile.y0 + r;
     int sum[kFours][4];

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include "cuda/launch_params.h"
 #include "plan/decimation.h"
@@ -50,12 +51,19 @@ struct BlurParams : FrameParams {
   uint32_t reduce_bytes[2][kReduceWords];
   int32_t expand[kMostFactor][4];
   int16_t blur[kMostCoarseTaps + 1];
-  int8_t fine[kMostCoarseTaps + 1];
   int32_t offset;             // see Decimation
   int32_t offset_of_results;  // the same in the sums of the last step
   // Position and mask of a sample in its 16-bit container.
   int32_t sample_shift;
   uint32_t sample_mask;
 };
+
+// With the finer weights of deep samples: apart, since each launch copies its parameters.
+struct FineBlurParams : BlurParams {
+  int8_t fine[kMostCoarseTaps + 1];
+};
+
+template <bool kFine>
+using BlurParamsOf = std::conditional_t<kFine, FineBlurParams, BlurParams>;
 
 }  // namespace cudaconv

@@ -37,7 +37,7 @@ CUDACONV_HOST_DEVICE constexpr int blur_line_words(int radius) {
 
 // Puts the weights into shared memory. All threads of the block call it.
 template <bool kFine>
-__device__ inline void store_blur_weights(const BlurParams &p, uint32_t *lines) {
+__device__ inline void store_blur_weights(const BlurParamsOf<kFine> &p, uint32_t *lines) {
   constexpr int kBytes = blur_weight_bytes(kFine);
   const int words = blur_line_words(p.radius);
   for (int i = static_cast<int>(threadIdx.x); i < 4 * words; i += kBlurThreads) {
@@ -47,8 +47,10 @@ __device__ inline void store_blur_weights(const BlurParams &p, uint32_t *lines) 
     for (int b = 0; b < 4; b++) {
       const int tap = first + b;
       int weight = 0;
-      if (tap >= 0 && tap <= 2 * p.radius)
-        weight = kFine ? p.blur[tap] * (1 << Decimation::kFineBits) + p.fine[tap] : p.blur[tap];
+      if (tap >= 0 && tap <= 2 * p.radius) {
+        weight = p.blur[tap];
+        if constexpr (kFine) weight = weight * (1 << Decimation::kFineBits) + p.fine[tap];
+      }
 #pragma unroll
       for (int k = 0; k < kBytes; k++) word[k] |= (static_cast<uint32_t>(weight) >> 8 * k & 0xff) << 8 * b;
     }
@@ -160,7 +162,8 @@ __device__ inline void store_blurred(const CoarseBuffers &coarse, int channels, 
 
 // kRows: along rows, from `reduced`, whose columns lie side by side, to rows; else along columns.
 template <bool kRows, bool kFine>
-__global__ void __launch_bounds__(kBlurThreads, kFine ? 1 : 2) blur_mma_kernel(const __grid_constant__ BlurParams p) {
+__global__ void __launch_bounds__(kBlurThreads, kFine ? 1 : 2)
+    blur_mma_kernel(const __grid_constant__ BlurParamsOf<kFine> p) {
   if constexpr (kHasMma) {
     uint32_t *const lines = shared_memory<uint32_t>();
     store_blur_weights<kFine>(p, lines);
