@@ -24,6 +24,7 @@
 #include "cuda/mma/sums.cuh"
 #include "cuda/sliding/linear.cuh"
 #include "cuda/sliding/swar_plan.h"
+#include "cuda/weighted/weighted_strips.cuh"
 #endif
 
 namespace cudaconv::test {
@@ -419,19 +420,23 @@ void test_box(const Case &c) {
     expect("box", c, sum, c.round(sum), divide(static_cast<uint32_t>(sum / p.factor + p.start), p.reciprocal));
 }
 
-// Quotients by divisors of up to 48 bits, at and around the middles between codes, where an estimate in floating point
-// does not tell which one is nearest.
+// Quotients by divisors of up to 48 bits, and of up to 16 bits in floats, at and around the middles between codes,
+// where an estimate in floating point does not tell which one is nearest.
 void test_quotients() {
   std::mt19937_64 random(5);
   Case c;
   for (int i = 0; i < 200000; i++) {
-    const uint64_t d = std::max<uint64_t>(random() >> (16 + i % 48), 1), code = random() % 255;
+    const uint64_t d = std::max<uint64_t>(random() >> (16 + i % 48), 1), code = random() % 256;
     const uint64_t middle = code * d + d / 2;
     for (uint64_t n : {middle - (middle > 0), middle, middle + 1, middle + d / 3, code * d}) {
       if (n > 255 * d) continue;
       c.name = std::to_string(n) + " / " + std::to_string(d);
       expect("weighted quotient", c, 0, static_cast<int>((n + d / 2) / d),
-             static_cast<int>(rounded_quotient(n, d, approximate_inverse(d))));
+             static_cast<int>(rounded_quotient(n, d, approximate_inverse(approximate(d)))));
+      if (n + d / 2 >= 1 << kMostStripBits) continue;
+      const float below = below_inverse(static_cast<float>(d));
+      expect("weighted quotient in floats", c, 0, static_cast<int>((n + d / 2) / d),
+             static_cast<int>(rounded_quotient(static_cast<float>(n), static_cast<float>(d), below) & 0xff));
     }
   }
 }
@@ -588,6 +593,7 @@ int epilogues() {
                            "mma 64-bit shift, 16 bits",
                            "mma 64-bit shift, absolute, 16 bits",
                            "weighted quotient",
+                           "weighted quotient in floats",
                            "scale",
                            "scale, magic",
                            "scale, magic, absolute",

@@ -145,8 +145,9 @@ void test_largest_sums() {
       for (int c = 0; c < layout.plane[p].channels; c++)
         std::fill(in.plane[p][c].sample.begin(), in.plane[p][c].sample.end(),
                   (1 << layout.plane[p].channel[c].depth) - 1);
-    for (const FilterSettings &s : {settings(Mask::Gauss9), settings(Mask::Box, 127), settings(Mask::Gauss, 127),
-                                    settings(Mask::Gauss, 15), settings(Mask::Gauss, 3, 0.3)})
+    for (const FilterSettings &s :
+         {settings(Mask::Gauss5), settings(Mask::Gauss9), settings(Mask::Box, 127), settings(Mask::Gauss, 127),
+          settings(Mask::Gauss, 15), settings(Mask::Gauss, 3, 0.3)})
       expect(distance(layout, filtered(s, layout, in), in) == 0,
              std::string(format) + " mask=" + mask_nick(s.mask) + ": white stays white");
   }

@@ -513,6 +513,9 @@ inline float __uint_as_float(unsigned int x) {
   std::memcpy(&f, &x, sizeof f);
   return f;
 }
+inline float __saturatef(float x) {
+  return std::fmin(std::fmax(x, 0.0f), 1.0f);
+}
 inline unsigned int __float_as_uint(float x) {
   unsigned int u;
   std::memcpy(&u, &x, sizeof u);

@@ -5,7 +5,8 @@
 
 #include <algorithm>
 
-#include "cuda/device/u8x4_tile.h"
+#include "cuda/frame_launch.cuh"
+#include "cuda/tile_height.h"
 
 namespace cudaconv {
 

@@ -3,7 +3,8 @@
 // The launcher of the kernels that compute blocks of 4x4 results.
 #include "cuda/mma/blocks4x4.cuh"
 
-#include "cuda/device/u8x4_tile.h"
+#include "cuda/frame_launch.cuh"
+#include "cuda/tile_height.h"
 
 namespace cudaconv {
 

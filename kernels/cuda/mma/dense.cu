@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "cuda/mma/launch_tiles.h"
+#include "cuda/tile_height.h"
 
 namespace cudaconv {
 

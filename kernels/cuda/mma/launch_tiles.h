@@ -7,9 +7,10 @@
 #include <type_traits>
 
 #include "cuda/cuda_resources.h"
-#include "cuda/device/u8x4_tile.h"
+#include "cuda/frame_launch.cuh"
 #include "cuda/launchers.h"
 #include "cuda/mma/pixels.cuh"
+#include "cuda/tile_height.h"
 
 namespace cudaconv {
 

@@ -6,7 +6,8 @@
 #include <algorithm>
 
 #include "cuda/cuda_resources.h"
-#include "cuda/device/u8x4_tile.h"
+#include "cuda/frame_launch.cuh"
+#include "cuda/tile_height.h"
 
 namespace cudaconv {
 

@@ -7,8 +7,9 @@
 #include <vector>
 
 #include "cuda/cuda_resources.h"
-#include "cuda/device/u8x4_tile.h"
+#include "cuda/frame_launch.cuh"
 #include "cuda/launchers.h"
+#include "cuda/tile_height.h"
 
 namespace cudaconv {
 

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "cuda/mma/separable_strip.cuh"
+#include "cuda/weighted/approximate_inverse.cuh"
 #include "plan/weighted.h"
 
 namespace cudaconv {
@@ -40,22 +41,13 @@ struct WeightedMmaShape : SeparableShape<kRadiusClass, Weights::U24, Samples::U8
   }
 };
 
-// Approximate `v` and 1 / v, with a relative error below 2^-22.
+// Approximates `v`, with a relative error below 2^-22.
 __device__ inline float approximate(uint64_t v) {
   return fmaf(static_cast<float>(static_cast<uint32_t>(v >> 32)), 0x1p32f,
               static_cast<float>(static_cast<uint32_t>(v)));
 }
-__device__ inline float approximate_inverse(uint64_t v) {
-#ifdef __CUDA_ARCH__
-  float inverse;
-  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(inverse) : "f"(approximate(v)));
-  return inverse;
-#else
-  return 1 / approximate(v);
-#endif
-}
 
-// floor(n / d + 1/2), where that is at most 255. `inverse` is approximate_inverse(d).
+// floor(n / d + 1/2), where that is at most 255. `inverse` is that of approximate(d).
 __device__ inline uint32_t rounded_quotient(uint64_t n, uint64_t d, float inverse) {
   const float mean = approximate(n) * inverse;
   const float nearest = mean + 0x1p23f;
@@ -192,7 +184,7 @@ class WeightedMmaStrip {
   // Writes 8 rows of results, from row y on.
   __device__ bool write(int y, bool weighted, const WeightedSums<Shape, 4> (&colour)[3],
                         const WeightedSums<Shape, 3> &alpha) const {
-    const float inverse_of_all = approximate_inverse(p_.all);
+    const float inverse_of_all = approximate_inverse(approximate(p_.all));
     const auto of_alpha = alpha.total(operands_);
     uint64_t weight[4];
     float inverse[4];
@@ -201,7 +193,7 @@ class WeightedMmaStrip {
     for (int i = 0; i < 4; i++) {
       weight[i] = sum_of_parts(of_alpha, i);
       result[i][3] = rounded_quotient(weight[i], p_.all, inverse_of_all);
-      inverse[i] = weighted ? approximate_inverse(weight[i]) : inverse_of_all;
+      inverse[i] = weighted ? approximate_inverse(approximate(weight[i])) : inverse_of_all;
     }
 #pragma unroll
     for (int c = 0; c < 3; c++) {

@@ -8,6 +8,7 @@
 
 #include "cuda/device/u8x4_tile.h"
 #include "cuda/morphology/large_squares.h"
+#include "cuda/tile_height.h"
 
 namespace cudaconv {
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cuda/frame_launch.cuh"
+#include "cuda/tile_height.h"
 #include "cuda/weighted/weighted_strips.cuh"
 
 namespace cudaconv {
@@ -98,36 +99,32 @@ void launch_tiles(const PassRun &run) {
     launch_tiles<Sum, Row, Product, 4>(run);
 }
 
-struct WeightedTuning {
-  // Long strips compute fewer halos, short ones are spread better. Reckoned, not measured beside other lengths.
-  static constexpr int kMostRows = 64, kLeastRows = 16;
-  static constexpr unsigned kBlocksOfMultiprocessor = 8;
-};
-
 bool goes_in_strips(const PassRun &run) {
   const Pass &pass = run.pass();
   const Rounding &rounding = pass.rounding[0][0];
-  return pass.sum_bits <= 32 && has_words(run.plan.layout) && std::max(pass.width(), pass.height()) <= kMostStripTaps &&
-         !pass.keep_x && !pass.keep_y && is_mean(pass.sum_gain, rounding) && rounding.max == 255;
+  return has_words(run.plan.layout) && fits_weighted_strips(pass) && !pass.keep_x && !pass.keep_y &&
+         is_mean(pass.sum_gain, rounding) && rounding.max == 255;
 }
 
 template <int kTaps>
 void launch_strips(const PassRun &run) {
+  using Tuning = WeightedStripTuning;
   WeightedStripParams p = {};
   fill_frame(run, p);
   const IntegerMask &mask = run.pass().mask[0];
-  p.alpha_channel = alpha_of(run.plan.layout).channel;
-  p.all = static_cast<uint32_t>(sum_of(mask.row) * sum_of(mask.column));
+  const bool alpha_first = alpha_of(run.plan.layout).channel == 0;
+  for (uint32_t c = 0; c < 4; c++) p.unpack[c] = 0x7440 | (alpha_first ? (c + 1) % 4 : c);
+  p.pack = alpha_first ? 0x4105 : 0x5410;
+  p.all = static_cast<float>(sum_of(mask.row) * sum_of(mask.column));
   std::copy(mask.row.begin(), mask.row.end(), p.row + (kTaps - mask.row.size()) / 2);
   std::copy(mask.column.begin(), mask.column.end(), p.column + (kTaps - mask.column.size()) / 2);
-  const unsigned enough =
-      WeightedTuning::kBlocksOfMultiprocessor * static_cast<unsigned>(current_limits().multiprocessors);
-  unsigned blocks = 0;
-  for (p.rows = WeightedTuning::kMostRows;; p.rows /= 2) {
-    blocks = cut_tiles(p, kWeightedStrips * weighted_strip_width(kTaps), p.rows);
-    if (blocks >= enough || p.rows == WeightedTuning::kLeastRows) break;
-  }
-  enqueue(run, KernelLaunch<WeightedStripParams>{weighted_strips_kernel<kTaps>, blocks, dim3(32 * kWeightedStrips), 0},
+  const auto cut = [&](int rows) {
+    p.rows = rows;
+    return cut_tiles(p, Tuning::kStrips * kLanesWidth, rows);
+  };
+  const unsigned blocks =
+      cut(choose_strip_height(Tuning::kLeastRows, 1, Tuning::kMinBlocks, kTaps / 2 * 2 + Tuning::kMoreRows, cut));
+  enqueue(run, KernelLaunch<WeightedStripParams>{weighted_strips_kernel<kTaps>, blocks, dim3(32 * Tuning::kStrips), 0},
           p);
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// The kernel for weighted means by short masks that are the product of a row and a column, of pixels of four bytes with
-// sums of 32 bits. A warp goes down a strip of pixels, two side by side for each lane, all in registers:
+// The kernel for weighted means by short masks that are the product of a row and a column, of pixels of four bytes.
+// Sums stay below 2^24, so floats hold them exactly, and floats are added and multiplied twice as fast as integers. A
+// warp goes down a strip of pixels, four side by side for each lane, all in registers:
 //
 //    1. each lane multiplies its pixels of a row by their alpha, and adds the products to the sums of the columns that
 //       contain them
@@ -10,51 +11,80 @@
 // The lanes at both ends of a warp have no results: they only load the halo.
 #pragma once
 
+#include <algorithm>
+
 #include "cuda/device/sample.cuh"
 #include "cuda/launch.cuh"
+#include "cuda/weighted/approximate_inverse.cuh"
 #include "plan/weighted.h"
 
 namespace cudaconv {
 
-// Found on an H200: of longer masks the kernel of mma/separable_weighted.cuh is faster.
-constexpr int kMostStripTaps = 5;
+constexpr int kMostStripTaps = 5, kMostStripBits = 24;
+
+// Whether the mask has few enough taps, and its sums few enough bits.
+inline bool fits_weighted_strips(const Pass &pass) {
+  return pass.separable() && std::max(pass.width(), pass.height()) <= kMostStripTaps && pass.sum_bits <= kMostStripBits;
+}
 
 struct WeightedStripParams : FrameParams {
-  int32_t alpha_channel;
-  int32_t rows;                                          // of a strip
-  uint32_t all;                                          // the sum of the mask
-  uint32_t row[kMostStripTaps], column[kMostStripTaps];  // in the middle of kTaps, with zeros on both sides
+  uint32_t unpack[4], pack;  // selectors of bytes: for the float of each channel, alpha last, and for pixels
+  int32_t rows;              // of a strip
+  float all;                 // the sum of the mask
+  float row[kMostStripTaps], column[kMostStripTaps];  // in the middle of kTaps, with zeros on both sides
 };
 
-constexpr int kWeightedStrips = 4;  // of a thread block, side by side
+struct WeightedStripTuning {
+  static constexpr int kStrips = 4;     // of a thread block, side by side
+  static constexpr int kMinBlocks = 4;  // of a multiprocessor: 128 registers a thread, and nothing spills
+  // Rows of results of a strip, and how many more rows a strip takes the time of besides those that windows reach.
+  static constexpr int kLeastRows = 8, kMoreRows = 4;
+};
 
-// Lanes at each end of a warp that have no results.
-CUDACONV_HOST_DEVICE constexpr int halo_lanes(int taps) {
-  return (taps / 2 + 1) / 2;
+// Found on an H200, gauss5 at 4K: two pixels a lane take 1.16 times as long, one row ahead 1.19, three rows 1.04.
+constexpr int kStripPixels = 4;                 // of a lane
+constexpr int kRowsAhead = 2;                   // that are loaded before they are needed
+constexpr int kLanesWidth = 30 * kStripPixels;  // of a warp's results, in pixels
+
+// The number that a word holds whose bytes are 0, 0, 0 and 0x4b, and the word's low byte where that is 2^23 + the byte.
+constexpr uint32_t kFloatOfByte = 0x4b000000;
+constexpr float kTwo23 = 0x1p23f;
+
+// A little less than 1 / d: by a part of 2^-22 to 2^-20 of it.
+__device__ inline float below_inverse(float d) {
+  return approximate_inverse(d) * (1 - 0x1p-21f);
 }
-// The width of a warp's results in pixels.
-CUDACONV_HOST_DEVICE constexpr int weighted_strip_width(int taps) {
-  return 2 * (32 - 2 * halo_lanes(taps));
+
+// floor(n / d + 1/2), where that is at most 255, in the low byte of a word, for integers n and d with n + d / 2 below
+// 2^24. The estimate n * below_inverse(d) is at most 255 * 2^-20 too small and never too large, so that its nearest
+// integer is right, or one too small if the remainder is half of d or more. Floats do all of it, since integers take
+// twice the time.
+__device__ inline uint32_t rounded_quotient(float n, float d, float below) {
+  const float nearest = fmaf(n, below, kTwo23);
+  const float remainder = fmaf(kTwo23 - nearest, d, n);
+  return __float_as_uint(nearest + __saturatef(fmaf(remainder, 2, 1 - d)));
 }
 
 template <int kTaps>
 class WeightedStrip {
-  static constexpr int kRadius = kTaps / 2, kHaloLanes = halo_lanes(kTaps), kPixels = 2, kChannels = 4, kAlpha = 3;
-  using Sums = uint32_t[kPixels][kChannels];
+  static constexpr int kRadius = kTaps / 2, kPixels = kStripPixels, kAlpha = 3;
+  static_assert(kRadius <= kPixels, "windows reach the lanes beside, no others");
+  using Line = float[kPixels];
+  struct alignas(4 * kPixels) Pixels {
+    uint32_t word[kPixels];
+  };
 
  public:
   // x0, y0: the first pixel with a result.
   __device__ WeightedStrip(const WeightedStripParams &p, const PartParams &part, int x0, int y0)
       : p_(p),
         part_(part),
-        lane_(static_cast<int>(threadIdx.x % 32)),
-        x_(x0 + kPixels * (lane_ - kHaloLanes)),
+        x_(x0 + kPixels * (static_cast<int>(threadIdx.x % 32) - 1)),
         y0_(y0),
-        to_alpha_last_(p.alpha_channel == 0 ? 0x0321u : 0x3210u),
-        from_alpha_last_(p.alpha_channel == 0 ? 0x2103u : 0x3210u),
-        whole_(x_ >= 0 && x_ + kPixels <= part.width) {
+        whole_(x_ >= 0 && x_ + kPixels <= part.width),
+        has_results_(x_ >= x0 && x_ < x0 + kLanesWidth && x_ < part.width) {
 #pragma unroll
-    for (int i = 0; i < kPixels; i++) from_[i] = border_index(p.border, x_ + i, part.width);
+    for (int i = 0; i < kPixels; i++) columns_[i] = border_index(p.border, x_ + i, part.width);
   }
 
   // If alpha is 0 in a whole window, its colours are means without alpha: strips with such windows are done twice.
@@ -68,126 +98,138 @@ class WeightedStrip {
   __device__ bool filter(bool weighted) {
     const int rows = min(p_.rows, part_.height - y0_);
     bool others = false;
-    Sums pending[kTaps - 1] = {};  // of columns, from the topmost that is not complete on
-    uint2 pixels = load(-kRadius);
+    Line pending[kTaps - 1][4] = {};  // sums of columns, from the topmost that is not complete on
+    Pixels pixels[kRowsAhead];
+#pragma unroll
+    for (int i = 0; i < kRowsAhead; i++) pixels[i] = load(i);
+    uint8_t *to = part_.target + y0_ * part_.target_pitch + int64_t{x_} * 4;
 #pragma unroll 1
-    for (int row = -kRadius; row < rows + kRadius; row++) {
-      const uint2 next = load(row + 1);
-      Sums column;
-      add_products({pixels.x, pixels.y}, weighted, pending, column);
-      pixels = next;
-      if (row < kRadius) continue;
-      Sums sum;
-      add_rows(column, sum);
-      others |= write(row - kRadius, weighted, sum);
+    for (int row = 0; row < rows + 2 * kRadius; row++) {
+      const Pixels next = load(row + kRowsAhead);
+      Line column[4];
+      add_products(pixels[0], weighted, pending, column);
+#pragma unroll
+      for (int i = 0; i + 1 < kRowsAhead; i++) pixels[i] = pixels[i + 1];
+      pixels[kRowsAhead - 1] = next;
+      if (row < 2 * kRadius) continue;
+      others |= write(row - 2 * kRadius, reinterpret_cast<Pixels *>(to), weighted, column);
+      to += part_.target_pitch;
     }
     return others;
   }
 
-  // The lane's pixels, `row` rows below its first result.
-  __device__ uint2 load(int row) const {
-    int y = y0_ + row;
+  // The lane's pixels, `row` rows below the first row that windows reach.
+  __device__ Pixels load(int row) const {
+    int y = y0_ - kRadius + row;
     if (y < 0 || y >= part_.height) y = border_index(p_.border, y, part_.height);
-    if (y < 0) return make_uint2(part_.border_word[0], part_.border_word[0]);
     const auto *const line = reinterpret_cast<const uint32_t *>(part_.source + y * part_.source_pitch);
-    if (whole_) return *reinterpret_cast<const uint2 *>(line + x_);
-    return make_uint2(from_[0] < 0 ? part_.border_word[0] : line[from_[0]],
-                      from_[1] < 0 ? part_.border_word[0] : line[from_[1]]);
+    if (whole_ && y >= 0) return *reinterpret_cast<const Pixels *>(line + x_);
+    Pixels pixels;
+#pragma unroll
+    for (int i = 0; i < kPixels; i++)
+      pixels.word[i] = y < 0 || columns_[i] < 0 ? part_.border_word[0] : line[columns_[i]];
+    return pixels;
   }
 
   // Adds the products of a row to all columns that contain it. `column` is the one that it completes.
-  __device__ void add_products(const uint32_t (&pixels)[kPixels], bool weighted, Sums (&pending)[kTaps - 1],
-                               Sums &column) const {
+  __device__ void add_products(const Pixels &pixels, bool weighted, Line (&pending)[kTaps - 1][4],
+                               Line (&column)[4]) const {
 #pragma unroll
     for (int i = 0; i < kPixels; i++) {
-      const uint32_t pixel = __byte_perm(pixels[i], 0, to_alpha_last_);
-      const uint32_t alpha = pixel >> 24, weight = weighted ? alpha : 1;
+      const auto channel = [&](int c) {
+        return __uint_as_float(__byte_perm(pixels.word[i], kFloatOfByte, p_.unpack[c]));
+      };
+      const float alpha = channel(kAlpha) - kTwo23, weight = weighted ? alpha : 1, excess = -kTwo23 * weight;
 #pragma unroll
-      for (int c = 0; c < kChannels; c++) {
-        const uint32_t v = c == kAlpha ? alpha : (pixel >> 8 * c & 0xff) * weight;
-        column[i][c] = pending[0][i][c] + v * p_.column[kTaps - 1];
+      for (int c = 0; c < 4; c++) {
+        const float v = c == kAlpha ? alpha : fmaf(channel(c), weight, excess);
+        column[c][i] = fmaf(v, p_.column[kTaps - 1], pending[0][c][i]);
 #pragma unroll
-        for (int k = 0; k + 2 < kTaps; k++) pending[k][i][c] = pending[k + 1][i][c] + v * p_.column[kTaps - 2 - k];
-        pending[kTaps - 2][i][c] = v * p_.column[0];
+        for (int k = 0; k + 2 < kTaps; k++) pending[k][c][i] = fmaf(v, p_.column[kTaps - 2 - k], pending[k + 1][c][i]);
+        pending[kTaps - 2][c][i] = v * p_.column[0];
       }
     }
   }
 
   // Adds up the row of columns around each pixel.
-  __device__ void add_rows(const Sums &column, Sums &sum) const {
+  __device__ void add_row(const Line &column, Line &sum) const {
+    float line[3 * kPixels];  // from the pixels of the lane before on
 #pragma unroll
-    for (int c = 0; c < kChannels; c++) {
-      uint32_t line[kPixels * (2 * kHaloLanes + 1)];  // from the pixels of kHaloLanes lanes before on
+    for (int i = 0; i < kPixels; i++) {
+      line[kPixels + i] = column[i];
+      if (i >= kPixels - kRadius) line[i] = __shfl_up_sync(0xffffffffu, column[i], 1);
+      if (i < kRadius) line[2 * kPixels + i] = __shfl_down_sync(0xffffffffu, column[i], 1);
+    }
 #pragma unroll
-      for (int i = 0; i < kPixels; i++) {
-        line[kPixels * kHaloLanes + i] = column[i][c];
+    for (int i = 0; i < kPixels; i++) {
+      sum[i] = line[kPixels - kRadius + i] * p_.row[0];
 #pragma unroll
-        for (int d = 1; d <= kHaloLanes; d++) {
-          line[kPixels * (kHaloLanes - d) + i] = __shfl_up_sync(0xffffffffu, column[i][c], d);
-          line[kPixels * (kHaloLanes + d) + i] = __shfl_down_sync(0xffffffffu, column[i][c], d);
-        }
-      }
-#pragma unroll
-      for (int i = 0; i < kPixels; i++) {
-        sum[i][c] = 0;
-#pragma unroll
-        for (int k = 0; k < kTaps; k++) sum[i][c] += line[kPixels * kHaloLanes - kRadius + i + k] * p_.row[k];
-      }
+      for (int k = 1; k < kTaps; k++) sum[i] = fmaf(line[kPixels - kRadius + i + k], p_.row[k], sum[i]);
     }
   }
 
-  // Writes the results of a row whose windows have alpha, or have none. Returns whether there are others.
-  __device__ bool write(int row, bool weighted, const Sums &sum) const {
-    const bool has_results = lane_ >= kHaloLanes && lane_ < 32 - kHaloLanes;
-    const int y = y0_ + row;
-    uint32_t result[kPixels];
-    bool writes[kPixels], others = false;
+  // Writes the results of row `row` of the strip whose windows have alpha, or have none. Returns whether there are
+  // others.
+  __device__ bool write(int row, Pixels *to, bool weighted, const Line (&column)[4]) const {
+    const float below_of_all = below_inverse(p_.all);
+    Line weight, of_colours, below;
+    uint32_t result[kPixels][4];  // [pixel][channel]
+    add_row(column[kAlpha], weight);
 #pragma unroll
     for (int i = 0; i < kPixels; i++) {
-      const bool inside = has_results && x_ + i < part_.width;
-      writes[i] = inside && (sum[i][kAlpha] != 0) == weighted;
-      others |= inside && !writes[i];
-      const uint32_t of_colours = weighted ? max(sum[i][kAlpha], 1u) : p_.all;
-      const float inverse = inverse_of(of_colours), inverse_of_all = inverse_of(p_.all);
-      uint32_t pixel = 0;
-#pragma unroll
-      for (int c = 0; c < kChannels; c++) {
-        const uint32_t d = c == kAlpha ? p_.all : of_colours;
-        pixel |= static_cast<uint32_t>(
-                     clamped_quotient<uint32_t>(sum[i][c] + d / 2, d, c == kAlpha ? inverse_of_all : inverse, 255))
-                 << 8 * c;
-      }
-      result[i] = __byte_perm(pixel, 0, from_alpha_last_);
+      result[i][kAlpha] = rounded_quotient(weight[i], p_.all, below_of_all);
+      of_colours[i] = weighted ? weight[i] : p_.all;
+      below[i] = weighted ? below_inverse(weight[i]) : below_of_all;
     }
-    if (part_.has_unfiltered) {
-      const auto *const copy = reinterpret_cast<const uint32_t *>(part_.copy + y * part_.copy_pitch);
 #pragma unroll
-      for (int i = 0; i < kPixels; i++)
-        if (writes[i]) result[i] = blend_channels(part_, result[i], copy[x_ + i]);
+    for (int c = 0; c < kAlpha; c++) {
+      Line sum;
+      add_row(column[c], sum);
+#pragma unroll
+      for (int i = 0; i < kPixels; i++) result[i][c] = rounded_quotient(sum[i], of_colours[i], below[i]);
     }
-    auto *const to = reinterpret_cast<uint32_t *>(part_.target + y * part_.target_pitch) + x_;
-    if (writes[0] && writes[1]) {
-      *reinterpret_cast<uint2 *>(to) = make_uint2(result[0], result[1]);
-    } else {
-      if (writes[0]) to[0] = result[0];
-      if (writes[1]) to[1] = result[1];
+    Pixels pixels;
+    float least = weight[0];
+#pragma unroll
+    for (int i = 0; i < kPixels; i++) {
+      pixels.word[i] = __byte_perm(__byte_perm(result[i][0], result[i][1], 0x0040),
+                                   __byte_perm(result[i][2], result[i][3], 0x0040), p_.pack);
+      least = fminf(least, weight[i]);
+    }
+    if (!has_results_) return false;
+    if (!weighted || least == 0 || !whole_ || part_.has_unfiltered)
+      return write_some(row, to, weighted, weight, pixels);
+    *to = pixels;
+    return false;
+  }
+
+  // Writes those pixels that are results, with their unfiltered channels. Returns whether there are others.
+  __device__ bool write_some(int row, Pixels *to, bool weighted, const Line &weight, const Pixels &pixels) const {
+    const auto *const copy = reinterpret_cast<const uint32_t *>(part_.copy + (y0_ + row) * part_.copy_pitch) + x_;
+    bool others = false;
+#pragma unroll
+    for (int i = 0; i < kPixels; i++) {
+      if (x_ + i >= part_.width) break;
+      if ((weight[i] != 0) == weighted)
+        to->word[i] = part_.has_unfiltered ? blend_channels(part_, pixels.word[i], copy[i]) : pixels.word[i];
+      else
+        others = true;
     }
     return others;
   }
 
   const WeightedStripParams &p_;
   const PartParams &part_;
-  const int lane_, x_, y0_;                         // x_: the lane's first pixel
-  const unsigned to_alpha_last_, from_alpha_last_;  // selectors of bytes
-  const bool whole_;                                // all pixels of the lane lie inside the frame
-  int from_[kPixels];  // the columns that stand for the lane's pixels, -1 for the border value
+  const int x_, y0_;                // x_: the lane's first pixel
+  const bool whole_, has_results_;  // whether all pixels of the lane lie inside the frame, and whether any is a result
+  int columns_[kPixels];            // those that stand for the lane's pixels, -1 for the border value
 };
 
 template <int kTaps>
-__global__ void __launch_bounds__(32 * kWeightedStrips)
+__global__ void __launch_bounds__(32 * WeightedStripTuning::kStrips, WeightedStripTuning::kMinBlocks)
     weighted_strips_kernel(const __grid_constant__ WeightedStripParams p) {
   const Tile tile = locate_tile(p, p.rows);
-  const int x0 = tile.x0 + warp_uniform(static_cast<int>(threadIdx.x / 32)) * weighted_strip_width(kTaps);
+  const int x0 = aligned_column<4>(tile.x0, warp_uniform(static_cast<int>(threadIdx.x / 32)) * kLanesWidth);
   if (x0 >= tile.part.width) return;  // returns as a whole warp
   WeightedStrip<kTaps>(p, tile.part, x0, tile.y0).run();
 }
