@@ -118,6 +118,11 @@ class Stream {
   bool owned_;
 };
 
+// When blocks of a kernel start: when all before it on the stream has ended, or early, see device/early_start.cuh.
+// Early starts are for kernels that wait_for_kernels_before(), on devices that KernelSets says have
+// Feature::EarlyStart.
+enum class Start { AfterAll, Early };
+
 // Limits of the current device.
 struct DeviceLimits {
   int multiprocessors = 0;

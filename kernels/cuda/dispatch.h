@@ -14,7 +14,7 @@ namespace cudaconv {
 // Which sets of kernels were compiled for a device. They may be fewer than the device could run.
 struct KernelSets {
   bool mma = false;   // the kernels of Feature::IntegerMma, see device/arch.cuh
-  bool sm90 = false;  // the kernels of Feature::MaskKernels
+  bool sm90 = false;  // the kernels of Feature::MaskKernels and Feature::EarlyStart
 };
 
 // The kernels for the current device. Throws Error{NoDevice} if it can run none.

@@ -15,6 +15,7 @@ struct KernelLaunch {
   unsigned blocks = 0;
   dim3 threads;
   size_t shared_bytes = 0;
+  Start start = Start::AfterAll;
 };
 
 // Enqueues a launch on the tiles that the parameters describe: at once or, with regions, deferred with a list of its
@@ -22,7 +23,8 @@ struct KernelLaunch {
 template <typename Params, typename... Args>
 void enqueue(const PassRun &run, const KernelLaunch<Params, Args...> &launch_as, const Params &p, const Args &...args) {
   const auto enqueue_on = [name = run.name, launch_as, stream = run.stream, args...](unsigned blocks, const Params &p) {
-    enqueue(name, launch_as.kernel, dim3(blocks), launch_as.threads, launch_as.shared_bytes, stream, p, args...);
+    enqueue(name, launch_as.start, launch_as.kernel, dim3(blocks), launch_as.threads, launch_as.shared_bytes, stream, p,
+            args...);
   };
   if (!run.deferred) return enqueue_on(launch_as.blocks, p);
   if (!p.host[0].area)

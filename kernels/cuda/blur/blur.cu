@@ -159,12 +159,17 @@ BlurKernel choose_expand(BlurParams &p, bool deep) {
   return expand_for<BlurFinish::Gain>(p, deep);
 }
 
+// When kernels start that follow another kernel of this file.
+Start later_start(const PassRun &run) {
+  return run.kernels.sm90 ? Start::Early : Start::AfterAll;
+}
+
 template <typename Params>
-void enqueue_step(const PassRun &run, const char *name, void (*kernel)(Params), unsigned blocks, size_t shared_bytes,
-                  const Params &p) {
+void enqueue_step(const PassRun &run, const char *name, Start start, void (*kernel)(Params), unsigned blocks,
+                  size_t shared_bytes, const Params &p) {
   if (!blocks) return;
   const auto step = [=, stream = run.stream](const uint32_t *) {
-    enqueue(name, kernel, dim3(blocks), dim3(kBlurThreads), shared_bytes, stream, p);
+    enqueue(name, start, kernel, dim3(blocks), dim3(kBlurThreads), shared_bytes, stream, p);
   };
   if (run.deferred)
     run.deferred->add(step);
@@ -215,7 +220,7 @@ void enqueue_reduce(const PassRun &run, BlurKernel reduce, BlurParams &p) {
   });
   const size_t bytes = row * p.tile_rows * sizeof(int16_t) +
                        (kReduceBefore + reduce_rows_read(p.log_factor, p.tile_rows)) * sizeof(int32_t);
-  enqueue_step(run, "reduce", reduce, blocks, bytes, p);
+  enqueue_step(run, "reduce", Start::AfterAll, reduce, blocks, bytes, p);
 }
 
 // The same for the kernels on the matrix instructions. Tiles are as tall as takes least time: that of the tallest
@@ -241,7 +246,7 @@ void enqueue_reduce_mma(const PassRun &run, BlurParams &p) {
     }
   }
   const unsigned blocks = count(best);
-  enqueue_step(run, "reduce_mma", reduce_by_mma(p.log_factor), blocks, sizeof(ReduceMemory), p);
+  enqueue_step(run, "reduce_mma", Start::AfterAll, reduce_by_mma(p.log_factor), blocks, sizeof(ReduceMemory), p);
 }
 
 // Enqueues the blur along rows, then that along columns, in so many blocks.
@@ -249,9 +254,10 @@ template <bool kFine>
 void enqueue_blur(const PassRun &run, unsigned rows, unsigned columns, const BlurParamsOf<kFine> &p) {
   const bool mma = run.kernels.mma;
   const size_t bytes = mma ? 4 * blur_weight_bytes(kFine) * blur_line_words(p.radius) * sizeof(uint32_t) : 0;
-  enqueue_step(run, "blur_rows", mma ? blur_mma_kernel<true, kFine> : blur_rows_kernel<kFine>, rows, bytes, p);
-  enqueue_step(run, "blur_columns", mma ? blur_mma_kernel<false, kFine> : blur_columns_kernel<kFine>, columns, bytes,
-               p);
+  enqueue_step(run, "blur_rows", later_start(run), mma ? blur_mma_kernel<true, kFine> : blur_rows_kernel<kFine>, rows,
+               bytes, p);
+  enqueue_step(run, "blur_columns", later_start(run), mma ? blur_mma_kernel<false, kFine> : blur_columns_kernel<kFine>,
+               columns, bytes, p);
 }
 
 // Enqueues the steps from reduced to blurred coarse samples.
@@ -310,7 +316,10 @@ void launch_blur(const PassRun &run) {
   for (int i = 0; i < p.parts; i++)
     most = std::max(most, ((4 * kExpandWidth / p.part[i].channels >> p.log_factor) + 6) * p.part[i].channels);
   const BlurKernel kernel = choose_expand(p, deep);
-  enqueue(run, KernelLaunch<BlurParams>{kernel, blocks, kBlurThreads, sizeof(int32_t) * most * kExpandRows}, p);
+  enqueue(
+      run,
+      KernelLaunch<BlurParams>{kernel, blocks, kBlurThreads, sizeof(int32_t) * most * kExpandRows, later_start(run)},
+      p);
 }
 
 void launch_blur_samples(const PassRun &run) {
@@ -322,7 +331,7 @@ void launch_blur_samples(const PassRun &run) {
   enqueue_coarse(run, p);
   PassRun named = run;
   named.name = "expand_samples";
-  enqueue(named, KernelLaunch<BlurParams>{expand_samples_kernel, blocks, kBlurThreads, 0}, p);
+  enqueue(named, KernelLaunch<BlurParams>{expand_samples_kernel, blocks, kBlurThreads, 0, later_start(run)}, p);
 }
 
 }  // namespace cudaconv

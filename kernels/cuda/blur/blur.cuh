@@ -5,6 +5,7 @@
 #pragma once
 
 #include "cuda/blur/reduce.cuh"
+#include "cuda/device/early_start.cuh"
 #include "cuda/device/words.cuh"
 
 namespace cudaconv {
@@ -91,6 +92,8 @@ class CoarseSamples {
 // block are neighbours along the row.
 template <bool kFine>
 __global__ void __launch_bounds__(kBlurThreads) blur_rows_kernel(const __grid_constant__ BlurParamsOf<kFine> p) {
+  let_next_kernel_start();
+  wait_for_kernels_before();
   const CoarseTile tile = locate_coarse_tile(p, 1);
   const CoarseBuffers &coarse = p.coarse[tile.part];
   const int channels = p.part[tile.part].channels;
@@ -108,6 +111,8 @@ __global__ void __launch_bounds__(kBlurThreads) blur_rows_kernel(const __grid_co
 
 template <bool kFine>
 __global__ void __launch_bounds__(kBlurThreads) blur_columns_kernel(const __grid_constant__ BlurParamsOf<kFine> p) {
+  let_next_kernel_start();
+  wait_for_kernels_before();
   const CoarseTile tile = locate_coarse_tile(p, 2);
   const CoarseBuffers &coarse = p.coarse[tile.part];
   const int warp = static_cast<int>(threadIdx.x / 32), lane = static_cast<int>(threadIdx.x % 32);
@@ -280,6 +285,7 @@ __global__ void __launch_bounds__(kBlurThreads) expand_kernel(const __grid_const
   constexpr int kBytes = kDeep ? 2 : 1;
   // Groups of four samples of a row that a thread computes.
   constexpr int kFours = kChannels == 4 ? (kLogFactor == 1 ? 2 : 4) : 1;
+  wait_for_kernels_before();
   const Tile tile = locate_tile(p, kExpandRows);
   const PartParams &part = tile.part;
   const int channels = part.channels, row_samples = part.width * channels;
@@ -355,6 +361,7 @@ constexpr int kSampleTile = 16;  // pixels across and down
 
 // expand_kernel() for frames of any layout, with one thread for each pixel.
 __global__ void __launch_bounds__(kBlurThreads) expand_samples_kernel(const __grid_constant__ BlurParams p) {
+  wait_for_kernels_before();
   const Tile tile = locate_tile(p, kSampleTile);
   const PartParams &part = tile.part;
   const CoarseBuffers &coarse = p.coarse[part.number];

@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "cuda/blur/blur.h"
+#include "cuda/device/early_start.cuh"
 #include "cuda/device/sample.cuh"
 #include "cuda/device/words.cuh"
 #include "cuda/launch.cuh"
@@ -283,6 +284,7 @@ __global__ void __launch_bounds__(kBlurThreads, !kWords ? 2
                                                 : kDeep ? kDeepReduceBlocks
                                                         : kReduceBlocks)
     reduce_kernel(const __grid_constant__ BlurParams p) {
+  let_next_kernel_start();
   constexpr int kFactor = 1 << kLogFactor;
   const CoarseTile tile = locate_coarse_tile(p, 0);
   const PartParams &part = p.part[tile.part];

@@ -64,7 +64,7 @@ void launch_long(const PassRun &run) {
   const bool uniform = mask.uniform();
   const size_t bytes = sizeof(int32_t) * (kLongSegment + kMostLongTaps + 2 * kLongThreads);
   const auto rows = [=, stream = run.stream](const uint32_t *) {
-    enqueue("long_rows", uniform ? long_rows_kernel<true> : long_rows_kernel<false>,
+    enqueue("long_rows", Start::AfterAll, uniform ? long_rows_kernel<true> : long_rows_kernel<false>,
             dim3(static_cast<unsigned>(segments)), dim3(kLongThreads), bytes, stream, p);
   };
   if (run.deferred)

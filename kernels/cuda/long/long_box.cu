@@ -64,7 +64,7 @@ void enqueue_columns(const PassRun &run, LongBoxParams &p) {
       blocks += (words + kLongBoxThreads - 1) / kLongBoxThreads * ((p.part[i].height + p.strip - 1) / p.strip);
   }
   const auto columns = [=, stream = run.stream](const uint32_t *) {
-    enqueue("long_box_columns", long_box_columns_kernel<kBytes>, dim3(static_cast<unsigned>(blocks)),
+    enqueue("long_box_columns", Start::AfterAll, long_box_columns_kernel<kBytes>, dim3(static_cast<unsigned>(blocks)),
             dim3(kLongBoxThreads), sizeof(int32_t) * (p.strip + p.height), stream, p);
   };
   if (!blocks) return;

@@ -181,8 +181,8 @@ void launch_restore(const PassRun &run) {
   }
   const int blocks = std::min(p.tiles, kManyBlocks * current_limits().multiprocessors);
   const auto restore = [p, blocks, stream = run.stream](const uint32_t *) {
-    check(launch("restore", restore_kernel, dim3(static_cast<unsigned>(blocks)), dim3(kBlockWidth, kBlockHeight), 0,
-                 stream, p),
+    check(launch("restore", Start::AfterAll, restore_kernel, dim3(static_cast<unsigned>(blocks)),
+                 dim3(kBlockWidth, kBlockHeight), 0, stream, p),
           "cudaLaunchKernel");
   };
   if (run.deferred)

@@ -122,8 +122,8 @@ void launch_long_separable(const PassRun &run) {
   p.sums = static_cast<int32_t *>(run.buffers.scratch);
   // All rows are summed, whatever the regions, because columns are long.
   const auto rows = [=, name = run.name, stream = run.stream](const uint32_t *) {
-    enqueue(name, launches.rows.kernel, dim3(launches.rows.blocks), launches.rows.threads, launches.rows.shared_bytes,
-            stream, p);
+    enqueue(name, Start::AfterAll, launches.rows.kernel, dim3(launches.rows.blocks), launches.rows.threads,
+            launches.rows.shared_bytes, stream, p);
   };
   if (run.deferred)
     run.deferred->add(rows);

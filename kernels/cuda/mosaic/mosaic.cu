@@ -31,8 +31,8 @@ void enqueue_tiles(const PassRun &run, const char *name, const std::vector<Mosai
     const auto enqueue_all = [=, boxes = run.buffers.mosaic_boxes, stream = run.stream](const uint32_t *) {
       MosaicParams with_boxes = p;
       with_boxes.box = boxes ? *boxes : nullptr;
-      enqueue(name, kernel, dim3(static_cast<unsigned>(blocks)), dim3(kMosaicThreads), shared_bytes, stream,
-              with_boxes);
+      enqueue(name, Start::AfterAll, kernel, dim3(static_cast<unsigned>(blocks)), dim3(kMosaicThreads), shared_bytes,
+              stream, with_boxes);
     };
     if (run.deferred)
       run.deferred->add(enqueue_all);
