@@ -11,7 +11,9 @@ namespace cudaconv {
 // The functions of each structure, defined in its family's folder. All but takes_long() take dense planes only.
 int takes_mosaic(const PassQuery &query);  // means of blocks
 void launch_mosaic(const PassRun &run);
-int takes_separable_weighted(const PassQuery &query);  // means weighted by alpha, 7x7 to 33x33, of pixels of four bytes
+int takes_short_weighted(const PassQuery &query);  // means weighted by alpha up to 5x5, of pixels of four bytes
+void launch_short_weighted(const PassRun &run);
+int takes_separable_weighted(const PassQuery &query);  // the same up to 33x33
 void launch_separable_weighted(const PassRun &run);
 int takes_weighted(const PassQuery &query);  // others of a row and a column
 void launch_weighted(const PassRun &run);
@@ -70,6 +72,7 @@ constexpr unsigned kAny = ~0u;
 const std::vector<Structure> &structures() {
   static const std::vector<Structure> kStructures = {
       {"mosaic", kAny, takes_mosaic, launch_mosaic, mosaic_sum_bytes},
+      {"short-weighted", kAllSix, takes_short_weighted, launch_short_weighted},
       {"tensor-weighted", kAllSix, takes_separable_weighted, launch_separable_weighted},
       {"weighted", kAllSix, takes_weighted, launch_weighted},
       {"blur", kAllSix, takes_blur, launch_blur, coarse_bytes},

@@ -232,8 +232,9 @@ void check_weighted(Count &count) {
       s.alpha = Alpha::Weighted;
       const FrameLayout layout = format_named(name).layout(37, 12);
       const PreparedLaunch launch = prepare(*make_plan(s, layout), {true, true}).front();
-      const bool tensor = mask != Mask::Gauss5 && layout.planes == 1 && layout.plane[0].container == Container::U8;
-      count.add(launch.name() && !std::strcmp(launch.name(), tensor ? "tensor-weighted" : "weighted"),
+      const bool bytes = layout.planes == 1 && layout.plane[0].container == Container::U8;
+      const char *const expected = !bytes ? "weighted" : mask == Mask::Gauss5 ? "short-weighted" : "tensor-weighted";
+      count.add(launch.name() && !std::strcmp(launch.name(), expected),
                 std::string(name) + " mask=" + mask_nick(mask) + " alpha=weighted: got " + quoted(launch.name()));
     }
 }

@@ -7,7 +7,6 @@
 #include <numeric>
 
 #include "cuda/mma/launch_tiles.h"
-#include "cuda/weighted/weighted_strips.cuh"
 
 namespace cudaconv {
 
@@ -34,9 +33,9 @@ bool takes_pass(const PassQuery &query) {
   const Rounding &rounding = pass.rounding[0][0];
   const int radius = std::max(pass.radius_x, pass.radius_y);
   return query.kernels.mma && pass.op == Op::WeightedMean && pass.separable() && pass.long_row.empty() &&
-         has_words(query.plan.layout) && !fits_weighted_strips(pass) && radius <= kMostMmaRadius && !pass.keep_x &&
-         !pass.keep_y && is_mean(pass.sum_gain, rounding) && rounding.max == 255 &&
-         all_within(mask.row, 0, kMostRowFactor) && all_within(mask.column, 0, kMostColumnFactor) &&
+         has_words(query.plan.layout) && radius <= kMostMmaRadius && !pass.keep_x && !pass.keep_y &&
+         is_mean(pass.sum_gain, rounding) && rounding.max == 255 && all_within(mask.row, 0, kMostRowFactor) &&
+         all_within(mask.column, 0, kMostColumnFactor) &&
          std::accumulate(mask.row.begin(), mask.row.end(), uint64_t{0}) <= kMostRowFactors;
 }
 

@@ -7,7 +7,7 @@
 #pragma once
 
 #include "cuda/mma/separable_strip.cuh"
-#include "cuda/weighted/approximate_inverse.cuh"
+#include "cuda/device/approximate_inverse.cuh"
 #include "plan/weighted.h"
 
 namespace cudaconv {

@@ -99,13 +99,6 @@ void launch_tiles(const PassRun &run) {
     launch_tiles<Sum, Row, Product, 4>(run);
 }
 
-bool goes_in_strips(const PassRun &run) {
-  const Pass &pass = run.pass();
-  const Rounding &rounding = pass.rounding[0][0];
-  return has_words(run.plan.layout) && fits_weighted_strips(pass) && !pass.keep_x && !pass.keep_y &&
-         is_mean(pass.sum_gain, rounding) && rounding.max == 255;
-}
-
 template <int kTaps>
 void launch_strips(const PassRun &run) {
   using Tuning = WeightedStripTuning;
@@ -128,13 +121,20 @@ void launch_strips(const PassRun &run) {
           p);
 }
 
-void launch_strips(const PassRun &run) {
-  const int taps = std::max(run.pass().width(), run.pass().height());
-  if (taps <= 3) return launch_strips<3>(run);
-  launch_strips<5>(run);
+}  // namespace
+
+int takes_short_weighted(const PassQuery &query) {
+  const Pass &pass = query.pass();
+  const Rounding &rounding = pass.rounding[0][0];
+  return pass.op == Op::WeightedMean && pass.separable() && has_words(query.plan.layout) &&
+         std::max(pass.width(), pass.height()) <= kMostStripTaps && pass.sum_bits <= kMostStripBits && !pass.keep_x &&
+         !pass.keep_y && is_mean(pass.sum_gain, rounding) && rounding.max == 255;
 }
 
-}  // namespace
+void launch_short_weighted(const PassRun &run) {
+  if (std::max(run.pass().width(), run.pass().height()) <= 3) return launch_strips<3>(run);
+  launch_strips<5>(run);
+}
 
 int takes_weighted(const PassQuery &query) {
   return query.pass().op == Op::WeightedMean && query.pass().separable() && query.plan.layout.uniform_dense();
@@ -142,7 +142,6 @@ int takes_weighted(const PassQuery &query) {
 
 void launch_weighted(const PassRun &run) {
   const Pass &pass = run.pass();
-  if (goes_in_strips(run)) return launch_strips(run);
   if (pass.sum_bits > 63) return launch_tiles<Uint128, Uint128, uint32_t>(run);
   if (run.plan.layout.plane[0].container != Container::U8) return launch_tiles<uint64_t, uint64_t, uint32_t>(run);
   if (pass.sum_bits <= 32) return launch_tiles<uint32_t, uint32_t, uint16_t>(run);

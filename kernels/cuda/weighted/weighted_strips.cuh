@@ -11,21 +11,14 @@
 // The lanes at both ends of a warp have no results: they only load the halo.
 #pragma once
 
-#include <algorithm>
-
 #include "cuda/device/sample.cuh"
 #include "cuda/launch.cuh"
-#include "cuda/weighted/approximate_inverse.cuh"
+#include "cuda/device/approximate_inverse.cuh"
 #include "plan/weighted.h"
 
 namespace cudaconv {
 
 constexpr int kMostStripTaps = 5, kMostStripBits = 24;
-
-// Whether the mask has few enough taps, and its sums few enough bits.
-inline bool fits_weighted_strips(const Pass &pass) {
-  return pass.separable() && std::max(pass.width(), pass.height()) <= kMostStripTaps && pass.sum_bits <= kMostStripBits;
-}
 
 struct WeightedStripParams : FrameParams {
   uint32_t unpack[4], pack;  // selectors of bytes: for the float of each channel, alpha last, and for pixels
