@@ -226,6 +226,17 @@ void check_prepared(const Plan &plan, const std::string &what, Count &count) {
 
 // Checks the structure for colours that are weighted by alpha.
 void check_weighted(Count &count) {
+  // The sums of the second mask have 25 bits.
+  for (const int factor : {1, 3}) {
+    FilterSettings s = settings(Mask::Custom);
+    s.alpha = Alpha::Weighted;
+    s.coefficients.width = 5;
+    s.coefficients.height = 1;
+    s.coefficients.value = {1.0 * factor, 64, 126, 64, 1};
+    const PreparedLaunch launch = prepare(*make_plan(s, format_named("RGBA").layout(37, 12)), {true, true}).front();
+    count.add(launch.name() && !std::strcmp(launch.name(), factor == 1 ? "short-weighted" : "tensor-weighted"),
+              "RGBA, a row that sums to " + std::to_string(255 + factor) + ": got " + quoted(launch.name()));
+  }
   for (const char *name : {"RGBA", "ARGB64", "A420", "AYUV"})
     for (const Mask mask : {Mask::Gauss5, Mask::Box, Mask::Gauss}) {
       FilterSettings s = settings(mask, mask == Mask::Gauss5 ? 0 : 31);
