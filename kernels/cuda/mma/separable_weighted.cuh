@@ -6,8 +6,8 @@
 // have four bytes, those of alpha three. All sums are exact.
 #pragma once
 
-#include "cuda/mma/separable_strip.cuh"
 #include "cuda/device/approximate_inverse.cuh"
+#include "cuda/mma/separable_strip.cuh"
 #include "plan/weighted.h"
 
 namespace cudaconv {

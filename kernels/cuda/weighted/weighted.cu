@@ -106,6 +106,7 @@ void launch_strips(const PassRun &run) {
   fill_frame(run, p);
   const IntegerMask &mask = run.pass().mask[0];
   const bool alpha_first = alpha_of(run.plan.layout).channel == 0;
+  // Alpha comes last in the kernel's order of channels.
   for (uint32_t c = 0; c < 4; c++) p.unpack[c] = 0x7440 | (alpha_first ? (c + 1) % 4 : c);
   p.pack = alpha_first ? 0x4105 : 0x5410;
   p.all = static_cast<float>(sum_of(mask.row) * sum_of(mask.column));
@@ -113,7 +114,7 @@ void launch_strips(const PassRun &run) {
   std::copy(mask.column.begin(), mask.column.end(), p.column + (kTaps - mask.column.size()) / 2);
   const auto cut = [&](int rows) {
     p.rows = rows;
-    return cut_tiles(p, Tuning::kStrips * kLanesWidth, rows);
+    return cut_tiles(p, Tuning::kStrips * kWeightedStripWidth, rows);
   };
   const unsigned blocks =
       cut(choose_strip_height(Tuning::kLeastRows, 1, Tuning::kMinBlocks, kTaps / 2 * 2 + Tuning::kMoreRows, cut));

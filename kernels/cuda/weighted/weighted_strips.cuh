@@ -11,14 +11,14 @@
 // The lanes at both ends of a warp have no results: they only load the halo.
 #pragma once
 
+#include "cuda/device/approximate_inverse.cuh"
 #include "cuda/device/sample.cuh"
 #include "cuda/launch.cuh"
-#include "cuda/device/approximate_inverse.cuh"
 #include "plan/weighted.h"
 
 namespace cudaconv {
 
-constexpr int kMostStripTaps = 5, kMostStripBits = 24;
+constexpr int kMostStripTaps = 5, kMostStripBits = 24;  // of a mask, and of its sums
 
 struct WeightedStripParams : FrameParams {
   uint32_t unpack[4], pack;  // selectors of bytes: for the float of each channel, alpha last, and for pixels
@@ -31,13 +31,14 @@ struct WeightedStripTuning {
   static constexpr int kStrips = 4;     // of a thread block, side by side
   static constexpr int kMinBlocks = 4;  // of a multiprocessor: 128 registers a thread, and nothing spills
   // Rows of results of a strip, and how many more rows a strip takes the time of besides those that windows reach.
+  // Reckoned, not measured beside other numbers.
   static constexpr int kLeastRows = 8, kMoreRows = 4;
+  // Pixels of a lane, and rows that are loaded before they are needed. Found on an H200, gauss5 at 4K: two pixels a
+  // lane take 1.16 times as long, one row ahead 1.19, three rows 1.04.
+  static constexpr int kPixels = 4, kRowsAhead = 2;
 };
 
-// Found on an H200, gauss5 at 4K: two pixels a lane take 1.16 times as long, one row ahead 1.19, three rows 1.04.
-constexpr int kStripPixels = 4;                 // of a lane
-constexpr int kRowsAhead = 2;                   // that are loaded before they are needed
-constexpr int kLanesWidth = 30 * kStripPixels;  // of a warp's results, in pixels
+constexpr int kWeightedStripWidth = 30 * WeightedStripTuning::kPixels;  // of a warp's results, in pixels
 
 // The number that a word holds whose bytes are 0, 0, 0 and 0x4b, and the word's low byte where that is 2^23 + the byte.
 constexpr uint32_t kFloatOfByte = 0x4b000000;
@@ -60,7 +61,8 @@ __device__ inline uint32_t rounded_quotient(float n, float d, float below) {
 
 template <int kTaps>
 class WeightedStrip {
-  static constexpr int kRadius = kTaps / 2, kPixels = kStripPixels, kAlpha = 3;
+  static constexpr int kRadius = kTaps / 2, kPixels = WeightedStripTuning::kPixels, kAlpha = 3;
+  static constexpr int kRowsAhead = WeightedStripTuning::kRowsAhead;
   static_assert(kRadius <= kPixels, "windows reach the lanes beside, no others");
   using Line = float[kPixels];
   struct alignas(4 * kPixels) Pixels {
@@ -75,7 +77,7 @@ class WeightedStrip {
         x_(x0 + kPixels * (static_cast<int>(threadIdx.x % 32) - 1)),
         y0_(y0),
         whole_(x_ >= 0 && x_ + kPixels <= part.width),
-        has_results_(x_ >= x0 && x_ < x0 + kLanesWidth && x_ < part.width) {
+        has_results_(x_ >= x0 && x_ < x0 + kWeightedStripWidth && x_ < part.width) {
 #pragma unroll
     for (int i = 0; i < kPixels; i++) columns_[i] = border_index(p.border, x_ + i, part.width);
   }
@@ -222,7 +224,7 @@ template <int kTaps>
 __global__ void __launch_bounds__(32 * WeightedStripTuning::kStrips, WeightedStripTuning::kMinBlocks)
     weighted_strips_kernel(const __grid_constant__ WeightedStripParams p) {
   const Tile tile = locate_tile(p, p.rows);
-  const int x0 = aligned_column<4>(tile.x0, warp_uniform(static_cast<int>(threadIdx.x / 32)) * kLanesWidth);
+  const int x0 = aligned_column<4>(tile.x0, warp_uniform(static_cast<int>(threadIdx.x / 32)) * kWeightedStripWidth);
   if (x0 >= tile.part.width) return;  // returns as a whole warp
   WeightedStrip<kTaps>(p, tile.part, x0, tile.y0).run();
 }
