@@ -46,6 +46,7 @@ void with_operation(const RowContext<T> &context, F f) {
       if (box && pass.wide) return run(LinearOp<T, BoxSum<T, Lanes<int32_t, int64_t>>>(context));
       if (box) return run(LinearOp<T, BoxSum<T, Normal>>(context));
       if (pass.wide && !mask.separable()) return run(LinearOp<T, WidePairSum<T>>(context));
+      if (pass.wide && DoubleSum<T>::can(context, mask)) return run(LinearOp<T, DoubleSum<T>>(context));
       if (pass.wide) return run(LinearOp<T, MaskSum<T, Wide>>(context));
       if (PairSum<T>::can(context, mask)) return run(LinearOp<T, PairSum<T>>(context));
       return run(LinearOp<T, MaskSum<T, Normal>>(context));
@@ -84,7 +85,8 @@ class Results {
   Results(const Job &job, const JobTile &tile, Scratch &scratch)
       : job_(job), tile_(tile), merger_(job, tile, scratch), merges_(merger_.needed()) {
     const int samples = tile.width() * job.layout->channels;
-    if (!samples_in_memory<T>(*job.layout) || samples < kVectorBlock || job.difference) row_ = scratch.take<T>(samples);
+    if (!samples_in_memory<T>(*job.layout, job.target) || samples < kVectorBlock || job.difference)
+      row_ = scratch.take<T>(samples);
     if (!job.difference) return;
     difference_ = std::make_unique<Results>(*job.difference, tile, scratch);
     other_ = scratch.take<T>(samples);

@@ -104,7 +104,7 @@ void pack(const PlaneLayout &layout, const T *samples, int x, int count, uint8_t
 void unpack_pixels(const VectorLoops &, const PlaneLayout &layout, const uint8_t *row, int x, int count,
                    uint8_t *samples) {
   const size_t channels = layout.channels;
-  if (samples_in_memory<uint8_t>(layout))
+  if (samples_in_memory<uint8_t>(layout, {}))
     std::memcpy(samples, row + x * channels, count * channels);
   else
     unpack(layout, row, x, count, samples);
@@ -113,7 +113,7 @@ void unpack_pixels(const VectorLoops &, const PlaneLayout &layout, const uint8_t
 void pack_pixels(const VectorLoops &, const PlaneLayout &layout, const uint8_t *samples, int x, int count,
                  uint8_t *row) {
   const size_t channels = layout.channels;
-  if (samples_in_memory<uint8_t>(layout))
+  if (samples_in_memory<uint8_t>(layout, {}))
     std::memcpy(row + x * channels, samples, count * channels);
   else
     pack(layout, samples, x, count, row);

@@ -92,13 +92,16 @@ struct JobTile {
   int width() const { return x1 - x0; }
 };
 
-// Whether a row in memory is the same bytes as a row of samples. Samples are uint8_t for containers of 8 bits, else
-// uint16_t.
+// Whether rows in memory are the same bytes as rows of samples, and aligned like them. Samples are uint8_t for
+// containers of 8 bits, else uint16_t.
 template <typename T>
-bool samples_in_memory(const PlaneLayout &layout) {
-  if (sizeof(T) == 2 || !layout.dense()) return false;
+bool samples_in_memory(const PlaneLayout &layout, const PlaneView &view) {
+  constexpr bool kLittleEndianHost = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
+  constexpr Container kContainer = sizeof(T) == 1 ? Container::U8 : Container::U16;
+  if (!layout.dense() || layout.container != kContainer || (sizeof(T) > 1 && !kLittleEndianHost)) return false;
+  if ((reinterpret_cast<uintptr_t>(view.data) | static_cast<uintptr_t>(view.pitch)) % alignof(T)) return false;
   return std::all_of(layout.channel, layout.channel + layout.channels,
-                     [](const ChannelLayout &c) { return c.depth == 8 && c.shift == 0; });
+                     [](const ChannelLayout &c) { return c.depth == 8 * int{sizeof(T)} && c.shift == 0; });
 }
 
 // Converts `count` pixels from pixel x of a row of memory to samples with interleaved channels, and back.
@@ -204,9 +207,8 @@ template <typename T>
 const T *samples_of(const Job &job, const JobTile &tile, const PlaneView &view, int y, T *row) {
   const uint8_t *memory = view.data + y * view.pitch;
   const int channels = job.layout->channels;
-  if constexpr (sizeof(T) == 1)
-    if (samples_in_memory<T>(*job.layout) && tile.width() * channels >= kVectorBlock)
-      return memory + tile.x0 * channels;
+  if (samples_in_memory<T>(*job.layout, view) && tile.width() * channels >= kVectorBlock)
+    return reinterpret_cast<const T *>(memory) + tile.x0 * channels;
   unpack_pixels(*job.loops, *job.layout, memory, tile.x0, tile.width(), row);
   return row;
 }

@@ -48,9 +48,10 @@ const std::vector<const VectorLoops *> &vector_levels() {
     std::vector<const VectorLoops *> list = {&vector_loops_baseline()};
 #ifdef __x86_64__
     __builtin_cpu_init();
-    if (__builtin_cpu_supports("avx2")) list.push_back(&vector_loops_avx2());
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) list.push_back(&vector_loops_avx2());
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-        __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vbmi"))
+        __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vbmi") &&
+        __builtin_cpu_supports("avx512vnni"))
       list.push_back(&vector_loops_avx512());
 #endif
     return list;

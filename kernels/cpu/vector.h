@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
 // The loops over the samples of a row, compiled for each kind of vector unit and chosen at run time. All arithmetic is
-// in integers and exact, or exact modulo 2^16 where the caller has made sure that the final result fits, so every level
+// on integers and exact, or exact modulo 2^16 where the caller has made sure that the final result fits, so every level
 // gives the same numbers.
 #pragma once
 
+#include <cfloat>
 #include <cstdint>
 #include <vector>
 
@@ -34,6 +35,11 @@ constexpr int pair_zero(uint8_t) {
 constexpr int pair_zero(uint16_t) {
   return 1 << 15;
 }
+
+// Sums in doubles are of integers of at most this magnitude. Doubles hold them exactly with one bit to spare for a
+// fraction, and one for the conversion to integers, see vector_loops.h. That relies on operations in double precision,
+// which 32-bit x86 does not have.
+constexpr int64_t kExactInDouble = FLT_EVAL_METHOD == 0 ? int64_t{1} << 51 : 0;
 
 template <typename In>
 struct Tap {
@@ -78,6 +84,8 @@ class VectorLoops {
   virtual void sum(const Tap<uint16_t> *taps, int count, int64_t start, int64_t *out, int n) const = 0;
   virtual void sum(const Tap<int32_t> *taps, int count, int32_t start, int32_t *out, int n) const = 0;
   virtual void sum(const Tap<int64_t> *taps, int count, int64_t start, int64_t *out, int n) const = 0;
+  // Integers; no sum of some of the products is above kExactInDouble.
+  virtual void sum(const Tap<double> *taps, int count, double start, double *out, int n) const = 0;
 
   // out[s] = pair_of(in[s] - zero, in[s + distance] - zero) with the pair_zero of the samples.
   virtual void pair(const uint8_t *in, int distance, int32_t *out, int n) const = 0;
@@ -98,6 +106,15 @@ class VectorLoops {
   // out[s] = in[s] >> shift; `out` may be `in`. n: blocks
   virtual void shift(const int32_t *in, int shift, int32_t *out, int n) const = 0;
   virtual void shift(const int64_t *in, int shift, int64_t *out, int n) const = 0;
+
+  // Converts integers up to kExactInDouble.
+  virtual void convert(const uint8_t *in, double *out, int n) const = 0;
+  virtual void convert(const uint16_t *in, double *out, int n) const = 0;
+  virtual void convert(const double *in, int64_t *out, int n) const = 0;
+
+  // out[s] = floor(in[s] / 2^shift + 1 / 2) for integers up to kExactInDouble and shifts from 1 on; `out` may be `in`.
+  // n: blocks
+  virtual void shift_rounded(const double *in, int shift, double *out, int n) const = 0;
 
   // out[s] += in[s] * 2^shift. n: blocks
   virtual void add_shifted(const int32_t *in, int shift, int64_t *out, int n) const = 0;

@@ -11,9 +11,9 @@
 
 // The target applies from here on, below the includes, so that nothing that other files share is compiled for it.
 #ifdef __clang__
-#pragma clang attribute push(__attribute__((target("avx2"))), apply_to = function)
+#pragma clang attribute push(__attribute__((target("avx2,fma"))), apply_to = function)
 #else
-#pragma GCC target("avx2")
+#pragma GCC target("avx2,fma")
 #endif
 
 #define CUDACONV_LEVEL "avx2"

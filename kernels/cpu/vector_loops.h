@@ -43,7 +43,8 @@ CUDACONV_INLINE inline V larger(V a, V b) {
   return a > b ? a : b;
 }
 
-// Unsigned type for sums modulo a power of two, since overflow of signed integers is undefined.
+// Unsigned type for sums modulo a power of two, since overflow of signed integers is undefined; sums of doubles are
+// exact.
 template <typename Acc>
 struct Modular {
   using type = uint32_t;
@@ -51,6 +52,10 @@ struct Modular {
 template <>
 struct Modular<int64_t> {
   using type = uint64_t;
+};
+template <>
+struct Modular<double> {
+  using type = double;
 };
 
 // Largest group of a list's items that is processed at a time, so that their pointers stay in registers.
@@ -119,17 +124,17 @@ CUDACONV_INLINE inline void store(Vector v, int32_t *out) {
   __builtin_memcpy(out, &v, sizeof v);
 }
 
-// In each 32-bit lane, the product of the first halves plus the product of the second halves.
-CUDACONV_INLINE inline Vector multiply_pairs(Vector a, Vector b) {
+// In each 32-bit lane, sum plus the product of the first halves plus the product of the second halves.
+CUDACONV_INLINE inline Vector add_pair_products(Vector sum, Vector a, Vector b) {
 #if CUDACONV_VECTOR == 64
-  return (Vector)_mm512_madd_epi16((__m512i)a, (__m512i)b);
+  return (Vector)_mm512_dpwssd_epi32((__m512i)sum, (__m512i)a, (__m512i)b);
 #elif CUDACONV_VECTOR == 32
-  return (Vector)_mm256_madd_epi16((__m256i)a, (__m256i)b);
+  return sum + (Vector)_mm256_madd_epi16((__m256i)a, (__m256i)b);
 #elif defined(__SSE2__)
-  return (Vector)_mm_madd_epi16((__m128i)a, (__m128i)b);
+  return sum + (Vector)_mm_madd_epi16((__m128i)a, (__m128i)b);
 #else
   using Signed = int32_t __attribute__((vector_size(CUDACONV_VECTOR)));
-  return (Vector)(((Signed)(a << 16) >> 16) * ((Signed)(b << 16) >> 16)) +
+  return sum + (Vector)(((Signed)(a << 16) >> 16) * ((Signed)(b << 16) >> 16)) +
          (Vector)(((Signed)a >> 16) * ((Signed)b >> 16));
 #endif
 }
@@ -144,7 +149,8 @@ CUDACONV_INLINE inline void sum_of_pairs(const Tap<int32_t> *taps, int high, int
     Vector sum[kVectors] = {};
     const auto add = [&](const Tap<int32_t> &tap) CUDACONV_INLINE {
       const Vector coefficient = Vector{} + static_cast<uint32_t>(tap.coefficient);
-      for (int v = 0; v < kVectors; v++) sum[v] += multiply_pairs(load(tap.in + begin + v * kLanes), coefficient);
+      for (int v = 0; v < kVectors; v++)
+        sum[v] = add_pair_products(sum[v], load(tap.in + begin + v * kLanes), coefficient);
     };
     for (int k = 0; k < high; k++) add(taps[k]);
     for (Vector &v : sum) v = (v << 16) + start;
@@ -184,6 +190,26 @@ void pair_samples(const T *in, int distance, int zero, int32_t *out, int n) {
 template <typename In, typename Out>
 void shift_sums(const In *in, int shift, Out *out, int n) {
   for_blocks(n, [=](int s) CUDACONV_INLINE { out[s] = static_cast<Out>(in[s] >> shift); });
+}
+
+// Added to doubles up to kExactInDouble, this rounds them to integers: those are the only doubles from 2 to 4 times
+// kExactInDouble, and their bit patterns are consecutive.
+constexpr double kRounder = 3.0 * (int64_t{1} << 51);
+
+inline void doubles_to_integers(const double *in, int64_t *out, int n) {
+  int64_t zero;
+  __builtin_memcpy(&zero, &kRounder, sizeof zero);
+  for_samples(n, [=](int s) CUDACONV_INLINE {
+    const double v = in[s] + kRounder;
+    __builtin_memcpy(out + s, &v, sizeof v);
+    out[s] -= zero;
+  });
+}
+
+// Half a unit is added first: then no number lies midway between two multiples of 2^shift, and those that did round up.
+inline void shift_rounded_doubles(const double *in, int shift, double *out, int n) {
+  const double factor = 1.0 / static_cast<double>(int64_t{1} << shift), half = factor / 2;
+  for_blocks(n, [=](int s) CUDACONV_INLINE { out[s] = in[s] * factor + half + kRounder - kRounder; });
 }
 
 inline void add_shifted_sums(const int32_t *in, int shift, int64_t *out, int n) {
@@ -421,6 +447,7 @@ class Loops final : public VectorLoops {
   CUDACONV_SUM(uint16_t, int64_t)
   CUDACONV_SUM(int32_t, int32_t)
   CUDACONV_SUM(int64_t, int64_t)
+  CUDACONV_SUM(double, double)
 #undef CUDACONV_SUM
 
   void pair(const uint8_t *in, int distance, int32_t *out, int n) const override {
@@ -447,6 +474,19 @@ class Loops final : public VectorLoops {
   CUDACONV_SHIFT(int32_t, int32_t)
   CUDACONV_SHIFT(int64_t, int64_t)
 #undef CUDACONV_SHIFT
+
+  void convert(const uint8_t *in, double *out, int n) const override {
+    for_samples(n, [=](int s) CUDACONV_INLINE { out[s] = in[s]; });
+  }
+  void convert(const uint16_t *in, double *out, int n) const override {
+    for_samples(n, [=](int s) CUDACONV_INLINE { out[s] = in[s]; });
+  }
+  void convert(const double *in, int64_t *out, int n) const override {
+    doubles_to_integers(in, out, n);
+  }
+  void shift_rounded(const double *in, int shift, double *out, int n) const override {
+    shift_rounded_doubles(in, shift, out, n);
+  }
 
   void add_shifted(const int32_t *in, int shift, int64_t *out, int n) const override {
     add_shifted_sums(in, shift, out, n);

@@ -2,7 +2,9 @@
 //
 // The CUDA backend against the CPU backend, all bytes of a frame, where kernels do what the small frames of the
 // conformance test do not reach: strips of wide masks at both ends of a row, wide Gaussians in several tiles, large
-// means, and mosaics in slices.
+// means, and mosaics in slices; and frames at odd addresses.
+#include <algorithm>
+#include <cstdint>
 #include <cstdio>
 #include <functional>
 #include <memory>
@@ -16,6 +18,52 @@
 namespace cudaconv::test {
 
 namespace {
+
+// A copy of a frame of dense planes whose rows are an odd number of bytes apart and begin at an odd address.
+class OddFrame {
+ public:
+  OddFrame(const FrameLayout &layout, const FrameView &frame) {
+    for (int i = 0; i < layout.planes; i++) {
+      const PlaneLayout &plane = layout.plane[i];
+      const size_t row = static_cast<size_t>(plane.width) * plane.channels * plane.bytes_per_container();
+      planes_.push_back({row, static_cast<size_t>(plane.height), std::vector<uint8_t>(2 + plane.height * pitch(row))});
+      for_rows(i, frame, [&](uint8_t *to, const uint8_t *from) { std::copy_n(from, row, to); });
+    }
+  }
+
+  FrameView view() {
+    FrameView v;
+    for (size_t i = 0; i < planes_.size(); i++)
+      v.plane[i] = {first_row(i), static_cast<ptrdiff_t>(pitch(planes_[i].row))};
+    return v;
+  }
+
+  bool has_bytes_of(const FrameView &frame) {
+    bool equal = true;
+    for (size_t i = 0; i < planes_.size(); i++)
+      for_rows(i, frame, [&](uint8_t *a, const uint8_t *b) { equal &= std::equal(a, a + planes_[i].row, b); });
+    return equal;
+  }
+
+ private:
+  struct Plane {
+    size_t row, height;  // bytes of a row, rows
+    std::vector<uint8_t> bytes;
+  };
+
+  static size_t pitch(size_t row) { return row + 1 + row % 2; }
+  uint8_t *first_row(size_t i) {
+    uint8_t *data = planes_[i].bytes.data();
+    return data + (reinterpret_cast<uintptr_t>(data) % 2 ? 0 : 1);
+  }
+  template <typename F>
+  void for_rows(size_t i, const FrameView &frame, F f) {
+    for (size_t y = 0; y < planes_[i].height; y++)
+      f(first_row(i) + y * pitch(planes_[i].row), frame.plane[i].data + y * frame.plane[i].pitch);
+  }
+
+  std::vector<Plane> planes_;
+};
 
 class Comparison {
  public:
@@ -36,6 +84,27 @@ class Comparison {
     failed_++;
     std::printf("FAILED mask=%s size=%d sigma=%g border=%s, %s %dx%d%s\n", mask_nick(settings.mask), settings.size,
                 settings.sigma, border_nick(settings.border), format, width, height, regions.active ? ", regions" : "");
+  }
+
+  // Filters a frame whose planes begin at odd addresses and have an odd pitch by both backends, and compares its bytes
+  // with those of an aligned frame.
+  void run_at_odd_addresses(const FilterSettings &settings, const char *format, int width, int height) {
+    const FrameLayout layout = format_named(format).layout(width, height);
+    const auto plan = make_plan(settings, layout);
+    Random random(static_cast<uint64_t>(width));
+    GuardedFrame source(layout, {0, 0, 16, 0}), want(layout, {0, 0, 16, 0});
+    source.fill(random);
+    cpu_->retire(cpu_->submit(plan, source.view(), want.view(), {}));
+    OddFrame from(layout, source.view());
+    for (Backend *backend : {cpu_.get(), cuda_.get()}) {
+      OddFrame to(layout, source.view());
+      backend->retire(backend->submit(plan, from.view(), to.view(), {}));
+      frames_++;
+      if (to.has_bytes_of(want.view())) continue;
+      failed_++;
+      std::printf("FAILED mask=%s size=%d, %s %dx%d at odd addresses by %s\n", mask_nick(settings.mask), settings.size,
+                  format, width, height, backend == cpu_.get() ? "the CPU" : "CUDA");
+    }
   }
 
   int finish() const {
@@ -151,6 +220,18 @@ void compare_means(Comparison &comparison) {
     }
 }
 
+// Samples of 16 bits that cannot be used where they lie, since their addresses are odd; and rows of several planes.
+void compare_odd_addresses(Comparison &comparison) {
+  for (const char *format : {"GRAY16_LE", "ARGB64", "P010_10LE", "GRAY8"})
+    for (const Mask mask : {Mask::Gauss3, Mask::Gauss, Mask::Dilate, Mask::Median, Mask::Tophat, Mask::Mosaic}) {
+      FilterSettings s;
+      s.mask = mask;
+      s.chroma = Chroma::Filter;
+      s.border = mask == Mask::Dilate ? Border::Keep : Border::Replicate;
+      comparison.run_at_odd_addresses(s, format, 150, 20);
+    }
+}
+
 // Blocks so tall that several thread blocks share one, in whole frames and in boxes of regions.
 void compare_mosaics(Comparison &comparison) {
   for (const char *format : {"GRAY8", "NV12", "I420", "v308", "RGBA", "P010_10LE"})
@@ -181,6 +262,7 @@ int compare_backends() {
   compare_deep_blurs(comparison);
   compare_means(comparison);
   compare_mosaics(comparison);
+  compare_odd_addresses(comparison);
   return comparison.finish();
 }
 

@@ -2,6 +2,7 @@
 //
 // The limits of settings: what is just within them filters as the reference does, what is just beyond is refused. And
 // sums that just fit the lanes that they are computed in, or just do not.
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "backend.h"
+#include "cpu/vector.h"
 #include "error.h"
 #include "formats.h"
 #include "guarded_frame.h"
@@ -254,6 +256,56 @@ void test_sums_that_just_fit() {
   }
 }
 
+// Masks that separate into factors of 15 bits, whose sums are from a part of what doubles hold exactly up to many times
+// that.
+void test_sums_around_those_of_doubles() {
+  const FrameLayout layout = format_named("GRAY16_LE").layout(70, 5);
+  Random random(5);
+  for (const int side : {3, 5, 7, 9, 11, 15, 31})
+    for (const bool signs : {false, true}) {
+      std::vector<double> row, column, value;
+      double sum = 0;
+      for (int i = 0; i < side; i++)
+        for (std::vector<double> *factors : {&row, &column})
+          factors->push_back((32767 - static_cast<int>(random() % 9)) * (signs && random() % 2 ? -1.0 : 1.0));
+      for (const double c : column)
+        for (const double r : row) {
+          value.push_back(c * r);
+          sum += c * r;
+        }
+      for (const double divisor : {std::min(std::fabs(sum), 0x1p32), 3.0 * side})
+        expect_as_reference(custom(side, side, value, divisor), layout,
+                            std::to_string(side) + " rows of factors by " + std::to_string(divisor));
+    }
+}
+
+// Doubles of integers at both ends of what they hold, and halves of units of either sign, at every level of the loops.
+void test_integers_in_doubles() {
+  constexpr int64_t kMost = int64_t{1} << 51;
+  for (const VectorLoops *loops : vector_levels())
+    for (int shift = 1; shift <= 40; shift++) {
+      const int64_t unit = int64_t{1} << shift;
+      std::vector<int64_t> number = {0, kMost, -kMost, kMost - 1, 1 - kMost};
+      for (const int64_t n : {int64_t{0}, int64_t{1}, int64_t{2}, int64_t{255}, kMost / unit - 2})
+        for (const int64_t sign : {-1, 1})
+          for (const int64_t more : {-1, 0, 1}) {
+            number.push_back(sign * n * unit + unit / 2 + more);
+            number.push_back(sign * n * unit + more);
+          }
+      number.resize(2 * kVectorBlock, 7);
+      const std::vector<double> in(number.begin(), number.end());
+      std::vector<double> shifted(in.size());
+      std::vector<int64_t> out(in.size()), shifted_out(in.size());
+      const int n = static_cast<int>(in.size());
+      loops->shift_rounded(in.data(), shift, shifted.data(), n);
+      loops->convert(in.data(), out.data(), n);
+      loops->convert(shifted.data(), shifted_out.data(), n);
+      bool right = out == number;
+      for (size_t i = 0; i < number.size(); i++) right &= shifted_out[i] == (number[i] + unit / 2) >> shift;
+      expect(right, std::string("doubles of integers by ") + loops->level() + " shifted by " + std::to_string(shift));
+    }
+}
+
 // Weights in fixed point add up to the right sum, are symmetric, and each is within one unit of its exact value.
 void test_weights() {
   for (const int side : {1, 3, 5, 9, 31, 101})
@@ -421,6 +473,8 @@ int run() {
   test_windows_of_methods();
   test_sides_of_text();
   test_sums_that_just_fit();
+  test_sums_around_those_of_doubles();
+  test_integers_in_doubles();
   test_weights();
   test_regions_of_any_size();
   test_towers();
