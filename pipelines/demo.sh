@@ -23,8 +23,8 @@ begin "looking for what the build needs"
 install_packages
 
 begin "building ($(build_time) the first time)"
-# shellcheck disable=SC2046  # gpu_option prints one option or none
-configure build $(gpu_option)
+# shellcheck disable=SC2046  # gpu_options prints several options or none
+configure build $(gpu_options)
 build build gst/libgstcudaconv.so pipelines/cudaconv-play
 
 out=build/demo

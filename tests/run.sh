@@ -21,8 +21,8 @@ fi
 install_packages
 
 begin "building (some minutes the first time)"
-# shellcheck disable=SC2046  # gpu_option prints one option or none
-configure build -Dstandin=enabled $(gpu_option)
+# shellcheck disable=SC2046  # gpu_options prints several options or none
+configure build -Dstandin=enabled $(gpu_options)
 build build all meson-test-prereq meson-benchmark-prereq
 
 failed=0

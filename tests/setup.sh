@@ -87,18 +87,21 @@ install_missing() {
 # How long the first build takes on two cores.
 build_time() { if command -v nvcc >/dev/null; then echo "about six minutes"; else echo "a minute or two"; fi; }
 
-# The GPUs to compile for, as a Meson option: those of this machine. Without a GPU it is one recent generation, to see
-# that the code compiles, since each generation takes minutes. For a GPU that nvcc does not know it is an old generation
-# and a recent one: newer GPUs run the PTX.
-gpu_option() {
+# The GPUs to compile for, as Meson options: those of this machine. Without a GPU it is one recent generation, to see
+# that the code compiles, since each generation takes minutes; nothing runs that code, so nvcc hardly optimizes it. For
+# a GPU that nvcc does not know it is an old generation and a recent one: newer GPUs run the PTX.
+gpu_options() {
   command -v nvcc >/dev/null || return 0
-  local known arch archs=()
+  local known arch archs=() fast=
   known=$(nvcc --list-gpu-arch)
   for arch in $(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | tr -d . | sort -u); do
     if grep -qx "compute_$arch" <<<"$known"; then archs+=("$arch"); else archs=(75 90); break; fi
   done
-  [ ${#archs[@]} -gt 0 ] || archs=(90)
-  (IFS=, && echo "-Dcuda-arch=${archs[*]}")
+  if [ ${#archs[@]} = 0 ]; then
+    archs=(90)
+    [[ $(nvcc --help) != *--Ofast-compile* ]] || fast=--Ofast-compile=max  # older ones do not have it
+  fi
+  (IFS=, && echo "-Dcuda-arch=${archs[*]} -Dnvcc-args=$fast")
 }
 
 # Configures a build folder, and does so again only where something has changed: configure FOLDER [MESON OPTION...]. A
