@@ -48,6 +48,7 @@ void with_operation(const RowContext<T> &context, F f) {
       if (pass.wide && !mask.separable()) return run(LinearOp<T, WidePairSum<T>>(context));
       if (pass.wide && DoubleSum<T>::can(context, mask)) return run(LinearOp<T, DoubleSum<T>>(context));
       if (pass.wide) return run(LinearOp<T, MaskSum<T, Wide>>(context));
+      if (!mask.separable()) return run(LinearOp<T, DensePairSum<T>>(context));
       if (PairSum<T>::can(context, mask)) return run(LinearOp<T, PairSum<T>>(context));
       return run(LinearOp<T, MaskSum<T, Normal>>(context));
     }
@@ -148,17 +149,22 @@ void run_tile(const Job &job, const JobTile &tile, Scratch &scratch) {
   if (job.coarse) return write_rows(BlurRows<T>(job, tile, scratch));
   if (job.pass->op == Op::WeightedMean) return write_rows(*make_weighted_rows<T>(job, tile, scratch));
   const int radius = job.pass->radius_y, channels = job.layout->channels;
-  // The window keeps one row more than the mask covers: the row that leaves it.
-  RowWindow<T> window(job, tile, scratch, job.pass->height() + 1);
+  // The window keeps one row more than the masks of the rows that are computed together cover: the row that leaves it.
+  RowWindow<T> window(job, tile, scratch, job.pass->height() + kRowsAtATime);
   const RowContext<T> context = {job, window, scratch, channels, tile.width() * channels, tile.y0};
   with_operation(context, [&](auto &op) {
     const auto enter = [&](int y) {
       window.enter(y);
       op.enter(y);
     };
-    for (int y = tile.y0 - radius; y < tile.y0 + radius && !job.cancellation->requested(); y++) enter(y);
-    for (int y = tile.y0; y < tile.y1 && !job.cancellation->requested(); y++) {
-      enter(y + radius);
+    constexpr int kTogether = kRowsTogetherOf<std::decay_t<decltype(op)>>;
+    int next = tile.y0 - radius;
+    for (int y = tile.y0; y < tile.y1; y++) {
+      const int last = std::min(y + kTogether - 1 - (y - tile.y0) % kTogether, tile.y1 - 1);
+      for (; next <= last + radius; next++) {
+        if (job.cancellation->requested()) return;
+        enter(next);
+      }
       op.filter(y, results.begin(y));
       results.end(y);
     }

@@ -2,7 +2,8 @@
 //
 // The operations of the CPU backend on a window of rows. An operation turns the rows around y into a row of samples:
 // enter(y) is called as rows come in, in rising order, then filter(y, out) once the window's last row, y + radius_y,
-// has entered.
+// has entered. An operation that computes several rows of results at a time, see kRowsTogetherOf, gets the rows of
+// their windows before the first of them is asked for.
 //
 // Sums are kept in the narrowest integers that provably hold them. A type Lanes names the types of row sums and of
 // totals.
@@ -11,6 +12,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <type_traits>
 #include <vector>
 
 #include "cpu/pair_sums.h"
@@ -240,9 +242,17 @@ class NarrowOp {
   uint16_t *total_;
 };
 
+// How many rows of results an operation computes at a time. It then needs the rows of the windows of all of them.
+template <typename Op, typename = void>
+constexpr int kRowsTogetherOf = 1;
+template <typename Op>
+constexpr int kRowsTogetherOf<Op, std::void_t<decltype(Op::kRowsTogether)>> = Op::kRowsTogether;
+
 template <typename T, typename SumType>
 class LinearOp {
  public:
+  static constexpr int kRowsTogether = kRowsTogetherOf<SumType>;
+
   explicit LinearOp(const RowContext<T> &context)
       : context_(context),
         sum_(context, context.pass().mask[0], 0),

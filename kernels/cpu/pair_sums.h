@@ -17,69 +17,82 @@ inline SumRange range_of(const std::vector<int32_t> &coefficients, int64_t large
   return range;
 }
 
-// A weighted sum of pairs from several rows.
+// factor times the sum of the coefficients, modulo 2^32.
+inline uint32_t times(int32_t factor, const std::vector<int32_t> &coefficients) {
+  uint32_t sum = 0;
+  for (int32_t c : coefficients) sum += static_cast<uint32_t>(factor) * static_cast<uint32_t>(c);
+  return sum;
+}
+
+// Weighted sums of pairs from several rows: those of kRows rows of results.
+template <int kRows>
 class PairTerms {
  public:
-  // Adds both halves of the pairs from index x of a row on, each half with a coefficient.
-  void add(int row, int x, int32_t first, int32_t second) {
-    const int32_t low = pair_of(first, second), high = pair_of(upper(first), upper(second));
-    if (high) list_.insert(list_.begin() + high_++, {row, x, high});
-    if (low) list_.push_back({row, x, low});
+  // Adds both halves of the pairs from index x of a row on, each half with a coefficient in each sum.
+  void add(int row, int x, const int32_t (&first)[kRows], const int32_t (&second)[kRows]) {
+    Term low = {row, x, {}}, high = low;
+    for (int r = 0; r < kRows; r++) {
+      low.coefficients[r] = pair_of(first[r], second[r]);
+      high.coefficients[r] = pair_of(upper(first[r]), upper(second[r]));
+    }
+    if (any(high)) list_.insert(list_.begin() + high_++, high);
+    if (any(low)) list_.push_back(low);
   }
 
   template <typename Row, typename Sum>
   void sum(Row row, Sum f) {
     taps_.clear();
-    for (const Term &t : list_) taps_.push_back({row(t.row) + t.x, t.coefficients});
+    for (const Term &t : list_) {
+      taps_.push_back({row(t.row) + t.x, {}});
+      std::copy_n(t.coefficients, kRows, taps_.back().coefficients);
+    }
     f(taps_.data(), high_, static_cast<int>(taps_.size()));
   }
 
  private:
-  // The part of a coefficient above its low 16 bits, which are taken as a signed number.
-  static int32_t upper(int32_t c) { return (c - static_cast<int16_t>(c)) >> 16; }
-
   struct Term {
     int row, x;
-    int32_t coefficients;
+    int32_t coefficients[kRows];
   };
+
+  // The part of a coefficient above its low 16 bits, which are taken as a signed number.
+  static int32_t upper(int32_t c) { return (c - static_cast<int16_t>(c)) >> 16; }
+  static bool any(const Term &term) {
+    return std::any_of(term.coefficients, term.coefficients + kRows, [](int32_t c) { return c != 0; });
+  }
+
   std::vector<Term> list_;
   int high_ = 0;  // how many terms at the front count 2^16-fold
-  std::vector<Tap<int32_t>> taps_;
+  std::vector<PairTap<kRows>> taps_;
 };
 
-// The sums of a mask in pairs: pairs of neighbours in a row or, if the mask separates, of row sums one below the other,
-// those of rows y and y + 1 with y even.
+// The sums of a mask that separates, in pairs: of neighbours in a row, and of row sums one below the other, those of
+// rows y and y + 1 with y even.
 template <typename T>
 class PairSum {
  public:
   using Total = int32_t;
 
   static bool can(const RowContext<T> &context, const IntegerMask &mask) {
-    if (context.pass().wide) return false;
-    if (!mask.separable()) return true;
+    if (context.pass().wide || !mask.separable()) return false;
     const SumRange range = range_of_rows(context, mask);
     return range.high - zero_of(range) <= INT16_MAX && range.low - zero_of(range) >= INT16_MIN;
   }
 
   PairSum(const RowContext<T> &context, const IntegerMask &mask, int32_t start)
       : context_(context), mask_(mask), start_(static_cast<uint32_t>(start)), width_(context.pass().width()) {
-    const int length = context.window.length(), height = context.pass().height();
-    if (!mask.separable()) {
-      rows_ = Ring<int32_t>(context.scratch, length, height);
-      for (int j = 0; j < height; j++) add_row(window_, j, &mask.value[j * width_]);
-      start_ += times(pair_zero(T{}), mask.value);
-      return;
-    }
+    const int height = context.pass().height();
     rows_ = Ring<int32_t>(context.scratch, context.samples, (height + 1) / 2);
     const auto factor = [&](int j) { return j >= 0 && j < height ? mask.column[j] : 0; };
     for (int odd : {0, 1})
-      for (int j = -odd; j < height; j += 2) column_[odd].add((j + odd) / 2, 0, factor(j), factor(j + 1));
+      for (int j = -odd; j < height; j += 2) column_[odd].add((j + odd) / 2, 0, {factor(j)}, {factor(j + 1)});
     const int32_t zero = zero_of(range_of_rows(context, mask));
     start_ += times(zero, mask.column);
     row_start_ = static_cast<uint32_t>(half_of(mask) - zero * (1 << mask.row_shift));
     if (mask.row_shift) {
-      pairs_ = context.scratch.template take<int32_t>(whole_blocks(length) + kVectorBlock);
-      add_row(row_, 0, mask.row.data());
+      pairs_ = context.scratch.template take<int32_t>(whole_blocks(context.window.length()) + kVectorBlock);
+      for (int i = 0; i < width_; i += 2)
+        row_.add(0, i * context.channels, {mask.row[i]}, {i + 1 < width_ ? mask.row[i + 1] : 0});
       row_start_ += times(pair_zero(T{}), mask.row);
     } else {
       sums_ = context.scratch.template take<uint16_t>(context.blocks());
@@ -89,14 +102,12 @@ class PairSum {
   void enter(int y) {
     const T *row = context_.window[y];
     const VectorLoops &loops = context_.loops();
-    const int channels = context_.channels, length = context_.blocks() + (width_ - 1) * channels;
+    const int channels = context_.channels;
     const bool second = y & 1;
-    if (!mask_.separable()) {
-      loops.pair(row, channels, rows_[y], length);
-    } else if (mask_.row_shift) {
-      loops.pair(row, channels, pairs_, length);
+    if (mask_.row_shift) {
+      loops.pair(row, channels, pairs_, context_.blocks() + (width_ - 1) * channels);
       row_.sum([&](int) { return pairs_; },
-               [&](const Tap<int32_t> *taps, int high, int count) {
+               [&](const PairTap<1> *taps, int high, int count) {
                  loops.sum_pairs(taps, high, count, row_start_, mask_.row_shift, second, rows_[y >> 1],
                                  context_.blocks());
                });
@@ -113,29 +124,14 @@ class PairSum {
 
   void filter(int y, int32_t *out) {
     const int top = y - context_.pass().radius_y;
-    const auto sum = [&](const Tap<int32_t> *taps, int high, int count) {
-      context_.loops().sum_pairs(taps, high, count, start_, out, context_.blocks());
-    };
-    if (mask_.separable())
-      column_[top & 1].sum([&](int j) { return rows_[(top >> 1) + j]; }, sum);
-    else
-      window_.sum([&](int j) { return rows_[top + j]; }, sum);
+    column_[top & 1].sum([&](int j) { return rows_[(top >> 1) + j]; },
+                         [&](const PairTap<1> *taps, int high, int count) {
+                           context_.loops().sum_pairs(taps, high, count, start_, out, context_.blocks());
+                         });
   }
 
  private:
-  void add_row(PairTerms &terms, int row, const int32_t *coefficient) {
-    for (int i = 0; i < width_; i += 2)
-      terms.add(row, i * context_.channels, coefficient[i], i + 1 < width_ ? coefficient[i + 1] : 0);
-  }
-
   static int32_t half_of(const IntegerMask &mask) { return mask.row_shift ? 1 << (mask.row_shift - 1) : 0; }
-
-  // factor times the sum of the coefficients, modulo 2^32.
-  static uint32_t times(int32_t factor, const std::vector<int32_t> &coefficients) {
-    uint32_t sum = 0;
-    for (int32_t c : coefficients) sum += static_cast<uint32_t>(factor) * static_cast<uint32_t>(c);
-    return sum;
-  }
 
   // The range of row sums; zero_of() is subtracted from them so that they fit 16 bits.
   static SumRange range_of_rows(const RowContext<T> &context, const IntegerMask &mask) {
@@ -150,24 +146,105 @@ class PairSum {
   uint32_t start_, row_start_ = 0;
   const int width_;
   Ring<int32_t> rows_;
-  int32_t *pairs_ = nullptr;            // pairs of a row's samples
-  uint16_t *sums_ = nullptr;            // sums of a row
-  PairTerms window_, row_, column_[2];  // column_[1]: for windows that begin at an odd row
+  int32_t *pairs_ = nullptr;      // pairs of a row's samples
+  uint16_t *sums_ = nullptr;      // sums of a row
+  PairTerms<1> row_, column_[2];  // column_[1]: for windows that begin at an odd row
   std::vector<Tap<T>> taps_;
 };
 
-// The sums of a mask that does not separate and whose sums need more than 32 bits. Coefficients are split into digits
-// of base 2048, from -1024 to 1023, so that sums of many taps fit 32 bits; those sums are added in 64 bits.
+// What masks that do not separate work on: rows of pairs of neighbours, and sums of kRowsAtATime rows of results at a
+// time.
+template <typename T, typename Total>
+class PairRows {
+ public:
+  explicit PairRows(const RowContext<T> &context)
+      : context_(context),
+        height_(context.pass().height()),
+        rows_(context.scratch, context.window.length(), height_ + kRowsAtATime - 1) {
+    for (Total *&sums : later_) sums = context.scratch.template take<Total>(context.blocks());
+  }
+
+  // The coefficients of column i of a mask of this height with which row j of the window enters the rows of results.
+  // The window of the last one begins kRowsAtATime - 1 rows below that of the first.
+  void coefficients(const std::vector<int32_t> &mask, int j, int i, int32_t (&of)[kRowsAtATime]) const {
+    const int width = context_.pass().width();
+    for (int r = 0; r < kRowsAtATime; r++)
+      of[r] = i < width && j >= r && j - r < height_ ? mask[(j - r) * width + i] : 0;
+  }
+  int window_height() const { return height_ + kRowsAtATime - 1; }
+
+  void enter(int y) {
+    const int length = context_.blocks() + (context_.pass().width() - 1) * context_.channels;
+    context_.loops().pair(context_.window[y], context_.channels, rows_[y], length);
+  }
+
+  // Puts the sums of row y into `out`. For the first of each kRowsAtATime rows, sum(j -> row j of the window, out)
+  // computes those of all of them; rows below the tile come out as anything.
+  template <typename Sum>
+  void filter(int y, Total *out, Sum sum) {
+    const int later = (y - context_.first_y) % kRowsAtATime, top = y - context_.pass().radius_y;
+    if (later) {
+      std::copy_n(later_[later - 1], context_.blocks(), out);
+      return;
+    }
+    Total *sums[kRowsAtATime] = {out};
+    std::copy_n(later_, kRowsAtATime - 1, sums + 1);
+    sum([&](int j) { return rows_[top + j]; }, sums);
+  }
+
+ private:
+  const RowContext<T> &context_;
+  const int height_;
+  Ring<int32_t> rows_;
+  Total *later_[kRowsAtATime - 1];  // sums of rows that come next
+};
+
+// The sums of a mask that does not separate, in pairs of neighbours.
+template <typename T>
+class DensePairSum {
+ public:
+  using Total = int32_t;
+  static constexpr int kRowsTogether = kRowsAtATime;
+
+  DensePairSum(const RowContext<T> &context, const IntegerMask &mask, int32_t start)
+      : context_(context), rows_(context), start_(static_cast<uint32_t>(start) + times(pair_zero(T{}), mask.value)) {
+    int32_t first[kRowsAtATime], second[kRowsAtATime];
+    for (int j = 0; j < rows_.window_height(); j++)
+      for (int i = 0; i < context.pass().width(); i += 2) {
+        rows_.coefficients(mask.value, j, i, first);
+        rows_.coefficients(mask.value, j, i + 1, second);
+        window_.add(j, i * context.channels, first, second);
+      }
+  }
+
+  void enter(int y) { rows_.enter(y); }
+
+  void filter(int y, int32_t *out) {
+    rows_.filter(y, out, [&](auto row, int32_t *const *sums) {
+      window_.sum(row, [&](const PairTap<kRowsAtATime> *taps, int high, int count) {
+        context_.loops().sum_pairs(taps, high, count, start_, sums, context_.blocks());
+      });
+    });
+  }
+
+ private:
+  const RowContext<T> &context_;
+  PairRows<T, int32_t> rows_;
+  const uint32_t start_;
+  PairTerms<kRowsAtATime> window_;
+};
+
+// The sums of a mask that does not separate and whose sums need more than 32 bits. Coefficients are split into signed
+// digits of so few bits that sums of many taps fit 32 bits; those sums are added in 64 bits.
 template <typename T>
 class WidePairSum {
  public:
   using Total = int64_t;
+  static constexpr int kRowsTogether = kRowsAtATime;
 
   WidePairSum(const RowContext<T> &context, const IntegerMask &mask, int64_t start)
-      : context_(context), width_(context.pass().width()), start_(start) {
-    const int height = context.pass().height();
-    rows_ = Ring<int32_t>(context.scratch, context.window.length(), height);
-    sums_ = context.scratch.template take<int32_t>(context.blocks());
+      : context_(context), rows_(context), start_(start) {
+    for (int32_t *&sums : sums_) sums = context.scratch.template take<int32_t>(context.blocks());
     for (int32_t c : mask.value) start_ += int64_t{pair_zero(T{})} * c;
     std::vector<int32_t> rest = mask.value, digits(rest.size());
     for (int shift = 0; std::any_of(rest.begin(), rest.end(), [](int32_t c) { return c != 0; }); shift += kDigitBits) {
@@ -175,59 +252,68 @@ class WidePairSum {
         digits[i] = (rest[i] & kDigitMask) - ((rest[i] & kDigitHalf) << 1);
         rest[i] = static_cast<int32_t>((int64_t{rest[i]} - digits[i]) >> kDigitBits);
       }
-      add_chunks(digits, height, shift);
+      add_chunks(digits, shift);
     }
   }
 
-  void enter(int y) {
-    const int length = context_.blocks() + (width_ - 1) * context_.channels;
-    context_.loops().pair(context_.window[y], context_.channels, rows_[y], length);
-  }
+  void enter(int y) { rows_.enter(y); }
 
   void filter(int y, int64_t *out) {
-    const int top = y - context_.pass().radius_y, n = context_.blocks();
+    const int n = context_.blocks();
     const VectorLoops &loops = context_.loops();
-    std::fill_n(out, n, start_);
-    for (Chunk &chunk : chunks_)
-      chunk.terms.sum([&](int j) { return rows_[top + j]; },
-                      [&](const Tap<int32_t> *taps, int high, int count) {
-                        loops.sum_pairs(taps, high, count, 0, sums_, n);
-                        loops.add_shifted(sums_, chunk.shift, out, n);
-                      });
+    rows_.filter(y, out, [&](auto row, int64_t *const *totals) {
+      for (int r = 0; r < kRowsAtATime; r++) std::fill_n(totals[r], n, start_);
+      for (Chunk &chunk : chunks_)
+        chunk.terms.sum(row, [&](const PairTap<kRowsAtATime> *taps, int high, int count) {
+          loops.sum_pairs(taps, high, count, 0, sums_, n);
+          for (int r = 0; r < kRowsAtATime; r++) loops.add_shifted(sums_[r], chunk.shift, totals[r], n);
+        });
+    });
   }
 
  private:
-  static constexpr int kDigitBits = 11, kDigitMask = (1 << kDigitBits) - 1, kDigitHalf = 1 << (kDigitBits - 1);
-  // Bound of the sum of absolute digits of a chunk: halves of pairs are at least -2^15, so its sums fit 32 bits.
-  static constexpr int kMostOfChunk = INT32_MAX >> 15;
+  // Two digits for coefficients of 31 bits with 8-bit samples, for those of 23 bits with samples of 16.
+  static constexpr int kDigitBits = sizeof(T) == 1 ? 16 : 12;
+  static constexpr int kDigitMask = (1 << kDigitBits) - 1, kDigitHalf = 1 << (kDigitBits - 1);
+  // Bound of the sum of absolute digits of a chunk, so that its sums fit 32 bits: halves of pairs are at most 255, or
+  // at least -2^15.
+  static constexpr int kMostOfChunk = INT32_MAX / (sizeof(T) == 1 ? 255 : 1 << 15);
 
-  // Pairs whose sum fits 32 bits and counts 2^shift-fold.
+  // Pairs whose sums fit 32 bits and count 2^shift-fold.
   struct Chunk {
     int shift;
-    PairTerms terms;
+    PairTerms<kRowsAtATime> terms;
   };
 
-  void add_chunks(const std::vector<int32_t> &digits, int height, int shift) {
-    int size = kMostOfChunk + 1;
-    for (int j = 0; j < height; j++)
-      for (int i = 0; i < width_; i += 2) {
-        const int32_t *const digit = &digits[j * width_ + i];
-        const int32_t second = i + 1 < width_ ? digit[1] : 0, more = std::abs(digit[0]) + std::abs(second);
-        if (more == 0) continue;
-        size += more;
-        if (size > kMostOfChunk) {
-          chunks_.push_back({shift, {}});
-          size = more;
+  void add_chunks(const std::vector<int32_t> &digits, int shift) {
+    int32_t first[kRowsAtATime], second[kRowsAtATime];
+    int size[kRowsAtATime];
+    std::fill_n(size, kRowsAtATime, kMostOfChunk + 1);
+    for (int j = 0; j < rows_.window_height(); j++)
+      for (int i = 0; i < context_.pass().width(); i += 2) {
+        rows_.coefficients(digits, j, i, first);
+        rows_.coefficients(digits, j, i + 1, second);
+        int more[kRowsAtATime];
+        bool any = false, full = false;
+        for (int r = 0; r < kRowsAtATime; r++) {
+          more[r] = std::abs(first[r]) + std::abs(second[r]);
+          any |= more[r] > 0;
+          full |= size[r] + more[r] > kMostOfChunk;
         }
-        chunks_.back().terms.add(j, i * context_.channels, digit[0], second);
+        if (!any) continue;
+        if (full) {
+          chunks_.push_back({shift, {}});
+          std::fill_n(size, kRowsAtATime, 0);
+        }
+        for (int r = 0; r < kRowsAtATime; r++) size[r] += more[r];
+        chunks_.back().terms.add(j, i * context_.channels, first, second);
       }
   }
 
   const RowContext<T> &context_;
-  const int width_;
+  PairRows<T, int64_t> rows_;
   int64_t start_;
-  Ring<int32_t> rows_;
-  int32_t *sums_ = nullptr;
+  int32_t *sums_[kRowsAtATime];
   std::vector<Chunk> chunks_;
 };
 

@@ -47,6 +47,17 @@ struct Tap {
   int32_t coefficient;
 };
 
+// How many rows of results a mask that does not separate sums at a time: their windows share most rows, so that pairs
+// are loaded once for all of them.
+constexpr int kRowsAtATime = 2;
+
+// A row of pairs, and the coefficients with which it enters the sums of kRows rows of results.
+template <int kRows>
+struct PairTap {
+  const int32_t *in;
+  int32_t coefficients[kRows];
+};
+
 // Rounding in 16-bit lanes. With t = start + sum, the sample
 //
 //   clamp(floor((sum + offset [absolute value] + half) / divisor), 0, max)
@@ -93,10 +104,12 @@ class VectorLoops {
 
   // out[s] = start + the sum over the taps of: first half of in[s] * first half of the coefficient + second half *
   // second half. The first `high` taps count 2^16-fold. All is modulo 2^32. n: blocks
-  virtual void sum_pairs(const Tap<int32_t> *taps, int high, int count, uint32_t start, int32_t *out, int n) const = 0;
+  virtual void sum_pairs(const PairTap<1> *taps, int high, int count, uint32_t start, int32_t *out, int n) const = 0;
+  virtual void sum_pairs(const PairTap<kRowsAtATime> *taps, int high, int count, uint32_t start,
+                         int32_t *const out[kRowsAtATime], int n) const = 0;
 
   // sum_pairs() whose sums are shifted right and stored as one half of out[s], as put_half() does. n: blocks
-  virtual void sum_pairs(const Tap<int32_t> *taps, int high, int count, uint32_t start, int shift, bool second,
+  virtual void sum_pairs(const PairTap<1> *taps, int high, int count, uint32_t start, int shift, bool second,
                          int32_t *out, int n) const = 0;
 
   // Stores in[s] as the first half of out[s] and clears the second half; with `second`, stores it as the second half

@@ -110,83 +110,6 @@ void sum_taps(const Tap<In> *taps, int count, Out start, Out *out, int n) {
   }
 }
 
-// Vectors of pairs, see pair_of(). Compilers do not turn plain loops over pairs into the multiply-add instruction for
-// them.
-constexpr int kLanes = CUDACONV_VECTOR / sizeof(int32_t);
-using Vector = uint32_t __attribute__((vector_size(CUDACONV_VECTOR)));
-
-CUDACONV_INLINE inline Vector load(const int32_t *in) {
-  Vector v;
-  __builtin_memcpy(&v, in, sizeof v);
-  return v;
-}
-CUDACONV_INLINE inline void store(Vector v, int32_t *out) {
-  __builtin_memcpy(out, &v, sizeof v);
-}
-
-// In each 32-bit lane, sum plus the product of the first halves plus the product of the second halves.
-CUDACONV_INLINE inline Vector add_pair_products(Vector sum, Vector a, Vector b) {
-#if CUDACONV_VECTOR == 64
-  return (Vector)_mm512_dpwssd_epi32((__m512i)sum, (__m512i)a, (__m512i)b);
-#elif CUDACONV_VECTOR == 32
-  return sum + (Vector)_mm256_madd_epi16((__m256i)a, (__m256i)b);
-#elif defined(__SSE2__)
-  return sum + (Vector)_mm_madd_epi16((__m128i)a, (__m128i)b);
-#else
-  using Signed = int32_t __attribute__((vector_size(CUDACONV_VECTOR)));
-  return sum + (Vector)(((Signed)(a << 16) >> 16) * ((Signed)(b << 16) >> 16)) +
-         (Vector)(((Signed)a >> 16) * ((Signed)b >> 16));
-#endif
-}
-
-// Sums all taps over a few vectors at a time, whose sums stay in registers until they are passed to finish(first
-// sample, sum).
-template <typename Finish>
-CUDACONV_INLINE inline void sum_of_pairs(const Tap<int32_t> *taps, int high, int count, uint32_t start, int n,
-                                         Finish finish) {
-  constexpr int kVectors = kVectorBlock / kLanes < 8 ? kVectorBlock / kLanes : 8, kStep = kVectors * kLanes;
-  for (int begin = 0; begin < n; begin += kStep) {
-    Vector sum[kVectors] = {};
-    const auto add = [&](const Tap<int32_t> &tap) CUDACONV_INLINE {
-      const Vector coefficient = Vector{} + static_cast<uint32_t>(tap.coefficient);
-      for (int v = 0; v < kVectors; v++)
-        sum[v] = add_pair_products(sum[v], load(tap.in + begin + v * kLanes), coefficient);
-    };
-    for (int k = 0; k < high; k++) add(taps[k]);
-    for (Vector &v : sum) v = (v << 16) + start;
-    for (int k = high; k < count; k++) add(taps[k]);
-    for (int v = 0; v < kVectors; v++) finish(begin + v * kLanes, sum[v]);
-  }
-}
-
-inline void sum_pairs_of(const Tap<int32_t> *taps, int high, int count, uint32_t start, int32_t *out, int n) {
-  sum_of_pairs(taps, high, count, start, n, [=](int s, Vector sum) CUDACONV_INLINE { store(sum, out + s); });
-}
-
-inline void sum_pairs_of(const Tap<int32_t> *taps, int high, int count, uint32_t start, int shift, bool second,
-                         int32_t *out, int n) {
-  if (second)
-    sum_of_pairs(taps, high, count, start, n, [=](int s, Vector sum) CUDACONV_INLINE {
-      store((load(out + s) & 0xffff) | (sum >> shift << 16), out + s);
-    });
-  else
-    sum_of_pairs(taps, high, count, start, n,
-                 [=](int s, Vector sum) CUDACONV_INLINE { store(sum >> shift & 0xffff, out + s); });
-}
-
-inline void put_half_of(const uint16_t *in, bool second, int32_t *out, int n) {
-  if (second)
-    for_blocks(n, [=](int s) CUDACONV_INLINE { out[s] = pair_of(out[s], in[s]); });
-  else
-    for_blocks(n, [=](int s) CUDACONV_INLINE { out[s] = in[s]; });
-}
-
-template <typename T>
-void pair_samples(const T *in, int distance, int zero, int32_t *out, int n) {
-  const T *second = in + distance;
-  for_samples(n, [=](int s) CUDACONV_INLINE { out[s] = pair_of(in[s] - zero, second[s] - zero); });
-}
-
 template <typename In, typename Out>
 void shift_sums(const In *in, int shift, Out *out, int n) {
   for_blocks(n, [=](int s) CUDACONV_INLINE { out[s] = static_cast<Out>(in[s] >> shift); });
@@ -412,6 +335,7 @@ void extremum_of(const T *const *in, int count, T *out, int n) {
 }  // namespace cudaconv
 
 #include "cpu/median_loops.h"
+#include "cpu/pair_loops.h"
 
 namespace cudaconv {
 
@@ -456,13 +380,17 @@ class Loops final : public VectorLoops {
   void pair(const uint16_t *in, int distance, int32_t *out, int n) const override {
     pair_samples(in, distance, pair_zero(*in), out, n);
   }
-  void sum_pairs(const Tap<int32_t> *taps, int high, int count, uint32_t start, int32_t *out, int n) const override {
+  void sum_pairs(const PairTap<1> *taps, int high, int count, uint32_t start, int32_t *out, int n) const override {
+    sum_pairs_of(taps, high, count, start, &out, n);
+  }
+  void sum_pairs(const PairTap<kRowsAtATime> *taps, int high, int count, uint32_t start,
+                 int32_t *const out[kRowsAtATime], int n) const override {
     sum_pairs_of(taps, high, count, start, out, n);
   }
   void put_half(const uint16_t *in, bool second, int32_t *out, int n) const override {
     put_half_of(in, second, out, n);
   }
-  void sum_pairs(const Tap<int32_t> *taps, int high, int count, uint32_t start, int shift, bool second, int32_t *out,
+  void sum_pairs(const PairTap<1> *taps, int high, int count, uint32_t start, int shift, bool second, int32_t *out,
                  int n) const override {
     sum_pairs_of(taps, high, count, start, shift, second, out, n);
   }

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// Sums of pairs of samples; a part of vector_loops.h.
+
+namespace cudaconv {
+
+namespace {
+
+// Vectors of pairs, see pair_of(). Compilers do not turn plain loops over pairs into the multiply-add instruction for
+// them.
+constexpr int kLanes = CUDACONV_VECTOR / sizeof(int32_t);
+using Vector = uint32_t __attribute__((vector_size(CUDACONV_VECTOR)));
+
+CUDACONV_INLINE inline Vector load(const int32_t *in) {
+  Vector v;
+  __builtin_memcpy(&v, in, sizeof v);
+  return v;
+}
+CUDACONV_INLINE inline void store(Vector v, int32_t *out) {
+  __builtin_memcpy(out, &v, sizeof v);
+}
+
+// In each 32-bit lane, sum plus the product of the first halves plus the product of the second halves.
+CUDACONV_INLINE inline Vector add_pair_products(Vector sum, Vector a, Vector b) {
+#if CUDACONV_VECTOR == 64
+  return (Vector)_mm512_dpwssd_epi32((__m512i)sum, (__m512i)a, (__m512i)b);
+#elif CUDACONV_VECTOR == 32
+  return sum + (Vector)_mm256_madd_epi16((__m256i)a, (__m256i)b);
+#elif defined(__SSE2__)
+  return sum + (Vector)_mm_madd_epi16((__m128i)a, (__m128i)b);
+#else
+  using Signed = int32_t __attribute__((vector_size(CUDACONV_VECTOR)));
+  return sum + (Vector)(((Signed)(a << 16) >> 16) * ((Signed)(b << 16) >> 16)) +
+         (Vector)(((Signed)a >> 16) * ((Signed)b >> 16));
+#endif
+}
+
+// Sums all taps over a few vectors at a time, whose sums stay in registers until they are passed to finish(row of
+// results, first sample, sum).
+template <int kRows, typename Finish>
+CUDACONV_INLINE inline void sum_of_pairs(const PairTap<kRows> *taps, int high, int count, uint32_t start, int n,
+                                         Finish finish) {
+  constexpr int kMost = 8 / kRows;
+  constexpr int kVectors = kVectorBlock / kLanes < kMost ? kVectorBlock / kLanes : kMost, kStep = kVectors * kLanes;
+  for (int begin = 0; begin < n; begin += kStep) {
+    Vector sum[kRows][kVectors] = {};
+    const auto add = [&](const PairTap<kRows> &tap) CUDACONV_INLINE {
+      for (int v = 0; v < kVectors; v++) {
+        const Vector pairs = load(tap.in + begin + v * kLanes);
+        for (int r = 0; r < kRows; r++)
+          sum[r][v] = add_pair_products(sum[r][v], pairs, Vector{} + static_cast<uint32_t>(tap.coefficients[r]));
+      }
+    };
+    for (int k = 0; k < high; k++) add(taps[k]);
+    for (auto &row : sum)
+      for (Vector &v : row) v = (v << 16) + start;
+    for (int k = high; k < count; k++) add(taps[k]);
+    for (int r = 0; r < kRows; r++)
+      for (int v = 0; v < kVectors; v++) finish(r, begin + v * kLanes, sum[r][v]);
+  }
+}
+
+template <int kRows>
+void sum_pairs_of(const PairTap<kRows> *taps, int high, int count, uint32_t start, int32_t *const *out, int n) {
+  int32_t *row[kRows];
+  for (int r = 0; r < kRows; r++) row[r] = out[r];
+  sum_of_pairs(taps, high, count, start, n, [&](int r, int s, Vector sum) CUDACONV_INLINE { store(sum, row[r] + s); });
+}
+
+inline void sum_pairs_of(const PairTap<1> *taps, int high, int count, uint32_t start, int shift, bool second,
+                         int32_t *out, int n) {
+  if (second)
+    sum_of_pairs(taps, high, count, start, n, [=](int, int s, Vector sum) CUDACONV_INLINE {
+      store((load(out + s) & 0xffff) | (sum >> shift << 16), out + s);
+    });
+  else
+    sum_of_pairs(taps, high, count, start, n,
+                 [=](int, int s, Vector sum) CUDACONV_INLINE { store(sum >> shift & 0xffff, out + s); });
+}
+
+inline void put_half_of(const uint16_t *in, bool second, int32_t *out, int n) {
+  if (second)
+    for_blocks(n, [=](int s) CUDACONV_INLINE { out[s] = pair_of(out[s], in[s]); });
+  else
+    for_blocks(n, [=](int s) CUDACONV_INLINE { out[s] = in[s]; });
+}
+
+template <typename T>
+void pair_samples(const T *in, int distance, int zero, int32_t *out, int n) {
+  const T *second = in + distance;
+  for_samples(n, [=](int s) CUDACONV_INLINE { out[s] = pair_of(in[s] - zero, second[s] - zero); });
+}
+
+}  // namespace
+
+}  // namespace cudaconv
