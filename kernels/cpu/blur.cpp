@@ -161,7 +161,10 @@ BlurRows<T>::BlurRows(const Job &job, const JobTile &tile, Scratch &scratch)
   const int cells = ((tile.x1 - 1) >> d.log_factor) + 4 - first_;
   row_ = scratch.take<int32_t>(whole_blocks(cells * channels_));
   spread_ = scratch.take<int32_t>(static_cast<size_t>(cells) * d.factor() * channels_ + whole_blocks(samples_));
-  for (int32_t *&weight : weight_) weight = scratch.take<int32_t>(whole_blocks(samples_));
+  for (int32_t *&weight : weight_) {
+    weight = scratch.take<int32_t>(whole_blocks(samples_));
+    std::fill(weight + samples_, weight + whole_blocks(samples_), 0);  // sums behind the last sample are rounded, too
+  }
   for (int s = 0; s < samples_; s++) {
     const auto &weights = d.expand[(tile.x0 + s / channels_) & (d.factor() - 1)];
     for (int k = 0; k < 4; k++) weight_[k][s] = weights[k];
