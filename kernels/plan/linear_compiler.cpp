@@ -21,6 +21,8 @@ constexpr double kLargestInteger = (1 << 30) - 1;
 constexpr double kErrorAllowed = 0.45;
 // Blurs of more taps than this go by way of a smaller frame where that is accurate enough.
 constexpr int kLargestDirectBlur = 65;
+// Factors of 16 bits are faster than wider ones with more taps than this, on the matrix instructions.
+constexpr int kMostTapsOfWideFactors = 31;
 
 // Largest gain of a blur. Rounding row sums to 14 bits of fraction leaves an error of 2^-15 codes; this gain makes it
 // kErrorAllowed.
@@ -256,23 +258,38 @@ class LinearCompiler {
     blur.divisor <<= kGainBits;
   }
 
-  // Quantises the factors to fixed point and row sums to some bits of fraction, so that both steps stay within the
-  // accumulator. With samples of up to 12 bits a row sum takes 16 bits and the total 32.
+  // Quantises the factors to fixed point and row sums to some bits of fraction, by the first of several forms that is
+  // accurate enough: the fewer bytes factors and row sums take, the fewer products of bytes the matrix instructions
+  // need.
   Quantised quantise_factors(const RealMask &real, double gain, double weight) {
-    const int fraction = 16 - depth_;
+    // More accuracy than promised costs too much for 8-bit samples.
+    const double most = s_.mask == Mask::Unsharp ? kErrorAllowed / 2 : kErrorAllowed;
+    const double allowed = depth_ > 8 ? kErrorAllowed / 2 : most;
+    const bool large_gain = std::fabs(gain) >= 64;
     Quantised blur = {0, 0, 1};
+    // Row sums of 16 bits and sums of 32, with samples of up to 12 bits.
+    const int fraction = 16 - depth_;
     if (fraction >= 4) {
       blur = quantise(real, gain, {16, 15, fraction});
       if (!fits_32_bits(blur.total, blur.divisor, depth_, s_.bias) && s_.mask != Mask::Unsharp) blur.error = 1;
+      if (blur.error * weight <= allowed) return blur;
     }
-    // Second choice: 24-bit factors and row sums with 8 bits of fraction. With samples of more than 8 bits the matrix
-    // instructions can take three bytes of each. For 8-bit samples more accuracy than promised costs too much.
-    const double allowed = depth_ > 8 || s_.mask == Mask::Unsharp ? kErrorAllowed / 2 : kErrorAllowed;
-    if (blur.error * weight > allowed && std::fabs(gain) < 64) {
+    pass_.wide = true;
+    // As many bits as 16-bit factors can have: the longer a mask, the smaller its factors.
+    if (fraction >= 4 && real.width > kMostTapsOfWideFactors && !large_gain) {
+      const double largest = *std::max_element(real.row.begin(), real.row.end()) * std::max(1.0, std::fabs(gain));
+      int bits = 0;
+      while (bits < 27 && std::ldexp(largest, bits + 1) <= UINT16_MAX) bits++;
+      blur = quantise(real, gain, {bits, bits, fraction});
+      if (blur.error * weight <= allowed) return blur;
+    }
+    // Factors of three bytes; 27 bits are the most with which doubles hold every sum of 16-bit samples exactly.
+    if (!large_gain) {
       blur = quantise(real, gain, {24, 24, 8});
-      pass_.wide = true;
+      if (blur.error * weight <= allowed) return blur;
+      blur = quantise(real, gain, {27, 27, 8});
+      if (blur.error * weight <= most) return blur;
     }
-    if (blur.error * weight <= allowed) return blur;
     int column_bits = 30;
     while (column_bits > 1 && std::ldexp(std::fabs(gain) + std::fabs(s_.bias) + 1, column_bits + 14 + depth_) > kMost64)
       column_bits--;
@@ -280,7 +297,6 @@ class LinearCompiler {
       column_bits = std::min(column_bits, 29 - ceil_log2(static_cast<int64_t>(gain < 0 ? -gain : gain)));
     if (column_bits < 8) refuse_gain(1 / gain);
     blur = quantise(real, gain, {30, column_bits, 14});
-    pass_.wide = true;
     if (blur.error > kErrorAllowed) refuse_gain(1 / gain);
     return blur;
   }
@@ -297,13 +313,22 @@ class LinearCompiler {
     const auto row_sum = static_cast<int64_t>(absolute_sum(mask.row) * largest_);
     const double total =
         absolute_sum(mask.column) * ((row_sum + (int64_t{1} << mask.row_shift >> 1)) >> mask.row_shift);
-    double off = 0;
-    for (int i = 0; i < real.width; i++) off += std::fabs(std::ldexp(mask.row[i], -bits.row) - real.row[i]);
-    off *= std::fabs(gain);
-    for (int i = 0; i < real.height; i++)
-      off += std::fabs(std::ldexp(mask.column[i], -bits.column) - gain * real.column[i]);
+    const double off = std::fabs(gain) * error_of(mask.row, bits.row, 1, real.row) +
+                       error_of(mask.column, bits.column, gain, real.column);
     return {int64_t{1} << (bits.column + bits.fraction), total,
             off * largest_ + std::fabs(gain) * std::ldexp(0.5, -bits.fraction)};
+  }
+
+  // Bounds by how much a sum of samples, counted in largest samples, is off with factors in fixed point. Errors that
+  // add up to nothing count from the middle of the range: half as much.
+  static double error_of(const std::vector<int32_t> &fixed, int bits, double gain, const std::vector<double> &real) {
+    double sum = 0, absolute = 0;
+    for (size_t i = 0; i < real.size(); i++) {
+      const double off = std::ldexp(fixed[i], -bits) - gain * real[i];
+      sum += off;
+      absolute += std::fabs(off);
+    }
+    return (absolute + std::fabs(sum)) / 2;
   }
 
   // Unsharp: src + amount * (src - gauss), in units of 1 / (divisor * 2^amount_bits) codes. The blur keeps 12 bits of
