@@ -201,6 +201,34 @@ void compare_deep_blurs(Comparison &comparison) {
       run(Mask::Gauss, sigma, Border::Constant, format, 151, 40, Method::Constant);
 }
 
+// Gaussians of deep samples, which no smaller frame is accurate enough for: several tiles and groups of lines, numbers
+// of two, three and four bytes, stages that hold a whole line or a part, and every way to round.
+void compare_long_blurs(Comparison &comparison) {
+  const auto run = [&](FilterSettings s, const char *format, int width, int height) {
+    comparison.run(s, format, width, height);
+    if (s.border == Border::Reflect) comparison.run(s, format, width, height, two_regions(width, height));
+  };
+  for (const Named<Border> &border : kBorderNames)
+    for (const auto &[format, width] : {std::pair("P010_10LE", 278), {"GRAY16_LE", 131}, {"ARGB64", 67}})
+      run(wide_blur(Mask::Gauss, 14, 0, border.value, width), format, width, 301);
+  for (const double sigma : {45.0, 80.0, 250.0})
+    for (const Border border : {Border::Replicate, Border::Wrap, Border::Constant})
+      run(wide_blur(Mask::Gauss, sigma, 0, border, 131), "GRAY16_LE", 131, 37);
+  for (const double amount : {0.5, -1.5, 40.0})
+    for (const auto &[format, sigma] : {std::pair("GRAY16_LE", 3.0), {"P010_10LE", 12.0}, {"ARGB64", 1.0}}) {
+      FilterSettings s = wide_blur(Mask::Unsharp, sigma, 0, Border::Reflect101, 140);
+      s.amount = amount;
+      run(s, format, 140, 40);
+      s.bias = 0.125;
+      run(s, format, 141, 40);
+      s.negative = Negative::Absolute;
+      run(s, format, 142, 40);
+    }
+  FilterSettings s = wide_blur(Mask::Gauss, 12, 0, Border::Reflect, 150);
+  s.divisor = 0.4;
+  run(s, "GRAY16_LE", 150, 40);
+}
+
 // Means over windows that reach beyond several strips of rows, and beyond the frame.
 void compare_means(Comparison &comparison) {
   for (const auto &[format, width] :
@@ -260,6 +288,7 @@ int compare_backends() {
   compare_strips(comparison);
   compare_blurs(comparison);
   compare_deep_blurs(comparison);
+  compare_long_blurs(comparison);
   compare_means(comparison);
   compare_mosaics(comparison);
   compare_odd_addresses(comparison);

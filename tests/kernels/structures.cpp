@@ -109,7 +109,7 @@ const Expectation kExpected[] = {
     {element(31, 31, 2), "chords", "chords"},
     {settings(Mask::Box, 15), "box", "tensor-separable", "tensor-separable", "tensor-separable"},
     {settings(Mask::Gauss, 31), "tensor-separable", "tensor-separable"},
-    {settings(Mask::Gauss, 65), "tensor-separable", "tensor-separable"},
+    {settings(Mask::Gauss, 65), "tensor-separable", "tensor-long", "tensor-separable"},
     {settings(Mask::Unsharp, 5), "tensor-separable", "tensor-separable", nullptr},
     {custom(7), "tensor-pairs", "tensor-pairs", "tensor-dense"},
     {custom(13), "tensor-blocks", "tensor-dense"},

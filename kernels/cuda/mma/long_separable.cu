@@ -1,20 +1,26 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// The launcher of the kernels for long Gaussians.
+// The launcher of the kernels for long Gaussians: they make planes of the samples, sum along rows, extend the planes of
+// these sums beyond the frame, and sum along columns.
 #include "cuda/mma/long_separable.cuh"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "cuda/frame_launch.cuh"
 #include "cuda/scratch.h"
+#include "cuda/tile_height.h"
 
 namespace cudaconv {
 
 namespace {
 
 struct LongMmaTuning {
-  // With fewer taps the methods are as fast: kernel-bench --table=sizes --format=GRAY16_LE --only=unsharp, H200.
-  static constexpr int kLeastTaps = 13;
+  // With five taps, unsharp of RGBA64_LE takes three quarters of the time of the methods: kernel-bench --table=formats
+  // --only=unsharp, H100.
+  static constexpr int kLeastTaps = 5;
+  // Groups of lines of a block, and the time that a block takes to start beside that of a group.
+  static constexpr int kMostGroups = 8, kGroupTime = 2, kBlockTime = 1;
 };
 
 // Only Gaussians have row sums that are rounded.
@@ -29,107 +35,260 @@ bool is_long_gaussian(const Plan &plan, const Pass &pass) {
          std::none_of(mask.column.begin(), mask.column.end(), negative);
 }
 
-int sum_pitch(const Plan::Part &part) {
-  return (part.height + 7) / 8 * 8;
+// Bytes that a number takes, from two on.
+int bytes_of_number(int64_t largest) {
+  return largest < 1 << 16 ? 2 : largest < 1 << 24 ? 3 : 4;
 }
-int64_t sums_of(const Plan &plan, const Plan::Part &part) {
-  const PlaneLayout &layout = plan.layout.plane[part.plane];
-  return int64_t{layout.width} * layout.channels * sum_pitch(part);
+int bytes_of_line(const std::vector<int32_t> &line) {
+  return bytes_of_number(*std::max_element(line.begin(), line.end()));
 }
 
+// The largest row sum, rounded.
+int64_t largest_row_sum(const Pass &pass) {
+  const IntegerMask &mask = pass.mask[0];
+  int64_t sum = 0;
+  for (int32_t v : mask.row) sum += int64_t{v} * pass.rounding[0][0].max;
+  return (sum + (int64_t{1} << (mask.row_shift - 1))) >> mask.row_shift;
+}
+
+// How many bytes the numbers of a pass take; kernels for sums along columns have weights and row sums of as many.
+struct LongMmaBytes {
+  int row_weights, sums;
+
+  explicit LongMmaBytes(const Pass &pass)
+      : row_weights(bytes_of_line(pass.mask[0].row)),
+        sums(std::max(bytes_of_number(largest_row_sum(pass)), bytes_of_line(pass.mask[0].column))) {}
+};
+
+// Device memory: the weights, then the planes of each part.
+struct LongMmaMemory {
+  size_t bytes = 0;
+
+  template <typename T>
+  T *take(void *memory, size_t count) {
+    T *const at = memory ? reinterpret_cast<T *>(static_cast<uint8_t *>(memory) + bytes) : nullptr;
+    bytes += (count * sizeof(T) + 31) / 32 * 32;
+    return at;
+  }
+  LongPlanes planes(void *memory, int bytes_of_value, int lines, int count, int taps) {
+    const int pitch = line_bytes(count, taps);
+    return {take<uint8_t>(memory, static_cast<size_t>(bytes_of_value) * lines * pitch), lines, pitch};
+  }
+};
+
+// Fills in where weights and planes are. Returns how much memory they take.
+size_t place(const Plan &plan, const Pass &pass, void *memory, LongMmaParams &p) {
+  const LongMmaBytes bytes(pass);
+  LongMmaMemory taken;
+  p.taps[0] = pass.width();
+  p.taps[1] = pass.height();
+  p.sum_bytes = bytes.sums;
+  p.weights[0] = taken.take<uint32_t>(memory, bytes.row_weights * weight_words(p.taps[0]));
+  p.weights[1] = taken.take<uint32_t>(memory, bytes.sums * weight_words(p.taps[1]));
+  for (size_t i = 0; i < plan.parts.size(); i++) {
+    const PlaneLayout &layout = plan.layout.plane[plan.parts[i].plane];
+    const int height = plan.parts[i].height;
+    p.samples[i] = taken.planes(memory, 2, layout.channels * height, layout.width, p.taps[0]);
+    p.sums[i] = taken.planes(memory, bytes.sums, layout.channels * layout.width, height, p.taps[1]);
+  }
+  return taken.bytes;
+}
+
+int share(int all, int tile) {
+  return (all + tile - 1) / tile;
+}
+
+// The chunks of a stage: as few stages as let kMinBlocks blocks have a multiprocessor's shared memory. 0 if a block has
+// not enough for a chunk.
 template <typename Shape>
-KernelLaunch<LongMmaParams> launch_of(void (*kernel)(LongMmaParams), unsigned blocks, int taps) {
-  const size_t bytes = long_mma_bytes<Shape>(taps);
-  if (bytes > current_limits().block_bytes) return {};
-  return {kernel, blocks, kLongMmaThreads, bytes};
+int choose_stage(int taps) {
+  const DeviceLimits device = current_limits();
+  const size_t bytes =
+      std::min<size_t>(device.block_bytes, device.multiprocessor_bytes / Shape::kMinBlocks - kReservedBytes);
+  const int all = chunks_read(taps);
+  for (int stages = 1; stages <= all; stages++)
+    if (long_mma_bytes<Shape>(taps, share(all, stages)) <= bytes) return share(all, stages);
+  return long_mma_bytes<Shape>(taps, 1) <= device.block_bytes ? 1 : 0;
+}
+
+// How many groups of lines a block sums: as many as take least time for all blocks, whose number blocks_of(groups)
+// returns.
+template <typename Shape, typename BlocksOf>
+int choose_groups(int most, size_t bytes, BlocksOf blocks_of) {
+  return choose_tile_height(
+             1, 1, most, Shape::kMinBlocks, [=](int) { return bytes; }, blocks_of,
+             [](int groups) { return LongMmaTuning::kGroupTime * groups + LongMmaTuning::kBlockTime; })
+      .height;
 }
 
 struct LongMmaLaunches {
-  KernelLaunch<LongMmaParams> rows, columns;
+  KernelLaunch<LongMmaParams> rows;
+  KernelLaunch<LongMmaParams, int32_t> columns;
+  int32_t pixels;  // across a tile of the latter
+
+  explicit operator bool() const { return rows.kernel && columns.kernel; }
 };
 
-// Chooses the launches, without kernels if the pass is not for this structure. The frame has been filled in.
-LongMmaLaunches choose(const PassQuery &query, LongMmaParams &p) {
+template <typename Shape>
+void choose_rows(const Pass &pass, LongMmaParams &p, LongMmaLaunches &launches) {
+  p.stage_chunks[0] = choose_stage<Shape>(pass.width());
+  if (!p.stage_chunks[0] || pass.mask[0].row_shift < 8 * Shape::kRowBytesDropped) return;
+  const size_t bytes = long_mma_bytes<Shape>(pass.width(), p.stage_chunks[0]);
+  const auto blocks_of = [&](int groups) {
+    int32_t blocks = 0;
+    for (int i = 0; i < p.parts; i++) {
+      const PartParams &part = p.part[i];
+      p.first_tile[i] = blocks;
+      blocks += share(part.width, kLongMmaOutputs) * share(part.height, kLongMmaLines * groups) * part.channels;
+    }
+    return static_cast<unsigned>(blocks);
+  };
+  p.row_groups = choose_groups<Shape>(LongMmaTuning::kMostGroups, bytes, blocks_of);
+  launches.rows = {long_mma_rows_kernel<Shape>, blocks_of(p.row_groups), kLongMmaThreads, bytes};
+}
+
+// Fills in how an unsharp mask's results are made, where that can be done in few instructions.
+void fill_sharpen(int bytes_dropped, LongMmaParams &p) {
+  const Rounding &rounding = p.rounding[0];
+  const int64_t divisor = int64_t{1} << 32, amount = -p.sum_gain;
+  if (!p.has_gain || rounding.absolute || 2 * rounding.half != divisor || !amount || std::abs(amount) > INT32_MAX ||
+      p.sum_shift < std::max(9, 8 * bytes_dropped) || p.sum_shift > 8 * bytes_dropped + 8)
+    return;
+  const int64_t unit = (p.center_gain - divisor) / amount;
+  if (unit < 1 || unit * amount != p.center_gain - divisor || unit > INT32_MAX / (rounding.max + 1)) return;
+  p.sharpen_unit = static_cast<int32_t>(unit);
+  p.sharpen_amount = static_cast<int32_t>(amount);
+  p.sharpen_offset = rounding.offset + rounding.half;
+}
+
+// `areas`: only some tiles are worked on, which are small then.
+template <typename Shape>
+void choose_columns(const Pass &pass, bool areas, LongMmaParams &p, LongMmaLaunches &launches) {
+  p.stage_chunks[1] = choose_stage<Shape>(pass.height());
+  if (!p.stage_chunks[1]) return;
+  if (p.result_shift < 8 * Shape::kColumnBytesDropped) p.result_shift = 0;
+  fill_sharpen(Shape::kBlurBytesDropped, p);
+  const int shift = p.sharpen_unit ? p.sum_shift : p.result_shift;
+  p.start = shift ? 1 << (shift - 9) : 0;
+  const size_t bytes = long_mma_bytes<Shape>(pass.height(), p.stage_chunks[1]);
+  const int channels = p.part[0].channels, most = areas ? 1 : std::max(1, LongMmaTuning::kMostGroups / channels);
+  const auto blocks_of = [&](int groups) {
+    return cut_tiles(p, kLongMmaLines * groups, kLongMmaOutputs, TileCorners::Multiples);
+  };
+  const int groups = choose_groups<Shape>(most, bytes, blocks_of);
+  launches.pixels = kLongMmaLines * groups;
+  launches.columns = {long_mma_columns_kernel<Shape>, blocks_of(groups), kLongMmaThreads, bytes};
+}
+
+// Chooses the launches of the sums, without kernels if the pass is not for this structure. The frame has been filled
+// in.
+LongMmaLaunches choose(const PassQuery &query, bool areas, LongMmaParams &p) {
+  LongMmaLaunches launches = {};
   const Pass &pass = query.pass();
-  if (!query.kernels.mma || !is_long_gaussian(query.plan, pass)) return {};
+  if (!query.kernels.mma || !is_long_gaussian(query.plan, pass)) return launches;
+  const LongMmaBytes bytes(pass);
+  if (bytes.row_weights == 2)
+    choose_rows<LongMmaShape<2, 2>>(pass, p, launches);
+  else if (bytes.row_weights == 3)
+    choose_rows<LongMmaShape<2, 3>>(pass, p, launches);
+  else
+    choose_rows<LongMmaShape<2, 4>>(pass, p, launches);
+  // All samples of the frame have the same form, so that they share a rounding.
+  if (!p.has_gain) {
+    int64_t largest = 0;
+    for (int32_t v : pass.mask[0].column) largest += v * largest_row_sum(pass);
+    p.result_shift = shift_of(p.rounding[0], largest);
+  }
+  if (bytes.sums == 2)
+    choose_columns<LongMmaShape<2, 2>>(pass, areas, p, launches);
+  else if (bytes.sums == 3)
+    choose_columns<LongMmaShape<3, 3>>(pass, areas, p, launches);
+  else
+    choose_columns<LongMmaShape<4, 4>>(pass, areas, p, launches);
+  return launches;
+}
+
+// Fills in the other parameters.
+void fill_sums(const PassRun &run, LongMmaParams &p) {
+  const Pass &pass = run.pass();
   const IntegerMask &mask = pass.mask[0];
-  p.taps[0] = pass.width();
-  p.taps[1] = pass.height();
+  place(run.plan, pass, run.buffers.scratch, p);
   p.row_shift = mask.row_shift;
+  for (int i = 0; i < p.parts; i++)
+    for (int c = 0; c < p.part[i].channels; c++) {
+      int64_t outside = 0;
+      for (int32_t v : mask.row) outside += int64_t{v} * p.part[i].channel[c].border_value;
+      p.outside[i][c] = static_cast<int32_t>((outside + (int64_t{1} << (mask.row_shift - 1))) >> mask.row_shift);
+    }
+}
+
+unsigned blocks_for(int64_t threads) {
+  return static_cast<unsigned>((threads + kLongMmaThreads - 1) / kLongMmaThreads);
+}
+
+// Enqueues a kernel that works on all of the frame, whatever the regions, because the lines that others read are long.
+template <typename... Args>
+void enqueue_whole(const PassRun &run, const char *name, void (*kernel)(Args...), unsigned blocks, size_t shared_bytes,
+                   const Args &...args) {
+  const auto step = [=, stream = run.stream](const uint32_t *) {
+    enqueue(name, Start::AfterAll, kernel, dim3(blocks), dim3(kLongMmaThreads), shared_bytes, stream, args...);
+  };
+  if (run.deferred)
+    run.deferred->add(step);
+  else
+    step(nullptr);
+}
+
+// Enqueues the kernel that makes the planes of samples and lays out the weights.
+void enqueue_split(const PassRun &run, const LongMmaParams &params) {
+  const IntegerMask &mask = run.pass().mask[0];
+  const LongMmaBytes bytes(run.pass());
+  LongSplitParams p = {params, {}, {bytes.row_weights, bytes.sums}, {}};
   std::copy(mask.row.begin(), mask.row.end(), p.line[0]);
   std::copy(mask.column.begin(), mask.column.end(), p.line[1]);
-  int32_t tiles = 0;
-  int64_t sums = 0, largest = 0;
-  for (int32_t v : mask.row) largest += int64_t{v} * pass.rounding[0][0].max;
-  const auto round = [&](int64_t sum) { return (sum + (int64_t{1} << (mask.row_shift - 1))) >> mask.row_shift; };
-  largest = round(largest);
-  int64_t largest_result = 0;
-  for (int32_t v : mask.column) largest_result += v * largest;
-  // All samples of the frame have the same form, so that they share a rounding.
-  if (!p.has_gain) p.result_shift = shift_of(p.rounding[0], largest_result);
+  unsigned blocks =
+      blocks_for(p.weight_bytes[0] * weight_words(p.taps[0]) + p.weight_bytes[1] * weight_words(p.taps[1]));
   for (int i = 0; i < p.parts; i++) {
-    const PartParams &part = p.part[i];
-    p.first_tile[i] = tiles;
-    p.first_sum[i] = sums;
-    p.sum_pitch[i] = sum_pitch(query.plan.parts[i]);
-    tiles += (part.width + kLongMmaOutputs - 1) / kLongMmaOutputs *
-             ((part.height + kLongMmaLines - 1) / kLongMmaLines) * part.channels;
-    sums += sums_of(query.plan, query.plan.parts[i]);
-    for (int c = 0; c < part.channels; c++) {
-      int64_t outside = 0;
-      for (int32_t v : mask.row) outside += int64_t{v} * part.channel[c].border_value;
-      p.outside[i][c] = static_cast<int32_t>(round(outside));
-    }
+    p.first_block_of_part[i] = static_cast<int32_t>(blocks);
+    blocks += blocks_for(words_of_line(p.part[i].width, p.taps[0])) *
+              static_cast<unsigned>(share(p.part[i].height, kSplitRows));
   }
-  const auto fits = [](const std::vector<int32_t> &line) {
-    return *std::max_element(line.begin(), line.end()) < 1 << 24;
-  };
-  const auto rows_tiles = static_cast<unsigned>(tiles);
-  const unsigned columns_tiles = cut_tiles(p, kLongMmaLines, kLongMmaOutputs, TileCorners::Multiples);
-  LongMmaLaunches launches;
-  if (fits(mask.row))
-    launches.rows = launch_of<LongMmaShape<2, 3>>(long_mma_rows_kernel<LongMmaShape<2, 3>>, rows_tiles, p.taps[0]);
-  else
-    launches.rows = launch_of<LongMmaShape<2, 4>>(long_mma_rows_kernel<LongMmaShape<2, 4>>, rows_tiles, p.taps[0]);
-  if (largest < 1 << 24 && fits(mask.column))
-    launches.columns =
-        launch_of<LongMmaShape<3, 3>>(long_mma_columns_kernel<LongMmaShape<3, 3>>, columns_tiles, p.taps[1]);
-  else
-    launches.columns =
-        launch_of<LongMmaShape<4, 4>>(long_mma_columns_kernel<LongMmaShape<4, 4>>, columns_tiles, p.taps[1]);
-  return launches;
+  p.first_block_of_part[p.parts] = static_cast<int32_t>(blocks);
+  enqueue_whole(run, "long_mma_split", long_mma_split_kernel, blocks, 0, p);
+}
+
+// Enqueues the kernel that extends the lines of row sums.
+void enqueue_extend(const PassRun &run, LongMmaParams p) {
+  unsigned blocks = 0;
+  for (int i = 0; i < p.parts; i++) {
+    p.first_tile[i] = static_cast<int32_t>(blocks);
+    blocks += blocks_for(int64_t{extended_words(p.taps[1])} * p.sums[i].lines);
+  }
+  enqueue_whole(run, "long_mma_extend", long_mma_extend_kernel, blocks, 0, p);
 }
 
 }  // namespace
 
-size_t long_mma_sum_bytes(const Plan &plan, const Pass &) {
-  int64_t sums = 0;
-  for (const Plan::Part &part : plan.parts) sums += sums_of(plan, part);
-  return static_cast<size_t>(sums) * sizeof(int32_t);
+size_t long_mma_sum_bytes(const Plan &plan, const Pass &pass) {
+  LongMmaParams p = {};
+  return place(plan, pass, nullptr, p);
 }
 
 int takes_long_separable(const PassQuery &query) {
   LongMmaParams p = {};
   fill_frame(query, p);
-  const LongMmaLaunches launches = choose(query, p);
-  return launches.rows.kernel && launches.columns.kernel;
+  return static_cast<bool>(choose(query, false, p));
 }
 
 void launch_long_separable(const PassRun &run) {
   LongMmaParams p = {};
   fill_frame(run, p);
-  const LongMmaLaunches launches = choose(run, p);
-  p.sums = static_cast<int32_t *>(run.buffers.scratch);
-  // All rows are summed, whatever the regions, because columns are long.
-  const auto rows = [=, name = run.name, stream = run.stream](const uint32_t *) {
-    enqueue(name, Start::AfterAll, launches.rows.kernel, dim3(launches.rows.blocks), launches.rows.threads,
-            launches.rows.shared_bytes, stream, p);
-  };
-  if (run.deferred)
-    run.deferred->add(rows);
-  else
-    rows(nullptr);
-  enqueue(run, launches.columns, p);
+  const LongMmaLaunches launches = choose(run, run.deferred, p);
+  fill_sums(run, p);
+  enqueue_split(run, p);
+  enqueue_whole(run, "long_mma_rows", launches.rows.kernel, launches.rows.blocks, launches.rows.shared_bytes, p);
+  enqueue_extend(run, p);
+  enqueue(run, launches.columns, p, launches.pixels);
 }
 
 }  // namespace cudaconv

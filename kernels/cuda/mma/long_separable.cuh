@@ -1,119 +1,134 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Long Gaussians of any depth on the matrix instructions: first sums along rows, to a transposed frame of 32-bit
-// integers, then sums along its rows, which are columns of the picture. Both work alike: a block computes
-// kLongMmaOutputs neighbouring outputs of each of kLongMmaLines lines, whose values it splits into bytes in shared
-// memory, in stages if they are too many.
+// Long Gaussians of any depth on the matrix instructions: sums along rows, then along columns, between the kernels of
+// long_planes.cuh.
 //
-// A step is the 32 values of an instruction. The weights are its 16 x 32 matrix, with a row for each output, the values
-// its 32 x 8 matrix, with a column for each line; each pair of a byte of a weight and a byte of a value takes an
-// instruction. Since the order of the 32 is free, lane (g, t) takes bytes 8t to 8t + 7 of a line at once. The weights
-// of row g begin g bytes later than those of row 0: shared memory has eight copies of the line of weights, each shifted
-// by one byte more, so that every lane reads whole words of its own copy.
+// Both work alike: a block computes kLongMmaOutputs neighbouring outputs of groups of kLongMmaLines lines, whose bytes
+// are copied to shared memory, stage by stage, while those of the stages before are summed. A step is the 32 values of
+// an instruction. The weights are its 16 x 32 matrix, with a row for each output, the values its 32 x 8 matrix, with a
+// column for each line; each pair of a byte of a weight and a byte of a value takes an instruction. Since the order of
+// the 32 is free, lane (g, t) takes bytes 8t to 8t + 7 of a line at once. The weights of row g begin g bytes later than
+// those of row 0: there are eight copies of the line of weights, each shifted by one byte more, so that every lane
+// reads whole words of its own copy.
 #pragma once
 
-#include "cuda/device/sample.cuh"
-#include "cuda/device/words.cuh"
+#include "cuda/device/async_copy.cuh"
+#include "cuda/mma/long_planes.cuh"
 #include "cuda/mma/matrix.cuh"
 
 namespace cudaconv {
-
-constexpr int kMostLongTaps = 1501;
-
-struct LongMmaParams : FrameParams {
-  int32_t *sums;                             // row sums: of sample s, counted along the row, and row y at s * pitch + y
-  int64_t first_sum[kMaxParts];              // where the sums of a part begin
-  int32_t sum_pitch[kMaxParts];              // a multiple of 8
-  int32_t outside[kMaxParts][kMaxChannels];  // border=constant: the sum of a row outside the frame
-  int32_t first_tile[kMaxParts];             // number of a part's first block in the kernel for rows
-  int32_t taps[2], row_shift;                // taps of a row and of a column
-  int32_t result_shift;                      // see shift_of(); 0: results are rounded in any other way
-  int32_t line[2][kMostLongTaps];            // weights, none negative
-};
 
 // Bytes per value and per weight.
 template <int kValueBytes_, int kWeightBytes_>
 struct LongMmaShape {
   static constexpr int kValueBytes = kValueBytes_, kWeightBytes = kWeightBytes_;
   static constexpr int kParts = kValueBytes + kWeightBytes - 1;
-  static constexpr int kMinBlocks = kParts > 5 ? 1 : 2;
+  static constexpr int kMinBlocks = kWeightBytes > 3 ? 1 : 2;
+  // Lowest bytes of a sum that are dropped before its last shift: the rest fits 32 bits.
+  static constexpr int kRowBytesDropped = kParts > 3 ? 2 : 1, kColumnBytesDropped = kParts > 3 ? 4 : 2;
+  static constexpr int kBlurBytesDropped = kParts / 2;
 };
 
-constexpr int kLongMmaWarps = 8, kLongMmaThreads = 32 * kLongMmaWarps;
-constexpr int kLongMmaLines = 32, kLongMmaLineTiles = kLongMmaLines / 8;
-constexpr int kLongMmaOutputs = 16 * kLongMmaWarps;
-constexpr int kLongMmaStageSteps = 12;
+constexpr int kLongMmaSlots = 3;  // of stages in shared memory
+constexpr int kLongMmaChunkSteps = kLongMmaChunk / 32;
 // Pitch in words of a line of a stage: eight lanes read two words each at once, from four lines, without bank
 // conflicts.
-constexpr int kLongMmaPitch = 8 * kLongMmaStageSteps + 8;
-static_assert(kLongMmaPitch % 32 == 8);
-constexpr int kLongMmaFirst = -24;  // the byte of the line of weights at which its copies begin
-
-// Values before the first one of the first window, so that lines are read from a multiple of four on.
-CUDACONV_HOST_DEVICE constexpr int values_before(int taps) {
-  return -(taps / 2) & 3;
-}
-// Pitch in words of a copy of the weights, zeros before and behind them included.
-CUDACONV_HOST_DEVICE constexpr int weight_pitch(int taps) {
-  return (taps / 4 + 24 + 31 - 8) / 32 * 32 + 8;
+CUDACONV_HOST_DEVICE constexpr int stage_pitch(int chunks) {
+  return chunks * kLongMmaChunk / 4 + 8;
 }
 template <typename Shape>
-CUDACONV_HOST_DEVICE constexpr size_t long_mma_bytes(int taps) {
-  return sizeof(uint32_t) * (static_cast<size_t>(Shape::kWeightBytes) * 8 * weight_pitch(taps) +
-                             Shape::kValueBytes * kLongMmaLines * kLongMmaPitch);
+CUDACONV_HOST_DEVICE constexpr size_t long_mma_bytes(int taps, int stage_chunks) {
+  return sizeof(uint32_t) * (static_cast<size_t>(Shape::kWeightBytes) * weight_words(taps) +
+                             kLongMmaSlots * Shape::kValueBytes * kLongMmaLines * stage_pitch(stage_chunks));
 }
 
-// Packs byte `index` of each of four values.
-__device__ inline uint32_t bytes_of(const int (&v)[4], int index) {
-  const uint32_t two = static_cast<uint32_t>(index | (index + 4) << 4);
-  return __byte_perm(__byte_perm(static_cast<uint32_t>(v[0]), static_cast<uint32_t>(v[1]), two),
-                     __byte_perm(static_cast<uint32_t>(v[2]), static_cast<uint32_t>(v[3]), two), 0x5410);
-}
+// ---- Sums ----
 
-// The sums of a block. Warp w computes outputs 16w to 16w + 15 of every line; a lane has outputs g and g + 8 of lines
-// 8t to 8t + 7.
+// The lines that a block sums, in groups of kLongMmaLines, and its first output.
+struct LongLines {
+  const LongPlanes &planes;
+  int first, count, groups;  // lines behind the last one of `count` are read from that one
+  int output;
+};
+
+// The sums of a group of lines. Warp w computes outputs 16w to 16w + 15 of every line; a lane has outputs g and g + 8
+// of lines 8t to 8t + 7.
 template <typename Shape>
 class LongMmaSums {
  public:
-  // All threads of the block call this together. open(line) returns an object whose load(first, values) loads four
-  // values of the line, counted from values_before() the first window on. Where is_inside(first, count) says that these
-  // all lie inside the frame, with_loader(f) calls f with a function that loads them faster.
-  template <typename Open>
-  __device__ LongMmaSums(const int32_t *line, const int32_t &taps, uint32_t *memory, Open open)
-      : taps_(taps),
+  // `axis`: 0 along rows, 1 along columns. `memory`: of the block.
+  __device__ LongMmaSums(const LongMmaParams &p, int axis, uint32_t *memory)
+      : taps_(p.taps[axis]),
+        chunks_(p.stage_chunks[axis]),
         warp_(warp_uniform(static_cast<int>(threadIdx.x) / 32)),
         lane_(static_cast<int>(threadIdx.x) % 32),
         weights_(memory),
-        values_(memory + Shape::kWeightBytes * 8 * weight_pitch(taps)) {
-    make_weights(line);
-#pragma unroll
-    for (PartialSums<Shape::kParts> &tile : sums_)
-#pragma unroll
-      for (Sums &part : tile.part) part = all(0);
-    const int length = taps + values_before(taps), last = (kLongMmaOutputs - 1 + length + 31) / 32;
+        values_(memory + Shape::kWeightBytes * weight_words(taps_)) {
+    const int words = Shape::kWeightBytes * weight_words(taps_);
+    for (int i = 4 * static_cast<int>(threadIdx.x); i < words; i += 4 * kLongMmaThreads)
+      copy_async(weights_ + i, p.weights[axis] + i);
+  }
+
+  // Sums group after group; finish(group) uses its sums. `start`: what they begin with, in units of 256^kStartPart. All
+  // threads of the block call this together.
+  template <int kStartPart, typename Finish>
+  __device__ void run(const LongLines &lines, int32_t start, Finish finish) {
+    const int length = taps_ + unused_values(taps_), all_chunks = chunks_read(taps_);
     const int begin = 16 * warp_ / 32, end = (16 * warp_ + 15 + length + 31) / 32;
+    Copies copies(lines, first_read(taps_) + lines.output, chunks_, all_chunks, values_);
+#pragma unroll
+    for (int stage = 0; stage < kLongMmaSlots - 1; stage++) copies.next();
+    int slot = 0;
 #pragma unroll 1
-    for (int stage = 0; stage < last; stage += kLongMmaStageSteps) {
-      const int steps = min(kLongMmaStageSteps, last - stage);
-      __syncthreads();
-      load_stage(stage, steps, open);
-      __syncthreads();
+    for (int group = 0; group < lines.groups; group++) {
+#pragma unroll
+      for (Tile &tile : sums_)
+#pragma unroll
+        for (int k = 0; k < Shape::kParts; k++) tile.part[k] = all(k == kStartPart ? start : 0);
 #pragma unroll 1
-      for (int step = max(begin, stage); step < min(end, stage + steps); step++) add_step(step, step - stage);
+      for (int stage = 0; stage < all_chunks; stage += chunks_) {
+        wait_for_groups<kLongMmaSlots - 2>();
+        __syncthreads();
+        copies.next();
+        const int first = stage * kLongMmaChunkSteps, last = min(end, first + chunks_ * kLongMmaChunkSteps);
+        const uint32_t *const values = values_ + slot * slot_words(chunks_);
+#pragma unroll 1
+        for (int step = max(begin, first); step < last; step++) add_step(step, values + 8 * (step - first));
+        slot = slot + 1 == kLongMmaSlots ? 0 : slot + 1;
+      }
+      finish(group);
     }
   }
 
   // The sum of output g + 8 * upper of the warp and of line 8t + i.
   __device__ uint64_t sum(int upper, int i) const {
-    const PartialSums<Shape::kParts> &tile = sums_[i / 2];
     uint64_t sum = 0;
 #pragma unroll
     for (int k = 0; k < Shape::kParts; k++) {
-      const auto part = static_cast<uint32_t>(tile.part[k].v[2 * upper + i % 2]);
       // A multiply-add to 64 bits takes one instruction, a shift of 64 bits several.
-      sum += k < 4 ? uint64_t{part} * (1u << 8 * k % 32) : uint64_t{part << 8 * k % 32} << 32;
+      const uint32_t v = part(k, upper, i);
+      sum += k < 4 ? uint64_t{v} * (1u << 8 * k % 32) : uint64_t{v << 8 * k % 32} << 32;
     }
     return sum;
+  }
+  // The same without its lowest kDropped bytes; the rest fits 32 bits.
+  template <int kDropped>
+  __device__ uint32_t high_sum(int upper, int i) const {
+    uint32_t sum = part(0, upper, i);
+#pragma unroll
+    for (int k = 1; k < Shape::kParts; k++)
+      sum = k <= kDropped ? (sum >> 8) + part(k, upper, i) : sum + (part(k, upper, i) << 8 * (k - kDropped));
+    return sum;
+  }
+  // The same after a shift by the bits of kBlurBytesDropped bytes, or by up to 8 more, where the rest fits 32 bits.
+  __device__ int32_t shifted_sum(int upper, int i, int shift) const {
+    constexpr int kDropped = Shape::kBlurBytesDropped;
+    uint32_t low = part(0, upper, i), high = 0;
+#pragma unroll
+    for (int k = 1; k <= kDropped; k++) low = (low >> 8) + part(k, upper, i);
+#pragma unroll
+    for (int k = Shape::kParts - 1; k > kDropped; k--) high = (high << 8) + part(k, upper, i);
+    return static_cast<int32_t>((low >> (shift - 8 * kDropped)) + (high << (8 * kDropped + 8 - shift)));
   }
   __device__ int output(int upper) const {
     return 16 * warp_ + lane_ / 4 + 8 * upper;
@@ -123,170 +138,106 @@ class LongMmaSums {
   }
 
  private:
-  // Packs the bytes of weights in words, then makes the copies.
-  __device__ void make_weights(const int32_t *line) {
-    const int thread = static_cast<int>(threadIdx.x), words = (taps_ + 3) / 4, pitch = weight_pitch(taps_);
-    for (int i = thread; i < words; i += kLongMmaThreads) {
-      int v[4];
-#pragma unroll
-      for (int u = 0; u < 4; u++) v[u] = 4 * i + u < taps_ ? line[4 * i + u] : 0;
-#pragma unroll
-      for (int q = 0; q < Shape::kWeightBytes; q++) values_[q * words + i] = bytes_of(v, q);
-    }
-    __syncthreads();
-    const int before = values_before(taps_);
-#pragma unroll
-    for (int q = 0; q < Shape::kWeightBytes; q++) {
-      const auto word = [&](int i) { return i >= 0 && i < words ? values_[q * words + i] : 0; };
-      for (int i = thread; i < 8 * pitch; i += kLongMmaThreads) {
-        const int copy = i / pitch, first = kLongMmaFirst + i % pitch * 4 - copy - before;
-        weights_[q * 8 * pitch + i] = __funnelshift_r(word(first >> 2), word((first >> 2) + 1), (first & 3) * 8);
-      }
-    }
+  using Tile = PartialSums<Shape::kParts>;
+
+  __device__ static int slot_words(int chunks) {
+    return Shape::kValueBytes * kLongMmaLines * stage_pitch(chunks);
   }
 
-  template <typename Open>
-  __device__ void load_stage(int stage, int steps, Open open) {
-#pragma unroll 1
-    for (int line = warp_; line < kLongMmaLines; line += kLongMmaWarps) {
-      const auto source = open(line);
+  // Copies stages to shared memory, one after the other. A thread copies the same 16 bytes of each chunk of a line.
+  class Copies {
+   public:
+    __device__ Copies(const LongLines &lines, int first, int stage_chunks, int all_chunks, uint32_t *values)
+        : lines_(lines),
+          first_(first),
+          stage_chunks_(stage_chunks),
+          all_chunks_(all_chunks),
+          plane_(lines.planes.plane()) {
       // Columns 2t and 2t + 1 of four tiles are lines 8t to 8t + 7.
-      const int row = line / 2 % 4 * 8 + line / 8 * 2 + line % 2;
-      const auto store = [&](int quad, const int(&v)[4]) {
-#pragma unroll
-        for (int q = 0; q < Shape::kValueBytes; q++)
-          values_[(q * kLongMmaLines + row) * kLongMmaPitch + quad] = bytes_of(v, q);
-      };
-      if (source.is_inside(32 * stage, 32 * steps)) {
-        source.with_loader([&](auto load) {
-#pragma unroll 2
-          for (int quad = lane_; quad < 8 * steps; quad += 32) {
-            int v[4];
-            load(32 * stage + 4 * quad, v);
-            store(quad, v);
-          }
-        });
-      } else {
+      const int row = line() / 2 % 4 * 8 + line() / 8 * 2 + line() % 2;
+      to_ = values + row * stage_pitch(stage_chunks) + 4 * piece();
+      begin_group();
+    }
+    __device__ void next() {
+      if (group_ < lines_.groups) {
+        const int end = min(chunk_ + stage_chunks_, all_chunks_);
+        uint32_t *to = to_ + slot_ * slot_words(stage_chunks_);
 #pragma unroll 1
-        for (int quad = lane_; quad < 8 * steps; quad += 32) {
-          int v[4];
-          source.load(32 * stage + 4 * quad, v);
-          store(quad, v);
+        for (; chunk_ < end; chunk_++, to += kLongMmaChunk / 4, from_ += kLongMmaChunk)
+#pragma unroll
+          for (int v = 0; v < Shape::kValueBytes; v++)
+            copy_async(to + v * kLongMmaLines * stage_pitch(stage_chunks_), from_ + v * plane_);
+        slot_ = slot_ + 1 == kLongMmaSlots ? 0 : slot_ + 1;
+        if (chunk_ == all_chunks_) {
+          group_++;
+          begin_group();
         }
       }
+      commit_copies();
     }
+
+   private:
+    static constexpr int kPieces = kLongMmaChunk / 16;
+    static_assert(kLongMmaThreads == kPieces * kLongMmaLines);
+
+    __device__ static int line() {
+      return static_cast<int>(threadIdx.x) / kPieces;
+    }
+    __device__ static int piece() {
+      return static_cast<int>(threadIdx.x) % kPieces;
+    }
+    __device__ void begin_group() {
+      const int line_of_group = min(group_ * kLongMmaLines + line(), lines_.count - 1);
+      from_ = lines_.planes.line(0, lines_.first + line_of_group) + first_ + 16 * piece();
+      chunk_ = 0;
+    }
+
+    const LongLines &lines_;
+    const int first_, stage_chunks_, all_chunks_;  // first_: byte of a line
+    const int64_t plane_;
+    const uint8_t *from_;
+    uint32_t *to_;
+    int group_ = 0, chunk_ = 0, slot_ = 0;
+  };
+
+  __device__ uint32_t part(int k, int upper, int i) const {
+    return static_cast<uint32_t>(sums_[i / 2].part[k].v[2 * upper + i % 2]);
   }
 
-  __device__ void add_step(int step, int step_of_stage) {
-    const int g = lane_ / 4, t = lane_ % 4, pitch = weight_pitch(taps_);
-    const uint32_t *weights = weights_ + g * pitch + (32 * step - 16 * warp_ + 8 * t - kLongMmaFirst) / 4;
-    const uint32_t *values = values_ + g * kLongMmaPitch + 8 * step_of_stage + 2 * t;
+  // `values`: those of lines that begin at the step.
+  __device__ void add_step(int step, const uint32_t *values) {
+    const int g = lane_ / 4, t = lane_ % 4;
+    const uint32_t *weights = weights_ + weight_copy(taps_, g) + 2 * t - 4 * warp_ - kLongMmaFirst / 4 + 8 * step;
+    const int pitch = stage_pitch(chunks_);
+    values += g * pitch + 2 * t;
     uint32_t a[Shape::kWeightBytes][4];
 #pragma unroll
-    for (int q = 0; q < Shape::kWeightBytes; q++) {
-      const uint2 first = *reinterpret_cast<const uint2 *>(weights + q * 8 * pitch);
-      const uint2 second = *reinterpret_cast<const uint2 *>(weights + q * 8 * pitch - 2);  // 8 outputs farther
-      a[q][0] = first.x;
-      a[q][1] = second.x;
-      a[q][2] = first.y;
-      a[q][3] = second.y;
+    for (int q = 0; q < Shape::kWeightBytes; q++, weights += weight_words(taps_)) {
+      a[q][0] = weights[0];
+      a[q][1] = weights[-2];  // 8 outputs farther
+      a[q][2] = weights[1];
+      a[q][3] = weights[-1];
     }
 #pragma unroll
     for (int tile = 0; tile < kLongMmaLineTiles; tile++)
 #pragma unroll
       for (int v = 0; v < Shape::kValueBytes; v++) {
-        const uint2 b = *reinterpret_cast<const uint2 *>(values + (v * kLongMmaLines + 8 * tile) * kLongMmaPitch);
+        uint32_t b[2];
+        load_words<2>(values + (v * kLongMmaLines + 8 * tile) * pitch, b);
 #pragma unroll
         for (int q = 0; q < Shape::kWeightBytes; q++) {
           Sums &sums = sums_[tile].part[v + q];
-          sums = mma<false, false, 2>(a[q], {b.x, b.y}, sums);
+          sums = mma<false, false, 2>(a[q], b, sums);
         }
       }
   }
 
-  const int32_t &taps_;
-  const int warp_, lane_;
+  const int taps_, chunks_, warp_, lane_;
   uint32_t *const weights_, *const values_;
-  PartialSums<Shape::kParts> sums_[kLongMmaLineTiles];
+  Tile sums_[kLongMmaLineTiles];
 };
 
 // ---- Along rows ----
-
-// Loads samples of channel c of a row; value 0 is the sample at x0, a multiple of four.
-template <typename Container>
-struct LongRow {
-  const Container *row;
-  int c, x0, width, channels, shift, mask, border_value;
-  Border border;
-
-  __device__ bool is_inside(int first, int count) const { return x0 + first >= 0 && x0 + first + count <= width; }
-  __device__ int sample(int x) const { return row[x * channels + c] >> shift & mask; }
-  __device__ void load(int first, int (&v)[4]) const {
-#pragma unroll
-    for (int i = 0; i < 4; i++) {
-      const int inside = border_index(border, x0 + first + i, width);
-      v[i] = inside < 0 ? border_value : sample(inside);
-    }
-  }
-  template <typename F>
-  __device__ void with_loader(F f) const {
-    if (channels == 1)
-      f([&](int first, int(&v)[4]) { load_pixels<1>(x0 + first, v); });
-    else if (channels == 2)
-      f([&](int first, int(&v)[4]) { load_pixels<2>(x0 + first, v); });
-    else
-      f([&](int first, int(&v)[4]) {
-#pragma unroll
-        for (int i = 0; i < 4; i++) v[i] = sample(x0 + first + i);
-      });
-  }
-
- private:
-  // Loads four pixels at once.
-  template <int kChannels>
-  __device__ void load_pixels(int x, int (&v)[4]) const {
-    constexpr int kBytes = static_cast<int>(sizeof(Container)), kPixelBytes = kBytes * kChannels;
-    uint32_t word[kPixelBytes];
-    load_words<kPixelBytes>(row + x * kChannels, word);
-    const int bit = 8 * kBytes * c + shift;
-#pragma unroll
-    for (int i = 0; i < 4; i++) {
-      const int byte = i * kPixelBytes;
-      v[i] = static_cast<int>(word[byte / 4] >> (byte % 4 * 8 + bit)) & mask;
-    }
-  }
-};
-
-template <typename Shape, typename Container>
-__device__ inline void sum_rows(const LongMmaParams &p, int number, int c, int x0, int y0, uint32_t *memory) {
-  const PartParams &part = p.part[number];
-  const ChannelParams &channel = part.channel[c];
-  const LongMmaSums<Shape> sums(p.line[0], p.taps[0], memory, [&](int line) {
-    const auto *row =
-        reinterpret_cast<const Container *>(part.source + min(y0 + line, part.height - 1) * part.source_pitch);
-    return LongRow<Container>{row,
-                              c,
-                              x0 - p.taps[0] / 2 - values_before(p.taps[0]),
-                              part.width,
-                              part.channels,
-                              channel.shift,
-                              (1 << channel.depth) - 1,
-                              channel.border_value,
-                              p.border};
-  });
-  const int y = y0 + sums.first_line(), pitch = p.sum_pitch[number];
-  if (y >= pitch) return;
-#pragma unroll
-  for (int upper = 0; upper < 2; upper++) {
-    const int x = x0 + sums.output(upper);
-    if (x >= part.width) continue;
-    uint32_t rounded[8];
-#pragma unroll
-    for (int i = 0; i < 8; i++)
-      rounded[i] = static_cast<uint32_t>((sums.sum(upper, i) + (uint64_t{1} << (p.row_shift - 1))) >> p.row_shift);
-    store_words<8>(p.sums + p.first_sum[number] + int64_t{x * part.channels + c} * pitch + y, rounded);
-  }
-}
 
 template <typename Shape>
 __global__ void __launch_bounds__(kLongMmaThreads, Shape::kMinBlocks)
@@ -296,60 +247,53 @@ __global__ void __launch_bounds__(kLongMmaThreads, Shape::kMinBlocks)
     const int block = static_cast<int>(blockIdx.x);
     while (number + 1 < p.parts && block >= p.first_tile[number + 1]) number++;
     const PartParams &part = p.part[number];
-    const int tile = (block - p.first_tile[number]) / part.channels;
-    const int c = (block - p.first_tile[number]) % part.channels;
-    if (part.channel[c].action != Action::Filter) return;
     const int across = (part.width + kLongMmaOutputs - 1) / kLongMmaOutputs;
-    const int x0 = tile % across * kLongMmaOutputs, y0 = tile / across * kLongMmaLines;
-    if (part.container == Container::U8)
-      sum_rows<Shape, uint8_t>(p, number, c, x0, y0, shared_memory<uint32_t>());
-    else
-      sum_rows<Shape, uint16_t>(p, number, c, x0, y0, shared_memory<uint32_t>());
+    const int tile = (block - p.first_tile[number]) / part.channels, c = (block - p.first_tile[number]) % part.channels;
+    if (part.channel[c].action != Action::Filter) return;
+    const int x0 = tile % across * kLongMmaOutputs, y0 = tile / across * (p.row_groups * kLongMmaLines);
+    const int lines = part.height - y0, groups = min(p.row_groups, (lines + kLongMmaLines - 1) / kLongMmaLines);
+    LongMmaSums<Shape> sums(p, 0, shared_memory<uint32_t>());
+    const LongPlanes &planes = p.sums[number];
+    const int64_t plane = planes.plane();
+    sums.template run<0>(
+        {p.samples[number], c * part.height + y0, lines, groups, x0}, 1 << (p.row_shift - 1), [&](int group) {
+          const int y = y0 + group * kLongMmaLines + sums.first_line();
+          if (y >= part.height) return;
+#pragma unroll
+          for (int upper = 0; upper < 2; upper++) {
+            const int x = x0 + sums.output(upper);
+            if (x >= part.width) continue;
+            constexpr int kDropped = Shape::kRowBytesDropped;
+            int rounded[8];
+#pragma unroll
+            for (int i = 0; i < 8; i++)
+              rounded[i] = static_cast<int>(sums.template high_sum<kDropped>(upper, i) >> (p.row_shift - 8 * kDropped));
+            // Sums of rows below the last one are replaced later.
+            uint8_t *to = planes.line(0, x * part.channels + c) + values_before(p.taps[1]) + y;
+#pragma unroll
+            for (int byte = 0; byte < 4; byte++, to += plane)
+              if (byte < p.sum_bytes)
+                *reinterpret_cast<uint2 *>(to) = make_uint2(bytes_of(rounded, byte), bytes_of(rounded + 4, byte));
+          }
+        });
   }
 }
 
 // ---- Along columns ----
 
-// Loads row sums of a column of samples; value 0 is the one of row y0, a multiple of four.
-struct LongColumn {
-  const int32_t *sums;
-  int y0, height, outside;
-  Border border;
+// The result of an unsharp mask, see LongMmaParams::sharpen_unit.
+__device__ inline int sharpen(const LongMmaParams &p, int sample, int32_t blur) {
+  const int64_t v = int64_t{p.sharpen_amount} * (sample * p.sharpen_unit - blur) + p.sharpen_offset;
+  return min(max(sample + static_cast<int>(v >> 32), 0), p.rounding[0].max);
+}
 
-  __device__ bool is_inside(int first, int count) const { return y0 + first >= 0 && y0 + first + count <= height; }
-  __device__ void load(int first, int (&v)[4]) const {
-#pragma unroll
-    for (int i = 0; i < 4; i++) {
-      const int inside = border_index(border, y0 + first + i, height);
-      v[i] = inside < 0 ? outside : sums[inside];
-    }
-  }
-  template <typename F>
-  __device__ void with_loader(F f) const {
-    f([&](int first, int(&v)[4]) {
-      const int4 four = *reinterpret_cast<const int4 *>(sums + y0 + first);
-      v[0] = four.x;
-      v[1] = four.y;
-      v[2] = four.z;
-      v[3] = four.w;
-    });
-  }
-};
-
-// Rounds a sum to sample `index` of row y.
-template <typename Container>
-__device__ inline int round_sum(const LongMmaParams &p, const PartParams &part, int index, int y, uint64_t total) {
-  if (p.result_shift) return static_cast<int>((total + (uint64_t{1} << (p.result_shift - 1))) >> p.result_shift);
-  auto sum = static_cast<int64_t>(total);
-  const ChannelParams &channel = part.channel[index % part.channels];
-  const Rounding &rounding = p.rounding[channel.rounding];
-  if (p.has_gain) {
-    const int v = reinterpret_cast<const Container *>(part.source + y * part.source_pitch)[index];
-    sum = apply_gain(sum, p.sum_shift, p.sum_gain, p.center_gain, v >> channel.shift & ((1 << channel.depth) - 1));
-  } else if (!rounding.wide) {
-    return round_to_sample(static_cast<int32_t>(sum), rounding);
-  }
-  return round_to_sample(sum, rounding);
+// Rounds a sum to a sample in any way. `sample`: the source's at that place, used with a gain.
+__device__ inline int round_sum(const LongMmaParams &p, int sample, uint64_t total) {
+  const auto sum = static_cast<int64_t>(total);
+  const Rounding &rounding = p.rounding[0];
+  if (p.has_gain) return round_to_sample(apply_gain(sum, p.sum_shift, p.sum_gain, p.center_gain, sample), rounding);
+  if (rounding.wide) return round_to_sample(sum, rounding);
+  return round_to_sample(static_cast<int32_t>(sum), rounding);
 }
 
 // Writes samples `first` to `first` + 7 of row y.
@@ -380,45 +324,76 @@ __device__ inline void put_samples(const LongMmaParams &p, const PartParams &par
   store_words<8 / kOfWord>(to, words);
 }
 
-template <typename Shape, typename Container>
-__device__ inline void sum_columns(const LongMmaParams &p, const Tile &tile, int first_sample, uint32_t *memory) {
+// Loads the containers of eight samples of row y of the source, from the sample of number `first` on; those behind the
+// row become 0.
+template <typename Container>
+__device__ inline void load_containers(const PartParams &part, int first, int y, int (&to)[8]) {
+  const auto *from = reinterpret_cast<const Container *>(part.source + y * part.source_pitch) + first;
+  const int count = part.width * part.channels - first;
+  constexpr int kOfWord = 4 / sizeof(Container);
+  uint32_t words[8 / kOfWord] = {};
+  if (count >= 8)
+    load_words<8 / kOfWord>(from, words);
+  else
+#pragma unroll
+    for (int i = 0; i < 7; i++)
+      if (i < count) words[i / kOfWord] |= static_cast<uint32_t>(from[i]) << i % kOfWord * 8 * sizeof(Container);
+#pragma unroll
+  for (int i = 0; i < 8; i++) to[i] = static_cast<Container>(words[i / kOfWord] >> i % kOfWord * 8 * sizeof(Container));
+}
+
+// Makes the results of a group's sums, of columns of samples from `sample` on.
+template <typename Shape>
+__device__ inline void finish_columns(const LongMmaParams &p, const Tile &tile, const LongMmaSums<Shape> &sums,
+                                      int sample) {
+  constexpr int kDropped = Shape::kColumnBytesDropped;
   const PartParams &part = tile.part;
-  const int number = part.number, row = part.width * part.channels;
-  const LongMmaSums<Shape> sums(p.line[1], p.taps[1], memory, [&](int line) {
-    const int index = min(first_sample + line, row - 1);
-    return LongColumn{p.sums + p.first_sum[number] + int64_t{index} * p.sum_pitch[number],
-                      tile.y0 - p.taps[1] / 2 - values_before(p.taps[1]), part.height,
-                      p.outside[number][index % part.channels], p.border};
-  });
-  const int first = first_sample + sums.first_line();
-  if (first >= row) return;
+  const bool bytes = part.container == Container::U8;
 #pragma unroll
   for (int upper = 0; upper < 2; upper++) {
     const int y = tile.y0 + sums.output(upper);
     if (y >= part.height) continue;
     int results[8];
+    if (p.result_shift) {
 #pragma unroll
-    for (int i = 0; i < 8; i++)
-      results[i] = round_sum<Container>(p, part, min(first + i, row - 1), y, sums.sum(upper, i));
-    put_samples<Container>(p, part, first, y, results);
+      for (int i = 0; i < 8; i++)
+        results[i] = static_cast<int>(sums.template high_sum<kDropped>(upper, i) >> (p.result_shift - 8 * kDropped));
+    } else {
+      const ChannelParams &channel = part.channel[0];
+      int centre[8] = {};
+      if (p.has_gain && bytes) load_containers<uint8_t>(part, sample, y, centre);
+      if (p.has_gain && !bytes) load_containers<uint16_t>(part, sample, y, centre);
+#pragma unroll
+      for (int i = 0; i < 8; i++) {
+        const int v = centre[i] >> channel.shift & ((1 << channel.depth) - 1);
+        results[i] = p.sharpen_unit ? sharpen(p, v, sums.shifted_sum(upper, i, p.sum_shift))
+                                    : round_sum(p, v, sums.sum(upper, i));
+      }
+    }
+    if (bytes)
+      put_samples<uint8_t>(p, part, sample, y, results);
+    else
+      put_samples<uint16_t>(p, part, sample, y, results);
   }
 }
 
+// `pixels`: across a tile.
 template <typename Shape>
 __global__ void __launch_bounds__(kLongMmaThreads, Shape::kMinBlocks)
-    long_mma_columns_kernel(const __grid_constant__ LongMmaParams p) {
+    long_mma_columns_kernel(const __grid_constant__ LongMmaParams p, int32_t pixels) {
   if constexpr (kHasMma) {
     const Tile tile = locate_tile(p, kLongMmaOutputs);
-    if (!tile.part.has_filtered) return copy_tile(tile.part, tile.x0, tile.y0, kLongMmaLines, kLongMmaOutputs);
-    const int end = min(tile.x0 + kLongMmaLines, tile.part.width) * tile.part.channels;
-#pragma unroll 1
-    for (int first = tile.x0 * tile.part.channels; first < end; first += kLongMmaLines) {
-      __syncthreads();  // the previous lines have been summed
-      if (tile.part.container == Container::U8)
-        sum_columns<Shape, uint8_t>(p, tile, first, shared_memory<uint32_t>());
-      else
-        sum_columns<Shape, uint16_t>(p, tile, first, shared_memory<uint32_t>());
-    }
+    const PartParams &part = tile.part;
+    if (!part.has_filtered) return copy_tile(part, tile.x0, tile.y0, pixels, kLongMmaOutputs);
+    const int row = part.width * part.channels, first = tile.x0 * part.channels;
+    const int samples = min(pixels * part.channels, row - first);
+    LongMmaSums<Shape> sums(p, 1, shared_memory<uint32_t>());
+    sums.template run<1>({p.sums[part.number], first, samples, (samples + kLongMmaLines - 1) / kLongMmaLines, tile.y0},
+                         p.start, [&](int group) {
+                           const int sample = first + group * kLongMmaLines + sums.first_line();
+                           if (sample >= row) return;
+                           finish_columns(p, tile, sums, sample);
+                         });
   }
 }
 
