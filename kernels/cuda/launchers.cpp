@@ -177,6 +177,20 @@ int64_t blocks_of_area(const FrameParams::Host &host) {
   return counted ? tiles * static_cast<int64_t>(rectangles.size()) / counted : 0;
 }
 
+PixelRect tiled_bounds(const PartParams &part, const FrameParams::Host &host) {
+  const int width = part.width, height = part.height;
+  if (!host.area) return {0, 0, width, height};
+  PixelRect bounds = host.area->bounds;
+  if (bounds.empty()) return bounds;
+  const int unit = host.row / width;  // units of a pixel
+  bounds.x0 = bounds.x0 * unit / host.tile_width * host.tile_width / unit;
+  bounds.x1 =
+      std::min(width, ((bounds.x1 * unit + host.tile_width - 1) / host.tile_width * host.tile_width) / unit + 1);
+  bounds.y0 = bounds.y0 / host.tile_height * host.tile_height;
+  bounds.y1 = std::min(height, (bounds.y1 + host.tile_height - 1) / host.tile_height * host.tile_height);
+  return bounds;
+}
+
 const std::vector<TileCorner> &PartArea::tiles(const TileGrid &grid, int unit) const {
   const auto same = [&](const Cover &cover) { return cover.grid == grid; };
   const auto found = std::find_if(covers_.begin(), covers_.end(), same);

@@ -176,6 +176,9 @@ inline unsigned cut_tiles(FrameParams &p, int tile_width, int tile_height,
       corners);
 }
 
+// The tiles of a part, which has been cut into such, that hold its area: the least rectangle of pixels around them.
+PixelRect tiled_bounds(const PartParams &part, const FrameParams::Host &host);
+
 // The tiles that a launch works on, and whether by a list.
 struct TileSelection {
   unsigned tiles;

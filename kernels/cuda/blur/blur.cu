@@ -65,22 +65,6 @@ void fill_coarse(const Decimation &decimation, const CoarseSize &size, const Pix
   coarse.y = span_of(size.y, coarse.first_row - radius, coarse.first_row + coarse.rows - 1 + radius);
 }
 
-// The tiles of a part that contain needed pixels, as a rectangle of pixels.
-PixelRect tiled_bounds(const FrameParams &p, int part) {
-  const FrameParams::Host &host = p.host[part];
-  const int width = p.part[part].width, height = p.part[part].height;
-  if (!host.area) return {0, 0, width, height};
-  PixelRect bounds = host.area->bounds;
-  if (bounds.empty()) return bounds;
-  const int unit = host.row / width;  // units of a pixel
-  bounds.x0 = bounds.x0 * unit / host.tile_width * host.tile_width / unit;
-  bounds.x1 =
-      std::min(width, ((bounds.x1 * unit + host.tile_width - 1) / host.tile_width * host.tile_width) / unit + 1);
-  bounds.y0 = bounds.y0 / host.tile_height * host.tile_height;
-  bounds.y1 = std::min(height, (bounds.y1 + host.tile_height - 1) / host.tile_height * host.tile_height);
-  return bounds;
-}
-
 struct BlurTuning {
   // Samples of a row that a block reduces: the least multiple of four that keeps all its threads busy.
   static constexpr int kReducedSamples = 4 * kBlurThreads;
@@ -202,7 +186,7 @@ void fill_blur(const PassRun &run, BlurParams &p) {
   auto *memory = static_cast<int16_t *>(run.buffers.scratch);
   for (int i = 0; i < p.parts; i++) {
     const CoarseSize size(run.plan, decimation, i);
-    fill_coarse(decimation, size, tiled_bounds(p, i), memory, p.coarse[i]);
+    fill_coarse(decimation, size, tiled_bounds(p.part[i], p.host[i]), memory, p.coarse[i]);
     memory += size.all();
   }
 }

@@ -24,7 +24,14 @@ struct LongPlanes {
   __device__ uint8_t *line(int byte, int line) const { return first + byte * plane() + int64_t{line} * pitch; }
 };
 
+// The pixels of a part whose row sums are made: all, or those that windows of an area reach. The first row and column
+// are multiples of 32.
+struct LongRange {
+  int32_t x0, x1, y0, y1;
+};
+
 struct LongMmaParams : FrameParams {
+  LongRange range[kMaxParts];
   LongPlanes samples[kMaxParts];             // lines: row y of channel c is line c * height + y
   LongPlanes sums[kMaxParts];                // lines: column s of samples, counted along the row
   int32_t outside[kMaxParts][kMaxChannels];  // border=constant: the sum of a row outside the frame
@@ -132,17 +139,16 @@ __device__ inline uint2 split_samples(const uint32_t *word, int c, const Channel
 
 constexpr int kSplitRows = 4;  // rows of a block
 
-// Splits the pixels x to x + 3 of kSplitRows rows. from[i]: where pixel x + i is read, negative for the border's value;
-// `inside`: all are where they are read.
+// Splits the pixels x to x + 3 of kSplitRows rows above y1. from[i]: where pixel x + i is read, negative for the
+// border's value; `inside`: all are where they are read.
 template <typename Container, int kChannels>
 __device__ inline void split_pixels(const LongMmaParams &p, const PartParams &part, const LongPlanes &planes, int x,
-                                    int y0, const int (&from)[4], bool inside) {
+                                    int y0, int y1, const int (&from)[4], bool inside) {
   constexpr int kBytes = static_cast<int>(sizeof(Container)), kWords = kBytes * kChannels;
   uint32_t word[kSplitRows][kWords] = {};
 #pragma unroll
   for (int r = 0; r < kSplitRows; r++) {
-    const auto *row =
-        reinterpret_cast<const Container *>(part.source + min(y0 + r, part.height - 1) * part.source_pitch);
+    const auto *row = reinterpret_cast<const Container *>(part.source + min(y0 + r, y1 - 1) * part.source_pitch);
     if (inside) {
       load_words<kWords>(row + x * kChannels, word[r]);
       continue;
@@ -164,7 +170,7 @@ __device__ inline void split_pixels(const LongMmaParams &p, const PartParams &pa
     const int64_t plane = planes.plane();
 #pragma unroll
     for (int r = 0; r < kSplitRows; r++, to += planes.pitch) {
-      if (y0 + r >= part.height) break;
+      if (y0 + r >= y1) break;
       const uint2 bytes = split_samples<Container, kChannels>(word[r], c, part.channel[c]);
       *reinterpret_cast<uint32_t *>(to) = bytes.x;
       *reinterpret_cast<uint32_t *>(to + plane) = bytes.y;
@@ -193,12 +199,13 @@ __global__ void __launch_bounds__(kLongMmaThreads) long_mma_split_kernel(const _
   int number = 0;
   while (block >= p.first_block_of_part[number + 1]) number++;
   const PartParams &part = p.part[number];
-  const int words = words_of_line(part.width, p.taps[0]);
+  const LongRange &range = p.range[number];
+  const int words = words_of_line(range.x1 - range.x0, p.taps[0]);
   const int blocks_of_row = (words + kLongMmaThreads - 1) / kLongMmaThreads;
-  const int tile = block - p.first_block_of_part[number], y0 = tile / blocks_of_row * kSplitRows;
+  const int tile = block - p.first_block_of_part[number], y0 = range.y0 + tile / blocks_of_row * kSplitRows;
   const int word = tile % blocks_of_row * kLongMmaThreads + static_cast<int>(threadIdx.x);
   if (word >= words) return;
-  const int x = 4 * (word - words_before(p.taps[0]));
+  const int x = range.x0 + 4 * (word - words_before(p.taps[0]));
   int from[4];
 #pragma unroll
   for (int i = 0; i < 4; i++) from[i] = border_index(p.border, x + i, part.width);
@@ -207,13 +214,13 @@ __global__ void __launch_bounds__(kLongMmaThreads) long_mma_split_kernel(const _
   const auto split = [&](auto container) {
     using Container = decltype(container);
     if (part.channels == 1)
-      split_pixels<Container, 1>(p, part, planes, x, y0, from, inside);
+      split_pixels<Container, 1>(p, part, planes, x, y0, range.y1, from, inside);
     else if (part.channels == 2)
-      split_pixels<Container, 2>(p, part, planes, x, y0, from, inside);
+      split_pixels<Container, 2>(p, part, planes, x, y0, range.y1, from, inside);
     else if (part.channels == 3)
-      split_pixels<Container, 3>(p, part, planes, x, y0, from, inside);
+      split_pixels<Container, 3>(p, part, planes, x, y0, range.y1, from, inside);
     else
-      split_pixels<Container, 4>(p, part, planes, x, y0, from, inside);
+      split_pixels<Container, 4>(p, part, planes, x, y0, range.y1, from, inside);
   };
   if (part.container == Container::U8)
     split(uint8_t{});
@@ -236,8 +243,9 @@ __global__ void __launch_bounds__(kLongMmaThreads) long_mma_extend_kernel(const 
   const PartParams &part = p.part[number];
   const LongPlanes &planes = p.sums[number];
   const int i = (block - p.first_tile[number]) * kLongMmaThreads + static_cast<int>(threadIdx.x);
-  const int words = extended_words(p.taps[1]), line = i / words, word = i % words, c = line % part.channels;
-  if (line >= planes.lines || part.channel[c].action != Action::Filter) return;
+  const int words = extended_words(p.taps[1]), word = i % words;
+  const int line = p.range[number].x0 * part.channels + i / words, c = line % part.channels;
+  if (line >= p.range[number].x1 * part.channels || part.channel[c].action != Action::Filter) return;
   const int above = words_before(p.taps[1]);
   const int y = (word < above ? 0 : part.height & -4) + 4 * (word - above);
   int from[4];

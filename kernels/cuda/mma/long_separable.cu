@@ -137,9 +137,10 @@ void choose_rows(const Pass &pass, LongMmaParams &p, LongMmaLaunches &launches) 
   const auto blocks_of = [&](int groups) {
     int32_t blocks = 0;
     for (int i = 0; i < p.parts; i++) {
-      const PartParams &part = p.part[i];
       p.first_tile[i] = blocks;
-      blocks += share(part.width, kLongMmaOutputs) * share(part.height, kLongMmaLines * groups) * part.channels;
+      const LongRange &range = p.range[i];
+      blocks += share(range.x1 - range.x0, kLongMmaOutputs) * share(range.y1 - range.y0, kLongMmaLines * groups) *
+                p.part[i].channels;
     }
     return static_cast<unsigned>(blocks);
   };
@@ -161,9 +162,8 @@ void fill_sharpen(int bytes_dropped, LongMmaParams &p) {
   p.sharpen_offset = rounding.offset + rounding.half;
 }
 
-// `areas`: only some tiles are worked on, which are small then.
 template <typename Shape>
-void choose_columns(const Pass &pass, bool areas, LongMmaParams &p, LongMmaLaunches &launches) {
+void choose_columns(const Pass &pass, LongMmaParams &p, LongMmaLaunches &launches) {
   p.stage_chunks[1] = choose_stage<Shape>(pass.height());
   if (!p.stage_chunks[1]) return;
   if (p.result_shift < 8 * Shape::kColumnBytesDropped) p.result_shift = 0;
@@ -171,7 +171,8 @@ void choose_columns(const Pass &pass, bool areas, LongMmaParams &p, LongMmaLaunc
   const int shift = p.sharpen_unit ? p.sum_shift : p.result_shift;
   p.start = shift ? 1 << (shift - 9) : 0;
   const size_t bytes = long_mma_bytes<Shape>(pass.height(), p.stage_chunks[1]);
-  const int channels = p.part[0].channels, most = areas ? 1 : std::max(1, LongMmaTuning::kMostGroups / channels);
+  // Where only some tiles are worked on, they are small.
+  const int most = p.host[0].area ? 1 : std::max(1, LongMmaTuning::kMostGroups / p.part[0].channels);
   const auto blocks_of = [&](int groups) {
     return cut_tiles(p, kLongMmaLines * groups, kLongMmaOutputs, TileCorners::Multiples);
   };
@@ -180,19 +181,33 @@ void choose_columns(const Pass &pass, bool areas, LongMmaParams &p, LongMmaLaunc
   launches.columns = {long_mma_columns_kernel<Shape>, blocks_of(groups), kLongMmaThreads, bytes};
 }
 
+// Fills in the pixels whose row sums are needed for the tiles of results.
+void fill_ranges(int radius, LongMmaParams &p) {
+  for (int i = 0; i < p.parts; i++) {
+    const PartParams &part = p.part[i];
+    LongRange &range = p.range[i];
+    range = {0, part.width, 0, part.height};
+    const PixelRect tiles = tiled_bounds(part, p.host[i]);
+    if (tiles.empty()) {
+      range = {};
+      continue;
+    }
+    range.x0 = tiles.x0;
+    range.x1 = tiles.x1;
+    const bool inside = tiles.y0 >= radius && tiles.y1 + radius <= part.height;
+    if (!inside && !reads_within_window(p.border)) continue;  // rows from anywhere
+    range.y0 = std::max(0, tiles.y0 - radius) / kLongMmaLines * kLongMmaLines;
+    range.y1 = std::min(part.height, tiles.y1 + radius);
+  }
+}
+
 // Chooses the launches of the sums, without kernels if the pass is not for this structure. The frame has been filled
 // in.
-LongMmaLaunches choose(const PassQuery &query, bool areas, LongMmaParams &p) {
+LongMmaLaunches choose(const PassQuery &query, LongMmaParams &p) {
   LongMmaLaunches launches = {};
   const Pass &pass = query.pass();
   if (!query.kernels.mma || !is_long_gaussian(query.plan, pass)) return launches;
   const LongMmaBytes bytes(pass);
-  if (bytes.row_weights == 2)
-    choose_rows<LongMmaShape<2, 2>>(pass, p, launches);
-  else if (bytes.row_weights == 3)
-    choose_rows<LongMmaShape<2, 3>>(pass, p, launches);
-  else
-    choose_rows<LongMmaShape<2, 4>>(pass, p, launches);
   // All samples of the frame have the same form, so that they share a rounding.
   if (!p.has_gain) {
     int64_t largest = 0;
@@ -200,11 +215,18 @@ LongMmaLaunches choose(const PassQuery &query, bool areas, LongMmaParams &p) {
     p.result_shift = shift_of(p.rounding[0], largest);
   }
   if (bytes.sums == 2)
-    choose_columns<LongMmaShape<2, 2>>(pass, areas, p, launches);
+    choose_columns<LongMmaShape<2, 2>>(pass, p, launches);
   else if (bytes.sums == 3)
-    choose_columns<LongMmaShape<3, 3>>(pass, areas, p, launches);
+    choose_columns<LongMmaShape<3, 3>>(pass, p, launches);
   else
-    choose_columns<LongMmaShape<4, 4>>(pass, areas, p, launches);
+    choose_columns<LongMmaShape<4, 4>>(pass, p, launches);
+  fill_ranges(pass.radius_y, p);
+  if (bytes.row_weights == 2)
+    choose_rows<LongMmaShape<2, 2>>(pass, p, launches);
+  else if (bytes.row_weights == 3)
+    choose_rows<LongMmaShape<2, 3>>(pass, p, launches);
+  else
+    choose_rows<LongMmaShape<2, 4>>(pass, p, launches);
   return launches;
 }
 
@@ -226,10 +248,11 @@ unsigned blocks_for(int64_t threads) {
   return static_cast<unsigned>((threads + kLongMmaThreads - 1) / kLongMmaThreads);
 }
 
-// Enqueues a kernel that works on all of the frame, whatever the regions, because the lines that others read are long.
+// Enqueues a kernel that works on LongMmaParams::range.
 template <typename... Args>
-void enqueue_whole(const PassRun &run, const char *name, void (*kernel)(Args...), unsigned blocks, size_t shared_bytes,
-                   const Args &...args) {
+void enqueue_on_range(const PassRun &run, const char *name, void (*kernel)(Args...), unsigned blocks,
+                      size_t shared_bytes, const Args &...args) {
+  if (!blocks) return;
   const auto step = [=, stream = run.stream](const uint32_t *) {
     enqueue(name, Start::AfterAll, kernel, dim3(blocks), dim3(kLongMmaThreads), shared_bytes, stream, args...);
   };
@@ -250,11 +273,12 @@ void enqueue_split(const PassRun &run, const LongMmaParams &params) {
       blocks_for(p.weight_bytes[0] * weight_words(p.taps[0]) + p.weight_bytes[1] * weight_words(p.taps[1]));
   for (int i = 0; i < p.parts; i++) {
     p.first_block_of_part[i] = static_cast<int32_t>(blocks);
-    blocks += blocks_for(words_of_line(p.part[i].width, p.taps[0])) *
-              static_cast<unsigned>(share(p.part[i].height, kSplitRows));
+    const LongRange &range = p.range[i];
+    blocks += blocks_for(words_of_line(range.x1 - range.x0, p.taps[0])) *
+              static_cast<unsigned>(share(range.y1 - range.y0, kSplitRows));
   }
   p.first_block_of_part[p.parts] = static_cast<int32_t>(blocks);
-  enqueue_whole(run, "long_mma_split", long_mma_split_kernel, blocks, 0, p);
+  enqueue_on_range(run, "long_mma_split", long_mma_split_kernel, blocks, 0, p);
 }
 
 // Enqueues the kernel that extends the lines of row sums.
@@ -262,9 +286,9 @@ void enqueue_extend(const PassRun &run, LongMmaParams p) {
   unsigned blocks = 0;
   for (int i = 0; i < p.parts; i++) {
     p.first_tile[i] = static_cast<int32_t>(blocks);
-    blocks += blocks_for(int64_t{extended_words(p.taps[1])} * p.sums[i].lines);
+    blocks += blocks_for(int64_t{extended_words(p.taps[1])} * (p.range[i].x1 - p.range[i].x0) * p.part[i].channels);
   }
-  enqueue_whole(run, "long_mma_extend", long_mma_extend_kernel, blocks, 0, p);
+  enqueue_on_range(run, "long_mma_extend", long_mma_extend_kernel, blocks, 0, p);
 }
 
 }  // namespace
@@ -277,16 +301,16 @@ size_t long_mma_sum_bytes(const Plan &plan, const Pass &pass) {
 int takes_long_separable(const PassQuery &query) {
   LongMmaParams p = {};
   fill_frame(query, p);
-  return static_cast<bool>(choose(query, false, p));
+  return static_cast<bool>(choose(query, p));
 }
 
 void launch_long_separable(const PassRun &run) {
   LongMmaParams p = {};
   fill_frame(run, p);
-  const LongMmaLaunches launches = choose(run, run.deferred, p);
+  const LongMmaLaunches launches = choose(run, p);
   fill_sums(run, p);
   enqueue_split(run, p);
-  enqueue_whole(run, "long_mma_rows", launches.rows.kernel, launches.rows.blocks, launches.rows.shared_bytes, p);
+  enqueue_on_range(run, "long_mma_rows", launches.rows.kernel, launches.rows.blocks, launches.rows.shared_bytes, p);
   enqueue_extend(run, p);
   enqueue(run, launches.columns, p, launches.pixels);
 }

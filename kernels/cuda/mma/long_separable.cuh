@@ -247,28 +247,30 @@ __global__ void __launch_bounds__(kLongMmaThreads, Shape::kMinBlocks)
     const int block = static_cast<int>(blockIdx.x);
     while (number + 1 < p.parts && block >= p.first_tile[number + 1]) number++;
     const PartParams &part = p.part[number];
-    const int across = (part.width + kLongMmaOutputs - 1) / kLongMmaOutputs;
+    const LongRange &range = p.range[number];
+    const int across = (range.x1 - range.x0 + kLongMmaOutputs - 1) / kLongMmaOutputs;
     const int tile = (block - p.first_tile[number]) / part.channels, c = (block - p.first_tile[number]) % part.channels;
     if (part.channel[c].action != Action::Filter) return;
-    const int x0 = tile % across * kLongMmaOutputs, y0 = tile / across * (p.row_groups * kLongMmaLines);
-    const int lines = part.height - y0, groups = min(p.row_groups, (lines + kLongMmaLines - 1) / kLongMmaLines);
+    const int x0 = range.x0 + tile % across * kLongMmaOutputs;
+    const int y0 = range.y0 + tile / across * (p.row_groups * kLongMmaLines);
+    const int lines = range.y1 - y0, groups = min(p.row_groups, (lines + kLongMmaLines - 1) / kLongMmaLines);
     LongMmaSums<Shape> sums(p, 0, shared_memory<uint32_t>());
     const LongPlanes &planes = p.sums[number];
     const int64_t plane = planes.plane();
     sums.template run<0>(
         {p.samples[number], c * part.height + y0, lines, groups, x0}, 1 << (p.row_shift - 1), [&](int group) {
           const int y = y0 + group * kLongMmaLines + sums.first_line();
-          if (y >= part.height) return;
+          if (y >= range.y1) return;
 #pragma unroll
           for (int upper = 0; upper < 2; upper++) {
             const int x = x0 + sums.output(upper);
-            if (x >= part.width) continue;
+            if (x >= range.x1) continue;
             constexpr int kDropped = Shape::kRowBytesDropped;
             int rounded[8];
 #pragma unroll
             for (int i = 0; i < 8; i++)
               rounded[i] = static_cast<int>(sums.template high_sum<kDropped>(upper, i) >> (p.row_shift - 8 * kDropped));
-            // Sums of rows below the last one are replaced later.
+            // Those of rows below the last one are replaced later, or not read.
             uint8_t *to = planes.line(0, x * part.channels + c) + values_before(p.taps[1]) + y;
 #pragma unroll
             for (int byte = 0; byte < 4; byte++, to += plane)
