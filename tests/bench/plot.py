@@ -78,7 +78,8 @@ def plot_sigmas(results):
         match = re.match(r'gauss sigma (\d+)$', r['filter'])
         if not match or r['width'] != 3840:
             continue
-        lines.setdefault(r['format'], []).append((int(match.group(1)), r['us'] / r['copy_us']))
+        name = r['format'] + (f" ({r['device']})" if 'device' in r else '')
+        lines.setdefault(name, []).append((int(match.group(1)), r['us'] / r['copy_us']))
         if r['npp_us']:
             lines.setdefault('NPP ' + r['format'], []).append((int(match.group(1)), r['npp_us'] / r['copy_us']))
     draw(axis, 'gauss, 3840x2160', lines, (1, 2, 4, 8, 16, 32, 64, 128, 250), 'sigma, pixels')
@@ -112,6 +113,11 @@ def timed(result):
     return f"{number(result['us'])} ({result['us'] / result['copy_us']:.2f})"
 
 
+def ratio(result, key='us'):
+    """A time in times of a copy, with an asterisk if it is of another GPU than the file's."""
+    return f"{result[key] / result['copy_us']:.2f}" + ('*' if 'device' in result else '')
+
+
 def row(cells):
     return '| ' + ' | '.join(cells) + ' |'
 
@@ -136,8 +142,8 @@ def speed_table(results):
 def formats_table(results):
     chosen = [r for r in results if r['table'] == 'formats' and r['width'] == 3840]
     formats = list(dict.fromkeys(r['format'] for r in chosen))
-    ratio = {(r['format'], r['filter']): f"{r['us'] / r['copy_us']:.2f}" for r in chosen}
-    rows = [[label] + [ratio[f, label] for f in formats] for label in dict.fromkeys(r['filter'] for r in chosen)]
+    ratios = {(r['format'], r['filter']): ratio(r) for r in chosen}
+    rows = [[label] + [ratios[f, label] for f in formats] for label in dict.fromkeys(r['filter'] for r in chosen)]
     return table([''] + formats, rows)
 
 
@@ -148,7 +154,7 @@ def sizes_table(results):
 
     def cell(format_, width, label, key='us'):
         r = found.get((format_, width, label))
-        return f"{r[key] / r['copy_us']:.2f}" if r and r[key] else ''
+        return ratio(r, key) if r and r[key] else ''
 
     rows = [[label, cell('RGBA', 1920, label), cell('RGBA', 3840, label), cell('RGBA', 3840, label, 'npp_us')] +
             [cell(f, 3840, label) for f in formats if f != 'RGBA']
