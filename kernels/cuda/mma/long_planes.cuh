@@ -30,6 +30,7 @@ struct LongRange {
   int32_t x0, x1, y0, y1;
 };
 
+// Parameters of all kernels but the one that makes planes of samples.
 struct LongMmaParams : FrameParams {
   LongRange range[kMaxParts];
   LongPlanes samples[kMaxParts];             // lines: row y of channel c is line c * height + y
@@ -83,7 +84,8 @@ CUDACONV_HOST_DEVICE constexpr int line_bytes(int count, int taps) {
 CUDACONV_HOST_DEVICE constexpr int words_before(int taps) {
   return (taps / 2 + 3) / 4;
 }
-// Pitch in words of a copy of the weights, zeros before and behind them included.
+// Pitch in words of a copy of the weights: at least 24 more than these take, zeros that lanes read before and behind
+// them, and 8 more than a multiple of the 32 banks of shared memory.
 CUDACONV_HOST_DEVICE constexpr int weight_pitch(int taps) {
   return (taps / 4 + 24 + 31 - 8) / 32 * 32 + 8;
 }
@@ -100,6 +102,7 @@ CUDACONV_HOST_DEVICE constexpr int weight_words(int taps) {
 CUDACONV_HOST_DEVICE constexpr int chunks_read(int taps) {
   return (kLongMmaOutputs - 1 + taps + unused_values(taps) + kLongMmaChunk - 1) / kLongMmaChunk;
 }
+
 // Packs byte `index` of each of four values.
 __device__ inline uint32_t bytes_of(const int *v, int index) {
   const uint32_t two = static_cast<uint32_t>(index | (index + 4) << 4);
@@ -124,7 +127,8 @@ __device__ inline uint32_t weight_word(const int32_t *line, int taps, int byte, 
 template <typename Container, int kChannels>
 __device__ inline uint2 split_samples(const uint32_t *word, int c, const ChannelParams &channel) {
   constexpr int kOfWord = 4 / static_cast<int>(sizeof(Container));
-  // Takes samples `first` and `first` + 1 of the channel: into both halves of a word, bytes into its low half.
+  // Takes samples `first` and `first` + 1 of the channel: those of two bytes, 2i and 2i + 1 of one word and 2k and 2k +
+  // 1 of another, into both halves of a word, those of one byte, i and k, into its low half.
   const auto two = [&](int first) {
     const int m = first * kChannels + c, n = m + kChannels, i = m % kOfWord, k = n % kOfWord;
     const int bytes = kOfWord == 4 ? i | (k + 4) << 4 : (2 * i) * 0x11 + 0x10 + (2 * k + 4) * 0x1100 + 0x1000;
