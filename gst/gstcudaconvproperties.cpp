@@ -145,9 +145,9 @@ constexpr Property kProperties[] = {
         kPlaying, 0, 1501),
     property<FILTER(sigma)>(
         "sigma", "Sigma",
-        "Standard deviation of gauss and unsharp in pixels. 0 is 0.3*((size-1)*0.5-1)+0.8. With size=0 the side is "
-        "2*ceil(3*sigma)+1.",
-        kAnimated, 0, 250),
+        "Standard deviation of gauss and unsharp in pixels. -1 is 0.3*((size-1)*0.5-1)+0.8, 0 is no blur. With size=0 "
+        "the side is 2*ceil(3*sigma)+1.",
+        kAnimated, kAutoSigma, 250),
     property<FILTER(amount)>("amount", "Amount", "Strength of unsharp: source + amount * (source - blurred source).",
                              kAnimated, -100, 100),
     /**

@@ -56,7 +56,7 @@ std::shared_ptr<const Plan> RoiStrength::try_plan(double value, Method method, s
   FilterSettings filter = filter_;
   filter.method = method;
   filter.size = by_sigma_ ? 0 : static_cast<int>(value);
-  filter.sigma = by_sigma_ ? value : 0;
+  filter.sigma = by_sigma_ ? value : kAutoSigma;
   try {
     return make_plan(filter, as_set_->layout);
   } catch (const Error &e) {

@@ -223,10 +223,13 @@ struct Regions {
   }
 };
 
+// The sigma that the size implies.
+inline constexpr double kAutoSigma = -1;
+
 struct FilterSettings {
   Mask mask = Mask::Gauss5;
   int size = 0;      // side of the mask or structuring element; 0: the mask's own default
-  double sigma = 0;  // pixels; 0: from size
+  double sigma = kAutoSigma;  // pixels; 0: no blur
   double amount = 1;
   Coefficients coefficients;
   Shape shape = Shape::Rect;

@@ -120,19 +120,20 @@ int odd_size(const FilterSettings &s, int otherwise, int largest) {
   return size;
 }
 
-// A Gaussian exp(-x^2 / (2 sigma^2)), sampled and normalised.
+// A Gaussian exp(-x^2 / (2 sigma^2)), sampled and normalised; 1x1 where sigma is 0.
 RealMask gauss(const FilterSettings &s) {
-  if (!(s.sigma >= 0 && s.sigma <= kLargestSigma))
-    refuse("sigma=" + number_text(s.sigma) + " is outside 0 to " + number_text(kLargestSigma));
-  const int side =
-      s.size == 0 && s.sigma > 0 ? 2 * static_cast<int>(std::ceil(3 * s.sigma)) + 1 : odd_size(s, 5, kLargestSum);
-  const double sigma = s.sigma > 0 ? s.sigma : 0.3 * ((side - 1) * 0.5 - 1) + 0.8;
+  const bool automatic = s.sigma == kAutoSigma;
+  if (!automatic && !(s.sigma >= 0 && s.sigma <= kLargestSigma))
+    refuse("sigma=" + number_text(s.sigma) + " is neither -1, automatic, nor 0 to " + number_text(kLargestSigma));
+  int side = s.size == 0 && !automatic ? 2 * static_cast<int>(std::ceil(3 * s.sigma)) + 1 : odd_size(s, 5, kLargestSum);
+  if (s.sigma == 0) side = 1;
+  const double sigma = automatic ? 0.3 * ((side - 1) * 0.5 - 1) + 0.8 : s.sigma;
 
   RealMask mask;
   mask.width = mask.height = side;
   double sum = 0;
   for (int i = 0; i < side; i++) {
-    const double x = (i - side / 2) / sigma;
+    const double x = i == side / 2 ? 0 : (i - side / 2) / sigma;
     mask.row.push_back(std::exp(-0.5 * x * x));
     sum += mask.row.back();
   }

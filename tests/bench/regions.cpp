@@ -28,7 +28,7 @@ namespace {
 
 constexpr int kWidth = 3840, kHeight = 2160;
 
-FilterSettings settings(Mask mask, int size, double sigma = 0) {
+FilterSettings settings(Mask mask, int size, double sigma = kAutoSigma) {
   FilterSettings s;
   s.mask = mask;
   s.size = size;

@@ -44,7 +44,7 @@ struct Number {
 };
 constexpr Number kNumbers[] = {
     {"size", 0, 0, 1501, kLive},
-    {"sigma", 0, 0, 250, kAnimated},
+    {"sigma", -1, -1, 250, kAnimated},
     {"amount", 1, -100, 100, kAnimated},
     {"divisor", 0, -1e9, 1e9, kAnimated},
     {"bias", 0, -1, 1, kAnimated},
@@ -1623,7 +1623,7 @@ GST_START_TEST(bad_settings_while_playing_are_a_warning_and_the_last_good_ones_s
     h.set_caps(larger);
     check(larger, "mask=gauss3 border=wrap");
     fail_unless(h.take(GST_MESSAGE_WARNING).empty());
-    h.set("mask=sharpen size=0 sigma=0 method=auto");
+    h.set("mask=sharpen size=0 sigma=-1 method=auto");
     check(larger, "mask=sharpen border=wrap");
     h.take(GST_MESSAGE_WARNING);  // sharpen may not use the setting that was bad
   }
@@ -1971,12 +1971,15 @@ GST_START_TEST(tiny_and_zero_sigma_make_sense) {
   const GstVideoInfo info = video_info("GRAY8", 33, 19);
   Random random = seeded();
   const Ref<GstBuffer> in = random_frame(info, random);
-  for (const char *properties : {"mask=gauss sigma=0.000001", "mask=gauss sigma=1e-300", "mask=unsharp sigma=1e-300"}) {
+  for (const char *properties :
+       {"mask=gauss sigma=0.000001", "mask=gauss sigma=1e-300", "mask=unsharp sigma=1e-300", "mask=gauss sigma=0",
+        "mask=gauss sigma=0 size=31", "mask=unsharp sigma=0 amount=7.3", "mask=unsharp sigma=0 size=63 amount=-2.1"}) {
     Harness h(properties, info);
     fail_unless(same_samples(in.get(), h.filter(in.get()).get(), info), "%s", properties);
   }
-  check_frame(info, "mask=gauss sigma=0");
-  check_frame(info, "mask=gauss sigma=0 size=31");
+  check_frame(info, "mask=gauss sigma=-1");
+  check_frame(info, "mask=gauss sigma=-1 size=31");
+  check_frame(info, "mask=gauss sigma=0 size=5 divisor=2 bias=0.25 border=constant");
 }
 GST_END_TEST;
 

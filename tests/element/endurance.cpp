@@ -137,7 +137,7 @@ GST_START_TEST(streams_whose_settings_change_lose_no_frame) {
         }
         lost += count - out;
         // A frame with plain settings shows that nothing of the settings before is left in it.
-        h.set("mask=gauss5 size=0 sigma=0 roi='' roi-invert=false");
+        h.set("mask=gauss5 size=0 sigma=-1 roi='' roi-invert=false");
         const Ref<GstBuffer> in = random_frame(small(), random);
         h.push(in.get());
         h.settle();

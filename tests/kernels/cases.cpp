@@ -100,7 +100,7 @@ void add_weighted(std::vector<FilterSettings> &list) {
   for (Mask m : {Mask::Box3, Mask::Gauss3, Mask::Gauss5, Mask::Gauss7, Mask::Gauss9}) add(m, [](FilterSettings &) {});
   for (int size : {5, 15, 31, 63, 127})
     for (Mask m : {Mask::Box, Mask::Gauss}) add(m, [&](FilterSettings &s) { s.size = size; });
-  for (double sigma : {0.4, 0.7, 1.0, 2.0, 4.0, 8.0}) add(Mask::Gauss, [&](FilterSettings &s) { s.sigma = sigma; });
+  for (double sigma : {0.0, 0.4, 0.7, 1.0, 2.0, 4.0, 8.0}) add(Mask::Gauss, [&](FilterSettings &s) { s.sigma = sigma; });
   add(Mask::Gauss5, [](FilterSettings &s) { s.iterations = 3; });
   add(Mask::Gauss5, [](FilterSettings &s) { s.divisor = 100, s.bias = -0.25; });
   add(Mask::Gauss5, [](FilterSettings &s) { s.divisor = -300, s.bias = 1; });
@@ -327,7 +327,7 @@ std::vector<FilterSettings> make_variants() {
 bool takes_weights(const FilterSettings &s) {
   switch (s.mask) {
     case Mask::Gauss:
-      return s.sigma == 0 || std::max(s.size / 2.0, std::ceil(3 * s.sigma)) <= 5 * s.sigma;
+      return s.sigma <= 0 || std::max(s.size / 2.0, std::ceil(3 * s.sigma)) <= 5 * s.sigma;
     case Mask::Custom:
       return std::all_of(s.coefficients.value.begin(), s.coefficients.value.end(), [](double v) { return v >= 0; });
     default:
@@ -339,7 +339,7 @@ Size window(const FilterSettings &s) {
   if (s.mask == Mask::Custom || s.shape == Shape::Custom) return {s.coefficients.width, s.coefficients.height};
   int side = s.size;
   if (s.mask == Mask::Mosaic) side = 1;  // the reference reads each pixel once
-  if (!side && s.sigma > 0) side = 2 * static_cast<int>(3 * s.sigma + 1) + 1;
+  if (!side && s.sigma >= 0) side = 2 * static_cast<int>(3 * s.sigma + 1) + 1;
   if (!side) side = 9;
   // The reference sums large boxes and Gaussians along rows, then along columns, in floating point.
   const bool along_lines = s.mask == Mask::Box || s.mask == Mask::Gauss || s.mask == Mask::Unsharp;
@@ -587,9 +587,9 @@ Case Cases::at_random(uint64_t number) const {
   if (random() % 4 == 0) s.size = pick(random, {9, 11, 15, 31, 63});
   if (mask_kind(s.mask) == MaskKind::Morphology && random() % 16 == 0)
     s.size = 1 + 2 * static_cast<int>(random() % 128);
-  if (random() % 2) s.sigma = uniform(random, 0.05, random() % 4 ? 2 : 9);
+  if (random() % 2) s.sigma = random() % 8 ? uniform(random, 0.05, random() % 4 ? 2 : 9) : 0;
   if (s.mask == Mask::Mosaic) s.size = static_cast<int>(random() % (random() % 4 ? 24 : 256));
-  if (s.mask != Mask::Gauss && s.mask != Mask::Unsharp) s.sigma = 0;
+  if (s.mask != Mask::Gauss && s.mask != Mask::Unsharp) s.sigma = kAutoSigma;
   if (s.mask == Mask::Unsharp) {
     s.amount = pick(random, {1.0, 0.5, uniform(random, -2, 6)});
     s.divisor = 0;

@@ -30,7 +30,7 @@ void expect(bool right, const std::string &what) {
   std::printf("FAILED %s\n", what.c_str());
 }
 
-FilterSettings settings(Mask mask, int size = 0, double sigma = 0) {
+FilterSettings settings(Mask mask, int size = 0, double sigma = kAutoSigma) {
   FilterSettings s;
   s.mask = mask;
   s.size = size;

@@ -165,13 +165,14 @@ Grid ones(int side) {
 }
 
 std::vector<Real> gaussian_line(int size, double sigma) {
-  if (size == 0) size = sigma > 0 ? 2 * static_cast<int>(std::ceil(3 * sigma)) + 1 : 5;
-  if (sigma == 0) sigma = 0.3 * ((size - 1) * 0.5 - 1) + 0.8;
+  if (size == 0) size = sigma >= 0 ? 2 * static_cast<int>(std::ceil(3 * sigma)) + 1 : 5;
+  if (sigma == 0) size = 1;
+  if (sigma < 0) sigma = 0.3 * ((size - 1) * 0.5 - 1) + 0.8;
   std::vector<Real> weight;
   Real sum = 0;
   for (int i = 0; i < size; i++) {
     Real x = i - size / 2;
-    weight.push_back(std::exp(-x * x / (2 * static_cast<Real>(sigma) * sigma)));
+    weight.push_back(x == 0 ? 1 : std::exp(-x * x / (2 * static_cast<Real>(sigma) * sigma)));
     sum += weight.back();
   }
   for (Real &w : weight) w /= sum;

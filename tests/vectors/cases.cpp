@@ -352,7 +352,7 @@ bool has_alpha(const std::string &format) {
 int side_of(const FilterSettings &s) {
   if (!s.coefficients.value.empty()) return std::max(s.coefficients.width, s.coefficients.height);
   if (s.size) return s.size;
-  return s.sigma > 0 ? 2 * static_cast<int>(std::ceil(3 * s.sigma)) + 1 : 9;
+  return s.sigma >= 0 ? 2 * static_cast<int>(std::ceil(3 * s.sigma)) + 1 : 9;
 }
 
 // Roughly the number of operations of a naive filter for a frame.

@@ -33,7 +33,7 @@ Words sizes_of(const Vector &v) {
   const FilterSettings &s = v.settings;
   const int side = !s.coefficients.value.empty() ? std::max(s.coefficients.width, s.coefficients.height)
                    : s.size                      ? s.size
-                   : s.sigma > 0                 ? 6 * static_cast<int>(s.sigma) + 1
+                   : s.sigma >= 0                ? 6 * static_cast<int>(s.sigma) + 1
                                                  : 3;
   Words list;
   const auto add = [&](bool is, const char *name) {
