@@ -154,16 +154,20 @@ constexpr Property kProperties[] = {
      * GstCudaConv:coefficients:
      *
      * A mask row by row. Rows end in a semicolon or a newline, numbers are separated by blanks or commas:
-     * `"1 2 1; 2 4 2; 1 2 1"`. One row of 9, 25 or 49 numbers is taken as a square. Lists in brackets, as other
-     * languages print them and as GStreamer prints its arrays, are read too: `"[[1,2,1],[2,4,2],[1,2,1]]"`,
-     * `"<<1,2,1>,<2,4,2>,<1,2,1>>"`.
+     * `"1 2 1; 2 4 2; 1 2 1"`. A bare list of 9, 25 or 49 numbers is a square; with brackets or a final semicolon it is
+     * a row. Lists in brackets, as other languages print them and as GStreamer prints its arrays, are read too:
+     * `"[[1,2,1],[2,4,2],[1,2,1]]"`, `"<<1,2,1>,<2,4,2>,<1,2,1>>"`. So are ImageMagick's kernels,
+     * `"3: 1,2,1 2,4,2 1,2,1"`, which are not flipped here.
+     *
+     * Set a string: GObject turns an array of doubles into text with six digits, which is refused.
      */
     property<&Configuration::settings, &Settings::coefficients>(
         "coefficients", "Coefficients",
         "The mask of mask=custom, and the structuring element of shape=custom (its members are not 0). Rows end in "
         "';' or a newline, numbers are separated by blanks or commas and may be fractions: \"1 2 1; 2 4 2; 1 2 1\", "
-        "\"1/9 1/9 1/9; ...\". Lists in brackets are read too: \"[[1,2,1],[2,4,2],[1,2,1]]\". One row of 9, 25 or 49 "
-        "numbers is taken as a square. Both sides are odd, 31 at most.",
+        "\"1/9 1/9 1/9; ...\". Lists in brackets are read too: \"[[1,2,1],[2,4,2],[1,2,1]]\", and ImageMagick's "
+        "kernels: \"3x1: 1,2,1\". A bare list of 9, 25 or 49 numbers is a square; with brackets or a final ';' it is a "
+        "row. Both sides are odd, 31 at most.",
         kPlaying),
     property<FILTER(shape)>("shape", "Shape", "Structuring element of the morphology masks.", kPlaying,
                             gst_cuda_conv_shape_get_type),

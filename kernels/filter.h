@@ -228,7 +228,7 @@ inline constexpr double kAutoSigma = -1;
 
 struct FilterSettings {
   Mask mask = Mask::Gauss5;
-  int size = 0;      // side of the mask or structuring element; 0: the mask's own default
+  int size = 0;               // side of the mask or structuring element; 0: the mask's own default
   double sigma = kAutoSigma;  // pixels; 0: no blur
   double amount = 1;
   Coefficients coefficients;

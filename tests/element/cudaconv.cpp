@@ -1171,6 +1171,17 @@ GST_START_TEST(frames_are_never_filtered_by_a_mixture_of_coefficients) {
 }
 GST_END_TEST;
 
+// Moves a property along a straight line through the first second.
+void animate(Harness &h, const char *property, double from, double to) {
+  GstControlSource *source = gst_interpolation_control_source_new();
+  g_object_set(source, "mode", GST_INTERPOLATION_MODE_LINEAR, nullptr);
+  gst_timed_value_control_source_set(GST_TIMED_VALUE_CONTROL_SOURCE(source), 0, from);
+  gst_timed_value_control_source_set(GST_TIMED_VALUE_CONTROL_SOURCE(source), GST_SECOND, to);
+  fail_unless(gst_object_add_control_binding(
+      GST_OBJECT(h.element()), gst_direct_control_binding_new_absolute(GST_OBJECT(h.element()), property, source)));
+  gst_object_unref(source);
+}
+
 GST_START_TEST(numbers_can_be_animated) {
   const GstVideoInfo info = video_info("GRAY8", 32, 18);
   Random random = seeded();
@@ -1180,17 +1191,8 @@ GST_START_TEST(numbers_can_be_animated) {
   gst_segment_init(&segment, GST_FORMAT_TIME);
   segment.start = segment.position = 5 * GST_SECOND;
   push_event(h, gst_event_new_segment(&segment));
-  const auto animate = [&](const char *property, double from, double to) {
-    GstControlSource *source = gst_interpolation_control_source_new();
-    g_object_set(source, "mode", GST_INTERPOLATION_MODE_LINEAR, nullptr);
-    gst_timed_value_control_source_set(GST_TIMED_VALUE_CONTROL_SOURCE(source), 0, from);
-    gst_timed_value_control_source_set(GST_TIMED_VALUE_CONTROL_SOURCE(source), GST_SECOND, to);
-    fail_unless(gst_object_add_control_binding(
-        GST_OBJECT(h.element()), gst_direct_control_binding_new_absolute(GST_OBJECT(h.element()), property, source)));
-    gst_object_unref(source);
-  };
-  animate("bias", 0, 0.5);
-  animate("iterations", 1, 9);
+  animate(h, "bias", 0, 0.5);
+  animate(h, "iterations", 1, 9);
   for (int i = 0; i <= 8; i++) {
     const Ref<GstBuffer> in = random_frame(info, random);
     GST_BUFFER_PTS(in.get()) = segment.start + i * GST_SECOND / 8;
@@ -1198,6 +1200,24 @@ GST_START_TEST(numbers_can_be_animated) {
     const Ref<GstBuffer> out(gst_harness_pull(h.get()));
     const std::string now = "mask=gauss3 bias=" + std::to_string(i / 16.0) + " iterations=" + std::to_string(1 + i);
     assert_filtered(in.get(), out.get(), info, now);
+  }
+}
+GST_END_TEST;
+
+GST_START_TEST(a_blur_grows_out_of_nothing) {
+  const GstVideoInfo info = video_info("GRAY8", 32, 18);
+  Random random = seeded();
+  for (const std::string mask : {"mask=gauss", "mask=gauss size=9", "mask=unsharp"}) {
+    Harness h(mask, info);
+    animate(h, "sigma", 0, 2);
+    for (int i = 0; i <= 4; i++) {
+      const Ref<GstBuffer> in = random_frame(info, random);
+      GST_BUFFER_PTS(in.get()) = i * GST_SECOND / 4;
+      fail_unless_equals_int(h.push(in.get()), GST_FLOW_OK);
+      const Ref<GstBuffer> out = h.pull();
+      if (i == 0) fail_unless(same_samples(in.get(), out.get(), info), "%s", mask.c_str());
+      assert_filtered(in.get(), out.get(), info, mask + " sigma=" + std::to_string(i / 2.0));
+    }
   }
 }
 GST_END_TEST;
@@ -2129,6 +2149,7 @@ Suite *make_suite() {
   tcase_add_test(tc, frames_are_never_filtered_by_a_mixture_of_masks);
   tcase_add_test(tc, frames_are_never_filtered_by_a_mixture_of_coefficients);
   tcase_add_test(tc, numbers_can_be_animated);
+  tcase_add_test(tc, a_blur_grows_out_of_nothing);
   tcase_add_test(tc, events_keep_their_places_among_the_frames);
   tcase_add_test(tc, a_flush_and_a_new_segment_start_afresh);
   tcase_add_test(tc, a_seek_goes_upstream);

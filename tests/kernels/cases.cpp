@@ -100,7 +100,8 @@ void add_weighted(std::vector<FilterSettings> &list) {
   for (Mask m : {Mask::Box3, Mask::Gauss3, Mask::Gauss5, Mask::Gauss7, Mask::Gauss9}) add(m, [](FilterSettings &) {});
   for (int size : {5, 15, 31, 63, 127})
     for (Mask m : {Mask::Box, Mask::Gauss}) add(m, [&](FilterSettings &s) { s.size = size; });
-  for (double sigma : {0.0, 0.4, 0.7, 1.0, 2.0, 4.0, 8.0}) add(Mask::Gauss, [&](FilterSettings &s) { s.sigma = sigma; });
+  for (double sigma : {0.0, 0.4, 0.7, 1.0, 2.0, 4.0, 8.0})
+    add(Mask::Gauss, [&](FilterSettings &s) { s.sigma = sigma; });
   add(Mask::Gauss5, [](FilterSettings &s) { s.iterations = 3; });
   add(Mask::Gauss5, [](FilterSettings &s) { s.divisor = 100, s.bias = -0.25; });
   add(Mask::Gauss5, [](FilterSettings &s) { s.divisor = -300, s.bias = 1; });

@@ -296,8 +296,9 @@ void test_tiles(Backend &backend) {
     Mask mask;
     int size;
     double sigma;
-  } kCases[] = {{"RGBA", Mask::Gauss, 3, kAutoSigma},   {"RGBA", Mask::Gauss, 31, kAutoSigma}, {"RGB", Mask::Gauss, 31, kAutoSigma},
-                {"RGBA", Mask::Dilate, 15, kAutoSigma}, {"NV12", Mask::Gauss, 9, kAutoSigma},  {"I420", Mask::Gauss, 0, 13},
+  } kCases[] = {{"RGBA", Mask::Gauss, 3, kAutoSigma},  {"RGBA", Mask::Gauss, 31, kAutoSigma},
+                {"RGB", Mask::Gauss, 31, kAutoSigma},  {"RGBA", Mask::Dilate, 15, kAutoSigma},
+                {"NV12", Mask::Gauss, 9, kAutoSigma},  {"I420", Mask::Gauss, 0, 13},
                 {"GRAY8", Mask::Median, 5, kAutoSigma}};
   for (const auto &[format, mask, size, sigma] : kCases) {
     // From one region to the next: those of wide masks would be joined if they were close to one another.

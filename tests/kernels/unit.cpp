@@ -293,8 +293,7 @@ void test_refusals() {
   expect_refused("a mask with too few coefficients", custom(3, 3, {1, 1}));
   expect_refused("an infinite coefficient", custom(1, 1, {INFINITY}));
   expect_refused("a coefficient that is no number", custom(1, 1, {NAN}));
-  for (const double sigma : {-0.5, -2.0})
-    expect_refused("a negative sigma", [sigma](FilterSettings &s) { s.mask = Mask::Gauss, s.sigma = sigma; });
+  expect_refused("a negative sigma", [](FilterSettings &s) { s.mask = Mask::Gauss, s.sigma = -1; });
   expect_refused("no iterations", [](FilterSettings &s) { s.iterations = 0; });
   expect_refused("a divisor beyond 2^32", [](FilterSettings &s) { s.divisor = -0x1.8p32; });
   expect_refused("a divisor that is no number", [](FilterSettings &s) { s.divisor = NAN; });
