@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
+#include <string_view>
 #include <system_error>
 
 #include "plan/messages.h"
@@ -20,6 +21,9 @@ bool is_blank(char c) {
 }
 bool ends_row(char c) {
   return c == ';' || c == '\n';
+}
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
 }
 bool is_letter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
@@ -53,8 +57,9 @@ bool closes(char c) {
 class RowReader {
  public:
   // `property`, `row` and `number` are the words for the text and its parts in messages.
-  RowReader(const std::string &text, const char *property, const char *row, const char *number)
-      : at_(text.data()), end_(at_ + text.size()), property_(property), row_(row), number_(number) {}
+  // `width` is the length of all rows; 0: rows end as the text says.
+  RowReader(std::string_view text, const char *property, const char *row, const char *number, size_t width = 0)
+      : at_(text.data()), end_(at_ + text.size()), property_(property), row_(row), number_(number), width_(width) {}
 
   // Reads the numbers of the next row, at least one. False at the end of the text.
   bool next(std::vector<double> *numbers) {
@@ -73,7 +78,9 @@ class RowReader {
         break;
       }
       if (ends_row(*at_)) {
+        if (width_) refuse_number(here, quoted({*at_}) + " within a kernel of fixed width");
         if (closers_.size() == kDeepest) refuse_number(here, quoted({*at_}) + " within the brackets of a row");
+        marked_ = marked_ || *at_ == ';';
         at_++;
         before_ = Before::RowEnd;
         break;
@@ -82,13 +89,15 @@ class RowReader {
         at_++;
         skip_blanks();
       }
+      if (numbers->size() == width_) break;
       skip_type();
       if (at_ != end_ && closer_of(*at_)) refuse_number(here, quoted({*at_}) + " within a row");
     }
     return true;
   }
 
-  size_t rows() const { return rows_; }  // rows read so far
+  size_t rows() const { return rows_; }    // rows read so far
+  bool marked() const { return marked_; }  // whether brackets or a ';' say what a row is
 
   [[noreturn]] void refuse(const std::string &why, const char *file = __builtin_FILE(),
                            int line = __builtin_LINE()) const {
@@ -108,9 +117,9 @@ class RowReader {
   static constexpr size_t kDeepest = 2;                            // nesting of brackets
   enum class Before { Nothing, Opening, Closing, Comma, RowEnd };  // what was read before a row
 
-  // Newlines count as blanks within the brackets of a row.
+  // Newlines count as blanks within the brackets of a row, and where rows have a fixed width.
   void skip_blanks() {
-    while (at_ != end_ && (is_blank(*at_) || (*at_ == '\n' && closers_.size() == kDeepest))) at_++;
+    while (at_ != end_ && (is_blank(*at_) || (*at_ == '\n' && (width_ || closers_.size() == kDeepest)))) at_++;
   }
 
   // Skips a type in parentheses, as GStreamer writes it before values: (int)1.
@@ -141,10 +150,12 @@ class RowReader {
         before_ = Before::Comma;
       } else if (closer_of(*at_)) {
         rows_ = next;
+        if (width_) refuse_number(1, quoted({*at_}) + " within a kernel of fixed width");
         if (closers_.size() == kDeepest) refuse_number(1, quoted({*at_}) + " is one bracket too many");
         if (rows_ > 1 && row_depth_ == closers_.size())
           refuse_number(1, quoted({*at_}) + " opens a bracket that the rows before it are not in");
         rows_ = next - 1;
+        marked_ = true;
         closers_ += closer_of(*at_++);
         before_ = Before::Opening;
       } else if (closes(*at_)) {
@@ -183,6 +194,10 @@ class RowReader {
       word_end++;
     const std::string word(at_, word_end);
     if (word.empty()) refuse_number(index, "a number is missing");
+    if (width_ && (word == "-" || word == "nan")) {  // ImageMagick's words for what does not belong to the kernel
+      at_ = word_end;
+      return 0;
+    }
     const char *const slash = std::find(at_, word_end, '/');
     double number = parse_decimal(at_, slash, index, word);
     if (slash != word_end) {
@@ -210,28 +225,94 @@ class RowReader {
   const char *at_;
   const char *const end_;
   const char *const property_, *const row_, *const number_;
+  const size_t width_;
   size_t rows_ = 0;
+  bool marked_ = false;
   std::string closers_;   // closing brackets of those that are open
   size_t row_depth_ = 0;  // how many brackets were around the rows so far
   Before before_ = Before::Nothing;
 };
 
+[[noreturn]] void refuse_coefficients(const std::string &why) {
+  refuse("coefficients: " + why);
+}
+
+// ImageMagick's geometry before the numbers of a kernel, such as "3:", "3x1:" or "3x3+1+1:".
+struct Geometry {
+  size_t width = 0, height = 0;  // 0: the text has no geometry
+  size_t length = 0;             // characters, with the ':'
+};
+
+Geometry read_geometry(const std::string &text) {
+  const size_t colon = text.find(':');
+  if (colon == std::string::npos) return {};
+  const char *at = text.data();
+  const char *const end = at + colon;
+  const auto read = [&](size_t *number) {
+    const auto [stop, error] = std::from_chars(at, end, *number);
+    const bool good = error == std::errc() && stop != at;
+    at = stop;
+    return good;
+  };
+  const auto skip = [&](char c) { return at != end && *at == c && ++at; };
+  const auto skip_spaces = [&] {
+    while (at != end && (is_blank(*at) || *at == '\n')) at++;
+  };
+  Geometry g;
+  g.length = colon + 1;
+  skip_spaces();
+  bool good = read(&g.width);
+  g.height = g.width;
+  if (good && skip('x')) good = read(&g.height);
+  size_t x = g.width / 2, y = g.height / 2;
+  if (good && skip('+')) good = read(&x) && skip('+') && read(&y);
+  skip_spaces();
+  if (!good || at != end || !g.width || !g.height)
+    refuse_coefficients(quoted(text.substr(0, colon)) + " before the ':' is not the size of a kernel, such as 3x3");
+  if (x != g.width / 2 || y != g.height / 2)
+    refuse_coefficients("the origin of a kernel has to be its centre, +" + std::to_string(g.width / 2) + "+" +
+                        std::to_string(g.height / 2));
+  return g;
+}
+
+// Whether GObject has made the text of an array of doubles: "< 0.333333, 0.333333 >". It cuts them off after six
+// digits, and writes the decimal point of the locale.
+bool is_array_of_doubles(const std::string &text) {
+  if ((text.rfind("< ", 0) != 0 && text.rfind("{ ", 0) != 0) || text.find('(') != std::string::npos) return false;
+  for (size_t point = text.find_first_of(".,"); point != std::string::npos;
+       point = text.find_first_of(".,", point + 1)) {
+    size_t end = point + 1;
+    while (end < text.size() && is_digit(text[end])) end++;
+    const bool ends = text.compare(end, 1, " ") == 0 || text.compare(end, 2, ", ") == 0;
+    if (is_digit(text[point - 1]) && end - point == 7 && ends) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 Coefficients parse_coefficients(const std::string &text) {
-  RowReader reader(text, "coefficients", "row", "column");
+  if (is_array_of_doubles(text))
+    refuse_coefficients(
+        "the numbers of an array of doubles come rounded to six digits; set a string, such as \"1 2 1\"");
+  const Geometry geometry = read_geometry(text);
+  RowReader reader(std::string_view(text).substr(geometry.length), "coefficients", "row", "column", geometry.width);
   std::vector<double> value, row;
   size_t width = 0;
   while (reader.next(&row)) {
     if (value.empty()) width = row.size();
-    if (row.size() != width)
+    if (!geometry.length && row.size() != width)
       reader.refuse_row(reader.rows(), " has " + count(row.size(), "number") + ", row 1 has " + std::to_string(width));
     value.insert(value.end(), row.begin(), row.end());
   }
   size_t height = reader.rows();
   if (height == 0) reader.refuse("it has no numbers");
 
-  if (height == 1 && (width == 9 || width == 25 || width == 49))
+  if (value.size() != geometry.width * geometry.height && geometry.length)
+    reader.refuse_row(height, " ends the kernel with " + count(value.size(), "number") + "; " +
+                                  std::to_string(geometry.width) + "x" + std::to_string(geometry.height) + " has " +
+                                  std::to_string(geometry.width * geometry.height));
+  if (height == 1 && !geometry.length && !reader.marked() && (width == 9 || width == 25 || width == 49))
     height = width = static_cast<size_t>(std::lround(std::sqrt(width)));
   const char *const wanted = ", which is not odd; both sides of a mask are odd, 1 to 31";
   if (width % 2 == 0) reader.refuse("rows have " + count(width, "number") + wanted);

@@ -217,6 +217,8 @@ void test_sides_of_text() {
   expect(!refusal_of([] { parse_coefficients(ones(33, " ")); }).empty(), "33 columns");
   for (const auto &[count, side] : {std::pair(9, 3), {25, 5}, {49, 7}})
     expect(parse_coefficients(ones(count, " ")).height == side, std::to_string(count) + " numbers are a square");
+  for (const char *end : {";", " ; "})
+    expect(parse_coefficients(ones(9, " ") + end).height == 1, "9 numbers and a ';' are a row");
   for (const int count : {1, 3, 31}) expect(parse_coefficients(ones(count, " ")).height == 1, "a row of numbers");
   expect(!refusal_of([] { parse_coefficients(ones(81, " ")); }).empty(), "81 numbers are no square");
 }

@@ -293,7 +293,8 @@ void test_refusals() {
   expect_refused("a mask with too few coefficients", custom(3, 3, {1, 1}));
   expect_refused("an infinite coefficient", custom(1, 1, {INFINITY}));
   expect_refused("a coefficient that is no number", custom(1, 1, {NAN}));
-  expect_refused("a negative sigma", [](FilterSettings &s) { s.mask = Mask::Gauss, s.sigma = -1; });
+  for (const double sigma : {-0.5, -2.0})
+    expect_refused("a negative sigma", [sigma](FilterSettings &s) { s.mask = Mask::Gauss, s.sigma = sigma; });
   expect_refused("no iterations", [](FilterSettings &s) { s.iterations = 0; });
   expect_refused("a divisor beyond 2^32", [](FilterSettings &s) { s.divisor = -0x1.8p32; });
   expect_refused("a divisor that is no number", [](FilterSettings &s) { s.divisor = NAN; });
@@ -386,7 +387,11 @@ void test_parser() {
                            "[0, -1, 0\n-1, 5, -1\n0, -1, 0]",
                            "[0,-1,0],[-1,5,-1],[0,-1,0]",
                            "(0 -1 0) (-1 5 -1) (0 -1 0)",
-                           "[0 -1 0 -1 5 -1 0 -1 0]",
+                           "3x3: 0,-1,0 -1,5,-1 0,-1,0",
+                           "3: 0,-1,0 -1,5,-1 0,-1,0",
+                           " 3x3+1+1 :\n  0,-1, 0\n -1, 5,-1\n  0,-1, 0\n",
+                           "3:0 -1 0 -1 5 -1 0 -1 0",
+                           "3: -,-1,nan -1,5,-1 0 -1 -",
                            "0/1 -2/2 0/-3; -1 15/3 -0.5/0.5; 0 -1 0"}) {
     Coefficients got;
     const Error error = error_of([&] { got = parse_coefficients(text); });
@@ -394,6 +399,21 @@ void test_parser() {
                  std::string("mask \"") + text + "\": " + error.what());
   }
   expect_equal(true, parse_coefficients("1/9").value[0] == 1.0 / 9, "1/9 is the nearest number to it");
+  const struct {
+    const char *text;
+    int width, height;
+  } kRows[] = {{"0 -1 0 -1 5 -1 0 -1 0;", 9, 1},     {"[0 -1 0 -1 5 -1 0 -1 0]", 9, 1},
+               {"[[0,-1,0,-1,5,-1,0,-1,0]]", 9, 1},  {"<0,-1,0,-1,5,-1,0,-1,0>", 9, 1},
+               {"9x1: 0,-1,0 -1,5,-1 0,-1,0", 9, 1}, {"1x9: 0,-1,0 -1,5,-1 0,-1,0", 1, 9},
+               {"0 -1 0 -1 5 -1 0 -1 0\n", 3, 3},    {"0;-1;0;-1;5;-1;0;-1;0;", 1, 9}};
+  for (const auto &row : kRows) {
+    Coefficients got;
+    const Error error = error_of([&] { got = parse_coefficients(row.text); });
+    expect_equal(true, got.width == row.width && got.height == row.height && got.value == sharpen,
+                 std::string("row \"") + row.text + "\": " + error.what());
+  }
+  expect_equal(3, parse_coefficients("3x1: 1,2,1").width, "the width of ImageMagick's row");
+  expect_equal(123456, static_cast<int>(parse_coefficients("< 1, 123456, 0.5 >").value[1]), "an array of integers");
 
   const std::vector<Region> want = {{10, 20, 64, 32}, {-1, 0, 5, 6}};
   for (const char *text : {"10,20,64,32; -1,0,5,6", "[[10,20,64,32],[-1,0,5,6]]", "(10, 20, 64, 32), (-1, 0, 5, 6)",
@@ -447,6 +467,23 @@ void test_parser() {
       {"[", "row 1, column 1", "\"]\" is missing"},
       {"[]", "row 1, column 1", "a number is missing"},
       {"(int", "row 1, column 1", "\"int\" is not a number"},
+      {"3: 1,2,3 4,5,6 7,8", "row 3", "ends the kernel with 8 numbers; 3x3 has 9"},
+      {"3: 1,2,3 4,5,6", "row 2", "ends the kernel with 6 numbers; 3x3 has 9"},
+      {"3x1: 1,2,1 1", "row 2", "ends the kernel with 4 numbers; 3x1 has 3"},
+      {"3: 1,2,3 4,x,6 7,8,9", "row 2, column 2", "\"x\" is not a number"},
+      {"3: 1,2,3; 4,5,6; 7,8,9", "row 1, column 4", "\";\" within a kernel of fixed width"},
+      {"3: [1,2,3 4,5,6 7,8,9]", "row 1, column 1", "\"[\" within a kernel of fixed width"},
+      {"3x3+0+0: 1,2,3 4,5,6 7,8,9", "", "has to be its centre, +1+1"},
+      {"Disk:3", "", "\"Disk\" before the ':' is not the size of a kernel, such as 3x3"},
+      {"3x: 1", "", "\"3x\" before the ':'"},
+      {"0: 1", "", "\"0\" before the ':'"},
+      {"2: 1,2 3,4", "", "rows have 2 numbers, which is not odd"},
+      {"3:", "", "no numbers"},
+      {"- 1 1", "row 1, column 1", "\"-\" is not a number"},
+      {"< 0.000000, 0.000000, 0.333333 >", "", "rounded to six digits; set a string"},
+      {"< < 1.000000, 2.000000 >, < 0.000000, 0.333333 > >", "", "rounded to six digits; set a string"},
+      {"< 0,000000, 0,000000, 0,333333 >", "", "rounded to six digits; set a string"},
+      {"{ 2.500000 }", "", "rounded to six digits; set a string"},
   };
   for (const auto &bad : kBad) {
     const std::string what = error_of([&] { parse_coefficients(bad.text); }).what();
