@@ -24,7 +24,15 @@ GType analytics_meta_api() {
   return G_TYPE_INVALID;
 }
 
-void add_analytics(GstBuffer *, const WantedLabels &, RoiList *, std::string *) {}
+void add_analytics(GstBuffer *buffer, const WantedLabels &, RoiList *list, std::string *trouble) {
+  const GType api = g_type_from_name("GstAnalyticsRelationMetaAPI");
+  gpointer state = nullptr;
+  if (api == G_TYPE_INVALID || !gst_buffer_iterate_meta_filtered(buffer, &state, api)) return;
+  *trouble =
+      "this build cannot read the analytics metas that frames come with, and filters these frames whole: build it with "
+      "gstreamer-analytics-1.0 (Debian: libgstreamer-plugins-bad1.0-dev), version 1.24 or newer";
+  list->everywhere = true;
+}
 
 #else
 
@@ -52,7 +60,23 @@ void add_detections(GstAnalyticsRelationMeta *meta, const WantedLabels &wanted, 
   }
 }
 
-#ifdef CUDACONV_ANALYTICS_MASKS
+#ifndef CUDACONV_ANALYTICS_MASKS
+
+// Looks for what newer versions of the library attach.
+void find_unreadable(GstAnalyticsRelationMeta *meta, RoiList *list, std::string *trouble) {
+  gpointer state = nullptr;
+  GstAnalyticsMtd mtd;
+  while (gst_analytics_relation_meta_iterate(meta, &state, GST_ANALYTICS_MTD_TYPE_ANY, &mtd)) {
+    const gchar *const name = gst_analytics_mtd_type_get_name(gst_analytics_mtd_get_mtd_type(&mtd));
+    if (g_strcmp0(name, "segmentation") != 0) continue;
+    *trouble =
+        "this build cannot read the segmentation masks that frames come with, and filters these frames whole: build it "
+        "with GStreamer 1.26 or newer";
+    list->everywhere = true;
+  }
+}
+
+#else
 
 constexpr size_t kMostMasks = 64;   // made of one segmentation; beyond that one mask for all its values
 constexpr gint64 kMostOverlap = 4;  // how many times the segmentation's samples they have; beyond that one mask
@@ -250,7 +274,7 @@ void add_analytics(GstBuffer *buffer, const WantedLabels &wanted, RoiList *list,
 #ifdef CUDACONV_ANALYTICS_MASKS
     add_segmentations(relations, wanted, list, trouble);
 #else
-    (void)trouble;
+    find_unreadable(relations, list, trouble);
 #endif
   }
 }

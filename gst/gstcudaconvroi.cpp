@@ -75,6 +75,10 @@ RoiSelection RoiSelector::select(const RoiList &found, GstBuffer *buffer, const 
   selection.regions = fixed_;
   Regions &regions = selection.regions;
   regions.region.clear();
+  if (GST_VIDEO_INFO_INTERLACE_MODE(&info) == GST_VIDEO_INTERLACE_MODE_ALTERNATE) {
+    regions.first_row = GST_VIDEO_BUFFER_IS_BOTTOM_FIELD(buffer) ? 1 : 0;
+    regions.row_step = 2;
+  }
   // Regions outside the frame are dropped here: they would be rounded up to a pixel of a subsampled plane.
   const auto add = [&](const Region &given) {
     const Region region = grown(given, grow_);
@@ -82,6 +86,11 @@ RoiSelection RoiSelector::select(const RoiList &found, GstBuffer *buffer, const 
     regions.region.push_back(region);
     selection.region_side.push_back(std::min(region.width, region.height));
   };
+  if (found.everywhere) {
+    regions.ellipse = false;
+    if (!regions.invert) add({0, 0, frame.width, frame.height});
+    return selection;
+  }
   std::for_each(fixed_.region.begin(), fixed_.region.end(), add);
   std::for_each(found.region.begin(), found.region.end(), add);
   for (const auto &given : found.mask) {
@@ -89,10 +98,6 @@ RoiSelection RoiSelector::select(const RoiList &found, GstBuffer *buffer, const 
     if (!mask || is_outside(mask->mask.box, frame)) continue;
     regions.mask.push_back(mask->mask);
     selection.mask_side.push_back(mask->shorter_side);
-  }
-  if (GST_VIDEO_INFO_INTERLACE_MODE(&info) == GST_VIDEO_INTERLACE_MODE_ALTERNATE) {
-    regions.first_row = GST_VIDEO_BUFFER_IS_BOTTOM_FIELD(buffer) ? 1 : 0;
-    regions.row_step = 2;
   }
   return selection;
 }

@@ -71,6 +71,7 @@ void RoiHistory::Slice::reduce(bool ellipse, FrameSize frame) {
 
 void RoiHistory::clear() {
   slices_.clear();
+  everywhere_.reset();
   now_.reset();
 }
 
@@ -99,6 +100,10 @@ void RoiHistory::add(const RoiList &found, std::optional<int64_t> time, int64_t 
   }
   const auto is_empty = [](const Slice &slice) { return slice.region.empty() && slice.mask.empty(); };
   slices_.erase(std::remove_if(slices_.begin(), slices_.end(), is_empty), slices_.end());
+  if (found.everywhere)
+    everywhere_ = now;
+  else if (everywhere_ && !is_near(*everywhere_, now, hold))
+    everywhere_.reset();
   if (found.region.empty() && found.mask.empty()) return;
   auto slice = std::find_if(slices_.begin(), slices_.end(),
                             [&](const Slice &s) { return is_near(s.begin, now, hold / kSlices); });
@@ -118,6 +123,7 @@ RoiList RoiHistory::in_force() const {
   const auto same = [](const Region &a, const Region &b) { return key(a) == key(b); };
   std::sort(list.region.begin(), list.region.end(), before);
   list.region.erase(std::unique(list.region.begin(), list.region.end(), same), list.region.end());
+  list.everywhere = everywhere_.has_value();
   return list;
 }
 

@@ -50,6 +50,7 @@ class RoiHistory {
   };
 
   std::vector<Slice> slices_;
+  std::optional<int64_t> everywhere_;  // the last frame all of which is a region
   std::optional<int64_t> now_;
   FrameSize size_;
 };

@@ -20,6 +20,7 @@ struct RoiMask {
 struct RoiList {
   std::vector<Region> region;
   std::vector<std::shared_ptr<const RoiMask>> mask;
+  bool everywhere = false;  // a meta that cannot be read marks a part of the frame: all of it is a region
 };
 
 struct FrameSize {

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "gstcudaconvmessages.h"
-#include "plan/masks.h"
 
 namespace cudaconv::gst {
 
@@ -40,6 +39,7 @@ bool Session::start() {
   caps_error_.clear();
   memory_error_.clear();
   held_.clear();
+  type_watch_.reset();
   complaints_.clear();
   refused_.clear();
   return choose(wanted);
@@ -173,24 +173,16 @@ void Session::install(std::shared_ptr<const StreamContext> context, guint serial
   context_.swap(context);
 }
 
-// Warns of settings that the mask does not use, but not of those that have had an effect since the start, nor with
-// mask=identity, after which they may have one.
+// Warns of settings that the mask and the other settings do not use, but not of those that have had an effect since the
+// start, nor with mask=identity, after which they may have one.
 void Session::complain_of_unused(const Settings &settings) {
   if (settings.filter.mask == Mask::Identity) return;
-  const bool has_coefficients = !settings.coefficients.empty();
-  const std::vector<UnusedSetting> unused = unused_settings(settings.filter, has_coefficients);
-  FilterSettings nothing = settings.filter;
-  nothing.mask = Mask::Identity;  // uses none
-  for (const UnusedSetting &given : unused_settings(nothing, has_coefficients)) {
-    const std::string property = given.property;
-    const auto same = std::find_if(unused.begin(), unused.end(), [&](const auto &u) { return u.property == property; });
-    if (same == unused.end())
-      complaints_.insert(property);
+  for (const UnusedSetting &given : settings_that_are_set(settings)) {
+    if (given.text.empty())
+      complaints_.insert(given.property);
     else
-      complain_once(property, same->text);
+      complain_once(given.property, given.text);
   }
-  const std::string scale = settings.roi.scale > 0 ? RoiStrength::unused(settings.filter) : "";
-  if (!scale.empty()) complain_once("roi-scale", scale);
 }
 
 // Posts a warning, once since the start for each thing that it is about.
@@ -288,18 +280,25 @@ void Session::look_for_regions(GstBuffer *buffer, const GstSegment &segment) {
   found_ = context->roi.find(buffer, &trouble);
   if (!trouble.empty()) complain_once("roi-meta", trouble);
   const RoiSettings &roi = context->settings.roi;
+  const GstClockTime duration =
+      GST_BUFFER_DURATION_IS_VALID(buffer) ? GST_BUFFER_DURATION(buffer) : context->buffer_duration();
+  const std::optional<gint64> time = running_time(buffer, segment);
+  complain_of_types(type_watch_.look(buffer, roi, found_, time, nanoseconds(duration)));
   if (!roi.meta || !roi.hold) {
     held_.clear();
     return;
   }
   held_.set_frame_size(frame_size(context->info));
-  const GstClockTime duration =
-      GST_BUFFER_DURATION_IS_VALID(buffer) ? GST_BUFFER_DURATION(buffer) : context->buffer_duration();
-  held_.add(found_, running_time(buffer, segment), nanoseconds(duration), roi.hold, roi.shape == RoiShape::Ellipse);
+  held_.add(found_, time, nanoseconds(duration), roi.hold, roi.shape == RoiShape::Ellipse);
   found_ = held_.in_force();
 }
 
+void Session::complain_of_types(const std::string &text) {
+  if (!text.empty()) complain_once("roi-type matches", text);
+}
+
 void Session::look_at_event(GstEvent *event, const GstSegment &current) {
+  if (GST_EVENT_TYPE(event) == GST_EVENT_EOS) complain_of_types(type_watch_.end());
   bool ends = GST_EVENT_TYPE(event) == GST_EVENT_FLUSH_STOP;
   if (GST_EVENT_TYPE(event) == GST_EVENT_SEGMENT) {
     // An equal segment may be sent again. Its position does not count, since that moves with the frames.

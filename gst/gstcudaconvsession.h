@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "gstcudaconvadvice.h"
 #include "gstcudaconvallocation.h"
 #include "gstcudaconvdevice.h"
 #include "gstcudaconvproperties.h"
@@ -82,6 +83,7 @@ class Session {
   void install(std::shared_ptr<const StreamContext> context, guint serial);
   void warn_of_settings(const Settings &settings, const Error &e);
   void complain_of_unused(const Settings &settings);
+  void complain_of_types(const std::string &text);
   void complain_once(const std::string &about, const std::string &text);
 
   GstElement *const element_;
@@ -103,8 +105,9 @@ class Session {
   guint tried_serial_ = 0;  // the settings that were last tried on the context, with or without success
   // The errors that were posted last, which are not repeated when the base class tries again.
   std::string caps_error_, memory_error_;
-  RoiList found_;                     // the regions in force for the frame at hand
-  RoiHistory held_;                   // the regions of earlier frames, where roi-hold is set
+  RoiList found_;    // the regions in force for the frame at hand
+  RoiHistory held_;  // the regions of earlier frames, where roi-hold is set
+  RoiTypeWatch type_watch_;
   std::set<std::string> complaints_;  // warnings posted, and properties that need none
   std::string refused_;               // subject of the last warning of settings that cannot be carried out
   gint64 refused_at_ = 0;             // when that was posted, in microseconds

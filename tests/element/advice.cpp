@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// What users are told of settings without effect, and of metas that the build cannot read.
+#include <cstring>
+
+#include "regions.h"
+#include "support.h"
+
+using namespace cudaconv;
+using namespace cudaconv::test;
+
+namespace {
+
+const GstVideoInfo &gray() {
+  static const GstVideoInfo info = video_info("GRAY8", 48, 32);
+  return info;
+}
+
+GST_START_TEST(settings_without_effect_are_a_warning_each) {
+  Random random = seeded();
+  const Ref<GstBuffer> in = random_frame(gray(), random);
+  const struct {
+    const char *properties, *text;
+  } cases[] = {
+      {"roi-type=face", "roi-type has no effect without roi-meta"},
+      {"roi-type=face roi=0,0,48,32", "roi-type has no effect without roi-meta"},
+      {"roi-hold=1000", "roi-hold has no effect without roi-meta"},
+      {"roi-hold=1000 roi=0,0,48,32", "roi-hold has no effect without roi-meta"},
+      {"roi-grow=0.5", "roi-grow has no effect without roi or roi-meta"},
+      {"mask=box roi-scale=0.5", "roi-scale has no effect without roi or roi-meta"},
+      {"roi-scale=0.5 roi=0,0,48,32", "roi-scale has no effect with mask=gauss5; it is used by "},
+      {"roi-shape=ellipse", "roi-shape has no effect without roi or roi-meta"},
+      {"roi-invert=true", "roi-invert has no effect without roi or roi-meta"},
+      {"border-color=0xffffffff", "border-color has no effect with border=replicate; it is used with border=constant"},
+      {"mask=mosaic border-color=0xffffffff", "border-color has no effect with border=replicate"},
+  };
+  for (const auto &c : cases) {
+    Harness h(c.properties, gray());
+    for (int i = 0; i < 3; i++) {
+      const Ref<GstBuffer> out = h.filter(in.get());
+      assert_filtered(in.get(), out.get(), gray(), c.properties);
+    }
+    const Report warning = h.take_one(GST_MESSAGE_WARNING);
+    fail_unless(warning.text.rfind(c.text, 0) == 0, "%s", warning.text.c_str());
+    fail_unless(warning.domain == GST_LIBRARY_ERROR && warning.code == GST_LIBRARY_ERROR_SETTINGS);
+  }
+  // Nothing is said where they have an effect, or have had one.
+  Harness h(
+      "roi-meta=true roi-type=face roi-hold=1000 roi-grow=0.5 roi-shape=ellipse roi-invert=true border=constant "
+      "border-color=0xffffffff",
+      gray());
+  h.filter(in.get());
+  h.set("roi-meta=false border=replicate");
+  h.filter(in.get());
+}
+GST_END_TEST;
+
+// ---- roi-type -------------------------------------------------------------------------------------------------------
+
+// Pushes a frame with a region of each of the types.
+void push(Harness &h, double seconds, const std::vector<const char *> &types) {
+  Random random = seeded();
+  const Ref<GstBuffer> in = random_frame(gray(), random);
+  for (const char *type : types) add_roi(in.get(), type, 5, 5, 20, 20);
+  GST_BUFFER_PTS(in.get()) = static_cast<GstClockTime>(seconds * GST_SECOND);
+  fail_unless_equals_int(h.push(in.get()), GST_FLOW_OK);
+  h.pull();
+}
+
+GST_START_TEST(a_type_that_nothing_has_for_five_seconds_is_a_warning) {
+  Harness h("roi-meta=true roi-type=Face,plate", gray());
+  push(h, 1, {});  // no metas: nothing to match
+  push(h, 9, {"face", "person"});
+  push(h, 13.9, {"car"});
+  fail_unless(h.take(GST_MESSAGE_WARNING).empty());
+  push(h, 14, {"face"});
+  assert_same_text(h.take_one(GST_MESSAGE_WARNING).text,
+                   "roi-type=Face,plate matches none of the regions that come with frames; their types are car, face, "
+                   "person");
+  push(h, 25, {"face"});
+  push(h, 60, {"face"});  // said once
+  push_event(h, gst_event_new_eos());
+}
+GST_END_TEST;
+
+GST_START_TEST(a_match_now_and_then_is_no_warning) {
+  Harness h("roi-meta=true roi-type=plate", gray());
+  for (int i = 0; i < 40; i++) push(h, i, {"face", i % 4 ? "person" : "plate"});
+  for (int i = 40; i < 80; i++) push(h, i, {});
+  push_event(h, gst_event_new_eos());
+  // Time begins anew with another roi-type, and with a seek.
+  Harness other("roi-meta=true roi-type=plate", gray());
+  push(other, 1, {"plate"});
+  push(other, 2, {"face"});
+  push(other, 5, {"face"});
+  other.set("roi-type=car");
+  push(other, 8, {"face"});
+  push(other, 2, {"face"});
+  push(other, 6, {"face"});
+  other.set("roi-type=''");
+  push(other, 60, {"face"});
+}
+GST_END_TEST;
+
+GST_START_TEST(a_short_stream_in_which_nothing_matches_is_a_warning_at_its_end) {
+  for (const bool matches : {false, true}) {
+    Harness h("roi-meta=true roi-type=Face", gray());
+    push(h, 0, {"face"});
+    if (matches) push(h, 0.1, {"Face"});
+    push(h, 0.2, {"face"});
+    push_event(h, gst_event_new_eos());
+    if (!matches)
+      assert_same_text(h.take_one(GST_MESSAGE_WARNING).text,
+                       "roi-type=Face matches none of the regions that come with frames; their types are face");
+  }
+}
+GST_END_TEST;
+
+// ---- coefficients ---------------------------------------------------------------------------------------------------
+
+void set_array(GstElement *element, const std::vector<double> &numbers, bool whole) {
+  GValue array = G_VALUE_INIT, number = G_VALUE_INIT;
+  g_value_init(&array, GST_TYPE_ARRAY);
+  g_value_init(&number, whole ? G_TYPE_INT : G_TYPE_DOUBLE);
+  for (const double n : numbers) {
+    if (whole)
+      g_value_set_int(&number, static_cast<int>(n));
+    else
+      g_value_set_double(&number, n);
+    gst_value_array_append_value(&array, &number);
+  }
+  g_object_set_property(G_OBJECT(element), "coefficients", &array);
+  g_value_unset(&number);
+  g_value_unset(&array);
+}
+
+// GObject makes text of both. That of integers is exact.
+GST_START_TEST(arrays_of_doubles_are_refused) {
+  Random random = seeded();
+  const Ref<GstBuffer> in = random_frame(gray(), random);
+  Harness whole("mask=custom coefficients=1");
+  set_array(whole.element(), {1, 0, 300000}, true);
+  whole.set_caps(gray());
+  const Ref<GstBuffer> out = whole.filter(in.get());
+  assert_filtered(in.get(), out.get(), gray(), "mask=custom coefficients='1 0 300000'");
+  for (const std::vector<double> &numbers : {std::vector<double>{1e-7, 4e-7, 1e-7}, {1, 2, 1}}) {
+    Harness h("mask=gauss3", gray());
+    set_array(h.element(), numbers, false);
+    h.set("mask=custom");
+    const Ref<GstBuffer> same = h.filter(in.get());
+    assert_filtered(in.get(), same.get(), gray(), "mask=gauss3");
+    assert_same_text(
+        h.take_one(GST_MESSAGE_WARNING).text,
+        "coefficients: the numbers of an array of doubles come rounded to six digits; set a string, such as \"1 2 1\"");
+  }
+}
+GST_END_TEST;
+
+// ---- Metas that the build cannot read -------------------------------------------------------------------------------
+
+#ifndef CUDACONV_ANALYTICS
+
+gboolean init_meta(GstMeta *, gpointer, GstBuffer *) {
+  return TRUE;
+}
+
+// Adds what the analytics library adds, as far as who has not its headers can see.
+void add_relations(GstBuffer *buffer) {
+  static const GstMetaInfo *info = nullptr;
+  if (!info) {
+    static const gchar *tags[] = {nullptr};
+    const GType api = gst_meta_api_type_register("GstAnalyticsRelationMetaAPI", tags);
+    info = gst_meta_register(api, "GstAnalyticsRelationMeta", sizeof(GstMeta), init_meta, nullptr, nullptr);
+  }
+  fail_unless(gst_buffer_add_meta(buffer, info, nullptr) != nullptr);
+}
+
+GST_START_TEST(a_frame_with_metas_that_cannot_be_read_is_filtered_whole) {
+  Random random = seeded();
+  const Selection all = {{{0, 0, 48, 32}}}, none;
+  for (const char *more : {"", " roi-shape=ellipse", " roi-invert=true", " roi-type=face", " roi=1,2,3,4"}) {
+    Harness h(std::string("mask=gauss5 roi-meta=true") + more, gray());
+    for (int i = 0; i < 3; i++) {
+      const Ref<GstBuffer> marked = random_frame(gray(), random), plain = random_frame(gray(), random);
+      add_relations(marked.get());
+      const Ref<GstBuffer> out = h.filter(marked.get());
+      assert_filtered(marked.get(), out.get(), gray(), "mask=gauss5");
+      if (!strstr(more, "roi=") && !strstr(more, "invert")) check_frame(h, plain.get(), gray(), "mask=gauss5", none);
+    }
+    const Report warning = h.take_one(GST_MESSAGE_WARNING);
+    fail_unless(strstr(warning.text.c_str(), "cannot read the analytics metas") != nullptr, "%s", warning.text.c_str());
+  }
+  // They are held as regions are.
+  Harness h("mask=gauss5 roi-meta=true roi-hold=1000000000", gray());
+  const Ref<GstBuffer> in = random_frame(gray(), random), marked = random_frame(gray(), random);
+  add_relations(marked.get());
+  check_frame_at(h, in.get(), gray(), 0, "mask=gauss5", none);
+  check_frame_at(h, marked.get(), gray(), GST_SECOND, "mask=gauss5", all);
+  check_frame_at(h, in.get(), gray(), 2 * GST_SECOND, "mask=gauss5", all);
+  check_frame_at(h, in.get(), gray(), 2 * GST_SECOND + 1, "mask=gauss5", none);
+  h.take_one(GST_MESSAGE_WARNING);
+  // Without roi-meta nobody reads metas.
+  Harness without("mask=gauss5 roi=1,2,3,4", gray());
+  check_frame(without, marked.get(), gray(), "mask=gauss5", {{{1, 2, 3, 4}}});
+}
+GST_END_TEST;
+
+#endif
+
+}  // namespace
+
+static Suite *make_suite() {
+  Suite *suite = suite_create("advice");
+  TCase *tc = tcase_create("advice");
+  suite_add_tcase(suite, tc);
+  tcase_add_test(tc, settings_without_effect_are_a_warning_each);
+  tcase_add_test(tc, a_type_that_nothing_has_for_five_seconds_is_a_warning);
+  tcase_add_test(tc, a_match_now_and_then_is_no_warning);
+  tcase_add_test(tc, a_short_stream_in_which_nothing_matches_is_a_warning_at_its_end);
+  tcase_add_test(tc, arrays_of_doubles_are_refused);
+#ifndef CUDACONV_ANALYTICS
+  tcase_add_test(tc, a_frame_with_metas_that_cannot_be_read_is_filtered_whole);
+#endif
+  return suite;
+}
+
+int main(int argc, char **argv) {
+  return run_suite(argc, argv, "advice", make_suite, !strcmp(test_backend(), "cuda"));
+}
