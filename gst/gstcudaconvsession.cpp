@@ -39,9 +39,9 @@ bool Session::start() {
   caps_error_.clear();
   memory_error_.clear();
   held_.clear();
-  type_watch_.reset();
   complaints_.clear();
   refused_.clear();
+  type_watch_.reset();
   return choose(wanted);
 }
 
