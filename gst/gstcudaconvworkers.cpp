@@ -8,6 +8,8 @@
 #include <condition_variable>
 #include <exception>
 #include <mutex>
+#include <utility>
+#include <vector>
 
 namespace cudaconv::gst {
 
@@ -15,75 +17,104 @@ namespace {
 
 constexpr int kMostThreads = 16;
 
-// One call of a ParallelFor. Threads take the next index until none is left. The caller waits for the bodies, not for
-// the threads: a thread that the pool starts late finds nothing to do and delays nobody.
-class Job {
- public:
-  Job(int n, const std::function<void(int)> &body) : n_(n), body_(body) {}
+// One call of a ParallelFor, on the stack of its caller. Threads take the next index until none is left.
+struct Job {
+  Job(int count, const std::function<void(int)> &function) : n(count), body(function) {}
 
-  void work() {
-    for (int i; (i = next_.fetch_add(1, std::memory_order_relaxed)) < n_;) {
-      std::exception_ptr exception;
-      try {
-        body_(i);
-      } catch (...) {
-        exception = std::current_exception();
-      }
-      std::lock_guard<std::mutex> guard(lock_);
-      if (exception && !exception_) exception_ = exception;
-      if (++done_ == n_) all_done_.notify_one();
-    }
-  }
+  const int n;
+  const std::function<void(int)> &body;
+  std::atomic<int> next{0};
+  // The pool's lock guards the members below.
+  Job *other = nullptr;  // the next job in the pool's list
+  int helpers = 0;       // helper threads that call the body
+  std::exception_ptr exception;
 
-  void wait() {
-    std::unique_lock<std::mutex> guard(lock_);
-    all_done_.wait(guard, [this] { return done_ == n_; });
-    if (exception_) std::rethrow_exception(exception_);
-  }
-
- private:
-  const int n_;
-  const std::function<void(int)> &body_;  // valid until all are done
-  std::atomic<int> next_{0};
-  std::mutex lock_;
-  std::condition_variable all_done_;
-  int done_ = 0;
-  std::exception_ptr exception_;
+  int take() { return next.fetch_add(1, std::memory_order_relaxed); }
+  bool is_taken() const { return next.load(std::memory_order_relaxed) >= n; }
 };
 
+// Helper threads, started by the first call. Where the system refuses one, there are fewer, down to none: the caller
+// works too. A call allocates nothing. It waits for the bodies, not for threads that wake up late.
 class Workers {
  public:
-  explicit Workers(int threads) : helpers_(threads - 1), pool_(gst_shared_task_pool_new()) {
-    gst_shared_task_pool_set_max_threads(GST_SHARED_TASK_POOL(pool_), helpers_);
-    gst_task_pool_prepare(pool_, nullptr);
-  }
+  explicit Workers(int threads) : helpers_(threads - 1) { threads_.reserve(helpers_); }
   ~Workers() {
-    gst_task_pool_cleanup(pool_);
-    gst_object_unref(pool_);
+    {
+      std::lock_guard<std::mutex> guard(lock_);
+      ends_ = true;
+    }
+    wake_.notify_all();
+    for (GThread *thread : threads_) g_thread_join(thread);
   }
   Workers(const Workers &) = delete;
   Workers &operator=(const Workers &) = delete;
 
   void run(int n, const std::function<void(int)> &body) {
-    const auto job = std::make_shared<Job>(n, body);
-    for (int i = 0; i < std::min(helpers_, n - 1); i++) {
-      const auto help = [](void *data) {
-        std::unique_ptr<std::shared_ptr<Job>> reference(static_cast<std::shared_ptr<Job> *>(data));
-        (*reference)->work();
-      };
-      auto reference = std::make_unique<std::shared_ptr<Job>>(job);
-      gpointer handle = gst_task_pool_push(pool_, help, reference.get(), nullptr);
-      if (!handle) break;
-      reference.release();
-      gst_task_pool_dispose_handle(pool_, handle);
+    Job job(n, body);
+    {
+      std::lock_guard<std::mutex> guard(lock_);
+      start_threads();
+      job.other = std::exchange(jobs_, &job);
     }
-    job->work();
-    job->wait();
+    for (int i = 1; i < std::min(helpers_ + 1, n); i++) wake_.notify_one();
+    work(job, job.take());
+    std::unique_lock<std::mutex> guard(lock_);
+    Job **link = &jobs_;
+    while (*link != &job) link = &(*link)->other;
+    *link = job.other;
+    left_.wait(guard, [&] { return job.helpers == 0; });
+    if (job.exception) std::rethrow_exception(job.exception);
   }
 
  private:
-  const int helpers_;
-  GstTaskPool *const pool_;
+  void start_threads() {
+    while (threads_.size() < static_cast<size_t>(helpers_)) {
+      const auto help = [](gpointer workers) -> gpointer {
+        static_cast<Workers *>(workers)->help();
+        return nullptr;
+      };
+      GThread *thread = g_thread_try_new("cudaconv", help, this, nullptr);
+      if (!thread) return;
+      threads_.push_back(thread);
+    }
+  }
+
+  void help() {
+    std::unique_lock<std::mutex> guard(lock_);
+    while (!ends_) {
+      Job *job = jobs_;
+      while (job && job->is_taken()) job = job->other;
+      if (!job) {
+        wake_.wait(guard);
+        continue;
+      }
+      const int first = job->take();
+      job->helpers++;
+      guard.unlock();
+      work(*job, first);
+      guard.lock();
+      if (--job->helpers == 0) left_.notify_all();
+    }
+  }
+
+  // Calls the body for index `i` and for those that it then takes.
+  void work(Job &job, int i) {
+    for (; i < job.n; i = job.take()) {
+      try {
+        job.body(i);
+      } catch (...) {
+        std::lock_guard<std::mutex> guard(lock_);
+        if (!job.exception) job.exception = std::current_exception();
+      }
+    }
+  }
+
+  const int helpers_;  // threads wanted
+  std::mutex lock_;    // guards the members below
+  std::condition_variable wake_, left_;
+  std::vector<GThread *> threads_;
+  Job *jobs_ = nullptr;
+  bool ends_ = false;
 };
 
 }  // namespace

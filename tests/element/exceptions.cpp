@@ -1,11 +1,19 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Exceptions: from threads of the CPU backend to the caller, and from there into messages.
+// Exceptions: from threads of the CPU backend to the caller, and from there into messages. What the threads do where
+// the system has none to give.
+#include <dlfcn.h>
+#include <pthread.h>
+
 #include <atomic>
+#include <cerrno>
 #include <functional>
 #include <new>
 #include <stdexcept>
+#include <thread>
+#include <vector>
 
+#include "failingnew.h"
 #include "gstcudaconvframe.h"
 #include "gstcudaconvmessages.h"
 #include "gstcudaconvworkers.h"
@@ -21,6 +29,77 @@ using cudaconv::gst::make_parallel_for;
 using namespace cudaconv::test;
 
 namespace {
+
+std::atomic<int> threads_left{1000};  // that the system still starts
+
+}  // namespace
+
+// Takes the place of the system's function, as a limit on processes does.
+extern "C" int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*call)(void *), void *data) {
+  if (threads_left <= 0) return EAGAIN;
+  threads_left--;
+  return reinterpret_cast<decltype(&pthread_create)>(dlsym(RTLD_NEXT, "pthread_create"))(thread, attributes, call,
+                                                                                         data);
+}
+
+namespace {
+
+// The sum of 0 to 19, by a ParallelFor.
+int sum_by(const ParallelFor &parallel_for) {
+  std::atomic<int> sum{0};
+  parallel_for(20, [&](int i) { sum += i; });
+  return sum;
+}
+
+GST_START_TEST(threads_that_the_system_refuses_are_not_needed) {
+  for (int allowed : {0, 1, 3}) {
+    threads_left = allowed;
+    {
+      const ParallelFor parallel_for = make_parallel_for(4);
+      for (int i = 0; i < 20; i++) fail_unless_equals_int(sum_by(parallel_for), 190);
+      if (allowed == 1) threads_left = 1000;  // the process may start threads again
+      fail_unless_equals_int(sum_by(parallel_for), 190);
+      threads_left = 0;
+    }  // ends all threads that it has, if any
+    threads_left = 1000;
+  }
+}
+GST_END_TEST;
+
+// Whether a call fails or not: when it returns, no thread is at work any more.
+GST_START_TEST(memory_that_runs_out_leaves_no_thread_at_work) {
+  const ParallelFor parallel_for = make_parallel_for(4);
+  for (long n = 1; n < 20; n++)
+    for (int repeats = 0; repeats < 50; repeats++) {
+      std::atomic<bool> returned{false};
+      std::atomic<int> late{0};
+      with_failing_new(n, [&] {
+        try {
+          parallel_for(20, [&](int) { late += returned; });
+        } catch (const std::bad_alloc &) {
+        }
+        returned = true;
+      });
+      g_thread_yield();
+      fail_unless_equals_int(late, 0);
+    }
+  fail_unless_equals_int(sum_by(parallel_for), 190);
+}
+GST_END_TEST;
+
+// Both threads of an element with frames in flight copy pixels at once.
+GST_START_TEST(several_callers_share_the_threads) {
+  const ParallelFor parallel_for = make_parallel_for(3);
+  std::vector<std::thread> callers;
+  std::atomic<int> wrong{0};
+  for (int c = 0; c < 4; c++)
+    callers.emplace_back([&] {
+      for (int i = 0; i < 200; i++) wrong += sum_by(parallel_for) != 190;
+    });
+  for (std::thread &caller : callers) caller.join();
+  fail_unless_equals_int(wrong, 0);
+}
+GST_END_TEST;
 
 GST_START_TEST(an_exception_of_any_thread_is_thrown_to_the_caller) {
   for (int threads : {1, 4}) {
@@ -40,9 +119,7 @@ GST_START_TEST(an_exception_of_any_thread_is_thrown_to_the_caller) {
       fail_unless(calls > failing);
     }
     // After an exception the threads are still usable.
-    std::atomic<int> sum{0};
-    parallel_for(20, [&](int i) { sum += i; });
-    fail_unless_equals_int(sum, 190);
+    fail_unless_equals_int(sum_by(parallel_for), 190);
   }
 }
 GST_END_TEST;
@@ -97,6 +174,9 @@ Suite *make_suite() {
   Suite *suite = suite_create("exceptions");
   TCase *tc = tcase_create("general");
   suite_add_tcase(suite, tc);
+  tcase_add_test(tc, threads_that_the_system_refuses_are_not_needed);
+  tcase_add_test(tc, memory_that_runs_out_leaves_no_thread_at_work);
+  tcase_add_test(tc, several_callers_share_the_threads);
   tcase_add_test(tc, an_exception_of_any_thread_is_thrown_to_the_caller);
   tcase_add_test(tc, each_kind_of_exception_is_an_error_of_its_own);
   return suite;
