@@ -205,6 +205,28 @@ bool describe_pixel(const Group &group, const Samples &samples, const GstVideoFo
   return true;
 }
 
+// The rows of the component's plane that the default layout has room for.
+int rows_allocated(const GstVideoInfo &info, guint component) {
+  const guint plane = GST_VIDEO_INFO_COMP_PLANE(&info, component);
+  const gsize begin = GST_VIDEO_INFO_PLANE_OFFSET(&info, plane);
+  gsize end = GST_VIDEO_INFO_SIZE(&info);
+  for (guint p = 0; p < GST_VIDEO_INFO_N_PLANES(&info); p++)
+    if (GST_VIDEO_INFO_PLANE_OFFSET(&info, p) > begin) end = std::min(end, GST_VIDEO_INFO_PLANE_OFFSET(&info, p));
+  return static_cast<int>((end - begin) / GST_VIDEO_INFO_PLANE_STRIDE(&info, plane));
+}
+
+// The rows of the component's plane. Each field of an interlaced frame has rows of its own: with 4:2:0, lines 0 and 2
+// share a row of chroma, and so do lines 1 and 3. A frame of 486 lines has 244 rows of chroma, a progressive one 243.
+// GstVideoInfo of 1.22 has no room for the last one in P010_10LE and its like.
+int rows_of(const GstVideoInfo &info, guint component, bool interlaced) {
+  const int rows = GST_VIDEO_INFO_COMP_HEIGHT(&info, component);
+  if (!interlaced) return rows;
+  const int lines = GST_VIDEO_INFO_HEIGHT(&info);
+  const auto scaled = [&](int n) { return GST_VIDEO_FORMAT_INFO_SCALE_HEIGHT(info.finfo, component, n); };
+  const int top = scaled((lines + 1) / 2), bottom = scaled(lines / 2);
+  return std::min(std::max(2 * top - 1, 2 * bottom), std::max(rows, rows_allocated(info, component)));
+}
+
 bool is_known(const char *name) {
   GstVideoInfo info;
   FrameLayout layout;
@@ -281,7 +303,7 @@ size_t rank_of(const char *format) {
 
 }  // namespace
 
-bool describe_frame(const GstVideoInfo &info, guint32 border_color, FrameLayout *layout) {
+bool describe_frame(const GstVideoInfo &info, guint32 border_color, FrameLayout *layout, bool interlaced) {
   const GstVideoFormatInfo *finfo = info.finfo;
   if (GST_VIDEO_FORMAT_INFO_IS_COMPLEX(finfo) || GST_VIDEO_FORMAT_INFO_IS_TILED(finfo) ||
       GST_VIDEO_FORMAT_INFO_HAS_PALETTE(finfo))
@@ -291,6 +313,7 @@ bool describe_frame(const GstVideoInfo &info, guint32 border_color, FrameLayout 
   convert_color(info, border_color, border_value);
 
   *layout = FrameLayout();
+  layout->interlaced = interlaced;
   bool described[GST_VIDEO_MAX_COMPONENTS] = {};
   for (int first = 0; first < samples.count; first++) {
     if (described[first]) continue;
@@ -300,7 +323,7 @@ bool describe_frame(const GstVideoInfo &info, guint32 border_color, FrameLayout 
     if (layout->planes == kMaxPlanes) return false;
     PlaneLayout &plane = layout->plane[layout->planes++];
     plane.width = GST_VIDEO_INFO_COMP_WIDTH(&info, first);
-    plane.height = GST_VIDEO_INFO_COMP_HEIGHT(&info, first);
+    plane.height = rows_of(info, first, interlaced);
     plane.sub_x = static_cast<int>(GST_VIDEO_FORMAT_INFO_W_SUB(finfo, first));
     plane.sub_y = static_cast<int>(GST_VIDEO_FORMAT_INFO_H_SUB(finfo, first));
     plane.memory_plane = samples.component[first].plane;

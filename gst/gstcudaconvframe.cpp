@@ -97,8 +97,10 @@ MappedFrame::MappedFrame(GstBuffer *buffer, const GstVideoInfo &info, const Fram
   view_.pinned = memory.pinned;
   view_.stream = memory.stream;
   try {
-    for (guint i = 0; i < GST_VIDEO_FRAME_N_PLANES(&frame_); i++) place_plane(i, info, origin);
+    for (guint i = 0; i < GST_VIDEO_FRAME_N_PLANES(&frame_); i++) place_plane(i, info, layout.interlaced, origin);
     for (int p = 0; p < layout.planes; p++) check_plane(layout.plane[p]);
+    for (int p = 0; p < layout.planes && layout.interlaced; p++)
+      for (int other = 0; other < layout.planes; other++) check_last_row(layout.plane[p], layout.plane[other]);
   } catch (...) {
     gst_video_frame_unmap(&frame_);
     throw;
@@ -136,7 +138,7 @@ void MappedFrame::map(GstBuffer *buffer, const GstVideoInfo &info, const FrameLa
 
 // Sets where plane `i` of the view begins: at the sample for the pixel at `origin`, which may be subsampled. In packed
 // formats with subsampled chroma that is the start of the pixel's macropixel.
-void MappedFrame::place_plane(guint i, const GstVideoInfo &info, Origin origin) {
+void MappedFrame::place_plane(guint i, const GstVideoInfo &info, bool interlaced, Origin origin) {
   const GstVideoFormatInfo *finfo = info.finfo;
   gsize step = 0;
   guint sub_x = 0, sub_y = 0;
@@ -148,9 +150,13 @@ void MappedFrame::place_plane(guint i, const GstVideoInfo &info, Origin origin) 
     sub_y = GST_VIDEO_FORMAT_INFO_H_SUB(finfo, c);
   }
   const gint stride = GST_VIDEO_FRAME_PLANE_STRIDE(&frame_, i);
-  view_.plane[i] = {static_cast<uint8_t *>(GST_VIDEO_FRAME_PLANE_DATA(&frame_, i)) +
-                        gssize{origin.y >> sub_y} * stride + (origin.x >> sub_x) * step,
-                    stride};
+  gssize row = origin.y >> sub_y;
+  // The rows of fields alternate. An even line begins with the row of its field. After an odd line, which is in the
+  // bottom field, the rows alternate as its lines do only if it is the last line that shares its row.
+  if (interlaced) row = 2 * gssize{origin.y >> (sub_y + 1)} + ((origin.y + 1) % (2 << sub_y) == 0);
+  view_.plane[i] = {
+      static_cast<uint8_t *>(GST_VIDEO_FRAME_PLANE_DATA(&frame_, i)) + row * stride + (origin.x >> sub_x) * step,
+      stride};
 }
 
 // Throws FrameError where the plane does not lie within the mapped memory: a GstVideoMeta may have any strides and
@@ -168,6 +174,21 @@ void MappedFrame::check_plane(const PlaneLayout &plane) const {
   if (start > map.size || bytes > map.size - start)
     refuse("is too small for its caps: plane " + std::to_string(i) + " needs " + std::to_string(bytes) +
            " bytes from byte " + std::to_string(start) + " of a memory of " + std::to_string(map.size));
+}
+
+// Throws FrameError where the last row of a subsampled plane overlaps a row of `other`: a GstVideoMeta may lack the row
+// that only interlaced frames have.
+void MappedFrame::check_last_row(const PlaneLayout &plane, const PlaneLayout &other) const {
+  if (plane.sub_y == 0 || plane.memory_plane == other.memory_plane) return;
+  const PlaneView &view = view_.plane[plane.memory_plane], &view_of_other = view_.plane[other.memory_plane];
+  const gssize bytes = row_bytes(plane), other_bytes = row_bytes(other);
+  // Where the row begins in `other`, and the first row there that ends behind that.
+  const gssize begin = view.data + view.pitch * (plane.height - 1) - view_of_other.data;
+  const gssize row = begin < other_bytes ? 0 : (begin - other_bytes) / view_of_other.pitch + 1;
+  if (row < other.height && row * view_of_other.pitch < begin + bytes)
+    refuse("has a GstVideoMeta that begins plane " + std::to_string(other.memory_plane) + " within plane " +
+           std::to_string(plane.memory_plane) + ", which has " + std::to_string(plane.height) +
+           " rows in an interlaced frame of " + text_of(frame_.info));
 }
 
 // A rectangle around the region, however it is rotated, within the picture. It counts rows of the buffer, which may

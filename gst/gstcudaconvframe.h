@@ -41,10 +41,10 @@ class MappedFrame {
     int x = 0, y = 0;
   };
 
-  // `layout` comes from describe_frame(info). `access` is GST_MAP_READ for an input, GST_MAP_WRITE for an output, and
+  // `layout` comes from describe_frame() for `info`. `access` is GST_MAP_READ for an input, GST_MAP_WRITE for an output, and
   // GST_MAP_READWRITE for an input that is filtered in place; GST_MAP_CUDA is added for memory on the device. Throws
-  // FrameError, also where a plane of `layout` would reach beyond the buffer's memory or the rectangle beyond the
-  // picture.
+  // FrameError, also where a plane of `layout` would reach beyond the buffer's memory, a field's chroma into another
+  // plane, or the rectangle beyond the picture.
   MappedFrame(GstBuffer *buffer, const GstVideoInfo &info, const FrameLayout &layout, GstMapFlags access,
               const BufferMemory &memory);
   ~MappedFrame() { gst_video_frame_unmap(&frame_); }
@@ -55,8 +55,9 @@ class MappedFrame {
 
  private:
   void map(GstBuffer *buffer, const GstVideoInfo &info, const FrameLayout &layout, GstMapFlags flags);
-  void place_plane(guint i, const GstVideoInfo &info, Origin origin);
+  void place_plane(guint i, const GstVideoInfo &info, bool interlaced, Origin origin);
   void check_plane(const PlaneLayout &plane) const;
+  void check_last_row(const PlaneLayout &plane, const PlaneLayout &other) const;
   [[noreturn]] void refuse(const std::string &why) const;
 
   const char *const role_;  // "An input buffer" or "An output buffer", for the texts of errors

@@ -43,20 +43,20 @@ StreamContext::StreamContext(const GstVideoInfo &video_info, bool from_cuda, boo
       engine(std::move(filters_with)),
       settings(wanted),
       roi(wanted.roi) {
-  FrameLayout layout;
-  if (!describe_frame(info, settings.border_color, &layout))
-    throw Error(Error::Kind::Format, std::string("format ") + GST_VIDEO_INFO_NAME(&info) + " is not supported");
   const GstVideoInterlaceMode mode = GST_VIDEO_INFO_INTERLACE_MODE(&info);
   if (mode == GST_VIDEO_INTERLACE_MODE_FIELDS)
     throw Error(Error::Kind::Format, "interlace-mode=fields is not supported");
   if (GST_VIDEO_INFO_MULTIVIEW_MODE(&info) == GST_VIDEO_MULTIVIEW_MODE_SEPARATED)
     throw Error(Error::Kind::Format, "multiview-mode=separated is not supported");
   const FilterSettings filter = settings.complete();
-  if (mode != GST_VIDEO_INTERLACE_MODE_INTERLEAVED) progressive = make_plan(filter, layout);
-  if (mode == GST_VIDEO_INTERLACE_MODE_INTERLEAVED || mode == GST_VIDEO_INTERLACE_MODE_MIXED) {
-    layout.interlaced = true;
-    interlaced = make_plan(filter, layout);
-  }
+  const auto plan = [&](bool fields) {
+    FrameLayout layout;
+    if (!describe_frame(info, settings.border_color, &layout, fields))
+      throw Error(Error::Kind::Format, std::string("format ") + GST_VIDEO_INFO_NAME(&info) + " is not supported");
+    return make_plan(filter, layout);
+  };
+  if (mode != GST_VIDEO_INTERLACE_MODE_INTERLEAVED) progressive = plan(false);
+  if (mode == GST_VIDEO_INTERLACE_MODE_INTERLEAVED || mode == GST_VIDEO_INTERLACE_MODE_MIXED) interlaced = plan(true);
   method = engine->backend->method_of(progressive ? *progressive : *interlaced);
   if (settings.roi.scale > 0 && filter.mask != Mask::Identity && RoiStrength::unused(filter).empty())
     strength = std::make_shared<RoiStrength>(filter, settings.roi.scale);

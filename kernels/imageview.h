@@ -42,7 +42,9 @@ struct ChannelLayout {
 // two of these over the same memory: luma, and the two chroma channels at half the width.
 struct PlaneLayout {
   int width = 0;             // pixels
-  int height = 0;            // rows
+  // Rows, of both fields together if the frame is interlaced. Each field has chroma of its own, so a plane may have a
+  // row more than in a progressive frame. Where memory has no room for it, the field's last lines have no chroma.
+  int height = 0;
   int channels = 0;          // 1 to kMaxChannels
   int step = 0;              // containers from one pixel to the next; 1 for Packed32
   int first = 0;             // containers from the start of the memory plane's row to its first pixel

@@ -4,6 +4,7 @@
 // installed GStreamer may be too old to know.
 #include "gstcudaconvformat.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "formats.h"
@@ -155,6 +156,89 @@ GST_START_TEST(rgb_of_ten_bits_without_alpha_leaves_two_bits_alone) {
 }
 GST_END_TEST;
 
+// Which rows of its plane lines of a frame have a component in, as GStreamer's own unpacking reads them: those that
+// change a line's samples.
+std::vector<bool> rows_that_unpacking_reads(const GstVideoInfo &info, bool interlaced, guint component) {
+  constexpr int kRows = 64, kStride = 256;
+  const int lines = GST_VIDEO_INFO_FIELD_HEIGHT(&info), width = GST_VIDEO_INFO_WIDTH(&info);
+  const guint plane = GST_VIDEO_INFO_COMP_PLANE(&info, component);
+  std::vector<std::vector<guint8>> bytes(GST_VIDEO_MAX_PLANES, std::vector<guint8>(kRows * kStride));
+  gpointer data[GST_VIDEO_MAX_PLANES];
+  gint stride[GST_VIDEO_MAX_PLANES];
+  for (int p = 0; p < GST_VIDEO_MAX_PLANES; p++) data[p] = bytes[p].data(), stride[p] = kStride;
+  const auto flags = static_cast<GstVideoPackFlags>(interlaced ? GST_VIDEO_PACK_FLAG_INTERLACED : 0);
+  const auto unpacked = [&] {
+    std::vector<guint16> all;
+    for (int y = 0; y < lines; y++) {
+      std::vector<guint16> line(4 * (width + 16));
+      info.finfo->unpack_func(info.finfo, flags, line.data(), data, stride, 0, y, width);
+      all.insert(all.end(), line.begin(), line.end());
+    }
+    return all;
+  };
+  const std::vector<guint16> blank = unpacked();
+  std::vector<bool> read;
+  for (int row = 0; row < kRows; row++) {
+    const auto at = bytes[plane].begin() + row * kStride;
+    std::fill(at, at + kStride, 255);
+    read.push_back(unpacked() != blank);
+    std::fill(at, at + kStride, 0);
+  }
+  return read;
+}
+
+// Of each format and height, a frame has the rows that GStreamer reads and has room for, and tests of the filters take
+// the same ones.
+GST_START_TEST(planes_have_the_rows_that_gstreamer_gives_them) {
+  auto *known = static_cast<GEnumClass *>(g_type_class_ref(GST_TYPE_VIDEO_FORMAT));
+  int subsampled = 0;
+  for (guint n = 0; n < known->n_values; n++)
+    for (const GstVideoInterlaceMode mode : {GST_VIDEO_INTERLACE_MODE_PROGRESSIVE, GST_VIDEO_INTERLACE_MODE_INTERLEAVED,
+                                             GST_VIDEO_INTERLACE_MODE_MIXED, GST_VIDEO_INTERLACE_MODE_ALTERNATE})
+      for (int height = 1; height <= 40; height++)
+        for (const bool fields : {false, true}) {
+          const auto format = static_cast<GstVideoFormat>(known->values[n].value);
+          if (format == GST_VIDEO_FORMAT_UNKNOWN || format == GST_VIDEO_FORMAT_ENCODED) continue;
+          if (fields && mode != GST_VIDEO_INTERLACE_MODE_INTERLEAVED && mode != GST_VIDEO_INTERLACE_MODE_MIXED)
+            continue;
+          GstVideoInfo info;
+          FrameLayout layout;
+          if (!gst_video_info_set_interlaced_format(&info, format, mode, 9, height) ||
+              !describe_frame(info, 0, &layout, fields))
+            continue;
+          const std::string where = std::string(GST_VIDEO_INFO_NAME(&info)) + " of " + std::to_string(height) +
+                                    " lines, mode " + std::to_string(mode) + (fields ? ", fields" : "");
+          for (guint c = 0; c < GST_VIDEO_INFO_N_COMPONENTS(&info); c++) {
+            const auto plane = std::find_if(layout.plane, layout.plane + layout.planes, [&](const PlaneLayout &p) {
+              return p.memory_plane == static_cast<int>(GST_VIDEO_INFO_COMP_PLANE(&info, c)) &&
+                     p.sub_y == static_cast<int>(GST_VIDEO_FORMAT_INFO_H_SUB(info.finfo, c));
+            });
+            const std::vector<bool> read = rows_that_unpacking_reads(info, fields, c);
+            const int rows = static_cast<int>(std::find(read.rbegin(), read.rend(), true).base() - read.begin());
+            // What lies behind the plane, in other planes' rows or beyond the frame, is not the plane's.
+            GstVideoInfo placed = place(info, {0, 0, 0});
+            const gsize end = GST_VIDEO_INFO_COMP_PLANE(&info, c) + 1 < GST_VIDEO_INFO_N_PLANES(&info)
+                                  ? placed.offset[plane->memory_plane + 1]
+                                  : placed.size;
+            const int room =
+                static_cast<int>((end - placed.offset[plane->memory_plane]) / placed.stride[plane->memory_plane]);
+            fail_unless_equals_int(std::count(read.begin(), read.end(), true), rows);
+            fail_unless(plane->height == std::min(rows, room), "%s: plane %d has %d rows and should have %d",
+                        where.c_str(), plane->memory_plane, plane->height, std::min(rows, room));
+            subsampled += fields && plane->sub_y > 0;
+          }
+          for (const Format &tested : formats()) {
+            if (strcmp(tested.name, GST_VIDEO_INFO_NAME(&info)) != 0) continue;
+            const FrameLayout want = layout_of(info, fields);
+            for (int p = 0; p < want.planes; p++)
+              fail_unless(layout.plane[p].height == want.plane[p].height, "%s, tests", where.c_str());
+          }
+        }
+  g_type_class_unref(known);
+  fail_unless(subsampled > 0);
+}
+GST_END_TEST;
+
 Suite *make_suite() {
   Suite *suite = suite_create("caps");
   TCase *tc = tcase_create("general");
@@ -163,6 +247,7 @@ Suite *make_suite() {
   tcase_add_test(tc, templates_have_each_memory_with_and_without_overlays);
   tcase_add_test(tc, frames_split_over_memories_are_taken_out_of_caps);
   tcase_add_test(tc, common_formats_come_first);
+  tcase_add_test(tc, planes_have_the_rows_that_gstreamer_gives_them);
   tcase_add_test(tc, rgb_of_ten_bits_without_alpha_leaves_two_bits_alone);
   suite_add_tcase(suite, tc);
   return suite;

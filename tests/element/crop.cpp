@@ -63,9 +63,25 @@ bool is_packed_422(const GstVideoInfo &info) {
   return GST_VIDEO_INFO_N_PLANES(&info) == 1 && GST_VIDEO_FORMAT_INFO_W_SUB(info.finfo, 1) == 1;
 }
 
+// The row of a subsampled plane that a rectangle begins with. Rows of fields alternate, as lines do.
+int first_row(const GstVideoInfo &info, const Rectangle &r, int sub_y) {
+  const int line = static_cast<int>(r.y);
+  if (!GST_VIDEO_INFO_IS_INTERLACED(&info)) return line >> sub_y;
+  const auto row_of = [&](int y) { return 2 * ((y / 2) >> sub_y) + y % 2; };
+  // After an odd line, the next line's row may be above the line's own.
+  return line % 2 && row_of(line + 1) < row_of(line) ? row_of(line - 1) : row_of(line);
+}
+
+int rows_of(const FrameLayout &layout, guint memory_plane) {
+  for (const PlaneLayout &plane : layout.plane)
+    if (plane.memory_plane == static_cast<int>(memory_plane)) return plane.height;
+  return 0;
+}
+
 // Copies the rectangle into a frame of the default layout.
 Ref<GstBuffer> crop(GstBuffer *from, const GstVideoInfo &info, const Rectangle &r) {
   const GstVideoInfo small = cropped(info, r);
+  const FrameLayout layout = layout_of(small);
   Ref<GstBuffer> to(gst_buffer_new_allocate(nullptr, GST_VIDEO_INFO_SIZE(&small), nullptr));
   const FrameBytes source(from, info);
   FrameBytes target(to.get(), small);
@@ -80,8 +96,8 @@ Ref<GstBuffer> crop(GstBuffer *from, const GstVideoInfo &info, const Rectangle &
       x = static_cast<int>(r.x / 2 * 4);
       bytes = static_cast<int>((r.width + 1) / 2 * 4);
     }
-    const int y = static_cast<int>(r.y >> GST_VIDEO_FORMAT_INFO_H_SUB(info.finfo, c));
-    for (int row = 0; row < GST_VIDEO_INFO_COMP_HEIGHT(&small, c); row++) {
+    const int y = first_row(info, r, static_cast<int>(GST_VIDEO_FORMAT_INFO_H_SUB(info.finfo, c)));
+    for (int row = 0; row < rows_of(layout, p); row++) {
       uint8_t *const to = target.view.plane[p].data + row * target.view.plane[p].pitch;
       const uint8_t *const at = source.view.plane[p].data + (y + row) * source.view.plane[p].pitch + x;
       memcpy(to, at, bytes);
@@ -148,10 +164,14 @@ GST_START_TEST(borders_are_those_of_the_rectangle) {
 GST_END_TEST;
 
 GST_START_TEST(rectangles_of_interlaced_frames) {
-  for (const char *format : {"I420", "YUY2", "RGBA"})
+  for (const char *format : {"I420", "NV12", "YUY2", "RGBA"}) {
     for (const Rectangle &r :
          {Rectangle{0, 0, 32, 24}, Rectangle{6, 4, 32, 24}, Rectangle{5, 8, 31, 20}, Rectangle{2, 2, 32, 24}})
       check(info_of(format, kWidth, kHeight, true), r, "mask=gauss5");
+    // Down to the last line, wherever the rectangle begins: it never needs a row that the frame does not have.
+    for (const int height : {21, 22, 23, 24})
+      for (guint y = 0; y < 9; y++) check(info_of(format, kWidth, height, true), {2, y, 20, height - y}, "mask=gauss5");
+  }
 }
 GST_END_TEST;
 

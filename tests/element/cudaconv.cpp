@@ -660,8 +660,7 @@ GST_START_TEST(fields_are_filtered_each_by_itself) {
   GstVideoInfo info;
   gst_video_info_set_interlaced_format(&info, GST_VIDEO_FORMAT_I420, GST_VIDEO_INTERLACE_MODE_INTERLEAVED, 21, 14);
   info.fps_n = 30;
-  FrameLayout progressive = layout_of(info), interlaced = progressive;
-  progressive.interlaced = false;
+  const FrameLayout progressive = layout_of(info, false), interlaced = layout_of(info, true);
   const std::string properties = "mask=sobel-y chroma=filter";
   {
     Harness h(properties, info);

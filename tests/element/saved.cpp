@@ -76,8 +76,7 @@ void check_format(const char *format, bool interlaced, Random &random) {
       &info, gst_video_format_from_string(format),
       interlaced ? GST_VIDEO_INTERLACE_MODE_INTERLEAVED : GST_VIDEO_INTERLACE_MODE_PROGRESSIVE, 53, 48);
   FrameLayout layout;
-  fail_unless(describe_frame(info, 0xff000000, &layout), "%s", format);
-  layout.interlaced = interlaced;
+  fail_unless(describe_frame(info, 0xff000000, &layout, interlaced), "%s", format);
   const auto serially = [](int n, const std::function<void(int)> &body) {
     for (int i = 0; i < n; i++) body(i);
   };

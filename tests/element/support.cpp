@@ -140,16 +140,27 @@ const GstVideoInfo &small() {
   return info;
 }
 
-FrameLayout layout_of(const GstVideoInfo &info) {
+// Whether GStreamer's interlaced frames have a row of chroma more than progressive ones where the fields need it.
+static bool has_room_for_fields(GstVideoFormat format) {
+  GstVideoInfo interlaced, progressive;
+  gst_video_info_set_interlaced_format(&interlaced, format, GST_VIDEO_INTERLACE_MODE_INTERLEAVED, 16, 2);
+  gst_video_info_set_format(&progressive, format, 16, 2);
+  return GST_VIDEO_INFO_SIZE(&interlaced) > GST_VIDEO_INFO_SIZE(&progressive);
+}
+
+FrameLayout layout_of(const GstVideoInfo &info, bool fields) {
   const char *name = gst_video_format_to_string(GST_VIDEO_INFO_FORMAT(&info));
   for (const Format &format : formats()) {
     if (strcmp(format.name, name) != 0) continue;
-    FrameLayout layout = format.layout(GST_VIDEO_INFO_WIDTH(&info), GST_VIDEO_INFO_HEIGHT(&info));
-    layout.interlaced = GST_VIDEO_INFO_INTERLACE_MODE(&info) == GST_VIDEO_INTERLACE_MODE_INTERLEAVED;
-    return layout;
+    const FrameLayout layout = format.layout(GST_VIDEO_INFO_WIDTH(&info), GST_VIDEO_INFO_FIELD_HEIGHT(&info));
+    return fields ? with_fields(layout, has_room_for_fields(GST_VIDEO_INFO_FORMAT(&info))) : layout;
   }
   fail("no layout of %s", name);
   return {};
+}
+
+FrameLayout layout_of(const GstVideoInfo &info) {
+  return layout_of(info, GST_VIDEO_INFO_INTERLACE_MODE(&info) == GST_VIDEO_INTERLACE_MODE_INTERLEAVED);
 }
 
 GstVideoInfo place(GstVideoInfo info, const Placement &placement) {

@@ -65,6 +65,8 @@ const GstVideoInfo &small();
 
 // The layout of samples in memory by the hand-made tables of tests/kernels. Fails the test for a format not in them.
 FrameLayout layout_of(const GstVideoInfo &info);
+// The same where the frame holds two fields, or does not: with interlace-mode=mixed the buffer says so.
+FrameLayout layout_of(const GstVideoInfo &info, bool fields);
 
 // Bytes around the planes of a frame in its buffer; multiples of 4, so that every container stays aligned.
 struct Placement {

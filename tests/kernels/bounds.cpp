@@ -343,7 +343,7 @@ void test_regions_of_any_size() {
   for (const char *format : {"I420", "YUY2"})
     for (const bool interlaced : {false, true}) {
       FrameLayout layout = format_named(format).layout(34, 21);
-      layout.interlaced = interlaced;
+      if (interlaced) layout = with_fields(layout);
       for (const Region &r : {Region{3, 5, kLargest, kLargest}, Region{-9, 4, kLargest, 3}, Region{4, -9, 3, kLargest},
                               Region{0, 0, 34, 21}, Region{33, 20, 1, 1}, Region{2, 3, 5, 1}, Region{2, 4, 5, 1}}) {
         Regions regions;
@@ -385,7 +385,7 @@ void test_blocks_of_neighbours() {
     for (const bool interlaced : {false, true})
       for (int gap = 0; gap < 6; gap++) {
         FrameLayout layout = format_named(format).layout(40, 30);
-        layout.interlaced = interlaced;
+        if (interlaced) layout = with_fields(layout);
         Regions regions;
         regions.active = true;
         for (const Region &r : {Region{3, 1, 9, 6}, Region{3, 7 + gap, 9, 8}, Region{12 + gap, 1, 8, 6}})

@@ -244,7 +244,7 @@ std::shared_ptr<const Prepared> prepare(const Case &c, uint64_t seed, Backend &c
   Random random = random_for(seed ^ 0x5eed, c.number);
   FrameLayout &layout = prepared->layout;
   layout = c.format->layout(c.size.width, c.size.height);
-  layout.interlaced = c.interlaced;
+  if (c.interlaced) layout = with_fields(layout, c.format->name != std::string_view("P010_10LE"));
   prepared->c = c;
 
   reference::Frame source;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "formats.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <initializer_list>
@@ -164,6 +165,17 @@ const std::vector<Format> &formats() {
        }},
   };
   return list;
+}
+
+FrameLayout with_fields(FrameLayout layout, bool room) {
+  layout.interlaced = true;
+  int lines = 0;
+  for (int p = 0; p < layout.planes; p++) lines = std::max(lines, layout.plane[p].sub_y ? 0 : layout.plane[p].height);
+  for (int p = 0; p < layout.planes && room; p++) {
+    PlaneLayout &plane = layout.plane[p];
+    for (int y = 0; y < lines; y++) plane.height = std::max(plane.height, 2 * ((y / 2) >> plane.sub_y) + y % 2 + 1);
+  }
+  return layout;
 }
 
 const Format &format_named(std::string_view name) {

@@ -78,7 +78,7 @@ void test_groups(Backend &backend) {
   const char *formats[] = {"RGBA", "NV12", "GRAY8", "YUY2", "P010_10LE", "RGB10A2_LE", "RGB"};
   for (int turn = 0; turn < 60; turn++) {
     FrameLayout layout = format_named(formats[turn % 7]).layout(within(random, 3, 90), within(random, 3, 70));
-    layout.interlaced = turn % 6 == 5;
+    if (turn % 6 == 5) layout = with_fields(layout);
     std::vector<FilterSettings> settings;
     std::vector<Regions> regions;
     std::vector<PlannedRegions> planned;

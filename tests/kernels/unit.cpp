@@ -495,7 +495,7 @@ void test_parser() {
 void test_descriptions() {
   const auto expect_description = [](const FilterSettings &s, const char *format, const char *want) {
     FrameLayout layout = format_named(format).layout(17, 9);
-    layout.interlaced = s.mask == Mask::Sobel;
+    if (s.mask == Mask::Sobel) layout = with_fields(layout);
     const std::string got = describe(*make_plan(s, layout));
     expect_equal(0, got.compare(want), std::string("\"") + want + "\", got \"" + got + "\"");
   };
@@ -633,7 +633,7 @@ void test_regions_beyond_the_end() {
   for (const auto &c : kCases)
     for (const bool ellipse : {false, true}) {
       FrameLayout layout = format_named(c.format).layout(c.width, c.height);
-      layout.interlaced = c.interlaced;
+      if (c.interlaced) layout = with_fields(layout);
       Random random(1);
       GuardedFrame source(layout, {0, 0, 1, 0});
       source.fill(random);
@@ -698,8 +698,7 @@ void test_large_ellipses() {
 
 // The runs of a row are the pixels that lie in a region, each once.
 void test_region_rows() {
-  FrameLayout layout = format_named("I420").layout(131, 30);
-  layout.interlaced = true;
+  const FrameLayout layout = with_fields(format_named("I420").layout(131, 30));
   const auto plan = make_plan({}, layout);
   Random random(5);
   const auto within = [&](int from, int to) { return from + static_cast<int>(random() % (to - from + 1)); };

@@ -219,7 +219,7 @@ void test_bits() {
 void test_needed_alpha() {
   for (const bool interlaced : {false, true}) {
     FrameLayout layout = format_named("A420").layout(400, 400);
-    layout.interlaced = interlaced;
+    if (interlaced) layout = with_fields(layout);
     const auto plan = make_plan(settings(Mask::Box, 31), layout);
     Regions regions;
     regions.active = true;
