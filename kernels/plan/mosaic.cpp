@@ -225,6 +225,8 @@ std::vector<MosaicPart> mosaic_parts(const Regions &regions, const Plan &plan) {
     out.x = make_axis(size, x.step);
     out.y = make_axis(size, y.step);
     const auto add = [&](int64_t left, int64_t top, int64_t x0, int64_t x1, int64_t y0, int64_t y1) {
+      // The last lines of a field may have no chroma, see PlaneLayout::height.
+      if (x0 >= x1 || y0 >= y1) return;
       out.boxes.push_back({static_cast<int32_t>(x0), static_cast<int32_t>(y0), static_cast<int32_t>(x1 - x0),
                            static_cast<int32_t>(y1 - y0), phase_of(out.x, left, x, x0), phase_of(out.y, top, y, y0)});
     };

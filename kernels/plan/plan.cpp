@@ -445,6 +445,7 @@ std::vector<PartRegion> regions_of_part(const Regions &regions, const Plan &plan
 
   std::vector<PartRegion> result;
   const auto add = [&](int64_t x0, int64_t x1, int64_t y0, int64_t y1) {
+    if (x0 >= x1 || y0 >= y1) return;
     result.push_back({static_cast<int32_t>(x0), static_cast<int32_t>(y0), static_cast<int32_t>(x1 - x0),
                       static_cast<int32_t>(y1 - y0)});
   };
