@@ -71,6 +71,7 @@
 #include "gstcudaconvformat.h"
 #include "gstcudaconvmessages.h"
 #include "gstcudaconvneighbours.h"
+#include "gstcudaconvpath.h"
 #include "gstcudaconvproperties.h"
 #include "gstcudaconvsession.h"
 
@@ -82,14 +83,7 @@ GST_DEBUG_CATEGORY(gst_cuda_conv_performance);
 
 namespace {
 
-// Nanoseconds of device time per frame. With slower filters, two frames in flight keep the GPU busy, and more would
-// only prolong the wait when the element stops.
-constexpr guint64 kLongFilter = 20 * GST_MSECOND;
-
 guint stats_property;  // the id of "stats"
-
-// What becomes of a GstVideoCropMeta in passthrough: downstream takes it, or the element copies the rectangle out.
-enum class Crop { Unknown, Taken, Copied };
 
 }  // namespace
 
@@ -97,18 +91,20 @@ static void announce_latency(GstCudaConv *self);
 
 struct GstCudaConvPrivate {
   explicit GstCudaConvPrivate(GstBaseTransform *trans)
-      : session(GST_ELEMENT_CAST(trans), properties), flight(trans, [this, trans](const auto &context, const Error &e) {
-          auto replacement = session.fail_over(context, e);
-          announce_latency(GST_CUDA_CONV(trans));
-          return replacement;
-        }) {}
+      : session(GST_ELEMENT_CAST(trans), properties),
+        flight(trans,
+               [this, trans](const auto &context, const Error &e) {
+                 auto replacement = session.fail_over(context, e);
+                 announce_latency(GST_CUDA_CONV(trans));
+                 return replacement;
+               }),
+        path(trans, session, flight, [trans] { announce_latency(GST_CUDA_CONV(trans)); }) {}
 
   Properties properties;
   Session session;
   Flight flight;
+  Path path;
   std::atomic<GstClockTime> latency{0};  // longest_wait() when the last LATENCY message was posted
-  Crop crop = Crop::Unknown;
-  Downstream downstream;  // from the last ALLOCATION query
 };
 
 struct _GstCudaConv {
@@ -139,8 +135,11 @@ static void gst_cuda_conv_set_context(GstElement *element, GstContext *context) 
 
 static gboolean gst_cuda_conv_start(GstBaseTransform *trans) {
   GstCudaConvPrivate *priv = GST_CUDA_CONV(trans)->priv;
-  priv->crop = Crop::Unknown;
-  if (!guarded(trans, false, [&] { return priv->session.start(); })) return FALSE;
+  priv->path.start();
+  if (!guarded(trans, false, [&] { return priv->session.start(); })) {
+    priv->flight.fail_to_start();
+    return FALSE;
+  }
   const bool one_by_one = priv->properties.published().configuration.frames_in_flight == 1;
   priv->flight.start(priv->session.device_in_use() >= 0 && !one_by_one);
   return TRUE;
@@ -150,6 +149,7 @@ static gboolean gst_cuda_conv_stop(GstBaseTransform *trans) {
   GstCudaConvPrivate *priv = GST_CUDA_CONV(trans)->priv;
   priv->flight.stop();
   log_stats(trans, priv->session.context().get(), priv->flight.totals(), priv->session.failovers());
+  priv->path.stop();
   priv->session.stop();
   return TRUE;
 }
@@ -166,6 +166,23 @@ static gboolean activate(GstPad *pad, GstObject *parent, GstPadMode mode, gboole
   else if (GST_PAD_IS_SRC(pad))
     flight.resume();
   return base(pad, parent, mode, active);
+}
+
+// The event function of the base class's sink pad.
+static GstPadEventFunction base_event;
+
+// As GstPad does where there is no full event function, but a failure while the stream is interrupted is no error.
+static GstFlowReturn handle_event(GstPad *pad, GstObject *parent, GstEvent *event) {
+  Flight &flight = GST_CUDA_CONV(parent)->priv->flight;
+  if (GST_EVENT_IS_SERIALIZED(event) && !flight.enter()) {
+    gst_event_unref(event);
+    return GST_FLOW_FLUSHING;
+  }
+  const guint interruptions = flight.interruptions();
+  const bool is_caps = GST_EVENT_TYPE(event) == GST_EVENT_CAPS;
+  if (base_event(pad, parent, event)) return GST_FLOW_OK;
+  if (flight.interrupted_since(interruptions)) return GST_FLOW_FLUSHING;
+  return is_caps ? GST_FLOW_NOT_NEGOTIATED : GST_FLOW_ERROR;
 }
 
 /* caps */
@@ -213,7 +230,7 @@ static gboolean gst_cuda_conv_set_caps(GstBaseTransform *trans, GstCaps *incaps,
   priv->flight.drain();
   const bool cuda_in = is_cuda_caps(incaps), cuda_out = is_cuda_caps(outcaps);
   if (!guarded(self, false, [&] { return priv->session.configure(info, cuda_in, cuda_out); })) return FALSE;
-  gst_base_transform_set_passthrough(trans, priv->session.context()->passthrough() && priv->crop != Crop::Copied);
+  priv->path.update_passthrough();
   announce_latency(self);
   return TRUE;
 }
@@ -256,7 +273,10 @@ static bool answer_position_query(GstBaseTransform *trans, GstQuery *query) {
 static gboolean gst_cuda_conv_query(GstBaseTransform *trans, GstPadDirection direction, GstQuery *query) {
   GstCudaConvPrivate *priv = GST_CUDA_CONV(trans)->priv;
   // A serialized query must not overtake frames in flight, and after it upstream may replace the buffers that they use.
-  if (direction == GST_PAD_SINK && GST_QUERY_IS_SERIALIZED(query)) priv->flight.drain();
+  if (direction == GST_PAD_SINK && GST_QUERY_IS_SERIALIZED(query)) {
+    if (!priv->flight.enter()) return FALSE;
+    priv->flight.drain();
+  }
   switch (GST_QUERY_TYPE(query)) {
     case GST_QUERY_CONTEXT:
       if (priv->session.answer_context_query(query)) return TRUE;
@@ -291,7 +311,7 @@ static gboolean gst_cuda_conv_decide_allocation(GstBaseTransform *trans, GstQuer
     GstCaps *caps;
     gst_query_parse_allocation(query, &caps, nullptr);
     if (caps && is_cuda_caps(caps) && !priv->session.find_memory_device()) return FALSE;
-    priv->downstream = decide_allocation(GST_OBJECT(trans), query, priv->session.allocation_needs());
+    priv->path.set_downstream(decide_allocation(GST_OBJECT(trans), query, priv->session.allocation_needs()));
     return GST_BASE_TRANSFORM_CLASS(parent_class)->decide_allocation(trans, query);
   });
 }
@@ -305,65 +325,6 @@ static gboolean gst_cuda_conv_filter_meta(GstBaseTransform *, GstQuery *, GType 
 
 static gboolean gst_cuda_conv_transform_meta(GstBaseTransform *, GstBuffer *, GstMeta *meta, GstBuffer *) {
   return keeps_meta(meta->info->api);
-}
-
-/* what changes between frames */
-
-// Reconfigures both pads too, since their buffer pools depend on passthrough.
-static void set_passthrough(GstBaseTransform *trans, bool passthrough) {
-  GST_CUDA_CONV(trans)->priv->flight.drain();
-  announce_latency(GST_CUDA_CONV(trans));
-  gst_base_transform_set_passthrough(trans, passthrough);
-  gst_base_transform_reconfigure_src(trans);
-  gst_base_transform_reconfigure_sink(trans);
-}
-
-static void update_settings(GstBaseTransform *trans) {
-  GstCudaConvPrivate *priv = GST_CUDA_CONV(trans)->priv;
-  const std::shared_ptr<const StreamContext> before = priv->session.context();
-  if (!priv->session.update()) return;
-  const std::shared_ptr<const StreamContext> now = priv->session.context();
-  if (now->passthrough() != before->passthrough()) {
-    priv->crop = Crop::Unknown;
-    set_passthrough(trans, now->passthrough());
-  } else if (now->roi.takes_metas() != before->roi.takes_metas()) {
-    gst_base_transform_reconfigure_sink(trans);
-  }
-}
-
-static void follow_context(GstBaseTransform *trans, GstBuffer *buffer) {
-  GstCudaConvPrivate *priv = GST_CUDA_CONV(trans)->priv;
-  if (!priv->session.is_foreign(buffer)) return;
-  priv->flight.drain();
-  if (priv->session.follow(buffer)) gst_base_transform_reconfigure_src(trans);
-}
-
-// In passthrough, copies the crop rectangle out where downstream does not take GstVideoCropMeta.
-static void look_at_crop(GstBaseTransform *trans, GstBuffer *buffer) {
-  GstCudaConvPrivate *priv = GST_CUDA_CONV(trans)->priv;
-  if (GST_PAD_NEEDS_RECONFIGURE(trans->srcpad)) priv->crop = Crop::Unknown;
-  const std::shared_ptr<const StreamContext> context = priv->session.context();
-  if (priv->crop != Crop::Unknown || !context || !context->passthrough() || !gst_buffer_get_video_crop_meta(buffer))
-    return;
-  priv->crop = takes_crop_meta(trans->srcpad) ? Crop::Taken : Crop::Copied;
-  const bool passes = priv->crop == Crop::Taken;
-  if (passes == gst_base_transform_is_passthrough(trans)) return;
-  GST_INFO_OBJECT(trans, "crop rectangles are %s", passes ? "passed on" : "copied out");
-  set_passthrough(trans, passes);
-}
-
-static void gst_cuda_conv_before_transform(GstBaseTransform *trans, GstBuffer *buffer) {
-  if (trans->segment.format == GST_FORMAT_TIME) {
-    const GstClockTime time = gst_segment_to_stream_time(&trans->segment, GST_FORMAT_TIME, GST_BUFFER_PTS(buffer));
-    if (GST_CLOCK_TIME_IS_VALID(time)) gst_object_sync_values(GST_OBJECT(trans), time);
-  }
-  guarded(trans, false, [&] {
-    update_settings(trans);
-    follow_context(trans, buffer);
-    look_at_crop(trans, buffer);
-    GST_CUDA_CONV(trans)->priv->session.look_for_regions(buffer, trans->segment);
-    return true;
-  });
 }
 
 /* frames */
@@ -393,91 +354,18 @@ static gboolean gst_cuda_conv_post_message(GstElement *element, GstMessage *mess
   return GST_ELEMENT_CLASS(parent_class)->post_message(element, message);
 }
 
-// Where the frame is filtered in place, the output buffer is the input buffer, as in the base class.
+static GstFlowReturn gst_cuda_conv_submit_input_buffer(GstBaseTransform *trans, gboolean is_discont, GstBuffer *input) {
+  return GST_CUDA_CONV(trans)->priv->path.take(is_discont, Ref<GstBuffer>(input));
+}
+
 static GstFlowReturn gst_cuda_conv_prepare_output_buffer(GstBaseTransform *trans, GstBuffer *inbuf,
                                                          GstBuffer **outbuf) {
-  GstCudaConvPrivate *priv = GST_CUDA_CONV(trans)->priv;
-  const std::shared_ptr<const StreamContext> context = priv->session.context();
-  if (!context || !filters_in_place(inbuf, *context, priv->downstream)) return new_output_buffer(trans, inbuf, outbuf);
-  *outbuf = inbuf;
-  return GST_FLOW_OK;
-}
-
-static GstFlowReturn gst_cuda_conv_submit_input_buffer(GstBaseTransform *trans, gboolean is_discont, GstBuffer *input) {
-  const GstFlowReturn flow = GST_BASE_TRANSFORM_CLASS(parent_class)->submit_input_buffer(trans, is_discont, input);
-  if (flow == GST_BASE_TRANSFORM_FLOW_DROPPED) GST_CUDA_CONV(trans)->priv->flight.note_lost();
-  return flow;
-}
-
-// Sets the buffers that the frame is read from and written to.
-static GstFlowReturn add_buffers(GstBaseTransform *trans, Ref<GstBuffer> in, Frame *frame) {
-  GstBuffer *out = nullptr;
-  GstFlowReturn flow = GST_BASE_TRANSFORM_GET_CLASS(trans)->prepare_output_buffer(trans, in.get(), &out);
-  if (flow == GST_FLOW_OK && out == in.get()) {
-    // A buffer that claims to be writable may fail to map: such a frame is copied. An invalid frame fails again later.
-    try {
-      frame->take_in_place(in);
-      return GST_FLOW_OK;
-    } catch (const FrameError &e) {
-      GST_DEBUG_OBJECT(trans, "a frame is not filtered in place: %s", e.what());
-    }
-    flow = new_output_buffer(trans, in.get(), &out);
-  }
-  if (flow != GST_FLOW_OK) return flow;
-  frame->out.reset(out);
-  const GstVideoInfo &info = frame->context->info;
-  if (splits_macropixel(in.get(), info))
-    in = copy_rectangle(in.get(), info, frame->context->plan_for(in.get())->layout);
-  frame->in = std::move(in);
-  return GST_FLOW_OK;
-}
-
-// Filters or passes on a frame by way of Flight. Marks discontinuities: the base class does so only for what it pushes.
-static GstFlowReturn filter(GstBaseTransform *trans, Ref<GstBuffer> in) {
-  GstCudaConvPrivate *priv = GST_CUDA_CONV(trans)->priv;
-  Flight &flight = priv->flight;
-  const bool empty_gap = GST_BUFFER_FLAG_IS_SET(in.get(), GST_BUFFER_FLAG_GAP) && gst_buffer_get_size(in.get()) == 0;
-  if (gst_base_transform_is_passthrough(trans) || empty_gap) {
-    if (flight.take_lost()) {
-      in.reset(gst_buffer_make_writable(in.release()));
-      GST_BUFFER_FLAG_SET(in.get(), GST_BUFFER_FLAG_DISCONT);
-    }
-    return flight.push(std::move(in));
-  }
-  auto frame = std::make_unique<Frame>();
-  frame->context = priv->session.context();
-  if (!frame->context) return GST_FLOW_NOT_NEGOTIATED;
-  check_input(in.get(), frame->context->info, frame->context->plan_for(in.get())->layout);
-  frame->planned = priv->session.plan_regions(in.get());
-  const GstFlowReturn flow = add_buffers(trans, std::move(in), frame.get());
-  if (flow != GST_FLOW_OK) return flow;
-  if (flight.take_lost()) GST_BUFFER_FLAG_SET(frame->out.get(), GST_BUFFER_FLAG_DISCONT);
-  guint most = priv->session.most_in_flight();
-  const BackendStats totals = flight.totals();
-  if (totals.frames && totals.device_ns / totals.frames > kLongFilter) most = MIN(most, 2);
-  const GstFlowReturn result = flight.submit(std::move(frame), most);
-  if (result != GST_FLOW_OK) flight.note_lost();
-  return result;
+  return GST_CUDA_CONV(trans)->priv->path.find_output(inbuf, outbuf);
 }
 
 static GstFlowReturn gst_cuda_conv_generate_output(GstBaseTransform *trans, GstBuffer **outbuf) {
   *outbuf = nullptr;
-  if (!trans->queued_buf) return GST_FLOW_OK;
-  Ref<GstBuffer> in(std::exchange(trans->queued_buf, nullptr));
-  if (trans->segment.format == GST_FORMAT_TIME && GST_BUFFER_PTS_IS_VALID(in.get())) {
-    trans->segment.position = GST_BUFFER_PTS(in.get());
-    if (GST_BUFFER_DURATION_IS_VALID(in.get())) trans->segment.position += GST_BUFFER_DURATION(in.get());
-  }
-  return guarded(trans, GST_FLOW_ERROR, [&] {
-    try {
-      return filter(trans, std::move(in));
-    } catch (...) {
-      Flight &flight = GST_CUDA_CONV(trans)->priv->flight;
-      flight.drain();  // the earlier frames come out before the error goes up
-      flight.note_lost();
-      throw;
-    }
-  });
+  return GST_CUDA_CONV(trans)->priv->path.send();
 }
 
 // Never called, but must be set: the base class takes an element without it for one that only works in place.
@@ -574,7 +462,6 @@ static void gst_cuda_conv_class_init(GstCudaConvClass *klass) {
   trans_class->decide_allocation = GST_DEBUG_FUNCPTR(gst_cuda_conv_decide_allocation);
   trans_class->filter_meta = GST_DEBUG_FUNCPTR(gst_cuda_conv_filter_meta);
   trans_class->transform_meta = GST_DEBUG_FUNCPTR(gst_cuda_conv_transform_meta);
-  trans_class->before_transform = GST_DEBUG_FUNCPTR(gst_cuda_conv_before_transform);
   trans_class->prepare_output_buffer = GST_DEBUG_FUNCPTR(gst_cuda_conv_prepare_output_buffer);
   trans_class->submit_input_buffer = GST_DEBUG_FUNCPTR(gst_cuda_conv_submit_input_buffer);
   trans_class->generate_output = GST_DEBUG_FUNCPTR(gst_cuda_conv_generate_output);
@@ -586,8 +473,10 @@ static void gst_cuda_conv_init(GstCudaConv *self) {
   self->priv = new GstCudaConvPrivate(trans);
   base_activate_sink = GST_PAD_ACTIVATEMODEFUNC(trans->sinkpad);
   base_activate_src = GST_PAD_ACTIVATEMODEFUNC(trans->srcpad);
+  base_event = GST_PAD_EVENTFUNC(trans->sinkpad);
   gst_pad_set_activatemode_function(trans->sinkpad, GST_DEBUG_FUNCPTR(activate));
   gst_pad_set_activatemode_function(trans->srcpad, GST_DEBUG_FUNCPTR(activate));
+  gst_pad_set_event_full_function(trans->sinkpad, GST_DEBUG_FUNCPTR(handle_event));
   // The base class is not to put downstream's order of formats before that of transform_caps, common formats first.
   gst_base_transform_set_prefer_passthrough(trans, FALSE);
   gst_base_transform_set_qos_enabled(trans, TRUE);

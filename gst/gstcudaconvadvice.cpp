@@ -97,7 +97,8 @@ std::string RoiTypeWatch::end() const {
 std::string RoiTypeWatch::sentence() const {
   std::string types;
   for (const std::string &type : seen_) types += (types.empty() ? "" : ", ") + type;
-  return "roi-type=" + wanted_ + " matches none of the regions that come with frames; their types are " + (types.empty() ? "not known" : types);
+  return "roi-type=" + wanted_ + " matches none of the regions that come with frames; their types are " +
+         (types.empty() ? "not known" : types);
 }
 
 }  // namespace cudaconv::gst

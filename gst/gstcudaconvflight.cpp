@@ -22,6 +22,30 @@ void Flight::start(bool with_task) {
   position_ = GST_CLOCK_TIME_NONE;
   lost_ = false;
   resume();
+  set_start(Start::Done);
+}
+
+void Flight::fail_to_start() {
+  set_start(Start::Failed);
+}
+
+void Flight::set_start(Start start) {
+  {
+    std::lock_guard<std::mutex> guard(lock_);
+    start_ = start;
+  }
+  changed_.notify_all();
+}
+
+bool Flight::enter() {
+  std::unique_lock<std::mutex> guard(lock_);
+  changed_.wait(guard, [this] { return start_ != Start::Waited; });
+  return start_ == Start::Done;
+}
+
+bool Flight::interrupted_since(guint number) const {
+  std::lock_guard<std::mutex> guard(lock_);
+  return stopped_ || interruptions_ != number;
 }
 
 void Flight::resume() {
@@ -41,6 +65,7 @@ void Flight::halt() {
   {
     std::lock_guard<std::mutex> guard(lock_);
     stopped_ = true;
+    interruptions_++;
     ends_task_ = true;
     stop_task = runs_task_;
   }
@@ -63,12 +88,14 @@ void Flight::stop() {
   halt();
   std::lock_guard<std::mutex> guard(lock_);
   wants_task_ = false;
+  start_ = Start::Waited;
 }
 
 void Flight::begin_flush() {
   {
     std::lock_guard<std::mutex> guard(lock_);
     stopped_ = true;
+    interruptions_++;
   }
   changed_.notify_all();
   set_pool_flushing(true);
@@ -109,11 +136,14 @@ GstFlowReturn Flight::submit(std::unique_ptr<Frame> frame, guint most) {
   GstFlowReturn flow = take_flow();
   if (flow != GST_FLOW_OK) return flow;
 
-  if (!begin(*frame)) {
+  std::list<std::unique_ptr<Frame>> place(1);  // in frames_, allocated before the device uses the frame
+  flow = begin(*frame);
+  if (flow != GST_FLOW_OK) {
     drain();  // earlier frames go out before upstream gets the error
-    return stopped_ ? GST_FLOW_FLUSHING : GST_FLOW_ERROR;
+    return flow;
   }
-  if (most <= 1 && frame->out && !finish(*frame)) return GST_FLOW_ERROR;
+  if (most <= 1 && frame->out) flow = finish(*frame);
+  if (flow != GST_FLOW_OK) return flow;
   if (!frame->out) {
     lost_ = true;
     return GST_FLOW_OK;
@@ -141,7 +171,10 @@ GstFlowReturn Flight::submit(std::unique_ptr<Frame> frame, guint most) {
     on_device_++;
     GST_LOG_OBJECT(trans_, "%u of at most %u frames are on the device", on_device_, most);
     if (!ordered) unpushed_++;
-    if (in_time) frames_.push_back(std::move(frame));
+    if (in_time) {
+      place.front() = std::move(frame);
+      frames_.splice(frames_.end(), place);
+    }
   }
   changed_.notify_all();
   if (!in_time) land(std::move(frame), true);
@@ -204,11 +237,11 @@ void Flight::wait_for_frame() {
 // Waits until a frame in flight is complete, and pushes its output if submit() has not. `drop`: discards the frame.
 void Flight::land(std::unique_ptr<Frame> frame, bool drop) {
   const bool pushes = frame->out != nullptr;
-  bool ok = true;
+  GstFlowReturn flow = GST_FLOW_OK;
   if (drop)
     abandon(*frame);
   else
-    ok = finish(*frame);
+    flow = finish(*frame);
   Ref<GstBuffer> out = std::move(frame->out);
   frame.reset();  // releases the input, which upstream may be waiting for
   {
@@ -216,9 +249,9 @@ void Flight::land(std::unique_ptr<Frame> frame, bool drop) {
     on_device_--;
   }
   changed_.notify_all();
-  if (!ok) set_flow(GST_FLOW_ERROR);
+  set_flow(flow);
   if (pushes && (drop || !out)) lost_ = true;
-  if (out && ok && !drop && !stopped_) set_flow(push_now(std::move(out)));
+  if (out && flow == GST_FLOW_OK && !drop && !stopped_) set_flow(push_now(std::move(out)));
   if (!pushes) return;
   {
     std::lock_guard<std::mutex> guard(lock_);
@@ -251,26 +284,27 @@ GstFlowReturn Flight::push_now(Ref<GstBuffer> buffer) {
   return flow;
 }
 
-// Submits the frame to its backend, or to the one that replaces a backend that fails on it. Returns true also where
-// fail_over() has dropped the frame, whose `out` is then empty. Returns false where the frame cannot be filtered, with
-// an error message posted, or has been cancelled.
-bool Flight::begin(Frame &frame) {
+// Submits the frame to its backend, or to the one that replaces a backend that fails on it. Returns GST_FLOW_OK also
+// where fail_over() has dropped the frame, whose `out` is then empty; GST_FLOW_FLUSHING where the frame has been
+// cancelled; and GST_FLOW_ERROR, with an error message posted, where it cannot be filtered.
+GstFlowReturn Flight::begin(Frame &frame) {
   try {
     while (frame.context) {
       try {
         frame.submit(stopped_);
         count(*frame.context->engine);
-        return true;
+        return GST_FLOW_OK;
       } catch (const Error &e) {
         frame.unmap();
-        if (e.kind() == Error::Kind::Cancelled) return false;
-        if (fail_over(frame, e) && !frame.out) return true;
+        if (e.kind() == Error::Kind::Cancelled) return GST_FLOW_FLUSHING;
+        if (fail_over(frame, e) && !frame.out) return GST_FLOW_OK;
       }
     }
   } catch (const std::exception &e) {
+    frame.unmap();
     post_error(GST_ELEMENT_CAST(trans_), e);
   }
-  return false;
+  return GST_FLOW_ERROR;
 }
 
 // Replaces the backend of a frame on which it failed. Returns false, with an error message posted, where nothing may
@@ -286,30 +320,33 @@ bool Flight::fail_over(Frame &frame, const Error &e) {
   return true;
 }
 
-// Waits until the frame is complete. Where the device fails on it, has another backend filter it. Returns false where
-// the frame is lost and the stream ends, with an error message posted unless it was cancelled.
-bool Flight::finish(Frame &frame) {
-  for (;;) {
-    Engine &engine = *frame.context->engine;
-    try {
-      engine.backend->retire(frame.ticket);
-      const bool on_device = frame.out_map && frame.out_map->view().on_device;
-      frame.unmap();
-      if (on_device) engine.device->mark_complete(frame.out.get());
-      count(engine);
-      return true;
-    } catch (const Error &e) {
-      frame.unmap();
-      if (!fail_over(frame, e)) return false;
-      if (!frame.out) return true;
-    } catch (const std::exception &e) {
-      frame.unmap();
-      post_error(GST_ELEMENT_CAST(trans_), e);
-      return false;
+// Waits until the frame is complete. Where the device fails on it, has another backend filter it. Returns as begin()
+// does.
+GstFlowReturn Flight::finish(Frame &frame) {
+  try {
+    for (;;) {
+      Engine &engine = *frame.context->engine;
+      try {
+        engine.backend->retire(frame.ticket);
+        const bool on_device = frame.out_map && frame.out_map->view().on_device;
+        frame.unmap();
+        if (on_device) engine.device->mark_complete(frame.out.get());
+        count(engine);
+        return GST_FLOW_OK;
+      } catch (const Error &e) {
+        frame.unmap();
+        if (e.kind() == Error::Kind::Cancelled) return GST_FLOW_FLUSHING;
+        if (!fail_over(frame, e)) return GST_FLOW_ERROR;
+        if (!frame.out) return GST_FLOW_OK;
+      }
+      const GstFlowReturn flow = begin(frame);
+      if (flow != GST_FLOW_OK || !frame.out) return flow;
     }
-    if (!begin(frame)) return false;
-    if (!frame.out) return true;
+  } catch (const std::exception &e) {
+    frame.unmap();
+    post_error(GST_ELEMENT_CAST(trans_), e);
   }
+  return GST_FLOW_ERROR;
 }
 
 // Waits until the device no longer uses a frame that is to be dropped.
@@ -317,7 +354,7 @@ void Flight::abandon(Frame &frame) {
   try {
     frame.context->engine->backend->retire(frame.ticket);
     count(*frame.context->engine);
-  } catch (const Error &e) {
+  } catch (const std::exception &e) {
     GST_DEBUG_OBJECT(trans_, "of a frame that is dropped: %s", e.what());
   }
   frame.unmap();

@@ -8,8 +8,8 @@
 
 #include <atomic>
 #include <condition_variable>
-#include <deque>
 #include <functional>
+#include <list>
 #include <memory>
 #include <mutex>
 
@@ -32,8 +32,17 @@ class Flight {
 
   Flight(GstBaseTransform *trans, FailOver fail_over);
 
-  // To be called when the element starts. Resets the counts. `with_task`: several frames may be in flight.
+  // To be called when the element has started, or has failed to. Resets the counts. `with_task`: several frames may be
+  // in flight.
   void start(bool with_task);
+  void fail_to_start();
+  // To be called by the sink pad's streaming thread before it does anything: GstPad lets it in before the element has
+  // started. Waits for that. False where the element cannot start.
+  bool enter();
+  // A number, and whether a flush or a deactivated pad has interrupted the stream since it was returned, or still does.
+  guint interruptions() const { return interruptions_; }
+  bool interrupted_since(guint number) const;
+
   // To be called when the source pad is activated. Undoes halt().
   void resume();
   // To be called when a pad is deactivated. Stops the task and drops the frames in flight; waits no longer than a
@@ -69,11 +78,14 @@ class Flight {
   GstClockTime position() const { return position_; }  // end timestamp of the frame that was pushed last
 
  private:
+  enum class Start { Waited, Done, Failed };
+
+  void set_start(Start start);
   static void run_task(gpointer flight);
   void wait_for_frame();
-  bool begin(Frame &frame);
+  GstFlowReturn begin(Frame &frame);
   bool fail_over(Frame &frame, const Error &e);
-  bool finish(Frame &frame);
+  GstFlowReturn finish(Frame &frame);
   void abandon(Frame &frame);
   void land(std::unique_ptr<Frame> frame, bool drop);
   void set_flow(GstFlowReturn flow);
@@ -85,16 +97,18 @@ class Flight {
   GstBaseTransform *const trans_;
   const FailOver fail_over_;
   std::atomic<bool> stopped_{true};  // flushing, or the pads are inactive: backends give up
+  std::atomic<guint> interruptions_{0};
   std::atomic<bool> lost_{false};
   std::atomic<guint64> pushed_{0};
   std::atomic<GstClockTime> position_{GST_CLOCK_TIME_NONE};
 
   mutable std::mutex lock_;          // guards the members below; never held while waiting for a device or downstream
   std::condition_variable changed_;  // signals changes of these members and of stopped_
-  std::deque<std::unique_ptr<Frame>> frames_;  // in flight, oldest first
-  guint on_device_ = 0;                        // frames submitted and not yet retired
-  guint unpushed_ = 0;                         // frames in flight whose output is still to be pushed
-  bool landing_ = false;                       // the task is completing a frame that it has taken from frames_
+  Start start_ = Start::Waited;
+  std::list<std::unique_ptr<Frame>> frames_;  // in flight, oldest first
+  guint on_device_ = 0;                       // frames submitted and not yet retired
+  guint unpushed_ = 0;                        // frames in flight whose output is still to be pushed
+  bool landing_ = false;                      // the task is completing a frame that it has taken from frames_
   bool wants_task_ = false, runs_task_ = false, ends_task_ = false;
   GstFlowReturn flow_ = GST_FLOW_OK;  // from downstream to the task, until submit() or push() returns it
   BackendStats totals_;

@@ -51,9 +51,10 @@ std::string contradiction(GstBuffer *buffer, const GstVideoInfo &info, MappedFra
   return {};
 }
 
-// Why a buffer has too few bytes for its caps, or nothing where it has enough. `whole`: set where a plane lies in
-// several pieces of memory.
-std::string shortage(GstBuffer *buffer, const GstVideoInfo &info, const FrameLayout &layout, bool *whole) {
+// Why a buffer has too few bytes for its caps, or nothing where it has enough. `whole`: set where a plane, from its
+// start to the end of the rectangle at `origin`, is stored in several pieces of memory.
+std::string shortage(GstBuffer *buffer, const GstVideoInfo &info, const FrameLayout &layout, MappedFrame::Origin origin,
+                     bool *whole) {
   const GstVideoMeta *meta = gst_buffer_get_video_meta(buffer);
   const gsize size = gst_buffer_get_size(buffer);
   if (!meta && size < GST_VIDEO_INFO_SIZE(&info))
@@ -63,8 +64,11 @@ std::string shortage(GstBuffer *buffer, const GstVideoInfo &info, const FrameLay
   for (int p = 0; meta && p < layout.planes; p++) {
     const PlaneLayout &plane = layout.plane[p];
     const gsize offset = meta->offset[plane.memory_plane];
-    const gsize bytes =
-        std::max<gint64>(meta->stride[plane.memory_plane], 0) * gsize(plane.height - 1) + row_bytes(plane);
+    // In an interlaced frame the rectangle may begin a row later, in its field.
+    const gsize rows_above = (origin.y >> plane.sub_y) + (layout.interlaced && origin.y ? 1 : 0);
+    const gsize left = gsize(origin.x >> plane.sub_x) * plane.step * plane.bytes_per_container();
+    const gsize bytes = std::max<gint64>(meta->stride[plane.memory_plane], 0) * (rows_above + plane.height - 1) + left +
+                        row_bytes(plane);
     if (offset >= size)
       return "of " + std::to_string(size) + " bytes has a GstVideoMeta that puts plane " +
              std::to_string(plane.memory_plane) + " at byte " + std::to_string(offset);
@@ -78,26 +82,24 @@ std::string shortage(GstBuffer *buffer, const GstVideoInfo &info, const FrameLay
 
 }  // namespace
 
-void check_input(GstBuffer *buffer, const GstVideoInfo &info, const FrameLayout &layout) {
-  MappedFrame::Origin origin;
-  bool whole;
-  std::string why = contradiction(buffer, info, &origin);
-  if (why.empty()) why = shortage(buffer, info, layout, &whole);
-  if (!why.empty()) throw FrameError("An input buffer " + why + ".");
+MappedFrame::Place MappedFrame::find(GstBuffer *buffer, const GstVideoInfo &info, const FrameLayout &layout,
+                                     GstMapFlags access) {
+  Place place;
+  std::string why = contradiction(buffer, info, &place.origin);
+  if (why.empty()) why = shortage(buffer, info, layout, place.origin, &place.in_pieces);
+  if (!why.empty()) refuse(access, why);
+  return place;
 }
 
-MappedFrame::MappedFrame(GstBuffer *buffer, const GstVideoInfo &info, const FrameLayout &layout, GstMapFlags access,
-                         const BufferMemory &memory)
-    : role_(access & GST_MAP_READ ? "An input buffer" : "An output buffer") {
-  Origin origin;
-  const std::string why = contradiction(buffer, info, &origin);
-  if (!why.empty()) refuse(why);
-  map(buffer, info, layout, static_cast<GstMapFlags>(access | (memory.on_device ? kMapCuda : 0)));
+MappedFrame::MappedFrame(GstBuffer *buffer, const GstVideoInfo &info, const FrameLayout &layout, const Place &place,
+                         GstMapFlags access, const BufferMemory &memory)
+    : access_(access) {
+  map(buffer, info, place.in_pieces, static_cast<GstMapFlags>(access | (memory.on_device ? kMapCuda : 0)));
   view_.on_device = memory.on_device;
   view_.pinned = memory.pinned;
   view_.stream = memory.stream;
   try {
-    for (guint i = 0; i < GST_VIDEO_FRAME_N_PLANES(&frame_); i++) place_plane(i, info, layout.interlaced, origin);
+    for (guint i = 0; i < GST_VIDEO_FRAME_N_PLANES(&frame_); i++) place_plane(i, info, layout.interlaced, place.origin);
     for (int p = 0; p < layout.planes; p++) check_plane(layout.plane[p]);
     for (int p = 0; p < layout.planes && layout.interlaced; p++)
       for (int other = 0; other < layout.planes; other++) check_last_row(layout.plane[p], layout.plane[other]);
@@ -107,14 +109,11 @@ MappedFrame::MappedFrame(GstBuffer *buffer, const GstVideoInfo &info, const Fram
   }
 }
 
-void MappedFrame::refuse(const std::string &why) const {
-  throw FrameError(std::string(role_) + " " + why + ".");
+void MappedFrame::refuse(GstMapFlags access, const std::string &why) {
+  throw FrameError((access & GST_MAP_READ ? "An input buffer " : "An output buffer ") + why + ".");
 }
 
-void MappedFrame::map(GstBuffer *buffer, const GstVideoInfo &info, const FrameLayout &layout, GstMapFlags flags) {
-  bool whole;  // maps all memory as one piece: needed where a plane lies in several
-  const std::string why = shortage(buffer, info, layout, &whole);
-  if (!why.empty()) refuse(why);
+void MappedFrame::map(GstBuffer *buffer, const GstVideoInfo &info, bool whole, GstMapFlags flags) {
   bool mapped;
   if (whole) {
     frame_ = {};
@@ -131,9 +130,9 @@ void MappedFrame::map(GstBuffer *buffer, const GstVideoInfo &info, const FrameLa
     mapped = gst_video_frame_map(&frame_, &info, buffer, flags);
   }
   if (!mapped)
-    refuse("of " + std::to_string(gst_buffer_get_size(buffer)) + " bytes in " +
-           std::to_string(gst_buffer_n_memory(buffer)) + " pieces of memory could not be mapped as a frame of " +
-           text_of(info));
+    refuse(access_, "of " + std::to_string(gst_buffer_get_size(buffer)) + " bytes in " +
+                        std::to_string(gst_buffer_n_memory(buffer)) +
+                        " pieces of memory could not be mapped as a frame of " + text_of(info));
 }
 
 // Sets where plane `i` of the view begins: at the sample for the pixel at `origin`, which may be subsampled. In packed
@@ -167,13 +166,13 @@ void MappedFrame::check_plane(const PlaneLayout &plane) const {
   const PlaneView &view = view_.plane[i];
   const gsize row = row_bytes(plane);
   if (view.pitch < 0 || static_cast<gsize>(view.pitch) < row)
-    refuse("has a stride of " + std::to_string(view.pitch) + " bytes in plane " + std::to_string(i) +
-           ", whose rows take " + std::to_string(row));
+    refuse(access_, "has a stride of " + std::to_string(view.pitch) + " bytes in plane " + std::to_string(i) +
+                        ", whose rows take " + std::to_string(row));
   const gsize start = view.data - map.data;
   const gsize bytes = static_cast<gsize>(view.pitch) * (plane.height - 1) + row;
   if (start > map.size || bytes > map.size - start)
-    refuse("is too small for its caps: plane " + std::to_string(i) + " needs " + std::to_string(bytes) +
-           " bytes from byte " + std::to_string(start) + " of a memory of " + std::to_string(map.size));
+    refuse(access_, "is too small for its caps: plane " + std::to_string(i) + " needs " + std::to_string(bytes) +
+                        " bytes from byte " + std::to_string(start) + " of a memory of " + std::to_string(map.size));
 }
 
 // Throws FrameError where the last row of a subsampled plane overlaps a row of `other`: a GstVideoMeta may lack the row
@@ -186,9 +185,9 @@ void MappedFrame::check_last_row(const PlaneLayout &plane, const PlaneLayout &ot
   const gssize begin = view.data + view.pitch * (plane.height - 1) - view_of_other.data;
   const gssize row = begin < other_bytes ? 0 : (begin - other_bytes) / view_of_other.pitch + 1;
   if (row < other.height && row * view_of_other.pitch < begin + bytes)
-    refuse("has a GstVideoMeta that begins plane " + std::to_string(other.memory_plane) + " within plane " +
-           std::to_string(plane.memory_plane) + ", which has " + std::to_string(plane.height) +
-           " rows in an interlaced frame of " + text_of(frame_.info));
+    refuse(access_, "has a GstVideoMeta that begins plane " + std::to_string(other.memory_plane) + " within plane " +
+                        std::to_string(plane.memory_plane) + ", which has " + std::to_string(plane.height) +
+                        " rows in an interlaced frame of " + text_of(frame_.info));
 }
 
 // A rectangle around the region, however it is rotated, within the picture. It counts rows of the buffer, which may
@@ -266,7 +265,7 @@ Ref<GstBuffer> copy_rectangle(GstBuffer *buffer, const GstVideoInfo &info, const
   // The macropixel begins a pixel left of the rectangle, so that luma from there on is a pixel wider.
   FrameLayout wider = layout;
   for (int p = 0; p < wider.planes; p++) wider.plane[p].width += wider.plane[p].sub_x == 0;
-  const MappedFrame source(buffer, info, wider, GST_MAP_READ, {});
+  const MappedFrame source(buffer, info, wider, MappedFrame::find(buffer, info, wider, GST_MAP_READ), GST_MAP_READ, {});
   Ref<GstBuffer> copy(gst_buffer_new_allocate(nullptr, GST_VIDEO_INFO_SIZE(&info), nullptr));
   if (!copy) throw std::bad_alloc();
   gst_buffer_copy_into(copy.get(), buffer,

@@ -28,10 +28,6 @@ struct BufferMemory {
   void *stream = nullptr;
 };
 
-// Throws FrameError where an input buffer cannot be a frame of its caps, by its size and its metas; `layout` as for
-// MappedFrame. Mapping finds that out too, but only once there is an output buffer, which may take gigabytes.
-void check_input(GstBuffer *buffer, const GstVideoInfo &info, const FrameLayout &layout);
-
 // Maps a buffer as the frame that its caps describe, while the object lives, and keeps a reference to it. Where the
 // buffer has a GstVideoCropMeta, the frame is that rectangle of the picture that GstVideoMeta describes.
 class MappedFrame {
@@ -41,12 +37,22 @@ class MappedFrame {
     int x = 0, y = 0;
   };
 
-  // `layout` comes from describe_frame() for `info`. `access` is GST_MAP_READ for an input, GST_MAP_WRITE for an output, and
-  // GST_MAP_READWRITE for an input that is filtered in place; GST_MAP_CUDA is added for memory on the device. Throws
-  // FrameError, also where a plane of `layout` would reach beyond the buffer's memory, a field's chroma into another
-  // plane, or the rectangle beyond the picture.
-  MappedFrame(GstBuffer *buffer, const GstVideoInfo &info, const FrameLayout &layout, GstMapFlags access,
-              const BufferMemory &memory);
+  // Where the frame is in its buffer.
+  struct Place {
+    Origin origin;
+    bool in_pieces = false;  // a plane is stored in several pieces of memory, which have to be mapped as one
+  };
+
+  // Finds the frame of `info` in a buffer, by its size and its metas. `layout` comes from describe_frame(info).
+  // `access` is GST_MAP_READ for an input, GST_MAP_WRITE for an output, and GST_MAP_READWRITE for an input that is
+  // filtered in place. Throws FrameError where the buffer cannot be that frame.
+  static Place find(GstBuffer *buffer, const GstVideoInfo &info, const FrameLayout &layout, GstMapFlags access);
+
+  // `place` comes from find(). GST_MAP_CUDA is added to `access` for memory on the device. Throws FrameError, also
+  // where a plane of `layout` would reach beyond the buffer's memory, a field's chroma into another plane, or the
+  // rectangle beyond the picture.
+  MappedFrame(GstBuffer *buffer, const GstVideoInfo &info, const FrameLayout &layout, const Place &place,
+              GstMapFlags access, const BufferMemory &memory);
   ~MappedFrame() { gst_video_frame_unmap(&frame_); }
   MappedFrame(const MappedFrame &) = delete;
   MappedFrame &operator=(const MappedFrame &) = delete;
@@ -54,13 +60,13 @@ class MappedFrame {
   const FrameView &view() const { return view_; }
 
  private:
-  void map(GstBuffer *buffer, const GstVideoInfo &info, const FrameLayout &layout, GstMapFlags flags);
+  void map(GstBuffer *buffer, const GstVideoInfo &info, bool whole, GstMapFlags flags);
   void place_plane(guint i, const GstVideoInfo &info, bool interlaced, Origin origin);
   void check_plane(const PlaneLayout &plane) const;
   void check_last_row(const PlaneLayout &plane, const PlaneLayout &other) const;
-  [[noreturn]] void refuse(const std::string &why) const;
+  [[noreturn]] static void refuse(GstMapFlags access, const std::string &why);
 
-  const char *const role_;  // "An input buffer" or "An output buffer", for the texts of errors
+  const GstMapFlags access_;
   GstVideoFrame frame_;
   FrameView view_;
 };

@@ -2,6 +2,7 @@
 #include "gstcudaconvroihistory.h"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <tuple>
 #include <utility>
@@ -76,41 +77,54 @@ void RoiHistory::clear() {
 }
 
 void RoiHistory::set_frame_size(FrameSize size) {
-  const FrameSize before = std::exchange(size_, size);
-  if (slices_.empty() || (before.width == size.width && before.height == size.height)) return;
-  for (Slice &slice : slices_) {
-    for (Slice::Held &held : slice.region) held.region = rescaled(held.region, before, size);
-    for (Slice::HeldMask &held : slice.mask) {
-      auto mask = std::make_shared<RoiMask>(*held.mask);
-      mask->mask.box = rescaled(mask->mask.box, before, size);
-      mask->shorter_side = static_cast<int>(int64_t{mask->shorter_side} * size.height / before.height);
-      held.mask = std::move(mask);
+  if (!slices_.empty() && (size_.width != size.width || size_.height != size.height)) {
+    std::vector<Slice> slices = slices_;
+    for (Slice &slice : slices) {
+      for (Slice::Held &held : slice.region) held.region = rescaled(held.region, size_, size);
+      for (Slice::HeldMask &held : slice.mask) {
+        auto mask = std::make_shared<RoiMask>(*held.mask);
+        mask->mask.box = rescaled(mask->mask.box, size_, size);
+        mask->shorter_side = static_cast<int>(int64_t{mask->shorter_side} * size.height / size_.height);
+        held.mask = std::move(mask);
+      }
     }
+    slices_.swap(slices);
   }
+  size_ = size;
+}
+
+int64_t RoiHistory::next(std::optional<int64_t> time, int64_t duration) const {
+  return time ? *time : now_ ? later(*now_, duration) : 0;
+}
+
+void RoiHistory::miss(std::optional<int64_t> time, int64_t duration) noexcept {
+  now_ = everywhere_ = next(time, duration);
 }
 
 void RoiHistory::add(const RoiList &found, std::optional<int64_t> time, int64_t duration, uint64_t hold, bool ellipse) {
-  now_ = time ? *time : now_ ? later(*now_, duration) : 0;
-  const int64_t now = *now_;
-  const auto is_over = [&](const auto &held) { return !is_near(held.at, now, hold); };
-  const auto drop = [&](auto *list) { list->erase(std::remove_if(list->begin(), list->end(), is_over), list->end()); };
-  for (Slice &slice : slices_) {
-    drop(&slice.region);
-    drop(&slice.mask);
+  const int64_t now = next(time, duration);
+  std::vector<Slice> slices;
+  const auto counts = [&](const auto &held) { return is_near(held.at, now, hold); };
+  for (const Slice &slice : slices_) {
+    Slice left = {slice.begin, {}, {}};
+    std::copy_if(slice.region.begin(), slice.region.end(), std::back_inserter(left.region), counts);
+    std::copy_if(slice.mask.begin(), slice.mask.end(), std::back_inserter(left.mask), counts);
+    if (!left.region.empty() || !left.mask.empty()) slices.push_back(std::move(left));
   }
-  const auto is_empty = [](const Slice &slice) { return slice.region.empty() && slice.mask.empty(); };
-  slices_.erase(std::remove_if(slices_.begin(), slices_.end(), is_empty), slices_.end());
+  if (!found.region.empty() || !found.mask.empty()) {
+    auto slice = std::find_if(slices.begin(), slices.end(),
+                              [&](const Slice &s) { return is_near(s.begin, now, hold / kSlices); });
+    if (slice == slices.end()) slice = slices.insert(slices.end(), {now, {}, {}});
+    for (const Region &region : found.region) slice->region.push_back({region, now});
+    for (const auto &mask : found.mask) slice->mask.push_back({mask, now});
+    slice->reduce(ellipse, size_);
+  }
+  slices_.swap(slices);
+  now_ = now;
   if (found.everywhere)
     everywhere_ = now;
   else if (everywhere_ && !is_near(*everywhere_, now, hold))
     everywhere_.reset();
-  if (found.region.empty() && found.mask.empty()) return;
-  auto slice = std::find_if(slices_.begin(), slices_.end(),
-                            [&](const Slice &s) { return is_near(s.begin, now, hold / kSlices); });
-  if (slice == slices_.end()) slice = slices_.insert(slices_.end(), {now, {}, {}});
-  for (const Region &region : found.region) slice->region.push_back({region, now});
-  for (const auto &mask : found.mask) slice->mask.push_back({mask, now});
-  slice->reduce(ellipse, size_);
 }
 
 RoiList RoiHistory::in_force() const {

@@ -239,10 +239,10 @@ bool Session::update() {
   std::shared_ptr<const StreamContext> context = this->context();
   if (!context || properties_.serial() == tried_serial_) return false;
   const Published published = properties_.published();
-  tried_serial_ = published.serial;
   try {
     context = context->with(published.configuration.settings);
   } catch (const Error &e) {
+    tried_serial_ = published.serial;
     warn_of_settings(published.configuration.settings, e);
     return false;
   }
@@ -271,26 +271,34 @@ std::optional<gint64> running_time(GstBuffer *buffer, const GstSegment &segment)
   return sign < 0 ? -nanoseconds(running) : nanoseconds(sign ? running : time);
 }
 
+// How long a frame lasts, in nanoseconds; 0 where that is not known.
+gint64 duration_of(GstBuffer *buffer, const StreamContext &context) {
+  return nanoseconds(GST_BUFFER_DURATION_IS_VALID(buffer) ? GST_BUFFER_DURATION(buffer) : context.buffer_duration());
+}
+
 }  // namespace
 
-void Session::look_for_regions(GstBuffer *buffer, const GstSegment &segment) {
-  const std::shared_ptr<const StreamContext> context = this->context();
-  if (!context) return;
+RoiList Session::look_for_regions(const StreamContext *context, GstBuffer *buffer, const GstSegment &segment) {
+  if (!context) return {};
   std::string trouble;
-  found_ = context->roi.find(buffer, &trouble);
+  RoiList found = context->roi.find(buffer, &trouble);
   if (!trouble.empty()) complain_once("roi-meta", trouble);
   const RoiSettings &roi = context->settings.roi;
-  const GstClockTime duration =
-      GST_BUFFER_DURATION_IS_VALID(buffer) ? GST_BUFFER_DURATION(buffer) : context->buffer_duration();
+  const gint64 duration = duration_of(buffer, *context);
   const std::optional<gint64> time = running_time(buffer, segment);
-  complain_of_types(type_watch_.look(buffer, roi, found_, time, nanoseconds(duration)));
+  complain_of_types(type_watch_.look(buffer, roi, found, time, duration));
   if (!roi.meta || !roi.hold) {
     held_.clear();
-    return;
+    return found;
   }
   held_.set_frame_size(frame_size(context->info));
-  held_.add(found_, time, nanoseconds(duration), roi.hold, roi.shape == RoiShape::Ellipse);
-  found_ = held_.in_force();
+  held_.add(found, time, duration, roi.hold, roi.shape == RoiShape::Ellipse);
+  return held_.in_force();
+}
+
+void Session::miss_regions(GstBuffer *buffer, const GstSegment &segment) noexcept {
+  const std::shared_ptr<const StreamContext> context = this->context();
+  if (context) held_.miss(running_time(buffer, segment), duration_of(buffer, *context));
 }
 
 void Session::complain_of_types(const std::string &text) {
@@ -310,11 +318,11 @@ void Session::look_at_event(GstEvent *event, const GstSegment &current) {
   if (ends) held_.clear();
 }
 
-std::vector<PlannedRegions> Session::plan_regions(GstBuffer *buffer) {
-  const std::shared_ptr<const StreamContext> context = this->context();
-  std::vector<PlannedRegions> planned = context->plan_regions(buffer, found_);
-  if (context->strength && !context->strength->complaint().empty())
-    complain_once(context->strength->complaint(), context->strength->complaint());
+std::vector<PlannedRegions> Session::plan_regions(const StreamContext &context, GstBuffer *buffer,
+                                                  const RoiList &found) {
+  std::vector<PlannedRegions> planned = context.plan_regions(buffer, found);
+  if (context.strength && !context.strength->complaint().empty())
+    complain_once(context.strength->complaint(), context.strength->complaint());
   return planned;
 }
 

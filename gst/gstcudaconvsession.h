@@ -47,10 +47,13 @@ class Session {
   // in flight. Returns whether it did. Throws Error.
   bool follow(GstBuffer *buffer);
 
-  // Notes the regions that come with a frame of this segment, whatever becomes of the frame.
-  void look_for_regions(GstBuffer *buffer, const GstSegment &segment);
-  // The plans and regions for the frame whose regions were noted last. Throws Error.
-  std::vector<PlannedRegions> plan_regions(GstBuffer *buffer);
+  // The regions in force for a frame of this segment, held ones among them. To be called for every frame, also for one
+  // that is dropped. `context` is nullptr where there are no caps.
+  RoiList look_for_regions(const StreamContext *context, GstBuffer *buffer, const GstSegment &segment);
+  // Notes a frame whose regions could not be read: for the time of roi-hold, frames are then filtered whole.
+  void miss_regions(GstBuffer *buffer, const GstSegment &segment) noexcept;
+  // The plans and regions for a frame, where the regions `found` are in force. Throws Error.
+  std::vector<PlannedRegions> plan_regions(const StreamContext &context, GstBuffer *buffer, const RoiList &found);
   // To be called for each event of the sink pad, before it is handled. Forgets all held regions on FLUSH_STOP, and on a
   // SEGMENT that differs from `current`.
   void look_at_event(GstEvent *event, const GstSegment &current);
@@ -105,7 +108,6 @@ class Session {
   guint tried_serial_ = 0;  // the settings that were last tried on the context, with or without success
   // The errors that were posted last, which are not repeated when the base class tries again.
   std::string caps_error_, memory_error_;
-  RoiList found_;    // the regions in force for the frame at hand
   RoiHistory held_;  // the regions of earlier frames, where roi-hold is set
   RoiTypeWatch type_watch_;
   std::set<std::string> complaints_;  // warnings posted, and properties that need none

@@ -104,7 +104,10 @@ void Frame::map(std::optional<MappedFrame> &mapped, GstBuffer *buffer, GstMapFla
     else
       memory.pinned = is_pinned(buffer, device);
   }
-  mapped.emplace(buffer, context->info, context->plan_for(buffer)->layout, access, memory);
+  const FrameLayout &layout = context->plan_for(buffer)->layout;
+  const bool is_input = access & GST_MAP_READ;
+  const MappedFrame::Place found = is_input ? place : MappedFrame::find(buffer, context->info, layout, access);
+  mapped.emplace(buffer, context->info, layout, found, access, memory);
 }
 
 void Frame::submit(const std::atomic<bool> &cancelled) {

@@ -80,6 +80,7 @@ struct Frame {
   std::shared_ptr<const StreamContext> context;
   // `in` is empty where the frame is filtered in place, `out` once that has been pushed or the frame dropped.
   Ref<GstBuffer> in, out;
+  MappedFrame::Place place;             // of the frame in the input buffer
   std::vector<PlannedRegions> planned;  // never empty
   std::optional<MappedFrame> in_map, out_map;
   std::optional<SavedPixels> saved;  // pixels of a frame that is filtered in place in system memory

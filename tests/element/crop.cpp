@@ -207,6 +207,49 @@ GST_START_TEST(rectangles_of_single_fields) {
 GST_END_TEST;
 
 // The rectangle changes from frame to frame, and caps stay the same.
+// A copy of the frame and its metas, with its bytes in several pieces of memory.
+Ref<GstBuffer> in_pieces(GstBuffer *frame, gsize bytes) {
+  Ref<GstBuffer> copy(gst_buffer_new());
+  const GstVideoMeta *meta = gst_buffer_get_video_meta(frame);
+  gst_buffer_add_video_meta_full(copy.get(), meta->flags, meta->format, meta->width, meta->height, meta->n_planes,
+                                 meta->offset, meta->stride);
+  const GstVideoCropMeta *crop = gst_buffer_get_video_crop_meta(frame);
+  add_crop(copy.get(), {crop->x, crop->y, crop->width, crop->height});
+  const gsize size = gst_buffer_get_size(frame);
+  for (gsize at = 0; at < size; at += bytes) {
+    const gsize length = std::min(bytes, size - at);
+    GstMemory *memory = gst_allocator_alloc(nullptr, length, nullptr);
+    GstMapInfo map;
+    fail_unless(gst_memory_map(memory, &map, GST_MAP_WRITE));
+    gst_buffer_extract(frame, at, map.data, length);
+    gst_memory_unmap(memory, &map);
+    gst_buffer_append_memory(copy.get(), memory);
+  }
+  return copy;
+}
+
+// A rectangle may begin in another piece of memory than its plane.
+GST_START_TEST(rectangles_of_planes_in_several_pieces_of_memory) {
+  Random random = seeded();
+  for (const char *format : {"GRAY8", "I420", "YUY2", "RGBA"})
+    for (const bool interlaced : {false, true}) {
+      const GstVideoInfo whole = info_of(format, 32, 24, interlaced);
+      for (guint y = 0; y <= 16; y += 4)
+        for (const int pieces : {2, 3, 5}) {
+          const Rectangle r = {6, y, 20, 8};
+          const Cropped in(whole, r, random);
+          const gsize size = gst_buffer_get_size(in.frame.get());
+          const Ref<GstBuffer> frame = in_pieces(in.frame.get(), size / pieces + 1);
+          Harness h("mask=gauss5", in.info);
+          const Ref<GstBuffer> out = h.filter(frame.get());
+          std::string why;
+          fail_unless(is_filtered(in.copy.get(), out.get(), in.info, "mask=gauss5", &why), "%s, %d pieces, row %u: %s",
+                      format, pieces, y, why.c_str());
+        }
+    }
+}
+GST_END_TEST;
+
 GST_START_TEST(rectangles_come_change_and_go) {
   const GstVideoInfo info = video_info("NV12", 32, 24);
   const struct {
@@ -597,6 +640,7 @@ Suite *make_suite() {
   tcase_add_test(tc, borders_are_those_of_the_rectangle);
   tcase_add_test(tc, rectangles_of_interlaced_frames);
   tcase_add_test(tc, rectangles_of_single_fields);
+  tcase_add_test(tc, rectangles_of_planes_in_several_pieces_of_memory);
   tcase_add_test(tc, rectangles_come_change_and_go);
   tcase_add_test(tc, caps_change_with_the_rectangle);
   tcase_add_test(tc, regions_count_from_the_rectangle);

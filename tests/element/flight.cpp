@@ -91,6 +91,45 @@ std::string in_flight(guint n) {
   return "frames-in-flight=" + std::to_string(n);
 }
 
+// An allocator of memory that is neither shared nor mapped, and so cannot be copied, as of protected frames.
+struct Unreadable {
+  GstAllocator parent;
+};
+struct UnreadableClass {
+  GstAllocatorClass parent;
+};
+G_DEFINE_TYPE(Unreadable, unreadable, GST_TYPE_ALLOCATOR)
+void unreadable_class_init(UnreadableClass *klass) {
+  klass->parent.free = [](GstAllocator *, GstMemory *memory) { g_free(memory); };
+}
+void unreadable_init(Unreadable *allocator) {
+  GST_ALLOCATOR(allocator)->mem_type = "unreadable";
+  GST_ALLOCATOR(allocator)->mem_map = [](GstMemory *, gsize, GstMapFlags) -> gpointer { return nullptr; };
+  GST_ALLOCATOR(allocator)->mem_unmap = [](GstMemory *) {};
+}
+
+// In passthrough, a shared buffer that cannot be copied gets no flag. It passes, and the next one gets the flag.
+GST_START_TEST(a_buffer_that_cannot_be_copied_passes) {
+  const Ref<GstAllocator> allocator(static_cast<GstAllocator *>(g_object_new(unreadable_get_type(), nullptr)));
+  const gsize size = GST_VIDEO_INFO_SIZE(&small());
+  Harness h("mask=identity", small());
+  Random random = seeded();
+  h.filter(random_frame(small(), random).get());
+  gst_pad_set_active(h.get()->sinkpad, FALSE);  // refuses a frame
+  fail_unless_equals_int(h.push(random_frame(small(), random).get()), GST_FLOW_FLUSHING);
+  gst_pad_set_active(h.get()->sinkpad, TRUE);
+  const Ref<GstBuffer> shared(gst_buffer_new());
+  GstMemory *memory = g_new0(GstMemory, 1);
+  gst_memory_init(memory, GST_MEMORY_FLAG_NO_SHARE, allocator.get(), nullptr, size, 0, 0, size);
+  gst_buffer_append_memory(shared.get(), memory);
+  const Ref<GstBuffer> out = h.filter(shared.get());
+  fail_unless(out.get() == shared.get());
+  fail_unless(!GST_BUFFER_IS_DISCONT(out.get()));
+  fail_unless(GST_BUFFER_IS_DISCONT(h.filter(random_frame(small(), random).get()).get()));
+  fail_unless(!GST_BUFFER_IS_DISCONT(h.filter(random_frame(small(), random).get()).get()));
+}
+GST_END_TEST;
+
 GST_START_TEST(a_hundred_frames_keep_their_order_and_their_bytes) {
   for (guint n : {0u, 1u, 2u, 4u, 16u}) {
     Harness h("mask=sobel " + in_flight(n), small());
@@ -1163,6 +1202,7 @@ Suite *make_suite() {
   Suite *suite = suite_create("flight");
   TCase *tc = tcase_create("general");
   suite_add_tcase(suite, tc);
+  tcase_add_test(tc, a_buffer_that_cannot_be_copied_passes);
   tcase_add_test(tc, a_hundred_frames_keep_their_order_and_their_bytes);
   tcase_add_test(tc, a_frame_leaves_whether_another_follows_or_not);
   tcase_add_test(tc, latency_is_reported_and_its_change_announced);

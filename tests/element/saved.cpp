@@ -93,7 +93,7 @@ void check_format(const char *format, bool interlaced, Random &random) {
       all_or_some |= !regions.active || regions.invert || !regions.region.empty() || !regions.mask.empty();
     }
     {
-      const MappedFrame mapped(frame.get(), info, layout, GST_MAP_READWRITE, {});
+      const MappedFrame mapped(frame.get(), info, layout, {}, GST_MAP_READWRITE, {});
       const SavedPixels saved(mapped.view(), layout, planned);
       backend->retire(backend->submit(planned, mapped.view(), mapped.view(), nullptr));
       fail_unless_equals_int(bytes_of(frame.get()) != before, all_or_some);

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// The element starts and stops, and its pads go off and on, while upstream pushes. Between pads of the program's own no
+// bin keeps data back until the element has started.
+#include <atomic>
+#include <cstring>
+#include <thread>
+
+#include "regions.h"
+#include "support.h"
+
+using namespace cudaconv;
+using namespace cudaconv::test;
+
+namespace {
+
+// An element between two pads of the program's own.
+class Between {
+ public:
+  Between(const std::string &properties, const GstVideoInfo &info)
+      : element(new_element(properties)),
+        info_(info),
+        source_(GST_PAD(gst_object_ref_sink(gst_pad_new("source", GST_PAD_SRC)))),
+        sink_(GST_PAD(gst_object_ref_sink(gst_pad_new("sink", GST_PAD_SINK)))) {
+    gst_pad_set_chain_function(sink_.get(), chain);
+    gst_pad_set_event_function(sink_.get(), [](GstPad *, GstObject *, GstEvent *event) -> gboolean {
+      gst_event_unref(event);
+      return TRUE;
+    });
+    gst_pad_set_element_private(sink_.get(), this);
+    const Ref<GstPad> in = pad("sink"), out = pad("src");
+    fail_unless_equals_int(gst_pad_link(source_.get(), in.get()), GST_PAD_LINK_OK);
+    fail_unless_equals_int(gst_pad_link(out.get(), sink_.get()), GST_PAD_LINK_OK);
+    gst_pad_set_active(sink_.get(), TRUE);
+    gst_pad_set_active(source_.get(), TRUE);
+    // GStreamer warns of it, since a pad that is deactivated forgets its events.
+    gst_check_add_log_filter(
+        "GStreamer", G_LOG_LEVEL_WARNING,
+        g_regex_new("Got data flow before|Sticky event misordering", G_REGEX_DEFAULT, G_REGEX_MATCH_DEFAULT, nullptr),
+        nullptr, nullptr, nullptr);
+  }
+  ~Between() {
+    gst_element_set_state(element.get(), GST_STATE_NULL);
+    gst_check_clear_log_filter();
+  }
+  Between(const Between &) = delete;
+
+  Ref<GstPad> pad(const char *name) const { return Ref<GstPad>(gst_element_get_static_pad(element.get(), name)); }
+  void announce() {
+    gst_pad_push_event(source_.get(), gst_event_new_stream_start("stream"));
+    const Ref<GstCaps> caps(gst_video_info_to_caps(&info_));
+    gst_pad_push_event(source_.get(), gst_event_new_caps(caps.get()));
+    GstSegment segment;
+    gst_segment_init(&segment, GST_FORMAT_TIME);
+    gst_pad_push_event(source_.get(), gst_event_new_segment(&segment));
+  }
+  GstFlowReturn push(GstBuffer *frame) {
+    const GstFlowReturn flow = gst_pad_push(source_.get(), gst_buffer_ref(frame));
+    flows[-flow & 15]++;
+    return flow;
+  }
+  int count(GstFlowReturn flow) const { return flows[-flow & 15]; }
+
+  const Ref<GstElement> element;
+  Ref<GstBuffer> expected;  // every frame that comes out is to be this one
+  std::atomic<int> flows[16] = {}, frames{0}, wrong{0};
+
+ private:
+  static GstFlowReturn chain(GstPad *pad, GstObject *, GstBuffer *buffer) {
+    auto *between = static_cast<Between *>(gst_pad_get_element_private(pad));
+    const Ref<GstBuffer> frame(buffer);
+    between->frames++;
+    if (between->expected && !same_samples(frame.get(), between->expected.get(), between->info_)) between->wrong++;
+    return GST_FLOW_OK;
+  }
+
+  const GstVideoInfo info_;
+  const Ref<GstPad> source_, sink_;
+};
+
+int times(int n) {
+  return n * number_from_environment("CUDACONV_TEST_STORM", 1);
+}
+
+constexpr char kRegions[] = "mask=mosaic size=8 roi-meta=true roi-hold=100000000 roi-scale=0.3";
+
+// What makes the state of the element change, or that of a pad.
+enum class Change { Ready, Null, SinkPad };
+
+void start_while_upstream_pushes(Change change) {
+  const GstVideoInfo info = video_info("I420", 64, 48);
+  Random random = seeded();
+  const Ref<GstBuffer> frame = random_frame(info, random);
+  for (int i = 0; i < 40; i++) add_roi(frame.get(), "face", 8 + i % 5, 8 + i / 5, 24, 24);
+  Between between(kRegions, info);
+  {
+    Harness h(kRegions, info);
+    between.expected = h.filter(frame.get());
+    fail_unless(!same_samples(frame.get(), between.expected.get(), info));
+  }
+  gst_element_set_state(between.element.get(), GST_STATE_PLAYING);
+  std::atomic<bool> ends{false};
+  std::thread upstream([&] {
+    between.announce();
+    while (!ends)
+      if (between.push(frame.get()) != GST_FLOW_OK) between.announce();
+  });
+  std::thread user([&] {
+    // Settings that are refused or not used, with warnings that the next start forgets.
+    for (guint i = 0; !ends; i++) {
+      if (i % 2)
+        set_properties(between.element.get(), "mask=custom coefficients='" + std::to_string(i) + " x'");
+      else
+        set_properties(between.element.get(), "mask=mosaic divisor=" + std::to_string(i / 2 % 2));
+      take_messages(between.element.get(), GST_MESSAGE_ANY);
+    }
+  });
+  const Ref<GstPad> pad = between.pad("sink");
+  for (int i = 0; i < times(500); i++) {
+    g_usleep(i % 16 * 150);
+    if (change == Change::SinkPad) {
+      gst_pad_set_active(pad.get(), FALSE);
+      gst_pad_set_active(pad.get(), TRUE);
+    } else {
+      gst_element_set_state(between.element.get(), change == Change::Null ? GST_STATE_NULL : GST_STATE_READY);
+      gst_element_set_state(between.element.get(), GST_STATE_PLAYING);
+    }
+  }
+  const int before = between.frames;
+  for (int waits = 0; between.frames == before && waits < 1000; waits++) g_usleep(1000);  // it still filters
+  ends = true;
+  upstream.join();
+  user.join();
+  fail_unless(between.frames > before, "nothing comes out any more");
+  fail_unless_equals_int(between.wrong, 0);
+  take_messages(between.element.get(), GST_MESSAGE_ANY);
+}
+
+GST_START_TEST(the_element_starts_while_upstream_pushes) {
+  for (const Change change : {Change::Ready, Change::Null, Change::SinkPad}) start_while_upstream_pushes(change);
+}
+GST_END_TEST;
+
+// A start that fails lets upstream go, with GST_FLOW_FLUSHING.
+GST_START_TEST(a_start_that_fails_keeps_nobody_waiting) {
+  const GstVideoInfo info = video_info("GRAY8", 16, 16);
+  Random random = seeded();
+  const Ref<GstBuffer> frame = random_frame(info, random);
+  Between between("mask=gauss5 backend=cpu", info);
+  fail_unless(gst_element_set_state(between.element.get(), GST_STATE_READY) == GST_STATE_CHANGE_SUCCESS);
+  // Of a GPU that no machine has.
+  set_properties(between.element.get(), "backend=cuda cuda-device-id=1000000");
+  std::atomic<bool> ends{false};
+  std::thread upstream([&] {
+    while (!ends) {
+      between.announce();
+      between.push(frame.get());
+    }
+  });
+  for (int i = 0; i < 50 || !between.count(GST_FLOW_FLUSHING); i++)
+    fail_unless(gst_element_set_state(between.element.get(), GST_STATE_PAUSED) == GST_STATE_CHANGE_FAILURE);
+  ends = true;
+  upstream.join();
+  fail_unless_equals_int(between.frames, 0);
+  fail_unless_equals_int(between.count(GST_FLOW_ERROR), 0);
+  take_messages(between.element.get(), GST_MESSAGE_ANY);
+}
+GST_END_TEST;
+
+// While the source pad is inactive the element flushes. It does not fail, since nothing is wrong.
+GST_START_TEST(an_inactive_source_pad_is_no_error) {
+  const GstVideoInfo info = video_info("GRAY8", 16, 16);
+  Random random = seeded();
+  const Ref<GstBuffer> frame = random_frame(info, random);
+  for (const char *mask : {"mask=gauss5", "mask=identity"}) {
+    Between between(mask, info);
+    gst_element_set_state(between.element.get(), GST_STATE_PLAYING);
+    between.announce();
+    fail_unless_equals_int(between.push(frame.get()), GST_FLOW_OK);
+    const Ref<GstPad> pad = between.pad("src");
+    gst_pad_set_active(pad.get(), FALSE);
+    fail_unless_equals_int(between.push(frame.get()), GST_FLOW_FLUSHING);
+    between.announce();
+    fail_unless_equals_int(between.push(frame.get()), GST_FLOW_FLUSHING);
+    gst_pad_set_active(pad.get(), TRUE);
+    between.announce();
+    fail_unless_equals_int(between.push(frame.get()), GST_FLOW_OK);
+  }
+}
+GST_END_TEST;
+
+GST_START_TEST(the_source_pad_goes_off_and_on_during_a_long_frame) {
+  const GstVideoInfo info = video_info("RGBA", 640, 360);
+  Random random = seeded();
+  const Ref<GstBuffer> frame = random_frame(info, random);
+  Between between("mask=median size=15", info);
+  {
+    Harness h("mask=median size=15", info);
+    between.expected = h.filter(frame.get());
+  }
+  gst_element_set_state(between.element.get(), GST_STATE_PLAYING);
+  std::atomic<bool> ends{false};
+  std::thread upstream([&] {
+    between.announce();
+    while (!ends)
+      if (between.push(frame.get()) != GST_FLOW_OK) between.announce();
+  });
+  const Ref<GstPad> pad = between.pad("src");
+  for (int i = 0; i < times(100); i++) {
+    g_usleep(i % 10 * 1000);
+    gst_pad_set_active(pad.get(), FALSE);
+    gst_pad_set_active(pad.get(), TRUE);
+  }
+  ends = true;
+  upstream.join();
+  fail_unless_equals_int(between.wrong, 0);
+  fail_unless_equals_int(between.count(GST_FLOW_ERROR), 0);
+  fail_unless_equals_int(between.count(GST_FLOW_NOT_NEGOTIATED), 0);
+  fail_unless(take_messages(between.element.get(), GST_MESSAGE_ERROR).empty());
+}
+GST_END_TEST;
+
+Suite *make_suite() {
+  Suite *suite = suite_create("restarts");
+  TCase *tc = tcase_create("general");
+  suite_add_tcase(suite, tc);
+  tcase_add_test(tc, the_element_starts_while_upstream_pushes);
+  tcase_add_test(tc, a_start_that_fails_keeps_nobody_waiting);
+  tcase_add_test(tc, an_inactive_source_pad_is_no_error);
+  tcase_add_test(tc, the_source_pad_goes_off_and_on_during_a_long_frame);
+  return suite;
+}
+
+}  // namespace
+
+int main(int argc, char **argv) {
+  return run_suite(argc, argv, "restarts", make_suite, !strcmp(test_backend(), "cuda"));
+}
