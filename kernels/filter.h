@@ -70,14 +70,14 @@ inline constexpr Named<Mask> kMaskNames[] = {
     {Mask::Box3, "box3", "Mean of 3x3 pixels"},
     {Mask::Box5, "box5", "Mean of 5x5 pixels"},
     {Mask::Box7, "box7", "Mean of 7x7 pixels"},
-    {Mask::Box, "box", "Mean of size x size pixels"},
+    {Mask::Box, "box", "Mean of size x size-y pixels"},
     {Mask::Gauss3, "gauss3", "Gaussian blur, [1 2 1]/4 by itself"},
     {Mask::Gauss5, "gauss5", "Gaussian blur, [1 4 6 4 1]/16 by itself"},
     {Mask::Gauss7, "gauss7", "Gaussian blur, [2 7 14 18 14 7 2]/64 by itself"},
     {Mask::Gauss9, "gauss9", "Gaussian blur, [4 13 30 51 60 51 30 13 4]/256 by itself"},
-    {Mask::Gauss, "gauss", "Gaussian blur by sigma and size"},
+    {Mask::Gauss, "gauss", "Gaussian blur by sigma, sigma-y, size and size-y"},
     {Mask::Sharpen, "sharpen", "Sharpening, [0 -1 0; -1 5 -1; 0 -1 0]"},
-    {Mask::Unsharp, "unsharp", "Unsharp masking by amount, sigma and size"},
+    {Mask::Unsharp, "unsharp", "Unsharp masking by amount, sigma, sigma-y, size and size-y"},
     {Mask::Emboss, "emboss", "Relief, [-2 -1 0; -1 1 1; 0 1 2]"},
     {Mask::Laplace, "laplace", "Laplacian, [0 1 0; 1 -4 1; 0 1 0]"},
     {Mask::Laplace8, "laplace8", "Laplacian of eight neighbours, [1 1 1; 1 -8 1; 1 1 1]"},
@@ -100,16 +100,16 @@ inline constexpr Named<Mask> kMaskNames[] = {
     {Mask::Gradient, "gradient", "Dilation minus erosion: outlines"},
     {Mask::Tophat, "tophat", "Source minus its opening: small bright spots"},
     {Mask::Blackhat, "blackhat", "Closing minus the source: small dark spots"},
-    {Mask::Median, "median", "Median of size x size pixels"},
+    {Mask::Median, "median", "Median of size x size-y pixels"},
     {Mask::Mosaic, "mosaic",
-     "The mean of each block of size x size pixels in its place; blocks begin at the top left corner of the "
+     "The mean of each block of size x size-y pixels in its place; blocks begin at the top left corner of the "
      "frame or of each region"},
     {Mask::Custom, "custom", "The mask in the property coefficients"},
 };
 inline constexpr Named<Shape> kShapeNames[] = {
-    {Shape::Rect, "rect", "The whole square"},
+    {Shape::Rect, "rect", "The whole window"},
     {Shape::Cross, "cross", "The middle row and the middle column"},
-    {Shape::Ellipse, "ellipse", "The disc within the square"},
+    {Shape::Ellipse, "ellipse", "The ellipse within the window"},
     {Shape::Custom, "custom", "Where the property coefficients is not 0"},
 };
 inline constexpr Named<Negative> kNegativeNames[] = {
@@ -225,11 +225,15 @@ struct Regions {
 
 // The sigma that the size implies.
 inline constexpr double kAutoSigma = -1;
+// The sigma_y that is as sigma.
+inline constexpr double kSigmaYAsX = -1;
 
 struct FilterSettings {
   Mask mask = Mask::Gauss5;
-  int size = 0;               // side of the mask or structuring element; 0: the mask's own default
-  double sigma = kAutoSigma;  // pixels; 0: no blur
+  int size = 0;                 // side of the mask or structuring element; 0: the mask's own default
+  int size_y = 0;               // its height, where it differs from its width; 0: as size
+  double sigma = kAutoSigma;    // pixels; 0: no blur
+  double sigma_y = kSigmaYAsX;  // down the columns
   double amount = 1;
   Coefficients coefficients;
   Shape shape = Shape::Rect;

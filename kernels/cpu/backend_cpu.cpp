@@ -65,9 +65,9 @@ void with_operation(const RowContext<T> &context, F f) {
       return run(ElementOp<T>(context, pass.op == Op::Maximum));
     case Op::Median:
       if constexpr (sizeof(T) == 1) {
-        if (pass.width() >= ColumnMedianOp::kLeastSide) return run(ColumnMedianOp(context));
+        if (ColumnMedianOp::can(pass)) return run(ColumnMedianOp(context));
       } else {
-        if (pass.width() >= WanderingMedianOp::kLeastSide) return run(WanderingMedianOp(context));
+        if (WanderingMedianOp::can(pass)) return run(WanderingMedianOp(context));
       }
       return run(MedianOp<T>(context));
     case Op::Difference:  // done by Results

@@ -36,7 +36,7 @@ class MedianOp {
 // columns.
 class ColumnMedianOp {
  public:
-  static constexpr int kLeastSide = 13;
+  static bool can(const Pass &pass) { return pass.width() * pass.height() >= kLeastSamples; }
   static constexpr int kColumnBytes = kMedianBins * (1 + kMedianBins);  // bytes of histograms for each sample of a row
 
   explicit ColumnMedianOp(const RowContext<uint8_t> &context);
@@ -44,6 +44,8 @@ class ColumnMedianOp {
   void filter(int y, uint8_t *out);
 
  private:
+  static constexpr int kLeastSamples = 13 * 13;  // MedianOp counts up to 255 bytes
+
   const RowContext<uint8_t> &context_;
   uint8_t *coarse_, *fine_;
 };
@@ -52,7 +54,8 @@ class ColumnMedianOp {
 // right and to the left, and changes by one column a step.
 class WanderingMedianOp {
  public:
-  static constexpr int kLeastSide = 21;
+  // A step changes two columns and looks for the median; MedianOp compares all samples, many windows at once.
+  static bool can(const Pass &pass) { return pass.width() * pass.height() >= 10 * (pass.height() + 23); }
 
   explicit WanderingMedianOp(const RowContext<uint16_t> &context);
   void enter(int) {}

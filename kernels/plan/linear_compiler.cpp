@@ -94,7 +94,7 @@ class LinearCompiler {
     const double divisor = s_.divisor ? s_.divisor : first.divisor;
 
     // A Gaussian of one tap is all ones as well, but an unsharp mask of it still has its amount.
-    if (first.value.empty() && first.row[0] == 1 && s_.mask != Mask::Unsharp) {
+    if (first.all_ones() && s_.mask != Mask::Unsharp) {
       compile_integers(masks, divisor, static_cast<double>(first.width) * first.height * largest_);
     } else if (first.value.empty()) {
       compile_blur(first, divisor);
@@ -238,7 +238,8 @@ class LinearCompiler {
     // The amount of unsharp multiplies the blur's error.
     const double weight = sharpens ? std::max(1.0, std::fabs(s_.amount)) : 1;
     Quantised blur = {0, 0, kErrorAllowed / (sharpens ? 2 * weight : std::max(1.0, std::fabs(gain)))};
-    if (real.width > kLargestDirectBlur) pass_.decimation = make_decimation(real.row, depth_, blur.error);
+    if (real.width > kLargestDirectBlur && real.row == real.column)
+      pass_.decimation = make_decimation(real.row, depth_, blur.error);
     if (pass_.decimation)
       apply_divisor(gain, blur);
     else
@@ -276,11 +277,14 @@ class LinearCompiler {
     }
     pass_.wide = true;
     // As many bits as 16-bit factors can have: the longer a mask, the smaller its factors.
-    if (fraction >= 4 && real.width > kMostTapsOfWideFactors && !large_gain) {
-      const double largest = *std::max_element(real.row.begin(), real.row.end()) * std::max(1.0, std::fabs(gain));
-      int bits = 0;
-      while (bits < 27 && std::ldexp(largest, bits + 1) <= UINT16_MAX) bits++;
-      blur = quantise(real, gain, {bits, bits, fraction});
+    if (fraction >= 4 && std::max(real.width, real.height) > kMostTapsOfWideFactors && !large_gain) {
+      const auto most_bits = [&](const std::vector<double> &line) {
+        const double largest = *std::max_element(line.begin(), line.end()) * std::max(1.0, std::fabs(gain));
+        int bits = 0;
+        while (bits < 27 && std::ldexp(largest, bits + 1) <= UINT16_MAX) bits++;
+        return bits;
+      };
+      blur = quantise(real, gain, {most_bits(real.row), most_bits(real.column), fraction});
       if (blur.error * weight <= allowed) return blur;
     }
     // Factors of three bytes; 27 bits are the most with which doubles hold every sum of 16-bit samples exactly.

@@ -12,11 +12,16 @@ namespace cudaconv {
 
 namespace {
 
-constexpr int kLargestSum = 1501;  // largest side of box, gauss and unsharp
+// What the sides of a window can be.
+struct SideLimits {
+  int largest;
+  bool odd = true;
+};
+constexpr SideLimits kSumLimits = {1501};     // of box, gauss and unsharp
+constexpr SideLimits kElementLimits = {255};  // of the named shapes
+constexpr SideLimits kMedianLimits = {127};
+constexpr SideLimits kBlockLimits = {255, false};
 constexpr double kLargestSigma = 250;
-constexpr int kLargestElement = 255;  // largest side of the named shapes
-constexpr int kLargestMedian = 127;
-constexpr int kLargestBlock = 255;
 
 struct MaskRow {
   Mask mask;
@@ -96,13 +101,16 @@ RealMask binomial_like(const std::vector<double> &line) {
   return outer(line, line, sum * sum);
 }
 
-RealMask box(int side) {
-  const std::vector<double> ones(side, 1.0);
-  if (side <= kLargestDense) return outer(ones, ones, static_cast<double>(side) * side);
+RealMask box(const WindowSize &size) {
+  const std::vector<double> row(size.width, 1.0), column(size.height, 1.0);
+  const double count = static_cast<double>(size.width) * size.height;
+  if (std::max(size.width, size.height) <= kLargestDense) return outer(column, row, count);
   RealMask mask;
-  mask.width = mask.height = side;
-  mask.row = mask.column = ones;
-  mask.divisor = static_cast<double>(side) * side;
+  mask.width = size.width;
+  mask.height = size.height;
+  mask.row = row;
+  mask.column = column;
+  mask.divisor = count;
   return mask;
 }
 
@@ -112,33 +120,69 @@ RealMask derivative(const std::vector<double> &smooth, bool along_x) {
   return along_x ? outer(smooth, difference, 1) : outer(difference, smooth, 1);
 }
 
-int odd_size(const FilterSettings &s, int otherwise, int largest) {
-  const int size = s.size ? s.size : otherwise;
-  if (size < 1 || size % 2 == 0 || size > largest)
-    refuse("size=" + std::to_string(size) + " does not suit mask=" + mask_nick(s.mask) +
-           ": it must be odd and at most " + std::to_string(largest));
-  return size;
+// Refuses a side that a mask cannot have. `property`: where it comes from.
+int checked_side(Mask mask, const char *property, int side, const SideLimits &limits) {
+  if (side >= 1 && side <= limits.largest && (side % 2 || !limits.odd)) return side;
+  refuse(std::string(property) + "=" + std::to_string(side) + " does not suit mask=" + mask_nick(mask) +
+         (limits.odd ? ": it must be odd and at most " : ": it must be 1 to ") + std::to_string(limits.largest));
 }
 
-// A Gaussian exp(-x^2 / (2 sigma^2)), sampled and normalised; 1x1 where sigma is 0.
-RealMask gauss(const FilterSettings &s) {
-  const bool automatic = s.sigma == kAutoSigma;
-  if (!automatic && !(s.sigma >= 0 && s.sigma <= kLargestSigma))
-    refuse("sigma=" + number_text(s.sigma) + " is neither -1, automatic, nor 0 to " + number_text(kLargestSigma));
-  int side = s.size == 0 && !automatic ? 2 * static_cast<int>(std::ceil(3 * s.sigma)) + 1 : odd_size(s, 5, kLargestSum);
-  if (s.sigma == 0) side = 1;
-  const double sigma = automatic ? 0.3 * ((side - 1) * 0.5 - 1) + 0.8 : s.sigma;
+WindowSize checked_size(const FilterSettings &s, int otherwise, const SideLimits &limits) {
+  const int width = checked_side(s.mask, "size", s.size ? s.size : otherwise, limits);
+  return {width, s.size_y ? checked_side(s.mask, "size-y", s.size_y, limits) : width};
+}
 
-  RealMask mask;
-  mask.width = mask.height = side;
+// One axis of a Gaussian: its side and its standard deviation, 0 where it does not blur.
+struct GaussAxis {
+  int side;
+  double sigma;
+};
+
+GaussAxis gauss_axis(Mask mask, const char *property, int size, double sigma) {
+  const int side = size || sigma == kAutoSigma ? checked_side(mask, property, size ? size : 5, kSumLimits) : 0;
+  if (sigma == 0) return {1, 0};
+  if (sigma == kAutoSigma) return {side, 0.3 * ((side - 1) * 0.5 - 1) + 0.8};
+  return {side ? side : 2 * static_cast<int>(std::ceil(3 * sigma)) + 1, sigma};
+}
+
+struct GaussAxes {
+  GaussAxis x, y;
+};
+
+GaussAxes gauss_axes(const FilterSettings &s) {
+  const auto check = [](const char *property, double sigma, double special, const char *meaning) {
+    if (sigma == special || (sigma >= 0 && sigma <= kLargestSigma)) return;
+    refuse(std::string(property) + "=" + number_text(sigma) + " is neither -1, " + meaning + ", nor 0 to " +
+           number_text(kLargestSigma));
+  };
+  check("sigma", s.sigma, kAutoSigma, "automatic");
+  check("sigma-y", s.sigma_y, kSigmaYAsX, "as sigma");
+  return {gauss_axis(s.mask, "size", s.size, s.sigma),
+          gauss_axis(s.mask, s.size_y ? "size-y" : "size", s.size_y ? s.size_y : s.size,
+                     s.sigma_y == kSigmaYAsX ? s.sigma : s.sigma_y)};
+}
+
+// A Gaussian exp(-x^2 / (2 sigma^2)), sampled and normalised.
+std::vector<double> gauss_line(const GaussAxis &axis) {
+  if (axis.side == 1) return {1};
+  std::vector<double> line;
   double sum = 0;
-  for (int i = 0; i < side; i++) {
-    const double x = i == side / 2 ? 0 : (i - side / 2) / sigma;
-    mask.row.push_back(std::exp(-0.5 * x * x));
-    sum += mask.row.back();
+  for (int i = 0; i < axis.side; i++) {
+    const double x = (i - axis.side / 2) / axis.sigma;
+    line.push_back(std::exp(-0.5 * x * x));
+    sum += line.back();
   }
-  for (double &weight : mask.row) weight /= sum;
-  mask.column = mask.row;
+  for (double &weight : line) weight /= sum;
+  return line;
+}
+
+RealMask gauss(const FilterSettings &s) {
+  const GaussAxes axes = gauss_axes(s);
+  RealMask mask;
+  mask.width = axes.x.side;
+  mask.height = axes.y.side;
+  mask.row = gauss_line(axes.x);
+  mask.column = gauss_line(axes.y);
   return mask;
 }
 
@@ -191,6 +235,10 @@ bool is_blur(Mask mask, Shape) {
 bool is_morphology(Mask mask, Shape) {
   return mask_kind(mask) == MaskKind::Morphology;
 }
+bool has_size(Mask mask, Shape shape) {
+  return mask == Mask::Box || mask == Mask::Median || mask == Mask::Mosaic || is_blur(mask, shape) ||
+         (is_morphology(mask, shape) && shape != Shape::Custom);
+}
 bool is_sum(Mask mask, Shape) {
   const MaskKind kind = mask_kind(mask);
   return kind == MaskKind::Linear || kind == MaskKind::Magnitude || kind == MaskKind::Compass;
@@ -202,12 +250,10 @@ const struct {
   bool (*is_set)(const FilterSettings &s, const FilterSettings &otherwise);
   bool (*uses)(Mask mask, Shape shape);
 } kUsage[] = {
-    {"size", [](auto &s, auto &d) { return s.size != d.size; },
-     [](Mask mask, Shape shape) {
-       return mask == Mask::Box || mask == Mask::Median || mask == Mask::Mosaic || is_blur(mask, shape) ||
-              (is_morphology(mask, shape) && shape != Shape::Custom);
-     }},
+    {"size", [](auto &s, auto &d) { return s.size != d.size; }, has_size},
+    {"size-y", [](auto &s, auto &d) { return s.size_y != d.size_y; }, has_size},
     {"sigma", [](auto &s, auto &d) { return s.sigma != d.sigma; }, is_blur},
+    {"sigma-y", [](auto &s, auto &d) { return s.sigma_y != d.sigma_y; }, is_blur},
     {"amount", [](auto &s, auto &d) { return s.amount != d.amount; },
      [](Mask mask, Shape) { return mask == Mask::Unsharp; }},
     {"coefficients", nullptr,
@@ -271,13 +317,13 @@ std::vector<RealMask> linear_masks(const FilterSettings &s) {
   const std::vector<double> sobel = {1, 2, 1}, scharr = {3, 10, 3}, prewitt = {1, 1, 1};
   switch (s.mask) {
     case Mask::Box3:
-      return {box(3)};
+      return {box({3, 3})};
     case Mask::Box5:
-      return {box(5)};
+      return {box({5, 5})};
     case Mask::Box7:
-      return {box(7)};
+      return {box({7, 7})};
     case Mask::Box:
-      return {box(odd_size(s, 5, kLargestSum))};
+      return {box(window_size_of(s))};
     case Mask::Gauss3:
       return {binomial_like({1, 2, 1})};
     case Mask::Gauss5:
@@ -328,39 +374,42 @@ std::vector<RealMask> linear_masks(const FilterSettings &s) {
   refuse(std::string("mask=") + mask_nick(s.mask) + " is not linear");
 }
 
-int block_of(const FilterSettings &s) {
-  const int size = s.size ? s.size : 16;
-  if (size < 1 || size > kLargestBlock)
-    refuse("size=" + std::to_string(size) + " does not suit mask=" + mask_nick(s.mask) + ": it must be 1 to " +
-           std::to_string(kLargestBlock));
-  return size;
+WindowSize window_size_of(const FilterSettings &s) {
+  switch (mask_kind(s.mask)) {
+    case MaskKind::Morphology:
+      return checked_size(s, 3, kElementLimits);
+    case MaskKind::Median:
+      return checked_size(s, 3, kMedianLimits);
+    case MaskKind::Mosaic:
+      return checked_size(s, 16, kBlockLimits);
+    default:
+      return checked_size(s, 5, kSumLimits);
+  }
+}
+
+Sigmas sigmas_of(const FilterSettings &s) {
+  const GaussAxes axes = gauss_axes(s);
+  return {axes.x.sigma, axes.y.sigma};
 }
 
 Window window_of(const FilterSettings &s) {
   Window w;
-  if (mask_kind(s.mask) == MaskKind::Median) {
-    w.width = w.height = odd_size(s, 3, kLargestMedian);
-    return w;
-  }
   if (s.shape == Shape::Custom) {
     const Coefficients &c = coefficients_of(s, "shape=custom");
-    w.width = c.width;
-    w.height = c.height;
+    w.size = {c.width, c.height};
     for (double v : c.value) w.member.push_back(v != 0);
     if (std::find(w.member.begin(), w.member.end(), 1) == w.member.end())
       refuse("shape=custom: every number in coefficients is 0, so the element is empty");
   } else {
-    w.width = w.height = odd_size(s, 3, kLargestElement);
-    const int r = w.width / 2;
-    if (s.shape != Shape::Rect) w.member.assign(static_cast<size_t>(w.width) * w.height, 0);
-    for (int j = 0; s.shape != Shape::Rect && j < w.height; j++) {
-      const int dy = j - r;
-      int reach;  // members of row j are within this distance of the middle column
-      if (s.shape == Shape::Cross)
-        reach = dy == 0 ? r : 0;
-      else  // the ellipse of OpenCV's getStructuringElement
-        reach = r == 0 ? 0 : static_cast<int>(std::lrint(r * std::sqrt((r * r - dy * dy) / (1.0 * r * r))));
-      for (int i = r - reach; i <= r + reach; i++) w.member[static_cast<size_t>(j) * w.width + i] = 1;
+    w.size = window_size_of(s);
+    const int width = w.size.width, rx = width / 2, ry = w.size.height / 2;
+    if (s.shape != Shape::Rect) w.member.assign(static_cast<size_t>(width) * w.size.height, 0);
+    for (int dy = -ry; s.shape != Shape::Rect && dy <= ry; dy++) {
+      int reach = dy == 0 ? rx : 0;         // members of the row are within this distance of the middle column
+      if (s.shape == Shape::Ellipse && dy)  // as OpenCV's getStructuringElement
+        reach = static_cast<int>(std::lrint(rx * std::sqrt((ry * ry - dy * dy) / (1.0 * ry * ry))));
+      const auto middle = w.member.begin() + static_cast<ptrdiff_t>(ry + dy) * width + rx;
+      std::fill(middle - reach, middle + reach + 1, uint8_t{1});
     }
   }
   if (std::find(w.member.begin(), w.member.end(), 0) == w.member.end()) w.member.clear();

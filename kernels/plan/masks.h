@@ -21,6 +21,9 @@ struct RealMask {
   std::vector<double> value;        // empty where only the factors are given
   std::vector<double> row, column;  // value[j][i] = column[j] * row[i]; each all ones, or summing to 1
   double divisor = 1;               // the mask's own
+
+  // Whether only the factors are given and all are 1. One that is longer than a tap and sums to 1 has none.
+  bool all_ones() const { return value.empty() && row[0] == 1 && column[0] == 1; }
 };
 
 MaskKind mask_kind(Mask mask);
@@ -42,16 +45,26 @@ struct UnusedSetting {
 // `has_coefficients`: whether the user has given any, valid or not. Throws nothing.
 std::vector<UnusedSetting> unused_settings(const FilterSettings &settings, bool has_coefficients);
 
-// A structuring element or a square window: side lengths, and members in rows from the top; no members: all pixels are.
+struct WindowSize {
+  int width, height;
+};
+
+// The window of a mask that has a size and no sigma, or the block of a mosaic. Throws Error{Settings}.
+WindowSize window_size_of(const FilterSettings &settings);
+
+// The standard deviations of gauss and unsharp, in pixels; 0: none. Throws Error{Settings}.
+struct Sigmas {
+  double x, y;
+};
+Sigmas sigmas_of(const FilterSettings &settings);
+
+// A structuring element: its members in rows from the top; no members: all pixels are.
 struct Window {
-  int width = 0, height = 0;
+  WindowSize size;
   std::vector<uint8_t> member;
 };
 
-// For MaskKind::Morphology and Median. Throws Error{Settings}.
+// For MaskKind::Morphology. Throws Error{Settings}.
 Window window_of(const FilterSettings &settings);
-
-// The side of a block of MaskKind::Mosaic. Throws Error{Settings}.
-int block_of(const FilterSettings &settings);
 
 }  // namespace cudaconv

@@ -210,7 +210,7 @@ MosaicAxis make_axis(int size, int64_t step) {
 }  // namespace
 
 std::vector<MosaicPart> mosaic_parts(const Regions &regions, const Plan &plan) {
-  const int size = plan.passes[0].block;
+  const Pass &pass = plan.passes[0];
   const Frame frame = frame_of(regions, plan);
   const bool by_region = regions.active && !regions.invert;
   std::vector<Rectangle> boxes;
@@ -222,8 +222,8 @@ std::vector<MosaicPart> mosaic_parts(const Regions &regions, const Plan &plan) {
     const int64_t row_step = part.row_step * frame.row_step;
     const Line x = {0, sub_x}, y = {frame.first_row + part.first_row * frame.row_step, row_step * sub_y};
     MosaicPart &out = result.emplace_back();
-    out.x = make_axis(size, x.step);
-    out.y = make_axis(size, y.step);
+    out.x = make_axis(pass.block_x, x.step);
+    out.y = make_axis(pass.block_y, y.step);
     const auto add = [&](int64_t left, int64_t top, int64_t x0, int64_t x1, int64_t y0, int64_t y1) {
       // The last lines of a field may have no chroma, see PlaneLayout::height.
       if (x0 >= x1 || y0 >= y1) return;

@@ -160,17 +160,22 @@ class Builder {
         return;
       case MaskKind::Median: {
         pass.op = Op::Median;
-        pass.radius_x = pass.radius_y = window_of(s_).width / 2;
+        const WindowSize size = window_size_of(s_);
+        pass.radius_x = size.width / 2;
+        pass.radius_y = size.height / 2;
         set_keep(pass);
         chain(pass, n, Pass::kInput, Pass::kOutput);
         return;
       }
-      case MaskKind::Mosaic:
+      case MaskKind::Mosaic: {
         // A mosaic ignores iterations: the mean of a block of means is that mean.
+        const WindowSize block = window_size_of(s_);
         pass.op = Op::Mosaic;
-        pass.block = block_of(s_);
+        pass.block_x = block.width;
+        pass.block_y = block.height;
         chain(pass, 1, Pass::kInput, Pass::kOutput);
         return;
+      }
       case MaskKind::Morphology:
         list_morphology(pass);
         return;
@@ -180,8 +185,8 @@ class Builder {
   // Lists the passes of a morphological filter. `pass` comes with its roundings filled in.
   void list_morphology(Pass pass) {
     const Window window = window_of(s_);
-    pass.radius_x = window.width / 2;
-    pass.radius_y = window.height / 2;
+    pass.radius_x = window.size.width / 2;
+    pass.radius_y = window.size.height / 2;
     pass.element = window.member;
     set_keep(pass);
     Pass erode = pass, dilate = pass;
@@ -480,7 +485,7 @@ std::string describe(const Plan &plan) {
     text += (&part == plan.parts.data() ? "" : ",") + size(plan.layout.plane[part.plane].width, part.height);
   for (const Pass &pass : plan.passes) {
     text += "; " + std::string(kOps[static_cast<int>(pass.op)]) + " ";
-    text += pass.op == Op::Mosaic ? size(pass.block, pass.block) : size(pass.width(), pass.height());
+    text += pass.op == Op::Mosaic ? size(pass.block_x, pass.block_y) : size(pass.width(), pass.height());
     if (pass.separable()) text += " separable";
     if (pass.op <= Op::Compass) text += pass.wide || pass.has_gain() ? " 64-bit" : " 32-bit";
     if (pass.op == Op::WeightedMean) text += " " + std::to_string(pass.sum_bits) + "-bit";

@@ -23,7 +23,7 @@ enum class Op : uint8_t {
   Compass,     // the largest of the eight responses of the 3x3 kirsch mask
   Minimum,     // the smallest sample within the structuring element
   Maximum,     // the largest one
-  Median,      // the median of the square window
+  Median,      // the median of the window
   Difference,  // source - subtrahend, sample by sample, clamped at 0
   Mosaic,      // the mean of the block that the pixel lies in, see plan/mosaic.h
   Blur,        // a Gaussian by way of a smaller frame, see plan/decimation.h; the radii cover all that it reads
@@ -84,7 +84,7 @@ struct Pass {
   // opening: regions apply to the last result only.
   bool in_regions = true;
   Norm norm = Norm::L2;                          // Magnitude
-  int block = 0;                                 // Mosaic: the side of a block in pixels of the frame
+  int block_x = 0, block_y = 0;                  // Mosaic: the sides of a block in pixels of the frame
   std::shared_ptr<const Decimation> decimation;  // Blur
   int row_bits = 0, sum_bits = 0;                // WeightedMean: bits that sums of a row and of a window take
   // WeightedMean whose sums take more than 63 bits: the factors of mask[0] with more bits, used instead of its own

@@ -87,7 +87,7 @@ class WeightedCompiler {
     pass_.radius_x = real.width / 2;
     pass_.radius_y = real.height / 2;
     double sum = 1;
-    const bool is_box = real.value.empty() && real.row[0] == 1;
+    const bool is_box = real.all_ones();
     if (!real.value.empty()) sum = std::accumulate(real.value.begin(), real.value.end(), 0.0);
     if (is_box) sum = real.divisor;
     if (sum == 0) return compile_linear(s_, layout_, pass_);  // nothing has any weight
@@ -173,30 +173,32 @@ class WeightedCompiler {
     factorise(mask, real.width, real.height);
   }
 
-  // Quantises a row and an equal column whose weights sum to 1. Takes the first of these that is accurate enough: row
+  // Quantises a row and a column whose weights each sum to 1. Takes the first of these that is accurate enough: row
   // sums of 32 bits, window sums of 64 bits, more.
   void choose_factors(const RealMask &real, double gain) {
     IntegerMask &mask = pass_.mask[0];
-    const std::vector<double> &weight = real.row;
+    const std::vector<double> &row = real.row, &column = real.column;
     const double scale = std::ldexp(1.0, kColumnBits);
-    mask.column = fixed_point(weight, scale);
-    const double of_column = spread(weight, mask.column, scale);
+    mask.column = fixed_point(column, scale);
+    const double of_column = spread(column, mask.column, scale);
     // Scales from half of what 32 bits hold up to all of it are tried: some suit the smallest weights better than
     // others.
     constexpr int kScales = 512;
     const double most = std::floor((std::ldexp(1.0, 32) - 1) / (largest_product_ + largest_product_ / largest_));
-    const double least = *std::min_element(weight.begin(), weight.end());
+    const double least = *std::min_element(row.begin(), row.end());
     for (int i = 0; i < kScales && least * most > 8; i++) {
-      const double row_scale = (most - static_cast<double>(weight.size()) / 2) * (1 - 0.5 * i / kScales);
-      mask.row = fixed_point(weight, row_scale);
-      if (sum_of(mask.row) <= most && codes(spread(weight, mask.row, row_scale) + of_column, gain) <= kErrorAllowed)
+      const double row_scale = (most - static_cast<double>(row.size()) / 2) * (1 - 0.5 * i / kScales);
+      mask.row = fixed_point(row, row_scale);
+      if (sum_of(mask.row) <= most && codes(spread(row, mask.row, row_scale) + of_column, gain) <= kErrorAllowed)
         return;
     }
     const double half = std::ldexp(1.0, (kMost64 - 1 - bits_of(largest_product_)) / 2);
-    mask.row = mask.column = fixed_point(weight, half);
-    if (codes(2 * spread(weight, mask.row, half), gain) <= kErrorAllowed) return;
+    mask.row = fixed_point(row, half);
+    mask.column = fixed_point(column, half);
+    if (codes(spread(row, mask.row, half) + spread(column, mask.column, half), gain) <= kErrorAllowed) return;
     const double most_of_long = std::ldexp(1.0, gain == 1 && s_.bias == 0 ? kLongBits : kLongBitsWithGain);
-    pass_.long_row = pass_.long_column = fixed_point<int64_t>(weight, most_of_long);
+    pass_.long_row = fixed_point<int64_t>(row, most_of_long);
+    pass_.long_column = fixed_point<int64_t>(column, most_of_long);
   }
 
   void count_bits() {

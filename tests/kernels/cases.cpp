@@ -135,6 +135,61 @@ void add_weighted(std::vector<FilterSettings> &list) {
       3, 3, [](int) { return 0; }, 0);
 }
 
+// Windows that are not square: around the limits of the kernels for squares, rows, columns, and the largest.
+void add_not_square(std::vector<FilterSettings> &list) {
+  const auto add = [&](Mask mask, int width, int height, auto... changes) {
+    FilterSettings s;
+    s.mask = mask;
+    s.size = width;
+    s.size_y = height;
+    (changes(s), ...);
+    list.push_back(s);
+  };
+  const auto shape = [](Shape v) { return [=](FilterSettings &s) { s.shape = v; }; };
+  const auto times = [](int v) { return [=](FilterSettings &s) { s.iterations = v; }; };
+  const auto weighted = [](FilterSettings &s) { s.alpha = Alpha::Weighted; };
+  for (const Size size : {Size{3, 1}, Size{1, 3}, Size{5, 3}, Size{3, 7}, Size{9, 1}, Size{1, 9}, Size{31, 33},
+                          Size{41, 1}, Size{1, 41}, Size{127, 9}, Size{9, 129}, Size{1501, 1}, Size{1, 1501}})
+    add(Mask::Box, size.width, size.height);
+  add(Mask::Box, 15, 63, weighted);
+  add(Mask::Box, 129, 3, weighted);
+  for (const Size size : {Size{3, 5}, Size{5, 1}, Size{1, 5}, Size{7, 3}, Size{9, 15}, Size{31, 1}, Size{1, 31},
+                          Size{61, 1}, Size{1, 61}, Size{63, 5}, Size{15, 127}, Size{255, 3}, Size{3, 255}}) {
+    add(Mask::Dilate, size.width, size.height);
+    add(Mask::Erode, size.width, size.height, shape(Shape::Ellipse));
+    add(Mask::Dilate, size.width, size.height, shape(Shape::Cross), times(2));
+  }
+  for (Mask m : {Mask::Open, Mask::Close, Mask::Gradient, Mask::Tophat, Mask::Blackhat})
+    for (const Size size : {Size{3, 5}, Size{5, 3}, Size{1, 5}, Size{15, 1}, Size{255, 129}})
+      add(m, size.width, size.height);
+  for (const Size size :
+       {Size{3, 1}, Size{1, 3}, Size{3, 5}, Size{5, 3}, Size{9, 1}, Size{1, 25}, Size{7, 9}, Size{1, 61}, Size{13, 127},
+        Size{127, 1}, Size{1, 127}, Size{127, 3}, Size{3, 127}, Size{31, 15}})
+    add(Mask::Median, size.width, size.height);
+  for (const Size size : {Size{1, 2}, Size{2, 1}, Size{8, 3}, Size{3, 64}, Size{255, 1}, Size{1, 255}, Size{17, 255}})
+    add(Mask::Mosaic, size.width, size.height);
+  // Gaussians of two sigmas, with one of them none.
+  const auto sigmas = [](double x, double y) { return [=](FilterSettings &s) { s.sigma = x, s.sigma_y = y; }; };
+  const auto alpha = [](Alpha v) { return [=](FilterSettings &s) { s.alpha = v; }; };
+  for (Alpha a : {Alpha::Copy, Alpha::Weighted}) {
+    add(Mask::Gauss, 9, 3, alpha(a));
+    add(Mask::Gauss, 0, 0, sigmas(4, 1), alpha(a));
+    add(Mask::Gauss, 0, 0, sigmas(1.5, 0), alpha(a));
+    add(Mask::Gauss, 0, 0, sigmas(0, 2.5), alpha(a));
+    add(Mask::Gauss, 0, 0, sigmas(20, 0), alpha(a));
+    add(Mask::Gauss, 0, 0, sigmas(0, 250), alpha(a));
+    add(Mask::Gauss, 0, 0, sigmas(60, 24), alpha(a));
+  }
+  add(Mask::Gauss, 0, 0, sigmas(0, 0));
+  add(Mask::Gauss, 0, 0, sigmas(kAutoSigma, 6));
+  add(Mask::Gauss, 0, 0, sigmas(250, 3));
+  add(Mask::Gauss, 65, 127, sigmas(30, 30));
+  add(Mask::Unsharp, 0, 0, sigmas(3, 0));
+  add(Mask::Unsharp, 0, 0, sigmas(0, 0));
+  add(Mask::Unsharp, 0, 0, sigmas(0.8, 14));
+  add(Mask::Unsharp, 25, 5);
+}
+
 std::vector<FilterSettings> make_variants() {
   std::vector<FilterSettings> list;
   const auto add = [&](Mask mask, auto... changes) {
@@ -310,6 +365,7 @@ std::vector<FilterSettings> make_variants() {
   add(Mask::Custom, coefs(coefficients(5, 1, {0.3, -0.1, 0.7, 0.05, 0.2})), bias(-0.05), times(2));
   add(Mask::Custom, coefs(coefficients(3, 3, {0, 0, 0, 0, 1, 0, 0, 0, 0})), bias(1.0 / 3));
   add_weighted(list);
+  add_not_square(list);
   // Masks that are not among them.
   const auto is_listed = [&](Mask mask, Alpha alpha) {
     return std::any_of(list.begin(), list.end(),
@@ -327,8 +383,12 @@ std::vector<FilterSettings> make_variants() {
 // do not: their outermost weights cannot be told from 0.
 bool takes_weights(const FilterSettings &s) {
   switch (s.mask) {
-    case Mask::Gauss:
-      return s.sigma <= 0 || std::max(s.size / 2.0, std::ceil(3 * s.sigma)) <= 5 * s.sigma;
+    case Mask::Gauss: {
+      const auto takes = [](int size, double sigma) {
+        return sigma <= 0 || std::max(size / 2.0, std::ceil(3 * sigma)) <= 5 * sigma;
+      };
+      return takes(s.size, s.sigma) && takes(s.size_y ? s.size_y : s.size, s.sigma_y < 0 ? s.sigma : s.sigma_y);
+    }
     case Mask::Custom:
       return std::all_of(s.coefficients.value.begin(), s.coefficients.value.end(), [](double v) { return v >= 0; });
     default:
@@ -338,13 +398,16 @@ bool takes_weights(const FilterSettings &s) {
 
 Size window(const FilterSettings &s) {
   if (s.mask == Mask::Custom || s.shape == Shape::Custom) return {s.coefficients.width, s.coefficients.height};
-  int side = s.size;
-  if (s.mask == Mask::Mosaic) side = 1;  // the reference reads each pixel once
-  if (!side && s.sigma >= 0) side = 2 * static_cast<int>(3 * s.sigma + 1) + 1;
-  if (!side) side = 9;
+  if (s.mask == Mask::Mosaic) return {1, 1};  // the reference reads each pixel once
+  const auto side_of = [](int size, double sigma) {
+    return size ? size : sigma >= 0 ? 2 * static_cast<int>(3 * sigma + 1) + 1 : 9;
+  };
+  const int width = side_of(s.size, s.sigma);
+  const int height = side_of(s.size_y ? s.size_y : s.size, s.sigma_y < 0 ? s.sigma : s.sigma_y);
   // The reference sums large boxes and Gaussians along rows, then along columns, in floating point.
   const bool along_lines = s.mask == Mask::Box || s.mask == Mask::Gauss || s.mask == Mask::Unsharp;
-  return {side, along_lines && side > 31 ? 31 : side};
+  if (along_lines && width * height > 1000) return {width + height, 1};
+  return {width, height};
 }
 
 template <typename T>
@@ -431,7 +494,9 @@ std::string describe(const FilterSettings &s) {
   out.precision(17);
   out << "mask=" << mask_nick(s.mask) << " border=" << border_nick(s.border);
   if (s.size != d.size) out << " size=" << s.size;
+  if (s.size_y != d.size_y) out << " size-y=" << s.size_y;
   if (s.sigma != d.sigma) out << " sigma=" << s.sigma;
+  if (s.sigma_y != d.sigma_y) out << " sigma-y=" << s.sigma_y;
   if (s.amount != d.amount) out << " amount=" << s.amount;
   if (!s.coefficients.value.empty()) {
     out << " coefficients=\"";
@@ -589,8 +654,17 @@ Case Cases::at_random(uint64_t number) const {
   if (mask_kind(s.mask) == MaskKind::Morphology && random() % 16 == 0)
     s.size = 1 + 2 * static_cast<int>(random() % 128);
   if (random() % 2) s.sigma = random() % 8 ? uniform(random, 0.05, random() % 4 ? 2 : 9) : 0;
-  if (s.mask == Mask::Mosaic) s.size = static_cast<int>(random() % (random() % 4 ? 24 : 256));
-  if (s.mask != Mask::Gauss && s.mask != Mask::Unsharp) s.sigma = kAutoSigma;
+  if (random() % 4 == 0) s.size_y = pick(random, {1, 3, 5, 7, 9, 15, 31, 63});
+  if (random() % 4 == 0) s.sigma_y = random() % 4 ? uniform(random, 0.05, random() % 4 ? 2 : 9) : 0;
+  if (s.mask == Mask::Mosaic) {
+    const auto side = [&] { return static_cast<int>(random() % (random() % 4 ? 24 : 256)); };
+    s.size = side();
+    if (s.size_y) s.size_y = side();
+  }
+  if (s.mask != Mask::Gauss && s.mask != Mask::Unsharp) {
+    s.sigma = kAutoSigma;
+    s.sigma_y = kSigmaYAsX;
+  }
   if (s.mask == Mask::Unsharp) {
     s.amount = pick(random, {1.0, 0.5, uniform(random, -2, 6)});
     s.divisor = 0;

@@ -281,7 +281,7 @@ void test_refusals() {
   for (Shape s : {Shape::Rect, Shape::Cross, Shape::Ellipse}) {
     FilterSettings largest;
     mask(Mask::Dilate, 255, s)(largest);
-    expect_equal(255, window_of(largest).width, "the largest structuring element");
+    expect_equal(255, window_of(largest).size.width, "the largest structuring element");
     expect_refused("a too large structuring element", mask(Mask::Erode, 257, s));
   }
   expect_refused("a median of 129", mask(Mask::Median, 129));
@@ -1062,7 +1062,7 @@ void test_chords() {
       s.shape = shape;
       s.size = size;
       const Window window = window_of(s);
-      check_element(window.member, window.width, window.height);
+      check_element(window.member, window.size.width, window.size.height);
     }
 }
 

@@ -111,8 +111,8 @@ Channel mosaic(const Channel &in, const Mosaic &m) {
         if (has_column && has_row) number = static_cast<int>(i), box = boxes[i].box;
       }
       if (by_region && number < 0) continue;
-      pixels[{number, floor_of_quotient(column - box.x0, m.size),
-              floor_of_quotient(frame_row(m, row) - box.y0, m.size)}]
+      pixels[{number, floor_of_quotient(column - box.x0, m.block_x),
+              floor_of_quotient(frame_row(m, row) - box.y0, m.block_y)}]
           .push_back(y * in.width + x);
     }
   Channel out{in.width, in.height, in.sample, {}};

@@ -8,7 +8,7 @@
 namespace cudaconv::reference {
 
 struct Mosaic {
-  int size;  // of a block, in pixels of the frame
+  int block_x, block_y;  // size of a block, in pixels of the frame
   const Regions *regions;
   int columns, rows;   // of the buffer
   int unit_x, unit_y;  // columns and rows of the largest pixel of any plane, rows of both fields together

@@ -152,16 +152,26 @@ Grid transposed(const Grid &g) {
   return t;
 }
 
-Grid outer_product(const std::vector<Real> &v) {
-  int n = static_cast<int>(v.size());
-  Grid g{n, n, {}};
-  for (Real column : v)
-    for (Real row : v) g.value.push_back(column * row);
+Grid outer_product(const std::vector<Real> &along_rows, const std::vector<Real> &down_columns) {
+  Grid g{static_cast<int>(along_rows.size()), static_cast<int>(down_columns.size()), {}};
+  for (Real column : down_columns)
+    for (Real row : along_rows) g.value.push_back(column * row);
   return g;
 }
 
-Grid ones(int side) {
-  return {side, side, std::vector<Real>(side * side, 1)};
+Grid outer_product(const std::vector<Real> &v) {
+  return outer_product(v, v);
+}
+
+Grid ones(int width, int height) {
+  return {width, height, std::vector<Real>(width * height, 1)};
+}
+
+int width_of(const FilterSettings &s, int otherwise) {
+  return s.size ? s.size : otherwise;
+}
+int height_of(const FilterSettings &s, int otherwise) {
+  return s.size_y ? s.size_y : width_of(s, otherwise);
 }
 
 std::vector<Real> gaussian_line(int size, double sigma) {
@@ -179,10 +189,18 @@ std::vector<Real> gaussian_line(int size, double sigma) {
   return weight;
 }
 
-Grid unsharp(double amount, int size, double sigma) {
-  Grid g = outer_product(gaussian_line(size, sigma));
-  for (Real &v : g.value) v *= -static_cast<Real>(amount);
-  g.value[g.value.size() / 2] += 1 + static_cast<Real>(amount);
+std::vector<Real> gaussian_row(const FilterSettings &s) {
+  return gaussian_line(s.size, s.sigma);
+}
+std::vector<Real> gaussian_column(const FilterSettings &s) {
+  return gaussian_line(s.size_y ? s.size_y : s.size, s.sigma_y < 0 ? s.sigma : s.sigma_y);
+}
+
+Grid unsharp(const FilterSettings &s) {
+  const Real amount = s.amount;
+  Grid g = outer_product(gaussian_row(s), gaussian_column(s));
+  for (Real &v : g.value) v *= -amount;
+  g.value[g.value.size() / 2] += 1 + amount;
   return g;
 }
 
@@ -223,13 +241,13 @@ Convolution convolution_of(const FilterSettings &s) {
 
   switch (s.mask) {
     case Mask::Box3:
-      return normalized(ones(3));
+      return normalized(ones(3, 3));
     case Mask::Box5:
-      return normalized(ones(5));
+      return normalized(ones(5, 5));
     case Mask::Box7:
-      return normalized(ones(7));
+      return normalized(ones(7, 7));
     case Mask::Box:
-      return normalized(ones(s.size ? s.size : 5));
+      return normalized(ones(width_of(s, 5), height_of(s, 5)));
     case Mask::Gauss3:
       return normalized(outer_product({1, 2, 1}));
     case Mask::Gauss5:
@@ -239,11 +257,11 @@ Convolution convolution_of(const FilterSettings &s) {
     case Mask::Gauss9:
       return normalized(outer_product({4, 13, 30, 51, 60, 51, 30, 13, 4}));
     case Mask::Gauss:
-      return {{outer_product(gaussian_line(s.size, s.sigma))}};
+      return {{outer_product(gaussian_row(s), gaussian_column(s))}};
     case Mask::Sharpen:
       return {{{3, 3, {0, -1, 0, -1, 5, -1, 0, -1, 0}}}};
     case Mask::Unsharp:
-      return {{unsharp(s.amount, s.size, s.sigma)}};
+      return {{unsharp(s)}};
     case Mask::Emboss:
       return {{{3, 3, {-2, -1, 0, -1, 1, 1, 0, 1, 2}}}};
     case Mask::Laplace:
@@ -294,17 +312,18 @@ Convolution convolution_of(const FilterSettings &s) {
 // The structuring element; its members are not 0.
 Grid element_of(const FilterSettings &s) {
   if (s.shape == Shape::Custom) return custom(s.coefficients);
-  int side = s.size ? s.size : 3, radius = side / 2;
-  Grid g = ones(side);
-  for (int j = 0; j < side; j++) {
-    for (int i = 0; i < side; i++) {
-      int dx = i - radius, dy = j - radius;
+  const int width = width_of(s, 3), height = height_of(s, 3), radius_x = width / 2, radius_y = height / 2;
+  Grid g = ones(width, height);
+  for (int j = 0; j < height; j++) {
+    for (int i = 0; i < width; i++) {
+      int dx = i - radius_x, dy = j - radius_y;
       bool member = true;
       if (s.shape == Shape::Cross) member = dx == 0 || dy == 0;
-      // Each row reaches as far to both sides as the circle through the midpoints of the four sides, rounded to pixels,
-      // as OpenCV's MORPH_ELLIPSE. The square root is never half-way between two integers.
-      if (s.shape == Shape::Ellipse) member = std::abs(dx) <= std::lround(std::sqrt(radius * radius - dy * dy));
-      g.value[j * side + i] = member;
+      // Each row reaches as far to both sides as the ellipse through the midpoints of the four sides, rounded to
+      // pixels, as OpenCV's MORPH_ELLIPSE. The root times a radius is never half-way between two integers.
+      if (s.shape == Shape::Ellipse && dy != 0)
+        member = std::abs(dx) <= std::lround(radius_x * std::sqrt(radius_y * radius_y - dy * dy) / radius_y);
+      g.value[j * width + i] = member;
     }
   }
   return g;
@@ -409,21 +428,24 @@ bool takes_absolute(const FilterSettings &s) {
   }
 }
 
-// A mask of more than a thousand pixels, as the product of `line` with itself: summed along rows, then along columns.
+// A mask of more than a thousand pixels, as the product of a row and a column: summed along rows, then along columns.
 // For unsharp a multiple of that sum and a multiple of the pixel are added.
 struct Large {
-  std::vector<Real> line;
+  std::vector<Real> row, column;
   Real gain = 1, pixel = 0, divisor = 1;
 };
 
 bool large_of(const FilterSettings &s, Large *large) {
-  if (s.mask == Mask::Box)
-    large->line.assign(s.size, 1);
-  else if (s.mask == Mask::Gauss || s.mask == Mask::Unsharp)
-    large->line = gaussian_line(s.size, s.sigma);
-  const int side = static_cast<int>(large->line.size());
-  if (side * side <= 1000) return false;
-  if (s.mask == Mask::Box) large->divisor = static_cast<Real>(side) * side;
+  if (s.mask == Mask::Box) {
+    large->row.assign(width_of(s, 5), 1);
+    large->column.assign(height_of(s, 5), 1);
+  } else if (s.mask == Mask::Gauss || s.mask == Mask::Unsharp) {
+    large->row = gaussian_row(s);
+    large->column = gaussian_column(s);
+  }
+  const size_t count = large->row.size() * large->column.size();
+  if (count <= 1000) return false;
+  if (s.mask == Mask::Box) large->divisor = static_cast<Real>(count);
   if (s.mask == Mask::Unsharp) {
     large->gain = -static_cast<Real>(s.amount);
     large->pixel = 1 + static_cast<Real>(s.amount);
@@ -435,21 +457,22 @@ bool large_of(const FilterSettings &s, Large *large) {
 // Convolves with a large mask in long doubles, whose 64 bits hold every sum of a box exactly.
 Channel convolve_large(const Channel &in, const Context &context, const Large &large) {
   const FilterSettings &s = context.settings;
-  const int side = static_cast<int>(large.line.size()), radius = side / 2;
+  const int radius_x = static_cast<int>(large.row.size()) / 2, radius_y = static_cast<int>(large.column.size()) / 2;
   const Real bias = static_cast<Real>(s.bias) * (context.max + 1);
   const Samples sample(in, context);
-  const auto along = [&](auto value) {
+  const auto along = [](const std::vector<Real> &line, auto value) {
+    const int length = static_cast<int>(line.size());
     Real sum = 0;
-    for (int i = 0; i < side; i++) sum += large.line[i] * value(i - radius);
+    for (int i = 0; i < length; i++) sum += line[i] * value(i - length / 2);
     return sum;
   };
   std::vector<Real> rows;
   for (int y = 0; y < in.height; y++)
-    for (int x = 0; x < in.width; x++) rows.push_back(along([&](int i) { return sample(x + i, y); }));
-  const Real outside = along([&](int) { return context.border_value; });
+    for (int x = 0; x < in.width; x++) rows.push_back(along(large.row, [&](int i) { return sample(x + i, y); }));
+  const Real outside = along(large.row, [&](int) { return context.border_value; });
   const bool exact = s.mask == Mask::Box && is_integer(large.divisor) && is_integer(bias);
-  Channel out = for_each_sample(in, context, radius, radius, [&](int x, int y) {
-    const Real sum = along([&](int i) {
+  Channel out = for_each_sample(in, context, radius_x, radius_y, [&](int x, int y) {
+    const Real sum = along(large.column, [&](int i) {
       const int row = position(s.border, y + i, in.height);
       return row < 0 ? outside : rows[row * in.width + x];
     });
@@ -536,12 +559,12 @@ Channel convolve(const Channel &in, const Context &context) {
 }
 
 Channel median(const Channel &in, const Context &context) {
-  int radius = (context.settings.size ? context.settings.size : 3) / 2;
+  int radius_x = width_of(context.settings, 3) / 2, radius_y = height_of(context.settings, 3) / 2;
   Samples sample(in, context);
-  Channel out = for_each_sample(in, context, radius, radius, [&](int x, int y) {
+  Channel out = for_each_sample(in, context, radius_x, radius_y, [&](int x, int y) {
     std::vector<int> window;
-    for (int dy = -radius; dy <= radius; dy++)
-      for (int dx = -radius; dx <= radius; dx++) window.push_back(sample(x + dx, y + dy));
+    for (int dy = -radius_y; dy <= radius_y; dy++)
+      for (int dx = -radius_x; dx <= radius_x; dx++) window.push_back(sample(x + dx, y + dy));
     std::sort(window.begin(), window.end());
     return Value{window[window.size() / 2], true, 0};
   });
@@ -850,7 +873,8 @@ Channel filter_channel(const FilterSettings &s, const FrameLayout &layout, int p
     if (layout.plane[i].sub_y == 0) rows = layout.plane[i].height;
   }
   const int row_step = layout.interlaced ? 2 : 1;
-  context.mosaic = {s.size ? s.size : 16, &regions, columns, rows, 1, row_step, plane.sub_x, plane.sub_y, 0, row_step};
+  context.mosaic = {width_of(s, 16), height_of(s, 16), &regions,    columns, rows,    1,
+                    row_step,        plane.sub_x,      plane.sub_y, 0,       row_step};
   for (int i = 0; i < layout.planes; i++) {
     context.mosaic.unit_x = std::max(context.mosaic.unit_x, 1 << layout.plane[i].sub_x);
     context.mosaic.unit_y = std::max(context.mosaic.unit_y, row_step << layout.plane[i].sub_y);

@@ -111,7 +111,7 @@ bool has_mosaic_tiles(const Plan &plan) {
 
 size_t mosaic_sum_bytes(const Plan &plan, const Pass &pass) {
   constexpr int kFewest = 256;  // samples of a sum: at least 65 columns of 8 rows, but for blocks that are cut off
-  if (pass.block < kTall) return 0;
+  if (pass.block_y < kTall) return 0;
   int64_t samples = 0;
   for (const Plan::Part &part : plan.parts) {
     const PlaneLayout &plane = plan.layout.plane[part.plane];
