@@ -143,11 +143,18 @@ constexpr Property kProperties[] = {
         "odd, and of the blocks of mosaic (up to 255), any number. 0 is 3 for morphology and median, as sigma needs it "
         "for gauss and unsharp, 16 for mosaic, else 5.",
         kPlaying, 0, 1501),
+    property<FILTER(size_y)>("size-y", "Height",
+                             "Height of windows that are not square, and of blocks of mosaic, with the limits of size. "
+                             "0 is as size.",
+                             kPlaying, 0, 1501),
     property<FILTER(sigma)>(
         "sigma", "Sigma",
         "Standard deviation of gauss and unsharp in pixels. -1 is 0.3*((size-1)*0.5-1)+0.8, 0 is no blur. With size=0 "
         "the side is 2*ceil(3*sigma)+1.",
         kAnimated, kAutoSigma, 250),
+    property<FILTER(sigma_y)>("sigma-y", "Sigma of columns",
+                              "Standard deviation of gauss and unsharp down the columns. -1 is as sigma, 0 is none.",
+                              kAnimated, kSigmaYAsX, 250),
     property<FILTER(amount)>("amount", "Amount", "Strength of unsharp: source + amount * (source - blurred source).",
                              kAnimated, -100, 100),
     /**
@@ -261,8 +268,9 @@ constexpr Property kProperties[] = {
      * Sides are those of the region itself, after #GstCudaConv:roi-grow, also where the frame cuts it off. The result
      * is rounded up to a step, so that few different masks are made: to 2^(n/4) for sigma, at least 0.5; for sizes from
      * there to the next whole number, or the next odd one where the mask takes only those, at least 2. It is limited to
-     * the mask's largest size. #GstCudaConv:size and #GstCudaConv:sigma as set are ignored. Where regions overlap, the
-     * strongest filter wins.
+     * the mask's largest size. Of #GstCudaConv:size, #GstCudaConv:size-y, #GstCudaConv:sigma and #GstCudaConv:sigma-y
+     * as set only the proportion of height to width counts: heights follow it. Where regions overlap, the strongest
+     * filter wins.
      */
     property<ROI(scale)>(
         "roi-scale", "Strength by size",

@@ -30,7 +30,17 @@ std::string text_of_unused(const FilterSettings &filter, const std::string &prop
 }  // namespace
 
 RoiStrength::RoiStrength(const FilterSettings &filter, double scale)
-    : filter_(filter), scale_(scale), by_sigma_(text_of_unused(filter, "sigma").empty()) {}
+    : filter_(filter), scale_(scale), by_sigma_(text_of_unused(filter, "sigma").empty()) {
+  if (by_sigma_) {
+    const Sigmas sigma = sigmas_of(filter);
+    // Without a blur along rows the value is that of columns.
+    if (sigma.x > 0 || sigma.y > 0) of_x_ = sigma.x > 0;
+    if (sigma.x > 0) of_y_ = sigma.y / sigma.x;
+  } else {
+    const WindowSize size = window_size_of(filter);
+    of_y_ = static_cast<double>(size.height) / size.width;
+  }
+}
 
 std::string RoiStrength::unused(const FilterSettings &filter) {
   // The size alone tells: every mask that has a sigma has a size.
@@ -38,11 +48,15 @@ std::string RoiStrength::unused(const FilterSettings &filter) {
   return text.empty() ? text : text.replace(0, sizeof("size") - 1, "roi-scale");
 }
 
+// The least size of the mask from `value` on.
+int RoiStrength::size_from(double value) const {
+  const int size = std::max(1, static_cast<int>(std::ceil(value - kRounding)));
+  return takes_even_ || size % 2 ? size : size + 1;
+}
+
 double RoiStrength::value_of(int step) const {
   const double value = std::exp2(step / 4.0);
-  if (by_sigma_) return value;
-  const double size = std::ceil(value - kRounding);
-  return takes_even_ || std::fmod(size, 2) != 0 ? size : size + 1;
+  return by_sigma_ ? value : size_from(value);
 }
 
 int RoiStrength::step_for(double wanted) const {
@@ -56,7 +70,9 @@ std::shared_ptr<const Plan> RoiStrength::try_plan(double value, Method method, s
   FilterSettings filter = filter_;
   filter.method = method;
   filter.size = by_sigma_ ? 0 : static_cast<int>(value);
-  filter.sigma = by_sigma_ ? value : kAutoSigma;
+  filter.size_y = by_sigma_ ? 0 : size_from(value * of_y_);
+  filter.sigma = by_sigma_ ? value * of_x_ : kAutoSigma;
+  filter.sigma_y = by_sigma_ ? value * of_y_ : kSigmaYAsX;
   try {
     return make_plan(filter, as_set_->layout);
   } catch (const Error &e) {
@@ -79,6 +95,10 @@ double RoiStrength::largest_between(double works, double fails) const {
   return low ? value(low) : works;
 }
 
+const char *RoiStrength::setting() const {
+  return !by_sigma_ ? "size=" : of_x_ > 0 ? "sigma=" : "sigma-y=";
+}
+
 RoiStrength::Entry RoiStrength::make_entry(int step) {
   std::string why;
   if (auto plan = try_plan(value_of(step), filter_.method, &why)) return {value_of(step), std::move(plan)};
@@ -90,11 +110,10 @@ RoiStrength::Entry RoiStrength::make_entry(int step) {
     entry.value = largest_between(value_of(below), value_of(below + 1));
     entry.plan = try_plan(entry.value, filter_.method);
   }
-  const char *const setting = by_sigma_ ? "sigma=" : "size=";
   if (complaint_.empty() && filter_.method != Method::Auto && try_plan(value_of(below + 1), Method::Auto))
     complaint_ =
-        std::string("roi-scale asks for ") + setting + number_text(value_of(step)) + ", but " + why + "; " +
-        (entry.value > 0 ? setting + number_text(entry.value) + " takes its place" : "the strength stays as set");
+        std::string("roi-scale asks for ") + setting() + number_text(value_of(step)) + ", but " + why + "; " +
+        (entry.value > 0 ? setting() + number_text(entry.value) + " takes its place" : "the strength stays as set");
   return entry;
 }
 

@@ -38,15 +38,19 @@ class RoiStrength {
     std::shared_ptr<const Plan> plan;
   };
 
+  int size_from(double value) const;
   double value_of(int step) const;
   int step_for(double wanted) const;
   std::shared_ptr<const Plan> try_plan(double value, Method method, std::string *why = nullptr) const;
   Entry make_entry(int step);
   double largest_between(double works, double fails) const;
+  const char *setting() const;
 
   const FilterSettings filter_;
   const double scale_;
   const bool by_sigma_;
+  // Factors of the value for the width and for the height: sigmas, or sides.
+  double of_x_ = 1, of_y_ = 1;
   bool takes_even_ = false;
   std::shared_ptr<const Plan> as_set_;  // the plan of the settings for the present frame
   // By the plan of the settings: there are two where frames are progressive or interlaced. Then by step.

@@ -132,7 +132,7 @@ WindowSize checked_size(const FilterSettings &s, int otherwise, const SideLimits
   return {width, s.size_y ? checked_side(s.mask, "size-y", s.size_y, limits) : width};
 }
 
-// One axis of a Gaussian: its side and its standard deviation, 0 where it does not blur.
+// One axis of a Gaussian: its side and its standard deviation, 1 and 0 where it does not blur.
 struct GaussAxis {
   int side;
   double sigma;
@@ -140,7 +140,7 @@ struct GaussAxis {
 
 GaussAxis gauss_axis(Mask mask, const char *property, int size, double sigma) {
   const int side = size || sigma == kAutoSigma ? checked_side(mask, property, size ? size : 5, kSumLimits) : 0;
-  if (sigma == 0) return {1, 0};
+  if (sigma == 0 || side == 1) return {1, 0};
   if (sigma == kAutoSigma) return {side, 0.3 * ((side - 1) * 0.5 - 1) + 0.8};
   return {side ? side : 2 * static_cast<int>(std::ceil(3 * sigma)) + 1, sigma};
 }
@@ -150,8 +150,8 @@ struct GaussAxes {
 };
 
 GaussAxes gauss_axes(const FilterSettings &s) {
-  const auto check = [](const char *property, double sigma, double special, const char *meaning) {
-    if (sigma == special || (sigma >= 0 && sigma <= kLargestSigma)) return;
+  const auto check = [](const char *property, double sigma, double least, const char *meaning) {
+    if (sigma == least || (sigma >= 0 && sigma <= kLargestSigma)) return;
     refuse(std::string(property) + "=" + number_text(sigma) + " is neither -1, " + meaning + ", nor 0 to " +
            number_text(kLargestSigma));
   };

@@ -44,7 +44,9 @@ struct Number {
 };
 constexpr Number kNumbers[] = {
     {"size", 0, 0, 1501, kLive},
+    {"size-y", 0, 0, 1501, kLive},
     {"sigma", -1, -1, 250, kAnimated},
+    {"sigma-y", -1, -1, 250, kAnimated},
     {"amount", 1, -100, 100, kAnimated},
     {"divisor", 0, -1e9, 1e9, kAnimated},
     {"bias", 0, -1, 1, kAnimated},

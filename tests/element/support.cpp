@@ -109,6 +109,8 @@ FilterSettings settings_of(const std::string &properties) {
   for (const auto &[name, value] : split(properties)) {
     if (name == "mask") read_enum(name, value, &s.mask);
     if (name == "size") s.size = atoi(value.c_str());
+    if (name == "size-y") s.size_y = atoi(value.c_str());
+    if (name == "sigma-y") s.sigma_y = g_ascii_strtod(value.c_str(), nullptr);
     if (name == "sigma") s.sigma = g_ascii_strtod(value.c_str(), nullptr);
     if (name == "amount") s.amount = g_ascii_strtod(value.c_str(), nullptr);
     if (name == "coefficients") s.coefficients = coefficients_of(value);

@@ -15,16 +15,16 @@ namespace {
 template <typename Shape>
 KernelLaunch<HistogramMedianParams> launch_of(HistogramMedianParams &p) {
   using Memory = HistogramMedianMemory<Shape>;
-  p.columns = Shape::kWidth + p.size - 1;
+  p.columns = Shape::kWidth + p.width - 1;
   p.pitch = (p.columns + 1) / 4 * 4 + 2;
-  const size_t bytes = Memory::bytes(p.columns, p.size, p.pitch);
+  const size_t bytes = Memory::bytes(p.columns, p.height, p.pitch);
   const DeviceLimits device = current_limits();
   if (bytes > device.block_bytes) return {};
   const auto blocks_of = [&](int height) { return cut_tiles(p, Shape::kWidth, height); };
   const int resident =
       std::clamp<int>(static_cast<int>(device.multiprocessor_bytes / (bytes + kReservedBytes)), 1, Shape::kMinBlocks);
   // Making the first histograms takes about as long as this many rows.
-  const int first = 2 + p.size / 16;
+  const int first = 2 + p.height / 16;
   p.tile_height = choose_strip_height(8, 8, resident, first, blocks_of);
   return {histogram_median_kernel<Shape>, blocks_of(p.tile_height), Shape::kThreads, bytes};
 }
@@ -41,10 +41,14 @@ KernelLaunch<HistogramMedianParams> choose(const PassQuery &query, HistogramMedi
   const Pass &pass = query.pass();
   const FrameLayout &layout = query.plan.layout;
   const PlaneLayout &plane = layout.plane[0];
-  if (pass.op != Op::Median || pass.width() < 3 || pass.width() > kLargestHistogramMedian || !layout.uniform_dense() ||
-      plane.channel[0].depth < 8)
+  // Rows, columns and the like of few samples take the methods less time.
+  constexpr int kLeastSamples = 121;
+  const bool small = pass.width() == pass.height() ? pass.width() < 3 : pass.width() * pass.height() < kLeastSamples;
+  if (pass.op != Op::Median || small || std::max(pass.width(), pass.height()) > kLargestHistogramMedian ||
+      !layout.uniform_dense() || plane.channel[0].depth < 8)
     return {};
-  p.size = pass.width();
+  p.width = pass.width();
+  p.height = pass.height();
   return plane.container == Container::U8 ? choose_width<false, 8>(p) : choose_width<true, 16>(p);
 }
 

@@ -37,7 +37,7 @@ struct HistogramMedianShape {
 constexpr int kMedianBinWords = 128;  // a window's histogram has 16 bits a bin
 
 struct HistogramMedianParams : FrameParams {
-  int32_t size;
+  int32_t width, height;  // of a window
   int32_t tile_height;
   int32_t columns;  // columns of samples that a tile's windows reach
   int32_t pitch;    // pitch of the sorted samples, if any, in samples: an odd number of words
@@ -66,9 +66,9 @@ struct HistogramMedianMemory {
     results = leaves + even(count);
     sorted = results + Shape::kWidth;
   }
-  static size_t bytes(int count, int size, int pitch) {
+  static size_t bytes(int count, int height, int pitch) {
     return static_cast<size_t>(count) * 256 + sizeof(uint32_t) * (Shape::kWarps * kMedianBinWords + list_words()) +
-           sizeof(uint16_t) * (2 * even(count) + Shape::kWidth + (Shape::kWords ? size * pitch : 0));
+           sizeof(uint16_t) * (2 * even(count) + Shape::kWidth + (Shape::kWords ? height * pitch : 0));
   }
 };
 
@@ -152,7 +152,7 @@ class HistogramMedian {
         list_(memory_.lists + warp_ * Shape::kLists * kMedianBinWords),
         x0_(tile.x0),
         c_(c) {
-    const int radius = p.size / 2;
+    const int radius = p.width / 2;
 #pragma unroll
     for (int i = 0; i < Shape::kOwnColumns; i++) {
       const int column = static_cast<int>(threadIdx.x) + i * Shape::kThreads;
@@ -165,7 +165,7 @@ class HistogramMedian {
   }
 
   __device__ void run() {
-    const int rows = min(p_.tile_height, part_.height - y0_), radius = p_.size / 2;
+    const int rows = min(p_.tile_height, part_.height - y0_), radius = p_.height / 2;
     count_first_rows();
     uint16_t enters[Shape::kOwnColumns], leaves[Shape::kOwnColumns];
     __syncthreads();
@@ -210,8 +210,8 @@ class HistogramMedian {
       words[i] = make_uint4(0, 0, 0, 0);
     __syncthreads();
 #pragma unroll 4
-    for (int j = 0; j < p_.size; j++) {
-      const int row = border_index_no_div(p_.border, y0_ - p_.size / 2 + j, part_.height);
+    for (int j = 0; j < p_.height; j++) {
+      const int row = border_index_no_div(p_.border, y0_ - p_.height / 2 + j, part_.height);
 #pragma unroll
       for (int i = 0; i < Shape::kOwnColumns; i++) {
         const int column = static_cast<int>(threadIdx.x) + i * Shape::kThreads;
@@ -229,13 +229,13 @@ class HistogramMedian {
   __device__ void sort(int column) {
     uint16_t *const v = memory_.sorted + column;
 #pragma unroll 1
-    for (int p = 1; p < p_.size; p *= 2)
+    for (int p = 1; p < p_.height; p *= 2)
 #pragma unroll 1
       for (int k = p; k >= 1; k /= 2)
 #pragma unroll 1
-        for (int j = k % p; j + k < p_.size; j += 2 * k)
+        for (int j = k % p; j + k < p_.height; j += 2 * k)
 #pragma unroll 1
-          for (int i = j; i < min(j + k, p_.size - k); i++) {
+          for (int i = j; i < min(j + k, p_.height - k); i++) {
             if (i / (2 * p) != (i + k) / (2 * p)) continue;
             uint16_t *const low = v + i * p_.pitch, *const high = low + k * p_.pitch;
             const uint16_t a = *low, b = *high;
@@ -250,7 +250,7 @@ class HistogramMedian {
     int count = 0;
 #pragma unroll
     for (int step = (kLargestHistogramMedian + 1) / 2; step; step /= 2)
-      if (count + step <= p_.size && v[(count + step) * p_.pitch] < than) count += step;
+      if (count + step <= p_.height && v[(count + step) * p_.pitch] < than) count += step;
     return count;
   }
 
@@ -310,19 +310,19 @@ class HistogramMedian {
 #pragma unroll
     for (uint32_t &pair : bins_.pair) pair = 0;
 #pragma unroll 4
-    for (int i = 0; i < p_.size; i++) bins_.change(counts_of(column + i), make_uint2(0, 0));
+    for (int i = 0; i < p_.width; i++) bins_.change(counts_of(column + i), make_uint2(0, 0));
   }
 
   // Moves from the window that begins at `column` to the one beside it.
   __device__ void go(int column, int step) {
-    bins_.change(counts_of(column + (step > 0 ? p_.size : -1)), counts_of(column + (step > 0 ? 0 : p_.size - 1)));
+    bins_.change(counts_of(column + (step > 0 ? p_.width : -1)), counts_of(column + (step > 0 ? 0 : p_.width - 1)));
   }
 
   // Moves to the window below.
   __device__ void go_down(int column) {
     bins_.store(window_, lane_);
     __syncwarp();
-    for (int i = lane_; i < p_.size; i += 32) {
+    for (int i = lane_; i < p_.width; i += 32) {
       const int in = memory_.enters[column + i], out = memory_.leaves[column + i];
       count(window_, in >> low_bits_, false);
       count(window_, out >> low_bits_, true);
@@ -351,7 +351,7 @@ class HistogramMedian {
 
   // Computes the row's medians, two at a time, which share the sums over lanes.
   __device__ void filter_bytes(int column, int step) {
-    const int half = p_.size * p_.size / 2;
+    const int half = p_.width * p_.height / 2;
     uint16_t *const results = memory_.results + warp_ * Shape::kPixels;
     int x = step > 0 ? 0 : Shape::kPixels - 1;
 #pragma unroll 2
@@ -380,7 +380,7 @@ class HistogramMedian {
 #pragma unroll 1
     for (int i = 0; i < Shape::kPixels; i++) {
       if (i) go(column - step, step);
-      int rank = p_.size * p_.size / 2;
+      int rank = p_.width * p_.height / 2;
       const int upper = find_in_warp(bins_, rank), list = update_list(upper, column);
       MedianBins lower;
       lower.load(list_ + list * kMedianBinWords, lane_);
@@ -407,22 +407,22 @@ class HistogramMedian {
     last_ = n;
     uint32_t *const list = list_ + n * kMedianBinWords;
     const int at = n ? at_[1] : at_[0], away = column - at;
-    if (upper != (n ? upper_[1] : upper_[0]) || abs(away) * 8 >= p_.size) {
+    if (upper != (n ? upper_[1] : upper_[0]) || abs(away) * 8 >= p_.width) {
       __syncwarp();
       reinterpret_cast<uint4 *>(list)[lane_] = make_uint4(0, 0, 0, 0);
       __syncwarp();
 #pragma unroll 1
-      for (int i = lane_; i < p_.size; i += 32) count_bin(n, upper, column + i);
+      for (int i = lane_; i < p_.width; i += 32) count_bin(n, upper, column + i);
     } else {
 #pragma unroll 1
       for (int i = at; i < column; i++) {
-        count_column(n, upper, i + p_.size, false);
+        count_column(n, upper, i + p_.width, false);
         count_column(n, upper, i, true);
       }
 #pragma unroll 1
       for (int i = at; i > column; i--) {
         count_column(n, upper, i - 1, false);
-        count_column(n, upper, i - 1 + p_.size, true);
+        count_column(n, upper, i - 1 + p_.width, true);
       }
     }
     (n ? upper_[1] : upper_[0]) = upper;
@@ -440,7 +440,7 @@ class HistogramMedian {
   // Adds or removes a column's samples with these upper bits, by the whole warp.
   __device__ void count_column(int n, int upper, int column, bool leaves) {
 #pragma unroll 4
-    for (int j = lane_; j < p_.size; j += 32) {
+    for (int j = lane_; j < p_.height; j += 32) {
       const int v = memory_.sorted[j * p_.pitch + column];
       if (v >> low_bits_ == upper) count_lower(n, v, leaves);
     }

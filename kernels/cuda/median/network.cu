@@ -34,7 +34,7 @@ KernelLaunch<NetworkMedianParams> choose(const PassQuery &query, NetworkMedianPa
   const Pass &pass = query.pass();
   const bool words = is_uniform_dense(query, Container::U16);
   if (!query.kernels.sm90 || (!words && !is_uniform_dense(query)) || pass.op != Op::Median ||
-      pass.copy_source != pass.source)
+      pass.width() != pass.height() || pass.copy_source != pass.source)
     return {};
   const ChannelLayout &sample = query.plan.layout.plane[0].channel[0];
   p.sample_bits = (((1u << sample.depth) - 1) << sample.shift) * 0x10001u;

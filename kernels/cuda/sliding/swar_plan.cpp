@@ -522,6 +522,7 @@ SwarKind plan_swar(const Plan &plan, const Pass &pass, SwarParams &k, Tier tier)
     case Op::Compass:
       return compass(pass, k, tier, kind);
     case Op::Median:
+      if (pass.width() != pass.height()) return none;
       if (pass.width() == 3) kind.sliding = Sliding::Median3;
       if (pass.width() == 5) kind.sliding = Sliding::Median5;
       return kind;
