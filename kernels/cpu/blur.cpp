@@ -48,10 +48,9 @@ void reduce_columns(int channels, const Decimation &decimation, std::vector<int3
   }
 }
 
-// Sums `blocks` coarse samples of each of the lines line(0) ... line(2 * radius), each times its weight of the blur.
+// Sums `blocks` coarse samples of each of the lines line(0) ... line(2 * radius), each times its weight of a blur.
 template <typename Line>
-void blur_lines(const Job &job, Line line, int blocks, int32_t *out) {
-  const Decimation &d = *job.pass->decimation;
+void blur_lines(const Job &job, const Decimation &d, Line line, int blocks, int32_t *out) {
   const auto sum = [&](const std::vector<int32_t> &weights, int start, int32_t *to) {
     std::vector<Tap<int32_t>> tap(weights.size());
     for (size_t i = 0; i < tap.size(); i++) tap[i] = {line(static_cast<int>(i)), weights[i]};
@@ -70,9 +69,9 @@ void blur_lines(const Job &job, Line line, int blocks, int32_t *out) {
 }  // namespace
 
 void CoarsePart::make(const Job &job, const PixelRect &bounds, const ParallelFor &parallel_for, int threads) {
-  const Decimation &d = *job.pass->decimation;
+  const Decimation &d = *job.pass->decimation_y;
   channels_ = job.layout->channels;
-  x_ = coarse_line(d, job.plan->border, job.layout->width);
+  x_ = coarse_line(*job.pass->decimation, job.plan->border, job.layout->width);
   y_ = coarse_line(d, job.plan->border, job.part.height);
   stride_ = whole_blocks(expanded_line(d, job.layout->width).count * channels_);
   first_row_ = (bounds.y0 >> d.log_factor) - 1;
@@ -136,15 +135,15 @@ void CoarsePart::blur_row(const Job &job, const std::vector<int32_t> &reduced, i
   for (int i = 0; i < results + 2 * radius; i++)
     std::copy_n(reduced.begin() + x_.index(i - 1 - radius) * channels_, channels_, line.begin() + i * channels_);
   blur_lines(
-      job, [&](int i) { return line.data() + i * channels_; }, whole_blocks(results * channels_), out);
+      job, d, [&](int i) { return line.data() + i * channels_; }, whole_blocks(results * channels_), out);
 }
 
 // Computes rows begin ... end - 1 of blurred_.
 void CoarsePart::blur_columns(const Job &job, int begin, int end) {
-  const int radius = job.pass->decimation->radius();
+  const Decimation &d = *job.pass->decimation_y;
   for (int r = begin; r < end && !job.cancellation->requested(); r++)
     blur_lines(
-        job, [&](int i) { return row(first_row_ + r + i - radius); }, static_cast<int>(stride_),
+        job, d, [&](int i) { return row(first_row_ + r + i - d.radius()); }, static_cast<int>(stride_),
         blurred_.data() + r * stride_);
 }
 

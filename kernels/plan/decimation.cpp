@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <utility>
 
 #include "plan/border.h"
@@ -209,16 +210,29 @@ class Designer {
   std::vector<Line> response_;  // by phase
 };
 
-// Whether coarse samples fit 16 bits although negative weights of a blur can take them out of the range of samples.
-bool fits_16_bits(const Decimation &decimation, int depth) {
+// How far a blur can take coarse samples out of the range of samples on either side, by its negative weights.
+double outside_of(const Decimation &decimation) {
   double outside = 0;
   for (int32_t weight : decimation.blur) outside += weight < 0 ? -std::ldexp(weight, -Decimation::kBlurBits) : 0;
   for (int32_t weight : decimation.fine)
     outside += std::ldexp(std::abs(weight), -Decimation::kBlurBits - Decimation::kFineBits);
-  // Each axis adds `outside` of the range on either side.
-  const double largest = std::ldexp(1, depth + decimation.fraction), range = largest * std::pow(1 + 2 * outside, 2);
-  return range - decimation.offset < INT16_MAX - 2 &&
-         std::all_of(decimation.blur.begin(), decimation.blur.end(), [](int32_t w) { return w <= INT16_MAX; });
+  return outside;
+}
+
+// Whether coarse samples and weights fit 16 bits.
+bool fit_16_bits(const Decimation &x, const Decimation &y, int depth) {
+  const double range = std::ldexp(1, depth + x.fraction) * (1 + 2 * outside_of(x)) * (1 + 2 * outside_of(y));
+  const auto fit = [](const std::vector<int32_t> &blur) {
+    return std::all_of(blur.begin(), blur.end(), [](int32_t w) { return w <= INT16_MAX; });
+  };
+  return range - x.offset < INT16_MAX - 2 && fit(x.blur) && fit(y.blur);
+}
+
+double variance_of(const std::vector<double> &weights) {
+  const int middle = static_cast<int>(weights.size()) / 2;
+  double variance = 0;
+  for (int i = 0; i < static_cast<int>(weights.size()); i++) variance += weights[i] * (i - middle) * (i - middle);
+  return variance;
 }
 
 }  // namespace
@@ -234,29 +248,35 @@ CoarseLine coarse_line(const Decimation &decimation, Border border, int length) 
   return {begin, std::min(last, after) - begin + 1};
 }
 
-std::shared_ptr<const Decimation> make_decimation(const std::vector<double> &weights, int depth, double allowed) {
-  const int middle = static_cast<int>(weights.size()) / 2;
-  if (depth > kMostBits) return nullptr;
-  double variance = 0;
-  for (int i = 0; i < static_cast<int>(weights.size()); i++) variance += weights[i] * (i - middle) * (i - middle);
+Decimations make_decimations(const std::vector<double> &row, const std::vector<double> &column, int depth,
+                             double allowed) {
+  if (depth > kMostBits) return {};
+  const double variance = std::min(variance_of(row), variance_of(column));
+  const bool same = row == column;
   for (int log_factor = kLargestLogFactor; log_factor >= 1; log_factor--) {
     if (variance < std::ldexp(kLeastRatio * kLeastRatio, 2 * log_factor)) continue;
-    Designer designer(weights, log_factor, depth);
-    // The errors of the weights add up to 0, so they count from the middle of the range; the error includes both axes.
+    Designer x(row, log_factor, depth);
+    std::optional<Designer> other;
+    if (!same) other.emplace(column, log_factor, depth);
+    Designer &y = same ? x : *other;
+    // The errors of the weights add up to 0, so they count from the middle of the range.
     const double largest = std::ldexp(1, depth) - 1;
-    const auto error = [&](double off) {
-      return (off * (1 + off) * largest + std::ldexp(kRoundings * 0.5, -designer.result().fraction)) * 1.001;
+    const auto error = [&](double of_x, double of_y) {
+      return (((of_x + of_y) / 2 + of_x * of_y) * largest + std::ldexp(kRoundings * 0.5, -x.result().fraction)) * 1.001;
     };
-    double off = designer.error();
-    const bool can_help = error(off / kMostGain) <= allowed;
-    for (int i = 0; i < kRefits && can_help && error(off) > allowed; i++) {
-      designer.refit();
-      off = designer.error();
+    double of_x = x.error(), of_y = y.error();
+    const bool can_help = error(of_x / kMostGain, of_y / kMostGain) <= allowed;
+    for (int i = 0; i < kRefits && can_help && error(of_x, of_y) > allowed; i++) {
+      x.refit();
+      if (!same) y.refit();
+      of_x = x.error();
+      of_y = y.error();
     }
-    if (error(off) <= allowed && fits_16_bits(designer.result(), depth))
-      return std::make_shared<Decimation>(designer.result());
+    if (error(of_x, of_y) > allowed || !fit_16_bits(x.result(), y.result(), depth)) continue;
+    const auto of_rows = std::make_shared<const Decimation>(x.result());
+    return {of_rows, same ? of_rows : std::make_shared<const Decimation>(y.result())};
   }
-  return nullptr;
+  return {};
 }
 
 }  // namespace cudaconv

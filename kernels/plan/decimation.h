@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
 // A wide Gaussian by way of a smaller frame, at a cost that does not grow with sigma: reduce, blur, expand. This file
-// describes one axis, in integers; both axes do the same. kernels/README.md says how far results are from exact ones.
+// describes one axis, in integers; both axes do the same, each with its blur. kernels/README.md says how far results
+// are from exact ones.
 #pragma once
 
 #include <array>
@@ -62,8 +63,14 @@ inline CoarseLine expanded_line(const Decimation &decimation, int length) {
   return {-1, ((length - 1) >> decimation.log_factor) + 4};
 }
 
-// The decimation for a symmetric line of weights with sum 1 and samples of `depth` bits: the coarsest whose results,
-// before they are rounded, are within `allowed` codes of exact ones. nullptr: there is none.
-std::shared_ptr<const Decimation> make_decimation(const std::vector<double> &weights, int depth, double allowed);
+// The decimations along rows and down columns, which have the same factor; equal weights have the same one.
+struct Decimations {
+  std::shared_ptr<const Decimation> x, y;
+};
+
+// The decimations for symmetric lines of weights with sum 1 each and samples of `depth` bits: the coarsest whose
+// results, before they are rounded, are within `allowed` codes of exact ones. nullptr: there are none.
+Decimations make_decimations(const std::vector<double> &row, const std::vector<double> &column, int depth,
+                             double allowed);
 
 }  // namespace cudaconv

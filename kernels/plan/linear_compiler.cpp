@@ -238,8 +238,11 @@ class LinearCompiler {
     // The amount of unsharp multiplies the blur's error.
     const double weight = sharpens ? std::max(1.0, std::fabs(s_.amount)) : 1;
     Quantised blur = {0, 0, kErrorAllowed / (sharpens ? 2 * weight : std::max(1.0, std::fabs(gain)))};
-    if (real.width > kLargestDirectBlur && real.row == real.column)
-      pass_.decimation = make_decimation(real.row, depth_, blur.error);
+    if (std::max(real.width, real.height) > kLargestDirectBlur) {
+      Decimations found = make_decimations(real.row, real.column, depth_, blur.error);
+      pass_.decimation = std::move(found.x);
+      pass_.decimation_y = std::move(found.y);
+    }
     if (pass_.decimation)
       apply_divisor(gain, blur);
     else

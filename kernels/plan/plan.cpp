@@ -155,7 +155,10 @@ class Builder {
       case MaskKind::Compass:
         compile_linear(s_, plan_->layout, pass);
         set_keep(pass);
-        if (pass.decimation) pass.radius_x = pass.radius_y = pass.decimation->reach();
+        if (pass.decimation) {
+          pass.radius_x = pass.decimation->reach();
+          pass.radius_y = pass.decimation_y->reach();
+        }
         chain(pass, n, Pass::kInput, Pass::kOutput);
         return;
       case MaskKind::Median: {

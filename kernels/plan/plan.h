@@ -85,7 +85,9 @@ struct Pass {
   bool in_regions = true;
   Norm norm = Norm::L2;                          // Magnitude
   int block_x = 0, block_y = 0;                  // Mosaic: the sides of a block in pixels of the frame
-  std::shared_ptr<const Decimation> decimation;  // Blur
+  std::shared_ptr<const Decimation> decimation;  // Blur: along rows
+  // Blur: down columns. The same as along rows but for the blur of coarse samples.
+  std::shared_ptr<const Decimation> decimation_y;
   int row_bits = 0, sum_bits = 0;                // WeightedMean: bits that sums of a row and of a window take
   // WeightedMean whose sums take more than 63 bits: the factors of mask[0] with more bits, used instead of its own
   // unless empty.

@@ -24,13 +24,13 @@ struct CoarseSize {
   CoarseLine columns, rows;  // lines that results are expanded from
   int64_t reduced_pitch, pitch;
 
-  CoarseSize(const Plan &plan, const Decimation &decimation, size_t part) {
+  CoarseSize(const Plan &plan, const Pass &pass, size_t part) {
     const PlaneLayout &layout = plan.layout.plane[plan.parts[part].plane];
     const Border border = plan.border == Border::Keep ? Border::Replicate : plan.border;
-    x = coarse_line(decimation, border, layout.width);
-    y = coarse_line(decimation, border, plan.parts[part].height);
-    columns = expanded_line(decimation, layout.width);
-    rows = expanded_line(decimation, plan.parts[part].height);
+    x = coarse_line(*pass.decimation, border, layout.width);
+    y = coarse_line(*pass.decimation_y, border, plan.parts[part].height);
+    columns = expanded_line(*pass.decimation, layout.width);
+    rows = expanded_line(*pass.decimation_y, plan.parts[part].height);
     const auto whole = [](int64_t samples) { return (samples + 7) / 8 * 8; };
     reduced_pitch = whole(int64_t{y.count} * layout.channels);
     pitch = whole(int64_t{columns.count} * layout.channels);
@@ -47,7 +47,7 @@ CoarseSpan span_of(const CoarseLine &line, int first, int last) {
 }
 
 // Fills in where the coarse samples are from which the pixels of `bounds` are made. `memory` is the part's.
-void fill_coarse(const Decimation &decimation, const CoarseSize &size, const PixelRect &bounds, int16_t *memory,
+void fill_coarse(const Pass &pass, const CoarseSize &size, const PixelRect &bounds, int16_t *memory,
                  CoarseBuffers &coarse) {
   coarse.reduced = coarse.blurred = memory;
   coarse.rows_blurred = memory + size.first();
@@ -55,14 +55,14 @@ void fill_coarse(const Decimation &decimation, const CoarseSize &size, const Pix
   coarse.pitch = size.pitch;
   if (bounds.empty()) return;
   const auto cells = [&](int begin, int end, int32_t *first, int32_t *count) {
-    *first = (begin >> decimation.log_factor) - 1;
-    *count = ((end - 1) >> decimation.log_factor) + 3 - *first;
+    *first = (begin >> pass.decimation->log_factor) - 1;
+    *count = ((end - 1) >> pass.decimation->log_factor) + 3 - *first;
   };
   cells(bounds.x0, bounds.x1, &coarse.first_column, &coarse.columns);
   cells(bounds.y0, bounds.y1, &coarse.first_row, &coarse.rows);
-  const int radius = decimation.radius();
-  coarse.x = span_of(size.x, coarse.first_column - radius, coarse.first_column + coarse.columns - 1 + radius);
-  coarse.y = span_of(size.y, coarse.first_row - radius, coarse.first_row + coarse.rows - 1 + radius);
+  const int of_x = pass.decimation->radius(), of_y = pass.decimation_y->radius();
+  coarse.x = span_of(size.x, coarse.first_column - of_x, coarse.first_column + coarse.columns - 1 + of_x);
+  coarse.y = span_of(size.y, coarse.first_row - of_y, coarse.first_row + coarse.rows - 1 + of_y);
 }
 
 struct BlurTuning {
@@ -161,11 +161,16 @@ void enqueue_step(const PassRun &run, const char *name, Start start, void (*kern
     step(nullptr);
 }
 
-// Fills in all parameters except those of fill_frame() and the tiles of the results.
+// Fills in the blur of an axis.
+void fill_axis(const Decimation &decimation, BlurParams &p) {
+  p.radius = decimation.radius();
+  std::copy(decimation.blur.begin(), decimation.blur.end(), p.blur);
+}
+
+// Fills in all parameters except those of fill_frame() and the tiles of the results and the blur of an axis.
 void fill_blur(const PassRun &run, BlurParams &p) {
   const Decimation &decimation = *run.pass().decimation;
   p.log_factor = decimation.log_factor;
-  p.radius = decimation.radius();
   p.rows_shift = decimation.reduce_rows_shift();
   p.columns_shift = decimation.reduce_columns_shift();
   p.expand_shift = decimation.expand_shift();
@@ -175,7 +180,6 @@ void fill_blur(const PassRun &run, BlurParams &p) {
     p.reduce_bytes[0][i / 4] |= first << 8 * (i % 4);
     p.reduce_bytes[1][i / 4] |= (weight - first) << 8 * (i % 4);
   }
-  std::copy(decimation.blur.begin(), decimation.blur.end(), p.blur);
   p.offset = decimation.offset;
   p.offset_of_results = decimation.offset << (3 * decimation.log_factor);
   const ChannelLayout &sample = run.plan.layout.plane[0].channel[0];
@@ -185,8 +189,8 @@ void fill_blur(const PassRun &run, BlurParams &p) {
     std::copy(decimation.expand[phase].begin(), decimation.expand[phase].end(), p.expand[phase]);
   auto *memory = static_cast<int16_t *>(run.buffers.scratch);
   for (int i = 0; i < p.parts; i++) {
-    const CoarseSize size(run.plan, decimation, i);
-    fill_coarse(decimation, size, tiled_bounds(p.part[i], p.host[i]), memory, p.coarse[i]);
+    const CoarseSize size(run.plan, run.pass(), i);
+    fill_coarse(run.pass(), size, tiled_bounds(p.part[i], p.host[i]), memory, p.coarse[i]);
     memory += size.all();
   }
 }
@@ -233,15 +237,23 @@ void enqueue_reduce_mma(const PassRun &run, BlurParams &p) {
   enqueue_step(run, "reduce_mma", Start::AfterAll, reduce_by_mma(p.log_factor), blocks, sizeof(ReduceMemory), p);
 }
 
-// Enqueues the blur along rows, then that along columns, in so many blocks.
-template <bool kFine>
-void enqueue_blur(const PassRun &run, unsigned rows, unsigned columns, const BlurParamsOf<kFine> &p) {
+// Enqueues the blur along rows, or the one down columns, in so many blocks.
+template <bool kRows, bool kFine>
+void enqueue_blur(const PassRun &run, unsigned blocks, const BlurParamsOf<kFine> &p) {
   const bool mma = run.kernels.mma;
   const size_t bytes = mma ? 4 * blur_weight_bytes(kFine) * blur_line_words(p.radius) * sizeof(uint32_t) : 0;
-  enqueue_step(run, "blur_rows", later_start(run), mma ? blur_mma_kernel<true, kFine> : blur_rows_kernel<kFine>, rows,
-               bytes, p);
-  enqueue_step(run, "blur_columns", later_start(run), mma ? blur_mma_kernel<false, kFine> : blur_columns_kernel<kFine>,
-               columns, bytes, p);
+  const auto plain = kRows ? blur_rows_kernel<kFine> : blur_columns_kernel<kFine>;
+  enqueue_step(run, kRows ? "blur_rows" : "blur_columns", later_start(run), mma ? blur_mma_kernel<kRows, kFine> : plain,
+               blocks, bytes, p);
+}
+
+template <bool kRows>
+void enqueue_blur(const PassRun &run, unsigned blocks, const Decimation &decimation, BlurParams &p) {
+  fill_axis(decimation, p);
+  if (decimation.fine.empty()) return enqueue_blur<kRows, false>(run, blocks, p);
+  FineBlurParams with_fine = {p, {}};
+  std::copy(decimation.fine.begin(), decimation.fine.end(), with_fine.fine);
+  enqueue_blur<kRows, true>(run, blocks, with_fine);
 }
 
 // Enqueues the steps from reduced to blurred coarse samples.
@@ -254,11 +266,8 @@ void enqueue_coarse(const PassRun &run, BlurParams &p) {
   const unsigned columns = count_tiles(p, 2, [&](const CoarseBuffers &coarse, const PartParams &part) {
     return Tiles{share(coarse.columns * part.channels, samples), share(coarse.rows, along)};
   });
-  const std::vector<int32_t> &fine = run.pass().decimation->fine;
-  if (fine.empty()) return enqueue_blur<false>(run, rows, columns, p);
-  FineBlurParams with_fine = {p, {}};
-  std::copy(fine.begin(), fine.end(), with_fine.fine);
-  enqueue_blur<true>(run, rows, columns, with_fine);
+  enqueue_blur<true>(run, rows, *run.pass().decimation, p);
+  enqueue_blur<false>(run, columns, *run.pass().decimation_y, p);
 }
 
 }  // namespace
@@ -266,7 +275,7 @@ void enqueue_coarse(const PassRun &run, BlurParams &p) {
 size_t coarse_bytes(const Plan &plan, const Pass &pass) {
   if (!pass.decimation) return 0;
   int64_t samples = 0;
-  for (size_t i = 0; i < plan.parts.size(); i++) samples += CoarseSize(plan, *pass.decimation, i).all();
+  for (size_t i = 0; i < plan.parts.size(); i++) samples += CoarseSize(plan, pass, i).all();
   return static_cast<size_t>(samples) * sizeof(int16_t);
 }
 
