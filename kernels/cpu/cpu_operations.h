@@ -39,12 +39,18 @@ class MaskSum {
         mask_(mask),
         start_(start),
         width_(context.pass().width()),
-        height_(context.pass().height()) {
+        height_(context.pass().height()),
+        repeated_(height_) {
     if (mask.separable()) rows_ = Ring<Row>(context.scratch, context.samples, height_);
   }
 
   void enter(int y) {
     if (!mask_.separable()) return;
+    const int same = repeated_.put(context_.job, y);
+    if (same >= 0) {
+      std::copy_n(rows_[same], context_.blocks(), rows_[y]);
+      return;
+    }
     std::vector<Tap<T>> &taps = taps_of(T{});
     const T *row = context_.window[y];
     for (int i = 0; i < width_; i++) add(taps, row + i * context_.channels, mask_.row[i]);
@@ -95,6 +101,7 @@ class MaskSum {
   const IntegerMask &mask_;
   const Total start_;
   const int width_, height_;
+  RepeatedRows repeated_;
   Ring<Row> rows_;
   std::vector<Tap<T>> sample_taps_;
   std::vector<Tap<Row>> row_taps_;
@@ -125,12 +132,18 @@ class DoubleSum {
         mask_(mask),
         start_(static_cast<double>(start)),
         length_(context.blocks() + (context.pass().width() - 1) * context.channels),
+        repeated_(context.pass().height()),
         rows_(context.scratch, context.samples, context.pass().height()),
         samples_(context.scratch.template take<double>(whole_blocks(length_))),
         total_(context.scratch.template take<double>(context.blocks())) {}
 
   void enter(int y) {
     const VectorLoops &loops = context_.loops();
+    const int same = repeated_.put(context_.job, y);
+    if (same >= 0) {
+      std::copy_n(rows_[same], context_.blocks(), rows_[y]);
+      return;
+    }
     loops.convert(context_.window[y], samples_, length_);
     taps_.clear();
     for (int i = 0; i < context_.pass().width(); i++)
@@ -153,6 +166,7 @@ class DoubleSum {
   const IntegerMask &mask_;
   const double start_;
   const int length_;
+  RepeatedRows repeated_;
   Ring<double> rows_;
   double *samples_, *total_;
   std::vector<Tap<double>> taps_;

@@ -132,6 +132,35 @@ class Ring {
   V *rows_ = nullptr;
 };
 
+// Which row of its part each row of a ring holds. Rows beyond an edge repeat rows of the part: what has been computed
+// from one of them is copied, so that a mask larger than the frame costs no more than the frame's rows do.
+class RepeatedRows {
+ public:
+  explicit RepeatedRows(int height) : held_(height, kNone) {}
+
+  // Notes that row y is put into the ring. Returns a row of the ring that holds the same, or kNone.
+  int put(const Job &job, int y) {
+    const int source = border_index(job.plan->border, y, job.part.height);
+    const auto found = std::find(held_.begin(), held_.end(), source);
+    const int row = found == held_.end() ? kNone : static_cast<int>(found - held_.begin());
+    held_[index(y)] = source;
+    return row;
+  }
+
+  // Row y of the ring no longer holds anything.
+  void lose(int y) { held_[index(y)] = kNone; }
+
+  static constexpr int kNone = -2;  // -1 is a row of border values
+
+ private:
+  int index(int y) const {
+    const auto height = static_cast<int>(held_.size());
+    return (y % height + height) % height;
+  }
+
+  std::vector<int> held_;
+};
+
 // The rows of the source around a tile, unpacked and extended by radius_x pixels on both sides. Rows enter in rising
 // order; the last `rows` of them are kept.
 template <typename T>

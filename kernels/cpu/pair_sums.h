@@ -80,9 +80,14 @@ class PairSum {
   }
 
   PairSum(const RowContext<T> &context, const IntegerMask &mask, int32_t start)
-      : context_(context), mask_(mask), start_(static_cast<uint32_t>(start)), width_(context.pass().width()) {
+      : context_(context),
+        mask_(mask),
+        start_(static_cast<uint32_t>(start)),
+        width_(context.pass().width()),
+        repeated_(context.pass().height() + 1),
+        rows_(context.scratch, context.samples, (context.pass().height() + 1) / 2),
+        sums_(context.scratch.template take<uint16_t>(context.blocks())) {
     const int height = context.pass().height();
-    rows_ = Ring<int32_t>(context.scratch, context.samples, (height + 1) / 2);
     const auto factor = [&](int j) { return j >= 0 && j < height ? mask.column[j] : 0; };
     for (int odd : {0, 1})
       for (int j = -odd; j < height; j += 2) column_[odd].add((j + odd) / 2, 0, {factor(j)}, {factor(j + 1)});
@@ -94,8 +99,6 @@ class PairSum {
       for (int i = 0; i < width_; i += 2)
         row_.add(0, i * context.channels, {mask.row[i]}, {i + 1 < width_ ? mask.row[i + 1] : 0});
       row_start_ += times(pair_zero(T{}), mask.row);
-    } else {
-      sums_ = context.scratch.template take<uint16_t>(context.blocks());
     }
   }
 
@@ -104,7 +107,14 @@ class PairSum {
     const VectorLoops &loops = context_.loops();
     const int channels = context_.channels;
     const bool second = y & 1;
-    if (mask_.row_shift) {
+    const int same = repeated_.put(context_.job, y);
+    if (!second) repeated_.lose(y + 1);  // put_half() clears the second half
+    if (same >= 0) {
+      const int32_t *const pairs = rows_[same >> 1];
+      const int shift = same & 1 ? 16 : 0;
+      for (int i = 0; i < context_.blocks(); i++) sums_[i] = static_cast<uint16_t>(pairs[i] >> shift);
+      loops.put_half(sums_, second, rows_[y >> 1], context_.blocks());
+    } else if (mask_.row_shift) {
       loops.pair(row, channels, pairs_, context_.blocks() + (width_ - 1) * channels);
       row_.sum([&](int) { return pairs_; },
                [&](const PairTap<1> *taps, int high, int count) {
@@ -145,9 +155,10 @@ class PairSum {
   const IntegerMask &mask_;
   uint32_t start_, row_start_ = 0;
   const int width_;
+  RepeatedRows repeated_;
   Ring<int32_t> rows_;
+  uint16_t *const sums_;          // sums of a row
   int32_t *pairs_ = nullptr;      // pairs of a row's samples
-  uint16_t *sums_ = nullptr;      // sums of a row
   PairTerms<1> row_, column_[2];  // column_[1]: for windows that begin at an odd row
   std::vector<Tap<T>> taps_;
 };

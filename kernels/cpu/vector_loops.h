@@ -355,7 +355,7 @@ inline uint16_t swapped(uint16_t v) {
   return static_cast<uint16_t>(v << 8 | v >> 8);
 }
 
-class Loops final : public VectorLoops {
+class Loops : public VectorLoops {
  public:
   const char *level() const override { return CUDACONV_LEVEL; }
 

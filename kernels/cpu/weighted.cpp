@@ -130,6 +130,7 @@ class WeightedRowsOf : public WeightedRows<T> {
     const int height = job.pass->height();
     for (Rows &rows : rows_) {
       rows.made.assign(height, INT_MIN);
+      rows.repeated = RepeatedRows(height);
       if (mask_.separable())
         rows.sums = Ring<Sum>(scratch, tile.width() * slots_, height);
       else
@@ -176,6 +177,7 @@ class WeightedRowsOf : public WeightedRows<T> {
     Ring<Sum> sums;          // row sums
     Ring<Product> products;  // products, for a mask that is not the product of a row and a column
     std::vector<int> made;   // which row each row of the ring holds
+    RepeatedRows repeated{0};
   };
 
   // Computes what rows_[weighted] keeps of row y, unless it is there already.
@@ -185,6 +187,11 @@ class WeightedRowsOf : public WeightedRows<T> {
     int &made = rows.made[(y % height + height) % height];
     if (made == y) return;
     made = y;
+    const int same = mask_.separable() ? rows.repeated.put(job_, y) : RepeatedRows::kNone;
+    if (same >= 0) {
+      std::copy_n(rows.sums[same], length_, rows.sums[y]);
+      return;
+    }
     Product *const product = mask_.separable() ? product_ : rows.products[y];
     multiply(y, weighted, product);
     const int n = columns_ * slots_;

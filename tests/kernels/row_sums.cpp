@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// How many rows the CPU backend sums: those of the frame, each once, however far the mask reaches beyond it.
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdio>
+#include <string>
+#include <utility>
+
+#include "cpu/cpu_operations.h"
+#include "cpu/vector.h"
+#include "cpu/vector_levels.h"
+#include "formats.h"
+#include "guarded_frame.h"
+
+#define CUDACONV_LEVEL "counting"
+#define CUDACONV_VECTOR 16
+#include "cpu/vector_loops.h"
+
+namespace cudaconv::test {
+
+namespace {
+
+int failures = 0;
+
+// Counts sums of as many taps as the mask has columns, which are those of rows: the mask has another number of rows.
+class CountingLoops : public Loops {
+ public:
+  explicit CountingLoops(int columns) : columns_(columns) {}
+  int rows() const { return rows_; }
+
+  void sum(const Tap<uint8_t> *taps, int count, uint16_t start, uint16_t *out, int n) const override {
+    note(count);
+    Loops::sum(taps, count, start, out, n);
+  }
+  void sum(const Tap<uint8_t> *taps, int count, int64_t start, int64_t *out, int n) const override {
+    note(count);
+    Loops::sum(taps, count, start, out, n);
+  }
+  void sum(const Tap<double> *taps, int count, double start, double *out, int n) const override {
+    note(count);
+    Loops::sum(taps, count, start, out, n);
+  }
+
+ private:
+  void note(int count) const { rows_ += count == columns_; }
+
+  const int columns_;
+  mutable int rows_ = 0;
+};
+
+// A box of 1 in each direction, as a linear mask that is not summed by a running sum.
+constexpr int kColumns = 21, kRows = 61;
+
+Pass mask_pass() {
+  Pass pass;
+  pass.radius_x = kColumns / 2;
+  pass.radius_y = kRows / 2;
+  pass.mask[0].row.assign(kColumns, 1);
+  pass.mask[0].column.assign(kRows, 1);
+  return pass;
+}
+
+template <typename Sum>
+void check(const char *name, Border border, int height) {
+  FilterSettings settings;
+  settings.border = border;
+  const FrameLayout layout = format_named("GRAY8").layout(50, height);
+  const auto plan = make_plan(settings, layout);
+  GuardedFrame frame(layout, {0, 0, 1, 0});
+  Random random(1);
+  frame.fill(random);
+  const Pass pass = mask_pass();
+  const CountingLoops loops(kColumns);
+  const Cancellation cancellation(nullptr);
+  const PlaneView view = frame.view().plane[0];
+  const Job job = {&loops, &cancellation, plan.get(), &pass,   plan->parts[0], &plan->layout.plane[0], view, view,
+                   view,   view,          view,       nullptr, nullptr};
+  const JobTile tile = {0, 50, 0, height};
+  Scratch scratch;
+  RowWindow<uint8_t> window(job, tile, scratch, kRows + 1);
+  const RowContext<uint8_t> context = {job, window, scratch, 1, 50, 0};
+  Sum sum(context, pass.mask[0], 0);
+  std::vector<typename Sum::Total> total(static_cast<size_t>(context.blocks()));
+  bool right = true;
+  for (int y = -pass.radius_y; y < height + pass.radius_y; y++) {
+    window.enter(y);
+    sum.enter(y);
+    const int result = y - pass.radius_y;
+    if (result < 0) continue;
+    sum.filter(result, total.data());
+    // By the samples of a window's rows and columns, one by one.
+    int64_t want = 0;
+    for (int j = -pass.radius_y; j <= pass.radius_y; j++)
+      for (int i = -pass.radius_x; i <= pass.radius_x; i++) {
+        const int row = border_index(border, result + j, height), column = border_index(border, 25 + i, 50);
+        if (row >= 0 && column >= 0) want += view.data[row * view.pitch + column];
+      }
+    right &= static_cast<int64_t>(total[25]) == want;
+  }
+  const int most = height + (border == Border::Constant);  // and the row of border values
+  if (right && loops.rows() == most) return;
+  failures++;
+  std::printf("FAILED %s, border=%s, %d rows: %d were summed, should be %d; sums are %s\n", name, border_nick(border),
+              height, loops.rows(), most, right ? "right" : "wrong");
+}
+
+void test_rows_that_repeat() {
+  for (const Border border : {Border::Replicate, Border::Reflect, Border::Reflect101, Border::Wrap, Border::Constant})
+    for (const int height : {1, 2, 5, 30, 60}) {
+      check<MaskSum<uint8_t, Lanes<int64_t, int64_t>>>("MaskSum", border, height);
+      check<DoubleSum<uint8_t>>("DoubleSum", border, height);
+      check<PairSum<uint8_t>>("PairSum", border, height);
+    }
+}
+
+}  // namespace
+
+int row_sums() {
+  test_rows_that_repeat();
+  std::printf("%d failed\n", failures);
+  return failures ? 1 : 0;
+}
+
+}  // namespace cudaconv::test
+
+int main() {
+  return cudaconv::test::row_sums();
+}
