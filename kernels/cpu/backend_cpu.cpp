@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <utility>
@@ -329,8 +330,11 @@ class CpuBackend : public Backend {
   // Filters a frame in place, in `dst`: results go to a separate frame until all those of a stage are complete.
   void filter_regions(const std::vector<PlannedRegions> &planned, const FrameView &src, const FrameView &dst,
                       const Cancellation &cancellation) {
-    std::vector<RegionWork> work;
-    for (const PlannedRegions &p : planned) work.emplace_back(*p.plan, p.regions, cancellation);
+    // A pixel in regions of several strengths is filtered once, by the last one.
+    std::deque<RegionWork> work;
+    std::vector<CoveredRows> covered;
+    for (size_t i = planned.size(); i-- > 0;)
+      work.emplace_front(*planned[i].plan, planned[i].regions, cancellation, planned.size() > 1 ? &covered : nullptr);
     cancellation.check();
     const Plan &first = *planned[0].plan;
     if (src.plane[0].data != dst.plane[0].data) copy_frame(first, src, dst, cancellation);

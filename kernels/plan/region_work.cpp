@@ -2,6 +2,7 @@
 #include "plan/region_work.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "plan/weighted.h"
 
@@ -18,12 +19,21 @@ std::vector<Stage> stages_of(const Plan &plan) {
   return stages;
 }
 
-RegionWork::RegionWork(const Plan &plan, const Regions &regions, const Cancellation &cancellation) : plan_(plan) {
+RegionWork::RegionWork(const Plan &plan, const Regions &regions, const Cancellation &cancellation,
+                       std::vector<CoveredRows> *covered)
+    : plan_(plan) {
   for (const Plan::Part &part : plan.parts) {
     rows_.emplace_back(regions, plan, part, cancellation);
     const int width = plan.layout.plane[part.plane].width;
-    selected_.push_back(cancellation.requested() ? std::make_shared<const Area>(width, part.height)
-                                                 : std::make_shared<const Area>(rows_.back(), width, part.height));
+    selected_.push_back(cancellation.requested() || covered
+                            ? std::make_shared<const Area>(width, part.height)
+                            : std::make_shared<const Area>(rows_.back(), width, part.height));
+  }
+  for (size_t i = 0; covered && i < plan.parts.size() && !cancellation.requested(); i++) {
+    if (covered->size() == i) covered->emplace_back(plan.parts[i].height);
+    auto uncovered = std::make_shared<Area>(*selected_[i]);
+    (*covered)[i].add(rows_[i], uncovered.get());
+    selected_[i] = std::move(uncovered);
   }
   if (plan.passes[0].op == Op::Mosaic && !cancellation.requested()) mosaic_ = mosaic_parts(regions, plan);
   computed_.resize(plan.passes.size());

@@ -10,6 +10,7 @@
 
 #include "cancellation.h"
 #include "plan/area.h"
+#include "plan/covered_rows.h"
 #include "plan/mosaic.h"
 #include "plan/plan.h"
 #include "plan/region_rows.h"
@@ -25,8 +26,10 @@ std::vector<Stage> stages_of(const Plan &plan);
 
 class RegionWork {
  public:
-  // The work is left unfinished if `cancellation` says that submit() is to give up.
-  RegionWork(const Plan &plan, const Regions &regions, const Cancellation &cancellation);
+  // The work is left unfinished if `cancellation` says that submit() is to give up. `covered`: by part, the pixels of
+  // regions later in a list, which win; the work leaves them out, and adds its own. Empty for the last regions.
+  RegionWork(const Plan &plan, const Regions &regions, const Cancellation &cancellation,
+             std::vector<CoveredRows> *covered = nullptr);
 
   bool empty() const;  // whether no pixel lies in regions
   const RegionRows &rows(size_t part) const { return rows_[part]; }
@@ -44,7 +47,7 @@ class RegionWork {
   const Plan &plan_;
   std::vector<RegionRows> rows_;
   std::vector<MosaicPart> mosaic_;
-  std::vector<std::shared_ptr<const Area>> selected_;               // by part: the pixels in regions
+  std::vector<std::shared_ptr<const Area>> selected_;               // by part: the pixels in regions, not covered
   std::vector<std::vector<std::shared_ptr<const Area>>> computed_;  // by pass and part
 };
 

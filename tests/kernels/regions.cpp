@@ -11,6 +11,7 @@
 #include "backend.h"
 #include "formats.h"
 #include "guarded_frame.h"
+#include "plan/region_work.h"
 #include "reference.h"
 
 namespace cudaconv::test {
@@ -68,6 +69,41 @@ reference::Frame filter_groups(const std::vector<FilterSettings> &settings, cons
     frame = next;
   }
   return frame;
+}
+
+// Each pixel is filtered once, though it may lie in regions of several strengths: by the last of them. Rectangles begin
+// and end at cells of areas, so that areas hold them exactly.
+void test_pixels_are_filtered_once() {
+  Random random(8);
+  const auto cells = [&](int from, int to) { return Area::kCell * within(random, from, to); };
+  for (const char *name : {"GRAY8", "I420", "RGBA"}) {
+    const FrameLayout layout = format_named(name).layout(1024, 512);
+    FilterSettings settings;
+    settings.chroma = Chroma::Filter;
+    const auto plan = make_plan(settings, layout);
+    std::vector<Regions> strengths(12);
+    Regions all;
+    all.active = true;
+    for (Regions &regions : strengths) {
+      regions.active = true;
+      for (int i = 0; i < 10; i++)
+        regions.region.push_back({2 * cells(-1, 14), 2 * cells(-1, 7), 2 * cells(0, 6), 2 * cells(0, 4)});
+      all.region.insert(all.region.end(), regions.region.begin(), regions.region.end());
+    }
+    const auto pixels = [&](const RegionWork &work) {
+      int64_t sum = 0;
+      for (size_t part = 0; part < plan->parts.size(); part++)
+        for (const PixelRect &r : work.selected(part).rectangles()) sum += r.pixels();
+      return sum;
+    };
+    const Cancellation never(nullptr);
+    std::vector<CoveredRows> covered;
+    int64_t filtered = 0;
+    for (size_t i = strengths.size(); i-- > 0;) filtered += pixels(RegionWork(*plan, strengths[i], never, &covered));
+    const int64_t want = pixels(RegionWork(*plan, all, never));
+    expect(filtered == want, std::string(name) + ": " + std::to_string(filtered) + " pixels are filtered, of " +
+                                 std::to_string(want) + " in regions");
+  }
 }
 
 // Several plans of one mask in different sizes, sometimes more than a backend puts in place at once, with regions that
@@ -377,6 +413,7 @@ int run() {
   const auto one_thread = [](int n, const std::function<void(int)> &body) {
     for (int i = 0; i < n; i++) body(i);
   };
+  test_pixels_are_filtered_once();
   test(*make_cpu_backend(one_thread, 1), 640, 360);
   test_groups(*make_cpu_backend(one_thread, 4));
   std::string why;

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include <algorithm>
+#include <climits>
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+#include "plan/area.h"
+
+namespace cudaconv {
+
+// The pixels of a part that lie in regions later in a list, which win where regions overlap.
+class CoveredRows {
+ public:
+  explicit CoveredRows(int height) : rows_(height) {}
+
+  // Adds the pixels of `rows` (RegionRows), and those that were not covered before to `uncovered` as well.
+  template <typename Rows>
+  void add(const Rows &rows, Area *uncovered) {
+    for (int y = 0; y < static_cast<int>(rows_.size()); y++) {
+      std::vector<Run> all;
+      const auto row = rows.row(y);
+      Line<Run> before{rows_[y], 0, rows_[y].size()};
+      Line added{rows.runs(), row.begin, row.end};
+      for (int x = 0, from = 0; (x = std::min(before.next(), added.next())) != INT_MAX; from = x) {
+        if (added.inside && !before.inside) uncovered->add({from, y, x, y + 1});
+        const bool was_inside = before.inside || added.inside;
+        before.pass(x);
+        added.pass(x);
+        if ((before.inside || added.inside) == was_inside) continue;
+        if (!was_inside) all.push_back({x, x});
+        all.back().end = x;
+      }
+      rows_[y] = std::move(all);
+    }
+  }
+
+ private:
+  struct Run {
+    int begin, end;
+  };
+  // Goes along runs, from each end of one to the next.
+  template <typename AnyRun>
+  struct Line {
+    const std::vector<AnyRun> &runs;
+    size_t at, end;
+    bool inside = false;
+
+    int next() const { return at == end ? INT_MAX : static_cast<int>(inside ? runs[at].end : runs[at].begin); }
+    void pass(int x) {
+      if (next() != x) return;
+      at += inside;
+      inside = !inside;
+    }
+  };
+  template <typename AnyRun>
+  Line(const std::vector<AnyRun> &, size_t, size_t) -> Line<AnyRun>;
+
+  std::vector<std::vector<Run>> rows_;  // disjoint runs in rising order
+};
+
+}  // namespace cudaconv
