@@ -292,7 +292,7 @@ GstFlowReturn Flight::begin(Frame &frame) {
     while (frame.context) {
       try {
         frame.submit(stopped_);
-        count(*frame.context->engine);
+        count(*frame.context->engine, frame.views.size());
         return GST_FLOW_OK;
       } catch (const Error &e) {
         frame.unmap();
@@ -327,11 +327,11 @@ GstFlowReturn Flight::finish(Frame &frame) {
     for (;;) {
       Engine &engine = *frame.context->engine;
       try {
-        engine.backend->retire(frame.ticket);
+        frame.retire();
         const bool on_device = frame.out_map && frame.out_map->view().on_device;
         frame.unmap();
         if (on_device) engine.device->mark_complete(frame.out.get());
-        count(engine);
+        count(engine, frame.views.size());
         return GST_FLOW_OK;
       } catch (const Error &e) {
         frame.unmap();
@@ -352,16 +352,16 @@ GstFlowReturn Flight::finish(Frame &frame) {
 // Waits until the device no longer uses a frame that is to be dropped.
 void Flight::abandon(Frame &frame) {
   try {
-    frame.context->engine->backend->retire(frame.ticket);
-    count(*frame.context->engine);
+    frame.retire();
+    count(*frame.context->engine, frame.views.size());
   } catch (const std::exception &e) {
     GST_DEBUG_OBJECT(trans_, "of a frame that is dropped: %s", e.what());
   }
   frame.unmap();
 }
 
-// Adds what the engine has done since the last call to the element's statistics.
-void Flight::count(Engine &engine) {
+// Adds what the engine has done since the last call to the element's statistics. `views`: of each frame.
+void Flight::count(Engine &engine, size_t views) {
   std::lock_guard<std::mutex> guard(lock_);
   const BackendStats now = engine.backend->stats();
   if (g_strcmp0(now.kernels, totals_.kernels) != 0)
@@ -370,13 +370,15 @@ void Flight::count(Engine &engine) {
     GST_CAT_LOG_OBJECT(gst_cuda_conv_performance, trans_,
                        "%" G_GUINT64_FORMAT " bytes are copied by the CPU too, since their memory is pageable",
                        static_cast<guint64>(now.bytes_staged - engine.counted.bytes_staged));
-  totals_.frames += now.frames - engine.counted.frames;
+  const guint64 filtered = now.frames - engine.counted.frames;
+  totals_.frames += filtered / views;
   totals_.device_ns += now.device_ns - engine.counted.device_ns;
   totals_.bytes_uploaded += now.bytes_uploaded - engine.counted.bytes_uploaded;
   totals_.bytes_downloaded += now.bytes_downloaded - engine.counted.bytes_downloaded;
   totals_.bytes_staged += now.bytes_staged - engine.counted.bytes_staged;
   totals_.kernels = now.kernels;
   engine.counted = now;
+  engine.counted.frames -= filtered % views;  // counts with the other views
 }
 
 BackendStats Flight::totals() const {

@@ -91,7 +91,7 @@ class Flight {
   void set_flow(GstFlowReturn flow);
   GstFlowReturn take_flow();
   GstFlowReturn push_now(Ref<GstBuffer> buffer);
-  void count(Engine &engine);
+  void count(Engine &engine, size_t views);
   void set_pool_flushing(bool flushing);
 
   GstBaseTransform *const trans_;

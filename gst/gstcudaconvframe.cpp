@@ -80,6 +80,26 @@ std::string shortage(GstBuffer *buffer, const GstVideoInfo &info, const FrameLay
   return {};
 }
 
+// Bytes from one pixel to the next, and how many pixels of the frame that is, as log2: of the plane's component that is
+// subsampled most.
+struct PixelStep {
+  gsize bytes = 0;
+  guint sub_x = 0, sub_y = 0;
+};
+
+PixelStep step_of(const GstVideoFormatInfo *finfo, guint plane) {
+  PixelStep step;
+  for (guint c = 0; c < GST_VIDEO_FORMAT_INFO_N_COMPONENTS(finfo); c++) {
+    if (GST_VIDEO_FORMAT_INFO_PLANE(finfo, c) != plane ||
+        (step.bytes && GST_VIDEO_FORMAT_INFO_W_SUB(finfo, c) <= step.sub_x))
+      continue;
+    step.bytes = GST_VIDEO_FORMAT_INFO_PSTRIDE(finfo, c);
+    step.sub_x = GST_VIDEO_FORMAT_INFO_W_SUB(finfo, c);
+    step.sub_y = GST_VIDEO_FORMAT_INFO_H_SUB(finfo, c);
+  }
+  return step;
+}
+
 }  // namespace
 
 MappedFrame::Place MappedFrame::find(GstBuffer *buffer, const GstVideoInfo &info, const FrameLayout &layout,
@@ -135,19 +155,19 @@ void MappedFrame::map(GstBuffer *buffer, const GstVideoInfo &info, bool whole, G
                         " pieces of memory could not be mapped as a frame of " + text_of(info));
 }
 
+FrameView MappedFrame::view_from(int x, int y) const {
+  FrameView view = view_;
+  for (guint i = 0; i < GST_VIDEO_FRAME_N_PLANES(&frame_); i++) {
+    const PixelStep step = step_of(frame_.info.finfo, i);
+    view.plane[i].data += gssize{y >> step.sub_y} * view.plane[i].pitch + (x >> step.sub_x) * step.bytes;
+  }
+  return view;
+}
+
 // Sets where plane `i` of the view begins: at the sample for the pixel at `origin`, which may be subsampled. In packed
 // formats with subsampled chroma that is the start of the pixel's macropixel.
 void MappedFrame::place_plane(guint i, const GstVideoInfo &info, bool interlaced, Origin origin) {
-  const GstVideoFormatInfo *finfo = info.finfo;
-  gsize step = 0;
-  guint sub_x = 0, sub_y = 0;
-  for (guint c = 0; c < GST_VIDEO_FORMAT_INFO_N_COMPONENTS(finfo); c++) {
-    if (GST_VIDEO_FORMAT_INFO_PLANE(finfo, c) != i || (step && GST_VIDEO_FORMAT_INFO_W_SUB(finfo, c) <= sub_x))
-      continue;
-    step = GST_VIDEO_FORMAT_INFO_PSTRIDE(finfo, c);
-    sub_x = GST_VIDEO_FORMAT_INFO_W_SUB(finfo, c);
-    sub_y = GST_VIDEO_FORMAT_INFO_H_SUB(finfo, c);
-  }
+  const auto [step, sub_x, sub_y] = step_of(info.finfo, i);
   const gint stride = GST_VIDEO_FRAME_PLANE_STRIDE(&frame_, i);
   gssize row = origin.y >> sub_y;
   // The rows of fields alternate. An even line begins with the row of its field. After an odd line, which is in the

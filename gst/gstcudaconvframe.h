@@ -58,6 +58,9 @@ class MappedFrame {
   MappedFrame &operator=(const MappedFrame &) = delete;
 
   const FrameView &view() const { return view_; }
+  // The view from pixel x, y of the frame on, which begins a pixel of every plane and, in subsampled planes, of the
+  // same field.
+  FrameView view_from(int x, int y) const;
 
  private:
   void map(GstBuffer *buffer, const GstVideoInfo &info, bool whole, GstMapFlags flags);

@@ -129,7 +129,7 @@ GstFlowReturn Path::add_buffers(Ref<GstBuffer> in, Frame *frame) {
   frame->out.reset(out);
   const GstVideoInfo &info = frame->context->info;
   if (splits_macropixel(in.get(), info)) {
-    const FrameLayout &layout = frame->context->plan_for(in.get())->layout;
+    const FrameLayout &layout = frame->context->kind_of(in.get()).layout;
     in = copy_rectangle(in.get(), info, layout);
     frame->place = MappedFrame::find(in.get(), info, layout, GST_MAP_READ);
   }
@@ -157,8 +157,8 @@ GstFlowReturn Path::filter(Ref<GstBuffer> in) {
   if ((gst_base_transform_is_passthrough(trans_) && context_->passthrough()) || empty_gap) return pass(std::move(in));
   auto frame = std::make_unique<Frame>();
   frame->context = context_;
-  frame->place = MappedFrame::find(in.get(), context_->info, context_->plan_for(in.get())->layout, GST_MAP_READ);
-  frame->planned = session_.plan_regions(*context_, in.get(), regions_);
+  frame->place = MappedFrame::find(in.get(), context_->info, context_->kind_of(in.get()).layout, GST_MAP_READ);
+  frame->views = session_.plan_regions(*context_, in.get(), regions_);
   const GstFlowReturn flow = add_buffers(std::move(in), frame.get());
   if (flow != GST_FLOW_OK) return flow;
   if (flight_.take_lost()) GST_BUFFER_FLAG_SET(frame->out.get(), GST_BUFFER_FLAG_DISCONT);

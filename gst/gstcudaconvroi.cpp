@@ -102,4 +102,14 @@ RoiSelection RoiSelector::select(const RoiList &found, GstBuffer *buffer, const 
   return selection;
 }
 
+void move_regions(Regions *regions, int dx, int dy) {
+  const auto move = [regions, dx, dy](Region *r) {
+    const auto within = [](gint64 v) { return static_cast<int>(std::clamp<gint64>(v, G_MININT, G_MAXINT)); };
+    r->x = within(gint64{r->x} + dx);
+    r->y = within(gint64{r->y} + gint64{dy} * regions->row_step);
+  };
+  for (Region &r : regions->region) move(&r);
+  for (RegionMask &m : regions->mask) move(&m.box);
+}
+
 }  // namespace cudaconv::gst

@@ -65,4 +65,7 @@ class RoiSelector {
   std::vector<std::string> types_;  // empty: any
 };
 
+// Moves what the regions select by dx, dy pixels of the buffer.
+void move_regions(Regions *regions, int dx, int dy);
+
 }  // namespace cudaconv::gst

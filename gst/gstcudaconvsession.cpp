@@ -164,10 +164,11 @@ void Session::install(std::shared_ptr<const StreamContext> context, guint serial
   complain_of_unused(context->settings);
   const std::string outside = context->roi.complaint(context->info);
   if (!outside.empty()) complain_once(outside, outside);
-  for (const auto &plan : {context->progressive, context->interlaced})
-    if (plan)
-      GST_DEBUG_OBJECT(element_, "%s, %s frames: %s", context->engine->backend->name(),
-                       plan == context->progressive ? "progressive" : "interlaced", describe(*plan).c_str());
+  for (const bool interlaced : {false, true})
+    for (const FrameKind &kind : context->kinds[interlaced])
+      for (const View &view : kind.views)
+        GST_DEBUG_OBJECT(element_, "%s, %s frames, view at %d,%d: %s", context->engine->backend->name(),
+                         interlaced ? "interlaced" : "progressive", view.x, view.y, describe(*view.plan).c_str());
   tried_serial_ = serial;
   std::lock_guard<std::mutex> guard(lock_);
   context_.swap(context);
@@ -318,9 +319,8 @@ void Session::look_at_event(GstEvent *event, const GstSegment &current) {
   if (ends) held_.clear();
 }
 
-std::vector<PlannedRegions> Session::plan_regions(const StreamContext &context, GstBuffer *buffer,
-                                                  const RoiList &found) {
-  std::vector<PlannedRegions> planned = context.plan_regions(buffer, found);
+std::vector<PlannedView> Session::plan_regions(const StreamContext &context, GstBuffer *buffer, const RoiList &found) {
+  std::vector<PlannedView> planned = context.plan_regions(buffer, found);
   if (context.strength && !context.strength->complaint().empty())
     complain_once(context.strength->complaint(), context.strength->complaint());
   return planned;
@@ -363,7 +363,7 @@ int Session::device_in_use() const {
 
 guint Session::most_in_flight() const {
   std::lock_guard<std::mutex> guard(lock_);
-  if (!context_ || !context_->engine->cuda()) return 1;
+  if (!context_ || !context_->engine->cuda() || context_->has_stereo()) return 1;
   return frames_in_flight_ ? frames_in_flight_ : kFramesThatPay;
 }
 

@@ -53,7 +53,7 @@ class Session {
   // Notes a frame whose regions could not be read: for the time of roi-hold, frames are then filtered whole.
   void miss_regions(GstBuffer *buffer, const GstSegment &segment) noexcept;
   // The plans and regions for a frame, where the regions `found` are in force. Throws Error.
-  std::vector<PlannedRegions> plan_regions(const StreamContext &context, GstBuffer *buffer, const RoiList &found);
+  std::vector<PlannedView> plan_regions(const StreamContext &context, GstBuffer *buffer, const RoiList &found);
   // To be called for each event of the sink pad, before it is handled. Forgets all held regions on FLUSH_STOP, and on a
   // SEGMENT that differs from `current`.
   void look_at_event(GstEvent *event, const GstSegment &current);

@@ -2,6 +2,7 @@
 #include "gstcudaconvstream.h"
 
 #include <algorithm>
+#include <exception>
 #include <utility>
 
 #include "gstcudaconvformat.h"
@@ -35,6 +36,32 @@ std::shared_ptr<Engine> make_cuda_engine(std::shared_ptr<Device> device) {
   return std::make_shared<Engine>(Engine{std::move(device), std::move(backend), {}});
 }
 
+namespace {
+
+bool is_packed_stereo(const GstVideoInfo &info) {
+  const GstVideoMultiviewMode mode = GST_VIDEO_INFO_MULTIVIEW_MODE(&info);
+  return mode == GST_VIDEO_MULTIVIEW_MODE_SIDE_BY_SIDE || mode == GST_VIDEO_MULTIVIEW_MODE_TOP_BOTTOM;
+}
+
+// The pictures of a frame; with `packed` the two views of stereo, unless the frame is too small for two. The seam lies
+// in the middle, or before it where the middle would cut through a pixel of subsampled planes.
+std::vector<GstVideoRectangle> pictures_of(const GstVideoInfo &info, const FrameLayout &layout, bool packed) {
+  const int width = GST_VIDEO_INFO_WIDTH(&info), height = GST_VIDEO_INFO_FIELD_HEIGHT(&info);
+  int unit_x = 1, unit_y = layout.interlaced ? 2 : 1;
+  for (int p = 0; p < layout.planes; p++) {
+    unit_x = std::max(unit_x, 1 << layout.plane[p].sub_x);
+    unit_y = std::max(unit_y, (layout.interlaced ? 2 : 1) << layout.plane[p].sub_y);
+  }
+  const int x = width / 2 / unit_x * unit_x, y = height / 2 / unit_y * unit_y;
+  const int frame_height = GST_VIDEO_INFO_HEIGHT(&info), fields = frame_height > height ? 2 : 1;
+  const bool beside = GST_VIDEO_INFO_MULTIVIEW_MODE(&info) == GST_VIDEO_MULTIVIEW_MODE_SIDE_BY_SIDE;
+  if (packed && beside && x > 0) return {{0, 0, x, frame_height}, {x, 0, width - x, frame_height}};
+  if (packed && !beside && y > 0) return {{0, 0, width, fields * y}, {0, y, width, frame_height - fields * y}};
+  return {{0, 0, width, frame_height}};
+}
+
+}  // namespace
+
 StreamContext::StreamContext(const GstVideoInfo &video_info, bool from_cuda, bool to_cuda,
                              std::shared_ptr<Engine> filters_with, const Settings &wanted)
     : info(video_info),
@@ -49,15 +76,30 @@ StreamContext::StreamContext(const GstVideoInfo &video_info, bool from_cuda, boo
   if (GST_VIDEO_INFO_MULTIVIEW_MODE(&info) == GST_VIDEO_MULTIVIEW_MODE_SEPARATED)
     throw Error(Error::Kind::Format, "multiview-mode=separated is not supported");
   const FilterSettings filter = settings.complete();
-  const auto plan = [&](bool fields) {
+  const auto layout_of = [&](const GstVideoInfo &picture, bool interlaced) {
     FrameLayout layout;
-    if (!describe_frame(info, settings.border_color, &layout, fields))
+    if (!describe_frame(picture, settings.border_color, &layout, interlaced))
       throw Error(Error::Kind::Format, std::string("format ") + GST_VIDEO_INFO_NAME(&info) + " is not supported");
-    return make_plan(filter, layout);
+    return layout;
   };
-  if (mode != GST_VIDEO_INTERLACE_MODE_INTERLEAVED) progressive = plan(false);
-  if (mode == GST_VIDEO_INTERLACE_MODE_INTERLEAVED || mode == GST_VIDEO_INTERLACE_MODE_MIXED) interlaced = plan(true);
-  method = engine->backend->method_of(progressive ? *progressive : *interlaced);
+  const bool stereo = is_packed_stereo(info),
+             may_be_mono = GST_VIDEO_INFO_MULTIVIEW_FLAGS(&info) & GST_VIDEO_MULTIVIEW_FLAGS_MIXED_MONO;
+  for (const bool interlaced : {false, true}) {
+    if (mode != GST_VIDEO_INTERLACE_MODE_MIXED && interlaced != (mode == GST_VIDEO_INTERLACE_MODE_INTERLEAVED))
+      continue;
+    for (const bool packed : {false, true}) {
+      if (packed ? !stereo : stereo && !may_be_mono) continue;
+      FrameKind &kind = kinds[interlaced][packed];
+      kind.layout = layout_of(info, interlaced);
+      for (const GstVideoRectangle &r : pictures_of(info, kind.layout, packed)) {
+        GstVideoInfo picture = info;
+        picture.width = r.w;
+        picture.height = r.h;
+        kind.views.push_back({r.x, r.y, make_plan(filter, layout_of(picture, interlaced))});
+      }
+      method = engine->backend->method_of(*kind.views[0].plan);
+    }
+  }
   if (settings.roi.scale > 0 && filter.mask != Mask::Identity && RoiStrength::unused(filter).empty())
     strength = std::make_shared<RoiStrength>(filter, settings.roi.scale);
 }
@@ -70,17 +112,28 @@ std::shared_ptr<const StreamContext> StreamContext::with(std::shared_ptr<Engine>
   return std::make_shared<const StreamContext>(info, cuda_in, cuda_out, std::move(other), settings);
 }
 
-const std::shared_ptr<const Plan> &StreamContext::plan_for(GstBuffer *buffer) const {
-  if (!interlaced) return progressive;
-  if (!progressive || GST_BUFFER_FLAG_IS_SET(buffer, GST_VIDEO_BUFFER_FLAG_INTERLACED)) return interlaced;
-  return progressive;
+const FrameKind &StreamContext::kind_of(GstBuffer *buffer) const {
+  const auto flag = [buffer](guint flag) { return (GST_BUFFER_FLAGS(buffer) & flag) != 0; };
+  const auto exists = [](const FrameKind(&kinds)[2]) { return !kinds[0].views.empty() || !kinds[1].views.empty(); };
+  const bool interlaced = exists(kinds[1]) && (!exists(kinds[0]) || flag(GST_VIDEO_BUFFER_FLAG_INTERLACED));
+  const FrameKind(&of_rows)[2] = kinds[interlaced];
+  const bool packed =
+      !of_rows[1].views.empty() && (of_rows[0].views.empty() || flag(GST_VIDEO_BUFFER_FLAG_MULTIPLE_VIEW));
+  return of_rows[packed];
 }
 
-std::vector<PlannedRegions> StreamContext::plan_regions(GstBuffer *buffer, const RoiList &found) const {
-  RoiSelection selection = roi.select(found, buffer, info);
-  const std::shared_ptr<const Plan> &plan = plan_for(buffer);
-  if (strength) return strength->plan(plan, std::move(selection));
-  return {{plan, std::move(selection.regions)}};
+std::vector<PlannedView> StreamContext::plan_regions(GstBuffer *buffer, const RoiList &found) const {
+  const RoiSelection selection = roi.select(found, buffer, info);
+  std::vector<PlannedView> planned;
+  for (const View &view : kind_of(buffer).views) {
+    RoiSelection selected = selection;
+    move_regions(&selected.regions, -view.x, -view.y);
+    if (strength)
+      planned.push_back({view.x, view.y, strength->plan(view.plan, std::move(selected))});
+    else
+      planned.push_back({view.x, view.y, {{view.plan, std::move(selected.regions)}}});
+  }
+  return planned;
 }
 
 GstClockTime StreamContext::buffer_duration() const {
@@ -104,7 +157,7 @@ void Frame::map(std::optional<MappedFrame> &mapped, GstBuffer *buffer, GstMapFla
     else
       memory.pinned = is_pinned(buffer, device);
   }
-  const FrameLayout &layout = context->plan_for(buffer)->layout;
+  const FrameLayout &layout = context->kind_of(buffer).layout;
   const bool is_input = access & GST_MAP_READ;
   const MappedFrame::Place found = is_input ? place : MappedFrame::find(buffer, context->info, layout, access);
   mapped.emplace(buffer, context->info, layout, found, access, memory);
@@ -117,13 +170,40 @@ void Frame::submit(const std::atomic<bool> &cancelled) {
   } else {
     if (!out_map) map(out_map, out.get(), GST_MAP_READWRITE);
     // A frame in place: a device that fails may have overwritten some of its source, which another backend still needs.
-    if (saved)
-      saved->put_back(out_map->view());
-    else if (context->engine->cuda() && !out_map->view().on_device)
-      saved.emplace(out_map->view(), planned[0].plan->layout, planned);
+    const bool again = !saved.empty();
+    for (size_t i = 0; i < views.size(); i++) {
+      const FrameView view = out_map->view_from(views[i].x, views[i].y);
+      if (again)
+        saved[i].put_back(view);
+      else if (context->engine->cuda() && !view.on_device)
+        saved.emplace_back(view, views[i].planned[0].plan->layout, views[i].planned);
+    }
   }
-  const FrameView &from = in ? in_map->view() : out_map->view();
-  ticket = context->engine->backend->submit(planned, from, out_map->view(), &cancelled);
+  tickets.clear();
+  try {
+    for (const auto &[x, y, planned] : views)
+      tickets.push_back(context->engine->backend->submit(planned, (in ? in_map : out_map)->view_from(x, y),
+                                                         out_map->view_from(x, y), &cancelled));
+  } catch (...) {
+    const std::exception_ptr why = std::current_exception();
+    try {
+      retire();
+    } catch (const Error &) {
+    }
+    std::rethrow_exception(why);
+  }
+}
+
+void Frame::retire() {
+  std::exception_ptr why;
+  for (const Ticket ticket : std::exchange(tickets, {})) {
+    try {
+      context->engine->backend->retire(ticket);
+    } catch (...) {
+      why = std::current_exception();
+    }
+  }
+  if (why) std::rethrow_exception(why);
 }
 
 GstStructure *make_stats(const StreamContext *context, const BackendStats &totals, guint failovers) {

@@ -45,6 +45,21 @@ std::shared_ptr<Engine> make_cpu_engine(const GstVideoInfo &info, guint threads)
 // Makes a CUDA backend on the device. Throws Error.
 std::shared_ptr<Engine> make_cuda_engine(std::shared_ptr<Device> device);
 
+// One picture of a frame, filtered as a frame of its own: the whole frame, or one view of frame-packed stereo.
+struct View {
+  int x, y;  // its first pixel in the frame
+  std::shared_ptr<const Plan> plan;
+};
+struct PlannedView {
+  int x, y;
+  std::vector<PlannedRegions> planned;  // never empty
+};
+
+struct FrameKind {
+  FrameLayout layout;  // of the whole frame
+  std::vector<View> views;
+};
+
 // Everything that frames are filtered with. It never changes, but for the plans that roi-scale adds: a change of caps,
 // settings or backend makes another one, and each frame keeps the one that it began with.
 struct StreamContext {
@@ -53,9 +68,11 @@ struct StreamContext {
   std::shared_ptr<Engine> engine;
   Settings settings;
   RoiSelector roi;
-  std::shared_ptr<const Plan> progressive, interlaced;  // nullptr where caps rule out such frames
-  Method method;                                        // the one that the backend uses for the first pass
-  std::shared_ptr<RoiStrength> strength;                // by roi-scale; nullptr: strength is as set
+  // Frames of the caps may be progressive or interlaced, and hold one picture or two; no views where caps rule that
+  // out.
+  FrameKind kinds[2][2];                  // [interlaced][packed]
+  Method method;                          // the one that the backend uses for the first pass
+  std::shared_ptr<RoiStrength> strength;  // by roi-scale; nullptr: strength is as set
 
   // Throws Error where the format is not supported, or the settings cannot be carried out.
   StreamContext(const GstVideoInfo &video_info, bool from_cuda, bool to_cuda, std::shared_ptr<Engine> filters_with,
@@ -65,11 +82,12 @@ struct StreamContext {
   std::shared_ptr<const StreamContext> with(const Settings &wanted) const;
   std::shared_ptr<const StreamContext> with(std::shared_ptr<Engine> other) const;
 
-  // The plan for the buffer, by its interlaced flag where the caps leave that open.
-  const std::shared_ptr<const Plan> &plan_for(GstBuffer *buffer) const;
-  // The plans for `buffer` and their regions, where the regions `found` are in force. For the sink pad's streaming
-  // thread alone.
-  std::vector<PlannedRegions> plan_regions(GstBuffer *buffer, const RoiList &found) const;
+  // The kind of the buffer's frame, by its flags where the caps leave that open.
+  const FrameKind &kind_of(GstBuffer *buffer) const;
+  bool has_stereo() const { return !kinds[0][1].views.empty() || !kinds[1][1].views.empty(); }
+  // The plans for the views of `buffer` and their regions, where the regions `found` are in force. For the sink pad's
+  // streaming thread alone.
+  std::vector<PlannedView> plan_regions(GstBuffer *buffer, const RoiList &found) const;
   bool passthrough() const { return settings.filter.mask == Mask::Identity && cuda_in == cuda_out; }
   // Nanoseconds per buffer by the caps' framerate; 0 where they have none.
   GstClockTime buffer_duration() const;
@@ -80,20 +98,22 @@ struct Frame {
   std::shared_ptr<const StreamContext> context;
   // `in` is empty where the frame is filtered in place, `out` once that has been pushed or the frame dropped.
   Ref<GstBuffer> in, out;
-  MappedFrame::Place place;             // of the frame in the input buffer
-  std::vector<PlannedRegions> planned;  // never empty
+  MappedFrame::Place place;        // of the frame in the input buffer
+  std::vector<PlannedView> views;  // never empty
   std::optional<MappedFrame> in_map, out_map;
-  std::optional<SavedPixels> saved;  // pixels of a frame that is filtered in place in system memory
-  Ticket ticket = 0;
+  std::vector<SavedPixels> saved;  // by view: pixels of a frame that is filtered in place in system memory
+  std::vector<Ticket> tickets;     // by view
 
   // Takes `buffer` as input and output, and maps it. Throws FrameError where it cannot be mapped, and leaves it alone.
   void take_in_place(Ref<GstBuffer> &buffer);
-  // Maps the buffers and hands them to the backend, which gives up when `cancelled` becomes true. Throws Error and
-  // FrameError.
+  // Maps the buffers and hands their views to the backend, which gives up when `cancelled` becomes true. Throws Error
+  // and FrameError; nothing of the frame is then in flight. Frames of two views must be alone in flight.
   void submit(const std::atomic<bool> &cancelled);
+  // Waits until all views are complete. Throws Error.
+  void retire();
   // Whether another backend can filter the frame after a device has failed on it: its input is unchanged, or can be
   // restored.
-  bool can_be_filtered_again() const { return in || saved; }
+  bool can_be_filtered_again() const { return in || !saved.empty(); }
   void unmap() {
     in_map.reset();
     out_map.reset();
