@@ -140,7 +140,7 @@ static gboolean gst_cuda_conv_start(GstBaseTransform *trans) {
     priv->flight.fail_to_start();
     return FALSE;
   }
-  const bool one_by_one = priv->properties.published().configuration.frames_in_flight == 1;
+  const bool one_by_one = priv->properties.published()->configuration.frames_in_flight == 1;
   priv->flight.start(priv->session.device_in_use() >= 0 && !one_by_one);
   return TRUE;
 }
@@ -204,7 +204,7 @@ static GstCaps *gst_cuda_conv_fixate_caps(GstBaseTransform *trans, GstPadDirecti
                                           GstCaps *othercaps) {
   GstCudaConvPrivate *priv = GST_CUDA_CONV(trans)->priv;
   if (direction == GST_PAD_SRC) return fixate_same_memory(caps, othercaps);
-  const Mask mask = priv->properties.published().configuration.settings.filter.mask;
+  const Mask mask = priv->properties.published()->configuration.settings.filter.mask;
   return fixate_output(GST_BASE_TRANSFORM_SRC_PAD(trans), caps, othercaps, priv->session.device_in_use(),
                        mask == Mask::Identity);
 }
@@ -376,7 +376,8 @@ static GstFlowReturn gst_cuda_conv_transform(GstBaseTransform *, GstBuffer *, Gs
 /* the type */
 
 static void gst_cuda_conv_set_property(GObject *object, guint id, const GValue *value, GParamSpec *pspec) {
-  if (!GST_CUDA_CONV(object)->priv->properties.set(id, value)) G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, pspec);
+  if (!guarded(object, true, [&] { return GST_CUDA_CONV(object)->priv->properties.set(id, value); }))
+    G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, pspec);
 }
 
 static void gst_cuda_conv_get_property(GObject *object, guint id, GValue *value, GParamSpec *pspec) {
@@ -391,7 +392,8 @@ static void gst_cuda_conv_get_property(GObject *object, guint id, GValue *value,
 static void gst_cuda_conv_dispatch_properties_changed(GObject *object, guint n_pspecs, GParamSpec **pspecs) {
   Properties &properties = GST_CUDA_CONV(object)->priv->properties;
   if (properties.answers_probe(n_pspecs, pspecs)) return;
-  std::vector<GParamSpec *> more = properties.publish(object, pspecs[0]);
+  std::vector<GParamSpec *> more =
+      guarded(object, std::vector<GParamSpec *>(), [&] { return properties.publish(object, pspecs[0]); });
   G_OBJECT_CLASS(parent_class)->dispatch_properties_changed(object, n_pspecs, pspecs);
   if (!more.empty())
     G_OBJECT_CLASS(parent_class)->dispatch_properties_changed(object, static_cast<guint>(more.size()), more.data());

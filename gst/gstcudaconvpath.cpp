@@ -81,7 +81,7 @@ GstFlowReturn Path::take(bool is_discont, Ref<GstBuffer> buffer) {
   const Ref<GstBuffer> frame(gst_buffer_ref(buffer.get()));
   const GstFlowReturn flow = guarded(trans_, GST_FLOW_ERROR, [&] { return prepare(is_discont, std::move(buffer)); });
   if (flow == GST_FLOW_OK) return flow;
-  if (flow == GST_FLOW_ERROR) session_.miss_regions(frame.get(), trans_->segment);
+  if (flow == GST_FLOW_ERROR) session_.miss_regions(frame.get());
   gst_clear_buffer(&trans_->queued_buf);
   flight_.note_lost();
   if (flow != GST_BASE_TRANSFORM_FLOW_DROPPED) flight_.drain();  // earlier frames come out before the error goes up

@@ -24,9 +24,8 @@ struct Property {
   double min, max;       // of numbers; integers whose least value is not below 0 are unsigned
   GType (*enum_type)();  // of enumerations
   GParamSpec *(*make)(const Property &);
-  void (*set)(Configuration &, const GValue *);
+  bool (*set)(Configuration &, const GValue *);  // returns whether the value changes
   void (*get)(const Configuration &, GValue *);
-  bool (*copy)(const Configuration &from, Configuration &to);  // returns whether the values differed
 };
 
 // The member of a Configuration at the end of a path of pointers to members.
@@ -110,13 +109,11 @@ constexpr Property property(const char *name, const char *nick, const char *blur
             const Configuration defaults;
             return make_spec<T>(p, member<kPath...>(defaults));
           },
-          [](Configuration &c, const GValue *value) { member<kPath...>(c) = read<T>(value); },
-          [](const Configuration &c, GValue *value) { write<T>(member<kPath...>(c), value); },
-          [](const Configuration &from, Configuration &to) {
-            const bool differs = member<kPath...>(to) != member<kPath...>(from);
-            member<kPath...>(to) = member<kPath...>(from);
-            return differs;
-          }};
+          [](Configuration &c, const GValue *value) {
+            const T before = std::exchange(member<kPath...>(c), read<T>(value));
+            return member<kPath...>(c) != before;
+          },
+          [](const Configuration &c, GValue *value) { write<T>(member<kPath...>(c), value); }};
 }
 
 // A property without a range: an enumeration, a string, a boolean or a guint64.
@@ -333,7 +330,9 @@ bool Properties::set(guint id, const GValue *value) {
   const Property *property = find(id);
   if (!property) return false;
   std::lock_guard<std::mutex> guard(lock_);
-  property->set(staged_, value);
+  auto changed = std::make_shared<Published>(*staged_);
+  if (property->set(changed->configuration, value) && (property->flags & GST_PARAM_MUTABLE_PLAYING)) changed->serial++;
+  staged_ = std::move(changed);
   return true;
 }
 
@@ -341,7 +340,7 @@ bool Properties::get(guint id, GValue *value) const {
   const Property *property = find(id);
   if (!property) return false;
   std::lock_guard<std::mutex> guard(lock_);
-  property->get(staged_, value);
+  property->get(staged_->configuration, value);
   return true;
 }
 
@@ -357,13 +356,7 @@ std::vector<GParamSpec *> Properties::publish(GObject *object, GParamSpec *spec)
   prober_ = std::this_thread::get_id();
   g_object_notify_by_pspec(object, spec);
   prober_ = std::thread::id();
-  if (nobody_sets_) {
-    bool changed = false;
-    for (const Property &property : kProperties)
-      if (property.copy(staged_, published_.configuration))
-        changed |= (property.flags & GST_PARAM_MUTABLE_PLAYING) != 0;
-    if (changed) published_.serial++;
-  }
+  if (nobody_sets_) published_ = staged_;
   return dispatched_;
 }
 
@@ -374,14 +367,9 @@ bool Properties::answers_probe(guint count, GParamSpec **specs) {
   return true;
 }
 
-Published Properties::published() const {
+std::shared_ptr<const Published> Properties::published() const {
   std::lock_guard<std::mutex> guard(lock_);
   return published_;
-}
-
-guint Properties::serial() const {
-  std::lock_guard<std::mutex> guard(lock_);
-  return published_.serial;
 }
 
 }  // namespace cudaconv::gst

@@ -6,6 +6,7 @@
 #include <gst/gst.h>
 
 #include <atomic>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -27,7 +28,7 @@ struct Configuration {
 // The configuration that frames are filtered with.
 struct Published {
   Configuration configuration;
-  guint serial;  // changes whenever the settings in `configuration` do, and only then
+  guint serial = 0;  // changes whenever the settings in `configuration` do
 };
 
 // Installs all properties but "stats", with ids from 1. Returns the id for "stats".
@@ -50,13 +51,11 @@ class Properties {
   // there is nothing to dispatch.
   bool answers_probe(guint count, GParamSpec **specs);
 
-  Published published() const;
-  guint serial() const;  // of the published configuration
+  std::shared_ptr<const Published> published() const;
 
  private:
   mutable std::mutex lock_;
-  Configuration staged_;
-  Published published_ = {};
+  std::shared_ptr<const Published> staged_ = std::make_shared<const Published>(), published_ = staged_;
   // Used by publish() and answers_probe(), while publish() finds out whether a g_object_set() is under way.
   std::atomic<std::thread::id> prober_{};
   GParamSpec *probe_ = nullptr;

@@ -11,6 +11,7 @@ namespace cudaconv::gst {
 
 struct Unref {
   void operator()(GstBuffer *buffer) const { gst_buffer_unref(buffer); }
+  void operator()(GstBufferList *list) const { gst_buffer_list_unref(list); }
   void operator()(GstCaps *caps) const { gst_caps_unref(caps); }
   void operator()(GstQuery *query) const { gst_query_unref(query); }
   void operator()(GstAllocator *allocator) const { gst_object_unref(allocator); }

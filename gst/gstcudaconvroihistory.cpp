@@ -93,16 +93,8 @@ void RoiHistory::set_frame_size(FrameSize size) {
   size_ = size;
 }
 
-int64_t RoiHistory::next(std::optional<int64_t> time, int64_t duration) const {
-  return time ? *time : now_ ? later(*now_, duration) : 0;
-}
-
-void RoiHistory::miss(std::optional<int64_t> time, int64_t duration) noexcept {
-  now_ = everywhere_ = next(time, duration);
-}
-
 void RoiHistory::add(const RoiList &found, std::optional<int64_t> time, int64_t duration, uint64_t hold, bool ellipse) {
-  const int64_t now = next(time, duration);
+  const int64_t now = time ? *time : now_ ? later(*now_, duration) : 0;
   std::vector<Slice> slices;
   const auto counts = [&](const auto &held) { return is_near(held.at, now, hold); };
   for (const Slice &slice : slices_) {

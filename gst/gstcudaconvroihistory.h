@@ -31,8 +31,6 @@ class RoiHistory {
   // follows the one before it by `duration`; where that is not known either, and 0, time stands still and regions stay.
   // `ellipse`: regions are ellipses, which joining allows for.
   void add(const RoiList &found, std::optional<int64_t> time, int64_t duration, uint64_t hold, bool ellipse);
-  // Notes a frame whose regions are not known: for as long as it counts, the whole frame is a region.
-  void miss(std::optional<int64_t> time, int64_t duration) noexcept;
   // All regions in force for the frame that was added last, its own among them.
   RoiList in_force() const;
 
@@ -52,8 +50,6 @@ class RoiHistory {
 
     void reduce(bool ellipse, FrameSize frame);
   };
-
-  int64_t next(std::optional<int64_t> time, int64_t duration) const;
 
   std::vector<Slice> slices_;
   std::optional<int64_t> everywhere_;  // the last frame all of which is a region

@@ -21,7 +21,7 @@ constexpr guint kFramesThatPay = 4;
 // ---- Device and backend ---------------------------------------------------------------------------------------------
 
 bool Session::open() {
-  return choose(properties_.published().configuration);
+  return choose(properties_.published()->configuration);
 }
 
 void Session::close() {
@@ -29,7 +29,8 @@ void Session::close() {
 }
 
 bool Session::start() {
-  const Configuration wanted = properties_.published().configuration;
+  const std::shared_ptr<const Published> published = properties_.published();
+  const Configuration &wanted = published->configuration;
   {
     std::lock_guard<std::mutex> guard(lock_);
     failovers_ = 0;
@@ -38,7 +39,7 @@ bool Session::start() {
   }
   caps_error_.clear();
   memory_error_.clear();
-  held_.clear();
+  forget_regions();
   complaints_.clear();
   refused_.clear();
   type_watch_.reset();
@@ -150,7 +151,7 @@ bool Session::find_memory_device() {
 }
 
 void Session::set_context(GstContext *context) {
-  finder_->set_context(element_, context, properties_.published().configuration.device_id);
+  finder_->set_context(element_, context, properties_.published()->configuration.device_id);
 }
 
 bool Session::answer_context_query(GstQuery *query) {
@@ -208,10 +209,10 @@ void Session::warn_of_settings(const Settings &settings, const Error &e) {
 }
 
 bool Session::configure(const GstVideoInfo &info, bool cuda_in, bool cuda_out) {
-  const Published published = properties_.published();
-  const Settings &settings = published.configuration.settings;
+  const std::shared_ptr<const Published> published = properties_.published();
+  const Settings &settings = published->configuration.settings;
   const std::shared_ptr<const StreamContext> previous = context();
-  const bool rejected = previous && published.serial == tried_serial_;  // already tried and warned of
+  const bool rejected = previous && published->serial == tried_serial_;  // already tried and warned of
   try {
     std::shared_ptr<Engine> engine;
     {
@@ -226,7 +227,7 @@ bool Session::configure(const GstVideoInfo &info, bool cuda_in, bool cuda_out) {
       context = std::make_shared<const StreamContext>(info, cuda_in, cuda_out, engine, previous->settings);
       if (!rejected) warn_of_settings(settings, e);
     }
-    install(std::move(context), published.serial);
+    install(std::move(context), published->serial);
     caps_error_.clear();
     return true;
   } catch (const Error &e) {
@@ -238,16 +239,16 @@ bool Session::configure(const GstVideoInfo &info, bool cuda_in, bool cuda_out) {
 
 bool Session::update() {
   std::shared_ptr<const StreamContext> context = this->context();
-  if (!context || properties_.serial() == tried_serial_) return false;
-  const Published published = properties_.published();
+  const std::shared_ptr<const Published> published = properties_.published();
+  if (!context || published->serial == tried_serial_) return false;
   try {
-    context = context->with(published.configuration.settings);
+    context = context->with(published->configuration.settings);
   } catch (const Error &e) {
-    tried_serial_ = published.serial;
-    warn_of_settings(published.configuration.settings, e);
+    tried_serial_ = published->serial;
+    warn_of_settings(published->configuration.settings, e);
     return false;
   }
-  install(std::move(context), published.serial);
+  install(std::move(context), published->serial);
   return true;
 }
 
@@ -285,21 +286,51 @@ RoiList Session::look_for_regions(const StreamContext *context, GstBuffer *buffe
   RoiList found = context->roi.find(buffer, &trouble);
   if (!trouble.empty()) complain_once("roi-meta", trouble);
   const RoiSettings &roi = context->settings.roi;
-  const gint64 duration = duration_of(buffer, *context);
-  const std::optional<gint64> time = running_time(buffer, segment);
-  complain_of_types(type_watch_.look(buffer, roi, found, time, duration));
+  complain_of_types(type_watch_.look(buffer, roi, found, running_time(buffer, segment), duration_of(buffer, *context)));
   if (!roi.meta || !roi.hold) {
-    held_.clear();
+    forget_regions();
     return found;
   }
-  held_.set_frame_size(frame_size(context->info));
-  held_.add(found, time, duration, roi.hold, roi.shape == RoiShape::Ellipse);
+  read_missed(*context, segment);
+  hold(*context, frame_size(context->info), buffer, segment, found);
   return held_.in_force();
 }
 
-void Session::miss_regions(GstBuffer *buffer, const GstSegment &segment) noexcept {
+void Session::hold(const StreamContext &context, FrameSize size, GstBuffer *buffer, const GstSegment &segment,
+                   const RoiList &found) {
+  const RoiSettings &roi = context.settings.roi;
+  held_.set_frame_size(size);
+  held_.add(found, running_time(buffer, segment), duration_of(buffer, context), roi.hold,
+            roi.shape == RoiShape::Ellipse);
+}
+
+void Session::miss_regions(GstBuffer *buffer) noexcept {
+  // GLib's functions never throw: without memory they end the process.
   const std::shared_ptr<const StreamContext> context = this->context();
-  if (context) held_.miss(running_time(buffer, segment), duration_of(buffer, *context));
+  if (!context) return;
+  if (!missed_) missed_.reset(gst_buffer_list_new());
+  GstBuffer *metas = gst_buffer_new();
+  gst_buffer_copy_into(metas, buffer, static_cast<GstBufferCopyFlags>(GST_BUFFER_COPY_METADATA), 0, -1);
+  const FrameSize size = frame_size(context->info);
+  GST_BUFFER_OFFSET(metas) = size.width;
+  GST_BUFFER_OFFSET_END(metas) = size.height;
+  gst_buffer_list_add(missed_.get(), metas);
+}
+
+// Holds the regions of the frames that miss_regions() has noted.
+void Session::read_missed(const StreamContext &context, const GstSegment &segment) {
+  while (missed_ && gst_buffer_list_length(missed_.get()) > 0) {
+    GstBuffer *frame = gst_buffer_list_get(missed_.get(), 0);
+    std::string trouble;
+    const FrameSize size = {static_cast<int>(GST_BUFFER_OFFSET(frame)), static_cast<int>(GST_BUFFER_OFFSET_END(frame))};
+    hold(context, size, frame, segment, context.roi.find(frame, &trouble));
+    gst_buffer_list_remove(missed_.get(), 0, 1);
+  }
+}
+
+void Session::forget_regions() {
+  held_.clear();
+  missed_.reset();
 }
 
 void Session::complain_of_types(const std::string &text) {
@@ -316,7 +347,7 @@ void Session::look_at_event(GstEvent *event, const GstSegment &current) {
     segment.position = current.position;
     ends = !gst_segment_is_equal(&segment, &current);
   }
-  if (ends) held_.clear();
+  if (ends) forget_regions();
 }
 
 std::vector<PlannedView> Session::plan_regions(const StreamContext &context, GstBuffer *buffer, const RoiList &found) {
@@ -374,7 +405,7 @@ GstClockTime Session::longest_wait() const {
 }
 
 AllocationNeeds Session::allocation_needs() const {
-  const bool regions = properties_.published().configuration.settings.roi.meta;
+  const bool regions = properties_.published()->configuration.settings.roi.meta;
   const guint frames = most_in_flight();
   std::lock_guard<std::mutex> guard(lock_);
   return {device_, cuda_engine_ != nullptr, frames, regions};

@@ -15,6 +15,7 @@
 #include "gstcudaconvallocation.h"
 #include "gstcudaconvdevice.h"
 #include "gstcudaconvproperties.h"
+#include "gstcudaconvref.h"
 #include "gstcudaconvroihistory.h"
 #include "gstcudaconvstream.h"
 
@@ -50,8 +51,8 @@ class Session {
   // The regions in force for a frame of this segment, held ones among them. To be called for every frame, also for one
   // that is dropped. `context` is nullptr where there are no caps.
   RoiList look_for_regions(const StreamContext *context, GstBuffer *buffer, const GstSegment &segment);
-  // Notes a frame whose regions could not be read: for the time of roi-hold, frames are then filtered whole.
-  void miss_regions(GstBuffer *buffer, const GstSegment &segment) noexcept;
+  // Notes a frame that look_for_regions() could not be called for, or that it failed on. The next frame tries again.
+  void miss_regions(GstBuffer *buffer) noexcept;
   // The plans and regions for a frame, where the regions `found` are in force. Throws Error.
   std::vector<PlannedView> plan_regions(const StreamContext &context, GstBuffer *buffer, const RoiList &found);
   // To be called for each event of the sink pad, before it is handled. Forgets all held regions on FLUSH_STOP, and on a
@@ -88,6 +89,10 @@ class Session {
   void complain_of_unused(const Settings &settings);
   void complain_of_types(const std::string &text);
   void complain_once(const std::string &about, const std::string &text);
+  void hold(const StreamContext &context, FrameSize size, GstBuffer *buffer, const GstSegment &segment,
+            const RoiList &found);
+  void read_missed(const StreamContext &context, const GstSegment &segment);
+  void forget_regions();
 
   GstElement *const element_;
   const Properties &properties_;
@@ -110,6 +115,8 @@ class Session {
   std::string caps_error_, memory_error_;
   RoiHistory held_;  // the regions of earlier frames, where roi-hold is set
   RoiTypeWatch type_watch_;
+  // The metas of frames whose regions are still to be held. Their offsets are the frame's size.
+  Ref<GstBufferList> missed_;
   std::set<std::string> complaints_;  // warnings posted, and properties that need none
   std::string refused_;               // subject of the last warning of settings that cannot be carried out
   gint64 refused_at_ = 0;             // when that was posted, in microseconds

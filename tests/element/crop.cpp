@@ -210,7 +210,7 @@ GST_END_TEST;
 // A copy of the frame and its metas, with its bytes in several pieces of memory.
 Ref<GstBuffer> in_pieces(GstBuffer *frame, gsize bytes) {
   Ref<GstBuffer> copy(gst_buffer_new());
-  const GstVideoMeta *meta = gst_buffer_get_video_meta(frame);
+  GstVideoMeta *meta = gst_buffer_get_video_meta(frame);
   gst_buffer_add_video_meta_full(copy.get(), meta->flags, meta->format, meta->width, meta->height, meta->n_planes,
                                  meta->offset, meta->stride);
   const GstVideoCropMeta *crop = gst_buffer_get_video_crop_meta(frame);

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// Memory runs out while a marked frame is filtered: the first allocation fails, or the second, and so on, one in each
+// run. The frame leaves filtered, or not at all and with an error. So do the frames that its regions are held for.
+#include <cstring>
+#include <functional>
+
+#include "between.h"
+#include "failingnew.h"
+#include "regions.h"
+#include "support.h"
+
+using namespace cudaconv;
+using namespace cudaconv::test;
+
+namespace {
+
+constexpr GstClockTime kDuration = 40 * GST_MSECOND;
+
+const GstVideoInfo &gray() {
+  static const GstVideoInfo info = video_info("GRAY8", 64, 48);
+  return info;
+}
+
+struct Case {
+  const char *properties;
+  bool held = false;    // the regions of earlier frames are in force too
+  bool invert = false;  // what is not in regions is to be hidden
+};
+
+// In every case the properties hide at least these rectangles of frames with the regions kFirst and kSecond.
+constexpr Region kFirst = {4, 6, 20, 16}, kSecond = {36, 24, 20, 18};
+constexpr char kFixed[] = "roi='4,6,20,16;36,24,20,18'";
+
+const Case kCases[] = {
+    {kFixed},
+    {"roi='4,6,20,16;36,24,20,18' roi-grow=0.3"},
+    {"roi-meta=true"},
+    {"roi-meta=true roi-type=face"},
+    {"roi-meta=true roi-grow=0.2"},
+    {"roi-meta=true roi-hold=1000000000", true},
+    {"roi-meta=true roi-hold=1000000000 roi-grow=0.2 roi-shape=ellipse", true},
+    {"roi-meta=true roi-scale=0.4"},
+    {"roi-meta=true roi-scale=0.4 roi-hold=1000000000", true},
+    {"roi-meta=true roi-shape=ellipse roi-grow=0.2"},
+    {"roi-meta=true roi-invert=true", false, true},
+    {"roi='4,6,20,16;36,24,20,18' roi-invert=true", false, true},
+};
+
+// The part of the samples of `region` that `out` shows as they are in `in`, in per cent.
+int shown(GstBuffer *in, GstBuffer *out, const Region &region) {
+  const FrameBytes source(in, gray()), result(out, gray());
+  int same = 0;
+  for (int y = region.y; y < region.y + region.height; y++)
+    for (int x = region.x; x < region.x + region.width; x++) {
+      const auto at = [&](const FrameBytes &f) { return f.view.plane[0].data[y * f.view.plane[0].pitch + x]; };
+      same += at(source) == at(result);
+    }
+  return 100 * same / (region.width * region.height);
+}
+
+// A frame with these regions, and its copy, which remembers the source of a frame that is filtered in place.
+struct Marked {
+  Ref<GstBuffer> frame, source;
+
+  Marked(int number, const std::vector<Region> &regions, Random &random) : frame(random_frame(gray(), random)) {
+    source.reset(gst_buffer_copy_deep(frame.get()));
+    GST_BUFFER_PTS(frame.get()) = number * kDuration;
+    for (const Region &r : regions) add_roi(frame.get(), "face", r.x, r.y, r.width, r.height);
+  }
+};
+
+class Run {
+ public:
+  Run(const Case &c, bool in_place)
+      : case_(c), in_place_(in_place), between_(std::string("mask=mosaic size=8 n-threads=2 ") + c.properties, gray()) {
+    gst_element_set_state(between_.element.get(), GST_STATE_PLAYING);
+    between_.announce();
+  }
+
+  // Pushes a frame with `regions` while the n-th allocation fails (0: none). `before`: is called meanwhile. Returns
+  // whether one failed.
+  bool push(
+      int number, const std::vector<Region> &regions, long n, const std::function<void()> &before = [] {}) {
+    Marked marked(number, regions, random_);
+    const int frames = between_.frames;
+    GstFlowReturn flow = GST_FLOW_OK;
+    const auto go = [&] {
+      before();
+      flow = in_place_ ? between_.push(std::move(marked.frame)) : between_.push(marked.frame.get());
+    };
+    bool failed = false;
+    if (n)
+      failed = with_failing_new(n, go);
+    else
+      go();
+    const bool errors = !take_messages(between_.element.get(), GST_MESSAGE_ERROR).empty();
+    const bool left = between_.frames > frames;
+    fail_unless(flow == GST_FLOW_OK || errors, "%s, allocation %ld: %s without a message", case_.properties, n,
+                gst_flow_get_name(flow));
+    fail_unless_equals_int(left, flow == GST_FLOW_OK);
+    if (!failed) fail_unless_equals_int(flow, GST_FLOW_OK);
+    if (left) check(marked.source.get(), number, regions, n);
+    return failed;
+  }
+  Between &between() { return between_; }
+
+ private:
+  void check(GstBuffer *source, int number, const std::vector<Region> &regions, long n) {
+    std::vector<Region> hidden = case_.held && number > 0 ? std::vector<Region>{kFirst, kSecond} : regions;
+    if (case_.invert) hidden = {{28, 0, 5, 48}, {0, 44, 60, 4}};
+    if (!strncmp(case_.properties, "roi=", 4) && !case_.invert) hidden = {kFirst, kSecond};
+    if (case_.invert && regions.empty() && strncmp(case_.properties, "roi=", 4)) hidden = {{0, 0, 64, 48}};
+    for (Region r : hidden) {
+      if (strstr(case_.properties, "ellipse"))
+        r = {r.x + r.width / 6, r.y + r.height / 6, r.width * 2 / 3, r.height * 2 / 3};
+      const int percent = shown(source, between_.last.get(), r);
+      fail_unless(percent < 15, "%s, allocation %ld, frame %d: %d %% of %d,%d,%d,%d is shown", case_.properties, n,
+                  number, percent, r.x, r.y, r.width, r.height);
+    }
+  }
+
+  const Case case_;
+  const bool in_place_;
+  Between between_;
+  Random random_ = seeded();
+};
+
+// Runs `frames` with the first allocation failing, then with the second, until none fails.
+void for_each_allocation(const char *what, const std::function<bool(const Case &, bool in_place, long n)> &frames) {
+  long most = 0;
+  for (const Case &c : kCases)
+    for (const bool in_place : {false, true}) {
+      long n = 1;
+      while (frames(c, in_place, n)) n++;
+      most = std::max(most, n - 1);
+    }
+  g_print("%s: up to %ld allocations failed, one at a time\n", what, most);
+  fail_unless(most > 10);
+}
+
+GST_START_TEST(a_marked_frame_leaves_filtered_or_not_at_all) {
+  for_each_allocation("first frame", [](const Case &c, bool in_place, long n) {
+    Run run(c, in_place);
+    const bool failed = run.push(0, {kFirst, kSecond}, n);
+    run.push(1, {kSecond}, 0);
+    run.push(2, {}, 0);
+    return failed;
+  });
+  for_each_allocation("later frames", [](const Case &c, bool in_place, long n) {
+    Run run(c, in_place);
+    run.push(0, {kFirst}, 0);
+    const bool failed = run.push(1, {kSecond}, n);
+    run.push(2, {}, 0);
+    run.push(3, {kFirst}, n);
+    run.push(4, {}, 0);
+    return failed;
+  });
+}
+GST_END_TEST;
+
+// The settings that ask for regions arrive when memory runs out. They are not forgotten.
+GST_START_TEST(settings_that_arrive_without_memory_are_not_lost) {
+  for_each_allocation("settings", [](const Case &c, bool in_place, long n) {
+    Run run(c, in_place);
+    set_properties(run.between().element.get(), "roi-meta=false");
+    g_object_set(run.between().element.get(), "roi", nullptr, nullptr);
+    run.push(0, {}, 0);
+    set_properties(run.between().element.get(), c.properties);
+    const bool failed = run.push(1, {kFirst, kSecond}, n);
+    run.push(2, {kFirst, kSecond}, 0);
+    return failed;
+  });
+}
+GST_END_TEST;
+
+GST_START_TEST(caps_that_arrive_without_memory_let_nothing_through) {
+  for_each_allocation("caps", [](const Case &c, bool in_place, long n) {
+    Run run(c, in_place);
+    run.push(0, {kFirst, kSecond}, 0);
+    run.between().announce(video_info("GRAY8", 32, 24));
+    const bool failed = run.push(1, {kFirst, kSecond}, n, [&] { run.between().announce(gray()); });
+    run.push(2, {kFirst, kSecond}, 0);
+    return failed;
+  });
+}
+GST_END_TEST;
+
+Suite *make_suite() {
+  Suite *suite = suite_create("outofmemory");
+  TCase *tc = tcase_create("general");
+  suite_add_tcase(suite, tc);
+  tcase_add_test(tc, a_marked_frame_leaves_filtered_or_not_at_all);
+  tcase_add_test(tc, settings_that_arrive_without_memory_are_not_lost);
+  tcase_add_test(tc, caps_that_arrive_without_memory_let_nothing_through);
+  return suite;
+}
+
+}  // namespace
+
+int main(int argc, char **argv) {
+  return run_suite(argc, argv, "outofmemory", make_suite, false);
+}
