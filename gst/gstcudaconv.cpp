@@ -195,7 +195,7 @@ static GstCaps *gst_cuda_conv_transform_caps(GstBaseTransform *trans, GstPadDire
     gst_caps_unref(result);
     result = filtered;
   }
-  GST_DEBUG_OBJECT(trans, "%s caps %" GST_PTR_FORMAT " become %" GST_PTR_FORMAT,
+  GST_TRACE_OBJECT(trans, "%s caps %" GST_PTR_FORMAT " become %" GST_PTR_FORMAT,
                    direction == GST_PAD_SINK ? "sink" : "src", caps, result);
   return result;
 }

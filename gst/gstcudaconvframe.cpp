@@ -107,8 +107,11 @@ MappedFrame::Place MappedFrame::find(GstBuffer *buffer, const GstVideoInfo &info
   Place place;
   std::string why = contradiction(buffer, info, &place.origin);
   if (why.empty()) why = shortage(buffer, info, layout, place.origin, &place.in_pieces);
-  if (!why.empty()) refuse(access, why);
-  return place;
+  if (why.empty()) return place;
+  const GstVideoMeta *meta = gst_buffer_get_video_meta(buffer);
+  if (access & GST_MAP_READ && meta && format_of(*meta) != GST_VIDEO_INFO_FORMAT(&info))
+    throw FormatError("An input buffer " + why + ".", format_of(*meta));
+  refuse(access, why);
 }
 
 MappedFrame::MappedFrame(GstBuffer *buffer, const GstVideoInfo &info, const FrameLayout &layout, const Place &place,

@@ -6,6 +6,8 @@
 
 #include <gst/gst.h>
 
+#include <string>
+
 namespace cudaconv::gst {
 
 // Fixates the caps of the source pad, whose choice is that of the memory: `othercaps` are those that downstream takes,
@@ -25,5 +27,9 @@ bool answer_device_query(GstQuery *query, int device);
 
 // Asks, by an ALLOCATION query with the source pad's current caps, whether downstream takes GstVideoCropMeta.
 bool takes_crop_meta(GstPad *srcpad);
+
+// The name of the element upstream that changes frames of `format` to the one that arrives here; empty where there is
+// none.
+std::string find_converter(GstPad *sinkpad, guint format);
 
 }  // namespace cudaconv::gst

@@ -2,6 +2,7 @@
 #include "gstcudaconvpath.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include "gstcudaconvmessages.h"
@@ -157,7 +158,14 @@ GstFlowReturn Path::filter(Ref<GstBuffer> in) {
   if ((gst_base_transform_is_passthrough(trans_) && context_->passthrough()) || empty_gap) return pass(std::move(in));
   auto frame = std::make_unique<Frame>();
   frame->context = context_;
-  frame->place = MappedFrame::find(in.get(), context_->info, context_->kind_of(in.get()).layout, GST_MAP_READ);
+  try {
+    frame->place = MappedFrame::find(in.get(), context_->info, context_->kind_of(in.get()).layout, GST_MAP_READ);
+  } catch (const FormatError &e) {
+    const std::string converter = find_converter(trans_->sinkpad, e.format);
+    if (converter.empty()) throw;
+    throw FrameError(e.what() + (" " + converter) +
+                     " has changed the format and not the meta. Use videoconvert instead.");
+  }
   frame->views = session_.plan_regions(*context_, in.get(), regions_);
   const GstFlowReturn flow = add_buffers(std::move(in), frame.get());
   if (flow != GST_FLOW_OK) return flow;

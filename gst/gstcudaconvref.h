@@ -15,6 +15,7 @@ struct Unref {
   void operator()(GstCaps *caps) const { gst_caps_unref(caps); }
   void operator()(GstQuery *query) const { gst_query_unref(query); }
   void operator()(GstAllocator *allocator) const { gst_object_unref(allocator); }
+  void operator()(GstPad *pad) const { gst_object_unref(pad); }
   void operator()(GstBufferPool *pool) const { gst_object_unref(pool); }
   // Buffers and allocators are released by different functions, and a C struct does not say whether it is a
   // GstMiniObject or a GObject: a type that is not named above does not compile.

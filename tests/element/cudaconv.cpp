@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -1693,6 +1694,48 @@ GST_START_TEST(a_video_meta_that_contradicts_caps_or_memory_is_an_error) {
 }
 GST_END_TEST;
 
+// An element upstream may change the format in place and leave the meta as it was, as alphacolor does: it is named,
+// also from within another bin.
+GST_START_TEST(the_element_that_left_a_wrong_meta_is_named) {
+  if (!gst_registry_check_feature_version(gst_registry_get(), "capssetter", 1, 0, 0)) return;  // of the plugins "good"
+  Pipeline pipeline(
+      "videotestsrc num-buffers=1 ! video/x-raw,format=AYUV ! bin.( capssetter name=liar caps=video/x-raw,format=RGBA "
+      ") ! "
+      "identity ! bin.( cudaconv backend=" +
+      std::string(test_backend()) + " ) ! fakesink");
+  fail_unless(!pipeline.go_to(GST_STATE_PAUSED));
+  const std::string why = pipeline.wait_for_end();
+  fail_unless(why.find("An input buffer has a GstVideoMeta of format AYUV, and its caps say RGBA. liar has changed the "
+                       "format and not the meta. Use videoconvert instead.") != std::string::npos,
+              "%s", why.c_str());
+}
+GST_END_TEST;
+
+// Caps of all formats, thousands of characters each, would hide what else the log has to say.
+GST_START_TEST(the_log_up_to_debug_has_short_lines) {
+  static std::atomic<size_t> longest;
+  longest = 0;
+  const GstLogFunction look = [](GstDebugCategory *category, GstDebugLevel, const gchar *, const gchar *, gint,
+                                 GObject *, GstDebugMessage *message, gpointer) {
+    if (!strcmp(gst_debug_category_get_name(category), "cudaconv"))
+      longest = std::max(longest.load(), strlen(gst_debug_message_get(message)));
+  };
+  gst_debug_remove_log_function(gst_debug_log_default);
+  gst_debug_add_log_function(look, nullptr, nullptr);
+  gst_debug_set_threshold_for_name("cudaconv", GST_LEVEL_DEBUG);
+  {
+    Pipeline pipeline("videotestsrc num-buffers=2 ! cudaconv backend=" + std::string(test_backend()) + " ! fakesink");
+    fail_unless(pipeline.go_to(GST_STATE_PLAYING));
+    assert_same_text(pipeline.wait_for_end(), "");
+  }
+  gst_debug_unset_threshold_for_name("cudaconv");
+  gst_debug_remove_log_function(look);
+  gst_debug_add_log_function(gst_debug_log_default, nullptr, nullptr);
+  fail_unless(longest > 0);
+  fail_unless(longest < 1000, "%zu characters", longest.load());
+}
+GST_END_TEST;
+
 GST_START_TEST(errors_of_buffers_say_what_is_wrong_and_where) {
   const GstVideoInfo info = video_info("I420", 32, 18);
   const auto text_for = [&](auto spoil) {
@@ -2172,6 +2215,8 @@ Suite *make_suite() {
   tcase_add_test(tc, bad_settings_while_playing_are_a_warning_and_the_last_good_ones_stay);
   tcase_add_test(tc, a_buffer_too_small_for_its_caps_is_an_error);
   tcase_add_test(tc, a_video_meta_that_contradicts_caps_or_memory_is_an_error);
+  tcase_add_test(tc, the_element_that_left_a_wrong_meta_is_named);
+  tcase_add_test(tc, the_log_up_to_debug_has_short_lines);
   tcase_add_test(tc, errors_of_buffers_say_what_is_wrong_and_where);
   tcase_add_test(tc, a_plane_may_lie_in_several_pieces_of_memory);
   tcase_add_test(tc, huge_widths_are_negotiated_at_once);
