@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// One file into another: uridecodebin takes it apart, encodebin encodes what has to be, a muxer joins it.
+#include <gst/pbutils/pbutils.h>
+
+#include <cstdio>
+#include <cstring>
+#include <initializer_list>
+
+#include "media.h"
+
+namespace media {
+
+namespace {
+
+// The settings of encoders, for good pictures and sound at any size.
+const struct {
+  const char *encoder;
+  std::vector<std::pair<const char *, const char *>> settings;
+} kEncoders[] = {
+    {"vp8enc",
+     {{"deadline", "1"},
+      {"cpu-used", "-10"},
+      {"end-usage", "cq"},
+      {"cq-level", "16"},
+      {"min-quantizer", "4"},
+      {"max-quantizer", "40"},
+      {"target-bitrate", "20000000"},
+      {"keyframe-max-dist", "50"}}},
+    {"vp9enc",
+     {{"deadline", "1"}, {"cpu-used", "6"}, {"end-usage", "cq"}, {"cq-level", "20"}, {"target-bitrate", "20000000"}}},
+    {"x264enc", {{"speed-preset", "veryfast"}, {"pass", "quant"}, {"quantizer", "20"}}},
+    {"openh264enc", {{"rate-control", "off"}, {"qp-min", "20"}, {"qp-max", "24"}, {"gop-size", "50"}}},
+    {"opusenc", {{"bitrate", "128000"}}},
+    {"voaacenc", {{"bitrate", "160000"}}},
+    {"avenc_aac", {{"bitrate", "160000"}}},
+};
+
+// encodebin makes an encoder.
+void set_up_encoder(GstBin *, GstBin *, GstElement *element, gpointer) {
+  const GstElementFactory *factory = gst_element_get_factory(element);
+  for (const auto &known : kEncoders)
+    if (factory && !strcmp(GST_OBJECT_NAME(factory), known.encoder))
+      for (const auto &[name, value] : known.settings) gst_util_set_object_arg(G_OBJECT(element), name, value);
+}
+
+struct Container {
+  const char *suffix, *muxer;
+  bool text;  // takes plain subtitles; the muxer for WebM does not refuse them, but players do
+  // Formats to encode to, the best first, and the packages that have encoders for them.
+  std::vector<const char *> video, audio;
+  const char *packages;
+};
+const Container kContainers[] = {
+    {".webm",
+     "webmmux",
+     false,
+     {"video/x-vp8", "video/x-vp9"},
+     {"audio/x-opus", "audio/x-vorbis"},
+     "gstreamer1.0-plugins-good"},
+    {".mkv",
+     "matroskamux",
+     true,
+     {"video/x-h264", "video/x-vp8"},
+     {"audio/x-opus", "audio/x-vorbis"},
+     "gstreamer1.0-plugins-ugly, or gstreamer1.0-plugins-good"},
+    {".mp4",
+     "mp4mux",
+     true,
+     {"video/x-h264", "video/x-vp9"},
+     {"audio/mpeg,mpegversion=4", "audio/x-opus"},
+     "gstreamer1.0-plugins-ugly or gstreamer1.0-plugins-bad"},
+};
+
+const Container *container_of(const std::string &name) {
+  for (const Container &c : kContainers)
+    if (has_suffix(name, c.suffix)) return &c;
+  return nullptr;
+}
+
+// The first of the formats that an installed element encodes to; nullptr where there is none.
+GstCaps *find_format(const std::vector<const char *> &formats, GstElementFactoryListType kind) {
+  GList *encoders = gst_element_factory_list_get_elements(kind, GST_RANK_MARGINAL);
+  GstCaps *found = nullptr;
+  for (const char *format : formats) {
+    GstCaps *caps = gst_caps_from_string(format);
+    GList *able = gst_element_factory_list_filter(encoders, caps, GST_PAD_SRC, FALSE);
+    if (able && !found)
+      found = caps;
+    else
+      gst_caps_unref(caps);
+    gst_plugin_feature_list_free(able);
+  }
+  gst_plugin_feature_list_free(encoders);
+  return found;
+}
+
+// A pipeline to which the streams of its source are added as they appear.
+struct Converter {
+  GstElement *pipeline, *source, *muxer;  // not owned
+  const Container *container;
+  Owned<GstElement> filter;  // until a video stream has come
+  Owned<GstCaps> video, audio;
+};
+
+void add(Converter *c, std::initializer_list<GstElement *> chain, GstPad *from, const char *request) {
+  GstElement *last = nullptr;
+  for (GstElement *element : chain) {
+    gst_bin_add(GST_BIN(c->pipeline), element);
+    if (last) gst_element_link(last, element);
+    last = element;
+  }
+  if (request && !gst_element_link_pads(last, "src", c->muxer, request))
+    GST_ELEMENT_ERROR(c->muxer, CORE, NEGOTIATION, ("The container does not take the stream."), (nullptr));
+  for (auto element = std::rbegin(chain); element != std::rend(chain); ++element)
+    gst_element_sync_state_with_parent(*element);
+  const Owned<GstPad> sink(gst_element_get_static_pad(*chain.begin(), "sink"));
+  if (gst_pad_link_full(from, sink.get(), GST_PAD_LINK_CHECK_NOTHING) != GST_PAD_LINK_OK)
+    GST_ELEMENT_ERROR(c->source, CORE, NEGOTIATION, ("A stream cannot be linked."), (nullptr));
+}
+
+GstElement *make(const char *factory) {
+  GstElement *element = gst_element_factory_make(factory, nullptr);
+  if (!element) throw Failure(std::string("there is no element ") + factory);
+  return element;
+}
+
+// An encodebin for one stream of the format.
+GstElement *make_encoder(GstCaps *format, bool video) {
+  GstElement *encoder = make("encodebin");
+  g_signal_connect(encoder, "deep-element-added", G_CALLBACK(set_up_encoder), nullptr);
+  GstEncodingProfile *profile;
+  if (video) {
+    const Owned<GstCaps> plays(gst_caps_from_string("video/x-raw,format={I420,NV12}"));  // what all players show
+    GstEncodingVideoProfile *p = gst_encoding_video_profile_new(format, nullptr, plays.get(), 0);
+    gst_encoding_video_profile_set_variableframerate(p, TRUE);  // no frame is dropped or repeated
+    profile = GST_ENCODING_PROFILE(p);
+  } else {
+    profile = GST_ENCODING_PROFILE(gst_encoding_audio_profile_new(format, nullptr, nullptr, 0));
+  }
+  g_object_set(encoder, "profile", profile, nullptr);
+  gst_encoding_profile_unref(profile);
+  return encoder;
+}
+
+// The name of a request pad of the muxer for such a stream; nullptr where it takes none.
+const char *template_for(GstElement *muxer, const GstCaps *caps) {
+  for (GList *pads = gst_element_class_get_pad_template_list(GST_ELEMENT_GET_CLASS(muxer)); pads; pads = pads->next) {
+    auto *pad = GST_PAD_TEMPLATE(pads->data);
+    if (GST_PAD_TEMPLATE_DIRECTION(pad) != GST_PAD_SINK) continue;
+    const Owned<GstCaps> takes(gst_pad_template_get_caps(pad));
+    if (gst_caps_can_intersect(takes.get(), caps)) return GST_PAD_TEMPLATE_NAME_TEMPLATE(pad);
+  }
+  return nullptr;
+}
+
+void drop(Converter *c, GstPad *pad, const std::string &what) {
+  std::fprintf(stderr, "warning: %s is left out\n", what.c_str());
+  GstElement *sink = make("fakesink");
+  g_object_set(sink, "async", FALSE, "sync", FALSE, nullptr);
+  add(c, {sink}, pad, nullptr);
+}
+
+// The text of Pango markup without its tags.
+std::string plain_text(const std::string &markup) {
+  std::string text;
+  GMarkupParser parser = {};
+  parser.text = [](GMarkupParseContext *, const gchar *part, gsize size, gpointer to, GError **) {
+    static_cast<std::string *>(to)->append(part, size);
+  };
+  GMarkupParseContext *context = g_markup_parse_context_new(&parser, GMarkupParseFlags(0), &text, nullptr);
+  const std::string whole = "<m>" + markup + "</m>";
+  const bool good = g_markup_parse_context_parse(context, whole.c_str(), static_cast<gssize>(whole.size()), nullptr);
+  g_markup_parse_context_free(context);
+  return good ? text : markup;
+}
+
+// Takes the tags out of a subtitle.
+GstPadProbeReturn make_plain(GstPad *, GstPadProbeInfo *info, gpointer) {
+  GstBuffer *const markup = GST_PAD_PROBE_INFO_BUFFER(info);
+  GstMapInfo map;
+  if (!gst_buffer_map(markup, &map, GST_MAP_READ)) return GST_PAD_PROBE_DROP;
+  const std::string text = plain_text(std::string(reinterpret_cast<const char *>(map.data), map.size));
+  gst_buffer_unmap(markup, &map);
+  GstBuffer *plain = gst_buffer_new_memdup(text.data(), text.size());
+  gst_buffer_copy_into(plain, markup, GstBufferCopyFlags(GST_BUFFER_COPY_FLAGS | GST_BUFFER_COPY_TIMESTAMPS), 0, -1);
+  gst_buffer_unref(markup);
+  GST_PAD_PROBE_INFO_DATA(info) = plain;
+  return GST_PAD_PROBE_OK;
+}
+
+// Subtitles become plain text, the only kind of text that muxers take.
+void add_text(Converter *c, GstPad *pad) {
+  const Owned<GstCaps> caps(gst_caps_from_string("text/x-raw,format=utf8"));
+  const char *request = c->container->text ? template_for(c->muxer, caps.get()) : nullptr;
+  if (!request) return drop(c, pad, std::string("text, which ") + c->container->suffix + " does not take,");
+  GstElement *text = make("capssetter");
+  g_object_set(text, "caps", caps.get(), "join", FALSE, nullptr);
+  const Owned<GstPad> end(gst_element_get_static_pad(text, "src"));
+  gst_pad_add_probe(end.get(), GST_PAD_PROBE_TYPE_BUFFER, make_plain, nullptr, nullptr);
+  add(c, {text, make("queue")}, pad, request);
+}
+
+void add_video(Converter *c, GstPad *pad) {
+  if (!c->filter) return drop(c, pad, "a second video");
+  add(c, {make("queue"), c->filter.get(), make("queue"), make_encoder(c->video.get(), true)}, pad,
+      template_for(c->muxer, c->video.get()));
+  c->filter.reset();  // now the pipeline's
+}
+
+void add_stream(Converter *c, GstPad *pad) {
+  Owned<GstCaps> caps(gst_pad_get_current_caps(pad));
+  if (!caps) caps.reset(gst_pad_query_caps(pad, nullptr));
+  const std::string name = gst_structure_get_name(gst_caps_get_structure(caps.get(), 0));
+  if (g_str_has_prefix(name.c_str(), "video/")) return add_video(c, pad);
+  const Owned<gchar> description(gst_pb_utils_get_codec_description(caps.get()));
+  const std::string what = description ? description.get() : name;
+  if (name == "text/x-raw") return add_text(c, pad);
+  if (name == "audio/x-raw") {
+    if (!c->audio) return drop(c, pad, "the sound, for want of an encoder,");
+    return add(c, {make("queue"), make_encoder(c->audio.get(), false)}, pad, template_for(c->muxer, c->audio.get()));
+  }
+  const char *request = template_for(c->muxer, caps.get());
+  if (!request) return drop(c, pad, what + ", which " + c->container->suffix + " does not take,");
+  add(c, {make("queue")}, pad, request);
+}
+
+void on_pad_added(GstElement *, GstPad *pad, gpointer converter) {
+  auto *c = static_cast<Converter *>(converter);
+  try {
+    add_stream(c, pad);
+  } catch (const Failure &e) {
+    GST_ELEMENT_ERROR(c->source, STREAM, FAILED, ("%s", e.what()), (nullptr));
+  }
+}
+
+void on_no_more_pads(GstElement *, gpointer converter) {
+  auto *c = static_cast<Converter *>(converter);
+  if (c->filter) GST_ELEMENT_ERROR(c->source, STREAM, WRONG_TYPE, ("There is no video in it."), (nullptr));
+}
+
+// What need not be decoded: what the muxer takes as it is, and what cannot be.
+GstCaps *accepted(GstElement *muxer) {
+  GstCaps *caps = gst_caps_from_string(
+      "video/x-raw(ANY); audio/x-raw(ANY); text/x-raw(ANY); subpicture/x-dvd; subpicture/x-dvb; subpicture/x-pgs; "
+      "subpicture/x-xsub; application/x-ssa; application/x-ass; closedcaption/x-cea-608; closedcaption/x-cea-708");
+  for (GList *pads = gst_element_class_get_pad_template_list(GST_ELEMENT_GET_CLASS(muxer)); pads; pads = pads->next) {
+    auto *pad = GST_PAD_TEMPLATE(pads->data);
+    if (g_str_has_prefix(GST_PAD_TEMPLATE_NAME_TEMPLATE(pad), "audio"))
+      gst_caps_append(caps, gst_pad_template_get_caps(pad));
+  }
+  return caps;
+}
+
+}  // namespace
+
+bool is_video_file(const std::string &name) {
+  return container_of(name) != nullptr;
+}
+
+Owned<GstElement> make_converter(const std::string &input, const std::string &part, const std::string &output,
+                                 Owned<GstElement> filter) {
+  const Container *container = container_of(output);
+  if (!container) throw Failure("a video is written as .webm, .mkv or .mp4, not as " + output);
+  auto c = std::make_unique<Converter>();
+  c->container = container;
+  c->filter = std::move(filter);
+  c->video.reset(find_format(container->video, GST_ELEMENT_FACTORY_TYPE_VIDEO_ENCODER));
+  c->audio.reset(find_format(container->audio, GST_ELEMENT_FACTORY_TYPE_AUDIO_ENCODER));
+  if (!c->video) throw Failure(std::string(container->suffix) + " needs an encoder: install " + container->packages);
+
+  Owned<GstElement> pipeline(gst_pipeline_new(nullptr));
+  gst_object_ref_sink(pipeline.get());
+  c->pipeline = pipeline.get();
+  c->source = make("uridecodebin");
+  gst_bin_add(GST_BIN(c->pipeline), c->source);
+  c->muxer = make(container->muxer);
+  gst_bin_add(GST_BIN(c->pipeline), c->muxer);
+  GstElement *file = make("filesink");
+  gst_bin_add(GST_BIN(c->pipeline), file);
+  gst_element_link(c->muxer, file);
+  const Owned<GstCaps> caps(accepted(c->muxer));
+  g_object_set(c->source, "uri", uri_of(input).c_str(), "caps", caps.get(), nullptr);
+  g_object_set(file, "location", part.c_str(), nullptr);
+  g_signal_connect(c->source, "no-more-pads", G_CALLBACK(on_no_more_pads), c.get());
+  GstElement *const source = c->source;
+  g_signal_connect_data(
+      source, "pad-added", G_CALLBACK(on_pad_added), c.release(),
+      [](gpointer data, GClosure *) { delete static_cast<Converter *>(data); }, GConnectFlags());
+  return pipeline;
+}
+
+}  // namespace media

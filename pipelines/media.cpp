@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "media.h"
+
+#include <gst/pbutils/pbutils.h>
+
+#include <glib-unix.h>
+#include <glib/gstdio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+namespace media {
+
+namespace {
+
+Owned<GstElement> parsed(GstElement *element, const ErrorSlot &error) {
+  Owned<GstElement> owned(element);
+  error.check("cannot make the pipeline");
+  gst_object_ref_sink(owned.get());
+  return owned;
+}
+
+// The values to choose from, where the property is an enumeration.
+std::string names_of(GParamSpec *spec) {
+  if (!G_IS_PARAM_SPEC_ENUM(spec)) return "";
+  std::string text = "; these are:";
+  for (const GEnumValue *v = G_PARAM_SPEC_ENUM(spec)->enum_class->values; v->value_nick; v++)
+    text += std::string(" ") + v->value_nick;
+  return text;
+}
+
+// The text of a message by an element. An error also has its debug text, which often holds the reason.
+std::string message_text(GstMessage *message, void (*parse)(GstMessage *, GError **, gchar **),
+                         bool with_debug = true) {
+  GError *error = nullptr;
+  gchar *debug = nullptr;
+  parse(message, &error, &debug);
+  std::string text = GST_OBJECT_NAME(GST_MESSAGE_SRC(message));
+  text += std::string(": ") + (error ? error->message : "");
+  if (debug && with_debug) text += std::string("\n  ") + debug;
+  g_clear_error(&error);
+  g_free(debug);
+  return text;
+}
+
+}  // namespace
+
+bool has_suffix(const std::string &text, const std::string &suffix) {
+  return text.size() >= suffix.size() &&
+         g_ascii_strcasecmp(text.c_str() + text.size() - suffix.size(), suffix.c_str()) == 0;
+}
+
+std::string uri_of(const std::string &file) {
+  if (gst_uri_is_valid(file.c_str())) return file;
+  ErrorSlot error;
+  const Owned<gchar> uri(gst_filename_to_uri(file.c_str(), error));
+  error.check(file);
+  return uri.get();
+}
+
+Owned<GstElement> find(GstElement *bin, const char *name) {
+  Owned<GstElement> element(gst_bin_get_by_name(GST_BIN(bin), name));
+  if (!element) throw Failure(std::string("there is no element ") + name);
+  return element;
+}
+
+Owned<GstElement> make_pipeline(const std::string &line) {
+  ErrorSlot error;
+  GstElement *element = gst_parse_launch_full(line.c_str(), nullptr, GST_PARSE_FLAG_FATAL_ERRORS, error);
+  return parsed(element, error);
+}
+
+Owned<GstElement> make_bin(const std::string &line) {
+  ErrorSlot error;
+  GstElement *element =
+      gst_parse_bin_from_description_full(line.c_str(), TRUE, nullptr, GST_PARSE_FLAG_FATAL_ERRORS, error);
+  return parsed(element, error);
+}
+
+void set_property(GstElement *filter, const std::string &setting) {
+  const size_t equals = setting.find('=');
+  if (equals == std::string::npos) throw Failure("expected PROPERTY=VALUE, not " + setting);
+  const std::string name = setting.substr(0, equals);
+  GParamSpec *spec = g_object_class_find_property(G_OBJECT_GET_CLASS(filter), name.c_str());
+  if (!spec) throw Failure("cudaconv has no property " + name + "; gst-inspect-1.0 cudaconv lists them");
+  GValue value = G_VALUE_INIT;
+  g_value_init(&value, spec->value_type);
+  const bool understood = gst_value_deserialize_with_pspec(&value, setting.c_str() + equals + 1, spec);
+  if (understood) g_object_set_property(G_OBJECT(filter), name.c_str(), &value);
+  g_value_unset(&value);
+  if (!understood) throw Failure(setting + " is not a value of that property" + names_of(spec));
+}
+
+// ---- OutputFile -----------------------------------------------------------------------------------------------------
+
+OutputFile::~OutputFile() {
+  g_unlink(part().c_str());  // only exists after a failure
+}
+
+void OutputFile::complete() {
+  if (g_rename(part().c_str(), name_.c_str()) != 0) throw Failure("cannot write " + name_ + ": " + g_strerror(errno));
+}
+
+// ---- Runner ---------------------------------------------------------------------------------------------------------
+
+Runner::Runner(Owned<GstElement> pipeline, GstElement *filter, bool quiet)
+    : loop_(g_main_loop_new(nullptr, FALSE)),
+      pipeline_(std::move(pipeline)),
+      bus_(gst_element_get_bus(pipeline_.get())),
+      quiet_(quiet) {
+  const Owned<GstPad> pad(gst_element_get_static_pad(filter, "src"));
+  gst_pad_add_probe(pad.get(), GST_PAD_PROBE_TYPE_BUFFER, count_frame, this, nullptr);
+  gst_bus_add_watch(bus_.get(), on_message, this);
+}
+
+Runner::~Runner() {
+  gst_bus_remove_watch(bus_.get());
+  gst_element_set_state(pipeline(), GST_STATE_NULL);
+}
+
+void Runner::preroll() {
+  playing_ = false;
+  switch (gst_element_set_state(pipeline(), GST_STATE_PAUSED)) {
+    case GST_STATE_CHANGE_FAILURE:
+      while (g_main_context_iteration(nullptr, FALSE)) continue;  // the reason is on the bus
+      throw Failure(failure_.empty() ? "the pipeline does not start" : failure_);
+    case GST_STATE_CHANGE_NO_PREROLL:  // a live source gives nothing before PLAYING
+      break;
+    default:
+      wait();
+  }
+  if (!gst_element_query_duration(pipeline(), GST_FORMAT_TIME, &duration_)) duration_ = -1;
+}
+
+void Runner::wait() {
+  g_main_loop_run(loop_.get());
+  if (!failure_.empty()) throw Failure(failure_);
+}
+
+void Runner::play() {
+  const guint progress = isatty(STDERR_FILENO) && !quiet_ ? g_timeout_add(200, show_progress, this) : 0;
+  const guint signals[] = {g_unix_signal_add(SIGINT, on_interrupt, this),
+                           g_unix_signal_add(SIGTERM, on_interrupt, this)};
+  playing_ = true;
+  gst_element_set_state(pipeline(), GST_STATE_PLAYING);
+  g_main_loop_run(loop_.get());
+  ended_ = g_get_monotonic_time();
+  if (!interrupted_)
+    for (const guint signal : signals) g_source_remove(signal);
+  if (progress) {
+    g_source_remove(progress);
+    std::fprintf(stderr, "\r\033[K");
+  }
+  if (!failure_.empty()) throw Failure(failure_);
+}
+
+double Runner::rate() const {
+  const gint64 end = ended_ ? ended_ : g_get_monotonic_time();
+  // The first frame does not count: plugins and the device start up for it.
+  return frames_ < 2 || end <= first_frame_ ? 0 : static_cast<double>(frames_ - 1) * 1e6 / (end - first_frame_);
+}
+
+GstPadProbeReturn Runner::count_frame(GstPad *pad, GstPadProbeInfo *info, gpointer data) {
+  auto *self = static_cast<Runner *>(data);
+  if (self->frames_++ == 0) self->first_frame_ = g_get_monotonic_time();
+  GstEvent *event = gst_pad_get_sticky_event(pad, GST_EVENT_SEGMENT, 0);
+  if (event) {
+    const GstSegment *segment;
+    gst_event_parse_segment(event, &segment);
+    const guint64 time =
+        gst_segment_to_stream_time(segment, GST_FORMAT_TIME, GST_BUFFER_PTS(GST_PAD_PROBE_INFO_BUFFER(info)));
+    if (GST_CLOCK_TIME_IS_VALID(time)) self->position_ = static_cast<gint64>(time);
+    gst_event_unref(event);
+  }
+  return GST_PAD_PROBE_OK;
+}
+
+gboolean Runner::show_progress(gpointer data) {
+  auto *self = static_cast<Runner *>(data);
+  std::fprintf(stderr, "\r");
+  const double part =
+      self->duration_ > 0 ? std::clamp(static_cast<double>(self->position_) / self->duration_, 0.0, 1.0) : 0;
+  if (self->duration_ > 0) std::fprintf(stderr, "%3d %%  ", static_cast<int>(100 * part));
+  std::fprintf(stderr, "frame %llu  %.1f frames/s", static_cast<unsigned long long>(self->frames_), self->rate());
+  if (part > 0) {
+    const double seconds = (g_get_monotonic_time() - self->first_frame_) / 1e6 * (1 - part) / part;
+    std::fprintf(stderr, "  %d:%02d left", static_cast<int>(seconds) / 60, static_cast<int>(seconds) % 60);
+  }
+  std::fprintf(stderr, "\033[K");
+  return G_SOURCE_CONTINUE;
+}
+
+gboolean Runner::on_interrupt(gpointer data) {
+  auto *self = static_cast<Runner *>(data);
+  if (self->interrupted_) _exit(130);
+  self->interrupted_ = true;
+  std::fprintf(stderr, "\nfinishing; once more to give up\n");
+  gst_element_send_event(self->pipeline(), gst_event_new_eos());
+  return G_SOURCE_CONTINUE;
+}
+
+gboolean Runner::on_message(GstBus *, GstMessage *message, gpointer data) {
+  auto *self = static_cast<Runner *>(data);
+  switch (GST_MESSAGE_TYPE(message)) {
+    case GST_MESSAGE_ERROR:
+      self->fail(message_text(message, gst_message_parse_error));
+      break;
+    case GST_MESSAGE_WARNING:
+      std::fprintf(stderr, "warning: %s\n", message_text(message, gst_message_parse_warning).c_str());
+      break;
+    case GST_MESSAGE_INFO:
+      if (!self->quiet_) std::fprintf(stderr, "%s\n", message_text(message, gst_message_parse_info, false).c_str());
+      break;
+    case GST_MESSAGE_ELEMENT:
+      if (gst_is_missing_plugin_message(message)) {
+        const Owned<gchar> what(gst_missing_plugin_message_get_description(message));
+        std::fprintf(stderr, "warning: there is no %s; gstreamer1.0-libav has most decoders\n", what.get());
+      }
+      break;
+    case GST_MESSAGE_ASYNC_DONE:
+      if (!self->playing_) g_main_loop_quit(self->loop_.get());
+      break;
+    case GST_MESSAGE_EOS:
+      g_main_loop_quit(self->loop_.get());
+      break;
+    case GST_MESSAGE_LATENCY:
+      gst_bin_recalculate_latency(GST_BIN(self->pipeline()));
+      break;
+    default:
+      break;
+  }
+  return G_SOURCE_CONTINUE;
+}
+
+void Runner::fail(const std::string &text) {
+  if (failure_.empty()) failure_ = text;  // the first error is the cause
+  g_main_loop_quit(loop_.get());
+}
+
+}  // namespace media

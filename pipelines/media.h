@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// What the example programs share: owned objects, a pipeline with its bus and its progress line, and the conversion of
+// one file into another.
+#pragma once
+
+#include <gst/gst.h>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace media {
+
+struct Release {
+  void operator()(GstElement *element) const { gst_object_unref(element); }
+  void operator()(GstObject *object) const { gst_object_unref(object); }
+  void operator()(GstPad *pad) const { gst_object_unref(pad); }
+  void operator()(GstBus *bus) const { gst_object_unref(bus); }
+  void operator()(GstSample *sample) const { gst_sample_unref(sample); }
+  void operator()(GstCaps *caps) const { gst_caps_unref(caps); }
+  void operator()(GstStructure *structure) const { gst_structure_free(structure); }
+  void operator()(GMainLoop *loop) const { g_main_loop_unref(loop); }
+  void operator()(GOptionContext *context) const { g_option_context_free(context); }
+  void operator()(gchar *text) const { g_free(text); }
+};
+template <typename T>
+using Owned = std::unique_ptr<T, Release>;
+
+using Failure = std::runtime_error;
+
+// An argument for GLib functions that report a GError; check() throws what they have reported.
+class ErrorSlot {
+ public:
+  ~ErrorSlot() { g_clear_error(&error_); }
+  operator GError **() { return &error_; }
+  void check(const std::string &what) const {
+    if (error_) throw Failure(what + ": " + error_->message);
+  }
+
+ private:
+  GError *error_ = nullptr;
+};
+
+// Whether the text ends so, in capitals or not.
+bool has_suffix(const std::string &text, const std::string &suffix);
+// The URI of a file, or the text itself where it is one.
+std::string uri_of(const std::string &file);
+// The first element in the bin with this name; fails where there is none.
+Owned<GstElement> find(GstElement *bin, const char *name);
+// Makes a pipeline or, with pads at its ends, a bin of a launch line.
+Owned<GstElement> make_pipeline(const std::string &line);
+Owned<GstElement> make_bin(const std::string &line);
+// Sets a property of cudaconv as a launch line does; `setting` is "name=value". Throws Failure that says what is wrong.
+void set_property(GstElement *filter, const std::string &setting);
+
+// Writes to NAME.part, which becomes NAME once it is complete.
+class OutputFile {
+ public:
+  explicit OutputFile(std::string name) : name_(std::move(name)) {}
+  ~OutputFile();
+  OutputFile(const OutputFile &) = delete;
+  std::string part() const { return name_ + ".part"; }
+  void complete();
+
+ private:
+  const std::string name_;
+};
+
+// Runs a pipeline until it ends, fails or is interrupted.
+class Runner {
+ public:
+  // Counts the frames that leave `filter`. `quiet`: prints neither notes nor progress.
+  Runner(Owned<GstElement> pipeline, GstElement *filter, bool quiet);
+  ~Runner();
+  Runner(const Runner &) = delete;
+
+  GstElement *pipeline() const { return pipeline_.get(); }
+  // Brings it to PAUSED, where the first frame has gone through the filter. Throws Failure.
+  void preroll();
+  // Waits until a seek is done.
+  void wait();
+  // Plays to the end, with a line of progress on a terminal. Ctrl-C ends the stream early, so that a file is finished
+  // properly; a second one ends the program. Throws Failure.
+  void play();
+  // To READY, which closes files.
+  void stop() { gst_element_set_state(pipeline(), GST_STATE_READY); }
+
+  gint64 duration() const { return duration_; }  // nanoseconds; -1: not known
+  uint64_t frames() const { return frames_; }
+  bool interrupted() const { return interrupted_; }
+  // Frames a second from the first frame on; 0 where there are too few.
+  double rate() const;
+
+ private:
+  static GstPadProbeReturn count_frame(GstPad *pad, GstPadProbeInfo *info, gpointer self);
+  static gboolean show_progress(gpointer self);
+  static gboolean on_interrupt(gpointer self);
+  static gboolean on_message(GstBus *bus, GstMessage *message, gpointer self);
+  void fail(const std::string &text);
+
+  const Owned<GMainLoop> loop_;
+  const Owned<GstElement> pipeline_;
+  const Owned<GstBus> bus_;
+  const bool quiet_;
+  std::string failure_;  // the first error
+  bool playing_ = false, interrupted_ = false;
+  gint64 duration_ = -1;
+  gint64 ended_ = 0;                    // microseconds of the monotonic clock
+  std::atomic<gint64> first_frame_{0};  // the same, of the first frame that left the filter
+  std::atomic<gint64> position_{0};     // stream time of the last one
+  std::atomic<uint64_t> frames_{0};
+};
+
+// Makes a pipeline that decodes `input`, sends its video through `filter`, and writes `output`: a .webm, .mkv or .mp4
+// by the encoders that are installed. Sound and subtitles come along where the container takes them; sound is encoded
+// anew only where it does not take it as it is. What is left out is said on stderr.
+Owned<GstElement> make_converter(const std::string &input, const std::string &part, const std::string &output,
+                                 Owned<GstElement> filter);
+// Whether make_converter() writes files with such a name.
+bool is_video_file(const std::string &name);
+
+}  // namespace media
