@@ -275,6 +275,7 @@ Owned<GstElement> make_converter(const std::string &input, const std::string &pa
   c->source = make("uridecodebin");
   gst_bin_add(GST_BIN(c->pipeline), c->source);
   c->muxer = make(container->muxer);
+  gst_object_set_name(GST_OBJECT(c->muxer), "muxer");
   gst_bin_add(GST_BIN(c->pipeline), c->muxer);
   GstElement *file = make("filesink");
   gst_bin_add(GST_BIN(c->pipeline), file);

@@ -275,36 +275,50 @@ class Pictures {
   void filter(const std::string &input, const std::string &output) {
     OutputFile file(output);
     try {
-      if (!runner_ || png_ != is_png(output)) make(is_png(output));
+      const std::string line = line_for(is_png(input), is_png(output));
+      if (!runner_ || line != line_) make(line);
       g_object_set(find(runner_->pipeline(), "in").get(), "location", input.c_str(), nullptr);
-      g_object_set(find(runner_->pipeline(), "out").get(), "location", file.part().c_str(), nullptr);
+      const Owned<GstElement> out = find(runner_->pipeline(), "out");
+      gst_element_set_state(out.get(), GST_STATE_NULL);  // closes the file before
+      g_object_set(out.get(), "location", file.part().c_str(), nullptr);
+      const uint64_t before = runner_->frames();
       runner_->play();
+      if (runner_->frames() == before) throw Failure("there is no picture in it");
       if (report_) print_report(filter_.get(), *runner_, "");
       report_ = false;
       runner_->stop();
+      if (!runner_->interrupted()) file.complete();
     } catch (const Failure &e) {
       runner_.reset();
       throw Failure(input + ": " + e.what());
     }
-    file.complete();
   }
 
   bool interrupted() const { return runner_ && runner_->interrupted(); }
 
  private:
-  void make(bool png) {
-    Owned<GstElement> pipeline =
-        make_pipeline("filesrc name=in ! decodebin ! " + filter_line(options_) + " ! videoconvert ! " +
-                      (png ? "pngenc" : "jpegenc quality=95") + " ! filesink name=out");
+  std::string line_for(bool from_png, bool to_png) const {
+    const Owned<GstElementFactory> parser(gst_element_factory_find("jpegparse"));  // reads how the camera was held
+    return std::string("filesrc name=in ! ") +
+           (from_png ? "pngdec"
+            : parser ? "jpegparse ! jpegdec"
+                     : "jpegdec") +
+           " ! " + filter_line(options_) + " ! videoconvert ! " + (to_png ? "pngenc" : "jpegenc quality=95") +
+           " ! filesink name=out";
+  }
+
+  void make(const std::string &line) {
+    Owned<GstElement> pipeline = make_pipeline(line);
     filter_ = set_up(pipeline.get(), options_);
     runner_ = std::make_unique<Runner>(std::move(pipeline), filter_.get(), true);
-    png_ = png;
+    line_ = line;
   }
 
   const Options &options_;
   Owned<GstElement> filter_;
   std::unique_ptr<Runner> runner_;
-  bool png_ = false, report_ = true;
+  std::string line_;
+  bool report_ = true;
 };
 
 void filter_folder(const Options &options) {

@@ -7,9 +7,10 @@
   cudaconv-privacy.py -o hidden.rgb clip.mp4 mask=gauss roi-scale=0.2    bare RGB frames, with other settings
   cudaconv-privacy.py --region=40,60,120,90 clip.mp4                     a rectangle, marked by hand, instead of faces
 
-cudaconv-privacy.cpp is the same program in C++. This one needs python3-gi and gir1.2-gstreamer-1.0.
+At the end it says how many faces were found in how many frames. cudaconv-privacy.cpp keeps the sound, too. This one needs python3-gi and gir1.2-gstreamer-1.0.
 """
 import argparse
+import collections
 import ctypes
 import os
 import sys
@@ -82,7 +83,29 @@ def make_marker(regions):
     return mark
 
 
-def make_pipeline(options):
+def count_regions(counts):
+    """Makes a pad probe that counts frames by the number of regions that come with them."""
+    number_of = c_function("libgstreamer-1.0.so.0", "gst_buffer_get_n_meta", ctypes.c_void_p, ctypes.c_size_t)
+    number_of.restype = ctypes.c_uint
+    api = c_function("libgstvideo-1.0.so.0", "gst_video_region_of_interest_meta_api_get_type")
+    api.restype = ctypes.c_size_t
+    kind = api()
+
+    def count(_pad, info):
+        counts[number_of(info.data, kind)] += 1
+        return Gst.PadProbeReturn.OK
+
+    return count
+
+
+def print_counts(counts, what):
+    parts = [f"{number or 'no'} {what}{'s' * (number > 1)} in {frames}" for number, frames in sorted(counts.items())]
+    print(f"{sum(counts.values())} frames: {', '.join(parts)}")
+    if not any(counts):
+        print(f"warning: no {what} was found in the whole file: nothing is hidden", file=sys.stderr)
+
+
+def make_pipeline(options, counts):
     # Without a cascade facedetect would find no faces, and they would not be hidden.
     if not options.region and not os.path.exists(options.cascade):
         raise Failure(f"there is no {options.cascade}, which finds faces: "
@@ -108,6 +131,7 @@ def make_pipeline(options):
         hider.get_static_pad("sink").add_probe(Gst.PadProbeType.BUFFER, make_marker(options.region))
     else:
         pipeline.get_by_name("detector").set_property("profile", options.cascade)
+    hider.get_static_pad("sink").add_probe(Gst.PadProbeType.BUFFER, count_regions(counts))
     for setting in SETTINGS + options.settings:
         set_property(hider, setting)
     return pipeline
@@ -129,7 +153,9 @@ def main():
     os.environ.setdefault("OPENCV_LOG_LEVEL", "OFF")  # keeps OpenCV from warning of cascades that are not used
     Gst.init(None)
     try:
-        play(make_pipeline(parse_options()))
+        options, counts = parse_options(), collections.Counter()
+        play(make_pipeline(options, counts))
+        print_counts(counts, "region" if options.region else "face")
     except (Failure, gi.repository.GLib.Error) as e:
         sys.exit(f"cudaconv-privacy: {getattr(e, 'message', None) or e}")
 

@@ -46,6 +46,16 @@ std::string message_text(GstMessage *message, void (*parse)(GstMessage *, GError
   return text;
 }
 
+GstClockTime stream_time(GstPad *pad, GstBuffer *buffer) {
+  GstEvent *event = gst_pad_get_sticky_event(pad, GST_EVENT_SEGMENT, 0);
+  if (!event) return GST_CLOCK_TIME_NONE;
+  const GstSegment *segment;
+  gst_event_parse_segment(event, &segment);
+  const GstClockTime time = gst_segment_to_stream_time(segment, GST_FORMAT_TIME, GST_BUFFER_PTS(buffer));
+  gst_event_unref(event);
+  return time;
+}
+
 }  // namespace
 
 bool has_suffix(const std::string &text, const std::string &suffix) {
@@ -85,7 +95,7 @@ void set_property(GstElement *filter, const std::string &setting) {
   if (equals == std::string::npos) throw Failure("expected PROPERTY=VALUE, not " + setting);
   const std::string name = setting.substr(0, equals);
   GParamSpec *spec = g_object_class_find_property(G_OBJECT_GET_CLASS(filter), name.c_str());
-  if (!spec) throw Failure("cudaconv has no property " + name + "; gst-inspect-1.0 cudaconv lists them");
+  if (!spec) throw Failure(setting + ": cudaconv has no property " + name + "; gst-inspect-1.0 cudaconv lists them");
   GValue value = G_VALUE_INIT;
   g_value_init(&value, spec->value_type);
   const bool understood = gst_value_deserialize_with_pspec(&value, setting.c_str() + equals + 1, spec);
@@ -111,12 +121,17 @@ Runner::Runner(Owned<GstElement> pipeline, GstElement *filter, bool quiet)
       pipeline_(std::move(pipeline)),
       bus_(gst_element_get_bus(pipeline_.get())),
       quiet_(quiet) {
-  const Owned<GstPad> pad(gst_element_get_static_pad(filter, "src"));
-  gst_pad_add_probe(pad.get(), GST_PAD_PROBE_TYPE_BUFFER, count_frame, this, nullptr);
+  const Owned<GstPad> sink(gst_element_get_static_pad(filter, "sink")), src(gst_element_get_static_pad(filter, "src"));
+  gst_pad_add_probe(sink.get(), GST_PAD_PROBE_TYPE_BUFFER, drop_late, this, nullptr);
+  gst_pad_add_probe(src.get(), GST_PAD_PROBE_TYPE_BUFFER, count_frame, this, nullptr);
   gst_bus_add_watch(bus_.get(), on_message, this);
+  for (const int number : {SIGINT, SIGTERM}) signals_.push_back(g_unix_signal_add(number, on_interrupt, this));
+  if (isatty(STDERR_FILENO) && !quiet) progress_ = g_timeout_add(200, show_progress, this);
 }
 
 Runner::~Runner() {
+  end_progress();
+  for (const guint signal : signals_) g_source_remove(signal);
   gst_bus_remove_watch(bus_.get());
   gst_element_set_state(pipeline(), GST_STATE_NULL);
 }
@@ -141,20 +156,19 @@ void Runner::wait() {
 }
 
 void Runner::play() {
-  const guint progress = isatty(STDERR_FILENO) && !quiet_ ? g_timeout_add(200, show_progress, this) : 0;
-  const guint signals[] = {g_unix_signal_add(SIGINT, on_interrupt, this),
-                           g_unix_signal_add(SIGTERM, on_interrupt, this)};
   playing_ = true;
   gst_element_set_state(pipeline(), GST_STATE_PLAYING);
   g_main_loop_run(loop_.get());
   ended_ = g_get_monotonic_time();
-  if (!interrupted_)
-    for (const guint signal : signals) g_source_remove(signal);
-  if (progress) {
-    g_source_remove(progress);
-    std::fprintf(stderr, "\r\033[K");
-  }
+  end_progress();
   if (!failure_.empty()) throw Failure(failure_);
+}
+
+void Runner::end_progress() {
+  if (!progress_) return;
+  g_source_remove(progress_);
+  progress_ = 0;
+  std::fprintf(stderr, "\r\033[K");
 }
 
 double Runner::rate() const {
@@ -166,16 +180,21 @@ double Runner::rate() const {
 GstPadProbeReturn Runner::count_frame(GstPad *pad, GstPadProbeInfo *info, gpointer data) {
   auto *self = static_cast<Runner *>(data);
   if (self->frames_++ == 0) self->first_frame_ = g_get_monotonic_time();
-  GstEvent *event = gst_pad_get_sticky_event(pad, GST_EVENT_SEGMENT, 0);
-  if (event) {
-    const GstSegment *segment;
-    gst_event_parse_segment(event, &segment);
-    const guint64 time =
-        gst_segment_to_stream_time(segment, GST_FORMAT_TIME, GST_BUFFER_PTS(GST_PAD_PROBE_INFO_BUFFER(info)));
-    if (GST_CLOCK_TIME_IS_VALID(time)) self->position_ = static_cast<gint64>(time);
-    gst_event_unref(event);
-  }
+  const GstClockTime time = stream_time(pad, GST_PAD_PROBE_INFO_BUFFER(info));
+  if (GST_CLOCK_TIME_IS_VALID(time)) self->position_ = static_cast<gint64>(time);
   return GST_PAD_PROBE_OK;
+}
+
+// For the muxer after an interrupt: drops what comes after the last frame, so that all streams end together.
+GstPadProbeReturn Runner::cut_off(GstPad *pad, GstPadProbeInfo *info, gpointer data) {
+  const GstClockTime time = stream_time(pad, GST_PAD_PROBE_INFO_BUFFER(info));
+  const bool late = GST_CLOCK_TIME_IS_VALID(time) && static_cast<gint64>(time) > static_cast<Runner *>(data)->position_;
+  return late ? GST_PAD_PROBE_DROP : GST_PAD_PROBE_OK;
+}
+
+// After an interrupt, frames that wait before the filter are not filtered any more.
+GstPadProbeReturn Runner::drop_late(GstPad *, GstPadProbeInfo *, gpointer data) {
+  return static_cast<Runner *>(data)->interrupted_ ? GST_PAD_PROBE_DROP : GST_PAD_PROBE_OK;
 }
 
 gboolean Runner::show_progress(gpointer data) {
@@ -197,7 +216,13 @@ gboolean Runner::on_interrupt(gpointer data) {
   auto *self = static_cast<Runner *>(data);
   if (self->interrupted_) _exit(130);
   self->interrupted_ = true;
-  std::fprintf(stderr, "\nfinishing; once more to give up\n");
+  std::fprintf(stderr, "\ninterrupted: finishing the file\n");
+  const Owned<GstElement> muxer(gst_bin_get_by_name(GST_BIN(self->pipeline()), "muxer"));
+  const auto cut = [](GstElement *, GstPad *pad, gpointer runner) -> gboolean {
+    gst_pad_add_probe(pad, GST_PAD_PROBE_TYPE_BUFFER, cut_off, runner, nullptr);
+    return TRUE;
+  };
+  if (muxer) gst_element_foreach_sink_pad(muxer.get(), cut, self);
   gst_element_send_event(self->pipeline(), gst_event_new_eos());
   return G_SOURCE_CONTINUE;
 }

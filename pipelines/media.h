@@ -18,6 +18,7 @@ namespace media {
 struct Release {
   void operator()(GstElement *element) const { gst_object_unref(element); }
   void operator()(GstObject *object) const { gst_object_unref(object); }
+  void operator()(GstElementFactory *factory) const { gst_object_unref(factory); }
   void operator()(GstPad *pad) const { gst_object_unref(pad); }
   void operator()(GstBus *bus) const { gst_object_unref(bus); }
   void operator()(GstSample *sample) const { gst_sample_unref(sample); }
@@ -97,17 +98,23 @@ class Runner {
 
  private:
   static GstPadProbeReturn count_frame(GstPad *pad, GstPadProbeInfo *info, gpointer self);
+  static GstPadProbeReturn cut_off(GstPad *pad, GstPadProbeInfo *info, gpointer self);
+  static GstPadProbeReturn drop_late(GstPad *pad, GstPadProbeInfo *info, gpointer self);
   static gboolean show_progress(gpointer self);
   static gboolean on_interrupt(gpointer self);
   static gboolean on_message(GstBus *bus, GstMessage *message, gpointer self);
   void fail(const std::string &text);
+  void end_progress();
 
   const Owned<GMainLoop> loop_;
   const Owned<GstElement> pipeline_;
   const Owned<GstBus> bus_;
   const bool quiet_;
   std::string failure_;  // the first error
-  bool playing_ = false, interrupted_ = false;
+  std::vector<guint> signals_;
+  guint progress_ = 0;
+  bool playing_ = false;
+  std::atomic<bool> interrupted_{false};
   gint64 duration_ = -1;
   gint64 ended_ = 0;                    // microseconds of the monotonic clock
   std::atomic<gint64> first_frame_{0};  // the same, of the first frame that left the filter

@@ -45,7 +45,98 @@ in_no_window() { # TEXT ARGUMENT...: exits with 1 and says TEXT where there is n
   ! output=$(env -u DISPLAY -u WAYLAND_DISPLAY "$player" "${@:2}" 2>&1) && echo "$output" && [[ $output == *"$1"* ]]
 }
 
-echo "1..11"
+# ---- Conversion: a clip with sound, a subtitle and a title
+
+make_clip() {
+  printf '1\n00:00:00,000 --> 00:00:00,100\nTom & Jerry\n' >text.srt
+  gst-launch-1.0 -q matroskamux name=mux ! filesink location=clip.mkv \
+    videotestsrc num-buffers=50 pattern=ball ! video/x-raw,width=160,height=120,framerate=25/1 ! vp8enc deadline=1 \
+    ! queue ! mux. audiotestsrc num-buffers=86 samplesperbuffer=1024 wave=ticks \
+    ! audio/x-raw,rate=44100,channels=2 ! vorbisenc ! taginject tags=title=Trial ! queue ! mux. \
+    filesrc location=text.srt ! subparse ! queue ! mux. </dev/null
+}
+demuxer_of() { case $1 in *.mp4) echo qtdemux ;; *) echo matroskademux ;; esac; }
+frames_of() { # FILE: the number of frames in it, none of which is decoded
+  rm -rf frames
+  mkdir frames
+  gst-launch-1.0 -q filesrc location="$1" ! "$(demuxer_of "$1")" name=d d.video_0 ! queue \
+    ! multifilesink location=frames/%05d </dev/null
+  find frames -type f | wc -l
+}
+samples() { # FILE OUTPUT: its sound
+  gst-launch-1.0 -q uridecodebin uri="file://$PWD/$1" caps=audio/x-raw expose-all-streams=false ! audioconvert \
+    ! audioresample ! audio/x-raw,format=S16LE,rate=44100,channels=2,layout=interleaved ! filesink location="$2" </dev/null
+}
+lasts() { # FILE: as long as the clip, to within a frame of video and one of sound, and both are there
+  samples "$1" sound.raw
+  local bytes frames
+  bytes=$(stat -c %s sound.raw) frames=$(frames_of "$1")
+  echo "$frames frames, $bytes bytes of sound"
+  [ "$frames" = 50 ] && [ "$bytes" -gt $((84 * 1024 * 4)) ] && [ "$bytes" -lt $((90 * 1024 * 4)) ]
+}
+converts() { # FILE
+  "$player" -q -o "$1" clip.mkv mask=gauss sigma=2 && lasts "$1" && [ -z "$(find . -name '*.part')" ]
+}
+has_title() { grep -qa Trial "$1"; }
+keeps_sound_as_it_is() { # where the container takes it
+  samples clip.mkv before.raw && samples converted.webm after.raw && cmp before.raw after.raw
+}
+text_of() { # FILE OUTPUT
+  gst-launch-1.0 -q filesrc location="$1" ! "$(demuxer_of "$1")" ! text/x-raw ! filesink location="$2" </dev/null
+  cat "$2"
+}
+keeps_text() { text_of clip.mkv before.text && text_of "$1" after.text && grep -qa 'Tom &amp; Jerry' before.text &&
+  cmp before.text after.text; }
+says_what_is_left_out() {
+  "$player" -q -o said.webm clip.mkv mask=box3 2>&1 | tee said
+  grep -q 'text, which .webm does not take, is left out' said
+}
+is_interrupted() { # FILE: Ctrl-C after some frames: the streams end together, and the file can be played
+  local code=0
+  timeout --preserve-status -s INT 2 "$player" -q -o "$1" clip.mkv mask=median size=31 iterations=400 backend=cpu n-threads=1 2>&1 |
+    tee interrupted || code=$?
+  samples "$1" sound.raw
+  local frames bytes
+  frames=$(frames_of "$1") bytes=$(stat -c %s sound.raw)
+  echo "$frames frames, $bytes bytes of sound"
+  [ "$code" = 0 ] && grep -q 'interrupted after' interrupted && [ "$frames" -ge 1 ] && [ "$frames" -lt 50 ] &&
+    [ "$bytes" -lt $(((frames + 6) * 44100 * 4 / 25)) ] && [ -z "$(find . -name '*.part')" ]
+}
+
+# ---- Pictures
+
+make_pictures() {
+  mkdir -p photos
+  gst-launch-1.0 -q videotestsrc num-buffers=1 pattern=zone-plate kx2=12 ky2=9 ! video/x-raw,format=RGB,width=65,height=47 \
+    ! tee name=t ! queue ! pngenc ! filesink location=photos/a.png t. ! queue ! jpegenc ! filesink location=photos/b.JPG
+  cp photos/a.png photos/c.png
+}
+rgb_of() { gst-launch-1.0 -q filesrc location="$1" ! decodebin ! "${@:3}" videoconvert ! video/x-raw,format=RGB ! filesink location="$2"; }
+filters_picture() {
+  "$player" -q -o a.png photos/a.png mask=gauss sigma=3 && rgb_of a.png a.raw &&
+    rgb_of photos/a.png want.raw cudaconv mask=gauss sigma=3 ! && [ -s a.raw ] && cmp a.raw want.raw
+}
+to_jpeg() { "$player" -q -o a.jpg photos/a.png mask=gauss && rgb_of a.jpg a.raw && [ "$(stat -c %s a.raw)" = $((196 * 47)) ]; }
+filters_folder() {
+  "$player" -q -o filtered photos mask=gauss sigma=3 && [ "$(cd filtered && echo ./*)" = "./a.png ./b.JPG ./c.png" ] &&
+    cmp a.png filtered/a.png && cmp a.png filtered/c.png
+}
+damaged_in_folder() { # the others are filtered, and the exit code says that something is wrong
+  echo nonsense >photos/b.png
+  local code=0
+  "$player" -q -o mended photos mask=gauss 2>damaged || code=$?
+  cat damaged
+  [ "$code" = 1 ] && grep -q 'photos/b.png' damaged && [ "$(cd mended && echo ./*)" = "./a.png ./b.JPG ./c.png" ]
+}
+
+no_h264="there is no encoder for H.264 (gstreamer1.0-plugins-ugly)"
+for element in x264enc openh264enc; do ! gst-inspect-1.0 --exists $element || no_h264=; done
+no_aac="there is no encoder for AAC (gstreamer1.0-plugins-bad)"
+for element in voaacenc fdkaacenc avenc_aac; do ! gst-inspect-1.0 --exists $element || no_aac=; done
+make_clip
+make_pictures
+
+echo "1..24"
 expect "a video" video plain.webm
 expect "a property that changes with time" video animated.webm --animate=sigma=0.5:8
 expect "the change shows" differ plain.webm.frames animated.webm.frames
@@ -57,5 +148,18 @@ expect "a value that is not there" refuses "mask=gaussian is not a value of that
   "$clip" mask=gaussian
 expect "no display" in_no_window "no display" "$clip" mask=sobel
 expect "no display, but first a property that is not there" in_no_window "no property msk" "$clip" msk=sobel
+expect "WebM" converts converted.webm
+expect "the sound is as it was" keeps_sound_as_it_is
+expect "what a container does not take is said" says_what_is_left_out
+expect "Matroska" converts converted.mkv
+expect "its subtitles" keeps_text converted.mkv
+expect "its title" has_title converted.mkv
+expect_unless "$no_h264$no_aac" "MP4" converts converted.mp4
+expect_unless "$no_h264$no_aac" "an MP4 that is interrupted" is_interrupted cut.mp4
+expect "a WebM that is interrupted" is_interrupted cut.webm
+expect "a picture in, a picture out" filters_picture
+expect "a JPEG" to_jpeg
+expect "a folder of pictures" filters_folder
+expect "a damaged one among them" damaged_in_folder
 expect "a filter that cannot be carried out" refuses "coefficients" "$clip" mask=custom coefficients="1 2; x"
 finish

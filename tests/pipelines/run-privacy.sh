@@ -87,6 +87,25 @@ same_bytes() { # ARGUMENT...: from both programs
   "$python" "$script" -o second.rgb "$@"
   [ -s first.rgb ] && cmp first.rgb second.rgb
 }
+# A clip of two parts: a face, then none. The program says so, and keeps the sound.
+keeps_sound() {
+  gst-launch-1.0 -q videotestsrc num-buffers=20 ! video/x-raw,width=160,height=120 ! vp8enc deadline=1 ! queue \
+    ! matroskamux name=m ! filesink location=sound.mkv audiotestsrc num-buffers=30 ! vorbisenc ! queue ! m. </dev/null
+  "$program" sound.mkv -o hidden.webm --region=40,30,50,61 >said && cat said &&
+    [ "$(cat said)" = "20 frames: 1 region in 20" ] || return
+  local file
+  for file in sound.mkv hidden.webm; do
+    gst-launch-1.0 -q uridecodebin uri="file://$PWD/$file" caps=audio/x-raw expose-all-streams=false \
+      ! filesink location="$file.raw" </dev/null
+  done
+  [ -s sound.mkv.raw ] && cmp sound.mkv.raw hidden.webm.raw
+}
+says_how_many() { # COMMAND...
+  "$@" -o hidden.rgb "$face" | tee said
+  [ "$(cat said)" = "1 frames: 1 face in 1" ] || return
+  "$@" -o hidden.rgb clip.mkv 2>&1 | tee said
+  grep -qx '6 frames: no face in 6' said && grep -q 'warning: no face was found' said
+}
 refuses() { # TEXT COMMAND...: does not exit with 0, says TEXT, and writes nothing
   local code=0 output
   output=$("${@:2}" 2>&1) || code=$?
@@ -97,7 +116,7 @@ refuses() { # TEXT COMMAND...: does not exit with 0, says TEXT, and writes nothi
 gst-launch-1.0 -q videotestsrc num-buffers=6 pattern=zone-plate kx2=12 ky2=9 kt=5 ! \
   video/x-raw,format=I420,width=160,height=120 ! matroskamux ! filesink location=clip.mkv
 
-echo "1..12"
+echo "1..15"
 expect "regions by hand, in C++" by_hand "$program"
 expect "regions by hand without a margin, in C++" exactly_by_hand "$program"
 expect_unless "$no_python" "regions by hand, in Python" by_hand "$python" "$script"
@@ -106,6 +125,9 @@ expect_unless "$no_python" "the same from both" same_bytes --region=3,4,50,60 cl
 expect_unless "$no_detector" "a face, in C++" face "$program"
 expect_unless "${no_detector:-$no_python}" "a face, in Python" face "$python" "$script"
 expect_unless "${no_detector:-$no_python}" "the same face from both" same_bytes "$face"
+expect "a file with its sound" keeps_sound
+expect_unless "$no_detector" "how many faces there were" says_how_many "$program"
+expect_unless "${no_detector:-$no_python}" "how many, in Python" says_how_many "$python" "$script"
 expect "without what finds faces nothing is shown" refuses nowhere.xml \
   "$program" --cascade=nowhere.xml -o refused.rgb clip.mkv
 expect_unless "$no_python" "nor in Python" refuses nowhere.xml \
