@@ -73,15 +73,16 @@ std::string RoiTypeWatch::look(GstBuffer *buffer, const RoiSettings &roi, const 
     return {};
   }
   bool carries_some = false;
-  const auto see = [&](const char *type) {
+  const auto see = [&](const std::vector<const char *> &types) {
     carries_some = true;
-    if (type && seen_.size() < kMostTypes) seen_.insert(type);
+    for (const char *type : types)
+      if (type && seen_.size() < kMostTypes) seen_.insert(type);
     return false;
   };
   gpointer state = nullptr;
   while (const GstMeta *meta =
              gst_buffer_iterate_meta_filtered(buffer, &state, GST_VIDEO_REGION_OF_INTEREST_META_API_TYPE))
-    see(g_quark_to_string(reinterpret_cast<const GstVideoRegionOfInterestMeta *>(meta)->roi_type));
+    see({g_quark_to_string(reinterpret_cast<const GstVideoRegionOfInterestMeta *>(meta)->roi_type)});
   RoiList none;
   std::string trouble;
   add_analytics(buffer, {true, see}, &none, &trouble);

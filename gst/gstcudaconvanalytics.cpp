@@ -42,7 +42,7 @@ void add_detections(GstAnalyticsRelationMeta *meta, const WantedLabels &wanted, 
   gpointer state = nullptr;
   GstAnalyticsODMtd detection;
   while (gst_analytics_relation_meta_iterate(meta, &state, gst_analytics_od_mtd_get_mtd_type(), &detection)) {
-    if (!wanted.wants(g_quark_to_string(gst_analytics_od_mtd_get_obj_type(&detection)))) continue;
+    if (!wanted.wants({g_quark_to_string(gst_analytics_od_mtd_get_obj_type(&detection))})) continue;
     Region region;
     gfloat confidence;
 #ifdef CUDACONV_ANALYTICS_ORIENTED
@@ -139,8 +139,8 @@ std::vector<const char *> find_names(const GstAnalyticsSegmentationMtd &segmenta
 }
 
 bool is_wanted(guint value, const char *name, const WantedLabels &wanted) {
-  if (wanted.only_some) return (name && wanted.wants(name)) || wanted.wants(std::to_string(value).c_str());
-  return name ? g_ascii_strcasecmp(name, "background") != 0 : value != 0;
+  const bool background = name ? g_ascii_strcasecmp(name, "background") == 0 : value == 0;
+  return (wanted.with_background || !background) && wanted.wants({name, std::to_string(value).c_str()});
 }
 
 // The smallest rectangle, in samples, around all samples of one value.

@@ -9,6 +9,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "gstcudaconvroishape.h"
 
@@ -27,8 +28,8 @@ namespace cudaconv::gst {
 
 // Selects the detections, and the values of segmentation masks, that are regions.
 struct WantedLabels {
-  bool only_some;                                // false: all but the background
-  std::function<bool(const char *label)> wants;  // the label may be nullptr
+  bool with_background;                                                // false: never the background
+  std::function<bool(const std::vector<const char *> &labels)> wants;  // a label may be nullptr
 };
 
 // The API type of GstAnalyticsRelationMeta; G_TYPE_INVALID in builds without the analytics library.

@@ -236,6 +236,7 @@ SavedPixels::SavedPixels(const FrameView &view, const FrameLayout &layout, const
   for (const auto &[plan, regions] : planned) {
     for (const Region &r : regions.region) changed.push_back(bounds_of(r, regions, picture));
     for (const RegionMask &m : regions.mask) changed.push_back(bounds_of(m.box, regions, picture));
+    for (const auto &pixels : regions.pixels) changed.push_back(bounds_of(pixels->box, regions, picture));
     if (!regions.active || regions.invert) changed.push_back(picture);
   }
   for (const Bounds &b : changed) pixels += b.pixels();

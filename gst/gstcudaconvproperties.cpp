@@ -210,9 +210,10 @@ constexpr Property kProperties[] = {
     property<FILTER(alpha)>("alpha", "Alpha", "What becomes of alpha.", kPlaying, gst_cuda_conv_alpha_get_type),
     property<ROI(rectangles)>(
         "roi", "Regions of interest",
-        "Rectangles \"x,y,w,h; x,y,w,h\" in pixels of the visible picture: only these are filtered, the rest is "
-        "copied. What lies outside the picture is cut off. Where this is not set and roi-meta is off, the whole frame "
-        "is filtered.",
+        "Filter only these regions, separated by ';': rectangles \"x,y,w,h\" and polygons \"x,y x,y x,y\", in pixels "
+        "of "
+        "the visible picture or in per cent of its width and height: \"0,0,20%,100%; 10,10 200,10 120,150\". Not set, "
+        "and without roi-meta: the whole frame.",
         kPlaying),
     /**
      * GstCudaConv:roi-meta:
@@ -232,8 +233,8 @@ constexpr Property kProperties[] = {
         kPlaying),
     property<ROI(types)>(
         "roi-type", "Types of metas",
-        "With roi-meta, the roi_type that metas have to have, the label of detections, or the class or the value of "
-        "regions of segmentation masks; or several separated by commas, such as \"face,plate\". Not set: any.",
+        "With roi-meta, only regions of these types (roi_type, label, or class or value of a segmentation mask), "
+        "separated by commas: \"face,plate\"; \"!staff,!guard\" is all but these two. Not set: any.",
         kPlaying),
     property<ROI(grow)>(
         "roi-grow", "Growth of regions",

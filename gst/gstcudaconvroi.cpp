@@ -5,6 +5,8 @@
 
 #include "gstcudaconvanalytics.h"
 #include "plan/maskparser.h"
+#include "plan/messages.h"
+#include "plan/polygon.h"
 
 namespace cudaconv::gst {
 
@@ -33,16 +35,74 @@ FrameSize frame_size(const GstVideoInfo &info) {
   return {GST_VIDEO_INFO_WIDTH(&info), fields ? 2 * GST_VIDEO_INFO_FIELD_HEIGHT(&info) : GST_VIDEO_INFO_HEIGHT(&info)};
 }
 
-RoiSelector::RoiSelector(const RoiSettings &settings)
-    : meta_(settings.meta), grow_(settings.grow), types_(split_types(settings.types)) {
-  if (!settings.rectangles.empty()) fixed_.region = parse_regions(settings.rectangles);
-  fixed_.active = meta_ || !fixed_.region.empty();
+RoiSelector::RoiSelector(const RoiSettings &settings, const GstVideoInfo &info)
+    : meta_(settings.meta), grow_(settings.grow) {
+  bool any = false;
+  for (const std::string &type : split_types(settings.types)) {
+    const bool excludes = type[0] == '!' || type[0] == '-';
+    const size_t name = excludes ? type.find_first_not_of(" \t", 1) : 0;
+    any |= type == "*";
+    if (name != std::string::npos) (excludes ? but_ : only_).push_back(type.substr(name));
+  }
+  if (any) only_.clear();
+  if (!settings.rectangles.empty()) {
+    const std::vector<WrittenRegion> written = parse_regions(settings.rectangles);
+    for (size_t i = 0; i < written.size(); i++) add_fixed(written[i], i + 1, frame_size(info));
+  }
+  fixed_.active = meta_ || !settings.rectangles.empty();
   fixed_.ellipse = settings.shape == RoiShape::Ellipse;
   fixed_.invert = settings.invert;
+  look_for_outside(info);
+  const auto is_empty = [](const auto &polygon) { return polygon->run.empty(); };
+  fixed_.pixels.erase(std::remove_if(fixed_.pixels.begin(), fixed_.pixels.end(), is_empty), fixed_.pixels.end());
 }
 
-bool RoiSelector::wants(const char *type) const {
-  return types_.empty() || (type && std::find(types_.begin(), types_.end(), type) != types_.end());
+// Adds region `number` of the settings.
+void RoiSelector::add_fixed(const WrittenRegion &written, size_t number, FrameSize frame) {
+  std::vector<double> v;
+  for (size_t i = 0; i < written.number.size(); i++) {
+    const WrittenRegion::Number &n = written.number[i];
+    constexpr double kFarthest = G_MAXINT;  // pixels
+    v.push_back(
+        std::clamp(n.percent ? n.value * (i % 2 ? frame.height : frame.width) / 100 : n.value, -kFarthest, kFarthest));
+  }
+  if (!written.is_polygon()) {
+    if ((v[2] < 1 && !written.number[2].percent) || (v[3] < 1 && !written.number[3].percent))
+      complaint_ = "roi: region " + std::to_string(number) +
+                   " is less than a pixel wide or high; parts of the picture are percentages, such as 25%";
+    fixed_.region.push_back(rectangle_around(v[0], v[1], v[0] + v[2], v[1] + v[3]));
+    return;
+  }
+  std::vector<Point> points;
+  for (size_t i = 0; i < v.size(); i += 2) points.push_back({v[i], v[i + 1]});
+  fixed_.pixels.push_back(polygon_pixels(points, grow_, frame.width, frame.height));
+}
+
+// Complains if all regions of the settings lie outside the picture.
+void RoiSelector::look_for_outside(const GstVideoInfo &info) {
+  const int width = GST_VIDEO_INFO_WIDTH(&info), height = GST_VIDEO_INFO_HEIGHT(&info);
+  const auto outside = [&](const Region &r) { return is_outside(grown(r, grow_), {width, height}); };
+  const std::vector<Region> &all = fixed_.region;
+  if ((all.empty() && fixed_.pixels.empty()) || meta_ || fixed_.invert) return;
+  if (!std::all_of(all.begin(), all.end(), outside)) return;
+  for (const auto &polygon : fixed_.pixels)
+    if (!polygon->run.empty()) return;
+  const Region &r = all.empty() ? fixed_.pixels[0]->box : all[0];
+  complaint_ = std::string("nothing is filtered: all ") + (fixed_.pixels.empty() ? "rectangles" : "regions") +
+               " of roi, such as " + std::string(all.empty() ? "the polygon within " : "") + std::to_string(r.x) + "," +
+               std::to_string(r.y) + "," + std::to_string(r.width) + "," + std::to_string(r.height) +
+               ", lie outside the picture of " + std::to_string(width) + "x" + std::to_string(height) +
+               (fixed_.pixels.empty() ? "" : " or have none of its pixels");
+}
+
+// Whether a region with these labels is one of those that the settings select. Labels may be nullptr.
+bool RoiSelector::wants(const std::vector<const char *> &labels) const {
+  const auto has_any = [&](const std::vector<std::string> &types) {
+    return std::any_of(labels.begin(), labels.end(), [&](const char *label) {
+      return label && std::find(types.begin(), types.end(), label) != types.end();
+    });
+  };
+  return !has_any(but_) && (only_.empty() || has_any(only_));
 }
 
 RoiList RoiSelector::find(GstBuffer *buffer, std::string *trouble) const {
@@ -52,21 +112,10 @@ RoiList RoiSelector::find(GstBuffer *buffer, std::string *trouble) const {
   while (const GstMeta *meta =
              gst_buffer_iterate_meta_filtered(buffer, &state, GST_VIDEO_REGION_OF_INTEREST_META_API_TYPE)) {
     const auto *roi = reinterpret_cast<const GstVideoRegionOfInterestMeta *>(meta);
-    if (wants(g_quark_to_string(roi->roi_type))) list.region.push_back(region_of(*roi));
+    if (wants({g_quark_to_string(roi->roi_type)})) list.region.push_back(region_of(*roi));
   }
-  add_analytics(buffer, {!types_.empty(), [this](const char *label) { return wants(label); }}, &list, trouble);
+  add_analytics(buffer, {!only_.empty(), [this](const auto &labels) { return wants(labels); }}, &list, trouble);
   return list;
-}
-
-std::string RoiSelector::complaint(const GstVideoInfo &info) const {
-  const int width = GST_VIDEO_INFO_WIDTH(&info), height = GST_VIDEO_INFO_HEIGHT(&info);
-  const auto outside = [&](const Region &r) { return is_outside(grown(r, grow_), {width, height}); };
-  const std::vector<Region> &all = fixed_.region;
-  if (all.empty() || meta_ || fixed_.invert || !std::all_of(all.begin(), all.end(), outside)) return {};
-  const Region &r = all[0];
-  return "nothing is filtered: all rectangles of roi, such as " + std::to_string(r.x) + "," + std::to_string(r.y) +
-         "," + std::to_string(r.width) + "," + std::to_string(r.height) + ", lie outside the picture of " +
-         std::to_string(width) + "x" + std::to_string(height);
 }
 
 RoiSelection RoiSelector::select(const RoiList &found, GstBuffer *buffer, const GstVideoInfo &info) const {
@@ -88,6 +137,7 @@ RoiSelection RoiSelector::select(const RoiList &found, GstBuffer *buffer, const 
   };
   if (found.everywhere) {
     regions.ellipse = false;
+    regions.pixels.clear();
     if (!regions.invert) add({0, 0, frame.width, frame.height});
     return selection;
   }
@@ -110,6 +160,14 @@ void move_regions(Regions *regions, int dx, int dy) {
   };
   for (Region &r : regions->region) move(&r);
   for (RegionMask &m : regions->mask) move(&m.box);
+  if (dx == 0 && dy == 0) return;
+  for (auto &pixels : regions->pixels) {
+    auto moved = std::make_shared<RegionPixels>(*pixels);
+    move(&moved->box);
+    moved->top += dy * regions->row_step;
+    for (PixelRun &run : moved->run) run = {run.begin + dx, run.end + dx};
+    pixels = std::move(moved);
+  }
 }
 
 }  // namespace cudaconv::gst

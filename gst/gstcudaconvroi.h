@@ -11,12 +11,13 @@
 #include "filter.h"
 #include "gstcudaconvenums.h"
 #include "gstcudaconvroishape.h"
+#include "plan/maskparser.h"
 
 namespace cudaconv::gst {
 
 // The properties that begin with "roi", as the user set them.
 struct RoiSettings {
-  std::string rectangles;  // as parse_regions() takes them; empty: none
+  std::string rectangles;  // and polygons, as parse_regions() takes them; empty: none
   bool meta = false;
   std::string types;  // separated by commas; empty: any
   RoiShape shape = RoiShape::Rect;
@@ -35,16 +36,16 @@ struct RoiSelection {
 
 // The size of the whole frame, whose pixels regions count, also where a buffer holds only one field.
 FrameSize frame_size(const GstVideoInfo &info);
-// Selects what is filtered of each frame by the roi settings.
 
+// Selects what is filtered of each frame by the roi settings.
 class RoiSelector {
  public:
-  // Throws Error{Settings} where the rectangles cannot be parsed.
-  explicit RoiSelector(const RoiSettings &settings);
+  // `info`: of the frames. Throws Error{Settings} where a region of the settings is none.
+  RoiSelector(const RoiSettings &settings, const GstVideoInfo &info);
 
-  // A sentence for the user where nothing of a picture of `info` is filtered because all rectangles of the settings lie
-  // outside it; else empty.
-  std::string complaint(const GstVideoInfo &info) const;
+  // A sentence for the user where regions of the settings have no effect, because all lie outside the picture or one is
+  // smaller than a pixel; else empty.
+  const std::string &complaint() const { return complaint_; }
 
   // Whether regions are taken from the metas of frames.
   bool takes_metas() const { return meta_; }
@@ -57,12 +58,15 @@ class RoiSelector {
   RoiSelection select(const RoiList &found, GstBuffer *buffer, const GstVideoInfo &info) const;
 
  private:
-  bool wants(const char *type) const;
+  void add_fixed(const WrittenRegion &written, size_t number, FrameSize frame);
+  void look_for_outside(const GstVideoInfo &info);
+  bool wants(const std::vector<const char *> &labels) const;
 
-  Regions fixed_;  // the rectangles of the settings
+  Regions fixed_;  // of the settings; polygons have grown, rectangles have not
   bool meta_;
   double grow_;
-  std::vector<std::string> types_;  // empty: any
+  std::vector<std::string> only_, but_;  // types; `only_` empty: any
+  std::string complaint_;
 };
 
 // Moves what the regions select by dx, dy pixels of the buffer.

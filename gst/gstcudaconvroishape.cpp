@@ -120,6 +120,15 @@ bool is_outside(const Region &region, FrameSize frame) {
   return clipped(bounds_of(region), frame).empty();
 }
 
+Region rectangle_around(double left, double top, double right, double bottom) {
+  constexpr double kRounding = 0x1p-20;  // of products such as 33.3 per cent of 1000
+  const auto first = [&](double v) { return static_cast<int64_t>(std::floor(v + kRounding)); };
+  const auto end = [&](double v) { return static_cast<int64_t>(std::ceil(v - kRounding)); };
+  const int64_t x = first(left), y = first(top);
+  const auto side = [](int64_t length) { return static_cast<int>(std::clamp<int64_t>(length, 1, INT_MAX)); };
+  return {static_cast<int>(x), static_cast<int>(y), side(end(right) - x), side(end(bottom) - y)};
+}
+
 Region grown(const Region &region, double fraction) {
   if (fraction <= 0 || region.width <= 0 || region.height <= 0) return region;
   const Box box = box_of(region);

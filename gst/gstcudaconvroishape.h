@@ -30,6 +30,9 @@ struct FrameSize {
 // Whether no pixel of the frame can be in the region. An empty region is outside of every frame.
 bool is_outside(const Region &region, FrameSize frame);
 
+// The smallest region around a rectangle, to 2^-20 of a pixel. Coordinates are at most 2^31 - 1.
+Region rectangle_around(double left, double top, double right, double bottom);
+
 // The region enlarged on each side by `fraction` of its width and height, along its own axes. Sides end at 2^31-1
 // pixels.
 Region grown(const Region &region, double fraction);

@@ -118,7 +118,8 @@ RoiStrength::Entry RoiStrength::make_entry(int step) {
 }
 
 std::vector<PlannedRegions> RoiStrength::plan(const std::shared_ptr<const Plan> &as_set, RoiSelection selection) {
-  if (selection.regions.invert || (selection.region_side.empty() && selection.mask_side.empty()))
+  if (selection.regions.invert ||
+      (selection.regions.region.empty() && selection.regions.mask.empty() && selection.regions.pixels.empty()))
     return {{as_set, std::move(selection.regions)}};
   as_set_ = as_set;
   if (entries_.empty()) takes_even_ = !by_sigma_ && try_plan(2, Method::Auto);
@@ -142,6 +143,8 @@ std::vector<PlannedRegions> RoiStrength::plan(const std::shared_ptr<const Plan> 
   };
   for (size_t i = 0; i < all.region.size(); i++) group_of(selection.region_side[i]).region.push_back(all.region[i]);
   for (size_t i = 0; i < all.mask.size(); i++) group_of(selection.mask_side[i]).mask.push_back(std::move(all.mask[i]));
+  for (auto &pixels : all.pixels)
+    group_of(std::min(pixels->box.width, pixels->box.height)).pixels.push_back(std::move(pixels));
   std::vector<PlannedRegions> planned;
   for (auto &[value, group] : groups) planned.push_back(std::move(group));
   return planned;

@@ -163,8 +163,8 @@ bool Session::answer_context_query(GstQuery *query) {
 // Makes `context` the one that frames are filtered with. `serial` is that of its settings.
 void Session::install(std::shared_ptr<const StreamContext> context, guint serial) {
   complain_of_unused(context->settings);
-  const std::string outside = context->roi.complaint(context->info);
-  if (!outside.empty()) complain_once(outside, outside);
+  const std::string &regions = context->roi.complaint();
+  if (!regions.empty()) complain_once(regions, regions);
   for (const bool interlaced : {false, true})
     for (const FrameKind &kind : context->kinds[interlaced])
       for (const View &view : kind.views)

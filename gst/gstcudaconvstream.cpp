@@ -69,7 +69,7 @@ StreamContext::StreamContext(const GstVideoInfo &video_info, bool from_cuda, boo
       cuda_out(to_cuda),
       engine(std::move(filters_with)),
       settings(wanted),
-      roi(wanted.roi) {
+      roi(wanted.roi, video_info) {
   const GstVideoInterlaceMode mode = GST_VIDEO_INFO_INTERLACE_MODE(&info);
   if (mode == GST_VIDEO_INTERLACE_MODE_FIELDS)
     throw Error(Error::Kind::Format, "interlace-mode=fields is not supported");

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -206,6 +207,22 @@ struct RegionMask {
   }
 };
 
+// Pixels of a row: `begin` up to `end` - 1.
+struct PixelRun {
+  int32_t begin, end;
+};
+
+// A region given by its pixels, such as a polygon: row top + i of the frame has the runs first[i] up to first[i + 1] -
+// 1, in rising order, which do not touch.
+struct RegionPixels {
+  Region box;  // the rectangle that the region was drawn in, which may be larger than the pixels need
+  int top = 0;
+  std::vector<size_t> first = {0};
+  std::vector<PixelRun> run;
+
+  int64_t bottom() const { return top + static_cast<int64_t>(first.size()) - 1; }
+};
+
 // Which pixels of one frame are filtered; the others are copied from the input.
 struct Regions {
   bool active = false;   // false: all are filtered
@@ -213,13 +230,14 @@ struct Regions {
   bool invert = false;   // filter what lies in no region
   std::vector<Region> region;
   std::vector<RegionMask> mask;
+  std::vector<std::shared_ptr<const RegionPixels>> pixels;  // the same objects from frame to frame
   // Row y of the buffer is row first_row + y * row_step of the frame that the regions' coordinates refer to: the buffer
   // may hold a single field.
   int first_row = 0, row_step = 1;
 
   bool operator==(const Regions &o) const {
     return active == o.active && ellipse == o.ellipse && invert == o.invert && region == o.region && mask == o.mask &&
-           first_row == o.first_row && row_step == o.row_step;
+           pixels == o.pixels && first_row == o.first_row && row_step == o.row_step;
   }
 };
 

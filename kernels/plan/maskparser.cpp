@@ -9,6 +9,7 @@
 #include <system_error>
 
 #include "plan/messages.h"
+#include "plan/polygon.h"
 
 namespace cudaconv {
 
@@ -64,6 +65,8 @@ class RowReader {
   // Reads the numbers of the next row, at least one. False at the end of the text.
   bool next(std::vector<double> *numbers) {
     numbers->clear();
+    percentages_.clear();
+    commas_.clear();
     if (!find_row()) return false;
     for (;;) {
       numbers->push_back(parse_number(numbers->size() + 1));
@@ -85,6 +88,7 @@ class RowReader {
         before_ = Before::RowEnd;
         break;
       }
+      commas_.push_back(*at_ == ',');
       if (*at_ == ',') {
         at_++;
         skip_blanks();
@@ -98,6 +102,16 @@ class RowReader {
 
   size_t rows() const { return rows_; }    // rows read so far
   bool marked() const { return marked_; }  // whether brackets or a ';' say what a row is
+
+  // From now on numbers may end in '%'.
+  void take_percentages() { takes_percentages_ = true; }
+  bool is_percentage(size_t i) const { return percentages_[i]; }  // of the row read last
+  // Whether the numbers of the row read last are separated by a comma, a blank, a comma and so on.
+  bool is_list_of_pairs() const {
+    for (size_t i = 0; i < commas_.size(); i++)
+      if (commas_[i] != (i % 2 == 0)) return false;
+    return true;
+  }
 
   [[noreturn]] void refuse(const std::string &why, const char *file = __builtin_FILE(),
                            int line = __builtin_LINE()) const {
@@ -198,10 +212,12 @@ class RowReader {
       at_ = word_end;
       return 0;
     }
-    const char *const slash = std::find(at_, word_end, '/');
+    percentages_.push_back(takes_percentages_ && word.back() == '%');
+    const char *const number_end = word_end - percentages_.back();
+    const char *const slash = std::find(at_, number_end, '/');
     double number = parse_decimal(at_, slash, index, word);
-    if (slash != word_end) {
-      const double divisor = parse_decimal(slash + 1, word_end, index, word);
+    if (slash != number_end) {
+      const double divisor = parse_decimal(slash + 1, number_end, index, word);
       if (divisor == 0) refuse_number(index, quoted(word) + " divides by 0");
       number /= divisor;
     }
@@ -231,6 +247,8 @@ class RowReader {
   std::string closers_;   // closing brackets of those that are open
   size_t row_depth_ = 0;  // how many brackets were around the rows so far
   Before before_ = Before::Nothing;
+  bool takes_percentages_ = false;
+  std::vector<bool> percentages_, commas_;  // of the row: by number, and by what separates it from the next one
 };
 
 [[noreturn]] void refuse_coefficients(const std::string &why) {
@@ -328,28 +346,46 @@ Coefficients parse_coefficients(const std::string &text) {
   return result;
 }
 
-std::vector<Region> parse_regions(const std::string &text) {
-  RowReader reader(text, "roi", "rectangle", "number");
-  std::vector<Region> result;
+namespace {
+
+// Whether all points lie on one line, whatever the picture's size.
+bool is_line(const WrittenRegion &region) {
+  std::vector<Point> points;
+  for (size_t i = 0; i < region.number.size(); i += 2) {
+    const auto &x = region.number[i], &y = region.number[i + 1];
+    if (x.percent != region.number[0].percent || y.percent != region.number[1].percent) return false;
+    points.push_back({x.value, y.value});
+  }
+  return are_on_a_line(points);
+}
+
+}  // namespace
+
+std::vector<WrittenRegion> parse_regions(const std::string &text) {
+  constexpr int kLargest = std::numeric_limits<int>::max();
+  RowReader reader(text, "roi", "region", "number");
+  reader.take_percentages();
+  std::vector<WrittenRegion> result;
   for (std::vector<double> row; reader.next(&row);) {
-    if (row.size() != 4)
-      reader.refuse_row(reader.rows(), " has " + count(row.size(), "number") + "; x, y, width and height are needed");
-    int value[4];
-    for (int i = 0; i < 4; i++) {
-      constexpr int kLargest = std::numeric_limits<int>::max();
-      if (row[i] != std::floor(row[i])) reader.refuse_number(i + 1, number_text(row[i]) + " is not a whole number");
+    if (row.size() == 4 && reader.is_list_of_pairs())
+      reader.refuse_row(reader.rows(), " has 2 points; a polygon has three or more");
+    if (row.size() != 4 && (row.size() < 6 || row.size() % 2))
+      reader.refuse_row(reader.rows(), " has " + count(row.size(), "number") +
+                                           "; a rectangle is x,y,width,height, a polygon x,y of three points or more");
+    WrittenRegion &region = result.emplace_back();
+    for (size_t i = 0; i < row.size(); i++) {
       if (std::abs(row[i]) > kLargest)
         reader.refuse_number(i + 1, number_text(row[i]) + " is outside -" + std::to_string(kLargest) + " to " +
                                         std::to_string(kLargest));
-      value[i] = static_cast<int>(row[i]);
-    }
-    for (int i = 2; i < 4; i++)
-      if (value[i] <= 0)
+      if (row.size() == 4 && i >= 2 && row[i] <= 0)
         reader.refuse_number(
-            i + 1, std::string(i == 2 ? "width " : "height ") + std::to_string(value[i]) + " makes an empty region");
-    result.push_back({value[0], value[1], value[2], value[3]});
+            i + 1, std::string(i == 2 ? "width " : "height ") + number_text(row[i]) + " makes an empty region");
+      region.number.push_back({row[i], reader.is_percentage(i)});
+    }
+    if (region.is_polygon() && is_line(region))
+      reader.refuse_row(reader.rows(), ": its points are on a line, which makes an empty region");
   }
-  if (result.empty()) reader.refuse("it has no rectangle");
+  if (result.empty()) reader.refuse("it has no region");
   return result;
 }
 

@@ -17,8 +17,24 @@ namespace cudaconv {
 // column, both counted from 1.
 Coefficients parse_coefficients(const std::string &text);
 
-// Reads rectangles "x, y, width, height; ..." in whole pixels, separated like the numbers of a mask. x and y may be
-// negative. Throws Error{Settings} that names the rectangle and the number, both counted from 1.
-std::vector<Region> parse_regions(const std::string &text);
+// A region as the user writes it: x, y, width and height of a rectangle, or x and y of three points or more of a
+// polygon.
+struct WrittenRegion {
+  struct Number {
+    double value;
+    bool percent;  // of the picture's width or height; else pixels
+
+    bool operator==(const Number &o) const { return value == o.value && percent == o.percent; }
+  };
+  std::vector<Number> number;
+
+  bool operator==(const WrittenRegion &o) const { return number == o.number; }
+  bool is_polygon() const { return number.size() > 4; }
+};
+
+// Reads regions "x,y,width,height; x,y x,y x,y; ...", whose numbers are separated like those of a mask. Numbers may be
+// fractions, x and y negative, and each a percentage, 25%. Throws Error{Settings} that names the region and the number,
+// both counted from 1.
+std::vector<WrittenRegion> parse_regions(const std::string &text);
 
 }  // namespace cudaconv

@@ -187,6 +187,7 @@ std::vector<Rectangle> join_regions(const Regions &regions, const Plan &plan, co
   };
   for (const Region &r : regions.region) add(r);
   for (const RegionMask &m : regions.mask) add({m.box.x, m.box.y, m.box.width, m.box.height});
+  for (const auto &pixels : regions.pixels) add(pixels->box);
   if (boxes.empty()) return {};
   return JoinedBoxes(std::move(boxes), up(frame.columns, unit_x), up(frame.rows, unit_y)).list();
 }
@@ -231,7 +232,7 @@ std::vector<MosaicPart> mosaic_parts(const Regions &regions, const Plan &plan) {
                            static_cast<int32_t>(y1 - y0), phase_of(out.x, left, x, x0), phase_of(out.y, top, y, y0)});
     };
     if (!by_region) add(0, 0, 0, layout.width, 0, part.height);
-    // As in regions_of_part(): pixels that the box touches, if it holds any pixel of the frame and of the field.
+    // As in region_rows(): pixels that the box touches, if it holds any pixel of the frame and of the field.
     const int64_t rows = up(frame.rows - part.first_row, part.row_step);
     const auto clip = [](int64_t v, int64_t end) { return std::clamp<int64_t>(v, 0, end); };
     for (const Rectangle &r : boxes) {

@@ -392,33 +392,6 @@ std::vector<MemoryPlane> memory_planes_of(const FrameLayout &layout) {
 
 namespace {
 
-// `Square`: an integer type that holds (width*height)^2.
-template <typename Square>
-PixelRun ellipse_row_in(int64_t width, int64_t height, int64_t row) {
-  // The test is (dx/w)^2 + (dy/h)^2 <= 1, with distances from the centre doubled, times (w*h)^2.
-  const int64_t dy = 2 * row + 1 - height;
-  const auto square = [](int64_t v) { return static_cast<Square>(v) * v; };
-  const Square room = square(width * height) - square(dy * width);
-  const auto inside = [&](int64_t x) { return square((2 * x + 1 - width) * height) <= room; };
-  // An estimate of one end that is right up to rounding errors; the other end is its mirror image.
-  const double reach = std::sqrt(static_cast<double>(room)) / static_cast<double>(height);
-  const int64_t middle = (width + 1) / 2;
-  int64_t begin = std::clamp<int64_t>(static_cast<int64_t>((static_cast<double>(width) - reach) / 2), 0, middle);
-  while (begin > 0 && inside(begin - 1)) begin--;
-  while (begin < middle && !inside(begin)) begin++;
-  return {begin, std::max(begin, width - begin)};
-}
-
-}  // namespace
-
-PixelRun ellipse_row(int64_t width, int64_t height, int64_t row) {
-  constexpr int64_t kLongest = (1 << 15) - 1;  // longest side for which (width*height)^2 fits 64 bits
-  if (std::max(width, height) <= kLongest) return ellipse_row_in<int64_t>(width, height, row);
-  return ellipse_row_in<__int128>(width, height, row);
-}
-
-namespace {
-
 // Integer division rounded down and rounded up.
 int64_t down(int64_t v, int64_t by) {
   return v >= 0 ? v / by : -((-v + by - 1) / by);
@@ -443,36 +416,6 @@ PartSize unsubsampled_size(const Plan &plan, const Plan::Part &part) {
   }
   size.rows = up(size.rows - part.first_row, part.row_step);
   return size;
-}
-
-std::vector<PartRegion> regions_of_part(const Regions &regions, const Plan &plan, const Plan::Part &part) {
-  const PlaneLayout &layout = plan.layout.plane[part.plane];
-  const int64_t sub_x = int64_t{1} << layout.sub_x, sub_y = int64_t{1} << layout.sub_y;
-  const PartSize size = unsubsampled_size(plan, part);
-  const FrameRows field = frame_rows_of(regions, part);
-
-  std::vector<PartRegion> result;
-  const auto add = [&](int64_t x0, int64_t x1, int64_t y0, int64_t y1) {
-    if (x0 >= x1 || y0 >= y1) return;
-    result.push_back({static_cast<int32_t>(x0), static_cast<int32_t>(y0), static_cast<int32_t>(x1 - x0),
-                      static_cast<int32_t>(y1 - y0)});
-  };
-  const auto clip = [](int64_t v, int64_t end) { return std::clamp<int64_t>(v, 0, end); };
-  for (const Region &r : regions.region) {
-    if (r.rotation != 0) continue;
-    // Frame rows become rows of the field; then rows and columns become pixels of the plane, rounded outwards.
-    const int64_t left = r.x, right = left + r.width;
-    const int64_t top = up(int64_t{r.y} - field.first, field.step);
-    const int64_t bottom = up(int64_t{r.y} + r.height - field.first, field.step);
-    if (clip(left, size.columns) >= clip(right, size.columns) || clip(top, size.rows) >= clip(bottom, size.rows))
-      continue;
-    const int64_t x0 = down(left, sub_x), x1 = up(right, sub_x), y0 = down(top, sub_y), y1 = up(bottom, sub_y);
-    if (regions.ellipse)
-      add(x0, x1, y0, y1);  // keeps its shape where the frame cuts it off
-    else
-      add(clip(x0, layout.width), clip(x1, layout.width), clip(y0, part.height), clip(y1, part.height));
-  }
-  return result;
 }
 
 std::string describe(const Plan &plan) {

@@ -153,15 +153,6 @@ CUDACONV_HOST_DEVICE inline int64_t apply_gain(int64_t sum, int sum_shift, int64
   return sum_gain * sum + center_gain * center;
 }
 
-// A region in pixels of one part of a plane.
-struct PartRegion {
-  int32_t x, y, width, height;
-};
-
-// The regions that are not rotated, in pixels of one part of a plane as RegionRows defines them: rectangles clipped to
-// the part, ellipses whole. Regions that touch no pixel are left out.
-std::vector<PartRegion> regions_of_part(const Regions &regions, const Plan &plan, const Plan::Part &part);
-
 // How rows of a part, were it not subsampled, lie in the frame that the regions' coordinates refer to: row y is row
 // first + y * step.
 struct FrameRows {
@@ -174,13 +165,6 @@ struct PartSize {
   int64_t columns, rows;
 };
 PartSize unsubsampled_size(const Plan &plan, const Plan::Part &part);
-
-// The pixels [begin, end) of row `row`, 0 to height-1, of a width x height region whose centres lie in the ellipse
-// inscribed in it. Sides are at most 2^31.
-struct PixelRun {
-  int64_t begin, end;
-};
-PixelRun ellipse_row(int64_t width, int64_t height, int64_t row);
 
 // One line for a debug log: method, border, the size of each part, and for each pass its operation, its window, whether
 // it is separable, how many bits its sums and their rounding take, and which buffers it reads and writes.

@@ -5,56 +5,11 @@
 #include <cmath>
 #include <cstring>
 
+#include "plan/run_union.h"
+
 namespace cudaconv {
 
 namespace {
-
-// Where runs begin and end along a row: how many more runs cover pixel x than cover pixel x - 1. A bit set for each
-// pixel with a change makes them quick to find.
-class Edges {
- public:
-  explicit Edges(int width) : change_(width + 1), set_(width / 64 + 1) {}
-
-  void add(RegionRows::Run run) { add(run, 1); }
-  void remove(RegionRows::Run run) { add(run, -1); }
-
-  // Appends the union of the runs.
-  void list(std::vector<RegionRows::Run> *runs) {
-    for_each([&, depth = 0](int x, int change) mutable {
-      if (depth == 0) runs->push_back({x, x});
-      depth += change;
-      if (depth == 0) runs->back().end = x;
-    });
-  }
-
-  void clear() {
-    for_each([&](int x, int) { change_[x] = 0; });
-    std::fill(set_.begin(), set_.end(), 0);
-  }
-
- private:
-  void add(RegionRows::Run run, int count) {
-    if (run.begin >= run.end) return;
-    change_[run.begin] += count;
-    change_[run.end] -= count;
-    for (const int x : {run.begin, run.end}) set_[x / 64] |= uint64_t{1} << x % 64;
-  }
-
-  template <typename F>
-  void for_each(F f) {
-    for (size_t i = 0; i < set_.size(); i++)
-      for (uint64_t left = set_[i]; left; left &= left - 1) {
-        const int bit = __builtin_ctzll(left), x = static_cast<int>(i) * 64 + bit;
-        if (change_[x])
-          f(x, change_[x]);
-        else
-          set_[i] &= ~(uint64_t{1} << bit);
-      }
-  }
-
-  std::vector<int32_t> change_;
-  std::vector<uint64_t> set_;
-};
 
 // The numbers 0, 1, ... sorted by their rows, which are 0 to rows - 1: those of row y are index[begin[y]] up to
 // index[begin[y + 1] - 1].
@@ -74,35 +29,80 @@ struct ByRow {
   std::vector<size_t> begin, index;
 };
 
-// How the pixels of a part lie in the frame that the regions' coordinates refer to.
-struct PartGeometry {
-  PartGeometry(const Regions &regions, const Plan &plan, const Plan::Part &part)
-      : sub_x(plan.layout.plane[part.plane].sub_x),
-        sub_y(plan.layout.plane[part.plane].sub_y),
-        width(plan.layout.plane[part.plane].width),
-        height(part.height) {
-    const FrameRows rows = frame_rows_of(regions, part);
-    first_row = rows.first;
-    row_step = rows.step;
+// The pixels [begin, end) of row `row`, 0 to height-1, of a width x height region whose centres lie in the ellipse
+// inscribed in it. Sides are at most 2^31. `Square`: an integer type that holds (width*height)^2.
+struct Columns {
+  int64_t begin, end;
+};
+template <typename Square>
+Columns ellipse_row_in(int64_t width, int64_t height, int64_t row) {
+  // The test is (dx/w)^2 + (dy/h)^2 <= 1, with distances from the centre doubled, times (w*h)^2.
+  const int64_t dy = 2 * row + 1 - height;
+  const auto square = [](int64_t v) { return static_cast<Square>(v) * v; };
+  const Square room = square(width * height) - square(dy * width);
+  const auto inside = [&](int64_t x) { return square((2 * x + 1 - width) * height) <= room; };
+  // An estimate of one end that is right up to rounding errors; the other end is its mirror image.
+  const double reach = std::sqrt(static_cast<double>(room)) / static_cast<double>(height);
+  const int64_t middle = (width + 1) / 2;
+  int64_t begin = std::clamp<int64_t>(static_cast<int64_t>((static_cast<double>(width) - reach) / 2), 0, middle);
+  while (begin > 0 && inside(begin - 1)) begin--;
+  while (begin < middle && !inside(begin)) begin++;
+  return {begin, std::max(begin, width - begin)};
+}
+
+Columns ellipse_row(int64_t width, int64_t height, int64_t row) {
+  constexpr int64_t kLongest = (1 << 15) - 1;  // longest side for which (width*height)^2 fits 64 bits
+  if (std::max(width, height) <= kLongest) return ellipse_row_in<int64_t>(width, height, row);
+  return ellipse_row_in<__int128>(width, height, row);
+}
+
+// The pixels of a frame without fields, or of a field: where a row lies in the frame that the regions' coordinates
+// refer to.
+struct Field {
+  Field(const Regions &regions, const Plan &plan, const Plan::Part &part) {
+    const FrameRows lines = frame_rows_of(regions, part);
     const PartSize size = unsubsampled_size(plan, part);
-    columns = size.columns;
-    field_rows = size.rows;
+    first_row = lines.first;
+    row_step = lines.step;
+    columns = static_cast<int>(size.columns);
+    rows = static_cast<int>(size.rows);
   }
 
-  // The rows of the field, not subsampled, that row y of the part covers.
-  int64_t begin_row(int y) const { return int64_t{y} << sub_y; }
-  int64_t end_row(int y) const { return std::min(int64_t{y + 1} << sub_y, field_rows); }
-  int64_t frame_row(int64_t field_row) const { return first_row + field_row * row_step; }
+  int64_t frame_row(int64_t y) const { return first_row + y * row_step; }
+  // The first row of the field at or below a row of the frame, which may be beyond its ends.
+  int64_t row_from(int64_t frame_row) const {
+    const int64_t distance = frame_row - first_row;
+    return distance > 0 ? (distance + row_step - 1) / row_step : -(-distance / row_step);
+  }
+  int32_t clip(int64_t x) const { return static_cast<int32_t>(std::clamp<int64_t>(x, 0, columns)); }
 
-  int sub_x, sub_y, width, height;
-  int64_t columns, field_rows, first_row, row_step;
+  int columns, rows;
+  int64_t first_row, row_step;
 };
+
+// A region that is not rotated, in pixels of the field: a rectangle clipped to it, or an ellipse whole.
+struct Upright {
+  int64_t x0, x1, top, bottom;
+};
+
+// The regions that are not rotated and hold a pixel of the field.
+std::vector<Upright> upright_regions(const Regions &regions, const Field &field) {
+  std::vector<Upright> result;
+  for (const Region &r : regions.region) {
+    if (r.rotation != 0) continue;
+    const Upright whole = {r.x, int64_t{r.x} + r.width, field.row_from(r.y), field.row_from(int64_t{r.y} + r.height)};
+    const auto row = [&](int64_t y) { return std::clamp<int64_t>(y, 0, field.rows); };
+    const Upright clipped = {field.clip(whole.x0), field.clip(whole.x1), row(whole.top), row(whole.bottom)};
+    if (clipped.x0 < clipped.x1 && clipped.top < clipped.bottom) result.push_back(regions.ellipse ? whole : clipped);
+  }
+  return result;
+}
 
 // A region that is rotated about its middle: a rectangle or the ellipse inscribed in it.
 class TurnedRegion {
  public:
-  TurnedRegion(const Region &region, bool ellipse, const PartGeometry &part)
-      : part_(part),
+  TurnedRegion(const Region &region, bool ellipse, const Field &field)
+      : field_(field),
         ellipse_(ellipse),
         half_width_(region.width / 2.0),
         half_height_(region.height / 2.0),
@@ -111,20 +111,20 @@ class TurnedRegion {
         cos_(std::cos(region.rotation)),
         sin_(std::sin(region.rotation)) {}
 
-  // Rows of the part in which the region may have pixels.
+  // Rows of the field in which the region may have pixels.
   int top() const { return row_of(y_ - reach_y()); }
   int bottom() const { return row_of(y_ + reach_y()) + 1; }
 
   // The region's pixels of row y, which are one run because the region is convex.
-  RegionRows::Run row(int y) const {
-    const double pixel = 1 << part_.sub_x;
-    const Span span = span_of(y, pixel / 2);
-    const auto clip = [&](double v) { return static_cast<int>(std::clamp<double>(v, 0, part_.width)); };
+  PixelRun row(int y) const {
+    const double dy = static_cast<double>(field_.frame_row(y)) + 0.5 - y_;
+    const Span span = span_of(dy);
+    const auto clip = [&](double v) { return static_cast<int>(std::clamp<double>(v, 0, field_.columns)); };
     if (!(span.begin <= span.end)) return {0, 0};
     // Start one pixel farther out at either end, in case the ends were rounded inwards.
-    int begin = clip(std::floor((x_ + span.begin) / pixel - 0.5)), end = clip(std::ceil((x_ + span.end) / pixel + 0.5));
-    while (begin < end && !has(begin, y)) begin++;
-    while (end > begin && !has(end - 1, y)) end--;
+    int begin = clip(std::floor(x_ + span.begin - 0.5)), end = clip(std::ceil(x_ + span.end + 0.5));
+    while (begin < end && !has(begin, dy)) begin++;
+    while (end > begin && !has(end - 1, dy)) end--;
     return {begin, end};
   }
 
@@ -133,12 +133,8 @@ class TurnedRegion {
     double begin, end;
   };
 
-  // Range of distances from x_ in which the centres of the region's pixels of row y lie; half_pixel is half a pixel's
-  // width.
-  Span span_of(int y, double half_pixel) const {
-    const double above = static_cast<double>(part_.frame_row(part_.begin_row(y)));
-    const double below = static_cast<double>(part_.frame_row(part_.end_row(y) - 1) + 1);
-    const double dy = (above + below) / 2 - y_, h = (below - above) / 2;
+  // Range of distances from x_ in which the centres of the region's pixels lie, in a row whose middle is `dy` below y_.
+  Span span_of(double dy) const {
     if (ellipse_) {
       // The roots of the quadratic equation for the points of that row on the ellipse.
       const double w2 = half_width_ * half_width_, h2 = half_height_ * half_height_;
@@ -148,43 +144,40 @@ class TurnedRegion {
       if (root < 0) return {1, 0};
       return {(-b - std::sqrt(root)) / a, (-b + std::sqrt(root)) / a};
     }
-    const double c = std::abs(cos_), s = std::abs(sin_);
-    Span span = {-half_width_ * c - half_height_ * s - half_pixel, half_width_ * c + half_height_ * s + half_pixel};
+    const double reach_x = half_width_ * std::abs(cos_) + half_height_ * std::abs(sin_) + 0.5;
+    Span span = {-reach_x, reach_x};
     // Narrows the span to |dx * by + offset| < most.
     const auto cut = [&](double by, double offset, double most) {
       if (by == 0) return;
       const double one = (-most - offset) / by, other = (most - offset) / by;
       span = {std::max(span.begin, std::min(one, other)), std::min(span.end, std::max(one, other))};
     };
-    cut(cos_, dy * sin_, half_width_ + half_pixel * c + h * s);
-    cut(-sin_, dy * cos_, half_height_ + half_pixel * s + h * c);
+    cut(cos_, dy * sin_, half_width_ + pixel_reach());
+    cut(-sin_, dy * cos_, half_height_ + pixel_reach());
     return span;
   }
 
   double reach_y() const { return half_width_ * std::abs(sin_) + half_height_ * std::abs(cos_); }
+  // How far a pixel reaches from its centre along the axes of the region.
+  double pixel_reach() const { return (std::abs(cos_) + std::abs(sin_)) / 2; }
   int row_of(double frame_row) const {
-    const double field_row = (frame_row - static_cast<double>(part_.first_row)) / static_cast<double>(part_.row_step);
-    return static_cast<int>(std::clamp<double>(std::floor(field_row / (1 << part_.sub_y)), 0, part_.height - 1));
+    const double row = (frame_row - static_cast<double>(field_.first_row)) / static_cast<double>(field_.row_step);
+    return static_cast<int>(std::clamp<double>(std::floor(row), 0, field_.rows - 1));
   }
 
-  bool has(int x, int y) const {
-    // The rectangle of the frame that the pixel covers.
-    const double left = static_cast<double>(int64_t{x} << part_.sub_x);
-    const double right = static_cast<double>(std::min((int64_t{x} + 1) << part_.sub_x, part_.columns));
-    const double above = static_cast<double>(part_.frame_row(part_.begin_row(y)));
-    const double below = static_cast<double>(part_.frame_row(part_.end_row(y) - 1) + 1);
-    const double dx = (left + right) / 2 - x_, dy = (above + below) / 2 - y_;
-    const double u = dx * cos_ + dy * sin_, v = dy * cos_ - dx * sin_;
+  // Whether the region has pixel x of a row whose middle is `dy` below y_.
+  bool has(int x, double dy) const {
+    const double dx = x + 0.5 - x_, u = dx * cos_ + dy * sin_, v = dy * cos_ - dx * sin_;
     if (ellipse_)
       return u * u * half_height_ * half_height_ + v * v * half_width_ * half_width_ <=
              half_width_ * half_width_ * half_height_ * half_height_;
     // Two rectangles overlap if their projections on the axes of both do.
-    const double w = (right - left) / 2, h = (below - above) / 2, c = std::abs(cos_), s = std::abs(sin_);
-    return std::abs(u) < half_width_ + w * c + h * s && std::abs(v) < half_height_ + w * s + h * c &&
-           std::abs(dx) < w + half_width_ * c + half_height_ * s && std::abs(dy) < h + reach_y();
+    return std::abs(u) < half_width_ + pixel_reach() && std::abs(v) < half_height_ + pixel_reach() &&
+           std::abs(dx) < 0.5 + half_width_ * std::abs(cos_) + half_height_ * std::abs(sin_) &&
+           std::abs(dy) < 0.5 + reach_y();
   }
 
-  const PartGeometry &part_;
+  const Field &field_;
   bool ellipse_;
   double half_width_, half_height_, x_, y_, cos_, sin_;
 };
@@ -192,41 +185,27 @@ class TurnedRegion {
 // A mask spread over its rectangle.
 class SpreadMask {
  public:
-  SpreadMask(const RegionMask &mask, const PartGeometry &part) : mask_(mask), part_(part) {}
+  SpreadMask(const RegionMask &mask, const Field &field) : mask_(mask), field_(field) {}
 
-  int top() const { return row_of(mask_.box.y); }
-  int bottom() const { return row_of(int64_t{mask_.box.y} + mask_.box.height - 1) + 1; }
+  int64_t top() const { return field_.row_from(mask_.box.y); }
+  int64_t bottom() const { return field_.row_from(int64_t{mask_.box.y} + mask_.box.height); }
 
-  // Calls f(run) for runs of pixels of row y, which may touch and overlap.
-  template <typename F>
-  void for_each(int y, F f) {
+  // Adds the runs of row y, which may touch.
+  void add_row(int y, RunUnion &row) {
     const int64_t width = mask_.box.width, height = mask_.box.height;
-    for (int64_t field_row = part_.begin_row(y); field_row < part_.end_row(y); field_row++) {
-      const int64_t row = part_.frame_row(field_row) - mask_.box.y;
-      if (row < 0 || row >= height) continue;
-      read(static_cast<int>((2 * row + 1) * mask_.height / (2 * height)));
-      for (const RegionRows::Run &members : members_) {
-        // Pixel k of the row falls on sample (2k + 1) * samples / (2 * width).
-        const auto first_on = [&](int64_t sample) {
-          return sample ? (2 * width * sample - mask_.width + 2 * int64_t{mask_.width} - 1) / (2 * int64_t{mask_.width})
-                        : 0;
-        };
-        const auto clip = [&](int64_t x) { return std::clamp<int64_t>(x, 0, part_.columns); };
-        const int64_t left = clip(mask_.box.x + first_on(members.begin));
-        const int64_t right = clip(mask_.box.x + std::min(first_on(members.end), width));
-        if (left < right)
-          f(RegionRows::Run{static_cast<int32_t>(left >> part_.sub_x),
-                            static_cast<int32_t>(((right - 1) >> part_.sub_x) + 1)});
-      }
+    read(static_cast<int>((2 * (field_.frame_row(y) - mask_.box.y) + 1) * mask_.height / (2 * height)));
+    for (const PixelRun &members : members_) {
+      // Pixel k of the row falls on sample (2k + 1) * samples / (2 * width).
+      const auto first_on = [&](int64_t sample) {
+        return sample ? (2 * width * sample - mask_.width + 2 * int64_t{mask_.width} - 1) / (2 * int64_t{mask_.width})
+                      : 0;
+      };
+      row.add({field_.clip(mask_.box.x + first_on(members.begin)),
+               field_.clip(mask_.box.x + std::min(first_on(members.end), width))});
     }
   }
 
  private:
-  int row_of(int64_t frame_row) const {
-    const int64_t field_row = std::max<int64_t>(frame_row - part_.first_row, 0) / part_.row_step;
-    return static_cast<int>(std::min<int64_t>(field_row >> part_.sub_y, part_.height - 1));
-  }
-
   // Finds the runs of members in a row of samples, and skips eight samples at a time that continue the current state.
   void read(int sample_row) {
     if (sample_row == read_) return;
@@ -253,54 +232,69 @@ class SpreadMask {
   }
 
   const RegionMask &mask_;
-  const PartGeometry &part_;
+  const Field &field_;
   int read_ = -1;
-  std::vector<RegionRows::Run> members_;
+  std::vector<PixelRun> members_;
 };
 
-// Works out each row by itself, for lists with regions that are not plain rectangles.
+// Works out one row after the other, for lists with regions that are not plain rectangles.
 class RowByRow {
  public:
-  RowByRow(const Regions &regions, const PartGeometry &geometry, const std::vector<PartRegion> &plain)
-      : geometry_(geometry), plain_(plain), ellipse_(regions.ellipse) {
+  RowByRow(const Regions &regions, const Field &field, const std::vector<Upright> &upright)
+      : field_(field), pixels_(regions.pixels), upright_(upright), ellipse_(regions.ellipse) {
     for (const Region &r : regions.region)
-      if (r.rotation != 0 && r.width > 0 && r.height > 0) turned_.emplace_back(r, regions.ellipse, geometry);
+      if (r.rotation != 0 && r.width > 0 && r.height > 0) turned_.emplace_back(r, regions.ellipse, field);
     for (const RegionMask &m : regions.mask)
-      if (m.width > 0 && m.height > 0 && m.box.width > 0 && m.box.height > 0) masks_.emplace_back(m, geometry);
-    for (size_t i = 0; i < plain.size(); i++) add(Kind::Plain, i, plain[i].y, int64_t{plain[i].y} + plain[i].height);
-    for (size_t i = 0; i < turned_.size(); i++) add(Kind::Turned, i, turned_[i].top(), turned_[i].bottom());
-    for (size_t i = 0; i < masks_.size(); i++) add(Kind::Mask, i, masks_[i].top(), masks_[i].bottom());
+      if (m.width > 0 && m.height > 0 && m.box.width > 0 && m.box.height > 0) masks_.emplace_back(m, field);
+    for (size_t i = 0; i < upright.size(); i++)
+      shapes_.push_back({Kind::Upright, i, upright[i].top, upright[i].bottom});
+    for (size_t i = 0; i < turned_.size(); i++)
+      shapes_.push_back({Kind::Turned, i, turned_[i].top(), turned_[i].bottom()});
+    for (size_t i = 0; i < masks_.size(); i++) shapes_.push_back({Kind::Mask, i, masks_[i].top(), masks_[i].bottom()});
+    for (size_t i = 0; i < pixels_.size(); i++)
+      shapes_.push_back({Kind::Pixels, i, field.row_from(pixels_[i]->top), field.row_from(pixels_[i]->bottom())});
     std::sort(shapes_.begin(), shapes_.end(), [](const Shape &a, const Shape &b) { return a.top < b.top; });
   }
 
   // Adds the runs of row y. Call it for rows in rising order.
-  void add_row(int y, Edges &edges) {
+  void add_row(int y, RunUnion &row) {
     while (next_ < shapes_.size() && shapes_[next_].top <= y) here_.push_back(shapes_[next_++]);
     here_.erase(std::remove_if(here_.begin(), here_.end(), [&](const Shape &s) { return s.bottom <= y; }), here_.end());
-    for (const Shape &shape : here_) add_shape(shape, y, edges);
+    for (const Shape &shape : here_) add_shape(shape, y, row);
   }
 
  private:
-  enum class Kind { Plain, Turned, Mask };
+  enum class Kind { Upright, Turned, Mask, Pixels };
   struct Shape {
     Kind kind;
     size_t index;
     int64_t top, bottom;
   };
 
-  void add(Kind kind, size_t index, int64_t top, int64_t bottom) { shapes_.push_back({kind, index, top, bottom}); }
-
-  void add_shape(const Shape &shape, int y, Edges &edges) {
-    if (shape.kind == Kind::Turned) return edges.add(turned_[shape.index].row(y));
-    if (shape.kind == Kind::Mask) return masks_[shape.index].for_each(y, [&](RegionRows::Run run) { edges.add(run); });
-    const PartRegion &r = plain_[shape.index];
-    const auto clip = [&](int64_t v) { return static_cast<int32_t>(std::clamp<int64_t>(v, 0, geometry_.width)); };
-    const PixelRun run = ellipse_ ? ellipse_row(r.width, r.height, int64_t{y} - r.y) : PixelRun{0, r.width};
-    edges.add({clip(r.x + run.begin), clip(r.x + run.end)});
+  void add_shape(const Shape &shape, int y, RunUnion &row) {
+    switch (shape.kind) {
+      case Kind::Upright: {
+        const Upright &r = upright_[shape.index];
+        const Columns in = ellipse_ ? ellipse_row(r.x1 - r.x0, r.bottom - r.top, y - r.top) : Columns{0, r.x1 - r.x0};
+        return row.add({field_.clip(r.x0 + in.begin), field_.clip(r.x0 + in.end)});
+      }
+      case Kind::Turned:
+        return row.add(turned_[shape.index].row(y));
+      case Kind::Mask:
+        return masks_[shape.index].add_row(y, row);
+      case Kind::Pixels: {
+        const RegionPixels &pixels = *pixels_[shape.index];
+        const auto at = static_cast<size_t>(field_.frame_row(y) - pixels.top);
+        for (size_t i = pixels.first[at]; i < pixels.first[at + 1]; i++)
+          row.add({field_.clip(pixels.run[i].begin), field_.clip(pixels.run[i].end)});
+        return;
+      }
+    }
   }
 
-  const PartGeometry &geometry_;
-  const std::vector<PartRegion> &plain_;
+  const Field &field_;
+  const std::vector<std::shared_ptr<const RegionPixels>> &pixels_;
+  const std::vector<Upright> &upright_;
   const bool ellipse_;
   std::vector<TurnedRegion> turned_;
   std::vector<SpreadMask> masks_;
@@ -309,8 +303,8 @@ class RowByRow {
 };
 
 // Replaces the runs from `begin` on by the gaps between them.
-void invert_runs(std::vector<RegionRows::Run> &runs, size_t begin, int width) {
-  std::vector<RegionRows::Run> between;
+void invert_runs(std::vector<PixelRun> &runs, size_t begin, int width) {
+  std::vector<PixelRun> between;
   int x = 0;
   for (size_t i = begin; i < runs.size(); i++) {
     if (x < runs[i].begin) between.push_back({x, runs[i].begin});
@@ -321,45 +315,95 @@ void invert_runs(std::vector<RegionRows::Run> &runs, size_t begin, int width) {
   runs.insert(runs.end(), between.begin(), between.end());
 }
 
-}  // namespace
-
-RegionRows::RegionRows(const Regions &regions, const Plan &plan, const Plan::Part &part,
-                       const Cancellation &cancellation)
-    : rows_(part.height) {
-  const std::vector<PartRegion> list = regions_of_part(regions, plan, part);
-  const int width = plan.layout.plane[part.plane].width;
-  Edges edges(width);
-  const auto list_row = [&](int y) {
-    const size_t begin = runs_.size();
-    edges.list(&runs_);
-    if (regions.invert) invert_runs(runs_, begin, width);
-    rows_[y] = {begin, runs_.size()};
-  };
+// The pixels of a field.
+RegionRows pixels_of(const Regions &regions, const Field &field, const Cancellation &cancellation) {
+  const std::vector<Upright> list = upright_regions(regions, field);
+  RegionRows result;
+  RunUnion row(field.columns);
   const bool turned =
       std::any_of(regions.region.begin(), regions.region.end(), [](const Region &r) { return r.rotation != 0; });
-  if (regions.ellipse || turned || !regions.mask.empty()) {
-    const PartGeometry geometry(regions, plan, part);
-    RowByRow shapes(regions, geometry, list);
-    for (int y = 0; y < part.height && !cancellation.requested(); y++) {
-      shapes.add_row(y, edges);
-      list_row(y);
-      edges.clear();
+  if (regions.ellipse || turned || !regions.mask.empty() || !regions.pixels.empty()) {
+    RowByRow shapes(regions, field, list);
+    for (int y = 0; y < field.rows && !cancellation.requested(); y++) {
+      shapes.add_row(y, row);
+      result.append(row, regions.invert, field.columns);
+      row.clear();
     }
-    return;
+    return result;
   }
-  // Each rectangle reaches into the part, so it begins in one of its rows and ends in one or just below the last one.
-  const ByRow beginning(list.size(), part.height + 1, [&](size_t i) { return list[i].y; });
-  const ByRow ending(list.size(), part.height + 1, [&](size_t i) { return list[i].y + list[i].height; });
-  const auto run_of = [&](size_t i) { return Run{list[i].x, list[i].x + list[i].width}; };
-  for (int y = 0; y < part.height && !cancellation.requested(); y++) {
+  // Each rectangle begins in a row of the field and ends in one or just below the last one.
+  const ByRow beginning(list.size(), field.rows + 1, [&](size_t i) { return list[i].top; });
+  const ByRow ending(list.size(), field.rows + 1, [&](size_t i) { return list[i].bottom; });
+  const auto run_of = [&](size_t i) {
+    return PixelRun{static_cast<int32_t>(list[i].x0), static_cast<int32_t>(list[i].x1)};
+  };
+  for (int y = 0; y < field.rows && !cancellation.requested(); y++) {
     if (y > 0 && !beginning.has_any(y) && !ending.has_any(y)) {
-      rows_[y] = rows_[y - 1];
+      result.repeat();
       continue;
     }
-    beginning.for_each(y, [&](size_t i) { edges.add(run_of(i)); });
-    ending.for_each(y, [&](size_t i) { edges.remove(run_of(i)); });
-    list_row(y);
+    beginning.for_each(y, [&](size_t i) { row.add(run_of(i)); });
+    ending.for_each(y, [&](size_t i) { row.remove(run_of(i)); });
+    result.append(row, regions.invert, field.columns);
   }
+  return result;
+}
+
+// The samples of a subsampled part of which any pixel is in `pixels`.
+RegionRows samples_of(const RegionRows &pixels, const PlaneLayout &plane, int height) {
+  RegionRows result;
+  RunUnion row(plane.width);
+  const int step = 1 << plane.sub_y;
+  // The last row of samples may reach beyond the last row of pixels.
+  const auto at = [&](int64_t y) { return pixels.row(static_cast<int>(std::min<int64_t>(y, pixels.rows() - 1))); };
+  for (int y = 0; y < height; y++) {
+    const int64_t top = int64_t{y} * step;
+    bool same = y > 0;
+    for (int64_t i = top - step; same && i + 1 < top + step; i++) same = at(i) == at(i + 1);
+    if (same) {
+      result.repeat();
+      continue;
+    }
+    for (int64_t i = top; i < top + step; i++)
+      for (size_t r = at(i).begin; r < at(i).end; r++) {
+        const PixelRun &run = pixels.runs()[r];
+        row.add({run.begin >> plane.sub_x, std::min(((run.end - 1) >> plane.sub_x) + 1, plane.width)});
+      }
+    result.append(row, false, plane.width);
+    row.clear();
+  }
+  return result;
+}
+
+}  // namespace
+
+void RegionRows::append(RunUnion &row, bool invert, int width) {
+  const size_t begin = runs_.size();
+  row.list(&runs_);
+  if (invert) invert_runs(runs_, begin, width);
+  const auto same = [](const PixelRun &a, const PixelRun &b) { return a.begin == b.begin && a.end == b.end; };
+  if (!rows_.empty() && std::equal(runs_.begin() + static_cast<ptrdiff_t>(begin), runs_.end(),
+                                   runs_.begin() + static_cast<ptrdiff_t>(rows_.back().begin),
+                                   runs_.begin() + static_cast<ptrdiff_t>(rows_.back().end), same)) {
+    runs_.resize(begin);
+    return repeat();
+  }
+  rows_.push_back({begin, runs_.size()});
+}
+
+std::vector<std::shared_ptr<const RegionRows>> region_rows(const Regions &regions, const Plan &plan,
+                                                           const Cancellation &cancellation) {
+  std::vector<std::shared_ptr<const RegionRows>> of_field(2), of_part;
+  for (const Plan::Part &part : plan.parts) {
+    std::shared_ptr<const RegionRows> &pixels = of_field[part.first_row];
+    if (!pixels)
+      pixels = std::make_shared<const RegionRows>(pixels_of(regions, Field(regions, plan, part), cancellation));
+    if (cancellation.requested()) return {};
+    const PlaneLayout &plane = plan.layout.plane[part.plane];
+    const bool whole = plane.sub_x == 0 && plane.sub_y == 0 && part.height == pixels->rows();
+    of_part.push_back(whole ? pixels : std::make_shared<const RegionRows>(samples_of(*pixels, plane, part.height)));
+  }
+  return of_part;
 }
 
 }  // namespace cudaconv

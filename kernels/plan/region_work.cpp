@@ -22,17 +22,16 @@ std::vector<Stage> stages_of(const Plan &plan) {
 RegionWork::RegionWork(const Plan &plan, const Regions &regions, const Cancellation &cancellation,
                        std::vector<CoveredRows> *covered)
     : plan_(plan) {
-  for (const Plan::Part &part : plan.parts) {
-    rows_.emplace_back(regions, plan, part, cancellation);
-    const int width = plan.layout.plane[part.plane].width;
-    selected_.push_back(cancellation.requested() || covered
-                            ? std::make_shared<const Area>(width, part.height)
-                            : std::make_shared<const Area>(rows_.back(), width, part.height));
+  rows_ = region_rows(regions, plan, cancellation);
+  for (size_t i = 0; i < plan.parts.size(); i++) {
+    const int width = plan.layout.plane[plan.parts[i].plane].width, height = plan.parts[i].height;
+    selected_.push_back(rows_.empty() || covered ? std::make_shared<const Area>(width, height)
+                                                 : std::make_shared<const Area>(*rows_[i], width, height));
   }
-  for (size_t i = 0; covered && i < plan.parts.size() && !cancellation.requested(); i++) {
+  for (size_t i = 0; covered && i < rows_.size() && !cancellation.requested(); i++) {
     if (covered->size() == i) covered->emplace_back(plan.parts[i].height);
     auto uncovered = std::make_shared<Area>(*selected_[i]);
-    (*covered)[i].add(rows_[i], uncovered.get());
+    (*covered)[i].add(*rows_[i], uncovered.get());
     selected_[i] = std::move(uncovered);
   }
   if (plan.passes[0].op == Op::Mosaic && !cancellation.requested()) mosaic_ = mosaic_parts(regions, plan);

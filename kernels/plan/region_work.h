@@ -32,7 +32,7 @@ class RegionWork {
              std::vector<CoveredRows> *covered = nullptr);
 
   bool empty() const;  // whether no pixel lies in regions
-  const RegionRows &rows(size_t part) const { return rows_[part]; }
+  const RegionRows &rows(size_t part) const { return *rows_[part]; }
   const Area &selected(size_t part) const { return *selected_[part]; }
   // The results of a pass that later passes or the regions need.
   const Area &computed(size_t pass, size_t part) const { return *computed_[pass][part]; }
@@ -45,7 +45,7 @@ class RegionWork {
   void add_alpha(size_t other, Area &area) const;
 
   const Plan &plan_;
-  std::vector<RegionRows> rows_;
+  std::vector<std::shared_ptr<const RegionRows>> rows_;  // by part
   std::vector<MosaicPart> mosaic_;
   std::vector<std::shared_ptr<const Area>> selected_;               // by part: the pixels in regions, not covered
   std::vector<std::vector<std::shared_ptr<const Area>>> computed_;  // by pass and part

@@ -183,6 +183,8 @@ GST_START_TEST(detections_are_regions) {
   check_frame(h, in.get(), gray(), "mask=gauss5", {{{21, 21, 57, 27}}});
   h.set("roi-type=cat");
   check_frame(h, in.get(), gray(), "mask=gauss5", {});
+  h.set("roi-type=!face roi-grow=0");
+  check_frame(h, in.get(), gray(), "mask=gauss5", {{plate, nameless}});
 }
 GST_END_TEST;
 
@@ -247,6 +249,11 @@ GST_START_TEST(values_of_segmentations_are_regions) {
       check_segmentation(s, "roi-type=strawberry", [](int v) { return v == 12 || v == 7; });
       check_segmentation(s, "roi-type=leaf,12", [](int v) { return v == 31 || v == 12; });
       check_segmentation(s, "roi-type=background", [](int v) { return v == 0; });
+      // A value is left out by its number or by its class, and the background is none of the others.
+      check_segmentation(s, "roi-type=!leaf", [](int v) { return v == 12 || v == 7; });
+      check_segmentation(s, "roi-type=!12", [](int v) { return v == 31 || v == 7; });
+      check_segmentation(s, "roi-type=!strawberry", [](int v) { return v == 31; });
+      check_segmentation(s, "roi-type=strawberry,!12", [](int v) { return v == 7; });
       check_segmentation(s, "roi-invert=true roi-type=leaf", [](int v) { return v != 31; });
     }
   }

@@ -7,26 +7,38 @@ namespace cudaconv::test {
 
 namespace {
 
-// The rectangle in a subsampled plane of all pixels that `r` touches.
-Region subsampled(const Region &r, int sub_x, int sub_y) {
-  const int left = r.x >> sub_x, top = r.y >> sub_y;
-  const int right = -(-(r.x + r.width) >> sub_x), bottom = -(-(r.y + r.height) >> sub_y);
-  return {left, top, right - left, bottom - top};
-}
-
 bool contains(const Region &r, bool ellipse, int x, int y) {
   if (x < r.x || y < r.y || x >= r.x + r.width || y >= r.y + r.height) return false;
   const double dx = (x + 0.5 - r.x) / r.width * 2 - 1, dy = (y + 0.5 - r.y) / r.height * 2 - 1;
   return !ellipse || dx * dx + dy * dy <= 1 + 1e-9;
 }
 
-bool is_selected(const Selection &selection, const GstVideoFormatInfo *format, guint component, int x, int y) {
-  const bool found = std::any_of(selection.region.begin(), selection.region.end(), [&](const Region &r) {
-    return contains(
-        subsampled(r, GST_VIDEO_FORMAT_INFO_W_SUB(format, component), GST_VIDEO_FORMAT_INFO_H_SUB(format, component)),
-        selection.ellipse, x, y);
-  });
-  return found != selection.invert;
+// Whether the centre of the pixel has an odd number of edges to its right.
+bool encloses(const std::vector<std::pair<double, double>> &points, int x, int y) {
+  bool inside = false;
+  for (size_t i = 0, before = points.size() - 1; i < points.size(); before = i++) {
+    const auto [ax, ay] = points[i];
+    const auto [bx, by] = points[before];
+    if ((ay > y + 0.5) != (by > y + 0.5) && x + 0.5 < (bx - ax) * (y + 0.5 - ay) / (by - ay) + ax) inside = !inside;
+  }
+  return inside;
+}
+
+bool has_pixel(const Selection &selection, int x, int y) {
+  return std::any_of(selection.region.begin(), selection.region.end(),
+                     [&](const Region &r) { return contains(r, selection.ellipse, x, y); }) ||
+         std::any_of(selection.polygon.begin(), selection.polygon.end(),
+                     [&](const auto &points) { return encloses(points, x, y); });
+}
+
+// Whether any pixel of sample (x, y) is selected.
+bool is_selected(const Selection &selection, const GstVideoInfo &info, guint component, int x, int y) {
+  const int sub_x = GST_VIDEO_FORMAT_INFO_W_SUB(info.finfo, component);
+  const int sub_y = GST_VIDEO_FORMAT_INFO_H_SUB(info.finfo, component);
+  for (int row = y << sub_y; row < std::min((y + 1) << sub_y, GST_VIDEO_INFO_FIELD_HEIGHT(&info)); row++)
+    for (int column = x << sub_x; column < std::min((x + 1) << sub_x, GST_VIDEO_INFO_WIDTH(&info)); column++)
+      if (has_pixel(selection, column, row) != selection.invert) return true;
+  return false;
 }
 
 }  // namespace
@@ -50,7 +62,7 @@ void check_layers(GstBuffer *in, GstBuffer *out, const GstVideoInfo &info, const
         const FrameBytes *want = &source;
         const char *what = "the source";
         for (size_t i = 0; i < layers.size(); i++) {
-          if (!is_selected(layers[i].selection, info.finfo, c, x, y)) continue;
+          if (!is_selected(layers[i].selection, info, c, x, y)) continue;
           want = &filtered[i];
           what = layers[i].filter.c_str();
         }

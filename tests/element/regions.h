@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "support.h"
@@ -13,6 +14,7 @@ namespace cudaconv::test {
 struct Selection {
   std::vector<Region> region;
   bool ellipse = false, invert = false;
+  std::vector<std::vector<std::pair<double, double>>> polygon = {};  // the points of each
 };
 
 // The pixels in `selection` are to be as in a frame that is filtered as a whole with the properties `filter`.

@@ -41,6 +41,94 @@ GST_START_TEST(only_the_rectangles_are_filtered) {
 }
 GST_END_TEST;
 
+// In chroma a sample is filtered where any of its pixels is, however regions lie to it, and with roi-invert too.
+GST_START_TEST(nothing_is_left_in_chroma) {
+  Random random = seeded();
+  const auto within = [&](int from, int to) { return from + static_cast<int>(random() % (to - from + 1)); };
+  for (const char *format : {"I420", "NV12", "Y42B", "YUY2", "Y41B", "YUV9", "I420_10LE", "AYUV"})
+    for (const bool invert : {false, true})
+      for (const bool ellipse : {false, true})
+        for (int turn = 0; turn < 6; turn++) {
+          Selection selection = {{}, ellipse, invert, {}};
+          std::string roi;
+          // Two regions may have a sample's pixels together.
+          for (int i = 0; i < 1 + turn * 4; i++) {
+            const Region r = {within(-3, 40), within(-3, 32), within(1, turn % 2 ? 3 : 20),
+                              within(1, turn % 3 ? 4 : 20)};
+            selection.region.push_back(r);
+            roi += std::to_string(r.x) + "," + std::to_string(r.y) + "," + std::to_string(r.width) + "," +
+                   std::to_string(r.height) + ";";
+          }
+          check_settings(
+              video_info(format, 41, 33), "mask=dilate",
+              "roi='" + roi + "'" + (invert ? " roi-invert=true" : "") + (ellipse ? " roi-shape=ellipse" : ""),
+              selection);
+        }
+}
+GST_END_TEST;
+
+GST_START_TEST(polygons_have_the_pixels_whose_centre_is_inside) {
+  const struct {
+    const char *roi;
+    Selection selection;
+  } cases[] = {
+      {"roi='4,3 50,6 20,31'", {{}, false, false, {{{4, 3}, {50, 6}, {20, 31}}}}},
+      // A star, of which the middle is outside by the even-odd rule; its points are in any order of separators.
+      {"roi='10 0 20,30 0,10,25,10 2,30'", {{}, false, false, {{{10, 0}, {20, 30}, {0, 10}, {25, 10}, {2, 30}}}}},
+      {"roi='-20,-9 90.5,12 30,200.25; 1,1,6,5' roi-shape=ellipse",
+       {{{1, 1, 6, 5}}, true, false, {{{-20, -9}, {90.5, 12}, {30, 200.25}}}}},
+      {"roi='5,5 45,5 45,30 5,30; 10,8 40,8 40,28 10,28' roi-invert=true",
+       {{}, false, true, {{{5, 5}, {45, 5}, {45, 30}, {5, 30}}, {{10, 8}, {40, 8}, {40, 28}, {10, 28}}}}},
+  };
+  for (const char *format : kFormats)
+    for (const auto &c : cases) check_settings(video_info(format, 53, 37), "mask=gauss5", c.roi, c.selection);
+}
+GST_END_TEST;
+
+// Rectangles have every pixel that they touch.
+GST_START_TEST(percentages_are_those_of_the_picture) {
+  for (const char *format : kFormats) {
+    check_settings(video_info(format, 64, 48), "mask=gauss5", "roi='25%,25%,50%,50%'", {{{16, 12, 32, 24}}});
+    check_settings(video_info(format, 53, 37), "mask=gauss5", "roi='0,0,20%,100%; 90%,5,20%,2; 10,10,50%,2.5'",
+                   {{{0, 0, 11, 37}, {47, 5, 6, 2}, {10, 10, 27, 3}}});
+    check_settings(video_info(format, 1000, 8), "mask=gauss5", "roi='33.3%,0,33.4%,12.5%'", {{{333, 0, 334, 1}}});
+    check_settings(video_info(format, 53, 37), "mask=gauss5", "roi='0,0 100%,50% 20%,100%'",
+                   {{}, false, false, {{{0, 0}, {53, 18.5}, {10.6, 37}}}});
+  }
+  // They follow the picture's size.
+  Random random = seeded();
+  Harness h("mask=gauss5 roi='0,50%,50%,50%'", video_info("I420", 40, 20));
+  for (const int scale : {1, 2, 3}) {
+    const GstVideoInfo info = video_info("I420", 40 * scale, 20 * scale);
+    h.set_caps(info);
+    const Ref<GstBuffer> in = random_frame(info, random);
+    check_frame(h, in.get(), info, "mask=gauss5", {{{0, 10 * scale, 20 * scale, 10 * scale}}});
+  }
+  // The picture of a field is the whole one.
+  GstVideoInfo info;
+  gst_video_info_set_interlaced_format(&info, GST_VIDEO_FORMAT_GRAY8, GST_VIDEO_INTERLACE_MODE_ALTERNATE, 53, 40);
+  Harness fields("mask=gauss5 roi='0,25%,100%,50%; 10,80% 40,80% 40,100% 10,100%'", info);
+  const Ref<GstBuffer> in = random_frame(info, random);
+  GST_BUFFER_FLAG_SET(in.get(), GST_VIDEO_BUFFER_FLAG_BOTTOM_FIELD);
+  check_frame(fields, in.get(), info, "mask=gauss5", {{{0, 5, 53, 10}, {10, 16, 30, 4}}});
+}
+GST_END_TEST;
+
+// A polygon grows as its pixels would one by one, so that it keeps all that it had.
+GST_START_TEST(polygons_grow_and_scale_like_rectangles) {
+  const GstVideoInfo info = video_info("GRAY8", 90, 70);
+  check_settings(info, "mask=gauss5", "roi='20,20 40,20 40,30 20,30' roi-grow=0.5", {{{10, 15, 40, 20}}});
+  // An angle, the middle of whose box is outside.
+  check_settings(info, "mask=gauss5", "roi='10,10 50,10 50,14 14,14 14,50 10,50' roi-grow=0.1",
+                 {{{6, 6, 48, 12}, {6, 6, 12, 48}}});
+  Random random = seeded();
+  const Ref<GstBuffer> in = random_frame(info, random);
+  Harness polygon("mask=mosaic roi='8,6 56,6 56,46 8,46' roi-scale=0.25", info);
+  Harness rectangle("mask=mosaic roi='8,6,48,40' roi-scale=0.25", info);
+  fail_unless(same_samples(polygon.filter(in.get()).get(), rectangle.filter(in.get()).get(), info));
+}
+GST_END_TEST;
+
 GST_START_TEST(an_ellipse_is_inscribed_in_its_rectangle) {
   const std::vector<Region> region = {{4, 2, 21, 30}, {30, -6, 40, 18}, {2, 34, 1, 1}};
   for (const char *format : kFormats)
@@ -158,6 +246,19 @@ GST_START_TEST(metas_of_the_wanted_types_are_regions) {
   h.set("roi-meta=false roi-type=face");
   check_frame(h, detected.get(), info, filter, {{fixed}, false, true});
 
+  // All but some types, also where others are named.
+  h.set("roi= roi-meta=true roi-invert=false roi-type='!face'");
+  check_frame(h, detected.get(), info, filter, {{plate, capital, nameless}});
+  check_frame(h, bare.get(), info, filter, {});
+  h.set("roi-type='! plate, !Face,'");
+  check_frame(h, detected.get(), info, filter, {{face, corner, nameless}});
+  h.set("roi-type='face,plate,!plate'");
+  check_frame(h, detected.get(), info, filter, {{face, corner}});
+  h.set("roi-type='*,-face'");
+  check_frame(h, detected.get(), info, filter, {{plate, capital, nameless}});
+  h.set("roi-type='!'");
+  check_frame(h, detected.get(), info, filter, {{face, plate, capital, corner, nameless}});
+
   const Ref<GstBuffer> out = h.filter(detected.get());
   fail_unless_equals_int(gst_buffer_get_n_meta(out.get(), GST_VIDEO_REGION_OF_INTEREST_META_API_TYPE), 6);
 }
@@ -232,16 +333,21 @@ GST_END_TEST;
 const struct {
   const char *roi, *text;
 } kBad[] = {
-    {"1,2,3", "roi: rectangle 1 has 3 numbers; x, y, width and height are needed"},
-    {"1,2,3,4; 1,2,3,4,5", "roi: rectangle 2 has 5 numbers; x, y, width and height are needed"},
-    {"1,2,3,4; 5,6,0,8", "roi: rectangle 2, number 3: width 0 makes an empty region"},
-    {"1,2,3,-4", "roi: rectangle 1, number 4: height -4 makes an empty region"},
-    {"1,two,3,4", "roi: rectangle 1, number 2: \"two\" is not a number"},
-    {"1,,3,4", "roi: rectangle 1, number 2: a number is missing"},
-    {"1,2,3.5,4", "roi: rectangle 1, number 3: 3.5 is not a whole number"},
-    {"1,2,3e9,4", "roi: rectangle 1, number 3: 3000000000 is outside -2147483647 to 2147483647"},
-    {" ", "roi: it has no rectangle"},
-    {";", "roi: rectangle 1, number 1: a number is missing"},
+    {"1,2,3", "roi: region 1 has 3 numbers; a rectangle is x,y,width,height, a polygon x,y of three points or more"},
+    {"1,2,3,4; 1,2,3,4,5",
+     "roi: region 2 has 5 numbers; a rectangle is x,y,width,height, a polygon x,y of three points or more"},
+    {"1,2 3,4", "roi: region 1 has 2 points; a polygon has three or more"},
+    {"1,2,3,4; 1,1 5,5 3,3", "roi: region 2: its points are on a line, which makes an empty region"},
+    {"1,1 1,1 1,1", "roi: region 1: its points are on a line, which makes an empty region"},
+    {"1,2,3,4; 5,6,0,8", "roi: region 2, number 3: width 0 makes an empty region"},
+    {"1,2,3,-4", "roi: region 1, number 4: height -4 makes an empty region"},
+    {"1,two,3,4", "roi: region 1, number 2: \"two\" is not a number"},
+    {"1,2,%,4", "roi: region 1, number 3: \"%\" is not a number"},
+    {"1,2,5%%,4", "roi: region 1, number 3: \"5%%\" is not a number"},
+    {"1,,3,4", "roi: region 1, number 2: a number is missing"},
+    {"1,2,3e9,4", "roi: region 1, number 3: 3000000000 is outside -2147483647 to 2147483647"},
+    {" ", "roi: it has no region"},
+    {";", "roi: region 1, number 1: a number is missing"},
 };
 
 GST_START_TEST(bad_rectangles_are_an_error_at_the_start) {
@@ -271,6 +377,18 @@ GST_START_TEST(rectangles_that_are_all_outside_are_worth_a_warning) {
   const Report warning = h.take_one(GST_MESSAGE_WARNING);
   assert_same_text(warning.text,
                    "nothing is filtered: all rectangles of roi, such as -9,0,9,9, lie outside the picture of 53x37");
+  Harness polygon("mask=gauss5 roi='60,5 70,5 65,20; 3,3 3.2,3 3.1,3.4'", info);
+  const Ref<GstBuffer> unchanged = polygon.filter(in.get());
+  fail_unless(same_samples(in.get(), unchanged.get(), info));
+  assert_same_text(polygon.take_one(GST_MESSAGE_WARNING).text,
+                   "nothing is filtered: all regions of roi, such as the polygon within 60,5,10,15, lie outside the "
+                   "picture of 53x37 or have none of its pixels");
+  // Numbers that were meant to be parts of the picture.
+  Harness parts("mask=gauss5 roi='5,5,9,9; 0.25,0.25,0.5,0.5'", info);
+  check_frame(parts, in.get(), info, "mask=gauss5", {{{5, 5, 9, 9}, {0, 0, 1, 1}}});
+  assert_same_text(
+      parts.take_one(GST_MESSAGE_WARNING).text,
+      "roi: region 2 is less than a pixel wide or high; parts of the picture are percentages, such as 25%");
   // No warning with roi-meta, since other regions may come with a frame.
   Harness with_metas("mask=gauss5 roi='53,0,1,1' roi-meta=true", info);
   with_metas.filter(in.get());
@@ -315,6 +433,10 @@ static Suite *make_suite() {
   TCase *tc = tcase_create("roi");
   suite_add_tcase(suite, tc);
   tcase_add_test(tc, only_the_rectangles_are_filtered);
+  tcase_add_test(tc, nothing_is_left_in_chroma);
+  tcase_add_test(tc, polygons_have_the_pixels_whose_centre_is_inside);
+  tcase_add_test(tc, percentages_are_those_of_the_picture);
+  tcase_add_test(tc, polygons_grow_and_scale_like_rectangles);
   tcase_add_test(tc, an_ellipse_is_inscribed_in_its_rectangle);
   tcase_add_test(tc, the_blocks_of_a_mosaic_begin_with_the_regions);
   tcase_add_test(tc, everything_but_the_regions_is_filtered);

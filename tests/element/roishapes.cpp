@@ -68,6 +68,25 @@ GST_START_TEST(what_is_joined_has_both) {
 }
 GST_END_TEST;
 
+GST_START_TEST(rectangles_of_parts_of_pixels_have_all_that_they_touch) {
+  const struct {
+    double left, top, right, bottom;
+    Region want;
+  } cases[] = {
+      {10, 20, 74, 52, {10, 20, 64, 32}},
+      {0.25, 0.75, 0.5, 1.25, {0, 0, 1, 2}},
+      {-0.5, -1.5, 0.5, 2, {-1, -2, 2, 4}},
+      {33.3 * 1000 / 100, 0, 33.3 * 1000 / 100 + 66.7 * 1000 / 100, 1, {333, 0, 667, 1}},
+      {5, 5, 5.0000000001, 5.0000000001, {5, 5, 1, 1}},
+      {-2147483647.0, 0, 2147483647.0, 1, {-2147483647, 0, 2147483647, 1}},
+  };
+  for (const auto &c : cases) {
+    const Region got = rectangle_around(c.left, c.top, c.right, c.bottom);
+    fail_unless(got == c.want, "%s should be %s", text_of(got).c_str(), text_of(c.want).c_str());
+  }
+}
+GST_END_TEST;
+
 GST_START_TEST(what_grows_grows_by_whole_pixels_on_each_side) {
   const struct {
     Region region;
@@ -174,6 +193,7 @@ Suite *make_suite() {
   TCase *tc = tcase_create("general");
   suite_add_tcase(suite, tc);
   tcase_add_test(tc, what_is_joined_has_both);
+  tcase_add_test(tc, rectangles_of_parts_of_pixels_have_all_that_they_touch);
   tcase_add_test(tc, what_grows_grows_by_whole_pixels_on_each_side);
   tcase_add_test(tc, outside_is_where_no_pixel_is);
   tcase_add_test(tc, regions_of_another_size_have_all_that_they_had);

@@ -5,6 +5,7 @@
 #include "gstcudaconvdevice.h"
 #include "gstcudaconvformat.h"
 #include "gstcudaconvframe.h"
+#include "plan/polygon.h"
 #include "support.h"
 
 // Caps with CUDA memory are not needed here.
@@ -39,6 +40,8 @@ std::vector<std::vector<Regions>> kinds() {
   field.row_step = 2;
   Region turned = {14, 12, 25, 7};
   turned.rotation = 0.7;
+  Regions polygon = regions_at({});
+  polygon.pixels = {polygon_pixels({{3, 4}, {51.5, 9}, {20, 60}}, 0.1, 53, 48)};
   return {{regions_at({{7, 5, 19, 12}})},
           {regions_at({{7, 5, 1, 1}, {8, 9, 3, 3}, {-7, -9, 12, 13}, {50, 44, G_MAXINT, G_MAXINT}})},
           {regions_at({{3, 3, 30, 31}}, true)},
@@ -47,6 +50,7 @@ std::vector<std::vector<Regions>> kinds() {
           {regions_at({turned})},
           {regions_at({turned}, true)},
           {masks},
+          {polygon},
           {field},
           {regions_at({{1, 2, 9, 9}}), regions_at({{31, 21, 7, 15}}, true), masks},
           {regions_at({})},
@@ -90,7 +94,8 @@ void check_format(const char *format, bool interlaced, Random &random) {
     bool all_or_some = false;
     for (const Regions &regions : kind) {
       planned.push_back({plan, regions});
-      all_or_some |= !regions.active || regions.invert || !regions.region.empty() || !regions.mask.empty();
+      all_or_some |= !regions.active || regions.invert || !regions.region.empty() || !regions.mask.empty() ||
+                     !regions.pixels.empty();
     }
     {
       const MappedFrame mapped(frame.get(), info, layout, {}, GST_MAP_READWRITE, {});

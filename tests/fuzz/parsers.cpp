@@ -2,6 +2,7 @@
 //
 // Fuzzes the parsers of coefficients and of regions with any text. Numbers that are read are those of the text, and
 // read the same when they are written again. A text that is refused is refused with an error that names the property.
+#include <climits>
 #include <charconv>
 #include <cmath>
 #include <string>
@@ -59,7 +60,7 @@ void check_coefficients(const std::string &text) {
 }
 
 void check_regions(const std::string &text) {
-  std::vector<Region> regions;
+  std::vector<WrittenRegion> regions;
   try {
     regions = parse_regions(text);
   } catch (const Error &error) {
@@ -67,9 +68,14 @@ void check_regions(const std::string &text) {
   }
   if (regions.empty()) fuzz::fault("no regions");
   std::string again;
-  for (const Region &r : regions) {
-    if (r.width <= 0 || r.height <= 0 || r.rotation != 0) fuzz::fault("an empty region");
-    for (int value : {r.x, r.y, r.width, r.height}) again += std::to_string(value) + ",";
+  for (const WrittenRegion &r : regions) {
+    const size_t n = r.number.size();
+    if (n != 4 && (n < 6 || n % 2)) fuzz::fault("a region of " + std::to_string(n) + " numbers");
+    if (n == 4 && !(r.number[2].value > 0 && r.number[3].value > 0)) fuzz::fault("an empty region");
+    for (const WrittenRegion::Number &v : r.number) {
+      if (!(std::abs(v.value) <= INT_MAX)) fuzz::fault("a number that is too large");
+      again += text_of(v.value) + (v.percent ? "%," : ",");
+    }
     again.back() = ';';
   }
   if (!(parse_regions(again) == regions)) fuzz::fault("not the same as " + again);

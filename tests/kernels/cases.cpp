@@ -434,6 +434,22 @@ RegionMask draw_mask(Random &random, const Region &box) {
   return mask;
 }
 
+// Draws runs of pixels in rows from `box.y` on, of which some are beside the frame.
+std::shared_ptr<const RegionPixels> draw_pixels(Random &random, const Region &box) {
+  auto pixels = std::make_shared<RegionPixels>();
+  pixels->box = {box.x, box.y, box.width, box.height};
+  pixels->top = box.y;
+  for (int y = 0; y < box.height; y++) {
+    for (int x = static_cast<int>(random() % 9); x < box.width;) {
+      const int end = std::min(x + 1 + static_cast<int>(random() % 9), box.width);
+      pixels->run.push_back({box.x + x, box.x + end});
+      x = end + 1 + static_cast<int>(random() % 9);
+    }
+    pixels->first.push_back(pixels->run.size());
+  }
+  return pixels;
+}
+
 // Draws no regions for most cases. Else some rectangles, which may overlap and reach out of the frame; sometimes a
 // crowd of small ones, rotated ones, and masks; and where the frame is not interlaced, sometimes the rows of one field.
 Regions draw_regions(Random &random, Size frame, bool interlaced) {
@@ -451,6 +467,7 @@ Regions draw_regions(Random &random, Size frame, bool interlaced) {
     // Angles are drawn so that no corner lies exactly on the edge of a pixel.
     if (random() % 4 == 0) regions.region.back().rotation = uniform(random, -3.1, 3.1);
     if (random() % (crowd ? 50 : 6) == 0) regions.mask.push_back(draw_mask(random, regions.region.back()));
+    if (random() % (crowd ? 50 : 6) == 0) regions.pixels.push_back(draw_pixels(random, regions.region.back()));
   }
   if (!interlaced && random() % 5 == 0) {
     regions.row_step = 2;
@@ -530,6 +547,9 @@ std::string describe(const Case &c) {
     for (const RegionMask &m : c.regions.mask)
       out << " and a mask of " << m.width << "x" << m.height << " over " << m.box.x << "," << m.box.y << ","
           << m.box.width << "," << m.box.height;
+    for (const auto &p : c.regions.pixels)
+      out << " and " << p->run.size() << " runs within " << p->box.x << "," << p->box.y << "," << p->box.width << ","
+          << p->box.height;
     if (c.regions.row_step > 1) out << " field " << c.regions.first_row;
     if (c.in_place) out << " in place";
   }

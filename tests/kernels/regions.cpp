@@ -2,15 +2,20 @@
 //
 // Regions on every backend, beyond what the conformance test draws: several plans for one frame, bytes outside of
 // regions, bytes over the bus, and very many regions.
+#include <algorithm>
 #include <chrono>
+#include <cmath>
+#include <cstdint>
 #include <cstdio>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "backend.h"
 #include "formats.h"
 #include "guarded_frame.h"
+#include "plan/polygon.h"
 #include "plan/region_work.h"
 #include "reference.h"
 
@@ -371,6 +376,86 @@ void test_tiles(Backend &backend) {
   }
 }
 
+// Polygons by their definition, pixel by pixel. Coordinates are quarters of pixels, so that centres may lie on edges.
+void test_polygons() {
+  Random random(15);
+  int on_edges = 0;
+  for (int turn = 0; turn < 3000; turn++) {
+    const int width = within(random, 1, 40), height = within(random, 1, 30), reach = turn % 7 ? 20 : 300;
+    std::vector<Point> points;
+    std::vector<std::pair<int64_t, int64_t>> quarters;
+    for (int i = within(random, 3, 9); i > 0; i--) {
+      const int step = turn % 3 ? 1 : 4;
+      quarters.emplace_back(within(random, -reach, 4 * width + reach) / step * step,
+                            within(random, -reach, 4 * height + reach) / step * step);
+      if (turn % 11 == 5) quarters.back() = quarters.front();  // degenerate: most points are the same
+      points.push_back(
+          {static_cast<double>(quarters.back().first) / 4, static_cast<double>(quarters.back().second) / 4});
+    }
+    // The box in whole pixels, and by how much it grows.
+    const double grow = turn % 2 ? 0 : 0.01 * within(random, 0, 60);
+    int64_t left = INT64_MAX, top = INT64_MAX, right = INT64_MIN, bottom = INT64_MIN;
+    for (const auto &[x, y] : quarters) {
+      left = std::min(left, x), right = std::max(right, x);
+      top = std::min(top, y), bottom = std::max(bottom, y);
+    }
+    const auto floor4 = [](int64_t v) { return (v - ((v % 4) + 4) % 4) / 4; };
+    left = floor4(left), top = floor4(top), right = -floor4(-right), bottom = -floor4(-bottom);
+    const auto dx = static_cast<int64_t>(std::ceil(grow * static_cast<double>(right - left)));
+    const auto dy = static_cast<int64_t>(std::ceil(grow * static_cast<double>(bottom - top)));
+    // Eighths of pixels have centres at odd multiples of 4.
+    const auto encloses = [&](int64_t x, int64_t y) {
+      const int64_t cx = 8 * x + 4, cy = 8 * y + 4;
+      bool inside = false;
+      for (size_t i = 0; i < quarters.size(); i++) {
+        const auto &a = quarters[i], &b = quarters[(i + 1) % quarters.size()];
+        const int64_t ax = 2 * a.first, ay = 2 * a.second, bx = 2 * b.first, by = 2 * b.second;
+        if ((ay > cy) == (by > cy)) continue;
+        const int64_t side = (bx - ax) * (cy - ay) - (cx - ax) * (by - ay);  // 0: on the edge
+        on_edges += side == 0;
+        if (by > ay ? side > 0 : side < 0) inside = !inside;
+      }
+      return inside;
+    };
+    std::vector<std::vector<bool>> want(height, std::vector<bool>(width));
+    for (int64_t y = std::max<int64_t>(top, -dy); y < std::min<int64_t>(bottom, height + dy); y++)
+      for (int64_t x = std::max<int64_t>(left, -dx); x < std::min<int64_t>(right, width + dx); x++) {
+        if (!encloses(x, y)) continue;
+        for (int64_t j = std::max<int64_t>(y - dy, 0); j <= std::min<int64_t>(y + dy, height - 1); j++)
+          for (int64_t i = std::max<int64_t>(x - dx, 0); i <= std::min<int64_t>(x + dx, width - 1); i++)
+            want[j][i] = true;
+      }
+    const auto pixels = polygon_pixels(points, grow, width, height);
+    std::vector<std::vector<bool>> got(height, std::vector<bool>(width));
+    bool apart = pixels->top >= 0 && pixels->bottom() <= height;
+    for (int64_t y = pixels->top; apart && y < pixels->bottom(); y++) {
+      int end = -1;
+      for (size_t i = pixels->first[y - pixels->top]; i < pixels->first[y - pixels->top + 1]; i++) {
+        const PixelRun &run = pixels->run[i];
+        apart = apart && run.begin > end && run.begin < run.end && run.end <= width;
+        end = run.end;
+        for (int x = run.begin; x < run.end; x++) got[y][x] = true;
+      }
+    }
+    const std::string what = "polygon " + std::to_string(turn);
+    expect(apart && got == want, what);
+    expect(pixels->box == Region({static_cast<int>(left - dx), static_cast<int>(top - dy),
+                                  static_cast<int>(right - left + 2 * dx), static_cast<int>(bottom - top + 2 * dy)}),
+           "box of " + what);
+  }
+  expect(on_edges > 100, "centres on edges of polygons");
+  // What is far larger than the frame takes no longer.
+  const double far = 2147483647;
+  for (const double grow : {0.0, 4.0}) {
+    const auto all = polygon_pixels({{-far, -far}, {far, -far}, {far, far}, {-far, far}}, grow, 40, 30);
+    expect(all->bottom() - all->top == 30 && all->run.size() == 30 && all->run[7].end - all->run[7].begin == 40,
+           "a polygon around the frame");
+  }
+  expect(are_on_a_line({{1, 1}, {5, 5}, {3, 3}}) && are_on_a_line({{1, 1}, {1, 1}, {1, 1}}) &&
+             !are_on_a_line({{1, 1}, {5, 5}, {3, 4}}),
+         "points on a line");
+}
+
 // The time depends on the pixels and not on the number of regions: 10,000 regions take less than the seconds that they
 // would take one by one.
 void test_many(Backend &backend, int width, int height) {
@@ -416,6 +501,7 @@ int run() {
   test_pixels_are_filtered_once();
   test(*make_cpu_backend(one_thread, 1), 640, 360);
   test_groups(*make_cpu_backend(one_thread, 4));
+  test_polygons();
   std::string why;
   if (cuda_device_count(&why) == 0) {
     std::printf("CUDA is left out: %s\n", why.c_str());

@@ -357,9 +357,8 @@ void test_texts() {
   expect_text(mask(std::string(40, 'x')), {("\"" + std::string(40, 'x') + "\"").c_str()});
   expect_text(mask(std::string(5000, 'x')), {("\"" + std::string(40, 'x') + "...\"").c_str()});
   expect_text(mask("1e999"), {"column 1", "\"1e999\"", "1e308"});
-  expect_text(region("1,2,3.5,4"), {"roi: rectangle 1, number 3", "3.5 is not a whole number"});
-  expect_text(region("1,2,3,4;-2147483648,2,3,4"),
-              {"rectangle 2, number 1", "-2147483648", "-2147483647 to 2147483647"});
+  expect_text(region("1,2,3,0%"), {"roi: region 1, number 4", "height 0 makes an empty region"});
+  expect_text(region("1,2,3,4;-2147483648,2,3,4"), {"region 2, number 1", "-2147483648", "-2147483647 to 2147483647"});
   expect_text(region("0,0,4e9,4"), {"4000000000", "2147483647"});
 }
 
@@ -415,16 +414,22 @@ void test_parser() {
   expect_equal(3, parse_coefficients("3x1: 1,2,1").width, "the width of ImageMagick's row");
   expect_equal(123456, static_cast<int>(parse_coefficients("< 1, 123456, 0.5 >").value[1]), "an array of integers");
 
-  const std::vector<Region> want = {{10, 20, 64, 32}, {-1, 0, 5, 6}};
+  using Written = std::vector<WrittenRegion>;
+  const Written want = {{{{10, false}, {20, false}, {64, false}, {32, false}}},
+                        {{{-1, false}, {0, false}, {5, false}, {6, false}}}};
   for (const char *text : {"10,20,64,32; -1,0,5,6", "[[10,20,64,32],[-1,0,5,6]]", "(10, 20, 64, 32), (-1, 0, 5, 6)",
                            "< < 10, 20, 64, 32 >, < -1, 0, 5, 6 > >", "+10 20 128/2 32\r\n-1 0 5 6"}) {
-    std::vector<Region> got;
+    Written got;
     const Error error = error_of([&] { got = parse_regions(text); });
-    bool alike = got.size() == want.size();
-    for (size_t i = 0; alike && i < want.size(); i++)
-      alike = got[i].x == want[i].x && got[i].y == want[i].y && got[i].width == want[i].width &&
-              got[i].height == want[i].height;
-    expect_equal(true, alike, std::string("roi \"") + text + "\": " + error.what());
+    expect_equal(true, got == want, std::string("roi \"") + text + "\": " + error.what());
+  }
+  const Written mixed = {{{{0, false}, {0, false}, {20, true}, {100, true}}},
+                         {{{-1.5, false}, {10, false}, {200, false}, {10, false}, {50, true}, {1.5, true}}}};
+  for (const char *text : {"0,0,20%,100%; -1.5,10 200,10 50%,1.5%", "[0,0,20%,100%] [-3/2,10,200,10,50%,3/2%]",
+                           " 0 0 20% 100% ;-1.5 , 10 200 , 10  50% , 1.5% ;"}) {
+    Written got;
+    const Error error = error_of([&] { got = parse_regions(text); });
+    expect_equal(true, got == mixed, std::string("roi \"") + text + "\": " + error.what());
   }
 
   const struct {
@@ -670,7 +675,7 @@ void test_large_ellipses() {
   const auto plan = make_plan({}, layout);
   Random random(1);
   const auto check = [&](const Region &r) {
-    const RegionRows rows(regions_of({r}, true), *plan, plan->parts[0], Cancellation(nullptr));
+    const RegionRows rows = *region_rows(regions_of({r}, true), *plan, Cancellation(nullptr))[0];
     for (int y = 0; y < 47; y++) {
       const std::vector<bool> got = selected_in_row(rows, y, 61);
       for (int x = 0; x < 61; x++) {
@@ -696,38 +701,54 @@ void test_large_ellipses() {
       }
 }
 
-// The runs of a row are the pixels that lie in a region, each once.
+// Whether a region that is not rotated has the pixel in column x of row y of a field, by its definition.
+bool has_pixel(const Region &r, bool ellipse, int x, int y, const Plan::Part &part) {
+  const auto row = [&](int frame_row) {  // the first row of the field from there on
+    int n = -100;
+    while (part.first_row + n * part.row_step < frame_row) n++;
+    return n;
+  };
+  const Integer top = row(r.y), bottom = row(r.y + r.height), w = r.width, h = bottom - top;
+  if (x < r.x || x >= r.x + r.width || y < top || y >= bottom) return false;
+  const Integer dx = 2 * (x - r.x) + 1 - w, dy = 2 * (y - top) + 1 - h;
+  return !ellipse || dx * dx * h * h + dy * dy * w * w <= w * w * h * h;
+}
+
+// The runs of a row are the samples of which any pixel is selected, each once.
 void test_region_rows() {
-  const FrameLayout layout = with_fields(format_named("I420").layout(131, 30));
-  const auto plan = make_plan({}, layout);
   Random random(5);
   const auto within = [&](int from, int to) { return from + static_cast<int>(random() % (to - from + 1)); };
-  for (int turn = 0; turn < 300; turn++) {
+  const char *const formats[] = {"I420", "YUY2", "A420", "NV12", "Y42B", "GRAY8"};
+  for (int turn = 0; turn < 400; turn++) {
+    const int columns = within(1, 131), lines = within(1, 40);
+    FrameLayout layout = format_named(formats[turn % 6]).layout(columns, lines);
+    layout.interlaced = turn % 5 < 2;
+    const auto plan = make_plan({}, layout);
     Regions regions = regions_of({}, turn % 2);
-    regions.invert = turn % 4 == 2;
+    regions.invert = turn % 4 >= 2;
     for (int i = turn % 60; i > 0; i--)
-      regions.region.push_back({within(-40, 140), within(-20, 32), within(1, turn % 3 ? 9 : 90), within(1, 30)});
-    for (const Plan::Part &part : plan->parts) {
-      const std::vector<PartRegion> list = regions_of_part(regions, *plan, part);
-      const RegionRows rows(regions, *plan, part, Cancellation(nullptr));
-      const int width = layout.plane[part.plane].width;
-      const Area area(rows, width, part.height);
+      regions.region.push_back({within(-40, 140), within(-20, 42), within(1, turn % 3 ? 9 : 90), within(1, 30)});
+    const std::vector<std::shared_ptr<const RegionRows>> all = region_rows(regions, *plan, Cancellation(nullptr));
+    for (size_t p = 0; p < plan->parts.size(); p++) {
+      const Plan::Part &part = plan->parts[p];
+      const RegionRows &rows = *all[p];
+      const PlaneLayout &plane = layout.plane[part.plane];
+      const auto is_selected = [&](int x, int y) {
+        return std::any_of(regions.region.begin(), regions.region.end(), [&](const Region &r) {
+                 return has_pixel(r, regions.ellipse, x, y, part);
+               }) != regions.invert;
+      };
       for (int y = 0; y < part.height; y++) {
-        std::vector<bool> want(width, regions.invert);
-        for (int x = 0; x < width; x++)
-          for (const PartRegion &r : list) {
-            const Integer dx = 2 * (x - r.x) + 1 - r.width, dy = 2 * (y - r.y) + 1 - r.height, w = r.width,
-                          h = r.height;
-            const bool inside = x >= r.x && y >= r.y && x < r.x + r.width && y < r.y + r.height;
-            if (inside && (!regions.ellipse || dx * dx * h * h + dy * dy * w * w <= w * w * h * h))
-              want[x] = !regions.invert;
-          }
+        std::vector<bool> want(plane.width);
+        for (int row = y << plane.sub_y; row < (y + 1) << plane.sub_y; row++)
+          for (int x = 0; part.first_row + row * part.row_step < lines && x < columns; x++)
+            if (is_selected(x, row)) want[x >> plane.sub_x] = true;
         bool apart = true;
         for (size_t i = rows.row(y).begin; i < rows.row(y).end; i++) {
-          const RegionRows::Run run = rows.runs()[i];
+          const PixelRun run = rows.runs()[i];
           apart = apart && run.begin < run.end && (i == rows.row(y).begin || run.begin > rows.runs()[i - 1].end);
         }
-        const bool equal = selected_in_row(rows, y, width) == want;
+        const bool equal = selected_in_row(rows, y, plane.width) == want;
         expect_equal(true, apart && equal, "runs of regions" + text({turn, part.plane, part.first_row, y}));
       }
     }

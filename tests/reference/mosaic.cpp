@@ -72,6 +72,7 @@ std::vector<Joined> boxes_of(const Mosaic &m) {
     if (r.width > 0 && r.height > 0) boxes.push_back(joined(m, box_of(r)));
   for (const RegionMask &r : regions.mask)
     boxes.push_back(joined(m, box_of({r.box.x, r.box.y, r.box.width, r.box.height})));
+  for (const auto &pixels : regions.pixels) boxes.push_back(joined(m, box_of(pixels->box)));
   for (size_t i = 0; i < boxes.size(); i++)
     for (size_t j = 0; j < i; j++) {
       const Box a = boxes[i].box, b = boxes[j].box;

@@ -725,13 +725,33 @@ double common_area(const Region &r, double left, double top, double right, doubl
   return std::abs(area);
 }
 
-// Whether a pixel that covers these columns and rows of the frame lies in a rotated region.
-bool is_in_turned(const Region &r, bool ellipse, double left, double top, double right, double bottom) {
-  if (!ellipse) return common_area(r, left, top, right, bottom) > 1e-14;
-  const double dx = (left + right) / 2 - (r.x + r.width / 2.0), dy = (top + bottom) / 2 - (r.y + r.height / 2.0);
+// Whether a pixel of the frame lies in a rotated region.
+bool is_in_turned(const Region &r, bool ellipse, int64_t x, int64_t y) {
+  const double left = static_cast<double>(x), top = static_cast<double>(y);
+  if (!ellipse) return common_area(r, left, top, left + 1, top + 1) > 1e-14;
+  const double dx = left + 0.5 - (r.x + r.width / 2.0), dy = top + 0.5 - (r.y + r.height / 2.0);
   const double c = std::cos(r.rotation), s = std::sin(r.rotation);
   const double u = 2 * (dx * c + dy * s) / r.width, v = 2 * (dy * c - dx * s) / r.height;
   return u * u + v * v <= 1;
+}
+
+// Whether pixel (x, row y) of the frame lies in a region that is not rotated. Of its rows only `first`, first + step,
+// ... are there, as many as the region has: an ellipse is the one inscribed in them.
+bool is_in_upright(const Region &r, bool ellipse, int64_t x, int64_t y, int64_t first, int64_t step) {
+  const int64_t right = int64_t{r.x} + r.width, bottom = int64_t{r.y} + r.height;
+  if (x < r.x || x >= right || y < r.y || y >= bottom) return false;
+  if (!ellipse) return true;
+  const auto rows_above = [&](int64_t row) {  // rows from first on, which may count backwards
+    int64_t n = (row - first) / step;
+    while (first + n * step < row) n++;
+    while (first + (n - 1) * step >= row) n--;
+    return n;
+  };
+  // Distances from the centre, and diameters, in half pixels.
+  const Integer w = r.width, h = rows_above(bottom) - rows_above(r.y);
+  const Integer dx = 2 * Integer{x} + 1 - r.x - right;
+  const Integer dy = 2 * Integer{rows_above(y)} + 1 - rows_above(r.y) - rows_above(bottom);
+  return dx * dx * h * h + dy * dy * w * w <= w * w * h * h;
 }
 
 bool is_member(const RegionMask &mask, int64_t x, int64_t y) {
@@ -743,55 +763,39 @@ bool is_member(const RegionMask &mask, int64_t x, int64_t y) {
   return mask.member[static_cast<size_t>(row) * mask.width + column] != 0;
 }
 
-// Whether pixel (x, y) of a plane, or of one of its fields, is filtered. A pixel that a region touches belongs to the
-// region. For an ellipse its centre has to lie in the ellipse inscribed in all pixels that the region touches. The
-// frame has `columns` x `rows` pixels, and what lies beyond them does not count as touched.
+bool has_pixel(const RegionPixels &pixels, int64_t x, int64_t y) {
+  if (y < pixels.top || y >= pixels.bottom()) return false;
+  for (size_t i = pixels.first[y - pixels.top]; i < pixels.first[y - pixels.top + 1]; i++)
+    if (x >= pixels.run[i].begin && x < pixels.run[i].end) return true;
+  return false;
+}
+
+// Whether sample (x, y) of a plane, or of one of its fields, is filtered: where any of its pixels is. The frame has
+// `columns` x `rows` pixels.
 bool is_filtered(const Regions &regions, int columns, int rows, const PlaneLayout &plane, bool interlaced, int field,
                  int x, int y) {
   if (!regions.active) return true;
-  // Whether any column of the frame, or row of the field, that pixel i of a line spans lies in [begin, end).
-  const auto touches = [](int i, int sub, int first, int step, int64_t begin, int64_t end) {
-    for (int k = i * (1 << sub); k < (i + 1) * (1 << sub); k++)
-      if (first + k * step >= begin && first + k * step < end) return true;
-    return false;
-  };
   // Rows count in the frame of the regions, of which the given frame may be one field.
   const int step = (interlaced ? 2 : 1) * regions.row_step;
   const int first = regions.first_row + field * regions.row_step;
-  const int end_row = regions.first_row + (rows - 1) * regions.row_step + 1;
-  const int left = x << plane.sub_x, last_column = std::min(((x + 1) << plane.sub_x) - 1, columns - 1);
-  std::vector<int> here;  // rows of the frame that the pixel spans
+  const auto is_in = [&](int64_t column, int64_t row) {
+    for (const RegionMask &mask : regions.mask)
+      if (is_member(mask, column, row)) return true;
+    for (const auto &pixels : regions.pixels)
+      if (has_pixel(*pixels, column, row)) return true;
+    for (const Region &r : regions.region)
+      if (r.width > 0 && r.height > 0 &&
+          (r.rotation != 0 ? is_in_turned(r, regions.ellipse, column, row)
+                           : is_in_upright(r, regions.ellipse, column, row, first, step)))
+        return true;
+    return false;
+  };
   for (int k = y << plane.sub_y; k < (y + 1) << plane.sub_y; k++)
-    if (first + k * step < end_row) here.push_back(first + k * step);
-  bool inside = false;
-  for (const RegionMask &mask : regions.mask)
-    for (int column = left; column <= last_column; column++)
-      for (const int row : here) inside = inside || is_member(mask, column, row);
-  for (const Region &r : regions.region) {
-    if (r.width <= 0 || r.height <= 0) continue;
-    if (r.rotation != 0) {
-      inside = inside || (!here.empty() &&
-                          is_in_turned(r, regions.ellipse, left, here.front(), last_column + 1, here.back() + 1));
-      continue;
-    }
-    const int64_t right = int64_t{r.x} + r.width, bottom = int64_t{r.y} + r.height;
-    if (!touches(x, plane.sub_x, 0, 1, r.x, std::min<int64_t>(right, columns))) continue;
-    if (!touches(y, plane.sub_y, first, step, r.y, std::min<int64_t>(bottom, end_row))) continue;
-    if (regions.ellipse) {
-      auto column = [&](int i) { return touches(i, plane.sub_x, 0, 1, r.x, right); };
-      auto row = [&](int i) { return touches(i, plane.sub_y, first, step, r.y, bottom); };
-      int x0 = x, x1 = x, y0 = y, y1 = y;
-      while (column(x0 - 1)) x0--;
-      while (column(x1 + 1)) x1++;
-      while (row(y0 - 1)) y0--;
-      while (row(y1 + 1)) y1++;
-      // Distances from the centre, and diameters, in half pixels.
-      Integer dx = 2 * x - (x0 + x1), dy = 2 * y - (y0 + y1), w = x1 - x0 + 1, h = y1 - y0 + 1;
-      if (dx * dx * h * h + dy * dy * w * w > w * w * h * h) continue;
-    }
-    inside = true;
-  }
-  return inside != regions.invert;
+    for (int column = x << plane.sub_x; column < (x + 1) << plane.sub_x; column++)
+      if (column < columns && field + k * (interlaced ? 2 : 1) < rows &&
+          is_in(column, first + k * step) != regions.invert)
+        return true;
+  return false;
 }
 
 Channel filter_interlaced(const Channel &in, Context context, const Regions &regions, int columns, int rows,

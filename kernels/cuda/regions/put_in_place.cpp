@@ -47,7 +47,7 @@ bool Selection::add_rects(const Plan &plan, const RegionWork &work, int result) 
     const size_t first = rects_.size();  // of this part
     for_equal_rows(work, i, INT_MAX, [&](const RegionRows::Row &row, int y0, int y1) {
       for (size_t r = row.begin; fits && r < row.end; r++) {
-        const RegionRows::Run run = work.rows(i).runs()[r];
+        const PixelRun run = work.rows(i).runs()[r];
         const auto goes_on = [&](const SelectedRect &above) {
           return above.pixels.y1 == y0 && above.pixels.x0 == run.begin && above.pixels.x1 == run.end;
         };
@@ -81,7 +81,7 @@ void Selection::add_cells(const Plan &plan, const RegionWork &work, int result) 
     latest_[i].resize(static_cast<size_t>(across) * ((work.selected(i).height() + kCell - 1) / kCell));
     for_equal_rows(work, i, kCell, [&](const RegionRows::Row &row, int y0, int y1) {
       for (size_t r = row.begin; r < row.end; r++) {
-        const RegionRows::Run run = work.rows(i).runs()[r];
+        const PixelRun run = work.rows(i).runs()[r];
         for (int x = run.begin, right; x < run.end; x = right) {
           right = std::min<int>(run.end, (x / kCell + 1) * kCell);
           add_to_cell(static_cast<int>(i), result, x / kCell, y0 / kCell,
