@@ -109,8 +109,16 @@ Role role_of(const GstVideoFormatInfo *finfo, int component) {
   return GST_VIDEO_FORMAT_INFO_IS_YUV(finfo) && component != GST_VIDEO_COMP_Y ? Role::Chroma : Role::Luma;
 }
 
-// Converts `argb` to the sample value of each component, in the colour matrix and range of `info`.
-void convert_color(const GstVideoInfo &info, guint32 argb, int value[GST_VIDEO_MAX_COMPONENTS]) {
+// A colour as the sample value of each component. Padding channels, such as the x of RGBx, have its alpha.
+struct Color {
+  guint32 alpha = 0;  // of 255
+  int value[GST_VIDEO_MAX_COMPONENTS];
+};
+
+// Converts `argb` to the colour matrix and range of `info`.
+Color convert_color(const GstVideoInfo &info, guint32 argb) {
+  Color result;
+  result.alpha = argb >> 24;
   const double a = ((argb >> 24) & 0xff) / 255.0, r = ((argb >> 16) & 0xff) / 255.0, g = ((argb >> 8) & 0xff) / 255.0,
                b = (argb & 0xff) / 255.0;
   double color[GST_VIDEO_MAX_COMPONENTS] = {r, g, b, a};
@@ -128,8 +136,9 @@ void convert_color(const GstVideoInfo &info, guint32 argb, int value[GST_VIDEO_M
   gst_video_color_range_offsets(info.colorimetry.range, info.finfo, offset, scale);
   for (guint c = 0; c < info.finfo->n_components; c++) {
     const int max = (1 << info.finfo->depth[c]) - 1;
-    value[c] = std::clamp(static_cast<int>(std::floor(offset[c] + scale[c] * color[c] + 0.5)), 0, max);
+    result.value[c] = std::clamp(static_cast<int>(std::floor(offset[c] + scale[c] * color[c] + 0.5)), 0, max);
   }
+  return result;
 }
 
 // Components in one plane of memory with the same step and subsampling, which make up one plane of a FrameLayout.
@@ -154,8 +163,8 @@ Group group_of(int first, const Samples &samples, const GstVideoFormatInfo *finf
 
 // Fills in channels, step and container of `plane` for the components of `group`. False where no PlaneLayout expresses
 // them.
-bool describe_pixel(const Group &group, const Samples &samples, const GstVideoFormatInfo *finfo,
-                    const int *border_value, PlaneLayout *plane) {
+bool describe_pixel(const Group &group, const Samples &samples, const GstVideoFormatInfo *finfo, const Color &border,
+                    const Color &fill, PlaneLayout *plane) {
   const Component &lead = samples.component[group.component[0]];
   if (samples.bit_fields)
     plane->container = Container::Packed32;
@@ -195,12 +204,14 @@ bool describe_pixel(const Group &group, const Samples &samples, const GstVideoFo
     if (c < 0) {
       channel.role = Role::Padding;
       channel.depth = static_cast<uint8_t>(8 * bytes);
+      plane->fill_value[i] = static_cast<uint16_t>(bytes == 1 ? fill.alpha : 257 * fill.alpha);
       continue;
     }
     channel.role = role_of(finfo, c);
     channel.depth = static_cast<uint8_t>(samples.component[c].depth);
     channel.shift = static_cast<uint8_t>(samples.bit_fields ? 0 : samples.component[c].shift);
-    plane->border_value[i] = static_cast<uint16_t>(border_value[c]);
+    plane->border_value[i] = static_cast<uint16_t>(border.value[c]);
+    plane->fill_value[i] = static_cast<uint16_t>(fill.value[c]);
   }
   return true;
 }
@@ -303,14 +314,14 @@ size_t rank_of(const char *format) {
 
 }  // namespace
 
-bool describe_frame(const GstVideoInfo &info, guint32 border_color, FrameLayout *layout, bool interlaced) {
+bool describe_frame(const GstVideoInfo &info, guint32 border_color, FrameLayout *layout, bool interlaced,
+                    guint32 fill_color) {
   const GstVideoFormatInfo *finfo = info.finfo;
   if (GST_VIDEO_FORMAT_INFO_IS_COMPLEX(finfo) || GST_VIDEO_FORMAT_INFO_IS_TILED(finfo) ||
       GST_VIDEO_FORMAT_INFO_HAS_PALETTE(finfo))
     return false;
   const Samples samples = read_format(finfo);
-  int border_value[GST_VIDEO_MAX_COMPONENTS];
-  convert_color(info, border_color, border_value);
+  const Color border = convert_color(info, border_color), fill = convert_color(info, fill_color);
 
   *layout = FrameLayout();
   layout->interlaced = interlaced;
@@ -327,7 +338,7 @@ bool describe_frame(const GstVideoInfo &info, guint32 border_color, FrameLayout 
     plane.sub_x = static_cast<int>(GST_VIDEO_FORMAT_INFO_W_SUB(finfo, first));
     plane.sub_y = static_cast<int>(GST_VIDEO_FORMAT_INFO_H_SUB(finfo, first));
     plane.memory_plane = samples.component[first].plane;
-    if (!describe_pixel(group, samples, finfo, border_value, &plane)) return false;
+    if (!describe_pixel(group, samples, finfo, border, fill, &plane)) return false;
   }
   return layout->planes > 0;
 }

@@ -132,7 +132,8 @@ constexpr Property kProperties[] = {
         "What to do with each frame. A Gaussian blur is gauss5, or gauss by sigma; a mean is box; an unsharp mask is "
         "unsharp; edges are sobel; a Laplacian is laplace, and one of a Gaussian log5; a dilation, an erosion, an "
         "opening "
-        "and a closing are dilate, erode, open and close; pixelation is mosaic; a matrix of one's own is custom.",
+        "and a closing are dilate, erode, open and close; pixelation is mosaic; one colour is fill; a matrix of one's "
+        "own is custom.",
         kPlaying, gst_cuda_conv_mask_get_type),
     property<FILTER(size)>(
         "size", "Size",
@@ -204,6 +205,17 @@ constexpr Property kProperties[] = {
         "border-color", "Border colour",
         "What border=constant reads outside the frame, as 0xAARRGGBB; converted to the frame's own colour space and "
         "range. The default, 0xff000000, is opaque black.",
+        kPlaying, 0, G_MAXUINT32),
+    /**
+     * GstCudaConv:fill-color:
+     *
+     * Full-range RGB. It is converted to the frame's own colour matrix, range and depth. Chroma samples that a region
+     * only touches get the colour too. Channels without a meaning, such as the x of RGBx, get its alpha.
+     */
+    property<FILTER(fill_color)>(
+        "fill-color", "Fill colour",
+        "The colour of mask=fill as 0xAARRGGBB; converted to the frame's own colour space and range. The default, "
+        "0xff000000, is opaque black.",
         kPlaying, 0, G_MAXUINT32),
     property<FILTER(chroma)>("chroma", "Chroma", "What becomes of the chroma of YUV frames.", kPlaying,
                              gst_cuda_conv_chroma_get_type),

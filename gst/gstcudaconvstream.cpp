@@ -78,7 +78,7 @@ StreamContext::StreamContext(const GstVideoInfo &video_info, bool from_cuda, boo
   const FilterSettings filter = settings.complete();
   const auto layout_of = [&](const GstVideoInfo &picture, bool interlaced) {
     FrameLayout layout;
-    if (!describe_frame(picture, settings.border_color, &layout, interlaced))
+    if (!describe_frame(picture, settings.border_color, &layout, interlaced, settings.filter.fill_color))
       throw Error(Error::Kind::Format, std::string("format ") + GST_VIDEO_INFO_NAME(&info) + " is not supported");
     return layout;
   };

@@ -49,6 +49,7 @@ enum class Mask {
   Median,
   Mosaic,
   Custom,
+  Fill,
 };
 
 enum class Shape { Rect, Cross, Ellipse, Custom };
@@ -106,6 +107,7 @@ inline constexpr Named<Mask> kMaskNames[] = {
      "The mean of each block of size x size-y pixels in its place; blocks begin at the top left corner of the "
      "frame or of each region"},
     {Mask::Custom, "custom", "The mask in the property coefficients"},
+    {Mask::Fill, "fill", "The colour fill-color in place of every pixel, alpha too"},
 };
 inline constexpr Named<Shape> kShapeNames[] = {
     {Shape::Rect, "rect", "The whole window"},
@@ -263,6 +265,7 @@ struct FilterSettings {
   Border border = Border::Replicate;
   Chroma chroma = Chroma::Auto;
   Alpha alpha = Alpha::Copy;
+  uint32_t fill_color = 0xff000000;  // ARGB, of mask=fill; its samples are PlaneLayout::fill_value
   Method method = Method::Auto;
 };
 

@@ -54,6 +54,7 @@ struct PlaneLayout {
   ChannelLayout channel[kMaxChannels];
   // Sample values that `border=constant` reads outside the plane, one a channel.
   uint16_t border_value[kMaxChannels] = {};
+  uint16_t fill_value[kMaxChannels] = {};  // those that `mask=fill` writes, to padding channels too
 
   int bytes_per_container() const { return container == Container::U8 ? 1 : container == Container::Packed32 ? 4 : 2; }
   // Whether the samples of a row are consecutive containers in channel order.

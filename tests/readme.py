@@ -43,7 +43,7 @@ def type_and_default(name, block):
         return "string"
     if kind == "Enum":
         return "enum, `%s`" % default.split('"')[1]
-    return "%s, %s" % (TYPES[kind], "0x%x" % int(default) if name == "border-color" else default)
+    return "%s, %s" % (TYPES[kind], "0x%x" % int(default) if name.endswith("-color") else default)
 
 
 def properties(text):

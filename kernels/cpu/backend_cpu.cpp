@@ -133,9 +133,11 @@ void run_tile(const Job &job, const JobTile &tile, Scratch &scratch) {
   scratch.reset();
   Results<T> results(job, tile, scratch);
   if (!job.filters()) {
+    const bool copies = job.has(Action::Copy);
     for (int y = tile.y0; y < tile.y1 && !job.cancellation->requested(); y++) {
-      unpack_pixels(*job.loops, *job.layout, job.copy.data + y * job.copy.pitch, tile.x0, tile.width(),
-                    results.begin(y));
+      if (copies)
+        unpack_pixels(*job.loops, *job.layout, job.copy.data + y * job.copy.pitch, tile.x0, tile.width(),
+                      results.begin(y));
       results.end(y);
     }
     return;

@@ -78,10 +78,11 @@ struct Job {
   const Job *difference;
   const CoarsePart *coarse;  // Blur
 
-  bool filters() const {
+  bool has(Action wanted) const {  // whether any channel
     const Action *action = plan->action[part.plane];
-    return std::any_of(action, action + layout->channels, [](Action a) { return a == Action::Filter; });
+    return std::any_of(action, action + layout->channels, [&](Action a) { return a == wanted; });
   }
+  bool filters() const { return has(Action::Filter); }
 };
 
 // The pixels of a part that one task computes.

@@ -69,6 +69,7 @@ constexpr MaskRow kMasks[] = {
     {Mask::Median, MaskKind::Median, false, false},
     {Mask::Mosaic, MaskKind::Mosaic, false, false},
     {Mask::Custom, MaskKind::Linear, false, false},
+    {Mask::Fill, MaskKind::Fill, false, false},
 };
 // clang-format on
 
@@ -222,12 +223,13 @@ bool mask_is_edge_detector(Mask mask) {
 
 namespace {
 
+// Whether results depend on what the frame shows.
 bool is_filter(Mask mask, Shape) {
-  return mask != Mask::Identity;
+  return mask != Mask::Identity && mask != Mask::Fill;
 }
 // Whether repetition and the samples outside the frame can change the result.
 bool is_window(Mask mask, Shape) {
-  return mask != Mask::Identity && mask != Mask::Mosaic;
+  return is_filter(mask, Shape::Rect) && mask != Mask::Mosaic;
 }
 bool is_blur(Mask mask, Shape) {
   return mask == Mask::Gauss || mask == Mask::Unsharp;
@@ -271,6 +273,8 @@ const struct {
     {"border", [](auto &s, auto &d) { return s.border != d.border; }, is_window},
     {"chroma", [](auto &s, auto &d) { return s.chroma != d.chroma; }, is_filter},
     {"alpha", [](auto &s, auto &d) { return s.alpha != d.alpha; }, is_filter},
+    {"fill-color", [](auto &s, auto &d) { return s.fill_color != d.fill_color; },
+     [](Mask mask, Shape) { return mask == Mask::Fill; }},
 };
 
 // The nicks of those entries that satisfy the predicate.

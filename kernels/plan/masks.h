@@ -13,7 +13,7 @@ namespace cudaconv {
 // The largest side of a mask that is kept as a matrix; larger masks are kept as their factors.
 constexpr int kLargestDense = 31;
 
-enum class MaskKind { Identity, Linear, Magnitude, Compass, Morphology, Median, Mosaic };
+enum class MaskKind { Identity, Linear, Magnitude, Compass, Morphology, Median, Mosaic, Fill };
 
 // A mask of real numbers, rows from the top, both sides odd, the anchor in the centre.
 struct RealMask {

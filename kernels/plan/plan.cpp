@@ -80,6 +80,11 @@ class Builder {
       for (int c = 0; c < layout.plane[p].channels; c++) {
         const ChannelLayout &channel = layout.plane[p].channel[c];
         Action &action = plan_->action[p][c];
+        if (s_.mask == Mask::Fill) {
+          action = Action::Fill;
+          plan_->fill[p][c] = layout.plane[p].fill_value[c];
+          continue;
+        }
         action = Action::Filter;
         switch (channel.role) {
           case Role::Luma:
@@ -101,6 +106,8 @@ class Builder {
         if (s_.mask == Mask::Identity) action = Action::Copy;
       }
   }
+
+  bool filters() const { return s_.mask != Mask::Identity && s_.mask != Mask::Fill; }
 
   int new_buffer() { return ++plan_->temporaries; }
 
@@ -139,7 +146,7 @@ class Builder {
       for (int c = 0; c < plan_->layout.plane[p].channels; c++)
         pass.rounding[p][c] = make_rounding(2, plan_->layout.plane[p].channel[c].depth, 0, false, false);
     const int n = s_.iterations;
-    if (s_.alpha == Alpha::Weighted && s_.mask != Mask::Identity && alpha_of(plan_->layout).plane >= 0) {
+    if (s_.alpha == Alpha::Weighted && filters() && alpha_of(plan_->layout).plane >= 0) {
       compile_weighted(s_, plan_->layout, pass);
       set_keep(pass);
       chain(pass, n, Pass::kInput, Pass::kOutput);
@@ -147,6 +154,7 @@ class Builder {
     }
     switch (mask_kind(s_.mask)) {
       case MaskKind::Identity:
+      case MaskKind::Fill:  // no channel is filtered
         pass.mask[0].value = {2};
         plan_->passes.push_back(pass);
         return;
@@ -274,7 +282,7 @@ class Builder {
   }
 
   void check_method() const {
-    if (s_.mask == Mask::Identity || can(s_.method)) return;
+    if (!filters() || can(s_.method)) return;
     std::string able;
     for (Method m : {Method::Auto, Method::Global, Method::Constant, Method::Tiled, Method::TiledCached,
                      Method::Blocked, Method::Cascade, Method::Separable})

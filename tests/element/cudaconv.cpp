@@ -53,6 +53,7 @@ constexpr Number kNumbers[] = {
     {"bias", 0, -1, 1, kAnimated},
     {"iterations", 1, 1, 1000, kAnimated},
     {"border-color", 0xff000000u, 0, G_MAXUINT32, kLive},
+    {"fill-color", 0xff000000u, 0, G_MAXUINT32, kLive},
     {"cuda-device-id", -1, -1, G_MAXINT, kReady},
     {"n-threads", 0, 0, 16, kReady},
     {"frames-in-flight", 0, 0, 16, kReady},

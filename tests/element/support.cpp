@@ -251,8 +251,9 @@ static void accept_rounding(reference::Frame &want, const reference::Frame &got)
   }
 }
 
-static bool has_border_color(const std::string &properties) {
-  return properties.find("border-color") != std::string::npos;
+// Whether the colour `property` has its default, opaque black.
+static bool is_black(const std::string &properties, const char *property) {
+  return properties.find(property) == std::string::npos;
 }
 
 bool is_filtered(GstBuffer *in, GstBuffer *out, const GstVideoInfo &info, const FrameLayout &layout,
@@ -275,16 +276,19 @@ bool is_filtered(GstBuffer *in, GstBuffer *out, const GstVideoInfo &info, const 
 bool is_filtered(GstBuffer *in, GstBuffer *out, const GstVideoInfo &info, const std::string &properties,
                  std::string *why, int guard) {
   FrameLayout layout = layout_of(info);
-  if (settings_of(properties).border == Border::Constant && !has_border_color(properties)) {
-    // border-color's default is opaque black: 16 and 128 of YUV's limited range, all bits of alpha.
+  const FilterSettings settings = settings_of(properties);
+  const bool border = settings.border == Border::Constant && is_black(properties, "border-color");
+  const bool fill = settings.mask == Mask::Fill && is_black(properties, "fill-color");
+  if (border || fill) {
+    // 16 and 128 of YUV's limited range, all bits of alpha.
     for (int p = 0; p < layout.planes; p++) {
       for (int c = 0; c < layout.plane[p].channels; c++) {
         const ChannelLayout &channel = layout.plane[p].channel[c];
         int value = 0;
         if (channel.role == Role::Chroma) value = 1 << (channel.depth - 1);
-        if (channel.role == Role::Alpha) value = (1 << channel.depth) - 1;
+        if (channel.role == Role::Alpha || channel.role == Role::Padding) value = (1 << channel.depth) - 1;
         if (channel.role == Role::Luma && GST_VIDEO_INFO_IS_YUV(&info)) value = 16 << (channel.depth - 8);
-        layout.plane[p].border_value[c] = static_cast<uint16_t>(value);
+        (border ? layout.plane[p].border_value : layout.plane[p].fill_value)[c] = static_cast<uint16_t>(value);
       }
     }
   }

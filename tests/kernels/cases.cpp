@@ -398,7 +398,7 @@ bool takes_weights(const FilterSettings &s) {
 
 Size window(const FilterSettings &s) {
   if (s.mask == Mask::Custom || s.shape == Shape::Custom) return {s.coefficients.width, s.coefficients.height};
-  if (s.mask == Mask::Mosaic) return {1, 1};  // the reference reads each pixel once
+  if (s.mask == Mask::Mosaic || s.mask == Mask::Fill) return {1, 1};  // the reference reads each pixel once
   const auto side_of = [](int size, double sigma) {
     return size ? size : sigma >= 0 ? 2 * static_cast<int>(3 * sigma + 1) + 1 : 9;
   };

@@ -253,6 +253,7 @@ std::shared_ptr<const Prepared> prepare(const Case &c, uint64_t seed, Backend &c
     for (int i = 0; i < plane.channels; i++) {
       const int max = (1 << plane.channel[i].depth) - 1;
       plane.border_value[i] = static_cast<uint16_t>(random() % (max + 1));
+      plane.fill_value[i] = static_cast<uint16_t>(max - plane.border_value[i]);
       source.plane[p].push_back({plane.width, plane.height, std::vector<int>(plane.width * plane.height), {}});
       fill_samples(source.plane[p].back(), max, c.content, random);
     }

@@ -902,6 +902,14 @@ void test_unused_settings() {
       {"chroma", {[](auto &s) { s.chroma = Chroma::Copy; }, [](auto &s) { s.chroma = Chroma::Neutral; }}},
       {"alpha", {[](auto &s) { s.alpha = Alpha::Filter; }}},
   };
+  // fill-color comes to the plan as samples of the layout.
+  FilterSettings coloured;
+  coloured.fill_color = 0xff102030;
+  for (const Named<Mask> &mask : kMaskNames) {
+    coloured.mask = mask.value;
+    expect_equal(mask.value == Mask::Fill ? 0 : 1, unused_settings(coloured, false).size(),
+                 std::string("fill-color with ") + mask.nick);
+  }
   const FrameLayout layout = format_named("AYUV").layout(14, 11);
   GuardedFrame source(layout, {0, 0, 1, 0});
   // The contrast is low, so that the steepest gradient is within the range.
@@ -959,15 +967,15 @@ void test_unused_settings() {
   s.divisor = 2;
   expect_texts(false,
                {"divisor has no effect with mask=median; it is used by all but identity, unsharp, dilate, erode, open, "
-                "close, gradient, tophat, blackhat, median, mosaic"},
+                "close, gradient, tophat, blackhat, median, mosaic, fill"},
                "of divisor");
   s = {};
   s.mask = Mask::Mosaic;
   s.iterations = 2;
   s.border = Border::Wrap;
   expect_texts(false,
-               {"iterations has no effect with mask=mosaic; it is used by all but identity, mosaic",
-                "border has no effect with mask=mosaic; it is used by all but identity, mosaic"},
+               {"iterations has no effect with mask=mosaic; it is used by all but identity, mosaic, fill",
+                "border has no effect with mask=mosaic; it is used by all but identity, mosaic, fill"},
                "of iterations and border");
   s = {};
   s.mask = Mask::Dilate;

@@ -633,8 +633,8 @@ Channel in_regions(const Channel &out, const Channel &source, const Context &con
 }
 
 bool takes_weights(const FilterSettings &s) {
-  return s.alpha == Alpha::Weighted && s.mask != Mask::Identity && s.mask != Mask::Mosaic && s.mask != Mask::Median &&
-         (s.mask < Mask::Dilate || s.mask > Mask::Blackhat);
+  return s.alpha == Alpha::Weighted && s.mask != Mask::Identity && s.mask != Mask::Fill && s.mask != Mask::Mosaic &&
+         s.mask != Mask::Median && (s.mask < Mask::Dilate || s.mask > Mask::Blackhat);
 }
 
 Channel weighted(const Channel &in, const Context &context) {
@@ -867,8 +867,9 @@ Channel filter_channel(const FilterSettings &s, const FrameLayout &layout, int p
                        const Channel *alpha, const Regions &regions) {
   const PlaneLayout &plane = layout.plane[p];
   const ChannelLayout &channel = plane.channel[c];
-  if (s.mask == Mask::Identity || channel.role == Role::Padding) return in;
-  if (channel.role == Role::Alpha && s.alpha == Alpha::Copy) return in;
+  const bool fills = s.mask == Mask::Fill;
+  if (s.mask == Mask::Identity || (channel.role == Role::Padding && !fills)) return in;
+  if (channel.role == Role::Alpha && s.alpha == Alpha::Copy && !fills) return in;
   Context context{s, max_sample(channel), plane.border_value[c], {}, {}, {}};
   // The size of the frame is that of planes that are not subsampled.
   int columns = 0, rows = 0;
@@ -887,6 +888,8 @@ Channel filter_channel(const FilterSettings &s, const FrameLayout &layout, int p
     return layout.interlaced ? is_filtered(regions, columns, rows, plane, true, y % 2, x, y / 2)
                              : is_filtered(regions, columns, rows, plane, false, 0, x, y);
   };
+  if (fills)
+    return in_regions({in.width, in.height, std::vector<int>(in.sample.size(), plane.fill_value[c]), {}}, in, context);
   if (channel.role == Role::Chroma) {
     if (s.chroma == Chroma::Copy) return in;
     if (s.chroma == Chroma::Neutral || (s.chroma == Chroma::Auto && has_neutral_chroma(s.mask))) {

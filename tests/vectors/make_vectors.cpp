@@ -55,7 +55,7 @@ constexpr const char *kHead =
 #   state += 0x9e3779b97f4a7c15; z = state; z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
 #   z = (z ^ (z >> 27)) * 0x94d049bb133111eb; next() = z ^ (z >> 31)
 # from state = seed. Of each plane in that order, of each channel in that order (the x of RGBx is one): with n = 2^bits
-#   1. next() % n is the sample of border-color
+#   1. next() % n is the sample of border-color, and n - 1 minus it that of fill-color
 #   2. kind = next() % 4, v = 0
 #   3. of each row, of each sample in it r = next(), and the sample is
 #      kind 0: r % n

@@ -76,6 +76,7 @@ Picture draw_picture(uint64_t seed, FrameLayout &layout, Regions &regions) {
     PlaneLayout &plane = layout.plane[p];
     for (int c = 0; c < plane.channels; c++) {
       plane.border_value[c] = static_cast<uint16_t>(random() % (uint64_t{1} << plane.channel[c].depth));
+      plane.fill_value[c] = static_cast<uint16_t>((1 << plane.channel[c].depth) - 1 - plane.border_value[c]);
       draw_channel(random, plane, c, picture.sample[p][c]);
     }
   }
