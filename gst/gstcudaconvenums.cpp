@@ -51,6 +51,11 @@ GType gst_cuda_conv_border_get_type() {
   return type;
 }
 
+GType gst_cuda_conv_luma_get_type() {
+  static const GType type = register_enum("GstCudaConvLuma", kLumaNames);
+  return type;
+}
+
 GType gst_cuda_conv_chroma_get_type() {
   static const GType type = register_enum("GstCudaConvChroma", kChromaNames);
   return type;

@@ -18,6 +18,7 @@ enum class RoiShape { Rect, Ellipse };
 #define GST_TYPE_CUDA_CONV_NEGATIVE (gst_cuda_conv_negative_get_type())
 #define GST_TYPE_CUDA_CONV_MAGNITUDE (gst_cuda_conv_magnitude_get_type())
 #define GST_TYPE_CUDA_CONV_BORDER (gst_cuda_conv_border_get_type())
+#define GST_TYPE_CUDA_CONV_LUMA (gst_cuda_conv_luma_get_type())
 #define GST_TYPE_CUDA_CONV_CHROMA (gst_cuda_conv_chroma_get_type())
 #define GST_TYPE_CUDA_CONV_ALPHA (gst_cuda_conv_alpha_get_type())
 #define GST_TYPE_CUDA_CONV_ROI_SHAPE (gst_cuda_conv_roi_shape_get_type())
@@ -29,6 +30,7 @@ GType gst_cuda_conv_shape_get_type();
 GType gst_cuda_conv_negative_get_type();
 GType gst_cuda_conv_magnitude_get_type();
 GType gst_cuda_conv_border_get_type();
+GType gst_cuda_conv_luma_get_type();
 GType gst_cuda_conv_chroma_get_type();
 GType gst_cuda_conv_alpha_get_type();
 GType gst_cuda_conv_roi_shape_get_type();

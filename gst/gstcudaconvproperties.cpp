@@ -217,6 +217,8 @@ constexpr Property kProperties[] = {
         "The colour of mask=fill as 0xAARRGGBB; converted to the frame's own colour space and range. The default, "
         "0xff000000, is opaque black.",
         kPlaying, 0, G_MAXUINT32),
+    property<FILTER(luma)>("luma", "Luma", "Luma handling, of YUV and grey frames.", kPlaying,
+                           gst_cuda_conv_luma_get_type),
     property<FILTER(chroma)>("chroma", "Chroma", "What becomes of the chroma of YUV frames.", kPlaying,
                              gst_cuda_conv_chroma_get_type),
     property<FILTER(alpha)>("alpha", "Alpha", "What becomes of alpha.", kPlaying, gst_cuda_conv_alpha_get_type),

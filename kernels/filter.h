@@ -56,6 +56,7 @@ enum class Shape { Rect, Cross, Ellipse, Custom };
 enum class Negative { Auto, Clamp, Absolute };
 enum class Magnitude { L2, L1 };
 enum class Border { Replicate, Reflect, Reflect101, Wrap, Constant, Keep };
+enum class Luma { Filter, Copy };
 enum class Chroma { Auto, Filter, Copy, Neutral };
 enum class Alpha { Copy, Filter, Weighted };
 enum class Method { Auto, Global, Constant, Tiled, TiledCached, Blocked, Cascade, Separable };
@@ -132,6 +133,10 @@ inline constexpr Named<Border> kBorderNames[] = {
     {Border::Constant, "constant", "Pixels outside have the colour border-color"},
     {Border::Keep, "keep", "Pixels whose window crosses the edge are copied, not filtered"},
 };
+inline constexpr Named<Luma> kLumaNames[] = {
+    {Luma::Filter, "filter", "Luma is filtered"},
+    {Luma::Copy, "copy", "Luma is copied"},
+};
 inline constexpr Named<Chroma> kChromaNames[] = {
     {Chroma::Auto, "auto", "Neutral for gradients, laplacians and emboss, else filter"},
     {Chroma::Filter, "filter", "Chroma is filtered like luma, at its own resolution"},
@@ -163,8 +168,8 @@ constexpr bool are_in_order(const Named<Enum> (&names)[n]) {
   return true;
 }
 static_assert(are_in_order(kMaskNames) && are_in_order(kShapeNames) && are_in_order(kNegativeNames) &&
-              are_in_order(kMagnitudeNames) && are_in_order(kBorderNames) && are_in_order(kChromaNames) &&
-              are_in_order(kAlphaNames) && are_in_order(kMethodNames));
+              are_in_order(kMagnitudeNames) && are_in_order(kBorderNames) && are_in_order(kLumaNames) &&
+              are_in_order(kChromaNames) && are_in_order(kAlphaNames) && are_in_order(kMethodNames));
 
 template <typename Enum, size_t n>
 constexpr const char *nick_of(const Named<Enum> (&names)[n], Enum value) {
@@ -263,6 +268,7 @@ struct FilterSettings {
   Magnitude magnitude = Magnitude::L2;
   int iterations = 1;
   Border border = Border::Replicate;
+  Luma luma = Luma::Filter;  // of YUV and grey; colour primaries are always filtered
   Chroma chroma = Chroma::Auto;
   Alpha alpha = Alpha::Copy;
   uint32_t fill_color = 0xff000000;  // ARGB, of mask=fill; its samples are PlaneLayout::fill_value

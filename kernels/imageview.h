@@ -20,9 +20,9 @@ enum class Container : uint8_t {
   Packed32,  // little-endian 32-bit word, one bit field a channel
 };
 
-// What a channel means: decides whether `chroma` or `alpha` applies to it.
+// What a channel means: decides whether `luma`, `chroma` or `alpha` applies to it.
 enum class Role : uint8_t {
-  Luma,  // luma, grey, or a colour primary: always filtered
+  Luma,  // luma, grey, or a colour primary
   Chroma,
   Alpha,
   Padding,  // the x of RGBx: copied
@@ -41,7 +41,7 @@ struct ChannelLayout {
 // `width` x `height` pixels of `channels` samples each, all channels at the same resolution. A packed 4:2:2 frame is
 // two of these over the same memory: luma, and the two chroma channels at half the width.
 struct PlaneLayout {
-  int width = 0;             // pixels
+  int width = 0;  // pixels
   // Rows, of both fields together if the frame is interlaced. Each field has chroma of its own, so a plane may have a
   // row more than in a progressive frame. Where memory has no room for it, the field's last lines have no chroma.
   int height = 0;

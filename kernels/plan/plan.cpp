@@ -71,11 +71,19 @@ class Builder {
     }
   }
 
+  int channels_of(Role role) const {
+    int count = 0;
+    for (const PlaneLayout &plane : plan_->layout.plane)
+      for (int c = 0; c < plane.channels; c++) count += plane.channel[c].role == role;
+    return count;
+  }
+
   void choose_actions() {
     Chroma chroma = s_.chroma;
     if (chroma == Chroma::Auto) chroma = mask_is_edge_detector(s_.mask) ? Chroma::Neutral : Chroma::Filter;
     if (s_.mask == Mask::Identity) chroma = Chroma::Copy;
     const FrameLayout &layout = plan_->layout;
+    const bool is_rgb = channels_of(Role::Luma) > 1;
     for (int p = 0; p < layout.planes; p++)
       for (int c = 0; c < layout.plane[p].channels; c++) {
         const ChannelLayout &channel = layout.plane[p].channel[c];
@@ -88,6 +96,7 @@ class Builder {
         action = Action::Filter;
         switch (channel.role) {
           case Role::Luma:
+            if (s_.luma == Luma::Copy && !is_rgb) action = Action::Copy;
             break;
           case Role::Chroma:
             if (chroma == Chroma::Copy) action = Action::Copy;

@@ -68,10 +68,10 @@ struct Choice {
   int flags;
 };
 constexpr Choice kChoices[] = {
-    {"mask", "gauss5", kLive},   {"shape", "rect", kLive},       {"negative", "auto", kLive},
-    {"magnitude", "l2", kLive},  {"border", "replicate", kLive}, {"chroma", "auto", kLive},
-    {"alpha", "copy", kLive},    {"method", "auto", kLive},      {"roi-shape", "rect", kLive},
-    {"backend", "auto", kReady},
+    {"mask", "gauss5", kLive},    {"shape", "rect", kLive},       {"negative", "auto", kLive},
+    {"magnitude", "l2", kLive},   {"border", "replicate", kLive}, {"chroma", "auto", kLive},
+    {"luma", "filter", kLive},    {"alpha", "copy", kLive},       {"method", "auto", kLive},
+    {"roi-shape", "rect", kLive}, {"backend", "auto", kReady},
 };
 
 constexpr Choice kTexts[] = {{"coefficients", nullptr, kLive}, {"roi", nullptr, kLive}, {"roi-type", nullptr, kLive}};

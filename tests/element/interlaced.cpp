@@ -89,8 +89,8 @@ GST_START_TEST(all_masks_filter_the_last_rows) {
   Random random = seeded();
   for (const char *properties :
        {"mask=median chroma=filter", "mask=dilate size=9", "mask=open iterations=2", "mask=sobel chroma=filter",
-        "mask=gauss9", "mask=box size=21 border=wrap",
-        "mask=custom coefficients=1 bias=0.25 chroma=neutral", "mask=tophat chroma=filter border=reflect"})
+        "mask=gauss9", "mask=box size=21 border=wrap", "mask=custom coefficients=1 bias=0.25 chroma=neutral",
+        "mask=tophat chroma=filter border=reflect"})
     for (const Mode &mode : kModes) {
       Harness h(properties);
       gst_harness_add_propose_allocation_meta(h.get(), GST_VIDEO_META_API_TYPE, nullptr);

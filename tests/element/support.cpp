@@ -95,6 +95,7 @@ const std::vector<Nick> &nicks_of(const char *property) {
       {"negative", nicks(kNegativeNames)},
       {"magnitude", nicks(kMagnitudeNames)},
       {"border", nicks(kBorderNames)},
+      {"luma", nicks(kLumaNames)},
       {"chroma", nicks(kChromaNames)},
       {"alpha", nicks(kAlphaNames)},
       {"method", nicks(kMethodNames)},
@@ -121,6 +122,7 @@ FilterSettings settings_of(const std::string &properties) {
     if (name == "magnitude") read_enum(name, value, &s.magnitude);
     if (name == "iterations") s.iterations = atoi(value.c_str());
     if (name == "border") read_enum(name, value, &s.border);
+    if (name == "luma") read_enum(name, value, &s.luma);
     if (name == "chroma") read_enum(name, value, &s.chroma);
     if (name == "alpha") read_enum(name, value, &s.alpha);
   }

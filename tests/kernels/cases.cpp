@@ -527,6 +527,7 @@ std::string describe(const FilterSettings &s) {
   if (s.negative != d.negative) out << " negative=" << nick_of(kNegativeNames, s.negative);
   if (s.magnitude != d.magnitude) out << " magnitude=" << nick_of(kMagnitudeNames, s.magnitude);
   if (s.iterations != d.iterations) out << " iterations=" << s.iterations;
+  if (s.luma != d.luma) out << " luma=" << nick_of(kLumaNames, s.luma);
   if (s.chroma != d.chroma) out << " chroma=" << nick_of(kChromaNames, s.chroma);
   if (s.alpha != d.alpha) out << " alpha=" << nick_of(kAlphaNames, s.alpha);
   return out.str();
@@ -653,6 +654,7 @@ Case Cases::in_order(uint64_t number) const {
   if (c.settings.alpha != Alpha::Weighted)
     c.settings.alpha = alpha == Alpha::Weighted && !takes_weights(c.settings) ? Alpha::Filter : alpha;
   c.interlaced = random() % 4 == 0;
+  if (random() % 6 == 0) c.settings.luma = Luma::Copy;
   return c;
 }
 
@@ -719,6 +721,7 @@ Case Cases::at_random(uint64_t number) const {
   c.size = {1 + static_cast<int>(random() % (random() % 8 ? 70 : 700)), 1 + static_cast<int>(random() % 40)};
   if (small_) c.size = {1 + static_cast<int>(random() % 40), 1 + static_cast<int>(random() % 12)};
   c.interlaced = random() % 4 == 0;
+  if (random() % 6 == 0) c.settings.luma = Luma::Copy;
   c.content = static_cast<Content>(random() % kContents);
   c.source_placement = static_cast<int>(random() % kPlacements.size());
   return c;

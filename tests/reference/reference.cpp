@@ -855,6 +855,14 @@ bool has_neutral_chroma(Mask mask) {
   }
 }
 
+// Whether the frame has red, green and blue; luma and grey have one channel.
+bool is_rgb(const FrameLayout &layout) {
+  int primaries = 0;
+  for (const PlaneLayout &plane : layout.plane)
+    for (int c = 0; c < plane.channels; c++) primaries += plane.channel[c].role == Role::Luma;
+  return primaries == 3;
+}
+
 int border_alpha(const FrameLayout &layout) {
   for (const PlaneLayout &plane : layout.plane)
     for (int c = 0; c < plane.channels; c++)
@@ -870,6 +878,7 @@ Channel filter_channel(const FilterSettings &s, const FrameLayout &layout, int p
   const bool fills = s.mask == Mask::Fill;
   if (s.mask == Mask::Identity || (channel.role == Role::Padding && !fills)) return in;
   if (channel.role == Role::Alpha && s.alpha == Alpha::Copy && !fills) return in;
+  if (channel.role == Role::Luma && s.luma == Luma::Copy && !is_rgb(layout) && !fills) return in;
   Context context{s, max_sample(channel), plane.border_value[c], {}, {}, {}};
   // The size of the frame is that of planes that are not subsampled.
   int columns = 0, rows = 0;
