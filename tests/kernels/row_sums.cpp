@@ -53,7 +53,7 @@ class CountingLoops : public Loops {
   mutable int rows_ = 0;
 };
 
-// A box of 1 in each direction, as a linear mask that is not summed by a running sum.
+// Of a mask of ones.
 constexpr int kColumns = 21, kRows = 61;
 
 Pass mask_pass() {
@@ -102,16 +102,17 @@ void check(const char *name, Border border, int height) {
       }
     right &= static_cast<int64_t>(total[25]) == want;
   }
-  const int most = height + (border == Border::Constant);  // and the row of border values
-  if (right && loops.rows() == most) return;
+  // Each row of the frame once, and that of border values; rows of taller frames may have left the ring.
+  const int least = height + (border == Border::Constant), most = least + (height > kRows ? kRows : 0);
+  if (right && loops.rows() >= least && loops.rows() <= most) return;
   failures++;
-  std::printf("FAILED %s, border=%s, %d rows: %d were summed, should be %d; sums are %s\n", name, border_nick(border),
-              height, loops.rows(), most, right ? "right" : "wrong");
+  std::printf("FAILED %s, border=%s, %d rows: %d were summed, at most %d should be; sums are %s\n", name,
+              border_nick(border), height, loops.rows(), most, right ? "right" : "wrong");
 }
 
 void test_rows_that_repeat() {
   for (const Border border : {Border::Replicate, Border::Reflect, Border::Reflect101, Border::Wrap, Border::Constant})
-    for (const int height : {1, 2, 5, 30, 60}) {
+    for (const int height : {1, 2, 5, 30, 31, 60, 62, 100}) {
       check<MaskSum<uint8_t, Lanes<int64_t, int64_t>>>("MaskSum", border, height);
       check<DoubleSum<uint8_t>>("DoubleSum", border, height);
       check<PairSum<uint8_t>>("PairSum", border, height);
