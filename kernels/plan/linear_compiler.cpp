@@ -278,16 +278,26 @@ class LinearCompiler {
       if (!fits_32_bits(blur.total, blur.divisor, depth_, s_.bias) && s_.mask != Mask::Unsharp) blur.error = 1;
       if (blur.error * weight <= allowed) return blur;
     }
+    // The most bits with which the factors of a line are integers up to `largest`.
+    const auto most_bits = [&](const std::vector<double> &line, double largest) {
+      const double factor = *std::max_element(line.begin(), line.end()) * std::max(1.0, std::fabs(gain));
+      int bits = 0;
+      while (bits < 27 && std::ldexp(factor, bits + 1) <= largest) bits++;
+      return bits;
+    };
+    // Long lines of which one is much longer, or the only one: fewer bits of row sums leave sums of 32 bits more bits
+    // of factors.
+    if (fraction >= 4 && real.row != real.column && std::max(real.width, real.height) > kLargestDirectBlur) {
+      constexpr int kFraction = 4;
+      blur = quantise(real, gain,
+                      {std::min(most_bits(real.row, INT16_MAX), 30 - depth_),
+                       std::min(most_bits(real.column, INT16_MAX), 30 - kFraction - depth_), kFraction});
+      if (blur.error * weight <= allowed && fits_32_bits(blur.total, blur.divisor, depth_, s_.bias)) return blur;
+    }
     pass_.wide = true;
     // As many bits as 16-bit factors can have: the longer a mask, the smaller its factors.
     if (fraction >= 4 && std::max(real.width, real.height) > kMostTapsOfWideFactors && !large_gain) {
-      const auto most_bits = [&](const std::vector<double> &line) {
-        const double largest = *std::max_element(line.begin(), line.end()) * std::max(1.0, std::fabs(gain));
-        int bits = 0;
-        while (bits < 27 && std::ldexp(largest, bits + 1) <= UINT16_MAX) bits++;
-        return bits;
-      };
-      blur = quantise(real, gain, {most_bits(real.row), most_bits(real.column), fraction});
+      blur = quantise(real, gain, {most_bits(real.row, UINT16_MAX), most_bits(real.column, UINT16_MAX), fraction});
       if (blur.error * weight <= allowed) return blur;
     }
     // Factors of three bytes; 27 bits are the most with which doubles hold every sum of 16-bit samples exactly.
