@@ -287,7 +287,8 @@ constexpr Property kProperties[] = {
     property<ROI(scale)>(
         "roi-scale", "Strength by size",
         "Sigma (of gauss and unsharp) or size (of other masks that have one) is this fraction of the shorter side of "
-        "each region, rounded up in steps of 19 percent; 0 is the strength as set. With mask=mosaic, 0.125 leaves at "
+        "each region, rounded up in steps of 19 percent; sigma-y or size-y follows in proportion. 0 is the strength as "
+        "set. With mask=mosaic, 0.125 leaves at "
         "most "
         "8 blocks across each region. Has no effect with roi-invert.",
         kAnimated, 0, 1),

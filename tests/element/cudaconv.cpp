@@ -1403,6 +1403,10 @@ const std::vector<BadSettings> &bad_settings() {
       {"mask=dilate shape=custom", {"shape=custom", "coefficients"}},
       {"mask=dilate shape=custom coefficients='0 0 0'", {"shape=custom", "empty"}},
       {"mask=box size=4", {"size=4", "mask=box", "odd"}},
+      {"mask=box size-y=4", {"size-y=4", "mask=box", "odd"}},
+      {"mask=median size-y=129", {"size-y=129", "mask=median", "127"}},
+      {"mask=mosaic size=8 size-y=256", {"size-y=256", "mask=mosaic", "255"}},
+      {"mask=gauss sigma-y=-0.5", {"sigma-y=-0.5", "as sigma", "250"}},
       {"mask=median size=129", {"size=129", "mask=median", "127"}},
       {"mask=gauss size=1500", {"size=1500", "mask=gauss", "1501"}},
       {"mask=gauss5 method=cascade", {"method=cascade", "tiled", "separable"}},
@@ -1445,6 +1449,8 @@ GST_START_TEST(settings_without_effect_are_a_warning) {
       {"size=4", "",
        "size has no effect with mask=gauss5; it is used by box, gauss, unsharp, dilate, erode, open, close, gradient, "
        "tophat, blackhat, median, mosaic"},
+      {"size-y=3", "", "size-y has no effect with mask=gauss5; it is used by box, gauss, unsharp, dilate, "},
+      {"mask=box sigma-y=0", "mask=box", "sigma-y has no effect with mask=box; it is used by gauss, unsharp"},
       {"coefficients='1 2 1'", "",
        "coefficients has no effect with mask=gauss5; it is used by custom, and with shape=custom by dilate, erode, "
        "open, close, gradient, tophat, blackhat"},

@@ -376,6 +376,16 @@ GST_START_TEST(strength_follows_the_size_of_a_region) {
       {"mask=open shape=ellipse iterations=2", "roi-scale=0.5", {10, 5, 31, 33}, "size=17"},
       {"mask=gauss border=reflect", "roi-scale=0.125", {-20, -9, 40, 40}, "sigma=5.656854249492381"},
       {"mask=box", "roi-scale=0.25", {80, 50, 40, 41}, "size=11"},
+      // Heights follow in proportion, to the next size that the mask has.
+      {"mask=gauss sigma=4 sigma-y=1", "roi-scale=0.125", {10, 5, 32, 50}, "sigma=4 sigma-y=1"},
+      {"mask=gauss sigma=1 sigma-y=3", "roi-scale=0.125", {10, 5, 32, 50}, "sigma=4 sigma-y=12"},
+      {"mask=gauss sigma=2 sigma-y=0", "roi-scale=0.125", {10, 5, 32, 50}, "sigma=4 sigma-y=0"},
+      {"mask=gauss sigma=0 sigma-y=2", "roi-scale=0.125", {10, 5, 32, 50}, "sigma=0 sigma-y=4"},
+      {"mask=gauss sigma=0", "roi-scale=0.125", {10, 5, 32, 50}, "sigma=4"},
+      {"mask=gauss size=9 size-y=1", "roi-scale=0.125", {10, 5, 32, 50}, "size=0 sigma=4 size-y=0 sigma-y=0"},
+      {"mask=box size=9 size-y=3", "roi-scale=0.25", {10, 5, 40, 41}, "size=11 size-y=5"},
+      {"mask=median size-y=9", "roi-scale=0.1", {10, 5, 48, 49}, "size=5 size-y=15"},
+      {"mask=dilate size=5 size-y=1 shape=ellipse", "roi-scale=0.5", {10, 5, 30, 31}, "size=15 size-y=3"},
   };
   Random random = seeded();
   for (const char *format : {"GRAY8", "NV12"}) {

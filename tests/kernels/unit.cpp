@@ -285,6 +285,20 @@ void test_refusals() {
     expect_refused("a too large structuring element", mask(Mask::Erode, 257, s));
   }
   expect_refused("a median of 129", mask(Mask::Median, 129));
+  const auto high = [](Mask m, int size_y) {
+    return [=](FilterSettings &s) {
+      s.mask = m;
+      s.size_y = size_y;
+    };
+  };
+  for (Mask m : {Mask::Box, Mask::Gauss, Mask::Unsharp, Mask::Dilate, Mask::Blackhat, Mask::Median})
+    for (int size : {-1, 2, 4, 128, 1503}) expect_refused("an even, negative or too large height", high(m, size));
+  expect_refused("an element of 3x257", high(Mask::Erode, 257));
+  expect_refused("a median of 3x129", high(Mask::Median, 129));
+  for (int size : {-1, 256}) expect_refused("blocks of no height or a too large one", high(Mask::Mosaic, size));
+  for (const double sigma : {-0.5, -2.0, 250.5, static_cast<double>(NAN)})
+    expect_refused("a sigma of columns out of range",
+                   [sigma](FilterSettings &s) { s.mask = Mask::Gauss, s.sigma_y = sigma; });
   for (int size : {-1, 256}) expect_refused("blocks of no size or a too large one", mask(Mask::Mosaic, size));
   expect_refused("shape=custom without coefficients", mask(Mask::Erode, 3, Shape::Custom));
   expect_refused("mask=custom without coefficients", mask(Mask::Custom, 0));
@@ -882,6 +896,32 @@ void test_many_regions() {
 // ---- unused_settings ------------------------------------------------------------------------------------------------
 
 // A setting is reported as unused exactly where no value of it changes a byte.
+// Heights that equal widths change nothing. Two sigmas go by way of a smaller frame where both are large enough, and
+// else keep sums of 8-bit samples in 32 bits.
+void test_windows_that_are_not_square() {
+  const FrameLayout layout = format_named("GRAY8").layout(64, 48);
+  const auto plan_of = [&](Mask mask, int size, int size_y, double sigma = kAutoSigma, double sigma_y = kSigmaYAsX) {
+    FilterSettings s;
+    s.mask = mask;
+    s.size = size;
+    s.size_y = size_y;
+    s.sigma = sigma;
+    s.sigma_y = sigma_y;
+    return make_plan(s, layout);
+  };
+  for (Mask m : {Mask::Box, Mask::Gauss, Mask::Unsharp, Mask::Dilate, Mask::Median, Mask::Mosaic})
+    expect_equal(true, describe(*plan_of(m, 9, 9)) == describe(*plan_of(m, 9, 0)), "a height that equals the width");
+  expect_equal(true, describe(*plan_of(Mask::Gauss, 0, 0, 20, 20)) == describe(*plan_of(Mask::Gauss, 0, 0, 20)),
+               "a sigma of columns that equals that of rows");
+  const auto wide = plan_of(Mask::Gauss, 0, 0, 60, 24), long_x = plan_of(Mask::Gauss, 0, 0, 250, 1),
+             long_y = plan_of(Mask::Gauss, 0, 0, 0, 250);
+  expect_equal(true, wide->passes[0].op == Op::Blur, "two large sigmas");
+  expect_equal(true, wide->passes[0].radius_x > wide->passes[0].radius_y, "their reach");
+  for (const auto &plan : {long_x, long_y})
+    expect_equal(true, plan->passes[0].op == Op::Linear && !plan->passes[0].wide, "a large sigma and a small one");
+  expect_equal(1, long_y->passes[0].width(), "no blur along rows");
+}
+
 void test_unused_settings() {
   const Coefficients one = {3, 3, {1, 0, 3, 0, 0, 2, 4, 1, 1}}, other = {3, 1, {1, 0, 2}};
   const struct {
@@ -889,6 +929,8 @@ void test_unused_settings() {
     std::vector<std::function<void(FilterSettings &s)>> values;
   } kProperties[] = {
       {"size", {[](auto &s) { s.size = 7; }, [](auto &s) { s.size = 3; }}},
+      {"size-y", {[](auto &s) { s.size_y = 7; }, [](auto &s) { s.size_y = 1; }}},
+      {"sigma-y", {[](auto &s) { s.sigma_y = 0.6; }, [](auto &s) { s.sigma_y = 2; }}},
       {"sigma", {[](auto &s) { s.sigma = 0.6; }, [](auto &s) { s.sigma = 2; }}},
       {"amount", {[](auto &s) { s.amount = 3; }}},
       {"coefficients", {[&](auto &s) { s.coefficients = other; }}},
@@ -1161,6 +1203,7 @@ int unit() {
   test_areas();
   test_tile_covers();
   test_many_regions();
+  test_windows_that_are_not_square();
   test_unused_settings();
   test_cancellation();
   test_chords();
