@@ -7,6 +7,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <vector>
 
 #include "backend.h"
@@ -162,7 +163,7 @@ class CudaBackend : public Backend {
   // for all of them first.
   void reserve_scratch(const PreparedPlan &prepared) {
     size_t bytes = 0;
-    for (const PreparedLaunch &launch : prepared.launches) bytes = std::max(bytes, launch.scratch);
+    for (const PreparedLaunch &launch : prepared.launches) bytes = std::max(bytes, launch.prepared.scratch);
     if (bytes <= scratch_.size()) return;
     check(cudaStreamSynchronize(stream_.get()), "cudaStreamSynchronize");  // frames in flight use the old memory
     scratch_.reserve(bytes);
@@ -259,7 +260,7 @@ class CudaBackend : public Backend {
     if (unpacked) launch_unpack(*unpacked, packed_source, slot.buffers.source, stream_.get());
     note_kernels(prepared->launches.front().name());
     launch_all(slot, prepared->launches.size(), captured, cancellation, [&](size_t i) {
-      launch_prepared(prepared->launches[i], {{filter, 0, kernels_}, slot.buffers, stream_.get(), masks});
+      launch_prepared(prepared->launches[i], {{filter, 0, kernels_}, slot.buffers, stream_.get(), masks, &opted_in_});
     });
     if (unpacked) launch_pack(*unpacked, slot.buffers.target, packed_target, stream_.get());
     if (dst.on_device && !works_on(dst, plan))
@@ -388,7 +389,7 @@ class CudaBackend : public Backend {
       const PreparedPlan &prepared = *job.groups[g].prepared;
       return !prepared.filter().temporaries &&
              std::all_of(prepared.launches.begin(), prepared.launches.end(),
-                         [](const PreparedLaunch &launch) { return launch.scratch == 0; });
+                         [](const PreparedLaunch &launch) { return launch.prepared.scratch == 0; });
     };
     std::vector<const Branch *> taken;
     if (batch.end - batch.begin > 1) deferred.add([this](const uint32_t *) { branches_begin_.record(stream_.get()); });
@@ -430,7 +431,7 @@ class CudaBackend : public Backend {
     for (size_t i = 0; i < group.computed.size(); i++) {
       const PreparedLaunch &launch = group.prepared->launches[i];
       if (launch.first < stages[index].begin || launch.first >= stages[index].end) continue;
-      PassRun run = {{filter, 0, kernels_}, buffers, stream, masks};
+      PassRun run = {{filter, 0, kernels_}, buffers, stream, masks, &opted_in_};
       run.areas = &group.computed[i];
       run.deferred = &deferred;
       launch_prepared(launch, run);
@@ -574,6 +575,7 @@ class CudaBackend : public Backend {
   std::unique_ptr<Branch> branches_[kMostResults - 1], lists_branch_;  // created when needed
   Event branches_begin_{cudaEventDisableTiming};
   const ParallelFor parallel_for_;
+  std::set<const void *> opted_in_;           // see allow_shared_memory()
   DeviceBuffer scratch_;                      // for all frames, which the stream filters one after the other
   std::shared_ptr<const DeviceMasks> masks_;  // of the latest plan with method=global
   std::vector<std::shared_ptr<const PreparedPlan>> prepared_;  // most recently used first

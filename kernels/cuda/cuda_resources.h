@@ -118,27 +118,13 @@ class Stream {
   bool owned_;
 };
 
-// When blocks of a kernel start: when all before it on the stream has ended, or early, see device/early_start.cuh.
-// Early starts are for kernels that wait_for_kernels_before(), on devices that KernelSets says have
-// Feature::EarlyStart.
-enum class Start { AfterAll, Early };
-
 // Limits of the current device.
 struct DeviceLimits {
   int multiprocessors = 0;
   size_t block_bytes = 0, multiprocessor_bytes = 0;  // shared memory
 };
 
-inline DeviceLimits current_limits() {
-  int device, multiprocessors, block_bytes, multiprocessor_bytes;
-  check(cudaGetDevice(&device), "cudaGetDevice");
-  const auto ask = [&](cudaDeviceAttr attribute, int *value) {
-    check(cudaDeviceGetAttribute(value, attribute, device), "cudaDeviceGetAttribute");
-  };
-  ask(cudaDevAttrMultiProcessorCount, &multiprocessors);
-  ask(cudaDevAttrMaxSharedMemoryPerBlockOptin, &block_bytes);
-  ask(cudaDevAttrMaxSharedMemoryPerMultiprocessor, &multiprocessor_bytes);
-  return {multiprocessors, static_cast<size_t>(block_bytes), static_cast<size_t>(multiprocessor_bytes)};
-}
+// The driver is asked once for each device. Throws Error{Device}.
+DeviceLimits current_limits();
 
 }  // namespace cudaconv

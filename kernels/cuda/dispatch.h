@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
 // The dispatch table: which structure of kernels carries out which passes of a plan. It is asked once for a plan and a
-// device; the answer is launched for each frame.
+// device; the answer, with kernels, grids and parameters, is launched for each frame.
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <vector>
 
 #include "plan/plan.h"
@@ -13,8 +14,7 @@ namespace cudaconv {
 
 // Which sets of kernels were compiled for a device. They may be fewer than the device could run.
 struct KernelSets {
-  bool mma = false;   // the kernels of Feature::IntegerMma, see device/arch.cuh
-  bool sm90 = false;  // the kernels of Feature::MaskKernels and Feature::EarlyStart
+  bool mma = false;  // the kernels of Feature::IntegerMma, see device/arch.cuh
 };
 
 // The kernels for the current device. Throws Error{NoDevice} if it can run none.
@@ -40,32 +40,37 @@ constexpr unsigned border_bits(Borders... borders) {
   return (border_bit(borders) | ...);
 }
 
+// How passes of a plan are carried out: chosen once, with kernels, grids and parameters, and launched for each frame.
+struct Prepared {
+  int passes = 0;  // how many passes, from the one asked for on; 0: these passes are not for this form
+  // Enqueues these passes for a frame, whose addresses it fills in. All pixels of the last one are filtered, also those
+  // that border=keep keeps. Throws Error{Device}.
+  std::function<void(const PassRun &)> launch;
+  size_t scratch = 0;  // bytes of device memory that they need besides frames, FrameBuffers::scratch
+};
+
+// A way to carry passes out. Enqueues nothing, but asks for the limits of the current device. Throws Error{Device}.
+using Prepare = Prepared (*)(const PassQuery &query);
+
 // A row of the table.
 struct Structure {
   const char *name;  // as in `stats`
   // The border modes that its kernels implement. It is not asked for passes with others, such as a new mode: most
   // structures fill edges by hand and would mistake it for one that they know.
   unsigned borders;
-  // Returns how many passes, from the given one on, one launch carries out; 0 if that pass is not for this structure.
-  // Enqueues nothing, but queries the limits of the current device. Throws Error{Device}.
-  int (*takes)(const PassQuery &query);
-  // Enqueues these passes. All pixels of the last one are filtered, also those that border=keep keeps. Throws
-  // Error{Device}.
-  void (*launch)(const PassRun &run);
-  // Bytes of device memory that the first of these passes needs besides frames, see scratch.h; nullptr: none.
-  size_t (*scratch)(const Plan &plan, const Pass &pass) = nullptr;
+  std::vector<Prepare> forms;  // asked in this order
 };
 
 // The table, in the order in which structures are asked with method=auto. The methods do what none takes.
 const std::vector<Structure> &structures();
 
-// Passes of a plan that are carried out by one launch.
+// Passes of a plan, and how they are carried out.
 struct PreparedLaunch {
   const Structure *structure;  // nullptr: the kernels of a method
   size_t first;                // index of the first pass
-  int passes;
-  size_t scratch;  // bytes needed of FrameBuffers::scratch
+  Prepared prepared;
 
+  int passes() const { return prepared.passes; }
   const char *name() const { return structure ? structure->name : nullptr; }
 };
 
@@ -74,6 +79,6 @@ std::vector<PreparedLaunch> prepare(const Plan &plan, const KernelSets &kernels)
 
 // Enqueues a launch that was prepared for the plan; run.index is ignored. Pixels that border=keep keeps are copied.
 // Throws Error{Device}.
-void launch_prepared(const PreparedLaunch &prepared, PassRun run);
+void launch_prepared(const PreparedLaunch &launch, PassRun run);
 
 }  // namespace cudaconv

@@ -15,7 +15,6 @@ struct KernelLaunch {
   unsigned blocks = 0;
   dim3 threads;
   size_t shared_bytes = 0;
-  Start start = Start::AfterAll;
 };
 
 // Enqueues a launch on the tiles that the parameters describe: at once or, with regions, deferred with a list of its
@@ -23,9 +22,9 @@ struct KernelLaunch {
 template <typename Params, typename... Args>
 void enqueue(const PassRun &run, const KernelLaunch<Params, Args...> &launch_as, const Params &p, const Args &...args) {
   const auto enqueue_on = [name = run.name, launch_as, stream = run.stream, args...](unsigned blocks, const Params &p) {
-    enqueue(name, launch_as.start, launch_as.kernel, dim3(blocks), launch_as.threads, launch_as.shared_bytes, stream, p,
-            args...);
+    enqueue(name, launch_as.kernel, dim3(blocks), launch_as.threads, launch_as.shared_bytes, stream, p, args...);
   };
+  allow_shared_memory(run, reinterpret_cast<const void *>(launch_as.kernel), launch_as.shared_bytes);
   if (!run.deferred) return enqueue_on(launch_as.blocks, p);
   if (!p.host[0].area)
     return run.deferred->add([enqueue_on, p, blocks = launch_as.blocks](const uint32_t *) { enqueue_on(blocks, p); });
@@ -40,25 +39,42 @@ void enqueue(const PassRun &run, const KernelLaunch<Params, Args...> &launch_as,
   });
 }
 
-// takes() and launch() of a row of the dispatch table, for structures with a function `choose`. It gets a pass and its
-// parameters with the frame filled in, fills in the rest, the same each time, and returns the launch; without a kernel
-// if the pass is not for the structure. All throw Error{Device}.
+// Enqueues a launch that does not depend on tiles: at once or, with regions, deferred. Throws Error{Device}.
+template <typename... Params>
+void enqueue_whole(const PassRun &run, const char *name, void (*kernel)(Params...), unsigned blocks, dim3 threads,
+                   size_t shared_bytes, const Params &...args) {
+  if (!blocks) return;
+  allow_shared_memory(run, reinterpret_cast<const void *>(kernel), shared_bytes);
+  const auto step = [=, stream = run.stream](const uint32_t *) {
+    enqueue(name, kernel, dim3(blocks), threads, shared_bytes, stream, args...);
+  };
+  if (run.deferred)
+    run.deferred->add(step);
+  else
+    step(nullptr);
+}
+
+// A form of a structure whose launch `choose` chooses: it gets a pass and its parameters with the frame filled in,
+// fills in the rest, and returns the launch; without a kernel if the pass is not for the form. For frames with regions
+// it chooses again, since tiles of other sizes suit these better. All throw Error{Device}.
 template <typename Params>
 using ChooseLaunch = KernelLaunch<Params> (*)(const PassQuery &query, Params &p);
 
 template <typename Params>
-int takes(const PassQuery &query, ChooseLaunch<Params> choose) {
-  Params p = {};
-  fill_frame(query, p);
-  return choose(query, p).kernel != nullptr;
-}
-
-template <typename Params>
-void launch_chosen(const PassRun &run, ChooseLaunch<Params> choose) {
-  Params p = {};
-  fill_frame(run, p);
-  const KernelLaunch<Params> launch_as = choose(run, p);
-  enqueue(run, launch_as, p);
+Prepared prepare_chosen(const PassQuery &query, ChooseLaunch<Params> choose) {
+  Params whole = {};
+  fill_frame(query, whole);
+  const KernelLaunch<Params> launch_as = choose(query, whole);
+  if (!launch_as.kernel) return {};
+  return {1, [=](const PassRun &run) {
+            Params p = whole;
+            fill_addresses(run, run.index, p);
+            if (!p.host[0].area) return enqueue(run, launch_as, p);
+            p = {};
+            fill_frame(run, p);
+            const KernelLaunch<Params> on_area = choose(run, p);
+            enqueue(run, on_area, p);
+          }};
 }
 
 }  // namespace cudaconv

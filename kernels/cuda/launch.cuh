@@ -18,21 +18,16 @@ namespace cudaconv {
 
 // Enqueues kernel(args...) on `stream`; arguments are copied at the call. `name` is for messages.
 template <typename... Params, typename... Args>
-cudaError_t launch([[maybe_unused]] const char *name, [[maybe_unused]] Start start, void (*kernel)(Params...),
-                   dim3 grid, dim3 block, size_t shared_bytes, cudaStream_t stream, const Args &...args) {
+cudaError_t launch([[maybe_unused]] const char *name, void (*kernel)(Params...), dim3 grid, dim3 block,
+                   size_t shared_bytes, cudaStream_t stream, const Args &...args) {
   static_assert((std::is_same_v<Params, Args> && ...), "a kernel reads its parameters as they are, unconverted");
 #ifdef __CUDACC__
   void *addresses[] = {const_cast<void *>(static_cast<const void *>(&args))...};
-  cudaLaunchAttribute early = {};
-  early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  early.val.programmaticStreamSerializationAllowed = 1;
   cudaLaunchConfig_t config = {};
   config.gridDim = grid;
   config.blockDim = block;
   config.dynamicSmemBytes = shared_bytes;
   config.stream = stream;
-  config.attrs = &early;
-  config.numAttrs = start == Start::Early;
   return cudaLaunchKernelExC(&config, reinterpret_cast<const void *>(kernel), addresses);
 #else
   return standin::launch(
@@ -40,19 +35,11 @@ cudaError_t launch([[maybe_unused]] const char *name, [[maybe_unused]] Start sta
 #endif
 }
 
-// launch() with any amount of shared memory that a block may have. Throws Error{Device}.
+// launch() that throws Error{Device}. For more than 48 KiB of shared memory see allow_shared_memory().
 template <typename... Params, typename... Args>
-void enqueue(const char *name, Start start, void (*kernel)(Params...), dim3 grid, dim3 block, size_t shared_bytes,
+void enqueue(const char *name, void (*kernel)(Params...), dim3 grid, dim3 block, size_t shared_bytes,
              cudaStream_t stream, const Args &...args) {
-  // More than 48 KiB of shared memory has to be requested. The limit belongs to the kernel, whoever launches it: if it
-  // were set to what this launch needs, a launch of the same kernel from another thread could find it too low. So it is
-  // set to the device's maximum, and each time, since that costs little and the device may differ.
-  constexpr size_t kUnasked = 48 << 10;
-  if (shared_bytes > kUnasked)
-    check(cudaFuncSetAttribute(reinterpret_cast<const void *>(kernel), cudaFuncAttributeMaxDynamicSharedMemorySize,
-                               static_cast<int>(current_limits().block_bytes)),
-          "cudaFuncSetAttribute");
-  check(launch(name, start, kernel, grid, block, shared_bytes, stream, args...), "cudaLaunchKernel");
+  check(launch(name, kernel, grid, block, shared_bytes, stream, args...), "cudaLaunchKernel");
 }
 
 // The block's dynamic shared memory, aligned to 16 bytes.

@@ -24,6 +24,7 @@ struct MaskParams {
   int32_t row_shift;      // see IntegerMask
   int32_t has_element;    // `value` holds a structuring element
   int32_t element_words;  // words of a row of the element as bits; 0: it is given as runs
+  int32_t flip;           // of extrema, see Extremum in methods/operations.cuh
   // One of these:
   // - the mask row by row, followed by the second mask of a magnitude;
   // - the row factor, the column factor, and the same of the second mask;
@@ -80,6 +81,7 @@ struct FrameParams {
   int32_t list_step;
   const uint32_t *tile_list;
   Border border;
+  bool whole_rows;  // sliding: see load_strip(); here, since kernels need it early
   // The tiles have numbers, part by part and row by row; these are the parts' first ones. Without a list a block works
   // on the tile of its own number.
   int32_t first_block[kMaxParts];
@@ -114,12 +116,11 @@ struct RestoreParams : FrameParams {
   int32_t tiles;  // total over all parts
 };
 
-// How a sum becomes a sample, see SwarParams. Any handles every case and decides at run time.
-enum class Epilogue : uint8_t { Shift, Divide, Clamp, Absolute, Distance, Any };
+// How a sum becomes a sample, see SwarParams. Any handles every case.
+enum class Epilogue : uint8_t { Shift, Divide, Clamp, Any };
 
 // Parameters for sums in the halves of registers, see swar.cuh. "Both halves" marks words whose two halves are equal.
-// With 16-bit containers a sum takes a whole register and Any uses Rounding; with "16-bit sums" two sums share a
-// register.
+// With 16-bit containers a sum takes a whole register and Any uses Rounding.
 struct SwarParams {
   Epilogue epilogue;
   uint32_t column_init, init;  // both halves: initial values of column sums and of final sums
@@ -127,25 +128,23 @@ struct SwarParams {
   uint32_t dense[25];
   uint32_t sign_bits;  // the bits to keep of a 16-bit float sum: all, or those of its absolute value
   // A sample from a final sum t, clamped to the range of samples unless it always fits:
-  //   Shift     t >> 8; 16-bit containers: t >> shift; 16-bit sums of [1 4 6 4 1]: its column sums have 16 bits, its
-  //             row sums more, and shift is 8
-  //   Divide    t * magic >> 24; 16-bit containers: t * magic >> (32 + shift); 16-bit sums: t * magic >> 32
-  //   Clamp     t + minus_low; 16-bit containers: |t| if absolute, else t; 16-bit sums: |t - zero| if absolute, else
-  //             t + minus_low
-  //   Absolute  |t - zero|; t has at most 11 bits
-  //   Distance  |t - zero|; t is at most 2 * zero
+  //   Shift     t >> 8; 16-bit containers: t >> shift
+  //   Divide    t * magic >> 24; 16-bit containers: t * magic >> (32 + shift)
+  //   Clamp     |t - zero| if absolute, where t is at most 2 * zero, else t + minus_low; 16-bit containers: |t| if
+  //             absolute, else t
   //   Any       v = min(absolute ? |t - zero| + half : max(t - low, 0), limit), then v >> shift or v * magic >> 24
   uint32_t zero, half, low, minus_low, limit;  // both halves
   uint32_t magic, shift;
   bool absolute;
-  uint32_t flip;  // composites and structuring elements: xored with words before and after, so that maxima give minima
+  uint32_t flip;                       // extrema: xored with words before and after, so that maxima give minima
   uint32_t sample_shift, sample_mask;  // position and mask of a sample in its container
   uint32_t white;                      // both halves: sample_mask
 };
 
-// Parameters of the kernels of sliding.cuh.
+// Parameters of the kernel of sliding.cuh.
 struct SlidingParams : FrameParams {
   SwarParams swar;
+  bool difference;  // CompositeClosing: the result is the difference between closing and samples, not the closing
 };
 
 }  // namespace cudaconv

@@ -2,6 +2,8 @@
 #include "cuda/launchers.h"
 
 #include <algorithm>
+#include <map>
+#include <mutex>
 #include <numeric>
 
 #include "cuda/cuda_resources.h"
@@ -26,12 +28,14 @@ void fill_words(PartParams &part) {
   });
 }
 
-// The virtual architecture, such as 80, from which the code of a kernel for the current device was compiled.
-int architecture_of(const void *kernel) {
+// The virtual architecture, such as 80, from which the code of a kernel for the current device was compiled; 0 if there
+// is no such code and `may_lack`.
+int architecture_of(const void *kernel, bool may_lack) {
   cudaFuncAttributes attributes;
   const cudaError_t result = cudaFuncGetAttributes(&attributes, kernel);
   if (result == cudaSuccess) return attributes.ptxVersion;
   cudaGetLastError();
+  if (may_lack && (result == cudaErrorNoKernelImageForDevice || result == cudaErrorInvalidDeviceFunction)) return 0;
   throw Error(Error::Kind::NoDevice, std::string("the CUDA device cannot run the kernels of this build: ") +
                                          cudaGetErrorString(result) + " (" + cudaGetErrorName(result) + ")");
 }
@@ -81,10 +85,38 @@ bool cover_most(const std::vector<PartArea> &areas, const FrameParams &p) {
 
 }  // namespace
 
+DeviceLimits current_limits() {
+  static std::mutex mutex;
+  static std::map<int, DeviceLimits> known;
+  int device;
+  check(cudaGetDevice(&device), "cudaGetDevice");
+  const std::lock_guard<std::mutex> lock(mutex);
+  const auto found = known.find(device);
+  if (found != known.end()) return found->second;
+  const auto ask = [&](cudaDeviceAttr attribute) {
+    int value;
+    check(cudaDeviceGetAttribute(&value, attribute, device), "cudaDeviceGetAttribute");
+    return value;
+  };
+  const DeviceLimits limits = {ask(cudaDevAttrMultiProcessorCount),
+                               static_cast<size_t>(ask(cudaDevAttrMaxSharedMemoryPerBlockOptin)),
+                               static_cast<size_t>(ask(cudaDevAttrMaxSharedMemoryPerMultiprocessor))};
+  known[device] = limits;
+  return limits;
+}
+
+void allow_shared_memory(const PassRun &run, const void *kernel, size_t bytes) {
+  constexpr size_t kUnasked = 48 << 10;
+  if (bytes <= kUnasked || run.opted_in->count(kernel)) return;
+  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                             static_cast<int>(current_limits().block_bytes)),
+        "cudaFuncSetAttribute");
+  run.opted_in->insert(kernel);
+}
+
 KernelSets find_kernels() {
-  architecture_of(any_method());
-  return {has_in(architecture_of(any_mma()), Feature::IntegerMma),
-          has_in(architecture_of(any_sliding()), Feature::MaskKernels)};
+  architecture_of(any_method(), false);
+  return {has_in(architecture_of(any_mma(), true), Feature::IntegerMma)};
 }
 
 void fill_frame(const PassQuery &query, FrameParams &p) {
@@ -123,8 +155,7 @@ void fill_frame(const PassQuery &query, FrameParams &p) {
   }
 }
 
-void fill_frame(const PassRun &run, size_t last, FrameParams &p) {
-  fill_frame(static_cast<const PassQuery &>(run), p);
+void fill_addresses(const PassRun &run, size_t last, FrameParams &p) {
   const Plan &plan = run.plan;
   const Pass &pass = run.pass();
   const auto buffer = [&](int which) -> const FrameView & {

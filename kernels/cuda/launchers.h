@@ -10,6 +10,7 @@
 #include <deque>
 #include <functional>
 #include <numeric>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -65,7 +66,9 @@ class DeferredLaunches;
 struct PassRun : PassQuery {
   const FrameBuffers &buffers;
   cudaStream_t stream;
-  const MaskParams *masks;     // method=global: device memory with one for each pass; else nullptr
+  const MaskParams *masks;  // method=global: device memory with one for each pass; else nullptr
+  std::set<const void *>
+      *opted_in;               // the kernels that allow_shared_memory() has been called for in the backend's context
   const char *name = nullptr;  // of the structure, for messages
   // With regions: the pixels of each part that the last pass computes, and the list that keeps launches until the
   // numbers of their tiles are on the device.
@@ -81,6 +84,10 @@ void launch_mosaic_samples(const PassRun &run);
 void launch_weighted_any(const PassRun &run);
 void launch_blur_samples(const PassRun &run);
 
+// Lets a kernel's blocks have all shared memory of the device if they need more than 48 KiB. The driver is told once
+// for each backend. Throws Error{Device}.
+void allow_shared_memory(const PassRun &run, const void *kernel, size_t bytes);
+
 // Puts back the pixels that border=keep keeps, after a pass has filtered all pixels. Planes are dense. Throws
 // Error{Device}.
 void launch_restore(const PassRun &run);
@@ -93,7 +100,6 @@ std::vector<MaskParams> global_masks(const Plan &plan);
 
 // A kernel of each source, to find out for which architecture the source was compiled.
 const void *any_method();
-const void *any_sliding();
 const void *any_mma();
 
 // The size of a part's tiles: `width` in a unit of which `row` make a row of the part, `height` in rows.
@@ -108,11 +114,14 @@ enum class TileCorners { Anywhere, Multiples };
 // Fills in the parameters of a pass except addresses, areas and tiles.
 void fill_frame(const PassQuery &query, FrameParams &p);
 
-// Fills in addresses and areas too. Where a launch carries out several passes, `last` is the index of the last one,
-// whose target is written.
-void fill_frame(const PassRun &run, size_t last, FrameParams &p);
+// Fills in addresses and areas, which differ from frame to frame. Where a launch carries out several passes, `last` is
+// the index of the last one, whose target is written.
+void fill_addresses(const PassRun &run, size_t last, FrameParams &p);
+
+// Both.
 inline void fill_frame(const PassRun &run, FrameParams &p) {
-  fill_frame(run, run.index, p);
+  fill_frame(static_cast<const PassQuery &>(run), p);
+  fill_addresses(run, run.index, p);
 }
 
 // Calls function(channel, word, shift) for each sample in the first three 32-bit words of a row of a dense part, after

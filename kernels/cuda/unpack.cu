@@ -145,7 +145,7 @@ void launch_frame(const UnpackedPlan &plan, const FrameView &packed, const Frame
     p.blocks_across[n] = (plane.chunks + kThreadsAcross - 1) / kThreadsAcross;
     blocks += p.blocks_across[n] * ((plane.height + kThreadsDown - 1) / kThreadsDown);
   }
-  check(launch(kPacks ? "pack" : "unpack", Start::AfterAll, unpack_kernel<kPacks>, dim3(static_cast<unsigned>(blocks)),
+  check(launch(kPacks ? "pack" : "unpack", unpack_kernel<kPacks>, dim3(static_cast<unsigned>(blocks)),
                dim3(kThreadsAcross * kThreadsDown), 0, stream, p),
         "cudaLaunchKernel");
 }

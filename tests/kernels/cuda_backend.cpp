@@ -150,6 +150,48 @@ void test_launches_ahead() {
   }
 }
 
+// A frame that follows another one of its kind asks the driver nothing: kernels, grids and parameters are chosen once.
+void test_chosen_once() {
+  struct Masks {
+    Mask mask;
+    int size;
+    double sigma;
+  };
+  const Masks all[] = {{Mask::Gauss5, 0, 0},   {Mask::Gauss, 9, 2},     {Mask::Custom, 7, 0},  {Mask::Custom, 21, 0},
+                       {Mask::Dilate, 15, 0},  {Mask::Dilate, 63, 0},   {Mask::Median, 7, 0},  {Mask::Median, 31, 0},
+                       {Mask::Box, 31, 0},     {Mask::Box, 255, 0},     {Mask::Gauss, 0, 25},  {Mask::Open, 3, 0},
+                       {Mask::Gradient, 9, 0}, {Mask::Unsharp, 0, 2.5}, {Mask::Mosaic, 16, 0}, {Mask::Gauss, 0, 100}};
+  const auto one_by_one = [](int n, const std::function<void(int)> &body) {
+    for (int i = 0; i < n; i++) body(i);
+  };
+  for (const char *format : {"RGBA", "NV12", "P010_10LE", "RGB"})
+    for (const Masks &m : all) {
+      FilterSettings s = repeated(m.mask, 1);
+      s.size = m.size;
+      s.sigma = m.sigma;
+      if (m.mask == Mask::Custom) {
+        s.coefficients.width = s.coefficients.height = m.size;
+        for (int i = 0; i < m.size * m.size; i++) s.coefficients.value.push_back(i * i % 11 - 3);
+      }
+      const auto fresh = make_cuda_backend(), cpu = make_cpu_backend(one_by_one, 1);
+      Work work(format, 66, 20, s, 3);
+      cpu->retire(cpu->submit(work.plan, work.source.view(), work.want.view()));
+      const auto submit = [&] { fresh->retire(fresh->submit(work.plan, work.source.view(), work.target.view())); };
+      submit();
+      int before[4], asked = 0;
+      const char *const queries[] = {"cudaDeviceGetAttribute", "cudaFuncSetAttribute", "cudaFuncGetAttributes",
+                                     "cudaMalloc"};
+      for (int i = 0; i < 4; i++) before[i] = standin::calls(queries[i]);
+      const int calls_before = standin::calls();
+      submit();
+      for (int i = 0; i < 4; i++) asked += standin::calls(queries[i]) - before[i];
+      const std::string what = std::string(format) + " mask=" + mask_nick(m.mask) + " size=" + std::to_string(m.size);
+      expect(asked == 0, what + ": asks the driver " + std::to_string(asked) + " times a frame");
+      expect(work.is_right(), what + ": bytes");
+      std::printf("%-40s %3d calls of the driver a frame\n", what.c_str(), standin::calls() - calls_before);
+    }
+}
+
 void test_failures(Backend &backend) {
   Work work("GRAY8", 33, 5, repeated(Mask::Gauss3, 1), 1);
   standin::fail_call("cudaMemcpy2DAsync", 1, cudaErrorInvalidValue);
@@ -300,6 +342,7 @@ int run() {
   test_cancellation(*backend);
 #ifdef HAVE_STANDIN
   test_launches_ahead();
+  test_chosen_once();
   test_failures(*backend);
   test_selections();
 #endif

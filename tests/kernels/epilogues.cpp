@@ -18,7 +18,6 @@
 #include "plan/plan.h"
 #include "reference.h"
 #ifdef HAVE_STANDIN
-#include "cuda/box/box.cuh"
 #include "cuda/mma/coefficients.h"
 #include "cuda/mma/separable_weighted.cuh"
 #include "cuda/mma/sums.cuh"
@@ -220,7 +219,7 @@ void test_sum_rounding(const Case &c, const MmaParams &p, bool bytes, const Rati
   }
 }
 
-// Tests what row_pairs.cuh and blocks4x4.cuh make of sums of bytes.
+// Tests what blocks4x4.cuh makes of sums of bytes.
 void test_scales(const Case &c, const DenseMmaParams &p, const MmaKind &kind, const Ratio &ratio) {
   const std::vector<int64_t> all = sums_of(c, c.unit);
   const PartParams part = {};
@@ -231,10 +230,6 @@ void test_scales(const Case &c, const DenseMmaParams &p, const MmaKind &kind, co
     for (int i = 0; i < 4; i++)
       sums[0][0].part[0].v[i] = static_cast<int32_t>(ratio.scaled(all[n + i]) + p.epilogue.start);
     uint32_t word[1][1];
-    if (kind.row_pairs) {
-      scale_sums(p.scale, channels, sums, word);
-      expect_bytes(std::string("scale") + (p.scale.magic ? ", magic" : "") + absolute, c, &all[n], word[0][0]);
-    }
     if (!kind.blocks4x4) continue;
     if (p.magic)
       channels.pack_sums(sums[0], word[0], [&](int32_t v) { return scale_by_factor(p, v); });
@@ -301,8 +296,7 @@ void test_dense_mma(const Case &c, const DenseMmaParams &p, const MmaKind &kind)
 void test_mma(const Case &c) {
   SeparableMmaParams separable = {};
   DenseMmaParams dense = {};
-  RowPairMmaParams pairs = {};
-  const MmaKind kind = plan_mma(*c.plan, c.pass(), separable, dense, &pairs);
+  const MmaKind kind = plan_mma(*c.plan, c.pass(), separable, dense);
   if (kind.shape == MmaShape::Separable) {
     if (kind.weights == Weights::S8) test_separable_mma<Weights::S8>(c, separable, kind);
     if (kind.weights == Weights::S16) test_separable_mma<Weights::S16>(c, separable, kind);
@@ -328,12 +322,7 @@ uint32_t apply(const SlidingParams &p, const uint32_t (&sums)[Swar::kSplit]) {
     default:
       break;
   }
-  if constexpr (Swar::kSampleBytes == 1) {
-    if (p.swar.epilogue == Epilogue::Absolute) return apply_epilogue<Epilogue::Absolute, Swar>(p, sums);
-    if (p.swar.epilogue == Epilogue::Distance) return apply_epilogue<Epilogue::Distance, Swar>(p, sums);
-  }
-  if constexpr (Swar::kSampleBytes == 1 || !Swar::kPairs) return apply_epilogue<Epilogue::Any, Swar>(p, sums);
-  return 0;
+  return apply_epilogue<Epilogue::Any, Swar>(p, sums);
 }
 
 // Sums in 16-bit floats, which hold integers as multiples of the smallest float.
@@ -351,16 +340,16 @@ void test_half_sums(const Case &c, const SwarParams &k, const Ratio &ratio, int6
   }
 }
 
-void test_swar(const Case &c, Tier tier) {
+void test_swar(const Case &c) {
   SlidingParams p = {};
   SwarParams &k = p.swar;
-  const SwarKind kind = plan_swar(*c.plan, c.pass(), k, tier);
+  const SwarKind kind = plan_swar(*c.plan, c.pass(), k);
   p.rounding[0] = c.rounding();
   const IntegerMask &mask = c.mask();
   const bool separable =
       kind.sliding == Sliding::Separable3 || kind.sliding == Sliding::Separable5 || kind.sliding == Sliding::Separable7;
   Ratio ratio;
-  if (kind.sliding == Sliding::HalfSquare3 || kind.sliding == Sliding::HalfCross3) {
+  if (kind.sliding == Sliding::Half3) {
     // Such kernels divide by the common factor of offset, divisor and coefficients, after which nothing is left to
     // divide by.
     ratio.apply(2 * c.rounding().half, 1);
@@ -368,25 +357,22 @@ void test_swar(const Case &c, Tier tier) {
   }
   int64_t init = k.init;
   if (separable) {
-    if (kind.sums16 && kind.sliding != Sliding::Separable3) return;  // rows of five have their own
     const size_t x = first_of(mask.row), y = first_of(mask.column);
     // Kernels for binomials and means may have their factors built in; these begin with 1.
     ratio.apply(mask.row[x], k.row[x] ? static_cast<int32_t>(k.row[x]) : 1);
     ratio.apply(mask.column[y], k.column[y] ? static_cast<int32_t>(k.column[y]) : 1);
     for (size_t i = 0; i < mask.row.size(); i++)
       init += static_cast<int64_t>(k.column_init & 0xffff) * static_cast<int32_t>(k.row[i]);
-  } else if (kind.sliding == Sliding::Dense3 || kind.sliding == Sliding::Cross3 || kind.sliding == Sliding::Emboss3) {
+  } else if (kind.sliding == Sliding::Dense3) {
     const size_t n = first_of(mask.value);
     ratio.apply(mask.value[n], static_cast<int32_t>(k.dense[n]));
   } else {
     return;
   }
-  static const char *const names[] = {"shift", "divide", "clamp", "absolute", "distance", "any"};
+  static const char *const names[] = {"shift", "divide", "clamp", "any"};
   const std::string name = std::string("swar ") + names[static_cast<int>(k.epilogue)] +
-                           (k.epilogue == Epilogue::Any && k.absolute ? ", absolute" : "") +
-                           (kind.sums16  ? ", 16-bit sums"
-                            : kind.words ? ", 16-bit samples"
-                                         : "");
+                           (k.epilogue != Epilogue::Divide && k.absolute ? ", absolute" : "") +
+                           (kind.words ? ", 16-bit samples" : "");
   const std::vector<int64_t> all = sums_of(c, c.unit);
   for (size_t n = 0; n < all.size(); n += 4) {
     uint32_t sums[4];
@@ -395,8 +381,7 @@ void test_swar(const Case &c, Tier tier) {
     int got[4];
     if (kind.words) {
       for (int i = 0; i < 4; i += 2) {
-        const uint32_t word =
-            kind.sums16 ? apply<SwarU16Sums16<1>>(p, {pair(i, i + 1)}) : apply<SwarU16<1>>(p, {sums[i], sums[i + 1]});
+        const uint32_t word = apply<SwarU16<1>>(p, {sums[i], sums[i + 1]});
         got[i] = static_cast<int>((word >> k.sample_shift) & 0xffffu);
         got[i + 1] = static_cast<int>(word >> k.sample_shift >> 16);
       }
@@ -406,18 +391,6 @@ void test_swar(const Case &c, Tier tier) {
     }
     for (int i = 0; i < 4; i++) expect(name, c, all[n + i], c.round(all[n + i]), got[i]);
   }
-}
-
-void test_box(const Case &c) {
-  if (!c.mask().uniform() || c.pass().wide || c.pass().has_gain() || c.largest_sample > 255) return;
-  BoxParams p = {};
-  p.width = c.pass().width();
-  p.height = c.pass().height();
-  p.factor = c.mask().row[0] * c.mask().column[0];
-  plan_box_epilogue(c.rounding(), p);
-  if (!p.unclamped) return;
-  for (int64_t sum : sums_of(c, c.unit))
-    expect("box", c, sum, c.round(sum), divide(static_cast<uint32_t>(sum / p.factor + p.start), p.reciprocal));
 }
 
 // Quotients by divisors of up to 48 bits, and of up to 16 bits in floats, at and around the middles between codes,
@@ -482,9 +455,8 @@ void test(const FilterSettings &settings, const Format &format, const std::strin
   test_cpu(c);
 #ifdef HAVE_STANDIN
   test_mma(c);
-  test_box(c);
   if (c.pass().has_gain()) return;
-  for (Tier tier : {Tier::Generic, Tier::Sm90}) test_swar(c, tier);
+  test_swar(c);
 #endif
 }
 
@@ -594,28 +566,21 @@ int epilogues() {
                            "mma 64-bit shift, absolute, 16 bits",
                            "weighted quotient",
                            "weighted quotient in floats",
-                           "scale",
-                           "scale, magic",
-                           "scale, magic, absolute",
                            "blocks",
                            "blocks, factor",
                            "blocks, no magic, absolute",
-                           "box",
                            "swar shift",
                            "swar divide",
                            "swar clamp",
-                           "swar absolute",
-                           "swar distance",
+                           "swar clamp, absolute",
                            "swar any",
                            "swar any, absolute",
                            "swar float",
                            "swar shift, 16-bit samples",
                            "swar divide, 16-bit samples",
                            "swar clamp, 16-bit samples",
-                           "swar any, 16-bit samples",
-                           "swar shift, 16-bit sums",
-                           "swar divide, 16-bit sums",
-                           "swar clamp, 16-bit sums"})
+                           "swar clamp, absolute, 16-bit samples",
+                           "swar any, 16-bit samples"})
     forms.push_back(form);
 #endif
   for (const std::string &form : forms) {

@@ -81,40 +81,40 @@ const Expectation kExpected[] = {
     {settings(Mask::Dilate, 3), "sliding", "sliding"},
     {settings(Mask::Median, 3), "sliding", "sliding"},
     {settings(Mask::Median, 5), "sliding", "sliding"},
-    {settings(Mask::Median, 7), "median-network", "median-network"},
-    {settings(Mask::Median, 9), "median-network", "median-network"},
-    {settings(Mask::Median, 11), "median-network", "median-network"},
-    {settings(Mask::Median, 13), "median-network", "median-network"},
-    {settings(Mask::Median, 15), "median-network", "median-network"},
-    {settings(Mask::Median, 17), "median-histogram", "median-histogram"},
-    {settings(Mask::Median, 127), "median-histogram", "median-histogram"},
+    {settings(Mask::Median, 7), "median", "median"},
+    {settings(Mask::Median, 9), "median", "median"},
+    {settings(Mask::Median, 11), "median", "median"},
+    {settings(Mask::Median, 13), "median", "median"},
+    {settings(Mask::Median, 15), "median", "median"},
+    {settings(Mask::Median, 17), "median", "median"},
+    {settings(Mask::Median, 127), "median", "median"},
     {settings(Mask::Dilate, 5, Shape::Ellipse), "sliding", "sliding"},
     {settings(Mask::Gauss, 67), "blur", nullptr},
-    {settings(Mask::Gauss, 67), "blur", "tensor-long"},
-    {settings(Mask::Box, 67), "box", "long-box"},
-    {settings(Mask::Box, 129), "long-box", "long-box"},
-    {settings(Mask::Open, 3), "composite", "composite"},
-    {settings(Mask::Gradient, 5), "composite", "composite"},
+    {settings(Mask::Gauss, 67), "blur", "long"},
+    {settings(Mask::Box, 67), "mean", "mean"},
+    {settings(Mask::Box, 129), "mean", "mean"},
+    {settings(Mask::Open, 3), "sliding", "sliding"},
+    {settings(Mask::Gradient, 5), "sliding", "sliding"},
     {settings(Mask::Erode, 15), "extremum", "extremum"},
     {settings(Mask::Dilate, 127), "extremum", "extremum"},
     {settings(Mask::Erode, 255), "extremum", "extremum"},
-    {settings(Mask::Dilate, 9, Shape::Ellipse), "chords", "small-element", "small-element", "chords", "small-element"},
-    {settings(Mask::Erode, 31, Shape::Cross), "chords", "small-element", "small-element", "chords", "small-element"},
-    {settings(Mask::Erode, 63, Shape::Ellipse), "element", "small-element", "element"},
+    {settings(Mask::Dilate, 9, Shape::Ellipse), "element", "element", "element", "element", "element"},
+    {settings(Mask::Erode, 31, Shape::Cross), "element", "element", "element", "element", "element"},
+    {settings(Mask::Erode, 63, Shape::Ellipse), "element", "element", "element"},
     {settings(Mask::Erode, 65, Shape::Ellipse), "element", "element"},
     {settings(Mask::Erode, 255, Shape::Ellipse), "element", "element"},
     {settings(Mask::Dilate, 255, Shape::Cross), "element", "element"},
-    {element(31, 9, 1), "chords", "small-element", "small-element", "chords", "small-element"},
-    {element(15, 15, 2), "chords", "chords"},
-    {element(31, 31, 2), "chords", "chords"},
-    {settings(Mask::Box, 15), "box", "tensor-separable", "tensor-separable", "tensor-separable"},
-    {settings(Mask::Gauss, 31), "tensor-separable", "tensor-separable"},
-    {settings(Mask::Gauss, 65), "tensor-separable", "tensor-long", "tensor-separable"},
-    {settings(Mask::Unsharp, 5), "tensor-separable", "tensor-separable", nullptr},
-    {custom(7), "tensor-pairs", "tensor-pairs", "tensor-dense"},
-    {custom(13), "tensor-blocks", "tensor-dense"},
-    {custom(21), "tensor-dense", "tensor-dense"},
-    {fractions(9), "tensor-dense", "tensor-dense"},
+    {element(31, 9, 1), "element", "element", "element", "element", "element"},
+    {element(15, 15, 2), "element", "element"},
+    {element(31, 31, 2), "element", "element"},
+    {settings(Mask::Box, 15), "separable", "separable"},
+    {settings(Mask::Gauss, 31), "separable", "separable"},
+    {settings(Mask::Gauss, 65), "separable", "long", "separable"},
+    {settings(Mask::Unsharp, 5), "separable", "separable", nullptr},
+    {custom(7), "custom", "custom"},
+    {custom(13), "custom", "custom"},
+    {custom(21), "custom", "custom"},
+    {fractions(9), "custom", "custom"},
     {settings(Mask::Mosaic, 8), "mosaic", "mosaic", "mosaic"},
     {settings(Mask::Mosaic, 255), "mosaic", "mosaic", "mosaic"},
 };
@@ -161,7 +161,8 @@ void check_manual(const char *path, Count &count) {
 }
 
 bool is_on_mma(const PreparedLaunch &launch) {
-  return launch.structure && (!std::strncmp(launch.name(), "tensor", 6) || !std::strcmp(launch.name(), "interleaved"));
+  const std::string name = launch.structure ? launch.name() : "";
+  return name == "separable" || name == "custom" || name == "long";
 }
 
 // Checks that no structure is asked for a border that its row of the table lacks: with wrap, for example, an opening
@@ -171,7 +172,7 @@ void check_borders(Count &count) {
   for (const Named<Border> &border : kBorderNames) {
     FilterSettings s = settings(Mask::Open, 3);
     s.border = border.value;
-    const std::vector<PreparedLaunch> launches = prepare(*make_plan(s, layout), {true, true});
+    const std::vector<PreparedLaunch> launches = prepare(*make_plan(s, layout), {true});
     const auto does_it = [&](const Structure &structure) { return (structure.borders & border_bit(s.border)) != 0; };
     const bool any_does = std::any_of(structures().begin(), structures().end(), [&](const Structure &structure) {
       return !std::strcmp(structure.name, "sliding") && does_it(structure);
@@ -211,13 +212,13 @@ void check_divided(Count &count) {
 // Checks that what is prepared for a plan has each pass once, and only kernels that the device has, on devices with all
 // kernels and with few.
 void check_prepared(const Plan &plan, const std::string &what, Count &count) {
-  for (const KernelSets &kernels : {KernelSets{true, true}, KernelSets{true, false}, KernelSets{}}) {
+  for (const KernelSets &kernels : {KernelSets{true}, KernelSets{}}) {
     size_t passes = 0;
     bool in_order = true, there = true;
     for (const PreparedLaunch &launch : prepare(plan, kernels)) {
-      in_order &= launch.first == passes && launch.passes > 0;
+      in_order &= launch.first == passes && launch.passes() > 0;
       there &= kernels.mma || !is_on_mma(launch);
-      passes += launch.passes;
+      passes += launch.passes();
     }
     count.add(in_order && passes == plan.passes.size(), what + ": launches leave out passes, or repeat them");
     count.add(there, what + ": matrix instructions for a device that has none");
@@ -233,8 +234,8 @@ void check_weighted(Count &count) {
     s.coefficients.width = 5;
     s.coefficients.height = 1;
     s.coefficients.value = {1.0 * factor, 64, 126, 64, 1};
-    const PreparedLaunch launch = prepare(*make_plan(s, format_named("RGBA").layout(37, 12)), {true, true}).front();
-    count.add(launch.name() && !std::strcmp(launch.name(), factor == 1 ? "short-weighted" : "tensor-weighted"),
+    const PreparedLaunch launch = prepare(*make_plan(s, format_named("RGBA").layout(37, 12)), {true}).front();
+    count.add(launch.name() && !std::strcmp(launch.name(), factor == 1 ? "weighted" : "weighted"),
               "RGBA, a row that sums to " + std::to_string(255 + factor) + ": got " + quoted(launch.name()));
   }
   for (const char *name : {"RGBA", "ARGB64", "A420", "AYUV"})
@@ -242,9 +243,9 @@ void check_weighted(Count &count) {
       FilterSettings s = settings(mask, mask == Mask::Gauss5 ? 0 : 31);
       s.alpha = Alpha::Weighted;
       const FrameLayout layout = format_named(name).layout(37, 12);
-      const PreparedLaunch launch = prepare(*make_plan(s, layout), {true, true}).front();
+      const PreparedLaunch launch = prepare(*make_plan(s, layout), {true}).front();
       const bool bytes = layout.planes == 1 && layout.plane[0].container == Container::U8;
-      const char *const expected = !bytes ? "weighted" : mask == Mask::Gauss5 ? "short-weighted" : "tensor-weighted";
+      const char *const expected = !bytes ? "weighted" : mask == Mask::Gauss5 ? "weighted" : "weighted";
       count.add(launch.name() && !std::strcmp(launch.name(), expected),
                 std::string(name) + " mask=" + mask_nick(mask) + " alpha=weighted: got " + quoted(launch.name()));
     }

@@ -98,10 +98,10 @@ int share(int all, int tile) {
 
 using BlurKernel = void (*)(BlurParams);
 
-template <bool kWords, bool kDeep>
+template <bool kWords>
 BlurKernel reduce_by(int log_factor) {
-  static constexpr BlurKernel kKernels[] = {reduce_kernel<kWords, kDeep, 1>, reduce_kernel<kWords, kDeep, 2>,
-                                            reduce_kernel<kWords, kDeep, 3>};
+  static constexpr BlurKernel kKernels[] = {reduce_kernel<kWords, 1>, reduce_kernel<kWords, 2>,
+                                            reduce_kernel<kWords, 3>};
   return kKernels[log_factor - 1];
 }
 
@@ -110,55 +110,44 @@ BlurKernel reduce_by_mma(int log_factor) {
   return kKernels[log_factor - 1];
 }
 
-template <int kChannels, BlurFinish kFinish, bool kDeep>
+template <int kChannels, bool kDeep>
 BlurKernel expand_by(int log_factor) {
-  static constexpr BlurKernel kKernels[] = {expand_kernel<kChannels, kFinish, kDeep, 1>,
-                                            expand_kernel<kChannels, kFinish, kDeep, 2>,
-                                            expand_kernel<kChannels, kFinish, kDeep, 3>};
+  static constexpr BlurKernel kKernels[] = {expand_kernel<kChannels, kDeep, 1>, expand_kernel<kChannels, kDeep, 2>,
+                                            expand_kernel<kChannels, kDeep, 3>};
   return kKernels[log_factor - 1];
 }
 
-template <BlurFinish kFinish>
-BlurKernel expand_for(const BlurParams &p, bool deep) {
-  if (deep) return expand_by<0, kFinish, true>(p.log_factor);
+BlurKernel choose_expand(const BlurParams &p, bool deep) {
+  if (deep) return expand_by<0, true>(p.log_factor);
   const bool fours = std::all_of(p.part, p.part + p.parts, [](const PartParams &part) { return part.channels == 4; });
-  return fours ? expand_by<4, kFinish, false>(p.log_factor) : expand_by<0, kFinish, false>(p.log_factor);
+  return fours ? expand_by<4, false>(p.log_factor) : expand_by<0, false>(p.log_factor);
 }
 
-// Chooses the kernel that expands, by how sums become samples, and fills in what it needs for that.
-BlurKernel choose_expand(BlurParams &p, bool deep) {
+// Chooses how sums become samples.
+void fill_finish(BlurParams &p) {
   const Rounding &r = p.rounding[0];
+  p.finish = BlurFinish::Any;
   // Sums are clamped to samples after the shift.
   if (!p.has_gain && !r.absolute && r.half <= 1 << 29) p.result_shift = shift_of(r, 0);
-  if (p.result_shift) return expand_for<BlurFinish::Shift>(p, deep);
+  if (p.result_shift) {
+    p.finish = BlurFinish::Shift;
+    return;
+  }
   // What is shifted has to fit 32 bits then; sums fit them before.
   const int log = ceil_log2(2 * r.half);
   const double most = std::fabs(static_cast<double>(p.sum_gain)) * std::ldexp(1, 31 - p.sum_shift) +
                       std::fabs(static_cast<double>(p.center_gain)) * r.max + std::fabs(static_cast<double>(r.offset)) +
                       static_cast<double>(r.half);
-  if (!p.has_gain || r.absolute || int64_t{1} << log != 2 * r.half || most >= std::ldexp(1, 30 + log))
-    return expand_for<BlurFinish::Any>(p, deep);
+  if (!p.has_gain || r.absolute || int64_t{1} << log != 2 * r.half || most >= std::ldexp(1, 30 + log)) return;
+  p.finish = BlurFinish::Gain;
   p.result_shift = log;
   p.result_offset = r.offset + r.half;
-  return expand_for<BlurFinish::Gain>(p, deep);
-}
-
-// When kernels start that follow another kernel of this file.
-Start later_start(const PassRun &run) {
-  return run.kernels.sm90 ? Start::Early : Start::AfterAll;
 }
 
 template <typename Params>
-void enqueue_step(const PassRun &run, const char *name, Start start, void (*kernel)(Params), unsigned blocks,
-                  size_t shared_bytes, const Params &p) {
-  if (!blocks) return;
-  const auto step = [=, stream = run.stream](const uint32_t *) {
-    enqueue(name, start, kernel, dim3(blocks), dim3(kBlurThreads), shared_bytes, stream, p);
-  };
-  if (run.deferred)
-    run.deferred->add(step);
-  else
-    step(nullptr);
+void enqueue_step(const PassRun &run, const char *name, void (*kernel)(Params), unsigned blocks, size_t shared_bytes,
+                  const Params &p) {
+  enqueue_whole(run, name, kernel, blocks, dim3(kBlurThreads), shared_bytes, p);
 }
 
 // Fills in the blur of an axis.
@@ -208,7 +197,7 @@ void enqueue_reduce(const PassRun &run, BlurKernel reduce, BlurParams &p) {
   });
   const size_t bytes = row * p.tile_rows * sizeof(int16_t) +
                        (kReduceBefore + reduce_rows_read(p.log_factor, p.tile_rows)) * sizeof(int32_t);
-  enqueue_step(run, "reduce", Start::AfterAll, reduce, blocks, bytes, p);
+  enqueue_step(run, "reduce", reduce, blocks, bytes, p);
 }
 
 // The same for the kernels on the matrix instructions. Tiles are as tall as takes least time: that of the tallest
@@ -234,7 +223,7 @@ void enqueue_reduce_mma(const PassRun &run, BlurParams &p) {
     }
   }
   const unsigned blocks = count(best);
-  enqueue_step(run, "reduce_mma", Start::AfterAll, reduce_by_mma(p.log_factor), blocks, sizeof(ReduceMemory), p);
+  enqueue_step(run, "reduce_mma", reduce_by_mma(p.log_factor), blocks, sizeof(ReduceMemory), p);
 }
 
 // Enqueues the blur along rows, or the one down columns, in so many blocks.
@@ -243,8 +232,8 @@ void enqueue_blur(const PassRun &run, unsigned blocks, const BlurParamsOf<kFine>
   const bool mma = run.kernels.mma;
   const size_t bytes = mma ? 4 * blur_weight_bytes(kFine) * blur_line_words(p.radius) * sizeof(uint32_t) : 0;
   const auto plain = kRows ? blur_rows_kernel<kFine> : blur_columns_kernel<kFine>;
-  enqueue_step(run, kRows ? "blur_rows" : "blur_columns", later_start(run), mma ? blur_mma_kernel<kRows, kFine> : plain,
-               blocks, bytes, p);
+  enqueue_step(run, kRows ? "blur_rows" : "blur_columns", mma ? blur_mma_kernel<kRows, kFine> : plain, blocks, bytes,
+               p);
 }
 
 template <bool kRows>
@@ -279,14 +268,7 @@ size_t coarse_bytes(const Plan &plan, const Pass &pass) {
   return static_cast<size_t>(samples) * sizeof(int16_t);
 }
 
-int takes_blur(const PassQuery &query) {
-  const Pass &pass = query.pass();
-  const FrameLayout &layout = query.plan.layout;
-  return pass.op == Op::Blur && pass.copy_source == pass.source && layout.uniform_dense() &&
-         (layout.plane[0].container == Container::U8 || is_uniform_dense(query, Container::U16));
-}
-
-void launch_blur(const PassRun &run) {
+static void launch_blur(const PassRun &run) {
   BlurParams p = {};
   fill_frame(run, p);
   const unsigned blocks = cut_tiles(
@@ -298,21 +280,28 @@ void launch_blur(const PassRun &run) {
   fill_blur(run, p);
   const bool deep = run.plan.layout.plane[0].container == Container::U16;
   if (deep)
-    enqueue_reduce(run, reduce_by<true, true>(p.log_factor), p);
+    enqueue_reduce(run, reduce_by<true>(p.log_factor), p);
   else if (run.kernels.mma)
     enqueue_reduce_mma(run, p);
   else
-    enqueue_reduce(run, reduce_by<true, false>(p.log_factor), p);
+    enqueue_reduce(run, reduce_by<false>(p.log_factor), p);
   enqueue_coarse(run, p);
   // The most samples of a tile's row of expanded columns: a tile may begin within a pixel and within a cell.
   int most = 0;
   for (int i = 0; i < p.parts; i++)
     most = std::max(most, ((4 * kExpandWidth / p.part[i].channels >> p.log_factor) + 6) * p.part[i].channels);
+  fill_finish(p);
   const BlurKernel kernel = choose_expand(p, deep);
-  enqueue(
-      run,
-      KernelLaunch<BlurParams>{kernel, blocks, kBlurThreads, sizeof(int32_t) * most * kExpandRows, later_start(run)},
-      p);
+  enqueue(run, KernelLaunch<BlurParams>{kernel, blocks, kBlurThreads, sizeof(int32_t) * most * kExpandRows}, p);
+}
+
+Prepared prepare_blur(const PassQuery &query) {
+  const Pass &pass = query.pass();
+  const FrameLayout &layout = query.plan.layout;
+  if (pass.op != Op::Blur || pass.copy_source != pass.source || !layout.uniform_dense() ||
+      (layout.plane[0].container != Container::U8 && !is_uniform_dense(query, Container::U16)))
+    return {};
+  return {1, launch_blur, coarse_bytes(query.plan, pass)};
 }
 
 void launch_blur_samples(const PassRun &run) {
@@ -320,11 +309,11 @@ void launch_blur_samples(const PassRun &run) {
   fill_frame(run, p);
   const unsigned blocks = cut_tiles(p, kSampleTile, kSampleTile, TileCorners::Multiples);
   fill_blur(run, p);
-  enqueue_reduce(run, reduce_by<false, true>(p.log_factor), p);
+  enqueue_reduce(run, reduce_by<false>(p.log_factor), p);
   enqueue_coarse(run, p);
   PassRun named = run;
   named.name = "expand_samples";
-  enqueue(named, KernelLaunch<BlurParams>{expand_samples_kernel, blocks, kBlurThreads, 0, later_start(run)}, p);
+  enqueue(named, KernelLaunch<BlurParams>{expand_samples_kernel, blocks, kBlurThreads, 0}, p);
 }
 
 }  // namespace cudaconv

@@ -5,7 +5,6 @@
 #pragma once
 
 #include "cuda/blur/reduce.cuh"
-#include "cuda/device/early_start.cuh"
 #include "cuda/device/words.cuh"
 
 namespace cudaconv {
@@ -92,8 +91,6 @@ class CoarseSamples {
 // block are neighbours along the row.
 template <bool kFine>
 __global__ void __launch_bounds__(kBlurThreads) blur_rows_kernel(const __grid_constant__ BlurParamsOf<kFine> p) {
-  let_next_kernel_start();
-  wait_for_kernels_before();
   const CoarseTile tile = locate_coarse_tile(p, 1);
   const CoarseBuffers &coarse = p.coarse[tile.part];
   const int channels = p.part[tile.part].channels;
@@ -111,8 +108,6 @@ __global__ void __launch_bounds__(kBlurThreads) blur_rows_kernel(const __grid_co
 
 template <bool kFine>
 __global__ void __launch_bounds__(kBlurThreads) blur_columns_kernel(const __grid_constant__ BlurParamsOf<kFine> p) {
-  let_next_kernel_start();
-  wait_for_kernels_before();
   const CoarseTile tile = locate_coarse_tile(p, 2);
   const CoarseBuffers &coarse = p.coarse[tile.part];
   const int warp = static_cast<int>(threadIdx.x / 32), lane = static_cast<int>(threadIdx.x % 32);
@@ -221,36 +216,39 @@ class ExpandedSamples {
   int at_[kSamples], weight_[kWeights][4];
 };
 
-// How sums become samples:
-//   Shift  the sum, which includes half of the divisor, >> result_shift
-//   Gain   apply_gain(sum) + result_offset, >> result_shift
-//   Any    round_blur()
-enum class BlurFinish { Shift, Gain, Any };
-
 // Makes four samples of results. kDeep: in 16-bit containers. `four`: the source's, which are used with gains and for
 // unfiltered channels, then the results. `first`: the first one's index in the row.
-template <BlurFinish kFinish, bool kDeep>
+template <bool kDeep>
 __device__ inline void finish_samples(const BlurParams &p, const PartParams &part, int first, const int (&sum)[4],
                                       FourSamples<kDeep> &four) {
-  const auto sample = [&](int i) {
-    const int centre =
-        static_cast<int>(kDeep ? four.word[kDeep * (i / 2)] >> (16 * (i % 2) + p.sample_shift) & p.sample_mask
-                               : four.word[0] >> (8 * i) & 0xff);
-    if constexpr (kFinish == BlurFinish::Shift)
-      return sum[i] >> p.result_shift;
-    else if constexpr (kFinish == BlurFinish::Gain)
-      return static_cast<int>((apply_gain(sum[i], p.sum_shift, p.sum_gain, p.center_gain, centre) + p.result_offset) >>
-                              p.result_shift);
-    else
-      return round_blur(p, p.rounding[0], sum[i], centre);
+  const auto centre = [&](int i) {
+    return static_cast<int>(kDeep ? four.word[kDeep * (i / 2)] >> (16 * (i % 2) + p.sample_shift) & p.sample_mask
+                                  : four.word[0] >> (8 * i) & 0xff);
   };
   FourSamples<kDeep> result = {};
-  if constexpr (kDeep) {
-    const int most = static_cast<int>(p.sample_mask);
+  const auto make = [&](auto sample) {
+    if constexpr (kDeep) {
+      const int most = static_cast<int>(p.sample_mask);
 #pragma unroll
-    for (int i = 0; i < 4; i++) result.add(i, static_cast<uint32_t>(min(max(sample(i), 0), most)) << p.sample_shift);
-  } else {
-    result.word[0] = pack_clamped(sample(0), sample(1), sample(2), sample(3));
+      for (int i = 0; i < 4; i++) result.add(i, static_cast<uint32_t>(min(max(sample(i), 0), most)) << p.sample_shift);
+    } else {
+      result.word[0] = pack_clamped(sample(0), sample(1), sample(2), sample(3));
+    }
+  };
+  switch (p.finish) {
+    case BlurFinish::Shift:
+      make([&](int i) { return sum[i] >> p.result_shift; });
+      break;
+    case BlurFinish::Gain:
+      make([&](int i) {
+        return static_cast<int>(
+            (apply_gain(sum[i], p.sum_shift, p.sum_gain, p.center_gain, centre(i)) + p.result_offset) >>
+            p.result_shift);
+      });
+      break;
+    case BlurFinish::Any:
+      make([&](int i) { return round_blur(p, p.rounding[0], sum[i], centre(i)); });
+      break;
   }
   if (part.has_unfiltered) {
     const int phase = kDeep ? 0 : part.channels == 3 ? first / 4 % 3 : first / 4 % 2;
@@ -262,7 +260,7 @@ __device__ inline void finish_samples(const BlurParams &p, const PartParams &par
 }
 
 // Writes four samples of results, of which some may lie behind the row's end.
-template <BlurFinish kFinish, bool kDeep>
+template <bool kDeep>
 __device__ inline void write_samples(const BlurParams &p, const PartParams &part, int y, int first,
                                      const int (&sum)[4]) {
   constexpr int kBytes = kDeep ? 2 : 1;
@@ -273,19 +271,18 @@ __device__ inline void write_samples(const BlurParams &p, const PartParams &part
 #pragma unroll
   for (int i = 0; i < 4 * kBytes; i++)
     if (i < bytes) four.word[i / 4] |= static_cast<uint32_t>(from[i]) << (8 * (i % 4));
-  finish_samples<kFinish>(p, part, first, sum, four);
+  finish_samples(p, part, first, sum, four);
 #pragma unroll
   for (int i = 0; i < 4 * kBytes; i++)
     if (i < bytes) to[i] = static_cast<uint8_t>(four.word[i / 4] >> (8 * (i % 4)));
 }
 
 // Computes a tile of results. kChannels: as ExpandedSamples. kDeep: in 16-bit containers.
-template <int kChannels, BlurFinish kFinish, bool kDeep, int kLogFactor>
+template <int kChannels, bool kDeep, int kLogFactor>
 __global__ void __launch_bounds__(kBlurThreads) expand_kernel(const __grid_constant__ BlurParams p) {
   constexpr int kBytes = kDeep ? 2 : 1;
   // Groups of four samples of a row that a thread computes.
   constexpr int kFours = kChannels == 4 ? (kLogFactor == 1 ? 2 : 4) : 1;
-  wait_for_kernels_before();
   const Tile tile = locate_tile(p, kExpandRows);
   const PartParams &part = tile.part;
   const int channels = part.channels, row_samples = part.width * channels;
@@ -312,13 +309,13 @@ __global__ void __launch_bounds__(kBlurThreads) expand_kernel(const __grid_const
   if (first >= row_samples) return;
   const ExpandedSamples<kChannels, kFours, kLogFactor> columns(p, part, first, cell0);
   const bool whole = first + 4 * kFours <= row_samples, reads = p.has_gain || part.has_unfiltered;
-  int start = kFinish == BlurFinish::Shift ? 1 << (p.result_shift - 1) : 0;
+  int start = p.finish == BlurFinish::Shift ? 1 << (p.result_shift - 1) : 0;
   if constexpr (kDeep) start += p.offset_of_results;
   const int rows = min(kExpandRows, part.height - tile.y0);
   const int32_t *row = expanded + static_cast<int>(threadIdx.x / kThreadsOfRow) * samples;
-  // Rows at once: with one gauss of GRAY8 takes 5 % longer, with two RGBA 1 % and unsharp 5 %. kernel-bench
-  // --table=sizes --only=sigma, H200.
-  constexpr int kAtOnce = kChannels != 4 && kFinish == BlurFinish::Shift ? 2 : 1;
+  // Rows at once: with one gauss of GRAY8 takes 5 % longer, with two RGBA 1 %. kernel-bench --table=sizes --only=sigma,
+  // H200.
+  [[maybe_unused]] constexpr int kAtOnce = kChannels != 4 ? 2 : 1;
 #pragma unroll kAtOnce
   for (int r = static_cast<int>(threadIdx.x / kThreadsOfRow); r < rows; r += kBlurThreads / kThreadsOfRow) {
     const int y = tile.y0 + r;
@@ -337,7 +334,7 @@ __global__ void __launch_bounds__(kBlurThreads) expand_kernel(const __grid_const
         FourSamples<kDeep> four;
 #pragma unroll
         for (int i = 0; i < kBytes; i++) four.word[i] = words[kBytes * w + i];
-        finish_samples<kFinish>(p, part, first + 4 * w, sum[w], four);
+        finish_samples(p, part, first + 4 * w, sum[w], four);
 #pragma unroll
         for (int i = 0; i < kBytes; i++) words[kBytes * w + i] = four.word[i];
       }
@@ -352,7 +349,7 @@ __global__ void __launch_bounds__(kBlurThreads) expand_kernel(const __grid_const
         if (v == w)
 #pragma unroll
           for (int i = 0; i < 4; i++) of_four[i] = sum[v][i];
-      if (first + 4 * w < row_samples) write_samples<kFinish, kDeep>(p, part, y, first + 4 * w, of_four);
+      if (first + 4 * w < row_samples) write_samples<kDeep>(p, part, y, first + 4 * w, of_four);
     }
   }
 }
@@ -361,7 +358,6 @@ constexpr int kSampleTile = 16;  // pixels across and down
 
 // expand_kernel() for frames of any layout, with one thread for each pixel.
 __global__ void __launch_bounds__(kBlurThreads) expand_samples_kernel(const __grid_constant__ BlurParams p) {
-  wait_for_kernels_before();
   const Tile tile = locate_tile(p, kSampleTile);
   const PartParams &part = tile.part;
   const CoarseBuffers &coarse = p.coarse[part.number];

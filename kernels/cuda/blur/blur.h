@@ -39,11 +39,18 @@ struct CoarseBuffers {
   int32_t first_tile[3], tiles_x[3];  // for the kernels that reduce, blur rows and blur columns
 };
 
+// How sums become samples:
+//   Shift  the sum, which includes half of the divisor, >> result_shift
+//   Gain   apply_gain(sum) + result_offset, >> result_shift
+//   Any    round_blur()
+enum class BlurFinish : int32_t { Shift, Gain, Any };
+
 struct BlurParams : FrameParams {
   CoarseBuffers coarse[kMaxParts];
   int32_t log_factor, radius;  // radius of the blur in coarse samples
   int32_t rows_shift, columns_shift, expand_shift;
-  int32_t result_shift;  // see BlurFinish
+  BlurFinish finish;
+  int32_t result_shift;
   int64_t result_offset;
   int32_t tile_columns, tile_rows;  // coarse samples that a block computes
   int32_t reduce[4 * kMostFactor];  // the last three are 0

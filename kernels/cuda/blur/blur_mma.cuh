@@ -12,7 +12,6 @@
 
 #include "cuda/blur/blur.h"
 #include "cuda/blur/reduce.cuh"
-#include "cuda/device/early_start.cuh"
 #include "cuda/device/integer_mma.cuh"
 #include "cuda/device/words.cuh"
 
@@ -166,10 +165,8 @@ template <bool kRows, bool kFine>
 __global__ void __launch_bounds__(kBlurThreads, kFine ? 1 : 2)
     blur_mma_kernel(const __grid_constant__ BlurParamsOf<kFine> p) {
   if constexpr (kHasMma) {
-    let_next_kernel_start();
     uint32_t *const lines = shared_memory<uint32_t>();
     store_blur_weights<kFine>(p, lines);
-    wait_for_kernels_before();
     const CoarseTile tile = locate_coarse_tile(p, kRows ? 1 : 2);
     const CoarseBuffers &coarse = p.coarse[tile.part];
     const int channels = p.part[tile.part].channels;

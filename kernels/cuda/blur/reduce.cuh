@@ -6,7 +6,6 @@
 #include <type_traits>
 
 #include "cuda/blur/blur.h"
-#include "cuda/device/early_start.cuh"
 #include "cuda/device/sample.cuh"
 #include "cuda/device/words.cuh"
 #include "cuda/launch.cuh"
@@ -16,8 +15,8 @@ namespace cudaconv {
 constexpr int kBlurThreads = 256;
 // Rows of samples that a thread loads at once when it reduces columns, and rows before those that it needs.
 constexpr int kReduceAtOnce = 8, kReduceBefore = 3;
-// Blocks of a multiprocessor that reduce words of 8-bit samples and of deep ones, as registers allow.
-constexpr int kReduceBlocks = 4, kDeepReduceBlocks = 3;
+// Blocks of a multiprocessor that reduce words, as registers allow.
+constexpr int kReduceBlocks = 3;
 
 // How many rows of samples are read from the first needed one on, to reduce them to `rows` coarse rows.
 CUDACONV_HOST_DEVICE constexpr int reduce_rows_read(int log_factor, int rows) {
@@ -47,11 +46,11 @@ struct FourSamples {
 };
 
 // Four neighbouring samples of each row of the source; they may lie outside the frame. Sample s has channel
-// s % channels. kWords: rows can be loaded as words, of 8-bit samples or, if kDeep, of 16-bit containers.
-template <bool kWords, bool kDeep>
+// s % channels. kWords: rows can be loaded as words, of 16-bit containers; else samples may lie in any way.
+template <bool kWords>
 class SampleColumn {
  public:
-  using Four = FourSamples<kDeep>;
+  using Four = FourSamples<true>;
 
   // `inside`: the samples are words that lie inside. It is the same for a warp, so that none loads in two ways.
   __device__ SampleColumn(const BlurParams &p, const PartParams &part, int first_sample, bool inside)
@@ -104,14 +103,12 @@ class SampleColumn {
   }
 
  private:
-  static constexpr int kBytes = kDeep ? 2 : 1, kRowWords = kBytes;
+  static constexpr int kBytes = 2, kRowWords = kBytes;
 
   // Makes samples of containers.
   __device__ void unpack(Four &four) const {
-    if constexpr (kDeep) {
 #pragma unroll
-      for (uint32_t &word : four.word) word = word >> p_.sample_shift & (p_.sample_mask << 16 | p_.sample_mask);
-    }
+    for (uint32_t &word : four.word) word = word >> p_.sample_shift & (p_.sample_mask << 16 | p_.sample_mask);
   }
 
   __device__ uint32_t load_one(int y, int at) const {
@@ -120,8 +117,7 @@ class SampleColumn {
       return static_cast<uint32_t>(reader.at(at / kMaxChannels, y));
     }
     const uint8_t *const sample = part_.source + y * part_.source_pitch + kBytes * at;
-    if constexpr (kDeep) return *reinterpret_cast<const uint16_t *>(sample) >> p_.sample_shift & p_.sample_mask;
-    return *sample;
+    return *reinterpret_cast<const uint16_t *>(sample) >> p_.sample_shift & p_.sample_mask;
   }
 
   const BlurParams &p_;
@@ -153,38 +149,31 @@ class Halving {
   uint32_t even_ = 0, pending_ = 0;
 };
 
-// Sums four neighbouring columns of samples for one coarse row after the other. kDeep: of up to 12 bits.
-template <int kLogFactor, bool kDeep>
+// Sums four neighbouring columns of samples, of up to 12 bits, for one coarse row after the other.
+template <int kLogFactor>
 class ColumnReducer {
  public:
   static constexpr int kFactor = 1 << kLogFactor;
 
   // Takes the next D rows.
-  __device__ void add(const FourSamples<kDeep> *rows, uint32_t (&sum)[4]) {
-    // Two sums share a word while they fit 16 bits: 255 * 16, 255 * 16 * 16 and 4095 * 16 do.
+  __device__ void add(const FourSamples<true> *rows, uint32_t (&sum)[4]) {
+    // Two sums share a word while they fit 16 bits: 4095 * 16 does.
     uint32_t twice[kFactor / 2][2];
 #pragma unroll
     for (int h = 0; h < 2; h++)
 #pragma unroll
-      for (int k = 0; k < kFactor / 2; k++) twice[k][h] = first_[h].add(pair(rows[2 * k], h), pair(rows[2 * k + 1], h));
+      for (int k = 0; k < kFactor / 2; k++) twice[k][h] = first_[h].add(rows[2 * k].word[h], rows[2 * k + 1].word[h]);
     if constexpr (kLogFactor == 1) {
       split(twice[0], sum);
     } else {
       uint32_t four_times[kFactor / 4][4];
 #pragma unroll
       for (int k = 0; k < kFactor / 4; k++) {
-        if constexpr (kDeep) {
-          uint32_t odd[4], even[4];
-          split(twice[2 * k], odd);
-          split(twice[2 * k + 1], even);
+        uint32_t odd[4], even[4];
+        split(twice[2 * k], odd);
+        split(twice[2 * k + 1], even);
 #pragma unroll
-          for (int i = 0; i < 4; i++) four_times[k][i] = second_[i].add(odd[i], even[i]);
-        } else {
-          uint32_t pairs[2];
-#pragma unroll
-          for (int h = 0; h < 2; h++) pairs[h] = second_[h].add(twice[2 * k][h], twice[2 * k + 1][h]);
-          split(pairs, four_times[k]);
-        }
+        for (int i = 0; i < 4; i++) four_times[k][i] = second_[i].add(odd[i], even[i]);
       }
 #pragma unroll
       for (int i = 0; i < 4; i++)
@@ -193,34 +182,27 @@ class ColumnReducer {
   }
 
  private:
-  // Samples 0 and 2, or 1 and 3, as halves of a word; if kDeep samples 0 and 1, or 2 and 3.
-  __device__ static uint32_t pair(const FourSamples<kDeep> &four, int h) {
-    if constexpr (kDeep)
-      return four.word[h];
-    else
-      return four.word[0] >> 8 * h & 0x00ff00ff;
-  }
   // Splits two pairs.
   __device__ static void split(const uint32_t (&pairs)[2], uint32_t (&sum)[4]) {
 #pragma unroll
     for (int h = 0; h < 2; h++) {
-      sum[kDeep ? 2 * h : h] = pairs[h] & 0xffff;
-      sum[kDeep ? 2 * h + 1 : h + 2] = pairs[h] >> 16;
+      sum[2 * h] = pairs[h] & 0xffff;
+      sum[2 * h + 1] = pairs[h] >> 16;
     }
   }
 
-  Halving first_[2], second_[kDeep ? 4 : 2], third_[4];
+  Halving first_[2], second_[4], third_[4];
 };
 
 // Calls store(row, sum) for `rows` coarse rows, the first of which is made of load(0) to load(4D - 4). Rows of samples
 // before and behind those that are needed are loaded, too: see reduce_rows_read().
-template <int kLogFactor, bool kDeep, typename Load, typename Store>
+template <int kLogFactor, typename Load, typename Store>
 __device__ inline void reduce_columns(int rows, Load load, Store store) {
   constexpr int kFactor = 1 << kLogFactor, kSteps = kReduceAtOnce / kFactor;
-  ColumnReducer<kLogFactor, kDeep> reducer;
+  ColumnReducer<kLogFactor> reducer;
 #pragma unroll 1
   for (int step0 = 0; step0 < rows + 3; step0 += kSteps) {
-    FourSamples<kDeep> four[kReduceAtOnce];
+    FourSamples<true> four[kReduceAtOnce];
 #pragma unroll
     for (int u = 0; u < kReduceAtOnce; u++) four[u] = load(step0 * kFactor + u - kReduceBefore);
 #pragma unroll
@@ -278,13 +260,10 @@ __device__ inline void reduce_rows(const BlurParams &p, const int16_t *sums, int
 }
 
 // Reduces samples to a tile of coarse samples: column sums go to shared memory, sums of these along rows to the frame.
-// kWords, kDeep: see SampleColumn; without kWords, kDeep is for samples of any depth.
-template <bool kWords, bool kDeep, int kLogFactor>
-__global__ void __launch_bounds__(kBlurThreads, !kWords ? 2
-                                                : kDeep ? kDeepReduceBlocks
-                                                        : kReduceBlocks)
+// kWords: see SampleColumn.
+template <bool kWords, int kLogFactor>
+__global__ void __launch_bounds__(kBlurThreads, kWords ? kReduceBlocks : 2)
     reduce_kernel(const __grid_constant__ BlurParams p) {
-  let_next_kernel_start();
   constexpr int kFactor = 1 << kLogFactor;
   const CoarseTile tile = locate_coarse_tile(p, 0);
   const PartParams &part = p.part[tile.part];
@@ -312,20 +291,20 @@ __global__ void __launch_bounds__(kBlurThreads, !kWords ? 2
   for (int word = static_cast<int>(threadIdx.x); word < words; word += kBlurThreads) {
     const int first_of_warp = first + 4 * (word & ~31);
     const bool inside = kWords && first_of_warp >= 0 && first_of_warp + 4 * 32 <= part.width * channels;
-    const SampleColumn<kWords, kDeep> source(p, part, first + 4 * word, inside);
+    const SampleColumn<kWords> source(p, part, first + 4 * word, inside);
     const auto shifted = [&](uint32_t v) {
       const uint32_t sum = p.rows_shift > 0 ? (v + (1u << (p.rows_shift - 1))) >> p.rows_shift : v << -p.rows_shift;
-      return static_cast<short>(kDeep ? static_cast<int>(sum) - p.offset : static_cast<int>(sum));
+      return static_cast<short>(static_cast<int>(sum) - p.offset);
     };
     const auto store = [&](int row, const uint32_t(&sum)[4]) {
       *reinterpret_cast<short4 *>(sums + (row * words + word) * 4) =
           make_short4(shifted(sum[0]), shifted(sum[1]), shifted(sum[2]), shifted(sum[3]));
     };
     if (inside && rows_inside)
-      reduce_columns<kLogFactor, kDeep>(
+      reduce_columns<kLogFactor>(
           rows, [&](int i) { return source.load(y0 + i); }, store);
     else
-      reduce_columns<kLogFactor, kDeep>(
+      reduce_columns<kLogFactor>(
           rows, [&](int i) { return source.load_any(rows_inside ? y0 + i : listed[i + kReduceBefore]); }, store);
   }
   __syncthreads();

@@ -16,7 +16,6 @@
 #pragma once
 
 #include "cuda/blur/reduce.cuh"
-#include "cuda/device/early_start.cuh"
 #include "cuda/device/integer_mma.cuh"
 #include "cuda/device/words.cuh"
 
@@ -357,7 +356,6 @@ __device__ inline void reduce_channels(const BlurParams &p, int channels, const 
 template <int kLogFactor>
 __global__ void __launch_bounds__(kBlurThreads, 2) reduce_mma_kernel(const __grid_constant__ BlurParams p) {
   if constexpr (kHasMma) {
-    let_next_kernel_start();
     using Step = ReduceStep<kLogFactor>;
     constexpr int kFactor = Step::kFactor;
     const CoarseTile tile = locate_coarse_tile(p, 0);

@@ -15,12 +15,7 @@ enum class Feature : int {
   AsyncCopy = 80,    // copies from global to shared memory that take no registers
   IntegerMma = 80,   // matrix instructions on 16x8 sums of 32 products of bytes
   HalfExcess = 80,   // multiply-adds of 16-bit floats with negative results set to 0
-  EarlyStart = 90,   // kernels whose blocks start while the kernel before still runs, see early_start.cuh
   Packed16Bit = 90,  // minima and maxima (of three numbers too) and clamped sums of pairs of 16-bit integers
-  // Not a feature of the architecture but a choice: kernels for single masks. Older GPUs are limited by memory and gain
-  // little from them. For those GPUs the bodies are empty, to save compile time, and KernelSets keeps them from being
-  // launched.
-  MaskKernels = 90,
 };
 
 // The virtual architecture, such as 80. The host, which runs kernels in tests, counts as having everything; AsyncCopy

@@ -4,8 +4,8 @@
 //
 // 8-bit samples are processed in pairs, one in each half of a register: bytes 0 and 2 of a word are its even pair,
 // bytes 1 and 3 its odd pair. Samples of 16-bit containers take a register each: the even and the odd sample of a word.
-// Either way a word makes two registers, and the same code processes both. Where 16-bit samples are only compared, or
-// their sums have at most 16 bits, two of them share one register, as in the word.
+// Either way a word makes two registers, and the same code processes both. Where 16-bit samples are only compared, two
+// of them share one register, as in the word.
 //
 // Sums of products are linear: one 32-bit multiply-add processes both halves, even where partial sums are negative.
 // Offsets that the plan computes make both halves correct and non-negative at the points where they are separated.
@@ -186,41 +186,18 @@ struct SwarU16 {
   __device__ static uint32_t vmin(uint32_t a, uint32_t b, uint32_t c) { return __vimin3_u32(a, b, c); }
 };
 
-// Dense planes of samples in 16-bit containers, two in a register.
+// Dense planes of samples in 16-bit containers that are compared, two in a register.
 template <int kChannels_>
-struct SwarU16x2 : PairOrder {
+struct SwarU16Ordered : PairOrder {
   static constexpr int kChannels = kChannels_;
   static constexpr int kSampleBytes = 2, kPerWord = 2, kSplit = 1;
   static constexpr bool kPairs = true;
-};
 
-// 16-bit samples for comparisons, two in a register.
-template <int kChannels_>
-struct SwarU16Compared : SwarU16x2<kChannels_> {
   __device__ static uint32_t part(const SwarParams &k, uint32_t word, int) {
     return word & (k.sample_mask << k.sample_shift) * 0x10001u;
   }
   __device__ static uint32_t join(const SwarParams &, const uint32_t (&parts)[1]) { return parts[0]; }
 };
-
-// 16-bit samples for comparisons: one in a register on GPUs where two take more instructions.
-template <int kChannels_>
-struct SwarU16Ordered
-    : std::conditional_t<kHas<Feature::Packed16Bit>, SwarU16Compared<kChannels_>, SwarU16<kChannels_>> {};
-
-// 16-bit samples whose sums have at most 16 bits: samples of up to 12 bits with small masks.
-template <int kChannels_>
-struct SwarU16Sums16 : SwarU16x2<kChannels_> {
-  __device__ static uint32_t part(const SwarParams &k, uint32_t word, int) { return word >> k.sample_shift & k.white; }
-  __device__ static uint32_t join(const SwarParams &k, const uint32_t (&parts)[1]) {
-    return parts[0] << k.sample_shift;
-  }
-  __device__ static uint32_t white(const SwarParams &k) { return k.white; }
-};
-
-// Whether operations that are compiled for every GPU are compiled for these samples there, too.
-template <template <int> typename Swar>
-constexpr bool kSwarOnAllArchs = !std::is_same_v<Swar<1>, SwarU16Sums16<1>>;
 
 // Joins the registers part_of(h) to a word.
 template <typename Swar, typename PartOf>

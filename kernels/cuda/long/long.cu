@@ -37,11 +37,7 @@ size_t long_sum_bytes(const Plan &plan, const Pass &) {
   return static_cast<size_t>(sums) * sizeof(int32_t);
 }
 
-int takes_long(const PassQuery &query) {
-  return is_long(query.pass());
-}
-
-void launch_long(const PassRun &run) {
+static void launch_long(const PassRun &run) {
   const Pass &pass = run.pass();
   const IntegerMask &mask = pass.mask[0];
   LongParams p = {};
@@ -63,19 +59,18 @@ void launch_long(const PassRun &run) {
   }
   const bool uniform = mask.uniform();
   const size_t bytes = sizeof(int32_t) * (kLongSegment + kMostLongTaps + 2 * kLongThreads);
-  const auto rows = [=, stream = run.stream](const uint32_t *) {
-    enqueue("long_rows", Start::AfterAll, uniform ? long_rows_kernel<true> : long_rows_kernel<false>,
-            dim3(static_cast<unsigned>(segments)), dim3(kLongThreads), bytes, stream, p);
-  };
-  if (run.deferred)
-    run.deferred->add(rows);
-  else
-    rows(nullptr);
+  enqueue_whole(run, "long_rows", uniform ? long_rows_kernel<true> : long_rows_kernel<false>,
+                static_cast<unsigned>(segments), dim3(kLongThreads), bytes, p);
   const unsigned blocks = cut_tiles(p, kLongColumns, kLongThreads / kLongColumns * (uniform ? p.strip : kLongResults));
   enqueue(run,
           KernelLaunch<LongParams>{uniform ? long_columns_kernel<true> : long_columns_kernel<false>, blocks,
                                    kLongThreads, 0},
           p);
+}
+
+Prepared prepare_long(const PassQuery &query) {
+  if (!is_long(query.pass())) return {};
+  return {1, launch_long, long_sum_bytes(query.plan, query.pass())};
 }
 
 }  // namespace cudaconv

@@ -24,9 +24,20 @@ int64_t sums_pitch(const PlaneLayout &layout) {
   return (int64_t{layout.width} * layout.channels + 3) / 4 * 4;
 }
 
-size_t row_bytes(const LongBoxParams &p, const PartParams &part) {
-  const size_t pixels = static_cast<size_t>(part.width) + p.width + kLongBoxThreads / 32;
+// Shared memory for the sums of `width` pixels of a row.
+size_t row_bytes(const LongBoxParams &p, const PartParams &part, int width) {
+  const size_t pixels = static_cast<size_t>(width) + p.width + kLongBoxThreads / 32;
   return pixels * part.channels * sizeof(uint32_t);
+}
+
+// The pixels of a row of which a block makes results: all, or as many as shared memory has room for, a multiple of 16
+// so that words of results are whole.
+int pixels_of_block(const LongBoxParams &p, const PartParams &part) {
+  constexpr int kUnit = 16;
+  int blocks = 1, width = part.width;
+  while (width > kUnit && row_bytes(p, part, width) > current_limits().block_bytes)
+    width = (part.width / ++blocks + kUnit) / kUnit * kUnit;
+  return width;
 }
 
 // Fills in the parameters of the pass, but for where sums lie; the frame has been filled in. False if the pass is not
@@ -45,8 +56,9 @@ bool fill_long_box(const PassQuery &query, LongBoxParams &p) {
   p.sample_mask = (1u << sample.depth) - 1;
   p.strip = std::clamp(p.height / 2, LongBoxTuning::kLeastStrip, LongBoxTuning::kMostStrip);
   return int64_t{p.width} * p.height * p.sample_mask <= UINT32_MAX &&
-         std::all_of(p.part, p.part + p.parts,
-                     [&](const PartParams &part) { return row_bytes(p, part) <= current_limits().block_bytes; });
+         std::all_of(p.part, p.part + p.parts, [&](const PartParams &part) {
+           return row_bytes(p, part, pixels_of_block(p, part)) <= current_limits().block_bytes;
+         });
 }
 
 template <int kBytes>
@@ -63,15 +75,8 @@ void enqueue_columns(const PassRun &run, LongBoxParams &p) {
     if (p.part[i].has_filtered)
       blocks += (words + kLongBoxThreads - 1) / kLongBoxThreads * ((p.part[i].height + p.strip - 1) / p.strip);
   }
-  const auto columns = [=, stream = run.stream](const uint32_t *) {
-    enqueue("long_box_columns", Start::AfterAll, long_box_columns_kernel<kBytes>, dim3(static_cast<unsigned>(blocks)),
-            dim3(kLongBoxThreads), sizeof(int32_t) * (p.strip + p.height), stream, p);
-  };
-  if (!blocks) return;
-  if (run.deferred)
-    run.deferred->add(columns);
-  else
-    columns(nullptr);
+  enqueue_whole(run, "long_box_columns", long_box_columns_kernel<kBytes>, static_cast<unsigned>(blocks),
+                dim3(kLongBoxThreads), sizeof(int32_t) * (p.strip + p.height), p);
 }
 
 // Parts of other numbers of channels have launches of their own.
@@ -79,8 +84,8 @@ template <int kBytes>
 void enqueue_rows(const PassRun &run, LongBoxParams &p) {
   const unsigned blocks = cut_tiles(
       p,
-      [](const PartParams &part) {
-        return TileSize{part.width, part.width, 1};
+      [&](const PartParams &part) {
+        return TileSize{pixels_of_block(p, part), part.width, 1};
       },
       TileCorners::Multiples);
   // There are no three samples of 16 bits, see is_uniform_dense().
@@ -90,7 +95,7 @@ void enqueue_rows(const PassRun &run, LongBoxParams &p) {
   for (int channels = 1; channels <= 4; channels++) {
     size_t bytes = 0;
     for (int i = 0; i < p.parts; i++)
-      if (p.part[i].channels == channels) bytes = std::max(bytes, row_bytes(p, p.part[i]));
+      if (p.part[i].channels == channels) bytes = std::max(bytes, row_bytes(p, p.part[i], p.host[i].tile_width));
     if (bytes) enqueue(run, KernelLaunch<LongBoxParams>{kernels[channels - 1], blocks, kLongBoxThreads, bytes}, p);
   }
 }
@@ -103,13 +108,7 @@ size_t long_box_sum_bytes(const Plan &plan, const Pass &) {
   return static_cast<size_t>(sums) * sizeof(uint32_t);
 }
 
-int takes_long_box(const PassQuery &query) {
-  LongBoxParams p = {};
-  fill_frame(query, p);
-  return fill_long_box(query, p);
-}
-
-void launch_long_box(const PassRun &run) {
+static void launch_long_box(const PassRun &run) {
   LongBoxParams p = {};
   fill_frame(run, p);
   fill_long_box(run, p);
@@ -121,6 +120,13 @@ void launch_long_box(const PassRun &run) {
     enqueue_columns<2>(run, p);
     enqueue_rows<2>(run, p);
   }
+}
+
+Prepared prepare_long_box(const PassQuery &query) {
+  LongBoxParams p = {};
+  fill_frame(query, p);
+  if (!fill_long_box(query, p)) return {};
+  return {1, launch_long_box, long_box_sum_bytes(query.plan, query.pass())};
 }
 
 }  // namespace cudaconv

@@ -172,7 +172,8 @@ __device__ inline uint32_t round_mean(const LongBoxParams &p, uint32_t sum) {
   return static_cast<uint32_t>(round_to_sample(static_cast<int32_t>(sum) * p.factor, rounding));
 }
 
-// A block makes a row of results. The line has a pixel of zeros before the first one, and pixels beside the frame.
+// A block makes a row of results, or a part of it. The line has a pixel of zeros, then the pixels that windows reach,
+// those beside the frame too.
 template <int kChannels, int kBytes>
 __global__ void __launch_bounds__(kLongBoxThreads) long_box_rows_kernel(const __grid_constant__ LongBoxParams p) {
   constexpr int kSamples = 4 / kBytes;
@@ -180,19 +181,20 @@ __global__ void __launch_bounds__(kLongBoxThreads) long_box_rows_kernel(const __
   const Tile tile = locate_tile(p, 1);
   const PartParams &part = tile.part;
   if (part.channels != kChannels) return;
-  if (!part.has_filtered) return copy_tile(part, 0, tile.y0, part.width, 1);
-  const int thread = static_cast<int>(threadIdx.x), radius = p.width / 2, length = part.width + 2 * radius;
+  const int width = min(part.column_step, part.width - tile.x0);  // of the block's results
+  if (!part.has_filtered) return copy_tile(part, tile.x0, tile.y0, width, 1);
+  const int thread = static_cast<int>(threadIdx.x), radius = p.width / 2, length = width + 2 * radius;
   uint32_t *const partial = shared_memory<uint32_t>(), *const line = partial + kLongBoxThreads / 32 * kChannels;
   const uint32_t *const sums = p.sums + p.first_sum[part.number] + int64_t{tile.y0} * p.sums_pitch[part.number];
 #pragma unroll 4
-  for (int x = thread; x < part.width; x += kLongBoxThreads) {
+  for (int i = thread; i < width; i += kLongBoxThreads) {
     uint32_t v[kChannels];
-    load_words<kChannels>(sums + x * kChannels, v);
-    store_words<kChannels>(line + (x + radius + 1) * kChannels, v);
+    load_words<kChannels>(sums + (tile.x0 + i) * kChannels, v);
+    store_words<kChannels>(line + (i + radius + 1) * kChannels, v);
   }
   for (int n = thread; n < 2 * radius; n += kLongBoxThreads) {
-    const int beside = n < radius ? n - radius : part.width + n - radius;
-    const int x = border_index(p.border, beside, part.width);
+    const int beside = n < radius ? n - radius : width + n - radius;
+    const int x = border_index(p.border, tile.x0 + beside, part.width);
     uint32_t v[kChannels];
 #pragma unroll
     for (int c = 0; c < kChannels; c++) v[c] = static_cast<uint32_t>(part.channel[c].border_value) * p.height;
@@ -204,9 +206,10 @@ __global__ void __launch_bounds__(kLongBoxThreads) long_box_rows_kernel(const __
   add_up_line<kChannels>(line + kChannels, length, partial);
   __syncthreads();
 
-  const int row_bytes = row_bytes_of(part, kBytes), last = part.width * kChannels - kTogether;
-  const uint8_t *const from = part.source + tile.y0 * part.source_pitch;
-  uint8_t *const to = part.target + tile.y0 * part.target_pitch;
+  const int first_byte = tile.x0 * kChannels * kBytes, row_bytes = width * kChannels * kBytes;
+  const int last = width * kChannels - kTogether;
+  const uint8_t *const from = part.source + tile.y0 * part.source_pitch + first_byte;
+  uint8_t *const to = part.target + tile.y0 * part.target_pitch + first_byte;
   for (int word = thread; 4 * word < row_bytes; word += kLongBoxThreads) {
     uint32_t result = 0, before[kSamples], up_to[kSamples];
 #pragma unroll
@@ -221,7 +224,8 @@ __global__ void __launch_bounds__(kLongBoxThreads) long_box_rows_kernel(const __
       result |= round_mean(p, up_to[i] - before[i]) << (8 * kBytes * i + (kBytes == 2 ? p.sample_shift : 0));
     const int bytes = row_bytes - 4 * word;
     if (part.has_unfiltered)
-      result = blend_channels(part, result, load_word(from + 4 * word, bytes), word % word_period(kChannels * kBytes));
+      result = blend_channels(part, result, load_word(from + 4 * word, bytes),
+                              (first_byte / 4 + word) % word_period(kChannels * kBytes));
     if (bytes >= 4) {
       *reinterpret_cast<uint32_t *>(to + 4 * word) = result;
     } else {

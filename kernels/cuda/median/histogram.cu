@@ -54,12 +54,8 @@ KernelLaunch<HistogramMedianParams> choose(const PassQuery &query, HistogramMedi
 
 }  // namespace
 
-int takes_median_histogram(const PassQuery &query) {
-  return takes<HistogramMedianParams>(query, choose);
-}
-
-void launch_median_histogram(const PassRun &run) {
-  launch_chosen<HistogramMedianParams>(run, choose);
+Prepared prepare_median_histogram(const PassQuery &query) {
+  return prepare_chosen<HistogramMedianParams>(query, choose);
 }
 
 }  // namespace cudaconv

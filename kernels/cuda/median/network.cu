@@ -10,8 +10,8 @@ namespace cudaconv {
 namespace {
 
 template <typename Shape>
-KernelLaunch<NetworkMedianParams> launch_of(NetworkMedianParams &p) {
-  p.tile = make_u8x4_tile(Shape::kWidth, Shape::kHeight, Shape::kSize / 2, Shape::kSize / 2, Shape::kStep);
+KernelLaunch<NetworkMedianParams> launch_of(int step, NetworkMedianParams &p) {
+  p.tile = make_u8x4_tile(Shape::kWidth, Shape::kHeight, Shape::kSize / 2, Shape::kSize / 2, step);
   const size_t rows = Shape::kHeight + Shape::kSize - 1, pitch = WindowReader<Shape>::pitch_of(p.tile);
   const size_t pairs = Shape::kPairsInShared ? FourMedians<Shape>::kPairs * FourMedians<Shape>::kPair : 0;
   const size_t bytes = sizeof(uint32_t) * (rows * pitch + Shape::kHeight * Shape::kWidth + pairs * Shape::kThreads);
@@ -19,13 +19,13 @@ KernelLaunch<NetworkMedianParams> launch_of(NetworkMedianParams &p) {
   return {network_median_kernel<Shape>, cut_u8x4_tiles(p, p.tile), Shape::kThreads, bytes};
 }
 
-template <bool kWords, int kStep>
-KernelLaunch<NetworkMedianParams> choose_size(int size, NetworkMedianParams &p) {
-  if (size == 7) return launch_of<NetworkMedianShape<7, kWords, kStep>>(p);
-  if (size == 9) return launch_of<NetworkMedianShape<9, kWords, kStep>>(p);
-  if (size == 11) return launch_of<NetworkMedianShape<11, kWords, kStep>>(p);
-  if (size == 13) return launch_of<NetworkMedianShape<13, kWords, kStep>>(p);
-  if (size == 15) return launch_of<NetworkMedianShape<15, kWords, kStep>>(p);
+template <bool kWords>
+KernelLaunch<NetworkMedianParams> choose_size(int size, int step, NetworkMedianParams &p) {
+  if (size == 7) return launch_of<NetworkMedianShape<7, kWords>>(step, p);
+  if (size == 9) return launch_of<NetworkMedianShape<9, kWords>>(step, p);
+  if (size == 11) return launch_of<NetworkMedianShape<11, kWords>>(step, p);
+  if (size == 13) return launch_of<NetworkMedianShape<13, kWords>>(step, p);
+  if (size == 15) return launch_of<NetworkMedianShape<15, kWords>>(step, p);
   return {};
 }
 
@@ -33,23 +33,19 @@ KernelLaunch<NetworkMedianParams> choose_size(int size, NetworkMedianParams &p) 
 KernelLaunch<NetworkMedianParams> choose(const PassQuery &query, NetworkMedianParams &p) {
   const Pass &pass = query.pass();
   const bool words = is_uniform_dense(query, Container::U16);
-  if (!query.kernels.sm90 || (!words && !is_uniform_dense(query)) || pass.op != Op::Median ||
-      pass.width() != pass.height() || pass.copy_source != pass.source)
+  if ((!words && !is_uniform_dense(query)) || pass.op != Op::Median || pass.width() != pass.height() ||
+      pass.copy_source != pass.source)
     return {};
   const ChannelLayout &sample = query.plan.layout.plane[0].channel[0];
   p.sample_bits = (((1u << sample.depth) - 1) << sample.shift) * 0x10001u;
-  if (!words) return choose_size<false, 1>(pass.width(), p);
-  return halve_pixels(p) == 2 ? choose_size<true, 2>(pass.width(), p) : choose_size<true, 1>(pass.width(), p);
+  if (!words) return choose_size<false>(pass.width(), 1, p);
+  return choose_size<true>(pass.width(), halve_pixels(p), p);
 }
 
 }  // namespace
 
-int takes_median_network(const PassQuery &query) {
-  return takes<NetworkMedianParams>(query, choose);
-}
-
-void launch_median_network(const PassRun &run) {
-  launch_chosen<NetworkMedianParams>(run, choose);
+Prepared prepare_median_network(const PassQuery &query) {
+  return prepare_chosen<NetworkMedianParams>(query, choose);
 }
 
 }  // namespace cudaconv

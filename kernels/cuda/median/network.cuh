@@ -26,10 +26,9 @@ struct NetworkMedianParams : FrameParams {
   uint32_t sample_bits;  // bits of the samples of a u8x4 of 16-bit samples
 };
 
-// kStep: u8x4s of a pixel.
-template <int kSize_, bool kWords_, int kStep_>
+template <int kSize_, bool kWords_>
 struct NetworkMedianShape {
-  static constexpr int kSize = kSize_, kStep = kStep_;
+  static constexpr int kSize = kSize_;
   static constexpr bool kWords = kWords_, kHalf = !kWords;
   // A thread's registers do not hold the sorted pairs of rows of larger windows and what is merged from them.
   static constexpr bool kPairsInShared = kSize >= 13;
@@ -147,25 +146,26 @@ class WindowReader {
 
   // `row` is the first row of the first window.
   __device__ WindowReader(const U8x4Tile &shape, const uint32_t *u8x4s, int row, bool odd)
-      : pitch_(pitch_of(shape)), odd_(odd) {
-    first_ = u8x4s + row * pitch_ + shape.halo_x + column(0) - kSize / 2 * Shape::kStep;
+      : pitch_(pitch_of(shape)), step_(step_of(shape)), odd_(odd) {
+    first_ = u8x4s + row * pitch_ + shape.halo_x + column(shape, 0) - kSize / 2 * step_;
   }
+  // u8x4s of a pixel: of bytes one, of 16-bit samples one or two.
+  __device__ static int step_of(const U8x4Tile &shape) { return Shape::kWords ? shape.step : 1; }
   // Words of a row in shared memory.
   CUDACONV_HOST_DEVICE static int pitch_of(const U8x4Tile &shape) { return shape.width + 2 * shape.halo_x; }
 
   // The column, in u8x4s of the tile, of the lane's left or right results.
-  __device__ static int column(int right) {
+  __device__ static int column(const U8x4Tile &shape, int right) {
     const int lane = static_cast<int>(threadIdx.x) % 32;
-    if constexpr (Shape::kStep == 1) return 2 * lane + right;
-    return lane / 2 * 4 + lane % 2 + 2 * right;
+    return step_of(shape) == 1 ? 2 * lane + right : lane / 2 * 4 + lane % 2 + 2 * right;
   }
 
-  __device__ uint32_t at(int row, int x) const { return take(first_[row * pitch_ + x * Shape::kStep]); }
+  __device__ uint32_t at(int row, int x) const { return take(first_[row * pitch_ + x * step_]); }
 
   // Sorts the samples of a row that both windows contain.
   __device__ void sorted_row(int row, uint32_t (&v)[kSide]) const {
     const uint32_t *const from = first_ + row * pitch_;
-    if constexpr (Shape::kStep == 1) {
+    if constexpr (!Shape::kWords) {
       // Reads pairs of words from an even word on.
       constexpr int kBefore = kSize / 2 % 2 ? 0 : 1;
 #pragma unroll
@@ -176,7 +176,7 @@ class WindowReader {
       }
     } else {
 #pragma unroll
-      for (int i = 0; i < kSide; i++) v[i] = take(from[(1 + i) * Shape::kStep]);
+      for (int i = 0; i < kSide; i++) v[i] = take(from[(1 + i) * step_]);
     }
     PairNetworks<Shape::kHalf>::sort(v);
   }
@@ -195,7 +195,7 @@ class WindowReader {
     return __byte_perm(word, 0, odd_ ? 0x4341 : 0x4240);
   }
 
-  const int pitch_;
+  const int pitch_, step_;
   const bool odd_;
   const uint32_t *first_;
 };
@@ -226,7 +226,7 @@ __device__ inline void filter_rows(const U8x4Tile &shape, const uint32_t *u8x4s,
     Windows::narrow(middle, next, below);
 #pragma unroll
     for (int right = 0; right < 2; right++) {
-      const int column = WindowReader<Shape>::column(right), x = right ? Shape::kSize : 0;
+      const int column = WindowReader<Shape>::column(shape, right), x = right ? Shape::kSize : 0;
       uint32_t beside[kSide];
       reader.sorted_column(y + 1, right, beside);
       uint32_t *const out = results + y * Shape::kWidth + column;
@@ -274,7 +274,7 @@ __device__ inline void filter_by_networks(const NetworkMedianParams &p) {
 #pragma unroll 4
       for (int y = 0; y < own_rows; y++) {
         const uint32_t result = results[y * Shape::kWidth + column];
-        put(part.has_unfiltered ? blend_channels(part, result, originals[y * pitch], column % Shape::kStep) : result);
+        put(part.has_unfiltered ? blend_channels(part, result, originals[y * pitch], column % p.tile.step) : result);
       }
     });
   }
@@ -283,7 +283,7 @@ __device__ inline void filter_by_networks(const NetworkMedianParams &p) {
 template <typename Shape>
 __global__ void __launch_bounds__(Shape::kThreads, kBlocksAtOnce<Shape>)
     network_median_kernel(const __grid_constant__ NetworkMedianParams p) {
-  if constexpr (kHas<Feature::MaskKernels>) filter_by_networks<Shape>(p);
+  filter_by_networks<Shape>(p);
 }
 
 }  // namespace cudaconv

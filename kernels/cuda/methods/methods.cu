@@ -23,7 +23,7 @@ struct Launch {
 // For operations that work on a window of samples, with every method except separable and cascade.
 template <typename Operation>
 Launch window_launch(Method method, const Pass &pass) {
-  const bool small = pass.width() == 3 && pass.height() == 3;
+  const int side = pass.width() == 3 && pass.height() == 3 ? 4 : 2;
   switch (method) {
     case Method::Global:
       return {global_kernel<Operation>, kBlockWidth, kBlockHeight};
@@ -32,8 +32,7 @@ Launch window_launch(Method method, const Pass &pass) {
     case Method::TiledCached:
       return {tiled_kernel<Operation, false>, kTileWidth, kTileHeight, tile_bytes(0, 0)};
     case Method::Blocked:
-      if (small) return {blocked_kernel<Operation, 4, 3>, 4 * kBlockWidth, 4 * kBlockHeight};
-      return {blocked_kernel<Operation, 2, 0>, 2 * kBlockWidth, 2 * kBlockHeight};
+      return {blocked_kernel<Operation>, side * kBlockWidth, side * kBlockHeight};
     default:
       // A halo that does not fit a block's shared memory is read through the cache.
       if (tile_bytes(pass.radius_x, pass.radius_y) > current_limits().block_bytes)
@@ -57,8 +56,7 @@ Launch choose_launch(Method method, const Pass &pass) {
         return pass.wide ? separable_launch<Factored<int64_t>>(pass) : separable_launch<Factored<int32_t>>(pass);
       if (!pass.mask[0].value.empty())
         return pass.wide ? window_launch<Linear<int64_t>>(method, pass) : window_launch<Linear<int32_t>>(method, pass);
-      Launch launch =
-          pass.wide ? window_launch<Factored<int64_t>>(method, pass) : window_launch<Factored<int32_t>>(method, pass);
+      Launch launch = window_launch<Factored<int64_t>>(method, pass);
       launch.factored = true;
       return launch;
     }
@@ -67,11 +65,9 @@ Launch choose_launch(Method method, const Pass &pass) {
     case Op::Compass:
       return window_launch<Compass3x3>(method, pass);
     case Op::Minimum:
-      if (method == Method::Cascade) return {cascade_kernel<false>, kTileWidth, kTileHeight, cascade_bytes()};
-      return separable ? separable_launch<Extremum<false>>(pass) : window_launch<Extremum<false>>(method, pass);
     case Op::Maximum:
-      if (method == Method::Cascade) return {cascade_kernel<true>, kTileWidth, kTileHeight, cascade_bytes()};
-      return separable ? separable_launch<Extremum<true>>(pass) : window_launch<Extremum<true>>(method, pass);
+      if (method == Method::Cascade) return {cascade_kernel, kTileWidth, kTileHeight, cascade_bytes()};
+      return separable ? separable_launch<Extremum>(pass) : window_launch<Extremum>(method, pass);
     case Op::Median:
       return window_launch<Median>(method, pass);
     case Op::Difference:
@@ -106,6 +102,7 @@ void fill_mask(const Pass &pass, bool factored, MaskParams &m) {
   m.height = pass.height();
   m.radius_x = pass.radius_x;
   m.radius_y = pass.radius_y;
+  m.flip = pass.op == Op::Minimum ? 0xffff : 0;
   int32_t *out = m.value;
   for (const IntegerMask &mask : pass.mask) {
     if (factored && mask.separable()) {
@@ -138,7 +135,30 @@ std::vector<MaskParams> global_masks(const Plan &plan) {
   return masks;
 }
 
+namespace {
+
+// The difference of frames that auto brings to dense planes.
+void launch_difference(const PassRun &run) {
+  LaunchParams p = {};
+  fill_frame(run, p);
+  const unsigned blocks = cut_tiles(p, [](const PartParams &part) {
+    const int row_bytes = part.width * part.channels * (part.container == Container::U8 ? 1 : 2);
+    return TileSize{kBlockWidth * kVectorBytes, row_bytes, kBlockHeight};
+  });
+  PassRun named = run;
+  named.name = "difference";
+  const KernelLaunch<LaunchParams, const MaskParams *> launch = {difference_vectors_kernel, blocks,
+                                                                 dim3(kBlockWidth, kBlockHeight), 0};
+  const MaskParams *const none = nullptr;
+  enqueue(named, launch, p, none);
+  if (run.pass().keep_x || run.pass().keep_y) launch_restore(run);
+}
+
+}  // namespace
+
 void launch_method(const PassRun &run) {
+  if (run.pass().op == Op::Difference && run.plan.method == Method::Auto && run.plan.layout.uniform_dense())
+    return launch_difference(run);
   if (run.pass().op == Op::Mosaic) return launch_mosaic_samples(run);
   if (run.pass().op == Op::Blur) return launch_blur_samples(run);
   if (run.pass().op == Op::WeightedMean) return launch_weighted_any(run);
@@ -181,8 +201,8 @@ void launch_restore(const PassRun &run) {
   }
   const int blocks = std::min(p.tiles, kManyBlocks * current_limits().multiprocessors);
   const auto restore = [p, blocks, stream = run.stream](const uint32_t *) {
-    check(launch("restore", Start::AfterAll, restore_kernel, dim3(static_cast<unsigned>(blocks)),
-                 dim3(kBlockWidth, kBlockHeight), 0, stream, p),
+    check(launch("restore", restore_kernel, dim3(static_cast<unsigned>(blocks)), dim3(kBlockWidth, kBlockHeight), 0,
+                 stream, p),
           "cudaLaunchKernel");
   };
   if (run.deferred)

@@ -7,7 +7,7 @@
 //   constant       global memory, the same way                       constant memory       1
 //   tiled          a shared-memory tile with its halo, read once     constant memory       2
 //   tiled-cached   a tile without halo; the halo through the cache   constant memory       2
-//   blocked        registers (3x3: three rows of six) or the cache   constant memory       16 or 4
+//   blocked        global memory, each again through the cache       constant memory       16 or 4
 //   cascade        a tile with halo, and a second one between two    none (3x3 extrema)    2
 //                  3x3 steps that make a 5x5
 //   separable      a tile row by row; row results in shared memory   constant memory       4
@@ -17,6 +17,7 @@
 #pragma once
 
 #include "cuda/device/sample.cuh"
+#include "cuda/device/words.cuh"
 #include "cuda/launch.cuh"
 #include "cuda/methods/operations.cuh"
 
@@ -31,7 +32,7 @@ constexpr int kManyBlocks = 6, kAnyBlocks = 1;
 
 // The window size for samples that come directly from a reader.
 template <typename Reader>
-using WindowFrom = WindowSize<0, std::decay_t<Reader>::kUnroll>;
+using WindowFrom = WindowSize<std::decay_t<Reader>::kUnroll>;
 
 // The methods global and constant.
 
@@ -108,7 +109,7 @@ __global__ void __launch_bounds__(kBlockThreads, kHalo ? kManyBlocks : kAnyBlock
       const int tx = threadIdx.x, ty = threadIdx.y + r * kBlockHeight, x = tile.x0 + tx, y = tile.y0 + ty;
       make_sample(p, part, x, y, c, [&](const Rounding &rounding) {
         if constexpr (kHalo)
-          return Operation::template evaluate<WindowSize<0, 4>>(p, p.mask, rounding, [&](int dx, int dy) -> int {
+          return Operation::template evaluate<WindowSize<4>>(p, p.mask, rounding, [&](int dx, int dy) -> int {
             return samples[(ty + halo_y + dy) * pitch + tx + halo_x + dx];
           });
         else
@@ -125,66 +126,37 @@ __global__ void __launch_bounds__(kBlockThreads, kHalo ? kManyBlocks : kAnyBlock
   }
 }
 
-// The method blocked: kSide x kSide outputs a thread, row by row. With a 3x3 window all samples that a row needs are in
-// registers.
+// The method blocked: a thread computes a block of 4x4 pixels with a 3x3 window, else of 2x2. Neighbouring windows
+// share most of their samples, which the thread finds in the cache.
 
-template <typename Operation, int kSide, int kWidth>
+__host__ __device__ inline int block_side(const MaskParams &m) {
+  return m.width == 3 && m.height == 3 ? 4 : 2;
+}
+
+template <typename Operation>
 __global__ void __launch_bounds__(kBlockThreads, kAnyBlocks)
     blocked_kernel(const __grid_constant__ LaunchParams p, const MaskParams *) {
-  const Tile tile = locate_tile(p, kBlockHeight * kSide);
+  const int side = block_side(p.mask);
+  const Tile tile = locate_tile(p, kBlockHeight * side);
   const PartParams &part = tile.part;
-  const int x0 = tile.x0 + threadIdx.x * kSide, y0 = tile.y0 + threadIdx.y * kSide;
-  const bool inside = windows_inside(p, tile, kBlockWidth * kSide, kBlockHeight * kSide);
+  const int x0 = tile.x0 + threadIdx.x * side, y0 = tile.y0 + threadIdx.y * side;
+  const bool inside = windows_inside(p, tile, kBlockWidth * side, kBlockHeight * side);
 #pragma unroll 1
-  for (int c = 0; c < part.channels; c++) {
-    if constexpr (kWidth > 0) {
-      constexpr int kRadius = kWidth / 2, kPatch = kSide + 2 * kRadius;
-      const SourceReader source(p, part, c, inside);
-      int rows[kWidth][kPatch];
-      const auto read_row = [&](int y) {
-#pragma unroll
-        for (int i = 0; i < kPatch; i++) rows[kWidth - 1][i] = source.at(x0 - kRadius + i, y);
-      };
-      const auto move_up = [&] {
-#pragma unroll
-        for (int j = 0; j + 1 < kWidth; j++)
-#pragma unroll
-          for (int i = 0; i < kPatch; i++) rows[j][i] = rows[j + 1][i];
-      };
-#pragma unroll
-      for (int y = y0 - kRadius; y < y0 + kRadius; y++) {
-        read_row(y);
-        move_up();
-      }
+  for (int c = 0; c < part.channels; c++)
 #pragma unroll 1
-      for (int y = y0; y < y0 + kSide; y++) {
-        read_row(y + kRadius);
-#pragma unroll
-        for (int i = 0; i < kSide; i++)
-          make_sample(p, part, x0 + i, y, c, [&](const Rounding &rounding) {
-            return Operation::template evaluate<WindowSize<kWidth, 0>>(
-                p, p.mask, rounding, [&](int dx, int dy) { return rows[kRadius + dy][kRadius + i + dx]; });
-          });
-        move_up();
-      }
-    } else {
+    for (int y = y0; y < y0 + side; y++)
 #pragma unroll 1
-      for (int i = 0; i < kSide * kSide; i++) {
-        const int x = x0 + i % kSide, y = y0 + i / kSide;
+      for (int x = x0; x < x0 + side; x++)
         make_sample(p, part, x, y, c, [&](const Rounding &rounding) {
           return read_source(p, part, c, inside, [&](const auto &source) {
             return Operation::template evaluate<WindowFrom<decltype(source)>>(
                 p, p.mask, rounding, [&](int dx, int dy) { return source.at(x + dx, y + dy); });
           });
         });
-      }
-    }
-  }
 }
 
 // The method cascade: a 5x5 extremum is the 3x3 extremum of the 3x3 extrema; both steps are in one launch.
 
-template <bool kMaximum>
 __global__ void __launch_bounds__(kBlockThreads, kManyBlocks)
     cascade_kernel(const __grid_constant__ LaunchParams p, const MaskParams *) {
   const Tile tile = locate_tile(p, kTileHeight);
@@ -192,13 +164,13 @@ __global__ void __launch_bounds__(kBlockThreads, kManyBlocks)
   const bool inside = windows_inside(p, tile, kTileWidth, kTileHeight);
   constexpr int kSourcePitch = kTileWidth + 4, kMiddlePitch = kTileWidth + 2, kMiddleHeight = kTileHeight + 2;
   uint16_t *samples = shared_memory<uint16_t>(), *middle = samples + kSourcePitch * (kTileHeight + 4);
-  const auto extremum3x3 = [](const uint16_t *corner, int pitch) {
-    int v = Extremum<kMaximum>::identity();
+  const auto extremum3x3 = [&](const uint16_t *corner, int pitch) {
+    int v = 0;
 #pragma unroll
     for (int j = 0; j < 3; j++)
 #pragma unroll
-      for (int i = 0; i < 3; i++) v = Extremum<kMaximum>::pick(v, corner[j * pitch + i]);
-    return v;
+      for (int i = 0; i < 3; i++) v = max(v, corner[j * pitch + i] ^ p.mask.flip);
+    return v ^ p.mask.flip;
   };
 #pragma unroll 1
   for (int c = 0; c < part.channels; c++) {
@@ -263,7 +235,7 @@ __global__ void __launch_bounds__(kBlockThreads, kManyBlocks)
                 static_cast<uint16_t>(source.at(tile.x0 - radius_x + i, tile.y0 - radius_y + y));
         __syncthreads();
         if (y < height)
-          row_values[y * kBlockWidth + tx] = Operation::template row<WindowSize<0, 4>>(
+          row_values[y * kBlockWidth + tx] = Operation::template row<WindowSize<4>>(
               p.mask, [&](int dx) -> int { return strip[ty * strip_pitch + tx + radius_x + dx]; });
       }
       __syncthreads();
@@ -272,7 +244,7 @@ __global__ void __launch_bounds__(kBlockThreads, kManyBlocks)
     for (int r = 0; r < kSeparableRows; r++) {
       const int row = ty + r * kBlockHeight, x = tile.x0 + tx, y = tile.y0 + row;
       make_sample(p, part, x, y, c, [&](const Rounding &rounding) {
-        return Operation::template column<WindowSize<0, 4>>(
+        return Operation::template column<WindowSize<4>>(
             p, p.mask, rounding, [&](int dy) { return row_values[(row + radius_y + dy) * kBlockWidth + tx]; },
             [&](int dx, int dy) { return source.at(x + dx, y + dy); });
       });
@@ -292,6 +264,40 @@ __global__ void __launch_bounds__(kBlockThreads, kAnyBlocks)
       return max(0, ChannelReader(part, part.source, part.source_pitch, c).at(from_x, from_y) -
                         ChannelReader(part, part.subtrahend, part.subtrahend_pitch, c).at(from_x, from_y));
     });
+}
+
+// The same of dense planes whose addresses and pitches are multiples of 16 bytes, a vector of 16 bytes for each thread.
+// Borders are not kept.
+__global__ void __launch_bounds__(kBlockThreads, kManyBlocks)
+    difference_vectors_kernel(const __grid_constant__ LaunchParams p, const MaskParams *) {
+  const Tile tile = locate_tile(p, kBlockHeight);
+  const PartParams &part = tile.part;
+  const bool bytes = part.container == Container::U8;
+  const int first = tile.x0 + static_cast<int>(threadIdx.x) * kVectorBytes, y = tile.y0 + static_cast<int>(threadIdx.y);
+  const int left = part.width * part.channels * (bytes ? 1 : 2) - first;
+  if (left <= 0 || y >= part.height) return;
+  const int period = word_period(bytes ? part.channels : 2);
+  const auto load = [&](const uint8_t *data, int64_t pitch, uint32_t(&words)[4]) {
+    const uint8_t *from = data + y * pitch + first;
+    if (left >= kVectorBytes) return load_words<4>(from, words);
+    for (int i = 0; i < left; i++) words[i / 4] |= uint32_t{from[i]} << i % 4 * 8;
+  };
+  uint32_t source[4] = {}, subtrahend[4] = {}, original[4] = {};
+  load(part.source, part.source_pitch, source);
+  load(part.subtrahend, part.subtrahend_pitch, subtrahend);
+  if (part.has_unfiltered) load(part.copy, part.copy_pitch, original);
+  // Bits of 16-bit containers that are no samples' are 0 in results.
+  const uint32_t samples =
+      bytes ? 0xffffffffu : (((1u << part.channel[0].depth) - 1) << part.channel[0].shift) * 0x10001u;
+#pragma unroll
+  for (int i = 0; i < 4; i++) {
+    const uint32_t a = source[i] & samples, b = subtrahend[i] & samples;
+    source[i] =
+        blend_channels(part, (bytes ? __vmaxu4(a, b) : __vmaxu2(a, b)) - b, original[i], (first / 4 + i) % period);
+  }
+  uint8_t *const to = part.target + y * part.target_pitch + first;
+  if (left >= kVectorBytes) return store_words<4>(to, source);
+  for (int i = 0; i < left; i++) to[i] = static_cast<uint8_t>(source[i / 4] >> i % 4 * 8);
 }
 
 // Puts back the pixels that border=keep keeps, from the pass's copy_source. Planes are dense. A block works on one tile

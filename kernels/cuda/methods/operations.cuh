@@ -8,24 +8,21 @@
 
 namespace cudaconv {
 
-// The size of a window. kWidth is its side if that is known at compile time, so that loops unroll; 0: the mask has the
-// size, and loops along a row are unrolled by kUnroll.
-template <int kWidth, int kUnroll>
+// The size of a window. Loops along a row are unrolled by kUnroll.
+template <int kUnroll>
 struct WindowSize {
-  static constexpr bool kAnySize = kWidth == 0;
-  static constexpr int kRowUnroll = kWidth ? kWidth : kUnroll, kColumnUnroll = kWidth ? kWidth : 1;
+  static constexpr int kRowUnroll = kUnroll;
   int width, height, radius_x, radius_y;
   __device__ explicit WindowSize(const MaskParams &m)
-      : width(kWidth ? kWidth : m.width),
-        height(kWidth ? kWidth : m.height),
-        radius_x(kWidth ? kWidth / 2 : m.radius_x),
-        radius_y(kWidth ? kWidth / 2 : m.radius_y) {}
+      : width(m.width), height(m.height), radius_x(m.radius_x), radius_y(m.radius_y) {}
 };
+
 template <typename Acc, typename Fetch>
 __device__ inline int round_sum(const LaunchParams &p, const Rounding &rounding, Acc sum, Fetch fetch) {
   if (p.has_gain)
     return round_to_sample(apply_gain(sum, p.sum_shift, p.sum_gain, p.center_gain, p.center_gain ? fetch(0, 0) : 0),
                            rounding);
+  if (sizeof(Acc) > 4 && !rounding.wide) return round_to_sample(static_cast<int32_t>(sum), rounding);
   return round_to_sample(sum, rounding);
 }
 
@@ -36,7 +33,7 @@ struct Linear {
   __device__ static int evaluate(const LaunchParams &p, const MaskParams &m, const Rounding &rounding, Fetch fetch) {
     const Window w(m);
     Acc sum = 0;
-#pragma unroll Window::kColumnUnroll
+#pragma unroll 1
     for (int j = 0; j < w.height; j++)
 #pragma unroll Window::kRowUnroll
       for (int i = 0; i < w.width; i++)
@@ -88,7 +85,7 @@ struct Gradient2D {
   __device__ static int evaluate(const LaunchParams &p, const MaskParams &m, const Rounding &rounding, Fetch fetch) {
     const Window w(m);
     int x = 0, y = 0;
-#pragma unroll Window::kColumnUnroll
+#pragma unroll 1
     for (int j = 0; j < w.height; j++)
 #pragma unroll Window::kRowUnroll
       for (int i = 0; i < w.width; i++) {
@@ -146,50 +143,47 @@ struct Compass3x3 {
   }
 };
 
-// The smallest or largest sample within the structuring element.
-template <bool kMaximum>
+// The smallest or largest sample within the structuring element: the largest of samples that are xored with
+// MaskParams::flip, which gives the smallest where these are all ones.
 struct Extremum {
   using RowValue = uint16_t;
 
-  __device__ static int identity() { return kMaximum ? 0 : 0xffff; }
-  __device__ static int pick(int a, int b) { return kMaximum ? max(a, b) : min(a, b); }
-
   template <typename Window, typename FetchRow>
   __device__ static RowValue row(const MaskParams &m, FetchRow fetch) {
-    int v = identity();
-    for (int i = 0; i < m.width; i++) v = pick(v, fetch(i - m.radius_x));
-    return static_cast<RowValue>(v);
+    int v = 0;
+    for (int i = 0; i < m.width; i++) v = max(v, fetch(i - m.radius_x) ^ m.flip);
+    return static_cast<RowValue>(v ^ m.flip);
   }
 
   template <typename Window, typename FetchRowValue, typename Fetch>
   __device__ static int column(const LaunchParams &, const MaskParams &m, const Rounding &, FetchRowValue row_value,
                                Fetch) {
-    int v = identity();
-    for (int j = 0; j < m.height; j++) v = pick(v, row_value(j - m.radius_y));
-    return v;
+    int v = 0;
+    for (int j = 0; j < m.height; j++) v = max(v, row_value(j - m.radius_y) ^ m.flip);
+    return v ^ m.flip;
   }
 
   template <typename Window, typename Fetch>
   __device__ static int evaluate(const LaunchParams &, const MaskParams &m, const Rounding &, Fetch fetch) {
     const Window w(m);
-    int v = identity();
-    if (Window::kAnySize && m.has_element && !m.element_words) {
+    int v = 0;
+    if (m.has_element && !m.element_words) {
 #pragma unroll 1
       for (int j = 0; j < w.height; j++) {
         const int first = (m.value[j] & 0xffff) - w.radius_x, end = first + (m.value[j] >> 16);
 #pragma unroll 1
-        for (int i = first; i < end; i++) v = pick(v, fetch(i, j - w.radius_y));
+        for (int i = first; i < end; i++) v = max(v, fetch(i, j - w.radius_y) ^ m.flip);
       }
-      return v;
+      return v ^ m.flip;
     }
-#pragma unroll Window::kColumnUnroll
+#pragma unroll 1
     for (int j = 0; j < w.height; j++)
 #pragma unroll Window::kRowUnroll
       for (int i = 0; i < w.width; i++) {
         if (m.has_element && !(m.value[j * m.element_words + i / 32] >> i % 32 & 1)) continue;
-        v = pick(v, fetch(i - w.radius_x, j - w.radius_y));
+        v = max(v, fetch(i - w.radius_x, j - w.radius_y) ^ m.flip);
       }
-    return v;
+    return v ^ m.flip;
   }
 };
 
@@ -202,7 +196,7 @@ struct Median {
     int median = 0;
     for (int bit = (rounding.max + 1) / 2; bit; bit /= 2) {
       int below = 0;
-#pragma unroll Window::kColumnUnroll
+#pragma unroll 1
       for (int j = 0; j < w.height; j++)
 #pragma unroll Window::kRowUnroll
         for (int i = 0; i < w.width; i++) below += fetch(i - w.radius_x, j - w.radius_y) < (median | bit);

@@ -31,17 +31,15 @@ KernelLaunch<DenseMmaParams> choose(const PassQuery &query, DenseMmaParams &p) {
   if (!plan_mma(query.plan, query.pass(), separable, p).blocks4x4) return {};
   for (int i = 0; i < p.parts; i++)
     if (p.border == Border::Wrap && !p.part[i].row_is_multiple_of_16) return {};
-  return p.height <= 12 && p.radius_x <= 6 ? launch_of<Blocks4x4Shape<14, 4>>(p) : launch_of<Blocks4x4Shape<18, 5>>(p);
+  if (p.radius_y <= 3 && p.radius_x <= 6) return launch_of<Blocks4x4Shape<10, 4>>(p);
+  if (p.radius_y <= 5 && p.radius_x <= 6) return launch_of<Blocks4x4Shape<14, 4>>(p);
+  return launch_of<Blocks4x4Shape<18, 5>>(p);
 }
 
 }  // namespace
 
-int takes_blocks4x4(const PassQuery &query) {
-  return takes<DenseMmaParams>(query, choose);
-}
-
-void launch_blocks4x4(const PassRun &run) {
-  launch_chosen<DenseMmaParams>(run, choose);
+Prepared prepare_blocks4x4(const PassQuery &query) {
+  return prepare_chosen<DenseMmaParams>(query, choose);
 }
 
 }  // namespace cudaconv

@@ -43,6 +43,7 @@ constexpr size_t kBlocks4x4Memory = std::max({Blocks4x4Window<1, 4>::kMemory, Bl
 template <int kWindowRows, int kWindowChunks>
 struct Blocks4x4Shape {
   static constexpr int kRows = kWindowRows;      // rows that windows of a square reach, an even number
+  static constexpr int kHeight = kRows - 3;      // of the largest mask
   static constexpr int kChunks = kWindowChunks;  // chunks of a step: 4 for masks of up to 13 pixels' width, else 5
   static constexpr int kSteps = (kRows + 3) / 4;
   static constexpr int kLine = padded_words(kBlocks4x4LineWords),
@@ -80,15 +81,14 @@ struct Blocks4x4Operands {
   __device__ static void make_lines(const DenseMmaParams &p, uint32_t *lines) {
     constexpr int kSkipped = (16 - kBlocks4x4Radius) / 4;  // words of a line of class 16
     constexpr int kFirst = kLinePadding / 4;
-    static_assert(kBlocks4x4Height * kBlocks4x4LineWords <= kBlocks4x4Threads && kBlocks4x4Height + 3 <= Shape::kLines,
-                  "");
+    static_assert(Shape::kHeight * kBlocks4x4LineWords <= kBlocks4x4Threads && Shape::kRows + 3 <= Shape::kLines);
     const int thread = static_cast<int>(threadIdx.x), row = thread / kBlocks4x4LineWords,
               word = thread % kBlocks4x4LineWords;
-    const uint32_t value = row < kBlocks4x4Height ? p.line[0][row][kSkipped + word] : 0;
+    const uint32_t value = row < Shape::kHeight ? p.line[0][row][kSkipped + word] : 0;
 #pragma unroll
     for (int i = thread; i < Shape::kLines * Shape::kLine; i += kBlocks4x4Threads) lines[i] = 0;
     __syncthreads();
-    if (row < kBlocks4x4Height) lines[(row + 3) * Shape::kLine + kFirst + word] = value;
+    if (row < Shape::kHeight) lines[(row + 3) * Shape::kLine + kFirst + word] = value;
   }
   __device__ static void make(const uint32_t *lines, int32_t start, uint32_t *operands) {
     if (threadIdx.x < 4) operands[Shape::kStart + threadIdx.x] = static_cast<uint32_t>(start);

@@ -184,7 +184,7 @@ MmaKind make_separable(const Pass &pass, MmaKind kind, int64_t largest_sample, S
   std::vector<int32_t> row = mask.row, column = mask.column;
   if (!pass.has_gain()) quotient.reduce(column);
   kind.shape = MmaShape::Separable;
-  kind.radius = words ? 8 : 4;
+  kind.radius = 8;
   while (kind.radius < radius) kind.radius *= 2;
   if (mask.row_shift)
     kind.weights = pass.wide ? Weights::U24 : Weights::U16RoundedRows;
@@ -205,12 +205,10 @@ MmaKind make_separable(const Pass &pass, MmaKind kind, int64_t largest_sample, S
       if (!words || mask.row_shift != 16 || !all_longs(row) || !all_longs(column)) return {};
       break;
   }
-  // Radius 63 for 8-bit samples and 32 for 16-bit samples are the largest compiled; larger masks are boxes, see
-  // box.cuh.
-  if (radius > (words ? 32 : 63) || !has_separable(kind.radius, kind.weights, kind.samples)) return {};
+  if (radius > 32 || !has_separable(kind.radius, kind.weights, kind.samples)) return {};
 
-  // Masks of radius 4 are done by separable9.cuh, which gains nothing from this.
-  const bool aligned = !words && kind.radius > 4 && !pass.has_gain() &&
+  // Masks up to 9x9 are mostly done by separable9.cuh, which gains nothing from this.
+  const bool aligned = !words && radius > 4 && !pass.has_gain() &&
                        quotient.align(row, column, mask.row_shift, kind.weights == Weights::S8 ? INT8_MAX : INT16_MAX);
 
   int64_t low = 0, high = 0, column_sum = 0;
@@ -259,22 +257,7 @@ bool make_scale(const Quotient &quotient, int64_t largest_sum, SumScale &scale) 
   return most << scale.shift <= INT32_MAX && divisor * divisor << scale.shift < int64_t{1} << 32;
 }
 
-// Takes the parameters of row_pairs.cuh from those of the dense mask, if it is small enough.
-bool make_row_pairs(const Pass &pass, const MmaKind &kind, bool scales, const DenseMmaParams &dense,
-                    RowPairMmaParams &p) {
-  if (pass.radius_x > kRowPairRadius || pass.height() >= kRowPairHeight || kind.weights != Weights::S8 ||
-      (kind.samples == Samples::U8 && !scales))
-    return false;
-  p.scale = dense.scale;
-  p.epilogue = dense.epilogue;
-  p.height = pass.height();
-  const int skipped = (kind.radius - kRowPairRadius) / 4;
-  for (int j = 0; j < kRowPairHeight; j++)
-    for (int w = 0; w < kRowPairLineWords; w++) p.line[j][w] = dense.line[0][j][skipped + w];
-  return true;
-}
-
-MmaKind make_dense(const Pass &pass, MmaKind kind, int64_t largest_sample, DenseMmaParams &p, RowPairMmaParams *pairs) {
+MmaKind make_dense(const Pass &pass, MmaKind kind, int64_t largest_sample, DenseMmaParams &p) {
   const int width = pass.width(), height = pass.height();
   if (pass.mask[0].value.empty() || width > 31 || height > 31) return {};
   Quotient quotient(pass.rounding[0][0], any_negative(pass.mask[0].value));
@@ -300,7 +283,6 @@ MmaKind make_dense(const Pass &pass, MmaKind kind, int64_t largest_sample, Dense
       for (int i = 0; i < width; i++)
         put_byte(p.line[byte][j], kind.radius - pass.radius_x + i, value[j * width + i] >> 8 * byte);
   const bool scales = kind.samples == Samples::U8 && make_scale(quotient, largest_sum, p.scale);
-  kind.row_pairs = pairs && make_row_pairs(pass, kind, scales, p, *pairs);
   if (scales && kind.weights == Weights::S8 && pass.radius_x <= kBlocks4x4Radius && height <= kBlocks4x4Height) {
     const int shift = p.scale.shift, up = p.scale.magic ? shift : std::max(2 - shift, 0);
     p.factor = 1 << up;
@@ -327,8 +309,7 @@ void put_factors(const std::vector<int32_t> &row, const std::vector<int32_t> &co
   }
 }
 
-MmaKind plan_mma(const Plan &plan, const Pass &pass, SeparableMmaParams &separable, DenseMmaParams &dense,
-                 RowPairMmaParams *pairs) {
+MmaKind plan_mma(const Plan &plan, const Pass &pass, SeparableMmaParams &separable, DenseMmaParams &dense) {
   MmaKind samples;
   if (pass.op != Op::Linear || pass.copy_source != pass.source || !describe_samples(plan, samples, separable) ||
       (pass.wide && samples.samples == Samples::U8))
@@ -346,12 +327,7 @@ MmaKind plan_mma(const Plan &plan, const Pass &pass, SeparableMmaParams &separab
     if (pass.mask[0].row_shift) return {};
   }
   if (pass.has_gain()) return {};
-  const MmaKind kind = make_dense(pass, samples, largest_sample, dense, pairs);
-  if (kind.row_pairs) {
-    describe_samples(plan, samples, *pairs);
-    finish(kind, *pairs);
-  }
-  return finish(kind, dense);
+  return finish(make_dense(pass, samples, largest_sample, dense), dense);
 }
 
 }  // namespace cudaconv

@@ -15,12 +15,10 @@ namespace cudaconv {
 
 // Length of a line of coefficients. Those of a mask of radius r begin at byte class - r, where the class is the radius
 // that the kernel was compiled for; zeros fill the rest.
-constexpr int kLineWords = 32, kLineBytes = 4 * kLineWords;
+constexpr int kLineWords = 17;
 constexpr int kDenseLineWords = 8, kDenseRows = 32;
 constexpr int kMostWeightBytes = 3;
 
-// The largest masks of row_pairs.cuh, and the length of a line of their coefficients.
-constexpr int kRowPairRadius = 4, kRowPairHeight = 10, kRowPairLineWords = 3;
 // The largest masks of blocks4x4.cuh.
 constexpr int kBlocks4x4Radius = 8, kBlocks4x4Height = 15;
 
@@ -51,26 +49,24 @@ enum class Samples : uint8_t { U8, U16, U16x4 };
 
 struct MmaKind {
   MmaShape shape = MmaShape::None;
-  int radius = 0;  // the class: 4, 8, 16, 32 or 64; for U16 8, 16 or 32; for Dense 8 or 16
+  int radius = 0;  // the class: 8, 16 or 32; for Dense 8 or 16
   // U16RoundedRows and U24 only with Separable, U24 only with 16-bit containers; S24 only with Dense
   Weights weights = Weights::S8;
   Samples samples = Samples::U8;
-  bool row_pairs = false;  // whether the kernels of row_pairs.cuh can do this Dense mask, too
-  bool blocks4x4 = false;  // whether those of blocks4x4.cuh can
+  bool blocks4x4 = false;  // whether the kernels of blocks4x4.cuh can do this Dense mask, too
 };
 
 // Whether a separable kernel is compiled: those that common masks need are.
 constexpr bool has_separable(int radius, Weights weights, Samples samples) {
   if (weights == Weights::S24) return false;
-  if (samples == Samples::U8) return weights != Weights::U24 && (weights != Weights::S16 || radius <= 16);
+  if (samples == Samples::U8) return weights != Weights::U24 && (weights != Weights::S16 || radius <= 8);
   if (weights == Weights::U16RoundedRows) return samples == Samples::U16 && radius <= 16;
   return weights == Weights::U24 || (weights == Weights::S8 && radius <= 16);
 }
 
-// Whether a dense kernel is compiled: all of radius 16, and those of radius 8 except for 8-bit samples with S8 weights.
-// blocks4x4.cuh filters most of these excepted masks; the kernels of radius 16 filter the others.
+// Whether a dense kernel is compiled: all of radius 16, and for 16-bit containers that of radius 8 with S8 weights.
 constexpr bool has_dense(int radius, Weights weights, Samples samples) {
-  return radius == 16 || samples != Samples::U8 || weights != Weights::S8;
+  return radius == 16 || (samples != Samples::U8 && weights == Weights::S8);
 }
 
 // Whether a kernel for unsharp masks, SumRounding::Sharpen, is compiled for this radius class and these samples.
@@ -146,12 +142,6 @@ struct DenseMmaParams : MmaParams {
   uint32_t line[kMostWeightBytes][kDenseRows][kDenseLineWords];  // [byte][row]
 };
 
-struct RowPairMmaParams : MmaParams {
-  int32_t height;                                    // rows of the mask
-  SumScale scale;                                    // for U8, which uses only `start` of `epilogue`
-  uint32_t line[kRowPairHeight][kRowPairLineWords];  // the coefficients of radius r begin at byte kRowPairRadius - r
-};
-
 // Whether all values are `low` to `high`.
 bool all_within(const std::vector<int32_t> &values, int32_t low, int32_t high);
 
@@ -160,10 +150,8 @@ bool all_within(const std::vector<int32_t> &values, int32_t low, int32_t high);
 void put_factors(const std::vector<int32_t> &row, const std::vector<int32_t> &column, int radius, int bytes,
                  SeparableMmaParams &p);
 
-// Chooses a structure for the pass and fills in its parameters except the frame and the tile height. `pairs`, if given,
-// is filled in as well if MmaKind::row_pairs. MmaShape::None if the pass is not linear, planes are not dense, or
-// coefficients or sums do not fit.
-MmaKind plan_mma(const Plan &plan, const Pass &pass, SeparableMmaParams &separable, DenseMmaParams &dense,
-                 RowPairMmaParams *pairs = nullptr);
+// Chooses a structure for the pass and fills in its parameters except the frame and the tile height. MmaShape::None if
+// the pass is not linear, planes are not dense, or coefficients or sums do not fit.
+MmaKind plan_mma(const Plan &plan, const Pass &pass, SeparableMmaParams &separable, DenseMmaParams &dense);
 
 }  // namespace cudaconv

@@ -73,12 +73,8 @@ KernelLaunch<DenseMmaParams> choose(const PassQuery &query, DenseMmaParams &p) {
 
 }  // namespace
 
-int takes_dense(const PassQuery &query) {
-  return takes<DenseMmaParams>(query, choose);
-}
-
-void launch_dense(const PassRun &run) {
-  launch_chosen<DenseMmaParams>(run, choose);
+Prepared prepare_dense(const PassQuery &query) {
+  return prepare_chosen<DenseMmaParams>(query, choose);
 }
 
 const void *any_mma() {

@@ -248,20 +248,6 @@ unsigned blocks_for(int64_t threads) {
   return static_cast<unsigned>((threads + kLongMmaThreads - 1) / kLongMmaThreads);
 }
 
-// Enqueues a kernel that works on LongMmaParams::range.
-template <typename... Args>
-void enqueue_on_range(const PassRun &run, const char *name, void (*kernel)(Args...), unsigned blocks,
-                      size_t shared_bytes, const Args &...args) {
-  if (!blocks) return;
-  const auto step = [=, stream = run.stream](const uint32_t *) {
-    enqueue(name, Start::AfterAll, kernel, dim3(blocks), dim3(kLongMmaThreads), shared_bytes, stream, args...);
-  };
-  if (run.deferred)
-    run.deferred->add(step);
-  else
-    step(nullptr);
-}
-
 // Enqueues the kernel that makes the planes of samples and lays out the weights.
 void enqueue_split(const PassRun &run, const LongMmaParams &params) {
   const IntegerMask &mask = run.pass().mask[0];
@@ -278,7 +264,7 @@ void enqueue_split(const PassRun &run, const LongMmaParams &params) {
               static_cast<unsigned>(share(range.y1 - range.y0, kSplitRows));
   }
   p.first_block_of_part[p.parts] = static_cast<int32_t>(blocks);
-  enqueue_on_range(run, "long_mma_split", long_mma_split_kernel, blocks, 0, p);
+  enqueue_whole(run, "long_mma_split", long_mma_split_kernel, blocks, dim3(kLongMmaThreads), 0, p);
 }
 
 // Enqueues the kernel that extends the lines of row sums.
@@ -288,7 +274,7 @@ void enqueue_extend(const PassRun &run, LongMmaParams p) {
     p.first_tile[i] = static_cast<int32_t>(blocks);
     blocks += blocks_for(int64_t{extended_words(p.taps[1])} * (p.range[i].x1 - p.range[i].x0) * p.part[i].channels);
   }
-  enqueue_on_range(run, "long_mma_extend", long_mma_extend_kernel, blocks, 0, p);
+  enqueue_whole(run, "long_mma_extend", long_mma_extend_kernel, blocks, dim3(kLongMmaThreads), 0, p);
 }
 
 }  // namespace
@@ -298,21 +284,23 @@ size_t long_mma_sum_bytes(const Plan &plan, const Pass &pass) {
   return place(plan, pass, nullptr, p);
 }
 
-int takes_long_separable(const PassQuery &query) {
-  LongMmaParams p = {};
-  fill_frame(query, p);
-  return static_cast<bool>(choose(query, p));
-}
-
-void launch_long_separable(const PassRun &run) {
+static void launch_long_separable(const PassRun &run) {
   LongMmaParams p = {};
   fill_frame(run, p);
   const LongMmaLaunches launches = choose(run, p);
   fill_sums(run, p);
   enqueue_split(run, p);
-  enqueue_on_range(run, "long_mma_rows", launches.rows.kernel, launches.rows.blocks, launches.rows.shared_bytes, p);
+  enqueue_whole(run, "long_mma_rows", launches.rows.kernel, launches.rows.blocks, dim3(kLongMmaThreads),
+                launches.rows.shared_bytes, p);
   enqueue_extend(run, p);
   enqueue(run, launches.columns, p, launches.pixels);
+}
+
+Prepared prepare_long_separable(const PassQuery &query) {
+  LongMmaParams p = {};
+  fill_frame(query, p);
+  if (!choose(query, p)) return {};
+  return {1, launch_long_separable, long_mma_sum_bytes(query.plan, query.pass())};
 }
 
 }  // namespace cudaconv

@@ -18,13 +18,6 @@ constexpr int kMmaTileWidth = 128, kMmaTileBlocks = kMmaTileWidth / 16;  // pixe
 
 // ---- From interleaved samples to planes, and back ----
 
-// A group: as many pixels as fill whole vectors of 16 bytes.
-template <int kChannels>
-struct Group {
-  static constexpr int kVectors = kChannels == 3 ? 3 : 1;
-  static constexpr int kWords = 4 * kVectors, kPixels = 4 * kWords / kChannels, kPlaneWords = kPixels / 4;
-};
-
 // Splits four pixels, as they lie in memory, into one word for each of their bytes (channels, if of 8 bits).
 template <int kChannels>
 __device__ inline void deinterleave(const uint32_t (&in)[kChannels], uint32_t (&channel)[kChannels]) {
@@ -74,35 +67,6 @@ __device__ inline void interleave_channels(const uint32_t (&channel)[kChannels],
     out[2] = __byte_perm(__byte_perm(a, b, 0x0730), c, 0x7216);
   } else {
     transpose(channel, out);
-  }
-}
-
-// Convert a group of pixels to planes, and back; word i of channel c is plane[c * kPlaneWords + i].
-template <int kChannels, int kWords>
-__device__ inline void deinterleave_group(const uint32_t (&in)[kWords], uint32_t (&plane)[kWords]) {
-  constexpr int kPlaneWords = kWords / kChannels;
-#pragma unroll
-  for (int i = 0; i < kPlaneWords; i++) {
-    uint32_t pixels[kChannels], channel[kChannels];
-#pragma unroll
-    for (int c = 0; c < kChannels; c++) pixels[c] = in[i * kChannels + c];
-    deinterleave<kChannels>(pixels, channel);
-#pragma unroll
-    for (int c = 0; c < kChannels; c++) plane[c * kPlaneWords + i] = channel[c];
-  }
-}
-
-template <int kChannels, int kWords>
-__device__ inline void interleave_group(const uint32_t (&plane)[kWords], uint32_t (&out)[kWords]) {
-  constexpr int kPlaneWords = kWords / kChannels;
-#pragma unroll
-  for (int i = 0; i < kPlaneWords; i++) {
-    uint32_t pixels[kChannels], channel[kChannels];
-#pragma unroll
-    for (int c = 0; c < kChannels; c++) channel[c] = plane[c * kPlaneWords + i];
-    interleave_channels<kChannels>(channel, pixels);
-#pragma unroll
-    for (int c = 0; c < kChannels; c++) out[i * kChannels + c] = pixels[c];
   }
 }
 

@@ -5,7 +5,6 @@
 
 #include "cuda/mma/launch_tiles.h"
 #include "cuda/mma/separable_strip.cuh"
-#include "cuda/mma/separable_tile.cuh"
 
 namespace cudaconv {
 
@@ -34,46 +33,28 @@ MmaLaunch<SeparableMmaParams> strip_launch(SeparableVariant variant) {
             Strip::kWide ? kRadius + Tuning::kMoreWideRows : 2 * kRadius + Tuning::kMoreRows,
             true};
   };
-  if constexpr (kSamples == Samples::U8)
+  if constexpr (kSamples == Samples::U8 && !kSharpens)
     if (variant.few_channels) return launch(std::true_type());
   return launch(std::false_type());
 }
 
-// The strips for a shape or, with radii above 32, its tiles.
-template <int kRadius, Weights kWeights, Samples kSamples>
-MmaLaunch<SeparableMmaParams> separable_launch(SeparableVariant variant) {
-  if constexpr (kRadius <= 32) {
-    return strip_launch<kRadius, kWeights, kSamples>(variant);
-  } else {
-    using Shape = SeparableShape<kRadius, kWeights, kSamples>;
-    using Tile = SeparableTile<Shape>;
-    return {separable_mma_kernel<Shape>, Tile::kThreads,  Tile::shared_bytes, kMmaTileWidth, SeparableTuning::kTileRows,
-            SeparableTuning::kTileRows,  Tile::kMinBlocks};
-  }
-}
-
 template <int kRadius, Samples kSamples>
 MmaLaunch<SeparableMmaParams> separable_launch(Weights weights, SeparableVariant variant) {
-  if constexpr (kRadius <= 32 && has_sharpening(kRadius, kSamples))  // tiles have no separate kernels for it
+  if constexpr (has_sharpening(kRadius, kSamples))
     if (variant.sharpens) return strip_launch<kRadius, Weights::U16RoundedRows, kSamples, true>(variant);
   if constexpr (has_separable(kRadius, Weights::S8, kSamples))
-    if (weights == Weights::S8) return separable_launch<kRadius, Weights::S8, kSamples>(variant);
+    if (weights == Weights::S8) return strip_launch<kRadius, Weights::S8, kSamples>(variant);
   if constexpr (has_separable(kRadius, Weights::S16, kSamples))
-    if (weights == Weights::S16) return separable_launch<kRadius, Weights::S16, kSamples>(variant);
+    if (weights == Weights::S16) return strip_launch<kRadius, Weights::S16, kSamples>(variant);
   if constexpr (has_separable(kRadius, Weights::U24, kSamples))
-    if (weights == Weights::U24) return separable_launch<kRadius, Weights::U24, kSamples>(variant);
+    if (weights == Weights::U24) return strip_launch<kRadius, Weights::U24, kSamples>(variant);
   if constexpr (has_separable(kRadius, Weights::U16RoundedRows, kSamples))
-    if (weights == Weights::U16RoundedRows)
-      return separable_launch<kRadius, Weights::U16RoundedRows, kSamples>(variant);
+    if (weights == Weights::U16RoundedRows) return strip_launch<kRadius, Weights::U16RoundedRows, kSamples>(variant);
   return {};
 }
 
 template <Samples kSamples>
 MmaLaunch<SeparableMmaParams> separable_launch(MmaKind kind, SeparableVariant variant) {
-  if constexpr (kSamples == Samples::U8) {
-    if (kind.radius == 4) return separable_launch<4, kSamples>(kind.weights, variant);
-    if (kind.radius == 64) return separable_launch<64, kSamples>(kind.weights, variant);
-  }
   switch (kind.radius) {
     case 8:
       return separable_launch<8, kSamples>(kind.weights, variant);
@@ -105,12 +86,8 @@ KernelLaunch<SeparableMmaParams> choose(const PassQuery &query, SeparableMmaPara
 
 }  // namespace
 
-int takes_separable(const PassQuery &query) {
-  return takes<SeparableMmaParams>(query, choose);
-}
-
-void launch_separable(const PassRun &run) {
-  launch_chosen<SeparableMmaParams>(run, choose);
+Prepared prepare_separable(const PassQuery &query) {
+  return prepare_chosen<SeparableMmaParams>(query, choose);
 }
 
 }  // namespace cudaconv

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Separable masks, by the matrix instructions. Masks of up to 65 samples work in registers, in the strips of
-// separable_strip.cuh; longer ones work on the tiles of separable_tile.cuh, with samples and results in shared memory.
+// Separable masks of up to 65 samples, by the matrix instructions, in the strips of separable_strip.cuh.
 //
 // A warp goes down a strip of 16 pixels' width in steps of 8 rows. A step first sums 8 rows along the row: the matrix
 // of the row's coefficients times a matrix of samples whose columns are the 8 rows. Lane (g, t) then has the sums of
@@ -17,14 +16,13 @@
 namespace cudaconv {
 
 // Tuned on an H200 with kernel-bench --table=goals,formats --only="gauss 15,gauss 31,unsharp 15", and so are the blocks
-// for which each strip and tile limits its registers.
+// for which each strip limits its registers.
 struct SeparableTuning {
   // Samples are prefetched to the L2 cache this many steps ahead, and read one step ahead.
   static constexpr int kPrefetchSteps = 2;
   // Rows of results of a strip, and how many more rows a strip takes the time of besides those that windows reach.
   // "Wide" strips are of three or four channels of bytes, see SeparableStrip, and have any number of rows.
   static constexpr int kLeastRows = 16, kLeastWideRows = 32, kMostRows = 512, kMoreRows = 16, kMoreWideRows = 8;
-  static constexpr int kTileRows = 64;  // tiles of separable_tile.cuh
 };
 
 template <int kRadiusClass, Weights kWeightsKind, Samples kSamplesKind, bool kSharpensPixels = false>
@@ -42,8 +40,7 @@ struct SeparableShape {
   static constexpr int kChunksX = (16 + 2 * kReach) / 16;  // chunks of samples that windows of 16 pixels reach
   static constexpr int kSteps = 1 + kRadius / 4;           // steps that windows of 8 rows reach
   static constexpr int kChunksY = (kSteps + 1) / 2;
-  // Words of a line that may be non-zero: all of them for the largest class, whose radii are below 64.
-  static constexpr int kWords = kRadius < 64 ? kRadius / 2 + 1 : kLineWords;
+  static constexpr int kWords = kRadius / 2 + 1;  // words of a line that may be non-zero
   static constexpr int kLine = padded_words(kWords), kLines = 2 * kBytes;
   static constexpr size_t kLineBytes = (kLines * sizeof(uint32_t) * kLine + 15) / 16 * 16;
 

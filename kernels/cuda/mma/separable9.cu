@@ -38,10 +38,7 @@ Separable9Launch choose_kernel(Weights weights, const SeparableMmaParams &p) {
 KernelLaunch<SeparableMmaParams> choose(const PassQuery &query, SeparableMmaParams &p) {
   const Pass &pass = query.pass();
   const int radius = pass.radius_x;
-  // Means only get here with pixels of three bytes, see box.cu; the kernels of separable.cuh take these.
-  if (!query.kernels.mma || pass.op != Op::Linear || pass.mask[0].uniform() ||
-      std::max(radius, pass.radius_y) > kSeparable9Radius)
-    return {};
+  if (!query.kernels.mma || pass.op != Op::Linear || std::max(radius, pass.radius_y) > kSeparable9Radius) return {};
   DenseMmaParams dense = {};
   const MmaKind kind = plan_mma(query.plan, pass, p, dense);
   if (kind.shape != MmaShape::Separable || kind.samples != Samples::U8 || p.epilogue.mode == SumRounding::Sharpen)
@@ -76,14 +73,8 @@ KernelLaunch<SeparableMmaParams> choose(const PassQuery &query, SeparableMmaPara
 
 }  // namespace
 
-int takes_separable9(const PassQuery &query) {
-  return takes<SeparableMmaParams>(query, choose);
-}
-
-void launch_separable9(const PassRun &run) {
-  SeparableMmaParams p = {};
-  fill_frame(run, p);
-  enqueue(run, choose(run, p), p);
+Prepared prepare_separable9(const PassQuery &query) {
+  return prepare_chosen<SeparableMmaParams>(query, choose);
 }
 
 }  // namespace cudaconv

@@ -62,7 +62,11 @@ struct Separable9Tables {
   // Fills the tables, by all threads of the block, which have to synchronise afterwards.
   __device__ void fill(const SeparableMmaParams &p, int channels) {
     const int warp = static_cast<int>(threadIdx.x / 32), lane = static_cast<int>(threadIdx.x % 32);
-    const auto coefficient = [](const uint32_t *line, int i) { return line[i / 4] >> i % 4 * 8 & 0xffu; };
+    // Lines are those of the class of radius 8.
+    const auto coefficient = [](const uint32_t *line, int i) {
+      i += 8 - kSeparable9Radius;
+      return line[i / 4] >> i % 4 * 8 & 0xffu;
+    };
     if (warp < kBytes && lane < 2 * kMiddle) {
       uint32_t word = 0;
 #pragma unroll
@@ -95,12 +99,11 @@ enum class Edges { Inside, Mirrored, Constant };
 
 // Reads a lane's bytes of the window, row after row.
 template <Edges kEdges>
-class WindowReader {
+class ByteWindow {
  public:
   // The lane's bytes begin at `first_byte` of a row. `rows` lists where rows are, see list_rows(). `slots` are the
   // lane's slots in shared memory, kSeparable9Stages of them, kSeparable9Threads apart.
-  __device__ WindowReader(const FrameParams &p, const PartParams &part, int first_byte, const int64_t *rows,
-                          uint4 *slots)
+  __device__ ByteWindow(const FrameParams &p, const PartParams &part, int first_byte, const int64_t *rows, uint4 *slots)
       : column_(part.source + first_byte), rows_(rows + threadIdx.x % 32 / 4), slots_(slots) {
     const int row_bytes = part.width * part.channels;
     const bool left = first_byte < 0;
@@ -226,7 +229,7 @@ __device__ inline void filter_separable9(const SeparableMmaParams &p, const Part
   constexpr int kParts = Separable9Tables<kWeights>::kParts;
   const int lane = static_cast<int>(threadIdx.x % 32), g = lane / 4, t = lane % 4, height = end - y0;
   // Step n computes rows of results from 8n - 8 on; step 0 only sums along rows.
-  const WindowReader<kEdges> reader(p, part, x - kWindowMargin + kVectorBytes * t, list, slots);
+  const ByteWindow<kEdges> reader(p, part, x - kWindowMargin + kVectorBytes * t, list, slots);
   const auto request = [&](int stage, int row) { reader.request(stage, row, row - 8 < height); };
 #pragma unroll
   for (int n = 0; n < kSeparable9Stages - 1; n++) request(n, 8 * n);

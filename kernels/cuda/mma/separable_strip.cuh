@@ -380,12 +380,13 @@ __device__ inline void filter_strip(const SeparableMmaParams &p, const Tile &til
 }
 
 // Kernels of 8-bit samples are compiled for planes of one or two channels or for planes of three or four: several
-// narrow strips take more registers than a wide one.
+// narrow strips take more registers than a wide one. Those that sharpen take any plane.
 template <typename Shape, bool kFewChannels>
 struct SeparableStrip {
   // kMinBlocks: how many blocks a multiprocessor is to hold, which limits the registers of a thread.
   static constexpr bool kWide = Shape::kSamples == Samples::U8 && !kFewChannels;
-  static constexpr bool kOneMore = kWide && !(Shape::kRadius == 8 && Shape::kWeights == Weights::S16);
+  static constexpr bool kOneMore =
+      kWide && !Shape::kSharpens && !(Shape::kRadius == 8 && Shape::kWeights == Weights::S16);
   static constexpr int kBlocks = Shape::kRadius > 16 ? 2 : (Shape::kRadius > 8 ? 3 : 4) + (kOneMore ? 1 : 0);
   static constexpr int kMinBlocks = Shape::kSamples == Samples::U16x4 || Shape::kSharpens ? kBlocks - 1 : kBlocks;
 
@@ -461,7 +462,7 @@ __global__ void __launch_bounds__(kStripThreads, SeparableStrip<Shape, kFewChann
     }
     const auto filter = [&](auto channels) { filter_strips<decltype(channels)::value, Shape>(p, tile); };
     constexpr int kOneOrThree = kFewChannels ? 1 : 3, kTwoOrFour = kOneOrThree + 1;
-    if constexpr (kSamples != Samples::U8)
+    if constexpr (kSamples != Samples::U8 || Shape::kSharpens)
       for_channels<kSamples>(channels, filter);
     else if (channels == kTwoOrFour)
       filter(std::integral_constant<int, kTwoOrFour>());

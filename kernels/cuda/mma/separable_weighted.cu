@@ -56,12 +56,8 @@ KernelLaunch<WeightedMmaParams> choose(const PassQuery &query, WeightedMmaParams
 
 }  // namespace
 
-int takes_separable_weighted(const PassQuery &query) {
-  return takes<WeightedMmaParams>(query, choose);
-}
-
-void launch_separable_weighted(const PassRun &run) {
-  launch_chosen<WeightedMmaParams>(run, choose);
+Prepared prepare_separable_weighted(const PassQuery &query) {
+  return prepare_chosen<WeightedMmaParams>(query, choose);
 }
 
 }  // namespace cudaconv

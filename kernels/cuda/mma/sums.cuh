@@ -259,32 +259,4 @@ __device__ inline int32_t scale_magnitude(const SumScale &scale, int32_t v) {
   return __mulhi(static_cast<int32_t>(static_cast<uint32_t>(abs(v) + scale.half) << scale.shift), scale.magic);
 }
 
-// Rounds sums to samples by a SumScale and joins these to pixels as they lie in memory: the pair in column 2t, then the
-// pair in 2t + 1. Several strips are rounded together, so that none waits for another.
-template <int kStrips, typename Channels>
-__device__ inline void scale_sums(const SumScale &scale, const Channels &channels,
-                                  const PartialSums<1> (&sums)[kStrips][Channels::kCount],
-                                  uint32_t (&words)[kStrips][Channels::kChannels]) {
-  PartialSums<1> scaled[kStrips][Channels::kCount];
-#pragma unroll
-  for (int i = 0; i < kStrips * Channels::kCount; i++)
-    scaled[i / Channels::kCount][i % Channels::kCount] = sums[i / Channels::kCount][i % Channels::kCount];
-  const auto for_all = [&](auto make) {
-#pragma unroll
-    for (auto &strip : scaled)
-#pragma unroll
-      for (PartialSums<1> &sum : strip)
-#pragma unroll
-        for (int32_t &v : sum.part[0].v) v = make(v);
-  };
-  int shift = scale.shift;
-  if (scale.magic) {
-    if (scale.absolute) for_all([&](int32_t v) { return abs(v) + scale.half; });
-    for_all([&](int32_t v) { return __mulhi(static_cast<int32_t>(static_cast<uint32_t>(v) << shift), scale.magic); });
-    shift = 0;
-  }
-#pragma unroll
-  for (int s = 0; s < kStrips; s++) channels.pack_sums(scaled[s], words[s], [&](int32_t v) { return v >> shift; });
-}
-
 }  // namespace cudaconv

@@ -56,12 +56,8 @@ KernelLaunch<ChordsParams> choose(const PassQuery &query, ChordsParams &p) {
 
 }  // namespace
 
-int takes_chords(const PassQuery &query) {
-  return takes<ChordsParams>(query, choose);
-}
-
-void launch_chords(const PassRun &run) {
-  launch_chosen<ChordsParams>(run, choose);
+Prepared prepare_chords(const PassQuery &query) {
+  return prepare_chosen<ChordsParams>(query, choose);
 }
 
 }  // namespace cudaconv

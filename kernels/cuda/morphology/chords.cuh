@@ -11,10 +11,11 @@
 // For chords of two rows a thread loads one row more than it has results, and each row serves two results; other chords
 // are processed two at a time. Most of a block's time goes to these loads from shared memory.
 //
-// Samples are compared as described in van_herk.cuh; erosion is dilation of the complements.
+// Samples are compared as described in order.cuh; erosion is dilation of the complements.
 #pragma once
 
-#include "cuda/morphology/van_herk.cuh"
+#include "cuda/device/u8x4_tile.cuh"
+#include "cuda/morphology/order.cuh"
 
 namespace cudaconv {
 
@@ -60,7 +61,7 @@ __device__ inline void double_runs(uint32_t *row, int count, int apart) {
 #pragma unroll 1
   for (int at = lane; at - lane < count; at += 32) {
     const auto one = Order::split(row[min(at, count - 1)]), other = Order::split(row[min(at + apart, count - 1)]);
-    const uint32_t both = Order::join(Order::template extreme<false>(one, other, other));
+    const uint32_t both = Order::join(Order::greatest(one, other, other));
     // All lanes have read before any of them writes; u8x4s farther to the right are still unchanged.
     __syncwarp();
     if (at < count) row[at] = both;
@@ -82,7 +83,7 @@ __device__ inline void take_chords(const ChordsParams &p, int level, const uint3
 #pragma unroll
     for (int i = 0; i < kRows; i++) {
       const auto lower = Order::split(from[(i + 1) * kPitch]);
-      results[i] = Order::template extreme<false>(results[i], upper, lower);
+      results[i] = Order::greatest(results[i], upper, lower);
       upper = lower;
     }
   }
@@ -91,8 +92,7 @@ __device__ inline void take_chords(const ChordsParams &p, int level, const uint3
     const uint32_t *one = window + p.chord[n], *other = window + p.chord[n + 1];
 #pragma unroll
     for (int i = 0; i < kRows; i++)
-      results[i] =
-          Order::template extreme<false>(results[i], Order::split(one[i * kPitch]), Order::split(other[i * kPitch]));
+      results[i] = Order::greatest(results[i], Order::split(one[i * kPitch]), Order::split(other[i * kPitch]));
   }
 }
 

@@ -64,12 +64,8 @@ KernelLaunch<ElementStripsParams> choose(const PassQuery &query, ElementStripsPa
 
 }  // namespace
 
-int takes_element_strips(const PassQuery &query) {
-  return takes<ElementStripsParams>(query, choose);
-}
-
-void launch_element_strips(const PassRun &run) {
-  launch_chosen<ElementStripsParams>(run, choose);
+Prepared prepare_element_strips(const PassQuery &query) {
+  return prepare_chosen<ElementStripsParams>(query, choose);
 }
 
 }  // namespace cudaconv

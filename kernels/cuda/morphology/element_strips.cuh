@@ -5,7 +5,8 @@
 // rectangles are widened by shuffles. The halo takes some of a warp's columns, so wide elements are left to blocks.
 #pragma once
 
-#include "cuda/morphology/van_herk.cuh"
+#include "cuda/device/u8x4_tile.cuh"
+#include "cuda/morphology/order.cuh"
 
 namespace cudaconv {
 
@@ -258,7 +259,7 @@ class StripOfRectangles {
   }
 
   __device__ static Split extreme(Split a, Split b, Split c) {
-    return Order::template extreme<false>(a, b, c);
+    return Order::greatest(a, b, c);
   }
 
   template <int kApart>

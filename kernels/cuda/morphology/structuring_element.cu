@@ -77,12 +77,8 @@ KernelLaunch<StructuringElementParams> choose(const PassQuery &query, Structurin
 
 }  // namespace
 
-int takes_structuring_element(const PassQuery &query) {
-  return takes<StructuringElementParams>(query, choose);
-}
-
-void launch_structuring_element(const PassRun &run) {
-  launch_chosen<StructuringElementParams>(run, choose);
+Prepared prepare_structuring_element(const PassQuery &query) {
+  return prepare_chosen<StructuringElementParams>(query, choose);
 }
 
 }  // namespace cudaconv

@@ -20,10 +20,11 @@
 // A widening by w is a sequence of maxima of three samples up to w apart. Rows that are as wide as the ones before are
 // only added; if there are many of them, those that all results have in common are added once.
 //
-// Samples are compared as described in van_herk.cuh; erosion is dilation of the complements.
+// Samples are compared as described in order.cuh; erosion is dilation of the complements.
 #pragma once
 
-#include "cuda/morphology/van_herk.cuh"
+#include "cuda/device/u8x4_tile.cuh"
+#include "cuda/morphology/order.cuh"
 
 namespace cudaconv {
 
@@ -257,7 +258,7 @@ class StackedRectangles {
   static constexpr int kWindow = kRows - 1 + kAtOnce;
 
   __device__ static Split extreme(Split a, Split b, Split c) {
-    return Order::template extreme<false>(a, b, c);
+    return Order::greatest(a, b, c);
   }
 
   Split high_[kRows], joined_[kRows];

@@ -4,7 +4,6 @@
 #include "cuda/morphology/van_herk.cuh"
 
 #include <algorithm>
-#include <vector>
 
 #include "cuda/device/u8x4_tile.h"
 #include "cuda/morphology/large_squares.h"
@@ -15,9 +14,9 @@ namespace cudaconv {
 namespace {
 
 struct VanHerkLaunch {
-  void (*kernel)(VanHerkParams);
-  int groups, words, pitch, threads, blocks, rows_of_round;
-  bool low, of_three;
+  void (*kernel)(VanHerkParams) = nullptr;
+  int groups = 0, words = 0, pitch = 0, threads = 0, blocks = 0, rows_of_round = 0;
+  bool low = false, of_three = false;
 
   int words_of(int size) const { return of_three ? words : size; }  // words of a group's results
 };
@@ -28,51 +27,45 @@ VanHerkLaunch van_herk_launch() {
           Shape::kMinBlocks,      Shape::kRowsOfRound, Shape::kLow,   Shape::kThreeChannels};
 }
 
-// The kernels for 8-bit samples and a window size, the one for large frames first. The most common sizes have kernels
-// of their own, see Feature::MaskKernels.
-template <Rows kRows, bool kMin>
-std::vector<VanHerkLaunch> choose_u8(int size, bool sm90) {
-  using Q = U8x4Order;
-  if (sm90) {
-    if (size == 15) return {van_herk_launch<VanHerkShape<Q, 15, true, 8, 4, kRows, kMin>>()};
-    if (size == 31)
-      return {van_herk_launch<VanHerkShape<Q, 31, true, 4, 3, kRows, kMin>>(),
-              van_herk_launch<VanHerkShape<Q, 31, true, 2, 3, kRows, kMin>>()};
-  }
-  if (size <= 15) return {van_herk_launch<VanHerkShape<Q, 15, false, 8, 4>>()};
-  if (size <= 31) return {van_herk_launch<VanHerkShape<Q, 31, false, 4, 3>>()};
-  if (size <= 63) return {van_herk_launch<VanHerkShape<Q, 63, false, 2, 2>>()};
-  return {van_herk_launch<VanHerkShape<Q, 127, false, 1, 1>>()};
+// The kernel for 8-bit samples and a window size. The most common sizes have kernels of their own, for planes that all
+// have three channels, or that all have others.
+template <Rows kRows>
+VanHerkLaunch choose_exact_u8(int size) {
+  if (size == 15) return van_herk_launch<VanHerkShape<U8x4Order, 15, true, 8, 4, kRows>>();
+  return van_herk_launch<VanHerkShape<U8x4Order, 31, true, 4, 3, kRows>>();
 }
 
-// The kernels for 16-bit samples and a window size, with kStep u8x4s a pixel; none for the largest windows.
+VanHerkLaunch choose_u8(int size) {
+  using Q = U8x4Order;
+  if (size <= 15) return van_herk_launch<VanHerkShape<Q, 15, false, 8, 4>>();
+  if (size <= 31) return van_herk_launch<VanHerkShape<Q, 31, false, 4, 3>>();
+  if (size <= 63) return van_herk_launch<VanHerkShape<Q, 63, false, 2, 2>>();
+  return van_herk_launch<VanHerkShape<Q, 127, false, 1, 1>>();
+}
+
+// The kernel for 16-bit samples and a window size, with kStep u8x4s a pixel; none for the largest windows.
 template <int kStep>
-std::vector<VanHerkLaunch> choose_u16(int size, bool sm90) {
+VanHerkLaunch choose_u16(int size) {
   using Q = U16x2Order;
-  constexpr Rows kRows = Rows::Words;
-  if (sm90) {
-    if constexpr (kStep == 2)
-      if (size == 7) return {van_herk_launch<VanHerkShape<Q, 7, true, 16, 4, kRows, false, kStep>>()};
-    if (size == 9) return {van_herk_launch<VanHerkShape<Q, 9, true, 16, 4, Rows::U8x4s, false, kStep>>()};
-    if (size == 15) return {van_herk_launch<VanHerkShape<Q, 15, true, 8, 4, kRows, false, kStep>>()};
-    if (size == 31) return {van_herk_launch<VanHerkShape<Q, 31, true, 4, 3, kRows, false, kStep>>()};
-  }
-  if (size <= 31) return {van_herk_launch<VanHerkShape<Q, 31, false, 4, 3, Rows::U8x4s, false, kStep>>()};
-  if (size <= 63) return {van_herk_launch<VanHerkShape<Q, 63, false, 2, 2, Rows::U8x4s, false, kStep>>()};
+  constexpr Rows kWords = Rows::Words, kU8x4s = Rows::U8x4s;
+  if constexpr (kStep == 2)
+    if (size == 7) return van_herk_launch<VanHerkShape<Q, 7, true, 16, 4, kWords, kStep>>();
+  if (size == 9) return van_herk_launch<VanHerkShape<Q, 9, true, 16, 4, kU8x4s, kStep>>();
+  if (size == 15) return van_herk_launch<VanHerkShape<Q, 15, true, 8, 4, kWords, kStep>>();
+  if (size == 31) return van_herk_launch<VanHerkShape<Q, 31, true, 4, 3, kWords, kStep>>();
+  if (size <= 31) return van_herk_launch<VanHerkShape<Q, 31, false, 4, 3, kU8x4s, kStep>>();
+  if (size <= 63) return van_herk_launch<VanHerkShape<Q, 63, false, 2, 2, kU8x4s, kStep>>();
   return {};
 }
 
-std::vector<VanHerkLaunch> choose_kernels(const PassQuery &query, bool words, int step) {
+VanHerkLaunch choose_kernel(const PassQuery &query, bool words, int step) {
   const int size = query.pass().width();
-  const bool sm90 = query.kernels.sm90, least = query.pass().op == Op::Minimum;
-  if (words) return step == 2 ? choose_u16<2>(size, sm90) : choose_u16<1>(size, sm90);
+  if (words) return step == 2 ? choose_u16<2>(size) : choose_u16<1>(size);
   const FrameLayout &layout = query.plan.layout;
-  const auto planes =
+  const auto threes =
       std::count_if(layout.plane, layout.plane + layout.planes, [](const PlaneLayout &p) { return p.channels == 3; });
-  if (planes == layout.planes)
-    return least ? choose_u8<Rows::WordsOfThree, true>(size, sm90) : choose_u8<Rows::WordsOfThree, false>(size, sm90);
-  return least ? choose_u8<Rows::Words, true>(size, sm90 && !planes)
-               : choose_u8<Rows::Words, false>(size, sm90 && !planes);
+  if ((size != 15 && size != 31) || (threes && threes < layout.planes)) return choose_u8(size);
+  return threes ? choose_exact_u8<Rows::WordsOfThree>(size) : choose_exact_u8<Rows::Words>(size);
 }
 
 // Chooses the launch, without a kernel if the pass is not for this structure. The frame has been filled in. Channels
@@ -99,41 +92,28 @@ KernelLaunch<VanHerkParams> choose(const PassQuery &query, VanHerkParams &p) {
     p.tile = make_u8x4_tile(width_of(as), height, size / 2, size / 2, step, as.of_three);
     return cut_u8x4_tiles(p, p.tile);
   };
-  VanHerkLaunch launch_as = {};
-  TileHeight best;
-  int best_blocks = 0;
-  for (const VanHerkLaunch &as : choose_kernels(query, words, step)) {
-    // The cost of a tile: windows that a thread computes, one after the other, along rows and down columns.
-    const auto cost = [&](int height) {
-      const int columns = width_of(as) * ((height + size - 1) / size);
-      return (height + size - 1 + as.rows_of_round - 1) / as.rows_of_round + (columns + as.threads - 1) / as.threads;
-    };
-    // Tile heights are multiples of the window's size, except for the largest windows.
-    const int step = as.low ? VanHerkTuning::kLowStep : size;
-    const TileHeight tile = choose_tile_height(
-        step, step, std::max(VanHerkTuning::kMostRows, step), as.blocks,
-        [&](int height) { return bytes_of(as, height); }, [&](int height) { return cut(as, height); }, cost);
-    if (!tile.height) continue;
-    // If two kernels take equally long, the one with fewer blocks for each multiprocessor wins.
-    const int multiprocessors = current_limits().multiprocessors;
-    const int blocks = (static_cast<int>(cut(as, tile.height)) + multiprocessors - 1) / multiprocessors;
-    if (tile.time > best.time || (tile.time == best.time && blocks >= best_blocks)) continue;
-    best = tile;
-    best_blocks = blocks;
-    launch_as = as;
-  }
-  if (!best.height) return {};
-  return {launch_as.kernel, cut(launch_as, best.height), launch_as.threads, bytes_of(launch_as, best.height)};
+  const VanHerkLaunch as = choose_kernel(query, words, step);
+  if (!as.kernel) return {};
+  // The cost of a tile: windows that a thread computes, one after the other, along rows and down columns.
+  const auto cost = [&](int height) {
+    const int columns = width_of(as) * ((height + size - 1) / size);
+    return (height + size - 1 + as.rows_of_round - 1) / as.rows_of_round + (columns + as.threads - 1) / as.threads;
+  };
+  // Tile heights are multiples of the window's size, except for the largest windows.
+  const int rows = as.low ? VanHerkTuning::kLowStep : size;
+  const int height =
+      choose_tile_height(
+          rows, rows, std::max(VanHerkTuning::kMostRows, rows), as.blocks,
+          [&](int height) { return bytes_of(as, height); }, [&](int height) { return cut(as, height); }, cost)
+          .height;
+  if (!height) return {};
+  return {as.kernel, cut(as, height), as.threads, bytes_of(as, height)};
 }
 
 }  // namespace
 
-int takes_van_herk(const PassQuery &query) {
-  return takes<VanHerkParams>(query, choose);
-}
-
-void launch_van_herk(const PassRun &run) {
-  launch_chosen<VanHerkParams>(run, choose);
+Prepared prepare_van_herk(const PassQuery &query) {
+  return prepare_chosen<VanHerkParams>(query, choose);
 }
 
 }  // namespace cudaconv

@@ -11,15 +11,10 @@
 // A window's maximum is that of its samples left of the bar, a suffix, and of those right of it, a prefix. Suffixes and
 // prefixes grow by two samples at a time, with maxima of three; two results share each, so that a result costs two
 // maxima whatever the window's size.
-//
-// Bytes are compared in pairs, as the upper bytes of 16-bit halves: these decide, whatever the lower bytes are. The odd
-// bytes are the u8x4 itself; the even ones are its product with 256, which a unit computes that is otherwise idle. A
-// u8x4 has two 16-bit samples as they are. A pixel of four such samples is two u8x4s, and rows are filtered in steps of
-// two.
 #pragma once
 
-#include "cuda/device/swar.cuh"
 #include "cuda/device/u8x4_tile.cuh"
+#include "cuda/morphology/order.cuh"
 
 namespace cudaconv {
 
@@ -38,46 +33,9 @@ struct VanHerkParams : FrameParams {
   uint32_t sample_bits;  // bits of the samples of a u8x4 of 16-bit samples
 };
 
-// The upper half of a and the lower half of b.
-__device__ inline uint32_t halves(uint32_t a, uint32_t b) {
-  return __byte_perm(a, b, 0x5432);
-}
-
-// How the samples of a u8x4 are compared: split() prepares a u8x4 for extreme(), the maximum or minimum of three, and
-// join() restores one.
-struct U8x4Order {
-  static constexpr bool kWords = false;
-  struct Split {
-    uint32_t even, odd;
-  };
-  __device__ static Split split(uint32_t u8x4) { return {u8x4 << 8, u8x4}; }
-  __device__ static uint32_t join(Split s) { return __byte_perm(s.even, s.odd, 0x7351); }
-  template <bool kMin>
-  __device__ static Split extreme(Split a, Split b, Split c) {
-    return {of_words<kMin>(a.even, b.even, c.even), of_words<kMin>(a.odd, b.odd, c.odd)};
-  }
-  __device__ static Split swap_halves(Split s) { return {halves(s.even, s.even), halves(s.odd, s.odd)}; }
-  template <bool kMin>
-  __device__ static uint32_t of_words(uint32_t a, uint32_t b, uint32_t c) {
-    return kMin ? SwarU8<4>::vmin(a, b, c) : SwarU8<4>::vmax(a, b, c);
-  }
-};
-
-struct U16x2Order {
-  static constexpr bool kWords = true;
-  using Split = uint32_t;
-  __device__ static Split split(uint32_t u8x4) { return u8x4; }
-  __device__ static uint32_t join(Split s) { return s; }
-  __device__ static Split swap_halves(Split s) { return halves(s, s); }
-  template <bool kMin>
-  __device__ static Split extreme(Split a, Split b, Split c) {
-    return U8x4Order::of_words<kMin>(a, b, c);
-  }
-};
-
 // Computes kSize results at once. It has registers for the largest size that it can do; with kExact that is the only
 // size, known at compile time. kBefore: it also computes result number -1, of the u8x4 before the others.
-template <typename Order, int kLargest, bool kExact, bool kMin, bool kBefore = false>
+template <typename Order, int kLargest, bool kExact, bool kBefore = false>
 class VanHerk {
  public:
   static constexpr bool kLoadsFourWords = false;  // load(n) returns one word
@@ -93,12 +51,12 @@ class VanHerk {
       if (!there(m, size)) continue;
       const int i = size - 3 - 2 * m;
       const Split next = Order::split(load(i + 1));
-      so_far = m == 0 ? next : extreme(so_far, next, Order::split(first_[m - 1]));
+      so_far = m == 0 ? next : Order::greatest(so_far, next, Order::split(first_[m - 1]));
       first_[m] = load(i);
       keep(m, so_far);
     }
     if constexpr (kBefore)
-      before_ = Order::join(extreme(Order::split(load(-1)), Order::split(first_[kPairs - 1]), so_far));
+      before_ = Order::join(Order::greatest(Order::split(load(-1)), Order::split(first_[kPairs - 1]), so_far));
     last_ = load(size - 1);
     so_far = Order::split(last_);
 #pragma unroll
@@ -106,9 +64,9 @@ class VanHerk {
       if (!there(m, size)) continue;
       const int i = size - 3 - 2 * m;
       const Split next = Order::split(load(i + size)), after = Order::split(load(i + size + 1)), suffix = kept(m);
-      first_[m] = Order::join(extreme(Order::split(first_[m]), suffix, so_far));
-      second_[m] = Order::join(extreme(suffix, so_far, next));
-      so_far = extreme(so_far, next, after);
+      first_[m] = Order::join(Order::greatest(Order::split(first_[m]), suffix, so_far));
+      second_[m] = Order::join(Order::greatest(suffix, so_far, next));
+      so_far = Order::greatest(so_far, next, after);
     }
     last_ = Order::join(so_far);
   }
@@ -146,10 +104,6 @@ class VanHerk {
   // Whether suffixes are kept in one register instead of two, for large windows.
   static constexpr bool kJoined = Order::kWords || kLargest > (kBefore ? 15 : 31);
 
-  __device__ static Split extreme(Split a, Split b, Split c) {
-    return Order::template extreme<kMin>(a, b, c);
-  }
-
   __device__ static bool there(int m, int size) {
     return kExact || 2 * m + 1 < size;
   }
@@ -171,25 +125,25 @@ class VanHerk {
   uint32_t first_[kPairs], second_[kPairs], even_[kJoined ? 1 : kPairs], last_, before_;
 };
 
-// Extrema of kSize consecutive values, for values that are pushed one after the other. kSize is a power of two minus
-// one; each extremum is that of three of half the size.
-template <typename Order, bool kMin, int kSize>
-struct RunningExtremum {
+// Maxima of kSize consecutive values, for values that are pushed one after the other. kSize is a power of two minus
+// one; each maximum is that of three of half the size.
+template <typename Order, int kSize>
+struct RunningMaximum {
   using Split = typename Order::Split;
   static constexpr int kHalf = kSize / 2, kKept = kHalf + 2;
-  RunningExtremum<Order, kMin, kHalf> half;
+  RunningMaximum<Order, kHalf> half;
   Split kept[kKept];
 
-  // Takes value k and returns the extremum that ends with it; valid from k = kSize - 1 on.
+  // Takes value k and returns the maximum that ends with it; valid from k = kSize - 1 on.
   __device__ Split push(int k, Split v) {
     const Split last = half.push(k, v);
     kept[k % kKept] = last;
     if (k + 1 < kSize) return last;
-    return Order::template extreme<kMin>(last, kept[(k + kKept - (kHalf + 1) / 2) % kKept], kept[(k + 1) % kKept]);
+    return Order::greatest(last, kept[(k + kKept - (kHalf + 1) / 2) % kKept], kept[(k + 1) % kKept]);
   }
 };
-template <typename Order, bool kMin>
-struct RunningExtremum<Order, kMin, 1> {
+template <typename Order>
+struct RunningMaximum<Order, 1> {
   using Split = typename Order::Split;
   __device__ Split push(int, Split v) { return v; }
 };
@@ -203,7 +157,7 @@ struct RunningExtremum<Order, kMin, 1> {
 //
 // Value: what is kept of a word.
 // FoldedPairs: words of two pixels, one in each half.
-template <typename Order, bool kMin>
+template <typename Order>
 struct FoldedPairs {
   using Whole = Order;
   using Split = typename Order::Split;
@@ -212,32 +166,30 @@ struct FoldedPairs {
   __device__ static Value value(uint32_t word) { return word; }
   __device__ static Split whole(Value v) { return Order::split(v); }
   __device__ static uint32_t fold(Split whole, Value left, Value right) {
-    return Order::join(
-        Order::template extreme<kMin>(whole, Order::swap_halves(whole), Order::split(halves(left, right))));
+    return Order::join(Order::greatest(whole, Order::swap_halves(whole), Order::split(halves(left, right))));
   }
 };
 // Words of four pixels, which are compared in the upper bytes of halves.
-template <bool kMin>
 struct FoldedBytes {
   using Whole = U16x2Order;
   struct Value {
-    uint32_t word, pairs;  // `pairs`: the extrema of the first two pixels and of the last two
+    uint32_t word, pairs;  // `pairs`: the maxima of the first two pixels and of the last two
   };
   static constexpr int kPixels = 4;
-  __device__ static uint32_t extreme(uint32_t a, uint32_t b, uint32_t c) { return U16x2Order::extreme<kMin>(a, b, c); }
-  __device__ static Value value(uint32_t word) { return {word, extreme(word, word << 8, word << 8)}; }
+  __device__ static uint32_t greatest(uint32_t a, uint32_t b, uint32_t c) { return PairOrder::vmax(a, b, c); }
+  __device__ static Value value(uint32_t word) { return {word, greatest(word, word << 8, word << 8)}; }
   __device__ static uint32_t whole(Value v) {
     const uint32_t swapped = halves(v.pairs, v.pairs);
-    return extreme(v.pairs, swapped, swapped);
+    return greatest(v.pairs, swapped, swapped);
   }
   __device__ static uint32_t fold(uint32_t whole, Value left, Value right) {
     const uint32_t beside = halves(left.pairs, right.pairs);
-    return __byte_perm(extreme(whole, beside, right.word << 8), extreme(whole, left.word, beside), 0x3715);
+    return __byte_perm(greatest(whole, beside, right.word << 8), greatest(whole, left.word, beside), 0x3715);
   }
 };
 
 // Computes kSize words of results at once; it is used like VanHerk.
-template <typename Fold, bool kMin, int kSize>
+template <typename Fold, int kSize>
 class FoldedRow {
  public:
   static constexpr bool kLoadsFourWords = false;
@@ -251,7 +203,7 @@ class FoldedRow {
   __device__ void run(int, Load load) {
     constexpr int kKept = 2 * kReach + 1;
     typename Fold::Value values[kKept];
-    RunningExtremum<typename Fold::Whole, kMin, 2 * kReach - 1> wholes;
+    RunningMaximum<typename Fold::Whole, 2 * kReach - 1> wholes;
     typename Fold::Whole::Split whole = {};
 #pragma unroll
     for (int k = 0; k < kSize + 2 * kReach; k++) {
@@ -279,7 +231,7 @@ class FoldedRow {
 
 // Filters rows whose pixels have three bytes, as they lie in memory: pixels are taken from groups of three words one by
 // one.
-template <bool kMin, int kSize>
+template <int kSize>
 class RowOfThree {
  public:
   static constexpr int kPixels = kSize + 1, kWords = kPixels / 4 * 3;
@@ -301,7 +253,7 @@ class RowOfThree {
       words[4 * n + 2] = four.z;
       words[4 * n + 3] = four.w;
     }
-    VanHerk<U8x4Order, kSize, true, kMin, true> window;
+    VanHerk<U8x4Order, kSize, true, true> window;
     // The fourth byte of a pixel is undefined.
     window.run(kSize, [&](int n) {
       const int pixel = n + 2, word = kSkipped + pixel / 4 * 3;
@@ -350,18 +302,15 @@ __host__ __device__ constexpr int van_herk_pitch(int groups, int largest, int st
 // How a block works. Its warps load and then filter rows, 32 / kGroups at a time; kGroups groups of a row compute as
 // many results each as the window is wide. Then each thread does the same with columns.
 // kExact: only for windows of that size, with all that is known at compile time.
-// kFlips: for maxima and minima, since minima are the complements of the maxima of complements: samples are xored with
-// `flip` before and after. Else for one of them, see kMin.
+// Minima are the complements of the maxima of complements: samples are xored with `flip` before and after.
 // kRows: rows are filtered as u8x4s, or as they lie in memory, by FoldedRow and RowOfThree where pixels are not u8x4s.
 // kStep: u8x4s of a pixel.
 template <typename Order_, int kLargest_, bool kExact_, int kGroups_, int kMinBlocks_, Rows kRows_ = Rows::U8x4s,
-          bool kMin_ = false, int kStep_ = 1>
+          int kStep_ = 1>
 struct VanHerkShape {
   using Order = Order_;
   static constexpr int kLargest = kLargest_;
-  static constexpr bool kExact = kExact_, kMin = kMin_;
-  static constexpr bool kFlips = !kExact || Order::kWords;
-  static_assert(!kFlips || !kMin);
+  static constexpr bool kExact = kExact_;
   static constexpr int kStep = kStep_;
   static constexpr int kGroups = kGroups_;
   static constexpr int kMinBlocks = kMinBlocks_;
@@ -388,7 +337,7 @@ class VanHerkTile {
         part_(tile_.part),
         size_(Shape::kExact ? Shape::kLargest : p.size),
         rows_(min(p.tile.height, part_.height - tile_.y0) + 2 * (size_ / 2)),
-        flip_(Shape::kFlips ? p.flip : 0),
+        flip_(p.flip),
         words_(shared_memory<uint32_t>()) {}
 
   // Loads and filters rows; each warp has rows of its own, for which no other warp waits.
@@ -401,15 +350,15 @@ class VanHerkTile {
     wait_for_copies();
     __syncwarp();
     if constexpr (Shape::kThreeChannels) {
-      filter_words(RowOfThree<Shape::kMin, Shape::kLargest>(), begin, end);
+      filter_words(RowOfThree<Shape::kLargest>(), begin, end);
     } else if constexpr (Shape::kU8x4s || kStep == 2) {
       filter_u8x4s(begin, end);
     } else if (part_.channels == 4) {
       filter_u8x4s(begin, end);
     } else if (part_.channels == 2) {
-      filter_words(FoldedRow<FoldedPairs<Order, Shape::kMin>, Shape::kMin, Shape::kLargest>(), begin, end);
+      filter_words(FoldedRow<FoldedPairs<Order>, Shape::kLargest>(), begin, end);
     } else if constexpr (!Order::kWords) {
-      filter_words(FoldedRow<FoldedBytes<Shape::kMin>, Shape::kMin, Shape::kLargest>(), begin, end);
+      filter_words(FoldedRow<FoldedBytes, Shape::kLargest>(), begin, end);
     }
   }
 
@@ -439,7 +388,7 @@ class VanHerkTile {
 
  private:
   using Order = typename Shape::Order;
-  using Window = VanHerk<Order, Shape::kLargest, Shape::kExact, Shape::kMin>;
+  using Window = VanHerk<Order, Shape::kLargest, Shape::kExact>;
   static constexpr int kPitch = Shape::kPitch, kStep = Shape::kStep;
 
   __device__ static int lane() { return threadIdx.x % 32; }
@@ -463,7 +412,8 @@ class VanHerkTile {
       if (row < end)
         line.run(size_, [&](int n) {
           if constexpr (Line::kLoadsFourWords) {
-            return *reinterpret_cast<const uint4 *>(first + from + 4 * n);
+            const uint4 v = *reinterpret_cast<const uint4 *>(first + from + 4 * n);
+            return make_uint4(v.x ^ flip_, v.y ^ flip_, v.z ^ flip_, v.w ^ flip_);
           } else {
             const uint32_t u8x4 = first[from + n * kStep];
             return (Order::kWords ? u8x4 & p_.sample_bits : u8x4) ^ flip_;
@@ -496,12 +446,10 @@ class VanHerkTile {
 template <typename Shape>
 __global__ void __launch_bounds__(32 * Shape::kWarps, kBlocksAtOnce<Shape>)
     van_herk_kernel(const __grid_constant__ VanHerkParams p) {
-  if constexpr (!Shape::kExact || kHas<Feature::MaskKernels>) {
-    VanHerkTile<Shape> tile(p);
-    tile.filter_rows();
-    __syncthreads();
-    tile.filter_columns();
-  }
+  VanHerkTile<Shape> tile(p);
+  tile.filter_rows();
+  __syncthreads();
+  tile.filter_columns();
 }
 
 }  // namespace cudaconv

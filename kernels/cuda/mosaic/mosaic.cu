@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cuda/launchers.h"
+#include "cuda/scratch.h"
 
 namespace cudaconv {
 
@@ -31,8 +32,8 @@ void enqueue_tiles(const PassRun &run, const char *name, const std::vector<Mosai
     const auto enqueue_all = [=, boxes = run.buffers.mosaic_boxes, stream = run.stream](const uint32_t *) {
       MosaicParams with_boxes = p;
       with_boxes.box = boxes ? *boxes : nullptr;
-      enqueue(name, Start::AfterAll, kernel, dim3(static_cast<unsigned>(blocks)), dim3(kMosaicThreads), shared_bytes,
-              stream, with_boxes);
+      enqueue(name, kernel, dim3(static_cast<unsigned>(blocks)), dim3(kMosaicThreads), shared_bytes, stream,
+              with_boxes);
     };
     if (run.deferred)
       run.deferred->add(enqueue_all);
@@ -51,15 +52,10 @@ void enqueue_dense(const PassRun &run) {
 
 }  // namespace
 
-int takes_mosaic(const PassQuery &query) {
-  return query.pass().op == Op::Mosaic && has_mosaic_tiles(query.plan);
-}
-
-void launch_mosaic(const PassRun &run) {
-  if (run.plan.layout.plane[0].container == Container::U16)
-    enqueue_dense<uint16_t>(run);
-  else
-    enqueue_dense<uint8_t>(run);
+Prepared prepare_mosaic(const PassQuery &query) {
+  if (query.pass().op != Op::Mosaic || !has_mosaic_tiles(query.plan)) return {};
+  const bool words = query.plan.layout.plane[0].container == Container::U16;
+  return {1, words ? enqueue_dense<uint16_t> : enqueue_dense<uint8_t>, mosaic_sum_bytes(query.plan, query.pass())};
 }
 
 void launch_mosaic_samples(const PassRun &run) {

@@ -78,10 +78,10 @@ __device__ inline uint32_t mosaic_mean(uint32_t sum, uint32_t n) {
 
 // The sums of a thread's 16 bytes of samples over at most 255 rows.
 template <typename Sample>
-struct ColumnSums;
+struct BlockColumns;
 
 template <>
-struct ColumnSums<uint8_t> {
+struct BlockColumns<uint8_t> {
   uint32_t even[4] = {}, odd[4] = {};  // two 16-bit sums in a word
 
   __device__ void add(const uint4 &v, uint32_t) {
@@ -106,7 +106,7 @@ struct ColumnSums<uint8_t> {
 };
 
 template <>
-struct ColumnSums<uint16_t> {
+struct BlockColumns<uint16_t> {
   uint32_t sum[8] = {};
 
   // `mask`: the bits of a sample.
@@ -231,7 +231,7 @@ class MosaicThread {
       } else {
         add_rows(row).store(reinterpret_cast<uint4 *>(shared) + 2 * threadIdx.x);
         __syncthreads();
-        add_columns(reinterpret_cast<const typename ColumnSums<Sample>::Sum *>(shared), means);
+        add_columns(reinterpret_cast<const typename BlockColumns<Sample>::Sum *>(shared), means);
       }
     }
     if (kSteps == MosaicSteps::Sums) return;
@@ -296,8 +296,8 @@ class MosaicThread {
   }
 
   // Adds the thread's rows. Leaves the last ones in `row`.
-  __device__ ColumnSums<Sample> add_rows(uint4 (&row)[kMosaicRows]) const {
-    ColumnSums<Sample> sums;
+  __device__ BlockColumns<Sample> add_rows(uint4 (&row)[kMosaicRows]) const {
+    BlockColumns<Sample> sums;
     const uint32_t mask = ((1u << part_.channel[0].depth) - 1) << part_.channel[0].shift;
     if (byte_ >= end_) return sums;
 #pragma unroll 1
@@ -316,7 +316,7 @@ class MosaicThread {
 
   // Adds column sums, of which each group of threads has a row, to means, for each block and channel, or to the sums of
   // this slice.
-  __device__ void add_columns(const typename ColumnSums<Sample>::Sum *sums, Sample *means) const {
+  __device__ void add_columns(const typename BlockColumns<Sample>::Sum *sums, Sample *means) const {
     const int channels = part_.channels, shift = part_.channel[0].shift;
     const int pitch = kVectorBytes / static_cast<int>(sizeof(Sample)) << tile_.tiles.log_threads;
     const auto *const first = sums + begin_ % kVectorBytes / static_cast<int>(sizeof(Sample));

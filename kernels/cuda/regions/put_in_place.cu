@@ -184,9 +184,9 @@ void launch_fetch(const uint8_t *host, uint8_t *device, size_t bytes, cudaStream
     return;
   }
   const int vectors = static_cast<int>((bytes + sizeof(uint4) - 1) / sizeof(uint4));
-  check(launch("fetch", Start::AfterAll, fetch_kernel,
-               dim3(static_cast<unsigned>((vectors + kFetchThreads - 1) / kFetchThreads)), dim3(kFetchThreads), 0,
-               stream, reinterpret_cast<const uint4 *>(host), reinterpret_cast<uint4 *>(device), vectors),
+  check(launch("fetch", fetch_kernel, dim3(static_cast<unsigned>((vectors + kFetchThreads - 1) / kFetchThreads)),
+               dim3(kFetchThreads), 0, stream, reinterpret_cast<const uint4 *>(host), reinterpret_cast<uint4 *>(device),
+               vectors),
         "cudaLaunchKernel");
 }
 
@@ -226,9 +226,8 @@ void launch_put_in_place(const Plan &plan, const Selection &selection, const Sel
     if (layout.container != Container::Packed32)
       for (int c = 0; c < layout.channels; c++) out.offset[c] = layout.channel[c].offset;
   }
-  check(
-      launch("place", Start::AfterAll, place_kernel, dim3(static_cast<unsigned>(blocks)), dim3(kThreads), 0, stream, p),
-      "cudaLaunchKernel");
+  check(launch("place", place_kernel, dim3(static_cast<unsigned>(blocks)), dim3(kThreads), 0, stream, p),
+        "cudaLaunchKernel");
 }
 
 }  // namespace cudaconv

@@ -54,7 +54,8 @@ std::shared_ptr<const RegionJob> make_region_job(const std::shared_ptr<const Reg
       const Pass &pass = prepared->filter().passes[launch.first];
       computed.emplace_back();
       for (size_t i = 0; i < prepared->filter().parts.size(); i++)
-        computed.back().emplace_back(work.computed(launch.first + launch.passes - 1, i), pass.radius_x, pass.radius_y);
+        computed.back().emplace_back(work.computed(launch.first + launch.passes() - 1, i), pass.radius_x,
+                                     pass.radius_y);
     }
     job->groups.push_back({std::move(prepared), std::move(work), std::move(computed)});
   }

@@ -11,14 +11,10 @@
 
 namespace cudaconv {
 
-struct CompositeParams : SlidingParams {
-  bool difference;  // the result is the difference between closing and samples, not the closing
-};
-
-// Like the operations of sliding.cuh, but enter() gets the whole strip, of which row j enters, and its position.
 // kRadius is that of both steps together, kStep that of one.
 struct CompositeOperation : SlidingOperation {
-  using Params = CompositeParams;
+  static constexpr WordSamples kWords = WordSamples::Compared;
+  static constexpr bool kSeesStrip = true;
 };
 
 // The closing of a square, or what it adds to the samples.
@@ -37,15 +33,14 @@ struct CompositeClosing : CompositeOperation {
     // Sets dilated samples outside the frame as the border mode requires. With every border mode except Constant an
     // outside value also occurs inside every window that reaches it, so it is set to 0xff, which is neutral for the
     // minimum.
-    __device__ static void extend(const CompositeParams &p, const PartParams &part, LaneStrip s, int y, Row &row) {
+    __device__ static void extend(const SlidingParams &p, const PartParams &part, LaneStrip s, int y, Row &row) {
       const SwarParams &k = p.swar;
       const bool inside = y >= 0 && y < part.height && s.first_byte >= 0;
 #pragma unroll
       for (int i = 0; i < 4; i++) {
-        const int bytes = inside ? part.width * kPixelBytes<Swar> - s.first_byte - 4 * i : 0;
+        const int bytes = inside ? row_bytes<Swar>(part) - s.first_byte - 4 * i : 0;
         const uint32_t kept = bytes <= 0 ? 0 : bytes < 4 ? (1u << 8 * bytes) - 1 : 0xffffffffu;
-        const uint32_t border =
-            p.border == Border::Constant ? border_word<Swar::kChannels>(part, s.first_byte, i) ^ k.flip : 0xffffffffu;
+        const uint32_t border = p.border == Border::Constant ? part.border_word[i % 2] ^ k.flip : 0xffffffffu;
 #pragma unroll
         for (int h = 0; h < Swar::kSplit; h++)
           row[h][i] = (row[h][i] & Order::part(k, kept, h)) | Order::part(k, border & ~kept, h);
@@ -63,7 +58,7 @@ struct CompositeClosing : CompositeOperation {
       return Swar::join(k, parts);
     }
 
-    __device__ void enter(const CompositeParams &p, const PartParams &part, LaneStrip s, int j,
+    __device__ void enter(const SlidingParams &p, const PartParams &part, LaneStrip s, int j,
                           const uint32_t (&strip)[kRows][4], uint32_t (&out)[4]) {
       constexpr int kSize = 2 * kStep + 1;
       const SwarParams &k = p.swar;
@@ -72,7 +67,7 @@ struct CompositeClosing : CompositeOperation {
       Row &row = dilated.rows[j % kSize];
       samples.template extrema<false>(row);
       const int y = s.y0 - kRadius + j - kStep;
-      const bool beside = s.first_byte < 0 || s.first_byte + kVectorBytes > part.width * kPixelBytes<Swar>;
+      const bool beside = s.first_byte < 0 || s.first_byte + kVectorBytes > row_bytes<Swar>(part);
       if (__any_sync(0xffffffffu, beside) || y < 0 || y >= part.height) extend(p, part, s, y, row);
       if (j < 4 * kStep) return;
       Row closed;
@@ -98,7 +93,7 @@ struct CompositeGradient : CompositeOperation {
     using Order = Ordered<Swar>;
     SquareRows<Swar, kRadius> samples;
 
-    __device__ void enter(const CompositeParams &p, const PartParams &, LaneStrip, int j,
+    __device__ void enter(const SlidingParams &p, const PartParams &, LaneStrip, int j,
                           const uint32_t (&strip)[kRows][4], uint32_t (&out)[4]) {
       constexpr int kSize = 2 * kRadius + 1;
       const SwarParams &k = p.swar;

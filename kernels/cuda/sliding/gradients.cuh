@@ -51,17 +51,14 @@ __device__ inline uint32_t magnitude_sample(const SwarParams &k, uint32_t x, uin
 }
 
 // The magnitude of a gradient, sqrt(x^2 + y^2) or |x| + |y|: a smoothing column [a b a] with a difference row [-1 0 1],
-// and the transpose, as in sobel, scharr and prewitt. kUnit: a is 1.
+// and the transpose, as in sobel, scharr and prewitt.
 //
 // Pairs of samples are 16-bit floats. Sums of three are stored minus 2048 where they may exceed 2047. A difference is
 // rounded only where it is beyond all samples, and then so is the result.
-template <bool kEuclidean, bool kUnit, bool kTall = false>
+template <bool kEuclidean>
 struct SlidingGradient : SlidingOperation {
-  using Tall = SlidingGradient<kEuclidean, kUnit, kEuclidean || !kUnit>;
-  static constexpr bool kAllArchs = !kUnit && !kTall;
   static constexpr bool kHoldsMiddle = true, kRecomputesRows = true;
-  static constexpr int kRadius = 1, kStripRows = kTall ? 6 : 4, kMinBlocks = 8;
-  static constexpr int kFewerBlocks = kTall, kWordWarps = 2;
+  static constexpr int kRadius = 1, kStripRows = 4, kMinBlocks = 8, kWordWarps = 2;
 
   template <typename Swar>
   struct State {
@@ -71,8 +68,7 @@ struct SlidingGradient : SlidingOperation {
     __device__ static uint32_t smooth(const SwarParams &k, uint32_t first, uint32_t middle, uint32_t last,
                                       uint32_t init) {
       if constexpr (!Swar::kPairs) return (first + last) * k.column[0] + middle * k.column[1];
-      HalfPair ends = HalfPair{first} + HalfPair{last};
-      if constexpr (!kUnit) ends = multiply_add(ends, k.column[0], HalfPair{init});
+      const HalfPair ends = multiply_add(HalfPair{first} + HalfPair{last}, k.column[0], HalfPair{init});
       return multiply_add(HalfPair{middle}, k.column[1], ends).bits;
     }
     __device__ static uint32_t minus(uint32_t a, uint32_t b) {
@@ -124,7 +120,6 @@ struct SlidingGradient : SlidingOperation {
 // dy) returns the samples dx pixels to the right and dy rows down.
 template <typename Function>
 struct SlidingWindow3 : SlidingOperation {
-  using Tall = SlidingWindow3;
   static constexpr bool kRowByRow = true, kHoldsMiddle = true;
   static constexpr int kRadius = 1, kStripRows = Function::kStripRows;
   static constexpr int kMinBlocks = Function::kMinBlocks;
@@ -148,7 +143,6 @@ struct SlidingWindow3 : SlidingOperation {
   };
 };
 
-template <bool kEuclidean>
 struct RobertsFunction {
   static constexpr int kStripRows = 4, kMinBlocks = 8;
 
@@ -158,7 +152,9 @@ struct RobertsFunction {
       if constexpr (Swar::kPairs) return (HalfPair{a} - HalfPair{b}).bits;
       return a - b;
     };
-    return magnitude_sample<kEuclidean, Swar>(p.swar, minus(at(0, 0), at(1, 1)), minus(at(1, 0), at(0, 1)));
+    const uint32_t x = minus(at(0, 0), at(1, 1)), y = minus(at(1, 0), at(0, 1));
+    return p.norm == Norm::L1 ? magnitude_sample<false, Swar>(p.swar, x, y)
+                              : magnitude_sample<true, Swar>(p.swar, x, y);
   }
 };
 
@@ -202,12 +198,9 @@ struct MagnitudeFunction {
 
 // The kirsch mask: a gain times the largest sum of three neighbours in the ring of eight, plus another gain times all
 // eight.
-template <bool kTall = false>
 struct SlidingKirsch : SlidingOperation {
-  using Tall = SlidingKirsch<true>;
-  static constexpr bool kAllArchs = !kTall, kRowByRow = true, kHoldsMiddle = true;
-  static constexpr int kRadius = 1, kStripRows = kTall ? 6 : 4, kMinBlocks = kTall ? 5 : 6;
-  static constexpr int kFewerBlocks = kTall ? 1 : 2, kWarps = 2, kWordWarps = 2;
+  static constexpr bool kRowByRow = true, kHoldsMiddle = true;
+  static constexpr int kRadius = 1, kStripRows = 4, kMinBlocks = 5, kFewerBlocks = 1, kWarps = 2, kWordWarps = 2;
 
   template <typename Swar>
   struct State {

@@ -29,10 +29,9 @@ struct Binomial3 {
 };
 
 // A separable mask: columns are summed as rows enter, then each finished row of column sums along the row.
-template <int kSize, Epilogue kEpilogue>
+template <int kSize>
 struct SlidingSeparable : SlidingOperation {
-  using Tall = SlidingSeparable;
-  static constexpr bool kAllArchs = kEpilogue == Epilogue::Any, kRowByRow = kSize > 3;
+  static constexpr bool kRowByRow = kSize > 3;
   static constexpr int kRadius = kSize / 2, kStripRows = 4, kMinBlocks = kSize == 3 ? 8 : kSize == 5 ? 7 : 6;
   static constexpr int kFewerBlocks = kSize == 5;
   // Rows of more than three factors have to be symmetric: one multiplication then serves two samples.
@@ -75,25 +74,22 @@ struct SlidingSeparable : SlidingOperation {
       LaneRow<Swar, kRadius> sum;
       sum.set(sums[r % kSize]);
       sum.exchange();
+      uint32_t row_sums[4][kSplit];
 #pragma unroll
-      for (int i = 0; i < 4; i++) {
-        uint32_t parts[kSplit];
+      for (int i = 0; i < 4; i++)
 #pragma unroll
-        for (int h = 0; h < kSplit; h++) parts[h] = row_sum(k, sum, Swar::kPerWord * i + h);
-        out[i] = apply_epilogue<kEpilogue, Swar>(p, parts);
-      }
+        for (int h = 0; h < kSplit; h++) row_sums[i][h] = row_sum(k, sum, Swar::kPerWord * i + h);
+      finish_row<Swar>(p, row_sums, out);
     }
   };
 };
 
 // A mean, with all factors 1: a row that enters is added to the column sums, and the row that leaves is subtracted.
-template <int kSize, bool kTall = false>
+template <int kSize>
 struct SlidingMean : SlidingOperation {
-  using Tall = SlidingMean<kSize, (kSize > 5)>;
-  static constexpr bool kAllArchs = false, kHasTailKernel = !kTall, kRowByRow = kSize > 5, kHoldsMiddle = true;
-  static constexpr int kRadius = kSize / 2, kStripRows = kTall ? 8 : 4;
-  static constexpr int kMinBlocks = kSize <= 5 ? 8 : kTall ? 5 : 6;
-  static constexpr int kFewerBlocks = kTall, kWarps = kSize > 5 ? 2 : kMostWarps, kWordWarps = kWarps;
+  static constexpr bool kRowByRow = kSize > 5, kHoldsMiddle = true;
+  static constexpr int kRadius = kSize / 2, kStripRows = 4, kMinBlocks = kSize <= 5 ? 8 : 6;
+  static constexpr int kWarps = kSize > 5 ? 2 : kMostWarps, kWordWarps = kWarps;
 
   template <typename Swar>
   struct State {
@@ -145,8 +141,7 @@ struct SlidingMean : SlidingOperation {
 template <int kSize>
 struct SlidingBinomial : SlidingOperation {
   static_assert(kSize == 3 || kSize == 5);
-  using Tall = SlidingBinomial;
-  static constexpr bool kAllArchs = false, kHasTailKernel = true;
+  static constexpr bool kRecomputesRows = kSize == 5;
   static constexpr int kRadius = kSize / 2, kStripRows = 4, kMinBlocks = 8;
   static constexpr int kFewerBlocks = kSize == 5;
 
@@ -162,21 +157,6 @@ struct SlidingBinomial : SlidingOperation {
       const uint32_t ends = sum.at(n - kRadius * kChannels) + sum.at(n + kRadius * kChannels);
       if constexpr (kSize == 3) return ends + 2 * sum.at(n);
       return ends + 4 * (sum.at(n - kChannels) + sum.at(n + kChannels)) + 6 * sum.at(n);
-    }
-
-    // The sum along a row of column sums, of which a register holds two that take all 16 bits.
-    __device__ static uint32_t dot_row(const LaneRow<Swar, kRadius> &sum, int n, uint32_t result) {
-      constexpr uint32_t kRow[] = {1, 4, 6, 4, 1};
-      // The factor of column sum m, or 0.
-      const auto factor = [&](int m) {
-        const int distance = m - n;
-        return distance % kChannels || abs(distance) > kRadius * kChannels ? 0 : kRow[distance / kChannels + kRadius];
-      };
-#pragma unroll
-      for (int word = -sum.kWords; word < 4 + sum.kWords; word++)
-        if (const uint32_t factors = factor(2 * word) | factor(2 * word + 1) << 8)
-          result = __dp2a_lo(sum.part[0][sum.kWords + word], factors, result);
-      return result;
     }
 
     __device__ void enter(const SlidingParams &p, int j, const uint32_t (&row)[4], uint32_t (&out)[4]) {
@@ -198,26 +178,18 @@ struct SlidingBinomial : SlidingOperation {
       sum.exchange();
 #pragma unroll
       for (int i = 0; i < 4; i++) {
-        if constexpr (kSplit == 1 && kSize == 5) {
-          // Column sums have 16 bits, row sums more; the second and third bytes of a row sum are the result.
-          out[i] = __byte_perm(dot_row(sum, 2 * i, k.init), dot_row(sum, 2 * i + 1, k.init), 0x6521) << k.sample_shift;
-        } else {
-          uint32_t parts[kSplit];
-          part_sums<Swar>([&](int h) { return row_sum(sum, Swar::kPerWord * i + h); }, parts);
+        uint32_t parts[kSplit];
+        part_sums<Swar>([&](int h) { return row_sum(sum, Swar::kPerWord * i + h); }, parts);
 #pragma unroll
-          for (int h = 0; h < kSplit; h++) parts[h] = kScale * parts[h] + k.init;
-          out[i] = apply_epilogue<Epilogue::Shift, Swar>(p, parts);
-        }
+        for (int h = 0; h < kSplit; h++) parts[h] = kScale * parts[h] + k.init;
+        out[i] = apply_epilogue<Epilogue::Shift, Swar>(p, parts);
       }
     }
   };
 };
 
-// A 3x3 mask that is not separable. kCross: only the middle row and column are not 0.
-template <Epilogue kEpilogue, bool kCross = false>
+// A 3x3 mask that is not separable.
 struct SlidingDense3 : SlidingOperation {
-  using Tall = SlidingDense3;
-  static constexpr bool kAllArchs = kEpilogue == Epilogue::Any;
   static constexpr int kRadius = 1, kStripRows = 4, kMinBlocks = 7;
 
   template <typename Swar>
@@ -236,20 +208,18 @@ struct SlidingDense3 : SlidingOperation {
 #pragma unroll
         for (int i = 0; i < 4; i++) {
           uint32_t(&sum)[kSplit] = sums[r % 3][i];
-          const int reach = kCross && t != 1 ? 0 : 1;
           if (!t)
 #pragma unroll
             for (int h = 0; h < kSplit; h++) sum[h] = k.init;
 #pragma unroll
-          for (int dx = -reach; dx <= reach; dx++)
+          for (int dx = -1; dx <= 1; dx++)
 #pragma unroll
             for (int h = 0; h < kSplit; h++)
               sum[h] += k.dense[t * 3 + 1 + dx] * samples.at(Swar::kPerWord * i + h + dx * Swar::kChannels);
         }
       }
       if (j < 2) return;
-#pragma unroll
-      for (int i = 0; i < 4; i++) out[i] = apply_epilogue<kEpilogue, Swar>(p, sums[(j - 2) % 3][i]);
+      finish_row<Swar>(p, sums[(j - 2) % 3], out);
     }
   };
 };
@@ -263,11 +233,9 @@ __device__ inline uint32_t join_halves(const SwarParams &k, uint32_t even, uint3
 
 // A 5x5 mask whose numbers depend only on the distance |dx| + |dy| and are 0 beyond 2: four samples have distance 1,
 // eight distance 2. Pairs of bytes are 16-bit floats, which hold the sums for each distance and every partial sum.
-template <bool kTall = false>
 struct SlidingDiamond5 : SlidingOperation {
-  using Tall = SlidingDiamond5<true>;
-  static constexpr bool kAllArchs = !kTall, kRowByRow = true;
-  static constexpr int kRadius = 2, kStripRows = kTall ? 8 : 4, kMinBlocks = kTall ? 5 : 6;
+  static constexpr bool kRowByRow = true;
+  static constexpr int kRadius = 2, kStripRows = 4, kMinBlocks = 5;
   static constexpr int kFewerBlocks = 1, kWarps = 2, kWordWarps = 2;
 
   template <typename Swar>
@@ -331,12 +299,11 @@ struct SlidingDiamond5 : SlidingOperation {
   };
 };
 
-// A 3x3 mask for which 16-bit floats hold every partial sum. kCross: only the middle row and column are not 0.
-template <bool kCross, bool kTall = false>
+// A 3x3 mask for which 16-bit floats hold every partial sum.
 struct SlidingHalf3 : SlidingOperation {
-  using Tall = SlidingHalf3<kCross, !kCross>;
-  static constexpr bool kAllArchs = !kCross && !kTall, kRowByRow = !kCross;
-  static constexpr int kRadius = 1, kStripRows = kTall ? 8 : 4, kMinBlocks = kTall ? 6 : 8;
+  static constexpr WordSamples kWords = WordSamples::None;
+  static constexpr bool kRowByRow = true;
+  static constexpr int kRadius = 1, kStripRows = 4, kMinBlocks = 8;
 
   template <typename Swar>
   struct State {
@@ -350,12 +317,11 @@ struct SlidingHalf3 : SlidingOperation {
       for (int t = 0; t < 3; t++) {
         const int r = j - t;
         if (r < 0 || r >= kStripRows) continue;
-        const int reach = kCross && t != 1 ? 0 : 1;
 #pragma unroll
         for (int n = 0; n < 8; n++) {
           HalfPair sum = {t ? sums[r % 3][n % 2][n / 2] : k.init};
 #pragma unroll
-          for (int dx = -reach; dx <= reach; dx++)
+          for (int dx = -1; dx <= 1; dx++)
             sum = multiply_add(HalfPair{samples.at(n / 2 * Swar::kPerWord + n % 2 + dx * Swar::kChannels)},
                                k.dense[t * 3 + 1 + dx], sum);
           sums[r % 3][n % 2][n / 2] = sum.bits;
@@ -364,48 +330,6 @@ struct SlidingHalf3 : SlidingOperation {
       if (j < 2) return;
 #pragma unroll
       for (int i = 0; i < 4; i++) out[i] = join_halves<Swar>(k, sums[(j - 2) % 3][0][i], sums[(j - 2) % 3][1][i]);
-    }
-  };
-};
-
-// The emboss mask [-2 -1 0; -1 1 1; 0 1 2]: two samples on the right and two below, both including the corner, minus
-// the same on the left and above. Two samples on the right of one result are two on the left of another one in the next
-// row.
-struct SlidingEmboss : SlidingOperation {
-  using Tall = SlidingEmboss;
-  static constexpr bool kAllArchs = false, kRecomputesRows = true;
-  static constexpr int kRadius = 1, kStripRows = 4, kMinBlocks = 8;
-
-  template <typename Swar>
-  struct State {
-    using Row = LaneRow<Swar, 1>;
-    static constexpr int kChannels = Swar::kChannels, kSplit = Swar::kSplit;
-    Row last;
-    uint32_t sums[2][4][kSplit];  // sums of results whose first row, or first two rows, have entered
-
-    __device__ void enter(const SlidingParams &p, int j, const uint32_t (&row)[4], uint32_t (&out)[4]) {
-      const SwarParams &k = p.swar;
-      Row now, down;  // down: sums of this row and the last one
-      now.load(k, row);
-      if (j >= 1) {
-#pragma unroll
-        for (int i = 0; i < 4 + 2 * Row::kWords; i++)
-#pragma unroll
-          for (int h = 0; h < kSplit; h++) down.part[h][i] = last.part[h][i] + now.part[h][i];
-      }
-#pragma unroll
-      for (int i = 0; i < 4; i++) {
-        uint32_t result[kSplit] = {};
-#pragma unroll
-        for (int h = 0; h < kSplit; h++) {
-          const int n = Swar::kPerWord * i + h, before = n - kChannels, after = n + kChannels;
-          if (j >= 2) result[h] = sums[j % 2][i][h] + down.at(after) + (now.at(n) + now.at(after));
-          if (j >= 1) sums[(j + 1) % 2][i][h] += now.at(n) - down.at(before);
-          sums[j % 2][i][h] = k.init - now.at(before) - now.at(n);
-        }
-        if (j >= 2) out[i] = apply_epilogue<Epilogue::Clamp, Swar>(p, result);
-      }
-      last = now;
     }
   };
 };

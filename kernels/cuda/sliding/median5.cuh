@@ -16,7 +16,7 @@
 // samples. Sorted columns serve two rows of results, sorted pairs of columns two neighbouring squares.
 #pragma once
 
-#include "cuda/device/swar.cuh"
+#include "cuda/sliding/operation.cuh"
 
 namespace cudaconv {
 
@@ -185,13 +185,9 @@ struct Median5 : SwarExchange<kHalf> {
 };
 
 // The operation: columns of four are sorted, and squares narrowed down, with every second row of results.
-struct SlidingMedian5 {
-  using Params = SlidingParams;
-  using Tall = SlidingMedian5;
-  static constexpr int kRadius = 2, kStripRows = 4, kMinBlocks = 4, kFewerBlocks = 0;
-  static constexpr int kWarps = 4, kWordWarps = 4;
-  static constexpr bool kAllArchs = true, kHasTailKernel = false, kRowByRow = true, kHoldsMiddle = false;
-  static constexpr bool kRecomputesRows = false;
+struct SlidingMedian5 : SlidingOperation {
+  static constexpr int kRadius = 2, kStripRows = 4, kMinBlocks = 4;
+  static constexpr bool kRowByRow = true;
   static_assert(kStripRows % 2 == 0);
 
   template <typename Swar>

@@ -13,14 +13,28 @@ namespace cudaconv {
 constexpr int kWarpLanes = 30, kWarpBytes = kVectorBytes * kWarpLanes;
 constexpr int kMostWarps = 4;  // warps of a block, one below the other
 
-// Tuned on an H200 with kernel-bench --table=goals,formats --only=gauss5,dilate,sobel. The strips and blocks that each
-// operation declares, see below, were tuned with the benchmark of the operation's label.
-struct SlidingTuning {
-  // Frames take tall strips if these make at least this many blocks of 8-bit samples: enough to fill all
-  // multiprocessors of a large device twice, or once where the operation is quick.
-  static constexpr int kTallBlocks = 1300, kQuickTallBlocks = 650;
-  // By how many blocks a multiprocessor holds fewer for rows with a tail, which take registers.
-  static constexpr int kFewerOfTails = 2;
+// What an operation does with samples of 16-bit containers: it has no kernels for them, it adds them, one in a
+// register, or it compares them, two in a register.
+enum class WordSamples { None, Added, Compared };
+
+// An operation gets the rows of the strip from above; each enter() may complete one row of results, four words. It
+// declares kRadius, kStripRows, the rows of results of a strip, and:
+// - kMinBlocks: how many blocks of four warps a multiprocessor is to hold, which limits the registers of a thread to
+//   65536 / (blocks * 128). More blocks hide more latency as long as nothing spills. kFewerBlocks: how many fewer for
+//   16-bit samples, and for pixels that are not 32-bit words.
+// - kWarps: warps of a block for 8-bit samples; kWordWarps: the same for pixels that are 32-bit words. Where there is
+//   much to compute, blocks of two warps, twice as many, may keep multiprocessors busier than blocks of four.
+// - kWords: see WordSamples.
+// - kRowByRow: each row of results is written before the next one begins, where registers are scarce. Samples of 16
+//   bits always do so.
+// - kHoldsMiddle: once row j has entered, middle() returns the words of row j - kRadius.
+// - kRecomputesRows: whether a row of packed pixels lies in the frame is computed anew for each row, which saves a
+//   register.
+// - kSeesStrip: enter() gets the whole strip, of which row j enters, and its position.
+struct SlidingOperation {
+  static constexpr int kFewerBlocks = 0, kWarps = kMostWarps, kWordWarps = kMostWarps;
+  static constexpr WordSamples kWords = WordSamples::Added;
+  static constexpr bool kRowByRow = false, kHoldsMiddle = false, kRecomputesRows = false, kSeesStrip = false;
 };
 
 // Converts a signed sum to a sample of at most 16 bits.
@@ -34,8 +48,10 @@ __device__ inline uint32_t clamp_to_sample(const SwarParams &k, uint32_t sum) {
 template <Epilogue kEpilogue, typename Swar>
 __device__ inline uint32_t apply_epilogue(const SlidingParams &p, const uint32_t (&sum)[Swar::kSplit]) {
   const SwarParams &k = p.swar;
-  [[maybe_unused]] const uint32_t even = sum[0], odd = sum[Swar::kSplit - 1];
-  const auto each = [&](auto sample) { return join_parts<Swar>(k, [&](int h) { return sample(sum[h]); }); };
+  const uint32_t even = sum[0], odd = sum[1];
+  [[maybe_unused]] const auto each = [&](auto sample) {
+    return join_parts<Swar>(k, [&](int h) { return sample(sum[h]); });
+  };
   if constexpr (!Swar::kPairs) {
     if constexpr (kEpilogue == Epilogue::Shift) return Swar::join(k, even >> k.shift, odd >> k.shift);
     if constexpr (kEpilogue == Epilogue::Divide)
@@ -44,25 +60,13 @@ __device__ inline uint32_t apply_epilogue(const SlidingParams &p, const uint32_t
       return Swar::join(k, clamp_to_sample<Swar>(k, even), clamp_to_sample<Swar>(k, odd));
     return Swar::join(k, round_to_sample(static_cast<int32_t>(even), p.rounding[0]),
                       round_to_sample(static_cast<int32_t>(odd), p.rounding[0]));
-  } else if constexpr (Swar::kSampleBytes > 1) {
-    static_assert(kEpilogue == Epilogue::Shift || kEpilogue == Epilogue::Divide || kEpilogue == Epilogue::Clamp,
-                  "of sums of 16 bits");
-    return each([&](uint32_t t) {
-      if constexpr (kEpilogue == Epilogue::Shift) return t >> k.shift & k.white;
-      // The sum in the low half is too small to change the quotient of the high one.
-      if constexpr (kEpilogue == Epilogue::Divide)
-        return __byte_perm(high_product(t & 0xffffu, k.magic), high_product(t, k.magic), 0x7610);
-      if (k.absolute) t = Swar::vmax(t, 2 * k.zero - t);
-      return clamp_pair<Swar>(k, t, k.minus_low);
-    });
   } else if constexpr (kEpilogue == Epilogue::Shift) {
     return __byte_perm(even, odd, 0x7351);
   } else if constexpr (kEpilogue == Epilogue::Clamp) {
-    return each([&](uint32_t t) { return clamp_pair<Swar>(k, t, k.minus_low); });
-  } else if constexpr (kEpilogue == Epilogue::Absolute) {
-    return each([&](uint32_t t) { return vmin(absolute(HalfPair{t} - HalfPair{k.zero}), HalfPair{0x00ff00ffu}).bits; });
-  } else if constexpr (kEpilogue == Epilogue::Distance) {
-    return each([&](uint32_t t) { return clamp_pair<Swar>(k, Swar::vmax(t, 2 * k.zero - t), k.minus_low); });
+    return each([&](uint32_t t) {
+      if (k.absolute) t = Swar::vmax(t, 2 * k.zero - t);
+      return clamp_pair<Swar>(k, t, k.minus_low);
+    });
   } else if constexpr (kEpilogue == Epilogue::Divide) {
     // The sum in the low half is below 2^15, too small to change the quotient of the high one.
     return __byte_perm(__byte_perm((even & 0xffffu) * k.magic, (odd & 0xffffu) * k.magic, 0x0073),
@@ -77,23 +81,17 @@ __device__ inline uint32_t apply_epilogue(const SlidingParams &p, const uint32_t
   }
 }
 
-// An operation gets the rows of the strip from above; each enter() may complete one row of results, four words. It
-// declares kRadius, kStripRows, the rows of results of a strip, and:
-// - kMinBlocks: how many blocks of four warps a multiprocessor is to hold, which limits the registers of a thread to
-// 65536 / (blocks * 128). More blocks hide more latency as long as nothing spills. kFewerBlocks: how many fewer for
-// 16-bit samples, and for pixels that are not 32-bit words.
-// - kWarps: warps of a block for 8-bit samples; kWordWarps: the same for pixels that are 32-bit words. Where there is
-// much to compute, blocks of two warps, twice as many, may keep multiprocessors busier than blocks of four.
-// - kAllArchs: compiled for every GPU; else for sm_90 and newer only, see Feature::MaskKernels.
-// - kHasTailKernel: an operation for sm_90 and newer only that also has kernels for rows that are not a multiple of 16
-// bytes.
-// - Tall: the same operation with strips of more rows. These load fewer rows twice and compute fewer sums twice, but
-// leave multiprocessors idle on small frames.
-// - kRowByRow: each row of results is written before the next one begins, where registers are scarce. Samples of 16
-// bits, and GPUs before 9.0, always do so.
-// - kHoldsMiddle: once row j has entered, middle() returns the words of row j - kRadius.
-// - kRecomputesRows: whether a row of packed pixels lies in the frame is computed anew for each row, which saves a
-// register.
+// Converts the sums of a lane's row to samples: Clamp where the pass allows it, which is quicker, else Any.
+template <typename Swar>
+__device__ inline void finish_row(const SlidingParams &p, const uint32_t (&sums)[4][Swar::kSplit], uint32_t (&out)[4]) {
+  if (p.swar.epilogue == Epilogue::Clamp) {
+#pragma unroll
+    for (int i = 0; i < 4; i++) out[i] = apply_epilogue<Epilogue::Clamp, Swar>(p, sums[i]);
+  } else {
+#pragma unroll
+    for (int i = 0; i < 4; i++) out[i] = apply_epilogue<Epilogue::Any, Swar>(p, sums[i]);
+  }
+}
 
 // Whether sums for the even pairs are sums of unmasked words, which contain 256 times the odd pairs as well: one
 // subtraction from the result replaces a mask on each row. This needs neighbours that are whole words.
@@ -112,13 +110,6 @@ __device__ inline void part_sums(SumOf sum_of, uint32_t (&sums)[Swar::kSplit]) {
   for (int h = Swar::kSplit - 1; h >= 0; h--) sums[h] = sum_of(h);
   if constexpr (kWholeWords<Swar>) sums[0] -= sums[1] << 8;
 }
-
-struct SlidingOperation {
-  using Params = SlidingParams;
-  static constexpr int kFewerBlocks = 0, kWarps = kMostWarps, kWordWarps = kMostWarps;
-  static constexpr bool kHasTailKernel = false;
-  static constexpr bool kAllArchs = true, kRowByRow = false, kHoldsMiddle = false, kRecomputesRows = false;
-};
 
 // Computes word i of the lane's results: sample(n) returns the result at sample n of the row.
 template <typename Swar, typename Sample>

@@ -9,13 +9,10 @@ namespace cudaconv {
 
 // The 3x3 median: the median of the largest of the columns' minima, the median of their medians, and the smallest of
 // their maxima. Columns are sorted as rows enter, once for the three windows that contain them.
-template <bool kTall = false>
 struct SlidingMedian3 : SlidingOperation {
-  using Tall = SlidingMedian3<true>;
-  static constexpr bool kAllArchs = !kTall;
-  static constexpr int kRadius = 1, kStripRows = kTall ? 8 : 4, kMinBlocks = kTall ? 6 : 7;
-  static constexpr int kFewerBlocks = kTall, kWordWarps = 2;
-  static constexpr bool kHoldsMiddle = !kTall, kRecomputesRows = !kTall;
+  static constexpr WordSamples kWords = WordSamples::Compared;
+  static constexpr int kRadius = 1, kStripRows = 4, kMinBlocks = 7, kWordWarps = 2;
+  static constexpr bool kHoldsMiddle = true, kRecomputesRows = true;
 
   template <typename Swar>
   struct State {
@@ -51,7 +48,7 @@ struct SlidingMedian3 : SlidingOperation {
             const uint32_t low = Swar::vmin(a, b, c), high = Swar::vmax(a, b, c);
             least.part[h][word] = low;
             largest.part[h][word] = high;
-            mid.part[h][word] = middle<kTall>(a, b, c, low, high);
+            mid.part[h][word] = middle<false>(a, b, c, low, high);
           }
           last[1][h][i] = b;
           last[0][h][i] = a;
@@ -73,14 +70,13 @@ struct SlidingMedian3 : SlidingOperation {
   };
 };
 
-// The maximum or minimum of a square window.
-template <int kSize, bool kMin, bool kTall = false>
+// The maximum of a square window; samples and results are xored with k.flip, which makes it the minimum.
+template <int kSize>
 struct SlidingExtremum : SlidingOperation {
-  using Tall = SlidingExtremum<kSize, kMin, (kSize > 5)>;
-  static constexpr bool kAllArchs = false, kHasTailKernel = !kTall, kRowByRow = kSize > 5, kHoldsMiddle = true;
-  static constexpr int kRadius = kSize / 2, kStripRows = kTall ? 8 : 4;
-  static constexpr int kMinBlocks = kSize <= 5 ? 8 : kTall ? 5 : 6;
-  static constexpr int kFewerBlocks = kSize == 5, kWarps = kSize > 5 ? 2 : kMostWarps, kWordWarps = kWarps;
+  static constexpr WordSamples kWords = WordSamples::Compared;
+  static constexpr bool kRowByRow = kSize > 5, kHoldsMiddle = true;
+  static constexpr int kRadius = kSize / 2, kStripRows = 4, kMinBlocks = kSize <= 5 ? 8 : 6;
+  static constexpr int kFewerBlocks = kSize > 3, kWarps = kSize > 5 ? 2 : kMostWarps, kWordWarps = kWarps;
 
   template <typename Swar>
   struct State {
@@ -88,16 +84,16 @@ struct SlidingExtremum : SlidingOperation {
     SquareRows<Swar, kRadius> square;
 
     __device__ void middle(const SwarParams &k, int j, uint32_t (&words)[4]) const {
-      Order::join(k, square.rows[(j - kRadius) % kSize], 0, words);
+      Order::join(k, square.rows[(j - kRadius) % kSize], k.flip, words);
     }
 
     __device__ void enter(const SlidingParams &p, int j, const uint32_t (&row)[4], uint32_t (&out)[4]) {
       const SwarParams &k = p.swar;
-      Order::split(k, row, 0, square.rows[j % kSize]);
+      Order::split(k, row, k.flip, square.rows[j % kSize]);
       if (j < 2 * kRadius) return;
-      typename Order::Row extremum;
-      square.template extrema<kMin>(extremum);
-      Order::join(k, extremum, 0, out);
+      typename Order::Row greatest;
+      square.template extrema<false>(greatest);
+      Order::join(k, greatest, k.flip, out);
     }
   };
 };
@@ -107,7 +103,7 @@ struct SlidingExtremum : SlidingOperation {
 // above its middle row, and as many below; 0: the element has no such column.
 template <int kRadius_>
 struct SlidingElement : SlidingOperation {
-  using Tall = SlidingElement;
+  static constexpr WordSamples kWords = WordSamples::Compared;
   static constexpr int kRadius = kRadius_, kStripRows = 4;
   static constexpr int kMinBlocks = kRadius == 2 ? 5 : 4;
   static constexpr int kFewerBlocks = 1;
@@ -177,23 +173,17 @@ struct SlidingElement : SlidingOperation {
   };
 };
 
-// The maximum or minimum of 9x9 bytes: extrema of three extrema of three samples, three apart, in both directions.
-template <bool kMin, bool kTall = false>
+// The same of 9x9 bytes: maxima of three maxima of three samples, three apart, in both directions.
 struct SlidingExtremum9 : SlidingOperation {
-  using Tall = SlidingExtremum9<kMin, true>;
-  static constexpr bool kAllArchs = false, kRowByRow = true;
-  static constexpr int kRadius = 4, kStripRows = kTall ? 8 : 6, kMinBlocks = kTall ? 4 : 5;
-  static constexpr int kFewerBlocks = !kTall;
+  static constexpr WordSamples kWords = WordSamples::None;
+  static constexpr bool kRowByRow = true, kRecomputesRows = true;
+  static constexpr int kRadius = 4, kStripRows = 6, kMinBlocks = 5, kFewerBlocks = 1;
 
   template <typename Swar>
   struct State {
     using Order = Ordered<Swar>;
     using Row = typename Order::Row;
-    uint32_t rows[3][4], threes[7][4];  // the last rows, and the extrema of three rows each; words
-
-    __device__ static uint32_t extreme(uint32_t a, uint32_t b, uint32_t c) {
-      return kMin ? Swar::vmin(a, b, c) : Swar::vmax(a, b, c);
-    }
+    uint32_t rows[3][4], threes[7][4];  // the last rows, and the maxima of three rows each; words
 
     __device__ static void down(const SwarParams &k, const uint32_t (&a)[4], const uint32_t (&b)[4],
                                 const uint32_t (&c)[4], Row &result) {
@@ -201,10 +191,10 @@ struct SlidingExtremum9 : SlidingOperation {
       for (int i = 0; i < 4; i++)
 #pragma unroll
         for (int h = 0; h < Swar::kSplit; h++)
-          result[h][i] = extreme(Order::part(k, a[i], h), Order::part(k, b[i], h), Order::part(k, c[i], h));
+          result[h][i] = Swar::vmax(Order::part(k, a[i], h), Order::part(k, b[i], h), Order::part(k, c[i], h));
     }
 
-    // Extrema of three samples of a row, kStep pixels apart.
+    // Maxima of three samples of a row, kStep pixels apart.
     template <int kStep>
     __device__ static void along(Row &row) {
       LaneRow<Swar, kStep> samples;
@@ -216,14 +206,14 @@ struct SlidingExtremum9 : SlidingOperation {
         for (int h = 0; h < Swar::kSplit; h++) {
           constexpr int kApart = kStep * Swar::kChannels;
           const int n = Swar::kPerWord * i + h;
-          row[h][i] = extreme(samples.at(n - kApart), samples.at(n), samples.at(n + kApart));
+          row[h][i] = Swar::vmax(samples.at(n - kApart), samples.at(n), samples.at(n + kApart));
         }
     }
 
     __device__ void enter(const SlidingParams &p, int j, const uint32_t (&row)[4], uint32_t (&out)[4]) {
       const SwarParams &k = p.swar;
 #pragma unroll
-      for (int i = 0; i < 4; i++) rows[j % 3][i] = row[i];
+      for (int i = 0; i < 4; i++) rows[j % 3][i] = row[i] ^ k.flip;
       if (j < 2) return;
       Row result;
       down(k, rows[0], rows[1], rows[2], result);
@@ -232,7 +222,7 @@ struct SlidingExtremum9 : SlidingOperation {
       down(k, threes[j % 7], threes[(j + 4) % 7], threes[(j + 1) % 7], result);
       along<1>(result);
       along<3>(result);
-      Order::join(k, result, 0, out);
+      Order::join(k, result, k.flip, out);
     }
   };
 };

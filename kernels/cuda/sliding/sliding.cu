@@ -1,231 +1,111 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// The launcher of the sliding kernels.
-#include "cuda/sliding/sliding.cuh"
+// The launcher of the sliding kernels: which of them does a pass, or two or three passes of morphology, and on what
+// strips.
+#include "cuda/sliding/sliding_kernels.h"
 
 #include <algorithm>
-#include <cstdlib>
-#include <cstring>
 
-#include "cuda/sliding/gradients.cuh"
-#include "cuda/sliding/linear.cuh"
-#include "cuda/sliding/median5.cuh"
-#include "cuda/sliding/ranks.cuh"
-#include "cuda/sliding/strips.h"
+#include "cuda/frame_launch.cuh"
 
 namespace cudaconv {
 
 namespace {
 
-using SlidingLaunch = StripLaunch<SlidingParams>;
+// Passes that one launch does.
+struct Composite {
+  int passes = 0;           // 0: none
+  bool gradient = false;    // the largest sample minus the smallest, else a closing or an opening
+  bool difference = false;  // of these and the samples
+};
 
-// Kinds of strips. To keep the number of kernels low, 16-bit samples have no tall strips, and only some operations have
-// kernels for tails.
-enum class Strips { Short, Tall, Tail };
-
-template <typename Operation, Channels kChannels, template <int> typename Swar>
-SlidingLaunch sliding_launch(Strips strips) {
-  if constexpr (Operation::kAllArchs || Operation::kHasTailKernel)
-    if (strips == Strips::Tail) return strip_launch<Operation, kChannels, Swar, Ends::Tail>();
-  if (strips == Strips::Tail) return {};
-  if constexpr (Swar<1>::kSampleBytes == 1)
-    if (strips == Strips::Tall) return strip_launch<typename Operation::Tall, kChannels, Swar>();
-  return strip_launch<Operation, kChannels, Swar>();
-}
-
-template <typename Operation>
-SlidingLaunch u8_launch(const SwarKind &kind, Strips strips) {
-  if (kind.most_channels == 3) return sliding_launch<Operation, Channels::Packed3, SwarU8>(strips);
-  if (kind.most_channels == 4) return sliding_launch<Operation, Channels::Packed4, SwarU8>(strips);
-  return sliding_launch<Operation, Channels::Planar, SwarU8>(strips);
-}
-
-template <typename Operation, template <int> typename Swar = SwarU16>
-SlidingLaunch u16_launch(const SwarKind &kind, Strips strips) {
-  if constexpr (Operation::kRadius <= 2)
-    if (kind.most_channels == 4) return sliding_launch<Operation, Channels::Packed4, Swar>(strips);
-  return sliding_launch<Operation, Channels::Planar, Swar>(strips);
-}
-
-SlidingLaunch choose_u8(const SwarKind &kind, Epilogue epilogue, Strips strips) {
-  switch (kind.sliding) {
-    case Sliding::Separable3:
-      if (epilogue == Epilogue::Shift) return u8_launch<SlidingBinomial<3>>(kind, strips);
-      if (epilogue == Epilogue::Divide) return u8_launch<SlidingMean<3>>(kind, strips);
-      if (epilogue == Epilogue::Absolute) return u8_launch<SlidingSeparable<3, Epilogue::Absolute>>(kind, strips);
-      if (epilogue == Epilogue::Distance) return u8_launch<SlidingSeparable<3, Epilogue::Distance>>(kind, strips);
-      if (epilogue == Epilogue::Clamp) return u8_launch<SlidingSeparable<3, Epilogue::Clamp>>(kind, strips);
-      return u8_launch<SlidingSeparable<3, Epilogue::Any>>(kind, strips);
-    case Sliding::Separable5:
-      if (epilogue == Epilogue::Shift) return u8_launch<SlidingBinomial<5>>(kind, strips);
-      if (epilogue == Epilogue::Divide) return u8_launch<SlidingMean<5>>(kind, strips);
-      return u8_launch<SlidingSeparable<5, Epilogue::Any>>(kind, strips);
-    case Sliding::Separable7:
-      if (epilogue == Epilogue::Divide) return u8_launch<SlidingMean<7>>(kind, strips);
-      return u8_launch<SlidingSeparable<7, Epilogue::Any>>(kind, strips);
-    case Sliding::Dense3:
-      return u8_launch<SlidingDense3<Epilogue::Any>>(kind, strips);
-    case Sliding::Diamond5:
-      return u8_launch<SlidingDiamond5<>>(kind, strips);
-    case Sliding::HalfSquare3:
-      return u8_launch<SlidingHalf3<false>>(kind, strips);
-    case Sliding::HalfCross3:
-      return u8_launch<SlidingHalf3<true>>(kind, strips);
-    case Sliding::Emboss3:
-      return u8_launch<SlidingEmboss>(kind, strips);
-    case Sliding::GradientL1:
-      return u8_launch<SlidingGradient<false, false>>(kind, strips);
-    case Sliding::GradientL2:
-      return u8_launch<SlidingGradient<true, false>>(kind, strips);
-    case Sliding::UnitGradientL1:
-      return u8_launch<SlidingGradient<false, true>>(kind, strips);
-    case Sliding::UnitGradientL2:
-      return u8_launch<SlidingGradient<true, true>>(kind, strips);
-    case Sliding::Extremum3:
-      return kind.least ? u8_launch<SlidingExtremum<3, true>>(kind, strips)
-                        : u8_launch<SlidingExtremum<3, false>>(kind, strips);
-    case Sliding::Extremum5:
-      return kind.least ? u8_launch<SlidingExtremum<5, true>>(kind, strips)
-                        : u8_launch<SlidingExtremum<5, false>>(kind, strips);
-    case Sliding::Extremum7:
-      return kind.least ? u8_launch<SlidingExtremum<7, true>>(kind, strips)
-                        : u8_launch<SlidingExtremum<7, false>>(kind, strips);
-    case Sliding::Extremum9:
-      return kind.least ? u8_launch<SlidingExtremum9<true>>(kind, strips)
-                        : u8_launch<SlidingExtremum9<false>>(kind, strips);
-    case Sliding::Element5:
-      return u8_launch<SlidingElement<2>>(kind, strips);
-    case Sliding::Element7:
-      return u8_launch<SlidingElement<3>>(kind, strips);
-    case Sliding::Kirsch3:
-      return u8_launch<SlidingKirsch<>>(kind, strips);
-    case Sliding::RobertsL1:
-      return u8_launch<SlidingWindow3<RobertsFunction<false>>>(kind, strips);
-    case Sliding::RobertsL2:
-      return u8_launch<SlidingWindow3<RobertsFunction<true>>>(kind, strips);
-    case Sliding::Magnitude3:
-      return u8_launch<SlidingWindow3<MagnitudeFunction>>(kind, strips);
-    case Sliding::Median3:
-      return u8_launch<SlidingMedian3<>>(kind, strips);
-    case Sliding::Median5:
-      return u8_launch<SlidingMedian5>(kind, strips);
-    case Sliding::Cross3:
-    case Sliding::None:
-      break;
+// Whether a pass from `index` on reads frame buffer `frame`.
+bool is_read(const Plan &plan, size_t index, int frame) {
+  for (; index < plan.passes.size(); index++) {
+    const Pass &pass = plan.passes[index];
+    if (pass.source == frame || pass.copy_source == frame || (pass.op == Op::Difference && pass.subtrahend == frame))
+      return true;
   }
-  return {};
+  return false;
 }
 
-SlidingLaunch choose_u16(const SwarKind &kind, Epilogue epilogue, Strips strips) {
-  switch (kind.sliding) {
-    case Sliding::Separable3:
-      if (epilogue == Epilogue::Shift) return u16_launch<SlidingBinomial<3>>(kind, strips);
-      if (epilogue == Epilogue::Divide) return u16_launch<SlidingMean<3>>(kind, strips);
-      if (epilogue == Epilogue::Clamp) return u16_launch<SlidingSeparable<3, Epilogue::Clamp>>(kind, strips);
-      return u16_launch<SlidingSeparable<3, Epilogue::Any>>(kind, strips);
-    case Sliding::Separable5:
-      if (epilogue == Epilogue::Shift) return u16_launch<SlidingBinomial<5>>(kind, strips);
-      if (epilogue == Epilogue::Divide) return u16_launch<SlidingMean<5>>(kind, strips);
-      return u16_launch<SlidingSeparable<5, Epilogue::Any>>(kind, strips);
-    case Sliding::Separable7:
-      if (epilogue == Epilogue::Divide) return u16_launch<SlidingMean<7>>(kind, strips);
-      return u16_launch<SlidingSeparable<7, Epilogue::Any>>(kind, strips);
-    case Sliding::Dense3:
-      if (epilogue == Epilogue::Clamp) return u16_launch<SlidingDense3<Epilogue::Clamp>>(kind, strips);
-      return u16_launch<SlidingDense3<Epilogue::Any>>(kind, strips);
-    case Sliding::Cross3:
-      return u16_launch<SlidingDense3<Epilogue::Clamp, true>>(kind, strips);
-    case Sliding::Diamond5:
-      return u16_launch<SlidingDiamond5<>>(kind, strips);
-    case Sliding::Extremum3:
-      return kind.least ? u16_launch<SlidingExtremum<3, true>, SwarU16Ordered>(kind, strips)
-                        : u16_launch<SlidingExtremum<3, false>, SwarU16Ordered>(kind, strips);
-    case Sliding::Extremum5:
-      return kind.least ? u16_launch<SlidingExtremum<5, true>, SwarU16Ordered>(kind, strips)
-                        : u16_launch<SlidingExtremum<5, false>, SwarU16Ordered>(kind, strips);
-    case Sliding::Extremum7:
-      return kind.least ? u16_launch<SlidingExtremum<7, true>, SwarU16Ordered>(kind, strips)
-                        : u16_launch<SlidingExtremum<7, false>, SwarU16Ordered>(kind, strips);
-    case Sliding::Element5:
-      return u16_launch<SlidingElement<2>, SwarU16Ordered>(kind, strips);
-    case Sliding::Element7:
-      return u16_launch<SlidingElement<3>, SwarU16Ordered>(kind, strips);
-    case Sliding::Kirsch3:
-      return u16_launch<SlidingKirsch<>>(kind, strips);
-    case Sliding::RobertsL1:
-      return u16_launch<SlidingWindow3<RobertsFunction<false>>>(kind, strips);
-    case Sliding::RobertsL2:
-      return u16_launch<SlidingWindow3<RobertsFunction<true>>>(kind, strips);
-    case Sliding::Magnitude3:
-      return u16_launch<SlidingWindow3<MagnitudeFunction>>(kind, strips);
-    case Sliding::Median3:
-      return u16_launch<SlidingMedian3<>, SwarU16Ordered>(kind, strips);
-    case Sliding::Median5:
-      return u16_launch<SlidingMedian5>(kind, strips);
-    case Sliding::GradientL1:
-      return u16_launch<SlidingGradient<false, false>>(kind, strips);
-    case Sliding::GradientL2:
-      return u16_launch<SlidingGradient<true, false>>(kind, strips);
-    default:
-      break;
+bool may_leave_pixels(const Pass &pass) {
+  return pass.keep_x || pass.keep_y || pass.in_regions;
+}
+
+// Recognises two extrema in a row, a maximum and a minimum, with an optional difference after them.
+Composite find_composite(const PassQuery &query) {
+  const Plan &plan = query.plan;
+  const size_t i = query.index, left = plan.passes.size() - i;
+  if (left < 2) return {};
+  const Pass &first = plan.passes[i], &second = plan.passes[i + 1];
+  const Pass *third = left > 2 ? &plan.passes[i + 2] : nullptr;
+  const bool dilates = first.op == Op::Maximum, erodes = first.op == Op::Minimum;
+  if (!(dilates && second.op == Op::Minimum) && !(erodes && second.op == Op::Maximum)) return {};
+  if (may_leave_pixels(first)) return {};
+  if (third && (third->op != Op::Difference || third->copy_source != first.source || may_leave_pixels(second)))
+    third = nullptr;
+
+  Composite kind;
+  if (second.source == first.source) {
+    if (!third || !dilates || third->source != first.target || third->subtrahend != second.target) return {};
+    kind = {3, true, false};
+  } else {
+    if (second.source != first.target) return {};
+    const int greater = dilates ? second.target : first.source, smaller = dilates ? first.source : second.target;
+    kind = {2, false, false};
+    if (third && third->source == greater && third->subtrahend == smaller) kind = {3, false, true};
   }
-  return {};
+  // The frame buffer between the passes is not written, so no later pass may read it.
+  if (is_read(plan, i + kind.passes, first.target)) return {};
+  if (kind.passes == 3 && is_read(plan, i + 3, second.target)) return {};
+  return kind;
 }
 
-template <typename Operation>
-SlidingLaunch sums16_launch(Strips strips) {
-  return sliding_launch<Operation, Channels::Planar, SwarU16Sums16>(strips);
+// The kernel for some passes, none if they are not for this structure.
+struct Choice {
+  SlidingKernel kernel;
+  SwarKind kind;
+  int passes = 0;
+};
+
+// Pixels of three bytes are four in registers, whose last is of no use.
+void widen_words(PartParams &part) {
+  const auto clear = [](uint32_t(&words)[3]) { std::fill(words, words + 3, 0u); };
+  clear(part.filter_bits);
+  clear(part.copy_bits);
+  clear(part.fill_word);
+  clear(part.border_word);
+  for (int word = 0; word < 2; word++)
+    for (int c = 0; c < 3; c++) {
+      const ChannelParams &channel = part.channel[c];
+      const int shift = 8 * c;
+      if (channel.action == Action::Filter) part.filter_bits[word] |= 0xffu << shift;
+      if (channel.action == Action::Copy) part.copy_bits[word] |= 0xffu << shift;
+      if (channel.action == Action::Fill) part.fill_word[word] |= uint32_t{channel.fill} << shift;
+      part.border_word[word] |= uint32_t{channel.border_value} << shift;
+    }
 }
 
-SlidingLaunch choose_sums16(const SwarKind &kind, Epilogue epilogue, Strips strips) {
-  switch (kind.sliding) {
-    case Sliding::Separable3:
-      return epilogue == Epilogue::Shift    ? sums16_launch<SlidingBinomial<3>>(strips)
-             : epilogue == Epilogue::Divide ? sums16_launch<SlidingMean<3>>(strips)
-                                            : sums16_launch<SlidingSeparable<3, Epilogue::Clamp>>(strips);
-    case Sliding::Separable5:
-      return epilogue == Epilogue::Shift ? sums16_launch<SlidingBinomial<5>>(strips)
-                                         : sums16_launch<SlidingMean<5>>(strips);
-    case Sliding::Separable7:
-      return sums16_launch<SlidingMean<7>>(strips);
-    case Sliding::Dense3:
-      return sums16_launch<SlidingDense3<Epilogue::Clamp>>(strips);
-    case Sliding::Cross3:
-      return sums16_launch<SlidingDense3<Epilogue::Clamp, true>>(strips);
-    case Sliding::Diamond5:
-      return sums16_launch<SlidingDiamond5<>>(strips);
-    case Sliding::Emboss3:
-      return sums16_launch<SlidingEmboss>(strips);
-    case Sliding::Kirsch3:
-      return sums16_launch<SlidingKirsch<>>(strips);
-    case Sliding::RobertsL1:
-      return sums16_launch<SlidingWindow3<RobertsFunction<false>>>(strips);
-    case Sliding::RobertsL2:
-      return sums16_launch<SlidingWindow3<RobertsFunction<true>>>(strips);
-    case Sliding::GradientL1:
-      return sums16_launch<SlidingGradient<false, false>>(strips);
-    case Sliding::GradientL2:
-      return sums16_launch<SlidingGradient<true, false>>(strips);
-    default:
-      return {};
-  }
+int lane_row_bytes(const PartParams &part, const SwarKind &kind) {
+  return part.width * SwarKind::lane_channels(part.channels) * kind.sample_bytes();
 }
 
-SlidingLaunch choose_launch(const SwarKind &kind, Epilogue epilogue, Strips strips) {
-  if (kind.sums16) return choose_sums16(kind, epilogue, strips);
-  return kind.words ? choose_u16(kind, epilogue, strips) : choose_u8(kind, epilogue, strips);
+bool can_slide(const FrameParams &p, const SwarKind &kind) {
+  return std::all_of(p.part, p.part + p.parts, [&](const PartParams &part) {
+    // Kernels for planes of one or two channels filter all channels of a plane or none.
+    const bool mixed = part.channels < 3 && part.has_filtered && part.has_unfiltered;
+    return lane_row_bytes(part, kind) >= kVectorBytes && !mixed;
+  });
 }
 
-// Whether the frame takes tall strips. The environment variable CUDACONV_STRIPS, tall or short, overrides this.
-bool is_large(const FrameParams &p, const SwarKind &kind) {
-  if (const char *strips = std::getenv("CUDACONV_STRIPS")) return !std::strcmp(strips, "tall");
-  int64_t bytes = 0;
-  for (int i = 0; i < p.parts; i++) bytes += int64_t{p.part[i].width} * p.part[i].channels * p.part[i].height;
-  const bool quick = kind.sliding == Sliding::Separable7 || kind.sliding == Sliding::Extremum7 ||
-                     kind.sliding == Sliding::Extremum9 || kind.sliding == Sliding::Diamond5 ||
-                     kind.sliding == Sliding::Kirsch3;
-  return bytes >=
-         int64_t{quick ? SlidingTuning::kQuickTallBlocks : SlidingTuning::kTallBlocks} * kWarpBytes * 8 * kMostWarps;
+// Whether the 16 bytes at an edge have all samples beside it. Reflect101 needs radius + 1 pixels for that.
+bool has_whole_rows(const FrameParams &p, const SwarKind &kind, int radius) {
+  return std::all_of(p.part, p.part + p.parts, [&](const PartParams &part) {
+    const int pixel_bytes = SwarKind::lane_channels(part.channels) * kind.sample_bytes();
+    return lane_row_bytes(part, kind) % kVectorBytes == 0 && part.height > radius &&
+           (p.border != Border::Reflect101 || (radius + 1) * pixel_bytes <= kVectorBytes);
+  });
 }
 
 bool is_extremum(const SwarKind &kind) {
@@ -233,53 +113,76 @@ bool is_extremum(const SwarKind &kind) {
          kind.sliding == Sliding::Extremum7 || kind.sliding == Sliding::Extremum9;
 }
 
-// The launch for a pass; without a kernel if the pass is not for this structure.
-struct Choice {
-  SlidingLaunch launch_as;
-  SwarKind kind;
-};
+SlidingKernel find_kernel(const SwarKind &kind, Epilogue epilogue) {
+  const SlidingKernel found[] = {separable_sliding_kernel(kind, epilogue),
+                                 dense_sliding_kernel(kind),
+                                 gradient_sliding_kernel(kind),
+                                 extremum_sliding_kernel(kind),
+                                 median_sliding_kernel(kind),
+                                 composite_sliding_kernel(kind)};
+  for (const SlidingKernel &kernel : found)
+    if (kernel.kernel) return kernel;
+  return {};
+}
 
-// Chooses the launch; the frame has been filled in.
+// The operation for two steps that differ in their direction alone. None if there is none.
+SwarKind plan_composite(const PassQuery &query, const Composite &composite, SlidingParams &p) {
+  const SwarKind second = plan_swar(query.plan, query.plan.passes[query.index + 1], p.swar);
+  SwarKind kind = plan_swar(query.plan, query.pass(), p.swar);
+  const bool three = kind.sliding == Sliding::Extremum3;
+  if (kind.sliding != second.sliding || (!three && kind.sliding != Sliding::Extremum5)) return {};
+  // Each neighbouring lane contributes at most 16 bytes.
+  const int reach = (composite.gradient ? 1 : 2) * query.pass().radius_x;
+  if (reach * kind.lane_bytes() > kVectorBytes) return {};
+  kind.sliding = composite.gradient ? (three ? Sliding::MorphGradient3 : Sliding::MorphGradient5)
+                                    : (three ? Sliding::Closing3 : Sliding::Closing5);
+  p.difference = composite.difference;
+  return kind;
+}
+
+// Chooses the kernel for the pass, or for several from it on; the frame has been filled in.
 Choice choose(const PassQuery &query, SlidingParams &p) {
-  const bool sm90 = query.kernels.sm90;
-  const auto plan_for = [&](Tier tier) { return plan_swar(query.plan, query.pass(), p.swar, tier); };
-  SwarKind kind = plan_for(sm90 ? Tier::Sm90 : Tier::Generic);
-  if (kind.sliding == Sliding::None || !can_slide(p, kind)) return {};
-  // Smaller elements use the kernel of a larger one.
-  const int radius = kind.sliding == Sliding::Element5   ? 2
-                     : kind.sliding == Sliding::Element7 ? 3
-                                                         : std::max(query.pass().radius_x, query.pass().radius_y);
-  const Strips strips = !rows_are_multiples_of_16(p, kind, radius) ? Strips::Tail
-                        : sm90 && is_large(p, kind)                ? Strips::Tall
-                                                                   : Strips::Short;
-  SlidingLaunch launch_as = choose_launch(kind, p.swar.epilogue, strips);
-  if (!launch_as.kernel) {
-    kind = plan_for(Tier::Generic);
-    launch_as = choose_launch(kind, p.swar.epilogue, strips);
+  Choice choice;
+  // At edges closings know samples inside their windows alone.
+  const Composite composite = p.border == Border::Wrap ? Composite{} : find_composite(query);
+  if (composite.passes) {
+    choice.kind = plan_composite(query, composite, p);
+    choice.passes = composite.passes;
   }
+  if (choice.kind.sliding == Sliding::None) {
+    choice.kind = plan_swar(query.plan, query.pass(), p.swar);
+    choice.passes = 1;
+  }
+  if (choice.kind.sliding == Sliding::None || !can_slide(p, choice.kind)) return {};
+  choice.kernel = find_kernel(choice.kind, p.swar.epilogue);
+  if (!choice.kernel.kernel) return {};
+  p.whole_rows = has_whole_rows(p, choice.kind, choice.kernel.radius);
   // With these modes every outside sample equals one inside the same window, as with Replicate, which is cheaper.
-  if (is_extremum(kind) && (p.border == Border::Reflect || p.border == Border::Reflect101))
+  if (is_extremum(choice.kind) && (p.border == Border::Reflect || p.border == Border::Reflect101))
     p.border = Border::Replicate;
-  return {launch_as, kind};
+  return choice;
 }
 
 }  // namespace
 
-int takes_sliding(const PassQuery &query) {
-  SlidingParams p = {};
-  fill_frame(query, p);
-  return choose(query, p).launch_as.kernel != nullptr;
-}
-
-void launch_sliding(const PassRun &run) {
-  SlidingParams p = {};
-  fill_frame(run, p);
-  const Choice choice = choose(run, p);
-  enqueue_strips(run, choice.launch_as, choice.kind, p);
-}
-
-const void *any_sliding() {
-  return reinterpret_cast<const void *>(sliding_kernel<SlidingMedian5, Channels::Planar, SwarU16>);
+Prepared prepare_sliding(const PassQuery &query) {
+  SlidingParams whole = {};
+  fill_frame(query, whole);
+  const Choice choice = choose(query, whole);
+  const SlidingKernel &as = choice.kernel;
+  if (!as.kernel) return {};
+  for (int i = 0; i < whole.parts; i++)
+    if (whole.part[i].channels == 3) widen_words(whole.part[i]);
+  const unsigned blocks = cut_tiles(whole, [&](const PartParams &part) {
+    return TileSize{kWarpBytes, lane_row_bytes(part, choice.kind), as.rows * as.warps};
+  });
+  const size_t bytes = whole.whole_rows ? 0 : edge_bytes(as.warps, as.rows + 2 * as.radius);
+  const KernelLaunch<SlidingParams> launch_as = {as.kernel, blocks, dim3(32 * as.warps), bytes};
+  return {choice.passes, [=, passes = choice.passes](const PassRun &run) {
+            SlidingParams p = whole;
+            fill_addresses(run, run.index + passes - 1, p);
+            enqueue(run, launch_as, p);
+          }};
 }
 
 }  // namespace cudaconv

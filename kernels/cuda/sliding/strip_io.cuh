@@ -16,18 +16,56 @@ struct LaneStrip {
   int y0;          // row of the first result
 };
 
+// Bytes of a pixel in registers, and of a row. Pixels of three bytes count as four, here and wherever offsets in a row
+// are meant, such as first_byte.
 template <typename Swar>
 constexpr int kPixelBytes = Swar::kChannels * 4 / Swar::kPerWord;
 
-// Merges copied and filled channels into the words of results at `first_byte` of a row.
 template <typename Swar>
-__device__ inline void blend_vector(const PartParams &part, int first_byte, const uint32_t (&original)[4],
-                                    uint32_t (&row)[4]) {
+__device__ inline int row_bytes(const PartParams &part) {
+  return part.width * kPixelBytes<Swar>;
+}
+
+// Whether pixels in memory have three bytes.
+template <typename Swar>
+__device__ inline bool of_three_bytes(const PartParams &part) {
+  return kPixelBytes<Swar> == 4 && Swar::kChannels == 4 && part.channels == 3;
+}
+
+// Where the bytes from `byte` on, a multiple of four, lie in a row in memory.
+template <typename Swar>
+__device__ inline int offset_in_memory(const PartParams &part, int byte) {
+  return of_three_bytes<Swar>(part) ? byte / 4 * 3 : byte;
+}
+
+// Four pixels of three bytes as four of four bytes, in place, and back:
+//   r0 g0 b0 r1   g1 b1 r2 g2   b2 r3 g3 b3   <->   r0 g0 b0 -   r1 g1 b1 -   r2 g2 b2 -   r3 g3 b3 -
+__device__ inline void widen_pixels(uint32_t (&row)[4]) {
+  row[3] = row[2] >> 8;
+  row[2] = __byte_perm(row[1], row[2], 0x5432);
+  row[1] = __byte_perm(row[0], row[1], 0x6543);
+}
+__device__ inline void narrow_pixels(uint32_t (&row)[4]) {
+  row[0] = __byte_perm(row[0], row[1], 0x4210);
+  row[1] = __byte_perm(row[1], row[2], 0x5421);
+  row[2] = __byte_perm(row[2], row[3], 0x6542);
+}
+
+// Loads a lane's bytes of a row.
+__device__ inline void load_vector(bool three, const uint8_t *from, uint32_t (&row)[4]) {
+  if (three) {
+    const auto *words = reinterpret_cast<const uint32_t *>(from);
 #pragma unroll
-  for (int i = 0; i < 4; i++) {
-    const int phase = Swar::kChannels == 3 ? (first_byte / 4 + 6 + i) % 3 : i % 2;  // also for lanes before the frame
-    row[i] = blend_channels(part, row[i], original[i], phase);
+    for (int i = 0; i < 3; i++) row[i] = __ldg(words + i);
+  } else {
+    split_words(__ldg(reinterpret_cast<const uint4 *>(from)), row);
   }
+}
+
+// Merges copied and filled channels into the words of results.
+__device__ inline void blend_vector(const PartParams &part, const uint32_t (&original)[4], uint32_t (&row)[4]) {
+#pragma unroll
+  for (int i = 0; i < 4; i++) row[i] = blend_channels(part, row[i], original[i], i % 2);
 }
 
 // For byte n of the lane beside the left or right edge: the index of the byte that it mirrors, among the 16 bytes at
@@ -63,7 +101,7 @@ __device__ inline uint32_t mirrored_word(Border border, bool left, int i) {
 // In lanes beside the frame, which have loaded the 16 bytes at its edge, arranges these as the pixels beside the frame,
 // as far as the radius reaches.
 template <typename Swar, int kRadius, int kRows>
-__device__ inline void mirror(const FrameParams &p, const PartParams &part, int first_byte, bool left, bool right,
+__device__ inline void mirror(const FrameParams &p, const PartParams &part, bool left, bool right,
                               uint32_t (&strip)[kRows][4]) {
   constexpr int kWords = (kRadius * kPixelBytes<Swar> + 3) / 4;
   if (p.border == Border::Wrap) return;  // these lanes have loaded the bytes at the other edge, which they need
@@ -73,7 +111,7 @@ __device__ inline void mirror(const FrameParams &p, const PartParams &part, int 
     bytes[i] = mirrored_word<kPixelBytes<Swar>>(p.border, left, i);
     of_half[i] = 0x3210u | (bytes[i] >> 1 & 0x4444u);
     bytes[i] &= 0x7777u;
-    fixed[i] = border_word<Swar::kChannels>(part, first_byte, left ? 3 - i : i);
+    fixed[i] = part.border_word[(left ? 3 - i : i) % 2];
   }
 #pragma unroll
   for (int j = 0; j < kRows; j++) {
@@ -93,62 +131,45 @@ __device__ inline void mirror(const FrameParams &p, const PartParams &part, int 
   }
 }
 
-// border_index() for a line of at least two samples and for i at most n outside it.
-__device__ inline int fold(Border border, int i, int n) {
-  if (i >= 0 && i < n) return i;
-  if (border == Border::Constant) return -1;
-  if (border == Border::Wrap) return i < 0 ? i + n : i - n;
-  if (border == Border::Reflect) return (i < 0 ? -1 : 2 * n - 1) - i;
-  if (border == Border::Reflect101) return (i < 0 ? 0 : 2 * n - 2) - i;
-  return i < 0 ? 0 : n - 1;
+// The row that stands for row `top` + the lane's number, of kRows rows; -1: the border value.
+template <int kRows>
+__device__ inline int row_for_lane(const FrameParams &p, const PartParams &part, int top) {
+  return border_index_no_div(p.border, top + min(static_cast<int>(threadIdx.x % 32), kRows - 1), part.height);
 }
 
-// Loads the rows of a strip. `column` is the address of the lane's bytes in row 0 of the part. row_at(y) is the row
-// that stands for row y, -1 for the border value.
-template <typename Swar, int kRadius, int kRows, typename RowAt>
-__device__ inline void load_rows(const PartParams &part, LaneStrip s, const uint8_t *column, RowAt row_at,
+// Loads the rows of a strip. `column` is the address of the lane's bytes in row 0 of the part.
+template <typename Swar, int kRadius, int kRows>
+__device__ inline void load_rows(const FrameParams &p, const PartParams &part, LaneStrip s, const uint8_t *column,
                                  uint32_t (&strip)[kRows][4]) {
   const int top = s.y0 - kRadius;
-  if (top >= 0 && top + kRows <= part.height) {
+  const bool three = of_three_bytes<Swar>(part);
+  if (!three && top >= 0 && top + kRows <= part.height) {
     const uint8_t *at = column + top * part.source_pitch;
 #pragma unroll
-    for (int j = 0; j < kRows; j++, at += part.source_pitch)
-      split_words(__ldg(reinterpret_cast<const uint4 *>(at)), strip[j]);
-  } else {
-    const int row_of_lane = row_at(top + static_cast<int>(threadIdx.x % 32));  // lane j has row j of the strip
+    for (int j = 0; j < kRows; j++, at += part.source_pitch) load_vector(false, at, strip[j]);
+    return;
+  }
+  // Lane j finds row j of the strip; -1: the border value.
+  const int row_of_lane = row_for_lane<kRows>(p, part, top);
 #pragma unroll
-    for (int j = 0; j < kRows; j++) {
-      const int y = __shfl_sync(0xffffffffu, max(row_of_lane, 0), j);
-      split_words(__ldg(reinterpret_cast<const uint4 *>(column + y * part.source_pitch)), strip[j]);
-    }
-    if (const unsigned filled = __ballot_sync(0xffffffffu, row_of_lane < 0)) {
+  for (int j = 0; j < kRows; j++) {
+    const int y = __shfl_sync(0xffffffffu, max(row_of_lane, 0), j);
+    load_vector(three, column + y * part.source_pitch, strip[j]);
+  }
+  if (three) {
 #pragma unroll
-      for (int i = 0; i < 4; i++) {
-        const uint32_t border = border_word<Swar::kChannels>(part, s.first_byte, i);
+    for (int j = 0; j < kRows; j++) widen_pixels(strip[j]);
+  }
+  if (const unsigned filled = __ballot_sync(0xffffffffu, row_of_lane < 0)) {
 #pragma unroll
-        for (int j = 0; j < kRows; j++)
-          if (filled >> j & 1) strip[j][i] = border;
-      }
-    }
+    for (int i = 0; i < 4; i++)
+#pragma unroll
+      for (int j = 0; j < kRows; j++)
+        if (filled >> j & 1) strip[j][i] = part.border_word[i % 2];
   }
 }
 
-// Loads a strip for a warp whose lanes lie either completely inside or completely outside the frame. The part has more
-// rows than the radius.
-template <typename Swar, int kRadius, int kRows>
-__device__ inline void load_strip(const FrameParams &p, const PartParams &part, LaneStrip s,
-                                  uint32_t (&strip)[kRows][4]) {
-  const int row_bytes = part.width * kPixelBytes<Swar>;
-  const bool left = s.first_byte < 0, right = s.first_byte >= row_bytes;
-  int byte = s.first_byte;
-  if (left || right) byte = left == (p.border == Border::Wrap) ? row_bytes - kVectorBytes : 0;
-  // min(): a row that is outside even after fold() is farther from the frame than any window reaches.
-  const auto row_at = [&](int y) { return min(fold(p.border, y, part.height), part.height - 1); };
-  load_rows<Swar, kRadius>(part, s, part.source + byte, row_at, strip);
-  if (__any_sync(0xffffffffu, left || right)) mirror<Swar, kRadius>(p, part, s.first_byte, left, right, strip);
-}
-
-// ---- Rows that end with a tail ----
+// ---- Edges whose samples are gathered ----
 
 // Bytes of a row around each edge that lanes beside the frame, or lanes with the row's tail, may need. Edge 0 ends just
 // before byte 0 of the frame; edge 1 begins with the lane that contains the row's end.
@@ -162,7 +183,7 @@ CUDACONV_HOST_DEVICE constexpr size_t edge_bytes(int warps, int rows) {
 // Offset in a row of the first byte of edge 1.
 template <typename Swar>
 __device__ inline int second_edge(const PartParams &part) {
-  return part.width * kPixelBytes<Swar> & -kVectorBytes;
+  return row_bytes<Swar>(part) & -kVectorBytes;
 }
 
 // The warp's rows of an edge in shared memory.
@@ -180,15 +201,16 @@ __device__ inline void gather_edges(const FrameParams &p, const PartParams &part
   // words.
   constexpr int kBefore = 48;
   const int lane = threadIdx.x % 32, warp_byte = s.first_byte - lane * kVectorBytes, last = second_edge<Swar>(part);
-  const int row_of_lane = border_index_no_div(p.border, s.y0 - kRadius + lane, part.height);
+  const int row_of_lane = row_for_lane<kRows>(p, part, s.y0 - kRadius);
+  const int pixel_bytes = of_three_bytes<Swar>(part) ? 3 : kPixel;
 #pragma unroll 1
   for (int edge = 0; edge < kEdges; edge++) {
     if (edge ? warp_byte + 32 * kVectorBytes <= last : warp_byte >= 0) continue;
     const int byte = (edge ? last : -kEdgeBytes) + lane + kBefore, pixel = byte / kPixel - kBefore / kPixel;
     const bool is_needed = pixel >= -kRadius && pixel < part.width + kRadius;
     const int x = is_needed ? border_index_no_div(p.border, pixel, part.width) : -1;
-    const uint32_t word = part.border_word[byte / 4 % (Swar::kChannels == 3 ? 3 : 2)];
-    const uint8_t *from = part.source + max(x, 0) * kPixel + byte % kPixel;
+    const uint32_t word = part.border_word[byte / 4 % 2];
+    const uint8_t *from = part.source + max(x, 0) * pixel_bytes + min(byte % kPixel, pixel_bytes - 1);
     uint8_t *to = warp_edges<kRows>(edge) + lane;
 #pragma unroll
     for (int j = 0; j < kRows; j++) {
@@ -212,16 +234,87 @@ __device__ inline void take_edges(const PartParams &part, LaneStrip s, uint32_t 
   for (int j = 0; j < kRows; j++) split_words(own[j * (kEdges * kEdgeBytes / kVectorBytes)], strip[j]);
 }
 
-// Loads a strip for a warp, where rows may end with a tail but have at least one whole lane.
+// ---- Strips ----
+
+// Loads a strip for a warp. Samples beside the frame come from the 16 bytes at its edge where p.whole_rows says that
+// these hold them, which is quicker; else they are gathered.
 template <typename Swar, int kRadius, int kRows>
-__device__ inline void load_tail_strip(const FrameParams &p, const PartParams &part, LaneStrip s,
-                                       uint32_t (&strip)[kRows][4]) {
-  const bool is_whole = s.first_byte >= 0 && s.first_byte + kVectorBytes <= part.width * kPixelBytes<Swar>;
-  const bool gathers = !__all_sync(0xffffffffu, is_whole);
-  if (gathers) gather_edges<Swar, kRadius, kRows>(p, part, s);
-  const auto row_at = [&](int y) { return border_index_no_div(p.border, y, part.height); };
-  load_rows<Swar, kRadius>(part, s, part.source + (is_whole ? s.first_byte : 0), row_at, strip);
-  if (gathers) take_edges<Swar>(part, s, strip);
+__device__ inline void load_strip(const SlidingParams &p, const PartParams &part, LaneStrip s,
+                                  uint32_t (&strip)[kRows][4]) {
+  const int bytes = row_bytes<Swar>(part);
+  const bool left = s.first_byte < 0, right = s.first_byte >= bytes;
+  const bool at_edge = __any_sync(0xffffffffu, left || s.first_byte + kVectorBytes > bytes);
+  int byte = s.first_byte;
+  if (p.whole_rows) {
+    if (left || right) byte = left == (p.border == Border::Wrap) ? bytes - kVectorBytes : 0;
+  } else if (at_edge) {
+    gather_edges<Swar, kRadius, kRows>(p, part, s);
+    if (left || s.first_byte + kVectorBytes > bytes) byte = 0;
+  }
+  load_rows<Swar, kRadius>(p, part, s, part.source + offset_in_memory<Swar>(part, byte), strip);
+  if (!at_edge) return;
+  if (p.whole_rows)
+    mirror<Swar, kRadius>(p, part, left, right, strip);
+  else
+    take_edges<Swar>(part, s, strip);
 }
+
+// Where a lane writes its results: to the part, or, if it has the tail of rows that do not end with a whole lane, to
+// shared memory in place of the samples gathered there, from where finish() writes them byte by byte.
+template <typename Swar, int kRows>
+class StripTarget {
+ public:
+  __device__ StripTarget(const SlidingParams &p, const PartParams &part, LaneStrip s, bool writes)
+      : is_tail_(!p.whole_rows && writes && s.first_byte + kVectorBytes > row_bytes<Swar>(part)),
+        three_(!is_tail_ && of_three_bytes<Swar>(part)),
+        pitch_(is_tail_ ? kTailPitch : static_cast<int>(part.target_pitch)),
+        at_(is_tail_ ? warp_edges<kRows>(1)
+                     : part.target + s.y0 * part.target_pitch + offset_in_memory<Swar>(part, s.first_byte)) {}
+
+  __device__ void put(uint32_t (&row)[4]) const {
+    if (three_) {
+      narrow_pixels(row);
+      auto *words = reinterpret_cast<uint32_t *>(at_);
+#pragma unroll
+      for (int i = 0; i < 3; i++) words[i] = row[i];
+    } else {
+      *reinterpret_cast<uint4 *>(at_) = make_uint4(row[0], row[1], row[2], row[3]);
+    }
+  }
+  __device__ void next_row() {
+    at_ += pitch_;
+  }
+
+  // Reads the samples at the place of row r of results again.
+  __device__ void reread(const PartParams &part, LaneStrip s, int r, int radius, uint32_t (&words)[4]) const {
+    if (is_tail_) {
+      split_words(*reinterpret_cast<const uint4 *>(warp_edges<kRows>(1) + (r + radius) * kTailPitch), words);
+      return;
+    }
+    load_vector(three_, part.source + (s.y0 + r) * part.source_pitch + offset_in_memory<Swar>(part, s.first_byte),
+                words);
+    if (three_) widen_pixels(words);
+  }
+
+  // Writes the tail's results, `rows` rows of them. All lanes of the warp call this.
+  __device__ void finish(const PartParams &part, LaneStrip s, int rows) const {
+    if (!__any_sync(0xffffffffu, is_tail_)) return;
+    __syncwarp();
+    const int lane = threadIdx.x % 32, last = second_edge<Swar>(part);
+    if (lane >= row_bytes<Swar>(part) - last) return;
+    const bool three = of_three_bytes<Swar>(part);
+    if (three && lane % 4 == 3) return;
+    const uint8_t *from = warp_edges<kRows>(1) + lane;
+    uint8_t *to = part.target + s.y0 * part.target_pitch + (three ? (last + lane) / 4 * 3 + lane % 4 : last + lane);
+#pragma unroll 1
+    for (int r = 0; r < min(rows, part.height - s.y0); r++, to += part.target_pitch, from += kTailPitch) *to = *from;
+  }
+
+ private:
+  static constexpr int kTailPitch = kEdges * kEdgeBytes;
+  const bool is_tail_, three_;
+  const int pitch_;
+  uint8_t *at_;
+};
 
 }  // namespace cudaconv

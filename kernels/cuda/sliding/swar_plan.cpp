@@ -139,15 +139,9 @@ bool plan_u8_epilogue(Scaled &mask, const Rounding &rounding, SwarParams &k, int
         return false;
       k.zero = both_halves(zero);
       k.half = both_halves(mask.half());
-      if (mask.divisor != 1)
-        k.epilogue = Epilogue::Any;
-      else if (*start + before.high < kHalfFloatMax && zero < kHalfFloatMax)
-        k.epilogue = Epilogue::Absolute;
-      else if (*start + before.high <= 2 * zero && 2 * zero <= 0x7fff)
-        k.epilogue = Epilogue::Distance;
-      else
-        k.epilogue = Epilogue::Any;
-      if (k.epilogue == Epilogue::Distance) k.minus_low = both_halves(-zero);
+      const bool clamps = mask.divisor == 1 && *start + before.high <= 2 * zero && 2 * zero <= 0x7fff;
+      k.epilogue = clamps ? Epilogue::Clamp : Epilogue::Any;
+      if (clamps) k.minus_low = both_halves(-zero);
     } else {
       *start = std::max<int64_t>({-before.low, offset + mask.half(), 0});
       const int64_t low = *start - offset - mask.half();
@@ -173,10 +167,9 @@ bool plan_u8_epilogue(Scaled &mask, const Rounding &rounding, SwarParams &k, int
 }
 
 // Chooses how a 32-bit sum becomes a sample of a 16-bit container, and what the sum starts from.
-bool plan_u16_epilogue(const Scaled &mask, const Rounding &rounding, SwarParams &k, Tier tier, int64_t *start) {
+void plan_u16_epilogue(const Scaled &mask, const Rounding &rounding, SwarParams &k, int64_t *start) {
   k.epilogue = Epilogue::Any;
   *start = 0;
-  if (tier == Tier::Generic) return true;
   const SumRange range = mask.range(k.sample_mask);
   const int64_t most = int64_t{k.sample_mask + 1} * mask.divisor;
   if (binomial(mask.row) && binomial(mask.column) && !rounding.absolute && (mask.divisor & (mask.divisor - 1)) == 0 &&
@@ -192,52 +185,11 @@ bool plan_u16_epilogue(const Scaled &mask, const Rounding &rounding, SwarParams 
     const int log = ceil_log2(mask.divisor);
     k.magic = static_cast<uint32_t>(((int64_t{1} << (31 + log)) + mask.divisor - 1) / mask.divisor);
     k.shift = static_cast<uint32_t>(log - 1);
-  } else if (mask.value.size() == 9 && mask.divisor == 1) {
+  } else if (mask.divisor == 1) {
     *start = mask.offset;
     k.absolute = rounding.absolute;
     k.epilogue = Epilogue::Clamp;
   }
-  return true;
-}
-
-// Chooses how a 16-bit sum becomes a 16-bit sample. For [1 4 6 4 1] in both directions only column sums have 16 bits.
-bool plan_sums16_epilogue(const Scaled &mask, const Rounding &rounding, SwarParams &k, int64_t *start) {
-  const SumRange before = mask.range(k.sample_mask);
-  const int64_t offset = mask.offset, white = k.sample_mask;
-  k.absolute = rounding.absolute;
-  const bool power_of_two = (mask.divisor & (mask.divisor - 1)) == 0;
-  if (binomial(mask.row) && binomial(mask.column) && power_of_two && !rounding.absolute) {
-    *start = offset + mask.half();
-    k.epilogue = Epilogue::Shift;
-    k.shift = static_cast<uint32_t>(ceil_log2(mask.divisor));
-    if (*start < 0 || before.high + *start >= (white + 1) * mask.divisor) return false;
-    if (mask.row.size() == 5) return mask.divisor == 256 && 16 * white <= kHalfMax;
-    // The bits that the shift moves from the high half into the low one lie above the low one's result.
-    return before.high + *start <= kHalfMax && k.shift < 16 && white >> (16 - k.shift) == 0;
-  }
-  if (is_mean(mask) && mask.divisor > 1 && !rounding.absolute) {
-    *start = offset + mask.half();
-    k.epilogue = Epilogue::Divide;
-    // The reciprocal is too large by less than 1 in units of 2^-32. Quotients are exact for 16-bit sums, and for a sum
-    // in the high half with another one below it: together they are less than the next integer by 2^-16 times the
-    // divisor.
-    k.magic = static_cast<uint32_t>(((int64_t{1} << 32) + mask.divisor - 1) / mask.divisor);
-    return *start >= 0 && before.high + *start < (white + 1) * mask.divisor &&
-           before.high + *start + mask.divisor < kHalfMax;
-  }
-  if (mask.divisor != 1) return false;
-  k.epilogue = Epilogue::Clamp;
-  *start = std::max<int64_t>({-before.low, offset, 0});
-  const int64_t zero = *start - offset;
-  k.zero = both_halves(zero);
-  k.minus_low = both_halves(-zero);
-  return zero <= 0x7fff &&
-         (rounding.absolute ? *start + before.high <= 2 * zero && 2 * zero <= 0x7fff : *start + before.high <= 0x7fff);
-}
-
-// Whether kernels for 16-bit sums may do the pass.
-bool may_be_sums16(Tier tier, const SwarKind &kind) {
-  return tier == Tier::Sm90 && kind.words && kind.most_channels <= 2;
 }
 
 // Chooses how a sum of 16-bit floats becomes a byte. False if that takes more than an offset, an absolute value and
@@ -290,14 +242,6 @@ bool halves_by_distance(const Scaled &mask, const Line &factors, const Rounding 
   return true;
 }
 
-bool is_cross3(const Line &value) {
-  return !value[0] && !value[2] && !value[6] && !value[8];
-}
-
-bool is_emboss(const Line &value) {
-  return value == Line{-2, -1, 0, -1, 1, 1, 0, 1, 2};
-}
-
 Sliding separable_of(int size) {
   return size == 3 ? Sliding::Separable3 : size == 5 ? Sliding::Separable5 : Sliding::Separable7;
 }
@@ -323,34 +267,7 @@ bool set_pair_factors(const Scaled &mask, SwarParams &k, int64_t *start) {
   return column.high - column.low <= kHalfMax;
 }
 
-// Chooses an operation for a mask of `size` x `size` on 16-bit containers whose sums fit 16 bits.
-SwarKind linear_sums16(const Scaled &mask, int size, bool separable, const Rounding &rounding, SwarParams &k,
-                       SwarKind kind) {
-  const SwarKind none;
-  int64_t start;
-  if (!plan_sums16_epilogue(mask, rounding, k, &start)) return none;
-  kind.sums16 = true;
-  if (k.epilogue == Epilogue::Divide || k.epilogue == Epilogue::Shift) {
-    kind.sliding = separable_of(size);
-  } else if (size == 5) {
-    const Line factors = distance_factors(mask.value);
-    if (factors.empty()) return none;
-    std::copy(factors.begin(), factors.end(), k.dense);
-    kind.sliding = Sliding::Diamond5;
-  } else if (size > 5) {
-    return none;
-  } else if (separable) {
-    if (!set_pair_factors(mask, k, &start)) return none;
-    kind.sliding = Sliding::Separable3;
-  } else {
-    std::copy(mask.value.begin(), mask.value.end(), k.dense);
-    kind.sliding = is_emboss(mask.value) ? Sliding::Emboss3 : is_cross3(mask.value) ? Sliding::Cross3 : Sliding::Dense3;
-  }
-  k.init = k.epilogue == Epilogue::Shift && size == 5 ? static_cast<uint32_t>(start) : both_halves(start);
-  return kind;
-}
-
-SwarKind linear(const Pass &pass, SwarParams &k, Tier tier, SwarKind kind) {
+SwarKind linear(const Pass &pass, SwarParams &k, SwarKind kind) {
   const SwarKind none;
   const IntegerMask &mask = pass.mask[0];
   const Rounding &rounding = pass.rounding[0][0];
@@ -362,24 +279,8 @@ SwarKind linear(const Pass &pass, SwarParams &k, Tier tier, SwarKind kind) {
   if (!separable && size > 5) return none;
   Scaled scaled(mask, rounding);
   int64_t start;
-  if (may_be_sums16(tier, kind)) {
-    SwarParams sums16 = k;
-    const SwarKind found = linear_sums16(scaled, size, separable, rounding, sums16, kind);
-    if (found.sums16) {
-      k = sums16;
-      return found;
-    }
-  }
-  if (tier != Tier::Generic && !kind.words && is_emboss(scaled.value) &&
-      plan_u8_epilogue(scaled, rounding, k, &start) && k.epilogue == Epilogue::Clamp) {
-    std::copy(scaled.value.begin(), scaled.value.end(), k.dense);
-    k.init = both_halves(start);
-    kind.sliding = Sliding::Emboss3;
-    return kind;
-  }
   if (!separable && size == 3 && !kind.words && halves(scaled, rounding, k)) {
-    const bool cross = tier != Tier::Generic && is_cross3(scaled.value);
-    kind.sliding = cross ? Sliding::HalfCross3 : Sliding::HalfSquare3;
+    kind.sliding = Sliding::Half3;
     return kind;
   }
   if (!separable && size == 5) {
@@ -395,7 +296,7 @@ SwarKind linear(const Pass &pass, SwarParams &k, Tier tier, SwarKind kind) {
   }
   if (kind.words) {
     // Any uses the plan's Rounding, so the mask keeps the plan's scale.
-    if (!plan_u16_epilogue(scaled, rounding, k, tier, &start)) return none;
+    plan_u16_epilogue(scaled, rounding, k, &start);
     if (k.epilogue == Epilogue::Any) {
       scaled.value = mask.value;
       scaled.row = mask.row;
@@ -403,7 +304,6 @@ SwarKind linear(const Pass &pass, SwarParams &k, Tier tier, SwarKind kind) {
     }
   } else {
     if (!plan_u8_epilogue(scaled, rounding, k, &start)) return none;
-    if (tier == Tier::Generic) k.epilogue = Epilogue::Any;
   }
 
   if (separable) {
@@ -414,8 +314,7 @@ SwarKind linear(const Pass &pass, SwarParams &k, Tier tier, SwarKind kind) {
     kind.sliding = separable_of(size);
   } else {
     for (size_t i = 0; i < scaled.value.size(); i++) k.dense[i] = static_cast<uint32_t>(scaled.value[i]);
-    kind.sliding =
-        kind.words && k.epilogue == Epilogue::Clamp && is_cross3(scaled.value) ? Sliding::Cross3 : Sliding::Dense3;
+    kind.sliding = Sliding::Dense3;
   }
   k.init = kind.words ? static_cast<uint32_t>(start) : both_halves(start);
   return kind;
@@ -437,35 +336,27 @@ SwarKind any_gradient(const Pass &pass, SwarParams &k, SwarKind kind) {
 }
 
 // Gradients whose root alone is rounded, and roberts; any_gradient() does the others.
-SwarKind gradient(const Pass &pass, SwarParams &k, Tier tier, SwarKind kind) {
+SwarKind gradient(const Pass &pass, SwarParams &k, SwarKind kind) {
   const Rounding &rounding = pass.rounding[0][0];
   if (pass.has_gain() || pass.wide || rounding.wide || pass.width() != 3 || pass.height() != 3) return {};
   const SwarKind any = any_gradient(pass, k, kind);
   if (pass.norm == Norm::L2Fraction || rounding.offset || rounding.half != 1) return any;
   const bool euclidean = pass.norm == Norm::L2;
-  // Samples of up to 10 bits can be pairs of 16-bit floats, which hold their differences.
-  kind.sums16 = may_be_sums16(tier, kind) && 2 * int64_t{k.sample_mask} <= kHalfFloatMax;
   const std::vector<int32_t> &x = pass.mask[0].value, &y = pass.mask[1].value;
   // The plan has doubled the masks so that half the divisor is an integer.
   if (x == std::vector<int32_t>{0, 0, 0, 0, 2, 0, 0, 0, -2} && y == std::vector<int32_t>{0, 0, 0, 0, 0, 2, 0, -2, 0}) {
-    kind.sliding = euclidean ? Sliding::RobertsL2 : Sliding::RobertsL1;
+    kind.sliding = Sliding::Roberts;
     return kind;
   }
   const int32_t a = x[2] / 2, b = x[5] / 2;
   if (any.sliding == Sliding::None || x[2] % 2 || x[5] % 2 || a < 1 || 2 * a + b > 16) return any;
-  // Sums of three are stored minus kHalfFloatMax.
-  kind.sums16 = kind.sums16 && (2 * a + b) * int64_t{k.sample_mask} <= 2 * kHalfFloatMax;
-  const bool in_halves = !kind.words || kind.sums16;
-  k.column[0] = in_halves ? half_factor(a) : static_cast<uint32_t>(a);
-  k.column[1] = in_halves ? half_factor(b) : static_cast<uint32_t>(b);
-  if (tier != Tier::Generic && !kind.words && a == 1 && b <= 6)
-    kind.sliding = euclidean ? Sliding::UnitGradientL2 : Sliding::UnitGradientL1;
-  else
-    kind.sliding = euclidean ? Sliding::GradientL2 : Sliding::GradientL1;
+  k.column[0] = kind.words ? static_cast<uint32_t>(a) : half_factor(a);
+  k.column[1] = kind.words ? static_cast<uint32_t>(b) : half_factor(b);
+  kind.sliding = euclidean ? Sliding::GradientL2 : Sliding::GradientL1;
   return kind;
 }
 
-SwarKind compass(const Pass &pass, SwarParams &k, Tier tier, SwarKind kind) {
+SwarKind compass(const Pass &pass, SwarParams &k, SwarKind kind) {
   const SwarKind none;
   const Rounding &rounding = pass.rounding[0][0];
   if (pass.has_gain() || rounding.wide || pass.wide) return none;
@@ -477,13 +368,11 @@ SwarKind compass(const Pass &pass, SwarParams &k, Tier tier, SwarKind kind) {
   k.dense[0] = static_cast<uint32_t>(gain / 2);
   k.dense[1] = static_cast<uint32_t>(all / 2);
   const int64_t start = std::max<int64_t>(offset / 2, 0);
-  const bool fits = start + high / 2 <= 0x7fff && start - offset / 2 <= 0x7fff;
-  kind.sums16 = may_be_sums16(tier, kind) && fits;
-  if (kind.words && !kind.sums16) {
+  if (kind.words) {
     k.init = static_cast<uint32_t>(offset / 2);
     return kind;
   }
-  if (!fits) return none;
+  if (start + high / 2 > 0x7fff || start - offset / 2 > 0x7fff) return none;
   k.init = both_halves(start);
   k.minus_low = both_halves(offset / 2 - start);
   return kind;
@@ -507,20 +396,20 @@ SwarKind element(const Pass &pass, SwarParams &k, SwarKind kind) {
 
 }  // namespace
 
-SwarKind plan_swar(const Plan &plan, const Pass &pass, SwarParams &k, Tier tier) {
+SwarKind plan_swar(const Plan &plan, const Pass &pass, SwarParams &k) {
   k = {};
   const SwarKind none;
   SwarKind kind;
   if (pass.copy_source != pass.source || !describe_samples(plan, k, kind)) return none;
   // Each neighbouring lane contributes at most 16 bytes.
-  if (std::max(pass.radius_x, pass.radius_y) * kind.most_channels * (kind.words ? 2 : 1) > 16) return none;
+  if (std::max(pass.radius_x, pass.radius_y) * kind.lane_bytes() > 16) return none;
   switch (pass.op) {
     case Op::Linear:
-      return linear(pass, k, tier, kind);
+      return linear(pass, k, kind);
     case Op::Magnitude:
-      return gradient(pass, k, tier, kind);
+      return gradient(pass, k, kind);
     case Op::Compass:
-      return compass(pass, k, tier, kind);
+      return compass(pass, k, kind);
     case Op::Median:
       if (pass.width() != pass.height()) return none;
       if (pass.width() == 3) kind.sliding = Sliding::Median3;
@@ -529,9 +418,7 @@ SwarKind plan_swar(const Plan &plan, const Pass &pass, SwarParams &k, Tier tier)
     case Op::Minimum:
     case Op::Maximum: {
       k.flip = pass.op == Op::Maximum ? 0 : kind.words ? k.sample_mask * 0x00010001u << k.sample_shift : 0xffffffffu;
-      kind.least = pass.op == Op::Minimum;
-      if (tier == Tier::Generic || !pass.element.empty() || pass.width() != pass.height())
-        return element(pass, k, kind);
+      if (!pass.element.empty() || pass.width() != pass.height()) return element(pass, k, kind);
       if (pass.width() == 3) kind.sliding = Sliding::Extremum3;
       if (pass.width() == 5) kind.sliding = Sliding::Extremum5;
       if (pass.width() == 7) kind.sliding = Sliding::Extremum7;

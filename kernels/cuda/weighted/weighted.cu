@@ -71,32 +71,20 @@ void launch_samples(const PassRun &run) {
   enqueue(run, KernelLaunch<WeightedParams<Sum>>{weighted_samples_kernel<Sum>, blocks, dim3(kWeightedThreads), 0}, p);
 }
 
-template <typename Sum, typename Row, typename Product, int kSlots>
+template <typename Sum, typename Product>
 void launch_tiles(const PassRun &run) {
   WeightedParams<Sum> p = {};
   fill_frame(run, p);
   fill_weighted(run, p);
   const unsigned blocks = cut_tiles(p, kWeightedWidth, kWeightedHeight);
   p.words = has_words(run.plan.layout);
-  const size_t row_bytes = (product_pitch(p.radius_x) * sizeof(Product) + kRowSumPitch * sizeof(Row)) * kSlots;
+  const size_t row_bytes = (product_pitch(p.radius_x) * sizeof(Product) + kRowSumPitch * sizeof(Sum)) * kWeightedSlots;
   p.batch = 32;
   while (p.batch > 1 && p.batch * row_bytes > current_limits().block_bytes / 2) p.batch /= 2;
   enqueue(run,
-          KernelLaunch<WeightedParams<Sum>>{weighted_kernel<Sum, Row, Product, kSlots>, blocks, dim3(kWeightedThreads),
+          KernelLaunch<WeightedParams<Sum>>{weighted_kernel<Sum, Product>, blocks, dim3(kWeightedThreads),
                                             p.batch * row_bytes},
           p);
-}
-
-template <typename Sum, typename Row, typename Product>
-void launch_tiles(const PassRun &run) {
-  int slots = 0;
-  const FrameLayout &layout = run.plan.layout;
-  for (int i = 0; i < layout.planes; i++)
-    slots = std::max(slots, layout.plane[i].channels + (i != alpha_of(layout).plane));
-  if (slots <= 2)
-    launch_tiles<Sum, Row, Product, 2>(run);
-  else
-    launch_tiles<Sum, Row, Product, 4>(run);
 }
 
 template <int kTaps>
@@ -124,30 +112,27 @@ void launch_strips(const PassRun &run) {
 
 }  // namespace
 
-int takes_short_weighted(const PassQuery &query) {
+Prepared prepare_weighted_strips(const PassQuery &query) {
   const Pass &pass = query.pass();
   const Rounding &rounding = pass.rounding[0][0];
-  return pass.op == Op::WeightedMean && pass.separable() && has_words(query.plan.layout) &&
-         std::max(pass.width(), pass.height()) <= kMostStripTaps && pass.sum_bits <= kMostStripBits && !pass.keep_x &&
-         !pass.keep_y && is_mean(pass.sum_gain, rounding) && rounding.max == 255;
+  const bool takes = pass.op == Op::WeightedMean && pass.separable() && has_words(query.plan.layout) &&
+                     std::max(pass.width(), pass.height()) <= kMostStripTaps && pass.sum_bits <= kMostStripBits &&
+                     !pass.keep_x && !pass.keep_y && is_mean(pass.sum_gain, rounding) && rounding.max == 255;
+  if (!takes) return {};
+  return {1, std::max(pass.width(), pass.height()) <= 3 ? launch_strips<3> : launch_strips<5>};
 }
 
-void launch_short_weighted(const PassRun &run) {
-  if (std::max(run.pass().width(), run.pass().height()) <= 3) return launch_strips<3>(run);
-  launch_strips<5>(run);
-}
-
-int takes_weighted(const PassQuery &query) {
-  return query.pass().op == Op::WeightedMean && query.pass().separable() && query.plan.layout.uniform_dense();
-}
-
-void launch_weighted(const PassRun &run) {
+static void launch_weighted(const PassRun &run) {
   const Pass &pass = run.pass();
-  if (pass.sum_bits > 63) return launch_tiles<Uint128, Uint128, uint32_t>(run);
-  if (run.plan.layout.plane[0].container != Container::U8) return launch_tiles<uint64_t, uint64_t, uint32_t>(run);
-  if (pass.sum_bits <= 32) return launch_tiles<uint32_t, uint32_t, uint16_t>(run);
-  if (pass.row_bits <= 32) return launch_tiles<uint64_t, uint32_t, uint16_t>(run);
-  launch_tiles<uint64_t, uint64_t, uint16_t>(run);
+  if (pass.sum_bits > 63) return launch_tiles<Uint128, uint32_t>(run);
+  if (pass.sum_bits > 32 || run.plan.layout.plane[0].container != Container::U8)
+    return launch_tiles<uint64_t, uint32_t>(run);
+  launch_tiles<uint32_t, uint16_t>(run);
+}
+
+Prepared prepare_weighted(const PassQuery &query) {
+  if (query.pass().op != Op::WeightedMean || !query.pass().separable() || !query.plan.layout.uniform_dense()) return {};
+  return {1, launch_weighted};
 }
 
 void launch_weighted_any(const PassRun &run) {
@@ -156,8 +141,7 @@ void launch_weighted_any(const PassRun &run) {
   if (run.plan.method == Method::Auto && run.pass().separable()) return launch_weighted(named);
   named.name = "weighted_samples";
   if (run.pass().sum_bits > 63) return launch_samples<Uint128>(named);
-  if (run.pass().sum_bits > 32) return launch_samples<uint64_t>(named);
-  launch_samples<uint32_t>(named);
+  launch_samples<uint64_t>(named);
 }
 
 }  // namespace cudaconv

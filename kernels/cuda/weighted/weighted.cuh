@@ -161,14 +161,17 @@ struct alignas(sizeof(T) * kSlots < 16 ? sizeof(T) * kSlots : 16) WeightedSlots 
   T value[kSlots];
 };
 
-// A thread's work in the kernel for tiles. Row: type of row sums; Product: type of a sample times an alpha.
-template <typename Sum, typename Row, typename Product, int kSlots>
+constexpr int kWeightedSlots = 4;
+
+// A thread's work in the kernel for tiles. Product: type of a sample times an alpha.
+template <typename Sum, typename Product>
 class WeightedTile {
+  static constexpr int kSlots = kWeightedSlots;
   using Weight = typename WeightOf<Sum>::Type;
   using Products = WeightedSlots<Product, kSlots>;
-  using RowSums = WeightedSlots<Row, kSlots>;
+  using RowSums = WeightedSlots<Sum, kSlots>;
   // Aligned pixels of four bytes have loads and stores of their own.
-  static constexpr bool kMayBeWords = kSlots == 4 && sizeof(Product) == 2;
+  static constexpr bool kMayBeWords = sizeof(Product) == 2;
 
  public:
   __device__ WeightedTile(const WeightedParams<Sum> &p, const Tile &tile)
@@ -311,7 +314,7 @@ class WeightedTile {
 #pragma unroll
         for (int s = 0; s < kSlots; s++)
 #pragma unroll
-          for (int k = 0; k < kRowPixels; k++) sum[k].value[s] += Row{v.value[s]} * static_cast<Row>(weight[k]);
+          for (int k = 0; k < kRowPixels; k++) sum[k].value[s] += Sum{v.value[s]} * static_cast<Sum>(weight[k]);
       }
 #pragma unroll
       for (int k = 0; k < kRowPixels; k++) row_sums_[b * kRowSumPitch + x + k] = sum[k];
@@ -373,11 +376,11 @@ class WeightedTile {
   Products *const products_;
 };
 
-template <typename Sum, typename Row, typename Product, int kSlots>
+template <typename Sum, typename Product>
 __global__ void __launch_bounds__(kWeightedThreads, sizeof(Sum) > 8 || sizeof(Product) > 2 ? 1 : 2)
     weighted_kernel(const __grid_constant__ WeightedParams<Sum> p) {
   const Tile tile = locate_tile(p, kWeightedHeight);
-  WeightedTile<Sum, Row, Product, kSlots>(p, tile).run();
+  WeightedTile<Sum, Product>(p, tile).run();
 }
 
 }  // namespace cudaconv

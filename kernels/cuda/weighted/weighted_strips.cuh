@@ -31,7 +31,7 @@ struct WeightedStripTuning {
   static constexpr int kStrips = 4;     // of a thread block, side by side
   static constexpr int kMinBlocks = 4;  // of a multiprocessor: 128 registers a thread, and nothing spills
   // Rows of results of a strip, and how many more rows a strip takes the time of besides those that windows reach.
-  // Reckoned, not measured beside other numbers.
+  // Estimated, not tuned.
   static constexpr int kLeastRows = 8, kMoreRows = 4;
   // Pixels of a lane, and rows that are loaded before they are needed. Found on an H200, gauss5 at 4K: two pixels a
   // lane take 1.16 times as long, one row ahead 1.19, three rows 1.04.

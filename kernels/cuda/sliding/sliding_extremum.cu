@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// Sliding kernels of dilations and erosions.
+#include "cuda/sliding/sliding_kernels.h"
+#include "cuda/sliding/ranks.cuh"
+
+namespace cudaconv {
+
+SlidingKernel extremum_sliding_kernel(const SwarKind &kind) {
+  switch (kind.sliding) {
+    case Sliding::Extremum3:
+      return sliding_kernel_of<SlidingExtremum<3>>(kind);
+    case Sliding::Extremum5:
+      return sliding_kernel_of<SlidingExtremum<5>>(kind);
+    case Sliding::Extremum7:
+      return sliding_kernel_of<SlidingExtremum<7>>(kind);
+    case Sliding::Extremum9:
+      return sliding_kernel_of<SlidingExtremum9>(kind);
+    case Sliding::Element5:
+      return sliding_kernel_of<SlidingElement<2>>(kind);
+    case Sliding::Element7:
+      return sliding_kernel_of<SlidingElement<3>>(kind);
+    default:
+      return {};
+  }
+}
+
+}  // namespace cudaconv

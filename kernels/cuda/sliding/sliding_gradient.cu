@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// Sliding kernels of gradients and compass masks.
+#include "cuda/sliding/sliding_kernels.h"
+#include "cuda/sliding/gradients.cuh"
+
+namespace cudaconv {
+
+SlidingKernel gradient_sliding_kernel(const SwarKind &kind) {
+  switch (kind.sliding) {
+    case Sliding::GradientL1:
+      return sliding_kernel_of<SlidingGradient<false>>(kind);
+    case Sliding::GradientL2:
+      return sliding_kernel_of<SlidingGradient<true>>(kind);
+    case Sliding::Roberts:
+      return sliding_kernel_of<SlidingWindow3<RobertsFunction>>(kind);
+    case Sliding::Magnitude3:
+      return sliding_kernel_of<SlidingWindow3<MagnitudeFunction>>(kind);
+    case Sliding::Kirsch3:
+      return sliding_kernel_of<SlidingKirsch>(kind);
+    default:
+      return {};
+  }
+}
+
+}  // namespace cudaconv

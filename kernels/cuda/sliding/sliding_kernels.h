@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// The sliding kernels, by operation: a function for each source that compiles some, which returns the kernel for a
+// pass, or none if the source has no such kernel.
+#pragma once
+
+#include "cuda/sliding/sliding.cuh"
+
+namespace cudaconv {
+
+SlidingKernel separable_sliding_kernel(const SwarKind &kind, Epilogue epilogue);
+SlidingKernel dense_sliding_kernel(const SwarKind &kind);
+SlidingKernel gradient_sliding_kernel(const SwarKind &kind);
+SlidingKernel extremum_sliding_kernel(const SwarKind &kind);
+SlidingKernel median_sliding_kernel(const SwarKind &kind);
+SlidingKernel composite_sliding_kernel(const SwarKind &kind);
+
+}  // namespace cudaconv
