@@ -131,13 +131,17 @@ struct FactoredGradient2D {
 struct Compass3x3 {
   template <typename Window, typename Fetch>
   __device__ static int evaluate(const LaunchParams &p, const MaskParams &m, const Rounding &rounding, Fetch fetch) {
-    const int ring[8] = {fetch(-1, -1), fetch(0, -1), fetch(1, -1), fetch(1, 0),
-                         fetch(1, 1),   fetch(0, 1),  fetch(-1, 1), fetch(-1, 0)};
-    int all = 0, largest = 0;
-#pragma unroll
-    for (int k = 0; k < 8; k++) {
-      all += ring[k];
-      largest = max(largest, ring[k] + ring[(k + 1) % 8] + ring[(k + 2) % 8]);
+    // Twice around, but for six: the last three samples of each place make a response from the third one on.
+    int all = 0, largest = 0, before = 0, last = 0;
+#pragma unroll 1
+    for (int k = 0; k < 10; k++) {
+      const int dx = k % 4 == 3 ? (k % 8 < 4 ? 1 : -1) : ((k + 1) % 8 < 4 ? k % 4 - 1 : 1 - k % 4);
+      const int dy = k % 4 == 3 ? 0 : (k % 8 < 4 ? -1 : 1);
+      const int v = fetch(dx, dy);
+      if (k < 8) all += v;
+      if (k >= 2) largest = max(largest, before + last + v);
+      before = last;
+      last = v;
     }
     return round_sum(p, rounding, m.value[0] * largest + m.value[1] * all, fetch);
   }

@@ -267,6 +267,7 @@ MmaKind make_dense(const Pass &pass, MmaKind kind, int64_t largest_sample, Dense
   if (kind.samples == Samples::U8) quotient.extend(value);
   kind.shape = MmaShape::Dense;
   kind.weights = all_bytes(value) ? Weights::S8 : all_words(value) ? Weights::S16 : Weights::S24;
+  if (!has_dense(16, kind.weights, kind.samples)) kind.weights = Weights::S24;
   kind.radius = has_dense(8, kind.weights, kind.samples) && pass.radius_x <= 8 ? 8 : 16;
   const int bytes = weight_bytes(kind.weights), sample_bytes = kind.samples == Samples::U8 ? 1 : 2;
   if (!quotient.rounding(pass, kind, sample_bytes + bytes - 1, largest_sample, 0, p.epilogue)) return {};

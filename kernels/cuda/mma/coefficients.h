@@ -64,9 +64,11 @@ constexpr bool has_separable(int radius, Weights weights, Samples samples) {
   return weights == Weights::U24 || (weights == Weights::S8 && radius <= 16);
 }
 
-// Whether a dense kernel is compiled: all of radius 16, and for 16-bit containers that of radius 8 with S8 weights.
+// Whether a dense kernel is compiled: those of radius 16, and for 16-bit containers that of radius 8 with S8 weights.
+// Pixels of four 16-bit samples have S24 weights in place of S16.
 constexpr bool has_dense(int radius, Weights weights, Samples samples) {
-  return radius == 16 || (samples != Samples::U8 && weights == Weights::S8);
+  return radius == 16 ? weights != Weights::S16 || samples != Samples::U16x4
+                      : samples != Samples::U8 && weights == Weights::S8;
 }
 
 // Whether a kernel for unsharp masks, SumRounding::Sharpen, is compiled for this radius class and these samples.

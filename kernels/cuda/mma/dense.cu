@@ -32,8 +32,11 @@ template <int kRadius, Samples kSamples>
 MmaLaunch<DenseMmaParams> dense_launch(Weights weights) {
   if constexpr (has_dense(kRadius, Weights::S8, kSamples))
     if (weights == Weights::S8) return dense_launch<kRadius, Weights::S8, kSamples>();
-  if (weights == Weights::S24) return dense_launch<kRadius, Weights::S24, kSamples>();
-  return dense_launch<kRadius, Weights::S16, kSamples>();
+  if constexpr (has_dense(kRadius, Weights::S16, kSamples))
+    if (weights == Weights::S16) return dense_launch<kRadius, Weights::S16, kSamples>();
+  if constexpr (has_dense(kRadius, Weights::S24, kSamples))
+    if (weights == Weights::S24) return dense_launch<kRadius, Weights::S24, kSamples>();
+  return {};
 }
 
 template <Samples kSamples>

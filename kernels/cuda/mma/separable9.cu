@@ -29,7 +29,6 @@ Separable9Launch separable9_launch() {
 Separable9Launch choose_kernel(Weights weights, const SeparableMmaParams &p) {
   const bool shifts = p.epilogue.mode == SumRounding::Shift;
   if (weights == Weights::U16RoundedRows && shifts) return separable9_launch<Weights::U16RoundedRows, true>();
-  if (weights == Weights::S16) return separable9_launch<Weights::S16, false>();
   if (weights != Weights::S8) return {};
   return shifts && p.row_start == 0 ? separable9_launch<Weights::S8, true>() : separable9_launch<Weights::S8, false>();
 }

@@ -88,9 +88,9 @@ CUDACONV_HOST_DEVICE constexpr int strip_rows(int tile_height, int radius) {
 constexpr int kMostColumns = 10;  // most blocks of 16 pixels of a row that a warp lists
 
 // Whether kernels are compiled for Pixels::Whole and Pixels::Patched besides Pixels::Any: not for 16-bit samples and
-// large radii, whose code is long.
+// large radii, whose code is long, nor for unsharp masks.
 template <typename Shape>
-constexpr bool kHasAllPixels = Shape::kRadius <= 16 || Shape::kSamples == Samples::U8;
+constexpr bool kHasAllPixels = (Shape::kRadius <= 16 || Shape::kSamples == Samples::U8) && !Shape::kSharpens;
 
 // Whether kernels are compiled for four channels of which the first or the last is not filtered: for the common shapes.
 template <typename Shape>

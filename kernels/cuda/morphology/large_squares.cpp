@@ -25,7 +25,7 @@ bool is_dense(const FrameLayout &layout) {
 // on the ring that Wrap makes of a row. With the other border modes outside samples equal inside samples of the same
 // window; passes with a mode of which that is not so are left to the methods.
 std::shared_ptr<const Plan> divide_squares(const Plan &plan) {
-  const int most = largest_radius(plan.layout);
+  const int most = kLargestSquareRadius;
   const auto too_large = [most](const Pass &pass) {
     return (pass.op == Op::Minimum || pass.op == Op::Maximum) && pass.element.empty() &&
            pass.radius_x == pass.radius_y && pass.radius_x > most;

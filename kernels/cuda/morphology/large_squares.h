@@ -11,10 +11,8 @@
 namespace cudaconv {
 
 // Radius of the largest window for which van_herk.cuh has a kernel. With larger windows a tile and its halo in shared
-// memory would leave next to no room for results.
-inline int largest_radius(const FrameLayout &layout) {
-  return layout.plane[0].container == Container::U8 ? 63 : 31;
-}
+// memory would leave too little room for results: two passes take less time.
+constexpr int kLargestSquareRadius = 31;
 
 // The plan with each dilation or erosion by a square that is too large replaced by several passes, whose radii add up
 // to its radius. nullptr if there is none too large, planes are not dense, or the user has selected a method. Only the

@@ -44,13 +44,12 @@ KernelLaunch<StructuringElementParams> launch_bytes(StructuringElementParams &p)
   return launch_of<StructuringElementShape<U8x4Order, 1, kPixels, kPixels ? Tuning::kMostThreads : Tuning::kThreads>>(
       p);
 }
-template <int kStep, bool kPixels>
+template <int kStep>
 KernelLaunch<StructuringElementParams> launch_words(StructuringElementParams &p) {
-  using Q = U16x2Order;
   using Tuning = StructuringElementTuning;
-  if constexpr (kStep == 2)
-    if (p.halo > 128) return launch_of<StructuringElementShape<Q, kStep, kPixels, Tuning::kMostThreads>>(p);
-  return launch_of<StructuringElementShape<Q, kStep, kPixels, Tuning::kThreads>>(p);
+  constexpr bool kPixels = kStep == 2;
+  return launch_of<
+      StructuringElementShape<U16x2Order, kStep, kPixels, kPixels ? Tuning::kMostThreads : Tuning::kThreads>>(p);
 }
 
 // Chooses the launch, without a kernel if the pass is not for this structure. The frame has been filled in.
@@ -71,8 +70,7 @@ KernelLaunch<StructuringElementParams> choose(const PassQuery &query, Structurin
   p.halo = round_to_chunks(widths[0] * step);
   const bool pixels = std::all_of(p.part, p.part + p.parts, [](const PartParams &part) { return part.channels == 4; });
   if (!words) return pixels ? launch_bytes<true>(p) : launch_bytes<false>(p);
-  if (step == 2) return launch_words<2, true>(p);
-  return pixels ? launch_words<1, true>(p) : launch_words<1, false>(p);
+  return step == 2 ? launch_words<2>(p) : launch_words<1>(p);
 }
 
 }  // namespace

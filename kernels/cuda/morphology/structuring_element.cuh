@@ -86,11 +86,12 @@ class U8x4Column {
   }
 
   // Calls function(at), where at(y) returns the u8x4 `y` rows below the tile's first row, prepared for comparison. If
-  // all rows of the block lie in the part, at() skips the border, since that would take as long as the comparisons.
+  // all rows of the block lie in the part, at() of whole pixels skips the border, since that would take as long as the
+  // comparisons.
   template <typename Function>
   __device__ void read(Function function) const {
     const auto compared = [this](uint32_t u8x4) { return (Order::kWords ? u8x4 & p_.sample_bits : u8x4) ^ p_.flip; };
-    if (rows_inside_) return function([&](int y) { return compared(read_row(y0_ + y)); });
+    if (Shape::kPixels && rows_inside_) return function([&](int y) { return compared(read_row(y0_ + y)); });
     function([&](int y) {
       const int bottom = part_.height - 1 + p_.radius_y;
       const int row = border_index_no_div(p_.border, min(y0_ + y, bottom), part_.height);

@@ -16,15 +16,15 @@ namespace {
 struct VanHerkLaunch {
   void (*kernel)(VanHerkParams) = nullptr;
   int groups = 0, words = 0, pitch = 0, threads = 0, blocks = 0, rows_of_round = 0;
-  bool low = false, of_three = false;
+  bool of_three = false;
 
   int words_of(int size) const { return of_three ? words : size; }  // words of a group's results
 };
 
 template <typename Shape>
 VanHerkLaunch van_herk_launch() {
-  return {van_herk_kernel<Shape>, Shape::kGroups,      Shape::kWords, Shape::kPitch,        32 * Shape::kWarps,
-          Shape::kMinBlocks,      Shape::kRowsOfRound, Shape::kLow,   Shape::kThreeChannels};
+  return {van_herk_kernel<Shape>, Shape::kGroups,    Shape::kWords,       Shape::kPitch,
+          32 * Shape::kWarps,     Shape::kMinBlocks, Shape::kRowsOfRound, Shape::kThreeChannels};
 }
 
 // The kernel for 8-bit samples and a window size. The most common sizes have kernels of their own, for planes that all
@@ -39,8 +39,7 @@ VanHerkLaunch choose_u8(int size) {
   using Q = U8x4Order;
   if (size <= 15) return van_herk_launch<VanHerkShape<Q, 15, false, 8, 4>>();
   if (size <= 31) return van_herk_launch<VanHerkShape<Q, 31, false, 4, 3>>();
-  if (size <= 63) return van_herk_launch<VanHerkShape<Q, 63, false, 2, 2>>();
-  return van_herk_launch<VanHerkShape<Q, 127, false, 1, 1>>();
+  return van_herk_launch<VanHerkShape<Q, 63, false, 2, 2>>();
 }
 
 // The kernel for 16-bit samples and a window size, with kStep u8x4s a pixel; none for the largest windows.
@@ -48,14 +47,11 @@ template <int kStep>
 VanHerkLaunch choose_u16(int size) {
   using Q = U16x2Order;
   constexpr Rows kWords = Rows::Words, kU8x4s = Rows::U8x4s;
-  if constexpr (kStep == 2)
-    if (size == 7) return van_herk_launch<VanHerkShape<Q, 7, true, 16, 4, kWords, kStep>>();
   if (size == 9) return van_herk_launch<VanHerkShape<Q, 9, true, 16, 4, kU8x4s, kStep>>();
   if (size == 15) return van_herk_launch<VanHerkShape<Q, 15, true, 8, 4, kWords, kStep>>();
   if (size == 31) return van_herk_launch<VanHerkShape<Q, 31, true, 4, 3, kWords, kStep>>();
   if (size <= 31) return van_herk_launch<VanHerkShape<Q, 31, false, 4, 3, kU8x4s, kStep>>();
-  if (size <= 63) return van_herk_launch<VanHerkShape<Q, 63, false, 2, 2, kU8x4s, kStep>>();
-  return {};
+  return van_herk_launch<VanHerkShape<Q, 63, false, 2, 2, kU8x4s, kStep>>();
 }
 
 VanHerkLaunch choose_kernel(const PassQuery &query, bool words, int step) {
@@ -76,7 +72,7 @@ KernelLaunch<VanHerkParams> choose(const PassQuery &query, VanHerkParams &p) {
   const int size = pass.width();
   const bool words = is_uniform_dense(query, Container::U16);
   if ((!words && !is_uniform_dense(query)) || (pass.op != Op::Minimum && pass.op != Op::Maximum) ||
-      !pass.element.empty() || size != pass.height() || size < 3 || size > 2 * largest_radius(query.plan.layout) + 1)
+      !pass.element.empty() || size != pass.height() || size < 3 || size > 2 * kLargestSquareRadius + 1)
     return {};
   p.size = size;
   p.flip = pass.op == Op::Minimum ? 0xffffffffu : 0;
@@ -99,8 +95,7 @@ KernelLaunch<VanHerkParams> choose(const PassQuery &query, VanHerkParams &p) {
     const int columns = width_of(as) * ((height + size - 1) / size);
     return (height + size - 1 + as.rows_of_round - 1) / as.rows_of_round + (columns + as.threads - 1) / as.threads;
   };
-  // Tile heights are multiples of the window's size, except for the largest windows.
-  const int rows = as.low ? VanHerkTuning::kLowStep : size;
+  const int rows = size;  // tile heights are multiples of it
   const int height =
       choose_tile_height(
           rows, rows, std::max(VanHerkTuning::kMostRows, rows), as.blocks,

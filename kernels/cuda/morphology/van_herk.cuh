@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Dilations and erosions by squares in one launch, up to 127x127 with 8-bit and 63x63 with 16-bit samples; larger ones
-// take several passes, see large_squares.h. A block filters along the rows of a tile in shared memory, in place, then
+// Dilations and erosions by squares in one launch, up to 63x63; larger ones take several passes, see large_squares.h. A block filters along the rows of a tile in shared memory, in place, then
 // down its columns. Both use the method of van Herk and of Gil and Werman, in registers:
 //
 //       first pair             last pair
@@ -21,9 +20,7 @@ namespace cudaconv {
 // Tuned on an H200 with kernel-bench --table=goals,formats --only="dilate 15,dilate 31", and so are the groups and
 // blocks of each shape in van_herk.cu.
 struct VanHerkTuning {
-  // Most rows of results of a tile. Tile heights are multiples of the window's size, or of kLowStep for shapes with
-  // kLow.
-  static constexpr int kMostRows = 96, kLowStep = 8;
+  static constexpr int kMostRows = 96;  // of results of a tile; tile heights are multiples of the window's size
 };
 
 struct VanHerkParams : FrameParams {
@@ -320,8 +317,6 @@ struct VanHerkShape {
   static_assert(kU8x4s || kExact);
   // Words of a group's results, with the largest window.
   static constexpr int kWords = kThreeChannels ? (kLargest + 1) / 4 * 3 : kLargest;
-  // kLow: shared memory does not hold a tile as high as the window.
-  static constexpr bool kLow = kLargest > 63;
   static constexpr int kRowsAtOnce = 32 / kGroups, kRowsOfRound = kRowsAtOnce * kWarps;
   static constexpr int kPitch = van_herk_pitch(kGroups, kWords, kStep);
   static_assert(kGroups % kStep == 0);
@@ -371,12 +366,12 @@ class VanHerkTile {
                                         : tile_.x0 * part_.channels + 4 * column >= part_.width * part_.channels;
       if (__all_sync(0xffffffffu, beyond)) continue;
       // Lanes beyond the last column of the last group write nothing.
-      const int row = min(group, groups - 1) * size_, last = rows_ - 1 - row;
+      const int row = min(group, groups - 1) * size_;
       const uint32_t *first = words_ + row * kPitch + column;
-      window_.run(size_, [&](int n) { return first[(Shape::kLow ? min(n, last) : n) * kPitch]; });
+      window_.run(size_, [&](int n) { return first[n * kPitch]; });
       if (part_.has_unfiltered)
         window_.change(size_, [&](int n, uint32_t u8x4) {
-          const uint32_t pixel = first[(Shape::kLow ? min(n + radius, last) : n + radius) * kPitch];
+          const uint32_t pixel = first[(n + radius) * kPitch];
           return blend_channels(part_, u8x4 ^ flip_, pixel, Shape::kThreeChannels ? column % 3 : column % kStep) ^
                  flip_;
         });

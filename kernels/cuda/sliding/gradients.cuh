@@ -120,6 +120,7 @@ struct SlidingGradient : SlidingOperation {
 // dy) returns the samples dx pixels to the right and dy rows down.
 template <typename Function>
 struct SlidingWindow3 : SlidingOperation {
+  static constexpr WordSamples kWords = Function::kWords;
   static constexpr bool kRowByRow = true, kHoldsMiddle = true;
   static constexpr int kRadius = 1, kStripRows = Function::kStripRows;
   static constexpr int kMinBlocks = Function::kMinBlocks;
@@ -144,6 +145,7 @@ struct SlidingWindow3 : SlidingOperation {
 };
 
 struct RobertsFunction {
+  static constexpr WordSamples kWords = WordSamples::Added;
   static constexpr int kStripRows = 4, kMinBlocks = 8;
 
   template <typename Swar, typename At>
@@ -161,6 +163,7 @@ struct RobertsFunction {
 // The magnitude of a smoothing column [a b a] with a difference row [-1 0 1], and of the transpose, for any norm and
 // any rounding, such as with a bias or a divisor.
 struct MagnitudeFunction {
+  static constexpr WordSamples kWords = WordSamples::Added;
   static constexpr int kStripRows = 4, kMinBlocks = 6;
 
   template <typename Swar, typename At>
@@ -171,8 +174,13 @@ struct MagnitudeFunction {
     const uint32_t left = smooth(at(-1, -1), at(-1, 0), at(-1, 1)), right = smooth(at(1, -1), at(1, 0), at(1, 1));
     const uint32_t above = smooth(at(-1, -1), at(0, -1), at(1, -1)), below = smooth(at(-1, 1), at(0, 1), at(1, 1));
     if constexpr (Swar::kPairs) {
-      return round<true>(p, (right & 0xffffu) - (left & 0xffffu), (below & 0xffffu) - (above & 0xffffu)) |
-             round<true>(p, (right >> 16) - (left >> 16), (below >> 16) - (above >> 16)) << 16;
+      uint32_t pair = 0;
+#pragma unroll 1
+      for (int shift = 0; shift < 32; shift += 16) {
+        const auto half = [&](uint32_t v) { return v >> shift & 0xffffu; };
+        pair |= round<true>(p, half(right) - half(left), half(below) - half(above)) << shift;
+      }
+      return pair;
     } else {
       return round<false>(p, right - left, below - above);
     }

@@ -62,8 +62,8 @@ void fill_weighted(const PassQuery &query, WeightedParams<Sum> &p) {
 }
 
 // Launches the kernel that does any mask, sample by sample.
-template <typename Sum>
 void launch_samples(const PassRun &run) {
+  using Sum = Uint128;
   WeightedParams<Sum> p = {};
   fill_frame(run, p);
   fill_weighted(run, p);
@@ -140,8 +140,7 @@ void launch_weighted_any(const PassRun &run) {
   named.name = "weighted";
   if (run.plan.method == Method::Auto && run.pass().separable()) return launch_weighted(named);
   named.name = "weighted_samples";
-  if (run.pass().sum_bits > 63) return launch_samples<Uint128>(named);
-  launch_samples<uint64_t>(named);
+  launch_samples(named);
 }
 
 }  // namespace cudaconv
