@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "cuda/frame_launch.cuh"
+#include "cuda/long/read_bounds.h"
 #include "cuda/scratch.h"
 
 namespace cudaconv {
@@ -54,7 +55,9 @@ static void launch_long(const PassRun &run) {
   for (int i = 0; i < p.parts; i++) {
     p.first_segment[i] = segments;
     p.first_sum[i] = sums;
-    segments += (p.part[i].width + kLongSegment - 1) / kLongSegment * p.part[i].height;
+    const PixelRect rows = read_bounds(p.part[i], p.host[i], run.plan.border, 0, p.column_taps / 2);
+    p.summed[i] = rows;
+    if (!rows.empty()) segments += (rows.x1 - rows.x0 + kLongSegment - 1) / kLongSegment * (rows.y1 - rows.y0);
     sums += sums_of(run.plan, run.plan.parts[i]);
   }
   const bool uniform = mask.uniform();

@@ -6,6 +6,7 @@
 
 #include "cuda/device/sample.cuh"
 #include "cuda/launch.cuh"
+#include "plan/area.h"
 
 namespace cudaconv {
 
@@ -20,6 +21,7 @@ struct LongParams : FrameParams {
   int32_t *sums;                     // row sums, a plane for each channel
   int64_t first_sum[kMaxParts];      // where the sums of a part begin; a plane has height * width sums
   int32_t first_segment[kMaxParts];  // number of a part's first block in the kernel for rows
+  PixelRect summed[kMaxParts];       // the pixels whose row sums that kernel makes
   int32_t row_taps, column_taps, row_shift;
   int32_t strip;  // rows of a thread if all coefficients are equal
   int32_t row[kMostLongTaps], column[kMostLongTaps];
@@ -75,9 +77,11 @@ __global__ void __launch_bounds__(kLongThreads) long_rows_kernel(const __grid_co
   const int block = static_cast<int>(blockIdx.x);
   while (i + 1 < p.parts && block >= p.first_segment[i + 1]) i++;
   const PartParams &part = p.part[i];
-  const int segments = (part.width + kLongSegment - 1) / kLongSegment;
-  const int y = (block - p.first_segment[i]) / segments, x0 = (block - p.first_segment[i]) % segments * kLongSegment;
-  const int width = min(kLongSegment, part.width - x0), length = width + p.row_taps - 1;
+  const PixelRect &summed = p.summed[i];
+  const int segments = (summed.x1 - summed.x0 + kLongSegment - 1) / kLongSegment;
+  const int y = summed.y0 + (block - p.first_segment[i]) / segments;
+  const int x0 = summed.x0 + (block - p.first_segment[i]) % segments * kLongSegment;
+  const int width = min(kLongSegment, summed.x1 - x0), length = width + p.row_taps - 1;
   int32_t *const samples = shared_memory<int32_t>();
   const int thread = static_cast<int>(threadIdx.x);
 #pragma unroll 1

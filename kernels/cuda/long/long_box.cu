@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "cuda/device/u8x4_tile.h"
+#include "cuda/long/read_bounds.h"
 #include "cuda/scratch.h"
 
 namespace cudaconv {
@@ -71,9 +72,13 @@ void enqueue_columns(const PassRun &run, LongBoxParams &p) {
     p.first_sum[i] = sums;
     p.sums_pitch[i] = static_cast<int32_t>(sums_pitch(layout));
     sums += sums_pitch(layout) * p.part[i].height;
-    const int words = (layout.width * layout.channels * kBytes + 3) / 4;
-    if (p.part[i].has_filtered)
-      blocks += (words + kLongBoxThreads - 1) / kLongBoxThreads * ((p.part[i].height + p.strip - 1) / p.strip);
+    // Sums beside these are not made: they are in both prefix sums of a window, or in none.
+    const PixelRect columns = read_bounds(p.part[i], p.host[i], run.plan.border, p.width / 2, 0);
+    const int pixel_bytes = layout.channels * kBytes;
+    p.summed[i] = {columns.x0 * pixel_bytes / 4, columns.y0, (columns.x1 * pixel_bytes + 3) / 4, columns.y1};
+    if (p.part[i].has_filtered && !columns.empty())
+      blocks += (p.summed[i].x1 - p.summed[i].x0 + kLongBoxThreads - 1) / kLongBoxThreads *
+                ((columns.y1 - columns.y0 + p.strip - 1) / p.strip);
   }
   enqueue_whole(run, "long_box_columns", long_box_columns_kernel<kBytes>, static_cast<unsigned>(blocks),
                 dim3(kLongBoxThreads), sizeof(int32_t) * (p.strip + p.height), p);

@@ -8,6 +8,7 @@
 #include "cuda/device/sample.cuh"
 #include "cuda/device/words.cuh"
 #include "cuda/launch.cuh"
+#include "plan/area.h"
 
 namespace cudaconv {
 
@@ -20,7 +21,8 @@ struct LongBoxParams : FrameParams {
   int64_t first_sum[kMaxParts];
   int32_t sums_pitch[kMaxParts];
   int32_t first_strip[kMaxParts];  // number of a part's first block in the kernel for columns
-  int32_t strip;                   // rows of such a block
+  PixelRect summed[kMaxParts];     // what that kernel sums: words across, rows down
+  int32_t strip;                   // rows of a block of it
   int32_t width, height;           // of the window
   int32_t factor;                  // of all samples
   int32_t sample_shift;            // of samples in 16-bit containers
@@ -102,16 +104,17 @@ __global__ void __launch_bounds__(kLongBoxThreads, 4) long_box_columns_kernel(co
   int i = 0;
   while (i + 1 < p.parts && block >= p.first_strip[i + 1]) i++;
   const PartParams &part = p.part[i];
-  const int row_bytes = row_bytes_of(part, kBytes), words = (row_bytes + 3) / 4;
-  const int across = (words + kLongBoxThreads - 1) / kLongBoxThreads;
-  const int y0 = (block - p.first_strip[i]) / across * p.strip, rows = min(p.strip, part.height - y0);
+  const PixelRect &summed = p.summed[i];
+  const int across = (summed.x1 - summed.x0 + kLongBoxThreads - 1) / kLongBoxThreads;
+  const int y0 = summed.y0 + (block - p.first_strip[i]) / across * p.strip, rows = min(p.strip, summed.y1 - y0);
   // The rows that windows of the strip reach, -1: the border's value.
   int32_t *const listed = shared_memory<int32_t>();
   for (int n = thread; n < rows + p.height; n += kLongBoxThreads)
     listed[n] = border_index(p.border, y0 - p.height / 2 + n, part.height);
   __syncthreads();
-  const int word = (block - p.first_strip[i]) % across * kLongBoxThreads + thread, bytes = row_bytes - 4 * word;
-  if (bytes <= 0) return;
+  const int word = summed.x0 + (block - p.first_strip[i]) % across * kLongBoxThreads + thread;
+  const int bytes = row_bytes_of(part, kBytes) - 4 * word;
+  if (word >= summed.x1) return;
 
   uint32_t *const to = p.sums + p.first_sum[i] + int64_t{y0} * p.sums_pitch[i] + word * kSamples;
   const uint8_t *const column = part.source + 4 * word;
