@@ -315,6 +315,33 @@ void add_custom(std::vector<FilterSettings> &list) {
   list.push_back(element(Mask::Erode, 31, 5, 1));
 }
 
+// Windows that are not square.
+constexpr const char *kExactWindows[] = {
+    "mask=box size=5 size-y=3",
+    "mask=box size=41 size-y=1",
+    "mask=box size=15 size-y=129 divisor=1000 bias=0.25",
+    "mask=dilate size=9 size-y=1",
+    "mask=erode size=3 size-y=31",
+    "mask=gradient size=7 size-y=5",
+    "mask=open size=61 size-y=3 iterations=2",
+    "mask=dilate size=15 size-y=5 shape=ellipse",
+    "mask=blackhat size=5 size-y=9 shape=cross",
+    "mask=median size=1 size-y=5",
+    "mask=median size=9 size-y=3",
+    "mask=median size=13 size-y=63",
+    "mask=mosaic size=8 size-y=3",
+    "mask=box size=5 size-y=9 alpha=weighted",
+};
+constexpr const char *kNearWindows[] = {
+    "mask=gauss size=9 size-y=3",
+    "mask=gauss sigma=4 sigma-y=1",
+    "mask=gauss sigma=0 sigma-y=2.5",
+    "mask=gauss sigma=20 sigma-y=0",
+    "mask=gauss sigma=60 sigma-y=24",
+    "mask=gauss sigma=2 sigma-y=0.5 alpha=weighted",
+    "mask=unsharp amount=1.5 sigma=3 sigma-y=0",
+};
+
 // Masks that none of the lines above has.
 std::vector<FilterSettings> others() {
   std::vector<FilterSettings> list;
@@ -351,8 +378,9 @@ bool has_alpha(const std::string &format) {
 
 int side_of(const FilterSettings &s) {
   if (!s.coefficients.value.empty()) return std::max(s.coefficients.width, s.coefficients.height);
-  if (s.size) return s.size;
-  return s.sigma >= 0 ? 2 * static_cast<int>(std::ceil(3 * s.sigma)) + 1 : 9;
+  const double sigma = std::max(s.sigma, s.sigma_y);
+  if (s.size || s.size_y) return std::max(s.size, s.size_y);
+  return sigma >= 0 ? 2 * static_cast<int>(std::ceil(3 * sigma)) + 1 : 9;
 }
 
 // Roughly the number of operations of a naive filter for a frame.
@@ -371,7 +399,8 @@ Method draw_method(Random &random, const FilterSettings &s) {
   if (random() % 5 || s.alpha == Alpha::Weighted) return Method::Auto;
   const bool square = s.shape == Shape::Rect;
   const uint64_t r = random();
-  if ((s.mask == Mask::Dilate || s.mask == Mask::Erode) && s.size == 5 && square && r % 2) return Method::Cascade;
+  if ((s.mask == Mask::Dilate || s.mask == Mask::Erode) && s.size == 5 && !s.size_y && square && r % 2)
+    return Method::Cascade;
   const bool separable = (s.mask >= Mask::Box3 && s.mask <= Mask::Gauss9) || s.mask == Mask::Sobel ||
                          s.mask == Mask::ScharrX || s.mask == Mask::PrewittY ||
                          (s.mask >= Mask::Dilate && s.mask <= Mask::Blackhat && square);
@@ -458,7 +487,14 @@ std::vector<Vector> make_cases() {
   };
   add(variants(true), kRoundsExact, true);
   add(variants(false), kRoundsNear, false);
-  add(others(), kRoundsExact, true);  // at the end, so that the lines of the rest stay as they are
+  add(others(), kRoundsExact, true);  // from here on at the end, so that the lines of the rest stay as they are
+  const auto add_lines = [&](const auto &lines, bool exact) {
+    std::vector<FilterSettings> list;
+    for (const char *text : lines) list.push_back(parse_vector(text).settings);
+    add(list, 1, exact);
+  };
+  add_lines(kExactWindows, true);
+  add_lines(kNearWindows, false);
   return cases;
 }
 

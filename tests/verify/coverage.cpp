@@ -32,8 +32,8 @@ std::string depth_of(const PlaneLayout &plane, int channel) {
 Words sizes_of(const Vector &v) {
   const FilterSettings &s = v.settings;
   const int side = !s.coefficients.value.empty() ? std::max(s.coefficients.width, s.coefficients.height)
-                   : s.size                      ? s.size
-                   : s.sigma >= 0                ? 6 * static_cast<int>(s.sigma) + 1
+                   : s.size || s.size_y          ? std::max(s.size, s.size_y)
+                   : s.sigma >= 0                ? 6 * static_cast<int>(std::max(s.sigma, s.sigma_y)) + 1
                                                  : 3;
   Words list;
   const auto add = [&](bool is, const char *name) {

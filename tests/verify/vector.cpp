@@ -162,8 +162,12 @@ bool read_setting(FilterSettings &s, const std::string &key, const std::string &
     s.mask = to_enum<Mask>(value, mask_words());
   else if (key == "size")
     s.size = to_integer(value);
+  else if (key == "size-y")
+    s.size_y = to_integer(value);
   else if (key == "sigma")
     s.sigma = to_number(value);
+  else if (key == "sigma-y")
+    s.sigma_y = to_number(value);
   else if (key == "amount")
     s.amount = to_number(value);
   else if (key == "coefficients")
@@ -247,7 +251,9 @@ std::string settings_text(const FilterSettings &s) {
   const FilterSettings d;
   std::string text = "mask=" + word_of(s.mask, mask_words());
   if (s.size != d.size) text += " size=" + std::to_string(s.size);
+  if (s.size_y != d.size_y) text += " size-y=" + std::to_string(s.size_y);
   if (s.sigma != d.sigma) text += " sigma=" + number(s.sigma);
+  if (s.sigma_y != d.sigma_y) text += " sigma-y=" + number(s.sigma_y);
   if (s.amount != d.amount) text += " amount=" + number(s.amount);
   if (!s.coefficients.value.empty()) text += " coefficients=" + quoted(s.coefficients);
   if (s.shape != d.shape) text += " shape=" + word_of(s.shape, shape_words());
