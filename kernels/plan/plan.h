@@ -88,7 +88,7 @@ struct Pass {
   std::shared_ptr<const Decimation> decimation;  // Blur: along rows
   // Blur: down columns. The same as along rows but for the blur of coarse samples.
   std::shared_ptr<const Decimation> decimation_y;
-  int row_bits = 0, sum_bits = 0;                // WeightedMean: bits that sums of a row and of a window take
+  int row_bits = 0, sum_bits = 0;  // WeightedMean: bits that sums of a row and of a window take
   // WeightedMean whose sums take more than 63 bits: the factors of mask[0] with more bits, used instead of its own
   // unless empty.
   std::vector<int64_t> long_row, long_column;
