@@ -1088,7 +1088,10 @@ GST_START_TEST(a_change_takes_effect_at_the_next_frame) {
                              "shape=cross",
                              "iterations=2",
                              "border=wrap",
-                             "mask=gauss size=0 sigma=2 iterations=1",
+                             "size-y=9",
+                             "mask=gauss size=0 size-y=0 sigma=2 iterations=1",
+                             "sigma-y=0.5",
+                             "sigma-y=-1",
                              "mask=unsharp",
                              "amount=3",
                              "chroma=copy",
@@ -1104,7 +1107,7 @@ GST_START_TEST(a_change_takes_effect_at_the_next_frame) {
     for (const Choice &c : kChoices)
       if (strcmp(c.name, "backend") != 0) now += std::string(c.name) + "=" + get_nick(h.element(), c.name) + " ";
     for (const Number &n : kNumbers)
-      if (n.flags == kAnimated || !strcmp(n.name, "size"))
+      if (n.flags == kAnimated || !strncmp(n.name, "size", 4))
         now += std::string(n.name) + "=" + std::to_string(get_number(h.element(), n.name)) + " ";
     gchar *coefficients;
     g_object_get(h.element(), "coefficients", &coefficients, nullptr);
