@@ -21,6 +21,7 @@
 
 #include "../kernels/workers.h"
 #include "graph_timing.h"
+#include "plan/polygon.h"
 
 namespace cudaconv::bench {
 
@@ -165,7 +166,8 @@ class RegionBench {
     const std::pair<const char *, FilterSettings> filters[] = {{"gauss 31", settings(Mask::Gauss, 31)},
                                                                {"median 5", settings(Mask::Median, 5)},
                                                                {"dilate 31", settings(Mask::Dilate, 31)},
-                                                               {"mosaic 32", settings(Mask::Mosaic, 32)}};
+                                                               {"mosaic 32", settings(Mask::Mosaic, 32)},
+                                                               {"fill", settings(Mask::Fill, 0)}};
     for (const auto &[name, s] : filters) {
       const std::string filter = name;
       const auto plan = make_plan(s, layout_);
@@ -191,6 +193,7 @@ class RegionBench {
     time("gauss, 500 of 32 to 96, a sigma each", by_strength(squares(500, 32, 96)), true);
     time("gauss 31, 10,000 regions of 64x64", {{gauss, rectangles(scattered(10000))}}, true);
     time("gauss 31, a mask of the frame's size", {{gauss, disks()}}, true);
+    time("gauss 31, a polygon of 10 %", {{gauss, diamond(0.1)}}, true);
     time("gauss 31, all but a region of 10 %", {{gauss, inverted(part_of_frame(0.1))}}, true);
   }
 
@@ -218,6 +221,15 @@ class RegionBench {
     for (int i = 0; i < count; i++)
       list.push_back({static_cast<int>(random() % kWidth), static_cast<int>(random() % kHeight), 64, 64});
     return list;
+  }
+
+  // A polygon that is a part of the frame.
+  static Regions diamond(double part) {
+    const double x = kWidth / 2.0, y = kHeight / 2.0, across = x * std::sqrt(2 * part), down = y * std::sqrt(2 * part);
+    Regions regions = rectangles({});
+    regions.pixels = {
+        polygon_pixels({{x - across, y}, {x, y - down}, {x + across, y}, {x, y + down}}, 0, kWidth, kHeight)};
+    return regions;
   }
 
   static Regions inverted(Regions regions) {
