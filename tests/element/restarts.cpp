@@ -15,9 +15,17 @@ using namespace cudaconv::test;
 
 namespace {
 
+// How often to repeat what is done `n` times as a rule; the stand-in takes long.
 int times(int n) {
-  return n * number_from_environment("CUDACONV_TEST_STORM", 1);
+  return n * number_from_environment("CUDACONV_TEST_STORM", 1) * number_from_environment("CUDACONV_TEST_FRAMES", 500) /
+         500;
 }
+
+#ifdef CUDACONV_TEST_STATIC
+constexpr int kWidth = 80, kHeight = 45;
+#else
+constexpr int kWidth = 640, kHeight = 360;
+#endif
 
 constexpr char kRegions[] = "mask=mosaic size=8 roi-meta=true roi-hold=100000000 roi-scale=0.3";
 
@@ -127,7 +135,7 @@ GST_START_TEST(an_inactive_source_pad_is_no_error) {
 GST_END_TEST;
 
 GST_START_TEST(the_source_pad_goes_off_and_on_during_a_long_frame) {
-  const GstVideoInfo info = video_info("RGBA", 640, 360);
+  const GstVideoInfo info = video_info("RGBA", kWidth, kHeight);
   Random random = seeded();
   const Ref<GstBuffer> frame = random_frame(info, random);
   Between between("mask=median size=15", info);
