@@ -50,6 +50,7 @@ install_packages() {
   want_command gst-launch-1.0 gstreamer1.0-tools
   want_element videotestsrc gstreamer1.0-plugins-base
   want_element vp8enc gstreamer1.0-plugins-good  # WebM and PNG for the examples
+  want_element ximagesink gstreamer1.0-x         # shows windows
   if command -v nvcc >/dev/null; then
     # GStreamer's CUDA memory, whose headers include those of GL, and the elements that decode into it.
     want_module gstreamer-cuda-1.0 libgstreamer-plugins-bad1.0-dev
@@ -59,6 +60,10 @@ install_packages() {
   install_missing
   pkg-config --atleast-version=1.22 gstreamer-1.0 ||
     die "GStreamer 1.22 or newer is needed (Debian 12, Ubuntu 24.04); here is $(pkg-config --modversion gstreamer-1.0)"
+  # The analytics metas, which GStreamer has since 1.24. A build that cannot read them filters such frames whole.
+  ! pkg-config --atleast-version=1.24 gstreamer-1.0 ||
+    want_module gstreamer-analytics-1.0 libgstreamer-plugins-bad1.0-dev
+  install_missing
 }
 
 install_missing() {
@@ -117,6 +122,7 @@ configure() {
   mkdir -p "$folder"
   # Meson looks for CUDA and GStreamer only when it configures, so that new versions need another configuration.
   state="$* $(nvcc --version 2>/dev/null | tail -n 1) $(pkg-config --modversion gstreamer-1.0)"
+  state+=" $(pkg-config --modversion gstreamer-analytics-1.0 2>/dev/null || true)"
   if [ ! -e "$folder/build.ninja" ]; then
     logged "${folder##*/}-setup" meson setup "$folder" "$@" || die "the build could not be configured"
   elif [ ! -e "$folder/configured" ]; then

@@ -20,9 +20,13 @@ skip() { echo "SKIP: $1"; exit 77; }
 if [ -z "${CUDACONV_PACKAGE_MOUNTS:-}" ]; then
   [ "$(id -u)" = 0 ] || skip "this needs root rights"
   command -v debootstrap >/dev/null || skip "there is no debootstrap"
-  unshare --mount true 2>/dev/null || skip "this may not mount anything"
-  # In a mount namespace of its own, so that all mounts in the roots end with the script, however it ends.
-  CUDACONV_PACKAGE_MOUNTS=1 exec unshare --mount --propagation private "$0" "$@"
+  # In a mount namespace of its own, so that all mounts in the roots end with the script, however it ends. In a chroot,
+  # whose root is no mount, they cannot be made private.
+  propagation=private
+  unshare --mount --propagation private true 2>/dev/null || propagation=unchanged
+  why_not=$(unshare --mount --propagation $propagation true 2>&1) ||
+    skip "this may not mount anything ($why_not): run it outside of the container, or with CAP_SYS_ADMIN"
+  CUDACONV_PACKAGE_MOUNTS=1 exec unshare --mount --propagation $propagation "$0" "$@"
 fi
 
 toolkit=

@@ -61,7 +61,23 @@ goes_to() { # FOLDER OPTION...: where a build with these options installs the pl
   grep -qF ": \"$1/libgstcudaconv.so\"" "$scratch/plan"
 }
 
-echo "1..8"
+here() { pkg-config --variable="$1" gstreamer-1.0; }
+# A folder that was configured before, as Meson does without dpkg-architecture.
+goes_there_anew() {
+  rm -rf "$scratch/build"
+  meson setup "$scratch/build" "$source" -Dcuda=disabled -Dtests=disabled -Dbench=disabled --libdir=lib64 >"$scratch/log" ||
+    { cat "$scratch/log"; return 1; }
+  meson setup --reconfigure "$scratch/build" "$source" --prefix="$(here prefix)"
+  meson introspect --installed "$scratch/build" | tee "$scratch/plan"
+  grep -qF ": \"$(here pluginsdir)/libgstcudaconv.so\"" "$scratch/plan"
+}
+names_plugin() { # by whatever path
+  local name
+  name=$(verifies | sed -n 's/^checks //p')
+  [ "$(realpath "$name")" = "$(realpath "$(plugin)")" ]
+}
+
+echo "1..12"
 expect "the plugin and cudaconv-verify are installed, and nothing else" install_alone
 expect "cudaconv-verify finds its vectors" verifies
 expect "and checks the plugin" checks_plugin
@@ -70,5 +86,9 @@ expect "it is found by GST_PLUGIN_PATH" found_in "$folder" GST_PLUGIN_PATH="$fol
 expect "it is found in the user's own folder" found_for_user
 expect "meson devenv finds it in the build folder" found_in "$build/gst" meson devenv -C "$build"
 expect "plugin-dir is where it goes" goes_to /some/where --prefix=/usr -Dplugin-dir=/some/where
-expect "which by default is in libdir" goes_to /usr/lib/gstreamer-1.0 --prefix=/usr --libdir=lib
+expect "by default it goes where GStreamer looks" goes_to "$(here pluginsdir)" --prefix="$(here prefix)" --libdir=lib64
+expect "a folder that is configured anew as well" goes_there_anew
+expect "in a home directory too" goes_to "$HOME/.local/share/gstreamer-1.0/plugins" --prefix="$HOME/.local"
+expect "elsewhere it goes to libdir" goes_to /opt/lib/gstreamer-1.0 --prefix=/opt --libdir=lib
+expect "cudaconv-verify names the plugin that it checks" names_plugin
 finish

@@ -36,7 +36,13 @@ plugins_of() { # FOLDER COMMAND...: with no others
 mkdir "$scratch/empty" "$scratch/damaged"
 head -c 100000 "$plugin" >"$scratch/damaged/libgstcudaconv.so"
 
-echo "1..13"
+wrong_stream() { # decodebin has sound alone
+  gst-launch-1.0 -q audiotestsrc num-buffers=9 ! vorbisenc ! oggmux ! filesink location="$scratch/sound.ogg" &&
+    timeout 60 gst-launch-1.0 filesrc location="$scratch/sound.ogg" ! decodebin ! cudaconv ! fakesink
+}
+exists() { gst-inspect-1.0 --exists --atleast-version=0.1 cudaconv && grep -qF -- '--exists --atleast-version=0.1' "$readme"; }
+
+echo "1..17"
 says 'no element "cudaconv"' plugins_of "$scratch/empty" gst-launch-1.0 cudaconv
 says 'No such element or plugin' plugins_of "$scratch/empty" gst-inspect-1.0 cudaconv
 expect "a plugin that does not load" prints 'gst-inspect-1.0 -b' 'libgstcudaconv\.so' \
@@ -49,6 +55,10 @@ says 'could not link ... to cudaconv0' timeout 60 gst-launch-1.0 videotestsrc ! 
 says "can't handle caps" filter ! video/x-raw,width=65
 says 'sigma has no effect with mask=gauss5; it is used by ...' filter sigma=3
 says 'nothing is filtered: all rectangles of roi ... lie outside the picture' filter roi=64,0,9,9
+says 'Delayed linking failed' wrong_stream
+says 'streaming stopped, reason not-linked' wrong_stream
+says 'roi-grow has no effect without roi or roi-meta' filter roi-grow=0.5
+expect "gst-inspect-1.0 --exists" exists
 expect "what was chosen is in the log" prints 'GST_DEBUG=cudaconv:5' 'frames: method=auto border=replicate' \
   with GST_DEBUG=cudaconv:5 filter mask=sobel
 expect "and what happened" prints 'GST_DEBUG=cudaconv:4' 'application/x-cudaconv-stats, frames=(guint64)3,' \

@@ -5,6 +5,8 @@
 //
 // Exit codes: 0 where all is right, 1 where something is wrong, 2 for bad arguments, 77 where CUDA is asked for and
 // there is no device.
+#include <dlfcn.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -21,6 +23,7 @@
 #include <thread>
 #include <vector>
 
+#include "backend.h"
 #include "check.h"
 #include "coverage.h"
 #include "devices.h"
@@ -257,6 +260,9 @@ int verify(const Options &o) {
   if (o.coverage) print_coverage(vectors);
   if (o.list || o.coverage) return 0;
 
+  // The plugin that this program was linked to, which need not be the one that GStreamer finds.
+  Dl_info plugin;
+  if (dladdr(reinterpret_cast<void *>(&make_cpu_backend), &plugin)) std::printf("checks %s\n", plugin.dli_fname);
   std::string why;
   const int devices = o.cuda ? cuda_device_count(&why) : 0;
   if (o.cuda && devices == 0) std::printf("no CUDA device: %s\n", why.c_str());
