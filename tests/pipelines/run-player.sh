@@ -103,6 +103,22 @@ is_interrupted() { # FILE: Ctrl-C after some frames: the streams end together, a
     [ "$bytes" -lt $(((frames + 6) * 44100 * 4 / 25)) ] && [ -z "$(find . -name '*.part')" ]
 }
 
+# In a window of a display that nobody sees. Sound is played where there is a device.
+in_window() {
+  local display server code=0
+  Xvfb -displayfd 4 -screen 0 640x480x24 4>number >/dev/null 2>&1 &
+  server=$!
+  for _ in {1..100}; do
+    [ ! -s number ] || break
+    sleep 0.1
+  done
+  display=:$(cat number)
+  DISPLAY=$display timeout 60 "$player" clip.mkv mask=sobel >shown 2>log || code=$?
+  kill "$server"
+  cat log shown
+  [ "$code" = 0 ] && grep -q '50 frames, .* as the clip has it' shown
+}
+
 # ---- Pictures
 
 make_pictures() {
@@ -133,10 +149,13 @@ no_h264="there is no encoder for H.264 (gstreamer1.0-plugins-ugly)"
 for element in x264enc openh264enc; do ! gst-inspect-1.0 --exists $element || no_h264=; done
 no_aac="there is no encoder for AAC (gstreamer1.0-plugins-bad)"
 for element in voaacenc fdkaacenc avenc_aac; do ! gst-inspect-1.0 --exists $element || no_aac=; done
+no_window=
+command -v Xvfb >/dev/null || no_window="there is no Xvfb (xvfb)"
+gst-inspect-1.0 --exists ximagesink || no_window="there is no ximagesink (gstreamer1.0-x)"
 make_clip
 make_pictures
 
-echo "1..24"
+echo "1..25"
 expect "a video" video plain.webm
 expect "a property that changes with time" video animated.webm --animate=sigma=0.5:8
 expect "the change shows" differ plain.webm.frames animated.webm.frames
@@ -157,6 +176,7 @@ expect "its title" has_title converted.mkv
 expect_unless "$no_h264$no_aac" "MP4" converts converted.mp4
 expect_unless "$no_h264$no_aac" "an MP4 that is interrupted" is_interrupted cut.mp4
 expect "a WebM that is interrupted" is_interrupted cut.webm
+expect_unless "$no_window" "a window" in_window
 expect "a picture in, a picture out" filters_picture
 expect "a JPEG" to_jpeg
 expect "a folder of pictures" filters_folder
