@@ -59,7 +59,7 @@ says 'Delayed linking failed' wrong_stream
 says 'streaming stopped, reason not-linked' wrong_stream
 says 'roi-grow has no effect without roi or roi-meta' filter roi-grow=0.5
 expect "gst-inspect-1.0 --exists" exists
-expect "what was chosen is in the log" prints 'GST_DEBUG=cudaconv:5' 'frames: method=auto border=replicate' \
+expect "what was chosen is in the log" prints 'GST_DEBUG=cudaconv:5' 'frames.*: method=auto border=replicate' \
   with GST_DEBUG=cudaconv:5 filter mask=sobel
 expect "and what happened" prints 'GST_DEBUG=cudaconv:4' 'application/x-cudaconv-stats, frames=(guint64)3,' \
   with GST_DEBUG=cudaconv:4 filter mask=sobel
