@@ -274,6 +274,33 @@ void test_long_masks(Backend &backend) {
   backend.retire(backend.submit(make_plan(settings, layout), source.view(), got.view(), {}));
   reference::write(reference::filter(settings, layout, reference::read(layout, source.view())), layout, want.view());
   expect(got == want, std::string("a long mask on several planes on ") + backend.name());
+
+  // With regions sums are made only where windows of the regions' pixels read them.
+  for (const Region &region : {Region{90, 40, 9, 7}, Region{0, 0, 5, 5}, Region{190, 85, 10, 5}})
+    for (const Border border : {Border::Replicate, Border::Wrap, Border::Reflect101}) {
+      Regions regions;
+      regions.active = true;
+      regions.region = {region};
+      settings.size = 61;
+      settings.size_y = 41;
+      settings.border = border;
+      settings.mask = border == Border::Wrap ? Mask::Gauss : Mask::Box;
+      settings.size += settings.mask == Mask::Box ? 80 : 0;
+      got = want = source;
+      if (settings.mask == Mask::Gauss) {
+        const auto cpu = make_cpu_backend(
+            [](int n, const auto &body) {
+              for (int i = 0; i < n; i++) body(i);
+            },
+            1);
+        cpu->retire(cpu->submit(make_plan(settings, layout), source.view(), want.view(), regions));
+      } else {
+        reference::write(reference::filter(settings, layout, reference::read(layout, source.view()), regions), layout,
+                         want.view());
+      }
+      backend.retire(backend.submit(make_plan(settings, layout), source.view(), got.view(), regions));
+      expect(got == want, std::string("a region with a long mask on ") + backend.name());
+    }
 }
 
 // Bytes that belong to no pixel stay, also where rows follow one another without a gap.
