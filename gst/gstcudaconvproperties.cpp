@@ -132,14 +132,14 @@ constexpr Property kProperties[] = {
         "What to do with each frame. A Gaussian blur is gauss5, or gauss by sigma; a mean is box; an unsharp mask is "
         "unsharp; edges are sobel; a Laplacian is laplace, and one of a Gaussian log5; a dilation, an erosion, an "
         "opening "
-        "and a closing are dilate, erode, open and close; pixelation is mosaic; one colour is fill; a matrix of one's "
-        "own is custom.",
+        "and a closing are dilate, erode, open and close; pixelation is mosaic; one colour is fill; a blur that keeps "
+        "edges is bilateral; a matrix of one's own is custom.",
         kPlaying, gst_cuda_conv_mask_get_type),
     property<FILTER(size)>(
         "size", "Size",
-        "Side of box, gauss, unsharp (up to 1501), the morphology masks (up to 255) and median (up to 127), in pixels, "
-        "odd, and of the blocks of mosaic (up to 255), any number. 0 is 3 for morphology and median, as sigma needs it "
-        "for gauss and unsharp, 16 for mosaic, else 5.",
+        "Side of box, gauss, unsharp (up to 1501), the morphology masks (up to 255), median (up to 127) and bilateral "
+        "(3 to 31), in pixels, odd, and of the blocks of mosaic (up to 255), any number. 0 is 3 for morphology and "
+        "median, as sigma needs it for gauss and unsharp, 16 for mosaic, else 5.",
         kPlaying, 0, 1501),
     property<FILTER(size_y)>("size-y", "Height",
                              "Height of windows that are not square, and of blocks of mosaic, with the limits of size. "
@@ -147,12 +147,17 @@ constexpr Property kProperties[] = {
                              kPlaying, 0, 1501),
     property<FILTER(sigma)>(
         "sigma", "Sigma",
-        "Standard deviation of gauss and unsharp in pixels. -1 is 0.3*((size-1)*0.5-1)+0.8, 0 is no blur. With size=0 "
-        "the side is 2*ceil(3*sigma)+1.",
+        "Standard deviation of gauss, unsharp and bilateral in pixels. -1 is 0.3*((size-1)*0.5-1)+0.8, 0 is no blur. "
+        "With size=0 the side of gauss and unsharp is 2*ceil(3*sigma)+1.",
         kAnimated, kAutoSigma, 250),
     property<FILTER(sigma_y)>("sigma-y", "Sigma of columns",
                               "Standard deviation of gauss and unsharp down the columns. -1 is as sigma, 0 is none.",
                               kAnimated, kSigmaYAsX, 250),
+    property<FILTER(sigma_range)>(
+        "sigma-range", "Range sigma",
+        "Standard deviation of the differences that bilateral smooths, as a fraction of the full range, above 0. "
+        "Smaller values keep weaker edges.",
+        kAnimated, 0, 1),
     property<FILTER(amount)>("amount", "Amount", "Strength of unsharp: source + amount * (source - blurred source).",
                              kAnimated, -100, 100),
     /**

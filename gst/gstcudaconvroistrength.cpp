@@ -30,7 +30,7 @@ std::string text_of_unused(const FilterSettings &filter, const std::string &prop
 }  // namespace
 
 RoiStrength::RoiStrength(const FilterSettings &filter, double scale)
-    : filter_(filter), scale_(scale), by_sigma_(text_of_unused(filter, "sigma").empty()) {
+    : filter_(filter), scale_(scale), by_sigma_(mask_has_size_from_sigma(filter.mask)) {
   if (by_sigma_) {
     const Sigmas sigma = sigmas_of(filter);
     // Without a blur along rows the value is that of columns.

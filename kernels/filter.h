@@ -50,6 +50,7 @@ enum class Mask {
   Mosaic,
   Custom,
   Fill,
+  Bilateral,
 };
 
 enum class Shape { Rect, Cross, Ellipse, Custom };
@@ -109,6 +110,8 @@ inline constexpr Named<Mask> kMaskNames[] = {
      "frame or of each region"},
     {Mask::Custom, "custom", "The mask in the property coefficients"},
     {Mask::Fill, "fill", "The colour fill-color in place of every pixel, alpha too"},
+    {Mask::Bilateral, "bilateral",
+     "Gaussian blur that keeps edges: pixels count less the more they differ; by size, sigma and sigma-range"},
 };
 inline constexpr Named<Shape> kShapeNames[] = {
     {Shape::Rect, "rect", "The whole window"},
@@ -259,6 +262,7 @@ struct FilterSettings {
   int size_y = 0;               // its height, where it differs from its width; 0: as size
   double sigma = kAutoSigma;    // pixels; 0: no blur
   double sigma_y = kSigmaYAsX;  // down the columns
+  double sigma_range = 0.1;     // bilateral: fraction of the full range, above 0 to 1
   double amount = 1;
   Coefficients coefficients;
   Shape shape = Shape::Rect;

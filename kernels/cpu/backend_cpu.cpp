@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "backend.h"
+#include "cpu/bilateral.h"
 #include "cpu/blur.h"
 #include "cpu/cpu_operations.h"
 #include "cpu/cpu_rows.h"
@@ -71,6 +72,8 @@ void with_operation(const RowContext<T> &context, F f) {
         if (WanderingMedianOp::can(pass)) return run(WanderingMedianOp(context));
       }
       return run(MedianOp<T>(context));
+    case Op::Bilateral:
+      return run(BilateralOp<T>(context));
     case Op::Difference:  // done by Results
     case Op::Mosaic:      // these are done in run_tile()
     case Op::Blur:
@@ -151,6 +154,7 @@ void run_tile(const Job &job, const JobTile &tile, Scratch &scratch) {
   if (tile.mosaic) return write_rows(MosaicRows<T>(job, tile, scratch));
   if (job.coarse) return write_rows(BlurRows<T>(job, tile, scratch));
   if (job.pass->op == Op::WeightedMean) return write_rows(*make_weighted_rows<T>(job, tile, scratch));
+  if (job.pass->weighs_alpha) return write_rows(*make_bilateral_alpha_rows<T>(job, tile, scratch));
   const int radius = job.pass->radius_y, channels = job.layout->channels;
   // The window keeps one row more than the masks of the rows that are computed together cover: the row that leaves it.
   RowWindow<T> window(job, tile, scratch, job.pass->height() + kRowsAtATime);
@@ -396,7 +400,7 @@ class CpuBackend : public Backend {
       job.subtrahend = buffers.part(plan, part, pass.subtrahend);
       job.copy = buffers.part(plan, part, pass.copy_source);
       job.target = buffers.part(plan, part, pass.target);
-      if (pass.op == Op::WeightedMean)
+      if (pass.reads_alpha())
         job.alpha = buffers.part(plan, plan.parts[alpha_part(plan, &part - plan.parts.data())], pass.source);
       return job;
     };

@@ -73,7 +73,7 @@ struct Job {
   const PlaneLayout *layout;
   // Row 0 of the part in each frame; the pitch is from row to row of the part.
   PlaneView source, subtrahend, copy, target;
-  PlaneView alpha;  // WeightedMean: the part of the source that holds the alpha of this part
+  PlaneView alpha;  // Pass::reads_alpha(): the part of the source that holds the alpha of this part
   // The difference that takes the results instead of the target; nullptr: none.
   const Job *difference;
   const CoarsePart *coarse;  // Blur

@@ -76,6 +76,24 @@ struct Gain {
   bool narrow;  // everything computed from 32-bit sums fits 32 bits
 };
 
+// The most pixels of a BilateralRing: sums of so many 16-bit weights times bytes fit 32 bits.
+constexpr int kMostInRing = 256;
+
+// Pixels of a bilateral window that are equally far from its middle: in[k][s] is that of window s.
+template <typename T>
+struct BilateralRing {
+  const T *const *in;
+  int count;
+  uint32_t space;  // the weight of their distance
+};
+
+// The weights of differences, see RangeTable.
+struct BilateralRange {
+  const uint32_t *entry;
+  int shift, last;
+  const uint32_t *weight;  // 8-bit samples: the weight of each difference
+};
+
 // Whether 16 bits hold all values on the way from a sum in the range to a sample; if so, fills in *result.
 bool make_rounding16(const Rounding &rounding, SumRange range, Rounding16 *result);
 
@@ -193,6 +211,12 @@ class VectorLoops {
   // are less than. n: any number of whole pixels
   virtual void median_of_columns(const uint8_t *coarse, const uint8_t *fine, int channels, int width, int rank,
                                  uint8_t *out, int n) const = 0;
+
+  // The results of Op::Bilateral without alpha. middle[s]: the sample in the middle of window s, in no ring.
+  virtual void bilateral(const BilateralRing<uint8_t> *rings, int count, const uint8_t *middle,
+                         const BilateralRange &range, uint8_t *out, int n) const = 0;
+  virtual void bilateral(const BilateralRing<uint16_t> *rings, int count, const uint16_t *middle,
+                         const BilateralRange &range, uint16_t *out, int n) const = 0;
 
   // max(a - b, 0)
   virtual void subtract(const uint8_t *a, const uint8_t *b, uint8_t *out, int n) const = 0;

@@ -4,6 +4,7 @@
 #include <immintrin.h>
 
 #include <cstddef>
+#include <type_traits>
 #include <utility>
 
 #include "cpu/vector.h"

@@ -4,6 +4,7 @@
 #endif
 
 #include <cstddef>
+#include <type_traits>
 #include <utility>
 
 #include "cpu/vector.h"

@@ -334,6 +334,7 @@ void extremum_of(const T *const *in, int count, T *out, int n) {
 
 }  // namespace cudaconv
 
+#include "cpu/bilateral_loops.h"
 #include "cpu/median_loops.h"
 #include "cpu/pair_loops.h"
 
@@ -477,18 +478,22 @@ class Loops : public VectorLoops {
   CUDACONV_COMPASS(uint16_t, int32_t)
 #undef CUDACONV_COMPASS
 
-#define CUDACONV_SAMPLES(T)                                                                  \
-  void extremum(bool largest, const T *const *in, int count, T *out, int n) const override { \
-    largest ? extremum_of<true>(in, count, out, n) : extremum_of<false>(in, count, out, n);  \
-  }                                                                                          \
-  void median(const T *const *in, int count, int depth, T *out, int n) const override {      \
-    median_of(in, count, depth, out, n);                                                     \
-  }                                                                                          \
-  void subtract(const T *a, const T *b, T *out, int n) const override {                      \
-    subtract_samples(a, b, out, n);                                                          \
-  }                                                                                          \
-  void blend(const T *in, const T *mask, T *out, int n) const override {                     \
-    blend_samples(in, mask, out, n);                                                         \
+#define CUDACONV_SAMPLES(T)                                                                                      \
+  void extremum(bool largest, const T *const *in, int count, T *out, int n) const override {                     \
+    largest ? extremum_of<true>(in, count, out, n) : extremum_of<false>(in, count, out, n);                      \
+  }                                                                                                              \
+  void median(const T *const *in, int count, int depth, T *out, int n) const override {                          \
+    median_of(in, count, depth, out, n);                                                                         \
+  }                                                                                                              \
+  void bilateral(const BilateralRing<T> *rings, int count, const T *middle, const BilateralRange &range, T *out, \
+                 int n) const override {                                                                         \
+    bilateral_of(rings, count, middle, range, out, n);                                                           \
+  }                                                                                                              \
+  void subtract(const T *a, const T *b, T *out, int n) const override {                                          \
+    subtract_samples(a, b, out, n);                                                                              \
+  }                                                                                                              \
+  void blend(const T *in, const T *mask, T *out, int n) const override {                                         \
+    blend_samples(in, mask, out, n);                                                                             \
   }
   CUDACONV_SAMPLES(uint8_t)
   CUDACONV_SAMPLES(uint16_t)

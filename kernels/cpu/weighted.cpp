@@ -7,7 +7,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "plan/weighted.h"
+#include "cpu/alpha_rows.h"
 
 namespace cudaconv {
 
@@ -34,64 +34,6 @@ void add_up(const VectorLoops &, const std::vector<LongTap<In>> &taps, Uint128 *
   for (const LongTap<In> &tap : taps)
     for (int s = 0; s < n; s++) out[s] += static_cast<Uint128>(tap.in[s]) * static_cast<uint64_t>(tap.coefficient);
 }
-
-// Reads the alpha of a part's rows from the part that holds it.
-template <typename T>
-class AlphaRows {
- public:
-  AlphaRows(const Job &job, const JobTile &tile, Scratch &scratch)
-      : job_(job), grid_(alpha_grid(*job.plan, part_of(job))) {
-    const AlphaPlace place = alpha_of(job.plan->layout);
-    layout_ = &job.plan->layout.plane[place.plane];
-    channel_ = place.channel;
-    first_ = job.layout->width;
-    int last = 0;
-    for (int x = tile.x0 - job.pass->radius_x; x < tile.x1 + job.pass->radius_x; x++) {
-      const int from = border_index(job.plan->border, x, job.layout->width);
-      column_.push_back(from);
-      if (from < 0) continue;
-      first_ = std::min(first_, from);
-      last = std::max(last, from + 1);
-    }
-    first_ <<= grid_.sub_x;
-    count_ = std::min(last << grid_.sub_x, grid_.width) - first_;
-    for (int i = 0; i < 1 << grid_.sub_y; i++)
-      rows_.push_back(scratch.take<T>(static_cast<size_t>(std::max(count_, 0)) * layout_->channels + kVectorBlock));
-  }
-
-  // Reads the alpha of row y, which may lie outside the part: one sample for each column of the window.
-  void read(int y, T *alpha) {
-    const T outside = static_cast<T>(layout_->border_value[channel_]);
-    const int source = border_index(job_.plan->border, y, job_.part.height);
-    if (source < 0) {
-      std::fill_n(alpha, column_.size(), outside);
-      return;
-    }
-    const int top = source << grid_.sub_y;
-    for (int i = 0; i < 1 << grid_.sub_y && top + i < grid_.height; i++)
-      unpack_pixels(*job_.loops, *layout_, job_.alpha.data + (top + i) * job_.alpha.pitch, first_, count_, rows_[i]);
-    const auto at = [&](int x, int row) { return rows_[row - top][(x - first_) * layout_->channels + channel_]; };
-    for (size_t i = 0; i < column_.size(); i++)
-      alpha[i] = column_[i] < 0 ? outside : static_cast<T>(alpha_at(grid_, column_[i], source, at));
-  }
-
- private:
-  static size_t part_of(const Job &job) {
-    const std::vector<Plan::Part> &parts = job.plan->parts;
-    const auto found = std::find_if(parts.begin(), parts.end(), [&](const Plan::Part &p) {
-      return p.plane == job.part.plane && p.first_row == job.part.first_row;
-    });
-    return static_cast<size_t>(found - parts.begin());
-  }
-
-  const Job &job_;
-  const AlphaGrid grid_;
-  const PlaneLayout *layout_;
-  int channel_;
-  int first_, count_;        // range of pixels of the part with alpha
-  std::vector<int> column_;  // the part's column for each column of the window; -1: outside
-  std::vector<T *> rows_;
-};
 
 // Weighted means with window sums of type Sum. A pixel has a slot for each channel and, if another part holds its
 // alpha, one more for that. The slots hold products of alpha and colour, or alpha itself, so that all are summed alike.

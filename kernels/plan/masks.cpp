@@ -22,6 +22,7 @@ constexpr SideLimits kElementLimits = {255};  // of the named shapes
 constexpr SideLimits kMedianLimits = {127};
 constexpr SideLimits kBlockLimits = {255, false};
 constexpr double kLargestSigma = 250;
+constexpr int kLeastBilateral = 3, kLargestBilateral = 31;
 
 struct MaskRow {
   Mask mask;
@@ -70,6 +71,7 @@ constexpr MaskRow kMasks[] = {
     {Mask::Mosaic, MaskKind::Mosaic, false, false},
     {Mask::Custom, MaskKind::Linear, false, false},
     {Mask::Fill, MaskKind::Fill, false, false},
+    {Mask::Bilateral, MaskKind::Bilateral, false, false},
 };
 // clang-format on
 
@@ -139,11 +141,23 @@ struct GaussAxis {
   double sigma;
 };
 
+// The standard deviation that a side implies, as in OpenCV.
+double auto_sigma(int side) {
+  return 0.3 * ((side - 1) * 0.5 - 1) + 0.8;
+}
+
 GaussAxis gauss_axis(Mask mask, const char *property, int size, double sigma) {
   const int side = size || sigma == kAutoSigma ? checked_side(mask, property, size ? size : 5, kSumLimits) : 0;
   if (sigma == 0 || side == 1) return {1, 0};
-  if (sigma == kAutoSigma) return {side, 0.3 * ((side - 1) * 0.5 - 1) + 0.8};
+  if (sigma == kAutoSigma) return {side, auto_sigma(side)};
   return {side ? side : 2 * static_cast<int>(std::ceil(3 * sigma)) + 1, sigma};
+}
+
+// Refuses a standard deviation that a mask cannot have. `meaning`: of the value `least`, -1.
+void check_sigma(const char *property, double sigma, double least, const char *meaning) {
+  if (sigma == least || (sigma >= 0 && sigma <= kLargestSigma)) return;
+  refuse(std::string(property) + "=" + number_text(sigma) + " is neither -1, " + meaning + ", nor 0 to " +
+         number_text(kLargestSigma));
 }
 
 struct GaussAxes {
@@ -151,13 +165,8 @@ struct GaussAxes {
 };
 
 GaussAxes gauss_axes(const FilterSettings &s) {
-  const auto check = [](const char *property, double sigma, double least, const char *meaning) {
-    if (sigma == least || (sigma >= 0 && sigma <= kLargestSigma)) return;
-    refuse(std::string(property) + "=" + number_text(sigma) + " is neither -1, " + meaning + ", nor 0 to " +
-           number_text(kLargestSigma));
-  };
-  check("sigma", s.sigma, kAutoSigma, "automatic");
-  check("sigma-y", s.sigma_y, kSigmaYAsX, "as sigma");
+  check_sigma("sigma", s.sigma, kAutoSigma, "automatic");
+  check_sigma("sigma-y", s.sigma_y, kSigmaYAsX, "as sigma");
   return {gauss_axis(s.mask, "size", s.size, s.sigma),
           gauss_axis(s.mask, s.size_y ? "size-y" : "size", s.size_y ? s.size_y : s.size,
                      s.sigma_y == kSigmaYAsX ? s.sigma : s.sigma_y)};
@@ -220,6 +229,9 @@ bool mask_is_absolute(Mask mask) {
 bool mask_is_edge_detector(Mask mask) {
   return row_of(mask).edge_detector;
 }
+bool mask_has_size_from_sigma(Mask mask) {
+  return mask == Mask::Gauss || mask == Mask::Unsharp;
+}
 
 namespace {
 
@@ -231,14 +243,14 @@ bool is_filter(Mask mask, Shape) {
 bool is_window(Mask mask, Shape) {
   return is_filter(mask, Shape::Rect) && mask != Mask::Mosaic;
 }
-bool is_blur(Mask mask, Shape) {
-  return mask == Mask::Gauss || mask == Mask::Unsharp;
+bool has_sigma(Mask mask, Shape) {
+  return mask_has_size_from_sigma(mask) || mask == Mask::Bilateral;
 }
 bool is_morphology(Mask mask, Shape) {
   return mask_kind(mask) == MaskKind::Morphology;
 }
 bool has_size(Mask mask, Shape shape) {
-  return mask == Mask::Box || mask == Mask::Median || mask == Mask::Mosaic || is_blur(mask, shape) ||
+  return mask == Mask::Box || mask == Mask::Median || mask == Mask::Mosaic || mask_has_size_from_sigma(mask) ||
          (is_morphology(mask, shape) && shape != Shape::Custom);
 }
 bool is_sum(Mask mask, Shape) {
@@ -252,10 +264,14 @@ const struct {
   bool (*is_set)(const FilterSettings &s, const FilterSettings &otherwise);
   bool (*uses)(Mask mask, Shape shape);
 } kUsage[] = {
-    {"size", [](auto &s, auto &d) { return s.size != d.size; }, has_size},
+    {"size", [](auto &s, auto &d) { return s.size != d.size; },
+     [](Mask mask, Shape shape) { return mask == Mask::Bilateral || has_size(mask, shape); }},
     {"size-y", [](auto &s, auto &d) { return s.size_y != d.size_y; }, has_size},
-    {"sigma", [](auto &s, auto &d) { return s.sigma != d.sigma; }, is_blur},
-    {"sigma-y", [](auto &s, auto &d) { return s.sigma_y != d.sigma_y; }, is_blur},
+    {"sigma", [](auto &s, auto &d) { return s.sigma != d.sigma; }, has_sigma},
+    {"sigma-y", [](auto &s, auto &d) { return s.sigma_y != d.sigma_y; },
+     [](Mask mask, Shape) { return mask_has_size_from_sigma(mask); }},
+    {"sigma-range", [](auto &s, auto &d) { return s.sigma_range != d.sigma_range; },
+     [](Mask mask, Shape) { return mask == Mask::Bilateral; }},
     {"amount", [](auto &s, auto &d) { return s.amount != d.amount; },
      [](Mask mask, Shape) { return mask == Mask::Unsharp; }},
     {"coefficients", nullptr,
@@ -271,6 +287,7 @@ const struct {
      [](Mask mask, Shape) { return mask_kind(mask) == MaskKind::Magnitude; }},
     {"iterations", [](auto &s, auto &d) { return s.iterations != d.iterations; }, is_window},
     {"border", [](auto &s, auto &d) { return s.border != d.border; }, is_window},
+    {"luma", [](auto &s, auto &d) { return s.luma != d.luma; }, is_filter},
     {"chroma", [](auto &s, auto &d) { return s.chroma != d.chroma; }, is_filter},
     {"alpha", [](auto &s, auto &d) { return s.alpha != d.alpha; }, is_filter},
     {"fill-color", [](auto &s, auto &d) { return s.fill_color != d.fill_color; },
@@ -386,9 +403,22 @@ WindowSize window_size_of(const FilterSettings &s) {
       return checked_size(s, 3, kMedianLimits);
     case MaskKind::Mosaic:
       return checked_size(s, 16, kBlockLimits);
+    case MaskKind::Bilateral: {
+      const int side = bilateral_window(s).side;
+      return {side, side};
+    }
     default:
       return checked_size(s, 5, kSumLimits);
   }
+}
+
+BilateralWindow bilateral_window(const FilterSettings &s) {
+  check_sigma("sigma", s.sigma, kAutoSigma, "automatic");
+  const int side = s.size ? s.size : 5;
+  if (side < kLeastBilateral || side > kLargestBilateral || side % 2 == 0)
+    refuse("size=" + std::to_string(side) + " does not suit mask=" + mask_nick(s.mask) + ": it must be odd, " +
+           std::to_string(kLeastBilateral) + " to " + std::to_string(kLargestBilateral));
+  return {side, s.sigma == kAutoSigma ? auto_sigma(side) : s.sigma};
 }
 
 Sigmas sigmas_of(const FilterSettings &s) {

@@ -13,7 +13,7 @@ namespace cudaconv {
 // The largest side of a mask that is kept as a matrix; larger masks are kept as their factors.
 constexpr int kLargestDense = 31;
 
-enum class MaskKind { Identity, Linear, Magnitude, Compass, Morphology, Median, Mosaic, Fill };
+enum class MaskKind { Identity, Linear, Magnitude, Compass, Morphology, Median, Mosaic, Fill, Bilateral };
 
 // A mask of real numbers, rows from the top, both sides odd, the anchor in the centre.
 struct RealMask {
@@ -31,6 +31,8 @@ MaskKind mask_kind(Mask mask);
 // whether chroma becomes neutral.
 bool mask_is_absolute(Mask mask);
 bool mask_is_edge_detector(Mask mask);
+// Whether the size of the mask, unless it is set, follows from sigma.
+bool mask_has_size_from_sigma(Mask mask);
 
 // The masks of MaskKind::Linear (one) and Magnitude (the two directions). Throws Error{Settings}.
 std::vector<RealMask> linear_masks(const FilterSettings &settings);
@@ -66,5 +68,13 @@ struct Window {
 
 // For MaskKind::Morphology. Throws Error{Settings}.
 Window window_of(const FilterSettings &settings);
+
+// For MaskKind::Bilateral: the side of the window, and the standard deviation of distances in pixels, 0 for none.
+// Throws Error{Settings}.
+struct BilateralWindow {
+  int side;
+  double sigma;
+};
+BilateralWindow bilateral_window(const FilterSettings &settings);
 
 }  // namespace cudaconv

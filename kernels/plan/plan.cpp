@@ -155,13 +155,14 @@ class Builder {
       for (int c = 0; c < plan_->layout.plane[p].channels; c++)
         pass.rounding[p][c] = make_rounding(2, plan_->layout.plane[p].channel[c].depth, 0, false, false);
     const int n = s_.iterations;
-    if (s_.alpha == Alpha::Weighted && filters() && alpha_of(plan_->layout).plane >= 0) {
+    const MaskKind kind = mask_kind(s_.mask);
+    if (s_.alpha == Alpha::Weighted && filters() && kind != MaskKind::Bilateral && alpha_of(plan_->layout).plane >= 0) {
       compile_weighted(s_, plan_->layout, pass);
       set_keep(pass);
       chain(pass, n, Pass::kInput, Pass::kOutput);
       return;
     }
-    switch (mask_kind(s_.mask)) {
+    switch (kind) {
       case MaskKind::Identity:
       case MaskKind::Fill:  // no channel is filtered
         pass.mask[0].value = {2};
@@ -187,6 +188,11 @@ class Builder {
         chain(pass, n, Pass::kInput, Pass::kOutput);
         return;
       }
+      case MaskKind::Bilateral:
+        compile_bilateral(s_, plan_->layout, pass);
+        set_keep(pass);
+        chain(pass, n, Pass::kInput, Pass::kOutput);
+        return;
       case MaskKind::Mosaic: {
         // A mosaic ignores iterations: the mean of a block of means is that mean.
         const WindowSize block = window_size_of(s_);
@@ -268,8 +274,7 @@ class Builder {
   }
 
   static bool can(Method method, const Pass &pass) {
-    if (pass.op == Op::Mosaic || pass.op == Op::WeightedMean)
-      return method == Method::Auto || method == Method::Constant;
+    if (pass.op == Op::Mosaic || pass.reads_alpha()) return method == Method::Auto || method == Method::Constant;
     // A blur by way of a smaller frame reads samples in the same way whatever the method.
     if (pass.op == Op::Blur) return method != Method::Cascade;
     if (pass.op == Op::Linear && std::max(pass.width(), pass.height()) > kLargestOfMethods)
@@ -303,7 +308,7 @@ class Builder {
         why = ", a window of " + std::to_string(pass.width()) + "x" + std::to_string(pass.height()) +
               " pixels; methods other than auto do up to " + std::to_string(kLargestOfMethods);
     if (s_.method == Method::Cascade) why = "; it does dilate and erode of size 5 with shape=rect";
-    if (plan_->passes[0].op == Op::WeightedMean) why = " with alpha=weighted";
+    if (plan_->passes[0].reads_alpha()) why = " with alpha=weighted";
     refuse(std::string("method=") + method_nick(s_.method) + " cannot do mask=" + mask_nick(s_.mask) + " as it is set" +
            why + "; these can: " + able);
   }
@@ -436,8 +441,8 @@ PartSize unsubsampled_size(const Plan &plan, const Plan::Part &part) {
 }
 
 std::string describe(const Plan &plan) {
-  static const char *const kOps[] = {"linear", "magnitude",  "compass", "minimum", "maximum",
-                                     "median", "difference", "mosaic",  "blur",    "weighted-mean"};
+  static const char *const kOps[] = {"linear",     "magnitude", "compass", "minimum",       "maximum",  "median",
+                                     "difference", "mosaic",    "blur",    "weighted-mean", "bilateral"};
   const auto size = [](int width, int height) { return std::to_string(width) + "x" + std::to_string(height); };
   const auto buffer = [](int index) {
     return index == Pass::kInput ? "in" : index == Pass::kOutput ? "out" : "t" + std::to_string(index);

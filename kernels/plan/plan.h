@@ -12,6 +12,7 @@
 #include "export.h"
 #include "filter.h"
 #include "imageview.h"
+#include "plan/bilateral.h"
 #include "plan/decimation.h"
 #include "plan/rounding.h"
 
@@ -29,6 +30,7 @@ enum class Op : uint8_t {
   Blur,        // a Gaussian by way of a smaller frame, see plan/decimation.h; the radii cover all that it reads
   // The mean of samples weighted by mask[0] and, in colour channels, by the alpha of their pixels, see plan/weighted.h.
   WeightedMean,
+  Bilateral,  // the mean of samples weighted by their distance and their difference, see plan/bilateral.h
 };
 
 // How a magnitude becomes an integer.
@@ -88,7 +90,9 @@ struct Pass {
   std::shared_ptr<const Decimation> decimation;  // Blur: along rows
   // Blur: down columns. The same as along rows but for the blur of coarse samples.
   std::shared_ptr<const Decimation> decimation_y;
-  int row_bits = 0, sum_bits = 0;  // WeightedMean: bits that sums of a row and of a window take
+  std::shared_ptr<const BilateralTables> bilateral;  // Bilateral
+  bool weighs_alpha = false;                         // Bilateral: colours are weighted by alpha, too
+  int row_bits = 0, sum_bits = 0;                    // WeightedMean: bits that sums of a row and of a window take
   // WeightedMean whose sums take more than 63 bits: the factors of mask[0] with more bits, used instead of its own
   // unless empty.
   std::vector<int64_t> long_row, long_column;
@@ -104,6 +108,9 @@ struct Pass {
 
   bool has_gain() const { return sum_gain != 1 || center_gain != 0; }
   bool separable() const;
+
+  // Whether the pass reads the alpha of other pixels to filter colours.
+  bool reads_alpha() const { return op == Op::WeightedMean || weighs_alpha; }
 
   int width() const { return 2 * radius_x + 1; }
   int height() const { return 2 * radius_y + 1; }

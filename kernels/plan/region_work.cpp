@@ -65,7 +65,7 @@ Area RegionWork::needed(size_t part) const {
   const Pass &first = plan_.passes[0];
   Area area = computed_[0][part]->grown(first.radius_x, first.radius_y, plan_.border);
   area.add(*selected_[part]);
-  if (first.op == Op::WeightedMean)
+  if (first.reads_alpha())
     for (size_t other = 0; other < plan_.parts.size(); other++)
       if (alpha_part(plan_, other) == part) add_alpha(other, area);
   if (!mosaic_.empty())

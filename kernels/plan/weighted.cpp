@@ -132,6 +132,7 @@ class WeightedCompiler {
     for (const Named<Mask> &mask : kMaskNames) {
       FilterSettings s;
       s.mask = mask.value;
+      if (s.mask == Mask::Bilateral) nicks += std::string(mask.nick) + ", ";
       if (mask_kind(s.mask) != MaskKind::Linear || s.mask == Mask::Unsharp || s.mask == Mask::Custom) continue;
       const RealMask real = linear_masks(s)[0];  // those of a row and a column have no negative ones
       if (std::all_of(real.value.begin(), real.value.end(), [](double v) { return v >= 0; }))

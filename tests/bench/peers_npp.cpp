@@ -86,7 +86,7 @@ std::optional<Enqueue> npp_filter(const FilterSettings &s, int channels) {
       // NPP takes one line of weights for both directions: floats whose sum is 1.
       const int n = s.size ? s.size : 2 * static_cast<int>(std::ceil(3 * s.sigma)) + 1;
       if (n > kLargestWindow) return std::nullopt;
-      const double sigma = s.sigma > 0 ? s.sigma : 0.3 * ((n - 1) * 0.5 - 1) + 0.8;
+      const double sigma = s.sigma >= 0 ? s.sigma : 0.3 * ((n - 1) * 0.5 - 1) + 0.8;
       std::vector<Npp32f> line(n);
       double sum = 0;
       for (int i = 0; i < n; i++) {

@@ -48,6 +48,7 @@ constexpr Number kNumbers[] = {
     {"size-y", 0, 0, 1501, kLive},
     {"sigma", -1, -1, 250, kAnimated},
     {"sigma-y", -1, -1, 250, kAnimated},
+    {"sigma-range", 0.1, 0, 1, kAnimated},
     {"amount", 1, -100, 100, kAnimated},
     {"divisor", 0, -1e9, 1e9, kAnimated},
     {"bias", 0, -1, 1, kAnimated},
@@ -1448,12 +1449,14 @@ GST_START_TEST(settings_without_effect_are_a_warning) {
   const struct {
     const char *properties, *same, *text;
   } cases[] = {
-      {"sigma=3", "", "sigma has no effect with mask=gauss5; it is used by gauss, unsharp"},
+      {"sigma=3", "", "sigma has no effect with mask=gauss5; it is used by gauss, unsharp, bilateral"},
       {"size=4", "",
        "size has no effect with mask=gauss5; it is used by box, gauss, unsharp, dilate, erode, open, close, gradient, "
-       "tophat, blackhat, median, mosaic"},
+       "tophat, blackhat, median, mosaic, bilateral"},
       {"size-y=3", "", "size-y has no effect with mask=gauss5; it is used by box, gauss, unsharp, dilate, "},
       {"mask=box sigma-y=0", "mask=box", "sigma-y has no effect with mask=box; it is used by gauss, unsharp"},
+      {"sigma-range=0.2", "", "sigma-range has no effect with mask=gauss5; it is used by bilateral"},
+      {"mask=bilateral divisor=7", "mask=bilateral", "divisor has no effect with mask=bilateral; "},
       {"coefficients='1 2 1'", "",
        "coefficients has no effect with mask=gauss5; it is used by custom, and with shape=custom by dilate, erode, "
        "open, close, gradient, tophat, blackhat"},

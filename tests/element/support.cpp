@@ -113,6 +113,7 @@ FilterSettings settings_of(const std::string &properties) {
     if (name == "size-y") s.size_y = atoi(value.c_str());
     if (name == "sigma-y") s.sigma_y = g_ascii_strtod(value.c_str(), nullptr);
     if (name == "sigma") s.sigma = g_ascii_strtod(value.c_str(), nullptr);
+    if (name == "sigma-range") s.sigma_range = g_ascii_strtod(value.c_str(), nullptr);
     if (name == "amount") s.amount = g_ascii_strtod(value.c_str(), nullptr);
     if (name == "coefficients") s.coefficients = coefficients_of(value);
     if (name == "shape") read_enum(name, value, &s.shape);

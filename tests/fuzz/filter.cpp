@@ -50,6 +50,7 @@ FilterSettings read_settings(fuzz::Bytes &bytes) {
   s.mask = one_of(bytes, kMaskNames);
   s.size = bytes.raw<int16_t>();
   s.sigma = bytes.number();
+  if (s.mask == Mask::Bilateral) s.sigma_range = bytes.number();
   s.amount = bytes.number();
   s.shape = one_of(bytes, kShapeNames);
   s.divisor = bytes.number();

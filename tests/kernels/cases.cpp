@@ -108,6 +108,8 @@ void add_weighted(std::vector<FilterSettings> &list) {
   add(Mask::Gauss5, [](FilterSettings &s) { s.divisor = -300, s.bias = 0.5, s.negative = Negative::Absolute; });
   add(Mask::Box, [](FilterSettings &s) { s.divisor = 7.3, s.bias = 0.1; });
   add(Mask::Gauss, [](FilterSettings &s) { s.sigma = 1, s.divisor = 0.7, s.bias = 0.1, s.iterations = 2; });
+  for (int size : {3, 9, 31}) add(Mask::Bilateral, [&](FilterSettings &s) { s.size = size, s.sigma_range = 0.3; });
+  add(Mask::Bilateral, [](FilterSettings &s) { s.sigma = 2, s.iterations = 2; });
   const auto custom = [&](int width, int height, auto value, double divisor) {
     Coefficients c = coefficients(width, height, {});
     for (int i = 0; i < width * height; i++) c.value.push_back(value(i * 7919 % 101));
@@ -300,6 +302,12 @@ std::vector<FilterSettings> make_variants() {
   for (int side : {7, 9, 11, 13, 15, 17, 31, 127}) add(Mask::Median, size(side));
   add(Mask::Median, times(2));
   for (int side : {0, 1, 2, 3, 8, 13, 17, 64, 255}) add(Mask::Mosaic, size(side));
+  const auto range = [](double v) { return [=](FilterSettings &s) { s.sigma_range = v; }; };
+  for (int side = 0; side <= 31; side += side ? 2 : 3) add(Mask::Bilateral, size(side));
+  for (double r : {0.001, 0.02, 0.105, 0.3, 1.0}) add(Mask::Bilateral, range(r));
+  add(Mask::Bilateral, size(31), sigma(250), range(0.05));
+  add(Mask::Bilateral, size(9), sigma(0.1));
+  add(Mask::Bilateral, size(7), sigma(3), range(0.2), times(3));
   add(Mask::Custom, coefs(coefficients(1, 1, {3})));
   add(Mask::Custom, coefs(integers(3, 3, 9)));
   add(Mask::Custom, coefs(integers(9, 1, 5)), divisor(3));
@@ -514,6 +522,7 @@ std::string describe(const FilterSettings &s) {
   if (s.size_y != d.size_y) out << " size-y=" << s.size_y;
   if (s.sigma != d.sigma) out << " sigma=" << s.sigma;
   if (s.sigma_y != d.sigma_y) out << " sigma-y=" << s.sigma_y;
+  if (s.sigma_range != d.sigma_range) out << " sigma-range=" << s.sigma_range;
   if (s.amount != d.amount) out << " amount=" << s.amount;
   if (!s.coefficients.value.empty()) {
     out << " coefficients=\"";
@@ -683,7 +692,12 @@ Case Cases::at_random(uint64_t number) const {
     s.size = side();
     if (s.size_y) s.size_y = side();
   }
-  if (s.mask != Mask::Gauss && s.mask != Mask::Unsharp) {
+  if (s.mask == Mask::Bilateral) {
+    s.size = pick(random, {0, 3, 5, 7, 9, 15, 3 + 2 * static_cast<int>(random() % 15)});
+    s.size_y = 0;
+    s.sigma_y = kSigmaYAsX;
+    s.sigma_range = pick(random, {0.1, 0.02, uniform(random, 0.001, 1)});
+  } else if (s.mask != Mask::Gauss && s.mask != Mask::Unsharp) {
     s.sigma = kAutoSigma;
     s.sigma_y = kSigmaYAsX;
   }

@@ -300,6 +300,15 @@ void test_refusals() {
     expect_refused("a sigma of columns out of range",
                    [sigma](FilterSettings &s) { s.mask = Mask::Gauss, s.sigma_y = sigma; });
   for (int size : {-1, 256}) expect_refused("blocks of no size or a too large one", mask(Mask::Mosaic, size));
+  for (int size : {-3, 1, 4, 33}) expect_refused("bilateral with such a size", mask(Mask::Bilateral, size));
+  for (double range : {0.0, -0.1, 1.001, std::nan("")})
+    expect_refused("bilateral with such a range",
+                   [=](FilterSettings &s) { s.mask = Mask::Bilateral, s.sigma_range = range; });
+  for (double sigma : {-2.0, 250.5})
+    expect_refused("bilateral with such a sigma",
+                   [=](FilterSettings &s) { s.mask = Mask::Bilateral, s.sigma = sigma; });
+  for (Method m : {Method::Cascade, Method::Separable})
+    expect_refused("a bilateral as something else", method(Mask::Bilateral, 5, m));
   expect_refused("shape=custom without coefficients", mask(Mask::Erode, 3, Shape::Custom));
   expect_refused("mask=custom without coefficients", mask(Mask::Custom, 0));
   expect_refused("an even mask", custom(2, 1, {1, 1}));
@@ -350,6 +359,10 @@ void test_texts() {
                 {"size=256 ", "mask=mosaic", "1 to 255"});
     expect_text(settings([](FilterSettings &s) { s.mask = Mask::Mosaic, s.method = Method::Tiled; }),
                 {"method=tiled ", "mask=mosaic", "these can: auto, constant"});
+    expect_text(settings([](FilterSettings &s) { s.mask = Mask::Bilateral, s.size = 33; }),
+                {"size=33 ", "mask=bilateral", "odd", "3 to 31"});
+    expect_text(settings([](FilterSettings &s) { s.mask = Mask::Bilateral, s.sigma_range = 0; }),
+                {"sigma-range=0 ", "above 0", "1"});
     expect_text(settings([](FilterSettings &s) { s.divisor = 5e9; }), {"divisor=5000000000 ", "4294967296"});
     expect_text(settings([](FilterSettings &s) { s.mask = Mask::Sobel, s.divisor = -0.5; }),
                 {"divisor=-0.5 ", "sobel"});
@@ -1003,13 +1016,13 @@ void test_unused_settings() {
   };
   expect_texts(false, {}, "of the defaults");
   s.sigma = 2;
-  expect_texts(false, {"sigma has no effect with mask=gauss5; it is used by gauss, unsharp"}, "of sigma");
+  expect_texts(false, {"sigma has no effect with mask=gauss5; it is used by gauss, unsharp, bilateral"}, "of sigma");
   s = {};
   s.mask = Mask::Median;
   s.divisor = 2;
   expect_texts(false,
                {"divisor has no effect with mask=median; it is used by all but identity, unsharp, dilate, erode, open, "
-                "close, gradient, tophat, blackhat, median, mosaic, fill"},
+                "close, gradient, tophat, blackhat, median, mosaic, fill, bilateral"},
                "of divisor");
   s = {};
   s.mask = Mask::Mosaic;

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <functional>
 
+#include "bilateral.h"
 #include "mosaic.h"
 #include "weighted.h"
 
@@ -637,6 +638,18 @@ bool takes_weights(const FilterSettings &s) {
          s.mask != Mask::Median && (s.mask < Mask::Dilate || s.mask > Mask::Blackhat);
 }
 
+Channel bilateral(const Channel &in, const Context &context) {
+  int depth = 0;
+  while (1 << depth <= context.max) depth++;
+  Channel weights;
+  const bool weighted = !context.alpha.sample.empty();
+  if (weighted) weights = weights_of(context.alpha, in.width, in.height, context.alpha_sub_x, context.alpha_sub_y);
+  Channel out = bilateral(in, weighted ? &weights : nullptr,
+                          bilateral_mask(context.settings, depth, context.border_value, context.alpha_border));
+  out.real.clear();
+  return out;
+}
+
 Channel weighted(const Channel &in, const Context &context) {
   const FilterSettings &s = context.settings;
   Convolution c = convolution_of(s);
@@ -652,6 +665,7 @@ Channel weighted(const Channel &in, const Context &context) {
 
 // One iteration of a filter whose iterations are repeated runs.
 Channel run(const Channel &in, const Context &context) {
+  if (context.settings.mask == Mask::Bilateral) return bilateral(in, context);
   if (!context.alpha.sample.empty()) return weighted(in, context);
   switch (context.settings.mask) {
     case Mask::Dilate:
@@ -918,6 +932,7 @@ Channel filter_channel(const FilterSettings &s, const FrameLayout &layout, int p
 }  // namespace
 
 bool is_mean(Mask mask) {
+  if (mask == Mask::Bilateral) return true;
   FilterSettings s;
   s.mask = mask;
   s.alpha = Alpha::Weighted;

@@ -35,7 +35,7 @@ void write(const Frame &frame, const FrameLayout &layout, const FrameView &view)
 Frame filter(const FilterSettings &settings, const FrameLayout &layout, const Frame &source,
              const Regions &regions = {});
 
-// Whether results of a mask, as it is by default, are one sum of samples whose coefficients are 0 or more.
+// Whether results of a mask, as it is by default, are one sum of samples whose coefficients or weights are 0 or more.
 bool is_mean(Mask mask);
 
 // The position in [0, n) that is read at position i of a line of n samples; -1 for the border value.

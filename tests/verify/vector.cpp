@@ -168,6 +168,8 @@ bool read_setting(FilterSettings &s, const std::string &key, const std::string &
     s.sigma = to_number(value);
   else if (key == "sigma-y")
     s.sigma_y = to_number(value);
+  else if (key == "sigma-range")
+    s.sigma_range = to_number(value);
   else if (key == "amount")
     s.amount = to_number(value);
   else if (key == "coefficients")
@@ -254,6 +256,7 @@ std::string settings_text(const FilterSettings &s) {
   if (s.size_y != d.size_y) text += " size-y=" + std::to_string(s.size_y);
   if (s.sigma != d.sigma) text += " sigma=" + number(s.sigma);
   if (s.sigma_y != d.sigma_y) text += " sigma-y=" + number(s.sigma_y);
+  if (s.sigma_range != d.sigma_range) text += " sigma-range=" + number(s.sigma_range);
   if (s.amount != d.amount) text += " amount=" + number(s.amount);
   if (!s.coefficients.value.empty()) text += " coefficients=" + quoted(s.coefficients);
   if (s.shape != d.shape) text += " shape=" + word_of(s.shape, shape_words());

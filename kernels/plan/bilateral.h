@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// Op::Bilateral: a Gaussian that leaves out what differs. With the samples p of a window, the sample c in its middle
+// and, with alpha=weighted, the alpha a of their pixels (else 1), a result is
+//
+//   sum(s * r(p - c) * a * p) / sum(s * r(p - c) * a)
+//
+// s falls with the distance from the middle, r with the difference. Both are integers of 16 bits, so that sums are
+// exact in any order, and each quotient is rounded once. Where all weights of a window are 0, they count without alpha.
+//
+// Sums without alpha fit 64 bits: 31 * 31 * 65535^3 < 2^58.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "filter.h"
+#include "imageview.h"
+#include "plan/rounding.h"
+
+namespace cudaconv {
+
+struct Pass;
+
+// The weight of the middle sample: the largest s and the largest r.
+constexpr int kBilateralOne = 65535;
+// The most entries of a table. Tables of samples up to 10 bits have an entry for each difference.
+constexpr int kMostRangeEntries = 1025;
+
+// The weights r of differences between samples of `depth` bits. Entry i is the pair of r(i * 2^shift), in its low half,
+// and how much less r((i + 1) * 2^shift) is, in its high half. Between the two, r is linear. Differences beyond the
+// table weigh 0.
+struct RangeTable {
+  int depth = 0, shift = 0;
+  std::vector<uint32_t> entry;
+};
+
+struct BilateralTables {
+  std::vector<RangeTable> range;  // one for each depth of the frame's samples
+
+  const RangeTable &of_depth(int depth) const;
+};
+
+// r of a difference, which is 0 or more, by the `last + 1` entries of a table.
+CUDACONV_HOST_DEVICE inline uint32_t range_weight(const uint32_t *entry, int shift, int last, int difference) {
+  const int i = difference >> shift;
+  if (i > last) return 0;
+  const uint32_t pair = entry[i], rest = static_cast<uint32_t>(difference - (i << shift));
+  return (pair & 0xffff) - (((pair >> 16) * rest + ((1u << shift) >> 1)) >> shift);
+}
+
+// floor(n / d + 1/2)
+CUDACONV_HOST_DEVICE inline int rounded_mean(uint64_t n, uint64_t d) {
+  return static_cast<int>((n + d / 2) / d);
+}
+
+// Fills in operation, radii, mask (s, rows from the top) and tables of a pass. Throws Error{Settings}.
+void compile_bilateral(const FilterSettings &settings, const FrameLayout &layout, Pass &pass);
+
+}  // namespace cudaconv
