@@ -21,6 +21,7 @@ Prepared prepare_chords(const PassQuery &query);               // other structur
 Prepared prepare_structuring_element(const PassQuery &query);  // larger ellipses, crosses and the like
 Prepared prepare_median_network(const PassQuery &query);       // 7x7 to 15x15
 Prepared prepare_median_histogram(const PassQuery &query);     // larger
+Prepared prepare_bilateral(const PassQuery &query);            // without alpha
 Prepared prepare_separable9(const PassQuery &query);           // up to 9x9, 8-bit samples, rows of 16n bytes
 Prepared prepare_separable(const PassQuery &query);
 Prepared prepare_blocks4x4(const PassQuery &query);  // up to 17x15, 8-bit samples
@@ -51,8 +52,8 @@ const std::vector<Structure> &structures() {
       {"separable", kAllSix, {prepare_separable9, prepare_separable}},
       {"custom", kAllSix, {prepare_blocks4x4, prepare_dense}},
       {"mean", kAny, {prepare_long_box}},
-      {"long", kAllSix, {prepare_long_separable}},
-      {"plain-long", kAny, {prepare_long}},
+      {"bilateral", kAllSix, {prepare_bilateral}},
+      {"long", kAllSix, {prepare_long_separable, prepare_long}},
   };
   return kStructures;
 }

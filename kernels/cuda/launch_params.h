@@ -18,6 +18,20 @@ class PartArea;
 constexpr int kMaxParts = 2 * kMaxPlanes;  // both fields of every plane
 constexpr int kMaxMaskValues = 31 * 31;
 
+// The tables of Op::Bilateral; the channels of a frame have at most two depths.
+struct RangeParams {
+  struct Table {
+    int32_t max;                 // the largest sample of the depth that it is for
+    int32_t shift, first, last;  // of `entry`, see range_weight()
+  } table[2];
+  uint32_t entry[2 * kMostRangeEntries];
+
+  CUDACONV_HOST_DEVICE const Table &of_max(int max) const { return table[table[0].max != max]; }
+  CUDACONV_HOST_DEVICE uint32_t weight(const Table &t, int difference) const {
+    return range_weight(entry + t.first, t.shift, t.last, difference < 0 ? -difference : difference);
+  }
+};
+
 struct MaskParams {
   int32_t width, height;  // size of the window in pixels
   int32_t radius_x, radius_y;
@@ -31,6 +45,7 @@ struct MaskParams {
   // - a structuring element as a bit for each pixel of its window;
   // - a structuring element too large for that as a run for each row: first member | number of members << 16.
   int32_t value[kMaxMaskValues + 1];
+  RangeParams range;  // Op::Bilateral
 };
 
 struct ChannelParams {

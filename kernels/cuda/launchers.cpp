@@ -119,6 +119,16 @@ KernelSets find_kernels() {
   return {has_in(architecture_of(any_mma(), true), Feature::IntegerMma)};
 }
 
+void fill_range(const Pass &pass, RangeParams &range) {
+  int tables = 0, first = 0;
+  for (const RangeTable &table : pass.bilateral->range) {
+    const int entries = static_cast<int>(table.entry.size());
+    range.table[tables++] = {(1 << table.depth) - 1, table.shift, first, entries - 1};
+    std::copy(table.entry.begin(), table.entry.end(), range.entry + first);
+    first += entries;
+  }
+}
+
 void fill_frame(const PassQuery &query, FrameParams &p) {
   const Plan &plan = query.plan;
   const Pass &pass = query.pass();

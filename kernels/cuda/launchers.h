@@ -79,10 +79,11 @@ struct PassRun : PassQuery {
 // Enqueues any pass with the kernels of the plan's method. Pixels that border=keep keeps are copied.
 void launch_method(const PassRun &run);
 
-// Parts of launch_method(): mosaics, weighted means, and wide Gaussians.
+// Parts of launch_method(): mosaics, weighted means, wide Gaussians, and bilaterals weighted by alpha.
 void launch_mosaic_samples(const PassRun &run);
 void launch_weighted_any(const PassRun &run);
 void launch_blur_samples(const PassRun &run);
+void launch_bilateral_alpha(const PassRun &run);
 
 // Lets a kernel's blocks have all shared memory of the device if they need more than 48 KiB. The driver is told once
 // for each backend. Throws Error{Device}.
@@ -110,6 +111,9 @@ struct TileSize {
 // Where the tiles that regions need may lie: at any row, and at any column whose address is a multiple of 16 bytes; or
 // at multiples of their size alone.
 enum class TileCorners { Anywhere, Multiples };
+
+// Fills in the tables of Op::Bilateral.
+void fill_range(const Pass &pass, RangeParams &range);
 
 // Fills in the parameters of a pass except addresses, areas and tiles.
 void fill_frame(const PassQuery &query, FrameParams &p);

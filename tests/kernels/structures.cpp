@@ -115,6 +115,8 @@ const Expectation kExpected[] = {
     {custom(13), "custom", "custom"},
     {custom(21), "custom", "custom"},
     {fractions(9), "custom", "custom"},
+    {settings(Mask::Bilateral, 3), "bilateral", "bilateral"},
+    {settings(Mask::Bilateral, 31), "bilateral", "bilateral"},
     {settings(Mask::Mosaic, 8), "mosaic", "mosaic", "mosaic"},
     {settings(Mask::Mosaic, 255), "mosaic", "mosaic", "mosaic"},
 };

@@ -553,6 +553,10 @@ unsigned int lanewise(unsigned int a, unsigned int b, Op op) {
   return result;
 }
 template <typename T>
+T difference(T a, T b) {
+  return static_cast<T>(a < b ? b - a : a - b);
+}
+template <typename T>
 T smaller(T a, T b) {
   return b < a ? b : a;
 }
@@ -573,6 +577,7 @@ STANDIN_LANEWISE(__vmins2, int16_t, standin::smaller)
 STANDIN_LANEWISE(__vmaxs2, int16_t, standin::larger)
 STANDIN_LANEWISE(__vminu4, uint8_t, standin::smaller)
 STANDIN_LANEWISE(__vmaxu4, uint8_t, standin::larger)
+STANDIN_LANEWISE(__vabsdiffu4, uint8_t, standin::difference)
 STANDIN_LANEWISE(__vmins4, int8_t, standin::smaller)
 STANDIN_LANEWISE(__vmaxs4, int8_t, standin::larger)
 #undef STANDIN_LANEWISE

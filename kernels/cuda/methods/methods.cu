@@ -70,6 +70,8 @@ Launch choose_launch(Method method, const Pass &pass) {
       return separable ? separable_launch<Extremum>(pass) : window_launch<Extremum>(method, pass);
     case Op::Median:
       return window_launch<Median>(method, pass);
+    case Op::Bilateral:
+      return window_launch<Bilateral>(method, pass);
     case Op::Difference:
     case Op::Mosaic:  // launch_method() carries these out
     case Op::Blur:
@@ -116,6 +118,7 @@ void fill_mask(const Pass &pass, bool factored, MaskParams &m) {
   if (!pass.element.empty()) {
     fill_element(pass, m);
   }
+  if (pass.op == Op::Bilateral) fill_range(pass, m.range);
 }
 
 }  // namespace
@@ -124,7 +127,7 @@ void fill_mask(const Pass &pass, bool factored, MaskParams &m) {
 // for others, because it reads memory once.
 Method resolve_method(const Plan &plan, const Pass &pass) {
   if (plan.method != Method::Auto) return plan.method;
-  if (pass.op == Op::Mosaic || pass.op == Op::WeightedMean || pass.op == Op::Blur) return Method::Constant;
+  if (pass.op == Op::Mosaic || pass.reads_alpha() || pass.op == Op::Blur) return Method::Constant;
   return pass.separable() ? Method::Separable : Method::Tiled;
 }
 
@@ -162,6 +165,7 @@ void launch_method(const PassRun &run) {
   if (run.pass().op == Op::Mosaic) return launch_mosaic_samples(run);
   if (run.pass().op == Op::Blur) return launch_blur_samples(run);
   if (run.pass().op == Op::WeightedMean) return launch_weighted_any(run);
+  if (run.pass().weighs_alpha) return launch_bilateral_alpha(run);
   const Method method = resolve_method(run.plan, run.pass());
   const Launch launch_as = choose_launch(method, run.pass());
   LaunchParams p = {};

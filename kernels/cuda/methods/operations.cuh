@@ -191,6 +191,28 @@ struct Extremum {
   }
 };
 
+// The mean of samples weighted by their distance and their difference from the middle.
+struct Bilateral {
+  template <typename Window, typename Fetch>
+  __device__ static int evaluate(const LaunchParams &, const MaskParams &m, const Rounding &rounding, Fetch fetch) {
+    constexpr int kUnroll = Window::kAnySize ? 1 : Window::kRowUnroll;
+    const Window w(m);
+    const RangeParams::Table &table = m.range.of_max(rounding.max);
+    const int middle = fetch(0, 0);
+    uint64_t n = 0, d = 0;
+#pragma unroll Window::kColumnUnroll
+    for (int j = 0; j < w.height; j++)
+#pragma unroll kUnroll
+      for (int i = 0; i < w.width; i++) {
+        const int v = fetch(i - w.radius_x, j - w.radius_y);
+        const uint32_t weight = static_cast<uint32_t>(m.value[j * w.width + i]) * m.range.weight(table, v - middle);
+        d += weight;
+        n += uint64_t{weight} * static_cast<uint32_t>(v);
+      }
+    return rounded_mean(n, d);
+  }
+};
+
 // The median, found bit by bit: the largest value that at most half of the window's samples are less than.
 struct Median {
   template <typename Window, typename Fetch>
