@@ -35,8 +35,8 @@ constexpr const char *kHead =
 # and checked by cudaconv-verify.
 #
 # Of a line, these words mean what they mean in a launch line, where what is left out has the default:
-#   mask size size-y sigma sigma-y amount coefficients shape divisor bias negative magnitude iterations border chroma
-#   alpha method roi roi-shape roi-invert, and format and frame for width and height
+#   mask size size-y sigma sigma-y sigma-range amount coefficients shape divisor bias negative magnitude iterations border
+#   chroma alpha method roi roi-shape roi-invert, and format and frame for width and height
 # And these are of the vectors alone:
 #   roi-turned   "x,y,width,height,angle; ...": regions that are turned about their middle, in radians, clockwise
 #   roi-mask     "x,y,width,height,columns,rows; ...": columns x rows members spread over a rectangle
