@@ -39,9 +39,10 @@ struct Case {
   std::string label;
   FilterSettings settings;
   Peer peer;
-  int differs = 0;    // codes by which the peer may differ; -1: it filters otherwise
-  Peer exact = {};    // compared with in place of the peer, where that is inaccurate
-  bool deep = false;  // whether the peer takes samples of 16 bits too
+  int differs = 0;     // codes by which the peer may differ; -1: it filters otherwise
+  Peer exact = {};     // compared with in place of the peer, where that is inaccurate
+  bool deep = false;   // whether the peer takes samples of 16 bits too
+  bool three = false;  // whether the peer takes three channels and not four
 };
 
 FilterSettings settings(Mask mask, int size = 0) {
@@ -241,6 +242,16 @@ std::vector<Case> cases() {
     return s;
   };
   const auto numbered = [](const char *name, int size) { return std::string(name) + " " + std::to_string(size); };
+  // OpenCV leaves out the corners of the window, and compares pixels of three channels by the sum of their differences.
+  for (int size : {3, 5, 9, 15, 31}) {
+    add(
+        numbered("bilateral", size), settings(Mask::Bilateral, size),
+        [=](const cv::Mat &in, cv::Mat &out) {
+          cv::bilateralFilter(in, out, size, 0.1 * 255, sigma_of(size), cv::BORDER_REPLICATE);
+        },
+        -1);
+    list.back().three = true;
+  }
   const std::vector<float> sobel = {1, 2, 1}, scharr = {3, 10, 3}, prewitt = {1, 1, 1};
 
   for (int size : {3, 5, 7, 15, 31, 63, 127}) add_deep(numbered("box", size), settings(Mask::Box, size), box(size), 1);
@@ -442,7 +453,7 @@ int main(int argc, char **argv) {
   const struct {
     const char *name;
     int channels, depth;
-  } formats[] = {{"GRAY8", 1, 8}, {"RGBA", 4, 8}, {"GRAY16_LE", 1, 16}, {"RGBA64_LE", 4, 16}};
+  } formats[] = {{"GRAY8", 1, 8}, {"RGBA", 4, 8}, {"RGB", 3, 8}, {"GRAY16_LE", 1, 16}, {"RGBA64_LE", 4, 16}};
   std::vector<Result> results;
   size_t differ = 0;
   Bench bench(width, height, threads);
@@ -453,6 +464,7 @@ int main(int argc, char **argv) {
                 threads, vector_loops().level(), CV_VERSION, "", "ms", "OpenCV ms", "times", "copies");
     for (const Case &c : list) {
       if (c.label.find(only) == std::string::npos || (format.depth > 8 && !c.deep)) continue;
+      if (format.channels > 1 && c.three != (format.channels == 3)) continue;
       const Result r = bench.run(format.name, format.channels, format.depth, c);
       std::printf("%-20s %10.3f %10.3f %8.2f %8.2f", r.label.c_str(), r.ours, r.peers, r.peers / r.ours,
                   r.ours / r.copy);

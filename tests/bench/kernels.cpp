@@ -137,6 +137,7 @@ std::vector<Case> goal_cases() {
   add("median 3", settings(Mask::Median, 3));
   add("median 5", settings(Mask::Median, 5));
   for (int size : {7, 9, 11, 15, 31, 63, 127}) add("median " + std::to_string(size), settings(Mask::Median, size));
+  for (int size : {3, 5, 9, 15, 31}) add("bilateral " + std::to_string(size), settings(Mask::Bilateral, size));
   for (int size : {4, 16, 17, 64, 255}) add("mosaic " + std::to_string(size), settings(Mask::Mosaic, size));
   add("gauss 15", settings(Mask::Gauss, 15));
   add("gauss 31", settings(Mask::Gauss, 31));

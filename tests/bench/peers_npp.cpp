@@ -163,6 +163,20 @@ std::optional<Enqueue> npp_filter(const FilterSettings &s, int channels) {
               "nppiFilterMedianBorder");
       };
     }
+    case Mask::Bilateral: {
+      if (!one) return std::nullopt;  // NPP has it for one and three channels
+      const int n = s.size ? s.size : 5;
+      const double sigma = s.sigma > 0 ? s.sigma : 0.3 * ((n - 1) * 0.5 - 1) + 0.8, range = 255 * s.sigma_range;
+      return [=](const uint8_t *source, int source_pitch, uint8_t *target, int target_pitch, int width, int height,
+                 cudaStream_t stream) {
+        const NppiSize size = {width, height};
+        check(nppiFilterBilateralGaussBorder_8u_C1R_Ctx(source, source_pitch, size, {0, 0}, target, target_pitch, size,
+                                                        n / 2, 1, static_cast<Npp32f>(range * range),
+                                                        static_cast<Npp32f>(sigma * sigma), NPP_BORDER_REPLICATE,
+                                                        context_of(stream)),
+              "nppiFilterBilateralGaussBorder");
+      };
+    }
     case Mask::Dilate:
     case Mask::Erode: {
       if (s.shape != Shape::Rect || s.size > kLargestWindow) return std::nullopt;
