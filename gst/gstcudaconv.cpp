@@ -88,6 +88,7 @@ guint stats_property;  // the id of "stats"
 }  // namespace
 
 static void announce_latency(GstCudaConv *self);
+static gboolean forward_event(GstBaseTransform *trans, GstEvent *event);
 
 struct GstCudaConvPrivate {
   explicit GstCudaConvPrivate(GstBaseTransform *trans)
@@ -98,13 +99,18 @@ struct GstCudaConvPrivate {
                  announce_latency(GST_CUDA_CONV(trans));
                  return replacement;
                }),
-        path(trans, session, flight, [trans] { announce_latency(GST_CUDA_CONV(trans)); }) {}
+        path(
+            trans, session, flight, [trans] { announce_latency(GST_CUDA_CONV(trans)); }, forward_event) {}
 
   Properties properties;
   Session session;
   Flight flight;
   Path path;
-  std::atomic<GstClockTime> latency{0};  // longest_wait() when the last LATENCY message was posted
+  GstStructure *stats() const {
+    return make_stats(session.context().get(), flight.totals(), session.failovers(), session.counts());
+  }
+  // longest_wait() and lookahead() when the last LATENCY message was posted.
+  std::atomic<GstClockTime> longest_wait{0}, lookahead{0};
 };
 
 struct _GstCudaConv {
@@ -148,7 +154,7 @@ static gboolean gst_cuda_conv_start(GstBaseTransform *trans) {
 static gboolean gst_cuda_conv_stop(GstBaseTransform *trans) {
   GstCudaConvPrivate *priv = GST_CUDA_CONV(trans)->priv;
   priv->flight.stop();
-  log_stats(trans, priv->session.context().get(), priv->flight.totals(), priv->session.failovers());
+  log_stats(trans, priv->stats());
   priv->path.stop();
   priv->session.stop();
   return TRUE;
@@ -239,20 +245,27 @@ static gboolean gst_cuda_conv_set_caps(GstBaseTransform *trans, GstCaps *incaps,
 
 // Posts a LATENCY message if the latency has changed since the last one. Any thread may call.
 static void announce_latency(GstCudaConv *self) {
-  const GstClockTime latency = self->priv->session.longest_wait();
-  if (self->priv->latency.exchange(latency) == latency) return;
-  GST_DEBUG_OBJECT(self, "frames wait up to %" GST_TIME_FORMAT " where downstream blocks", GST_TIME_ARGS(latency));
+  GstCudaConvPrivate *priv = self->priv;
+  const GstClockTime wait = priv->session.longest_wait(), lookahead = priv->session.lookahead();
+  const bool same_wait = priv->longest_wait.exchange(wait) == wait;
+  if (priv->lookahead.exchange(lookahead) == lookahead && same_wait) return;
+  GST_DEBUG_OBJECT(
+      self, "frames wait %" GST_TIME_FORMAT " for later ones, and up to %" GST_TIME_FORMAT " where downstream blocks",
+      GST_TIME_ARGS(lookahead), GST_TIME_ARGS(wait));
   gst_element_post_message(GST_ELEMENT(self), gst_message_new_latency(GST_OBJECT(self)));
 }
 
-// The minimum latency stays that of upstream, since no frame waits for the next one. The maximum grows by the frames
-// that wait in the element while downstream blocks.
+// No frame waits for the next one but for its look-ahead. The maximum also grows by the frames that wait in the element
+// while downstream blocks.
 static gboolean answer_latency_query(GstCudaConv *self, GstQuery *query) {
   if (!gst_pad_peer_query(GST_BASE_TRANSFORM_SINK_PAD(self), query)) return FALSE;
   gboolean live;
   GstClockTime min, max;
   gst_query_parse_latency(query, &live, &min, &max);
-  if (GST_CLOCK_TIME_IS_VALID(max)) max += self->priv->session.longest_wait();
+  const GstClockTime lookahead = self->priv->session.lookahead();
+  self->priv->path.set_live_latency(live ? min : GST_CLOCK_TIME_NONE);
+  min += lookahead;
+  if (GST_CLOCK_TIME_IS_VALID(max)) max += lookahead + self->priv->session.longest_wait();
   gst_query_set_latency(query, live, min, max);
   return TRUE;
 }
@@ -275,6 +288,7 @@ static gboolean gst_cuda_conv_query(GstBaseTransform *trans, GstPadDirection dir
   // A serialized query must not overtake frames in flight, and after it upstream may replace the buffers that they use.
   if (direction == GST_PAD_SINK && GST_QUERY_IS_SERIALIZED(query)) {
     if (!priv->flight.enter()) return FALSE;
+    if (GST_QUERY_TYPE(query) != GST_QUERY_ALLOCATION) priv->path.let_all_go();
     priv->flight.drain();
   }
   switch (GST_QUERY_TYPE(query)) {
@@ -329,19 +343,26 @@ static gboolean gst_cuda_conv_transform_meta(GstBaseTransform *, GstBuffer *, Gs
 
 /* frames */
 
-static gboolean gst_cuda_conv_sink_event(GstBaseTransform *trans, GstEvent *event) {
+// Handles an event that no frame is before.
+static gboolean forward_event(GstBaseTransform *trans, GstEvent *event) {
   GstCudaConvPrivate *priv = GST_CUDA_CONV(trans)->priv;
-  Flight &flight = priv->flight;
   const GstEventType type = GST_EVENT_TYPE(event);
-  if (type == GST_EVENT_FLUSH_START)
-    flight.begin_flush();
-  else if (type == GST_EVENT_FLUSH_STOP)
-    flight.end_flush();
-  else if (GST_EVENT_IS_SERIALIZED(event))
-    flight.drain();
-  if (type == GST_EVENT_SEGMENT || type == GST_EVENT_STREAM_START) flight.forget_eos();
+  if (GST_EVENT_IS_SERIALIZED(event) && type != GST_EVENT_FLUSH_STOP) priv->flight.drain();
+  if (type == GST_EVENT_SEGMENT || type == GST_EVENT_STREAM_START) priv->flight.forget_eos();
   priv->session.look_at_event(event, trans->segment);
   return GST_BASE_TRANSFORM_CLASS(parent_class)->sink_event(trans, event);
+}
+
+static gboolean gst_cuda_conv_sink_event(GstBaseTransform *trans, GstEvent *event) {
+  GstCudaConvPrivate *priv = GST_CUDA_CONV(trans)->priv;
+  if (GST_EVENT_TYPE(event) == GST_EVENT_FLUSH_START) priv->flight.begin_flush();
+  if (GST_EVENT_TYPE(event) == GST_EVENT_FLUSH_STOP) {
+    priv->path.flush();
+    priv->flight.end_flush();
+  } else if (GST_EVENT_IS_SERIALIZED(event)) {
+    return priv->path.take_event(event);
+  }
+  return forward_event(trans, event);
 }
 
 // Corrects the number of frames in QOS messages: the base class only counts those that it pushes itself.
@@ -383,8 +404,7 @@ static void gst_cuda_conv_set_property(GObject *object, guint id, const GValue *
 static void gst_cuda_conv_get_property(GObject *object, guint id, GValue *value, GParamSpec *pspec) {
   GstCudaConvPrivate *priv = GST_CUDA_CONV(object)->priv;
   if (id == stats_property)
-    g_value_take_boxed(value,
-                       make_stats(priv->session.context().get(), priv->flight.totals(), priv->session.failovers()));
+    g_value_take_boxed(value, priv->stats());
   else if (!priv->properties.get(id, value))
     G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, pspec);
 }
@@ -431,13 +451,20 @@ static void gst_cuda_conv_class_init(GstCudaConvClass *klass) {
    * - `bytes-uploaded`, `bytes-downloaded` (guint64): copied to and from the GPU
    * - `bytes-staged` (guint64): of these, copied by the CPU as well, since the GPU cannot reach that memory by itself
    * - `failovers` (guint): how often the CPU had to take over
+   * - `frames-marked`, `frames-unmarked` (guint64): frames with #GstCudaConv:roi-meta that left with a region of a meta
+   * in force, and without one
+   * - `frames-early` (guint64): of these, left before #GstCudaConv:roi-lookahead was over, for want of buffers
+   * - `regions` (guint64): regions in the metas of frames
+   * - `regions-by-type` (GstStructure): how many of each type or label, each a field (guint64)
    */
   g_object_class_install_property(
       object_class, stats_property,
       g_param_spec_boxed(
           "stats", "Statistics",
           "Since the start: frames, backend and method in use, device-time in nanoseconds, bytes-uploaded, "
-          "bytes-downloaded, bytes-staged, failovers to the CPU.",
+          "bytes-downloaded, bytes-staged, failovers to the CPU, frames-marked, frames-unmarked, frames-early, "
+          "regions, "
+          "regions-by-type.",
           GST_TYPE_STRUCTURE, static_cast<GParamFlags>(G_PARAM_READABLE | G_PARAM_STATIC_STRINGS)));
 
   gst_element_class_set_static_metadata(element_class, "CUDA convolution filter", "Filter/Effect/Video/Hardware",

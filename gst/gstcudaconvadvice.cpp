@@ -21,6 +21,9 @@ const struct {
 } kRoiUsage[] = {
     {"roi-type", [](auto &s, auto &d) { return s.types != d.types; }, false},
     {"roi-hold", [](auto &s, auto &d) { return s.hold != d.hold; }, false},
+    {"roi-lookahead", [](auto &s, auto &d) { return s.lookahead != d.lookahead; }, false},
+    {"roi-unmarked", [](auto &s, auto &d) { return s.unmarked != d.unmarked; }, false},
+    {"roi-report", [](auto &s, auto &d) { return s.report != d.report; }, false},
     {"roi-grow", [](auto &s, auto &d) { return s.grow != d.grow; }, true},
     {"roi-scale", [](auto &s, auto &d) { return s.scale != d.scale; }, true},
     {"roi-shape", [](auto &s, auto &d) { return s.shape != d.shape; }, true},
@@ -57,14 +60,11 @@ std::vector<UnusedSetting> settings_that_are_set(const Settings &s) {
   return all;
 }
 
-std::string RoiTypeWatch::look(GstBuffer *buffer, const RoiSettings &roi, const RoiList &found,
-                               std::optional<int64_t> time, int64_t duration) {
-  const int64_t now = time ? *time : now_ + duration;
+std::string RoiTypeWatch::look(GstBuffer *buffer, const RoiSettings &roi, const RoiList &found, int64_t now) {
   if (!roi.meta || roi.types != wanted_) {
     reset();
     wanted_ = roi.types;
   }
-  now_ = now;
   if (!roi.meta || roi.types.empty()) return {};
   if (!found.region.empty() || !found.mask.empty() || found.everywhere) {
     matched_ = true;
@@ -87,8 +87,8 @@ std::string RoiTypeWatch::look(GstBuffer *buffer, const RoiSettings &roi, const 
   std::string trouble;
   add_analytics(buffer, {true, see}, &none, &trouble);
   if (!carries_some) return {};
-  if (!first_ || now_ < *first_) first_ = now_;
-  return now_ - *first_ >= static_cast<int64_t>(5 * GST_SECOND) ? sentence() : std::string();
+  if (!first_ || now < *first_) first_ = now;
+  return now - *first_ >= static_cast<int64_t>(5 * GST_SECOND) ? sentence() : std::string();
 }
 
 std::string RoiTypeWatch::end() const {

@@ -24,11 +24,9 @@ std::vector<UnusedSetting> settings_that_are_set(const Settings &settings);
 class RoiTypeWatch {
  public:
   void reset() { *this = {}; }
-  // To be called for each frame, with the regions in its metas that the settings select. `time` is in nanoseconds; a
-  // frame without it follows the one before it by `duration`. Returns a sentence for the user where nothing has matched
-  // for five seconds, else an empty text.
-  std::string look(GstBuffer *buffer, const RoiSettings &roi, const RoiList &found, std::optional<int64_t> time,
-                   int64_t duration);
+  // To be called for each frame, with the regions in its metas that the settings select. `now` is in nanoseconds.
+  // Returns a sentence for the user where nothing has matched for five seconds, else an empty text.
+  std::string look(GstBuffer *buffer, const RoiSettings &roi, const RoiList &found, int64_t now);
   // To be called at the end of the stream: returns the sentence where nothing has matched at all.
   std::string end() const;
 
@@ -39,7 +37,6 @@ class RoiTypeWatch {
   bool matched_ = false;
   std::set<std::string> seen_;    // types since the last match
   std::optional<int64_t> first_;  // the first frame with metas since the last match
-  int64_t now_ = 0;
 };
 
 }  // namespace cudaconv::gst

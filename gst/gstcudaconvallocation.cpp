@@ -121,7 +121,8 @@ bool propose_allocation(GstQuery *query, const AllocationNeeds &needs) {
   const bool cuda = is_cuda_caps(caps);
   Device *device = cuda ? needs.device.get() : nullptr;
   if (need_pool && (device || !cuda)) {
-    const Count count = {needs.frames > 1 ? needs.frames + 1 : 0, 0};
+    const guint held = (needs.frames > 1 ? needs.frames : 0) + needs.waiting;
+    const Count count = {held ? held + 1 : 0, 0};
     const Ref<GstAllocator> allocator(!cuda && needs.pinned ? new_pinned_allocator(needs.device) : nullptr);
     const Ref<GstBufferPool> pool = new_pool(device);
     guint size = GST_VIDEO_INFO_SIZE(&info);

@@ -8,6 +8,7 @@ namespace {
 using namespace cudaconv;
 using cudaconv::gst::BackendChoice;
 using cudaconv::gst::RoiShape;
+using cudaconv::gst::RoiUnmarked;
 
 // A GEnumValue from a scoped enumerator.
 template <typename Enum>
@@ -73,6 +74,17 @@ GType gst_cuda_conv_roi_shape_get_type() {
       kEnd,
   };
   static const GType type = g_enum_register_static("GstCudaConvRoiShape", values);
+  return type;
+}
+
+GType gst_cuda_conv_roi_unmarked_get_type() {
+  static const GEnumValue values[] = {
+      value(RoiUnmarked::Pass, "pass", "It passes as it is, but for the regions of roi"),
+      value(RoiUnmarked::Filter, "filter", "It is filtered as a whole"),
+      value(RoiUnmarked::Drop, "drop", "It is dropped"),
+      kEnd,
+  };
+  static const GType type = g_enum_register_static("GstCudaConvRoiUnmarked", values);
   return type;
 }
 

@@ -10,6 +10,7 @@ namespace cudaconv::gst {
 
 enum class BackendChoice { Auto, Cuda, Cpu };
 enum class RoiShape { Rect, Ellipse };
+enum class RoiUnmarked { Pass, Filter, Drop };
 
 }  // namespace cudaconv::gst
 
@@ -22,6 +23,7 @@ enum class RoiShape { Rect, Ellipse };
 #define GST_TYPE_CUDA_CONV_CHROMA (gst_cuda_conv_chroma_get_type())
 #define GST_TYPE_CUDA_CONV_ALPHA (gst_cuda_conv_alpha_get_type())
 #define GST_TYPE_CUDA_CONV_ROI_SHAPE (gst_cuda_conv_roi_shape_get_type())
+#define GST_TYPE_CUDA_CONV_ROI_UNMARKED (gst_cuda_conv_roi_unmarked_get_type())
 #define GST_TYPE_CUDA_CONV_BACKEND (gst_cuda_conv_backend_get_type())
 #define GST_TYPE_CUDA_CONV_METHOD (gst_cuda_conv_method_get_type())
 
@@ -34,5 +36,6 @@ GType gst_cuda_conv_luma_get_type();
 GType gst_cuda_conv_chroma_get_type();
 GType gst_cuda_conv_alpha_get_type();
 GType gst_cuda_conv_roi_shape_get_type();
+GType gst_cuda_conv_roi_unmarked_get_type();
 GType gst_cuda_conv_backend_get_type();
 GType gst_cuda_conv_method_get_type();

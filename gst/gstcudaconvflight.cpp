@@ -249,9 +249,9 @@ void Flight::land(std::unique_ptr<Frame> frame, bool drop) {
     on_device_--;
   }
   changed_.notify_all();
-  set_flow(flow);
+  keep_flow(flow);
   if (pushes && (drop || !out)) lost_ = true;
-  if (out && flow == GST_FLOW_OK && !drop && !stopped_) set_flow(push_now(std::move(out)));
+  if (out && flow == GST_FLOW_OK && !drop && !stopped_) keep_flow(push_now(std::move(out)));
   if (!pushes) return;
   {
     std::lock_guard<std::mutex> guard(lock_);
@@ -260,7 +260,7 @@ void Flight::land(std::unique_ptr<Frame> frame, bool drop) {
   changed_.notify_all();
 }
 
-void Flight::set_flow(GstFlowReturn flow) {
+void Flight::keep_flow(GstFlowReturn flow) {
   if (flow == GST_FLOW_OK) return;
   GST_DEBUG_OBJECT(trans_, "a frame in flight ended with %s", gst_flow_get_name(flow));
   {

@@ -65,6 +65,8 @@ class Flight {
   // Waits until all frames have been pushed and nothing is left on the device, or until a flush or halt(). A flow
   // return other than OK is kept for the next submit() or push(), the first one where there are several.
   void drain();
+  // Keeps a flow return for the next submit() or push(), unless it is OK or there is one already. Any thread may call.
+  void keep_flow(GstFlowReturn flow);
   // Forgets a flow return of GST_FLOW_EOS, since a new segment or stream begins.
   void forget_eos();
 
@@ -88,7 +90,6 @@ class Flight {
   GstFlowReturn finish(Frame &frame);
   void abandon(Frame &frame);
   void land(std::unique_ptr<Frame> frame, bool drop);
-  void set_flow(GstFlowReturn flow);
   GstFlowReturn take_flow();
   GstFlowReturn push_now(Ref<GstBuffer> buffer);
   void count(Engine &engine, size_t views);

@@ -2,6 +2,7 @@
 #include "gstcudaconvpath.h"
 
 #include <algorithm>
+#include <chrono>
 #include <string>
 #include <utility>
 
@@ -20,6 +21,34 @@ const GstBaseTransformClass *base_class() {
   return GST_BASE_TRANSFORM_CLASS(g_type_class_peek(GST_TYPE_BASE_TRANSFORM));
 }
 
+// The number of buffers of a pool; 0: any number.
+guint most_buffers(GstBufferPool *pool) {
+  GstStructure *config = gst_buffer_pool_get_config(pool);
+  guint most = 0;
+  gst_buffer_pool_config_get_params(config, nullptr, nullptr, nullptr, &most);
+  gst_structure_free(config);
+  return most;
+}
+
+bool is_empty(GstBufferPool *pool) {
+  GstBufferPoolAcquireParams params = {};
+  params.flags = GST_BUFFER_POOL_ACQUIRE_FLAG_DONTWAIT;
+  GstBuffer *buffer = nullptr;
+  const GstFlowReturn flow = gst_buffer_pool_acquire_buffer(pool, &buffer, &params);
+  if (flow == GST_FLOW_OK) gst_buffer_unref(buffer);
+  return flow == GST_FLOW_EOS;
+}
+
+// The stream time up to which nothing comes any more after a gap event; `otherwise` where it does not say.
+int64_t end_of_gap(GstEvent *event, const GstSegment &segment, int64_t otherwise) {
+  GstClockTime time, duration;
+  gst_event_parse_gap(event, &time, &duration);
+  if (segment.format != GST_FORMAT_TIME) return otherwise;
+  if (GST_CLOCK_TIME_IS_VALID(duration) && duration > 0 && segment.rate > 0) time += duration - 1;
+  const guint64 stream = gst_segment_to_stream_time(&segment, GST_FORMAT_TIME, time);
+  return stream <= G_MAXINT64 ? static_cast<int64_t>(stream) : otherwise;
+}
+
 }  // namespace
 
 void Path::start() {
@@ -27,6 +56,17 @@ void Path::start() {
 }
 
 void Path::stop() {
+  GThread *watcher;
+  {
+    std::lock_guard<std::mutex> guard(lock_);
+    ends_ = true;
+    watcher = std::exchange(watcher_, nullptr);
+  }
+  changed_.notify_all();
+  if (watcher) g_thread_join(watcher);
+  ends_ = false;
+  waiting_.clear();
+  forget_waiting();
   context_ = nullptr;
 }
 
@@ -49,10 +89,15 @@ void Path::update_settings() {
   const std::shared_ptr<const StreamContext> before = session_.context();
   if (!session_.update()) return;
   const std::shared_ptr<const StreamContext> now = session_.context();
+  const RoiSettings &old = before->settings.roi, &roi = now->settings.roi;
+  if (roi.meta != old.meta || roi.types != old.types)
+    for (Waiting &waiting : waiting_)
+      if (waiting.frame) session_.note_again(*now, waiting.frame.get(), trans_->segment, oldest(), &waiting.regions);
   if (now->passthrough() != before->passthrough()) {
     crop_ = Crop::Unknown;
     set_passthrough(now->passthrough());
-  } else if (now->roi.takes_metas() != before->roi.takes_metas()) {
+  } else if (roi.meta != old.meta || roi.lookahead != old.lookahead) {
+    announce_latency_();
     gst_base_transform_reconfigure_sink(trans_);
   }
 }
@@ -79,32 +124,265 @@ void Path::look_at_crop(GstBuffer *buffer) {
 
 GstFlowReturn Path::take(bool is_discont, Ref<GstBuffer> buffer) {
   if (!flight_.enter()) return GST_FLOW_FLUSHING;
+  prepared_ = false;
   const Ref<GstBuffer> frame(gst_buffer_ref(buffer.get()));
   const GstFlowReturn flow = guarded(trans_, GST_FLOW_ERROR, [&] { return prepare(is_discont, std::move(buffer)); });
   if (flow == GST_FLOW_OK) return flow;
   if (flow == GST_FLOW_ERROR) session_.miss_regions(frame.get());
   gst_clear_buffer(&trans_->queued_buf);
   flight_.note_lost();
-  if (flow != GST_BASE_TRANSFORM_FLOW_DROPPED) flight_.drain();  // earlier frames come out before the error goes up
+  if (flow == GST_BASE_TRANSFORM_FLOW_DROPPED)
+    flight_.keep_flow(guarded(trans_, GST_FLOW_ERROR, [&] { return let_due_go(); }));
+  else
+    flight_.drain();  // earlier frames come out before the error goes up
   return flow;
+}
+
+// Brings everything up to date for the next frame to leave.
+void Path::prepare_for(GstBuffer *buffer) {
+  if (trans_->segment.format == GST_FORMAT_TIME) {
+    const GstClockTime time = gst_segment_to_stream_time(&trans_->segment, GST_FORMAT_TIME, GST_BUFFER_PTS(buffer));
+    if (GST_CLOCK_TIME_IS_VALID(time)) gst_object_sync_values(GST_OBJECT(trans_), time);
+  }
+  update_settings();
+  follow_context(buffer);
+  look_at_crop(buffer);
+  context_ = session_.context();
 }
 
 // Looks for regions last, so that they are filtered with what they were looked for with.
 GstFlowReturn Path::prepare(bool is_discont, Ref<GstBuffer> buffer) {
-  if (trans_->segment.format == GST_FORMAT_TIME) {
-    const GstClockTime time =
-        gst_segment_to_stream_time(&trans_->segment, GST_FORMAT_TIME, GST_BUFFER_PTS(buffer.get()));
-    if (GST_CLOCK_TIME_IS_VALID(time)) gst_object_sync_values(GST_OBJECT(trans_), time);
-  }
   const Ref<GstBuffer> frame(gst_buffer_ref(buffer.get()));  // one that is dropped has regions too
-  update_settings();
-  follow_context(frame.get());
-  look_at_crop(frame.get());
+  prepare_for(waiting_.empty() ? frame.get() : waiting_.front().frame.get());
+  prepared_ = true;
   const GstFlowReturn flow = base_class()->submit_input_buffer(trans_, is_discont, buffer.release());
   context_ = session_.context();
-  regions_ = session_.look_for_regions(context_.get(), frame.get(), trans_->segment);
+  arrived_ = session_.note_regions(context_.get(), frame.get(), trans_->segment, oldest());
+  // Where time jumps back, nothing that comes is after the frames that wait.
+  if (!waiting_.empty() && is_before(arrived_.time, waiting_.front().regions.time)) let_all_go();
+  now_ = arrived_.time;
   return flow;
 }
+
+GstFlowReturn Path::send() {
+  if (!trans_->queued_buf) return GST_FLOW_OK;
+  Ref<GstBuffer> in(std::exchange(trans_->queued_buf, nullptr));
+  GstSegment &segment = trans_->segment;
+  if (segment.format == GST_FORMAT_TIME && GST_BUFFER_PTS_IS_VALID(in.get())) {
+    segment.position = GST_BUFFER_PTS(in.get());
+    if (GST_BUFFER_DURATION_IS_VALID(in.get())) segment.position += GST_BUFFER_DURATION(in.get());
+  }
+  return guarded(trans_, GST_FLOW_ERROR, [&] {
+    try {
+      waiting_.push_back({std::move(in), nullptr, std::move(arrived_)});
+      frames_waiting_++;
+      return let_due_go();
+    } catch (...) {
+      flight_.drain();  // the earlier frames come out before the error goes up
+      flight_.note_lost();
+      throw;
+    }
+  });
+}
+
+// ---- Waiting for later frames ---------------------------------------------------------------------------------------
+
+// Whether time `a` comes before `b` where the stream plays.
+bool Path::is_before(int64_t a, int64_t b) const {
+  return trans_->segment.rate < 0 ? a > b : a < b;
+}
+
+std::optional<int64_t> Path::oldest() const {
+  if (waiting_.empty()) return {};
+  return waiting_.front().regions.time;
+}
+
+// Whether nothing that is still to come counts for what waits. Playing backwards, later frames are those before it in
+// stream time, whose regions are held.
+bool Path::is_due(const Waiting &waiting) const {
+  if (waiting.event || !context_ || context_->passthrough() || !waiting.regions.is_timed) return true;
+  const RoiSettings &roi = context_->settings.roi;
+  if (!roi.meta || !roi.lookahead) return true;
+  const guint64 wait = trans_->segment.rate < 0 ? roi.hold : roi.lookahead;
+  const int64_t time = waiting.regions.time;
+  return !is_before(now_, time) && static_cast<guint64>(now_ < time ? time - now_ : now_ - time) >= wait;
+}
+
+// Whether upstream has no buffer left to send the next frame in.
+bool Path::is_short_of_buffers() {
+  if (frames_waiting_ > most_waiting_) return true;
+  GstBufferPool *pool = waiting_.front().frame->pool;
+  if (pool != pool_.get()) {
+    pool_.reset(pool ? GST_BUFFER_POOL(gst_object_ref(pool)) : nullptr);
+    pool_size_ = pool ? most_buffers(pool) : 0;
+    most_waiting_ = G_MAXSIZE;
+  }
+  if (pool_size_ == 0 || frames_waiting_ < pool_size_) return false;
+  return std::count_if(waiting_.begin(), waiting_.end(),
+                       [&](const Waiting &w) { return w.frame && w.frame->pool == pool; }) >= pool_size_;
+}
+
+GstFlowReturn Path::let_first_go() {
+  std::list<Waiting> gone;  // also where preparing fails
+  const auto take_first = [&] { gone.splice(gone.begin(), waiting_, waiting_.begin()); };
+  GstBuffer *const frame = waiting_.front().frame.get();
+  if (!frame) {
+    take_first();
+    forward_(trans_, gone.front().event.release());
+    return GST_FLOW_OK;
+  }
+  frames_waiting_--;
+  try {
+    if (!std::exchange(prepared_, false)) prepare_for(frame);
+  } catch (...) {
+    take_first();
+    throw;
+  }
+  take_first();
+  return filter(std::move(gone.front()));
+}
+
+GstFlowReturn Path::let_due_go() {
+  GstFlowReturn flow = GST_FLOW_OK;
+  while (!waiting_.empty() && flow == GST_FLOW_OK) {
+    if (!is_due(waiting_.front())) {
+      if (!is_short_of_buffers()) break;
+      session_.count_early();
+    }
+    flow = let_first_go();
+  }
+  prepared_ = false;
+  ticks_ = 0;
+  set_alarm();
+  return flow;
+}
+
+void Path::let_all_go() {
+  const bool known = guarded(trans_, false, [&] {
+    session_.note_missed(trans_->segment, oldest());
+    return true;
+  });
+  if (!known && frames_waiting_) {
+    flight_.keep_flow(GST_FLOW_ERROR);
+    flush();
+  }
+  while (!waiting_.empty()) flight_.keep_flow(guarded(trans_, GST_FLOW_ERROR, [&] { return let_first_go(); }));
+  forget_waiting();
+}
+
+void Path::flush() {
+  if (frames_waiting_) flight_.note_lost();
+  for (const Waiting &waiting : waiting_)
+    if (waiting.event && GST_EVENT_IS_STICKY(waiting.event.get()))
+      gst_pad_store_sticky_event(trans_->srcpad, waiting.event.get());
+  waiting_.clear();
+  forget_waiting();
+}
+
+void Path::forget_waiting() {
+  frames_waiting_ = 0;
+  most_waiting_ = G_MAXSIZE;
+  pool_.reset();
+  set_alarm();
+}
+
+gboolean Path::take_event(GstEvent *event) {
+  Ref<GstEvent> taken(event);
+  if (!waiting_.empty() && ends_frames(event)) let_all_go();
+  if (waiting_.empty()) return forward_(trans_, taken.release());
+  if (GST_EVENT_TYPE(event) == GST_EVENT_GAP) now_ = end_of_gap(event, trans_->segment, now_);
+  flight_.keep_flow(guarded(trans_, GST_FLOW_ERROR, [&] {
+    waiting_.push_back({nullptr, std::move(taken), {}});
+    return let_due_go();
+  }));
+  return TRUE;
+}
+
+// Whether the frames before an event leave before it, since it changes what they are: other caps, another segment, an
+// end.
+bool Path::ends_frames(GstEvent *event) const {
+  switch (GST_EVENT_TYPE(event)) {
+    case GST_EVENT_CAPS: {
+      GstCaps *caps;
+      gst_event_parse_caps(event, &caps);
+      const Ref<GstCaps> current(gst_pad_get_current_caps(trans_->sinkpad));
+      return !current || !gst_caps_is_equal(current.get(), caps);
+    }
+    case GST_EVENT_SEGMENT:
+      return is_other_segment(event, trans_->segment);
+    case GST_EVENT_STREAM_START:
+    case GST_EVENT_SEGMENT_DONE:
+    case GST_EVENT_EOS:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// Lets the watcher look when nothing has come for a while.
+void Path::set_alarm() {
+  constexpr gint64 kTick = G_USEC_PER_SEC / 4;
+  std::lock_guard<std::mutex> guard(lock_);
+  const gint64 before = std::exchange(alarm_, waiting_.empty() ? 0 : g_get_monotonic_time() + kTick);
+  if (!alarm_ || before) return;
+  const auto watch = [](gpointer path) -> gpointer {
+    static_cast<Path *>(path)->watch();
+    return nullptr;
+  };
+  if (!watcher_) watcher_ = g_thread_try_new("cudaconv-watch", watch, this, nullptr);
+  changed_.notify_all();
+}
+
+void Path::watch() {
+  std::unique_lock<std::mutex> guard(lock_);
+  while (!ends_) {
+    const gint64 left = alarm_ - g_get_monotonic_time();
+    if (!alarm_) {
+      changed_.wait(guard);
+    } else if (left > 0) {
+      changed_.wait_for(guard, std::chrono::microseconds(left));
+    } else {
+      guard.unlock();
+      look_for_standstill();
+      guard.lock();
+    }
+  }
+}
+
+// Whether the time is over at which a live source would have sent all frames that the oldest one waits for.
+bool Path::is_over_by_clock(GstBuffer *frame) const {
+  const GstClockTime upstream = live_latency_;
+  const Ref<GstClock> clock(gst_element_get_clock(GST_ELEMENT(trans_)));
+  if (!GST_CLOCK_TIME_IS_VALID(upstream) || !clock || trans_->segment.format != GST_FORMAT_TIME) return false;
+  const GstClockTime time = gst_segment_to_running_time(&trans_->segment, GST_FORMAT_TIME, GST_BUFFER_PTS(frame));
+  return GST_CLOCK_TIME_IS_VALID(time) &&
+         gst_clock_get_time(clock.get()) - gst_element_get_base_time(GST_ELEMENT(trans_)) >
+             time + upstream + session_.lookahead();
+}
+
+// Upstream may have fewer buffers than their pool says, or hold some itself. Where the pool has none left, or where
+// nothing comes for very long while the pipeline plays, the oldest frame leaves early.
+void Path::look_for_standstill() {
+  constexpr int kMostTicks = 20;
+  GST_PAD_STREAM_LOCK(trans_->sinkpad);
+  bool due;
+  {
+    std::lock_guard<std::mutex> guard(lock_);
+    due = !ends_ && alarm_ && g_get_monotonic_time() >= alarm_;
+  }
+  if (due && !waiting_.empty()) {
+    const bool plays = GST_STATE(trans_) == GST_STATE_PLAYING;
+    const bool stands = pool_size_ ? is_empty(pool_.get()) : ++ticks_ >= kMostTicks && (plays || !flight_.pushed());
+    if (stands && pool_size_) most_waiting_ = frames_waiting_ - 1;
+    if (stands) session_.count_early();
+    if (stands || (plays && is_over_by_clock(waiting_.front().frame.get())))
+      flight_.keep_flow(guarded(trans_, GST_FLOW_ERROR, [&] { return let_first_go(); }));
+  }
+  if (due) set_alarm();
+  GST_PAD_STREAM_UNLOCK(trans_->sinkpad);
+}
+
+// ---- Filtering ------------------------------------------------------------------------------------------------------
 
 GstFlowReturn Path::find_output(GstBuffer *in, GstBuffer **out) {
   if (!context_ || !filters_in_place(in, *context_, downstream_)) return new_output_buffer(trans_, in, out);
@@ -151,11 +429,27 @@ GstFlowReturn Path::pass(Ref<GstBuffer> buffer) {
   return flight_.push(std::move(buffer));
 }
 
+// Drops a frame for which no region is in force.
+GstFlowReturn Path::drop(GstBuffer *buffer) {
+  flight_.drain();
+  flight_.note_lost();
+  if (GST_BUFFER_PTS_IS_VALID(buffer))
+    gst_pad_push_event(trans_->srcpad, gst_event_new_gap(GST_BUFFER_PTS(buffer), GST_BUFFER_DURATION(buffer)));
+  return GST_FLOW_OK;
+}
+
 // Filters or passes on a frame by way of Flight. Marks discontinuities: the base class does so only for what it pushes.
-GstFlowReturn Path::filter(Ref<GstBuffer> in) {
+GstFlowReturn Path::filter(Waiting item) {
+  Ref<GstBuffer> in = std::move(item.frame);
   if (!context_) return GST_FLOW_NOT_NEGOTIATED;
   const bool empty_gap = GST_BUFFER_FLAG_IS_SET(in.get(), GST_BUFFER_FLAG_GAP) && gst_buffer_get_size(in.get()) == 0;
   if ((gst_base_transform_is_passthrough(trans_) && context_->passthrough()) || empty_gap) return pass(std::move(in));
+  const RoiSettings &roi = context_->settings.roi;
+  bool marked;
+  RoiList regions = session_.regions_in_force(*context_, item.regions, trans_->segment, &marked);
+  session_.count_frame(*context_, item.regions, marked);
+  if (roi.meta && !marked && roi.unmarked == RoiUnmarked::Drop) return drop(in.get());
+  if (roi.meta && !marked && roi.unmarked == RoiUnmarked::Filter) regions.everywhere = true;
   auto frame = std::make_unique<Frame>();
   frame->context = context_;
   try {
@@ -166,7 +460,7 @@ GstFlowReturn Path::filter(Ref<GstBuffer> in) {
     throw FrameError(e.what() + (" " + converter) +
                      " has changed the format and not the meta. Use videoconvert instead.");
   }
-  frame->views = session_.plan_regions(*context_, in.get(), regions_);
+  frame->views = session_.plan_regions(*context_, in.get(), regions);
   const GstFlowReturn flow = add_buffers(std::move(in), frame.get());
   if (flow != GST_FLOW_OK) return flow;
   if (flight_.take_lost()) GST_BUFFER_FLAG_SET(frame->out.get(), GST_BUFFER_FLAG_DISCONT);
@@ -176,25 +470,6 @@ GstFlowReturn Path::filter(Ref<GstBuffer> in) {
   const GstFlowReturn result = flight_.submit(std::move(frame), most);
   if (result != GST_FLOW_OK) flight_.note_lost();
   return result;
-}
-
-GstFlowReturn Path::send() {
-  if (!trans_->queued_buf) return GST_FLOW_OK;
-  Ref<GstBuffer> in(std::exchange(trans_->queued_buf, nullptr));
-  GstSegment &segment = trans_->segment;
-  if (segment.format == GST_FORMAT_TIME && GST_BUFFER_PTS_IS_VALID(in.get())) {
-    segment.position = GST_BUFFER_PTS(in.get());
-    if (GST_BUFFER_DURATION_IS_VALID(in.get())) segment.position += GST_BUFFER_DURATION(in.get());
-  }
-  return guarded(trans_, GST_FLOW_ERROR, [&] {
-    try {
-      return filter(std::move(in));
-    } catch (...) {
-      flight_.drain();  // the earlier frames come out before the error goes up
-      flight_.note_lost();
-      throw;
-    }
-  });
 }
 
 }  // namespace cudaconv::gst

@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// The path of a frame from the sink pad to Flight: what it is filtered with, its regions, and the buffer it is written
-// to.
+// The path of a frame from the sink pad to Flight: how long it waits for later ones, what it is filtered with, its
+// regions, and the buffer it is written to.
 #pragma once
 
 #include <gst/base/gstbasetransform.h>
 
+#include <atomic>
+#include <condition_variable>
 #include <functional>
+#include <list>
 #include <memory>
+#include <mutex>
+#include <optional>
 
 #include "gstcudaconvallocation.h"
 #include "gstcudaconvflight.h"
@@ -15,12 +20,23 @@
 
 namespace cudaconv::gst {
 
-// For the sink pad's streaming thread alone, but for start() and stop(), which Flight::enter() keeps apart from it.
+// For the thread that holds the stream lock of the sink pad, but for start() and stop(), which Flight::enter() keeps
+// apart from it.
+//
+// With roi-lookahead, frames wait here, and with them the events between them. A thread watches while any wait: it
+// takes the stream lock and lets the oldest frame go early where upstream has no buffer left to send the next one in.
 class Path {
  public:
-  // `announce_latency` is called where the latency may have changed.
-  Path(GstBaseTransform *trans, Session &session, Flight &flight, std::function<void()> announce_latency)
-      : trans_(trans), session_(session), flight_(flight), announce_latency_(std::move(announce_latency)) {}
+  // `announce_latency` is called where the latency may have changed. `forward` handles an event (transfer full) when
+  // the frames before it have left.
+  Path(GstBaseTransform *trans, Session &session, Flight &flight, std::function<void()> announce_latency,
+       gboolean (*forward)(GstBaseTransform *trans, GstEvent *event))
+      : trans_(trans),
+        session_(session),
+        flight_(flight),
+        announce_latency_(std::move(announce_latency)),
+        forward_(forward) {}
+  ~Path() { stop(); }
 
   void start();
   void stop();
@@ -34,32 +50,78 @@ class Path {
   GstFlowReturn take(bool is_discont, Ref<GstBuffer> buffer);
   // For prepare_output_buffer: the input buffer itself where the frame is filtered in place, as in the base class.
   GstFlowReturn find_output(GstBuffer *in, GstBuffer **out);
-  // For generate_output: filters or passes on, by way of Flight, the frame that the base class has kept. With an error
-  // message posted where that fails.
+  // For generate_output: filters or passes on, by way of Flight, the frame that the base class has kept and those that
+  // waited for it, or has it wait. With an error message posted where that fails.
   GstFlowReturn send();
+  // Handles a serialized event (transfer full), or has it wait behind frames.
+  gboolean take_event(GstEvent *event);
+  // Lets all go that waits, with the regions that are known.
+  void let_all_go();
+  // Drops all that waits, but for events that stay with the pad.
+  void flush();
+  // Sets the latency of a live upstream; GST_CLOCK_TIME_NONE where it is not live. Any thread may call.
+  void set_live_latency(GstClockTime latency) { live_latency_ = latency; }
 
  private:
   // What becomes of a GstVideoCropMeta in passthrough: downstream takes it, or the element copies the rectangle out.
   enum class Crop { Unknown, Taken, Copied };
+  // A frame, or an event between frames.
+  struct Waiting {
+    Ref<GstBuffer> frame;
+    Ref<GstEvent> event;
+    FrameRegions regions;
+  };
 
   void set_passthrough(bool passthrough);
   void update_settings();
   void follow_context(GstBuffer *buffer);
   void look_at_crop(GstBuffer *buffer);
+  void prepare_for(GstBuffer *buffer);
   GstFlowReturn prepare(bool is_discont, Ref<GstBuffer> buffer);
+  bool is_before(int64_t a, int64_t b) const;
+  std::optional<int64_t> oldest() const;
+  bool ends_frames(GstEvent *event) const;
+  void forget_waiting();
+  bool is_due(const Waiting &waiting) const;
+  bool is_short_of_buffers();
+  GstFlowReturn let_first_go();
+  GstFlowReturn let_due_go();
   GstFlowReturn add_buffers(Ref<GstBuffer> in, Frame *frame);
   GstFlowReturn pass(Ref<GstBuffer> buffer);
-  GstFlowReturn filter(Ref<GstBuffer> in);
+  GstFlowReturn drop(GstBuffer *buffer);
+  GstFlowReturn filter(Waiting item);
+
+  void watch();
+  bool is_over_by_clock(GstBuffer *frame) const;
+  void look_for_standstill();
+  void set_alarm();
 
   GstBaseTransform *const trans_;
   Session &session_;
   Flight &flight_;
   const std::function<void()> announce_latency_;
+  gboolean (*const forward_)(GstBaseTransform *, GstEvent *);
   Crop crop_ = Crop::Unknown;
-  Downstream downstream_;  // from the last ALLOCATION query
-  // Of the frame at hand, from take() to send().
-  std::shared_ptr<const StreamContext> context_;
-  RoiList regions_;
+  Downstream downstream_;                         // from the last ALLOCATION query
+  std::shared_ptr<const StreamContext> context_;  // of the frame at hand
+  FrameRegions arrived_;                          // of the frame that the base class has, from take() to send()
+  bool prepared_ = false;                         // prepare_for() has been called for the next frame to leave
+
+  std::list<Waiting> waiting_;  // oldest first
+  size_t frames_waiting_ = 0;
+  int64_t now_ = 0;                  // the stream time up to which all frames have come
+  size_t most_waiting_ = G_MAXSIZE;  // frames that leave upstream a buffer, as far as is known
+  Ref<GstBufferPool> pool_;          // of the oldest frame
+  guint pool_size_ = 0;              // the number of its buffers; 0: any number
+  int ticks_ = 0;                    // for how many alarms nothing has come
+
+  std::atomic<GstClockTime> live_latency_{GST_CLOCK_TIME_NONE};
+
+  std::mutex lock_;  // guards the members below
+  std::condition_variable changed_;
+  GThread *watcher_ = nullptr;
+  gint64 alarm_ = 0;  // when the watcher is to look, in microseconds of the monotonic time; 0: not at all
+  bool ends_ = false;
 };
 
 }  // namespace cudaconv::gst

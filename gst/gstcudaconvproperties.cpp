@@ -263,18 +263,53 @@ constexpr Property kProperties[] = {
     /**
      * GstCudaConv:roi-hold:
      *
-     * All regions of the frames of the last so many nanoseconds are in force together, without tracking, so that what a
-     * detector misses for some frames stays covered. Time is running time; a frame without timestamp follows the one
-     * before it by its duration. A flush, another segment and the next start forget all regions.
+     * All regions of the frames of this time are in force together, without tracking. A frame without a timestamp
+     * follows the one before it by its duration. A flush, another segment and the next start forget all regions.
      *
-     * The number of regions that are held is bounded: where more than 2,048 regions, or 4 segmentation masks, come
-     * within an eighth of the time, neighbours are joined to one region that covers both, so that more is filtered and
-     * never less.
+     * The number of regions that are held is bounded. Where more than 2,048 regions, or 4 segmentation masks, come
+     * within an eighth of the time, neighbours are joined to one region that covers both: more is filtered, never less.
      */
     property<ROI(hold)>("roi-hold", "Time to hold regions",
                         "With roi-meta, each region stays in force for so many nanoseconds after the last frame that "
                         "came with it: what a detector misses for a while stays covered.",
                         kPlaying),
+    /**
+     * GstCudaConv:roi-lookahead:
+     *
+     * What a detector finds late is covered from this time before. Each frame waits in the element until a frame comes
+     * that is so much later, in the memory that it came in. With #GstCudaConv:roi-hold, a frame is filtered in the
+     * regions of all frames from roi-lookahead after it to roi-hold before it, both ends included, in stream time.
+     *
+     * The element reports the time as latency. It asks upstream for as many more buffers. Where upstream has too few,
+     * the oldest frame leaves early, with the regions that are known by then: `frames-early` of #GstCudaConv:stats
+     * counts them, and there is one warning. At the end of the stream, of a segment and of the caps, all frames leave.
+     */
+    property<ROI(lookahead)>("roi-lookahead", "Time to look ahead",
+                             "With roi-meta, each region is in force from so many nanoseconds before the first frame "
+                             "that comes with it. Frames wait for so long.",
+                             kPlaying),
+    /**
+     * GstCudaConv:roi-unmarked:
+     *
+     * A region of a meta is in force in its own frame and for the times of #GstCudaConv:roi-hold and
+     * #GstCudaConv:roi-lookahead. One that is outside the picture does not count, nor do the regions of
+     * #GstCudaConv:roi. In place of a frame that is dropped there is a gap event.
+     */
+    property<ROI(unmarked)>("roi-unmarked", "Frames without regions",
+                            "With roi-meta, what to do with a frame for which no region of a meta is in force.",
+                            kPlaying, gst_cuda_conv_roi_unmarked_get_type),
+    /**
+     * GstCudaConv:roi-report:
+     *
+     * The structure of the message, `cudaconv-regions`, has the fields `frames-marked`, `frames-unmarked`,
+     * `frames-early`, `regions` and `regions-by-type` of #GstCudaConv:stats, counted since the message before, and
+     * `stream-time` (guint64), from when on. The last message comes at the end of the stream.
+     */
+    property<ROI(report)>(
+        "roi-report", "Report regions",
+        "With roi-meta, post an element message cudaconv-regions for each second of stream time, with "
+        "counts of frames and regions.",
+        kPlaying),
     /**
      * GstCudaConv:roi-scale:
      *

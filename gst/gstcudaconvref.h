@@ -12,9 +12,11 @@ namespace cudaconv::gst {
 struct Unref {
   void operator()(GstBuffer *buffer) const { gst_buffer_unref(buffer); }
   void operator()(GstBufferList *list) const { gst_buffer_list_unref(list); }
+  void operator()(GstEvent *event) const { gst_event_unref(event); }
   void operator()(GstCaps *caps) const { gst_caps_unref(caps); }
   void operator()(GstQuery *query) const { gst_query_unref(query); }
   void operator()(GstAllocator *allocator) const { gst_object_unref(allocator); }
+  void operator()(GstClock *clock) const { gst_object_unref(clock); }
   void operator()(GstPad *pad) const { gst_object_unref(pad); }
   void operator()(GstBufferPool *pool) const { gst_object_unref(pool); }
   // Buffers and allocators are released by different functions, and a C struct does not say whether it is a

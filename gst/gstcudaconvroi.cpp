@@ -105,16 +105,22 @@ bool RoiSelector::wants(const std::vector<const char *> &labels) const {
   return !has_any(but_) && (only_.empty() || has_any(only_));
 }
 
-RoiList RoiSelector::find(GstBuffer *buffer, std::string *trouble) const {
+RoiList RoiSelector::find(GstBuffer *buffer, std::string *trouble, RoiTypeCounts *types) const {
   RoiList list;
   if (!meta_) return list;
+  const auto takes = [&](const std::vector<const char *> &labels) {
+    if (!wants(labels)) return false;
+    const auto name = std::find_if(labels.begin(), labels.end(), [](const char *label) { return label; });
+    (*types)[name == labels.end() ? "" : *name]++;
+    return true;
+  };
   gpointer state = nullptr;
   while (const GstMeta *meta =
              gst_buffer_iterate_meta_filtered(buffer, &state, GST_VIDEO_REGION_OF_INTEREST_META_API_TYPE)) {
     const auto *roi = reinterpret_cast<const GstVideoRegionOfInterestMeta *>(meta);
-    if (wants({g_quark_to_string(roi->roi_type)})) list.region.push_back(region_of(*roi));
+    if (takes({g_quark_to_string(roi->roi_type)})) list.region.push_back(region_of(*roi));
   }
-  add_analytics(buffer, {!only_.empty(), [this](const auto &labels) { return wants(labels); }}, &list, trouble);
+  add_analytics(buffer, {!only_.empty(), takes}, &list, trouble);
   return list;
 }
 

@@ -10,6 +10,7 @@
 
 #include "filter.h"
 #include "gstcudaconvenums.h"
+#include "gstcudaconvroicounts.h"
 #include "gstcudaconvroishape.h"
 #include "plan/maskparser.h"
 
@@ -22,8 +23,10 @@ struct RoiSettings {
   std::string types;  // separated by commas; empty: any
   RoiShape shape = RoiShape::Rect;
   bool invert = false;
-  double grow = 0;   // fraction of a region's width and height, added on each side
-  guint64 hold = 0;  // nanoseconds
+  double grow = 0;                  // fraction of a region's width and height, added on each side
+  guint64 hold = 0, lookahead = 0;  // nanoseconds
+  RoiUnmarked unmarked = RoiUnmarked::Pass;
+  bool report = false;
   double scale = 0;  // strength as a fraction of a region's shorter side; 0: as set
 };
 
@@ -51,8 +54,9 @@ class RoiSelector {
   bool takes_metas() const { return meta_; }
 
   // The regions in the metas of `buffer`, of the types that the settings select, in pixels of the visible picture of
-  // the whole frame. `trouble` receives a sentence where a meta cannot be read: its rectangle is then a region.
-  RoiList find(GstBuffer *buffer, std::string *trouble) const;
+  // the whole frame. `trouble` receives a sentence where a meta cannot be read: its rectangle is then a region. Counts
+  // the regions by type in `types`.
+  RoiList find(GstBuffer *buffer, std::string *trouble, RoiTypeCounts *types) const;
 
   // The part of `buffer` that is filtered: the regions `found` and those of the settings, both enlarged by roi-grow.
   RoiSelection select(const RoiList &found, GstBuffer *buffer, const GstVideoInfo &info) const;

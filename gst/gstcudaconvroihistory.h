@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Regions that stay in force for some time after the last frame that came with them, by roi-hold.
+// Regions that are in force for some time before and after the frames that they came with: roi-lookahead, roi-hold.
 #pragma once
 
 #include <cstdint>
@@ -11,49 +11,60 @@
 
 namespace cudaconv::gst {
 
-// For the sink pad's streaming thread alone. Times are nanoseconds of running time.
+// For how many nanoseconds a region is in force before the first frame that came with it, and after the last one.
+struct RoiTimes {
+  uint64_t before = 0, after = 0;
+};
+
+// For the sink pad's streaming thread alone. Times are nanoseconds of stream time. No function that throws changes
+// anything.
 //
-// A slice has the regions of one eighth of the time to hold. Where these are more than kMostRegions or kMostMasks,
-// equal ones are kept once, then neighbours are joined to one that covers both. So memory is bounded, no region is
-// lost, and none stays in force for longer than the others of its slice.
+// A slice has the regions of one eighth of the longer one of the times. Where these are more than kMostRegions
+// or kMostMasks, equal ones are kept once, then neighbours are joined to one that covers both. So memory is bounded, no
+// region is lost, and none is in force for longer than the others of its slice.
 class RoiHistory {
  public:
   static constexpr size_t kMostRegions = 2048, kMostMasks = 4;
 
   // Forgets all regions: after a flush, in another segment, at the start.
   void clear();
-  // Nothing changes where a function throws std::bad_alloc.
-  //
   // Sets the size of the frames to come, and scales the regions that are held to it.
   void set_frame_size(FrameSize size);
 
-  // Adds the regions of a frame, and drops those of frames more than `hold` nanoseconds away. A frame without `time`
-  // follows the one before it by `duration`; where that is not known either, and 0, time stands still and regions stay.
-  // `ellipse`: regions are ellipses, which joining allows for.
-  void add(const RoiList &found, std::optional<int64_t> time, int64_t duration, uint64_t hold, bool ellipse);
-  // All regions in force for the frame that was added last, its own among them.
-  RoiList in_force() const;
+  // The first and the last of some times.
+  struct Span {
+    int64_t first, last;
+
+    void add(const Span &other);
+    bool is_in_force(const Span &span, RoiTimes times) const;
+  };
+
+  // Adds the regions of the frame at `time`. Drops those that are not in force within the span `open`: from the oldest
+  // frame that still waits to the newest one. `ellipse`: regions are ellipses, which joining allows for.
+  void add(const RoiList &found, int64_t time, const Span &open, RoiTimes times, bool ellipse);
+  // The regions in force at a time.
+  RoiList in_force(int64_t time, RoiTimes times) const;
 
  private:
+  // A region, and the times of the frames that it came with.
+  struct Held {
+    Region region;
+    Span at;
+  };
+  struct HeldMask {
+    std::shared_ptr<const RoiMask> mask;
+    Span at;
+  };
   struct Slice {
-    struct Held {
-      Region region;
-      int64_t at;
-    };
-    struct HeldMask {
-      std::shared_ptr<const RoiMask> mask;
-      int64_t at;
-    };
     int64_t begin;
     std::vector<Held> region;
     std::vector<HeldMask> mask;
+    std::optional<Span> everywhere;  // frames all of which is a region
 
     void reduce(bool ellipse, FrameSize frame);
   };
 
   std::vector<Slice> slices_;
-  std::optional<int64_t> everywhere_;  // the last frame all of which is a region
-  std::optional<int64_t> now_;
   FrameSize size_;
 };
 

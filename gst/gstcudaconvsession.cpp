@@ -2,6 +2,7 @@
 #include "gstcudaconvsession.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -43,6 +44,8 @@ bool Session::start() {
   complaints_.clear();
   refused_.clear();
   type_watch_.reset();
+  last_time_.reset();
+  counts_.reset();
   return choose(wanted);
 }
 
@@ -261,47 +264,108 @@ gint64 nanoseconds(GstClockTime time) {
   return static_cast<gint64>(std::min<GstClockTime>(time, G_MAXINT64));
 }
 
-// The running time of a frame in nanoseconds, negative before the segment; its timestamp where the segment is not in
-// time format.
-std::optional<gint64> running_time(GstBuffer *buffer, const GstSegment &segment) {
+// The stream time of a frame in nanoseconds, which may be negative; its timestamp where the segment is not in time
+// format. A frame without a timestamp follows the one before it, at `last`, by its duration.
+FrameRegions timed(GstBuffer *buffer, const StreamContext &context, const GstSegment &segment,
+                   std::optional<gint64> last) {
   const GstClockTime time = GST_BUFFER_PTS(buffer);
-  if (!GST_CLOCK_TIME_IS_VALID(time)) return {};
-  guint64 running = time;
-  const int sign = segment.format == GST_FORMAT_TIME
-                       ? gst_segment_to_running_time_full(&segment, GST_FORMAT_TIME, time, &running)
-                       : 1;
-  return sign < 0 ? -nanoseconds(running) : nanoseconds(sign ? running : time);
+  if (!GST_CLOCK_TIME_IS_VALID(time)) {
+    const GstClockTime duration =
+        GST_BUFFER_DURATION_IS_VALID(buffer) ? GST_BUFFER_DURATION(buffer) : context.buffer_duration();
+    gint64 sum;
+    if (!last || __builtin_add_overflow(*last, nanoseconds(duration), &sum)) sum = last ? G_MAXINT64 : 0;
+    return {sum, duration > 0, {}};
+  }
+  guint64 stream = time;
+  const int sign =
+      segment.format == GST_FORMAT_TIME ? gst_segment_to_stream_time_full(&segment, GST_FORMAT_TIME, time, &stream) : 1;
+  return {sign < 0 ? -nanoseconds(stream) : nanoseconds(sign ? stream : time), true, {}};
 }
 
-// How long a frame lasts, in nanoseconds; 0 where that is not known.
-gint64 duration_of(GstBuffer *buffer, const StreamContext &context) {
-  return nanoseconds(GST_BUFFER_DURATION_IS_VALID(buffer) ? GST_BUFFER_DURATION(buffer) : context.buffer_duration());
+// How long regions are in force. Without look-ahead, roi-hold is a time of the clock on the wall, also where the stream
+// plays faster, and counts in both directions.
+RoiTimes times_of(const RoiSettings &roi, const GstSegment &segment) {
+  if (!roi.meta) return {};
+  if (roi.lookahead) return {roi.lookahead, roi.hold};
+  const double speed = segment.format == GST_FORMAT_TIME ? std::abs(segment.rate * segment.applied_rate) : 1;
+  const double held = static_cast<double>(roi.hold) * speed;
+  const guint64 hold = speed == 1 ? roi.hold : held < 1e19 ? static_cast<guint64>(held) : G_MAXUINT64;
+  return {hold, hold};
 }
 
 }  // namespace
 
-RoiList Session::look_for_regions(const StreamContext *context, GstBuffer *buffer, const GstSegment &segment) {
-  if (!context) return {};
+// The regions in the metas of a frame.
+RoiList Session::find_regions(const StreamContext &context, GstBuffer *buffer) {
   std::string trouble;
-  RoiList found = context->roi.find(buffer, &trouble);
+  RoiTypeCounts types;
+  RoiList found = context.roi.find(buffer, &trouble, &types);
   if (!trouble.empty()) complain_once("roi-meta", trouble);
-  const RoiSettings &roi = context->settings.roi;
-  complain_of_types(type_watch_.look(buffer, roi, found, running_time(buffer, segment), duration_of(buffer, *context)));
-  if (!roi.meta || !roi.hold) {
-    forget_regions();
-    return found;
-  }
-  read_missed(*context, segment);
-  hold(*context, frame_size(context->info), buffer, segment, found);
-  return held_.in_force();
+  if (context.roi.takes_metas()) counts_.add_regions(found.region.size() + found.mask.size(), types);
+  return found;
 }
 
-void Session::hold(const StreamContext &context, FrameSize size, GstBuffer *buffer, const GstSegment &segment,
-                   const RoiList &found) {
+FrameRegions Session::note_regions(const StreamContext *context, GstBuffer *buffer, const GstSegment &segment,
+                                   std::optional<int64_t> oldest) {
+  if (!context) return {};
+  const RoiSettings &roi = context->settings.roi;
+  if (!roi.meta || !(roi.hold || roi.lookahead)) forget_regions();
+  note_missed(segment, oldest);
+  RoiList own = find_regions(*context, buffer);
+  FrameRegions frame = timed(buffer, *context, segment, last_time_);
+  frame.own = std::move(own);
+  complain_of_types(type_watch_.look(buffer, roi, frame.own, frame.time));
+  hold(*context, frame_size(context->info), segment, oldest, frame);
+  last_time_ = frame.time;
+  if (roi.meta && roi.lookahead && !frame.is_timed)
+    complain_once("timestamps", "roi-lookahead has no effect on frames that have neither timestamp nor duration");
+  return frame;
+}
+
+void Session::note_again(const StreamContext &context, GstBuffer *buffer, const GstSegment &segment,
+                         std::optional<int64_t> oldest, FrameRegions *frame) {
+  frame->own = find_regions(context, buffer);
+  hold(context, frame_size(context.info), segment, oldest, *frame);
+}
+
+void Session::hold(const StreamContext &context, FrameSize size, const GstSegment &segment,
+                   std::optional<int64_t> oldest, const FrameRegions &frame) {
   const RoiSettings &roi = context.settings.roi;
+  if (!roi.meta || !(roi.hold || roi.lookahead)) return;
   held_.set_frame_size(size);
-  held_.add(found, running_time(buffer, segment), duration_of(buffer, context), roi.hold,
-            roi.shape == RoiShape::Ellipse);
+  RoiHistory::Span open = {frame.time, frame.time};
+  for (const std::optional<int64_t> time : {oldest, last_time_})
+    if (time) open.add({*time, *time});
+  held_.add(frame.own, frame.time, open, times_of(roi, segment), roi.shape == RoiShape::Ellipse);
+}
+
+RoiList Session::regions_in_force(const StreamContext &context, const FrameRegions &frame, const GstSegment &segment,
+                                  bool *marked) {
+  const RoiTimes times = times_of(context.settings.roi, segment);
+  RoiList list = times.before || times.after ? held_.in_force(frame.time, times) : frame.own;
+  const double grow = context.settings.roi.grow;
+  const auto is_seen = [&](const Region &r) { return !is_outside(grown(r, grow), frame_size(context.info)); };
+  const auto is_mask_seen = [&](const auto &m) { return is_seen(m->mask.box); };
+  *marked = list.everywhere || std::any_of(list.region.begin(), list.region.end(), is_seen) ||
+            std::any_of(list.mask.begin(), list.mask.end(), is_mask_seen);
+  return list;
+}
+
+void Session::count_frame(const StreamContext &context, const FrameRegions &frame, bool marked) {
+  const RoiSettings &roi = context.settings.roi;
+  if (roi.report) post_report(frame.time, false);
+  if (roi.meta) counts_.add_frame(marked);
+}
+
+void Session::post_report(std::optional<int64_t> time, bool ended) {
+  if (GstStructure *counts = counts_.report(time, ended))
+    gst_element_post_message(element_, gst_message_new_element(GST_OBJECT(element_), counts));
+}
+
+void Session::count_early() {
+  counts_.add_early();
+  complain_once("frames-early",
+                "upstream has too few buffers for roi-lookahead: frames leave early, with the regions that are known");
 }
 
 void Session::miss_regions(GstBuffer *buffer) noexcept {
@@ -317,13 +381,16 @@ void Session::miss_regions(GstBuffer *buffer) noexcept {
   gst_buffer_list_add(missed_.get(), metas);
 }
 
-// Holds the regions of the frames that miss_regions() has noted.
-void Session::read_missed(const StreamContext &context, const GstSegment &segment) {
-  while (missed_ && gst_buffer_list_length(missed_.get()) > 0) {
-    GstBuffer *frame = gst_buffer_list_get(missed_.get(), 0);
-    std::string trouble;
-    const FrameSize size = {static_cast<int>(GST_BUFFER_OFFSET(frame)), static_cast<int>(GST_BUFFER_OFFSET_END(frame))};
-    hold(context, size, frame, segment, context.roi.find(frame, &trouble));
+void Session::note_missed(const GstSegment &segment, std::optional<int64_t> oldest) {
+  const std::shared_ptr<const StreamContext> context = this->context();
+  while (context && missed_ && gst_buffer_list_length(missed_.get()) > 0) {
+    GstBuffer *buffer = gst_buffer_list_get(missed_.get(), 0);
+    RoiList own = find_regions(*context, buffer);
+    FrameRegions frame = timed(buffer, *context, segment, last_time_);
+    frame.own = std::move(own);
+    hold(*context, {static_cast<int>(GST_BUFFER_OFFSET(buffer)), static_cast<int>(GST_BUFFER_OFFSET_END(buffer))},
+         segment, oldest, frame);
+    last_time_ = frame.time;
     gst_buffer_list_remove(missed_.get(), 0, 1);
   }
 }
@@ -337,17 +404,25 @@ void Session::complain_of_types(const std::string &text) {
   if (!text.empty()) complain_once("roi-type matches", text);
 }
 
+bool is_other_segment(GstEvent *event, const GstSegment &current) {
+  // The position does not count, since that moves with the frames.
+  GstSegment segment;
+  gst_event_copy_segment(event, &segment);
+  segment.position = current.position;
+  return !gst_segment_is_equal(&segment, &current);
+}
+
 void Session::look_at_event(GstEvent *event, const GstSegment &current) {
-  if (GST_EVENT_TYPE(event) == GST_EVENT_EOS) complain_of_types(type_watch_.end());
-  bool ends = GST_EVENT_TYPE(event) == GST_EVENT_FLUSH_STOP;
-  if (GST_EVENT_TYPE(event) == GST_EVENT_SEGMENT) {
-    // An equal segment may be sent again. Its position does not count, since that moves with the frames.
-    GstSegment segment;
-    gst_event_copy_segment(event, &segment);
-    segment.position = current.position;
-    ends = !gst_segment_is_equal(&segment, &current);
+  if (GST_EVENT_TYPE(event) == GST_EVENT_EOS) {
+    complain_of_types(type_watch_.end());
+    const std::shared_ptr<const StreamContext> context = this->context();
+    if (context && context->settings.roi.report) post_report({}, true);
   }
-  if (ends) forget_regions();
+  const bool ends = GST_EVENT_TYPE(event) == GST_EVENT_FLUSH_STOP ||
+                    (GST_EVENT_TYPE(event) == GST_EVENT_SEGMENT && is_other_segment(event, current));
+  if (!ends) return;
+  forget_regions();
+  last_time_.reset();
 }
 
 std::vector<PlannedView> Session::plan_regions(const StreamContext &context, GstBuffer *buffer, const RoiList &found) {
@@ -404,11 +479,26 @@ GstClockTime Session::longest_wait() const {
   return frames > 1 && !context->passthrough() ? frames * context->buffer_duration() : 0;
 }
 
+GstClockTime Session::lookahead() const {
+  const std::shared_ptr<const StreamContext> context = this->context();
+  const std::shared_ptr<const Published> published = properties_.published();
+  const Settings &settings = context ? context->settings : published->configuration.settings;
+  if (!settings.roi.meta || (context ? context->passthrough() : settings.filter.mask == Mask::Identity)) return 0;
+  // A frame leaves with the first one that comes so much later.
+  const GstClockTime wait = std::min<GstClockTime>(settings.roi.lookahead, G_MAXINT64);
+  const GstClockTime duration = context ? context->buffer_duration() : 0, rest = duration ? wait % duration : 0;
+  return rest ? wait + duration - rest : wait;
+}
+
 AllocationNeeds Session::allocation_needs() const {
   const bool regions = properties_.published()->configuration.settings.roi.meta;
+  const std::shared_ptr<const StreamContext> context = this->context();
+  const GstClockTime duration = context ? context->buffer_duration() : 0;
+  constexpr GstClockTime kMost = 256;  // frames, since the pool allocates so many at once
+  const auto waiting = duration ? static_cast<guint>(std::min(lookahead() / duration, kMost)) : 0;
   const guint frames = most_in_flight();
   std::lock_guard<std::mutex> guard(lock_);
-  return {device_, cuda_engine_ != nullptr, frames, regions};
+  return {device_, cuda_engine_ != nullptr, frames, waiting, regions};
 }
 
 guint Session::failovers() const {

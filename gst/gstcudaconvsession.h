@@ -7,6 +7,7 @@
 
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -16,10 +17,21 @@
 #include "gstcudaconvdevice.h"
 #include "gstcudaconvproperties.h"
 #include "gstcudaconvref.h"
+#include "gstcudaconvroicounts.h"
 #include "gstcudaconvroihistory.h"
 #include "gstcudaconvstream.h"
 
 namespace cudaconv::gst {
+
+// The regions that came with a frame, and its stream time.
+struct FrameRegions {
+  int64_t time = 0;
+  bool is_timed = false;  // false: neither timestamp nor duration is known
+  RoiList own;
+};
+
+// Whether a SEGMENT event brings another segment than `current`.
+bool is_other_segment(GstEvent *event, const GstSegment &current);
 
 // Threads: state changes and the sink pad's streaming thread, which GStreamer keeps apart, call everything; other
 // threads only what is marked so. Messages are posted as the element's.
@@ -48,11 +60,25 @@ class Session {
   // in flight. Returns whether it did. Throws Error.
   bool follow(GstBuffer *buffer);
 
-  // The regions in force for a frame of this segment, held ones among them. To be called for every frame, also for one
-  // that is dropped. `context` is nullptr where there are no caps.
-  RoiList look_for_regions(const StreamContext *context, GstBuffer *buffer, const GstSegment &segment);
-  // Notes a frame that look_for_regions() could not be called for, or that it failed on. The next frame tries again.
+  // Notes the regions that come with a frame of this segment. To be called for every frame, also for one that is
+  // dropped. `context` is nullptr where there are no caps. `oldest`: the time of the oldest frame that still waits.
+  FrameRegions note_regions(const StreamContext *context, GstBuffer *buffer, const GstSegment &segment,
+                            std::optional<int64_t> oldest);
+  // Notes the regions of a frame that waits once more, for other settings.
+  void note_again(const StreamContext &context, GstBuffer *buffer, const GstSegment &segment,
+                  std::optional<int64_t> oldest, FrameRegions *frame);
+  // Notes a frame that note_regions() could not be called for, or that it failed on. The next frame tries again.
   void miss_regions(GstBuffer *buffer) noexcept;
+  // Tries again at once.
+  void note_missed(const GstSegment &segment, std::optional<int64_t> oldest);
+  // The regions in force for a frame that leaves, from the metas of all frames that count. With those of the settings
+  // and for the counts: `*marked` is set where any is in the picture.
+  RoiList regions_in_force(const StreamContext &context, const FrameRegions &frame, const GstSegment &segment,
+                           bool *marked);
+  // Counts a frame that leaves, and posts the message of roi-report if it is time.
+  void count_frame(const StreamContext &context, const FrameRegions &frame, bool marked);
+  // Counts a frame that leaves before its look-ahead is over, with a warning the first time.
+  void count_early();
   // The plans and regions for a frame, where the regions `found` are in force. Throws Error.
   std::vector<PlannedView> plan_regions(const StreamContext &context, GstBuffer *buffer, const RoiList &found);
   // To be called for each event of the sink pad, before it is handled. Forgets all held regions on FLUSH_STOP, and on a
@@ -76,9 +102,12 @@ class Session {
   guint most_in_flight() const;  // frames that may be on the device at once; 1: each is waited for
   // Nanoseconds that frames may wait in the element while downstream blocks, before upstream has to wait.
   GstClockTime longest_wait() const;
+  // Nanoseconds that each frame waits for those after it, by roi-lookahead.
+  GstClockTime lookahead() const;
   // The argument `needs` for propose_allocation() and decide_allocation().
   AllocationNeeds allocation_needs() const;
-  guint failovers() const;  // since start()
+  guint failovers() const;                             // since start()
+  const RoiCounts &counts() const { return counts_; }  // since start()
 
  private:
   bool choose(const Configuration &wanted);
@@ -89,9 +118,10 @@ class Session {
   void complain_of_unused(const Settings &settings);
   void complain_of_types(const std::string &text);
   void complain_once(const std::string &about, const std::string &text);
-  void hold(const StreamContext &context, FrameSize size, GstBuffer *buffer, const GstSegment &segment,
-            const RoiList &found);
-  void read_missed(const StreamContext &context, const GstSegment &segment);
+  RoiList find_regions(const StreamContext &context, GstBuffer *buffer);
+  void post_report(std::optional<int64_t> time, bool ended);
+  void hold(const StreamContext &context, FrameSize size, const GstSegment &segment, std::optional<int64_t> oldest,
+            const FrameRegions &frame);
   void forget_regions();
 
   GstElement *const element_;
@@ -113,13 +143,15 @@ class Session {
   guint tried_serial_ = 0;  // the settings that were last tried on the context, with or without success
   // The errors that were posted last, which are not repeated when the base class tries again.
   std::string caps_error_, memory_error_;
-  RoiHistory held_;  // the regions of earlier frames, where roi-hold is set
+  RoiHistory held_;                   // the regions of all frames that count, where roi-hold or roi-lookahead is set
+  std::optional<int64_t> last_time_;  // of the last frame
   RoiTypeWatch type_watch_;
   // The metas of frames whose regions are still to be held. Their offsets are the frame's size.
   Ref<GstBufferList> missed_;
   std::set<std::string> complaints_;  // warnings posted, and properties that need none
-  std::string refused_;               // subject of the last warning of settings that cannot be carried out
-  gint64 refused_at_ = 0;             // when that was posted, in microseconds
+  RoiCounts counts_;
+  std::string refused_;    // subject of the last warning of settings that cannot be carried out
+  gint64 refused_at_ = 0;  // when that was posted, in microseconds
 };
 
 }  // namespace cudaconv::gst

@@ -206,14 +206,15 @@ void Frame::retire() {
   if (why) std::rethrow_exception(why);
 }
 
-GstStructure *make_stats(const StreamContext *context, const BackendStats &totals, guint failovers) {
+GstStructure *make_stats(const StreamContext *context, const BackendStats &totals, guint failovers,
+                         const RoiCounts &counts) {
   const char *method = nullptr;
   if (context) {
     const bool selected = context->settings.filter.method != Method::Auto;
     method = totals.kernels && !selected ? totals.kernels : method_nick(context->method);
   }
   // clang-format off
-  return gst_structure_new(
+  GstStructure *stats = gst_structure_new(
       "application/x-cudaconv-stats",
       "frames", G_TYPE_UINT64, static_cast<guint64>(totals.frames),
       "backend", G_TYPE_STRING, context ? context->engine->backend->name() : nullptr,
@@ -225,11 +226,11 @@ GstStructure *make_stats(const StreamContext *context, const BackendStats &total
       "failovers", G_TYPE_UINT, failovers,
       nullptr);
   // clang-format on
+  counts.add_to(stats);
+  return stats;
 }
 
-void log_stats(void *object, const StreamContext *context, const BackendStats &totals, guint failovers) {
-  if (gst_debug_category_get_threshold(GST_CAT_DEFAULT) < GST_LEVEL_INFO) return;
-  GstStructure *stats = make_stats(context, totals, failovers);
+void log_stats(void *object, GstStructure *stats) {
   GST_INFO_OBJECT(object, "%" GST_PTR_FORMAT, stats);
   gst_structure_free(stats);
 }

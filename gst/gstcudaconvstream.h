@@ -126,9 +126,10 @@ struct Frame {
 };
 
 // The value of the property "stats"; `context` is nullptr where there are no caps. Transfer full.
-GstStructure *make_stats(const StreamContext *context, const BackendStats &totals, guint failovers);
+GstStructure *make_stats(const StreamContext *context, const BackendStats &totals, guint failovers,
+                         const RoiCounts &counts);
 
-// Logs the statistics of `object` at level INFO.
-void log_stats(void *object, const StreamContext *context, const BackendStats &totals, guint failovers);
+// Logs the statistics (transfer full) of `object` at level INFO.
+void log_stats(void *object, GstStructure *stats);
 
 }  // namespace cudaconv::gst

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <string>
+#include <vector>
 
 #include "support.h"
 
@@ -51,6 +52,7 @@ class Between {
     gst_segment_init(&segment, GST_FORMAT_TIME);
     gst_pad_push_event(source_.get(), gst_event_new_segment(&segment));
   }
+  void end() { gst_pad_push_event(source_.get(), gst_event_new_eos()); }
   // Pushes `frame`, which stays the caller's.
   GstFlowReturn push(GstBuffer *frame) { return push(Ref<GstBuffer>(gst_buffer_ref(frame))); }
   // Pushes a frame that nobody else holds, which may be filtered in place.
@@ -62,14 +64,16 @@ class Between {
   int count(GstFlowReturn flow) const { return flows[-flow & 15]; }
 
   const Ref<GstElement> element;
-  Ref<GstBuffer> expected;  // if set, every frame that comes out is to be this one
-  Ref<GstBuffer> last;      // the frame that came out last
+  Ref<GstBuffer> expected;                     // if set, every frame that comes out is to be this one
+  std::vector<Ref<GstBuffer>> *all = nullptr;  // if set, receives all frames that come out
+  Ref<GstBuffer> last;                         // the frame that came out last
   std::atomic<int> flows[16] = {}, frames{0}, wrong{0};
 
  private:
   static GstFlowReturn chain(GstPad *pad, GstObject *, GstBuffer *buffer) {
     auto *between = static_cast<Between *>(gst_pad_get_element_private(pad));
     between->last.reset(buffer);
+    if (between->all) between->all->emplace_back(gst_buffer_ref(buffer));
     between->frames++;
     if (between->expected && !same_samples(buffer, between->expected.get(), between->info_)) between->wrong++;
     return GST_FLOW_OK;

@@ -60,6 +60,7 @@ constexpr Number kNumbers[] = {
     {"frames-in-flight", 0, 0, 16, kReady},
     {"roi-meta", 0, 0, 1, kLive},
     {"roi-invert", 0, 0, 1, kLive},
+    {"roi-report", 0, 0, 1, kLive},
     {"roi-grow", 0, 0, 4, kAnimated},
     {"roi-scale", 0, 0, 1, kAnimated},
 };
@@ -72,7 +73,7 @@ constexpr Choice kChoices[] = {
     {"mask", "gauss5", kLive},    {"shape", "rect", kLive},       {"negative", "auto", kLive},
     {"magnitude", "l2", kLive},   {"border", "replicate", kLive}, {"chroma", "auto", kLive},
     {"luma", "filter", kLive},    {"alpha", "copy", kLive},       {"method", "auto", kLive},
-    {"roi-shape", "rect", kLive}, {"backend", "auto", kReady},
+    {"roi-shape", "rect", kLive}, {"backend", "auto", kReady},    {"roi-unmarked", "pass", kLive},
 };
 
 constexpr Choice kTexts[] = {{"coefficients", nullptr, kLive}, {"roi", nullptr, kLive}, {"roi-type", nullptr, kLive}};
@@ -148,7 +149,8 @@ std::string get_nick(GstElement *element, const char *name) {
 GST_START_TEST(properties_have_their_defaults_limits_and_flags) {
   const Ref<GstElement> owned(GST_ELEMENT(gst_object_ref_sink(gst_element_factory_make("cudaconv", nullptr))));
   GstElement *element = owned.get();
-  std::set<std::string> known = {"stats", "roi-hold"};  // roi-hold is tested in privacy.cpp
+  std::set<std::string> known = {"stats", "roi-hold",
+                                 "roi-lookahead"};  // times are tested in privacy.cpp and lookahead.cpp
   for (const Number &n : kNumbers) {
     known.insert(n.name);
     GParamSpec *spec = property_of(element, n.name);
@@ -236,7 +238,7 @@ GST_START_TEST(every_nick_of_every_enum_filters) {
     const GstVideoInfo info = video_info(format, 33, 19);
     const Ref<GstBuffer> in = random_frame(info, random);
     for (const Choice &c : kChoices) {
-      if (!strcmp(c.name, "backend") || !strcmp(c.name, "roi-shape")) continue;  // these have tests of their own
+      if (!strcmp(c.name, "backend") || !strncmp(c.name, "roi-", 4)) continue;  // these have tests of their own
       for (const Nick &nick : nicks_of(c.name)) {
         const std::string properties = company_of(c.name, nick.nick) + " " + c.name + "=" + nick.nick;
         Harness h(properties, info);

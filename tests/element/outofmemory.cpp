@@ -186,12 +186,65 @@ GST_START_TEST(caps_that_arrive_without_memory_let_nothing_through) {
 }
 GST_END_TEST;
 
+// Frames wait for later ones. Memory runs out while any of them comes: what the others hide is the same.
+GST_START_TEST(frames_that_wait_hide_what_is_found_later) {
+  const Case c = {"roi-meta=true roi-lookahead=80000000 roi-hold=40000000"};
+  long most = 0;
+  for (const bool in_place : {false, true})
+    for (int failing = 0; failing < 7; failing++)
+      for (long n = 1;; n++) {
+        Between between(std::string("mask=mosaic size=8 n-threads=2 ") + c.properties, gray());
+        gst_element_set_state(between.element.get(), GST_STATE_PLAYING);
+        between.announce();
+        Random random = seeded();
+        std::vector<Marked> marked;
+        std::vector<Ref<GstBuffer>> out;
+        between.all = &out;
+        bool failed = false;
+        for (int i = 0; i < 7; i++) {
+          marked.emplace_back(i,
+                              i == 3   ? std::vector<Region>{kFirst}
+                              : i == 4 ? std::vector<Region>{kSecond}
+                                       : std::vector<Region>(),
+                              random);
+          const auto go = [&] {
+            if (in_place)
+              between.push(std::move(marked[i].frame));
+            else
+              between.push(marked[i].frame.get());
+          };
+          if (i == failing)
+            failed = with_failing_new(n, go);
+          else
+            go();
+        }
+        between.end();
+        if (!failed) fail_unless_equals_int(out.size(), 7);
+        fail_unless(out.size() >= 5, "allocation %ld of frame %d: %d frames came out", n, failing,
+                    static_cast<int>(out.size()));
+        for (const Ref<GstBuffer> &frame : out) {
+          const auto i = static_cast<int>(GST_BUFFER_PTS(frame.get()) / kDuration);
+          for (const auto &[at, region] : {std::pair(3, kFirst), {4, kSecond}}) {
+            if (i < at - 2 || i > at + 1) continue;
+            const int percent = shown(marked[i].source.get(), frame.get(), region);
+            fail_unless(percent < 15, "allocation %ld of frame %d: frame %d shows %d %% of what frame %d had", n,
+                        failing, i, percent, at);
+          }
+        }
+        if (!failed) break;
+        most = std::max(most, n);
+      }
+  g_print("waiting: up to %ld allocations failed, one at a time\n", most);
+}
+GST_END_TEST;
+
 Suite *make_suite() {
   Suite *suite = suite_create("outofmemory");
   TCase *tc = tcase_create("general");
   suite_add_tcase(suite, tc);
   tcase_add_test(tc, a_marked_frame_leaves_filtered_or_not_at_all);
   tcase_add_test(tc, settings_that_arrive_without_memory_are_not_lost);
+  tcase_add_test(tc, frames_that_wait_hide_what_is_found_later);
   tcase_add_test(tc, caps_that_arrive_without_memory_let_nothing_through);
   return suite;
 }

@@ -168,12 +168,13 @@ GST_START_TEST(no_region_that_is_held_is_lost) {
         found.region.push_back(random_region(random, 1000, 9, false));
         seen.emplace_back(time, found.region.back());
       }
-      history.add(found, time, 0, kHold, false);
-      fail_unless(history.in_force().region.size() <= std::max<size_t>(RoiHistory::kMostRegions, 3 * count));
+      history.add(found, time, {time, time}, {kHold, kHold}, false);
+      fail_unless(history.in_force(time, {kHold, kHold}).region.size() <=
+                  std::max<size_t>(RoiHistory::kMostRegions, 3 * count));
     }
     for (const int64_t time : {900, 8000, 8001, 8400, 8401, 8800, 8801}) {
-      history.add({}, time, 0, kHold, false);
-      const RoiList list = history.in_force();
+      history.add({}, time, {time, time}, {kHold, kHold}, false);
+      const RoiList list = history.in_force(time, {kHold, kHold});
       size_t in_force = 0;
       for (size_t i = 0; i < seen.size(); i++) {
         if (time - seen[i].first > int64_t{kHold}) continue;

@@ -100,6 +100,7 @@ const std::vector<Nick> &nicks_of(const char *property) {
       {"alpha", nicks(kAlphaNames)},
       {"method", nicks(kMethodNames)},
       {"roi-shape", {{"rect", 0}, {"ellipse", 1}}},
+      {"roi-unmarked", {{"pass", 0}, {"filter", 1}, {"drop", 2}}},
       {"backend", {{"auto", 0}, {"cuda", 1}, {"cpu", 2}}},
   };
   return all.at(property);

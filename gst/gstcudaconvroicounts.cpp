@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "gstcudaconvroicounts.h"
+
+namespace cudaconv::gst {
+
+void RoiCounts::reset() {
+  std::lock_guard<std::mutex> guard(lock_);
+  all_ = reported_ = {};
+  begin_.reset();
+}
+
+void RoiCounts::add(guint64 Counts::*count) {
+  std::lock_guard<std::mutex> guard(lock_);
+  all_.*count += 1;
+}
+
+void RoiCounts::add_regions(guint64 regions, const RoiTypeCounts &types) {
+  std::lock_guard<std::mutex> guard(lock_);
+  all_.regions += regions;
+  for (const auto &[type, count] : types) all_.types[type] += count;
+}
+
+void RoiCounts::add_frame(bool marked) {
+  add(marked ? &Counts::marked : &Counts::unmarked);
+}
+
+void RoiCounts::write(const Counts &counts, GstStructure *structure) {
+  GstStructure *types = gst_structure_new_empty("types");
+  for (const auto &[type, count] : counts.types) gst_structure_set(types, type.c_str(), G_TYPE_UINT64, count, nullptr);
+  // clang-format off
+  gst_structure_set(structure,
+      "frames-marked", G_TYPE_UINT64, counts.marked,
+      "frames-unmarked", G_TYPE_UINT64, counts.unmarked,
+      "frames-early", G_TYPE_UINT64, counts.early,
+      "regions", G_TYPE_UINT64, counts.regions,
+      "regions-by-type", GST_TYPE_STRUCTURE, types,
+      nullptr);
+  // clang-format on
+  gst_structure_free(types);
+}
+
+void RoiCounts::add_to(GstStructure *structure) const {
+  std::lock_guard<std::mutex> guard(lock_);
+  write(all_, structure);
+}
+
+GstStructure *RoiCounts::report(std::optional<int64_t> time, bool ended) {
+  std::lock_guard<std::mutex> guard(lock_);
+  if (!begin_ || (time && *time < *begin_)) begin_ = time;
+  const bool due = begin_ && time && *time - *begin_ >= static_cast<int64_t>(GST_SECOND);
+  if (!due && !ended) return nullptr;
+  Counts since = all_;
+  since.marked -= reported_.marked;
+  since.unmarked -= reported_.unmarked;
+  since.early -= reported_.early;
+  since.regions -= reported_.regions;
+  for (const auto &[type, count] : reported_.types)
+    if ((since.types[type] -= count) == 0) since.types.erase(type);
+  if (ended && since.marked + since.unmarked == 0) return nullptr;
+  GstStructure *structure = gst_structure_new_empty("cudaconv-regions");
+  if (begin_ && *begin_ >= 0)
+    gst_structure_set(structure, "stream-time", G_TYPE_UINT64, static_cast<guint64>(*begin_), nullptr);
+  write(since, structure);
+  reported_ = all_;
+  if (time) begin_ = time;
+  return structure;
+}
+
+}  // namespace cudaconv::gst

@@ -1,0 +1,717 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// Frames that wait for later ones, roi-lookahead; frames without regions, roi-unmarked; counts of regions, roi-report.
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <map>
+#include <thread>
+
+#include "regions.h"
+#include "support.h"
+
+using namespace cudaconv;
+using namespace cudaconv::test;
+
+namespace {
+
+constexpr GstClockTime kFrame = 40 * GST_MSECOND;
+constexpr char kFilter[] = "mask=gauss5";
+
+GstVideoInfo info_of(const char *format) {
+  GstVideoInfo info = video_info(format, 48, 32);
+  info.fps_n = 25;
+  info.fps_d = 1;
+  return info;
+}
+
+std::string settings(guint64 lookahead, guint64 hold) {
+  return std::string(kFilter) + " roi-meta=true roi-lookahead=" + std::to_string(lookahead) +
+         " roi-hold=" + std::to_string(hold);
+}
+
+void send_segment(Harness &h, GstClockTime start, double rate = 1) {
+  GstSegment segment;
+  gst_segment_init(&segment, GST_FORMAT_TIME);
+  segment.rate = rate;
+  segment.start = segment.time = start;
+  if (rate < 0) segment.stop = start + 1000 * GST_SECOND;
+  push_event(h, gst_event_new_segment(&segment));
+}
+
+// A stream with known detections. Frames are identified by their timestamps.
+class Clip {
+ public:
+  Clip(Harness &h, const GstVideoInfo &info) : h_(h), info_(info) {}
+
+  struct Sent {
+    Ref<GstBuffer> source;
+    std::vector<Region> regions;
+  };
+
+  // Pushes a frame at a time with these regions. `in_place`: nobody else holds it.
+  GstFlowReturn push(GstClockTime time, std::vector<Region> regions, bool in_place = false) {
+    Ref<GstBuffer> frame = random_frame(info_, random_);
+    Ref<GstBuffer> source(gst_buffer_copy_deep(frame.get()));
+    GST_BUFFER_PTS(frame.get()) = time;
+    for (const Region &r : regions) add_roi(frame.get(), "face", r.x, r.y, r.width, r.height);
+    sent_[time] = {std::move(source), std::move(regions)};
+    if (in_place) return gst_harness_push(h_.get(), frame.release());
+    kept_.push_back(std::move(frame));
+    return h_.push(kept_.back().get());
+  }
+  // Takes a frame, which is to be that of `time`, filtered in the regions of frames from `before` to `after`.
+  void check(GstClockTime time, GstClockTime before, GstClockTime after) {
+    const Ref<GstBuffer> out = h_.pull();
+    fail_unless_equals_uint64(GST_BUFFER_PTS(out.get()), time);
+    Selection selection;
+    for (const auto &[at, sent] : sent_)
+      if (at >= before && at <= after)
+        selection.region.insert(selection.region.end(), sent.regions.begin(), sent.regions.end());
+    check_layers(sent_.at(time).source.get(), out.get(), info_, {{kFilter, selection}});
+  }
+
+ private:
+  Harness &h_;
+  const GstVideoInfo info_;
+  Random random_ = seeded();
+  std::map<GstClockTime, Sent> sent_;
+  std::vector<Ref<GstBuffer>> kept_;
+};
+
+}  // namespace
+
+// ---- Regions in force -----------------------------------------------------------------------------------------------
+
+// A detector finds a face late and misses it for any number of frames. Exactly the regions of the frames from
+// roi-lookahead after a frame to roi-hold before it are filtered, both ends included.
+GST_START_TEST(what_a_detector_misses_is_covered_from_both_sides) {
+  for (const char *format : {"GRAY8", "I420"})
+    for (const auto &[ahead, held] : {std::pair(1, 0), {2, 0}, {3, 2}, {5, 7}})
+      for (const bool in_place : {false, true}) {
+        const GstVideoInfo info = info_of(format);
+        Harness h(settings(ahead * kFrame, held * kFrame), info);
+        send_segment(h, 0);
+        Clip clip(h, info);
+        constexpr int kFrames = 60;
+        int misses = 0, length = 1;
+        std::vector<bool> detected;
+        for (int i = 0; i < kFrames; i++) {
+          // One detection, then misses: one more of them each time. The face is first found in frame 7.
+          detected.push_back(i >= 7 && misses == 0);
+          if (i >= 7) misses = misses ? misses - 1 : length++;
+        }
+        for (int i = 0; i < kFrames; i++) {
+          std::vector<Region> regions;
+          if (detected[i]) regions.push_back({i % 30, i / 4, 14, 9});
+          fail_unless_equals_int(clip.push(i * kFrame, regions, in_place), GST_FLOW_OK);
+          if (i >= ahead) {
+            const int leaves = i - ahead;
+            clip.check(leaves * kFrame, MAX(leaves - held, 0) * kFrame, (leaves + ahead) * kFrame);
+          }
+          fail_unless_equals_int(gst_harness_buffers_in_queue(h.get()), 0);
+        }
+        // The rest leaves at the end of the stream.
+        push_event(h, gst_event_new_eos());
+        for (int i = kFrames - ahead; i < kFrames; i++)
+          clip.check(i * kFrame, (i - held) * kFrame, (i + ahead) * kFrame);
+        fail_unless_equals_uint64(stat(h, "frames-early"), 0);
+        fail_unless_equals_uint64(stat(h, "frames-marked") + stat(h, "frames-unmarked"), kFrames);
+      }
+}
+GST_END_TEST;
+
+// The time is stream time, and need not be a number of frames.
+GST_START_TEST(times_of_any_length) {
+  const GstVideoInfo info = info_of("GRAY8");
+  const Region face = {8, 8, 16, 12};
+  for (const guint64 lookahead : {guint64{1}, kFrame - 1, kFrame, kFrame + 1, 3 * kFrame - 1}) {
+    Harness h(settings(lookahead, 0), info);
+    send_segment(h, GST_SECOND);
+    Clip clip(h, info);
+    for (int i = 0; i < 8; i++)
+      clip.push(GST_SECOND + i * kFrame, i == 4 ? std::vector<Region>{face} : std::vector<Region>());
+    push_event(h, gst_event_new_eos());
+    for (int i = 0; i < 8; i++) {
+      const GstClockTime time = GST_SECOND + i * kFrame;
+      clip.check(time, time, time + lookahead);
+    }
+  }
+}
+GST_END_TEST;
+
+// Playing backwards, the frames of roi-hold before a frame in stream time come after it.
+GST_START_TEST(a_stream_that_plays_backwards) {
+  const GstVideoInfo info = info_of("GRAY8");
+  Harness h(settings(2 * kFrame, 3 * kFrame), info);
+  send_segment(h, 0, -1);
+  Clip clip(h, info);
+  for (int i = 20; i >= 0; i--)
+    clip.push(i * kFrame, i == 10 || i == 17 ? std::vector<Region>{{i, 8, 16, 12}} : std::vector<Region>());
+  push_event(h, gst_event_new_eos());
+  for (int i = 20; i >= 0; i--) clip.check(i * kFrame, i < 3 ? 0 : (i - 3) * kFrame, (i + 2) * kFrame);
+}
+GST_END_TEST;
+
+// The regions of a frame that is dropped because it is too late count as well.
+GST_START_TEST(regions_of_late_frames_are_looked_at) {
+  const GstVideoInfo info = info_of("GRAY8");
+  Harness h(settings(2 * kFrame, 0), info);
+  send_segment(h, 0);
+  Clip clip(h, info);
+  clip.push(0, {});
+  gst_harness_push_upstream_event(h.get(), gst_event_new_qos(GST_QOS_TYPE_UNDERFLOW, 1, kFrame, 10));
+  clip.push(kFrame, {{8, 8, 16, 12}});  // is dropped
+  gst_harness_push_upstream_event(
+      h.get(), gst_event_new_qos(GST_QOS_TYPE_OVERFLOW, 1, -static_cast<GstClockTimeDiff>(kFrame), kFrame));
+  clip.push(2 * kFrame, {});
+  clip.push(3 * kFrame, {});
+  clip.push(4 * kFrame, {});
+  clip.check(0, 0, 2 * kFrame);
+  clip.check(2 * kFrame, 2 * kFrame, 4 * kFrame);
+  take_messages(h.element(), GST_MESSAGE_ANY);
+}
+GST_END_TEST;
+
+// Where time jumps back or cannot be told, no later frame counts, and none is waited for.
+GST_START_TEST(times_that_are_no_times) {
+  const GstVideoInfo info = info_of("GRAY8");
+  {
+    Harness h(settings(2 * kFrame, 0), info);
+    send_segment(h, 0);
+    Clip clip(h, info);
+    clip.push(100 * kFrame, {});
+    clip.push(101 * kFrame, {});
+    clip.push(50 * kFrame, {{8, 8, 16, 12}});
+    clip.check(100 * kFrame, 100 * kFrame, 102 * kFrame);
+    clip.check(101 * kFrame, 101 * kFrame, 103 * kFrame);
+  }
+  GstVideoInfo timeless = info;
+  timeless.fps_n = 0;
+  Harness h(settings(2 * kFrame, 0), timeless);
+  Random random = seeded();
+  for (int i = 0; i < 3; i++) {
+    fail_unless_equals_int(h.push(random_frame(timeless, random).get()), GST_FLOW_OK);
+    h.pull();
+  }
+  fail_unless(h.take_one(GST_MESSAGE_WARNING).text.find("neither timestamp nor duration") != std::string::npos);
+}
+GST_END_TEST;
+
+// The settings with which a frame leaves count for the frames that it waited for, too.
+GST_START_TEST(settings_change_while_frames_wait) {
+  const GstVideoInfo info = info_of("GRAY8");
+  Harness h(settings(3 * kFrame, 0) + " roi-type=plate", info);
+  send_segment(h, 0);
+  Clip clip(h, info);
+  for (int i = 0; i < 3; i++)
+    clip.push(i * kFrame, i == 2 ? std::vector<Region>{{8, 8, 16, 12}} : std::vector<Region>());
+  h.set("roi-type=face");
+  clip.push(3 * kFrame, {});
+  clip.check(0, 0, 3 * kFrame);
+  // Without look-ahead all leave.
+  h.set("roi-lookahead=0");
+  clip.push(4 * kFrame, {});
+  for (int i = 1; i < 5; i++) clip.check(i * kFrame, i * kFrame, i * kFrame);
+  fail_unless_equals_uint64(stat(h, "frames-early"), 0);
+}
+GST_END_TEST;
+
+// Frames wait in the memory that they came in, and are filtered there.
+GST_START_TEST(frames_that_wait_are_not_copied) {
+  const GstVideoInfo info = info_of("RGBA");
+  Harness h(settings(3 * kFrame, 0), info);
+  send_segment(h, 0);
+  Random random = seeded();
+  std::vector<GstMemory *> memory;
+  for (int i = 0; i < 10; i++) {
+    Ref<GstBuffer> frame = random_frame(info, random);
+    GST_BUFFER_PTS(frame.get()) = i * kFrame;
+    add_roi(frame.get(), "face", 8, 8, 16, 12);
+    memory.push_back(gst_buffer_peek_memory(frame.get(), 0));
+    fail_unless_equals_int(gst_harness_push(h.get(), frame.release()), GST_FLOW_OK);
+  }
+  push_event(h, gst_event_new_eos());
+  for (int i = 0; i < 10; i++) fail_unless(gst_buffer_peek_memory(h.pull().get(), 0) == memory[i], "frame %d", i);
+}
+GST_END_TEST;
+
+// ---- Latency, allocation --------------------------------------------------------------------------------------------
+
+GstClockTime latency_of(Harness &h, GstClockTime *max) {
+  const Ref<GstQuery> query(gst_query_new_latency());
+  fail_unless(gst_pad_peer_query(h.get()->sinkpad, query.get()));
+  GstClockTime min;
+  gst_query_parse_latency(query.get(), nullptr, &min, max);
+  return min;
+}
+
+GST_START_TEST(the_time_is_reported_as_latency) {
+  const GstVideoInfo info = info_of("GRAY8");
+  Harness h(settings(2 * kFrame, 0));
+  gst_harness_set_upstream_latency(h.get(), GST_SECOND);
+  GstClockTime max;
+  fail_unless_equals_uint64(latency_of(h, &max), GST_SECOND + 2 * kFrame);  // also before there are caps
+  take_messages(h.element(), GST_MESSAGE_ANY);
+  h.set_caps(info);
+  send_segment(h, 0);
+  const auto check = [&](const std::string &properties, GstClockTime latency, bool changes) {
+    take_messages(h.element(), GST_MESSAGE_ANY);
+    h.set(properties);
+    Random random = seeded();
+    const Ref<GstBuffer> frame = random_frame(info, random);
+    static GstClockTime time = 0;
+    GST_BUFFER_PTS(frame.get()) = time += kFrame;
+    fail_unless_equals_int(h.push(frame.get()), GST_FLOW_OK);
+    fail_unless_equals_int(take_messages(h.element(), GST_MESSAGE_LATENCY).size(), changes);
+    fail_unless_equals_uint64(latency_of(h, &max), GST_SECOND + latency);
+    fail_unless(!GST_CLOCK_TIME_IS_VALID(max) || max >= GST_SECOND + latency);
+  };
+  check("roi-lookahead=80000000", 2 * kFrame, false);
+  check("roi-lookahead=80000001", 3 * kFrame, true);  // a frame leaves when the next one has come
+  check("roi-lookahead=120000000", 3 * kFrame, false);
+  check("roi-meta=false", 0, true);
+  check("roi-meta=true", 3 * kFrame, true);
+  check("mask=identity", 0, true);
+  check("mask=gauss5", 3 * kFrame, true);
+  check("roi-lookahead=0", 0, true);
+  h.take(GST_MESSAGE_WARNING);  // of roi-lookahead without roi-meta
+}
+GST_END_TEST;
+
+GST_START_TEST(upstream_is_asked_for_more_buffers) {
+  const GstVideoInfo info = info_of("GRAY8");
+  const auto buffers = [&](const std::string &properties) {
+    Harness h(properties, info);
+    const Ref<GstCaps> caps(gst_video_info_to_caps(&info));
+    const Ref<GstQuery> query(gst_query_new_allocation(caps.get(), TRUE));
+    fail_unless(gst_pad_peer_query(h.get()->srcpad, query.get()));
+    fail_unless(gst_query_get_n_allocation_pools(query.get()) == 1);
+    GstBufferPool *pool;
+    guint min, max;
+    gst_query_parse_nth_allocation_pool(query.get(), 0, &pool, nullptr, &min, &max);
+    gst_object_unref(pool);
+    fail_unless_equals_int(max, 0);
+    return min;
+  };
+  fail_unless(buffers(settings(10 * kFrame, 0)) >= buffers(settings(0, 0)) + 10);
+}
+GST_END_TEST;
+
+// ---- What ends the wait ---------------------------------------------------------------------------------------------
+
+GST_START_TEST(other_caps_and_segments_let_frames_go_and_flushes_do_not) {
+  const GstVideoInfo info = info_of("GRAY8");
+  Harness h(settings(5 * kFrame, 0), info);
+  send_segment(h, 0);
+  Clip clip(h, info);
+  const auto push_three = [&](int first) {
+    for (int i = 0; i < 3; i++) clip.push((first + i) * kFrame, {{8 + i, 8, 16, 12}});
+    fail_unless_equals_int(gst_harness_buffers_in_queue(h.get()), 0);
+  };
+  const auto check_three = [&](int first) {
+    for (int i = 0; i < 3; i++) clip.check((first + i) * kFrame, (first + i) * kFrame, (first + 2) * kFrame);
+  };
+  push_three(0);
+  send_segment(h, 0);  // the same one
+  fail_unless_equals_int(gst_harness_buffers_in_queue(h.get()), 0);
+  send_segment(h, 100 * kFrame);
+  check_three(0);
+  push_three(100);
+  push_event(h, gst_event_new_caps(Ref<GstCaps>(gst_video_info_to_caps(&info)).get()));  // the same ones
+  fail_unless_equals_int(gst_harness_buffers_in_queue(h.get()), 0);
+  h.set_caps(info_of("RGBA"));
+  check_three(100);
+  h.set_caps(info);
+  push_three(110);
+  h.settle();  // a DRAIN query: upstream wants its buffers
+  check_three(110);
+  push_three(120);
+  push_event(h, gst_event_new_flush_start());
+  push_event(h, gst_event_new_flush_stop(TRUE));
+  send_segment(h, 200 * kFrame);
+  push_three(200);
+  push_event(h, gst_event_new_eos());
+  check_three(200);
+  fail_unless_equals_uint64(stat(h, "frames-early"), 0);
+}
+GST_END_TEST;
+
+GST_START_TEST(events_keep_their_places_between_frames) {
+  const GstVideoInfo info = info_of("GRAY8");
+  Harness h(settings(2 * kFrame, 0), info);
+  send_segment(h, 0);
+  h.settle();
+  Order order(h);
+  Clip clip(h, info);
+  const auto custom = [](GstEventType type) {
+    return gst_event_new_custom(type, gst_structure_new_empty("application/x-test"));
+  };
+  clip.push(0, {});
+  push_event(h, gst_event_new_tag(gst_tag_list_new(GST_TAG_TITLE, "title", nullptr)));
+  clip.push(kFrame, {});
+  push_event(h, custom(GST_EVENT_CUSTOM_DOWNSTREAM));
+  assert_same_text(order.take(), "");
+  push_event(h, custom(GST_EVENT_CUSTOM_DOWNSTREAM_OOB));  // overtakes frames
+  assert_same_text(order.take(), "custom-downstream-oob ");
+  clip.push(2 * kFrame, {});
+  clip.check(0, 0, 2 * kFrame);
+  assert_same_text(order.take(), "buffer tag ");
+  // In a gap time goes on: no region comes in it.
+  push_event(h, gst_event_new_gap(3 * kFrame, kFrame));
+  clip.check(kFrame, kFrame, 3 * kFrame);
+  assert_same_text(order.take(), "buffer custom-downstream ");
+  push_event(h, gst_event_new_gap(4 * kFrame, kFrame));
+  clip.check(2 * kFrame, 2 * kFrame, 4 * kFrame);
+  assert_same_text(order.take(), "buffer gap gap ");
+}
+GST_END_TEST;
+
+// ---- Few buffers ----------------------------------------------------------------------------------------------------
+
+// Upstream has a pool of few buffers and waits for one when all are used. The oldest frame leaves early, with the
+// regions that are known. `keeps`: how many buffers upstream never sends.
+void send_from_pool(guint size, guint keeps) {
+  const GstVideoInfo info = info_of("GRAY8");
+  Harness h(settings(8 * kFrame, 0), info);
+  send_segment(h, 0);
+  const Ref<GstBufferPool> pool(gst_buffer_pool_new());
+  const Ref<GstCaps> caps(gst_video_info_to_caps(&info));
+  GstStructure *config = gst_buffer_pool_get_config(pool.get());
+  gst_buffer_pool_config_set_params(config, caps.get(), static_cast<guint>(GST_VIDEO_INFO_SIZE(&info)), size, size);
+  fail_unless(gst_buffer_pool_set_config(pool.get(), config));
+  fail_unless(gst_buffer_pool_set_active(pool.get(), TRUE));
+  constexpr int kFrames = 24;
+  std::vector<Ref<GstBuffer>> kept(keeps);
+  for (Ref<GstBuffer> &buffer : kept) {
+    GstBuffer *acquired;
+    fail_unless_equals_int(gst_buffer_pool_acquire_buffer(pool.get(), &acquired, nullptr), GST_FLOW_OK);
+    buffer.reset(acquired);
+  }
+  std::atomic<int> wrong{0};
+  std::thread upstream([&] {
+    for (int i = 0; i < kFrames; i++) {
+      GstBuffer *buffer;
+      if (gst_buffer_pool_acquire_buffer(pool.get(), &buffer, nullptr) != GST_FLOW_OK) wrong++;
+      gst_buffer_memset(buffer, 0, static_cast<guint8>(100 + i), static_cast<gsize>(-1));
+      gst_buffer_memset(buffer, 20 * 48 + 20, 0, 1);  // a dot within the regions
+      GST_BUFFER_PTS(buffer) = i * kFrame;
+      add_roi(buffer, "face", 16, 16, 10, 10);
+      if (gst_harness_push(h.get(), buffer) != GST_FLOW_OK) wrong++;
+    }
+    push_event(h, gst_event_new_eos());
+  });
+  for (int i = 0; i < kFrames; i++) {
+    const Ref<GstBuffer> out = h.pull();
+    fail_unless_equals_uint64(GST_BUFFER_PTS(out.get()), i * kFrame);
+    GstMapInfo map;
+    fail_unless(gst_buffer_map(out.get(), &map, GST_MAP_READ));
+    fail_unless(map.data[20 * 48 + 20] > 50, "frame %d is not filtered", i);
+    gst_buffer_unmap(out.get(), &map);
+  }
+  upstream.join();
+  fail_unless_equals_int(wrong, 0);
+  const guint64 early = stat(h, "frames-early");
+  fail_unless(size >= 20 ? early == 0 : early > 0 && early <= kFrames, "%d frames are early", static_cast<int>(early));
+  if (early)
+    assert_same_text(
+        h.take_one(GST_MESSAGE_WARNING).text,
+        "upstream has too few buffers for roi-lookahead: frames leave early, with the regions that are known");
+  kept.clear();
+  gst_buffer_pool_set_active(pool.get(), FALSE);
+}
+
+GST_START_TEST(frames_leave_early_where_upstream_has_too_few_buffers) {
+  for (const guint size : {1u, 2u, 4u, 8u, 20u}) send_from_pool(size, 0);
+  send_from_pool(6, 3);
+}
+GST_END_TEST;
+
+// Where a live source sends nothing for a while, frames leave when it would have sent all that they wait for.
+GST_START_TEST(frames_of_a_live_source_that_stops_leave_in_time) {
+  const GstVideoInfo info = info_of("GRAY8");
+  Harness h(settings(5 * kFrame, 0), info);
+  gst_harness_use_testclock(h.get());
+  gst_harness_set_live(h.get(), TRUE);
+  gst_harness_set_upstream_latency(h.get(), kFrame);
+  GstClockTime max;
+  latency_of(h, &max);
+  send_segment(h, 0);
+  Clip clip(h, info);
+  for (int i = 0; i < 3; i++) clip.push(i * kFrame, {{8 + i, 8, 16, 12}});
+  gst_harness_set_time(h.get(), 6 * kFrame);
+  fail_unless_equals_int(gst_harness_buffers_in_queue(h.get()), 0);
+  gst_harness_set_time(h.get(), 10 * kFrame);
+  for (int i = 0; i < 3; i++) clip.check(i * kFrame, i * kFrame, 2 * kFrame);
+  fail_unless_equals_uint64(stat(h, "frames-early"), 0);
+}
+GST_END_TEST;
+
+// ---- Frames without regions -----------------------------------------------------------------------------------------
+
+GST_START_TEST(frames_without_regions_pass_are_filtered_or_dropped) {
+  const Region face = {8, 8, 16, 12};
+  for (const char *format : {"GRAY8", "I420"})
+    for (const char *more :
+         {"", " roi-hold=40000000", " roi-lookahead=40000000", " roi-shape=ellipse", " roi='2,2,5,5'", " roi-grow=0.5"})
+      for (const char *unmarked : {"pass", "filter", "drop"}) {
+        const GstVideoInfo info = info_of(format);
+        Harness h(std::string(kFilter) + " roi-meta=true roi-unmarked=" + unmarked + more, info);
+        send_segment(h, 0);
+        Random random = seeded();
+        std::vector<Ref<GstBuffer>> sources;
+        for (int i = 0; i < 12; i++) {
+          sources.push_back(random_frame(info, random));
+          GST_BUFFER_PTS(sources[i].get()) = i * kFrame;
+          if (i == 3 || i == 7) add_roi(sources[i].get(), "face", face.x, face.y, face.width, face.height);
+          if (i == 9) add_roi(sources[i].get(), "face", 100, 100, 5, 5);  // outside the picture
+          fail_unless_equals_int(h.push(sources[i].get()), GST_FLOW_OK);
+        }
+        push_event(h, gst_event_new_eos());
+        guint64 marked = 0;
+        bool lost = false;
+        for (int i = 0; i < 12; i++) {
+          const bool held = !strcmp(more, " roi-hold=40000000") && (i == 4 || i == 8);
+          const bool ahead = !strcmp(more, " roi-lookahead=40000000") && (i == 2 || i == 6);
+          const bool is_marked = i == 3 || i == 7 || held || ahead;
+          marked += is_marked;
+          if (!is_marked && !strcmp(unmarked, "drop")) {
+            lost = true;
+            continue;
+          }
+          Selection selection;
+          if (is_marked) selection.region.push_back(!strcmp(more, " roi-grow=0.5") ? Region{0, 2, 32, 24} : face);
+          selection.ellipse = !strcmp(more, " roi-shape=ellipse");
+          if (!strcmp(more, " roi='2,2,5,5'")) selection.region.push_back({2, 2, 5, 5});
+          if (!is_marked && !strcmp(unmarked, "filter")) selection = {{{0, 0, 48, 32}}};
+          const Ref<GstBuffer> out = h.pull();
+          fail_unless_equals_uint64(GST_BUFFER_PTS(out.get()), i * kFrame);
+          fail_unless_equals_int(GST_BUFFER_IS_DISCONT(out.get()), lost);
+          lost = false;
+          check_layers(sources[i].get(), out.get(), info, {{kFilter, selection}});
+        }
+        fail_unless_equals_int(gst_harness_buffers_in_queue(h.get()), 0);
+        fail_unless_equals_uint64(stat(h, "frames-marked"), marked);
+        fail_unless_equals_uint64(stat(h, "frames-unmarked"), 12 - marked);
+      }
+}
+GST_END_TEST;
+
+// With roi-invert all of a frame without regions is filtered. A dropped frame leaves a gap.
+GST_START_TEST(frames_without_regions_in_other_ways) {
+  const GstVideoInfo info = info_of("GRAY8");
+  Random random = seeded();
+  for (const char *unmarked : {"pass", "filter"}) {
+    Harness h(std::string(kFilter) + " roi-meta=true roi-invert=true roi='4,4,8,8' roi-unmarked=" + unmarked, info);
+    const Ref<GstBuffer> frame = random_frame(info, random);
+    Selection selection = {{{4, 4, 8, 8}}, false, true};
+    if (!strcmp(unmarked, "filter")) selection.region.clear();
+    check_frame(h, frame.get(), info, kFilter, selection);
+  }
+  Harness h("roi-meta=true roi-unmarked=drop", info);
+  send_segment(h, 0);
+  h.settle();
+  Order order(h);
+  const Ref<GstBuffer> frame = random_frame(info, random);
+  GST_BUFFER_PTS(frame.get()) = kFrame;
+  fail_unless_equals_int(h.push(frame.get()), GST_FLOW_OK);
+  assert_same_text(order.take(), "gap ");
+}
+GST_END_TEST;
+
+// ---- Counts ---------------------------------------------------------------------------------------------------------
+
+guint64 number(const GstStructure *structure, const char *field) {
+  guint64 value = 0;
+  fail_unless(gst_structure_get_uint64(structure, field, &value), "there is no %s", field);
+  return value;
+}
+
+guint64 of_type(const GstStructure *structure, const char *type) {
+  const GValue *value = gst_structure_get_value(structure, "regions-by-type");
+  fail_unless(value && GST_VALUE_HOLDS_STRUCTURE(value));
+  const GstStructure *types = gst_value_get_structure(value);
+  return gst_structure_has_field(types, type) ? number(types, type) : 0;
+}
+
+GST_START_TEST(regions_are_counted_and_reported) {
+  const GstVideoInfo info = info_of("GRAY8");
+  Harness h(settings(2 * kFrame, 0) + " roi-report=true roi-type=face,plate", info);
+  send_segment(h, 0);
+  Random random = seeded();
+  std::vector<Ref<GstMessage>> reports;
+  for (int i = 0; i < 60; i++) {  // 2.4 seconds
+    const Ref<GstBuffer> frame = random_frame(info, random);
+    GST_BUFFER_PTS(frame.get()) = i * kFrame;
+    if (i % 10 == 5) add_roi(frame.get(), "face", 4, 4, 8, 8);
+    if (i % 20 == 5) add_roi(frame.get(), "plate", 14, 14, 8, 8);
+    if (i % 20 == 5) add_roi(frame.get(), "tree", 14, 14, 8, 8);
+    fail_unless_equals_int(h.push(frame.get()), GST_FLOW_OK);
+  }
+  push_event(h, gst_event_new_eos());
+  for (int i = 0; i < 60; i++) h.pull();
+  reports = take_messages(h.element(), GST_MESSAGE_ELEMENT);
+  fail_unless_equals_int(reports.size(), 3);
+  guint64 marked = 0, unmarked = 0, regions = 0, faces = 0, plates = 0;
+  for (size_t i = 0; i < reports.size(); i++) {
+    const GstStructure *report = gst_message_get_structure(reports[i].get());
+    fail_unless(gst_structure_has_name(report, "cudaconv-regions"));
+    fail_unless_equals_uint64(number(report, "stream-time"), i * GST_SECOND);
+    fail_unless_equals_uint64(number(report, "frames-marked") + number(report, "frames-unmarked"), i < 2 ? 25 : 10);
+    fail_unless_equals_uint64(number(report, "frames-early"), 0);
+    marked += number(report, "frames-marked");
+    unmarked += number(report, "frames-unmarked");
+    regions += number(report, "regions");
+    faces += of_type(report, "face");
+    plates += of_type(report, "plate");
+  }
+  fail_unless_equals_uint64(marked, 6 * 3);
+  fail_unless_equals_uint64(unmarked, 60 - 6 * 3);
+  fail_unless_equals_uint64(regions, 6 + 3);
+  fail_unless_equals_uint64(faces, 6);
+  fail_unless_equals_uint64(plates, 3);
+  const Ref<GstStructure> stats = h.stats();
+  fail_unless_equals_uint64(number(stats.get(), "frames-marked"), marked);
+  fail_unless_equals_uint64(number(stats.get(), "regions"), regions);
+  fail_unless_equals_uint64(of_type(stats.get(), "face"), faces);
+  fail_unless_equals_uint64(of_type(stats.get(), "tree"), 0);
+}
+GST_END_TEST;
+
+// ---- Storms ---------------------------------------------------------------------------------------------------------
+
+// Flushes, seeks, settings and gaps at random, while frames wait: those that come out are in order, and hide at least
+// their own regions.
+GST_START_TEST(frames_wait_in_a_storm) {
+  const GstVideoInfo info = info_of("GRAY8");
+  Harness h(settings(4 * kFrame, 2 * kFrame), info);
+  send_segment(h, 0);
+  // Data that comes after a flush and before the segment.
+  gst_check_add_log_filter("GStreamer", G_LOG_LEVEL_WARNING,
+                           g_regex_new("Got data flow before", G_REGEX_DEFAULT, G_REGEX_MATCH_DEFAULT, nullptr),
+                           nullptr, nullptr, nullptr);
+  std::atomic<bool> ends{false};
+  std::thread user([&] {
+    Random random = seeded();
+    while (!ends) {
+      static const char *const changes[] = {
+          "roi-lookahead=160000000", "roi-lookahead=80000000", "roi-lookahead=0", "roi-hold=0",
+          "roi-hold=80000000",       "roi-type=face",          "roi-grow=0",      "roi-report=true",
+          "roi-unmarked=filter"};
+      h.set(changes[random() % std::size(changes)]);
+      if (random() % 8 == 0) {
+        gst_harness_push_event(h.get(), gst_event_new_flush_start());
+        gst_harness_push_event(h.get(), gst_event_new_flush_stop(FALSE));
+        GstSegment segment;
+        gst_segment_init(&segment, GST_FORMAT_TIME);
+        gst_harness_push_event(h.get(), gst_event_new_segment(&segment));
+      }
+      g_usleep(random() % 2000);
+    }
+  });
+  int shown = 0, disorder = 0, frames = 0;
+  GstClockTime last = 0;
+  const auto look = [&] {
+    while (const Ref<GstBuffer> out = Ref<GstBuffer>(gst_harness_try_pull(h.get()))) {
+      frames++;
+      disorder += GST_BUFFER_PTS(out.get()) < last;
+      last = GST_BUFFER_PTS(out.get());
+      GstMapInfo map;
+      gst_buffer_map(out.get(), &map, GST_MAP_READ);
+      shown += map.data[20 * 48 + 20] < 50;
+      gst_buffer_unmap(out.get(), &map);
+    }
+  };
+  Random random = seeded();
+  const int kFrames = 1500 * number_from_environment("CUDACONV_TEST_STORM", 1);
+  for (int i = 0; i < kFrames; i++) {
+    Ref<GstBuffer> frame(gst_buffer_new_allocate(nullptr, GST_VIDEO_INFO_SIZE(&info), nullptr));
+    gst_buffer_memset(frame.get(), 0, 200, static_cast<gsize>(-1));
+    gst_buffer_memset(frame.get(), 20 * 48 + 20, 0, 1);
+    GST_BUFFER_PTS(frame.get()) = i * kFrame;
+    add_roi(frame.get(), "face", 16, 16, 10, 10);
+    if (random() % 2) gst_buffer_ref(frame.get());
+    const bool shared = GST_MINI_OBJECT_REFCOUNT_VALUE(frame.get()) > 1;
+    GstBuffer *const raw = frame.get();
+    gst_harness_push(h.get(), frame.release());
+    if (shared) gst_buffer_unref(raw);
+    look();
+    if (random() % 50 == 0) gst_harness_push_event(h.get(), gst_event_new_gap(i * kFrame, kFrame));
+    if (random() % 60 == 0)
+      gst_harness_push_event(h.get(), gst_event_new_caps(Ref<GstCaps>(gst_video_info_to_caps(&info)).get()));
+  }
+  ends = true;
+  user.join();
+  gst_harness_push_event(h.get(), gst_event_new_eos());
+  look();
+  g_print("%d of %d frames came out\n", frames, kFrames);
+  fail_unless(frames > kFrames / 20);
+  fail_unless_equals_int(shown, 0);
+  fail_unless_equals_int(disorder, 0);
+  take_messages(h.element(), GST_MESSAGE_ANY);
+  gst_check_clear_log_filter();
+}
+GST_END_TEST;
+
+// Upstream pushes while the element starts and stops, and nothing hangs.
+GST_START_TEST(an_element_stops_while_frames_wait) {
+  for (int i = 0; i < 20; i++) {
+    Pipeline pipeline("videotestsrc is-live=" + std::string(i % 2 ? "true" : "false") +
+                      " ! video/x-raw,width=48,height=32,framerate=100/1 ! cudaconv name=f roi-meta=true backend=" +
+                      test_backend() + " roi-lookahead=50000000 ! fakesink sync=" + (i % 2 ? "true" : "false"));
+    fail_unless(pipeline.go_to(GST_STATE_PLAYING));
+    g_usleep(1000 * i);
+    if (i % 3 == 0) fail_unless(pipeline.go_to(GST_STATE_READY) && pipeline.go_to(GST_STATE_PLAYING));
+  }
+}
+GST_END_TEST;
+
+// A live pipeline: no frame comes too late for its sink, since the latency is reported.
+GST_START_TEST(a_live_sink_gets_its_frames_in_time) {
+  Pipeline pipeline(
+      "videotestsrc is-live=true num-buffers=40 ! video/x-raw,width=48,height=32,framerate=50/1 ! cudaconv "
+      "roi-meta=true backend=" +
+      std::string(test_backend()) +
+      " roi-lookahead=200000000 ! fakesink name=sink sync=true qos=true max-lateness=60000000");
+  fail_unless(pipeline.go_to(GST_STATE_PLAYING));
+  assert_same_text(pipeline.wait_for_end(), "");
+  GstStructure *stats;
+  g_object_get(pipeline.element("sink").get(), "stats", &stats, nullptr);
+  guint64 dropped, rendered;
+  fail_unless(
+      gst_structure_get(stats, "dropped", G_TYPE_UINT64, &dropped, "rendered", G_TYPE_UINT64, &rendered, nullptr));
+  gst_structure_free(stats);
+  fail_unless(rendered + dropped == 40 && rendered >= 20, "%d frames are rendered and %d dropped",
+              static_cast<int>(rendered), static_cast<int>(dropped));
+}
+GST_END_TEST;
+
+Suite *make_suite() {
+  Suite *suite = suite_create("lookahead");
+  TCase *tc = tcase_create("general");
+  suite_add_tcase(suite, tc);
+  tcase_add_test(tc, what_a_detector_misses_is_covered_from_both_sides);
+  tcase_add_test(tc, times_of_any_length);
+  tcase_add_test(tc, a_stream_that_plays_backwards);
+  tcase_add_test(tc, regions_of_late_frames_are_looked_at);
+  tcase_add_test(tc, times_that_are_no_times);
+  tcase_add_test(tc, settings_change_while_frames_wait);
+  tcase_add_test(tc, frames_that_wait_are_not_copied);
+  tcase_add_test(tc, the_time_is_reported_as_latency);
+  tcase_add_test(tc, upstream_is_asked_for_more_buffers);
+  tcase_add_test(tc, other_caps_and_segments_let_frames_go_and_flushes_do_not);
+  tcase_add_test(tc, events_keep_their_places_between_frames);
+  tcase_add_test(tc, frames_leave_early_where_upstream_has_too_few_buffers);
+  tcase_add_test(tc, frames_of_a_live_source_that_stops_leave_in_time);
+  tcase_add_test(tc, frames_without_regions_pass_are_filtered_or_dropped);
+  tcase_add_test(tc, frames_without_regions_in_other_ways);
+  tcase_add_test(tc, regions_are_counted_and_reported);
+  tcase_add_test(tc, frames_wait_in_a_storm);
+  tcase_add_test(tc, an_element_stops_while_frames_wait);
+  tcase_add_test(tc, a_live_sink_gets_its_frames_in_time);
+  return suite;
+}
+
+int main(int argc, char **argv) {
+  return run_suite(argc, argv, "lookahead", make_suite, !strcmp(test_backend(), "cuda"));
+}
