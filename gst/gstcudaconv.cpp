@@ -447,7 +447,7 @@ static void gst_cuda_conv_class_init(GstCudaConvClass *klass) {
    * - `method` (string): in use. On the GPU a nick of #GstCudaConv:method, or with `auto` the name of kernels that it
    * alone selects, such as `sliding`; gst/README.md lists them. For a filter of several passes it is that of the first
    * one. On the CPU the vector instructions in use: `avx512`, `avx2` or `baseline`
-   * - `device-time` (guint64): nanoseconds that the GPU spent on the frames
+   * - `device-time` (guint64): nanoseconds that the GPU spent on the frames, estimated from one frame of eight
    * - `bytes-uploaded`, `bytes-downloaded` (guint64): copied to and from the GPU
    * - `bytes-staged` (guint64): of these, copied by the CPU as well, since the GPU cannot reach that memory by itself
    * - `failovers` (guint): how often the CPU had to take over

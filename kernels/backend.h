@@ -22,7 +22,7 @@ namespace cudaconv {
 
 struct BackendStats {
   uint64_t frames = 0;            // frames retired so far
-  uint64_t device_ns = 0;         // time the GPU spent in kernels
+  uint64_t device_ns = 0;         // time the GPU spent in kernels, estimated from some of the frames
   uint64_t bytes_uploaded = 0;    // host to device
   uint64_t bytes_downloaded = 0;  // device to host
   uint64_t bytes_staged = 0;      // of these, the bytes that the CPU copied because the memory was not pinned

@@ -16,6 +16,7 @@
 #include "cuda/frame_copy.h"
 #include "cuda/morphology/large_squares.h"
 #include "cuda/mosaic/tiles.h"
+#include "cuda/patient_wait.h"
 #include "cuda/regions/region_job.h"
 #include "cuda/slot.h"
 #include "cuda/unpack.h"
@@ -27,6 +28,9 @@ namespace {
 // The most bytes of lists of pixels to put in place that are copied with the numbers of tiles; more are copied while
 // the kernels filter.
 constexpr size_t kMostListsAhead = 1 << 16;
+
+// Which frames are timed, all others counting as the one before: the first ones, and then one of so many.
+constexpr uint64_t kTimedAtFirst = 16, kTimedEach = 8;
 
 // Plans that are kept prepared: with roi-scale a frame has several plans, and frames take turns with others.
 constexpr size_t kMostPrepared = 64;
@@ -212,9 +216,24 @@ class CudaBackend : public Backend {
       }
       launch(i);
       if (captured || i + kLaunchesAhead >= count) continue;
-      if (!launched_here) launched_here = std::make_unique<Event>(cudaEventDisableTiming);
+      if (!launched_here) launched_here = std::make_unique<Event>(kSleepingWait);
       launched_here->record(stream_.get());
     }
+  }
+
+  // Frames that take turns with untimed ones: the two events with times cost the host more than a launch.
+  void begin_kernels(Slot &slot, bool captured) {
+    slot.timed = !captured && (submitted_ < kTimedAtFirst || submitted_ % kTimedEach == 0);
+    submitted_++;
+    if (!slot.timed) return;
+    for (std::unique_ptr<Event> *event : {&slot.timed_begin, &slot.timed_end})
+      if (!*event) *event = std::make_unique<Event>();
+    slot.timed_begin->record(stream_.get());
+  }
+
+  void end_kernels(const Slot &slot, bool captured) const {
+    if (slot.timed) slot.timed_end->record(stream_.get());
+    if (!captured) slot.kernels_end.record(stream_.get());
   }
 
   // `regions` are not active; they only say which field of a frame this is.
@@ -256,7 +275,7 @@ class CudaBackend : public Backend {
     const MaskParams *const masks = prepare_masks(slot, slot.plan);
 
     const bool captured = is_captured();
-    if (!captured) slot.kernels_begin.record(stream_.get());
+    begin_kernels(slot, captured);
     if (unpacked) launch_unpack(*unpacked, packed_source, slot.buffers.source, stream_.get());
     note_kernels(prepared->launches.front().name());
     launch_all(slot, prepared->launches.size(), captured, cancellation, [&](size_t i) {
@@ -265,7 +284,7 @@ class CudaBackend : public Backend {
     if (unpacked) launch_pack(*unpacked, slot.buffers.target, packed_target, stream_.get());
     if (dst.on_device && !works_on(dst, plan))
       copy_frame(plan.memory, slot.target.view(), dst, cudaMemcpyDeviceToDevice, stream_.get());
-    if (!captured) slot.kernels_end.record(stream_.get());
+    end_kernels(slot, captured);
     hand_over(slot, slot.target.view(), nullptr);
   }
 
@@ -281,7 +300,7 @@ class CudaBackend : public Backend {
     const FrameView frame = place_frame(slot, src, *job, cancellation);
     const bool captured = is_captured();
     if (job->groups.empty()) {
-      if (!captured) slot.kernels_begin.record(stream_.get());
+      begin_kernels(slot, captured);
       return end_on_device(slot, frame, captured);
     }
 
@@ -296,7 +315,7 @@ class CudaBackend : public Backend {
     defer_stages(slot, *job, filtered, deferred, lists);
     const auto *const tiles = upload_lists(slot, deferred.tiles(), *job, lists);
 
-    if (!captured) slot.kernels_begin.record(stream_.get());
+    begin_kernels(slot, captured);
     note_kernels(job->groups.back().prepared->launches.front().name());
     if (unpacked) launch_unpack(*unpacked, frame, filtered, stream_.get());
     launch_all(slot, deferred.launches().size(), captured, cancellation,
@@ -310,7 +329,7 @@ class CudaBackend : public Backend {
     const FrameView &dst = slot.destination;
     if (dst.on_device && frame.plane[0].data != dst.plane[0].data)
       copy_frame(slot.plan->memory, frame, dst, cudaMemcpyDeviceToDevice, stream_.get());
-    if (!captured) slot.kernels_end.record(stream_.get());
+    end_kernels(slot, captured);
     hand_over(slot, frame, &slot.down);
   }
 
@@ -554,17 +573,20 @@ class CudaBackend : public Backend {
   }
 
   void finish(Slot &slot) {
-    slot.done().synchronize();
-    float milliseconds = 0;
-    check(cudaEventElapsedTime(&milliseconds, slot.kernels_begin.get(), slot.kernels_end.get()),
-          "cudaEventElapsedTime");
+    wait_.wait(slot.done());
+    if (slot.timed) {
+      float milliseconds = 0;
+      check(cudaEventElapsedTime(&milliseconds, slot.timed_begin->get(), slot.timed_end->get()),
+            "cudaEventElapsedTime");
+      kernels_ns_ = static_cast<uint64_t>(milliseconds * 1e6);
+    }
     const FrameView &dst = slot.destination;
     const bool staged = !dst.on_device && !dst.pinned;
     const size_t bytes = dst.on_device ? 0 : bytes_of(slot.down);
     if (staged) copy_on_host(slot.down, slot.download.view(), dst, parallel_for_, nullptr);
     std::lock_guard<std::mutex> lock(mutex_);
     stats_.frames++;
-    stats_.device_ns += static_cast<uint64_t>(milliseconds * 1e6);
+    stats_.device_ns += kernels_ns_;
     stats_.bytes_downloaded += bytes;
     if (staged) stats_.bytes_staged += bytes;
   }
@@ -580,8 +602,11 @@ class CudaBackend : public Backend {
   std::shared_ptr<const DeviceMasks> masks_;  // of the latest plan with method=global
   std::vector<std::shared_ptr<const PreparedPlan>> prepared_;  // most recently used first
   std::shared_ptr<const RegionJob> regions_;                   // of the latest frame with regions
+  uint64_t submitted_ = 0;                                     // frames
   std::mutex retire_mutex_;                                    // held by the thread that retires, also while it waits
-  mutable std::mutex mutex_;                                   // guards the members below
+  PatientWait wait_;                                           // for the thread that retires
+  uint64_t kernels_ns_ = 0;   // of the latest frame that was timed; for the thread that retires
+  mutable std::mutex mutex_;  // guards the members below
   std::deque<std::unique_ptr<Slot>> in_flight_;
   std::vector<std::unique_ptr<Slot>> free_;
   Ticket last_ticket_ = 0;

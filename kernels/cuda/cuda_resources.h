@@ -92,6 +92,15 @@ class Event {
   void synchronize(const char *file = __builtin_FILE(), int line = __builtin_LINE()) const {
     check(cudaEventSynchronize(event_), "cudaEventSynchronize", file, line);
   }
+  // Whether what was recorded last has ended.
+  bool has_ended(const char *file = __builtin_FILE(), int line = __builtin_LINE()) const {
+    const cudaError_t result = cudaEventQuery(event_);
+    if (result != cudaErrorNotReady)
+      check(result, "cudaEventQuery", file, line);
+    else
+      cudaGetLastError();  // so that the next call does not find this answer as an error
+    return result == cudaSuccess;
+  }
   // Makes work enqueued on `stream` from here on wait for what was recorded last.
   void make_wait(cudaStream_t stream, const char *file = __builtin_FILE(), int line = __builtin_LINE()) const {
     check(cudaStreamWaitEvent(stream, event_, 0), "cudaStreamWaitEvent", file, line);

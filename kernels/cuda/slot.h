@@ -19,6 +19,10 @@ namespace cudaconv {
 // given up.
 constexpr size_t kLaunchesAhead = 8;
 
+// Flags of events that threads wait for. They sleep: spinning ones would take every core of a machine with many
+// streams.
+constexpr unsigned kSleepingWait = cudaEventDisableTiming | cudaEventBlockingSync;
+
 // A stream for work of a frame that goes on beside that of the main stream.
 struct Branch {
   Stream stream;
@@ -43,8 +47,11 @@ struct Slot {
   PinnedBuffer host_lists;  // numbers of tiles to work on, and pixels to put in place
   DeviceBuffer lists;
   FrameBuffers buffers;
-  Event kernels_begin, kernels_end;
-  Event source_ready{cudaEventDisableTiming}, target_free{cudaEventDisableTiming}, downloaded{cudaEventDisableTiming};
+  // Recorded around the kernels of a frame that is timed.
+  std::unique_ptr<Event> timed_begin, timed_end;
+  bool timed = false;
+  Event kernels_end{kSleepingWait}, downloaded{kSleepingWait};
+  Event source_ready{cudaEventDisableTiming}, target_free{cudaEventDisableTiming};
   // launched[n % kLaunchesAhead] is recorded after launch n of a plan with more launches than that; created when
   // needed.
   std::array<std::unique_ptr<Event>, kLaunchesAhead> launched;
