@@ -4,9 +4,11 @@
 #include "gstcudaconvdevice.h"
 
 #include <algorithm>
+#include <map>
 #include <mutex>
 
 #include "gstcudacompat.h"
+#include "gstcudaconvref.h"
 
 namespace cudaconv::gst {
 
@@ -121,6 +123,53 @@ class CudaDevice : public Device {
   const std::shared_ptr<const Context> context_;
 };
 
+// The contexts that elements of this process have made, by device. GStreamer's own elements make one each where neither
+// neighbours nor the application have one, and a GPU takes turns between contexts.
+class SharedContexts {
+ public:
+  // The context of the device; makes one where there is none or it has failed. Transfer full; nullptr where that fails.
+  GstCudaContext *get(int device_id) {
+    std::lock_guard<std::mutex> guard(lock_);
+    GWeakRef &known = context_[device_id];
+    auto *context = static_cast<GstCudaContext *>(g_weak_ref_get(&known));
+    if (!context && (context = gst_cuda_context_new(device_id))) g_weak_ref_set(&known, context);
+    return context;
+  }
+  // The next element makes a new context where this one has failed.
+  void forget(GstCudaContext *failed) {
+    std::lock_guard<std::mutex> guard(lock_);
+    for (auto &[device_id, known] : context_) {
+      gpointer context = g_weak_ref_get(&known);
+      if (context == failed) g_weak_ref_set(&known, nullptr);
+      if (context) g_object_unref(context);
+    }
+  }
+
+ private:
+  std::mutex lock_;
+  std::map<int, GWeakRef> context_;  // a GWeakRef of zeros refers to nothing; nodes of a map do not move
+};
+
+SharedContexts &shared_contexts() {
+  static auto *contexts = new SharedContexts;  // lives as long as any element
+  return *contexts;
+}
+
+// Asks the neighbours, and then the application, for a context. Each that has one calls set_context() of the element.
+void ask_for_context(GstElement *element) {
+  const Ref<GstQuery> query(gst_query_new_context(GST_CUDA_CONTEXT_TYPE));
+  for (GList *pads : {element->srcpads, element->sinkpads})
+    for (; pads; pads = pads->next) {
+      GstContext *context = nullptr;
+      if (!gst_pad_peer_query(GST_PAD(pads->data), query.get())) continue;
+      gst_query_parse_context(query.get(), &context);
+      if (!context) continue;
+      gst_element_set_context(element, context);
+      return;
+    }
+  gst_element_post_message(element, gst_message_new_need_context(GST_OBJECT_CAST(element), GST_CUDA_CONTEXT_TYPE));
+}
+
 class CudaDeviceFinder : public DeviceFinder {
  public:
   ~CudaDeviceFinder() override { close(); }
@@ -146,17 +195,22 @@ class CudaDeviceFinder : public DeviceFinder {
       if (found && device_id >= 0 && device_of(found) != device_id) gst_clear_object(&found);
       opening_ = &found;
     }
-    const bool ok = gst_cuda_ensure_element_context(element, device_id, &found);
-    std::lock_guard<std::mutex> guard(lock_);
-    opening_ = nullptr;
-    context_ = found;
-    if (!ok) {
+    if (!found) ask_for_context(element);
+    {
+      std::lock_guard<std::mutex> guard(lock_);
+      opening_ = nullptr;
+      context_ = found;
+    }
+    ContextRef made;
+    if (!found) made.reset(found = shared_contexts().get(std::max(device_id, 0)));
+    if (!found) {
       const int wanted = std::max(device_id, 0);
       *why = "no CUDA context could be created on device " + std::to_string(wanted);
       const std::string reason = why_no_context(wanted);
       if (!reason.empty()) *why += ": " + reason;
       return nullptr;
     }
+    if (made) announce(element, found);
     return make_device(found);
   }
 
@@ -173,6 +227,11 @@ class CudaDeviceFinder : public DeviceFinder {
     gst_clear_object(&context_);
   }
 
+  void abandon() override {
+    std::lock_guard<std::mutex> guard(lock_);
+    if (context_) shared_contexts().forget(context_);
+  }
+
   void set_context(GstElement *element, GstContext *context, int device_id) override {
     std::lock_guard<std::mutex> guard(lock_);
     gst_cuda_handle_set_context(element, context, device_id, opening_ ? opening_ : &context_);
@@ -184,6 +243,16 @@ class CudaDeviceFinder : public DeviceFinder {
   }
 
  private:
+  // Keeps a context that neither neighbours nor the application had, and offers it to them.
+  void announce(GstElement *element, GstCudaContext *context) {
+    {
+      std::lock_guard<std::mutex> guard(lock_);
+      gst_object_replace(reinterpret_cast<GstObject **>(&context_), GST_OBJECT_CAST(context));
+    }
+    GstContext *offer = gst_context_new_cuda_context(context);
+    gst_element_post_message(element, gst_message_new_have_context(GST_OBJECT_CAST(element), offer));
+  }
+
   static std::shared_ptr<Device> make_device(GstCudaContext *context) {
     return std::make_shared<CudaDevice>(ContextRef(GST_CUDA_CONTEXT(gst_object_ref(context))));
   }

@@ -64,6 +64,8 @@ class DeviceFinder {
   virtual std::shared_ptr<Device> follow(GstBuffer *buffer, int device_id) = 0;
   // Forgets the context that was set or found.
   virtual void close() = 0;
+  // To be called where the context has failed: elements that start later do not get it.
+  virtual void abandon() = 0;
 
   // For GstElement::set_context, before chaining up, and for GST_QUERY_CONTEXT. answer_context_query() returns whether
   // the query has been answered.

@@ -120,6 +120,7 @@ std::shared_ptr<const StreamContext> Session::fail_over(const StreamContext &con
   const std::shared_ptr<const StreamContext> current = context_;
   if (current->engine != context.engine) return context.with(current->engine);  // another frame has failed over already
   const bool reported = std::exchange(device_failed_, true);
+  finder_->abandon();
   chosen_ = false;  // the next start tries the device again
   if (chosen_backend_ != BackendChoice::Auto) {
     guard.unlock();

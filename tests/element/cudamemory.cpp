@@ -613,6 +613,28 @@ GST_START_TEST(neighbours_share_one_context) {
 }
 GST_END_TEST;
 
+// Where neither the application nor a neighbour has a context, elements of all pipelines share one. It is gone with the
+// last of them.
+GST_START_TEST(pipelines_of_a_process_share_one_context) {
+  const char *description =
+      "videotestsrc num-buffers=3 ! video/x-raw,format=NV12,width=64,height=48 ! cudaconv name=a backend=cuda ! "
+      "fakesink";
+  int released = 0;
+  {
+    Pipeline one(description), other(description);
+    fail_unless(one.go_to(GST_STATE_PAUSED) && other.go_to(GST_STATE_PAUSED));
+    const Ref<GstElement> a = one.element("a"), b = other.element("a");
+    const GstVideoInfo info = video_info("NV12", 64, 48);
+    Random random = seeded();
+    const Ref<GstBuffer> frame = random_frame(info, random);
+    const std::unique_ptr<DeviceMemory> device = DeviceMemory::of(a.get());
+    fail_unless(DeviceMemory::of(b.get())->holds(device->copy(frame.get(), info).get()));
+    device->notify_of_release(&released);
+  }
+  fail_unless_equals_int(released, 1);
+}
+GST_END_TEST;
+
 // A pool or a pool configuration that is not released would keep the context, and some hundred megabytes with it.
 GST_START_TEST(the_context_is_released_with_the_element) {
   const GstVideoInfo info = video_info("NV12", 64, 48);
@@ -662,6 +684,7 @@ Suite *make_suite() {
 #ifndef CUDACONV_TEST_STATIC
   tcase_add_test(tc, chains_of_upload_filter_and_download_run);
   tcase_add_test(tc, neighbours_share_one_context);
+  tcase_add_test(tc, pipelines_of_a_process_share_one_context);
   tcase_add_test(tc, the_context_is_released_with_the_element);
 #endif
   return suite;

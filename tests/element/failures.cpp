@@ -125,6 +125,30 @@ GST_START_TEST(the_next_start_does_not_try_the_context_that_failed) {
 }
 GST_END_TEST;
 
+// Elements of a process share a context. One that has failed is not handed to elements that start later.
+GST_START_TEST(a_context_that_failed_is_shared_no_more) {
+  Random random = seeded();
+  {
+    Harness failed(new_element("backend=auto mask=gauss5", false));
+    failed.set_caps(small());
+    failed.filter(random_frame(small(), random).get());
+    const std::unique_ptr<DeviceMemory> before = DeviceMemory::of(failed.element());
+    const auto is_shared = [&] {
+      Harness later(new_element("backend=auto mask=gauss5", false));
+      later.set_caps(small());
+      const Ref<GstBuffer> frame = random_frame(small(), random);
+      return before->holds(DeviceMemory::of(later.element())->copy(frame.get(), small()).get());
+    };
+    fail_unless(is_shared());
+    standin::fail_call("cudaLaunchKernel", 1, cudaErrorLaunchOutOfResources);
+    failed.filter(random_frame(small(), random).get());
+    failed.take_one(GST_MESSAGE_WARNING);
+    fail_if(is_shared());
+  }
+  check_nothing_left();
+}
+GST_END_TEST;
+
 GST_START_TEST(with_backend_auto_frames_in_device_memory_are_not_lost_either) {
   Random random = seeded();
   for (bool device_out : {false, true}) {
@@ -670,6 +694,7 @@ Suite *make_suite() {
   tcase_add_test(tc, with_backend_auto_the_cpu_filters_the_same_frame_and_goes_on);
   tcase_add_test(tc, with_backend_auto_the_next_start_tries_the_device_again);
   tcase_add_test(tc, the_next_start_does_not_try_the_context_that_failed);
+  tcase_add_test(tc, a_context_that_failed_is_shared_no_more);
   tcase_add_test(tc, with_backend_auto_frames_in_device_memory_are_not_lost_either);
   tcase_add_test(tc, with_backend_cuda_one_error_names_the_call);
   tcase_add_test(tc, frames_in_flight_are_not_lost_with_the_device);

@@ -46,6 +46,12 @@ class Contexts {
     }
     return context;
   }
+  // The next element that asks for the shared context gets another one.
+  void forget(int context) {
+    std::lock_guard<std::mutex> guard(lock_);
+    for (auto &[device, shared] : shared_)
+      if (shared == context) shared = 0;
+  }
 
  private:
   std::mutex lock_;
@@ -276,6 +282,10 @@ class StandinDeviceFinder : public DeviceFinder {
   void close() override {
     std::lock_guard<std::mutex> guard(lock_);
     context_ = 0;
+  }
+  void abandon() override {
+    std::lock_guard<std::mutex> guard(lock_);
+    contexts.forget(context_);
   }
   // As with gst_cuda_handle_set_context(), a context that is already set stays.
   void set_context(GstElement *, GstContext *context, int device_id) override {
