@@ -7,7 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "filter.h"
 #include "plan/area.h"
+#include "plan/region_rows.h"
 
 namespace cudaconv {
 
@@ -16,13 +18,12 @@ class CoveredRows {
  public:
   explicit CoveredRows(int height) : rows_(height) {}
 
-  // Adds the pixels of `rows` (RegionRows), and those that were not covered before to `uncovered` as well.
-  template <typename Rows>
-  void add(const Rows &rows, Area *uncovered) {
+  // Adds the pixels of `rows`, and those that were not covered before to `uncovered` as well.
+  void add(const RegionRows &rows, Area *uncovered) {
     for (int y = 0; y < static_cast<int>(rows_.size()); y++) {
-      std::vector<Run> all;
+      std::vector<PixelRun> all;
       const auto row = rows.row(y);
-      Line<Run> before{rows_[y], 0, rows_[y].size()};
+      Line before{rows_[y], 0, rows_[y].size()};
       Line added{rows.runs(), row.begin, row.end};
       for (int x = 0, from = 0; (x = std::min(before.next(), added.next())) != INT_MAX; from = x) {
         if (added.inside && !before.inside) uncovered->add({from, y, x, y + 1});
@@ -38,27 +39,21 @@ class CoveredRows {
   }
 
  private:
-  struct Run {
-    int begin, end;
-  };
   // Goes along runs, from each end of one to the next.
-  template <typename AnyRun>
   struct Line {
-    const std::vector<AnyRun> &runs;
+    const std::vector<PixelRun> &runs;
     size_t at, end;
     bool inside = false;
 
-    int next() const { return at == end ? INT_MAX : static_cast<int>(inside ? runs[at].end : runs[at].begin); }
+    int next() const { return at == end ? INT_MAX : inside ? runs[at].end : runs[at].begin; }
     void pass(int x) {
       if (next() != x) return;
       at += inside;
       inside = !inside;
     }
   };
-  template <typename AnyRun>
-  Line(const std::vector<AnyRun> &, size_t, size_t) -> Line<AnyRun>;
 
-  std::vector<std::vector<Run>> rows_;  // disjoint runs in rising order
+  std::vector<std::vector<PixelRun>> rows_;  // disjoint runs in rising order
 };
 
 }  // namespace cudaconv

@@ -195,14 +195,13 @@ struct Extremum {
 struct Bilateral {
   template <typename Window, typename Fetch>
   __device__ static int evaluate(const LaunchParams &, const MaskParams &m, const Rounding &rounding, Fetch fetch) {
-    constexpr int kUnroll = Window::kAnySize ? 1 : Window::kRowUnroll;
     const Window w(m);
     const RangeParams::Table &table = m.range.of_max(rounding.max);
     const int middle = fetch(0, 0);
     uint64_t n = 0, d = 0;
-#pragma unroll Window::kColumnUnroll
+#pragma unroll 1
     for (int j = 0; j < w.height; j++)
-#pragma unroll kUnroll
+#pragma unroll 1
       for (int i = 0; i < w.width; i++) {
         const int v = fetch(i - w.radius_x, j - w.radius_y);
         const uint32_t weight = static_cast<uint32_t>(m.value[j * w.width + i]) * m.range.weight(table, v - middle);
