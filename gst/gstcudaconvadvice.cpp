@@ -51,10 +51,9 @@ std::vector<UnusedSetting> settings_that_are_set(const Settings &s) {
   for (const auto &usage : kRoiUsage) {
     if (!usage.is_set(s.roi, RoiSettings())) continue;
     std::string text;
-    if (!s.roi.meta && (!usage.by_roi || s.roi.rectangles.empty()))
+    if (usage.property == std::string("roi-scale")) text = RoiStrength::unused(s.filter);
+    if (text.empty() && !s.roi.meta && (!usage.by_roi || s.roi.rectangles.empty()))
       text = std::string(usage.property) + " has no effect without " + (usage.by_roi ? "roi or " : "") + "roi-meta";
-    else if (usage.property == std::string("roi-scale"))
-      text = RoiStrength::unused(s.filter);
     all.push_back({usage.property, text});
   }
   return all;

@@ -200,12 +200,12 @@ std::optional<int64_t> Path::oldest() const {
 // Whether nothing that is still to come counts for what waits. Playing backwards, later frames are those before it in
 // stream time, whose regions are held.
 bool Path::is_due(const Waiting &waiting) const {
-  if (waiting.event || !context_ || context_->passthrough() || !waiting.regions.is_timed) return true;
+  if (!context_ || context_->passthrough() || !waiting.regions.is_timed) return true;
   const RoiSettings &roi = context_->settings.roi;
   if (!roi.meta || !roi.lookahead) return true;
   const guint64 wait = trans_->segment.rate < 0 ? roi.hold : roi.lookahead;
-  const int64_t time = waiting.regions.time;
-  return !is_before(now_, time) && static_cast<guint64>(now_ < time ? time - now_ : now_ - time) >= wait;
+  const auto now = static_cast<guint64>(now_), time = static_cast<guint64>(waiting.regions.time);
+  return !is_before(now_, waiting.regions.time) && (trans_->segment.rate < 0 ? time - now : now - time) >= wait;
 }
 
 // Whether upstream has no buffer left to send the next frame in.
@@ -222,24 +222,31 @@ bool Path::is_short_of_buffers() {
                        [&](const Waiting &w) { return w.frame && w.frame->pool == pool; }) >= pool_size_;
 }
 
+// Lets the oldest frame go, and the events behind it.
 GstFlowReturn Path::let_first_go() {
-  std::list<Waiting> gone;  // also where preparing fails
-  const auto take_first = [&] { gone.splice(gone.begin(), waiting_, waiting_.begin()); };
-  GstBuffer *const frame = waiting_.front().frame.get();
-  if (!frame) {
-    take_first();
-    forward_(trans_, gone.front().event.release());
-    return GST_FLOW_OK;
-  }
+  std::list<Waiting> first;  // gone also where it cannot be filtered
+  GstFlowReturn flow;
   frames_waiting_--;
   try {
-    if (!std::exchange(prepared_, false)) prepare_for(frame);
+    if (!std::exchange(prepared_, false)) prepare_for(waiting_.front().frame.get());
+    first.splice(first.begin(), waiting_, waiting_.begin());
+    flow = filter(std::move(first.front()));
   } catch (...) {
-    take_first();
+    if (first.empty()) waiting_.pop_front();
+    forward_events();
     throw;
   }
-  take_first();
-  return filter(std::move(gone.front()));
+  forward_events();
+  return flow;
+}
+
+// Forwards events that no frame is before any more.
+void Path::forward_events() {
+  while (!waiting_.empty() && waiting_.front().event) {
+    Ref<GstEvent> event = std::move(waiting_.front().event);
+    waiting_.pop_front();
+    forward_(trans_, event.release());
+  }
 }
 
 GstFlowReturn Path::let_due_go() {

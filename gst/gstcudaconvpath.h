@@ -85,6 +85,7 @@ class Path {
   bool is_due(const Waiting &waiting) const;
   bool is_short_of_buffers();
   GstFlowReturn let_first_go();
+  void forward_events();
   GstFlowReturn let_due_go();
   GstFlowReturn add_buffers(Ref<GstBuffer> in, Frame *frame);
   GstFlowReturn pass(Ref<GstBuffer> buffer);
@@ -107,7 +108,7 @@ class Path {
   FrameRegions arrived_;                          // of the frame that the base class has, from take() to send()
   bool prepared_ = false;                         // prepare_for() has been called for the next frame to leave
 
-  std::list<Waiting> waiting_;  // oldest first
+  std::list<Waiting> waiting_;  // oldest first; the first one is a frame
   size_t frames_waiting_ = 0;
   int64_t now_ = 0;                  // the stream time up to which all frames have come
   size_t most_waiting_ = G_MAXSIZE;  // frames that leave upstream a buffer, as far as is known

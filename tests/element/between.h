@@ -37,6 +37,7 @@ class Between {
   }
   ~Between() {
     gst_element_set_state(element.get(), GST_STATE_NULL);
+    gst_element_set_bus(element.get(), nullptr);  // whose messages hold the element
     gst_check_clear_log_filter();
   }
   Between(const Between &) = delete;

@@ -367,6 +367,27 @@ GST_START_TEST(events_keep_their_places_between_frames) {
 }
 GST_END_TEST;
 
+// Events behind a frame that downstream refuses go on.
+GST_START_TEST(events_follow_a_frame_that_is_refused) {
+  const GstVideoInfo info = info_of("GRAY8");
+  Harness h(settings(2 * kFrame, 0), info);
+  send_segment(h, 0);
+  Clip clip(h, info);
+  clip.push(0, {});
+  push_event(h, gst_event_new_tag(gst_tag_list_new(GST_TAG_TITLE, "title", nullptr)));
+  clip.push(kFrame, {});
+  gst_pad_set_active(h.get()->sinkpad, FALSE);
+  clip.push(2 * kFrame, {});
+  clip.push(3 * kFrame, {});
+  h.settle();
+  gst_pad_set_active(h.get()->sinkpad, TRUE);
+  send_segment(h, GST_SECOND);
+  // What downstream has returned is said with the next frame, which is dropped.
+  for (int i = 0; i < 4; i++) clip.push(GST_SECOND + i * kFrame, {{8, 8, 16, 12}});
+  clip.check(GST_SECOND + kFrame, GST_SECOND + kFrame, GST_SECOND + 3 * kFrame);
+}
+GST_END_TEST;
+
 // ---- Few buffers ----------------------------------------------------------------------------------------------------
 
 // Upstream has a pool of few buffers and waits for one when all are used. The oldest frame leaves early, with the
@@ -701,6 +722,7 @@ Suite *make_suite() {
   tcase_add_test(tc, upstream_is_asked_for_more_buffers);
   tcase_add_test(tc, other_caps_and_segments_let_frames_go_and_flushes_do_not);
   tcase_add_test(tc, events_keep_their_places_between_frames);
+  tcase_add_test(tc, events_follow_a_frame_that_is_refused);
   tcase_add_test(tc, frames_leave_early_where_upstream_has_too_few_buffers);
   tcase_add_test(tc, frames_of_a_live_source_that_stops_leave_in_time);
   tcase_add_test(tc, frames_without_regions_pass_are_filtered_or_dropped);
