@@ -218,7 +218,7 @@ static GstCaps *gst_cuda_conv_fixate_caps(GstBaseTransform *trans, GstPadDirecti
 static gboolean gst_cuda_conv_get_unit_size(GstBaseTransform *trans, GstCaps *caps, gsize *size) {
   GstVideoInfo info;
   if (!gst_video_info_from_caps(&info, caps)) {
-    GST_WARNING_OBJECT(trans, "these are no video caps: %" GST_PTR_FORMAT, caps);
+    GST_WARNING_OBJECT(trans, "not video caps: %" GST_PTR_FORMAT, caps);
     return FALSE;
   }
   *size = GST_VIDEO_INFO_SIZE(&info);
@@ -230,7 +230,7 @@ static gboolean gst_cuda_conv_set_caps(GstBaseTransform *trans, GstCaps *incaps,
   GstCudaConvPrivate *priv = self->priv;
   GstVideoInfo info;
   if (!gst_video_info_from_caps(&info, incaps)) {
-    GST_ERROR_OBJECT(self, "these are no video caps: %" GST_PTR_FORMAT, incaps);
+    GST_ERROR_OBJECT(self, "not video caps: %" GST_PTR_FORMAT, incaps);
     return FALSE;
   }
   priv->flight.drain();
@@ -461,15 +461,13 @@ static void gst_cuda_conv_class_init(GstCudaConvClass *klass) {
       object_class, stats_property,
       g_param_spec_boxed(
           "stats", "Statistics",
-          "Since the start: frames, backend and method in use, device-time in nanoseconds, bytes-uploaded, "
-          "bytes-downloaded, bytes-staged, failovers to the CPU, frames-marked, frames-unmarked, frames-early, "
-          "regions, "
-          "regions-by-type.",
+          "Statistics since the start: frames, backend, method, device-time (ns), bytes-uploaded, bytes-downloaded, "
+          "bytes-staged, failovers, frames-marked, frames-unmarked, frames-early, regions, regions-by-type",
           GST_TYPE_STRUCTURE, static_cast<GParamFlags>(G_PARAM_READABLE | G_PARAM_STATIC_STRINGS)));
 
   gst_element_class_set_static_metadata(element_class, "CUDA convolution filter", "Filter/Effect/Video/Hardware",
-                                        "Blurs, sharpens, finds edges, and does morphology and any convolution up to "
-                                        "31x31, on NVIDIA GPUs and on the CPU",
+                                        "Blurs, sharpens, detects edges, and applies morphology or any convolution up "
+                                        "to 31x31, on NVIDIA GPUs or the CPU",
                                         "The cudaconv developers");
   GstCaps *caps = template_caps();
   gst_element_class_add_pad_template(element_class, gst_pad_template_new("sink", GST_PAD_SINK, GST_PAD_ALWAYS, caps));

@@ -147,7 +147,7 @@ Downstream decide_allocation(GstObject *element, GstQuery *query, const Allocati
   GstVideoInfo info;
   gst_query_parse_allocation(query, &caps, nullptr);
   if (!caps || !gst_video_info_from_caps(&info, caps))
-    throw Error(Error::Kind::Format, "downstream asks for buffers without caps of video");
+    throw Error(Error::Kind::Format, "the ALLOCATION query for the output has no video caps");
   Device *const device = is_cuda_caps(caps) ? needs.device.get() : nullptr;
 
   const bool proposed = gst_query_get_n_allocation_pools(query) > 0;
@@ -171,8 +171,8 @@ Downstream decide_allocation(GstObject *element, GstQuery *query, const Allocati
     if (allocator) set_allocator(query, allocator.get());
   } else if (pool && !device->owns(pool.get())) {
     GST_CAT_INFO_OBJECT(gst_cuda_conv_performance, element,
-                        "the pool that downstream offers, %" GST_PTR_FORMAT ", is not of CUDA memory of device %d",
-                        pool.get(), device->id());
+                        "downstream's pool %" GST_PTR_FORMAT " does not have CUDA memory of device %d", pool.get(),
+                        device->id());
     pool.reset();
   }
   if (pool && needs.frames > 1) {
@@ -188,7 +188,7 @@ Downstream decide_allocation(GstObject *element, GstQuery *query, const Allocati
     count = {};  // it grows on demand: a pool that fails to allocate its minimum at once leaks some buffers
     pool = new_pool(device);
     if (!pool || !configure_pool(pool.get(), device, allocator.get(), caps, &size, count))
-      throw Error(Error::Kind::Device, "no pool of buffers could be made for the output");
+      throw Error(Error::Kind::Device, "no buffer pool could be configured for the output");
   }
   GST_DEBUG_OBJECT(element,
                    "output: %s pool %" GST_PTR_FORMAT " of %s memory, allocator %" GST_PTR_FORMAT

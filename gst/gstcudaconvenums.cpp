@@ -69,8 +69,8 @@ GType gst_cuda_conv_alpha_get_type() {
 
 GType gst_cuda_conv_roi_shape_get_type() {
   static const GEnumValue values[] = {
-      value(RoiShape::Rect, "rect", "The whole rectangle"),
-      value(RoiShape::Ellipse, "ellipse", "The ellipse within the rectangle"),
+      value(RoiShape::Rect, "rect", "Whole rectangle"),
+      value(RoiShape::Ellipse, "ellipse", "Ellipse inscribed in the rectangle"),
       kEnd,
   };
   static const GType type = g_enum_register_static("GstCudaConvRoiShape", values);
@@ -79,9 +79,9 @@ GType gst_cuda_conv_roi_shape_get_type() {
 
 GType gst_cuda_conv_roi_unmarked_get_type() {
   static const GEnumValue values[] = {
-      value(RoiUnmarked::Pass, "pass", "It passes as it is, but for the regions of roi"),
-      value(RoiUnmarked::Filter, "filter", "It is filtered as a whole"),
-      value(RoiUnmarked::Drop, "drop", "It is dropped"),
+      value(RoiUnmarked::Pass, "pass", "Pass it unchanged, except for the regions of roi"),
+      value(RoiUnmarked::Filter, "filter", "Filter the whole frame"),
+      value(RoiUnmarked::Drop, "drop", "Drop the frame"),
       kEnd,
   };
   static const GType type = g_enum_register_static("GstCudaConvRoiUnmarked", values);
@@ -90,9 +90,9 @@ GType gst_cuda_conv_roi_unmarked_get_type() {
 
 GType gst_cuda_conv_backend_get_type() {
   static const GEnumValue values[] = {
-      value(BackendChoice::Auto, "auto", "CUDA where a device works, else the CPU"),
-      value(BackendChoice::Cuda, "cuda", "CUDA only: without a device the element does not start"),
-      value(BackendChoice::Cpu, "cpu", "The CPU only"),
+      value(BackendChoice::Auto, "auto", "CUDA if a GPU can be used, else the CPU"),
+      value(BackendChoice::Cuda, "cuda", "CUDA only; without a GPU the element does not start"),
+      value(BackendChoice::Cpu, "cpu", "CPU only"),
       kEnd,
   };
   static const GType type = g_enum_register_static("GstCudaConvBackend", values);

@@ -355,7 +355,7 @@ void Flight::abandon(Frame &frame) {
     frame.retire();
     count(*frame.context->engine, frame.views.size());
   } catch (const std::exception &e) {
-    GST_DEBUG_OBJECT(trans_, "of a frame that is dropped: %s", e.what());
+    GST_DEBUG_OBJECT(trans_, "error of a dropped frame: %s", e.what());
   }
   frame.unmap();
 }
@@ -365,7 +365,7 @@ void Flight::count(Engine &engine, size_t views) {
   std::lock_guard<std::mutex> guard(lock_);
   const BackendStats now = engine.backend->stats();
   if (g_strcmp0(now.kernels, totals_.kernels) != 0)
-    GST_DEBUG_OBJECT(trans_, "kernels of the first pass: %s", now.kernels ? now.kernels : "those of the method");
+    GST_DEBUG_OBJECT(trans_, "kernels of the first pass: %s", now.kernels ? now.kernels : "the method's");
   if (now.bytes_staged > engine.counted.bytes_staged)
     GST_CAT_LOG_OBJECT(gst_cuda_conv_performance, trans_,
                        "%" G_GUINT64_FORMAT " bytes are copied by the CPU too, since their memory is pageable",

@@ -16,9 +16,9 @@ constexpr char kFeatureCudaMemory[] = "memory:CUDAMemory";
 
 // Fills `layout` for a frame of `info`: visible pixels only, sizes of subsampled components rounded up as GStreamer
 // does, memory_plane counting as GStreamer's planes do, border values from `border_color` (0xAARRGGBB, full-range RGB)
-// in the frame's own colour space, range and depth, and `fill_color` likewise. `interlaced`: whether the frame holds two
-// fields, which `info` may leave open. Returns false, with `layout` undefined, for a format that a FrameLayout cannot
-// express exactly.
+// in the frame's own colour space, range and depth, and `fill_color` likewise. `interlaced`: whether the frame holds
+// two fields, which `info` may leave open. Returns false, with `layout` undefined, for a format that a FrameLayout
+// cannot express exactly.
 bool describe_frame(const GstVideoInfo &info, guint32 border_color, FrameLayout *layout, bool interlaced = false,
                     guint32 fill_color = 0xff000000);
 

@@ -30,7 +30,7 @@ std::string contradiction(GstBuffer *buffer, const GstVideoInfo &info, MappedFra
   const GstVideoMeta *meta = gst_buffer_get_video_meta(buffer);
   const GstVideoCropMeta *crop = gst_buffer_get_video_crop_meta(buffer);
   if (meta && (format_of(*meta) != GST_VIDEO_INFO_FORMAT(&info) || meta->n_planes != GST_VIDEO_INFO_N_PLANES(&info)))
-    return std::string("has a GstVideoMeta of format ") + format_text(format_of(*meta)) + ", and its caps say " +
+    return std::string("has a GstVideoMeta of format ") + format_text(format_of(*meta)) + ", but its caps say " +
            GST_VIDEO_INFO_NAME(&info);
   const gint64 left = crop ? crop->x : 0, top = crop ? crop->y : 0;
   // A meta may give any size up to the largest guint; caps only have sizes of a gint.

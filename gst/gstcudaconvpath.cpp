@@ -465,7 +465,7 @@ GstFlowReturn Path::filter(Waiting item) {
     const std::string converter = find_converter(trans_->sinkpad, e.format);
     if (converter.empty()) throw;
     throw FrameError(e.what() + (" " + converter) +
-                     " has changed the format and not the meta. Use videoconvert instead.");
+                     " has changed the format but not the meta. Use videoconvert instead.");
   }
   frame->views = session_.plan_regions(*context_, in.get(), regions);
   const GstFlowReturn flow = add_buffers(std::move(in), frame.get());

@@ -127,38 +127,31 @@ constexpr Property property(const char *name, const char *nick, const char *blur
 #define ROI(field) &Configuration::settings, &Settings::roi, &RoiSettings::field
 
 constexpr Property kProperties[] = {
-    property<FILTER(mask)>(
-        "mask", "Mask",
-        "What to do with each frame. A Gaussian blur is gauss5, or gauss by sigma; a mean is box; an unsharp mask is "
-        "unsharp; edges are sobel; a Laplacian is laplace, and one of a Gaussian log5; a dilation, an erosion, an "
-        "opening "
-        "and a closing are dilate, erode, open and close; pixelation is mosaic; one colour is fill; a blur that keeps "
-        "edges is bilateral; a matrix of one's own is custom.",
-        kPlaying, gst_cuda_conv_mask_get_type),
-    property<FILTER(size)>(
-        "size", "Size",
-        "Side of box, gauss, unsharp (up to 1501), the morphology masks (up to 255), median (up to 127) and bilateral "
-        "(3 to 31), in pixels, odd, and of the blocks of mosaic (up to 255), any number. 0 is 3 for morphology and "
-        "median, as sigma needs it for gauss and unsharp, 16 for mosaic, else 5.",
-        kPlaying, 0, 1501),
+    property<FILTER(mask)>("mask", "Mask",
+                           "The filter, such as gauss (Gaussian blur), box (mean), unsharp (sharpening), sobel "
+                           "(edges), dilate (dilation), mosaic (pixelation) or custom (the matrix in coefficients)",
+                           kPlaying, gst_cuda_conv_mask_get_type),
+    property<FILTER(size)>("size", "Size",
+                           "Side of the window or block in pixels, odd except for mosaic; at most 255 for morphology "
+                           "and mosaic, 127 for median, 31 for bilateral. 0 = default: 3 for morphology and median, "
+                           "from sigma for gauss and unsharp, 16 for mosaic, 5 others.",
+                           kPlaying, 0, 1501),
     property<FILTER(size_y)>("size-y", "Height",
-                             "Height of windows that are not square, and of blocks of mosaic, with the limits of size. "
-                             "0 is as size.",
+                             "Height of the window or block in pixels, with the limits of size; 0 = same as size",
                              kPlaying, 0, 1501),
-    property<FILTER(sigma)>(
-        "sigma", "Sigma",
-        "Standard deviation of gauss, unsharp and bilateral in pixels. -1 is 0.3*((size-1)*0.5-1)+0.8, 0 is no blur. "
-        "With size=0 the side of gauss and unsharp is 2*ceil(3*sigma)+1.",
-        kAnimated, kAutoSigma, 250),
-    property<FILTER(sigma_y)>("sigma-y", "Sigma of columns",
-                              "Standard deviation of gauss and unsharp down the columns. -1 is as sigma, 0 is none.",
-                              kAnimated, kSigmaYAsX, 250),
-    property<FILTER(sigma_range)>(
-        "sigma-range", "Range sigma",
-        "Standard deviation of the differences that bilateral smooths, as a fraction of the full range, above 0. "
-        "Smaller values keep weaker edges.",
-        kAnimated, 0, 1),
-    property<FILTER(amount)>("amount", "Amount", "Strength of unsharp: source + amount * (source - blurred source).",
+    property<FILTER(sigma)>("sigma", "Sigma",
+                            "Standard deviation of gauss, unsharp and bilateral in pixels; 0 = no blur, -1 = "
+                            "0.3*((size-1)*0.5-1)+0.8. With size=0 the side of gauss and unsharp is 2*ceil(3*sigma)+1.",
+                            kAnimated, kAutoSigma, 250),
+    property<FILTER(sigma_y)>(
+        "sigma-y", "Sigma of columns",
+        "Vertical standard deviation of gauss and unsharp in pixels; 0 = no vertical blur, -1 = same as sigma",
+        kAnimated, kSigmaYAsX, 250),
+    property<FILTER(sigma_range)>("sigma-range", "Range sigma",
+                                  "Standard deviation of sample differences for bilateral, as a fraction of the full "
+                                  "range, above 0. Smaller values keep weaker edges.",
+                                  kAnimated, 0, 1),
+    property<FILTER(amount)>("amount", "Amount", "Strength of unsharp: source + amount * (source - blurred source)",
                              kAnimated, -100, 100),
     /**
      * GstCudaConv:coefficients:
@@ -173,34 +166,30 @@ constexpr Property kProperties[] = {
      */
     property<&Configuration::settings, &Settings::coefficients>(
         "coefficients", "Coefficients",
-        "The mask of mask=custom, and the structuring element of shape=custom (its members are not 0). Rows end in "
-        "';' or a newline, numbers are separated by blanks or commas and may be fractions: \"1 2 1; 2 4 2; 1 2 1\", "
-        "\"1/9 1/9 1/9; ...\". Lists in brackets are read too: \"[[1,2,1],[2,4,2],[1,2,1]]\", and ImageMagick's "
-        "kernels: \"3x1: 1,2,1\". A bare list of 9, 25 or 49 numbers is a square; with brackets or a final ';' it is a "
-        "row. Both sides are odd, 31 at most.",
+        "Mask of mask=custom, structuring element of shape=custom: rows end in ';', numbers are separated by blanks or "
+        "commas (\"1 2 1; 2 4 2; 1 2 1\"). Both sides are odd, 31 at most; fractions, lists in brackets and "
+        "ImageMagick kernels are read too.",
         kPlaying),
-    property<FILTER(shape)>("shape", "Shape", "Structuring element of the morphology masks.", kPlaying,
+    property<FILTER(shape)>("shape", "Shape", "Structuring element of the morphology masks", kPlaying,
                             gst_cuda_conv_shape_get_type),
     property<FILTER(divisor)>(
         "divisor", "Divisor",
-        "What the sum is divided by. 0 is the mask's own divisor; that of mask=custom is the sum of its coefficients, "
-        "or 1 where that is 0.",
+        "Divisor of the sum. 0 = the mask's own; for mask=custom the sum of its coefficients, or 1 if that is 0.",
         kAnimated, -1e9, 1e9),
     property<FILTER(bias)>("bias", "Bias",
-                           "Added to the result, as a fraction of the full range: 0.5 is mid-grey at every bit depth.",
+                           "Added to the result, as a fraction of the full range; 0.5 is mid-grey at every bit depth",
                            kAnimated, -1, 1),
-    property<FILTER(negative)>("negative", "Negative", "What becomes of negative results.", kPlaying,
+    property<FILTER(negative)>("negative", "Negative", "Handling of negative results", kPlaying,
                                gst_cuda_conv_negative_get_type),
     property<FILTER(magnitude)>("magnitude", "Magnitude",
-                                "How sobel, scharr, prewitt and roberts join the two parts of the gradient.", kPlaying,
-                                gst_cuda_conv_magnitude_get_type),
-    property<FILTER(iterations)>(
-        "iterations", "Iterations",
-        "How often the filter runs over each frame, rounding to the format in between, as so many elements in a row "
-        "would. For open and close: so many erosions, then so many dilations, or the other way round.",
-        kAnimated, 1, 1000),
-    property<FILTER(border)>("border", "Border", "What the mask reads outside the frame.", kPlaying,
-                             gst_cuda_conv_border_get_type),
+                                "How sobel, scharr, prewitt and roberts combine the two components of the gradient",
+                                kPlaying, gst_cuda_conv_magnitude_get_type),
+    property<FILTER(iterations)>("iterations", "Iterations",
+                                 "Number of passes, each rounded, as in a chain of elements. open: n erosions, then n "
+                                 "dilations; close: the reverse.",
+                                 kAnimated, 1, 1000),
+    property<FILTER(border)>("border", "Border", "Border mode: the samples that the mask reads outside the frame",
+                             kPlaying, gst_cuda_conv_border_get_type),
     /**
      * GstCudaConv:border-color:
      *
@@ -208,8 +197,8 @@ constexpr Property kProperties[] = {
      */
     property<&Configuration::settings, &Settings::border_color>(
         "border-color", "Border colour",
-        "What border=constant reads outside the frame, as 0xAARRGGBB; converted to the frame's own colour space and "
-        "range. The default, 0xff000000, is opaque black.",
+        "Colour outside the frame for border=constant (0xAARRGGBB), converted to the frame's colour space and range. "
+        "The default, 0xff000000, is opaque black.",
         kPlaying, 0, G_MAXUINT32),
     /**
      * GstCudaConv:fill-color:
@@ -217,22 +206,19 @@ constexpr Property kProperties[] = {
      * Full-range RGB. It is converted to the frame's own colour matrix, range and depth. Chroma samples that a region
      * only touches get the colour too. Channels without a meaning, such as the x of RGBx, get its alpha.
      */
-    property<FILTER(fill_color)>(
-        "fill-color", "Fill colour",
-        "The colour of mask=fill as 0xAARRGGBB; converted to the frame's own colour space and range. The default, "
-        "0xff000000, is opaque black.",
-        kPlaying, 0, G_MAXUINT32),
-    property<FILTER(luma)>("luma", "Luma", "Luma handling, of YUV and grey frames.", kPlaying,
+    property<FILTER(fill_color)>("fill-color", "Fill colour",
+                                 "Colour of mask=fill (0xAARRGGBB), converted to the frame's colour space and range. "
+                                 "The default, 0xff000000, is opaque black.",
+                                 kPlaying, 0, G_MAXUINT32),
+    property<FILTER(luma)>("luma", "Luma", "Luma handling of YUV and grey frames", kPlaying,
                            gst_cuda_conv_luma_get_type),
-    property<FILTER(chroma)>("chroma", "Chroma", "What becomes of the chroma of YUV frames.", kPlaying,
+    property<FILTER(chroma)>("chroma", "Chroma", "Chroma handling of YUV frames", kPlaying,
                              gst_cuda_conv_chroma_get_type),
-    property<FILTER(alpha)>("alpha", "Alpha", "What becomes of alpha.", kPlaying, gst_cuda_conv_alpha_get_type),
+    property<FILTER(alpha)>("alpha", "Alpha", "Alpha handling", kPlaying, gst_cuda_conv_alpha_get_type),
     property<ROI(rectangles)>(
         "roi", "Regions of interest",
         "Filter only these regions, separated by ';': rectangles \"x,y,w,h\" and polygons \"x,y x,y x,y\", in pixels "
-        "of "
-        "the visible picture or in per cent of its width and height: \"0,0,20%,100%; 10,10 200,10 120,150\". Not set, "
-        "and without roi-meta: the whole frame.",
+        "or in per cent (\"0,0,20%,100%\"). If unset and roi-meta is off, the whole frame is filtered.",
         kPlaying),
     /**
      * GstCudaConv:roi-meta:
@@ -247,19 +233,17 @@ constexpr Property kProperties[] = {
      */
     property<ROI(meta)>(
         "roi-meta", "Regions from metas",
-        "Filter only the regions that come with each frame as metas, and those of roi. A frame without either has no "
-        "regions. This build understands " CUDACONV_ROI_METAS ".",
+        "Filter only the regions in the metas of each frame and in roi. This build understands " CUDACONV_ROI_METAS ".",
         kPlaying),
     property<ROI(types)>(
         "roi-type", "Types of metas",
         "With roi-meta, only regions of these types (roi_type, label, or class or value of a segmentation mask), "
-        "separated by commas: \"face,plate\"; \"!staff,!guard\" is all but these two. Not set: any.",
+        "comma-separated: \"face,plate\". \"!staff\" excludes a type; unset = all types.",
         kPlaying),
-    property<ROI(grow)>(
-        "roi-grow", "Growth of regions",
-        "Each region is enlarged by this fraction of its width to the left and to the right, and of its height above "
-        "and below; segmentation masks by this fraction of the shorter side of each region on all sides.",
-        kAnimated, 0, 4),
+    property<ROI(grow)>("roi-grow", "Growth of regions",
+                        "Enlarge each region by this fraction of its width left and right, and of its height above and "
+                        "below. Segmentation masks grow by this fraction of the region's shorter side.",
+                        kAnimated, 0, 4),
     /**
      * GstCudaConv:roi-hold:
      *
@@ -270,8 +254,8 @@ constexpr Property kProperties[] = {
      * within an eighth of the time, neighbours are joined to one region that covers both: more is filtered, never less.
      */
     property<ROI(hold)>("roi-hold", "Time to hold regions",
-                        "With roi-meta, each region stays in force for so many nanoseconds after the last frame that "
-                        "came with it: what a detector misses for a while stays covered.",
+                        "With roi-meta, nanoseconds that each region stays in force after its last frame, to cover "
+                        "frames that a detector misses",
                         kPlaying),
     /**
      * GstCudaConv:roi-lookahead:
@@ -285,8 +269,8 @@ constexpr Property kProperties[] = {
      * counts them, and there is one warning. At the end of the stream, of a segment and of the caps, all frames leave.
      */
     property<ROI(lookahead)>("roi-lookahead", "Time to look ahead",
-                             "With roi-meta, each region is in force from so many nanoseconds before the first frame "
-                             "that comes with it. Frames wait for so long.",
+                             "With roi-meta, nanoseconds that each region is in force before its first frame. Frames "
+                             "are delayed by this time.",
                              kPlaying),
     /**
      * GstCudaConv:roi-unmarked:
@@ -296,8 +280,8 @@ constexpr Property kProperties[] = {
      * #GstCudaConv:roi. In place of a frame that is dropped there is a gap event.
      */
     property<ROI(unmarked)>("roi-unmarked", "Frames without regions",
-                            "With roi-meta, what to do with a frame for which no region of a meta is in force.",
-                            kPlaying, gst_cuda_conv_roi_unmarked_get_type),
+                            "With roi-meta, handling of frames for which no region of a meta is in force", kPlaying,
+                            gst_cuda_conv_roi_unmarked_get_type),
     /**
      * GstCudaConv:roi-report:
      *
@@ -305,11 +289,10 @@ constexpr Property kProperties[] = {
      * `frames-early`, `regions` and `regions-by-type` of #GstCudaConv:stats, counted since the message before, and
      * `stream-time` (guint64), from when on. The last message comes at the end of the stream.
      */
-    property<ROI(report)>(
-        "roi-report", "Report regions",
-        "With roi-meta, post an element message cudaconv-regions for each second of stream time, with "
-        "counts of frames and regions.",
-        kPlaying),
+    property<ROI(report)>("roi-report", "Report regions",
+                          "With roi-meta, post an element message cudaconv-regions for each second of stream time, "
+                          "with counts of frames and regions",
+                          kPlaying),
     /**
      * GstCudaConv:roi-scale:
      *
@@ -326,33 +309,28 @@ constexpr Property kProperties[] = {
      */
     property<ROI(scale)>(
         "roi-scale", "Strength by size",
-        "Sigma (of gauss and unsharp) or size (of other masks that have one) is this fraction of the shorter side of "
-        "each region, rounded up in steps of 19 percent; sigma-y or size-y follows in proportion. 0 is the strength as "
-        "set. With mask=mosaic, 0.125 leaves at "
-        "most "
-        "8 blocks across each region. Has no effect with roi-invert.",
+        "Set sigma (gauss, unsharp) or size (others) to this fraction of each region's shorter side, rounded up in "
+        "steps of 19 percent; 0 = off. With mask=mosaic, 0.125 leaves at most 8 blocks across each region.",
         kAnimated, 0, 1),
-    property<ROI(shape)>("roi-shape", "Shape of regions", "What of each rectangle is filtered.", kPlaying,
+    property<ROI(shape)>("roi-shape", "Shape of regions", "Part of each rectangle to filter", kPlaying,
                          gst_cuda_conv_roi_shape_get_type),
     property<ROI(invert)>("roi-invert", "Invert regions",
-                          "Filter everything but the regions. Has no effect where roi is not set and roi-meta is off.",
-                          kPlaying),
+                          "Filter everything except the regions. No effect without roi or roi-meta.", kPlaying),
     property<&Configuration::backend>(
         "backend", "Backend",
-        "What filters the frames. The results are the same. A plugin that was built without CUDA has the CPU alone.",
+        "Processor that filters the frames, with identical results. A plugin built without CUDA has only the CPU.",
         kReady, gst_cuda_conv_backend_get_type),
     property<&Configuration::device_id>("cuda-device-id", "CUDA device",
-                                        "The GPU to use. -1 is that of the neighbours, else the first.", kReady, -1,
+                                        "GPU index; -1 uses the GPU of linked elements, or GPU 0", kReady, -1,
                                         G_MAXINT),
-    property<FILTER(method)>(
-        "method", "Method",
-        "How the GPU goes about it, for learning and for tests: the results are the same, and auto is the fastest. A "
-        "mask that the method cannot do is an error.",
-        kPlaying, gst_cuda_conv_method_get_type),
+    property<FILTER(method)>("method", "Method",
+                             "GPU algorithm; leave at auto. The others give the same output, exist for study and "
+                             "tests, and fail on masks that they cannot do.",
+                             kPlaying, gst_cuda_conv_method_get_type),
     property<&Configuration::threads>(
         "n-threads", "Threads",
-        "Threads of the CPU backend. 0 is as many as there are processors, 16 at most, and fewer for small frames.",
-        kReady, 0, 16),
+        "Number of threads of the CPU backend; 0 = number of processors, at most 16, fewer for small frames", kReady, 0,
+        16),
     /**
      * GstCudaConv:frames-in-flight:
      *
@@ -363,8 +341,8 @@ constexpr Property kProperties[] = {
      */
     property<&Configuration::frames_in_flight>(
         "frames-in-flight", "Frames in flight",
-        "Frames that may be on the GPU at once; 0 is as many as pay off. Each is pushed as soon as it is done.", kReady,
-        0, kMostFramesInFlight),
+        "Maximum number of frames on the GPU at once; 0 = automatic. Each frame is pushed as soon as it is done.",
+        kReady, 0, kMostFramesInFlight),
 };
 
 #undef FILTER

@@ -111,9 +111,9 @@ RoiStrength::Entry RoiStrength::make_entry(int step) {
     entry.plan = try_plan(entry.value, filter_.method);
   }
   if (complaint_.empty() && filter_.method != Method::Auto && try_plan(value_of(below + 1), Method::Auto))
-    complaint_ =
-        std::string("roi-scale asks for ") + setting() + number_text(value_of(step)) + ", but " + why + "; " +
-        (entry.value > 0 ? setting() + number_text(entry.value) + " takes its place" : "the strength stays as set");
+    complaint_ = std::string("roi-scale asks for ") + setting() + number_text(value_of(step)) + ", but " + why + "; " +
+                 (entry.value > 0 ? setting() + number_text(entry.value) + " is used instead"
+                                  : "the strength as set is used instead");
   return entry;
 }
 

@@ -92,8 +92,8 @@ bool Session::choose(const Configuration &wanted) {
     }
     if (!cuda_engine_ && wanted.backend == BackendChoice::Cuda) {
       release(true);
-      GST_ELEMENT_ERROR(element_, RESOURCE, NOT_FOUND,
-                        ("backend=cuda found no CUDA device that it can use: %s", why.c_str()), (nullptr));
+      GST_ELEMENT_ERROR(element_, RESOURCE, NOT_FOUND, ("backend=cuda found no usable CUDA device: %s", why.c_str()),
+                        (nullptr));
       return false;
     }
     if (!cuda_engine_)
@@ -145,7 +145,7 @@ bool Session::find_memory_device() {
   if (!device) {
     if (memory_error_ != why)
       GST_ELEMENT_ERROR(element_, RESOURCE, NOT_FOUND,
-                        ("CUDA memory was asked for, but no CUDA device can be used: %s", why.c_str()), (nullptr));
+                        ("CUDA memory was negotiated, but no CUDA device is usable: %s", why.c_str()), (nullptr));
     memory_error_ = why;
     return false;
   }
@@ -366,7 +366,7 @@ void Session::post_report(std::optional<int64_t> time, bool ended) {
 void Session::count_early() {
   counts_.add_early();
   complain_once("frames-early",
-                "upstream has too few buffers for roi-lookahead: frames leave early, with the regions that are known");
+                "upstream has too few buffers for roi-lookahead: frames leave early, with the regions known so far");
 }
 
 void Session::miss_regions(GstBuffer *buffer) noexcept {
@@ -446,7 +446,7 @@ bool Session::follow(GstBuffer *buffer) {
   std::shared_ptr<Device> device = finder_->follow(buffer, chosen_device_id_);
   if (!device) {
     GST_CAT_LOG_OBJECT(gst_cuda_conv_performance, element_,
-                       "CUDA memory of another device is copied by way of system memory");
+                       "CUDA memory of another device is copied through system memory");
     return false;
   }
   GST_INFO_OBJECT(element_, "frames come in another CUDA context, of device %d", device->id());

@@ -72,14 +72,15 @@ StreamContext::StreamContext(const GstVideoInfo &video_info, bool from_cuda, boo
       roi(wanted.roi, video_info) {
   const GstVideoInterlaceMode mode = GST_VIDEO_INFO_INTERLACE_MODE(&info);
   if (mode == GST_VIDEO_INTERLACE_MODE_FIELDS)
-    throw Error(Error::Kind::Format, "interlace-mode=fields is not supported");
+    throw Error(Error::Kind::Format, "interlace-mode=fields is not supported; use interlace-mode=alternate");
   if (GST_VIDEO_INFO_MULTIVIEW_MODE(&info) == GST_VIDEO_MULTIVIEW_MODE_SEPARATED)
     throw Error(Error::Kind::Format, "multiview-mode=separated is not supported");
   const FilterSettings filter = settings.complete();
   const auto layout_of = [&](const GstVideoInfo &picture, bool interlaced) {
     FrameLayout layout;
     if (!describe_frame(picture, settings.border_color, &layout, interlaced, settings.filter.fill_color))
-      throw Error(Error::Kind::Format, std::string("format ") + GST_VIDEO_INFO_NAME(&info) + " is not supported");
+      throw Error(Error::Kind::Format, std::string("format ") + GST_VIDEO_INFO_NAME(&info) +
+                                           " is not supported; convert it with videoconvert");
     return layout;
   };
   const bool stereo = is_packed_stereo(info),

@@ -21,7 +21,7 @@ class Cancellation {
 
   // Throws Error{Cancelled} if submit() is to give up.
   void check(const char *file = __builtin_FILE(), int line = __builtin_LINE()) const {
-    if (requested()) throw Error(Error::Kind::Cancelled, "the frame was given up, as was asked for", file, line);
+    if (requested()) throw Error(Error::Kind::Cancelled, "the frame was cancelled", file, line);
   }
 
  private:

@@ -70,15 +70,15 @@ struct Named {
 };
 
 inline constexpr Named<Mask> kMaskNames[] = {
-    {Mask::Identity, "identity", "Nothing: frames pass unchanged"},
+    {Mask::Identity, "identity", "No filter: frames pass unchanged"},
     {Mask::Box3, "box3", "Mean of 3x3 pixels"},
     {Mask::Box5, "box5", "Mean of 5x5 pixels"},
     {Mask::Box7, "box7", "Mean of 7x7 pixels"},
     {Mask::Box, "box", "Mean of size x size-y pixels"},
-    {Mask::Gauss3, "gauss3", "Gaussian blur, [1 2 1]/4 by itself"},
-    {Mask::Gauss5, "gauss5", "Gaussian blur, [1 4 6 4 1]/16 by itself"},
-    {Mask::Gauss7, "gauss7", "Gaussian blur, [2 7 14 18 14 7 2]/64 by itself"},
-    {Mask::Gauss9, "gauss9", "Gaussian blur, [4 13 30 51 60 51 30 13 4]/256 by itself"},
+    {Mask::Gauss3, "gauss3", "3x3 Gaussian blur, [1 2 1]/4 along rows and columns"},
+    {Mask::Gauss5, "gauss5", "5x5 Gaussian blur, [1 4 6 4 1]/16 along rows and columns"},
+    {Mask::Gauss7, "gauss7", "7x7 Gaussian blur, [2 7 14 18 14 7 2]/64 along rows and columns"},
+    {Mask::Gauss9, "gauss9", "9x9 Gaussian blur, [4 13 30 51 60 51 30 13 4]/256 along rows and columns"},
     {Mask::Gauss, "gauss", "Gaussian blur by sigma, sigma-y, size and size-y"},
     {Mask::Sharpen, "sharpen", "Sharpening, [0 -1 0; -1 5 -1; 0 -1 0]"},
     {Mask::Unsharp, "unsharp", "Unsharp masking by amount, sigma, sigma-y, size and size-y"},
@@ -106,61 +106,59 @@ inline constexpr Named<Mask> kMaskNames[] = {
     {Mask::Blackhat, "blackhat", "Closing minus the source: small dark spots"},
     {Mask::Median, "median", "Median of size x size-y pixels"},
     {Mask::Mosaic, "mosaic",
-     "The mean of each block of size x size-y pixels in its place; blocks begin at the top left corner of the "
-     "frame or of each region"},
-    {Mask::Custom, "custom", "The mask in the property coefficients"},
-    {Mask::Fill, "fill", "The colour fill-color in place of every pixel, alpha too"},
-    {Mask::Bilateral, "bilateral",
-     "Gaussian blur that keeps edges: pixels count less the more they differ; by size, sigma and sigma-range"},
+     "Pixelation: each block of size x size-y pixels becomes its mean; blocks start at the top left corner of the "
+     "frame or region"},
+    {Mask::Custom, "custom", "Mask of the property coefficients"},
+    {Mask::Fill, "fill", "Every pixel, alpha included, becomes fill-color"},
+    {Mask::Bilateral, "bilateral", "Gaussian blur that keeps edges, by size, sigma and sigma-range"},
 };
 inline constexpr Named<Shape> kShapeNames[] = {
-    {Shape::Rect, "rect", "The whole window"},
-    {Shape::Cross, "cross", "The middle row and the middle column"},
-    {Shape::Ellipse, "ellipse", "The ellipse within the window"},
-    {Shape::Custom, "custom", "Where the property coefficients is not 0"},
+    {Shape::Rect, "rect", "Whole window"},
+    {Shape::Cross, "cross", "Middle row and middle column"},
+    {Shape::Ellipse, "ellipse", "Ellipse inscribed in the window"},
+    {Shape::Custom, "custom", "Nonzero numbers of the property coefficients"},
 };
 inline constexpr Named<Negative> kNegativeNames[] = {
-    {Negative::Auto, "auto", "Absolute for directional gradients, laplace, laplace8 and log5, else clamp"},
+    {Negative::Auto, "auto", "absolute for directional gradients, laplace, laplace8 and log5, clamp for others"},
     {Negative::Clamp, "clamp", "Negative results become 0"},
-    {Negative::Absolute, "absolute", "Negative results lose their sign"},
+    {Negative::Absolute, "absolute", "Negative results become their absolute value"},
 };
 inline constexpr Named<Magnitude> kMagnitudeNames[] = {
-    {Magnitude::L2, "l2", "The length of the gradient, sqrt(gx^2 + gy^2)"},
-    {Magnitude::L1, "l1", "The sum of its parts, |gx| + |gy|"},
+    {Magnitude::L2, "l2", "Length of the gradient, sqrt(gx^2 + gy^2)"},
+    {Magnitude::L1, "l1", "Sum of the absolute components, |gx| + |gy|"},
 };
 inline constexpr Named<Border> kBorderNames[] = {
-    {Border::Replicate, "replicate", "The edge pixel repeats: aaa|abcd|ddd"},
-    {Border::Reflect, "reflect", "The frame is mirrored at its edge: cba|abcd|dcb"},
-    {Border::Reflect101, "reflect101", "The frame is mirrored at its edge pixel: dcb|abcd|cba"},
-    {Border::Wrap, "wrap", "The frame repeats: bcd|abcd|abc"},
-    {Border::Constant, "constant", "Pixels outside have the colour border-color"},
-    {Border::Keep, "keep", "Pixels whose window crosses the edge are copied, not filtered"},
+    {Border::Replicate, "replicate", "Repeat the edge pixel: aaa|abcd|ddd"},
+    {Border::Reflect, "reflect", "Mirror the frame at its edge: cba|abcd|dcb"},
+    {Border::Reflect101, "reflect101", "Mirror the frame at its edge pixel: dcb|abcd|cba"},
+    {Border::Wrap, "wrap", "Repeat the frame: bcd|abcd|abc"},
+    {Border::Constant, "constant", "Use border-color outside the frame"},
+    {Border::Keep, "keep", "Copy pixels whose window crosses the edge"},
 };
 inline constexpr Named<Luma> kLumaNames[] = {
-    {Luma::Filter, "filter", "Luma is filtered"},
-    {Luma::Copy, "copy", "Luma is copied"},
+    {Luma::Filter, "filter", "Filter luma"},
+    {Luma::Copy, "copy", "Copy luma"},
 };
 inline constexpr Named<Chroma> kChromaNames[] = {
-    {Chroma::Auto, "auto", "Neutral for gradients, laplacians and emboss, else filter"},
-    {Chroma::Filter, "filter", "Chroma is filtered like luma, at its own resolution"},
-    {Chroma::Copy, "copy", "Chroma is copied"},
-    {Chroma::Neutral, "neutral", "Chroma becomes grey"},
+    {Chroma::Auto, "auto", "neutral for gradients, laplacians and emboss, filter for others"},
+    {Chroma::Filter, "filter", "Filter chroma like luma, at its own resolution"},
+    {Chroma::Copy, "copy", "Copy chroma"},
+    {Chroma::Neutral, "neutral", "Set chroma to grey"},
 };
 inline constexpr Named<Alpha> kAlphaNames[] = {
-    {Alpha::Copy, "copy", "Alpha is copied"},
-    {Alpha::Filter, "filter", "Alpha is filtered like the colours"},
+    {Alpha::Copy, "copy", "Copy alpha"},
+    {Alpha::Filter, "filter", "Filter alpha like the colours"},
     {Alpha::Weighted, "weighted",
-     "Alpha is filtered, and colours are weighted by it: what is transparent does not bleed into what is not; "
-     "for masks without negative coefficients"},
+     "Filter alpha and weight colours by it, so that transparent pixels do not bleed; not for negative coefficients"},
 };
 inline constexpr Named<Method> kMethodNames[] = {
-    {Method::Auto, "auto", "Whichever is fastest for the mask, format and frame"},
-    {Method::Global, "global", "Frame and mask are read from global memory"},
-    {Method::Constant, "constant", "The mask is in constant memory, the frame read without a tile"},
-    {Method::Tiled, "tiled", "A shared-memory tile with its halo, mask in constant memory"},
-    {Method::TiledCached, "tiled-cached", "A tile without halo, whose neighbours are read through the cache"},
+    {Method::Auto, "auto", "Fastest for the mask, format and frame"},
+    {Method::Global, "global", "Frame and mask in global memory"},
+    {Method::Constant, "constant", "Mask in constant memory, frame read without a tile"},
+    {Method::Tiled, "tiled", "Shared-memory tile with halo, mask in constant memory"},
+    {Method::TiledCached, "tiled-cached", "Tile without halo, its neighbours read through the cache"},
     {Method::Blocked, "blocked", "Several pixels per thread, without shared memory"},
-    {Method::Cascade, "cascade", "5x5 morphology as two steps of 3x3 in one launch"},
+    {Method::Cascade, "cascade", "5x5 morphology as two 3x3 steps in one launch"},
     {Method::Separable, "separable", "Row and column passes in one launch, for separable masks"},
 };
 

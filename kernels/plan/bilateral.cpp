@@ -45,7 +45,7 @@ const RangeTable &BilateralTables::of_depth(int depth) const {
 
 void compile_bilateral(const FilterSettings &s, const FrameLayout &layout, Pass &pass) {
   if (!(s.sigma_range > 0 && s.sigma_range <= 1))
-    refuse("sigma-range=" + number_text(s.sigma_range) + " is not above 0 and at most 1");
+    refuse("sigma-range=" + number_text(s.sigma_range) + " is invalid; use a value above 0, at most 1");
   const BilateralWindow window = bilateral_window(s);
   pass.op = Op::Bilateral;
   pass.weighs_alpha = s.alpha == Alpha::Weighted && alpha_of(layout).plane >= 0;

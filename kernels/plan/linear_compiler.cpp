@@ -117,7 +117,7 @@ class LinearCompiler {
       divisor = -divisor;
       if (pass_.op == Op::Magnitude)
         refuse("divisor=" + number_text(s_.divisor) + " with mask=" + mask_nick(s_.mask) +
-               ": a magnitude has no sign; the divisor has to be above 0");
+               " is invalid, since a magnitude has no sign; use a divisor above 0");
       if (pass_.op == Op::Linear)
         sign = -1;
       else
@@ -144,7 +144,7 @@ class LinearCompiler {
       const double least = std::max(std::ldexp(8, depth_ - gain_bits - bits), bits ? 1.0 / 64 : 0);
       if (divisor < least)
         refuse("divisor=" + number_text(s_.divisor ? s_.divisor : divisor) +
-               " is too small for what the mask adds up to: the least is " + number_text(least));
+               " is too small for the sum of the mask; the least is " + number_text(least));
     }
     sum *= scale;
     for (size_t m = 0; m < masks.size(); m++) {
@@ -204,11 +204,10 @@ class LinearCompiler {
     if (!bits) {
       const double coefficient = *std::max_element(real.value.begin(), real.value.end(),
                                                    [](double a, double b) { return std::fabs(a) < std::fabs(b); });
-      refuse("coefficients: " + number_text(coefficient) + ", to be divided by " + number_text(divisor) +
-             ", is too large: integers can be up to " + number_text(kLargestInteger) + ", other numbers here up to " +
-             "about " + number_text(std::floor(std::ldexp(2 * kErrorAllowed / taps * INT32_MAX, -depth_))) +
-             " times the divisor, to keep " + std::to_string(depth_) +
-             "-bit results within one code of the exact ones");
+      refuse("coefficients: " + number_text(coefficient) + ", divided by " + number_text(divisor) +
+             ", is too large for " + std::to_string(depth_) + "-bit results; use integers up to " +
+             number_text(kLargestInteger) + ", or fractions up to about " +
+             number_text(std::floor(std::ldexp(2 * kErrorAllowed / taps * INT32_MAX, -depth_))) + " times the divisor");
     }
     for (double v : real.value)
       pass_.mask[0].value.push_back(static_cast<int32_t>(std::llround(std::ldexp(v / divisor, bits))));
@@ -223,8 +222,8 @@ class LinearCompiler {
   };
 
   [[noreturn]] void refuse_gain(double divisor, int line = __builtin_LINE()) const {
-    refuse("divisor=" + number_text(divisor) + " is too small for mask=" + mask_nick(s_.mask) + ": from about " +
-               number_text(1 / kLargestGain) + " on, more for large masks, results are within one code of exact ones",
+    refuse("divisor=" + number_text(divisor) + " is too small for mask=" + mask_nick(s_.mask) + "; use at least " +
+               number_text(std::ceil(1e6 / kLargestGain) / 1e6) + " (more for large masks)",
            __FILE__, line);
   }
 
@@ -362,8 +361,8 @@ class LinearCompiler {
     while (amount_bits > 0 && std::ldexp(reach * blur.divisor, amount_bits + depth_) > kMost64) amount_bits--;
     const double off = largest_ * std::ldexp(0.5, -amount_bits) + std::fabs(s_.amount) * blur.error;
     if (!std::isfinite(s_.amount) || off > kErrorAllowed)
-      refuse("amount=" + number_text(s_.amount) + " is too large: up to about " +
-             number_text(std::floor(kErrorAllowed / blur.error)) + " results are within one code of exact ones");
+      refuse("amount=" + number_text(s_.amount) + " is too large; use at most about " +
+             number_text(std::floor(kErrorAllowed / blur.error)));
     const int64_t amount = std::llround(std::ldexp(s_.amount, amount_bits));
     pass_.sum_gain = -amount;
     pass_.center_gain = blur.divisor * ((int64_t{1} << amount_bits) + amount);

@@ -167,7 +167,7 @@ class RowReader {
         if (width_) refuse_number(1, quoted({*at_}) + " within a kernel of fixed width");
         if (closers_.size() == kDeepest) refuse_number(1, quoted({*at_}) + " is one bracket too many");
         if (rows_ > 1 && row_depth_ == closers_.size())
-          refuse_number(1, quoted({*at_}) + " opens a bracket that the rows before it are not in");
+          refuse_number(1, quoted({*at_}) + " opens a bracket that the rows before do not have");
         rows_ = next - 1;
         marked_ = true;
         closers_ += closer_of(*at_++);
@@ -180,7 +180,7 @@ class RowReader {
       } else {
         rows_ = next;
         if (rows_ > 1 && row_depth_ != closers_.size())
-          refuse_number(1, "the row is not in as many brackets as those before it");
+          refuse_number(1, "the brackets differ from those of the rows before");
         row_depth_ = closers_.size();
         return true;
       }
@@ -232,7 +232,7 @@ class RowReader {
     double number = 0;
     const auto [stop, error] = std::from_chars(begin + plus, end, number);
     if (error == std::errc::result_out_of_range)
-      refuse_number(index, quoted(word) + " is beyond what a number can be, 1e-308 to 1e308 or 0");
+      refuse_number(index, quoted(word) + " is beyond the range of numbers, 0 or 1e-308 to 1e308");
     const bool two_signs = plus && end - begin > 1 && begin[1] == '-';
     if (error != std::errc() || stop != end || two_signs) refuse_number(index, quoted(word) + " is not a number");
     return number;
@@ -337,7 +337,7 @@ Coefficients parse_coefficients(const std::string &text) {
   if (height % 2 == 0) reader.refuse("it has " + count(height, "row") + wanted);
   if (width > kLargestSide || height > kLargestSide)
     reader.refuse("a mask of " + std::to_string(width) + "x" + std::to_string(height) +
-                  " is too large; 31x31 is the largest");
+                  " is too large; use at most 31x31");
 
   Coefficients result;
   result.width = static_cast<int>(width);

@@ -156,8 +156,8 @@ GaussAxis gauss_axis(Mask mask, const char *property, int size, double sigma) {
 // Refuses a standard deviation that a mask cannot have. `meaning`: of the value `least`, -1.
 void check_sigma(const char *property, double sigma, double least, const char *meaning) {
   if (sigma == least || (sigma >= 0 && sigma <= kLargestSigma)) return;
-  refuse(std::string(property) + "=" + number_text(sigma) + " is neither -1, " + meaning + ", nor 0 to " +
-         number_text(kLargestSigma));
+  refuse(std::string(property) + "=" + number_text(sigma) + " is invalid; use 0 to " + number_text(kLargestSigma) +
+         ", or -1 (" + meaning + ")");
 }
 
 struct GaussAxes {
@@ -166,7 +166,7 @@ struct GaussAxes {
 
 GaussAxes gauss_axes(const FilterSettings &s) {
   check_sigma("sigma", s.sigma, kAutoSigma, "automatic");
-  check_sigma("sigma-y", s.sigma_y, kSigmaYAsX, "as sigma");
+  check_sigma("sigma-y", s.sigma_y, kSigmaYAsX, "same as sigma");
   return {gauss_axis(s.mask, "size", s.size, s.sigma),
           gauss_axis(s.mask, s.size_y ? "size-y" : "size", s.size_y ? s.size_y : s.size,
                      s.sigma_y == kSigmaYAsX ? s.sigma : s.sigma_y)};
@@ -198,7 +198,8 @@ RealMask gauss(const FilterSettings &s) {
 
 const Coefficients &coefficients_of(const FilterSettings &s, const char *what) {
   if (s.coefficients.value.empty())
-    refuse(std::string(what) + " needs the property coefficients, such as \"0 -1 0; -1 5 -1; 0 -1 0\", which is empty");
+    refuse(std::string(what) +
+           " needs the property coefficients, which is empty; set it, for example to \"0 -1 0; -1 5 -1; 0 -1 0\"");
   return s.coefficients;
 }
 
@@ -433,7 +434,7 @@ Window window_of(const FilterSettings &s) {
     w.size = {c.width, c.height};
     for (double v : c.value) w.member.push_back(v != 0);
     if (std::find(w.member.begin(), w.member.end(), 1) == w.member.end())
-      refuse("shape=custom: every number in coefficients is 0, so the element is empty");
+      refuse("shape=custom: all numbers in coefficients are 0, so the structuring element is empty");
   } else {
     w.size = window_size_of(s);
     const int width = w.size.width, rx = width / 2, ry = w.size.height / 2;

@@ -38,7 +38,7 @@ class Builder {
 
  private:
   void check_settings() const {
-    if (s_.iterations < 1) refuse("iterations=" + std::to_string(s_.iterations) + " is less than 1");
+    if (s_.iterations < 1) refuse("iterations=" + std::to_string(s_.iterations) + " is invalid; use 1 or more");
     if (!(std::fabs(s_.bias) <= 1)) refuse("bias=" + number_text(s_.bias) + " is outside -1 to 1");
     if (!(std::fabs(s_.divisor) <= kLargestDivisor))
       refuse("divisor=" + number_text(s_.divisor) + " is outside -" + number_text(kLargestDivisor) + " to " +
@@ -47,8 +47,8 @@ class Builder {
     if (!c.value.empty() &&
         (c.width < 1 || c.height < 1 || c.width % 2 == 0 || c.height % 2 == 0 || c.width > kLargestDense ||
          c.height > kLargestDense || c.value.size() != static_cast<size_t>(c.width) * c.height))
-      refuse("coefficients form a mask of " + std::to_string(c.width) + "x" + std::to_string(c.height) +
-             "; both sides are odd and at most " + std::to_string(kLargestDense));
+      refuse("coefficients: a mask of " + std::to_string(c.width) + "x" + std::to_string(c.height) +
+             " is not supported; both sides must be odd and at most " + std::to_string(kLargestDense));
   }
 
   void list_parts() {
@@ -302,15 +302,15 @@ class Builder {
                      Method::Blocked, Method::Cascade, Method::Separable})
       if (can(m)) able += (able.empty() ? "" : ", ") + std::string(method_nick(m));
     std::string why;
-    if (s_.method == Method::Separable) why = ", which is not the product of a row and a column";
+    if (s_.method == Method::Separable) why = ": the mask is not separable";
     for (const Pass &pass : plan_->passes)
       if (pass.op == Op::Linear && std::max(pass.width(), pass.height()) > kLargestOfMethods)
-        why = ", a window of " + std::to_string(pass.width()) + "x" + std::to_string(pass.height()) +
-              " pixels; methods other than auto do up to " + std::to_string(kLargestOfMethods);
-    if (s_.method == Method::Cascade) why = "; it does dilate and erode of size 5 with shape=rect";
+        why = ": its window has " + std::to_string(pass.width()) + "x" + std::to_string(pass.height()) +
+              " pixels, methods other than auto take at most " + std::to_string(kLargestOfMethods);
+    if (s_.method == Method::Cascade) why = ": it needs dilate or erode of size 5 with shape=rect";
     if (plan_->passes[0].reads_alpha()) why = " with alpha=weighted";
-    refuse(std::string("method=") + method_nick(s_.method) + " cannot do mask=" + mask_nick(s_.mask) + " as it is set" +
-           why + "; these can: " + able);
+    refuse(std::string("method=") + method_nick(s_.method) + " does not support mask=" + mask_nick(s_.mask) + why +
+           "; use method=" + able);
   }
 
   const FilterSettings &s_;

@@ -107,7 +107,7 @@ class WeightedCompiler {
  private:
   void check_mask() const {
     if (mask_kind(s_.mask) == MaskKind::Linear && s_.mask != Mask::Unsharp) return;
-    refuse(std::string("alpha=weighted cannot do mask=") + mask_nick(s_.mask) + what_it_can());
+    refuse(std::string("alpha=weighted does not support mask=") + mask_nick(s_.mask) + what_it_can());
   }
 
   void check_coefficients(const RealMask &real) const {
@@ -118,12 +118,12 @@ class WeightedCompiler {
       const std::string where =
           " in row " + std::to_string(i / width + 1) + ", column " + std::to_string(i % width + 1);
       if (s_.mask != Mask::Custom)
-        refuse(std::string("alpha=weighted cannot do mask=") + mask_nick(s_.mask) + ", which has " + number_text(v) +
-               where + what_it_can());
+        refuse(std::string("alpha=weighted does not support mask=") + mask_nick(s_.mask) + ", which has " +
+               number_text(v) + where + what_it_can());
       if (v < 0)
-        refuse("coefficients: " + number_text(v) + where + " is negative, which alpha=weighted cannot do" +
+        refuse("coefficients: " + number_text(v) + where + " is negative, which alpha=weighted does not support" +
                what_it_can());
-      refuse("coefficients: " + number_text(v) + where + " is not a number up to " + number_text(0x1p1000));
+      refuse("coefficients: " + number_text(v) + where + " is too large; use at most " + number_text(0x1p1000));
     }
   }
 
@@ -138,8 +138,7 @@ class WeightedCompiler {
       if (std::all_of(real.value.begin(), real.value.end(), [](double v) { return v >= 0; }))
         nicks += std::string(mask.nick) + ", ";
     }
-    return "; of a format with alpha it does masks whose coefficients are 0 or more: " + nicks +
-           "and such custom ones; alpha=copy and alpha=filter do all masks";
+    return "; use a mask without negative coefficients (" + nicks + "custom), or set alpha=copy or alpha=filter";
   }
 
   // The largest error of results, in codes, with weights of a line or matrix whose relative error is e.
@@ -219,7 +218,7 @@ class WeightedCompiler {
   void choose_gain(double sum, double divisor) {
     const double gain = sum / divisor;
     if (!(std::fabs(gain) <= kLargestGain))
-      refuse("divisor=" + number_text(s_.divisor) + " is too small for what the mask adds up to, " + number_text(sum) +
+      refuse("divisor=" + number_text(s_.divisor) + " is too small for the sum of the mask, " + number_text(sum) +
              "; with alpha=weighted the least is " + number_text(sum / kLargestGain));
     double above = 1, below = 1;
     if (sum == divisor) {

@@ -1720,8 +1720,8 @@ GST_START_TEST(the_element_that_left_a_wrong_meta_is_named) {
       std::string(test_backend()) + " ) ! fakesink");
   fail_unless(!pipeline.go_to(GST_STATE_PAUSED));
   const std::string why = pipeline.wait_for_end();
-  fail_unless(why.find("An input buffer has a GstVideoMeta of format AYUV, and its caps say RGBA. liar has changed the "
-                       "format and not the meta. Use videoconvert instead.") != std::string::npos,
+  fail_unless(why.find("An input buffer has a GstVideoMeta of format AYUV, but its caps say RGBA. liar has changed the "
+                       "format but not the meta. Use videoconvert instead.") != std::string::npos,
               "%s", why.c_str());
 }
 GST_END_TEST;
@@ -1769,11 +1769,11 @@ GST_START_TEST(errors_of_buffers_say_what_is_wrong_and_where) {
   assert_same_text(text_for([](Ref<GstBuffer> &in) { in.reset(gst_buffer_new_allocate(nullptr, 863, nullptr)); }),
                    "An input buffer of 863 bytes is too small for its caps: a frame of 32x18 I420 takes 864.");
   assert_same_text(text_for([&](const Ref<GstBuffer> &in) { meta_of(in)->format = GST_VIDEO_FORMAT_YV12; }),
-                   "An input buffer has a GstVideoMeta of format YV12, and its caps say I420.");
+                   "An input buffer has a GstVideoMeta of format YV12, but its caps say I420.");
   for (const int unknown : {0, 9999})
     assert_same_text(
         text_for([&](const Ref<GstBuffer> &in) { meta_of(in)->format = static_cast<GstVideoFormat>(unknown); }),
-        "An input buffer has a GstVideoMeta of format number " + std::to_string(unknown) + ", and its caps say I420.");
+        "An input buffer has a GstVideoMeta of format number " + std::to_string(unknown) + ", but its caps say I420.");
   assert_same_text(text_for([&](const Ref<GstBuffer> &in) { meta_of(in)->width = 30; }),
                    "An input buffer has a GstVideoMeta of 30x18, which is smaller than the 32x18 I420 of its caps.");
   assert_same_text(text_for([&](const Ref<GstBuffer> &in) { add_crop(in, 3, 4); }),

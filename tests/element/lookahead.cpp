@@ -437,7 +437,7 @@ void send_from_pool(guint size, guint keeps) {
   if (early)
     assert_same_text(
         h.take_one(GST_MESSAGE_WARNING).text,
-        "upstream has too few buffers for roi-lookahead: frames leave early, with the regions that are known");
+        "upstream has too few buffers for roi-lookahead: frames leave early, with the regions known so far");
   kept.clear();
   gst_buffer_pool_set_active(pool.get(), FALSE);
 }

@@ -475,14 +475,14 @@ GST_START_TEST(strengths_that_a_method_cannot_do_are_worth_a_warning) {
   for (const int side : {40, 30, 20, 50})
     check_frame(h, in(side).get(), gray(), "mask=dilate size=5", {{{2, 3, side, side}}});
   assert_same_text(h.take_one(GST_MESSAGE_WARNING).text,
-                   "roi-scale asks for size=11, but method=cascade cannot do mask=dilate as it is set; it does dilate "
-                   "and erode of size 5 with shape=rect; these can: auto, global, constant, tiled, tiled-cached, "
-                   "blocked, separable; size=5 takes its place");
+                   "roi-scale asks for size=11, but method=cascade does not support mask=dilate: it needs dilate "
+                   "or erode of size 5 with shape=rect; use method=auto, global, constant, tiled, tiled-cached, "
+                   "blocked, separable; size=5 is used instead");
   Harness weak("mask=dilate size=5 method=cascade roi-meta=true roi-scale=0.1", gray());
   check_frame(weak, in(30).get(), gray(), "mask=dilate size=5", {{{2, 3, 30, 30}}});
   const std::string text = weak.take_one(GST_MESSAGE_WARNING).text;
-  fail_unless(g_str_has_prefix(text.c_str(), "roi-scale asks for size=3, but method=cascade cannot do") &&
-                  g_str_has_suffix(text.c_str(), "; the strength stays as set"),
+  fail_unless(g_str_has_prefix(text.c_str(), "roi-scale asks for size=3, but method=cascade does not support") &&
+                  g_str_has_suffix(text.c_str(), "; the strength as set is used instead"),
               "%s", text.c_str());
 }
 GST_END_TEST;

@@ -358,7 +358,7 @@ void test_texts() {
     expect_text(settings([](FilterSettings &s) { s.mask = Mask::Mosaic, s.size = 256; }),
                 {"size=256 ", "mask=mosaic", "1 to 255"});
     expect_text(settings([](FilterSettings &s) { s.mask = Mask::Mosaic, s.method = Method::Tiled; }),
-                {"method=tiled ", "mask=mosaic", "these can: auto, constant"});
+                {"method=tiled ", "mask=mosaic", "use method=auto, constant"});
     expect_text(settings([](FilterSettings &s) { s.mask = Mask::Bilateral, s.size = 33; }),
                 {"size=33 ", "mask=bilateral", "odd", "3 to 31"});
     expect_text(settings([](FilterSettings &s) { s.mask = Mask::Bilateral, s.sigma_range = 0; }),
@@ -488,14 +488,14 @@ void test_parser() {
       {"[[1,2,1],[2,4,2],[1,2,1]}", "row 4, column 1", "\"}\" where \"]\""},
       {"[1,2,1; [2,4,2]; 1,2,1]", "row 2, column 1", "\"[\" opens a bracket"},
       {"1,2,1; [2,4,2]; 1,2,1", "row 2, column 1", "\"[\" opens a bracket"},
-      {"[1,2,1], 2,4,2, [1,2,1]", "row 2, column 1", "not in as many brackets"},
-      {"[[1,2,1], 2,4,2]", "row 2, column 1", "not in as many brackets"},
+      {"[1,2,1], 2,4,2, [1,2,1]", "row 2, column 1", "the brackets differ"},
+      {"[[1,2,1], 2,4,2]", "row 2, column 1", "the brackets differ"},
       {"[1, [2], 1]", "row 1, column 2", "\"[\" within a row"},
       {"1 [2] 1", "row 1, column 2", "\"[\" within a row"},
       {"[[[1]]]", "row 1, column 1", "\"[\" is one bracket too many"},
       {"[[1,2;1]]", "row 1, column 3", "\";\" within the brackets"},
       {"[[1,2,1],[],[1,2,1]]", "row 2, column 1", "a number is missing"},
-      {"[[1],,[1]]", "row 2, column 1", "not in as many brackets"},
+      {"[[1],,[1]]", "row 2, column 1", "the brackets differ"},
       {"[", "row 1, column 1", "\"]\" is missing"},
       {"[]", "row 1, column 1", "a number is missing"},
       {"(int", "row 1, column 1", "\"int\" is not a number"},
