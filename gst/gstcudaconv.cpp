@@ -5,35 +5,35 @@
  * @title: cudaconv
  * @short_description: 2D convolution and morphology on the GPU and on the CPU
  *
- * Filters each video frame with a mask: blurs, sharpening, edge detectors, morphology, medians, or any mask of up to
- * 31x31 numbers of one's own. Frames may lie in system memory or in CUDA memory. They leave in the memory they came in,
- * unless downstream takes only the other or names CUDA memory in its caps. Format and size never change, and no format
- * is converted to another inside: each plane is filtered at its own resolution and depth.
+ * Filters each video frame with a mask: blurs, sharpening, edge detectors, morphology, medians, or a custom mask of up
+ * to 31x31 numbers. Frames may be in system memory or in CUDA memory. Output memory equals input memory, unless
+ * downstream takes only the other kind or names CUDA memory in its caps. Format and size never change. Each plane is
+ * filtered at its own resolution and depth, without conversion.
  *
- * Results are the same bytes on every GPU, on the CPU, and with every #GstCudaConv:method.
+ * Results are bit-exact: every GPU, the CPU and every #GstCudaConv:method give the same bytes.
  *
- * Masks are not flipped (the filter is a correlation), and their anchor is in the centre. A linear mask c computes
+ * Masks are not flipped (the filter is a correlation), and their anchor is the centre. A linear mask c computes
  * floor(sum(c * p) / #GstCudaConv:divisor + #GstCudaConv:bias * 2^depth + 1/2), clamped to the range of the samples.
  *
  * All properties but #GstCudaConv:backend, #GstCudaConv:cuda-device-id, #GstCudaConv:n-threads and
- * #GstCudaConv:frames-in-flight may change while playing. Changes that one g_object_set() makes take effect together,
- * at the next frame. Settings that cannot be carried out are an error at the start; while playing they are a warning,
- * and the last good ones stay in force. A setting that the mask does not use is a warning, too.
+ * #GstCudaConv:frames-in-flight may change while playing. All properties of one g_object_set() call take effect
+ * together, at the next frame. Invalid settings are an error at the start. While playing they are a warning, and the
+ * last good settings stay in force. A setting that the mask does not use is a warning, too.
  *
- * #GstCudaConv:roi and #GstCudaConv:roi-meta limit the filter to regions; what lies outside is copied from the input.
- * Rectangles count pixels of the visible picture, from the corner of its crop rectangle, and of the whole frame also
- * where a buffer holds one field (interlace-mode=alternate). In subsampled planes every pixel that a rectangle touches
- * is filtered. Masks read across the edges of regions. #GstCudaConv:roi-grow, #GstCudaConv:roi-hold and
- * #GstCudaConv:roi-scale are for what must not be recognised: a margin, frames that a detector misses, and filters that
- * are as strong as their region is large.
+ * #GstCudaConv:roi and #GstCudaConv:roi-meta limit the filter to regions; pixels outside are copied from the input.
+ * Rectangles count pixels of the visible picture, from the corner of its crop rectangle. They count pixels of the whole
+ * frame even if a buffer holds one field (interlace-mode=alternate). In subsampled planes every pixel that a rectangle
+ * touches is filtered. Masks read across the edges of regions. To hide faces and number plates, #GstCudaConv:roi-grow
+ * adds a margin, #GstCudaConv:roi-hold covers frames that a detector misses, and #GstCudaConv:roi-scale makes the
+ * filter as strong as the region is large.
  *
- * Several frames are on the GPU at once: one is uploaded while another is filtered and a third is downloaded. Each is
- * pushed as soon as it is done, by a task of the source pad. See #GstCudaConv:frames-in-flight. Frames in system
- * memory go fastest where upstream takes them from the buffer pool that the element proposes, since the GPU reads that
- * memory by itself. Elements in a row that use the same GPU keep frames in CUDA memory between them.
+ * Several frames are on the GPU at once: one is uploaded while another is filtered and a third is downloaded. A task of
+ * the source pad pushes each frame as soon as it is done. See #GstCudaConv:frames-in-flight. Frames in system memory
+ * are fastest in buffers from the pool that the element proposes to upstream, since the GPU reads that memory directly.
+ * Elements in a row on the same GPU keep frames in CUDA memory between them.
  *
- * Where a buffer has a GstVideoCropMeta, the picture is that rectangle: the result is what cropping by a copy and then
- * filtering gives.
+ * If a buffer has a GstVideoCropMeta, the picture is that rectangle: the result equals cropping first and then
+ * filtering.
  *
  * ## Example launch lines
  * |[
@@ -43,17 +43,17 @@
  * |[
  * gst-launch-1.0 videotestsrc ! cudaconv mask=custom coefficients="-1 0 1; -1 0 1; -1 0 1" bias=0.5 ! autovideosink
  * ]|
- * Vertical edges in relief, with a mask of one's own.
+ * Vertical edges in relief, with a custom mask.
  * |[
  * gst-launch-1.0 filesrc location=video.h264 ! h264parse ! nvh264dec ! cudaconv mask=sobel ! cudadownload !
  * autovideosink
  * ]|
- * Finds edges in frames that do not leave the GPU until they are shown.
+ * Finds edges on the GPU; frames leave it only for display.
  * |[
  * gst-launch-1.0 videotestsrc ! cudaconv mask=gauss roi-scale=0.2 roi="40,40,80,60; 200,100,64,64" roi-shape=ellipse !
  * autovideosink
  * ]|
- * Blurs two regions of the picture, each as strongly as its size asks for.
+ * Blurs two regions of the picture, each in proportion to its size.
  */
 
 #include "gstcudaconv.h"
@@ -177,7 +177,7 @@ static gboolean activate(GstPad *pad, GstObject *parent, GstPadMode mode, gboole
 // The event function of the base class's sink pad.
 static GstPadEventFunction base_event;
 
-// As GstPad does where there is no full event function, but a failure while the stream is interrupted is no error.
+// Maps failures to flow returns like GstPad, except that a failure while the stream is interrupted is no error.
 static GstFlowReturn handle_event(GstPad *pad, GstObject *parent, GstEvent *event) {
   Flight &flight = GST_CUDA_CONV(parent)->priv->flight;
   if (GST_EVENT_IS_SERIALIZED(event) && !flight.enter()) {
@@ -255,8 +255,8 @@ static void announce_latency(GstCudaConv *self) {
   gst_element_post_message(GST_ELEMENT(self), gst_message_new_latency(GST_OBJECT(self)));
 }
 
-// No frame waits for the next one but for its look-ahead. The maximum also grows by the frames that wait in the element
-// while downstream blocks.
+// Frames wait for later ones only with roi-lookahead. The maximum includes the frames that wait in the element while
+// downstream blocks.
 static gboolean answer_latency_query(GstCudaConv *self, GstQuery *query) {
   if (!gst_pad_peer_query(GST_BASE_TRANSFORM_SINK_PAD(self), query)) return FALSE;
   gboolean live;
@@ -343,7 +343,7 @@ static gboolean gst_cuda_conv_transform_meta(GstBaseTransform *, GstBuffer *, Gs
 
 /* frames */
 
-// Handles an event that no frame is before.
+// Handles an event that has no frames before it.
 static gboolean forward_event(GstBaseTransform *trans, GstEvent *event) {
   GstCudaConvPrivate *priv = GST_CUDA_CONV(trans)->priv;
   const GstEventType type = GST_EVENT_TYPE(event);
@@ -440,22 +440,23 @@ static void gst_cuda_conv_class_init(GstCudaConvClass *klass) {
   /**
    * GstCudaConv:stats:
    *
-   * A structure `application/x-cudaconv-stats` of what happened since the element was started:
+   * A structure `application/x-cudaconv-stats`, counted since the element was started:
    *
    * - `frames` (guint64): frames filtered
    * - `backend` (string): in use, `cuda` or `cpu`
-   * - `method` (string): in use. On the GPU a nick of #GstCudaConv:method, or with `auto` the name of kernels that it
-   * alone selects, such as `sliding`; gst/README.md lists them. For a filter of several passes it is that of the first
-   * one. On the CPU the vector instructions in use: `avx512`, `avx2` or `baseline`
+   * - `method` (string): in use. On the GPU a nick of #GstCudaConv:method; with `auto` also the name of kernels that
+   * only `auto` selects, such as `sliding` (gst/README.md lists them). A filter of several passes has the first pass's
+   * method. On the CPU the vector instructions: `avx512`, `avx2` or `baseline`
    * - `device-time` (guint64): nanoseconds that the GPU spent on the frames, estimated from one frame of eight
    * - `bytes-uploaded`, `bytes-downloaded` (guint64): copied to and from the GPU
-   * - `bytes-staged` (guint64): of these, copied by the CPU as well, since the GPU cannot reach that memory by itself
-   * - `failovers` (guint): how often the CPU had to take over
-   * - `frames-marked`, `frames-unmarked` (guint64): frames with #GstCudaConv:roi-meta that left with a region of a meta
-   * in force, and without one
-   * - `frames-early` (guint64): of these, left before #GstCudaConv:roi-lookahead was over, for want of buffers
+   * - `bytes-staged` (guint64): uploaded or downloaded bytes that the CPU also copied, from or to memory that the GPU
+   * cannot access
+   * - `failovers` (guint): times that the CPU took over from a failed GPU
+   * - `frames-marked`, `frames-unmarked` (guint64): frames with #GstCudaConv:roi-meta that left with and without a
+   * meta's region in force
+   * - `frames-early` (guint64): frames that left before #GstCudaConv:roi-lookahead was over, for lack of buffers
    * - `regions` (guint64): regions in the metas of frames
-   * - `regions-by-type` (GstStructure): how many of each type or label, each a field (guint64)
+   * - `regions-by-type` (GstStructure): the number of regions of each type or label, one field (guint64) each
    */
   g_object_class_install_property(
       object_class, stats_property,
@@ -504,7 +505,7 @@ static void gst_cuda_conv_init(GstCudaConv *self) {
   gst_pad_set_activatemode_function(trans->sinkpad, GST_DEBUG_FUNCPTR(activate));
   gst_pad_set_activatemode_function(trans->srcpad, GST_DEBUG_FUNCPTR(activate));
   gst_pad_set_event_full_function(trans->sinkpad, GST_DEBUG_FUNCPTR(handle_event));
-  // The base class is not to put downstream's order of formats before that of transform_caps, common formats first.
+  // Keeps the order of transform_caps, common formats first; the base class would prefer downstream's order.
   gst_base_transform_set_prefer_passthrough(trans, FALSE);
   gst_base_transform_set_qos_enabled(trans, TRUE);
   // A buffer with the GAP flag is filtered like any other, and keeps the flag.

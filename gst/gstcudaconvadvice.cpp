@@ -11,9 +11,9 @@ namespace cudaconv::gst {
 
 namespace {
 
-constexpr size_t kMostTypes = 8;  // that a sentence names
+constexpr size_t kMostTypes = 8;  // in one message
 
-// The properties that need regions, and whether those of `roi` will do.
+// The properties that need regions. `by_roi`: the regions of the property roi are enough.
 const struct {
   const char *property;
   bool (*is_set)(const RoiSettings &s, const RoiSettings &otherwise);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// What to tell users whose settings have no effect.
+// Warnings about settings that have no effect.
 #pragma once
 
 #include <gst/gst.h>
@@ -20,7 +20,7 @@ namespace cudaconv::gst {
 // sentence why there is none.
 std::vector<UnusedSetting> settings_that_are_set(const Settings &settings);
 
-// Finds out whether roi-type matches nothing of what comes. For the sink pad's streaming thread alone.
+// Detects a roi-type that matches no region. Only for the sink pad's streaming thread.
 class RoiTypeWatch {
  public:
   void reset() { *this = {}; }

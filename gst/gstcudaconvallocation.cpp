@@ -28,9 +28,8 @@ Ref<GstBufferPool> new_pool(Device *device) {
   return Ref<GstBufferPool>(device ? device->new_pool() : gst_video_buffer_pool_new());
 }
 
-// Configures the pool for `caps` and sets `*size` to the size of its buffers, which is at least what it was. `device`:
-// that of the pool's memory, or nullptr. `allocator`: where the memory comes from, or nullptr. Returns false where the
-// pool refuses.
+// Configures the pool for `caps` and raises `*size` to the size of its buffers. `device` owns the pool's memory; it may
+// be nullptr. `allocator` makes the memory; it may be nullptr. Returns false if the pool refuses.
 bool configure_pool(GstBufferPool *pool, Device *device, GstAllocator *allocator, GstCaps *caps, guint *size,
                     Count count) {
   GstStructure *config = gst_buffer_pool_get_config(pool);
@@ -40,7 +39,7 @@ bool configure_pool(GstBufferPool *pool, Device *device, GstAllocator *allocator
   if (device) device->configure_pool(config);
   if (allocator) gst_buffer_pool_config_set_allocator(config, allocator, nullptr);
   if (!gst_buffer_pool_set_config(pool, config)) {
-    // The pool has changed the configuration into one that it can do.
+    // The pool has adapted the configuration.
     config = gst_buffer_pool_get_config(pool);
     if (!gst_buffer_pool_config_validate_params(config, caps, *size, count.min, count.max)) {
       gst_structure_free(config);
@@ -54,7 +53,7 @@ bool configure_pool(GstBufferPool *pool, Device *device, GstAllocator *allocator
   return true;
 }
 
-// Sets the query's allocator. Whoever uses the query's pool configures that pool again, with this allocator.
+// Sets the query's allocator. Users of the query's pool configure it again, with this allocator.
 void set_allocator(GstQuery *query, GstAllocator *allocator) {
   GstAllocationParams params;
   gst_allocation_params_init(&params);
@@ -97,7 +96,7 @@ bool has_memory(GstQuery *query) {
   return !its_own || !is_pinned_allocator(its_own.get());
 }
 
-// Whether planes and rows lie where a reader without support for GstVideoMeta expects them.
+// Whether planes and rows are stored where a reader without support for GstVideoMeta expects them.
 bool has_default_layout(GstBuffer *buffer, const GstVideoInfo &info) {
   if (gst_buffer_get_size(buffer) != GST_VIDEO_INFO_SIZE(&info)) return false;
   const GstVideoMeta *meta = gst_buffer_get_video_meta(buffer);
@@ -159,7 +158,7 @@ Downstream decide_allocation(GstObject *element, GstQuery *query, const Allocati
   size = std::max<guint>(size, GST_VIDEO_INFO_SIZE(&info));
 
   // System memory comes from the allocator that downstream names, in the query or in its pool. Where it names none and
-  // offers no special pool, pinned memory is allocated, which the GPU copies to by itself.
+  // offers no special pool, pinned memory is allocated, which the GPU can write to directly.
   Ref<GstAllocator> allocator;
   if (!device) {
     allocator = offered_allocator(query);
@@ -216,7 +215,7 @@ bool filters_in_place(GstBuffer *buffer, const StreamContext &context, const Dow
   const RoiSettings &roi = context.settings.roi;
   if ((!roi.meta && roi.rectangles.empty()) || context.cuda_in != context.cuda_out) return false;
   const Device *device = context.engine->device.get();
-  // Frame saves the pixels that the GPU changes in system memory. With roi-invert these are most of the frame, and a
+  // Frame saves the pixels that the GPU changes in system memory. With roi-invert it would save most of the frame; a
   // new buffer costs less.
   if (roi.invert && device && !context.cuda_out) return false;
   if (!gst_buffer_is_writable(buffer) || !gst_buffer_is_all_memory_writable(buffer)) return false;
@@ -235,7 +234,7 @@ GstFlowReturn new_output_buffer(GstBaseTransform *trans, GstBuffer *inbuf, GstBu
   const GstFlowReturn ret = GST_BASE_TRANSFORM_CLASS(base)->prepare_output_buffer(trans, inbuf, outbuf);
   if (ret == GST_FLOW_ERROR) {
     GstBufferPool *pool = gst_base_transform_get_buffer_pool(trans);
-    // The base class posts an error of its own where the pool cannot even be activated.
+    // The base class posts an error if the pool cannot be activated.
     if (pool && gst_buffer_pool_is_active(pool))
       GST_ELEMENT_ERROR(trans, RESOURCE, NO_SPACE_LEFT, ("No memory could be allocated for an output frame."),
                         (nullptr));

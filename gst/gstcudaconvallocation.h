@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Answers the ALLOCATION query of upstream and evaluates that of downstream: pools, allocators and metas.
+// Answers upstream's ALLOCATION query and evaluates downstream's answer to ours: pools, allocators and metas.
 #pragma once
 
 #include <gst/base/gstbasetransform.h>
@@ -14,7 +14,7 @@ namespace cudaconv::gst {
 
 struct StreamContext;
 
-// The element's requirements of buffers, for propose_allocation() and decide_allocation().
+// The element's buffer requirements, for propose_allocation() and decide_allocation().
 struct AllocationNeeds {
   std::shared_ptr<Device> device;  // whose memory CUDA caps stand for; nullptr: there is none
   bool pinned;                     // `device` copies from and to system memory, which should be pinned for it

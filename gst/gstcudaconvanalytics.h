@@ -35,11 +35,11 @@ struct WantedLabels {
 // The API type of GstAnalyticsRelationMeta; G_TYPE_INVALID in builds without the analytics library.
 GType analytics_meta_api();
 
-// Adds the regions in the buffer's GstAnalyticsRelationMetas to `list`. Of a segmentation mask each wanted value
-// becomes a mask of its own, or all together one mask where they are many. The labels of a value are its number in
-// decimal and the name of its class, from the classes that are related to the mask. Values with the class "background"
-// and value 0 without a class are background. `trouble` receives a sentence where a mask cannot be read: its rectangle
-// is then a region.
+// Adds the regions in the buffer's GstAnalyticsRelationMetas to `list`. Each wanted value of a segmentation mask
+// becomes one mask, or all values share one mask if they are many. The labels of a value are its number in decimal and
+// the name of its class, from the classes that are related to the mask. Values with the class "background" and value 0
+// without a class are background. `trouble` receives a sentence where a mask cannot be read: its rectangle is then a
+// region.
 void add_analytics(GstBuffer *buffer, const WantedLabels &wanted, RoiList *list, std::string *trouble);
 
 }  // namespace cudaconv::gst

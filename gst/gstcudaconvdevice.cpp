@@ -123,8 +123,8 @@ class CudaDevice : public Device {
   const std::shared_ptr<const Context> context_;
 };
 
-// The contexts that elements of this process have made, by device. GStreamer's own elements make one each where neither
-// neighbours nor the application have one, and a GPU takes turns between contexts.
+// The contexts that elements of this process have made, by device. A GPU takes turns between contexts, so elements
+// share one. GStreamer's own elements make one each where neither neighbours nor the application have one.
 class SharedContexts {
  public:
   // The context of the device; makes one where there is none or it has failed. Transfer full; nullptr where that fails.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// The interface to CUDA contexts and CUDA memory that elements share. Each build links one implementation: the real one
-// in gstcudaconvdevice.cpp, gstcudaconvdevice_none.cpp without CUDA, or that of a test.
+// The interface to CUDA contexts and CUDA memory that elements share. Each build links one implementation:
+// gstcudaconvdevice.cpp with CUDA, gstcudaconvdevice_none.cpp without, or a test's.
 #pragma once
 
 #include <gst/gst.h>
@@ -30,7 +30,7 @@ class Device {
 
   // Whether `memory` is CUDA memory, of this or any other context.
   virtual bool is_device_memory(GstMemory *memory) const = 0;
-  // Whether the buffer is a single piece of CUDA memory of this context, or the pool one of such buffers.
+  // Whether the buffer is a single piece of CUDA memory of this context, or the pool makes buffers of that kind.
   virtual bool owns(GstBuffer *buffer) const = 0;
   virtual bool owns(GstBufferPool *pool) const = 0;
 
@@ -44,7 +44,7 @@ class Device {
   virtual void mark_complete(GstBuffer *buffer) const = 0;
 
   // new_pool() makes a pool of CUDA memory, transfer full; nullptr where there is no CUDA memory. configure_pool() adds
-  // to a pool's configuration what CUDA memory needs beyond that of any video pool.
+  // to a pool's configuration the options that only CUDA memory needs.
   virtual GstBufferPool *new_pool() = 0;
   virtual void configure_pool(GstStructure *config) = 0;
 };
@@ -55,9 +55,8 @@ class DeviceFinder {
   static std::unique_ptr<DeviceFinder> create();
   virtual ~DeviceFinder() = default;
 
-  // Opens the context that was set or found last, else that of the neighbours or the application, else a new one.
-  // `device_id` -1 is any device. Where there is none, returns nullptr and sets `*why` to a sentence that says what was
-  // looked for.
+  // Opens the context that was set or found last. Without one, asks the neighbours and the application; without an
+  // answer, makes a new one. `device_id` -1 is any device. Returns nullptr if there is none, and explains in `*why`.
   virtual std::shared_ptr<Device> open(GstElement *element, int device_id, std::string *why) = 0;
   // Changes over to the context that the CUDA memory of `buffer` belongs to, and returns its device. Returns nullptr,
   // and changes nothing, where that is another device than `device_id` (-1: any).

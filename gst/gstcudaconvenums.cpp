@@ -17,7 +17,7 @@ constexpr GEnumValue value(Enum v, const char *nick, const char *text) {
 }
 constexpr GEnumValue kEnd = {0, nullptr, nullptr};
 
-// Of an enum of filter.h.
+// Registers an enum of filter.h.
 template <typename Enum, size_t n>
 GType register_enum(const char *name, const Named<Enum> (&names)[n]) {
   static GEnumValue values[n + 1] = {};  // the last one is the end

@@ -320,8 +320,8 @@ bool Flight::fail_over(Frame &frame, const Error &e) {
   return true;
 }
 
-// Waits until the frame is complete. Where the device fails on it, has another backend filter it. Returns as begin()
-// does.
+// Waits until the frame is complete. Where the device fails on it, has another backend filter it. Returns the same
+// values as begin().
 GstFlowReturn Flight::finish(Frame &frame) {
   try {
     for (;;) {
@@ -360,7 +360,7 @@ void Flight::abandon(Frame &frame) {
   frame.unmap();
 }
 
-// Adds what the engine has done since the last call to the element's statistics. `views`: of each frame.
+// Adds the engine's statistics since the last call to the element's. `views`: of each frame.
 void Flight::count(Engine &engine, size_t views) {
   std::lock_guard<std::mutex> guard(lock_);
   const BackendStats now = engine.backend->stats();

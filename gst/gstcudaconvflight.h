@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// The frames of one element between its pads: their order, which thread waits for which, and what becomes of frames
-// when a device fails.
+// The frames of one element between its pads: their order, the threads that wait for them, and recovery when a device
+// fails.
 #pragma once
 
 #include <gst/base/gstbasetransform.h>
@@ -19,15 +19,15 @@ namespace cudaconv::gst {
 
 // Threads: the sink pad's streaming thread submits frames. Where one frame at a time may be on the device, that thread
 // also waits for it and pushes it. Where several may be, a task of the source pad waits for them in order and pushes
-// each as soon as it is done, so that no frame waits for the next one to arrive. Everything else that is serialized
-// with the frames (events, queries, caps) is sent by the sink pad's streaming thread after drain().
+// each when it is done. So no frame waits for the next one to arrive. The sink pad's streaming thread sends serialized
+// events, queries and caps after drain().
 //
 // A flow return that the task gets from downstream is returned by the next submit() or push(), once. The frames that
 // are in flight then are dropped.
 class Flight {
  public:
-  // Returns the context that replaces that of a frame on which the device failed; nullptr, with an error message
-  // posted, where nothing may replace it. Called on either thread.
+  // Returns a replacement for the context of a frame on which the device failed; nullptr, with an error message posted,
+  // if there is none. Called on either thread.
   using FailOver = std::function<std::shared_ptr<const StreamContext>(const StreamContext &, const Error &)>;
 
   Flight(GstBaseTransform *trans, FailOver fail_over);
@@ -55,10 +55,10 @@ class Flight {
   // To be called on FLUSH_STOP, by the sink pad's streaming thread. Waits until nothing is in flight.
   void end_flush();
 
-  // Filters the frame and pushes its output after those of the frames before it. `most`: how many frames may be on the
-  // device at once; up to 1 the frame has been pushed when this returns. Returns what downstream returned for this
-  // frame or an earlier one; GST_FLOW_FLUSHING; or GST_FLOW_ERROR, with an error message posted, where the frame cannot
-  // be filtered.
+  // Filters the frame and pushes its output, in the order of frames. `most`: how many frames may be on the device at
+  // once; up to 1 the frame has been pushed when this returns. Returns what downstream returned for this frame or an
+  // earlier one; GST_FLOW_FLUSHING; or GST_FLOW_ERROR, with an error message posted, where the frame cannot be
+  // filtered.
   GstFlowReturn submit(std::unique_ptr<Frame> frame, guint most);
   // Pushes a buffer as it is, after the frames in flight. Returns what downstream returned for it or an earlier frame.
   GstFlowReturn push(Ref<GstBuffer> buffer);

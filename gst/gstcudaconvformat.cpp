@@ -43,7 +43,7 @@ struct Component {
   int plane, offset, step, depth, shift;
 };
 
-// What describe_frame() needs to know about a format.
+// A format, for describe_frame().
 struct Samples {
   int count = 0;
   Component component[GST_VIDEO_MAX_COMPONENTS];
@@ -51,7 +51,7 @@ struct Samples {
   bool bit_fields = false;  // the components are bit fields of a 32-bit word
 };
 
-// Corrects a format whose GstVideoFormatInfo is not the whole truth.
+// Corrects a format that its GstVideoFormatInfo describes incompletely.
 struct Correction {
   enum Unit { Bytes, Bits };
   const char *format;
@@ -228,7 +228,7 @@ int rows_allocated(const GstVideoInfo &info, guint component) {
 
 // The rows of the component's plane. Each field of an interlaced frame has rows of its own: with 4:2:0, lines 0 and 2
 // share a row of chroma, and so do lines 1 and 3. A frame of 486 lines has 244 rows of chroma, a progressive one 243.
-// GstVideoInfo of 1.22 has no room for the last one in P010_10LE and its like.
+// GstVideoInfo of 1.22 has no room for the last row in P010_10LE and related formats.
 int rows_of(const GstVideoInfo &info, guint component, bool interlaced) {
   const int rows = GST_VIDEO_INFO_COMP_HEIGHT(&info, component);
   if (!interlaced) return rows;

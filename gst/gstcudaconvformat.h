@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Maps GStreamer's video formats to the layouts of kernels/: which formats the element takes, how their samples lie in
-// memory, and caps.
+// Maps GStreamer's video formats to the layouts of kernels/: which formats the element takes, how their samples are
+// stored, and caps.
 #pragma once
 
 #include <gst/video/video.h>
@@ -14,11 +14,10 @@ namespace cudaconv::gst {
 
 constexpr char kFeatureCudaMemory[] = "memory:CUDAMemory";
 
-// Fills `layout` for a frame of `info`: visible pixels only, sizes of subsampled components rounded up as GStreamer
-// does, memory_plane counting as GStreamer's planes do, border values from `border_color` (0xAARRGGBB, full-range RGB)
-// in the frame's own colour space, range and depth, and `fill_color` likewise. `interlaced`: whether the frame holds
-// two fields, which `info` may leave open. Returns false, with `layout` undefined, for a format that a FrameLayout
-// cannot express exactly.
+// Fills `layout` for the visible pixels of a frame of `info`. Sizes of subsampled components are rounded up as in
+// GStreamer, and memory_plane is GStreamer's plane index. `border_color` and `fill_color` (0xAARRGGBB, full-range RGB)
+// are converted to the frame's colour space, range and depth. `interlaced`: the frame holds two fields; `info` may
+// leave this open. Returns false, with `layout` undefined, for a format that a FrameLayout cannot express exactly.
 bool describe_frame(const GstVideoInfo &info, guint32 border_color, FrameLayout *layout, bool interlaced = false,
                     guint32 fill_color = 0xff000000);
 

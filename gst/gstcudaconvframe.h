@@ -81,10 +81,10 @@ class MappedFrame {
   FrameView view_;
 };
 
-// A copy of those pixels of a frame in system memory that its regions are about to change, in order to restore them.
+// A copy of the pixels that in-place filtering changes in a frame in system memory, in order to restore them.
 class SavedPixels {
  public:
-  // Saves what filtering the frame in place with `planned` may change. `layout` is that of the frame.
+  // Saves what filtering the frame in place with `planned` may change. `layout` describes the frame.
   SavedPixels(const FrameView &view, const FrameLayout &layout, const std::vector<PlannedRegions> &planned);
   // Restores the pixels. `view` must be of the same frame.
   void put_back(const FrameView &view) const;

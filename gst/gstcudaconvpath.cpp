@@ -150,7 +150,7 @@ void Path::prepare_for(GstBuffer *buffer) {
   context_ = session_.context();
 }
 
-// Looks for regions last, so that they are filtered with what they were looked for with.
+// Looks for regions last, with the settings that they are then filtered with.
 GstFlowReturn Path::prepare(bool is_discont, Ref<GstBuffer> buffer) {
   const Ref<GstBuffer> frame(gst_buffer_ref(buffer.get()));  // one that is dropped has regions too
   prepare_for(waiting_.empty() ? frame.get() : waiting_.front().frame.get());
@@ -158,7 +158,7 @@ GstFlowReturn Path::prepare(bool is_discont, Ref<GstBuffer> buffer) {
   const GstFlowReturn flow = base_class()->submit_input_buffer(trans_, is_discont, buffer.release());
   context_ = session_.context();
   arrived_ = session_.note_regions(context_.get(), frame.get(), trans_->segment, oldest());
-  // Where time jumps back, nothing that comes is after the frames that wait.
+  // If time jumps back, no later frame follows the waiting ones.
   if (!waiting_.empty() && is_before(arrived_.time, waiting_.front().regions.time)) let_all_go();
   now_ = arrived_.time;
   return flow;
@@ -197,8 +197,8 @@ std::optional<int64_t> Path::oldest() const {
   return waiting_.front().regions.time;
 }
 
-// Whether nothing that is still to come counts for what waits. Playing backwards, later frames are those before it in
-// stream time, whose regions are held.
+// Whether no later frame can add regions to a waiting one. Backwards, later frames precede it in stream time, so
+// roi-hold counts, not roi-lookahead.
 bool Path::is_due(const Waiting &waiting) const {
   if (!context_ || context_->passthrough() || !waiting.regions.is_timed) return true;
   const RoiSettings &roi = context_->settings.roi;
@@ -305,8 +305,7 @@ gboolean Path::take_event(GstEvent *event) {
   return TRUE;
 }
 
-// Whether the frames before an event leave before it, since it changes what they are: other caps, another segment, an
-// end.
+// Whether waiting frames must leave before the event, since it ends their caps, segment or stream.
 bool Path::ends_frames(GstEvent *event) const {
   switch (GST_EVENT_TYPE(event)) {
     case GST_EVENT_CAPS: {
@@ -326,7 +325,7 @@ bool Path::ends_frames(GstEvent *event) const {
   }
 }
 
-// Lets the watcher look when nothing has come for a while.
+// Wakes the watcher when no frame has come for a while.
 void Path::set_alarm() {
   constexpr gint64 kTick = G_USEC_PER_SEC / 4;
   std::lock_guard<std::mutex> guard(lock_);
@@ -356,7 +355,7 @@ void Path::watch() {
   }
 }
 
-// Whether the time is over at which a live source would have sent all frames that the oldest one waits for.
+// Whether a live source should already have sent all frames that the oldest one waits for.
 bool Path::is_over_by_clock(GstBuffer *frame) const {
   const GstClockTime upstream = live_latency_;
   const Ref<GstClock> clock(gst_element_get_clock(GST_ELEMENT(trans_)));

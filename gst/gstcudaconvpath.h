@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// The path of a frame from the sink pad to Flight: how long it waits for later ones, what it is filtered with, its
-// regions, and the buffer it is written to.
+// The path of a frame from the sink pad to Flight: its wait for later ones, its settings, its regions, and its output
+// buffer.
 #pragma once
 
 #include <gst/base/gstbasetransform.h>
@@ -46,24 +46,24 @@ class Path {
   // For decide_allocation.
   void set_downstream(const Downstream &downstream) { downstream_ = downstream; }
   // For submit_input_buffer: brings settings, device and crop rectangle up to date, hands the frame to the base class,
-  // which may negotiate anew or drop it, and looks for its regions. With an error message posted where that fails.
+  // which may negotiate anew or drop it, and looks for its regions. Posts an error message if that fails.
   GstFlowReturn take(bool is_discont, Ref<GstBuffer> buffer);
   // For prepare_output_buffer: the input buffer itself where the frame is filtered in place, as in the base class.
   GstFlowReturn find_output(GstBuffer *in, GstBuffer **out);
   // For generate_output: filters or passes on, by way of Flight, the frame that the base class has kept and those that
-  // waited for it, or has it wait. With an error message posted where that fails.
+  // waited for it, or has it wait. Posts an error message if that fails.
   GstFlowReturn send();
   // Handles a serialized event (transfer full), or has it wait behind frames.
   gboolean take_event(GstEvent *event);
-  // Lets all go that waits, with the regions that are known.
+  // Sends all waiting frames and events, with the regions known so far.
   void let_all_go();
-  // Drops all that waits, but for events that stay with the pad.
+  // Drops all waiting frames and events, except events that stay with the pad.
   void flush();
   // Sets the latency of a live upstream; GST_CLOCK_TIME_NONE where it is not live. Any thread may call.
   void set_live_latency(GstClockTime latency) { live_latency_ = latency; }
 
  private:
-  // What becomes of a GstVideoCropMeta in passthrough: downstream takes it, or the element copies the rectangle out.
+  // Handling of GstVideoCropMeta in passthrough: downstream takes it, or the element copies the rectangle out.
   enum class Crop { Unknown, Taken, Copied };
   // A frame, or an event between frames.
   struct Waiting {
@@ -114,7 +114,7 @@ class Path {
   size_t most_waiting_ = G_MAXSIZE;  // frames that leave upstream a buffer, as far as is known
   Ref<GstBufferPool> pool_;          // of the oldest frame
   guint pool_size_ = 0;              // the number of its buffers; 0: any number
-  int ticks_ = 0;                    // for how many alarms nothing has come
+  int ticks_ = 0;                    // for how many alarms no frame has come
 
   std::atomic<GstClockTime> live_latency_{GST_CLOCK_TIME_NONE};
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Pinned system memory, which the GPU copies from and to by itself.
+// Pinned system memory, which the GPU reads and writes directly.
 #pragma once
 
 #include <gst/gst.h>

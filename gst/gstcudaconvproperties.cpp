@@ -156,11 +156,12 @@ constexpr Property kProperties[] = {
     /**
      * GstCudaConv:coefficients:
      *
-     * A mask row by row. Rows end in a semicolon or a newline, numbers are separated by blanks or commas:
-     * `"1 2 1; 2 4 2; 1 2 1"`. A bare list of 9, 25 or 49 numbers is a square; with brackets or a final semicolon it is
-     * a row. Lists in brackets, as other languages print them and as GStreamer prints its arrays, are read too:
-     * `"[[1,2,1],[2,4,2],[1,2,1]]"`, `"<<1,2,1>,<2,4,2>,<1,2,1>>"`. So are ImageMagick's kernels,
-     * `"3: 1,2,1 2,4,2 1,2,1"`, which are not flipped here.
+     * The matrix row by row. Rows end in a semicolon or a newline. Blanks or commas separate numbers, which may be
+     * fractions: `"1 2 1; 2 4 2; 1 2 1"`, `"1/9 1/9 1/9; 1/9 1/9 1/9; 1/9 1/9 1/9"`. A bare list of 9, 25 or 49 numbers
+     * is a square; with brackets or a final semicolon it is a row. Lists in brackets, as other languages and GStreamer
+     * print them, are read too: `"[[1,2,1],[2,4,2],[1,2,1]]"`, `"<<1,2,1>,<2,4,2>,<1,2,1>>"`. ImageMagick's kernels,
+     * `"3: 1,2,1 2,4,2 1,2,1"`, are read but not flipped. With shape=custom, numbers other than 0 are members of the
+     * structuring element.
      *
      * Set a string: GObject turns an array of doubles into text with six digits, which is refused.
      */
@@ -193,7 +194,7 @@ constexpr Property kProperties[] = {
     /**
      * GstCudaConv:border-color:
      *
-     * Full-range RGB. It is converted to the frame's own colour matrix, range and depth.
+     * Full-range RGB, converted to the frame's colour matrix, range and depth.
      */
     property<&Configuration::settings, &Settings::border_color>(
         "border-color", "Border colour",
@@ -203,8 +204,8 @@ constexpr Property kProperties[] = {
     /**
      * GstCudaConv:fill-color:
      *
-     * Full-range RGB. It is converted to the frame's own colour matrix, range and depth. Chroma samples that a region
-     * only touches get the colour too. Channels without a meaning, such as the x of RGBx, get its alpha.
+     * Full-range RGB, converted to the frame's colour matrix, range and depth. Chroma samples that a region only
+     * touches get the colour too. Padding channels, such as the x of RGBx, get its alpha.
      */
     property<FILTER(fill_color)>("fill-color", "Fill colour",
                                  "Colour of mask=fill (0xAARRGGBB), converted to the frame's colour space and range. "
@@ -223,13 +224,14 @@ constexpr Property kProperties[] = {
     /**
      * GstCudaConv:roi-meta:
      *
-     * The regions come with each buffer, as detectors and trackers attach them; a buffer without any is only copied.
-     * Detections may be turned about their centre, clockwise on the screen.
+     * Detectors and trackers attach regions to buffers as metas. A buffer without regions is only copied, unless
+     * #GstCudaConv:roi-unmarked or #GstCudaConv:roi-invert is set. Detections may be rotated about their centre,
+     * clockwise on the screen.
      *
-     * Each value of a segmentation mask is a region of its own, or all of them together are one where they are more
-     * than 64 or lie much across each other. Value 0 is the background, unless it has a class with another name than
-     * "background", and so is a value with that class. A mask that cannot be read is a warning, and the whole of its
-     * rectangle a region.
+     * Each value of a segmentation mask is one region. If there are more than 64 values, or if they overlap much, all
+     * values form one region. The background is no region: value 0, unless its class has another name than
+     * "background", and values of the class "background". If a mask cannot be read, there is a warning and its whole
+     * rectangle is a region.
      */
     property<ROI(meta)>(
         "roi-meta", "Regions from metas",
@@ -247,11 +249,11 @@ constexpr Property kProperties[] = {
     /**
      * GstCudaConv:roi-hold:
      *
-     * All regions of the frames of this time are in force together, without tracking. A frame without a timestamp
-     * follows the one before it by its duration. A flush, another segment and the next start forget all regions.
+     * All regions of the frames within this time are in force together, without tracking. A frame without a timestamp
+     * follows the previous frame by its duration. A flush, another segment and the next start forget all regions.
      *
-     * The number of regions that are held is bounded. Where more than 2,048 regions, or 4 segmentation masks, come
-     * within an eighth of the time, neighbours are joined to one region that covers both: more is filtered, never less.
+     * The number of held regions is bounded. If more than 2,048 regions or 4 segmentation masks come within an eighth
+     * of the time, neighbours are joined to one region that covers both: more is filtered, never less.
      */
     property<ROI(hold)>("roi-hold", "Time to hold regions",
                         "With roi-meta, nanoseconds that each region stays in force after its last frame, to cover "
@@ -260,13 +262,13 @@ constexpr Property kProperties[] = {
     /**
      * GstCudaConv:roi-lookahead:
      *
-     * What a detector finds late is covered from this time before. Each frame waits in the element until a frame comes
-     * that is so much later, in the memory that it came in. With #GstCudaConv:roi-hold, a frame is filtered in the
-     * regions of all frames from roi-lookahead after it to roi-hold before it, both ends included, in stream time.
+     * Covers an object from this time before its first detection. Each frame waits in the element, in its own memory,
+     * until a frame comes that is later by this time. With #GstCudaConv:roi-hold, the filter covers the regions of all
+     * frames from roi-hold before a frame to roi-lookahead after it, both ends included, in stream time.
      *
-     * The element reports the time as latency. It asks upstream for as many more buffers. Where upstream has too few,
-     * the oldest frame leaves early, with the regions that are known by then: `frames-early` of #GstCudaConv:stats
-     * counts them, and there is one warning. At the end of the stream, of a segment and of the caps, all frames leave.
+     * The element adds the time to its latency, and asks upstream for more buffers accordingly. If upstream has too
+     * few, the oldest frame leaves early, with the regions known so far: `frames-early` of #GstCudaConv:stats counts
+     * these frames, and there is one warning. At the end of the stream, of a segment and of the caps, all frames leave.
      */
     property<ROI(lookahead)>("roi-lookahead", "Time to look ahead",
                              "With roi-meta, nanoseconds that each region is in force before its first frame. Frames "
@@ -276,8 +278,8 @@ constexpr Property kProperties[] = {
      * GstCudaConv:roi-unmarked:
      *
      * A region of a meta is in force in its own frame and for the times of #GstCudaConv:roi-hold and
-     * #GstCudaConv:roi-lookahead. One that is outside the picture does not count, nor do the regions of
-     * #GstCudaConv:roi. In place of a frame that is dropped there is a gap event.
+     * #GstCudaConv:roi-lookahead. Regions outside the picture do not count, nor do the regions of #GstCudaConv:roi. A
+     * gap event replaces each dropped frame.
      */
     property<ROI(unmarked)>("roi-unmarked", "Frames without regions",
                             "With roi-meta, handling of frames for which no region of a meta is in force", kPlaying,
@@ -286,8 +288,8 @@ constexpr Property kProperties[] = {
      * GstCudaConv:roi-report:
      *
      * The structure of the message, `cudaconv-regions`, has the fields `frames-marked`, `frames-unmarked`,
-     * `frames-early`, `regions` and `regions-by-type` of #GstCudaConv:stats, counted since the message before, and
-     * `stream-time` (guint64), from when on. The last message comes at the end of the stream.
+     * `frames-early`, `regions` and `regions-by-type` of #GstCudaConv:stats, counted since the previous message. Its
+     * field `stream-time` (guint64) is the start of the counts. The last message comes at the end of the stream.
      */
     property<ROI(report)>("roi-report", "Report regions",
                           "With roi-meta, post an element message cudaconv-regions for each second of stream time, "
@@ -296,16 +298,15 @@ constexpr Property kProperties[] = {
     /**
      * GstCudaConv:roi-scale:
      *
-     * A filter of fixed strength leaves a large face recognisable. What can be recognised of a region depends on the
-     * ratio of the strength to its size: mask=mosaic with 0.125 leaves at most 8 blocks across its shorter side,
-     * whatever its size, as far as the mask goes (2,040 pixels where its largest size is 255).
+     * A filter of fixed strength leaves a large face recognisable: the ratio of strength to size decides. mask=mosaic
+     * with 0.125 leaves at most 8 blocks across the shorter side of each region, up to 2,040 pixels, since blocks have
+     * at most 255.
      *
-     * Sides are those of the region itself, after #GstCudaConv:roi-grow, also where the frame cuts it off. The result
-     * is rounded up to a step, so that few different masks are made: to 2^(n/4) for sigma, at least 0.5; for sizes from
-     * there to the next whole number, or the next odd one where the mask takes only those, at least 2. It is limited to
-     * the mask's largest size. Of #GstCudaConv:size, #GstCudaConv:size-y, #GstCudaConv:sigma and #GstCudaConv:sigma-y
-     * as set only the proportion of height to width counts: heights follow it. Where regions overlap, the strongest
-     * filter wins.
+     * The side is measured after #GstCudaConv:roi-grow, before the frame clips the region. Rounding up to steps limits
+     * the number of different masks: sigma is 2^(n/4), at least 0.5. Sizes go from these steps to the next size that
+     * the mask supports, at least 2. The mask's largest size is the limit. The proportion of height to width comes from
+     * #GstCudaConv:size, #GstCudaConv:size-y, #GstCudaConv:sigma and #GstCudaConv:sigma-y. Where regions overlap, the
+     * strongest filter wins. With #GstCudaConv:roi-invert it has no effect.
      */
     property<ROI(scale)>(
         "roi-scale", "Strength by size",
@@ -334,10 +335,10 @@ constexpr Property kProperties[] = {
     /**
      * GstCudaConv:frames-in-flight:
      *
-     * With several frames in flight one is uploaded while another is filtered and a third is downloaded; a task of the
-     * source pad pushes each as soon as it is done, whether another one follows or not. With one, the streaming thread
-     * of upstream waits for it. So many frames can wait in the element while downstream blocks, which makes the maximum
-     * of the latency that it reports; the minimum is 0. Frames that the CPU filters are never in flight.
+     * With several frames in flight, one is uploaded while another is filtered and a third is downloaded. A task of the
+     * source pad pushes each frame as soon as it is done, even if no other one follows. With 1, upstream's streaming
+     * thread waits for each frame. While downstream blocks, the element holds up to this number of frames; the maximum
+     * of the latency grows by them, the minimum is 0. Frames that the CPU filters are never in flight.
      */
     property<&Configuration::frames_in_flight>(
         "frames-in-flight", "Frames in flight",
@@ -378,10 +379,10 @@ bool Properties::get(guint id, GValue *value) const {
   return true;
 }
 
-// Publishes only if no g_object_set() is under way, which notifying `spec` tells: GObject queues the notification while
-// any thread is within a g_object_set() on the object, and else dispatches it at once, to answers_probe(). A queued
-// notification is dispatched at the end of that other call, which brings it here. Threads that begin to set properties
-// meanwhile wait for the lock.
+// Publishes only if no g_object_set() is under way. Notifying `spec` finds this out: GObject queues the notification
+// while any thread is within a g_object_set() on the object; otherwise it dispatches at once, to answers_probe(). A
+// queued notification is dispatched at the end of that other call, which brings it here. Threads that begin to set
+// properties meanwhile wait for the lock.
 std::vector<GParamSpec *> Properties::publish(GObject *object, GParamSpec *spec) {
   std::lock_guard<std::mutex> guard(lock_);
   nobody_sets_ = false;

@@ -20,9 +20,9 @@ namespace cudaconv::gst {
 struct Configuration {
   Settings settings;
   BackendChoice backend = BackendChoice::Auto;
-  int device_id = -1;          // -1: that of the neighbours, else the first
-  guint threads = 0;           // of the CPU backend; 0: as many as pay off
-  guint frames_in_flight = 0;  // 0: as many as pay off
+  int device_id = -1;          // -1: the GPU of the neighbours, else GPU 0
+  guint threads = 0;           // of the CPU backend; 0: automatic
+  guint frames_in_flight = 0;  // 0: automatic
 };
 
 // The configuration that frames are filtered with.
@@ -34,21 +34,19 @@ struct Published {
 // Installs all properties but "stats", with ids from 1. Returns the id for "stats".
 guint install_properties(GObjectClass *klass);
 
-// The values of one element's properties. Changes are staged, and published together when every g_object_set() that
-// makes some has ended, so that no frame is filtered with a part of what one call sets. Any thread may call.
+// The values of one element's properties. Changes are staged, and published together when every g_object_set() under
+// way has ended. So no frame is filtered with a part of one call's changes. Any thread may call.
 class Properties {
  public:
   // For GObject's set_property and get_property. False where there is no such property.
   bool set(guint id, const GValue *value);
   bool get(guint id, GValue *value) const;  // staged changes included
 
-  // For GObject's dispatch_properties_changed, which is called once for all that one g_object_set() sets, on the thread
-  // whose call ends last. Publishes what is staged, unless another g_object_set() has begun meanwhile, which then
-  // publishes it at its end. `spec` is one of the properties that are being dispatched. Returns further properties that
-  // are to be dispatched.
+  // For GObject's dispatch_properties_changed, called once for each g_object_set(), on the thread whose call ends last.
+  // Publishes the staged values. If another g_object_set() has begun meanwhile, that call publishes them at its end.
+  // `spec` is one of the properties that are being dispatched. Returns further properties that are to be dispatched.
   std::vector<GParamSpec *> publish(GObject *object, GParamSpec *spec);
-  // Whether it is publish() that has caused this dispatch, to find out whether a g_object_set() is under way. If so
-  // there is nothing to dispatch.
+  // Whether publish() has caused this dispatch to probe for a g_object_set() under way. If so, dispatch nothing.
   bool answers_probe(guint count, GParamSpec **specs);
 
   std::shared_ptr<const Published> published() const;

@@ -30,7 +30,7 @@ Region region_of(const GstVideoRegionOfInterestMeta &meta) {
 }  // namespace
 
 FrameSize frame_size(const GstVideoInfo &info) {
-  // Both fields have the same number of rows in GStreamer, also where that of the frame is odd.
+  // Both fields have the same number of rows in GStreamer, even if the frame has an odd number.
   const bool fields = GST_VIDEO_INFO_INTERLACE_MODE(&info) == GST_VIDEO_INTERLACE_MODE_ALTERNATE;
   return {GST_VIDEO_INFO_WIDTH(&info), fields ? 2 * GST_VIDEO_INFO_FIELD_HEIGHT(&info) : GST_VIDEO_INFO_HEIGHT(&info)};
 }
@@ -95,7 +95,7 @@ void RoiSelector::look_for_outside(const GstVideoInfo &info) {
                (fixed_.pixels.empty() ? "" : " or have none of its pixels");
 }
 
-// Whether a region with these labels is one of those that the settings select. Labels may be nullptr.
+// Whether the settings select a region with these labels. Labels may be nullptr.
 bool RoiSelector::wants(const std::vector<const char *> &labels) const {
   const auto has_any = [&](const std::vector<std::string> &types) {
     return std::any_of(labels.begin(), labels.end(), [&](const char *label) {

@@ -30,8 +30,7 @@ struct RoiSettings {
   double scale = 0;  // strength as a fraction of a region's shorter side; 0: as set
 };
 
-// The regions and masks of one frame that are filtered, and the shorter side of each in pixels, which its strength
-// follows.
+// The filtered regions and masks of one frame, and the shorter side of each in pixels, for roi-scale.
 struct RoiSelection {
   Regions regions;
   std::vector<int> region_side, mask_side;
@@ -58,7 +57,7 @@ class RoiSelector {
   // the regions by type in `types`.
   RoiList find(GstBuffer *buffer, std::string *trouble, RoiTypeCounts *types) const;
 
-  // The part of `buffer` that is filtered: the regions `found` and those of the settings, both enlarged by roi-grow.
+  // The part of `buffer` that is filtered: the regions `found` and the settings' regions, both enlarged by roi-grow.
   RoiSelection select(const RoiList &found, GstBuffer *buffer, const GstVideoInfo &info) const;
 
  private:

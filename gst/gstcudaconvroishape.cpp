@@ -66,7 +66,7 @@ Span near(const Line &from, const Line &onto, int64_t i, int64_t distance) {
           std::clamp<int64_t>(-floor_div(-(right * from.count), scale), 0, from.count)};
 }
 
-// Adds to `onto` all samples of which a part lies within `distance` pixels, across and down, of a member of `from`.
+// Adds to `onto` all samples that are partly within `distance` pixels, across and down, of a member of `from`.
 void paint(const RegionMask &from, int64_t distance, RegionMask *onto) {
   // The number of members above and left of each corner of a sample: a summed-area table.
   const size_t pitch = static_cast<size_t>(from.width) + 1;

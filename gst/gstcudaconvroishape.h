@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// The geometry of regions: growing, joining and scaling them. Whatever is not exact covers more, never less.
+// The geometry of regions: growing, joining and scaling them. Inexact results cover more, never less.
 #pragma once
 
 #include <memory>
@@ -45,7 +45,7 @@ std::shared_ptr<const RoiMask> grown(const RoiMask &mask, double fraction, Frame
 Region joined(const Region &a, const Region &b, bool ellipse);
 
 // A mask that covers all of `masks` that are in the frame; nullptr where none is. Its shorter side is the longest of
-// theirs.
+// the masks' shorter sides.
 std::shared_ptr<const RoiMask> joined(const std::vector<std::shared_ptr<const RoiMask>> &masks, FrameSize frame);
 
 // The region scaled from one size of frames to another.

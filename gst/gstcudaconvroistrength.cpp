@@ -33,7 +33,7 @@ RoiStrength::RoiStrength(const FilterSettings &filter, double scale)
     : filter_(filter), scale_(scale), by_sigma_(mask_has_size_from_sigma(filter.mask)) {
   if (by_sigma_) {
     const Sigmas sigma = sigmas_of(filter);
-    // Without a blur along rows the value is that of columns.
+    // Without a blur along rows, use the columns' sigma.
     if (sigma.x > 0 || sigma.y > 0) of_x_ = sigma.x > 0;
     if (sigma.x > 0) of_y_ = sigma.y / sigma.x;
   } else {

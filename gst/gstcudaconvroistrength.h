@@ -15,7 +15,8 @@
 namespace cudaconv::gst {
 
 // For the sink pad's streaming thread alone. Strengths go in steps of 2^(1/4), which bounds the number of plans; these
-// are made when a region first needs them. Sides are those of regions after roi-grow, not cut off at the frame's edges.
+// are made when a region first needs them. The side of a region is its side after roi-grow, not clipped at the frame's
+// edges.
 class RoiStrength {
  public:
   // `scale` is above 0, and the mask has a strength: see unused().
@@ -28,8 +29,8 @@ class RoiStrength {
   // plan of the settings; all plans have its layout and number of iterations.
   std::vector<PlannedRegions> plan(const std::shared_ptr<const Plan> &as_set, RoiSelection selection);
 
-  // A sentence for the user where the method that is set cannot do a strength that the mask has: which strength, why,
-  // and what is used instead. Else empty.
+  // A warning if the method set does not support a strength: the strength, the reason, and the replacement. Otherwise
+  // empty.
   const std::string &complaint() const { return complaint_; }
 
  private:

@@ -164,7 +164,7 @@ bool Session::answer_context_query(GstQuery *query) {
 
 // ---- Caps and settings ----------------------------------------------------------------------------------------------
 
-// Makes `context` the one that frames are filtered with. `serial` is that of its settings.
+// Makes `context` the current one. `serial` belongs to its settings.
 void Session::install(std::shared_ptr<const StreamContext> context, guint serial) {
   complain_of_unused(context->settings);
   const std::string &regions = context->roi.complaint();
@@ -179,8 +179,8 @@ void Session::install(std::shared_ptr<const StreamContext> context, guint serial
   context_.swap(context);
 }
 
-// Warns of settings that the mask and the other settings do not use, but not of those that have had an effect since the
-// start, nor with mask=identity, after which they may have one.
+// Warns of settings that have no effect with the mask and the other settings. Settings that have had an effect since
+// the start are not named. With mask=identity there is no warning, since the next mask may use them.
 void Session::complain_of_unused(const Settings &settings) {
   if (settings.filter.mask == Mask::Identity) return;
   for (const UnusedSetting &given : settings_that_are_set(settings)) {
@@ -283,8 +283,8 @@ FrameRegions timed(GstBuffer *buffer, const StreamContext &context, const GstSeg
   return {sign < 0 ? -nanoseconds(stream) : nanoseconds(sign ? stream : time), true, {}};
 }
 
-// How long regions are in force. Without look-ahead, roi-hold is a time of the clock on the wall, also where the stream
-// plays faster, and counts in both directions.
+// How long regions are in force. Without look-ahead, roi-hold is wall-clock time, even if the stream plays faster, and
+// counts in both directions.
 RoiTimes times_of(const RoiSettings &roi, const GstSegment &segment) {
   if (!roi.meta) return {};
   if (roi.lookahead) return {roi.lookahead, roi.hold};
@@ -485,7 +485,7 @@ GstClockTime Session::lookahead() const {
   const std::shared_ptr<const Published> published = properties_.published();
   const Settings &settings = context ? context->settings : published->configuration.settings;
   if (!settings.roi.meta || (context ? context->passthrough() : settings.filter.mask == Mask::Identity)) return 0;
-  // A frame leaves with the first one that comes so much later.
+  // A frame leaves when the first frame comes that is at least roi-lookahead later.
   const GstClockTime wait = std::min<GstClockTime>(settings.roi.lookahead, G_MAXINT64);
   const GstClockTime duration = context ? context->buffer_duration() : 0, rest = duration ? wait % duration : 0;
   return rest ? wait + duration - rest : wait;

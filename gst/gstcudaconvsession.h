@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// The device and backend of one element, and the context that these, the caps and the settings make.
+// The device and backend of one element, and the context made from these, the caps and the settings.
 #pragma once
 
 #include <gst/video/video.h>
@@ -71,8 +71,8 @@ class Session {
   void miss_regions(GstBuffer *buffer) noexcept;
   // Tries again at once.
   void note_missed(const GstSegment &segment, std::optional<int64_t> oldest);
-  // The regions in force for a frame that leaves, from the metas of all frames that count. With those of the settings
-  // and for the counts: `*marked` is set where any is in the picture.
+  // The regions in force for a frame that leaves, from the metas of all frames that count. `*marked` is set if any of
+  // them is in the picture.
   RoiList regions_in_force(const StreamContext &context, const FrameRegions &frame, const GstSegment &segment,
                            bool *marked);
   // Counts a frame that leaves, and posts the message of roi-report if it is time.
@@ -91,8 +91,8 @@ class Session {
 
   // Any thread may call the functions from here on.
   std::shared_ptr<const StreamContext> context() const;  // nullptr where there are no caps
-  // Returns the context that replaces that of a frame on which the device failed; nullptr, with an error message posted
-  // once, where nothing may replace it.
+  // Returns a replacement for the context of a frame on which the device failed; nullptr, with an error message posted
+  // once, if there is none.
   std::shared_ptr<const StreamContext> fail_over(const StreamContext &context, const Error &e);
   // For GstElement::set_context, before chaining up, and for GST_QUERY_CONTEXT. answer_context_query() returns whether
   // the query has been answered.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Everything that frames are filtered with, and a single frame in flight.
+// The context that frames are filtered with, and a single frame in flight.
 #pragma once
 
 #include <gst/video/video.h>
@@ -40,7 +40,7 @@ struct Engine {
   bool cuda() const { return device != nullptr; }
 };
 
-// Makes a CPU backend for frames of this size. `threads` 0: as many as pay off.
+// Makes a CPU backend for frames of this size. `threads` 0: automatic.
 std::shared_ptr<Engine> make_cpu_engine(const GstVideoInfo &info, guint threads);
 // Makes a CUDA backend on the device. Throws Error.
 std::shared_ptr<Engine> make_cuda_engine(std::shared_ptr<Device> device);
@@ -60,8 +60,8 @@ struct FrameKind {
   std::vector<View> views;
 };
 
-// Everything that frames are filtered with. It never changes, but for the plans that roi-scale adds: a change of caps,
-// settings or backend makes another one, and each frame keeps the one that it began with.
+// All data for filtering frames. A change of caps, settings or backend makes a new context, and each frame keeps the
+// one that it began with. Contexts never change, except that roi-scale adds plans.
 struct StreamContext {
   GstVideoInfo info;
   bool cuda_in, cuda_out;  // whether the caps of the pads name CUDA memory
