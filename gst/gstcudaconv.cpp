@@ -23,9 +23,9 @@
  * #GstCudaConv:roi and #GstCudaConv:roi-meta limit the filter to regions; pixels outside are copied from the input.
  * Rectangles count pixels of the visible picture, from the corner of its crop rectangle. They count pixels of the whole
  * frame even if a buffer holds one field (interlace-mode=alternate). In subsampled planes every pixel that a rectangle
- * touches is filtered. Masks read across the edges of regions. To hide faces and number plates, #GstCudaConv:roi-grow
- * adds a margin, #GstCudaConv:roi-hold covers frames that a detector misses, and #GstCudaConv:roi-scale makes the
- * filter as strong as the region is large.
+ * touches is filtered. Masks read across the edges of regions. #GstCudaConv:roi-grow adds a margin.
+ * #GstCudaConv:roi-hold covers frames that a detector misses. #GstCudaConv:roi-scale makes the filter as strong as the
+ * region is large.
  *
  * Several frames are on the GPU at once: one is uploaded while another is filtered and a third is downloaded. A task of
  * the source pad pushes each frame as soon as it is done. See #GstCudaConv:frames-in-flight. Frames in system memory

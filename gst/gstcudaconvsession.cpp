@@ -495,7 +495,7 @@ AllocationNeeds Session::allocation_needs() const {
   const bool regions = properties_.published()->configuration.settings.roi.meta;
   const std::shared_ptr<const StreamContext> context = this->context();
   const GstClockTime duration = context ? context->buffer_duration() : 0;
-  constexpr GstClockTime kMost = 256;  // frames, since the pool allocates so many at once
+  constexpr GstClockTime kMost = 256;  // frames, since the pool allocates that number at once
   const auto waiting = duration ? static_cast<guint>(std::min(lookahead() / duration, kMost)) : 0;
   const guint frames = most_in_flight();
   std::lock_guard<std::mutex> guard(lock_);

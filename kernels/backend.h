@@ -26,10 +26,9 @@ struct BackendStats {
   uint64_t bytes_uploaded = 0;    // host to device
   uint64_t bytes_downloaded = 0;  // device to host
   uint64_t bytes_staged = 0;      // of these, the bytes that the CPU copied because the memory was not pinned
-  // CUDA: the name, in the dispatch table (cuda/dispatch.h), of the kernels that carry out the first pass of the latest
-  // frame, where method=auto has found faster ones than those of a method; nullptr: the kernels of method_of().
-  // CPU: the loops in use, named after the vector units that they are for: "avx512", "avx2", "baseline"; nullptr before
-  // the first frame.
+  // CUDA: the name of the latest frame's first-pass kernels in the dispatch table (cuda/dispatch.h), if method=auto has
+  // found faster ones than a method's; nullptr: the kernels of method_of(). CPU: the loops in use, named after the
+  // vector units that they are for: "avx512", "avx2", "baseline"; nullptr before the first frame.
   const char *kernels = nullptr;
 };
 
@@ -58,13 +57,13 @@ class Backend {
   // retired; work enqueued on the stream of a `dst` in device memory after this call sees the result. Only pixels in
   // regions are filtered; masks read the pixels of `src` around them.
   //
-  // If `planned` has several entries, all plans have the same layout and number of iterations, all regions are active,
-  // and a pixel in the regions of several plans gets the result of the last of them.
+  // If `planned` has several entries, all plans have the same layout and number of iterations, and all regions are
+  // active. A pixel in the regions of several plans gets the last plan's result.
   //
-  // Any thread may set `*cancelled` while submit() runs. submit() then gives up, after some milliseconds of the CPU's
-  // work or after a few passes of the GPU's, waits until nothing of the frame is in use, and throws Error{Cancelled}. A
-  // CUDA backend cannot take back what it has enqueued, so it enqueues at most a few passes ahead of the GPU. Work that
-  // is captured into a CUDA graph is not cancelled.
+  // Any thread may set `*cancelled` while submit() runs. submit() then stops, after some milliseconds on the CPU or a
+  // few passes on the GPU. It waits until nothing of the frame is in use, and throws Error{Cancelled}. A CUDA backend
+  // cannot take back what it has enqueued, so it enqueues at most a few passes ahead of the GPU. Work that is captured
+  // into a CUDA graph is not cancelled.
   //
   // When it throws Error, nothing of the frame is in flight.
   virtual Ticket submit(const std::vector<PlannedRegions> &planned, const FrameView &src, const FrameView &dst,

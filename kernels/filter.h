@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// What the user asks for, in the words of the element's properties.
+// The user's settings, named like the element's properties.
 #pragma once
 
 #include <cstddef>
@@ -193,7 +193,7 @@ struct Coefficients {
   std::vector<double> value;
 };
 
-// A rectangle in pixels of the frame, or the ellipse inscribed in it; what lies outside the frame is cut off.
+// A rectangle in pixels of the frame, or the ellipse inscribed in it; clipped at the frame's edges.
 struct Region {
   int x = 0, y = 0, width = 0, height = 0;
   double rotation = 0;  // radians, clockwise on the screen, about the centre
@@ -203,8 +203,8 @@ struct Region {
   }
 };
 
-// A rectangle of the frame of which some pixels are members: those whose centre falls on a sample of `member` that is
-// not 0, once the samples are spread over the rectangle.
+// A rectangle whose members are some of its pixels. `member` is scaled to the rectangle; a pixel is a member if its
+// centre is on a sample other than 0.
 struct RegionMask {
   Region box;                   // not rotated
   int width = 0, height = 0;    // samples
@@ -235,7 +235,7 @@ struct RegionPixels {
 struct Regions {
   bool active = false;   // false: all are filtered
   bool ellipse = false;  // each `region` is the ellipse inscribed in the rectangle
-  bool invert = false;   // filter what lies in no region
+  bool invert = false;   // filter the pixels in no region
   std::vector<Region> region;
   std::vector<RegionMask> mask;
   std::vector<std::shared_ptr<const RegionPixels>> pixels;  // the same objects from frame to frame
@@ -249,9 +249,9 @@ struct Regions {
   }
 };
 
-// The sigma that the size implies.
+// sigma: derived from the size.
 inline constexpr double kAutoSigma = -1;
-// The sigma_y that is as sigma.
+// sigma_y: same as sigma.
 inline constexpr double kSigmaYAsX = -1;
 
 struct FilterSettings {

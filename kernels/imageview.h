@@ -20,7 +20,7 @@ enum class Container : uint8_t {
   Packed32,  // little-endian 32-bit word, one bit field a channel
 };
 
-// What a channel means: decides whether `luma`, `chroma` or `alpha` applies to it.
+// The meaning of a channel: `luma`, `chroma` or `alpha` applies to it.
 enum class Role : uint8_t {
   Luma,  // luma, grey, or a colour primary
   Chroma,

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Checks that sources are formatted, and that shellcheck finds no faults in shell scripts: lint.sh TOP_FOLDER
+# Checks that sources are formatted, that shellcheck finds no faults in shell scripts, and that texts are free of phrases
+# that are hard to read: lint.sh TOP_FOLDER
 #
 # Output is in the Test Anything Protocol. Tests are skipped with other versions of clang-format and shellcheck, whose
 # rules differ.
@@ -33,7 +34,14 @@ formatted() {
 scripts() { files -exec awk 'FNR == 1 { if (/^#!.*sh$|^# shellcheck shell=/) print FILENAME; nextfile }' {} +; }
 checked() { scripts | xargs -d '\n' shellcheck; }
 
-echo "1..2"
+# Comments and strings have none of these. Scans the files whose texts are free of them.
+phrases='what becomes of|what .{1,20} becomes? of|so many|as many as|goes? about|of one.s own|and the like|and its like|whatever|is had'
+phrases+='|that is that of|([:;.] |// ?|")(those|that|such) of '
+phrased() { find gst kernels/plan -name '*.cpp' -o -name '*.h'; find kernels -maxdepth 1 -name '*.h'; }
+plain() { ! phrased | xargs -d '\n' grep -EniH -- "$phrases"; }
+
+echo "1..3"
 expect_unless "$no_clang_format" "C, C++ and CUDA sources are formatted" formatted
 expect_unless "$no_shellcheck" "shellcheck has nothing to say of shell scripts" checked
+expect "texts have no phrases that are hard to read" plain
 finish

@@ -11,7 +11,7 @@ namespace cudaconv {
 
 namespace {
 
-// What it costs to filter a rectangle: the pixels that its windows read, and something for each rectangle.
+// The cost of filtering a rectangle: the pixels that its windows read, plus a constant.
 int64_t cost_of(const PixelRect &r, int radius_x, int radius_y) {
   return 512 + (int64_t{r.width()} + 2 * radius_x) * (int64_t{r.height()} + 2 * radius_y);
 }
@@ -35,7 +35,7 @@ class BlockJoiner {
     if (left != kNone) join(left, added);
   }
 
-  // Joins the blocks of a row, all of which have been added, with those that touch them from above.
+  // Joins the blocks of a complete row with the blocks above that touch them.
   void end_row(int row) {
     if (row == 0) return;
     for (int column = 0; column < columns_; column++) {
@@ -69,7 +69,7 @@ class BlockJoiner {
     Block &to = blocks_[a], &from = blocks_[b];
     const PixelRect pixels = hull(to.pixels, from.pixels), cells = hull(to.cells, from.cells);
     if (cost(pixels) > cost(to.pixels) + cost(from.pixels)) return;
-    // Calls f(owner) for the cells that are not those of block a; stops where it returns false.
+    // Calls f(owner) for the cells that do not belong to block a; stops if it returns false.
     const auto each = [&](auto f) {
       for (int row = cells.y0; row < cells.y1; row++)
         for (int column = cells.x0; column < cells.x1; column++) {
@@ -191,8 +191,8 @@ Area Area::grown(int radius_x, int radius_y, Border border) const {
       add(x0, y0, x1, y1);
       continue;
     }
-    // A rectangle that goes around more than once covers the whole width or height, and so does one beyond an edge
-    // where nothing is known of the samples outside.
+    // A rectangle that wraps more than once covers the whole width or height. So does a rectangle beyond an edge with
+    // an unknown border mode.
     const auto all = [border](int64_t begin, int64_t end, int length) {
       return end - begin >= length || (border != Border::Wrap && (begin < 0 || end > length));
     };

@@ -22,8 +22,8 @@ struct PixelRect {
   int64_t pixels() const { return empty() ? 0 : int64_t{width()} * height(); }
 };
 
-// A set of pixels, kept as one rectangle for each cell of a grid. Adding pixels to a cell grows its rectangle, so a set
-// has a bounded size whatever it was made of, and may hold somewhat more than was added.
+// A set of pixels, kept as one rectangle for each cell of a grid. Adding pixels to a cell grows its rectangle. So the
+// size of a set is bounded, but it may hold more pixels than were added.
 class Area {
  public:
   static constexpr int kCell = 32;  // pixels
@@ -46,9 +46,9 @@ class Area {
   // where filtering the joined rectangle reads fewer pixels than filtering each of them.
   std::vector<PixelRect> joined(int radius_x, int radius_y) const;
 
-  // The pixels that windows of these radii read to filter the set. With Border::Wrap windows continue at the opposite
-  // side of the part; with modes of which reads_within_window() holds, the samples that stand for those outside lie
-  // within the grown set; with any other mode windows that cross an edge read whole rows or columns.
+  // The pixels that windows of these radii read to filter the set. With Border::Wrap, windows continue at the opposite
+  // side of the part. If reads_within_window() is true for the mode, the samples read for outside ones are within the
+  // grown set. With other modes, windows that cross an edge read whole rows or columns.
   Area grown(int radius_x, int radius_y, Border border) const;
 
  private:

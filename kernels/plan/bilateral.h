@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Op::Bilateral: a Gaussian that leaves out what differs. With the samples p of a window, the sample c in its middle
-// and, with alpha=weighted, the alpha a of their pixels (else 1), a result is
+// Op::Bilateral: a Gaussian that keeps edges. p are the samples of a window, c is its middle sample. With
+// alpha=weighted a is the alpha of their pixels, otherwise 1. A result is
 //
 //   sum(s * r(p - c) * a * p) / sum(s * r(p - c) * a)
 //
-// s falls with the distance from the middle, r with the difference. Both are integers of 16 bits, so that sums are
-// exact in any order, and each quotient is rounded once. Where all weights of a window are 0, they count without alpha.
+// The weight s falls with the distance from the middle, r with the difference. Both are integers of 16 bits, so that
+// sums are exact in any order, and each quotient is rounded once. Where all weights of a window are 0, they count
+// without alpha.
 //
 // Sums without alpha fit 64 bits: 31 * 31 * 65535^3 < 2^58.
 #pragma once

@@ -60,9 +60,9 @@ CUDACONV_HOST_DEVICE constexpr int border_index_no_div(Border border, int i, int
   return i;
 }
 
-// Whether each sample that a window reads for one outside lies in that window too, inside the frame: what lies beside a
-// rectangle of pixels by no more than the window's radius is all that their results depend on. A mode of which this is
-// not said has samples from anywhere in the frame; wrap has them from the other edge.
+// Whether every sample that stands for one outside the frame is within the same window. Then results for a rectangle
+// depend only on the rectangle grown by the window's radius. False for modes that may read outside the window; wrap
+// reads at the other edge.
 constexpr bool reads_within_window(Border border) {
   return border == Border::Replicate || border == Border::Reflect || border == Border::Reflect101 ||
          border == Border::Constant || border == Border::Keep;

@@ -17,14 +17,13 @@ struct Chord {
   int x, y, level, rows;
 };
 
-// Chords whose union is the element with these members, given row by row. They are sorted: shorter ones first and,
-// among equal lengths, those of two rows first. With `in_pairs`, two equal chords one above the other become one of two
-// rows.
+// Chords whose union is the element with these members, given row by row. Shorter chords come first; among equal
+// lengths, chords of two rows come first. With `in_pairs`, two equal chords one above the other become one of two rows.
 std::vector<Chord> chords_of(const std::vector<uint8_t> &member, int width, int height, bool in_pairs);
 
-// Half widths by row, for elements whose rows are runs centred on the middle column that never get longer away from the
-// middle row, such as rectangles, ellipses and crosses: how far the row at distance i from the middle row reaches to
-// either side, up to the last row with members. Empty for other elements.
+// Half widths of the rows at distance i from the middle row, up to the last row with members. Each row must be one run
+// centred on the middle column, and no longer than the row nearer the middle, as in rectangles, ellipses and crosses.
+// Empty for other elements.
 std::vector<int> half_widths_of(const Pass &pass);
 
 }  // namespace cudaconv

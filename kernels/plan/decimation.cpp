@@ -111,8 +111,8 @@ class Designer {
   // The unknowns that the weight of sample x depends on, and their factors.
   using Terms = std::vector<std::pair<int, double>>;
 
-  // Linear equations for the blur's middle weight and the pairs of weights around it, of which the last unknown, the
-  // multiplier, makes the sum 1.
+  // Linear equations for the blur's middle weight and the pairs of weights around it. The last unknown is the
+  // multiplier that makes the sum 1.
   class Equations {
    public:
     explicit Equations(int radius) : radius_(radius), rows_(radius + 2, std::vector<double>(radius + 3)) {

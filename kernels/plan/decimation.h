@@ -19,8 +19,8 @@ namespace cudaconv {
 struct Decimation {
   int log_factor = 1;  // log2 of D, at least 1
   int fraction = 0;    // bits below a code in coarse samples
-  // What coarse samples are less where they are kept as signed 16-bit integers. All weights of a step have a sum that
-  // its shift takes away again, so that this changes no result.
+  // Offset subtracted from coarse samples so that they fit int16. The shift of each step cancels the sum of its
+  // weights, so the offset changes no result.
   int32_t offset = 0;
 
   // Reduction: weights of the 4D-3 samples about m * D that make coarse sample m, the convolution of four boxes of D
@@ -50,8 +50,8 @@ struct Decimation {
   int result_fraction() const { return fraction + 3 * log_factor; }
 };
 
-// The coarse samples of a line that are computed. Those before `first` equal the first one, those behind the last one
-// equal the last one; where a border mode makes them differ, the line holds all that the blur reads.
+// The coarse samples of a line that are computed. Samples before `first` equal the first one, samples after the last
+// one equal the last one. If a border mode makes them differ, the line holds all samples that the blur reads.
 struct CoarseLine {
   int first, count;
   int index(int m) const { return m < first ? 0 : m >= first + count ? count - 1 : m - first; }

@@ -8,9 +8,9 @@
 
 namespace cudaconv {
 
-// weight * gain * 2^bits as integers whose sum is the rounded gain * 2^bits. Weights are rounded to the nearest integer
-// first; what the sum then has too much or too little is corrected by 1 in symmetric pairs, those first that this
-// brings nearest to their exact values, and the rest in the middle weight. `weight` is symmetric.
+// weight * gain * 2^bits as integers whose sum is the rounded gain * 2^bits. Weights are first rounded to the nearest
+// integer. Then symmetric pairs are changed by 1 until the sum is right, starting with the pairs that get nearest to
+// their exact values. The middle weight takes the rest. `weight` is symmetric.
 std::vector<int32_t> fixed_point(const std::vector<double> &weight, int bits, double gain);
 
 }  // namespace cudaconv

@@ -166,10 +166,10 @@ class LinearCompiler {
     finish(sum, d);
   }
 
-  // A matrix of real coefficients, in fixed point. Its bits are the most with which coefficients fit 16-bit integers,
-  // which the matrix instructions and the CPU's vector instructions are fast with, or else the most that fit an
-  // accumulator of 32 bits. Failing these, they are the most with which coefficients of deep samples take 24 bits, as
-  // the matrix instructions can, and then the most that fit 64 bits.
+  // A matrix of real coefficients, in fixed point. The number of bits is the largest for int16 coefficients, since
+  // matrix and vector instructions are fast with them. Otherwise it is the largest for a 32-bit accumulator. Otherwise,
+  // for deep samples, it is the largest for 24-bit coefficients, which the matrix instructions support. Otherwise it is
+  // the largest for 64 bits.
   void compile_reals(const RealMask &real, double divisor) {
     double sum = 0, largest = 0;
     int taps = 0;
@@ -284,8 +284,7 @@ class LinearCompiler {
       while (bits < 27 && std::ldexp(factor, bits + 1) <= largest) bits++;
       return bits;
     };
-    // Long lines of which one is much longer, or the only one: fewer bits of row sums leave sums of 32 bits more bits
-    // of factors.
+    // One line is much longer, or the only one: fewer bits of row sums leave more bits of factors in 32-bit sums.
     if (fraction >= 4 && real.row != real.column && std::max(real.width, real.height) > kLargestDirectBlur) {
       constexpr int kFraction = 4;
       blur = quantise(real, gain,
@@ -294,7 +293,7 @@ class LinearCompiler {
       if (blur.error * weight <= allowed && fits_32_bits(blur.total, blur.divisor, depth_, s_.bias)) return blur;
     }
     pass_.wide = true;
-    // As many bits as 16-bit factors can have: the longer a mask, the smaller its factors.
+    // All bits that 16-bit factors can have: the longer a mask, the smaller its factors.
     if (fraction >= 4 && std::max(real.width, real.height) > kMostTapsOfWideFactors && !large_gain) {
       blur = quantise(real, gain, {most_bits(real.row, UINT16_MAX), most_bits(real.column, UINT16_MAX), fraction});
       if (blur.error * weight <= allowed) return blur;

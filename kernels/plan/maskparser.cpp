@@ -180,7 +180,7 @@ class RowReader {
       } else {
         rows_ = next;
         if (rows_ > 1 && row_depth_ != closers_.size())
-          refuse_number(1, "the brackets differ from those of the rows before");
+          refuse_number(1, "the brackets differ from the brackets of the rows before");
         row_depth_ = closers_.size();
         return true;
       }
@@ -348,7 +348,7 @@ Coefficients parse_coefficients(const std::string &text) {
 
 namespace {
 
-// Whether all points lie on one line, whatever the picture's size.
+// Whether all points are on one line, for every size of the picture.
 bool is_line(const WrittenRegion &region) {
   std::vector<Point> points;
   for (size_t i = 0; i < region.number.size(); i += 2) {

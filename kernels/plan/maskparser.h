@@ -8,13 +8,12 @@
 
 namespace cudaconv {
 
-// Reads a mask as the user writes it: rows end in ';' or a newline, and numbers are separated by blanks or a comma and
-// may be fractions, 1/9. Masks may also be written as other programs print matrices: with brackets of any paired kind
-// around each row, around all rows, or both, as in [[0, -1, 0], [-1, 5, -1], [0, -1, 0]], and with GStreamer's types
-// before values. A bare list of 9, 25 or 49 numbers is a square; with brackets or a final ';' it is a row.
-// ImageMagick's kernels are read too, "3x3: 0,1,0 1,1,1 0,1,0": '-' and nan are 0, and the origin is the centre. Both
-// sides are odd, at most 31. The decimal point is '.' in every locale. Throws Error{Settings} that names the row and
-// column, both counted from 1.
+// Reads a mask as the user writes it. Rows end in ';' or a newline; blanks or a comma separate numbers, which may be
+// fractions, 1/9. Brackets of any paired kind may be around each row, around all rows, or both: [[0, -1, 0], [-1, 5,
+// -1], [0, -1, 0]]. GStreamer's types may be before values. A bare list of 9, 25 or 49 numbers is a square; with
+// brackets or a final ';' it is a row. ImageMagick's kernels are read too, "3x3: 0,1,0 1,1,1 0,1,0": '-' and nan are 0,
+// and the origin is the centre. Both sides are odd, at most 31. The decimal point is '.' in every locale. Throws
+// Error{Settings} that names the row and column, both counted from 1.
 Coefficients parse_coefficients(const std::string &text);
 
 // A region as the user writes it: x, y, width and height of a rectangle, or x and y of three points or more of a
@@ -32,9 +31,9 @@ struct WrittenRegion {
   bool is_polygon() const { return number.size() > 4; }
 };
 
-// Reads regions "x,y,width,height; x,y x,y x,y; ...", whose numbers are separated like those of a mask. Numbers may be
-// fractions, x and y negative, and each a percentage, 25%. Throws Error{Settings} that names the region and the number,
-// both counted from 1.
+// Reads regions "x,y,width,height; x,y x,y x,y; ...", with the separators of masks. Numbers may be fractions, x and y
+// negative, and each a percentage, 25%. Throws Error{Settings} that names the region and the number, both counted from
+// 1.
 std::vector<WrittenRegion> parse_regions(const std::string &text);
 
 }  // namespace cudaconv

@@ -12,7 +12,7 @@ namespace cudaconv {
 
 namespace {
 
-// What the sides of a window can be.
+// Limits of a window's sides.
 struct SideLimits {
   int largest;
   bool odd = true;
@@ -259,7 +259,7 @@ bool is_sum(Mask mask, Shape) {
   return kind == MaskKind::Linear || kind == MaskKind::Magnitude || kind == MaskKind::Compass;
 }
 
-// Which masks use which setting.
+// The masks that use each setting.
 const struct {
   const char *property;
   bool (*is_set)(const FilterSettings &s, const FilterSettings &otherwise);

@@ -27,8 +27,8 @@ struct RealMask {
 };
 
 MaskKind mask_kind(Mask mask);
-// What negative=auto and chroma=auto mean for the mask: whether negative results become their absolute values, and
-// whether chroma becomes neutral.
+// negative=auto and chroma=auto for the mask: whether results become absolute values, and whether chroma becomes
+// neutral.
 bool mask_is_absolute(Mask mask);
 bool mask_is_edge_detector(Mask mask);
 // Whether the size of the mask, unless it is set, follows from sigma.

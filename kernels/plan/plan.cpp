@@ -275,7 +275,7 @@ class Builder {
 
   static bool can(Method method, const Pass &pass) {
     if (pass.op == Op::Mosaic || pass.reads_alpha()) return method == Method::Auto || method == Method::Constant;
-    // A blur by way of a smaller frame reads samples in the same way whatever the method.
+    // A blur through a smaller frame reads the same samples with every method.
     if (pass.op == Op::Blur) return method != Method::Cascade;
     if (pass.op == Op::Linear && std::max(pass.width(), pass.height()) > kLargestOfMethods)
       return method == Method::Auto;

@@ -49,14 +49,14 @@ CUDACONV_HOST_DEVICE inline int magnitude(Norm norm, int x, int y) {
   return static_cast<int>(2 * root + (static_cast<uint64_t>(root) * root != square));
 }
 
-// What a pass does with a channel: filters it, copies it, or fills it with Plan::fill.
+// A pass filters a channel, copies it, or fills it with Plan::fill.
 enum class Action : uint8_t { Filter, Copy, Fill };
 
 // An integer mask, width 2*radius_x+1, height 2*radius_y+1, rows from the top.
 //
 // Where both `value` and its factors exist, value[j * width + i] == column[j] * row[i]. A mask with row_shift has only
-// the factors: each row's sum is rounded, (sum + 2^(row_shift-1)) >> row_shift, before the column's factor multiplies
-// it, whatever the method.
+// the factors. With every method each row's sum is rounded, (sum + 2^(row_shift-1)) >> row_shift, before the column's
+// factor multiplies it.
 struct IntegerMask {
   std::vector<int32_t> value;
   std::vector<int32_t> row, column;
@@ -82,8 +82,8 @@ struct Pass {
   int keep_x = 0, keep_y = 0;
   // The frame buffer that copied channels and kept pixels are copied from.
   int copy_source = kInput;
-  // Whether pixels outside the regions become those of the input. False for inner passes, such as the erosion of an
-  // opening: regions apply to the last result only.
+  // Whether pixels outside the regions are copied from the input. False for inner passes: regions apply only to the
+  // last result, for example to the opening, not to its erosion.
   bool in_regions = true;
   Norm norm = Norm::L2;                          // Magnitude
   int block_x = 0, block_y = 0;                  // Mosaic: the sides of a block in pixels of the frame
@@ -173,8 +173,8 @@ struct PartSize {
 };
 PartSize unsubsampled_size(const Plan &plan, const Plan::Part &part);
 
-// One line for a debug log: method, border, the size of each part, and for each pass its operation, its window, whether
-// it is separable, how many bits its sums and their rounding take, and which buffers it reads and writes.
+// One line for a debug log: method, border and the size of each part. Each pass adds its operation, window,
+// separability, bits of sums and rounding, and buffers.
 std::string describe(const Plan &plan);
 
 // The planes of memory that hold frames of this layout, indexed by PlaneLayout::memory_plane.

@@ -116,7 +116,7 @@ std::shared_ptr<const RegionPixels> polygon_pixels(const std::vector<Point> &poi
   const auto clip = [](int64_t v, int end) { return static_cast<int32_t>(std::clamp<int64_t>(v, 0, end)); };
   result->top = clip(y0, height);
   const int bottom = clip(y1, height);
-  // A pixel grows to the rectangle around it, and a row to the rows around it, those of `near`.
+  // A pixel grows to the rectangle around it, and a row to the rows of `near` around it.
   Outline outline(corners);
   RunUnion row(width);
   std::deque<std::vector<PixelRun>> near;

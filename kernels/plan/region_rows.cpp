@@ -11,8 +11,8 @@ namespace cudaconv {
 
 namespace {
 
-// The numbers 0, 1, ... sorted by their rows, which are 0 to rows - 1: those of row y are index[begin[y]] up to
-// index[begin[y + 1] - 1].
+// The numbers 0, 1, ... sorted by their rows, which are 0 to rows - 1: row y has index[begin[y]] up to index[begin[y +
+// 1] - 1].
 struct ByRow {
   template <typename RowOf>
   ByRow(size_t count, int rows, RowOf row_of) : begin(rows + 2), index(count) {
@@ -133,7 +133,7 @@ class TurnedRegion {
     double begin, end;
   };
 
-  // Range of distances from x_ in which the centres of the region's pixels lie, in a row whose middle is `dy` below y_.
+  // Range of distances from x_ of the centres of the region's pixels, in the row `dy` below y_.
   Span span_of(double dy) const {
     if (ellipse_) {
       // The roots of the quadratic equation for the points of that row on the ellipse.
@@ -349,7 +349,7 @@ RegionRows pixels_of(const Regions &regions, const Field &field, const Cancellat
   return result;
 }
 
-// The samples of a subsampled part of which any pixel is in `pixels`.
+// The samples of a subsampled part that cover any pixel in `pixels`.
 RegionRows samples_of(const RegionRows &pixels, const PlaneLayout &plane, int height) {
   RegionRows result;
   RunUnion row(plane.width);

@@ -38,13 +38,11 @@ class RegionRows {
 // The rows of each part of a plan; an empty list if `cancellation` says that submit() is to give up. Parts may share
 // them. n rectangles take O(n + pixels / 64); all other regions take O(their rows) in addition.
 //
-// Which pixels of the frame, or of a field, belong to a region:
-// - A rectangle, rotated or not: every pixel that it touches. A pixel is a square of the frame.
-// - An ellipse: pixels whose centre lies in the ellipse inscribed in all pixels that its rectangle touches; if rotated,
-// in the ellipse itself.
-// - A mask: pixels whose centre falls on a member. A polygon: pixels whose centre lies in it.
-// `invert` selects the pixels that belong to no region. A subsampled plane selects each sample of which any pixel is
-// selected, so that nothing of what is to be hidden stays in chroma.
+// Which pixels of the frame, or of a field, belong to a region: - A rectangle, rotated or not: every pixel that it
+// touches. A pixel is a square of the frame. - An ellipse: pixels whose centre lies in the ellipse inscribed in all
+// pixels that its rectangle touches; if rotated, in the ellipse itself. - A mask: pixels whose centre falls on a
+// member. A polygon: pixels whose centre lies in it. `invert` selects the pixels that belong to no region. A subsampled
+// plane selects each sample that covers a selected pixel, so that chroma shows nothing of a hidden region.
 std::vector<std::shared_ptr<const RegionRows>> region_rows(const Regions &regions, const Plan &plan,
                                                            const Cancellation &cancellation);
 

@@ -13,9 +13,9 @@ namespace cudaconv {
 // The rounding is out = clamp(floor((v + offset [absolute value] + half) / divisor), 0, max), divisor = 2 * half.
 //
 // Masks are scaled so that the divisor is even: half is then exact, and the rounding is to the nearest, halves up. The
-// division is a multiplication by the rounded-up reciprocal magic = ceil(2^(bits+shift) / divisor), exact for every
-// dividend below 2^(bits-1) (Granlund and Montgomery, "Division by invariant integers using multiplication", 1994);
-// bits is 32 where 32-bit accumulators hold every value that can occur, else 64.
+// division is a multiplication by the rounded-up reciprocal magic = ceil(2^(bits+shift) / divisor). It is exact for
+// every dividend below 2^(bits-1): see Granlund and Montgomery, "Division by invariant integers using multiplication",
+// 1994. bits is 32 if 32-bit accumulators hold every possible value, else 64.
 struct Rounding {
   int64_t offset = 0;  // bias in units of 1/divisor codes
   int64_t half = 1;

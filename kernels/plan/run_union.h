@@ -10,8 +10,8 @@
 
 namespace cudaconv {
 
-// The union of runs of a row to which runs are added and from which they are removed. Kept as how many more runs cover
-// pixel x than pixel x - 1; a bit set for each pixel with a change makes the changes quick to find.
+// The union of runs of a row; runs can be added and removed. Stores for each pixel x the number of runs on x minus the
+// number on x - 1. A bit for each nonzero value makes it quick to find.
 class RunUnion {
  public:
   explicit RunUnion(int width) : change_(width + 1), set_(width / 64 + 1), first_(set_.size()) {}

@@ -9,8 +9,8 @@ namespace cudaconv {
 
 namespace {
 
-// Covers rectangles from the top down. Each tile begins with the first row that is still to be covered and, in the
-// pieces that lie side by side there, as far left as they reach, so that neighbouring pieces share tiles.
+// Covers rectangles from the top down. Each tile begins with the first row not yet covered, at the left end of the
+// adjacent pieces there, so that neighbouring pieces share tiles.
 class TileCover {
  public:
   TileCover(std::vector<PixelRect> rectangles, const TileGrid &grid) : grid_(grid), rectangles_(std::move(rectangles)) {

@@ -134,7 +134,7 @@ class WeightedCompiler {
       s.mask = mask.value;
       if (s.mask == Mask::Bilateral) nicks += std::string(mask.nick) + ", ";
       if (mask_kind(s.mask) != MaskKind::Linear || s.mask == Mask::Unsharp || s.mask == Mask::Custom) continue;
-      const RealMask real = linear_masks(s)[0];  // those of a row and a column have no negative ones
+      const RealMask real = linear_masks(s)[0];  // masks of a row and a column have no negative ones
       if (std::all_of(real.value.begin(), real.value.end(), [](double v) { return v >= 0; }))
         nicks += std::string(mask.nick) + ", ";
     }
@@ -157,8 +157,8 @@ class WeightedCompiler {
     pass_.mask[0].column.assign(real.height, 1);
   }
 
-  // Quantises a matrix: to the most bits whose sums fit 64 bits, if that is accurate enough, else to as many as a
-  // weight can have.
+  // Quantises a matrix to the most bits whose sums fit 64 bits, if that is accurate enough, otherwise to the most bits
+  // of a weight.
   void choose_matrix(const RealMask &real, double gain) {
     IntegerMask &mask = pass_.mask[0];
     const double largest = *std::max_element(real.value.begin(), real.value.end());
