@@ -167,8 +167,8 @@ constexpr Property kProperties[] = {
      */
     property<&Configuration::settings, &Settings::coefficients>(
         "coefficients", "Coefficients",
-        "Mask of mask=custom, structuring element of shape=custom: rows end in ';', numbers are separated by blanks or "
-        "commas (\"1 2 1; 2 4 2; 1 2 1\"). Both sides are odd, 31 at most; fractions, lists in brackets and "
+        "Mask (mask=custom) or structuring element (shape=custom): rows end in ';', blanks or commas separate numbers "
+        "(\"1 2 1; 2 4 2; 1 2 1\"). Both sides are odd, 31 at most; fractions, lists in brackets and "
         "ImageMagick kernels are read too.",
         kPlaying),
     property<FILTER(shape)>("shape", "Shape", "Structuring element of the morphology masks", kPlaying,
