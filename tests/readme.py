@@ -4,8 +4,8 @@
 
     readme.py README MANUAL CAPABILITIES [--write]
 
-README has to list every mask. MANUAL, gst/README.md, has to list every property with its type and default, the formats,
-and which method does which mask. Links among the manuals have to lead somewhere. CAPABILITIES is the program
+README and MANUAL, gst/README.md, have to list every mask. MANUAL has to list every property with its type and default,
+the formats, and which method does which mask. Links among the manuals have to lead somewhere. CAPABILITIES is the program
 tests/kernels/capabilities. --write puts the tables of formats and methods into MANUAL. The table of formats has the
 version of GStreamer that a format needs, where that is newer than 1.22. Without CUDA only system memory is compared.
 With a GStreamer newer than LAST_VERSION there may be more formats than in the table.
@@ -60,6 +60,12 @@ def rows_of(text, title):
     part = text[text.index("\n## %s\n" % title) + 1:]
     lines = part[:part.index("\n## ")].splitlines()
     return [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines if line.startswith("| ")][1:]
+
+
+# The masks of a table in the section Masks, which has their names in quotes in one of its columns.
+def listed_masks(text, column):
+    quoted = (re.findall("`([^`]*)`", row[column]) for row in rows_of(text, "Masks"))
+    return [name for names in quoted for name in re.findall(r"[a-z0-9-]+", " ".join(names))]
 
 
 def formats_by_memory(text):
@@ -173,13 +179,12 @@ def main():
         open(manual, "w", encoding="utf-8").write(text)
         return 0
 
-    listed = [name for row in rows_of(open(readme, encoding="utf-8").read(), "Masks")
-              for name in re.findall(r"[a-z0-9-]+", " ".join(re.findall("`([^`]*)`", row[0])))]
     top = os.path.dirname(readme)
     manuals = [os.path.join(top, *name.split("/")) for name in MANUALS]
     checks = {
         "links": check_links(manuals),
-        "README.md": difference("masks", listed, masks(inspected)),
+        "README.md": difference("masks", listed_masks(open(readme, encoding="utf-8").read(), 1), masks(inspected)),
+        "gst/README.md, masks": difference("masks", listed_masks(text, 0), masks(inspected)),
         "gst/README.md, properties": check_properties(text, properties(inspected)),
         "gst/README.md, methods": [] if section(text, "methods").group(2) == methods
                                   else ["masks by method; it should be\n" + methods],
