@@ -5,10 +5,10 @@
     readme.py README MANUAL CAPABILITIES [--write]
 
 README and MANUAL, gst/README.md, have to list every mask. MANUAL has to list every property with its type and default,
-the formats, and which method does which mask. Links among the manuals have to lead somewhere. CAPABILITIES is the program
-tests/kernels/capabilities. --write puts the tables of formats and methods into MANUAL. The table of formats has the
-version of GStreamer that a format needs, where that is newer than 1.22. Without CUDA only system memory is compared.
-With a GStreamer newer than LAST_VERSION there may be more formats than in the table.
+the formats, and which method does which mask. Links among the manuals have to lead somewhere. CAPABILITIES is the
+program tests/kernels/capabilities. --write puts the tables of formats and methods into MANUAL. The table of formats has
+the version of GStreamer that a format needs, where that is newer than 1.22. Without CUDA only system memory is
+compared. With a GStreamer newer than LAST_VERSION there may be more formats than in the table.
 """
 import os
 import re
