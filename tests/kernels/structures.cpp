@@ -162,9 +162,10 @@ void check_manual(const char *path, Count &count) {
   count.add(listed == names, std::string(path) + ": the table of structures should have, in this order:" + want);
 }
 
+// Whether all forms of the structure need the matrix instructions.
 bool is_on_mma(const PreparedLaunch &launch) {
   const std::string name = launch.structure ? launch.name() : "";
-  return name == "separable" || name == "custom" || name == "long";
+  return name == "separable" || name == "custom";
 }
 
 // Checks that no structure is asked for a border that its row of the table lacks: with wrap, for example, an opening

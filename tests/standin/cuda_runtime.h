@@ -131,7 +131,6 @@ enum : unsigned int {
   cudaStreamNonBlocking = 1,
   cudaEventDefault = 0,
   cudaEventBlockingSync = 1,
-  cudaEventBlockingSync = 1,
   cudaEventDisableTiming = 2,
 };
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Dilations and erosions by squares in one launch, up to 63x63; larger ones take several passes, see large_squares.h. A block filters along the rows of a tile in shared memory, in place, then
-// down its columns. Both use the method of van Herk and of Gil and Werman, in registers:
+// Dilations and erosions by squares in one launch, up to 63x63; larger ones take several passes, see large_squares.h. A
+// block filters along the rows of a tile in shared memory, in place, then down its columns. Both use the method of van
+// Herk and of Gil and Werman, in registers:
 //
 //       first pair             last pair
 //   x0  x1   x2  x3  ...  xK-3  xK-2 | xK-1  xK ... x2K-2      2K-1 samples, K results, K odd
