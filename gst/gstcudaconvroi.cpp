@@ -121,6 +121,7 @@ RoiList RoiSelector::find(GstBuffer *buffer, std::string *trouble, RoiTypeCounts
     if (takes({g_quark_to_string(roi->roi_type)})) list.region.push_back(region_of(*roi));
   }
   add_analytics(buffer, {!only_.empty(), takes}, &list, trouble);
+  list.everywhere |= fixed_.invert && !trouble->empty();  // what cannot be read is not known to be harmless
   return list;
 }
 

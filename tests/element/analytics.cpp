@@ -373,6 +373,10 @@ GST_START_TEST(segmentations_that_cannot_be_read_are_filtered_whole) {
     Harness h("mask=gauss5 roi-meta=true", gray());
     for (int i = 0; i < 2; i++) check_frame(h, in.get(), gray(), "mask=gauss5", {{box}});
     assert_same_text(h.take_one(GST_MESSAGE_WARNING).text, c.text);
+    // With roi-invert, what the rectangle has is not known to be harmless: all is filtered.
+    Harness inverse("mask=gauss5 roi-meta=true roi-invert=true", gray());
+    check_frame(inverse, in.get(), gray(), "mask=gauss5", {{}, false, true});
+    inverse.take_one(GST_MESSAGE_WARNING);
   }
   // A box without any pixel has no regions.
   s.box = {10, 10, 0, 5};
