@@ -69,13 +69,13 @@ int failures_of_sort() {
 }
 
 template <int kSize, bool kHalf>
-using WindowsOf = FourMedians<NetworkMedianShape<kSize, !kHalf, 1>>;
+using WindowsOf = FourMedians<NetworkMedianShape<kSize, !kHalf>>;
 
 // The shared memory of one block of threads, of which the test is the first.
 template <int kSize>
 std::vector<uint32_t> memory_of() {
   using Windows = WindowsOf<kSize, false>;
-  return std::vector<uint32_t>(Windows::kPairs * Windows::kPair * NetworkMedianShape<kSize, true, 1>::kThreads);
+  return std::vector<uint32_t>(Windows::kPairs * Windows::kPair * NetworkMedianShape<kSize, true>::kThreads);
 }
 
 // Tests the medians of four windows of zeros and ones, by the number of ones in each pair of rows, in the row beside
