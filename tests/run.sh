@@ -27,7 +27,7 @@ build build all meson-test-prereq meson-benchmark-prereq
 
 failed=0
 run_tests() { # FOLDER [ARGUMENT OF meson test...]: also builds what the tests need
-  meson test -C "$1" --print-errorlogs "${@:2}" </dev/null || failed=1
+  meson test -C "$1" --timeout-multiplier 3 --print-errorlogs "${@:2}" </dev/null || failed=1
 }
 
 begin "testing"
