@@ -29,7 +29,7 @@ namespace {
 // the kernels filter.
 constexpr size_t kMostListsAhead = 1 << 16;
 
-// Which frames are timed, all others counting as the one before: the first ones, and then one of so many.
+// The first frames are timed, then one of eight. A frame that is not timed counts as the one timed last.
 constexpr uint64_t kTimedAtFirst = 16, kTimedEach = 8;
 
 // Plans that are kept prepared: with roi-scale a frame has several plans, and frames take turns with others.
@@ -221,7 +221,7 @@ class CudaBackend : public Backend {
     }
   }
 
-  // Frames that take turns with untimed ones: the two events with times cost the host more than a launch.
+  // Times some frames only: the two events with times cost the host more than a launch.
   void begin_kernels(Slot &slot, bool captured) {
     slot.timed = !captured && (submitted_ < kTimedAtFirst || submitted_ % kTimedEach == 0);
     submitted_++;
