@@ -93,7 +93,7 @@ class PairSum {
       for (int j = -odd; j < height; j += 2) column_[odd].add((j + odd) / 2, 0, {factor(j)}, {factor(j + 1)});
     const int32_t zero = zero_of(range_of_rows(context, mask));
     start_ += times(zero, mask.column);
-    row_start_ = static_cast<uint32_t>(half_of(mask) - zero * (1 << mask.row_shift));
+    row_start_ = static_cast<uint32_t>(half_of(mask)) - (static_cast<uint32_t>(zero) << mask.row_shift);
     if (mask.row_shift) {
       pairs_ = context.scratch.template take<int32_t>(whole_blocks(context.window.length()) + kVectorBlock);
       for (int i = 0; i < width_; i += 2)

@@ -144,7 +144,8 @@ void test_launches_ahead() {
     const std::string of = " of a plan of " + std::to_string(passes) + " passes: ";
     const int waits = count("cudaEventSynchronize") - waits_before;
     const int events = count("cudaEventCreateWithFlags") - events_before;
-    expect(waits == passes - 8 + 1, "waits" + of + std::to_string(waits));
+    const int between = passes - 8;  // retire() polls first, and blocks only where that was not long enough
+    expect(waits == between || waits == between + 1, "waits" + of + std::to_string(waits));
     expect(events == (passes > 8 ? 8 : 0), "new events" + of + std::to_string(events));
     expect(work.is_right(), "bytes" + of);
   }
