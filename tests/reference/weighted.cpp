@@ -18,13 +18,22 @@ struct Sums {
   Number samples = 0, all = 0;      // c * p and c
 };
 
+// The samples, of n in a line, that the windows of `length` around each of them hold one after another; see position().
+std::vector<int> positions(Border border, int n, int length) {
+  std::vector<int> list;
+  for (int i = 0; i < n + length - 1; i++) list.push_back(position(border, i - length / 2, n));
+  return list;
+}
+
+// `columns` and `rows`: the positions of the window's columns and rows.
 template <typename Number>
-Sums<Number> add_up(const Channel &in, const Channel &weight, const WeightedMask &m, int x, int y) {
+Sums<Number> add_up(const Channel &in, const Channel &weight, const WeightedMask &m, const int *columns,
+                    const int *rows) {
   Sums<Number> sums;
   for (int j = 0; j < m.height; j++) {
     for (int i = 0; i < m.width; i++) {
-      int column = position(m.border, x + i - m.width / 2, in.width);
-      int row = position(m.border, y + j - m.height / 2, in.height);
+      int column = columns[i];
+      int row = rows[j];
       bool outside = column < 0 || row < 0;
       Number c = static_cast<Number>(m.coefficient[j * m.width + i]);
       Number p = outside ? m.border_value : in.sample[row * in.width + column];
@@ -76,6 +85,8 @@ Channel weights_of(const Channel &alpha, int width, int height, int sub_x, int s
 
 Channel weighted_mean(const Channel &in, const Channel &weight, const WeightedMask &m) {
   Channel out{in.width, in.height, {}, {}};
+  const std::vector<int> columns = positions(m.border, in.width, m.width);
+  const std::vector<int> rows = positions(m.border, in.height, m.height);
   for (int y = 0; y < in.height; y++) {
     for (int x = 0; x < in.width; x++) {
       bool crosses =
@@ -87,13 +98,13 @@ Channel weighted_mean(const Channel &in, const Channel &weight, const WeightedMa
         continue;
       }
       if (m.exact) {
-        Sums<Integer> s = add_up<Integer>(in, weight, m, x, y);
+        Sums<Integer> s = add_up<Integer>(in, weight, m, &columns[x], &rows[y]);
         bool weighted = s.weights != 0;
         if (s.all == 0) s.weights = 1, weighted = true;  // the mask's coefficients add up to 0
         out.sample.push_back(rounded(m, s.all, weighted ? s.colours : s.samples, weighted ? s.weights : s.all));
         continue;
       }
-      Sums<Real> s = add_up<Real>(in, weight, m, x, y);
+      Sums<Real> s = add_up<Real>(in, weight, m, &columns[x], &rows[y]);
       Real mean = s.weights != 0 ? s.colours / s.weights : s.all != 0 ? s.samples / s.all : 0;
       Real v = s.all / m.divisor * mean + m.bias;
       if (m.absolute) v = std::abs(v);
