@@ -51,6 +51,17 @@ def properties(text):
             type_and_default(name, block) for name, block in property_blocks(text).items()}
 
 
+# The names of the properties that a controller can animate.
+def animated(text):
+    return [name for name, block in property_blocks(text).items() if "controllable" in block]
+
+
+# The range of a number, as gst-inspect-1.0 prints it; None for other properties.
+def range_of(block):
+    found = re.search(r"Range: +(\S+) - +(\S+)", block)
+    return found and tuple(map(float, found.groups()))
+
+
 def masks(text):
     return re.findall(r"^ +\(\d+\): ([a-z0-9-]+) +- ", property_blocks(text)["mask"], re.M)
 
@@ -139,11 +150,21 @@ def check_formats(rows, memories):
     return wrong
 
 
-def check_properties(text, there):
-    listed = {row[0]: row[1] for row in rows_of(text, "Properties")}
+def check_properties(text, inspected):
+    rows, there = rows_of(text, "Properties"), properties(inspected)
+    listed = {row[0]: row[1] for row in rows}
     wrong = difference("properties", listed, there)
     wrong += ["the property %s is %s, not %s" % (name, there[name], listed[name])
               for name in listed if name in there and listed[name] != there[name]]
+    claim = re.search(r"controller can animate(.*?)\.", text, re.S).group(1)
+    wrong += difference("properties to animate", re.findall(r"`([a-z-]+)`", claim), animated(inspected))
+    blocks = property_blocks(inspected)
+    for row in rows:
+        # A property that has several ranges gives them by mask.
+        ranges = re.findall(r"(-?[\d.]+(?:e\d+)?) to (-?[\d.]+(?:e\d+)?)\b", row[2])
+        name = row[0].strip("`")
+        if len(ranges) == 1 and name in blocks and range_of(blocks[name]) != tuple(map(float, ranges[0])):
+            wrong.append("%s goes from %s to %s, not %s to %s" % (name, *range_of(blocks[name]), *ranges[0]))
     return wrong
 
 
@@ -185,7 +206,7 @@ def main():
         "links": check_links(manuals),
         "README.md": difference("masks", listed_masks(open(readme, encoding="utf-8").read(), 1), masks(inspected)),
         "gst/README.md, masks": difference("masks", listed_masks(text, 0), masks(inspected)),
-        "gst/README.md, properties": check_properties(text, properties(inspected)),
+        "gst/README.md, properties": check_properties(text, inspected),
         "gst/README.md, methods": [] if section(text, "methods").group(2) == methods
                                   else ["masks by method; it should be\n" + methods],
         "gst/README.md, formats": check_formats(rows, memories),

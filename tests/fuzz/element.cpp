@@ -199,6 +199,9 @@ void Script::set_caps() {
     gst_caps_set_features(caps.get(), 0, gst_caps_features_new_single(GST_CAPS_FEATURE_FORMAT_INTERLACED));
   const char *colorimetry = one_of(bytes_, {nullptr, "bt601", "bt709", "bt2020", "sRGB", "1:4:0:0", "2:0:0:0"});
   if (colorimetry) gst_caps_set_simple(caps.get(), "colorimetry", G_TYPE_STRING, colorimetry, nullptr);
+  const char *const views[] = {nullptr, nullptr, "side-by-side", "top-bottom"};
+  if (const char *view = views[kind >> 1 & 3])
+    gst_caps_set_simple(caps.get(), "multiview-mode", G_TYPE_STRING, view, nullptr);
   if ((kind & 0xf0) == 0xf0) gst_caps_set_features(caps.get(), 0, gst_caps_features_new_single("memory:CUDAMemory"));
   gst_harness_push_event(harness_, gst_event_new_caps(caps.get()));
   // Whether caps were taken shows at the pad, and not in what pushing them returns.

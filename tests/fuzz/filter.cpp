@@ -65,6 +65,13 @@ FilterSettings read_settings(fuzz::Bytes &bytes) {
   return s;
 }
 
+// Short inputs end before these settings, which then are as in a square window.
+void read_height(fuzz::Bytes &bytes, FilterSettings *s) {
+  if (bytes.empty()) return;
+  s->size_y = bytes.raw<int16_t>();
+  if (bytes.flag()) s->sigma_y = bytes.number();
+}
+
 FrameLayout read_layout(fuzz::Bytes &bytes) {
   const std::vector<std::string> &names = verify::format_names();
   const std::string &format = names[bytes.byte() % names.size()];
@@ -145,6 +152,9 @@ void check(fuzz::Bytes &bytes) {
   // Two plans with regions of their own, as roi-scale makes them.
   const Regions more = regions.active && bytes.flag() ? read_regions(bytes) : Regions();
   settings.coefficients = other.coefficients = read_coefficients(bytes);
+  read_height(bytes, &settings);
+  read_height(bytes, &other);
+  settings.luma = other.luma = one_of(bytes, kLumaNames);
 
   std::vector<PlannedRegions> planned = {{make_plan(settings, layout), regions}};
   describe(*planned[0].plan);
