@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
 // CUDA memory that belongs to streams, on the stand-in: who waits for whom. And what a flush forgets.
+#include <map>
+#include <string>
+
 #include "devicememory.h"
 #include "standin.h"
 #include "support.h"
@@ -58,12 +61,70 @@ GST_START_TEST(a_flush_forgets_what_downstream_returned) {
 }
 GST_END_TEST;
 
+// What eight frames ask of the driver once the first ones are through: to launch, to copy and to order streams, each as
+// often as they must. One frame in eight is timed, which takes two more records. Polls are not counted.
+GST_START_TEST(a_frame_asks_little_of_the_driver) {
+  struct Kind {
+    const char *properties, *format;
+    bool on_device;
+    int launches, copies, records;
+  };
+  constexpr int kFrames = 8, kTimed = 2;
+  const Kind kinds[] = {
+      {"mask=gauss5", "NV12", true, 1, 0, 2},
+      {"mask=gauss7", "RGBA", true, 1, 0, 2},
+      {"mask=open size=3", "RGBA", true, 1, 0, 2},
+      {"mask=gauss5 roi=8,8,20,20", "RGBA", true, 2, 1, 2},  // the results are put in place; lists
+      {"mask=gauss5", "NV12", false, 1, 4, 3},               // each plane up and down
+  };
+  Random random = seeded();
+  for (const Kind &kind : kinds) {
+    const GstVideoInfo info = video_info(kind.format, 64, 48);
+    Harness h(kind.properties);
+    set_caps(h, info, kind.on_device, kind.on_device);
+    Ref<GstBuffer> frame = random_frame(info, random);
+    if (kind.on_device) frame = DeviceMemory::of(h.element())->copy(frame.get(), info);
+    const auto filter = [&] {
+      for (int i = 0; i < kFrames; i++) h.filter(frame.get());
+      h.settle();
+    };
+    for (int i = 0; i < 3; i++) filter();
+    std::map<std::string, int> expected = {
+        {"cudaLaunchKernel", kind.launches * kFrames},
+        {"cudaMemcpyAsync", kind.on_device ? kind.copies * kFrames : 0},
+        {"cudaMemcpy2DAsync", kind.on_device ? 0 : kind.copies * kFrames},
+        {"cudaEventRecord", kind.records * kFrames + kTimed},
+        {"cudaStreamWaitEvent", 2 * kFrames},
+        {"cudaStreamIsCapturing", kFrames},
+        {"cudaEventElapsedTime", 1},
+    };
+    const std::string polls[] = {"cudaEventQuery", "cudaEventSynchronize"};
+    std::map<std::string, int> before;
+    for (const auto &[name, count] : expected) before[name] = standin::calls(name);
+    const auto others = [&] {
+      int count = standin::calls();
+      for (const auto &[name, unused] : expected) count -= standin::calls(name);
+      for (const std::string &name : polls) count -= standin::calls(name);
+      return count;
+    };
+    const int others_before = others();
+    filter();
+    for (const auto &[name, count] : expected)
+      fail_unless(standin::calls(name) - before[name] == count, "%s %s: %d %s", kind.properties, kind.format,
+                  standin::calls(name) - before[name], name.c_str());
+    fail_unless_equals_int(others() - others_before, 0);
+  }
+  standin::reset();
+}
+GST_END_TEST;
+
 static Suite *make_suite() {
   Suite *suite = suite_create("streams");
   TCase *tc = tcase_create("general");
   suite_add_tcase(suite, tc);
   tcase_add_test(tc, complete_frames_say_so);
   tcase_add_test(tc, a_flush_forgets_what_downstream_returned);
+  tcase_add_test(tc, a_frame_asks_little_of_the_driver);
   return suite;
 }
 
