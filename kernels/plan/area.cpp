@@ -16,18 +16,18 @@ int64_t cost_of(const PixelRect &r, int radius_x, int radius_y) {
   return 512 + (int64_t{r.width()} + 2 * radius_x) * (int64_t{r.height()} + 2 * radius_y);
 }
 
-// Joins cells of an area, row by row from the top, to blocks of whole cells that do not overlap. Each block has the
-// least rectangle of pixels that holds what its cells hold.
+// Joins cells of an area to blocks of whole cells that do not overlap, row by row from the top. `pixels` of a block is
+// the bounding box of the pixels of its cells.
 class BlockJoiner {
  public:
-  // `columns` and `rows`: of the grid of cells.
+  // `columns` and `rows`: the size of the grid of cells.
   BlockJoiner(int columns, int rows, int radius_x, int radius_y)
       : columns_(columns),
         radius_x_(radius_x),
         radius_y_(radius_y),
         owner_(static_cast<size_t>(columns) * rows, kNone) {}
 
-  // Cells of a row come from left to right; a block of the row takes the next cell where that is cheaper.
+  // Cells of a row come from left to right. A block of the row takes the next cell if that is cheaper.
   void add(int column, int row, const PixelRect &pixels) {
     const int left = column > 0 ? owner(column - 1, row) : kNone, added = static_cast<int>(blocks_.size());
     blocks_.push_back({{column, row, column + 1, row + 1}, pixels});
@@ -88,7 +88,7 @@ class BlockJoiner {
   }
 
   const int columns_, radius_x_, radius_y_;
-  std::vector<int> owner_;  // of each cell; a block has the empty cells too that lie between its cells
+  std::vector<int> owner_;  // block of each cell; a block also owns the empty cells between its cells
   std::vector<Block> blocks_;
 };
 

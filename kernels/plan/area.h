@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Sets of pixels of a part, for the pixels that are worked on where regions are active.
+// Sets of pixels of a part: the pixels that active regions need.
 #pragma once
 
 #include <cstdint>
@@ -42,18 +42,18 @@ class Area {
   // Disjoint rectangles that hold the set, joined where cells fit together.
   std::vector<PixelRect> rectangles() const;
 
-  // Disjoint rectangles that hold the set, for windows of these radii: rectangles() joined, with pixels between them,
-  // where filtering the joined rectangle reads fewer pixels than filtering each of them.
+  // Disjoint rectangles that hold the set, for windows of these radii. They are rectangles(), joined where filtering
+  // the joined rectangle, with the pixels between, reads fewer pixels than filtering each.
   std::vector<PixelRect> joined(int radius_x, int radius_y) const;
 
   // The pixels that windows of these radii read to filter the set. With Border::Wrap, windows continue at the opposite
-  // side of the part. If reads_within_window() is true for the mode, the samples read for outside ones are within the
-  // grown set. With other modes, windows that cross an edge read whole rows or columns.
+  // side of the part. If reads_within_window() is true for the mode, samples that replace samples outside are within
+  // the grown set. With other modes, windows that cross an edge read whole rows or columns.
   Area grown(int radius_x, int radius_y, Border border) const;
 
  private:
   struct Cell {
-    uint8_t x0 = 0, y0 = 0, x1 = 0, y1 = 0;  // empty where x0 == x1
+    uint8_t x0 = 0, y0 = 0, x1 = 0, y1 = 0;  // empty if x0 == x1
   };
   Cell &cell(int column, int row) { return cells_[static_cast<size_t>(row) * columns_ + column]; }
   const Cell &cell(int column, int row) const { return cells_[static_cast<size_t>(row) * columns_ + column]; }

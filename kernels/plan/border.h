@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Which sample stands for one outside the frame: the index functions of every backend and method.
+// The border modes: which sample replaces a sample outside the frame. Every backend and method uses these functions.
 #pragma once
 
 #include "filter.h"
@@ -13,9 +13,8 @@
 
 namespace cudaconv {
 
-// The index in [0, n) that stands for position i of a line of n >= 1 samples, at any distance outside; -1 where
-// Constant reads the border value. Keep reads as Replicate: a pixel whose window crosses the edge is copied, not
-// filtered.
+// The index in [0, n) that replaces position i of a line of n >= 1 samples, at any distance outside. -1: Constant reads
+// the border value. Keep reads as Replicate, since pixels whose window crosses the edge are copied, not filtered.
 CUDACONV_HOST_DEVICE constexpr int border_index(Border border, int i, int n) {
   if (i >= 0 && i < n) return i;
   switch (border) {
@@ -43,8 +42,8 @@ CUDACONV_HOST_DEVICE constexpr int border_index(Border border, int i, int n) {
   return i < 0 ? 0 : n - 1;
 }
 
-// border_index() without divisions, for kernels that cannot spare the registers and calls that these take. It needs one
-// step for every n positions that i lies outside.
+// border_index() without divisions, which cost registers and calls in kernels. It takes one step for every n positions
+// that i is outside.
 CUDACONV_HOST_DEVICE constexpr int border_index_no_div(Border border, int i, int n) {
   while (i < 0 || i >= n) {
     if (border == Border::Constant) return -1;
@@ -60,15 +59,15 @@ CUDACONV_HOST_DEVICE constexpr int border_index_no_div(Border border, int i, int
   return i;
 }
 
-// Whether every sample that stands for one outside the frame is within the same window. Then results for a rectangle
+// Whether every sample that replaces a sample outside the frame is within the same window. Then results for a rectangle
 // depend only on the rectangle grown by the window's radius. False for modes that may read outside the window; wrap
-// reads at the other edge.
+// reads at the opposite edge.
 constexpr bool reads_within_window(Border border) {
   return border == Border::Replicate || border == Border::Reflect || border == Border::Reflect101 ||
          border == Border::Constant || border == Border::Keep;
 }
 
-// Whether all samples beyond an edge of a row or column are alike.
+// Whether all samples beyond an edge of a row or column are equal.
 constexpr bool is_uniform_outside(Border border) {
   return border == Border::Replicate || border == Border::Constant || border == Border::Keep;
 }

@@ -9,8 +9,8 @@ namespace cudaconv {
 
 std::vector<Chord> chords_of(const std::vector<uint8_t> &member, int width, int height, bool in_pairs) {
   std::vector<Chord> chords;
-  // By level and column, for the row above and for this row: 1 + the index of the chord that begins there and is not
-  // paired yet; 0: none.
+  // By level and column, for the row above and for this row: 1 + the index of the unpaired chord that begins there; 0:
+  // none.
   std::vector<std::vector<size_t>> above, row;
   const auto add = [&](int x, int y, int level) {
     if (in_pairs) {

@@ -13,12 +13,12 @@
 
 namespace cudaconv {
 
-// The pixels of a part that lie in regions later in a list, which win where regions overlap.
+// The pixels of a part that are in later regions of a list. Where regions overlap, the later region wins.
 class CoveredRows {
  public:
   explicit CoveredRows(int height) : rows_(height) {}
 
-  // Adds the pixels of `rows`, and those that were not covered before to `uncovered` as well.
+  // Adds the pixels of `rows`. Pixels that were not covered before are also added to `uncovered`.
   void add(const RegionRows &rows, Area *uncovered) {
     for (int y = 0; y < static_cast<int>(rows_.size()); y++) {
       std::vector<PixelRun> all;
@@ -39,7 +39,7 @@ class CoveredRows {
   }
 
  private:
-  // Goes along runs, from each end of one to the next.
+  // Walks along runs, from each begin or end to the next.
   struct Line {
     const std::vector<PixelRun> &runs;
     size_t at, end;

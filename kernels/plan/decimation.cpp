@@ -13,12 +13,12 @@ namespace cudaconv {
 
 namespace {
 
-constexpr int kMostBits = 10;         // largest depth; deeper samples leave too few bits below a code
-constexpr int kLargestLogFactor = 3;  // with more, reducing costs more than the blur saves, see BlurTuning
-// Least ratio of the standard deviation to D: below it no blur of coarse samples comes near a Gaussian.
+constexpr int kMostBits = 10;         // largest depth; deeper samples leave too few bits of fraction
+constexpr int kLargestLogFactor = 3;  // above, reducing costs more than the blur saves, see BlurTuning
+// Least ratio of the standard deviation to D. Below it, no blur of coarse samples comes near a Gaussian.
 constexpr double kLeastRatio = 2.5;
-constexpr int kRoundings = 5;  // roundings between samples and the final one
-// Times that a blur is fitted anew, and by what factor of its error that can be expected to help.
+constexpr int kRoundings = 5;  // roundings before the final rounding
+// Number of refits of a blur, and the factor by which they can be expected to reduce its error.
 constexpr int kRefits = 12;
 constexpr double kMostGain = 1.4;
 
@@ -45,8 +45,8 @@ class Line {
   std::vector<double> value_;
 };
 
-// Finds the blur of coarse samples that comes nearest to the wanted weights: first by least squares, then, with each
-// refit(), nearer to the least sum of absolute differences. The weights of reducing and expanding are fixed.
+// Finds the blur of coarse samples that comes nearest to the wanted weights. The first fit is by least squares. Each
+// refit() comes nearer to the least sum of absolute differences. The weights of reducing and expanding are fixed.
 class Designer {
  public:
   Designer(const std::vector<double> &weights, int log_factor, int depth)
@@ -70,8 +70,8 @@ class Designer {
 
   const Decimation &result() const { return result_; }
 
-  // The sum of absolute differences between the weights that a result's samples get and those wanted, for the phase
-  // where it is largest.
+  // The sum of absolute differences between the actual and the wanted weights of a result's samples, for the worst
+  // phase.
   double error() const {
     double worst = 0;
     for (int phase = 0; phase < d_; phase++) {
@@ -82,8 +82,8 @@ class Designer {
     return worst;
   }
 
-  // Fits the blur again, by squares divided by the differences that it has now: repeated, that leads to the least sum
-  // of absolute differences (iteratively reweighted least squares).
+  // Fits the blur again, with squares divided by the present differences. Repeated, this leads to the least sum of
+  // absolute differences (iteratively reweighted least squares).
   void refit() {
     constexpr double kLeastDifference = 1e-7;
     const int radius = result_.radius();
@@ -97,8 +97,8 @@ class Designer {
  private:
   double target(int x) const { return std::abs(x) > target_radius_ ? 0 : weights_[x + target_radius_]; }
 
-  // The weights of reducing and expanding alone, without a blur: of the samples around sample `phase`, by their
-  // distance from it.
+  // The weights of reducing and expanding alone, without a blur, of the samples around sample `phase`. The index is the
+  // distance from that sample.
   void make_response(int phase) {
     Line line(4 * d_ + 2 * d_);
     for (int j = 0; j < 4; j++)
@@ -119,14 +119,14 @@ class Designer {
       for (int a = 0; a <= radius; a++) rows_[a][radius + 1] = rows_[radius + 1][a] = a ? 2 : 1;
       rows_[radius + 1][radius + 2] = 1;
     }
-    // Adds the square of what `terms` miss `value` by, times `factor`, to the sum that is to be least.
+    // Adds `factor` times the square of the difference between `terms` and `value` to the sum that is minimised.
     void add(const Terms &terms, double value, double factor) {
       for (const auto &[a, of_a] : terms) {
         for (const auto &[b, of_b] : terms) rows_[a][b] += factor * of_a * of_b;
         rows_[a][radius_ + 2] += factor * of_a * value;
       }
     }
-    // Solves them by Gaussian elimination; the last element of each row is its right side.
+    // Gaussian elimination. The last element of each row is its right side.
     std::vector<double> solve() {
       std::vector<std::vector<double>> &rows = rows_;
       const size_t n = rows.size();
@@ -167,7 +167,7 @@ class Designer {
     return terms;
   }
 
-  // By how much the weight of sample x misses the one wanted, with the blur in integers.
+  // The actual minus the wanted weight of sample x, with the blur in integers.
   double difference(int phase, int x) const {
     const Line &response = response_[phase];
     const int radius = result_.radius(), near = response.reach() / d_ + 1, cell = x / d_;
@@ -206,11 +206,11 @@ class Designer {
   const std::vector<double> &weights_;
   const int target_radius_, d_, fine_bits_;
   Decimation result_;
-  std::vector<double> blur_;    // the blur's weights as they are in integers
+  std::vector<double> blur_;    // the weights of the integer blur
   std::vector<Line> response_;  // by phase
 };
 
-// How far a blur can take coarse samples out of the range of samples on either side, by its negative weights.
+// How far the negative weights of a blur can take coarse samples out of the range of samples, on either side.
 double outside_of(const Decimation &decimation) {
   double outside = 0;
   for (int32_t weight : decimation.blur) outside += weight < 0 ? -std::ldexp(weight, -Decimation::kBlurBits) : 0;
@@ -242,7 +242,7 @@ CoarseLine coarse_line(const Decimation &decimation, Border border, int length) 
   const int radius = decimation.radius(), d = decimation.factor();
   const int first = expanded.first - radius, last = expanded.first + expanded.count - 1 + radius;
   if (!is_uniform_outside(border)) return {first, last - first + 1};
-  // Coarse samples from here outwards are made only of samples outside the frame, which are all alike.
+  // Coarse samples from here outwards come only from samples outside the frame, which are all equal.
   const int before = -2, after = (length + 2 * d - 2 + d - 1) / d;
   const int begin = std::max(first, before);
   return {begin, std::min(last, after) - begin + 1};
@@ -259,7 +259,7 @@ Decimations make_decimations(const std::vector<double> &row, const std::vector<d
     std::optional<Designer> other;
     if (!same) other.emplace(column, log_factor, depth);
     Designer &y = same ? x : *other;
-    // The errors of the weights add up to 0, so they count from the middle of the range.
+    // The errors of the weights add up to 0, so samples count from the middle of the range, which halves the error.
     const double largest = std::ldexp(1, depth) - 1;
     const auto error = [&](double of_x, double of_y) {
       return (((of_x + of_y) / 2 + of_x * of_y) * largest + std::ldexp(kRoundings * 0.5, -x.result().fraction)) * 1.001;

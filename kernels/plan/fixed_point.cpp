@@ -11,7 +11,7 @@ namespace cudaconv {
 std::vector<int32_t> fixed_point(const std::vector<double> &weight, int bits, double gain) {
   const size_t middle = weight.size() / 2;
   std::vector<int32_t> q;
-  std::vector<double> rest;  // the exact values minus the rounded ones
+  std::vector<double> rest;  // exact values minus rounded values
   int64_t missing = std::llround(std::ldexp(gain, bits));
   for (double w : weight) {
     const double exact = std::ldexp(w * gain, bits);

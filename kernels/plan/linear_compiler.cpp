@@ -15,17 +15,17 @@ namespace cudaconv {
 
 namespace {
 
-// Largest integer coefficient that is kept as it is: doubled, it fits 32 bits.
+// Largest integer coefficient that stays an integer: doubled, it fits 32 bits.
 constexpr double kLargestInteger = (1 << 30) - 1;
 // Largest error of the fixed-point form of a real mask, in codes before the final rounding, which adds half a code.
 constexpr double kErrorAllowed = 0.45;
-// Blurs of more taps than this go by way of a smaller frame where that is accurate enough.
+// Blurs of more taps use a smaller frame if that is accurate enough.
 constexpr int kLargestDirectBlur = 65;
-// Factors of 16 bits are faster than wider ones with more taps than this, on the matrix instructions.
+// With more taps than this, factors of 16 bits are faster than wider factors on the matrix instructions.
 constexpr int kMostTapsOfWideFactors = 31;
 
-// Largest gain of a blur. Rounding row sums to 14 bits of fraction leaves an error of 2^-15 codes; this gain makes it
-// kErrorAllowed.
+// Largest gain of a blur. Rounding row sums to 14 bits of fraction leaves an error of 2^-15 codes. This gain turns it
+// into kErrorAllowed.
 constexpr double kLargestGain = kErrorAllowed * (1 << 15);
 
 constexpr double kMost32 = INT32_MAX;
@@ -35,7 +35,7 @@ bool is_integer(double v) {
   return std::fabs(v) <= kLargestInteger && v == std::floor(v);
 }
 
-// The largest depth in the layout, which decides how accurate a mask has to be.
+// The largest depth in the layout. It decides the required accuracy of a mask.
 int largest_depth(const FrameLayout &layout) {
   int depth = 0;
   for (int p = 0; p < layout.planes; p++)
@@ -43,7 +43,7 @@ int largest_depth(const FrameLayout &layout) {
   return depth;
 }
 
-// Whether a sum of at most `sum` in magnitude stays within 32 bits through round_to_sample.
+// Whether sums with a magnitude up to `sum` stay within 32 bits in round_to_sample().
 bool fits_32_bits(double sum, int64_t divisor, int depth, double bias) {
   const double codes = std::ldexp(1.0, depth);
   return sum + (std::fabs(bias) * codes + 0.5) * divisor + 1 <= kMost32 && codes * divisor <= kMost32 + 1.0;
@@ -55,8 +55,8 @@ double absolute_sum(const std::vector<int32_t> &v) {
   return sum;
 }
 
-// Turns a real mask into integers. It knows the mask and the depth, but neither method nor backend, and the integers
-// alone decide every byte of the result.
+// Turns a real mask into integers. These alone decide every byte of the result: they depend on the mask and the depth,
+// but on neither method nor backend.
 class LinearCompiler {
  public:
   LinearCompiler(const FilterSettings &settings, const FrameLayout &layout, Pass &pass)
@@ -93,7 +93,7 @@ class LinearCompiler {
     pass_.norm = s_.magnitude == Magnitude::L1 ? Norm::L1 : absolute_ && s_.bias < 0 ? Norm::L2Fraction : Norm::L2;
     const double divisor = s_.divisor ? s_.divisor : first.divisor;
 
-    // A Gaussian of one tap is all ones as well, but an unsharp mask of it still has its amount.
+    // A Gaussian of one tap is also all ones, but unsharp with this Gaussian still has its amount.
     if (first.all_ones() && s_.mask != Mask::Unsharp) {
       compile_integers(masks, divisor, static_cast<double>(first.width) * first.height * largest_);
     } else if (first.value.empty()) {
@@ -109,7 +109,7 @@ class LinearCompiler {
   }
 
  private:
-  // Masks of integer coefficients with any divisor; exact where the divisor is an integer too. `sum` bounds the sum's
+  // Masks of integer coefficients with any divisor; exact if the divisor is an integer, too. `sum` bounds the sum's
   // magnitude.
   void compile_integers(const std::vector<RealMask> &masks, double divisor, double sum) {
     int sign = 1;  // factor of the coefficients
@@ -130,8 +130,8 @@ class LinearCompiler {
       scale = d % 2 ? 2 : 1;  // an even divisor has an exact half
       d *= scale;
     } else {
-      // The divisor's fraction moves into the gain. A magnitude is itself rounded down to an integer, so it first gets
-      // eight bits of fraction.
+      // The divisor's fraction moves into the gain. A magnitude is rounded down to an integer before, so it gets eight
+      // bits of fraction first.
       const int bits = pass_.op == Op::Magnitude ? 8 : 0;
       scale = 1 << bits;
       int gain_bits = 40;
@@ -140,7 +140,7 @@ class LinearCompiler {
         gain_bits--;
       pass_.sum_gain *= int64_t{1} << gain_bits;
       d = 2 * std::llround(std::ldexp(divisor, gain_bits + bits - 1));
-      // d is off by at most 1, which at the largest sample value is an error of 2^depth / d codes.
+      // d is off by at most 1. At the largest sample value this is an error of 2^depth / d codes.
       const double least = std::max(std::ldexp(8, depth_ - gain_bits - bits), bits ? 1.0 / 64 : 0);
       if (divisor < least)
         refuse("divisor=" + number_text(s_.divisor ? s_.divisor : divisor) +
@@ -166,10 +166,9 @@ class LinearCompiler {
     finish(sum, d);
   }
 
-  // A matrix of real coefficients, in fixed point. The number of bits is the largest for int16 coefficients, since
-  // matrix and vector instructions are fast with them. Otherwise it is the largest for a 32-bit accumulator. Otherwise,
-  // for deep samples, it is the largest for 24-bit coefficients, which the matrix instructions support. Otherwise it is
-  // the largest for 64 bits.
+  // A matrix of real coefficients, in fixed point. Takes the most bits of the first of these forms that is accurate
+  // enough: int16 coefficients, which are fast in matrix and vector instructions; a 32-bit accumulator; for deep
+  // samples, 24-bit coefficients, which the matrix instructions support; a 64-bit accumulator.
   void compile_reals(const RealMask &real, double divisor) {
     double sum = 0, largest = 0;
     int taps = 0;
@@ -188,7 +187,7 @@ class LinearCompiler {
     };
     const auto total = [&](int bits) { return std::ldexp(sum, bits) * largest_ + taps * largest_; };
     const auto fits = [&](int bits) { return fits_32_bits(total(bits), int64_t{1} << bits, depth_, s_.bias); };
-    // The most bits with which the sum fits and is off by at most `allowed`; 0 where there are none.
+    // The most bits with which the sum fits and is off by at most `allowed`; 0: none.
     const auto choose = [&](int bits, double allowed, auto fits) {
       while (bits > 0 && !fits(bits)) bits--;
       return bits > 0 && error(bits) <= allowed ? bits : 0;
@@ -250,7 +249,7 @@ class LinearCompiler {
     finish(blur.total, blur.divisor);
   }
 
-  // The divisor, the bound and the gain of a blur by way of a smaller frame.
+  // The divisor, the bound and the gain of a blur through a smaller frame.
   void apply_divisor(double gain, Quantised &blur) {
     constexpr int kGainBits = 16;
     pass_.op = Op::Blur;
@@ -261,11 +260,11 @@ class LinearCompiler {
     blur.divisor <<= kGainBits;
   }
 
-  // Quantises the factors to fixed point and row sums to some bits of fraction, by the first of several forms that is
-  // accurate enough: the fewer bytes factors and row sums take, the fewer products of bytes the matrix instructions
+  // Quantises the factors to fixed point, and row sums to some bits of fraction. Takes the first of several forms that
+  // is accurate enough. The fewer bytes factors and row sums have, the fewer products of bytes the matrix instructions
   // need.
   Quantised quantise_factors(const RealMask &real, double gain, double weight) {
-    // More accuracy than promised costs too much for 8-bit samples.
+    // For 8-bit samples, more accuracy than promised costs too much.
     const double most = s_.mask == Mask::Unsharp ? kErrorAllowed / 2 : kErrorAllowed;
     const double allowed = depth_ > 8 ? kErrorAllowed / 2 : most;
     const bool large_gain = std::fabs(gain) >= 64;
@@ -284,7 +283,7 @@ class LinearCompiler {
       while (bits < 27 && std::ldexp(factor, bits + 1) <= largest) bits++;
       return bits;
     };
-    // One line is much longer, or the only one: fewer bits of row sums leave more bits of factors in 32-bit sums.
+    // If one line is much longer, or the only one: fewer bits of row sums leave more bits for factors in 32-bit sums.
     if (fraction >= 4 && real.row != real.column && std::max(real.width, real.height) > kLargestDirectBlur) {
       constexpr int kFraction = 4;
       blur = quantise(real, gain,
@@ -334,8 +333,8 @@ class LinearCompiler {
             off * largest_ + std::fabs(gain) * std::ldexp(0.5, -bits.fraction)};
   }
 
-  // Bounds by how much a sum of samples, counted in largest samples, is off with factors in fixed point. Errors that
-  // add up to nothing count from the middle of the range: half as much.
+  // Bounds the error of a sum of samples with factors in fixed point, as a fraction of the largest sample. Errors that
+  // add up to 0 count half, from the middle of the range.
   static double error_of(const std::vector<int32_t> &fixed, int bits, double gain, const std::vector<double> &real) {
     double sum = 0, absolute = 0;
     for (size_t i = 0; i < real.size(); i++) {

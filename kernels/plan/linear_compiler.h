@@ -11,14 +11,14 @@
 
 namespace cudaconv {
 
-// Largest divisor: up to here sums of 16-bit samples fit 63 bits at every scale that is applied to them.
+// Largest divisor: up to it, sums of 16-bit samples fit 63 bits at every scale in use.
 constexpr double kLargestDivisor = 0x1p32;
 
-// The rounding to samples of `depth` bits of sums with this divisor; `wide`: the sums take 64 bits.
+// Rounds sums with this divisor to samples of `depth` bits. `wide`: sums take 64 bits.
 Rounding make_rounding(int64_t divisor, int depth, double bias, bool absolute, bool wide);
 
-// Finds integer factors with value = column x row, if there are any: the first row with a non-zero coefficient, divided
-// by the greatest common divisor of its coefficients, has to divide every other row.
+// Finds integer factors with value = column x row, if there are any. Divides the first non-zero row by the greatest
+// common divisor of its coefficients; the quotient must divide every other row.
 void factorise(IntegerMask &mask, int width, int height);
 
 // Fills in operation, masks, gains and roundings of a pass for a linear mask, a magnitude or kirsch. Throws

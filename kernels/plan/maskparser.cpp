@@ -53,11 +53,11 @@ bool closes(char c) {
   return c == ']' || c == ')' || c == '}' || c == '>';
 }
 
-// Reads rows of numbers, in the notation of all properties that hold several: plain, or in brackets as other programs
-// print lists of lists, one pair around each row, around all rows, or both.
+// Reads rows of numbers, for all properties that hold rows. Numbers are plain, or in brackets as other programs print
+// lists of lists: a pair around each row, around all rows, or both.
 class RowReader {
  public:
-  // `property`, `row` and `number` are the words for the text and its parts in messages.
+  // `property`, `row` and `number` are words for the text and its parts in messages.
   // `width` is the length of all rows; 0: rows end as the text says.
   RowReader(std::string_view text, const char *property, const char *row, const char *number, size_t width = 0)
       : at_(text.data()), end_(at_ + text.size()), property_(property), row_(row), number_(number), width_(width) {}
@@ -101,12 +101,12 @@ class RowReader {
   }
 
   size_t rows() const { return rows_; }    // rows read so far
-  bool marked() const { return marked_; }  // whether brackets or a ';' say what a row is
+  bool marked() const { return marked_; }  // whether brackets or a ';' mark rows
 
   // From now on numbers may end in '%'.
   void take_percentages() { takes_percentages_ = true; }
   bool is_percentage(size_t i) const { return percentages_[i]; }  // of the row read last
-  // Whether the numbers of the row read last are separated by a comma, a blank, a comma and so on.
+  // Whether commas and blanks alternate between the numbers of the row read last, "x,y x,y".
   bool is_list_of_pairs() const {
     for (size_t i = 0; i < commas_.size(); i++)
       if (commas_[i] != (i % 2 == 0)) return false;
@@ -129,9 +129,9 @@ class RowReader {
 
  private:
   static constexpr size_t kDeepest = 2;                            // nesting of brackets
-  enum class Before { Nothing, Opening, Closing, Comma, RowEnd };  // what was read before a row
+  enum class Before { Nothing, Opening, Closing, Comma, RowEnd };  // text before a row
 
-  // Newlines count as blanks within the brackets of a row, and where rows have a fixed width.
+  // Newlines count as blanks within the brackets of a row, and if rows have a fixed width.
   void skip_blanks() {
     while (at_ != end_ && (is_blank(*at_) || (*at_ == '\n' && (width_ || closers_.size() == kDeepest)))) at_++;
   }
@@ -146,7 +146,7 @@ class RowReader {
     return true;
   }
 
-  // Skips what separates rows, up to the first number of the next row. False at the end of the text.
+  // Skips separators, up to the first number of the next row. False at the end of the text.
   bool find_row() {
     const size_t next = rows_ + 1;
     for (;;) {
@@ -208,7 +208,7 @@ class RowReader {
       word_end++;
     const std::string word(at_, word_end);
     if (word.empty()) refuse_number(index, "a number is missing");
-    if (width_ && (word == "-" || word == "nan")) {  // ImageMagick's words for what does not belong to the kernel
+    if (width_ && (word == "-" || word == "nan")) {  // ImageMagick's words for positions outside the kernel
       at_ = word_end;
       return 0;
     }
@@ -244,18 +244,18 @@ class RowReader {
   const size_t width_;
   size_t rows_ = 0;
   bool marked_ = false;
-  std::string closers_;   // closing brackets of those that are open
-  size_t row_depth_ = 0;  // how many brackets were around the rows so far
+  std::string closers_;   // the closing brackets that are still missing
+  size_t row_depth_ = 0;  // number of brackets around each of the rows so far
   Before before_ = Before::Nothing;
   bool takes_percentages_ = false;
-  std::vector<bool> percentages_, commas_;  // of the row: by number, and by what separates it from the next one
+  std::vector<bool> percentages_, commas_;  // of the row: by number; by separator
 };
 
 [[noreturn]] void refuse_coefficients(const std::string &why) {
   refuse("coefficients: " + why);
 }
 
-// ImageMagick's geometry before the numbers of a kernel, such as "3:", "3x1:" or "3x3+1+1:".
+// ImageMagick's geometry before the numbers of a kernel, for example "3:", "3x1:" or "3x3+1+1:".
 struct Geometry {
   size_t width = 0, height = 0;  // 0: the text has no geometry
   size_t length = 0;             // characters, with the ':'
@@ -293,8 +293,8 @@ Geometry read_geometry(const std::string &text) {
   return g;
 }
 
-// Whether GObject has made the text of an array of doubles: "< 0.333333, 0.333333 >". It cuts them off after six
-// digits, and writes the decimal point of the locale.
+// Whether GObject wrote the text from an array of doubles: "< 0.333333, 0.333333 >". GObject cuts doubles off after six
+// digits, and uses the decimal point of the locale.
 bool is_array_of_doubles(const std::string &text) {
   if ((text.rfind("< ", 0) != 0 && text.rfind("{ ", 0) != 0) || text.find('(') != std::string::npos) return false;
   for (size_t point = text.find_first_of(".,"); point != std::string::npos;

@@ -8,16 +8,15 @@
 
 namespace cudaconv {
 
-// Reads a mask as the user writes it. Rows end in ';' or a newline; blanks or a comma separate numbers, which may be
-// fractions, 1/9. Brackets of any paired kind may be around each row, around all rows, or both: [[0, -1, 0], [-1, 5,
+// Reads a mask as the user writes it. Rows end in ';' or a newline. Blanks or a comma separate numbers; a number may be
+// a fraction, 1/9. Brackets of any paired kind may be around each row, around all rows, or both: [[0, -1, 0], [-1, 5,
 // -1], [0, -1, 0]]. GStreamer's types may be before values. A bare list of 9, 25 or 49 numbers is a square; with
-// brackets or a final ';' it is a row. ImageMagick's kernels are read too, "3x3: 0,1,0 1,1,1 0,1,0": '-' and nan are 0,
-// and the origin is the centre. Both sides are odd, at most 31. The decimal point is '.' in every locale. Throws
-// Error{Settings} that names the row and column, both counted from 1.
+// brackets or a final ';' it is a row. ImageMagick's kernels, "3x3: 0,1,0 1,1,1 0,1,0", are read, too: '-' and nan are
+// 0, and the origin must be the centre. Both sides are odd, at most 31. The decimal point is '.' in every locale.
+// Throws Error{Settings} that names the row and column, both counted from 1.
 Coefficients parse_coefficients(const std::string &text);
 
-// A region as the user writes it: x, y, width and height of a rectangle, or x and y of three points or more of a
-// polygon.
+// A region as the user writes it: x, y, width and height of a rectangle, or x and y of each point of a polygon.
 struct WrittenRegion {
   struct Number {
     double value;
@@ -31,9 +30,9 @@ struct WrittenRegion {
   bool is_polygon() const { return number.size() > 4; }
 };
 
-// Reads regions "x,y,width,height; x,y x,y x,y; ...", with the separators of masks. Numbers may be fractions, x and y
-// negative, and each a percentage, 25%. Throws Error{Settings} that names the region and the number, both counted from
-// 1.
+// Reads regions "x,y,width,height; x,y x,y x,y; ...", with the separators of masks. Numbers may be fractions or
+// percentages, 25%; x and y may be negative. Throws Error{Settings} that names the region and the number, both counted
+// from 1.
 std::vector<WrittenRegion> parse_regions(const std::string &text);
 
 }  // namespace cudaconv

@@ -27,7 +27,7 @@ constexpr int kLeastBilateral = 3, kLargestBilateral = 31;
 struct MaskRow {
   Mask mask;
   MaskKind kind;
-  bool absolute;       // what negative=auto means
+  bool absolute;       // negative=auto is absolute
   bool edge_detector;  // chroma=auto is neutral
 };
 
@@ -117,13 +117,13 @@ RealMask box(const WindowSize &size) {
   return mask;
 }
 
-// A first derivative, smoothed across its direction by `smooth`; the mask along y is the transpose of the one along x.
+// A first derivative, smoothed across its direction by `smooth`. The mask along y is the transpose of the mask along x.
 RealMask derivative(const std::vector<double> &smooth, bool along_x) {
   const std::vector<double> difference = {-1, 0, 1};
   return along_x ? outer(smooth, difference, 1) : outer(difference, smooth, 1);
 }
 
-// Refuses a side that a mask cannot have. `property`: where it comes from.
+// Refuses a side that a mask cannot have. `property`: the property that set it.
 int checked_side(Mask mask, const char *property, int side, const SideLimits &limits) {
   if (side >= 1 && side <= limits.largest && (side % 2 || !limits.odd)) return side;
   refuse(std::string(property) + "=" + std::to_string(side) + " does not suit mask=" + mask_nick(mask) +
@@ -135,7 +135,7 @@ WindowSize checked_size(const FilterSettings &s, int otherwise, const SideLimits
   return {width, s.size_y ? checked_side(s.mask, "size-y", s.size_y, limits) : width};
 }
 
-// One axis of a Gaussian: its side and its standard deviation, 1 and 0 where it does not blur.
+// One axis of a Gaussian: its side and its standard deviation; 1 and 0: no blur.
 struct GaussAxis {
   int side;
   double sigma;
@@ -214,7 +214,7 @@ RealMask custom(const FilterSettings &s) {
     sum += v;
     magnitude += std::fabs(v);
   }
-  // Decimal fractions that cancel leave a residue of a few units in the last place, which counts as 0.
+  // Decimal fractions that cancel leave a few units in the last place. They count as 0.
   mask.divisor = std::fabs(sum) <= 1e-12 * magnitude ? 1 : sum;
   return mask;
 }
@@ -236,7 +236,7 @@ bool mask_has_size_from_sigma(Mask mask) {
 
 namespace {
 
-// Whether results depend on what the frame shows.
+// Whether results depend on the picture.
 bool is_filter(Mask mask, Shape) {
   return mask != Mask::Identity && mask != Mask::Fill;
 }
@@ -295,7 +295,7 @@ const struct {
      [](Mask mask, Shape) { return mask == Mask::Fill; }},
 };
 
-// The nicks of those entries that satisfy the predicate.
+// The nicks of the entries that satisfy the predicate.
 template <typename List, typename Predicate>
 std::string nicks_of(const List &list, Predicate predicate) {
   std::string nicks;
@@ -304,7 +304,7 @@ std::string nicks_of(const List &list, Predicate predicate) {
   return nicks;
 }
 
-// The masks that use a setting, such as "gauss, unsharp", or "all but identity" where more than half do.
+// The masks that use a setting, for example "gauss, unsharp"; "all but identity" if more than half use it.
 std::string users_of(bool (*uses)(Mask mask, Shape shape)) {
   const auto always = [&](const Named<Mask> &m) { return uses(m.value, Shape::Rect); };
   const auto never = [&](const Named<Mask> &m) { return !uses(m.value, Shape::Rect); };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// The masks by name: their numbers, and generators of those that depend on settings.
+// The named masks: their coefficients, or the functions that compute them from settings.
 #pragma once
 
 #include <string>
@@ -10,19 +10,19 @@
 
 namespace cudaconv {
 
-// The largest side of a mask that is kept as a matrix; larger masks are kept as their factors.
+// The largest side of a mask that is stored as a matrix. Larger masks are stored as their factors.
 constexpr int kLargestDense = 31;
 
 enum class MaskKind { Identity, Linear, Magnitude, Compass, Morphology, Median, Mosaic, Fill, Bilateral };
 
-// A mask of real numbers, rows from the top, both sides odd, the anchor in the centre.
+// A mask of real numbers, rows from the top. Both sides are odd, and the anchor is the centre.
 struct RealMask {
   int width = 0, height = 0;
-  std::vector<double> value;        // empty where only the factors are given
-  std::vector<double> row, column;  // value[j][i] = column[j] * row[i]; each all ones, or summing to 1
+  std::vector<double> value;        // empty if only the factors are given
+  std::vector<double> row, column;  // value[j][i] = column[j] * row[i]; each is all ones or sums to 1
   double divisor = 1;               // the mask's own
 
-  // Whether only the factors are given and all are 1. One that is longer than a tap and sums to 1 has none.
+  // Whether only the factors are given and all are 1. A line of several taps that sums to 1 contains no 1.
   bool all_ones() const { return value.empty() && row[0] == 1 && column[0] == 1; }
 };
 
@@ -31,14 +31,14 @@ MaskKind mask_kind(Mask mask);
 // neutral.
 bool mask_is_absolute(Mask mask);
 bool mask_is_edge_detector(Mask mask);
-// Whether the size of the mask, unless it is set, follows from sigma.
+// Whether the mask's default size follows from sigma.
 bool mask_has_size_from_sigma(Mask mask);
 
 // The masks of MaskKind::Linear (one) and Magnitude (the two directions). Throws Error{Settings}.
 std::vector<RealMask> linear_masks(const FilterSettings &settings);
 
-// A setting that differs from its default although the mask and shape do not use it. `text` says so in a sentence that
-// names the masks which do. `property` is static.
+// A setting that differs from its default, although the mask and shape do not use it. `text` is a sentence that names
+// the masks that use it. `property` is static.
 struct UnusedSetting {
   const char *property;
   std::string text;
@@ -54,13 +54,13 @@ struct WindowSize {
 // The window of a mask that has a size and no sigma, or the block of a mosaic. Throws Error{Settings}.
 WindowSize window_size_of(const FilterSettings &settings);
 
-// The standard deviations of gauss and unsharp, in pixels; 0: none. Throws Error{Settings}.
+// The standard deviations of gauss and unsharp, in pixels; 0: no blur. Throws Error{Settings}.
 struct Sigmas {
   double x, y;
 };
 Sigmas sigmas_of(const FilterSettings &settings);
 
-// A structuring element: its members in rows from the top; no members: all pixels are.
+// A structuring element: its members in rows from the top. No members: every pixel is a member.
 struct Window {
   WindowSize size;
   std::vector<uint8_t> member;
@@ -69,8 +69,8 @@ struct Window {
 // For MaskKind::Morphology. Throws Error{Settings}.
 Window window_of(const FilterSettings &settings);
 
-// For MaskKind::Bilateral: the side of the window, and the standard deviation of distances in pixels, 0 for none.
-// Throws Error{Settings}.
+// For MaskKind::Bilateral: the side of the window, and the standard deviation of distances in pixels; 0: none. Throws
+// Error{Settings}.
 struct BilateralWindow {
   int side;
   double sigma;

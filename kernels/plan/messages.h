@@ -12,8 +12,8 @@ namespace cudaconv {
 // The shortest decimal number that reads back as `v`, with a decimal point in every locale: 2000000000, 50.5, 1e-09.
 std::string number_text(double v);
 
-// The user's text in quotes, at most 40 characters of it. Bytes that are not valid UTF-8 and characters that cannot be
-// printed become "?".
+// The user's text in quotes, cut off after 40 characters. Invalid UTF-8 and characters that cannot be printed become
+// "?".
 std::string quoted(const std::string &text);
 
 // Throws Error{Settings} with this text.

@@ -30,15 +30,15 @@ Rectangle around(const Rectangle &a, const Rectangle &b) {
   return {std::min(a.x0, b.x0), std::min(a.y0, b.y0), std::max(a.x1, b.x1), std::max(a.y1, b.y1)};
 }
 
-// A region's box in pixels of the frame, and the pixels that it has a share in, which decide whether boxes are joined.
-// Both grow together.
+// `frame`: a region's box in pixels of the frame. `share`: the pixels of the most subsampled plane that it touches;
+// boxes that share pixels are joined. Both grow together.
 struct Box {
   Rectangle frame, share;
 };
 
-// Joins each box, one after the other, with those before it that it shares pixels with. A grid of cells finds them:
-// each cell lists the boxes that reach into it. A box that grows is only looked up in the cells of its new part, and
-// keeps its entries in the others.
+// Joins each box, in order, with the earlier boxes that it shares pixels with. A grid of cells finds them: each cell
+// lists the boxes that reach into it. A box that grows looks only into the cells of its new part, and keeps its entries
+// in the other cells.
 class JoinedBoxes {
  public:
   JoinedBoxes(std::vector<Box> boxes, int64_t width, int64_t height)
@@ -60,7 +60,7 @@ class JoinedBoxes {
     int box, next;
   };
 
-  // Chooses cells of the average size of boxes, and about as many cells as boxes at most.
+  // Chooses cells of the average size of boxes. Doubles their sides while there are more than about four for each box.
   void choose_cells(int64_t width, int64_t height) {
     double sum_x = 0, sum_y = 0;
     for (const Box &b : box_) {
@@ -93,8 +93,8 @@ class JoinedBoxes {
     }
   }
 
-  // Lists box i in the cells of `part`, a part of it, and joins it with the boxes that it meets there. Returns the
-  // number of the box that it then belongs to.
+  // Lists box i in the cells of `part`, a part of the box, and joins it with the boxes that it meets there. Returns the
+  // index of the box that box i then belongs to.
   int enter(int i, const Rectangle &part) {
     for (int64_t row = part.y0 / cell_height_; row <= (part.y1 - 1) / cell_height_; row++)
       for (int64_t column = part.x0 / cell_width_; column <= (part.x1 - 1) / cell_width_; column++) {
@@ -104,7 +104,7 @@ class JoinedBoxes {
           const int other = joined(entries_[e].box);
           listed |= other == i;
           if (other == i || !meet(box_[other].share, part)) continue;
-          // The larger box stays; the parts of it that are not listed yet are pending.
+          // The larger box stays. Its parts that are not listed yet are pending.
           const bool larger = box_[i].share.area() > box_[other].share.area();
           if (!larger) pending_.clear();
           join(larger ? i : other, larger ? other : i);
@@ -143,13 +143,13 @@ Rectangle rectangle_around(const Region &r) {
   const double c = std::fabs(std::cos(r.rotation)), s = std::fabs(std::sin(r.rotation));
   const double x = r.x + r.width / 2.0, y = r.y + r.height / 2.0;
   const double reach_x = (r.width * c + r.height * s) / 2, reach_y = (r.width * s + r.height * c) / 2;
-  constexpr double kRounding = 1e-6;  // pixels, so that a quarter turn gives whole ones
+  constexpr double kRounding = 1e-6;  // pixels, so that a quarter turn gives whole pixels
   const auto first = [](double v) { return static_cast<int64_t>(std::floor(v + kRounding)); };
   const auto last = [](double v) { return static_cast<int64_t>(std::ceil(v - kRounding)); };
   return {first(x - reach_x), first(y - reach_y), last(x + reach_x), last(y + reach_y)};
 }
 
-// The frame that regions' coordinates refer to, and how a buffer's rows lie in it.
+// The frame in which coordinates of regions count, and the position of a buffer's rows in it.
 struct Frame {
   int64_t columns = INT64_MAX, rows = INT64_MAX;  // size of the buffer
   int64_t first_row, row_step;                    // see Regions
@@ -168,7 +168,7 @@ Frame frame_of(const Regions &regions, const Plan &plan) {
 }
 
 std::vector<Rectangle> join_regions(const Regions &regions, const Plan &plan, const Frame &frame) {
-  // Pixels of the buffer that make one pixel of the most subsampled plane, rows of both fields counted together.
+  // Pixels of the buffer for each pixel of the most subsampled plane, with rows of both fields counted together.
   int64_t unit_x = 1, unit_y = 1;
   for (int p = 0; p < plan.layout.planes; p++) {
     unit_x = std::max(unit_x, int64_t{1} << plan.layout.plane[p].sub_x);
@@ -193,7 +193,7 @@ std::vector<Rectangle> join_regions(const Regions &regions, const Plan &plan, co
 }
 
 struct Line {
-  int64_t first, step;  // where the first pixel of a part lies in the frame, and how far it is to the next
+  int64_t first, step;  // position of a part's first pixel in the frame, and distance to the next pixel
 };
 
 int32_t phase_of(const MosaicAxis &axis, int64_t origin, const Line &line, int64_t pixel) {
@@ -202,7 +202,7 @@ int32_t phase_of(const MosaicAxis &axis, int64_t origin, const Line &line, int64
   return static_cast<int32_t>(at - down(at, axis.size) * axis.size);
 }
 
-// `step` is a power of two: subsampling is, and fields are every second row.
+// `step` is a power of two, since subsampling is, and fields are every second row.
 MosaicAxis make_axis(int size, int64_t step) {
   if (size <= step) return {};
   return {size, ceil_log2(step)};
@@ -232,7 +232,7 @@ std::vector<MosaicPart> mosaic_parts(const Regions &regions, const Plan &plan) {
                            static_cast<int32_t>(y1 - y0), phase_of(out.x, left, x, x0), phase_of(out.y, top, y, y0)});
     };
     if (!by_region) add(0, 0, 0, layout.width, 0, part.height);
-    // As in region_rows(): pixels that the box touches, if it holds any pixel of the frame and of the field.
+    // As in region_rows(): the pixels that the box touches, if the box holds any pixel of the field.
     const int64_t rows = up(frame.rows - part.first_row, part.row_step);
     const auto clip = [](int64_t v, int64_t end) { return std::clamp<int64_t>(v, 0, end); };
     for (const Rectangle &r : boxes) {

@@ -16,7 +16,7 @@ namespace cudaconv {
 
 namespace {
 
-constexpr int kLargestOfMethods = 127;  // largest side of a window that methods other than auto do
+constexpr int kLargestOfMethods = 127;  // largest side of a window for methods other than auto
 
 class Builder {
  public:
@@ -120,7 +120,7 @@ class Builder {
 
   int new_buffer() { return ++plan_->temporaries; }
 
-  // Appends `count` passes like `model` that lead from `source` to `target`.
+  // Appends `count` copies of pass `model`, from `source` through temporary frames to `target`.
   void chain(const Pass &model, int count, int source, int target) {
     int buffers[2] = {0, 0};
     for (int i = 0; i < count; i++) {
@@ -208,7 +208,7 @@ class Builder {
     }
   }
 
-  // Lists the passes of a morphological filter. `pass` comes with its roundings filled in.
+  // Lists the passes of a morphological filter. `pass` has its roundings already.
   void list_morphology(Pass pass) {
     const Window window = window_of(s_);
     pass.radius_x = window.size.width / 2;
@@ -218,7 +218,8 @@ class Builder {
     Pass erode = pass, dilate = pass;
     erode.op = Op::Minimum;
     dilate.op = Op::Maximum;
-    // Appends the last pass, minuend - subtrahend; `depth`: how many passes in a row lead to its operands.
+    // Appends the last pass, minuend - subtrahend. `depth`: the number of passes, one after the other, before its
+    // operands.
     const auto difference = [&](int minuend, int subtrahend, int depth) {
       Pass last = pass;
       last.op = Op::Difference;
@@ -370,14 +371,14 @@ std::vector<MemoryPlane> memory_planes_of(const FrameLayout &layout) {
     std::vector<const PlaneLayout *> views;
     for (int i = 0; i < layout.planes; i++)
       if (layout.plane[i].memory_plane == m) views.push_back(&layout.plane[i]);
-    // The bytes of a row follow a periodic pattern. To mark only a short row byte by byte, `left_out` periods are
-    // skipped: each view marks as many pixels fewer, and the skipped bytes are put back at the end.
+    // The bytes of a row are a periodic pattern. To mark only a short row byte by byte, `left_out` periods are skipped:
+    // each view marks fewer pixels, and the skipped bytes are inserted again at the end.
     size_t period = 1, begin = 0;
     for (const PlaneLayout *view : views) {
       period = std::lcm(period, pixel_bytes(*view));
       begin = std::max<size_t>(begin, view->first * view->bytes_per_container());
     }
-    constexpr int64_t kKept = 4;  // periods; more than the first bytes of views are apart
+    constexpr int64_t kKept = 4;  // periods; more than the distance of the views' first bytes
     int64_t left_out = INT64_MAX;
     for (const PlaneLayout *view : views)
       left_out = std::min(left_out, static_cast<int64_t>(view->width * pixel_bytes(*view) / period) - kKept);
@@ -388,8 +389,8 @@ std::vector<MemoryPlane> memory_planes_of(const FrameLayout &layout) {
       mark_pixels(*view, view->width - left_out * static_cast<int64_t>(period / pixel_bytes(*view)), &bytes);
     }
     size_t more = left_out * period;
-    // `from`: one period that lies within all views. If it has gaps, each skipped period has runs of its own, so all
-    // are put back byte by byte.
+    // `from`: one period within all views. If it has gaps, each skipped period has its own runs, so all are inserted
+    // again byte by byte.
     const auto from = bytes.begin() + (views.empty() ? 0 : begin);
     if (more && std::find(from, from + period, false) != from + period) {
       const std::vector<bool> one(from, from + period);

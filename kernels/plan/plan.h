@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// A Plan is a FilterSettings worked out for a FrameLayout: the passes over the frame, in integers, complete and exact.
-// Backends decide only how to carry them out.
+// A Plan is the FilterSettings computed for a FrameLayout: the passes over the frame, in integers, complete and exact.
+// Backends only decide how to execute them.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +26,8 @@ enum class Op : uint8_t {
   Maximum,     // the largest one
   Median,      // the median of the window
   Difference,  // source - subtrahend, sample by sample, clamped at 0
-  Mosaic,      // the mean of the block that the pixel lies in, see plan/mosaic.h
-  Blur,        // a Gaussian by way of a smaller frame, see plan/decimation.h; the radii cover all that it reads
+  Mosaic,      // the mean of the pixel's block, see plan/mosaic.h
+  Blur,        // a Gaussian through a smaller frame, see plan/decimation.h; the radii cover all samples that it reads
   // The mean of samples weighted by mask[0] and, in colour channels, by the alpha of their pixels, see plan/weighted.h.
   WeightedMean,
   Bilateral,  // the mean of samples weighted by their distance and their difference, see plan/bilateral.h
@@ -35,7 +35,7 @@ enum class Op : uint8_t {
 
 // How a magnitude becomes an integer.
 // L1: |x| + |y|.
-// L2: floor(sqrt(x^2 + y^2)), enough for exact rounding where the offset is only added.
+// L2: floor(sqrt(x^2 + y^2)), enough for exact rounding if the offset is only added.
 // L2Fraction: 2 * floor(sqrt(x^2 + y^2)) + (1 if the root had a fraction), for a negative offset followed by an
 // absolute value, which may subtract the root.
 enum class Norm : uint8_t { L1, L2, L2Fraction };
@@ -54,9 +54,9 @@ enum class Action : uint8_t { Filter, Copy, Fill };
 
 // An integer mask, width 2*radius_x+1, height 2*radius_y+1, rows from the top.
 //
-// Where both `value` and its factors exist, value[j * width + i] == column[j] * row[i]. A mask with row_shift has only
-// the factors. With every method each row's sum is rounded, (sum + 2^(row_shift-1)) >> row_shift, before the column's
-// factor multiplies it.
+// If both `value` and its factors exist, value[j * width + i] == column[j] * row[i]. A mask with row_shift has only the
+// factors. Every method then rounds each row sum, (sum + 2^(row_shift-1)) >> row_shift, before it multiplies by the
+// column's factor.
 struct IntegerMask {
   std::vector<int32_t> value;
   std::vector<int32_t> row, column;
@@ -67,8 +67,8 @@ struct IntegerMask {
   bool uniform() const;
 };
 
-// One pass reads frame buffer `source` whole and writes `target`. Buffer 0 is the input frame, kOutput the output
-// frame; 1 and up are temporary frames of the same layout, with pitches of the backend's choice.
+// A pass reads frame buffer `source` and writes `target`. Buffer 0 is the input frame, kOutput the output frame.
+// Buffers from 1 on are temporary frames of the same layout; the backend chooses their pitches.
 struct Pass {
   static constexpr int kInput = 0;
   static constexpr int kOutput = -1;
@@ -88,17 +88,17 @@ struct Pass {
   Norm norm = Norm::L2;                          // Magnitude
   int block_x = 0, block_y = 0;                  // Mosaic: the sides of a block in pixels of the frame
   std::shared_ptr<const Decimation> decimation;  // Blur: along rows
-  // Blur: down columns. The same as along rows but for the blur of coarse samples.
+  // Blur: down columns. Only the blur of coarse samples differs from rows.
   std::shared_ptr<const Decimation> decimation_y;
   std::shared_ptr<const BilateralTables> bilateral;  // Bilateral
   bool weighs_alpha = false;                         // Bilateral: colours are weighted by alpha, too
-  int row_bits = 0, sum_bits = 0;                    // WeightedMean: bits that sums of a row and of a window take
-  // WeightedMean whose sums take more than 63 bits: the factors of mask[0] with more bits, used instead of its own
-  // unless empty.
+  int row_bits = 0, sum_bits = 0;                    // WeightedMean: bits of row sums and of window sums
+  // WeightedMean with sums of more than 63 bits: the factors of mask[0] with more bits. Unless empty, they replace the
+  // mask's own.
   std::vector<int64_t> long_row, long_column;
 
   IntegerMask mask[2];           // Linear and Magnitude
-  std::vector<uint8_t> element;  // Minimum, Maximum: which pixels of the window are members; empty: all
+  std::vector<uint8_t> element;  // Minimum, Maximum: 1 for pixels of the window that are members; empty: all
   bool wide = false;             // Linear: the sum needs 64 bits
   // The value that is rounded is sum_gain * sum + center_gain * centre sample. Unless the gains are 1 and 0, it is
   // computed in 64 bits, from the sum rounded to (sum + 2^(sum_shift-1)) >> sum_shift.
@@ -121,30 +121,29 @@ struct Pass {
   }
 };
 
-// One plane of memory with everything that the views of a layout use of it.
+// One plane of memory, and the bytes of it that the views of a layout use.
 struct MemoryPlane {
   struct Run {
     size_t begin, length;  // bytes of a row
   };
   size_t row_bytes = 0;
   int height = 0;  // rows
-  // The bytes of a row that belong to pixels. Bytes between runs, as at the end of an odd row of packed 4:2:2, belong
-  // to none and are never written.
+  // The bytes of a row that belong to pixels. Bytes between runs belong to no pixel and are never written, for example
+  // at the end of an odd row of packed 4:2:2.
   std::vector<Run> runs;
 };
 
 struct Plan {
   FrameLayout layout;
   Border border = Border::Replicate;
-  Method method = Method::Auto;  // what the user selected; `auto` leaves the choice to the backend, pass by pass
+  Method method = Method::Auto;  // the user's choice; with `auto` the backend chooses for each pass
   Action action[kMaxPlanes][kMaxChannels] = {};
   uint16_t fill[kMaxPlanes][kMaxChannels] = {};
   std::vector<Pass> passes;         // never empty
   int temporaries = 0;              // number of temporary frames
   std::vector<MemoryPlane> memory;  // by PlaneLayout::memory_plane
 
-  // One image that the filter runs over by itself: a plane of the layout or, in an interlaced frame, one field of a
-  // plane.
+  // An image that is filtered separately: a plane of the layout or, in an interlaced frame, one field of a plane.
   struct Part {
     int plane;  // in layout
     int first_row, row_step;
@@ -153,21 +152,21 @@ struct Plan {
   std::vector<Part> parts;
 };
 
-// Applies the gains of a pass to its sum; the result is still to be rounded.
+// Applies the gains of a pass to its sum. The result has not been rounded yet.
 CUDACONV_HOST_DEVICE inline int64_t apply_gain(int64_t sum, int sum_shift, int64_t sum_gain, int64_t center_gain,
                                                int center) {
   if (sum_shift) sum = (sum + (int64_t{1} << (sum_shift - 1))) >> sum_shift;
   return sum_gain * sum + center_gain * center;
 }
 
-// How rows of a part, were it not subsampled, lie in the frame that the regions' coordinates refer to: row y is row
+// The position of a part's rows, before subsampling, in the frame in which coordinates of regions count: row y is row
 // first + y * step.
 struct FrameRows {
   int64_t first, step;
 };
 FrameRows frame_rows_of(const Regions &regions, const Plan::Part &part);
 
-// The size that a part would have if its plane were not subsampled.
+// The size of a part before subsampling.
 struct PartSize {
   int64_t columns, rows;
 };
@@ -180,8 +179,8 @@ std::string describe(const Plan &plan);
 // The planes of memory that hold frames of this layout, indexed by PlaneLayout::memory_plane.
 std::vector<MemoryPlane> memory_planes_of(const FrameLayout &layout);
 
-// Throws Error{Settings} where the settings contradict themselves or the layout, or where the method cannot do the
-// mask; Error{Format} where no settings could filter the layout.
+// Throws Error{Settings} if the settings contradict each other or the layout, or if the method does not support the
+// mask. Throws Error{Format} if no settings could filter the layout.
 CUDACONV_EXPORT std::shared_ptr<const Plan> make_plan(const FilterSettings &settings, const FrameLayout &layout);
 
 }  // namespace cudaconv

@@ -11,9 +11,9 @@ namespace cudaconv {
 
 namespace {
 
-// Coordinates are integers, so that a centre is on one side of an edge, the same on every machine.
+// Coordinates are integers, so that a centre is on the same side of an edge on every machine.
 constexpr int64_t kPixel = 1 << 16, kCentre = kPixel / 2;
-constexpr int64_t kFarthest = (1 << 30) - 1;  // of the sides of a box, which is beyond every frame
+constexpr int64_t kFarthest = (1 << 30) - 1;  // limit of the sides of a box, beyond every frame
 constexpr int64_t kMostGrowth = 1 << 15;      // pixels
 
 __extension__ using Wide = __int128;
@@ -42,14 +42,14 @@ class Outline {
   explicit Outline(const std::vector<Corner> &corners) {
     for (size_t i = 0; i < corners.size(); i++) {
       const Corner &a = corners[i], &b = corners[(i + 1) % corners.size()];
-      // Rows whose centres c are in a.y <= c < b.y.
+      // An edge covers the rows whose centres c are in a.y <= c < b.y.
       const Edge edge = a.y < b.y ? Edge{a, b} : Edge{b, a};
       if (edge.first_row() < edge.end_row()) edges_.push_back(edge);
     }
     std::sort(edges_.begin(), edges_.end(), [](const Edge &a, const Edge &b) { return a.first_row() < b.first_row(); });
   }
 
-  // Calls f(begin, end) for the pixels of row y between each two edges. Call it for rows in rising order.
+  // Calls f(begin, end) for the pixels of row y between each pair of edges. Call it for rows in rising order.
   template <typename F>
   void for_each_run(int64_t y, F f) {
     while (next_ < edges_.size() && edges_[next_].first_row() <= y) here_.push_back(edges_[next_++]);
@@ -116,7 +116,7 @@ std::shared_ptr<const RegionPixels> polygon_pixels(const std::vector<Point> &poi
   const auto clip = [](int64_t v, int end) { return static_cast<int32_t>(std::clamp<int64_t>(v, 0, end)); };
   result->top = clip(y0, height);
   const int bottom = clip(y1, height);
-  // A pixel grows to the rectangle around it, and a row to the rows of `near` around it.
+  // A pixel grows to the rectangle around it; a row takes the runs of all rows of `near`.
   Outline outline(corners);
   RunUnion row(width);
   std::deque<std::vector<PixelRun>> near;

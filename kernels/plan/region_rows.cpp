@@ -11,8 +11,7 @@ namespace cudaconv {
 
 namespace {
 
-// The numbers 0, 1, ... sorted by their rows, which are 0 to rows - 1: row y has index[begin[y]] up to index[begin[y +
-// 1] - 1].
+// Sorts the numbers 0 ... count - 1 by row, 0 ... rows - 1. Row y has index[begin[y]] ... index[begin[y + 1] - 1].
 struct ByRow {
   template <typename RowOf>
   ByRow(size_t count, int rows, RowOf row_of) : begin(rows + 2), index(count) {
@@ -29,8 +28,8 @@ struct ByRow {
   std::vector<size_t> begin, index;
 };
 
-// The pixels [begin, end) of row `row`, 0 to height-1, of a width x height region whose centres lie in the ellipse
-// inscribed in it. Sides are at most 2^31. `Square`: an integer type that holds (width*height)^2.
+// The pixels [begin, end) of row `row`, 0 to height-1, of a width x height region whose centres are in the inscribed
+// ellipse. Sides are at most 2^31. `Square`: an integer type that holds (width*height)^2.
 struct Columns {
   int64_t begin, end;
 };
@@ -41,7 +40,7 @@ Columns ellipse_row_in(int64_t width, int64_t height, int64_t row) {
   const auto square = [](int64_t v) { return static_cast<Square>(v) * v; };
   const Square room = square(width * height) - square(dy * width);
   const auto inside = [&](int64_t x) { return square((2 * x + 1 - width) * height) <= room; };
-  // An estimate of one end that is right up to rounding errors; the other end is its mirror image.
+  // Estimates one end, up to rounding errors, and corrects it. The other end is its mirror image.
   const double reach = std::sqrt(static_cast<double>(room)) / static_cast<double>(height);
   const int64_t middle = (width + 1) / 2;
   int64_t begin = std::clamp<int64_t>(static_cast<int64_t>((static_cast<double>(width) - reach) / 2), 0, middle);
@@ -56,8 +55,8 @@ Columns ellipse_row(int64_t width, int64_t height, int64_t row) {
   return ellipse_row_in<__int128>(width, height, row);
 }
 
-// The pixels of a frame without fields, or of a field: where a row lies in the frame that the regions' coordinates
-// refer to.
+// The pixels of a field, or of a frame without fields, and the position of its rows in the frame in which coordinates
+// of regions count.
 struct Field {
   Field(const Regions &regions, const Plan &plan, const Plan::Part &part) {
     const FrameRows lines = frame_rows_of(regions, part);
@@ -69,7 +68,7 @@ struct Field {
   }
 
   int64_t frame_row(int64_t y) const { return first_row + y * row_step; }
-  // The first row of the field at or below a row of the frame, which may be beyond its ends.
+  // The first row of the field at or below a row of the frame. It may be outside the field.
   int64_t row_from(int64_t frame_row) const {
     const int64_t distance = frame_row - first_row;
     return distance > 0 ? (distance + row_step - 1) / row_step : -(-distance / row_step);
@@ -80,7 +79,7 @@ struct Field {
   int64_t first_row, row_step;
 };
 
-// A region that is not rotated, in pixels of the field: a rectangle clipped to it, or an ellipse whole.
+// A region that is not rotated, in pixels of the field: a rectangle clipped to the field, or a whole ellipse.
 struct Upright {
   int64_t x0, x1, top, bottom;
 };
@@ -98,7 +97,7 @@ std::vector<Upright> upright_regions(const Regions &regions, const Field &field)
   return result;
 }
 
-// A region that is rotated about its middle: a rectangle or the ellipse inscribed in it.
+// A region that is rotated about its centre: a rectangle or the ellipse inscribed in it.
 class TurnedRegion {
  public:
   TurnedRegion(const Region &region, bool ellipse, const Field &field)
@@ -121,7 +120,7 @@ class TurnedRegion {
     const Span span = span_of(dy);
     const auto clip = [&](double v) { return static_cast<int>(std::clamp<double>(v, 0, field_.columns)); };
     if (!(span.begin <= span.end)) return {0, 0};
-    // Start one pixel farther out at either end, in case the ends were rounded inwards.
+    // Start one pixel farther out at both ends, in case the ends were rounded inwards.
     int begin = clip(std::floor(x_ + span.begin - 0.5)), end = clip(std::ceil(x_ + span.end + 0.5));
     while (begin < end && !has(begin, dy)) begin++;
     while (end > begin && !has(end - 1, dy)) end--;
@@ -136,7 +135,7 @@ class TurnedRegion {
   // Range of distances from x_ of the centres of the region's pixels, in the row `dy` below y_.
   Span span_of(double dy) const {
     if (ellipse_) {
-      // The roots of the quadratic equation for the points of that row on the ellipse.
+      // The roots of the quadratic equation for the points of the row that are on the ellipse.
       const double w2 = half_width_ * half_width_, h2 = half_height_ * half_height_;
       const double a = h2 * cos_ * cos_ + w2 * sin_ * sin_, b = dy * cos_ * sin_ * (h2 - w2);
       const double c = dy * dy * (h2 * sin_ * sin_ + w2 * cos_ * cos_) - w2 * h2;
@@ -158,7 +157,7 @@ class TurnedRegion {
   }
 
   double reach_y() const { return half_width_ * std::abs(sin_) + half_height_ * std::abs(cos_); }
-  // How far a pixel reaches from its centre along the axes of the region.
+  // The distance from a pixel's centre to its farthest corner, along the axes of the region.
   double pixel_reach() const { return (std::abs(cos_) + std::abs(sin_)) / 2; }
   int row_of(double frame_row) const {
     const double row = (frame_row - static_cast<double>(field_.first_row)) / static_cast<double>(field_.row_step);
@@ -206,7 +205,7 @@ class SpreadMask {
   }
 
  private:
-  // Finds the runs of members in a row of samples, and skips eight samples at a time that continue the current state.
+  // Finds the runs of members in a row of samples. Skips eight samples at a time if they continue the current state.
   void read(int sample_row) {
     if (sample_row == read_) return;
     read_ = sample_row;
@@ -237,7 +236,7 @@ class SpreadMask {
   std::vector<PixelRun> members_;
 };
 
-// Works out one row after the other, for lists with regions that are not plain rectangles.
+// Computes one row after the other, for lists with regions other than upright rectangles.
 class RowByRow {
  public:
   RowByRow(const Regions &regions, const Field &field, const std::vector<Upright> &upright)
@@ -331,7 +330,7 @@ RegionRows pixels_of(const Regions &regions, const Field &field, const Cancellat
     }
     return result;
   }
-  // Each rectangle begins in a row of the field and ends in one or just below the last one.
+  // Each rectangle begins in a row of the field, and ends in a row or just below the last row.
   const ByRow beginning(list.size(), field.rows + 1, [&](size_t i) { return list[i].top; });
   const ByRow ending(list.size(), field.rows + 1, [&](size_t i) { return list[i].bottom; });
   const auto run_of = [&](size_t i) {

@@ -12,8 +12,8 @@ namespace cudaconv {
 
 class RunUnion;
 
-// The samples of a part of a plane that are filtered where regions are active, as runs along its rows: a sample costs
-// the same however many regions it lies in, and so does a row.
+// The samples of a part that active regions filter, as runs along its rows. Overlapping regions cost no more: each
+// sample is listed once.
 class RegionRows {
  public:
   struct Row {
@@ -21,7 +21,7 @@ class RegionRows {
     bool operator==(const Row &other) const { return begin == other.begin && end == other.end; }
   };
 
-  // Appends a row with the runs of `row`, or with what is left of `width` without them.
+  // Appends a row with the runs of `row`; with `invert`, with the gaps between them up to `width`.
   void append(RunUnion &row, bool invert, int width);
   void repeat() { rows_.push_back(rows_.back()); }  // appends a row like the last one
 
@@ -35,14 +35,17 @@ class RegionRows {
   std::vector<Row> rows_;
 };
 
-// The rows of each part of a plan; an empty list if `cancellation` says that submit() is to give up. Parts may share
-// them. n rectangles take O(n + pixels / 64); all other regions take O(their rows) in addition.
+// The rows of each part of a plan; an empty list if the frame is cancelled. Parts may share rows. n rectangles take O(n
+// + pixels / 64); other regions take O(their rows) in addition.
 //
-// Which pixels of the frame, or of a field, belong to a region: - A rectangle, rotated or not: every pixel that it
-// touches. A pixel is a square of the frame. - An ellipse: pixels whose centre lies in the ellipse inscribed in all
-// pixels that its rectangle touches; if rotated, in the ellipse itself. - A mask: pixels whose centre falls on a
-// member. A polygon: pixels whose centre lies in it. `invert` selects the pixels that belong to no region. A subsampled
-// plane selects each sample that covers a selected pixel, so that chroma shows nothing of a hidden region.
+// The pixels of the frame, or of a field, that belong to a region:
+//   rectangle, rotated or not   every pixel that it touches; a pixel is a square of the frame
+//   ellipse                     pixels whose centre is in the ellipse inscribed in all pixels that its rectangle
+//                               touches; if rotated, in the ellipse itself
+//   mask                        pixels whose centre falls on a member
+//   polygon                     pixels whose centre is in it
+// `invert` selects the pixels that belong to no region. A subsampled plane selects each sample that covers a selected
+// pixel, so that chroma shows nothing of a hidden region.
 std::vector<std::shared_ptr<const RegionRows>> region_rows(const Regions &regions, const Plan &plan,
                                                            const Cancellation &cancellation);
 

@@ -61,7 +61,7 @@ void RegionWork::add_alpha(size_t other, Area &area) const {
 }
 
 Area RegionWork::needed(size_t part) const {
-  // Every stage reads the same pixels, since all runs of the filter are alike.
+  // Every stage reads the same pixels, since all runs of the filter have the same passes.
   const Pass &first = plan_.passes[0];
   Area area = computed_[0][part]->grown(first.radius_x, first.radius_y, plan_.border);
   area.add(*selected_[part]);

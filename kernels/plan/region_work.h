@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// How regions of a frame are filtered, on every backend: each pass computes the pixels that later passes read, in
-// frames of the backend's own. At the end of a stage the pixels in regions are copied to their places in the frame.
+// How every backend filters regions of a frame. Each pass computes the pixels that later passes read, in frames that
+// the backend owns. At the end of a stage, the pixels in regions are copied to the frame.
 #pragma once
 
 #include <cstddef>
@@ -17,8 +17,8 @@
 
 namespace cudaconv {
 
-// Passes begin ... end - 1, one run of the filter. After them the pixels in regions are in the frame, and the next
-// stage reads them there, together with the unchanged pixels around the regions.
+// Passes begin ... end - 1, one run of the filter. Then the pixels in regions are in the frame. The next stage reads
+// them there, with the unchanged pixels around the regions.
 struct Stage {
   size_t begin, end;
 };
@@ -26,12 +26,12 @@ std::vector<Stage> stages_of(const Plan &plan);
 
 class RegionWork {
  public:
-  // The work is left unfinished if `cancellation` says that submit() is to give up. `covered`: by part, the pixels of
-  // regions later in a list, which win; the work leaves them out, and adds its own. Empty for the last regions.
+  // If the frame is cancelled, the work stays unfinished. `covered`: by part, the pixels of later regions in a list,
+  // which win. The work leaves these pixels out, and adds its own to them. `covered` is empty for the last regions.
   RegionWork(const Plan &plan, const Regions &regions, const Cancellation &cancellation,
              std::vector<CoveredRows> *covered = nullptr);
 
-  bool empty() const;  // whether no pixel lies in regions
+  bool empty() const;  // whether no pixel is in regions
   const RegionRows &rows(size_t part) const { return *rows_[part]; }
   const Area &selected(size_t part) const { return *selected_[part]; }
   // The results of a pass that later passes or the regions need.

@@ -27,7 +27,7 @@ struct Rounding {
   bool wide = false;  // 64-bit accumulators
 };
 
-// The range in which a sum of coefficients times samples lies.
+// The range of a sum of coefficients times samples.
 struct SumRange {
   int64_t low = 0, high = 0;
   void add(int64_t coefficient, int64_t largest_sample) {
@@ -35,7 +35,7 @@ struct SumRange {
   }
 };
 
-// The least n for which 2^n >= v; v is at most 2^62.
+// The least n with 2^n >= v; v is at most 2^62.
 inline int ceil_log2(int64_t v) {
   int n = 0;
   while (int64_t{1} << n < v) n++;
@@ -72,14 +72,14 @@ CUDACONV_HOST_DEVICE inline int round_to_sample(Acc v, const Rounding &r) {
     return static_cast<int>(high_product(static_cast<uint64_t>(v), r.magic) >> r.shift);
 }
 
-// n where the rounding is (v + 2^(n - 1)) >> n for sums from 0 to `largest`; 0 where it is not.
+// n if the rounding is (v + 2^(n - 1)) >> n for sums from 0 to `largest`, else 0.
 inline int shift_of(const Rounding &r, int64_t largest) {
   const int64_t divisor = 2 * r.half;
   const bool shifts = !r.offset && (divisor & (divisor - 1)) == 0 && largest + r.half <= r.limit;
   return shifts ? ceil_log2(divisor) : 0;
 }
 
-// floor(sqrt(x)), exact: for every x below 2^46 the float estimate is at most one off, and the comparisons correct it.
+// floor(sqrt(x)), exact. For every x below 2^46 the float estimate is at most one off; the comparisons correct it.
 CUDACONV_HOST_DEVICE inline uint32_t integer_sqrt(uint64_t x) {
 #ifdef __CUDA_ARCH__
   uint32_t r = static_cast<uint32_t>(__fsqrt_rn(__ull2float_rn(x)));

@@ -10,8 +10,8 @@
 
 namespace cudaconv {
 
-// The union of runs of a row; runs can be added and removed. Stores for each pixel x the number of runs on x minus the
-// number on x - 1. A bit for each nonzero value makes it quick to find.
+// The union of runs of a row; runs can be added and removed. For each pixel x, stores the number of runs on x minus the
+// number on x - 1. A bit for each nonzero value makes these quick to find.
 class RunUnion {
  public:
   explicit RunUnion(int width) : change_(width + 1), set_(width / 64 + 1), first_(set_.size()) {}

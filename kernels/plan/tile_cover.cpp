@@ -9,8 +9,8 @@ namespace cudaconv {
 
 namespace {
 
-// Covers rectangles from the top down. Each tile begins with the first row not yet covered, at the left end of the
-// adjacent pieces there, so that neighbouring pieces share tiles.
+// Covers rectangles from the top down. Each tile begins with the first row that is not covered, at the left end of the
+// adjacent pieces there. Neighbouring pieces thus share tiles.
 class TileCover {
  public:
   TileCover(std::vector<PixelRect> rectangles, const TileGrid &grid) : grid_(grid), rectangles_(std::move(rectangles)) {
@@ -40,7 +40,8 @@ class TileCover {
     open_.insert(std::upper_bound(open_.begin(), open_.end(), piece.x0, behind), piece);
   }
 
-  // The left end of the first piece that begins at row `top` and of the pieces above `bottom` that it continues.
+  // The left end of the first piece that begins at row `top`, joined with the pieces to its left that begin above
+  // `bottom` and touch it.
   int left_of(int top, int bottom) const {
     size_t i = 0;
     while (open_[i].y0 != top) i++;
@@ -53,7 +54,7 @@ class TileCover {
   void cut_out(const PixelRect &tile) {
     rest_.clear();
     const auto covered = [&](const PixelRect &piece) {
-      if (piece.x0 >= tile.x1 || piece.x1 <= tile.x0 || piece.y0 >= tile.y1) return false;  // no piece lies above
+      if (piece.x0 >= tile.x1 || piece.x1 <= tile.x0 || piece.y0 >= tile.y1) return false;  // no piece is above
       const int bottom = std::min(piece.y1, tile.y1);
       rest_.push_back({piece.x0, piece.y0, tile.x0, bottom});
       rest_.push_back({tile.x1, piece.y0, piece.x1, bottom});
@@ -67,7 +68,7 @@ class TileCover {
   const TileGrid grid_;
   std::vector<PixelRect> rectangles_;   // by their first rows
   size_t next_ = 0;                     // the first of these that is not open
-  std::vector<PixelRect> open_, rest_;  // what is to be covered of the others, from left to right
+  std::vector<PixelRect> open_, rest_;  // parts of the others that are not covered, from left to right
   std::vector<TileCorner> tiles_;
 };
 

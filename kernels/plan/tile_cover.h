@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Where tiles lie that hold the pixels that regions need.
+// Covers the pixels that regions need with tiles.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace cudaconv {
 
-// The size of tiles and the grid of their corners, in any units of columns and rows: corners lie at multiples of
-// step_x and step_y, which may be less than the size.
+// The size of tiles and the grid of their corners, in any units of columns and rows. Corners are at multiples of step_x
+// and step_y, which may be less than the size.
 struct TileGrid {
   int width, height, step_x, step_y;
 
@@ -25,7 +25,7 @@ struct TileCorner {
   int32_t x, y;
 };
 
-// Tiles that hold all rectangles, row by row. None lies outside of the rectangles altogether, but tiles may overlap.
+// Tiles that cover all rectangles, row by row. Every tile holds a part of a rectangle; tiles may overlap.
 std::vector<TileCorner> cover_with_tiles(std::vector<PixelRect> rectangles, const TileGrid &grid);
 
 }  // namespace cudaconv

@@ -16,15 +16,15 @@ namespace cudaconv {
 
 namespace {
 
-// Largest error of a mean, in codes before it is rounded, which adds half a code.
+// Largest error of a mean, in codes, before rounding, which adds half a code.
 constexpr double kErrorAllowed = 0.45;
 constexpr int kMost64 = 63;      // bits of a sum that int64_t holds
 constexpr int kWeightBits = 30;  // bits of the largest weight: int32_t holds it
-// Bits of a column's weights where row sums take 32 bits: three bytes, as the matrix instructions can take.
+// Bits of a column's weights if row sums take 32 bits: three bytes, which the matrix instructions support.
 constexpr int kColumnBits = 24;
 constexpr int kMostOfSums = 125;  // bits of a numerator or denominator
-// Bits of 64-bit weights: sums of 128 bits hold their products with each other and with two 16-bit numbers, without a
-// gain and with 20 bits of one.
+// Bits of 64-bit weights. Sums of 128 bits hold two weights times two 16-bit numbers, without a gain or with a gain of
+// 20 bits.
 constexpr int kLongBits = 45, kLongBitsWithGain = 34;
 constexpr double kLargestGain = 1 << 30;
 
@@ -42,8 +42,8 @@ int bits_of(double v) {
   return v < 1 ? 0 : std::ilogb(v) + 1;
 }
 
-// Weights in fixed point: each times `scale`, rounded. Non-zero weights stay at least 1: where the rest of the window
-// is transparent, the smallest weight alone decides the mean.
+// Weights in fixed point: each times `scale`, rounded. Non-zero weights stay at least 1: if the rest of the window is
+// transparent, the smallest weight alone decides the mean.
 template <typename Integer = int32_t>
 std::vector<Integer> fixed_point(const std::vector<double> &weight, double scale) {
   std::vector<Integer> fixed;
@@ -52,8 +52,8 @@ std::vector<Integer> fixed_point(const std::vector<double> &weight, double scale
   return fixed;
 }
 
-// The relative error e of the fixed weights: each is its exact value times a common factor and a factor between 1 - e
-// and 1 + e. A mean of samples from 0 to m is then off by at most m / 2 * e / (1 - e).
+// The relative error e of the fixed weights. Each weight is its exact value times a common factor and a factor between
+// 1 - e and 1 + e. A mean of samples from 0 to m is then off by at most m / 2 * e / (1 - e).
 template <typename Integer>
 double spread(const std::vector<double> &weight, const std::vector<Integer> &fixed, double scale) {
   double least = INFINITY, most = 0;
@@ -90,7 +90,7 @@ class WeightedCompiler {
     const bool is_box = real.all_ones();
     if (!real.value.empty()) sum = std::accumulate(real.value.begin(), real.value.end(), 0.0);
     if (is_box) sum = real.divisor;
-    if (sum == 0) return compile_linear(s_, layout_, pass_);  // nothing has any weight
+    if (sum == 0) return compile_linear(s_, layout_, pass_);  // all weights are 0
     const double divisor = s_.divisor ? s_.divisor : sum, gain = sum / divisor;
     if (is_box)
       keep_ones(real);
@@ -134,7 +134,7 @@ class WeightedCompiler {
       s.mask = mask.value;
       if (s.mask == Mask::Bilateral) nicks += std::string(mask.nick) + ", ";
       if (mask_kind(s.mask) != MaskKind::Linear || s.mask == Mask::Unsharp || s.mask == Mask::Custom) continue;
-      const RealMask real = linear_masks(s)[0];  // masks of a row and a column have no negative ones
+      const RealMask real = linear_masks(s)[0];  // masks of a row and a column have no negative coefficients
       if (std::all_of(real.value.begin(), real.value.end(), [](double v) { return v >= 0; }))
         nicks += std::string(mask.nick) + ", ";
     }
@@ -173,16 +173,15 @@ class WeightedCompiler {
     factorise(mask, real.width, real.height);
   }
 
-  // Quantises a row and a column whose weights each sum to 1. Takes the first of these that is accurate enough: row
-  // sums of 32 bits, window sums of 64 bits, more.
+  // Quantises a row and a column, each with sum 1. Takes the first of these forms that is accurate enough: row sums of
+  // 32 bits, window sums of 64 bits, window sums of more bits.
   void choose_factors(const RealMask &real, double gain) {
     IntegerMask &mask = pass_.mask[0];
     const std::vector<double> &row = real.row, &column = real.column;
     const double scale = std::ldexp(1.0, kColumnBits);
     mask.column = fixed_point(column, scale);
     const double of_column = spread(column, mask.column, scale);
-    // Scales from half of what 32 bits hold up to all of it are tried: some suit the smallest weights better than
-    // others.
+    // Tries scales from half of the range of 32 bits up to all of it: some suit the smallest weights better.
     constexpr int kScales = 512;
     const double most = std::floor((std::ldexp(1.0, 32) - 1) / (largest_product_ + largest_product_ / largest_));
     const double least = *std::min_element(row.begin(), row.end());
@@ -214,7 +213,7 @@ class WeightedCompiler {
   }
 
   // Expresses the factor of the mean, sum / divisor, as a quotient of two integers, above / below. `below` becomes the
-  // divisor of the rounding, and the bias is given in units of it.
+  // divisor of the rounding; the bias is in units of 1 / below codes.
   void choose_gain(double sum, double divisor) {
     const double gain = sum / divisor;
     if (!(std::fabs(gain) <= kLargestGain))
@@ -250,7 +249,7 @@ class WeightedCompiler {
       }
   }
 
-  // Makes the units finer, since a bias that is not a whole number of codes is rounded to one of them.
+  // Makes the units of the bias finer, since a bias that is not a whole number of codes is rounded to one of them.
   void scale_for_bias(double *above, double *below) const {
     while (s_.bias != 0 && *below < 4096) {
       *above *= 2;

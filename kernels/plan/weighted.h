@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Op::WeightedMean: what alpha=weighted makes of masks without negative coefficients. With coefficients c, samples p
-// and the alpha a of their pixels, the means are
+// Op::WeightedMean: masks without negative coefficients with alpha=weighted. With coefficients c, samples p and the
+// alpha a of their pixels, the means are
 //
-//   colours   sum(c * a * p) / sum(c * a); where that divides by 0, as alpha
+//   colours   sum(c * a * p) / sum(c * a); if that divides by 0, sum(c * p) / sum(c)
 //   alpha     sum(c * p) / sum(c)
 //
 // times a gain, plus the bias. Numerators and denominators are exact integers, and each quotient is rounded once.
@@ -18,7 +18,7 @@
 
 namespace cudaconv {
 
-// The plane and channel that hold alpha; plane is -1 where none does.
+// The plane and channel that hold alpha; plane is -1 if there is no alpha.
 struct AlphaPlace {
   int plane = -1, channel = 0;
 };
@@ -30,14 +30,14 @@ inline bool has_words(const FrameLayout &layout) {
          layout.plane[0].channels == 4;
 }
 
-// The index of the part that holds the alpha for part `part`: of the same field.
+// The index of the part that holds the alpha for part `part`, of the same field.
 size_t alpha_part(const Plan &plan, size_t part);
 
-// Fills in operation, mask, gain and roundings of a pass for a format with alpha. Throws Error{Settings} unless the
-// mask is a matrix of coefficients that are all 0 or more.
+// Fills in operation, mask, gain and roundings of a pass for a format with alpha. Throws Error{Settings} if the mask is
+// not linear or has a negative coefficient.
 void compile_weighted(const FilterSettings &settings, const FrameLayout &layout, Pass &pass);
 
-// How the pixels of a part lie on the part that has their alpha: each covers 2^sub_x by 2^sub_y of its pixels.
+// The position of a part's pixels in the part that holds their alpha: each covers 2^sub_x by 2^sub_y pixels of alpha.
 struct AlphaGrid {
   int32_t sub_x = 0, sub_y = 0;
   int32_t width = 0, height = 0;  // size of the part with alpha
@@ -78,7 +78,7 @@ CUDACONV_HOST_DEVICE inline float inverse_of(Sum d) {
   return 1 / to_float(d);
 }
 
-// min(floor(n / d), max), for max below 2^16. `inverse` is about 1 / d: the estimate is at most one off and is
+// min(floor(n / d), max), for max below 2^16. `inverse` is about 1 / d. The estimate is at most one off and is
 // corrected.
 template <typename Sum>
 CUDACONV_HOST_DEVICE inline int clamped_quotient(Sum n, Sum d, float inverse, int max) {
@@ -97,7 +97,7 @@ CUDACONV_HOST_DEVICE inline bool is_mean(int64_t gain, const Rounding &r) {
   return gain == 2 && r.half == 1 && r.offset == 0;
 }
 
-// For functions that are not to be inlined wherever means are rounded, to keep code small.
+// For functions that are called in many places and not inlined, to keep code small.
 #ifdef __CUDACC__
 #define CUDACONV_NOT_INLINE inline __noinline__
 #else
