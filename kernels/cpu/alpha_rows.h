@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// The alpha of pixels, for means that are weighted by it.
+// Reads the alpha of pixels, for means weighted by alpha.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace cudaconv {
 
-// Reads the alpha of a part's rows from the part that holds it.
+// Alpha for the pixels of a part. Another part may hold the alpha, at another resolution.
 template <typename T>
 class AlphaRows {
  public:
@@ -35,7 +35,7 @@ class AlphaRows {
       rows_.push_back(scratch.take<T>(static_cast<size_t>(std::max(count_, 0)) * layout_->channels + kVectorBlock));
   }
 
-  // Reads the alpha of row y, which may lie outside the part: one sample for each column of the window.
+  // Writes one sample for each column of the window in row y, which may be outside the part.
   void read(int y, T *alpha) {
     const T outside = static_cast<T>(layout_->border_value[channel_]);
     const int source = border_index(job_.plan->border, y, job_.part.height);
@@ -64,7 +64,7 @@ class AlphaRows {
   const AlphaGrid grid_;
   const PlaneLayout *layout_;
   int channel_;
-  int first_, count_;        // range of pixels of the part with alpha
+  int first_, count_;        // range of pixels that are read of the part that holds alpha
   std::vector<int> column_;  // the part's column for each column of the window; -1: outside
   std::vector<T *> rows_;
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// The CPU backend: cuts frames into tiles, which run on several threads, row by row through vector loops. It checks for
-// cancellation between rows, which take well below a millisecond each.
+// The CPU backend cuts frames into tiles. Several threads filter them, row by row, with the vector loops. A row takes
+// well below a millisecond, so cancellation is checked between rows.
 #include <algorithm>
 #include <chrono>
 #include <cstring>
@@ -82,8 +82,8 @@ void with_operation(const RowContext<T> &context, F f) {
   }
 }
 
-// Where the results of a row go before they are in the frame. Rows are written directly to the frame if its samples lie
-// in memory as they are computed.
+// Gives each row of results its memory: the frame itself if the frame stores samples in the same form, else a scratch
+// row, which end() packs into the frame.
 template <typename T>
 class Results {
  public:
@@ -113,7 +113,7 @@ class Results {
  private:
   uint8_t *memory(int y) const { return job_.target.data + y * job_.target.pitch; }
 
-  // Subtracts these results and the other operand, which is in memory.
+  // Computes source - subtrahend. These results are one operand; the other operand is in memory.
   void subtract(int y) {
     const Job &job = *job_.difference;
     const bool from_these = job.pass->source == job_.pass->target;
@@ -156,7 +156,8 @@ void run_tile(const Job &job, const JobTile &tile, Scratch &scratch) {
   if (job.pass->op == Op::WeightedMean) return write_rows(*make_weighted_rows<T>(job, tile, scratch));
   if (job.pass->weighs_alpha) return write_rows(*make_bilateral_alpha_rows<T>(job, tile, scratch));
   const int radius = job.pass->radius_y, channels = job.layout->channels;
-  // The window keeps one row more than the masks of the rows that are computed together cover: the row that leaves it.
+  // The masks of rows that are computed together cover height() + kRowsAtATime - 1 rows. The window keeps one more, the
+  // row that leaves.
   RowWindow<T> window(job, tile, scratch, job.pass->height() + kRowsAtATime);
   const RowContext<T> context = {job, window, scratch, channels, tile.width() * channels, tile.y0};
   with_operation(context, [&](auto &op) {
@@ -217,7 +218,7 @@ class OwnedFrame {
   const PlaneView &plane(int p) const { return plane_[p]; }
 
  private:
-  // Not zeroed, which would take long for large frames: every sample is written by a pass before another one reads it.
+  // Not zeroed, since that takes long for large frames. A pass writes every sample before another pass reads it.
   std::unique_ptr<uint8_t[]> memory_[kMaxPlanes];
   size_t size_[kMaxPlanes] = {};
   PlaneView plane_[kMaxPlanes];
@@ -299,8 +300,7 @@ class CpuBackend : public Backend {
   void retire(Ticket) override {}  // submit returns with the frame complete
   bool is_done(Ticket) const override { return true; }
 
-  // Names a method only: the CPU has one implementation of each operation, and methods differ in where a GPU reads its
-  // samples.
+  // Only names a method: the CPU has one implementation of each operation. Methods differ in where a GPU reads samples.
   Method method_of(const Plan &plan) const override {
     if (plan.method != Method::Auto) return plan.method;
     return plan.passes[0].separable() ? Method::Separable : Method::Constant;
@@ -312,7 +312,7 @@ class CpuBackend : public Backend {
   }
 
  private:
-  // The buffers of a plan with its temporary frames filled in.
+  // Buffers with the temporary frames of the plan.
   Buffers make_buffers(const Plan &plan) {
     temporaries_.resize(std::max<size_t>(temporaries_.size(), plan.temporaries));
     Buffers buffers(plan.temporaries);
@@ -333,7 +333,7 @@ class CpuBackend : public Backend {
     run_passes(plan, {0, plan.passes.size()}, buffers, nullptr, cancellation);
   }
 
-  // Filters a frame in place, in `dst`: results go to a separate frame until all those of a stage are complete.
+  // Filters a frame in place, in `dst`. Results of a stage go to a separate frame until all are complete.
   void filter_regions(const std::vector<PlannedRegions> &planned, const FrameView &src, const FrameView &dst,
                       const Cancellation &cancellation) {
     // A pixel in regions of several strengths is filtered once, by the last one.
@@ -363,7 +363,7 @@ class CpuBackend : public Backend {
     }
   }
 
-  // The buffers of a stage: results of the stages before it are read from the frame.
+  // The buffers of a stage. The stage reads results of earlier stages from the frame.
   Buffers stage_buffers(const Plan &plan, size_t stage, const FrameView &frame) {
     Buffers buffers = make_buffers(plan);
     buffers.set(Pass::kInput, frame);
@@ -377,7 +377,7 @@ class CpuBackend : public Backend {
                   const Cancellation &cancellation) {
     for (size_t i = passes.begin; i < passes.end; i++) {
       const Pass &pass = plan.passes[i];
-      // A difference is computed together with the pass before it, which makes one of its operands.
+      // A difference is computed with the pass before it, which computes one of its operands.
       const Pass *next = i + 1 == passes.end ? nullptr : &pass + 1;
       const Pass *difference = next && next->op == Op::Difference ? next : nullptr;
       if (pass.op == Op::Difference) continue;
@@ -386,7 +386,7 @@ class CpuBackend : public Backend {
     }
   }
 
-  // `work`: which results of the pass are needed; nullptr: all.
+  // `work`: the results that are needed; nullptr: all.
   void run_pass(const Plan &plan, const Pass &pass, const Pass *difference, const Buffers &buffers,
                 const RegionWork *work, const Cancellation &cancellation) {
     struct Task {
@@ -424,7 +424,7 @@ class CpuBackend : public Backend {
       for (const PixelRect &rect : rects)
         cut(plan, pass, layout, rect, [&](const JobTile &tile) { tasks.push_back({&jobs.back(), tile}); });
     }
-    // Every second pass runs backwards, since what the previous one wrote last is still in a cache.
+    // Every second pass runs backwards: the last results of the pass before it are still in a cache.
     if ((&pass - plan.passes.data()) % 2) std::reverse(tasks.begin(), tasks.end());
     parallel_for_(static_cast<int>(tasks.size()), [&](int i) {
       const Job &job = *tasks[i].job;
@@ -437,7 +437,7 @@ class CpuBackend : public Backend {
     });
   }
 
-  // Computes the coarse samples from which the results of a part are expanded.
+  // Computes the coarse samples that the results of a part need.
   void make_coarse(Job &job, size_t part, const Area *area) {
     const PixelRect bounds = area ? area->bounds() : PixelRect{0, 0, job.layout->width, job.part.height};
     if (!job.filters() || bounds.empty()) return;
@@ -445,8 +445,8 @@ class CpuBackend : public Backend {
     job.coarse = &coarse_[part];
   }
 
-  // Disjoint rectangles of an area. Where windows read beyond themselves, they are as wide as the part, as RowWindow
-  // requires.
+  // Disjoint rectangles that cover an area. If a window at an edge may read pixels outside itself, they are as wide as
+  // the part, as RowWindow requires.
   static std::vector<PixelRect> rectangles_of(const Plan &plan, const Pass &pass, const Area &area) {
     std::vector<PixelRect> rects = area.joined(pass.radius_x, pass.radius_y);
     const auto crosses_edge = [&](const PixelRect &r) {
@@ -466,7 +466,7 @@ class CpuBackend : public Backend {
     return bands;
   }
 
-  // Calls add(tile) for the tiles that a rectangle is cut into.
+  // Cuts a rectangle into tiles and calls add(tile) for each.
   template <typename Add>
   void cut(const Plan &plan, const Pass &pass, const PlaneLayout &layout, const PixelRect &rect, Add add) const {
     const int columns = columns_of(plan, pass, layout, rect.width()), bands = bands_of(pass, rect.height());
@@ -479,7 +479,7 @@ class CpuBackend : public Backend {
                     at(rect.y0, rect.y1, b, bands), at(rect.y0, rect.y1, b + 1, bands)});
   }
 
-  // Copies the pixels that lie in regions from `from` to the planes plane_of(0) ... of another frame.
+  // Copies the pixels in regions from `from` to the planes plane_of(0) ... of another frame.
   template <typename PlaneOf>
   void put_in_place(const Plan &plan, const RegionWork &work, const OwnedFrame &from, PlaneOf plane_of,
                     const Cancellation &cancellation) {
@@ -503,7 +503,7 @@ class CpuBackend : public Backend {
     cancellation.check();
   }
 
-  // Copies a frame, but only bytes that belong to pixels.
+  // Copies only the bytes of a frame that belong to pixels.
   void copy_frame(const Plan &plan, const FrameView &src, const FrameView &dst, const Cancellation &cancellation) {
     for (size_t i = 0; i < plan.memory.size(); i++) {
       const MemoryPlane &plane = plan.memory[i];
@@ -519,16 +519,16 @@ class CpuBackend : public Backend {
     cancellation.check();
   }
 
-  // The number of bands to cut a height into. Each band repeats the work of its halo, so there are few, but enough to
-  // share out evenly.
+  // The number of bands to cut a height into. Each band repeats the work of its halo, so bands are few, but enough to
+  // share the work evenly.
   int bands_of(const Pass &pass, int height) const {
     const int all = std::min(threads_, height / (16 + pass.height()));
     const int rounds = std::min(4, height / (threads_ * (64 + 8 * pass.height())));
     return std::max({1, all, rounds * threads_});
   }
 
-  // The number of columns to cut a width into: as many as keep the rows that a tile needs in the second-level cache,
-  // none narrower than kNarrowest.
+  // The number of columns to cut a width into. The rows that a tile needs then fit the second-level cache, but no
+  // column is narrower than kNarrowest.
   static int columns_of(const Plan &plan, const Pass &pass, const PlaneLayout &layout, int width) {
     constexpr int kCache = 512 << 10, kNarrowest = 256;
     if (!reads_within_window(plan.border)) return 1;

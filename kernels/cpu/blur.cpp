@@ -10,9 +10,9 @@ namespace cudaconv {
 
 namespace {
 
-// Filters a line of pixels with [1 4 6 4 1], which is four boxes of 2, and keeps every second result, the first one
-// centred on pixel 2. Repeated log2(D) times this sums four boxes of D samples: a box of 2 * D samples is a box of 2,
-// of which every second result is taken, and then a box of D.
+// Filters a line of pixels with [1 4 6 4 1] (four boxes of 2) and keeps every second result. The first result is
+// centred on pixel 2. Repeated log2(D) times, this sums four boxes of D samples: a box of 2 * D is a box of 2, then a
+// box of D on every second result.
 template <int kChannels, typename In, typename Out>
 void halve(const In *in, int results, Out *out) {
   for (int i = 0; i < results; i++, in += 2 * kChannels, out += kChannels)
@@ -25,7 +25,7 @@ void halve(const In *in, int results, Out *out) {
 template <int kChannels>
 void reduce_columns(const Decimation &decimation, std::vector<int32_t> &line, int results, int32_t *out) {
   const int shift = decimation.reduce_columns_shift(), levels = decimation.log_factor;
-  // All levels but the last work in place: each result is stored before the inputs of later ones.
+  // All levels but the last work in place: no result overwrites the input of a later result.
   int needed = results;
   for (int level = 1; level < levels; level++) needed = 2 * needed + 3;
   for (int level = 1; level < levels; level++, needed = (needed - 3) / 2)
@@ -48,7 +48,7 @@ void reduce_columns(int channels, const Decimation &decimation, std::vector<int3
   }
 }
 
-// Sums `blocks` coarse samples of each of the lines line(0) ... line(2 * radius), each times its weight of a blur.
+// Blurs across the lines line(0) ... line(2 * radius): the sum of each line times its weight, for `blocks` samples.
 template <typename Line>
 void blur_lines(const Job &job, const Decimation &d, Line line, int blocks, int32_t *out) {
   const auto sum = [&](const std::vector<int32_t> &weights, int start, int32_t *to) {
@@ -58,7 +58,7 @@ void blur_lines(const Job &job, const Decimation &d, Line line, int blocks, int3
   };
   sum(d.blur, 1 << (Decimation::kBlurBits - 1), out);
   if (!d.fine.empty()) {
-    // The sum is out + fine / 2^kFineBits, of which the shift below keeps only whole numbers.
+    // The sum is out + fine / 2^kFineBits. Its fraction can be dropped here, since the shift below drops it too.
     std::vector<int32_t> fine(static_cast<size_t>(blocks));
     sum(d.fine, 0, fine.data());
     for (int i = 0; i < blocks; i++) out[i] += fine[static_cast<size_t>(i)] >> Decimation::kFineBits;
@@ -78,7 +78,7 @@ void CoarsePart::make(const Job &job, const PixelRect &bounds, const ParallelFor
   const int rows = ((bounds.y1 - 1) >> d.log_factor) + 3 - first_row_;
   made_begin_ = y_.index(first_row_ - d.radius());
   const int made = y_.index(first_row_ + rows - 1 + d.radius()) + 1 - made_begin_;
-  // The buffers are not cleared: every value that is read has been written before.
+  // The buffers are not cleared: every value is written before it is read.
   rows_.resize(std::max(rows_.size(), made * stride_ + kVectorBlock));
   blurred_.resize(std::max(blurred_.size(), rows * stride_ + kVectorBlock));
   const auto share = [&](int all, const auto &body) {
@@ -101,7 +101,7 @@ template <typename T>
 void CoarsePart::reduce(const Job &job, int begin, int end) {
   const Decimation &d = *job.pass->decimation;
   const int factor = d.factor(), taps = 4 * factor - 3, shift = d.reduce_rows_shift();
-  // The window's rows hold all samples that coarse samples are reduced from.
+  // Pixels to the left and right of the part that its coarse samples are reduced from. The window's rows hold them.
   const int before = 2 * factor - 2 - x_.first * factor;
   const int after = (x_.first + x_.count - 1) * factor + 2 * factor - 2 - (job.layout->width - 1);
   Pass pass = *job.pass;
@@ -162,7 +162,7 @@ BlurRows<T>::BlurRows(const Job &job, const JobTile &tile, Scratch &scratch)
   spread_ = scratch.take<int32_t>(static_cast<size_t>(cells) * d.factor() * channels_ + whole_blocks(samples_));
   for (int32_t *&weight : weight_) {
     weight = scratch.take<int32_t>(whole_blocks(samples_));
-    std::fill(weight + samples_, weight + whole_blocks(samples_), 0);  // sums behind the last sample are rounded, too
+    std::fill(weight + samples_, weight + whole_blocks(samples_), 0);  // sums behind the last sample are read, too
   }
   for (int s = 0; s < samples_; s++) {
     const auto &weights = d.expand[(tile.x0 + s / channels_) & (d.factor() - 1)];
@@ -190,7 +190,7 @@ void BlurRows<T>::write(int y, T *out) {
   round_samples(job_, samples_, sum_, centre, out);
 }
 
-// Repeats each coarse sample once for each pixel that it stands for.
+// Repeats each coarse sample D times, once for each of its pixels.
 template <typename T>
 void BlurRows<T>::spread(const int32_t *coarse) {
   const int factor = job_.pass->decimation->factor();

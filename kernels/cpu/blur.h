@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Op::Blur on the CPU: wide Gaussians by way of a smaller frame, see plan/decimation.h.
+// Op::Blur on the CPU: wide Gaussians through a smaller frame, see plan/decimation.h.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace cudaconv {
 // The blurred coarse samples of a part, with interleaved channels.
 class CoarsePart {
  public:
-  // Computes the coarse samples from which the results in `bounds` are expanded. Returns when all threads are done.
+  // Computes the coarse samples that the results in `bounds` need. Returns when all threads are done.
   void make(const Job &job, const PixelRect &bounds, const ParallelFor &parallel_for, int threads);
 
   // Coarse row m from coarse sample `column` on; the first column is -1.
@@ -28,7 +28,7 @@ class CoarsePart {
   void reduce(const Job &job, int begin, int end);
   void blur_row(const Job &job, const std::vector<int32_t> &reduced, int32_t *out) const;
   void blur_columns(const Job &job, int begin, int end);
-  // The row in rows_ that stands for coarse row m.
+  // The row of rows_ for coarse row m.
   const int32_t *row(int m) const { return rows_.data() + (y_.index(m) - made_begin_) * stride_; }
 
   int channels_ = 0;

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// The operations of the CPU backend on a window of rows. An operation turns the rows around y into a row of samples:
-// enter(y) is called as rows come in, in rising order, then filter(y, out) once the window's last row, y + radius_y,
-// has entered. An operation that computes several rows of results at a time, see kRowsTogetherOf, gets the rows of
-// their windows before the first of them is asked for.
+// The operations of the CPU backend. An operation turns the window of rows around y into a row of samples. enter(y) is
+// called for each row, in rising order. filter(y, out) is called when row y + radius_y, the window's last, has entered.
+// An operation may compute kRowsTogetherOf rows of results at a time. All rows of their windows then enter before the
+// first filter().
 //
-// Sums are kept in the narrowest integers that provably hold them. A type Lanes names the types of row sums and of
-// totals.
+// Sums use the narrowest integers that provably hold them. Lanes names the types of row sums and of totals.
 #pragma once
 
 #include <algorithm>
@@ -107,8 +106,8 @@ class MaskSum {
   std::vector<Tap<Row>> row_taps_;
 };
 
-// The sums of a separable mask in doubles, which hold them exactly up to kExactInDouble: vector units multiply and add
-// doubles about twice as fast as integers of 64 bits.
+// The sums of a separable mask in doubles, which are exact up to kExactInDouble. Vector units multiply and add doubles
+// about twice as fast as integers of 64 bits.
 template <typename T>
 class DoubleSum {
  public:
@@ -122,7 +121,7 @@ class DoubleSum {
       return sum;
     };
     const double row = magnitude(mask.row) * context.largest_sample();
-    // To round a row's sum adds less than 1.
+    // Rounding a row sum adds less than 1.
     const double total = magnitude(mask.column) * (std::ldexp(row, -mask.row_shift) + 1);
     return std::max(row, total) <= kExactInDouble;
   }
@@ -172,8 +171,8 @@ class DoubleSum {
   std::vector<Tap<double>> taps_;
 };
 
-// The sums of a mask whose coefficients are all equal. Sums of columns are kept from row to row; those along a row are
-// differences of prefix sums. All is modulo 2^16, 2^32 or 2^64.
+// The sums of a mask with equal coefficients. Column sums slide from row to row. Sums along a row are differences of
+// prefix sums. All arithmetic is modulo 2^16, 2^32 or 2^64.
 template <typename T, typename LanesType>
 class BoxSum {
  public:
@@ -256,7 +255,7 @@ class NarrowOp {
   uint16_t *total_;
 };
 
-// How many rows of results an operation computes at a time. It then needs the rows of the windows of all of them.
+// The number of rows of results that an operation computes at a time.
 template <typename Op, typename = void>
 constexpr int kRowsTogetherOf = 1;
 template <typename Op>

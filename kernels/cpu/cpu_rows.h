@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Rows of samples for the CPU backend: unpacked from memory, packed again, and extended by the border's samples on both
-// sides, so that no loop over pixels has a special case at the ends.
+// Rows of samples for the CPU backend. Rows are unpacked from memory, extended by border samples on both sides, and
+// packed again. Thanks to the border samples, no loop over pixels has a special case at the ends.
 #pragma once
 
 #include <algorithm>
@@ -18,16 +18,16 @@
 
 namespace cudaconv {
 
-// Zeroed memory from which tasks take their rows, reused from task to task.
+// Memory for the rows of a task. Later tasks reuse it.
 class Scratch {
  public:
   void reset() { next_ = 0; }
 
-  // Memory for n elements and one block more. It is zeroed when allocated, not again when a later task reuses it.
+  // Memory for n elements and one more block. It is zeroed when allocated, but not when a later task reuses it.
   template <typename V>
   V *take(size_t n) {
-    // 4K aliasing: a load stalls behind a store whose address has the same low 12 bits. Large blocks of memory all
-    // begin at the same offset within a page, so their contents are staggered.
+    // 4K aliasing: a load stalls behind a store whose address has the same low 12 bits. Large allocations all begin at
+    // the same offset within a page, so each block gets a different offset.
     const size_t stagger = next_ * kStagger % kPage, bytes = stagger + (n + kVectorBlock) * sizeof(V);
     if (next_ == blocks_.size()) blocks_.emplace_back();
     Block &block = blocks_[next_++];
@@ -39,7 +39,7 @@ class Scratch {
     return reinterpret_cast<V *>(block.memory.get() + stagger);
   }
 
-  // A pitch of at least `bytes` with which rows do not alias either.
+  // A pitch of at least `bytes` that keeps rows from aliasing, too.
   static constexpr size_t row_pitch(size_t bytes) {
     constexpr size_t kPeriod = 1024;
     return (bytes + kPeriod - kStagger - 1) / kPeriod * kPeriod + kStagger;
@@ -74,7 +74,7 @@ struct Job {
   // Row 0 of the part in each frame; the pitch is from row to row of the part.
   PlaneView source, subtrahend, copy, target;
   PlaneView alpha;  // Pass::reads_alpha(): the part of the source that holds the alpha of this part
-  // The difference that takes the results instead of the target; nullptr: none.
+  // The difference that gets the results instead of the target; nullptr: none.
   const Job *difference;
   const CoarsePart *coarse;  // Blur
 
@@ -93,7 +93,7 @@ struct JobTile {
   int width() const { return x1 - x0; }
 };
 
-// Whether rows in memory are the same bytes as rows of samples, and aligned like them. Samples are uint8_t for
+// Whether a row in memory has the same bytes as a row of samples, and the same alignment. Samples are uint8_t for
 // containers of 8 bits, else uint16_t.
 template <typename T>
 bool samples_in_memory(const PlaneLayout &layout, const PlaneView &view) {
@@ -105,7 +105,7 @@ bool samples_in_memory(const PlaneLayout &layout, const PlaneView &view) {
                      [](const ChannelLayout &c) { return c.depth == 8 * int{sizeof(T)} && c.shift == 0; });
 }
 
-// Converts `count` pixels from pixel x of a row of memory to samples with interleaved channels, and back.
+// Converts `count` pixels of a row of memory, from pixel x on, to samples with interleaved channels, and back.
 void unpack_pixels(const VectorLoops &loops, const PlaneLayout &layout, const uint8_t *row, int x, int count,
                    uint8_t *samples);
 void unpack_pixels(const VectorLoops &loops, const PlaneLayout &layout, const uint8_t *row, int x, int count,
@@ -133,13 +133,13 @@ class Ring {
   V *rows_ = nullptr;
 };
 
-// Which row of its part each row of a ring holds. Rows beyond an edge repeat rows of the part: what has been computed
-// from one of them is copied, so that a mask larger than the frame costs no more than the frame's rows do.
+// Remembers which row of the part each row of a ring holds. Rows beyond an edge repeat rows of the part, so their
+// results are copied. A mask larger than the frame thus costs no more than the frame's rows.
 class RepeatedRows {
  public:
   explicit RepeatedRows(int height) : held_(height, kNone) {}
 
-  // Notes that row y is put into the ring. Returns a row of the ring that holds the same, or kNone.
+  // Records that row y enters the ring. Returns the index of a row of the ring with the same content, or kNone.
   int put(const Job &job, int y) {
     const int source = border_index(job.plan->border, y, job.part.height);
     const auto found = std::find(held_.begin(), held_.end(), source);
@@ -148,7 +148,7 @@ class RepeatedRows {
     return row;
   }
 
-  // Row y of the ring no longer holds anything.
+  // Forgets row y of the ring.
   void lose(int y) { held_[index(y)] = kNone; }
 
   static constexpr int kNone = -2;  // -1 is a row of border values
@@ -163,7 +163,7 @@ class RepeatedRows {
 };
 
 // The rows of the source around a tile, unpacked and extended by radius_x pixels on both sides. Rows enter in rising
-// order; the last `rows` of them are kept.
+// order; the window keeps the last `rows`.
 template <typename T>
 class RowWindow {
  public:
@@ -175,14 +175,14 @@ class RowWindow {
         skip_((first_ - tile.x0 + job.pass->radius_x) * channels_),
         length_((tile.width() + 2 * job.pass->radius_x) * channels_),
         ring_(scratch, length_ + channels_, rows) {
-    // Loops that run to the end of a block read samples beyond the row; they find zeros.
+    // Loops read whole blocks, beyond the row's end. They find zeros.
     for (int y = 0; y < rows; y++) std::fill(ring_[y] + length_, ring_[y] + ring_.stride(), T{0});
     for (int x = tile.x0 - job.pass->radius_x; x < tile.x1 + job.pass->radius_x; x++) {
       if (x >= first_ && x < last_) continue;
       const int from = border_index(job.plan->border, x, job.layout->width);
       const int to = (x - tile.x0 + job.pass->radius_x) * channels_;
-      // The window holds the pixel that is copied: either it lies within radius_x of the edge, or tiles are as wide as
-      // the frame, see reads_within_window().
+      // The window holds the pixel to copy: it is within radius_x of the edge, or tiles are as wide as the frame, see
+      // reads_within_window().
       for (int c = 0; c < channels_; c++)
         extension_.push_back({to + c, from < 0 ? -1 : skip_ + (from - first_) * channels_ + c});
     }
@@ -190,7 +190,7 @@ class RowWindow {
 
   int length() const { return length_; }
 
-  // Unpacks row y, which may lie outside the part.
+  // Unpacks row y, which may be outside the part.
   void enter(int y) {
     T *row = ring_[y];
     const PlaneLayout &layout = *job_.layout;
@@ -210,8 +210,7 @@ class RowWindow {
   const T *operator[](int y) const { return ring_[y]; }
 
  private:
-  // Prefetches a row. The hardware prefetcher follows reads within a row, but does not foresee where the next row
-  // begins.
+  // Prefetches a row. The hardware prefetcher follows reads along a row, but does not know where the next row begins.
   void prefetch(const uint8_t *row) const {
     const PlaneLayout &layout = *job_.layout;
     const size_t pixel = static_cast<size_t>(layout.step) * layout.bytes_per_container();
@@ -231,8 +230,8 @@ class RowWindow {
   Ring<T> ring_;
 };
 
-// The tile's samples of a row of memory: a pointer to them there if possible, else `row` with the samples unpacked. At
-// least a block can be read.
+// The tile's samples in a row of memory: a pointer into memory if possible, else `row`, to which they are unpacked. At
+// least one block can be read.
 template <typename T>
 const T *samples_of(const Job &job, const JobTile &tile, const PlaneView &view, int y, T *row) {
   const uint8_t *memory = view.data + y * view.pitch;
@@ -269,7 +268,7 @@ class Merger {
     }
   }
 
-  // Merges into the tile's samples `row` of row y of the part.
+  // `row`: the tile's samples of row y of the part.
   void merge(int y, T *row) {
     const bool keep_row = y < job_.pass->keep_y || y >= job_.part.height - job_.pass->keep_y;
     if (any_copy_ || keep_row) job_.loops->blend(original(job_.copy, y), copies_[keep_row], row, padded());

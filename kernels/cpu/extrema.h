@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Minima and maxima over structuring elements on the CPU, as operations, see cpu_operations.h.
+// Minima and maxima over structuring elements on the CPU: operations as in cpu_operations.h.
 #pragma once
 
 #include <algorithm>
@@ -12,8 +12,7 @@
 
 namespace cudaconv {
 
-// Extrema of runs of pixels along a row. Their lengths double from step to step; their rows are as long as the
-// window's.
+// Extrema of runs of pixels along a row. The length of runs doubles from step to step.
 template <typename T>
 class Runs {
  public:
@@ -26,8 +25,8 @@ class Runs {
     context_.loops().extremum(largest_, taps, count, out, std::max(n, kVectorBlock));
   }
 
-  // out[s] = the extremum of the `width` pixels from sample s on, for the tile's samples. The scratch rows are as long
-  // as the window's.
+  // out[s] = the extremum of the `width` pixels from sample s on, for all samples of the tile. The scratch rows have
+  // the window's length.
   void pick_wide(const T *in, int width, T *scratch[2], T *out) const {
     const int c = context_.channels;
     if (width <= 8) return pick(in, c, width, out, context_.samples);
@@ -46,10 +45,10 @@ class Runs {
   const bool largest_;
 };
 
-// Extrema over a rectangle: along rows, then down columns. Tall rectangles use the method of van Herk and of Gil and
-// Werman: rows are divided into groups as tall as the rectangle, so that every window is the end of one group and the
-// start of the next. Extrema from each row of a group to its end are computed when the group is complete, those from
-// its start to each row as rows enter.
+// Extrema over a rectangle: along rows, then down columns. Tall rectangles use the algorithm of van Herk and of Gil and
+// Werman. It divides rows into groups as tall as the rectangle, so each window is the end of one group and the start of
+// the next. Extrema from the start of a group to each row are computed as rows enter. Extrema from each row to the
+// group's end are computed when the group is complete.
 template <typename T>
 class RectangleOp {
  public:
@@ -72,7 +71,7 @@ class RectangleOp {
   }
 
   void enter(int y) {
-    // The rectangle's last row, which lies within the window's rows.
+    // The last row of the rectangle, at or above the last row of the window.
     y -= context_.pass().radius_y - radius_y_;
     if (y < context_.first_y - radius_y_) return;
     T *row = rows_[y];
@@ -116,12 +115,12 @@ class RectangleOp {
   std::vector<const T *> taps_;
 };
 
-// Extrema over a union of few centred rectangles, such as those that make a cross.
+// Extrema over a union of a few centred rectangles, for example a cross.
 template <typename T>
 class StackOp {
  public:
   static bool can(const Pass &pass) {
-    // A rectangle costs about as much as this many rows of an element in ElementOp.
+    // A rectangle costs about as much as kRows rows of an element in ElementOp.
     constexpr int kRows = 12;
     std::vector<int> widths = half_widths_of(pass);
     const auto rows = static_cast<int>(2 * widths.size());
@@ -157,8 +156,8 @@ class StackOp {
   std::vector<RectangleOp<T>> rectangles_;
 };
 
-// Extrema over any element. Each of its rows is a few runs, and each run is covered by two whose length is a power of
-// two.
+// Extrema over any element. Each row of the element is a few runs. Two runs whose length is a power of two cover each
+// run.
 template <typename T>
 class ElementOp {
  public:
@@ -167,7 +166,7 @@ class ElementOp {
     const Pass &pass = context.pass();
     chords_ = chords_of(pass.element, pass.width(), pass.height(), false);
     const int levels = chords_.back().level;
-    // A few members are less work one by one than runs, since rows of extrema are read and written for each level.
+    // A few members are faster one by one: each level of runs reads and writes whole rows of extrema.
     const int members =
         static_cast<int>(std::count_if(pass.element.begin(), pass.element.end(), [](uint8_t m) { return m != 0; }));
     if (members <= static_cast<int>(chords_.size()) + 3 * levels) list_members();

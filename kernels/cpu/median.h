@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Medians on the CPU, as operations, see cpu_operations.h. Small windows are compared sample by sample, all windows of
-// a row at once; larger ones use histograms that are updated by the samples that enter and leave a window.
+// Medians on the CPU: operations as in cpu_operations.h. Small windows compare all their samples, for all windows of a
+// row at once. Larger windows have histograms, updated by the samples that enter and leave.
 #pragma once
 
 #include <vector>
@@ -32,8 +32,7 @@ class MedianOp {
   std::vector<const T *> taps_;
 };
 
-// Medians of 8-bit samples in a time that does not depend on the window's size: from histograms of the window's
-// columns.
+// Medians of 8-bit samples, from histograms of the window's columns. The time does not depend on the window's size.
 class ColumnMedianOp {
  public:
   static bool can(const Pass &pass) { return pass.width() * pass.height() >= kLeastSamples; }
@@ -50,11 +49,12 @@ class ColumnMedianOp {
   uint8_t *coarse_, *fine_;
 };
 
-// Medians of deeper samples, from one histogram of the window. The window moves along the rows, alternately to the
-// right and to the left, and changes by one column a step.
+// Medians of deeper samples, from one histogram of the window. The window moves along rows, alternately to the right
+// and to the left. Each step changes one column.
 class WanderingMedianOp {
  public:
-  // A step changes two columns and looks for the median; MedianOp compares all samples, many windows at once.
+  // A step removes a column, adds a column and searches the median. MedianOp compares all samples, many windows at
+  // once.
   static bool can(const Pass &pass) { return pass.width() * pass.height() >= 10 * (pass.height() + 23); }
 
   explicit WanderingMedianOp(const RowContext<uint16_t> &context);
@@ -68,11 +68,11 @@ class WanderingMedianOp {
     Histogram(Scratch &scratch, int depth, int half);
     void add(int v) { change(v, 1); }
     void remove(int v) { change(v, -1); }
-    // The median: the sample value that at most `half` samples are less than.
+    // The median m: at most `half` samples are below m, and more than `half` are m or below.
     int median();
 
    private:
-    static constexpr int kMid = 5, kTop = 10;  // log2 of the values that a bin of mid_ and of top_ counts
+    static constexpr int kMid = 5, kTop = 10;  // a bin counts 2^kMid values in mid_, 2^kTop in top_
     void change(int v, int by) {
       count_[v] = static_cast<uint16_t>(count_[v] + by);
       mid_[v >> kMid] = static_cast<uint16_t>(mid_[v >> kMid] + by);
@@ -85,7 +85,7 @@ class WanderingMedianOp {
     int median_ = 0, below_ = 0;  // the last median, and how many samples are less than it
   };
 
-  // Adds or removes a column or a row of the window, whose first sample is at index `first` of the row or rows.
+  // Adds or removes a column or a row of the window. Its first sample is at index `first` of each row.
   void change_column(Histogram &histogram, int y, int first, bool enters);
   void change_row(Histogram &histogram, int y, int first, bool enters);
 

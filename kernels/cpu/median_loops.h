@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// The loops of medians: a part of vector_loops.h, included there and so compiled for each target.
+// The loops of medians, a part of vector_loops.h, which compiles them for each target.
 
 namespace cudaconv {
 
 namespace {
 
-// The comparisons that find the median of kCount values by forgetful selection: among kCount / 2 + 2 values neither the
-// smallest nor the largest can be the median, so one that has not been compared yet replaces them.
+// The comparisons that find the median of kCount values by forgetful selection. Among kCount / 2 + 2 values, neither
+// the smallest nor the largest can be the median. Both are dropped, and a value that has not been compared joins the
+// others.
 template <int kCount>
 struct MedianNetwork {
   uint8_t low[kCount * kCount] = {}, high[kCount * kCount] = {};  // pairs of values to sort
@@ -64,7 +65,8 @@ void count_below(const T *const *rows, int begin, const T *candidate, T *below) 
   });
 }
 
-// The median of any number of values, found bit by bit: the largest value that at most half of them are less than.
+// Finds the median of any number of values bit by bit. It is the largest v for which at most half of the values are
+// below v.
 template <typename T>
 void median_bits(const T *const *in, int count, int depth, T *out, int n) {
   T candidate[kVectorBlock], found[kVectorBlock], below[kVectorBlock];
@@ -114,7 +116,7 @@ CUDACONV_INLINE inline void subtract_bins(const uint8_t *column, WindowBins &win
   window -= __builtin_convertvector(bins, WindowBins);
 }
 
-// For each bin of a sample, the cumulative bins in which it counts.
+// row[bin]: 1 for each cumulative bin that counts a sample of `bin`.
 struct BinsFrom {
   uint8_t row[kMedianBins][kMedianBins] = {};
   constexpr BinsFrom() {
@@ -163,9 +165,8 @@ CUDACONV_INLINE inline int find_bin(const WindowBins &bins, int rank) {
 #endif
 }
 
-// The medians of neighbouring windows, for one of `channels` channels. The window's coarse histogram is updated by one
-// column that enters and one that leaves; of the fine histograms only the one that contains the median is brought up to
-// date.
+// The medians of neighbouring windows, for one of `channels` channels. The window's coarse histogram gains one column
+// and loses one. Only the fine histogram that contains the median is updated.
 void median_of_channel(const uint8_t *coarse, const uint8_t *fine, int channels, int width, int rank, uint8_t *out,
                        int pixels) {
   const ptrdiff_t coarse_step = ptrdiff_t{channels} * kMedianBins, fine_step = coarse_step * kMedianBins;

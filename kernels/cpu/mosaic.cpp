@@ -8,8 +8,8 @@ namespace cudaconv {
 
 namespace {
 
-// floor((sum + n / 2) / n), for sum + n / 2 below 2^32 and n below 2^16. The product is exact: (sum + n / 2 + 1/2) / n
-// is farther from any integer than its rounding error.
+// floor((sum + n / 2) / n), for sum + n / 2 below 2^32 and n below 2^16. Multiplying doubles is exact enough: (sum + n
+// / 2 + 1/2) / n is farther from any integer than the product's rounding error.
 struct Mean {
   explicit Mean(uint32_t n) : n(n), start(n / 2 + 0.5), reciprocal(1.0 / n) {}
   uint32_t operator()(uint32_t sum) const { return static_cast<uint32_t>((sum + start) * reciprocal); }
@@ -63,7 +63,7 @@ void MosaicRows<T>::write(int y, T *row) {
   std::memcpy(row, row_, sizeof(T) * tile_.width() * job_.layout->channels);
 }
 
-// Adds rows y0 ... y1 - 1 of `count` pixels from pixel x on.
+// Sums columns over rows y0 ... y1 - 1, for `count` pixels from pixel x on.
 template <typename T>
 void MosaicRows<T>::add_rows(int x, int count, int y0, int y1) {
   const int channels = job_.layout->channels, at_once = kChunkSamples / channels;
@@ -86,7 +86,7 @@ void MosaicRows<T>::add_rows(int x, int count, int y0, int y1) {
   }
 }
 
-// Fills row_ from the blocks of rows y0 ... y1 - 1.
+// Fills row_ with the means of the blocks in rows y0 ... y1 - 1.
 template <typename T>
 void MosaicRows<T>::make_blocks(int y0, int y1) {
   const MosaicAxis &axis = tile_.mosaic->x;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Op::Mosaic on the CPU.
+// Op::Mosaic on the CPU: means of blocks.
 #pragma once
 
 #include <cstddef>
@@ -38,7 +38,7 @@ class MosaicRows {
 
   const Job &job_;
   const JobTile tile_;
-  int end_;                // the row behind the current row of blocks
+  int end_;                // the first row below the current row of blocks
   T *row_;                 // the result, the same for each row of these blocks
   T *rows_[kAtOnce];       // unpacked rows of the source, if they cannot be read in place
   std::vector<Sum> sums_;  // sums of the columns of these blocks

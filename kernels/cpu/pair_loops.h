@@ -6,8 +6,8 @@ namespace cudaconv {
 
 namespace {
 
-// Vectors of pairs, see pair_of(). Compilers do not turn plain loops over pairs into the multiply-add instruction for
-// them.
+// Vectors of pairs, see pair_of(). They are explicit, since compilers do not turn plain loops over pairs into the
+// multiply-add instruction.
 constexpr int kLanes = CUDACONV_VECTOR / sizeof(int32_t);
 using Vector = uint32_t __attribute__((vector_size(CUDACONV_VECTOR)));
 
@@ -35,8 +35,8 @@ CUDACONV_INLINE inline Vector add_pair_products(Vector sum, Vector a, Vector b) 
 #endif
 }
 
-// Sums all taps over a few vectors at a time, whose sums stay in registers until they are passed to finish(row of
-// results, first sample, sum).
+// Sums all taps for a few vectors at a time. The sums stay in registers until finish(row of results, first sample, sum)
+// gets them.
 template <int kRows, typename Finish>
 CUDACONV_INLINE inline void sum_of_pairs(const PairTap<kRows> *taps, int high, int count, uint32_t start, int n,
                                          Finish finish) {

@@ -24,11 +24,11 @@ inline uint32_t times(int32_t factor, const std::vector<int32_t> &coefficients) 
   return sum;
 }
 
-// Weighted sums of pairs from several rows: those of kRows rows of results.
+// Weighted sums of pairs from several rows, for kRows rows of results at a time.
 template <int kRows>
 class PairTerms {
  public:
-  // Adds both halves of the pairs from index x of a row on, each half with a coefficient in each sum.
+  // Adds a term: the pairs of a row from index x on. Each half of a pair has a coefficient for each row of results.
   void add(int row, int x, const int32_t (&first)[kRows], const int32_t (&second)[kRows]) {
     Term low = {row, x, {}}, high = low;
     for (int r = 0; r < kRows; r++) {
@@ -55,19 +55,19 @@ class PairTerms {
     int32_t coefficients[kRows];
   };
 
-  // The part of a coefficient above its low 16 bits, which are taken as a signed number.
+  // A coefficient without its low 16 bits, which count as a signed number.
   static int32_t upper(int32_t c) { return (c - static_cast<int16_t>(c)) >> 16; }
   static bool any(const Term &term) {
     return std::any_of(term.coefficients, term.coefficients + kRows, [](int32_t c) { return c != 0; });
   }
 
   std::vector<Term> list_;
-  int high_ = 0;  // how many terms at the front count 2^16-fold
+  int high_ = 0;  // number of terms, at the front, that are multiplied by 2^16
   std::vector<PairTap<kRows>> taps_;
 };
 
-// The sums of a mask that separates, in pairs: of neighbours in a row, and of row sums one below the other, those of
-// rows y and y + 1 with y even.
+// The sums of a separable mask, in pairs. Along a row, a pair is two neighbours. Down a column, a pair is the sums of
+// rows y and y + 1, with y even.
 template <typename T>
 class PairSum {
  public:
@@ -122,7 +122,7 @@ class PairSum {
                                  context_.blocks());
                });
     } else {
-      // The row sums fit 16 bits in the end, so they can be added modulo 2^16.
+      // The final row sums fit 16 bits, so they can be added modulo 2^16.
       taps_.clear();
       for (int i = 0; i < width_; i++)
         if (mask_.row[i]) taps_.push_back({row + i * channels, mask_.row[i]});
@@ -163,8 +163,7 @@ class PairSum {
   std::vector<Tap<T>> taps_;
 };
 
-// What masks that do not separate work on: rows of pairs of neighbours, and sums of kRowsAtATime rows of results at a
-// time.
+// The data of masks that are not separable: rows of pairs of neighbours, and sums of kRowsAtATime rows of results.
 template <typename T, typename Total>
 class PairRows {
  public:
@@ -175,8 +174,8 @@ class PairRows {
     for (Total *&sums : later_) sums = context.scratch.template take<Total>(context.blocks());
   }
 
-  // The coefficients of column i of a mask of this height with which row j of the window enters the rows of results.
-  // The window of the last one begins kRowsAtATime - 1 rows below that of the first.
+  // of[r]: the coefficient of the window's row j, column i, in row r of results. One window covers the masks of all
+  // kRowsAtATime rows; each mask begins a row lower than the one before.
   void coefficients(const std::vector<int32_t> &mask, int j, int i, int32_t (&of)[kRowsAtATime]) const {
     const int width = context_.pass().width();
     for (int r = 0; r < kRowsAtATime; r++)
@@ -189,8 +188,8 @@ class PairRows {
     context_.loops().pair(context_.window[y], context_.channels, rows_[y], length);
   }
 
-  // Puts the sums of row y into `out`. For the first of each kRowsAtATime rows, sum(j -> row j of the window, out)
-  // computes those of all of them; rows below the tile come out as anything.
+  // Writes the sums of row y to `out`. For the first of each kRowsAtATime rows, sum(j -> row j of the window, outputs)
+  // computes all of them. Rows below the tile get undefined sums.
   template <typename Sum>
   void filter(int y, Total *out, Sum sum) {
     const int later = (y - context_.first_y) % kRowsAtATime, top = y - context_.pass().radius_y;
@@ -207,10 +206,10 @@ class PairRows {
   const RowContext<T> &context_;
   const int height_;
   Ring<int32_t> rows_;
-  Total *later_[kRowsAtATime - 1];  // sums of rows that come next
+  Total *later_[kRowsAtATime - 1];  // sums of the rows after it
 };
 
-// The sums of a mask that does not separate, in pairs of neighbours.
+// The sums of a mask that is not separable, in pairs of neighbours.
 template <typename T>
 class DensePairSum {
  public:
@@ -245,8 +244,8 @@ class DensePairSum {
   PairTerms<kRowsAtATime> window_;
 };
 
-// The sums of a mask that does not separate and whose sums need more than 32 bits. Coefficients are split into signed
-// digits of so few bits that sums of many taps fit 32 bits; those sums are added in 64 bits.
+// The sums of a mask that is not separable, if they need more than 32 bits. Coefficients are split into signed digits.
+// Sums of digits over many taps fit 32 bits, and are added up in 64 bits.
 template <typename T>
 class WidePairSum {
  public:
@@ -283,14 +282,14 @@ class WidePairSum {
   }
 
  private:
-  // Two digits for coefficients of 31 bits with 8-bit samples, for those of 23 bits with samples of 16.
+  // Two digits hold coefficients of 31 bits for 8-bit samples, of 23 bits for 16-bit samples.
   static constexpr int kDigitBits = sizeof(T) == 1 ? 16 : 12;
   static constexpr int kDigitMask = (1 << kDigitBits) - 1, kDigitHalf = 1 << (kDigitBits - 1);
-  // Bound of the sum of absolute digits of a chunk, so that its sums fit 32 bits: halves of pairs are at most 255, or
-  // at least -2^15.
+  // Bound of the sum of absolute digits of a chunk, so that its sums fit 32 bits. Halves of pairs have a magnitude of
+  // at most 255 or 2^15.
   static constexpr int kMostOfChunk = INT32_MAX / (sizeof(T) == 1 ? 255 : 1 << 15);
 
-  // Pairs whose sums fit 32 bits and count 2^shift-fold.
+  // Terms whose sums fit 32 bits and are multiplied by 2^shift.
   struct Chunk {
     int shift;
     PairTerms<kRowsAtATime> terms;

@@ -16,8 +16,8 @@ inline int largest_sample_of(const PlaneLayout &layout) {
   return (1 << depth) - 1;
 }
 
-// Divides gains and rounding by the power of two that they share. Returns whether 32 bits then hold everything computed
-// from 32-bit sums; if not, nothing is changed.
+// Divides gains and rounding by their largest common power of two. Returns whether 32 bits then hold everything
+// computed from 32-bit sums. If not, changes nothing.
 inline bool make_narrow(Gain *gain, Rounding *rounding, int largest_sample) {
   const int64_t half = rounding->half;
   if (half & (half - 1)) return false;
@@ -36,8 +36,8 @@ inline bool make_narrow(Gain *gain, Rounding *rounding, int largest_sample) {
   return true;
 }
 
-// Rounds sums of 32 or 64 bits to samples. Channels of a plane are rounded alike unless their depths differ. `centre`:
-// the samples of the source at the same places, used if the pass has gains.
+// Rounds sums of 32 or 64 bits to samples. Channels of a plane have the same rounding unless their depths differ.
+// `centre`: the source's samples at the same positions, used if the pass has gains.
 template <typename T, typename Acc>
 void round_samples(const Job &job, int samples, const Acc *sum, const T *centre, T *out) {
   const Pass &pass = *job.pass;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// What the operations of the CPU backend know about the rows that they work on.
+// The pass, tile and rows of an operation of the CPU backend.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace cudaconv {
 
-// Sides of windows from which on sums and extrema are computed in a time that does not depend on the size.
+// From this side on, windows use sums and extrema whose time does not depend on the size.
 constexpr int kLargeSide = 10;
 
 template <typename T>
@@ -24,7 +24,7 @@ struct RowContext {
   const Pass &pass() const { return *job.pass; }
   const Rounding *rounding() const { return job.pass->rounding[job.part.plane]; }
   int blocks() const { return whole_blocks(samples); }
-  // The number of samples for loops that take any number of at least one block.
+  // The number of samples for loops that take any number from one block on.
   int padded() const { return std::max(samples, kVectorBlock); }
   // The samples `dx` pixels to the right of and `dy` rows below the results of row y.
   const T *at(int y, int dx, int dy) const { return window[y + dy] + (dx + pass().radius_x) * channels; }

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// The loops over the samples of a row, compiled for each kind of vector unit and chosen at run time. All arithmetic is
-// on integers and exact, or exact modulo 2^16 where the caller has made sure that the final result fits, so every level
-// gives the same numbers.
+// The loops over the samples of a row. They are compiled for each kind of vector unit and chosen at run time. All
+// levels give the same numbers: integer arithmetic is exact, or exact modulo 2^16 if the final result fits.
 #pragma once
 
 #include <cfloat>
@@ -36,9 +35,9 @@ constexpr int pair_zero(uint16_t) {
   return 1 << 15;
 }
 
-// Sums in doubles are of integers of at most this magnitude. Doubles hold them exactly with one bit to spare for a
-// fraction, and one for the conversion to integers, see vector_loops.h. That relies on operations in double precision,
-// which 32-bit x86 does not have.
+// Largest magnitude of the integers that are summed in doubles. Doubles hold them exactly, with one spare bit for a
+// fraction and one for the conversion to integers, see vector_loops.h. 32-bit x86 has no operations in double
+// precision, so nothing is summed there.
 constexpr int64_t kExactInDouble = FLT_EVAL_METHOD == 0 ? int64_t{1} << 51 : 0;
 
 template <typename In>
@@ -47,11 +46,11 @@ struct Tap {
   int32_t coefficient;
 };
 
-// How many rows of results a mask that does not separate sums at a time: their windows share most rows, so that pairs
-// are loaded once for all of them.
+// Rows of results that masks that are not separable sum at a time. Their windows share most rows, so that pairs are
+// loaded once for all of them.
 constexpr int kRowsAtATime = 2;
 
-// A row of pairs, and the coefficients with which it enters the sums of kRows rows of results.
+// A row of pairs, and its coefficients in the sums of kRows rows of results.
 template <int kRows>
 struct PairTap {
   const int32_t *in;
@@ -76,10 +75,10 @@ struct Gain {
   bool narrow;  // everything computed from 32-bit sums fits 32 bits
 };
 
-// The most pixels of a BilateralRing: sums of so many 16-bit weights times bytes fit 32 bits.
+// The most pixels of a BilateralRing: the sum of 16-bit weights times bytes then fits 32 bits.
 constexpr int kMostInRing = 256;
 
-// Pixels of a bilateral window that are equally far from its middle: in[k][s] is that of window s.
+// Pixels of a bilateral window at the same distance from its middle: in[k][s] is pixel k of window s.
 template <typename T>
 struct BilateralRing {
   const T *const *in;
@@ -97,7 +96,7 @@ struct BilateralRange {
 // Whether 16 bits hold all values on the way from a sum in the range to a sample; if so, fills in *result.
 bool make_rounding16(const Rounding &rounding, SumRange range, Rounding16 *result);
 
-// In all functions, n is the number of samples: a whole number of blocks where the comment says "n: blocks", else any
+// In all functions, n is the number of samples: a whole number of blocks if the comment says "n: blocks", else any
 // number from kVectorBlock on. `out` overlaps no input unless the comment says so. Sums of type uint16_t are modulo
 // 2^16.
 class VectorLoops {
@@ -113,7 +112,7 @@ class VectorLoops {
   virtual void sum(const Tap<uint16_t> *taps, int count, int64_t start, int64_t *out, int n) const = 0;
   virtual void sum(const Tap<int32_t> *taps, int count, int32_t start, int32_t *out, int n) const = 0;
   virtual void sum(const Tap<int64_t> *taps, int count, int64_t start, int64_t *out, int n) const = 0;
-  // Integers; no sum of some of the products is above kExactInDouble.
+  // All values are integers. No sum of any of the products exceeds kExactInDouble.
   virtual void sum(const Tap<double> *taps, int count, double start, double *out, int n) const = 0;
 
   // out[s] = pair_of(in[s] - zero, in[s + distance] - zero) with the pair_zero of the samples.
@@ -121,7 +120,7 @@ class VectorLoops {
   virtual void pair(const uint16_t *in, int distance, int32_t *out, int n) const = 0;
 
   // out[s] = start + the sum over the taps of: first half of in[s] * first half of the coefficient + second half *
-  // second half. The first `high` taps count 2^16-fold. All is modulo 2^32. n: blocks
+  // second half. The first `high` taps are multiplied by 2^16. All arithmetic is modulo 2^32. n: blocks
   virtual void sum_pairs(const PairTap<1> *taps, int high, int count, uint32_t start, int32_t *out, int n) const = 0;
   virtual void sum_pairs(const PairTap<kRowsAtATime> *taps, int high, int count, uint32_t start,
                          int32_t *const out[kRowsAtATime], int n) const = 0;
@@ -201,9 +200,9 @@ class VectorLoops {
   virtual void median(const uint8_t *const *in, int count, int depth, uint8_t *out, int n) const = 0;
   virtual void median(const uint16_t *const *in, int count, int depth, uint16_t *out, int n) const = 0;
 
-  // Updates histograms of columns of samples: enters[s] is added to column s and, unless `leaves` is nullptr, leaves[s]
-  // removed. Column s has kMedianBins bins from coarse[s * kMedianBins] on, by the high four bits of samples, and
-  // kMedianBins^2 bins from fine[s * kMedianBins^2] on, by the high and then the low four bits. Bins are cumulative:
+  // Updates histograms of columns of samples: adds enters[s] to column s and, unless `leaves` is nullptr, removes
+  // leaves[s]. From coarse[s * kMedianBins] on, column s has kMedianBins bins by the high four bits of samples. From
+  // fine[s * kMedianBins^2] on, it has kMedianBins^2 bins by the high, then the low four bits. Bins are cumulative:
   // each includes the counts of the bins before it. Counts are below 256. Any n.
   virtual void count_columns(const uint8_t *enters, const uint8_t *leaves, uint8_t *coarse, uint8_t *fine,
                              int n) const = 0;
@@ -234,7 +233,7 @@ class VectorLoops {
   ~VectorLoops() = default;
 };
 
-// The levels that this machine can run, the fastest last; the first one is compiled for no vector unit in particular.
+// The levels that this machine can run, the fastest last. The first one is for no vector unit in particular.
 const std::vector<const VectorLoops *> &vector_levels();
 
 // The fastest level, or the one that the environment variable CUDACONV_VECTORS names.

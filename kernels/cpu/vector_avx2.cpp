@@ -10,7 +10,7 @@
 #include "cpu/vector.h"
 #include "cpu/vector_levels.h"
 
-// The target applies from here on, below the includes, so that nothing that other files share is compiled for it.
+// The target applies from here on. The includes are above it: code that other files share must not be compiled for it.
 #ifdef __clang__
 #pragma clang attribute push(__attribute__((target("avx2,fma"))), apply_to = function)
 #else

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// The loops of vector_loops.h as each vector_*.cpp compiles them. Call one only where the processor has its level.
+// The loops of vector_loops.h, as compiled by each vector_*.cpp. Call one only if the processor supports its level.
 #pragma once
 
 namespace cudaconv {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// The vector loops, included last by every vector_*.cpp and compiled there for its target: plain loops over blocks of
-// constant length, which compilers turn into vector code without a remainder. Everything here must be in the anonymous
-// namespace: code shared between files must not be compiled for one of the targets.
+// The vector loops. Every vector_*.cpp includes this file last and compiles it for its target. Compilers turn these
+// plain loops over blocks of constant length into vector code without a remainder. Everything here must be in the
+// anonymous namespace: code that files share must not be compiled for one of the targets.
 
 #ifdef __clang__
 #define CUDACONV_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
@@ -15,7 +15,8 @@ namespace cudaconv {
 
 namespace {
 
-// Calls body(s) for the samples of a row. The last block may overlap the one before it, so samples may be done twice.
+// Calls body(s) for the samples of a row. The last block may overlap the block before it, so body(s) may run twice for
+// a sample.
 template <typename Body>
 CUDACONV_INLINE inline void for_samples(int n, Body body) {
   for (int block = 0; block < n; block += kVectorBlock) {
@@ -58,7 +59,7 @@ struct Modular<double> {
   using type = double;
 };
 
-// Largest group of a list's items that is processed at a time, so that their pointers stay in registers.
+// Items of a list that are processed at a time, so that their pointers stay in registers.
 constexpr int kGroup = 9;
 
 template <int N>
@@ -115,8 +116,8 @@ void shift_sums(const In *in, int shift, Out *out, int n) {
   for_blocks(n, [=](int s) CUDACONV_INLINE { out[s] = static_cast<Out>(in[s] >> shift); });
 }
 
-// Added to doubles up to kExactInDouble, this rounds them to integers: those are the only doubles from 2 to 4 times
-// kExactInDouble, and their bit patterns are consecutive.
+// Adding this rounds doubles up to kExactInDouble to integers. From 2 to 4 times kExactInDouble, integers are the only
+// doubles, and their bit patterns are consecutive.
 constexpr double kRounder = 3.0 * (int64_t{1} << 51);
 
 inline void doubles_to_integers(const double *in, int64_t *out, int n) {
@@ -129,14 +130,15 @@ inline void doubles_to_integers(const double *in, int64_t *out, int n) {
   });
 }
 
-// Half a unit is added first: then no number lies midway between two multiples of 2^shift, and those that did round up.
+// Half of the smallest fraction is added first. Then no number is midway between two integers; numbers that were round
+// up.
 inline void shift_rounded_doubles(const double *in, int shift, double *out, int n) {
   const double factor = 1.0 / static_cast<double>(int64_t{1} << shift), half = factor / 2;
   for_blocks(n, [=](int s) CUDACONV_INLINE { out[s] = in[s] * factor + half + kRounder - kRounder; });
 }
 
 inline void add_shifted_sums(const int32_t *in, int shift, int64_t *out, int n) {
-  // Unsigned arithmetic, since values behind the row's end, in its last block, may be of any size.
+  // Unsigned, since sums may overflow behind the row's end, where values of its last block are undefined.
   for_blocks(n, [=](int s) CUDACONV_INLINE {
     out[s] = static_cast<int64_t>(static_cast<uint64_t>(out[s]) + (static_cast<uint64_t>(int64_t{in[s]}) << shift));
   });
@@ -145,7 +147,7 @@ inline void add_shifted_sums(const int32_t *in, int shift, int64_t *out, int n) 
 inline void sum_products_of(const int32_t *const in[4], const int32_t *const weight[4], int32_t *out, int n) {
   const int32_t *const a = in[0], *const b = in[1], *const c = in[2], *const d = in[3];
   const int32_t *const u = weight[0], *const v = weight[1], *const w = weight[2], *const x = weight[3];
-  // Unsigned arithmetic, since values behind the row's end, in its last block, may be of any size.
+  // Unsigned, since sums may overflow behind the row's end, where values of its last block are undefined.
   const auto product = [](int32_t sum, int32_t weight)
                            CUDACONV_INLINE { return static_cast<uint32_t>(sum) * static_cast<uint32_t>(weight); };
   for_blocks(n, [=](int s) CUDACONV_INLINE {
@@ -197,7 +199,7 @@ void round_16(const uint16_t *sum, const Rounding16 &rounding, uint8_t *out, int
       out[s] = static_cast<uint8_t>(dividend<kAbsolute>(sum[s], r) * magic >> shift);
     });
   } else {
-    // A shift by a constant keeps 16-bit lanes; other shifts of them go through 32 bits.
+    // A shift by a constant stays in 16-bit lanes; other shifts go through 32 bits.
     with_number(
         r.shift,
         [=](auto number) {
@@ -220,7 +222,7 @@ CUDACONV_INLINE inline void round_values(const Rounding &rounding, T *out, int n
   const Acc offset = static_cast<Acc>(r.offset), half = static_cast<Acc>(r.half), limit = static_cast<Acc>(r.limit);
   if (is_power_of_two(2 * r.half)) {
     const int shift = __builtin_ctzll(static_cast<uint64_t>(2 * r.half));
-    const Acc sign = r.absolute ? -1 : 0;  // -1 where negative values are negated
+    const Acc sign = r.absolute ? -1 : 0;  // -1: negative values are negated
     for_samples(n, [=](int s) CUDACONV_INLINE {
       Acc v = static_cast<Acc>(value(s) + offset);
       const Acc flip = v < 0 ? sign : 0;
@@ -244,8 +246,7 @@ void round_gained(const Acc *sum, const Gain &gain, const T *centre, const Round
   const Gain g = gain;
   if (sizeof(Acc) == 4 && g.narrow) {
     const int32_t sums_gain = static_cast<int32_t>(g.sum), centres_gain = static_cast<int32_t>(g.centre);
-    // The rounding bit is added when all bits but one are shifted out, so that it cannot carry out of the sum's 32
-    // bits.
+    // The rounding bit is added before the last bit is shifted out, so that the sum cannot overflow 32 bits.
     const int first = g.shift ? g.shift - 1 : 0, last = g.shift ? 1 : 0;
     return round_values<int32_t>(rounding, out, n, [=](int s) CUDACONV_INLINE {
       const int32_t v = static_cast<int32_t>(((sum[s] >> first) + last) >> last);

@@ -35,11 +35,11 @@ void add_up(const VectorLoops &, const std::vector<LongTap<In>> &taps, Uint128 *
     for (int s = 0; s < n; s++) out[s] += static_cast<Uint128>(tap.in[s]) * static_cast<uint64_t>(tap.coefficient);
 }
 
-// Weighted means with window sums of type Sum. A pixel has a slot for each channel and, if another part holds its
-// alpha, one more for that. The slots hold products of alpha and colour, or alpha itself, so that all are summed alike.
+// Weighted means, with window sums of type Sum. A pixel has a slot for each channel. If another part holds its alpha,
+// it has one more slot. Slots hold alpha times colour, or alpha itself, so that one loop sums all.
 //
-// If alpha is 0 in a whole window, its colours are means without alpha. Sums for these are only computed for rows that
-// have such windows.
+// If alpha is 0 in a whole window, colours are means without alpha. Only rows with a transparent window compute the
+// sums for them.
 template <typename T, typename Sum>
 class WeightedRowsOf : public WeightedRows<T> {
   using Unsigned = std::conditional_t<std::is_same_v<Sum, int32_t>, uint32_t,
@@ -117,12 +117,12 @@ class WeightedRowsOf : public WeightedRows<T> {
  private:
   struct Rows {
     Ring<Sum> sums;          // row sums
-    Ring<Product> products;  // products, for a mask that is not the product of a row and a column
+    Ring<Product> products;  // products, for a mask that is not separable
     std::vector<int> made;   // which row each row of the ring holds
     RepeatedRows repeated{0};
   };
 
-  // Computes what rows_[weighted] keeps of row y, unless it is there already.
+  // Computes the sums or products of row y in rows_[weighted], unless they are there.
   void make_row(int y, bool weighted) {
     Rows &rows = rows_[weighted];
     const auto height = static_cast<int>(rows.made.size());
