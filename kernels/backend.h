@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// The interface that the CPU and the GPU implement. A backend carries out a Plan on frames; the bytes that a plan
-// computes are the same on every backend.
+// The interface of the CPU and CUDA backends. A backend executes a Plan on frames. Every backend computes the same
+// bytes.
 #pragma once
 
 #include <atomic>
@@ -25,24 +25,24 @@ struct BackendStats {
   uint64_t device_ns = 0;         // time the GPU spent in kernels, estimated from some of the frames
   uint64_t bytes_uploaded = 0;    // host to device
   uint64_t bytes_downloaded = 0;  // device to host
-  uint64_t bytes_staged = 0;      // of these, the bytes that the CPU copied because the memory was not pinned
-  // CUDA: the name of the latest frame's first-pass kernels in the dispatch table (cuda/dispatch.h), if method=auto has
-  // found faster ones than a method's; nullptr: the kernels of method_of(). CPU: the loops in use, named after the
-  // vector units that they are for: "avx512", "avx2", "baseline"; nullptr before the first frame.
+  uint64_t bytes_staged = 0;      // bytes of both that the CPU copied, since memory was not pinned
+  // CUDA: the row of the dispatch table (cuda/dispatch.h) that ran the first pass of the latest frame; nullptr:
+  // method_of() ran it. CPU: the vector units that the loops are compiled for, "avx512", "avx2" or "baseline"; nullptr
+  // before the first frame.
   const char *kernels = nullptr;
 };
 
 // Identifies a submitted frame. Tickets count up; frames complete in the order of submission.
 using Ticket = uint64_t;
 
-// One of the filters of a frame: a plan, and the regions that it filters.
+// A plan, and the regions of a frame that it filters.
 struct PlannedRegions {
   std::shared_ptr<const Plan> plan;
   Regions regions;
 };
 
-// Threads: submit() may be called by one thread while others call retire(), is_done() and stats(). A CPU backend takes
-// submit() from several threads at a time, which wait for their turn.
+// Threads: one thread may call submit() while others call retire(), is_done() and stats(). Several threads may call
+// submit() of a CPU backend; they wait for their turn.
 class Backend {
  public:
   // Waits until nothing is in flight.
@@ -51,11 +51,11 @@ class Backend {
   virtual const char *name() const = 0;  // the nick of the property `backend`: "cpu" or "cuda"
   virtual bool accepts_device_frames() const = 0;
 
-  // Starts to filter `src` into `dst`. They do not overlap, or are the same memory where regions are active: then only
-  // what the regions need is read and written. The plan belongs to this frame: a later submit may bring another one
-  // while this frame is in flight. The memory behind both views stays valid, and `src` unchanged, until the ticket is
-  // retired; work enqueued on the stream of a `dst` in device memory after this call sees the result. Only pixels in
-  // regions are filtered; masks read the pixels of `src` around them.
+  // Starts to filter `src` into `dst`. Only pixels in regions are filtered; masks read the pixels of `src` around them.
+  // `src` and `dst` do not overlap. With active regions they may be the same memory; then only the pixels that regions
+  // need are read and written. The plan belongs to this frame: a later submit may bring another plan while this frame
+  // is in flight. Until the ticket is retired, the memory of both views stays valid, and `src` unchanged. If `dst` is
+  // in device memory, work that is enqueued on its stream after this call sees the result.
   //
   // If `planned` has several entries, all plans have the same layout and number of iterations, and all regions are
   // active. A pixel in the regions of several plans gets the last plan's result.
@@ -77,11 +77,11 @@ class Backend {
   // when the device failed on the frame; `dst` is then undefined.
   virtual void retire(Ticket ticket) = 0;
 
-  // Whether retire() would not have to wait for the GPU.
+  // Whether retire() would return without waiting for the GPU.
   virtual bool is_done(Ticket ticket) const = 0;
 
-  // The method that carries out the plan's first pass: the selected one or, for `auto`, the one that this backend uses
-  // where it has no faster kernels for a frame.
+  // The method of the plan's first pass: the selected one. For `auto`, the method that this backend uses if it has no
+  // faster kernels for a frame.
   virtual Method method_of(const Plan &plan) const = 0;
 
   virtual BackendStats stats() const = 0;
@@ -96,20 +96,20 @@ CUDACONV_EXPORT std::unique_ptr<Backend> make_cpu_backend(ParallelFor parallel_f
 // A CUDA backend on the CUDA context that is current on the calling thread. That context must be current in every call,
 // the destructor included. `stream` is the CUstream on which kernels run and work on frames in device memory is
 // ordered; nullptr: the backend makes one. `parallel_for` copies to and from staging memory, for submit() and retire()
-// at the same time if they run at the same time; nullptr: the calling thread copies.
-// Throws Error{NoDevice} where no device can run the kernels that were compiled in.
+// at the same time if they run at the same time; nullptr: the calling thread copies. Throws Error{NoDevice} if no
+// device can run the compiled kernels.
 CUDACONV_EXPORT std::unique_ptr<Backend> make_cuda_backend(void *stream = nullptr, ParallelFor parallel_for = nullptr);
 
 // Pinned host memory of the current CUDA context, which the GPU copies from and to directly: new_pinned_memory()
 // allocates it, pin_memory() pins `bytes` of memory that outlives the pinning. They return nullptr and false on
-// failure, as for pages that are pinned already.
+// failure, for example if pages are already pinned.
 void *new_pinned_memory(size_t bytes);
 void delete_pinned_memory(void *data);
 bool pin_memory(void *data, size_t bytes);
 void unpin_memory(void *data);
 
-// Why no context can be made on CUDA device `device`, counted from 0, in the words of the runtime, such as "out of
-// memory". Empty where one can be made. The thread's current device stays what it was.
+// The runtime's reason why CUDA device `device`, counted from 0, can have no context, for example "out of memory".
+// Empty if it can have one. The thread's current device does not change.
 std::string why_no_context(int device);
 
 // Number of CUDA devices, 0 without a driver. `why`, if given, receives the reason for a 0.

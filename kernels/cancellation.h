@@ -7,8 +7,8 @@
 
 namespace cudaconv {
 
-// Whether a submit() is to give up. Any thread of the backend may ask. Once the answer was yes it stays yes, even if
-// the caller resets the flag: work that one thread has skipped is not done by the others.
+// Tells the threads of a submit() whether to give up. Once requested() is true it stays true, even if the caller resets
+// the flag: no thread does the work that another thread has skipped.
 class Cancellation {
  public:
   // `flag`: the caller's request to give up; nullptr: none will come.

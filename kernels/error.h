@@ -8,9 +8,8 @@
 
 namespace cudaconv {
 
-// The exception that kernels/ throws. The text is a sentence for the user; file and line are for the developer and name
-// the place where the cause was found: functions that only throw take them from their callers, by the same default
-// arguments.
+// The exception that kernels/ throws. The text is a sentence for the user. File and line, for developers, name the
+// place that found the cause. Functions that only throw get them from their callers, by the same default arguments.
 class CUDACONV_EXPORT Error : public std::runtime_error {
  public:
   enum class Kind {

@@ -62,7 +62,7 @@ enum class Chroma { Auto, Filter, Copy, Neutral };
 enum class Alpha { Copy, Filter, Weighted };
 enum class Method { Auto, Global, Constant, Tiled, TiledCached, Blocked, Cascade, Separable };
 
-// A value of a setting as users know it. Each list has all values of its type, in their order.
+// A value of a setting as users see it. Each list has all values of its type, in their order.
 template <typename Enum>
 struct Named {
   Enum value;
@@ -203,8 +203,8 @@ struct Region {
   }
 };
 
-// A rectangle whose members are some of its pixels. `member` is scaled to the rectangle; a pixel is a member if its
-// centre is on a sample other than 0.
+// Some pixels of a rectangle. `member` is scaled to the rectangle. A pixel is a member if its centre is on a sample
+// other than 0.
 struct RegionMask {
   Region box;                   // not rotated
   int width = 0, height = 0;    // samples
@@ -220,8 +220,8 @@ struct PixelRun {
   int32_t begin, end;
 };
 
-// A region given by its pixels, such as a polygon: row top + i of the frame has the runs first[i] up to first[i + 1] -
-// 1, in rising order, which do not touch.
+// A region given by its pixels, for example a polygon. Row top + i of the frame has the runs first[i] ... first[i + 1]
+// - 1, in rising order, with gaps between them.
 struct RegionPixels {
   Region box;  // the rectangle that the region was drawn in, which may be larger than the pixels need
   int top = 0;
@@ -231,7 +231,7 @@ struct RegionPixels {
   int64_t bottom() const { return top + static_cast<int64_t>(first.size()) - 1; }
 };
 
-// Which pixels of one frame are filtered; the others are copied from the input.
+// The pixels of a frame that are filtered; the others are copied from the input.
 struct Regions {
   bool active = false;   // false: all are filtered
   bool ellipse = false;  // each `region` is the ellipse inscribed in the rectangle
@@ -239,8 +239,8 @@ struct Regions {
   std::vector<Region> region;
   std::vector<RegionMask> mask;
   std::vector<std::shared_ptr<const RegionPixels>> pixels;  // the same objects from frame to frame
-  // Row y of the buffer is row first_row + y * row_step of the frame that the regions' coordinates refer to: the buffer
-  // may hold a single field.
+  // The buffer may hold a single field: its row y is row first_row + y * row_step of the frame, in which coordinates of
+  // regions count.
   int first_row = 0, row_step = 1;
 
   bool operator==(const Regions &o) const {
@@ -257,7 +257,7 @@ inline constexpr double kSigmaYAsX = -1;
 struct FilterSettings {
   Mask mask = Mask::Gauss5;
   int size = 0;                 // side of the mask or structuring element; 0: the mask's own default
-  int size_y = 0;               // its height, where it differs from its width; 0: as size
+  int size_y = 0;               // its height; 0: as size
   double sigma = kAutoSigma;    // pixels; 0: no blur
   double sigma_y = kSigmaYAsX;  // down the columns
   double sigma_range = 0.1;     // bilateral: fraction of the full range, above 0 to 1

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Pitched 2D views: how the samples of a frame lie in memory. This is the only description of a pixel format that the
-// filter code knows; no format has loops of its own.
+// Describes how the samples of a frame are stored. The filter code knows pixel formats only by this description; no
+// format has its own loops.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@ namespace cudaconv {
 constexpr int kMaxPlanes = 4;    // planes of a frame, see FrameLayout
 constexpr int kMaxChannels = 4;  // channels of a pixel
 
-// The memory word that holds one sample, or, for Packed32, all samples of a pixel as bit fields.
+// The memory word that holds one sample; for Packed32, all samples of a pixel as bit fields.
 enum class Container : uint8_t {
   U8,
   U16,       // little endian
@@ -31,8 +31,8 @@ enum class Role : uint8_t {
 // One channel of a PlaneLayout.
 struct ChannelLayout {
   Role role = Role::Luma;
-  // Where the channel lies within its pixel. U8 and U16: containers after the pixel's first one. Packed32: the lowest
-  // bit of its field.
+  // Position within the pixel. U8 and U16: containers after the pixel's first one. Packed32: the lowest bit of its
+  // field.
   uint8_t offset = 0;
   uint8_t depth = 8;  // significant bits: sample values are 0 to 2^depth-1
   uint8_t shift = 0;  // unused low bits of the container below the sample (6 in P010), written as 0
@@ -42,8 +42,8 @@ struct ChannelLayout {
 // two of these over the same memory: luma, and the two chroma channels at half the width.
 struct PlaneLayout {
   int width = 0;  // pixels
-  // Rows, of both fields together if the frame is interlaced. Each field has chroma of its own, so a plane may have a
-  // row more than in a progressive frame. Where memory has no room for it, the field's last lines have no chroma.
+  // Rows; if the frame is interlaced, of both fields together. Each field has its own chroma, so a plane may have a row
+  // more than in a progressive frame. If memory has no room for that row, the field's last lines have no chroma.
   int height = 0;
   int channels = 0;          // 1 to kMaxChannels
   int step = 0;              // containers from one pixel to the next; 1 for Packed32
@@ -54,7 +54,7 @@ struct PlaneLayout {
   ChannelLayout channel[kMaxChannels];
   // Sample values that `border=constant` reads outside the plane, one a channel.
   uint16_t border_value[kMaxChannels] = {};
-  uint16_t fill_value[kMaxChannels] = {};  // those that `mask=fill` writes, to padding channels too
+  uint16_t fill_value[kMaxChannels] = {};  // values that `mask=fill` writes, also to padding channels
 
   int bytes_per_container() const { return container == Container::U8 ? 1 : container == Container::Packed32 ? 4 : 2; }
   // Whether the samples of a row are consecutive containers in channel order.
@@ -70,7 +70,7 @@ struct PlaneLayout {
 struct FrameLayout {
   int planes = 0;
   PlaneLayout plane[kMaxPlanes];
-  // Whether the frame holds two fields, rows 0, 2, 4, ... and rows 1, 3, 5, ..., each filtered by itself.
+  // Whether the frame holds two fields, rows 0, 2, 4, ... and rows 1, 3, 5, ..., which are filtered separately.
   bool interlaced = false;
 
   // Whether all planes are dense, of one container, and all samples have the same depth and shift.
@@ -96,8 +96,8 @@ struct FrameView {
   PlaneView plane[kMaxPlanes];
   bool on_device = false;  // data are device addresses of the current CUDA context
   bool pinned = false;     // host memory, in one allocation, that the GPU copies from and to without staging
-  // Frames in device memory: the CUstream on which others work on the frame before and after the backend does; nullptr:
-  // nobody does, and all that was to be written has been written.
+  // Frames in device memory: the CUstream of all work on the frame before and after the backend's. nullptr: there is no
+  // other work, and the frame has been written.
   void *stream = nullptr;
 };
 
