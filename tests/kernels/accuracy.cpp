@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// How far results are from exact ones: with random masks of real numbers from 3x3 to 31x31, on frames of 8, 10 and 16
-// bits; with settings at the limits of numbers (huge and tiny coefficients, divisors and amounts), each of which is
-// exact where it consists of integers, within one code, or refused; and with Gaussians of any sigma, by border and
-// depth.
+// Measures how far results are from the exact value. Masks: random masks of real numbers, from 3x3 to 31x31, on frames
+// of 8, 10 and 16 bits. Edges: huge and tiny coefficients, divisors and amounts, which must be exact if they are
+// integers, else within one code or refused. Blurs: Gaussians of any sigma, by border and depth.
 //
 //   accuracy [MASKS] [EDGES]
 //
-// Fails where a sample is more than one code off, or where a backend or method gives other bytes than the CPU.
+// Fails if a sample is more than one code off, or if a backend or method gives other bytes than the CPU.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -28,7 +27,7 @@ namespace cudaconv::test {
 namespace {
 
 struct Tally {
-  uint64_t samples = 0, different = 0;  // samples other than the exact result, rounded
+  uint64_t samples = 0, different = 0;  // samples that differ from the rounded exact result
   double largest = 0;                   // largest distance from the exact result, in codes
   uint64_t bytes_apart = 0;             // bytes that differ between backends and methods
 };
@@ -42,14 +41,14 @@ FilterSettings random_mask(std::mt19937 &random) {
   const int width = 3 + 2 * static_cast<int>(random() % 15), height = 3 + 2 * static_cast<int>(random() % 15);
   s.coefficients.width = width;
   s.coefficients.height = height;
-  // Half of the masks only add, so that results are spread over the range; the others also subtract.
+  // Half of the masks only add, so that results are spread over the range. The others also subtract.
   const double lowest = random() % 2 ? 0.0 : -0.5;
   for (int i = 0; i < width * height; i++) s.coefficients.value.push_back(std::max(lowest, real(random)));
   s.coefficients.value[0] += 0.25;
   return s;
 }
 
-// ---- Settings at the edges of what numbers can hold -----------------------------------------------------------------
+// ---- Settings at the limits of numbers ------------------------------------------------------------------------------
 
 using Engine = std::mt19937_64;
 
@@ -61,7 +60,7 @@ double sign(Engine &random) {
   return random() % 2 ? 1 : -1;
 }
 
-// A random integer of up to `bits` bits, close to a power of two in half of the cases.
+// A random integer of up to `bits` bits; half of them are close to a power of two.
 double integer(Engine &random, int bits) {
   const double power = std::ldexp(1, below(random, bits + 1));
   return random() % 2 ? power + below(random, 3) - 1
@@ -137,7 +136,7 @@ FilterSettings edge_settings(Engine &random, int depth) {
   return s;
 }
 
-// Whether all coefficients are integers that are promised to be exact.
+// Whether all coefficients are integers whose results are promised to be exact.
 bool is_exact(const FilterSettings &s) {
   return std::all_of(s.coefficients.value.begin(), s.coefficients.value.end(),
                      [](double v) { return std::fabs(v) < 1 << 30; });
@@ -156,7 +155,7 @@ bool edges(int count, Backend &cpu, Backend *cuda) {
     FilterSettings settings = edge_settings(random, layout.plane[0].channel[0].depth);
     GuardedFrame source(layout, {0, 0, 1, 0}), got(layout, {0, 0, 1, 0});
     source.fill(random);
-    if (n % 3 == 0)  // all samples are alike, and the largest: sums reach their bounds
+    if (n % 3 == 0)  // all samples have the largest value: sums reach their bounds
       for (GuardedFrame::Block &block : source.blocks()) std::fill(block.bytes.begin(), block.bytes.end(), 0xff);
     if (n % 3 == 1)
       for (GuardedFrame::Block &block : source.blocks())
@@ -165,7 +164,7 @@ bool edges(int count, Backend &cpu, Backend *cuda) {
       cpu.retire(cpu.submit(make_plan(settings, layout), source.view(), got.view()));
     } catch (const Error &error) {
       refused++;
-      // An error has to name a setting; other kinds of errors fail the test.
+      // An error must name a setting; other errors fail the test.
       const std::string text = error.what();
       const bool named = text.find("coefficients") != text.npos || text.find("divisor=") != text.npos ||
                          text.find("amount=") != text.npos || text.find("sigma=") != text.npos;
@@ -194,7 +193,7 @@ bool edges(int count, Backend &cpu, Backend *cuda) {
       std::printf("FAILED edge %d: %s format=%s: %g codes off%s\n", n, describe(settings).c_str(), format.name, off,
                   integers ? ", and should be exact" : "");
     }
-    // Only some of the masks, since the largest take a GPU as long for these few pixels as for a whole frame.
+    // Only some masks: with the largest, a GPU takes as long for these few pixels as for a whole frame.
     if (!cuda || n % 40) continue;
     for (Method method : {Method::Auto, Method::Constant, Method::Tiled, Method::Blocked}) {
       settings.method = method;
@@ -216,7 +215,7 @@ bool edges(int count, Backend &cpu, Backend *cuda) {
 
 // ---- Gaussians of any sigma -----------------------------------------------------------------------------------------
 
-// Runs of black and of white, the largest steps there are, over the whole frame or a few pixels.
+// Runs of black and of white, the largest possible steps, over the whole frame or a few pixels.
 void draw_steps(Random &random, GuardedFrame *frame) {
   for (GuardedFrame::Block &block : frame->blocks()) {
     const size_t run = 1 + random() % 97;
@@ -228,8 +227,8 @@ void draw_steps(Random &random, GuardedFrame *frame) {
   }
 }
 
-// Prints the largest distance from the exact result, in codes, by sigma and border: a line for each sigma and format.
-// Returns whether all were small enough.
+// Prints the largest distance from the exact result in codes, one line for each sigma and format. Returns whether all
+// are small enough.
 bool blurs(Backend &cpu, Backend *cuda) {
   bool good = true;
   for (const char *name : {"GRAY8", "I420_10LE", "GRAY16_LE"}) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// The CUDA backend against the CPU backend, all bytes of a frame, where kernels do what the small frames of the
-// conformance test do not reach: strips of wide masks at both ends of a row, wide Gaussians in several tiles, large
-// means, and mosaics in slices; and frames at odd addresses.
+// Compares all bytes of the CUDA backend with the CPU backend, on frames that are too large for the conformance test:
+// strips of wide masks at both ends of a row, wide Gaussians in several tiles, large means, mosaics in slices. Also
+// frames at odd addresses.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -19,7 +19,7 @@ namespace cudaconv::test {
 
 namespace {
 
-// A copy of a frame of dense planes whose rows are an odd number of bytes apart and begin at an odd address.
+// A copy of a frame of dense planes. Rows begin at an odd address and have an odd pitch.
 class OddFrame {
  public:
   OddFrame(const FrameLayout &layout, const FrameView &frame) {
@@ -67,13 +67,13 @@ class OddFrame {
 
 class Comparison {
  public:
-  // Filters a frame of random bytes by both backends, in its regions.
+  // Filters a frame of random bytes with both backends, in its regions.
   void run(const FilterSettings &settings, const char *format, int width, int height, const Regions &regions = {}) {
     FrameLayout layout = format_named(format).layout(width, height);
     for (PlaneLayout &plane : layout.plane)
       for (int c = 0; c < kMaxChannels; c++) plane.border_value[c] = static_cast<uint16_t>(20 + 50 * c);
     const auto plan = make_plan(settings, layout);
-    Random random(static_cast<uint64_t>(frames_));  // another frame each time: memory may hold the last one
+    Random random(static_cast<uint64_t>(frames_));  // a new frame each time: memory may still hold the last one
     GuardedFrame source(layout, {0, 0, 16, 0}), want(layout, {0, 0, 16, 0});
     source.fill(random);
     GuardedFrame got = want;
@@ -86,8 +86,8 @@ class Comparison {
                 settings.sigma, border_nick(settings.border), format, width, height, regions.active ? ", regions" : "");
   }
 
-  // Filters a frame whose planes begin at odd addresses and have an odd pitch by both backends, and compares its bytes
-  // with those of an aligned frame.
+  // Filters a frame at odd addresses, with an odd pitch, with both backends. Compares its bytes with the aligned
+  // frame's.
   void run_at_odd_addresses(const FilterSettings &settings, const char *format, int width, int height) {
     const FrameLayout layout = format_named(format).layout(width, height);
     const auto plan = make_plan(settings, layout);
@@ -138,7 +138,7 @@ void compare_strips(Comparison &comparison) {
         }
 }
 
-// `size`: 0 for the side that belongs to sigma.
+// `size`: 0 for the side that follows from sigma.
 FilterSettings wide_blur(Mask mask, double sigma, int size, Border border, int width) {
   FilterSettings s;
   s.mask = mask;
@@ -158,9 +158,8 @@ Regions two_regions(int width, int height) {
   return regions;
 }
 
-// Gaussians by way of a smaller frame, for pixels of which 2, 4 and 8 are a coarse one, where tiles lie side by side,
-// one above the other, across an edge, and beside the frame, farther from it than it is wide; tails of rows; tall
-// tiles.
+// Gaussians through smaller frames of 1/2, 1/4 and 1/8: tiles side by side, one above the other, across an edge, and
+// outside the frame, farther than the frame is wide; tails of rows; tall tiles.
 void compare_blurs(Comparison &comparison) {
   const auto run = [&](double sigma, Border border, const char *format, int width, int height) {
     const FilterSettings s = wide_blur(Mask::Gauss, sigma, sigma < 10 ? 127 : 0, border, width);
@@ -176,7 +175,7 @@ void compare_blurs(Comparison &comparison) {
   for (const double sigma : {11.0, 25.0}) run(sigma, Border::Reflect, "GRAY8", 23, 9001);
 }
 
-// Gaussians by way of a smaller frame of samples of 10 bits, which have finer weights: dense planes, unsharp,
+// Gaussians through a smaller frame with samples of 10 bits, which have finer weights: dense planes, unsharp,
 // big-endian samples, bit fields, packed 4:2:2, and the kernels that read sample by sample.
 void compare_deep_blurs(Comparison &comparison) {
   const auto run = [&](Mask mask, double sigma, Border border, const char *format, int width, int height,
@@ -201,8 +200,8 @@ void compare_deep_blurs(Comparison &comparison) {
       run(Mask::Gauss, sigma, Border::Constant, format, 151, 40, Method::Constant);
 }
 
-// Gaussians of deep samples, which no smaller frame is accurate enough for: several tiles and groups of lines, numbers
-// of two, three and four bytes, stages that hold a whole line or a part, and every way to round.
+// Gaussians of deep samples, for which no smaller frame is accurate enough: several tiles and groups of lines; numbers
+// of two, three and four bytes; stages that hold a whole line or a part; every way to round.
 void compare_long_blurs(Comparison &comparison) {
   const auto run = [&](FilterSettings s, const char *format, int width, int height) {
     comparison.run(s, format, width, height);
@@ -212,7 +211,7 @@ void compare_long_blurs(Comparison &comparison) {
     for (const auto &[format, width] : {std::pair("P010_10LE", 278), {"GRAY16_LE", 131}, {"ARGB64", 67}}) {
       const FilterSettings s = wide_blur(Mask::Gauss, 14, 0, border.value, width);
       run(s, format, width, 301);
-      // Windows of the tiles of the one reach no edge above or below, those of the other do.
+      // At 150 no window of a tile reaches the top or bottom edge; at 2 windows do.
       for (const int y : {150, 2}) {
         Regions regions;
         regions.active = true;
@@ -257,7 +256,7 @@ void compare_means(Comparison &comparison) {
     }
 }
 
-// Samples of 16 bits that cannot be used where they lie, since their addresses are odd; and rows of several planes.
+// 16-bit samples at odd addresses, which cannot be read as 16-bit words; and rows of several planes.
 void compare_odd_addresses(Comparison &comparison) {
   for (const char *format : {"GRAY16_LE", "ARGB64", "P010_10LE", "GRAY8"})
     for (const Mask mask : {Mask::Gauss3, Mask::Gauss, Mask::Dilate, Mask::Median, Mask::Tophat, Mask::Mosaic}) {
@@ -269,7 +268,7 @@ void compare_odd_addresses(Comparison &comparison) {
     }
 }
 
-// Blocks so tall that several thread blocks share one, in whole frames and in boxes of regions.
+// Tall blocks that several thread blocks share, in whole frames and in boxes of regions.
 void compare_mosaics(Comparison &comparison) {
   for (const char *format : {"GRAY8", "NV12", "I420", "v308", "RGBA", "P010_10LE"})
     for (const int size : {65, 130, 255}) {

@@ -20,9 +20,9 @@ namespace {
 
 constexpr int kWidth = 1920, kHeight = 1080;
 constexpr int kWarmUp = 3, kRuns = 41, kFewRuns = 5;
-constexpr double kEnough = 1e9;  // nanoseconds in all after which kFewRuns are enough
-// Frames of one plane that are filtered in turn, so that none is still in a cache when its turn comes again: 2 x 32 of
-// at least 2 MB.
+constexpr double kEnough = 1e9;  // nanoseconds; after this total, kFewRuns are enough
+// Frames of one plane that are filtered in turn. They are 2 x 32 frames of at least 2 MB, so that none is still in a
+// cache when its turn comes again.
 constexpr int kFrames = 32;
 
 struct Filter {

@@ -6,8 +6,8 @@
 
 namespace cudaconv::test {
 
-// Prints how long each backend and method takes for a few masks on full-HD frames, beside a plain copy of the same
-// bytes. An empty list selects all of its kind.
+// Prints the time of each backend and method for a few masks on full-HD frames, beside a plain copy of the same bytes.
+// An empty list selects all backends, masks or methods.
 void run_bench(const std::vector<std::string> &backends, const std::vector<std::string> &masks,
                const std::vector<std::string> &methods);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// The limits of settings: what is just within them filters as the reference does, what is just beyond is refused. And
-// sums that just fit the lanes that they are computed in, or just do not.
+// Tests the limits of settings: a value just within a limit filters as the reference does, a value just beyond is
+// refused. Also tests sums that just fit their lanes, or just do not.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -36,7 +36,7 @@ void expect(bool right, const std::string &what) {
   std::printf("FAILED %s\n", what.c_str());
 }
 
-// The text of the error that `f` throws, or "" where it throws none.
+// The text of the error that `f` throws, or "" if it throws none.
 std::string refusal_of(const std::function<void()> &f) {
   try {
     f();
@@ -137,7 +137,7 @@ void test_largest_and_smallest() {
   }
 }
 
-// A magnitude is rounded before it is divided, so that its divisor cannot be as small as that of a plain sum.
+// A magnitude is rounded before it is divided, so its divisor cannot be as small as the divisor of a plain sum.
 void test_small_divisors() {
   FilterSettings s = setting(Mask::Sobel);
   s.divisor = 1.0 / 64;
@@ -171,14 +171,15 @@ void test_divisors_of_masks() {
 }
 
 // Coefficients whose sum is 0 have the divisor 1, fractions as well as integers.
-void test_sums_of_nothing() {
+void test_sums_of_zero() {
   const FrameLayout layout = format_named("GRAY8").layout(40, 9);
   expect(refusal_of(custom(3, 1, {0.1, 0.2, -0.3})).empty(), "fractions that cancel");
   const auto backend = new_backend();
   GuardedFrame source(layout, {0, 0, 1, 0}), got = source;
   for (uint8_t &byte : source.blocks()[0].bytes) byte = 100;
   backend->submit(make_plan(custom(3, 1, {0.1, 0.2, -0.3}, 0, 0.5), layout), source.view(), got.view());
-  for (const uint8_t byte : got.blocks()[0].bytes) expect(byte == 128, "nothing and a bias is " + std::to_string(byte));
+  for (const uint8_t byte : got.blocks()[0].bytes)
+    expect(byte == 128, "a sum of 0 and a bias is " + std::to_string(byte));
 }
 
 void test_windows_of_methods() {
@@ -189,7 +190,7 @@ void test_windows_of_methods() {
     s.size = 129;
     expect(!refusal_of(s).empty(), std::string("box of 129 by ") + method_nick(method));
   }
-  // A custom element all of whose members are set is a rectangle.
+  // A custom element with all members set is a rectangle.
   for (const auto &[width, height] : {std::pair(5, 5), {5, 3}, {3, 5}, {7, 5}}) {
     FilterSettings s = setting(Mask::Dilate);
     s.shape = Shape::Custom;
@@ -258,7 +259,7 @@ void test_sums_that_just_fit() {
   }
 }
 
-// Masks that separate into factors of 15 bits, whose sums are from a part of what doubles hold exactly up to many times
+// Separable masks with factors of 15 bits. Their sums range from a fraction of the largest exact double to many times
 // that.
 void test_sums_around_those_of_doubles() {
   const FrameLayout layout = format_named("GRAY16_LE").layout(70, 5);
@@ -281,7 +282,7 @@ void test_sums_around_those_of_doubles() {
     }
 }
 
-// Doubles of integers at both ends of what they hold, and halves of units of either sign, at every level of the loops.
+// Integers in doubles at both ends of the exact range, and halves of either sign, at every level of the loops.
 void test_integers_in_doubles() {
   constexpr int64_t kMost = int64_t{1} << 51;
   for (const VectorLoops *loops : vector_levels())
@@ -358,7 +359,7 @@ void test_regions_of_any_size() {
     }
 }
 
-// Elements of rectangles about their centre, whose widths differ by one pixel or by many.
+// Elements made of centred rectangles, whose widths differ by one pixel or by many.
 void test_towers() {
   for (const int wide : {1, 2, 5, 15})
     for (const int narrow : {0, 1, 4})
@@ -377,9 +378,8 @@ void test_towers() {
       }
 }
 
-// Blocks of a mosaic begin anew in each region that is apart from others; regions that share a pixel have common
-// blocks, from the corner of the rectangle around them. A pixel is one of the plane with the fewest; of fields, rows of
-// both count.
+// Blocks of a mosaic begin at the corner of each separate region. Regions that share a pixel have common blocks, from
+// the corner of the rectangle around them. Pixels of the most subsampled plane count, and rows of both fields.
 void test_blocks_of_neighbours() {
   for (const char *format : {"GRAY8", "I420", "YUY2"})
     for (const bool interlaced : {false, true})
@@ -397,7 +397,7 @@ void test_blocks_of_neighbours() {
       }
 }
 
-// Rows with fewer samples than vector loops take at once, and formats with bits that belong to no sample.
+// Rows with fewer samples than vector loops take at once, and formats with unused bits.
 void test_narrow_frames() {
   for (const char *format : {"GRAY8", "I420_10LE", "P010_10LE", "Y210", "RGB10A2_LE", "I420_10BE", "NV12", "Y416_LE"})
     for (const int width : {1, 2, 3, 5, 31, 33}) {
@@ -407,7 +407,7 @@ void test_narrow_frames() {
     }
 }
 
-// A mask selects the pixels whose centre falls on a member: compared with that definition.
+// Compares region masks with their definition: a mask selects the pixels whose centre falls on a member.
 void test_masks() {
   constexpr int kWidth = 90, kHeight = 61;
   const FrameLayout layout = format_named("GRAY8").layout(kWidth, kHeight);
@@ -471,7 +471,7 @@ int run() {
   test_largest_and_smallest();
   test_small_divisors();
   test_divisors_of_masks();
-  test_sums_of_nothing();
+  test_sums_of_zero();
   test_windows_of_methods();
   test_sides_of_text();
   test_sums_that_just_fit();

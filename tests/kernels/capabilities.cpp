@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Prints which methods do which masks, as in the table of gst/README.md. Masks have their default size, but dilate and
-// erode have size 5, since that is the one that method=cascade does.
+// Prints which methods support which masks, as in the table of gst/README.md. Masks have their default size, but dilate
+// and erode have size 5, the only size that method=cascade supports.
 #include <cstdio>
 #include <string>
 

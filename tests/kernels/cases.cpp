@@ -14,7 +14,7 @@ namespace cudaconv::test {
 
 namespace {
 
-// Sizes: widths around those of vectors and tiles, single rows and columns, frames smaller than most masks.
+// Sizes: widths near vectors and tiles, single rows and columns, frames smaller than most masks.
 const std::vector<Size> kSizes = {
     {1, 1},   {1, 2},   {1, 7},    {1, 40},    {1, 67},  {2, 1},   {7, 1},   {40, 1},  {130, 1}, {2, 2},   {3, 3},
     {4, 3},   {5, 7},   {6, 5},    {7, 6},     {8, 4},   {9, 9},   {15, 16}, {16, 15}, {17, 17}, {31, 8},  {32, 7},
@@ -23,8 +23,8 @@ const std::vector<Size> kSizes = {
     {31, 31}, {33, 31}, {34, 34},  {2, 129},   {4, 257}, {19, 13}, {12, 45}, {48, 40}, {80, 20},
 };
 
-// Cases that come once each, after the others: frames with more rows or columns than a grid has blocks in a dimension,
-// and frames in which every pair of samples makes a magnitude.
+// Cases that run once, after the others: frames with more rows or columns than a grid has blocks in a dimension, and
+// frames with every pair of samples for magnitudes.
 std::vector<Case> make_large_cases() {
   std::vector<Case> cases;
   const auto add = [&](Mask mask, const char *format, Size size, Content content) {
@@ -49,7 +49,7 @@ const std::vector<Case> &large_cases() {
 const std::vector<Placement> kPlacements = {
     {0, 0, 1, 0},     // rows end to end
     {1, 1, 1, 0},     // unaligned, and a pitch without alignment
-    {0, 3, 256, 64},  // as CUDA and GStreamer align
+    {0, 3, 256, 64},  // the alignment of CUDA and GStreamer
     {3, 5, 1, 7},    {16, 0, 16, 32},
 };
 
@@ -57,21 +57,21 @@ Coefficients coefficients(int width, int height, std::vector<double> value) {
   return {width, height, std::move(value)};
 }
 
-// Integers without any symmetry, so that a flipped or transposed mask shows.
+// Integers without symmetry, so that a flipped or transposed mask fails.
 Coefficients integers(int width, int height, int spread) {
   Coefficients c = coefficients(width, height, {});
   for (int i = 0; i < width * height; i++) c.value.push_back(i * 7919 % (2 * spread + 1) - spread + (i == 0));
   return c;
 }
 
-// Fractions without any symmetry.
+// Fractions without symmetry.
 Coefficients fractions(int width, int height) {
   Coefficients c = integers(width, height, 100);
   for (double &v : c.value) v = (v + 40) / 333;
   return c;
 }
 
-// A structuring element with about one pixel in `every` as a member, its corners among them.
+// A structuring element: the corners and about one pixel in `every` are members.
 Coefficients members(int width, int height, unsigned every) {
   Coefficients c = coefficients(width, height, {});
   Random random(every);
@@ -80,7 +80,7 @@ Coefficients members(int width, int height, unsigned every) {
   return c;
 }
 
-// The mask that is the product of a row and a column.
+// The product of a row and a column.
 Coefficients product(const std::vector<double> &row, const std::vector<double> &column) {
   Coefficients c = coefficients(static_cast<int>(row.size()), static_cast<int>(column.size()), {});
   for (double y : column)
@@ -88,7 +88,7 @@ Coefficients product(const std::vector<double> &row, const std::vector<double> &
   return c;
 }
 
-// Masks for alpha=weighted: with sums of 32 bits, of 64 bits and of more; products of a row and a column and others.
+// Masks for alpha=weighted: sums of 32 bits, 64 bits and more; separable and not.
 void add_weighted(std::vector<FilterSettings> &list) {
   const auto add = [&](Mask mask, auto change) {
     FilterSettings s;
@@ -170,7 +170,7 @@ void add_not_square(std::vector<FilterSettings> &list) {
     add(Mask::Median, size.width, size.height);
   for (const Size size : {Size{1, 2}, Size{2, 1}, Size{8, 3}, Size{3, 64}, Size{255, 1}, Size{1, 255}, Size{17, 255}})
     add(Mask::Mosaic, size.width, size.height);
-  // Gaussians of two sigmas, with one of them none.
+  // Gaussians of two sigmas; one of them is 0.
   const auto sigmas = [](double x, double y) { return [=](FilterSettings &s) { s.sigma = x, s.sigma_y = y; }; };
   const auto alpha = [](Alpha v) { return [=](FilterSettings &s) { s.alpha = v; }; };
   for (Alpha a : {Alpha::Copy, Alpha::Weighted}) {
@@ -277,14 +277,14 @@ std::vector<FilterSettings> make_variants() {
     for (Shape element : {Shape::Rect, Shape::Cross, Shape::Ellipse})
       for (int side : {15, 63, 129, 255})
         if (element != Shape::Rect || side > 127) add(m, size(side), shape(element));
-    // Elements with about half of the window's pixels as members, and with few.
+    // Elements with half of the window's pixels as members, and with few.
     add(m, shape(Shape::Custom), coefs(members(15, 15, 2)));
     add(m, shape(Shape::Custom), coefs(members(31, 31, 2)));
     add(m, shape(Shape::Custom), coefs(members(31, 9, 5)));
     add(m, shape(Shape::Custom), coefs(members(5, 29, 7)));
     add(m, shape(Shape::Custom), coefs(coefficients(31, 5, std::vector<double>(155, 1))));
   }
-  // Squares so large that CUDA filters them in several passes.
+  // Large squares, which CUDA filters in several passes.
   for (Mask m : {Mask::Open, Mask::Gradient, Mask::Tophat})
     for (int side : {129, 255}) add(m, size(side));
   add(Mask::Erode, size(129), times(3));
@@ -316,7 +316,7 @@ std::vector<FilterSettings> make_variants() {
   add(Mask::Custom, coefs(integers(1, 31, 4)), bias(0.5));
   add(Mask::Custom, coefs(integers(5, 3, 20)), divisor(-11), bias(0.5));
   add(Mask::Custom, coefs(integers(7, 7, 1000)), negative(Negative::Absolute));
-  // Masks that do not separate: sizes and coefficients around those that kernels for 8-bit samples take.
+  // Masks that are not separable: sizes and coefficients around the limits of the kernels for 8-bit samples.
   add(Mask::Custom, coefs(integers(5, 5, 50)));
   add(Mask::Custom, coefs(integers(7, 7, 128)), divisor(1024));
   add(Mask::Custom, coefs(integers(5, 9, 100)), divisor(-777), bias(0.3));
@@ -332,7 +332,7 @@ std::vector<FilterSettings> make_variants() {
   add(Mask::Custom, coefs(integers(19, 17, 9)), divisor(64));
   add(Mask::Custom, coefs(integers(31, 31, 3)), divisor(50));
   add(Mask::Custom, coefs(integers(31, 31, 127)), divisor(30000), bias(0.3));
-  // With 16-bit samples these sums are the largest that one digit of the coefficients can make.
+  // With 16-bit samples, these are the largest sums of one digit of the coefficients.
   std::vector<double> low(31 * 31, -1024);
   low[0] = 1;
   add(Mask::Custom, coefs(coefficients(31, 31, low)), divisor(-1024 * 960));
@@ -350,7 +350,7 @@ std::vector<FilterSettings> make_variants() {
   add(Mask::Custom, coefs(coefficients(3, 3, {1073741823, -1, 7, -1073741823, 1073741823, 0, 99, 536870912, 3})),
       divisor(2147483647));
   add(Mask::Custom, coefs(coefficients(3, 1, {-715827882, 1073741822, 715827881})), divisor(1073741821), bias(0.25));
-  // Coefficients that are all alike, which running sums take: high, wide, negative, and with divisors of their own.
+  // Equal coefficients, which use running sums: tall, wide, negative, and with their own divisors.
   const auto uniform = [](int width, int height, double v) {
     return coefficients(width, height, std::vector<double>(width * height, v));
   };
@@ -374,7 +374,7 @@ std::vector<FilterSettings> make_variants() {
   add(Mask::Custom, coefs(coefficients(3, 3, {0, 0, 0, 0, 1, 0, 0, 0, 0})), bias(1.0 / 3));
   add_weighted(list);
   add_not_square(list);
-  // Masks that are not among them.
+  // Masks that are not in the list yet.
   const auto is_listed = [&](Mask mask, Alpha alpha) {
     return std::any_of(list.begin(), list.end(),
                        [&](const FilterSettings &s) { return s.mask == mask && s.alpha == alpha; });
@@ -387,8 +387,8 @@ std::vector<FilterSettings> make_variants() {
   return list;
 }
 
-// Whether alpha=weighted takes the mask and comes within a code of the exact result. Gaussians that reach out too far
-// do not: their outermost weights cannot be told from 0.
+// Whether alpha=weighted supports the mask within a code of the exact result. Gaussians that reach too far are not:
+// their outermost weights are too close to 0.
 bool takes_weights(const FilterSettings &s) {
   switch (s.mask) {
     case Mask::Gauss: {
@@ -412,7 +412,7 @@ Size window(const FilterSettings &s) {
   };
   const int width = side_of(s.size, s.sigma);
   const int height = side_of(s.size_y ? s.size_y : s.size, s.sigma_y < 0 ? s.sigma : s.sigma_y);
-  // The reference sums large boxes and Gaussians along rows, then along columns, unless alpha weighs.
+  // The reference sums large boxes and Gaussians along rows, then along columns, unless alpha weights them.
   const bool along_lines =
       (s.mask == Mask::Box || s.mask == Mask::Gauss || s.mask == Mask::Unsharp) && s.alpha != Alpha::Weighted;
   if (along_lines && width * height > 1000) return {width + height, 1};
@@ -443,7 +443,7 @@ RegionMask draw_mask(Random &random, const Region &box) {
   return mask;
 }
 
-// Draws runs of pixels in rows from `box.y` on, of which some are beside the frame.
+// Draws runs of pixels in rows from `box.y` on. Some runs are outside the frame.
 std::shared_ptr<const RegionPixels> draw_pixels(Random &random, const Region &box) {
   auto pixels = std::make_shared<RegionPixels>();
   pixels->box = {box.x, box.y, box.width, box.height};
@@ -459,8 +459,8 @@ std::shared_ptr<const RegionPixels> draw_pixels(Random &random, const Region &bo
   return pixels;
 }
 
-// Draws no regions for most cases. Else some rectangles, which may overlap and reach out of the frame; sometimes a
-// crowd of small ones, rotated ones, and masks; and where the frame is not interlaced, sometimes the rows of one field.
+// Draws no regions for most cases. Other cases have rectangles, which may overlap and reach out of the frame. Some have
+// many small rectangles, rotated ones, masks or, if the frame is not interlaced, the rows of one field.
 Regions draw_regions(Random &random, Size frame, bool interlaced) {
   Regions regions;
   if (random() % 5) return regions;
@@ -473,7 +473,7 @@ Regions draw_regions(Random &random, Size frame, bool interlaced) {
   for (int i = 0; i < count; i++) {
     const auto within = [&](int from, int to) { return from + static_cast<int>(random() % (to - from + 1)); };
     regions.region.push_back({within(-w / 2, w), within(-h / 2, h), within(1, most_w), within(1, most_h)});
-    // Angles are drawn so that no corner lies exactly on the edge of a pixel.
+    // Angles are drawn so that no corner is exactly on the edge of a pixel.
     if (random() % 4 == 0) regions.region.back().rotation = uniform(random, -3.1, 3.1);
     if (random() % (crowd ? 50 : 6) == 0) regions.mask.push_back(draw_mask(random, regions.region.back()));
     if (random() % (crowd ? 50 : 6) == 0) regions.pixels.push_back(draw_pixels(random, regions.region.back()));
@@ -596,7 +596,7 @@ std::string Cases::rule() const {
   std::ostringstream out;
   switch (kind_) {
     case Kind::Random:
-      out << count_ << " cases with everything drawn at random";
+      out << count_ << " cases, drawn at random";
       break;
     case Kind::Whole:
       out << count_ << " cases: " << variants_.size() << " masks and variants x " << borders().size() << " borders x "
@@ -743,7 +743,7 @@ Case Cases::at_random(uint64_t number) const {
 }
 
 void Cases::limit_work(Case &c) const {
-  // Few cases have large windows that alpha weighs. With less work they would have frames of single pixels.
+  // Few cases have large windows with alpha=weighted. With a lower limit they would be frames of single pixels.
   const double limit = small_ ? 3e5 : c.settings.alpha == Alpha::Weighted ? 2e7 : 4e6;
   const Size w = window(c.settings);
   const double taps = 1.0 * w.width * w.height * c.settings.iterations;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// The cases of the conformance test. A case is all that a frame is filtered with but backend and method, and follows
-// from its number and the seed.
+// The cases of the conformance test. A case is a frame and all its settings, without backend and method. Its number and
+// the seed determine it.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +14,10 @@
 
 namespace cudaconv::test {
 
-// Patterns of samples. EveryTwo: in a frame with twice as many rows and columns as samples have values, the squares of
-// 2x2 begin with every pair of values there is, above zeros.
+// Patterns of samples. EveryTwo: squares of 2x2 samples, each a pair of values above two zeros, with every pair of
+// values. The frame has twice as many rows and columns as samples have values.
 enum class Content { Random, NearZero, NearFull, Checkerboard, Impulse, Extremes, EveryTwo };
-constexpr int kContents = 6;  // contents that cases take in turn: all but EveryTwo
+constexpr int kContents = 6;  // contents that cases use in turn: all but EveryTwo
 
 struct Size {
   int width, height;
@@ -32,7 +32,7 @@ struct Case {
   bool interlaced = false;
   Content content = Content::Random;
   int source_placement = 0, target_placement = 0;
-  bool in_place = false;  // source and target are the same frame; regions are active
+  bool in_place = false;  // source and target are one frame; regions are active
 };
 
 const char *content_name(Content content);
@@ -40,7 +40,7 @@ const std::vector<Placement> &placements();
 const std::vector<Border> &borders();
 const std::vector<Method> &methods();
 
-// The settings or the case as on a launch line: mask, border, and what differs from the defaults.
+// The settings or the case in the notation of gst-launch: mask, border, and settings other than the defaults.
 std::string describe(const FilterSettings &settings);
 std::string describe(const Case &c);
 
@@ -48,15 +48,16 @@ std::string describe(const Case &c);
 Random random_for(uint64_t seed, uint64_t number);
 
 // Lists of cases. In a thinned list every mask with its variants meets every border, `rounds` times each. Case n takes
-// format, size, content and placement n modulo their numbers, which have no common factor, so that any two of them meet
-// in all combinations. Chroma, alpha, interlacing, regions and the colour of the border are drawn. A size that would
-// keep the reference busy for too long is replaced by the next one in the list.
+// format, size, content and placement n modulo the lengths of their lists. These lengths have no common factor, so that
+// any two of them meet in all combinations. Chroma, alpha, interlacing, regions and border colour are drawn at random.
+// If a size would take the reference too long, the next size in the list replaces it.
 class Cases {
  public:
-  // Thinned: see above. Whole: every mask with its variants meets every border, format and size. Random: all is drawn.
+  // Thinned: see above. Whole: every mask with its variants meets every border, format and size. Random: everything is
+  // drawn at random.
   enum class Kind { Thinned, Whole, Random };
 
-  // `small`: only frames that an emulated GPU filters quickly.
+  // `small`: only frames that the stand-in filters quickly.
   Cases(Kind kind, uint64_t seed, bool small, uint64_t count_or_rounds);
 
   uint64_t count() const;

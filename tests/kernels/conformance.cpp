@@ -9,9 +9,9 @@
 // --full takes an hour of one processor. --part=I/N filters case I and every Nth one after it, so that N processes
 // share the work. --threads=N runs N CUDA backends side by side.
 //
-// With masks that do not consist of integers the reference's result is a real number, and the filter's may be a code
-// away from it. The CPU with method=auto is then compared with the reference, and everything else with the bytes of the
-// CPU. The exit code is 77 where only CUDA is asked for and there is no device.
+// With masks of fractions the reference's result is a real number, and the filter's may be one code away. Then the CPU
+// with method=auto is compared with the reference, and everything else with the bytes of the CPU. The exit code is 77
+// if only CUDA is selected and there is no device.
 #include <algorithm>
 #include <atomic>
 #include <cmath>
@@ -75,10 +75,10 @@ class Report {
     fail(backend, method, describe(c), what);
   }
 
-  // A failure that belongs to no case.
+  // A failure outside any case.
   void fail(const std::string &backend, const std::string &what) { fail(backend, Method::Auto, "", what); }
 
-  // Counts a plan that was refused: this method cannot do the mask, or none can.
+  // Counts a refused plan: this method, or every method, does not support the mask.
   void refuse(const std::string &backend, Method method, const Case &c, const std::string &why) {
     std::lock_guard<std::mutex> lock(mutex_);
     counts_[{backend, method}].refused++;
@@ -123,7 +123,7 @@ class Report {
     std::lock_guard<std::mutex> lock(mutex_);
     counts_[{backend, method}].failed++;
     failed_++;
-    // Methods tend to fail alike: of equal failures only the first one is printed.
+    // Several methods often fail in the same way. Only the first of equal failures is printed.
     if (printed_.size() == kPrinted || !printed_.insert({backend, where, what}).second) return;
     std::printf("FAILED backend=%s method=%s seed=%llu %s\n    %s\n", backend.c_str(), method_nick(method),
                 number(seed_), where.c_str(), what.c_str());
@@ -138,7 +138,7 @@ class Report {
   std::map<Mask, std::map<Method, Refusals>> refusals_;
 };
 
-// Describes the first sample that differs, or the first byte where all samples are equal.
+// Describes the first sample that differs; if all samples are equal, the first byte that differs.
 std::string first_difference(const FrameLayout &layout, const GuardedFrame &want, const GuardedFrame &got) {
   std::ostringstream out;
   const reference::Frame a = reference::read(layout, want.view()), b = reference::read(layout, got.view());
@@ -167,7 +167,7 @@ std::string first_difference(const FrameLayout &layout, const GuardedFrame &want
 
 // ---- One case -------------------------------------------------------------------------------------------------------
 
-// Fills a channel with samples. Patterns run through all its samples, so that planes of any shape have them.
+// Fills a channel with samples. Patterns continue through all rows, so that planes of any shape have them.
 void fill_samples(reference::Channel &channel, int max, Content content, Random &random) {
   const int spread = std::min(3, max);
   const size_t impulse = random() % channel.sample.size();
@@ -202,8 +202,8 @@ void fill_samples(reference::Channel &channel, int max, Content content, Random 
   }
 }
 
-// A case that is ready to run: two sources with the same samples and different padding, the target before, and every
-// byte that it should have after.
+// A case that is ready to run: two sources with the same samples and different padding, the target before the filter,
+// and its expected bytes.
 struct Prepared {
   Case c;
   FrameLayout layout;
@@ -262,7 +262,7 @@ std::shared_ptr<const Prepared> prepare(const Case &c, uint64_t seed, Backend &c
     GuardedFrame &frame = prepared->sources.emplace_back(layout, placements()[c.source_placement]);
     frame.fill(random);
     reference::write(source, layout, frame.view());
-    // Unused bits are only dirty without regions: pixels outside of regions would keep them.
+    // Unused bits are only dirty without regions, since pixels outside regions keep them.
     if (!c.regions.active) frame.dirty_unused_bits(layout, random);
   }
   if (c.in_place) {
@@ -275,7 +275,7 @@ std::shared_ptr<const Prepared> prepare(const Case &c, uint64_t seed, Backend &c
 
   reference::Frame result = reference::filter(c.settings, layout, source, c.regions);
   if (has_real(result)) {
-    // Each iteration is compared by itself, since each is within one code of the exact result for its input.
+    // Each iteration is compared separately, since each is within one code of the exact result for its input.
     FilterSettings once = c.settings;
     once.iterations = 1;
     reference::Frame in = source;
@@ -328,7 +328,7 @@ class Runner {
       return;
     }
     if (!prepared->refusal.empty()) {
-      report_.fail(backend_->name(), method, c, "planned, though the CPU refuses: " + prepared->refusal);
+      report_.fail(backend_->name(), method, c, "has a plan, but the CPU refuses: " + prepared->refusal);
       return;
     }
     const GuardedFrame *source = &prepared->sources[static_cast<int>(method) % 2];
@@ -346,7 +346,7 @@ class Runner {
     if (c.in_place) src = dst;
     in_flight_.push_back(std::move(p));
     try {
-      // The views stay valid, since a vector's buffer stays where it is when the vector is moved.
+      // The views stay valid: moving a vector does not move its buffer.
       in_flight_.back().ticket = backend_->submit(std::move(plan), src, dst, c.regions);
     } catch (const Error &error) {
       in_flight_.pop_back();
@@ -355,7 +355,7 @@ class Runner {
       return;
     }
     retire_down_to(c.number % 4);
-    if (*source != before) report_.fail(backend_->name(), method, c, "the source frame was written to");
+    if (*source != before) report_.fail(backend_->name(), method, c, "the source frame has changed");
   }
 
   void finish() {
@@ -409,7 +409,7 @@ class Runner {
   uint64_t retired_ = 0;
 };
 
-// ---- All of them ----------------------------------------------------------------------------------------------------
+// ---- All cases ------------------------------------------------------------------------------------------------------
 
 bool selected(const Options &o, const Case &c) {
   return wanted(o.masks, mask_nick(c.settings.mask)) && wanted(o.borders, border_nick(c.settings.border)) &&
@@ -446,7 +446,7 @@ class Conformance {
   }
 
  private:
-  // Calls `f`. An exception from a backend is a failure and ends this backend's part of the test.
+  // Calls `f`. An exception from a backend is a failure and ends the test of this backend.
   template <typename F>
   void guarded(const char *backend, F f) {
     try {
@@ -474,7 +474,7 @@ class Conformance {
   }
 
   void run_cpu() {
-    // The CPU filters each frame in one piece, in several pieces from the last to the first, or on several threads.
+    // The CPU filters each frame in one piece, in several pieces from last to first, or on several threads.
     Workers workers(3);
     const ParallelFor forwards = [](int n, const std::function<void(int)> &body) {
       for (int i = 0; i < n; i++) body(i);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// What the CUDA backend promises beside the right bytes: to give up when it is cancelled, not to run far ahead of the
-// GPU, and to work with one thread that submits and another one that retires. The exit code is 77 where there is no
+// Tests the promises of the CUDA backend other than the right bytes: it gives up when it is cancelled, does not run far
+// ahead of the GPU, and works with one thread that submits and another that retires. The exit code is 77 if there is no
 // device.
 #include <atomic>
 #include <chrono>
@@ -71,7 +71,7 @@ void expect_right(Backend &backend, const std::string &where) {
   expect(work.is_right(), "a frame is right " + where);
 }
 
-// Cancels submit() after `when` has returned, and checks that it gives up. Returns the milliseconds that this took.
+// Cancels submit() after `when` has returned, and checks that it gives up. Returns the time in milliseconds.
 double give_up(Backend &backend, const FilterSettings &settings, const FrameLayout &layout,
                const std::function<void()> &when, const std::string &what) {
   using Clock = std::chrono::steady_clock;
@@ -109,7 +109,7 @@ void test_cancellation(Backend &backend) {
   } catch (const Error &error) {
     given_up = error.kind() == Error::Kind::Cancelled;
   }
-  expect(given_up, "submit() gives up that is told to from the start");
+  expect(given_up, "submit() gives up if it is cancelled from the start");
   expect_right(backend, "after submit() gave up from the start");
 #ifdef HAVE_STANDIN
   constexpr int kPasses = 5000;
@@ -120,7 +120,7 @@ void test_cancellation(Backend &backend) {
         while (standin::calls("cudaLaunchKernel") < before + 20) std::this_thread::yield();
       },
       "between passes");
-  expect(standin::calls("cudaLaunchKernel") < before + kPasses, "what is given up is not launched");
+  expect(standin::calls("cudaLaunchKernel") < before + kPasses, "passes after the cancellation are not launched");
 #else
   const double took = give_up(
       backend, repeated(Mask::Median, 20000), format_named("RGBA").layout(7680, 4320),
@@ -131,27 +131,27 @@ void test_cancellation(Backend &backend) {
 }
 
 #ifdef HAVE_STANDIN
-// The CPU waits for the GPU, and makes events for that, only where a plan has more passes than may be enqueued.
+// The CPU waits for the GPU, by events, only if a plan has more passes than may be enqueued.
 void test_launches_ahead() {
   for (const int passes : {8, 30}) {
     const auto fresh = make_cuda_backend();
     Backend &backend = *fresh;
     Work work("GRAY8", 33, 5, repeated(Mask::Gauss3, passes), 1);
-    expect_right(backend, "that makes a slot");
+    expect_right(backend, "in a new slot");
     const auto count = [](const char *call) { return standin::calls(call); };
     const int waits_before = count("cudaEventSynchronize"), events_before = count("cudaEventCreateWithFlags");
     backend.retire(backend.submit(work.plan, work.source.view(), work.target.view()));
     const std::string of = " of a plan of " + std::to_string(passes) + " passes: ";
     const int waits = count("cudaEventSynchronize") - waits_before;
     const int events = count("cudaEventCreateWithFlags") - events_before;
-    const int between = passes - 8;  // retire() polls first, and blocks only where that was not long enough
+    const int between = passes - 8;  // retire() polls first, and blocks only if that was not long enough
     expect(waits == between || waits == between + 1, "waits" + of + std::to_string(waits));
     expect(events == (passes > 8 ? 8 : 0), "new events" + of + std::to_string(events));
     expect(work.is_right(), "bytes" + of);
   }
 }
 
-// A frame that follows another one of its kind asks the driver nothing: kernels, grids and parameters are chosen once.
+// A second frame of the same kind asks the driver nothing: kernels, grids and parameters are chosen once.
 void test_chosen_once() {
   struct Masks {
     Mask mask;
@@ -201,13 +201,13 @@ void test_failures(Backend &backend) {
     expect(false, "a failed copy is an error");
   } catch (const Error &error) {
     expect(error.kind() == Error::Kind::Device, "kind of a failed copy");
-    expect(std::strstr(error.file(), "frame_copy.cpp"), std::string("a failed copy is said to be of ") + error.file());
+    expect(std::strstr(error.file(), "frame_copy.cpp"), std::string("a failed copy names the file ") + error.file());
   }
   expect_right(backend, "after a failed copy");
 }
 #endif
 
-// The reason why no context can be made is named, and is forgotten by the next call. The current device stays.
+// The reason why no context can be made is named, and does not reappear in the next call. The current device stays.
 void test_why_no_context(Backend &backend) {
   expect(why_no_context(0).empty(), "a context can be made: " + why_no_context(0));
   expect(!why_no_context(999).empty(), "there is no device 999");
@@ -215,7 +215,7 @@ void test_why_no_context(Backend &backend) {
   standin::fail_call("cudaFree", 1, cudaErrorMemoryAllocation);
   const std::string why = why_no_context(0);
   expect(why.find("out of memory") != why.npos, "why a context cannot be made: \"" + why + "\"");
-  expect(why.find("new process") == why.npos, "memory can be had again: \"" + why + "\"");
+  expect(why.find("new process") == why.npos, "memory is available again: \"" + why + "\"");
   try {
     check(cudaErrorIllegalAddress, "a call");
   } catch (const Error &) {
@@ -223,15 +223,15 @@ void test_why_no_context(Backend &backend) {
   standin::fail_call("cudaFree", 1, cudaErrorDevicesUnavailable);
   const std::string later = why_no_context(0);
   expect(later.find("cudaErrorIllegalAddress") != later.npos && later.find("new process") != later.npos,
-         "what a process does not get beyond: \"" + later + "\"");
+         "an error that only a new process gets rid of: \"" + later + "\"");
   expect(cudaGetLastError() == cudaSuccess, "no error is left behind");
   int device = -1;
   expect(cudaGetDevice(&device) == cudaSuccess && device == 0, "the current device stays");
 #endif
-  expect_right(backend, "after questions for contexts");
+  expect_right(backend, "after calls of why_no_context()");
 }
 
-// border=keep with planes that are neither dense nor unpacked.
+// border=keep on planes that are neither dense nor unpacked.
 void test_kept_pixels(Backend &backend) {
   FilterSettings settings = repeated(Mask::Box, 1);
   settings.size = 67;
@@ -284,7 +284,7 @@ void test_threads(Backend &backend) {
     lock.unlock();
     backend.retire(ticket);
     expect(backend.is_done(ticket), "a retired frame is done");
-    expect(work[i].is_right(), "frame " + std::to_string(i) + " of those that another thread retires");
+    expect(work[i].is_right(), "frame " + std::to_string(i) + ", retired by another thread");
     lock.lock();
     retired++;
     changed.notify_all();
@@ -294,7 +294,7 @@ void test_threads(Backend &backend) {
   asks.join();
 }
 
-// Two threads may retire at the same time, as when an element stops: each finds its own frame complete.
+// Two threads may retire at the same time, for example when an element stops. Each finds its own frame complete.
 void test_two_that_retire(Backend &backend) {
   for (int round = 0; round < 60; round++) {
     std::vector<Work> work;
@@ -306,7 +306,7 @@ void test_two_that_retire(Backend &backend) {
       ready++;
       while (ready < 2) std::this_thread::yield();
       backend.retire(tickets[i]);
-      expect(work[i].is_right(), "frame " + std::to_string(i) + " of two threads that retire");
+      expect(work[i].is_right(), "frame " + std::to_string(i) + ", with two threads that retire");
     };
     std::thread other(retire, round % 2);
     retire(1 - round % 2);
@@ -315,7 +315,7 @@ void test_two_that_retire(Backend &backend) {
 }
 
 #ifdef HAVE_STANDIN
-// Rectangles of several strengths are put in place by one launch, whose blocks have no order. So they may not overlap.
+// One launch puts the rectangles of several plans in place. Its blocks have no order, so rectangles must not overlap.
 void test_selections() {
   const FrameLayout layout = format_named("GRAY8").layout(300, 200);
   const auto plan = make_plan({}, layout);
@@ -328,8 +328,9 @@ void test_selections() {
   const RegionWork one = work_of({10, 10, 100, 90}), beside = work_of({110, 10, 50, 90}),
                    over = work_of({109, 50, 9, 9});
   const Selection apart(*plan, {&one, &beside}), overlapping(*plan, {&one, &over});
-  expect(apart.rects().size() == 2 && apart.cells().empty(), "rectangles apart are put in place as such");
-  expect(overlapping.rects().empty() && !overlapping.cells().empty(), "rectangles that overlap are not");
+  expect(apart.rects().size() == 2 && apart.cells().empty(), "separate rectangles are put in place as rectangles");
+  expect(overlapping.rects().empty() && !overlapping.cells().empty(),
+         "rectangles that overlap are put in place as cells");
 }
 #endif
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Frames in the memory of the current CUDA device, for tests. Functions throw std::runtime_error where a CUDA call
-// fails.
+// Frames in the memory of the current CUDA device, for tests. Functions throw std::runtime_error if a CUDA call fails.
 #pragma once
 
 #include <memory>
@@ -13,8 +12,8 @@ struct CUstream_st;
 
 namespace cudaconv::test {
 
-// The stream and the memory pool for the frames of one thread. The stream waits for no other one, and the pool keeps
-// memory that is freed: cudaFree() would wait for all work on the device, and all other threads for it.
+// The stream and the memory pool for the frames of one thread. The stream waits for no other stream, and the pool keeps
+// freed memory: cudaFree() would wait for all work on the device, and block all other threads.
 class DeviceFrames {
  public:
   DeviceFrames();
@@ -27,11 +26,11 @@ class DeviceFrames {
   CUstream_st *stream_ = nullptr;
 };
 
-// A copy of a GuardedFrame in device memory, guard bytes included. Each plane is an allocation of its own, exactly as
-// large as on the host, so that a sanitizer notices an access to the first byte beyond.
+// A copy of a GuardedFrame in device memory, guard bytes included. Each plane is a separate allocation, exactly as
+// large as on the host, so that a sanitizer finds an access to the first byte behind it.
 class DeviceFrame {
  public:
-  // Copies `host` to the device. `home` has to outlive this frame.
+  // Copies `host` to the device. `home` must outlive this frame.
   DeviceFrame(const DeviceFrames &home, const GuardedFrame &host);
 
   FrameView view() const { return view_; }
@@ -48,7 +47,8 @@ class DeviceFrame {
   FrameView view_;
 };
 
-// Nanoseconds that a copy of `bytes` within the device takes: the median of `runs`, in memory larger than any cache.
+// The time in nanoseconds of a copy of `bytes` within the device: the median of `runs`, in memory larger than any
+// cache.
 double device_copy_ns(size_t bytes, int runs);
 
 }  // namespace cudaconv::test

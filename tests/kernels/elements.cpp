@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Structuring elements on frames too large for the reference. Some pixels, at random places and at the corners, are
-// compared with the definition of dilation and erosion on both backends; all bytes of the two backends are compared.
+// Tests structuring elements on frames that are too large for the reference. Compares all bytes of both backends with
+// each other, and some pixels, at random positions and at the corners, with the definition of dilation and erosion.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -111,7 +111,7 @@ void check_pixels(const Plan &plan, const FrameView &source, const FrameView &ta
   }
 }
 
-// Leaves few samples that can be a result: among random ones a large window has the extreme value almost anywhere.
+// Leaves few samples that can be a result. With random samples, almost every large window would have the extreme value.
 void thin_out(GuardedFrame &frame, bool dilates, Random &random) {
   for (auto &block : frame.blocks())
     for (uint8_t &byte : block.bytes)
@@ -138,7 +138,7 @@ void test(Backend &cpu, Backend *cuda, const char *format, int width, int height
   }
 }
 
-// Elements that are two rectangles, one a step narrower than the other: every pixel around one that stands out.
+// Elements of two rectangles, one a step narrower than the other. Tests every pixel around a single bright pixel.
 void test_steps(Backend &backend) {
   const FrameLayout layout = format_named("GRAY8").layout(48, 48);
   for (const int step : {1, 2, 5}) {
@@ -173,12 +173,12 @@ int run() {
   std::string why;
   std::unique_ptr<Backend> cuda;
   if (cuda_device_count(&why) == 0)
-    std::printf("CUDA is left out: %s\n", why.c_str());
+    std::printf("CUDA is not tested: %s\n", why.c_str());
   else
     cuda = make_cuda_backend();
   test_steps(*cpu);
   if (cuda) test_steps(*cuda);
-  // Frames of several tiles of every kernel, which end at different places in the last tiles.
+  // Frames of several tiles of every kernel, which end at different positions in the last tiles.
   test(*cpu, cuda.get(), "RGBA", 643, 67);
   test(*cpu, cuda.get(), "GRAY8", 301, 290);
   test(*cpu, cuda.get(), "NV12", 420, 90);

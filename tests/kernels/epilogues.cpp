@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// The step from exact sums to samples: every form of it in the backends against round_to_sample(), which unit.cpp
-// compares with the definition. Sums are taken around the places where a result changes, and at both ends of a mask's
-// range.
+// Tests the step from exact sums to samples. Compares every form in the backends with round_to_sample(), which unit.cpp
+// compares with the definition. Tests sums where a result changes, and at both ends of a mask's range.
 #include <algorithm>
 #include <cstdio>
 #include <map>
@@ -33,7 +32,7 @@ namespace {
 int failures = 0;
 std::map<std::string, int64_t> compared;  // number of samples compared, by form
 
-// A mask whose sums are to be rounded; sums are multiples of `unit` from `low` to `high`.
+// A mask whose sums are rounded; sums are multiples of `unit` from `low` to `high`.
 struct Case {
   std::string name;
   FrameLayout layout;
@@ -56,7 +55,7 @@ void expect(const std::string &form, const Case &c, int64_t sum, int want, int g
                 got, want);
 }
 
-// Sums to test, rounded to multiples of `unit`; their number is a multiple of four.
+// Sums to test, rounded to multiples of `unit`. Their number is a multiple of four.
 std::vector<int64_t> sums_of(const Case &c, int64_t unit) {
   const Rounding &r = c.rounding();
   std::vector<int64_t> sums;
@@ -87,7 +86,7 @@ void test_loops(const std::string &form, const Case &c, const VectorLoops &loops
   for (size_t i = 0; i < sums.size(); i++) expect(form, c, sums[i], c.round(sums[i]), out[i]);
 }
 
-// Unsharp masks: sums and centre samples, with gains that are reduced by their common factor.
+// Unsharp masks: sums and centre samples, with gains that are divided by their common factor.
 void test_gains(const Case &c, const VectorLoops &loops) {
   const Pass &pass = c.pass();
   Gain gain = {pass.sum_gain, pass.center_gain, pass.sum_shift, false};
@@ -136,7 +135,7 @@ void test_cpu(const Case &c) {
 
 // ---- GPU ------------------------------------------------------------------------------------------------------------
 
-// By how much a kernel's coefficients are multiples or fractions of the plan's, as powers of two.
+// The ratio of a kernel's coefficients to the plan's: multiples or fractions by a power of two.
 struct Ratio {
   int64_t up = 1, unit = 1;
 
@@ -156,7 +155,7 @@ size_t first_of(const std::vector<int32_t> &values) {
   return std::find_if(values.begin(), values.end(), [](int32_t v) { return v != 0; }) - values.begin();
 }
 
-// Coefficient `index` of a line whose bytes are `stride` words apart.
+// Coefficient `index` of a line. Its bytes are `stride` words apart.
 int64_t coefficient(const uint32_t *line, size_t stride, int bytes, bool is_signed, int index) {
   int64_t value = 0;
   for (int b = 0; b < bytes; b++) {
@@ -166,7 +165,7 @@ int64_t coefficient(const uint32_t *line, size_t stride, int bytes, bool is_sign
   return value;
 }
 
-// Four sums as a lane holds them, for two pixels in each of two rows, split into parts as sums of bytes are.
+// Four sums in a lane's order, for two pixels in each of two rows, split into parts like sums of bytes.
 template <int kParts>
 PartialSums<kParts> parts_of(const int64_t *sums) {
   PartialSums<kParts> result;
@@ -185,7 +184,7 @@ void expect_bytes(const std::string &form, const Case &c, const int64_t *sums, u
   }
 }
 
-// Tests round_sums() and round_pixels(). `more` is by how much the kernel's sums are too large.
+// Tests round_sums() and round_pixels(). `more`: the excess of the kernel's sums.
 template <Weights kWeights, int kParts>
 void test_sum_rounding(const Case &c, const MmaParams &p, bool bytes, const Ratio &ratio, int64_t more) {
   const std::vector<int64_t> all = sums_of(c, c.unit);
@@ -219,7 +218,7 @@ void test_sum_rounding(const Case &c, const MmaParams &p, bool bytes, const Rati
   }
 }
 
-// Tests what blocks4x4.cuh makes of sums of bytes.
+// Tests how blocks4x4.cuh rounds sums of bytes.
 void test_scales(const Case &c, const DenseMmaParams &p, const MmaKind &kind, const Ratio &ratio) {
   const std::vector<int64_t> all = sums_of(c, c.unit);
   const PartParams part = {};
@@ -309,7 +308,7 @@ void test_mma(const Case &c) {
   }
 }
 
-// Calls apply_epilogue() in the form that `p` selects, and returns the word that it makes of sums.
+// Calls apply_epilogue() in the form that `p` selects, and returns the word of results.
 template <typename Swar>
 uint32_t apply(const SlidingParams &p, const uint32_t (&sums)[Swar::kSplit]) {
   switch (p.swar.epilogue) {
@@ -350,15 +349,14 @@ void test_swar(const Case &c) {
       kind.sliding == Sliding::Separable3 || kind.sliding == Sliding::Separable5 || kind.sliding == Sliding::Separable7;
   Ratio ratio;
   if (kind.sliding == Sliding::Half3) {
-    // Such kernels divide by the common factor of offset, divisor and coefficients, after which nothing is left to
-    // divide by.
+    // These kernels divide offset, divisor and coefficients by their common factor. The divisor is then 1.
     ratio.apply(2 * c.rounding().half, 1);
     return test_half_sums(c, k, ratio, c.rounding().offset / (2 * c.rounding().half));
   }
   int64_t init = k.init;
   if (separable) {
     const size_t x = first_of(mask.row), y = first_of(mask.column);
-    // Kernels for binomials and means may have their factors built in; these begin with 1.
+    // Kernels for binomials and means may have built-in factors, which begin with 1.
     ratio.apply(mask.row[x], k.row[x] ? static_cast<int32_t>(k.row[x]) : 1);
     ratio.apply(mask.column[y], k.column[y] ? static_cast<int32_t>(k.column[y]) : 1);
     for (size_t i = 0; i < mask.row.size(); i++)
@@ -393,8 +391,8 @@ void test_swar(const Case &c) {
   }
 }
 
-// Quotients by divisors of up to 48 bits, and of up to 16 bits in floats, at and around the middles between codes,
-// where an estimate in floating point does not tell which one is nearest.
+// Quotients by divisors of up to 48 bits, and of up to 16 bits in floats. Tests values at and around the middles
+// between codes, where a floating-point estimate does not find the nearest code.
 void test_quotients() {
   std::mt19937_64 random(5);
   Case c;
@@ -418,7 +416,7 @@ void test_quotients() {
 
 // ---- Masks ----------------------------------------------------------------------------------------------------------
 
-// Finds the range of the sums that are rounded last: where sums of rows are rounded too, that of the columns' sums.
+// Finds the range of the sums that are rounded last. If row sums are rounded too, it is the range of the columns' sums.
 void find_sums(Case &c) {
   const IntegerMask &mask = c.mask();
   SumRange range;
@@ -447,7 +445,7 @@ void test(const FilterSettings &settings, const Format &format, const std::strin
   try {
     c.plan = make_plan(settings, c.layout);
   } catch (const Error &) {
-    return;  // no accumulator holds such sums
+    return;  // no accumulator holds these sums
   }
   if (c.plan->passes.size() != 1 || c.pass().op != Op::Linear) return;
   c.largest_sample = c.rounding().max;
@@ -469,7 +467,7 @@ Numbers product(const Numbers &row, const Numbers &column) {
   return values;
 }
 
-// `count` numbers from -range to range, which make a mask that does not separate.
+// `count` numbers from -range to range, for a mask that is not separable.
 Numbers any_numbers(int count, int range) {
   Numbers values;
   for (int i = 0; i < count; i++) values.push_back((i * i * 7 + i * 13 + 3) % (2 * range + 1) - range);

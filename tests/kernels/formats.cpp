@@ -67,7 +67,7 @@ FrameLayout semi_planar(int w, int h, int sub_x, int sub_y, Depth depth) {
   return frame({plane(w, h, 0, depth, {Y}), chroma_plane(w, h, sub_x, sub_y, 1, depth, {C, C})});
 }
 
-// Packed 4:2:2: luma and chroma are two views of one plane of memory, in which a pair of pixels has four containers.
+// Packed 4:2:2: luma and chroma are two views of one plane of memory. A pair of pixels has four containers.
 FrameLayout packed422(int w, int h, int first_luma, Depth depth = k8) {
   PlaneLayout luma = plane(w, h, 0, depth, {Y}), chroma = chroma_plane(w, h, 1, 0, 0, depth, {C, C});
   luma.step = 2;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Layouts to test with: all ways in which the samples of a pixel format can lie in memory, by GStreamer's names.
+// Layouts for tests: all ways in which a pixel format can store samples, by GStreamer's names.
 #pragma once
 
 #include <string>
@@ -19,12 +19,12 @@ struct Format {
 
 const std::vector<Format> &formats();
 
-// The format of that name. Ends the program where there is none.
+// The format of that name. Ends the program if there is none.
 const Format &format_named(std::string_view name);
 
-// The layout of interlaced frames that `layout` is the progressive one of: each field has rows of its own in subsampled
-// planes. `room`: whether there is any for a row more than progressive frames have. GStreamer 1.22 has none in
-// P010_10LE, so that the last lines of a field may have no chroma.
+// The interlaced layout for a progressive `layout`: each field has its own rows in subsampled planes. `room`: whether
+// memory has room for one row more than in progressive frames. GStreamer 1.22 has no room in P010_10LE, so that the
+// last lines of a field may have no chroma.
 FrameLayout with_fields(FrameLayout layout, bool room = true);
 
 }  // namespace cudaconv::test

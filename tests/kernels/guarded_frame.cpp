@@ -41,7 +41,7 @@ GuardedFrame::GuardedFrame(const FrameLayout &layout, const Placement &placement
 
 void GuardedFrame::fill(Random &random) {
   for (Block &block : blocks_) {
-    // A quarter of the bytes are 0 or 255, so that a minimum or maximum that reads too far shows.
+    // A quarter of the bytes are 0 or 255, so that a minimum or maximum that reads too far fails.
     for (uint8_t &byte : block.bytes) {
       const uint64_t r = random();
       byte = r & 0x300 ? static_cast<uint8_t>(r) : r & 0x400 ? 255 : 0;

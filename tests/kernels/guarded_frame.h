@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Frames in host memory all of whose bytes are checked: before a plane, between its rows, and after it.
+// Frames in host memory with guard bytes before a plane, between its rows, and after it. Tests check all of them.
 #pragma once
 
 #include <cstddef>
@@ -23,8 +23,8 @@ struct Placement {
   size_t tail;       // in bytes, after the last sample of the last row; 0: the block ends there
 };
 
-// Blocks begin at a multiple of 256, so that only the Placement decides on alignment, and are exactly as large as asked
-// for, so that a sanitizer notices an access to the first byte beyond.
+// Blocks begin at a multiple of 256, so that only the Placement decides the alignment. They have exactly the requested
+// size, so that a sanitizer finds an access to the first byte behind them.
 template <typename T>
 struct BlockAllocator {
   using value_type = T;
@@ -50,7 +50,7 @@ class GuardedFrame {
 
   // Fills every byte at random, the padding included.
   void fill(Random &random);
-  // Puts noise into the bits below each sample, which filters have to ignore.
+  // Puts noise into the bits below each sample. Filters must ignore them.
   void dirty_unused_bits(const FrameLayout &layout, Random &random);
 
   FrameView view() const;

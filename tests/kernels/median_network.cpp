@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Sorting networks for medians: that of 5x5, and those that larger medians consist of. Networks only compare and
-// exchange, so that they are right for all samples if they are right for all combinations of zeros and ones.
+// Tests the sorting networks of medians: the network of 5x5, and the networks in larger medians. Networks only compare
+// and exchange. If they are right for all combinations of zeros and ones, they are right for all samples.
 #include <cstdio>
 #include <vector>
 
@@ -17,7 +17,7 @@ int failures() {
   using Network = Median5<kHalf>;
   constexpr uint32_t kOnes = 0x00010001u;
   int failed = 0;
-  // All numbers of ones in the four columns of the square and in the column beside it.
+  // Every count of ones in the four columns of the square and in the column beside it.
   for (int columns = 0; columns < 5 * 5 * 5 * 5 * 5; columns++) {
     uint32_t column[5][4], pair[2][8], square[16], six[6];
     int square_ones = 0;
@@ -71,15 +71,15 @@ int failures_of_sort() {
 template <int kSize, bool kHalf>
 using WindowsOf = FourMedians<NetworkMedianShape<kSize, !kHalf>>;
 
-// The shared memory of one block of threads, of which the test is the first.
+// The shared memory of a thread block. The test plays its first thread.
 template <int kSize>
 std::vector<uint32_t> memory_of() {
   using Windows = WindowsOf<kSize, false>;
   return std::vector<uint32_t>(Windows::kPairs * Windows::kPair * NetworkMedianShape<kSize, true>::kThreads);
 }
 
-// Tests the medians of four windows of zeros and ones, by the number of ones in each pair of rows, in the row beside
-// them and in the column, and by the corner. Returns the number of failures.
+// Tests the medians of four windows of zeros and ones. Tries every count of ones in each pair of rows, in the row
+// beside them and in the column, and both corners. Returns the number of failures.
 template <int kSize, bool kHalf>
 int failures_of_four() {
   using Windows = WindowsOf<kSize, kHalf>;
@@ -89,7 +89,7 @@ int failures_of_four() {
   for (int ones = 0; ones <= kSide * kSide; ones++)
     for (int spread = 0; spread < 8; spread++) {
       Windows windows(memory.data());
-      // Spreads the ones over the pairs one by one, fills pair after pair, or something in between.
+      // Spreads the ones over the pairs, fills pair after pair, or mixes both.
       int left = ones, in_pair[Windows::kPairs] = {};
       for (int i = 0; left > 0; i = (i + 1 + spread) % Windows::kPairs) {
         int more = spread ? (left + spread) / (spread + 1) : 1;
@@ -117,7 +117,7 @@ int failures_of_four() {
   return failed;
 }
 
-// Tests the merge of two rows into a pair, with all numbers of ones that they can have.
+// Tests the merge of two rows into a pair, for every count of ones in each.
 template <int kSize>
 int failures_of_push() {
   using Windows = WindowsOf<kSize, false>;
@@ -152,6 +152,6 @@ int main() {
   std::printf("%d of 200,000 windows of 5x5 failed\n", failed5);
   const int failed = failed5 + failures_of_size<7>() + failures_of_size<9>() + failures_of_size<11>() +
                      failures_of_size<13>() + failures_of_size<15>();
-  std::printf("%d of all failed\n", failed);
+  std::printf("%d failed\n", failed);
   return failed ? 1 : 0;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// The places of a mosaic's blocks, how they are shared out among threads of a GPU, and means at the limits.
+// Tests the positions of a mosaic's blocks, their distribution over the threads of a GPU, and means at the limits.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -68,33 +68,33 @@ void test_boxes() {
   Regions regions = within({{5, 7, 20, 10}});
   got = boxes("NV12", 8, regions, 0);
   expect(got.size() == 1 && is_box(got[0], {5, 7, 20, 10, 0, 0}), "a region is a box");
-  got = boxes("NV12", 8, regions, 1);  // chroma begins a pixel of luma earlier, in a block's last row and column
+  got = boxes("NV12", 8, regions, 1);  // chroma begins one luma pixel earlier, in a block's last row and column
   expect(got.size() == 1 && is_box(got[0], {2, 3, 11, 6, 7, 7}), "a box of chroma");
   got = boxes("NV12", 8, regions, 1, true);  // rows 7, 9, ..., 15
   expect(got.size() == 1 && is_box(got[0], {5, 3, 20, 5, 0, 0}), "a box of a field");
-  got = boxes("NV12", 8, regions, 3, true);  // of chroma: rows 5, 9 and 13
+  got = boxes("NV12", 8, regions, 3, true);  // chroma: rows 5, 9 and 13
   expect(got.size() == 1 && is_box(got[0], {2, 1, 11, 3, 7, 6}), "a box of a field of chroma");
   regions.invert = true;
   got = boxes("GRAY8", 8, regions, 0);
   expect(got.size() == 1 && is_box(got[0], {0, 0, 64, 48, 0, 0}), "inverted regions leave the frame");
   got = boxes("GRAY8", 8, within({{-5, -17, 20, 30}}), 0);
   expect(got.size() == 1 && is_box(got[0], {0, 0, 15, 13, 5, 1}), "blocks begin outside the frame");
-  // The third region only meets the rectangle around the first two. The last two meet outside the frame, which does not
-  // count.
+  // The third region meets only the rectangle around the first two. The last two meet outside the frame, where they are
+  // not joined.
   got = boxes("GRAY8", 8, within({{2, 2, 4, 20}, {4, 20, 30, 4}, {20, 4, 4, 4}, {60, -9, 9, 12}, {62, 40, 9, 4}}), 0);
   expect(got.size() == 3 && is_box(got[0], {2, 2, 32, 22, 0, 0}), "boxes are joined until none meet");
   got = boxes("GRAY8", 8, within({{0, -9, 9, 9}, {90, 0, 5, 5}, {3, 3, 0, 5}}), 0);
   expect(got.empty(), "no boxes of regions without pixels");
-  // Neighbours, which share a pixel of chroma.
+  // Neighbours that share a pixel of chroma.
   expect(boxes("GRAY8", 8, within({{1, 2, 4, 4}, {5, 2, 4, 4}}), 0).size() == 2, "neighbours");
   expect(boxes("NV12", 8, within({{1, 2, 4, 4}, {5, 2, 4, 4}}), 0).size() == 1, "neighbours that share chroma");
   Region turned = {20, 10, 20, 10};
   turned.rotation = 1.57079632679489662;
   got = boxes("GRAY8", 8, within({turned}), 0);
-  expect(got.size() == 1 && is_box(got[0], {25, 5, 10, 20, 0, 0}), "the rectangle around a turned region");
+  expect(got.size() == 1 && is_box(got[0], {25, 5, 10, 20, 0, 0}), "the rectangle around a rotated region");
 }
 
-// Every pixel is in the block that its place in the frame gives, and blocks follow one another without gaps.
+// The block of a pixel follows from its position in the frame, and blocks have no gaps between them.
 void test_blocks() {
   for (int size : {1, 2, 3, 4, 5, 8, 16, 255})
     for (int log_step : {0, 1, 2, 3}) {
@@ -117,7 +117,7 @@ bool meet(const Region &a, const Region &b) {
   return a.x < b.x + b.width && b.x < a.x + a.width && a.y < b.y + b.height && b.y < a.y + a.height;
 }
 
-// Joins regions as the definition of boxes says, one pair after the other.
+// Joins regions by the definition of boxes, one pair after the other.
 std::vector<Region> joined(std::vector<Region> list) {
   for (size_t i = 0; i < list.size(); i++)
     for (size_t j = 0; j < i; j++) {
@@ -157,7 +157,7 @@ void test_joining() {
   }
 }
 
-// The boxes of a frame are found in little time, also where each joins with the next, and where all are long.
+// The boxes of a frame are found quickly, also if each joins the next, and if all are long.
 void test_many_boxes() {
   constexpr int kBoxes = 10000;
   const auto plan = plan_of(format_named("NV12").layout(3840, 2160), 16);
@@ -186,8 +186,8 @@ void test_many_boxes() {
     const auto begin = std::chrono::steady_clock::now();
     const size_t left = mosaic_parts(within(list), *plan)[0].boxes.size();
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    std::printf("%d boxes %s: %zu are left, %.1f ms\n", kBoxes, kind, left, 1e3 * seconds);
-    expect(seconds < 0.5, std::string("boxes that lie ") + kind + " take well below a second");
+    std::printf("%d boxes %s: %zu remain, %.1f ms\n", kBoxes, kind, left, 1e3 * seconds);
+    expect(seconds < 0.5, std::string("boxes ") + kind + " take well below a second");
   }
 }
 
@@ -226,7 +226,7 @@ void test_tiles() {
     }
 }
 
-// Tall tiles have slices, unless there are so many that their sums do not fit in the scratch memory of the plan.
+// Tall tiles have slices, unless their sums do not fit the scratch memory of the plan.
 void test_slices() {
   const auto sliced = [](const FrameLayout &layout, int size, const Regions &regions) {
     const auto plan = plan_of(layout, size);
@@ -244,14 +244,14 @@ void test_slices() {
   };
   const FrameLayout layout = format_named("RGBA").layout(1920, 1080);
   expect(sliced(layout, 255, {}) && sliced(layout, 65, {}), "tall tiles have slices");
-  expect(!sliced(layout, 64, {}), "other tiles have none");
+  expect(!sliced(layout, 64, {}), "tiles of 64 rows have no slices");
   std::vector<Region> regions = {{0, 0, 600, 600}};
   expect(sliced(layout, 255, within(regions)), "tall tiles of regions have slices");
   for (int i = 0; i < 2000; i++) regions.push_back({700 + i % 100 * 5, i / 100 * 5, 1, 1});
-  expect(!sliced(layout, 255, within(regions)), "tiles of many regions have none");
+  expect(!sliced(layout, 255, within(regions)), "tiles of many regions have no slices");
 }
 
-// The largest sums there are, and those of blocks nearly as bright.
+// The largest possible sums, and sums of blocks that are nearly as bright.
 void test_largest_sums() {
   const auto backend = cpu_backend();
   for (const char *name : {"GRAY8", "GRAY16_LE"})
@@ -261,7 +261,7 @@ void test_largest_sums() {
       reference::Frame samples;
       const int max = (1 << layout.plane[0].channel[0].depth) - 1;
       samples.plane[0].push_back({300, 260, std::vector<int>(300 * 260, max), {}});
-      // Makes samples darker by one code each until the mean of the first block is at half a code, or below it.
+      // Makes samples darker by one code until the mean of the first block is at half a code, or below.
       for (int i = 0; i < (dark ? 32511 + dark : 0); i++) samples.plane[0][0].sample[i / 255 * 300 + i % 255]--;
       GuardedFrame source(layout, {0, 0, 1, 0}), got(layout, {0, 0, 1, 0}), want(layout, {0, 0, 1, 0});
       reference::write(samples, layout, source.view());
@@ -272,11 +272,11 @@ void test_largest_sums() {
       backend->retire(backend->submit(plan, source.view(), got.view()));
       expect(got == want, std::string("the largest sums of ") + name);
       const int mean = reference::read(layout, got.view()).plane[0][0].sample[0];
-      expect(mean == max - (dark == 2), std::string("half a code of ") + name);
+      expect(mean == max - (dark == 2), std::string("a mean around half a code of ") + name);
     }
 }
 
-// A field in a buffer of its own has the same blocks as in the rows of the frame.
+// A field in a separate buffer has the same blocks as in the rows of the frame.
 void test_fields() {
   const auto backend = cpu_backend();
   for (int size : {1, 2, 5, 16}) {
@@ -297,11 +297,11 @@ void test_fields() {
       regions.row_step = 2;
       backend->retire(backend->submit(plan_of(half, size), from, to, regions));
     }
-    expect(got == want, "fields by themselves, size " + std::to_string(size));
+    expect(got == want, "separate fields, size " + std::to_string(size));
   }
 }
 
-// Regions of single rows, down to the last ones of frames of any height, where a field may lack a row of chroma: no box
+// Regions of single rows, down to the last rows of frames of any height, where a field may lack a row of chroma. No box
 // is empty, and blocks are the reference's.
 void test_last_rows() {
   const auto backend = cpu_backend();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Regions on every backend, beyond what the conformance test draws: several plans for one frame, bytes outside of
-// regions, bytes over the bus, and very many regions.
+// Tests regions on every backend, beyond the conformance test: several plans for one frame, bytes outside regions,
+// bytes over the bus, and very many regions.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -36,7 +36,7 @@ int within(Random &random, int from, int to) {
   return from + static_cast<int>(random() % (to - from + 1));
 }
 
-// Samples that are not 0 are selected by the regions: a filter makes a black frame white there.
+// Samples other than 0 are in the regions: a filter makes a black frame white there.
 reference::Frame selected_samples(const FrameLayout &layout, const reference::Frame &like, const Regions &regions) {
   reference::Frame black = like;
   for (auto &plane : black.plane)
@@ -49,7 +49,7 @@ reference::Frame selected_samples(const FrameLayout &layout, const reference::Fr
   return reference::filter(white, layout, black, regions);
 }
 
-// Takes the samples that were chosen (not 0 in `chosen`) from another frame of the same layout.
+// Copies the chosen samples (not 0 in `chosen`) from another frame of the same layout.
 void take_chosen(const reference::Frame &chosen, const reference::Frame &from, reference::Frame *into) {
   for (int p = 0; p < kMaxPlanes; p++)
     for (size_t c = 0; c < into->plane[p].size(); c++)
@@ -57,11 +57,11 @@ void take_chosen(const reference::Frame &chosen, const reference::Frame &from, r
         if (chosen.plane[p][c].sample[i]) into->plane[p][c].sample[i] = from.plane[p][c].sample[i];
 }
 
-// The expected result: a row of elements, one for each plan, each of which filters its regions of the incoming frame.
+// The expected result: a chain of elements, one for each plan. Each filters its regions of the incoming frame.
 reference::Frame filter_groups(const std::vector<FilterSettings> &settings, const FrameLayout &layout,
                                const reference::Frame &source, const std::vector<Regions> &regions) {
   reference::Frame frame = source;
-  // An opening is n erosions and then n dilations, so that only its end can be compared.
+  // An opening is n erosions, then n dilations, so only its end can be compared.
   const bool whole = settings[0].mask == Mask::Open;
   for (int n = whole ? 1 : settings[0].iterations; n > 0; n--) {
     reference::Frame next = frame;
@@ -76,8 +76,8 @@ reference::Frame filter_groups(const std::vector<FilterSettings> &settings, cons
   return frame;
 }
 
-// Each pixel is filtered once, though it may lie in regions of several strengths: by the last of them. Rectangles begin
-// and end at cells of areas, so that areas hold them exactly.
+// A pixel in regions of several plans is filtered once, by the last plan. Rectangles begin and end at cells of areas,
+// so that areas hold them exactly.
 void test_pixels_are_filtered_once() {
   Random random(8);
   const auto cells = [&](int from, int to) { return Area::kCell * within(random, from, to); };
@@ -111,8 +111,8 @@ void test_pixels_are_filtered_once() {
   }
 }
 
-// Several plans of one mask in different sizes, sometimes more than a backend puts in place at once, with regions that
-// overlap.
+// Several plans of one mask in different sizes, with regions that overlap. Some turns have more plans than a backend
+// puts in place at once.
 void test_groups(Backend &backend) {
   Random random(3);
   const Mask masks[] = {Mask::Dilate, Mask::Box, Mask::Median, Mask::Open, Mask::Box};
@@ -151,18 +151,18 @@ void test_groups(Backend &backend) {
     const reference::Frame frame = reference::read(layout, source.view());
     reference::write(filter_groups(settings, layout, frame, regions), layout, want.view());
     const GuardedFrame before = source;
-    // Filtered twice, since the second time uses what the first has prepared.
+    // Filtered twice: the second run reuses the first run's preparations.
     GuardedFrame again = target;
     backend.retire(backend.submit(planned, in_place ? target.view() : source.view(), target.view(), nullptr));
     backend.retire(backend.submit(planned, in_place ? again.view() : source.view(), again.view(), nullptr));
     const std::string what = "plans of regions, turn " + std::to_string(turn) + " on " + backend.name();
     expect(target == want, what);
-    expect(again == want, what + ", the same again");
+    expect(again == want, what + ", second run");
     expect(source == before, what + ": the source stays");
   }
 }
 
-// Pixels outside of regions keep all their bits, also those that belong to no sample.
+// Pixels outside regions keep all their bits, also unused bits.
 void test_unused_bits(Backend &backend) {
   for (const char *format : {"P010_10LE", "GRAY16_LE", "RGBx", "Y210"})
     for (const bool in_place : {false, true}) {
@@ -195,7 +195,7 @@ void test_unused_bits(Backend &backend) {
     }
 }
 
-// In place, only the pixels that regions need cross the bus, and without a region nothing does.
+// In place, only the pixels that regions need cross the bus. Without a region, nothing does.
 void test_traffic(Backend &backend) {
   if (!backend.accepts_device_frames()) return;
   const FrameLayout layout = format_named("NV12").layout(1280, 720);
@@ -222,8 +222,8 @@ void test_traffic(Backend &backend) {
   expect(uploaded(regions) <= all, "bytes of very many regions");
 }
 
-// One plan with regions that change or stay, in place and not. Wide blurs read further than their masks reach; the rest
-// of a frame is as the frame before left it.
+// One plan with regions that change or stay, in place and not. Wide blurs read farther than their masks reach. The rest
+// of a frame on the device is from the frame before.
 void test_one_plan(Backend &backend) {
   const FrameLayout layout = format_named("GRAY8").layout(400, 260);
   FilterSettings settings;
@@ -261,7 +261,7 @@ void test_one_plan(Backend &backend) {
   }
 }
 
-// Masks too long for a tile keep their sums in a frame of their own, for each plane.
+// Masks too long for a tile store their sums in a separate frame for each plane.
 void test_long_masks(Backend &backend) {
   const FrameLayout layout = format_named("I420").layout(200, 90);
   FilterSettings settings;
@@ -275,7 +275,7 @@ void test_long_masks(Backend &backend) {
   reference::write(reference::filter(settings, layout, reference::read(layout, source.view())), layout, want.view());
   expect(got == want, std::string("a long mask on several planes on ") + backend.name());
 
-  // With regions sums are made only where windows of the regions' pixels read them.
+  // With regions, only the sums that windows of the regions' pixels read are computed.
   for (const Region &region : {Region{90, 40, 9, 7}, Region{0, 0, 5, 5}, Region{190, 85, 10, 5}})
     for (const Border border : {Border::Replicate, Border::Wrap, Border::Reflect101}) {
       Regions regions;
@@ -303,7 +303,7 @@ void test_long_masks(Backend &backend) {
     }
 }
 
-// Bytes that belong to no pixel stay, also where rows follow one another without a gap.
+// Bytes that belong to no pixel stay, also if rows have no gap between them.
 void test_gaps(Backend &backend) {
   const FrameLayout layout = format_named("YUY2").layout(127, 4);
   Random random(8);
@@ -319,8 +319,8 @@ void test_gaps(Backend &backend) {
   expect(target == want, std::string("bytes between pixels on ") + backend.name());
 }
 
-// Lists of pixels so long that they are copied beside the kernels: rectangles of cells, for a mosaic, which has no list
-// of tiles, and bits.
+// Long lists of pixels, which are copied to the device next to the kernels: rectangles of cells, for a mosaic, which
+// has no list of tiles, and bits.
 void test_long_lists(Backend &backend) {
   Random random(12);
   for (const bool bits : {false, true}) {
@@ -356,8 +356,8 @@ void test_long_lists(Backend &backend) {
   }
 }
 
-// Regions that are as wide as tiles, but begin elsewhere, as rectangles and, where there are many, as lists, also of
-// several planes. Expected are the pixels of the whole frame as the same plan filters it.
+// Regions as wide as tiles, which begin elsewhere. They are rectangles or, if there are many, lists, on one plane or
+// several. The expected pixels come from the whole frame, filtered with the same plan.
 void test_tiles(Backend &backend) {
   const struct {
     const char *format;
@@ -369,7 +369,7 @@ void test_tiles(Backend &backend) {
                 {"NV12", Mask::Gauss, 9, kAutoSigma},  {"I420", Mask::Gauss, 0, 13},
                 {"GRAY8", Mask::Median, 5, kAutoSigma}};
   for (const auto &[format, mask, size, sigma] : kCases) {
-    // From one region to the next: those of wide masks would be joined if they were close to one another.
+    // The distance from region to region. Regions of wide masks would be joined if they were closer.
     const int pitch = sigma > 0 ? 190 : 67, height = 2 * pitch + 7;
     const FrameLayout layout = format_named(format).layout(6 * pitch + 9, height);
     FilterSettings settings;
@@ -403,7 +403,8 @@ void test_tiles(Backend &backend) {
   }
 }
 
-// Polygons by their definition, pixel by pixel. Coordinates are quarters of pixels, so that centres may lie on edges.
+// Compares polygons with their definition, pixel by pixel. Coordinates are quarters of pixels, so that centres may be
+// on edges.
 void test_polygons() {
   Random random(15);
   int on_edges = 0;
@@ -419,7 +420,7 @@ void test_polygons() {
       points.push_back(
           {static_cast<double>(quarters.back().first) / 4, static_cast<double>(quarters.back().second) / 4});
     }
-    // The box in whole pixels, and by how much it grows.
+    // The box in whole pixels, and its growth.
     const double grow = turn % 2 ? 0 : 0.01 * within(random, 0, 60);
     int64_t left = INT64_MAX, top = INT64_MAX, right = INT64_MIN, bottom = INT64_MIN;
     for (const auto &[x, y] : quarters) {
@@ -471,7 +472,7 @@ void test_polygons() {
            "box of " + what);
   }
   expect(on_edges > 100, "centres on edges of polygons");
-  // What is far larger than the frame takes no longer.
+  // Polygons far larger than the frame take no longer.
   const double far = 2147483647;
   for (const double grow : {0.0, 4.0}) {
     const auto all = polygon_pixels({{-far, -far}, {far, -far}, {far, far}, {-far, far}}, grow, 40, 30);
@@ -483,8 +484,8 @@ void test_polygons() {
          "points on a line");
 }
 
-// The time depends on the pixels and not on the number of regions: 10,000 regions take less than the seconds that they
-// would take one by one.
+// The time depends on the pixels, not on the number of regions. 10,000 regions take less than the seconds of filtering
+// one by one.
 void test_many(Backend &backend, int width, int height) {
   const FrameLayout layout = format_named("RGBA").layout(width, height);
   GuardedFrame frame(layout, {0, 0, 16, 0});
@@ -531,7 +532,7 @@ int run() {
   test_polygons();
   std::string why;
   if (cuda_device_count(&why) == 0) {
-    std::printf("CUDA is left out: %s\n", why.c_str());
+    std::printf("CUDA is not tested: %s\n", why.c_str());
   } else {
     test(*make_cuda_backend(), 320, 180);
   }

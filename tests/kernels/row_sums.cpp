@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// How many rows the CPU backend sums: those of the frame, each once, however far the mask reaches beyond it.
+// Counts the rows that the CPU backend sums: each row of the frame once, even if the mask reaches far beyond the frame.
 #ifdef __SSE2__
 #include <emmintrin.h>
 #endif
@@ -27,7 +27,7 @@ namespace {
 
 int failures = 0;
 
-// Counts sums of as many taps as the mask has columns, which are those of rows: the mask has another number of rows.
+// Counts the sums of rows. A sum has as many taps as the mask has columns, and the mask has another number of rows.
 class CountingLoops : public Loops {
  public:
   explicit CountingLoops(int columns) : columns_(columns) {}
@@ -53,7 +53,7 @@ class CountingLoops : public Loops {
   mutable int rows_ = 0;
 };
 
-// Of a mask of ones.
+// The size of a mask of ones.
 constexpr int kColumns = 21, kRows = 61;
 
 Pass mask_pass() {
@@ -93,7 +93,7 @@ void check(const char *name, Border border, int height) {
     const int result = y - pass.radius_y;
     if (result < 0) continue;
     sum.filter(result, total.data());
-    // By the samples of a window's rows and columns, one by one.
+    // Adds the samples of a window one by one.
     int64_t want = 0;
     for (int j = -pass.radius_y; j <= pass.radius_y; j++)
       for (int i = -pass.radius_x; i <= pass.radius_x; i++) {
@@ -102,7 +102,7 @@ void check(const char *name, Border border, int height) {
       }
     right &= static_cast<int64_t>(total[25]) == want;
   }
-  // Each row of the frame once, and that of border values; rows of taller frames may have left the ring.
+  // Each row of the frame once, and the row of border values. Rows of taller frames may have left the ring.
   const int least = height + (border == Border::Constant), most = least + (height > kRows ? kRows : 0);
   if (right && loops.rows() >= least && loops.rows() <= most) return;
   failures++;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Checks which kernels method=auto takes: masks that look alike to users are equally fast, whatever a frame's width.
-// Also checks that the table of gst/README.md names all structures.
+// Checks which kernels method=auto takes: masks that look equal to users are equally fast, at any frame width. Also
+// checks that the table of gst/README.md names all structures.
 //
 //   structures MANUAL
 //
-// The exit code is 77 where there is no device.
+// The exit code is 77 if there is no device.
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -27,8 +27,8 @@ namespace {
 
 struct Expectation {
   FilterSettings settings;
-  // The structures expected for 8-bit samples, for 16-bit containers of one or two channels and of four channels, and
-  // for 8-bit samples of three channels and of four channels.
+  // The expected structures: 8-bit samples; 16-bit containers of one or two channels; of four channels; 8-bit samples
+  // of three channels; of four channels.
   const char *bytes, *words, *four_words = words, *three_bytes = bytes, *four_bytes = bytes;
 };
 
@@ -53,7 +53,7 @@ FilterSettings custom(int side) {
   return s;
 }
 
-// An erosion by an element with one pixel in `every` as a member.
+// An erosion by an element in which one pixel in `every` is a member.
 FilterSettings element(int width, int height, int every) {
   FilterSettings s = settings(Mask::Erode, 0, Shape::Custom);
   s.coefficients.width = width;
@@ -139,7 +139,7 @@ struct Count {
 };
 
 std::string quoted(const char *name) {
-  return name ? name : "those of a method";
+  return name ? name : "a method";
 }
 
 // Checks that the table of structures in gst/README.md has the names of the dispatch table, in the same order.
@@ -168,8 +168,8 @@ bool is_on_mma(const PreparedLaunch &launch) {
   return name == "separable" || name == "custom";
 }
 
-// Checks that no structure is asked for a border that its row of the table lacks: with wrap, for example, an opening
-// takes a launch for each step.
+// Checks that a structure never gets a border that its row of the table lacks. For example, with wrap an opening takes
+// a launch for each step.
 void check_borders(Count &count) {
   const FrameLayout layout = format_named("GRAY8").layout(64, 12);
   for (const Named<Border> &border : kBorderNames) {
@@ -187,8 +187,8 @@ void check_borders(Count &count) {
   }
 }
 
-// Checks squares that are too large for one pass: each pass is small enough, all together reach as far, and only the
-// last one keeps pixels and has regions.
+// Checks squares that are too large for one pass. Each pass is small enough, all passes together reach as far, and only
+// the last pass keeps pixels and has regions.
 void check_divided(Count &count) {
   for (const auto &[format, most] : {std::pair("RGBA", 31), {"ARGB64", 31}})
     for (int size : {63, 65, 127, 129, 255}) {
@@ -204,7 +204,7 @@ void check_divided(Count &count) {
         count.add(pass.radius_x <= most && pass.radius_x == pass.radius_y, what + ": too large");
         count.add(pass.source == source && (pass.target == Pass::kOutput) == last, what + ": frames");
         count.add(pass.keep_x == (last ? size / 2 : 0) && pass.in_regions == last, what + ": pixels that are kept");
-        count.add(pass.copy_source == (last ? Pass::kInput : source), what + ": where those come from");
+        count.add(pass.copy_source == (last ? Pass::kInput : source), what + ": the source of kept pixels");
         reach += pass.radius_x;
         source = pass.target;
       }
@@ -212,8 +212,8 @@ void check_divided(Count &count) {
     }
 }
 
-// Checks that what is prepared for a plan has each pass once, and only kernels that the device has, on devices with all
-// kernels and with few.
+// Checks the prepared launches of a plan: they have each pass once, and only kernels that the device has. Tests devices
+// with all kernels and with few.
 void check_prepared(const Plan &plan, const std::string &what, Count &count) {
   for (const KernelSets &kernels : {KernelSets{true}, KernelSets{}}) {
     size_t passes = 0;
@@ -239,7 +239,7 @@ void check_weighted(Count &count) {
     s.coefficients.value = {1.0 * factor, 64, 126, 64, 1};
     const PreparedLaunch launch = prepare(*make_plan(s, format_named("RGBA").layout(37, 12)), {true}).front();
     count.add(launch.name() && !std::strcmp(launch.name(), factor == 1 ? "weighted" : "weighted"),
-              "RGBA, a row that sums to " + std::to_string(255 + factor) + ": got " + quoted(launch.name()));
+              "RGBA, a row with the sum " + std::to_string(255 + factor) + ": got " + quoted(launch.name()));
   }
   for (const char *name : {"RGBA", "ARGB64", "A420", "AYUV"})
     for (const Mask mask : {Mask::Gauss5, Mask::Box, Mask::Gauss}) {
@@ -272,7 +272,7 @@ void check_format(const char *name, int width, Backend &backend, Count &count) {
     const char *got = backend.stats().kernels;
     count.add(got && !std::strcmp(got, want), what + ": want " + want + ", got " + quoted(got));
     check_prepared(*plan, what, count);
-    if (!layout.uniform_dense()) continue;  // the plan is not that of the unpacked frame, which is what was prepared
+    if (!layout.uniform_dense()) continue;  // the prepared plan is another: the plan of the unpacked frame
     const std::shared_ptr<const Plan> divided = divide_squares(*plan);
     const char *prepared = prepare(divided ? *divided : *plan, find_kernels()).front().name();
     count.add(prepared == got, what + ": prepared " + quoted(prepared) + ", launched " + quoted(got));

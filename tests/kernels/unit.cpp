@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// The few functions that every backend builds on, each compared with its definition.
+// Compares the functions that every backend uses with their definitions.
 #include <atomic>
 #include <chrono>
 #include <clocale>
@@ -49,7 +49,7 @@ std::string text(std::initializer_list<long long> numbers) {
   return s;
 }
 
-// The Error that `f` throws; one with an empty text where it throws none.
+// The Error that `f` throws; an Error with an empty text if it throws none.
 Error error_of(const std::function<void()> &f) {
   try {
     f();
@@ -78,7 +78,7 @@ void test_border_index() {
         expect_equal(want, border_index(border.value, i, n), "border_index" + where);
         expect_equal(want, border_index_no_div(border.value, i, n), "border_index_no_div" + where);
       }
-  // As the property draws them: dcb|abcd|cba.
+  // The pictures in the property's texts: dcb|abcd|cba.
   for (const Named<Border> &border : kBorderNames) {
     const char *const picture = std::strstr(border.text, "|abcd|");
     for (int i = -3; picture && i < 7; i++) {
@@ -128,7 +128,7 @@ void test_border_index() {
   }
 }
 
-// What plan/border.h says of modes besides.
+// The properties of modes in plan/border.h.
 void test_border_properties() {
   for (const Named<Border> &border : kBorderNames)
     for (int n = 1; n <= 9; n++)
@@ -142,7 +142,7 @@ void test_border_properties() {
           }
         const std::string where = std::string(" of border=") + border.nick + text({n, radius});
         if (reads_within_window(border.value)) expect_equal(true, within, "samples in the window" + where);
-        if (is_uniform_outside(border.value)) expect_equal(true, uniform, "samples that are alike" + where);
+        if (is_uniform_outside(border.value)) expect_equal(true, uniform, "equal samples" + where);
       }
 }
 
@@ -150,8 +150,8 @@ void test_border_properties() {
 
 using Integer = __int128;
 
-// clamp(floor(v / divisor + bias + 1/2), 0, max), computed exactly; `absolute`: without sign before the rounding.
-// divisor > 0, bias in codes.
+// clamp(floor(v / divisor + bias + 1/2), 0, max), computed exactly. `absolute`: takes the absolute value before
+// rounding. divisor > 0, bias in codes.
 int rounded(Integer v, Integer divisor, Integer bias, bool absolute, int max) {
   Integer numerator = v + bias * divisor;
   if (absolute && numerator < 0) numerator = -numerator;
@@ -161,7 +161,7 @@ int rounded(Integer v, Integer divisor, Integer bias, bool absolute, int max) {
   return static_cast<int>(quotient < 0 ? 0 : quotient > max ? max : quotient);
 }
 
-// Tests the rounding of the plan for a mask of one integer coefficient, on accumulators that samples can give.
+// Tests the plan's rounding for a mask of one integer coefficient, on accumulators that samples can produce.
 void test_rounding_of(int64_t divisor, double bias, bool absolute, int coefficient, const Format &format,
                       Random &random) {
   FilterSettings s;
@@ -174,7 +174,7 @@ void test_rounding_of(int64_t divisor, double bias, bool absolute, int coefficie
   const auto plan = make_plan(s, layout);
   const Pass &pass = plan->passes[0];
   const Rounding &r = pass.rounding[0][0];
-  if (pass.sum_gain != 1 || pass.center_gain != 0) return;  // a gain, not the plain division that is tested here
+  if (pass.sum_gain != 1 || pass.center_gain != 0) return;  // a gain; only plain division is tested here
 
   const int depth = layout.plane[0].channel[0].depth, max = (1 << depth) - 1;
   expect_equal(max, r.max, "max");
@@ -192,7 +192,7 @@ void test_rounding_of(int64_t divisor, double bias, bool absolute, int coefficie
     else
       expect_equal(want, round_to_sample<int32_t>(static_cast<int32_t>(v * scale), r), what);
   };
-  // Accumulators around the places where the result changes, or around many of them, around zero, and at both ends.
+  // Accumulators where the result changes (or many of these), around zero, and at both ends.
   for (int i = 0; i < 300; i++) {
     const int64_t code = i < 8 ? i : i < 16 ? max - (i - 8) : static_cast<int64_t>(random() % (max + 1));
     for (int sign : {-1, 1}) {
@@ -300,15 +300,15 @@ void test_refusals() {
     expect_refused("a sigma of columns out of range",
                    [sigma](FilterSettings &s) { s.mask = Mask::Gauss, s.sigma_y = sigma; });
   for (int size : {-1, 256}) expect_refused("blocks of no size or a too large one", mask(Mask::Mosaic, size));
-  for (int size : {-3, 1, 4, 33}) expect_refused("bilateral with such a size", mask(Mask::Bilateral, size));
+  for (int size : {-3, 1, 4, 33}) expect_refused("bilateral with an invalid size", mask(Mask::Bilateral, size));
   for (double range : {0.0, -0.1, 1.001, std::nan("")})
-    expect_refused("bilateral with such a range",
+    expect_refused("bilateral with an invalid range",
                    [=](FilterSettings &s) { s.mask = Mask::Bilateral, s.sigma_range = range; });
   for (double sigma : {-2.0, 250.5})
-    expect_refused("bilateral with such a sigma",
+    expect_refused("bilateral with an invalid sigma",
                    [=](FilterSettings &s) { s.mask = Mask::Bilateral, s.sigma = sigma; });
   for (Method m : {Method::Cascade, Method::Separable})
-    expect_refused("a bilateral as something else", method(Mask::Bilateral, 5, m));
+    expect_refused("bilateral with another method", method(Mask::Bilateral, 5, m));
   expect_refused("shape=custom without coefficients", mask(Mask::Erode, 3, Shape::Custom));
   expect_refused("mask=custom without coefficients", mask(Mask::Custom, 0));
   expect_refused("an even mask", custom(2, 1, {1, 1}));
@@ -338,7 +338,7 @@ void test_refusals() {
     expect_refused("a method for windows for a mosaic", method(Mask::Mosaic, 0, m));
 }
 
-// Texts of errors name property, value and limit. Numbers are written as users write them, in any locale.
+// Texts of errors name property, value and limit. Numbers look as users write them, in any locale.
 void test_texts() {
   const auto expect_text = [](const Error &error, std::initializer_list<const char *> parts) {
     for (const char *part : parts)
@@ -553,7 +553,7 @@ void test_descriptions() {
   expect_description(s, "GRAY16_LE", "method=auto border=replicate parts=17x9; linear 19x19 separable 64-bit in->out");
 }
 
-// An error names the file where its cause was found, not that of a function that only throws it.
+// An error names the file that found its cause, not the file of a function that only throws.
 void test_origins() {
   const auto expect_origin = [](const char *file, const Error &error) {
     const char *name = std::strrchr(error.file(), '/');
@@ -579,7 +579,7 @@ void test_origins() {
 
 // ---- memory_planes_of -----------------------------------------------------------------------------------------------
 
-// Compares the runs of a row with its bytes, marked one by one.
+// Compares the runs of a row with its bytes, which are marked one by one.
 void expect_marked(const FrameLayout &layout, const std::string &where) {
   const std::vector<MemoryPlane> planes = memory_planes_of(layout);
   for (size_t m = 0; m < planes.size(); m++) {
@@ -619,7 +619,7 @@ void expect_marked(const FrameLayout &layout, const std::string &where) {
 void test_memory_planes() {
   for (int width = 1; width <= 70; width++) {
     for (const Format &format : formats()) expect_marked(format.layout(width, 6), format.name + text({width}));
-    // Layouts with gaps: between pixels, and in different places of two views.
+    // Layouts with gaps: between pixels, and at different positions of two views.
     FrameLayout gaps = format_named("RGBx").layout(width, 6);
     gaps.plane[0].channels = 3;
     expect_marked(gaps, "RGBx without x" + text({width}));
@@ -629,7 +629,7 @@ void test_memory_planes() {
     views.plane[0].width = (width + 1) / 2;
     expect_marked(views, "v216 with less luma" + text({width}));
   }
-  // Runs of huge rows are found at once, not byte by byte, which would take seconds.
+  // Runs of huge rows are found at once. Byte by byte takes seconds.
   const auto planes = memory_planes_of(format_named("RGBA").layout(536870911, 1));
   expect_equal(1, planes[0].runs.size(), "runs of a huge row");
   expect_equal(4ll * 536870911, planes[0].row_bytes, "bytes of a huge row");
@@ -653,7 +653,7 @@ void test_regions_beyond_the_end() {
     const char *format;
     int width, height;
     bool interlaced;
-    Region region, alike;  // two regions that select the same pixels
+    Region region, alike;  // two regions with the same pixels
   } const kCases[] = {
       {"I420", 16, 18, true, {0, 17, 16, 1}, {0, 17, 16, 5}},  {"I420", 16, 18, true, {0, 16, 16, 1}, {0, 16, 16, 1}},
       {"NV12", 17, 17, false, {0, 17, 17, 1}, {0, 17, 17, 9}}, {"NV12", 17, 17, false, {17, 0, 1, 17}, {17, 0, 9, 17}},
@@ -679,7 +679,7 @@ void test_regions_beyond_the_end() {
         expect_equal(true, got == want, "regions at the end of " + where + " as in the reference");
         const bool outside = region.x >= c.width || region.y >= c.height;
         if (outside) expect_equal(true, got == source, "a region outside " + where + " leaves all as it was");
-        // Rows of a field that only the taller region reaches into do not exist.
+        // The taller region reaches into rows of a field that do not exist.
         const Regions shorter = regions_of({c.region}, false);
         GuardedFrame like = source;
         backend->submit(make_plan(settings, layout), source.view(), like.view(), shorter);
@@ -688,7 +688,7 @@ void test_regions_beyond_the_end() {
     }
 }
 
-// The pixels of row y that the regions select, as flags.
+// Flags for the pixels of row y: whether the regions select it.
 std::vector<bool> selected_in_row(const RegionRows &rows, int y, int width) {
   std::vector<bool> selected(width);
   for (size_t i = rows.row(y).begin; i < rows.row(y).end; i++)
@@ -714,7 +714,7 @@ void test_large_ellipses() {
       }
     }
   };
-  // The edges of the ellipses, near the axes and between them, lie within the frame.
+  // The edges of these ellipses are within the frame, near the axes and between them.
   const int kLargest = std::numeric_limits<int>::max();
   check({-kLargest, -kLargest, kLargest, kLargest});
   check({-kLargest / 2, -kLargest / 2, kLargest, kLargest});
@@ -728,9 +728,9 @@ void test_large_ellipses() {
       }
 }
 
-// Whether a region that is not rotated has the pixel in column x of row y of a field, by its definition.
+// Whether an upright region has the pixel in column x of row y of a field, by the definition.
 bool has_pixel(const Region &r, bool ellipse, int x, int y, const Plan::Part &part) {
-  const auto row = [&](int frame_row) {  // the first row of the field from there on
+  const auto row = [&](int frame_row) {  // the first row of the field at or below a row of the frame
     int n = -100;
     while (part.first_row + n * part.row_step < frame_row) n++;
     return n;
@@ -741,7 +741,7 @@ bool has_pixel(const Region &r, bool ellipse, int x, int y, const Plan::Part &pa
   return !ellipse || dx * dx * h * h + dy * dy * w * w <= w * w * h * h;
 }
 
-// The runs of a row are the samples of which any pixel is selected, each once.
+// The runs of a row are the samples with any selected pixel, each once.
 void test_region_rows() {
   Random random(5);
   const auto within = [&](int from, int to) { return from + static_cast<int>(random() % (to - from + 1)); };
@@ -782,8 +782,8 @@ void test_region_rows() {
   }
 }
 
-// The rectangles of an area are disjoint, and cover what was added and little more. After growing, they cover what
-// windows read.
+// The rectangles of an area are disjoint, and cover the added pixels and few others. After growing, they cover the
+// pixels that windows read.
 void test_areas() {
   Random random(6);
   const auto within = [&](int from, int to) { return from + static_cast<int>(random() % (to - from + 1)); };
@@ -818,7 +818,7 @@ void test_areas() {
     for (int y = 0; y < height; y++)
       for (int x = 0; x < width; x++) {
         if (!got[y * width + x]) continue;
-        // Both ends of the window's rows and columns, and its centre.
+        // The ends of the window's rows and columns, and its centre.
         for (const int dx : {-radius, 0, radius})
           for (const int dy : {-(radius / 2), 0, radius / 2}) {
             const int px = reference::position(border, x + dx, width), py = reference::position(border, y + dy, height);
@@ -881,12 +881,12 @@ void test_tile_covers() {
     expect_equal(true, right, "tiles" + text({turn, grid.width, grid.height, step_x, step_y}));
   }
   const auto count = [](const std::vector<PixelRect> &rects) { return cover_with_tiles(rects, {64, 48, 4, 1}).size(); };
-  expect_equal(1, count({{100, 37, 160, 85}}), "a rectangle no larger than a tile takes one, wherever it lies");
-  expect_equal(4, count({{100, 37, 165, 86}}), "one that is larger by a pixel takes four");
+  expect_equal(1, count({{100, 37, 160, 85}}), "a rectangle no larger than a tile takes one tile at any position");
+  expect_equal(4, count({{100, 37, 165, 86}}), "a rectangle that is larger by a pixel takes four tiles");
   expect_equal(1, count({{100, 37, 120, 60}, {120, 40, 140, 80}, {96, 60, 130, 85}}), "neighbours share a tile");
 }
 
-// The time for a frame does not grow with the number of regions that a pixel lies in.
+// The time for a frame does not grow with the number of regions around a pixel.
 void test_many_regions() {
   const FrameLayout layout = format_named("NV12").layout(1920, 1080);
   GuardedFrame source(layout, {0, 0, 1, 0}), target(layout, {0, 0, 1, 0});
@@ -908,9 +908,8 @@ void test_many_regions() {
 
 // ---- unused_settings ------------------------------------------------------------------------------------------------
 
-// A setting is reported as unused exactly where no value of it changes a byte.
-// Heights that equal widths change nothing. Two sigmas go by way of a smaller frame where both are large enough, and
-// else keep sums of 8-bit samples in 32 bits.
+// Heights that equal widths change nothing. Two large sigmas use a smaller frame. Otherwise, sums of 8-bit samples stay
+// in 32 bits.
 void test_windows_that_are_not_square() {
   const FrameLayout layout = format_named("GRAY8").layout(64, 48);
   const auto plan_of = [&](Mask mask, int size, int size_y, double sigma = kAutoSigma, double sigma_y = kSigmaYAsX) {
@@ -925,7 +924,7 @@ void test_windows_that_are_not_square() {
   for (Mask m : {Mask::Box, Mask::Gauss, Mask::Unsharp, Mask::Dilate, Mask::Median, Mask::Mosaic})
     expect_equal(true, describe(*plan_of(m, 9, 9)) == describe(*plan_of(m, 9, 0)), "a height that equals the width");
   expect_equal(true, describe(*plan_of(Mask::Gauss, 0, 0, 20, 20)) == describe(*plan_of(Mask::Gauss, 0, 0, 20)),
-               "a sigma of columns that equals that of rows");
+               "a sigma of columns that equals the sigma of rows");
   const auto wide = plan_of(Mask::Gauss, 0, 0, 60, 24), long_x = plan_of(Mask::Gauss, 0, 0, 250, 1),
              long_y = plan_of(Mask::Gauss, 0, 0, 0, 250);
   expect_equal(true, wide->passes[0].op == Op::Blur, "two large sigmas");
@@ -935,6 +934,7 @@ void test_windows_that_are_not_square() {
   expect_equal(1, long_y->passes[0].width(), "no blur along rows");
 }
 
+// A setting is reported as unused exactly if no value of it changes a byte.
 void test_unused_settings() {
   const Coefficients one = {3, 3, {1, 0, 3, 0, 0, 2, 4, 1, 1}}, other = {3, 1, {1, 0, 2}};
   const struct {
@@ -957,7 +957,7 @@ void test_unused_settings() {
       {"chroma", {[](auto &s) { s.chroma = Chroma::Copy; }, [](auto &s) { s.chroma = Chroma::Neutral; }}},
       {"alpha", {[](auto &s) { s.alpha = Alpha::Filter; }}},
   };
-  // fill-color comes to the plan as samples of the layout.
+  // The plan gets fill-color as samples of the layout.
   FilterSettings coloured;
   coloured.fill_color = 0xff102030;
   for (const Named<Mask> &mask : kMaskNames) {
@@ -967,7 +967,7 @@ void test_unused_settings() {
   }
   const FrameLayout layout = format_named("AYUV").layout(14, 11);
   GuardedFrame source(layout, {0, 0, 1, 0});
-  // The contrast is low, so that the steepest gradient is within the range.
+  // The contrast is low, so that the steepest gradient stays within the range.
   for (size_t i = 0; i < source.blocks()[0].bytes.size(); i++)
     source.blocks()[0].bytes[i] = static_cast<uint8_t>(i * i % 251 % 16);
   const auto backend = single_threaded_backend();
@@ -1050,7 +1050,7 @@ void test_unused_settings() {
 
 // ---- The CPU backend's submit() -------------------------------------------------------------------------------------
 
-// Filters a small frame and checks it; `where` is for the message.
+// Filters a small frame and checks it. `where`: text for the message.
 void expect_right(Backend &backend, const std::string &where) {
   FilterSettings settings;
   settings.mask = Mask::Open;
@@ -1076,7 +1076,7 @@ void test_cancellation() {
   const auto backend = single_threaded_backend();
   expect_equal(true, backend->stats().kernels == nullptr, "no loops are in use before the first frame");
   expect_equal(false, why_no_context(999).empty(), "there is no device 999");
-  // Cancelled before anything is done, between passes, and within a pass that takes long.
+  // Cancels before the first pass, between passes, and within a long pass.
   for (int kind = 0; kind < 3; kind++) {
     const bool from_start = kind == 0;
     settings.iterations = kind == 2 ? 1 : 300;
@@ -1104,10 +1104,10 @@ void test_cancellation() {
     expect_right(*backend, "after a cancellation");
   }
   expect_equal(true, backend->stats().kernels == std::string(vector_loops().level()), "the loops in use are named");
-  expect_equal(3, backend->stats().frames, "frames that were filtered, cancelled ones apart");
+  expect_equal(3, backend->stats().frames, "filtered frames, without the cancelled frames");
 }
 
-// The chords of an element together are its members, sorted by level; only chords in pairs have two rows.
+// The union of an element's chords are its members. Chords are sorted by level; only chords in pairs have two rows.
 void test_chords() {
   Random random(1);
   int elements = 0;
@@ -1150,8 +1150,8 @@ void test_chords() {
     }
 }
 
-// Half widths exist for elements that are symmetric in both directions, and whose rows get no longer away from the
-// middle one.
+// Half widths exist for elements that are symmetric in both directions, and whose rows are never longer than the rows
+// nearer the middle.
 void test_half_widths() {
   const auto widths_of = [](int width, int height, std::vector<uint8_t> member) {
     Pass pass;
@@ -1170,7 +1170,7 @@ void test_half_widths() {
   expect("1 0 ", 3, 3, {0, 1, 0, 1, 1, 1, 0, 1, 0});
   expect("0 ", 3, 3, {0, 0, 0, 0, 1, 0, 0, 0, 0});
   expect("0 0 ", 3, 5, {0, 0, 0, 0, 1, 0, 0, 1, 0, 0, 1, 0, 0, 0, 0});
-  expect("", 3, 3, {1, 1, 1, 0, 1, 0, 1, 1, 1});                    // a row longer than the middle one
+  expect("", 3, 3, {1, 1, 1, 0, 1, 0, 1, 1, 1});                    // a row longer than the middle row
   expect("", 3, 3, {0, 0, 0, 0, 1, 1, 0, 0, 0});                    // not centred
   expect("", 3, 3, {0, 1, 0, 1, 1, 1, 0, 0, 0});                    // only upwards
   expect("", 3, 3, {0, 0, 0, 1, 0, 1, 0, 0, 0});                    // two runs in a row
@@ -1178,7 +1178,7 @@ void test_half_widths() {
   expect("", 3, 5, {0, 1, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 1, 0});  // empty rows in between
 }
 
-// Plans with temporary frames, which several threads would share if submit() did not make them wait for their turn.
+// Plans with temporary frames. Threads would share these if submit() did not make them wait for their turn.
 void test_turns() {
   const auto backend = make_cpu_backend(
       [](int n, const std::function<void(int)> &body) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// alpha=weighted beyond the conformance test: compared with alpha=filter, where windows are transparent, at the limits
-// of sums, on both backends; and with settings that are refused.
+// Tests alpha=weighted on both backends, beyond the conformance test: against alpha=filter, with transparent windows,
+// at the limits of sums, and with settings that are refused.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -39,7 +39,7 @@ FilterSettings settings(Mask mask, int size = 0, double sigma = kAutoSigma) {
   return s;
 }
 
-// Filters on the CPU and, where there is a device, on the GPU, which is to give the same.
+// Filters on the CPU and, if there is a device, on the GPU, which must give the same.
 reference::Frame filtered(const FilterSettings &s, const FrameLayout &layout, const reference::Frame &in) {
   static const auto cpu = make_cpu_backend(
       [](int n, const std::function<void(int)> &body) {
@@ -64,7 +64,7 @@ reference::Frame filtered(const FilterSettings &s, const FrameLayout &layout, co
   return out;
 }
 
-// A frame of random colours, with alpha(x, y) for alpha.
+// A frame of random colours, with alpha from alpha(x, y).
 template <typename F>
 reference::Frame frame_of(const FrameLayout &layout, F alpha) {
   Random random(7);
@@ -83,7 +83,7 @@ reference::Frame frame_of(const FrameLayout &layout, F alpha) {
   return frame;
 }
 
-// The largest difference between samples of colour.
+// The largest difference of colour samples.
 int distance(const FrameLayout &layout, const reference::Frame &a, const reference::Frame &b) {
   int most = 0;
   for (int p = 0; p < layout.planes; p++)
@@ -94,13 +94,13 @@ int distance(const FrameLayout &layout, const reference::Frame &a, const referen
   return most;
 }
 
-// Where alpha is the same everywhere, even 0, colours are those of alpha=filter: exactly with integer masks.
+// With the same alpha everywhere, even 0, colours are as with alpha=filter; with integer masks exactly.
 void test_uniform_alpha() {
   struct Frame {
     const char *format;
     int width;
   };
-  // Kernels that write four pixels at once have no others in frames of 40. Chroma of AYUV is copied.
+  // In frames of 40, kernels that write four pixels at once have no remainder. Chroma of AYUV is copied.
   for (const auto &[format, width] :
        {Frame{"RGBA", 37}, Frame{"RGBA", 40}, Frame{"ARGB", 37}, Frame{"ARGB", 40}, Frame{"AYUV", 40},
         Frame{"ARGB64", 37}, Frame{"A420", 37}, Frame{"RGB10A2_LE", 37}, Frame{"A422_12LE", 37}}) {
@@ -122,7 +122,7 @@ void test_uniform_alpha() {
   }
 }
 
-// A lone pixel gives its colour wherever its window reaches, however small its alpha and weight.
+// A single opaque pixel gives its colour to every window that contains it, however small its alpha and weight.
 void test_lone_pixel() {
   for (const char *format : {"RGBA", "ARGB", "ARGB64", "RGB10A2_LE"}) {
     const FrameLayout layout = format_named(format).layout(41, 41);
@@ -143,7 +143,7 @@ void test_lone_pixel() {
   }
 }
 
-// With colours and alpha at the top of their range, sums are the largest there are.
+// With colours and alpha at the top of their range, sums are the largest possible.
 void test_largest_sums() {
   for (const char *format : {"RGBA", "ARGB64", "A422_12LE"}) {
     const FrameLayout layout = format_named(format).layout(40, 12);
@@ -196,7 +196,7 @@ void test_refusals() {
     expect(refusal_of(settings(mask), "RGBA").empty(), std::string(mask_nick(mask)) + " is not refused");
 }
 
-// A plan takes sums of the fewest bits that are accurate enough.
+// A plan takes the fewest bits for sums that are accurate enough.
 void test_bits() {
   const auto expect_bits = [](const FilterSettings &s, const char *format, int row, int sum) {
     const auto plan = make_plan(s, format_named(format).layout(8, 8));
@@ -215,7 +215,7 @@ void test_bits() {
   expect_bits(settings(Mask::Gauss5), "ARGB64", 64, 64);
 }
 
-// Chroma of a region needs alpha beyond the windows of the alpha plane, since windows of chroma reach further.
+// Chroma of a region needs alpha beyond the windows of the alpha plane, since windows of chroma reach farther.
 void test_needed_alpha() {
   for (const bool interlaced : {false, true}) {
     FrameLayout layout = format_named("A420").layout(400, 400);

@@ -14,7 +14,7 @@ namespace cudaconv::test {
 
 class Workers {
  public:
-  // `threads` counts the calling thread, which works too.
+  // `threads` includes the calling thread, which works, too.
   explicit Workers(int threads) {
     for (int i = 1; i < threads; i++) threads_.emplace_back([this] { serve(); });
   }
