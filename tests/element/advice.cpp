@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// What users are told of settings without effect, and of metas that the build cannot read.
+// Tests the warnings about settings without effect, and about metas that the build cannot read.
 #include <cstring>
 
 #include "regions.h"
@@ -16,7 +16,7 @@ const GstVideoInfo &gray() {
   return info;
 }
 
-GST_START_TEST(settings_without_effect_are_a_warning_each) {
+GST_START_TEST(each_setting_without_effect_is_a_warning) {
   Random random = seeded();
   const Ref<GstBuffer> in = random_frame(gray(), random);
   const struct {
@@ -44,7 +44,7 @@ GST_START_TEST(settings_without_effect_are_a_warning_each) {
     fail_unless(warning.text.rfind(c.text, 0) == 0, "%s", warning.text.c_str());
     fail_unless(warning.domain == GST_LIBRARY_ERROR && warning.code == GST_LIBRARY_ERROR_SETTINGS);
   }
-  // Nothing is said where they have an effect, or have had one.
+  // No warning if they have an effect, or have had one.
   Harness h(
       "roi-meta=true roi-type=face roi-hold=1000 roi-grow=0.5 roi-shape=ellipse roi-invert=true border=constant "
       "border-color=0xffffffff",
@@ -67,7 +67,7 @@ void push(Harness &h, double seconds, const std::vector<const char *> &types) {
   h.pull();
 }
 
-GST_START_TEST(a_type_that_nothing_has_for_five_seconds_is_a_warning) {
+GST_START_TEST(a_type_without_a_match_for_five_seconds_is_a_warning) {
   Harness h("roi-meta=true roi-type=Face,plate", gray());
   push(h, 1, {});  // no metas: nothing to match
   push(h, 9, {"face", "person"});
@@ -78,17 +78,17 @@ GST_START_TEST(a_type_that_nothing_has_for_five_seconds_is_a_warning) {
                    "roi-type=Face,plate matches none of the regions that come with frames; their types are car, face, "
                    "person");
   push(h, 25, {"face"});
-  push(h, 60, {"face"});  // said once
+  push(h, 60, {"face"});  // warned of once
   push_event(h, gst_event_new_eos());
 }
 GST_END_TEST;
 
-GST_START_TEST(a_match_now_and_then_is_no_warning) {
+GST_START_TEST(a_match_from_time_to_time_prevents_the_warning) {
   Harness h("roi-meta=true roi-type=plate", gray());
   for (int i = 0; i < 40; i++) push(h, i, {"face", i % 4 ? "person" : "plate"});
   for (int i = 40; i < 80; i++) push(h, i, {});
   push_event(h, gst_event_new_eos());
-  // Time begins anew with another roi-type, and with a seek.
+  // The time starts again with another roi-type, and with a seek.
   Harness other("roi-meta=true roi-type=plate", gray());
   push(other, 1, {"plate"});
   push(other, 2, {"face"});
@@ -102,7 +102,7 @@ GST_START_TEST(a_match_now_and_then_is_no_warning) {
 }
 GST_END_TEST;
 
-GST_START_TEST(a_short_stream_in_which_nothing_matches_is_a_warning_at_its_end) {
+GST_START_TEST(a_short_stream_without_a_match_is_a_warning_at_its_end) {
   for (const bool matches : {false, true}) {
     Harness h("roi-meta=true roi-type=Face", gray());
     push(h, 0, {"face"});
@@ -134,7 +134,7 @@ void set_array(GstElement *element, const std::vector<double> &numbers, bool who
   g_value_unset(&array);
 }
 
-// GObject makes text of both. That of integers is exact.
+// GObject converts arrays of integers and of doubles to text. Only the text of integers is exact.
 GST_START_TEST(arrays_of_doubles_are_refused) {
   Random random = seeded();
   const Ref<GstBuffer> in = random_frame(gray(), random);
@@ -164,7 +164,7 @@ gboolean init_meta(GstMeta *, gpointer, GstBuffer *) {
   return TRUE;
 }
 
-// Adds what the analytics library adds, as far as who has not its headers can see.
+// Adds a meta like the analytics library's, without its headers.
 void add_relations(GstBuffer *buffer) {
   static const GstMetaInfo *info = nullptr;
   if (!info) {
@@ -190,7 +190,7 @@ GST_START_TEST(a_frame_with_metas_that_cannot_be_read_is_filtered_whole) {
     const Report warning = h.take_one(GST_MESSAGE_WARNING);
     fail_unless(strstr(warning.text.c_str(), "cannot read the analytics metas") != nullptr, "%s", warning.text.c_str());
   }
-  // They are held as regions are.
+  // roi-hold holds these metas like regions.
   Harness h("mask=gauss5 roi-meta=true roi-hold=1000000000", gray());
   const Ref<GstBuffer> in = random_frame(gray(), random), marked = random_frame(gray(), random);
   add_relations(marked.get());
@@ -199,7 +199,7 @@ GST_START_TEST(a_frame_with_metas_that_cannot_be_read_is_filtered_whole) {
   check_frame_at(h, in.get(), gray(), 2 * GST_SECOND, "mask=gauss5", all);
   check_frame_at(h, in.get(), gray(), 2 * GST_SECOND + 1, "mask=gauss5", none);
   h.take_one(GST_MESSAGE_WARNING);
-  // Without roi-meta nobody reads metas.
+  // Without roi-meta the element reads no metas.
   Harness without("mask=gauss5 roi=1,2,3,4", gray());
   check_frame(without, marked.get(), gray(), "mask=gauss5", {{{1, 2, 3, 4}}});
 }
@@ -213,10 +213,10 @@ static Suite *make_suite() {
   Suite *suite = suite_create("advice");
   TCase *tc = tcase_create("advice");
   suite_add_tcase(suite, tc);
-  tcase_add_test(tc, settings_without_effect_are_a_warning_each);
-  tcase_add_test(tc, a_type_that_nothing_has_for_five_seconds_is_a_warning);
-  tcase_add_test(tc, a_match_now_and_then_is_no_warning);
-  tcase_add_test(tc, a_short_stream_in_which_nothing_matches_is_a_warning_at_its_end);
+  tcase_add_test(tc, each_setting_without_effect_is_a_warning);
+  tcase_add_test(tc, a_type_without_a_match_for_five_seconds_is_a_warning);
+  tcase_add_test(tc, a_match_from_time_to_time_prevents_the_warning);
+  tcase_add_test(tc, a_short_stream_without_a_match_is_a_warning_at_its_end);
   tcase_add_test(tc, arrays_of_doubles_are_refused);
 #ifndef CUDACONV_ANALYTICS
   tcase_add_test(tc, a_frame_with_metas_that_cannot_be_read_is_filtered_whole);

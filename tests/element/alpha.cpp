@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// alpha=weighted: transparent pixels do not bleed into others.
+// Tests alpha=weighted: transparent pixels do not bleed into others.
 #include <algorithm>
 #include <array>
 #include <cstdlib>
@@ -15,7 +15,7 @@ namespace {
 
 using Pixel = std::array<uint8_t, 4>;
 
-// A frame of one byte a channel, with pixel(x, y) at each place.
+// A frame of one byte a channel, with pixel(x, y) at each position.
 template <typename F>
 Ref<GstBuffer> frame_of(const GstVideoInfo &info, F pixel) {
   Ref<GstBuffer> buffer(gst_buffer_new_allocate(nullptr, GST_VIDEO_INFO_SIZE(&info), nullptr));
@@ -61,22 +61,22 @@ GST_START_TEST(transparent_green_does_not_bleed_into_an_opaque_red_square) {
     for (int y = 0; y < kSide; y++)
       for (int x = 0; x < kSide; x++) {
         const Pixel p = pixel_at(out, x, y);
-        // Alpha is that of alpha=filter. Wherever the square can be seen it is red. Where it is so faint that its alpha
-        // is rounded to 0, the colour may be either.
+        // Alpha is as with alpha=filter. Where the square is visible, it is red. Where its alpha is rounded to 0, the
+        // colour may be either.
         fail_unless(std::abs(p[3] - pixel_at(filtered, x, y)[3]) <= 1, "%s: alpha of %d,%d", mask, x, y);
         if (p[3] > 0)
           fail_unless((p == Pixel{255, 0, 0, p[3]}), "%s: %d,%d is %d %d %d %d", mask, x, y, p[0], p[1], p[2], p[3]);
         soft += p[3] > 0 && p[3] < 255;
       }
     fail_unless(soft > 0, "%s: alpha has no edge", mask);
-    fail_unless((pixel_at(out, 0, 0) == Pixel{0, 255, 0, 0}), "%s: far away all stays", mask);
-    fail_unless((pixel_at(out, kMiddle, kMiddle)[0] == 255), "%s: in the middle all is red", mask);
-    fail_unless(pixel_at(filtered, kFirst, kMiddle)[1] > 0, "%s: with alpha=filter green bleeds", mask);
+    fail_unless((pixel_at(out, 0, 0) == Pixel{0, 255, 0, 0}), "%s: pixels far away change", mask);
+    fail_unless((pixel_at(out, kMiddle, kMiddle)[0] == 255), "%s: the middle is not red", mask);
+    fail_unless(pixel_at(filtered, kFirst, kMiddle)[1] > 0, "%s: with alpha=filter green does not bleed", mask);
   }
 }
 GST_END_TEST;
 
-// One pixel alone has alpha, the least there is.
+// A single pixel has alpha, the smallest above 0.
 GST_START_TEST(a_lone_pixel_gives_its_colour) {
   const GstVideoInfo info = video_info("RGBA", kSide, kSide);
   const Ref<GstBuffer> in = frame_of(info, [](int x, int y) {
@@ -93,8 +93,7 @@ GST_START_TEST(a_lone_pixel_gives_its_colour) {
 }
 GST_END_TEST;
 
-// Where alpha has a plane of its own, colours are weighted by the mean alpha of the pixels that a sample of chroma
-// spans.
+// If alpha has a separate plane, chroma is weighted by the mean alpha of the pixels that a sample covers.
 GST_START_TEST(every_format_with_alpha_is_weighted) {
   Random random = seeded();
   for (const char *format : {"RGBA", "ARGB", "AYUV", "ARGB64", "A420", "A422_12LE", "Y410", "Y416_LE"}) {
@@ -110,7 +109,7 @@ GST_START_TEST(every_format_with_alpha_is_weighted) {
 }
 GST_END_TEST;
 
-// Such masks are refused where the format has alpha. Where it has none, alpha=weighted has no effect.
+// These masks are refused if the format has alpha. Without alpha, alpha=weighted has no effect.
 GST_START_TEST(masks_with_negative_coefficients_are_refused) {
   Random random = seeded();
   for (const char *mask : {"sharpen", "sobel", "median", "dilate", "unsharp", "custom coefficients='1 -1 2'"}) {

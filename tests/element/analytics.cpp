@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Regions by metas of GStreamer's analytics library: detections, rotated ones too, and segmentation masks.
+// Tests regions from metas of GStreamer's analytics library: upright and rotated detections, and segmentation masks.
 #include <cstdio>
 #include <cstring>
 
@@ -46,7 +46,7 @@ void add_detection(GstBuffer *buffer, const char *label, const Region &r) {
                                                               r.height, static_cast<gfloat>(r.rotation), 0.9f, &mtd));
 }
 
-// A segmentation mask to attach, in one of the formats that it may have; value(x, y) gives its samples.
+// A segmentation mask to attach, in one of its formats. value(x, y) gives its samples.
 struct Segmentation {
   int width = 24, height = 16;
   Region box = {0, 0, kWidth, kHeight};
@@ -107,7 +107,7 @@ struct Segmentation {
   }
 };
 
-// A segmentation with background (0) and three things: 12, 7 and 31.
+// A segmentation with background (0) and three objects: 12, 7 and 31.
 int three_things(int x, int y) {
   if (x >= 2 && x < 7 && y >= 1 && y < 6) return 12;
   if (x >= 10 && x < 15 && y >= 4 && y < 12 && (x + y) % 3) return 7;
@@ -117,7 +117,7 @@ int three_things(int x, int y) {
 const std::vector<std::pair<guint, const char *> > kFruit = {
     {0, "background"}, {12, "strawberry"}, {7, "strawberry"}, {31, "leaf"}};
 
-// What a pixel should be: filtered, as in the source, or either.
+// The expected pixel: filtered, as in the source, or either.
 enum class Want { Filtered, Source, Either };
 
 void check_pixels(GstBuffer *in, GstBuffer *out, const std::string &filter,
@@ -131,14 +131,14 @@ void check_pixels(GstBuffer *in, GstBuffer *out, const std::string &filter,
       const Want want = wanted(x, y);
       const bool filtered = at(got, x, y) == at(all, x, y), same = at(got, x, y) == at(source, x, y);
       if (want == Want::Filtered ? !filtered : want == Want::Source ? !same : !same && !filtered)
-        fail("%d,%d is %d; filtered it is %d, and the source %d: %d", x, y, at(got, x, y), at(all, x, y),
+        fail("%d,%d is %d; the filter gives %d, the source has %d: %d", x, y, at(got, x, y), at(all, x, y),
              at(source, x, y), static_cast<int>(want));
     }
   }
 }
 
-// Filters a frame to which `attach` has added metas, and checks each pixel. `properties` are added to those of
-// `filter`.
+// Filters a frame with the metas that `attach` adds, and checks each pixel. The element has the properties of `filter`
+// and `properties`.
 void check(const std::string &filter, const std::string &properties, const std::function<void(GstBuffer *)> &attach,
            const std::function<Want(int x, int y)> &wanted) {
   Random random = seeded();
@@ -201,7 +201,7 @@ GST_START_TEST(upstream_is_asked_for_analytics) {
 GST_END_TEST;
 
 // Detections are rotated about their centre, clockwise on the screen. Pixels at the edges may be either.
-GST_START_TEST(detections_may_be_turned) {
+GST_START_TEST(detections_may_be_rotated) {
   for (const float turn : {0.5f, -0.5f, 1.5707964f, 2.0f, 6.0f, 100.0f}) {
     for (const bool ellipse : {false, true}) {
       for (const double grow : {0.0, 0.25}) {
@@ -249,7 +249,7 @@ GST_START_TEST(values_of_segmentations_are_regions) {
       check_segmentation(s, "roi-type=strawberry", [](int v) { return v == 12 || v == 7; });
       check_segmentation(s, "roi-type=leaf,12", [](int v) { return v == 31 || v == 12; });
       check_segmentation(s, "roi-type=background", [](int v) { return v == 0; });
-      // A value is left out by its number or by its class, and the background is none of the others.
+      // roi-type=! excludes a value by its number or by its class. The background is not among the other values.
       check_segmentation(s, "roi-type=!leaf", [](int v) { return v == 12 || v == 7; });
       check_segmentation(s, "roi-type=!12", [](int v) { return v == 31 || v == 7; });
       check_segmentation(s, "roi-type=!strawberry", [](int v) { return v == 31; });
@@ -260,9 +260,9 @@ GST_START_TEST(values_of_segmentations_are_regions) {
 }
 GST_END_TEST;
 
-// Classes decide what is background: here value 31, since it has that name, and not 0. Values without a class are
-// things.
-GST_START_TEST(classes_tell_the_background) {
+// Classes decide the background: here value 31 has that name, so 0 is not background. Values without a class are
+// objects.
+GST_START_TEST(classes_name_the_background) {
   Segmentation s;
   s.value = three_things;
   s.classes = {{0, "wall"}, {31, "Background"}};
@@ -270,13 +270,13 @@ GST_START_TEST(classes_tell_the_background) {
 }
 GST_END_TEST;
 
-// A thing grows by a fraction of its shorter side in all directions, and by no more than a sample beyond that.
+// An object grows by a fraction of its shorter side in all directions, and at most one sample more.
 GST_START_TEST(segmentations_grow) {
   for (const Region &box : {Region{0, 0, kWidth, kHeight}, Region{-7, 5, 61, 43}, Region{20, 10, 12, 8}}) {
     Segmentation s;
     s.box = box;
     s.value = three_things;
-    // The thing with value 12 has five samples in width and height.
+    // The object with value 12 has five samples in width and height.
     const double wide = box.width / 24.0, high = box.height / 16.0;
     const double distance = std::ceil(0.5 * std::min(std::ceil(5 * wide), std::ceil(5 * high)));
     check(
@@ -302,8 +302,8 @@ GST_START_TEST(segmentations_are_held) {
     Harness h("mask=gauss5 roi-meta=true roi-hold=10000000000", gray());
     Segmentation s;
     s.box = box;
-    // A thing that moves to the right, and is joined again and again with its earlier places. Where samples are no
-    // whole pixels, the joined mask may be larger by a sample and a pixel, and no more.
+    // An object moves to the right and is joined with its earlier positions. If samples are not whole pixels, the
+    // joined mask may be larger by a sample and a pixel.
     const double wide = box.width / 24.0, high = box.height / 16.0;
     const double x_more = wide == std::floor(wide) ? 0 : wide + 1, y_more = high == std::floor(high) ? 0 : high + 1;
     for (int i = 0; i < 40; i++) {
@@ -324,8 +324,8 @@ GST_START_TEST(segmentations_are_held) {
 }
 GST_END_TEST;
 
-// The size of a thing is that of the smallest rectangle around it: value 12 has a shorter side of 20 pixels, 31 of 24.
-GST_START_TEST(things_are_filtered_by_their_size) {
+// The size of an object is the size of its bounding box: value 12 has a shorter side of 20 pixels, 31 of 24.
+GST_START_TEST(objects_are_filtered_by_their_size) {
   Segmentation s;
   s.value = three_things;
   for (const auto &[value, filter] : {std::make_pair(12, "mask=box size=5"), std::make_pair(31, "mask=box size=7")})
@@ -335,7 +335,7 @@ GST_START_TEST(things_are_filtered_by_their_size) {
 }
 GST_END_TEST;
 
-// Noise with very many values, the rectangle around each of which is nearly the whole mask.
+// Noise with very many values. The bounding box of each value is nearly the whole mask.
 GST_START_TEST(many_values_take_bounded_time) {
   Random random = seeded();
   Segmentation s;
@@ -373,12 +373,12 @@ GST_START_TEST(segmentations_that_cannot_be_read_are_filtered_whole) {
     Harness h("mask=gauss5 roi-meta=true", gray());
     for (int i = 0; i < 2; i++) check_frame(h, in.get(), gray(), "mask=gauss5", {{box}});
     assert_same_text(h.take_one(GST_MESSAGE_WARNING).text, c.text);
-    // With roi-invert, what the rectangle has is not known to be harmless: all is filtered.
+    // With roi-invert, all is filtered: the rectangle is not known to be harmless.
     Harness inverse("mask=gauss5 roi-meta=true roi-invert=true", gray());
     check_frame(inverse, in.get(), gray(), "mask=gauss5", {{}, false, true});
     inverse.take_one(GST_MESSAGE_WARNING);
   }
-  // A box without any pixel has no regions.
+  // A box without a pixel has no regions.
   s.box = {10, 10, 0, 5};
   check(
       "mask=gauss5", "", [&](GstBuffer *b) { s.attach(b); }, [](int, int) { return Want::Source; });
@@ -391,12 +391,12 @@ static Suite *make_suite() {
   suite_add_tcase(suite, tc);
   tcase_add_test(tc, detections_are_regions);
   tcase_add_test(tc, upstream_is_asked_for_analytics);
-  tcase_add_test(tc, detections_may_be_turned);
+  tcase_add_test(tc, detections_may_be_rotated);
   tcase_add_test(tc, values_of_segmentations_are_regions);
-  tcase_add_test(tc, classes_tell_the_background);
+  tcase_add_test(tc, classes_name_the_background);
   tcase_add_test(tc, segmentations_grow);
   tcase_add_test(tc, segmentations_are_held);
-  tcase_add_test(tc, things_are_filtered_by_their_size);
+  tcase_add_test(tc, objects_are_filtered_by_their_size);
   tcase_add_test(tc, many_values_take_bounded_time);
   tcase_add_test(tc, segmentations_that_cannot_be_read_are_filtered_whole);
   return suite;

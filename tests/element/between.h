@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// An element between two pads of the program's own, which no harness and no bin watches over.
+// An element between two pads of the test, without a harness or a bin.
 #pragma once
 
 #include <atomic>
@@ -29,7 +29,7 @@ class Between {
     fail_unless_equals_int(gst_pad_link(out.get(), sink_.get()), GST_PAD_LINK_OK);
     gst_pad_set_active(sink_.get(), TRUE);
     gst_pad_set_active(source_.get(), TRUE);
-    // GStreamer warns of it, since a pad that is deactivated forgets its events.
+    // GStreamer warns about these, since a deactivated pad forgets its events.
     gst_check_add_log_filter(
         "GStreamer", G_LOG_LEVEL_WARNING,
         g_regex_new("Got data flow before|Sticky event misordering", G_REGEX_DEFAULT, G_REGEX_MATCH_DEFAULT, nullptr),
@@ -37,7 +37,7 @@ class Between {
   }
   ~Between() {
     gst_element_set_state(element.get(), GST_STATE_NULL);
-    gst_element_set_bus(element.get(), nullptr);  // whose messages hold the element
+    gst_element_set_bus(element.get(), nullptr);  // messages on a bus hold the element
     gst_check_clear_log_filter();
   }
   Between(const Between &) = delete;
@@ -54,9 +54,9 @@ class Between {
     gst_pad_push_event(source_.get(), gst_event_new_segment(&segment));
   }
   void end() { gst_pad_push_event(source_.get(), gst_event_new_eos()); }
-  // Pushes `frame`, which stays the caller's.
+  // Pushes `frame`; the caller keeps its reference.
   GstFlowReturn push(GstBuffer *frame) { return push(Ref<GstBuffer>(gst_buffer_ref(frame))); }
-  // Pushes a frame that nobody else holds, which may be filtered in place.
+  // Pushes a frame without another reference, which may be filtered in place.
   GstFlowReturn push(Ref<GstBuffer> frame) {
     const GstFlowReturn flow = gst_pad_push(source_.get(), frame.release());
     flows[-flow & 15]++;
@@ -65,9 +65,9 @@ class Between {
   int count(GstFlowReturn flow) const { return flows[-flow & 15]; }
 
   const Ref<GstElement> element;
-  Ref<GstBuffer> expected;                     // if set, every frame that comes out is to be this one
+  Ref<GstBuffer> expected;                     // if set, every frame that comes out must equal this frame
   std::vector<Ref<GstBuffer>> *all = nullptr;  // if set, receives all frames that come out
-  Ref<GstBuffer> last;                         // the frame that came out last
+  Ref<GstBuffer> last;                         // the last frame that came out
   std::atomic<int> flows[16] = {}, frames{0}, wrong{0};
 
  private:

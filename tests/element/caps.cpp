@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Tests the functions on caps and formats by themselves: with CUDA memory in every build, and with formats that the
-// installed GStreamer may be too old to know.
+// Tests the functions on caps and formats alone: with CUDA memory in every build, and with formats that the installed
+// GStreamer may not know yet.
 #include "gstcudaconvformat.h"
 
 #include <algorithm>
@@ -25,7 +25,7 @@ namespace {
 
 GstCaps *caps_of(const std::string &text) {
   GstCaps *caps = gst_caps_from_string(text.c_str());
-  fail_unless(caps != nullptr, "these are no caps: %s", text.c_str());
+  fail_unless(caps != nullptr, "not caps: %s", text.c_str());
   return caps;
 }
 
@@ -43,7 +43,7 @@ using Text = std::unique_ptr<gchar, Free>;
 
 const std::string kOverlay = "meta:GstVideoOverlayComposition";
 
-GST_START_TEST(either_memory_is_the_same_with_the_memory_exchanged) {
+GST_START_TEST(either_memory_adds_the_same_caps_with_the_other_memory) {
   const std::string rest = ",format=NV12,width=16", other = "(memory:GLMemory)" + rest;
   const auto either = [](const std::string &text) {
     const Ref<GstCaps> caps(caps_of(text));
@@ -63,7 +63,7 @@ GST_START_TEST(either_memory_is_the_same_with_the_memory_exchanged) {
   assert_caps(either(metas_alone), metas_alone + ";" + cuda_with_metas);
   assert_caps(either(system + ";" + cuda_with_metas), system + ";" + cuda_with_metas + ";" + cuda + ";" + with_metas);
 
-  // Caps stay as they are with memory that the element does not take, with fields (format:Interlaced), and with ANY
+  // Caps do not change if they have memory that the element does not support, fields (format:Interlaced) or ANY
   // features.
   for (const char *features : {"memory:GLMemory", "memory:GLMemory, meta:Another", "format:Interlaced", "ANY"})
     assert_caps(either("video/x-raw(" + std::string(features) + ")" + rest),
@@ -73,7 +73,7 @@ GST_START_TEST(either_memory_is_the_same_with_the_memory_exchanged) {
 }
 GST_END_TEST;
 
-GST_START_TEST(caps_are_of_cuda_memory_where_their_first_structure_names_it) {
+GST_START_TEST(caps_are_cuda_memory_if_their_first_structure_is) {
   const auto is_cuda = [](const std::string &text) {
     const Ref<GstCaps> caps(caps_of(text));
     return is_cuda_caps(caps.get());
@@ -129,10 +129,10 @@ GST_START_TEST(common_formats_come_first) {
 }
 GST_END_TEST;
 
-// RGB10x2_LE and BGR10x2_LE exist since GStreamer 1.28: here they are made of RGB10A2_LE.
+// RGB10x2_LE and BGR10x2_LE exist since GStreamer 1.28. The test makes them from RGB10A2_LE.
 GST_START_TEST(rgb_of_ten_bits_without_alpha_leaves_two_bits_alone) {
   for (const char *name : {"RGB10x2_LE", "BGR10x2_LE"}) {
-    GstVideoFormatInfo finfo;  // copied, since an assignment names members that are deprecated
+    GstVideoFormatInfo finfo;  // memcpy, since an assignment would use deprecated members
     std::memcpy(&finfo, gst_video_format_get_info(GST_VIDEO_FORMAT_RGB10A2_LE), sizeof finfo);
     finfo.name = name;
     finfo.flags = static_cast<GstVideoFormatFlags>(finfo.flags & ~GST_VIDEO_FORMAT_FLAG_ALPHA);
@@ -156,8 +156,8 @@ GST_START_TEST(rgb_of_ten_bits_without_alpha_leaves_two_bits_alone) {
 }
 GST_END_TEST;
 
-// Which rows of its plane lines of a frame have a component in, as GStreamer's own unpacking reads them: those that
-// change a line's samples.
+// The rows of its plane that hold a component, as GStreamer's unpacking reads them. A row counts if it changes the
+// samples of a line.
 std::vector<bool> rows_that_unpacking_reads(const GstVideoInfo &info, bool interlaced, guint component) {
   constexpr int kRows = 44, kStride = 256;
   const int lines = GST_VIDEO_INFO_FIELD_HEIGHT(&info), width = GST_VIDEO_INFO_WIDTH(&info);
@@ -187,8 +187,8 @@ std::vector<bool> rows_that_unpacking_reads(const GstVideoInfo &info, bool inter
   return read;
 }
 
-// Of each format and height, a frame has the rows that GStreamer reads and has room for, and tests of the filters take
-// the same ones.
+// For each format and height, a frame has the rows that GStreamer reads and has room for. The layouts of tests have the
+// same rows.
 GST_START_TEST(planes_have_the_rows_that_gstreamer_gives_them) {
   auto *known = static_cast<GEnumClass *>(g_type_class_ref(GST_TYPE_VIDEO_FORMAT));
   int subsampled = 0;
@@ -215,7 +215,7 @@ GST_START_TEST(planes_have_the_rows_that_gstreamer_gives_them) {
             });
             const std::vector<bool> read = rows_that_unpacking_reads(info, fields, c);
             const int rows = static_cast<int>(std::find(read.rbegin(), read.rend(), true).base() - read.begin());
-            // What lies behind the plane, in other planes' rows or beyond the frame, is not the plane's.
+            // Bytes behind the plane, in other planes or beyond the frame, do not belong to it.
             GstVideoInfo placed = place(info, {0, 0, 0});
             const gsize end = GST_VIDEO_INFO_COMP_PLANE(&info, c) + 1 < GST_VIDEO_INFO_N_PLANES(&info)
                                   ? placed.offset[plane->memory_plane + 1]
@@ -242,8 +242,8 @@ GST_END_TEST;
 Suite *make_suite() {
   Suite *suite = suite_create("caps");
   TCase *tc = tcase_create("general");
-  tcase_add_test(tc, either_memory_is_the_same_with_the_memory_exchanged);
-  tcase_add_test(tc, caps_are_of_cuda_memory_where_their_first_structure_names_it);
+  tcase_add_test(tc, either_memory_adds_the_same_caps_with_the_other_memory);
+  tcase_add_test(tc, caps_are_cuda_memory_if_their_first_structure_is);
   tcase_add_test(tc, templates_have_each_memory_with_and_without_overlays);
   tcase_add_test(tc, frames_split_over_memories_are_taken_out_of_caps);
   tcase_add_test(tc, common_formats_come_first);

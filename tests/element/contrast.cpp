@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// How much of a region remains visible when the filter is as strong as the region is large, by roi-scale.
+// Measures how much of a region remains visible if roi-scale adapts the filter to the size of the region.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -20,14 +20,14 @@ bool has_mask(const char *nick) {
   return g_enum_get_value_by_nick(G_PARAM_SPEC_ENUM(spec)->enum_class, nick) != nullptr;
 }
 
-// A frame with a square in its middle, which is a region, and grey around it.
+// A frame with a square in the middle, which is a region, and grey around it.
 struct Scene {
   static constexpr int margin = 8;
   int side;
   GstVideoInfo info;
   Ref<GstBuffer> in;
 
-  // `value` gives a pixel of the square by its place in it, from 0 to 1 across and down.
+  // value(x, y) gives a pixel of the square; x and y are from 0 to 1 across and down.
   template <typename Value>
   Scene(int length, const Value &value)
       : side(length),
@@ -50,8 +50,8 @@ struct Scene {
   }
 };
 
-// The largest difference, as a fraction of the range, between two pixels in a row of the square that are `distance` of
-// its side apart.
+// The largest difference between two pixels in a row of the square, as a fraction of the range. Their distance is
+// `distance` times the side.
 double contrast(const Scene &scene, const FrameBytes &frame, double distance) {
   const int step = std::max(1, static_cast<int>(distance * scene.side));
   int most = 0;
@@ -76,9 +76,10 @@ constexpr int kSides[] = {32, 33, 47, 64, 100, 250, 500, 999, 2000};
 
 }  // namespace
 
-// Compares filters whose strength follows the size of the region with one of fixed strength, by the contrast that they
-// leave of a checkerboard of 16 fields across the region, which is twice as fine as what may remain, and of a step.
-GST_START_TEST(as_little_contrast_is_left_of_large_regions_as_of_small_ones) {
+// Compares filters whose strength follows the size of the region with a filter of fixed strength. Measures the
+// remaining contrast of a step and of a checkerboard with 16 fields across the region, twice as fine as the details
+// that may remain.
+GST_START_TEST(large_regions_keep_as_little_contrast_as_small_ones) {
   const bool mosaic = has_mask("mosaic");
   const std::string scaled = mosaic ? "mask=mosaic roi-scale=0.125" : "mask=box roi-scale=0.125";
   const std::string fixed = "mask=box size=31";
@@ -89,12 +90,12 @@ GST_START_TEST(as_little_contrast_is_left_of_large_regions_as_of_small_ones) {
     const Scene step(side, [](double x, double) { return x < 0.47 ? 0 : 255; });
     const double board_left = contrast(board, board.filtered(scaled), 1 / 16.0),
                  board_fixed = contrast(board, board.filtered(fixed), 1 / 16.0),
-                 // How much of the step lies within a sixteenth of the region: all of it may, where there are blocks.
+                 // The part of the step within a sixteenth of the region. With blocks, it may be the whole step.
         step_left = contrast(step, step.filtered(scaled), 1 / 16.0),
                  step_fixed = contrast(step, step.filtered(fixed), 1 / 16.0);
     g_print("side %4d: checkerboard %.2f (fixed strength %.2f), step %.2f (%.2f)\n", side, board_left, board_fixed,
             step_left, step_fixed);
-    // A block that the region's edge cuts off may be as small as a field of the checkerboard.
+    // The region's edge may cut a block down to a field of the checkerboard.
     fail_unless(board_left < 0.6, "%d: %.2f", side, board_left);
     if (side >= 999) fail_unless(board_fixed > 0.9 && step_fixed > 0.9, "%d: %.2f", side, board_fixed);
     if (!mosaic) fail_unless(step_left < 0.75, "%d: %.2f", side, step_left);
@@ -102,7 +103,7 @@ GST_START_TEST(as_little_contrast_is_left_of_large_regions_as_of_small_ones) {
 }
 GST_END_TEST;
 
-// The settings that are recommended for privacy leave at most eight samples.
+// The recommended settings for privacy leave at most eight samples.
 GST_START_TEST(at_most_eight_samples_are_left_across_a_region) {
   if (!has_mask("mosaic")) return;
   Random random = seeded();
@@ -118,7 +119,7 @@ static Suite *make_suite() {
   Suite *suite = suite_create("contrast");
   TCase *tc = tcase_create("contrast");
   suite_add_tcase(suite, tc);
-  tcase_add_test(tc, as_little_contrast_is_left_of_large_regions_as_of_small_ones);
+  tcase_add_test(tc, large_regions_keep_as_little_contrast_as_small_ones);
   tcase_add_test(tc, at_most_eight_samples_are_left_across_a_region);
   return suite;
 }

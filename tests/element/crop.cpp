@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// GstVideoCropMeta: the picture is that rectangle. Caps have the size of the rectangle, GstVideoMeta that of the whole
-// frame. The output has the bytes of a copy of the rectangle that is then filtered, and no GstVideoCropMeta.
+// Tests GstVideoCropMeta: the picture is the rectangle of the meta. Caps have the size of the rectangle, GstVideoMeta
+// the size of the whole frame. The output has the bytes of a filtered copy of the rectangle, and no GstVideoCropMeta.
 #include <algorithm>
 #include <cstring>
 
@@ -45,7 +45,7 @@ GstVideoInfo info_of(const char *format, int width, int height, bool interlaced 
   return info;
 }
 
-// The caps of the rectangle `r` in a frame that `info` describes.
+// The caps for the rectangle `r` in a frame described by `info`.
 GstVideoInfo cropped(const GstVideoInfo &info, const Rectangle &r) {
   return info_of(GST_VIDEO_INFO_NAME(&info), static_cast<int>(r.width), static_cast<int>(r.height),
                  GST_VIDEO_INFO_IS_INTERLACED(&info));
@@ -63,7 +63,7 @@ bool is_packed_422(const GstVideoInfo &info) {
   return GST_VIDEO_INFO_N_PLANES(&info) == 1 && GST_VIDEO_FORMAT_INFO_W_SUB(info.finfo, 1) == 1;
 }
 
-// The row of a subsampled plane that a rectangle begins with. Rows of fields alternate, as lines do.
+// The first row of a rectangle in a subsampled plane. Rows of fields alternate, like lines.
 int first_row(const GstVideoInfo &info, const Rectangle &r, int sub_y) {
   const int line = static_cast<int>(r.y);
   if (!GST_VIDEO_INFO_IS_INTERLACED(&info)) return line >> sub_y;
@@ -92,7 +92,7 @@ Ref<GstBuffer> crop(GstBuffer *from, const GstVideoInfo &info, const Rectangle &
     int x = static_cast<int>(r.x >> GST_VIDEO_FORMAT_INFO_W_SUB(info.finfo, c)) * GST_VIDEO_INFO_COMP_PSTRIDE(&info, c);
     int bytes = GST_VIDEO_INFO_COMP_WIDTH(&small, c) * GST_VIDEO_INFO_COMP_PSTRIDE(&small, c);
     if (is_packed_422(info)) {
-      // In packed 4:2:2 two pixels lie in four bytes.
+      // In packed 4:2:2 two pixels have four bytes.
       x = static_cast<int>(r.x / 2 * 4);
       bytes = static_cast<int>((r.width + 1) / 2 * 4);
     }
@@ -101,7 +101,7 @@ Ref<GstBuffer> crop(GstBuffer *from, const GstVideoInfo &info, const Rectangle &
       uint8_t *const to = target.view.plane[p].data + row * target.view.plane[p].pitch;
       const uint8_t *const at = source.view.plane[p].data + (y + row) * source.view.plane[p].pitch + x;
       memcpy(to, at, bytes);
-      // In packed 4:2:2 luma is copied from the pixel, chroma from the pair that the pixel is in.
+      // In packed 4:2:2 luma is copied from the pixel, chroma from the pixel's pair.
       if (!is_packed_422(info) || r.x % 2 == 0) continue;
       const int luma = GST_VIDEO_INFO_COMP_POFFSET(&info, 0);
       for (int i = 0; i < static_cast<int>(r.width); i++) to[luma + 2 * i] = at[luma + 2 * (i + 1)];
@@ -139,13 +139,13 @@ void check(const GstVideoInfo &whole, const Rectangle &r, const std::string &pro
   std::string why;
   fail_unless(is_filtered(in.copy.get(), out.get(), in.info, properties, &why), "%s: %s", text_of(r).c_str(),
               why.c_str());
-  fail_unless(gst_buffer_get_video_crop_meta(in.frame.get()) != nullptr, "the input has lost its crop rectangle");
+  fail_unless(gst_buffer_get_video_crop_meta(in.frame.get()) != nullptr, "the input lost its crop rectangle");
 }
 
 const char *const kFormats[] = {"I420",      "NV12",  "YUY2", "UYVY", "RGB",       "RGBA",
                                 "P010_10LE", "GRAY8", "Y42B", "A420", "GRAY16_LE", "Y444"};
 
-GST_START_TEST(the_rectangle_alone_is_filtered) {
+GST_START_TEST(only_the_rectangle_is_filtered) {
   for (const char *format : kFormats)
     for (const Rectangle &r : kRectangles) {
       check(info_of(format, kWidth, kHeight), r, "mask=gauss5");
@@ -154,8 +154,8 @@ GST_START_TEST(the_rectangle_alone_is_filtered) {
 }
 GST_END_TEST;
 
-// Pixels beside the rectangle are not read: the border mode applies at the rectangle's edges.
-GST_START_TEST(borders_are_those_of_the_rectangle) {
+// Pixels outside the rectangle are not read: the border mode applies at the rectangle's edges.
+GST_START_TEST(the_border_mode_applies_at_the_rectangles_edges) {
   for (const Nick &border : nicks_of("border"))
     for (const char *mask : {"mask=box7", "mask=sobel", "mask=dilate size=5", "mask=gauss5 iterations=3"})
       for (const char *format : {"I420", "RGBA"})
@@ -168,21 +168,21 @@ GST_START_TEST(rectangles_of_interlaced_frames) {
     for (const Rectangle &r :
          {Rectangle{0, 0, 32, 24}, Rectangle{6, 4, 32, 24}, Rectangle{5, 8, 31, 20}, Rectangle{2, 2, 32, 24}})
       check(info_of(format, kWidth, kHeight, true), r, "mask=gauss5");
-    // Down to the last line, wherever the rectangle begins: it never needs a row that the frame does not have.
+    // Down to the last line, for every start of the rectangle: it never needs a row that the frame does not have.
     for (const int height : {21, 22, 23, 24})
       for (guint y = 0; y < 9; y++) check(info_of(format, kWidth, height, true), {2, y, 20, height - y}, "mask=gauss5");
   }
 }
 GST_END_TEST;
 
-// With interlace-mode=alternate, a buffer has every second row of the frame and so of the rectangle.
+// With interlace-mode=alternate, a buffer has every second row of the frame, so also of the rectangle.
 GST_START_TEST(rectangles_of_single_fields) {
   for (const char *format : {"GRAY8", "I420", "RGBA"}) {
     const GstVideoInfo field = video_info(format, kWidth, 22);
     for (const Rectangle &r : {Rectangle{6, 4, 32, 24}, Rectangle{5, 7, 31, 24}, Rectangle{0, 20, 32, 24}}) {
       for (const bool bottom : {false, true}) {
         Random random = seeded();
-        // The rows of the field that lie in the rectangle.
+        // The rows of the field that are in the rectangle.
         const Rectangle rows = {r.x, bottom ? r.y / 2 : (r.y + 1) / 2, r.width, r.height / 2};
         const Ref<GstBuffer> frame = random_frame(field, random), copy = crop(frame.get(), field, rows);
         gsize offset[GST_VIDEO_MAX_PLANES] = {};
@@ -206,7 +206,6 @@ GST_START_TEST(rectangles_of_single_fields) {
 }
 GST_END_TEST;
 
-// The rectangle changes from frame to frame, and caps stay the same.
 // A copy of the frame and its metas, with its bytes in several pieces of memory.
 Ref<GstBuffer> in_pieces(GstBuffer *frame, gsize bytes) {
   Ref<GstBuffer> copy(gst_buffer_new());
@@ -228,7 +227,7 @@ Ref<GstBuffer> in_pieces(GstBuffer *frame, gsize bytes) {
   return copy;
 }
 
-// A rectangle may begin in another piece of memory than its plane.
+// A rectangle may begin in another memory than its plane.
 GST_START_TEST(rectangles_of_planes_in_several_pieces_of_memory) {
   Random random = seeded();
   for (const char *format : {"GRAY8", "I420", "YUY2", "RGBA"})
@@ -341,7 +340,7 @@ GST_START_TEST(regions_count_from_the_rectangle) {
           fail_unless(is_filtered_in(in.copy.get(), out.get(), in.info, "mask=gauss5", regions),
                       "%s, %s, by meta %d, inverted %d", format, text_of(r).c_str(), by_meta, invert);
           if (!by_meta) continue;
-          // Metas of regions are passed on unchanged: they count pixels from the rectangle's corner before and after.
+          // Metas of regions do not change: their coordinates start at the rectangle's corner before and after.
           const auto *meta = reinterpret_cast<GstVideoRegionOfInterestMeta *>(
               gst_buffer_get_meta(out.get(), GST_VIDEO_REGION_OF_INTEREST_META_API_TYPE));
           fail_unless(meta && meta->x == 4 && meta->y == 2 && meta->w == 9 && meta->h == 7);
@@ -361,7 +360,7 @@ bool announces_crop(Harness &h, const GstVideoInfo &info) {
   return gst_query_find_allocation_meta(query.get(), GST_VIDEO_CROP_META_API_TYPE, nullptr);
 }
 
-// A harness whose downstream takes GstVideoMeta, and GstVideoCropMeta too if `takes_crop`.
+// A harness whose downstream supports GstVideoMeta and, if `takes_crop`, GstVideoCropMeta.
 std::unique_ptr<Harness> harness_before(bool takes_crop, const std::string &properties, const GstVideoInfo &info) {
   auto h = std::make_unique<Harness>(properties);
   gst_harness_add_propose_allocation_meta(h->get(), GST_VIDEO_META_API_TYPE, nullptr);
@@ -413,7 +412,7 @@ GST_START_TEST(identity_crops_for_downstream_that_takes_no_rectangles) {
       const Ref<GstBuffer> out = h->filter(in.frame.get());
       fail_unless_plain(out.get(), in.info);
       fail_unless(same_samples(in.copy.get(), out.get(), in.info), "%s, %s", format, text_of(r).c_str());
-      // Frames without a rectangle then pass as they are, and another one with a rectangle is cropped again.
+      // Then a frame without a rectangle passes through, and the next frame with a rectangle is cropped.
       const Ref<GstBuffer> plain = random_frame(in.info, random), next = h->filter(plain.get());
       fail_unless(same_samples(plain.get(), next.get(), in.info));
       const Ref<GstBuffer> last = h->filter(in.frame.get());
@@ -477,7 +476,7 @@ GST_END_TEST;
 
 // ---- Errors ---------------------------------------------------------------------------------------------------------
 
-// A row of five pixels has three macropixels, and the first byte of the last one is read: it has to be in memory.
+// A row of five pixels has three macropixels. The first byte of the last macropixel is read, so it must be in memory.
 GST_START_TEST(a_macropixel_that_the_memory_cuts_off_is_an_error) {
   const GstVideoInfo whole = info_of("YUY2", 5, 2);
   const Rectangle r = {1, 0, 4, 2};
@@ -560,7 +559,7 @@ bool has_elements(std::initializer_list<const char *> names) {
   for (const char *name : names) {
     const Ref<GstElementFactory> factory(gst_element_factory_find(name));
     if (factory) continue;
-    g_print("SKIP: there is no %s\n", name);
+    g_print("SKIP: no element %s\n", name);
     return false;
   }
   return true;
@@ -579,7 +578,7 @@ struct Collected {
   }
 };
 
-// Runs the pipeline and collects what comes to the sink pad of the element.
+// Runs the pipeline and collects frames and caps at the sink pad of the element.
 Collected collect(const std::string &line, const char *element) {
   Collected collected;
   Pipeline pipeline(line);
@@ -609,7 +608,7 @@ GST_START_TEST(videocrop_leaves_the_cropping_to_the_element) {
            {std::pair{"left=", &left}, {"top=", &top}, {"right=", &right}, {"bottom=", &bottom}})
         if (const char *at = strstr(crop, name)) *value = atoi(at + strlen(name));
       const GstVideoInfo info = video_info(format, 256 - left - right, 256 - top - bottom);
-      // For these frames videocrop itself is wrong: it leaves the last luma sample of each row where it was.
+      // videocrop itself is wrong for these frames: it does not move the last luma sample of a row.
       if (is_packed_422(info) && left % 2) continue;
 
       for (const char *mask : {"gauss5", "identity"}) {
@@ -621,7 +620,7 @@ GST_START_TEST(videocrop_leaves_the_cropping_to_the_element) {
         for (size_t i = 0; i < 5; i++)
           assert_filtered(plain.frame[i].get(), filtered.frame[i].get(), info, std::string("mask=") + mask);
       }
-      // Two elements in a row, of which the first one crops.
+      // Two elements in a row; the first element crops.
       const Collected twice = collect(source + filter + "box3 ! queue" + " ! cudaconv backend=" + test_backend() +
                                           " mask=identity ! video/x-raw ! fakesink name=sink",
                                       "sink");
@@ -636,8 +635,8 @@ Suite *make_suite() {
   Suite *suite = suite_create("crop");
   TCase *tc = tcase_create("general");
   suite_add_tcase(suite, tc);
-  tcase_add_test(tc, the_rectangle_alone_is_filtered);
-  tcase_add_test(tc, borders_are_those_of_the_rectangle);
+  tcase_add_test(tc, only_the_rectangle_is_filtered);
+  tcase_add_test(tc, the_border_mode_applies_at_the_rectangles_edges);
   tcase_add_test(tc, rectangles_of_interlaced_frames);
   tcase_add_test(tc, rectangles_of_single_fields);
   tcase_add_test(tc, rectangles_of_planes_in_several_pieces_of_memory);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Implements the tests' device memory by GStreamer's CUDA memory.
+// Implements the tests' device memory with GStreamer's CUDA memory.
 #include "devicememory.h"
 #include "gstcudacompat.h"
 

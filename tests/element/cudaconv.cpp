@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Tests of the element with frames in system memory, on the backend that CUDACONV_TEST_BACKEND names.
+// Tests the element with frames in system memory, on the backend of CUDACONV_TEST_BACKEND.
 #include <gst/controller/gstdirectcontrolbinding.h>
 #include <gst/controller/gstinterpolationcontrolsource.h>
 
@@ -88,7 +88,7 @@ void check_flags(const GParamSpec *spec, int flags) {
   constexpr int kLookedAt = G_PARAM_READWRITE | GST_PARAM_CONTROLLABLE | GST_PARAM_MUTABLE_READY |
                             GST_PARAM_MUTABLE_PAUSED | GST_PARAM_MUTABLE_PLAYING | GST_PARAM_CONDITIONALLY_AVAILABLE;
   fail_unless((spec->flags & kLookedAt) == flags, "the flags of %s are %x", spec->name, spec->flags);
-  fail_unless(g_param_spec_get_blurb(const_cast<GParamSpec *>(spec)) != nullptr, "%s is not described", spec->name);
+  fail_unless(g_param_spec_get_blurb(const_cast<GParamSpec *>(spec)) != nullptr, "%s has no blurb", spec->name);
 }
 
 // The value of a number or boolean of any type.
@@ -220,7 +220,7 @@ GST_START_TEST(properties_keep_what_they_are_set_to) {
 }
 GST_END_TEST;
 
-// The properties to set beside a nick of `property`, so that the nick has an effect.
+// The properties that a nick of `property` needs to have an effect.
 std::string company_of(const std::string &property, const std::string &nick) {
   if (property == "mask") return nick == "custom" ? "coefficients='1 2 3; 0 5 0; -1 0 1'" : "";
   if (property == "shape")
@@ -238,7 +238,7 @@ GST_START_TEST(every_nick_of_every_enum_filters) {
     const GstVideoInfo info = video_info(format, 33, 19);
     const Ref<GstBuffer> in = random_frame(info, random);
     for (const Choice &c : kChoices) {
-      if (!strcmp(c.name, "backend") || !strncmp(c.name, "roi-", 4)) continue;  // these have tests of their own
+      if (!strcmp(c.name, "backend") || !strncmp(c.name, "roi-", 4)) continue;  // these have separate tests
       for (const Nick &nick : nicks_of(c.name)) {
         const std::string properties = company_of(c.name, nick.nick) + " " + c.name + "=" + nick.nick;
         Harness h(properties, info);
@@ -266,7 +266,7 @@ GST_START_TEST(numbers_take_effect) {
 }
 GST_END_TEST;
 
-// For most pixels the only coefficient that is not 0 lies outside the frame.
+// For most pixels the only coefficient other than 0 is outside the frame.
 const char kFarLeft[] = "mask=custom coefficients='1 0 0 0 0 0 0 0 0 0 0 0 0' border=constant alpha=filter";
 
 GST_START_TEST(border_color_is_converted_to_the_frames_colours) {
@@ -275,7 +275,8 @@ GST_START_TEST(border_color_is_converted_to_the_frames_colours) {
     guint32 argb;
     int value[4];  // of border-color, by plane and channel
   };
-  // Expected are BT.601's primaries in limited range at 8 and 10 bits. 0x80 is code 514 of 1023; grey has full range.
+  // The expected values are BT.601's primaries in limited range at 8 and 10 bits. 0x80 is code 514 of 1023; grey has
+  // full range.
   for (const Case &c : {Case{"RGBA", 0x80ff4020, {255, 64, 32, 128}}, Case{"ARGB", 0x80ff4020, {128, 255, 64, 32}},
                         Case{"I420", 0xffff0000, {81, 90, 240}}, Case{"NV12", 0xff0000ff, {41, 240, 110}},
                         Case{"P010_10LE", 0xffff0000, {326, 361, 960}}, Case{"GRAY8", 0xff808080, {128}},
@@ -301,14 +302,15 @@ GST_START_TEST(border_color_follows_the_colorimetry_of_the_caps) {
     int value[3];
     const char *format = "Y444";
   } cases[] = {
-      // Expected is red for Kr = 0.299, 0.2126 and 0.2627 in limited range, and for the first two in full range.
+      // The expected value is red for Kr = 0.299, 0.2126 and 0.2627 in limited range, and for the first two in full
+      // range.
       {"2:4:0:0", 8, {81, 90, 240}},
       {"2:3:0:0", 8, {63, 102, 240}},
       {"2:6:0:0", 8, {74, 97, 240}},
       {"1:4:0:0", 8, {76, 85, 255}},
       {"1:3:0:0", 8, {54, 99, 255}},
       {"2:3:0:0", 600, {63, 102, 240}},
-      // Where the caps name no matrix, the frame's height decides between BT.601 and BT.709.
+      // If the caps name no matrix, the frame's height decides between BT.601 and BT.709.
       {"2:0:0:0", 8, {81, 90, 240}},
       {"2:0:0:0", 577, {63, 102, 240}},
       {"2:0:0:0", 576, {81, 90, 240}},
@@ -347,11 +349,11 @@ std::vector<std::string> template_formats(const char *pad) {
   return result;
 }
 
-GST_START_TEST(templates_list_every_format_that_lies_in_planes_of_samples) {
+GST_START_TEST(templates_list_every_format_with_planes_of_samples) {
   const std::vector<std::string> sink = template_formats("sink"), src = template_formats("src");
   fail_unless(sink == src);
-  // Left out are formats whose samples share words, but for 32-bit little-endian words of one pixel, and formats where
-  // luma shares chroma otherwise than by twos.
+  // Not listed: formats whose samples share words, except 32-bit little-endian words of one pixel; formats in which
+  // other than two luma samples share chroma.
   const std::set<std::string> left_out = {"RGB16", "BGR16", "RGB15", "BGR15", "r210", "IYU1"};
   guint n;
   const GstVideoFormat *all = gst_video_formats_raw(&n);
@@ -367,7 +369,7 @@ GST_START_TEST(templates_list_every_format_that_lies_in_planes_of_samples) {
 }
 GST_END_TEST;
 
-// Packs a frame from random pixels by GStreamer, so that bits that belong to no sample are as they should be.
+// A frame of random pixels, packed by GStreamer, so that unused bits are right.
 Ref<GstBuffer> packed_frame(const GstVideoInfo &info, Random &random) {
   Ref<GstBuffer> buffer(gst_buffer_new_allocate(nullptr, GST_VIDEO_INFO_SIZE(&info), nullptr));
   gst_buffer_memset(buffer.get(), 0, 0, GST_VIDEO_INFO_SIZE(&info));
@@ -398,7 +400,7 @@ GST_START_TEST(every_format_filters) {
   for (const std::string &format : template_formats("sink")) {
     check_by_unpacking(format.c_str(),
                        "mask=custom coefficients='1 2 3; 0 5 0; 0 0 1' border=wrap chroma=filter alpha=filter", {});
-    // The border is red, so that components that are taken for each other make a difference.
+    // The border is red, so that swapped components make a difference.
     const GstVideoInfo info = video_info(format.c_str(), 16, 16);
     std::vector<int> red;
     for (guint c = 0; c < GST_VIDEO_INFO_N_COMPONENTS(&info); c++) {
@@ -443,7 +445,7 @@ Ref<GstCaps> query_caps(GstPad *pad, const char *filter = nullptr) {
 GST_START_TEST(format_and_size_never_change) {
   Harness h;
   gst_harness_set_sink_caps_str(h.get(), "video/x-raw,format={NV12,RGBA},width=[16,64],height=48");
-  // Upstream is offered what downstream takes.
+  // Upstream is offered the caps that downstream takes.
   const Ref<GstCaps> offered = query_caps(h.get()->srcpad, "video/x-raw,format={GRAY8,NV12}");
   const Ref<GstCaps> expected(
       gst_caps_from_string("video/x-raw,format=NV12,width=[16,64],height=48,framerate=[0/1,2147483647/1]"));
@@ -456,7 +458,7 @@ GST_START_TEST(format_and_size_never_change) {
 }
 GST_END_TEST;
 
-// Of the formats that both neighbours take, the common ones come first, whatever the order of the query's filter.
+// Common formats come first among the formats that both neighbours take, in any order of the query's filter.
 GST_START_TEST(common_formats_are_offered_first) {
   Harness h;
   const Ref<GstCaps> offered = query_caps(h.get()->srcpad, "video/x-raw,format={GRAY16_LE,ABGR64_LE,RGBA,NV12}");
@@ -495,7 +497,7 @@ bool accepts(const char *caps) {
   return accepted;
 }
 
-// Pushes caps like Harness::set_caps(), but they may be refused, which the next push shows.
+// Pushes caps like Harness::set_caps(), but the element may refuse them. The next push shows it.
 void push_caps(Harness &h, const GstVideoInfo &info) {
   const Ref<GstCaps> caps(gst_video_info_to_caps(&info));
   GstSegment segment;
@@ -505,7 +507,7 @@ void push_caps(Harness &h, const GstVideoInfo &info) {
   gst_harness_push_event(h.get(), gst_event_new_segment(&segment));
 }
 
-GST_START_TEST(caps_that_are_no_planes_of_samples_are_refused) {
+GST_START_TEST(formats_without_planes_of_samples_are_refused) {
   const std::string size = ",width=16,height=16,framerate=30/1";
   fail_unless(accepts(("video/x-raw,format=NV12" + size).c_str()));
   for (const char *format : {"NV12_4L4", "v210", "UYVP", "RGB8P", "GRAY10_LE32", "NV12_10LE40", "ENCODED"})
@@ -515,7 +517,7 @@ GST_START_TEST(caps_that_are_no_planes_of_samples_are_refused) {
 }
 GST_END_TEST;
 
-// Two fields or two views lie in memories of their own, which GStreamer itself cannot map as one frame.
+// Two fields or two views in separate memories, which GStreamer itself cannot map as one frame.
 GST_START_TEST(frames_split_over_memories_are_refused) {
   const std::string caps = "video/x-raw,format=NV12,width=16,height=16,framerate=30/1";
   Harness h;
@@ -560,14 +562,14 @@ void add_overlay(GstBuffer *buffer) {
   gst_buffer_unref(pixels);
 }
 
-// GstVideoOverlayComposition is passed on for the sink to draw.
+// GstVideoOverlayComposition passes through for the sink to draw.
 GST_START_TEST(overlays_beside_the_picture_pass_through) {
   const GstVideoInfo info = video_info("I420", 32, 18);
   for (const char *mask : {"mask=gauss5", "mask=identity"}) {
     Harness h(mask);
     gst_harness_set_sink_caps(h.get(), with_overlays(info));
     gst_harness_add_propose_allocation_meta(h.get(), GST_VIDEO_OVERLAY_COMPOSITION_META_API_TYPE, nullptr);
-    // textoverlay makes this query in order to leave the drawing to the sink.
+    // textoverlay makes this query to leave the drawing to the sink.
     const Ref<GstCaps> caps(with_overlays(info));
     const Ref<GstCaps> offered(gst_pad_peer_query_caps(h.get()->srcpad, caps.get()));
     fail_if(gst_caps_is_empty(offered.get()));
@@ -597,7 +599,7 @@ GST_START_TEST(overlays_beside_the_picture_pass_through) {
     const std::string grey(4 * 6 * 2, '\x80');
     fail_unless_equals_int(gst_buffer_memcmp(pixels, 0, grey.data(), grey.size()), 0);
   }
-  // Where downstream draws no overlays, upstream is offered none.
+  // If downstream draws no overlays, upstream is offered none.
   Harness h;
   gst_harness_set_sink_caps_str(h.get(), "video/x-raw");
   const Ref<GstCaps> caps(with_overlays(info)), offered(gst_pad_peer_query_caps(h.get()->srcpad, caps.get()));
@@ -616,7 +618,7 @@ GST_START_TEST(the_plugin_says_whether_it_was_built_with_cuda) {
 }
 GST_END_TEST;
 
-GST_START_TEST(memory_features_are_interchangeable_where_there_is_cuda_memory) {
+GST_START_TEST(memory_features_are_interchangeable_if_there_is_cuda_memory) {
   Harness h;
   const Ref<GstCaps> offered =
       query_caps(h.get()->srcpad, "video/x-raw,format=NV12; video/x-raw(memory:CUDAMemory),format=NV12");
@@ -628,7 +630,7 @@ GST_END_TEST;
 
 // ---- Sizes and fields -----------------------------------------------------------------------------------------------
 
-// Odd widths also check what vector loads and stores make of the last columns.
+// Odd widths also check vector loads and stores in the last columns.
 GST_START_TEST(odd_sizes_filter_to_the_last_column_and_row) {
   Random random = seeded();
   for (const char *format : {"I420", "GRAY8", "RGB", "P010_10LE", "YUY2"}) {
@@ -644,8 +646,8 @@ GST_START_TEST(odd_sizes_filter_to_the_last_column_and_row) {
 }
 GST_END_TEST;
 
-#ifndef __SANITIZE_ADDRESS__  // AddressSanitizer makes these tests take long
-// A grid of blocks has up to 65,535 blocks in every dimension but one, and tiles have up to 32 rows.
+#ifndef __SANITIZE_ADDRESS__  // with AddressSanitizer these tests take long
+// A grid has up to 65,535 blocks in every dimension but one, and tiles have up to 32 rows.
 GST_START_TEST(frames_of_more_than_65535_tiles_of_rows_filter) {
   check_frame(video_info("GRAY8", 1, 65536 * 32 + 7), "mask=gauss3");
   check_frame(video_info("GRAY8", 66001, 3), "mask=sobel");
@@ -662,7 +664,7 @@ GST_START_TEST(masks_larger_than_the_frame_read_the_border_only) {
 }
 GST_END_TEST;
 
-GST_START_TEST(fields_are_filtered_each_by_itself) {
+GST_START_TEST(fields_are_filtered_separately) {
   Random random = seeded();
   GstVideoInfo info;
   gst_video_info_set_interlaced_format(&info, GST_VIDEO_FORMAT_I420, GST_VIDEO_INTERLACE_MODE_INTERLEAVED, 21, 14);
@@ -714,7 +716,7 @@ GST_START_TEST(upstream_is_offered_a_pool_and_may_use_any_strides) {
   gst_query_parse_nth_allocation_pool(query.get(), 0, &pool, &size, nullptr, nullptr);
   fail_unless(pool != nullptr);
   fail_unless(size >= GST_VIDEO_INFO_SIZE(&info));
-  // The pool is configured, so that it can be activated.
+  // The pool is configured, so it can be activated.
   fail_unless(gst_buffer_pool_set_active(pool, TRUE));
   GstBuffer *buffer;
   fail_unless_equals_int(gst_buffer_pool_acquire_buffer(pool, &buffer, nullptr), GST_FLOW_OK);
@@ -725,7 +727,7 @@ GST_START_TEST(upstream_is_offered_a_pool_and_may_use_any_strides) {
 }
 GST_END_TEST;
 
-GST_START_TEST(no_pool_is_made_where_none_is_needed) {
+GST_START_TEST(no_pool_is_made_if_none_is_needed) {
   const GstVideoInfo info = video_info("NV12", 64, 48);
   Harness h("", info);
   const Ref<GstCaps> caps(gst_video_info_to_caps(&info));
@@ -747,14 +749,14 @@ GST_START_TEST(downstream_that_knows_no_strides_gets_the_default_ones) {
     fail_unless_equals_int(meta->stride[1], 68);
     fail_unless_equals_int(meta->offset[1], 3400);
   }
-  // The bytes of `out` lie in the default layout, which needs no meta.
+  // The bytes of `out` are in the default layout, which needs no meta.
   const FrameBytes bytes(out.get(), info);
   const Ref<GstBuffer> plain(gst_buffer_new_memdup(bytes.bytes.data(), bytes.bytes.size()));
   assert_filtered(in.get(), plain.get(), info, "");
 }
 GST_END_TEST;
 
-// A pool that makes its buffers larger than it is asked to, and says so when it is configured.
+// A pool that makes larger buffers than requested, and reports it when it is configured.
 struct StubbornPool {
   GstBufferPool parent;
 };
@@ -791,7 +793,7 @@ GST_START_TEST(a_pool_that_alters_its_configuration_is_used) {
 }
 GST_END_TEST;
 
-// A pool that has memory for its first buffer only.
+// A pool that has memory for one buffer only.
 struct DryPool {
   GstBufferPool parent;
   int buffers;
@@ -855,7 +857,7 @@ GST_START_TEST(neighbours_are_told_when_passthrough_comes_and_goes) {
 }
 GST_END_TEST;
 
-// Upstream is asked for the metas that downstream takes and that are still true after the filter.
+// Upstream is asked for metas that downstream takes, if they are still true after the filter.
 GST_START_TEST(upstream_is_asked_for_the_metas_that_are_kept) {
   const gchar *kept[] = {GST_META_TAG_VIDEO_STR, GST_META_TAG_VIDEO_SIZE_STR, nullptr};
   const gchar *lost[] = {GST_META_TAG_VIDEO_STR, "cudaconv-test-of-pixels", nullptr};
@@ -891,7 +893,7 @@ GST_START_TEST(strides_and_offsets_are_obeyed_and_padding_is_neither_read_nor_wr
     fail_unless(out->pool == pool);
     assert_filtered(in.get(), out.get(), info, "mask=gauss7", static_cast<int>(kGuard));
 
-    // The same picture in a buffer with other bytes of padding.
+    // The same picture in a buffer with other padding bytes.
     const FrameBytes picture(in.get(), info);
     const Ref<GstBuffer> again(new_placed_buffer(place(info, {32, 4, 0}), 0xff));
     FrameBytes copy(again.get(), info);
@@ -918,7 +920,7 @@ GST_START_TEST(the_last_row_needs_no_padding) {
     gst_buffer_set_size(in.get(), static_cast<gssize>(size));
     const Ref<GstBuffer> out = h.filter(in.get());
     assert_filtered(in.get(), out.get(), info, "mask=gauss5");
-    // One byte less is an error.
+    // A byte less is an error.
     gst_buffer_set_size(in.get(), static_cast<gssize>(size) - 1);
     fail_unless_equals_int(h.push(in.get()), GST_FLOW_ERROR);
     h.take_one(GST_MESSAGE_ERROR);
@@ -926,9 +928,9 @@ GST_START_TEST(the_last_row_needs_no_padding) {
 }
 GST_END_TEST;
 
-// A GstVideoMeta may have a larger size than caps do, as decoders make it: pixels beyond the caps' size are no part of
-// the picture.
-GST_START_TEST(the_size_is_that_of_the_caps) {
+// A decoder's GstVideoMeta may have a larger size than the caps. Pixels beyond the caps' size do not belong to the
+// picture.
+GST_START_TEST(the_size_comes_from_the_caps) {
   const GstVideoInfo info = video_info("I420", 60, 40), coded = video_info("I420", 64, 48);
   Random random = seeded();
   Harness h("mask=box7", info);
@@ -941,7 +943,7 @@ GST_START_TEST(the_size_is_that_of_the_caps) {
 }
 GST_END_TEST;
 
-GST_START_TEST(planes_may_lie_in_memories_of_their_own) {
+GST_START_TEST(planes_may_have_separate_memories) {
   GstVideoInfo info = video_info("I420", 32, 18);
   Random random = seeded();
   Harness h("", info);
@@ -1105,7 +1107,7 @@ GST_START_TEST(a_change_takes_effect_at_the_next_frame) {
                              "border=constant"}) {
     h.set(change);
     const Ref<GstBuffer> in = random_frame(info, random), out = h.filter(in.get());
-    // All properties as they are now, in the form of a launch line.
+    // The current properties, in the form of a launch line.
     std::string now;
     for (const Choice &c : kChoices)
       if (strcmp(c.name, "backend") != 0) now += std::string(c.name) + "=" + get_nick(h.element(), c.name) + " ";
@@ -1121,7 +1123,7 @@ GST_START_TEST(a_change_takes_effect_at_the_next_frame) {
 }
 GST_END_TEST;
 
-// Checks that every frame is filtered by one of the two settings while a thread changes them, and never by a mixture.
+// Checks that every frame is filtered with one of two settings while a thread changes them, never with a mixture.
 void check_never_a_mixture(const char *property, const GValue &one, const GValue &other, const std::string &company,
                            const char *text_one, const char *text_other) {
   const GstVideoInfo info = video_info("I420", 64, 48);
@@ -1146,14 +1148,14 @@ void check_never_a_mixture(const char *property, const GValue &one, const GValue
   for (int i = 0; i < 60 || (!(seen_one && seen_other) && g_get_monotonic_time() < deadline); i++) {
     const FrameBytes got(h.filter(in.get()).get(), info);
     const bool is_one = got.bytes == want_one.bytes, is_other = got.bytes == want_other.bytes;
-    fail_unless(is_one || is_other, "frame %d is neither", i);
+    fail_unless(is_one || is_other, "frame %d has neither setting", i);
     seen_one |= is_one;
     seen_other |= is_other;
     g_usleep(100);
   }
   for (GstHarnessThread *thread : threads) gst_harness_stress_thread_stop(thread);
   fail_unless(seen_one && seen_other);
-  h.take(GST_MESSAGE_WARNING);  // either mask may not use all that is set
+  h.take(GST_MESSAGE_WARNING);  // some settings have no effect with one of the masks
 }
 
 GST_START_TEST(frames_are_never_filtered_by_a_mixture_of_masks) {
@@ -1195,7 +1197,7 @@ GST_START_TEST(numbers_can_be_animated) {
   const GstVideoInfo info = video_info("GRAY8", 32, 18);
   Random random = seeded();
   Harness h("mask=gauss3", info);
-  // Control sources count in stream time, which differs from timestamps here.
+  // Control sources use stream time, which differs from timestamps here.
   GstSegment segment;
   gst_segment_init(&segment, GST_FORMAT_TIME);
   segment.start = segment.position = 5 * GST_SECOND;
@@ -1238,7 +1240,7 @@ void push_frames(Harness &h, const GstVideoInfo &info, int n) {
   for (int i = 0; i < n; i++) fail_unless_equals_int(h.push(random_frame(info, random).get()), GST_FLOW_OK);
 }
 
-GST_START_TEST(events_keep_their_places_among_the_frames) {
+GST_START_TEST(events_keep_their_order_among_the_frames) {
   const GstVideoInfo info = video_info("I420", 32, 18);
   Harness h("", info);
   Order order(h);
@@ -1257,7 +1259,7 @@ GST_START_TEST(events_keep_their_places_among_the_frames) {
 }
 GST_END_TEST;
 
-GST_START_TEST(a_flush_and_a_new_segment_start_afresh) {
+GST_START_TEST(after_a_flush_a_new_segment_starts_the_stream) {
   const GstVideoInfo info = video_info("I420", 32, 18);
   Random random = seeded();
   Harness h("mask=box3", info);
@@ -1384,7 +1386,7 @@ GST_END_TEST;
 
 // ---- Several elements -----------------------------------------------------------------------------------------------
 
-// Elements must not share a mask: each result is checked against its own.
+// Elements must not share a mask: each result is compared with the element's own mask.
 GST_START_TEST(elements_side_by_side_never_see_each_others_masks) {
   check_side_by_side({"mask=gauss3", "mask=sobel", "mask=custom coefficients='1 2 3; 4 5 6; 7 8 9'",
                       "mask=custom coefficients='9 8 7; 6 5 4; 3 2 1'", "mask=dilate size=5",
@@ -1430,7 +1432,7 @@ void check_says(const Report &report, const BadSettings &bad) {
                 report.text.c_str(), word);
 }
 
-GST_START_TEST(bad_settings_at_the_start_are_an_error_that_says_where) {
+GST_START_TEST(bad_settings_at_the_start_are_an_error_that_names_them) {
   const GstVideoInfo info = video_info("I420", 32, 18);
   Random random = seeded();
   for (const BadSettings &bad : bad_settings()) {
@@ -1443,7 +1445,8 @@ GST_START_TEST(bad_settings_at_the_start_are_an_error_that_says_where) {
 }
 GST_END_TEST;
 
-// A setting that the mask does not use is one warning, but none where it has had an effect, or with identity.
+// A setting that the mask does not use is one warning. There is no warning if the setting had an effect before, or with
+// identity.
 GST_START_TEST(settings_without_effect_are_a_warning) {
   const GstVideoInfo info = video_info("I420", 32, 18);
   Random random = seeded();
@@ -1499,8 +1502,8 @@ GST_START_TEST(settings_without_effect_are_a_warning) {
 }
 GST_END_TEST;
 
-// Bad values come with every frame, as from a slider that passes even sizes: about one warning a second is posted.
-GST_START_TEST(nonsense_in_every_frame_is_not_a_warning_in_every_frame) {
+// Bad values come with every frame, as from a slider at even sizes. About one warning a second is posted.
+GST_START_TEST(bad_values_in_every_frame_are_not_a_warning_for_every_frame) {
   const GstVideoInfo info = video_info("I420", 32, 18);
   Random random = seeded();
   const Ref<GstBuffer> in = random_frame(info, random);
@@ -1515,16 +1518,16 @@ GST_START_TEST(nonsense_in_every_frame_is_not_a_warning_in_every_frame) {
   const size_t seconds = (g_get_monotonic_time() - before) / G_USEC_PER_SEC + 1;
   const size_t warnings = h.take(GST_MESSAGE_WARNING).size();
   fail_unless(warnings >= 1 && warnings <= seconds + 1, "%zu warnings", warnings);
-  // Another mistake is warned of at once.
+  // Another mistake is a warning at once.
   g_object_set(h.element(), "mask", Mask::Custom, "coefficients", "1 2", nullptr);
   h.filter(in.get());
   h.take_one(GST_MESSAGE_WARNING);
 }
 GST_END_TEST;
 
-// No second warning comes where a property is set to the value that it has, or where only n-threads changes, which
-// counts at the next start.
-GST_START_TEST(a_mistake_is_said_again_when_it_is_made_again) {
+// There is no second warning if a property is set to its present value, or if only n-threads changes, which applies at
+// the next start.
+GST_START_TEST(a_repeated_mistake_is_a_warning_again) {
   const GstVideoInfo info = video_info("I420", 32, 18);
   Random random = seeded();
   const Ref<GstBuffer> in = random_frame(info, random);
@@ -1532,7 +1535,7 @@ GST_START_TEST(a_mistake_is_said_again_when_it_is_made_again) {
   h.set("size=4");
   h.filter(in.get());
   h.take_one(GST_MESSAGE_WARNING);
-  g_usleep(G_USEC_PER_SEC + G_USEC_PER_SEC / 10);  // the same mistake is warned of once a second
+  g_usleep(G_USEC_PER_SEC + G_USEC_PER_SEC / 10);  // the same mistake is a warning once a second
   h.set("size=4 mask=box n-threads=2");
   h.filter(in.get());
   fail_unless(h.take(GST_MESSAGE_WARNING).empty());
@@ -1546,12 +1549,12 @@ GST_START_TEST(a_mistake_is_said_again_when_it_is_made_again) {
 }
 GST_END_TEST;
 
-GST_START_TEST(an_error_is_said_again_after_a_restart) {
+GST_START_TEST(an_error_is_posted_again_after_a_restart) {
   const GstVideoInfo info = video_info("I420", 32, 18);
   Harness h("mask=box size=4");
   for (int i = 0; i < 2; i++) {
     push_caps(h, info);
-    push_caps(h, info);  // the same again, with no second error
+    push_caps(h, info);  // the same caps again, without a second error
     h.take_one(GST_MESSAGE_ERROR);
     gst_element_set_state(h.element(), GST_STATE_READY);
     gst_element_set_state(h.element(), GST_STATE_PLAYING);
@@ -1559,7 +1562,7 @@ GST_START_TEST(an_error_is_said_again_after_a_restart) {
 }
 GST_END_TEST;
 
-// Whatever passthrough was in the stream before, the mask that is set now is used.
+// The current mask is used, with or without passthrough in the stream before.
 GST_START_TEST(a_filter_that_is_set_between_two_streams_filters) {
   const GstVideoInfo info = video_info("I420", 32, 18);
   Random random = seeded();
@@ -1576,7 +1579,7 @@ GST_START_TEST(a_filter_that_is_set_between_two_streams_filters) {
 }
 GST_END_TEST;
 
-// The message names the line of the code that found the mistake, not the one that posted it.
+// The message names the line of code that found the mistake, not the line that posted it.
 GST_START_TEST(errors_name_their_origin) {
   Harness h("mask=custom coefficients='1 2'");
   push_caps(h, video_info("I420", 32, 18));
@@ -1590,7 +1593,7 @@ GST_START_TEST(settings_of_one_call_take_effect_together) {
   Random random = seeded();
   const Ref<GstBuffer> in = random_frame(info, random);
   Harness h("mask=box size=3", info);
-  // Frozen notifications are what happens between two properties of one g_object_set().
+  // Notifications are frozen between two properties of one g_object_set().
   g_object_freeze_notify(G_OBJECT(h.element()));
   h.set("mask=dilate size=5 iterations=2");
   guint size;
@@ -1624,20 +1627,20 @@ std::set<std::string> threads_of_the_process() {
   return threads;
 }
 
-// The sink pad's streaming thread is one of the threads. The others stay for half a second after their work.
-GST_START_TEST(as_many_threads_filter_as_are_asked_for) {
+// The sink pad's streaming thread is one of the threads. The other threads stay for half a second after their work.
+GST_START_TEST(the_requested_number_of_threads_filters) {
   if (strcmp(test_backend(), "cpu") != 0) return;
   const GstVideoInfo info = video_info("GRAY8", 1280, 720);
   Random random = seeded();
   const Ref<GstBuffer> in = random_frame(info, random);
-  g_thread_pool_set_max_unused_threads(0);  // threads of an earlier element must not be used again
+  g_thread_pool_set_max_unused_threads(0);  // threads of an earlier element must not be reused
   for (int threads : {2, 1, 6, 3}) {
     Harness h("mask=median size=7 n-threads=" + std::to_string(threads), info);
     const std::set<std::string> before = threads_of_the_process();
     h.filter(in.get());
     int more = 0;
     for (const std::string &thread : threads_of_the_process()) more += !before.count(thread);
-    // A thread that is quick may leave nothing to do to another one.
+    // A quick thread may leave no work for another.
     fail_unless(more <= threads - 1 && more >= threads / 2, "%d more threads for %d", more, threads);
   }
 }
@@ -1662,7 +1665,7 @@ GST_START_TEST(bad_settings_while_playing_are_a_warning_and_the_last_good_ones_s
     fail_unless(h.take(GST_MESSAGE_WARNING).empty());
     h.set("mask=sharpen size=0 sigma=-1 method=auto");
     check(larger, "mask=sharpen border=wrap");
-    h.take(GST_MESSAGE_WARNING);  // sharpen may not use the setting that was bad
+    h.take(GST_MESSAGE_WARNING);  // sharpen may not use the bad setting
   }
 }
 GST_END_TEST;
@@ -1699,7 +1702,7 @@ GST_START_TEST(a_video_meta_that_contradicts_caps_or_memory_is_an_error) {
   refused([](GstVideoMeta *meta) { meta->width = 30; });
   refused([](GstVideoMeta *meta) { meta->height = 16; });
   refused([](GstVideoMeta *meta) { meta->format = GST_VIDEO_FORMAT_NV12; });
-  // The message says which buffer, which plane, and where.
+  // The message names the buffer, the plane and the position.
   Harness h("", info);
   const Ref<GstBuffer> in(new_placed_buffer(info, 0));
   gst_buffer_get_video_meta(in.get())->offset[1] = 5000;
@@ -1709,10 +1712,11 @@ GST_START_TEST(a_video_meta_that_contradicts_caps_or_memory_is_an_error) {
 }
 GST_END_TEST;
 
-// An element upstream may change the format in place and leave the meta as it was, as alphacolor does: it is named,
-// also from within another bin.
-GST_START_TEST(the_element_that_left_a_wrong_meta_is_named) {
-  if (!gst_registry_check_feature_version(gst_registry_get(), "capssetter", 1, 0, 0)) return;  // of the plugins "good"
+// An element upstream may change the format in place but not the meta, as alphacolor does. The error names that
+// element, also in another bin.
+GST_START_TEST(the_error_names_the_element_that_left_a_wrong_meta) {
+  if (!gst_registry_check_feature_version(gst_registry_get(), "capssetter", 1, 0, 0))
+    return;  // from the "good" plugins
   Pipeline pipeline(
       "videotestsrc num-buffers=1 ! video/x-raw,format=AYUV ! bin.( capssetter name=liar caps=video/x-raw,format=RGBA "
       ") ! "
@@ -1726,7 +1730,7 @@ GST_START_TEST(the_element_that_left_a_wrong_meta_is_named) {
 }
 GST_END_TEST;
 
-// Caps of all formats, thousands of characters each, would hide what else the log has to say.
+// Caps of all formats have thousands of characters each and would hide the rest of the log.
 GST_START_TEST(the_log_up_to_debug_has_short_lines) {
   static std::atomic<size_t> longest;
   longest = 0;
@@ -1751,7 +1755,7 @@ GST_START_TEST(the_log_up_to_debug_has_short_lines) {
 }
 GST_END_TEST;
 
-GST_START_TEST(errors_of_buffers_say_what_is_wrong_and_where) {
+GST_START_TEST(errors_of_buffers_name_the_fault_and_its_position) {
   const GstVideoInfo info = video_info("I420", 32, 18);
   const auto text_for = [&](auto spoil) {
     Harness h("", info);
@@ -1795,8 +1799,8 @@ GST_START_TEST(errors_of_buffers_say_what_is_wrong_and_where) {
 }
 GST_END_TEST;
 
-// Planes begin in one memory of the buffer and end in another.
-GST_START_TEST(a_plane_may_lie_in_several_pieces_of_memory) {
+// Planes begin in one memory of the buffer and end in another memory.
+GST_START_TEST(a_plane_may_span_several_memories) {
   const GstVideoInfo info = video_info("I420", 32, 18);
   GstVideoInfo placed = place(info, kScattered);
   Random random = seeded();
@@ -1833,13 +1837,13 @@ GST_START_TEST(huge_widths_are_negotiated_at_once) {
 GST_END_TEST;
 
 #if !defined(__SANITIZE_ADDRESS__)
-// Running out of memory is an error message, after which the element goes on.
+// No memory is an error message. The element continues afterwards.
 GST_START_TEST(no_memory_is_an_error_message) {
   if (strcmp(test_backend(), "cpu") != 0) return;  // a CUDA driver may reserve any amount of address space
   const GstVideoInfo info = video_info("RGBA", 4000, 4000);
   const Ref<GstBuffer> in(gst_buffer_new_allocate(nullptr, GST_VIDEO_INFO_SIZE(&info), nullptr));
   gst_buffer_memset(in.get(), 0, 100, GST_VIDEO_INFO_SIZE(&info));
-  Harness h("mask=tophat n-threads=1", info);  // needs two further frames
+  Harness h("mask=tophat n-threads=1", info);  // needs two temporary frames
   gchar *status = nullptr;
   fail_unless(g_file_get_contents("/proc/self/statm", &status, nullptr, nullptr));
   const rlim_t used = g_ascii_strtoull(status, nullptr, 10) * sysconf(_SC_PAGESIZE);
@@ -1892,7 +1896,7 @@ GST_START_TEST(a_buffer_that_cannot_be_mapped_is_an_error) {
 }
 GST_END_TEST;
 
-GST_START_TEST(an_error_of_one_buffer_leaves_the_element_able_to_go_on) {
+GST_START_TEST(after_an_error_of_one_buffer_the_element_continues) {
   const GstVideoInfo info = video_info("I420", 32, 18);
   Random random = seeded();
   Harness h("", info);
@@ -1901,7 +1905,7 @@ GST_START_TEST(an_error_of_one_buffer_leaves_the_element_able_to_go_on) {
   for (int i = 0; i < 2; i++) {
     const Ref<GstBuffer> in = random_frame(info, random), out = h.filter(in.get());
     assert_filtered(in.get(), out.get(), info, "");
-    fail_unless_equals_int(GST_BUFFER_IS_DISCONT(out.get()), i == 0);  // after the frame that was lost
+    fail_unless_equals_int(GST_BUFFER_IS_DISCONT(out.get()), i == 0);  // after the lost frame
   }
 }
 GST_END_TEST;
@@ -1932,7 +1936,7 @@ GST_START_TEST(backend_cuda_without_a_device_does_not_start) {
 }
 GST_END_TEST;
 
-GST_START_TEST(backend_auto_says_once_where_it_takes_the_cpu) {
+GST_START_TEST(backend_auto_reports_the_cpu_once) {
   const GstVideoInfo info = video_info("I420", 32, 18);
   Random random = seeded();
   for (const char *device : {"-1", "1000"}) {
@@ -1960,7 +1964,7 @@ GST_START_TEST(backend_cpu_looks_for_no_device) {
 }
 GST_END_TEST;
 
-GST_START_TEST(stats_say_what_happened_since_the_start) {
+GST_START_TEST(stats_count_from_the_start) {
   const GstVideoInfo info = video_info("I420", 32, 18);
   Random random = seeded();
   Harness h("mask=gauss7 method=blocked");
@@ -1977,7 +1981,7 @@ GST_START_TEST(stats_say_what_happened_since_the_start) {
   fail_unless_equals_uint64(stat(h, "bytes-downloaded"), cuda ? 4 * 32 * 18 * 3 / 2 : 0);
   fail_unless_equals_int(stat(h, "device-time") > 0, cuda);
   fail_unless_equals_uint64(stat(h, "failovers"), 0);
-  // auto may select kernels that belong to none of the methods.
+  // auto may select kernels that do not belong to a method.
   h.set("method=auto");
   h.filter(random_frame(info, random).get());
   const std::string selected = stat_string(h, "method");
@@ -2013,18 +2017,18 @@ GST_START_TEST(only_identity_is_passthrough) {
 }
 GST_END_TEST;
 
-// ---- What filters like this one have got wrong ----------------------------------------------------------------------
+// ---- Frequent mistakes of filters -----------------------------------------------------------------------------------
 
 GST_START_TEST(an_asymmetric_mask_is_not_flipped) {
   const GstVideoInfo info = video_info("GRAY8", 4, 1);
   const Ref<GstBuffer> in(gst_buffer_new_memdup("\x0a\x14\x1e\x28", 4));
-  Harness h("mask=custom coefficients='1 0 0'", info);  // takes the neighbour to the left
+  Harness h("mask=custom coefficients='1 0 0'", info);  // copies the left neighbour
   const Ref<GstBuffer> out = h.filter(in.get());
   fail_unless_equals_int(gst_buffer_memcmp(out.get(), 0, "\x0a\x0a\x14\x1e", 4), 0);
 }
 GST_END_TEST;
 
-GST_START_TEST(iterations_are_that_many_elements_in_a_row) {
+GST_START_TEST(iterations_equal_elements_in_a_row) {
   const GstVideoInfo info = video_info("I420", 33, 19);
   Random random = seeded();
   for (const char *mask : {"mask=gauss5", "mask=sharpen", "mask=median", "mask=dilate"}) {
@@ -2171,27 +2175,27 @@ Suite *make_suite() {
   tcase_add_test(tc, numbers_take_effect);
   tcase_add_test(tc, border_color_is_converted_to_the_frames_colours);
   tcase_add_test(tc, border_color_follows_the_colorimetry_of_the_caps);
-  tcase_add_test(tc, templates_list_every_format_that_lies_in_planes_of_samples);
+  tcase_add_test(tc, templates_list_every_format_with_planes_of_samples);
   tcase_add_test(tc, every_format_filters);
   tcase_add_test(tc, common_formats_filter_byte_for_byte);
   tcase_add_test(tc, format_and_size_never_change);
   tcase_add_test(tc, common_formats_are_offered_first);
   tcase_add_test(tc, every_field_of_the_caps_is_kept);
-  tcase_add_test(tc, caps_that_are_no_planes_of_samples_are_refused);
+  tcase_add_test(tc, formats_without_planes_of_samples_are_refused);
   tcase_add_test(tc, frames_split_over_memories_are_refused);
   tcase_add_test(tc, a_source_of_every_format_takes_a_common_one);
   tcase_add_test(tc, overlays_beside_the_picture_pass_through);
   tcase_add_test(tc, the_plugin_says_whether_it_was_built_with_cuda);
-  tcase_add_test(tc, memory_features_are_interchangeable_where_there_is_cuda_memory);
+  tcase_add_test(tc, memory_features_are_interchangeable_if_there_is_cuda_memory);
   tcase_add_test(tc, odd_sizes_filter_to_the_last_column_and_row);
 #ifndef __SANITIZE_ADDRESS__
   tcase_add_test(tc, frames_of_more_than_65535_tiles_of_rows_filter);
 #endif
   tcase_add_test(tc, masks_larger_than_the_frame_read_the_border_only);
-  tcase_add_test(tc, fields_are_filtered_each_by_itself);
+  tcase_add_test(tc, fields_are_filtered_separately);
   tcase_add_test(tc, buffers_of_one_field_are_frames);
   tcase_add_test(tc, upstream_is_offered_a_pool_and_may_use_any_strides);
-  tcase_add_test(tc, no_pool_is_made_where_none_is_needed);
+  tcase_add_test(tc, no_pool_is_made_if_none_is_needed);
   tcase_add_test(tc, downstream_that_knows_no_strides_gets_the_default_ones);
   tcase_add_test(tc, a_pool_that_alters_its_configuration_is_used);
   tcase_add_test(tc, a_pool_without_memory_is_an_error_message);
@@ -2199,8 +2203,8 @@ Suite *make_suite() {
   tcase_add_test(tc, upstream_is_asked_for_the_metas_that_are_kept);
   tcase_add_test(tc, strides_and_offsets_are_obeyed_and_padding_is_neither_read_nor_written);
   tcase_add_test(tc, the_last_row_needs_no_padding);
-  tcase_add_test(tc, the_size_is_that_of_the_caps);
-  tcase_add_test(tc, planes_may_lie_in_memories_of_their_own);
+  tcase_add_test(tc, the_size_comes_from_the_caps);
+  tcase_add_test(tc, planes_may_have_separate_memories);
   tcase_add_test(tc, input_is_never_written_and_released_with_its_output);
   tcase_add_test(tc, metas_are_kept_unless_they_are_about_the_memory);
   tcase_add_test(tc, flags_and_timestamps_are_kept);
@@ -2209,44 +2213,44 @@ Suite *make_suite() {
   tcase_add_test(tc, frames_are_never_filtered_by_a_mixture_of_coefficients);
   tcase_add_test(tc, numbers_can_be_animated);
   tcase_add_test(tc, a_blur_grows_out_of_nothing);
-  tcase_add_test(tc, events_keep_their_places_among_the_frames);
-  tcase_add_test(tc, a_flush_and_a_new_segment_start_afresh);
+  tcase_add_test(tc, events_keep_their_order_among_the_frames);
+  tcase_add_test(tc, after_a_flush_a_new_segment_starts_the_stream);
   tcase_add_test(tc, a_seek_goes_upstream);
   tcase_add_test(tc, a_pipeline_plays_seeks_and_ends);
   tcase_add_test(tc, caps_may_change_in_mid_stream);
   tcase_add_test(tc, late_frames_are_dropped_after_a_qos_event);
   tcase_add_test(tc, a_live_pipeline_waits_for_no_further_frame);
   tcase_add_test(tc, elements_side_by_side_never_see_each_others_masks);
-  tcase_add_test(tc, bad_settings_at_the_start_are_an_error_that_says_where);
+  tcase_add_test(tc, bad_settings_at_the_start_are_an_error_that_names_them);
   tcase_add_test(tc, settings_without_effect_are_a_warning);
-  tcase_add_test(tc, nonsense_in_every_frame_is_not_a_warning_in_every_frame);
-  tcase_add_test(tc, a_mistake_is_said_again_when_it_is_made_again);
-  tcase_add_test(tc, an_error_is_said_again_after_a_restart);
+  tcase_add_test(tc, bad_values_in_every_frame_are_not_a_warning_for_every_frame);
+  tcase_add_test(tc, a_repeated_mistake_is_a_warning_again);
+  tcase_add_test(tc, an_error_is_posted_again_after_a_restart);
   tcase_add_test(tc, a_filter_that_is_set_between_two_streams_filters);
   tcase_add_test(tc, errors_name_their_origin);
   tcase_add_test(tc, settings_of_one_call_take_effect_together);
   tcase_add_test(tc, threads_change_nothing_but_the_time);
-  tcase_add_test(tc, as_many_threads_filter_as_are_asked_for);
+  tcase_add_test(tc, the_requested_number_of_threads_filters);
   tcase_add_test(tc, bad_settings_while_playing_are_a_warning_and_the_last_good_ones_stay);
   tcase_add_test(tc, a_buffer_too_small_for_its_caps_is_an_error);
   tcase_add_test(tc, a_video_meta_that_contradicts_caps_or_memory_is_an_error);
-  tcase_add_test(tc, the_element_that_left_a_wrong_meta_is_named);
+  tcase_add_test(tc, the_error_names_the_element_that_left_a_wrong_meta);
   tcase_add_test(tc, the_log_up_to_debug_has_short_lines);
-  tcase_add_test(tc, errors_of_buffers_say_what_is_wrong_and_where);
-  tcase_add_test(tc, a_plane_may_lie_in_several_pieces_of_memory);
+  tcase_add_test(tc, errors_of_buffers_name_the_fault_and_its_position);
+  tcase_add_test(tc, a_plane_may_span_several_memories);
   tcase_add_test(tc, huge_widths_are_negotiated_at_once);
 #if !defined(__SANITIZE_ADDRESS__)
   tcase_add_test(tc, no_memory_is_an_error_message);
 #endif
   tcase_add_test(tc, a_buffer_that_cannot_be_mapped_is_an_error);
-  tcase_add_test(tc, an_error_of_one_buffer_leaves_the_element_able_to_go_on);
+  tcase_add_test(tc, after_an_error_of_one_buffer_the_element_continues);
   tcase_add_test(tc, backend_cuda_without_a_device_does_not_start);
-  tcase_add_test(tc, backend_auto_says_once_where_it_takes_the_cpu);
+  tcase_add_test(tc, backend_auto_reports_the_cpu_once);
   tcase_add_test(tc, backend_cpu_looks_for_no_device);
-  tcase_add_test(tc, stats_say_what_happened_since_the_start);
+  tcase_add_test(tc, stats_count_from_the_start);
   tcase_add_test(tc, only_identity_is_passthrough);
   tcase_add_test(tc, an_asymmetric_mask_is_not_flipped);
-  tcase_add_test(tc, iterations_are_that_many_elements_in_a_row);
+  tcase_add_test(tc, iterations_equal_elements_in_a_row);
   tcase_add_test(tc, negative_halves_of_edges_are_not_lost);
   tcase_add_test(tc, tiny_and_zero_sigma_make_sense);
   tcase_add_test(tc, bias_means_the_same_at_every_depth);

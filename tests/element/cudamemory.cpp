@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// The element with CUDA memory at its input, its output, or both.
+// Tests the element with CUDA memory at its input, its output, or both.
 #include <atomic>
 #include <cstring>
 #include <thread>
@@ -26,7 +26,7 @@ std::unique_ptr<Harness> harness_between(const std::string &properties, const Gs
   return h;
 }
 
-// Filters frames in the given kinds of memory; fails the test unless results are right and in the right memory.
+// Filters frames in the given kinds of memory. Fails the test unless results are right and in the right memory.
 void check_pair(const GstVideoInfo &info, const std::string &properties, bool device_in, bool device_out) {
   Random random = seeded();
   const std::unique_ptr<Harness> h = harness_between(properties, info, device_in, device_out);
@@ -54,7 +54,7 @@ GST_START_TEST(frames_go_from_either_memory_into_either) {
 }
 GST_END_TEST;
 
-GST_START_TEST(the_cpu_takes_and_delivers_cuda_memory_too) {
+GST_START_TEST(the_cpu_also_takes_and_delivers_cuda_memory) {
   for (bool device_in : {false, true}) {
     const GstVideoInfo info = video_info("NV12", 37, 15);
     Random random = seeded();
@@ -74,7 +74,7 @@ GST_START_TEST(identity_moves_frames_from_one_memory_to_the_other) {
   const GstVideoInfo info = video_info("NV12", 37, 15);
   check_pair(info, "mask=identity", false, true);
   check_pair(info, "mask=identity", true, false);
-  // Where both sides have the same memory, frames pass through.
+  // If both sides have the same memory, frames pass through.
   Random random = seeded();
   const std::unique_ptr<Harness> h = harness_between("mask=identity", info, true, true);
   const Ref<GstBuffer> frame = random_frame(info, random);
@@ -103,7 +103,7 @@ GST_START_TEST(every_format_of_cuda_memory_filters) {
 }
 GST_END_TEST;
 
-// Downstream that names CUDA memory in its caps gets it. Downstream that takes anything gets the memory of the input.
+// Downstream gets CUDA memory if its caps name it. Downstream that takes any caps gets the memory of the input.
 GST_START_TEST(the_memory_follows_what_downstream_names) {
   const GstVideoInfo info = video_info("NV12", 64, 48);
   enum class Named { Both, Any, AnyMemory, System };
@@ -135,7 +135,7 @@ GST_START_TEST(the_memory_follows_what_downstream_names) {
 }
 GST_END_TEST;
 
-// Whether the caps of the element's source pad are of CUDA memory. The pipeline has to play.
+// Whether the caps of the element's source pad have CUDA memory. The pipeline must be playing.
 bool leaves_on_device(const Pipeline &pipeline, const char *name) {
   const Ref<GstElement> element = pipeline.element(name);
   const Ref<GstPad> pad(gst_element_get_static_pad(element.get(), "src"));
@@ -157,8 +157,8 @@ guint64 stat_of(const Pipeline &pipeline, const char *name, const char *field) {
 GST_START_TEST(elements_in_a_row_keep_frames_on_the_device) {
   const struct {
     const char *between;  // elements between two cudaconv
-    const char *second;   // properties of the second one
-    bool on_device;       // whether frames stay on the device between the two
+    const char *second;   // properties of the second cudaconv
+    bool on_device;       // whether frames stay on the device between both
   } cases[] = {
       {"", "", true},
       {"! queue", "", true},
@@ -181,7 +181,7 @@ GST_START_TEST(elements_in_a_row_keep_frames_on_the_device) {
     const std::string why = pipeline.wait_for_end();
     assert_same_text(why, "");
     fail_unless_equals_int(leaves_on_device(pipeline, "a"), c.on_device);
-    // fakesink takes anything, and so gets the memory of the input of "b".
+    // fakesink takes any caps, so it gets the memory of the input of "b".
     fail_unless_equals_int(leaves_on_device(pipeline, "b"), c.on_device);
     const guint64 bytes = 6 * 64 * 48 * 3 / 2;
     fail_unless_equals_uint64(stat_of(pipeline, "a", "bytes-uploaded"), bytes);
@@ -191,7 +191,7 @@ GST_START_TEST(elements_in_a_row_keep_frames_on_the_device) {
 }
 GST_END_TEST;
 
-// Elements in a row filter as the same elements do by themselves.
+// Elements in a row give the same result as each element alone, one after the other.
 GST_START_TEST(elements_in_a_row_filter_right) {
   const GstVideoInfo info = video_info("I420", 64, 48);
   Random random = seeded();
@@ -258,8 +258,8 @@ GST_START_TEST(frames_on_the_device_are_in_flight_and_never_copied) {
 }
 GST_END_TEST;
 
-// Memory belongs to streams: a frame is pushed before it is complete, since whoever reads it waits for its stream. So
-// the thread that pushes the input also pushes the output, and no thread waits for the device.
+// Memory belongs to streams: a frame is pushed before it is complete, since readers wait for its stream. So the thread
+// that pushes the input also pushes the output, and no thread waits for the device.
 GST_START_TEST(frames_of_streams_leave_before_they_are_complete) {
   if (!g_getenv("CUDACONV_TEST_STREAMS")) return;
   const GstVideoInfo info = video_info("NV12", 64, 48);
@@ -280,8 +280,8 @@ GST_START_TEST(frames_of_streams_leave_before_they_are_complete) {
 }
 GST_END_TEST;
 
-// Plain caps may come with CUDA memory: cudadownload passes it on where downstream takes any strides.
-GST_START_TEST(the_memory_is_judged_by_the_buffer_and_not_by_the_caps) {
+// Plain caps may come with CUDA memory: cudadownload passes it through if downstream takes any strides.
+GST_START_TEST(the_buffer_and_not_the_caps_decides_the_memory) {
   const GstVideoInfo info = video_info("NV12", 64, 48);
   Random random = seeded();
   for (bool device_caps_in : {false, true}) {
@@ -299,12 +299,12 @@ GST_START_TEST(the_memory_is_judged_by_the_buffer_and_not_by_the_caps) {
 }
 GST_END_TEST;
 
-// Frames in another context of the same device are not copied by way of system memory: the element changes over to that
-// context, as GStreamer's own CUDA elements do.
+// Frames in another context of the same device are not copied through system memory. The element switches to that
+// context, like GStreamer's own CUDA elements.
 GST_START_TEST(the_context_of_incoming_memory_is_followed) {
   const GstVideoInfo info = video_info("NV12", 64, 48);
   Random random = seeded();
-  for (bool device_caps : {false, true}) {  // cudadownload passes CUDA memory on under plain caps
+  for (bool device_caps : {false, true}) {  // cudadownload passes CUDA memory through under plain caps
     const std::unique_ptr<Harness> h = harness_between("mask=gauss5", info, device_caps, true);
     const std::unique_ptr<DeviceMemory> foreign = DeviceMemory::create(), own = DeviceMemory::of(h->element());
     for (int i = 0; i < 3; i++) {
@@ -320,7 +320,7 @@ GST_START_TEST(the_context_of_incoming_memory_is_followed) {
 }
 GST_END_TEST;
 
-GST_START_TEST(a_pool_of_downstream_is_used_where_it_is_of_this_context) {
+GST_START_TEST(a_downstream_pool_of_this_context_is_used) {
   const GstVideoInfo info = video_info("NV12", 64, 48);
   Random random = seeded();
   for (bool foreign : {false, true}) {
@@ -368,7 +368,7 @@ GST_START_TEST(memory_caps_and_settings_may_change_in_mid_stream) {
   for (int i = 0; i < 8; i++) {
     const GstVideoInfo &now = i & 1 ? other : info;
     const bool device_in = i & 2, device_out = i & 4;
-    // Caps of the harness's own sink pad change first, else the renegotiation fails that the others cause.
+    // Caps of the harness's sink pad change first. Otherwise the renegotiation that the other caps cause fails.
     GstCaps *sink_caps = caps_of(now, device_out).release();
     gst_pad_push_event(h.get()->sinkpad, gst_event_new_reconfigure());
     gst_harness_set_sink_caps(h.get(), sink_caps);
@@ -400,7 +400,7 @@ GST_START_TEST(metas_and_timestamps_survive_on_the_device) {
 }
 GST_END_TEST;
 
-// Chains of two elements on one context, each chain on a thread of its own.
+// Chains of two elements on one context, each chain on a separate thread.
 GST_START_TEST(chains_of_elements_on_one_context_do_not_disturb_each_other) {
   const GstVideoInfo info = video_info("I420", 64, 32);
   const int frames = number_from_environment("CUDACONV_TEST_FRAMES", 500) / 5;
@@ -431,7 +431,7 @@ GST_START_TEST(chains_of_elements_on_one_context_do_not_disturb_each_other) {
     Chain chain{make(mask), make("mask=sharpen"), nullptr};
     const Ref<GstBuffer> out = chain.run(in.get());
     fail_unless(out != nullptr);
-    // An element by itself makes what the first one of the chain should make; the reference filter checks both steps.
+    // A single element gives the expected result of the chain's first element. The reference filter checks both steps.
     Harness alone(mask, info);
     const Ref<GstBuffer> middle = alone.filter(frame.get());
     assert_filtered(frame.get(), middle.get(), info, mask);
@@ -478,8 +478,8 @@ GST_START_TEST(an_applications_context_is_used) {
 }
 GST_END_TEST;
 
-// Frames come from either context in turn, several of them in flight, together with new caps or with the new context
-// itself. The element always filters in the context that its input is in.
+// Frames come from two contexts in turn, several in flight, with new caps or with the new context itself. The element
+// always filters in the context of its input.
 GST_START_TEST(the_context_may_change_in_mid_stream) {
   const GstVideoInfo info = video_info("NV12", 64, 48);
   enum class Change { Memory, Caps, Context };
@@ -549,7 +549,7 @@ GST_END_TEST;
 
 GST_START_TEST(elements_on_two_devices_filter_each_others_frames) {
   if (!DeviceMemory::create(1)) {
-    g_printerr("there is no second device: elements on two of them are not tested\n");
+    g_printerr("SKIP: no second device for elements on two devices\n");
     return;
   }
   const GstVideoInfo info = video_info("NV12", 64, 48);
@@ -613,8 +613,8 @@ GST_START_TEST(neighbours_share_one_context) {
 }
 GST_END_TEST;
 
-// Where neither the application nor a neighbour has a context, elements of all pipelines share one. It is gone with the
-// last of them.
+// If neither the application nor a neighbour has a context, elements of all pipelines share one. It ends with the last
+// element.
 GST_START_TEST(pipelines_of_a_process_share_one_context) {
   const char *description =
       "videotestsrc num-buffers=3 ! video/x-raw,format=NV12,width=64,height=48 ! cudaconv name=a backend=cuda ! "
@@ -635,7 +635,7 @@ GST_START_TEST(pipelines_of_a_process_share_one_context) {
 }
 GST_END_TEST;
 
-// A pool or a pool configuration that is not released would keep the context, and some hundred megabytes with it.
+// An unreleased pool or pool configuration would keep the context, and some hundred megabytes with it.
 GST_START_TEST(the_context_is_released_with_the_element) {
   const GstVideoInfo info = video_info("NV12", 64, 48);
   Random random = seeded();
@@ -661,7 +661,7 @@ Suite *make_suite() {
   TCase *tc = tcase_create("general");
   suite_add_tcase(suite, tc);
   tcase_add_test(tc, frames_go_from_either_memory_into_either);
-  tcase_add_test(tc, the_cpu_takes_and_delivers_cuda_memory_too);
+  tcase_add_test(tc, the_cpu_also_takes_and_delivers_cuda_memory);
   tcase_add_test(tc, identity_moves_frames_from_one_memory_to_the_other);
   tcase_add_test(tc, every_format_of_cuda_memory_filters);
   tcase_add_test(tc, the_memory_follows_what_downstream_names);
@@ -670,9 +670,9 @@ Suite *make_suite() {
   tcase_add_test(tc, frames_on_the_device_never_leave_it);
   tcase_add_test(tc, frames_on_the_device_are_in_flight_and_never_copied);
   tcase_add_test(tc, frames_of_streams_leave_before_they_are_complete);
-  tcase_add_test(tc, the_memory_is_judged_by_the_buffer_and_not_by_the_caps);
+  tcase_add_test(tc, the_buffer_and_not_the_caps_decides_the_memory);
   tcase_add_test(tc, the_context_of_incoming_memory_is_followed);
-  tcase_add_test(tc, a_pool_of_downstream_is_used_where_it_is_of_this_context);
+  tcase_add_test(tc, a_downstream_pool_of_this_context_is_used);
   tcase_add_test(tc, upstream_is_offered_a_pool_of_device_memory);
   tcase_add_test(tc, memory_caps_and_settings_may_change_in_mid_stream);
   tcase_add_test(tc, metas_and_timestamps_survive_on_the_device);

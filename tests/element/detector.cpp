@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Detections by an element of GStreamer, ssdobjectdetector, as regions. It reads them from tensors, which usually come
-// from a model and here from the test.
+// Tests detections of GStreamer's element ssdobjectdetector as regions. The element reads tensors, which usually come
+// from a model, and here from the test.
 #include <cstdio>
 #include <cstring>
 
@@ -26,7 +26,7 @@ using namespace cudaconv::test;
 
 namespace {
 
-constexpr int kWidth = 128, kHeight = 64, kFrames = 4;  // powers of two, so that places as fractions are exact
+constexpr int kWidth = 128, kHeight = 64, kFrames = 4;  // powers of two, so that coordinates as fractions are exact
 enum Class { Person, Car, Cat, Unknown };
 constexpr const char *kLabels = "person\ncar\ncat\n";
 
@@ -36,7 +36,7 @@ struct Detection {
   Region place;
 };
 
-// Things that move to the right from frame to frame. The last frame has none, and no tensors.
+// Objects that move to the right from frame to frame. The last frame has no objects and no tensors.
 std::vector<Detection> detections_of(int frame) {
   if (frame == kFrames - 1) return {};
   const int x = 5 * frame;
@@ -47,7 +47,7 @@ std::vector<Detection> detections_of(int frame) {
       {Unknown, 0.9f, {x + 40, 50, 9, 11}}};
 }
 
-// A tensor of floats, as models make them, even for the number of detections.
+// A tensor of floats. Models use floats even for the number of detections.
 GstTensor *new_tensor(const char *id, const std::vector<float> &values, std::vector<gsize> dims) {
   GstBuffer *data = gst_buffer_new_memdup(values.data(), values.size() * sizeof(float));
   return gst_tensor_new_simple(g_quark_from_string(id), GST_TENSOR_DATA_TYPE_FLOAT32, data,
@@ -76,7 +76,7 @@ void attach_tensors(GstBuffer *buffer, const std::vector<Detection> &detections)
   gst_tensor_meta_set(gst_buffer_add_tensor_meta(buffer), G_N_ELEMENTS(tensors), list);
 }
 
-// The frames before the detector and those behind the filter.
+// The frames before the detector and behind the filter.
 struct Frames {
   std::vector<Ref<GstBuffer> > in, out;
 };
@@ -102,7 +102,7 @@ void add_probe(const Pipeline &pipeline, const char *element, const char *pad, G
   gst_pad_add_probe(at.get(), GST_PAD_PROBE_TYPE_BUFFER, probe, frames, nullptr);
 }
 
-// The number of detections attached to the buffer; -1 where there is no meta for them.
+// The number of detections of the buffer; -1 if it has no meta for them.
 int detections_in(GstBuffer *buffer) {
   GstAnalyticsRelationMeta *meta = gst_buffer_get_analytics_relation_meta(buffer);
   return meta ? static_cast<int>(gst_analytics_relation_get_length(meta)) : -1;
@@ -172,11 +172,11 @@ int main(int argc, char **argv) {
   gst_init(&argc, &argv);
   const Ref<GstElement> detector(gst_element_factory_make("ssdobjectdetector", nullptr));
   if (!detector) {
-    fprintf(stderr, "SKIP: there is no ssdobjectdetector (gstreamer1.0-plugins-bad)\n");
+    fprintf(stderr, "SKIP: no element ssdobjectdetector (gstreamer1.0-plugins-bad)\n");
     return 77;
   }
   if (gst_plugin_feature_check_version(GST_PLUGIN_FEATURE(gst_element_get_factory(detector.get())), 1, 27, 0)) {
-    fprintf(stderr, "SKIP: ssdobjectdetector takes tensors of other names since GStreamer 1.27\n");
+    fprintf(stderr, "SKIP: ssdobjectdetector has other tensor names since GStreamer 1.27\n");
     return 77;
   }
   return run_suite(argc, argv, "detector", make_suite, !strcmp(test_backend(), "cuda"));

@@ -13,7 +13,7 @@ Ref<GstBuffer> DeviceMemory::copy(GstBuffer *from, const GstVideoInfo &info) {
   GstVideoFrame source, target;
   fail_unless(gst_video_frame_map(&source, &info, from, GST_MAP_READ));
   fail_unless(gst_video_frame_map(&target, &info, buffer, GST_MAP_WRITE));
-  // Copies whole rows, since gst_video_frame_copy() leaves out the last chroma of odd rows of packed 4:2:2.
+  // Copies whole rows, since gst_video_frame_copy() skips the last chroma of odd rows of packed 4:2:2.
   for (guint p = 0; p < GST_VIDEO_INFO_N_PLANES(&info); p++) {
     gint component[GST_VIDEO_MAX_COMPONENTS];
     gst_video_format_info_component(info.finfo, p, component);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// CUDA memory for tests: that of GStreamer, or that of the stand-in in programs that have the stand-in.
+// CUDA memory for tests: GStreamer's memory or, in programs with the stand-in, the stand-in's.
 #pragma once
 
 #include <memory>
@@ -14,11 +14,11 @@ class DeviceMemory {
  public:
   // Memory in the context of the element, which is in READY or above.
   static std::unique_ptr<DeviceMemory> of(GstElement *element);
-  // Memory in a new context; nullptr where there is no such device.
+  // Memory in a new context; nullptr if the device does not exist.
   static std::unique_ptr<DeviceMemory> create(int device_id = 0);
   virtual ~DeviceMemory() = default;
 
-  // Offers this context to the element, which takes it where it has none.
+  // Offers this context to the element, which takes it if it has none.
   virtual void share_with(GstElement *element) = 0;
   // Whether the buffer is memory of this context.
   virtual bool holds(GstBuffer *buffer) = 0;

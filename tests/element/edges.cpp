@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Rare cases: neighbours with pools of their own, and what a restart changes or forgets.
+// Tests rare cases: neighbours with their own pools, and the changes at a restart.
 #include <dirent.h>
 
 #include <cstring>
@@ -26,7 +26,7 @@ void restart(Harness &h, const std::string &properties, const GstVideoInfo &info
 
 // ---- Neighbours -----------------------------------------------------------------------------------------------------
 
-// A pool whose frames are all too small, and which says so when it is configured.
+// A pool whose frames are too small. It reports so when it is configured.
 struct SmallPool {
   GstBufferPool parent;
 };
@@ -58,7 +58,7 @@ GST_START_TEST(a_pool_of_frames_that_are_too_small_is_not_used) {
 }
 GST_END_TEST;
 
-// The element offers no pull mode, even where upstream has one.
+// The element offers no pull mode, even if upstream has one.
 GST_START_TEST(frames_are_pushed_and_never_pulled) {
   Harness h("", small());
   gst_pad_add_probe(
@@ -79,7 +79,7 @@ GST_END_TEST;
 
 // ---- Restarts -------------------------------------------------------------------------------------------------------
 
-// All threads but the one in GLib that starts those of thread pools.
+// All threads except GLib's thread that starts the threads of pools.
 std::set<std::string> threads_of_the_process() {
   std::set<std::string> threads;
   DIR *tasks = opendir("/proc/self/task");
@@ -92,7 +92,7 @@ std::set<std::string> threads_of_the_process() {
   return threads;
 }
 
-GST_START_TEST(another_number_of_threads_is_taken_at_the_next_start) {
+GST_START_TEST(a_new_number_of_threads_applies_at_the_next_start) {
   if (strcmp(test_backend(), "cpu") != 0) return;
   const GstVideoInfo info = video_info("GRAY8", 1280, 720);
   Random random = seeded();
@@ -109,8 +109,8 @@ GST_START_TEST(another_number_of_threads_is_taken_at_the_next_start) {
 }
 GST_END_TEST;
 
-// Within a second the same warning is posted once, but again after a restart.
-GST_START_TEST(a_warning_is_said_again_after_a_restart) {
+// The same warning is posted once a second, and again after a restart.
+GST_START_TEST(a_warning_is_posted_again_after_a_restart) {
   Random random = seeded();
   const Ref<GstBuffer> in = random_frame(small(), random);
   Harness h("mask=box size=3", small());
@@ -130,8 +130,8 @@ Suite *make_suite() {
   suite_add_tcase(suite, tc);
   tcase_add_test(tc, a_pool_of_frames_that_are_too_small_is_not_used);
   tcase_add_test(tc, frames_are_pushed_and_never_pulled);
-  tcase_add_test(tc, another_number_of_threads_is_taken_at_the_next_start);
-  tcase_add_test(tc, a_warning_is_said_again_after_a_restart);
+  tcase_add_test(tc, a_new_number_of_threads_applies_at_the_next_start);
+  tcase_add_test(tc, a_warning_is_posted_again_after_a_restart);
   return suite;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Long runs: starts and stops, changes of caps, and streams side by side whose settings change all the time. No frame
-// is lost, frames that are compared are right, and memory does not grow.
+// Tests long runs: starts and stops, changes of caps, and parallel streams whose settings change all the time. No frame
+// is lost, compared frames are right, and memory does not grow.
 //
 // CUDACONV_TEST_ENDURANCE multiplies the length of each test: 25 makes 1,000 starts and 5,000 changes of caps. Each
 // test prints a line of counts.
@@ -23,8 +23,8 @@ int times(int n) {
   return n * number_from_environment("CUDACONV_TEST_ENDURANCE", 1);
 }
 
-// Memory in use after each round of the same work. The least growth of all rounds counts, since what libraries allocate
-// once, at any time, is in only some of the rounds.
+// Memory in use after each round of the same work. The least growth of all rounds counts: one-time allocations of
+// libraries are in some rounds only.
 class Memory {
  public:
   void note() { bytes_.push_back(heap_bytes()); }
@@ -42,7 +42,7 @@ class Memory {
 };
 
 constexpr int kRounds = 4;
-// Bytes by which memory may grow from one round to the next, however long a round is.
+// Bytes by which memory may grow from one round to the next, for any length of a round.
 constexpr size_t kOfARound = 16 << 10;
 
 // Drops the events and messages that the harness keeps.
@@ -59,7 +59,7 @@ GST_START_TEST(starts_and_stops_leave_nothing) {
   Harness h("mask=gauss5 frames-in-flight=2");
   for (int round = 0; round < kRounds; round++) {
     for (int i = 0; i < starts; i++) {
-      // Two changes of caps, since the harness does not pass on caps that are the same as before.
+      // Two changes of caps, since the harness does not pass on equal caps.
       h.set_caps(video_info("RGBA", 8, 8));
       h.set_caps(small());
       const Ref<GstBuffer> in = random_frame(small(), random), out = h.filter(in.get());
@@ -82,7 +82,7 @@ GST_START_TEST(changes_of_caps_leave_nothing) {
   Memory memory;
   Harness h("mask=box3 frames-in-flight=2");
   for (int round = 0; round < kRounds; round++) {
-    int n = 0;  // restarts, so that every round has the same caps
+    int n = 0;  // starts at 0, so that every round has the same caps
     for (int i = 0; i < changes; i++, n++) {
       const GstVideoInfo info = video_info(formats[n % 8], 2 + n * 7 % 61, 2 + n * 5 % 37);
       h.set_caps(info);
@@ -123,7 +123,7 @@ GST_START_TEST(streams_whose_settings_change_lose_no_frame) {
       threads.emplace_back([&, stream, round] {
         Random random(static_cast<unsigned>(stream + kStreams * round));
         Harness &h = *streams[stream];
-        // The first round is longer: every frame in flight then has what any of the settings takes.
+        // The first round is longer: every slot then has the memory for every setting.
         const int count = round ? frames : kWarmUp * frames;
         for (int i = 0; i < count; i++) {
           h.set(settings[random() % std::size(settings)]);
@@ -136,7 +136,7 @@ GST_START_TEST(streams_whose_settings_change_lose_no_frame) {
           out++;
         }
         lost += count - out;
-        // A frame with plain settings shows that nothing of the settings before is left in it.
+        // A frame with plain settings, which must have no trace of earlier settings.
         h.set("mask=gauss5 size=0 sigma=-1 roi='' roi-invert=false");
         const Ref<GstBuffer> in = random_frame(small(), random);
         h.push(in.get());
@@ -165,7 +165,7 @@ Suite *make_suite() {
   Suite *suite = suite_create("endurance");
   TCase *tc = tcase_create("general");
   suite_add_tcase(suite, tc);
-  tcase_set_timeout(tc, 0);  // no limit here: Meson has one
+  tcase_set_timeout(tc, 0);  // no limit here: Meson sets one
   tcase_add_test(tc, starts_and_stops_leave_nothing);
   tcase_add_test(tc, changes_of_caps_leave_nothing);
   tcase_add_test(tc, streams_whose_settings_change_lose_no_frame);

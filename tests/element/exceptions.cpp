@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Exceptions: from threads of the CPU backend to the caller, and from there into messages. What the threads do where
-// the system has none to give.
+// Tests exceptions: from threads of the CPU backend to the caller, and from there to messages. Also tests a system that
+// starts no more threads.
 #include <dlfcn.h>
 #include <pthread.h>
 
@@ -17,7 +17,7 @@
 #include "gstcudaconvframe.h"
 #include "gstcudaconvmessages.h"
 #include "gstcudaconvworkers.h"
-#undef GST_CAT_DEFAULT  // gst-check defines it too
+#undef GST_CAT_DEFAULT  // gst-check defines it, too
 #include "support.h"
 
 GST_DEBUG_CATEGORY(gst_cuda_conv_debug);
@@ -30,11 +30,11 @@ using namespace cudaconv::test;
 
 namespace {
 
-std::atomic<int> threads_left{1000};  // that the system still starts
+std::atomic<int> threads_left{1000};  // threads that the system still starts
 
 }  // namespace
 
-// Takes the place of the system's function, as a limit on processes does.
+// Replaces the system's function, to act like a limit on processes.
 extern "C" int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*call)(void *), void *data) {
   if (threads_left <= 0) return EAGAIN;
   threads_left--;
@@ -44,7 +44,7 @@ extern "C" int pthread_create(pthread_t *thread, const pthread_attr_t *attribute
 
 namespace {
 
-// The sum of 0 to 19, by a ParallelFor.
+// The sum of 0 to 19, computed with a ParallelFor.
 int sum_by(const ParallelFor &parallel_for) {
   std::atomic<int> sum{0};
   parallel_for(20, [&](int i) { sum += i; });
@@ -60,13 +60,13 @@ GST_START_TEST(threads_that_the_system_refuses_are_not_needed) {
       if (allowed == 1) threads_left = 1000;  // the process may start threads again
       fail_unless_equals_int(sum_by(parallel_for), 190);
       threads_left = 0;
-    }  // ends all threads that it has, if any
+    }  // ends all its threads
     threads_left = 1000;
   }
 }
 GST_END_TEST;
 
-// Whether a call fails or not: when it returns, no thread is at work any more.
+// When a call returns, failed or not, no thread works any more.
 GST_START_TEST(memory_that_runs_out_leaves_no_thread_at_work) {
   const ParallelFor parallel_for = make_parallel_for(4);
   for (long n = 1; n < 20; n++)
@@ -87,7 +87,7 @@ GST_START_TEST(memory_that_runs_out_leaves_no_thread_at_work) {
 }
 GST_END_TEST;
 
-// Both threads of an element with frames in flight copy pixels at once.
+// Both threads of an element with frames in flight copy pixels at the same time.
 GST_START_TEST(several_callers_share_the_threads) {
   const ParallelFor parallel_for = make_parallel_for(3);
   std::vector<std::thread> callers;
@@ -124,7 +124,7 @@ GST_START_TEST(an_exception_of_any_thread_is_thrown_to_the_caller) {
 }
 GST_END_TEST;
 
-// Calls guarded() with a function that throws, and returns the messages that this posts.
+// Calls guarded() with a function that throws, and returns the posted messages.
 std::vector<Ref<GstMessage>> messages_of(const std::function<void()> &throw_it) {
   const Ref<GstElement> element(GST_ELEMENT(gst_object_ref_sink(gst_pipeline_new(nullptr))));
   const int answer = guarded(element.get(), 1, [&] {
@@ -135,7 +135,7 @@ std::vector<Ref<GstMessage>> messages_of(const std::function<void()> &throw_it) 
   return take_messages(element.get(), GST_MESSAGE_ERROR);
 }
 
-GST_START_TEST(each_kind_of_exception_is_an_error_of_its_own) {
+GST_START_TEST(each_kind_of_exception_is_a_different_error) {
   const struct {
     std::function<void()> throw_it;
     GQuark domain;
@@ -164,7 +164,7 @@ GST_START_TEST(each_kind_of_exception_is_an_error_of_its_own) {
     assert_same_text(report.text, c.text);
     fail_unless(report.debug.rfind(c.debug, 0) == 0, "%s", report.debug.c_str());
   }
-  // Cancelled work is no error, since a flush or a stop has asked for it.
+  // Cancelled work is no error, since a flush or a stop requested it.
   fail_unless(messages_of([] { throw Error(Error::Kind::Cancelled, "given up"); }).empty());
 }
 GST_END_TEST;
@@ -178,7 +178,7 @@ Suite *make_suite() {
   tcase_add_test(tc, memory_that_runs_out_leaves_no_thread_at_work);
   tcase_add_test(tc, several_callers_share_the_threads);
   tcase_add_test(tc, an_exception_of_any_thread_is_thrown_to_the_caller);
-  tcase_add_test(tc, each_kind_of_exception_is_an_error_of_its_own);
+  tcase_add_test(tc, each_kind_of_exception_is_a_different_error);
   return suite;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// How the element behaves when calls of the CUDA runtime fail, on the stand-in, where each call can be made to fail;
-// and which calls it makes.
+// Tests failing calls of the CUDA runtime, on the stand-in, which can make each call fail. Also tests which calls the
+// element makes.
 #include <algorithm>
 #include <atomic>
 #include <cstring>
@@ -17,7 +17,7 @@ using namespace cudaconv::test;
 
 namespace {
 
-// Fails the test unless all objects of the CUDA runtime are gone, as after the last element.
+// Fails the test unless all objects of the CUDA runtime are released, as after the last element.
 void check_nothing_left() {
   const standin::LiveObjects live = standin::live_objects();
   fail_unless(live.total() == 0, "%d device allocations, %d host allocations, %d streams, %d events are left",
@@ -29,7 +29,7 @@ struct Failure {
   const char *call;
   cudaError_t error;
 };
-// Calls that a frame in system memory makes, with errors of single calls and errors that lose the device.
+// Calls for a frame in system memory, with errors of single calls and errors that lose the device.
 constexpr Failure kFailures[] = {
     {"cudaMemcpy2DAsync", cudaErrorInvalidValue}, {"cudaLaunchKernel", cudaErrorLaunchOutOfResources},
     {"cudaEventRecord", cudaErrorUnknown},        {"cudaEventSynchronize", cudaErrorIllegalAddress},
@@ -52,7 +52,7 @@ GST_START_TEST(with_backend_auto_the_cpu_filters_the_same_frame_and_goes_on) {
           fail_unless(report.domain == GST_RESOURCE_ERROR && report.code == GST_RESOURCE_ERROR_FAILED);
           fail_unless(strstr(report.text.c_str(), failure.call) != nullptr, "\"%s\" does not name %s",
                       report.text.c_str(), failure.call);
-          // The line is that of the call, not the one that posts the message.
+          // The line is the line of the call, not the line that posts the message.
           fail_unless(strstr(report.debug.c_str(), "kernels/") != nullptr, "%s", report.debug.c_str());
         }
       }
@@ -92,7 +92,7 @@ GST_START_TEST(with_backend_auto_the_next_start_tries_the_device_again) {
 }
 GST_END_TEST;
 
-// After a failure the next start makes a new context, even where the application had set the one that failed.
+// After a failure the next start makes a new context, even if the application had set the failed context.
 GST_START_TEST(the_next_start_does_not_try_the_context_that_failed) {
   Random random = seeded();
   {
@@ -125,8 +125,8 @@ GST_START_TEST(the_next_start_does_not_try_the_context_that_failed) {
 }
 GST_END_TEST;
 
-// Elements of a process share a context. One that has failed is not handed to elements that start later.
-GST_START_TEST(a_context_that_failed_is_shared_no_more) {
+// Elements of a process share a context. Elements that start later do not get a failed context.
+GST_START_TEST(a_failed_context_is_no_longer_shared) {
   Random random = seeded();
   {
     Harness failed(new_element("backend=auto mask=gauss5", false));
@@ -171,7 +171,7 @@ GST_START_TEST(with_backend_auto_frames_in_device_memory_are_not_lost_either) {
 }
 GST_END_TEST;
 
-// Pushes frames until one is refused: a frame in flight that fails is reported by a later push.
+// Pushes frames until one is refused: a later push reports the failure of a frame in flight.
 GstFlowReturn push_until_refused(Harness &h, Random &random) {
   GstFlowReturn flow = GST_FLOW_OK;
   for (int i = 0; i < 20 && flow == GST_FLOW_OK; i++) {
@@ -201,7 +201,7 @@ GST_START_TEST(with_backend_cuda_one_error_names_the_call) {
 }
 GST_END_TEST;
 
-// Checks that frames come out as they went in, from the first on and in order. Returns how many came.
+// Checks that frames come out from the first on and in order. Returns their number.
 int check_in_order(Harness &h, const std::vector<Ref<GstBuffer>> &in, const char *properties, const char *what, int n) {
   int frames = 0;
   while (GstBuffer *buffer = gst_harness_try_pull(h.get())) {
@@ -230,7 +230,7 @@ GST_START_TEST(frames_in_flight_are_not_lost_with_the_device) {
         fail_unless(gst_harness_push_event(h.get(), gst_event_new_eos()));
         fail_unless_equals_int(check_in_order(h, in, "mask=gauss5", failure.call, failing), 8);
         const Report report = h.take_one(GST_MESSAGE_WARNING);
-        // Once the context is lost every call fails, and one of the other thread may be the first that is reported.
+        // Once the context is lost every call fails. The first report may come from the other thread.
         fail_unless(strstr(report.text.c_str(), cudaGetErrorName(failure.error)) != nullptr, "%s", report.text.c_str());
         fail_unless_equals_uint64(stat(h, "failovers"), 1);
         fail_unless_equals_uint64(stat(h, "frames"), 8);
@@ -263,7 +263,7 @@ GST_START_TEST(whichever_call_fails_the_frames_in_flight_come_out_in_order) {
           const int out = check_in_order(h, in, "mask=open", backend, nth);
           const size_t errors = h.take(GST_MESSAGE_ERROR).size();
           fail_unless(errors <= 1, "call %d: %zu error messages", nth, errors);
-          fail_unless(out == 6 || errors == 1, "call %d: frames are lost, and nothing says so", nth);
+          fail_unless(out == 6 || errors == 1, "call %d: frames are lost without an error", nth);
           fail_unless(errors == 0 || !strcmp(backend, "cuda"), "call %d: the stream ended", nth);
           h.take(GST_MESSAGE_WARNING);
           for (const Ref<GstBuffer> &buffer : in) ASSERT_BUFFER_REFCOUNT(buffer.get(), "in", 1);
@@ -280,7 +280,7 @@ GST_END_TEST;
 
 constexpr char kInPlace[] = "mask=open size=5 roi='3,2,9,7; 10,4,30,5'";
 
-// The result of the CPU for a frame, in another buffer.
+// The CPU's result for a frame, in another buffer.
 Ref<GstBuffer> filtered_on_cpu(GstBuffer *in) {
   Harness h(std::string("backend=cpu ") + kInPlace, small());
   return h.filter(in);
@@ -304,8 +304,8 @@ Ref<GstBuffer> in_proposed_memory(Harness &h, GstBuffer *frame) {
   return buffer;
 }
 
-// Pushes frames in system memory, to which the element has the only reference, with call `nth` of the runtime failing.
-// Checks that they come out in order and right. Returns whether there was such a call.
+// Pushes frames in system memory to which the element has the only reference, while call `nth` of the runtime fails.
+// Checks that they come out right and in order. Returns whether call `nth` was made.
 bool fails_in_place(bool pinned, int nth, cudaError_t error) {
   constexpr int kFrames = 3;
   Random random = seeded();
@@ -333,7 +333,7 @@ bool fails_in_place(bool pinned, int nth, cudaError_t error) {
   return failed;
 }
 
-// After a failure the CPU filters a frame in place from the pixels before the device wrote to them.
+// After a failure the CPU filters a frame in place from its original pixels, before the device wrote.
 GST_START_TEST(whichever_call_fails_frames_in_place_are_right) {
   for (const bool pinned : {false, true})
     for (cudaError_t error : {cudaErrorMemoryAllocation, cudaErrorIllegalAddress})
@@ -354,7 +354,7 @@ GST_START_TEST(with_backend_cuda_frames_in_flight_end_with_one_error) {
       gst_harness_push_event(h.get(), gst_event_new_eos());
       const Report report = h.take_one(GST_MESSAGE_ERROR);
       fail_unless(report.domain == GST_RESOURCE_ERROR && report.code == GST_RESOURCE_ERROR_FAILED);
-      // From the failure on all calls fail, and two threads make calls: the error may name the next call of the other.
+      // After the failure all calls of both threads fail. The error may name the next call of the other thread.
       const char *const calls[] = {failure.call, "cudaMemcpy2DAsync", "cudaEventSynchronize"};
       const auto names = [&](const char *name) { return strstr(report.text.c_str(), name) != nullptr; };
       fail_unless(std::any_of(std::begin(calls), std::end(calls), names), "\"%s\" names neither %s nor a later call",
@@ -412,7 +412,7 @@ GST_START_TEST(frames_in_flight_keep_their_settings_when_the_device_fails) {
       in.push_back(random_frame(small(), random));
       fail_unless_equals_int(h.push(in.back().get()), GST_FLOW_OK);
     }
-    // The first frame waits in the blocked pad, the others are on the device.
+    // The first frame waits in the blocked pad; the others are on the device.
     standin::fail_call("", 1, cudaErrorIllegalAddress);
     blocked.reset();
     for (int i = 0; i < 4; i++) {
@@ -431,7 +431,7 @@ bool has_context(GstElement *element) {
   return gst_pad_query(pad.get(), query.get());
 }
 
-// In state NULL the element holds nothing of the device, whether it has reached READY or not.
+// In state NULL the element holds nothing of the device, even if it never reached READY.
 GST_START_TEST(an_element_in_null_holds_no_device) {
   const Ref<GstElement> element = new_element("backend=cuda", false);
   GstElementClass *base = GST_ELEMENT_CLASS(g_type_class_peek_parent(G_OBJECT_GET_CLASS(element.get())));
@@ -453,7 +453,7 @@ GST_START_TEST(an_element_in_null_holds_no_device) {
 }
 GST_END_TEST;
 
-// All of a GstMemory is pinned, also what it hides of itself, and nothing behind it.
+// All of a GstMemory is pinned, also its hidden bytes before the offset, and nothing behind it.
 GST_START_TEST(memory_is_pinned_from_its_first_byte_to_its_last) {
   constexpr gsize kHidden = 64 << 10;
   const GstVideoInfo info = video_info("NV12", 256, 172);
@@ -497,7 +497,7 @@ GST_START_TEST(memory_is_pinned_from_its_first_byte_to_its_last) {
 }
 GST_END_TEST;
 
-// Allocations take the driver long, so that there are none while frames flow.
+// Allocations take the driver long, so none are made while frames flow.
 GST_START_TEST(once_frames_flow_nothing_is_allocated) {
   Random random = seeded();
   const struct {
@@ -519,8 +519,8 @@ GST_START_TEST(once_frames_flow_nothing_is_allocated) {
           calls += standin::calls(call);
         return calls;
       };
-      // First as many frames come as there can be at once: on the device, one in the pad that blocks, and one that
-      // waits for a place.
+      // First the largest possible number of frames: on the device, one in the blocked pad, and one that waits for a
+      // slot.
       auto blocked = std::make_unique<Blocked>(h);
       std::atomic<int> pushed{0};
       std::thread pusher([&] {
@@ -575,7 +575,7 @@ GST_START_TEST(a_machine_without_devices_says_so) {
   g_setenv("CUDACONV_STANDIN_DEVICES", "0", TRUE);
   standin::reset();
   {
-    // Downstream takes only CUDA memory. The error is posted once a start.
+    // Downstream takes only CUDA memory. The error is posted once for each start.
     Harness h("backend=cpu");
     gst_harness_set_sink_caps(h.get(), device_caps(small()).release());
     const Ref<GstCaps> caps(gst_video_info_to_caps(&small()));
@@ -610,8 +610,8 @@ GST_START_TEST(a_machine_without_devices_says_so) {
 }
 GST_END_TEST;
 
-// Starts an element, pushes frames and stops it, with call `nth` of the CUDA runtime failing. Checks that frames that
-// come out are right, and that none is missing without an error message. Returns whether there was such a call.
+// Starts an element, pushes frames and stops it, while call `nth` of the CUDA runtime fails. Checks that frames that
+// come out are right, and that no frame is missing without an error message. Returns whether call `nth` was made.
 bool run_with_failure(int nth, cudaError_t error, const std::string &mask, const char *backend, bool on_device) {
   Random random = seeded();
   standin::reset();
@@ -637,7 +637,7 @@ bool run_with_failure(int nth, cudaError_t error, const std::string &mask, const
         if (flow == GST_FLOW_OK) {
           frames++;
           fail_unless(out != nullptr, "call %d: frame %d is lost", nth, i);
-          // A frame whose device memory has failed cannot be mapped, so that nothing can be compared.
+          // A frame in failed device memory cannot be mapped, so it cannot be compared.
           GstMapInfo map;
           if (!gst_buffer_map(out.get(), &map, GST_MAP_READ)) continue;
           gst_buffer_unmap(out.get(), &map);
@@ -649,7 +649,7 @@ bool run_with_failure(int nth, cudaError_t error, const std::string &mask, const
           fail_unless(errors == 1, "call %d: %d error messages, %s", nth, errors, gst_flow_get_name(flow));
         }
       }
-      // With frames in device memory the stream may end with the device.
+      // With frames in device memory the stream may end when the device fails.
       fail_unless(frames == 3 || can_stay || on_device, "call %d: the stream ended", nth);
       h.take(GST_MESSAGE_WARNING);
     }
@@ -676,7 +676,7 @@ GST_START_TEST(whichever_call_fails_no_frame_is_wrong_and_nothing_leaks) {
 }
 GST_END_TEST;
 
-// Masks of several passes need memory for frames in between, which may fail to be allocated.
+// Masks of several passes need memory for temporary frames, whose allocation may fail.
 GST_START_TEST(whichever_call_fails_frames_of_several_passes_are_right) {
   for (const char *mask : {"mask=gauss sigma=12", "mask=tophat shape=cross size=7"})
     for (const cudaError_t error : {cudaErrorMemoryAllocation, cudaErrorIllegalAddress})
@@ -688,13 +688,13 @@ GST_END_TEST;
 Suite *make_suite() {
   Suite *suite = suite_create("failures");
   TCase *tc = tcase_create("general");
-  // A test that fails leaves no failing calls to the next one, which would wait for its frames for ever.
+  // A failed test must not leave failing calls to the next test, which would wait for its frames for ever.
   tcase_add_checked_fixture(tc, standin::reset, nullptr);
   suite_add_tcase(suite, tc);
   tcase_add_test(tc, with_backend_auto_the_cpu_filters_the_same_frame_and_goes_on);
   tcase_add_test(tc, with_backend_auto_the_next_start_tries_the_device_again);
   tcase_add_test(tc, the_next_start_does_not_try_the_context_that_failed);
-  tcase_add_test(tc, a_context_that_failed_is_shared_no_more);
+  tcase_add_test(tc, a_failed_context_is_no_longer_shared);
   tcase_add_test(tc, with_backend_auto_frames_in_device_memory_are_not_lost_either);
   tcase_add_test(tc, with_backend_cuda_one_error_names_the_call);
   tcase_add_test(tc, frames_in_flight_are_not_lost_with_the_device);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Faults of a real GPU: an illegal access in the element's own context, and device memory used up before the element
-// starts, while frames flow, and by another process. Each prints a line: frames in, out and wrong, the messages posted,
-// and the backend after a restart. A context that someone else destroys is not tested: its handle is a dangling
-// pointer, with which the driver ends the process.
+// Tests faults of a real GPU: an illegal access in the element's context, and device memory that is used up before the
+// element starts, while frames flow, or by another process. Each test prints a line: frames in, out and wrong, the
+// messages, and the backend after a restart. A context that another program part destroys is not tested: its handle is
+// a dangling pointer, on which the driver ends the process.
 //
 // failures.cpp makes every call of the CUDA runtime fail, on the stand-in.
 #include <sys/wait.h>
@@ -22,7 +22,7 @@ namespace {
 
 constexpr char kMask[] = "mask=gauss5";
 
-// Frames so large that the driver has no memory in reserve for them.
+// Large frames, for which the driver has no memory in reserve.
 const GstVideoInfo &large() {
   static const GstVideoInfo info = video_info("GRAY8", 2048, 1080);
   return info;
@@ -40,7 +40,7 @@ Ref<GstCudaContext> context_of(GstElement *element) {
   return Ref<GstCudaContext>(found);
 }
 
-// Writes to an address that belongs to nothing. The context is unusable from then on.
+// Writes to an unmapped address. The context is unusable from then on.
 void access_illegally(GstElement *element) {
   constexpr char kStore[] =
       ".version 6.3\n.target sm_75\n.address_size 64\n"
@@ -53,15 +53,15 @@ void access_illegally(GstElement *element) {
   fail_unless_equals_int(CuModuleLoadData(&module, kStore), CUDA_SUCCESS);
   fail_unless_equals_int(CuModuleGetFunction(&store, module, "store"), CUDA_SUCCESS);
   fail_unless_equals_int(CuLaunchKernel(store, 1, 1, 1, 1, 1, 1, 0, nullptr, nullptr, nullptr), CUDA_SUCCESS);
-  fail_unless(CuStreamSynchronize(nullptr) != CUDA_SUCCESS, "the access was legal");
+  fail_unless(CuStreamSynchronize(nullptr) != CUDA_SUCCESS, "the illegal access did not fail");
   gst_cuda_context_pop(nullptr);
 }
 
-// Allocates all device memory that there is, in a context of its own, and frees it in the destructor.
+// Allocates all device memory, in a separate context. The destructor frees it.
 class AllMemory {
  public:
   AllMemory() : context_(gst_cuda_context_new(0)) {
-    // Without a device it allocates nothing: the other process has no test that could fail.
+    // Without a device it allocates nothing: the other process has no test to fail.
     if (!context_ || !gst_cuda_context_push(context_.get())) return;
     for (size_t bytes = size_t{1} << 34; bytes >= 1 << 16; bytes /= 2) {
       CUdeviceptr memory;
@@ -88,7 +88,7 @@ struct Counts {
   int in = 0, out = 0, wrong = 0;
 };
 
-// Pushes frames through an element with a context of its own, and checks that they come out in order.
+// Pushes frames through an element with its own context, and checks that they come out in order.
 class Run {
  public:
   Run(const std::string &backend, int in_flight)
@@ -109,7 +109,7 @@ class Run {
       counts_.in++;
     }
   }
-  // Takes the frames that have come out, and counts the wrong ones.
+  // Takes the frames that have come out, and counts wrong frames.
   void take() {
     harness_.settle();
     while (GstBuffer *buffer = gst_harness_try_pull(harness_.get())) {
@@ -124,9 +124,9 @@ class Run {
   }
   const Counts &counts() const { return counts_; }
 
-  // Prints the line of the table. Fails the test where a frame is wrong, or lost without an error; where one from
-  // before the fault is lost; with backend=auto where any is lost or more than one warning was posted; and with
-  // backend=cuda where more than one error or any warning was.
+  // Prints the line of the table. Fails the test if a frame is wrong, lost without an error, or from before the fault
+  // and lost. With backend=auto, also fails if any frame is lost or more than one warning is posted. With backend=cuda,
+  // also fails if more than one error or any warning is posted.
   void report(const char *fault, int before) {
     take();
     const std::vector<Report> errors = harness_.take(GST_MESSAGE_ERROR), warnings = harness_.take(GST_MESSAGE_WARNING);
@@ -143,11 +143,11 @@ class Run {
       fail_unless(errors.empty() && warnings.size() <= 1);
     } else {
       fail_unless(errors.size() <= 1 && warnings.empty());
-      fail_unless(!errors.empty() || counts_.out == static_cast<int>(in_.size()), "frames are lost in silence");
+      fail_unless(!errors.empty() || counts_.out == static_cast<int>(in_.size()), "frames are lost without an error");
     }
   }
 
-  // Stops the element, starts it and filters a frame. Returns the backend that did, or "not".
+  // Stops the element, starts it and filters a frame. Returns the backend that filtered it, or "not".
   std::string restart() {
     if (gst_element_set_state(element(), GST_STATE_NULL) != GST_STATE_CHANGE_SUCCESS ||
         gst_element_set_state(element(), GST_STATE_PLAYING) == GST_STATE_CHANGE_FAILURE)
@@ -185,8 +185,8 @@ class Run {
   Counts counts_;
 };
 
-// From the command line "faults BACKEND FRAMES_IN_FLIGHT", for one case in a process of its own: a fault can outlast
-// the context.
+// From the command line "faults BACKEND FRAMES_IN_FLIGHT", for one case in a separate process: a fault can outlast the
+// context.
 const char *backend_of_process;
 int in_flight_of_process;
 
@@ -206,7 +206,7 @@ void run_in_processes(const char *name) {
   }
 }
 
-// After an illegal access the driver works only in a new process, so that each case has its own.
+// After an illegal access the driver works only in a new process, so each case has its own process.
 GST_START_TEST(an_illegal_access_in_the_elements_context) {
   if (!backend_of_process) return run_in_processes("illegal-access");
   Run run(backend_of_process, in_flight_of_process);
@@ -262,13 +262,13 @@ GST_START_TEST(memory_is_used_up_before_the_start) {
 }
 GST_END_TEST;
 
-// Two processes take all that is left of the device's memory, over and over, and this one filters frames meanwhile.
+// Another process repeatedly takes all free device memory, while this process filters frames.
 GST_START_TEST(another_process_uses_up_memory) {
   int ready[2];
   fail_unless_equals_int(pipe(ready), 0);
   const pid_t other = fork();
   if (other == 0) {
-    // CUDA does not survive a fork: the other process starts the program anew.
+    // CUDA does not survive a fork: the other process executes the program again.
     dup2(ready[1], 1);
     execl("/proc/self/exe", "faults", "--take-memory", nullptr);
     _exit(1);
@@ -293,7 +293,7 @@ GST_START_TEST(another_process_uses_up_memory) {
 }
 GST_END_TEST;
 
-// The body of the other process: for some seconds takes all memory and frees it, over and over.
+// The body of the other process: takes all memory and frees it repeatedly, for some seconds.
 int take_memory() {
   if (!gst_cuda_load_library()) return 1;
   const gint64 end = g_get_monotonic_time() + 4 * G_USEC_PER_SEC;

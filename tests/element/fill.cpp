@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// mask=fill: one colour in place of the pixels, and nothing of what was there, in every format.
+// Tests mask=fill: one colour replaces the pixels, and nothing of them remains, in every format.
 #include <algorithm>
 #include <cstring>
 #include <string>
@@ -61,7 +61,7 @@ GST_START_TEST(fill_color_is_converted_to_the_frames_colours) {
 }
 GST_END_TEST;
 
-// A frame of which every byte is the complement of that in `frame`.
+// A frame in which every byte is the complement of the byte in `frame`.
 Ref<GstBuffer> complement(GstBuffer *frame) {
   Ref<GstBuffer> result(gst_buffer_copy_deep(frame));
   GstMapInfo map;
@@ -77,12 +77,12 @@ std::vector<guint8> bytes_of(GstBuffer *buffer) {
   return bytes;
 }
 
-// A region and the frame that it lies in.
+// A frame's size, and a region in it.
 constexpr int kWidth = 45, kHeight = 34;
 constexpr Region kRegion = {7, 5, 21, 16};
 
-// Whether any pixel of sample (x, y) of a component is to be filled. In interlaced frames a row of chroma belongs to
-// rows of its own field.
+// Whether any pixel of sample (x, y) of a component should be filled. In interlaced frames a row of chroma belongs to
+// rows of its field.
 bool is_to_be_filled(int x, int y, int sub_x, int sub_y, bool interlaced, bool invert) {
   const int step = interlaced ? 2 : 1;
   for (int j = 0; j < 1 << sub_y; j++)
@@ -95,8 +95,8 @@ bool is_to_be_filled(int x, int y, int sub_x, int sub_y, bool interlaced, bool i
   return false;
 }
 
-// Of two frames of which every byte differs, samples with a pixel in the region have the same bytes afterwards, and all
-// others are as they were.
+// Fills two frames that differ in every byte. Samples with a pixel in the region then have the same bytes; all others
+// do not change.
 void check_nothing_is_left(const std::string &format, const std::string &settings, bool interlaced, bool invert) {
   GstVideoInfo info;
   gst_video_info_set_interlaced_format(
@@ -108,11 +108,11 @@ void check_nothing_is_left(const std::string &format, const std::string &setting
   const std::vector<guint8> before[] = {bytes_of(in.get()), bytes_of(other.get())};
   const std::vector<guint8> after[] = {bytes_of(h.filter(in.get()).get()), bytes_of(h.filter(other.get()).get())};
   h.take(GST_MESSAGE_WARNING);  // settings may have no effect
-  // Of packed formats all bytes of a pixel are compared, those that belong to no component too.
+  // In packed formats all bytes of a pixel are compared, also bytes of no component.
   const bool words = format.find("10A2") != format.npos || format.find("10x2") != format.npos || format == "Y410";
   for (guint c = 0; c < GST_VIDEO_INFO_N_COMPONENTS(&info); c++) {
     const int sub_x = GST_VIDEO_FORMAT_INFO_W_SUB(info.finfo, c), sub_y = GST_VIDEO_FORMAT_INFO_H_SUB(info.finfo, c);
-    // GstVideoFormatInfo has other places for these; kernels/ compares them with the reference.
+    // GstVideoFormatInfo has other positions for these; tests/kernels compares them with the reference.
     if (c > 0 && (format.compare(0, 3, "Y21") == 0 || format.compare(0, 3, "P01") == 0)) continue;
     const int step = words ? 4 : GST_VIDEO_INFO_COMP_PSTRIDE(&info, c);
     const bool pixels =
@@ -133,13 +133,13 @@ void check_nothing_is_left(const std::string &format, const std::string &setting
   }
 }
 
-GST_START_TEST(nothing_of_the_source_is_left) {
+GST_START_TEST(nothing_of_the_source_remains) {
   for (const std::string &format : system_formats())
     for (const bool invert : {false, true}) {
       check_nothing_is_left(format, "", false, invert);
       check_nothing_is_left(format, "", true, invert);
     }
-  // Settings that keep something with other masks do not with this one.
+  // Settings that keep pixels with other masks do not with fill.
   for (const char *format : {"RGBA", "A420", "NV12", "RGBx", "AYUV", "P010_10LE"})
     for (const char *settings : {"alpha=filter", "alpha=weighted", "chroma=copy", "chroma=neutral", "border=keep",
                                  "size=9 iterations=3", "method=tiled", "method=cascade"})
@@ -149,7 +149,7 @@ GST_START_TEST(nothing_of_the_source_is_left) {
 }
 GST_END_TEST;
 
-// Whole frames, in place and not, with polygons and ellipses: samples are filled where any of their pixels is selected.
+// Whole frames, in place and not, with polygons and ellipses: a sample is filled if any of its pixels is selected.
 GST_START_TEST(regions_are_filled_with_all_their_samples) {
   Random random = seeded();
   for (const char *format : {"I420", "NV12", "YUY2", "RGBA", "RGBx", "GRAY8", "I420_10LE", "Y42B"}) {
@@ -166,7 +166,7 @@ GST_START_TEST(regions_are_filled_with_all_their_samples) {
 }
 GST_END_TEST;
 
-GST_START_TEST(settings_that_fill_does_not_use_are_worth_a_warning) {
+GST_START_TEST(settings_that_fill_does_not_use_are_a_warning) {
   const GstVideoInfo info = video_info("RGBA", 16, 12);
   Random random = seeded();
   const Ref<GstBuffer> in = random_frame(info, random);
@@ -200,9 +200,9 @@ Suite *make_suite() {
   TCase *tc = tcase_create("general");
   suite_add_tcase(suite, tc);
   tcase_add_test(tc, fill_color_is_converted_to_the_frames_colours);
-  tcase_add_test(tc, nothing_of_the_source_is_left);
+  tcase_add_test(tc, nothing_of_the_source_remains);
   tcase_add_test(tc, regions_are_filled_with_all_their_samples);
-  tcase_add_test(tc, settings_that_fill_does_not_use_are_worth_a_warning);
+  tcase_add_test(tc, settings_that_fill_does_not_use_are_a_warning);
   return suite;
 }
 

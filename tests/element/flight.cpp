@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Several frames on the GPU at once: none is lost, none overtakes another, and none is held back. The CPU filters one
-// frame at a time, with the same rules.
+// Tests several frames on the GPU at the same time: no frame is lost, overtakes another or is held back. The CPU
+// filters one frame at a time, with the same rules.
 #include <algorithm>
 #include <atomic>
 #include <cstring>
@@ -27,12 +27,12 @@ guint waiting(Harness &h) {
   return gst_harness_buffers_in_queue(h.get());
 }
 
-// Frames that have been pushed into an element, and that have to come out in the same order.
+// Frames that were pushed into an element. They must come out in the same order.
 class Stream {
  public:
   explicit Stream(Harness &h, const GstVideoInfo &info = small()) : h_(h), info_(info) {}
 
-  // Pushes a frame. `properties` are those with which it should be filtered.
+  // Pushes a frame. `properties`: the properties for the expected result.
   GstFlowReturn push_one(const std::string &properties, guint flags = 0) {
     Ref<GstBuffer> in = random_frame(info_, random_);
     GST_BUFFER_PTS(in.get()) = time_of(next_++);
@@ -50,8 +50,8 @@ class Stream {
     h_.set_caps(info);
   }
 
-  // Takes the next n frames that come out, and fails the test unless they are the next n of those pushed. Returns the
-  // last.
+  // Takes the next n frames that come out. Fails the test unless they are the next n pushed frames. Returns the last
+  // frame.
   Ref<GstBuffer> check(guint n) {
     Ref<GstBuffer> out;
     for (guint i = 0; i < n; i++) {
@@ -62,12 +62,12 @@ class Stream {
       fail_unless_equals_uint64(GST_BUFFER_PTS(out.get()), GST_BUFFER_PTS(sent.buffer.get()));
       fail_unless_equals_uint64(GST_BUFFER_DURATION(out.get()), GST_BUFFER_DURATION(sent.buffer.get()));
       assert_filtered(sent.buffer.get(), out.get(), sent.info, sent.properties);
-      // The input has no further reference, unless identity has passed it on as the output.
+      // The input has no other reference, unless identity passed it through as the output.
       if (out.get() != sent.buffer.get()) ASSERT_BUFFER_REFCOUNT(sent.buffer.get(), "input", 1);
     }
     return out;
   }
-  // As check(), for all frames that have been pushed.
+  // Like check(), for all pushed frames.
   void check_rest() {
     check(static_cast<guint>(in_.size()));
     fail_unless_equals_int(waiting(h_), 0);
@@ -91,7 +91,7 @@ std::string in_flight(guint n) {
   return "frames-in-flight=" + std::to_string(n);
 }
 
-// An allocator of memory that is neither shared nor mapped, and so cannot be copied, as of protected frames.
+// An allocator of memory that cannot be shared or mapped, so it cannot be copied, like protected frames.
 struct Unreadable {
   GstAllocator parent;
 };
@@ -108,7 +108,7 @@ void unreadable_init(Unreadable *allocator) {
   GST_ALLOCATOR(allocator)->mem_unmap = [](GstMemory *) {};
 }
 
-// In passthrough, a shared buffer that cannot be copied gets no flag. It passes, and the next one gets the flag.
+// In passthrough, a shared buffer that cannot be copied passes without the flag. The next buffer gets the flag.
 GST_START_TEST(a_buffer_that_cannot_be_copied_passes) {
   const Ref<GstAllocator> allocator(static_cast<GstAllocator *>(g_object_new(unreadable_get_type(), nullptr)));
   const gsize size = GST_VIDEO_INFO_SIZE(&small());
@@ -144,7 +144,7 @@ GST_START_TEST(a_hundred_frames_keep_their_order_and_their_bytes) {
 }
 GST_END_TEST;
 
-// A frame leaves without another frame, an event or a query behind it.
+// A frame leaves without waiting for another frame, an event or a query.
 GST_START_TEST(a_frame_leaves_whether_another_follows_or_not) {
   for (const char *properties : {"", "frames-in-flight=16"}) {
     for (bool live : {true, false}) {
@@ -175,8 +175,8 @@ Latency latency_of(Harness &h) {
   return latency;
 }
 
-// The minimum latency stays, since no frame waits for another. The maximum grows by the frames that wait in the element
-// where downstream blocks.
+// The minimum latency does not change, since no frame waits for another. The maximum grows by the frames that wait in
+// the element while downstream blocks.
 GST_START_TEST(latency_is_reported_and_its_change_announced) {
   const GstClockTime frame = GST_SECOND / 30, upstream = 20 * GST_MSECOND;
   for (guint n : {1u, 3u}) {
@@ -185,7 +185,7 @@ GST_START_TEST(latency_is_reported_and_its_change_announced) {
       Harness h(in_flight(n));
       gst_harness_set_live(h.get(), live);
       gst_harness_set_upstream_latency(h.get(), upstream);
-      // The probe gives upstream a maximum latency, which the harness cannot.
+      // The probe sets upstream's maximum latency; the harness cannot.
       gst_pad_add_probe(
           h.get()->srcpad, GST_PAD_PROBE_TYPE_QUERY_UPSTREAM,
           [](GstPad *, GstPadProbeInfo *info, gpointer) {
@@ -209,7 +209,7 @@ GST_START_TEST(latency_is_reported_and_its_change_announced) {
       h.set_caps(small());
       fail_unless_equals_int(take_messages(h.element(), GST_MESSAGE_LATENCY).size(), waits ? 1 : 0);
       check(frame);
-      // Cases: another framerate, fields, no framerate, and no frames in flight.
+      // Cases: another framerate, fields, no framerate, no frames in flight.
       GstVideoInfo info = small();
       info.fps_n = 60;
       h.set_caps(info);
@@ -237,7 +237,7 @@ GST_START_TEST(latency_is_reported_and_its_change_announced) {
   // An unlimited maximum stays unlimited.
   Harness unlimited(in_flight(3), small());
   fail_unless_equals_uint64(latency_of(unlimited).max, GST_CLOCK_TIME_NONE);
-  // Where upstream does not answer the query, the element does not either.
+  // If upstream does not answer the query, the element does not answer it.
   Harness h("", small());
   gst_pad_add_probe(
       h.get()->srcpad, GST_PAD_PROBE_TYPE_QUERY_UPSTREAM,
@@ -403,7 +403,7 @@ GST_START_TEST(a_discontinuity_stays_with_its_frame) {
       fail_unless_equals_int(format, GST_FORMAT_BUFFERS);
       fail_unless_equals_uint64(processed, 12);
       fail_unless_equals_uint64(dropped, 1);
-      // By the QoS event the first of these frames is still too late, and the others are not.
+      // By the QoS event the first of these frames is too late, the others are not.
       fail_unless_equals_int(stream.push_one(""), GST_FLOW_OK);
       fail_unless_equals_int(stream.push_one(""), GST_FLOW_OK);
       fail_unless_equals_int(stream.push_one(""), GST_FLOW_OK);
@@ -493,8 +493,7 @@ GST_START_TEST(what_downstream_returns_reaches_upstream_once) {
         stream.check(3);
         stream.forget();
       }
-      // The flow return concerned the frames that were in flight. The next ones are filtered, the first as a
-      // discontinuity.
+      // The flow return was for frames in flight. The next frames are filtered, the first with a discontinuity.
       stream.push(mask, 3);
       const Ref<GstBuffer> next = stream.check(1);
       fail_unless(GST_BUFFER_IS_DISCONT(next.get()));
@@ -505,7 +504,7 @@ GST_START_TEST(what_downstream_returns_reaches_upstream_once) {
 }
 GST_END_TEST;
 
-// A new segment or stream cancels a pending GST_FLOW_EOS. Other flow returns are still returned for a later frame.
+// A new segment or stream cancels a pending GST_FLOW_EOS. A later frame still returns other flow returns.
 GST_START_TEST(the_end_of_one_segment_is_not_that_of_the_next) {
   GstSegment segment;
   gst_segment_init(&segment, GST_FORMAT_TIME);
@@ -583,7 +582,7 @@ gint64 position_of(Harness &h) {
   return position;
 }
 
-GST_START_TEST(the_position_is_that_of_the_frame_that_left_last) {
+GST_START_TEST(the_position_is_the_last_frame_that_left) {
   for (const char *mask : {"mask=gauss5", "mask=identity"}) {
     Harness h(std::string(mask) + " " + in_flight(4), small());
     GstSegment segment;
@@ -597,7 +596,7 @@ GST_START_TEST(the_position_is_that_of_the_frame_that_left_last) {
       fail_unless_equals_int64(position_of(h), kLater + time_of(2 * i - 1) + time_of(1));
     }
     stream.check_rest();
-    // The position is not known in bytes.
+    // The position in bytes is unknown.
     const Ref<GstQuery> query(gst_query_new_position(GST_FORMAT_BYTES));
     fail_if(gst_pad_peer_query(h.get()->sinkpad, query.get()));
     // A flush resets the position.
@@ -610,7 +609,7 @@ GST_START_TEST(the_position_is_that_of_the_frame_that_left_last) {
 }
 GST_END_TEST;
 
-// Pushes frames on a thread of its own until one is refused.
+// Pushes frames on a separate thread until one is refused.
 class Pusher {
  public:
   explicit Pusher(Harness &h)
@@ -630,8 +629,8 @@ class Pusher {
   std::thread thread_;
 };
 
-// As many frames wait in the element as may be in flight, and one more in the pad that blocks.
-GST_START_TEST(where_downstream_blocks_a_flush_and_a_stop_come_through) {
+// The element holds the largest number of frames in flight, and one more frame is in the blocked pad.
+GST_START_TEST(a_flush_and_a_stop_work_while_downstream_blocks) {
   for (bool flush : {true, false}) {
     Harness h(in_flight(4), small());
     auto blocked = std::make_unique<Blocked>(h);
@@ -660,8 +659,8 @@ GST_START_TEST(where_downstream_blocks_a_flush_and_a_stop_come_through) {
 }
 GST_END_TEST;
 
-// The position is that of the last frame that has left, not of frames in flight.
-GST_START_TEST(the_position_is_not_that_of_frames_in_flight) {
+// The position is the position of the last frame that left, not of frames in flight.
+GST_START_TEST(the_position_ignores_frames_in_flight) {
   if (!on_gpu()) return;
   Harness h(in_flight(4), small());
   Stream stream(h);
@@ -702,7 +701,7 @@ GST_START_TEST(a_frame_that_comes_too_late_waits_for_none) {
 }
 GST_END_TEST;
 
-// One frame is in the pad that blocks, four are behind it, and one waits for a place: its push returns the error.
+// One frame is in the blocked pad, four are behind it, and one waits for a slot: its push returns the error.
 GST_START_TEST(frames_behind_a_refused_one_are_dropped) {
   if (!on_gpu()) return;
   Harness h("mask=median size=7 " + in_flight(4), small());
@@ -718,7 +717,7 @@ GST_START_TEST(frames_behind_a_refused_one_are_dropped) {
 }
 GST_END_TEST;
 
-// With a slow filter more than two frames in flight would only prolong a stop.
+// With a slow filter, more than two frames in flight would only delay a stop.
 GST_START_TEST(no_more_than_two_frames_of_a_slow_filter_are_in_flight) {
   if (!on_gpu()) return;
   const GstVideoInfo info = small();
@@ -732,18 +731,18 @@ GST_START_TEST(no_more_than_two_frames_of_a_slow_filter_are_in_flight) {
   const int pushed = pusher.pushed();
   push_event(h, gst_event_new_flush_start());
   pusher.join();
-  fail_unless_equals_int(pushed, 3);  // two in flight and one in the pad that blocks
+  fail_unless_equals_int(pushed, 3);  // two in flight and one in the blocked pad
 }
 GST_END_TEST;
 
-// The sink pad's streaming thread may wait for a buffer of an empty pool: a flush or a stop has to wake it.
-GST_START_TEST(where_a_pool_is_empty_a_flush_and_a_stop_come_through) {
+// The sink pad's streaming thread may wait for a buffer of an empty pool. A flush or a stop must wake it.
+GST_START_TEST(a_flush_and_a_stop_work_while_a_pool_is_empty) {
   for (bool flush : {true, false}) {
     const Ref<GstBufferPool> pool(new_placed_pool(small(), 0));
     Harness h(in_flight(4));
     offer_pool(h, pool.get(), 2);
     h.set_caps(small());
-    Pusher pusher(h);  // the harness keeps what comes out
+    Pusher pusher(h);  // the harness keeps the output
     for (int i = 0; i < 1000 && waiting(h) < 2; i++) g_usleep(1000);
     g_usleep(20000);
     fail_unless_equals_int(waiting(h), 2);
@@ -773,9 +772,9 @@ GST_START_TEST(where_a_pool_is_empty_a_flush_and_a_stop_come_through) {
 }
 GST_END_TEST;
 
-// A flush and a stop wait for one pass of the frame that is being filtered, or for a strip of a pass, and no longer.
-GST_START_TEST(whatever_the_filter_takes_a_flush_and_a_stop_come_through) {
-#ifdef CUDACONV_TEST_STATIC  // the stand-in takes as long for this smaller frame
+// A flush and a stop wait for at most one pass of the current frame, or a strip of a pass.
+GST_START_TEST(a_flush_and_a_stop_work_during_a_slow_filter) {
+#ifdef CUDACONV_TEST_STATIC  // the stand-in takes the same time for this smaller frame
   const GstVideoInfo info = video_info("RGBA", 64, 48);
 #else
   const GstVideoInfo info = video_info("RGBA", 640, 480);
@@ -804,8 +803,8 @@ GST_START_TEST(whatever_the_filter_takes_a_flush_and_a_stop_come_through) {
 }
 GST_END_TEST;
 
-// Caps, settings, events and queries come in random order: each frame comes out once, in its place, filtered with the
-// settings that it came with.
+// Caps, settings, events and queries come in random order. Each frame comes out once, in order, filtered with its
+// settings.
 GST_START_TEST(anything_may_happen_between_frames) {
   const std::vector<GstVideoInfo> infos = {small(), video_info("RGBA", 9, 7), video_info("GRAY8", 40, 5)};
   const char *masks[] = {"mask=gauss3", "mask=sobel", "mask=identity", "mask=dilate", "mask=median"};
@@ -885,7 +884,7 @@ GST_START_TEST(memory_of_the_proposed_pool_is_never_staged) {
 }
 GST_END_TEST;
 
-// Sources and decoders configure the proposed pool once more.
+// Sources and decoders configure the proposed pool again.
 GST_START_TEST(a_source_that_takes_the_proposed_pool_is_never_staged) {
   const std::string line = std::string("videotestsrc num-buffers=8 ! video/x-raw,format=NV12,width=64,height=48 ! ") +
                            "cudaconv name=c mask=box3 backend=" + test_backend() + " ! fakesink";
@@ -906,7 +905,7 @@ GST_START_TEST(a_source_that_takes_the_proposed_pool_is_never_staged) {
 }
 GST_END_TEST;
 
-GST_START_TEST(memory_that_comes_round_again_is_staged_no_more) {
+GST_START_TEST(memory_that_returns_is_no_longer_staged) {
   const GstVideoInfo info = video_info("NV12", 256, 172);
   Random random = seeded();
   Harness h("mask=gauss5 method=constant", info);
@@ -933,9 +932,8 @@ GST_START_TEST(memory_that_comes_round_again_is_staged_no_more) {
 }
 GST_END_TEST;
 
-// Memory that the element, GStreamer and the runtime keep of a frame is freed soon after. What libraries allocate once,
-// at any time, is in no more than one of the rounds, so that the least growth counts. method=blocked is the fastest on
-// the stand-in.
+// The memory that the element, GStreamer and the runtime keep for a frame is freed soon after. One-time allocations of
+// libraries are in one of the rounds only, so the least growth counts. method=blocked is the fastest on the stand-in.
 GST_START_TEST(frames_leave_nothing_behind) {
   constexpr int kRounds = 3, kFrames = 100, kWarmUp = 20;
   constexpr size_t kOfAFrame = 12;  // bytes
@@ -970,7 +968,7 @@ GST_START_TEST(frames_leave_nothing_behind) {
 }
 GST_END_TEST;
 
-// A pool of plain memory is replaced by one of pinned memory; any other pool is used.
+// A pool of pinned memory replaces a pool of plain memory. Any other pool is used.
 GST_START_TEST(downstreams_pool_is_used_unless_it_is_plain) {
   const GstVideoInfo info = video_info("NV12", 256, 172);
   Random random = seeded();
@@ -989,7 +987,7 @@ GST_START_TEST(downstreams_pool_is_used_unless_it_is_plain) {
 }
 GST_END_TEST;
 
-// Pools have a buffer for each frame in flight, and one more for the neighbour to work on.
+// Pools have a buffer for each frame in flight, and one more for the neighbour.
 GST_START_TEST(pools_have_buffers_for_all_frames_in_flight) {
   for (guint n : {1u, 4u}) {
     for (guint max : {0u, 3u}) {
@@ -1037,7 +1035,7 @@ GST_START_TEST(a_pool_of_few_buffers_is_enough) {
     push_event(h, gst_event_new_eos());
     fail_unless_equals_int(out, 10);
   }
-  // Upstream's pool has few buffers too, and upstream waits for them.
+  // Upstream's pool has few buffers, too, and upstream waits for them.
   for (guint max : {1u, 2u, 8u}) {
     const Ref<GstBufferPool> pool(new_placed_pool(small(), 0));
     const Ref<GstCaps> caps(gst_video_info_to_caps(&small()));
@@ -1058,7 +1056,7 @@ GST_START_TEST(a_pool_of_few_buffers_is_enough) {
 }
 GST_END_TEST;
 
-// An allocator whose memory is not of GStreamer's system type.
+// An allocator whose memory does not have GStreamer's system type.
 struct MarkedAllocator {
   GstAllocator parent;
 };
@@ -1098,7 +1096,8 @@ GstAllocator *new_marked_allocator() {
   return GST_ALLOCATOR(gst_object_ref_sink(g_object_new(marked_allocator_get_type(), nullptr)));
 }
 
-// The allocator in downstream's answer is used, since downstream may share its memory with others, such as processes.
+// The allocator in downstream's answer is used, since downstream may share its memory, for example with other
+// processes.
 GST_START_TEST(downstreams_allocator_is_used) {
   const GstVideoInfo info = video_info("NV12", 256, 172);
   Random random = seeded();
@@ -1218,18 +1217,18 @@ Suite *make_suite() {
   tcase_add_test(tc, what_downstream_returns_reaches_upstream_once);
   tcase_add_test(tc, the_end_of_one_segment_is_not_that_of_the_next);
   tcase_add_test(tc, gaps_and_serialized_queries_keep_their_place);
-  tcase_add_test(tc, the_position_is_that_of_the_frame_that_left_last);
-  tcase_add_test(tc, where_downstream_blocks_a_flush_and_a_stop_come_through);
-  tcase_add_test(tc, the_position_is_not_that_of_frames_in_flight);
+  tcase_add_test(tc, the_position_is_the_last_frame_that_left);
+  tcase_add_test(tc, a_flush_and_a_stop_work_while_downstream_blocks);
+  tcase_add_test(tc, the_position_ignores_frames_in_flight);
   tcase_add_test(tc, a_frame_that_comes_too_late_waits_for_none);
   tcase_add_test(tc, frames_behind_a_refused_one_are_dropped);
   tcase_add_test(tc, no_more_than_two_frames_of_a_slow_filter_are_in_flight);
-  tcase_add_test(tc, where_a_pool_is_empty_a_flush_and_a_stop_come_through);
-  tcase_add_test(tc, whatever_the_filter_takes_a_flush_and_a_stop_come_through);
+  tcase_add_test(tc, a_flush_and_a_stop_work_while_a_pool_is_empty);
+  tcase_add_test(tc, a_flush_and_a_stop_work_during_a_slow_filter);
   tcase_add_test(tc, anything_may_happen_between_frames);
   tcase_add_test(tc, memory_of_the_proposed_pool_is_never_staged);
   tcase_add_test(tc, a_source_that_takes_the_proposed_pool_is_never_staged);
-  tcase_add_test(tc, memory_that_comes_round_again_is_staged_no_more);
+  tcase_add_test(tc, memory_that_returns_is_no_longer_staged);
   tcase_add_test(tc, frames_leave_nothing_behind);
   tcase_add_test(tc, downstreams_pool_is_used_unless_it_is_plain);
   tcase_add_test(tc, downstreams_allocator_is_used);

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Prints what gst-inspect-1.0 says of cudaconv itself, which is the same with every version of GStreamer and with and
-# without CUDA: description and properties, without those of the base classes, the widths of columns and what depends on
-# the build. With a file as its argument, compares the output with that. GST_PLUGIN_PATH_1_0 is the plugin's folder.
+# Prints the part of gst-inspect-1.0's output on cudaconv that does not depend on the GStreamer version and the build:
+# description and properties, without properties of base classes and widths of columns. With a file as argument,
+# compares the output with the file. GST_PLUGIN_PATH_1_0 is the plugin's folder.
 set -euo pipefail
 
 describe() {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Frames with regions are filtered in place where nobody else has the buffer and downstream takes it as it is.
+// Tests frames in place: frames with regions, if the element has the only reference and downstream takes the buffer's
+// layout.
 #include <gst/video/gstvideopool.h>
 
 #include <atomic>
@@ -31,7 +32,7 @@ std::vector<uint8_t> bytes_of(GstBuffer *buffer) {
   return bytes;
 }
 
-// A frame given away to the element, with a copy and with what identifies its buffer and memory afterwards.
+// A frame that was given to the element, with a copy, and with the identity of its buffer and memory.
 struct Sent {
   Ref<GstBuffer> before;
   GstBuffer *buffer;
@@ -47,8 +48,8 @@ Sent give(Harness &h, Ref<GstBuffer> in) {
   return sent;
 }
 
-// Filters a copy of the frame into a new buffer, by another element with properties that leave no state behind. The
-// samples of that are right: tests of regions compare them with the reference.
+// Filters a copy of the frame into a new buffer, with another element. Its properties keep no state. Its samples are
+// right: tests of regions compare them with the reference.
 Ref<GstBuffer> filtered_copy(GstBuffer *in, const GstVideoInfo &info, const std::string &properties) {
   Harness h(properties, info);
   Ref<GstBuffer> out = h.filter(in);
@@ -56,17 +57,17 @@ Ref<GstBuffer> filtered_copy(GstBuffer *in, const GstVideoInfo &info, const std:
   return out;
 }
 
-// The frame that a buffer of these caps holds: a field with interlace-mode=alternate.
+// The frame in a buffer of these caps: a field with interlace-mode=alternate.
 GstVideoInfo in_buffer(const GstVideoInfo &info) {
   if (GST_VIDEO_INFO_INTERLACE_MODE(&info) != GST_VIDEO_INTERLACE_MODE_ALTERNATE) return info;
   return video_info(GST_VIDEO_INFO_NAME(&info), GST_VIDEO_INFO_WIDTH(&info), GST_VIDEO_INFO_FIELD_HEIGHT(&info));
 }
 
-// Checks that `out` has the samples of `want`, and all other bytes as in `before`.
+// Checks that `out` has the samples of `want`, and all other bytes of `before`.
 void check_bytes(GstBuffer *out, GstBuffer *want, GstBuffer *before, const GstVideoInfo &info) {
-  fail_unless(same_samples(out, want, in_buffer(info)), "%s: other samples than those of a new buffer",
+  fail_unless(same_samples(out, want, in_buffer(info)), "%s: samples differ from a new buffer's",
               GST_VIDEO_INFO_NAME(&info));
-  // With the samples of `before` in place of its own, `out` may not differ from `before` anywhere.
+  // With the samples of `before` written into it, `out` must equal `before`.
   GstVideoFrame from, to;
   const Ref<GstBuffer> restored = copy_of(out);
   fail_unless(gst_video_frame_map(&from, &info, before, GST_MAP_READ));
@@ -157,7 +158,7 @@ GST_START_TEST(without_regions_a_frame_has_a_new_buffer) {
 }
 GST_END_TEST;
 
-GST_START_TEST(what_others_have_is_left_alone) {
+GST_START_TEST(buffers_that_others_hold_do_not_change) {
   Random random = seeded();
   const GstVideoInfo info = video_info("NV12", 53, 37);
   const std::string properties = std::string("mask=gauss5 ") + kRegions;
@@ -167,7 +168,7 @@ GST_START_TEST(what_others_have_is_left_alone) {
     check_copied(h, Ref<GstBuffer>(given), info, properties);
     fail_unless(bytes_of(kept) == bytes_of(before.get()));
   };
-  // Someone else keeps the buffer itself, its memory, or a part of the memory.
+  // The test keeps the buffer, its memory, or a part of the memory.
   const Ref<GstBuffer> kept = random_frame(info, random);
   check_left_alone(kept.get(), gst_buffer_ref(kept.get()));
   check_left_alone(kept.get(), gst_buffer_copy(kept.get()));
@@ -195,7 +196,7 @@ std::vector<std::vector<uint8_t>> frames_of_branch(const std::string &other) {
   gst_pad_add_probe(
       pad.get(), GST_PAD_PROBE_TYPE_BUFFER,
       [](GstPad *, GstPadProbeInfo *info, gpointer data) {
-        g_usleep(5000);  // so that the other branch comes first
+        g_usleep(5000);  // so that the other branch runs first
         static_cast<std::vector<std::vector<uint8_t>> *>(data)->push_back(bytes_of(GST_PAD_PROBE_INFO_BUFFER(info)));
         return GST_PAD_PROBE_OK;
       },
@@ -215,7 +216,7 @@ GST_START_TEST(another_branch_of_a_tee_keeps_its_pixels) {
 }
 GST_END_TEST;
 
-GST_START_TEST(strides_are_passed_on_to_who_knows_them) {
+GST_START_TEST(only_downstream_with_video_meta_gets_strides) {
   Random random = seeded();
   for (const char *format : {"GRAY8", "I420", "NV12", "YUY2", "RGBA", "I420_10LE"}) {
     const GstVideoInfo info = video_info(format, 53, 37);
@@ -234,8 +235,8 @@ GST_START_TEST(strides_are_passed_on_to_who_knows_them) {
 }
 GST_END_TEST;
 
-// Downstream without support for GstVideoMeta would take bytes behind the frame for a part of it.
-GST_START_TEST(a_buffer_that_is_too_long_goes_to_who_knows_its_layout) {
+// Downstream without support for GstVideoMeta would take bytes behind the frame as part of the frame.
+GST_START_TEST(only_downstream_with_video_meta_gets_a_buffer_that_is_too_long) {
   Random random = seeded();
   const GstVideoInfo info = video_info("I420", 53, 37);
   const std::string properties = std::string("mask=gauss5 ") + kRegions;
@@ -255,8 +256,8 @@ GST_START_TEST(a_buffer_that_is_too_long_goes_to_who_knows_its_layout) {
 }
 GST_END_TEST;
 
-// Buffers of the default size may have another layout: planes swapped, or narrower rows.
-GST_START_TEST(a_layout_of_the_usual_size_may_be_another_one) {
+// Buffers of the default size may have another layout: swapped planes or narrower rows.
+GST_START_TEST(a_buffer_of_the_default_size_may_have_another_layout) {
   Random random = seeded();
   const std::string properties = std::string("mask=gauss5 ") + kRegions;
   GstVideoInfo swapped = video_info("I420", 56, 40), narrow = video_info("GRAY8", 53, 37);
@@ -280,7 +281,7 @@ GST_START_TEST(a_layout_of_the_usual_size_may_be_another_one) {
 }
 GST_END_TEST;
 
-GST_START_TEST(each_field_is_filtered_by_itself) {
+GST_START_TEST(each_field_is_filtered_separately) {
   Random random = seeded();
   for (const char *format : {"GRAY8", "Y42B", "I420", "RGBA"}) {
     for (const GstVideoInterlaceMode mode :
@@ -338,7 +339,7 @@ GST_START_TEST(settings_change_between_frames) {
 }
 GST_END_TEST;
 
-GST_START_TEST(a_frame_without_detections_goes_through_as_it_is) {
+GST_START_TEST(a_frame_without_detections_passes_through) {
   Random random = seeded();
   const GstVideoInfo info = video_info("I420", 53, 37);
   Harness h("mask=gauss5 roi-meta=true", info);
@@ -374,8 +375,8 @@ GST_START_TEST(the_rectangle_of_a_crop_has_a_new_buffer) {
 }
 GST_END_TEST;
 
-// Downstream's pool is used, and the frame copied, where the pool places its buffers itself, but not where it is plain.
-GST_START_TEST(memory_that_downstream_wants_is_used) {
+// If downstream's pool places its buffers itself, it is used and the frame is copied. A plain pool is not used.
+GST_START_TEST(a_special_pool_of_downstream_is_used) {
   Random random = seeded();
   const GstVideoInfo info = video_info("I420", 53, 37);
   const std::string properties = std::string("mask=gauss5 ") + kRegions;
@@ -400,7 +401,7 @@ GST_START_TEST(memory_that_downstream_wants_is_used) {
 }
 GST_END_TEST;
 
-// An allocator of a type that the element does not know.
+// An allocator of an unknown type.
 struct OtherAllocator {
   GstAllocator parent;
 };
@@ -435,8 +436,8 @@ GST_START_TEST(an_allocator_that_downstream_names_is_used) {
 }
 GST_END_TEST;
 
-// A buffer that is no frame of its caps is refused before an output buffer is made, which may take gigabytes.
-GST_START_TEST(what_is_no_frame_is_refused_before_memory_is_allocated) {
+// A buffer that does not match its caps is refused before an output buffer is allocated, which may have gigabytes.
+GST_START_TEST(a_bad_buffer_is_refused_before_memory_is_allocated) {
   Random random = seeded();
   const GstVideoInfo info = video_info("I420", 53, 37);
   Harness h("mask=gauss5");
@@ -454,7 +455,7 @@ GST_START_TEST(what_is_no_frame_is_refused_before_memory_is_allocated) {
 }
 GST_END_TEST;
 
-// Memory that someone keeps mapped for reading cannot be mapped for writing, though nobody else has the buffer.
+// Memory that is still mapped for reading cannot be mapped for writing, even if the buffer has no other reference.
 GST_START_TEST(memory_that_cannot_be_mapped_for_writing_is_copied) {
   Random random = seeded();
   const GstVideoInfo info = video_info("I420", 53, 37);
@@ -500,7 +501,7 @@ GST_START_TEST(frames_in_device_memory_stay_where_they_are) {
   Random random = seeded();
   const std::string properties = std::string("mask=gauss5 ") + kRegions;
   for (const char *format : {"I420", "NV12", "RGBA"}) {
-    // The height is even: I420 of odd height has a last plane that starts within a row and is not copied to the device.
+    // The height is even: with odd heights, I420's last plane starts within a row and is not copied to the device.
     const GstVideoInfo info = video_info(format, 53, 38);
     for (const bool to_device : {true, false}) {
       Harness h(properties);
@@ -535,19 +536,19 @@ static Suite *make_suite() {
   tcase_add_test(tc, regions_may_touch_the_edges_and_each_other);
   tcase_add_test(tc, all_but_the_regions_of_a_frame);
   tcase_add_test(tc, without_regions_a_frame_has_a_new_buffer);
-  tcase_add_test(tc, what_others_have_is_left_alone);
+  tcase_add_test(tc, buffers_that_others_hold_do_not_change);
   tcase_add_test(tc, another_branch_of_a_tee_keeps_its_pixels);
-  tcase_add_test(tc, strides_are_passed_on_to_who_knows_them);
-  tcase_add_test(tc, a_buffer_that_is_too_long_goes_to_who_knows_its_layout);
-  tcase_add_test(tc, a_layout_of_the_usual_size_may_be_another_one);
-  tcase_add_test(tc, each_field_is_filtered_by_itself);
+  tcase_add_test(tc, only_downstream_with_video_meta_gets_strides);
+  tcase_add_test(tc, only_downstream_with_video_meta_gets_a_buffer_that_is_too_long);
+  tcase_add_test(tc, a_buffer_of_the_default_size_may_have_another_layout);
+  tcase_add_test(tc, each_field_is_filtered_separately);
   tcase_add_test(tc, several_frames_are_in_flight);
   tcase_add_test(tc, settings_change_between_frames);
-  tcase_add_test(tc, a_frame_without_detections_goes_through_as_it_is);
+  tcase_add_test(tc, a_frame_without_detections_passes_through);
   tcase_add_test(tc, the_rectangle_of_a_crop_has_a_new_buffer);
-  tcase_add_test(tc, memory_that_downstream_wants_is_used);
+  tcase_add_test(tc, a_special_pool_of_downstream_is_used);
   tcase_add_test(tc, an_allocator_that_downstream_names_is_used);
-  tcase_add_test(tc, what_is_no_frame_is_refused_before_memory_is_allocated);
+  tcase_add_test(tc, a_bad_buffer_is_refused_before_memory_is_allocated);
   tcase_add_test(tc, memory_that_cannot_be_mapped_for_writing_is_copied);
   tcase_add_test(tc, times_flags_and_metas_stay);
 #ifdef HAVE_DEVICE_MEMORY

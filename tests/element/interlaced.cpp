@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Frames of two fields, of any height: each field is filtered by itself, down to its last row.
+// Tests frames of two fields, of any height: each field is filtered separately, down to its last row.
 #include <algorithm>
 #include <cstring>
 
@@ -16,7 +16,7 @@ constexpr int kWidth = 11;
 
 struct Mode {
   GstVideoInterlaceMode mode;
-  bool fields;  // whether buffers hold two
+  bool fields;  // whether buffers hold two fields
 };
 constexpr Mode kModes[] = {{GST_VIDEO_INTERLACE_MODE_PROGRESSIVE, false},
                            {GST_VIDEO_INTERLACE_MODE_INTERLEAVED, true},
@@ -37,7 +37,7 @@ Ref<GstBuffer> frame_of(const GstVideoInfo &info, bool fields, bool scattered, R
   return frame;
 }
 
-// The bytes of a frame that is filtered in place as a whole: those of no sample stay what they are.
+// The bytes of a whole frame after filtering in place: bytes of no sample do not change.
 std::vector<uint8_t> filtered_in_place(GstBuffer *frame, const GstVideoInfo &info, const FrameLayout &layout,
                                        const char *properties) {
   FrameBytes bytes(frame, info);
@@ -51,7 +51,7 @@ void check(Harness &h, const char *format, const Mode &mode, int height, const c
   const FrameLayout layout = layout_of(info, mode.fields);
   h.set_caps(info);
   for (const bool scattered : {false, true}) {
-    // Regions that are the whole picture, in a buffer that nobody else has: in place.
+    // In place: regions cover the whole picture, and the buffer has no other reference.
     h.set("roi='0,0,11,40'");
     Ref<GstBuffer> in = frame_of(info, mode.fields, scattered, random);
     const std::vector<uint8_t> want = filtered_in_place(in.get(), info, layout, properties);
@@ -84,7 +84,7 @@ GST_START_TEST(all_rows_of_all_fields_are_filtered) {
 }
 GST_END_TEST;
 
-// Of every kind of operation, at the heights whose last lines have a row of chroma of their own.
+// Tests every kind of operation, at heights whose last lines have their own row of chroma.
 GST_START_TEST(all_masks_filter_the_last_rows) {
   Random random = seeded();
   for (const char *properties :
@@ -126,8 +126,8 @@ GST_START_TEST(regions_of_last_lines_have_chroma) {
 }
 GST_END_TEST;
 
-// A GstVideoMeta that has no room for the last row of chroma, which would be the next plane's first or lie beyond the
-// memory: an error that says so, and no byte changes.
+// A GstVideoMeta without room for the last row of chroma, which would overlap the next plane or the end of memory. The
+// error says so, and no byte changes.
 GST_START_TEST(frames_without_room_for_a_row_are_refused) {
   for (const char *format : {"I420", "NV12", "A420"})
     for (const char *properties : {"mask=gauss5", "mask=gauss5 roi='0,0,40,30'"}) {
@@ -135,7 +135,7 @@ GST_START_TEST(frames_without_room_for_a_row_are_refused) {
       const GstVideoInfo tight = info_of(format, GST_VIDEO_INTERLACE_MODE_PROGRESSIVE, 40, 30);
       Harness h(properties, info);
       Ref<GstBuffer> in(new_placed_buffer(tight, 7));
-      // Without rows of padding, which some layouts end with.
+      // Without the rows of padding at the end of some layouts.
       GstBuffer *const sent = gst_buffer_ref(in.get());
       fail_unless_equals_int(gst_harness_push(h.get(), in.release()), GST_FLOW_ERROR);
       const Report report = h.take_one(GST_MESSAGE_ERROR);
@@ -147,8 +147,8 @@ GST_START_TEST(frames_without_room_for_a_row_are_refused) {
 }
 GST_END_TEST;
 
-// The planes' rows may alternate, U beside V, as long as none is another's.
-GST_START_TEST(planes_may_lie_side_by_side) {
+// The rows of planes may alternate, U beside V, if they do not overlap.
+GST_START_TEST(planes_may_be_side_by_side) {
   Random random = seeded();
   const GstVideoInfo info = info_of("I420", GST_VIDEO_INTERLACE_MODE_INTERLEAVED, 40, 30);
   GstVideoInfo beside = info;
@@ -173,7 +173,7 @@ Suite *make_suite() {
   tcase_add_test(tc, all_masks_filter_the_last_rows);
   tcase_add_test(tc, regions_of_last_lines_have_chroma);
   tcase_add_test(tc, frames_without_room_for_a_row_are_refused);
-  tcase_add_test(tc, planes_may_lie_side_by_side);
+  tcase_add_test(tc, planes_may_be_side_by_side);
   suite_add_tcase(suite, tc);
   return suite;
 }

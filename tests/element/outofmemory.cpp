@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Memory runs out while a marked frame is filtered: the first allocation fails, or the second, and so on, one in each
-// run. The frame leaves filtered, or not at all and with an error. So do the frames that its regions are held for.
+// Tests memory that runs out while a marked frame is filtered: in each run one allocation fails, the first, the second,
+// and so on. The frame leaves filtered, or not at all and with an error. So do later frames for which its regions are
+// held.
 #include <cstring>
 #include <functional>
 
@@ -24,11 +25,11 @@ const GstVideoInfo &gray() {
 
 struct Case {
   const char *properties;
-  bool held = false;    // the regions of earlier frames are in force too
-  bool invert = false;  // what is not in regions is to be hidden
+  bool held = false;    // the regions of earlier frames apply, too
+  bool invert = false;  // hides all pixels outside regions
 };
 
-// In every case the properties hide at least these rectangles of frames with the regions kFirst and kSecond.
+// In every case the properties hide at least these rectangles, in frames with the regions kFirst and kSecond.
 constexpr Region kFirst = {4, 6, 20, 16}, kSecond = {36, 24, 20, 18};
 constexpr char kFixed[] = "roi='4,6,20,16;36,24,20,18'";
 
@@ -47,7 +48,7 @@ const Case kCases[] = {
     {"roi='4,6,20,16;36,24,20,18' roi-invert=true", false, true},
 };
 
-// The part of the samples of `region` that `out` shows as they are in `in`, in per cent.
+// The percentage of samples of `region` that are the same in `out` as in `in`.
 int shown(GstBuffer *in, GstBuffer *out, const Region &region) {
   const FrameBytes source(in, gray()), result(out, gray());
   int same = 0;
@@ -59,7 +60,7 @@ int shown(GstBuffer *in, GstBuffer *out, const Region &region) {
   return 100 * same / (region.width * region.height);
 }
 
-// A frame with these regions, and its copy, which remembers the source of a frame that is filtered in place.
+// A frame with these regions, and a copy of it, since the frame may be filtered in place.
 struct Marked {
   Ref<GstBuffer> frame, source;
 
@@ -78,8 +79,8 @@ class Run {
     between_.announce();
   }
 
-  // Pushes a frame with `regions` while the n-th allocation fails (0: none). `before`: is called meanwhile. Returns
-  // whether one failed.
+  // Pushes a frame with `regions` while the n-th allocation fails (0: none). Calls `before` first, under the same
+  // condition. Returns whether an allocation failed.
   bool push(
       int number, const std::vector<Region> &regions, long n, const std::function<void()> &before = [] {}) {
     Marked marked(number, regions, random_);
@@ -126,7 +127,7 @@ class Run {
   Random random_ = seeded();
 };
 
-// Runs `frames` with the first allocation failing, then with the second, until none fails.
+// Runs `frames` with the first allocation failing, then the second, until none fails.
 void for_each_allocation(const char *what, const std::function<bool(const Case &, bool in_place, long n)> &frames) {
   long most = 0;
   for (const Case &c : kCases)
@@ -159,7 +160,7 @@ GST_START_TEST(a_marked_frame_leaves_filtered_or_not_at_all) {
 }
 GST_END_TEST;
 
-// The settings that ask for regions arrive when memory runs out. They are not forgotten.
+// Memory runs out while settings with regions arrive. The settings are not forgotten.
 GST_START_TEST(settings_that_arrive_without_memory_are_not_lost) {
   for_each_allocation("settings", [](const Case &c, bool in_place, long n) {
     Run run(c, in_place);
@@ -186,7 +187,7 @@ GST_START_TEST(caps_that_arrive_without_memory_let_nothing_through) {
 }
 GST_END_TEST;
 
-// Frames wait for later ones. Memory runs out while any of them comes: what the others hide is the same.
+// Frames wait for later frames. Memory runs out at one of them: the other frames still hide the same regions.
 GST_START_TEST(frames_that_wait_hide_what_is_found_later) {
   const Case c = {"roi-meta=true roi-lookahead=80000000 roi-hold=40000000"};
   long most = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Properties that make regions unrecognisable: roi-grow, roi-hold, and roi-scale.
+// Tests the properties that make regions unrecognisable: roi-grow, roi-hold and roi-scale.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -49,7 +49,7 @@ GST_START_TEST(regions_grow_by_a_fraction_of_their_sides) {
       {{40, 30, 10, 5}, "4", {0, 10, 90, 45}},
       {{0, 0, 10, 10}, "0.5", {-5, -5, 20, 20}},
       {{86, 54, 10, 10}, "0.5", {81, 49, 20, 20}},
-      {{-20, 3, 16, 10}, "0.5", {-28, -2, 32, 20}},  // outside of the frame until it has grown
+      {{-20, 3, 16, 10}, "0.5", {-28, -2, 32, 20}},  // outside the frame before it grows
       {{97, 30, 10, 10}, "0.25", {94, 27, 16, 16}},
       {{0, 0, 96, 64}, "2", {0, 0, 96, 64}},
   };
@@ -64,7 +64,7 @@ GST_START_TEST(regions_grow_by_a_fraction_of_their_sides) {
         if (ellipse && c.region.width == 96) grown = {-192, -128, 480, 320};
         Harness h(properties, info);
         check_frame(h, frame_with({c.region}, random, info).get(), info, "mask=gauss5", {{grown}, ellipse});
-        // Rectangles of the property roi grow too.
+        // Rectangles of the property roi grow, too.
         Harness fixed(properties, info);
         const std::string roi = std::to_string(c.region.x) + "," + std::to_string(c.region.y) + "," +
                                 std::to_string(c.region.width) + "," + std::to_string(c.region.height);
@@ -76,7 +76,7 @@ GST_START_TEST(regions_grow_by_a_fraction_of_their_sides) {
 }
 GST_END_TEST;
 
-// Regions in metas grow right whatever their numbers are.
+// Regions in metas with any numbers grow right.
 GST_START_TEST(regions_of_any_numbers_grow) {
   Random random = seeded();
   const struct {
@@ -127,9 +127,8 @@ Region face_at(int i) {
 
 }  // namespace
 
-// A detector misses frames at random, for no longer than the time to hold: exactly the regions of that time are
-// filtered.
-GST_START_TEST(what_a_detector_misses_stays_covered) {
+// A detector misses frames at random, for no longer than roi-hold. Exactly the regions of that time are filtered.
+GST_START_TEST(regions_that_a_detector_misses_stay_covered) {
   for (const int held : {1, 3, 12}) {
     Random random = seeded();
     const std::string hold = std::to_string(held * kFrame + kFrame / 2);
@@ -181,7 +180,7 @@ GST_START_TEST(held_regions_are_forgotten) {
   send_segment(h, 3 * GST_SECOND);
   check_frame_at(h, bare().get(), gray(), 5 * GST_SECOND, filter, {});
 
-  // Held regions are forgotten where metas are no longer wanted.
+  // Held regions are forgotten when roi-meta becomes false.
   see(6 * GST_SECOND);
   h.set("roi-meta=false roi='50,30,9,9'");
   check_frame_at(h, bare().get(), gray(), 7 * GST_SECOND, filter, {{other}});
@@ -211,7 +210,7 @@ GST_START_TEST(the_time_to_hold_may_change) {
   check_frame_at(h, frame_with({face}, random).get(), gray(), 100003 * GST_SECOND, filter, {{face}});
   h.set("roi-hold=0");
   check_frame_at(h, random_frame(gray(), random).get(), gray(), 100003 * GST_SECOND, filter, {});
-  // Regions are held as in the meta: the roi-grow of the present frame applies to them.
+  // Regions are held as in the meta. The current frame's roi-grow applies to them.
   h.set("roi-hold=1000000000");
   check_frame_at(h, frame_with({face}, random).get(), gray(), 100004 * GST_SECOND, filter, {{face}});
   h.set("roi-grow=0.5");
@@ -219,7 +218,7 @@ GST_START_TEST(the_time_to_hold_may_change) {
 }
 GST_END_TEST;
 
-// Frames without timestamps follow one another by their durations. Where these are not known, regions stay.
+// For frames without timestamps, durations give the time. Without durations, regions stay.
 GST_START_TEST(frames_without_timestamps_hold_too) {
   Random random = seeded();
   const std::string filter = "mask=gauss5";
@@ -236,14 +235,14 @@ GST_START_TEST(frames_without_timestamps_hold_too) {
   check_frame_at(still, frame_with({face}, random).get(), timeless, GST_CLOCK_TIME_NONE, filter, {{face}});
   for (int i = 1; i < 5; i++)
     check_frame_at(still, random_frame(timeless, random).get(), timeless, GST_CLOCK_TIME_NONE, filter, {{face}});
-  // At the largest possible time, time stands still and regions stay.
+  // At the largest possible time, time does not advance and regions stay.
   Harness last(filter + " roi-meta=true roi-hold=1", gray());
   check_frame_at(last, frame_with({face}, random).get(), gray(), G_MAXINT64, filter, {{face}});
   check_frame_at(last, random_frame(gray(), random).get(), gray(), GST_CLOCK_TIME_NONE, filter, {{face}});
 }
 GST_END_TEST;
 
-// A frame that is dropped because it is too late still adds its regions.
+// A frame that is dropped for being late still adds its regions.
 GST_START_TEST(regions_of_late_frames_are_held) {
   Random random = seeded();
   const std::string filter = "mask=gauss5";
@@ -274,7 +273,7 @@ GST_START_TEST(regions_are_held_when_a_stream_plays_backwards) {
 }
 GST_END_TEST;
 
-// Frames before the segment have negative running times, which count alike.
+// Frames before the segment have negative running times, which count the same.
 GST_START_TEST(frames_before_the_segment_have_times_too) {
   Random random = seeded();
   const std::string filter = "mask=gauss5";
@@ -301,8 +300,9 @@ GST_START_TEST(held_regions_follow_a_change_of_size) {
 }
 GST_END_TEST;
 
-// With thousands of regions a frame, for seconds, all stay covered, and time and memory do not grow with their number.
-GST_START_TEST(what_is_held_is_bounded) {
+// With thousands of regions in each frame, for seconds, all stay covered. Time and memory do not grow with their
+// number.
+GST_START_TEST(the_number_of_held_regions_is_bounded) {
   const GstVideoInfo info = video_info("GRAY8", 640, 480);
   Random random = seeded();
   for (const char *shape : {"rect", "ellipse"}) {
@@ -399,22 +399,22 @@ GST_START_TEST(strength_follows_the_size_of_a_region) {
                     {{c.region}, strstr(c.roi, "ellipse") != nullptr});
     }
   }
-  // The size of a region is that after roi-grow.
+  // The size of a region is its size after roi-grow.
   Harness h("mask=gauss roi='40,20,16,20' roi-scale=0.125 roi-grow=0.5", gray());
   check_frame(h, random_frame(gray(), random).get(), gray(), "mask=gauss sigma=4", {{{32, 10, 32, 40}}});
   h.set("roi-scale=0 sigma=2");
   check_frame(h, random_frame(gray(), random).get(), gray(), "mask=gauss sigma=2", {{{32, 10, 32, 40}}});
   h.set("roi-scale=0.0625 roi-grow=0");
   check_frame(h, random_frame(gray(), random).get(), gray(), "mask=gauss sigma=1", {{{40, 20, 16, 20}}});
-  // With roi-invert the strength is as set, since what lies outside of regions has no size.
+  // With roi-invert the strength is as set, since the area outside regions has no size.
   h.set("roi-invert=true");
   check_frame(h, random_frame(gray(), random).get(), gray(), "mask=gauss sigma=2", {{{40, 20, 16, 20}}, false, true});
 }
 GST_END_TEST;
 
-GST_START_TEST(each_region_has_a_strength_of_its_own) {
+GST_START_TEST(each_region_has_its_own_strength) {
   const Region small = {3, 3, 8, 9}, middle = {20, 4, 17, 30}, alike = {70, 5, 16, 16}, large = {30, 20, 40, 44};
-  // The strongest filter wins, whatever the order of the regions: `middle` and `large` overlap.
+  // The strongest filter wins in any order of regions: `middle` and `large` overlap.
   const std::vector<Layer> layers = {{"mask=gauss sigma=1", {{small}}},
                                      {"mask=gauss sigma=2", {{alike}}},
                                      {"mask=gauss sigma=2.378414230005442", {{middle}}},
@@ -452,7 +452,7 @@ static int largest_box() {
   return works;
 }
 
-GST_START_TEST(strength_ends_where_the_mask_ends) {
+GST_START_TEST(strength_is_limited_by_the_mask) {
   Random random = seeded();
   const Ref<GstBuffer> in = random_frame(gray(), random);
   add_roi(in.get(), "face", 20, 10, 100000, 100000);
@@ -468,7 +468,7 @@ GST_START_TEST(strength_ends_where_the_mask_ends) {
 }
 GST_END_TEST;
 
-GST_START_TEST(strengths_that_a_method_cannot_do_are_worth_a_warning) {
+GST_START_TEST(strengths_that_a_method_does_not_support_are_a_warning) {
   Random random = seeded();
   const auto in = [&](int side) { return frame_with({{2, 3, side, side}}, random); };
   Harness h("mask=dilate size=5 method=cascade roi-meta=true roi-scale=0.25", gray());
@@ -487,7 +487,7 @@ GST_START_TEST(strengths_that_a_method_cannot_do_are_worth_a_warning) {
 }
 GST_END_TEST;
 
-GST_START_TEST(masks_without_strength_are_worth_a_warning) {
+GST_START_TEST(masks_without_strength_are_a_warning) {
   Random random = seeded();
   const Region region = {10, 10, 40, 40};
   for (const char *mask : {"gauss5", "sobel", "custom coefficients='0 1 0;1 1 1;0 1 0'"}) {
@@ -518,7 +518,7 @@ static Suite *make_suite() {
   tcase_add_test(tc, regions_grow_by_a_fraction_of_their_sides);
   tcase_add_test(tc, regions_of_any_numbers_grow);
   tcase_add_test(tc, growth_counts_for_what_lies_outside);
-  tcase_add_test(tc, what_a_detector_misses_stays_covered);
+  tcase_add_test(tc, regions_that_a_detector_misses_stay_covered);
   tcase_add_test(tc, held_regions_are_forgotten);
   tcase_add_test(tc, the_time_to_hold_may_change);
   tcase_add_test(tc, frames_without_timestamps_hold_too);
@@ -526,13 +526,13 @@ static Suite *make_suite() {
   tcase_add_test(tc, regions_are_held_when_a_stream_plays_backwards);
   tcase_add_test(tc, frames_before_the_segment_have_times_too);
   tcase_add_test(tc, held_regions_follow_a_change_of_size);
-  tcase_add_test(tc, what_is_held_is_bounded);
+  tcase_add_test(tc, the_number_of_held_regions_is_bounded);
   tcase_add_test(tc, thousands_of_regions_take_bounded_time);
   tcase_add_test(tc, strength_follows_the_size_of_a_region);
-  tcase_add_test(tc, each_region_has_a_strength_of_its_own);
-  tcase_add_test(tc, strength_ends_where_the_mask_ends);
-  tcase_add_test(tc, strengths_that_a_method_cannot_do_are_worth_a_warning);
-  tcase_add_test(tc, masks_without_strength_are_worth_a_warning);
+  tcase_add_test(tc, each_region_has_its_own_strength);
+  tcase_add_test(tc, strength_is_limited_by_the_mask);
+  tcase_add_test(tc, strengths_that_a_method_does_not_support_are_a_warning);
+  tcase_add_test(tc, masks_without_strength_are_a_warning);
   return suite;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Properties without a stream.
+// Tests properties without a stream.
 #include <algorithm>
 #include <atomic>
 #include <string>
@@ -11,7 +11,7 @@
 using namespace cudaconv;
 using namespace cudaconv::test;
 
-// The texts are so long that a thread is interrupted while it copies one.
+// The texts are long, so that a thread is interrupted while it copies one.
 GST_START_TEST(a_text_that_another_thread_sets_is_read_whole) {
   constexpr size_t kLength = 1 << 20;
   const Ref<GstElement> element = new_element("backend=cpu");

@@ -72,7 +72,7 @@ void check_layers(GstBuffer *in, GstBuffer *out, const GstVideoInfo &info, const
           return GST_VIDEO_INFO_COMP_DEPTH(&info, c) > 8 ? at[0] | at[1] << 8 : at[0];
         };
         if (sample(got) != sample(*want))
-          fail("%s: component %u at %d,%d is %d and should be %d, that of %s", GST_VIDEO_INFO_NAME(&info), c, x, y,
+          fail("%s: component %u at %d,%d is %d and should be %d, as in %s", GST_VIDEO_INFO_NAME(&info), c, x, y,
                sample(got), sample(*want), what);
       }
     }

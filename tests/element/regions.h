@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Checks frames of which only regions are filtered.
+// Checks frames in which only regions are filtered.
 #pragma once
 
 #include <string>
@@ -14,10 +14,10 @@ namespace cudaconv::test {
 struct Selection {
   std::vector<Region> region;
   bool ellipse = false, invert = false;
-  std::vector<std::vector<std::pair<double, double>>> polygon = {};  // the points of each
+  std::vector<std::vector<std::pair<double, double>>> polygon = {};  // the points of each polygon
 };
 
-// The pixels in `selection` are to be as in a frame that is filtered as a whole with the properties `filter`.
+// In `selection`, expects the pixels of a whole frame filtered with the properties `filter`.
 struct Layer {
   std::string filter;
   Selection selection;
@@ -25,16 +25,14 @@ struct Layer {
 
 void add_roi(GstBuffer *buffer, const char *type, guint x, guint y, guint w, guint h);
 
-// Fails the test unless each sample of `out` is that of the last layer that selects it, or that of `in` where none
-// does.
+// Fails the test unless each sample of `out` equals the last layer that selects it, or `in` if none selects it.
 void check_layers(GstBuffer *in, GstBuffer *out, const GstVideoInfo &info, const std::vector<Layer> &layers);
 
-// Pushes a frame through `h` and checks what comes out; `filter` is what the properties of `h` are without those of
-// regions.
+// Pushes a frame through `h` and checks the output. `filter`: the properties of `h` without the properties of regions.
 void check_frame(Harness &h, GstBuffer *in, const GstVideoInfo &info, const std::string &filter,
                  const Selection &selection);
 
-// As check_frame(), with a timestamp, which may be GST_CLOCK_TIME_NONE.
+// Like check_frame(), with a timestamp, which may be GST_CLOCK_TIME_NONE.
 void check_frame_at(Harness &h, GstBuffer *in, const GstVideoInfo &info, GstClockTime time, const std::string &filter,
                     const Selection &selection);
 

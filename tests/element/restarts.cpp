@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// The element starts and stops, and its pads go off and on, while upstream pushes. Between pads of the program's own no
-// bin keeps data back until the element has started.
+// Tests starts and stops of the element, and pads that go inactive and active, while upstream pushes. The pads around
+// the element are the test's: no bin holds data back until the element has started.
 #include <atomic>
 #include <cstring>
 #include <thread>
@@ -15,7 +15,7 @@ using namespace cudaconv::test;
 
 namespace {
 
-// How often to repeat what is done `n` times as a rule; the stand-in takes long.
+// The number of repetitions instead of `n`. It is smaller on the stand-in, which takes long.
 int times(int n) {
   return n * number_from_environment("CUDACONV_TEST_STORM", 1) * number_from_environment("CUDACONV_TEST_FRAMES", 500) /
          500;
@@ -29,7 +29,7 @@ constexpr int kWidth = 640, kHeight = 360;
 
 constexpr char kRegions[] = "mask=mosaic size=8 roi-meta=true roi-hold=100000000 roi-scale=0.3";
 
-// What makes the state of the element change, or that of a pad.
+// What changes: the state of the element, or a pad.
 enum class Change { Ready, Null, SinkPad };
 
 void start_while_upstream_pushes(Change change) {
@@ -51,7 +51,7 @@ void start_while_upstream_pushes(Change change) {
       if (between.push(frame.get()) != GST_FLOW_OK) between.announce();
   });
   std::thread user([&] {
-    // Settings that are refused or not used, with warnings that the next start forgets.
+    // Settings that are refused or unused, with warnings that the next start forgets.
     for (guint i = 0; !ends; i++) {
       if (i % 2)
         set_properties(between.element.get(), "mask=custom coefficients='" + std::to_string(i) + " x'");
@@ -72,11 +72,11 @@ void start_while_upstream_pushes(Change change) {
     }
   }
   const int before = between.frames;
-  for (int waits = 0; between.frames == before && waits < 1000; waits++) g_usleep(1000);  // it still filters
+  for (int waits = 0; between.frames == before && waits < 1000; waits++) g_usleep(1000);  // the element still filters
   ends = true;
   upstream.join();
   user.join();
-  fail_unless(between.frames > before, "nothing comes out any more");
+  fail_unless(between.frames > before, "no frame comes out any more");
   fail_unless_equals_int(between.wrong, 0);
   take_messages(between.element.get(), GST_MESSAGE_ANY);
 }
@@ -86,14 +86,14 @@ GST_START_TEST(the_element_starts_while_upstream_pushes) {
 }
 GST_END_TEST;
 
-// A start that fails lets upstream go, with GST_FLOW_FLUSHING.
+// A start that fails releases upstream, with GST_FLOW_FLUSHING.
 GST_START_TEST(a_start_that_fails_keeps_nobody_waiting) {
   const GstVideoInfo info = video_info("GRAY8", 16, 16);
   Random random = seeded();
   const Ref<GstBuffer> frame = random_frame(info, random);
   Between between("mask=gauss5 backend=cpu", info);
   fail_unless(gst_element_set_state(between.element.get(), GST_STATE_READY) == GST_STATE_CHANGE_SUCCESS);
-  // Of a GPU that no machine has.
+  // The index of a GPU that no machine has.
   set_properties(between.element.get(), "backend=cuda cuda-device-id=1000000");
   std::atomic<bool> ends{false};
   std::thread upstream([&] {
@@ -112,7 +112,7 @@ GST_START_TEST(a_start_that_fails_keeps_nobody_waiting) {
 }
 GST_END_TEST;
 
-// While the source pad is inactive the element flushes. It does not fail, since nothing is wrong.
+// While the source pad is inactive, the element flushes. This is not an error.
 GST_START_TEST(an_inactive_source_pad_is_no_error) {
   const GstVideoInfo info = video_info("GRAY8", 16, 16);
   Random random = seeded();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Regions of interest: within them a frame has the bytes of an unrestricted filter, elsewhere those of its source.
+// Tests regions of interest: inside, a frame has the bytes of a filter without regions; outside, the bytes of its
+// source.
 #include <cstring>
 
 #include "regions.h"
@@ -29,7 +30,7 @@ GST_START_TEST(only_the_rectangles_are_filtered) {
     std::vector<Region> region;
   } cases[] = {
       {"roi='8,6,16,10'", {{8, 6, 16, 10}}},
-      {"roi='7,5,3,3'", {{7, 5, 3, 3}}},  // odd: in chroma the rectangle is rounded outwards
+      {"roi='7,5,3,3'", {{7, 5, 3, 3}}},  // odd: the rectangle is rounded outwards in chroma
       {"roi='1 1 1 1; 20,3,30,9; 25,4,11,30'", {{1, 1, 1, 1}, {20, 3, 30, 9}, {25, 4, 11, 30}}},
       {"roi='-5,-7,12,11; 40,20,1000,1000'", {{-5, -7, 12, 11}, {40, 20, 1000, 1000}}},
       {"roi='-9,0,9,9; 0,900,5,5; 53,0,1,1; 8,6,16,10'", {{8, 6, 16, 10}}},
@@ -41,8 +42,8 @@ GST_START_TEST(only_the_rectangles_are_filtered) {
 }
 GST_END_TEST;
 
-// In chroma a sample is filtered where any of its pixels is, however regions lie to it, and with roi-invert too.
-GST_START_TEST(nothing_is_left_in_chroma) {
+// A chroma sample is filtered if any of its pixels is, at any position of regions, and also with roi-invert.
+GST_START_TEST(chroma_shows_nothing_of_a_region) {
   Random random = seeded();
   const auto within = [&](int from, int to) { return from + static_cast<int>(random() % (to - from + 1)); };
   for (const char *format : {"I420", "NV12", "Y42B", "YUY2", "Y41B", "YUV9", "I420_10LE", "AYUV"})
@@ -51,7 +52,7 @@ GST_START_TEST(nothing_is_left_in_chroma) {
         for (int turn = 0; turn < 6; turn++) {
           Selection selection = {{}, ellipse, invert, {}};
           std::string roi;
-          // Two regions may have a sample's pixels together.
+          // Two regions may share a sample's pixels.
           for (int i = 0; i < 1 + turn * 4; i++) {
             const Region r = {within(-3, 40), within(-3, 32), within(1, turn % 2 ? 3 : 20),
                               within(1, turn % 3 ? 4 : 20)};
@@ -73,7 +74,7 @@ GST_START_TEST(polygons_have_the_pixels_whose_centre_is_inside) {
     Selection selection;
   } cases[] = {
       {"roi='4,3 50,6 20,31'", {{}, false, false, {{{4, 3}, {50, 6}, {20, 31}}}}},
-      // A star, of which the middle is outside by the even-odd rule; its points are in any order of separators.
+      // A star, whose middle is outside by the even-odd rule. Its points have different separators.
       {"roi='10 0 20,30 0,10,25,10 2,30'", {{}, false, false, {{{10, 0}, {20, 30}, {0, 10}, {25, 10}, {2, 30}}}}},
       {"roi='-20,-9 90.5,12 30,200.25; 1,1,6,5' roi-shape=ellipse",
        {{{1, 1, 6, 5}}, true, false, {{{-20, -9}, {90.5, 12}, {30, 200.25}}}}},
@@ -85,8 +86,8 @@ GST_START_TEST(polygons_have_the_pixels_whose_centre_is_inside) {
 }
 GST_END_TEST;
 
-// Rectangles have every pixel that they touch.
-GST_START_TEST(percentages_are_those_of_the_picture) {
+// Rectangles include every pixel that they touch.
+GST_START_TEST(percentages_are_fractions_of_the_picture) {
   for (const char *format : kFormats) {
     check_settings(video_info(format, 64, 48), "mask=gauss5", "roi='25%,25%,50%,50%'", {{{16, 12, 32, 24}}});
     check_settings(video_info(format, 53, 37), "mask=gauss5", "roi='0,0,20%,100%; 90%,5,20%,2; 10,10,50%,2.5'",
@@ -95,7 +96,7 @@ GST_START_TEST(percentages_are_those_of_the_picture) {
     check_settings(video_info(format, 53, 37), "mask=gauss5", "roi='0,0 100%,50% 20%,100%'",
                    {{}, false, false, {{{0, 0}, {53, 18.5}, {10.6, 37}}}});
   }
-  // They follow the picture's size.
+  // Percentages follow the picture's size.
   Random random = seeded();
   Harness h("mask=gauss5 roi='0,50%,50%,50%'", video_info("I420", 40, 20));
   for (const int scale : {1, 2, 3}) {
@@ -104,7 +105,7 @@ GST_START_TEST(percentages_are_those_of_the_picture) {
     const Ref<GstBuffer> in = random_frame(info, random);
     check_frame(h, in.get(), info, "mask=gauss5", {{{0, 10 * scale, 20 * scale, 10 * scale}}});
   }
-  // The picture of a field is the whole one.
+  // For a field, the picture is the whole frame.
   GstVideoInfo info;
   gst_video_info_set_interlaced_format(&info, GST_VIDEO_FORMAT_GRAY8, GST_VIDEO_INTERLACE_MODE_ALTERNATE, 53, 40);
   Harness fields("mask=gauss5 roi='0,25%,100%,50%; 10,80% 40,80% 40,100% 10,100%'", info);
@@ -114,11 +115,11 @@ GST_START_TEST(percentages_are_those_of_the_picture) {
 }
 GST_END_TEST;
 
-// A polygon grows as its pixels would one by one, so that it keeps all that it had.
+// A polygon grows by each of its pixels, so it keeps all pixels that it had.
 GST_START_TEST(polygons_grow_and_scale_like_rectangles) {
   const GstVideoInfo info = video_info("GRAY8", 90, 70);
   check_settings(info, "mask=gauss5", "roi='20,20 40,20 40,30 20,30' roi-grow=0.5", {{{10, 15, 40, 20}}});
-  // An angle, the middle of whose box is outside.
+  // An angle. The middle of its box is outside.
   check_settings(info, "mask=gauss5", "roi='10,10 50,10 50,14 14,14 14,50 10,50' roi-grow=0.1",
                  {{{6, 6, 48, 12}, {6, 6, 12, 48}}});
   Random random = seeded();
@@ -246,7 +247,7 @@ GST_START_TEST(metas_of_the_wanted_types_are_regions) {
   h.set("roi-meta=false roi-type=face");
   check_frame(h, detected.get(), info, filter, {{fixed}, false, true});
 
-  // All but some types, also where others are named.
+  // All types except some, also with other types named.
   h.set("roi= roi-meta=true roi-invert=false roi-type='!face'");
   check_frame(h, detected.get(), info, filter, {{plate, capital, nameless}});
   check_frame(h, bare.get(), info, filter, {});
@@ -365,7 +366,7 @@ GST_START_TEST(bad_rectangles_are_an_error_at_the_start) {
 }
 GST_END_TEST;
 
-GST_START_TEST(rectangles_that_are_all_outside_are_worth_a_warning) {
+GST_START_TEST(rectangles_that_are_all_outside_are_a_warning) {
   const GstVideoInfo info = video_info("GRAY8", 53, 37);
   Random random = seeded();
   const Ref<GstBuffer> in = random_frame(info, random);
@@ -383,7 +384,7 @@ GST_START_TEST(rectangles_that_are_all_outside_are_worth_a_warning) {
   assert_same_text(polygon.take_one(GST_MESSAGE_WARNING).text,
                    "nothing is filtered: all regions of roi, such as the polygon within 60,5,10,15, lie outside the "
                    "picture of 53x37 or have none of its pixels");
-  // Numbers that were meant to be parts of the picture.
+  // Numbers that were meant to be fractions of the picture.
   Harness parts("mask=gauss5 roi='5,5,9,9; 0.25,0.25,0.5,0.5'", info);
   check_frame(parts, in.get(), info, "mask=gauss5", {{{5, 5, 9, 9}, {0, 0, 1, 1}}});
   assert_same_text(
@@ -395,7 +396,7 @@ GST_START_TEST(rectangles_that_are_all_outside_are_worth_a_warning) {
 }
 GST_END_TEST;
 
-// Regions of metas may begin left of the picture or above it: these coordinates come as numbers above 2^31.
+// Regions of metas may begin left of the picture or above it. These coordinates are numbers above 2^31.
 GST_START_TEST(regions_of_metas_may_begin_outside) {
   for (const char *format : kFormats) {
     const GstVideoInfo info = video_info(format, 53, 37);
@@ -433,9 +434,9 @@ static Suite *make_suite() {
   TCase *tc = tcase_create("roi");
   suite_add_tcase(suite, tc);
   tcase_add_test(tc, only_the_rectangles_are_filtered);
-  tcase_add_test(tc, nothing_is_left_in_chroma);
+  tcase_add_test(tc, chroma_shows_nothing_of_a_region);
   tcase_add_test(tc, polygons_have_the_pixels_whose_centre_is_inside);
-  tcase_add_test(tc, percentages_are_those_of_the_picture);
+  tcase_add_test(tc, percentages_are_fractions_of_the_picture);
   tcase_add_test(tc, polygons_grow_and_scale_like_rectangles);
   tcase_add_test(tc, an_ellipse_is_inscribed_in_its_rectangle);
   tcase_add_test(tc, the_blocks_of_a_mosaic_begin_with_the_regions);
@@ -448,7 +449,7 @@ static Suite *make_suite() {
   tcase_add_test(tc, identity_is_passthrough_with_regions_too);
   tcase_add_test(tc, upstream_is_asked_for_metas);
   tcase_add_test(tc, bad_rectangles_are_an_error_at_the_start);
-  tcase_add_test(tc, rectangles_that_are_all_outside_are_worth_a_warning);
+  tcase_add_test(tc, rectangles_that_are_all_outside_are_a_warning);
   tcase_add_test(tc, regions_of_metas_may_begin_outside);
   tcase_add_test(tc, bad_rectangles_are_a_warning_while_playing);
   return suite;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Shapes of regions, and regions that are held, without a stream: what is joined covers all its parts, and no region is
+// Tests shapes of regions and held regions, without a stream: a joined region covers all its parts, and no region is
 // lost.
 #include <algorithm>
 #include <cmath>
@@ -50,7 +50,7 @@ Region random_region(Random &random, int farthest, int largest, bool turned) {
   return r;
 }
 
-GST_START_TEST(what_is_joined_has_both) {
+GST_START_TEST(a_joined_region_covers_both) {
   Random random = seeded();
   for (int turn = 0; turn < 4000; turn++) {
     const bool ellipse = turn % 2;
@@ -68,7 +68,7 @@ GST_START_TEST(what_is_joined_has_both) {
 }
 GST_END_TEST;
 
-GST_START_TEST(rectangles_of_parts_of_pixels_have_all_that_they_touch) {
+GST_START_TEST(fractional_rectangles_include_every_pixel_that_they_touch) {
   const struct {
     double left, top, right, bottom;
     Region want;
@@ -87,7 +87,7 @@ GST_START_TEST(rectangles_of_parts_of_pixels_have_all_that_they_touch) {
 }
 GST_END_TEST;
 
-GST_START_TEST(what_grows_grows_by_whole_pixels_on_each_side) {
+GST_START_TEST(regions_grow_by_whole_pixels_on_each_side) {
   const struct {
     Region region;
     double by;
@@ -102,7 +102,7 @@ GST_START_TEST(what_grows_grows_by_whole_pixels_on_each_side) {
     const Region got = grown(c.region, c.by);
     fail_unless(got == c.want, "%s becomes %s", text_of(c.region).c_str(), text_of(got).c_str());
   }
-  // Regions far outside stay outside, and those that reach into frames from there still do.
+  // Regions far outside stay outside. Regions that reach into frames from there still do.
   const Region far = grown({INT32_MIN, INT32_MIN, 100, 100}, 1);
   fail_unless(far.x < 0 && far.y < 0 && is_outside(far, {100, 100}), "%s", text_of(far).c_str());
   const Region wide = grown({INT32_MIN, 3, INT32_MAX, 4}, 0.25);
@@ -113,7 +113,7 @@ GST_START_TEST(what_grows_grows_by_whole_pixels_on_each_side) {
 }
 GST_END_TEST;
 
-GST_START_TEST(outside_is_where_no_pixel_is) {
+GST_START_TEST(a_region_without_a_pixel_is_outside) {
   const FrameSize frame = {100, 50};
   for (const Region &r : {Region{-10, 0, 10, 5}, Region{100, 0, 1, 5}, Region{0, -5, 9, 5}, Region{0, 50, 9, 5},
                           Region{5, 5, 0, 5}, Region{5, 5, 5, -1}, Region{-40, 20, 40, 2, 0}})
@@ -121,13 +121,13 @@ GST_START_TEST(outside_is_where_no_pixel_is) {
   for (const Region &r : {Region{-10, 0, 11, 5}, Region{99, 0, 1, 5}, Region{0, -5, 9, 6}, Region{0, 49, 9, 5},
                           Region{10, -20, 2, 40, 1.57}})
     fail_if(is_outside(r, frame), "%s", text_of(r).c_str());
-  // Regions that reach into the frame only with their rotation, or only without.
+  // Regions that reach into the frame only with rotation, or only without.
   fail_unless(is_outside({-20, 20, 24, 2, 1.5707963}, frame));
   fail_if(is_outside({-3, -5, 2, 24, 1.5707963}, frame));
 }
 GST_END_TEST;
 
-GST_START_TEST(regions_of_another_size_have_all_that_they_had) {
+GST_START_TEST(scaled_regions_cover_the_same_pixels) {
   Random random = seeded();
   for (int turn = 0; turn < 2000; turn++) {
     const FrameSize from = {1 + static_cast<int>(random() % 300), 1 + static_cast<int>(random() % 300)};
@@ -153,8 +153,8 @@ bool covers(const RoiList &list, const Region &r) {
   });
 }
 
-// With numbers of regions about the bound, each region stays in force for the whole time to hold.
-GST_START_TEST(no_region_that_is_held_is_lost) {
+// With about as many regions as the bound, each region applies for the whole time to hold.
+GST_START_TEST(no_held_region_is_lost) {
   constexpr uint64_t kHold = 8000;
   constexpr auto kMost = static_cast<int>(RoiHistory::kMostRegions);
   Random random = seeded();
@@ -179,7 +179,7 @@ GST_START_TEST(no_region_that_is_held_is_lost) {
       for (size_t i = 0; i < seen.size(); i++) {
         if (time - seen[i].first > int64_t{kHold}) continue;
         in_force++;
-        if (i % 37 && i + 1 != seen.size()) continue;  // only some of them, since checking each takes long
+        if (i % 37 && i + 1 != seen.size()) continue;  // only some regions, since checking each takes long
         fail_unless(covers(list, seen[i].second), "of %d, %s of %d is lost at %d", count,
                     text_of(seen[i].second).c_str(), static_cast<int>(seen[i].first), static_cast<int>(time));
       }
@@ -193,12 +193,12 @@ Suite *make_suite() {
   Suite *suite = suite_create("roishapes");
   TCase *tc = tcase_create("general");
   suite_add_tcase(suite, tc);
-  tcase_add_test(tc, what_is_joined_has_both);
-  tcase_add_test(tc, rectangles_of_parts_of_pixels_have_all_that_they_touch);
-  tcase_add_test(tc, what_grows_grows_by_whole_pixels_on_each_side);
-  tcase_add_test(tc, outside_is_where_no_pixel_is);
-  tcase_add_test(tc, regions_of_another_size_have_all_that_they_had);
-  tcase_add_test(tc, no_region_that_is_held_is_lost);
+  tcase_add_test(tc, a_joined_region_covers_both);
+  tcase_add_test(tc, fractional_rectangles_include_every_pixel_that_they_touch);
+  tcase_add_test(tc, regions_grow_by_whole_pixels_on_each_side);
+  tcase_add_test(tc, a_region_without_a_pixel_is_outside);
+  tcase_add_test(tc, scaled_regions_cover_the_same_pixels);
+  tcase_add_test(tc, no_held_region_is_lost);
   return suite;
 }
 

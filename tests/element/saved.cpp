@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// The pixels that SavedPixels keeps of a frame before it is filtered in place are all that filtering changes.
+// Tests SavedPixels: it saves all pixels that filtering in place changes.
 #include "backend.h"
 #include "gstcudaconvdevice.h"
 #include "gstcudaconvformat.h"
@@ -57,7 +57,7 @@ std::vector<std::vector<Regions>> kinds() {
           {Regions()}};
 }
 
-// A filter that changes nearly every sample that it may change.
+// A filter that changes nearly every sample that it filters.
 FilterSettings flat() {
   FilterSettings settings;
   settings.mask = Mask::Custom;
@@ -111,7 +111,7 @@ void check_format(const char *format, bool interlaced, Random &random) {
 
 }  // namespace
 
-GST_START_TEST(what_is_put_back_is_what_was_there) {
+GST_START_TEST(saved_pixels_restore_the_frame) {
   Random random = seeded();
   for (const char *format : {"GRAY8", "GRAY16_LE", "I420", "NV12", "Y42B", "YUY2", "UYVY", "RGB", "RGBA", "AYUV",
                              "I420_10LE", "P010_10LE", "A420", "RGB10A2_LE"})
@@ -123,7 +123,7 @@ static Suite *make_suite() {
   Suite *suite = suite_create("saved");
   TCase *tc = tcase_create("saved");
   suite_add_tcase(suite, tc);
-  tcase_add_test(tc, what_is_put_back_is_what_was_there);
+  tcase_add_test(tc, saved_pixels_restore_the_frame);
   return suite;
 }
 

@@ -15,8 +15,8 @@
 
 namespace {
 
-// With CUDACONV_TEST_STREAMS each memory belongs to a stream of its own, as GStreamer's may since 1.24: a buffer may be
-// pushed before it is complete, and whoever reads it without waiting for the stream reads garbage.
+// With CUDACONV_TEST_STREAMS each memory belongs to its own stream, as in GStreamer since 1.24. A buffer may be pushed
+// before it is complete. Reading it without waiting for the stream gives garbage.
 bool stream_ordered() {
   return g_getenv("CUDACONV_TEST_STREAMS") != nullptr;
 }
@@ -36,7 +36,7 @@ class Contexts {
     std::lock_guard<std::mutex> guard(lock_);
     return devices_[context - 1];
   }
-  // The context that elements share where nobody sets another one.
+  // The context that elements share if no other context is set.
   int shared(int device) {
     std::lock_guard<std::mutex> guard(lock_);
     int &context = shared_[device];
@@ -46,7 +46,7 @@ class Contexts {
     }
     return context;
   }
-  // The next element that asks for the shared context gets another one.
+  // The next element that asks for the shared context gets a new one.
   void forget(int context) {
     std::lock_guard<std::mutex> guard(lock_);
     for (auto &[device, shared] : shared_)
@@ -65,7 +65,7 @@ GstContext *new_gst_context(int context) {
   return result;
 }
 
-// The number in a GstContext; 0 where it is of another type.
+// The number in a GstContext; 0 if it has another type.
 int number_of(GstContext *context) {
   int number = 0;
   if (context && gst_context_has_context_type(context, kContextType))
@@ -85,7 +85,7 @@ struct StandinMemory {
   void *device;
   guint8 *host;
   bool host_is_newer, device_is_newer;
-  cudaStream_t stream;  // nullptr: belongs to none
+  cudaStream_t stream;  // nullptr: no stream
   bool needs_sync;
 };
 
@@ -156,7 +156,7 @@ GstMemory *new_memory(int context, gsize size) {
   return &self->memory;
 }
 
-// The context that a buffer's memory belongs to; 0 where it is memory of another kind.
+// The context of a buffer's memory; 0 for memory of another kind.
 int context_of(GstBuffer *buffer) {
   if (gst_buffer_n_memory(buffer) != 1) return 0;
   GstMemory *memory = gst_buffer_peek_memory(buffer, 0);
@@ -287,7 +287,7 @@ class StandinDeviceFinder : public DeviceFinder {
     std::lock_guard<std::mutex> guard(lock_);
     contexts.forget(context_);
   }
-  // As with gst_cuda_handle_set_context(), a context that is already set stays.
+  // Like gst_cuda_handle_set_context(): a context that is already set stays.
   void set_context(GstElement *, GstContext *context, int device_id) override {
     const int number = number_of(context);
     std::lock_guard<std::mutex> guard(lock_);

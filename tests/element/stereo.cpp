@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Frame-packed stereo: each view is filtered as a frame of its own, and nothing of one reaches the other.
+// Tests frame-packed stereo: each view is filtered as a separate frame, and no view affects the other.
 #include <algorithm>
 #include <cstring>
 
@@ -21,13 +21,14 @@ struct Case {
   int width, height;
   bool beside;
   GstVideoInterlaceMode interlacing;
-  std::vector<Picture> pictures;  // which the case is to have
+  std::vector<Picture> pictures;  // expected pictures
 };
 
 constexpr GstVideoInterlaceMode kProgressive = GST_VIDEO_INTERLACE_MODE_PROGRESSIVE,
                                 kInterleaved = GST_VIDEO_INTERLACE_MODE_INTERLEAVED;
 
-// The seam is in the middle, or at the last pixel of chroma before it, with fields at the last one of both.
+// The seam is in the middle, or at the last chroma pixel before it; with fields, at the last chroma pixel of both
+// fields.
 const std::vector<Case> &cases() {
   static const std::vector<Case> list = {
       {"GRAY8", 40, 30, true, kProgressive, {{0, 0, 20, 30}, {20, 0, 20, 30}}},
@@ -45,7 +46,7 @@ const std::vector<Case> &cases() {
       {"YUY2", 42, 22, false, kProgressive, {{0, 0, 42, 11}, {0, 11, 42, 11}}},
       {"A420", 44, 24, true, kProgressive, {{0, 0, 22, 24}, {22, 0, 22, 24}}},
       {"RGB10A2_LE", 22, 20, true, kProgressive, {{0, 0, 11, 20}, {11, 0, 11, 20}}},
-      {"I420", 2, 2, true, kProgressive, {{0, 0, 2, 2}}},  // too small for two
+      {"I420", 2, 2, true, kProgressive, {{0, 0, 2, 2}}},  // too small for two views
       {"GRAY8", 7, 1, false, kProgressive, {{0, 0, 7, 1}}},
       {"GRAY8", 2, 1, true, kProgressive, {{0, 0, 1, 1}, {1, 0, 1, 1}}},
   };
@@ -74,7 +75,7 @@ std::vector<uint8_t> filtered(GstBuffer *buffer, const GstVideoInfo &info, const
     FrameView view = bytes.view;
     for (int i = 0; i < layout.planes; i++) {
       const PlaneLayout &plane = layout.plane[i];
-      // Planes that share memory begin at the same byte, which the most subsampled one gives.
+      // Planes that share memory begin at the same byte. The most subsampled plane gives it.
       if (plane.memory_plane == 0 && i > 0 && layout.plane[0].memory_plane == 0 && plane.step != 4) continue;
       view.plane[plane.memory_plane].data = bytes.view.plane[plane.memory_plane].data +
                                             (p.y >> plane.sub_y) * bytes.view.plane[plane.memory_plane].pitch +
@@ -104,7 +105,7 @@ void check(const Case &c, const std::string &properties, const Regions &regions,
       if (in_place) {
         fail_unless_equals_int(gst_harness_push(h.get(), in.release()), GST_FLOW_OK);
         out = h.pull();
-        // Outside of regions, unused bits stay too; the reference clears them.
+        // Outside regions, unused bits stay, too; the reference clears them.
         const bool has_unused_bits = !strcmp(c.format, "P010_10LE");
         fail_unless(has_unused_bits || FrameBytes(out.get(), info).bytes == want, "%s %dx%d in place: %s%s", c.format,
                     c.width, c.height, properties.c_str(), roi.c_str());
@@ -117,7 +118,7 @@ void check(const Case &c, const std::string &properties, const Regions &regions,
     }
 }
 
-GST_START_TEST(each_view_is_filtered_by_itself) {
+GST_START_TEST(each_view_is_filtered_separately) {
   for (const Case &c : cases())
     for (const char *properties :
          {"mask=gauss5 chroma=filter", "mask=box size=21 border=wrap", "mask=median border=reflect",
@@ -127,7 +128,7 @@ GST_START_TEST(each_view_is_filtered_by_itself) {
 GST_END_TEST;
 
 // Regions count pixels of the whole frame, and may reach over the seam.
-GST_START_TEST(regions_may_lie_in_both_views) {
+GST_START_TEST(regions_may_span_both_views) {
   for (const Case &c : cases())
     for (const char *properties : {"mask=gauss5 chroma=filter", "mask=mosaic size=4", "mask=dilate iterations=2"})
       for (const bool invert : {false, true}) {
@@ -147,7 +148,7 @@ GST_START_TEST(regions_may_lie_in_both_views) {
 }
 GST_END_TEST;
 
-// Where the caps say that some frames are not stereo, each buffer has a flag.
+// If the caps allow frames that are not stereo, each buffer has a flag.
 GST_START_TEST(some_frames_may_be_of_one_view) {
   Random random = seeded();
   const Case &c = cases()[4];
@@ -169,8 +170,8 @@ GST_END_TEST;
 Suite *make_suite() {
   Suite *suite = suite_create("stereo");
   TCase *tc = tcase_create("general");
-  tcase_add_test(tc, each_view_is_filtered_by_itself);
-  tcase_add_test(tc, regions_may_lie_in_both_views);
+  tcase_add_test(tc, each_view_is_filtered_separately);
+  tcase_add_test(tc, regions_may_span_both_views);
   tcase_add_test(tc, some_frames_may_be_of_one_view);
   suite_add_tcase(suite, tc);
   return suite;

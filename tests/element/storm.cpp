@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Storms: seeks, flushes and changes of state, links, settings and caps at random moments, while every frame that comes
-// out is compared with the reference. Each storm prints a line of counts. A storm that hangs is named, and ends the
-// program.
+// Storm tests: seeks, flushes and changes of state, links, settings and caps at random moments. Every frame that comes
+// out is compared with the reference. Each storm prints a line of counts. A storm that hangs prints its name and ends
+// the program.
 //
-// The environment's CUDACONV_TEST_STORM multiplies the length of each storm.
+// The environment variable CUDACONV_TEST_STORM multiplies the length of each storm.
 #include <gst/base/gstpushsrc.h>
 #include <unistd.h>
 
@@ -40,7 +40,7 @@ std::string backend() {
 
 // ---- Counts, and a watchdog -----------------------------------------------------------------------------------------
 
-// Ends the program at a deadline: gst-check has a time limit only where it forks.
+// Ends the program at a deadline: gst-check has a time limit only if it forks.
 class Watchdog {
  public:
   static Watchdog &get() {
@@ -70,8 +70,8 @@ class Watchdog {
   gint64 deadline_ = 0;
 };
 
-// The counts and the first complaint of a storm, from any thread. Threads only note failures, since gst-check can fail
-// only in the main thread, and leaves others running then: finish() fails the test when they have ended.
+// The counts and the first failure of a storm, from any thread. Threads only note failures: gst-check can fail only in
+// the main thread, and leaves other threads running. finish() fails the test when they have ended.
 class Storm {
  public:
   explicit Storm(const char *name, int seconds = 90) : name_(name) {
@@ -86,7 +86,7 @@ class Storm {
     while (before < microseconds && !longest.compare_exchange_weak(before, microseconds)) {
     }
   }
-  // `may_lose`: whether frames may be dropped, as by a flush.
+  // `may_lose`: whether frames may be dropped, for example by a flush.
   void finish(bool may_lose = false) {
     Watchdog::get().disarm();
     g_print("storm %-34s %6d frames %5d flushes %5d changes %5d lost %3d wrong %3d out of order", name_, frames.load(),
@@ -109,7 +109,7 @@ class Storm {
   std::string complaint_;
 };
 
-// An event that one thread sets and another waits for.
+// A signal that one thread sets and another waits for.
 class Signal {
  public:
   void set() {
@@ -121,7 +121,7 @@ class Signal {
     const std::lock_guard<std::mutex> guard(lock_);
     set_ = false;
   }
-  // Waits until it is set, and returns whether that came in time.
+  // Waits until it is set. Returns false on a timeout.
   bool wait(int milliseconds = 1000000) {
     std::unique_lock<std::mutex> guard(lock_);
     return changed_.wait_for(guard, std::chrono::milliseconds(milliseconds), [this] { return set_; });
@@ -161,8 +161,8 @@ class Film {
   }
   static int number_of(GstBuffer *buffer) { return static_cast<int>(GST_BUFFER_PTS(buffer) / kDuration); }
 
-  // Makes the reference's result of each picture, by several filters in a row. To be called before other threads use
-  // it.
+  // Computes the reference's result of each picture, for several filters in a row. Call it before other threads use the
+  // film.
   void prepare(const std::vector<std::string> &chain) {
     if (expected_.count(chain)) return;
     std::vector<std::vector<int>> result;
@@ -202,7 +202,7 @@ Film &film() {
 }
 
 // Checks frames and events at the end of a stream, in the streaming thread. A run, from a segment to the next flush,
-// has to have every frame from the segment's start on.
+// must have every frame from the segment's start on.
 class Viewer {
  public:
   Viewer(Storm &storm, std::vector<std::string> chain) : storm_(storm), chain_(std::move(chain)) {
@@ -223,7 +223,7 @@ class Viewer {
     if (!film().is_right(buffer, chain_)) storm_.wrong++;
     next_ = n + 1;
   }
-  // The number of the frame that is due next.
+  // The number of the next expected frame.
   int next() const { return next_; }
 
   // Watches a pad while this lives, and calls `at_each_frame` for each frame.
@@ -309,7 +309,7 @@ Ref<GstPad> pad_of(const Pipeline &pipeline, const char *element, const char *pa
   return Ref<GstPad>(gst_element_get_static_pad(pipeline.element(element).get(), pad));
 }
 
-// ---- An element between two pads of the tests' own ------------------------------------------------------------------
+// ---- An element between two pads of the test ------------------------------------------------------------------------
 
 class Wire {
  public:
@@ -408,7 +408,7 @@ class Wire {
     ended.wait();
   }
 
-  // Called for what comes out, on any thread.
+  // Called for frames and events that come out, on any thread.
   std::function<GstFlowReturn(GstBuffer *)> on_frame = [](GstBuffer *) { return GST_FLOW_OK; };
   std::function<void(GstEvent *)> on_event = [this](GstEvent *event) { note_end(event); };
   std::function<bool(GstQuery *)> on_query = [](GstQuery *) { return false; };
@@ -490,7 +490,7 @@ GST_START_TEST(flushes_from_another_thread) {
         if (GST_EVENT_TYPE(event) == GST_EVENT_FLUSH_STOP) flushing.clear();
       };
       wire.start();
-      std::mutex streaming;  // as a task holds the stream lock of its pad
+      std::mutex streaming;  // like the stream lock that a task holds
       int next = 0;
       blocks = true;
       done = false;
@@ -560,8 +560,7 @@ GST_END_TEST;
 
 const char *const kMasks[] = {"mask=gauss3", "mask=sobel", "mask=dilate", "mask=box3", "mask=sharpen"};
 
-// A pipeline whose cudaconv is replaced by another one again and again. Number g in this row, its generation, has mask
-// g % 5.
+// A pipeline whose cudaconv is replaced repeatedly. The cudaconv of generation g has mask g % 5.
 class Relinked {
  public:
   explicit Relinked(Storm &storm)
@@ -588,8 +587,8 @@ class Relinked {
     Signal done;
     how_ = how;
     if (how == How::Idle) {
-      // The streaming thread itself adds the idle probe, either before it comes to the pad or while it is behind it. If
-      // another thread did, GStreamer 1.22 might pass a frame to the new element whose events went to the old one.
+      // The streaming thread itself adds the idle probe, before it reaches the pad or while it is behind it. With
+      // another thread, GStreamer 1.22 might pass a frame to the new element after its events went to the old element.
       struct Job {
         Relinked *self;
         Signal *done;
@@ -661,7 +660,7 @@ class Relinked {
     gst_element_unlink(before_.get(), conv_.get());
     gst_element_unlink(conv_.get(), after_.get());
     const gint64 begin = g_get_monotonic_time();
-    gst_element_set_locked_state(conv_.get(), TRUE);  // the pipeline may change the state of all its elements meanwhile
+    gst_element_set_locked_state(conv_.get(), TRUE);  // the pipeline may change the states of its elements now
     gst_element_set_state(conv_.get(), GST_STATE_NULL);
     storm_.took(g_get_monotonic_time() - begin);
     gst_bin_remove(GST_BIN(pipeline_.get()), conv_.get());
@@ -689,9 +688,9 @@ class Relinked {
     storm_.frames++;
     if (n < next_) storm_.disorder++;
     if (n > next_) {
-      // Frames may be lost where an element was replaced, and no more than it held.
+      // Frames may be lost when an element is replaced, but no more than it held.
       storm_.lost += n - next_;
-      if (seen_ == seen) storm_.complain("frames are lost though the element is the same");
+      if (seen_ == seen) storm_.complain("frames are lost without a new element");
       if ((may_lose_ -= n - next_) < 0) storm_.complain("more frames are lost than the elements held");
     }
     next_ = n + 1;
@@ -703,7 +702,7 @@ class Relinked {
   Ref<GstPad> block_at_;
   std::atomic<How> how_{How::Blocked};
   std::atomic<int> generation_{0}, may_lose_{0};
-  int seen_ = 0, next_ = 0;  // generation of the last frame; the next frame
+  int seen_ = 0, next_ = 0;  // generation of the last frame; number of the next frame
   int idle_ = 0;
   Signal drained_;
 };
@@ -738,14 +737,14 @@ GST_START_TEST(new_links_lose_nothing_after_the_end_of_the_stream) {
 GST_END_TEST;
 
 // The element is replaced from within a probe on its own pad, as GStreamer's manual shows it.
-GST_START_TEST(an_element_is_replaced_from_a_probe_of_its_own) {
+GST_START_TEST(an_element_is_replaced_from_its_own_probe) {
   check_relinks("links, from the element's own probe", {Relinked::How::DrainedFromProbe}, false);
 }
 GST_END_TEST;
 
 // ---- Settings -------------------------------------------------------------------------------------------------------
 
-// Filters frames while several threads call `set(thread, random)`. Each frame has to be filtered by one of the settings
+// Filters frames while several threads call `set(thread, random)`. Each frame must be filtered with one of the settings
 // in `published`.
 void check_settings(const char *name, const std::vector<std::string> &published, int threads,
                     const std::function<void(GstElement *, int, Random &)> &set) {
@@ -790,7 +789,7 @@ void check_settings(const char *name, const std::vector<std::string> &published,
     wire.end();
     storm.lost += frames - next;
     if (std::count(seen.begin(), seen.end(), 0) > static_cast<int>(seen.size()) / 2)
-      storm.complain("few of the settings were seen at all");
+      storm.complain("few of the settings were seen");
     for (const Ref<GstMessage> &message : take_messages(wire.element(), GST_MESSAGE_ERROR))
       storm.complain(report_of(message.get()).text);
     for (const Ref<GstMessage> &message : take_messages(wire.element(), GST_MESSAGE_WARNING))
@@ -805,7 +804,7 @@ void set_enum(GstElement *element, const char *property, const char *nick, int *
 }
 
 GST_START_TEST(settings_of_one_call_from_several_threads) {
-  // Four threads take turns, each with one call: a mask with the size of another one is never published.
+  // Four threads take turns, each with one call. A mask with the size of another mask is never published.
   const struct {
     const char *mask;
     guint size;
@@ -824,7 +823,7 @@ GST_START_TEST(settings_of_one_call_from_several_threads) {
 }
 GST_END_TEST;
 
-// Blanks make the coefficients long, so that time passes between the first and the last property of a call.
+// Blanks make the coefficients long, so that setting all properties of a call takes time.
 GST_START_TEST(coefficients_divisor_and_bias_of_one_call) {
   const struct {
     const char *coefficients;
@@ -849,7 +848,7 @@ GST_START_TEST(coefficients_divisor_and_bias_of_one_call) {
 }
 GST_END_TEST;
 
-// Three threads set properties of their own at the same time, and one reads.
+// Three threads set different properties at the same time, and one reads.
 GST_START_TEST(settings_of_several_threads_at_once) {
   const struct {
     const char *mask;
@@ -939,7 +938,7 @@ GST_START_TEST(changes_of_caps) {
       const Film *current = &films[0];
       const int frames = times(150);
       for (int n = 0; n < frames; n++) {
-        // Caps change with each frame for a while, then at times.
+        // Caps change with each frame for a while, then sometimes.
         if (n < frames / 2 || random() % 4 == 0) {
           current = &films[random() % films.size()];
           wire.change(current->info());
@@ -1033,7 +1032,7 @@ GST_START_TEST(refusals_of_downstream) {
         int n = 0;
         for (; flow == GST_FLOW_OK && n < 2000; n++) {
           flow = wire.push(film().frame(n));
-          if (n > 20 + kMostInFlight) g_usleep(2000);  // frames may take some time to be done
+          if (n > 20 + kMostInFlight) g_usleep(2000);  // frames may take some time
         }
         if (flow != refusal)
           storm.complain(std::string("upstream gets ") + gst_flow_get_name(flow) + " instead of " +
@@ -1219,12 +1218,12 @@ void check_order(const char *name, bool with_queries) {
   storm.finish();
 }
 
-GST_START_TEST(events_keep_their_places) {
+GST_START_TEST(events_keep_their_order) {
   check_order("events", false);
 }
 GST_END_TEST;
 
-GST_START_TEST(queries_keep_their_places) {
+GST_START_TEST(queries_keep_their_order) {
   check_order("events and queries", true);
 }
 GST_END_TEST;
@@ -1267,7 +1266,7 @@ GST_START_TEST(branches_do_not_wait_for_frames_that_are_withheld) {
   for (const char *element : {"tee", "queue", "compositor"}) {
     const Ref<GstElementFactory> factory(gst_element_factory_find(element));
     if (factory) continue;
-    g_print("SKIP: there is no %s\n", element);
+    g_print("SKIP: no element %s\n", element);
     return;
   }
   const std::string filter = "cudaconv" + backend();
@@ -1315,7 +1314,7 @@ guint64 stat_of(const Pipeline &pipeline, const char *element, const char *field
   return value;
 }
 
-// Frames that come from system memory and go to system memory stay on the device between elements.
+// Frames from system memory to system memory stay on the device between two elements.
 GST_START_TEST(frames_stay_on_the_device_between_neighbours) {
   const std::string filter = " ! cudaconv" + backend();
   const std::string between[] = {"", " ! queue", " ! identity", " ! capsfilter caps=video/x-raw(ANY),width=64",
@@ -1342,7 +1341,7 @@ GST_START_TEST(frames_stay_on_the_device_between_neighbours) {
       if (why.empty() && on_gpu &&
           (stat_of(pipeline, "a", "bytes-downloaded") || stat_of(pipeline, "b", "bytes-uploaded") ||
            stat_of(pipeline, "b", "bytes-downloaded") || stat_of(pipeline, "c", "bytes-uploaded")))
-        why = "frames leave the device in between";
+        why = "frames leave the device between the elements";
       if (!why.empty()) storm.complain(why + ", with \"" + link + "\" between");
       gst_element_set_state(pipeline.get(), GST_STATE_NULL);
       storm.lost += 20 - viewer.next();
@@ -1352,10 +1351,10 @@ GST_START_TEST(frames_stay_on_the_device_between_neighbours) {
 }
 GST_END_TEST;
 
-// ---- A filter that takes long ---------------------------------------------------------------------------------------
+// ---- Slow filters ---------------------------------------------------------------------------------------------------
 
 #ifdef CUDACONV_TEST_STATIC
-// The stand-in is some thousand times slower than a GPU, and cannot interrupt a kernel.
+// The stand-in is about a thousand times slower than a GPU, and cannot interrupt a kernel.
 constexpr char kHeavy[] = "mask=median size=5 iterations=2";
 GstVideoInfo large() {
   return video_info("GRAY8", 160, 90);
@@ -1366,15 +1365,15 @@ GstVideoInfo large() {
   return video_info("NV12", 1920, 1080);
 }
 #endif
-// Microseconds. The aim is 100,000, which the printed line shows, but a busy machine takes longer; waiting for the
-// whole frame would take far longer than this limit. The stand-in cannot interrupt a kernel.
+// Microseconds. The aim is 100,000, see the printed line, but a busy machine takes longer. Waiting for the whole frame
+// would take far longer than this limit. The stand-in cannot interrupt a kernel.
 #ifdef CUDACONV_TEST_STATIC
 constexpr gint64 kLongest = 60000000;
 #else
 constexpr gint64 kLongest = 2000000;
 #endif
 
-// Interrupts the element while a heavy frame is being filtered, and checks that `action` and the push both return soon.
+// Interrupts the element while it filters a slow frame. Checks that `action` and the push both return soon.
 void interrupt(Storm &storm, const char *how, const std::function<void(Wire &)> &action) {
   const GstVideoInfo info = large();
   Random random = seeded();
@@ -1408,7 +1407,7 @@ void interrupt(Storm &storm, const char *how, const std::function<void(Wire &)> 
   wire.start(info);
   wire.push(gst_buffer_copy(frame.get()));
   wire.end();
-  std::string why = "nothing came out";
+  std::string why = "no frame came out";
   storm.frames++;
   if (!out || !is_filtered(frame.get(), out.get(), info, "mask=gauss3", &why)) {
     storm.wrong++;
@@ -1416,7 +1415,7 @@ void interrupt(Storm &storm, const char *how, const std::function<void(Wire &)> 
   }
 }
 
-GST_START_TEST(a_frame_that_takes_long_can_be_interrupted) {
+GST_START_TEST(a_slow_frame_can_be_interrupted) {
   Storm storm("interruptions", 180);
   interrupt(storm, "a flush", [&](Wire &wire) {
     wire.send(gst_event_new_flush_start());
@@ -1437,7 +1436,7 @@ GST_START_TEST(a_frame_that_takes_long_can_be_interrupted) {
 }
 GST_END_TEST;
 
-GST_START_TEST(a_pipeline_with_a_filter_that_takes_long_obeys) {
+GST_START_TEST(a_pipeline_with_a_slow_filter_seeks_and_stops) {
   Storm storm("seek and stop of a heavy pipeline", 180);
   {
     const GstVideoInfo info = large();
@@ -1479,20 +1478,20 @@ Suite *make_suite() {
   tcase_add_test(tc, new_links_behind_a_blocked_pad);
   tcase_add_test(tc, new_links_behind_an_idle_pad);
   tcase_add_test(tc, new_links_lose_nothing_after_the_end_of_the_stream);
-  tcase_add_test(tc, an_element_is_replaced_from_a_probe_of_its_own);
+  tcase_add_test(tc, an_element_is_replaced_from_its_own_probe);
   tcase_add_test(tc, settings_of_one_call_from_several_threads);
   tcase_add_test(tc, coefficients_divisor_and_bias_of_one_call);
   tcase_add_test(tc, settings_of_several_threads_at_once);
   tcase_add_test(tc, changes_of_caps);
   tcase_add_test(tc, blocks_of_the_elements_own_pad);
   tcase_add_test(tc, refusals_of_downstream);
-  tcase_add_test(tc, events_keep_their_places);
-  tcase_add_test(tc, queries_keep_their_places);
+  tcase_add_test(tc, events_keep_their_order);
+  tcase_add_test(tc, queries_keep_their_order);
   tcase_add_test(tc, each_frame_comes_out_before_the_next_goes_in);
   tcase_add_test(tc, branches_do_not_wait_for_frames_that_are_withheld);
   tcase_add_test(tc, frames_stay_on_the_device_between_neighbours);
-  tcase_add_test(tc, a_frame_that_takes_long_can_be_interrupted);
-  tcase_add_test(tc, a_pipeline_with_a_filter_that_takes_long_obeys);
+  tcase_add_test(tc, a_slow_frame_can_be_interrupted);
+  tcase_add_test(tc, a_pipeline_with_a_slow_filter_seeks_and_stops);
   return suite;
 }
 

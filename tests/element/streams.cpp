@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// CUDA memory that belongs to streams, on the stand-in: who waits for whom. And what a flush forgets.
+// Tests CUDA memory that belongs to streams, on the stand-in: which side waits. Also tests what a flush forgets.
 #include <map>
 #include <string>
 
@@ -11,8 +11,8 @@
 using namespace cudaconv;
 using namespace cudaconv::test;
 
-// With frames-in-flight=1 the element waits for a frame before it pushes it, and whoever maps it waits no more.
-GST_START_TEST(complete_frames_say_so) {
+// With frames-in-flight=1 the element waits for a frame before it pushes it. A reader then does not wait.
+GST_START_TEST(readers_do_not_wait_for_complete_frames) {
   const GstVideoInfo info = video_info("NV12", 64, 48);
   Random random = seeded();
   {
@@ -31,7 +31,7 @@ GST_START_TEST(complete_frames_say_so) {
 }
 GST_END_TEST;
 
-// A flush forgets what downstream returned for a frame before it.
+// A flush forgets downstream's flow return for an earlier frame.
 GST_START_TEST(a_flush_forgets_what_downstream_returned) {
   Random random = seeded();
   {
@@ -61,8 +61,8 @@ GST_START_TEST(a_flush_forgets_what_downstream_returned) {
 }
 GST_END_TEST;
 
-// What eight frames ask of the driver once the first ones are through: to launch, to copy and to order streams, each as
-// often as they must. One frame in eight is timed, which takes two more records. Polls are not counted.
+// Counts the driver calls for eight frames, after the first frames: launches, copies and the order of streams, no more
+// than needed. One frame in eight is timed, which takes two more records. Polls do not count.
 GST_START_TEST(a_frame_asks_little_of_the_driver) {
   struct Kind {
     const char *properties, *format;
@@ -74,8 +74,8 @@ GST_START_TEST(a_frame_asks_little_of_the_driver) {
       {"mask=gauss5", "NV12", true, 1, 0, 2},
       {"mask=gauss7", "RGBA", true, 1, 0, 2},
       {"mask=open size=3", "RGBA", true, 1, 0, 2},
-      {"mask=gauss5 roi=8,8,20,20", "RGBA", true, 2, 1, 2},  // the results are put in place; lists
-      {"mask=gauss5", "NV12", false, 1, 4, 3},               // each plane up and down
+      {"mask=gauss5 roi=8,8,20,20", "RGBA", true, 2, 1, 2},  // launches: filter, put in place; copy: lists
+      {"mask=gauss5", "NV12", false, 1, 4, 3},               // copies: each plane up and down
   };
   Random random = seeded();
   for (const Kind &kind : kinds) {
@@ -122,7 +122,7 @@ static Suite *make_suite() {
   Suite *suite = suite_create("streams");
   TCase *tc = tcase_create("general");
   suite_add_tcase(suite, tc);
-  tcase_add_test(tc, complete_frames_say_so);
+  tcase_add_test(tc, readers_do_not_wait_for_complete_frames);
   tcase_add_test(tc, a_flush_forgets_what_downstream_returned);
   tcase_add_test(tc, a_frame_asks_little_of_the_driver);
   return suite;

@@ -14,9 +14,9 @@
 #include "formats.h"
 #include "reference.h"
 
-// Only defined where the element is built into the program.
+// Only defined if the element is built into the program.
 extern "C" void gst_plugin_cudaconv_register() __attribute__((weak));
-// Only defined where the program has AddressSanitizer.
+// Only defined if the program has AddressSanitizer.
 extern "C" size_t __sanitizer_get_current_allocated_bytes() __attribute__((weak));
 
 namespace cudaconv::test {
@@ -60,7 +60,7 @@ std::vector<std::pair<std::string, std::string>> split(const std::string &proper
   return result;
 }
 
-// Parses rows of coefficients, each of which ends in ';'.
+// Parses rows of coefficients. Each row ends in ';'.
 Coefficients coefficients_of(const std::string &text) {
   Coefficients c;
   const char *at = text.c_str();
@@ -147,7 +147,7 @@ const GstVideoInfo &small() {
   return info;
 }
 
-// Whether GStreamer's interlaced frames have a row of chroma more than progressive ones where the fields need it.
+// Whether GStreamer's interlaced frames have a row of chroma more than progressive frames if the fields need it.
 static bool has_room_for_fields(GstVideoFormat format) {
   GstVideoInfo interlaced, progressive;
   gst_video_info_set_interlaced_format(&interlaced, format, GST_VIDEO_INTERLACE_MODE_INTERLEAVED, 16, 2);
@@ -192,7 +192,7 @@ GstBuffer *new_placed_buffer(GstVideoInfo info, guint8 fill) {
   return buffer;
 }
 
-// Whether samples are narrower than their containers at the top: bits above a sample are then always 0.
+// Whether containers have bits above the sample; these are always 0.
 static bool has_spare_high_bits(const FrameLayout &layout) {
   const PlaneLayout &plane = layout.plane[0];
   return (plane.container == Container::U16 || plane.container == Container::U16BE) &&
@@ -245,7 +245,7 @@ static std::string describe(const GstVideoInfo &info, const std::string &propert
               properties.empty() ? "defaults" : properties.c_str());
 }
 
-// Accepts a result that the reference leaves open where it is next to the real number, on either side.
+// Accepts a result that the reference leaves open if it is next to the real number, on either side.
 static void accept_rounding(reference::Frame &want, const reference::Frame &got) {
   for (int p = 0; p < kMaxPlanes; p++) {
     for (size_t c = 0; c < want.plane[p].size(); c++) {
@@ -343,7 +343,7 @@ static reference::Frame unpack(GstBuffer *buffer, const GstVideoInfo &info) {
   reference::Frame result;
   for (int c = 0; c < layout.planes; c++)
     result.plane[c].push_back({layout.plane[c].width, layout.plane[c].height, {}, {}});
-  std::vector<guint16> row(4 * (GST_VIDEO_INFO_WIDTH(&info) + 16));  // unpacking may write a little more than a row
+  std::vector<guint16> row(4 * (GST_VIDEO_INFO_WIDTH(&info) + 16));  // unpacking may write slightly more than a row
   for (int y = 0; y < GST_VIDEO_INFO_HEIGHT(&info); y++) {
     finfo->unpack_func(finfo, GST_VIDEO_PACK_FLAG_TRUNCATE_RANGE, row.data(), data, stride, 0, y,
                        GST_VIDEO_INFO_WIDTH(&info));
@@ -399,7 +399,7 @@ void keep_context_of(GstElement *element) {
 
 Ref<GstElement> new_element(const std::string &properties, bool shares_context) {
   GstElement *element = gst_element_factory_make("cudaconv", nullptr);
-  fail_unless(element != nullptr, "there is no element cudaconv: is GST_PLUGIN_PATH_1_0 set?");
+  fail_unless(element != nullptr, "no element cudaconv: is GST_PLUGIN_PATH_1_0 set?");
   gst_object_ref_sink(element);
   GstBus *bus = gst_bus_new();
   gst_element_set_bus(element, bus);
@@ -420,7 +420,7 @@ void set_properties(GstElement *element, const std::string &properties) {
 
 bool has_device() {
   GstElement *made = gst_element_factory_make("cudaconv", nullptr);
-  if (!made) return true;  // the tests themselves report that
+  if (!made) return true;  // the tests report that
   const Ref<GstElement> element(GST_ELEMENT(gst_object_ref_sink(made)));
   gst_util_set_object_arg(G_OBJECT(made), "backend", "cuda");
   if (shared_context) gst_element_set_context(made, shared_context);
@@ -598,8 +598,8 @@ void offer_pool(Harness &h, GstBufferPool *pool, guint max) {
 
 namespace {
 
-// Filters `n` frames, those of `in` again and again, and counts in `wrong` those that are not as in `want`. For threads
-// other than the main one, where gst-check cannot fail.
+// Filters `n` frames, repeating the frames of `in`, and counts in `wrong` the results that differ from `want`. For
+// threads other than the main thread, where gst-check cannot fail.
 void filter_many(Harness &h, const std::vector<Ref<GstBuffer>> &in, const std::vector<FrameBytes> &want,
                  const GstVideoInfo &info, int n, std::atomic<int> &wrong) {
   int out = 0;
@@ -730,7 +730,7 @@ int run_suite(int argc, char **argv, const char *name, Suite *(*make_suite)(), b
   gst_check_init(&argc, &argv);
   if (gst_plugin_cudaconv_register) gst_plugin_cudaconv_register();
   if (needs_device && !has_device()) {
-    g_printerr("skipped: there is no CUDA device\n");
+    g_printerr("SKIP: no CUDA device\n");
     return 77;
   }
   const int failed = gst_check_run_suite(make_suite(), name, name);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Helpers for all tests of the element: frames in buffers, the bytes that the reference filter makes of them, and a
-// GstHarness with a bus around one cudaconv.
+// Helpers for all tests of the element: frames in buffers, the reference filter's results for them, and a GstHarness
+// with a bus around one cudaconv.
 #pragma once
 
 #include <gst/check/gstcheck.h>
@@ -24,7 +24,7 @@
 namespace cudaconv::test {
 
 using Random = std::mt19937;
-// A random generator that yields the same numbers in every test and every run.
+// A random generator with the same numbers in every test and every run.
 inline Random seeded() {
   return Random(20240611);
 }
@@ -44,16 +44,16 @@ using Ref = std::unique_ptr<T, Unref>;
 // The value of an environment variable that is a number.
 int number_from_environment(const char *name, int otherwise);
 
-// Bytes on the heap that malloc() has handed out and that are not freed yet.
+// Bytes on the heap that malloc() has allocated and that are not freed.
 size_t heap_bytes();
 
 // ---- Settings -------------------------------------------------------------------------------------------------------
 
-// Parses a launch line's properties for the reference filter, such as "mask=custom coefficients='1 2 1; 2 4 2; 1 2 1'
-// bias=0.5". Reads the properties of FilterSettings and skips all others, such as `backend` and `border-color`.
+// Parses a launch line's properties for the reference filter, for example "mask=custom coefficients='1 2 1; 2 4 2; 1 2
+// 1' bias=0.5". Reads the properties of FilterSettings and skips all others, for example `backend` and `border-color`.
 FilterSettings settings_of(const std::string &properties);
 
-// A nick of an enumeration and the value that it stands for.
+// A nick of an enumeration and its value.
 struct Nick {
   const char *nick;
   int value;
@@ -67,9 +67,9 @@ GstVideoInfo video_info(const char *format, int width, int height);
 // Format and size of a small frame, for tests that filter many.
 const GstVideoInfo &small();
 
-// The layout of samples in memory by the hand-made tables of tests/kernels. Fails the test for a format not in them.
+// The layout of samples in memory, from the hand-made tables of tests/kernels. Fails the test for other formats.
 FrameLayout layout_of(const GstVideoInfo &info);
-// The same where the frame holds two fields, or does not: with interlace-mode=mixed the buffer says so.
+// The same for a frame with two fields, or without. With interlace-mode=mixed each buffer says so.
 FrameLayout layout_of(const GstVideoInfo &info, bool fields);
 
 // Bytes around the planes of a frame in its buffer; multiples of 4, so that every container stays aligned.
@@ -80,7 +80,7 @@ struct Placement {
 };
 constexpr Placement kScattered = {64, 52, 24};
 
-// Returns `info` with the strides, offsets and size that `placement` asks for.
+// Returns `info` with the strides, offsets and size of `placement`.
 GstVideoInfo place(GstVideoInfo info, const Placement &placement);
 
 // A buffer with the strides, offsets and size of `info`, every byte `fill`, and a GstVideoMeta.
@@ -90,7 +90,7 @@ GstBuffer *new_placed_buffer(GstVideoInfo info, guint8 fill);
 Ref<GstBuffer> random_frame(const GstVideoInfo &info, Random &random);
 Ref<GstBuffer> random_frame(const GstVideoInfo &info, Random &random, const Placement &placement);
 
-// The bytes of a frame, and a view of its planes by its GstVideoMeta, else by `info`.
+// The bytes of a frame, and a view of its planes, from its GstVideoMeta or else from `info`.
 struct FrameBytes {
   std::vector<uint8_t> bytes;
   FrameView view;  // into bytes
@@ -99,9 +99,9 @@ struct FrameBytes {
   FrameBytes(FrameBytes &&) = default;
 };
 
-// Whether `out` is, byte for byte, what the reference makes of `in`; results whose rounding the reference leaves open
-// may be off by one code. Bytes that belong to no sample are ignored, or must be `guard` where that is given. `why`
-// receives where they differ. The layout is that of tests/kernels, or the one given.
+// Whether `out` equals the reference's result for `in`, byte for byte. Results whose rounding the reference leaves open
+// may be off by one code. Bytes of no sample are ignored, or must be `guard` if it is given. `why` receives the first
+// difference. The layout comes from tests/kernels, or is given.
 bool is_filtered(GstBuffer *in, GstBuffer *out, const GstVideoInfo &info, const std::string &properties,
                  std::string *why, int guard = -1);
 bool is_filtered(GstBuffer *in, GstBuffer *out, const GstVideoInfo &info, const FrameLayout &layout,
@@ -123,31 +123,31 @@ bool is_filtered_as(std::string *why, GstBuffer *in, GstBuffer *out, const GstVi
   return is_filtered(in, out, info, layout, properties, why, guard...);
 }
 
-// Whether both have the same samples, whatever their strides and offsets.
+// Whether both have the same samples, with any strides and offsets.
 bool same_samples(GstBuffer *a, GstBuffer *b, const GstVideoInfo &info);
 
-// Whether `out` has the samples that the reference makes of those of `in`. Samples are read by GStreamer's own
-// unpacking, one component a plane: for any format, and independent of the layouts of the element and of tests/kernels.
-// `border_value` is what border=constant reads, by component.
+// Whether `out` has the reference's samples for `in`. GStreamer's unpacking reads the samples, one component a plane:
+// for any format, and independent of the layouts of the element and of tests/kernels. `border_value`: the samples that
+// border=constant reads, by component.
 bool is_filtered_by_unpacking(GstBuffer *in, GstBuffer *out, const GstVideoInfo &info, const std::string &properties,
                               const std::vector<int> &border_value, std::string *why);
 
 // ---- The element ----------------------------------------------------------------------------------------------------
 
-// The backend to run the tests with, "cpu" or "cuda": the environment's CUDACONV_TEST_BACKEND.
+// The backend of the tests, "cpu" or "cuda": the environment variable CUDACONV_TEST_BACKEND.
 const char *test_backend();
 
-// A cudaconv in state NULL with a bus of its own. Its backend is test_backend() unless `properties` name one. It gets
-// the CUDA context that all tests share, which takes long to make, unless `shares_context` is false.
+// A cudaconv in state NULL with its own bus. Its backend is test_backend() unless `properties` name one. Unless
+// `shares_context` is false, it gets the CUDA context that all tests share, since making one takes long.
 Ref<GstElement> new_element(const std::string &properties, bool shares_context = true);
 
-// Sets properties as a launch line does.
+// Sets properties like a launch line.
 void set_properties(GstElement *element, const std::string &properties);
 
-// Whether the element reaches READY with backend=cuda. Never fails a test, so that it may be called outside of one.
+// Whether the element reaches READY with backend=cuda. It never fails a test, so it may be called outside tests.
 bool has_device();
 
-// The messages of one kind, oldest first; those of other kinds are dropped.
+// The messages of one kind, oldest first. Messages of other kinds are dropped.
 std::vector<Ref<GstMessage>> take_messages(GstElement *element, GstMessageType type);
 // Domain, code and text of an error, warning or info message.
 struct Report {
@@ -173,16 +173,16 @@ class Harness {
   void set_caps(const GstVideoInfo &info);
   void set(const std::string &properties) { set_properties(element(), properties); }
 
-  // Pushes `in`, which stays the caller's, and returns what comes out; fails the test where that is not one buffer.
+  // Pushes `in` and returns the output. The caller keeps its reference. Fails the test unless one buffer comes out.
   Ref<GstBuffer> filter(GstBuffer *in);
-  // Pushes `in`, which stays the caller's.
+  // Pushes `in`; the caller keeps its reference.
   GstFlowReturn push(GstBuffer *in);
-  // Waits for the next frame to come out; fails the test where none does.
+  // Waits for the next frame to come out. Fails the test if none does.
   Ref<GstBuffer> pull();
-  // Waits until nothing is in flight, as a serialized query does.
+  // Waits until nothing is in flight, like a serialized query.
   void settle() const;
 
-  // The messages posted since the last call. The destructor fails the test where an error or a warning is left.
+  // The messages posted since the last call. The destructor fails the test if an error or a warning is left.
   std::vector<Report> take(GstMessageType type);
   Report take_one(GstMessageType type);
 
@@ -206,11 +206,11 @@ class Harness {
 guint64 stat(const Harness &h, const char *field);
 std::string stat_string(const Harness &h, const char *field);
 
-// Pushes an event (transfer full) into the element; fails the test where it is refused.
+// Pushes an event (transfer full) into the element. Fails the test if it is refused.
 void push_event(Harness &h, GstEvent *event);
 
-// Records in order what comes out of the element while this lives: the names of events, and "buffer", each followed by
-// a blank.
+// Records, in order, the names of events and "buffer" for what comes out of the element. A blank follows each name.
+// Records until the destructor.
 class Order {
  public:
   explicit Order(Harness &h);
@@ -226,7 +226,7 @@ class Order {
   std::string items_;
 };
 
-// Blocks downstream while this lives: a thread that pushes to it waits.
+// Blocks downstream until the destructor: a thread that pushes to it waits.
 class Blocked {
  public:
   explicit Blocked(Harness &h);
@@ -238,40 +238,40 @@ class Blocked {
   gulong probe_;
 };
 
-// Answers the element's ALLOCATION queries in place of the harness: with this pool of at most `max` buffers (0: any
-// number) and with GstVideoMeta. The pool stays the caller's.
+// Answers the element's ALLOCATION queries instead of the harness, with GstVideoMeta and this pool of at most `max`
+// buffers (0: any number). The caller keeps its reference to the pool.
 void offer_pool(Harness &h, GstBufferPool *pool, guint max = 0);
 
-// Runs an element for each of `properties`, all at once in threads of their own. Each filters as many small frames as
-// the environment's CUDACONV_TEST_FRAMES says, 500 by default. Fails the test where a frame is wrong, lost or out of
-// order.
+// Runs an element for each of `properties`, all at the same time, in separate threads. The environment variable
+// CUDACONV_TEST_FRAMES is the number of small frames that each filters, 500 by default. Fails the test if a frame is
+// wrong, lost or out of order.
 void check_side_by_side(const std::vector<std::string> &properties);
 
-// A pipeline by a launch line, in state NULL at first. The destructor stops it.
+// A pipeline from a launch line, first in state NULL. The destructor stops it.
 class Pipeline {
  public:
-  // Fails the test where the line makes no pipeline.
+  // Fails the test if the line is not a pipeline.
   explicit Pipeline(const std::string &line);
   ~Pipeline();
   Pipeline(const Pipeline &) = delete;
 
   GstElement *get() const { return pipeline_.get(); }
   Ref<GstElement> element(const char *name) const;
-  // Sets the state, waits until it is reached, and returns whether it is.
+  // Sets the state and waits for it. Returns whether it is reached.
   bool go_to(GstState state);
-  // Waits for the end of the stream and takes all messages up to it. Returns an empty text, or why the end did not
-  // come.
+  // Waits for the end of the stream and takes all messages up to it. Returns an empty text, or the reason why the end
+  // did not come.
   std::string wait_for_end();
 
  private:
   Ref<GstElement> pipeline_;
 };
 
-// A pool whose buffers are placed as `info` says, with every byte `fill`.
+// A pool whose buffers have the layout of `info`, with every byte `fill`.
 GstBufferPool *new_placed_pool(const GstVideoInfo &info, guint8 fill);
 
-// Call this from main(). Registers the element where it is linked into the program, and runs the suite. Returns 77,
-// with the reason on the standard error, where the suite needs a device and there is none.
+// Call this from main(). Registers the element if it is linked into the program, and runs the suite. If the suite needs
+// a device and there is none, prints the reason to standard error and returns 77.
 int run_suite(int argc, char **argv, const char *name, Suite *(*make_suite)(), bool needs_device);
 
 }  // namespace cudaconv::test
