@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// The bilateral filter by its definition: with the integer weights that are promised, and with real ones.
+// The bilateral filter by its definition, with the promised integer weights and with real weights.
 #pragma once
 
 #include "reference.h"
@@ -18,11 +18,11 @@ struct BilateralMask {
 
 BilateralMask bilateral_mask(const FilterSettings &settings, int depth, int border_value, int border_weight);
 
-// `weight`: the alpha of each pixel; nullptr: all pixels count alike. Channel::real holds the results with real
-// weights.
+// `weight`: the alpha of each pixel; nullptr: all pixels have the same weight. Channel::real holds the results with
+// real weights.
 Channel bilateral(const Channel &in, const Channel *weight, const BilateralMask &mask);
 
-// How far a result before rounding, without alpha, is from that with real weights at most, in codes.
+// The largest distance, in codes, between a result before rounding and the result with real weights, without alpha.
 long double bilateral_error(const BilateralMask &mask);
 
 }  // namespace cudaconv::reference

@@ -27,7 +27,7 @@ Box box_of(const Region &r) {
     const long double dx = corner % 2 ? r.width / 2.0L : -r.width / 2.0L;
     const long double dy = corner / 2 ? r.height / 2.0L : -r.height / 2.0L;
     const long double x = middle_x + dx * c - dy * s, y = middle_y + dx * s + dy * c;
-    // A coordinate that is an integer but for rounding counts as that integer.
+    // A coordinate that is an integer except for rounding counts as that integer.
     box.x0 = std::min(box.x0, static_cast<int64_t>(std::floor(x + 1e-6L)));
     box.y0 = std::min(box.y0, static_cast<int64_t>(std::floor(y + 1e-6L)));
     box.x1 = std::max(box.x1, static_cast<int64_t>(std::ceil(x - 1e-6L)));
@@ -40,7 +40,7 @@ int64_t frame_row(const Mosaic &m, int row) {
   return m.regions->first_row + static_cast<int64_t>(row) * m.regions->row_step;
 }
 
-// Flags of the units along a line of `count` columns or rows of which the box has at least one column or row.
+// Flags of the units along a line of `count` columns or rows: whether the box has a column or row of the unit.
 template <typename Has>
 std::vector<bool> units(int count, int unit, Has has) {
   std::vector<bool> result((count + unit - 1) / unit);
@@ -79,7 +79,7 @@ std::vector<Joined> boxes_of(const Mosaic &m) {
       if (!have_common(boxes[i].columns, boxes[j].columns) || !have_common(boxes[i].rows, boxes[j].rows)) continue;
       boxes.erase(boxes.begin() + i);
       boxes[j] = joined(m, {std::min(a.x0, b.x0), std::min(a.y0, b.y0), std::max(a.x1, b.x1), std::max(a.y1, b.y1)});
-      i = j = 0;  // starts again, since the larger box may meet others
+      i = j = 0;  // starts again, since the larger box may meet other boxes
       break;
     }
   return boxes;

@@ -16,7 +16,7 @@ struct Mosaic {
   int sub_x, sub_y, first_row, row_step;
 };
 
-// Returns the channel with each pixel that lies in a box replaced by the mean of its block.
+// Returns the channel with the mean of its block for each pixel in a box.
 Channel mosaic(const Channel &in, const Mosaic &m);
 
 }  // namespace cudaconv::reference

@@ -60,7 +60,7 @@ void store(uint8_t *p, Container container, uint32_t word) {
   }
 }
 
-// The lowest bit of the sample within the word that holds it.
+// The lowest bit of the sample within its word.
 int lowest_bit(const PlaneLayout &layout, int channel) {
   const ChannelLayout &c = layout.channel[channel];
   return layout.container == Container::Packed32 ? c.offset + c.shift : c.shift;
@@ -109,7 +109,7 @@ void write(const Frame &frame, const FrameLayout &layout, const FrameView &view)
 
 int position(Border border, int i, int n) {
   if (border == Border::Constant && (i < 0 || i >= n)) return -1;
-  if (border == Border::Reflect101 && n == 1) return 0;  // a mirror on each side of the only sample
+  if (border == Border::Reflect101 && n == 1) return 0;  // mirrors on both sides of the only sample
   while (i < 0 || i >= n) {
     bool before = i < 0;
     switch (border) {
@@ -320,8 +320,8 @@ Grid element_of(const FilterSettings &s) {
       int dx = i - radius_x, dy = j - radius_y;
       bool member = true;
       if (s.shape == Shape::Cross) member = dx == 0 || dy == 0;
-      // Each row reaches as far to both sides as the ellipse through the midpoints of the four sides, rounded to
-      // pixels, as OpenCV's MORPH_ELLIPSE. The root times a radius is never half-way between two integers.
+      // As in OpenCV's MORPH_ELLIPSE, each row reaches to the ellipse through the midpoints of the four sides, rounded
+      // to pixels. The root times a radius is never half-way between two integers.
       if (s.shape == Shape::Ellipse && dy != 0)
         member = std::abs(dx) <= std::lround(radius_x * std::sqrt(radius_y * radius_y - dy * dy) / radius_y);
       g.value[j * width + i] = member;
@@ -336,13 +336,13 @@ struct Context {
   const FilterSettings &settings;
   int max;                                     // largest sample value
   int border_value;                            // of border=constant
-  std::function<bool(int x, int y)> filtered;  // whether regions have the pixel filtered
+  std::function<bool(int x, int y)> filtered;  // whether the pixel is in the regions
   Mosaic mosaic;
-  Channel alpha;  // of the frame or field, with alpha=weighted; empty: samples have no weights
+  Channel alpha;  // alpha of the frame or field, with alpha=weighted; empty: samples have no weights
   int alpha_sub_x = 0, alpha_sub_y = 0, alpha_border = 0;
 };
 
-// The samples of a channel and, by the border mode, those outside of it.
+// The samples of a channel and, by the border mode, the samples outside it.
 class Samples {
  public:
   Samples(const Channel &channel, const Context &context) : channel_(channel), context_(context) {}
@@ -364,7 +364,7 @@ struct Value {
   Real real;
 };
 
-// Makes a channel with out(x, y) at each pixel; with border=keep, pixels closer than the margin to an edge are copied
+// Makes a channel with out(x, y) at each pixel. With border=keep, pixels closer to an edge than the margin are copied
 // from `kept`.
 template <typename F>
 Channel for_each_sample(const Channel &kept, const Context &context, int margin_x, int margin_y, F out) {
@@ -386,7 +386,7 @@ bool is_integer(Real v) {
   return v == std::floor(v) && std::abs(v) < 0x1p31L;
 }
 
-// The sum of coefficients times samples around (x, y); exact in 64 bits where coefficients are integers below 2^31.
+// The sum of coefficients times samples around (x, y). It is exact in 64 bits if coefficients are integers below 2^31.
 template <typename Number>
 Number correlate(const Grid &g, const std::vector<Number> &coefficient, const Samples &sample, int x, int y) {
   Number sum = 0;
@@ -396,8 +396,8 @@ Number correlate(const Grid &g, const std::vector<Number> &coefficient, const Sa
   return sum;
 }
 
-// floor(v + 1/2) clamped to [0, max], by its definition: the largest n with v >= n - 1/2. at_least(m) returns whether v
-// >= m/2.
+// floor(v + 1/2) clamped to [0, max], by its definition: the largest n with v >= n - 1/2. at_least(m): whether v >=
+// m/2.
 template <typename F>
 int nearest(int max, F at_least) {
   int low = 0, high = max;
@@ -429,8 +429,8 @@ bool takes_absolute(const FilterSettings &s) {
   }
 }
 
-// A mask of more than a thousand pixels, as the product of a row and a column: summed along rows, then along columns.
-// For unsharp a multiple of that sum and a multiple of the pixel are added.
+// A mask of more than a thousand pixels, as the product of a row and a column. It is summed along rows, then along
+// columns. For unsharp, the result is a multiple of this sum plus a multiple of the pixel.
 struct Large {
   std::vector<Real> row, column;
   Real gain = 1, pixel = 0, divisor = 1;
@@ -455,7 +455,7 @@ bool large_of(const FilterSettings &s, Large *large) {
   return true;
 }
 
-// Convolves with a large mask in long doubles, whose 64 bits hold every sum of a box exactly.
+// Convolves with a large mask in long doubles. Their 64 bits hold every sum of a box exactly.
 Channel convolve_large(const Channel &in, const Context &context, const Large &large) {
   const FilterSettings &s = context.settings;
   const int radius_x = static_cast<int>(large.row.size()) / 2, radius_y = static_cast<int>(large.column.size()) / 2;
@@ -482,7 +482,7 @@ Channel convolve_large(const Channel &in, const Context &context, const Large &l
     if (takes_absolute(s)) v = std::abs(v);
     const Real max = context.max;
     int nearest_below = static_cast<int>(std::clamp<Real>(std::floor(v + 0.5L), 0, max));
-    if (exact) {  // a rounded quotient could fall on the other side of a half
+    if (exact) {  // a rounded quotient could be on the other side of a half
       const auto at_least = [&](Integer m, Integer t) {
         const Integer d = static_cast<Integer>(large.divisor);
         return d > 0 ? 2 * t >= m * d : 2 * t <= m * d;
@@ -509,7 +509,7 @@ Channel convolve(const Channel &in, const Context &context) {
   int radius_x = c.grids[0].width / 2, radius_y = c.grids[0].height / 2;
   Samples sample(in, context);
 
-  // Weights of a Gaussian are real numbers, even where a single one happens to be 1.
+  // Weights of a Gaussian are real numbers, even if a single weight is 1.
   bool exact = s.mask != Mask::Gauss && s.mask != Mask::Unsharp && is_integer(divisor) && is_integer(bias);
   for (const Grid &g : c.grids) exact = exact && std::all_of(g.value.begin(), g.value.end(), is_integer);
 
@@ -520,14 +520,14 @@ Channel convolve(const Channel &in, const Context &context) {
   auto exactly = [&](int x, int y) {
     std::vector<Integer> sums;
     for (size_t k = 0; k < c.grids.size(); k++) sums.push_back(correlate(c.grids[k], integers[k], sample, x, y));
-    // v = r / d + b, where r is a sum or the square root of one.
+    // v = r / d + b, where r is a sum or the square root of a sum.
     Integer d = static_cast<Integer>(divisor), b = static_cast<Integer>(bias), r = sums[0];
     if (c.combine == Combine::Largest) r = *std::max_element(sums.begin(), sums.end());
     if (c.combine == Combine::Magnitude) {
       Integer gx = sums[0] < 0 ? -sums[0] : sums[0], gy = sums[1] < 0 ? -sums[1] : sums[1];
       r = euclidean ? gx * gx + gy * gy : gx + gy;
     }
-    // Compares with q/2: r itself where it is a sum, or its square where it is a root.
+    // Compares with q/2: r itself if it is a sum, its square if it is a root.
     auto response_at_least = [&](Integer q) { return !euclidean ? 2 * r >= q : q <= 0 || 4 * r >= q * q; };
     auto response_at_most = [&](Integer q) { return !euclidean ? 2 * r <= q : q >= 0 && 4 * r <= q * q; };
     auto v_at_least = [&](Integer m) {
@@ -575,7 +575,7 @@ Channel median(const Channel &in, const Context &context) {
 
 // ---- Morphology -----------------------------------------------------------------------------------------------------
 
-// Dilation or erosion. The element is not reflected for either.
+// Dilation or erosion. Neither reflects the element.
 Channel extreme(const Channel &in, const Context &context, bool largest) {
   Grid element = element_of(context.settings);
   int radius_x = element.width / 2, radius_y = element.height / 2;
@@ -605,7 +605,7 @@ Channel erode(Channel c, const Context &context) {
   return c;
 }
 
-// a - b, where `passes` is the number of passes in the longer of the two chains from `source` to a and b.
+// a - b. `passes`: the number of passes in the longer of the two chains from `source` to a and to b.
 Channel difference(const Channel &a, const Channel &b, const Channel &source, const Context &context, int passes) {
   Grid element = element_of(context.settings);
   int margin_x = element.width / 2 * passes, margin_y = element.height / 2 * passes;
@@ -619,7 +619,7 @@ Channel difference(const Channel &a, const Channel &b, const Channel &source, co
 
 // ---- One channel ----------------------------------------------------------------------------------------------------
 
-// Takes pixels that regions leave unfiltered from `source`.
+// Takes the pixels that regions do not filter from `source`.
 Channel in_regions(const Channel &out, const Channel &source, const Context &context) {
   Channel result = out;
   for (int y = 0; y < out.height; y++) {
@@ -663,7 +663,7 @@ Channel weighted(const Channel &in, const Context &context) {
                         context.border_value, context.alpha_border});
 }
 
-// One iteration of a filter whose iterations are repeated runs.
+// One iteration, for filters whose iterations repeat the whole filter.
 Channel run(const Channel &in, const Context &context) {
   if (context.settings.mask == Mask::Bilateral) return bilateral(in, context);
   if (!context.alpha.sample.empty()) return weighted(in, context);
@@ -681,7 +681,7 @@ Channel run(const Channel &in, const Context &context) {
 
 Channel filter_field(const Channel &in, const Context &context) {
   int n = context.settings.iterations;
-  // Filters of several passes read whole frames in between: regions apply only to the last pass.
+  // Filters of several passes read whole frames between passes: regions apply only to the last pass.
   const auto at_the_end = [&](const Channel &out) { return in_regions(out, in, context); };
   switch (context.settings.mask) {
     case Mask::Open:
@@ -699,14 +699,13 @@ Channel filter_field(const Channel &in, const Context &context) {
     default:
       break;
   }
-  // Each iteration is filtered as by an element of its own.
+  // Each iteration acts like a separate element.
   Channel out = in;
   for (int i = 0; i < n; i++) out = in_regions(run(out, context), out, context);
   return out;
 }
 
-// The area that a rectangle rotated about its centre and an upright rectangle have in common: the corners of the one
-// are cut by the sides of the other.
+// The common area of a rectangle rotated about its centre and an upright rectangle: the sides of one cut the other.
 double common_area(const Region &r, double left, double top, double right, double bottom) {
   using Point = std::pair<double, double>;
   const double w = r.width / 2.0, h = r.height / 2.0, c = std::cos(r.rotation), s = std::sin(r.rotation);
@@ -739,7 +738,7 @@ double common_area(const Region &r, double left, double top, double right, doubl
   return std::abs(area);
 }
 
-// Whether a pixel of the frame lies in a rotated region.
+// Whether a pixel of the frame is in a rotated region.
 bool is_in_turned(const Region &r, bool ellipse, int64_t x, int64_t y) {
   const double left = static_cast<double>(x), top = static_cast<double>(y);
   if (!ellipse) return common_area(r, left, top, left + 1, top + 1) > 1e-14;
@@ -749,13 +748,13 @@ bool is_in_turned(const Region &r, bool ellipse, int64_t x, int64_t y) {
   return u * u + v * v <= 1;
 }
 
-// Whether pixel (x, row y) of the frame lies in a region that is not rotated. Of its rows only `first`, first + step,
-// ... are there, as many as the region has: an ellipse is the one inscribed in them.
+// Whether pixel (x, row y) of the frame is in an upright region. Only rows `first`, first + step, ... of the frame
+// exist. An ellipse is inscribed in the existing rows of the region.
 bool is_in_upright(const Region &r, bool ellipse, int64_t x, int64_t y, int64_t first, int64_t step) {
   const int64_t right = int64_t{r.x} + r.width, bottom = int64_t{r.y} + r.height;
   if (x < r.x || x >= right || y < r.y || y >= bottom) return false;
   if (!ellipse) return true;
-  const auto rows_above = [&](int64_t row) {  // rows from first on, which may count backwards
+  const auto rows_above = [&](int64_t row) {  // number of rows from `first` on; may be negative
     int64_t n = (row - first) / step;
     while (first + n * step < row) n++;
     while (first + (n - 1) * step >= row) n--;
@@ -784,12 +783,12 @@ bool has_pixel(const RegionPixels &pixels, int64_t x, int64_t y) {
   return false;
 }
 
-// Whether sample (x, y) of a plane, or of one of its fields, is filtered: where any of its pixels is. The frame has
-// `columns` x `rows` pixels.
+// Whether sample (x, y) of a plane or of a field is filtered: if any of its pixels is. The frame has `columns` x `rows`
+// pixels.
 bool is_filtered(const Regions &regions, int columns, int rows, const PlaneLayout &plane, bool interlaced, int field,
                  int x, int y) {
   if (!regions.active) return true;
-  // Rows count in the frame of the regions, of which the given frame may be one field.
+  // Rows count in the frame of the regions. The given frame may be a field of it.
   const int step = (interlaced ? 2 : 1) * regions.row_step;
   const int first = regions.first_row + field * regions.row_step;
   const auto is_in = [&](int64_t column, int64_t row) {
@@ -869,7 +868,7 @@ bool has_neutral_chroma(Mask mask) {
   }
 }
 
-// Whether the frame has red, green and blue; luma and grey have one channel.
+// Whether the frame has red, green and blue. Luma and grey have one channel.
 bool is_rgb(const FrameLayout &layout) {
   int primaries = 0;
   for (const PlaneLayout &plane : layout.plane)
@@ -884,7 +883,7 @@ int border_alpha(const FrameLayout &layout) {
   return 0;
 }
 
-// `alpha`: by which colours are weighted; nullptr: they are not.
+// `alpha`: the weights of colours; nullptr: no weights.
 Channel filter_channel(const FilterSettings &s, const FrameLayout &layout, int p, int c, const Channel &in,
                        const Channel *alpha, const Regions &regions) {
   const PlaneLayout &plane = layout.plane[p];
@@ -894,7 +893,7 @@ Channel filter_channel(const FilterSettings &s, const FrameLayout &layout, int p
   if (channel.role == Role::Alpha && s.alpha == Alpha::Copy && !fills) return in;
   if (channel.role == Role::Luma && s.luma == Luma::Copy && !is_rgb(layout) && !fills) return in;
   Context context{s, max_sample(channel), plane.border_value[c], {}, {}, {}};
-  // The size of the frame is that of planes that are not subsampled.
+  // The size of the frame is the size of its planes that are not subsampled.
   int columns = 0, rows = 0;
   for (int i = 0; i < layout.planes; i++) {
     if (layout.plane[i].sub_x == 0) columns = layout.plane[i].width;
@@ -950,7 +949,7 @@ Frame filter(const FilterSettings &settings, const FrameLayout &layout, const Fr
     return nullptr;
   };
   const bool weighted = takes_weights(settings) && alpha_of(source);
-  // Colours of each iteration need the alpha of the one before.
+  // Colours of each iteration need the alpha of the iteration before.
   FilterSettings once = settings;
   if (weighted) once.iterations = 1;
   Frame in = source, out;

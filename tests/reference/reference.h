@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// The reference filter: what the filter has to compute, written as plainly as possible. One output sample at a time,
-// borders walked step by step, rounding by its definition. It shares the plain data types with kernels/ and no code,
-// and it is slow.
+// The reference filter defines the expected results as plainly as possible: one output sample at a time, borders step
+// by step, rounding by its definition. It shares plain data types with kernels/, but no code, and it is slow.
 #pragma once
 
 #include <vector>
@@ -16,8 +15,8 @@ namespace cudaconv::reference {
 struct Channel {
   int width = 0, height = 0;
   std::vector<int> sample;
-  // The real results that `sample` was rounded from, clamped to the range of a sample. Empty where results are exact,
-  // that is where coefficients, divisor and bias are integers.
+  // The real results before rounding, clamped to the range of a sample. Empty if results are exact: coefficients,
+  // divisor and bias are integers.
   std::vector<long double> real;
 };
 
@@ -35,7 +34,7 @@ void write(const Frame &frame, const FrameLayout &layout, const FrameView &view)
 Frame filter(const FilterSettings &settings, const FrameLayout &layout, const Frame &source,
              const Regions &regions = {});
 
-// Whether results of a mask, as it is by default, are one sum of samples whose coefficients or weights are 0 or more.
+// Whether results of a mask, with default settings, are one sum of samples with coefficients or weights of 0 or more.
 bool is_mean(Mask mask);
 
 // The position in [0, n) that is read at position i of a line of n samples; -1 for the border value.

@@ -18,7 +18,8 @@ struct Sums {
   Number samples = 0, all = 0;      // c * p and c
 };
 
-// The samples, of n in a line, that the windows of `length` around each of them hold one after another; see position().
+// The positions, by position(), of the samples of all windows of `length` around the n samples of a line. Window i
+// begins at index i.
 std::vector<int> positions(Border border, int n, int length) {
   std::vector<int> list;
   for (int i = 0; i < n + length - 1; i++) list.push_back(position(border, i - length / 2, n));
@@ -47,7 +48,7 @@ Sums<Number> add_up(const Channel &in, const Channel &weight, const WeightedMask
   return sums;
 }
 
-// floor(v + 1/2), clamped to 0 to max, for v = all / divisor * n / d + bias, or |v| where `absolute` is set.
+// floor(v + 1/2), clamped to 0 to max, for v = all / divisor * n / d + bias, or for |v| if `absolute` is set.
 int rounded(const WeightedMask &m, Integer all, Integer n, Integer d) {
   Integer divisor = static_cast<Integer>(m.divisor), bias = static_cast<Integer>(m.bias);
   // v = above / below
@@ -56,7 +57,7 @@ int rounded(const WeightedMask &m, Integer all, Integer n, Integer d) {
   if (m.absolute && above < 0) above = -above;
   int result = 0;
   while (result < m.max && 2 * above >= (2 * result + 1) * below) {
-    int step = 1;  // doubled as long as that is not too far
+    int step = 1;  // doubled while the result is not too far
     while (result + 2 * step <= m.max && 2 * above >= (2 * (result + 2 * step) - 1) * below) step *= 2;
     result += step;
   }
