@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// A stand-in for the CUDA runtime: lets CUDA sources compile as plain C++17 and run on a machine without a GPU, under
-// AddressSanitizer and UndefinedBehaviorSanitizer. Names, types, values and results are those of CUDA 13, but not all
-// of them are here. __CUDACC__ and __CUDA_ARCH__ stay undefined, so that code that tests them takes its host path.
+// A stand-in for the CUDA runtime. CUDA sources compile as plain C++17 and run without a GPU, under AddressSanitizer
+// and UndefinedBehaviorSanitizer. It has a part of CUDA 13, with the same names, types, values and results. __CUDACC__
+// and __CUDA_ARCH__ stay undefined, so code that tests them takes its host path.
 #pragma once
 
 #include <cmath>
@@ -246,7 +246,7 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned int flags);
 cudaError_t cudaStreamDestroy(cudaStream_t stream);
 cudaError_t cudaStreamSynchronize(cudaStream_t stream);
 cudaError_t cudaStreamQuery(cudaStream_t stream);
-// The stand-in has no graphs, so that no stream is ever being captured.
+// The stand-in has no graphs, so no stream is ever captured.
 enum cudaStreamCaptureStatus {
   cudaStreamCaptureStatusNone = 0,
   cudaStreamCaptureStatusActive = 1,
@@ -317,23 +317,23 @@ constexpr int warpSize = 32;
 
 namespace standin {
 
-// Enqueues a grid that calls `thread_body` once for each thread; takes the place of <<<>>>. `name` has to live as long
-// as the program. `function` is the kernel, to which an opt-in to more than 48 KiB of shared memory applies.
+// Enqueues a grid that calls `thread_body` once for each thread; replaces <<<>>>. `name` must live as long as the
+// program. `function` is the kernel, for its opt-in to more than 48 KiB of shared memory.
 cudaError_t launch(const char *name, dim3 grid, dim3 block, size_t shared_bytes, cudaStream_t stream,
                    std::function<void()> thread_body, const void *function = nullptr);
 
-// The dynamic shared memory of the block that is running, exactly as large as the launch asks for.
+// The dynamic shared memory of the running block, exactly as large as the launch requests.
 void *shared_memory();
 
-// What a lane gets when all lanes of a warp intrinsic have met.
+// The data that a lane gets when all lanes of a warp intrinsic have met.
 struct Rendezvous {
   unsigned int lane;
-  unsigned int lanes;     // those that have met: the mask without lanes that have exited or do not exist
+  unsigned int lanes;     // lanes that have met: the mask without lanes that exited or do not exist
   const uint64_t *value;  // the value of each lane; valid until this lane waits again
 };
 Rendezvous rendezvous(const char *what, unsigned int mask, uint64_t value);
 
-// Ends the process with a message that names the kernel, block and thread that are running.
+// Ends the process with a message that names the running kernel, block and thread.
 [[noreturn]] void die(const char *reason);
 
 }  // namespace standin
@@ -346,7 +346,7 @@ inline void __syncwarp(unsigned int mask = 0xffffffffu) {
   standin::rendezvous("__syncwarp", mask, 0);
 }
 
-// These need no atomic operations, since threads run one after the other.
+// These need no atomic operations, since threads run one after another.
 inline unsigned int atomicAdd(unsigned int *address, unsigned int value) {
   const unsigned int before = *address;
   *address = before + value;
@@ -378,7 +378,7 @@ T shuffle(const char *what, unsigned int mask, T value, int width, Source source
   const Rendezvous met = rendezvous(what, mask, bits);
   const unsigned int first = met.lane & ~(width - 1u);
   const unsigned int from = source(met.lane, first, first + width - 1);
-  // The value of a lane that does not take part is undefined.
+  // The value of a lane that takes no part is undefined.
   bits = met.lanes >> from & 1 ? met.value[from] : 0xa5c396f0a5c396f0u;
   memcpy(&value, &bits, sizeof(value));
   return value;
@@ -431,12 +431,12 @@ inline int __all_sync(unsigned int mask, int predicate) {
 namespace standin {
 
 // mma.sync.aligned.m16n8k32 (k = 32) or .m16n8k16 (k = 16) .row.col.s32 on bytes: d = a * b + c. Each lane of the warp
-// has the fragments that the PTX manual lists: k / 8 words of `a` and k / 16 words of `b`. Sums wrap. Without checks of
-// arithmetic, for which vectors would be taken apart.
+// has the fragments of the PTX manual: k / 8 words of `a` and k / 16 words of `b`. Sums wrap. Arithmetic is not
+// checked: checks would take vectors apart.
 __attribute__((no_sanitize("undefined"))) inline void integer_mma(int k, const uint32_t *a, bool a_signed,
                                                                   const uint32_t *b, bool b_signed,
                                                                   const int32_t (&c)[4], int32_t (&d)[4]) {
-  // In vectors: most of the time of tests of matrix instructions is spent here.
+  // In vectors, since tests of matrix instructions spend most of their time here.
   using Words = uint32_t __attribute__((vector_size(16)));
   using Unsigned = uint8_t __attribute__((vector_size(16)));
   using Signed = int8_t __attribute__((vector_size(16)));
@@ -447,7 +447,7 @@ __attribute__((no_sanitize("undefined"))) inline void integer_mma(int k, const u
   };
   Integers sum[4] = {};
   for (int half = 0; half < k / 16; half++) {
-    Integers line[2][2];  // the two rows and the two columns that make this lane's sums
+    Integers line[2][2];  // the two rows and two columns of this lane's sums
     for (int matrix = 0; matrix < 2; matrix++) {
       const uint64_t own = matrix ? b[half] : a[2 * half] | static_cast<uint64_t>(a[2 * half + 1]) << 32;
       const Rendezvous met = rendezvous("mma.sync", 0xffffffffu, own);
@@ -631,7 +631,7 @@ inline int __dp4a(char4 a, char4 b, int c) {
   return static_cast<int>(static_cast<unsigned int>(c) + static_cast<unsigned int>(sum));
 }
 
-// The host rounds to nearest, halves to even, as these functions have to.
+// The host rounds to nearest, halves to even, as these functions must.
 inline float __int2float_rn(int x) {
   return static_cast<float>(x);
 }
@@ -654,7 +654,7 @@ inline float __fsqrt_rn(float x) {
   return std::sqrt(x);
 }
 
-// min and max in the global namespace take operands of different types, as CUDA's do, by the usual arithmetic
+// Like CUDA's, min and max in the global namespace take operands of different types, by the usual arithmetic
 // conversions.
 template <typename A, typename B, typename = std::enable_if_t<std::is_arithmetic_v<A> && std::is_arithmetic_v<B>>>
 constexpr auto min(A a, B b) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Runs the threads of a block as fibers. A fiber runs one thread after another until one of them waits at a barrier and
-// keeps the fiber; the remaining threads then run on another fiber. A kernel without barriers thus takes one switch per
+// Runs the threads of a block as fibers. A fiber runs one thread after another until a thread waits at a barrier and
+// keeps the fiber. The remaining threads then run on another fiber. A kernel without barriers thus takes one switch per
 // block.
 #include <sys/mman.h>
 
@@ -17,7 +17,7 @@
 #include <sanitizer/common_interface_defs.h>
 #endif
 
-// swapcontext() makes a system call at every switch. x86-64 therefore has a switch of its own.
+// swapcontext() makes a system call at every switch, so x86-64 has its own switch.
 #if defined(__x86_64__) && !defined(STANDIN_UCONTEXT)
 #define STANDIN_SWITCH_ASM 1
 #else
@@ -85,7 +85,7 @@ struct Context {
 
 struct Fiber {
 #ifdef STANDIN_ASAN
-  static constexpr size_t kStackBytes = 256 << 10;  // stack frames are larger, and a report has to fit
+  static constexpr size_t kStackBytes = 256 << 10;  // stack frames are larger, and a report must fit
 #else
   static constexpr size_t kStackBytes = 64 << 10;
 #endif
@@ -130,15 +130,15 @@ struct Thread {
   const char *waits_at = nullptr;  // nullptr: ready to run
   unsigned int mask = 0;
   uint64_t value = 0;
-  unsigned int lanes = 0;  // lanes that it has met
+  unsigned int lanes = 0;  // lanes that have met at its intrinsic
 };
 
-// The grid that is running. There is one at a time in the process: see run_grid().
+// The running grid. The process runs one at a time: see run_grid().
 const char *kernel_name = "no kernel";
 const std::function<void()> *thread_body;
 void *shared_buffer;
 std::vector<Thread> threads;
-std::vector<uint64_t> exchanged;  // values that lanes have passed to their last rendezvous
+std::vector<uint64_t> exchanged;  // values that lanes passed to their last rendezvous
 unsigned int started, live, at_block_barrier, current_thread;
 bool backward;
 
@@ -158,7 +158,7 @@ void resume(Fiber *fiber) {
 #endif
 }
 
-// Switches to the scheduler, until that resumes this fiber.
+// Switches to the scheduler, until it resumes this fiber.
 void suspend() {
   Fiber *self = current_fiber;
 #ifdef STANDIN_ASAN
@@ -204,7 +204,7 @@ void wait_at(const char *what, unsigned int mask, uint64_t value) {
   suspend();
 }
 
-// Releases the lanes of one warp that have met at a warp intrinsic. Returns whether there are any.
+// Releases the lanes of a warp that have met at a warp intrinsic. Returns whether there are any.
 bool release_warp(Thread *warp, unsigned int count, uint64_t *values) {
   unsigned int existing = 0;
   for (unsigned int lane = 0; lane < count; lane++) existing |= static_cast<unsigned int>(warp[lane].live) << lane;
@@ -230,7 +230,7 @@ bool release_warp(Thread *warp, unsigned int count, uint64_t *values) {
   return released;
 }
 
-// Releases threads that may go on, once every live thread waits. Returns whether there are any.
+// Releases threads that may continue, once every live thread waits. Returns whether there are any.
 bool release() {
   if (at_block_barrier == live) {
     for (Thread &thread : threads) thread.waits_at = nullptr;
@@ -246,7 +246,7 @@ bool release() {
 }
 
 [[noreturn]] void die_in_deadlock() {
-  // The message names a thread that waits somewhere else than the first one, since that shows the fault best.
+  // The message names a thread that waits at another place than the first thread, which shows the fault best.
   unsigned int first = 0;
   while (!threads[first].live) first++;
   for (unsigned int i = first + 1; i < threads.size(); i++) {

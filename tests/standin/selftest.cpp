@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Tests the stand-in for the CUDA runtime by itself.
+// Tests the stand-in for the CUDA runtime alone.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -140,7 +140,7 @@ void test_early_exit() {
     CHECK(result[static_cast<size_t>(i)] == (i % 3 == 0 ? 0 : 50 * (i % 3 == 1 ? i + 1 : i - 1)));
 }
 
-// Warp intrinsics in a warp and a half, so that one warp is not full.
+// Warp intrinsics in one and a half warps, so that one warp is not full.
 __global__ void warp_intrinsics(int *wrong) {
   const int lane = static_cast<int>(threadIdx.x % 32);
   const unsigned int all = 0xffffffffu;
@@ -179,7 +179,7 @@ void test_warp_intrinsics() {
   CHECK(wrong.read()[0] == 0);
 }
 
-// Matrices for mma, whose elements lie in a lane's words as the PTX manual lists them.
+// Matrices for mma. A lane's words hold their elements as in the PTX manual.
 struct Matrices {
   int a[16][32], b[32][8], c[16][8];
 };
@@ -357,7 +357,7 @@ void test_deferral() {
   int *pinned = nullptr;
   CHECK(cudaHostAlloc(&pinned, 2 * sizeof(int), cudaHostAllocDefault) == cudaSuccess);
 
-  // Pinned memory is read and written when the work runs; pageable memory is read at the call.
+  // Pinned memory is read and written when the work runs. Pageable memory is read at the call.
   pinned[0] = 1;
   pinned[1] = 0;
   CHECK(cudaMemcpyAsync(a.data, &pinned[0], sizeof(int), cudaMemcpyHostToDevice, stream) == cudaSuccess);
@@ -373,7 +373,7 @@ void test_deferral() {
   CHECK(cudaMemcpyAsync(&pageable, a.data, sizeof(int), cudaMemcpyDeviceToHost, stream) == cudaSuccess);
   CHECK(pageable == 5);  // a copy to pageable memory waits
 
-  // The NULL stream waits for blocking streams, and not for non-blocking ones.
+  // The NULL stream waits for blocking streams, but not for non-blocking streams.
   pinned[0] = 7;
   CHECK(cudaMemcpyAsync(a.data, &pinned[0], sizeof(int), cudaMemcpyHostToDevice, stream) == cudaSuccess);
   CHECK(a.read()[0] == 5);
@@ -387,7 +387,7 @@ void test_deferral() {
   CHECK(cudaStreamSynchronize(blocking) == cudaSuccess);
   CHECK(b.read()[0] == 10);
 
-  // Work that is pending at cudaStreamDestroy() still runs, and a host function runs in its turn.
+  // Work that is pending at cudaStreamDestroy() still runs, and host functions run in order.
   static int seen;
   seen = 0;
   CHECK(cudaLaunchHostFunc(
@@ -437,7 +437,7 @@ void test_events() {
   for (cudaStream_t stream : {first, second}) CHECK(cudaStreamDestroy(stream) == cudaSuccess);
 }
 
-// What another stream holds runs only when it is waited for, or, with early streams, first.
+// Work of another stream runs only when something waits for it; with early streams, it runs first.
 void test_early_streams() {
   for (const bool early : {false, true})
     for (const bool waits : {false, true}) {
@@ -582,7 +582,7 @@ void test_device_queries() {
   CHECK(cudaMalloc(&huge, prop.totalGlobalMem + 1) == cudaErrorMemoryAllocation && !huge);
 }
 
-// Several host threads have a stream each.
+// Several host threads, each with its own stream.
 void test_host_threads() {
   std::atomic<int> wrong{0};
   std::vector<std::thread> host_threads;

@@ -25,7 +25,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Properties of the device, which are roughly those of compute capability 9.0.
+// Properties of the device, roughly as of compute capability 9.0.
 constexpr size_t kDeviceBytes = size_t{4} << 30;
 constexpr int kSharedBytes = 48 << 10;
 constexpr int kSharedBytesOptin = 227 << 10;
@@ -35,12 +35,12 @@ constexpr int kMultiprocessors = 16;
 constexpr int kCacheBytes = 4 << 20;
 constexpr int kThreadsMultiprocessor = 2048;
 constexpr int kBlocksMultiprocessor = 32;
-constexpr std::align_val_t kAlignment{512};  // of allocations; also the unit of cudaMallocPitch
+constexpr std::align_val_t kAlignment{512};  // alignment of allocations; also the unit of cudaMallocPitch
 
-// How often a query of work gets "not ready" before the work runs.
+// The number of queries that get "not ready" before the work runs.
 constexpr int kNotReadyAnswers = 2;
 
-// A position in a stream, which an event has recorded.
+// A position in a stream that an event recorded.
 struct Record {
   std::shared_ptr<CUstream_st> stream;
   uint64_t sequence = 0;
@@ -113,8 +113,8 @@ void release(void *p) {
   ::operator delete(p, kAlignment);
 }
 
-// Locks: `mutex` guards the tables and is held for short times. `execution` is held while work runs, without `mutex`,
-// so that kernels and host functions may take any time. A thread that needs both takes `execution` first.
+// Locks: `mutex` guards the tables and is held briefly. `execution` is held while work runs, without `mutex`, so that
+// kernels and host functions may take any time. A thread that needs both takes `execution` first.
 struct State {
   std::mutex mutex;
 
@@ -126,15 +126,15 @@ struct State {
 
   Allocations device, host;
   size_t device_bytes = 0;
-  bool device_accessible = false;  // true while work runs; else AddressSanitizer reports host accesses
+  bool device_accessible = false;  // true while work runs; if false, AddressSanitizer reports host accesses
   bool early_streams = false;      // see CUDACONV_STANDIN_STREAMS
 
   uint64_t sequence = 0;
   std::shared_ptr<CUstream_st> null_stream = std::make_shared<CUstream_st>();
   std::map<cudaStream_t, std::shared_ptr<CUstream_st>> streams;
-  std::vector<std::shared_ptr<CUstream_st>> destroyed_streams;  // those with work pending
+  std::vector<std::shared_ptr<CUstream_st>> destroyed_streams;  // destroyed streams with pending work
   std::map<cudaEvent_t, std::unique_ptr<CUevent_st>> events;
-  std::map<const void *, size_t> shared_limit;  // shared memory that kernels have opted in to
+  std::map<const void *, size_t> shared_limit;  // limit of shared memory that kernels opted in to
 
   State() { clear(); }
 
@@ -202,7 +202,7 @@ thread_local bool executing = false;
 thread_local cudaError_t last_error = cudaSuccess;
 thread_local int current_device = 0;
 
-// The state is never destroyed, since other static objects may release theirs later.
+// The state is never destroyed, since other static objects may release their resources later.
 State &state() {
   static State *instance = new State;
   return *instance;
@@ -251,7 +251,7 @@ cudaError_t remember(cudaError_t error) {
   return error;
 }
 
-// One call of the runtime: holds the lock while it lives, and decides whether the call fails.
+// A call of the runtime: holds the lock until the destructor, and decides whether the call fails.
 class Call {
  public:
   explicit Call(const char *name, const char *kernel = nullptr)
@@ -290,9 +290,9 @@ class Call {
   std::unique_lock<std::mutex> lock_;
 };
 
-// ---- Running what streams hold --------------------------------------------------------------------------------------
+// ---- Running the work of streams ------------------------------------------------------------------------------------
 
-// Runs the operations of `stream` up to `last`, each after those that it is ordered after.
+// Runs the operations of `stream` up to `last`, each after the operations before it in order.
 void run_until(State &s, const std::shared_ptr<CUstream_st> &stream, uint64_t last) {
   for (;;) {
     std::unique_lock<std::mutex> lock(s.mutex);
@@ -322,7 +322,7 @@ void run_until(State &s, const std::shared_ptr<CUstream_st> &stream, uint64_t la
   }
 }
 
-// Runs what the streams that are not waited for hold, as far as nothing orders it after work that is pending.
+// Runs the work of streams that nothing waits for, unless it is ordered after pending work.
 void run_early(State &s, const std::vector<std::shared_ptr<CUstream_st>> &waited) {
   const auto find_ready = [&](uint64_t *sequence) -> std::shared_ptr<CUstream_st> {
     std::lock_guard<std::mutex> lock(s.mutex);
@@ -362,7 +362,7 @@ cudaError_t wait_for(State &s, const std::vector<std::shared_ptr<CUstream_st>> &
   return remember(s.sticky);
 }
 
-// Handles an access by device work for which CUDA would end the context.
+// Handles an access by device work that would end the context in CUDA.
 void illegal_address(State &s, const char *what) {
   fprintf(stderr, "standin: %s\n", what);
   std::lock_guard<std::mutex> lock(s.mutex);
@@ -371,7 +371,7 @@ void illegal_address(State &s, const char *what) {
 
 // ---- Memory ---------------------------------------------------------------------------------------------------------
 
-// The allocation that contains all of [pointer, pointer + size); end() where there is none.
+// The allocation that contains all of [pointer, pointer + size); end() if there is none.
 Allocations::iterator find_around(Allocations &in, const void *pointer, size_t size) {
   const uintptr_t address = reinterpret_cast<uintptr_t>(pointer);
   auto found = in.upper_bound(address);
@@ -437,7 +437,7 @@ struct Copy {
   size_t src_pitch = 0;
   size_t width = 0, height = 0;
   cudaMemcpyKind kind = cudaMemcpyDefault;
-  bool pinned = false;           // of the host side, if there is one
+  bool pinned = false;           // whether the host side, if any, is pinned
   std::vector<uint8_t> staging;  // the bytes of a pageable source at the time of the call
 
   Copy(void *dst, size_t dst_pitch, const void *src, size_t src_pitch, size_t width, size_t height, cudaMemcpyKind kind)
@@ -453,7 +453,7 @@ struct Copy {
   bool dst_on_device() const { return kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice; }
   bool src_on_device() const { return kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice; }
 
-  // Whether both sides lie in the kind of memory that `kind` names.
+  // Whether both sides are in the kind of memory that `kind` names.
   bool valid(State &s) const {
     const auto side_valid = [&](bool on_device, const void *pointer, size_t size) {
       return on_device ? contains(s.device, pointer, size) : !overlaps(s.device, pointer, size);
@@ -478,14 +478,14 @@ struct Copy {
       const bool src_valid = !src_on_device() || contains(s.device, src, extent(src_pitch));
       if (!dst_valid || !src_valid || (pinned && !host_side_pinned(s))) {
         lock.unlock();
-        return illegal_address(s, "memory was released before the copy that uses it was complete");
+        return illegal_address(s, "memory was released before a copy that uses it was complete");
       }
     }
     for (size_t y = 0; y < height; y++) memmove(dst + y * dst_pitch, src + y * src_pitch, width);
   }
 };
 
-// The body of all copy functions. Asynchronous ones wait where CUDA's do, which is when pageable memory is written.
+// The body of all copy functions. Like CUDA's, asynchronous copies wait if they write pageable memory.
 cudaError_t copy(const char *name, Copy c, cudaStream_t handle, bool asynchronous) {
   Call call(name);
   if (call.error) return call.error;
@@ -755,7 +755,7 @@ cudaError_t cudaMallocAsync(void **pointer, size_t size, cudaStream_t stream) {
   return remember(new_device_memory(call.state, pointer, size));
 }
 
-// Does not wait for work that still uses the memory, as CUDA often does: code that relies on that shows its fault.
+// Does not wait for work that still uses the memory, though CUDA often does. This exposes code that relies on waiting.
 cudaError_t cudaFree(void *pointer) {
   Call call("cudaFree");
   if (!pointer || call.error == cudaErrorNotPermitted) return call.error;
@@ -903,7 +903,7 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned int flags) 
   return cudaSuccess;
 }
 
-// Destroys a stream without waiting, as CUDA does: pending work stays pending.
+// Destroys a stream without waiting, like CUDA. Pending work stays pending.
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   Call call("cudaStreamDestroy");
   if (call.error == cudaErrorNotPermitted) return call.error;
