@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Turns a fuzzer's bytes into the values that a target takes. After the last byte all values are 0.
+// Converts a fuzzer's bytes to the values that a target needs. After the last byte all values are 0.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 
 namespace cudaconv::fuzz {
 
-// Ends the program, which reports a fault to the fuzzer.
+// Ends the program. This reports a fault to the fuzzer.
 [[noreturn]] inline void fault(const std::string &what) {
   std::fprintf(stderr, "FAULT: %s\n", what.c_str());
   std::abort();
@@ -39,7 +39,7 @@ class Bytes {
   bool flag() { return byte() & 1; }
   int below(int n) { return byte() % n; }
 
-  // An integer, mostly a small one, sometimes any.
+  // An integer, mostly small, sometimes any.
   int32_t integer() {
     const int8_t small = raw<int8_t>();
     return small == -128 ? raw<int32_t>() : small;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Fuzzes an element on the CPU: properties as texts, caps, events, and buffers with false metas. Each push has to end
+// Fuzzes an element on the CPU: properties as texts, caps, events, and buffers with false metas. Each push must end
 // with a frame downstream, or with a flow error and an error message on the bus.
 #include <gst/check/gstharness.h>
 #include <gst/video/video.h>
@@ -22,7 +22,7 @@ using namespace cudaconv;
 namespace {
 
 constexpr int kMostSteps = 16;
-constexpr int kMostBytes = 1 << 16;  // of a buffer, at most
+constexpr int kMostBytes = 1 << 16;  // largest size of a buffer
 constexpr gsize kLargestFrame = 1 << 24;
 
 struct Unref {
@@ -39,9 +39,9 @@ const char *one_of(fuzz::Bytes &bytes, std::initializer_list<const char *> words
 
 // ---- Buffers --------------------------------------------------------------------------------------------------------
 
-// Adds a GstVideoMeta, some fields of which may be false.
+// Adds a GstVideoMeta, in which some fields may be false.
 void add_video_meta(fuzz::Bytes &bytes, const GstVideoInfo &info, GstBuffer *buffer) {
-  GstVideoInfo copy = info;  // not const, as the function wants its arrays
+  GstVideoInfo copy = info;  // not const, since the function takes its arrays
   GstVideoMeta *meta = gst_buffer_add_video_meta_full(buffer, GST_VIDEO_FRAME_FLAG_NONE, GST_VIDEO_INFO_FORMAT(&info),
                                                       GST_VIDEO_INFO_WIDTH(&info), GST_VIDEO_INFO_HEIGHT(&info),
                                                       GST_VIDEO_INFO_N_PLANES(&info), copy.offset, copy.stride);
@@ -83,7 +83,7 @@ void add_metas(fuzz::Bytes &bytes, const GstVideoInfo &info, GstBuffer *buffer) 
   if (which & 128) GST_BUFFER_FLAG_SET(buffer, bytes.byte() << 20);  // flags of GstVideo
 }
 
-// Makes a buffer of the size that the caps ask for, or of another one, in one memory or several.
+// Makes a buffer of the caps' size, or of another size, in one memory or several.
 GstBuffer *make_buffer(fuzz::Bytes &bytes, const GstVideoInfo &info) {
   const gint64 wanted = std::min<gint64>(static_cast<gint64>(GST_VIDEO_INFO_SIZE(&info)), kMostBytes);
   const int kind = bytes.byte();
@@ -91,7 +91,8 @@ GstBuffer *make_buffer(fuzz::Bytes &bytes, const GstVideoInfo &info) {
   GstBuffer *buffer = gst_buffer_new();
   for (int memories = 1 + (kind >> 1 & 3); memories > 0 && left > 0; memories--) {
     const gint64 size = memories == 1 ? left : std::min<gint64>(left, bytes.raw<uint16_t>());
-    // The allocation is exactly as large as the memory, so that a sanitizer notices an access to the first byte beyond.
+    // The allocation is exactly as large as the memory, so that a sanitizer finds an access to the first byte behind
+    // it.
     auto *data = static_cast<guint8 *>(g_malloc(std::max<gint64>(size, 1)));
     for (gint64 i = 0; i < size; i++) data[i] = static_cast<guint8>(i * 167 + (i >> 8) + kind);
     const auto flags = static_cast<GstMemoryFlags>(kind & 8 ? GST_MEMORY_FLAG_READONLY : 0);
@@ -110,7 +111,7 @@ class Script {
   ~Script();
   Script(const Script &) = delete;
 
-  // Does one thing to the element. Returns false where the stream has ended.
+  // Does one step with the element. Returns false if the stream has ended.
   bool step();
 
  private:
@@ -204,7 +205,7 @@ void Script::set_caps() {
     gst_caps_set_simple(caps.get(), "multiview-mode", G_TYPE_STRING, view, nullptr);
   if ((kind & 0xf0) == 0xf0) gst_caps_set_features(caps.get(), 0, gst_caps_features_new_single("memory:CUDAMemory"));
   gst_harness_push_event(harness_, gst_event_new_caps(caps.get()));
-  // Whether caps were taken shows at the pad, and not in what pushing them returns.
+  // The pad shows whether caps were accepted; the return value of the push does not.
   const Ref<GstPad> pad(gst_element_get_static_pad(element_.get(), "sink"));
   const Ref<GstCaps> taken(gst_pad_get_current_caps(pad.get()));
   has_caps_ = taken && gst_caps_is_equal(taken.get(), caps.get());
@@ -212,9 +213,9 @@ void Script::set_caps() {
   gst_segment_init(&segment, GST_FORMAT_TIME);
   gst_harness_push_event(harness_, gst_event_new_segment(&segment));
   GstVideoInfo info;
-  if (has_caps_ && !gst_video_info_from_caps(&info, caps.get())) fuzz::fault("caps that say nothing were taken");
+  if (has_caps_ && !gst_video_info_from_caps(&info, caps.get())) fuzz::fault("caps without content were accepted");
   if (has_caps_) info_ = info;
-  // Frames of gigabytes are not filtered: that only takes memory.
+  // Frames of gigabytes are not filtered: they only take memory.
   has_caps_ &= GST_VIDEO_INFO_SIZE(&info_) <= kLargestFrame;
 }
 
@@ -227,7 +228,7 @@ bool Script::take_messages() {
     if (type == GST_MESSAGE_ERROR) gst_message_parse_error(message, &error, &debug);
     if (type == GST_MESSAGE_WARNING) gst_message_parse_warning(message, &error, &debug);
     if (error && (!g_utf8_validate(error->message, -1, nullptr) || !*error->message))
-      fuzz::fault(std::string("a message that is no text: ") + error->message);
+      fuzz::fault(std::string("a message that is not text: ") + error->message);
     g_clear_error(&error);
     g_free(debug);
     gst_message_unref(message);
@@ -236,7 +237,7 @@ bool Script::take_messages() {
   return failed;
 }
 
-// Reads all visible bytes of the output, which lets a sanitizer check them.
+// Reads all visible bytes of the output, so that a sanitizer checks them.
 void Script::check_output(GstBuffer *in, GstBuffer *out) {
   if (out == in || gst_buffer_get_size(out) == 0) return;  // passthrough and gaps
   if (gst_buffer_get_video_crop_meta(out) && gst_base_transform_is_passthrough(GST_BASE_TRANSFORM(element_.get())))
@@ -260,7 +261,7 @@ void Script::check_output(GstBuffer *in, GstBuffer *out) {
 
 bool Script::push() {
   Ref<GstBuffer> in(make_buffer(bytes_, info_));
-  // Nobody may write to a buffer while others hold it.
+  // The element must not write to a buffer that others hold.
   const bool held = bytes_.flag();
   gpointer before = nullptr, after = nullptr;
   gsize size = 0;
@@ -301,7 +302,7 @@ void Script::send_event() {
       segment.start = bytes_.raw<guint64>();
       segment.base = bytes_.raw<guint64>();
       segment.offset = bytes_.raw<uint32_t>();
-      if (segment.rate < 0) segment.stop = G_MAXINT64;  // a segment without an end is a mistake of the program
+      if (segment.rate < 0) segment.stop = G_MAXINT64;  // a segment without an end is a mistake of the application
       gst_harness_push_event(harness_, gst_event_new_segment(&segment));
       break;
     case 2:
@@ -359,11 +360,11 @@ bool Script::step() {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   static const bool ready = [] {
-    // Only the element is needed, which is in this program.
+    // Only the element is needed, and this program contains it.
     g_setenv("GST_REGISTRY_DISABLE", "yes", TRUE);
     g_setenv("GST_PLUGIN_SYSTEM_PATH_1_0", "", TRUE);
     gst_init(nullptr, nullptr);
-    // Values out of range are no fault: GObject warns of them, in newer versions by a critical message.
+    // Values out of range are no fault: GObject warns of them, in newer versions with a critical message.
     g_log_set_default_handler(
         [](const gchar *domain, GLogLevelFlags level, const gchar *message, gpointer data) {
           if (!(level & (G_LOG_LEVEL_ERROR | G_LOG_LEVEL_CRITICAL)) || strstr(message, "invalid or out of range"))

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Fuzzes settings and regions on a frame of any format: a plan is made and the CPU filters with it, or an Error says
-// why not. The source and all bytes outside of the picture stay as they are. The result is the same with other strides,
-// with another number of threads, and in place.
+// Fuzzes settings and regions on a frame of any format. The CPU filters with a plan, or an Error gives the reason why
+// not. The source and all bytes outside the picture do not change. The result is the same with other strides, with
+// another number of threads, and in place.
 #include <cmath>
 #include <functional>
 #include <string>
@@ -19,15 +19,15 @@ using test::GuardedFrame;
 
 namespace {
 
-constexpr int kLargestSide = 64;    // of a frame, at most
-constexpr int kMostIterations = 4;  // larger numbers only take longer
+constexpr int kLargestSide = 64;    // largest side of a frame
+constexpr int kMostIterations = 4;  // more iterations only take longer
 
 template <typename Enum, size_t n>
 Enum one_of(fuzz::Bytes &bytes, const Named<Enum> (&names)[n]) {
   return names[bytes.below(n)].value;
 }
 
-// Makes coefficients of any values. Only their number is right, since the parser already checks that.
+// Makes coefficients of any values. Their number is right, since the parser checks it.
 Coefficients read_coefficients(fuzz::Bytes &bytes) {
   Coefficients c;
   const int shape = bytes.byte();  // 0: none
@@ -65,7 +65,7 @@ FilterSettings read_settings(fuzz::Bytes &bytes) {
   return s;
 }
 
-// Short inputs end before these settings, which then are as in a square window.
+// Short inputs end before these settings; their windows are square.
 void read_height(fuzz::Bytes &bytes, FilterSettings *s) {
   if (bytes.empty()) return;
   s->size_y = bytes.raw<int16_t>();
@@ -109,7 +109,7 @@ Regions read_regions(fuzz::Bytes &bytes) {
   return regions;
 }
 
-// Makes a frame. Sums are largest where all samples are, or those under coefficients of one sign.
+// Makes a frame. Sums are largest if all samples are largest, or all samples under coefficients of one sign.
 GuardedFrame make_source(fuzz::Bytes &bytes, FrameLayout &layout) {
   const int kind = bytes.byte();
   test::Random random(kind);
@@ -133,11 +133,11 @@ std::vector<uint8_t> filter(Backend &backend, const std::vector<PlannedRegions> 
   GuardedFrame around = target;
   const FrameView to = target.view();
   backend.retire(backend.submit(planned, in_place ? to : source.view(), to, nullptr));
-  if (source != source_before) fuzz::fault("the source was written");
+  if (source != source_before) fuzz::fault("the source has changed");
   const std::vector<uint8_t> visible = verify::visible_bytes(layout, to);
   verify::clear_visible_bytes(layout, to);
   verify::clear_visible_bytes(layout, around.view());
-  if (target != around) fuzz::fault("a byte beside the picture was written");
+  if (target != around) fuzz::fault("a byte outside the picture has changed");
   return visible;
 }
 
@@ -149,7 +149,7 @@ void check(fuzz::Bytes &bytes) {
   const GuardedFrame source = make_source(bytes, layout);
   const int threads = 1 + bytes.below(8);
   const Regions regions = read_regions(bytes);
-  // Two plans with regions of their own, as roi-scale makes them.
+  // Two plans, each with its own regions, as with roi-scale.
   const Regions more = regions.active && bytes.flag() ? read_regions(bytes) : Regions();
   settings.coefficients = other.coefficients = read_coefficients(bytes);
   read_height(bytes, &settings);
@@ -169,9 +169,9 @@ void check(fuzz::Bytes &bytes) {
   const auto once = make_cpu_backend(one_by_one, 1), again = make_cpu_backend(last_first, threads);
   const std::vector<uint8_t> result = filter(*once, planned, source, tight);
   if (filter(*again, planned, source, regions.active ? source : loose) != result)
-    fuzz::fault("not the same result with " + std::to_string(threads) + " threads");
-  // The second result must not depend on what the first frame has left in the backend.
-  if (filter(*again, planned, source, loose) != result) fuzz::fault("not the same result the second time");
+    fuzz::fault("another result with " + std::to_string(threads) + " threads");
+  // The second result must not depend on state that the first frame left in the backend.
+  if (filter(*again, planned, source, loose) != result) fuzz::fault("another result the second time");
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Fuzzes the parsers of coefficients and of regions with any text. Numbers that are read are those of the text, and
-// read the same when they are written again. A text that is refused is refused with an error that names the property.
+// Fuzzes the parsers of coefficients and of regions with any text. A parsed value, written out, parses to the same
+// value. The error of a refused text names the property.
 #include <climits>
 #include <charconv>
 #include <cmath>
@@ -55,7 +55,7 @@ void check_coefficients(const std::string &text) {
   }
   for (const std::string &again : {plain, "[" + list + "]"}) {
     const Coefficients d = parse_coefficients(again);
-    if (d.width != c.width || d.height != c.height || d.value != c.value) fuzz::fault("not the same as " + again);
+    if (d.width != c.width || d.height != c.height || d.value != c.value) fuzz::fault("different from " + again);
   }
 }
 
@@ -78,7 +78,7 @@ void check_regions(const std::string &text) {
     }
     again.back() = ';';
   }
-  if (!(parse_regions(again) == regions)) fuzz::fault("not the same as " + again);
+  if (!(parse_regions(again) == regions)) fuzz::fault("different from " + again);
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Runs a fuzz target on every file of the folders given, in place of libFuzzer, with any compiler.
+// Runs a fuzz target on every file of the given folders, instead of libFuzzer, with any compiler.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -26,13 +26,13 @@ int main(int argc, char **argv) {
   for (const auto &file : files) {
     std::ifstream in(file, std::ios::binary);
     const std::string bytes((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
-    // The name is printed before the run, so that it is known which file ended the program.
+    // The name is printed before the run, so that it is the last line if the file ends the program.
     std::printf("%s\n", file.filename().c_str());
     std::fflush(stdout);
-    // The vector is exactly as large as the file, so that a sanitizer notices an access to the first byte beyond.
+    // The vector is exactly as large as the file, so that a sanitizer finds an access to the first byte behind it.
     const std::vector<uint8_t> exact(bytes.begin(), bytes.end());
     LLVMFuzzerTestOneInput(exact.data(), exact.size());
   }
-  if (files.empty()) std::fprintf(stderr, "there are no files to run\n");
+  if (files.empty()) std::fprintf(stderr, "no files to run\n");
   return files.empty();
 }
