@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Times the CPU backend against OpenCV's functions on the same frames.
+// Compares the time of the CPU backend with OpenCV's functions on the same frames.
 //
 //   cpu-bench [--size=WxH] [--threads=N] [--format=FORMAT] [--only=TEXT] [--json=FILE]
 //
-// Both sides run on the same threads, those of OpenCV, and take turns, so that other load on the machine affects both.
-// Figures are medians. Contents are random, borders replicated, and all channels filtered. Where both define the filter
-// in the same way their bytes have to be equal: differences are counted, and make the program fail.
+// Both sides use OpenCV's threads and take turns, so that other load on the machine affects both. Figures are medians.
+// Contents are random, borders replicated, and all channels filtered. If both define the filter in the same way, their
+// bytes must be equal: differences are counted, and make the program fail.
 #include <opencv2/core.hpp>
 #include <opencv2/imgproc.hpp>
 
@@ -31,7 +31,7 @@ namespace {
 
 constexpr int kFrames = 4;  // pairs of frames, filtered in turn
 constexpr int kFewestRounds = 9, kMostRounds = 201;
-constexpr double kEnough = 0.5;  // seconds for a case, once it has the fewest rounds
+constexpr double kEnough = 0.5;  // seconds for a case, after the minimum number of rounds
 
 using Peer = std::function<void(const cv::Mat &, cv::Mat &)>;
 
@@ -39,10 +39,10 @@ struct Case {
   std::string label;
   FilterSettings settings;
   Peer peer;
-  int differs = 0;     // codes by which the peer may differ; -1: it filters otherwise
-  Peer exact = {};     // compared with in place of the peer, where that is inaccurate
-  bool deep = false;   // whether the peer takes samples of 16 bits too
-  bool three = false;  // whether the peer takes three channels and not four
+  int differs = 0;     // codes by which the peer may differ; -1: the peer filters differently
+  Peer exact = {};     // compared instead of the peer, if the peer is inaccurate
+  bool deep = false;   // whether the peer supports samples of 16 bits
+  bool three = false;  // whether the peer supports three channels, not four
 };
 
 FilterSettings settings(Mask mask, int size = 0) {
@@ -64,7 +64,7 @@ cv::Mat square(std::vector<float> value) {
   return cv::Mat(value, true).reshape(1, side);
 }
 
-// The correlation with a kernel by OpenCV. Intermediate images stay allocated from run to run.
+// OpenCV's correlation with a kernel. Intermediate images stay allocated from run to run.
 Peer correlation(const cv::Mat &kernel, bool absolute) {
   const cv::Point centre(-1, -1);
   if (!absolute)
@@ -75,7 +75,7 @@ Peer correlation(const cv::Mat &kernel, bool absolute) {
   };
 }
 
-// Derives an image: Sobel and Scharr by their own functions, other masks by their factors.
+// Derives an image: Sobel and Scharr with their own functions, other masks with their factors.
 void derive(const cv::Mat &in, cv::Mat &out, int depth, const std::vector<float> &smooth, bool along_x) {
   if (smooth == std::vector<float>{1, 2, 1})
     cv::Sobel(in, out, depth, along_x, !along_x, 3, 1, 0, cv::BORDER_REPLICATE);
@@ -119,9 +119,9 @@ double sigma_of(int size) {
   return 0.3 * ((size - 1) * 0.5 - 1) + 0.8;
 }
 
-// The result is compared with a blur in double precision: GaussianBlur gives weights of 8-bit images 8 bits of
-// fraction, which takes its results up to 2 or 3 codes away for large masks. The sigma is given, since without one it
-// would take the weights for size 9 from a table.
+// The result is compared with a blur in double precision. For 8-bit images, GaussianBlur gives weights 8 bits of
+// fraction, so results of large masks are up to 2 or 3 codes off. The sigma is given: otherwise size 9 would take
+// weights from a table.
 Case gauss_of(const std::string &label, FilterSettings s, int size, double sigma) {
   const auto kernel = [=] { return cv::getGaussianKernel(size, sigma, CV_64F); };
   return {label,
@@ -148,7 +148,7 @@ Case gauss_by_sigma(int sigma) {
   return gauss_of("gauss sigma " + std::to_string(sigma), s, 6 * sigma + 1, sigma);
 }
 
-// A mosaic with a size that divides that of the frame.
+// A mosaic with a size that divides the frame's size.
 Case mosaic(int size) {
   return {"mosaic " + std::to_string(size),
           settings(Mask::Mosaic, size),
@@ -204,7 +204,7 @@ Peer kirsch() {
   };
 }
 
-// A mask of random coefficients, integers or fractions, that does not separate.
+// A mask of random coefficients, integers or fractions, that is not separable.
 Case custom(int side, bool fractions = false) {
   Case c = {"custom " + std::to_string(side) + "x" + std::to_string(side) + (fractions ? " fractions" : ""),
             settings(Mask::Custom),
@@ -218,7 +218,7 @@ Case custom(int side, bool fractions = false) {
     c.settings.coefficients.value.push_back(static_cast<int>(random() % 256) - 128 + (fractions ? 1 / 3. : 0));
   c.settings.divisor = std::ldexp(1.0, 7 + static_cast<int>(std::ceil(std::log2(side))));
   c.peer = correlation(matrix(c.settings.coefficients, c.settings.divisor), false);
-  c.differs = 1;  // OpenCV rounds halves to even, and filters large masks by a Fourier transform
+  c.differs = 1;  // OpenCV rounds halves to even, and filters large masks with a Fourier transform
   return c;
 }
 
@@ -242,7 +242,7 @@ std::vector<Case> cases() {
     return s;
   };
   const auto numbered = [](const char *name, int size) { return std::string(name) + " " + std::to_string(size); };
-  // OpenCV leaves out the corners of the window, and compares pixels of three channels by the sum of their differences.
+  // OpenCV excludes the corners of the window, and for three channels compares pixels by the sum of their differences.
   for (int size : {3, 5, 9, 15, 31}) {
     add(
         numbered("bilateral", size), settings(Mask::Bilateral, size),
@@ -349,7 +349,7 @@ void in_parallel(int n, const std::function<void(int)> &body) {
 struct Result {
   std::string format, label;
   double ours, peers, copy;  // milliseconds
-  size_t differ;             // number of samples that differ by more than the case allows
+  size_t differ;             // samples that differ by more than the case allows
 };
 
 class Bench {
@@ -363,7 +363,7 @@ class Bench {
     const auto ours = [&](int i) {
       backend_->retire(backend_->submit(plan, view_of(source_[i % kFrames]), view_of(target_[i % kFrames])));
     };
-    // The peer filters another frame than ours just did, which would still be in the cache.
+    // The peer filters another frame than cudaconv just did, since that frame is still in the cache.
     const auto peers = [&](int i) { c.peer(source_[(i + 2) % kFrames], peers_target_[(i + 2) % kFrames]); };
     for (int i = 0; i < kFrames; i++) {
       ours(i);

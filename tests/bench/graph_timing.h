@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Shared by the benchmarks of the CUDA kernels: frames in device memory, and the time of launches in a graph.
+// Functions for the benchmarks of the CUDA kernels: frames in device memory, and the time of launches in a graph.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -21,7 +21,7 @@
 namespace cudaconv::bench {
 
 constexpr int kLaunches = 40, kReplays = 15;
-constexpr size_t kTotalBytes = 800 << 20;  // of all frames of a case, where 40 pairs are enough
+constexpr size_t kTotalBytes = 800 << 20;  // bytes of all frames of a case, if 40 pairs are enough
 
 inline void check(cudaError_t result, const char *call) {
   if (result != cudaSuccess) throw std::runtime_error(std::string(call) + ": " + cudaGetErrorString(result));
@@ -83,7 +83,7 @@ inline FrameLayout layout_of(const std::string &format, int width, int height) {
   return layout;
 }
 
-// Pairs of frames in device memory, whose rows are padded to multiples of 16 bytes.
+// Pairs of frames in device memory. Rows are padded to multiples of 16 bytes.
 class Frames {
  public:
   Frames(const FrameLayout &layout) {
@@ -133,7 +133,7 @@ class Frames {
   int planes_ = 0;
 };
 
-// The time in microseconds of one of the launches that enqueue(i) makes.
+// The time in microseconds of a launch by enqueue(i).
 inline double time_graph(cudaStream_t stream, const std::function<void(int)> &enqueue) {
   enqueue(0);  // prepares what the first launch needs
   check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");

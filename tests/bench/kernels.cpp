@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Times the CUDA kernels against a copy of the same bytes on the device, and against NPP where that is built in.
+// Compares the time of the CUDA kernels with a copy of the same bytes on the device and, if built in, with NPP.
 //
 //   kernel-bench [--table=goals,formats,widths,packed,seeds,sizes] [--size=WxH] [--only=TEXT,TEXT] [--json=FILE]
 //
-// Figures are those of the kernels alone: 40 launches in a graph, over pairs of frames that together exceed the L2
-// cache several times, with random contents; the median of 15 replays. A copy is a cudaMemcpyAsync() within the device,
-// and ratios are to the copy in the same run. Exits with 77 where there is no device.
+// Figures are the time of the kernels alone: 40 launches in a graph, the median of 15 replays. Frames have random
+// contents, and together exceed the L2 cache several times. A copy is a cudaMemcpyAsync() within the device, and ratios
+// are to the copy in the same run. Exits with 77 if there is no device.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -70,7 +70,7 @@ FilterSettings fractions(int side) {
   return s;
 }
 
-// A mask of random coefficients of `bits` bits, whose divisor is a power of two so that NPP can divide by it.
+// A mask of random coefficients of `bits` bits. Its divisor is a power of two, so that NPP can divide by it.
 FilterSettings custom(int side, int bits) {
   FilterSettings s = settings(Mask::Custom);
   s.coefficients.width = s.coefficients.height = side;
@@ -210,15 +210,15 @@ std::vector<Case> size_cases() {
   return cases;
 }
 
-// A pause between cases, since a device under heavy load lowers its clock.
+// A pause between cases, since a device lowers its clock under heavy load.
 constexpr std::chrono::milliseconds kRest{150};
 
 struct Result {
   std::string table, format, label, method;
   int width, height;
-  double microseconds, copy, npp;  // npp: 0 where there is none
+  double microseconds, copy, npp;  // npp: 0 if NPP has no such function
   size_t bytes;                    // bytes read and written
-  std::string kernels;  // those that auto has selected, see kernels/cuda/dispatch.h; empty: those of the method
+  std::string kernels;             // the structure that auto selected, see kernels/cuda/dispatch.h; empty: the method
 };
 
 class Bench {
@@ -230,7 +230,7 @@ class Bench {
 
   const std::vector<Result> &results() const { return results_; }
 
-  // Measures each case with each method, and prints a line a case.
+  // Measures each case with each method, and prints one line per case.
   void run(const std::string &table, const std::string &format, int width, int height, const std::vector<Case> &cases,
            const std::vector<Method> &methods) {
     const FrameLayout layout = layout_of(format, width, height);
@@ -287,7 +287,7 @@ class Bench {
     int calls = 0;
     const double us = time_graph(stream_, [&](int i) {
       const Ticket ticket = backend->submit(plan, frames.source(i), frames.target(i));
-      if (calls++ < 2) backend->retire(ticket);  // later frames are captured into a graph, and do not complete
+      if (calls++ < 2) backend->retire(ticket);  // later frames are captured into a graph and do not complete
     });
     const char *kernels = backend->stats().kernels;
     kernels_ = kernels ? kernels : "";
@@ -339,7 +339,7 @@ void write_json(const char *path, const std::vector<Result> &results) {
 int main(int argc, char **argv) {
   std::string tables = "goals,formats,widths,packed,seeds,sizes", only, formats;
   const char *json = nullptr;
-  std::vector<std::pair<int, int>> sizes = {{1920, 1080}, {3840, 2160}, {7680, 4320}};  // of goals and formats
+  std::vector<std::pair<int, int>> sizes = {{1920, 1080}, {3840, 2160}, {7680, 4320}};  // for goals and formats
   for (int i = 1; i < argc; i++) {
     if (!std::strncmp(argv[i], "--table=", 8))
       tables = argv[i] + 8;
@@ -382,7 +382,7 @@ int main(int argc, char **argv) {
     if (std::find(kUsual.begin(), kUsual.end(), c.label) != kUsual.end() || c.label == "dilate 5" ||
         c.label == "open 3")
       usual.push_back(std::move(c));
-  if (wanted("widths"))  // rows whose length is no multiple of 16 bytes
+  if (wanted("widths"))  // rows whose length is not a multiple of 16 bytes
     for (const char *format : {"RGBA", "NV12", "P010_10LE"})
       for (const auto &[w, h] : {std::pair(1918, 1080), std::pair(1366, 768), std::pair(854, 480)})
         bench.run("widths", format, w, h, usual, {Method::Auto});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Other implementations of the same filters on the same GPU: NPP, where the CUDA toolkit has it.
+// Other implementations of the same filters on the same GPU: NPP, if the CUDA toolkit has it.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -18,7 +18,7 @@ namespace cudaconv::bench {
 using Enqueue = std::function<void(const uint8_t *source, int source_pitch, uint8_t *target, int target_pitch,
                                    int width, int height, cudaStream_t stream)>;
 
-// NPP's function for these settings with border=replicate and 1 or 4 channels; none where it has no such function.
+// NPP's function for these settings, with border=replicate and 1 or 4 channels; none if NPP has no such function.
 std::optional<Enqueue> npp_filter(const FilterSettings &settings, int channels);
 
 }  // namespace cudaconv::bench

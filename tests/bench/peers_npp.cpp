@@ -38,7 +38,7 @@ NppStreamContext context_of(cudaStream_t stream) {
   return context;
 }
 
-// A mask in device memory, which is freed with the last reference.
+// A mask in device memory. The last reference frees it.
 template <typename T>
 std::shared_ptr<T> on_device(const std::vector<T> &host) {
   T *data = nullptr;
@@ -61,9 +61,9 @@ Enqueue masked(Masked function, NppiMaskSize mask) {
   };
 }
 
-// NPP's time grows with the window's area, with Gaussians beyond 51 taps too: beyond this side a frame takes seconds.
+// NPP's time grows with the window's area, also for Gaussians above 51 taps. Above this side a frame takes seconds.
 constexpr int kLargestWindow = 127;
-// NPP 13.0 ends medians of 15x15 and more with an illegal access, after which the context is unusable.
+// In NPP 13.0, medians of 15x15 and more end with an illegal access, and the context is unusable afterwards.
 constexpr int kLargestMedian = 11;
 
 }  // namespace
@@ -164,7 +164,7 @@ std::optional<Enqueue> npp_filter(const FilterSettings &s, int channels) {
       };
     }
     case Mask::Bilateral: {
-      if (!one) return std::nullopt;  // NPP has it for one and three channels
+      if (!one) return std::nullopt;  // NPP supports one and three channels
       const int n = s.size ? s.size : 5;
       const double sigma = s.sigma > 0 ? s.sigma : 0.3 * ((n - 1) * 0.5 - 1) + 0.8, range = 255 * s.sigma_range;
       return [=](const uint8_t *source, int source_pitch, uint8_t *target, int target_pitch, int width, int height,

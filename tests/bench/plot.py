@@ -12,7 +12,7 @@ import sys
 import matplotlib
 
 matplotlib.use('svg')
-matplotlib.rcParams['svg.hashsalt'] = 'cudaconv'  # makes the same file of the same figures
+matplotlib.rcParams['svg.hashsalt'] = 'cudaconv'  # the same figures give the same file
 matplotlib.rcParams['svg.fonttype'] = 'none'
 import matplotlib.pyplot as plt  # noqa: E402
 
@@ -39,7 +39,7 @@ def side(label, family):
 
 
 def draw(axes, title, lines, ticks, xlabel='side of the mask'):
-    for color, (name, points) in enumerate(lines.items()):  # a line has the same colour beside others that are empty
+    for color, (name, points) in enumerate(lines.items()):  # the colour of a line does not depend on empty lines
         if points:
             axes.plot(*zip(*sorted(points)), marker='o', markersize=3, label=name, color=f'C{color}')
     axes.axhline(1, color='black', linewidth=0.8, linestyle='--')
@@ -60,7 +60,7 @@ def plot_families(results):
     figure, axes = plt.subplots(1, 2, figsize=(9, 3.6), sharey=True)
     chosen = [r for r in results if r['table'] in ('goals', 'sizes') and r['format'] == 'RGBA' and r['width'] == 3840]
     for axis, who, key in ((axes[0], 'cudaconv', 'us'), (axes[1], 'NPP', 'npp_us')):
-        # A mask that both tables have is drawn once, as the later one has it.
+        # A mask in both tables is drawn once, from the later table.
         lines = {f: list({side(r['filter'], f): r[key] / r['copy_us'] for r in chosen
                           if side(r['filter'], f) and side(r['filter'], f) <= LARGEST and r[key]}.items())
                  for f in FAMILIES}
@@ -89,7 +89,7 @@ def plot_sigmas(results):
 
 
 def plot_methods(results):
-    """Plots the methods beside one another and beside NPP, for masks that do not separate."""
+    """Plots the methods and NPP side by side, for masks that are not separable."""
     figure, axis = plt.subplots(figsize=(5.5, 3.6))
     chosen = [r for r in results if r['table'] == 'seeds' and side(r['filter'], 'custom') and r['width'] == 1024]
     lines = {}
@@ -114,7 +114,7 @@ def timed(result):
 
 
 def ratio(result, key='us'):
-    """A time in times of a copy, with an asterisk if it is of another GPU than the file's."""
+    """A time as a ratio to a copy, with an asterisk if it is from another GPU than the file's."""
     return f"{result[key] / result['copy_us']:.2f}" + ('*' if 'device' in result else '')
 
 

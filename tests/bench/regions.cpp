@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Times regions beside the whole frame and a copy of it:
+// Compares the time of regions with the whole frame and with a copy of it:
 //
 //   region-bench [--backend=cuda|cpu] [--only=TEXT]
 //
-// cuda: 4K RGBA in device memory, filtered in place; and 4K NV12 in pinned host memory, frames a second. As
-// kernel-bench, 40 frames in a graph over frames that exceed the L2 cache; the lists of tiles and pixels, which the
-// graph copies to the device as well, are counted. Exits with 77 where there is no device.
+// cuda: 4K RGBA in device memory, filtered in place; and 4K NV12 in pinned host memory, in frames a second. Like
+// kernel-bench, measures 40 frames in a graph, over frames that exceed the L2 cache. The time includes the lists of
+// tiles and pixels, which the graph copies to the device. Exits with 77 if there is no device.
 //
-// cpu: 4K RGBA in host memory, filtered in place by all processors, the median of 15 frames.
+// cpu: 4K RGBA in host memory, filtered in place on all processors, the median of 15 frames.
 //
 // --only: the lines of a table that contain TEXT.
 #include <algorithm>
@@ -50,7 +50,7 @@ Regions part_of_frame(double part) {
   return rectangles({{kWidth / 3, kHeight / 3, w, h}});
 }
 
-// Squares on a grid, moved off it by some pixels, none of which touches another.
+// Squares on a grid, moved by some pixels. They do not touch.
 std::vector<Region> squares(int count, int least, int most) {
   std::vector<Region> list;
   std::mt19937_64 random(4);
@@ -62,7 +62,7 @@ std::vector<Region> squares(int count, int least, int most) {
   return list;
 }
 
-// A backend and frames for it; times are in microseconds a frame.
+// A backend and frames for it. Times are in microseconds per frame.
 class Timer {
  public:
   virtual ~Timer() = default;
@@ -89,7 +89,7 @@ class DeviceTimer : public Timer {
     return time_graph(stream_, [&](int i) {
       const FrameView target = frames_.target(i);
       const Ticket ticket = backend->submit(planned, in_place ? target : frames_.source(i), target, nullptr);
-      if (calls++ < 2) backend->retire(ticket);  // later ones are captured, and do not complete
+      if (calls++ < 2) backend->retire(ticket);  // later frames are captured and do not complete
     });
   }
 
@@ -183,14 +183,14 @@ class RegionBench {
     whole_ = 0;
     time("gauss 31", {{gauss, {}}}, false);
     const std::vector<Region> many = squares(500, 64, 64);
-    time("gauss 31, one region of their area", {{gauss, part_of_frame(500.0 * 64 * 64 / kWidth / kHeight)}}, true);
+    time("gauss 31, one region of the same area", {{gauss, part_of_frame(500.0 * 64 * 64 / kWidth / kHeight)}}, true);
     time("gauss 31, 500 regions of 64x64", {{gauss, rectangles(many)}}, true);
     Regions ellipses = rectangles(many);
     ellipses.ellipse = true;
     time("gauss 31, 500 ellipses of 64x64", {{gauss, ellipses}}, true);
     time("gauss 31, 10 regions of 64x64", {{gauss, rectangles(squares(10, 64, 64))}}, true);
-    time("gauss, 10 of 32 to 96, a sigma each", by_strength(squares(10, 32, 96)), true);
-    time("gauss, 500 of 32 to 96, a sigma each", by_strength(squares(500, 32, 96)), true);
+    time("gauss, 10 of 32 to 96, each its sigma", by_strength(squares(10, 32, 96)), true);
+    time("gauss, 500 of 32 to 96, each its sigma", by_strength(squares(500, 32, 96)), true);
     time("gauss 31, 10,000 regions of 64x64", {{gauss, rectangles(scattered(10000))}}, true);
     time("gauss 31, a mask of the frame's size", {{gauss, disks()}}, true);
     time("gauss 31, a polygon of 10 %", {{gauss, diamond(0.1)}}, true);
@@ -223,7 +223,7 @@ class RegionBench {
     return list;
   }
 
-  // A polygon that is a part of the frame.
+  // A polygon with `part` of the frame's area.
   static Regions diamond(double part) {
     const double x = kWidth / 2.0, y = kHeight / 2.0, across = x * std::sqrt(2 * part), down = y * std::sqrt(2 * part);
     Regions regions = rectangles({});
@@ -237,7 +237,7 @@ class RegionBench {
     return regions;
   }
 
-  // A mask whose members are half of the frame.
+  // A mask whose members cover half of the frame.
   static Regions disks() {
     Regions regions = rectangles({});
     RegionMask mask;
@@ -253,7 +253,7 @@ class RegionBench {
     return regions;
   }
 
-  // Prints a line. The first one after whole_ = 0 is what the others are compared with.
+  // Prints a line. Lines are compared with the first line after whole_ = 0.
   void time(const std::string &what, const std::vector<PlannedRegions> &planned, bool in_place) {
     if (what.find(only_) == std::string::npos) return;
     const double us = timer_->filter(planned, in_place);
