@@ -34,7 +34,7 @@ uint8_t *address_of(const PlaneLayout &plane, const FrameView &view, int x, int 
   return memory.data + y * memory.pitch + container * plane.bytes_per_container();
 }
 
-// The place of byte k of a container, counted from the least significant one.
+// The position of byte k of a container, counted from the least significant byte.
 int place_of(const PlaneLayout &plane, int k) {
   return plane.container == Container::U16BE ? 1 - k : k;
 }
@@ -66,14 +66,14 @@ void put(const Picture &picture, const FrameLayout &layout, const FrameView &vie
   }
 }
 
-// Whether all bytes other than the visible ones are equal.
+// Whether all bytes except visible bytes are equal.
 bool same_around(const FrameLayout &layout, GuardedFrame a, GuardedFrame b) {
   clear_visible_bytes(layout, a.view());
   clear_visible_bytes(layout, b.view());
   return a == b;
 }
 
-// Compares a result with the vector's. Returns what is wrong, or an empty text.
+// Compares a result with the vector's. Returns the fault, or an empty text.
 std::string compare(const Vector &v, const FrameLayout &layout, const FrameView &got,
                     const std::vector<uint8_t> &visible) {
   if (!v.sha256.empty()) {
@@ -90,8 +90,8 @@ std::string compare(const Vector &v, const FrameLayout &layout, const FrameView 
     // Values are given in thousandths.
     if (s.exact ? value == s.value : std::fabs(value - s.value) <= 1.0006) continue;
     char text[160];
-    std::snprintf(text, sizeof text, "plane %d channel %d x %d y %d is %d, to be %.3f%s", s.plane, s.channel, s.x, s.y,
-                  value, s.value, s.exact ? "" : " to within 1");
+    std::snprintf(text, sizeof text, "plane %d channel %d x %d y %d is %d, should be %.3f%s", s.plane, s.channel, s.x,
+                  s.y, value, s.value, s.exact ? "" : " to within 1");
     return text;
   }
   return {};
@@ -111,7 +111,7 @@ Outcome Checker::check(const Vector &v) {
   FrameLayout layout = v.layout();
   Regions regions = v.regions;
   const Picture picture = draw_picture(v.seed, layout, regions);
-  // Rows begin and end at any alignment, and no byte around them may be written.
+  // Rows begin and end at any alignment. No byte around them may change.
   const Placement placements[] = {{0, 0, 1, 0}, {1, 1, 1, 3}, {0, 3, 256, 64}, {16, 0, 16, 32}};
   test::Random noise(v.seed);
   GuardedFrame source(layout, placements[v.seed % 4]), target(layout, placements[v.seed / 4 % 4]);
@@ -144,8 +144,8 @@ Outcome Checker::check(const Vector &v) {
   outcome.visible = visible_bytes(layout, target.view());
   outcome.wrong = compare(v, layout, target.view(), outcome.visible);
   if (outcome.wrong.empty() && !same_around(layout, target, target_before))
-    outcome.wrong = "a byte beside the picture was written";
-  if (outcome.wrong.empty() && source != source_before) outcome.wrong = "the source frame was written";
+    outcome.wrong = "a byte outside the picture has changed";
+  if (outcome.wrong.empty() && source != source_before) outcome.wrong = "the source frame has changed";
   return outcome;
 }
 

@@ -14,7 +14,7 @@
 namespace cudaconv::verify {
 
 struct Outcome {
-  std::string wrong;             // what is wrong; empty: nothing
+  std::string wrong;             // the fault; empty: none
   std::vector<uint8_t> visible;  // the visible bytes of the result
 };
 
@@ -26,7 +26,7 @@ class Checker {
 
   const Backend &backend() const { return *backend_; }
 
-  // Filters and compares. Does not throw for faults of a vector: a setting that is refused counts as wrong.
+  // Filters and compares. Does not throw for faults of a vector: a refused setting counts as wrong.
   Outcome check(const Vector &vector);
 
  private:

@@ -28,7 +28,7 @@ std::string depth_of(const PlaneLayout &plane, int channel) {
   return {};
 }
 
-// The classes of frame sizes that a vector belongs to.
+// The classes of a vector's frame size.
 Words sizes_of(const Vector &v) {
   const FilterSettings &s = v.settings;
   const int side = !s.coefficients.value.empty() ? std::max(s.coefficients.width, s.coefficients.height)
@@ -66,7 +66,7 @@ const Words &size_classes() {
   return classes;
 }
 
-// The kinds of regions that a vector has.
+// The kinds of a vector's regions.
 Words regions_of(const Vector &v) {
   const Regions &r = v.regions;
   if (!r.active) return {"none"};
@@ -108,7 +108,7 @@ class Counter {
  public:
   explicit Counter(const std::vector<Vector> &vectors) : vectors_(vectors) {}
 
-  // values_of(vector) lists the values of the category that a vector has.
+  // values_of(vector) lists a vector's values of the category.
   template <typename F>
   void add(const std::string &category, const Words &all, F values_of) {
     std::map<std::string, int> counts;

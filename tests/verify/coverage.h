@@ -12,12 +12,12 @@
 
 namespace cudaconv::verify {
 
-// For each category, in order, the number of vectors with each of its values; values that no vector has are listed too.
+// For each category, in order, the number of vectors with each of its values. Includes values that no vector has.
 using Coverage = std::vector<std::pair<std::string, std::map<std::string, int>>>;
 
 Coverage coverage_of(const std::vector<Vector> &vectors);
 
-// Lists what is not covered, a line each: values, and pairs of a mask and a border.
+// Lists uncovered values, and uncovered pairs of a mask and a border, one per line.
 std::vector<std::string> gaps_in(const std::vector<Vector> &vectors);
 
 }  // namespace cudaconv::verify

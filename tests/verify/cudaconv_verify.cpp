@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Checks whether results are right on this machine: filters the frames of the test vectors, which are built into the
-// program, on the CPU and on each CUDA device, and compares the results with those in the vectors.
+// Checks whether results are right on this machine. Filters the frames of the test vectors, which are built into the
+// program, on the CPU and on each CUDA device. Compares the results with the vectors.
 //
-// Exit codes: 0 where all is right, 1 where something is wrong, 2 for bad arguments, 77 where CUDA is asked for and
-// there is no device.
+// Exit codes: 0: all results are right. 1: a result is wrong. 2: bad arguments. 77: only CUDA is selected, and there is
+// no device.
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -31,7 +31,7 @@
 
 namespace cudaconv::verify {
 
-extern const char kVectors[];  // the text of the file of vectors
+extern const char kVectors[];  // the text of vectors.txt
 
 namespace {
 
@@ -67,9 +67,9 @@ struct Report {
   std::string device;
   size_t checked = 0;
   std::map<size_t, std::string> wrong;  // by index of the vector
-  std::map<std::string, int> kernels;   // number of frames by kernels
+  std::map<std::string, int> kernels;   // number of frames by name of kernels
   double seconds = 0;
-  std::string gave_up;  // why not all vectors were checked; empty: all were
+  std::string gave_up;  // the reason why not all vectors were checked; empty: all were
 };
 
 Options parse(int argc, char **argv) {
@@ -116,7 +116,7 @@ std::vector<Vector> select(const std::vector<Vector> &all, const Options &o) {
   for (const Vector &v : all)
     if ((o.only.empty() || to_line(v).find(o.only) != std::string::npos) && found++ % o.every == 0)
       selected.push_back(v);
-  if (selected.empty()) throw UsageError("there is no such vector");
+  if (selected.empty()) throw UsageError("no vector has this text");
   return selected;
 }
 
@@ -132,7 +132,7 @@ void print_coverage(const std::vector<Vector> &vectors) {
 std::string first_difference(const std::vector<uint8_t> &cpu, const std::vector<uint8_t> &got) {
   const auto at = std::mismatch(cpu.begin(), cpu.end(), got.begin(), got.end());
   if (at.first == cpu.end() || at.second == got.end()) return {};
-  return "; byte " + std::to_string(at.first - cpu.begin()) + " of them is " + std::to_string(*at.second) +
+  return "; byte " + std::to_string(at.first - cpu.begin()) + " of the result is " + std::to_string(*at.second) +
          ", on the CPU " + std::to_string(*at.first);
 }
 
@@ -162,7 +162,7 @@ class Verification {
         for (size_t i = 0; i < vectors_.size(); i++) {
           Outcome outcome = checker.check(vectors_[i]);
           if (keep_ && outcome.visible != results_[i]) {
-            if (outcome.wrong.empty()) outcome.wrong = "the bytes are not those of the CPU";
+            if (outcome.wrong.empty()) outcome.wrong = "the bytes differ from the CPU's";
             outcome.wrong += first_difference(results_[i], outcome.visible);
           }
           add(report, i, outcome, checker.backend());
@@ -181,7 +181,7 @@ class Verification {
     return report;
   }
 
-  // Calls `f`. An exception, as of a device that fails, ends this device's part.
+  // Calls `f`. An exception, for example when a device fails, ends the check of this device.
   template <typename F>
   void guarded(Report &report, F f) {
     try {
@@ -196,11 +196,11 @@ class Verification {
     const char *kernels = backend.stats().kernels;
     std::lock_guard<std::mutex> lock(mutex_);
     report.checked++;
-    report.kernels[kernels ? kernels : "those of a method"]++;
+    report.kernels[kernels ? kernels : "a method"]++;
     if (!outcome.wrong.empty()) report.wrong[i] = outcome.wrong;
   }
 
-  // The CPU filters frames in one piece, or in several pieces from the last to the first.
+  // The CPU filters frames in one piece, or in several pieces from last to first.
   void run_cpu(std::atomic<size_t> &next, Report &report) {
     const ParallelFor forwards = [](int n, const std::function<void(int)> &body) {
       for (int i = 0; i < n; i++) body(i);
@@ -218,7 +218,7 @@ class Verification {
   }
 
   const std::vector<Vector> &vectors_;
-  const bool keep_;  // keeps the CPU's results, to compare others with
+  const bool keep_;  // keeps the CPU's results, to compare the GPU's with them
   std::vector<std::vector<uint8_t>> results_;
   std::mutex mutex_;
 };
@@ -243,7 +243,7 @@ void print(const Report &report, const std::vector<Vector> &vectors) {
   std::fflush(stdout);
 }
 
-// Prints the line that bug reports are to quote.
+// Prints the line for bug reports.
 void print_last_line(const std::vector<Report> &reports, const std::string &text) {
   std::string line = std::string("cudaconv ") + CUDACONV_VERSION;
   for (const Report &r : reports)
@@ -260,7 +260,7 @@ int verify(const Options &o) {
   if (o.coverage) print_coverage(vectors);
   if (o.list || o.coverage) return 0;
 
-  // The plugin that this program was linked to, which need not be the one that GStreamer finds.
+  // The plugin that this program is linked to. GStreamer may find another one.
   Dl_info plugin;
   if (dladdr(reinterpret_cast<void *>(&make_cpu_backend), &plugin)) std::printf("checks %s\n", plugin.dli_fname);
   std::string why;

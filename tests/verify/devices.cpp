@@ -18,8 +18,7 @@ void check(cudaError_t error, const char *call) {
 
 }  // namespace
 
-// The plugin has a CUDA runtime of its own. It uses the context that is current for the thread in the driver, which
-// cudaSetDevice() sets.
+// The plugin has its own CUDA runtime. It uses the thread's current context in the driver, which cudaSetDevice() sets.
 std::string use_device(int device) {
   check(cudaSetDevice(device), "cudaSetDevice");
   cudaDeviceProp properties = {};

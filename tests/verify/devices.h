@@ -5,7 +5,7 @@
 
 namespace cudaconv::verify {
 
-// Makes CUDA device `device`, counted from 0, that of the calling thread, and returns its name. Throws
+// Makes CUDA device `device`, counted from 0, current for the calling thread, and returns its name. Throws
 // std::runtime_error.
 std::string use_device(int device);
 

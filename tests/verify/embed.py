@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Makes a C++ source of a text file: embed.py FILE NAME > SOURCE
+# Makes a C++ source from a text file: embed.py FILE NAME > SOURCE
 import sys
 
 path, name = sys.argv[1:]

@@ -13,12 +13,12 @@ namespace cudaconv::verify {
 
 namespace {
 
-// `samples`: the bits of a sample; BE for big endian; <<n where it is shifted up by n bits in a word of 16. Or "fields"
-// of ten bits each, from the lowest bit of a 32-bit word up; an A has two bits.
+// `samples`: the bits of a sample; BE: big endian; <<n: shifted up by n bits in a 16-bit word. Or "fields": ten bits
+// each, from the lowest bit of a 32-bit word up; an A has two bits.
 //
-// `planes`: for each plane the channels of a pixel in order of address: L for luma, grey or a colour, C for chroma, A
-// for alpha, X for unused. After a colon: how many pixels of the frame one pixel spans. After an @: the number of the
-// plane of memory, where it is not the next one. LCLC and CLCL are two pixels of packed 4:2:2.
+// `planes`: for each plane the channels of a pixel in order of address: L: luma, grey or a colour; C: chroma; A: alpha;
+// X: unused. After a colon: the pixels of the frame that a pixel covers. After an @: the number of the plane of memory,
+// if it is not the next. LCLC and CLCL are two pixels of packed 4:2:2.
 struct Entry {
   const char *samples, *names, *planes;
 };
@@ -164,8 +164,8 @@ void add_channel(PlaneLayout &plane, Role role, int position, const Samples &sam
   channel.shift = static_cast<uint8_t>(samples.shift);
 }
 
-// In packed 4:2:2, a pixel of luma is every other container, and a pixel of chroma is every fourth one and the one two
-// after it.
+// In packed 4:2:2, every other container is a pixel of luma. A pixel of chroma is every fourth container, and the
+// second container after it.
 void add_packed422(FrameLayout &layout, const std::string &pattern, int width, int height, const Samples &samples) {
   for (const char letter : {'L', 'C'}) {
     PlaneLayout &plane = layout.plane[layout.planes++];
@@ -218,7 +218,7 @@ FrameLayout layout_of(const std::string &format, int width, int height) {
     return all;
   }();
   const auto at = entries.find(format);
-  if (at == entries.end()) throw std::runtime_error("there is no format " + format);
+  if (at == entries.end()) throw std::runtime_error("no format " + format);
   const Entry &entry = *at->second;
   const Samples samples = samples_of(entry.samples);
   FrameLayout layout;

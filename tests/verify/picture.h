@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// The picture that a seed stands for, as the head of the vectors' file describes it, and the bytes of a frame in which
-// it is visible.
+// The picture of a seed, as described at the head of vectors.txt, and the visible bytes of a frame.
 #pragma once
 
 #include <cstdint>
@@ -36,8 +35,8 @@ struct Picture {
 // Draws the picture. Also draws the border values of the layout and the members of regions that are masks.
 Picture draw_picture(uint64_t seed, FrameLayout &layout, Regions &regions);
 
-// The bytes that contain samples, whole words where samples are fields of words: plane of memory by plane, row by row,
-// in the order of their addresses.
+// The bytes that contain samples, or whole words if samples are bit fields: plane of memory by plane, row by row, in
+// the order of addresses.
 std::vector<uint8_t> visible_bytes(const FrameLayout &layout, const FrameView &view);
 void clear_visible_bytes(const FrameLayout &layout, const FrameView &view);
 

@@ -25,7 +25,7 @@ std::string format_number(const char *format, double v) {
   return g_ascii_formatd(text, sizeof text, format, v);
 }
 
-// A number with as few digits as identify it.
+// A number with the fewest digits that identify it.
 std::string number(double v) {
   for (int digits = 1; digits < 17; digits++) {
     const std::string text = format_number(("%." + std::to_string(digits) + "g").c_str(), v);
@@ -61,7 +61,8 @@ Words split(const std::string &text, const std::string &separators) {
 std::vector<double> numbers(const std::string &text, const std::string &separators, size_t count) {
   std::vector<double> list;
   for (const std::string &word : split(text, separators)) list.push_back(to_number(word));
-  if (list.size() != count) throw std::runtime_error("\"" + text + "\" is to be " + std::to_string(count) + " numbers");
+  if (list.size() != count)
+    throw std::runtime_error("\"" + text + "\" must have " + std::to_string(count) + " numbers");
   return list;
 }
 
@@ -77,7 +78,7 @@ Words words_of(const Named<Enum> (&names)[n]) {
 template <typename Enum>
 Enum to_enum(const std::string &word, const Words &words) {
   const auto at = std::find(words.begin(), words.end(), word);
-  if (at == words.end()) throw std::runtime_error("there is no \"" + word + "\"");
+  if (at == words.end()) throw std::runtime_error("unknown word \"" + word + "\"");
   return static_cast<Enum>(at - words.begin());
 }
 
@@ -156,7 +157,7 @@ std::vector<std::pair<std::string, std::string>> pairs_of(const std::string &lin
   return pairs;
 }
 
-// Reads a setting. Returns false where `key` is none.
+// Reads a setting. Returns false if `key` is not a setting.
 bool read_setting(FilterSettings &s, const std::string &key, const std::string &value) {
   if (key == "mask")
     s.mask = to_enum<Mask>(value, mask_words());
@@ -199,7 +200,7 @@ bool read_setting(FilterSettings &s, const std::string &key, const std::string &
   return true;
 }
 
-// Reads a property of the regions. Returns false where `key` is none.
+// Reads a property of the regions. Returns false if `key` is not one.
 bool read_regions(Regions &regions, const std::string &key, const std::string &value) {
   if (key == "roi") {
     regions.active = true;
@@ -228,7 +229,7 @@ bool read_regions(Regions &regions, const std::string &key, const std::string &v
   return true;
 }
 
-// Reads a property of the frame. Returns false where `key` is none.
+// Reads a property of the frame. Returns false if `key` is not one.
 bool read_frame(Vector &v, const std::string &key, const std::string &value) {
   if (key == "format")
     v.format = value;

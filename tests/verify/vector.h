@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Test vectors: a frame, settings, and the result. Each is a line of their file, whose head describes them.
+// Test vectors: a frame, settings, and the result. Each is a line of vectors.txt, whose head describes them.
 #pragma once
 
 #include <cstdint>
@@ -16,28 +16,28 @@ namespace cudaconv::verify {
 struct Sample {
   int plane = 0, channel = 0, x = 0, y = 0;
   double value = 0;
-  bool exact = true;  // false: results may be a code away from it
+  bool exact = true;  // false: results may be one code off
 };
 
 struct Vector {
-  int line = 0;  // of the file, from 1; 0: of no file
+  int line = 0;  // line of the file, from 1; 0: not from a file
   FilterSettings settings;
   std::string format;
   int width = 0, height = 0;
   bool interlaced = false;
-  Regions regions;  // their masks have no members yet, see draw_picture()
+  Regions regions;  // masks have no members yet, see draw_picture()
   bool in_place = false, on_device = false;
   uint64_t seed = 0;
-  // The hash of the visible bytes of the result. Where the result is not exact it is empty, and some samples are given
-  // instead.
+  // The hash of the visible bytes of the result. If the result is not exact, it is empty, and `samples` has some
+  // samples.
   std::string sha256;
   std::vector<Sample> samples;
 
   FrameLayout layout() const;
 };
 
-// describe() gives all words of a line but those of the result, to_line() all of them. parse_vector() throws
-// std::runtime_error with what is wrong with a line.
+// describe() returns the words of a line without the result, to_line() all words. parse_vector() throws
+// std::runtime_error with the fault of a line.
 std::string describe(const Vector &vector);
 std::string to_line(const Vector &vector);
 Vector parse_vector(const std::string &line);
