@@ -15,14 +15,14 @@ namespace cudaconv::verify {
 namespace {
 
 constexpr int kRoundsExact = 5;  // frames for each variant and border
-constexpr int kRoundsNear = 2;   // frames where results are not exact
+constexpr int kRoundsNear = 2;   // frames if results are not exact
 
 struct Size {
   int width, height;
 };
 
-// Sizes: single pixels, rows and columns; sides around 16, 32 and 64, where vectors and tiles end; and several tiles of
-// rows and columns. Their number has no factor in common with that of borders, so that any size meets any border.
+// Sizes: single pixels, rows and columns; sides around 16, 32 and 64, where vectors and tiles end; several tiles of
+// rows and columns. The numbers of sizes and of borders have no common factor, so that any size meets any border.
 constexpr Size kSizes[] = {
     {64, 48},  {1, 1},   {33, 31},  {40, 1},   {16, 16},  {5, 7},    {129, 19}, {1, 40},  {48, 40}, {37, 23},
     {2, 2},    {65, 33}, {9, 5},    {96, 24},  {17, 17},  {131, 1},  {32, 32},  {3, 3},   {63, 9},  {160, 12},
@@ -200,7 +200,7 @@ constexpr const char *kExact[] = {
     "mask=custom coefficients=\"-715827882 1073741822 715827881\" divisor=1073741821 bias=0.25",
 };
 
-// Settings whose results may be a code away from the exact ones.
+// Settings whose results may be one code off the exact value.
 constexpr const char *kNear[] = {
     "mask=gauss",
     "mask=gauss size=1",
@@ -246,7 +246,7 @@ Coefficients coefficients(int width, int height) {
   return c;
 }
 
-// A mask of integers without any symmetry, so that a flipped or transposed mask shows.
+// A mask of integers without symmetry, so that a flipped or transposed mask fails.
 FilterSettings integers(int width, int height, int spread, double divisor, double bias = 0,
                         Negative negative = Negative::Auto) {
   FilterSettings s;
@@ -269,7 +269,7 @@ FilterSettings uniform(int width, int height, double value, double divisor) {
   return s;
 }
 
-// The mask that is the product of a row and a column.
+// The product of a row and a column.
 FilterSettings product(const std::vector<double> &row, const std::vector<double> &column, double divisor) {
   FilterSettings s;
   s.mask = Mask::Custom;
@@ -280,7 +280,7 @@ FilterSettings product(const std::vector<double> &row, const std::vector<double>
   return s;
 }
 
-// A structuring element with about one pixel in `every` as a member, its corners among them.
+// A structuring element: the corners and about one pixel in `every` are members.
 FilterSettings element(Mask mask, int width, int height, unsigned every) {
   FilterSettings s;
   s.mask = mask;
@@ -350,7 +350,7 @@ constexpr const char *kNearWindows[] = {
     "mask=unsharp amount=1.5 sigma=3 sigma-y=0",
 };
 
-// Masks that none of the lines above has.
+// Masks that are not in the lines above.
 std::vector<FilterSettings> others() {
   std::vector<FilterSettings> list;
   for (const Named<Mask> &mask : kMaskNames) {
@@ -391,7 +391,7 @@ int side_of(const FilterSettings &s) {
   return sigma >= 0 ? 2 * static_cast<int>(std::ceil(3 * sigma)) + 1 : 9;
 }
 
-// Roughly the number of operations of a naive filter for a frame.
+// The approximate number of operations of a naive filter for a frame.
 double work(const FilterSettings &s, Size size) {
   const double side = side_of(s), pixels = 1.0 * size.width * size.height;
   if (s.mask == Mask::Mosaic || s.mask == Mask::Identity) return pixels;
@@ -401,7 +401,7 @@ double work(const FilterSettings &s, Size size) {
   return pixels * side * (by_lines ? 2 : side) * s.iterations * steps * (s.mask == Mask::Median ? 6 : 1);
 }
 
-// Draws a method: auto mostly, else one that can do this mask at this size.
+// Draws a method: mostly auto, else a method that supports this mask at this size.
 Method draw_method(Random &random, const FilterSettings &s) {
   const Method any[] = {Method::Global, Method::Constant, Method::Tiled, Method::TiledCached, Method::Blocked};
   if (random() % 5 || s.alpha == Alpha::Weighted) return Method::Auto;
@@ -420,7 +420,7 @@ double angle(Random &random) {
   return (static_cast<double>(random() % 6000) - 3000.5) / 1000;  // never a multiple of a quarter turn
 }
 
-// Draws no regions mostly.
+// Draws regions, mostly none.
 void draw_regions(Random &random, Vector &v) {
   if (random() % 4) return;
   Regions &regions = v.regions;
@@ -495,7 +495,7 @@ std::vector<Vector> make_cases() {
   };
   add(variants(true), kRoundsExact, true);
   add(variants(false), kRoundsNear, false);
-  add(others(), kRoundsExact, true);  // from here on at the end, so that the lines of the rest stay as they are
+  add(others(), kRoundsExact, true);  // later additions are at the end, so that earlier lines do not change
   const auto add_lines = [&](const auto &lines, bool exact) {
     std::vector<FilterSettings> list;
     for (const char *text : lines) list.push_back(parse_vector(text).settings);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// The cases of the test vectors: every mask with its variants, at every border, several times with other frames.
+// The cases of the test vectors: every mask with its variants, with every border, on several frames.
 #pragma once
 
 #include <vector>
@@ -9,7 +9,7 @@
 
 namespace cudaconv::verify {
 
-// All cases without their results; the list is always the same.
+// All cases without results. The list is always the same.
 std::vector<Vector> make_cases();
 
 }  // namespace cudaconv::verify

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Checks that the formats of the vectors are those of the element, byte for byte, as far as the installed GStreamer
-// knows them.
+// Checks that vectors and element have the same formats, byte for byte, as far as the installed GStreamer knows them.
 #include <gst/gst.h>
 
 #include <cstdio>
@@ -13,7 +12,7 @@
 #include "gstcudaconvformat.h"
 #include "layouts.h"
 
-// Replaces the list of formats in CUDA memory, which are all among those in system memory.
+// Replaces the list of formats in CUDA memory. All of these exist in system memory, too.
 const std::vector<const char *> &cudaconv::gst::cuda_memory_formats() {
   static const std::vector<const char *> none;
   return none;
@@ -76,7 +75,7 @@ int run() {
   for (const std::string &name : element) expect(vectors.count(name), name + " has no vectors");
   for (const std::string &name : vectors) {
     if (gst_video_format_from_string(name.c_str()) == GST_VIDEO_FORMAT_UNKNOWN) continue;
-    expect(element.count(name), name + " is not of the element");
+    expect(element.count(name), name + " is not a format of the element");
     check(name);
   }
   std::printf("%zu formats, %zu of them known here, %d failed\n", vectors.size(), element.size(), failures);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Writes the file of test vectors, with results of the reference filter alone:
+// Writes the file of test vectors. All results come from the reference filter:
 //
 //   make-vectors > vectors.txt
 //   make-vectors --check=vectors.txt [--every=N]
 //
-// The second form makes every Nth result again, and the words of all lines, and reports where the file differs.
+// The second form computes every Nth result again, and the words of all lines, and reports differences from the file.
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
@@ -67,7 +67,7 @@ constexpr const char *kHead =
 #
 )";
 
-// Draws the samples of a result that are given in a vector, spread over planes and channels.
+// Draws the samples of a result for a vector, spread over planes and channels.
 std::vector<Sample> draw_samples(const reference::Frame &result, const FrameLayout &layout, uint64_t seed) {
   Random random(~seed);
   std::vector<Sample> samples;
@@ -122,7 +122,7 @@ Vector with_result(Vector v) {
   return v;
 }
 
-// Makes the lines of every `every`th case; the others stay empty.
+// Makes the lines of every `every`th case. Other lines stay empty.
 std::vector<std::string> make_lines(const std::vector<Vector> &cases, size_t every) {
   std::vector<std::string> lines(cases.size());
   std::atomic<size_t> next{0};
@@ -154,8 +154,7 @@ int check(const std::string &path, size_t every) {
   const std::vector<Vector> cases = make_cases();
   const std::vector<std::string> made = make_lines(cases, every);
   size_t wrong = text.rfind(kHead, 0) != 0 || lines.size() != cases.size(), results = 0;
-  if (wrong)
-    std::printf("%s: another head, or %zu lines where %zu are made\n", path.c_str(), lines.size(), cases.size());
+  if (wrong) std::printf("%s: another head, or %zu lines instead of %zu\n", path.c_str(), lines.size(), cases.size());
   for (size_t i = 0; i < std::min(lines.size(), cases.size()); i++) {
     results += !made[i].empty();
     const std::string &want = made[i].empty() ? describe(cases[i]) + " " : made[i];

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Tests what cudaconv-verify prints, and its exit codes: run-verify.sh PROGRAM VERSION VECTORS README
+# Tests the output and the exit codes of cudaconv-verify: run-verify.sh PROGRAM VERSION VECTORS README
 #
 # Output is in the Test Anything Protocol.
 # shellcheck disable=SC2317  # shellcheck does not see through `expect`
@@ -13,7 +13,7 @@ program=$1 version=$2 vectors=$3 readme=$4
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
-exits() { # CODE ARGUMENT...: leaves what is printed in $scratch/out
+exits() { # CODE ARGUMENT...: leaves the output in $scratch/out
   local code=0
   "$program" "${@:2}" >"$scratch/out" 2>&1 || code=$?
   cat "$scratch/out"
@@ -28,7 +28,7 @@ right() {
   exits 0 --backend=cpu --every=53 &&
     last_line | grep -qxE "cudaconv $version: cpu \([a-z0-9]+\) [0-9]+ vectors, 0 wrong; file $hash"
 }
-wrong() { # the first hash that there is with another last digit
+wrong() { # the first hash with another last digit
   awk '!done && /sha256=/ { sub(/.$/, /0$/ ? "1" : "0"); done = 1 } { print }' "$vectors" >"$scratch/changed" &&
     exits 1 --backend=cpu --only=mask=identity --vectors="$scratch/changed" &&
     grep -q "WRONG, line .*mask=identity.*" "$scratch/out" &&
@@ -39,7 +39,7 @@ lists() {
     exits 0 --list --only=mask=kirsch && [ "$(grep -c . "$scratch/out")" = "$(grep -c mask=kirsch "$vectors")" ]
 }
 covers() { exits 0 --coverage && grep -q "NV12" "$scratch/out" && grep -q "mosaic" "$scratch/out"; }
-documented() { # the last line, in the words of README.md
+documented() { # whether README.md has the last line
   grep -qxE "    cudaconv $version: cpu \([a-z0-9]+\) $count vectors, 0 wrong; file $hash" "$readme" &&
     grep -qF "$count small frames" "$readme"
 }
@@ -56,6 +56,6 @@ expect "--coverage" covers
 expect "README.md has the last line" documented
 expect "the manual page of the Debian package" has_manual_page
 expect "an unknown argument" exits 2 --fast
-expect "a text that no line has" exits 2 --only=nothing-of-the-kind
-expect "a file that is none" exits 2 --vectors=/nonexistent
+expect "a text in no line" exits 2 --only=nothing-of-the-kind
+expect "a missing file" exits 2 --vectors=/nonexistent
 finish

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Tests that cudaconv-verify finds what is wrong: selftest VECTORS
+// Tests that cudaconv-verify finds faults: selftest VECTORS
 //
-// It filters with settings that differ a little from those of a vector, and with backends that make small mistakes.
+// It filters with settings that differ slightly from a vector's, and with backends that make small mistakes.
 #include <cstdio>
 #include <fstream>
 #include <functional>
@@ -38,7 +38,7 @@ std::unique_ptr<Backend> cpu() {
       1);
 }
 
-// A backend that is right but for what `harm` does to the frames.
+// A right backend, except for the changes that `harm` makes to frames.
 class Harmful : public Backend {
  public:
   using Harm = std::function<void(const Plan &plan, const FrameView &src, const FrameView &dst)>;
@@ -80,7 +80,7 @@ std::vector<Vector> gauss5_of(const std::vector<Vector> &all) {
   return list;
 }
 
-// A custom mask that is equal to gauss5, and then with each coefficient larger by one.
+// A custom mask that equals gauss5, and then each coefficient larger by one.
 void test_coefficients(const std::vector<Vector> &all) {
   std::vector<Vector> vectors = gauss5_of(all);
   expect(vectors.size() >= 20, "there are vectors of gauss5");
@@ -101,7 +101,7 @@ void test_coefficients(const std::vector<Vector> &all) {
       v.settings.coefficients.value[i]++;
     }
     expect(count_wrong(checker, vectors) > vectors.size() / 2,
-           "gauss5 but for coefficient " + std::to_string(i) + " is wrong");
+           "gauss5 except for coefficient " + std::to_string(i) + " is wrong");
   }
 }
 
@@ -115,7 +115,7 @@ void test_settings(const std::vector<Vector> &all) {
       v.settings.border = border.value;
       wrong += !checker.check(v).wrong.empty();
     }
-    expect(wrong > other / 2 && wrong <= other, std::string("frames of other borders as of border ") + border.nick);
+    expect(wrong > other / 2 && wrong <= other, std::string("frames of other borders with border ") + border.nick);
   }
   size_t found = 0;
   for (Vector v : vectors) {
@@ -126,10 +126,10 @@ void test_settings(const std::vector<Vector> &all) {
   Vector refused = vectors.front();
   refused.settings.mask = Mask::Median;
   refused.settings.size = 4;
-  expect(!checker.check(refused).wrong.empty(), "what is refused is wrong");
+  expect(!checker.check(refused).wrong.empty(), "a refused setting is wrong");
 }
 
-// Vectors whose results are samples: these are compared to within a code, or exactly where they are exact.
+// Vectors whose results are samples. Exact samples are compared exactly, others to within one code.
 void test_samples(const std::vector<Vector> &all) {
   Checker checker(cpu());
   int near = 0, exact = 0;
@@ -140,7 +140,7 @@ void test_samples(const std::vector<Vector> &all) {
       Sample &sample = changed.samples[i];
       (sample.exact ? exact : near)++;
       sample.value += sample.exact ? 1 : 2.01;
-      expect(!checker.check(changed).wrong.empty(), "a sample that is missed: " + to_line(changed));
+      expect(!checker.check(changed).wrong.empty(), "a wrong sample: " + to_line(changed));
     }
   }
   expect(near > 100 && exact > 50, "there are samples of both kinds");
@@ -169,7 +169,7 @@ void test_backends(const std::vector<Vector> &all) {
   expect(wrong([&](const Plan &plan, const FrameView &, const FrameView &dst) { *last(plan, dst) ^= 1; }) ==
              vectors.size(),
          "a bit of a result that is wrong");
-  // Changes the byte after the first row, where there is one.
+  // Changes the byte after the first row, if there is one.
   size_t padded = 0;
   const size_t found = wrong([&](const Plan &plan, const FrameView &, const FrameView &dst) {
     const size_t row = plan.memory[0].row_bytes;
@@ -177,14 +177,14 @@ void test_backends(const std::vector<Vector> &all) {
     padded++;
     dst.plane[0].data[row] ^= 1;
   });
-  expect(padded > 10 && found == padded, "a byte beside the picture");
+  expect(padded > 10 && found == padded, "a byte outside the picture");
   size_t apart = 0;
   const size_t changed = wrong([&](const Plan &plan, const FrameView &src, const FrameView &dst) {
     if (src.plane[0].data == dst.plane[0].data) return;
     apart++;
     *last(plan, src) ^= 1;
   });
-  expect(apart > 10 && changed == apart, "a source frame that was written");
+  expect(apart > 10 && changed == apart, "a changed source frame");
 }
 
 void test_lines(const std::vector<Vector> &all) {

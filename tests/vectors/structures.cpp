@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Checks that each structure of kernels in the dispatch table has vectors that it takes: structures VECTORS
+// Checks that each structure of kernels in the dispatch table has vectors: structures VECTORS
 //
-// This is checked for GPUs with all kernels and for those with fewer. The exit code is 77 where there is no GPU, since
-// the table asks for the limits of the device.
+// Checks this for GPUs with all kernels and for GPUs with fewer. The exit code is 77 if there is no GPU, since the
+// table needs the limits of the device.
 #include <cstdio>
 #include <fstream>
 #include <iterator>
@@ -22,7 +22,7 @@ namespace cudaconv::verify {
 
 namespace {
 
-// The number of vectors by the name of a structure or of a method.
+// The number of vectors by name of a structure, or for methods.
 using Counts = std::map<std::string, int>;
 
 Counts count(const std::vector<Vector> &vectors, const KernelSets &kernels) {
@@ -33,7 +33,7 @@ Counts count(const std::vector<Vector> &vectors, const KernelSets &kernels) {
     const std::shared_ptr<const UnpackedPlan> unpacked = unpack_plan(*plan);
     std::set<std::string> names;
     for (const PreparedLaunch &launch : prepare(unpacked ? unpacked->plan : *plan, kernels))
-      names.insert(launch.name() ? launch.name() : "those of a method");
+      names.insert(launch.name() ? launch.name() : "a method");
     for (const std::string &name : names) counts[name]++;
   }
   return counts;
