@@ -14,13 +14,13 @@ skip() { echo "1..0 # SKIP $1"; exit; }
 PATH=$PATH:/usr/sbin
 filter_video=$(realpath "$1")
 for program in slurmctld slurmd sbatch munged; do
-  command -v $program >/dev/null || skip "there is no $program (slurm-wlm, munge)"
+  command -v $program >/dev/null || skip "no $program (slurm-wlm, munge)"
 done
 [ "$(id -u)" = 0 ] || skip "slurmd needs root rights"
 "$filter_video" --help >/dev/null 2>&1 ||
-  skip "there are no GStreamer bindings for Python (python3-gi, gir1.2-gstreamer-1.0)"
+  skip "no GStreamer bindings for Python (python3-gi, gir1.2-gstreamer-1.0)"
 for element in avenc_ffv1 vp8enc; do
-  gst-inspect-1.0 --exists $element || skip "there is no $element (gstreamer1.0-libav, gstreamer1.0-plugins-good)"
+  gst-inspect-1.0 --exists $element || skip "no element $element (gstreamer1.0-libav, gstreamer1.0-plugins-good)"
 done
 
 scratch=$(mktemp -d)
@@ -32,7 +32,7 @@ clean_up() {
 }
 trap clean_up EXIT
 
-# Prints ports that nobody listens on: free_ports COUNT
+# Prints unused ports: free_ports COUNT
 free_ports() {
   /usr/bin/python3 - "$1" <<'END'
 import socket, sys
@@ -98,13 +98,13 @@ make_clip() {
     ! video/x-raw,format=I420,width=320,height=240,framerate=30000/1001 \
     ! vp8enc deadline=1 cpu-used=8 keyframe-max-dist=10 ! matroskamux ! filesink location=clip.mkv
 }
-# A filter so slow that jobs can be interrupted while it runs.
+# A slow filter, so that jobs can be interrupted while it runs.
 filter=(backend=cpu n-threads=1 mask=median size=9 iterations=8)
 decode() { # FILE SINK_FILE [ELEMENT...]
   gst-launch-1.0 -q filesrc location="$1" ! decodebin ! "${@:3}" ! filesink location="$2" </dev/null
 }
 filter_here() { decode clip.mkv here.raw cudaconv "${filter[@]/n-threads=1/n-threads=0}"; }
-same_frames() { # FILE: as without a cluster, and nothing but it is left
+same_frames() { # FILE: has the frames of a run without a cluster, and no other file remains
   decode "$1" "$1.raw" identity
   sha256sum here.raw "$1.raw"
   [ "$(stat -c %s here.raw)" = $((frames * 320 * 240 * 3 / 2)) ] && cmp here.raw "$1.raw" && [ ! -e "$1.parts" ]
@@ -128,7 +128,7 @@ wait_for_file() { # PATTERN: prints its name
   done
   return 1
 }
-# The process of one part is killed, and the job of another part is cancelled, while they filter.
+# While they filter, the process of one part is killed, and the job of another part is cancelled.
 survives() {
   timeout 240 "$filter_video" --wait --tasks=4 clip.mkv killed.mkv "${filter[@]}" >killed.log 2>&1 &
   local waiting=$! unfinished jobs
@@ -141,7 +141,7 @@ survives() {
   cat killed.log
   wait "$waiting" && same_frames killed.mkv
 }
-refuses() { # TEXT FILE ARGUMENT...: says TEXT, and makes nothing
+refuses() { # TEXT FILE ARGUMENT...: prints TEXT, and makes no file
   local output
   ! output=$(timeout 120 "$filter_video" --wait --rounds=2 clip.mkv "$2" "${@:3}" 2>&1) || return
   echo "$output"
@@ -150,16 +150,16 @@ refuses() { # TEXT FILE ARGUMENT...: says TEXT, and makes nothing
 
 if ! start_cluster >log 2>&1; then
   sed 's/^/# /' log
-  skip "Slurm does not come up here"
+  skip "Slurm does not start here"
 fi
 make_clip
 filter_here
 echo "1..7"
 expect "one task" by_tasks 1
-expect "four tasks: the same bytes" by_tasks 4
-expect "and the same times" same_times
-expect "a task that is killed, and one that is cancelled: the same bytes" survives
-expect "what fails always" refuses "failed 2 times" failing.mkv backend=cuda cuda-device-id=99
-expect "a property that is not there" refuses "msk=box" none.mkv msk=box
-expect "a file that is there" refuses "there already" by-1.mkv mask=box
+expect "four tasks give the same bytes" by_tasks 4
+expect "and the same timestamps" same_times
+expect "with a killed task and a cancelled one, the bytes are the same" survives
+expect "a part that always fails" refuses "failed 2 times" failing.mkv backend=cuda cuda-device-id=99
+expect "an unknown property" refuses "msk=box" none.mkv msk=box
+expect "an existing file" refuses "there already" by-1.mkv mask=box
 finish

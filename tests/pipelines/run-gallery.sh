@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Checks that pipelines/gallery has every mask, and draws the picture that is in pipelines/pictures:
-# run-gallery.sh TOP_FOLDER BUILD
+# Checks that pipelines/gallery has every mask, and draws the picture in pipelines/pictures: run-gallery.sh TOP_FOLDER
+# BUILD
 #
 # Output is in the Test Anything Protocol.
 # shellcheck disable=SC2317  # shellcheck does not see through `expect`
@@ -18,7 +18,7 @@ trap 'rm -rf "$scratch"' EXIT
 
 missing=
 for element in vp8dec videocrop videobox textoverlay compositor jpegenc jpegdec; do
-  gst-inspect-1.0 --exists "$element" || missing="there is no element $element"
+  gst-inspect-1.0 --exists "$element" || missing="no element $element"
 done
 
 every_mask() {
@@ -31,7 +31,7 @@ every_mask() {
 pixels() { # JPEG FILE: as grey samples
   gst-launch-1.0 -q filesrc location="$1" ! jpegdec ! videoconvert ! video/x-raw,format=GRAY8 ! filesink location="$2"
 }
-# Each picture is about the same in both sheets; texts depend on fonts. In a sheet all pictures differ from the first.
+# Each picture is nearly the same in both sheets; texts depend on fonts. In a sheet all pictures differ from the first.
 as_committed() {
   "$top/pipelines/gallery" "$scratch/new.jpg" &&
     pixels "$scratch/new.jpg" "$scratch/new.raw" &&
@@ -58,5 +58,5 @@ END
 
 echo "1..2"
 expect "every mask is in the list" every_mask
-expect_unless "$missing" "pipelines/pictures/gallery.jpg is what it draws" as_committed
+expect_unless "$missing" "it draws pipelines/pictures/gallery.jpg" as_committed
 finish

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Installs the build, has GStreamer find the plugin, and runs cudaconv-verify: run-install.sh SOURCE BUILD
+# Installs the build, checks that GStreamer finds the plugin, and runs cudaconv-verify: run-install.sh SOURCE BUILD
 #
 # Output is in the Test Anything Protocol.
 # shellcheck disable=SC2317  # shellcheck does not see through `expect`
@@ -12,9 +12,9 @@ set -euo pipefail
 source=$(realpath "$1")
 build=$(realpath "$2")
 libraries=${LD_LIBRARY_PATH:-}
-libraries=${libraries//"$2/gst"/\/nonexistent}  # where Meson lets tests find the plugin of the build folder
+libraries=${libraries//"$2/gst"/\/nonexistent}  # Meson lets tests find the plugin of the build folder here
 if ! command -v meson >/dev/null; then
-  echo "1..0 # SKIP there is no meson on the PATH"
+  echo "1..0 # SKIP no meson on the PATH"
   exit
 fi
 scratch=$(mktemp -d)
@@ -29,13 +29,13 @@ trap restore EXIT
 installed() { find "$scratch/root" ! -type d; }
 plugin() { installed | grep '/libgstcudaconv\.so$'; }
 program() { installed | grep '/bin/cudaconv-verify$'; }
-install_alone() { # nothing but the plugin and the program
+install_alone() { # only the plugin and the program
   meson install -C "$build" --no-rebuild --destdir "$scratch/root"
   installed
   plugin && program && [ "$(installed | wc -l)" = 2 ]
 }
 verifies() { LD_LIBRARY_PATH=$libraries "$(program)" --backend=cpu --every=101; }
-checks_plugin() { # without the plugin the program does not run
+checks_plugin() { # the program does not run without the plugin
   local plugin verified=
   plugin=$(plugin)
   mv "$plugin" "$scratch"
@@ -43,7 +43,7 @@ checks_plugin() { # without the plugin the program does not run
   mv "$scratch/${plugin##*/}" "$plugin"
   [ -z "$verified" ]
 }
-found_in() { # FOLDER [VARIABLE=VALUE...] [COMMAND...]: GStreamer, with a home and a registry of its own, finds it there
+found_in() { # FOLDER [VARIABLE=VALUE...] [COMMAND...]: GStreamer, with its own home and registry, finds it there
   env -u GST_PLUGIN_PATH -u GST_PLUGIN_PATH_1_0 -u XDG_DATA_HOME HOME="$scratch/home" \
     GST_REGISTRY_1_0="$scratch/registry" "${@:2}" gst-inspect-1.0 cudaconv | tee "$scratch/inspect"
   grep -qF " $1/libgstcudaconv.so" "$scratch/inspect"
@@ -54,7 +54,7 @@ found_for_user() {
   cp "$(plugin)" "$folder"
   found_in "$folder"
 }
-goes_to() { # FOLDER OPTION...: where a build with these options installs the plugin
+goes_to() { # FOLDER OPTION...: a build with these options installs the plugin there
   rm -rf "$scratch/build"
   meson setup "$scratch/build" "$source" -Dcuda=disabled -Dtests=disabled -Dbench=disabled "${@:2}"
   meson introspect --installed "$scratch/build" | tee "$scratch/plan"
@@ -62,7 +62,7 @@ goes_to() { # FOLDER OPTION...: where a build with these options installs the pl
 }
 
 here() { pkg-config --variable="$1" gstreamer-1.0; }
-# A folder that was configured before, as Meson does without dpkg-architecture.
+# A folder that was configured before, like Meson without dpkg-architecture.
 goes_there_anew() {
   rm -rf "$scratch/build"
   meson setup "$scratch/build" "$source" -Dcuda=disabled -Dtests=disabled -Dbench=disabled --libdir=lib64 >"$scratch/log" ||
@@ -71,24 +71,24 @@ goes_there_anew() {
   meson introspect --installed "$scratch/build" | tee "$scratch/plan"
   grep -qF ": \"$(here pluginsdir)/libgstcudaconv.so\"" "$scratch/plan"
 }
-names_plugin() { # by whatever path
+names_plugin() { # by any path
   local name
   name=$(verifies | sed -n 's/^checks //p')
   [ "$(realpath "$name")" = "$(realpath "$(plugin)")" ]
 }
 
 echo "1..12"
-expect "the plugin and cudaconv-verify are installed, and nothing else" install_alone
+expect "only the plugin and cudaconv-verify are installed" install_alone
 expect "cudaconv-verify finds its vectors" verifies
 expect "and checks the plugin" checks_plugin
 folder=$(dirname "$(plugin)")
-expect "it is found by GST_PLUGIN_PATH" found_in "$folder" GST_PLUGIN_PATH="$folder"
-expect "it is found in the user's own folder" found_for_user
+expect "GStreamer finds it by GST_PLUGIN_PATH" found_in "$folder" GST_PLUGIN_PATH="$folder"
+expect "GStreamer finds it in the user's folder" found_for_user
 expect "meson devenv finds it in the build folder" found_in "$build/gst" meson devenv -C "$build"
-expect "plugin-dir is where it goes" goes_to /some/where --prefix=/usr -Dplugin-dir=/some/where
-expect "by default it goes where GStreamer looks" goes_to "$(here pluginsdir)" --prefix="$(here prefix)" --libdir=lib64
-expect "a folder that is configured anew as well" goes_there_anew
-expect "in a home directory too" goes_to "$HOME/.local/share/gstreamer-1.0/plugins" --prefix="$HOME/.local"
-expect "elsewhere it goes to libdir" goes_to /opt/lib/gstreamer-1.0 --prefix=/opt --libdir=lib
+expect "it is installed in plugin-dir" goes_to /some/where --prefix=/usr -Dplugin-dir=/some/where
+expect "by default it is installed in GStreamer's plugin folder" goes_to "$(here pluginsdir)" --prefix="$(here prefix)" --libdir=lib64
+expect "also from a folder that is configured again" goes_there_anew
+expect "a prefix in a home directory: the user's plugin folder" goes_to "$HOME/.local/share/gstreamer-1.0/plugins" --prefix="$HOME/.local"
+expect "another prefix: libdir" goes_to /opt/lib/gstreamer-1.0 --prefix=/opt --libdir=lib
 expect "cudaconv-verify names the plugin that it checks" names_plugin
 finish

@@ -3,9 +3,9 @@
 #
 # Runs every launch line of pipelines/ and of the manuals without a display or a camera: run-pipelines.sh TOP_FOLDER
 #
-# Each line is run twice, as it is and with every cudaconv in passthrough. In both runs all frames have to come out, and
-# the frames of the two runs have to differ. Output is in the Test Anything Protocol; lines that need a GPU or a
-# detector are skipped where there is none. GST_PLUGIN_PATH_1_0 is the plugin's folder.
+# Each line runs twice: unchanged, and with every cudaconv in passthrough. In both runs all frames must come out, and
+# the frames of the two runs must differ. Output is in the Test Anything Protocol. Lines that need a GPU or a detector
+# are skipped without one. GST_PLUGIN_PATH_1_0 is the plugin's folder.
 set -euo pipefail
 set -f
 
@@ -16,7 +16,7 @@ cd "$top"
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
-# Prints a missing element that needs a GPU, or a package that is optional. Any other missing element fails the test.
+# Prints a missing element if it needs a GPU or an optional package. Any other missing element fails the test.
 missing_element() {
   local word
   for word in $1; do
@@ -55,7 +55,7 @@ check() { # NUMBER NAME LINE
   local number=$1 name=$2 line=$3 element out=$scratch/$1
   element=$(missing_element "$line")
   if [ -n "$element" ]; then
-    echo "ok $number - $name # SKIP there is no $element here"
+    echo "ok $number - $name # SKIP no element $element"
     return
   fi
   if ! play "$line" "$out/filtered"; then

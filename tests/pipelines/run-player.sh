@@ -33,14 +33,14 @@ differ() {
 picture() {
   "$player" -o sobel.png --at=1 "$clip" mask=sobel && decodes sobel.png 1
 }
-# refuses TEXT ARGUMENT...: passes where the player exits with 1, prints TEXT, and leaves no file
+# refuses TEXT ARGUMENT...: passes if the player exits with 1, prints TEXT, and leaves no file
 refuses() {
   local code=0 output
   output=$("$player" -o refused.webm "${@:2}" 2>&1) || code=$?
   echo "exit code $code: $output"
   [ "$code" = 1 ] && [[ $output == *"$1"* ]] && [ -z "$(find . -name 'refused*')" ]
 }
-in_no_window() { # TEXT ARGUMENT...: exits with 1 and says TEXT where there is no display
+in_no_window() { # TEXT ARGUMENT...: without a display, exits with 1 and prints TEXT
   local output
   ! output=$(env -u DISPLAY -u WAYLAND_DISPLAY "$player" "${@:2}" 2>&1) && echo "$output" && [[ $output == *"$1"* ]]
 }
@@ -56,18 +56,18 @@ make_clip() {
     filesrc location=text.srt ! subparse ! queue ! mux. </dev/null
 }
 demuxer_of() { case $1 in *.mp4) echo qtdemux ;; *) echo matroskademux ;; esac; }
-frames_of() { # FILE: the number of frames in it, none of which is decoded
+frames_of() { # FILE: the number of its frames, without decoding
   rm -rf frames
   mkdir frames
   gst-launch-1.0 -q filesrc location="$1" ! "$(demuxer_of "$1")" name=d d.video_0 ! queue \
     ! multifilesink location=frames/%05d </dev/null
   find frames -type f | wc -l
 }
-samples() { # FILE OUTPUT: its sound
+samples() { # FILE OUTPUT: the file's sound
   gst-launch-1.0 -q uridecodebin uri="file://$PWD/$1" caps=audio/x-raw expose-all-streams=false ! audioconvert \
     ! audioresample ! audio/x-raw,format=S16LE,rate=44100,channels=2,layout=interleaved ! filesink location="$2" </dev/null
 }
-lasts() { # FILE: as long as the clip, to within a frame of video and one of sound, and both are there
+lasts() { # FILE: has video and sound as long as the clip, to within a frame
   samples "$1" sound.raw
   local bytes frames
   bytes=$(stat -c %s sound.raw) frames=$(frames_of "$1")
@@ -78,7 +78,7 @@ converts() { # FILE
   "$player" -q -o "$1" clip.mkv mask=gauss sigma=2 && lasts "$1" && [ -z "$(find . -name '*.part')" ]
 }
 has_title() { grep -qa Trial "$1"; }
-keeps_sound_as_it_is() { # where the container takes it
+keeps_sound_as_it_is() { # if the container supports it
   samples clip.mkv before.raw && samples converted.webm after.raw && cmp before.raw after.raw
 }
 text_of() { # FILE OUTPUT
@@ -91,7 +91,7 @@ says_what_is_left_out() {
   "$player" -q -o said.webm clip.mkv mask=box3 2>&1 | tee said
   grep -q 'text, which .webm does not take, is left out' said
 }
-is_interrupted() { # FILE: Ctrl-C after some frames: the streams end together, and the file can be played
+is_interrupted() { # FILE: after Ctrl-C, the streams end together, and the file can be played
   local code=0
   timeout --preserve-status -s INT 2 "$player" -q -o "$1" clip.mkv mask=median size=31 iterations=400 backend=cpu n-threads=1 2>&1 |
     tee interrupted || code=$?
@@ -103,7 +103,7 @@ is_interrupted() { # FILE: Ctrl-C after some frames: the streams end together, a
     [ "$bytes" -lt $(((frames + 6) * 44100 * 4 / 25)) ] && [ -z "$(find . -name '*.part')" ]
 }
 
-# In a window of a display that nobody sees. Sound is played where there is a device.
+# In a window on an invisible display. Sound is played if there is a device.
 in_window() {
   local display server code=0
   Xvfb -displayfd 4 -screen 0 640x480x24 4>number >/dev/null 2>&1 &
@@ -137,7 +137,7 @@ filters_folder() {
   "$player" -q -o filtered photos mask=gauss sigma=3 && [ "$(cd filtered && echo ./*)" = "./a.png ./b.JPG ./c.png" ] &&
     cmp a.png filtered/a.png && cmp a.png filtered/c.png
 }
-damaged_in_folder() { # the others are filtered, and the exit code says that something is wrong
+damaged_in_folder() { # other pictures are filtered, and the exit code reports the failure
   echo nonsense >photos/b.png
   local code=0
   "$player" -q -o mended photos mask=gauss 2>damaged || code=$?
@@ -145,41 +145,41 @@ damaged_in_folder() { # the others are filtered, and the exit code says that som
   [ "$code" = 1 ] && grep -q 'photos/b.png' damaged && [ "$(cd mended && echo ./*)" = "./a.png ./b.JPG ./c.png" ]
 }
 
-no_h264="there is no encoder for H.264 (gstreamer1.0-plugins-ugly)"
+no_h264="no encoder for H.264 (gstreamer1.0-plugins-ugly)"
 for element in x264enc openh264enc; do ! gst-inspect-1.0 --exists $element || no_h264=; done
-no_aac="there is no encoder for AAC (gstreamer1.0-plugins-bad)"
+no_aac="no encoder for AAC (gstreamer1.0-plugins-bad)"
 for element in voaacenc fdkaacenc avenc_aac; do ! gst-inspect-1.0 --exists $element || no_aac=; done
 no_window=
-command -v Xvfb >/dev/null || no_window="there is no Xvfb (xvfb)"
-gst-inspect-1.0 --exists ximagesink || no_window="there is no ximagesink (gstreamer1.0-x)"
+command -v Xvfb >/dev/null || no_window="no Xvfb (xvfb)"
+gst-inspect-1.0 --exists ximagesink || no_window="no ximagesink (gstreamer1.0-x)"
 make_clip
 make_pictures
 
 echo "1..25"
 expect "a video" video plain.webm
 expect "a property that changes with time" video animated.webm --animate=sigma=0.5:8
-expect "the change shows" differ plain.webm.frames animated.webm.frames
+expect "its frames differ" differ plain.webm.frames animated.webm.frames
 expect "a picture" picture
-expect "a file that is not there" refuses "nothing-there" nothing-there.mp4
-expect "a file that is no video" refuses "decode" "$self"
-expect "a property that is not there" refuses "no property msk" "$clip" msk=sobel
-expect "a value that is not there" refuses "mask=gaussian is not a value of that property; these are: identity box3" \
+expect "a missing file" refuses "nothing-there" nothing-there.mp4
+expect "a file without video" refuses "decode" "$self"
+expect "an unknown property" refuses "no property msk" "$clip" msk=sobel
+expect "an unknown value" refuses "mask=gaussian is not a value of that property; these are: identity box3" \
   "$clip" mask=gaussian
 expect "no display" in_no_window "no display" "$clip" mask=sobel
-expect "no display, but first a property that is not there" in_no_window "no property msk" "$clip" msk=sobel
+expect "no display, but first an unknown property" in_no_window "no property msk" "$clip" msk=sobel
 expect "WebM" converts converted.webm
-expect "the sound is as it was" keeps_sound_as_it_is
-expect "what a container does not take is said" says_what_is_left_out
+expect "the sound does not change" keeps_sound_as_it_is
+expect "it names the streams that a container does not support" says_what_is_left_out
 expect "Matroska" converts converted.mkv
 expect "its subtitles" keeps_text converted.mkv
 expect "its title" has_title converted.mkv
 expect_unless "$no_h264$no_aac" "MP4" converts converted.mp4
-expect_unless "$no_h264$no_aac" "an MP4 that is interrupted" is_interrupted cut.mp4
-expect "a WebM that is interrupted" is_interrupted cut.webm
+expect_unless "$no_h264$no_aac" "an interrupted MP4" is_interrupted cut.mp4
+expect "an interrupted WebM" is_interrupted cut.webm
 expect_unless "$no_window" "a window" in_window
 expect "a picture in, a picture out" filters_picture
 expect "a JPEG" to_jpeg
 expect "a folder of pictures" filters_folder
-expect "a damaged one among them" damaged_in_folder
-expect "a filter that cannot be carried out" refuses "coefficients" "$clip" mask=custom coefficients="1 2; x"
+expect "a damaged picture in a folder" damaged_in_folder
+expect "invalid settings" refuses "coefficients" "$clip" mask=custom coefficients="1 2; x"
 finish

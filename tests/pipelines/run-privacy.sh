@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Hides regions and faces by the example programs, in C++ and in Python, and by the lines of Python in README.md:
+# Hides regions and faces with the example programs, in C++ and in Python, and with the Python code of README.md:
 # run-privacy.sh CUDACONV_PRIVACY TOP_FOLDER
 #
 # Only bytes in a hidden region may change. Output is in the Test Anything Protocol. GST_PLUGIN_PATH_1_0 is the plugin's
-# folder. Tests are skipped where there is no detector, or where GStreamer's bindings for Python are missing.
+# folder. Tests are skipped without a detector, or without GStreamer's bindings for Python.
 # shellcheck disable=SC2317  # shellcheck does not see through `expect`
 set -euo pipefail
 # shellcheck source=tests/tap.sh
@@ -26,18 +26,18 @@ for candidate in python3 /usr/bin/python3; do
   break
 done
 no_python=
-[ -n "$python" ] || no_python="there are no GStreamer bindings for Python (python3-gi, gir1.2-gstreamer-1.0)"
+[ -n "$python" ] || no_python="no GStreamer bindings for Python (python3-gi, gir1.2-gstreamer-1.0)"
 
 cascade=/usr/share/opencv4/haarcascades/haarcascade_frontalface_default.xml
 no_detector=
 for element in facedetect rsvgdec; do
-  gst-inspect-1.0 --exists "$element" || no_detector="there is no element $element"
+  gst-inspect-1.0 --exists "$element" || no_detector="no element $element"
 done
 [ -r "$cascade" ] || no_detector=${no_detector:-there is no $cascade (opencv-data)}
 
-# differs A B WIDTH HEIGHT X Y W H [SURE_X SURE_Y SURE_W SURE_H]: passes where the RGB frames in A differ from those in
-# B only within the rectangle X,Y,W,H, and in every frame in more than half of the pixels of the rectangle SURE, which
-# else is the same rectangle
+# differs A B WIDTH HEIGHT X Y W H [SURE_X SURE_Y SURE_W SURE_H]: passes if the RGB frames in A and B differ only within
+# the rectangle X,Y,W,H, and in every frame in more than half of the pixels of the rectangle SURE. SURE is X,Y,W,H by
+# default.
 differs() {
   python3 - "$@" <<'END'
 import sys
@@ -58,7 +58,7 @@ for at in range(0, len(a), frame):
     assert 2 * count > sure[2] * sure[3], "only %d pixels were changed" % count
 END
 }
-by_hand() { # COMMAND...: two rectangles, side by side, of each frame
+by_hand() { # COMMAND...: hides two rectangles, side by side, in each frame
   "$@" --region=40,30,50,61 --region=90,30,31,61 -o hidden.rgb clip.mkv
   "$@" --region=40,30,50,61 -o plain.rgb clip.mkv mask=identity
   # roi-grow: a fifth of 50 pixels to the left, of 61 above and below, of 31 to the right
@@ -73,7 +73,7 @@ face() { # COMMAND...
   "$@" -o plain.rgb "$face" mask=identity
   differs hidden.rgb plain.rgb 640 360 140 20 320 310 250 100 100 120
 }
-of_readme() { # from a busy picture, whose buffers others have too, into a file, with its region and without
+of_readme() { # from a detailed picture, whose buffers have other references, into a file, with its region and without
   local source='videotestsrc num-buffers=3 pattern=zone-plate kx2=12 ky2=9 kt=5 ! video/x-raw,format=RGB'
   source+=' ! tee name=t t. ! queue ! fakesink async=false t. ! queue'
   # shellcheck disable=SC2016  # the quotes are Markdown's
@@ -82,12 +82,12 @@ of_readme() { # from a busy picture, whose buffers others have too, into a file,
   sed -e "s|hidden.rgb|plain.rgb|" -e "s|roi-meta=true mask=gauss sigma=8|mask=identity|" readme.py >plain.py
   "$python" readme.py && "$python" plain.py && differs hidden.rgb plain.rgb 320 240 100 40 120 160
 }
-same_bytes() { # ARGUMENT...: from both programs
+same_bytes() { # ARGUMENT...: both programs make the same bytes
   "$program" -o first.rgb "$@"
   "$python" "$script" -o second.rgb "$@"
   [ -s first.rgb ] && cmp first.rgb second.rgb
 }
-# A clip of two parts: a face, then none. The program says so, and keeps the sound.
+# A clip of two parts: a face, then no face. The program reports it, and keeps the sound.
 keeps_sound() {
   gst-launch-1.0 -q videotestsrc num-buffers=20 ! video/x-raw,width=160,height=120 ! vp8enc deadline=1 ! queue \
     ! matroskamux name=m ! filesink location=sound.mkv audiotestsrc num-buffers=30 ! vorbisenc ! queue ! m. </dev/null
@@ -106,7 +106,7 @@ says_how_many() { # COMMAND...
   "$@" -o hidden.rgb clip.mkv 2>&1 | tee said
   grep -qx '6 frames: no face in 6' said && grep -q 'warning: no face was found' said
 }
-refuses() { # TEXT COMMAND...: does not exit with 0, says TEXT, and writes nothing
+refuses() { # TEXT COMMAND...: does not exit with 0, prints TEXT, and writes no file
   local code=0 output
   output=$("${@:2}" 2>&1) || code=$?
   echo "exit code $code: $output"
@@ -120,19 +120,19 @@ echo "1..15"
 expect "regions by hand, in C++" by_hand "$program"
 expect "regions by hand without a margin, in C++" exactly_by_hand "$program"
 expect_unless "$no_python" "regions by hand, in Python" by_hand "$python" "$script"
-expect_unless "$no_python" "the lines of Python in README.md" of_readme
-expect_unless "$no_python" "the same from both" same_bytes --region=3,4,50,60 clip.mkv mask=gauss sigma=5 roi-scale=0
+expect_unless "$no_python" "the Python code of README.md" of_readme
+expect_unless "$no_python" "both programs make the same bytes" same_bytes --region=3,4,50,60 clip.mkv mask=gauss sigma=5 roi-scale=0
 expect_unless "$no_detector" "a face, in C++" face "$program"
 expect_unless "${no_detector:-$no_python}" "a face, in Python" face "$python" "$script"
-expect_unless "${no_detector:-$no_python}" "the same face from both" same_bytes "$face"
+expect_unless "${no_detector:-$no_python}" "both programs hide the same face" same_bytes "$face"
 expect "a file with its sound" keeps_sound
-expect_unless "$no_detector" "how many faces there were" says_how_many "$program"
+expect_unless "$no_detector" "it prints the number of faces" says_how_many "$program"
 expect_unless "${no_detector:-$no_python}" "how many, in Python" says_how_many "$python" "$script"
-expect "without what finds faces nothing is shown" refuses nowhere.xml \
+expect "without the model for faces nothing is shown" refuses nowhere.xml \
   "$program" --cascade=nowhere.xml -o refused.rgb clip.mkv
-expect_unless "$no_python" "nor in Python" refuses nowhere.xml \
+expect_unless "$no_python" "nothing in Python either" refuses nowhere.xml \
   "$python" "$script" --cascade=nowhere.xml -o refused.rgb clip.mkv
-expect "a region that is none" refuses "X,Y,WIDTH,HEIGHT" "$program" --region=1,2 -o refused.rgb clip.mkv
-expect "a property that is none" refuses "roi-grov=1" \
+expect "an invalid region" refuses "X,Y,WIDTH,HEIGHT" "$program" --region=1,2 -o refused.rgb clip.mkv
+expect "an unknown property" refuses "roi-grov=1" \
   "$program" --region=1,2,3,4 -o refused.rgb clip.mkv roi-grov=1
 finish

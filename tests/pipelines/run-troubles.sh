@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Checks that messages about common mistakes are those that README.md explains: run-troubles.sh TOP_FOLDER BUILD
+# Checks that README.md explains the messages about common mistakes: run-troubles.sh TOP_FOLDER BUILD
 #
 # Output is in the Test Anything Protocol. GST_PLUGIN_PATH_1_0 is the plugin's folder.
 # shellcheck disable=SC2317  # shellcheck does not see through `expect`
@@ -15,28 +15,28 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
 export LC_ALL=C  # GLib and GStreamer translate their messages
-# prints TEXT PATTERN COMMAND...: passes where README.md has TEXT, and a line that COMMAND prints has PATTERN. COMMAND
-# may fail.
+# prints TEXT PATTERN COMMAND...: passes if README.md has TEXT, and a line of COMMAND's output has PATTERN. COMMAND may
+# fail.
 prints() {
   grep -qF -- "$1" "$readme" || { echo "README.md does not have: $1"; return 1; }
   ("${@:3}" </dev/null || true) 2>&1 | tee "$scratch/log"
   grep -qa -- "$2" "$scratch/log"
 }
-says() { # TEXT COMMAND...: what README.md quotes; its "..." is any text
+says() { # TEXT COMMAND...: COMMAND prints TEXT, a quotation in README.md; "..." is any text
   expect "$1" prints "$1" "$(sed -e 's/[][\.*^$]/\\&/g' -e 's/ *\\\.\\\.\\\. */.*/g' <<<"$1")" "${@:2}"
 }
 filter() { # SETTING...
   timeout 60 gst-launch-1.0 videotestsrc num-buffers=3 ! video/x-raw,width=64,height=48 ! cudaconv "$@" ! fakesink
 }
 with() { local -x "$1"; "${@:2}"; } # VARIABLE=VALUE COMMAND...
-plugins_of() { # FOLDER COMMAND...: with no others
+plugins_of() { # FOLDER COMMAND...: runs COMMAND with no other plugins
   env -u GST_PLUGIN_PATH GST_PLUGIN_PATH_1_0="$1" GST_PLUGIN_SYSTEM_PATH_1_0="$scratch/empty" \
     GST_REGISTRY_1_0="$1/registry" timeout 60 "${@:2}"
 }
 mkdir "$scratch/empty" "$scratch/damaged"
 head -c 100000 "$plugin" >"$scratch/damaged/libgstcudaconv.so"
 
-wrong_stream() { # decodebin has sound alone
+wrong_stream() { # decodebin has only sound
   gst-launch-1.0 -q audiotestsrc num-buffers=9 ! vorbisenc ! oggmux ! filesink location="$scratch/sound.ogg" &&
     timeout 60 gst-launch-1.0 filesrc location="$scratch/sound.ogg" ! decodebin ! cudaconv ! fakesink
 }
@@ -59,8 +59,8 @@ says 'Delayed linking failed' wrong_stream
 says 'streaming stopped, reason not-linked' wrong_stream
 says 'roi-grow has no effect without roi or roi-meta' filter roi-grow=0.5
 expect "gst-inspect-1.0 --exists" exists
-expect "what was chosen is in the log" prints 'GST_DEBUG=cudaconv:5' 'frames.*: method=auto border=replicate' \
+expect "the log has the chosen method" prints 'GST_DEBUG=cudaconv:5' 'frames.*: method=auto border=replicate' \
   with GST_DEBUG=cudaconv:5 filter mask=sobel
-expect "and what happened" prints 'GST_DEBUG=cudaconv:4' 'application/x-cudaconv-stats, frames=(guint64)3,' \
+expect "and the statistics" prints 'GST_DEBUG=cudaconv:4' 'application/x-cudaconv-stats, frames=(guint64)3,' \
   with GST_DEBUG=cudaconv:4 filter mask=sobel
 finish
