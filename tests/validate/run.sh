@@ -1,23 +1,23 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Whole pipelines under gst-validate, which watches every pad, and has something done to them while they run: run.sh
+# Runs whole pipelines under gst-validate, which watches every pad, and changes them while they run: run.sh
 #
-# NAME.validatetest is a pipeline and what is done to it, NAME/flow-expectations the events and the checksums of the
-# frames that reach its sink. Any issue that gst-validate finds is a failure; what is in NAME.overrides is no issue. Some
-# take the bytes of pipelines/city.webm, as they lie there, for frames. These make the expectations of a scenario anew:
+# NAME.validatetest is a pipeline and its actions. NAME/flow-expectations are the events and the checksums of frames at
+# its sink. Any issue that gst-validate finds is a failure, except the issues in NAME.overrides. Some pipelines use the
+# raw bytes of pipelines/city.webm as frames. This command makes the expectations of a scenario again:
 #
 #   GST_PLUGIN_PATH_1_0=BUILD/gst GST_VALIDATE_CONFIG=validateflow,generate-expectations=true \
 #     gst-validate-1.0 --set-test-file tests/validate/NAME.validatetest
 #
-# Output is in the Test Anything Protocol. GST_PLUGIN_PATH_1_0 says where the plugin is.
+# Output is in the Test Anything Protocol. GST_PLUGIN_PATH_1_0 is the plugin's folder.
 # shellcheck disable=SC2317  # shellcheck does not see through `expect`
 set -euo pipefail
 # shellcheck source=tests/tap.sh
 . "$(dirname "$0")/../tap.sh"
 
 if ! command -v gst-validate-1.0 >/dev/null; then
-  echo "1..0 # SKIP there is no gst-validate-1.0 (of GStreamer's gst-devtools)"
+  echo "1..0 # SKIP no gst-validate-1.0 (GStreamer's gst-devtools)"
   exit
 fi
 
