@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Mutation tests: makes the mistakes of the lists beside this file one by one, and runs the tests that should then fail.
+# Mutation tests: makes the mistakes in the lists of this folder, one by one, and runs the tests that should then fail.
 #
 #   tests/mutation/run.py                      all mistakes, which takes an hour or two on two cores
 #   tests/mutation/run.py --only 'plan-*'      the mistakes whose names match; may be given several times
 #   tests/mutation/run.py --list               lists the names
-#   tests/mutation/run.py --check              checks that the text of each is in the tree once; builds nothing
+#   tests/mutation/run.py --check              checks that the tree has the text of each once; builds nothing
 #
-# The tree is not touched: HEAD is copied to build-mutation/ and built there, with the stand-in for the CUDA runtime and
-# without CUDA. Only what the tests of a mutant need is built. The copy is kept, so that a later run builds only what
-# has changed. The exit code is 0 where every mutant is found.
+# The tree does not change: HEAD is copied to build-mutation/ and built there, with the stand-in for the CUDA runtime
+# and without CUDA. Only targets that the tests of a mutant need are built. The copy stays, so a later run builds only
+# changed files. The exit code is 0 if every mutant is found.
 import argparse
 import collections
 import fnmatch
@@ -25,8 +25,8 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 BUILD_LIMIT = 1800  # seconds
-# A test that takes SLOWER times as long as without a mutant, and at least LEAST_LIMIT seconds, hangs: the mutant is
-# found.
+# A test hangs, and the mutant is found, if it takes SLOWER times as long as without the mutant, and at least
+# LEAST_LIMIT seconds.
 SLOWER, LEAST_LIMIT = 8, 40
 
 Mutant = collections.namedtuple("Mutant", "name file tests equivalent old new")
@@ -83,7 +83,7 @@ def check(mutants, root):
 
 
 def run(command, limit=None, more_environment=None):
-  """Runs a command. Returns its exit code, or None where it takes longer than the limit, and its output."""
+  """Runs a command. Returns its exit code, or None if it takes longer than the limit, and its output."""
   with subprocess.Popen(command, env=dict(os.environ, **(more_environment or {})), stdin=subprocess.DEVNULL,
                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True) as process:
     try:
@@ -109,7 +109,7 @@ def write(path, data):
 
 
 def copy_tree(target):
-  """Copies the files of HEAD to the target, but for those that are the same there."""
+  """Copies the files of HEAD to the target, except files that are the same there."""
   listing = os.path.join(target, ".mutation-files")
   wanted = {}
   for entry in git("ls-tree", "-r", "-z", "HEAD").decode().split("\0"):
@@ -136,7 +136,7 @@ class Builder:
   def __init__(self, folder):
     self.folder = folder
     self.build = os.path.join(folder, "build")
-    self.dirty = os.path.join(folder, ".mutation-file")  # names the file that is being changed
+    self.dirty = os.path.join(folder, ".mutation-file")  # names the file that is changed
     os.makedirs(folder, exist_ok=True)
     self.forget_interrupted()
     copy_tree(folder)
@@ -148,7 +148,7 @@ class Builder:
     self.limits = {}  # time limits by test, in seconds
     self.files = {target["id"]: target["filename"] for target in self.introspect("--targets")}
 
-  # Has copy_tree() restore the file that a run may have left changed when it was killed.
+  # Makes copy_tree() restore the file that a killed run may have left changed.
   def forget_interrupted(self):
     listing = os.path.join(self.folder, ".mutation-files")
     if not os.path.exists(self.dirty) or not os.path.exists(listing): return
@@ -168,7 +168,7 @@ class Builder:
                                      stdout=subprocess.PIPE).stdout)
 
   def build_for(self, test):
-    """Builds what the test needs. Returns the end of the output where that fails, else None."""
+    """Builds the targets of the test. If the build fails, returns the end of its output, else None."""
     files = []
     for target in self.tests[test.partition(" @ ")[0]]["depends"]:
       files += [os.path.relpath(file, self.build) for file in self.files.get(target, [])]
@@ -185,7 +185,7 @@ class Builder:
     return code == 0
 
   def measure(self, test):
-    """Runs the test without a mutant, and sets its time limit. A test that fails by itself ends the program."""
+    """Runs the test without a mutant, and sets its time limit. A test that fails without a mutant ends the program."""
     output = self.build_for(test)
     if output is not None: sys.exit(output)
     begin = time.monotonic()
@@ -225,7 +225,7 @@ def main():
   if wrong: sys.exit("\n".join(wrong))
   if arguments.only:
     mutants = [m for m in mutants if any(fnmatch.fnmatch(m.name, pattern) for pattern in arguments.only)]
-    if not mutants: sys.exit("no mutant has such a name")
+    if not mutants: sys.exit("no mutant has this name")
   if arguments.list:
     for m in mutants: print("%s: %s" % (m.name, "equivalent: " + m.equivalent if m.equivalent else ", ".join(m.tests)))
     return
@@ -239,7 +239,7 @@ def main():
   signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))
   builder = Builder(os.path.abspath(arguments.folder))
   unknown = {test.partition(" @ ")[0] for m in mutants for test in m.tests} - set(builder.tests)
-  if unknown: sys.exit("there are no such tests: " + ", ".join(sorted(unknown)))
+  if unknown: sys.exit("unknown tests: " + ", ".join(sorted(unknown)))
 
   for test in sorted({test for m in mutants for test in m.tests}): builder.measure(test)
   results = collections.Counter()
