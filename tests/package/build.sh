@@ -1,27 +1,27 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Builds the Debian package gstreamer1.0-cudaconv of what is committed, and tries it:
+# Builds the Debian package gstreamer1.0-cudaconv from the last commit, and tests it:
 #
 #   tests/package/build.sh [--cuda[=FOLDER]] [--check] [SUITE...]
 #
 # For each SUITE, bookworm if none is named: makes a fresh root with debootstrap, builds in it, runs lintian, installs
 # the package in a second fresh root, and runs its tests there. Packages are left in build/package/SUITE.
 #
-#   --cuda    builds with CUDA, by the toolkit in FOLDER, or that of the nvcc on the PATH
-#   --check   runs the project's tests in the course of the build, as Debian's own builds do
+#   --cuda    builds with CUDA, with the toolkit in FOLDER, or else of the nvcc on the PATH
+#   --check   runs the project's tests during the build, like Debian's own builds
 #
-# Needs root rights, a mirror ($DEBIAN_MIRROR, or Debian's), and some minutes; exits with 77 where one of the first two
-# is missing.
+# Needs root rights, a mirror ($DEBIAN_MIRROR, or Debian's), and some minutes. Exits with 77 without root rights or a
+# mirror.
 set -euo pipefail
 
 skip() { echo "SKIP: $1"; exit 77; }
 
 if [ -z "${CUDACONV_PACKAGE_MOUNTS:-}" ]; then
   [ "$(id -u)" = 0 ] || skip "this needs root rights"
-  command -v debootstrap >/dev/null || skip "there is no debootstrap"
-  # In a mount namespace of its own, so that all mounts in the roots end with the script, however it ends. In a chroot,
-  # whose root is no mount, they cannot be made private.
+  command -v debootstrap >/dev/null || skip "no debootstrap"
+  # In a separate mount namespace, so that all mounts in the roots end with the script, even if it is killed. In a
+  # chroot, whose root is not a mount, mounts cannot be private.
   propagation=private
   unshare --mount --propagation private true 2>/dev/null || propagation=unchanged
   why_not=$(unshare --mount --propagation $propagation true 2>&1) ||
@@ -85,7 +85,7 @@ make_roots() { # SUITE
     mount -t proc proc "$user/proc"
 }
 
-# Copies apt's settings where this machine is a Debian too, since they say where it gets packages from.
+# If this machine is also a Debian, copies apt's settings, since they name its package sources.
 use_sources_of_this_machine() { # SUITE
   grep -qx 'ID=debian' /etc/os-release || return 0
   local here
@@ -126,7 +126,7 @@ build_package() {
   as_builder dpkg-buildpackage -us -uc && cp "$root"/build/*.{deb,dsc,xz,gz,buildinfo,changes} "$out"
 }
 
-# Does not use lintian's --fail-on, which counts overridden tags too.
+# Does not use lintian's --fail-on, which also counts overridden tags.
 run_lintian() {
   as_builder lintian --version &&
     as_builder lintian --show-overrides --tag-display-limit 0 "../$(cd "$out" && echo *.changes)" | tee "$work/tags" &&

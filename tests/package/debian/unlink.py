@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Takes links that lead nowhere out of the Markdown files of a folder: unlink.py FOLDER"""
+"""Removes dead links from the Markdown files of a folder: unlink.py FOLDER"""
 import pathlib
 import re
 import sys
@@ -12,5 +12,5 @@ for file in pathlib.Path(sys.argv[1]).rglob("*.md"):
         return match[0] if there else match[1]
 
     text = file.read_text()
-    text = re.sub(r"!\[([^]]*)\]\(([^)]*)\)", keep, text)  # pictures first: they may be the text of a link
+    text = re.sub(r"!\[([^]]*)\]\(([^)]*)\)", keep, text)  # pictures first, since the text of a link may be a picture
     file.write_text(re.sub(r"(?<!!)\[([^]]*)\]\(([^)]*)\)", keep, text))
