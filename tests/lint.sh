@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Checks that sources are formatted, that shellcheck finds no faults in shell scripts, and that texts are free of phrases
+# Checks that sources are formatted, that shellcheck finds no faults in shell scripts, and that texts have no phrases
 # that are hard to read: lint.sh TOP_FOLDER
 #
-# Output is in the Test Anything Protocol. Tests are skipped with other versions of clang-format and shellcheck, whose
-# rules differ.
+# Output is in the Test Anything Protocol. Tests are skipped with other versions of clang-format and shellcheck, since
+# their rules differ.
 # shellcheck disable=SC2317  # shellcheck does not see through `expect`
 set -euo pipefail
 # shellcheck source=tests/tap.sh
@@ -42,6 +42,6 @@ plain() { ! phrased | xargs -d '\n' grep -EniH -- "$phrases"; }
 
 echo "1..3"
 expect_unless "$no_clang_format" "C, C++ and CUDA sources are formatted" formatted
-expect_unless "$no_shellcheck" "shellcheck has nothing to say of shell scripts" checked
+expect_unless "$no_shellcheck" "shellcheck finds no faults in shell scripts" checked
 expect "texts have no phrases that are hard to read" plain
 finish

@@ -15,7 +15,7 @@ import re
 import subprocess
 import sys
 
-LAST_VERSION = (1, 28)  # the newest whose formats gst/README.md lists
+LAST_VERSION = (1, 28)  # the newest version whose formats gst/README.md lists
 MEMORIES = ("system", "cuda")
 MANUALS = ("README.md", "gst/README.md", "kernels/README.md", "pipelines/README.md", "tests/bench/README.md",
            "tests/package/README.md")
@@ -34,7 +34,7 @@ def property_blocks(text):
     return {name: block for name, block in zip(parts[::2], parts[1::2]) if name not in INHERITED}
 
 
-# The type and default of a property, as the table of MANUAL has to give them.
+# The type and default of a property, as in the table of MANUAL.
 def type_and_default(name, block):
     if "Boxed pointer" in block:
         return "GstStructure, read only"
@@ -73,7 +73,7 @@ def rows_of(text, title):
     return [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines if line.startswith("| ")][1:]
 
 
-# The masks of a table in the section Masks, which has their names in quotes in one of its columns.
+# The masks of a table in the section Masks. One column has their names in quotes.
 def listed_masks(text, column):
     quoted = (re.findall("`([^`]*)`", row[column]) for row in rows_of(text, "Masks"))
     return [name for names in quoted for name in re.findall(r"[a-z0-9-]+", " ".join(names))]
@@ -104,7 +104,7 @@ def read_format_table(table):
     return {row[0]: dict(zip(MEMORIES, row[1:])) for row in rows}
 
 
-# The table of formats, with those that the plugin takes added.
+# The table of formats, with the plugin's formats added.
 def format_table(rows, memories):
     here = version()
     mark = "x" if here == (1, 22) else "%d.%d" % here
@@ -160,7 +160,7 @@ def check_properties(text, inspected):
     wrong += difference("properties to animate", re.findall(r"`([a-z-]+)`", claim), animated(inspected))
     blocks = property_blocks(inspected)
     for row in rows:
-        # A property that has several ranges gives them by mask.
+        # A property with several ranges lists them by mask.
         ranges = re.findall(r"(-?[\d.]+(?:e\d+)?) to (-?[\d.]+(?:e\d+)?)\b", row[2])
         name = row[0].strip("`")
         if len(ranges) == 1 and name in blocks and range_of(blocks[name]) != tuple(map(float, ranges[0])):
@@ -168,7 +168,7 @@ def check_properties(text, inspected):
     return wrong
 
 
-# The headings of a file, in the form that links to them have.
+# The headings of a file, in the form of links to them.
 def anchors(path):
     text = re.sub(r"^```.*?^```", "", open(path, encoding="utf-8").read(), flags=re.M | re.S)
     return {re.sub(r"[^\w -]", "", heading).lower().replace(" ", "-")

@@ -3,8 +3,8 @@
 #
 # Builds and runs every test: tests/run.sh
 #
-# Installs what is missing first. A test that needs something that this machine lacks, such as a GPU, is skipped, and
-# listed at the end with the reason. The exit code is 0 where no test failed.
+# First installs missing packages. Skips tests that need something that this machine lacks, for example a GPU, and lists
+# them at the end with the reason. The exit code is 0 if no test failed.
 set -euo pipefail
 
 cd "$(dirname "$0")/.."
@@ -26,15 +26,15 @@ configure build -Dstandin=enabled $(gpu_options)
 build build all meson-test-prereq meson-benchmark-prereq
 
 failed=0
-run_tests() { # FOLDER [ARGUMENT OF meson test...]: also builds what the tests need
+run_tests() { # FOLDER [ARGUMENT OF meson test...]: also builds the targets of the tests
   meson test -C "$1" --timeout-multiplier 3 --print-errorlogs "${@:2}" </dev/null || failed=1
 }
 
 begin "testing"
 run_tests build
 
-# The build for machines without the CUDA toolkit. Its code for the CPU is the same as above, and is compiled by Clang
-# where that is installed.
+# The build for machines without the CUDA toolkit. Its code for the CPU is the same as above. Clang compiles it, if it
+# is installed.
 folders=(build)
 if command -v nvcc >/dev/null; then
   begin "building and testing without CUDA"

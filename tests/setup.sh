@@ -1,8 +1,8 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Shared by pipelines/demo.sh and tests/run.sh: installs what is missing, and builds. To be sourced in the project's top
-# folder by scripts under `set -euo pipefail`, which set `steps` to the number of their steps.
+# Functions for pipelines/demo.sh and tests/run.sh: install missing packages, and build. Source this file in the
+# project's top folder, under `set -euo pipefail`, and set `steps` to the number of steps.
 
 step_number=0
 begin() {
@@ -16,7 +16,7 @@ die() {
   exit 1
 }
 
-# Runs a command with its output in build/NAME.log, and shows the end of that where it fails: logged NAME COMMAND...
+# Runs a command with its output in build/NAME.log. If it fails, shows the end of the log: logged NAME COMMAND...
 logged() {
   local log=build/$1.log
   shift
@@ -37,7 +37,7 @@ if ! command -v nvcc >/dev/null && [ -x /usr/local/cuda/bin/nvcc ]; then
   PATH=$PATH:/usr/local/cuda/bin
 fi
 
-# Installs what the build, the tests and the examples need, unless it is there already.
+# Installs missing packages for the build, the tests and the examples.
 install_packages() {
   mkdir -p build 2>/dev/null || true
   [ -w build ] || die "cannot write to $PWD/build as $(id -un)"
@@ -52,7 +52,7 @@ install_packages() {
   want_element vp8enc gstreamer1.0-plugins-good  # WebM and PNG for the examples
   want_element ximagesink gstreamer1.0-x         # shows windows
   if command -v nvcc >/dev/null; then
-    # GStreamer's CUDA memory, whose headers include those of GL, and the elements that decode into it.
+    # GStreamer's CUDA memory, whose headers include GL's, and the elements that decode into it.
     want_module gstreamer-cuda-1.0 libgstreamer-plugins-bad1.0-dev
     want_module gl libgl-dev
     want_element h264parse gstreamer1.0-plugins-bad
@@ -70,13 +70,13 @@ install_missing() {
   [ ${#missing[@]} -gt 0 ] || return 0
   local package wanted=()
   for package in "${missing[@]}"; do
-    # A package that is installed, but too old for what is needed, would not change by being installed again.
+    # Installing an installed package again would not help if it is too old.
     [ "$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null)" = installed ] || wanted+=("$package")
   done
   missing=()
   [ ${#wanted[@]} -gt 0 ] || return 0
   command -v apt-get >/dev/null ||
-    die "there is no apt-get here to install what is missing, by Debian's names: ${wanted[*]}"
+    die "no apt-get here to install the missing packages (Debian's names): ${wanted[*]}"
   local as_root=()
   if [ "$(id -u)" != 0 ]; then
     command -v sudo >/dev/null || die "please install these packages as root: apt-get install ${wanted[*]}"
@@ -89,12 +89,12 @@ install_missing() {
     die "apt-get could not install ${wanted[*]}"
 }
 
-# How long the first build takes on two cores.
+# The duration of the first build on two cores.
 build_time() { if command -v nvcc >/dev/null; then echo "about six minutes"; else echo "a minute or two"; fi; }
 
-# The GPUs to compile for, as Meson options: those of this machine. Without a GPU it is one recent generation, to see
-# that the code compiles, since each generation takes minutes; nothing runs that code, so nvcc hardly optimizes it. For
-# a GPU that nvcc does not know it is an old generation and a recent one: newer GPUs run the PTX.
+# Meson options for the GPUs to compile for: this machine's GPUs. Without a GPU, it is one recent generation, to see
+# that the code compiles, since each generation takes minutes. Nothing runs that code, so nvcc hardly optimizes it. For
+# a GPU that nvcc does not know, it is an old and a recent generation: newer GPUs run the PTX.
 gpu_options() {
   command -v nvcc >/dev/null || return 0
   local known arch archs=() fast=
@@ -104,13 +104,13 @@ gpu_options() {
   done
   if [ ${#archs[@]} = 0 ]; then
     archs=(90)
-    [[ $(nvcc --help) != *--Ofast-compile* ]] || fast=--Ofast-compile=max  # older ones do not have it
+    [[ $(nvcc --help) != *--Ofast-compile* ]] || fast=--Ofast-compile=max  # older versions do not have it
   fi
   (IFS=, && echo "-Dcuda-arch=${archs[*]} -Dnvcc-args=$fast")
 }
 
-# Configures a build folder, and does so again only where something has changed: configure FOLDER [MESON OPTION...]. A
-# folder that was configured by hand stays as it is.
+# Configures a build folder, and again only if something has changed: configure FOLDER [MESON OPTION...]. A folder that
+# was configured by hand does not change.
 configure() {
   local folder=$1 state
   shift
@@ -120,7 +120,7 @@ configure() {
       die "$folder/ was made for another copy of the source: rm -rf $folder, and run this again"
   fi
   mkdir -p "$folder"
-  # Meson looks for CUDA and GStreamer only when it configures, so that new versions need another configuration.
+  # Meson looks for CUDA and GStreamer only when it configures, so new versions need a new configuration.
   state="$* $(nvcc --version 2>/dev/null | tail -n 1) $(pkg-config --modversion gstreamer-1.0)"
   state+=" $(pkg-config --modversion gstreamer-analytics-1.0 2>/dev/null || true)"
   if [ ! -e "$folder/build.ninja" ]; then
@@ -136,7 +136,7 @@ configure() {
 
 fresh_start() { echo "If the compiler, Meson or CUDA changed since $1/ was made: rm -rf $1, and run this again."; }
 
-# Prints every half minute how far ninja is, by its log, until this function is killed: follow LOG
+# Prints ninja's progress from its log, every half minute, until this function is killed: follow LOG
 follow() {
   while sleep 30 >/dev/null 2>&1 && kill -0 $$ 2>/dev/null; do
     { grep -o '^\[[0-9]*/[0-9]*\]' "$1" || true; } | tail -n 1 | sed 's/^/      /'

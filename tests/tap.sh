@@ -1,13 +1,13 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Functions for tests in the Test Anything Protocol. To be sourced by scripts under `set -euo pipefail`, which print the
-# number of their tests, as "1..8", call `expect` for each test, and end with `finish`.
+# Functions for tests in the Test Anything Protocol. Source this file under `set -euo pipefail`, print the number of
+# tests, for example "1..8", call `expect` for each test, and end with `finish`.
 
 number=0
 failed=0
 
-expect() { # NAME COMMAND...: passes where the command succeeds, and else shows what it printed
+expect() { # NAME COMMAND...: passes if the command succeeds, else shows its output
   local output
   number=$((number + 1))
   if output=$("${@:2}" 2>&1 | tr -d '\0'); then
@@ -19,7 +19,7 @@ expect() { # NAME COMMAND...: passes where the command succeeds, and else shows 
   fi
 }
 
-expect_unless() { # REASON NAME COMMAND...: as expect, but skipped where REASON is not empty
+expect_unless() { # REASON NAME COMMAND...: like expect, but skipped if REASON is not empty
   if [ -z "$1" ]; then
     expect "${@:2}"
   else
