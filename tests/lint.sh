@@ -37,7 +37,10 @@ checked() { scripts | xargs -d '\n' shellcheck; }
 # Comments and strings have none of these. Scans the files whose texts are free of them.
 phrases='what becomes of|what .{1,20} becomes? of|so many|as many as|goes? about|of one.s own|and the like|and its like|whatever|is had'
 phrases+='|that is that of|([:;.] |// ?|")(those|that|such) of '
-phrased() { find gst kernels/plan -name '*.cpp' -o -name '*.h'; find kernels -maxdepth 1 -name '*.h'; }
+phrased() {
+  find gst kernels/plan kernels/cpu tests/{element,fuzz,kernels,reference,standin,vectors,verify} -name '*.cpp' -o -name '*.h'
+  find kernels -maxdepth 1 -name '*.h'
+}
 plain() { ! phrased | xargs -d '\n' grep -EniH -- "$phrases"; }
 
 echo "1..3"
