@@ -30,40 +30,40 @@ namespace {
 constexpr int kSamples = 16;
 
 constexpr const char *kHead =
-    R"(# Test vectors of cudaconv: a line each. Made by the naive filter in tests/reference with
+    R"(# Test vectors of cudaconv, one line each. The naive filter of tests/reference makes them:
 #   make-vectors > vectors.txt
-# and checked by cudaconv-verify.
+# cudaconv-verify checks them.
 #
-# Of a line, these words mean what they mean in a launch line, where what is left out has the default:
+# These words have the meaning that they have in a launch line. A missing word has its default:
 #   mask size size-y sigma sigma-y sigma-range amount coefficients shape divisor bias negative magnitude iterations border
 #   chroma alpha method roi roi-shape roi-invert, and format and frame for width and height
-# And these are of the vectors alone:
-#   roi-turned   "x,y,width,height,angle; ...": regions that are turned about their middle, in radians, clockwise
+# These words are only in vectors:
+#   roi-turned   "x,y,width,height,angle; ...": regions rotated about their centre, in radians, clockwise
 #   roi-mask     "x,y,width,height,columns,rows; ...": columns x rows members spread over a rectangle
-#   field        the frame is field 0 or 1 of one with twice as many rows, of which the regions are
+#   field        the frame is field 0 or 1 of a frame with twice as many rows, in which regions count
 #   interlaced   rows of two fields alternate
-#   in-place     the frame is its own input
+#   in-place     source and target are one frame
 #   memory       on a GPU: device, else host
-#   seed         of the picture
-#   sha256       of the result: of the bytes of all samples as they lie in memory, and of the words that they are fields
-#                of, plane of memory after plane, row after row, without what is between rows
-#   samples      where a result may be a code from the exact one: "plane.channel.x.y:value ...", planes in the order
-#                Y, U, V, A or R, G, B, A, channels in the order of their addresses, x and y in samples; those without a
-#                point are exact
+#   seed         the seed of the picture
+#   sha256       of the result: the bytes of all samples as stored (whole words if samples are bit fields), plane of
+#                memory by plane, row by row, without the bytes between rows
+#   samples      if a result may be one code off the exact value: "plane.channel.x.y:value ...". Planes are in the order
+#                Y, U, V, A or R, G, B, A, channels in the order of their addresses, x and y in samples. Values without
+#                a point are exact
 #
-# A picture of a seed: random numbers of 64 bits are those of splitmix64,
+# The picture of a seed: splitmix64 makes random numbers of 64 bits,
 #   state += 0x9e3779b97f4a7c15; z = state; z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
 #   z = (z ^ (z >> 27)) * 0x94d049bb133111eb; next() = z ^ (z >> 31)
-# from state = seed. Of each plane in that order, of each channel in that order (the x of RGBx is one): with n = 2^bits
-#   1. next() % n is the sample of border-color, and n - 1 minus it that of fill-color
+# from state = seed. For each plane and each channel in this order (the x of RGBx is a channel), with n = 2^bits:
+#   1. next() % n is the sample of border-color, and n - 1 minus that number the sample of fill-color
 #   2. kind = next() % 4, v = 0
-#   3. of each row, of each sample in it r = next(), and the sample is
+#   3. for each row, and each sample in it, r = next(). The sample is
 #      kind 0: r % n
-#      kind 1: v = r / 4 % n where r % 4 = 0, else v as it is
-#      kind 2: n - 1 where r is odd, else 0
+#      kind 1: v = r / 4 % n if r % 4 = 0, else the last v
+#      kind 2: n - 1 if r is odd, else 0
 #      kind 3: ((5 * x + 3 * y) * (n / 64 + 1) + r % (n / 16 + 1)) % n, integer quotients
-# then of each roi-mask, row after row: next() % 3 != 0 says who is a member. Bits of words below a sample are 0, and so
-# are those that no field has.
+# Then for each roi-mask, row by row: a sample is a member if next() % 3 != 0. Bits below a sample in its word are 0, and
+# so are bits of no field.
 #
 )";
 
