@@ -72,6 +72,7 @@
 #include "gstcudaconvmessages.h"
 #include "gstcudaconvneighbours.h"
 #include "gstcudaconvpath.h"
+#include "gstcudaconvpresets.h"
 #include "gstcudaconvproperties.h"
 #include "gstcudaconvsession.h"
 
@@ -119,7 +120,8 @@ struct _GstCudaConv {
 };
 
 #define gst_cuda_conv_parent_class parent_class
-G_DEFINE_TYPE(GstCudaConv, gst_cuda_conv, GST_TYPE_BASE_TRANSFORM)
+G_DEFINE_TYPE_WITH_CODE(GstCudaConv, gst_cuda_conv, GST_TYPE_BASE_TRANSFORM,
+                        G_IMPLEMENT_INTERFACE(GST_TYPE_PRESET, init_presets))
 GST_ELEMENT_REGISTER_DEFINE(cudaconv, "cudaconv", GST_RANK_NONE, GST_TYPE_CUDA_CONV)
 
 /* states */

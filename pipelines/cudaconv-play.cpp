@@ -8,6 +8,7 @@
 //   cudaconv-play -o sobel.png photo.jpg mask=sobel                   a picture
 //   cudaconv-play -o filtered photos mask=sobel                       all pictures of a folder
 //   cudaconv-play -o none clip.mp4 mask=sobel                         into nothing, as fast as it goes
+//   cudaconv-play --preset="Sharpen scans" -o sharp.png scan.png      by a preset
 //   cudaconv-play --animate=sigma=0:8 clip.mp4 mask=gauss             a property that changes while it plays
 #include <gst/app/gstappsink.h>
 #include <gst/controller/gstdirectcontrolbinding.h>
@@ -28,8 +29,8 @@ namespace {
 using namespace media;
 
 struct Options {
-  std::string input, output;
-  std::vector<std::string> properties;  // each as "name=value"
+  std::string input, output, preset;
+  std::vector<std::string> properties;  // each as "name=value"; they are set after the preset
   std::string animate;                  // "name=from:to"
   double at = -1;                       // seconds; negative: the middle of the clip
   int width = 0;                        // pixels; 0: the clip's own
@@ -42,7 +43,7 @@ constexpr char kSummary[] =
     "where the container takes them; what is left out is said. Ctrl-C finishes the file early.";
 
 Options parse_options(int &argc, char **&argv) {
-  gchar *output = nullptr, *animate = nullptr;
+  gchar *output = nullptr, *animate = nullptr, *preset = nullptr;
   gchar **rest = nullptr;
   gdouble at = -1;
   gint width = 0;
@@ -53,6 +54,7 @@ Options parse_options(int &argc, char **&argv) {
       {"at", 0, 0, G_OPTION_ARG_DOUBLE, &at,
        "which moment of a video a picture shows, before and after (default: the middle)", "SECONDS"},
       {"width", 0, 0, G_OPTION_ARG_INT, &width, "scale to this width before it is filtered", "PIXELS"},
+      {"preset", 'p', 0, G_OPTION_ARG_STRING, &preset, "set what a preset says, and then the properties", "NAME"},
       {"animate", 0, 0, G_OPTION_ARG_STRING, &animate, "move a number from the start to the end", "PROPERTY=FROM:TO"},
       {"quiet", 'q', 0, G_OPTION_ARG_NONE, &quiet, "no notes and no progress", nullptr},
       {G_OPTION_REMAINING, 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &rest, nullptr, "INPUT [PROPERTY=VALUE...]"},
@@ -70,6 +72,7 @@ Options parse_options(int &argc, char **&argv) {
   options.width = width;
   options.quiet = quiet;
   if (output) options.output = Owned<gchar>(output).get();
+  if (preset) options.preset = Owned<gchar>(preset).get();
   if (animate) options.animate = Owned<gchar>(animate).get();
   for (gchar **word = rest; word && *word; word++) {
     if (word == rest)
@@ -93,9 +96,10 @@ std::string filter_line(const Options &options) {
   return line + "cudaconv name=cudaconv";
 }
 
-// The cudaconv in a bin or pipeline, with the properties of the command line.
+// The cudaconv in a bin or pipeline, with the preset and the properties of the command line.
 Owned<GstElement> set_up(GstElement *bin, const Options &options) {
   Owned<GstElement> filter = find(bin, "cudaconv");
+  if (!options.preset.empty()) load_preset(filter.get(), options.preset);
   for (const std::string &setting : options.properties) set_property(filter.get(), setting);
   return filter;
 }

@@ -104,6 +104,16 @@ void set_property(GstElement *filter, const std::string &setting) {
   if (!understood) throw Failure(setting + " is not a value of that property" + names_of(spec));
 }
 
+void load_preset(GstElement *filter, const std::string &name) {
+  GstPreset *preset = GST_PRESET(filter);
+  if (gst_preset_load_preset(preset, name.c_str())) return;
+  gchar **names = gst_preset_get_preset_names(preset);
+  const Owned<gchar> list(names ? g_strjoinv(", ", names) : nullptr);
+  g_strfreev(names);
+  throw Failure("there is no preset " + name +
+                (list ? std::string("; these are: ") + list.get() : "; GStreamer finds none: is GST_PRESET_PATH set?"));
+}
+
 // ---- OutputFile -----------------------------------------------------------------------------------------------------
 
 OutputFile::~OutputFile() {

@@ -57,6 +57,8 @@ Owned<GstElement> make_pipeline(const std::string &line);
 Owned<GstElement> make_bin(const std::string &line);
 // Sets a property of cudaconv as a launch line does; `setting` is "name=value". Throws Failure that says what is wrong.
 void set_property(GstElement *filter, const std::string &setting);
+// Sets what a preset of cudaconv says. Throws Failure that lists the presets where there is none of this name.
+void load_preset(GstElement *filter, const std::string &name);
 
 // Writes to NAME.part, which becomes NAME once it is complete.
 class OutputFile {

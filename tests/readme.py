@@ -5,7 +5,7 @@
     readme.py README MANUAL CAPABILITIES [--write]
 
 README and MANUAL, gst/README.md, have to list every mask. MANUAL has to list every property with its type and default,
-the formats, and which method does which mask. Links among the manuals have to lead somewhere. CAPABILITIES is the
+the presets of GST_PRESET_PATH, the formats, and which method does which mask. Links among the manuals have to lead somewhere. CAPABILITIES is the
 program tests/kernels/capabilities. --write puts the tables of formats and methods into MANUAL. The table of formats has
 the version of GStreamer that a format needs, where that is newer than 1.22. Without CUDA only system memory is
 compared. With a GStreamer newer than LAST_VERSION there may be more formats than in the table.
@@ -168,7 +168,15 @@ def check_properties(text, inspected):
     return wrong
 
 
-# The headings of a file, in the form of links to them.
+def presets(text):
+    return re.findall(r'^  "(.*?)": ', text[text.index("Presets:"):], re.M) if "Presets:" in text else []
+
+
+def listed_presets(text):
+    return [name for row in rows_of(text, "Presets") for name in re.findall("`([^`]*)`", row[0])]
+
+
+# The headings of a file, in the form that links to them have.
 def anchors(path):
     text = re.sub(r"^```.*?^```", "", open(path, encoding="utf-8").read(), flags=re.M | re.S)
     return {re.sub(r"[^\w -]", "", heading).lower().replace(" ", "-")
@@ -207,6 +215,7 @@ def main():
         "README.md": difference("masks", listed_masks(open(readme, encoding="utf-8").read(), 1), masks(inspected)),
         "gst/README.md, masks": difference("masks", listed_masks(text, 0), masks(inspected)),
         "gst/README.md, properties": check_properties(text, inspected),
+        "gst/README.md, presets": difference("presets", listed_presets(text), presets(inspected)),
         "gst/README.md, methods": [] if section(text, "methods").group(2) == methods
                                   else ["masks by method; it should be\n" + methods],
         "gst/README.md, formats": check_formats(rows, memories),

@@ -29,10 +29,11 @@ trap restore EXIT
 installed() { find "$scratch/root" ! -type d; }
 plugin() { installed | grep '/libgstcudaconv\.so$'; }
 program() { installed | grep '/bin/cudaconv-verify$'; }
-install_alone() { # only the plugin and the program
+presets() { installed | grep '/presets/GstCudaConv\.prs$'; }
+install_alone() { # nothing but the plugin, its presets and the program
   meson install -C "$build" --no-rebuild --destdir "$scratch/root"
   installed
-  plugin && program && [ "$(installed | wc -l)" = 2 ]
+  plugin && presets && program && [ "$(installed | wc -l)" = 3 ]
 }
 verifies() { LD_LIBRARY_PATH=$libraries "$(program)" --backend=cpu --every=101; }
 checks_plugin() { # the program does not run without the plugin
@@ -54,11 +55,19 @@ found_for_user() {
   cp "$(plugin)" "$folder"
   found_in "$folder"
 }
-goes_to() { # FOLDER OPTION...: a build with these options installs the plugin there
+finds_presets() { # the installed file is found in its folder, and saves nothing in the home directory
+  env -u XDG_DATA_HOME HOME="$scratch/home" GST_REGISTRY_1_0="$scratch/registry" GST_PLUGIN_PATH="$folder" \
+    GST_PRESET_PATH="$(dirname "$(presets)")" gst-inspect-1.0 cudaconv | tee "$scratch/inspect"
+  grep -q '"Portrait privacy": ' "$scratch/inspect" && [ -z "$(find "$scratch/home" -name '*.prs')" ]
+}
+goes_to() { # FOLDER OPTION...: where a build with these options installs the plugin
   rm -rf "$scratch/build"
   meson setup "$scratch/build" "$source" -Dcuda=disabled -Dtests=disabled -Dbench=disabled "${@:2}"
   meson introspect --installed "$scratch/build" | tee "$scratch/plan"
   grep -qF ": \"$1/libgstcudaconv.so\"" "$scratch/plan"
+}
+presets_go_to() { # FOLDER: where the last build installs presets
+  grep -oF ": \"$1/presets/GstCudaConv.prs\"" "$scratch/plan"
 }
 
 here() { pkg-config --variable="$1" gstreamer-1.0; }
@@ -77,18 +86,22 @@ names_plugin() { # by any path
   [ "$(realpath "$name")" = "$(realpath "$(plugin)")" ]
 }
 
-echo "1..12"
-expect "only the plugin and cudaconv-verify are installed" install_alone
+echo "1..16"
+expect "the plugin, its presets and cudaconv-verify are installed, and nothing else" install_alone
 expect "cudaconv-verify finds its vectors" verifies
 expect "and checks the plugin" checks_plugin
 folder=$(dirname "$(plugin)")
-expect "GStreamer finds it by GST_PLUGIN_PATH" found_in "$folder" GST_PLUGIN_PATH="$folder"
-expect "GStreamer finds it in the user's folder" found_for_user
+expect "it is found by GST_PLUGIN_PATH" found_in "$folder" GST_PLUGIN_PATH="$folder"
+expect "it is found in the user's own folder" found_for_user
+expect "its presets are found by GST_PRESET_PATH" finds_presets
 expect "meson devenv finds it in the build folder" found_in "$build/gst" meson devenv -C "$build"
-expect "it is installed in plugin-dir" goes_to /some/where --prefix=/usr -Dplugin-dir=/some/where
-expect "by default it is installed in GStreamer's plugin folder" goes_to "$(here pluginsdir)" --prefix="$(here prefix)" --libdir=lib64
-expect "also from a folder that is configured again" goes_there_anew
-expect "a prefix in a home directory: the user's plugin folder" goes_to "$HOME/.local/share/gstreamer-1.0/plugins" --prefix="$HOME/.local"
-expect "another prefix: libdir" goes_to /opt/lib/gstreamer-1.0 --prefix=/opt --libdir=lib
+expect "plugin-dir is where it goes" goes_to /some/where --prefix=/usr -Dplugin-dir=/some/where
+expect "by default it goes where GStreamer looks" goes_to "$(here pluginsdir)" --prefix="$(here prefix)" --libdir=lib64
+expect "so do its presets" presets_go_to "$(here datadir)/gstreamer-1.0"
+expect "a folder that is configured anew as well" goes_there_anew
+expect "in a home directory too" goes_to "$HOME/.local/share/gstreamer-1.0/plugins" --prefix="$HOME/.local"
+expect "and presets not to the file of the user's own" presets_go_to "$HOME/.local/share/cudaconv"
+expect "elsewhere it goes to libdir" goes_to /opt/lib/gstreamer-1.0 --prefix=/opt --libdir=lib
+expect "and presets to datadir" presets_go_to /opt/share/cudaconv
 expect "cudaconv-verify names the plugin that it checks" names_plugin
 finish

@@ -33,7 +33,12 @@ differ() {
 picture() {
   "$player" -o sobel.png --at=1 "$clip" mask=sobel && decodes sobel.png 1
 }
-# refuses TEXT ARGUMENT...: passes if the player exits with 1, prints TEXT, and leaves no file
+same_as() { # PROPERTIES ARGUMENT...: the arguments make the picture that these properties make
+  # shellcheck disable=SC2086  # a list of properties
+  "$player" -q -o properties.png "$clip" $1 && "$player" -q -o arguments.png "$clip" "${@:2}" &&
+    cmp properties.png arguments.png
+}
+# refuses TEXT ARGUMENT...: passes where the player exits with 1, prints TEXT, and leaves no file
 refuses() {
   local code=0 output
   output=$("$player" -o refused.webm "${@:2}" 2>&1) || code=$?
@@ -155,7 +160,7 @@ gst-inspect-1.0 --exists ximagesink || no_window="no ximagesink (gstreamer1.0-x)
 make_clip
 make_pictures
 
-echo "1..25"
+echo "1..28"
 expect "a video" video plain.webm
 expect "a property that changes with time" video animated.webm --animate=sigma=0.5:8
 expect "its frames differ" differ plain.webm.frames animated.webm.frames
@@ -180,6 +185,11 @@ expect_unless "$no_window" "a window" in_window
 expect "a picture in, a picture out" filters_picture
 expect "a JPEG" to_jpeg
 expect "a folder of pictures" filters_folder
-expect "a damaged picture in a folder" damaged_in_folder
-expect "invalid settings" refuses "coefficients" "$clip" mask=custom coefficients="1 2; x"
+expect "a damaged one among them" damaged_in_folder
+expect "a preset" same_as "mask=unsharp sigma=1.5 amount=1.5 chroma=copy" --preset="Sharpen scans"
+expect "a preset, and a property that is set after it" same_as "mask=unsharp sigma=1.5 amount=3 chroma=copy" \
+  --preset="Sharpen scans" amount=3
+expect "a preset that is not there" refuses "there is no preset Shine; these are: Denoise bilateral, " \
+  "$clip" --preset=Shine
+expect "a filter that cannot be carried out" refuses "coefficients" "$clip" mask=custom coefficients="1 2; x"
 finish

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "gstcudaconvpresets.h"
+
+#include <cstring>
+#include <memory>
+
+namespace cudaconv::gst {
+
+namespace {
+
+struct Free {
+  void operator()(gchar **texts) const { g_strfreev(texts); }
+  void operator()(GParamSpec **specs) const { g_free(specs); }
+};
+
+const GstPresetInterface *defaults;
+
+gboolean exists(GstPreset *preset, const gchar *name) {
+  const std::unique_ptr<gchar *, Free> presets(gst_preset_get_preset_names(preset));
+  return presets && g_strv_contains(presets.get(), name);
+}
+
+// Presets hold the settings of the filter. Properties that need READY, such as the GPU index, depend on the machine.
+gchar **get_property_names(GstPreset *preset) {
+  const std::unique_ptr<GParamSpec *, Free> specs(g_object_class_list_properties(G_OBJECT_GET_CLASS(preset), nullptr));
+  GStrvBuilder *names = g_strv_builder_new();
+  for (GParamSpec **spec = specs.get(); *spec; spec++)
+    if ((*spec)->flags & GST_PARAM_MUTABLE_PLAYING) g_strv_builder_add(names, (*spec)->name);
+  gchar **result = g_strv_builder_end(names);
+  g_strv_builder_unref(names);
+  return result;
+}
+
+// GstPreset escapes texts twice when it saves a preset, and undoes this only once when it loads one.
+void unescape(GObject *object, const gchar *property) {
+  gchar *text = nullptr;
+  g_object_get(object, property, &text, nullptr);
+  if (text && std::strchr(text, '\\')) {
+    gchar *plain = g_strcompress(text);
+    g_object_set(object, property, plain, nullptr);
+    g_free(plain);
+  }
+  g_free(text);
+}
+
+// All properties take effect together, since notifications wait. A property that the preset does not name gets its
+// default: earlier settings do not change what a preset does.
+gboolean load_preset(GstPreset *preset, const gchar *name) {
+  if (!exists(preset, name)) return FALSE;
+  GObject *object = G_OBJECT(preset);
+  GObjectClass *klass = G_OBJECT_GET_CLASS(object);
+  const std::unique_ptr<gchar *, Free> properties(get_property_names(preset));
+  g_object_freeze_notify(object);
+  for (gchar **property = properties.get(); *property; property++)
+    g_object_set_property(object, *property,
+                          g_param_spec_get_default_value(g_object_class_find_property(klass, *property)));
+  const gboolean loaded = defaults->load_preset(preset, name);
+  for (gchar **property = properties.get(); *property; property++)
+    if (g_object_class_find_property(klass, *property)->value_type == G_TYPE_STRING) unescape(object, *property);
+  g_object_thaw_notify(object);
+  return loaded;
+}
+
+// A preset of this name goes first, apart from its comment: GstPreset would keep its texts where they are unset now.
+gboolean save_preset(GstPreset *preset, const gchar *name) {
+  gchar *comment = nullptr;
+  if (exists(preset, name)) {
+    defaults->get_meta(preset, name, "comment", &comment);
+    defaults->delete_preset(preset, name);
+  }
+  const gboolean saved = defaults->save_preset(preset, name);
+  if (saved && comment) defaults->set_meta(preset, name, "comment", comment);
+  g_free(comment);
+  return saved;
+}
+
+}  // namespace
+
+void init_presets(gpointer iface, gpointer) {
+  auto *presets = static_cast<GstPresetInterface *>(iface);
+  defaults = static_cast<const GstPresetInterface *>(g_type_default_interface_peek(GST_TYPE_PRESET));
+  presets->load_preset = load_preset;
+  presets->save_preset = save_preset;
+  presets->get_property_names = get_property_names;
+}
+
+}  // namespace cudaconv::gst
