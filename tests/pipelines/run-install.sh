@@ -30,10 +30,17 @@ installed() { find "$scratch/root" ! -type d; }
 plugin() { installed | grep '/libgstcudaconv\.so$'; }
 program() { installed | grep '/bin/cudaconv-verify$'; }
 presets() { installed | grep '/presets/GstCudaConv\.prs$'; }
-install_alone() { # nothing but the plugin, its presets and the program
+applications() { installed | grep -E '/bin/cudaconv-(play|privacy|tune)$'; }
+belong_to() { # FOLDER SUFFIX: each application has a file there, and nothing else has
+  diff <(applications | sed 's|.*/||' | sort) \
+    <(installed | grep "$1" | sed "s|.*/||; s|$2\$||" | grep -v '^cudaconv-verify$' | sort)
+}
+install_alone() { # the plugin, its presets and the programs, with a manual and completion for each application
   meson install -C "$build" --no-rebuild --destdir "$scratch/root"
   installed
-  plugin && presets && program && [ "$(installed | wc -l)" = 3 ]
+  plugin && presets && program && installed | grep '/man1/cudaconv-verify\.1$' &&
+    [ "$(installed | wc -l)" = $((4 + 3 * $(applications | wc -l))) ] &&
+    belong_to /man/man1/ '\.1' && belong_to /bash-completion/completions/ ''
 }
 verifies() { LD_LIBRARY_PATH=$libraries "$(program)" --backend=cpu --every=101; }
 checks_plugin() { # the program does not run without the plugin
@@ -87,7 +94,7 @@ names_plugin() { # by any path
 }
 
 echo "1..16"
-expect "the plugin, its presets and cudaconv-verify are installed, and nothing else" install_alone
+expect "plugin, presets, programs and their manuals are installed, and nothing else" install_alone
 expect "cudaconv-verify finds its vectors" verifies
 expect "and checks the plugin" checks_plugin
 folder=$(dirname "$(plugin)")

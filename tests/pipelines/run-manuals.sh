@@ -1,0 +1,101 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# Compares manual pages and completion with the programs: run-manuals.sh COMPLETION PROGRAM PAGE [PROGRAM PAGE]...
+#
+# Output is in the Test Anything Protocol. GST_PLUGIN_PATH_1_0 and GST_PRESET_PATH are the folders of plugin and presets.
+# shellcheck disable=SC2317  # shellcheck does not see through `expect`
+set -euo pipefail
+# shellcheck source=tests/tap.sh
+. "$(dirname "$0")/../tap.sh"
+
+completion=$(realpath "$1")
+shift
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+
+# Options as --help prints them, and as the page heads its paragraphs: "-o, --output=FILE". --help-all and the like are
+# GLib's own.
+options_of_help() { "$1" --help | sed -nE 's/^  ((-., )?--[^ ]*)(  .*)?$/\1/p' | grep -v -- '--help-' | sort; }
+options_of_page() { sed -n '/^\.TP/{n;s/\\f.//g;s/\\-/-/g;/^-/p}' "$1" | sort; }
+same_options() { # PROGRAM PAGE
+  options_of_help "$1" >"$scratch/help"
+  options_of_page "$2" >"$scratch/page"
+  [ -s "$scratch/help" ] && diff -u "$scratch/help" "$scratch/page"
+}
+is_clean() { # PAGE: mandoc and man have no warnings
+  local warnings=
+  ! command -v mandoc >/dev/null || warnings=$(mandoc -T lint "$1" || true)
+  ! command -v man >/dev/null || warnings+=$(MANWIDTH=80 man --warnings -l "$1" 2>&1 >/dev/null || true)
+  echo "$warnings"
+  [ -z "$warnings" ]
+}
+no_man="there is neither man nor mandoc"
+! command -v mandoc >/dev/null || no_man=
+! command -v man >/dev/null || no_man=
+
+# What the Tab key offers at the end of a command line: offered PROGRAM TEXT
+offered() {
+  # shellcheck disable=SC2016  # bash expands them
+  bash -c '. "$0"; COMP_LINE="$2" COMP_POINT=${#2}; _cudaconv "$1"; printf "%s\n" "${COMPREPLY[@]}"' \
+    "$completion" "$1" "${1##*/} $2" | LC_ALL=C sort
+}
+offers() { # PROGRAM TEXT OFFER...: these and nothing else
+  offered "$1" "$2" >"$scratch/offered"
+  printf '%s\n' "${@:3}" | LC_ALL=C sort | diff -u - "$scratch/offered"
+}
+offers_options() { # PROGRAM
+  options_of_help "$1" | sed 's/.*--/--/; s/=.*/=/' | grep -v '^--help' >"$scratch/options"
+  offered "$1" -- | tee "$scratch/offered"
+  ! LC_ALL=C sort "$scratch/options" | grep -vxFf "$scratch/offered"
+}
+masks() { gst-inspect-1.0 --no-colors cudaconv | sed -n '/"GstCudaConvMask"/,/^  [a-z]/s/^ *([0-9]*): \([^ ]*\) .*/\1/p'; }
+offers_values() {
+  mapfile -t masks < <(masks)
+  echo "${#masks[@]} masks"
+  [ ${#masks[@]} -gt 30 ] && offers "$program" "clip.mp4 mask=" "${masks[@]}" &&
+    offers "$program" "clip.mp4 mask=sobel size=3 roi-meta=t" true &&
+    offers "$program" "border=ref" reflect reflect101 &&
+    offers "$program" "clip.mp4 sigma=" ""
+}
+offers_properties() {
+  offers "$program" "clip.mp4 roi-s" roi-scale= roi-shape= &&
+    ! offered "$program" "clip.mp4 " | grep -E '^(name|parent|qos|stats)='
+}
+offers_files() {
+  mkdir -p "$scratch/files/folder"
+  cd "$scratch/files"
+  touch "sigma one.mp4" clip.mp4 sizes
+  offers "$program" "cl" clip.mp4 && offers "$program" "-o cl" clip.mp4 && offers "$program" "--output=fo" folder &&
+    offers "$program" "./si" "./sigma one.mp4" ./sizes && offers "$program" "size" size= size-y= sizes
+}
+offers_presets() {
+  offers "$program" "clip.mp4 --preset=Sh" 'Sharpen\ scans' 'Sharpen\ video' &&
+    offers "$program" 'clip.mp4 --preset=Sharpen\ v' 'Sharpen\ video' &&
+    offers "$program" "clip.mp4 -p Pl" Plates
+}
+is_registered() { # PROGRAM...
+  # shellcheck disable=SC2016  # bash expands them
+  bash -c '. "$0"; complete -p "$@"' "$completion" "${@##*/}"
+}
+
+programs=() pages=()
+while [ $# -gt 0 ]; do
+  programs+=("$(realpath "$1")") pages+=("$(realpath "$2")")
+  shift 2
+done
+program=${programs[0]}
+completed() { for path in "${programs[@]}"; do ! is_registered "$path" >/dev/null 2>&1 || echo "$path"; done; }
+echo "1..$((2 * ${#programs[@]} + $(completed | wc -l) + 5))"
+for i in "${!programs[@]}"; do
+  name=${programs[i]##*/}
+  expect "$name: the page has the options of --help" same_options "${programs[i]}" "${pages[i]}"
+  expect_unless "$no_man" "$name: the page has no warnings" is_clean "${pages[i]}"
+done
+while read -r path; do expect "${path##*/}: its options are completed" offers_options "$path"; done < <(completed)
+expect "properties are completed" offers_properties
+expect "values of properties are completed" offers_values
+expect "files are completed" offers_files
+expect "presets are completed" offers_presets
+expect "bash knows the programs" is_registered cudaconv-play cudaconv-privacy cudaconv-tune
+finish
