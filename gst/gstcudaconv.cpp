@@ -16,7 +16,7 @@
  * floor(sum(c * p) / #GstCudaConv:divisor + #GstCudaConv:bias * 2^depth + 1/2), clamped to the range of the samples.
  *
  * All properties but #GstCudaConv:backend, #GstCudaConv:cuda-device-id, #GstCudaConv:n-threads and
- * #GstCudaConv:frames-in-flight may change while playing. All properties of one g_object_set() call take effect
+ * #GstCudaConv:frames-in-flight may change while playing. All properties of one `g_object_set()` take effect
  * together, at the next frame. Invalid settings are an error at the start. While playing they are a warning, and the
  * last good settings stay in force. A setting that the mask does not use is a warning, too.
  *
@@ -54,6 +54,19 @@
  * autovideosink
  * ]|
  * Blurs two regions of the picture, each in proportion to its size.
+ *
+ * ## Presets
+ *
+ * The element implements GstPreset. A preset sets all properties that may change while playing. Properties that its
+ * file does not name get their defaults.
+ *
+ * ## Pictures
+ *
+ * ![each mask on one frame](pictures/gallery.jpg)
+ * ![before and after mask=gauss sigma=2](pictures/gauss.png)
+ * ![before and after mask=sobel](pictures/sobel.png)
+ * ![before and after mask=dilate size=5 shape=ellipse chroma=copy](pictures/dilate.png)
+ * ![a face, and the mosaic in its place](pictures/privacy.png)
  */
 
 #include "gstcudaconv.h"

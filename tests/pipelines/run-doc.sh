@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# Makes the element's page by hotdoc, where it is, and looks into it: run-doc.sh SOURCE
+#
+# Output is in the Test Anything Protocol. GST_PLUGIN_PATH_1_0 is the plugin's folder.
+# shellcheck disable=SC2317  # shellcheck does not see through `expect`
+set -euo pipefail
+# shellcheck source=tests/tap.sh
+. "$(dirname "$0")/../tap.sh"
+
+folder=$(realpath "$1")/gst/doc
+if ! hotdoc --has-extension gst-extension >/dev/null 2>&1; then
+  echo "1..0 # SKIP there is no hotdoc with its extension for GStreamer"
+  exit
+fi
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+cd "$scratch"  # hotdoc keeps its own files there
+touch start
+page=$scratch/html/gst-index.html
+
+# Links to GLib and GStreamer lead nowhere without their documentation.
+is_made() {
+  "$folder/describe.py" >"$scratch/cache.json"
+  hotdoc run --conf-file "$folder/hotdoc.json" --gst-cache-file "$scratch/cache.json" \
+    --output "$scratch" 2>&1 | tee "$scratch/log"
+  [ -s "$page" ] && ! grep -E 'WARNING|ERROR' "$scratch/log" | grep -v 'mandatory-link-not-found'
+}
+has_properties() { # and the values of enumerations
+  local name missing=
+  for name in $(gst-inspect-1.0 --no-colors cudaconv |
+    awk '/^[A-Z]/ { inside = /^Element Prop/ } inside && /^  [a-z]/ && !/^  (name|parent|qos) / { print $1 }
+         inside && /^ +\([0-9]+\): / { print $2 }'); do
+    grep -qE "(>|^ *)$name<" "$page" || missing+=" $name"
+  done
+  echo "missing:$missing"
+  [ -z "$missing" ]
+}
+has_pictures() { # each is a file
+  local pictures
+  mapfile -t pictures < <(grep -oE 'src="pictures/[^"]*' "$page" | cut -d '"' -f 2)
+  [ ${#pictures[@]} -ge 5 ] && cd "$scratch/html" && ls -l "${pictures[@]}"
+}
+leaves_source_alone() { [ -z "$(find "$folder" -newer "$scratch/start" -type f)" ]; }
+
+echo "1..4"
+expect "the page is made without warnings" is_made
+expect "it has all properties and values" has_properties
+expect "it has pictures" has_pictures
+expect "nothing is written beside the sources" leaves_source_alone
+finish
