@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Checks that pipelines/gallery has every mask, and draws the picture in pipelines/pictures: run-gallery.sh TOP_FOLDER
-# BUILD
+# Checks that pipelines/gallery has every mask, that it and pipelines/noise draw the pictures in pipelines/pictures, and
+# that the manual has the figures of pipelines/noise:
+# run-gallery.sh TOP_FOLDER BUILD
 #
 # Output is in the Test Anything Protocol.
 # shellcheck disable=SC2317  # shellcheck does not see through `expect`
@@ -40,11 +41,11 @@ as_committed() {
 import sys
 new, old = (open(name, "rb").read() for name in sys.argv[1:3])
 count = int(sys.argv[3])
-width, height = 5 * 244 - 4, (count + 4) // 5 * 153
+width, height = 5 * 244 - 4, (count + 4) // 5 * 154
 assert len(new) == width * height, "%d bytes, not %dx%d" % (len(new), width, height)
 assert len(old) == len(new), "pipelines/pictures/gallery.jpg has another size"
 def picture(sheet, i):
-    x, y = i % 5 * 244, i // 5 * 153
+    x, y = i % 5 * 244, i // 5 * 154
     return [b for row in range(y, y + 135) for b in sheet[row * width + x:row * width + x + 240]]
 def difference(a, b):
     return sum(abs(p - q) for p, q in zip(a, b)) / len(a)
@@ -56,7 +57,33 @@ for i in range(count):
 END
 }
 
-echo "1..2"
+noise_as_committed() {
+  "$top/pipelines/noise" "$scratch/noise.jpg" | tee "$scratch/printed" &&
+    pixels "$scratch/noise.jpg" "$scratch/new.raw" &&
+    pixels "$top/pipelines/pictures/noise.jpg" "$scratch/old.raw" || return
+  python3 - "$scratch"/{new,old}.raw <<'END'
+import sys
+new, old = (open(name, "rb").read() for name in sys.argv[1:])
+assert len(new) == len(old), "pipelines/pictures/noise.jpg has another size"
+changed = sum(abs(a - b) for a, b in zip(new, old)) / len(new)
+assert changed < 2, "it was not drawn by: pipelines/noise pipelines/pictures/noise.jpg"
+END
+}
+
+# The table of the section Noise, as pipelines/noise printed it.
+figures() {
+  sed -n '/^## Noise/,/^## Borders/s/^| \(.*\) | \([0-9.]* dB\) | .*/\2 \1/p' "$top/gst/README.md" | tr -d '\140' |
+    sort >"$scratch/listed"
+  sort "$scratch/printed" | diff "$scratch/listed" -
+}
+
+for element in rawvideoparse videoscale; do
+  gst-inspect-1.0 --exists "$element" || missing="there is no element $element"
+done
+
+echo "1..4"
 expect "every mask is in the list" every_mask
-expect_unless "$missing" "it draws pipelines/pictures/gallery.jpg" as_committed
+expect_unless "$missing" "pipelines/pictures/gallery.jpg is what it draws" as_committed
+expect_unless "$missing" "pipelines/pictures/noise.jpg is what pipelines/noise draws" noise_as_committed
+expect_unless "$missing" "the manual has its figures" figures
 finish
