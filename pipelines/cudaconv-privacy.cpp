@@ -2,10 +2,10 @@
 //
 // Hides faces: a detector marks them on each frame, and cudaconv makes a mosaic of what is marked.
 //
-//   cudaconv-privacy clip.mp4                                          in a window
-//   cudaconv-privacy clip.mp4 -o hidden.mp4                            into a video file (.webm, .mkv, .mp4), with
-//   sound cudaconv-privacy -o hidden.rgb clip.mp4 mask=gauss roi-scale=0.2   bare RGB frames, with other settings
-//   cudaconv-privacy --region=40,60,120,90 clip.mp4                    a rectangle, marked by hand, instead of faces
+//   cudaconv-privacy clip.mp4                                    in a window
+//   cudaconv-privacy clip.mp4 -o hidden.mp4                      into a video file (.webm, .mkv, .mp4), with sound
+//   cudaconv-privacy clip.mp4 -o hidden.rgb mask=gauss           bare RGB frames, with other settings
+//   cudaconv-privacy clip.mp4 --region=40,60,120,90              a rectangle, marked by hand, instead of faces
 //
 // At the end it says how many faces were found in how many frames. cudaconv-privacy.py is the same program in Python.
 #include <gst/video/video.h>

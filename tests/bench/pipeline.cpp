@@ -35,6 +35,8 @@
 #include <cuda_runtime.h>
 #endif
 
+#include "arguments.h"
+
 namespace {
 
 constexpr int kBuffers = 8;          // of pageable memory, in a pool
@@ -947,24 +949,19 @@ bool has_device() {
 int run(int argc, char **argv) {
   Options o;
   for (int i = 1; i < argc; i++) {
-    const std::string argument = argv[i];
-    const auto value = [&](const char *name) -> const char * {
-      const size_t length = std::strlen(name);
-      return argument.compare(0, length, name) ? nullptr : argv[i] + length;
-    };
-    if (const char *v = value("--seconds="))
+    if (const char *v = value_of(argv[i], "--seconds="))
       o.seconds = std::atof(v);
-    else if (const char *v = value("--backend="))
+    else if (const char *v = value_of(argv[i], "--backend="))
       o.backend = v;
-    else if (const char *v = value("--mask="))
+    else if (const char *v = value_of(argv[i], "--mask="))
       o.mask = v;
-    else if (const char *v = value("--only="))
+    else if (const char *v = value_of(argv[i], "--only="))
       o.only = v;
-    else if (const char *v = value("--json="))
+    else if (const char *v = value_of(argv[i], "--json="))
       o.json = v;
-    else if (const char *v = value("--soak="))
+    else if (const char *v = value_of(argv[i], "--soak="))
       o.soak = std::atoi(v);
-    else if (const char *v = value("--devices="))
+    else if (const char *v = value_of(argv[i], "--devices="))
       o.devices = std::atoi(v);
     else {
       std::fprintf(stderr,
@@ -1000,11 +997,5 @@ int run(int argc, char **argv) {
 }  // namespace
 
 int main(int argc, char **argv) {
-  gst_init(&argc, &argv);
-  try {
-    return run(argc, argv);
-  } catch (const std::exception &e) {
-    std::fprintf(stderr, "%s\n", e.what());
-    return 1;
-  }
+  return run_benchmark(argc, argv, run);
 }

@@ -22,12 +22,13 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <memory>
 #include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
+
+#include "arguments.h"
 
 namespace {
 
@@ -273,17 +274,13 @@ std::vector<Row> rows(const Options &o) {
 int run(int argc, char **argv) {
   Options o;
   for (int i = 1; i < argc; i++) {
-    const auto value = [&](const char *name) -> const char * {
-      const size_t length = std::strlen(name);
-      return std::strncmp(argv[i], name, length) ? nullptr : argv[i] + length;
-    };
-    if (const char *v = value("--seconds="))
+    if (const char *v = value_of(argv[i], "--seconds="))
       o.seconds = std::atof(v);
-    else if (const char *v = value("--backend="))
+    else if (const char *v = value_of(argv[i], "--backend="))
       o.backend = v;
-    else if (const char *v = value("--only="))
+    else if (const char *v = value_of(argv[i], "--only="))
       o.only = v;
-    else if (const char *v = value("--context="))
+    else if (const char *v = value_of(argv[i], "--context="))
       o.context = v;
     else {
       std::fprintf(stderr, "usage: %s [--backend=cuda|cpu] [--seconds=N] [--only=TEXT] [--context=default|own|one]\n",
@@ -311,11 +308,5 @@ int run(int argc, char **argv) {
 }  // namespace
 
 int main(int argc, char **argv) {
-  gst_init(&argc, &argv);
-  try {
-    return run(argc, argv);
-  } catch (const std::exception &e) {
-    std::fprintf(stderr, "%s\n", e.what());
-    return 1;
-  }
+  return run_benchmark(argc, argv, run);
 }

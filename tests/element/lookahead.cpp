@@ -39,10 +39,20 @@ void send_segment(Harness &h, GstClockTime start, double rate = 1) {
   push_event(h, gst_event_new_segment(&segment));
 }
 
+// A harness that is ready for frames.
+struct Stream : Harness {
+  const GstVideoInfo info;
+
+  explicit Stream(const std::string &properties, const char *format = "GRAY8", GstClockTime start = 0, double rate = 1)
+      : Harness(properties, info_of(format)), info(info_of(format)) {
+    send_segment(*this, start, rate);
+  }
+};
+
 // A stream with known detections. Frames are identified by their timestamps.
 class Clip {
  public:
-  Clip(Harness &h, const GstVideoInfo &info) : h_(h), info_(info) {}
+  explicit Clip(Stream &h) : h_(h) {}
 
   struct Sent {
     Ref<GstBuffer> source;
@@ -51,7 +61,7 @@ class Clip {
 
   // Pushes a frame at a time with these regions. `in_place`: nobody else holds it.
   GstFlowReturn push(GstClockTime time, std::vector<Region> regions, bool in_place = false) {
-    Ref<GstBuffer> frame = random_frame(info_, random_);
+    Ref<GstBuffer> frame = random_frame(h_.info, random_);
     Ref<GstBuffer> source(gst_buffer_copy_deep(frame.get()));
     GST_BUFFER_PTS(frame.get()) = time;
     for (const Region &r : regions) add_roi(frame.get(), "face", r.x, r.y, r.width, r.height);
@@ -68,12 +78,11 @@ class Clip {
     for (const auto &[at, sent] : sent_)
       if (at >= before && at <= after)
         selection.region.insert(selection.region.end(), sent.regions.begin(), sent.regions.end());
-    check_layers(sent_.at(time).source.get(), out.get(), info_, {{kFilter, selection}});
+    check_layers(sent_.at(time).source.get(), out.get(), h_.info, {{kFilter, selection}});
   }
 
  private:
-  Harness &h_;
-  const GstVideoInfo info_;
+  Stream &h_;
   Random random_ = seeded();
   std::map<GstClockTime, Sent> sent_;
   std::vector<Ref<GstBuffer>> kept_;
@@ -89,10 +98,8 @@ GST_START_TEST(what_a_detector_misses_is_covered_from_both_sides) {
   for (const char *format : {"GRAY8", "I420"})
     for (const auto &[ahead, held] : {std::pair(1, 0), {2, 0}, {3, 2}, {5, 7}})
       for (const bool in_place : {false, true}) {
-        const GstVideoInfo info = info_of(format);
-        Harness h(settings(ahead * kFrame, held * kFrame), info);
-        send_segment(h, 0);
-        Clip clip(h, info);
+        Stream h(settings(ahead * kFrame, held * kFrame), format);
+        Clip clip(h);
         constexpr int kFrames = 60;
         int misses = 0, length = 1;
         std::vector<bool> detected;
@@ -123,12 +130,10 @@ GST_END_TEST;
 
 // The time is stream time, and need not be a number of frames.
 GST_START_TEST(times_of_any_length) {
-  const GstVideoInfo info = info_of("GRAY8");
   const Region face = {8, 8, 16, 12};
   for (const guint64 lookahead : {guint64{1}, kFrame - 1, kFrame, kFrame + 1, 3 * kFrame - 1}) {
-    Harness h(settings(lookahead, 0), info);
-    send_segment(h, GST_SECOND);
-    Clip clip(h, info);
+    Stream h(settings(lookahead, 0), "GRAY8", GST_SECOND);
+    Clip clip(h);
     for (int i = 0; i < 8; i++)
       clip.push(GST_SECOND + i * kFrame, i == 4 ? std::vector<Region>{face} : std::vector<Region>());
     push_event(h, gst_event_new_eos());
@@ -142,10 +147,8 @@ GST_END_TEST;
 
 // Playing backwards, the frames of roi-hold before a frame in stream time come after it.
 GST_START_TEST(a_stream_that_plays_backwards) {
-  const GstVideoInfo info = info_of("GRAY8");
-  Harness h(settings(2 * kFrame, 3 * kFrame), info);
-  send_segment(h, 0, -1);
-  Clip clip(h, info);
+  Stream h(settings(2 * kFrame, 3 * kFrame), "GRAY8", 0, -1);
+  Clip clip(h);
   for (int i = 20; i >= 0; i--)
     clip.push(i * kFrame, i == 10 || i == 17 ? std::vector<Region>{{i, 8, 16, 12}} : std::vector<Region>());
   push_event(h, gst_event_new_eos());
@@ -155,10 +158,8 @@ GST_END_TEST;
 
 // The regions of a frame that is dropped because it is too late count as well.
 GST_START_TEST(regions_of_late_frames_are_looked_at) {
-  const GstVideoInfo info = info_of("GRAY8");
-  Harness h(settings(2 * kFrame, 0), info);
-  send_segment(h, 0);
-  Clip clip(h, info);
+  Stream h(settings(2 * kFrame, 0));
+  Clip clip(h);
   clip.push(0, {});
   gst_harness_push_upstream_event(h.get(), gst_event_new_qos(GST_QOS_TYPE_UNDERFLOW, 1, kFrame, 10));
   clip.push(kFrame, {{8, 8, 16, 12}});  // is dropped
@@ -175,18 +176,16 @@ GST_END_TEST;
 
 // Where time jumps back or cannot be told, no later frame counts, and none is waited for.
 GST_START_TEST(times_that_are_no_times) {
-  const GstVideoInfo info = info_of("GRAY8");
   {
-    Harness h(settings(2 * kFrame, 0), info);
-    send_segment(h, 0);
-    Clip clip(h, info);
+    Stream h(settings(2 * kFrame, 0));
+    Clip clip(h);
     clip.push(100 * kFrame, {});
     clip.push(101 * kFrame, {});
     clip.push(50 * kFrame, {{8, 8, 16, 12}});
     clip.check(100 * kFrame, 100 * kFrame, 102 * kFrame);
     clip.check(101 * kFrame, 101 * kFrame, 103 * kFrame);
   }
-  GstVideoInfo timeless = info;
+  GstVideoInfo timeless = info_of("GRAY8");
   timeless.fps_n = 0;
   Harness h(settings(2 * kFrame, 0), timeless);
   Random random = seeded();
@@ -200,10 +199,8 @@ GST_END_TEST;
 
 // The settings with which a frame leaves count for the frames that it waited for, too.
 GST_START_TEST(settings_change_while_frames_wait) {
-  const GstVideoInfo info = info_of("GRAY8");
-  Harness h(settings(3 * kFrame, 0) + " roi-type=plate", info);
-  send_segment(h, 0);
-  Clip clip(h, info);
+  Stream h(settings(3 * kFrame, 0) + " roi-type=plate");
+  Clip clip(h);
   for (int i = 0; i < 3; i++)
     clip.push(i * kFrame, i == 2 ? std::vector<Region>{{8, 8, 16, 12}} : std::vector<Region>());
   h.set("roi-type=face");
@@ -219,13 +216,11 @@ GST_END_TEST;
 
 // Frames wait in the memory that they came in, and are filtered there.
 GST_START_TEST(frames_that_wait_are_not_copied) {
-  const GstVideoInfo info = info_of("RGBA");
-  Harness h(settings(3 * kFrame, 0), info);
-  send_segment(h, 0);
+  Stream h(settings(3 * kFrame, 0), "RGBA");
   Random random = seeded();
   std::vector<GstMemory *> memory;
   for (int i = 0; i < 10; i++) {
-    Ref<GstBuffer> frame = random_frame(info, random);
+    Ref<GstBuffer> frame = random_frame(h.info, random);
     GST_BUFFER_PTS(frame.get()) = i * kFrame;
     add_roi(frame.get(), "face", 8, 8, 16, 12);
     memory.push_back(gst_buffer_peek_memory(frame.get(), 0));
@@ -301,10 +296,8 @@ GST_END_TEST;
 // ---- What ends the wait ---------------------------------------------------------------------------------------------
 
 GST_START_TEST(other_caps_and_segments_let_frames_go_and_flushes_do_not) {
-  const GstVideoInfo info = info_of("GRAY8");
-  Harness h(settings(5 * kFrame, 0), info);
-  send_segment(h, 0);
-  Clip clip(h, info);
+  Stream h(settings(5 * kFrame, 0));
+  Clip clip(h);
   const auto push_three = [&](int first) {
     for (int i = 0; i < 3; i++) clip.push((first + i) * kFrame, {{8 + i, 8, 16, 12}});
     fail_unless_equals_int(gst_harness_buffers_in_queue(h.get()), 0);
@@ -318,11 +311,11 @@ GST_START_TEST(other_caps_and_segments_let_frames_go_and_flushes_do_not) {
   send_segment(h, 100 * kFrame);
   check_three(0);
   push_three(100);
-  push_event(h, gst_event_new_caps(Ref<GstCaps>(gst_video_info_to_caps(&info)).get()));  // the same ones
+  push_event(h, gst_event_new_caps(Ref<GstCaps>(gst_video_info_to_caps(&h.info)).get()));  // the same ones
   fail_unless_equals_int(gst_harness_buffers_in_queue(h.get()), 0);
   h.set_caps(info_of("RGBA"));
   check_three(100);
-  h.set_caps(info);
+  h.set_caps(h.info);
   push_three(110);
   h.settle();  // a DRAIN query: upstream wants its buffers
   check_three(110);
@@ -338,12 +331,10 @@ GST_START_TEST(other_caps_and_segments_let_frames_go_and_flushes_do_not) {
 GST_END_TEST;
 
 GST_START_TEST(events_keep_their_places_between_frames) {
-  const GstVideoInfo info = info_of("GRAY8");
-  Harness h(settings(2 * kFrame, 0), info);
-  send_segment(h, 0);
+  Stream h(settings(2 * kFrame, 0));
   h.settle();
   Order order(h);
-  Clip clip(h, info);
+  Clip clip(h);
   const auto custom = [](GstEventType type) {
     return gst_event_new_custom(type, gst_structure_new_empty("application/x-test"));
   };
@@ -369,10 +360,8 @@ GST_END_TEST;
 
 // Events behind a frame that downstream refuses go on.
 GST_START_TEST(events_follow_a_frame_that_is_refused) {
-  const GstVideoInfo info = info_of("GRAY8");
-  Harness h(settings(2 * kFrame, 0), info);
-  send_segment(h, 0);
-  Clip clip(h, info);
+  Stream h(settings(2 * kFrame, 0));
+  Clip clip(h);
   clip.push(0, {});
   push_event(h, gst_event_new_tag(gst_tag_list_new(GST_TAG_TITLE, "title", nullptr)));
   clip.push(kFrame, {});
@@ -393,13 +382,11 @@ GST_END_TEST;
 // Upstream has a pool of few buffers and waits for one when all are used. The oldest frame leaves early, with the
 // regions that are known. `keeps`: how many buffers upstream never sends.
 void send_from_pool(guint size, guint keeps) {
-  const GstVideoInfo info = info_of("GRAY8");
-  Harness h(settings(8 * kFrame, 0), info);
-  send_segment(h, 0);
+  Stream h(settings(8 * kFrame, 0));
   const Ref<GstBufferPool> pool(gst_buffer_pool_new());
-  const Ref<GstCaps> caps(gst_video_info_to_caps(&info));
+  const Ref<GstCaps> caps(gst_video_info_to_caps(&h.info));
   GstStructure *config = gst_buffer_pool_get_config(pool.get());
-  gst_buffer_pool_config_set_params(config, caps.get(), static_cast<guint>(GST_VIDEO_INFO_SIZE(&info)), size, size);
+  gst_buffer_pool_config_set_params(config, caps.get(), static_cast<guint>(GST_VIDEO_INFO_SIZE(&h.info)), size, size);
   fail_unless(gst_buffer_pool_set_config(pool.get(), config));
   fail_unless(gst_buffer_pool_set_active(pool.get(), TRUE));
   constexpr int kFrames = 24;
@@ -450,15 +437,13 @@ GST_END_TEST;
 
 // Where a live source sends nothing for a while, frames leave when it would have sent all that they wait for.
 GST_START_TEST(frames_of_a_live_source_that_stops_leave_in_time) {
-  const GstVideoInfo info = info_of("GRAY8");
-  Harness h(settings(5 * kFrame, 0), info);
+  Stream h(settings(5 * kFrame, 0));
   gst_harness_use_testclock(h.get());
   gst_harness_set_live(h.get(), TRUE);
   gst_harness_set_upstream_latency(h.get(), kFrame);
   GstClockTime max;
   latency_of(h, &max);
-  send_segment(h, 0);
-  Clip clip(h, info);
+  Clip clip(h);
   for (int i = 0; i < 3; i++) clip.push(i * kFrame, {{8 + i, 8, 16, 12}});
   gst_harness_set_time(h.get(), 6 * kFrame);
   fail_unless_equals_int(gst_harness_buffers_in_queue(h.get()), 0);
@@ -476,13 +461,11 @@ GST_START_TEST(frames_without_regions_pass_are_filtered_or_dropped) {
     for (const char *more :
          {"", " roi-hold=40000000", " roi-lookahead=40000000", " roi-shape=ellipse", " roi='2,2,5,5'", " roi-grow=0.5"})
       for (const char *unmarked : {"pass", "filter", "drop"}) {
-        const GstVideoInfo info = info_of(format);
-        Harness h(std::string(kFilter) + " roi-meta=true roi-unmarked=" + unmarked + more, info);
-        send_segment(h, 0);
+        Stream h(std::string(kFilter) + " roi-meta=true roi-unmarked=" + unmarked + more, format);
         Random random = seeded();
         std::vector<Ref<GstBuffer>> sources;
         for (int i = 0; i < 12; i++) {
-          sources.push_back(random_frame(info, random));
+          sources.push_back(random_frame(h.info, random));
           GST_BUFFER_PTS(sources[i].get()) = i * kFrame;
           if (i == 3 || i == 7) add_roi(sources[i].get(), "face", face.x, face.y, face.width, face.height);
           if (i == 9) add_roi(sources[i].get(), "face", 100, 100, 5, 5);  // outside the picture
@@ -509,7 +492,7 @@ GST_START_TEST(frames_without_regions_pass_are_filtered_or_dropped) {
           fail_unless_equals_uint64(GST_BUFFER_PTS(out.get()), i * kFrame);
           fail_unless_equals_int(GST_BUFFER_IS_DISCONT(out.get()), lost);
           lost = false;
-          check_layers(sources[i].get(), out.get(), info, {{kFilter, selection}});
+          check_layers(sources[i].get(), out.get(), h.info, {{kFilter, selection}});
         }
         fail_unless_equals_int(gst_harness_buffers_in_queue(h.get()), 0);
         fail_unless_equals_uint64(stat(h, "frames-marked"), marked);
@@ -529,8 +512,7 @@ GST_START_TEST(frames_without_regions_in_other_ways) {
     if (!strcmp(unmarked, "filter")) selection.region.clear();
     check_frame(h, frame.get(), info, kFilter, selection);
   }
-  Harness h("roi-meta=true roi-unmarked=drop", info);
-  send_segment(h, 0);
+  Stream h("roi-meta=true roi-unmarked=drop");
   h.settle();
   Order order(h);
   const Ref<GstBuffer> frame = random_frame(info, random);
@@ -556,13 +538,11 @@ guint64 of_type(const GstStructure *structure, const char *type) {
 }
 
 GST_START_TEST(regions_are_counted_and_reported) {
-  const GstVideoInfo info = info_of("GRAY8");
-  Harness h(settings(2 * kFrame, 0) + " roi-report=true roi-type=face,plate", info);
-  send_segment(h, 0);
+  Stream h(settings(2 * kFrame, 0) + " roi-report=true roi-type=face,plate");
   Random random = seeded();
   std::vector<Ref<GstMessage>> reports;
   for (int i = 0; i < 60; i++) {  // 2.4 seconds
-    const Ref<GstBuffer> frame = random_frame(info, random);
+    const Ref<GstBuffer> frame = random_frame(h.info, random);
     GST_BUFFER_PTS(frame.get()) = i * kFrame;
     if (i % 10 == 5) add_roi(frame.get(), "face", 4, 4, 8, 8);
     if (i % 20 == 5) add_roi(frame.get(), "plate", 14, 14, 8, 8);
@@ -604,9 +584,7 @@ GST_END_TEST;
 // Flushes, seeks, settings and gaps at random, while frames wait: those that come out are in order, and hide at least
 // their own regions.
 GST_START_TEST(frames_wait_in_a_storm) {
-  const GstVideoInfo info = info_of("GRAY8");
-  Harness h(settings(4 * kFrame, 2 * kFrame), info);
-  send_segment(h, 0);
+  Stream h(settings(4 * kFrame, 2 * kFrame));
   // Data that comes after a flush and before the segment.
   gst_check_add_log_filter("GStreamer", G_LOG_LEVEL_WARNING,
                            g_regex_new("Got data flow before", G_REGEX_DEFAULT, G_REGEX_MATCH_DEFAULT, nullptr),
@@ -646,7 +624,7 @@ GST_START_TEST(frames_wait_in_a_storm) {
   Random random = seeded();
   const int kFrames = 1500 * number_from_environment("CUDACONV_TEST_STORM", 1);
   for (int i = 0; i < kFrames; i++) {
-    Ref<GstBuffer> frame(gst_buffer_new_allocate(nullptr, GST_VIDEO_INFO_SIZE(&info), nullptr));
+    Ref<GstBuffer> frame(gst_buffer_new_allocate(nullptr, GST_VIDEO_INFO_SIZE(&h.info), nullptr));
     gst_buffer_memset(frame.get(), 0, 200, static_cast<gsize>(-1));
     gst_buffer_memset(frame.get(), 20 * 48 + 20, 0, 1);
     GST_BUFFER_PTS(frame.get()) = i * kFrame;
@@ -659,7 +637,7 @@ GST_START_TEST(frames_wait_in_a_storm) {
     look();
     if (random() % 50 == 0) gst_harness_push_event(h.get(), gst_event_new_gap(i * kFrame, kFrame));
     if (random() % 60 == 0)
-      gst_harness_push_event(h.get(), gst_event_new_caps(Ref<GstCaps>(gst_video_info_to_caps(&info)).get()));
+      gst_harness_push_event(h.get(), gst_event_new_caps(Ref<GstCaps>(gst_video_info_to_caps(&h.info)).get()));
   }
   ends = true;
   user.join();
