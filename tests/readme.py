@@ -17,8 +17,8 @@ import sys
 
 LAST_VERSION = (1, 28)  # the newest version whose formats gst/README.md lists
 MEMORIES = ("system", "cuda")
-MANUALS = ("README.md", "gst/README.md", "kernels/README.md", "pipelines/README.md", "tests/bench/README.md",
-           "tests/package/README.md")
+MANUALS = ("README.md", "gst/NEWS.md", "gst/README.md", "kernels/README.md", "pipelines/README.md",
+           "tests/bench/README.md", "tests/package/README.md")
 INHERITED = ("name", "parent", "qos")
 TYPES = {"Enum": "enum", "Unsigned Integer64": "uint64", "Unsigned Integer": "uint", "Integer": "int",
          "Double": "double", "String": "string", "Boolean": "bool"}
@@ -194,6 +194,14 @@ def check_links(paths):
     return wrong
 
 
+# The newest heading of the news is of this version of the project.
+def check_news(news, build):
+    version_there = re.search(r"^ *version: '(.*)'", open(build, encoding="utf-8").read(), re.M)[1]
+    heading = re.search(r"^## (.*)$", open(news, encoding="utf-8").read(), re.M)[1]
+    return [] if re.match(r"%s(,|$)" % re.escape(version_there), heading) else [
+        "the first heading is \"%s\", and meson.build has %s" % (heading, version_there)]
+
+
 def main():
     readme, manual, capabilities = sys.argv[1:4]
     text = open(manual, encoding="utf-8").read()
@@ -212,6 +220,7 @@ def main():
     manuals = [os.path.join(top, *name.split("/")) for name in MANUALS]
     checks = {
         "links": check_links(manuals),
+        "gst/NEWS.md": check_news(os.path.join(top, "gst", "NEWS.md"), os.path.join(top, "meson.build")),
         "README.md": difference("masks", listed_masks(open(readme, encoding="utf-8").read(), 1), masks(inspected)),
         "gst/README.md, masks": difference("masks", listed_masks(text, 0), masks(inspected)),
         "gst/README.md, properties": check_properties(text, inspected),
