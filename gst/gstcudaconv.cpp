@@ -424,6 +424,10 @@ static void gst_cuda_conv_get_property(GObject *object, guint id, GValue *value,
     G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, pspec);
 }
 
+static gboolean gst_cuda_conv_has_effect(GstCudaConv *self, const gchar *property) {
+  return property && guarded(self, false, [&] { return self->priv->properties.has_effect(property); });
+}
+
 static void gst_cuda_conv_dispatch_properties_changed(GObject *object, guint n_pspecs, GParamSpec **pspecs) {
   Properties &properties = GST_CUDA_CONV(object)->priv->properties;
   if (properties.answers_probe(n_pspecs, pspecs)) return;
@@ -480,6 +484,18 @@ static void gst_cuda_conv_class_init(GstCudaConvClass *klass) {
           "Statistics since the start: frames, backend, method, device-time (ns), bytes-uploaded, bytes-downloaded, "
           "bytes-staged, failovers, frames-marked, frames-unmarked, frames-early, regions, regions-by-type",
           GST_TYPE_STRUCTURE, static_cast<GParamFlags>(G_PARAM_READABLE | G_PARAM_STATIC_STRINGS)));
+
+  /**
+   * GstCudaConv::has-effect:
+   * @property: the name of a property
+   *
+   * For applications that show the properties: tells which of them the mask and the other settings use, set or not.
+   *
+   * Returns: whether another value than the default has an effect
+   */
+  g_signal_new_class_handler(
+      "has-effect", G_TYPE_FROM_CLASS(klass), static_cast<GSignalFlags>(G_SIGNAL_RUN_LAST | G_SIGNAL_ACTION),
+      G_CALLBACK(gst_cuda_conv_has_effect), nullptr, nullptr, nullptr, G_TYPE_BOOLEAN, 1, G_TYPE_STRING);
 
   gst_element_class_set_static_metadata(element_class, "CUDA convolution filter", "Filter/Effect/Video/Hardware",
                                         "Blurs, sharpens, detects edges, and applies morphology or any convolution up "

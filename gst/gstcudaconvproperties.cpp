@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "gstcudaconvproperties.h"
 
+#include <algorithm>
 #include <string>
 #include <type_traits>
 #include <utility>
 
+#include "gstcudaconvadvice.h"
 #include "gstcudaconvanalytics.h"
 
 namespace cudaconv::gst {
@@ -26,6 +28,7 @@ struct Property {
   GParamSpec *(*make)(const Property &);
   bool (*set)(Configuration &, const GValue *);  // returns whether the value changes
   void (*get)(const Configuration &, GValue *);
+  void (*make_unlike_default)(Configuration &);  // keeps a value that differs from the default
 };
 
 // The member of a Configuration at the end of a path of pointers to members.
@@ -94,6 +97,18 @@ void write(const T &field, GValue *value) {
     g_value_set_uint(value, static_cast<guint>(field));
 }
 
+template <typename T>
+T unlike(const T &value) {
+  if constexpr (std::is_enum_v<T>)
+    return static_cast<T>(static_cast<gint>(value) + 1);
+  else if constexpr (std::is_same_v<T, std::string>)
+    return value + "1";
+  else if constexpr (std::is_same_v<T, bool>)
+    return !value;
+  else
+    return value + 1;
+}
+
 template <auto... kPath>
 constexpr Property property(const char *name, const char *nick, const char *blurb, GParamFlags flags, double min,
                             double max, GType (*enum_type)() = nullptr) {
@@ -113,7 +128,12 @@ constexpr Property property(const char *name, const char *nick, const char *blur
             const T before = std::exchange(member<kPath...>(c), read<T>(value));
             return member<kPath...>(c) != before;
           },
-          [](const Configuration &c, GValue *value) { write<T>(member<kPath...>(c), value); }};
+          [](const Configuration &c, GValue *value) { write<T>(member<kPath...>(c), value); },
+          [](Configuration &c) {
+            const Configuration defaults;
+            const T &initial = member<kPath...>(defaults);
+            if (member<kPath...>(c) == initial) member<kPath...>(c) = unlike(initial);
+          }};
 }
 
 // A property without a range: an enumeration, a string, a boolean or a guint64.
@@ -376,6 +396,17 @@ bool Properties::get(guint id, GValue *value) const {
   if (!property) return false;
   std::lock_guard<std::mutex> guard(lock_);
   property->get(staged_->configuration, value);
+  return true;
+}
+
+bool Properties::has_effect(const std::string &name) const {
+  const auto property =
+      std::find_if(std::begin(kProperties), std::end(kProperties), [&](const Property &p) { return p.name == name; });
+  if (property == std::end(kProperties)) return false;
+  Configuration changed = published()->configuration;
+  property->make_unlike_default(changed);  // only such settings can be without effect
+  for (const UnusedSetting &setting : settings_that_are_set(changed.settings))
+    if (setting.property == name) return setting.text.empty();
   return true;
 }
 

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -41,6 +42,10 @@ class Properties {
   // For GObject's set_property and get_property. False where there is no such property.
   bool set(guint id, const GValue *value);
   bool get(guint id, GValue *value) const;  // staged changes included
+
+  // Whether another value than the default has an effect, with the mask and the other settings as they are. False where
+  // there is no such property.
+  bool has_effect(const std::string &name) const;
 
   // For GObject's dispatch_properties_changed, called once for each g_object_set(), on the thread whose call ends last.
   // Publishes the staged values. If another g_object_set() has begun meanwhile, that call publishes them at its end.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Tests the warnings about settings without effect, and about metas that the build cannot read.
+// What users are told of settings without effect, and of metas that the build cannot read.
+#include <algorithm>
 #include <cstring>
 
 #include "regions.h"
@@ -52,6 +53,73 @@ GST_START_TEST(each_setting_without_effect_is_a_warning) {
   h.filter(in.get());
   h.set("roi-meta=false border=replicate");
   h.filter(in.get());
+}
+GST_END_TEST;
+
+// The signal says before a setting is made what the warning says after it.
+GST_START_TEST(has_effect_agrees_with_the_warnings) {
+  Random random = seeded();
+  const Ref<GstBuffer> in = random_frame(gray(), random);
+  const char *const masks[] = {"gauss5",
+                               "gauss",
+                               "unsharp",
+                               "dilate",
+                               "dilate shape=custom coefficients=1",
+                               "mosaic",
+                               "median",
+                               "bilateral",
+                               "custom coefficients=1",
+                               "fill",
+                               "sobel border=constant"};
+  const char *const settings[] = {"sigma=2",
+                                  "size=3",
+                                  "size-y=3",
+                                  "sigma-y=2",
+                                  "amount=2",
+                                  "divisor=2",
+                                  "bias=0.25",
+                                  "magnitude=l1",
+                                  "shape=cross",
+                                  "iterations=2",
+                                  "sigma-range=0.2",
+                                  "negative=absolute",
+                                  "fill-color=0xffffffff",
+                                  "border=wrap",
+                                  "border-color=0xffffffff",
+                                  "roi-grow=0.5",
+                                  "roi-scale=0.5",
+                                  "roi-type=face",
+                                  "chroma=copy",
+                                  "luma=copy",
+                                  "coefficients=3"};
+  for (const char *mask : masks) {
+    for (const char *regions : {"", " roi=0,0,24,16", " roi-meta=true"}) {
+      for (const std::string setting : settings) {
+        const std::string before = std::string("mask=") + mask + regions;
+        const std::string name = setting.substr(0, setting.find('='));
+        Harness h(before.c_str(), gray());
+        gboolean has_effect = FALSE;
+        g_signal_emit_by_name(h.element(), "has-effect", name.c_str(), &has_effect);
+        h.set(setting.c_str());
+        h.filter(in.get());
+        const std::vector<Report> warnings = h.take(GST_MESSAGE_WARNING);
+        const bool warned = std::any_of(warnings.begin(), warnings.end(), [&](const Report &warning) {
+          return warning.text.rfind(name + " has no effect", 0) == 0;
+        });
+        fail_unless_equals_int(has_effect, !warned);
+      }
+    }
+  }
+  Harness h("mask=gauss", gray());
+  gboolean has_effect = TRUE;
+  g_signal_emit_by_name(h.element(), "has-effect", "no-such-thing", &has_effect);
+  fail_if(has_effect);
+  h.set("mask=sobel sigma=2");  // also where it is set
+  g_signal_emit_by_name(h.element(), "has-effect", "sigma", &has_effect);
+  fail_if(has_effect);
+  g_signal_emit_by_name(h.element(), "has-effect", "mask", &has_effect);
+  fail_unless(has_effect);
+  h.take(GST_MESSAGE_WARNING);
 }
 GST_END_TEST;
 
@@ -213,10 +281,11 @@ static Suite *make_suite() {
   Suite *suite = suite_create("advice");
   TCase *tc = tcase_create("advice");
   suite_add_tcase(suite, tc);
-  tcase_add_test(tc, each_setting_without_effect_is_a_warning);
-  tcase_add_test(tc, a_type_without_a_match_for_five_seconds_is_a_warning);
-  tcase_add_test(tc, a_match_from_time_to_time_prevents_the_warning);
-  tcase_add_test(tc, a_short_stream_without_a_match_is_a_warning_at_its_end);
+  tcase_add_test(tc, settings_without_effect_are_a_warning_each);
+  tcase_add_test(tc, has_effect_agrees_with_the_warnings);
+  tcase_add_test(tc, a_type_that_nothing_has_for_five_seconds_is_a_warning);
+  tcase_add_test(tc, a_match_now_and_then_is_no_warning);
+  tcase_add_test(tc, a_short_stream_in_which_nothing_matches_is_a_warning_at_its_end);
   tcase_add_test(tc, arrays_of_doubles_are_refused);
 #ifndef CUDACONV_ANALYTICS
   tcase_add_test(tc, a_frame_with_metas_that_cannot_be_read_is_filtered_whole);
