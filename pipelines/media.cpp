@@ -32,20 +32,6 @@ std::string names_of(GParamSpec *spec) {
   return text;
 }
 
-// The text of a message by an element. An error also has its debug text, which often holds the reason.
-std::string message_text(GstMessage *message, void (*parse)(GstMessage *, GError **, gchar **),
-                         bool with_debug = true) {
-  GError *error = nullptr;
-  gchar *debug = nullptr;
-  parse(message, &error, &debug);
-  std::string text = GST_OBJECT_NAME(GST_MESSAGE_SRC(message));
-  text += std::string(": ") + (error ? error->message : "");
-  if (debug && with_debug) text += std::string("\n  ") + debug;
-  g_clear_error(&error);
-  g_free(debug);
-  return text;
-}
-
 GstClockTime stream_time(GstPad *pad, GstBuffer *buffer) {
   GstEvent *event = gst_pad_get_sticky_event(pad, GST_EVENT_SEGMENT, 0);
   if (!event) return GST_CLOCK_TIME_NONE;
@@ -57,6 +43,18 @@ GstClockTime stream_time(GstPad *pad, GstBuffer *buffer) {
 }
 
 }  // namespace
+
+std::string message_text(GstMessage *message, void (*parse)(GstMessage *, GError **, gchar **), bool with_debug) {
+  GError *error = nullptr;
+  gchar *debug = nullptr;
+  parse(message, &error, &debug);
+  std::string text = GST_OBJECT_NAME(GST_MESSAGE_SRC(message));
+  text += std::string(": ") + (error ? error->message : "");
+  if (debug && with_debug) text += std::string("\n  ") + debug;
+  g_clear_error(&error);
+  g_free(debug);
+  return text;
+}
 
 bool has_suffix(const std::string &text, const std::string &suffix) {
   return text.size() >= suffix.size() &&

@@ -60,6 +60,9 @@ void set_property(GstElement *filter, const std::string &setting);
 // Sets what a preset of cudaconv says. Throws Failure that lists the presets where there is none of this name.
 void load_preset(GstElement *filter, const std::string &name);
 
+// The text of a message by an element. An error also has its debug text, which often holds the reason.
+std::string message_text(GstMessage *message, void (*parse)(GstMessage *, GError **, gchar **), bool with_debug = true);
+
 // Writes to NAME.part, which becomes NAME once it is complete.
 class OutputFile {
  public:

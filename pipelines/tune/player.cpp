@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "player.h"
+
+#include <gst/app/gstappsink.h>
+#include <gst/pbutils/pbutils.h>
+#include <gst/video/video.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace tune {
+
+using namespace media;
+
+namespace {
+
+Owned<GstElement> pipeline_of(Words words) {
+  // Never blocks: a frame that comes too early for the window takes the place of the one before.
+  for (const char *word : {"appsink", "name=sink", "max-buffers=1", "drop=true"}) words.push_back(word);
+  std::vector<const gchar *> pointers;
+  for (const std::string &word : words) pointers.push_back(word.c_str());
+  pointers.push_back(nullptr);
+  ErrorSlot error;
+  GstElement *pipeline = gst_parse_launchv_full(pointers.data(), nullptr, GST_PARSE_FLAG_FATAL_ERRORS, error);
+  error.check("cannot make the pipeline");
+  return Owned<GstElement>(GST_ELEMENT(gst_object_ref_sink(pipeline)));
+}
+
+// Reports a decoder that has found streams, but no video. The pipeline would wait for it.
+void check_linked(GstElement *decoder) {
+  bool linked = false;
+  gst_element_foreach_src_pad(
+      decoder,
+      [](GstElement *, GstPad *pad, gpointer data) -> gboolean {
+        *static_cast<bool *>(data) |= gst_pad_is_linked(pad) != FALSE;
+        return TRUE;
+      },
+      &linked);
+  if (!linked)
+    GST_ELEMENT_ERROR_WITH_DETAILS(decoder, STREAM, WRONG_TYPE, (nullptr), (nullptr),
+                                   ("flow-return", G_TYPE_INT, GST_FLOW_NOT_LINKED, nullptr));
+}
+
+// What an error message says. A stream without a link is sound: the decoder offers video to the pipeline.
+std::string error_text(GstMessage *message) {
+  const GstStructure *details = nullptr;
+  gst_message_parse_error_details(message, &details);
+  gint flow = GST_FLOW_OK;
+  if (details && gst_structure_get_int(details, "flow-return", &flow) && flow == GST_FLOW_NOT_LINKED)
+    return "there is no video in it";
+  return message_text(message, gst_message_parse_error);
+}
+
+}  // namespace
+
+Player::Player(const Input &input, GstCaps *caps, TakeFrame take_frame, TakeError take_error)
+    : take_frame_(std::move(take_frame)),
+      take_error_(std::move(take_error)),
+      pipeline_(pipeline_of(words_before_filter(input))),
+      bus_(gst_element_get_bus(pipeline_.get())) {
+  const Owned<GstElement> sink = find(pipeline_.get(), "sink");
+  gst_app_sink_set_caps(GST_APP_SINK(sink.get()), caps);
+  GstAppSinkCallbacks callbacks = {};
+  callbacks.new_preroll = [](GstAppSink *from, gpointer self) {
+    static_cast<Player *>(self)->take_sample(gst_app_sink_pull_preroll(from));
+    return GST_FLOW_OK;
+  };
+  callbacks.new_sample = [](GstAppSink *from, gpointer self) {
+    static_cast<Player *>(self)->take_sample(gst_app_sink_pull_sample(from));
+    return GST_FLOW_OK;
+  };
+  gst_app_sink_set_callbacks(GST_APP_SINK(sink.get()), &callbacks, this, nullptr);
+  const auto watch = [](const GValue *value, gpointer) {
+    g_signal_connect(g_value_get_object(value), "no-more-pads", G_CALLBACK(check_linked), nullptr);
+  };
+  GstIterator *elements = gst_bin_iterate_elements(GST_BIN(pipeline_.get()));
+  gst_iterator_foreach(elements, watch, nullptr);
+  gst_iterator_free(elements);
+  gst_bus_add_watch(bus_.get(), take_message, this);
+}
+
+Player::~Player() {
+  gst_bus_remove_watch(bus_.get());
+  gst_element_set_state(pipeline_.get(), GST_STATE_NULL);
+}
+
+void Player::play() {
+  playing_ = true;
+  gst_element_set_state(pipeline_.get(), GST_STATE_PLAYING);
+}
+
+void Player::pause() {
+  playing_ = false;
+  gst_element_set_state(pipeline_.get(), GST_STATE_PAUSED);
+}
+
+void Player::take_sample(GstSample *raw) {
+  Owned<GstSample> sample(raw);
+  if (!sample) return;
+  GstVideoInfo info;
+  if (!gst_video_info_from_caps(&info, gst_sample_get_caps(sample.get()))) return;
+  GstBuffer *buffer = gst_sample_get_buffer(sample.get());
+  {
+    const std::lock_guard<std::mutex> guard(lock_);
+    const GstClockTime time =
+        gst_segment_to_stream_time(gst_sample_get_segment(sample.get()), GST_FORMAT_TIME, GST_BUFFER_PTS(buffer));
+    shown_ = GST_CLOCK_TIME_IS_VALID(time) ? static_cast<gint64>(time) : 0;
+    if (shown_ == clipped_) shown_ = clipped_start_;
+    length_ = info.fps_n > 0 ? gst_util_uint64_scale(GST_SECOND, info.fps_d, info.fps_n) : 40 * GST_MSECOND;
+  }
+  take_frame_(std::move(sample));
+}
+
+void Player::seek(gint64 time) {
+  if (!seekable()) return;
+  time = std::clamp<gint64>(time, 0, duration_ - 1);
+  if (seeking_) {
+    next_seek_ = time;
+    return;
+  }
+  const auto flags = static_cast<GstSeekFlags>(GST_SEEK_FLAG_FLUSH | GST_SEEK_FLAG_ACCURATE);
+  seeking_ = gst_element_seek_simple(pipeline_.get(), GST_FORMAT_TIME, flags, time);
+}
+
+void Player::step(bool forwards) {
+  if (playing_) pause();
+  if (forwards) {
+    gst_element_send_event(pipeline_.get(), gst_event_new_step(GST_FORMAT_BUFFERS, 1, 1, TRUE, FALSE));
+    return;
+  }
+  gint64 time;
+  {
+    const std::lock_guard<std::mutex> guard(lock_);
+    // Times are rounded in files: a time well within the frame before is sure to find it.
+    clipped_start_ = std::max<gint64>(shown_ - length_, 0);
+    clipped_ = time = clipped_start_ + length_ / 4;
+  }
+  seek(time);
+}
+
+gint64 Player::position() const {
+  const std::lock_guard<std::mutex> guard(lock_);
+  return shown_;
+}
+
+void Player::look_at_duration() {
+  if (!gst_element_query_duration(pipeline_.get(), GST_FORMAT_TIME, &duration_)) duration_ = -1;
+}
+
+gboolean Player::take_message(GstBus *, GstMessage *message, gpointer data) {
+  auto *self = static_cast<Player *>(data);
+  switch (GST_MESSAGE_TYPE(message)) {
+    case GST_MESSAGE_ERROR:
+      self->seeking_ = false;
+      self->take_error_(error_text(message));
+      break;
+    case GST_MESSAGE_ASYNC_DONE:
+      self->seeking_ = false;
+      self->look_at_duration();
+      if (const auto time = std::exchange(self->next_seek_, std::nullopt)) self->seek(*time);
+      break;
+    case GST_MESSAGE_DURATION_CHANGED:
+      self->look_at_duration();
+      break;
+    case GST_MESSAGE_EOS:
+      if (self->seekable()) self->seek(0);
+      break;
+    case GST_MESSAGE_LATENCY:
+      gst_bin_recalculate_latency(GST_BIN(self->pipeline_.get()));
+      break;
+    default:
+      break;
+  }
+  return G_SOURCE_CONTINUE;
+}
+
+}  // namespace tune

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// Plays the input, in a loop where it ends, and hands out its frames at their times.
+#pragma once
+
+#include <gst/gst.h>
+
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "../media.h"
+#include "settings.h"
+
+namespace tune {
+
+class Player {
+ public:
+  using TakeFrame = std::function<void(media::Owned<GstSample>)>;     // on a thread of the pipeline
+  using TakeError = std::function<void(const std::string &message)>;  // on the main thread
+  // `caps`: what the filter takes. Throws media::Failure where the pipeline cannot be made.
+  Player(const Input &input, GstCaps *caps, TakeFrame take_frame, TakeError take_error);
+  ~Player();
+  Player(const Player &) = delete;
+
+  void play();
+  void pause();
+  bool playing() const { return playing_; }
+  // Whether there is a time to seek to. A live source and a picture have none.
+  bool seekable() const { return duration_ > 0; }
+  // Nanoseconds. If a seek is under way, this one comes after it; the last call wins.
+  void seek(gint64 time);
+  // Shows the next frame or the one before, and pauses.
+  void step(bool forwards);
+  gint64 position() const;
+  gint64 duration() const { return duration_; }
+
+ private:
+  static GstFlowReturn take_preroll(gpointer sink, gpointer self);
+  static gboolean take_message(GstBus *bus, GstMessage *message, gpointer self);
+  void take_sample(GstSample *sample);
+  void look_at_duration();
+
+  const TakeFrame take_frame_;
+  const TakeError take_error_;
+  media::Owned<GstElement> pipeline_;
+  media::Owned<GstBus> bus_;
+  bool playing_ = false, seeking_ = false;
+  std::optional<gint64> next_seek_;
+  gint64 duration_ = -1;
+  mutable std::mutex lock_;
+  gint64 shown_ = 0, length_ = 0;             // start and duration of the frame that was handed out last
+  gint64 clipped_ = -1, clipped_start_ = -1;  // a decoder cuts off what is before the time of a seek
+};
+
+}  // namespace tune

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "regions.h"
+
+#include <glib.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+namespace tune {
+
+namespace {
+
+// The numbers of a region, in pixels. Empty where the text is no list of numbers.
+std::vector<double> numbers_of(const std::string &text, int width, int height) {
+  std::vector<double> numbers;
+  const char *at = text.c_str();
+  for (;;) {
+    at += std::strspn(at, ", \t\n");
+    if (!*at) return numbers;
+    gchar *end;
+    double number = g_ascii_strtod(at, &end);
+    if (end == at) return {};
+    if (*end == '%') {
+      number *= (numbers.size() % 2 ? height : width) / 100.0;
+      end++;
+    }
+    numbers.push_back(number);
+    at = end;
+  }
+}
+
+Region rectangle(double x, double y, double w, double h) {
+  return {{x, y}, {x + w, y}, {x + w, y + h}, {x, y + h}};
+}
+
+std::string number(double value) {
+  return std::to_string(std::lround(value));
+}
+
+}  // namespace
+
+std::vector<Region> regions_of(const std::string &text, int width, int height) {
+  std::vector<Region> regions;
+  size_t start = 0;
+  while (start < text.size()) {
+    const size_t end = std::min(text.find(';', start), text.size());
+    const std::vector<double> n = numbers_of(text.substr(start, end - start), width, height);
+    if (n.size() == 4) {
+      regions.push_back(rectangle(n[0], n[1], n[2], n[3]));
+    } else if (n.size() >= 6 && n.size() % 2 == 0) {
+      Region polygon;
+      for (size_t i = 0; i < n.size(); i += 2) polygon.push_back({n[i], n[i + 1]});
+      regions.push_back(polygon);
+    }
+    start = end + 1;
+  }
+  return regions;
+}
+
+std::string with_region(const std::string &text, const Region &points, int width, int height) {
+  Region corners;
+  for (const Point &p : points) {
+    const Point corner{std::round(std::clamp<double>(p.x, 0, width)), std::round(std::clamp<double>(p.y, 0, height))};
+    if (corners.empty() || corner.x != corners.back().x || corner.y != corners.back().y) corners.push_back(corner);
+  }
+  std::string region;
+  if (points.size() == 2) {
+    if (corners.size() < 2 || corners[0].x == corners[1].x || corners[0].y == corners[1].y) return text;
+    region = number(std::min(corners[0].x, corners[1].x)) + "," + number(std::min(corners[0].y, corners[1].y)) + "," +
+             number(std::abs(corners[0].x - corners[1].x)) + "," + number(std::abs(corners[0].y - corners[1].y));
+  } else {
+    double area = 0;  // twice the area
+    for (size_t i = 0; i < corners.size(); i++) {
+      const Point &a = corners[i], &b = corners[(i + 1) % corners.size()];
+      area += a.x * b.y - b.x * a.y;
+      region += (i ? " " : "") + number(a.x) + "," + number(a.y);
+    }
+    if (corners.size() < 3 || area == 0) return text;
+  }
+  const bool first = text.find_first_not_of("; \t\n") == std::string::npos;
+  return first ? region : text + "; " + region;
+}
+
+}  // namespace tune

@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# The window of cudaconv-tune, on a display that nobody sees: run-tune.sh CUDACONV_TUNE TEST_PROGRAM CLIP
+#
+# Output is in the Test Anything Protocol. GST_PLUGIN_PATH_1_0 is the plugin's folder.
+# shellcheck disable=SC2317  # shellcheck does not see through `expect`
+set -euo pipefail
+# shellcheck source=tests/tap.sh
+. "$(dirname "$0")/../tap.sh"
+
+tune=$(realpath "$1")
+program=$(realpath "$2")
+clip=$(realpath "$3")
+if ! command -v Xvfb >/dev/null; then
+  echo "1..0 # SKIP there is no Xvfb (xvfb)"
+  exit
+fi
+scratch=$(mktemp -d)
+server=
+trap '[ -z "$server" ] || kill "$server"; rm -rf "$scratch"' EXIT
+cd "$scratch"
+# No presets, settings or themes of the user.
+export XDG_DATA_HOME=$scratch XDG_CONFIG_HOME=$scratch NO_AT_BRIDGE=1 GTK_THEME=Adwaita GDK_BACKEND=x11 GDK_SCALE=1
+
+Xvfb -displayfd 4 -screen 0 1400x1000x24 4>display >/dev/null 2>&1 &
+server=$!
+for _ in {1..100}; do
+  [ ! -s display ] || break
+  sleep 0.1
+done
+DISPLAY=:$(cat display)
+export DISPLAY
+
+refuses() { # TEXT ARGUMENT...
+  local code=0 output
+  output=$(timeout 60 "$tune" "${@:2}" 2>&1) || code=$?
+  echo "exit code $code: $output"
+  [ "$code" = 1 ] && [[ $output == *"$1"* ]]
+}
+without_display() { DISPLAY='' refuses "no display" "$clip"; }
+
+echo "no video" >text.mp4
+gst-launch-1.0 -q audiotestsrc num-buffers=9 ! wavenc ! filesink location=sound.wav
+echo "1..28"
+expect "a file that is not there" refuses "nothing-there.mp4: No such file" nothing-there.mp4
+expect "a file that is no video" refuses "text.mp4: " text.mp4
+expect "a file without video" refuses "there is no video in it" sound.wav
+expect "a folder" refuses "is a folder" "$scratch"
+expect "a value that is not there" refuses "mask=gaussian is not a value of that property" "$clip" mask=gaussian
+expect "a property that is not there" refuses "no property msk" msk=sobel
+expect "a detector that is not there" refuses "nosuchelement" --detector=nosuchelement
+expect "no display" without_display
+timeout 120 "$program" "$clip" $((number + 1)) || failed=1
+finish

@@ -1,0 +1,525 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// Drives the window of cudaconv-tune by events, and compares the pixels that it shows with the element's own output:
+// tune CLIP FIRST_NUMBER
+//
+// The element's output is computed by a pipeline apart. Output is in the Test Anything Protocol, without the plan.
+#include <gst/app/gstappsink.h>
+#include <gst/video/video.h>
+#include <gtk/gtk.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+
+#include "../../pipelines/media.h"
+#include "../../pipelines/tune/window.h"
+
+namespace {
+
+using namespace media;
+
+constexpr gint64 kPatience = 20 * G_USEC_PER_SEC;
+
+std::string clip;
+tune::Window *window;
+int number, failed;
+std::string why;  // what is wrong, for the reader
+
+bool pump_until(const std::function<bool()> &done) {
+  const gint64 end = g_get_monotonic_time() + kPatience;
+  while (!done()) {
+    if (g_get_monotonic_time() > end) return false;
+    while (g_main_context_iteration(nullptr, FALSE)) continue;
+    g_usleep(5000);
+  }
+  return true;
+}
+
+void pump(gint64 ms) {
+  const gint64 end = g_get_monotonic_time() + 1000 * ms;
+  pump_until([end] { return g_get_monotonic_time() > end; });
+}
+
+GtkWidget *find_widget(const char *name, GtkWidget *in = window->widget()) {
+  if (!std::strcmp(gtk_widget_get_name(in), name)) return in;
+  if (!GTK_IS_CONTAINER(in)) return nullptr;
+  std::pair<const char *, GtkWidget *> search{name, nullptr};
+  gtk_container_forall(
+      GTK_CONTAINER(in),
+      [](GtkWidget *child, gpointer data) {
+        auto *s = static_cast<std::pair<const char *, GtkWidget *> *>(data);
+        if (!s->second) s->second = find_widget(s->first, child);
+      },
+      &search);
+  return search.second;
+}
+
+GtkWidget *widget(const char *name) {
+  GtkWidget *found = find_widget(name);
+  if (!found) throw Failure(std::string("there is no widget ") + name);
+  return found;
+}
+
+void click(const char *name) {
+  gtk_button_clicked(GTK_BUTTON(widget(name)));
+}
+
+void choose(const char *name, const char *value) {
+  gtk_combo_box_set_active_id(GTK_COMBO_BOX(widget(name)), value);
+}
+
+void write_text(const char *name, const char *text) {
+  gtk_entry_set_text(GTK_ENTRY(widget(name)), text);
+  gtk_widget_activate(widget(name));
+}
+
+std::string property(const char *name) {
+  gchar *text = nullptr;
+  g_object_get(window->element(), name, &text, nullptr);
+  const Owned<gchar> owned(text);
+  return text ? text : "";
+}
+
+// ---- The mouse ------------------------------------------------------------------------------------------------------
+
+// A point of the picture as a point of its widget.
+GdkPoint in_view(double x, double y) {
+  const auto at = window->view().placement();
+  return {static_cast<gint>(std::lround(at.x + x * at.scale_x)), static_cast<gint>(std::lround(at.y + y * at.scale_y))};
+}
+
+void mouse(GdkEventType type, GdkPoint p) {
+  GtkWidget *area = widget("picture");
+  GdkEvent *event = gdk_event_new(type);
+  const bool motion = type == GDK_MOTION_NOTIFY;
+  gint root_x, root_y;
+  gdk_window_get_root_coords(gtk_widget_get_window(area), p.x, p.y, &root_x, &root_y);
+  event->any.window = GDK_WINDOW(g_object_ref(gtk_widget_get_window(area)));
+  event->any.send_event = TRUE;
+  gdk_event_set_device(event, gdk_seat_get_pointer(gdk_display_get_default_seat(gtk_widget_get_display(area))));
+  (motion ? event->motion.x : event->button.x) = p.x;
+  (motion ? event->motion.y : event->button.y) = p.y;
+  (motion ? event->motion.x_root : event->button.x_root) = root_x;
+  (motion ? event->motion.y_root : event->button.y_root) = root_y;
+  if (!motion) event->button.button = GDK_BUTTON_PRIMARY;
+  gtk_main_do_event(event);
+  gdk_event_free(event);
+}
+
+void click_at(GdkPoint p) {
+  mouse(GDK_MOTION_NOTIFY, p);
+  mouse(GDK_BUTTON_PRESS, p);
+  mouse(GDK_BUTTON_RELEASE, p);
+}
+
+void drag(GdkPoint from, GdkPoint to) {
+  mouse(GDK_BUTTON_PRESS, from);
+  mouse(GDK_MOTION_NOTIFY, {(from.x + to.x) / 2, (from.y + to.y) / 2});
+  mouse(GDK_MOTION_NOTIFY, to);
+  mouse(GDK_BUTTON_RELEASE, to);
+}
+
+// ---- Pixels ---------------------------------------------------------------------------------------------------------
+
+// A frame of the clip as BGRx, from a pipeline apart.
+const std::vector<uint8_t> &frame_of(const std::string &settings, GstClockTime time) {
+  static std::map<std::pair<std::string, GstClockTime>, std::vector<uint8_t>> known;
+  std::vector<uint8_t> &bytes = known[{settings, time}];
+  if (!bytes.empty()) return bytes;
+  const Owned<GstElement> pipeline =
+      make_pipeline("filesrc name=file ! decodebin ! videoconvert ! videoflip method=automatic ! cudaconv " + settings +
+                    " ! videoconvert ! video/x-raw,format=BGRx ! appsink name=sink sync=false");
+  g_object_set(find(pipeline.get(), "file").get(), "location", clip.c_str(), nullptr);
+  gst_element_set_state(pipeline.get(), GST_STATE_PLAYING);
+  const Owned<GstElement> sink = find(pipeline.get(), "sink");
+  while (bytes.empty()) {
+    const Owned<GstSample> sample(gst_app_sink_pull_sample(GST_APP_SINK(sink.get())));
+    if (!sample) throw Failure("the clip has no such frame, or settings are wrong: " + settings);
+    GstBuffer *buffer = gst_sample_get_buffer(sample.get());
+    if (GST_BUFFER_PTS(buffer) != time) continue;
+    bytes.resize(gst_buffer_get_size(buffer));
+    gst_buffer_extract(buffer, 0, bytes.data(), bytes.size());
+  }
+  gst_element_set_state(pipeline.get(), GST_STATE_NULL);
+  return bytes;
+}
+
+// Whether the window shows the frame, left of the divider as it is and right of it with the settings. Divider, handle,
+// outlines and a message cover pixels, which are left out.
+bool shows(const std::string &settings, const std::vector<tune::Region> &outlines) {
+  const tune::Picture *picture = window->view().picture();
+  const auto at = window->view().placement();
+  if (at.scale_x != 1 || at.scale_y != 1) throw Failure("the picture is scaled");
+  const std::vector<uint8_t> &before = frame_of("mask=identity", picture->time),
+                             &after = frame_of(settings, picture->time);
+  GdkPixbuf *shot = gdk_pixbuf_get_from_window(gtk_widget_get_window(widget("picture")), static_cast<int>(at.x),
+                                               static_cast<int>(at.y), picture->width, picture->height);
+  const int channels = gdk_pixbuf_get_n_channels(shot), stride = gdk_pixbuf_get_rowstride(shot);
+  const guchar *pixels = gdk_pixbuf_read_pixels(shot);
+  const int divider = window->view().divider() - static_cast<int>(at.x);
+  const auto near_outline = [&](int x, int y) {
+    for (const tune::Region &region : outlines)
+      for (size_t i = 0; i < region.size(); i++) {
+        const tune::Point &a = region[i], &b = region[(i + 1) % region.size()];
+        const double dx = b.x - a.x, dy = b.y - a.y, length = std::hypot(dx, dy);
+        const double along = std::clamp(((x - a.x) * dx + (y - a.y) * dy) / (length * length), 0.0, 1.0);
+        if (std::hypot(x - a.x - along * dx, y - a.y - along * dy) < 4) return true;
+      }
+    return false;
+  };
+  int compared[2] = {}, wrong[2] = {}, drawn = 0, height = picture->height;
+  if (gtk_widget_get_mapped(widget("message"))) {
+    gint top;
+    gtk_widget_translate_coordinates(widget("message"), widget("picture"), 0, 0, nullptr, &top);
+    height = std::min(height, top - static_cast<int>(at.y) - 40);  // the space around the text
+  }
+  for (int y = 0; y < height; y++)
+    for (int x = 0; x < picture->width; x++) {
+      const bool on_handle = std::abs(x - divider) < 16 && std::abs(y - picture->height / 2) < 18;
+      if (std::abs(x - divider) < 2 || on_handle) continue;
+      const bool right = x >= divider;
+      const uint8_t *want = (right ? after : before).data() + 4 * (y * picture->width + x);
+      const guchar *got = pixels + y * stride + x * channels;
+      const bool same = got[0] == want[2] && got[1] == want[1] && got[2] == want[0];
+      if (near_outline(x, y)) {
+        drawn += !same;
+      } else {
+        compared[right]++;
+        wrong[right] += !same;
+      }
+    }
+  g_object_unref(shot);
+  why = std::to_string(wrong[0]) + " of " + std::to_string(compared[0]) + " pixels before and " +
+        std::to_string(wrong[1]) + " of " + std::to_string(compared[1]) + " after are wrong with " + settings + "; " +
+        std::to_string(drawn) + " are drawn over";
+  return compared[0] > 1000 && compared[1] > 1000 && !wrong[0] && !wrong[1] && before != after &&
+         drawn >= 200 * static_cast<int>(outlines.size());
+}
+
+bool will_show(const std::string &settings, const std::vector<tune::Region> &outlines = {}) {
+  gint64 next = 0;
+  return pump_until([&] {
+    const gint64 now = g_get_monotonic_time();
+    if (now < next) return false;
+    const bool good = shows(settings, outlines);
+    next = g_get_monotonic_time() + 30000;
+    return good;
+  });
+}
+
+GstClockTime shown_time() {
+  return window->view().picture()->time;
+}
+
+bool equal(const std::string &want, const std::string &got) {
+  if (want != got) why = "expected " + want + "\n# but got  " + got;
+  return want == got;
+}
+
+// ---- The tests ------------------------------------------------------------------------------------------------------
+
+tune::Region in_per_cent(double x, double y, double w, double h) {
+  tune::Region region = {{x, y}, {x + w, y}, {x + w, y + h}, {x, y + h}};
+  for (tune::Point &p : region)
+    p = {p.x * window->view().picture()->width / 100, p.y * window->view().picture()->height / 100};
+  return region;
+}
+
+// The window opens with a setting of the command line. Then its width gives the picture its own size.
+bool opens() {
+  if (!pump_until([] { return window->view().picture() != nullptr; })) return false;
+  click("play");
+  gint width, height;
+  gtk_window_get_size(GTK_WINDOW(window->widget()), &width, &height);
+  const tune::Picture *picture = window->view().picture();
+  GtkWidget *area = widget("picture");
+  gtk_window_resize(GTK_WINDOW(window->widget()), width + picture->width - gtk_widget_get_allocated_width(area),
+                    height + picture->height + 40 - gtk_widget_get_allocated_height(area));
+  return pump_until([] { return window->view().placement().scale_x == 1; }) &&
+         will_show("roi=60%,20%,25%,40%", {in_per_cent(60, 20, 25, 40)});
+}
+
+bool changes_mask() {
+  click("clear");
+  choose("mask", "sobel");
+  return will_show("mask=sobel") && !gtk_widget_get_visible(widget("sigma")) &&
+         gtk_widget_get_visible(widget("magnitude"));
+}
+
+bool moves_slider() {
+  choose("mask", "gauss");
+  if (!will_show("mask=gauss")) return false;
+  if (!gtk_widget_get_visible(widget("sigma")) || gtk_widget_get_visible(widget("magnitude"))) return false;
+  GtkWidget *scale = widget("sigma-scale");
+  gtk_widget_grab_focus(scale);
+  gtk_range_set_value(GTK_RANGE(scale), 0.2);
+  gdouble sigma;
+  g_object_get(window->element(), "sigma", &sigma, nullptr);
+  if (std::abs(sigma - 1.01) > 1e-9 || gtk_spin_button_get_value(GTK_SPIN_BUTTON(widget("sigma-spin"))) != sigma)
+    return false;
+  return will_show("mask=gauss sigma=1.01");
+}
+
+bool switches_and_colours() {
+  choose("mask", "fill");
+  const GdkRGBA color = {1, 0.2, 0, 1};
+  gtk_color_chooser_set_rgba(GTK_COLOR_CHOOSER(widget("fill-color")), &color);
+  g_signal_emit_by_name(widget("fill-color"), "color-set");
+  return will_show("mask=fill fill-color=0xffff3300");
+}
+
+bool reads_coefficients() {
+  choose("mask", "custom");
+  write_text("coefficients", "0 -1 0; -1 5 -1; 0 -1 0");
+  return will_show("mask=custom coefficients=\"0 -1 0; -1 5 -1; 0 -1 0\"");
+}
+
+// The element refuses it, and the window says so. The picture stays as it was.
+bool says_what_is_wrong() {
+  write_text("coefficients", "1 2; x");
+  const auto *label = GTK_LABEL(widget("message"));
+  const bool said = pump_until(
+      [label] { return std::strstr(gtk_label_get_text(const_cast<GtkLabel *>(label)), "\"x\" is not a number"); });
+  why = gtk_label_get_text(const_cast<GtkLabel *>(label));
+  return said && gtk_widget_get_mapped(widget("message")) &&
+         will_show("mask=custom coefficients=\"0 -1 0; -1 5 -1; 0 -1 0\"");
+}
+
+bool resets() {
+  click("reset");
+  return will_show("mask=gauss5");
+}
+
+const std::vector<tune::Region> kRectangle = {{{450, 40}, {600, 40}, {600, 130}, {450, 130}}};
+
+bool draws_rectangle() {
+  choose("mask", "mosaic");
+  click("rectangle");
+  drag(in_view(600, 130), in_view(450, 40));
+  return equal("450,40,150,90", property("roi")) && will_show("mask=mosaic roi=450,40,150,90", kRectangle);
+}
+
+bool draws_polygon() {
+  click("polygon");
+  for (const auto &[x, y] : {std::pair{420, 200}, {560, 180}, {640, 300}}) click_at(in_view(x, y));
+  click_at(in_view(421, 201));  // closes it
+  const std::string roi = "450,40,150,90; 420,200 560,180 640,300";
+  if (!equal(roi, property("roi"))) return false;
+  std::vector<tune::Region> outlines = kRectangle;
+  outlines.push_back({{420, 200}, {560, 180}, {640, 300}});
+  return will_show("mask=mosaic roi=\"" + roi + "\"", outlines);
+}
+
+bool moves_divider() {
+  click("compare");
+  const int divider = window->view().divider();
+  const int y = in_view(0, 350).y;
+  drag({divider, y}, {in_view(500, 0).x, y});
+  std::vector<tune::Region> outlines = kRectangle;
+  outlines.push_back({{420, 200}, {560, 180}, {640, 300}});
+  return window->view().divider() == in_view(500, 0).x &&
+         will_show("mask=mosaic roi=\"450,40,150,90; 420,200 560,180 640,300\"", outlines);
+}
+
+bool copies_launch_line() {
+  g_object_set(window->element(), "sigma", 2.0, nullptr);  // which mask=mosaic does not use
+  pump(20);
+  click("copy");
+  const Owned<gchar> copied(gtk_clipboard_wait_for_text(gtk_clipboard_get(GDK_SELECTION_CLIPBOARD)));
+  const std::string line = copied ? copied.get() : "", end = "! autovideosink";
+  const std::string want = "gst-launch-1.0 filesrc location=" + clip +
+                           " ! decodebin ! videoconvert ! videoflip method=automatic ! cudaconv mask=mosaic "
+                           "roi='450,40,150,90; 420,200 560,180 640,300' ! videoconvert " +
+                           end;
+  if (!equal(want, line)) return false;
+  // It can be run, and its first frame has the pixels of the element.
+  const std::string run =
+      line.substr(0, line.size() - end.size()) + "! video/x-raw,format=BGRx ! filesink location=launched.raw";
+  gint status = -1;
+  gchar *output = nullptr;  // belongs to no test
+  if (!g_spawn_command_line_sync(run.c_str(), &output, nullptr, &status, nullptr) || status != 0) return false;
+  g_free(output);
+  gchar *bytes = nullptr;
+  gsize size = 0;
+  g_file_get_contents("launched.raw", &bytes, &size, nullptr);
+  const Owned<gchar> owned(bytes);
+  const auto &frame = frame_of("mask=mosaic roi=\"450,40,150,90; 420,200 560,180 640,300\"", 0);
+  return size > frame.size() && !std::memcmp(bytes, frame.data(), frame.size());
+}
+
+bool clears_regions() {
+  g_object_set(window->element(), "sigma", -1.0, nullptr);
+  click("clear");
+  return property("roi").empty() && will_show("mask=mosaic");
+}
+
+// A region in per cent, as a user writes it.
+bool takes_written_region() {
+  write_text("roi", "60%,50%,25%,40%");
+  const bool good = will_show("mask=mosaic roi=60%,50%,25%,40%", {in_per_cent(60, 50, 25, 40)});
+  click("clear");
+  return good;
+}
+
+bool steps() {
+  choose("mask", "sobel");
+  bool good = true;
+  GstClockTime time = shown_time();
+  const GstClockTime frame = 40 * GST_MSECOND;
+  const auto goes = [&](const char *button, GstClockTime to) {
+    click(button);
+    const bool there =
+        pump_until([to] { return std::abs(GST_CLOCK_DIFF(to, shown_time())) <= GstClockTimeDiff(15 * GST_MSECOND); });
+    if (!there)
+      why = "the frame is at " + std::to_string(shown_time() / GST_MSECOND) + " ms, not " +
+            std::to_string(to / GST_MSECOND);
+    return there;
+  };
+  for (int i = 0; i < 3 && good; i++) good = goes("forward", time += frame);
+  good = good && will_show("mask=sobel");
+  for (int i = 0; i < 2 && good; i++) good = goes("back", time -= frame);
+  for (int i = 0; i < 2 && good; i++) good = goes("forward", time += frame);
+  return good && will_show("mask=sobel");
+}
+
+bool seeks() {
+  gboolean handled;
+  g_signal_emit_by_name(widget("seek"), "change-value", GTK_SCROLL_JUMP, 0.5, &handled);
+  return pump_until([] { return shown_time() > GST_SECOND && shown_time() < 2 * GST_SECOND; });
+}
+
+bool plays_and_pauses() {
+  gboolean handled;
+  g_signal_emit_by_name(widget("seek"), "change-value", GTK_SCROLL_JUMP, 0.8, &handled);
+  pump_until([] { return shown_time() > 2400 * GST_MSECOND; });
+  const GstClockTime paused = shown_time();
+  pump(300);
+  if (shown_time() != paused) return false;
+  click("play");
+  if (!pump_until([paused] { return shown_time() > paused + 100 * GST_MSECOND; })) return false;
+  // At the end it begins again.
+  if (!pump_until([paused] { return shown_time() < paused; })) return false;
+  click("play");
+  pump(200);
+  const GstClockTime again = shown_time();
+  pump(300);
+  return shown_time() == again && will_show("mask=sobel");
+}
+
+bool counts() {
+  const auto *label = GTK_LABEL(widget("stats"));
+  why = gtk_label_get_text(const_cast<GtkLabel *>(label));
+  return std::strstr(why.c_str(), "frames/s") && std::strstr(why.c_str(), "backend cpu, method") &&
+         std::strstr(why.c_str(), "720x405 I420");
+}
+
+bool keeps_presets() {
+  choose("mask", "gauss");
+  gtk_spin_button_set_value(GTK_SPIN_BUTTON(widget("sigma-spin")), 2.5);
+  auto *combo = GTK_COMBO_BOX(widget("presets"));
+  GtkWidget *entry = gtk_bin_get_child(GTK_BIN(combo));
+  gtk_entry_set_text(GTK_ENTRY(entry), "soft");
+  click("save-preset");
+  choose("mask", "dilate");
+  if (!will_show("mask=dilate")) return false;
+  GtkTreeModel *model = gtk_combo_box_get_model(combo);
+  for (int i = 0; i < gtk_tree_model_iter_n_children(model, nullptr); i++) {
+    gtk_combo_box_set_active(combo, i);
+    if (!std::strcmp(gtk_entry_get_text(GTK_ENTRY(entry)), "soft")) break;
+  }
+  if (!will_show("mask=gauss sigma=2.5")) return false;
+  click("delete-preset");
+  gchar **names = gst_preset_get_preset_names(GST_PRESET(window->element()));
+  const bool gone = !names || !g_strv_contains(names, "soft");
+  g_strfreev(names);
+  return gone;
+}
+
+// The element does not start without a matrix. It starts once there is one.
+bool recovers() {
+  if (!pump_until([] { return window->view().picture() && gtk_widget_get_mapped(widget("message")); })) return false;
+  why = gtk_label_get_text(GTK_LABEL(widget("message")));
+  if (why.find("needs the property coefficients") == std::string::npos || window->view().picture()->after) return false;
+  write_text("coefficients", "1 2 1");
+  return pump_until([] { return window->view().picture()->after != nullptr; });
+}
+
+// A detector's place is before the filter. This one marks nothing, but takes away colours.
+bool has_detector() {
+  const tune::Picture *picture = window->view().picture();
+  const unsigned char *data = cairo_image_surface_get_data(picture->before.get());
+  const int stride = cairo_image_surface_get_stride(picture->before.get());
+  int colourful = 0;
+  for (int y = 0; y < picture->height; y++)
+    for (int x = 0; x < picture->width; x++) {
+      const unsigned char *p = data + y * stride + 4 * x;
+      colourful += std::abs(p[0] - p[1]) > 3 || std::abs(p[1] - p[2]) > 3;
+    }
+  why = std::to_string(colourful) + " pixels have a colour";
+  return colourful == 0 &&
+         equal(
+             "gst-launch-1.0 videotestsrc ! video/x-raw,format=I420,width=640,height=480 ! videoconvert ! videoflip "
+             "method=automatic ! videobalance saturation=0 ! videoconvert ! cudaconv mask=custom "
+             "coefficients='1 2 1' ! videoconvert ! autovideosink",
+             gtk_entry_get_text(GTK_ENTRY(widget("launch-line"))));
+}
+
+void expect(const char *name, bool (*test)(), const char *skip = nullptr) {
+  bool good = true;
+  why.clear();
+  if (!skip) try {
+      good = test();
+    } catch (const std::exception &e) {
+      good = false;
+      why = e.what();
+    }
+  std::printf("%s %d - %s%s%s\n", good ? "ok" : "not ok", number++, name, skip ? " # SKIP " : "", skip ? skip : "");
+  std::fflush(stdout);
+  if (!good) std::fprintf(stderr, "# %s: %s\n", name, why.c_str());
+  failed |= !good;
+}
+
+}  // namespace
+
+int main(int argc, char **argv) {
+  gtk_init(&argc, &argv);
+  gst_init(&argc, &argv);
+  clip = argv[1];
+  number = std::atoi(argv[2]);
+  try {
+    tune::Window opened({clip, ""}, {"roi=60%,20%,25%,40%"});
+    window = &opened;
+    const char *no_presets = GST_IS_PRESET(opened.element()) ? nullptr : "the element has no presets";
+    expect("the window shows the picture before and after", opens);
+    expect("another mask, and its controls", changes_mask);
+    expect("a slider", moves_slider);
+    expect("a colour", switches_and_colours);
+    expect("a matrix", reads_coefficients);
+    expect("what is wrong is said", says_what_is_wrong);
+    expect("defaults", resets);
+    expect("a rectangle by the mouse", draws_rectangle);
+    expect("a polygon by the mouse", draws_polygon);
+    expect("the divider by the mouse", moves_divider);
+    expect("the launch line", copies_launch_line);
+    expect("no regions", clears_regions);
+    expect("a region in per cent", takes_written_region);
+    expect("frame by frame", steps);
+    expect("a seek", seeks);
+    expect("play, the end, pause", plays_and_pauses);
+    expect("the line with numbers", counts);
+    expect("a preset", keeps_presets, no_presets);
+
+    tune::Window unready({"", "videobalance saturation=0"}, {"mask=custom"});
+    window = &unready;
+    expect("a start that fails", recovers);
+    expect("a detector", has_detector);
+  } catch (const std::exception &e) {
+    std::fprintf(stderr, "# %s\n", e.what());
+    return 1;
+  }
+  return failed;
+}
