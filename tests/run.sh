@@ -17,6 +17,8 @@ if [ "$(id -u)" = 0 ]; then  # optional packages, which other users need not ins
   want_command clang-format clang-format
   want_command shellcheck shellcheck
   want_command clang++ clang
+  want_module gtk+-3.0 libgtk-3-dev
+  want_command Xvfb xvfb
 fi
 install_packages
 
