@@ -98,7 +98,7 @@ says_what_is_left_out() {
 }
 is_interrupted() { # FILE: after Ctrl-C, the streams end together, and the file can be played
   local code=0
-  timeout --preserve-status -s INT 2 "$player" -q -o "$1" clip.mkv mask=median size=31 iterations=400 backend=cpu n-threads=1 2>&1 |
+  timeout --foreground --preserve-status -s INT 2 "$player" -q -o "$1" clip.mkv mask=median size=31 iterations=400 backend=cpu n-threads=1 2>&1 |
     tee interrupted || code=$?
   samples "$1" sound.raw
   local frames bytes
