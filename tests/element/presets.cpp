@@ -196,8 +196,8 @@ GST_END_TEST;
 
 // ---- The presets that come along ------------------------------------------------------------------------------------
 
-// Each gives the settings of the file and defaults for the rest, whatever was set before, and filters a frame like
-// them. The harness fails the test where a preset causes a warning.
+// A preset sets what its file says, sets everything else to its default, and filters a frame like these settings. The
+// harness fails the test where a preset causes a warning.
 GST_START_TEST(each_preset_does_what_the_file_says) {
   const Ref<GstElement> list = new_element("");
   int count = 0;
