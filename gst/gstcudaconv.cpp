@@ -186,6 +186,8 @@ static gboolean activate(GstPad *pad, GstObject *parent, GstPadMode mode, gboole
     flight.halt();
   else if (GST_PAD_IS_SRC(pad))
     flight.resume();
+  else if (mode == GST_PAD_MODE_PUSH)
+    flight.await_start();
   return base(pad, parent, mode, active);
 }
 

@@ -26,7 +26,7 @@ void Flight::start(bool with_task) {
 }
 
 void Flight::fail_to_start() {
-  set_start(Start::Failed);
+  set_start(Start::Stopped);
 }
 
 void Flight::set_start(Start start) {
@@ -39,7 +39,7 @@ void Flight::set_start(Start start) {
 
 bool Flight::enter() {
   std::unique_lock<std::mutex> guard(lock_);
-  changed_.wait(guard, [this] { return start_ != Start::Waited; });
+  changed_.wait(guard, [this] { return start_ != Start::Awaited; });
   return start_ == Start::Done;
 }
 
@@ -88,7 +88,7 @@ void Flight::stop() {
   halt();
   std::lock_guard<std::mutex> guard(lock_);
   wants_task_ = false;
-  start_ = Start::Waited;
+  start_ = Start::Stopped;
 }
 
 void Flight::begin_flush() {

@@ -32,12 +32,13 @@ class Flight {
 
   Flight(GstBaseTransform *trans, FailOver fail_over);
 
-  // To be called when the element has started, or has failed to. Resets the counts. `with_task`: several frames may be
-  // in flight.
+  // Call await_start() before the sink pad becomes active, then start() or fail_to_start(). start() resets the counts.
+  // `with_task`: several frames may be in flight.
+  void await_start() { set_start(Start::Awaited); }
   void start(bool with_task);
   void fail_to_start();
   // To be called by the sink pad's streaming thread before it does anything: GstPad lets it in before the element has
-  // started. Waits for that. False where the element cannot start.
+  // started. Waits for that. False where the element cannot start, or has stopped: queries reach inactive pads, too.
   bool enter();
   // A number, and whether a flush or a deactivated pad has interrupted the stream since it was returned, or still does.
   guint interruptions() const { return interruptions_; }
@@ -80,7 +81,7 @@ class Flight {
   GstClockTime position() const { return position_; }  // end timestamp of the frame that was pushed last
 
  private:
-  enum class Start { Waited, Done, Failed };
+  enum class Start { Stopped, Awaited, Done };
 
   void set_start(Start start);
   static void run_task(gpointer flight);
@@ -105,7 +106,7 @@ class Flight {
 
   mutable std::mutex lock_;          // guards the members below; never held while waiting for a device or downstream
   std::condition_variable changed_;  // signals changes of these members and of stopped_
-  Start start_ = Start::Waited;
+  Start start_ = Start::Stopped;
   std::list<std::unique_ptr<Frame>> frames_;  // in flight, oldest first
   guint on_device_ = 0;                       // frames submitted and not yet retired
   guint unpushed_ = 0;                        // frames in flight whose output is still to be pushed

@@ -3,7 +3,9 @@
 // Tests starts and stops of the element, and pads that go inactive and active, while upstream pushes. The pads around
 // the element are the test's: no bin holds data back until the element has started.
 #include <atomic>
+#include <chrono>
 #include <cstring>
+#include <future>
 #include <thread>
 
 #include "between.h"
@@ -112,6 +114,27 @@ GST_START_TEST(a_start_that_fails_keeps_nobody_waiting) {
 }
 GST_END_TEST;
 
+// An element upstream may still be active when this one has stopped, and query it.
+GST_START_TEST(a_stopped_element_answers_serialized_queries) {
+  const GstVideoInfo info = video_info("GRAY8", 16, 16);
+  Between between("mask=gauss5", info);
+  for (const GstState state : {GST_STATE_NULL, GST_STATE_READY, GST_STATE_PLAYING, GST_STATE_READY}) {
+    gst_element_set_state(between.element.get(), state);
+    if (state == GST_STATE_PLAYING) continue;
+    std::promise<void> answered;
+    std::thread upstream([&, pad = between.pad("sink")] {
+      const Ref<GstCaps> caps(gst_video_info_to_caps(&info));
+      const Ref<GstQuery> query(gst_query_new_allocation(caps.get(), FALSE));
+      gst_pad_query(pad.get(), query.get());
+      answered.set_value();
+    });
+    const bool in_time = answered.get_future().wait_for(std::chrono::seconds(20)) == std::future_status::ready;
+    in_time ? upstream.join() : upstream.detach();
+    fail_unless(in_time, "in %s a query waits", gst_element_state_get_name(state));
+  }
+}
+GST_END_TEST;
+
 // While the source pad is inactive, the element flushes. This is not an error.
 GST_START_TEST(an_inactive_source_pad_is_no_error) {
   const GstVideoInfo info = video_info("GRAY8", 16, 16);
@@ -171,6 +194,7 @@ Suite *make_suite() {
   suite_add_tcase(suite, tc);
   tcase_add_test(tc, the_element_starts_while_upstream_pushes);
   tcase_add_test(tc, a_start_that_fails_keeps_nobody_waiting);
+  tcase_add_test(tc, a_stopped_element_answers_serialized_queries);
   tcase_add_test(tc, an_inactive_source_pad_is_no_error);
   tcase_add_test(tc, the_source_pad_goes_off_and_on_during_a_long_frame);
   return suite;
