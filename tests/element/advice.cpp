@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// What users are told of settings without effect, and of metas that the build cannot read.
+// Tests the warnings about settings without effect, and about metas that the build cannot read.
 #include <algorithm>
 #include <cstring>
 
@@ -281,11 +281,11 @@ static Suite *make_suite() {
   Suite *suite = suite_create("advice");
   TCase *tc = tcase_create("advice");
   suite_add_tcase(suite, tc);
-  tcase_add_test(tc, settings_without_effect_are_a_warning_each);
+  tcase_add_test(tc, each_setting_without_effect_is_a_warning);
   tcase_add_test(tc, has_effect_agrees_with_the_warnings);
-  tcase_add_test(tc, a_type_that_nothing_has_for_five_seconds_is_a_warning);
-  tcase_add_test(tc, a_match_now_and_then_is_no_warning);
-  tcase_add_test(tc, a_short_stream_in_which_nothing_matches_is_a_warning_at_its_end);
+  tcase_add_test(tc, a_type_without_a_match_for_five_seconds_is_a_warning);
+  tcase_add_test(tc, a_match_from_time_to_time_prevents_the_warning);
+  tcase_add_test(tc, a_short_stream_without_a_match_is_a_warning_at_its_end);
   tcase_add_test(tc, arrays_of_doubles_are_refused);
 #ifndef CUDACONV_ANALYTICS
   tcase_add_test(tc, a_frame_with_metas_that_cannot_be_read_is_filtered_whole);
