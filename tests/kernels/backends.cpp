@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Compares all bytes of the CUDA backend with the CPU backend, on frames that are too large for the conformance test:
-// strips of wide masks at both ends of a row, wide Gaussians in several tiles, large means, mosaics in slices. Also
-// frames at odd addresses.
+// The CUDA backend against the CPU backend, all bytes of a frame, where kernels do what the small frames of the
+// conformance test do not reach: strips of wide masks at both ends of a row, wide Gaussians in several tiles, large
+// means, and mosaics in slices; bilaterals of all sizes with loops of their own; and frames at odd addresses.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -284,6 +284,20 @@ void compare_mosaics(Comparison &comparison) {
     }
 }
 
+// Small sizes have loops of their own, others share one.
+void compare_bilaterals(Comparison &comparison) {
+  for (const char *format : {"GRAY8", "RGB", "RGBA", "NV12", "P010_10LE"})
+    for (const int size : {3, 5, 7, 9, 11, 31}) {
+      FilterSettings s;
+      s.mask = Mask::Bilateral;
+      s.size = size;
+      s.sigma = size / 3.0;
+      s.sigma_range = 0.3;
+      s.chroma = Chroma::Filter;
+      comparison.run(s, format, 70, 36);
+    }
+}
+
 }  // namespace
 
 int compare_backends() {
@@ -299,6 +313,7 @@ int compare_backends() {
   compare_long_blurs(comparison);
   compare_means(comparison);
   compare_mosaics(comparison);
+  compare_bilaterals(comparison);
   compare_odd_addresses(comparison);
   return comparison.finish();
 }

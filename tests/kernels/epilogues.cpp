@@ -17,6 +17,7 @@
 #include "plan/plan.h"
 #include "reference.h"
 #ifdef HAVE_STANDIN
+#include "cuda/bilateral/bilateral.cuh"
 #include "cuda/mma/coefficients.h"
 #include "cuda/mma/separable_weighted.cuh"
 #include "cuda/mma/sums.cuh"
@@ -391,8 +392,8 @@ void test_swar(const Case &c) {
   }
 }
 
-// Quotients by divisors of up to 48 bits, and of up to 16 bits in floats. Tests values at and around the middles
-// between codes, where a floating-point estimate does not find the nearest code.
+// Quotients by divisors of up to 48 bits, and of up to 16 bits in floats, and bilateral means, at and around the
+// middles between codes, where an estimate in floating point does not tell which one is nearest.
 void test_quotients() {
   std::mt19937_64 random(5);
   Case c;
@@ -404,6 +405,11 @@ void test_quotients() {
       c.name = std::to_string(n) + " / " + std::to_string(d);
       expect("weighted quotient", c, 0, static_cast<int>((n + d / 2) / d),
              static_cast<int>(rounded_quotient(n, d, approximate_inverse(approximate(d)))));
+      if (d < 1ull << 47) {
+        const auto means = bilateral::rounded_means({n, d * 255, 0, n}, {d, d, d, d});
+        expect("bilateral means", c, 0, static_cast<int>((n + d / 2) / d * 0x01000001u + 0xff00u),
+               static_cast<int>(means));
+      }
       if (n + d / 2 >= 1 << kMostStripBits) continue;
       const float below = below_inverse(static_cast<float>(d));
       expect("weighted quotient in floats", c, 0, static_cast<int>((n + d / 2) / d),
@@ -564,6 +570,7 @@ int epilogues() {
                            "mma 64-bit shift, absolute, 16 bits",
                            "weighted quotient",
                            "weighted quotient in floats",
+                           "bilateral means",
                            "blocks",
                            "blocks, factor",
                            "blocks, no magic, absolute",

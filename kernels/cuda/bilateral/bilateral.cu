@@ -4,9 +4,6 @@
 #include "cuda/bilateral/bilateral.cuh"
 
 #include <algorithm>
-#include <map>
-#include <utility>
-#include <vector>
 
 #include "cuda/device/u8x4_tile.h"
 
@@ -16,25 +13,20 @@ namespace bilateral {
 
 namespace {
 
-// Fills in the rings. A pixel and the one opposite are a pair. The tile has been filled in.
+// Fills in the rings. The tile has been filled in.
 void fill_rings(const Pass &pass, TileParams &p) {
-  std::map<int32_t, std::vector<uint32_t>> pairs;  // by the weight of the distance
-  const int pitch = pitch_of(p.tile);
-  for (int y = 0; y <= pass.radius_y; y++)
-    for (int x = y ? -pass.radius_x : 1; x <= pass.radius_x; x++) {
-      const int32_t weight = pass.mask[0].value[(y + pass.radius_y) * pass.width() + x + pass.radius_x];
-      const auto offset = static_cast<uint32_t>(y * pitch + x * p.tile.step);
-      if (weight) pairs[weight].push_back((offset & 0xffff) | (0 - offset) << 16);
-    }
-  constexpr size_t kMost = 128;  // pairs of a ring: sums of 256 products fit 32 bits
-  uint32_t *to = p.pair;
-  for (const auto &[weight, list] : pairs) {
-    to = std::copy(list.begin(), list.end(), to);
-    for (size_t left = list.size(), count; left; left -= count) {
-      count = std::min(left, kMost);
-      p.ring[p.rings++] = {static_cast<int32_t>(count), static_cast<uint32_t>(weight)};
-    }
+  const int radius = pass.radius_x, pitch = pitch_of(p.tile);
+  for (const bool eight : {true, false}) {
+    for (int i = 0, x = 1; x <= radius; x++)
+      for (int y = 0; y <= x; y++, i++) {
+        const auto space = static_cast<uint32_t>(pass.mask[0].value[(radius + y) * pass.width() + radius + x]);
+        if (radius <= kMostFixedRadius) p.fixed_space[i] = space;
+        if (space && eight == (y % x != 0)) p.ring[p.rings++] = ring_of(x, y, pitch, p.tile.step, space);
+      }
+    if (eight) p.rings_of_eight = p.rings;
   }
+  if (pitch == kFixedPitch && radius <= kMostFixedRadius) p.fixed_radius = radius;
+  for (int b = 0; b < 4; b++) p.pick[b] = 128u << 8 * b;
 }
 
 template <typename Windows>

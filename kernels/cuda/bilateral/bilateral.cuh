@@ -3,47 +3,51 @@
 // The kernels for Op::Bilateral.
 //
 // tile_kernel: dense planes. A lane filters columns of u8x4s, see u8x4_tile.cuh, whose samples are windows of their
-// own. All pixels at one distance, a ring, are summed first, and the ring's sums times the weight of its distance in 64
-// bits. With bytes two pixels a and b of a ring are taken together:
+// own. The pixels at one distance from the middle, a ring, are summed first. Then the sums times the weight of the
+// distance are added in 64 bits. With bytes two pixels a and b of a ring are taken together:
 //
-//    differences   |a - m|, |b - m|            four bytes in an instruction
-//    weights       r(|a0 - m0|), r(|b0 - m0|)  two look-ups in shared memory, packed as two 16-bit halves of a word
-//    sums          += r * a0 + r * b0          one instruction for both, and one for the sum of the weights
+//    addresses     of r(a0 - m0) and of r(b0 - m0), an instruction for each
+//    weights       r(a0 - m0), r(b0 - m0): two look-ups in shared memory, packed as two 16-bit halves of a word
+//    sums          += r * a0 + r * b0 in one instruction, and one for the sum of the weights
 //
-// A ring's sums fit 32 bits: 256 * 65535 * 255 < 2^32.
+// Lanes with different indices would wait for each other where they need the same bank. Each lane therefore has a
+// table of its own, in its own bank, for differences i from -255 to 255:
 //
-// Look-ups are what takes longest: one for each pixel of each window. Lanes with different indices would wait for each
-// other where they need the same bank, so that each lane has a table of its own, in its own bank:
+//    byte address of r(i) for lane l: 128 * (255 + i) + 4 * l
 //
-//    byte address of r(i) for lane l: 256 * i + 4 * l
-//
-// One byte permutation makes this address, since a difference and the lane's offset are bytes of their own. The other
-// half of each 256 bytes is not used. With 16-bit samples all lanes share a table, and the sums of products have 64
-// bits.
+// It grows by 128 with a sample. So one instruction, the product of a u8x4 and four bytes of which one is 128, picks
+// the sample and makes the address. With 16-bit samples all lanes share a table, and the sums of products have 64 bits.
 //
 // alpha_kernel: any frame, sample by sample, weighted by alpha. It equals AlphaRowsOf of cpu/bilateral.cpp.
 #pragma once
 
+#include "cuda/device/approximate_inverse.cuh"
 #include "cuda/device/u8x4_tile.cuh"
 #include "plan/weighted.h"
 
 namespace cudaconv::bilateral {
 
-constexpr int kMostPairs = 31 * 31 / 2, kMostRings = 160;
+constexpr int kMostRadius = 15, kMostFixedRadius = 4;  // radii up to the second have loops of their own
+
+// Pixels (x, y) from the middle with 0 <= y <= x <= radius, 0 < x: one for each ring or part of a ring.
+constexpr int octants(int radius) {
+  return radius * (radius + 3) / 2;
+}
 
 struct TileParams : FrameParams {
   U8x4Tile tile;
   struct Ring {
-    int32_t pairs;   // of pixels
-    uint32_t space;  // the weight of the distance
-  } ring[kMostRings];
-  int32_t rings;
-  // Offsets in shared memory from the middle, in words: of the first pixel and, in the high half, of the second.
-  uint32_t pair[kMostPairs];
-  uint32_t entry[kMostRangeEntries];  // 8-bit samples: the weight of each difference; else see RangeTable
-  int32_t shift, last;                // of the table
-  uint32_t sample_bits;               // bits of the samples of a u8x4
-  int32_t sample_shift, max;          // 16-bit samples: their position and the largest
+    int32_t offset[4];  // of a pixel of each pair of opposite ones, in u8x4s from the middle
+    uint32_t space;     // the weight of the distance
+  } ring[octants(kMostRadius)];
+  int32_t rings_of_eight, rings;                    // those of eight pixels come first, then those of four
+  uint32_t fixed_space[octants(kMostFixedRadius)];  // for add_fixed_rings()
+  int32_t fixed_radius;                             // 0: not for add_fixed_rings()
+  uint32_t pick[4];                                 // 128 in each of the four bytes
+  uint32_t entry[kMostRangeEntries];                // 8-bit samples: the weight of each difference; else see RangeTable
+  int32_t shift, last;                              // of the table
+  uint32_t sample_bits;                             // bits of the samples of a u8x4
+  int32_t sample_shift, max;                        // 16-bit samples: their position and the largest
 };
 
 struct Tuning {
@@ -58,54 +62,104 @@ constexpr int kWidth = 64, kHeight = Tuning::kWarps / 2 * Tuning::kRows;  // of 
 __host__ __device__ inline int pitch_of(const U8x4Tile &tile) {
   return tile.width + 2 * tile.halo_x;
 }
+constexpr int kFixedPitch = kWidth + 2 * kChunk;  // of tiles for add_fixed_rings()
+static_assert(kMostFixedRadius <= kChunk);
+
+// An address in shared memory as 32 bits, which a load takes as it is. On the host it counts from `memory`.
+__device__ inline uint32_t shared_address([[maybe_unused]] const uint8_t *memory, const uint8_t *at) {
+#ifdef __CUDACC__
+  return static_cast<uint32_t>(__cvta_generic_to_shared(at));
+#else
+  return static_cast<uint32_t>(at - memory);
+#endif
+}
+__device__ inline uint32_t load_shared([[maybe_unused]] const uint8_t *memory, uint32_t address) {
+#ifdef __CUDACC__
+  return *static_cast<const uint32_t *>(__cvta_shared_to_generic(address));
+#else
+  return *reinterpret_cast<const uint32_t *>(memory + address);
+#endif
+}
 
 // The weights of differences of bytes, for this lane.
 class LaneTable {
  public:
-  static constexpr int kBytes = 256 * 256;
+  static constexpr int kBytes = 512 * 128;
 
   // All threads of the block fill the tables; before they read them they have to synchronise.
   __device__ static void fill(const TileParams &p, uint8_t *memory) {
     const int lane = static_cast<int>(threadIdx.x % 32), warp = static_cast<int>(threadIdx.x / 32);
-#pragma unroll 4
-    for (int i = warp; i < 256; i += Tuning::kWarps)
-      *reinterpret_cast<uint32_t *>(memory + 256 * i + 4 * lane) = p.entry[i];
+    uint8_t *const zero = memory + 128 * 255 + 4 * lane;
+#pragma unroll
+    for (int i = 0; i < 256; i += Tuning::kWarps) {
+      const uint32_t weight = p.entry[i + warp];
+      *reinterpret_cast<uint32_t *>(zero + 128 * (i + warp)) = weight;
+      *reinterpret_cast<uint32_t *>(zero - 128 * (i + warp)) = weight;
+    }
   }
 
-  __device__ LaneTable(const TileParams &, const uint8_t *memory) : memory_(memory), offset_(threadIdx.x % 32 * 4) {}
+  __device__ LaneTable(const TileParams &p, const uint8_t *memory)
+      : memory_(memory), pick_(p.pick), begin_(shared_address(memory, memory + threadIdx.x % 32 * 4)) {}
 
-  // The weight of byte kByte of `differences`.
-  template <int kByte>
-  __device__ uint32_t at(uint32_t differences) const {
-    return *reinterpret_cast<const uint32_t *>(memory_ + __byte_perm(offset_, differences, 0x1140 | kByte << 4));
+  // For at(): where the weights of differences from byte `b` of a u8x4 begin.
+  __device__ uint32_t begin(uint32_t u8x4, int b) const {
+    return __dp4a(~u8x4, pick_[b], begin_);
+  }
+
+  // The weight of the difference between byte `b` of a u8x4 and that of `begin`.
+  __device__ uint32_t at(uint32_t begin, uint32_t u8x4, int b) const {
+    return load_shared(memory_, __dp4a(u8x4, pick_[b], begin));
   }
 
  private:
   const uint8_t *memory_;
-  const uint32_t offset_;
+  const uint32_t *pick_;
+  const uint32_t begin_;
 };
+
+// floor(n / d + 1/2), as bytes. Quotients are at most 255.
+__device__ inline uint32_t rounded_means(const uint64_t (&n)[4], const uint64_t (&d)[4]) {
+  constexpr float kInteger = 0x1.8p23f;  // floats of this size are integers, in their lowest bits
+  uint32_t byte[4];
+  bool close = false;  // to a half, so that an estimate, less than 2^-13 off, may round to the other side
+#pragma unroll
+  for (int b = 0; b < 4; b++) {
+    const float dividend = to_float(n[b]), inverse = approximate_inverse(to_float(d[b]));
+    const float rounded = fmaf(dividend, inverse, kInteger);
+    byte[b] = __float_as_uint(rounded);
+    close |= fabsf(fmaf(dividend, inverse, kInteger - rounded)) > 0.5f - 0x1p-13f;
+  }
+  if (close)
+    for (int b = 0; b < 4; b++) byte[b] = clamped_quotient<uint64_t>(n[b] + d[b] / 2, d[b], inverse_of(d[b]), 255);
+  return __byte_perm(__byte_perm(byte[0], byte[1], 0x0040), __byte_perm(byte[2], byte[3], 0x0040), 0x5410);
+}
 
 // The four windows around a u8x4 of bytes.
 class FourWindows {
  public:
   using Table = LaneTable;
+  static constexpr bool kFixed = true;  // whether for add_fixed_rings()
 
-  __device__ FourWindows(const LaneTable &table, uint32_t middle) : table_(table), middle_(middle) {
+  __device__ FourWindows(const LaneTable &table, uint32_t middle) : table_(table) {
 #pragma unroll
     for (int b = 0; b < 4; b++) {
+      begin_[b] = table.begin(middle, b);
       d_[b] = uint64_t{kBilateralOne} * kBilateralOne;
-      n_[b] = d_[b] * (middle >> 8 * b & 0xff);
+      n_[b] = d_[b] * __byte_perm(middle, 0, 0x4440 | b);
     }
   }
 
   // Adds two pixels of the current ring.
   __device__ void add(uint32_t first, uint32_t second) {
-    const uint32_t from_first = __vabsdiffu4(first, middle_), from_second = __vabsdiffu4(second, middle_);
     const uint32_t low = __byte_perm(first, second, 0x5140), high = __byte_perm(first, second, 0x7362);
-    add<0>(from_first, from_second, low);
-    add<1>(from_first, from_second, low);
-    add<2>(from_first, from_second, high);
-    add<3>(from_first, from_second, high);
+#pragma unroll
+    for (int b = 0; b < 4; b++) {
+      const uint32_t of_first = table_.at(begin_[b], first, b), of_second = table_.at(begin_[b], second, b);
+      const uint32_t both = __byte_perm(of_first, of_second, 0x5410);
+      products_[b] =
+          b % 2 ? __dp2a_hi(both, b < 2 ? low : high, products_[b]) : __dp2a_lo(both, b < 2 ? low : high, products_[b]);
+      weights_[b] += of_first + of_second;
+    }
   }
 
   __device__ void end_ring(uint32_t space) {
@@ -118,26 +172,12 @@ class FourWindows {
   }
 
   __device__ uint32_t results() const {
-    uint32_t word = 0;
-#pragma unroll
-    for (int b = 0; b < 4; b++)
-      word |= static_cast<uint32_t>(clamped_quotient<uint64_t>(n_[b] + d_[b] / 2, d_[b], inverse_of(d_[b]), 255))
-              << 8 * b;
-    return word;
+    return rounded_means(n_, d_);
   }
 
  private:
-  // `samples`: bytes 2 * (kByte % 2) and the next one are those of this window.
-  template <int kByte>
-  __device__ void add(uint32_t from_first, uint32_t from_second, uint32_t samples) {
-    const uint32_t both = __byte_perm(table_.at<kByte>(from_first), table_.at<kByte>(from_second), 0x5410);
-    products_[kByte] =
-        kByte % 2 ? __dp2a_hi(both, samples, products_[kByte]) : __dp2a_lo(both, samples, products_[kByte]);
-    weights_[kByte] = __dp2a_lo(both, 0x01010101u, weights_[kByte]);
-  }
-
   const LaneTable &table_;
-  const uint32_t middle_;
+  uint32_t begin_[4];
   uint32_t weights_[4] = {}, products_[4] = {};  // of the current ring
   uint64_t d_[4], n_[4];
 };
@@ -175,6 +215,7 @@ class SharedTable {
 class TwoWindows {
  public:
   using Table = SharedTable;
+  static constexpr bool kFixed = false;
 
   __device__ TwoWindows(const SharedTable &table, uint32_t middle) : table_(table) {
 #pragma unroll
@@ -225,21 +266,48 @@ class TwoWindows {
   uint64_t d_[2], n_[2];
 };
 
-template <typename Windows>
-__device__ inline uint32_t filter(const TileParams &p, const typename Windows::Table &table, const uint32_t *middle) {
-  Windows windows(table, *middle);
-  const uint32_t *pair = p.pair;
-#pragma unroll 1
-  for (int r = 0; r < p.rings; r++) {
-    const TileParams::Ring ring = p.ring[r];
-#pragma unroll 2
-    for (int i = 0; i < ring.pairs; i++, pair++) {
-      const uint32_t offsets = *pair;
-      windows.add(middle[static_cast<int16_t>(offsets)], middle[static_cast<int32_t>(offsets) >> 16]);
+// The ring of the pixels at (x, y), with 0 <= y <= x. Four of them lie a quarter of a turn apart, from (x, y) on; their
+// mirror images are the other four, unless they are the same.
+__host__ __device__ constexpr TileParams::Ring ring_of(int x, int y, int pitch, int step, uint32_t space) {
+  return {{y * pitch + x * step, x * pitch - y * step, x * pitch + y * step, y * pitch - x * step}, space};
+}
+
+// Adds kPairs pairs of opposite pixels.
+template <int kPairs, typename Windows>
+__device__ inline void add_ring(const TileParams::Ring &ring, const uint32_t *middle, Windows *windows) {
+#pragma unroll
+  for (int i = 0; i < kPairs; i++) windows->add(middle[ring.offset[i]], middle[-ring.offset[i]]);
+  windows->end_ring(ring.space);
+}
+
+// Adds the rings of a radius, at a pitch of kFixedPitch.
+template <int kRadius, typename Windows>
+__device__ inline void add_fixed_rings(const TileParams &p, const uint32_t *middle, Windows *windows) {
+#pragma unroll
+  for (int i = 0, x = 1; x <= kRadius; x++)
+#pragma unroll
+    for (int y = 0; y <= x; y++, i++) {
+      const TileParams::Ring ring = ring_of(x, y, kFixedPitch, 1, p.fixed_space[i]);
+      if (y % x)
+        add_ring<4>(ring, middle, windows);
+      else
+        add_ring<2>(ring, middle, windows);
     }
-    windows.end_ring(ring.space);
+}
+
+template <typename Windows>
+__device__ inline void add_rings(const TileParams &p, const uint32_t *middle, Windows *windows) {
+  if constexpr (Windows::kFixed) {
+    if (p.fixed_radius == 1) return add_fixed_rings<1>(p, middle, windows);
+    if (p.fixed_radius == 2) return add_fixed_rings<2>(p, middle, windows);
+    if (p.fixed_radius == 3) return add_fixed_rings<3>(p, middle, windows);
+    if (p.fixed_radius == 4) return add_fixed_rings<4>(p, middle, windows);
   }
-  return windows.results();
+  int r = 0;
+#pragma unroll 1
+  for (; r < p.rings_of_eight; r++) add_ring<4>(p.ring[r], middle, windows);
+#pragma unroll 1
+  for (; r < p.rings; r++) add_ring<2>(p.ring[r], middle, windows);
 }
 
 template <typename Windows>
@@ -262,13 +330,18 @@ __global__ void __launch_bounds__(kThreads, Tuning::kMinBlocks) tile_kernel(cons
   const int own_rows = min(Tuning::kRows, rows - 2 * p.tile.halo_y - first);
   if (own_rows <= 0) return;
   const Table table(p, tables);
-  const uint32_t *const middle = u8x4s + (first + p.tile.halo_y) * pitch + p.tile.halo_x + column;
+  const uint32_t *middle = u8x4s + (first + p.tile.halo_y) * pitch + p.tile.halo_x + column;
   U8x4Writer writer(p.tile, tile, column, first);
   writer.write<true>([&](auto put) {
 #pragma unroll 1
-    for (int y = 0; y < own_rows; y++) {
-      const uint32_t original = middle[y * pitch] & p.sample_bits;
-      const uint32_t result = part.has_filtered ? filter<Windows>(p, table, middle + y * pitch) : original;
+    for (int y = 0; y < own_rows; y++, middle += pitch) {
+      const uint32_t original = *middle & p.sample_bits;
+      uint32_t result = original;
+      if (part.has_filtered) {
+        Windows windows(table, *middle);
+        add_rings(p, middle, &windows);
+        result = windows.results();
+      }
       put(part.has_unfiltered ? blend_channels(part, result, original, kSixteen ? column % p.tile.step : 0) : result);
     }
   });
