@@ -29,8 +29,8 @@ constexpr int kBilateralOne = 65535;
 constexpr int kMostRangeEntries = 1025;
 
 // The weights r of differences between samples of `depth` bits. Entry i is the pair of r(i * 2^shift), in its low half,
-// and how much less r((i + 1) * 2^shift) is, in its high half. Between the two, r is linear. Differences beyond the
-// table weigh 0.
+// and how much less r((i + 1) * 2^shift) is, in its high half. Between the two, r is linear. If differences lie beyond
+// the table, its last entry is 0, and they weigh 0.
 struct RangeTable {
   int depth = 0, shift = 0;
   std::vector<uint32_t> entry;
@@ -44,8 +44,7 @@ struct BilateralTables {
 
 // r of a difference, which is 0 or more, by the `last + 1` entries of a table.
 CUDACONV_HOST_DEVICE inline uint32_t range_weight(const uint32_t *entry, int shift, int last, int difference) {
-  const int i = difference >> shift;
-  if (i > last) return 0;
+  const int at = difference >> shift, i = at < last ? at : last;
   const uint32_t pair = entry[i], rest = static_cast<uint32_t>(difference - (i << shift));
   return (pair & 0xffff) - (((pair >> 16) * rest + ((1u << shift) >> 1)) >> shift);
 }

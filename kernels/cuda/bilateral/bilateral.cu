@@ -58,7 +58,9 @@ KernelLaunch<TileParams> choose(const PassQuery &query, TileParams &p) {
   p.sample_shift = sample.shift;
   p.max = (1 << sample.depth) - 1;
   p.sample_bits = static_cast<uint32_t>(p.max << sample.shift) * 0x10001u;
-  return launch_of<TwoWindows>(pass, halve_pixels(p), p);
+  const int step = halve_pixels(p);
+  return sample.depth <= 10 ? launch_of<TwoWindows<TenBitTable>>(pass, step, p)
+                            : launch_of<TwoWindows<DeepTable>>(pass, step, p);
 }
 
 }  // namespace

@@ -16,7 +16,8 @@
 //    byte address of r(i) for lane l: 128 * (255 + i) + 4 * l
 //
 // It grows by 128 with a sample. So one instruction, the product of a u8x4 and four bytes of which one is 128, picks
-// the sample and makes the address. With 16-bit samples all lanes share a table, and the sums of products have 64 bits.
+// the sample and makes the address. With 16-bit samples all lanes share a table. Up to 10 bits it is a table like this
+// one; deeper samples interpolate, and the sums of products have 64 bits.
 //
 // alpha_kernel: any frame, sample by sample, weighted by alpha. It equals AlphaRowsOf of cpu/bilateral.cpp.
 #pragma once
@@ -182,9 +183,47 @@ class FourWindows {
   uint64_t d_[4], n_[4];
 };
 
-// The weights of differences of deeper samples.
-class SharedTable {
+// The position of 16-bit samples in the halves of a u8x4.
+class HalfSamples {
  public:
+  __device__ explicit HalfSamples(const TileParams &p) : shift_(p.sample_shift), max_(p.max) {}
+
+  __device__ uint32_t sample(uint32_t word, int half) const { return word >> (16 * half + shift_) & max_; }
+  __device__ uint32_t word(int sample, int half) const { return static_cast<uint32_t>(sample) << (16 * half + shift_); }
+  __device__ int max() const { return max_; }
+
+ private:
+  const int shift_, max_;
+};
+
+// The weights of differences of samples of up to 10 bits, in a word each.
+class TenBitTable : public HalfSamples {
+ public:
+  using Product = uint32_t;  // for the sum of a ring: 8 * 65535 * 1023 < 2^32
+  static constexpr int kMost = 1023, kBytes = 2 * (kMost + 1) * 4;
+
+  __device__ static void fill(const TileParams &p, uint8_t *memory) {
+    uint32_t *const zero = reinterpret_cast<uint32_t *>(memory) + kMost;
+    for (int i = static_cast<int>(threadIdx.x); i <= kMost; i += kThreads)
+      zero[i] = zero[-i] = range_weight(p.entry, 0, p.last, i);
+  }
+
+  __device__ TenBitTable(const TileParams &p, const uint8_t *memory)
+      : HalfSamples(p), memory_(memory), zero_(shared_address(memory, memory + 4 * kMost)) {}
+
+  // For at(): where the weights of differences from a sample begin.
+  __device__ uint32_t begin(uint32_t sample) const { return zero_ - 4 * sample; }
+  __device__ uint32_t at(uint32_t begin, uint32_t sample) const { return load_shared(memory_, begin + 4 * sample); }
+
+ private:
+  const uint8_t *memory_;
+  const uint32_t zero_;
+};
+
+// The weights of differences of deeper samples, see RangeTable.
+class DeepTable : public HalfSamples {
+ public:
+  using Product = uint64_t;
   static constexpr int kBytes = (kMostRangeEntries * 4 + 15) / 16 * 16;
 
   __device__ static void fill(const TileParams &p, uint8_t *memory) {
@@ -192,37 +231,33 @@ class SharedTable {
       reinterpret_cast<uint32_t *>(memory)[i] = p.entry[i];
   }
 
-  __device__ SharedTable(const TileParams &p, const uint8_t *memory)
-      : entry_(reinterpret_cast<const uint32_t *>(memory)),
-        shift_(p.shift),
-        last_(p.last),
-        sample_shift_(p.sample_shift),
-        max_(p.max) {}
+  __device__ DeepTable(const TileParams &p, const uint8_t *memory)
+      : HalfSamples(p), entry_(reinterpret_cast<const uint32_t *>(memory)), shift_(p.shift), last_(p.last) {}
 
-  __device__ int sample(uint32_t word, int half) const { return word >> (16 * half + sample_shift_) & max_; }
-  __device__ uint32_t word(int sample, int half) const {
-    return static_cast<uint32_t>(sample) << (16 * half + sample_shift_);
+  __device__ uint32_t begin(uint32_t sample) const { return sample; }
+  __device__ uint32_t at(uint32_t begin, uint32_t sample) const {
+    return range_weight(entry_, shift_, last_, abs(static_cast<int>(sample - begin)));
   }
-  __device__ uint32_t at(int difference) const { return range_weight(entry_, shift_, last_, abs(difference)); }
-  __device__ int max() const { return max_; }
 
  private:
   const uint32_t *entry_;
-  const int shift_, last_, sample_shift_, max_;
+  const int shift_, last_;
 };
 
 // The two windows around a u8x4 of 16-bit samples.
+template <typename OwnTable>
 class TwoWindows {
  public:
-  using Table = SharedTable;
+  using Table = OwnTable;
   static constexpr bool kFixed = false;
 
-  __device__ TwoWindows(const SharedTable &table, uint32_t middle) : table_(table) {
+  __device__ TwoWindows(const Table &table, uint32_t middle) : table_(table) {
 #pragma unroll
     for (int h = 0; h < 2; h++) {
-      middle_[h] = table.sample(middle, h);
+      const uint32_t sample = table.sample(middle, h);
+      begin_[h] = table.begin(sample);
       d_[h] = uint64_t{kBilateralOne} * kBilateralOne;
-      n_[h] = d_[h] * static_cast<uint32_t>(middle_[h]);
+      n_[h] = d_[h] * sample;
     }
   }
 
@@ -253,16 +288,17 @@ class TwoWindows {
   }
 
  private:
-  __device__ void add(int h, int sample) {
-    const uint32_t weight = table_.at(sample - middle_[h]);
+  __device__ void add(int h, uint32_t sample) {
+    const uint32_t weight = table_.at(begin_[h], sample);
     weights_[h] += weight;
-    products_[h] += uint64_t{weight} * static_cast<uint32_t>(sample);
+    products_[h] += static_cast<Product>(weight) * sample;
   }
 
-  const SharedTable &table_;
-  int middle_[2];
+  using Product = typename Table::Product;
+  const Table &table_;
+  uint32_t begin_[2];
   uint32_t weights_[2] = {};  // of the current ring
-  uint64_t products_[2] = {};
+  Product products_[2] = {};
   uint64_t d_[2], n_[2];
 };
 
@@ -313,7 +349,7 @@ __device__ inline void add_rings(const TileParams &p, const uint32_t *middle, Wi
 template <typename Windows>
 __global__ void __launch_bounds__(kThreads, Tuning::kMinBlocks) tile_kernel(const __grid_constant__ TileParams p) {
   using Table = typename Windows::Table;
-  constexpr bool kSixteen = std::is_same_v<Windows, TwoWindows>;
+  constexpr bool kSixteen = !std::is_same_v<Windows, FourWindows>;
   const Tile tile = locate_tile(p, kHeight);
   const PartParams &part = tile.part;
   const int warp = static_cast<int>(threadIdx.x / 32), lane = static_cast<int>(threadIdx.x % 32);
