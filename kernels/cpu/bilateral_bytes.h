@@ -2,7 +2,7 @@
 //
 // Op::Bilateral of bytes by vector instructions that look weights up in registers: a part of bilateral_loops.h.
 //
-// Neighbours a, b, ... of the same distance are interleaved, kTogether of them, so that a 32-bit lane has those of one
+// kTogether neighbours a, b, ... at the same distance are interleaved, so that a 32-bit lane has the neighbours of one
 // window. The bytes of their weights are looked up in this order, and one instruction adds the products of a lane:
 //
 //   in[0]     a0 a1 a2 a3 ...
@@ -10,9 +10,10 @@
 //   ...                              middles  m0 m0 m0 m0 | m1 m1 m1 m1 | ...
 //                                    weights  r(|a0 - m0|) r(|b0 - m0|) ... | ...
 //
-// A ring's sums fit 32 bits. Multiplied by the weight of the distance, they are added in 64 bits, even and odd lanes
-// apart. Quotients are those of doubles: sums are below 2^51, so that they are exact, and the quotient n / d, below 256
-// with d below 2^42, differs from the next integer by more than its rounding.
+// A ring's sums fit 32 bits. They are multiplied by the weight of the distance and added in 64 bits, even and odd lanes
+// apart. Quotients are computed in doubles. Sums are below 2^51, so doubles hold them exactly. A quotient n / d that is
+// not an integer differs from the next one by 1 / d at least. Since d is below 2^42 and quotients are below 256, that
+// is more than a double's rounding.
 
 namespace cudaconv {
 
@@ -20,10 +21,12 @@ namespace {
 
 #if CUDACONV_VECTOR == 64
 using Bytes = __m512i;
+#define CUDACONV_MM(name) _mm512_##name
 #else
 using Bytes = __m256i;
+#define CUDACONV_MM(name) _mm256_##name
 #endif
-// In place of intrinsics for shifts, of which GCC 12 warns in its own header.
+// In place of intrinsics for shifts and masks, since GCC 12 warns of its own header.
 using Unsigned32 = uint32_t __attribute__((vector_size(CUDACONV_VECTOR)));
 using Unsigned64 = uint64_t __attribute__((vector_size(CUDACONV_VECTOR)));
 
@@ -39,64 +42,61 @@ CUDACONV_INLINE inline Bytes odd_lanes(Bytes v) {
 CUDACONV_INLINE inline Bytes half_of(Bytes v) {
   return (Bytes)((Unsigned64)v >> 1);
 }
+CUDACONV_INLINE inline Bytes all_qwords(uint64_t v) {
+  return (Bytes)(Unsigned64{} + v);
+}
+CUDACONV_INLINE inline Bytes load_bytes(const uint8_t *from) {
+  Bytes v;
+  __builtin_memcpy(&v, from, sizeof v);
+  return v;
+}
+CUDACONV_INLINE inline void store_bytes(uint8_t *to, Bytes v) {
+  __builtin_memcpy(to, &v, sizeof v);
+}
+CUDACONV_INLINE inline Bytes difference(Bytes a, Bytes b) {
+  return CUDACONV_MM(subs_epu8)(a, b) | CUDACONV_MM(subs_epu8)(b, a);
+}
+CUDACONV_INLINE inline Bytes even_products(Bytes a, Bytes b) {
+#if CUDACONV_VECTOR == 64
+  return _mm512_maskz_mul_epu32(0xff, a, b);  // without a mask GCC 12 warns of its own header
+#else
+  return _mm256_mul_epu32(a, b);
+#endif
+}
+CUDACONV_INLINE inline Bytes pack(Bytes a, Bytes b, bool dwords) {
+  return dwords ? CUDACONV_MM(packus_epi32)(a, b) : CUDACONV_MM(packus_epi16)(a, b);
+}
+// Interleaves the bytes in the lower or, with `high`, the upper half of each 128 bits.
+CUDACONV_INLINE inline Bytes interleave(Bytes a, Bytes b, bool high) {
+  return high ? CUDACONV_MM(unpackhi_epi8)(a, b) : CUDACONV_MM(unpacklo_epi8)(a, b);
+}
+// Interleaves words: those in the lower halves of each 128 bits, and those in the upper halves.
+CUDACONV_INLINE inline void interleave_words(Bytes a, Bytes b, Bytes (&out)[2]) {
+  out[0] = CUDACONV_MM(unpacklo_epi16)(a, b);
+  out[1] = CUDACONV_MM(unpackhi_epi16)(a, b);
+}
 
 #if CUDACONV_VECTOR == 64
 
 constexpr int kTogether = 4;
 
-CUDACONV_INLINE inline Bytes all_dwords(int v) {
-  return _mm512_set1_epi32(v);
-}
-CUDACONV_INLINE inline Bytes all_qwords(uint64_t v) {
-  return _mm512_set1_epi64(static_cast<long long>(v));
-}
-CUDACONV_INLINE inline Bytes load_bytes(const uint8_t *from) {
-  return _mm512_loadu_si512(from);
-}
-CUDACONV_INLINE inline void store_bytes(uint8_t *to, Bytes v) {
-  _mm512_storeu_si512(to, v);
-}
-CUDACONV_INLINE inline Bytes difference(Bytes a, Bytes b) {
-  return _mm512_or_si512(_mm512_subs_epu8(a, b), _mm512_subs_epu8(b, a));
-}
-CUDACONV_INLINE inline Bytes even_products(Bytes a, Bytes b) {
-  return _mm512_maskz_mul_epu32(0xff, a, b);  // without a mask GCC 12 warns of its own header
-}
-CUDACONV_INLINE inline Bytes pack(Bytes a, Bytes b, bool dwords) {
-  return dwords ? _mm512_packus_epi32(a, b) : _mm512_packus_epi16(a, b);
-}
-// The bytes in one half of each 128 bits, each in a 32-bit lane.
-CUDACONV_INLINE inline void to_lanes(Bytes v, bool high, Bytes (&lanes)[2]) {
-  const Bytes zero = {}, words = high ? _mm512_unpackhi_epi8(v, zero) : _mm512_unpacklo_epi8(v, zero);
-  lanes[0] = _mm512_unpacklo_epi16(words, zero);
-  lanes[1] = _mm512_unpackhi_epi16(words, zero);
-}
-
-// Interleaves the samples of the windows in the lower or, with `high`, the upper half of each 128 bits.
-CUDACONV_INLINE inline void interleave(const Bytes (&in)[kTogether], bool high, Bytes (&out)[2]) {
-  const Bytes ab = high ? _mm512_unpackhi_epi8(in[0], in[1]) : _mm512_unpacklo_epi8(in[0], in[1]);
-  const Bytes cd = high ? _mm512_unpackhi_epi8(in[2], in[3]) : _mm512_unpacklo_epi8(in[2], in[3]);
-  out[0] = _mm512_unpacklo_epi16(ab, cd);
-  out[1] = _mm512_unpackhi_epi16(ab, cd);
-}
-
-// floor(n / d) in each 32-bit lane, from those of even and of odd lanes.
+// floor(n / d) in each 32-bit lane, from even and from odd lanes.
 CUDACONV_INLINE inline Bytes quotients(const Bytes (&n)[2], const Bytes (&d)[2]) {
   const Bytes even = _mm512_cvttpd_epi64(_mm512_div_pd(_mm512_cvtepi64_pd(n[0]), _mm512_cvtepi64_pd(d[0])));
   const Bytes odd = _mm512_cvttpd_epi64(_mm512_div_pd(_mm512_cvtepi64_pd(n[1]), _mm512_cvtepi64_pd(d[1])));
-  return _mm512_or_si512(even, shift_up(odd));
+  return even | shift_up(odd);
 }
 
 // The weights of differences: their low bytes and their high bytes, in registers of 64.
 class ByteWeights {
  public:
-  // The sums of the rings of 32-bit lanes. Products are of samples less 128, which are signed bytes.
+  // The sums of a ring in 32-bit lanes. Products are of samples less 128, since one factor is signed.
   class Ring {
    public:
-    CUDACONV_INLINE Bytes weights(int) const { return _mm512_add_epi32(low_, (Bytes)((Unsigned32)high_ << 8)); }
+    CUDACONV_INLINE Bytes weights(int) const { return (Bytes)((Unsigned32)low_ + ((Unsigned32)high_ << 8)); }
     CUDACONV_INLINE Bytes products() const {
-      const Bytes less = _mm512_add_epi32(low_products_, (Bytes)((Unsigned32)high_products_ << 8));
-      return _mm512_add_epi32(less, (Bytes)((Unsigned32)weights(0) << 7));
+      const Unsigned32 less = (Unsigned32)low_products_ + ((Unsigned32)high_products_ << 8);
+      return (Bytes)(less + ((Unsigned32)weights(0) << 7));
     }
 
    private:
@@ -118,11 +118,11 @@ class ByteWeights {
 
   // kWide: differences of 128 or more have weights.
   template <bool kWide>
-  CUDACONV_INLINE void add(const Bytes (&in)[kTogether], const Bytes (&middle)[kTogether], bool high,
-                           Ring (&ring)[2]) const {
+  CUDACONV_INLINE void add(const Bytes (&in)[kTogether], Bytes middle, bool high, Ring (&ring)[2]) const {
+    const Bytes twice = interleave(middle, middle, high);
     Bytes samples[2], middles[2];
-    interleave(in, high, samples);
-    interleave(middle, high, middles);
+    interleave_words(interleave(in[0], in[1], high), interleave(in[2], in[3], high), samples);
+    interleave_words(twice, twice, middles);
     for (int i = 0; i < 2; i++) add<kWide>(samples[i], middles[i], &ring[i]);
   }
 
@@ -130,7 +130,7 @@ class ByteWeights {
   template <bool kWide>
   CUDACONV_INLINE void add(Bytes samples, Bytes middles, Ring *ring) const {
     const Bytes index = difference(samples, middles), ones = _mm512_set1_epi8(1);
-    const Bytes less = _mm512_xor_si512(samples, _mm512_set1_epi8(-128));
+    const Bytes less = samples ^ _mm512_set1_epi8(-128);
     const Bytes low = look_up<kWide>(low_, index), high = look_up<kWide>(high_, index);
     ring->low_ = _mm512_dpbusd_epi32(ring->low_, low, ones);
     ring->high_ = _mm512_dpbusd_epi32(ring->high_, high, ones);
@@ -151,49 +151,15 @@ class ByteWeights {
 
 #else
 
-constexpr int kTogether = 2;
+constexpr int kTogether = 2;  // weights and samples are multiplied as words, which fill two registers
 
-CUDACONV_INLINE inline Bytes all_dwords(int v) {
-  return _mm256_set1_epi32(v);
-}
-CUDACONV_INLINE inline Bytes all_qwords(uint64_t v) {
-  return _mm256_set1_epi64x(static_cast<long long>(v));
-}
-CUDACONV_INLINE inline Bytes load_bytes(const uint8_t *from) {
-  return _mm256_loadu_si256(reinterpret_cast<const __m256i *>(from));
-}
-CUDACONV_INLINE inline void store_bytes(uint8_t *to, Bytes v) {
-  _mm256_storeu_si256(reinterpret_cast<__m256i *>(to), v);
-}
-CUDACONV_INLINE inline Bytes difference(Bytes a, Bytes b) {
-  return _mm256_or_si256(_mm256_subs_epu8(a, b), _mm256_subs_epu8(b, a));
-}
-CUDACONV_INLINE inline Bytes even_products(Bytes a, Bytes b) {
-  return _mm256_mul_epu32(a, b);
-}
-CUDACONV_INLINE inline Bytes pack(Bytes a, Bytes b, bool dwords) {
-  return dwords ? _mm256_packus_epi32(a, b) : _mm256_packus_epi16(a, b);
-}
-// The bytes in one half of each 128 bits, each in a 32-bit lane.
-CUDACONV_INLINE inline void to_lanes(Bytes v, bool high, Bytes (&lanes)[2]) {
-  const Bytes zero = {}, words = high ? _mm256_unpackhi_epi8(v, zero) : _mm256_unpacklo_epi8(v, zero);
-  lanes[0] = _mm256_unpacklo_epi16(words, zero);
-  lanes[1] = _mm256_unpackhi_epi16(words, zero);
-}
-
-// Interleaves the samples of the windows in the lower or, with `high`, the upper half of each 128 bits. Once bytes are
-// words, they fill two registers.
-CUDACONV_INLINE inline Bytes interleave(const Bytes (&in)[kTogether], bool high) {
-  return high ? _mm256_unpackhi_epi8(in[0], in[1]) : _mm256_unpacklo_epi8(in[0], in[1]);
-}
-
-// Integers below 2^52 as doubles: the bits of a number from 2^52 on are those of its distance from there.
+// Integers below 2^52 as doubles: the lowest bits of a double from 2^52 on are its distance from 2^52.
 CUDACONV_INLINE inline __m256d to_doubles(Bytes v) {
   const Bytes exponent = all_qwords(0x4330000000000000);
-  return _mm256_sub_pd(_mm256_castsi256_pd(_mm256_or_si256(v, exponent)), _mm256_castsi256_pd(exponent));
+  return _mm256_sub_pd(_mm256_castsi256_pd(v | exponent), _mm256_castsi256_pd(exponent));
 }
 
-// floor(n / d) in each 32-bit lane, from those of even and of odd lanes.
+// floor(n / d) in each 32-bit lane, from even and from odd lanes.
 CUDACONV_INLINE inline Bytes quotients(const Bytes (&n)[2], const Bytes (&d)[2]) {
   const __m128i even = _mm256_cvttpd_epi32(_mm256_div_pd(to_doubles(n[0]), to_doubles(d[0])));
   const __m128i odd = _mm256_cvttpd_epi32(_mm256_div_pd(to_doubles(n[1]), to_doubles(d[1])));
@@ -203,12 +169,14 @@ CUDACONV_INLINE inline Bytes quotients(const Bytes (&n)[2], const Bytes (&d)[2])
 // The weights of differences: their low bytes and their high bytes, in registers of 16, twice.
 class ByteWeights {
  public:
-  // The sums of the rings of 32-bit lanes. Weights are less 2^15, which are signed words.
+  // The sums of a ring in 32-bit lanes. Weights are less 2^15, since words are signed.
   class Ring {
    public:
     // `count`: how many were added.
-    CUDACONV_INLINE Bytes weights(int count) const { return _mm256_add_epi32(weights_, all_dwords(count << 15)); }
-    CUDACONV_INLINE Bytes products() const { return _mm256_add_epi32(products_, _mm256_slli_epi32(samples_, 15)); }
+    CUDACONV_INLINE Bytes weights(int count) const {
+      return (Bytes)((Unsigned32)weights_ + (static_cast<uint32_t>(count) << 15));
+    }
+    CUDACONV_INLINE Bytes products() const { return (Bytes)((Unsigned32)products_ + ((Unsigned32)samples_ << 15)); }
 
    private:
     friend class ByteWeights;
@@ -229,24 +197,32 @@ class ByteWeights {
   }
 
   template <bool>
-  CUDACONV_INLINE void add(const Bytes (&in)[kTogether], const Bytes (&middle)[kTogether], bool high,
-                           Ring (&ring)[2]) const {
-    const Bytes samples = interleave(in, high), index = difference(samples, interleave(middle, high));
+  CUDACONV_INLINE void add(const Bytes (&in)[kTogether], Bytes middle, bool high, Ring (&ring)[2]) const {
+    const Bytes samples = interleave(in[0], in[1], high);
+    const Bytes index = difference(samples, interleave(middle, middle, high));
+    // Most neighbours differ by less than 32: the first two registers have all their weights.
+    const int count = smaller(count_, all_below<32>(index) ? 2 : all_below<64>(index) ? 4 : 16);
     Bytes low = {}, upper = {};
-    for (int i = 0; i < count_; i++) {
+    for (int i = 0; i < count; i++) {
       // An index from 0 to 15 keeps its low half; others get the bit that makes the result 0.
       const Bytes here =
           _mm256_adds_epu8(_mm256_sub_epi8(index, _mm256_set1_epi8(static_cast<char>(16 * i))), _mm256_set1_epi8(0x70));
-      low = _mm256_or_si256(low, _mm256_shuffle_epi8(low_[i], here));
-      upper = _mm256_or_si256(upper, _mm256_shuffle_epi8(high_[i], here));
+      low = low | _mm256_shuffle_epi8(low_[i], here);
+      upper = upper | _mm256_shuffle_epi8(high_[i], here);
     }
-    upper = _mm256_xor_si256(upper, _mm256_set1_epi8(-128));
+    upper = upper ^ _mm256_set1_epi8(-128);
     const Bytes zero = {};
     add(_mm256_unpacklo_epi8(low, upper), _mm256_unpacklo_epi8(samples, zero), &ring[0]);
     add(_mm256_unpackhi_epi8(low, upper), _mm256_unpackhi_epi8(samples, zero), &ring[1]);
   }
 
  private:
+  // kLimit: a power of two.
+  template <int kLimit>
+  CUDACONV_INLINE static bool all_below(Bytes index) {
+    return _mm256_testz_si256(index, _mm256_set1_epi8(-kLimit));
+  }
+
   CUDACONV_INLINE static void add(Bytes weights, Bytes samples, Ring *ring) {
     const Bytes ones = _mm256_set1_epi16(1);
     ring->weights_ = _mm256_add_epi32(ring->weights_, _mm256_madd_epi16(weights, ones));
@@ -260,7 +236,7 @@ class ByteWeights {
 
 #endif
 
-// Sums of windows in 64 bits, those of even and of odd lanes.
+// Sums of windows in 64 bits, even and odd lanes apart.
 struct LaneSums {
   Bytes n[2], d[2];
 
@@ -289,9 +265,9 @@ struct LaneSums {
 template <bool kWide>
 CUDACONV_INLINE inline Bytes bilateral_half(const BilateralRing<uint8_t> *rings, int count, const uint8_t *middle,
                                             ptrdiff_t at, const ByteWeights &weights, uint64_t start, bool high) {
-  Bytes m[kTogether], lanes[2];
-  for (Bytes &v : m) v = load_bytes(middle + at);
-  to_lanes(m[0], high, lanes);
+  const Bytes m = load_bytes(middle + at), zero = {};
+  Bytes lanes[2];
+  interleave_words(interleave(m, zero, high), zero, lanes);
   LaneSums sums[2] = {{start, lanes[0]}, {start, lanes[1]}};
   for (int k = 0; k < count; k++) {
     ByteWeights::Ring ring[2];
@@ -311,7 +287,7 @@ template <bool kWide>
 void bilateral_bytes(const BilateralRing<uint8_t> *rings, int count, const uint8_t *middle, const BilateralRange &range,
                      uint8_t *out, int n) {
   const ByteWeights weights(range);
-  // Where a ring does not fill a lane, the middle does, and counts so much less.
+  // The middle fills the lanes that a ring leaves free. What it adds there is taken off here.
   uint64_t start = kMiddleWeight;
   for (int k = 0; k < count; k++)
     start -= uint64_t{kBilateralOne} * rings[k].space * ((kTogether - rings[k].count % kTogether) % kTogether);
@@ -328,3 +304,5 @@ void bilateral_bytes(const BilateralRing<uint8_t> *rings, int count, const uint8
 }  // namespace
 
 }  // namespace cudaconv
+
+#undef CUDACONV_MM

@@ -122,8 +122,11 @@ void check_levels(int last, int most_in_ring, Random &random) {
   for (int i = 0; i <= last; i++) weight[i] = i ? static_cast<uint32_t>(1 + random() % 65535) : 65535;
   const BilateralRange range = {weight.data(), 0, last, weight.data()};
   std::vector<std::vector<uint8_t>> pixels(2 * kMostInRing + 1, std::vector<uint8_t>(kSamples));
+  // Loops differ by how much the pixels differ.
+  const int spread = 16 << random() % 5, low = static_cast<int>(random() % (257 - spread));
   for (auto &samples : pixels)
-    for (uint8_t &v : samples) v = static_cast<uint8_t>(random() % 4 ? random() % 256 : random() % 2 * 255);
+    for (uint8_t &v : samples)
+      v = static_cast<uint8_t>(low + (random() % 4 ? random() % spread : random() % 2 * (spread - 1)));
   std::vector<const uint8_t *> in;
   for (const auto &samples : pixels) in.push_back(samples.data());
   std::vector<BilateralRing<uint8_t>> rings;
