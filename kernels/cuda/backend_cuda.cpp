@@ -14,7 +14,7 @@
 #include "cancellation.h"
 #include "cuda/cuda_resources.h"
 #include "cuda/frame_copy.h"
-#include "cuda/morphology/large_squares.h"
+#include "cuda/extremum/large_squares.h"
 #include "cuda/mosaic/tiles.h"
 #include "cuda/patient_wait.h"
 #include "cuda/regions/region_job.h"

@@ -4,31 +4,31 @@
 #include <algorithm>
 
 #include "cuda/launchers.h"
-#include "cuda/scratch.h"
 
 namespace cudaconv {
 
-// The forms of the structures, defined in their families' folders. All but prepare_long() take dense planes only.
+// The forms of the structures, in their folders: prepare_NAME() is in NAME.cu. All but prepare_long() take dense planes
+// only.
 Prepared prepare_mosaic(const PassQuery &query);
-Prepared prepare_weighted_strips(const PassQuery &query);     // up to 5x5, of pixels of four bytes
-Prepared prepare_separable_weighted(const PassQuery &query);  // the same up to 33x33, on the matrix instructions
-Prepared prepare_weighted(const PassQuery &query);            // others of a row and a column
+Prepared prepare_weighted_strips(const PassQuery &query);  // up to 5x5, pixels of four bytes
+Prepared prepare_weighted_mma(const PassQuery &query);     // up to 33x33, pixels of four bytes
+Prepared prepare_weighted(const PassQuery &query);         // other masks of a row and a column
 Prepared prepare_blur(const PassQuery &query);
 Prepared prepare_sliding(const PassQuery &query);
-Prepared prepare_van_herk(const PassQuery &query);
-Prepared prepare_element_strips(const PassQuery &query);       // ellipses, crosses and the like up to 63x63
-Prepared prepare_chords(const PassQuery &query);               // other structuring elements up to 31x31
-Prepared prepare_structuring_element(const PassQuery &query);  // larger ellipses, crosses and the like
-Prepared prepare_median_network(const PassQuery &query);       // 7x7 to 15x15
-Prepared prepare_median_histogram(const PassQuery &query);     // larger
-Prepared prepare_bilateral(const PassQuery &query);            // without alpha
-Prepared prepare_separable9(const PassQuery &query);           // up to 9x9, 8-bit samples, rows of 16n bytes
+Prepared prepare_extremum(const PassQuery &query);
+Prepared prepare_element_strips(const PassQuery &query);    // ellipses, crosses, other stacks of runs up to 63x63
+Prepared prepare_element_chords(const PassQuery &query);    // other structuring elements up to 31x31
+Prepared prepare_element_runs(const PassQuery &query);      // larger ellipses and crosses
+Prepared prepare_median_network(const PassQuery &query);    // 7x7 to 15x15
+Prepared prepare_median_histogram(const PassQuery &query);  // larger
+Prepared prepare_bilateral(const PassQuery &query);         // without alpha
+Prepared prepare_separable9(const PassQuery &query);        // up to 9x9, 8-bit samples, rows of 16n bytes
 Prepared prepare_separable(const PassQuery &query);
-Prepared prepare_blocks4x4(const PassQuery &query);  // up to 17x15, 8-bit samples
-Prepared prepare_dense(const PassQuery &query);
-Prepared prepare_long_box(const PassQuery &query);
-Prepared prepare_long_separable(const PassQuery &query);  // Gaussians of any length, on the matrix instructions
-Prepared prepare_long(const PassQuery &query);            // any separable mask, of any layout
+Prepared prepare_custom_blocks(const PassQuery &query);  // up to 17x15, 8-bit samples
+Prepared prepare_custom_dense(const PassQuery &query);
+Prepared prepare_mean(const PassQuery &query);
+Prepared prepare_long_mma(const PassQuery &query);  // Gaussians of any length
+Prepared prepare_long(const PassQuery &query);      // any separable mask, of any layout
 
 namespace {
 
@@ -43,17 +43,17 @@ constexpr unsigned kAny = ~0u;
 const std::vector<Structure> &structures() {
   static const std::vector<Structure> kStructures = {
       {"mosaic", kAny, {prepare_mosaic}},
-      {"weighted", kAllSix, {prepare_weighted_strips, prepare_separable_weighted, prepare_weighted}},
+      {"weighted", kAllSix, {prepare_weighted_strips, prepare_weighted_mma, prepare_weighted}},
       {"blur", kAllSix, {prepare_blur}},
       {"sliding", kAllSix, {prepare_sliding}},
-      {"extremum", kAllSix, {prepare_van_herk}},
-      {"element", kAllSix, {prepare_element_strips, prepare_chords, prepare_structuring_element}},
+      {"extremum", kAllSix, {prepare_extremum}},
+      {"element", kAllSix, {prepare_element_strips, prepare_element_chords, prepare_element_runs}},
       {"median", kAllSix, {prepare_median_network, prepare_median_histogram}},
       {"separable", kAllSix, {prepare_separable9, prepare_separable}},
-      {"custom", kAllSix, {prepare_blocks4x4, prepare_dense}},
-      {"mean", kAny, {prepare_long_box}},
+      {"custom", kAllSix, {prepare_custom_blocks, prepare_custom_dense}},
+      {"mean", kAny, {prepare_mean}},
       {"bilateral", kAllSix, {prepare_bilateral}},
-      {"long", kAllSix, {prepare_long_separable, prepare_long}},
+      {"long", kAllSix, {prepare_long_mma, prepare_long}},
   };
   return kStructures;
 }

@@ -85,6 +85,9 @@ void launch_weighted_any(const PassRun &run);
 void launch_blur_samples(const PassRun &run);
 void launch_bilateral_alpha(const PassRun &run);
 
+// Bytes of scratch memory that a pass takes for its coarse samples, 0 except for wide Gaussians.
+size_t coarse_bytes(const Plan &plan, const Pass &pass);
+
 // Lets a kernel's blocks have all shared memory of the device if they need more than 48 KiB. The driver is told once
 // for each backend. Throws Error{Device}.
 void allow_shared_memory(const PassRun &run, const void *kernel, size_t bytes);

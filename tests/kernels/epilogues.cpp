@@ -18,15 +18,20 @@
 #include "reference.h"
 #ifdef HAVE_STANDIN
 #include "cuda/bilateral/bilateral.cuh"
-#include "cuda/mma/coefficients.h"
-#include "cuda/mma/separable_weighted.cuh"
-#include "cuda/mma/sums.cuh"
+#include "cuda/device/mma/coefficients.h"
+#include "cuda/device/mma/sums.cuh"
+#include "cuda/weighted/weighted_mma.cuh"
 #include "cuda/sliding/linear.cuh"
 #include "cuda/sliding/swar_plan.h"
 #include "cuda/weighted/weighted_strips.cuh"
 #endif
 
 namespace cudaconv::test {
+
+#ifdef HAVE_STANDIN
+using namespace sliding;
+using namespace weighted;
+#endif
 
 namespace {
 
@@ -219,7 +224,7 @@ void test_sum_rounding(const Case &c, const MmaParams &p, bool bytes, const Rati
   }
 }
 
-// Tests how blocks4x4.cuh rounds sums of bytes.
+// Tests how custom_blocks.cuh rounds sums of bytes.
 void test_scales(const Case &c, const DenseMmaParams &p, const MmaKind &kind, const Ratio &ratio) {
   const std::vector<int64_t> all = sums_of(c, c.unit);
   const PartParams part = {};

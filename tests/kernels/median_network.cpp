@@ -5,10 +5,13 @@
 #include <cstdio>
 #include <vector>
 
-#include "cuda/median/network.cuh"
+#include "cuda/median/median_network.cuh"
 #include "cuda/sliding/median5.cuh"
 
 namespace cudaconv::test {
+
+using namespace median;
+using sliding::Median5;
 
 namespace {
 

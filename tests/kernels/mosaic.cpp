@@ -9,7 +9,6 @@
 
 #include "backend.h"
 #include "cuda/mosaic/tiles.h"
-#include "cuda/scratch.h"
 #include "formats.h"
 #include "guarded_frame.h"
 #include "plan/mosaic.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
 // Checks which kernels method=auto takes: masks that look equal to users are equally fast, at any frame width. Also
-// checks that the table of gst/README.md names all structures.
+// checks that the table of gst/README.md names all structures, and that folders and sources have their names.
 //
 //   structures MANUAL
 //
@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <string>
@@ -17,7 +18,7 @@
 
 #include "backend.h"
 #include "cuda/dispatch.h"
-#include "cuda/morphology/large_squares.h"
+#include "cuda/extremum/large_squares.h"
 #include "formats.h"
 #include "guarded_frame.h"
 
@@ -140,6 +141,24 @@ struct Count {
 
 std::string quoted(const char *name) {
   return name ? name : "a method";
+}
+
+// Checks that each structure has a folder of its name, whose sources begin with that name.
+void check_names(const char *manual, Count &count) {
+  namespace fs = std::filesystem;
+  const fs::path cuda = fs::path(manual).parent_path() / "../kernels/cuda";
+  for (const Structure &structure : structures()) {
+    int sources = 0;
+    std::error_code error;
+    for (const fs::directory_entry &entry : fs::directory_iterator(cuda / structure.name, error)) {
+      if (entry.path().extension() != ".cu") continue;
+      const std::string source = entry.path().filename().string();
+      sources++;
+      count.add(!source.compare(0, std::strlen(structure.name), structure.name),
+                source + ": a source of " + structure.name + " without its name");
+    }
+    count.add(sources > 0, std::string("no sources in kernels/cuda/") + structure.name);
+  }
 }
 
 // Checks that the table of structures in gst/README.md has the names of the dispatch table, in the same order.
@@ -281,6 +300,7 @@ void check_format(const char *name, int width, Backend &backend, Count &count) {
 
 int run(const char *manual) {
   Count count;
+  check_names(manual, count);
   check_manual(manual, count);
   std::string why;
   if (cuda_device_count(&why) == 0) {

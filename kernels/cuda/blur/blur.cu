@@ -12,9 +12,10 @@
 #include "cuda/blur/reduce_mma.cuh"
 #include "cuda/device/u8x4_tile.h"
 #include "cuda/frame_launch.cuh"
-#include "cuda/scratch.h"
 
 namespace cudaconv {
+
+using namespace blur;
 
 namespace {
 

@@ -7,7 +7,7 @@
 #include "cuda/blur/reduce.cuh"
 #include "cuda/device/words.cuh"
 
-namespace cudaconv {
+namespace cudaconv::blur {
 
 constexpr int kLineResults = 8;  // coarse samples of a line that a thread blurs
 
@@ -383,4 +383,4 @@ __global__ void __launch_bounds__(kBlurThreads) expand_samples_kernel(const __gr
   }
 }
 
-}  // namespace cudaconv
+}  // namespace cudaconv::blur

@@ -12,7 +12,7 @@
 #include "cuda/launch_params.h"
 #include "plan/decimation.h"
 
-namespace cudaconv {
+namespace cudaconv::blur {
 
 // Most taps of the coarse blur: those of a side of 1501 at the smallest factor, and what least squares add.
 constexpr int kMostCoarseTaps = 1501 / 2 + 8;
@@ -73,4 +73,4 @@ struct FineBlurParams : BlurParams {
 template <bool kFine>
 using BlurParamsOf = std::conditional_t<kFine, FineBlurParams, BlurParams>;
 
-}  // namespace cudaconv
+}  // namespace cudaconv::blur

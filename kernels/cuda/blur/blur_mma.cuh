@@ -15,7 +15,7 @@
 #include "cuda/device/integer_mma.cuh"
 #include "cuda/device/words.cuh"
 
-namespace cudaconv {
+namespace cudaconv::blur {
 
 constexpr int kBlurOutputs = 16, kBlurLines = 32;
 constexpr int kBlurBefore = 16;                              // zeros before the weights in shared memory
@@ -220,4 +220,4 @@ __global__ void __launch_bounds__(kBlurThreads, kFine ? 1 : 2)
   }
 }
 
-}  // namespace cudaconv
+}  // namespace cudaconv::blur

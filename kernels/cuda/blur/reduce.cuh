@@ -10,7 +10,7 @@
 #include "cuda/device/words.cuh"
 #include "cuda/launch.cuh"
 
-namespace cudaconv {
+namespace cudaconv::blur {
 
 constexpr int kBlurThreads = 256;
 // Rows of samples that a thread loads at once when it reduces columns, and rows before those that it needs.
@@ -320,4 +320,4 @@ __global__ void __launch_bounds__(kBlurThreads, kWords ? kReduceBlocks : 2)
   reduce(std::integral_constant<int, 4>());
 }
 
-}  // namespace cudaconv
+}  // namespace cudaconv::blur

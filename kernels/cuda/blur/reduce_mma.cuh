@@ -19,7 +19,7 @@
 #include "cuda/device/integer_mma.cuh"
 #include "cuda/device/words.cuh"
 
-namespace cudaconv {
+namespace cudaconv::blur {
 
 constexpr int kReduceGroup = 8;                    // coarse rows of a step
 constexpr int kReduceVectors = kBlurThreads / 4;   // vectors of 16 bytes that a block reads of a row
@@ -429,4 +429,4 @@ __global__ void __launch_bounds__(kBlurThreads, 2) reduce_mma_kernel(const __gri
   }
 }
 
-}  // namespace cudaconv
+}  // namespace cudaconv::blur

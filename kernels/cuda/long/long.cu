@@ -6,10 +6,11 @@
 #include <algorithm>
 
 #include "cuda/frame_launch.cuh"
-#include "cuda/long/read_bounds.h"
-#include "cuda/scratch.h"
+#include "cuda/device/read_bounds.h"
 
 namespace cudaconv {
+
+using namespace long_masks;
 
 namespace {
 
@@ -30,15 +31,13 @@ bool is_long(const Pass &pass) {
   return pass.op == Op::Linear && pass.separable() && std::max(pass.width(), pass.height()) >= LongTuning::kLeastTaps;
 }
 
-}  // namespace
-
-size_t long_sum_bytes(const Plan &plan, const Pass &) {
+size_t sum_bytes(const Plan &plan) {
   int64_t sums = 0;
   for (const Plan::Part &part : plan.parts) sums += sums_of(plan, part);
   return static_cast<size_t>(sums) * sizeof(int32_t);
 }
 
-static void launch_long(const PassRun &run) {
+void launch_long(const PassRun &run) {
   const Pass &pass = run.pass();
   const IntegerMask &mask = pass.mask[0];
   LongParams p = {};
@@ -71,9 +70,11 @@ static void launch_long(const PassRun &run) {
           p);
 }
 
+}  // namespace
+
 Prepared prepare_long(const PassQuery &query) {
   if (!is_long(query.pass())) return {};
-  return {1, launch_long, long_sum_bytes(query.plan, query.pass())};
+  return {1, launch_long, sum_bytes(query.plan)};
 }
 
 }  // namespace cudaconv

@@ -8,7 +8,7 @@
 #include "cuda/launch.cuh"
 #include "plan/area.h"
 
-namespace cudaconv {
+namespace cudaconv::long_masks {
 
 constexpr int kMostLongTaps = 1501;
 constexpr int kLongThreads = 256;
@@ -201,4 +201,4 @@ __global__ void __launch_bounds__(kLongThreads) long_columns_kernel(const __grid
   }
 }
 
-}  // namespace cudaconv
+}  // namespace cudaconv::long_masks

@@ -10,6 +10,8 @@
 
 namespace cudaconv {
 
+using namespace methods;
+
 namespace {
 
 // The kernel with which a method carries out a pass, and how to launch it.

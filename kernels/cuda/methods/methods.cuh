@@ -21,7 +21,7 @@
 #include "cuda/launch.cuh"
 #include "cuda/methods/operations.cuh"
 
-namespace cudaconv {
+namespace cudaconv::methods {
 
 constexpr int kBlockWidth = 32, kBlockHeight = 8;  // threads
 constexpr int kBlockThreads = kBlockWidth * kBlockHeight;
@@ -365,4 +365,4 @@ __global__ void __launch_bounds__(kBlockThreads, kManyBlocks) restore_kernel(con
   }
 }
 
-}  // namespace cudaconv
+}  // namespace cudaconv::methods

@@ -6,7 +6,7 @@
 
 #include "cuda/launch_params.h"
 
-namespace cudaconv {
+namespace cudaconv::methods {
 
 // The size of a window. Loops along a row are unrolled by kUnroll.
 template <int kUnroll>
@@ -231,4 +231,4 @@ struct Median {
   }
 };
 
-}  // namespace cudaconv
+}  // namespace cudaconv::methods

@@ -7,9 +7,10 @@
 #include <vector>
 
 #include "cuda/launchers.h"
-#include "cuda/scratch.h"
 
 namespace cudaconv {
+
+using namespace mosaic;
 
 namespace {
 

@@ -15,7 +15,7 @@
 #include "cuda/launch.cuh"
 #include "cuda/mosaic/tiles.h"
 
-namespace cudaconv {
+namespace cudaconv::mosaic {
 
 struct MosaicParams : FrameParams {
   MosaicTiles tiles[kMaxParts];
@@ -447,4 +447,4 @@ __global__ void __launch_bounds__(kMosaicThreads) mosaic_samples_kernel(const __
   }
 }
 
-}  // namespace cudaconv
+}  // namespace cudaconv::mosaic

@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <numeric>
 
-#include "cuda/scratch.h"
-
 namespace cudaconv {
 
 namespace {

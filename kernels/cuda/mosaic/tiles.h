@@ -40,6 +40,9 @@ inline bool has_slices(const std::vector<MosaicTiles> &tiles) {
   return std::any_of(tiles.begin(), tiles.end(), [](const MosaicTiles &t) { return t.slices > 1; });
 }
 
+// Bytes of device memory that the sums of a pass's slices take at most.
+size_t mosaic_sum_bytes(const Plan &plan, const Pass &pass);
+
 // The tiles by part, in the order of `parts`. If any has slices, the sums fit in mosaic_sum_bytes(). Appends the boxes
 // of parts that have several to `boxes`.
 std::vector<MosaicTiles> cut_mosaic(const std::vector<MosaicPart> &parts, const Plan &plan,

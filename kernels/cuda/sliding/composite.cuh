@@ -9,7 +9,7 @@
 
 #include "cuda/sliding/sliding.cuh"
 
-namespace cudaconv {
+namespace cudaconv::sliding {
 
 // kRadius is that of both steps together, kStep that of one.
 struct CompositeOperation : SlidingOperation {
@@ -109,4 +109,4 @@ struct CompositeGradient : CompositeOperation {
   };
 };
 
-}  // namespace cudaconv
+}  // namespace cudaconv::sliding

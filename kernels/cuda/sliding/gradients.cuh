@@ -5,7 +5,7 @@
 
 #include "cuda/sliding/operation.cuh"
 
-namespace cudaconv {
+namespace cudaconv::sliding {
 
 __device__ inline float approximate_root(float v) {
 #ifdef __CUDA_ARCH__
@@ -250,4 +250,4 @@ struct SlidingKirsch : SlidingOperation {
   };
 };
 
-}  // namespace cudaconv
+}  // namespace cudaconv::sliding

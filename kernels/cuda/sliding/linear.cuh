@@ -5,7 +5,7 @@
 
 #include "cuda/sliding/operation.cuh"
 
-namespace cudaconv {
+namespace cudaconv::sliding {
 
 // Sums [1 2 1] of consecutive numbers. Two successive sums share a pair of neighbours, so together they take three
 // additions, two of them of three numbers, which are one instruction each.
@@ -336,4 +336,4 @@ struct SlidingHalf3 : SlidingOperation {
   };
 };
 
-}  // namespace cudaconv
+}  // namespace cudaconv::sliding

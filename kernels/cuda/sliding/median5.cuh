@@ -18,7 +18,7 @@
 
 #include "cuda/sliding/operation.cuh"
 
-namespace cudaconv {
+namespace cudaconv::sliding {
 
 // Arranges a lane's 16 bytes of a row as registers of two samples, so that in all formats neighbours of a channel are
 // kStep registers apart. A register has two channels of a pixel or, if the number of channels is odd, a sample of the
@@ -268,4 +268,4 @@ struct SlidingMedian5 : SlidingOperation {
   };
 };
 
-}  // namespace cudaconv
+}  // namespace cudaconv::sliding

@@ -8,7 +8,7 @@
 #include "cuda/device/words.cuh"
 #include "plan/rounding.h"
 
-namespace cudaconv {
+namespace cudaconv::sliding {
 
 constexpr int kWarpLanes = 30, kWarpBytes = kVectorBytes * kWarpLanes;
 constexpr int kMostWarps = 4;  // warps of a block, one below the other
@@ -120,4 +120,4 @@ __device__ inline uint32_t make_word(const SwarParams &k, int i, Sample sample) 
   return Swar::join(k, parts);
 }
 
-}  // namespace cudaconv
+}  // namespace cudaconv::sliding

@@ -5,7 +5,7 @@
 
 #include "cuda/sliding/operation.cuh"
 
-namespace cudaconv {
+namespace cudaconv::sliding {
 
 // The 3x3 median: the median of the largest of the columns' minima, the median of their medians, and the smallest of
 // their maxima. Columns are sorted as rows enter, once for the three windows that contain them.
@@ -227,4 +227,4 @@ struct SlidingExtremum9 : SlidingOperation {
   };
 };
 
-}  // namespace cudaconv
+}  // namespace cudaconv::sliding

@@ -10,6 +10,8 @@
 
 namespace cudaconv {
 
+using namespace sliding;
+
 namespace {
 
 // Passes that one launch does.

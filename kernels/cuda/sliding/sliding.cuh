@@ -34,7 +34,7 @@
 #include "cuda/sliding/strip_io.cuh"
 #include "cuda/sliding/swar_plan.h"
 
-namespace cudaconv {
+namespace cudaconv::sliding {
 
 // Passes the rows of a strip through the operation. store(r, words, original) gets the words of row r of results;
 // original(words) fetches the samples at the same place. store() returns whether the frame has more rows.
@@ -187,4 +187,4 @@ SlidingKernel sliding_kernel_of(const SwarKind &kind) {
   return {};
 }
 
-}  // namespace cudaconv
+}  // namespace cudaconv::sliding

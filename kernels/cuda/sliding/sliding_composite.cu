@@ -4,7 +4,7 @@
 #include "cuda/sliding/sliding_kernels.h"
 #include "cuda/sliding/composite.cuh"
 
-namespace cudaconv {
+namespace cudaconv::sliding {
 
 SlidingKernel composite_sliding_kernel(const SwarKind &kind) {
   switch (kind.sliding) {
@@ -21,4 +21,4 @@ SlidingKernel composite_sliding_kernel(const SwarKind &kind) {
   }
 }
 
-}  // namespace cudaconv
+}  // namespace cudaconv::sliding

@@ -4,7 +4,7 @@
 #include "cuda/sliding/sliding_kernels.h"
 #include "cuda/sliding/linear.cuh"
 
-namespace cudaconv {
+namespace cudaconv::sliding {
 
 SlidingKernel dense_sliding_kernel(const SwarKind &kind) {
   switch (kind.sliding) {
@@ -19,4 +19,4 @@ SlidingKernel dense_sliding_kernel(const SwarKind &kind) {
   }
 }
 
-}  // namespace cudaconv
+}  // namespace cudaconv::sliding

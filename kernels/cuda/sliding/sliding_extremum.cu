@@ -4,7 +4,7 @@
 #include "cuda/sliding/sliding_kernels.h"
 #include "cuda/sliding/ranks.cuh"
 
-namespace cudaconv {
+namespace cudaconv::sliding {
 
 SlidingKernel extremum_sliding_kernel(const SwarKind &kind) {
   switch (kind.sliding) {
@@ -25,4 +25,4 @@ SlidingKernel extremum_sliding_kernel(const SwarKind &kind) {
   }
 }
 
-}  // namespace cudaconv
+}  // namespace cudaconv::sliding

@@ -4,7 +4,7 @@
 #include "cuda/sliding/sliding_kernels.h"
 #include "cuda/sliding/gradients.cuh"
 
-namespace cudaconv {
+namespace cudaconv::sliding {
 
 SlidingKernel gradient_sliding_kernel(const SwarKind &kind) {
   switch (kind.sliding) {
@@ -23,4 +23,4 @@ SlidingKernel gradient_sliding_kernel(const SwarKind &kind) {
   }
 }
 
-}  // namespace cudaconv
+}  // namespace cudaconv::sliding

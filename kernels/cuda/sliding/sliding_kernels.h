@@ -6,7 +6,7 @@
 
 #include "cuda/sliding/sliding.cuh"
 
-namespace cudaconv {
+namespace cudaconv::sliding {
 
 SlidingKernel separable_sliding_kernel(const SwarKind &kind, Epilogue epilogue);
 SlidingKernel dense_sliding_kernel(const SwarKind &kind);
@@ -15,4 +15,4 @@ SlidingKernel extremum_sliding_kernel(const SwarKind &kind);
 SlidingKernel median_sliding_kernel(const SwarKind &kind);
 SlidingKernel composite_sliding_kernel(const SwarKind &kind);
 
-}  // namespace cudaconv
+}  // namespace cudaconv::sliding

@@ -5,7 +5,7 @@
 #include "cuda/sliding/median5.cuh"
 #include "cuda/sliding/ranks.cuh"
 
-namespace cudaconv {
+namespace cudaconv::sliding {
 
 SlidingKernel median_sliding_kernel(const SwarKind &kind) {
   switch (kind.sliding) {
@@ -18,4 +18,4 @@ SlidingKernel median_sliding_kernel(const SwarKind &kind) {
   }
 }
 
-}  // namespace cudaconv
+}  // namespace cudaconv::sliding

@@ -4,7 +4,7 @@
 #include "cuda/sliding/sliding_kernels.h"
 #include "cuda/sliding/linear.cuh"
 
-namespace cudaconv {
+namespace cudaconv::sliding {
 
 SlidingKernel separable_sliding_kernel(const SwarKind &kind, Epilogue epilogue) {
   const bool shifts = epilogue == Epilogue::Shift, divides = epilogue == Epilogue::Divide;
@@ -22,4 +22,4 @@ SlidingKernel separable_sliding_kernel(const SwarKind &kind, Epilogue epilogue) 
   }
 }
 
-}  // namespace cudaconv
+}  // namespace cudaconv::sliding

@@ -8,7 +8,7 @@
 #include "cuda/launch.cuh"
 #include "cuda/sliding/operation.cuh"
 
-namespace cudaconv {
+namespace cudaconv::sliding {
 
 // A lane's part of a strip of rows.
 struct LaneStrip {
@@ -317,4 +317,4 @@ class StripTarget {
   uint8_t *at_;
 };
 
-}  // namespace cudaconv
+}  // namespace cudaconv::sliding

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace cudaconv {
+namespace cudaconv::sliding {
 
 namespace {
 
@@ -430,4 +430,4 @@ SwarKind plan_swar(const Plan &plan, const Pass &pass, SwarParams &k) {
   }
 }
 
-}  // namespace cudaconv
+}  // namespace cudaconv::sliding

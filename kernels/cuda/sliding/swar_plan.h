@@ -6,7 +6,7 @@
 #include "cuda/launch_params.h"
 #include "plan/plan.h"
 
-namespace cudaconv {
+namespace cudaconv::sliding {
 
 // The operations of sliding.cuh.
 enum class Sliding {
@@ -54,4 +54,4 @@ struct SwarKind {
 // planes are not dense, samples of planes differ, or half a register may not hold a sum.
 SwarKind plan_swar(const Plan &plan, const Pass &pass, SwarParams &swar);
 
-}  // namespace cudaconv
+}  // namespace cudaconv::sliding

@@ -13,6 +13,8 @@
 
 namespace cudaconv {
 
+using namespace weighted;
+
 namespace {
 
 template <typename Sum>

@@ -14,7 +14,7 @@
 #include "cuda/launch.cuh"
 #include "plan/weighted.h"
 
-namespace cudaconv {
+namespace cudaconv::weighted {
 
 // The type of factors for sums of type Sum.
 template <typename Sum>
@@ -383,4 +383,4 @@ __global__ void __launch_bounds__(kWeightedThreads, sizeof(Sum) > 8 || sizeof(Pr
   WeightedTile<Sum, Product>(p, tile).run();
 }
 
-}  // namespace cudaconv
+}  // namespace cudaconv::weighted

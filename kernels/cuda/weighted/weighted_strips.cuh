@@ -16,7 +16,7 @@
 #include "cuda/launch.cuh"
 #include "plan/weighted.h"
 
-namespace cudaconv {
+namespace cudaconv::weighted {
 
 constexpr int kMostStripTaps = 5, kMostStripBits = 24;  // of a mask, and of its sums
 
@@ -229,4 +229,4 @@ __global__ void __launch_bounds__(32 * WeightedStripTuning::kStrips, WeightedStr
   WeightedStrip<kTaps>(p, tile.part, x0, tile.y0).run();
 }
 
-}  // namespace cudaconv
+}  // namespace cudaconv::weighted

@@ -1,0 +1,589 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// Masks that are not separable, by the matrix instructions: samples are read from a tile in shared memory, results are
+// written directly.
+//
+// A block loads a tile of 128 pixels' width with its halo into shared memory, split into one plane for each byte of a
+// pixel. A warp sums a few rows of results: the tile's 8 blocks of 16 pixels are the 8 columns of the matrix of
+// samples, so the lanes' words of it are 32 consecutive ones. Each row of samples is loaded once and serves all rows of
+// results whose windows contain it; the same holds for the matrix of each row of the mask.
+//
+// With one or two bytes a pixel a warp works on four or two such groups of rows, one below the other, so that there is
+// more to compute between two loads.
+#pragma once
+
+#include "cuda/device/mma/sums.cuh"
+
+namespace cudaconv::custom {
+
+// Tuned on an H200 with kernel-bench --table=goals,formats --only="custom 31x31,custom 15x15 16-bit", and so are the
+// blocks for which each shape limits its registers.
+struct DenseTuning {
+  // Rows of results of a tile; smaller tiles of U16x4 were slower. kMoreRows: a tile takes the time of this many rows
+  // more.
+  static constexpr int kLeastU16x4Rows = 16, kMostRows = 32, kMoreRows = 16;
+};
+
+template <int kRadiusClass, Weights kWeightsKind, Samples kSamplesKind>
+struct DenseShape {
+  static constexpr int kRadius = kRadiusClass;
+  static constexpr Weights kWeights = kWeightsKind;
+  static constexpr Samples kSamples = kSamplesKind;
+  static constexpr int kSampleBytes = sample_bytes(kSamples);
+  static constexpr int kBytes = weight_bytes(kWeights), kParts = kSampleBytes + kBytes - 1;
+  static constexpr int kChunks = (16 + 2 * kRadius) / 16;
+  static constexpr int kRows = kSamples == Samples::U16x4 || kBytes > 2 ? 2 : 4 / kBytes;  // rows of results at a time
+  static constexpr int kThreads = 128;
+  static constexpr bool kU16x4 = kSamples == Samples::U16x4;
+  static constexpr bool kMany = kU16x4 && kRadius > 8 && kBytes > 1;  // sums
+  static constexpr int kMinBlocks = kBytes > 2 || kMany ? 2 : kU16x4 || kRadius > 8 ? 3 : 4;
+  static constexpr int kLine = padded_words(kDenseLineWords);
+  static constexpr int kPixels = kMmaTileWidth + 16 * (kChunks - 1);  // pixels that windows of a row of the tile reach
+  static constexpr size_t kLineBytes = kDenseRows * kBytes * kLine * sizeof(uint32_t);
+
+  CUDACONV_HOST_DEVICE static constexpr int row_groups(int channels) { return subtiles(channels * kSampleBytes); }
+  // Bytes of the operands of the mask, [row][low, high][chunk][lane].
+  CUDACONV_HOST_DEVICE static constexpr size_t fragment_bytes(int height) {
+    return static_cast<size_t>(height) * kBytes * kChunks * 32 * sizeof(uint2);
+  }
+  // Rows that the windows of `tile_rows` rows reach.
+  CUDACONV_HOST_DEVICE static constexpr int source_rows(int tile_rows, int height) { return tile_rows + height - 1; }
+  CUDACONV_HOST_DEVICE static constexpr size_t shared_bytes(int channels, int tile_height, int height) {
+    const int rows = source_rows(row_groups(channels) * tile_height, height);
+    return fragment_bytes(height) + kLineBytes + kPixels * sizeof(int) +
+           rows * (sizeof(int64_t) + channels * kSampleBytes * kPixels);
+  }
+};
+
+// Loads `count` rows of pixels from `left` on into `planes`, [row][byte of a pixel][pixel]. Unless kInside, it stops at
+// pixel `end`, the first one that no window reaches. `rows` and `columns` list where rows and pixels are. The whole
+// block calls these methods together.
+template <bool kInside, typename Shape, typename Channels>
+class PlaneLoader {
+ public:
+  __device__ PlaneLoader(const MmaParams &p, const PartParams &part, const Channels &channels, int left, int end,
+                         const int64_t *rows, const int *columns, int count, uint8_t *planes)
+      : p_(p),
+        part_(part),
+        channels_(channels),
+        left_(left),
+        rows_(rows),
+        columns_(columns),
+        count_(count),
+        planes_(planes),
+        first_(kInside ? 0 : max(-left, 0)),
+        last_(kInside ? kPixels : min(part.width - left, kPixels) & ~3),
+        beyond_(kInside ? 0 : max(min(end - left, kPixels) - last_, 0)) {}
+
+  __device__ void load() const {
+    load_fours<32>(0);
+    load_fours<(kPixels - 128) / 4>(128);
+    if constexpr (!kInside) {
+      if constexpr (kPixelBytes <= 2)
+        if (can_patch<kPixelBytes>(p_, part_)) return patch_fours();
+      load_pixels();
+    }
+  }
+
+ private:
+  static constexpr Samples kSamples = Shape::kSamples;
+  static constexpr int kPixels = Shape::kPixels, kSampleBytes = Shape::kSampleBytes;
+  static constexpr int kPixelBytes = Channels::kChannels * kSampleBytes, kPlanes = Channels::kCount * kSampleBytes;
+
+  // Processes items, each of kWords words: a thread takes every kThreads-th item, kBatch of them in flight at a time.
+  template <int kBatch, int kWords, typename Load, typename Store>
+  __device__ static void for_items(int items, Load load, Store store) {
+    constexpr int kThreads = Shape::kThreads;
+#pragma unroll 1
+    for (int i0 = static_cast<int>(threadIdx.x); i0 < items; i0 += kBatch * kThreads) {
+      uint32_t words[kBatch][kWords];
+#pragma unroll
+      for (int k = 0; k < kBatch; k++)
+        if (i0 + k * kThreads < items) load(i0 + k * kThreads, words[k]);
+#pragma unroll
+      for (int k = 0; k < kBatch; k++)
+        if (i0 + k * kThreads < items) store(i0 + k * kThreads, words[k]);
+    }
+  }
+
+  // Stores four pixels, given as they lie in memory, in the planes, from pixel x of a row on.
+  __device__ void put(int row, int x, uint32_t (&pixels)[kPixelBytes]) const {
+    uint32_t bytes[kPlanes];
+    channels_.template take_apart<kSamples>(p_, pixels, bytes);
+#pragma unroll
+    for (int c = 0; c < kPlanes; c++)
+      *reinterpret_cast<uint32_t *>(planes_ + (row * kPlanes + c) * kPixels + x) = bytes[c];
+  }
+
+  // Loads the pixels that lie in the frame from pixel `from` on, four an item, kAcross items a row.
+  template <int kAcross>
+  __device__ void load_fours(int from) const {
+    const int x = from + static_cast<int>(threadIdx.x) % kAcross * 4;
+    if (!kInside && (x < first_ || x >= last_)) return;
+    const uint8_t *source = part_.source + (left_ + x) * kPixelBytes;
+    constexpr int kBatch = kPixelBytes == 1 ? 10 : kPixelBytes == 2 ? 6 : kPixelBytes == 8 ? 3 : 4;
+    const auto read = [&](int i, uint32_t(&pixels)[kPixelBytes]) {
+      const int64_t offset = rows_[i / kAcross];
+      read_four_pixels<kPixelBytes>(source + (!kInside && offset == kNoRow ? 0 : offset), pixels);
+      if constexpr (!kInside) {
+#pragma unroll
+        for (int c = 0; c < kPixelBytes; c++)
+          if (offset == kNoRow) pixels[c] = part_.border_word[c % word_period(kPixelBytes)];
+      }
+    };
+    for_items<kBatch, kPixelBytes>(count_ * kAcross, read,
+                                   [&](int i, uint32_t(&pixels)[kPixelBytes]) { put(i / kAcross, x, pixels); });
+  }
+
+  // The row, and the first pixel, of an item of `pixels` pixels. Each row has `of_row` items, those before the frame
+  // first.
+  __device__ int locate(int i, int of_row, int pixels, int *x) const {
+    const int row = i / of_row, column = pixels * (i - row * of_row);
+    *x = column < first_ ? column : last_ + column - first_;
+    return row;
+  }
+
+  // Fills pixels beside the frame, four an item, joined from words that lie in the frame.
+  __device__ void patch_fours() const {
+    const int fours = (first_ + beyond_ + 3) / 4;
+    const auto patch = [&](int x, int w) { return WordPatch::find<kPixelBytes>(columns_ + x + w * 4 / kPixelBytes); };
+    const auto read = [&](int i, uint32_t(&words)[2 * kPixelBytes]) {
+      int x;
+      const int64_t offset = rows_[locate(i, fours, 4, &x)];
+      const uint8_t *const row = part_.source + (offset == kNoRow ? 0 : offset);
+#pragma unroll
+      for (int w = 0; w < kPixelBytes; w++) {
+        const uint32_t border = part_.border_word[w % 2];
+        words[w] = offset == kNoRow ? border : patch(x, w).load_first(row);
+        words[kPixelBytes + w] = offset == kNoRow ? border : patch(x, w).load_second(row, border);
+      }
+    };
+    const auto join = [&](int i, uint32_t(&words)[2 * kPixelBytes]) {
+      int x;
+      const int row = locate(i, fours, 4, &x);
+      uint32_t pixels[kPixelBytes];
+#pragma unroll
+      for (int w = 0; w < kPixelBytes; w++) pixels[w] = patch(x, w).join(words[w], words[kPixelBytes + w]);
+      put(row, x, pixels);
+    };
+    for_items<4, 2 * kPixelBytes>(count_ * fours, read, join);
+  }
+
+  // Fills pixels beside the frame, one an item.
+  __device__ void load_pixels() const {
+    const int edge = first_ + beyond_;
+    const auto read = [&](int i, uint32_t(&bytes)[kPixelBytes]) {
+      int x;
+      const int64_t offset = rows_[locate(i, edge, 1, &x)];
+      const int column = columns_[x];
+      const bool reads = column >= 0 && offset != kNoRow;
+      const uint8_t *source = part_.source + (reads ? offset + column * kPixelBytes : 0);
+#pragma unroll
+      for (int c = 0; c < kPlanes; c++) {
+        const int byte = channels_.channel(c / kSampleBytes) * kSampleBytes + c % kSampleBytes;
+        bytes[c] = reads ? __ldg(source + byte) : part_.border_word[byte / 4] >> byte % 4 * 8;
+      }
+    };
+    const auto store = [&](int i, uint32_t(&bytes)[kPixelBytes]) {
+      int x;
+      const int row = locate(i, edge, 1, &x);
+      if constexpr (kSamples != Samples::U8) {
+#pragma unroll
+        for (int c = 0; c < kPlanes; c += 2) {
+          bytes[c] = ((bytes[c] & 0xffu) | bytes[c + 1] << 8) >> p_.sample_shift & p_.sample_mask;
+          bytes[c + 1] = bytes[c] >> 8;
+        }
+      }
+#pragma unroll
+      for (int c = 0; c < kPlanes; c++) planes_[(row * kPlanes + c) * kPixels + x] = static_cast<uint8_t>(bytes[c]);
+    };
+    for_items<4, kPixelBytes>(count_ * edge, read, store);
+  }
+
+  const MmaParams &p_;
+  const PartParams &part_;
+  const Channels &channels_;
+  int left_;
+  const int64_t *rows_;
+  const int *columns_;
+  int count_;
+  uint8_t *planes_;
+  int first_, last_;  // pixels first_ ... last_ - 1 are in the frame, in fours
+  int beyond_;        // pixels to load behind last_
+};
+
+// The samples of a channel as round_sums() makes them.
+template <typename Shape>
+using Rounded = std::conditional_t<Shape::kSamples == Samples::U8, uint32_t, uint32_t[2]>;
+
+// Rounds all sums of a warp together.
+template <typename Shape, int kRows, int kGroups, int kChannels>
+__device__ inline void round_all(const MmaParams &p,
+                                 const PartialSums<Shape::kParts> (&sums)[kRows][kGroups][kChannels],
+                                 Rounded<Shape> (&results)[kRows][kGroups][kChannels]) {
+  constexpr int kCount = kRows * kGroups * kChannels;
+  const SumRounding &r = p.epilogue;
+  const auto sum = [&](int n) -> const PartialSums<Shape::kParts> & {
+    return sums[n / kChannels / kGroups][n / kChannels % kGroups][n % kChannels];
+  };
+  const auto result = [&](int n) -> Rounded<Shape> & {
+    return results[n / kChannels / kGroups][n / kChannels % kGroups][n % kChannels];
+  };
+  Sums total[kCount];
+#pragma unroll
+  for (int n = 0; n < kCount; n++) total[n] = sum(n).total();
+  if constexpr (Shape::kSamples == Samples::U8) {
+    uint32_t bytes[kCount];
+    round_sums<Shape::kWeights>(r, total, bytes);
+#pragma unroll
+    for (int n = 0; n < kCount; n++) result(n) = bytes[n];
+  } else {
+    const auto pack = [&](auto round) {
+#pragma unroll
+      for (int n = 0; n < kCount; n++) pack_samples(p, result(n), [&](int i) { return round(n, i); });
+    };
+    if constexpr (Shape::kWeights == Weights::S24) {
+      if (r.mode == SumRounding::Shift64) return pack([&](int n, int i) { return shift_sum(r, sum(n).total64(i)); });
+    } else {
+      if (r.mode == SumRounding::ShiftWide) return pack([&](int n, int i) { return sum(n).highest(i) >> r.shift; });
+    }
+    if (r.mode == SumRounding::Shift) return pack([&](int n, int i) { return total[n].v[i] >> r.shift; });
+    pack([&](int n, int i) { return divide_sum(r, total[n].v[i]); });
+  }
+}
+
+// Writes the results of a warp, rows from y0 on of each group.
+template <typename Shape, typename Channels, int kRows, int kGroups>
+__device__ inline void put_rows(const Tile &tile, const Channels &channels, int y0, int bottom, bool inside,
+                                const Rounded<Shape> (&results)[kRows][kGroups][Channels::kCount]) {
+  constexpr int kPixelBytes = Channels::kChannels * Shape::kSampleBytes;
+  const PartParams &part = tile.part;
+  using Place = ResultPlace<kPixelBytes, 16, 0>;
+  const int x = tile.x0 + static_cast<int>(threadIdx.x) % 4 * 32 + Place().x;
+  const auto put = [&](auto is_inside, bool has_unfiltered, auto finish) {
+#pragma unroll
+    for (int y = 0; y < kRows; y++)
+#pragma unroll
+      for (int s = 0; s < kGroups; s++) {
+        const int row = y0 + kRows * s + y;
+        uint32_t pixels[kPixelBytes];
+        channels.join(results[y][s], pixels);
+        finish(y, pixels);
+        Place::put(part, part.target + row * part.target_pitch + x * kPixelBytes, x, row, bottom,
+                   decltype(is_inside)::value, has_unfiltered, pixels);
+      }
+  };
+  constexpr bool kBlends = Channels::kCount < Channels::kChannels || Shape::kSamples == Samples::U16x4;
+  if (!inside || (!kBlends && part.has_unfiltered))
+    return put(std::false_type(), part.has_unfiltered, [](int, uint32_t *) {});
+  // Without bounds checks, and with all samples that are copied read at once.
+  if constexpr (kBlends) {
+    if (Channels::kCount < Channels::kChannels || part.has_unfiltered) {
+      uint32_t original[kRows][kPixelBytes];
+#pragma unroll
+      for (int y = 0; y < kRows; y++) {
+        const uint8_t *from = part.source + min(y0 + y, bottom - 1) * part.source_pitch + x * kPixelBytes;
+        load_words<kPixelBytes / 2>(from, original[y]);
+        load_words<kPixelBytes / 2>(from + 16 * kPixelBytes, original[y] + kPixelBytes / 2);
+      }
+      return put(std::true_type(), false,
+                 [&](int y, uint32_t *pixels) { blend_pixels<kPixelBytes>(part, original[y], pixels); });
+    }
+  }
+  put(std::true_type(), false, [](int, uint32_t *) {});
+}
+
+// The sums of kRows rows of results in each of a warp's groups, for pixels of which kPlanes bytes are summed. Rows of
+// samples are added from above, the first one being the first of the first row's windows.
+template <typename Shape, int kPlanes>
+class DenseSums {
+ public:
+  static constexpr int kRows = Shape::kRows, kChannels = kPlanes / Shape::kSampleBytes;
+  static constexpr int kGroups = Shape::row_groups(kChannels), kRowBytes = kPlanes * Shape::kPixels;
+  PartialSums<Shape::kParts> sums[kRows][kGroups][kChannels];
+
+  // `fragments` and `from` point to the lane's words of the first rows of the mask and of samples.
+  __device__ DenseSums(const MmaParams &p, const uint2 *fragments, const uint8_t *from)
+      : fragment_(fragments), from_(from) {
+#pragma unroll
+    for (int y = 0; y < kRows; y++)
+#pragma unroll
+      for (int s = 0; s < kGroups; s++)
+#pragma unroll
+        for (int c = 0; c < kChannels; c++) {
+#pragma unroll
+          for (int k = 0; k < Shape::kParts; k++)
+            sums[y][s][c].part[k] =
+                all(k == 0                                                       ? p.epilogue.start
+                    : kSampleBytes == 2 && k == start_high_part(Shape::kWeights) ? p.epilogue.start_high
+                                                                                 : 0);
+        }
+  }
+
+  // Adds all rows of samples that windows reach. `height`: rows of the mask, the last of which is zeros if has_spare.
+  __device__ void add_rows(int height, bool has_spare) {
+#pragma unroll
+    for (int u = 0; u < kRows; u++) add_row(u, 0, u, true);
+#pragma unroll 1
+    for (int r = kRows; r < height; r += kRows) {
+#pragma unroll
+      for (int u = 0; u < kRows - 2; u += 2) add_pair(u);
+      const bool spare = has_spare && r + kRows == height;
+      if (kJoins && !spare) {
+        add_pair(kRows - 2);
+        continue;
+      }
+      add_row(kRows - 2, 0, kRows - 1, true);
+      if (spare)
+        add_row(kRows - 1, 1, kRows - 1, false);
+      else
+        add_row(kRows - 1, 0, kRows - 1, true);
+    }
+    if (has_spare)
+      add_last_rows<1>();
+    else
+      add_last_rows<0>();
+  }
+
+ private:
+  static constexpr int kBytes = Shape::kBytes, kChunks = Shape::kChunks, kSampleBytes = Shape::kSampleBytes;
+  // Whether the odd chunks of two rows share an instruction, which takes registers.
+  static constexpr bool kJoins = kChunks % 2 && kPlanes * kBytes <= 8;
+  using Window = uint32_t[kGroups][kPlanes][kChunks];
+
+  // Loads the next row of the mask, whose number is u modulo kRows.
+  __device__ void load_fragments(int u) {
+#pragma unroll
+    for (int b = 0; b < kBytes; b++)
+#pragma unroll
+      for (int k = 0; k < kChunks; k++, fragment_ += 32) {
+        a_[u][b][k][0] = fragment_->x;
+        a_[u][b][k][1] = fragment_->y;
+      }
+  }
+
+  // Loads the next row of samples.
+  __device__ void load_window(Window &window) {
+#pragma unroll
+    for (int s = 0; s < kGroups; s++)
+#pragma unroll
+      for (int c = 0; c < kPlanes; c++)
+#pragma unroll
+        for (int k = 0; k < kChunks; k++)
+          window[s][c][k] =
+              *reinterpret_cast<const uint32_t *>(from_ + s * kRows * kRowBytes + c * Shape::kPixels + 16 * k);
+    from_ += kRowBytes;
+  }
+
+  // Updates the sums of rows first to last: for each byte b of a coefficient and byte c of the samples of group s they
+  // become add(is_signed, y, b, s, c, sums).
+  template <typename Add>
+  __device__ void add_to(int first, int last, Add add) {
+#pragma unroll
+    for (int y = first; y <= last; y++)
+#pragma unroll
+      for (int s = 0; s < kGroups; s++)
+#pragma unroll
+        for (int c = 0; c < kPlanes; c++)
+#pragma unroll
+          for (int b = 0; b < kBytes; b++) {
+            Sums &part = sums[y][s][c / kSampleBytes].part[c % kSampleBytes + b];
+            if (b == kBytes - 1)
+              part = add(std::true_type(), y, b, s, c, part);
+            else
+              part = add(std::false_type(), y, b, s, c, part);
+          }
+  }
+
+  // Adds the first kCount chunks of a row of samples, whose number is u modulo kRows, to the sums of rows first to
+  // last.
+  template <int kCount>
+  __device__ void add_chunks(int u, int first, int last, const Window &window) {
+    add_to(first, last, [&](auto is_signed, int y, int b, int s, int c, const Sums &part) {
+      uint32_t coefficients[kCount][2], samples[kCount];
+#pragma unroll
+      for (int k = 0; k < kCount; k++) {
+#pragma unroll
+        for (int i = 0; i < 2; i++) coefficients[k][i] = a_[(u + kRows - y) % kRows][b][k][i];
+        samples[k] = window[s][c][k];
+      }
+      return multiply<decltype(is_signed)::value, false>(coefficients, samples, part);
+    });
+  }
+
+  // Adds the next row of samples; `in_mask`: the mask has another row, too.
+  __device__ void add_row(int u, int first, int last, bool in_mask) {
+    if (in_mask) load_fragments(u);
+    Window window;
+    load_window(window);
+    add_chunks<kChunks>(u, first, last, window);
+  }
+
+  // Adds the next two rows of samples, which are part of the windows of all rows.
+  __device__ void add_pair(int u) {
+    if constexpr (!kJoins) {
+      add_row(u, 0, kRows - 1, true);
+      add_row(u + 1, 0, kRows - 1, true);
+    } else {
+      Window window[2];
+      uint32_t last[kBytes][2];  // last chunk of the row of the mask that the second row's replaces
+#pragma unroll
+      for (int b = 0; b < kBytes; b++)
+#pragma unroll
+        for (int i = 0; i < 2; i++) last[b][i] = a_[u + 1][b][kChunks - 1][i];
+      load_fragments(u);
+      load_window(window[0]);
+      add_chunks<kChunks - 1>(u, 0, kRows - 1, window[0]);
+      load_fragments(u + 1);
+      load_window(window[1]);
+      add_chunks<kChunks - 1>(u + 1, 0, kRows - 1, window[1]);
+      add_to(0, kRows - 1, [&](auto is_signed, int y, int b, int s, int c, const Sums &part) {
+        const auto &first = y == kRows - 1 ? last[b] : a_[(u + kRows - y) % kRows][b][kChunks - 1];
+        const auto &second = a_[(u + 1 + kRows - y) % kRows][b][kChunks - 1];
+        return mma<decltype(is_signed)::value, false, 2>({first[0], first[1], second[0], second[1]},
+                                                         {window[0][s][c][kChunks - 1], window[1][s][c][kChunks - 1]},
+                                                         part);
+      });
+    }
+  }
+
+  // Adds the rows of samples that lie below the first row's windows.
+  template <int kSpare>
+  __device__ void add_last_rows() {
+#pragma unroll
+    for (int u = 0; u + kSpare < kRows - 1; u++) add_row(u, u + 1 + kSpare, kRows - 1, false);
+  }
+
+  const uint2 *fragment_;
+  const uint8_t *from_;
+  uint32_t a_[kRows][kBytes][kChunks][2];  // row r of the mask is at r % kRows
+};
+
+// Sums the rows of the tile, down to `bottom`, for pixels of which kPlanes bytes are summed.
+template <typename Shape, int kPlanes>
+__device__ inline void filter_rows(const DenseMmaParams &p, const Tile &tile, const uint2 *fragments,
+                                   const uint8_t *planes, int bottom, bool inside) {
+  using AllSums = DenseSums<Shape, kPlanes>;
+  constexpr int kRows = AllSums::kRows, kGroups = AllSums::kGroups, kChannels = AllSums::kChannels;
+  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+#pragma unroll 1
+  for (int y0 = tile.y0 + warp * (kRows * kGroups); y0 < bottom; y0 += Shape::kThreads / 32 * kRows * kGroups) {
+    AllSums sums(p, fragments + lane, planes + (y0 - tile.y0) * AllSums::kRowBytes + 4 * lane);
+    sums.add_rows(p.height, p.spare);
+    Rounded<Shape> results[kRows][kGroups][kChannels];
+    round_all<Shape>(p, sums.sums, results);
+    const auto put = [&](const auto &channels) { put_rows<Shape>(tile, channels, y0, bottom, inside, results); };
+    if constexpr (kPlanes == 3) {
+      if (tile.part.channels == 4) {
+        put(SummedChannels<4, 3>(tile.part));
+        continue;
+      }
+    }
+    put(SummedChannels<kChannels>(tile.part));
+  }
+}
+
+template <typename Shape>
+__device__ __forceinline__ void filter_dense(const DenseMmaParams &p, const Tile &tile, int bottom) {
+  constexpr int kBytes = Shape::kBytes, kChunks = Shape::kChunks, kLine = Shape::kLine;
+  constexpr Samples kSamples = Shape::kSamples;
+  const PartParams &part = tile.part;
+  const bool three = kSamples == Samples::U8 && (part.channels == 3 || (part.channels == 4 && part.has_unfiltered));
+  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
+  const int left = tile.x0 - Shape::kRadius, first_row = tile.y0 - p.radius_y;
+  const int height = Shape::source_rows(bottom - tile.y0, p.height);
+
+  uint8_t *memory = shared_memory<uint8_t>();
+  const auto take = [&](size_t bytes) {
+    uint8_t *taken = memory;
+    memory += bytes;
+    return taken;
+  };
+  uint2 *fragments = reinterpret_cast<uint2 *>(take(Shape::fragment_bytes(p.height)));
+  uint32_t *lines = reinterpret_cast<uint32_t *>(take(Shape::kLineBytes));
+  int *columns = reinterpret_cast<int *>(take(Shape::kPixels * sizeof(int)));
+  int64_t *rows = reinterpret_cast<int64_t *>(take(height * sizeof(int64_t)));
+  uint8_t *planes = memory;
+  // All words of a thread are in flight at once; then zeros are stored around them.
+  constexpr int kWords = kDenseLineWords, kPadding = kLinePadding / 4;
+  const int count = p.height * kBytes;
+  constexpr int kOfThread = kDenseRows * kBytes * kWords / Shape::kThreads;
+  const int thread = static_cast<int>(threadIdx.x);
+  uint32_t words[kOfThread];
+#pragma unroll
+  for (int k = 0; k < kOfThread; k++) {
+    const int i = thread + k * Shape::kThreads;
+    words[k] = i < count * kWords ? p.line[i / kWords % kBytes][i / kWords / kBytes][i % kWords] : 0;
+  }
+#pragma unroll
+  for (int k = 0; k < kOfThread; k++) {
+    const int i = thread + k * Shape::kThreads;
+    if (i < count * kWords) lines[i / kWords * kLine + kPadding + i % kWords] = words[k];
+  }
+#pragma unroll 1
+  for (int i = thread; i < count * 2 * kPadding; i += Shape::kThreads)
+    lines[i / (2 * kPadding) * kLine + i % (2 * kPadding) + (i % (2 * kPadding) < kPadding ? 0 : kWords)] = 0;
+  list_rows(p, part, first_row, height, rows, Shape::kThreads);
+  const bool inside = lies_inside(p, part, left, Shape::kPixels, first_row, height);
+  if (!inside) list_columns(p, part, left, Shape::kPixels, columns, Shape::kThreads);
+  __syncthreads();
+  const auto load = [&](const auto &channels) {
+    const int end = part.width + p.radius_x;
+    using Channels = std::decay_t<decltype(channels)>;
+    if (inside)
+      PlaneLoader<true, Shape, Channels>(p, part, channels, left, end, rows, columns, height, planes).load();
+    else
+      PlaneLoader<false, Shape, Channels>(p, part, channels, left, end, rows, columns, height, planes).load();
+  };
+  for_channels<kSamples>(part.channels, [&](auto constant) {
+    constexpr int kChannels = decltype(constant)::value;
+    if constexpr (kSamples == Samples::U8 && kChannels == 4) {
+      if (three) return load(SummedChannels<kChannels, 3>(part));
+    }
+    load(SummedChannels<kChannels>(part));
+  });
+#pragma unroll 1
+  for (int i = warp; i < p.height * kBytes * kChunks; i += Shape::kThreads / 32) {
+    const uint32_t *line = lines + i / kChunks * kLine;
+    const int first = 16 * (i % kChunks) + 4 * t - 2 * g;
+    fragments[i * 32 + lane] = make_uint2(four_bytes(line, first), four_bytes(line, first - 1));
+  }
+  __syncthreads();
+  if constexpr (kSamples == Samples::U8)
+    if (three) return filter_rows<Shape, 3>(p, tile, fragments, planes, bottom, inside);
+  for_channels<kSamples>(part.channels, [&](auto constant) {
+    constexpr int kChannels = decltype(constant)::value;
+    if constexpr (kChannels != 3)
+      filter_rows<Shape, kChannels * Shape::kSampleBytes>(p, tile, fragments, planes, bottom, inside);
+  });
+}
+
+// How many rows of tiles of full height a part has if up to `low` rows of tiles below them have half the height.
+CUDACONV_HOST_DEVICE constexpr int high_tiles(int rows, int tile_rows, int low) {
+  const int rest = rows - low * (tile_rows / 2);
+  return rest > 0 ? (rest + tile_rows - 1) / tile_rows : 0;
+}
+
+template <typename Shape>
+__global__ void __launch_bounds__(Shape::kThreads, Shape::kMinBlocks)
+    dense_mma_kernel(const __grid_constant__ DenseMmaParams p) {
+  if constexpr (kHasMma) {
+    Tile tile = locate_tile(p, 1);
+    const PartParams &part = tile.part;
+    int height = p.tile_height * Shape::row_groups(part.channels);
+    if (!p.tile_list) {
+      const int row = tile.y0 - part.first_row;  // of tiles
+      tile.y0 = part.first_row + row * height;
+      if (p.low_tiles) {
+        const int below = row - high_tiles(part.height, height, p.low_tiles);
+        if (below > 0) tile.y0 -= below * (height / 2);
+        if (below >= 0) height /= 2;
+      }
+    }
+    const int bottom = min(tile.y0 + height, part.height);
+    if (!part.has_filtered) return copy_tile(part, tile.x0, tile.y0, kMmaTileWidth, height);
+    filter_dense<Shape>(p, tile, bottom);
+  }
+}
+
+}  // namespace cudaconv::custom

@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "cuda/device/mma/coefficients.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <numeric>
+#include <vector>
+
+namespace cudaconv {
+
+namespace {
+
+// Fills in what the samples of all planes have in common. False if planes are not dense or differ.
+bool describe_samples(const Plan &plan, MmaKind &kind, MmaParams &p) {
+  const PlaneLayout &first = plan.layout.plane[0];
+  const ChannelLayout &sample = first.channel[0];
+  const bool words = first.container == Container::U16, four = first.channels == 4;
+  if (!plan.layout.uniform_dense()) return false;
+  for (int i = 0; i < plan.layout.planes; i++) {
+    const int channels = plan.layout.plane[i].channels;
+    if (words && (channels == 3 || (channels == 4) != four)) return false;
+  }
+  kind.samples = !words ? Samples::U8 : four ? Samples::U16x4 : Samples::U16;
+  p.sample_shift = sample.shift;
+  p.sample_mask = ((1u << sample.depth) - 1) * 0x00010001u;
+  return words || (sample.depth == 8 && sample.shift == 0);
+}
+
+bool any_negative(const std::vector<int32_t> &values) {
+  return std::any_of(values.begin(), values.end(), [](int32_t v) { return v < 0; });
+}
+bool all_bytes(const std::vector<int32_t> &values) {
+  return all_within(values, INT8_MIN, INT8_MAX);
+}
+bool all_words(const std::vector<int32_t> &values) {
+  return all_within(values, INT16_MIN, INT16_MAX);
+}
+bool all_longs(const std::vector<int32_t> &values) {
+  return all_within(values, 0, 0xffffff);
+}
+bool all_signed_longs(const std::vector<int32_t> &values) {
+  return all_within(values, -(1 << 23), (1 << 23) - 1);
+}
+
+// Sets byte `index` of a line, which is 0, to the lowest byte of `value`.
+void put_byte(uint32_t *line, int index, int32_t value) {
+  line[index / 4] |= (static_cast<uint32_t>(value) & 0xffu) << index % 4 * 8;
+}
+
+// The quotient of a sum by a divisor. If sum and divisor share a factor of two, halving both does not change the
+// quotient:
+//   floor((2s + c) / 2d) = floor((s + floor(c / 2)) / d)
+// Masks with an odd divisor come doubled by the plan; halved, more of them fit a byte.
+struct Quotient {
+  int64_t offset, half, divisor;
+  bool absolute;
+
+  Quotient(const Rounding &r, bool negative_sums)
+      : offset(r.offset), half(r.half), divisor(2 * r.half), absolute(r.absolute && (negative_sums || r.offset < 0)) {
+    if (absolute) return;
+    offset += half;
+    half = 0;
+  }
+
+  void reduce(std::vector<int32_t> &values) {
+    const auto even = [](int64_t v) { return v % 2 == 0; };
+    // The divisor of an absolute value stays even, since a divisor of 1 has no reciprocal.
+    while (even(divisor) && (!absolute || (divisor > 2 && even(offset))) &&
+           std::all_of(values.begin(), values.end(), even)) {
+      for (int32_t &v : values) v /= 2;
+      divisor /= 2;
+      offset = offset >> 1;  // rounds down
+      half = half >> 1;
+    }
+  }
+
+  // Doubles the sums while coefficients fit bytes, until the divisor is so large that sums need no shift, see SumScale.
+  void extend(std::vector<int32_t> &values) {
+    while (divisor < 1024 && all_within(values, INT8_MIN / 2, INT8_MAX / 2)) {
+      for (int32_t &v : values) v *= 2;
+      divisor *= 2;
+      offset *= 2;
+      half *= 2;
+    }
+  }
+
+  // For 8-bit samples: doubles the factors of a separable mask without negative factors until each result is a byte of
+  // its sum, see SumRounding::Byte, and no result needs clamping. Coefficients stay at most `most`, and row sums that
+  // are not rounded stay within 16 bits. Returns false, and changes nothing, if that is impossible.
+  bool align(std::vector<int32_t> &row, std::vector<int32_t> &column, int row_shift, int32_t most) {
+    const int log = ceil_log2(divisor), doublings = -log & 7;
+    if (absolute || int64_t{1} << log != divisor || offset < 0 || !all_within(row, 0, most) ||
+        !all_within(column, 0, most))
+      return false;
+    const auto add = [](const std::vector<int32_t> &values) {
+      return std::accumulate(values.begin(), values.end(), int64_t{0});
+    };
+    const int64_t row_sum = (add(row) * UINT8_MAX + (row_shift ? int64_t{1} << (row_shift - 1) : 0)) >> row_shift;
+    if ((add(column) * row_sum + offset) >> log > UINT8_MAX || log + doublings > 24) return false;
+    const auto most_doublings = [&](const std::vector<int32_t> &values) {
+      const int32_t largest = *std::max_element(values.begin(), values.end());
+      int count = 0;
+      while (largest << count <= most / 2) count++;
+      return count;
+    };
+    const int of_column = std::min(doublings, most_doublings(column)), of_row = doublings - of_column;
+    if (of_row > 0 && (row_shift || of_row > most_doublings(row) || row_sum << of_row > UINT16_MAX)) return false;
+    for (int32_t &v : column) v <<= of_column;
+    for (int32_t &v : row) v <<= of_row;
+    divisor <<= doublings;
+    offset <<= doublings;
+    return true;
+  }
+
+  // The rounding of sums that come in `parts` parts and are too large by `more`. False if there is none.
+  bool rounding(const Pass &pass, const MmaKind &kind, int parts, int64_t largest_sample, int64_t more,
+                SumRounding &r) const {
+    const int log = ceil_log2(divisor);
+    const bool shifts = !absolute && int64_t{1} << log == divisor;
+    r = {};
+    r.absolute = absolute;
+    const int64_t start = offset - more;
+    if (!pass.wide) {
+      // Sums are right modulo 2^32, and the final ones fit 32 bits.
+      r.start = static_cast<int32_t>(static_cast<uint32_t>(start));
+      r.mode = shifts ? SumRounding::Shift : SumRounding::Divide;
+      if (shifts) {
+        r.shift = log;
+      } else {
+        // Exact for dividends below 2^31, see kernels/README.md; the divisor is greater than 1.
+        r.half = static_cast<int32_t>(half);
+        r.limit = static_cast<int32_t>((largest_sample + 1) * divisor - 1);
+        r.magic = static_cast<uint32_t>(((int64_t{1} << (31 + log)) + divisor - 1) / divisor);
+        r.shift = log - 1;
+      }
+    } else {
+      const int below = 8 * (parts - 1);
+      if (kind.weights == Weights::S24) {
+        if (int64_t{1} << log != divisor) return false;
+        r.mode = SumRounding::Shift64;
+        r.shift = log;
+      } else {
+        if (!shifts || log < below) return false;
+        r.mode = SumRounding::ShiftWide;
+        r.shift = log - below;
+      }
+      constexpr int64_t kMost = 1 << 30;
+      const int bits = 8 * start_high_part(kind.weights);
+      if (start >> bits < -kMost || start >> bits > kMost) return false;
+      r.start = static_cast<int32_t>(start & ((int64_t{1} << bits) - 1));
+      r.start_high = static_cast<int32_t>(start >> bits);
+    }
+    // U16RoundedRows has no other rounding than Shift.
+    return kind.weights != Weights::U16RoundedRows || r.mode == SumRounding::Shift;
+  }
+
+  // The rounding of a pass with gains, whose sums are rounded first. The quotient must not have been reduced.
+  bool sharpening(const Pass &pass, int64_t largest_sample, int64_t more, SumRounding &r, Sharpening &s) const {
+    const int log = ceil_log2(divisor);
+    if (absolute || int64_t{1} << log != divisor || pass.wide || log > 32) return false;
+    // The gains are `gain` of the sum and divisor - gain * unit of the middle sample, as in unsharp masks.
+    const int64_t gain = pass.sum_gain, rest = divisor - pass.center_gain;
+    const int64_t unit = gain ? rest / gain : 0, scale = int64_t{1} << (32 - log);
+    if (unit * gain != rest || unit < 0 || unit > INT32_MAX / largest_sample || std::abs(gain) > INT32_MAX / scale ||
+        std::abs(offset) > INT64_MAX / 4 / scale)
+      return false;
+    r = {};
+    r.mode = SumRounding::Sharpen;
+    r.start = static_cast<int32_t>((pass.sum_shift ? int64_t{1} << (pass.sum_shift - 1) : 0) - more);
+    s.sum_shift = pass.sum_shift;
+    s.unit = static_cast<int32_t>(unit);
+    s.amount = static_cast<int32_t>(-gain * scale);
+    s.offset = offset * scale;
+    return true;
+  }
+};
+
+MmaKind make_separable(const Pass &pass, MmaKind kind, int64_t largest_sample, SeparableMmaParams &p) {
+  const IntegerMask &mask = pass.mask[0];
+  const int radius = std::max(pass.radius_x, pass.radius_y);
+  const bool words = kind.samples != Samples::U8;
+  // With gains results may be negative although sums never are.
+  Quotient quotient(pass.rounding[0][0], pass.has_gain() || any_negative(mask.row) || any_negative(mask.column));
+  std::vector<int32_t> row = mask.row, column = mask.column;
+  if (!pass.has_gain()) quotient.reduce(column);
+  kind.shape = MmaShape::Separable;
+  kind.radius = 8;
+  while (kind.radius < radius) kind.radius *= 2;
+  if (mask.row_shift)
+    kind.weights = pass.wide ? Weights::U24 : Weights::U16RoundedRows;
+  else if (!all_bytes(row) || !all_bytes(column))
+    kind.weights = Weights::S16;
+  switch (kind.weights) {
+    case Weights::S8:
+      break;
+    case Weights::S24:  // of dense masks alone
+      return {};
+    case Weights::S16:
+      if (!all_words(row) || !all_words(column)) return {};
+      break;
+    case Weights::U16RoundedRows:
+      if (!all_within(row, 0, UINT16_MAX) || !all_words(column) || (!words && mask.row_shift != 8)) return {};
+      break;
+    case Weights::U24:
+      if (!words || mask.row_shift != 16 || !all_longs(row) || !all_longs(column)) return {};
+      break;
+  }
+  if (radius > 32 || !has_separable(kind.radius, kind.weights, kind.samples)) return {};
+
+  // Masks up to 9x9 are mostly done by separable9.cuh, which gains nothing from this.
+  const bool aligned = !words && radius > 4 && !pass.has_gain() &&
+                       quotient.align(row, column, mask.row_shift, kind.weights == Weights::S8 ? INT8_MAX : INT16_MAX);
+
+  int64_t low = 0, high = 0, column_sum = 0;
+  for (int32_t v : row) (v < 0 ? low : high) += largest_sample * v;
+  for (int32_t v : column) column_sum += v;
+  const int64_t half = mask.row_shift ? int64_t{1} << (mask.row_shift - 1) : 0;
+  // Rounded up, since rounding a row sum may reach one below.
+  const int64_t added = low < 0 ? ((-low) >> mask.row_shift) + 1 : 0;
+  const int64_t start = half + (added << mask.row_shift);
+  const int sum_bytes = row_sum_bytes(kind.weights, words ? 2 : 1), bytes = weight_bytes(kind.weights);
+  if ((start + high) >> mask.row_shift >= int64_t{1} << 8 * sum_bytes) return {};
+  if (kind.weights != Weights::U24 && start + high > INT32_MAX) return {};
+  p.row_start = static_cast<int32_t>(start >> 8 * row_start_part(kind.weights));
+  p.row_shift = mask.row_shift;
+  const int64_t more = added * column_sum;
+  if (pass.has_gain()) {
+    if (kind.weights != Weights::U16RoundedRows || !has_sharpening(kind.radius, kind.samples) ||
+        !quotient.sharpening(pass, largest_sample, more, p.epilogue, p.sharpening))
+      return {};
+  } else if (!quotient.rounding(pass, kind, sum_bytes + bytes - 1, largest_sample, more, p.epilogue)) {
+    return {};
+  }
+  if (aligned) p.epilogue.mode = SumRounding::Byte;
+
+  put_factors(row, column, kind.radius, bytes, p);
+  return kind;
+}
+
+// `largest_sum` is the largest absolute value of a sum.
+bool make_scale(const Quotient &quotient, int64_t largest_sum, SumScale &scale) {
+  const int64_t divisor = quotient.divisor, most = largest_sum + std::abs(quotient.offset) + quotient.half;
+  if (most > INT32_MAX || divisor >= 1 << 16) return false;
+  scale = {};
+  scale.absolute = quotient.absolute;
+  const int log = ceil_log2(divisor);
+  if (!quotient.absolute && 1 << log == divisor && log >= 8) {
+    scale.shift = log - 8;
+    return true;
+  }
+  // 2^shift * magic / 2^32 is slightly more than 256 / divisor. The excess, times the largest sum that has a sample, is
+  // less than 256 / divisor: too little to reach the next sample.
+  const auto magic = [&] { return ((int64_t{1} << (40 - scale.shift)) + divisor - 1) / divisor; };
+  while (magic() > INT32_MAX) scale.shift++;
+  scale.magic = static_cast<int32_t>(magic());
+  scale.half = static_cast<int32_t>(quotient.half);
+  return most << scale.shift <= INT32_MAX && divisor * divisor << scale.shift < int64_t{1} << 32;
+}
+
+MmaKind make_dense(const Pass &pass, MmaKind kind, int64_t largest_sample, DenseMmaParams &p) {
+  const int width = pass.width(), height = pass.height();
+  if (pass.mask[0].value.empty() || width > 31 || height > 31) return {};
+  Quotient quotient(pass.rounding[0][0], any_negative(pass.mask[0].value));
+  std::vector<int32_t> value = pass.mask[0].value;
+  quotient.reduce(value);
+  if (!all_signed_longs(value)) return {};
+  if (kind.samples == Samples::U8) quotient.extend(value);
+  kind.shape = MmaShape::Dense;
+  kind.weights = all_bytes(value) ? Weights::S8 : all_words(value) ? Weights::S16 : Weights::S24;
+  if (!has_dense(16, kind.weights, kind.samples)) kind.weights = Weights::S24;
+  kind.radius = has_dense(8, kind.weights, kind.samples) && pass.radius_x <= 8 ? 8 : 16;
+  const int bytes = weight_bytes(kind.weights), sample_bytes = kind.samples == Samples::U8 ? 1 : 2;
+  if (!quotient.rounding(pass, kind, sample_bytes + bytes - 1, largest_sample, 0, p.epilogue)) return {};
+  int64_t largest_sum = 0;
+  for (int32_t v : value) largest_sum += largest_sample * std::abs(v);
+  // Shifted, the sum has to fit 32 bits.
+  if (p.epilogue.mode == SumRounding::Shift64 &&
+      (largest_sum + std::abs(quotient.offset)) >> p.epilogue.shift >= INT32_MAX - 1)
+    return {};
+  p.height = (height + 3) / 4 * 4;
+  p.spare = p.height > height;
+  for (int byte = 0; byte < bytes; byte++)
+    for (int j = 0; j < height; j++)
+      for (int i = 0; i < width; i++)
+        put_byte(p.line[byte][j], kind.radius - pass.radius_x + i, value[j * width + i] >> 8 * byte);
+  const bool scales = kind.samples == Samples::U8 && make_scale(quotient, largest_sum, p.scale);
+  if (scales && kind.weights == Weights::S8 && pass.radius_x <= kBlocks4x4Radius && height <= kBlocks4x4Height) {
+    const int shift = p.scale.shift, up = p.scale.magic ? shift : std::max(2 - shift, 0);
+    p.factor = 1 << up;
+    p.magic = p.scale.absolute ? 0 : p.scale.magic ? p.scale.magic : 1 << (32 - shift - up);
+    kind.blocks4x4 = (largest_sum + std::abs(int64_t{p.epilogue.start})) << up <= INT32_MAX;
+  }
+  return kind;
+}
+
+}  // namespace
+
+bool all_within(const std::vector<int32_t> &values, int32_t low, int32_t high) {
+  return std::all_of(values.begin(), values.end(), [=](int32_t v) { return v >= low && v <= high; });
+}
+
+void put_factors(const std::vector<int32_t> &row, const std::vector<int32_t> &column, int radius, int bytes,
+                 SeparableMmaParams &p) {
+  const std::vector<int32_t> *const factors[] = {&row, &column};
+  for (int line = 0; line < 2; line++) {
+    const int size = static_cast<int>(factors[line]->size());
+    for (int byte = 0; byte < bytes; byte++)
+      for (int i = 0; i < size; i++)
+        put_byte(p.line[line][byte], radius - size / 2 + i, (*factors[line])[i] >> 8 * byte);
+  }
+}
+
+MmaKind plan_mma(const Plan &plan, const Pass &pass, SeparableMmaParams &separable, DenseMmaParams &dense) {
+  MmaKind samples;
+  if (pass.op != Op::Linear || pass.copy_source != pass.source || !describe_samples(plan, samples, separable) ||
+      (pass.wide && samples.samples == Samples::U8))
+    return {};
+  describe_samples(plan, samples, dense);
+  const int64_t largest_sample = pass.rounding[0][0].max;
+  const auto finish = [&](MmaKind kind, MmaParams &p) {
+    p.radius_x = pass.radius_x;
+    p.radius_y = pass.radius_y;
+    return kind;
+  };
+  if (pass.mask[0].separable()) {
+    const MmaKind kind = make_separable(pass, samples, largest_sample, separable);
+    if (kind.shape != MmaShape::None) return finish(kind, separable);
+    if (pass.mask[0].row_shift) return {};
+  }
+  if (pass.has_gain()) return {};
+  return finish(make_dense(pass, samples, largest_sample, dense), dense);
+}
+
+}  // namespace cudaconv

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// What the launchers of separable.cu and dense.cu have in common: how frames are cut into tiles or strips.
+#pragma once
+
+#include <algorithm>
+#include <type_traits>
+
+#include "cuda/cuda_resources.h"
+#include "cuda/frame_launch.cuh"
+#include "cuda/launchers.h"
+#include "cuda/device/mma/pixels.cuh"
+#include "cuda/tile_height.h"
+
+namespace cudaconv {
+
+template <typename Params>
+struct MmaLaunch {
+  void (*kernel)(Params) = nullptr;
+  int threads = 0;
+  size_t (*shared_bytes)(int channels, int tile_height, int mask_height) = nullptr;
+  // Tiles have least_rows to most_rows rows, a multiple of 16 or 8, or fewer if shared memory does not hold as many. A
+  // multiprocessor works on `resident` tiles at once; each takes the time of `more_rows` more rows. most_rows = 0:
+  // strips of any height, whose blocks share a multiprocessor's time. Narrow planes have too few strips for that.
+  int tile_width = 0, least_rows = 0, most_rows = 0, resident = 0, more_rows = 0;
+  bool strips = false;  // a warp has subtiles() strips side by side, and a block may have any number of warps
+  bool groups = false;  // a tile has subtiles() groups of rows, one below the other
+};
+
+// Whether regions are narrower than two tiles of strips, on average: as these begin where words do, they would compute
+// up to a tile more than is needed.
+template <typename Params>
+bool has_narrow_areas(const MmaLaunch<Params> &launch_as, int sample_bytes, const Params &p) {
+  double widths = 0, tiles = 0;
+  for (int i = 0; i < p.parts; i++) {
+    const PartArea *const area = p.host[i].area;
+    if (!area) return false;
+    widths += area->widths;
+    tiles += static_cast<double>(area->rectangles.size()) * launch_as.tile_width *
+             subtiles(p.part[i].channels * sample_bytes);
+  }
+  return widths < 2 * tiles;
+}
+
+// Cuts the frame, which has been filled in, into tiles. No kernel if the device has no room for a tile.
+template <typename Params>
+KernelLaunch<Params> cut_frame(MmaLaunch<Params> launch_as, int sample_bytes, int mask_height, Params &p) {
+  constexpr bool kDense = std::is_same_v<Params, DenseMmaParams>;
+  if (launch_as.strips && has_narrow_areas(launch_as, sample_bytes, p)) {
+    const int warps = launch_as.threads / 32;
+    launch_as.threads = 32;
+    launch_as.tile_width /= warps;
+    launch_as.resident *= warps;
+  }
+  const auto bytes = [&](int rows) {
+    size_t most = 0;
+    for (int i = 0; i < p.parts; i++)
+      most = std::max(most, launch_as.shared_bytes(p.part[i].channels, rows, mask_height));
+    return most;
+  };
+  const auto cut = [&](int rows) {
+    p.tile_height = rows;
+    return cut_tiles(p, [&](const PartParams &part) {
+      const int more = subtiles(part.channels * sample_bytes);
+      const int width = launch_as.tile_width * (launch_as.strips ? more : 1);
+      return TileSize{width, part.width, rows * (launch_as.groups ? more : 1)};
+    });
+  };
+  const auto choose = [&](int least, int most) {
+    const int step = launch_as.strips ? 8 : std::min(launch_as.least_rows, 16);
+    return choose_tile_height(step, least, most, launch_as.resident, bytes, cut,
+                              [&](int rows) { return static_cast<uint64_t>(rows + launch_as.more_rows); })
+        .height;
+  };
+  int rows = launch_as.most_rows
+                 ? choose(launch_as.least_rows, launch_as.most_rows)
+                 : choose_strip_height(launch_as.least_rows, 8, launch_as.resident, launch_as.more_rows, cut);
+  // If the mask has few rows, higher tiles of 8-bit samples fit too and have less halo; they are taken if there are
+  // enough of them. With 16-bit samples fewer tiles would run at once.
+  if (kDense && rows && sample_bytes == 1 && mask_height <= 8) {
+    const int higher = choose(launch_as.least_rows, 2 * launch_as.most_rows);
+    if (cut(higher) >= tiles_at_once(launch_as.resident, bytes(higher))) rows = higher;
+  }
+  if (!rows) rows = choose(16, launch_as.least_rows - 16);
+  if (!rows) return {};
+  return {launch_as.kernel, cut(rows), launch_as.threads, bytes(rows)};
+}
+
+// Calls function() with the kind of samples as an integral_constant.
+template <typename Function>
+auto for_samples(Samples samples, Function function) {
+  switch (samples) {
+    case Samples::U16:
+      return function(std::integral_constant<Samples, Samples::U16>());
+    case Samples::U16x4:
+      return function(std::integral_constant<Samples, Samples::U16x4>());
+    default:
+      return function(std::integral_constant<Samples, Samples::U8>());
+  }
+}
+
+}  // namespace cudaconv

@@ -1,0 +1,533 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// Pixels for the matrix instructions: reads them, splits them into words of four neighbouring samples of a channel, or
+// of the low or the high bytes of these, and joins and writes results.
+#pragma once
+
+#include <type_traits>
+
+#include "cuda/device/u8x4_tile.cuh"
+#include "cuda/device/sample.cuh"
+#include "cuda/device/words.cuh"
+#include "cuda/device/mma/matrix.cuh"
+#include "cuda/device/mma/word_patch.cuh"
+
+namespace cudaconv {
+
+constexpr int kMmaTileWidth = 128, kMmaTileBlocks = kMmaTileWidth / 16;  // pixels; blocks of 16 pixels
+
+// ---- From interleaved samples to planes, and back ----
+
+// Splits four pixels, as they lie in memory, into one word for each of their bytes (channels, if of 8 bits).
+template <int kChannels>
+__device__ inline void deinterleave(const uint32_t (&in)[kChannels], uint32_t (&channel)[kChannels]) {
+  if constexpr (kChannels == 1) {
+    channel[0] = in[0];
+  } else if constexpr (kChannels == 2) {
+    channel[0] = __byte_perm(in[0], in[1], 0x6420);
+    channel[1] = __byte_perm(in[0], in[1], 0x7531);
+  } else if constexpr (kChannels == 3) {  // abca bcab cabc
+    channel[0] = __byte_perm(__byte_perm(in[0], in[1], 0x0630), in[2], 0x5210);
+    channel[1] = __byte_perm(__byte_perm(in[0], in[1], 0x0741), in[2], 0x6210);
+    channel[2] = __byte_perm(__byte_perm(in[0], in[1], 0x0052), in[2], 0x7410);
+  } else if constexpr (kChannels == 4) {
+    transpose(in, channel);
+  } else {
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+      uint32_t bytes[4];
+      transpose({in[half], in[2 + half], in[4 + half], in[6 + half]}, bytes);
+#pragma unroll
+      for (int i = 0; i < 4; i++) channel[4 * half + i] = bytes[i];
+    }
+  }
+}
+
+// Splits four pixels of four bytes into one word for each of three of their bytes, from byte `first` on.
+__device__ inline void deinterleave_three(const uint32_t (&in)[4], int first, uint32_t (&channel)[3]) {
+  const uint32_t pairs = 0x5140 + 0x1111 * first, last = 0x62 + 0x11 * first;
+  const uint32_t t0 = __byte_perm(in[0], in[1], pairs), t1 = __byte_perm(in[2], in[3], pairs);
+  channel[0] = __byte_perm(t0, t1, 0x5410);
+  channel[1] = __byte_perm(t0, t1, 0x7632);
+  channel[2] = __byte_perm(__byte_perm(in[0], in[1], last), __byte_perm(in[2], in[3], last), 0x5410);
+}
+
+// The inverse of deinterleave(): joins a word of each channel to four pixels as they lie in memory.
+template <int kChannels>
+__device__ inline void interleave_channels(const uint32_t (&channel)[kChannels], uint32_t (&out)[kChannels]) {
+  if constexpr (kChannels == 1) {
+    out[0] = channel[0];
+  } else if constexpr (kChannels == 2) {
+    out[0] = __byte_perm(channel[0], channel[1], 0x5140);
+    out[1] = __byte_perm(channel[0], channel[1], 0x7362);
+  } else if constexpr (kChannels == 3) {
+    const uint32_t a = channel[0], b = channel[1], c = channel[2];
+    out[0] = __byte_perm(__byte_perm(a, b, 0x1040), c, 0x3410);
+    out[1] = __byte_perm(__byte_perm(a, b, 0x6205), c, 0x3250);
+    out[2] = __byte_perm(__byte_perm(a, b, 0x0730), c, 0x7216);
+  } else {
+    transpose(channel, out);
+  }
+}
+
+// Calls filter() with the number of channels of a plane as a constant.
+template <Samples kSamples, typename Filter>
+__device__ inline void for_channels(int channels, Filter filter) {
+  if constexpr (kSamples == Samples::U16x4) {
+    filter(std::integral_constant<int, 4>());
+  } else {
+    if (channels == 1) return filter(std::integral_constant<int, 1>());
+    if (kSamples == Samples::U16 || channels == 2) return filter(std::integral_constant<int, 2>());
+    if constexpr (kSamples == Samples::U8) {
+      if (channels == 3) return filter(std::integral_constant<int, 3>());
+      filter(std::integral_constant<int, 4>());
+    }
+  }
+}
+
+// ---- Pixels in global memory ----
+//
+// Warps whose windows and results lie inside the frame skip bounds checks; others look up rows and pixels in lists.
+
+// List where rows, or pixels of a row, first ... first + count - 1 are read: rows as byte offsets from the part's first
+// row, pixels by number. kNoRow and -1 stand for the border value. `threads` consecutive threads make a list together.
+constexpr int64_t kNoRow = INT64_MIN;
+
+__device__ inline void list_rows(const MmaParams &p, const PartParams &part, int first, int count, int64_t *list,
+                                 int threads) {
+#pragma unroll 1
+  for (int i = static_cast<int>(threadIdx.x) % threads; i < count; i += threads) {
+    const int y = border_index(p.border, first + i, part.height);
+    list[i] = y < 0 ? kNoRow : y * part.source_pitch;
+  }
+}
+
+__device__ inline void list_columns(const MmaParams &p, const PartParams &part, int first, int count, int *list,
+                                    int threads) {
+#pragma unroll 1
+  for (int i = static_cast<int>(threadIdx.x) % threads; i < count; i += threads)
+    list[i] = border_index(p.border, first + i, part.width);
+}
+
+// Whether none of the rows is the border value.
+__device__ inline bool are_rows(const MmaParams &p, const PartParams &part, int first_row, int rows) {
+  return p.border != Border::Constant || (first_row >= 0 && first_row + rows <= part.height);
+}
+
+// Whether pixels first ... first + count - 1 lie in the frame, and none of the rows is the border value.
+__device__ inline bool lies_inside(const MmaParams &p, const PartParams &part, int first, int count, int first_row,
+                                   int rows) {
+  return first >= 0 && first + count <= part.width && are_rows(p, part, first_row, rows);
+}
+
+// Reads the words of four pixels from a multiple of 4 bytes: of 8 with two bytes a pixel, of 16 with four or eight.
+template <int kPixelBytes>
+__device__ inline void read_four_pixels(const uint8_t *from, uint32_t (&words)[kPixelBytes]) {
+  if constexpr (kPixelBytes == 8) {
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+      uint32_t half[4];
+      read_words<4>(from + 16 * i, half);
+#pragma unroll
+      for (int w = 0; w < 4; w++) words[4 * i + w] = half[w];
+    }
+  } else {
+    read_words<kPixelBytes>(from, words);
+  }
+}
+
+// Splits four pixels, as they lie in memory, into one word for each byte of their samples.
+template <Samples kSamples, int kPixelBytes>
+__device__ inline void take_apart(const MmaParams &p, uint32_t (&words)[kPixelBytes], uint32_t (&bytes)[kPixelBytes]) {
+  if constexpr (kSamples != Samples::U8) {
+#pragma unroll
+    for (int i = 0; i < kPixelBytes; i++) words[i] = words[i] >> p.sample_shift & p.sample_mask;
+  }
+  deinterleave<kPixelBytes>(words, bytes);
+}
+
+// How a warp reads and writes pixels.
+// Whole: as whole words, each of which lies completely in the frame or beside it.
+// Patched: the same for pixels of less than four bytes, with words beside the frame by WordPatch. Any: all other cases.
+enum class Pixels { Whole, Patched, Any };
+
+// Reads the pixels of a row as the matrices of samples need them: of each 16 pixels a lane gets four neighbours. Where
+// that takes fewer loads (kEightPixels), a lane gets eight neighbours of each 32 pixels instead; the first four take
+// the place of those of the first 16 pixels. kReach: how many pixels windows reach on either side of what is filtered.
+template <int kPixelBytes, Pixels kPixels, int kReach, bool kJoinsLater>
+class PixelReader {
+ public:
+  // Any: four pixels are read one by one in kPieces pieces, each into a word of its own: single bytes if a pixel has an
+  // odd number of bytes, else 16- or 32-bit words.
+  static constexpr bool kBytes = kPixelBytes % 2 == 1;
+  static constexpr int kOfPixel = kBytes ? kPixelBytes : kPixelBytes == 8 ? 2 : 1, kPieces = 4 * kOfPixel;
+  // kWords: words of four pixels between read() and take(). Pieces are joined only in take(), so that nothing waits for
+  // them before.
+  static constexpr bool kPatches = kPixels == Pixels::Patched;
+  static constexpr bool kEightPixels = kPixels == Pixels::Whole && kPixelBytes == 3;
+  static constexpr int kWords = kPatches                                ? kPixelBytes == 3 ? 8 : 2 * kPixelBytes
+                                : kPixels == Pixels::Any && kJoinsLater ? kPieces
+                                                                        : kPixelBytes;
+  static constexpr int kEdge = (kReach + 15) / 16;      // how many times 16 pixels a window reaches into on either side
+  static constexpr int kListed = 16 * (1 + 2 * kEdge);  // largest list of list_pixels()
+
+  // The first 16 pixels begin at `first`. Unless `inside`, `columns` lists where all pixels are that windows reach.
+  // Patched: pixels beside the frame are among the first or the last kEdge of `count` times 16 pixels; with three bytes
+  // a pixel `columns` is what list_pixels() has made of the list.
+  __device__ PixelReader(const MmaParams &p, const PartParams &part, int first, int count, const int *columns,
+                         bool inside)
+      : p_(p),
+        part_(part),
+        source_(part.source + (first + lane()) * kPixelBytes),
+        columns_(columns + lane()),
+        first_(first),
+        inside_(inside) {
+    if constexpr (kPatches && kPixelBytes == 3) {
+      beside_[0] = first < 0;
+      beside_[1] = first + 16 * count > part.width;
+    } else if constexpr (kPatches) {
+#pragma unroll
+      for (int i = 0; i < 2 * kEdge; i++)
+#pragma unroll
+        for (int w = 0; w < kPixelBytes; w++) {
+          const int k = i < kEdge ? i : count - 2 * kEdge + i;
+          patch_[i][w] = WordPatch::find<kPixelBytes>(columns_ + 16 * k + w * 4 / kPixelBytes);
+        }
+    }
+  }
+
+  // Reads kCount times 16 pixels of the row at byte offset `offset`, or only numbers `from` ... to - 1 of these. The
+  // whole warp takes part.
+  template <int kCount>
+  __device__ void read(int64_t offset, uint32_t (&words)[kCount][kWords], int from = 0, int to = kCount) const {
+    if constexpr (kPatches) {
+#pragma unroll
+      for (int k = from; k < to; k++) {
+        if (is_patched(k, kCount))
+          read_patched(part_.source + offset, k, kCount, words[k]);
+        else
+          read_together(offset, 16 * k, words[k]);
+      }
+    } else if (kEightPixels || inside_) {
+      constexpr int kPaired = kEightPixels ? kCount / 2 * 2 : 0;
+#pragma unroll
+      for (int k = 0; k < kPaired; k += 2) {
+        const uint8_t *const pixels = source_ + offset + (16 * k + lane()) * kPixelBytes;
+#pragma unroll
+        for (int i = 0; i < 2 * kPixelBytes; i += 2) {
+          const uint2 two = __ldg(reinterpret_cast<const uint2 *>(pixels) + i / 2);
+          words[k + i / kPixelBytes][i % kPixelBytes] = two.x;
+          words[k + (i + 1) / kPixelBytes][(i + 1) % kPixelBytes] = two.y;
+        }
+      }
+#pragma unroll
+      for (int k = max(from, kPaired); k < to; k++) read_together(offset, 16 * k, words[k]);
+    } else {
+#pragma unroll
+      for (int k = from; k < to; k++) {
+        if constexpr (kPixels == Pixels::Whole)
+          read_each(offset, 16 * k, words[k]);
+        else
+          read_anywhere(offset, 16 * k, words[k]);
+      }
+    }
+  }
+
+  // Prefetches the row's first 16 pixels to the L2 cache; neighbouring warps together prefetch the whole row.
+  __device__ void prefetch([[maybe_unused]] int64_t offset) const {
+#ifdef __CUDA_ARCH__
+    if (inside_) asm volatile("prefetch.global.L2 [%0];" ::"l"(source_ + offset));
+#endif
+  }
+
+  // Returns number k of the `count` times 16 pixels that read() has read, as they lie in memory.
+  __device__ void take(int k, int count, const uint32_t (&words)[kWords], uint32_t (&pixels)[kPixelBytes]) const {
+#pragma unroll
+    for (int i = 0; i < kPixelBytes; i++) pixels[i] = words[i];
+    if constexpr (kPatches) {
+      if (!is_patched(k, count)) return;
+      if constexpr (kPixelBytes == 3) {
+        const int4 selector = *reinterpret_cast<const int4 *>(columns_ + kListed + 16 * k);
+        const uint32_t pixel[4] = {__byte_perm(words[0], words[4], static_cast<uint32_t>(selector.x)),
+                                   __byte_perm(words[1], words[5], static_cast<uint32_t>(selector.y)),
+                                   __byte_perm(words[2], words[6], static_cast<uint32_t>(selector.z)),
+                                   __byte_perm(words[3], words[7], static_cast<uint32_t>(selector.w))};
+        pixels[0] = __byte_perm(pixel[0], pixel[1], 0x4210);
+        pixels[1] = __byte_perm(pixel[1], pixel[2], 0x5421);
+        pixels[2] = __byte_perm(pixel[2], pixel[3], 0x6542);
+      } else {
+#pragma unroll
+        for (int i = 0; i < kPixelBytes; i++)
+          pixels[i] = patch_[edge(k, count)][i].join(words[i], words[kPixelBytes + i]);
+      }
+    } else if constexpr (kWords != kPixelBytes) {
+      if (!inside_ && !is_together(16 * k)) join(words, pixels);
+    }
+  }
+
+  // For pixels of three bytes: converts a list of `count` columns, none of them -1. columns[i] becomes the byte offset
+  // in the row of the word with the pixel's first byte. columns[kListed + i] becomes a selector for __byte_perm() and,
+  // above its 16 bits, the distance to the word with the pixel's last byte. Each warp has its own list.
+  __device__ static void list_pixels(int *columns, int count) {
+#pragma unroll 1
+    for (int i = static_cast<int>(threadIdx.x) % 32; i < count; i += 32) {
+      const int byte = 3 * columns[i], word = byte & ~3;
+      columns[i] = word;
+      columns[kListed + i] = (((byte + 2) & ~3) - word) << 16 | (0x0210 + (byte & 3) * 0x0111);
+    }
+  }
+
+ private:
+  // The index of the patches of number k of `count` times 16 pixels.
+  __device__ static constexpr int edge(int k, int count) {
+    return k < kEdge ? k : k - count + 2 * kEdge;
+  }
+
+  __device__ bool is_patched(int k, int count) const {
+    if (k >= kEdge && k < count - kEdge) return false;
+    return kPixelBytes != 3 || beside_[k >= kEdge];
+  }
+
+  __device__ void read_patched(const uint8_t *row, int k, int count, uint32_t (&words)[kWords]) const {
+    if constexpr (kPixelBytes == 3) {
+      const int4 first = *reinterpret_cast<const int4 *>(columns_ + 16 * k);
+      const int4 more = *reinterpret_cast<const int4 *>(columns_ + kListed + 16 * k);
+      const int at[4] = {first.x, first.y, first.z, first.w}, further[4] = {more.x, more.y, more.z, more.w};
+#pragma unroll
+      for (int i = 0; i < 4; i++) {
+        words[i] = WordPatch::load(row, at[i]);
+        words[4 + i] = WordPatch::load(row, at[i] + (further[i] >> 16));
+      }
+    } else {
+      const auto &patch = patch_[edge(k, count)];
+#pragma unroll
+      for (int i = 0; i < kPixelBytes; i++) {
+        words[i] = patch[i].load_first(row);
+        words[kPixelBytes + i] = patch[i].load_second(row, part_.border_word[i % 2]);
+      }
+    }
+  }
+
+  // The lane's first pixel among 16.
+  __device__ static int lane() {
+    return threadIdx.x % 4 * 4;
+  }
+
+  // Whether the 16 pixels from `x` pixels after the first on lie completely in the frame.
+  __device__ bool is_together(int x) const {
+    return first_ + x >= 0 && first_ + x + 16 <= part_.width;
+  }
+
+  __device__ void read_together(int64_t offset, int x, uint32_t (&words)[kWords]) const {
+    uint32_t pixels[kPixelBytes];
+    read_four_pixels<kPixelBytes>(source_ + offset + x * kPixelBytes, pixels);
+#pragma unroll
+    for (int i = 0; i < kPixelBytes; i++) words[i] = pixels[i];
+  }
+
+  // Reads pixels that are whole words, one by one; none is the border value.
+  __device__ void read_each(int64_t offset, int x, uint32_t (&words)[kWords]) const {
+    const uint8_t *const row = part_.source + offset;
+    const int4 four = *reinterpret_cast<const int4 *>(columns_ + x);
+    const int column[4] = {four.x, four.y, four.z, four.w};
+#pragma unroll
+    for (int i = 0; i < kWords; i++)
+      words[i] = __ldg(reinterpret_cast<const uint32_t *>(row + column[i / kOfPixel] * kPixelBytes) + i % kOfPixel);
+  }
+
+  __device__ void read_anywhere(int64_t offset, int x, uint32_t (&words)[kWords]) const {
+    if (offset == kNoRow) {
+      const bool pieces = kWords != kPixelBytes && !is_together(x);
+#pragma unroll
+      for (int i = 0; i < kWords; i++) words[i] = pieces ? border(i) : part_.border_word[i % word_period(kPixelBytes)];
+    } else if (is_together(x)) {
+      read_together(offset, x, words);
+    } else if (first_ + x < part_.width + p_.radius_x) {  // else no window reaches them
+      uint32_t piece[kPieces];
+      read_pieces(part_.source + offset, columns_ + x, piece);
+      if constexpr (kWords != kPieces) {
+        join(piece, words);
+      } else {
+#pragma unroll
+        for (int i = 0; i < kPieces; i++) words[i] = piece[i];
+      }
+    }
+  }
+
+  // Piece i of border pixels.
+  __device__ uint32_t border(int i) const {
+    return kBytes ? part_.border_word[0] >> i % kOfPixel * 8 : part_.border_word[i % kOfPixel];
+  }
+
+  // Reads the pieces of four pixels, with all loads in flight at once.
+  __device__ void read_pieces(const uint8_t *from, const int *columns, uint32_t (&piece)[kPieces]) const {
+    const int4 four = *reinterpret_cast<const int4 *>(columns);
+    const int column[4] = {four.x, four.y, four.z, four.w};
+    const auto address = [&](int i) { return from + max(column[i / kOfPixel], 0) * kPixelBytes; };
+    using Piece = std::conditional_t<kBytes, uint8_t, std::conditional_t<kPixelBytes == 2, uint16_t, uint32_t>>;
+#pragma unroll
+    for (int i = 0; i < kPieces; i++) piece[i] = __ldg(reinterpret_cast<const Piece *>(address(i)) + i % kOfPixel);
+    if (p_.border == Border::Constant) {
+#pragma unroll
+      for (int i = 0; i < kPieces; i++)
+        if (column[i / kOfPixel] < 0) piece[i] = border(i);
+    }
+  }
+
+  // Joins pieces to the words of pixels as they lie in memory.
+  __device__ static void join(const uint32_t (&piece)[kPieces], uint32_t (&words)[kPixelBytes]) {
+#pragma unroll
+    for (int i = 0; i < kPixelBytes; i++) {
+      const auto at = [&](int n) { return piece[(kPieces / kPixelBytes * i + n) % kPieces]; };
+      if constexpr (kBytes)
+        words[i] = __byte_perm(__byte_perm(at(0), at(1), 0x0040), __byte_perm(at(2), at(3), 0x0040), 0x5410);
+      else
+        words[i] = kPixelBytes == 2 ? __byte_perm(at(0), at(1), 0x5410) : piece[i % kPieces];
+    }
+  }
+
+  const MmaParams &p_;
+  const PartParams &part_;
+  const uint8_t *source_;
+  const int *columns_;
+  int first_;
+  bool inside_;
+  bool beside_[2];  // whether any of the first, and of the last, pixels are beside the frame
+  WordPatch patch_[2 * kEdge][kPatches && kPixelBytes <= 2 ? kPixelBytes : 1];
+};
+
+// Exchanges results between lanes. A lane has two pairs of neighbouring pixels, one in each half of `words`; the lane
+// with the next g has the pixels to the right of both. Afterwards each lane has four neighbouring pixels: of the first
+// pairs for even g, of the second pairs for odd g.
+template <int kPixelBytes>
+__device__ inline void join_pairs(uint32_t (&words)[kPixelBytes]) {
+  const bool odd = threadIdx.x / 4 % 2;
+  const auto other = [](uint32_t word) { return __shfl_xor_sync(0xffffffffu, word, 4); };
+  static_assert(kPixelBytes < 4 || kPixelBytes % 2 == 0, "pairs are whole words");
+  if constexpr (kPixelBytes == 1) {
+    words[0] = __byte_perm(words[0], other(words[0]), odd ? 0x3276 : 0x5410);
+  } else if constexpr (kPixelBytes == 3) {
+    const uint32_t middle = other(words[1]), outer = other(odd ? words[0] : words[2]);
+    words[0] = odd ? __byte_perm(outer, middle, 0x1076) : words[0];
+    words[1] = __byte_perm(words[1], outer, odd ? 0x3276 : 0x5410);
+    words[2] = odd ? words[2] : __byte_perm(outer, middle, 0x5432);
+  } else {
+    constexpr int kHalf = kPixelBytes / 2;
+#pragma unroll
+    for (int i = 0; i < kHalf; i++) {
+      const uint32_t received = other(odd ? words[i] : words[kHalf + i]);
+      words[i] = odd ? received : words[i];
+      words[kHalf + i] = odd ? words[kHalf + i] : received;
+    }
+  }
+}
+
+// The places of kCount groups of kPixels neighbouring pixels: the first at (x, y) of the part, each next one dx pixels
+// to the right and dy rows down. Rows from `bottom` on are not the caller's. Unless `inside`, pixels may lie to the
+// right of the part, and these are not the caller's either.
+template <int kPixels, int kPixelBytes, int kCount, int dx, int dy>
+class PixelPlaces {
+ public:
+  static constexpr int kBytes = kPixels * kPixelBytes, kWords = kBytes / 4;  // of a group
+
+  __device__ PixelPlaces(const PartParams &part, int x, int y, int bottom, bool inside) : left_(part.width - x) {
+#pragma unroll
+    for (int i = 0; i < kCount; i++) {
+      wanted_[i] = y + i * dy < bottom && (inside || i * dx < left_);
+      whole_[i] = wanted_[i] && (inside || i * dx + kPixels <= left_);
+    }
+  }
+
+  // Loads the groups of pixels into `words`, one after the other; `from` is the address of (x, y).
+  __device__ void load(const uint8_t *from, int64_t pitch, uint32_t (&words)[kCount * kWords]) const {
+#pragma unroll
+    for (int i = 0; i < kCount; i++) {
+      const uint8_t *at = from + i * (dx * kPixelBytes + dy * pitch);
+#pragma unroll
+      for (int w = 0; w < kWords; w++) words[i * kWords + w] = 0;
+      if (!wanted_[i]) continue;
+      if (whole_[i]) {
+        load_words<kWords>(at, words + i * kWords);
+        continue;
+      }
+#pragma unroll
+      for (int b = 0; b < kBytes; b++)
+        if (i * dx + b / kPixelBytes < left_) words[i * kWords + b / 4] |= uint32_t{at[b]} << b % 4 * 8;
+    }
+  }
+
+  __device__ void store(uint8_t *to, int64_t pitch, const uint32_t *words) const {
+#pragma unroll
+    for (int i = 0; i < kCount; i++) {
+      uint8_t *at = to + i * (dx * kPixelBytes + dy * pitch);
+      if (!wanted_[i]) continue;
+      if (whole_[i]) {
+        store_words<kWords>(at, words + i * kWords);
+        continue;
+      }
+#pragma unroll
+      for (int b = 0; b < kBytes; b++)
+        if (i * dx + b / kPixelBytes < left_) at[b] = static_cast<uint8_t>(words[i * kWords + b / 4] >> b % 4 * 8);
+    }
+  }
+
+ private:
+  int left_;  // pixels of the row from x on
+  bool wanted_[kCount], whole_[kCount];
+};
+
+// Merges copied channels of `original`, and filled channels, into results as they lie in memory.
+template <int kPixelBytes, int kWords>
+__device__ inline void blend_pixels(const PartParams &part, const uint32_t (&original)[kWords], uint32_t *words) {
+#pragma unroll
+  for (int i = 0; i < kWords; i++) words[i] = blend_channels(part, words[i], original[i], i % word_period(kPixelBytes));
+}
+
+// Writes groups of pixels, one after the other in `words`, to PixelPlaces, with copied and filled channels merged in.
+// `to` is the address of (x, y).
+template <int kPixels, int kPixelBytes, int kCount, int dx, int dy>
+__device__ inline void put_pixels(const PartParams &part, uint8_t *to, int x, int y, int bottom, bool inside,
+                                  bool has_unfiltered, uint32_t *words) {
+  using Places = PixelPlaces<kPixels, kPixelBytes, kCount, dx, dy>;
+  const Places places(part, x, y, bottom, inside);
+  if (has_unfiltered) {
+    uint32_t original[kCount * Places::kWords];
+    places.load(part.source + y * part.source_pitch + x * kPixelBytes, part.source_pitch, original);
+    blend_pixels<kPixelBytes>(part, original, words);
+  }
+  places.store(to, part.target_pitch, words);
+}
+
+// The place of a lane's results: two pairs of pixels, dx and dy apart; the first pair of lanes with g lies 2g pixels
+// right of that of lanes with g = 0. With four bytes or more a pixel, a pair is enough for a store; with fewer, pairs
+// are joined.
+template <int kPixelBytes, int dx, int dy>
+struct ResultPlace {
+  static constexpr bool kJoins = kPixelBytes < 4;
+  using Pixels =
+      std::conditional_t<kJoins, PixelPlaces<4, kPixelBytes, 1, 0, 0>, PixelPlaces<2, kPixelBytes, 2, dx, dy>>;
+  int x, y;  // distance from the first pair of g = 0
+
+  __device__ ResultPlace() {
+    const int g = threadIdx.x % 32 / 4;
+    x = kJoins ? g % 2 * dx + g / 2 * 4 : 2 * g;
+    y = kJoins ? g % 2 * dy : 0;
+  }
+
+  // Exchanges a lane's results for those that it writes.
+  __device__ static void join(uint32_t (&words)[kPixelBytes]) {
+    if constexpr (kJoins) join_pairs<kPixelBytes>(words);
+  }
+
+  // Writes the results to (x, y) of the part, whose address is `to`; rows from `bottom` on are not the caller's.
+  __device__ static void put(const PartParams &part, uint8_t *to, int x, int y, int bottom, bool inside,
+                             bool has_unfiltered, uint32_t (&words)[kPixelBytes]) {
+    join(words);
+    if constexpr (kJoins)
+      put_pixels<4, kPixelBytes, 1, 0, 0>(part, to, x, y, bottom, inside, has_unfiltered, words);
+    else
+      put_pixels<2, kPixelBytes, 2, dx, dy>(part, to, x, y, bottom, inside, has_unfiltered, words);
+  }
+};
+
+}  // namespace cudaconv

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// Separable masks of up to 65 samples, by the matrix instructions, in the strips of separable_strip.cuh.
+//
+// A warp goes down a strip of 16 pixels' width in steps of 8 rows. A step first sums 8 rows along the row: the matrix
+// of the row's coefficients times a matrix of samples whose columns are the 8 rows. Lane (g, t) then has the sums of
+// its pixels 2g and 2g + 1 in rows 2t and 2t + 1, 16 bits each. This is what it needs of the 16 x k matrix of the
+// second product, whose rows are pixels and whose k are rows: a chunk is 16 rows, or two steps, with k = 4t + i for
+// rows 2t and 2t + 1 of the first step and 2t and 2t + 1 of the second. So sums stay in registers, as high bytes and
+// low bytes, and move up by half a chunk with each step. The k x 8 matrix has the column's coefficients: 8 rows of
+// results, and the weight of each row of sums in each of them.
+#pragma once
+
+#include "cuda/device/mma/sums.cuh"
+
+namespace cudaconv {
+
+// Tuned on an H200 with kernel-bench --table=goals,formats --only="gauss 15,gauss 31,unsharp 15", and so are the blocks
+// for which each strip limits its registers.
+struct SeparableTuning {
+  // Samples are prefetched to the L2 cache this many steps ahead, and read one step ahead.
+  static constexpr int kPrefetchSteps = 2;
+  // Rows of results of a strip, and how many more rows a strip takes the time of besides those that windows reach.
+  // "Wide" strips are of three or four channels of bytes, see SeparableStrip, and have any number of rows.
+  static constexpr int kLeastRows = 16, kLeastWideRows = 32, kMostRows = 512, kMoreRows = 16, kMoreWideRows = 8;
+};
+
+template <int kRadiusClass, Weights kWeightsKind, Samples kSamplesKind, bool kSharpensPixels = false>
+struct SeparableShape {
+  static constexpr int kRadius = kRadiusClass;
+  static constexpr Weights kWeights = kWeightsKind;
+  static constexpr Samples kSamples = kSamplesKind;
+  static constexpr int kSampleBytes = sample_bytes(kSamples);
+  static constexpr int kBytes = weight_bytes(kWeights);
+  static constexpr int kSumBytes = row_sum_bytes(kWeights, kSampleBytes);
+  static constexpr int kRowParts = kSampleBytes + kBytes - 1, kParts = kSumBytes + kBytes - 1;
+  static constexpr bool kSharpens = kSharpensPixels;  // SumRounding::Sharpen only
+  // Pixels that are read on either side: chunks begin at multiples of 8.
+  static constexpr int kReach = kRadius < 8 ? 8 : kRadius;
+  static constexpr int kChunksX = (16 + 2 * kReach) / 16;  // chunks of samples that windows of 16 pixels reach
+  static constexpr int kSteps = 1 + kRadius / 4;           // steps that windows of 8 rows reach
+  static constexpr int kChunksY = (kSteps + 1) / 2;
+  static constexpr int kWords = kRadius / 2 + 1;  // words of a line that may be non-zero
+  static constexpr int kLine = padded_words(kWords), kLines = 2 * kBytes;
+  static constexpr size_t kLineBytes = (kLines * sizeof(uint32_t) * kLine + 15) / 16 * 16;
+
+  // Stores the lines with their padding in shared memory.
+  __device__ static void load_lines(const SeparableMmaParams &p, uint32_t *lines) {
+#pragma unroll 1
+    for (int i = static_cast<int>(threadIdx.x); i < kLines * kLine; i += static_cast<int>(blockDim.x))
+      lines[i] = padded_word(p.line[i / kLine / kBytes][i / kLine % kBytes], kWords, i % kLine);
+  }
+};
+
+// A lane's words of the two matrices of coefficients.
+template <typename Shape>
+struct SeparableOperands {
+  static constexpr int kBytes = Shape::kBytes, kChunksX = Shape::kChunksX, kChunksY = Shape::kChunksY;
+  uint32_t row[kBytes][kChunksX][2], column[kBytes][kChunksY];  // low bytes first
+
+  // `eight_pixels`: samples are ordered as with PixelReader::kEightPixels.
+  __device__ explicit SeparableOperands(const uint32_t *lines, bool eight_pixels = false) {
+    const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
+    constexpr int kLine = Shape::kLine;
+    const auto sample = [&](int c) {
+      return eight_pixels && (c | 1) < kChunksX ? c / 2 * 32 + 8 * t + c % 2 * 4 : 16 * c + 4 * t;
+    };
+#pragma unroll
+    for (int b = 0; b < kBytes; b++) {
+#pragma unroll
+      for (int c = 0; c < kChunksX; c++)
+#pragma unroll
+        for (int i = 0; i < 2; i++)
+          row[b][c][i] = four_bytes(lines + b * kLine, sample(c) - (2 * g + i) - (Shape::kReach - Shape::kRadius));
+#pragma unroll
+      for (int c = 0; c < kChunksY; c++) {
+        const int first = 16 * c + 2 * t - g;  // rows 2t and 2t + 1 of each step, relative to row g of results
+        column[b][c] = __byte_perm(four_bytes(lines + (kBytes + b) * kLine, first),
+                                   four_bytes(lines + (kBytes + b) * kLine, first + 8), 0x5410);
+      }
+    }
+  }
+};
+
+// The bytes of the latest row sums, of pixels 2g and 2g + 1: the matrix from which columns are summed.
+template <typename Shape, int kSumBytes>
+struct RowSumBytes {
+  static constexpr int kChunksY = Shape::kChunksY;
+  uint32_t byte[kSumBytes][kChunksY][2] = {};
+
+  // Appends the sums of the step's two rows, and drops the oldest ones. kLow: the lowest byte of a sum that is kept.
+  template <int kLow = 0>
+  __device__ void enter(const Sums &sums) {
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+      const uint32_t first = static_cast<uint32_t>(sums.v[2 * i]), second = static_cast<uint32_t>(sums.v[2 * i + 1]);
+      // `pair` has the low bytes of both sums, then their second bytes; `upper` the third and the fourth ones.
+      const uint32_t pair = __byte_perm(first, second, 0x5140 + 0x1111 * kLow);
+      append<0>(i, pair, false);
+      append<1>(i, pair, true);
+      if constexpr (kSumBytes > 2) {
+        const uint32_t upper = __byte_perm(first, second, kSumBytes > 3 ? 0x7362 : 0x0062);
+        append<2>(i, upper, false);
+        if constexpr (kSumBytes > 3) append<3>(i, upper, true);
+      }
+    }
+  }
+
+ private:
+  // Appends byte kByte of both sums, from the low or the high half of `pair`.
+  template <int kByte>
+  __device__ void append(int i, uint32_t pair, bool upper) {
+    auto &chunks = byte[kByte];
+#pragma unroll
+    for (int c = 0; c + 1 < kChunksY; c++) chunks[c][i] = __byte_perm(chunks[c][i], chunks[c + 1][i], 0x5432);
+    // With an odd number of steps the last chunk's second half has no weight.
+    uint32_t &last = chunks[kChunksY - 1][i];
+    if (Shape::kSteps % 2)
+      last = upper ? pair >> 16 : pair;
+    else
+      last = __byte_perm(last, pair, upper ? 0x7632 : 0x5432);
+  }
+};
+
+// The latest row sums of a channel, from which columns are summed. kChains, for 8-bit samples: each part of a sum is
+// computed from the one before. That takes fewer instructions, but more time if the warp has no other sum to compute
+// meanwhile.
+template <typename Shape, bool kChains>
+struct SeparableSums {
+  static constexpr int kSampleBytes = Shape::kSampleBytes, kBytes = Shape::kBytes, kSumBytes = Shape::kSumBytes;
+  static constexpr int kChunksX = Shape::kChunksX;
+  static constexpr Weights kWeights = Shape::kWeights;
+  RowSumBytes<Shape, kSumBytes> rows;
+
+  // Sums the next 8 rows of samples; `window` has a window of each byte of a sample.
+  __device__ void enter(const SeparableMmaParams &p, const SeparableOperands<Shape> &k, int32_t start,
+                        const uint32_t (&window)[kSampleBytes][kChunksX]) {
+    Sums sums;
+    if constexpr (kChains) {
+      sums = add_parts<kBytes>(start, [&](int part, Sums s) {
+        return part == kBytes - 1 ? multiply<has_signed_row(kWeights), false>(k.row[part], window[0], s)
+                                  : multiply<false, false>(k.row[part], window[0], s);
+      });
+    } else {
+      PartialSums<Shape::kRowParts> parts;
+#pragma unroll
+      for (int i = 0; i < Shape::kRowParts; i++) parts.part[i] = all(i == row_start_part(kWeights) ? start : 0);
+#pragma unroll
+      for (int i = 0; i < kSampleBytes; i++)
+#pragma unroll
+        for (int b = 0; b < kBytes; b++)
+          if (b == kBytes - 1)
+            parts.part[i + b] = multiply<has_signed_row(kWeights), false>(k.row[b], window[i], parts.part[i + b]);
+          else
+            parts.part[i + b] = multiply<false, false>(k.row[b], window[i], parts.part[i + b]);
+      sums = row_sums(p, parts);
+    }
+    // With 8-bit samples the rounding of row sums is a choice of bytes.
+    rows.template enter<kWeights == Weights::U16RoundedRows && kSampleBytes == 1>(sums);
+  }
+
+  // Computes the sums of 8 rows of results. `start` is added to them and, with start_high_part(), start_high, see
+  // SumRounding.
+  static constexpr int kTotals = kChains ? 1 : Shape::kParts;
+  __device__ PartialSums<kTotals> total(const SeparableOperands<Shape> &k, int32_t start, int32_t start_high) const {
+    const auto add = [&](int i, int b, const Sums &s) {
+      return b == kBytes - 1 ? multiply<false, has_signed_column(kWeights)>(rows.byte[i], k.column[b], s)
+                             : multiply<false, false>(rows.byte[i], k.column[b], s);
+    };
+    if constexpr (kChains) {
+      return {{add_parts<Shape::kParts>(start, [&](int part, Sums s) {
+#pragma unroll
+        for (int i = kSumBytes - 1; i >= 0; i--)
+          if (part - i >= 0 && part - i < kBytes) s = add(i, part - i, s);
+        return s;
+      })}};
+    } else {
+      PartialSums<kTotals> parts;
+#pragma unroll
+      for (int i = 0; i < kTotals; i++)
+        parts.part[i] = all(i == 0 ? start : kSampleBytes == 2 && i == start_high_part(kWeights) ? start_high : 0);
+#pragma unroll
+      for (int i = 0; i < kSumBytes; i++)
+#pragma unroll
+        for (int b = 0; b < kBytes; b++) parts.part[i + b] = add(i, b, parts.part[i + b]);
+      return parts;
+    }
+  }
+
+ private:
+  // Applies add(part, sums) part by part, from the highest one down, and multiplies by 256 in between. The last part
+  // begins with `start`.
+  template <int kCount, typename Add>
+  __device__ static Sums add_parts(int32_t start, Add add) {
+    Sums sums = all(kCount == 1 ? start : 0);
+#pragma unroll
+    for (int part = kCount - 1; part >= 0; part--) {
+      if (part < kCount - 1) sums = times_256(sums, part ? 0 : start);
+      sums = add(part, sums);
+    }
+    return sums;
+  }
+
+  // The row sums, with the bits shifted out that rounding drops, except for U16RoundedRows of 8-bit samples.
+  __device__ static Sums row_sums(const SeparableMmaParams &p, const PartialSums<Shape::kRowParts> &parts) {
+    Sums sums = parts.total();
+    if constexpr (kWeights == Weights::U24) {
+      // The bits that the shift by 16 drops do not fit 32 bits together with the rest, so parts are shifted one by one.
+#pragma unroll
+      for (int i = 0; i < 4; i++)
+        sums.v[i] = (((parts.part[0].v[i] >> 8) + parts.part[1].v[i]) >> 8) + parts.part[2].v[i] +
+                    (parts.part[Shape::kRowParts - 1].v[i] << 8);
+    } else if constexpr (kWeights == Weights::U16RoundedRows && kSampleBytes == 2) {
+#pragma unroll
+      for (int i = 0; i < 4; i++) sums.v[i] >>= p.row_shift;
+    }
+    return sums;
+  }
+};
+
+}  // namespace cudaconv

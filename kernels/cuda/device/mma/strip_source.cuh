@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// Reads the samples of strips: a warp goes down one or several strips side by side, each 16 pixels wide, 8 rows a step.
+//
+// Lane (g, t) of a warp has g = lane / 4 and t = lane % 4. It loads four pixels of row g, from pixel 4t of each 16 on.
+// Split by channel, these are its words of the matrices of samples, one matrix for each channel.
+//
+// Example, one byte a pixel: lane 6 has g = 1 and t = 2. In a strip from x = 32 and a step from y = 8 on it loads the
+// pixels 40 to 43 of row 9. With less than four bytes a pixel a warp has several strips, which make four planes of
+// bytes.
+#pragma once
+
+#include "cuda/device/mma/separable_sums.cuh"
+
+namespace cudaconv {
+
+constexpr int kStripThreads = 128;  // most threads of a block, whose warps' strips lie side by side
+
+// Width of a warp's strips in pixels.
+CUDACONV_HOST_DEVICE constexpr int strip_width(int pixel_bytes) {
+  return 16 * subtiles(pixel_bytes);
+}
+
+// Rows that windows of a strip's pixels reach, in whole steps.
+CUDACONV_HOST_DEVICE constexpr int strip_rows(int tile_height, int radius) {
+  return tile_height + (radius < 8 ? 8 : 2 * radius);
+}
+
+constexpr int kMostColumns = 10;  // most blocks of 16 pixels of a row that a warp lists
+
+// ResultPlace for strips side by side, of 1 or 2 bytes a pixel. A lane has two pairs of neighbouring pixels, one below
+// the other, in each of four or two strips; lanes exchange them so that each has 8 bytes of both rows of one strip.
+template <int kPixelBytes, int kStrips>
+struct StripPlace {
+  using Pixels = PixelPlaces<8 / kPixelBytes, kPixelBytes, 2, 0, 1>;
+  int x;
+
+  __device__ StripPlace() {
+    const int g = threadIdx.x % 32 / 4;
+    x = kStrips == 2 ? g % 2 * 16 + g / 2 * 4 : (g % 2 * 2 + g / 2 % 2) * 16 + g / 4 * 8;
+  }
+
+  __device__ static void join(const uint32_t (&strips)[kStrips][kPixelBytes], uint32_t (&words)[4]) {
+    const int g = threadIdx.x % 32 / 4;
+    const bool odd = g % 2;
+    // Butterfly: keeps one of a and b, and swaps the other with the partner lane.
+    const auto exchange = [](bool second, int lanes, uint32_t a, uint32_t b, uint32_t *kept, uint32_t *received) {
+      *received = __shfl_xor_sync(0xffffffffu, second ? a : b, lanes);
+      *kept = second ? b : a;
+    };
+    // exchange(), with the first lane's word first in `both`.
+    const auto exchange_in_order = [&](bool second, int lanes, uint32_t a, uint32_t b, uint32_t *both) {
+      uint32_t kept, received;
+      exchange(second, lanes, a, b, &kept, &received);
+      both[0] = second ? received : kept;
+      both[1] = second ? kept : received;
+    };
+    if constexpr (kStrips == 2) {
+#pragma unroll
+      for (int i = 0; i < 2; i++) exchange_in_order(odd, 4, strips[0][i], strips[1][i], words + 2 * i);
+    } else {
+      uint32_t four[2][2];  // [strip i of two][row h]
+#pragma unroll
+      for (int i = 0; i < 2; i++) {
+        uint32_t kept, received;
+        exchange(odd, 4, strips[i][0], strips[i + 2][0], &kept, &received);
+        four[i][0] = __byte_perm(kept, received, odd ? 0x1054 : 0x5410);
+        four[i][1] = __byte_perm(kept, received, odd ? 0x3276 : 0x7632);
+      }
+#pragma unroll
+      for (int h = 0; h < 2; h++) exchange_in_order(g / 2 % 2, 8, four[0][h], four[1][h], words + 2 * h);
+    }
+  }
+};
+
+// How a warp works on its strips. kFilteredChannels of the channels are filtered: all of them, or three of four, where
+// the first or the last is not.
+template <int kPixelChannels, int kFilteredChannels, Pixels kPixelsKind, typename ShapeKind>
+struct StripKind {
+  using Shape = ShapeKind;
+  static constexpr int kChannels = kPixelChannels, kFiltered = kFilteredChannels;
+  static constexpr Pixels kPixels = kPixelsKind;
+  static constexpr int kPixelBytes = kChannels * Shape::kSampleBytes;
+  static constexpr int kStrips = subtiles(kPixelBytes), kColumns = kStrips - 1 + Shape::kChunksX;
+  static constexpr int kBytes = kFiltered * Shape::kSampleBytes;  // bytes of a pixel that are summed
+  static constexpr bool kAny = kPixels == Pixels::Any;
+  using Words = uint32_t[kColumns][kBytes];        // a step's samples, split into bytes
+  using Results = uint32_t[kStrips][kPixelBytes];  // a lane's results: two pairs of neighbouring pixels in each strip
+  using Joined = uint32_t[kStrips * kPixelBytes];  // the results as they lie in memory
+  using Place = std::conditional_t<(kStrips > 1), StripPlace<kPixelBytes, kStrips>, ResultPlace<kPixelBytes, 0, 1>>;
+};
+
+// Reads the samples of a warp's strips, 8 rows a step.
+template <typename Kind>
+class StripSource {
+ public:
+  using Shape = typename Kind::Shape;
+  using Reader =
+      PixelReader<Kind::kPixelBytes, Kind::kPixels, Shape::kReach, Shape::kRadius <= 16 && Kind::kPixelBytes % 4 == 0>;
+  // Found on Hopper: prefetching helps large frames of four 8-bit channels, and nothing else.
+  static constexpr bool kPrefetches =
+      Kind::kPixels == Pixels::Whole && Kind::kChannels == 4 && Shape::kSampleBytes == 1;
+  // Whether the next step's samples are requested bit by bit, as those of this step are used up, since registers do not
+  // hold both.
+  static constexpr bool kReadsInShares = Shape::kSamples == Samples::U16x4 && Shape::kRadius > 16;
+
+  __device__ StripSource(const MmaParams &p, const Tile &tile, const int64_t *rows, const int *columns, bool inside)
+      : p_(p),
+        reader_(p, tile.part, tile.x0 - Shape::kReach, Kind::kColumns, columns, inside),
+        rows_(rows),
+        skipped_(tile.part.filter_bits[0] & 0xff ? 0 : 1) {}
+
+  // Requests a step's samples, or share i of kShares of them.
+  __device__ void read(int step) { reader_.read(offset(step), ahead_); }
+  template <int kShares>
+  __device__ void read_share(int step, int i) {
+    reader_.read(offset(step), ahead_, i * Kind::kColumns / kShares, (i + 1) * Kind::kColumns / kShares);
+  }
+  __device__ void prefetch(int step) const { reader_.prefetch(offset(step)); }
+
+  // Waits for the requested samples and splits them into bytes.
+  __device__ void take(typename Kind::Words &words) {
+#pragma unroll
+    for (int c = 0; c < Kind::kColumns; c++) {
+      if constexpr (Reader::kWords == Kind::kPixelBytes) {
+        take_apart(ahead_[c], words[c]);
+      } else {
+        uint32_t pixels[Kind::kPixelBytes];
+        reader_.take(c, Kind::kColumns, ahead_[c], pixels);
+        take_apart(pixels, words[c]);
+      }
+    }
+  }
+
+  // How many channels lie before the filtered ones if three of four are filtered.
+  __device__ int skipped() const {
+    return skipped_;
+  }
+
+ private:
+  // Offset of the lane's row of a step.
+  __device__ int64_t offset(int step) const {
+    return rows_[8 * step + threadIdx.x % 32 / 4];
+  }
+
+  __device__ void take_apart(uint32_t (&pixels)[Kind::kPixelBytes], uint32_t (&words)[Kind::kBytes]) const {
+    if constexpr (Kind::kFiltered < Kind::kChannels)
+      deinterleave_three(pixels, skipped_, words);
+    else
+      cudaconv::take_apart<Shape::kSamples>(p_, pixels, words);
+  }
+
+  const MmaParams &p_;
+  const Reader reader_;
+  const int64_t *rows_;
+  uint32_t ahead_[Kind::kColumns][Reader::kWords];  // the next step's samples, in flight
+  int skipped_;
+};
+
+}  // namespace cudaconv

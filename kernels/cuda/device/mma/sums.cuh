@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// Converts the sums of the matrix instructions to pixels.
+#pragma once
+
+#include "cuda/device/mma/pixels.cuh"
+
+namespace cudaconv {
+
+// SumRounding::Divide for a sum `v` that includes its start.
+__device__ inline int32_t divide_sum(const SumRounding &r, int32_t v) {
+  if (r.absolute) v = abs(v);
+  v = min(max(v + r.half, 0), r.limit);
+  return static_cast<int32_t>(high_product(static_cast<uint32_t>(v), r.magic) >> r.shift);
+}
+
+// SumRounding::Shift64 for a sum `v` that includes its start.
+__device__ inline int32_t shift_sum(const SumRounding &r, int64_t v) {
+  if (r.absolute) v = (v < 0 ? -v : v) + (int64_t{1} << r.shift >> 1);
+  return static_cast<int32_t>(v >> r.shift);
+}
+
+// Sharpening without the clamp; `sum` includes its start.
+__device__ inline int32_t sharpen(const Sharpening &s, int32_t sum, uint32_t sample) {
+  const int32_t more = static_cast<int32_t>(sample) * s.unit - (sum >> s.sum_shift);
+  return static_cast<int32_t>(sample) + static_cast<int32_t>((int64_t{more} * s.amount + s.offset) >> 32);
+}
+
+// Rounds sums to 8-bit samples: the two pixels of a lane in column 2t go to the low half of a word, those in 2t + 1 to
+// the high half. All sums are rounded together, so that none waits for another.
+template <Weights kWeights, int kCount>
+__device__ inline void round_sums(const SumRounding &r, const Sums (&sums)[kCount], uint32_t (&samples)[kCount]) {
+  const auto pack = [&](auto round) {
+#pragma unroll
+    for (int i = 0; i < kCount; i++)
+      samples[i] = pack_clamped(round(sums[i].v[0]), round(sums[i].v[2]), round(sums[i].v[1]), round(sums[i].v[3]));
+  };
+  if (kWeights == Weights::U16RoundedRows || r.mode == SumRounding::Shift)
+    return pack([&](int32_t v) { return v >> r.shift; });
+  pack([&](int32_t v) { return divide_sum(r, v); });
+}
+
+// Packs byte n of four values, the first one's lowest.
+__device__ inline uint32_t pick_bytes(int n, int32_t a, int32_t b, int32_t c, int32_t d) {
+  const uint32_t selector = static_cast<uint32_t>(n * 0x11 + 0x40);
+  return __byte_perm(__byte_perm(static_cast<uint32_t>(a), static_cast<uint32_t>(b), selector),
+                     __byte_perm(static_cast<uint32_t>(c), static_cast<uint32_t>(d), selector), 0x5410);
+}
+
+// Rounds a lane's sums of all channels to 8-bit samples as they lie in memory: the pair of neighbouring pixels in
+// column 2t, then the pair in 2t + 1. Several such sets are rounded together, so that none waits for another.
+template <Weights kWeights, int kCount, int kChannels>
+__device__ inline void round_pixels(const SumRounding &r, const Sums (&sums)[kCount][kChannels],
+                                    uint32_t (&words)[kCount][kChannels]) {
+  const auto make = [&](auto pack) {
+#pragma unroll
+    for (int i = 0; i < kCount * kChannels; i++) {
+      const auto sum = [&](int n) {
+        n += i % kChannels * 4;
+        return sums[i / kChannels][n % kChannels].v[n / kChannels % 2 * 2 + n / kChannels / 2];
+      };
+      words[i / kChannels][i % kChannels] = pack(sum(0), sum(1), sum(2), sum(3));
+    }
+  };
+  const auto clamp = [&](auto round) {
+    make([&](int32_t a, int32_t b, int32_t c, int32_t d) {
+      return pack_clamped(round(a), round(b), round(c), round(d));
+    });
+  };
+  if (r.mode == SumRounding::Byte) {
+    const int n = r.shift / 8;
+    return make([&](int32_t a, int32_t b, int32_t c, int32_t d) { return pick_bytes(n, a, b, c, d); });
+  }
+  if (kWeights == Weights::U16RoundedRows || r.mode == SumRounding::Shift)
+    return clamp([&](int32_t v) { return v >> r.shift; });
+  clamp([&](int32_t v) { return divide_sum(r, v); });
+}
+
+// Packs two values as 16-bit samples, each clamped to 0 ... 65535.
+__device__ inline uint32_t pack_clamped(int32_t low, int32_t high) {
+#ifdef __CUDACC__
+  uint32_t word;
+  asm("cvt.pack.sat.u16.s32 %0, %1, %2;" : "=r"(word) : "r"(high), "r"(low));
+  return word;
+#else
+  const auto clamped = [](int32_t v) { return static_cast<uint32_t>(min(max(v, 0), 65535)); };
+  return clamped(low) | clamped(high) << 16;
+#endif
+}
+
+// Rounds sums to 16-bit samples as they lie in memory: pairs[0] has a lane's two pixels in column 2t, pairs[1] those in
+// 2t + 1.
+template <typename Round>
+__device__ inline void pack_samples(const MmaParams &p, uint32_t (&pairs)[2], Round round) {
+#pragma unroll
+  for (int i = 0; i < 2; i++)
+    pairs[i] = __vminu2(pack_clamped(round(i), round(i + 2)), p.sample_mask) << p.sample_shift;
+}
+
+template <Weights kWeights, int kParts>
+__device__ inline void round_sums(const MmaParams &p, const PartialSums<kParts> &sums, uint32_t (&pairs)[2]) {
+  const SumRounding &r = p.epilogue;
+  const auto pack = [&](auto round) { pack_samples(p, pairs, round); };
+  if (kWeights == Weights::S24 && r.mode == SumRounding::Shift64)
+    return pack([&](int i) { return shift_sum(r, sums.total64(i)); });
+  if (kWeights == Weights::U24 || (kWeights != Weights::U16RoundedRows && r.mode == SumRounding::ShiftWide))
+    return pack([&](int i) { return sums.highest(i) >> r.shift; });
+  const Sums total = sums.total();
+  if (kWeights == Weights::U16RoundedRows || r.mode == SumRounding::Shift)
+    return pack([&](int i) { return total.v[i] >> r.shift; });
+  pack([&](int i) { return divide_sum(r, total.v[i]); });
+}
+
+// Joins a lane's samples of all channels, as round_sums() makes them, to two pairs of neighbouring pixels as they lie
+// in memory, one in each half of `words`.
+template <int kChannels>
+__device__ inline void join_channels(const uint32_t (&bytes)[kChannels], uint32_t (&words)[kChannels]) {
+  interleave_channels<kChannels>(bytes, words);
+}
+
+template <int kChannels>
+__device__ inline void join_channels(const uint32_t (&pairs)[kChannels][2], uint32_t (&words)[2 * kChannels]) {
+#pragma unroll
+  for (int i = 0; i < 2; i++) {
+    uint32_t *to = words + i * kChannels;
+    if constexpr (kChannels == 1) to[0] = pairs[0][i];
+#pragma unroll
+    for (int c = 0; c + 1 < kChannels; c += 2) {
+      to[c / 2] = __byte_perm(pairs[c][i], pairs[c + 1][i], 0x5410);
+      to[(c + kChannels) / 2] = __byte_perm(pairs[c][i], pairs[c + 1][i], 0x7632);
+    }
+  }
+}
+
+// Rounds a lane's sums of all channels to two pairs of neighbouring pixels as they lie in memory, for kCount sets at
+// once. sums_of(i, c) returns the sums of set i and channel c.
+template <int kCount, int kChannels, typename Shape, typename SumsOf>
+__device__ inline void make_pixels(const MmaParams &p, SumsOf sums_of,
+                                   uint32_t (&words)[kCount][kChannels * Shape::kSampleBytes]) {
+  if constexpr (Shape::kSamples == Samples::U8) {
+    Sums total[kCount][kChannels];
+#pragma unroll
+    for (int i = 0; i < kCount; i++)
+#pragma unroll
+      for (int c = 0; c < kChannels; c++) total[i][c] = sums_of(i, c).total();
+    round_pixels<Shape::kWeights>(p.epilogue, total, words);
+  } else {
+#pragma unroll
+    for (int i = 0; i < kCount; i++) {
+      uint32_t pairs[kChannels][2];
+#pragma unroll
+      for (int c = 0; c < kChannels; c++) round_sums<Shape::kWeights>(p, sums_of(i, c), pairs[c]);
+      join_channels<kChannels>(pairs, words[i]);
+    }
+  }
+}
+
+// Rounds a lane's sums of all channels to pixels as they lie in memory, the pair in column 2t and then the pair in 2t +
+// 1. A sample is the second byte of scaled(sum), clamped to 16 bits.
+template <int kChannels, typename Scaled>
+__device__ inline void pack_sums(const PartialSums<1> (&sums)[kChannels], uint32_t (&words)[kChannels], Scaled scaled) {
+  const auto sample = [&](int n) {
+    return scaled(sums[n % kChannels].part[0].v[n / kChannels % 2 * 2 + n / kChannels / 2]);
+  };
+#pragma unroll
+  for (int i = 0; i < kChannels; i++)
+    words[i] = __byte_perm(pack_clamped(sample(4 * i), sample(4 * i + 1)),
+                           pack_clamped(sample(4 * i + 2), sample(4 * i + 3)), 0x7531);
+}
+
+// The channels of a plane that are split off and summed: all of them.
+template <int kPixelChannels, int kSummed = kPixelChannels>
+struct SummedChannels {
+  static constexpr int kChannels = kPixelChannels, kCount = kSummed;
+  static_assert(kChannels == kCount, "all of them");
+  __device__ explicit SummedChannels(const PartParams &) {}
+
+  // The channel of a pixel that is number i of the summed ones.
+  __device__ int channel(int i) const { return i; }
+
+  // Splits four pixels, as they lie in memory, into one word for each summed byte.
+  template <Samples kSamples, int kBytes>
+  __device__ void take_apart(const MmaParams &p, uint32_t (&words)[kBytes], uint32_t (&bytes)[kBytes]) const {
+    cudaconv::take_apart<kSamples>(p, words, bytes);
+  }
+
+  // Joins a lane's results to pixels, like join_channels() and cudaconv::pack_sums().
+  template <typename Result, int kWords>
+  __device__ void join(const Result (&results)[kCount], uint32_t (&words)[kWords]) const {
+    join_channels<kChannels>(results, words);
+  }
+  template <typename Scaled>
+  __device__ void pack_sums(const PartialSums<1> (&sums)[kCount], uint32_t (&words)[kChannels], Scaled scaled) const {
+    cudaconv::pack_sums(sums, words, scaled);
+  }
+};
+
+// 8-bit pixels of four channels with at least one unfiltered channel: three channels are summed. The skipped one is the
+// last unfiltered channel; its byte of the result is undefined.
+template <>
+struct SummedChannels<4, 3> {
+  static constexpr int kChannels = 4, kCount = 3;
+
+  __device__ explicit SummedChannels(const PartParams &part) {
+#pragma unroll
+    for (int c = 0; c < kChannels; c++)
+      if (!(part.filter_bits[0] >> 8 * c & 0xffu)) skipped_ = c;
+    first_two_ = (channel(0) | channel(1) << 8) * 0x11 + 0x4040;
+    third_ = channel(2) * 0x11 + 0x40;
+  }
+
+  __device__ int channel(int i) const {
+    return i + (i >= skipped_);
+  }
+
+  template <Samples = Samples::U8>
+  __device__ void take_apart(const MmaParams &, uint32_t (&words)[4], uint32_t (&bytes)[3]) const {
+    const uint32_t first = __byte_perm(words[0], words[1], first_two_);
+    const uint32_t second = __byte_perm(words[2], words[3], first_two_);
+    bytes[0] = __byte_perm(first, second, 0x5410);
+    bytes[1] = __byte_perm(first, second, 0x7632);
+    bytes[2] = __byte_perm(__byte_perm(words[0], words[1], third_), __byte_perm(words[2], words[3], third_), 0x5410);
+  }
+
+  __device__ void join(const uint32_t (&results)[3], uint32_t (&words)[4]) const {
+    const uint32_t pairs[2] = {__byte_perm(results[0], results[1], 0x5140),
+                               __byte_perm(results[0], results[1], 0x7362)};
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+      words[i] = __byte_perm(pairs[i / 2], results[2], selector(i % 2 * 2, i % 2 * 2 + 1, 4 + i));
+  }
+  template <typename Scaled>
+  __device__ void pack_sums(const PartialSums<1> (&sums)[3], uint32_t (&words)[4], Scaled scaled) const {
+    const auto sample = [&](int i, int c) { return scaled(sums[c].part[0].v[i % 2 * 2 + i / 2]); };
+#pragma unroll
+    for (int i = 0; i < 4; i += 2) {
+      const uint32_t third = pack_clamped(sample(i, 2), sample(i + 1, 2));
+#pragma unroll
+      for (int k = 0; k < 2; k++)
+        words[i + k] = __byte_perm(pack_clamped(sample(i + k, 0), sample(i + k, 1)), third, selector(1, 3, 5 + 2 * k));
+    }
+  }
+
+ private:
+  // A selector for __byte_perm() from the selectors of the three channels' bytes.
+  __device__ uint32_t selector(uint32_t first, uint32_t second, uint32_t third) const {
+    return first << 4 * channel(0) | second << 4 * channel(1) | third << 4 * channel(2);
+  }
+
+  int skipped_ = 0;
+  uint32_t first_two_, third_;  // selectors
+};
+
+// Scale a sum for pack_sums(), see DenseMmaParams::factor and SumScale.
+__device__ inline int32_t scale_by_factor(const DenseMmaParams &p, int32_t v) {
+  return __mulhi(v * p.factor, p.magic);
+}
+__device__ inline int32_t scale_magnitude(const SumScale &scale, int32_t v) {
+  return __mulhi(static_cast<int32_t>(static_cast<uint32_t>(abs(v) + scale.half) << scale.shift), scale.magic);
+}
+
+}  // namespace cudaconv

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// The launcher of the kernels for structuring elements whose rows are centred runs.
+#include "cuda/element/element_runs.cuh"
+
+#include <algorithm>
+#include <vector>
+
+#include "cuda/device/u8x4_tile.h"
+#include "plan/chords.h"
+
+namespace cudaconv {
+
+using namespace element;
+
+namespace {
+
+// Fills in the widenings of an element with these half widths of rows, see half_widths_of().
+void list_widenings(const std::vector<int> &widths, int step, StructuringElementParams &p) {
+  int count = 0;
+  p.radius_y = static_cast<int>(widths.size()) - 1;
+  for (int dy = 0; dy <= p.radius_y; dy++) {
+    // Each step makes the window at most three times as wide, by 2 * width + 1 columns on either side.
+    const int wanted = widths[dy] - (dy < p.radius_y ? widths[dy + 1] : 0);
+    for (int width = 0; width < wanted;) {
+      const int more = std::min(wanted - width, 2 * width + 1);
+      p.row[count] = static_cast<uint8_t>(dy);
+      p.apart[count++] = static_cast<uint8_t>(more * step);
+      width += more;
+    }
+  }
+  p.row[count] = 255;
+}
+
+template <typename Shape>
+KernelLaunch<StructuringElementParams> launch_of(StructuringElementParams &p) {
+  if (Shape::kBytes > current_limits().block_bytes) return {};
+  p.tile = make_u8x4_tile(Shape::kThreads - 2 * p.halo, Shape::kRows, 0, 0, Shape::kStep);
+  return {structuring_element_kernel<Shape>, cut_u8x4_tiles(p, p.tile), Shape::kThreads, Shape::kBytes};
+}
+
+// Chooses blocks with more columns than halo. kPixels: the pixels of all parts have four bytes, or eight.
+template <bool kPixels>
+KernelLaunch<StructuringElementParams> launch_bytes(StructuringElementParams &p) {
+  using Tuning = StructuringElementTuning;
+  return launch_of<StructuringElementShape<U8x4Order, 1, kPixels, kPixels ? Tuning::kMostThreads : Tuning::kThreads>>(
+      p);
+}
+template <int kStep>
+KernelLaunch<StructuringElementParams> launch_words(StructuringElementParams &p) {
+  using Tuning = StructuringElementTuning;
+  constexpr bool kPixels = kStep == 2;
+  return launch_of<
+      StructuringElementShape<U16x2Order, kStep, kPixels, kPixels ? Tuning::kMostThreads : Tuning::kThreads>>(p);
+}
+
+// Chooses the launch, without a kernel if the pass is not for this structure. The frame has been filled in.
+KernelLaunch<StructuringElementParams> choose(const PassQuery &query, StructuringElementParams &p) {
+  const Pass &pass = query.pass();
+  const bool words = is_uniform_dense(query, Container::U16);
+  if ((!words && !is_uniform_dense(query)) || (pass.op != Op::Minimum && pass.op != Op::Maximum) ||
+      pass.copy_source != pass.source || std::max(pass.radius_x, pass.radius_y) > kStructuringElementRadius)
+    return {};
+  const std::vector<int> widths = half_widths_of(pass);
+  if (widths.empty()) return {};
+  p.flip = pass.op == Op::Minimum ? 0xffffffffu : 0;
+  ignore_outside(p, pass.op == Op::Minimum);
+  const ChannelLayout &sample = query.plan.layout.plane[0].channel[0];
+  p.sample_bits = (((1u << sample.depth) - 1) << sample.shift) * 0x10001u;
+  const int step = words ? halve_pixels(p) : 1;
+  list_widenings(widths, step, p);
+  p.halo = round_to_chunks(widths[0] * step);
+  const bool pixels = std::all_of(p.part, p.part + p.parts, [](const PartParams &part) { return part.channels == 4; });
+  if (!words) return pixels ? launch_bytes<true>(p) : launch_bytes<false>(p);
+  return step == 2 ? launch_words<2>(p) : launch_words<1>(p);
+}
+
+}  // namespace
+
+Prepared prepare_element_runs(const PassQuery &query) {
+  return prepare_chosen<StructuringElementParams>(query, choose);
+}
+
+}  // namespace cudaconv

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// The launcher of the kernels for dilations and erosions by squares.
+#include "cuda/extremum/extremum.cuh"
+
+#include <algorithm>
+
+#include "cuda/device/u8x4_tile.h"
+#include "cuda/extremum/large_squares.h"
+#include "cuda/tile_height.h"
+
+namespace cudaconv {
+
+using namespace extremum;
+
+namespace {
+
+struct VanHerkLaunch {
+  void (*kernel)(VanHerkParams) = nullptr;
+  int groups = 0, words = 0, pitch = 0, threads = 0, blocks = 0, rows_of_round = 0;
+  bool of_three = false;
+
+  int words_of(int size) const { return of_three ? words : size; }  // words of a group's results
+};
+
+template <typename Shape>
+VanHerkLaunch van_herk_launch() {
+  return {van_herk_kernel<Shape>, Shape::kGroups,    Shape::kWords,       Shape::kPitch,
+          32 * Shape::kWarps,     Shape::kMinBlocks, Shape::kRowsOfRound, Shape::kThreeChannels};
+}
+
+// The kernel for 8-bit samples and a window size. The most common sizes have kernels of their own, for planes that all
+// have three channels, or that all have others.
+template <Rows kRows>
+VanHerkLaunch choose_exact_u8(int size) {
+  if (size == 15) return van_herk_launch<VanHerkShape<U8x4Order, 15, true, 8, 4, kRows>>();
+  return van_herk_launch<VanHerkShape<U8x4Order, 31, true, 4, 3, kRows>>();
+}
+
+VanHerkLaunch choose_u8(int size) {
+  using Q = U8x4Order;
+  if (size <= 15) return van_herk_launch<VanHerkShape<Q, 15, false, 8, 4>>();
+  if (size <= 31) return van_herk_launch<VanHerkShape<Q, 31, false, 4, 3>>();
+  return van_herk_launch<VanHerkShape<Q, 63, false, 2, 2>>();
+}
+
+// The kernel for 16-bit samples and a window size, with kStep u8x4s a pixel; none for the largest windows.
+template <int kStep>
+VanHerkLaunch choose_u16(int size) {
+  using Q = U16x2Order;
+  constexpr Rows kWords = Rows::Words, kU8x4s = Rows::U8x4s;
+  if (size == 9) return van_herk_launch<VanHerkShape<Q, 9, true, 16, 4, kU8x4s, kStep>>();
+  if (size == 15) return van_herk_launch<VanHerkShape<Q, 15, true, 8, 4, kWords, kStep>>();
+  if (size == 31) return van_herk_launch<VanHerkShape<Q, 31, true, 4, 3, kWords, kStep>>();
+  if (size <= 31) return van_herk_launch<VanHerkShape<Q, 31, false, 4, 3, kU8x4s, kStep>>();
+  return van_herk_launch<VanHerkShape<Q, 63, false, 2, 2, kU8x4s, kStep>>();
+}
+
+VanHerkLaunch choose_kernel(const PassQuery &query, bool words, int step) {
+  const int size = query.pass().width();
+  if (words) return step == 2 ? choose_u16<2>(size) : choose_u16<1>(size);
+  const FrameLayout &layout = query.plan.layout;
+  const auto threes =
+      std::count_if(layout.plane, layout.plane + layout.planes, [](const PlaneLayout &p) { return p.channels == 3; });
+  if ((size != 15 && size != 31) || (threes && threes < layout.planes)) return choose_u8(size);
+  return threes ? choose_exact_u8<Rows::WordsOfThree>(size) : choose_exact_u8<Rows::Words>(size);
+}
+
+// Chooses the launch, without a kernel if the pass is not for this structure. The frame has been filled in. Channels
+// that are not filtered are copied from the source; if copy_source is another frame, it has the same in these channels,
+// see large_squares.h.
+KernelLaunch<VanHerkParams> choose(const PassQuery &query, VanHerkParams &p) {
+  const Pass &pass = query.pass();
+  const int size = pass.width();
+  const bool words = is_uniform_dense(query, Container::U16);
+  if ((!words && !is_uniform_dense(query)) || (pass.op != Op::Minimum && pass.op != Op::Maximum) ||
+      !pass.element.empty() || size != pass.height() || size < 3 || size > 2 * kLargestSquareRadius + 1)
+    return {};
+  p.size = size;
+  p.flip = pass.op == Op::Minimum ? 0xffffffffu : 0;
+  const int step = words ? halve_pixels(p) : 1;
+  ignore_outside(p, pass.op == Op::Minimum);
+  const ChannelLayout &sample = query.plan.layout.plane[0].channel[0];
+  p.sample_bits = (((1u << sample.depth) - 1) << sample.shift) * 0x10001u;
+  const auto width_of = [&](const VanHerkLaunch &as) { return as.groups * as.words_of(size) / kChunk * kChunk; };
+  const auto bytes_of = [&](const VanHerkLaunch &as, int height) {
+    return sizeof(uint32_t) * as.pitch * (height + size - 1);
+  };
+  const auto cut = [&](const VanHerkLaunch &as, int height) {
+    p.tile = make_u8x4_tile(width_of(as), height, size / 2, size / 2, step, as.of_three);
+    return cut_u8x4_tiles(p, p.tile);
+  };
+  const VanHerkLaunch as = choose_kernel(query, words, step);
+  if (!as.kernel) return {};
+  // The cost of a tile: windows that a thread computes, one after the other, along rows and down columns.
+  const auto cost = [&](int height) {
+    const int columns = width_of(as) * ((height + size - 1) / size);
+    return (height + size - 1 + as.rows_of_round - 1) / as.rows_of_round + (columns + as.threads - 1) / as.threads;
+  };
+  const int rows = size;  // tile heights are multiples of it
+  const int height =
+      choose_tile_height(
+          rows, rows, std::max(VanHerkTuning::kMostRows, rows), as.blocks,
+          [&](int height) { return bytes_of(as, height); }, [&](int height) { return cut(as, height); }, cost)
+          .height;
+  if (!height) return {};
+  return {as.kernel, cut(as, height), as.threads, bytes_of(as, height)};
+}
+
+}  // namespace
+
+Prepared prepare_extremum(const PassQuery &query) {
+  return prepare_chosen<VanHerkParams>(query, choose);
+}
+
+}  // namespace cudaconv

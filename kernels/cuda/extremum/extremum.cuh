@@ -1,0 +1,451 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// Dilations and erosions by squares in one launch, up to 63x63; larger ones take several passes, see large_squares.h. A
+// block filters along the rows of a tile in shared memory, in place, then down its columns. Both use the method of van
+// Herk and of Gil and Werman, in registers:
+//
+//       first pair             last pair
+//   x0  x1   x2  x3  ...  xK-3  xK-2 | xK-1  xK ... x2K-2      2K-1 samples, K results, K odd
+//   |---------- a window ------------------|                   each window crosses the bar
+//
+// A window's maximum is that of its samples left of the bar, a suffix, and of those right of it, a prefix. Suffixes and
+// prefixes grow by two samples at a time, with maxima of three; two results share each, so that a result costs two
+// maxima whatever the window's size.
+#pragma once
+
+#include "cuda/device/u8x4_tile.cuh"
+#include "cuda/device/order.cuh"
+
+namespace cudaconv::extremum {
+
+// Tuned on an H200 with kernel-bench --table=goals,formats --only="dilate 15,dilate 31", and so are the groups and
+// blocks of each shape in extremum.cu.
+struct VanHerkTuning {
+  static constexpr int kMostRows = 96;  // of results of a tile; tile heights are multiples of the window's size
+};
+
+struct VanHerkParams : FrameParams {
+  U8x4Tile tile;
+  int32_t size;
+  uint32_t flip;         // see VanHerkShape
+  uint32_t sample_bits;  // bits of the samples of a u8x4 of 16-bit samples
+};
+
+// Computes kSize results at once. It has registers for the largest size that it can do; with kExact that is the only
+// size, known at compile time. kBefore: it also computes result number -1, of the u8x4 before the others.
+template <typename Order, int kLargest, bool kExact, bool kBefore = false>
+class VanHerk {
+ public:
+  static constexpr bool kLoadsFourWords = false;  // load(n) returns one word
+  __device__ static int words(int size) { return kExact ? kLargest : size; }
+
+  // load(n) returns u8x4 n of 2 * size - 1.
+  template <typename Load>
+  __device__ void run(int size, Load load) {
+    if (kExact) size = kLargest;
+    Split so_far = {};
+#pragma unroll
+    for (int m = 0; m < kPairs; m++) {
+      if (!there(m, size)) continue;
+      const int i = size - 3 - 2 * m;
+      const Split next = Order::split(load(i + 1));
+      so_far = m == 0 ? next : Order::greatest(so_far, next, Order::split(first_[m - 1]));
+      first_[m] = load(i);
+      keep(m, so_far);
+    }
+    if constexpr (kBefore)
+      before_ = Order::join(Order::greatest(Order::split(load(-1)), Order::split(first_[kPairs - 1]), so_far));
+    last_ = load(size - 1);
+    so_far = Order::split(last_);
+#pragma unroll
+    for (int m = kPairs - 1; m >= 0; m--) {
+      if (!there(m, size)) continue;
+      const int i = size - 3 - 2 * m;
+      const Split next = Order::split(load(i + size)), after = Order::split(load(i + size + 1)), suffix = kept(m);
+      first_[m] = Order::join(Order::greatest(Order::split(first_[m]), suffix, so_far));
+      second_[m] = Order::join(Order::greatest(suffix, so_far, next));
+      so_far = Order::greatest(so_far, next, after);
+    }
+    last_ = Order::join(so_far);
+  }
+
+  // Calls function(n, result n) for all results, from the first one on.
+  template <typename Function>
+  __device__ void each(int size, Function function) {
+    if (kExact) size = kLargest;
+    if constexpr (kBefore) function(-1, before_);
+#pragma unroll
+    for (int m = kPairs - 1; m >= 0; m--) {
+      if (!there(m, size)) continue;
+      function(size - 3 - 2 * m, first_[m]);
+      function(size - 2 - 2 * m, second_[m]);
+    }
+    function(size - 1, last_);
+  }
+
+  // Replaces each result n by function(n, result n).
+  template <typename Function>
+  __device__ void change(int size, Function function) {
+    if (kExact) size = kLargest;
+#pragma unroll
+    for (int m = kPairs - 1; m >= 0; m--) {
+      if (!there(m, size)) continue;
+      first_[m] = function(size - 3 - 2 * m, first_[m]);
+      second_[m] = function(size - 2 - 2 * m, second_[m]);
+    }
+    last_ = function(size - 1, last_);
+  }
+
+ private:
+  using Split = typename Order::Split;
+  static constexpr int kPairs = kLargest / 2;
+  // Whether suffixes are kept in one register instead of two, for large windows.
+  static constexpr bool kJoined = Order::kWords || kLargest > (kBefore ? 15 : 31);
+
+  __device__ static bool there(int m, int size) {
+    return kExact || 2 * m + 1 < size;
+  }
+  __device__ void keep(int m, Split suffix) {
+    if constexpr (kJoined) {
+      second_[m] = Order::join(suffix);
+    } else {
+      second_[m] = suffix.odd;
+      even_[m] = suffix.even;
+    }
+  }
+  __device__ Split kept(int m) const {
+    if constexpr (kJoined)
+      return Order::split(second_[m]);
+    else
+      return {even_[m], second_[m]};
+  }
+
+  uint32_t first_[kPairs], second_[kPairs], even_[kJoined ? 1 : kPairs], last_, before_;
+};
+
+// Maxima of kSize consecutive values, for values that are pushed one after the other. kSize is a power of two minus
+// one; each maximum is that of three of half the size.
+template <typename Order, int kSize>
+struct RunningMaximum {
+  using Split = typename Order::Split;
+  static constexpr int kHalf = kSize / 2, kKept = kHalf + 2;
+  RunningMaximum<Order, kHalf> half;
+  Split kept[kKept];
+
+  // Takes value k and returns the maximum that ends with it; valid from k = kSize - 1 on.
+  __device__ Split push(int k, Split v) {
+    const Split last = half.push(k, v);
+    kept[k % kKept] = last;
+    if (k + 1 < kSize) return last;
+    return Order::greatest(last, kept[(k + kKept - (kHalf + 1) / 2) % kKept], kept[(k + 1) % kKept]);
+  }
+};
+template <typename Order>
+struct RunningMaximum<Order, 1> {
+  using Split = typename Order::Split;
+  __device__ Split push(int, Split v) { return v; }
+};
+
+// Rows whose pixels have one or two bytes need not become u8x4s: they are filtered as they lie in memory, in words of
+// four or two pixels. The windows of a word's pixels share whole words. Of the words on either side, each pixel's
+// window has one pixel more on the right and one fewer on the left than that of the pixel before:
+//
+//   left     whole words     right
+//   a b c d | e ...... f | g h i j      windows of 15 or 31: b ... f, c ... g, d ... h, e ... i
+//
+// Value: what is kept of a word.
+// FoldedPairs: words of two pixels, one in each half.
+template <typename Order>
+struct FoldedPairs {
+  using Whole = Order;
+  using Split = typename Order::Split;
+  using Value = uint32_t;
+  static constexpr int kPixels = 2;
+  __device__ static Value value(uint32_t word) { return word; }
+  __device__ static Split whole(Value v) { return Order::split(v); }
+  __device__ static uint32_t fold(Split whole, Value left, Value right) {
+    return Order::join(Order::greatest(whole, Order::swap_halves(whole), Order::split(halves(left, right))));
+  }
+};
+// Words of four pixels, which are compared in the upper bytes of halves.
+struct FoldedBytes {
+  using Whole = U16x2Order;
+  struct Value {
+    uint32_t word, pairs;  // `pairs`: the maxima of the first two pixels and of the last two
+  };
+  static constexpr int kPixels = 4;
+  __device__ static uint32_t greatest(uint32_t a, uint32_t b, uint32_t c) { return PairOrder::vmax(a, b, c); }
+  __device__ static Value value(uint32_t word) { return {word, greatest(word, word << 8, word << 8)}; }
+  __device__ static uint32_t whole(Value v) {
+    const uint32_t swapped = halves(v.pairs, v.pairs);
+    return greatest(v.pairs, swapped, swapped);
+  }
+  __device__ static uint32_t fold(uint32_t whole, Value left, Value right) {
+    const uint32_t beside = halves(left.pairs, right.pairs);
+    return __byte_perm(greatest(whole, beside, right.word << 8), greatest(whole, left.word, beside), 0x3715);
+  }
+};
+
+// Computes kSize words of results at once; it is used like VanHerk.
+template <typename Fold, int kSize>
+class FoldedRow {
+ public:
+  static constexpr bool kLoadsFourWords = false;
+  __device__ static int words(int) { return kSize; }
+
+  static constexpr int kReach = (kSize / 2 + 1) / Fold::kPixels;  // words to the farthest pixel of a window
+  static_assert((kSize / 2 + 1) % Fold::kPixels == 0);
+
+  // load(n) returns word n of kSize + 2 * kReach.
+  template <typename Load>
+  __device__ void run(int, Load load) {
+    constexpr int kKept = 2 * kReach + 1;
+    typename Fold::Value values[kKept];
+    RunningMaximum<typename Fold::Whole, 2 * kReach - 1> wholes;
+    typename Fold::Whole::Split whole = {};
+#pragma unroll
+    for (int k = 0; k < kSize + 2 * kReach; k++) {
+      values[k % kKept] = Fold::value(load(k));
+      if (k >= 2 * kReach) results_[k - 2 * kReach] = Fold::fold(whole, values[(k + 1) % kKept], values[k % kKept]);
+      whole = wholes.push(k, Fold::whole(values[k % kKept]));
+    }
+  }
+
+  template <typename Function>
+  __device__ void each(int, Function function) {
+#pragma unroll
+    for (int n = 0; n < kSize; n++) function(n, results_[n]);
+  }
+
+  template <typename Function>
+  __device__ void change(int, Function function) {
+#pragma unroll
+    for (int n = 0; n < kSize; n++) results_[n] = function(n, results_[n]);
+  }
+
+ private:
+  uint32_t results_[kSize];
+};
+
+// Filters rows whose pixels have three bytes, as they lie in memory: pixels are taken from groups of three words one by
+// one.
+template <int kSize>
+class RowOfThree {
+ public:
+  static constexpr int kPixels = kSize + 1, kWords = kPixels / 4 * 3;
+  static constexpr int kReach = round_to_chunks(kWords / 2);  // words to the first pixel of a window or farther
+  static constexpr bool kLoadsFourWords = true;
+  static_assert(kPixels % 8 == 0);
+  __device__ static int words(int) { return kWords; }
+
+  // load(n) returns words 4 * n to 4 * n + 3 of 2 * kWords words and some more at either end.
+  template <typename Load>
+  __device__ void run(int, Load load) {
+    constexpr int kSkipped = kReach - kWords / 2, kLoaded = round_to_chunks(kSkipped + 2 * kWords);
+    uint32_t words[kLoaded];
+#pragma unroll
+    for (int n = 0; n < kLoaded / 4; n++) {
+      const uint4 four = load(n);
+      words[4 * n] = four.x;
+      words[4 * n + 1] = four.y;
+      words[4 * n + 2] = four.z;
+      words[4 * n + 3] = four.w;
+    }
+    VanHerk<U8x4Order, kSize, true, true> window;
+    // The fourth byte of a pixel is undefined.
+    window.run(kSize, [&](int n) {
+      const int pixel = n + 2, word = kSkipped + pixel / 4 * 3;
+      if (pixel % 4 == 0) return words[word];
+      if (pixel % 4 == 1) return __byte_perm(words[word], words[word + 1], 0x6543);
+      if (pixel % 4 == 2) return __byte_perm(words[word + 1], words[word + 2], 0x5432);
+      return words[word + 2] >> 8;
+    });
+    uint32_t last = 0;
+    window.each(kSize, [&](int n, uint32_t u8x4) {
+      const int pixel = n + 1, word = pixel / 4 * 3 + pixel % 4 - 1;
+      if (pixel % 4 == 1) results_[word] = __byte_perm(last, u8x4, 0x4210);
+      if (pixel % 4 == 2) results_[word] = __byte_perm(last, u8x4, 0x5421);
+      if (pixel % 4 == 3) results_[word] = __byte_perm(last, u8x4, 0x6542);
+      last = u8x4;
+    });
+  }
+
+  // Calls function(n, results) with results 4 * n to 4 * n + 3 of kWords as a uint4.
+  template <typename Function>
+  __device__ void each(int, Function function) {
+#pragma unroll
+    for (int n = 0; n < kWords / 4; n++)
+      function(n, make_uint4(results_[4 * n], results_[4 * n + 1], results_[4 * n + 2], results_[4 * n + 3]));
+  }
+
+  template <typename Function>
+  __device__ void change(int, Function function) {
+#pragma unroll
+    for (int n = 0; n < kWords; n++) results_[n] = function(n, results_[n]);
+  }
+
+ private:
+  uint32_t results_[kWords];
+};
+
+// Pitch of a row in shared memory in words, with its halo and what the last group reads beyond it. The lanes of a warp
+// are at different rows and, in each row, an odd number of words apart; the pitch puts their u8x4s in different banks.
+__host__ __device__ constexpr int van_herk_pitch(int groups, int largest, int step) {
+  const int odd_multiple_of = groups > 4 ? groups : 4;
+  int words = groups * largest + 2 * round_to_chunks(step * (largest / 2));
+  while (words % (2 * odd_multiple_of) != odd_multiple_of) words++;
+  return words;
+}
+
+// How a block works. Its warps load and then filter rows, 32 / kGroups at a time; kGroups groups of a row compute as
+// many results each as the window is wide. Then each thread does the same with columns.
+// kExact: only for windows of that size, with all that is known at compile time.
+// Minima are the complements of the maxima of complements: samples are xored with `flip` before and after.
+// kRows: rows are filtered as u8x4s, or as they lie in memory, by FoldedRow and RowOfThree where pixels are not u8x4s.
+// kStep: u8x4s of a pixel.
+template <typename Order_, int kLargest_, bool kExact_, int kGroups_, int kMinBlocks_, Rows kRows_ = Rows::U8x4s,
+          int kStep_ = 1>
+struct VanHerkShape {
+  using Order = Order_;
+  static constexpr int kLargest = kLargest_;
+  static constexpr bool kExact = kExact_;
+  static constexpr int kStep = kStep_;
+  static constexpr int kGroups = kGroups_;
+  static constexpr int kMinBlocks = kMinBlocks_;
+  static constexpr int kWarps = 8;
+  static constexpr Rows kRows = kRows_;
+  static constexpr bool kU8x4s = kRows == Rows::U8x4s, kThreeChannels = kRows == Rows::WordsOfThree;
+  static_assert(kU8x4s || kExact);
+  // Words of a group's results, with the largest window.
+  static constexpr int kWords = kThreeChannels ? (kLargest + 1) / 4 * 3 : kLargest;
+  static constexpr int kRowsAtOnce = 32 / kGroups, kRowsOfRound = kRowsAtOnce * kWarps;
+  static constexpr int kPitch = van_herk_pitch(kGroups, kWords, kStep);
+  static_assert(kGroups % kStep == 0);
+};
+
+// A block's tile in shared memory: rows are filtered in place, results of columns go to the frame.
+template <typename Shape>
+class VanHerkTile {
+ public:
+  __device__ explicit VanHerkTile(const VanHerkParams &p)
+      : p_(p),
+        tile_(locate_tile(p, p.tile.height)),
+        part_(tile_.part),
+        size_(Shape::kExact ? Shape::kLargest : p.size),
+        rows_(min(p.tile.height, part_.height - tile_.y0) + 2 * (size_ / 2)),
+        flip_(p.flip),
+        words_(shared_memory<uint32_t>()) {}
+
+  // Loads and filters rows; each warp has rows of its own, for which no other warp waits.
+  __device__ void filter_rows() {
+    const int warp = threadIdx.x / 32;
+    const int share = (rows_ + Shape::kRowsOfRound - 1) / Shape::kRowsOfRound * Shape::kRowsAtOnce;
+    const int begin = min(warp * share, rows_), end = min(begin + share, rows_);
+    if (begin < end)
+      load_rows<Shape::kRows, Order::kWords>(p_, p_.tile, tile_, begin, end - begin, kPitch, words_ + begin * kPitch);
+    wait_for_copies();
+    __syncwarp();
+    if constexpr (Shape::kThreeChannels) {
+      filter_words(RowOfThree<Shape::kLargest>(), begin, end);
+    } else if constexpr (Shape::kU8x4s || kStep == 2) {
+      filter_u8x4s(begin, end);
+    } else if (part_.channels == 4) {
+      filter_u8x4s(begin, end);
+    } else if (part_.channels == 2) {
+      filter_words(FoldedRow<FoldedPairs<Order>, Shape::kLargest>(), begin, end);
+    } else if constexpr (!Order::kWords) {
+      filter_words(FoldedRow<FoldedBytes, Shape::kLargest>(), begin, end);
+    }
+  }
+
+  __device__ void filter_columns() {
+    const U8x4Tile &shape = p_.tile;
+    const int radius = size_ / 2, results = rows_ - 2 * radius, groups = (results + size_ - 1) / size_;
+    for (int item = threadIdx.x; item - lane() < shape.width * groups; item += 32 * Shape::kWarps) {
+      const int group = item / shape.width, column = item - group * shape.width;
+      const bool beyond = Shape::kU8x4s ? tile_.x0 + column >= part_.width
+                                        : tile_.x0 * part_.channels + 4 * column >= part_.width * part_.channels;
+      if (__all_sync(0xffffffffu, beyond)) continue;
+      // Lanes beyond the last column of the last group write nothing.
+      const int row = min(group, groups - 1) * size_;
+      const uint32_t *first = words_ + row * kPitch + column;
+      window_.run(size_, [&](int n) { return first[n * kPitch]; });
+      if (part_.has_unfiltered)
+        window_.change(size_, [&](int n, uint32_t u8x4) {
+          const uint32_t pixel = first[(n + radius) * kPitch];
+          return blend_channels(part_, u8x4 ^ flip_, pixel, Shape::kThreeChannels ? column % 3 : column % kStep) ^
+                 flip_;
+        });
+      U8x4Writer writer(shape, tile_, column, group * size_, !Shape::kU8x4s);
+      writer.template write<!Shape::kExact>(
+          [&](auto put) { window_.each(size_, [&](int, uint32_t u8x4) { put(u8x4 ^ flip_); }); });
+    }
+  }
+
+ private:
+  using Order = typename Shape::Order;
+  using Window = VanHerk<Order, Shape::kLargest, Shape::kExact>;
+  static constexpr int kPitch = Shape::kPitch, kStep = Shape::kStep;
+
+  __device__ static int lane() { return threadIdx.x % 32; }
+
+  __device__ void filter_u8x4s(int begin, int end) {
+    filter_rows(window_, begin, end, p_.tile.halo_x, p_.tile.halo_x - size_ / 2 * kStep);
+  }
+  template <typename Line>
+  __device__ void filter_words(Line line, int begin, int end) {
+    const int halo = p_.tile.bytes[part_.channels - 1].halo / 4;
+    filter_rows(line, begin, end, halo, halo - line.kReach);
+  }
+
+  // Filters rows: when all of a row is in registers, results replace it, and pixels to be copied replace their results.
+  // `halo` words lie before the first result's pixel; windows begin at word `from`.
+  template <typename Line>
+  __device__ void filter_rows(Line &line, int begin, int end, int halo, int from) {
+    for (int row0 = begin; row0 < end; row0 += Shape::kRowsAtOnce) {
+      const int row = row0 + lane() / Shape::kGroups, group = lane() % Shape::kGroups, word = group % kStep;
+      uint32_t *first = words_ + row * kPitch + group / kStep * line.words(size_) * kStep + word;
+      if (row < end)
+        line.run(size_, [&](int n) {
+          if constexpr (Line::kLoadsFourWords) {
+            const uint4 v = *reinterpret_cast<const uint4 *>(first + from + 4 * n);
+            return make_uint4(v.x ^ flip_, v.y ^ flip_, v.z ^ flip_, v.w ^ flip_);
+          } else {
+            const uint32_t u8x4 = first[from + n * kStep];
+            return (Order::kWords ? u8x4 & p_.sample_bits : u8x4) ^ flip_;
+          }
+        });
+      if (part_.has_unfiltered && row < end)
+        line.change(size_, [&](int n, uint32_t u8x4) {
+          return blend_channels(part_, u8x4, first[halo + n * kStep], Shape::kThreeChannels ? n % 3 : word);
+        });
+      __syncwarp();
+      if (row < end)
+        line.each(size_, [&](int n, auto result) {
+          if constexpr (Line::kLoadsFourWords)
+            *reinterpret_cast<uint4 *>(first + 4 * n) = result;
+          else
+            first[n * kStep] = result;
+        });
+    }
+  }
+
+  const VanHerkParams &p_;
+  Tile tile_;
+  const PartParams &part_;
+  int size_, rows_;  // size of windows; rows of the tile with its halo
+  uint32_t flip_;
+  uint32_t *words_;
+  Window window_;
+};
+
+template <typename Shape>
+__global__ void __launch_bounds__(32 * Shape::kWarps, kBlocksAtOnce<Shape>)
+    van_herk_kernel(const __grid_constant__ VanHerkParams p) {
+  VanHerkTile<Shape> tile(p);
+  tile.filter_rows();
+  __syncthreads();
+  tile.filter_columns();
+}
+
+}  // namespace cudaconv::extremum

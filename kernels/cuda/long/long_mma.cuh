@@ -1,0 +1,402 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// Long Gaussians of any depth on the matrix instructions: sums along rows, then along columns, between the kernels of
+// long_planes.cuh.
+//
+// Both work alike: a block computes kLongMmaOutputs neighbouring outputs of groups of kLongMmaLines lines, whose bytes
+// are copied to shared memory, stage by stage, while those of the stages before are summed. A step is the 32 values of
+// an instruction. The weights are its 16 x 32 matrix, with a row for each output, the values its 32 x 8 matrix, with a
+// column for each line; each pair of a byte of a weight and a byte of a value takes an instruction. Since the order of
+// the 32 is free, lane (g, t) takes bytes 8t to 8t + 7 of a line at once. The weights of row g begin g bytes later than
+// those of row 0: there are eight copies of the line of weights, each shifted by one byte more, so that every lane
+// reads whole words of its own copy.
+#pragma once
+
+#include "cuda/device/async_copy.cuh"
+#include "cuda/long/long_planes.cuh"
+#include "cuda/device/mma/matrix.cuh"
+
+namespace cudaconv::long_masks {
+
+// Bytes per value and per weight.
+template <int kValueBytes_, int kWeightBytes_>
+struct LongMmaShape {
+  static constexpr int kValueBytes = kValueBytes_, kWeightBytes = kWeightBytes_;
+  static constexpr int kParts = kValueBytes + kWeightBytes - 1;
+  static constexpr int kMinBlocks = kWeightBytes > 3 ? 1 : 2;
+  // Lowest bytes of a sum that are dropped before its last shift: the rest fits 32 bits.
+  static constexpr int kRowBytesDropped = kParts > 3 ? 2 : 1, kColumnBytesDropped = kParts > 3 ? 4 : 2;
+  static constexpr int kBlurBytesDropped = kParts / 2;
+};
+
+constexpr int kLongMmaSlots = 3;  // of stages in shared memory
+constexpr int kLongMmaChunkSteps = kLongMmaChunk / 32;
+// Pitch in words of a line of a stage: eight lanes read two words each at once, from four lines, without bank
+// conflicts.
+CUDACONV_HOST_DEVICE constexpr int stage_pitch(int chunks) {
+  return chunks * kLongMmaChunk / 4 + 8;
+}
+template <typename Shape>
+CUDACONV_HOST_DEVICE constexpr size_t long_mma_bytes(int taps, int stage_chunks) {
+  return sizeof(uint32_t) * (static_cast<size_t>(Shape::kWeightBytes) * weight_words(taps) +
+                             kLongMmaSlots * Shape::kValueBytes * kLongMmaLines * stage_pitch(stage_chunks));
+}
+
+// ---- Sums ----
+
+// The lines that a block sums, in groups of kLongMmaLines, and its first output.
+struct LongLines {
+  const LongPlanes &planes;
+  int first, count, groups;  // lines behind the last one of `count` are read from that one
+  int output;
+};
+
+// The sums of a group of lines. Warp w computes outputs 16w to 16w + 15 of every line; a lane has outputs g and g + 8
+// of lines 8t to 8t + 7.
+template <typename Shape>
+class LongMmaSums {
+ public:
+  // `axis`: 0 along rows, 1 along columns. `memory`: of the block.
+  __device__ LongMmaSums(const LongMmaParams &p, int axis, uint32_t *memory)
+      : taps_(p.taps[axis]),
+        chunks_(p.stage_chunks[axis]),
+        warp_(warp_uniform(static_cast<int>(threadIdx.x) / 32)),
+        lane_(static_cast<int>(threadIdx.x) % 32),
+        weights_(memory),
+        values_(memory + Shape::kWeightBytes * weight_words(taps_)) {
+    const int words = Shape::kWeightBytes * weight_words(taps_);
+    for (int i = 4 * static_cast<int>(threadIdx.x); i < words; i += 4 * kLongMmaThreads)
+      copy_async(weights_ + i, p.weights[axis] + i);
+  }
+
+  // Sums group after group; finish(group) uses its sums. `start`: what they begin with, in units of 256^kStartPart. All
+  // threads of the block call this together.
+  template <int kStartPart, typename Finish>
+  __device__ void run(const LongLines &lines, int32_t start, Finish finish) {
+    const int length = taps_ + unused_values(taps_), all_chunks = chunks_read(taps_);
+    const int begin = 16 * warp_ / 32, end = (16 * warp_ + 15 + length + 31) / 32;
+    Copies copies(lines, first_read(taps_) + lines.output, chunks_, all_chunks, values_);
+#pragma unroll
+    for (int stage = 0; stage < kLongMmaSlots - 1; stage++) copies.next();
+    int slot = 0;
+#pragma unroll 1
+    for (int group = 0; group < lines.groups; group++) {
+#pragma unroll
+      for (Tile &tile : sums_)
+#pragma unroll
+        for (int k = 0; k < Shape::kParts; k++) tile.part[k] = all(k == kStartPart ? start : 0);
+#pragma unroll 1
+      for (int stage = 0; stage < all_chunks; stage += chunks_) {
+        wait_for_groups<kLongMmaSlots - 2>();
+        __syncthreads();
+        copies.next();
+        const int first = stage * kLongMmaChunkSteps, last = min(end, first + chunks_ * kLongMmaChunkSteps);
+        const uint32_t *const values = values_ + slot * slot_words(chunks_);
+#pragma unroll 1
+        for (int step = max(begin, first); step < last; step++) add_step(step, values + 8 * (step - first));
+        slot = slot + 1 == kLongMmaSlots ? 0 : slot + 1;
+      }
+      finish(group);
+    }
+  }
+
+  // The sum of output g + 8 * upper of the warp and of line 8t + i.
+  __device__ uint64_t sum(int upper, int i) const {
+    uint64_t sum = 0;
+#pragma unroll
+    for (int k = 0; k < Shape::kParts; k++) {
+      // A multiply-add to 64 bits takes one instruction, a shift of 64 bits several.
+      const uint32_t v = part(k, upper, i);
+      sum += k < 4 ? uint64_t{v} * (1u << 8 * k % 32) : uint64_t{v << 8 * k % 32} << 32;
+    }
+    return sum;
+  }
+  // The same without its lowest kDropped bytes; the rest fits 32 bits.
+  template <int kDropped>
+  __device__ uint32_t high_sum(int upper, int i) const {
+    uint32_t sum = part(0, upper, i);
+#pragma unroll
+    for (int k = 1; k < Shape::kParts; k++)
+      sum = k <= kDropped ? (sum >> 8) + part(k, upper, i) : sum + (part(k, upper, i) << 8 * (k - kDropped));
+    return sum;
+  }
+  // The same after a shift by the bits of kBlurBytesDropped bytes, or by up to 8 more, where the rest fits 32 bits.
+  __device__ int32_t shifted_sum(int upper, int i, int shift) const {
+    constexpr int kDropped = Shape::kBlurBytesDropped;
+    uint32_t low = part(0, upper, i), high = 0;
+#pragma unroll
+    for (int k = 1; k <= kDropped; k++) low = (low >> 8) + part(k, upper, i);
+#pragma unroll
+    for (int k = Shape::kParts - 1; k > kDropped; k--) high = (high << 8) + part(k, upper, i);
+    return static_cast<int32_t>((low >> (shift - 8 * kDropped)) + (high << (8 * kDropped + 8 - shift)));
+  }
+  __device__ int output(int upper) const {
+    return 16 * warp_ + lane_ / 4 + 8 * upper;
+  }
+  __device__ int first_line() const {
+    return lane_ % 4 * 8;
+  }
+
+ private:
+  using Tile = PartialSums<Shape::kParts>;
+
+  __device__ static int slot_words(int chunks) {
+    return Shape::kValueBytes * kLongMmaLines * stage_pitch(chunks);
+  }
+
+  // Copies stages to shared memory, one after the other. A thread copies the same 16 bytes of each chunk of a line.
+  class Copies {
+   public:
+    __device__ Copies(const LongLines &lines, int first, int stage_chunks, int all_chunks, uint32_t *values)
+        : lines_(lines),
+          first_(first),
+          stage_chunks_(stage_chunks),
+          all_chunks_(all_chunks),
+          plane_(lines.planes.plane()) {
+      // Columns 2t and 2t + 1 of four tiles are lines 8t to 8t + 7.
+      const int row = line() / 2 % 4 * 8 + line() / 8 * 2 + line() % 2;
+      to_ = values + row * stage_pitch(stage_chunks) + 4 * piece();
+      begin_group();
+    }
+    __device__ void next() {
+      if (group_ < lines_.groups) {
+        const int end = min(chunk_ + stage_chunks_, all_chunks_);
+        uint32_t *to = to_ + slot_ * slot_words(stage_chunks_);
+#pragma unroll 1
+        for (; chunk_ < end; chunk_++, to += kLongMmaChunk / 4, from_ += kLongMmaChunk)
+#pragma unroll
+          for (int v = 0; v < Shape::kValueBytes; v++)
+            copy_async(to + v * kLongMmaLines * stage_pitch(stage_chunks_), from_ + v * plane_);
+        slot_ = slot_ + 1 == kLongMmaSlots ? 0 : slot_ + 1;
+        if (chunk_ == all_chunks_) {
+          group_++;
+          begin_group();
+        }
+      }
+      commit_copies();
+    }
+
+   private:
+    static constexpr int kPieces = kLongMmaChunk / 16;
+    static_assert(kLongMmaThreads == kPieces * kLongMmaLines);
+
+    __device__ static int line() {
+      return static_cast<int>(threadIdx.x) / kPieces;
+    }
+    __device__ static int piece() {
+      return static_cast<int>(threadIdx.x) % kPieces;
+    }
+    __device__ void begin_group() {
+      const int line_of_group = min(group_ * kLongMmaLines + line(), lines_.count - 1);
+      from_ = lines_.planes.line(0, lines_.first + line_of_group) + first_ + 16 * piece();
+      chunk_ = 0;
+    }
+
+    const LongLines &lines_;
+    const int first_, stage_chunks_, all_chunks_;  // first_: byte of a line
+    const int64_t plane_;
+    const uint8_t *from_;
+    uint32_t *to_;
+    int group_ = 0, chunk_ = 0, slot_ = 0;
+  };
+
+  __device__ uint32_t part(int k, int upper, int i) const {
+    return static_cast<uint32_t>(sums_[i / 2].part[k].v[2 * upper + i % 2]);
+  }
+
+  // `values`: those of lines that begin at the step.
+  __device__ void add_step(int step, const uint32_t *values) {
+    const int g = lane_ / 4, t = lane_ % 4;
+    const uint32_t *weights = weights_ + weight_copy(taps_, g) + 2 * t - 4 * warp_ - kLongMmaFirst / 4 + 8 * step;
+    const int pitch = stage_pitch(chunks_);
+    values += g * pitch + 2 * t;
+    uint32_t a[Shape::kWeightBytes][4];
+#pragma unroll
+    for (int q = 0; q < Shape::kWeightBytes; q++, weights += weight_words(taps_)) {
+      a[q][0] = weights[0];
+      a[q][1] = weights[-2];  // 8 outputs farther
+      a[q][2] = weights[1];
+      a[q][3] = weights[-1];
+    }
+#pragma unroll
+    for (int tile = 0; tile < kLongMmaLineTiles; tile++)
+#pragma unroll
+      for (int v = 0; v < Shape::kValueBytes; v++) {
+        uint32_t b[2];
+        load_words<2>(values + (v * kLongMmaLines + 8 * tile) * pitch, b);
+#pragma unroll
+        for (int q = 0; q < Shape::kWeightBytes; q++) {
+          Sums &sums = sums_[tile].part[v + q];
+          sums = mma<false, false, 2>(a[q], b, sums);
+        }
+      }
+  }
+
+  const int taps_, chunks_, warp_, lane_;
+  uint32_t *const weights_, *const values_;
+  Tile sums_[kLongMmaLineTiles];
+};
+
+// ---- Along rows ----
+
+template <typename Shape>
+__global__ void __launch_bounds__(kLongMmaThreads, Shape::kMinBlocks)
+    long_mma_rows_kernel(const __grid_constant__ LongMmaParams p) {
+  if constexpr (kHasMma) {
+    int number = 0;
+    const int block = static_cast<int>(blockIdx.x);
+    while (number + 1 < p.parts && block >= p.first_tile[number + 1]) number++;
+    const PartParams &part = p.part[number];
+    const LongRange &range = p.range[number];
+    const int across = (range.x1 - range.x0 + kLongMmaOutputs - 1) / kLongMmaOutputs;
+    const int tile = (block - p.first_tile[number]) / part.channels, c = (block - p.first_tile[number]) % part.channels;
+    if (part.channel[c].action != Action::Filter) return;
+    const int x0 = range.x0 + tile % across * kLongMmaOutputs;
+    const int y0 = range.y0 + tile / across * (p.row_groups * kLongMmaLines);
+    const int lines = range.y1 - y0, groups = min(p.row_groups, (lines + kLongMmaLines - 1) / kLongMmaLines);
+    LongMmaSums<Shape> sums(p, 0, shared_memory<uint32_t>());
+    const LongPlanes &planes = p.sums[number];
+    const int64_t plane = planes.plane();
+    sums.template run<0>(
+        {p.samples[number], c * part.height + y0, lines, groups, x0}, 1 << (p.row_shift - 1), [&](int group) {
+          const int y = y0 + group * kLongMmaLines + sums.first_line();
+          if (y >= range.y1) return;
+#pragma unroll
+          for (int upper = 0; upper < 2; upper++) {
+            const int x = x0 + sums.output(upper);
+            if (x >= range.x1) continue;
+            constexpr int kDropped = Shape::kRowBytesDropped;
+            int rounded[8];
+#pragma unroll
+            for (int i = 0; i < 8; i++)
+              rounded[i] = static_cast<int>(sums.template high_sum<kDropped>(upper, i) >> (p.row_shift - 8 * kDropped));
+            // Those of rows below the last one are replaced later, or not read.
+            uint8_t *to = planes.line(0, x * part.channels + c) + values_before(p.taps[1]) + y;
+#pragma unroll
+            for (int byte = 0; byte < 4; byte++, to += plane)
+              if (byte < p.sum_bytes)
+                *reinterpret_cast<uint2 *>(to) = make_uint2(bytes_of(rounded, byte), bytes_of(rounded + 4, byte));
+          }
+        });
+  }
+}
+
+// ---- Along columns ----
+
+// The result of an unsharp mask, see LongMmaParams::sharpen_unit.
+__device__ inline int sharpen(const LongMmaParams &p, int sample, int32_t blur) {
+  const int64_t v = int64_t{p.sharpen_amount} * (sample * p.sharpen_unit - blur) + p.sharpen_offset;
+  return min(max(sample + static_cast<int>(v >> 32), 0), p.rounding[0].max);
+}
+
+// Rounds a sum to a sample in any way. `sample`: the source's at that place, used with a gain.
+__device__ inline int round_sum(const LongMmaParams &p, int sample, uint64_t total) {
+  const auto sum = static_cast<int64_t>(total);
+  const Rounding &rounding = p.rounding[0];
+  if (p.has_gain) return round_to_sample(apply_gain(sum, p.sum_shift, p.sum_gain, p.center_gain, sample), rounding);
+  if (rounding.wide) return round_to_sample(sum, rounding);
+  return round_to_sample(static_cast<int32_t>(sum), rounding);
+}
+
+// Writes samples `first` to `first` + 7 of row y.
+template <typename Container>
+__device__ inline void put_samples(const LongMmaParams &p, const PartParams &part, int first, int y,
+                                   const int (&results)[8]) {
+  auto *const to = reinterpret_cast<Container *>(part.target + y * part.target_pitch) + first;
+  const int row = part.width * part.channels;
+  if (part.has_unfiltered || first + 8 > row) {
+#pragma unroll 1
+    for (int i = 0; i < 8 && first + i < row; i++) {
+      const int x = (first + i) / part.channels, c = (first + i) % part.channels;
+      bool filtered;
+      int v = unfiltered(p, part, x, y, c, &filtered);
+#pragma unroll
+      for (int r = 0; r < 8; r++)
+        if (filtered && r == i) v = results[r];
+      to[i] = static_cast<Container>(v << part.channel[c].shift);
+    }
+    return;
+  }
+  const int shift = part.channel[0].shift;
+  constexpr int kOfWord = 4 / sizeof(Container);
+  uint32_t words[8 / kOfWord] = {};
+#pragma unroll
+  for (int i = 0; i < 8; i++)
+    words[i / kOfWord] |= static_cast<uint32_t>(results[i] << shift) << i % kOfWord * 8 * sizeof(Container);
+  store_words<8 / kOfWord>(to, words);
+}
+
+// Loads the containers of eight samples of row y of the source, from the sample of number `first` on; those behind the
+// row become 0.
+template <typename Container>
+__device__ inline void load_containers(const PartParams &part, int first, int y, int (&to)[8]) {
+  const auto *from = reinterpret_cast<const Container *>(part.source + y * part.source_pitch) + first;
+  const int count = part.width * part.channels - first;
+  constexpr int kOfWord = 4 / sizeof(Container);
+  uint32_t words[8 / kOfWord] = {};
+  if (count >= 8)
+    load_words<8 / kOfWord>(from, words);
+  else
+#pragma unroll
+    for (int i = 0; i < 7; i++)
+      if (i < count) words[i / kOfWord] |= static_cast<uint32_t>(from[i]) << i % kOfWord * 8 * sizeof(Container);
+#pragma unroll
+  for (int i = 0; i < 8; i++) to[i] = static_cast<Container>(words[i / kOfWord] >> i % kOfWord * 8 * sizeof(Container));
+}
+
+// Makes the results of a group's sums, of columns of samples from `sample` on.
+template <typename Shape>
+__device__ inline void finish_columns(const LongMmaParams &p, const Tile &tile, const LongMmaSums<Shape> &sums,
+                                      int sample) {
+  constexpr int kDropped = Shape::kColumnBytesDropped;
+  const PartParams &part = tile.part;
+  const bool bytes = part.container == Container::U8;
+#pragma unroll
+  for (int upper = 0; upper < 2; upper++) {
+    const int y = tile.y0 + sums.output(upper);
+    if (y >= part.height) continue;
+    int results[8];
+    if (p.result_shift) {
+#pragma unroll
+      for (int i = 0; i < 8; i++)
+        results[i] = static_cast<int>(sums.template high_sum<kDropped>(upper, i) >> (p.result_shift - 8 * kDropped));
+    } else {
+      const ChannelParams &channel = part.channel[0];
+      int centre[8] = {};
+      if (p.has_gain && bytes) load_containers<uint8_t>(part, sample, y, centre);
+      if (p.has_gain && !bytes) load_containers<uint16_t>(part, sample, y, centre);
+#pragma unroll
+      for (int i = 0; i < 8; i++) {
+        const int v = centre[i] >> channel.shift & ((1 << channel.depth) - 1);
+        results[i] = p.sharpen_unit ? sharpen(p, v, sums.shifted_sum(upper, i, p.sum_shift))
+                                    : round_sum(p, v, sums.sum(upper, i));
+      }
+    }
+    if (bytes)
+      put_samples<uint8_t>(p, part, sample, y, results);
+    else
+      put_samples<uint16_t>(p, part, sample, y, results);
+  }
+}
+
+// `pixels`: across a tile.
+template <typename Shape>
+__global__ void __launch_bounds__(kLongMmaThreads, Shape::kMinBlocks)
+    long_mma_columns_kernel(const __grid_constant__ LongMmaParams p, int32_t pixels) {
+  if constexpr (kHasMma) {
+    const Tile tile = locate_tile(p, kLongMmaOutputs);
+    const PartParams &part = tile.part;
+    if (!part.has_filtered) return copy_tile(part, tile.x0, tile.y0, pixels, kLongMmaOutputs);
+    const int row = part.width * part.channels, first = tile.x0 * part.channels;
+    const int samples = min(pixels * part.channels, row - first);
+    LongMmaSums<Shape> sums(p, 1, shared_memory<uint32_t>());
+    sums.template run<1>({p.sums[part.number], first, samples, (samples + kLongMmaLines - 1) / kLongMmaLines, tile.y0},
+                         p.start, [&](int group) {
+                           const int sample = first + group * kLongMmaLines + sums.first_line();
+                           if (sample >= row) return;
+                           finish_columns(p, tile, sums, sample);
+                         });
+  }
+}
+
+}  // namespace cudaconv::long_masks

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// Planes of bytes, from which long_separable.cuh makes sums: a plane for each byte of a number, whose lines have as
+// many values before and behind those of the frame as windows reach. One kernel makes the planes of samples, whose
+// lines are rows, and lays out the weights. Another extends the planes of row sums, whose lines are columns, beyond the
+// frame.
+#pragma once
+
+#include "cuda/device/sample.cuh"
+#include "cuda/device/words.cuh"
+#include "cuda/launch.cuh"
+
+namespace cudaconv::long_masks {
+
+constexpr int kMostLongTaps = 1501;
+
+// The planes of a part, one behind the other: for each byte of a value, from the lowest on, `lines` lines.
+struct LongPlanes {
+  uint8_t *first;
+  int32_t lines, pitch;  // pitch: bytes from line to line, a multiple of 32
+
+  // Bytes from plane to plane.
+  __device__ int64_t plane() const { return int64_t{lines} * pitch; }
+  __device__ uint8_t *line(int byte, int line) const { return first + byte * plane() + int64_t{line} * pitch; }
+};
+
+// The pixels of a part whose row sums are made: all, or those that windows of an area reach. The first row and column
+// are multiples of 32.
+struct LongRange {
+  int32_t x0, x1, y0, y1;
+};
+
+// Parameters of all kernels but the one that makes planes of samples.
+struct LongMmaParams : FrameParams {
+  LongRange range[kMaxParts];
+  LongPlanes samples[kMaxParts];             // lines: row y of channel c is line c * height + y
+  LongPlanes sums[kMaxParts];                // lines: column s of samples, counted along the row
+  int32_t outside[kMaxParts][kMaxChannels];  // border=constant: the sum of a row outside the frame
+  int32_t first_tile[kMaxParts];             // number of a part's first block in the kernel for rows
+  int32_t row_groups;                        // groups of lines of such a block
+  int32_t taps[2];                           // of a row and of a column
+  uint32_t *weights[2];                      // eight copies of each byte of the weights, see weight_word()
+  int32_t stage_chunks[2];                   // chunks of a stage
+  int32_t row_shift, sum_bytes;              // sum_bytes: of a row sum
+  int32_t start;                             // of sums along columns, in units of 256
+  int32_t result_shift;                      // see shift_of(); 0: results are rounded in another way
+  // Not 0 for an unsharp mask whose results are c + (sharpen_amount * (c * sharpen_unit - blur) + sharpen_offset) /
+  // 2^32, clamped, where c is the sample itself and `blur` the sum after sum_shift.
+  int32_t sharpen_unit, sharpen_amount;
+  int64_t sharpen_offset;
+};
+
+// Parameters of the kernel that makes planes of samples.
+struct LongSplitParams : LongMmaParams {
+  int32_t first_block_of_part[kMaxParts + 1];  // number of a part's first block; block 0 is the first for weights
+  int32_t weight_bytes[2];
+  int32_t line[2][kMostLongTaps];  // weights, none negative
+};
+
+constexpr int kLongMmaWarps = 8, kLongMmaThreads = 32 * kLongMmaWarps;
+constexpr int kLongMmaLines = 32, kLongMmaLineTiles = kLongMmaLines / 8;
+constexpr int kLongMmaOutputs = 16 * kLongMmaWarps;
+constexpr int kLongMmaChunk = 128;  // bytes of a line, of which blocks read whole chunks
+constexpr int kLongMmaFirst = -24;  // the byte of the line of weights at which its copies begin
+
+// Where a line has value 0: at a multiple of the 32 bytes that memory is written in.
+CUDACONV_HOST_DEVICE constexpr int values_before(int taps) {
+  return (taps / 2 + 31) / 32 * 32;
+}
+// Where a line is read from, a multiple of 16, and how many values there are before the first one of the first window.
+CUDACONV_HOST_DEVICE constexpr int first_read(int taps) {
+  return (values_before(taps) - taps / 2) / 16 * 16;
+}
+CUDACONV_HOST_DEVICE constexpr int unused_values(int taps) {
+  return values_before(taps) - taps / 2 - first_read(taps);
+}
+// Bytes of a line of `count` values that blocks read and write, a multiple of 32.
+CUDACONV_HOST_DEVICE constexpr int line_bytes(int count, int taps) {
+  const int outputs = (count + kLongMmaOutputs - 1) / kLongMmaOutputs * kLongMmaOutputs;
+  const int reach = (taps + unused_values(taps) + kLongMmaChunk - 1) / kLongMmaChunk * kLongMmaChunk;
+  return (first_read(taps) + outputs + reach + 63) / 32 * 32;
+}
+// Words of a line that contain values before the first one.
+CUDACONV_HOST_DEVICE constexpr int words_before(int taps) {
+  return (taps / 2 + 3) / 4;
+}
+// Pitch in words of a copy of the weights: at least 24 more than these take, zeros that lanes read before and behind
+// them, and 8 more than a multiple of the 32 banks of shared memory.
+CUDACONV_HOST_DEVICE constexpr int weight_pitch(int taps) {
+  return (taps / 4 + 24 + 31 - 8) / 32 * 32 + 8;
+}
+// Where copy g of a byte of the weights begins, in words. Lanes read words 2t apart: those of the last four copies are
+// in other banks than those of the first four.
+CUDACONV_HOST_DEVICE constexpr int weight_copy(int taps, int g) {
+  return g * weight_pitch(taps) + g / 4;
+}
+// Words of all copies of a byte of the weights.
+CUDACONV_HOST_DEVICE constexpr int weight_words(int taps) {
+  return weight_copy(taps, 8) + 2;
+}
+// Chunks of a line that a block reads.
+CUDACONV_HOST_DEVICE constexpr int chunks_read(int taps) {
+  return (kLongMmaOutputs - 1 + taps + unused_values(taps) + kLongMmaChunk - 1) / kLongMmaChunk;
+}
+
+// Packs byte `index` of each of four values.
+__device__ inline uint32_t bytes_of(const int *v, int index) {
+  const uint32_t two = static_cast<uint32_t>(index | (index + 4) << 4);
+  return __byte_perm(__byte_perm(static_cast<uint32_t>(v[0]), static_cast<uint32_t>(v[1]), two),
+                     __byte_perm(static_cast<uint32_t>(v[2]), static_cast<uint32_t>(v[3]), two), 0x5410);
+}
+
+// ---- Samples and weights ----
+
+// Word i of all copies of a byte of the weights.
+__device__ inline uint32_t weight_word(const int32_t *line, int taps, int byte, int i) {
+  int copy = 7;
+  while (copy > 0 && i < weight_copy(taps, copy)) copy--;
+  const int first = kLongMmaFirst + 4 * (i - weight_copy(taps, copy)) - copy - unused_values(taps);
+  int v[4];
+#pragma unroll
+  for (int u = 0; u < 4; u++) v[u] = first + u >= 0 && first + u < taps ? line[first + u] : 0;
+  return bytes_of(v, byte);
+}
+
+// The samples of channel c of four pixels, given as they lie in memory: their low bytes, and their high ones.
+template <typename Container, int kChannels>
+__device__ inline uint2 split_samples(const uint32_t *word, int c, const ChannelParams &channel) {
+  constexpr int kOfWord = 4 / static_cast<int>(sizeof(Container));
+  // Takes samples `first` and `first` + 1 of the channel: those of two bytes, 2i and 2i + 1 of one word and 2k and 2k +
+  // 1 of another, into both halves of a word, those of one byte, i and k, into its low half.
+  const auto two = [&](int first) {
+    const int m = first * kChannels + c, n = m + kChannels, i = m % kOfWord, k = n % kOfWord;
+    const int bytes = kOfWord == 4 ? i | (k + 4) << 4 : (2 * i) * 0x11 + 0x10 + (2 * k + 4) * 0x1100 + 0x1000;
+    return __byte_perm(word[m / kOfWord], word[n / kOfWord], static_cast<uint32_t>(bytes));
+  };
+  const uint32_t first = two(0), second = two(2);
+  if (kOfWord == 4) return make_uint2(__byte_perm(first, second, 0x5410), 0);
+  const uint32_t mask = ((1u << channel.depth) - 1) * 0x10001;
+  const uint32_t a = first >> channel.shift & mask, b = second >> channel.shift & mask;
+  return make_uint2(__byte_perm(a, b, 0x6420), __byte_perm(a, b, 0x7531));
+}
+
+constexpr int kSplitRows = 4;  // rows of a block
+
+// Splits the pixels x to x + 3 of kSplitRows rows above y1. from[i]: where pixel x + i is read, negative for the
+// border's value; `inside`: all are where they are read.
+template <typename Container, int kChannels>
+__device__ inline void split_pixels(const LongMmaParams &p, const PartParams &part, const LongPlanes &planes, int x,
+                                    int y0, int y1, const int (&from)[4], bool inside) {
+  constexpr int kBytes = static_cast<int>(sizeof(Container)), kWords = kBytes * kChannels;
+  uint32_t word[kSplitRows][kWords] = {};
+#pragma unroll
+  for (int r = 0; r < kSplitRows; r++) {
+    const auto *row = reinterpret_cast<const Container *>(part.source + min(y0 + r, y1 - 1) * part.source_pitch);
+    if (inside) {
+      load_words<kWords>(row + x * kChannels, word[r]);
+      continue;
+    }
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+#pragma unroll
+      for (int c = 0; c < kChannels; c++) {
+        const ChannelParams &channel = part.channel[c];
+        const int bit = 8 * kBytes * (i * kChannels + c);
+        const int v = from[i] < 0 ? channel.border_value << channel.shift : row[from[i] * kChannels + c];
+        word[r][bit / 32] |= static_cast<uint32_t>(v) << bit % 32;
+      }
+  }
+#pragma unroll
+  for (int c = 0; c < kChannels; c++) {
+    if (part.channel[c].action != Action::Filter) continue;
+    uint8_t *to = planes.line(0, c * part.height + y0) + values_before(p.taps[0]) + x;
+    const int64_t plane = planes.plane();
+#pragma unroll
+    for (int r = 0; r < kSplitRows; r++, to += planes.pitch) {
+      if (y0 + r >= y1) break;
+      const uint2 bytes = split_samples<Container, kChannels>(word[r], c, part.channel[c]);
+      *reinterpret_cast<uint32_t *>(to) = bytes.x;
+      *reinterpret_cast<uint32_t *>(to + plane) = bytes.y;
+    }
+  }
+}
+
+// Words of a line of samples, from the first one that a window reaches to the last one.
+CUDACONV_HOST_DEVICE constexpr int words_of_line(int width, int taps) {
+  return words_before(taps) + (width + taps / 2 + 3) / 4;
+}
+
+// Makes the planes of samples; each thread four pixels of kSplitRows rows, or a word of the weights.
+__global__ void __launch_bounds__(kLongMmaThreads) long_mma_split_kernel(const __grid_constant__ LongSplitParams p) {
+  const int block = static_cast<int>(blockIdx.x);
+  if (block < p.first_block_of_part[0]) {
+    int i = block * kLongMmaThreads + static_cast<int>(threadIdx.x);
+#pragma unroll 1
+    for (int axis = 0; axis < 2; axis++) {
+      const int of_byte = weight_words(p.taps[axis]), words = p.weight_bytes[axis] * of_byte;
+      if (i >= 0 && i < words) p.weights[axis][i] = weight_word(p.line[axis], p.taps[axis], i / of_byte, i % of_byte);
+      i -= words;
+    }
+    return;
+  }
+  int number = 0;
+  while (block >= p.first_block_of_part[number + 1]) number++;
+  const PartParams &part = p.part[number];
+  const LongRange &range = p.range[number];
+  const int words = words_of_line(range.x1 - range.x0, p.taps[0]);
+  const int blocks_of_row = (words + kLongMmaThreads - 1) / kLongMmaThreads;
+  const int tile = block - p.first_block_of_part[number], y0 = range.y0 + tile / blocks_of_row * kSplitRows;
+  const int word = tile % blocks_of_row * kLongMmaThreads + static_cast<int>(threadIdx.x);
+  if (word >= words) return;
+  const int x = range.x0 + 4 * (word - words_before(p.taps[0]));
+  int from[4];
+#pragma unroll
+  for (int i = 0; i < 4; i++) from[i] = border_index(p.border, x + i, part.width);
+  const bool inside = x >= 0 && x + 4 <= part.width;
+  const LongPlanes &planes = p.samples[number];
+  const auto split = [&](auto container) {
+    using Container = decltype(container);
+    if (part.channels == 1)
+      split_pixels<Container, 1>(p, part, planes, x, y0, range.y1, from, inside);
+    else if (part.channels == 2)
+      split_pixels<Container, 2>(p, part, planes, x, y0, range.y1, from, inside);
+    else if (part.channels == 3)
+      split_pixels<Container, 3>(p, part, planes, x, y0, range.y1, from, inside);
+    else
+      split_pixels<Container, 4>(p, part, planes, x, y0, range.y1, from, inside);
+  };
+  if (part.container == Container::U8)
+    split(uint8_t{});
+  else
+    split(uint16_t{});
+}
+
+// ---- Row sums ----
+
+// Words of a line of row sums that contain values outside the frame, wherever in a word its last row lies.
+CUDACONV_HOST_DEVICE constexpr int extended_words(int taps) {
+  return words_before(taps) + (3 + taps / 2 + 3) / 4;
+}
+
+// Extends the lines of row sums above and below the frame; each thread a word of a line.
+__global__ void __launch_bounds__(kLongMmaThreads) long_mma_extend_kernel(const __grid_constant__ LongMmaParams p) {
+  int number = 0;
+  const int block = static_cast<int>(blockIdx.x);
+  while (number + 1 < p.parts && block >= p.first_tile[number + 1]) number++;
+  const PartParams &part = p.part[number];
+  const LongPlanes &planes = p.sums[number];
+  const int i = (block - p.first_tile[number]) * kLongMmaThreads + static_cast<int>(threadIdx.x);
+  const int words = extended_words(p.taps[1]), word = i % words;
+  const int line = p.range[number].x0 * part.channels + i / words, c = line % part.channels;
+  if (line >= p.range[number].x1 * part.channels || part.channel[c].action != Action::Filter) return;
+  const int above = words_before(p.taps[1]);
+  const int y = (word < above ? 0 : part.height & -4) + 4 * (word - above);
+  int from[4];
+#pragma unroll
+  for (int u = 0; u < 4; u++) from[u] = border_index(p.border, y + u, part.height);
+  uint8_t *values = planes.line(0, line) + values_before(p.taps[1]);
+#pragma unroll 1
+  for (int byte = 0; byte < p.sum_bytes; byte++, values += planes.plane()) {
+    int v[4];
+#pragma unroll
+    for (int u = 0; u < 4; u++) v[u] = from[u] < 0 ? p.outside[number][c] >> 8 * byte : values[from[u]];
+    if (y + 3 < 0 || y >= part.height) {
+      *reinterpret_cast<uint32_t *>(values + y) = bytes_of(v, 0);
+      continue;
+    }
+#pragma unroll
+    for (int u = 0; u < 4; u++)
+      if (y + u >= part.height) values[y + u] = static_cast<uint8_t>(v[u]);
+  }
+}
+
+}  // namespace cudaconv::long_masks

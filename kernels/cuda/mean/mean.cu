@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// The launcher of the kernels for means over large windows.
+#include "cuda/mean/mean.cuh"
+
+#include <algorithm>
+
+#include "cuda/device/u8x4_tile.h"
+#include "cuda/device/read_bounds.h"
+
+namespace cudaconv {
+
+using namespace mean;
+
+namespace {
+
+struct LongBoxTuning {
+  static constexpr int kLeastSide = 33;  // smaller windows are left to the methods
+  // Rows of a strip: the first window of each strip is summed from scratch, but a GPU needs many strips. kernel-bench
+  // --table=sizes --only=box, H200.
+  static constexpr int kLeastStrip = 32, kMostStrip = 128;
+};
+
+// Sums from one row of a part to the next.
+int64_t sums_pitch(const PlaneLayout &layout) {
+  return (int64_t{layout.width} * layout.channels + 3) / 4 * 4;
+}
+
+// Shared memory for the sums of `width` pixels of a row.
+size_t row_bytes(const LongBoxParams &p, const PartParams &part, int width) {
+  const size_t pixels = static_cast<size_t>(width) + p.width + kLongBoxThreads / 32;
+  return pixels * part.channels * sizeof(uint32_t);
+}
+
+// The pixels of a row of which a block makes results: all, or as many as shared memory has room for, a multiple of 16
+// so that words of results are whole.
+int pixels_of_block(const LongBoxParams &p, const PartParams &part) {
+  constexpr int kUnit = 16;
+  int blocks = 1, width = part.width;
+  while (width > kUnit && row_bytes(p, part, width) > current_limits().block_bytes)
+    width = (part.width / ++blocks + kUnit) / kUnit * kUnit;
+  return width;
+}
+
+// Fills in the parameters of the pass, but for where sums lie; the frame has been filled in. False if the pass is not
+// for this structure.
+bool fill_long_box(const PassQuery &query, LongBoxParams &p) {
+  const Pass &pass = query.pass();
+  if (pass.op != Op::Linear || pass.has_gain() || !pass.separable() || !pass.mask[0].uniform() ||
+      pass.mask[0].row_shift || std::max(pass.width(), pass.height()) < LongBoxTuning::kLeastSide ||
+      pass.copy_source != pass.source || !(is_uniform_dense(query) || is_uniform_dense(query, Container::U16)))
+    return false;
+  const ChannelLayout &sample = query.plan.layout.plane[0].channel[0];
+  p.width = pass.width();
+  p.height = pass.height();
+  p.factor = pass.mask[0].row[0] * pass.mask[0].column[0];
+  p.sample_shift = sample.shift;
+  p.sample_mask = (1u << sample.depth) - 1;
+  p.strip = std::clamp(p.height / 2, LongBoxTuning::kLeastStrip, LongBoxTuning::kMostStrip);
+  return int64_t{p.width} * p.height * p.sample_mask <= UINT32_MAX &&
+         std::all_of(p.part, p.part + p.parts, [&](const PartParams &part) {
+           return row_bytes(p, part, pixels_of_block(p, part)) <= current_limits().block_bytes;
+         });
+}
+
+template <int kBytes>
+void enqueue_columns(const PassRun &run, LongBoxParams &p) {
+  int32_t blocks = 0;
+  int64_t sums = 0;
+  for (int i = 0; i < p.parts; i++) {
+    const PlaneLayout &layout = run.plan.layout.plane[run.plan.parts[i].plane];
+    p.first_strip[i] = blocks;
+    p.first_sum[i] = sums;
+    p.sums_pitch[i] = static_cast<int32_t>(sums_pitch(layout));
+    sums += sums_pitch(layout) * p.part[i].height;
+    // Sums beside these are not made: they are in both prefix sums of a window, or in none.
+    const PixelRect columns = read_bounds(p.part[i], p.host[i], run.plan.border, p.width / 2, 0);
+    const int pixel_bytes = layout.channels * kBytes;
+    p.summed[i] = {columns.x0 * pixel_bytes / 4, columns.y0, (columns.x1 * pixel_bytes + 3) / 4, columns.y1};
+    if (p.part[i].has_filtered && !columns.empty())
+      blocks += (p.summed[i].x1 - p.summed[i].x0 + kLongBoxThreads - 1) / kLongBoxThreads *
+                ((columns.y1 - columns.y0 + p.strip - 1) / p.strip);
+  }
+  enqueue_whole(run, "long_box_columns", long_box_columns_kernel<kBytes>, static_cast<unsigned>(blocks),
+                dim3(kLongBoxThreads), sizeof(int32_t) * (p.strip + p.height), p);
+}
+
+// Parts of other numbers of channels have launches of their own.
+template <int kBytes>
+void enqueue_rows(const PassRun &run, LongBoxParams &p) {
+  const unsigned blocks = cut_tiles(
+      p,
+      [&](const PartParams &part) {
+        return TileSize{pixels_of_block(p, part), part.width, 1};
+      },
+      TileCorners::Multiples);
+  // There are no three samples of 16 bits, see is_uniform_dense().
+  void (*const kernels[])(LongBoxParams) = {long_box_rows_kernel<1, kBytes>, long_box_rows_kernel<2, kBytes>,
+                                            long_box_rows_kernel < kBytes == 1 ? 3 : 4, kBytes >,
+                                            long_box_rows_kernel<4, kBytes>};
+  for (int channels = 1; channels <= 4; channels++) {
+    size_t bytes = 0;
+    for (int i = 0; i < p.parts; i++)
+      if (p.part[i].channels == channels) bytes = std::max(bytes, row_bytes(p, p.part[i], p.host[i].tile_width));
+    if (bytes) enqueue(run, KernelLaunch<LongBoxParams>{kernels[channels - 1], blocks, kLongBoxThreads, bytes}, p);
+  }
+}
+
+size_t sum_bytes(const Plan &plan) {
+  int64_t sums = 0;
+  for (const Plan::Part &part : plan.parts) sums += sums_pitch(plan.layout.plane[part.plane]) * part.height;
+  return static_cast<size_t>(sums) * sizeof(uint32_t);
+}
+
+void launch_mean(const PassRun &run) {
+  LongBoxParams p = {};
+  fill_frame(run, p);
+  fill_long_box(run, p);
+  p.sums = static_cast<uint32_t *>(run.buffers.scratch);
+  if (run.plan.layout.plane[0].container == Container::U8) {
+    enqueue_columns<1>(run, p);
+    enqueue_rows<1>(run, p);
+  } else {
+    enqueue_columns<2>(run, p);
+    enqueue_rows<2>(run, p);
+  }
+}
+
+}  // namespace
+
+Prepared prepare_mean(const PassQuery &query) {
+  LongBoxParams p = {};
+  fill_frame(query, p);
+  if (!fill_long_box(query, p)) return {};
+  return {1, launch_mean, sum_bytes(query.plan)};
+}
+
+}  // namespace cudaconv

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// Means over windows too large for box.cuh, of dense planes: running sums down columns go to a frame of 32-bit
+// integers, then each of its rows is summed up from its first pixel on, in shared memory, so that the sum of a window
+// is the difference of two. All is exact modulo 2^32, and a window's sum is below that.
+#pragma once
+
+#include "cuda/device/sample.cuh"
+#include "cuda/device/words.cuh"
+#include "cuda/launch.cuh"
+#include "plan/area.h"
+
+namespace cudaconv::mean {
+
+constexpr int kLongBoxThreads = 256;
+
+struct LongBoxParams : FrameParams {
+  // Sums of columns: samples as they lie in a row, `sums_pitch` from row to row, and where those of a part begin; both
+  // are multiples of 4.
+  uint32_t *sums;
+  int64_t first_sum[kMaxParts];
+  int32_t sums_pitch[kMaxParts];
+  int32_t first_strip[kMaxParts];  // number of a part's first block in the kernel for columns
+  PixelRect summed[kMaxParts];     // what that kernel sums: words across, rows down
+  int32_t strip;                   // rows of a block of it
+  int32_t width, height;           // of the window
+  int32_t factor;                  // of all samples
+  int32_t sample_shift;            // of samples in 16-bit containers
+  uint32_t sample_mask;
+};
+
+// Samples of a word, whose containers have kBytes bytes.
+template <int kBytes>
+__device__ inline void split_samples(const LongBoxParams &p, uint32_t word, uint32_t (&sample)[4 / kBytes]) {
+#pragma unroll
+  for (int i = 0; i < 4 / kBytes; i++)
+    sample[i] = kBytes == 1 ? word >> 8 * i & 0xff : word >> (16 * i + p.sample_shift) & p.sample_mask;
+}
+
+// Loads a word of which `bytes` bytes lie in the row; the others become 0.
+__device__ inline uint32_t load_word(const uint8_t *from, int bytes) {
+  if (bytes >= 4) return __ldg(reinterpret_cast<const uint32_t *>(from));
+  uint32_t word = 0;
+#pragma unroll
+  for (int b = 0; b < 3; b++)
+    if (b < bytes) word |= static_cast<uint32_t>(__ldg(from + b)) << 8 * b;
+  return word;
+}
+
+__device__ inline int row_bytes_of(const PartParams &part, int sample_bytes) {
+  return part.width * part.channels * sample_bytes;
+}
+
+// Writes the sums of a column of words, one for each of `rows` windows, to `to` and every `pitch` sums on. listed[n]:
+// the row that is row n of the first window and those below, negative for the word `border`. load(y) loads the word of
+// row y.
+template <int kBytes, typename Load>
+__device__ inline void sum_column(const LongBoxParams &p, const int32_t *listed, int rows, uint32_t border,
+                                  uint32_t *to, int pitch, Load load) {
+  constexpr int kSamples = 4 / kBytes, kAtOnce = 8;  // rows that are loaded before the first one is added
+  uint32_t sum[kSamples] = {};
+  const auto load_rows = [&](int first, int end, uint32_t(&words)[kAtOnce]) {
+#pragma unroll
+    for (int n = 0; n < kAtOnce; n++) {
+      const int y = listed[min(first + n, end - 1)];
+      words[n] = load(max(y, 0));
+      if (y < 0) words[n] = border;
+    }
+  };
+  for (int first = 0; first < p.height; first += kAtOnce) {
+    uint32_t enters[kAtOnce];
+    load_rows(first, p.height, enters);
+#pragma unroll
+    for (int n = 0; n < kAtOnce; n++) {
+      uint32_t more[kSamples];
+      split_samples<kBytes>(p, first + n < p.height ? enters[n] : 0, more);
+#pragma unroll
+      for (int s = 0; s < kSamples; s++) sum[s] += more[s];
+    }
+  }
+  for (int first = 0; first < rows; first += kAtOnce) {
+    uint32_t enters[kAtOnce], leaves[kAtOnce];
+    load_rows(p.height + first, p.height + rows, enters);  // the last one is listed, but not needed
+    load_rows(first, rows, leaves);
+#pragma unroll
+    for (int n = 0; n < kAtOnce; n++) {
+      if (first + n >= rows) break;
+      store_words<kSamples>(to, sum);
+      to += pitch;
+      uint32_t more[kSamples], less[kSamples];
+      split_samples<kBytes>(p, enters[n], more);
+      split_samples<kBytes>(p, leaves[n], less);
+#pragma unroll
+      for (int s = 0; s < kSamples; s++) sum[s] += more[s] - less[s];
+    }
+  }
+}
+
+// A thread goes down a strip of a column of words.
+template <int kBytes>
+__global__ void __launch_bounds__(kLongBoxThreads, 4) long_box_columns_kernel(const __grid_constant__ LongBoxParams p) {
+  constexpr int kSamples = 4 / kBytes;
+  const int block = static_cast<int>(blockIdx.x), thread = static_cast<int>(threadIdx.x);
+  int i = 0;
+  while (i + 1 < p.parts && block >= p.first_strip[i + 1]) i++;
+  const PartParams &part = p.part[i];
+  const PixelRect &summed = p.summed[i];
+  const int across = (summed.x1 - summed.x0 + kLongBoxThreads - 1) / kLongBoxThreads;
+  const int y0 = summed.y0 + (block - p.first_strip[i]) / across * p.strip, rows = min(p.strip, summed.y1 - y0);
+  // The rows that windows of the strip reach, -1: the border's value.
+  int32_t *const listed = shared_memory<int32_t>();
+  for (int n = thread; n < rows + p.height; n += kLongBoxThreads)
+    listed[n] = border_index(p.border, y0 - p.height / 2 + n, part.height);
+  __syncthreads();
+  const int word = summed.x0 + (block - p.first_strip[i]) % across * kLongBoxThreads + thread;
+  const int bytes = row_bytes_of(part, kBytes) - 4 * word;
+  if (word >= summed.x1) return;
+
+  uint32_t *const to = p.sums + p.first_sum[i] + int64_t{y0} * p.sums_pitch[i] + word * kSamples;
+  const uint8_t *const column = part.source + 4 * word;
+  const uint32_t border = border_word(part, 0, word);
+  if (bytes >= 4)
+    sum_column<kBytes>(p, listed, rows, border, to, p.sums_pitch[i], [&](int y) {
+      return __ldg(reinterpret_cast<const uint32_t *>(column + y * part.source_pitch));
+    });
+  else
+    sum_column<kBytes>(p, listed, rows, border, to, p.sums_pitch[i],
+                       [&](int y) { return load_word(column + y * part.source_pitch, bytes); });
+}
+
+// Replaces the pixels of a line of `length` pixels by their sums from the first one on. `partial` has room for a pixel
+// of each warp. All threads of the block call this together.
+template <int kChannels>
+__device__ inline void add_up_line(uint32_t *line, int length, uint32_t *partial) {
+  // A share is odd, so that the threads of a warp read from different banks.
+  const int thread = static_cast<int>(threadIdx.x), lane = thread % 32, warp = thread / 32;
+  const int share = (length + kLongBoxThreads - 1) / kLongBoxThreads | 1;
+  const int begin = min(thread * share, length), end = min(begin + share, length);
+  uint32_t sum[kChannels] = {}, before[kChannels];
+  const auto add = [&](int pixel) {
+    uint32_t v[kChannels];
+    load_words<kChannels>(line + pixel * kChannels, v);
+#pragma unroll
+    for (int c = 0; c < kChannels; c++) sum[c] += v[c];
+  };
+#pragma unroll 4
+  for (int pixel = begin; pixel < end; pixel++) add(pixel);
+#pragma unroll
+  for (int c = 0; c < kChannels; c++) {
+    uint32_t up_to = sum[c];
+#pragma unroll
+    for (int d = 1; d < 32; d *= 2) {
+      const uint32_t below = __shfl_up_sync(0xffffffffu, up_to, d);
+      if (lane >= d) up_to += below;
+    }
+    if (lane == 31) partial[warp * kChannels + c] = up_to;
+    before[c] = up_to - sum[c];
+  }
+  __syncthreads();
+#pragma unroll
+  for (int c = 0; c < kChannels; c++) {
+    sum[c] = before[c];
+    for (int w = 0; w < warp; w++) sum[c] += partial[w * kChannels + c];
+  }
+#pragma unroll 4
+  for (int pixel = begin; pixel < end; pixel++) {
+    add(pixel);
+    store_words<kChannels>(line + pixel * kChannels, sum);
+  }
+}
+
+__device__ inline uint32_t round_mean(const LongBoxParams &p, uint32_t sum) {
+  const Rounding &rounding = p.rounding[0];
+  if (rounding.wide) return static_cast<uint32_t>(round_to_sample(int64_t{sum} * p.factor, rounding));
+  return static_cast<uint32_t>(round_to_sample(static_cast<int32_t>(sum) * p.factor, rounding));
+}
+
+// A block makes a row of results, or a part of it. The line has a pixel of zeros, then the pixels that windows reach,
+// those beside the frame too.
+template <int kChannels, int kBytes>
+__global__ void __launch_bounds__(kLongBoxThreads) long_box_rows_kernel(const __grid_constant__ LongBoxParams p) {
+  constexpr int kSamples = 4 / kBytes;
+  constexpr int kTogether = kChannels % 2 ? 1 : kChannels < kSamples ? kChannels : kSamples;  // sums of aligned words
+  const Tile tile = locate_tile(p, 1);
+  const PartParams &part = tile.part;
+  if (part.channels != kChannels) return;
+  const int width = min(part.column_step, part.width - tile.x0);  // of the block's results
+  if (!part.has_filtered) return copy_tile(part, tile.x0, tile.y0, width, 1);
+  const int thread = static_cast<int>(threadIdx.x), radius = p.width / 2, length = width + 2 * radius;
+  uint32_t *const partial = shared_memory<uint32_t>(), *const line = partial + kLongBoxThreads / 32 * kChannels;
+  const uint32_t *const sums = p.sums + p.first_sum[part.number] + int64_t{tile.y0} * p.sums_pitch[part.number];
+#pragma unroll 4
+  for (int i = thread; i < width; i += kLongBoxThreads) {
+    uint32_t v[kChannels];
+    load_words<kChannels>(sums + (tile.x0 + i) * kChannels, v);
+    store_words<kChannels>(line + (i + radius + 1) * kChannels, v);
+  }
+  for (int n = thread; n < 2 * radius; n += kLongBoxThreads) {
+    const int beside = n < radius ? n - radius : width + n - radius;
+    const int x = border_index(p.border, tile.x0 + beside, part.width);
+    uint32_t v[kChannels];
+#pragma unroll
+    for (int c = 0; c < kChannels; c++) v[c] = static_cast<uint32_t>(part.channel[c].border_value) * p.height;
+    if (x >= 0) load_words<kChannels>(sums + x * kChannels, v);
+    store_words<kChannels>(line + (beside + radius + 1) * kChannels, v);
+  }
+  if (thread < kChannels) line[thread] = 0;
+  __syncthreads();
+  add_up_line<kChannels>(line + kChannels, length, partial);
+  __syncthreads();
+
+  const int first_byte = tile.x0 * kChannels * kBytes, row_bytes = width * kChannels * kBytes;
+  const int last = width * kChannels - kTogether;
+  const uint8_t *const from = part.source + tile.y0 * part.source_pitch + first_byte;
+  uint8_t *const to = part.target + tile.y0 * part.target_pitch + first_byte;
+  for (int word = thread; 4 * word < row_bytes; word += kLongBoxThreads) {
+    uint32_t result = 0, before[kSamples], up_to[kSamples];
+#pragma unroll
+    for (int i = 0; i < kSamples; i += kTogether) {
+      // min(): nothing behind the row's end is written.
+      const uint32_t *const from_sum = line + min(word * kSamples + i, last);
+      load_words<kTogether>(from_sum, before + i);
+      load_words<kTogether>(from_sum + p.width * kChannels, up_to + i);
+    }
+#pragma unroll
+    for (int i = 0; i < kSamples; i++)
+      result |= round_mean(p, up_to[i] - before[i]) << (8 * kBytes * i + (kBytes == 2 ? p.sample_shift : 0));
+    const int bytes = row_bytes - 4 * word;
+    if (part.has_unfiltered)
+      result = blend_channels(part, result, load_word(from + 4 * word, bytes),
+                              (first_byte / 4 + word) % word_period(kChannels * kBytes));
+    if (bytes >= 4) {
+      *reinterpret_cast<uint32_t *>(to + 4 * word) = result;
+    } else {
+      for (int b = 0; b < bytes; b++) to[4 * word + b] = static_cast<uint8_t>(result >> 8 * b);
+    }
+  }
+}
+
+}  // namespace cudaconv::mean

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// The launcher of the kernels for medians by histograms.
+#include "cuda/median/median_histogram.cuh"
+
+#include <algorithm>
+
+#include "cuda/frame_launch.cuh"
+#include "cuda/tile_height.h"
+
+namespace cudaconv {
+
+using namespace median;
+
+namespace {
+
+template <typename Shape>
+KernelLaunch<HistogramMedianParams> launch_of(HistogramMedianParams &p) {
+  using Memory = HistogramMedianMemory<Shape>;
+  p.columns = Shape::kWidth + p.width - 1;
+  p.pitch = (p.columns + 1) / 4 * 4 + 2;
+  const size_t bytes = Memory::bytes(p.columns, p.height, p.pitch);
+  const DeviceLimits device = current_limits();
+  if (bytes > device.block_bytes) return {};
+  const auto blocks_of = [&](int height) { return cut_tiles(p, Shape::kWidth, height); };
+  const int resident =
+      std::clamp<int>(static_cast<int>(device.multiprocessor_bytes / (bytes + kReservedBytes)), 1, Shape::kMinBlocks);
+  // Making the first histograms takes about as long as this many rows.
+  const int first = 2 + p.height / 16;
+  p.tile_height = choose_strip_height(8, 8, resident, first, blocks_of);
+  return {histogram_median_kernel<Shape>, blocks_of(p.tile_height), Shape::kThreads, bytes};
+}
+
+// Chooses wide tiles, or narrow ones if shared memory does not hold wide ones.
+template <bool kWords, int kWarps>
+KernelLaunch<HistogramMedianParams> choose_width(HistogramMedianParams &p) {
+  const KernelLaunch<HistogramMedianParams> wide = launch_of<HistogramMedianShape<kWords, kWarps>>(p);
+  return wide.kernel ? wide : launch_of<HistogramMedianShape<kWords, kWarps / 2>>(p);
+}
+
+// Chooses the launch, without a kernel if the pass is not for this structure. The frame has been filled in.
+KernelLaunch<HistogramMedianParams> choose(const PassQuery &query, HistogramMedianParams &p) {
+  const Pass &pass = query.pass();
+  const FrameLayout &layout = query.plan.layout;
+  const PlaneLayout &plane = layout.plane[0];
+  // Rows, columns and the like of few samples take the methods less time.
+  constexpr int kLeastSamples = 121;
+  const bool small = pass.width() == pass.height() ? pass.width() < 3 : pass.width() * pass.height() < kLeastSamples;
+  if (pass.op != Op::Median || small || std::max(pass.width(), pass.height()) > kLargestHistogramMedian ||
+      !layout.uniform_dense() || plane.channel[0].depth < 8)
+    return {};
+  p.width = pass.width();
+  p.height = pass.height();
+  return plane.container == Container::U8 ? choose_width<false, 8>(p) : choose_width<true, 16>(p);
+}
+
+}  // namespace
+
+Prepared prepare_median_histogram(const PassQuery &query) {
+  return prepare_chosen<HistogramMedianParams>(query, choose);
+}
+
+}  // namespace cudaconv

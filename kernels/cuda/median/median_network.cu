@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// The launcher of the kernels for medians by networks.
+#include "cuda/median/median_network.cuh"
+
+#include "cuda/device/u8x4_tile.h"
+
+namespace cudaconv {
+
+using namespace median;
+
+namespace {
+
+template <typename Shape>
+KernelLaunch<NetworkMedianParams> launch_of(int step, NetworkMedianParams &p) {
+  p.tile = make_u8x4_tile(Shape::kWidth, Shape::kHeight, Shape::kSize / 2, Shape::kSize / 2, step);
+  const size_t rows = Shape::kHeight + Shape::kSize - 1, pitch = WindowReader<Shape>::pitch_of(p.tile);
+  const size_t pairs = Shape::kPairsInShared ? FourMedians<Shape>::kPairs * FourMedians<Shape>::kPair : 0;
+  const size_t bytes = sizeof(uint32_t) * (rows * pitch + Shape::kHeight * Shape::kWidth + pairs * Shape::kThreads);
+  if (bytes > current_limits().block_bytes) return {};
+  return {network_median_kernel<Shape>, cut_u8x4_tiles(p, p.tile), Shape::kThreads, bytes};
+}
+
+template <bool kWords>
+KernelLaunch<NetworkMedianParams> choose_size(int size, int step, NetworkMedianParams &p) {
+  if (size == 7) return launch_of<NetworkMedianShape<7, kWords>>(step, p);
+  if (size == 9) return launch_of<NetworkMedianShape<9, kWords>>(step, p);
+  if (size == 11) return launch_of<NetworkMedianShape<11, kWords>>(step, p);
+  if (size == 13) return launch_of<NetworkMedianShape<13, kWords>>(step, p);
+  if (size == 15) return launch_of<NetworkMedianShape<15, kWords>>(step, p);
+  return {};
+}
+
+// Chooses the launch, without a kernel if the pass is not for this structure. The frame has been filled in.
+KernelLaunch<NetworkMedianParams> choose(const PassQuery &query, NetworkMedianParams &p) {
+  const Pass &pass = query.pass();
+  const bool words = is_uniform_dense(query, Container::U16);
+  if ((!words && !is_uniform_dense(query)) || pass.op != Op::Median || pass.width() != pass.height() ||
+      pass.copy_source != pass.source)
+    return {};
+  const ChannelLayout &sample = query.plan.layout.plane[0].channel[0];
+  p.sample_bits = (((1u << sample.depth) - 1) << sample.shift) * 0x10001u;
+  if (!words) return choose_size<false>(pass.width(), 1, p);
+  return choose_size<true>(pass.width(), halve_pixels(p), p);
+}
+
+}  // namespace
+
+Prepared prepare_median_network(const PassQuery &query) {
+  return prepare_chosen<NetworkMedianParams>(query, choose);
+}
+
+}  // namespace cudaconv

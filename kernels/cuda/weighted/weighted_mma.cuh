@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// The kernel for weighted means by masks of up to 33 samples that are the product of a row and a column, of pixels of
+// four bytes, by the matrix instructions. It goes down strips like the kernel of mma/separable_strip.cuh, with other
+// operands: of each colour the two bytes of its product with alpha, and of alpha one byte; sums of colours along a row
+// have four bytes, those of alpha three. All sums are exact.
+#pragma once
+
+#include "cuda/device/approximate_inverse.cuh"
+#include "cuda/device/mma/strip_source.cuh"
+#include "plan/weighted.h"
+
+namespace cudaconv::weighted {
+
+// `line` holds the bytes of the mask's row, of which there are two, and of its column, of which there are three.
+// row_start, row_shift, epilogue and sharpening are not used.
+struct WeightedMmaParams : SeparableMmaParams {
+  bool alpha_first;  // alpha is the first byte of a pixel, else the last
+  uint64_t all;      // the sum of the mask
+};
+
+// The largest factors and sums that the kernel can do. Sums of a row: of 255 * 255 times each factor in 32 bits, of 255
+// times each in 24.
+constexpr int32_t kMostRowFactor = (1 << 16) - 1, kMostColumnFactor = (1 << 24) - 1;
+constexpr uint64_t kMostRowFactors = ((1 << 24) - 1) / 255;
+constexpr int kMostMmaRadius = 16;
+
+// Rows of a strip as in SeparableTuning. The blocks for which each radius limits its registers are as many as nothing
+// spills with.
+struct WeightedMmaTuning {
+  static constexpr int kLeastRows = 32, kMoreRows = 8;
+};
+
+template <int kRadiusClass>
+struct WeightedMmaShape : SeparableShape<kRadiusClass, Weights::U24, Samples::U8> {
+  static constexpr int kMinBlocks = kRadiusClass > 8 ? 2 : 3;
+
+  CUDACONV_HOST_DEVICE static constexpr size_t shared_bytes(int, int tile_height, int) {
+    return WeightedMmaShape::kLineBytes + strip_rows(tile_height, kRadiusClass) * sizeof(int64_t) +
+           kStripThreads / 32 * 16 * kMostColumns * sizeof(int);
+  }
+};
+
+// Approximates `v`, with a relative error below 2^-22.
+__device__ inline float approximate(uint64_t v) {
+  return fmaf(static_cast<float>(static_cast<uint32_t>(v >> 32)), 0x1p32f,
+              static_cast<float>(static_cast<uint32_t>(v)));
+}
+
+// floor(n / d + 1/2), where that is at most 255. `inverse` is that of approximate(d).
+__device__ inline uint32_t rounded_quotient(uint64_t n, uint64_t d, float inverse) {
+  const float mean = approximate(n) * inverse;
+  const float nearest = mean + 0x1p23f;
+  // The estimate is off by less than 2^-12; near the middle between two codes integers decide.
+  if (fabsf(mean - (nearest - 0x1p23f)) > 0.5f - 0x1p-12f)
+    return static_cast<uint32_t>(clamped_quotient<uint64_t>(n + d / 2, d, inverse, 255));
+  return __float_as_uint(nearest) & 0xffu;
+}
+
+// A lane's four neighbouring pixels as words of the matrices of samples. Of pixels with alpha first, the colours are
+// the last byte, the second and the third one.
+struct WeightedWords {
+  uint32_t product[3][2];  // [colour][byte]
+  uint32_t alpha;
+
+  // `channel` has a word for each byte of the pixels. Unless `weighted`, products are the colours.
+  __device__ void multiply(const uint32_t (&channel)[4], bool alpha_first, bool weighted) {
+    alpha = alpha_first ? channel[0] : channel[3];
+    uint32_t weight[4];
+#pragma unroll
+    for (int i = 0; i < 4; i++) weight[i] = (weighted ? alpha : 0x01010101u) & 0xffu << 8 * i;
+#pragma unroll
+    for (int c = 0; c < 3; c++) {
+      const uint32_t colour = c == 0 && alpha_first ? channel[3] : channel[c];
+      uint32_t of_pixel[4];
+#pragma unroll
+      for (int i = 0; i < 4; i++) of_pixel[i] = __dp4a(colour, weight[i], 0u);
+      const uint32_t first = __byte_perm(of_pixel[0], of_pixel[1], 0x5410);
+      const uint32_t second = __byte_perm(of_pixel[2], of_pixel[3], 0x5410);
+      product[c][0] = __byte_perm(first, second, 0x6420);
+      product[c][1] = __byte_perm(first, second, 0x7531);
+    }
+  }
+};
+
+// The latest row sums of a colour or of alpha, which have kSumBytes bytes, and the sums of columns.
+template <typename Shape, int kSumBytes>
+class WeightedSums {
+ public:
+  static constexpr int kRowBytes = 2, kColumnBytes = 3;  // of factors
+
+  // Sums the next 8 rows of kBytes bytes; window(byte, chunk) is a word of the matrix of samples.
+  template <int kBytes, typename Window>
+  __device__ void enter(const SeparableOperands<Shape> &k, Window window) {
+    PartialSums<kBytes + kRowBytes - 1> parts;
+#pragma unroll
+    for (Sums &part : parts.part) part = all(0);
+#pragma unroll
+    for (int i = 0; i < kBytes; i++) {
+      uint32_t words[Shape::kChunksX];
+#pragma unroll
+      for (int c = 0; c < Shape::kChunksX; c++) words[c] = window(i, c);
+#pragma unroll
+      for (int b = 0; b < kRowBytes; b++)
+        parts.part[i + b] = multiply<false, false>(k.row[b], words, parts.part[i + b]);
+    }
+    rows_.enter(parts.total());
+  }
+
+  // The sums of 8 rows of results.
+  __device__ PartialSums<kSumBytes + kColumnBytes - 1> total(const SeparableOperands<Shape> &k) const {
+    PartialSums<kSumBytes + kColumnBytes - 1> parts;
+#pragma unroll
+    for (Sums &part : parts.part) part = all(0);
+#pragma unroll
+    for (int i = 0; i < kSumBytes; i++)
+#pragma unroll
+      for (int b = 0; b < kColumnBytes; b++)
+        parts.part[i + b] = multiply<false, false>(rows_.byte[i], k.column[b], parts.part[i + b]);
+    return parts;
+  }
+
+ private:
+  RowSumBytes<Shape, kSumBytes> rows_;
+};
+
+// Sum i of parts without signs. Two parts together fit 32 bits: each is the sum of at most three products of bytes for
+// each of 33 rows.
+template <int kParts>
+__device__ inline uint64_t sum_of_parts(const PartialSums<kParts> &sums, int i) {
+  const auto two = [&](int k) {
+    const uint32_t low = static_cast<uint32_t>(sums.part[k].v[i]);
+    return k + 1 < kParts ? low + (static_cast<uint32_t>(sums.part[k + 1].v[i]) << 8) : low;
+  };
+  static_assert(kParts == 5 || kParts == 6, "three pairs");
+  return (uint64_t{two(4)} << 32) + (uint64_t{two(2)} << 16) + two(0);
+}
+
+// A warp's strip of 16 pixels' width.
+template <typename Shape, Pixels kPixels>
+class WeightedMmaStrip {
+ public:
+  using Kind = StripKind<4, 4, kPixels, Shape>;
+
+  __device__ WeightedMmaStrip(const WeightedMmaParams &p, const Tile &tile, const uint32_t *lines, const int64_t *rows,
+                              const int *columns, bool inside)
+      : p_(p),
+        part_(tile.part),
+        y0_(tile.y0),
+        x_(tile.x0 + static_cast<int>(threadIdx.x) % 32 / 4 * 2),
+        bottom_(min(tile.y0 + p.tile_height, tile.part.height)),
+        operands_(lines),
+        source_(p, tile, rows, columns, inside) {}
+
+  // Writes the results of windows with alpha, or else those of windows without. Returns whether any of the lane's
+  // windows is one of the others.
+  __device__ bool filter(bool weighted) {
+    const int steps = (bottom_ - y0_ + 7) / 8 + Shape::kSteps - 1;
+    bool others = false;
+    WeightedSums<Shape, 4> colour[3];
+    WeightedSums<Shape, 3> alpha;
+    source_.read(0);
+#pragma unroll 1
+    for (int step = 0; step < steps; step++) {
+      if (StripSource<Kind>::kPrefetches && step + SeparableTuning::kPrefetchSteps < steps)
+        source_.prefetch(step + SeparableTuning::kPrefetchSteps);
+      typename Kind::Words channels;
+      source_.take(channels);
+      if (step + 1 < steps) source_.read(step + 1);
+      WeightedWords words[Kind::kColumns];
+#pragma unroll
+      for (int c = 0; c < Kind::kColumns; c++) words[c].multiply(channels[c], p_.alpha_first, weighted);
+#pragma unroll
+      for (int i = 0; i < 3; i++)
+        colour[i].template enter<2>(operands_, [&](int byte, int c) { return words[c].product[i][byte]; });
+      alpha.template enter<1>(operands_, [&](int, int c) { return words[c].alpha; });
+      if (step < Shape::kSteps - 1) continue;
+      others |= write(y0_ + 8 * (step - Shape::kSteps + 1), weighted, colour, alpha);
+    }
+    return others;
+  }
+
+ private:
+  // Writes 8 rows of results, from row y on.
+  __device__ bool write(int y, bool weighted, const WeightedSums<Shape, 4> (&colour)[3],
+                        const WeightedSums<Shape, 3> &alpha) const {
+    const float inverse_of_all = approximate_inverse(approximate(p_.all));
+    const auto of_alpha = alpha.total(operands_);
+    uint64_t weight[4];
+    float inverse[4];
+    uint32_t result[4][4];  // [sum][channel], alpha last
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+      weight[i] = sum_of_parts(of_alpha, i);
+      result[i][3] = rounded_quotient(weight[i], p_.all, inverse_of_all);
+      inverse[i] = weighted ? approximate_inverse(approximate(weight[i])) : inverse_of_all;
+    }
+#pragma unroll
+    for (int c = 0; c < 3; c++) {
+      const auto of_colour = colour[c].total(operands_);
+#pragma unroll
+      for (int i = 0; i < 4; i++)
+        result[i][c] = rounded_quotient(sum_of_parts(of_colour, i), weighted ? weight[i] : p_.all, inverse[i]);
+    }
+    return write(y + static_cast<int>(threadIdx.x) % 4 * 2, weighted, weight, result);
+  }
+
+  // Writes the lane's results, two neighbouring pixels in each of the rows y and y + 1.
+  __device__ bool write(int y, bool weighted, const uint64_t (&weight)[4], const uint32_t (&result)[4][4]) const {
+    bool others = false;
+#pragma unroll
+    for (int h = 0; h < 2; h++) {
+      if (y + h >= bottom_) continue;
+      auto *const to = reinterpret_cast<uint32_t *>(part_.target + (y + h) * part_.target_pitch) + x_;
+      uint32_t pixel[2];
+      bool writes[2];
+#pragma unroll
+      for (int i = 0; i < 2; i++) {
+        const auto &channel = result[2 * i + h];
+        const bool inside = x_ + i < part_.width;
+        writes[i] = inside && (weight[2 * i + h] != 0) == weighted;
+        others |= inside && !writes[i];
+        pixel[i] = __byte_perm(__byte_perm(channel[0], channel[1], 0x0040), __byte_perm(channel[2], channel[3], 0x0040),
+                               p_.alpha_first ? 0x0415 : 0x5410);
+        if (part_.has_unfiltered && writes[i]) {
+          const auto *const copy = reinterpret_cast<const uint32_t *>(part_.copy + (y + h) * part_.copy_pitch);
+          pixel[i] = blend_channels(part_, pixel[i], copy[x_ + i]);
+        }
+      }
+      if (writes[0] && writes[1]) {
+        *reinterpret_cast<uint2 *>(to) = make_uint2(pixel[0], pixel[1]);
+      } else {
+        if (writes[0]) to[0] = pixel[0];
+        if (writes[1]) to[1] = pixel[1];
+      }
+    }
+    return others;
+  }
+
+  const WeightedMmaParams &p_;
+  const PartParams &part_;
+  const int y0_, x_, bottom_;  // x_: the lane's first pixel
+  const SeparableOperands<Shape> operands_;
+  StripSource<Kind> source_;
+};
+
+// If alpha is 0 in a whole window, its colours are means without alpha: strips with such windows are done twice.
+template <typename Shape, Pixels kPixels>
+__device__ inline void filter_weighted_strip(const WeightedMmaParams &p, const Tile &tile, const uint32_t *lines,
+                                             const int64_t *rows, const int *columns, bool inside) {
+  WeightedMmaStrip<Shape, kPixels> strip(p, tile, lines, rows, columns, inside);
+#pragma unroll 1
+  for (int weighted = 1; weighted >= 0; weighted--)
+    if (!__any_sync(0xffffffffu, strip.filter(weighted))) break;
+}
+
+template <typename Shape>
+__global__ void __launch_bounds__(kStripThreads, Shape::kMinBlocks)
+    weighted_mma_kernel(const __grid_constant__ WeightedMmaParams p) {
+  if constexpr (kHasMma) {
+    constexpr int kPixels = 16 * Shape::kChunksX;  // of a row that a warp reads
+    Tile tile = locate_tile(p, p.tile_height);
+    const PartParams &part = tile.part;
+    const int warp = static_cast<int>(threadIdx.x) / 32, first_row = tile.y0 - Shape::kRadius;
+    const int height = strip_rows(p.tile_height, Shape::kRadius);
+    tile.x0 = aligned_column<4>(tile.x0, warp * 16);
+    uint32_t *const lines = shared_memory<uint32_t>();
+    int64_t *const rows = reinterpret_cast<int64_t *>(shared_memory<uint8_t>() + Shape::kLineBytes);
+    int *const columns = reinterpret_cast<int *>(rows + height) + warp * 16 * kMostColumns;
+    Shape::load_lines(p, lines);
+    list_rows(p, part, first_row, height, rows, static_cast<int>(blockDim.x));
+    const int first = tile.x0 - Shape::kReach;
+    const bool inside = lies_inside(p, part, first, kPixels, first_row, height);
+    if (!inside) list_columns(p, part, first, kPixels, columns, 32);
+    __syncthreads();
+    if (tile.x0 >= part.width) return;
+    if (inside || p.border != Border::Constant)
+      filter_weighted_strip<Shape, Pixels::Whole>(p, tile, lines, rows, columns, inside);
+    else
+      filter_weighted_strip<Shape, Pixels::Any>(p, tile, lines, rows, columns, inside);
+  }
+}
+
+}  // namespace cudaconv::weighted
