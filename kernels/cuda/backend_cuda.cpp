@@ -14,7 +14,6 @@
 #include "cancellation.h"
 #include "cuda/cuda_resources.h"
 #include "cuda/frame_copy.h"
-#include "cuda/extremum/large_squares.h"
 #include "cuda/mosaic/tiles.h"
 #include "cuda/patient_wait.h"
 #include "cuda/regions/region_job.h"
@@ -32,11 +31,8 @@ constexpr size_t kMostListsAhead = 1 << 16;
 // The first frames are timed, then one of eight. A frame that is not timed counts as the one timed last.
 constexpr uint64_t kTimedAtFirst = 16, kTimedEach = 8;
 
-// Plans that are kept prepared: with roi-scale a frame has several plans, and frames take turns with others.
-constexpr size_t kMostPrepared = 64;
-
-// Three streams, so that the upload of a frame, the kernels of the frame before it, and the download of the one before
-// that run at the same time. Events order the three for each frame. Where regions have plans of their own, which are
+// Three streams: the upload of a frame, the kernels of the frame before it, and the download of an earlier frame run at
+// the same time. Events order the three for each frame. Where regions have plans of their own, which are
 // few tiles each, their kernels run beside each other on branches of the stream for kernels.
 //
 // The thread that submits and the thread that retires share the lists of slots, guarded by mutex_, which is never held
@@ -44,7 +40,7 @@ constexpr size_t kMostPrepared = 64;
 class CudaBackend : public Backend {
  public:
   CudaBackend(cudaStream_t stream, ParallelFor parallel_for)
-      : kernels_(find_kernels()), stream_(stream), parallel_for_(std::move(parallel_for)) {}
+      : kernels_(find_kernels()), stream_(stream), parallel_for_(std::move(parallel_for)), prepared_(kernels_) {}
 
   ~CudaBackend() override { synchronize(); }
 
@@ -147,22 +143,6 @@ class CudaBackend : public Backend {
     return slot;
   }
 
-  // The plan prepared for this device. The plans used last are kept.
-  std::shared_ptr<const PreparedPlan> prepare_plan(const std::shared_ptr<const Plan> &plan) {
-    auto found = std::find_if(prepared_.begin(), prepared_.end(), [&](const auto &p) { return p->plan == plan; });
-    if (found == prepared_.end()) {
-      auto made = std::make_shared<PreparedPlan>();
-      made->plan = plan;
-      made->unpacked = unpack_plan(*plan);
-      made->divided = divide_squares(made->dense());
-      made->launches = prepare(made->filter(), kernels_);
-      if (prepared_.size() == kMostPrepared) prepared_.pop_back();
-      found = prepared_.insert(prepared_.end(), std::move(made));
-    }
-    std::rotate(prepared_.begin(), found, found + 1);
-    return prepared_.front();
-  }
-
   // Makes scratch memory large enough for a plan. Where launches of several plans are deferred together, this is done
   // for all of them first.
   void reserve_scratch(const PreparedPlan &prepared) {
@@ -187,7 +167,7 @@ class CudaBackend : public Backend {
 
   const MaskParams *prepare_masks(Slot &slot, const std::shared_ptr<const Plan> &plan) {
     if (plan->method != Method::Global) return nullptr;
-    if (!masks_ || masks_->plan != plan) masks_ = upload_masks(plan);
+    if (!masks_ || masks_->plan != plan) masks_ = std::make_shared<DeviceMasks>(plan, stream_.get());
     slot.masks.push_back(masks_);
     return reinterpret_cast<const MaskParams *>(masks_->buffer.data());
   }
@@ -256,7 +236,7 @@ class CudaBackend : public Backend {
       slot.target.prepare(plan.memory);
       slot.buffers.target = slot.target.view();
     }
-    const std::shared_ptr<const PreparedPlan> prepared = prepare_plan(slot.plan);
+    const std::shared_ptr<const PreparedPlan> prepared = prepared_.get(slot.plan);
     const UnpackedPlan *const unpacked = prepared->unpacked.get();
     const Plan &filter = prepared->filter();
     const FrameView packed_source = slot.buffers.source, packed_target = slot.buffers.target;
@@ -288,14 +268,13 @@ class CudaBackend : public Backend {
     hand_over(slot, slot.target.view(), nullptr);
   }
 
-  // Filters a frame with regions in place, on the device: results go to separate frames until all those of a stage are
-  // complete.
+  // Filters a frame with regions in place, on the device: results go to separate frames until all results of a stage
+  // are complete.
   void enqueue_regions(Slot &slot, const std::vector<PlannedRegions> &planned, const FrameView &src,
                        const Cancellation &cancellation) {
-    const auto prepare = [this](const std::shared_ptr<const Plan> &plan) { return prepare_plan(plan); };
     const std::shared_ptr<const RegionJob> job =
         make_region_job(regions_, planned, !src.on_device && src.plane[0].data == slot.destination.plane[0].data,
-                        prepare, cancellation);
+                        prepared_, cancellation);
     regions_ = job;
     const FrameView frame = place_frame(slot, src, *job, cancellation);
     const bool captured = is_captured();
@@ -334,8 +313,7 @@ class CudaBackend : public Backend {
   }
 
   // Brings the frame to where it is filtered and returns that place: the target, if it is in device memory that kernels
-  // can use, else a frame of the slot. Of a frame in host memory that is filtered in place only what is needed is
-  // copied.
+  // can use, else a frame of the slot. A frame in host memory that is filtered in place is copied only where needed.
   FrameView place_frame(Slot &slot, const FrameView &src, const RegionJob &job, const Cancellation &cancellation) {
     const Plan &plan = *slot.plan;
     const FrameView &dst = slot.destination;
@@ -401,7 +379,7 @@ class CudaBackend : public Backend {
     }
   }
 
-  // Defers the launches of a stage of a batch's groups. Those that share no memory with others have branches.
+  // Defers the launches of a stage of a batch's groups. Groups that share no memory have branches.
   void defer_batch(Slot &slot, const RegionJob &job, const Batch &batch, size_t stage, const FrameView &frame,
                    const std::vector<FrameView> &results, DeferredLaunches &deferred, RegionLists &lists) {
     const auto is_alone = [&](size_t g) {
@@ -544,18 +522,6 @@ class CudaBackend : public Backend {
     if (!src.pinned) stats_.bytes_staged += bytes;
   }
 
-  std::shared_ptr<const DeviceMasks> upload_masks(const std::shared_ptr<const Plan> &plan) const {
-    auto masks = std::make_shared<DeviceMasks>();
-    masks->plan = plan;
-    const std::vector<MaskParams> host = global_masks(*plan);
-    masks->buffer.reserve(host.size() * sizeof(MaskParams));
-    // The host memory is pageable, so the runtime has read it when the call returns.
-    check(cudaMemcpyAsync(masks->buffer.data(), host.data(), host.size() * sizeof(MaskParams), cudaMemcpyHostToDevice,
-                          stream_.get()),
-          "cudaMemcpyAsync of the masks");
-    return masks;
-  }
-
   // Downloads the rectangles of slot.down, or the whole frame.
   void download(Slot &slot, const FrameView &frame, bool whole) {
     const std::vector<MemoryPlane> &planes = slot.plan->memory;
@@ -600,13 +566,13 @@ class CudaBackend : public Backend {
   std::set<const void *> opted_in_;           // see allow_shared_memory()
   DeviceBuffer scratch_;                      // for all frames, which the stream filters one after the other
   std::shared_ptr<const DeviceMasks> masks_;  // of the latest plan with method=global
-  std::vector<std::shared_ptr<const PreparedPlan>> prepared_;  // most recently used first
-  std::shared_ptr<const RegionJob> regions_;                   // of the latest frame with regions
-  uint64_t submitted_ = 0;                                     // frames
-  std::mutex retire_mutex_;                                    // held by the thread that retires, also while it waits
-  PatientWait wait_;                                           // for the thread that retires
-  uint64_t kernels_ns_ = 0;   // of the latest frame that was timed; for the thread that retires
-  mutable std::mutex mutex_;  // guards the members below
+  PreparedPlans prepared_;
+  std::shared_ptr<const RegionJob> regions_;  // of the latest frame with regions
+  uint64_t submitted_ = 0;                    // frames
+  std::mutex retire_mutex_;                   // held by the thread that retires, also while it waits
+  PatientWait wait_;                          // for the thread that retires
+  uint64_t kernels_ns_ = 0;                   // of the latest frame that was timed; for the thread that retires
+  mutable std::mutex mutex_;                  // guards the members below
   std::deque<std::unique_ptr<Slot>> in_flight_;
   std::vector<std::unique_ptr<Slot>> free_;
   Ticket last_ticket_ = 0;

@@ -23,7 +23,7 @@ constexpr size_t kLaunchesAhead = 8;
 // streams.
 constexpr unsigned kSleepingWait = cudaEventDisableTiming | cudaEventBlockingSync;
 
-// A stream for work of a frame that goes on beside that of the main stream.
+// A stream for work of a frame beside the main stream.
 struct Branch {
   Stream stream;
   Event done{cudaEventDisableTiming};
@@ -31,6 +31,15 @@ struct Branch {
 
 // The masks of a plan's passes in device memory, for method=global.
 struct DeviceMasks {
+  DeviceMasks(const std::shared_ptr<const Plan> &of_plan, cudaStream_t stream) : plan(of_plan) {
+    const std::vector<MaskParams> host = global_masks(*plan);
+    const size_t bytes = host.size() * sizeof(MaskParams);
+    buffer.reserve(bytes);
+    // The host memory is pageable, so the runtime has read it when the call returns.
+    check(cudaMemcpyAsync(buffer.data(), host.data(), bytes, cudaMemcpyHostToDevice, stream),
+          "cudaMemcpyAsync of the masks");
+  }
+
   std::shared_ptr<const Plan> plan;
   DeviceBuffer buffer;  // one MaskParams for each pass
 };

@@ -13,8 +13,8 @@ uint32_t columns(int x0, int x1) {
   return static_cast<uint32_t>((uint64_t{1} << x1) - (uint64_t{1} << x0));
 }
 
-// Calls f(row, y0, y1) for the rows of a part, those in which the same pixels lie in regions together, but at most down
-// to the next multiple of `step`.
+// Calls f(row, y0, y1) for the rows of a part. Rows in which the same pixels are in regions share a call, but none goes
+// beyond the next multiple of `step`.
 template <typename Function>
 void for_equal_rows(const RegionWork &work, size_t part, int step, Function f) {
   const PixelRect &bounds = work.selected(part).bounds();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// The kernel that copies the pixels of selected cells, one cell a block. Threads copy vectors of 16 bytes where rows
-// begin at multiples of these, else container by container.
+// The kernel that copies the pixels of selected cells from result frames to the frame, one cell a block. Threads copy
+// vectors of 16 bytes where rows begin at multiples of these, else container by container.
 #include "cuda/regions/put_in_place.h"
 
 #include "cuda/launch.cuh"
@@ -66,7 +66,7 @@ __device__ inline uint32_t selected(const PlaceParams &p, const SelectedCell &ce
   return y >= cell.y0 && y < cell.y1 ? columns : 0;
 }
 
-// Stores the selected bytes of a vector. `pixels`: a bit for each pixel of which the vector has bytes; the first pixel
+// Stores the selected bytes of a vector. `pixels`: a bit for each pixel that has bytes in the vector; the first pixel
 // has `before` bytes before the vector.
 template <int kPixelBytes>
 __device__ inline void place_bytes(const uint4 &vector, uint8_t *to, uint32_t pixels, int before) {

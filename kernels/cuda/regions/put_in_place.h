@@ -17,8 +17,8 @@ namespace cudaconv {
 
 constexpr int kMostResults = 8;  // most frames of results in one launch
 
-// The selected pixels of one cell of a part, a square of Area::kCell pixels: those in rows y0 ... y1 - 1 and columns x0
-// ... x1 - 1 of the cell or, if the cell has bits, those of them whose bit is set.
+// The selected pixels of one cell of a part, a square of Area::kCell pixels: rows y0 ... y1 - 1 and columns x0 ... x1 -
+// 1 of the cell. If the cell has bits, only pixels whose bit is set.
 struct SelectedCell {
   int32_t x, y;        // the cell's corner, in pixels of the part
   int32_t first_word;  // index of the cell's bits, a word for each row, from the left; -1: all pixels
@@ -39,7 +39,7 @@ constexpr int kMostSelectedRects = 16;  // what the parameters of a launch hold
 // cells.
 class Selection {
  public:
-  // `works`: the pixels of each frame of results. Where they overlap, those of the later ones count.
+  // `works`: the pixels of each frame of results. Where they overlap, the later frames count.
   Selection(const Plan &plan, const std::vector<const RegionWork *> &works);
 
   const std::vector<SelectedRect> &rects() const { return rects_; }

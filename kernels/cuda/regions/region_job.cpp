@@ -36,7 +36,7 @@ RegionCopies copies_of(const std::vector<PlannedRegions> &planned, const std::ve
 
 std::shared_ptr<const RegionJob> make_region_job(const std::shared_ptr<const RegionJob> &before,
                                                  const std::vector<PlannedRegions> &planned, bool with_copies,
-                                                 const PreparePlan &prepare_plan, const Cancellation &cancellation) {
+                                                 PreparedPlans &prepared_plans, const Cancellation &cancellation) {
   const auto same = [](const PlannedRegions &a, const PlannedRegions &b) {
     return a.plan == b.plan && a.regions == b.regions;
   };
@@ -45,7 +45,7 @@ std::shared_ptr<const RegionJob> make_region_job(const std::shared_ptr<const Reg
     return before;
   auto job = std::make_shared<RegionJob>();
   for (const PlannedRegions &p : planned) {
-    std::shared_ptr<const PreparedPlan> prepared = prepare_plan(p.plan);
+    std::shared_ptr<const PreparedPlan> prepared = prepared_plans.get(p.plan);
     RegionWork work(prepared->filter(), p.regions, cancellation);
     cancellation.check();
     if (work.empty()) continue;
@@ -73,7 +73,7 @@ std::shared_ptr<const RegionJob> make_region_job(const std::shared_ptr<const Reg
   }
   job->has_copies = with_copies;
   if (with_copies) job->copies = copies_of(planned, job->groups, cancellation);
-  // Jobs with masks are not reused: masks are large, and rarely those of the previous frame.
+  // Jobs with masks are not reused: masks are large, and rarely stay the same from frame to frame.
   if (std::all_of(planned.begin(), planned.end(), [](const auto &p) { return p.regions.mask.empty(); }))
     job->planned = planned;
   return job;
