@@ -55,9 +55,9 @@ struct ChannelParams {
   uint16_t fill, border_value;
 };
 
-// A part of the frame. What every kernel needs first comes first, in one line of the constant cache: threads wait for
-// it before they load a sample, which is a good part of the time of a small frame. Each further line that a kernel
-// reads costs it about a tenth of a microsecond.
+// A part of the frame. The members that every kernel needs come first, in one line of the constant cache. Threads wait
+// for this line before they load a sample, a good part of the time of a small frame. Each further line costs a kernel
+// about a tenth of a microsecond.
 //
 // With method=auto all addresses and pitches are multiples of 16 bytes; with other methods they can have any value.
 struct alignas(64) PartParams {
@@ -73,7 +73,7 @@ struct alignas(64) PartParams {
   bool has_filtered, has_unfiltered;  // whether any channel is filtered, and whether any is not
   int32_t channels;
 
-  // What kernels for dense planes need lies in the next line.
+  // The members in the next line are for kernels on dense planes.
   // For the 32-bit words of a row of a dense plane. Element n is for words n, n + 3, n + 6, ... of a row with three
   // channels, else for words n, n + 2, n + 4, ...
   uint32_t filter_bits[3], copy_bits[3], fill_word[3], border_word[3];
@@ -87,12 +87,11 @@ struct alignas(64) PartParams {
   ChannelParams channel[kMaxChannels];
 };
 
-// What every kernel takes: the frame with all its parts.
+// The frame with all its parts: every kernel takes this or a class derived from it.
 struct FrameParams {
   int32_t parts;
-  // Device memory with the numbers of the tiles to work on, one for each block, or nullptr. Rows of listed tiles are
-  // not a tile's height apart but `list_step` rows of the part, and their columns are less than a tile's width apart,
-  // so that tiles begin where they are needed.
+  // Device memory with the numbers of the tiles to work on, one for each block, or nullptr. Listed tiles begin where
+  // they are needed: their rows are `list_step` rows of the part apart, their columns less than a tile's width.
   int32_t list_step;
   const uint32_t *tile_list;
   Border border;
@@ -107,8 +106,8 @@ struct FrameParams {
   int32_t has_gain;
   Norm norm;
   Rounding rounding[2];  // channels of a frame have at most two depths
-  // For the host only: the pixels of a part to work on, nullptr for all of them, the size of its tiles: tile_width in a
-  // unit of which `row` make a row of the part, tile_height in rows, and the grid on which tiles lie that regions need.
+  // For the host only. `area`: the pixels of a part to work on, nullptr for all. tile_width: in units, `row` of them in
+  // a row of the part. tile_height: in rows. step_x, step_y: the grid on which tiles for regions begin.
   struct Host {
     const PartArea *area;
     int32_t tile_width, row, tile_height;

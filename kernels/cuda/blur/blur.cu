@@ -69,8 +69,9 @@ void fill_coarse(const Pass &pass, const CoarseSize &size, const PixelRect &boun
 struct BlurTuning {
   // Samples of a row that a block reduces: the least multiple of four that keeps all its threads busy.
   static constexpr int kReducedSamples = 4 * kBlurThreads;
-  // Coarse rows of a block, which reads three more in vain; they and these make whole steps of kReduceAtOnce rows of
-  // samples. Blocks of 9 and 13 rows are too few to share the work well: kernel-bench --table=sizes --only=sigma, H200.
+  // Coarse rows of a block. Each block also reads 3 halo rows; kReducedRows + 3 is a multiple of the step of
+  // kReduceAtOnce rows of samples. Blocks of 9 and 13 rows are too few to share the work well: kernel-bench
+  // --table=sizes --only=sigma, H200.
   static constexpr int kReducedRows = 5;
   // Blocks of reduce_mma_kernel() that a multiprocessor holds, and the time that one takes to start, in coarse rows.
   static constexpr int kReduceMmaBlocks = 2, kStartRows = 4;
@@ -134,7 +135,7 @@ void fill_finish(BlurParams &p) {
     p.finish = BlurFinish::Shift;
     return;
   }
-  // What is shifted has to fit 32 bits then; sums fit them before.
+  // Sums fit 32 bits; the values to be shifted have to fit them, too.
   const int log = ceil_log2(2 * r.half);
   const double most = std::fabs(static_cast<double>(p.sum_gain)) * std::ldexp(1, 31 - p.sum_shift) +
                       std::fabs(static_cast<double>(p.center_gain)) * r.max + std::fabs(static_cast<double>(r.offset)) +
@@ -157,7 +158,7 @@ void fill_axis(const Decimation &decimation, BlurParams &p) {
   std::copy(decimation.blur.begin(), decimation.blur.end(), p.blur);
 }
 
-// Fills in all parameters except those of fill_frame() and the tiles of the results and the blur of an axis.
+// Fills in all parameters but the frame, the tiles of the results, and the blur of an axis.
 void fill_blur(const PassRun &run, BlurParams &p) {
   const Decimation &decimation = *run.pass().decimation;
   p.log_factor = decimation.log_factor;
@@ -227,7 +228,7 @@ void enqueue_reduce_mma(const PassRun &run, BlurParams &p) {
   enqueue_step(run, "reduce_mma", reduce_by_mma(p.log_factor), blocks, sizeof(ReduceMemory), p);
 }
 
-// Enqueues the blur along rows, or the one down columns, in so many blocks.
+// Enqueues the blur along rows, or the blur down columns, in `blocks` blocks.
 template <bool kRows, bool kFine>
 void enqueue_blur(const PassRun &run, unsigned blocks, const BlurParamsOf<kFine> &p) {
   const bool mma = run.kernels.mma;

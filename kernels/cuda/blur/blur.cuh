@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Wide Gaussians by way of a smaller frame: reduce, which reduce.cuh does, blur along rows, blur along columns, expand.
-// Each kernel does one step of plan/decimation.h for all channels, in the same integers.
+// Wide Gaussians through a smaller frame: reduce (reduce.cuh), blur along rows, blur along columns, expand.
+//
+// Each kernel does one step of plan/decimation.h for all channels, in the same integers as cpu/blur.cpp.
+//
+// Example, D = 8: a frame of 1920x1080 has coarse samples for 240 columns and 135 rows, and some beside the frame. The
+// sample in column 13 is made of the coarse samples 0 to 3 of 4 rows: 13 is in the cell from coarse sample 1 on, and a
+// cell needs one before and two behind it.
 #pragma once
 
 #include "cuda/blur/reduce.cuh"
@@ -47,7 +52,7 @@ __device__ inline void blur_line(const BlurParamsOf<kFine> &p, Load load, int (&
       }
     }
   }
-  // Of the sum, result + fine / 2^kFineBits, the shift keeps only whole numbers.
+  // The sum is result + fine / 2^kFineBits; the shift drops the fraction.
 #pragma unroll
   for (int i = 0; i < kLineResults; i++)
     result[i] = (result[i] + (fine[i] >> Decimation::kFineBits)) >> Decimation::kBlurBits;
@@ -167,8 +172,7 @@ __device__ inline void expand_columns(const BlurParams &p, const Tile &tile, int
 }
 
 // Sums kFours times four samples from a row of expanded columns. kChannels: channels of the part, 0 for any number.
-// With four, four samples are a pixel, and kFours pixels from a multiple of kFours on have the same four coarse
-// columns, since D is a multiple of kFours.
+// With four channels, four samples are a pixel. D is a multiple of kFours, so kFours pixels share four coarse columns.
 template <int kChannels, int kFours, int kLogFactor>
 class ExpandedSamples {
  public:
@@ -259,7 +263,7 @@ __device__ inline void finish_samples(const BlurParams &p, const PartParams &par
   four = result;
 }
 
-// Writes four samples of results, of which some may lie behind the row's end.
+// Writes four samples of results; some may be behind the row's end.
 template <bool kDeep>
 __device__ inline void write_samples(const BlurParams &p, const PartParams &part, int y, int first,
                                      const int (&sum)[4]) {

@@ -14,7 +14,7 @@
 
 namespace cudaconv::blur {
 
-// Most taps of the coarse blur: those of a side of 1501 at the smallest factor, and what least squares add.
+// Most taps of the coarse blur: for a side of 1501 at the smallest factor, and some that least squares add.
 constexpr int kMostCoarseTaps = 1501 / 2 + 8;
 constexpr int kMostFactor = 8;
 constexpr int kReduceWords = 8;  // of the 4D - 3 weights that reduce, as bytes

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// The kernels that blur coarse samples on the matrix instructions, the second step of plan/decimation.h.
+// The kernels that blur coarse samples on the matrix instructions, the second step of plan/decimation.h. The kernels
+// blur_rows_kernel() and blur_columns_kernel() of blur.cuh make the same values.
 //
-// A warp blurs kBlurOutputs neighbours of each of kBlurLines lines, whose samples lie side by side in memory; a step is
-// 32 samples of each line. The weights are a 16 x 32 matrix, a row for each output. Words of samples are turned, so
-// that the low and the high bytes of a sample of four lines' neighbours are words of their own, and byte products are
-// summed by the power of 256 that they count.
+// A warp blurs kBlurOutputs neighbours of each of kBlurLines lines, whose samples are side by side in memory. A step is
+// 32 samples of each line. The weights are a 16 x 32 matrix, a row for each output. Words of samples are transposed:
+// the low bytes of four neighbours of a line become one word, the high bytes another. Products of bytes are summed by
+// the power of 256 that they count.
+//
+// Example, the sample 0x1234 times the weight 0x0506: 0x34 * 0x06 counts 1, 0x34 * 0x05 + 0x12 * 0x06 counts 256, and
+// 0x12 * 0x05 counts 65536.
 #pragma once
 
 #include <type_traits>
@@ -29,8 +33,8 @@ CUDACONV_HOST_DEVICE constexpr int blur_steps(int radius) {
 CUDACONV_HOST_DEVICE constexpr int blur_weight_bytes(bool fine) {
   return fine ? 3 : 2;
 }
-// Words of a line of weights as bytes, zeros included. Shared memory has four copies of the line of low bytes, each a
-// byte further to the left, so that each row of the matrix is read as words, and four of each line of higher bytes.
+// Words of a line of weights as bytes, zeros included. Shared memory has four copies of each line, each a byte further
+// to the left, so that each row of the matrix is read as words.
 CUDACONV_HOST_DEVICE constexpr int blur_line_words(int radius) {
   return 8 * blur_steps(radius) + kBlurBefore / 4 + 1;
 }
@@ -81,7 +85,7 @@ struct BlurSource {
   }
 };
 
-// Sums of the four lines: of[n] those of products of bytes that count 256^n.
+// Sums of the four lines; of[n] has the products of bytes that count 256^n.
 template <bool kFine>
 struct BlurSums {
   static constexpr int kBytes = blur_weight_bytes(kFine), kBits = Decimation::kBlurBits + kFine * Decimation::kFineBits;
@@ -150,7 +154,7 @@ __device__ inline void store_blurred(const CoarseBuffers &coarse, int channels, 
         if (sample + k < samples) to[(sample + k) / channels * coarse.pitch + (sample + k) % channels] = result[k];
     }
   } else {
-    // Rows are whole vectors, of which the last may have no lines at its end.
+    // Rows are whole vectors; the last one may have no lines at its end.
     if (sample >= samples) return;
     uint32_t words[4];
 #pragma unroll

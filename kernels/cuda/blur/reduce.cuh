@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// The kernel that reduces samples to coarse samples, the first step of plan/decimation.h.
+// The kernels that reduce samples to coarse samples, the first step of plan/decimation.h, as reduce() of cpu/blur.cpp
+// does it. Coarse sample m is made of the 4D - 3 samples about m * D, in both directions. Example, D = 2: the weights
+// are 1 4 6 4 1, and coarse sample 10 is made of samples 18 to 22.
 #pragma once
 
 #include <type_traits>
@@ -128,16 +130,16 @@ class SampleColumn {
   Four border_ = {}, outside_ = {};  // border samples; ones in place of samples that are such
 };
 
-// Makes a line of values half as long: value k of the result is
+// Makes a line of values half as long. Value k of the result is:
 //
 //   v[2k - 2] + 4 v[2k - 1] + 6 v[2k] + 4 v[2k + 1] + v[2k + 2]
 //
-// Done log2 D times, this is the reduction by D without its rounding: four boxes of D samples are four of two samples,
-// four of two samples two apart, and so on.
+// Repeated log2 D times, this is the reduction by D without its rounding. Four boxes of 4 samples, for example, are
+// four boxes of two neighbours, then four boxes of two samples two apart.
 class Halving {
  public:
-  // Takes values 2k + 1 and 2k + 2, and returns value k of the result, which is right from the second call on that
-  // follows the one with v[0].
+  // Takes values 2k + 1 and 2k + 2, and returns value k of the result. The first call with v[0], and the next one,
+  // return values that are not complete.
   __device__ uint32_t add(uint32_t odd, uint32_t even) {
     const uint32_t four = 4 * odd, result = pending_ + four + even;
     pending_ = even_ + four + 6 * even;
@@ -194,8 +196,8 @@ class ColumnReducer {
   Halving first_[2], second_[4], third_[4];
 };
 
-// Calls store(row, sum) for `rows` coarse rows, the first of which is made of load(0) to load(4D - 4). Rows of samples
-// before and behind those that are needed are loaded, too: see reduce_rows_read().
+// Calls store(row, sum) for `rows` coarse rows. The first one is made of load(0) to load(4D - 4). Some rows of samples
+// before and behind are loaded, too: see reduce_rows_read().
 template <int kLogFactor, typename Load, typename Store>
 __device__ inline void reduce_columns(int rows, Load load, Store store) {
   constexpr int kFactor = 1 << kLogFactor, kSteps = kReduceAtOnce / kFactor;

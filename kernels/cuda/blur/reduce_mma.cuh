@@ -1,18 +1,23 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
 // The kernel that reduces 8-bit samples to coarse samples on the matrix instructions, the first step of
-// plan/decimation.h.
+// plan/decimation.h. reduce_kernel() of reduce.cuh makes the same values.
+//
+//       weights, 16 x 32                     samples, 32 x 8                    sums, 16 x 8
+//       ┌────────────────────────┐   k       ┌─┬─┬─┬─┬─┬─┬─┬─┐
+//    m  │ row m: the weights of  │    =      │ byte j of word w│  of 8 lanes'  the rows 0 to 7 are
+//       │ coarse row m for each  │   row     │ of row k        │  vectors      complete, 8 to 15 begun
+//       │ of 32 rows             │           └─┴─┴─┴─┴─┴─┴─┴─┘
+//       └────────────────────────┘
 //
 // A block goes down a tile in steps of kReduceGroup coarse rows. Its warps read 128 neighbouring bytes of each row of
-// samples. An instruction multiplies the weights, a row for each of 16 coarse rows, by four samples of each of 32 rows,
-// turned so that the rows are its k: byte j of word w of the vectors of 16 bytes that eight lanes hold is a matrix of
-// its own, a column for each vector. Of the 16 coarse rows the first eight are those of the step before, which the
-// step completes, the others its own; then these take the place of the first. So a coarse row is summed up in
-// registers, whatever the tile's height.
+// samples, 16 a lane. The matrix of samples has a row for each row of samples, and a column for each of eight vectors:
+// each of the 16 byte positions in a vector gives one 32 x 8 matrix. A step sums 16 coarse rows. It completes the eight
+// that the step before began, and begins eight more. So coarse rows are summed in registers, in tiles of any height.
 //
 // The sums of the eight complete rows, rounded, go to shared memory, a plane for each channel, and are summed along
-// rows there. Samples beside the frame have no sums of their own: a column beside it is the column that the border mode
-// puts there, since that does not depend on the row.
+// rows there. Samples beside the frame have no sums of their own: a column beside the frame is the column that the
+// border mode puts there, for every row alike.
 #pragma once
 
 #include "cuda/blur/reduce.cuh"
@@ -47,26 +52,26 @@ struct ReduceMemory {
   int32_t row[(kTallestReduced + 3) * kMostFactor];  // the number of each row, -1: the border's value
   uint32_t weights[2][kWeightWords];
   int32_t first[2], last[2];  // see list_columns()
-  // Of the tile, here to save registers: coarse columns, pixels, and where the first one's sums are in a plane.
+  // Coarse columns of the tile, its pixels, and where the first pixel's sums are in a plane. Here to save registers.
   int32_t columns, pixels, skip;
 };
 
-// The vectors of a row of samples that a tile needs: those from byte `first` on, and those from byte `more` on, of
-// which the first one is vector `split`.
+// The vectors of a row of samples that a tile needs: vectors 0 to split - 1 from byte `first` on, the others from byte
+// `more` on.
 struct ReducedVectors {
   int first, more, split, count;
 
   __device__ int byte(int vector) const { return vector < split ? first + 16 * vector : more + 16 * (vector - split); }
-  // Where a byte's sum is among those of all vectors.
+  // Index of a byte's sum.
   __device__ int position(int byte) const {
     const int in_first = byte - first;
     return in_first >= 0 && in_first < 16 * split ? in_first : byte - more + 16 * split;
   }
 };
 
-// Finds the vectors for pixels x0 ... x0 + pixels - 1, some of which lie beside the frame, and lists where their sums
-// will be. All threads of the block call it. The pixels are read from two places if one is too wide: [0] where they
-// follow the first one's, [1] elsewhere. That is for wrap; what other modes read of two places lies together.
+// Finds the vectors for pixels x0 ... x0 + pixels - 1, some of them beside the frame, and lists where their sums will
+// be. All threads of the block call it. With wrap, a tile at an edge reads two spans of a row: [0] next to its first
+// pixel, [1] at the other edge. With other modes both spans are neighbours and are read as one.
 __device__ inline ReducedVectors list_columns(const BlurParams &p, const PartParams &part, int x0, int pixels,
                                               ReduceMemory &memory) {
   const int thread = static_cast<int>(threadIdx.x);
@@ -175,8 +180,8 @@ __device__ inline void spread_sums(const PartParams &part, int plane, const Redu
   }
 }
 
-// Sums kReduceGroup rows along themselves, of which the first `rows` are needed. `sums`: the first sample that the
-// window of the tile's first coarse column reaches, a multiple of two samples. `reduced`: where that goes.
+// Sums kReduceGroup rows along themselves; the first `rows` are needed. `sums`: the first sample in the window of the
+// tile's first coarse column, a multiple of two samples. `reduced`: where that column goes.
 template <int kChannels, int kLogFactor>
 __device__ inline void reduce_planes(const BlurParams &p, const int16_t *sums, int plane, int columns, int rows,
                                      int64_t reduced_pitch, int16_t *reduced) {
@@ -268,7 +273,7 @@ __device__ inline void load_chunk(const PartParams &part, const ReducedVector &v
     }
 }
 
-// The sums of 16 coarse rows: [w][j] those of byte j of word w of the lanes' vectors.
+// The sums of 16 coarse rows; [w][j] is for byte j of word w of the lanes' vectors.
 template <typename Step>
 struct ColumnSums {
   Sums sum[4][4];

@@ -1,16 +1,23 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Larger linear masks of 8-bit samples that are not separable, up to 17 pixels wide and 15 high: sums of products by
-// matrix instructions as in matrix.cuh, for squares of 4x4 results.
+// Linear masks of 8-bit samples that are not separable, up to 17 pixels wide and 15 high, on the matrix instructions.
+// It sums as Linear of methods/operations.cuh does.
 //
-// A warp goes down a strip of 32 pixels' width, four rows a step. The 8 columns of the matrix of samples are 8 squares
-// side by side, whose windows reach five words of a row. The first four words of each of a step's four rows are a
-// chunk, with lane t's word the t-th; the fifth words of the four rows are one more chunk, with lane t's word from row
-// t. Masks of up to 13 pixels' width need only four words, which begin half a word farther. The 16 rows of the matrix
-// of coefficients are the square's results: rows g and g + 8 are pixels 2 * (g % 2) and 2 * (g % 2) + 1 of row g / 2.
+// A warp goes down a strip of 32 pixels' width, four rows a step, and makes squares of 4x4 results:
+//
+//      square            0    | 1    | 2    | ... | 7           the 8 columns of the matrix of samples
+//      pixels            0-3  | 4-7  | 8-11 |     | 28-31
+//      its windows       5 words of a row, of 4 pixels each     the first word begins 8 pixels left of the square
+//
+// The first four words of one row are a chunk, word t in lane t of four. The fifth words of a step's four rows are one
+// more chunk, the word of row t in lane t. Masks up to 13 pixels wide need only four words, which begin two pixels
+// further. The 16 rows of the matrix of coefficients are the square's results: rows g and g + 8 are pixels 2 * (g % 2)
+// and 2 * (g % 2) + 1 of row g / 2.
+//
+// Example: row 5 of that matrix is pixel 2 of row 2, row 13 is pixel 3 of row 2.
 //
 // A step is part of the windows of a few squares, one below the other. The instructions that add it to a square's sums
-// leave the result where the sums of the square above were: so sums move up without being moved, and all steps have the
+// leave the result where the sums of the square above were. So sums move up without being moved, and all steps have the
 // same code.
 #pragma once
 
@@ -153,7 +160,7 @@ __device__ inline void deinterleave_halves(const uint32_t (&in)[4], uint32_t (&c
 }
 
 // The sums of a warp's strips, for the squares below each other whose windows contain a step. It also has the lane's
-// words of the step, each chunk of which is split by channels in place.
+// words of the step, and splits each chunk by channels in place.
 template <typename Shape, typename Channels>
 class Blocks4x4Sums {
  public:
@@ -377,7 +384,7 @@ __device__ inline void go_down(const MmaParams &p, int steps,
   }
 }
 
-// Filters the warp's strips, of which tile.x0 is the first pixel; a warp may have none. The whole block makes the
+// Filters the warp's strips from pixel tile.x0 on; a warp may have none. The whole block makes the
 // operands from the lines while samples are in flight.
 template <typename Shape, typename Channels>
 __device__ inline void filter_blocks4x4(const DenseMmaParams &p, const Tile &tile, uint32_t *operands_at,

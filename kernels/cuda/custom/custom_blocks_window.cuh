@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Reads the samples of custom_blocks.cuh from frames to shared memory and from there to registers.
+// Reads the samples of custom_blocks.cuh from frames to shared memory, and from there to registers.
 #pragma once
 
 #include "cuda/device/mma/sums.cuh"
@@ -14,10 +14,10 @@ CUDACONV_HOST_DEVICE constexpr int blocks4x4_margin(int chunks) {
   return chunks == 4 ? 2 : 0;
 }
 
-// The rows of a few steps of a warp's strips in shared memory. The strips lie side by side, as many as make four planes
-// of bytes. Rows are copied asynchronously, as they lie in memory, and take no registers before they are needed. Pixels
-// beyond an edge are made of the others once these have arrived; lanes 8n ... 8n + 7 do that for row n of a step. The
-// whole warp calls these methods together.
+// The rows of a few steps of a warp's strips in shared memory. The strips are side by side, and make four planes of
+// bytes together. Rows are copied asynchronously, as they are in memory, and take no registers before they are needed.
+// Pixels beyond an edge are made of the others once these have arrived; lanes 8n ... 8n + 7 do that for row n of a
+// step. The whole warp calls these methods together.
 template <int kChannels, int kChunks>
 class Blocks4x4Window {
  public:
@@ -86,8 +86,8 @@ class Blocks4x4Window {
     }
   }
 
-  // Whether each 16-byte piece of a row lies completely in the frame or beside it, so that all rows are copied in the
-  // same way except those that are the border value.
+  // Whether each 16-byte piece of a row is completely in the frame or completely beside it. All rows are then copied in
+  // the same way, except rows of the border value.
   __device__ bool no_edges() const {
     return no_edges_;
   }
@@ -204,8 +204,8 @@ class Blocks4x4Window {
     store_words<4>(to, words);
   }
 
-  // Copies 16 bytes, of which only the first `bytes` exist, and keeps them in L1 too: neighbouring strips read some of
-  // them twice.
+  // Copies 16 bytes; only the first `bytes` exist. It keeps them in L1 too: neighbouring strips read some of them
+  // twice.
   __device__ static void copy(uint8_t *to, const uint8_t *from, int bytes) {
     if (bytes == 16)
       copy_async<Cache::L1>(to, from);

@@ -1,15 +1,21 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Masks that are not separable, by the matrix instructions: samples are read from a tile in shared memory, results are
-// written directly.
+// Linear masks that are not separable, up to 31x31, with coefficients of up to 24 bits, on the matrix instructions.
+// They are summed as Linear of methods/operations.cuh does.
 //
 // A block loads a tile of 128 pixels' width with its halo into shared memory, split into one plane for each byte of a
-// pixel. A warp sums a few rows of results: the tile's 8 blocks of 16 pixels are the 8 columns of the matrix of
-// samples, so the lanes' words of it are 32 consecutive ones. Each row of samples is loaded once and serves all rows of
-// results whose windows contain it; the same holds for the matrix of each row of the mask.
+// pixel. A warp sums a few rows of results. The tile's 8 blocks of 16 pixels are the 8 columns of the matrix of
+// samples:
 //
-// With one or two bytes a pixel a warp works on four or two such groups of rows, one below the other, so that there is
-// more to compute between two loads.
+//      pixel of the row     0 ... 15 | 16 ... 31 | ... | 112 ... 127
+//      column               0        | 1         |     | 7
+//
+// A lane's word is four pixels, so the lanes' words are 32 consecutive ones. Example: lane (g, t) = (2, 3) has pixels
+// 16 * 2 + 4 * 3 = 44 to 47. Each row of samples is loaded once and serves all rows of results whose windows contain
+// it. The matrix of each row of the mask is loaded once, too.
+//
+// With one or two bytes a pixel a warp has four or two groups of rows, one below the other: more work between two
+// loads.
 #pragma once
 
 #include "cuda/device/mma/sums.cuh"
@@ -293,8 +299,8 @@ __device__ inline void put_rows(const Tile &tile, const Channels &channels, int 
   put(std::true_type(), false, [](int, uint32_t *) {});
 }
 
-// The sums of kRows rows of results in each of a warp's groups, for pixels of which kPlanes bytes are summed. Rows of
-// samples are added from above, the first one being the first of the first row's windows.
+// The sums of kRows rows of results in each of a warp's groups. kPlanes: bytes of a pixel that are summed. Rows of
+// samples are added from above, from the first row of the first window on.
 template <typename Shape, int kPlanes>
 class DenseSums {
  public:
@@ -320,7 +326,7 @@ class DenseSums {
         }
   }
 
-  // Adds all rows of samples that windows reach. `height`: rows of the mask, the last of which is zeros if has_spare.
+  // Adds all rows of samples that windows reach. `height`: rows of the mask; if has_spare the last one is zeros.
   __device__ void add_rows(int height, bool has_spare) {
 #pragma unroll
     for (int u = 0; u < kRows; u++) add_row(u, 0, u, true);
@@ -459,7 +465,7 @@ class DenseSums {
   uint32_t a_[kRows][kBytes][kChunks][2];  // row r of the mask is at r % kRows
 };
 
-// Sums the rows of the tile, down to `bottom`, for pixels of which kPlanes bytes are summed.
+// Sums the rows of the tile, down to `bottom`. kPlanes: bytes of a pixel that are summed.
 template <typename Shape, int kPlanes>
 __device__ inline void filter_rows(const DenseMmaParams &p, const Tile &tile, const uint2 *fragments,
                                    const uint8_t *planes, int bottom, bool inside) {

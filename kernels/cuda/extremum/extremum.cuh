@@ -1,16 +1,21 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Dilations and erosions by squares in one launch, up to 63x63; larger ones take several passes, see large_squares.h. A
-// block filters along the rows of a tile in shared memory, in place, then down its columns. Both use the method of van
-// Herk and of Gil and Werman, in registers:
+// Dilations and erosions by squares up to 63x63, in one launch. large_squares.h divides larger ones into passes.
+//
+// Computes the largest sample of the window around each sample, as Extremum of methods/operations.cuh does. For
+// erosions samples are complemented before and after. A block loads a tile into shared memory, filters its rows in
+// place, then its columns. Both use the method of van Herk and of Gil and Werman, in registers:
 //
 //       first pair             last pair
 //   x0  x1   x2  x3  ...  xK-3  xK-2 | xK-1  xK ... x2K-2      2K-1 samples, K results, K odd
 //   |---------- a window ------------------|                   each window crosses the bar
 //
-// A window's maximum is that of its samples left of the bar, a suffix, and of those right of it, a prefix. Suffixes and
-// prefixes grow by two samples at a time, with maxima of three; two results share each, so that a result costs two
-// maxima whatever the window's size.
+// The part of a window left of the bar is a suffix, the part right of it a prefix. The window's maximum is the larger
+// of the maxima of both. Suffixes and prefixes grow by two samples at a time, with maxima of three. Two results share
+// each of them, so a result costs two maxima for any window size.
+//
+// Example, K = 3, samples 5 1 | 4 2 7: the suffixes have the maxima 5 and 1, the prefixes 4, 4 and 7. The results are
+// max(5, 4) = 5 for 5 1 4, max(1, 4) = 4 for 1 4 2, and 7 for 4 2 7.
 #pragma once
 
 #include "cuda/device/u8x4_tile.cuh"
@@ -124,7 +129,7 @@ class VanHerk {
 };
 
 // Maxima of kSize consecutive values, for values that are pushed one after the other. kSize is a power of two minus
-// one; each maximum is that of three of half the size.
+// one. Each maximum is made of three maxima of half the size.
 template <typename Order, int kSize>
 struct RunningMaximum {
   using Split = typename Order::Split;
@@ -147,8 +152,8 @@ struct RunningMaximum<Order, 1> {
 };
 
 // Rows whose pixels have one or two bytes need not become u8x4s: they are filtered as they lie in memory, in words of
-// four or two pixels. The windows of a word's pixels share whole words. Of the words on either side, each pixel's
-// window has one pixel more on the right and one fewer on the left than that of the pixel before:
+// four or two pixels. The windows of a word's pixels share whole words. From pixel to pixel, a window gains one pixel
+// of the words on the right and loses one of the words on the left:
 //
 //   left     whole words     right
 //   a b c d | e ...... f | g h i j      windows of 15 or 31: b ... f, c ... g, d ... h, e ... i

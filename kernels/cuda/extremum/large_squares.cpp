@@ -20,10 +20,10 @@ bool is_dense(const FrameLayout &layout) {
 
 }  // namespace
 
-// The bytes are those of a single pass. Two pixels of the frame are at most a + b columns and rows apart if and only if
-// some pixel of the frame is at most a from the one and b from the other. This holds beside constant samples, too, and
+// The bytes are the same as in a single pass. Two pixels of the frame are at most a + b columns and rows apart if and
+// only if a pixel between them is at most a from one and b from the other. This holds beside constant samples, too, and
 // on the ring that Wrap makes of a row. With the other border modes outside samples equal inside samples of the same
-// window; passes with a mode of which that is not so are left to the methods.
+// window. Methods do the passes with modes that differ.
 std::shared_ptr<const Plan> divide_squares(const Plan &plan) {
   const int most = kLargestSquareRadius;
   const auto too_large = [most](const Pass &pass) {

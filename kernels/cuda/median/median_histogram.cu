@@ -43,7 +43,7 @@ KernelLaunch<HistogramMedianParams> choose(const PassQuery &query, HistogramMedi
   const Pass &pass = query.pass();
   const FrameLayout &layout = query.plan.layout;
   const PlaneLayout &plane = layout.plane[0];
-  // Rows, columns and the like of few samples take the methods less time.
+  // With fewer samples in the window, a row of 9 say, the methods take less time.
   constexpr int kLeastSamples = 121;
   const bool small = pass.width() == pass.height() ? pass.width() < 3 : pass.width() * pass.height() < kLeastSamples;
   if (pass.op != Op::Median || small || std::max(pass.width(), pass.height()) > kLargestHistogramMedian ||

@@ -1,18 +1,23 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Medians of windows of any size, in one launch, by histograms: the time hardly depends on the size.
+// Medians of windows of any size, in one launch, by histograms: the time hardly depends on the size. The bytes are
+// those that Median of methods/operations.cuh makes.
 //
-// A block goes down the rows of a tile, channel by channel. In shared memory it has a histogram of 256 bins for each
-// column of samples that its windows reach, of as many rows as a window has; from row to row one sample enters each
-// column and one leaves. Each warp has some neighbouring pixels of the row. It moves from one to the next with the
-// window's histogram in registers, eight bins a lane: it adds the histogram of the column that enters and subtracts
-// that of the column that leaves. Prefix sums over the lanes then tell which lane has the median. The next row is
-// processed backwards, so that on the way down only the row of samples that enters the window and the row that leaves
-// it have to be counted.
+// A block goes down the rows of a tile, channel by channel. Shared memory has a histogram of 256 bins for each column
+// of samples that windows reach, over the rows of a window. From row to row one sample enters each column and one
+// leaves.
 //
-// Samples of more than 8 bits are counted by their upper 8 bits. For the bins that contained the latest medians there
-// are histograms of the lower bits, too, updated by the samples that enter and leave, or made anew when they are out of
-// date. The samples of each column are kept sorted, so that those of a bin are neighbours and are found by bisection.
+// Each warp has some neighbouring pixels of the row. It moves from pixel to pixel with the window's histogram in
+// registers, eight bins a lane. It adds the histogram of the entering column and subtracts the leaving column's. Prefix
+// sums over the lanes then tell which lane has the median. The warp goes back along the next row: on the way down only
+// one row enters the window and one leaves it.
+//
+// Example, 31x31: the median is sample 480 of 961, counted from 0. Say that bins 0 to 95 have 450 samples, and bins 96
+// to 103, of lane 12, have 60. Then the median is sample 30 of lane 12.
+//
+// Samples of more than 8 bits are counted by their upper 8 bits. The bins that contained the latest medians also have
+// histograms of the lower bits. Entering and leaving samples update these, or they are made anew. The samples of each
+// column are kept sorted, so that bisection finds the samples of a bin.
 #pragma once
 
 #include "cuda/device/sample.cuh"

@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Medians of squares of kSize, 7 to 15, by networks in registers. Four windows share most of their samples:
+// Medians of squares of kSize, 7 to 15, by networks in registers. They have the same bytes as Median of
+// methods/operations.cuh. Four windows share most of their samples:
 //
 // clang-format off
 //   o a a a a a a p      The windows of the four results consist of o, a, c and m; of a, p, m and d; of c, m, q and b;
 //   c m m m m m m d      and of m, d, b and r.
 //   c m m m m m m d
-//        ...             m is merged from sorted pairs of rows; each step down needs one new pair and has the others
-//   c m m m m m m d      from the step before. Of its samples those are kept that can be the median of kSize^2 samples,
-//   q b b b b b b r      whatever the others are; merging a, or b, leaves fewer of them, and columns c and d and the
-//                        corners come last.
+//        ...             m is merged from sorted pairs of rows. Each step down makes one new pair and keeps the others.
+//   c m m m m m m d      Samples of m that cannot be the median are dropped, then more of them when a, or b, is merged.
+//   q b b b b b b r      Columns c and d and the corners decide.
 // clang-format on
 //
-// Each lane filters two columns of u8x4s: first their even bytes, then their odd bytes. 16-bit samples are two in a
-// word as they are.
+// Example, kSize = 7: a window has 49 samples, 36 of them in m. The other 13 move the median by at most 13 ranks, so 14
+// samples of m can be the median. Merging the 6 samples of a leaves 8. The 6 of c and the corner o then decide.
+//
+// Each lane filters two columns of u8x4s: first their even bytes, then their odd bytes. Words of two 16-bit samples are
+// filtered as they are.
 #pragma once
 
 #include "cuda/device/u8x4_tile.cuh"

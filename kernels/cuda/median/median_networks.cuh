@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Sorting networks on registers of two samples, which are compared and exchanged half by half.
+// Sorting networks on registers of two samples, which are compared and exchanged half by half. Example: one
+// register has 3 in the upper half and 8 in the lower half, the other 5 and 2. An exchange leaves 3 and 2, then 5
+// and 8.
 #pragma once
 
 #include <cstddef>

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Separable masks up to a radius of 32, in strips, entirely in registers.
+// Separable masks up to a radius of 32, on the matrix instructions, in strips, entirely in registers.
 //
-// Lane (g, t) loads four pixels of row g; split by channels, they are its words of the matrices of samples, one matrix
-// for each channel. With less than four bytes a pixel a warp works on several strips side by side, as many as make four
-// planes of bytes.
+// Computes the sums along rows of the window, then along the column, as Factored of methods/operations.cuh does, and
+// makes samples of them. device/mma/separable_sums.cuh has the sums, device/mma/strip_source.cuh the loads, with
+// pictures.
+//
+// Example, a 15x15 Gaussian of RGBA: a warp has a strip of 16 pixels. A step sums 8 rows along themselves for 3
+// channels, and completes 8 rows of results whose windows began two steps before.
 //
 // A launch takes as long as its slowest warps, so warps at an edge of the frame should not take longer than others.
 #pragma once
@@ -78,7 +81,7 @@ __device__ inline void make_sharp_pixels(const SeparableMmaParams &p,
 template <typename Shape>
 constexpr bool kHasAllPixels = (Shape::kRadius <= 16 || Shape::kSamples == Samples::U8) && !Shape::kSharpens;
 
-// Whether kernels are compiled for four channels of which the first or the last is not filtered: for the common shapes.
+// Whether kernels have code for four channels without the first or the last: for the common shapes.
 template <typename Shape>
 constexpr bool kHasThree = Shape::kSamples == Samples::U8 && (Shape::kRadius >= 8) && Shape::kWeights != Weights::S16 &&
                            !Shape::kSharpens;
@@ -237,7 +240,7 @@ __device__ inline void filter_strip(const SeparableMmaParams &p, const Tile &til
 }
 
 // Kernels of 8-bit samples are compiled for planes of one or two channels or for planes of three or four: several
-// narrow strips take more registers than a wide one. Those that sharpen take any plane.
+// narrow strips take more registers than a wide one. Kernels that sharpen take any plane.
 template <typename Shape, bool kFewChannels>
 struct SeparableStrip {
   // kMinBlocks: how many blocks a multiprocessor is to hold, which limits the registers of a thread.
@@ -269,8 +272,8 @@ __device__ inline void filter_strips(const SeparableMmaParams &p, Tile tile) {
   list_rows(p, part, first_row, height, rows, static_cast<int>(blockDim.x));
   constexpr int kPixelBytes = kChannels * Shape::kSampleBytes, kWidth = 16 * kSubtiles;
   const bool is_there = tile.x0 < part.width;
-  // If words beside the frame can be patched, the last strips are moved left to end with the frame, and compute some
-  // results of the strips before them again. They store 8 bytes at a time, with three bytes a pixel 4.
+  // If words beside the frame can be patched, the last strips are moved left to end with the frame. They compute some
+  // results of the strips before them again, and store 8 bytes at a time, with three bytes a pixel 4.
   const bool can_be_patched = kPixelBytes == 3 ? part.width % 4 == 0 && p.border != Border::Constant
                                                : can_patch<kPixelBytes>(p, part) && part.width * kPixelBytes % 8 == 0;
   const bool patches = kHasAllPixels<Shape> && can_be_patched && part.width >= kWidth;

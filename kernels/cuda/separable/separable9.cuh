@@ -1,21 +1,31 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Separable masks of up to 9 samples, on 8-bit pixels as they lie in memory, by the matrix instructions. Channels are
-// not separated: their number is only the distance of samples in a row's window, so the same code serves all.
+// Separable masks up to 9x9, on 8-bit pixels as they are in memory, on the matrix instructions. The sums are those of
+// separable.cuh. Channels are not separated: their number is only the distance of samples in a row's window, so the
+// same code serves all.
 //
-// A warp goes down a strip of results of 32 bytes' width in steps of 8 rows. matrix.cuh describes the words of matrices
-// that lane (g, t) holds, and separable.cuh how sums along rows become the operand of sums along columns. Here the lane
-// has bytes 16t ... 16t + 15 of row g of a window that begins 16 bytes left of the results. Its word c of these is,
-// unchanged, its word of chunk c: k = 4t + i of that chunk is byte 16t + 4c + i of the window, and the matrix of the
-// row's coefficients has its columns in this order. Its rows have an order of their own too: rows g and g + 8 of the
-// first of two matrices are results 4g and 4g + 1, those of the second 4g + 2 and 4g + 3. So a lane ends up with a word
+// A warp goes down a strip of results of 32 bytes' width in steps of 8 rows. device/mma/matrix.cuh describes the words
+// of matrices that lane (g, t) holds, device/mma/separable_sums.cuh how sums along rows become the operand of sums
+// along columns. Here the lane has bytes 16t to 16t + 15 of row g of a window of 64 bytes, which begins 16 bytes left
+// of the results:
+//
+//      byte of the window    0 ... 15 | 16 ... 31 | 32 ... 47 | 48 ... 63
+//      lane                  t = 0    | t = 1     | t = 2     | t = 3          4 words each: chunks c = 0 to 3
+//      results                        | 32 bytes              |
+//
+// Word c of the lane is its word of chunk c, unchanged: k = 4t + i of that chunk is byte 16t + 4c + i of the window.
+// The matrix of the row's coefficients has its columns in this order. Its rows have an order, too: rows g and g + 8 of
+// the first of two matrices are results 4g and 4g + 1, of the second 4g + 2 and 4g + 3. So a lane ends up with a word
 // of neighbouring bytes in each of two rows, and stores it.
 //
-// Sums along rows have 16 bits. A lane's word of a chunk of 8 rows is the two low bytes and the two high bytes of rows
-// 2t and 2t + 1; the column's coefficients stand at the low bytes, with zeros at the high ones, or the reverse.
+// Example, GRAY8, 9 taps: result 5 needs bytes 17 to 25 of the window, all of lanes with t = 1. It is row g + 8 = 9 of
+// the first matrix, g = 1.
 //
-// Lanes copy their bytes of the next steps to shared memory asynchronously, where other lanes read them only if
-// channels are copied: the copies take no registers, and nothing has to be synchronized.
+// Sums along rows have 16 bits. A lane's word of a chunk of 8 rows is the two low bytes and the two high bytes of rows
+// 2t and 2t + 1. The column's coefficients stand at the low bytes, with zeros at the high ones, or the reverse.
+//
+// Lanes copy their bytes of the next steps to shared memory asynchronously. Other lanes read them there only if
+// channels are copied. The copies take no registers, and nothing has to be synchronized.
 #pragma once
 
 #include <type_traits>
@@ -62,7 +72,7 @@ struct Separable9Tables {
   // Fills the tables, by all threads of the block, which have to synchronise afterwards.
   __device__ void fill(const SeparableMmaParams &p, int channels) {
     const int warp = static_cast<int>(threadIdx.x / 32), lane = static_cast<int>(threadIdx.x % 32);
-    // Lines are those of the class of radius 8.
+    // Lines are stored for the class of radius 8.
     const auto coefficient = [](const uint32_t *line, int i) {
       i += 8 - kSeparable9Radius;
       return line[i / 4] >> i % 4 * 8 & 0xffu;

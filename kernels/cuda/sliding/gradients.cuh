@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Operations of sliding.cuh for gradients: magnitudes and compass responses.
+// Operations of sliding.cuh for gradients: magnitudes, as Gradient2D of methods/operations.cuh makes them, and compass
+// responses, as Compass3x3 does.
 #pragma once
 
 #include "cuda/sliding/operation.cuh"
@@ -18,8 +19,8 @@ __device__ inline float approximate_root(float v) {
 }
 
 // Magnitudes of a pair of samples, at most `white`, which is at most 1023. The approximate root rounds to the right
-// integer: squares of integers are at most n^2 + n or at least n^2 + n + 1. Up to n = 1022 a root therefore differs
-// from n + 1/2 by more than 1 / (8n + 4), which is more than 2^-23 times the root, the error of the instruction.
+// integer: squares of integers are at most n^2 + n or at least n^2 + n + 1. So a root up to
+// n = 1022 differs from n + 1/2 by more than 1 / (8n + 4). The instruction's error is less, 2^-23 times the root.
 template <bool kEuclidean>
 __device__ inline uint32_t magnitude_pair(HalfPair x, HalfPair y, uint32_t white) {
   if constexpr (!kEuclidean) return vmin(absolute(x) + absolute(y), HalfPair{white}).bits;
@@ -161,7 +162,7 @@ struct RobertsFunction {
 };
 
 // The magnitude of a smoothing column [a b a] with a difference row [-1 0 1], and of the transpose, for any norm and
-// any rounding, such as with a bias or a divisor.
+// any rounding: with a bias or a divisor, for example.
 struct MagnitudeFunction {
   static constexpr WordSamples kWords = WordSamples::Added;
   static constexpr int kStripRows = 4, kMinBlocks = 6;

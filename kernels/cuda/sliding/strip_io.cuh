@@ -38,7 +38,7 @@ __device__ inline int offset_in_memory(const PartParams &part, int byte) {
   return of_three_bytes<Swar>(part) ? byte / 4 * 3 : byte;
 }
 
-// Four pixels of three bytes as four of four bytes, in place, and back:
+// Four pixels of three bytes as four of four bytes, in place, and back.
 //   r0 g0 b0 r1   g1 b1 r2 g2   b2 r3 g3 b3   <->   r0 g0 b0 -   r1 g1 b1 -   r2 g2 b2 -   r3 g3 b3 -
 __device__ inline void widen_pixels(uint32_t (&row)[4]) {
   row[3] = row[2] >> 8;
@@ -79,7 +79,7 @@ __device__ constexpr int mirrored_byte(Border border, bool left, int n) {
   return left ? byte : kVectorBytes - 1 - byte;
 }
 
-// mirrored_byte() for the four bytes of word i of such a lane, 4 bits each.
+// mirrored_byte() for the four bytes of word i of a lane beside the edge, 4 bits each.
 template <int kPixel>
 __device__ constexpr uint32_t mirrored_bytes(Border border, bool left, int i) {
   uint32_t bytes = 0;
@@ -87,7 +87,7 @@ __device__ constexpr uint32_t mirrored_bytes(Border border, bool left, int i) {
   return bytes;
 }
 
-// mirrored_bytes() for word i of such a lane, counted from the frame outwards.
+// mirrored_bytes() for word i of a lane beside the edge, counted from the frame outwards.
 template <int kPixel>
 __device__ inline uint32_t mirrored_word(Border border, bool left, int i) {
   const auto of = [&](Border b) {
@@ -259,8 +259,8 @@ __device__ inline void load_strip(const SlidingParams &p, const PartParams &part
     take_edges<Swar>(part, s, strip);
 }
 
-// Where a lane writes its results: to the part, or, if it has the tail of rows that do not end with a whole lane, to
-// shared memory in place of the samples gathered there, from where finish() writes them byte by byte.
+// Where a lane writes its results: to the part or, if it has the tail of rows that end within a lane, to shared memory,
+// in place of the samples gathered there. finish() then writes the tail byte by byte.
 template <typename Swar, int kRows>
 class StripTarget {
  public:

@@ -13,8 +13,8 @@
 
 namespace cudaconv {
 
-// Length of a line of coefficients. Those of a mask of radius r begin at byte class - r, where the class is the radius
-// that the kernel was compiled for; zeros fill the rest.
+// Length of a line of coefficients. The class is the radius that a kernel is compiled for. A mask of radius r begins at
+// byte class - r; zeros fill the rest.
 constexpr int kLineWords = 17;
 constexpr int kDenseLineWords = 8, kDenseRows = 32;
 constexpr int kMostWeightBytes = 3;
@@ -77,8 +77,8 @@ constexpr bool has_sharpening(int radius, Samples samples) {
 }
 
 // Sums are computed in parts: products of byte i of a sample and byte j of a coefficient belong to part i + j, which
-// counts 256^(i + j). The initial value of a row sum is in part row_start_part(); that of a final sum is split between
-// part 0 and start_high_part().
+// counts 256^(i + j). The initial value of a row sum is in part row_start_part(). The initial value of a final sum is
+// split between part 0 and start_high_part().
 CUDACONV_HOST_DEVICE constexpr int row_start_part(Weights weights) {
   return weights == Weights::U24 ? 1 : 0;
 }
@@ -91,7 +91,7 @@ CUDACONV_HOST_DEVICE constexpr int start_high_part(Weights weights) {
 //   Divide     v = start + sum; |v| if absolute; then v + half, clamped to 0 ... limit, * magic >> (32 + shift)
 //   ShiftWide  Shift for sums that 32 bits do not hold: PartialSums::highest() >> shift
 //   Shift64    Shift for such sums with any shift; if absolute, of |start + sum| + 2^shift / 2
-//   Byte       byte shift / 8 of start + sum, for 8-bit samples whose sums are not negative and need no clamp
+//   Byte       byte shift / 8 of start + sum, for sums of 8-bit samples that need no clamp
 //   Sharpen    see Sharpening
 // Only S24 uses Shift64. Only separable masks of 8-bit samples use Byte. Separable U16RoundedRows uses Shift, Byte and
 // Sharpen, and nothing else uses Sharpen.
@@ -119,17 +119,18 @@ struct MmaParams : FrameParams {
 };
 
 struct SeparableMmaParams : MmaParams {
-  // A row sum is row_start + sum, which is never negative; for U16RoundedRows and U24 it is then shifted right by
-  // row_shift. What row_start adds to avoid negative sums is subtracted again in epilogue.start.
+  // A row sum is row_start + sum, which is never negative. For U16RoundedRows and U24 it is then shifted right by
+  // row_shift. epilogue.start subtracts again the amount that row_start adds to avoid negative sums.
   int32_t row_start;                               // of part row_start_part()
   int32_t row_shift;                               // 8 for U16RoundedRows of 8-bit samples, 16 for U24
   Sharpening sharpening;                           // SumRounding::Sharpen
   uint32_t line[2][kMostWeightBytes][kLineWords];  // [row, column][byte]
 };
 
-// How a sum becomes an 8-bit sample: the second byte of a scaled value that is clamped to 16 bits unsigned. With s the
-// sum including its start, and v = s or, if absolute, |s| + half, the scaled value is
-//   s >> shift or, if magic is not zero, v * 2^shift * magic >> 32
+// How a sum becomes an 8-bit sample: the second byte of a scaled value that is clamped to 16 bits unsigned. s is the
+// sum including its start; v is s or, if absolute, |s| + half. The scaled value is:
+//   magic is 0   s >> shift
+//   else         v * 2^shift * magic >> 32
 struct SumScale {
   int32_t half, shift, magic;
   bool absolute;
