@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// The dispatch table: which structure of kernels carries out which passes of a plan. It is asked once for a plan and a
-// device; the answer, with kernels, grids and parameters, is launched for each frame.
+// The dispatch table: it finds the structure of kernels for each pass of a plan. It is asked once for a plan and a
+// device. The answer, with kernels, grids and parameters, is launched for each frame.
 #pragma once
 
 #include <cstddef>

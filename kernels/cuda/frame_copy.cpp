@@ -49,7 +49,7 @@ size_t cost_of(const std::vector<CopyRect> &rects) {
   return bytes_of(rects) + rects.size() * kCopyCost;
 }
 
-// Whether both frames are contiguous, have the same layout, and have no bytes between those of their pixels.
+// Whether both frames are contiguous, have the same layout, and have no bytes between their pixels.
 bool same_block(const FrameView &a, const FrameView &b, const std::vector<MemoryPlane> &planes) {
   size_t bytes = 0;
   for (size_t i = 0; i < planes.size(); i++) {

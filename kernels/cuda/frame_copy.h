@@ -67,7 +67,7 @@ struct RegionCopies {
   std::vector<CopyRect> up, down;
 };
 
-// By part of the plan: `read` is what is read or written of the frame, `written` what is written.
+// `read`: the pixels of each part of the plan that are read or written. `written`: the pixels that are written.
 RegionCopies copies_of_regions(const Plan &plan, const std::vector<Area> &read, const std::vector<Area> &written);
 
 // Enqueues copies between pinned memory and the device, or within the device. Throws Error{Device}.

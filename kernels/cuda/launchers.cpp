@@ -28,8 +28,8 @@ void fill_words(PartParams &part) {
   });
 }
 
-// The virtual architecture, such as 80, from which the code of a kernel for the current device was compiled; 0 if there
-// is no such code and `may_lack`.
+// The virtual architecture, 80 for example, of a kernel's code for the current device. 0 if there is no code and
+// `may_lack`.
 int architecture_of(const void *kernel, bool may_lack) {
   cudaFuncAttributes attributes;
   const cudaError_t result = cudaFuncGetAttributes(&attributes, kernel);
@@ -68,9 +68,9 @@ int32_t cut_rectangle(const PixelRect &rect, const FrameParams::Host &host, Part
   return range.columns * range.rows;
 }
 
-// Whether rectangles are so large, or so many, that their tiles would be most of the frame, as if each were `kMore`
-// pixels wider and higher. Found on H200 (region-bench): half of the frame as one rectangle takes half its time, two
-// thirds as 144 squares take more than the whole.
+// Whether the tiles of rectangles would be most of the frame. Each rectangle counts as kMore pixels wider and higher.
+// Found on H200 (region-bench): half of the frame as one rectangle takes half its time, two thirds as 144 squares take
+// more than the whole.
 bool cover_most(const std::vector<PartArea> &areas, const FrameParams &p) {
   constexpr double kMore = 32, kMost = 0.75;
   double covered = 0, all = 0;

@@ -41,7 +41,7 @@ struct FrameBuffers {
 // The pixels of a part to work on, as rectangles, with the sums of their areas, widths and heights.
 class PartArea {
  public:
-  // The rectangles are those of area.joined() for windows of these radii.
+  // Takes the rectangles of area.joined() for windows of these radii.
   PartArea(const Area &area, int radius_x, int radius_y);
 
   int width;  // of the part, in pixels
@@ -49,7 +49,7 @@ class PartArea {
   PixelRect bounds;
   double pixels = 0, widths = 0, heights = 0;
 
-  // Tiles that hold the pixels, of which a row has `unit` columns each. They are kept for later frames with this area.
+  // Tiles that hold the pixels; a pixel has `unit` columns of a tile. They are kept for later frames with this area.
   const std::vector<TileCorner> &tiles(const TileGrid &grid, int unit) const;
 
  private:
@@ -106,7 +106,7 @@ std::vector<MaskParams> global_masks(const Plan &plan);
 const void *any_method();
 const void *any_mma();
 
-// The size of a part's tiles: `width` in a unit of which `row` make a row of the part, `height` in rows.
+// The size of a part's tiles: `width` in units, `row` of them in a row of the part; `height` in rows.
 struct TileSize {
   int width, row, height;
 };
@@ -142,8 +142,8 @@ void for_samples_of_words(const PartParams &part, Function function) {
   }
 }
 
-// Estimates how many tiles hold the pixels of a part's area: as many as hold its rectangles, or some of these if they
-// are many.
+// Estimates how many tiles hold the pixels of a part's area, from its rectangles, or from some of them if they are
+// many.
 int64_t blocks_of_area(const FrameParams::Host &host);
 
 // The least number of columns whose bytes are whole pixels and a multiple of 16 bytes. `row`: columns of a row of the
@@ -192,7 +192,7 @@ inline unsigned cut_tiles(FrameParams &p, int tile_width, int tile_height,
       corners);
 }
 
-// The tiles of a part, which has been cut into such, that hold its area: the least rectangle of pixels around them.
+// Bounding box, in pixels, of the tiles that cover the part's area. Call it after cut_tiles().
 PixelRect tiled_bounds(const PartParams &part, const FrameParams::Host &host);
 
 // The tiles that a launch works on, and whether by a list.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Unpacks frames whose planes are not dense, such as packed 4:2:2, 10-bit RGB in 32-bit words and big-endian samples,
-// to dense planes for the filter, and packs them again.
+// Unpacks frames without dense planes to dense planes for the filter, and packs them again. Examples: packed 4:2:2,
+// 10-bit RGB in 32-bit words, big-endian samples.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -42,8 +42,9 @@ struct UnpackedPlan {
 // bits than they.
 std::shared_ptr<const UnpackedPlan> unpack_plan(const Plan &plan);
 
-// Each enqueues one launch. `packed` has the planes of memory, `dense` those of the plan; all pitches and addresses are
-// multiples of 16 bytes. Bytes that belong to no pixel are neither read nor written. Throws Error{Device}.
+// Each enqueues one launch. `packed` has the planes of memory, `dense` the planes of the plan. All pitches and
+// addresses are multiples of 16 bytes. Bytes that belong to no pixel are neither read nor written. Throws
+// Error{Device}.
 void launch_unpack(const UnpackedPlan &plan, const FrameView &packed, const FrameView &dense, cudaStream_t stream);
 void launch_pack(const UnpackedPlan &plan, const FrameView &dense, const FrameView &packed, cudaStream_t stream);
 

@@ -57,7 +57,7 @@ __device__ inline void copy_word_async(void *to, const void *from) {
 #endif
 }
 
-// Closes a group of copies: those of the thread since its last group.
+// Closes a group of copies: all that the thread began since its last group.
 __device__ inline void commit_copies() {
 #if CUDACONV_HAS_ASYNC_COPY
   asm volatile("cp.async.commit_group;" ::: "memory");

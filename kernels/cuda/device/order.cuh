@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// How the kernels of morphology compare the samples of a u8x4, four bytes or two 16-bit samples: by maxima of three.
+// How kernels compare the samples of a u8x4, four bytes or two 16-bit samples: by maxima of three.
 //
-// Bytes are compared in pairs, as the upper bytes of 16-bit halves: these decide, whatever the lower bytes are. The odd
-// bytes are the u8x4 itself; the even ones are its product with 256, which a unit computes that is otherwise idle:
+// Bytes are compared in pairs, as the upper bytes of 16-bit halves. The upper bytes decide, and the lower bytes do no
+// harm. The odd bytes are the u8x4 itself; the even ones are its product with 256, which a unit computes that is
+// otherwise idle:
 //
 //   u8x4  d c b a   ->   odd  d c b a, compares d and b;   even  c b a 0, compares c and a
 //
-// A u8x4 has two 16-bit samples as they are. A pixel of four such samples is two u8x4s.
+// A u8x4 has two 16-bit samples as they are. A pixel of four 16-bit samples is two u8x4s.
 #pragma once
 
 #include "cuda/device/swar.cuh"

@@ -58,8 +58,8 @@ __device__ inline int aligned_column(int x, int more = 0) {
   return (x / kPixels + more / kPixels) * kPixels;
 }
 
-// Reads one channel of a plane. Whatever the container, a sample is one byte or some bits of two bytes, also as a field
-// of Packed32; offset, shift and mask are computed once. Reads are byte by byte, so pitch and address need no
+// Reads one channel of a plane. In every container a sample is one byte or some bits of two bytes, also as a field of
+// Packed32. Offset, shift and mask are computed once. Reads are byte by byte, so pitch and address need no
 // alignment.
 class ChannelReader {
  public:
@@ -219,7 +219,7 @@ __device__ inline void copy_rows(const PartParams &part, int first, int last, in
   }
 }
 
-// Writes a tile of such a part, by all warps of the block.
+// Writes a tile of a part that has no filtered channels, by all warps of the block.
 __device__ inline void copy_tile(const PartParams &part, int x0, int y0, int width, int height) {
   const int pixel_bytes = part.channels * (part.container == Container::U8 ? 1 : 2);
   const int first = x0 * pixel_bytes, last = min(x0 + width, part.width) * pixel_bytes;
@@ -259,8 +259,8 @@ __device__ inline int unfiltered(const FrameParams &p, const PartParams &part, i
 }
 
 // Computes and writes channel c of a pixel if it lies inside the part; filter(rounding) returns a filtered sample. All
-// lanes of a warp call this together. If any lane filters, all do, even outside, so that the compiler can compute what
-// is uniform, such as the counters and coefficients of loops over the window, once for the warp.
+// lanes of a warp call this together. If any lane filters, all do, even outside: the compiler then computes uniform
+// values, like counters and coefficients of loops over the window, once for the warp.
 template <typename Filter>
 __device__ inline void make_sample(const FrameParams &p, const PartParams &part, int x, int y, int c, Filter filter) {
   const bool inside = x < part.width && y < part.height;

@@ -26,8 +26,8 @@
 namespace cudaconv {
 
 // Two integers in the halves of a register, as 16-bit floats. Apart from the sign, an integer from -2048 to 2048 has
-// the bits of a (denormal or normal) float that is 2^24 times smaller, so additions and multiplications are exact, and
-// the float unit computes them in parallel to the integer unit. Larger results are rounded, monotonically.
+// the bits of a (denormal or normal) float that is 2^24 times smaller. So additions and multiplications are exact. The
+// float unit computes them in parallel to the integer unit. Larger results are rounded, monotonically.
 struct HalfPair {
   uint32_t bits;
 };

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Tiles of dense 8-bit planes in shared memory, as words of four bytes (u8x4s) that kernels treat alike whatever the
-// format. With three or four channels a u8x4 is a pixel. With fewer, a tile consists of subtiles side by side, and a
-// u8x4 holds the pixels at the same position of each:
+// Tiles of dense 8-bit planes in shared memory, as words of four bytes (u8x4s) that kernels treat alike in all formats.
+// With three or four channels a u8x4 is a pixel. With fewer, a tile consists of subtiles side by side, and a u8x4 holds
+// the pixels at the same position of each:
 //
 //   4 channels   3 channels   2 channels                    1 channel
 //   r g b a      r g b -      u v of subtile 0, u v of 1    y of subtiles 0, 1, 2, 3
 //
-// Kernels therefore need not know the number of channels: steps along rows and columns are steps from u8x4 to u8x4.
-// Rows are loaded as they lie in memory and then converted to u8x4s in place. Before results are written, lanes
-// exchange bytes of neighbouring columns. So the plane is read and written in whole words whatever its channels.
+// Example, one channel, subtiles of 60 pixels: u8x4 5 holds the pixels 5, 65, 125 and 185.
+//
+// So kernels need not know the number of channels: steps along rows and columns are steps from u8x4 to u8x4. Rows are
+// loaded as they are in memory and then converted to u8x4s in place. Before results are written, lanes exchange bytes
+// of neighbouring columns. So planes of any channels are read and written in whole words.
 #pragma once
 
 #include <type_traits>

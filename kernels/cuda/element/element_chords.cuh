@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Dilations and erosions by structuring elements of any form up to 31x31, in one launch. The element is a union of
-// chords, see plan/chords.h. Rows of a tile lie in shared memory as u8x4s, which at first are single pixels. Each
-// thread has a column of results, and updates them with the u8x4s at all chords of the current length. Then each u8x4
-// is replaced by the extremum of itself and one to its right, so that all are extrema of runs twice as long:
+// Dilations and erosions by structuring elements of any form up to 31x31, in one launch.
+//
+// Computes the largest sample under the element, as Extremum of methods/operations.cuh does. For erosions samples are
+// complemented before and after. order.cuh compares samples.
+//
+// The element is a union of chords, see plan/chords.h. Rows of a tile are in shared memory as u8x4s, at first single
+// pixels. Each thread has a column of results, and updates them with the u8x4s at all chords of the current length.
+// Then each u8x4 becomes the extremum of itself and one to its right, so that all are extrema of runs twice as long:
 //
 //       x . x x . x x x      chords of 1     x . . . . . . .      of 2     . . x x . x x .
-//                                                                        . . . . . . x x
+//                                                                         . . . . . . x x
 //
-// For chords of two rows a thread loads one row more than it has results, and each row serves two results; other chords
+// For chords of two rows a thread loads one row more than it has results, and each row serves two results. Other chords
 // are processed two at a time. Most of a block's time goes to these loads from shared memory.
-//
-// Samples are compared as described in order.cuh; erosion is dilation of the complements.
 #pragma once
 
 #include "cuda/device/u8x4_tile.cuh"
@@ -35,8 +37,7 @@ struct ChordsParams : FrameParams {
   uint32_t flip;         // xored with samples before and after
   uint32_t sample_bits;  // bits of the samples of a u8x4 of 16-bit samples
   int32_t levels;
-  // For each level, where the chords of two rows end in `chord`, and where the others end, of which there is an even
-  // number.
+  // For each level, where the chords of two rows end in `chord`, and where the other chords end, an even number.
   uint16_t two_rows_end[kChordsLevels], end[kChordsLevels];
   uint16_t chord[kMostChords];  // offset in words from a result's window to the chord
 };

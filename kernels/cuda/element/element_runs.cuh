@@ -3,24 +3,24 @@
 // Dilations and erosions, in one launch, by structuring elements whose rows are runs centred on the middle column that
 // never get longer away from the middle row: ellipses, crosses, rectangles, of radius up to 127.
 //
-//       . . x . .   such an element is the union of      x x x x x        . . . . .        . . . . .
+// Computes the largest sample under the element, as Extremum of methods/operations.cuh does. For erosions samples are
+// complemented before and after. order.cuh compares samples.
+//
+//       . . x . .   this element is the union of         x x x x x        . . . . .        . . . . .
 //       . x x x .   rectangles about its middle, each    . . . . .        . x x x .        . . x . .
 //       x x x x x   as wide as some of its rows and      . . . . .   and  . x x x .   and  . . x . .
 //       . x x x .   as high as it is there:              . . . . .        . x x x .        . . x . .
 //       . . x . .                                                         . . . . .        . . x . .
 //
-// A thread has a column of kRows results. Going away from the middle row it adds the rows above and below: for each
-// result that is the extremum of a window one column wide and as high as it has come. At the end of each rectangle this
-// extremum joins that of the wider rectangles, which is then widened, from neighbouring threads, by the difference in
-// width to the next rectangle. So each extremum is widened by the width of its own rectangle, in steps that all of them
-// share:
+// A thread has a column of kRows results. It goes away from the middle row and adds the rows above and below. For each
+// result it then has the extremum of a window one column wide, and as high as it has come. At the end of each rectangle
+// this extremum joins the extremum of the wider rectangles. The joined extremum is then widened, from neighbouring
+// threads, by the difference in width to the next rectangle. All rectangles share these steps. In the example:
 //
-//       widen(... widen(widen(height 0, 1) | height 1, 1) | height 2, 0)           widths 2, 1 and 0 either side
+//       widen(widen(height 0, 1) | height 1, 1) | height 2
 //
-// A widening by w is a sequence of maxima of three samples up to w apart. Rows that are as wide as the ones before are
-// only added; if there are many of them, those that all results have in common are added once.
-//
-// Samples are compared as described in order.cuh; erosion is dilation of the complements.
+// A widening by w is a sequence of maxima of three samples up to w apart. Rows as wide as the rows before are only
+// added. Of many rows of one width, the rows that all results share are added once.
 #pragma once
 
 #include "cuda/device/u8x4_tile.cuh"
@@ -227,7 +227,7 @@ class StackedRectangles {
     side(above_, -1);
   }
 
-  // Joins the windows' extrema with those of wider ones.
+  // Joins the windows' extrema with the extrema of wider windows.
   __device__ void join() {
 #pragma unroll
     for (int i = 0; i < kRows; i++) joined_[i] = extreme(joined_[i], high_[i], high_[i]);

@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Dilations and erosions by the structuring elements of structuring_element.cuh, of a radius up to 31, as the same
-// unions of rectangles. Each warp works for itself: neighbouring lanes hold neighbouring u8x4s in registers, and
-// rectangles are widened by shuffles. The halo takes some of a warp's columns, so wide elements are left to blocks.
+// Dilations and erosions by the structuring elements of element_runs.cuh, of a radius up to 31, as the same unions of
+// rectangles. The bytes are the same.
+//
+// Each warp works alone: neighbouring lanes hold neighbouring u8x4s in registers, and rectangles are widened by
+// shuffles. The halo takes some of a warp's columns, so element_runs.cuh does wide elements.
+//
+// Example, a 5x5 ellipse of RGBA, one run: 32 lanes hold 4 pixels each, 128 of a row. The first and the last 4 are
+// halo.
 #pragma once
 
 #include "cuda/device/u8x4_tile.cuh"
@@ -26,9 +31,9 @@ struct ElementStripsParams : FrameParams {
   uint32_t widenings[kStripRadius + 1];
 };
 
-// A warp has kRows rows of results, and of each kRuns runs of 32 * kChunk u8x4s. Lane n has the n-th kChunk u8x4s of
-// each run. kPixels: u8x4s of all parts are pixels as they lie in memory, else those of some have two channels of a
-// byte. kStep: u8x4s of a pixel.
+// A warp has kRows rows of results, and kRuns runs of 32 * kChunk u8x4s of each row. Lane n has the n-th kChunk u8x4s
+// of each run. kPixels: all parts have pixels of four bytes; else some parts have pixels of two bytes. kStep: u8x4s of
+// a pixel.
 //
 // Tuned on an H200 with kernel-bench --table=goals,formats --only="dilate ellipse".
 template <typename Order_, int kStep_, bool kPixels_, int kRuns_>
@@ -224,7 +229,7 @@ class StripOfRectangles {
       });
   }
 
-  // Joins the windows' extrema with those of wider ones.
+  // Joins the windows' extrema with the extrema of wider windows.
   __device__ void join() {
 #pragma unroll
     for (int i = 0; i < kRows; i++)
@@ -266,8 +271,8 @@ class StripOfRectangles {
   __device__ void widen_by() {
 #pragma unroll
     for (int i = 0; i < kRows; i++) {
-      // The kApart u8x4s before and behind the lane's own of each run. What lies before the first run and behind the
-      // last one is undefined: it is in the halo, of which each widening makes so many columns undefined.
+      // The kApart u8x4s before and behind the lane's own of each run. Before the first run and behind the last one
+      // they are undefined, but in the halo: each widening by n invalidates n halo columns.
       uint32_t before[kRuns][kApart], behind[kRuns][kApart];
 #pragma unroll
       for (int r = 0; r < kRuns; r++)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Separable masks too long for any tile: sums along rows go to a frame of 32-bit integers, then these are summed along
-// columns. Both kernels take frames of any layout. If all coefficients are equal, they use running sums.
+// Separable masks that are too long for any tile, of frames of any layout: sums along rows go to a frame of 32-bit
+// integers, then these are summed along columns. They make the same bytes as Factored of methods/operations.cuh. If all
+// coefficients are equal, the kernels use running sums.
 #pragma once
 
 #include "cuda/device/sample.cuh"

@@ -20,7 +20,7 @@ struct LongMmaTuning {
   // With five taps, unsharp of RGBA64_LE takes three quarters of the time of the methods: kernel-bench --table=formats
   // --only=unsharp, H100.
   static constexpr int kLeastTaps = 5;
-  // Groups of lines of a block, and the time that a block takes to start beside that of a group.
+  // Groups of lines of a block, and times: of a group, and of the start of a block.
   static constexpr int kMostGroups = 8, kGroupTime = 2, kBlockTime = 1;
 };
 
@@ -112,8 +112,8 @@ int choose_stage(int taps) {
   return long_mma_bytes<Shape>(taps, 1) <= device.block_bytes ? 1 : 0;
 }
 
-// How many groups of lines a block sums: as many as take least time for all blocks, whose number blocks_of(groups)
-// returns.
+// Chooses how many groups of lines a block sums, so that all blocks take least time. blocks_of(groups) returns their
+// number.
 template <typename Shape, typename BlocksOf>
 int choose_groups(int most, size_t bytes, BlocksOf blocks_of) {
   return choose_tile_height(

@@ -1,15 +1,22 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Long Gaussians of any depth on the matrix instructions: sums along rows, then along columns, between the kernels of
-// long_planes.cuh.
+// Long Gaussians of any depth on the matrix instructions: sums along rows, then along columns, of the planes of
+// long_planes.cuh. They make the same bytes as Factored of methods/operations.cuh.
 //
-// Both work alike: a block computes kLongMmaOutputs neighbouring outputs of groups of kLongMmaLines lines, whose bytes
-// are copied to shared memory, stage by stage, while those of the stages before are summed. A step is the 32 values of
-// an instruction. The weights are its 16 x 32 matrix, with a row for each output, the values its 32 x 8 matrix, with a
-// column for each line; each pair of a byte of a weight and a byte of a value takes an instruction. Since the order of
-// the 32 is free, lane (g, t) takes bytes 8t to 8t + 7 of a line at once. The weights of row g begin g bytes later than
-// those of row 0: there are eight copies of the line of weights, each shifted by one byte more, so that every lane
-// reads whole words of its own copy.
+// A block computes kLongMmaOutputs neighbouring outputs of groups of kLongMmaLines lines. The bytes of lines are copied
+// to shared memory, stage by stage, while the stages before are summed. A step is the 32 values of an instruction:
+//
+//      weights, 16 x 32: a row for each output     values, 32 x 8: a column for each line
+//
+// Each pair of a byte of a weight and a byte of a value takes an instruction. Since the order of the 32 is free, lane
+// (g, t) takes bytes 8t to 8t + 7 of a line at once. Row g of the weights begins g bytes later than row 0:
+//
+//      row 0    w0 w1 w2 w3 w4 ...
+//      row 1    0  w0 w1 w2 w3 ...
+//      row 2    0  0  w0 w1 w2 ...
+//
+// There are eight copies of the line of weights, each shifted by one byte more, so that every lane reads whole words of
+// its own copy.
 #pragma once
 
 #include "cuda/device/async_copy.cuh"
@@ -204,7 +211,7 @@ class LongMmaSums {
     return static_cast<uint32_t>(sums_[i / 2].part[k].v[2 * upper + i % 2]);
   }
 
-  // `values`: those of lines that begin at the step.
+  // `values`: the words of lines from the step on.
   __device__ void add_step(int step, const uint32_t *values) {
     const int g = lane_ / 4, t = lane_ % 4;
     const uint32_t *weights = weights_ + weight_copy(taps_, g) + 2 * t - 4 * warp_ - kLongMmaFirst / 4 + 8 * step;
@@ -270,7 +277,7 @@ __global__ void __launch_bounds__(kLongMmaThreads, Shape::kMinBlocks)
 #pragma unroll
             for (int i = 0; i < 8; i++)
               rounded[i] = static_cast<int>(sums.template high_sum<kDropped>(upper, i) >> (p.row_shift - 8 * kDropped));
-            // Those of rows below the last one are replaced later, or not read.
+            // Sums of rows below the last one are replaced later, or not read.
             uint8_t *to = planes.line(0, x * part.channels + c) + values_before(p.taps[1]) + y;
 #pragma unroll
             for (int byte = 0; byte < 4; byte++, to += plane)

@@ -1,9 +1,17 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Planes of bytes, from which long_separable.cuh makes sums: a plane for each byte of a number, whose lines have as
-// many values before and behind those of the frame as windows reach. One kernel makes the planes of samples, whose
-// lines are rows, and lays out the weights. Another extends the planes of row sums, whose lines are columns, beyond the
-// frame.
+// The planes of bytes that long_mma.cuh sums: one plane for each byte of a value. Lines have as many values before the
+// frame and behind it as windows reach:
+//
+//      |  zeros  | values before the frame | values of the frame | values behind it | zeros |
+//      0                                   values_before(taps), a multiple of 32
+//
+// Example, 101 taps, a row of 1920 values of 16 bits: two planes. Value 0 is at byte 64, the first window begins at
+// byte 64 - 50 = 14, and blocks read from byte first_read(101) = 0 on; unused_values(101) = 14 of those bytes have
+// weight 0.
+//
+// One kernel makes the planes of samples, whose lines are rows, and lays out the weights. Another extends the planes of
+// row sums, whose lines are columns, beyond the frame.
 #pragma once
 
 #include "cuda/device/sample.cuh"
@@ -44,8 +52,8 @@ struct LongMmaParams : FrameParams {
   int32_t row_shift, sum_bytes;              // sum_bytes: of a row sum
   int32_t start;                             // of sums along columns, in units of 256
   int32_t result_shift;                      // see shift_of(); 0: results are rounded in another way
-  // Not 0 for an unsharp mask whose results are c + (sharpen_amount * (c * sharpen_unit - blur) + sharpen_offset) /
-  // 2^32, clamped, where c is the sample itself and `blur` the sum after sum_shift.
+  // Not 0 for an unsharp mask. With c the sample and `blur` the sum after sum_shift, its results are, clamped,
+  // c + (sharpen_amount * (c * sharpen_unit - blur) + sharpen_offset) / 2^32.
   int32_t sharpen_unit, sharpen_amount;
   int64_t sharpen_offset;
 };
@@ -89,8 +97,8 @@ CUDACONV_HOST_DEVICE constexpr int words_before(int taps) {
 CUDACONV_HOST_DEVICE constexpr int weight_pitch(int taps) {
   return (taps / 4 + 24 + 31 - 8) / 32 * 32 + 8;
 }
-// Where copy g of a byte of the weights begins, in words. Lanes read words 2t apart: those of the last four copies are
-// in other banks than those of the first four.
+// Where copy g of a byte of the weights begins, in words. Lanes read words 2t apart. Copies 4 to 7 begin one word
+// later, so that their words are in other banks.
 CUDACONV_HOST_DEVICE constexpr int weight_copy(int taps, int g) {
   return g * weight_pitch(taps) + g / 4;
 }
@@ -127,8 +135,8 @@ __device__ inline uint32_t weight_word(const int32_t *line, int taps, int byte, 
 template <typename Container, int kChannels>
 __device__ inline uint2 split_samples(const uint32_t *word, int c, const ChannelParams &channel) {
   constexpr int kOfWord = 4 / static_cast<int>(sizeof(Container));
-  // Takes samples `first` and `first` + 1 of the channel: those of two bytes, 2i and 2i + 1 of one word and 2k and 2k +
-  // 1 of another, into both halves of a word, those of one byte, i and k, into its low half.
+  // Takes samples `first` and `first` + 1 of the channel. Samples of two bytes (bytes 2i, 2i + 1 of one word and 2k,
+  // 2k + 1 of another) go into both halves of a word, samples of one byte (i and k) into its low half.
   const auto two = [&](int first) {
     const int m = first * kChannels + c, n = m + kChannels, i = m % kOfWord, k = n % kOfWord;
     const int bytes = kOfWord == 4 ? i | (k + 4) << 4 : (2 * i) * 0x11 + 0x10 + (2 * k + 4) * 0x1100 + 0x1000;

@@ -32,8 +32,8 @@ size_t row_bytes(const LongBoxParams &p, const PartParams &part, int width) {
   return pixels * part.channels * sizeof(uint32_t);
 }
 
-// The pixels of a row of which a block makes results: all, or as many as shared memory has room for, a multiple of 16
-// so that words of results are whole.
+// How many pixels of a row a block makes results for: all, or the most that shared memory has room for. A multiple of
+// 16, so that words of results are whole.
 int pixels_of_block(const LongBoxParams &p, const PartParams &part) {
   constexpr int kUnit = 16;
   int blocks = 1, width = part.width;

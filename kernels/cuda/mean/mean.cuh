@@ -1,8 +1,14 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Means over windows too large for box.cuh, of dense planes: running sums down columns go to a frame of 32-bit
-// integers, then each of its rows is summed up from its first pixel on, in shared memory, so that the sum of a window
-// is the difference of two. All is exact modulo 2^32, and a window's sum is below that.
+// Means of large windows of dense planes, at a cost that does not grow with the window. Factored of
+// methods/operations.cuh makes the same bytes with equal coefficients.
+//
+//    1. running sums down columns, of as many rows as a window has, go to a frame of 32-bit integers
+//    2. a block sums up each row of that frame from its first pixel on, in shared memory
+//    3. the sum of a window is the difference of two of these sums
+//
+// All is exact modulo 2^32, and a window's sum is below that. Example, 3 columns of a row of column sums 10 20 30 40:
+// prefix sums 10 30 60 100, and the windows have the sums 60 and 100 - 10 = 90.
 #pragma once
 
 #include "cuda/device/sample.cuh"
@@ -15,7 +21,7 @@ namespace cudaconv::mean {
 constexpr int kLongBoxThreads = 256;
 
 struct LongBoxParams : FrameParams {
-  // Sums of columns: samples as they lie in a row, `sums_pitch` from row to row, and where those of a part begin; both
+  // Sums of columns, in the order of samples in a row; a row is `sums_pitch` sums, a part begins at `first_sum`. Both
   // are multiples of 4.
   uint32_t *sums;
   int64_t first_sum[kMaxParts];
@@ -37,7 +43,7 @@ __device__ inline void split_samples(const LongBoxParams &p, uint32_t word, uint
     sample[i] = kBytes == 1 ? word >> 8 * i & 0xff : word >> (16 * i + p.sample_shift) & p.sample_mask;
 }
 
-// Loads a word of which `bytes` bytes lie in the row; the others become 0.
+// Loads a word; its first `bytes` bytes are in the row, the others become 0.
 __device__ inline uint32_t load_word(const uint8_t *from, int bytes) {
   if (bytes >= 4) return __ldg(reinterpret_cast<const uint32_t *>(from));
   uint32_t word = 0;

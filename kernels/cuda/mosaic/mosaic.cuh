@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// The kernels for mosaics. mosaic_kernel reads each sample once, in vectors of 16 bytes, and writes it once:
+// The kernels for mosaics: each block of samples becomes its mean, as MosaicRows of cpu/mosaic.cpp makes it.
+//
+// mosaic_kernel reads each sample once, in vectors of 16 bytes, and writes it once:
 //
 //    1. each thread adds 16 bytes of a row and of the rows below, as far as blocks reach: column sums
-//    2. column sums meet in shared memory, where as many threads as are available add the columns of a block
+//    2. column sums meet in shared memory, where all available threads add the columns of a block
 //    3. each thread looks up the means for its 16 bytes, and writes them to all its rows
 //
-// A tall tile has several thread blocks, a slice each: one launch stores the sums of step 2, another one adds those of
-// all slices and does step 3.
+// Example, blocks of 8x8 of GRAY8: a thread adds 16 bytes of 8 rows to 16 column sums. Columns 0 to 7 make the first
+// block: sum 3,200 of 64 samples, mean 50.
+//
+// A tall tile has several thread blocks, a slice each. One launch stores the sums of step 2. A second launch adds the
+// sums of all slices and does step 3.
 #pragma once
 
 #include "cuda/device/sample.cuh"
@@ -23,7 +28,7 @@ struct MosaicParams : FrameParams {
   uint32_t *sums;             // of slices; scratch memory
 };
 
-// What a launch does of a mosaic.
+// The steps that a launch does.
 enum class MosaicSteps : uint8_t { All, Sums, Means };
 
 // A tile: block `first` of row `row` of a box's blocks, and those to the right of it, `blocks` in total.
@@ -161,8 +166,8 @@ __device__ inline void store_some_bytes(uint8_t *to, const uint4 &v, int begin, 
   }
 }
 
-// Gathers the means for 16 bytes from those of the tile's blocks in shared memory. `first`: where the 16 bytes begin in
-// the tile, in units, of which a pixel has `units`. Bytes outside the tile are undefined.
+// Gathers the means for 16 bytes from the means of the tile's blocks in shared memory. A pixel has `units` units.
+// `first`: where the 16 bytes begin in the tile, in units. Bytes outside the tile are undefined.
 template <typename Unit>
 __device__ inline uint4 gather_means(const MosaicTile &tile, const void *means, int units, int first) {
   constexpr int kUnits = kVectorBytes / static_cast<int>(sizeof(Unit));
@@ -199,7 +204,7 @@ constexpr int kMosaicSumBytes = 2 * kVectorBytes * kMosaicThreads, kMosaicMeanBy
 template <typename Sample, MosaicSteps kSteps>
 class MosaicThread {
  public:
-  // `sums`: those of all slices.
+  // `sums`: the sums of all slices.
   __device__ MosaicThread(const MosaicTile &tile, uint32_t *sums)
       : tile_(tile),
         part_(tile.part),
@@ -314,8 +319,8 @@ class MosaicThread {
     int index, channel, x, end;
   };
 
-  // Adds column sums, of which each group of threads has a row, to means, for each block and channel, or to the sums of
-  // this slice.
+  // Adds column sums to means, for each block and channel, or to the sums of this slice. Each group of threads has a
+  // row of column sums.
   __device__ void add_columns(const typename BlockColumns<Sample>::Sum *sums, Sample *means) const {
     const int channels = part_.channels, shift = part_.channel[0].shift;
     const int pitch = kVectorBytes / static_cast<int>(sizeof(Sample)) << tile_.tiles.log_threads;
@@ -350,8 +355,8 @@ class MosaicThread {
     for_sums(add, [&](const BlockChannel &of, uint32_t sum) { means[of.index] = mean(of, rows, sum); });
   }
 
-  // Calls store(of, sum) for each block and channel. As many lanes as are available share a sum: lane l of n adds what
-  // add(of, l, n) returns.
+  // Calls store(of, sum) for each block and channel. All available lanes share a sum: lane l of n adds
+  // add(of, l, n).
   template <typename Add, typename Store>
   __device__ void for_sums(Add add, Store store) const {
     const int channels = part_.channels, count = tile_.blocks * channels, thread = static_cast<int>(threadIdx.x);

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
 // Openings, closings, hats and gradients of small squares in one launch: two extrema in registers, computed as in the
-// sliding kernels, the second one either of the first one's results or of the same samples.
+// sliding kernels. The second one is made of the first one's results, or of the same samples. Two or three
+// passes make the same bytes.
 //
-// Dilation always comes first. An opening is the complement of the closing of complements, and what it removes from the
-// samples is what the closing adds to their complements.
+// Dilation always comes first. An opening is the complement of the closing of complements. A hat is the difference of
+// both: the closing adds to complements what the opening removes from samples.
 #pragma once
 
 #include "cuda/sliding/sliding.cuh"
 
 namespace cudaconv::sliding {
 
-// kRadius is that of both steps together, kStep that of one.
+// kRadius is the radius of both steps together, kStep the radius of one.
 struct CompositeOperation : SlidingOperation {
   static constexpr WordSamples kWords = WordSamples::Compared;
   static constexpr bool kSeesStrip = true;
@@ -30,9 +31,8 @@ struct CompositeClosing : CompositeOperation {
     using Row = typename Order::Row;
     SquareRows<Swar, kStep> samples, dilated;
 
-    // Sets dilated samples outside the frame as the border mode requires. With every border mode except Constant an
-    // outside value also occurs inside every window that reaches it, so it is set to 0xff, which is neutral for the
-    // minimum.
+    // Sets dilated samples outside the frame as the border mode requires. With every mode but Constant, each outside
+    // value also occurs inside every window that reaches it. So it is set to 0xff, which is neutral for the minimum.
     __device__ static void extend(const SlidingParams &p, const PartParams &part, LaneStrip s, int y, Row &row) {
       const SwarParams &k = p.swar;
       const bool inside = y >= 0 && y < part.height && s.first_byte >= 0;

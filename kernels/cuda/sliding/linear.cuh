@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Operations of sliding.cuh for linear masks.
+// Operations of sliding.cuh for linear masks: each result is the rounded sum of coefficients times samples, as Linear
+// of methods/operations.cuh makes it.
 #pragma once
 
 #include "cuda/sliding/operation.cuh"

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// The 5x5 median for the sliding kernels. Squares of 2x2 results share most of the work:
+// The 5x5 median for the sliding kernels, as Median of methods/operations.cuh makes it. Squares of 2x2 results share
+// most of the work:
 //
 // clang-format off
 //     o a a a a p      The windows of the four results consist of o, a, c and m; of a, p, m and d; of c, m, q and b;
 //     c m m m m d      and of m, d, b and r.
 //     c m m m m d
-//     c m m m m d      A sample with 13 others above it, or 13 below it, cannot be the median of 25. As soon as this is
-//     c m m m m d      known of as many small samples as large ones, they are dropped: from m, for all four windows,
-//     q b b b b r      which leaves the middle 10; from these and c, or d, for two results one above the other, which
-//                      leaves 6; then from those and a, or b. The last 2 and the corner have the same median.
+//     c m m m m d      A sample with 13 others above it, or 13 below it, cannot be the median of 25. Equal numbers of
+//     c m m m m d      small and large samples are dropped as soon as possible:
+//     q b b b b r        16 samples of m                     the middle 10 remain, for all four windows
+//                        10, and the 4 of c or d             6 remain, for two results one above the other
+//                        6, and the 4 of a or b              2 remain; these and the corner have the median
 // clang-format on
 //
 // Columns, pairs of columns and m are merged by Batcher's networks, without the exchanges that lead only to dropped
@@ -21,8 +23,8 @@
 namespace cudaconv::sliding {
 
 // Arranges a lane's 16 bytes of a row as registers of two samples, so that in all formats neighbours of a channel are
-// kStep registers apart. A register has two channels of a pixel or, if the number of channels is odd, a sample of the
-// first 8 bytes and the one 8 bytes after it. Medians, unlike sums, leave room for two 16-bit samples in a register.
+// kStep registers apart. A register has two channels of a pixel. With an odd number of channels it has a sample of the
+// first 8 bytes and the sample 8 bytes after it. Medians, unlike sums, leave room for two 16-bit samples in a register.
 template <typename Swar>
 struct PairRow {
   static constexpr int kPerWord = Swar::kPairs ? 2 : 1, kCount = 4 * kPerWord;  // registers
@@ -148,8 +150,8 @@ struct Median5 : SwarExchange<kHalf> {
     merge<3, 12>(merged);
   }
 
-  // The middle six, sorted, of those ten and of four more, c: what remains of Batcher's merge whose first step
-  // exchanges c[i] and number i + 3 of the ten.
+  // The middle six, sorted, of the ten and of four more, c. This is Batcher's merge without exchanges of dropped
+  // samples; its first step exchanges c[i] and number i + 3 of the ten.
   __device__ static void narrow(const uint32_t (&merged)[16], const uint32_t (&c)[4], uint32_t (&six)[6]) {
     const uint32_t *v = merged + 3;
     uint32_t low4 = c[1], high4 = v[4], low5 = c[2], high5 = v[5], low6 = vmin(c[3], v[6]), high6 = v[2];
@@ -171,8 +173,8 @@ struct Median5 : SwarExchange<kHalf> {
     exchange(1, six[4], six[5]);
   }
 
-  // The median of six and four samples, both sorted, and one more. What remains of Batcher's merge gives x and y, the
-  // middle two of the ten.
+  // The median of six and four samples, both sorted, and one more. Batcher's merge, without exchanges of dropped
+  // samples, gives x and y, the middle two of the ten.
   __device__ static uint32_t middle(const uint32_t (&six)[6], const uint32_t (&a)[4], uint32_t corner) {
     const uint32_t x = __vimax3_u16x2(vmin(six[2], a[3]), vmin(six[4], a[1]), six[0]);
     const uint32_t y = vmin(vmax(six[3], a[0]), vmax(vmin(six[5], a[2]), six[1]));

@@ -13,8 +13,8 @@ namespace cudaconv::sliding {
 constexpr int kWarpLanes = 30, kWarpBytes = kVectorBytes * kWarpLanes;
 constexpr int kMostWarps = 4;  // warps of a block, one below the other
 
-// What an operation does with samples of 16-bit containers: it has no kernels for them, it adds them, one in a
-// register, or it compares them, two in a register.
+// How an operation takes samples of 16-bit containers: it has no kernels for them, it adds them, one in a register, or
+// it compares them, two in a register.
 enum class WordSamples { None, Added, Compared };
 
 // An operation gets the rows of the strip from above; each enter() may complete one row of results, four words. It
@@ -30,7 +30,7 @@ enum class WordSamples { None, Added, Compared };
 // - kHoldsMiddle: once row j has entered, middle() returns the words of row j - kRadius.
 // - kRecomputesRows: whether a row of packed pixels lies in the frame is computed anew for each row, which saves a
 //   register.
-// - kSeesStrip: enter() gets the whole strip, of which row j enters, and its position.
+// - kSeesStrip: enter() gets the whole strip and its position; row j of it enters.
 struct SlidingOperation {
   static constexpr int kFewerBlocks = 0, kWarps = kMostWarps, kWordWarps = kMostWarps;
   static constexpr WordSamples kWords = WordSamples::Added;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Operations of sliding.cuh that compare samples: extrema, and the 3x3 median; for the 5x5 median see median5.cuh.
+// Operations of sliding.cuh that compare samples: extrema, as Extremum of methods/operations.cuh makes them, and the
+// 3x3 median, as Median does. median5.cuh has the 5x5 median.
 #pragma once
 
 #include "cuda/sliding/operation.cuh"

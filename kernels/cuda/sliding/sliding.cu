@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// The launcher of the sliding kernels: which of them does a pass, or two or three passes of morphology, and on what
-// strips.
+// The launcher of the sliding kernels: it chooses a kernel for a pass, or for two or three passes of morphology, and
+// cuts the frame into strips.
 #include "cuda/sliding/sliding_kernels.h"
 
 #include <algorithm>

@@ -2,12 +2,12 @@
 //
 // The kernel for small windows on dense planes, which runs near the speed of a copy.
 //
-// What it computes: each sample of the result from the window around it, at most 9x9 samples, as the operation of
-// linear.cuh, gradients.cuh, ranks.cuh, median5.cuh or composite.cuh says. constant_kernel() of methods/methods.cuh
-// makes the same bytes from the same window, sample by sample.
+// It computes each sample of the result from the window around it, at most 9x9 samples. The operations are in
+// linear.cuh, gradients.cuh, ranks.cuh, median5.cuh and composite.cuh. constant_kernel() of methods/methods.cuh makes
+// the same bytes from the same window, sample by sample.
 //
 //      lane    0      1      2             30     31      A lane owns 16 bytes of a row. A warp has results for 30
-//            ┌──────┬──────┬──────┬─ ─ ─┬──────┬──────┐   lanes; those at both ends only load, for their neighbours.
+//            ┌──────┬──────┬──────┬─ ─ ─┬──────┬──────┐   lanes; lanes 0 and 31 only load, for their neighbours.
 //    row 0   │ halo │      │      │     │      │ halo │   All rows of a strip are loaded at once, so that many loads
 //            ├──────┼──────┼──────┼─ ─ ─┼──────┼──────┤   are in flight. Then the window slides down in registers:
 //    ...     │      │ ←────┼─ window    │      │      │   columns are combined first, then neighbours, by shuffles.
@@ -17,11 +17,11 @@
 // column sums are complete for the first row of results; the lane then fetches the sums of two columns on either side
 // from lanes - 1 and + 1, adds each row of five, and stores 16 bytes.
 //
-// Pixels of three bytes are loaded as four, 12 bytes a lane, whose last is of no use, and are stored as three.
+// Pixels of three bytes are four in registers, 12 bytes a lane in memory; the fourth byte is of no use.
 //
-// Lanes beside the frame load the 16 bytes at its edge and arrange them by the border mode. Where rows do not end with
-// a whole lane, warps at the edges gather the bytes in and beside the last lane one by one in shared memory, and write
-// results from there.
+// Lanes beside the frame load the 16 bytes at its edge and arrange them by the border mode. If rows end within a lane,
+// warps at the edges gather the bytes in and beside this lane one by one in shared memory, and write results from
+// there.
 //
 // All results are exact; where the halves of registers (see swar.cuh) would not hold a sum, other kernels do the pass.
 #pragma once

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// The sliding kernels, by operation: a function for each source that compiles some, which returns the kernel for a
-// pass, or none if the source has no such kernel.
+// The sliding kernels, by operation. Each source that compiles some has a function here. It returns the kernel for a
+// pass, or none.
 #pragma once
 
 #include "cuda/sliding/sliding.cuh"

@@ -113,8 +113,8 @@ bool plan_u8_epilogue(Scaled &mask, const Rounding &rounding, SwarParams &k, int
   if (mask.divisor > 256) return false;
   const SumRange before = mask.range(255);
   const bool power_of_two = (mask.divisor & (mask.divisor - 1)) == 0;
-  // Divide is exact for sums below 2^15: rounding up the reciprocal adds less than half of 1 / divisor to a quotient,
-  // and the sum in the low half adds less than another half to the quotient of the high half.
+  // Divide is exact for sums below 2^15. Rounding up the reciprocal adds less than half of 1 / divisor to a quotient.
+  // The sum in the low half adds less than another half to the quotient of the high half.
   const bool mean = power_of_two ? binomial(mask.row) && binomial(mask.column)
                                  : is_mean(mask) && before.high + mask.offset + mask.half() < 1 << 15;
   if (mean && !rounding.absolute && before.low == 0 && mask.offset + mask.half() >= 0 &&

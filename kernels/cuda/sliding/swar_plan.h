@@ -37,7 +37,7 @@ enum class Sliding {
   MorphGradient5
 };
 
-// Which operation carries out a pass, and on what samples.
+// The operation for a pass, and its samples.
 struct SwarKind {
   Sliding sliding = Sliding::None;
   bool words = false;     // 16-bit containers, else 8-bit ones

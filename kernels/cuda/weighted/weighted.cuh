@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// The kernels for weighted means. The one for masks that are the product of a row and a column works on tiles of 32 x
-// 64 pixels, some rows at a time:
+// The kernels for weighted means: sum(c * a * p) / sum(c * a) over a window, with coefficients c, alpha a and samples
+// p, exact and rounded once. plan/weighted.h has the rounding; weighted_samples_kernel() is the plain form of all
+// kernels.
+//
+// weighted_kernel() does separable masks, on tiles of 32 x 64 pixels, some rows at a time:
 //
 //    1. all threads load the rows' pixels, halo included, and store products of colour and alpha in shared memory
 //    2. each thread sums four neighbouring windows of a row, and stores these sums there, too
 //    3. each thread adds the row sums, times the column's factors, to the sums of its eight pixels, one below the other
 //
-// The other kernel goes from sample to sample. Both take any frame.
+// Both kernels take any frame.
 #pragma once
 
 #include "cuda/device/sample.cuh"
@@ -321,7 +324,7 @@ class WeightedTile {
     }
   }
 
-  // Adds the row sums of a batch to those of the thread's pixels whose windows contain them.
+  // Adds the row sums of a batch to the sums of the thread's pixels whose windows contain them.
   __device__ void add_columns(int first, int count, Sum (&sum)[kColumnPixels][kSlots]) {
     const Weight *const weight = p_.weight + p_.width + 2 * kRowZeros + kColumnZeros;
     const int top = warp_ * kColumnPixels;

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// The kernel for weighted means by masks of up to 33 samples that are the product of a row and a column, of pixels of
-// four bytes, by the matrix instructions. It goes down strips like the kernel of mma/separable_strip.cuh, with other
-// operands: of each colour the two bytes of its product with alpha, and of alpha one byte; sums of colours along a row
-// have four bytes, those of alpha three. All sums are exact.
+// The kernel for weighted means of pixels of four bytes by separable masks up to 33x33, on the matrix instructions. It
+// makes the same bytes as weighted_samples_kernel() of weighted.cuh.
+//
+// It goes down strips like separable/separable.cuh, with other operands: two bytes of the product of each colour and
+// alpha, and one byte of alpha. Sums along a row have four bytes for colours, three for alpha. All sums are exact.
+//
+// Example: red 200 with alpha 100 enters as 20000 = 78 * 256 + 32, the bytes 78 and 32.
 #pragma once
 
 #include "cuda/device/approximate_inverse.cuh"
@@ -12,7 +15,7 @@
 
 namespace cudaconv::weighted {
 
-// `line` holds the bytes of the mask's row, of which there are two, and of its column, of which there are three.
+// `line` holds two bytes of each coefficient of the mask's row, and three of its column.
 // row_start, row_shift, epilogue and sharpening are not used.
 struct WeightedMmaParams : SeparableMmaParams {
   bool alpha_first;  // alpha is the first byte of a pixel, else the last
@@ -25,8 +28,7 @@ constexpr int32_t kMostRowFactor = (1 << 16) - 1, kMostColumnFactor = (1 << 24) 
 constexpr uint64_t kMostRowFactors = ((1 << 24) - 1) / 255;
 constexpr int kMostMmaRadius = 16;
 
-// Rows of a strip as in SeparableTuning. The blocks for which each radius limits its registers are as many as nothing
-// spills with.
+// Rows of a strip as in SeparableTuning. Each radius has the most blocks with which nothing spills.
 struct WeightedMmaTuning {
   static constexpr int kLeastRows = 32, kMoreRows = 8;
 };
@@ -47,7 +49,7 @@ __device__ inline float approximate(uint64_t v) {
               static_cast<float>(static_cast<uint32_t>(v)));
 }
 
-// floor(n / d + 1/2), where that is at most 255. `inverse` is that of approximate(d).
+// floor(n / d + 1/2), where that is at most 255. `inverse` is 1 / approximate(d).
 __device__ inline uint32_t rounded_quotient(uint64_t n, uint64_t d, float inverse) {
   const float mean = approximate(n) * inverse;
   const float nearest = mean + 0x1p23f;
@@ -152,8 +154,8 @@ class WeightedMmaStrip {
         operands_(lines),
         source_(p, tile, rows, columns, inside) {}
 
-  // Writes the results of windows with alpha, or else those of windows without. Returns whether any of the lane's
-  // windows is one of the others.
+  // Writes the results of windows with alpha if `weighted`, else of windows without. Returns whether the lane has
+  // windows of the other kind.
   __device__ bool filter(bool weighted) {
     const int steps = (bottom_ - y0_ + 7) / 8 + Shape::kSteps - 1;
     bool others = false;

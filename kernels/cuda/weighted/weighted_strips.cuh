@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// The kernel for weighted means by short masks that are the product of a row and a column, of pixels of four bytes.
-// Sums stay below 2^24, so floats hold them exactly, and floats are added and multiplied twice as fast as integers. A
-// warp goes down a strip of pixels, four side by side for each lane, all in registers:
+// The kernel for weighted means of pixels of four bytes by separable masks up to 5x5.
+// It makes the same bytes as weighted_samples_kernel() of weighted.cuh.
+//
+// Sums stay below 2^24, so floats hold them exactly. Floats are added and multiplied twice as fast as integers. A warp
+// goes down a strip of pixels, four side by side for each lane, all in registers:
 //
 //    1. each lane multiplies its pixels of a row by their alpha, and adds the products to the sums of the columns that
 //       contain them
-//    2. a column that is complete is handed to the lanes beside, whose rows are then complete, too
+//    2. a column that is complete goes to the lanes beside, whose rows are then complete, too
 //
 // The lanes at both ends of a warp have no results: they only load the halo.
 #pragma once
@@ -49,10 +51,9 @@ __device__ inline float below_inverse(float d) {
   return approximate_inverse(d) * (1 - 0x1p-21f);
 }
 
-// floor(n / d + 1/2), where that is at most 255, in the low byte of a word, for integers n and d with n + d / 2 below
-// 2^24. The estimate n * below_inverse(d) is at most 255 * 2^-20 too small and never too large, so that its nearest
-// integer is right, or one too small if the remainder is half of d or more. Floats do all of it, since integers take
-// twice the time.
+// floor(n / d + 1/2), where that is at most 255, in the low byte of a word. n and d are integers, n + d / 2 is below
+// 2^24. The estimate n * below_inverse(d) is at most 255 * 2^-20 too small and never too large. So its nearest integer
+// is right, or one too small if the remainder is half of d or more. Floats take half the time of integers.
 __device__ inline uint32_t rounded_quotient(float n, float d, float below) {
   const float nearest = fmaf(n, below, kTwo23);
   const float remainder = fmaf(kTwo23 - nearest, d, n);
@@ -88,8 +89,8 @@ class WeightedStrip {
   }
 
  private:
-  // Writes the results of windows with alpha, or else those of windows without. Returns whether any of the lane's
-  // windows is one of the others.
+  // Writes the results of windows with alpha if `weighted`, else of windows without. Returns whether the lane has
+  // windows of the other kind.
   __device__ bool filter(bool weighted) {
     const int rows = min(p_.rows, part_.height - y0_);
     bool others = false;

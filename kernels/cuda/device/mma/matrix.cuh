@@ -2,10 +2,16 @@
 //
 // Sums of products by the matrix instructions, see device/integer_mma.cuh.
 //
-// A row of a mask becomes a Toeplitz matrix: its rows are 16 neighbouring pixels, its columns the samples that their
-// windows reach, and its elements the weight of each sample for each pixel, zero outside the window. Rows g and g + 8
-// stand for pixels 2g and 2g + 1, so that a lane's results are neighbours. A word of the matrix is four neighbours in
-// the line of coefficients, from byte (sample - pixel) on, with zeros before and behind the line.
+// A row of a mask becomes a Toeplitz matrix. Its rows are 16 neighbouring pixels, its columns the samples that their
+// windows reach. Each element is the weight of a sample for a pixel, zero outside the window. Example, the mask 1 2 1:
+//
+//                 sample  0 1 2 3 4 ...
+//       pixel 0           1 2 1 0 0
+//       pixel 1           0 1 2 1 0
+//       pixel 2           0 0 1 2 1
+//
+// Rows g and g + 8 stand for pixels 2g and 2g + 1, so that a lane's results are neighbours. A word of the matrix is
+// four neighbours in the line of coefficients, from byte (sample - pixel) on, with zeros before and behind the line.
 #pragma once
 
 #include "cuda/device/integer_mma.cuh"

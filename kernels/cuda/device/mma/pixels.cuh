@@ -147,13 +147,13 @@ __device__ inline void take_apart(const MmaParams &p, uint32_t (&words)[kPixelBy
 }
 
 // How a warp reads and writes pixels.
-// Whole: as whole words, each of which lies completely in the frame or beside it.
+// Whole: as whole words, each completely in the frame or completely beside it.
 // Patched: the same for pixels of less than four bytes, with words beside the frame by WordPatch. Any: all other cases.
 enum class Pixels { Whole, Patched, Any };
 
 // Reads the pixels of a row as the matrices of samples need them: of each 16 pixels a lane gets four neighbours. Where
-// that takes fewer loads (kEightPixels), a lane gets eight neighbours of each 32 pixels instead; the first four take
-// the place of those of the first 16 pixels. kReach: how many pixels windows reach on either side of what is filtered.
+// that takes fewer loads (kEightPixels), a lane gets eight neighbours of each 32 pixels instead. The first four stand
+// for its four of the first 16 pixels. kReach: how many pixels windows reach on either side of what is filtered.
 template <int kPixelBytes, Pixels kPixels, int kReach, bool kJoinsLater>
 class PixelReader {
  public:
@@ -498,9 +498,9 @@ __device__ inline void put_pixels(const PartParams &part, uint8_t *to, int x, in
   places.store(to, part.target_pitch, words);
 }
 
-// The place of a lane's results: two pairs of pixels, dx and dy apart; the first pair of lanes with g lies 2g pixels
-// right of that of lanes with g = 0. With four bytes or more a pixel, a pair is enough for a store; with fewer, pairs
-// are joined.
+// The place of a lane's results: two pairs of pixels, dx and dy apart. The first pair of lanes with g is 2g pixels
+// right of the tile's first pixel. With four bytes or more a pixel, a pair is enough for a store; with fewer, pairs are
+// joined.
 template <int kPixelBytes, int dx, int dy>
 struct ResultPlace {
   static constexpr bool kJoins = kPixelBytes < 4;

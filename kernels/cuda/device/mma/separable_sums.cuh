@@ -1,14 +1,20 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Separable masks of up to 65 samples, by the matrix instructions, in the strips of separable_strip.cuh.
+// Sums along rows, then along columns, by separable masks up to 65x65, on the matrix instructions.
 //
-// A warp goes down a strip of 16 pixels' width in steps of 8 rows. A step first sums 8 rows along the row: the matrix
-// of the row's coefficients times a matrix of samples whose columns are the 8 rows. Lane (g, t) then has the sums of
-// its pixels 2g and 2g + 1 in rows 2t and 2t + 1, 16 bits each. This is what it needs of the 16 x k matrix of the
-// second product, whose rows are pixels and whose k are rows: a chunk is 16 rows, or two steps, with k = 4t + i for
-// rows 2t and 2t + 1 of the first step and 2t and 2t + 1 of the second. So sums stay in registers, as high bytes and
-// low bytes, and move up by half a chunk with each step. The k x 8 matrix has the column's coefficients: 8 rows of
-// results, and the weight of each row of sums in each of them.
+// A warp goes down a strip of 16 pixels' width in steps of 8 rows. Lane (g, t) has g = lane / 4 and t = lane % 4.
+//
+//    first product     16 x k coefficients of the row    times   k x 8 samples, a column for each of the 8 rows
+//    second product    16 x k row sums                   times   k x 8 coefficients of the column
+//                      (row: pixel, k: row of the frame)         (column: row of results)
+//
+// The first product leaves lane (g, t) with the sums of pixels 2g and 2g + 1 in rows 2t and 2t + 1, 16 bits each. The
+// second product needs exactly these of the lane. A chunk of its k is 16 rows, the rows of two steps: the lane's four
+// of a chunk are rows 2t and 2t + 1 of the first step, then 2t and 2t + 1 of the second. So sums stay in registers, as
+// high bytes and low bytes, and move up by half a chunk with each step.
+//
+// Example: lane 6, (1, 2), has pixels 2 and 3 in rows 4 and 5 of a step. In the second product its word is the rows 4,
+// 5, 12 and 13 of a chunk.
 #pragma once
 
 #include "cuda/device/mma/sums.cuh"

@@ -100,7 +100,7 @@ class StripSource {
   // Found on Hopper: prefetching helps large frames of four 8-bit channels, and nothing else.
   static constexpr bool kPrefetches =
       Kind::kPixels == Pixels::Whole && Kind::kChannels == 4 && Shape::kSampleBytes == 1;
-  // Whether the next step's samples are requested bit by bit, as those of this step are used up, since registers do not
+  // Whether the next step's samples are requested bit by bit, while samples of this step are used up: registers do not
   // hold both.
   static constexpr bool kReadsInShares = Shape::kSamples == Samples::U16x4 && Shape::kRadius > 16;
 
