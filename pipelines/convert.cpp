@@ -239,7 +239,7 @@ void on_no_more_pads(GstElement *, gpointer converter) {
   if (c->filter) GST_ELEMENT_ERROR(c->source, STREAM, WRONG_TYPE, ("There is no video in it."), (nullptr));
 }
 
-// What need not be decoded: what the muxer takes as it is, and what cannot be.
+// The caps to leave undecoded: streams that the muxer takes as they are, and streams that have no decoder.
 GstCaps *accepted(GstElement *muxer) {
   GstCaps *caps = gst_caps_from_string(
       "video/x-raw(ANY); audio/x-raw(ANY); text/x-raw(ANY); subpicture/x-dvd; subpicture/x-dvb; subpicture/x-pgs; "

@@ -50,7 +50,7 @@ Options parse_options(int &argc, char **&argv) {
   gboolean quiet = FALSE;
   const GOptionEntry entries[] = {
       {"output", 'o', 0, G_OPTION_ARG_FILENAME, &output,
-       "a video (.webm, .mkv, .mp4), a picture (.png, .jpg), a folder for those of a folder, or none", "FILE"},
+       "a video (.webm, .mkv, .mp4), a picture (.png, .jpg), a folder for the pictures of a folder, or none", "FILE"},
       {"at", 0, 0, G_OPTION_ARG_DOUBLE, &at,
        "which moment of a video a picture shows, before and after (default: the middle)", "SECONDS"},
       {"width", 0, 0, G_OPTION_ARG_INT, &width, "scale to this width before it is filtered", "PIXELS"},
@@ -88,7 +88,7 @@ Options parse_options(int &argc, char **&argv) {
 
 // ---- The filter -----------------------------------------------------------------------------------------------------
 
-// What comes before cudaconv: pictures are turned as their orientation tag says, and scaled.
+// The elements before cudaconv: they turn pictures as the orientation tag says, and scale them.
 std::string filter_line(const Options &options) {
   std::string line = "videoconvert ! videoflip method=automatic ! ";
   if (options.width > 0)

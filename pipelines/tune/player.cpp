@@ -41,7 +41,7 @@ void check_linked(GstElement *decoder) {
                                    ("flow-return", G_TYPE_INT, GST_FLOW_NOT_LINKED, nullptr));
 }
 
-// What an error message says. A stream without a link is sound: the decoder offers video to the pipeline.
+// The text of an error message. A stream without a link is sound: the decoder offers video to the pipeline.
 std::string error_text(GstMessage *message) {
   const GstStructure *details = nullptr;
   gst_message_parse_error_details(message, &details);

@@ -25,7 +25,7 @@ std::string clock(gint64 time) {
   return text;
 }
 
-// What the filter takes in system memory.
+// The caps that the filter takes in system memory.
 Owned<GstCaps> filter_caps(GstElement *element) {
   const Owned<GstPad> pad(gst_element_get_static_pad(element, "sink"));
   const Owned<GstCaps> all(gst_pad_get_pad_template_caps(pad.get())), plain(gst_caps_new_empty_simple("video/x-raw"));

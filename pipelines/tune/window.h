@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// The window: picture, controls, what plays, and what the element says.
+// The window: the picture, the controls, the position in the clip, and the messages of the element.
 #pragma once
 
 #include <gtk/gtk.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Measures pipelines from end to end: frames a second, beside those that the bus could carry and those of other
-// elements in the same run. The sink maps each frame that is in system memory and reads some of its words. Nothing here
+// Measures pipelines from end to end: frames a second, beside the limit of the bus and beside other elements in the
+// same run. The sink maps each frame that is in system memory and reads some of its words. Nothing here
 // passes or fails by a time; --soak fails where a frame is wrong, or where memory keeps growing.
 //
 // Origins of frames:
@@ -610,7 +610,7 @@ void measure_throughput(const Options &o, const Expected &expected, Row &row) {
   if (copied) row.staged_share = static_cast<double>(pipeline.stat("bytes-staged")) / static_cast<double>(copied);
 }
 
-// Measures the latency of frames, each of which is sent when the one before has come.
+// Measures the latency of frames. Each is sent when the one before has come.
 void measure_latency(const Options &o, const Expected &expected, Row &row) {
   Feed feed(row.size, row.on_device, row.origin);
   feed.frames = 400;
@@ -753,7 +753,7 @@ void measure_chains(const Options &o, std::vector<Row> &rows) {
   }
 }
 
-// Measures frames each of which is sent when the one before has come, by default and with frames-in-flight=1.
+// Measures frames one at a time: each is sent when the one before has come. By default and with frames-in-flight=1.
 void measure_lone_frames(const Options &o, std::vector<Row> &rows) {
   bool first = true;
   for (const FrameSize &size : {FrameSize{"NV12", 1920, 1080}, FrameSize{"NV12", 3840, 2160}}) {

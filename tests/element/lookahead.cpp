@@ -70,7 +70,7 @@ class Clip {
     kept_.push_back(std::move(frame));
     return h_.push(kept_.back().get());
   }
-  // Takes a frame, which is to be that of `time`, filtered in the regions of frames from `before` to `after`.
+  // Takes a frame. It must be the frame of `time`, filtered in the regions of frames from `before` to `after`.
   void check(GstClockTime time, GstClockTime before, GstClockTime after) {
     const Ref<GstBuffer> out = h_.pull();
     fail_unless_equals_uint64(GST_BUFFER_PTS(out.get()), time);
@@ -371,7 +371,7 @@ GST_START_TEST(events_follow_a_frame_that_is_refused) {
   h.settle();
   gst_pad_set_active(h.get()->sinkpad, TRUE);
   send_segment(h, GST_SECOND);
-  // What downstream has returned is said with the next frame, which is dropped.
+  // The next frame, which is dropped, gets the flow return of downstream.
   for (int i = 0; i < 4; i++) clip.push(GST_SECOND + i * kFrame, {{8, 8, 16, 12}});
   clip.check(GST_SECOND + kFrame, GST_SECOND + kFrame, GST_SECOND + 3 * kFrame);
 }

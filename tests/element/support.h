@@ -17,7 +17,7 @@
 #include "filter.h"
 #include "imageview.h"
 
-// GStreamer's own macro waits for all tasks, those of elements that a failed test has left included.
+// GStreamer's own macro waits for all tasks, also for tasks of elements that a failed test has left.
 #undef GST_END_TEST
 #define GST_END_TEST END_TEST
 

@@ -27,7 +27,7 @@ struct Largest {
   FilterSettings settings;
 };
 
-// Filters a frame of one channel, of which border=keep leaves only windows inside.
+// Filters a frame of one channel. border=keep leaves only windows inside the frame.
 reference::Channel filter(const FilterSettings &settings, const FrameLayout &layout, const reference::Channel &in) {
   static const auto backend = make_cpu_backend(
       [](int n, const std::function<void(int)> &body) {

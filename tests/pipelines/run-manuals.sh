@@ -14,8 +14,8 @@ shift
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
-# Options as --help prints them, and as the page heads its paragraphs: "-o, --output=FILE". --help-all and the like are
-# GLib's own.
+# Options as --help prints them, and as the page heads its paragraphs: "-o, --output=FILE". --help-all and
+# --help-gst are GLib's and GStreamer's.
 options_of_help() { "$1" --help | sed -nE 's/^  ((-., )?--[^ ]*)(  .*)?$/\1/p' | grep -v -- '--help-' | sort; }
 options_of_page() { sed -n '/^\.TP/{n;s/\\f.//g;s/\\-/-/g;/^-/p}' "$1" | sort; }
 same_options() { # PROGRAM PAGE
@@ -34,7 +34,7 @@ no_man="there is neither man nor mandoc"
 ! command -v mandoc >/dev/null || no_man=
 ! command -v man >/dev/null || no_man=
 
-# What the Tab key offers at the end of a command line: offered PROGRAM TEXT
+# Prints what the Tab key offers at the end of a command line: offered PROGRAM TEXT
 offered() {
   # shellcheck disable=SC2016  # bash expands them
   bash -c '. "$0"; COMP_LINE="$2" COMP_POINT=${#2}; _cudaconv "$1"; printf "%s\n" "${COMPREPLY[@]}"' \

@@ -31,7 +31,7 @@ Real real_difference(const BilateralMask &m, int64_t difference) {
   return bell(static_cast<Real>(difference), m.sigma_range * ((1 << m.depth) - 1));
 }
 
-// Differences between points of which integer weights are those of the Gaussian; between them they are on a line. There
+// Distance of the points at which integer weights are the Gaussian's; between points they are on a line. There
 // are at most 1024 points up to the largest difference or, if that comes first, the first whose weight is 0.
 int64_t point_distance(const BilateralMask &m) {
   int64_t end = (1 << m.depth) - 1;
@@ -138,7 +138,7 @@ Channel bilateral(const Channel &in, const Channel *weight, const BilateralMask 
   return out;
 }
 
-// Let S * R be the real weights, of which those of the middle are 1, and W = S * R + e the integer ones over 65535^2.
+// Let S * R be the real weights, 1 in the middle, and W = S * R + e the integer weights over 65535^2.
 // A result is off by sum(e * (p - mean)) / sum(W), and sum(W) is 1 at least. Samples differ from a mean by less than
 // the range. If s is off by half of 1 / 65535, and r by b times that, |e| is at most (R / 2 + b * S + b / 2 / 65535) /
 // 65535. R is 1 at most.
