@@ -25,7 +25,7 @@ install_packages
 begin "building ($(build_time) the first time)"
 # shellcheck disable=SC2046  # gpu_options prints several options or none
 configure build $(gpu_options)
-build build gst/libgstcudaconv.so pipelines/cudaconv-play pipelines/cudaconv-privacy
+build build installable
 
 out=build/demo
 mkdir -p "$out"

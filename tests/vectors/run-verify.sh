@@ -43,18 +43,13 @@ documented() { # whether README.md has the last line
   grep -qxE "    cudaconv $version: cpu \([a-z0-9]+\) $count vectors, 0 wrong; file $hash" "$readme" &&
     grep -qF "$count small frames" "$readme"
 }
-has_manual_page() { # with every option of --help
-  exits 0 --help && diff <(grep -o '^  --[a-z]*' "$scratch/out" | tr -d ' ') \
-    <(sed -n 's/\\//g; s/^\.BI* \(--[a-z]*\).*/\1/p' "$(dirname "$readme")/tests/package/debian/cudaconv-verify.1")
-}
 
-echo "1..9"
+echo "1..8"
 expect "right results, and the last line" right
 expect "a wrong result, and the last line" wrong
 expect "--list prints the file" lists
 expect "--coverage" covers
 expect "README.md has the last line" documented
-expect "the manual page of the Debian package" has_manual_page
 expect "an unknown argument" exits 2 --fast
 expect "a text in no line" exits 2 --only=nothing-of-the-kind
 expect "a missing file" exits 2 --vectors=/nonexistent
