@@ -204,7 +204,12 @@ static GstFlowReturn handle_event(GstPad *pad, GstObject *parent, GstEvent *even
   const guint interruptions = flight.interruptions();
   const bool is_caps = GST_EVENT_TYPE(event) == GST_EVENT_CAPS;
   if (base_event(pad, parent, event)) return GST_FLOW_OK;
-  if (flight.interrupted_since(interruptions)) return GST_FLOW_FLUSHING;
+  // GstPad marks the source pad before it calls activate(), and clears the mark only afterwards.
+  GstPad *const srcpad = GST_BASE_TRANSFORM_SRC_PAD(GST_BASE_TRANSFORM(parent));
+  GST_OBJECT_LOCK(srcpad);
+  const bool flushing = GST_PAD_IS_FLUSHING(srcpad);
+  GST_OBJECT_UNLOCK(srcpad);
+  if (flushing || flight.interrupted_since(interruptions)) return GST_FLOW_FLUSHING;
   return is_caps ? GST_FLOW_NOT_NEGOTIATED : GST_FLOW_ERROR;
 }
 

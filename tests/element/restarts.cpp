@@ -146,6 +146,11 @@ GST_START_TEST(an_inactive_source_pad_is_no_error) {
     between.announce();
     fail_unless_equals_int(between.push(frame.get()), GST_FLOW_OK);
     const Ref<GstPad> pad = between.pad("src");
+    // GstPad marks a pad before it tells the element that the pad becomes inactive.
+    GST_PAD_SET_FLUSHING(pad.get());
+    between.announce();
+    fail_unless_equals_int(between.push(frame.get()), GST_FLOW_FLUSHING);
+    GST_PAD_UNSET_FLUSHING(pad.get());
     gst_pad_set_active(pad.get(), FALSE);
     fail_unless_equals_int(between.push(frame.get()), GST_FLOW_FLUSHING);
     between.announce();
