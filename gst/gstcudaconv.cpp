@@ -202,6 +202,7 @@ static GstFlowReturn handle_event(GstPad *pad, GstObject *parent, GstEvent *even
     return GST_FLOW_FLUSHING;
   }
   const guint interruptions = flight.interruptions();
+  const bool stopped = flight.interrupted_since(interruptions);  // it may be running again when the event has failed
   const bool is_caps = GST_EVENT_TYPE(event) == GST_EVENT_CAPS;
   if (base_event(pad, parent, event)) return GST_FLOW_OK;
   // GstPad marks the source pad before it calls activate(), and clears the mark only afterwards.
@@ -209,7 +210,7 @@ static GstFlowReturn handle_event(GstPad *pad, GstObject *parent, GstEvent *even
   GST_OBJECT_LOCK(srcpad);
   const bool flushing = GST_PAD_IS_FLUSHING(srcpad);
   GST_OBJECT_UNLOCK(srcpad);
-  if (flushing || flight.interrupted_since(interruptions)) return GST_FLOW_FLUSHING;
+  if (stopped || flushing || flight.interrupted_since(interruptions)) return GST_FLOW_FLUSHING;
   return is_caps ? GST_FLOW_NOT_NEGOTIATED : GST_FLOW_ERROR;
 }
 
