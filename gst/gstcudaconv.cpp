@@ -451,19 +451,7 @@ static void gst_cuda_conv_finalize(GObject *object) {
   G_OBJECT_CLASS(parent_class)->finalize(object);
 }
 
-static void gst_cuda_conv_class_init(GstCudaConvClass *klass) {
-  GObjectClass *object_class = G_OBJECT_CLASS(klass);
-  GstElementClass *element_class = GST_ELEMENT_CLASS(klass);
-  GstBaseTransformClass *trans_class = GST_BASE_TRANSFORM_CLASS(klass);
-
-  GST_DEBUG_CATEGORY_INIT(gst_cuda_conv_debug, "cudaconv", 0, "2D convolution and morphology");
-  GST_DEBUG_CATEGORY_GET(gst_cuda_conv_performance, "GST_PERFORMANCE");
-
-  object_class->finalize = gst_cuda_conv_finalize;
-  object_class->set_property = gst_cuda_conv_set_property;
-  object_class->get_property = gst_cuda_conv_get_property;
-  object_class->dispatch_properties_changed = gst_cuda_conv_dispatch_properties_changed;
-  stats_property = install_properties(object_class);
+static void install_stats(GObjectClass *object_class) {
   /**
    * GstCudaConv:stats:
    *
@@ -492,6 +480,22 @@ static void gst_cuda_conv_class_init(GstCudaConvClass *klass) {
           "Statistics since the start: frames, backend, method, device-time (ns), bytes-uploaded, bytes-downloaded, "
           "bytes-staged, failovers, frames-marked, frames-unmarked, frames-early, regions, regions-by-type",
           GST_TYPE_STRUCTURE, static_cast<GParamFlags>(G_PARAM_READABLE | G_PARAM_STATIC_STRINGS)));
+}
+
+static void gst_cuda_conv_class_init(GstCudaConvClass *klass) {
+  GObjectClass *object_class = G_OBJECT_CLASS(klass);
+  GstElementClass *element_class = GST_ELEMENT_CLASS(klass);
+  GstBaseTransformClass *trans_class = GST_BASE_TRANSFORM_CLASS(klass);
+
+  GST_DEBUG_CATEGORY_INIT(gst_cuda_conv_debug, "cudaconv", 0, "2D convolution and morphology");
+  GST_DEBUG_CATEGORY_GET(gst_cuda_conv_performance, "GST_PERFORMANCE");
+
+  object_class->finalize = gst_cuda_conv_finalize;
+  object_class->set_property = gst_cuda_conv_set_property;
+  object_class->get_property = gst_cuda_conv_get_property;
+  object_class->dispatch_properties_changed = gst_cuda_conv_dispatch_properties_changed;
+  stats_property = install_properties(object_class);
+  install_stats(object_class);
 
   /**
    * GstCudaConv::has-effect:

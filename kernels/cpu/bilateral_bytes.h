@@ -70,7 +70,7 @@ CUDACONV_INLINE inline Bytes pack(Bytes a, Bytes b, bool dwords) {
 CUDACONV_INLINE inline Bytes interleave(Bytes a, Bytes b, bool high) {
   return high ? CUDACONV_MM(unpackhi_epi8)(a, b) : CUDACONV_MM(unpacklo_epi8)(a, b);
 }
-// Interleaves words: those in the lower halves of each 128 bits, and those in the upper halves.
+// Interleaves the words of the lower halves of each 128 bits, then the words of the upper halves.
 CUDACONV_INLINE inline void interleave_words(Bytes a, Bytes b, Bytes (&out)[2]) {
   out[0] = CUDACONV_MM(unpacklo_epi16)(a, b);
   out[1] = CUDACONV_MM(unpackhi_epi16)(a, b);
@@ -287,7 +287,7 @@ template <bool kWide>
 void bilateral_bytes(const BilateralRing<uint8_t> *rings, int count, const uint8_t *middle, const BilateralRange &range,
                      uint8_t *out, int n) {
   const ByteWeights weights(range);
-  // The middle fills the lanes that a ring leaves free. What it adds there is taken off here.
+  // The middle fills the lanes that a ring leaves free. Its part is subtracted here.
   uint64_t start = kMiddleWeight;
   for (int k = 0; k < count; k++)
     start -= uint64_t{kBilateralOne} * rings[k].space * ((kTogether - rings[k].count % kTogether) % kTogether);

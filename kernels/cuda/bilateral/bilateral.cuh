@@ -15,9 +15,9 @@
 //
 //    byte address of r(i) for lane l: 128 * (255 + i) + 4 * l
 //
-// It grows by 128 with a sample. So one instruction, the product of a u8x4 and four bytes of which one is 128, picks
-// the sample and makes the address. With 16-bit samples all lanes share a table. Up to 10 bits it is a table like this
-// one; deeper samples interpolate, and the sums of products have 64 bits.
+// It grows by 128 with a sample. One instruction picks the sample and makes the address: the dot product of a u8x4 and
+// four bytes, one of them 128 and the others 0. With 16-bit samples all lanes share a table. Up to 10 bits it is a
+// table like this one; deeper samples interpolate, and the sums of products have 64 bits.
 //
 // alpha_kernel: any frame, sample by sample, weighted by alpha. It equals AlphaRowsOf of cpu/bilateral.cpp.
 #pragma once
@@ -107,7 +107,7 @@ class LaneTable {
     return __dp4a(~u8x4, pick_[b], begin_);
   }
 
-  // The weight of the difference between byte `b` of a u8x4 and that of `begin`.
+  // The weight of the difference between byte `b` of a u8x4 and the byte that begin() got.
   __device__ uint32_t at(uint32_t begin, uint32_t u8x4, int b) const {
     return load_shared(memory_, __dp4a(u8x4, pick_[b], begin));
   }

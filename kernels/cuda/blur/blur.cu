@@ -202,9 +202,8 @@ void enqueue_reduce(const PassRun &run, BlurKernel reduce, BlurParams &p) {
   enqueue_step(run, "reduce", reduce, blocks, bytes, p);
 }
 
-// The same for the kernels on the matrix instructions. Tiles are as tall as takes least time: that of the tallest
-// number of tiles that a multiprocessor gets, where a tile reads three coarse rows in vain and starts in the time of
-// BlurTuning::kStartRows.
+// The same for the kernels on the matrix instructions. Picks the height of tiles that takes least time: the most
+// tiles that a multiprocessor gets, times the rows of a tile with three rows of halo and BlurTuning::kStartRows.
 void enqueue_reduce_mma(const PassRun &run, BlurParams &p) {
   const auto count = [&](int tile_rows) {
     p.tile_rows = tile_rows;
