@@ -28,4 +28,17 @@ expect_unless() { # REASON NAME COMMAND...: like expect, but skipped if REASON i
   fi
 }
 
+# Starts an X server that nobody sees, in the current folder: start_display WIDTHxHEIGHT. Sets `display` to its name and
+# `server` to its process, which the caller kills.
+# shellcheck disable=SC2034
+start_display() {
+  Xvfb -displayfd 4 -screen 0 "$1x24" 4>number >/dev/null 2>&1 &
+  server=$!
+  for _ in {1..100}; do
+    [ ! -s number ] || break
+    sleep 0.1
+  done
+  display=:$(cat number)
+}
+
 finish() { exit $failed; }

@@ -111,13 +111,7 @@ is_interrupted() { # FILE: after Ctrl-C, the streams end together, and the file 
 # In a window on an invisible display. Sound is played if there is a device.
 in_window() {
   local display server code=0
-  Xvfb -displayfd 4 -screen 0 640x480x24 4>number >/dev/null 2>&1 &
-  server=$!
-  for _ in {1..100}; do
-    [ ! -s number ] || break
-    sleep 0.1
-  done
-  display=:$(cat number)
+  start_display 640x480
   DISPLAY=$display timeout 60 "$player" clip.mkv mask=sobel >shown 2>log || code=$?
   kill "$server"
   cat log shown

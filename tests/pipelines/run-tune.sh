@@ -23,14 +23,8 @@ cd "$scratch"
 # No presets, settings or themes of the user.
 export XDG_DATA_HOME=$scratch XDG_CONFIG_HOME=$scratch NO_AT_BRIDGE=1 GTK_THEME=Adwaita GDK_BACKEND=x11 GDK_SCALE=1
 
-Xvfb -displayfd 4 -screen 0 1400x1000x24 4>display >/dev/null 2>&1 &
-server=$!
-for _ in {1..100}; do
-  [ ! -s display ] || break
-  sleep 0.1
-done
-DISPLAY=:$(cat display)
-export DISPLAY
+start_display 1400x1000
+export DISPLAY=$display
 
 refuses() { # TEXT ARGUMENT...
   local code=0 output
