@@ -51,6 +51,13 @@ std::vector<Setting> make_settings() {
       add(label + " cross", mask, Shape::Cross, size);
       if (size > 31) add(label + " rect", mask, Shape::Rect, size);
     }
+  // Windows of one row, and of one column.
+  for (int size : {15, 31})
+    for (const bool row : {true, false}) {
+      add(std::string("dilate a ") + (row ? "row" : "column") + " of " + std::to_string(size), Mask::Dilate,
+          Shape::Rect, row ? size : 1);
+      list.back().settings.size_y = row ? 1 : size;
+    }
   // A square that takes several passes on CUDA, with every border.
   for (const Named<Border> &border : kBorderNames) {
     add(std::string("dilate 255 rect, border=") + border.nick, Mask::Dilate, Shape::Rect, 255);

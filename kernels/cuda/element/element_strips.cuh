@@ -351,9 +351,10 @@ __global__ void __launch_bounds__(32 * Shape::kWarps, kBlocksAtOnce<Shape>)
   const PartParams &part = tile.part;
   const int y0 = tile.y0 + warp_uniform(static_cast<int>(threadIdx.x / 32)) * Shape::kRows;
   const int first = tile.x0 - p.halo, last_subtile = (subtiles(part.channels) - 1) * p.tile.width;
+  const int beside = max(p.radius_y, 1);  // start() reads a row on either side, also of windows that are one row high
   // Apart, so that the one that most warps run is little code: it is limited by the instructions that can be fetched.
-  if (first >= 0 && first + Shape::kColumns + last_subtile <= part.width && y0 >= p.radius_y &&
-      y0 + Shape::kRows + p.radius_y <= part.height)
+  if (first >= 0 && first + Shape::kColumns + last_subtile <= part.width && y0 >= beside &&
+      y0 + Shape::kRows + beside <= part.height)
     filter_strip<Shape, true>(p, tile, y0);
   else
     filter_strip<Shape, false>(p, tile, y0);
