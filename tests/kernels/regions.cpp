@@ -261,6 +261,41 @@ void test_one_plan(Backend &backend) {
   }
 }
 
+// With alpha=weighted, each rectangle reads the alpha of its own pixels, which another plane may hold.
+void test_alpha(Backend &backend) {
+  Random random(6);
+  for (const char *name : {"A420", "A422_12LE", "AYUV", "ARGB64"}) {
+    const FrameLayout layout = format_named(name).layout(200, 70);
+    for (const Mask mask : {Mask::Gauss5, Mask::Custom, Mask::Box}) {
+      FilterSettings settings;
+      settings.mask = mask;
+      settings.alpha = Alpha::Weighted;
+      settings.chroma = Chroma::Filter;
+      if (mask == Mask::Box) settings.size = 39;
+      if (mask == Mask::Custom) settings.coefficients = {3, 3, {1, 0, 7, 3, 9, 2, 5, 1, 8}};
+      const auto plan = make_plan(settings, layout);
+      GuardedFrame source(layout, {0, 0, 16, 0});
+      source.fill(random);
+      GuardedFrame whole = source, target = source;
+      backend.retire(backend.submit(plan, source.view(), whole.view(), {}));
+      Regions regions;
+      regions.active = true;
+      regions.region = {{150, -10, 80, 30}, {20, 44, 70, 12}};
+      backend.retire(backend.submit(plan, source.view(), target.view(), regions));
+      reference::Frame want = reference::read(layout, source.view());
+      take_chosen(selected_samples(layout, want, regions), reference::read(layout, whole.view()), &want);
+      const reference::Frame got = reference::read(layout, target.view());
+      int wrong = 0;
+      for (int p = 0; p < layout.planes; p++)
+        for (size_t c = 0; c < want.plane[p].size(); c++)
+          for (size_t i = 0; i < want.plane[p][c].sample.size(); i++)
+            wrong += want.plane[p][c].sample[i] != got.plane[p][c].sample[i];
+      expect(wrong == 0, std::to_string(wrong) + " samples of " + name + " in two regions, mask=" + mask_nick(mask) +
+                             " alpha=weighted on " + backend.name());
+    }
+  }
+}
+
 // Masks too long for a tile store their sums in a separate frame for each plane.
 void test_long_masks(Backend &backend) {
   const FrameLayout layout = format_named("I420").layout(200, 90);
@@ -514,6 +549,7 @@ void test(Backend &backend, int width, int height) {
   test_traffic(backend);
   test_one_plan(backend);
   test_gaps(backend);
+  test_alpha(backend);
   test_long_masks(backend);
   test_long_lists(backend);
   test_tiles(backend);

@@ -31,14 +31,14 @@ Uint128 sum_of(const std::vector<Factor> &factors) {
   return std::accumulate(factors.begin(), factors.end(), Uint128{0});
 }
 
-// Fills in what depends on the mask and on where alpha is.
+// Fills in what depends on the mask and on where alpha is. `p` has the frame's addresses.
 template <typename Sum>
 void fill_weighted(const PassQuery &query, WeightedParams<Sum> &p) {
   const Pass &pass = query.pass();
   const IntegerMask &mask = pass.mask[0];
   p.alpha_channel = alpha_of(query.plan.layout).channel;
   for (size_t i = 0; i < query.plan.parts.size(); i++)
-    p.alpha[i] = {static_cast<int32_t>(alpha_part(query.plan, i)), alpha_grid(query.plan, i)};
+    p.alpha[i] = {p.part[alpha_part(query.plan, i)], alpha_grid(query.plan, i)};
   p.width = pass.width();
   p.height = pass.height();
   p.radius_x = pass.radius_x;

@@ -33,8 +33,10 @@ constexpr int kMaxWeights = 3072;  // two sides of 1501 and the zeros around the
 
 template <typename Sum>
 struct WeightedParams : FrameParams {
+  // The alpha of each part of the plan: the whole part that holds it, and where it lies there. With regions, the
+  // entries of FrameParams::part are rectangles of parts.
   struct Alpha {
-    int32_t part;  // index of the part that holds it
+    PartParams holder;
     AlphaGrid grid;
   } alpha[kMaxParts];
   int32_t alpha_channel;
@@ -76,12 +78,12 @@ class WeightedReader {
   __device__ WeightedReader(const WeightedParams<Sum> &p, const PartParams &part)
       : part_(part),
         own_(p.alpha[part.number]),
-        holder_(p.part[own_.part]),
+        holder_(own_.holder),
         alpha_(holder_, holder_.source, holder_.source_pitch, p.alpha_channel),
         border_(p.border),
         border_alpha_(holder_.channel[p.alpha_channel].border_value),
         channel_(p.alpha_channel),
-        packed_(&holder_ == &part) {}
+        packed_(holder_.number == part.number) {}
 
   // The slot that contains alpha.
   __device__ int alpha_slot() const { return packed_ ? channel_ : part_.channels; }
