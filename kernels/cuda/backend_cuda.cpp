@@ -3,6 +3,7 @@
 // The CUDA backend: copies frames to the device and back, and in between enqueues the passes of the plan through the
 // launchers.
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <deque>
 #include <memory>
@@ -64,6 +65,7 @@ class CudaBackend : public Backend {
         enqueue_frame(*slot, src, planned.back().regions, cancellation);
     } catch (const Error &error) {
       synchronize();  // so that nothing still reads or writes the frames
+      std::lock_guard<std::mutex> lock(mutex_);
       if (error.kind() == Error::Kind::Cancelled) release(std::move(slot));
       throw;
     } catch (...) {
@@ -71,6 +73,7 @@ class CudaBackend : public Backend {
       throw;
     }
     std::lock_guard<std::mutex> lock(mutex_);
+    stats_.kernels = kernels_name_;
     slot->ticket = ++last_ticket_;
     in_flight_.push_back(std::move(slot));
     return last_ticket_;
@@ -78,15 +81,19 @@ class CudaBackend : public Backend {
 
   void retire(Ticket ticket) override {
     std::lock_guard<std::mutex> turn(retire_mutex_);
-    while (Slot *slot = first_until(ticket)) {
+    size_t behind = 0;  // frames submitted after this one
+    for (Slot *slot = first_until(ticket, &behind); slot; slot = release_first_until(ticket, &behind)) {
       try {
+        wait_.wait(slot->done(), std::chrono::nanoseconds(behind * kernels_ns_));
         finish(*slot);
       } catch (...) {
         synchronize();  // before the slot's memory is freed
-        take_first();
+        std::unique_ptr<Slot> failed;
+        std::lock_guard<std::mutex> lock(mutex_);
+        failed = std::move(in_flight_.front());
+        in_flight_.pop_front();
         throw;
       }
-      release(take_first());
     }
   }
 
@@ -123,24 +130,39 @@ class CudaBackend : public Backend {
     return std::make_unique<Slot>();
   }
 
+  // Call with mutex_ held.
   void release(std::unique_ptr<Slot> slot) {
     slot->plan.reset();
     slot->masks.clear();
-    std::lock_guard<std::mutex> lock(mutex_);
     free_.push_back(std::move(slot));
   }
 
-  // The frame that was submitted first if its ticket is at most `ticket`, else nullptr.
-  Slot *first_until(Ticket ticket) const {
+  // The frame that was submitted first if its ticket is at most `ticket`, else nullptr. Sets the number of frames that
+  // were submitted after it.
+  Slot *first_until(Ticket ticket, size_t *behind) const {
     std::lock_guard<std::mutex> lock(mutex_);
-    return !in_flight_.empty() && in_flight_.front()->ticket <= ticket ? in_flight_.front().get() : nullptr;
+    return locked_first_until(ticket, behind);
+  }
+  Slot *locked_first_until(Ticket ticket, size_t *behind) const {
+    if (in_flight_.empty() || in_flight_.front()->ticket > ticket) return nullptr;
+    *behind = in_flight_.size() - 1;
+    return in_flight_.front().get();
   }
 
-  std::unique_ptr<Slot> take_first() {
+  // Counts the frame that was submitted first, which has ended, and releases its slot. Returns what first_until() does.
+  // One lock for all: the thread that submits waits for it.
+  Slot *release_first_until(Ticket ticket, size_t *behind) {
     std::lock_guard<std::mutex> lock(mutex_);
     std::unique_ptr<Slot> slot = std::move(in_flight_.front());
     in_flight_.pop_front();
-    return slot;
+    const FrameView &dst = slot->destination;
+    const size_t bytes = dst.on_device ? 0 : bytes_of(slot->down);
+    stats_.frames++;
+    stats_.device_ns += kernels_ns_;
+    stats_.bytes_downloaded += bytes;
+    if (!dst.pinned) stats_.bytes_staged += bytes;
+    release(std::move(slot));
+    return locked_first_until(ticket, behind);
   }
 
   // Makes scratch memory large enough for a plan. Where launches of several plans are deferred together, this is done
@@ -257,7 +279,7 @@ class CudaBackend : public Backend {
     const bool captured = is_captured();
     begin_kernels(slot, captured);
     if (unpacked) launch_unpack(*unpacked, packed_source, slot.buffers.source, stream_.get());
-    note_kernels(prepared->launches.front().name());
+    kernels_name_ = prepared->launches.front().name();
     launch_all(slot, prepared->launches.size(), captured, cancellation, [&](size_t i) {
       launch_prepared(prepared->launches[i], {{filter, 0, kernels_}, slot.buffers, stream_.get(), masks, &opted_in_});
     });
@@ -295,7 +317,7 @@ class CudaBackend : public Backend {
     const auto *const tiles = upload_lists(slot, deferred.tiles(), *job, lists);
 
     begin_kernels(slot, captured);
-    note_kernels(job->groups.back().prepared->launches.front().name());
+    kernels_name_ = job->groups.back().prepared->launches.front().name();
     if (unpacked) launch_unpack(*unpacked, frame, filtered, stream_.get());
     launch_all(slot, deferred.launches().size(), captured, cancellation,
                [&](size_t i) { deferred.launches()[i](tiles); });
@@ -485,11 +507,6 @@ class CudaBackend : public Backend {
     }
   }
 
-  void note_kernels(const char *kernels) {
-    std::lock_guard<std::mutex> lock(mutex_);
-    stats_.kernels = kernels;
-  }
-
   bool is_of_others(const FrameView &frame) const { return frame.stream && frame.stream != stream_.get(); }
 
   // Makes the kernels wait for what others have enqueued for a frame in device memory.
@@ -539,7 +556,6 @@ class CudaBackend : public Backend {
   }
 
   void finish(Slot &slot) {
-    wait_.wait(slot.done());
     if (slot.timed) {
       float milliseconds = 0;
       check(cudaEventElapsedTime(&milliseconds, slot.timed_begin->get(), slot.timed_end->get()),
@@ -547,14 +563,7 @@ class CudaBackend : public Backend {
       kernels_ns_ = static_cast<uint64_t>(milliseconds * 1e6);
     }
     const FrameView &dst = slot.destination;
-    const bool staged = !dst.on_device && !dst.pinned;
-    const size_t bytes = dst.on_device ? 0 : bytes_of(slot.down);
-    if (staged) copy_on_host(slot.down, slot.download.view(), dst, parallel_for_, nullptr);
-    std::lock_guard<std::mutex> lock(mutex_);
-    stats_.frames++;
-    stats_.device_ns += kernels_ns_;
-    stats_.bytes_downloaded += bytes;
-    if (staged) stats_.bytes_staged += bytes;
+    if (!dst.on_device && !dst.pinned) copy_on_host(slot.down, slot.download.view(), dst, parallel_for_, nullptr);
   }
 
   const KernelSets kernels_;
@@ -569,6 +578,7 @@ class CudaBackend : public Backend {
   PreparedPlans prepared_;
   std::shared_ptr<const RegionJob> regions_;  // of the latest frame with regions
   uint64_t submitted_ = 0;                    // frames
+  const char *kernels_name_ = nullptr;        // see BackendStats; of the latest frame
   std::mutex retire_mutex_;                   // held by the thread that retires, also while it waits
   PatientWait wait_;                          // for the thread that retires
   uint64_t kernels_ns_ = 0;                   // of the latest frame that was timed; for the thread that retires

@@ -16,8 +16,11 @@ namespace cudaconv {
 // long as the wait before took, and polls at the end. It blocks where the GPU takes longer than that.
 class PatientWait {
  public:
-  // Waits until what `event` has recorded has ended. Throws Error{Device}.
-  void wait(const Event &event) {
+  // Waits until what `event` has recorded has ended. `behind`: the time that the GPU takes for work enqueued after
+  // that; it does not run dry for so long. Throws Error{Device}.
+  void wait(const Event &event, std::chrono::nanoseconds behind) {
+    if (behind > kAwake && !event.has_ended())
+      std::this_thread::sleep_for(std::min<Clock::duration>(behind - kAwake, kLongestNap));
     const Clock::time_point begin = Clock::now();
     if (!event.has_ended()) {
       if (expected_ > kAwake) std::this_thread::sleep_for(expected_ - kAwake);
@@ -40,6 +43,7 @@ class PatientWait {
   static constexpr std::chrono::microseconds kPolling{60};
   // A frame that takes less than the one before is at most so late. For longer waits the delay of blocking is little.
   static constexpr std::chrono::microseconds kLongest{2000};
+  static constexpr std::chrono::microseconds kLongestNap{500};
 
   Clock::duration expected_{0};
 };
