@@ -1,11 +1,20 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "gstcudaconvflight.h"
 
+#include <chrono>
 #include <utility>
 
 #include "gstcudaconvmessages.h"
 
 namespace cudaconv::gst {
+
+namespace {
+
+// Where frames come faster than this, in microseconds, the task sleeps for so long while some gather: to wake a thread
+// for each would cost more than to filter it.
+constexpr gint64 kFastPace = 50;
+
+}  // namespace
 
 Flight::Flight(GstBaseTransform *trans, FailOver fail_over) : trans_(trans), fail_over_(std::move(fail_over)) {}
 
@@ -19,6 +28,7 @@ void Flight::start(bool with_task) {
     flow_ = GST_FLOW_OK;
   }
   pushed_ = 0;
+  device_ns_ = 0;
   position_ = GST_CLOCK_TIME_NONE;
   lost_ = false;
   resume();
@@ -81,6 +91,7 @@ void Flight::halt() {
     land(std::move(frame), true);
     guard.lock();
   }
+  unpushed_ = 0;
   flow_ = GST_FLOW_OK;
 }
 
@@ -125,6 +136,7 @@ void Flight::set_pool_flushing(bool flushing) {
 // ---- The sink pad's streaming thread --------------------------------------------------------------------------------
 
 GstFlowReturn Flight::submit(std::unique_ptr<Frame> frame, guint most) {
+  GstFlowReturn flow;
   {
     std::unique_lock<std::mutex> guard(lock_);
     if (!runs_task_) most = 1;
@@ -132,9 +144,10 @@ GstFlowReturn Flight::submit(std::unique_ptr<Frame> frame, guint most) {
     const auto ready = [&] { return most > 1 ? on_device_ < most : frames_.empty() && !landing_; };
     changed_.wait(guard, [&] { return stopped_ || flow_ != GST_FLOW_OK || ready(); });
     if (stopped_) return GST_FLOW_FLUSHING;
+    note_pace(most);
+    flow = flow_;
   }
-  GstFlowReturn flow = take_flow();
-  if (flow != GST_FLOW_OK) return flow;
+  if (flow != GST_FLOW_OK) return take_flow();
 
   std::list<std::unique_ptr<Frame>> place(1);  // in frames_, allocated before the device uses the frame
   flow = begin(*frame);
@@ -164,19 +177,20 @@ GstFlowReturn Flight::submit(std::unique_ptr<Frame> frame, guint most) {
     frame->out_map.reset();
     out = frame->out.release();
   }
-  bool in_time;
+  bool in_time, wakes;
   {
     std::lock_guard<std::mutex> guard(lock_);
     in_time = !ends_task_ && runs_task_;
     on_device_++;
     GST_LOG_OBJECT(trans_, "%u of at most %u frames are on the device", on_device_, most);
-    if (!ordered) unpushed_++;
     if (in_time) {
+      if (!ordered) unpushed_++;
       place.front() = std::move(frame);
       frames_.splice(frames_.end(), place);
     }
+    wakes = !gathering_ || frames_.size() >= gathered_;
   }
-  changed_.notify_all();
+  if (wakes) changed_.notify_all();
   if (!in_time) land(std::move(frame), true);
   return ordered ? push_now(Ref<GstBuffer>(out)) : GST_FLOW_OK;
 }
@@ -214,11 +228,27 @@ void Flight::run_task(gpointer flight) {
   static_cast<Flight *>(flight)->wait_for_frame();
 }
 
+// Decides from the time between frames how many of them gather.
+void Flight::note_pace(guint most) {
+  const gint64 now = g_get_monotonic_time();
+  gathered_ = now - std::exchange(submitted_at_, now) < kFastPace ? most / 2 : 0;
+}
+
+// Where frames come fast and few are in flight, waits until more are.
+void Flight::gather(std::unique_lock<std::mutex> &guard) {
+  if (gathered_ < 2 || frames_.size() >= 2) return;
+  gathering_ = true;
+  changed_.wait_for(guard, std::chrono::microseconds(kFastPace),
+                    [this] { return ends_task_ || stopped_ || frames_.size() >= gathered_; });
+  gathering_ = false;
+}
+
 void Flight::wait_for_frame() {
   std::unique_ptr<Frame> frame;
   bool drop;
   {
     std::unique_lock<std::mutex> guard(lock_);
+    gather(guard);
     changed_.wait(guard, [this] { return ends_task_ || !frames_.empty(); });
     if (ends_task_) return;  // halt() drops the frames that are left
     frame = std::move(frames_.front());
@@ -226,10 +256,12 @@ void Flight::wait_for_frame() {
     landing_ = true;
     drop = stopped_ || flow_ != GST_FLOW_OK;
   }
+  const bool pushed = frame->out != nullptr;  // by land(), not by submit()
   land(std::move(frame), drop);
   {
     std::lock_guard<std::mutex> guard(lock_);
     landing_ = false;
+    if (pushed) unpushed_--;
   }
   changed_.notify_all();
 }
@@ -252,12 +284,6 @@ void Flight::land(std::unique_ptr<Frame> frame, bool drop) {
   keep_flow(flow);
   if (pushes && (drop || !out)) lost_ = true;
   if (out && flow == GST_FLOW_OK && !drop && !stopped_) keep_flow(push_now(std::move(out)));
-  if (!pushes) return;
-  {
-    std::lock_guard<std::mutex> guard(lock_);
-    unpushed_--;
-  }
-  changed_.notify_all();
 }
 
 void Flight::keep_flow(GstFlowReturn flow) {
@@ -292,7 +318,6 @@ GstFlowReturn Flight::begin(Frame &frame) {
     while (frame.context) {
       try {
         frame.submit(stopped_);
-        count(*frame.context->engine, frame.views.size());
         return GST_FLOW_OK;
       } catch (const Error &e) {
         frame.unmap();
@@ -371,6 +396,7 @@ void Flight::count(Engine &engine, size_t views) {
                        "%" G_GUINT64_FORMAT " bytes are copied by the CPU too, since their memory is pageable",
                        static_cast<guint64>(now.bytes_staged - engine.counted.bytes_staged));
   const guint64 filtered = now.frames - engine.counted.frames;
+  if (filtered) device_ns_ = (now.device_ns - engine.counted.device_ns) / filtered * views;
   totals_.frames += filtered / views;
   totals_.device_ns += now.device_ns - engine.counted.device_ns;
   totals_.bytes_uploaded += now.bytes_uploaded - engine.counted.bytes_uploaded;

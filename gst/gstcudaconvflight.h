@@ -77,6 +77,7 @@ class Flight {
   bool take_lost() { return lost_.exchange(false); }
 
   BackendStats totals() const;                         // since start()
+  guint64 device_ns() const { return device_ns_; }     // of the latest frame; 0 before the first one
   guint64 pushed() const { return pushed_; }           // frames since start() or a flush
   GstClockTime position() const { return position_; }  // end timestamp of the frame that was pushed last
 
@@ -85,6 +86,8 @@ class Flight {
 
   void set_start(Start start);
   static void run_task(gpointer flight);
+  void note_pace(guint most);
+  void gather(std::unique_lock<std::mutex> &guard);
   void wait_for_frame();
   GstFlowReturn begin(Frame &frame);
   bool fail_over(Frame &frame, const Error &e);
@@ -102,6 +105,7 @@ class Flight {
   std::atomic<guint> interruptions_{0};
   std::atomic<bool> lost_{false};
   std::atomic<guint64> pushed_{0};
+  std::atomic<guint64> device_ns_{0};
   std::atomic<GstClockTime> position_{GST_CLOCK_TIME_NONE};
 
   mutable std::mutex lock_;          // guards the members below; never held while waiting for a device or downstream
@@ -110,6 +114,9 @@ class Flight {
   std::list<std::unique_ptr<Frame>> frames_;  // in flight, oldest first
   guint on_device_ = 0;                       // frames submitted and not yet retired
   guint unpushed_ = 0;                        // frames in flight whose output is still to be pushed
+  guint gathered_ = 0;                        // how many frames the task lets gather before it looks at them
+  bool gathering_ = false;                    // the task waits for that number
+  gint64 submitted_at_ = 0;                   // when the latest frame came, of g_get_monotonic_time()
   bool landing_ = false;                      // the task is completing a frame that it has taken from frames_
   bool wants_task_ = false, runs_task_ = false, ends_task_ = false;
   GstFlowReturn flow_ = GST_FLOW_OK;  // from downstream to the task, until submit() or push() returns it

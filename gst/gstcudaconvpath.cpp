@@ -13,10 +13,6 @@ namespace cudaconv::gst {
 
 namespace {
 
-// Nanoseconds of device time per frame. With slower filters, two frames in flight keep the GPU busy, and more would
-// only prolong the wait when the element stops.
-constexpr guint64 kLongFilter = 20 * GST_MSECOND;
-
 const GstBaseTransformClass *base_class() {
   return GST_BASE_TRANSFORM_CLASS(g_type_class_peek(GST_TYPE_BASE_TRANSFORM));
 }
@@ -470,10 +466,7 @@ GstFlowReturn Path::filter(Waiting item) {
   const GstFlowReturn flow = add_buffers(std::move(in), frame.get());
   if (flow != GST_FLOW_OK) return flow;
   if (flight_.take_lost()) GST_BUFFER_FLAG_SET(frame->out.get(), GST_BUFFER_FLAG_DISCONT);
-  guint most = session_.most_in_flight();
-  const BackendStats totals = flight_.totals();
-  if (totals.frames && totals.device_ns / totals.frames > kLongFilter) most = std::min(most, 2u);
-  const GstFlowReturn result = flight_.submit(std::move(frame), most);
+  const GstFlowReturn result = flight_.submit(std::move(frame), session_.most_in_flight(flight_.device_ns()));
   if (result != GST_FLOW_OK) flight_.note_lost();
   return result;
 }

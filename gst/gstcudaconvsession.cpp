@@ -17,6 +17,12 @@ namespace {
 // on.
 constexpr guint kFramesThatPay = 4;
 
+// Nanoseconds of device time a frame. With slower filters, two frames in flight keep the GPU busy, and more would only
+// prolong the wait when the element stops. With faster ones, and no copies to wait for, frames come faster than threads
+// can be woken: then many at a time are in flight.
+constexpr guint64 kSlowFilter = 20 * GST_MSECOND, kFastFilter = 50 * GST_USECOND;
+constexpr guint kFramesOfFastFilters = 16;
+
 }  // namespace
 
 // ---- Device and backend ---------------------------------------------------------------------------------------------
@@ -468,14 +474,18 @@ int Session::device_in_use() const {
   return cuda_engine_ ? device_->id() : -1;
 }
 
-guint Session::most_in_flight() const {
+guint Session::most_in_flight(guint64 device_ns) const {
   std::lock_guard<std::mutex> guard(lock_);
   if (!context_ || !context_->engine->cuda() || context_->has_stereo()) return 1;
-  return frames_in_flight_ ? frames_in_flight_ : kFramesThatPay;
+  const guint most = frames_in_flight_ ? frames_in_flight_ : kFramesThatPay;
+  if (device_ns > kSlowFilter) return std::min(most, 2u);
+  const bool copies = !context_->cuda_in || !context_->cuda_out;
+  const bool fast = device_ns > 0 && device_ns < kFastFilter;
+  return fast && !copies && !frames_in_flight_ ? kFramesOfFastFilters : most;
 }
 
 GstClockTime Session::longest_wait() const {
-  const guint frames = most_in_flight();
+  const guint frames = most_in_flight(0);
   const std::shared_ptr<const StreamContext> context = this->context();
   return frames > 1 && !context->passthrough() ? frames * context->buffer_duration() : 0;
 }
@@ -497,7 +507,7 @@ AllocationNeeds Session::allocation_needs() const {
   const GstClockTime duration = context ? context->buffer_duration() : 0;
   constexpr GstClockTime kMost = 256;  // frames, since the pool allocates that number at once
   const auto waiting = duration ? static_cast<guint>(std::min(lookahead() / duration, kMost)) : 0;
-  const guint frames = most_in_flight();
+  const guint frames = most_in_flight(0);
   std::lock_guard<std::mutex> guard(lock_);
   return {device_, cuda_engine_ != nullptr, frames, waiting, regions};
 }

@@ -98,8 +98,9 @@ class Session {
   // the query has been answered.
   void set_context(GstContext *context);
   bool answer_context_query(GstQuery *query);
-  int device_in_use() const;     // -1: the CPU
-  guint most_in_flight() const;  // frames that may be on the device at once; 1: each is waited for
+  int device_in_use() const;  // -1: the CPU
+  // Frames that may be on the device at once; 1: each is waited for. `device_ns`: how long one takes there; 0: unknown.
+  guint most_in_flight(guint64 device_ns) const;
   // Nanoseconds that frames may wait in the element while downstream blocks, before upstream has to wait.
   GstClockTime longest_wait() const;
   // Nanoseconds that each frame waits for those after it, by roi-lookahead.
