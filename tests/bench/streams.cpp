@@ -266,6 +266,8 @@ std::vector<Row> rows(const Options &o) {
       {"gauss sigma 8, a region", filter("mask=gauss sigma=8 roi=\"700,300,400,300\"")},
       {"median 15", filter("mask=median size=15"), 4},
       {"gauss5, system memory", gauss5, 16, false},
+      {"gauss5, live", gauss5, 1, true, 30},
+      {"gauss5, live, system memory", gauss5, 1, false, 30},
       {"gauss5, live, system memory", gauss5, 16, false, 30},
       {"gauss5, live, system memory", gauss5, 64, false, 30},
   };
