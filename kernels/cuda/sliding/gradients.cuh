@@ -56,10 +56,8 @@ __device__ inline uint32_t magnitude_sample(const SwarParams &k, uint32_t x, uin
 //
 // Pairs of samples are 16-bit floats. Sums of three are stored minus 2048 where they may exceed 2047. A difference is
 // rounded only where it is beyond all samples, and then so is the result.
-template <bool kEuclidean>
 struct SlidingGradient : SlidingOperation {
-  static constexpr bool kHoldsMiddle = true, kRecomputesRows = true;
-  static constexpr int kRadius = 1, kStripRows = 4, kMinBlocks = 8, kWordWarps = 2;
+  static constexpr int kRadius = 1, kStripRows = 4, kMinBlocks = 8, kWarps = 2;
 
   template <typename Swar>
   struct State {
@@ -75,11 +73,6 @@ struct SlidingGradient : SlidingOperation {
     __device__ static uint32_t minus(uint32_t a, uint32_t b) {
       if constexpr (Swar::kPairs) return (HalfPair{a} - HalfPair{b}).bits;
       return a - b;
-    }
-
-    __device__ void middle(const SwarParams &k, int, uint32_t (&words)[4]) const {
-#pragma unroll
-      for (int i = 0; i < 4; i++) words[i] = join_parts<Swar>(k, [&](int h) { return last[1][h][i]; });
     }
 
     __device__ void enter(const SlidingParams &p, int j, const uint32_t (&row)[4], uint32_t (&out)[4]) {
@@ -106,13 +99,19 @@ struct SlidingGradient : SlidingOperation {
       if (j < 2) return;
       sum.exchange();
       delta.exchange();
-      const auto sample = [&](int n) {
-        return magnitude_sample<kEuclidean, Swar>(
-            k, minus(sum.at(n + kChannels), sum.at(n - kChannels)),
-            smooth(k, delta.at(n - kChannels), delta.at(n), delta.at(n + kChannels), 0));
-      };
+      const auto finish = [&](auto euclidean) {
+        const auto sample = [&](int n) {
+          return magnitude_sample<decltype(euclidean)::value, Swar>(
+              k, minus(sum.at(n + kChannels), sum.at(n - kChannels)),
+              smooth(k, delta.at(n - kChannels), delta.at(n), delta.at(n + kChannels), 0));
+        };
 #pragma unroll
-      for (int i = 0; i < 4; i++) out[i] = make_word<Swar>(k, i, sample);
+        for (int i = 0; i < 4; i++) out[i] = make_word<Swar>(k, i, sample);
+      };
+      if (p.norm == Norm::L1)
+        finish(std::false_type());
+      else
+        finish(std::true_type());
     }
   };
 };
@@ -122,15 +121,12 @@ struct SlidingGradient : SlidingOperation {
 template <typename Function>
 struct SlidingWindow3 : SlidingOperation {
   static constexpr WordSamples kWords = Function::kWords;
-  static constexpr bool kRowByRow = true, kHoldsMiddle = true;
-  static constexpr int kRadius = 1, kStripRows = Function::kStripRows;
-  static constexpr int kMinBlocks = Function::kMinBlocks;
+  static constexpr bool kRowByRow = true;
+  static constexpr int kRadius = 1, kStripRows = 4, kMinBlocks = Function::kMinBlocks;
 
   template <typename Swar>
   struct State {
     LaneRow<Swar, 1> rows[3];
-
-    __device__ void middle(const SwarParams &k, int j, uint32_t (&words)[4]) const { rows[(j + 2) % 3].join(k, words); }
 
     __device__ void enter(const SlidingParams &p, int j, const uint32_t (&row)[4], uint32_t (&out)[4]) {
       rows[j % 3].load(p.swar, row);
@@ -147,7 +143,7 @@ struct SlidingWindow3 : SlidingOperation {
 
 struct RobertsFunction {
   static constexpr WordSamples kWords = WordSamples::Added;
-  static constexpr int kStripRows = 4, kMinBlocks = 8;
+  static constexpr int kMinBlocks = 8;
 
   template <typename Swar, typename At>
   __device__ static uint32_t sample(const SlidingParams &p, At at) {
@@ -165,7 +161,7 @@ struct RobertsFunction {
 // any rounding: with a bias or a divisor, for example.
 struct MagnitudeFunction {
   static constexpr WordSamples kWords = WordSamples::Added;
-  static constexpr int kStripRows = 4, kMinBlocks = 6;
+  static constexpr int kMinBlocks = 6;
 
   template <typename Swar, typename At>
   __device__ static uint32_t sample(const SlidingParams &p, At at) {
@@ -208,16 +204,14 @@ struct MagnitudeFunction {
 // The kirsch mask: a gain times the largest sum of three neighbours in the ring of eight, plus another gain times all
 // eight.
 struct SlidingKirsch : SlidingOperation {
-  static constexpr bool kRowByRow = true, kHoldsMiddle = true;
-  static constexpr int kRadius = 1, kStripRows = 4, kMinBlocks = 5, kFewerBlocks = 1, kWarps = 2, kWordWarps = 2;
+  static constexpr bool kRowByRow = true;
+  static constexpr int kRadius = 1, kStripRows = 4, kMinBlocks = 5, kFewerBlocks = 1, kWarps = 2;
 
   template <typename Swar>
   struct State {
     using Row = LaneRow<Swar, 1>;
     static constexpr int kChannels = Swar::kChannels;
     Row rows[3];
-
-    __device__ void middle(const SwarParams &k, int j, uint32_t (&words)[4]) const { rows[(j + 2) % 3].join(k, words); }
 
     __device__ void enter(const SlidingParams &p, int j, const uint32_t (&row)[4], uint32_t (&out)[4]) {
       const SwarParams &k = p.swar;

@@ -90,19 +90,14 @@ struct SlidingSeparable : SlidingOperation {
 // A mean, with all factors 1: a row that enters is added to the column sums, and the row that leaves is subtracted.
 template <int kSize>
 struct SlidingMean : SlidingOperation {
-  static constexpr bool kRowByRow = kSize > 5, kHoldsMiddle = true;
+  static constexpr bool kRowByRow = kSize > 5;
   static constexpr int kRadius = kSize / 2, kStripRows = 4, kMinBlocks = kSize <= 5 ? 8 : 6;
-  static constexpr int kWarps = kSize > 5 ? 2 : kMostWarps, kWordWarps = kWarps;
+  static constexpr int kWarps = kSize > 5 ? 2 : kMostWarps;
 
   template <typename Swar>
   struct State {
     static constexpr int kSplit = Swar::kSplit;
     uint32_t rows[kSize][4], sums[kSplit][4];
-
-    __device__ void middle(const SwarParams &, int j, uint32_t (&words)[4]) const {
-#pragma unroll
-      for (int i = 0; i < 4; i++) words[i] = rows[(j - kRadius) % kSize][i];
-    }
 
     __device__ static uint32_t row_sum(const LaneRow<Swar, kRadius> &sum, int n) {
       uint32_t result = sum.at(n);
@@ -144,7 +139,6 @@ struct SlidingMean : SlidingOperation {
 template <int kSize>
 struct SlidingBinomial : SlidingOperation {
   static_assert(kSize == 3 || kSize == 5);
-  static constexpr bool kRecomputesRows = kSize == 5;
   static constexpr int kRadius = kSize / 2, kStripRows = 4, kMinBlocks = 8;
   static constexpr int kFewerBlocks = kSize == 5;
 
@@ -239,7 +233,7 @@ __device__ inline uint32_t join_halves(const SwarParams &k, uint32_t even, uint3
 struct SlidingDiamond5 : SlidingOperation {
   static constexpr bool kRowByRow = true;
   static constexpr int kRadius = 2, kStripRows = 4, kMinBlocks = 5;
-  static constexpr int kFewerBlocks = 1, kWarps = 2, kWordWarps = 2;
+  static constexpr int kFewerBlocks = 1, kWarps = 2;
 
   template <typename Swar>
   struct State {

@@ -21,20 +21,17 @@ enum class WordSamples { None, Added, Compared };
 // declares kRadius, kStripRows, the rows of results of a strip, and:
 // - kMinBlocks: how many blocks of four warps a multiprocessor is to hold, which limits the registers of a thread to
 //   65536 / (blocks * 128). More blocks hide more latency as long as nothing spills. kFewerBlocks: how many fewer for
-//   16-bit samples, and for pixels that are not 32-bit words.
-// - kWarps: warps of a block for 8-bit samples; kWordWarps: the same for pixels that are 32-bit words. Where there is
-//   much to compute, blocks of two warps, twice as many, may keep multiprocessors busier than blocks of four.
+//   planes of one or two channels of bytes; for 16-bit samples it is one.
+// - kWarps: warps of a block. Where there is much to compute, blocks of two warps, twice as many, may keep
+//   multiprocessors busier than blocks of four.
 // - kWords: see WordSamples.
-// - kRowByRow: each row of results is written before the next one begins, where registers are scarce. Samples of 16
-//   bits always do so.
-// - kHoldsMiddle: once row j has entered, middle() returns the words of row j - kRadius.
-// - kRecomputesRows: whether a row of packed pixels lies in the frame is computed anew for each row, which saves a
-//   register.
+// - kRowByRow: each row of results is written before the next one begins, and channels to be copied are read again,
+//   where registers are scarce. Samples of 16 bits always do so.
 // - kSeesStrip: enter() gets the whole strip and its position; row j of it enters.
 struct SlidingOperation {
-  static constexpr int kFewerBlocks = 0, kWarps = kMostWarps, kWordWarps = kMostWarps;
+  static constexpr int kFewerBlocks = 0, kWarps = kMostWarps;
   static constexpr WordSamples kWords = WordSamples::Added;
-  static constexpr bool kRowByRow = false, kHoldsMiddle = false, kRecomputesRows = false, kSeesStrip = false;
+  static constexpr bool kRowByRow = false, kSeesStrip = false;
 };
 
 // Converts a signed sum to a sample of at most 16 bits.

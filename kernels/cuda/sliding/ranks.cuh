@@ -12,8 +12,7 @@ namespace cudaconv::sliding {
 // their maxima. Columns are sorted as rows enter, once for the three windows that contain them.
 struct SlidingMedian3 : SlidingOperation {
   static constexpr WordSamples kWords = WordSamples::Compared;
-  static constexpr int kRadius = 1, kStripRows = 4, kMinBlocks = 7, kWordWarps = 2;
-  static constexpr bool kHoldsMiddle = true, kRecomputesRows = true;
+  static constexpr int kRadius = 1, kStripRows = 4, kMinBlocks = 7, kWarps = 2;
 
   template <typename Swar>
   struct State {
@@ -30,11 +29,6 @@ struct SlidingMedian3 : SlidingOperation {
     }
 
     uint32_t last[2][Swar::kSplit][4];  // the previous two rows: [age][part][word]
-
-    __device__ void middle(const SwarParams &k, int, uint32_t (&words)[4]) const {
-#pragma unroll
-      for (int i = 0; i < 4; i++) words[i] = join_parts<Swar>(k, [&](int h) { return last[1][h][i]; });
-    }
 
     __device__ void enter(const SlidingParams &p, int j, const uint32_t (&row)[4], uint32_t (&out)[4]) {
       const SwarParams &k = p.swar;
@@ -75,18 +69,14 @@ struct SlidingMedian3 : SlidingOperation {
 template <int kSize>
 struct SlidingExtremum : SlidingOperation {
   static constexpr WordSamples kWords = WordSamples::Compared;
-  static constexpr bool kRowByRow = kSize > 5, kHoldsMiddle = true;
+  static constexpr bool kRowByRow = kSize > 5;
   static constexpr int kRadius = kSize / 2, kStripRows = 4, kMinBlocks = kSize <= 5 ? 8 : 6;
-  static constexpr int kFewerBlocks = kSize > 3, kWarps = kSize > 5 ? 2 : kMostWarps, kWordWarps = kWarps;
+  static constexpr int kFewerBlocks = kSize > 3, kWarps = kSize > 5 ? 2 : kMostWarps;
 
   template <typename Swar>
   struct State {
     using Order = Ordered<Swar>;
     SquareRows<Swar, kRadius> square;
-
-    __device__ void middle(const SwarParams &k, int j, uint32_t (&words)[4]) const {
-      Order::join(k, square.rows[(j - kRadius) % kSize], k.flip, words);
-    }
 
     __device__ void enter(const SlidingParams &p, int j, const uint32_t (&row)[4], uint32_t (&out)[4]) {
       const SwarParams &k = p.swar;
@@ -108,7 +98,7 @@ struct SlidingElement : SlidingOperation {
   static constexpr int kRadius = kRadius_, kStripRows = 4;
   static constexpr int kMinBlocks = kRadius == 2 ? 5 : 4;
   static constexpr int kFewerBlocks = 1;
-  static constexpr bool kRowByRow = true, kHoldsMiddle = true;
+  static constexpr bool kRowByRow = true;
 
   template <typename Swar>
   struct State {
@@ -116,10 +106,6 @@ struct SlidingElement : SlidingOperation {
     using Row = typename Order::Row;
     static constexpr int kSize = 2 * kRadius + 1;
     Row rows[kSize];
-
-    __device__ void middle(const SwarParams &k, int j, uint32_t (&words)[4]) const {
-      Order::join(k, rows[(j - kRadius) % kSize], k.flip, words);
-    }
 
     __device__ void enter(const SlidingParams &p, int j, const uint32_t (&row)[4], uint32_t (&out)[4]) {
       const SwarParams &k = p.swar;
@@ -177,7 +163,7 @@ struct SlidingElement : SlidingOperation {
 // The same of 9x9 bytes: maxima of three maxima of three samples, three apart, in both directions.
 struct SlidingExtremum9 : SlidingOperation {
   static constexpr WordSamples kWords = WordSamples::None;
-  static constexpr bool kRowByRow = true, kRecomputesRows = true;
+  static constexpr bool kRowByRow = true;
   static constexpr int kRadius = 4, kStripRows = 6, kMinBlocks = 5, kFewerBlocks = 1;
 
   template <typename Swar>

@@ -36,11 +36,19 @@
 
 namespace cudaconv::sliding {
 
-// Passes the rows of a strip through the operation. store(r, words, original) gets the words of row r of results;
-// original(words) fetches the samples at the same place. store() returns whether the frame has more rows.
-template <typename Operation, typename Swar, int kRows, typename Store>
-__device__ inline void run_strip(const SlidingParams &p, const PartParams &part, LaneStrip s,
-                                 const uint32_t (&strip)[kRows][4], Store store) {
+// Filters a strip of rows, from row y0 of the part on.
+template <typename Operation, typename Swar>
+__device__ inline void slide(const SlidingParams &p, const PartParams &part, int first_byte, int y0) {
+  // Planes of one or two channels are filtered completely or not at all, see can_slide().
+  constexpr bool kBlends = Swar::kChannels > 2, kRowByRow = Operation::kRowByRow || !Swar::kPairs;
+  constexpr int kRadius = Operation::kRadius, kRows = Operation::kStripRows + 2 * kRadius;
+  const int lane = threadIdx.x % 32;
+  const LaneStrip s = {first_byte + (lane - 1) * kVectorBytes, y0};
+  const bool writes = lane >= 1 && lane <= kWarpLanes && s.first_byte < row_bytes<Swar>(part);
+  const int left = part.height - y0, end = writes ? part.height : 0;
+  uint32_t strip[kRows][4];
+  load_strip<Swar, kRadius>(p, part, s, strip);
+  StripTarget<Swar, kRows> target(p, part, s, writes);
   typename Operation::template State<Swar> state;
 #pragma unroll
   for (int j = 0; j < kRows; j++) {
@@ -49,85 +57,47 @@ __device__ inline void run_strip(const SlidingParams &p, const PartParams &part,
       state.enter(p, part, s, j, strip, out);
     else
       state.enter(p, j, strip[j], out);
-    const auto original = [&](uint32_t(&words)[4]) {
-      if constexpr (Operation::kHoldsMiddle) {
-        state.middle(p.swar, j, words);
-      } else {
-#pragma unroll
-        for (int i = 0; i < 4; i++) words[i] = strip[j - Operation::kRadius][i];
-      }
-    };
-    if (j >= 2 * Operation::kRadius && !store(j - 2 * Operation::kRadius, out, original)) return;
-  }
-}
-
-template <typename Operation, typename Swar>
-__device__ inline void slide(const SlidingParams &p, const PartParams &part, int first_byte, int y0) {
-  // Planes of one or two channels are filtered completely or not at all, see can_slide().
-  constexpr bool kBlends = Swar::kChannels > 2;
-  constexpr int kRows = Operation::kStripRows + 2 * Operation::kRadius;
-  const int lane = threadIdx.x % 32;
-  const LaneStrip s = {first_byte + (lane - 1) * kVectorBytes, y0};
-  const bool writes = lane >= 1 && lane <= kWarpLanes && s.first_byte < row_bytes<Swar>(part);
-  const int left = part.height - s.y0, rows = writes ? left : 0, end = writes ? part.height : 0;
-  uint32_t strip[kRows][4];
-  load_strip<Swar, Operation::kRadius>(p, part, s, strip);
-  const auto has_row = [&](int r) { return Operation::kRecomputesRows ? s.y0 + r < end : r < rows; };
-  StripTarget<Swar, kRows> target(p, part, s, writes);
-  constexpr bool kRowByRow = Operation::kRowByRow || !Swar::kPairs;
-  // Samples of channels to be copied are kept in registers, or read again where registers are scarce.
-  constexpr bool kRereads = kRowByRow && !(Operation::kHoldsMiddle && Swar::kPairs);
-  run_strip<Operation, Swar>(p, part, s, strip, [&](int r, uint32_t(&out)[4], auto original) {
-    const auto blend = [&] {
-      uint32_t words[4];
-      if constexpr (kRereads)
-        target.reread(part, s, r, Operation::kRadius, words);
-      else
-        original(words);
-      blend_vector(part, words, out);
-    };
+    const int r = j - 2 * kRadius;  // the row of results that is complete
+    if (r < 0) continue;
     if constexpr (!kBlends) {
       if (writes) target.put(out);
-      // This return also keeps the compiler from starting more rows at once than there are registers for.
-      if (r + 1 >= left) return false;
+      // This end also keeps the compiler from starting more rows at once than there are registers for.
+      if (r + 1 >= left) break;
     } else if constexpr (kRowByRow) {
-      if (has_row(r)) {
-        if (part.has_unfiltered) blend();
+      if (y0 + r < end) {
+        if (part.has_unfiltered) {
+          uint32_t original[4];
+          target.reread(part, s, r, kRadius, original);
+          blend_vector(part, original, out);
+        }
         target.put(out);
       }
     } else {
       // Either all lanes blend or none, so only a predicated store remains, and no branch.
-      if (part.has_unfiltered && (!kRereads || has_row(r))) blend();
-      if (has_row(r)) target.put(out);
+      if (part.has_unfiltered) blend_vector(part, strip[j - kRadius], out);
+      if (y0 + r < end) target.put(out);
     }
     target.next_row();
-    return true;
-  });
+  }
   target.finish(part, s, Operation::kStripRows);
 }
 
-// The samples of a kernel: of bytes, or of 16-bit containers as the operation takes them.
-template <typename Operation, bool kOfWords, int kChannels>
+// The samples of a kernel: pixels of three or four bytes, planes of one or two channels of bytes, or 16-bit containers.
+enum class Samples { Pixels, Planes, Words };
+
+// A row of kChannels samples as the operation takes them.
+template <typename Operation, Samples kSamples, int kChannels>
 using SwarOf = std::conditional_t<
-    !kOfWords, SwarU8<kChannels>,
+    kSamples != Samples::Words, SwarU8<kChannels>,
     std::conditional_t<Operation::kWords == WordSamples::Compared, SwarU16Ordered<kChannels>, SwarU16<kChannels>>>;
 
-// The number of warps of a block. kPacked: pixels of three or four channels, else planes of one or two.
-template <typename Operation, bool kPacked, bool kOfWords>
-CUDACONV_HOST_DEVICE constexpr int block_warps() {
-  if (kOfWords) return kMostWarps;
-  return kPacked ? Operation::kWordWarps : Operation::kWarps;
-}
-
-// How many blocks of four warps a multiprocessor is to hold. 16-bit samples that are added take a register each, and so
-// do neighbours that straddle two words; GPUs without an instruction for the extremum of three pairs need more
-// registers.
-template <typename Operation, bool kPacked, bool kOfWords>
+// How many blocks of four warps a multiprocessor is to hold. 16-bit samples, and neighbours that straddle two words,
+// take more registers, and so do GPUs without an instruction for the extremum of three pairs.
+template <typename Operation, Samples kSamples>
 __host__ __device__ constexpr int min_blocks() {
   if (!kHas<Feature::Packed16Bit>) return Operation::kMinBlocks / 2;
-  if (kOfWords && Operation::kWords == WordSamples::Added)
-    return Operation::kMinBlocks - (Operation::kFewerBlocks > 1 ? Operation::kFewerBlocks : 1);
-  return Operation::kMinBlocks - (kPacked && !kOfWords ? 0 : Operation::kFewerBlocks);
+  if (kSamples == Samples::Words) return Operation::kMinBlocks - 1;
+  return Operation::kMinBlocks - (kSamples == Samples::Pixels ? 0 : Operation::kFewerBlocks);
 }
 
 // The warp's first row of results. With the factor outside of warp_uniform() nvcc 13 spills in CompositeGradient<2>.
@@ -136,27 +106,26 @@ __device__ inline int strip_row(const Tile &tile) {
   return tile.y0 + warp_uniform(static_cast<int>(threadIdx.x / 32) * Operation::kStripRows);
 }
 
-template <typename Operation, bool kPacked, bool kOfWords>
-__global__ void __launch_bounds__(32 * block_warps<Operation, kPacked, kOfWords>(),
-                                  min_blocks<Operation, kPacked, kOfWords>() * kMostWarps /
-                                      block_warps<Operation, kPacked, kOfWords>())
+template <typename Operation, Samples kSamples>
+__global__ void __launch_bounds__(32 * Operation::kWarps,
+                                  min_blocks<Operation, kSamples>() * kMostWarps / Operation::kWarps)
     sliding_kernel(const __grid_constant__ SlidingParams p) {
-  const Tile tile = locate_tile(p, Operation::kStripRows * block_warps<Operation, kPacked, kOfWords>());
+  const Tile tile = locate_tile(p, Operation::kStripRows * Operation::kWarps);
+  const PartParams &part = tile.part;
   const int first = tile.x0, y0 = strip_row<Operation>(tile);
-  if (y0 >= tile.part.height) return;  // returns as a whole warp
-  if constexpr (kPacked) {
-    slide<Operation, SwarOf<Operation, kOfWords, 4>>(p, tile.part, first, y0);
-  } else {
-    if (!tile.part.has_filtered) {
-      const int last = tile.part.width * tile.part.channels * (kOfWords ? 2 : 1);
-      return copy_rows<2>(tile.part, first, min(first + kWarpBytes, last), y0, 1,
-                          min(y0 + Operation::kStripRows, tile.part.height));
+  if (y0 >= part.height) return;  // returns as a whole warp
+  if constexpr (kSamples != Samples::Pixels) {
+    if (!part.has_filtered) {
+      const int last = part.width * part.channels * (kSamples == Samples::Words ? 2 : 1);
+      return copy_rows<2>(part, first, min(first + kWarpBytes, last), y0, 1,
+                          min(y0 + Operation::kStripRows, part.height));
     }
-    if (tile.part.channels == 1)
-      slide<Operation, SwarOf<Operation, kOfWords, 1>>(p, tile.part, first, y0);
-    else
-      slide<Operation, SwarOf<Operation, kOfWords, 2>>(p, tile.part, first, y0);
+    if (part.channels == 1) return slide<Operation, SwarOf<Operation, kSamples, 1>>(p, part, first, y0);
+    if (part.channels == 2) return slide<Operation, SwarOf<Operation, kSamples, 2>>(p, part, first, y0);
   }
+  // Neighbours farther off than the lanes beside cannot be reached.
+  if constexpr (kSamples == Samples::Pixels || (kSamples == Samples::Words && Operation::kRadius <= 2))
+    slide<Operation, SwarOf<Operation, kSamples, 4>>(p, part, first, y0);
 }
 
 // A kernel, and what its launcher has to know of it.
@@ -166,25 +135,16 @@ struct SlidingKernel {
   int warps = 0;             // of a block
 };
 
-template <typename Operation, bool kPacked, bool kOfWords>
-SlidingKernel sliding_kernel_of() {
-  return {sliding_kernel<Operation, kPacked, kOfWords>, Operation::kRadius, Operation::kStripRows,
-          block_warps<Operation, kPacked, kOfWords>()};
-}
-
 // The kernel of an operation for samples, if there is one.
 template <typename Operation>
 SlidingKernel sliding_kernel_of(const SwarKind &kind) {
-  const bool packed = kind.lane_channels() == 4;
+  SlidingKernel found = {nullptr, Operation::kRadius, Operation::kStripRows, Operation::kWarps};
+  const bool pixels = kind.lane_channels() == 4;
   if (!kind.words)
-    return packed ? sliding_kernel_of<Operation, true, false>() : sliding_kernel_of<Operation, false, false>();
-  if constexpr (Operation::kWords != WordSamples::None) {
-    // Neighbours farther off than the lanes beside cannot be reached.
-    if constexpr (Operation::kRadius <= 2)
-      if (packed) return sliding_kernel_of<Operation, true, true>();
-    if (!packed) return sliding_kernel_of<Operation, false, true>();
-  }
-  return {};
+    found.kernel = pixels ? sliding_kernel<Operation, Samples::Pixels> : sliding_kernel<Operation, Samples::Planes>;
+  else if constexpr (Operation::kWords != WordSamples::None)
+    if (!pixels || Operation::kRadius <= 2) found.kernel = sliding_kernel<Operation, Samples::Words>;
+  return found;
 }
 
 }  // namespace cudaconv::sliding

@@ -8,10 +8,8 @@ namespace cudaconv::sliding {
 
 SlidingKernel gradient_sliding_kernel(const SwarKind &kind) {
   switch (kind.sliding) {
-    case Sliding::GradientL1:
-      return sliding_kernel_of<SlidingGradient<false>>(kind);
-    case Sliding::GradientL2:
-      return sliding_kernel_of<SlidingGradient<true>>(kind);
+    case Sliding::Gradient:
+      return sliding_kernel_of<SlidingGradient>(kind);
     case Sliding::Roberts:
       return sliding_kernel_of<SlidingWindow3<RobertsFunction>>(kind);
     case Sliding::Magnitude3:

@@ -341,7 +341,6 @@ SwarKind gradient(const Pass &pass, SwarParams &k, SwarKind kind) {
   if (pass.has_gain() || pass.wide || rounding.wide || pass.width() != 3 || pass.height() != 3) return {};
   const SwarKind any = any_gradient(pass, k, kind);
   if (pass.norm == Norm::L2Fraction || rounding.offset || rounding.half != 1) return any;
-  const bool euclidean = pass.norm == Norm::L2;
   const std::vector<int32_t> &x = pass.mask[0].value, &y = pass.mask[1].value;
   // The plan has doubled the masks so that half the divisor is an integer.
   if (x == std::vector<int32_t>{0, 0, 0, 0, 2, 0, 0, 0, -2} && y == std::vector<int32_t>{0, 0, 0, 0, 0, 2, 0, -2, 0}) {
@@ -352,7 +351,7 @@ SwarKind gradient(const Pass &pass, SwarParams &k, SwarKind kind) {
   if (any.sliding == Sliding::None || x[2] % 2 || x[5] % 2 || a < 1 || 2 * a + b > 16) return any;
   k.column[0] = kind.words ? static_cast<uint32_t>(a) : half_factor(a);
   k.column[1] = kind.words ? static_cast<uint32_t>(b) : half_factor(b);
-  kind.sliding = euclidean ? Sliding::GradientL2 : Sliding::GradientL1;
+  kind.sliding = Sliding::Gradient;
   return kind;
 }
 
