@@ -95,7 +95,6 @@ struct FrameParams {
   int32_t list_step;
   const uint32_t *tile_list;
   Border border;
-  bool whole_rows;  // sliding: see load_strip(); here, since kernels need it early
   // The tiles have numbers, part by part and row by row; these are the parts' first ones. Without a list a block works
   // on the tile of its own number.
   int32_t first_block[kMaxParts];

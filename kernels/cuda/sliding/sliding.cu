@@ -101,15 +101,6 @@ bool can_slide(const FrameParams &p, const SwarKind &kind) {
   });
 }
 
-// Whether the 16 bytes at an edge have all samples beside it. Reflect101 needs radius + 1 pixels for that.
-bool has_whole_rows(const FrameParams &p, const SwarKind &kind, int radius) {
-  return std::all_of(p.part, p.part + p.parts, [&](const PartParams &part) {
-    const int pixel_bytes = SwarKind::lane_channels(part.channels) * kind.sample_bytes();
-    return lane_row_bytes(part, kind) % kVectorBytes == 0 && part.height > radius &&
-           (p.border != Border::Reflect101 || (radius + 1) * pixel_bytes <= kVectorBytes);
-  });
-}
-
 bool is_extremum(const SwarKind &kind) {
   return kind.sliding == Sliding::Extremum3 || kind.sliding == Sliding::Extremum5 ||
          kind.sliding == Sliding::Extremum7 || kind.sliding == Sliding::Extremum9;
@@ -158,7 +149,6 @@ Choice choose(const PassQuery &query, SlidingParams &p) {
   if (choice.kind.sliding == Sliding::None || !can_slide(p, choice.kind)) return {};
   choice.kernel = find_kernel(choice.kind, p.swar.epilogue);
   if (!choice.kernel.kernel) return {};
-  p.whole_rows = has_whole_rows(p, choice.kind, choice.kernel.radius);
   // With these modes every outside sample equals one inside the same window, as with Replicate, which is cheaper.
   if (is_extremum(choice.kind) && (p.border == Border::Reflect || p.border == Border::Reflect101))
     p.border = Border::Replicate;
@@ -178,7 +168,7 @@ Prepared prepare_sliding(const PassQuery &query) {
   const unsigned blocks = cut_tiles(whole, [&](const PartParams &part) {
     return TileSize{kWarpBytes, lane_row_bytes(part, choice.kind), as.rows * as.warps};
   });
-  const size_t bytes = whole.whole_rows ? 0 : edge_bytes(as.warps, as.rows + 2 * as.radius);
+  const size_t bytes = edge_bytes(as.warps, as.rows + 2 * as.radius);
   const KernelLaunch<SlidingParams> launch_as = {as.kernel, blocks, dim3(32 * as.warps), bytes};
   return {choice.passes, [=, passes = choice.passes](const PassRun &run) {
             SlidingParams p = whole;

@@ -19,9 +19,8 @@
 //
 // Pixels of three bytes are four in registers, 12 bytes a lane in memory; the fourth byte is of no use.
 //
-// Lanes beside the frame load the 16 bytes at its edge and arrange them by the border mode. If rows end within a lane,
-// warps at the edges gather the bytes in and beside this lane one by one in shared memory, and write results from
-// there.
+// Warps at the edges gather the bytes beside the frame one by one in shared memory. If rows end within a lane, they
+// gather the bytes of this lane too, and write its results from there.
 //
 // All results are exact; where the halves of registers (see swar.cuh) would not hold a sum, other kernels do the pass.
 #pragma once
@@ -48,7 +47,7 @@ __device__ inline void slide(const SlidingParams &p, const PartParams &part, int
   const int left = part.height - y0, end = writes ? part.height : 0;
   uint32_t strip[kRows][4];
   load_strip<Swar, kRadius>(p, part, s, strip);
-  StripTarget<Swar, kRows> target(p, part, s, writes);
+  StripTarget<Swar, kRows> target(part, s, writes);
   typename Operation::template State<Swar> state;
 #pragma unroll
   for (int j = 0; j < kRows; j++) {

@@ -68,69 +68,6 @@ __device__ inline void blend_vector(const PartParams &part, const uint32_t (&ori
   for (int i = 0; i < 4; i++) row[i] = blend_channels(part, row[i], original[i], i % 2);
 }
 
-// For byte n of the lane beside the left or right edge: the index of the byte that it mirrors, among the 16 bytes at
-// that edge of the frame.
-template <int kPixel>
-__device__ constexpr int mirrored_byte(Border border, bool left, int n) {
-  const int distance = left ? kVectorBytes - 1 - n : n;
-  const int outside = distance / kPixel;  // pixels between this one and the frame
-  const int inside = border == Border::Replicate ? 0 : border == Border::Reflect ? outside : outside + 1;
-  const int byte = inside * kPixel + kPixel - 1 - distance % kPixel;
-  return left ? byte : kVectorBytes - 1 - byte;
-}
-
-// mirrored_byte() for the four bytes of word i of a lane beside the edge, 4 bits each.
-template <int kPixel>
-__device__ constexpr uint32_t mirrored_bytes(Border border, bool left, int i) {
-  uint32_t bytes = 0;
-  for (int b = 0; b < 4; b++) bytes |= (mirrored_byte<kPixel>(border, left, 4 * i + b) & 15u) << 4 * b;
-  return bytes;
-}
-
-// mirrored_bytes() for word i of a lane beside the edge, counted from the frame outwards.
-template <int kPixel>
-__device__ inline uint32_t mirrored_word(Border border, bool left, int i) {
-  const auto of = [&](Border b) {
-    return left ? mirrored_bytes<kPixel>(b, true, 3 - i) : mirrored_bytes<kPixel>(b, false, i);
-  };
-  return border == Border::Replicate ? of(Border::Replicate)
-         : border == Border::Reflect ? of(Border::Reflect)
-                                     : of(Border::Reflect101);
-}
-
-// In lanes beside the frame, which have loaded the 16 bytes at its edge, arranges these as the pixels beside the frame,
-// as far as the radius reaches.
-template <typename Swar, int kRadius, int kRows>
-__device__ inline void mirror(const FrameParams &p, const PartParams &part, bool left, bool right,
-                              uint32_t (&strip)[kRows][4]) {
-  constexpr int kWords = (kRadius * kPixelBytes<Swar> + 3) / 4;
-  if (p.border == Border::Wrap) return;  // these lanes have loaded the bytes at the other edge, which they need
-  uint32_t bytes[kWords], of_half[kWords], fixed[kWords];
-#pragma unroll
-  for (int i = 0; i < kWords; i++) {
-    bytes[i] = mirrored_word<kPixelBytes<Swar>>(p.border, left, i);
-    of_half[i] = 0x3210u | (bytes[i] >> 1 & 0x4444u);
-    bytes[i] &= 0x7777u;
-    fixed[i] = part.border_word[(left ? 3 - i : i) % 2];
-  }
-#pragma unroll
-  for (int j = 0; j < kRows; j++) {
-    uint32_t word[kWords];
-#pragma unroll
-    for (int i = 0; i < kWords; i++) {
-      word[i] = __byte_perm(__byte_perm(strip[j][0], strip[j][1], bytes[i]),
-                            __byte_perm(strip[j][2], strip[j][3], bytes[i]), of_half[i]);
-      if (p.border == Border::Constant) word[i] = fixed[i];
-    }
-#pragma unroll
-    for (int i = 0; i < kWords; i++) {
-      // Words that no neighbour reads are left undefined.
-      if (left) strip[j][3 - i] = word[i];
-      if (right) strip[j][i] = word[i];
-    }
-  }
-}
-
 // The row that stands for row `top` + the lane's number, of kRows rows; -1: the border value.
 template <int kRows>
 __device__ inline int row_for_lane(const FrameParams &p, const PartParams &part, int top) {
@@ -169,7 +106,7 @@ __device__ inline void load_rows(const FrameParams &p, const PartParams &part, L
   }
 }
 
-// ---- Edges whose samples are gathered ----
+// ---- Edges ----
 
 // Bytes of a row around each edge that lanes beside the frame, or lanes with the row's tail, may need. Edge 0 ends just
 // before byte 0 of the frame; edge 1 begins with the lane that contains the row's end.
@@ -192,8 +129,7 @@ __device__ inline uint8_t *warp_edges(int edge) {
   return shared_memory<uint8_t>() + (threadIdx.x / 32 * kRows * kEdges + edge) * kEdgeBytes;
 }
 
-// Gathers the strip's bytes at the edges in shared memory, one byte of each row a lane. It runs before the strip's rows
-// are loaded, so that it takes none of their registers.
+// Gathers the strip's bytes at the edges in shared memory, one byte of each row a lane.
 template <typename Swar, int kRadius, int kRows>
 __device__ inline void gather_edges(const FrameParams &p, const PartParams &part, LaneStrip s) {
   constexpr int kPixel = kPixelBytes<Swar>, kRowBytes = kEdges * kEdgeBytes;
@@ -236,27 +172,17 @@ __device__ inline void take_edges(const PartParams &part, LaneStrip s, uint32_t 
 
 // ---- Strips ----
 
-// Loads a strip for a warp. Samples beside the frame come from the 16 bytes at its edge where p.whole_rows says that
-// these hold them, which is quicker; else they are gathered.
+// Loads a strip for a warp; samples beside the frame, and those of the row's tail, are gathered. The strip's rows are
+// loaded first, so that all loads are in flight together.
 template <typename Swar, int kRadius, int kRows>
 __device__ inline void load_strip(const SlidingParams &p, const PartParams &part, LaneStrip s,
                                   uint32_t (&strip)[kRows][4]) {
-  const int bytes = row_bytes<Swar>(part);
-  const bool left = s.first_byte < 0, right = s.first_byte >= bytes;
-  const bool at_edge = __any_sync(0xffffffffu, left || s.first_byte + kVectorBytes > bytes);
-  int byte = s.first_byte;
-  if (p.whole_rows) {
-    if (left || right) byte = left == (p.border == Border::Wrap) ? bytes - kVectorBytes : 0;
-  } else if (at_edge) {
-    gather_edges<Swar, kRadius, kRows>(p, part, s);
-    if (left || s.first_byte + kVectorBytes > bytes) byte = 0;
-  }
+  const bool at_edge = s.first_byte < 0 || s.first_byte + kVectorBytes > row_bytes<Swar>(part);
+  const int byte = at_edge ? 0 : s.first_byte;
   load_rows<Swar, kRadius>(p, part, s, part.source + offset_in_memory<Swar>(part, byte), strip);
-  if (!at_edge) return;
-  if (p.whole_rows)
-    mirror<Swar, kRadius>(p, part, left, right, strip);
-  else
-    take_edges<Swar>(part, s, strip);
+  if (!__any_sync(0xffffffffu, at_edge)) return;
+  gather_edges<Swar, kRadius, kRows>(p, part, s);
+  take_edges<Swar>(part, s, strip);
 }
 
 // Where a lane writes its results: to the part or, if it has the tail of rows that end within a lane, to shared memory,
@@ -264,8 +190,8 @@ __device__ inline void load_strip(const SlidingParams &p, const PartParams &part
 template <typename Swar, int kRows>
 class StripTarget {
  public:
-  __device__ StripTarget(const SlidingParams &p, const PartParams &part, LaneStrip s, bool writes)
-      : is_tail_(!p.whole_rows && writes && s.first_byte + kVectorBytes > row_bytes<Swar>(part)),
+  __device__ StripTarget(const PartParams &part, LaneStrip s, bool writes)
+      : is_tail_(writes && s.first_byte + kVectorBytes > row_bytes<Swar>(part)),
         three_(!is_tail_ && of_three_bytes<Swar>(part)),
         pitch_(is_tail_ ? kTailPitch : static_cast<int>(part.target_pitch)),
         at_(is_tail_ ? warp_edges<kRows>(1)
