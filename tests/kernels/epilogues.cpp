@@ -351,8 +351,7 @@ void test_swar(const Case &c) {
   const SwarKind kind = plan_swar(*c.plan, c.pass(), k);
   p.rounding[0] = c.rounding();
   const IntegerMask &mask = c.mask();
-  const bool separable =
-      kind.sliding == Sliding::Separable3 || kind.sliding == Sliding::Separable5 || kind.sliding == Sliding::Separable7;
+  const bool separable = kind.sliding >= Sliding::Separable3 && kind.sliding <= Sliding::Mean7;
   Ratio ratio;
   if (kind.sliding == Sliding::Half3) {
     // These kernels divide offset, divisor and coefficients by their common factor. The divisor is then 1.

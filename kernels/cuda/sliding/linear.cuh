@@ -29,32 +29,14 @@ struct Binomial3 {
   }
 };
 
-// A separable mask: columns are summed as rows enter, then each finished row of column sums along the row.
-template <int kSize>
-struct SlidingSeparable : SlidingOperation {
-  // The matrix instructions do larger masks of 16-bit samples about as quickly.
-  static constexpr WordSamples kWords = kSize == 3 ? WordSamples::Added : WordSamples::None;
-  static constexpr bool kRowByRow = kSize > 3;
-  static constexpr int kRadius = kSize / 2, kStripRows = 4, kMinBlocks = kSize == 3 ? 8 : kSize == 5 ? 7 : 6;
-  static constexpr int kFewerBlocks = kSize == 5;
-  // Rows of more than three factors have to be symmetric: one multiplication then serves two samples.
-  static constexpr bool kSymmetric = kSize > 3;
+// A separable 3x3 mask: columns are summed as rows enter, then each finished row of column sums along the row.
+struct SlidingSeparable3 : SlidingOperation {
+  static constexpr int kRadius = 1, kStripRows = 4, kMinBlocks = 8;
 
   template <typename Swar>
   struct State {
-    static constexpr int kChannels = Swar::kChannels;
     static constexpr int kSplit = Swar::kSplit;
-    uint32_t sums[kSize][kSplit][4];
-
-    __device__ static uint32_t row_sum(const SwarParams &k, const LaneRow<Swar, kRadius> &sum, int n) {
-      uint32_t result = k.init;
-#pragma unroll
-      for (int t = 0; t <= (kSymmetric ? kRadius : kSize - 1); t++) {
-        const uint32_t left = sum.at(n + (t - kRadius) * kChannels), right = sum.at(n + (kRadius - t) * kChannels);
-        result += (kSymmetric && t != kRadius ? left + right : left) * k.row[t];
-      }
-      return result;
-    }
+    uint32_t sums[3][kSplit][4];
 
     __device__ void enter(const SlidingParams &p, int j, const uint32_t (&row)[4], uint32_t (&out)[4]) {
       const SwarParams &k = p.swar;
@@ -64,24 +46,27 @@ struct SlidingSeparable : SlidingOperation {
 #pragma unroll
         for (int h = 0; h < kSplit; h++) parts[h] = Swar::part(k, row[i], h);
 #pragma unroll
-        for (int t = 0; t < kSize; t++) {
+        for (int t = 0; t < 3; t++) {
           const int r = j - t;  // the row of results for which this row is number t
           if (r < 0 || r >= kStripRows) continue;
-          uint32_t(&sum)[kSplit][4] = sums[r % kSize];
+          uint32_t(&sum)[kSplit][4] = sums[r % 3];
 #pragma unroll
           for (int h = 0; h < kSplit; h++) sum[h][i] = (t ? sum[h][i] : k.column_init) + k.column[t] * parts[h];
         }
       }
-      const int r = j - 2 * kRadius;
-      if (r < 0) return;
-      LaneRow<Swar, kRadius> sum;
-      sum.set(sums[r % kSize]);
+      if (j < 2) return;
+      LaneRow<Swar, 1> sum;
+      sum.set(sums[(j - 2) % 3]);
       sum.exchange();
       uint32_t row_sums[4][kSplit];
 #pragma unroll
       for (int i = 0; i < 4; i++)
 #pragma unroll
-        for (int h = 0; h < kSplit; h++) row_sums[i][h] = row_sum(k, sum, Swar::kPerWord * i + h);
+        for (int h = 0; h < kSplit; h++) {
+          const int n = Swar::kPerWord * i + h;
+          row_sums[i][h] = k.init + sum.at(n - Swar::kChannels) * k.row[0] + sum.at(n) * k.row[1] +
+                           sum.at(n + Swar::kChannels) * k.row[2];
+        }
       finish_row<Swar>(p, row_sums, out);
     }
   };

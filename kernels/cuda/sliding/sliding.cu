@@ -2,7 +2,7 @@
 //
 // The launcher of the sliding kernels: it chooses a kernel for a pass, or for two or three passes of morphology, and
 // cuts the frame into strips.
-#include "cuda/sliding/sliding_kernels.h"
+#include "cuda/sliding/sliding.cuh"
 
 #include <algorithm>
 
@@ -106,15 +106,9 @@ bool is_extremum(const SwarKind &kind) {
          kind.sliding == Sliding::Extremum7 || kind.sliding == Sliding::Extremum9;
 }
 
-SlidingKernel find_kernel(const SwarKind &kind, Epilogue epilogue) {
-  const SlidingKernel found[] = {separable_sliding_kernel(kind, epilogue),
-                                 dense_sliding_kernel(kind),
-                                 gradient_sliding_kernel(kind),
-                                 extremum_sliding_kernel(kind),
-                                 median_sliding_kernel(kind),
-                                 composite_sliding_kernel(kind)};
-  for (const SlidingKernel &kernel : found)
-    if (kernel.kernel) return kernel;
+SlidingKernel find_kernel(const SwarKind &kind) {
+  for (const auto kernel_of : {linear_kernel, gradient_kernel, extremum_kernel, median_kernel})
+    if (const SlidingKernel found = kernel_of(kind); found.kernel) return found;
   return {};
 }
 
@@ -147,7 +141,7 @@ Choice choose(const PassQuery &query, SlidingParams &p) {
     choice.passes = 1;
   }
   if (choice.kind.sliding == Sliding::None || !can_slide(p, choice.kind)) return {};
-  choice.kernel = find_kernel(choice.kind, p.swar.epilogue);
+  choice.kernel = find_kernel(choice.kind);
   if (!choice.kernel.kernel) return {};
   // With these modes every outside sample equals one inside the same window, as with Replicate, which is cheaper.
   if (is_extremum(choice.kind) && (p.border == Border::Reflect || p.border == Border::Reflect101))

@@ -146,4 +146,10 @@ SlidingKernel sliding_kernel_of(const SwarKind &kind) {
   return found;
 }
 
+// The kernel for a pass, if it is one of the source's operations.
+SlidingKernel linear_kernel(const SwarKind &kind);
+SlidingKernel gradient_kernel(const SwarKind &kind);
+SlidingKernel extremum_kernel(const SwarKind &kind);
+SlidingKernel median_kernel(const SwarKind &kind);
+
 }  // namespace cudaconv::sliding

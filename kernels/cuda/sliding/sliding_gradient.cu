@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
 // Sliding kernels of gradients and compass masks.
-#include "cuda/sliding/sliding_kernels.h"
 #include "cuda/sliding/gradients.cuh"
+#include "cuda/sliding/sliding.cuh"
 
 namespace cudaconv::sliding {
 
-SlidingKernel gradient_sliding_kernel(const SwarKind &kind) {
+SlidingKernel gradient_kernel(const SwarKind &kind) {
   switch (kind.sliding) {
     case Sliding::Gradient:
       return sliding_kernel_of<SlidingGradient>(kind);

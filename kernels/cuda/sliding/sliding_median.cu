@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
 // Sliding kernels of medians.
-#include "cuda/sliding/sliding_kernels.h"
 #include "cuda/sliding/median5.cuh"
 #include "cuda/sliding/ranks.cuh"
+#include "cuda/sliding/sliding.cuh"
 
 namespace cudaconv::sliding {
 
-SlidingKernel median_sliding_kernel(const SwarKind &kind) {
+SlidingKernel median_kernel(const SwarKind &kind) {
   switch (kind.sliding) {
     case Sliding::Median3:
       return sliding_kernel_of<SlidingMedian3>(kind);

@@ -88,10 +88,6 @@ struct Scaled {
   }
 };
 
-bool symmetric(const std::vector<int32_t> &line) {
-  return std::equal(line.begin(), line.end(), line.rbegin());
-}
-
 using Line = std::vector<int32_t>;
 
 // Whether a line is one of the binomial rows that have kernels: 1 2 1 and 1 4 6 4 1.
@@ -242,8 +238,12 @@ bool halves_by_distance(const Scaled &mask, const Line &factors, const Rounding 
   return true;
 }
 
-Sliding separable_of(int size) {
-  return size == 3 ? Sliding::Separable3 : size == 5 ? Sliding::Separable5 : Sliding::Separable7;
+// The operation for a separable mask and its epilogue. None for masks beyond 3x3 that are neither binomials nor means:
+// the matrix instructions do them.
+Sliding separable_of(int size, Epilogue epilogue) {
+  if (epilogue == Epilogue::Shift) return size == 3 ? Sliding::Binomial3 : Sliding::Binomial5;
+  if (epilogue == Epilogue::Divide) return size == 3 ? Sliding::Mean3 : size == 5 ? Sliding::Mean5 : Sliding::Mean7;
+  return size == 3 ? Sliding::Separable3 : Sliding::None;
 }
 
 void set_factors(const Scaled &mask, SwarParams &k) {
@@ -275,7 +275,7 @@ SwarKind linear(const Pass &pass, SwarParams &k, SwarKind kind) {
   if (pass.wide || pass.has_gain() || mask.row_shift || size != pass.height() || size < 3 || size > 7 ||
       mask.value.empty() || rounding.wide)
     return none;
-  const bool separable = mask.separable() && (size == 3 || symmetric(mask.row));
+  const bool separable = mask.separable();
   if (!separable && size > 5) return none;
   Scaled scaled(mask, rounding);
   int64_t start;
@@ -311,7 +311,7 @@ SwarKind linear(const Pass &pass, SwarParams &k, SwarKind kind) {
       set_factors(scaled, k);
     else if (!set_pair_factors(scaled, k, &start))
       return none;
-    kind.sliding = separable_of(size);
+    kind.sliding = separable_of(size, k.epilogue);
   } else {
     for (size_t i = 0; i < scaled.value.size(); i++) k.dense[i] = static_cast<uint32_t>(scaled.value[i]);
     kind.sliding = Sliding::Dense3;

@@ -12,8 +12,11 @@ namespace cudaconv::sliding {
 enum class Sliding {
   None,
   Separable3,
-  Separable5,
-  Separable7,
+  Binomial3,
+  Binomial5,
+  Mean3,
+  Mean5,
+  Mean7,
   Dense3,
   Diamond5,
   Half3,
