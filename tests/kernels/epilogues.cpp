@@ -353,7 +353,7 @@ void test_swar(const Case &c) {
   const IntegerMask &mask = c.mask();
   const bool separable = kind.sliding >= Sliding::Separable3 && kind.sliding <= Sliding::Mean7;
   Ratio ratio;
-  if (kind.sliding == Sliding::Half3) {
+  if (kind.sliding == Sliding::Diamond5 && !kind.words) {
     // These kernels divide offset, divisor and coefficients by their common factor. The divisor is then 1.
     ratio.apply(2 * c.rounding().half, 1);
     return test_half_sums(c, k, ratio, c.rounding().offset / (2 * c.rounding().half));

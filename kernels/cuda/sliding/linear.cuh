@@ -281,39 +281,4 @@ struct SlidingDiamond5 : SlidingOperation {
   };
 };
 
-// A 3x3 mask for which 16-bit floats hold every partial sum.
-struct SlidingHalf3 : SlidingOperation {
-  static constexpr WordSamples kWords = WordSamples::None;
-  static constexpr bool kRowByRow = true;
-  static constexpr int kRadius = 1, kStripRows = 4, kMinBlocks = 8;
-
-  template <typename Swar>
-  struct State {
-    uint32_t sums[3][2][4];
-
-    __device__ void enter(const SlidingParams &p, int j, const uint32_t (&row)[4], uint32_t (&out)[4]) {
-      const SwarParams &k = p.swar;
-      LaneRow<Swar, 1> samples;
-      samples.load(k, row);
-#pragma unroll
-      for (int t = 0; t < 3; t++) {
-        const int r = j - t;
-        if (r < 0 || r >= kStripRows) continue;
-#pragma unroll
-        for (int n = 0; n < 8; n++) {
-          HalfPair sum = {t ? sums[r % 3][n % 2][n / 2] : k.init};
-#pragma unroll
-          for (int dx = -1; dx <= 1; dx++)
-            sum = multiply_add(HalfPair{samples.at(n / 2 * Swar::kPerWord + n % 2 + dx * Swar::kChannels)},
-                               k.dense[t * 3 + 1 + dx], sum);
-          sums[r % 3][n % 2][n / 2] = sum.bits;
-        }
-      }
-      if (j < 2) return;
-#pragma unroll
-      for (int i = 0; i < 4; i++) out[i] = join_halves<Swar>(k, sums[(j - 2) % 3][0][i], sums[(j - 2) % 3][1][i]);
-    }
-  };
-};
-
 }  // namespace cudaconv::sliding

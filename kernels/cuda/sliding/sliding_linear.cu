@@ -24,8 +24,6 @@ SlidingKernel linear_kernel(const SwarKind &kind) {
       return sliding_kernel_of<SlidingDense3>(kind);
     case Sliding::Diamond5:
       return sliding_kernel_of<SlidingDiamond5>(kind);
-    case Sliding::Half3:
-      return sliding_kernel_of<SlidingHalf3>(kind);
     default:
       return {};
   }

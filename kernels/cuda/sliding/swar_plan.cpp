@@ -188,25 +188,6 @@ void plan_u16_epilogue(const Scaled &mask, const Rounding &rounding, SwarParams 
   }
 }
 
-// Chooses how a sum of 16-bit floats becomes a byte. False if that takes more than an offset, an absolute value and
-// clamping.
-bool plan_f16_epilogue(const Scaled &mask, const Rounding &rounding, SwarParams &k) {
-  if (mask.divisor != 1 || std::abs(mask.offset) > kHalfFloatMax) return false;
-  k.init = half_integer(mask.offset);
-  k.sign_bits = rounding.absolute ? 0x7fff7fffu : 0xffffffffu;
-  return true;
-}
-
-// Computes the parameters of a 3x3 mask if 16-bit floats hold all its partial sums; else returns false.
-bool halves(const Scaled &mask, const Rounding &rounding, SwarParams &k) {
-  const SumRange range = mask.range(255);
-  if (std::max(mask.offset, mask.offset + range.high) > kHalfFloatMax ||
-      std::min(mask.offset, mask.offset + range.low) < -kHalfFloatMax || !plan_f16_epilogue(mask, rounding, k))
-    return false;
-  for (size_t i = 0; i < mask.value.size(); i++) k.dense[i] = half_factor(mask.value[i]);
-  return true;
-}
-
 // The factors for distances 0, 1 and 2 of a 5x5 mask whose numbers depend only on |dx| + |dy| and are 0 beyond 2; empty
 // for other masks.
 Line distance_factors(const Line &value) {
@@ -223,7 +204,9 @@ Line distance_factors(const Line &value) {
 // returns false. All partial sums but the last are multiples of a power of two, no more of them than a float can count;
 // the last one may be rounded where it is beyond all samples.
 bool halves_by_distance(const Scaled &mask, const Line &factors, const Rounding &rounding, SwarParams &k) {
-  if (!plan_f16_epilogue(mask, rounding, k)) return false;
+  if (mask.divisor != 1 || std::abs(mask.offset) > kHalfFloatMax) return false;
+  k.init = half_integer(mask.offset);
+  k.sign_bits = rounding.absolute ? 0x7fff7fffu : 0xffffffffu;
   constexpr int64_t kCount[] = {1, 4, 8};
   int64_t unit = mask.offset & -mask.offset;
   SumRange range = {mask.offset, mask.offset};
@@ -279,10 +262,6 @@ SwarKind linear(const Pass &pass, SwarParams &k, SwarKind kind) {
   if (!separable && size > 5) return none;
   Scaled scaled(mask, rounding);
   int64_t start;
-  if (!separable && size == 3 && !kind.words && halves(scaled, rounding, k)) {
-    kind.sliding = Sliding::Half3;
-    return kind;
-  }
   if (!separable && size == 5) {
     const Line factors = distance_factors(scaled.value);
     if (factors.empty()) return none;

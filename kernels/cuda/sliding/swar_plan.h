@@ -19,7 +19,6 @@ enum class Sliding {
   Mean7,
   Dense3,
   Diamond5,
-  Half3,
   Gradient,
   Extremum3,
   Extremum5,
