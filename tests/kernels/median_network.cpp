@@ -22,16 +22,16 @@ int failures() {
   int failed = 0;
   // Every count of ones in the four columns of the square and in the column beside it.
   for (int columns = 0; columns < 5 * 5 * 5 * 5 * 5; columns++) {
-    uint32_t column[5][4], pair[2][8], square[16], six[6];
+    uint32_t column[5][4], pair[2][8], ten[10], six[6];
     int square_ones = 0;
     for (int i = 0, rest = columns; i < 5; i++, rest /= 5) {
       for (int t = 0; t < 4; t++) column[i][t] = t >= 4 - rest % 5 ? kOnes : 0;
       square_ones += rest % 5;
     }
-    Network::merge(column[0], column[1], pair[0]);
-    Network::merge(column[2], column[3], pair[1]);
-    Network::merge(pair[0], pair[1], square);
-    Network::narrow(square, column[4], six);
+    Network::template merge<0>(column[0], column[1], pair[0]);
+    Network::template merge<0>(column[2], column[3], pair[1]);
+    Network::template merge<3>(pair[0], pair[1], ten);
+    Network::narrow(ten, column[4], six);
     for (int others = 0; others < 32; others++) {
       uint32_t four[4];
       int ones = square_ones;

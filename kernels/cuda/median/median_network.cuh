@@ -19,8 +19,8 @@
 // filtered as they are.
 #pragma once
 
+#include "cuda/device/networks.cuh"
 #include "cuda/device/u8x4_tile.cuh"
-#include "cuda/median/median_networks.cuh"
 
 namespace cudaconv::median {
 

@@ -14,10 +14,11 @@
 //                        6, and the 4 of a or b              2 remain; these and the corner have the median
 // clang-format on
 //
-// Columns, pairs of columns and m are merged by Batcher's networks, without the exchanges that lead only to dropped
-// samples. Sorted columns serve two rows of results, sorted pairs of columns two neighbouring squares.
+// Columns, pairs of columns and m are merged by networks. Sorted columns serve two rows of results, sorted pairs of
+// columns two neighbouring squares.
 #pragma once
 
+#include "cuda/device/networks.cuh"
 #include "cuda/sliding/operation.cuh"
 
 namespace cudaconv::sliding {
@@ -76,84 +77,14 @@ struct PairRow {
   }
 };
 
-// Batcher's merge of the two sorted halves of kCount samples, and which outputs of its exchanges the ranks kFirst to
-// kLast depend on.
-template <int kCount, int kFirst, int kLast>
-struct MergeNetwork {
-  struct Exchange {
-    int low = 0, high = 0;
-    bool gives_low = false, gives_high = false;
-  };
-  Exchange exchange[2 * kCount];
-  int count = 0;
-
-  __host__ __device__ constexpr MergeNetwork() {
-    for (int distance = kCount / 2; distance > 0; distance /= 2)
-      for (int begin = distance % (kCount / 2); begin + distance < kCount; begin += 2 * distance)
-        for (int i = begin; i < begin + distance; i++) {
-          exchange[count].low = i;
-          exchange[count++].high = i + distance;
-        }
-    bool needed[kCount] = {};
-    for (int i = kFirst; i <= kLast; i++) needed[i] = true;
-    for (int n = count - 1; n >= 0; n--) {
-      Exchange &e = exchange[n];
-      e.gives_low = needed[e.low];
-      e.gives_high = needed[e.high];
-      needed[e.low] = needed[e.high] = e.gives_low || e.gives_high;
-    }
-  }
-};
-
-// The steps to the median, on registers of two samples; for kHalf see SwarExchange.
+// The last steps to the median, on registers of two samples; for kHalf see SwarExchange.
 template <bool kHalf>
-struct Median5 : SwarExchange<kHalf> {
+struct Median5 : PairNetworks<kHalf> {
   using SwarExchange<kHalf>::vmin, SwarExchange<kHalf>::vmax, SwarExchange<kHalf>::exchange;
-
-  template <int kFirst, int kLast, int kCount>
-  __device__ static void merge(uint32_t (&v)[kCount]) {
-    constexpr MergeNetwork<kCount, kFirst, kLast> kNetwork;
-#pragma unroll
-    for (int n = 0; n < kNetwork.count; n++) {
-      const auto &e = kNetwork.exchange[n];
-      if (e.gives_low && e.gives_high)
-        exchange(n, v[e.low], v[e.high]);
-      else if (e.gives_low)
-        v[e.low] = vmin(v[e.low], v[e.high]);
-      else if (e.gives_high)
-        v[e.high] = vmax(v[e.low], v[e.high]);
-    }
-  }
-
-  __device__ static void sort(uint32_t (&v)[4]) {
-    exchange(0, v[0], v[1]);
-    exchange(0, v[2], v[3]);
-    merge<0, 3>(v);
-  }
-
-  __device__ static void merge(const uint32_t (&a)[4], const uint32_t (&b)[4], uint32_t (&merged)[8]) {
-#pragma unroll
-    for (int i = 0; i < 4; i++) {
-      merged[i] = a[i];
-      merged[4 + i] = b[i];
-    }
-    merge<0, 7>(merged);
-  }
-
-  // Merges two sorted eights so that the middle ten of the sixteen are right, in the middle of `merged`.
-  __device__ static void merge(const uint32_t (&a)[8], const uint32_t (&b)[8], uint32_t (&merged)[16]) {
-#pragma unroll
-    for (int i = 0; i < 8; i++) {
-      merged[i] = a[i];
-      merged[8 + i] = b[i];
-    }
-    merge<3, 12>(merged);
-  }
 
   // The middle six, sorted, of the ten and of four more, c. This is Batcher's merge without exchanges of dropped
   // samples; its first step exchanges c[i] and number i + 3 of the ten.
-  __device__ static void narrow(const uint32_t (&merged)[16], const uint32_t (&c)[4], uint32_t (&six)[6]) {
-    const uint32_t *v = merged + 3;
+  __device__ static void narrow(const uint32_t (&v)[10], const uint32_t (&c)[4], uint32_t (&six)[6]) {
     uint32_t low4 = c[1], high4 = v[4], low5 = c[2], high5 = v[5], low6 = vmin(c[3], v[6]), high6 = v[2];
     uint32_t low3 = v[7], high3 = vmax(c[0], v[3]);
     exchange(1, low4, high4);
@@ -223,7 +154,8 @@ struct SlidingMedian5 : SlidingOperation {
       // pair[m]: the column of register m, merged with the one before it.
       uint32_t pair[kCount + kHalo][8];
 #pragma unroll
-      for (int m = 0; m < kCount; m++) Network::merge(column[kHalo - kStep + m], column[kHalo + m], pair[m]);
+      for (int m = 0; m < kCount; m++)
+        Network::template merge<0>(column[kHalo - kStep + m], column[kHalo + m], pair[m]);
 #pragma unroll
       for (int m = 0; m < kHalo; m++)
 #pragma unroll
@@ -232,10 +164,10 @@ struct SlidingMedian5 : SlidingOperation {
 #pragma unroll
       for (int m = 0; m < kCount; m++) {
         if (!is_first(m)) continue;
-        uint32_t square[16];
-        Network::merge(pair[m], pair[m + kHalo], square);
-        Network::narrow(square, column[m], six[m]);
-        if (m + kStep < kCount) Network::narrow(square, column[m + kHalo + 3 * kStep], six[m + kStep]);
+        uint32_t ten[10];
+        Network::template merge<3>(pair[m], pair[m + kHalo], ten);
+        Network::narrow(ten, column[m], six[m]);
+        if (m + kStep < kCount) Network::narrow(ten, column[m + kHalo + 3 * kStep], six[m + kStep]);
       }
     }
 

@@ -10,7 +10,7 @@
 
 #include "cuda/device/swar.cuh"
 
-namespace cudaconv::median {
+namespace cudaconv {
 
 // The exchanges of a network, and which of their outputs the wanted results depend on.
 template <int kValues, int kMostExchanges>
@@ -164,4 +164,4 @@ struct PairNetworks : SwarExchange<kHalf> {
   }
 };
 
-}  // namespace cudaconv::median
+}  // namespace cudaconv
