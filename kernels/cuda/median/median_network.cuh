@@ -33,42 +33,19 @@ template <int kSize_, bool kWords_>
 struct NetworkMedianShape {
   static constexpr int kSize = kSize_;
   static constexpr bool kWords = kWords_, kHalf = !kWords;
-  // A thread's registers do not hold the sorted pairs of rows of larger windows and what is merged from them.
-  static constexpr bool kPairsInShared = kSize >= 13;
   static constexpr int kWarps = kSize == 15 ? 6 : kSize == 13 ? 8 : 4, kRows = 16;  // of a block; of a warp, of results
   static constexpr int kWidth = 64, kHeight = kWarps * kRows, kThreads = 32 * kWarps;
-  static constexpr int kMinBlocks = kPairsInShared ? 1 : kSize == 7 ? 5 : kSize == 9 ? 3 : 2;
-};
-
-// The sorted pairs of rows of a thread's windows, in registers. A new pair replaces the oldest one.
-template <int kPairs, int kPair>
-struct PairsInRegisters {
-  uint32_t pair[kPairs][kPair];
-
-  __device__ explicit PairsInRegisters(uint32_t *) {}
-  __device__ void push(const uint32_t (&rows)[kPair]) {
-#pragma unroll
-    for (int i = 0; i + 1 < kPairs; i++)
-#pragma unroll
-      for (int n = 0; n < kPair; n++) pair[i][n] = pair[i + 1][n];
-#pragma unroll
-    for (int n = 0; n < kPair; n++) pair[kPairs - 1][n] = rows[n];
-  }
-  template <int kIndex>
-  __device__ void get(uint32_t (&rows)[kPair]) const {
-#pragma unroll
-    for (int n = 0; n < kPair; n++) rows[n] = pair[kIndex][n];
-  }
+  static constexpr int kMinBlocks = kSize >= 13 ? 1 : kSize == 7 ? 5 : kSize == 9 ? 3 : 2;
 };
 
 // The sorted pairs of rows of a thread's windows, in a ring in shared memory: medians do not depend on the order of the
 // pairs.
 template <int kPairs, int kPair, int kThreads>
-struct PairsInShared {
+struct SortedPairs {
   uint32_t *const words;
   int next = 0;
 
-  __device__ explicit PairsInShared(uint32_t *memory) : words(memory + threadIdx.x) {}
+  __device__ explicit SortedPairs(uint32_t *memory) : words(memory + threadIdx.x) {}
   __device__ void push(const uint32_t (&rows)[kPair]) {
     uint32_t *const to = words + next * kPair * kThreads;
 #pragma unroll
@@ -92,11 +69,9 @@ struct FourMedians {
   static constexpr int kOthers = kSize * kSize - kSide * kSide, kFirst = kSize * kSize / 2 - kOthers;
   static constexpr int kMiddle = kOthers + 1, kRest = kSize + 1;
 
-  std::conditional_t<Shape::kPairsInShared, PairsInShared<kPairs, kPair, Shape::kThreads>,
-                     PairsInRegisters<kPairs, kPair>>
-      pairs;  // sorted pairs of rows of m
+  SortedPairs<kPairs, kPair, Shape::kThreads> pairs;  // of m
 
-  // `memory`: kPairs * kPair words for each thread of the block if the pairs are in shared memory.
+  // `memory`: kPairs * kPair words for each thread of the block.
   __device__ explicit FourMedians(uint32_t *memory) : pairs(memory) {}
 
   // Moves the windows down by two sorted rows.
