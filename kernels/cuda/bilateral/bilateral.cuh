@@ -358,7 +358,7 @@ __global__ void __launch_bounds__(kThreads, Tuning::kMinBlocks) tile_kernel(cons
   const int begin = min(warp * share, rows), end = min(begin + share, rows);
   uint8_t *const tables = shared_memory<uint8_t>();
   auto *const u8x4s = reinterpret_cast<uint32_t *>(tables + Table::kBytes);
-  if (begin < end) load_rows<Rows::U8x4s, kSixteen>(p, p.tile, tile, begin, end - begin, pitch, u8x4s + begin * pitch);
+  if (begin < end) load_rows<true, kSixteen>(p, p.tile, tile, begin, end - begin, pitch, u8x4s + begin * pitch);
   Table::fill(p, tables);
   wait_for_copies();
   __syncthreads();

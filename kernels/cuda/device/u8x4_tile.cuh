@@ -55,9 +55,8 @@ struct U8x4Tile {
   ChunkedRow u8x4s;        // chunks of kChunk u8x4s, from as many pixels of each subtile; the halo in u8x4s
 };
 
-// The tile size for these results. `width` is a multiple of kChunk; with `words`, of 12. `words`: results are words of
-// three channels as they lie in memory.
-inline U8x4Tile make_u8x4_tile(int width, int height, int radius_x, int radius_y, int step = 1, bool words = false) {
+// The tile size for these results. `width` is a multiple of kChunk.
+inline U8x4Tile make_u8x4_tile(int width, int height, int radius_x, int radius_y, int step = 1) {
   const auto cut = [](int halo, int all, int of_chunk) {
     const int chunks = (all + 2 * halo) / of_chunk;
     return ChunkedRow{halo, chunks, ((1u << 20) + chunks - 1) / chunks};
@@ -70,9 +69,9 @@ inline U8x4Tile make_u8x4_tile(int width, int height, int radius_x, int radius_y
   tile.step = step;
   tile.u8x4s = cut(tile.halo_x, width, kChunk);
   for (int channels = 1; channels <= 4; channels++) {
-    tile.pixels[channels - 1] = words ? width * 4 / channels : width * subtiles(channels);
+    tile.pixels[channels - 1] = width * subtiles(channels);
     // With three channels, rows of u8x4s can begin at any byte of a chunk.
-    const int bytes = tile.pixels[channels - 1] * channels + (channels == 3 && !words ? 27 : 0);
+    const int bytes = tile.pixels[channels - 1] * channels + (channels == 3 ? 27 : 0);
     tile.bytes[channels - 1] = cut((tile.halo_x * channels + 15) / 16 * 16, bytes, 16);
   }
   return tile;
@@ -314,13 +313,11 @@ __device__ inline void spread_rows(const U8x4Tile &shape, int tile_x, int rows, 
   }
 }
 
-// The form of loaded rows: u8x4s, or words as they lie in memory, with a separate case for three channels.
-enum class Rows { U8x4s, Words, WordsOfThree };
-
 // Loads `rows` rows of the tile into shared memory, with a pitch of `pitch` words, a multiple of 4. `first` counts from
 // the halo's first row. One warp loads them; before reading them it has to call wait_for_copies() and synchronise.
-// kSixteen: samples have 16 bits, so the number of bytes of a pixel is even.
-template <Rows kRows = Rows::U8x4s, bool kSixteen = false>
+// kU8x4s: rows become u8x4s, else they are words as they lie in memory, of one, two or four channels. kSixteen: samples
+// have 16 bits, so the number of bytes of a pixel is even.
+template <bool kU8x4s = true, bool kSixteen = false>
 __device__ inline void load_rows(const FrameParams &p, const U8x4Tile &shape, const Tile &tile, int first, int rows,
                                  int pitch, uint32_t *u8x4s) {
   const PartParams &part = tile.part;
@@ -328,16 +325,15 @@ __device__ inline void load_rows(const FrameParams &p, const U8x4Tile &shape, co
   const auto load = [&](auto channels) {
     constexpr int kChannels = decltype(channels)::value;
     load_bytes<kChannels>(p, part, shape, tile.x0, y0, rows, pitch, u8x4s);
-    if constexpr (kRows == Rows::U8x4s && kChannels != 4) {
+    if constexpr (kU8x4s && kChannels != 4) {
       wait_for_copies();
       __syncwarp();
       spread_rows<kChannels>(shape, tile.x0, rows, pitch, u8x4s);
     }
   };
-  if constexpr (kRows == Rows::WordsOfThree) return load(std::integral_constant<int, 3>());
   if constexpr (!kSixteen)
     if (part.channels == 1) return load(std::integral_constant<int, 1>());
-  if constexpr (!kSixteen && kRows == Rows::U8x4s)
+  if constexpr (!kSixteen && kU8x4s)
     if (part.channels == 3) return load(std::integral_constant<int, 3>());
   if (part.channels == 2) return load(std::integral_constant<int, 2>());
   load(std::integral_constant<int, 4>());

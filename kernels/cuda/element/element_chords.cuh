@@ -111,7 +111,7 @@ __global__ void __launch_bounds__(32 * Shape::kWarps, kBlocksAtOnce<Shape>)
   const int count = p.tile.width + 2 * p.tile.halo_x;
   uint32_t *u8x4s = shared_memory<uint32_t>();
   if (begin < end)
-    load_rows<Rows::U8x4s, Order::kWords>(p, p.tile, tile, begin, end - begin, kPitch, u8x4s + begin * kPitch);
+    load_rows<true, Order::kWords>(p, p.tile, tile, begin, end - begin, kPitch, u8x4s + begin * kPitch);
   wait_for_copies();
   __syncwarp();
   if (Order::kWords || p.flip)

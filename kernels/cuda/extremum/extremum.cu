@@ -17,24 +17,20 @@ namespace {
 
 struct VanHerkLaunch {
   void (*kernel)(VanHerkParams) = nullptr;
-  int groups = 0, words = 0, pitch = 0, threads = 0, blocks = 0, rows_of_round = 0;
-  bool of_three = false;
-
-  int words_of(int size) const { return of_three ? words : size; }  // words of a group's results
+  int groups = 0, pitch = 0, threads = 0, blocks = 0, rows_of_round = 0;
 };
 
 template <typename Shape>
 VanHerkLaunch van_herk_launch() {
-  return {van_herk_kernel<Shape>, Shape::kGroups,    Shape::kWords,       Shape::kPitch,
-          32 * Shape::kWarps,     Shape::kMinBlocks, Shape::kRowsOfRound, Shape::kThreeChannels};
+  return {van_herk_kernel<Shape>, Shape::kGroups,    Shape::kPitch,
+          32 * Shape::kWarps,     Shape::kMinBlocks, Shape::kRowsOfRound};
 }
 
-// The kernel for 8-bit samples and a window size. The most common sizes have kernels of their own, for planes that all
-// have three channels, or that all have others.
-template <Rows kRows>
+// The kernel for 8-bit samples and a window size. The most common sizes have kernels of their own.
+template <bool kU8x4s>
 VanHerkLaunch choose_exact_u8(int size) {
-  if (size == 15) return van_herk_launch<VanHerkShape<U8x4Order, 15, true, 8, 4, kRows>>();
-  return van_herk_launch<VanHerkShape<U8x4Order, 31, true, 4, 3, kRows>>();
+  if (size == 15) return van_herk_launch<VanHerkShape<U8x4Order, 15, true, 8, 4, kU8x4s>>();
+  return van_herk_launch<VanHerkShape<U8x4Order, 31, true, 4, 3, kU8x4s>>();
 }
 
 VanHerkLaunch choose_u8(int size) {
@@ -48,22 +44,22 @@ VanHerkLaunch choose_u8(int size) {
 template <int kStep>
 VanHerkLaunch choose_u16(int size) {
   using Q = U16x2Order;
-  constexpr Rows kWords = Rows::Words, kU8x4s = Rows::U8x4s;
-  if (size == 9) return van_herk_launch<VanHerkShape<Q, 9, true, 16, 4, kU8x4s, kStep>>();
-  if (size == 15) return van_herk_launch<VanHerkShape<Q, 15, true, 8, 4, kWords, kStep>>();
-  if (size == 31) return van_herk_launch<VanHerkShape<Q, 31, true, 4, 3, kWords, kStep>>();
-  if (size <= 31) return van_herk_launch<VanHerkShape<Q, 31, false, 4, 3, kU8x4s, kStep>>();
-  return van_herk_launch<VanHerkShape<Q, 63, false, 2, 2, kU8x4s, kStep>>();
+  if (size <= 9) return van_herk_launch<VanHerkShape<Q, 9, false, 16, 4, true, kStep>>();
+  if (size == 15) return van_herk_launch<VanHerkShape<Q, 15, true, 8, 4, false, kStep>>();
+  if (size == 31) return van_herk_launch<VanHerkShape<Q, 31, true, 4, 3, false, kStep>>();
+  if (size <= 31) return van_herk_launch<VanHerkShape<Q, 31, false, 4, 3, true, kStep>>();
+  return van_herk_launch<VanHerkShape<Q, 63, false, 2, 2, true, kStep>>();
 }
 
 VanHerkLaunch choose_kernel(const PassQuery &query, bool words, int step) {
   const int size = query.pass().width();
   if (words) return step == 2 ? choose_u16<2>(size) : choose_u16<1>(size);
+  if (size != 15 && size != 31) return choose_u8(size);
   const FrameLayout &layout = query.plan.layout;
-  const auto threes =
-      std::count_if(layout.plane, layout.plane + layout.planes, [](const PlaneLayout &p) { return p.channels == 3; });
-  if ((size != 15 && size != 31) || (threes && threes < layout.planes)) return choose_u8(size);
-  return threes ? choose_exact_u8<Rows::WordsOfThree>(size) : choose_exact_u8<Rows::Words>(size);
+  // Rows of pixels of three bytes cannot be filtered as they lie in memory.
+  const bool three =
+      std::any_of(layout.plane, layout.plane + layout.planes, [](const PlaneLayout &p) { return p.channels == 3; });
+  return three ? choose_exact_u8<true>(size) : choose_exact_u8<false>(size);
 }
 
 // Chooses the launch, without a kernel if the pass is not for this structure. The frame has been filled in. Channels
@@ -82,12 +78,12 @@ KernelLaunch<VanHerkParams> choose(const PassQuery &query, VanHerkParams &p) {
   ignore_outside(p, pass.op == Op::Minimum);
   const ChannelLayout &sample = query.plan.layout.plane[0].channel[0];
   p.sample_bits = (((1u << sample.depth) - 1) << sample.shift) * 0x10001u;
-  const auto width_of = [&](const VanHerkLaunch &as) { return as.groups * as.words_of(size) / kChunk * kChunk; };
+  const auto width_of = [&](const VanHerkLaunch &as) { return as.groups * size / kChunk * kChunk; };
   const auto bytes_of = [&](const VanHerkLaunch &as, int height) {
     return sizeof(uint32_t) * as.pitch * (height + size - 1);
   };
   const auto cut = [&](const VanHerkLaunch &as, int height) {
-    p.tile = make_u8x4_tile(width_of(as), height, size / 2, size / 2, step, as.of_three);
+    p.tile = make_u8x4_tile(width_of(as), height, size / 2, size / 2, step);
     return cut_u8x4_tiles(p, p.tile);
   };
   const VanHerkLaunch as = choose_kernel(query, words, step);

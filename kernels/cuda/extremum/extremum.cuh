@@ -37,13 +37,10 @@ struct VanHerkParams : FrameParams {
 };
 
 // Computes kSize results at once. It has registers for the largest size that it can do; with kExact that is the only
-// size, known at compile time. kBefore: it also computes result number -1, of the u8x4 before the others.
-template <typename Order, int kLargest, bool kExact, bool kBefore = false>
+// size, known at compile time.
+template <typename Order, int kLargest, bool kExact>
 class VanHerk {
  public:
-  static constexpr bool kLoadsFourWords = false;  // load(n) returns one word
-  __device__ static int words(int size) { return kExact ? kLargest : size; }
-
   // load(n) returns u8x4 n of 2 * size - 1.
   template <typename Load>
   __device__ void run(int size, Load load) {
@@ -58,8 +55,6 @@ class VanHerk {
       first_[m] = load(i);
       keep(m, so_far);
     }
-    if constexpr (kBefore)
-      before_ = Order::join(Order::greatest(Order::split(load(-1)), Order::split(first_[kPairs - 1]), so_far));
     last_ = load(size - 1);
     so_far = Order::split(last_);
 #pragma unroll
@@ -78,7 +73,6 @@ class VanHerk {
   template <typename Function>
   __device__ void each(int size, Function function) {
     if (kExact) size = kLargest;
-    if constexpr (kBefore) function(-1, before_);
 #pragma unroll
     for (int m = kPairs - 1; m >= 0; m--) {
       if (!there(m, size)) continue;
@@ -105,7 +99,7 @@ class VanHerk {
   using Split = typename Order::Split;
   static constexpr int kPairs = kLargest / 2;
   // Whether suffixes are kept in one register instead of two, for large windows.
-  static constexpr bool kJoined = Order::kWords || kLargest > (kBefore ? 15 : 31);
+  static constexpr bool kJoined = Order::kWords || kLargest > 31;
 
   __device__ static bool there(int m, int size) {
     return kExact || 2 * m + 1 < size;
@@ -125,7 +119,7 @@ class VanHerk {
       return {even_[m], second_[m]};
   }
 
-  uint32_t first_[kPairs], second_[kPairs], even_[kJoined ? 1 : kPairs], last_, before_;
+  uint32_t first_[kPairs], second_[kPairs], even_[kJoined ? 1 : kPairs], last_;
 };
 
 // Maxima of kSize consecutive values, for values that are pushed one after the other. kSize is a power of two minus
@@ -195,9 +189,6 @@ struct FoldedBytes {
 template <typename Fold, int kSize>
 class FoldedRow {
  public:
-  static constexpr bool kLoadsFourWords = false;
-  __device__ static int words(int) { return kSize; }
-
   static constexpr int kReach = (kSize / 2 + 1) / Fold::kPixels;  // words to the farthest pixel of a window
   static_assert((kSize / 2 + 1) % Fold::kPixels == 0);
 
@@ -232,67 +223,6 @@ class FoldedRow {
   uint32_t results_[kSize];
 };
 
-// Filters rows whose pixels have three bytes, as they lie in memory: pixels are taken from groups of three words one by
-// one.
-template <int kSize>
-class RowOfThree {
- public:
-  static constexpr int kPixels = kSize + 1, kWords = kPixels / 4 * 3;
-  static constexpr int kReach = round_to_chunks(kWords / 2);  // words to the first pixel of a window or farther
-  static constexpr bool kLoadsFourWords = true;
-  static_assert(kPixels % 8 == 0);
-  __device__ static int words(int) { return kWords; }
-
-  // load(n) returns words 4 * n to 4 * n + 3 of 2 * kWords words and some more at either end.
-  template <typename Load>
-  __device__ void run(int, Load load) {
-    constexpr int kSkipped = kReach - kWords / 2, kLoaded = round_to_chunks(kSkipped + 2 * kWords);
-    uint32_t words[kLoaded];
-#pragma unroll
-    for (int n = 0; n < kLoaded / 4; n++) {
-      const uint4 four = load(n);
-      words[4 * n] = four.x;
-      words[4 * n + 1] = four.y;
-      words[4 * n + 2] = four.z;
-      words[4 * n + 3] = four.w;
-    }
-    VanHerk<U8x4Order, kSize, true, true> window;
-    // The fourth byte of a pixel is undefined.
-    window.run(kSize, [&](int n) {
-      const int pixel = n + 2, word = kSkipped + pixel / 4 * 3;
-      if (pixel % 4 == 0) return words[word];
-      if (pixel % 4 == 1) return __byte_perm(words[word], words[word + 1], 0x6543);
-      if (pixel % 4 == 2) return __byte_perm(words[word + 1], words[word + 2], 0x5432);
-      return words[word + 2] >> 8;
-    });
-    uint32_t last = 0;
-    window.each(kSize, [&](int n, uint32_t u8x4) {
-      const int pixel = n + 1, word = pixel / 4 * 3 + pixel % 4 - 1;
-      if (pixel % 4 == 1) results_[word] = __byte_perm(last, u8x4, 0x4210);
-      if (pixel % 4 == 2) results_[word] = __byte_perm(last, u8x4, 0x5421);
-      if (pixel % 4 == 3) results_[word] = __byte_perm(last, u8x4, 0x6542);
-      last = u8x4;
-    });
-  }
-
-  // Calls function(n, results) with results 4 * n to 4 * n + 3 of kWords as a uint4.
-  template <typename Function>
-  __device__ void each(int, Function function) {
-#pragma unroll
-    for (int n = 0; n < kWords / 4; n++)
-      function(n, make_uint4(results_[4 * n], results_[4 * n + 1], results_[4 * n + 2], results_[4 * n + 3]));
-  }
-
-  template <typename Function>
-  __device__ void change(int, Function function) {
-#pragma unroll
-    for (int n = 0; n < kWords; n++) results_[n] = function(n, results_[n]);
-  }
-
- private:
-  uint32_t results_[kWords];
-};
-
 // Pitch of a row in shared memory in words, with its halo and what the last group reads beyond it. The lanes of a warp
 // are at different rows and, in each row, an odd number of words apart; the pitch puts their u8x4s in different banks.
 __host__ __device__ constexpr int van_herk_pitch(int groups, int largest, int step) {
@@ -306,9 +236,9 @@ __host__ __device__ constexpr int van_herk_pitch(int groups, int largest, int st
 // many results each as the window is wide. Then each thread does the same with columns.
 // kExact: only for windows of that size, with all that is known at compile time.
 // Minima are the complements of the maxima of complements: samples are xored with `flip` before and after.
-// kRows: rows are filtered as u8x4s, or as they lie in memory, by FoldedRow and RowOfThree where pixels are not u8x4s.
+// kU8x4s: rows are filtered as u8x4s, else as they lie in memory, by FoldedRow where pixels are not u8x4s.
 // kStep: u8x4s of a pixel.
-template <typename Order_, int kLargest_, bool kExact_, int kGroups_, int kMinBlocks_, Rows kRows_ = Rows::U8x4s,
+template <typename Order_, int kLargest_, bool kExact_, int kGroups_, int kMinBlocks_, bool kU8x4s_ = true,
           int kStep_ = 1>
 struct VanHerkShape {
   using Order = Order_;
@@ -318,13 +248,10 @@ struct VanHerkShape {
   static constexpr int kGroups = kGroups_;
   static constexpr int kMinBlocks = kMinBlocks_;
   static constexpr int kWarps = 8;
-  static constexpr Rows kRows = kRows_;
-  static constexpr bool kU8x4s = kRows == Rows::U8x4s, kThreeChannels = kRows == Rows::WordsOfThree;
+  static constexpr bool kU8x4s = kU8x4s_;
   static_assert(kU8x4s || kExact);
-  // Words of a group's results, with the largest window.
-  static constexpr int kWords = kThreeChannels ? (kLargest + 1) / 4 * 3 : kLargest;
   static constexpr int kRowsAtOnce = 32 / kGroups, kRowsOfRound = kRowsAtOnce * kWarps;
-  static constexpr int kPitch = van_herk_pitch(kGroups, kWords, kStep);
+  static constexpr int kPitch = van_herk_pitch(kGroups, kLargest, kStep);
   static_assert(kGroups % kStep == 0);
 };
 
@@ -347,12 +274,10 @@ class VanHerkTile {
     const int share = (rows_ + Shape::kRowsOfRound - 1) / Shape::kRowsOfRound * Shape::kRowsAtOnce;
     const int begin = min(warp * share, rows_), end = min(begin + share, rows_);
     if (begin < end)
-      load_rows<Shape::kRows, Order::kWords>(p_, p_.tile, tile_, begin, end - begin, kPitch, words_ + begin * kPitch);
+      load_rows<Shape::kU8x4s, Order::kWords>(p_, p_.tile, tile_, begin, end - begin, kPitch, words_ + begin * kPitch);
     wait_for_copies();
     __syncwarp();
-    if constexpr (Shape::kThreeChannels) {
-      filter_words(RowOfThree<Shape::kLargest>(), begin, end);
-    } else if constexpr (Shape::kU8x4s || kStep == 2) {
+    if constexpr (Shape::kU8x4s || kStep == 2) {
       filter_u8x4s(begin, end);
     } else if (part_.channels == 4) {
       filter_u8x4s(begin, end);
@@ -378,8 +303,7 @@ class VanHerkTile {
       if (part_.has_unfiltered)
         window_.change(size_, [&](int n, uint32_t u8x4) {
           const uint32_t pixel = first[(n + radius) * kPitch];
-          return blend_channels(part_, u8x4 ^ flip_, pixel, Shape::kThreeChannels ? column % 3 : column % kStep) ^
-                 flip_;
+          return blend_channels(part_, u8x4 ^ flip_, pixel, column % kStep) ^ flip_;
         });
       U8x4Writer writer(shape, tile_, column, group * size_, !Shape::kU8x4s);
       writer.template write<!Shape::kExact>(
@@ -409,29 +333,19 @@ class VanHerkTile {
   __device__ void filter_rows(Line &line, int begin, int end, int halo, int from) {
     for (int row0 = begin; row0 < end; row0 += Shape::kRowsAtOnce) {
       const int row = row0 + lane() / Shape::kGroups, group = lane() % Shape::kGroups, word = group % kStep;
-      uint32_t *first = words_ + row * kPitch + group / kStep * line.words(size_) * kStep + word;
+      uint32_t *first = words_ + row * kPitch + group / kStep * size_ * kStep + word;
       if (row < end)
         line.run(size_, [&](int n) {
-          if constexpr (Line::kLoadsFourWords) {
-            const uint4 v = *reinterpret_cast<const uint4 *>(first + from + 4 * n);
-            return make_uint4(v.x ^ flip_, v.y ^ flip_, v.z ^ flip_, v.w ^ flip_);
-          } else {
-            const uint32_t u8x4 = first[from + n * kStep];
-            return (Order::kWords ? u8x4 & p_.sample_bits : u8x4) ^ flip_;
-          }
+          const uint32_t u8x4 = first[from + n * kStep];
+          return (Order::kWords ? u8x4 & p_.sample_bits : u8x4) ^ flip_;
         });
       if (part_.has_unfiltered && row < end)
         line.change(size_, [&](int n, uint32_t u8x4) {
-          return blend_channels(part_, u8x4, first[halo + n * kStep], Shape::kThreeChannels ? n % 3 : word);
+          return blend_channels(part_, u8x4, first[halo + n * kStep], word);
         });
       __syncwarp();
       if (row < end)
-        line.each(size_, [&](int n, auto result) {
-          if constexpr (Line::kLoadsFourWords)
-            *reinterpret_cast<uint4 *>(first + 4 * n) = result;
-          else
-            first[n * kStep] = result;
-        });
+        line.each(size_, [&](int n, uint32_t result) { first[n * kStep] = result; });
     }
   }
 

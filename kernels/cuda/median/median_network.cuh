@@ -229,7 +229,7 @@ __device__ inline void filter_by_networks(const NetworkMedianParams &p) {
   const int begin = min(warp * share, rows), end = min(begin + share, rows);
   uint32_t *const u8x4s = shared_memory<uint32_t>();
   if (begin < end)
-    load_rows<Rows::U8x4s, Shape::kWords>(p, p.tile, tile, begin, end - begin, pitch, u8x4s + begin * pitch);
+    load_rows<true, Shape::kWords>(p, p.tile, tile, begin, end - begin, pitch, u8x4s + begin * pitch);
   wait_for_copies();
   __syncwarp();
   if constexpr (Shape::kWords)
