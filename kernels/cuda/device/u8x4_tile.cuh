@@ -55,6 +55,13 @@ struct U8x4Tile {
   ChunkedRow u8x4s;        // chunks of kChunk u8x4s, from as many pixels of each subtile; the halo in u8x4s
 };
 
+// What dilations and erosions on u8x4s have in common. For erosions samples are complemented before and after.
+struct U8x4ExtremumParams : FrameParams {
+  U8x4Tile tile;
+  uint32_t flip;         // xored with samples before and after
+  uint32_t sample_bits;  // bits of the samples of a u8x4 of 16-bit samples, 0 for bytes
+};
+
 // The tile size for these results. `width` is a multiple of kChunk.
 inline U8x4Tile make_u8x4_tile(int width, int height, int radius_x, int radius_y, int step = 1) {
   const auto cut = [](int halo, int all, int of_chunk) {

@@ -36,13 +36,30 @@ inline int halve_pixels(FrameParams &p) {
   return halves;
 }
 
+// The bits of the samples of a u8x4 of 16-bit samples.
+inline uint32_t sample_bits_of(const PassQuery &query) {
+  const ChannelLayout &sample = query.plan.layout.plane[0].channel[0];
+  return (((1u << sample.depth) - 1) << sample.shift) * 0x10001u;
+}
+
+// Fills in the parameters of a dilation or an erosion but for the tile. Returns how many u8x4s a pixel has, 0 for other
+// passes and for planes that are not dense.
+inline int fill_extremum(const PassQuery &query, U8x4ExtremumParams &p) {
+  const Op op = query.pass().op;
+  const bool words = is_uniform_dense(query, Container::U16);
+  if ((!words && !is_uniform_dense(query)) || (op != Op::Minimum && op != Op::Maximum)) return 0;
+  p.flip = op == Op::Minimum ? 0xffffffffu : 0;
+  p.sample_bits = words ? sample_bits_of(query) : 0;
+  return words ? halve_pixels(p) : 1;
+}
+
 // Makes a minimum or maximum ignore samples outside the frame, for windows whose rows and columns are runs about their
 // middle. With these border modes every outside sample equals an inside sample of the same window, so it need not be
 // looked up.
-inline void ignore_outside(FrameParams &p, bool least) {
+inline void ignore_outside(U8x4ExtremumParams &p) {
   if (p.border != Border::Replicate && p.border != Border::Reflect && p.border != Border::Reflect101) return;
   p.border = Border::Constant;
-  for (int i = 0; i < p.parts; i++) std::fill_n(p.part[i].border_word, 3, least ? 0xffffffffu : 0);
+  for (int i = 0; i < p.parts; i++) std::fill_n(p.part[i].border_word, 3, p.flip);
 }
 
 inline unsigned cut_u8x4_tiles(FrameParams &p, const U8x4Tile &tile) {

@@ -44,15 +44,10 @@ KernelLaunch<ChordsParams> launch_of(const Pass &pass, ChordsParams &p) {
 // Chooses the launch, without a kernel if the pass is not for this structure. The frame has been filled in.
 KernelLaunch<ChordsParams> choose(const PassQuery &query, ChordsParams &p) {
   const Pass &pass = query.pass();
-  const bool words = is_uniform_dense(query, Container::U16);
-  if ((!words && !is_uniform_dense(query)) || (pass.op != Op::Minimum && pass.op != Op::Maximum) ||
-      pass.copy_source != pass.source || std::max(pass.radius_x, pass.radius_y) > kChordsRadius)
-    return {};
-  p.flip = pass.op == Op::Minimum ? 0xffffffffu : 0;
-  const ChannelLayout &sample = query.plan.layout.plane[0].channel[0];
-  p.sample_bits = (((1u << sample.depth) - 1) << sample.shift) * 0x10001u;
-  if (!words) return launch_of<ChordsShape<U8x4Order, 1>>(pass, p);
-  if (halve_pixels(p) == 2) return launch_of<ChordsShape<U16x2Order, 2>>(pass, p);
+  const int step = fill_extremum(query, p);
+  if (!step || pass.copy_source != pass.source || std::max(pass.radius_x, pass.radius_y) > kChordsRadius) return {};
+  if (!p.sample_bits) return launch_of<ChordsShape<U8x4Order, 1>>(pass, p);
+  if (step == 2) return launch_of<ChordsShape<U16x2Order, 2>>(pass, p);
   return launch_of<ChordsShape<U16x2Order, 1>>(pass, p);
 }
 

@@ -32,10 +32,7 @@ struct ChordsTuning {
   static constexpr int kMinBlocks = 2;
 };
 
-struct ChordsParams : FrameParams {
-  U8x4Tile tile;
-  uint32_t flip;         // xored with samples before and after
-  uint32_t sample_bits;  // bits of the samples of a u8x4 of 16-bit samples
+struct ChordsParams : U8x4ExtremumParams {
   int32_t levels;
   // For each level, where the chords of two rows end in `chord`, and where the other chords end, an even number.
   uint16_t two_rows_end[kChordsLevels], end[kChordsLevels];

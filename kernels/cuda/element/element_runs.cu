@@ -39,40 +39,24 @@ KernelLaunch<StructuringElementParams> launch_of(StructuringElementParams &p) {
   return {structuring_element_kernel<Shape>, cut_u8x4_tiles(p, p.tile), Shape::kThreads, Shape::kBytes};
 }
 
-// Chooses blocks with more columns than halo. kPixels: the pixels of all parts have four bytes, or eight.
-template <bool kPixels>
-KernelLaunch<StructuringElementParams> launch_bytes(StructuringElementParams &p) {
-  using Tuning = StructuringElementTuning;
-  return launch_of<StructuringElementShape<U8x4Order, 1, kPixels, kPixels ? Tuning::kMostThreads : Tuning::kThreads>>(
-      p);
-}
-template <int kStep>
-KernelLaunch<StructuringElementParams> launch_words(StructuringElementParams &p) {
-  using Tuning = StructuringElementTuning;
-  constexpr bool kPixels = kStep == 2;
-  return launch_of<
-      StructuringElementShape<U16x2Order, kStep, kPixels, kPixels ? Tuning::kMostThreads : Tuning::kThreads>>(p);
-}
-
 // Chooses the launch, without a kernel if the pass is not for this structure. The frame has been filled in.
 KernelLaunch<StructuringElementParams> choose(const PassQuery &query, StructuringElementParams &p) {
   const Pass &pass = query.pass();
-  const bool words = is_uniform_dense(query, Container::U16);
-  if ((!words && !is_uniform_dense(query)) || (pass.op != Op::Minimum && pass.op != Op::Maximum) ||
-      pass.copy_source != pass.source || std::max(pass.radius_x, pass.radius_y) > kStructuringElementRadius)
+  const int step = fill_extremum(query, p);
+  if (!step || pass.copy_source != pass.source ||
+      std::max(pass.radius_x, pass.radius_y) > kStructuringElementRadius)
     return {};
   const std::vector<int> widths = half_widths_of(pass);
   if (widths.empty()) return {};
-  p.flip = pass.op == Op::Minimum ? 0xffffffffu : 0;
-  ignore_outside(p, pass.op == Op::Minimum);
-  const ChannelLayout &sample = query.plan.layout.plane[0].channel[0];
-  p.sample_bits = (((1u << sample.depth) - 1) << sample.shift) * 0x10001u;
-  const int step = words ? halve_pixels(p) : 1;
+  ignore_outside(p);
   list_widenings(widths, step, p);
   p.halo = round_to_chunks(widths[0] * step);
   const bool pixels = std::all_of(p.part, p.part + p.parts, [](const PartParams &part) { return part.channels == 4; });
-  if (!words) return pixels ? launch_bytes<true>(p) : launch_bytes<false>(p);
-  return step == 2 ? launch_words<2>(p) : launch_words<1>(p);
+  if (!p.sample_bits)
+    return pixels ? launch_of<StructuringElementShape<U8x4Order, 1, true>>(p)
+                  : launch_of<StructuringElementShape<U8x4Order, 1, false>>(p);
+  return step == 2 ? launch_of<StructuringElementShape<U16x2Order, 2, true>>(p)
+                   : launch_of<StructuringElementShape<U16x2Order, 1, false>>(p);
 }
 
 }  // namespace

@@ -30,10 +30,7 @@ namespace cudaconv::element {
 
 constexpr int kStructuringElementRadius = 127;  // largest radius
 
-struct StructuringElementParams : FrameParams {
-  U8x4Tile tile;
-  uint32_t flip;         // xored with samples before and after
-  uint32_t sample_bits;  // bits of the samples of a u8x4 of 16-bit samples
+struct StructuringElementParams : U8x4ExtremumParams {
   int32_t halo;          // threads before the first result's thread
   int32_t radius_y;
   // Widenings, by distance from the middle row: row[i] is the distance, apart[i] how far to widen, in u8x4s; several
@@ -49,13 +46,14 @@ struct StructuringElementTuning {
 };
 
 // A block is a row of kThreads columns of kRows results; some columns on either side are for the halo. kPixels: u8x4s
-// of all parts are pixels as they lie in memory. kStep: u8x4s of a pixel.
-template <typename Order_, int kStep_, bool kPixels_, int kThreads_>
+// of all parts are pixels as they lie in memory, of four bytes or eight. kStep: u8x4s of a pixel.
+template <typename Order_, int kStep_, bool kPixels_>
 struct StructuringElementShape {
   using Order = Order_;
   using Tuning = StructuringElementTuning;
-  static constexpr int kStep = kStep_, kThreads = kThreads_, kRows = Tuning::kWords / kThreads, kMinBlocks = 1;
   static constexpr bool kPixels = kPixels_;
+  static constexpr int kStep = kStep_, kThreads = kPixels ? Tuning::kMostThreads : Tuning::kThreads;
+  static constexpr int kRows = Tuning::kWords / kThreads, kMinBlocks = 1;
   static constexpr int kAtOnce = Tuning::kAtOnce;
   static constexpr size_t kBytes = sizeof(uint32_t) * 2 * kRows * kThreads;
 };

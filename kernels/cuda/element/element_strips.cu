@@ -42,20 +42,16 @@ KernelLaunch<ElementStripsParams> launch_words(ElementStripsParams &p) {
 // Chooses the launch, without a kernel if the pass is not for this structure. The frame has been filled in.
 KernelLaunch<ElementStripsParams> choose(const PassQuery &query, ElementStripsParams &p) {
   const Pass &pass = query.pass();
-  const bool words = is_uniform_dense(query, Container::U16);
+  const int step = fill_extremum(query, p);
+  const bool words = p.sample_bits;
   const bool fours = std::all_of(p.part, p.part + p.parts, [](const PartParams &part) { return part.channels == 4; });
-  if (!(words || (is_uniform_dense(query) && fours)) || (pass.op != Op::Minimum && pass.op != Op::Maximum) ||
-      pass.copy_source != pass.source ||
+  if (!step || (!words && !fours) || pass.copy_source != pass.source ||
       std::max(pass.radius_x, pass.radius_y) > (words ? kStripRadius : kByteStripRadius))
     return {};
   const std::vector<int> widths = half_widths_of(pass);
-  const int step = words ? halve_pixels(p) : 1;
   if (widths.empty() || widths[0] * step > kStripHalo) return {};
-  p.flip = pass.op == Op::Minimum ? 0xffffffffu : 0;
   p.radius_y = static_cast<int>(widths.size()) - 1;
-  ignore_outside(p, pass.op == Op::Minimum);
-  const ChannelLayout &sample = query.plan.layout.plane[0].channel[0];
-  p.sample_bits = (((1u << sample.depth) - 1) << sample.shift) * 0x10001u;
+  ignore_outside(p);
   p.halo = round_to_chunks(widths[0] * step);
   for (int y = 0; y <= p.radius_y; y++)
     p.widenings[y] = widenings_by(widths[y] - (y < p.radius_y ? widths[y + 1] : 0), step);

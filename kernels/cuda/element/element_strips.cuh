@@ -20,10 +20,7 @@ constexpr int kStripRadius = 31, kStripHalo = 32;  // of the largest element: in
 constexpr int kByteStripRadius = 16;
 constexpr int kWideningBits = 3;  // see ElementStripsParams
 
-struct ElementStripsParams : FrameParams {
-  U8x4Tile tile;
-  uint32_t flip;         // xored with samples before and after
-  uint32_t sample_bits;  // bits of the samples of a u8x4 of 16-bit samples
+struct ElementStripsParams : U8x4ExtremumParams {
   int32_t halo;          // u8x4s on each side, a multiple of kChunk
   int32_t radius_y;
   // By distance from the middle row: the widenings that follow there, each by 1 ... kChunk u8x4s, in kWideningBits

@@ -68,16 +68,11 @@ VanHerkLaunch choose_kernel(const PassQuery &query, bool words, int step) {
 KernelLaunch<VanHerkParams> choose(const PassQuery &query, VanHerkParams &p) {
   const Pass &pass = query.pass();
   const int size = pass.width();
-  const bool words = is_uniform_dense(query, Container::U16);
-  if ((!words && !is_uniform_dense(query)) || (pass.op != Op::Minimum && pass.op != Op::Maximum) ||
-      !pass.element.empty() || size != pass.height() || size < 3 || size > 2 * kLargestSquareRadius + 1)
+  const int step = fill_extremum(query, p);
+  if (!step || !pass.element.empty() || size != pass.height() || size < 3 || size > 2 * kLargestSquareRadius + 1)
     return {};
   p.size = size;
-  p.flip = pass.op == Op::Minimum ? 0xffffffffu : 0;
-  const int step = words ? halve_pixels(p) : 1;
-  ignore_outside(p, pass.op == Op::Minimum);
-  const ChannelLayout &sample = query.plan.layout.plane[0].channel[0];
-  p.sample_bits = (((1u << sample.depth) - 1) << sample.shift) * 0x10001u;
+  ignore_outside(p);
   const auto width_of = [&](const VanHerkLaunch &as) { return as.groups * size / kChunk * kChunk; };
   const auto bytes_of = [&](const VanHerkLaunch &as, int height) {
     return sizeof(uint32_t) * as.pitch * (height + size - 1);
@@ -86,7 +81,7 @@ KernelLaunch<VanHerkParams> choose(const PassQuery &query, VanHerkParams &p) {
     p.tile = make_u8x4_tile(width_of(as), height, size / 2, size / 2, step);
     return cut_u8x4_tiles(p, p.tile);
   };
-  const VanHerkLaunch as = choose_kernel(query, words, step);
+  const VanHerkLaunch as = choose_kernel(query, p.sample_bits, step);
   if (!as.kernel) return {};
   // The cost of a tile: windows that a thread computes, one after the other, along rows and down columns.
   const auto cost = [&](int height) {

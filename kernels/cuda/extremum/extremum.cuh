@@ -29,11 +29,8 @@ struct VanHerkTuning {
   static constexpr int kMostRows = 96;  // of results of a tile; tile heights are multiples of the window's size
 };
 
-struct VanHerkParams : FrameParams {
-  U8x4Tile tile;
+struct VanHerkParams : U8x4ExtremumParams {
   int32_t size;
-  uint32_t flip;         // see VanHerkShape
-  uint32_t sample_bits;  // bits of the samples of a u8x4 of 16-bit samples
 };
 
 // Computes kSize results at once. It has registers for the largest size that it can do; with kExact that is the only
@@ -235,7 +232,6 @@ __host__ __device__ constexpr int van_herk_pitch(int groups, int largest, int st
 // How a block works. Its warps load and then filter rows, 32 / kGroups at a time; kGroups groups of a row compute as
 // many results each as the window is wide. Then each thread does the same with columns.
 // kExact: only for windows of that size, with all that is known at compile time.
-// Minima are the complements of the maxima of complements: samples are xored with `flip` before and after.
 // kU8x4s: rows are filtered as u8x4s, else as they lie in memory, by FoldedRow where pixels are not u8x4s.
 // kStep: u8x4s of a pixel.
 template <typename Order_, int kLargest_, bool kExact_, int kGroups_, int kMinBlocks_, bool kU8x4s_ = true,

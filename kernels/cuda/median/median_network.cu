@@ -38,8 +38,7 @@ KernelLaunch<NetworkMedianParams> choose(const PassQuery &query, NetworkMedianPa
   if ((!words && !is_uniform_dense(query)) || pass.op != Op::Median || pass.width() != pass.height() ||
       pass.copy_source != pass.source)
     return {};
-  const ChannelLayout &sample = query.plan.layout.plane[0].channel[0];
-  p.sample_bits = (((1u << sample.depth) - 1) << sample.shift) * 0x10001u;
+  p.sample_bits = sample_bits_of(query);
   if (!words) return choose_size<false>(pass.width(), 1, p);
   return choose_size<true>(pass.width(), halve_pixels(p), p);
 }
