@@ -134,45 +134,28 @@ __global__ void __launch_bounds__(kLongBoxThreads, 4) long_box_columns_kernel(co
                        [&](int y) { return load_word(column + y * part.source_pitch, bytes); });
 }
 
-// Replaces the pixels of a line of `length` pixels by their sums from the first one on. `partial` has room for a pixel
+// Replaces each of the `length` numbers of a line by the sum of the numbers up to it. `partial` has room for a number
 // of each warp. All threads of the block call this together.
-template <int kChannels>
 __device__ inline void add_up_line(uint32_t *line, int length, uint32_t *partial) {
   // A share is odd, so that the threads of a warp read from different banks.
   const int thread = static_cast<int>(threadIdx.x), lane = thread % 32, warp = thread / 32;
   const int share = (length + kLongBoxThreads - 1) / kLongBoxThreads | 1;
   const int begin = min(thread * share, length), end = min(begin + share, length);
-  uint32_t sum[kChannels] = {}, before[kChannels];
-  const auto add = [&](int pixel) {
-    uint32_t v[kChannels];
-    load_words<kChannels>(line + pixel * kChannels, v);
-#pragma unroll
-    for (int c = 0; c < kChannels; c++) sum[c] += v[c];
-  };
+  uint32_t own = 0;
 #pragma unroll 4
-  for (int pixel = begin; pixel < end; pixel++) add(pixel);
+  for (int n = begin; n < end; n++) own += line[n];
+  uint32_t sum = own;
 #pragma unroll
-  for (int c = 0; c < kChannels; c++) {
-    uint32_t up_to = sum[c];
-#pragma unroll
-    for (int d = 1; d < 32; d *= 2) {
-      const uint32_t below = __shfl_up_sync(0xffffffffu, up_to, d);
-      if (lane >= d) up_to += below;
-    }
-    if (lane == 31) partial[warp * kChannels + c] = up_to;
-    before[c] = up_to - sum[c];
+  for (int d = 1; d < 32; d *= 2) {
+    const uint32_t below = __shfl_up_sync(0xffffffffu, sum, d);
+    if (lane >= d) sum += below;
   }
+  if (lane == 31) partial[warp] = sum;
   __syncthreads();
-#pragma unroll
-  for (int c = 0; c < kChannels; c++) {
-    sum[c] = before[c];
-    for (int w = 0; w < warp; w++) sum[c] += partial[w * kChannels + c];
-  }
+  sum -= own;
+  for (int w = 0; w < warp; w++) sum += partial[w];
 #pragma unroll 4
-  for (int pixel = begin; pixel < end; pixel++) {
-    add(pixel);
-    store_words<kChannels>(line + pixel * kChannels, sum);
-  }
+  for (int n = begin; n < end; n++) line[n] = sum += line[n];
 }
 
 __device__ inline uint32_t round_mean(const LongBoxParams &p, uint32_t sum) {
@@ -181,60 +164,49 @@ __device__ inline uint32_t round_mean(const LongBoxParams &p, uint32_t sum) {
   return static_cast<uint32_t>(round_to_sample(static_cast<int32_t>(sum) * p.factor, rounding));
 }
 
-// A block makes a row of results, or a part of it. The line has a pixel of zeros, then the pixels that windows reach,
-// those beside the frame too.
-template <int kChannels, int kBytes>
+// A block makes a row of results, or a part of it. Each channel has a line: a zero, then the sums of the columns that
+// windows reach, those beside the frame too.
+template <int kBytes>
 __global__ void __launch_bounds__(kLongBoxThreads) long_box_rows_kernel(const __grid_constant__ LongBoxParams p) {
-  constexpr int kSamples = 4 / kBytes;
-  constexpr int kTogether = kChannels % 2 ? 1 : kChannels < kSamples ? kChannels : kSamples;  // sums of aligned words
+  constexpr int kSamples = 4 / kBytes, kWarps = kLongBoxThreads / 32;
   const Tile tile = locate_tile(p, 1);
   const PartParams &part = tile.part;
-  if (part.channels != kChannels) return;
-  const int width = min(part.column_step, part.width - tile.x0);  // of the block's results
+  const int width = min(part.column_step, part.width - tile.x0), channels = part.channels;  // of the block's results
   if (!part.has_filtered) return copy_tile(part, tile.x0, tile.y0, width, 1);
   const int thread = static_cast<int>(threadIdx.x), radius = p.width / 2, length = width + 2 * radius;
-  uint32_t *const partial = shared_memory<uint32_t>(), *const line = partial + kLongBoxThreads / 32 * kChannels;
+  uint32_t *const partial = shared_memory<uint32_t>(), *const lines = partial + kWarps * channels;
   const uint32_t *const sums = p.sums + p.first_sum[part.number] + int64_t{tile.y0} * p.sums_pitch[part.number];
+  const int pitch = length + 1;
 #pragma unroll 4
-  for (int i = thread; i < width; i += kLongBoxThreads) {
-    uint32_t v[kChannels];
-    load_words<kChannels>(sums + (tile.x0 + i) * kChannels, v);
-    store_words<kChannels>(line + (i + radius + 1) * kChannels, v);
+  for (int n = thread - 1; n < length; n += kLongBoxThreads) {
+    const int at = tile.x0 - radius + n, x = border_index(p.border, at, part.width);
+    for (int c = 0; c < channels; c++) {
+      const uint32_t border = static_cast<uint32_t>(part.channel[c].border_value) * p.height;
+      lines[c * pitch + n + 1] = n < 0 ? 0 : x < 0 ? border : __ldg(sums + x * channels + c);
+    }
   }
-  for (int n = thread; n < 2 * radius; n += kLongBoxThreads) {
-    const int beside = n < radius ? n - radius : width + n - radius;
-    const int x = border_index(p.border, tile.x0 + beside, part.width);
-    uint32_t v[kChannels];
-#pragma unroll
-    for (int c = 0; c < kChannels; c++) v[c] = static_cast<uint32_t>(part.channel[c].border_value) * p.height;
-    if (x >= 0) load_words<kChannels>(sums + x * kChannels, v);
-    store_words<kChannels>(line + (beside + radius + 1) * kChannels, v);
-  }
-  if (thread < kChannels) line[thread] = 0;
   __syncthreads();
-  add_up_line<kChannels>(line + kChannels, length, partial);
+  for (int c = 0; c < channels; c++) add_up_line(lines + c * pitch + 1, length, partial + kWarps * c);
   __syncthreads();
 
-  const int first_byte = tile.x0 * kChannels * kBytes, row_bytes = width * kChannels * kBytes;
-  const int last = width * kChannels - kTogether;
+  const int first_byte = tile.x0 * channels * kBytes, row_bytes = width * channels * kBytes;
+  const uint32_t reciprocal = 0xffffffffu / channels + 1;  // 0 for one channel
   const uint8_t *const from = part.source + tile.y0 * part.source_pitch + first_byte;
   uint8_t *const to = part.target + tile.y0 * part.target_pitch + first_byte;
   for (int word = thread; 4 * word < row_bytes; word += kLongBoxThreads) {
-    uint32_t result = 0, before[kSamples], up_to[kSamples];
+    uint32_t result = 0;
 #pragma unroll
-    for (int i = 0; i < kSamples; i += kTogether) {
+    for (int i = 0; i < kSamples; i++) {
       // min(): nothing behind the row's end is written.
-      const uint32_t *const from_sum = line + min(word * kSamples + i, last);
-      load_words<kTogether>(from_sum, before + i);
-      load_words<kTogether>(from_sum + p.width * kChannels, up_to + i);
+      const int sample = min(word * kSamples + i, width * channels - 1);
+      const int x = reciprocal ? static_cast<int>(high_product(static_cast<uint32_t>(sample), reciprocal)) : sample;
+      const uint32_t *const before = lines + (sample - x * channels) * pitch + x;
+      result |= round_mean(p, before[p.width] - before[0]) << (8 * kBytes * i + (kBytes == 2 ? p.sample_shift : 0));
     }
-#pragma unroll
-    for (int i = 0; i < kSamples; i++)
-      result |= round_mean(p, up_to[i] - before[i]) << (8 * kBytes * i + (kBytes == 2 ? p.sample_shift : 0));
     const int bytes = row_bytes - 4 * word;
     if (part.has_unfiltered)
       result = blend_channels(part, result, load_word(from + 4 * word, bytes),
-                              (first_byte / 4 + word) % word_period(kChannels * kBytes));
+                              (first_byte / 4 + word) % word_period(channels * kBytes));
     if (bytes >= 4) {
       *reinterpret_cast<uint32_t *>(to + 4 * word) = result;
     } else {
