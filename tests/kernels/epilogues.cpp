@@ -351,21 +351,15 @@ void test_swar(const Case &c) {
   const SwarKind kind = plan_swar(*c.plan, c.pass(), k);
   p.rounding[0] = c.rounding();
   const IntegerMask &mask = c.mask();
-  const bool separable = kind.sliding >= Sliding::Separable3 && kind.sliding <= Sliding::Mean7;
   Ratio ratio;
   if (kind.sliding == Sliding::Diamond5 && !kind.words) {
     // These kernels divide offset, divisor and coefficients by their common factor. The divisor is then 1.
     ratio.apply(2 * c.rounding().half, 1);
     return test_half_sums(c, k, ratio, c.rounding().offset / (2 * c.rounding().half));
   }
-  int64_t init = k.init;
-  if (separable) {
-    const size_t x = first_of(mask.row), y = first_of(mask.column);
-    // Kernels for binomials and means may have built-in factors, which begin with 1.
-    ratio.apply(mask.row[x], k.row[x] ? static_cast<int32_t>(k.row[x]) : 1);
-    ratio.apply(mask.column[y], k.column[y] ? static_cast<int32_t>(k.column[y]) : 1);
-    for (size_t i = 0; i < mask.row.size(); i++)
-      init += static_cast<int64_t>(k.column_init & 0xffff) * static_cast<int32_t>(k.row[i]);
+  if (kind.sliding >= Sliding::Binomial3 && kind.sliding <= Sliding::Mean7) {
+    // Binomials and means have built-in factors, the first of which is 1; that of 3x3 bytes is 16.
+    ratio.apply(mask.value[0], kind.sliding == Sliding::Binomial3 && !kind.words ? 16 : 1);
   } else if (kind.sliding == Sliding::Dense3) {
     const size_t n = first_of(mask.value);
     ratio.apply(mask.value[n], static_cast<int32_t>(k.dense[n]));
@@ -379,7 +373,7 @@ void test_swar(const Case &c) {
   const std::vector<int64_t> all = sums_of(c, c.unit);
   for (size_t n = 0; n < all.size(); n += 4) {
     uint32_t sums[4];
-    for (int i = 0; i < 4; i++) sums[i] = static_cast<uint32_t>(ratio.scaled(all[n + i]) + init);
+    for (int i = 0; i < 4; i++) sums[i] = static_cast<uint32_t>(ratio.scaled(all[n + i]) + k.init);
     const auto pair = [&](int low, int high) { return (sums[low] & 0xffffu) | sums[high] << 16; };
     int got[4];
     if (kind.words) {

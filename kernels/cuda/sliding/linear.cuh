@@ -29,49 +29,6 @@ struct Binomial3 {
   }
 };
 
-// A separable 3x3 mask: columns are summed as rows enter, then each finished row of column sums along the row.
-struct SlidingSeparable3 : SlidingOperation {
-  static constexpr int kRadius = 1, kStripRows = 4, kMinBlocks = 8;
-
-  template <typename Swar>
-  struct State {
-    static constexpr int kSplit = Swar::kSplit;
-    uint32_t sums[3][kSplit][4];
-
-    __device__ void enter(const SlidingParams &p, int j, const uint32_t (&row)[4], uint32_t (&out)[4]) {
-      const SwarParams &k = p.swar;
-#pragma unroll
-      for (int i = 0; i < 4; i++) {
-        uint32_t parts[kSplit];
-#pragma unroll
-        for (int h = 0; h < kSplit; h++) parts[h] = Swar::part(k, row[i], h);
-#pragma unroll
-        for (int t = 0; t < 3; t++) {
-          const int r = j - t;  // the row of results for which this row is number t
-          if (r < 0 || r >= kStripRows) continue;
-          uint32_t(&sum)[kSplit][4] = sums[r % 3];
-#pragma unroll
-          for (int h = 0; h < kSplit; h++) sum[h][i] = (t ? sum[h][i] : k.column_init) + k.column[t] * parts[h];
-        }
-      }
-      if (j < 2) return;
-      LaneRow<Swar, 1> sum;
-      sum.set(sums[(j - 2) % 3]);
-      sum.exchange();
-      uint32_t row_sums[4][kSplit];
-#pragma unroll
-      for (int i = 0; i < 4; i++)
-#pragma unroll
-        for (int h = 0; h < kSplit; h++) {
-          const int n = Swar::kPerWord * i + h;
-          row_sums[i][h] = k.init + sum.at(n - Swar::kChannels) * k.row[0] + sum.at(n) * k.row[1] +
-                           sum.at(n + Swar::kChannels) * k.row[2];
-        }
-      finish_row<Swar>(p, row_sums, out);
-    }
-  };
-};
-
 // A mean, with all factors 1: a row that enters is added to the column sums, and the row that leaves is subtracted.
 template <int kSize>
 struct SlidingMean : SlidingOperation {
@@ -170,7 +127,7 @@ struct SlidingBinomial : SlidingOperation {
   };
 };
 
-// A 3x3 mask that is not separable.
+// Any other 3x3 mask.
 struct SlidingDense3 : SlidingOperation {
   static constexpr int kRadius = 1, kStripRows = 4, kMinBlocks = 7;
 

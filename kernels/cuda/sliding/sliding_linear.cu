@@ -8,8 +8,6 @@ namespace cudaconv::sliding {
 
 SlidingKernel linear_kernel(const SwarKind &kind) {
   switch (kind.sliding) {
-    case Sliding::Separable3:
-      return sliding_kernel_of<SlidingSeparable3>(kind);
     case Sliding::Binomial3:
       return sliding_kernel_of<SlidingBinomial<3>>(kind);
     case Sliding::Binomial5:

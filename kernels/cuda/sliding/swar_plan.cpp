@@ -49,143 +49,115 @@ bool describe_samples(const Plan &plan, SwarParams &k, SwarKind &kind) {
   return kind.words ? kind.most_channels != 3 : sample.depth == 8;
 }
 
+using Line = std::vector<int32_t>;
+
 // A linear mask whose coefficients, offset and divisor are divided by the powers of two that all of them share.
 struct Scaled {
-  std::vector<int32_t> value, row, column;
+  Line value;
   int64_t offset, divisor;
 
   Scaled(const IntegerMask &mask, const Rounding &rounding)
-      : value(mask.value), row(mask.row), column(mask.column), offset(rounding.offset), divisor(2 * rounding.half) {
-    const auto even = [](const std::vector<int32_t> &line) {
-      return std::all_of(line.begin(), line.end(), [](int32_t c) { return c % 2 == 0; });
-    };
-    while (divisor % 2 == 0 && offset % 2 == 0 && even(value)) {
-      // If all products are even, all numbers of the row or all of the column are.
-      multiply(value, 1, 2);
-      if (!row.empty()) multiply(even(column) ? column : row, 1, 2);
+      : value(mask.value), offset(rounding.offset), divisor(2 * rounding.half) {
+    const auto even = [](int32_t c) { return c % 2 == 0; };
+    while (divisor % 2 == 0 && offset % 2 == 0 && std::all_of(value.begin(), value.end(), even)) {
+      for (int32_t &c : value) c /= 2;
       offset /= 2;
       divisor /= 2;
     }
   }
 
-  void scale_up(int factor) {
-    multiply(value, factor, 1);
-    if (!column.empty()) multiply(column, factor, 1);
-    offset *= factor;
-    divisor *= factor;
-  }
-
   int64_t half() const { return divisor / 2; }
+  bool is_shift() const { return (divisor & (divisor - 1)) == 0; }
   SumRange range(int64_t largest_sample) const {
     SumRange result;
     for (int32_t c : value) result.add(c, largest_sample);
     return result;
   }
-
- private:
-  static void multiply(std::vector<int32_t> &line, int factor, int divisor) {
-    for (int32_t &c : line) c = c * factor / divisor;
+  // Whether the mask is the product of `line` as a column and as a row.
+  bool is_square_of(const Line &line) const {
+    const size_t size = line.size();
+    if (value.size() != size * size) return false;
+    for (size_t i = 0; i < value.size(); i++)
+      if (value[i] != line[i / size] * line[i % size]) return false;
+    return true;
   }
 };
 
-using Line = std::vector<int32_t>;
-
-// Whether a line is one of the binomial rows that have kernels: 1 2 1 and 1 4 6 4 1.
-bool binomial(const Line &line) {
-  return line == Line{1, 2, 1} || line == Line{1, 4, 6, 4, 1};
+// The operation with built-in factors for a binomial or a mean.
+Sliding built_in_of(const Scaled &mask) {
+  if (mask.is_square_of({1, 2, 1})) return Sliding::Binomial3;
+  if (mask.is_square_of({1, 4, 6, 4, 1})) return Sliding::Binomial5;
+  if (mask.is_square_of(Line(3, 1))) return Sliding::Mean3;
+  if (mask.is_square_of(Line(5, 1))) return Sliding::Mean5;
+  return mask.is_square_of(Line(7, 1)) ? Sliding::Mean7 : Sliding::None;
 }
 
-bool ones(const Line &line) {
-  return std::all_of(line.begin(), line.end(), [](int32_t c) { return c == 1; });
-}
-
-bool is_mean(const Scaled &mask) {
-  return !mask.row.empty() && ones(mask.row) && ones(mask.column);
+// Computes the parameters of a binomial or a mean none of whose results has to be clamped. Sliding::None for other
+// masks.
+Sliding plan_built_in(const Scaled &mask, const Rounding &rounding, bool words, SwarParams &k) {
+  const Sliding found = built_in_of(mask);
+  const int64_t start = mask.offset + mask.half(), most = (int64_t{k.sample_mask} + 1) * mask.divisor;
+  const int64_t highest = mask.range(k.sample_mask).high + start;
+  if (found == Sliding::None || rounding.absolute || start < 0 || highest >= most ||
+      most > (words ? INT32_MAX : 256 * 256))
+    return Sliding::None;
+  const int log = ceil_log2(mask.divisor);
+  if (found == Sliding::Binomial3 || found == Sliding::Binomial5) {
+    if (!mask.is_shift()) return Sliding::None;
+    k.epilogue = Epilogue::Shift;
+    k.shift = static_cast<uint32_t>(log);
+    // Bytes are scaled so that the high byte of 16 bits is the result.
+    k.init = words ? static_cast<uint32_t>(start) : both_halves(start * (256 / mask.divisor));
+    return found;
+  }
+  // Bytes: exact for sums below 2^15. Rounding up the reciprocal adds less than half of 1 / divisor to a quotient. The
+  // sum in the low half adds less than another half to the quotient of the high half. 16-bit containers: exact for
+  // dividends below 2^31, see kernels/README.md.
+  if (mask.divisor == 1 || (!words && (mask.is_shift() || highest >= 1 << 15))) return Sliding::None;
+  const int bits = words ? 31 + log : 24;
+  k.epilogue = Epilogue::Divide;
+  k.magic = static_cast<uint32_t>(((int64_t{1} << bits) + mask.divisor - 1) / mask.divisor);
+  k.shift = static_cast<uint32_t>(log - 1);
+  k.init = words ? static_cast<uint32_t>(start) : both_halves(start);
+  return found;
 }
 
 // Chooses how a sum becomes a byte (Any can always do it) and what the sum starts from. False if 16 bits do not hold a
 // partial sum.
-bool plan_u8_epilogue(Scaled &mask, const Rounding &rounding, SwarParams &k, int64_t *start) {
+bool plan_bytes(const Scaled &mask, const Rounding &rounding, SwarParams &k) {
   if (mask.divisor > 256) return false;
-  const SumRange before = mask.range(255);
-  const bool power_of_two = (mask.divisor & (mask.divisor - 1)) == 0;
-  // Divide is exact for sums below 2^15. Rounding up the reciprocal adds less than half of 1 / divisor to a quotient.
-  // The sum in the low half adds less than another half to the quotient of the high half.
-  const bool mean = power_of_two ? binomial(mask.row) && binomial(mask.column)
-                                 : is_mean(mask) && before.high + mask.offset + mask.half() < 1 << 15;
-  if (mean && !rounding.absolute && before.low == 0 && mask.offset + mask.half() >= 0 &&
-      before.high + mask.offset + mask.half() < 256 * mask.divisor) {
-    *start = mask.offset + mask.half();
-    if (power_of_two) {
-      // Scaled so that the high byte of 16 bits is the result.
-      const int factor = static_cast<int>(256 / mask.divisor);
-      mask.scale_up(factor);
-      *start *= factor;
-      k.epilogue = Epilogue::Shift;
-    } else {
-      k.epilogue = Epilogue::Divide;
-    }
-  } else {
-    const int64_t offset = mask.offset;
-    k.absolute = rounding.absolute;
-    if (rounding.absolute) {
-      *start = std::max<int64_t>({-before.low, offset, 0});
-      const int64_t zero = *start - offset;
-      if (zero > kHalfMax || std::max(before.high + offset, -(before.low + offset)) + mask.half() > kHalfMax)
-        return false;
-      k.zero = both_halves(zero);
-      k.half = both_halves(mask.half());
-      const bool clamps = mask.divisor == 1 && *start + before.high <= 2 * zero && 2 * zero <= 0x7fff;
-      k.epilogue = clamps ? Epilogue::Clamp : Epilogue::Any;
-      if (clamps) k.minus_low = both_halves(-zero);
-    } else {
-      *start = std::max<int64_t>({-before.low, offset + mask.half(), 0});
-      const int64_t low = *start - offset - mask.half();
-      if (low > kHalfMax) return false;
-      if (mask.divisor == 1 && *start + before.high <= 0x7fff && low <= 0x7fff) {
-        k.epilogue = Epilogue::Clamp;
-        k.minus_low = both_halves(-low);
-      } else {
-        k.epilogue = Epilogue::Any;
-      }
-      k.low = both_halves(low);
-    }
-    if (*start + before.high > kHalfMax) return false;
-  }
-  k.limit = both_halves(std::min(256 * mask.divisor - 1, kHalfMax));
-  if ((mask.divisor & (mask.divisor - 1)) == 0) {
-    k.shift = static_cast<uint32_t>(ceil_log2(mask.divisor));
-  } else {
-    // Exact for every dividend up to 256 * divisor, since the reciprocal is too large by less than 1 in units of 2^-24.
-    k.magic = static_cast<uint32_t>(((int64_t{1} << 24) + mask.divisor - 1) / mask.divisor);
-  }
-  return true;
-}
-
-// Chooses how a 32-bit sum becomes a sample of a 16-bit container, and what the sum starts from.
-void plan_u16_epilogue(const Scaled &mask, const Rounding &rounding, SwarParams &k, int64_t *start) {
+  const SumRange range = mask.range(255);
+  int64_t start;
+  k.absolute = rounding.absolute;
   k.epilogue = Epilogue::Any;
-  *start = 0;
-  const SumRange range = mask.range(k.sample_mask);
-  const int64_t most = int64_t{k.sample_mask + 1} * mask.divisor;
-  if (binomial(mask.row) && binomial(mask.column) && !rounding.absolute && (mask.divisor & (mask.divisor - 1)) == 0 &&
-      mask.offset + mask.half() >= 0 && range.high + mask.offset + mask.half() < most && most <= INT32_MAX) {
-    *start = mask.offset + mask.half();
-    k.epilogue = Epilogue::Shift;
-    k.shift = static_cast<uint32_t>(ceil_log2(mask.divisor));
-  } else if (is_mean(mask) && mask.divisor > 1 && !rounding.absolute && mask.offset + mask.half() >= 0 &&
-             range.high + mask.offset + mask.half() < most && most <= INT32_MAX) {
-    *start = mask.offset + mask.half();
-    k.epilogue = Epilogue::Divide;
-    // Exact for dividends below 2^31, see kernels/README.md.
-    const int log = ceil_log2(mask.divisor);
-    k.magic = static_cast<uint32_t>(((int64_t{1} << (31 + log)) + mask.divisor - 1) / mask.divisor);
-    k.shift = static_cast<uint32_t>(log - 1);
-  } else if (mask.divisor == 1) {
-    *start = mask.offset;
-    k.absolute = rounding.absolute;
-    k.epilogue = Epilogue::Clamp;
+  if (rounding.absolute) {
+    start = std::max<int64_t>({-range.low, mask.offset, 0});
+    const int64_t zero = start - mask.offset, least = range.low + mask.offset, most = range.high + mask.offset;
+    if (zero > kHalfMax || std::max(most, -least) + mask.half() > kHalfMax) return false;
+    k.zero = both_halves(zero);
+    k.half = both_halves(mask.half());
+    if (mask.divisor == 1 && start + range.high <= 2 * zero && 2 * zero <= 0x7fff) {
+      k.epilogue = Epilogue::Clamp;
+      k.minus_low = both_halves(-zero);
+    }
+  } else {
+    start = std::max<int64_t>({-range.low, mask.offset + mask.half(), 0});
+    const int64_t low = start - mask.offset - mask.half();
+    if (low > kHalfMax) return false;
+    k.low = both_halves(low);
+    if (mask.divisor == 1 && start + range.high <= 0x7fff && low <= 0x7fff) {
+      k.epilogue = Epilogue::Clamp;
+      k.minus_low = both_halves(-low);
+    }
   }
+  k.init = both_halves(start);
+  k.limit = both_halves(std::min(256 * mask.divisor - 1, kHalfMax));
+  // Exact for every dividend up to 256 * divisor, since the reciprocal is too large by less than 1 in units of 2^-24.
+  if (mask.is_shift())
+    k.shift = static_cast<uint32_t>(ceil_log2(mask.divisor));
+  else
+    k.magic = static_cast<uint32_t>(((int64_t{1} << 24) + mask.divisor - 1) / mask.divisor);
+  return start + range.high <= kHalfMax;
 }
 
 // The factors for distances 0, 1 and 2 of a 5x5 mask whose numbers depend only on |dx| + |dy| and are 0 beyond 2; empty
@@ -221,35 +193,6 @@ bool halves_by_distance(const Scaled &mask, const Line &factors, const Rounding 
   return true;
 }
 
-// The operation for a separable mask and its epilogue. None for masks beyond 3x3 that are neither binomials nor means:
-// the matrix instructions do them.
-Sliding separable_of(int size, Epilogue epilogue) {
-  if (epilogue == Epilogue::Shift) return size == 3 ? Sliding::Binomial3 : Sliding::Binomial5;
-  if (epilogue == Epilogue::Divide) return size == 3 ? Sliding::Mean3 : size == 5 ? Sliding::Mean5 : Sliding::Mean7;
-  return size == 3 ? Sliding::Separable3 : Sliding::None;
-}
-
-void set_factors(const Scaled &mask, SwarParams &k) {
-  std::copy(mask.row.begin(), mask.row.end(), k.row);
-  std::copy(mask.column.begin(), mask.column.end(), k.column);
-}
-
-// set_factors() for two samples in a register, with the initial value of column sums, for which `start` is corrected.
-// False if 16 bits do not hold a column sum.
-bool set_pair_factors(const Scaled &mask, SwarParams &k, int64_t *start) {
-  set_factors(mask, k);
-  SumRange column;
-  int64_t row_sum = 0;
-  for (size_t i = 0; i < mask.row.size(); i++) {
-    column.add(mask.column[i], k.sample_mask);
-    row_sum += mask.row[i];
-  }
-  // Halves are separated between columns and rows: there each holds its sum minus the lowest possible one.
-  k.column_init = both_halves(-column.low);
-  *start += column.low * row_sum;
-  return column.high - column.low <= kHalfMax;
-}
-
 SwarKind linear(const Pass &pass, SwarParams &k, SwarKind kind) {
   const SwarKind none;
   const IntegerMask &mask = pass.mask[0];
@@ -258,44 +201,24 @@ SwarKind linear(const Pass &pass, SwarParams &k, SwarKind kind) {
   if (pass.wide || pass.has_gain() || mask.row_shift || size != pass.height() || size < 3 || size > 7 ||
       mask.value.empty() || rounding.wide)
     return none;
-  const bool separable = mask.separable();
-  if (!separable && size > 5) return none;
-  Scaled scaled(mask, rounding);
-  int64_t start;
-  if (!separable && size == 5) {
-    const Line factors = distance_factors(scaled.value);
-    if (factors.empty()) return none;
-    kind.sliding = Sliding::Diamond5;
-    if (!kind.words) return halves_by_distance(scaled, factors, rounding, k) ? kind : none;
-    if (scaled.divisor != 1) return none;
-    k.init = static_cast<uint32_t>(scaled.offset);
-    k.absolute = rounding.absolute;
-    std::copy(factors.begin(), factors.end(), k.dense);
-    return kind;
-  }
+  const Scaled scaled(mask, rounding);
+  kind.sliding = plan_built_in(scaled, rounding, kind.words, k);
+  if (kind.sliding != Sliding::None) return kind;
+  const Line factors = size == 5 ? distance_factors(scaled.value) : Line();
+  if (size > 3 && factors.empty()) return none;  // the matrix instructions do it
+  kind.sliding = size == 3 ? Sliding::Dense3 : Sliding::Diamond5;
+  if (!kind.words && size == 5) return halves_by_distance(scaled, factors, rounding, k) ? kind : none;
+  if (!kind.words && !plan_bytes(scaled, rounding, k)) return none;
+  // In 32 bits a sum is a sample but for clamping, or Any uses the plan's Rounding, and the mask keeps the plan's scale.
+  const bool clamps = scaled.divisor == 1;
+  if (kind.words && size == 5 && !clamps) return none;
   if (kind.words) {
-    // Any uses the plan's Rounding, so the mask keeps the plan's scale.
-    plan_u16_epilogue(scaled, rounding, k, &start);
-    if (k.epilogue == Epilogue::Any) {
-      scaled.value = mask.value;
-      scaled.row = mask.row;
-      scaled.column = mask.column;
-    }
-  } else {
-    if (!plan_u8_epilogue(scaled, rounding, k, &start)) return none;
+    k.epilogue = clamps ? Epilogue::Clamp : Epilogue::Any;
+    k.absolute = rounding.absolute;
+    k.init = clamps ? static_cast<uint32_t>(scaled.offset) : 0;
   }
-
-  if (separable) {
-    if (kind.words)
-      set_factors(scaled, k);
-    else if (!set_pair_factors(scaled, k, &start))
-      return none;
-    kind.sliding = separable_of(size, k.epilogue);
-  } else {
-    for (size_t i = 0; i < scaled.value.size(); i++) k.dense[i] = static_cast<uint32_t>(scaled.value[i]);
-    kind.sliding = Sliding::Dense3;
-  }
-  k.init = kind.words ? static_cast<uint32_t>(start) : both_halves(start);
+  const Line &dense = size == 5 ? factors : kind.words && !clamps ? mask.value : scaled.value;
+  std::copy(dense.begin(), dense.end(), k.dense);
   return kind;
 }
 

@@ -11,7 +11,6 @@ namespace cudaconv::sliding {
 // The operations of sliding.cuh.
 enum class Sliding {
   None,
-  Separable3,
   Binomial3,
   Binomial5,
   Mean3,
