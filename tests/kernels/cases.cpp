@@ -106,6 +106,7 @@ void add_weighted(std::vector<FilterSettings> &list) {
   add(Mask::Gauss5, [](FilterSettings &s) { s.divisor = 100, s.bias = -0.25; });
   add(Mask::Gauss5, [](FilterSettings &s) { s.divisor = -300, s.bias = 1; });
   add(Mask::Gauss5, [](FilterSettings &s) { s.divisor = -300, s.bias = 0.5, s.negative = Negative::Absolute; });
+  add(Mask::Gauss3, [](FilterSettings &s) { s.divisor = 32; });
   add(Mask::Box, [](FilterSettings &s) { s.divisor = 7.3, s.bias = 0.1; });
   add(Mask::Gauss, [](FilterSettings &s) { s.sigma = 1, s.divisor = 0.7, s.bias = 0.1, s.iterations = 2; });
   for (int size : {3, 9, 31}) add(Mask::Bilateral, [&](FilterSettings &s) { s.size = size, s.sigma_range = 0.3; });

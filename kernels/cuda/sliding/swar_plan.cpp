@@ -103,10 +103,10 @@ Sliding plan_built_in(const Scaled &mask, const Rounding &rounding, bool words, 
     return Sliding::None;
   const int log = ceil_log2(mask.divisor);
   if (found == Sliding::Binomial3 || found == Sliding::Binomial5) {
-    if (!mask.is_shift()) return Sliding::None;
+    // Bytes are scaled so that the high byte of 16 bits is the result, by 16 or by 1.
+    if (words ? !mask.is_shift() : mask.divisor != (found == Sliding::Binomial3 ? 16 : 256)) return Sliding::None;
     k.epilogue = Epilogue::Shift;
     k.shift = static_cast<uint32_t>(log);
-    // Bytes are scaled so that the high byte of 16 bits is the result.
     k.init = words ? static_cast<uint32_t>(start) : both_halves(start * (256 / mask.divisor));
     return found;
   }
