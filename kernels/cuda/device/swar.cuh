@@ -144,17 +144,13 @@ struct SwarU8 : PairOrder {
   static constexpr int kSplit = 2;                      // registers of a word
   static constexpr bool kPairs = true;                  // a register holds two samples
 
-  __device__ static uint32_t even(const SwarParams &, uint32_t word) { return word & 0x00ff00ffu; }
-  __device__ static uint32_t odd(const SwarParams &, uint32_t word) { return __byte_perm(word, 0, 0x4341); }
+  // The even pair of a word, h = 0, or the odd one.
+  __device__ static uint32_t part(const SwarParams &, uint32_t word, int h) {
+    return h ? __byte_perm(word, 0, 0x4341) : word & 0x00ff00ffu;
+  }
   // Joins pairs, whose samples are in the low bytes of halves, to a word.
-  __device__ static uint32_t join(const SwarParams &, uint32_t even, uint32_t odd) {
-    return __byte_perm(even, odd, 0x6240);
-  }
-  __device__ static uint32_t part(const SwarParams &k, uint32_t word, int h) {
-    return h ? odd(k, word) : even(k, word);
-  }
-  __device__ static uint32_t join(const SwarParams &k, const uint32_t (&parts)[2]) {
-    return join(k, parts[0], parts[1]);
+  __device__ static uint32_t join(const SwarParams &, const uint32_t (&parts)[2]) {
+    return __byte_perm(parts[0], parts[1], 0x6240);
   }
   // The largest sample value, in both halves.
   __device__ static uint32_t white(const SwarParams &) { return 0x00ff00ffu; }
@@ -167,18 +163,11 @@ struct SwarU16 {
   static constexpr int kSampleBytes = 2, kPerWord = 2, kSplit = 2;
   static constexpr bool kPairs = false;
 
-  __device__ static uint32_t even(const SwarParams &k, uint32_t word) { return word >> k.sample_shift & k.sample_mask; }
-  __device__ static uint32_t odd(const SwarParams &k, uint32_t word) {
-    return word >> (k.sample_shift + 16) & k.sample_mask;
-  }
-  __device__ static uint32_t join(const SwarParams &k, uint32_t even, uint32_t odd) {
-    return (even | odd << 16) << k.sample_shift;
-  }
   __device__ static uint32_t part(const SwarParams &k, uint32_t word, int h) {
-    return h ? odd(k, word) : even(k, word);
+    return word >> (k.sample_shift + 16 * h) & k.sample_mask;
   }
   __device__ static uint32_t join(const SwarParams &k, const uint32_t (&parts)[2]) {
-    return join(k, parts[0], parts[1]);
+    return (parts[0] | parts[1] << 16) << k.sample_shift;
   }
   __device__ static uint32_t vmax(uint32_t a, uint32_t b) { return a > b ? a : b; }
   __device__ static uint32_t vmin(uint32_t a, uint32_t b) { return a < b ? a : b; }

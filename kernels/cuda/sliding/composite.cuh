@@ -49,13 +49,10 @@ struct CompositeClosing : CompositeOperation {
 
     // max(a - b, 0)
     __device__ static uint32_t excess(const SwarParams &k, uint32_t a, uint32_t b) {
-      uint32_t parts[Swar::kSplit];
-#pragma unroll
-      for (int h = 0; h < Swar::kSplit; h++) {
+      return join_parts<Swar>(k, [&](int h) {
         const uint32_t subtrahend = Swar::part(k, b, h);
-        parts[h] = Swar::vmax(Swar::part(k, a, h), subtrahend) - subtrahend;
-      }
-      return Swar::join(k, parts);
+        return Swar::vmax(Swar::part(k, a, h), subtrahend) - subtrahend;
+      });
     }
 
     __device__ void enter(const SlidingParams &p, const PartParams &part, LaneStrip s, int j,

@@ -122,7 +122,7 @@ template <typename Function>
 struct SlidingWindow3 : SlidingOperation {
   static constexpr WordSamples kWords = Function::kWords;
   static constexpr bool kRowByRow = true;
-  static constexpr int kRadius = 1, kStripRows = 4, kMinBlocks = Function::kMinBlocks;
+  static constexpr int kRadius = 1, kStripRows = 4, kMinBlocks = Function::kMinBlocks, kFewerBlocks = 1, kWarps = 2;
 
   template <typename Swar>
   struct State {
@@ -203,46 +203,23 @@ struct MagnitudeFunction {
 
 // The kirsch mask: a gain times the largest sum of three neighbours in the ring of eight, plus another gain times all
 // eight.
-struct SlidingKirsch : SlidingOperation {
-  static constexpr bool kRowByRow = true;
-  static constexpr int kRadius = 1, kStripRows = 4, kMinBlocks = 5, kFewerBlocks = 1, kWarps = 2;
+struct KirschFunction {
+  static constexpr WordSamples kWords = WordSamples::Added;
+  static constexpr int kMinBlocks = 5;
 
-  template <typename Swar>
-  struct State {
-    using Row = LaneRow<Swar, 1>;
-    static constexpr int kChannels = Swar::kChannels;
-    Row rows[3];
-
-    __device__ void enter(const SlidingParams &p, int j, const uint32_t (&row)[4], uint32_t (&out)[4]) {
-      const SwarParams &k = p.swar;
-      rows[j % 3].load(k, row);
-      if (j < 2) return;
-      const Row &above = rows[(j + 1) % 3], &middle = rows[(j + 2) % 3], &below = rows[j % 3];
-      Row column;  // sums of three samples of a column
-#pragma unroll
-      for (int i = 0; i < 4 + 2 * Row::kWords; i++)
-#pragma unroll
-        for (int h = 0; h < Swar::kSplit; h++)
-          column.part[h][i] = above.part[h][i] + middle.part[h][i] + below.part[h][i];
-      const auto sample = [&](int n) {
-        const int before = n - kChannels, after = n + kChannels;
-        // Both corners on a side share the sample between them, so the larger of two pairs in a row is enough.
-        const auto pair = [&](int m) {
-          return Swar::vmax(above.at(m) + above.at(m + kChannels), below.at(m) + below.at(m + kChannels));
-        };
-        const uint32_t top = above.at(before) + above.at(n) + above.at(after);
-        const uint32_t bottom = below.at(before) + below.at(n) + below.at(after);
-        const uint32_t edges = Swar::vmax(Swar::vmax(top, bottom), column.at(before), column.at(after));
-        const uint32_t most = Swar::vmax(edges, pair(before) + middle.at(before), pair(n) + middle.at(after));
-        const uint32_t all = top + bottom + middle.at(before) + middle.at(after);
-        const uint32_t t = k.init + k.dense[0] * most + k.dense[1] * all;
-        if constexpr (Swar::kPairs) return clamp_pair<Swar>(k, t, k.minus_low);
-        return clamp_to_sample<Swar>(k, t);
-      };
-#pragma unroll
-      for (int i = 0; i < 4; i++) out[i] = make_word<Swar>(k, i, sample);
-    }
-  };
+  template <typename Swar, typename At>
+  __device__ static uint32_t sample(const SlidingParams &p, At at) {
+    const SwarParams &k = p.swar;
+    // Both corners on a side share the sample between them, so the larger of two pairs in a row is enough.
+    const auto pair = [&](int dx) { return Swar::vmax(at(dx, -1) + at(dx + 1, -1), at(dx, 1) + at(dx + 1, 1)); };
+    const uint32_t top = at(-1, -1) + at(0, -1) + at(1, -1), bottom = at(-1, 1) + at(0, 1) + at(1, 1);
+    const uint32_t left = at(-1, -1) + at(-1, 0) + at(-1, 1), right = at(1, -1) + at(1, 0) + at(1, 1);
+    const uint32_t edges = Swar::vmax(Swar::vmax(top, bottom), left, right);
+    const uint32_t most = Swar::vmax(edges, pair(-1) + at(-1, 0), pair(0) + at(1, 0));
+    const uint32_t t = k.init + k.dense[0] * most + k.dense[1] * (top + bottom + at(-1, 0) + at(1, 0));
+    if constexpr (Swar::kPairs) return clamp_pair<Swar>(k, t, k.minus_low);
+    return clamp_to_sample<Swar>(k, t);
+  }
 };
 
 }  // namespace cudaconv::sliding

@@ -167,7 +167,7 @@ struct SlidingDense3 : SlidingOperation {
 // integer.
 template <typename Swar>
 __device__ inline uint32_t join_halves(const SwarParams &k, uint32_t even, uint32_t odd) {
-  return Swar::join(k, clamp_pair<Swar>(k, even & k.sign_bits, 0), clamp_pair<Swar>(k, odd & k.sign_bits, 0));
+  return join_parts<Swar>(k, [&](int h) { return clamp_pair<Swar>(k, (h ? odd : even) & k.sign_bits, 0); });
 }
 
 // A 5x5 mask whose numbers depend only on the distance |dx| + |dy| and are 0 beyond 2: four samples have distance 1,

@@ -47,14 +47,16 @@ struct PairRow {
   template <int kWords>
   __device__ static uint32_t at(const SwarParams &k, const uint32_t (&words)[kWords], int m) {
     if constexpr (!Swar::kPairs) return words[m];
-    return m % 2 ? Swar::odd(k, words[m / 2]) : Swar::even(k, words[m / 2]);
+    return Swar::part(k, words[m / 2], m % 2);
   }
   // Converts registers of results back to the words of a row.
   __device__ static void restore(const SwarParams &k, const uint32_t (&registers)[kCount], uint32_t (&row)[4]) {
     uint32_t words[4];
 #pragma unroll
-    for (int i = 0; i < 4; i++)
-      words[i] = Swar::kPairs ? Swar::join(k, registers[2 * i], registers[2 * i + 1]) : registers[i];
+    for (int i = 0; i < 4; i++) {
+      words[i] = registers[kPerWord * i];
+      if constexpr (Swar::kPairs) words[i] = join_parts<Swar>(k, [&](int h) { return registers[2 * i + h]; });
+    }
 #pragma unroll
     for (int i = 0; i < 4; i++) {
       row[i] = words[i];

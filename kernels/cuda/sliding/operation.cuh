@@ -45,29 +45,29 @@ __device__ inline uint32_t clamp_to_sample(const SwarParams &k, uint32_t sum) {
 template <Epilogue kEpilogue, typename Swar>
 __device__ inline uint32_t apply_epilogue(const SlidingParams &p, const uint32_t (&sum)[Swar::kSplit]) {
   const SwarParams &k = p.swar;
-  const uint32_t even = sum[0], odd = sum[1];
+  [[maybe_unused]] const uint32_t even = sum[0], odd = sum[1];
   [[maybe_unused]] const auto each = [&](auto sample) {
     return join_parts<Swar>(k, [&](int h) { return sample(sum[h]); });
   };
-  if constexpr (!Swar::kPairs) {
-    if constexpr (kEpilogue == Epilogue::Shift) return Swar::join(k, even >> k.shift, odd >> k.shift);
-    if constexpr (kEpilogue == Epilogue::Divide)
-      return Swar::join(k, high_product(even, k.magic) >> k.shift, high_product(odd, k.magic) >> k.shift);
-    if constexpr (kEpilogue == Epilogue::Clamp)
-      return Swar::join(k, clamp_to_sample<Swar>(k, even), clamp_to_sample<Swar>(k, odd));
-    return Swar::join(k, round_to_sample(static_cast<int32_t>(even), p.rounding[0]),
-                      round_to_sample(static_cast<int32_t>(odd), p.rounding[0]));
+  if constexpr (kEpilogue == Epilogue::Shift && !Swar::kPairs) {
+    return each([&](uint32_t t) { return t >> k.shift; });
   } else if constexpr (kEpilogue == Epilogue::Shift) {
     return __byte_perm(even, odd, 0x7351);
+  } else if constexpr (kEpilogue == Epilogue::Divide && !Swar::kPairs) {
+    return each([&](uint32_t t) { return high_product(t, k.magic) >> k.shift; });
+  } else if constexpr (kEpilogue == Epilogue::Divide) {
+    // The sum in the low half is below 2^15, too small to change the quotient of the high one.
+    return __byte_perm(__byte_perm((even & 0xffffu) * k.magic, (odd & 0xffffu) * k.magic, 0x0073),
+                       __byte_perm(high_product(even, k.magic), high_product(odd, k.magic), 0x0051), 0x5410);
+  } else if constexpr (kEpilogue == Epilogue::Clamp && !Swar::kPairs) {
+    return each([&](uint32_t t) { return clamp_to_sample<Swar>(k, t); });
   } else if constexpr (kEpilogue == Epilogue::Clamp) {
     return each([&](uint32_t t) {
       if (k.absolute) t = Swar::vmax(t, 2 * k.zero - t);
       return clamp_pair<Swar>(k, t, k.minus_low);
     });
-  } else if constexpr (kEpilogue == Epilogue::Divide) {
-    // The sum in the low half is below 2^15, too small to change the quotient of the high one.
-    return __byte_perm(__byte_perm((even & 0xffffu) * k.magic, (odd & 0xffffu) * k.magic, 0x0073),
-                       __byte_perm(high_product(even, k.magic), high_product(odd, k.magic), 0x0051), 0x5410);
+  } else if constexpr (!Swar::kPairs) {
+    return each([&](uint32_t t) { return round_to_sample(static_cast<int32_t>(t), p.rounding[0]); });
   } else {
     return each([&](uint32_t t) {
       t = k.absolute ? difference<Swar>(t, k.zero) + k.half : Swar::vmax(t, k.low) - k.low;
@@ -111,10 +111,7 @@ __device__ inline void part_sums(SumOf sum_of, uint32_t (&sums)[Swar::kSplit]) {
 // Computes word i of the lane's results: sample(n) returns the result at sample n of the row.
 template <typename Swar, typename Sample>
 __device__ inline uint32_t make_word(const SwarParams &k, int i, Sample sample) {
-  uint32_t parts[Swar::kSplit];
-#pragma unroll
-  for (int h = 0; h < Swar::kSplit; h++) parts[h] = sample(Swar::kPerWord * i + h);
-  return Swar::join(k, parts);
+  return join_parts<Swar>(k, [&](int h) { return sample(Swar::kPerWord * i + h); });
 }
 
 }  // namespace cudaconv::sliding

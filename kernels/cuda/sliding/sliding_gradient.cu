@@ -15,7 +15,7 @@ SlidingKernel gradient_kernel(const SwarKind &kind) {
     case Sliding::Magnitude3:
       return sliding_kernel_of<SlidingWindow3<MagnitudeFunction>>(kind);
     case Sliding::Kirsch3:
-      return sliding_kernel_of<SlidingKirsch>(kind);
+      return sliding_kernel_of<SlidingWindow3<KirschFunction>>(kind);
     default:
       return {};
   }
