@@ -330,21 +330,6 @@ uint32_t apply(const SlidingParams &p, const uint32_t (&sums)[Swar::kSplit]) {
   return apply_epilogue<Epilogue::Any, Swar>(p, sums);
 }
 
-// Sums in 16-bit floats, which hold integers as multiples of the smallest float.
-void test_half_sums(const Case &c, const SwarParams &k, const Ratio &ratio, int64_t init) {
-  const std::vector<int64_t> all = sums_of(c, c.unit);
-  for (size_t n = 0; n < all.size(); n += 4) {
-    uint32_t half[4];
-    for (int i = 0; i < 4; i++) {
-      const int64_t sum = ratio.scaled(all[n + i]) + init;
-      half[i] = static_cast<uint32_t>(sum < 0 ? 0x8000 - sum : sum);
-    }
-    const uint32_t word = join_halves<SwarU8<1>>(k, half[0] | half[2] << 16, half[1] | half[3] << 16);
-    for (int i = 0; i < 4; i++)
-      expect("swar float", c, all[n + i], c.round(all[n + i]), static_cast<int>(word >> 8 * i & 0xff));
-  }
-}
-
 void test_swar(const Case &c) {
   SlidingParams p = {};
   SwarParams &k = p.swar;
@@ -352,11 +337,6 @@ void test_swar(const Case &c) {
   p.rounding[0] = c.rounding();
   const IntegerMask &mask = c.mask();
   Ratio ratio;
-  if (kind.sliding == Sliding::Diamond5 && !kind.words) {
-    // These kernels divide offset, divisor and coefficients by their common factor. The divisor is then 1.
-    ratio.apply(2 * c.rounding().half, 1);
-    return test_half_sums(c, k, ratio, c.rounding().offset / (2 * c.rounding().half));
-  }
   if (kind.sliding >= Sliding::Binomial3 && kind.sliding <= Sliding::Mean7) {
     // Binomials and means have built-in factors, the first of which is 1; that of 3x3 bytes is 16.
     ratio.apply(mask.value[0], kind.sliding == Sliding::Binomial3 && !kind.words ? 16 : 1);
@@ -578,7 +558,6 @@ int epilogues() {
                            "swar clamp, absolute",
                            "swar any",
                            "swar any, absolute",
-                           "swar float",
                            "swar shift, 16-bit samples",
                            "swar divide, 16-bit samples",
                            "swar clamp, 16-bit samples",

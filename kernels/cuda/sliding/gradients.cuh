@@ -120,7 +120,6 @@ struct SlidingGradient : SlidingOperation {
 // dy) returns the samples dx pixels to the right and dy rows down.
 template <typename Function>
 struct SlidingWindow3 : SlidingOperation {
-  static constexpr WordSamples kWords = Function::kWords;
   static constexpr bool kRowByRow = true;
   static constexpr int kRadius = 1, kStripRows = 4, kMinBlocks = Function::kMinBlocks, kFewerBlocks = 1, kWarps = 2;
 
@@ -142,7 +141,6 @@ struct SlidingWindow3 : SlidingOperation {
 };
 
 struct RobertsFunction {
-  static constexpr WordSamples kWords = WordSamples::Added;
   static constexpr int kMinBlocks = 8;
 
   template <typename Swar, typename At>
@@ -160,7 +158,6 @@ struct RobertsFunction {
 // The magnitude of a smoothing column [a b a] with a difference row [-1 0 1], and of the transpose, for any norm and
 // any rounding: with a bias or a divisor, for example.
 struct MagnitudeFunction {
-  static constexpr WordSamples kWords = WordSamples::Added;
   static constexpr int kMinBlocks = 6;
 
   template <typename Swar, typename At>
@@ -204,7 +201,6 @@ struct MagnitudeFunction {
 // The kirsch mask: a gain times the largest sum of three neighbours in the ring of eight, plus another gain times all
 // eight.
 struct KirschFunction {
-  static constexpr WordSamples kWords = WordSamples::Added;
   static constexpr int kMinBlocks = 5;
 
   template <typename Swar, typename At>

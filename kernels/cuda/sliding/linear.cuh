@@ -29,6 +29,23 @@ struct Binomial3 {
   }
 };
 
+// Adds up a row of column sums and rounds the results. row_sum(row, n) returns the sum at sample n, without `scale`.
+template <Epilogue kEpilogue, typename Swar, int kRadius, typename RowSum>
+__device__ inline void finish_columns(const SlidingParams &p, const uint32_t (&sums)[Swar::kSplit][4], uint32_t scale,
+                                      RowSum row_sum, uint32_t (&out)[4]) {
+  LaneRow<Swar, kRadius> row;
+  row.set(sums);
+  row.exchange();
+#pragma unroll
+  for (int i = 0; i < 4; i++) {
+    uint32_t parts[Swar::kSplit];
+    part_sums<Swar>([&](int h) { return row_sum(row, Swar::kPerWord * i + h); }, parts);
+#pragma unroll
+    for (int h = 0; h < Swar::kSplit; h++) parts[h] = scale * parts[h] + p.swar.init;
+    out[i] = apply_epilogue<kEpilogue, Swar>(p, parts);
+  }
+}
+
 // A mean, with all factors 1: a row that enters is added to the column sums, and the row that leaves is subtracted.
 template <int kSize>
 struct SlidingMean : SlidingOperation {
@@ -62,17 +79,7 @@ struct SlidingMean : SlidingOperation {
         last[i] = row[i];
       }
       if (j < 2 * kRadius) return;
-      LaneRow<Swar, kRadius> sum;
-      sum.set(sums);
-      sum.exchange();
-#pragma unroll
-      for (int i = 0; i < 4; i++) {
-        uint32_t parts[kSplit];
-        part_sums<Swar>([&](int h) { return row_sum(sum, Swar::kPerWord * i + h); }, parts);
-#pragma unroll
-        for (int h = 0; h < kSplit; h++) parts[h] += k.init;
-        out[i] = apply_epilogue<Epilogue::Divide, Swar>(p, parts);
-      }
+      finish_columns<Epilogue::Divide, Swar, kRadius>(p, sums, 1, row_sum, out);
     }
   };
 };
@@ -112,17 +119,7 @@ struct SlidingBinomial : SlidingOperation {
             if (j >= 2 * t) sums[h][i] = stages[t][h][i].push(j - 2 * t, sums[h][i]);
       }
       if (j < 2 * kRadius) return;
-      LaneRow<Swar, kRadius> sum;
-      sum.set(sums);
-      sum.exchange();
-#pragma unroll
-      for (int i = 0; i < 4; i++) {
-        uint32_t parts[kSplit];
-        part_sums<Swar>([&](int h) { return row_sum(sum, Swar::kPerWord * i + h); }, parts);
-#pragma unroll
-        for (int h = 0; h < kSplit; h++) parts[h] = kScale * parts[h] + k.init;
-        out[i] = apply_epilogue<Epilogue::Shift, Swar>(p, parts);
-      }
+      finish_columns<Epilogue::Shift, Swar, kRadius>(p, sums, kScale, row_sum, out);
     }
   };
 };
@@ -163,15 +160,8 @@ struct SlidingDense3 : SlidingOperation {
   };
 };
 
-// Clamps two sums of 16-bit floats to samples and joins them. A negative float has the highest bit, like a negative
-// integer.
-template <typename Swar>
-__device__ inline uint32_t join_halves(const SwarParams &k, uint32_t even, uint32_t odd) {
-  return join_parts<Swar>(k, [&](int h) { return clamp_pair<Swar>(k, (h ? odd : even) & k.sign_bits, 0); });
-}
-
 // A 5x5 mask whose numbers depend only on the distance |dx| + |dy| and are 0 beyond 2: four samples have distance 1,
-// eight distance 2. Pairs of bytes are 16-bit floats, which hold the sums for each distance and every partial sum.
+// eight distance 2.
 struct SlidingDiamond5 : SlidingOperation {
   static constexpr bool kRowByRow = true;
   static constexpr int kRadius = 2, kStripRows = 4, kMinBlocks = 5;
@@ -182,7 +172,6 @@ struct SlidingDiamond5 : SlidingOperation {
     using Row = LaneRow<Swar, 2>;
     using Beside = LaneRow<Swar, 1>;
     static constexpr int kChannels = Swar::kChannels, kSplit = Swar::kSplit;
-    static constexpr bool kHalves = Swar::kSampleBytes == 1;
     uint32_t rows[5][4 + 2 * Row::kWords];  // words; neighbours' words are filled in when the next row has entered
 
     __device__ void enter(const SlidingParams &p, int j, const uint32_t (&row)[4], uint32_t (&out)[4]) {
@@ -214,26 +203,13 @@ struct SlidingDiamond5 : SlidingOperation {
       for (int i = 0; i < 4; i++)
 #pragma unroll
         for (int h = 0; h < kSplit; h++) {
-          uint32_t &sum = sums[i][h];
           const int n = Swar::kPerWord * i + h;
           const uint32_t one = beside.at(n) + middle.at(n - kChannels) + middle.at(n + kChannels);
           const uint32_t two = far[i][h] + middle.at(n - 2 * kChannels) + middle.at(n + 2 * kChannels) +
                                beside.at(n - kChannels) + beside.at(n + kChannels);
-          if constexpr (kHalves) {
-            HalfPair s = multiply_add(HalfPair{middle.at(n)}, k.dense[0], HalfPair{k.init});
-            s = multiply_add(HalfPair{one}, k.dense[1], s);
-            sum = multiply_add(HalfPair{two}, k.dense[2], s).bits;
-          } else {
-            sum = k.init + k.dense[0] * middle.at(n) + k.dense[1] * one + k.dense[2] * two;
-          }
+          sums[i][h] = k.init + k.dense[0] * middle.at(n) + k.dense[1] * one + k.dense[2] * two;
         }
-#pragma unroll
-      for (int i = 0; i < 4; i++) {
-        if constexpr (kHalves)
-          out[i] = join_halves<Swar>(k, sums[i][0], sums[i][1]);
-        else
-          out[i] = apply_epilogue<Epilogue::Clamp, Swar>(p, sums[i]);
-      }
+      finish_row<Swar>(p, sums, out);
     }
   };
 };

@@ -8,18 +8,12 @@ namespace cudaconv::sliding {
 namespace {
 
 constexpr int64_t kHalfMax = 0xffff;
-constexpr int64_t kHalfFloatMax = 2048;  // up to here integers are represented by HalfPair
 
 uint32_t both_halves(int64_t v) {
   return (static_cast<uint32_t>(v) & 0xffffu) * 0x00010001u;
 }
 
-// An integer from -2048 to 2048 in the representation of HalfPair.
-uint32_t half_integer(int64_t v) {
-  return both_halves(v < 0 ? 0x8000 - v : v);
-}
-
-// A factor for such integers as an ordinary 16-bit float, also from -2048 to 2048.
+// A factor for HalfPair, from -2048 to 2048, as an ordinary 16-bit float in both halves.
 uint32_t half_factor(int64_t v) {
   if (!v) return 0;
   int64_t mantissa = v < 0 ? -v : v, exponent = 25;
@@ -172,27 +166,6 @@ Line distance_factors(const Line &value) {
   return factors;
 }
 
-// Computes the parameters of a 5x5 mask with distance_factors() if 16-bit floats hold all its partial sums; else
-// returns false. All partial sums but the last are multiples of a power of two, no more of them than a float can count;
-// the last one may be rounded where it is beyond all samples.
-bool halves_by_distance(const Scaled &mask, const Line &factors, const Rounding &rounding, SwarParams &k) {
-  if (mask.divisor != 1 || std::abs(mask.offset) > kHalfFloatMax) return false;
-  k.init = half_integer(mask.offset);
-  k.sign_bits = rounding.absolute ? 0x7fff7fffu : 0xffffffffu;
-  constexpr int64_t kCount[] = {1, 4, 8};
-  int64_t unit = mask.offset & -mask.offset;
-  SumRange range = {mask.offset, mask.offset};
-  for (int i = 0; i < 3; i++) {
-    const int64_t factor = std::abs(factors[i]), lowest = factor & -factor;
-    if (factor > kHalfFloatMax) return false;
-    if (lowest) unit = unit ? std::min(unit, lowest) : lowest;
-    range.add(factors[i], kCount[i] * 255);
-    if (i < 2 && std::max(range.high, -range.low) > kHalfFloatMax * unit) return false;
-    k.dense[i] = half_factor(factors[i]);
-  }
-  return true;
-}
-
 SwarKind linear(const Pass &pass, SwarParams &k, SwarKind kind) {
   const SwarKind none;
   const IntegerMask &mask = pass.mask[0];
@@ -204,20 +177,18 @@ SwarKind linear(const Pass &pass, SwarParams &k, SwarKind kind) {
   const Scaled scaled(mask, rounding);
   kind.sliding = plan_built_in(scaled, rounding, kind.words, k);
   if (kind.sliding != Sliding::None) return kind;
-  const Line factors = size == 5 ? distance_factors(scaled.value) : Line();
-  if (size > 3 && factors.empty()) return none;  // the matrix instructions do it
+  if (size == 7 || (size == 5 && distance_factors(scaled.value).empty())) return none;  // the matrix instructions do it
   kind.sliding = size == 3 ? Sliding::Dense3 : Sliding::Diamond5;
-  if (!kind.words && size == 5) return halves_by_distance(scaled, factors, rounding, k) ? kind : none;
   if (!kind.words && !plan_bytes(scaled, rounding, k)) return none;
-  // In 32 bits a sum is a sample but for clamping, or Any uses the plan's Rounding, and the mask keeps the plan's scale.
-  const bool clamps = scaled.divisor == 1;
-  if (kind.words && size == 5 && !clamps) return none;
+  // A sum of 32 bits is a sample but for clamping, or Any uses the plan's Rounding and the plan's scale.
+  const bool clamps = scaled.divisor == 1, keeps_scale = kind.words && !clamps;
   if (kind.words) {
     k.epilogue = clamps ? Epilogue::Clamp : Epilogue::Any;
     k.absolute = rounding.absolute;
     k.init = clamps ? static_cast<uint32_t>(scaled.offset) : 0;
   }
-  const Line &dense = size == 5 ? factors : kind.words && !clamps ? mask.value : scaled.value;
+  const Line &value = keeps_scale ? mask.value : scaled.value;
+  const Line dense = size == 5 ? distance_factors(value) : value;
   std::copy(dense.begin(), dense.end(), k.dense);
   return kind;
 }
