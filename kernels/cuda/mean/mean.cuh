@@ -125,13 +125,8 @@ __global__ void __launch_bounds__(kLongBoxThreads, 4) long_box_columns_kernel(co
   uint32_t *const to = p.sums + p.first_sum[i] + int64_t{y0} * p.sums_pitch[i] + word * kSamples;
   const uint8_t *const column = part.source + 4 * word;
   const uint32_t border = border_word(part, 0, word);
-  if (bytes >= 4)
-    sum_column<kBytes>(p, listed, rows, border, to, p.sums_pitch[i], [&](int y) {
-      return __ldg(reinterpret_cast<const uint32_t *>(column + y * part.source_pitch));
-    });
-  else
-    sum_column<kBytes>(p, listed, rows, border, to, p.sums_pitch[i],
-                       [&](int y) { return load_word(column + y * part.source_pitch, bytes); });
+  sum_column<kBytes>(p, listed, rows, border, to, p.sums_pitch[i],
+                     [&](int y) { return load_word(column + y * part.source_pitch, bytes); });
 }
 
 // Replaces each of the `length` numbers of a line by the sum of the numbers up to it. `partial` has room for a number
