@@ -367,8 +367,8 @@ __global__ void __launch_bounds__(kThreads, Tuning::kMinBlocks) tile_kernel(cons
   if (own_rows <= 0) return;
   const Table table(p, tables);
   const uint32_t *middle = u8x4s + (first + p.tile.halo_y) * pitch + p.tile.halo_x + column;
-  U8x4Writer writer(p.tile, tile, column, first);
-  writer.write<true>([&](auto put) {
+  U8x4Writer<> writer(p.tile, tile, column, first);
+  writer.write([&](auto put) {
 #pragma unroll 1
     for (int y = 0; y < own_rows; y++, middle += pitch) {
       const uint32_t original = *middle & p.sample_bits;

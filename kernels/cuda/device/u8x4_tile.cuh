@@ -216,54 +216,23 @@ __device__ inline void load_bytes(const FrameParams &p, const PartParams &part, 
   const int beyond = max((begin + right * 16) / kChannels, max(first, 0));
   const int last = min(end, constant ? (begin + behind * 16 + kChannels - 1) / kChannels : part.width + shape.halo_x);
   const int edge = left_pixels + (constant && right >= behind ? 0 : max(last - beyond, 0));
-  constexpr int kAtOnce = 4;  // loads of a lane in flight
-#pragma unroll 1
-  for (int item0 = lane; item0 < rows * edge; item0 += 32 * kAtOnce) {
-    const uint8_t *from[kAtOnce];
-    uint8_t *to[kAtOnce];
-    uint32_t pixel[kAtOnce];
-    [[maybe_unused]] int done[kAtOnce];  // a bit for each byte of a pixel that is already loaded
+#pragma unroll 4
+  for (int item = lane; item < rows * edge; item += 32) {
+    const int row = item / edge, at = item - row * edge;
+    const int x = at < left_pixels ? first + at : beyond + at - left_pixels;
+    const int sx = column_of(x), sy = border_index_no_div(p.border, y0 + row, part.height);
+    if (constant && sy < 0) continue;
+    uint8_t *const to = reinterpret_cast<uint8_t *>(u8x4s + row * pitch) - begin + x * kChannels;
+    const bool inside = sx >= 0 && sy >= 0;
+    const uint8_t *const from = part.source + max(sy, 0) * part.source_pitch + max(sx, 0) * kChannels;
+    const uint32_t border = part.border_word[x & (shape.step - 1)];
+    if constexpr (kChannels == 3) {
 #pragma unroll
-    for (int i = 0; i < kAtOnce; i++) {
-      from[i] = nullptr;
-      to[i] = nullptr;
-      pixel[i] = 0;
-      const int item = item0 + 32 * i;
-      if (item >= rows * edge) continue;
-      const int row = item / edge, at = item - row * edge;
-      const int x = at < left_pixels ? first + at : beyond + at - left_pixels;
-      const int sx = column_of(x), sy = border_index_no_div(p.border, y0 + row, part.height);
-      if (constant && sy < 0) continue;
-      to[i] = reinterpret_cast<uint8_t *>(u8x4s + row * pitch) - begin + x * kChannels;
-      done[i] = 0;
-      if constexpr (kChannels == 3)
-        for (int c = 0; c < 3; c++) done[i] |= is_done(x * 3 - begin + c) << c;
-      if (sx >= 0 && sy >= 0)
-        from[i] = part.source + sy * part.source_pitch + sx * kChannels;
-      else
-        pixel[i] = part.border_word[x & (shape.step - 1)];
-    }
-#pragma unroll
-    for (int i = 0; i < kAtOnce; i++) {
-      if constexpr (kChannels == 3) {
-        uint32_t bytes = 0;
-#pragma unroll
-        for (int c = 0; c < 3; c++) bytes |= static_cast<uint32_t>(from[i] ? __ldg(from[i] + c) : 0) << 8 * c;
-        if (from[i]) pixel[i] = bytes;
-      } else {
-        if (from[i]) pixel[i] = __ldg(reinterpret_cast<const Pixel *>(from[i]));
-      }
-    }
-#pragma unroll
-    for (int i = 0; i < kAtOnce; i++) {
-      if (!to[i]) continue;
-      if constexpr (kChannels == 3) {
-#pragma unroll
-        for (int c = 0; c < 3; c++)
-          if (!(done[i] >> c & 1)) to[i][c] = static_cast<uint8_t>(pixel[i] >> 8 * c);
-      } else {
-        *reinterpret_cast<Pixel *>(to[i]) = static_cast<Pixel>(pixel[i]);
-      }
+      for (int c = 0; c < 3; c++)
+        if (!is_done(x * 3 - begin + c)) to[c] = static_cast<uint8_t>(inside ? __ldg(from + c) : border >> 8 * c);
+    } else {
+      *reinterpret_cast<Pixel *>(to) =
+          inside ? __ldg(reinterpret_cast<const Pixel *>(from)) : static_cast<Pixel>(border);
     }
   }
 }
@@ -333,16 +302,16 @@ __device__ inline void load_rows(const FrameParams &p, const U8x4Tile &shape, co
 // Writes u8x4s of one column of a tile, row by row from above. All lanes of a warp take part. Lanes 4n ... 4n + 3 have
 // neighbouring columns, the first a multiple of 4, and exchange bytes so that each gets a word as it lies in memory.
 // With n subtiles, lane i of n gets the pixels of subtile i; with three channels, lane i of four gets word i of four
-// pixels.
+// pixels. kFolded: u8x4s are words as they lie in memory, of one, two or four channels.
+template <bool kFolded = false>
 class U8x4Writer {
  public:
   // `column` counts u8x4s of the tile's row. Columns beyond the tile and rows below the frame are not written.
-  // `folded`: u8x4s are words as they lie in memory, of one, two or four channels.
-  __device__ U8x4Writer(const U8x4Tile &shape, const Tile &tile, int column, int row, bool folded = false)
+  __device__ U8x4Writer(const U8x4Tile &shape, const Tile &tile, int column, int row)
       : pitch_(tile.part.target_pitch), partner_(threadIdx.x ^ 1) {
     const int channels = tile.part.channels, n = threadIdx.x & ((channels == 3 ? 4 : subtiles(channels)) - 1);
     int x = tile.x0 + column - n, skipped = 0, most = 4;
-    if (folded) {
+    if (kFolded) {
       x = tile.x0;
       skipped = 4 * column;
     } else if (channels == 3) {
@@ -354,7 +323,7 @@ class U8x4Writer {
       select_ = channels == 1 ? (n & 1 ? 0x3715 : 0x6240) : (n & 1 ? 0x3276 : 0x5410);
       x += n * shape.width;
     }
-    trades_ = folded || channels == 4 ? 0 : channels == 1 ? 2 : 1;
+    trades_ = kFolded || channels == 4 ? 0 : channels == 1 ? 2 : 1;
     bytes_ = min((tile.part.width - x) * channels - skipped, most);
     rows_ = min(shape.height, tile.part.height - tile.y0) - row;
     if (column >= shape.width || bytes_ <= 0) rows_ = 0;
@@ -363,18 +332,11 @@ class U8x4Writer {
   }
 
   // Calls function(put). put(u8x4) writes a u8x4 and goes on to the next row; it does nothing when no rows are left.
-  // kCompact: for long functions, `function` is compiled only once, and each put() decides how to write.
-  template <bool kCompact = false, typename Function>
+  // If u8x4s are not folded, `function` is compiled only once, and each put() decides how to write.
+  template <typename Function>
   __device__ void write(Function function) {
-    if (kCompact || !words_) return function([&](uint32_t u8x4) { put_any(u8x4); });
-    switch (trades_) {
-      case 0:
-        return function([&](uint32_t u8x4) { put_word(u8x4); });
-      case 1:
-        return function([&](uint32_t u8x4) { put_word(trade(u8x4)); });
-      default:
-        return function([&](uint32_t u8x4) { put_word(trade_again(trade(u8x4))); });
-    }
+    if (kFolded && words_) return function([&](uint32_t u8x4) { put_word(u8x4); });
+    function([&](uint32_t u8x4) { put_any(u8x4); });
   }
 
  private:

@@ -107,8 +107,7 @@ __global__ void __launch_bounds__(32 * Shape::kWarps, kBlocksAtOnce<Shape>)
   const int begin = min(warp * share, rows), end = min(begin + share, rows);
   const int count = p.tile.width + 2 * p.tile.halo_x;
   uint32_t *u8x4s = shared_memory<uint32_t>();
-  if (begin < end)
-    load_rows<true, Order::kWords>(p, p.tile, tile, begin, end - begin, kPitch, u8x4s + begin * kPitch);
+  if (begin < end) load_rows<true, Order::kWords>(p, p.tile, tile, begin, end - begin, kPitch, u8x4s + begin * kPitch);
   wait_for_copies();
   __syncwarp();
   if (Order::kWords || p.flip)
@@ -137,8 +136,8 @@ __global__ void __launch_bounds__(32 * Shape::kWarps, kBlocksAtOnce<Shape>)
     }
     take_chords<Shape>(p, level, window, results);
   }
-  U8x4Writer writer(p.tile, tile, column, y);
-  writer.template write<true>([&](auto put) {
+  U8x4Writer<> writer(p.tile, tile, column, y);
+  writer.write([&](auto put) {
 #pragma unroll
     for (int i = 0; i < kRows; i++) {
       const uint32_t result = Order::join(results[i]) ^ p.flip;

@@ -43,8 +43,7 @@ KernelLaunch<StructuringElementParams> launch_of(StructuringElementParams &p) {
 KernelLaunch<StructuringElementParams> choose(const PassQuery &query, StructuringElementParams &p) {
   const Pass &pass = query.pass();
   const int step = fill_extremum(query, p);
-  if (!step || pass.copy_source != pass.source ||
-      std::max(pass.radius_x, pass.radius_y) > kStructuringElementRadius)
+  if (!step || pass.copy_source != pass.source || std::max(pass.radius_x, pass.radius_y) > kStructuringElementRadius)
     return {};
   const std::vector<int> widths = half_widths_of(pass);
   if (widths.empty()) return {};

@@ -31,7 +31,7 @@ namespace cudaconv::element {
 constexpr int kStructuringElementRadius = 127;  // largest radius
 
 struct StructuringElementParams : U8x4ExtremumParams {
-  int32_t halo;          // threads before the first result's thread
+  int32_t halo;  // threads before the first result's thread
   int32_t radius_y;
   // Widenings, by distance from the middle row: row[i] is the distance, apart[i] how far to widen, in u8x4s; several
   // may have the same distance. 255 ends the list.
@@ -316,8 +316,8 @@ __global__ void __launch_bounds__(Shape::kThreads, kBlocksAtOnce<Shape>)
 #pragma unroll
       for (int i = 0; i < kRows; i++) originals[i] = at(i) ^ p.flip;
     });
-  U8x4Writer writer(p.tile, tile, column < 0 ? p.tile.width : column, 0);
-  writer.template write<true>([&](auto put) {
+  U8x4Writer<> writer(p.tile, tile, column < 0 ? p.tile.width : column, 0);
+  writer.write([&](auto put) {
 #pragma unroll
     for (int i = 0; i < kRows; i++) {
       const uint32_t result = results.result(i) ^ p.flip;

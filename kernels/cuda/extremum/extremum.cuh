@@ -301,9 +301,8 @@ class VanHerkTile {
           const uint32_t pixel = first[(n + radius) * kPitch];
           return blend_channels(part_, u8x4 ^ flip_, pixel, column % kStep) ^ flip_;
         });
-      U8x4Writer writer(shape, tile_, column, group * size_, !Shape::kU8x4s);
-      writer.template write<!Shape::kExact>(
-          [&](auto put) { window_.each(size_, [&](int, uint32_t u8x4) { put(u8x4 ^ flip_); }); });
+      U8x4Writer<!Shape::kU8x4s> writer(shape, tile_, column, group * size_);
+      writer.write([&](auto put) { window_.each(size_, [&](int, uint32_t u8x4) { put(u8x4 ^ flip_); }); });
     }
   }
 
@@ -336,12 +335,10 @@ class VanHerkTile {
           return (Order::kWords ? u8x4 & p_.sample_bits : u8x4) ^ flip_;
         });
       if (part_.has_unfiltered && row < end)
-        line.change(size_, [&](int n, uint32_t u8x4) {
-          return blend_channels(part_, u8x4, first[halo + n * kStep], word);
-        });
+        line.change(size_,
+                    [&](int n, uint32_t u8x4) { return blend_channels(part_, u8x4, first[halo + n * kStep], word); });
       __syncwarp();
-      if (row < end)
-        line.each(size_, [&](int n, uint32_t result) { first[n * kStep] = result; });
+      if (row < end) line.each(size_, [&](int n, uint32_t result) { first[n * kStep] = result; });
     }
   }
 

@@ -228,8 +228,7 @@ __device__ inline void filter_by_networks(const NetworkMedianParams &p) {
   const int share = (rows + Shape::kWarps - 1) / Shape::kWarps;
   const int begin = min(warp * share, rows), end = min(begin + share, rows);
   uint32_t *const u8x4s = shared_memory<uint32_t>();
-  if (begin < end)
-    load_rows<true, Shape::kWords>(p, p.tile, tile, begin, end - begin, pitch, u8x4s + begin * pitch);
+  if (begin < end) load_rows<true, Shape::kWords>(p, p.tile, tile, begin, end - begin, pitch, u8x4s + begin * pitch);
   wait_for_copies();
   __syncwarp();
   if constexpr (Shape::kWords)
@@ -247,7 +246,7 @@ __device__ inline void filter_by_networks(const NetworkMedianParams &p) {
 #pragma unroll 1
   for (int column = lane; column < Shape::kWidth; column += 32) {
     const uint32_t *const originals = u8x4s + (first + radius) * pitch + p.tile.halo_x + column;
-    U8x4Writer writer(p.tile, tile, column, first);
+    U8x4Writer<> writer(p.tile, tile, column, first);
     writer.write([&](auto put) {
 #pragma unroll 4
       for (int y = 0; y < own_rows; y++) {
