@@ -136,10 +136,9 @@ enum class Epilogue : uint8_t { Shift, Divide, Clamp, Any };
 // With 16-bit containers a sum takes a whole register and Any uses Rounding.
 struct SwarParams {
   Epilogue epilogue;
-  uint32_t column_init, init;  // both halves: initial values of column sums and of final sums
-  uint32_t column[9], row[9];  // factors; for a structuring element see SlidingElement
-  uint32_t dense[25];
-  uint32_t sign_bits;  // the bits to keep of a 16-bit float sum: all, or those of its absolute value
+  uint32_t init;       // both halves: the initial value of sums
+  uint32_t column[4];  // the factors of a gradient; for a structuring element see SlidingElement
+  uint32_t dense[9];   // the factors of a mask
   // A sample from a final sum t, clamped to the range of samples unless it always fits:
   //   Shift     t >> 8; 16-bit containers: t >> shift
   //   Divide    t * magic >> 24; 16-bit containers: t * magic >> (32 + shift)

@@ -338,7 +338,7 @@ void test_swar(const Case &c) {
   const IntegerMask &mask = c.mask();
   Ratio ratio;
   if (kind.sliding >= Sliding::Binomial3 && kind.sliding <= Sliding::Mean7) {
-    // Binomials and means have built-in factors, the first of which is 1; that of 3x3 bytes is 16.
+    // Binomials and means have built-in factors. The first one is 1, or 16 for 3x3 bytes.
     ratio.apply(mask.value[0], kind.sliding == Sliding::Binomial3 && !kind.words ? 16 : 1);
   } else if (kind.sliding == Sliding::Dense3) {
     const size_t n = first_of(mask.value);
