@@ -71,22 +71,10 @@ struct Choice {
   int passes = 0;
 };
 
-// Pixels of three bytes are four in registers, whose last is of no use.
+// Pixels of three bytes are four in registers, whose last is of no use. The first word of a row has all three.
 void widen_words(PartParams &part) {
-  const auto clear = [](uint32_t(&words)[3]) { std::fill(words, words + 3, 0u); };
-  clear(part.filter_bits);
-  clear(part.copy_bits);
-  clear(part.fill_word);
-  clear(part.border_word);
-  for (int word = 0; word < 2; word++)
-    for (int c = 0; c < 3; c++) {
-      const ChannelParams &channel = part.channel[c];
-      const int shift = 8 * c;
-      if (channel.action == Action::Filter) part.filter_bits[word] |= 0xffu << shift;
-      if (channel.action == Action::Copy) part.copy_bits[word] |= 0xffu << shift;
-      if (channel.action == Action::Fill) part.fill_word[word] |= uint32_t{channel.fill} << shift;
-      part.border_word[word] |= uint32_t{channel.border_value} << shift;
-    }
+  for (uint32_t *words : {part.filter_bits, part.copy_bits, part.fill_word, part.border_word})
+    words[0] = words[1] = words[0] & 0x00ffffffu;
 }
 
 int lane_row_bytes(const PartParams &part, const SwarKind &kind) {
@@ -102,8 +90,7 @@ bool can_slide(const FrameParams &p, const SwarKind &kind) {
 }
 
 bool is_extremum(const SwarKind &kind) {
-  return kind.sliding == Sliding::Extremum3 || kind.sliding == Sliding::Extremum5 ||
-         kind.sliding == Sliding::Extremum7 || kind.sliding == Sliding::Extremum9;
+  return kind.sliding >= Sliding::Extremum3 && kind.sliding <= Sliding::Extremum9;
 }
 
 SlidingKernel find_kernel(const SwarKind &kind) {
