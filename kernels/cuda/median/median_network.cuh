@@ -142,20 +142,8 @@ class WindowReader {
 
   // Sorts the samples of a row that both windows contain.
   __device__ void sorted_row(int row, uint32_t (&v)[kSide]) const {
-    const uint32_t *const from = first_ + row * pitch_;
-    if constexpr (!Shape::kWords) {
-      // Reads pairs of words from an even word on.
-      constexpr int kBefore = kSize / 2 % 2 ? 0 : 1;
 #pragma unroll
-      for (int i = 0; i < kSide + kBefore; i += 2) {
-        const uint2 two = *reinterpret_cast<const uint2 *>(from + 1 - kBefore + i);
-        if (i - kBefore >= 0) v[i - kBefore] = take(two.x);
-        if (i - kBefore + 1 < kSide) v[i - kBefore + 1] = take(two.y);
-      }
-    } else {
-#pragma unroll
-      for (int i = 0; i < kSide; i++) v[i] = take(from[(1 + i) * step_]);
-    }
+    for (int i = 0; i < kSide; i++) v[i] = at(row, 1 + i);
     PairNetworks<Shape::kHalf>::sort(v);
   }
 
