@@ -66,7 +66,7 @@ class VanHerk {
     last_ = Order::join(so_far);
   }
 
-  // Calls function(n, result n) for all results, from the first one on.
+  // Calls function(n, result n) for all results, from the first one on; it may change them.
   template <typename Function>
   __device__ void each(int size, Function function) {
     if (kExact) size = kLargest;
@@ -77,19 +77,6 @@ class VanHerk {
       function(size - 2 - 2 * m, second_[m]);
     }
     function(size - 1, last_);
-  }
-
-  // Replaces each result n by function(n, result n).
-  template <typename Function>
-  __device__ void change(int size, Function function) {
-    if (kExact) size = kLargest;
-#pragma unroll
-    for (int m = kPairs - 1; m >= 0; m--) {
-      if (!there(m, size)) continue;
-      first_[m] = function(size - 3 - 2 * m, first_[m]);
-      second_[m] = function(size - 2 - 2 * m, second_[m]);
-    }
-    last_ = function(size - 1, last_);
   }
 
  private:
@@ -210,12 +197,6 @@ class FoldedRow {
     for (int n = 0; n < kSize; n++) function(n, results_[n]);
   }
 
-  template <typename Function>
-  __device__ void change(int, Function function) {
-#pragma unroll
-    for (int n = 0; n < kSize; n++) results_[n] = function(n, results_[n]);
-  }
-
  private:
   uint32_t results_[kSize];
 };
@@ -297,9 +278,9 @@ class VanHerkTile {
       const uint32_t *first = words_ + row * kPitch + column;
       window_.run(size_, [&](int n) { return first[n * kPitch]; });
       if (part_.has_unfiltered)
-        window_.change(size_, [&](int n, uint32_t u8x4) {
+        window_.each(size_, [&](int n, uint32_t &u8x4) {
           const uint32_t pixel = first[(n + radius) * kPitch];
-          return blend_channels(part_, u8x4 ^ flip_, pixel, column % kStep) ^ flip_;
+          u8x4 = blend_channels(part_, u8x4 ^ flip_, pixel, column % kStep) ^ flip_;
         });
       U8x4Writer<!Shape::kU8x4s> writer(shape, tile_, column, group * size_);
       writer.write([&](auto put) { window_.each(size_, [&](int, uint32_t u8x4) { put(u8x4 ^ flip_); }); });
@@ -335,8 +316,8 @@ class VanHerkTile {
           return (Order::kWords ? u8x4 & p_.sample_bits : u8x4) ^ flip_;
         });
       if (part_.has_unfiltered && row < end)
-        line.change(size_,
-                    [&](int n, uint32_t u8x4) { return blend_channels(part_, u8x4, first[halo + n * kStep], word); });
+        line.each(size_,
+                  [&](int n, uint32_t &u8x4) { u8x4 = blend_channels(part_, u8x4, first[halo + n * kStep], word); });
       __syncwarp();
       if (row < end) line.each(size_, [&](int n, uint32_t result) { first[n * kStep] = result; });
     }
