@@ -216,7 +216,7 @@ __device__ inline void load_bytes(const FrameParams &p, const PartParams &part, 
   const int beyond = max((begin + right * 16) / kChannels, max(first, 0));
   const int last = min(end, constant ? (begin + behind * 16 + kChannels - 1) / kChannels : part.width + shape.halo_x);
   const int edge = left_pixels + (constant && right >= behind ? 0 : max(last - beyond, 0));
-#pragma unroll 4
+#pragma unroll 1
   for (int item = lane; item < rows * edge; item += 32) {
     const int row = item / edge, at = item - row * edge;
     const int x = at < left_pixels ? first + at : beyond + at - left_pixels;
