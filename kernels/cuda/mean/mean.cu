@@ -29,7 +29,7 @@ int64_t sums_pitch(const PlaneLayout &layout) {
 // Shared memory for the sums of `width` pixels of a row.
 size_t row_bytes(const LongBoxParams &p, const PartParams &part, int width) {
   const size_t pixels = static_cast<size_t>(width) + p.width + kLongBoxThreads / 32;
-  return pixels * part.channels * sizeof(uint32_t);
+  return pixels * part.channels * (part.container == Container::U8 ? sizeof(WindowSum<1>) : sizeof(WindowSum<2>));
 }
 
 // How many pixels of a row a block makes results for: all, or the most that shared memory has room for. A multiple of
@@ -57,10 +57,9 @@ bool fill_long_box(const PassQuery &query, LongBoxParams &p) {
   p.sample_shift = sample.shift;
   p.sample_mask = (1u << sample.depth) - 1;
   p.strip = std::clamp(p.height / 2, LongBoxTuning::kLeastStrip, LongBoxTuning::kMostStrip);
-  return int64_t{p.width} * p.height * p.sample_mask <= UINT32_MAX &&
-         std::all_of(p.part, p.part + p.parts, [&](const PartParams &part) {
-           return row_bytes(p, part, pixels_of_block(p, part)) <= current_limits().block_bytes;
-         });
+  return std::all_of(p.part, p.part + p.parts, [&](const PartParams &part) {
+    return row_bytes(p, part, pixels_of_block(p, part)) <= current_limits().block_bytes;
+  });
 }
 
 template <int kBytes>

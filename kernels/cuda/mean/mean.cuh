@@ -7,9 +7,12 @@
 //    2. a block sums up each row of that frame from its first pixel on, in shared memory
 //    3. the sum of a window is the difference of two of these sums
 //
-// All is exact modulo 2^32, and a window's sum is below that. Example, 3 columns of a row of column sums 10 20 30 40:
-// prefix sums 10 30 60 100, and the windows have the sums 60 and 100 - 10 = 90.
+// Sums of bytes are exact modulo 2^32, and a window's sum is below that; sums of 16-bit samples have 64 bits. Example,
+// 3 columns of a row of column sums 10 20 30 40: prefix sums 10 30 60 100, and the windows have the sums 60 and 100 -
+// 10 = 90.
 #pragma once
+
+#include <type_traits>
 
 #include "cuda/device/sample.cuh"
 #include "cuda/device/words.cuh"
@@ -19,6 +22,10 @@
 namespace cudaconv::mean {
 
 constexpr int kLongBoxThreads = 256;
+
+// A sum of a window of samples of kBytes bytes.
+template <int kBytes>
+using WindowSum = std::conditional_t<kBytes == 1, uint32_t, uint64_t>;
 
 struct LongBoxParams : FrameParams {
   // Sums of columns, in the order of samples in a row; a row is `sums_pitch` sums, a part begins at `first_sum`. Both
@@ -131,18 +138,19 @@ __global__ void __launch_bounds__(kLongBoxThreads, 4) long_box_columns_kernel(co
 
 // Replaces each of the `length` numbers of a line by the sum of the numbers up to it. `partial` has room for a number
 // of each warp. All threads of the block call this together.
-__device__ inline void add_up_line(uint32_t *line, int length, uint32_t *partial) {
+template <typename Sum>
+__device__ inline void add_up_line(Sum *line, int length, Sum *partial) {
   // A share is odd, so that the threads of a warp read from different banks.
   const int thread = static_cast<int>(threadIdx.x), lane = thread % 32, warp = thread / 32;
   const int share = (length + kLongBoxThreads - 1) / kLongBoxThreads | 1;
   const int begin = min(thread * share, length), end = min(begin + share, length);
-  uint32_t own = 0;
+  Sum own = 0;
 #pragma unroll 4
   for (int n = begin; n < end; n++) own += line[n];
-  uint32_t sum = own;
+  Sum sum = own;
 #pragma unroll
   for (int d = 1; d < 32; d *= 2) {
-    const uint32_t below = __shfl_up_sync(0xffffffffu, sum, d);
+    const Sum below = __shfl_up_sync(0xffffffffu, sum, d);
     if (lane >= d) sum += below;
   }
   if (lane == 31) partial[warp] = sum;
@@ -153,9 +161,10 @@ __device__ inline void add_up_line(uint32_t *line, int length, uint32_t *partial
   for (int n = begin; n < end; n++) line[n] = sum += line[n];
 }
 
-__device__ inline uint32_t round_mean(const LongBoxParams &p, uint32_t sum) {
+template <typename Sum>
+__device__ inline uint32_t round_mean(const LongBoxParams &p, Sum sum) {
   const Rounding &rounding = p.rounding[0];
-  if (rounding.wide) return static_cast<uint32_t>(round_to_sample(int64_t{sum} * p.factor, rounding));
+  if (rounding.wide) return static_cast<uint32_t>(round_to_sample(static_cast<int64_t>(sum) * p.factor, rounding));
   return static_cast<uint32_t>(round_to_sample(static_cast<int32_t>(sum) * p.factor, rounding));
 }
 
@@ -163,13 +172,14 @@ __device__ inline uint32_t round_mean(const LongBoxParams &p, uint32_t sum) {
 // windows reach, those beside the frame too.
 template <int kBytes>
 __global__ void __launch_bounds__(kLongBoxThreads) long_box_rows_kernel(const __grid_constant__ LongBoxParams p) {
+  using Sum = WindowSum<kBytes>;
   constexpr int kSamples = 4 / kBytes, kWarps = kLongBoxThreads / 32;
   const Tile tile = locate_tile(p, 1);
   const PartParams &part = tile.part;
   const int width = min(part.column_step, part.width - tile.x0), channels = part.channels;  // of the block's results
   if (!part.has_filtered) return copy_tile(part, tile.x0, tile.y0, width, 1);
   const int thread = static_cast<int>(threadIdx.x), radius = p.width / 2, length = width + 2 * radius;
-  uint32_t *const partial = shared_memory<uint32_t>(), *const lines = partial + kWarps * channels;
+  Sum *const partial = shared_memory<Sum>(), *const lines = partial + kWarps * channels;
   const uint32_t *const sums = p.sums + p.first_sum[part.number] + int64_t{tile.y0} * p.sums_pitch[part.number];
   const int pitch = length + 1;
 #pragma unroll 4
@@ -177,7 +187,7 @@ __global__ void __launch_bounds__(kLongBoxThreads) long_box_rows_kernel(const __
     const int at = tile.x0 - radius + n, x = border_index(p.border, at, part.width);
     for (int c = 0; c < channels; c++) {
       const uint32_t border = static_cast<uint32_t>(part.channel[c].border_value) * p.height;
-      lines[c * pitch + n + 1] = n < 0 ? 0 : x < 0 ? border : __ldg(sums + x * channels + c);
+      lines[c * pitch + n + 1] = n < 0 ? 0u : x < 0 ? border : __ldg(sums + x * channels + c);
     }
   }
   __syncthreads();
@@ -195,7 +205,7 @@ __global__ void __launch_bounds__(kLongBoxThreads) long_box_rows_kernel(const __
       // min(): nothing behind the row's end is written.
       const int sample = min(word * kSamples + i, width * channels - 1);
       const int x = reciprocal ? static_cast<int>(high_product(static_cast<uint32_t>(sample), reciprocal)) : sample;
-      const uint32_t *const before = lines + (sample - x * channels) * pitch + x;
+      const Sum *const before = lines + (sample - x * channels) * pitch + x;
       result |= round_mean(p, before[p.width] - before[0]) << (8 * kBytes * i + (kBytes == 2 ? p.sample_shift : 0));
     }
     const int bytes = row_bytes - 4 * word;
