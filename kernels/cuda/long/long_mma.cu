@@ -5,8 +5,8 @@
 #include "cuda/long/long_mma.cuh"
 
 #include <algorithm>
-#include <cstdlib>
 
+#include "cuda/device/read_bounds.h"
 #include "cuda/frame_launch.cuh"
 #include "cuda/tile_height.h"
 
@@ -44,12 +44,8 @@ int bytes_of_line(const std::vector<int32_t> &line) {
   return bytes_of_number(*std::max_element(line.begin(), line.end()));
 }
 
-// The largest row sum, rounded.
 int64_t largest_row_sum(const Pass &pass) {
-  const IntegerMask &mask = pass.mask[0];
-  int64_t sum = 0;
-  for (int32_t v : mask.row) sum += int64_t{v} * pass.rounding[0][0].max;
-  return (sum + (int64_t{1} << (mask.row_shift - 1))) >> mask.row_shift;
+  return row_sum(pass.mask[0], pass.rounding[0][0].max);
 }
 
 // How many bytes the numbers of a pass take; kernels for sums along columns have weights and row sums of as many.
@@ -139,7 +135,7 @@ void choose_rows(const Pass &pass, LongMmaParams &p, LongMmaLaunches &launches) 
     int32_t blocks = 0;
     for (int i = 0; i < p.parts; i++) {
       p.first_tile[i] = blocks;
-      const LongRange &range = p.range[i];
+      const PixelRect &range = p.range[i];
       blocks += share(range.x1 - range.x0, kLongMmaOutputs) * share(range.y1 - range.y0, kLongMmaLines * groups) *
                 p.part[i].channels;
     }
@@ -149,28 +145,12 @@ void choose_rows(const Pass &pass, LongMmaParams &p, LongMmaLaunches &launches) 
   launches.rows = {long_mma_rows_kernel<Shape>, blocks_of(p.row_groups), kLongMmaThreads, bytes};
 }
 
-// Fills in how an unsharp mask's results are made, where that can be done in few instructions.
-void fill_sharpen(int bytes_dropped, LongMmaParams &p) {
-  const Rounding &rounding = p.rounding[0];
-  const int64_t divisor = int64_t{1} << 32, amount = -p.sum_gain;
-  if (!p.has_gain || rounding.absolute || 2 * rounding.half != divisor || !amount || std::abs(amount) > INT32_MAX ||
-      p.sum_shift < std::max(9, 8 * bytes_dropped) || p.sum_shift > 8 * bytes_dropped + 8)
-    return;
-  const int64_t unit = (p.center_gain - divisor) / amount;
-  if (unit < 1 || unit * amount != p.center_gain - divisor || unit > INT32_MAX / (rounding.max + 1)) return;
-  p.sharpen_unit = static_cast<int32_t>(unit);
-  p.sharpen_amount = static_cast<int32_t>(amount);
-  p.sharpen_offset = rounding.offset + rounding.half;
-}
-
 template <typename Shape>
 void choose_columns(const Pass &pass, LongMmaParams &p, LongMmaLaunches &launches) {
   p.stage_chunks[1] = choose_stage<Shape>(pass.height());
   if (!p.stage_chunks[1]) return;
   if (p.result_shift < 8 * Shape::kColumnBytesDropped) p.result_shift = 0;
-  fill_sharpen(Shape::kBlurBytesDropped, p);
-  const int shift = p.sharpen_unit ? p.sum_shift : p.result_shift;
-  p.start = shift ? 1 << (shift - 9) : 0;
+  p.start = p.result_shift ? 1 << (p.result_shift - 9) : 0;
   const size_t bytes = long_mma_bytes<Shape>(pass.height(), p.stage_chunks[1]);
   // Where only some tiles are worked on, they are small.
   const int most = p.host[0].area ? 1 : std::max(1, LongMmaTuning::kMostGroups / p.part[0].channels);
@@ -180,26 +160,6 @@ void choose_columns(const Pass &pass, LongMmaParams &p, LongMmaLaunches &launche
   const int groups = choose_groups<Shape>(most, bytes, blocks_of);
   launches.pixels = kLongMmaLines * groups;
   launches.columns = {long_mma_columns_kernel<Shape>, blocks_of(groups), kLongMmaThreads, bytes};
-}
-
-// Fills in the pixels whose row sums are needed for the tiles of results.
-void fill_ranges(int radius, LongMmaParams &p) {
-  for (int i = 0; i < p.parts; i++) {
-    const PartParams &part = p.part[i];
-    LongRange &range = p.range[i];
-    range = {0, part.width, 0, part.height};
-    const PixelRect tiles = tiled_bounds(part, p.host[i]);
-    if (tiles.empty()) {
-      range = {};
-      continue;
-    }
-    range.x0 = tiles.x0;
-    range.x1 = tiles.x1;
-    const bool inside = tiles.y0 >= radius && tiles.y1 + radius <= part.height;
-    if (!inside && !reads_within_window(p.border)) continue;  // rows from anywhere
-    range.y0 = std::max(0, tiles.y0 - radius) / kLongMmaLines * kLongMmaLines;
-    range.y1 = std::min(part.height, tiles.y1 + radius);
-  }
 }
 
 // Chooses the launches of the sums, without kernels if the pass is not for this structure. The frame has been filled
@@ -221,7 +181,11 @@ LongMmaLaunches choose(const PassQuery &query, LongMmaParams &p) {
     choose_columns<LongMmaShape<3, 3>>(pass, p, launches);
   else
     choose_columns<LongMmaShape<4, 4>>(pass, p, launches);
-  fill_ranges(pass.radius_y, p);
+  for (int i = 0; i < p.parts; i++) {
+    p.range[i] = read_bounds(p.part[i], p.host[i], p.border, 0, pass.radius_y);
+    p.range[i].x0 = p.range[i].x0 / kLongMmaLines * kLongMmaLines;
+    p.range[i].y0 = p.range[i].y0 / kLongMmaLines * kLongMmaLines;
+  }
   if (bytes.row_weights == 2)
     choose_rows<LongMmaShape<2, 2>>(pass, p, launches);
   else if (bytes.row_weights == 3)
@@ -238,11 +202,8 @@ void fill_sums(const PassRun &run, LongMmaParams &p) {
   place(run.plan, pass, run.buffers.scratch, p);
   p.row_shift = mask.row_shift;
   for (int i = 0; i < p.parts; i++)
-    for (int c = 0; c < p.part[i].channels; c++) {
-      int64_t outside = 0;
-      for (int32_t v : mask.row) outside += int64_t{v} * p.part[i].channel[c].border_value;
-      p.outside[i][c] = static_cast<int32_t>((outside + (int64_t{1} << (mask.row_shift - 1))) >> mask.row_shift);
-    }
+    for (int c = 0; c < p.part[i].channels; c++)
+      p.outside[i][c] = static_cast<int32_t>(row_sum(mask, p.part[i].channel[c].border_value));
 }
 
 unsigned blocks_for(int64_t threads) {
@@ -253,18 +214,16 @@ unsigned blocks_for(int64_t threads) {
 void enqueue_split(const PassRun &run, const LongMmaParams &params) {
   const IntegerMask &mask = run.pass().mask[0];
   const LongMmaBytes bytes(run.pass());
-  LongSplitParams p = {params, {}, {bytes.row_weights, bytes.sums}, {}};
+  LongSplitParams p = {params, {bytes.row_weights, bytes.sums}, {}};
   std::copy(mask.row.begin(), mask.row.end(), p.line[0]);
   std::copy(mask.column.begin(), mask.column.end(), p.line[1]);
   unsigned blocks =
       blocks_for(p.weight_bytes[0] * weight_words(p.taps[0]) + p.weight_bytes[1] * weight_words(p.taps[1]));
   for (int i = 0; i < p.parts; i++) {
-    p.first_block_of_part[i] = static_cast<int32_t>(blocks);
-    const LongRange &range = p.range[i];
-    blocks += blocks_for(words_of_line(range.x1 - range.x0, p.taps[0])) *
-              static_cast<unsigned>(share(range.y1 - range.y0, kSplitRows));
+    p.first_tile[i] = static_cast<int32_t>(blocks);
+    const PixelRect &range = p.range[i];
+    blocks += blocks_for(int64_t{words_of_line(range.width(), p.taps[0])} * range.height() * p.part[i].channels);
   }
-  p.first_block_of_part[p.parts] = static_cast<int32_t>(blocks);
   enqueue_whole(run, "long_mma_split", long_mma_split_kernel, blocks, dim3(kLongMmaThreads), 0, p);
 }
 

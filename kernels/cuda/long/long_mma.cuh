@@ -33,7 +33,6 @@ struct LongMmaShape {
   static constexpr int kMinBlocks = kWeightBytes > 3 ? 1 : 2;
   // Lowest bytes of a sum that are dropped before its last shift: the rest fits 32 bits.
   static constexpr int kRowBytesDropped = kParts > 3 ? 2 : 1, kColumnBytesDropped = kParts > 3 ? 4 : 2;
-  static constexpr int kBlurBytesDropped = kParts / 2;
 };
 
 constexpr int kLongMmaSlots = 3;  // of stages in shared memory
@@ -126,16 +125,6 @@ class LongMmaSums {
     for (int k = 1; k < Shape::kParts; k++)
       sum = k <= kDropped ? (sum >> 8) + part(k, upper, i) : sum + (part(k, upper, i) << 8 * (k - kDropped));
     return sum;
-  }
-  // The same after a shift by the bits of kBlurBytesDropped bytes, or by up to 8 more, where the rest fits 32 bits.
-  __device__ int32_t shifted_sum(int upper, int i, int shift) const {
-    constexpr int kDropped = Shape::kBlurBytesDropped;
-    uint32_t low = part(0, upper, i), high = 0;
-#pragma unroll
-    for (int k = 1; k <= kDropped; k++) low = (low >> 8) + part(k, upper, i);
-#pragma unroll
-    for (int k = Shape::kParts - 1; k > kDropped; k--) high = (high << 8) + part(k, upper, i);
-    return static_cast<int32_t>((low >> (shift - 8 * kDropped)) + (high << (8 * kDropped + 8 - shift)));
   }
   __device__ int output(int upper) const {
     return 16 * warp_ + lane_ / 4 + 8 * upper;
@@ -250,13 +239,11 @@ template <typename Shape>
 __global__ void __launch_bounds__(kLongMmaThreads, Shape::kMinBlocks)
     long_mma_rows_kernel(const __grid_constant__ LongMmaParams p) {
   if constexpr (kHasMma) {
-    int number = 0;
-    const int block = static_cast<int>(blockIdx.x);
-    while (number + 1 < p.parts && block >= p.first_tile[number + 1]) number++;
+    const int number = part_of_block(p), block = static_cast<int>(blockIdx.x) - p.first_tile[number];
     const PartParams &part = p.part[number];
-    const LongRange &range = p.range[number];
+    const PixelRect &range = p.range[number];
     const int across = (range.x1 - range.x0 + kLongMmaOutputs - 1) / kLongMmaOutputs;
-    const int tile = (block - p.first_tile[number]) / part.channels, c = (block - p.first_tile[number]) % part.channels;
+    const int tile = block / part.channels, c = block % part.channels;
     if (part.channel[c].action != Action::Filter) return;
     const int x0 = range.x0 + tile % across * kLongMmaOutputs;
     const int y0 = range.y0 + tile / across * (p.row_groups * kLongMmaLines);
@@ -290,99 +277,48 @@ __global__ void __launch_bounds__(kLongMmaThreads, Shape::kMinBlocks)
 
 // ---- Along columns ----
 
-// The result of an unsharp mask, see LongMmaParams::sharpen_unit.
-__device__ inline int sharpen(const LongMmaParams &p, int sample, int32_t blur) {
-  const int64_t v = int64_t{p.sharpen_amount} * (sample * p.sharpen_unit - blur) + p.sharpen_offset;
-  return min(max(sample + static_cast<int>(v >> 32), 0), p.rounding[0].max);
-}
-
-// Rounds a sum to a sample in any way. `sample`: the source's at that place, used with a gain.
-__device__ inline int round_sum(const LongMmaParams &p, int sample, uint64_t total) {
-  const auto sum = static_cast<int64_t>(total);
-  const Rounding &rounding = p.rounding[0];
-  if (p.has_gain) return round_to_sample(apply_gain(sum, p.sum_shift, p.sum_gain, p.center_gain, sample), rounding);
-  if (rounding.wide) return round_to_sample(sum, rounding);
-  return round_to_sample(static_cast<int32_t>(sum), rounding);
-}
-
-// Writes samples `first` to `first` + 7 of row y.
-template <typename Container>
-__device__ inline void put_samples(const LongMmaParams &p, const PartParams &part, int first, int y,
-                                   const int (&results)[8]) {
-  auto *const to = reinterpret_cast<Container *>(part.target + y * part.target_pitch) + first;
-  const int row = part.width * part.channels;
-  if (part.has_unfiltered || first + 8 > row) {
-#pragma unroll 1
-    for (int i = 0; i < 8 && first + i < row; i++) {
-      const int x = (first + i) / part.channels, c = (first + i) % part.channels;
-      bool filtered;
-      int v = unfiltered(p, part, x, y, c, &filtered);
-#pragma unroll
-      for (int r = 0; r < 8; r++)
-        if (filtered && r == i) v = results[r];
-      to[i] = static_cast<Container>(v << part.channel[c].shift);
-    }
-    return;
-  }
-  const int shift = part.channel[0].shift;
-  constexpr int kOfWord = 4 / sizeof(Container);
-  uint32_t words[8 / kOfWord] = {};
-#pragma unroll
-  for (int i = 0; i < 8; i++)
-    words[i / kOfWord] |= static_cast<uint32_t>(results[i] << shift) << i % kOfWord * 8 * sizeof(Container);
-  store_words<8 / kOfWord>(to, words);
-}
-
-// Loads the containers of eight samples of row y of the source, from the sample of number `first` on; those behind the
-// row become 0.
-template <typename Container>
-__device__ inline void load_containers(const PartParams &part, int first, int y, int (&to)[8]) {
-  const auto *from = reinterpret_cast<const Container *>(part.source + y * part.source_pitch) + first;
-  const int count = part.width * part.channels - first;
-  constexpr int kOfWord = 4 / sizeof(Container);
-  uint32_t words[8 / kOfWord] = {};
-  if (count >= 8)
-    load_words<8 / kOfWord>(from, words);
-  else
-#pragma unroll
-    for (int i = 0; i < 7; i++)
-      if (i < count) words[i / kOfWord] |= static_cast<uint32_t>(from[i]) << i % kOfWord * 8 * sizeof(Container);
-#pragma unroll
-  for (int i = 0; i < 8; i++) to[i] = static_cast<Container>(words[i / kOfWord] >> i % kOfWord * 8 * sizeof(Container));
-}
-
 // Makes the results of a group's sums, of columns of samples from `sample` on.
 template <typename Shape>
 __device__ inline void finish_columns(const LongMmaParams &p, const Tile &tile, const LongMmaSums<Shape> &sums,
                                       int sample) {
   constexpr int kDropped = Shape::kColumnBytesDropped;
   const PartParams &part = tile.part;
-  const bool bytes = part.container == Container::U8;
+  const ChannelParams &channel = part.channel[0];
+  const bool is_byte = part.container == Container::U8;
+  const int first = is_byte ? sample : 2 * sample;  // in bytes
+  const int bytes = (is_byte ? 1 : 2) * part.width * part.channels - first;
 #pragma unroll
   for (int upper = 0; upper < 2; upper++) {
     const int y = tile.y0 + sums.output(upper);
     if (y >= part.height) continue;
-    int results[8];
-    if (p.result_shift) {
+    uint32_t source[4] = {}, words[4], containers[8];
+    const uint8_t *const from = part.source + y * part.source_pitch + first;
+    if (p.has_gain || part.has_unfiltered)
+      is_byte ? load_bytes<2>(from, bytes, source) : load_bytes<4>(from, bytes, source);
 #pragma unroll
-      for (int i = 0; i < 8; i++)
-        results[i] = static_cast<int>(sums.template high_sum<kDropped>(upper, i) >> (p.result_shift - 8 * kDropped));
-    } else {
-      const ChannelParams &channel = part.channel[0];
-      int centre[8] = {};
-      if (p.has_gain && bytes) load_containers<uint8_t>(part, sample, y, centre);
-      if (p.has_gain && !bytes) load_containers<uint16_t>(part, sample, y, centre);
-#pragma unroll
-      for (int i = 0; i < 8; i++) {
-        const int v = centre[i] >> channel.shift & ((1 << channel.depth) - 1);
-        results[i] = p.sharpen_unit ? sharpen(p, v, sums.shifted_sum(upper, i, p.sum_shift))
-                                    : round_sum(p, v, sums.sum(upper, i));
+    for (int i = 0; i < 8; i++) {
+      if (p.result_shift) {
+        containers[i] = sums.template high_sum<kDropped>(upper, i) >> (p.result_shift - 8 * kDropped) << channel.shift;
+        continue;
       }
+      const uint32_t container = is_byte ? source[i / 4] >> 8 * (i % 4) : source[i / 2] >> 16 * (i % 2);
+      const uint32_t centre = container >> channel.shift & ((1u << channel.depth) - 1);
+      const auto sum = static_cast<int64_t>(sums.sum(upper, i));
+      containers[i] = static_cast<uint32_t>(round_sum(p, p.rounding[0], sum, static_cast<int>(centre)))
+                      << channel.shift;
     }
-    if (bytes)
-      put_samples<uint8_t>(p, part, sample, y, results);
-    else
-      put_samples<uint16_t>(p, part, sample, y, results);
+    // Containers of unfiltered channels can have any bits.
+#pragma unroll
+    for (int w = 0; w < 4; w++) words[w] = __byte_perm(containers[2 * w], containers[2 * w + 1], 0x5410);
+    if (is_byte)
+#pragma unroll
+      for (int w = 0; w < 2; w++) words[w] = __byte_perm(words[2 * w], words[2 * w + 1], 0x6420);
+    if (part.has_unfiltered)
+#pragma unroll
+      for (int w = 0; w < 4; w++)
+        words[w] = blend_channels(part, words[w], source[w], part.channels == 3 ? (first / 4 + w) % 3 : w % 2);
+    uint8_t *const to = part.target + y * part.target_pitch + first;
+    is_byte ? store_bytes<2>(to, bytes, words) : store_bytes<4>(to, bytes, words);
   }
 }
 

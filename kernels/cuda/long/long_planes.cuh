@@ -14,13 +14,12 @@
 // row sums, whose lines are columns, beyond the frame.
 #pragma once
 
-#include "cuda/device/sample.cuh"
-#include "cuda/device/words.cuh"
+#include "cuda/device/row_ends.cuh"
 #include "cuda/launch.cuh"
+#include "cuda/long/long.h"
+#include "plan/area.h"
 
 namespace cudaconv::long_masks {
-
-constexpr int kMostLongTaps = 1501;
 
 // The planes of a part, one behind the other: for each byte of a value, from the lowest on, `lines` lines.
 struct LongPlanes {
@@ -32,35 +31,26 @@ struct LongPlanes {
   __device__ uint8_t *line(int byte, int line) const { return first + byte * plane() + int64_t{line} * pitch; }
 };
 
-// The pixels of a part whose row sums are made: all, or those that windows of an area reach. The first row and column
-// are multiples of 32.
-struct LongRange {
-  int32_t x0, x1, y0, y1;
-};
-
 // Parameters of all kernels but the one that makes planes of samples.
 struct LongMmaParams : FrameParams {
-  LongRange range[kMaxParts];
+  // The pixels of a part whose row sums are made: all, or those that windows of an area reach. The first row and column
+  // are multiples of 32.
+  PixelRect range[kMaxParts];
   LongPlanes samples[kMaxParts];             // lines: row y of channel c is line c * height + y
   LongPlanes sums[kMaxParts];                // lines: column s of samples, counted along the row
   int32_t outside[kMaxParts][kMaxChannels];  // border=constant: the sum of a row outside the frame
-  int32_t first_tile[kMaxParts];             // number of a part's first block in the kernel for rows
-  int32_t row_groups;                        // groups of lines of such a block
+  int32_t first_tile[kMaxParts];             // number of a part's first block in the kernels before the last one
+  int32_t row_groups;                        // groups of lines of a block in the kernel for rows
   int32_t taps[2];                           // of a row and of a column
   uint32_t *weights[2];                      // eight copies of each byte of the weights, see weight_word()
   int32_t stage_chunks[2];                   // chunks of a stage
   int32_t row_shift, sum_bytes;              // sum_bytes: of a row sum
   int32_t start;                             // of sums along columns, in units of 256
   int32_t result_shift;                      // see shift_of(); 0: results are rounded in another way
-  // Not 0 for an unsharp mask. With c the sample and `blur` the sum after sum_shift, its results are, clamped,
-  // c + (sharpen_amount * (c * sharpen_unit - blur) + sharpen_offset) / 2^32.
-  int32_t sharpen_unit, sharpen_amount;
-  int64_t sharpen_offset;
 };
 
 // Parameters of the kernel that makes planes of samples.
 struct LongSplitParams : LongMmaParams {
-  int32_t first_block_of_part[kMaxParts + 1];  // number of a part's first block; block 0 is the first for weights
   int32_t weight_bytes[2];
   int32_t line[2][kMostLongTaps];  // weights, none negative
 };
@@ -131,75 +121,23 @@ __device__ inline uint32_t weight_word(const int32_t *line, int taps, int byte, 
   return bytes_of(v, byte);
 }
 
-// The samples of channel c of four pixels, given as they lie in memory: their low bytes, and their high ones.
-template <typename Container, int kChannels>
-__device__ inline uint2 split_samples(const uint32_t *word, int c, const ChannelParams &channel) {
-  constexpr int kOfWord = 4 / static_cast<int>(sizeof(Container));
-  // Takes samples `first` and `first` + 1 of the channel. Samples of two bytes (bytes 2i, 2i + 1 of one word and 2k,
-  // 2k + 1 of another) go into both halves of a word, samples of one byte (i and k) into its low half.
-  const auto two = [&](int first) {
-    const int m = first * kChannels + c, n = m + kChannels, i = m % kOfWord, k = n % kOfWord;
-    const int bytes = kOfWord == 4 ? i | (k + 4) << 4 : (2 * i) * 0x11 + 0x10 + (2 * k + 4) * 0x1100 + 0x1000;
-    return __byte_perm(word[m / kOfWord], word[n / kOfWord], static_cast<uint32_t>(bytes));
-  };
-  const uint32_t first = two(0), second = two(2);
-  if (kOfWord == 4) return make_uint2(__byte_perm(first, second, 0x5410), 0);
-  const uint32_t mask = ((1u << channel.depth) - 1) * 0x10001;
-  const uint32_t a = first >> channel.shift & mask, b = second >> channel.shift & mask;
-  return make_uint2(__byte_perm(a, b, 0x6420), __byte_perm(a, b, 0x7531));
-}
-
-constexpr int kSplitRows = 4;  // rows of a block
-
-// Splits the pixels x to x + 3 of kSplitRows rows above y1. from[i]: where pixel x + i is read, negative for the
-// border's value; `inside`: all are where they are read.
-template <typename Container, int kChannels>
-__device__ inline void split_pixels(const LongMmaParams &p, const PartParams &part, const LongPlanes &planes, int x,
-                                    int y0, int y1, const int (&from)[4], bool inside) {
-  constexpr int kBytes = static_cast<int>(sizeof(Container)), kWords = kBytes * kChannels;
-  uint32_t word[kSplitRows][kWords] = {};
-#pragma unroll
-  for (int r = 0; r < kSplitRows; r++) {
-    const auto *row = reinterpret_cast<const Container *>(part.source + min(y0 + r, y1 - 1) * part.source_pitch);
-    if (inside) {
-      load_words<kWords>(row + x * kChannels, word[r]);
-      continue;
-    }
-#pragma unroll
-    for (int i = 0; i < 4; i++)
-#pragma unroll
-      for (int c = 0; c < kChannels; c++) {
-        const ChannelParams &channel = part.channel[c];
-        const int bit = 8 * kBytes * (i * kChannels + c);
-        const int v = from[i] < 0 ? channel.border_value << channel.shift : row[from[i] * kChannels + c];
-        word[r][bit / 32] |= static_cast<uint32_t>(v) << bit % 32;
-      }
-  }
-#pragma unroll
-  for (int c = 0; c < kChannels; c++) {
-    if (part.channel[c].action != Action::Filter) continue;
-    uint8_t *to = planes.line(0, c * part.height + y0) + values_before(p.taps[0]) + x;
-    const int64_t plane = planes.plane();
-#pragma unroll
-    for (int r = 0; r < kSplitRows; r++, to += planes.pitch) {
-      if (y0 + r >= y1) break;
-      const uint2 bytes = split_samples<Container, kChannels>(word[r], c, part.channel[c]);
-      *reinterpret_cast<uint32_t *>(to) = bytes.x;
-      *reinterpret_cast<uint32_t *>(to + plane) = bytes.y;
-    }
-  }
-}
-
 // Words of a line of samples, from the first one that a window reaches to the last one.
 CUDACONV_HOST_DEVICE constexpr int words_of_line(int width, int taps) {
   return words_before(taps) + (width + taps / 2 + 3) / 4;
 }
 
-// Makes the planes of samples; each thread four pixels of kSplitRows rows, or a word of the weights.
+// The part that a block works on.
+__device__ inline int part_of_block(const LongMmaParams &p) {
+  int number = 0;
+  while (number + 1 < p.parts && static_cast<int>(blockIdx.x) >= p.first_tile[number + 1]) number++;
+  return number;
+}
+
+// Makes the planes of samples; each thread a word of a line, or a word of the weights in the first blocks.
 __global__ void __launch_bounds__(kLongMmaThreads) long_mma_split_kernel(const __grid_constant__ LongSplitParams p) {
-  const int block = static_cast<int>(blockIdx.x);
-  if (block < p.first_block_of_part[0]) {
-    int i = block * kLongMmaThreads + static_cast<int>(threadIdx.x);
+  const int block = static_cast<int>(blockIdx.x), thread = static_cast<int>(threadIdx.x);
+  if (block < p.first_tile[0]) {
+    int i = block * kLongMmaThreads + thread;
 #pragma unroll 1
     for (int axis = 0; axis < 2; axis++) {
       const int of_byte = weight_words(p.taps[axis]), words = p.weight_bytes[axis] * of_byte;
@@ -208,36 +146,27 @@ __global__ void __launch_bounds__(kLongMmaThreads) long_mma_split_kernel(const _
     }
     return;
   }
-  int number = 0;
-  while (block >= p.first_block_of_part[number + 1]) number++;
+  const int number = part_of_block(p);
   const PartParams &part = p.part[number];
-  const LongRange &range = p.range[number];
+  const PixelRect &range = p.range[number];
   const int words = words_of_line(range.x1 - range.x0, p.taps[0]);
-  const int blocks_of_row = (words + kLongMmaThreads - 1) / kLongMmaThreads;
-  const int tile = block - p.first_block_of_part[number], y0 = range.y0 + tile / blocks_of_row * kSplitRows;
-  const int word = tile % blocks_of_row * kLongMmaThreads + static_cast<int>(threadIdx.x);
-  if (word >= words) return;
-  const int x = range.x0 + 4 * (word - words_before(p.taps[0]));
-  int from[4];
+  const int i = (block - p.first_tile[number]) * kLongMmaThreads + thread, line = i / words;
+  const int c = line % part.channels, y = range.y0 + line / part.channels;
+  const ChannelParams &channel = part.channel[c];
+  if (y >= range.y1 || channel.action != Action::Filter) return;
+  const int x = range.x0 + 4 * (i % words - words_before(p.taps[0]));
+  const uint8_t *const row = part.source + y * part.source_pitch;
+  int v[4];
 #pragma unroll
-  for (int i = 0; i < 4; i++) from[i] = border_index(p.border, x + i, part.width);
-  const bool inside = x >= 0 && x + 4 <= part.width;
+  for (int u = 0; u < 4; u++) {
+    const int from = border_index(p.border, x + u, part.width), s = max(from, 0) * part.channels + c;
+    const int container = part.container == Container::U8 ? row[s] : reinterpret_cast<const uint16_t *>(row)[s];
+    v[u] = from < 0 ? channel.border_value : container >> channel.shift & ((1 << channel.depth) - 1);
+  }
   const LongPlanes &planes = p.samples[number];
-  const auto split = [&](auto container) {
-    using Container = decltype(container);
-    if (part.channels == 1)
-      split_pixels<Container, 1>(p, part, planes, x, y0, range.y1, from, inside);
-    else if (part.channels == 2)
-      split_pixels<Container, 2>(p, part, planes, x, y0, range.y1, from, inside);
-    else if (part.channels == 3)
-      split_pixels<Container, 3>(p, part, planes, x, y0, range.y1, from, inside);
-    else
-      split_pixels<Container, 4>(p, part, planes, x, y0, range.y1, from, inside);
-  };
-  if (part.container == Container::U8)
-    split(uint8_t{});
-  else
-    split(uint16_t{});
+  uint8_t *const to = planes.line(0, c * part.height + y) + values_before(p.taps[0]) + x;
+  *reinterpret_cast<uint32_t *>(to) = bytes_of(v, 0);
+  *reinterpret_cast<uint32_t *>(to + planes.plane()) = bytes_of(v, 1);
 }
 
 // ---- Row sums ----
@@ -249,12 +178,10 @@ CUDACONV_HOST_DEVICE constexpr int extended_words(int taps) {
 
 // Extends the lines of row sums above and below the frame; each thread a word of a line.
 __global__ void __launch_bounds__(kLongMmaThreads) long_mma_extend_kernel(const __grid_constant__ LongMmaParams p) {
-  int number = 0;
-  const int block = static_cast<int>(blockIdx.x);
-  while (number + 1 < p.parts && block >= p.first_tile[number + 1]) number++;
+  const int number = part_of_block(p);
   const PartParams &part = p.part[number];
   const LongPlanes &planes = p.sums[number];
-  const int i = (block - p.first_tile[number]) * kLongMmaThreads + static_cast<int>(threadIdx.x);
+  const int i = (static_cast<int>(blockIdx.x) - p.first_tile[number]) * kLongMmaThreads + static_cast<int>(threadIdx.x);
   const int words = extended_words(p.taps[1]), word = i % words;
   const int line = p.range[number].x0 * part.channels + i / words, c = line % part.channels;
   if (line >= p.range[number].x1 * part.channels || part.channel[c].action != Action::Filter) return;
