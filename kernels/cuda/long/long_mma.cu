@@ -5,10 +5,10 @@
 #include "cuda/long/long_mma.cuh"
 
 #include <algorithm>
+#include <numeric>
 
 #include "cuda/device/read_bounds.h"
 #include "cuda/frame_launch.cuh"
-#include "cuda/tile_height.h"
 
 namespace cudaconv {
 
@@ -16,13 +16,9 @@ using namespace long_masks;
 
 namespace {
 
-struct LongMmaTuning {
-  // With five taps, unsharp of RGBA64_LE takes three quarters of the time of the methods: kernel-bench --table=formats
-  // --only=unsharp, H100.
-  static constexpr int kLeastTaps = 5;
-  // Groups of lines of a block, and times: of a group, and of the start of a block.
-  static constexpr int kMostGroups = 8, kGroupTime = 2, kBlockTime = 1;
-};
+// With five taps, unsharp of RGBA64_LE takes three quarters of the time of the methods: kernel-bench --table=formats
+// --only=unsharp, H100.
+constexpr int kLeastTaps = 5;
 
 // Only Gaussians have row sums that are rounded.
 bool is_long_gaussian(const Plan &plan, const Pass &pass) {
@@ -30,7 +26,7 @@ bool is_long_gaussian(const Plan &plan, const Pass &pass) {
   const IntegerMask &mask = pass.mask[0];
   const auto negative = [](int32_t v) { return v < 0; };
   return pass.op == Op::Linear && pass.separable() && mask.row_shift > 0 &&
-         std::max(pass.width(), pass.height()) >= LongMmaTuning::kLeastTaps && plan.layout.uniform_dense() &&
+         std::max(pass.width(), pass.height()) >= kLeastTaps && plan.layout.uniform_dense() &&
          (plane.container == Container::U16 || (plane.container == Container::U8 && plane.channel[0].depth == 8)) &&
          std::none_of(mask.row.begin(), mask.row.end(), negative) &&
          std::none_of(mask.column.begin(), mask.column.end(), negative);
@@ -95,104 +91,56 @@ int share(int all, int tile) {
   return (all + tile - 1) / tile;
 }
 
-// The chunks of a stage: as few stages as let kMinBlocks blocks have a multiprocessor's shared memory. 0 if a block has
-// not enough for a chunk.
+using LongMmaLaunch = KernelLaunch<LongMmaParams>;
+
+// A kernel of a shape, without one if a block has no room for the weights.
 template <typename Shape>
-int choose_stage(int taps) {
-  const DeviceLimits device = current_limits();
-  const size_t bytes =
-      std::min<size_t>(device.block_bytes, device.multiprocessor_bytes / Shape::kMinBlocks - kReservedBytes);
-  const int all = chunks_read(taps);
-  for (int stages = 1; stages <= all; stages++)
-    if (long_mma_bytes<Shape>(taps, share(all, stages)) <= bytes) return share(all, stages);
-  return long_mma_bytes<Shape>(taps, 1) <= device.block_bytes ? 1 : 0;
+LongMmaLaunch launch_of(void (*kernel)(LongMmaParams), int taps) {
+  const size_t bytes = long_mma_bytes<Shape>(taps);
+  return {bytes <= current_limits().block_bytes ? kernel : nullptr, 0, kLongMmaThreads, bytes};
 }
 
-// Chooses how many groups of lines a block sums, so that all blocks take least time. blocks_of(groups) returns their
-// number.
-template <typename Shape, typename BlocksOf>
-int choose_groups(int most, size_t bytes, BlocksOf blocks_of) {
-  return choose_tile_height(
-             1, 1, most, Shape::kMinBlocks, [=](int) { return bytes; }, blocks_of,
-             [](int groups) { return LongMmaTuning::kGroupTime * groups + LongMmaTuning::kBlockTime; })
-      .height;
-}
-
-struct LongMmaLaunches {
-  KernelLaunch<LongMmaParams> rows;
-  KernelLaunch<LongMmaParams, int32_t> columns;
-  int32_t pixels;  // across a tile of the latter
-
-  explicit operator bool() const { return rows.kernel && columns.kernel; }
-};
-
-template <typename Shape>
-void choose_rows(const Pass &pass, LongMmaParams &p, LongMmaLaunches &launches) {
-  p.stage_chunks[0] = choose_stage<Shape>(pass.width());
-  if (!p.stage_chunks[0] || pass.mask[0].row_shift < 8 * Shape::kRowBytesDropped) return;
-  const size_t bytes = long_mma_bytes<Shape>(pass.width(), p.stage_chunks[0]);
-  const auto blocks_of = [&](int groups) {
-    int32_t blocks = 0;
-    for (int i = 0; i < p.parts; i++) {
-      p.first_tile[i] = blocks;
-      const PixelRect &range = p.range[i];
-      blocks += share(range.x1 - range.x0, kLongMmaOutputs) * share(range.y1 - range.y0, kLongMmaLines * groups) *
-                p.part[i].channels;
-    }
-    return static_cast<unsigned>(blocks);
-  };
-  p.row_groups = choose_groups<Shape>(LongMmaTuning::kMostGroups, bytes, blocks_of);
-  launches.rows = {long_mma_rows_kernel<Shape>, blocks_of(p.row_groups), kLongMmaThreads, bytes};
-}
-
-template <typename Shape>
-void choose_columns(const Pass &pass, LongMmaParams &p, LongMmaLaunches &launches) {
-  p.stage_chunks[1] = choose_stage<Shape>(pass.height());
-  if (!p.stage_chunks[1]) return;
+// Chooses the launch of the sums along columns, without a kernel if the pass is not for this structure, and fills in
+// how they become samples. The frame has been filled in.
+template <int kBytes>
+LongMmaLaunch choose_columns(const Pass &pass, LongMmaParams &p) {
+  using Shape = LongMmaShape<kBytes, kBytes>;
+  // All samples of the frame have the same form, so that they share a rounding.
+  const int64_t weights = std::accumulate(pass.mask[0].column.begin(), pass.mask[0].column.end(), int64_t{0});
+  if (!p.has_gain) p.result_shift = shift_of(p.rounding[0], weights * largest_row_sum(pass));
   if (p.result_shift < 8 * Shape::kColumnBytesDropped) p.result_shift = 0;
   p.start = p.result_shift ? 1 << (p.result_shift - 9) : 0;
-  const size_t bytes = long_mma_bytes<Shape>(pass.height(), p.stage_chunks[1]);
-  // Where only some tiles are worked on, they are small.
-  const int most = p.host[0].area ? 1 : std::max(1, LongMmaTuning::kMostGroups / p.part[0].channels);
-  const auto blocks_of = [&](int groups) {
-    return cut_tiles(p, kLongMmaLines * groups, kLongMmaOutputs, TileCorners::Multiples);
-  };
-  const int groups = choose_groups<Shape>(most, bytes, blocks_of);
-  launches.pixels = kLongMmaLines * groups;
-  launches.columns = {long_mma_columns_kernel<Shape>, blocks_of(groups), kLongMmaThreads, bytes};
+  LongMmaLaunch launch = launch_of<Shape>(long_mma_columns_kernel<Shape>, pass.height());
+  launch.blocks = cut_tiles(
+      p,
+      [](const PartParams &part) {
+        return TileSize{kLongMmaLines, part.width * part.channels, kLongMmaOutputs};
+      },
+      TileCorners::Multiples);
+  return launch;
+}
+LongMmaLaunch choose_columns(const Pass &pass, LongMmaParams &p) {
+  const int bytes = LongMmaBytes(pass).sums;
+  return bytes == 2 ? choose_columns<2>(pass, p) : bytes == 3 ? choose_columns<3>(pass, p) : choose_columns<4>(pass, p);
 }
 
-// Chooses the launches of the sums, without kernels if the pass is not for this structure. The frame has been filled
-// in.
-LongMmaLaunches choose(const PassQuery &query, LongMmaParams &p) {
-  LongMmaLaunches launches = {};
-  const Pass &pass = query.pass();
-  if (!query.kernels.mma || !is_long_gaussian(query.plan, pass)) return launches;
-  const LongMmaBytes bytes(pass);
-  // All samples of the frame have the same form, so that they share a rounding.
-  if (!p.has_gain) {
-    int64_t largest = 0;
-    for (int32_t v : pass.mask[0].column) largest += v * largest_row_sum(pass);
-    p.result_shift = shift_of(p.rounding[0], largest);
-  }
-  if (bytes.sums == 2)
-    choose_columns<LongMmaShape<2, 2>>(pass, p, launches);
-  else if (bytes.sums == 3)
-    choose_columns<LongMmaShape<3, 3>>(pass, p, launches);
-  else
-    choose_columns<LongMmaShape<4, 4>>(pass, p, launches);
+// The same for the sums along rows.
+template <int kBytes>
+LongMmaLaunch choose_rows(const Pass &pass, LongMmaParams &p) {
+  using Shape = LongMmaShape<2, kBytes>;
+  if (pass.mask[0].row_shift < 8 * Shape::kRowBytesDropped) return {};
+  LongMmaLaunch launch = launch_of<Shape>(long_mma_rows_kernel<Shape>, pass.width());
   for (int i = 0; i < p.parts; i++) {
-    p.range[i] = read_bounds(p.part[i], p.host[i], p.border, 0, pass.radius_y);
-    p.range[i].x0 = p.range[i].x0 / kLongMmaLines * kLongMmaLines;
-    p.range[i].y0 = p.range[i].y0 / kLongMmaLines * kLongMmaLines;
+    p.first_tile[i] = static_cast<int32_t>(launch.blocks);
+    const PixelRect &range = p.range[i];
+    launch.blocks += static_cast<unsigned>(share(range.width(), kLongMmaOutputs) *
+                                           share(range.height(), kLongMmaLines) * p.part[i].channels);
   }
-  if (bytes.row_weights == 2)
-    choose_rows<LongMmaShape<2, 2>>(pass, p, launches);
-  else if (bytes.row_weights == 3)
-    choose_rows<LongMmaShape<2, 3>>(pass, p, launches);
-  else
-    choose_rows<LongMmaShape<2, 4>>(pass, p, launches);
-  return launches;
+  return launch;
+}
+LongMmaLaunch choose_rows(const Pass &pass, LongMmaParams &p) {
+  const int bytes = LongMmaBytes(pass).row_weights;
+  return bytes == 2 ? choose_rows<2>(pass, p) : bytes == 3 ? choose_rows<3>(pass, p) : choose_rows<4>(pass, p);
 }
 
 // Fills in the other parameters.
@@ -245,21 +193,27 @@ size_t sum_bytes(const Plan &plan, const Pass &pass) {
 void launch_long_mma(const PassRun &run) {
   LongMmaParams p = {};
   fill_frame(run, p);
-  const LongMmaLaunches launches = choose(run, p);
+  const LongMmaLaunch columns = choose_columns(run.pass(), p);
+  for (int i = 0; i < p.parts; i++) {
+    p.range[i] = read_bounds(p.part[i], p.host[i], p.border, 0, run.pass().radius_y);
+    p.range[i].x0 = p.range[i].x0 / kLongMmaLines * kLongMmaLines;
+    p.range[i].y0 = p.range[i].y0 / kLongMmaLines * kLongMmaLines;
+  }
   fill_sums(run, p);
   enqueue_split(run, p);
-  enqueue_whole(run, "long_mma_rows", launches.rows.kernel, launches.rows.blocks, dim3(kLongMmaThreads),
-                launches.rows.shared_bytes, p);
+  const LongMmaLaunch rows = choose_rows(run.pass(), p);
+  enqueue_whole(run, "long_mma_rows", rows.kernel, rows.blocks, rows.threads, rows.shared_bytes, p);
   enqueue_extend(run, p);
-  enqueue(run, launches.columns, p, launches.pixels);
+  enqueue(run, columns, p);
 }
 
 }  // namespace
 
 Prepared prepare_long_mma(const PassQuery &query) {
+  if (!query.kernels.mma || !is_long_gaussian(query.plan, query.pass())) return {};
   LongMmaParams p = {};
   fill_frame(query, p);
-  if (!choose(query, p)) return {};
+  if (!choose_columns(query.pass(), p).kernel || !choose_rows(query.pass(), p).kernel) return {};
   return {1, launch_long_mma, sum_bytes(query.plan, query.pass())};
 }
 

@@ -3,8 +3,8 @@
 // Long Gaussians of any depth on the matrix instructions: sums along rows, then along columns, of the planes of
 // long_planes.cuh. They make the same bytes as Factored of methods/operations.cuh.
 //
-// A block computes kLongMmaOutputs neighbouring outputs of groups of kLongMmaLines lines. The bytes of lines are copied
-// to shared memory, stage by stage, while the stages before are summed. A step is the 32 values of an instruction:
+// A block computes kLongMmaOutputs neighbouring outputs of kLongMmaLines lines. The bytes of lines are copied to shared
+// memory, chunk by chunk, while the chunks before are summed. A step is the 32 values of an instruction:
 //
 //      weights, 16 x 32: a row for each output     values, 32 x 8: a column for each line
 //
@@ -35,74 +35,67 @@ struct LongMmaShape {
   static constexpr int kRowBytesDropped = kParts > 3 ? 2 : 1, kColumnBytesDropped = kParts > 3 ? 4 : 2;
 };
 
-constexpr int kLongMmaSlots = 3;  // of stages in shared memory
+constexpr int kLongMmaSlots = 3;  // of chunks in shared memory
 constexpr int kLongMmaChunkSteps = kLongMmaChunk / 32;
-// Pitch in words of a line of a stage: eight lanes read two words each at once, from four lines, without bank
+// Pitch in words of a line of a chunk: eight lanes read two words each at once, from four lines, without bank
 // conflicts.
-CUDACONV_HOST_DEVICE constexpr int stage_pitch(int chunks) {
-  return chunks * kLongMmaChunk / 4 + 8;
-}
+constexpr int kLongMmaPitch = kLongMmaChunk / 4 + 8;
 template <typename Shape>
-CUDACONV_HOST_DEVICE constexpr size_t long_mma_bytes(int taps, int stage_chunks) {
+CUDACONV_HOST_DEVICE constexpr size_t long_mma_bytes(int taps) {
   return sizeof(uint32_t) * (static_cast<size_t>(Shape::kWeightBytes) * weight_words(taps) +
-                             kLongMmaSlots * Shape::kValueBytes * kLongMmaLines * stage_pitch(stage_chunks));
+                             kLongMmaSlots * Shape::kValueBytes * kLongMmaLines * kLongMmaPitch);
 }
 
 // ---- Sums ----
 
-// The lines that a block sums, in groups of kLongMmaLines, and its first output.
-struct LongLines {
-  const LongPlanes &planes;
-  int first, count, groups;  // lines behind the last one of `count` are read from that one
-  int output;
-};
-
-// The sums of a group of lines. Warp w computes outputs 16w to 16w + 15 of every line; a lane has outputs g and g + 8
-// of lines 8t to 8t + 7.
+// The sums of kLongMmaLines lines. Warp w computes outputs 16w to 16w + 15 of every line; a lane has outputs g and g +
+// 8 of lines 8t to 8t + 7.
 template <typename Shape>
 class LongMmaSums {
  public:
-  // `axis`: 0 along rows, 1 along columns. `memory`: of the block.
-  __device__ LongMmaSums(const LongMmaParams &p, int axis, uint32_t *memory)
-      : taps_(p.taps[axis]),
-        chunks_(p.stage_chunks[axis]),
-        warp_(warp_uniform(static_cast<int>(threadIdx.x) / 32)),
-        lane_(static_cast<int>(threadIdx.x) % 32),
-        weights_(memory),
-        values_(memory + Shape::kWeightBytes * weight_words(taps_)) {
-    const int words = Shape::kWeightBytes * weight_words(taps_);
-    for (int i = 4 * static_cast<int>(threadIdx.x); i < words; i += 4 * kLongMmaThreads)
-      copy_async(weights_ + i, p.weights[axis] + i);
-  }
-
-  // Sums group after group; finish(group) uses its sums. `start`: what they begin with, in units of 256^kStartPart. All
+  // Computes the sums of lines `line` ... from output `output` on; lines behind the last one of `count` are read from
+  // that one. `axis`: 0 along rows, 1 along columns. `start`: what sums begin with, in units of 256^kStartPart. All
   // threads of the block call this together.
-  template <int kStartPart, typename Finish>
-  __device__ void run(const LongLines &lines, int32_t start, Finish finish) {
-    const int length = taps_ + unused_values(taps_), all_chunks = chunks_read(taps_);
+  template <int kStartPart>
+  __device__ void run(const LongMmaParams &p, int axis, const LongPlanes &planes, int line, int count, int output,
+                      int32_t start) {
+    taps_ = p.taps[axis];
+    uint32_t *const weights = shared_memory<uint32_t>();
+    const int words = Shape::kWeightBytes * weight_words(taps_), thread = static_cast<int>(threadIdx.x);
+    for (int i = 4 * thread; i < words; i += 4 * kLongMmaThreads) copy_async(weights + i, p.weights[axis] + i);
+    // A thread copies the same 16 bytes of each chunk of a line. Columns 2t and 2t + 1 of four tiles are lines 8t to
+    // 8t + 7.
+    constexpr int kPieces = kLongMmaChunk / 16, kSlotWords = Shape::kValueBytes * kLongMmaLines * kLongMmaPitch;
+    static_assert(kLongMmaThreads == kPieces * kLongMmaLines);
+    const int copied = thread / kPieces, piece = thread % kPieces, chunks = chunks_read(taps_);
+    const int row = copied / 2 % 4 * 8 + copied / 8 * 2 + copied % 2;
+    const uint8_t *const from = planes.line(0, line + min(copied, count - 1)) + first_read(taps_) + output + 16 * piece;
+    const int64_t plane = planes.plane();
+    const auto copy = [&](int chunk) {
+      uint32_t *const to = weights + words + chunk % kLongMmaSlots * kSlotWords + row * kLongMmaPitch + 4 * piece;
+      if (chunk < chunks)
+#pragma unroll
+        for (int v = 0; v < Shape::kValueBytes; v++)
+          copy_async(to + v * kLongMmaLines * kLongMmaPitch, from + chunk * kLongMmaChunk + v * plane);
+      commit_copies();
+    };
+#pragma unroll
+    for (int chunk = 0; chunk < kLongMmaSlots - 1; chunk++) copy(chunk);
+#pragma unroll
+    for (Tile &tile : sums_)
+#pragma unroll
+      for (int k = 0; k < Shape::kParts; k++) tile.part[k] = all(k == kStartPart ? start : 0);
+    const int length = taps_ + unused_values(taps_);
     const int begin = 16 * warp_ / 32, end = (16 * warp_ + 15 + length + 31) / 32;
-    Copies copies(lines, first_read(taps_) + lines.output, chunks_, all_chunks, values_);
-#pragma unroll
-    for (int stage = 0; stage < kLongMmaSlots - 1; stage++) copies.next();
-    int slot = 0;
 #pragma unroll 1
-    for (int group = 0; group < lines.groups; group++) {
-#pragma unroll
-      for (Tile &tile : sums_)
-#pragma unroll
-        for (int k = 0; k < Shape::kParts; k++) tile.part[k] = all(k == kStartPart ? start : 0);
+    for (int chunk = 0; chunk < chunks; chunk++) {
+      wait_for_groups<kLongMmaSlots - 2>();
+      __syncthreads();
+      copy(chunk + kLongMmaSlots - 1);
+      const int first = chunk * kLongMmaChunkSteps, last = min(end, first + kLongMmaChunkSteps);
+      const uint32_t *const values = weights + words + chunk % kLongMmaSlots * kSlotWords;
 #pragma unroll 1
-      for (int stage = 0; stage < all_chunks; stage += chunks_) {
-        wait_for_groups<kLongMmaSlots - 2>();
-        __syncthreads();
-        copies.next();
-        const int first = stage * kLongMmaChunkSteps, last = min(end, first + chunks_ * kLongMmaChunkSteps);
-        const uint32_t *const values = values_ + slot * slot_words(chunks_);
-#pragma unroll 1
-        for (int step = max(begin, first); step < last; step++) add_step(step, values + 8 * (step - first));
-        slot = slot + 1 == kLongMmaSlots ? 0 : slot + 1;
-      }
-      finish(group);
+      for (int step = max(begin, first); step < last; step++) add_step(step, weights, values + 8 * (step - first));
     }
   }
 
@@ -127,85 +120,24 @@ class LongMmaSums {
     return sum;
   }
   __device__ int output(int upper) const {
-    return 16 * warp_ + lane_ / 4 + 8 * upper;
+    return 16 * warp_ + static_cast<int>(threadIdx.x % 32 / 4) + 8 * upper;
   }
-  __device__ int first_line() const {
-    return lane_ % 4 * 8;
+  __device__ static int first_line() {
+    return static_cast<int>(threadIdx.x % 4 * 8);
   }
 
  private:
   using Tile = PartialSums<Shape::kParts>;
-
-  __device__ static int slot_words(int chunks) {
-    return Shape::kValueBytes * kLongMmaLines * stage_pitch(chunks);
-  }
-
-  // Copies stages to shared memory, one after the other. A thread copies the same 16 bytes of each chunk of a line.
-  class Copies {
-   public:
-    __device__ Copies(const LongLines &lines, int first, int stage_chunks, int all_chunks, uint32_t *values)
-        : lines_(lines),
-          first_(first),
-          stage_chunks_(stage_chunks),
-          all_chunks_(all_chunks),
-          plane_(lines.planes.plane()) {
-      // Columns 2t and 2t + 1 of four tiles are lines 8t to 8t + 7.
-      const int row = line() / 2 % 4 * 8 + line() / 8 * 2 + line() % 2;
-      to_ = values + row * stage_pitch(stage_chunks) + 4 * piece();
-      begin_group();
-    }
-    __device__ void next() {
-      if (group_ < lines_.groups) {
-        const int end = min(chunk_ + stage_chunks_, all_chunks_);
-        uint32_t *to = to_ + slot_ * slot_words(stage_chunks_);
-#pragma unroll 1
-        for (; chunk_ < end; chunk_++, to += kLongMmaChunk / 4, from_ += kLongMmaChunk)
-#pragma unroll
-          for (int v = 0; v < Shape::kValueBytes; v++)
-            copy_async(to + v * kLongMmaLines * stage_pitch(stage_chunks_), from_ + v * plane_);
-        slot_ = slot_ + 1 == kLongMmaSlots ? 0 : slot_ + 1;
-        if (chunk_ == all_chunks_) {
-          group_++;
-          begin_group();
-        }
-      }
-      commit_copies();
-    }
-
-   private:
-    static constexpr int kPieces = kLongMmaChunk / 16;
-    static_assert(kLongMmaThreads == kPieces * kLongMmaLines);
-
-    __device__ static int line() {
-      return static_cast<int>(threadIdx.x) / kPieces;
-    }
-    __device__ static int piece() {
-      return static_cast<int>(threadIdx.x) % kPieces;
-    }
-    __device__ void begin_group() {
-      const int line_of_group = min(group_ * kLongMmaLines + line(), lines_.count - 1);
-      from_ = lines_.planes.line(0, lines_.first + line_of_group) + first_ + 16 * piece();
-      chunk_ = 0;
-    }
-
-    const LongLines &lines_;
-    const int first_, stage_chunks_, all_chunks_;  // first_: byte of a line
-    const int64_t plane_;
-    const uint8_t *from_;
-    uint32_t *to_;
-    int group_ = 0, chunk_ = 0, slot_ = 0;
-  };
 
   __device__ uint32_t part(int k, int upper, int i) const {
     return static_cast<uint32_t>(sums_[i / 2].part[k].v[2 * upper + i % 2]);
   }
 
   // `values`: the words of lines from the step on.
-  __device__ void add_step(int step, const uint32_t *values) {
-    const int g = lane_ / 4, t = lane_ % 4;
-    const uint32_t *weights = weights_ + weight_copy(taps_, g) + 2 * t - 4 * warp_ - kLongMmaFirst / 4 + 8 * step;
-    const int pitch = stage_pitch(chunks_);
-    values += g * pitch + 2 * t;
+  __device__ void add_step(int step, const uint32_t *weights, const uint32_t *values) {
+    const int g = static_cast<int>(threadIdx.x % 32 / 4), t = static_cast<int>(threadIdx.x % 4);
+    weights += weight_copy(taps_, g) + 2 * t - 4 * warp_ - kLongMmaFirst / 4 + 8 * step;
+    values += g * kLongMmaPitch + 2 * t;
     uint32_t a[Shape::kWeightBytes][4];
 #pragma unroll
     for (int q = 0; q < Shape::kWeightBytes; q++, weights += weight_words(taps_)) {
@@ -219,7 +151,7 @@ class LongMmaSums {
 #pragma unroll
       for (int v = 0; v < Shape::kValueBytes; v++) {
         uint32_t b[2];
-        load_words<2>(values + (v * kLongMmaLines + 8 * tile) * pitch, b);
+        load_words<2>(values + (v * kLongMmaLines + 8 * tile) * kLongMmaPitch, b);
 #pragma unroll
         for (int q = 0; q < Shape::kWeightBytes; q++) {
           Sums &sums = sums_[tile].part[v + q];
@@ -228,8 +160,8 @@ class LongMmaSums {
       }
   }
 
-  const int taps_, chunks_, warp_, lane_;
-  uint32_t *const weights_, *const values_;
+  const int warp_ = warp_uniform(static_cast<int>(threadIdx.x) / 32);
+  int taps_;
   Tile sums_[kLongMmaLineTiles];
 };
 
@@ -246,32 +178,27 @@ __global__ void __launch_bounds__(kLongMmaThreads, Shape::kMinBlocks)
     const int tile = block / part.channels, c = block % part.channels;
     if (part.channel[c].action != Action::Filter) return;
     const int x0 = range.x0 + tile % across * kLongMmaOutputs;
-    const int y0 = range.y0 + tile / across * (p.row_groups * kLongMmaLines);
-    const int lines = range.y1 - y0, groups = min(p.row_groups, (lines + kLongMmaLines - 1) / kLongMmaLines);
-    LongMmaSums<Shape> sums(p, 0, shared_memory<uint32_t>());
+    const int y0 = range.y0 + tile / across * kLongMmaLines, y = y0 + LongMmaSums<Shape>::first_line();
+    LongMmaSums<Shape> sums;
+    sums.template run<0>(p, 0, p.samples[number], c * part.height + y0, range.y1 - y0, x0, 1 << (p.row_shift - 1));
+    if (y >= range.y1) return;
     const LongPlanes &planes = p.sums[number];
-    const int64_t plane = planes.plane();
-    sums.template run<0>(
-        {p.samples[number], c * part.height + y0, lines, groups, x0}, 1 << (p.row_shift - 1), [&](int group) {
-          const int y = y0 + group * kLongMmaLines + sums.first_line();
-          if (y >= range.y1) return;
 #pragma unroll
-          for (int upper = 0; upper < 2; upper++) {
-            const int x = x0 + sums.output(upper);
-            if (x >= range.x1) continue;
-            constexpr int kDropped = Shape::kRowBytesDropped;
-            int rounded[8];
+    for (int upper = 0; upper < 2; upper++) {
+      const int x = x0 + sums.output(upper);
+      if (x >= range.x1) continue;
+      constexpr int kDropped = Shape::kRowBytesDropped;
+      int rounded[8];
 #pragma unroll
-            for (int i = 0; i < 8; i++)
-              rounded[i] = static_cast<int>(sums.template high_sum<kDropped>(upper, i) >> (p.row_shift - 8 * kDropped));
-            // Sums of rows below the last one are replaced later, or not read.
-            uint8_t *to = planes.line(0, x * part.channels + c) + values_before(p.taps[1]) + y;
+      for (int i = 0; i < 8; i++)
+        rounded[i] = static_cast<int>(sums.template high_sum<kDropped>(upper, i) >> (p.row_shift - 8 * kDropped));
+      // Sums of rows below the last one are replaced later, or not read.
+      uint8_t *to = planes.line(0, x * part.channels + c) + values_before(p.taps[1]) + y;
 #pragma unroll
-            for (int byte = 0; byte < 4; byte++, to += plane)
-              if (byte < p.sum_bytes)
-                *reinterpret_cast<uint2 *>(to) = make_uint2(bytes_of(rounded, byte), bytes_of(rounded + 4, byte));
-          }
-        });
+      for (int byte = 0; byte < 4; byte++, to += planes.plane())
+        if (byte < p.sum_bytes)
+          *reinterpret_cast<uint2 *>(to) = make_uint2(bytes_of(rounded, byte), bytes_of(rounded + 4, byte));
+    }
   }
 }
 
@@ -322,23 +249,18 @@ __device__ inline void finish_columns(const LongMmaParams &p, const Tile &tile, 
   }
 }
 
-// `pixels`: across a tile.
+// Columns of tiles are samples.
 template <typename Shape>
 __global__ void __launch_bounds__(kLongMmaThreads, Shape::kMinBlocks)
-    long_mma_columns_kernel(const __grid_constant__ LongMmaParams p, int32_t pixels) {
+    long_mma_columns_kernel(const __grid_constant__ LongMmaParams p) {
   if constexpr (kHasMma) {
     const Tile tile = locate_tile(p, kLongMmaOutputs);
     const PartParams &part = tile.part;
-    if (!part.has_filtered) return copy_tile(part, tile.x0, tile.y0, pixels, kLongMmaOutputs);
-    const int row = part.width * part.channels, first = tile.x0 * part.channels;
-    const int samples = min(pixels * part.channels, row - first);
-    LongMmaSums<Shape> sums(p, 1, shared_memory<uint32_t>());
-    sums.template run<1>({p.sums[part.number], first, samples, (samples + kLongMmaLines - 1) / kLongMmaLines, tile.y0},
-                         p.start, [&](int group) {
-                           const int sample = first + group * kLongMmaLines + sums.first_line();
-                           if (sample >= row) return;
-                           finish_columns(p, tile, sums, sample);
-                         });
+    if (!part.has_filtered) return copy_samples(part, tile.x0, kLongMmaLines, tile.y0, kLongMmaOutputs);
+    const int row = part.width * part.channels, sample = tile.x0 + LongMmaSums<Shape>::first_line();
+    LongMmaSums<Shape> sums;
+    sums.template run<1>(p, 1, p.sums[part.number], tile.x0, row - tile.x0, tile.y0, p.start);
+    if (sample < row) finish_columns(p, tile, sums, sample);
   }
 }
 

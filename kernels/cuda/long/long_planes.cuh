@@ -40,10 +40,8 @@ struct LongMmaParams : FrameParams {
   LongPlanes sums[kMaxParts];                // lines: column s of samples, counted along the row
   int32_t outside[kMaxParts][kMaxChannels];  // border=constant: the sum of a row outside the frame
   int32_t first_tile[kMaxParts];             // number of a part's first block in the kernels before the last one
-  int32_t row_groups;                        // groups of lines of a block in the kernel for rows
   int32_t taps[2];                           // of a row and of a column
   uint32_t *weights[2];                      // eight copies of each byte of the weights, see weight_word()
-  int32_t stage_chunks[2];                   // chunks of a stage
   int32_t row_shift, sum_bytes;              // sum_bytes: of a row sum
   int32_t start;                             // of sums along columns, in units of 256
   int32_t result_shift;                      // see shift_of(); 0: results are rounded in another way
