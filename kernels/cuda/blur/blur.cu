@@ -4,14 +4,12 @@
 #include "cuda/blur/blur.cuh"
 
 #include <algorithm>
-#include <climits>
-#include <cmath>
-#include <vector>
 
 #include "cuda/blur/blur_mma.cuh"
 #include "cuda/blur/reduce_mma.cuh"
 #include "cuda/device/u8x4_tile.h"
 #include "cuda/frame_launch.cuh"
+#include "cuda/tile_height.h"
 
 namespace cudaconv {
 
@@ -67,104 +65,42 @@ void fill_coarse(const Pass &pass, const CoarseSize &size, const PixelRect &boun
 }
 
 struct BlurTuning {
-  // Samples of a row that a block reduces: the least multiple of four that keeps all its threads busy.
-  static constexpr int kReducedSamples = 4 * kBlurThreads;
-  // Coarse rows of a block. Each block also reads 3 halo rows; kReducedRows + 3 is a multiple of the step of
-  // kReduceAtOnce rows of samples. Blocks of 9 and 13 rows are too few to share the work well: kernel-bench
-  // --table=sizes --only=sigma, H200.
-  static constexpr int kReducedRows = 5;
+  static constexpr int kReducedSamples = 1024;  // of a row, in a block of reduce_kernel()
   // Blocks of reduce_mma_kernel() that a multiprocessor holds, and the time that one takes to start, in coarse rows.
   static constexpr int kReduceMmaBlocks = 2, kStartRows = 4;
-};
-
-// Counts the tiles of a kernel; tiles_of(coarse, part) returns how many tiles a part has across and down.
-template <typename TilesOf>
-unsigned count_tiles(BlurParams &p, int kernel, TilesOf tiles_of) {
-  int32_t blocks = 0;
-  for (int i = 0; i < p.parts; i++) {
-    const auto [across, down] = tiles_of(p.coarse[i], p.part[i]);
-    p.coarse[i].first_tile[kernel] = blocks;
-    p.coarse[i].tiles_x[kernel] = across;
-    if (p.part[i].has_filtered) blocks += across * down;
-  }
-  return static_cast<unsigned>(blocks);
-}
-
-struct Tiles {
-  int across, down;
 };
 
 int share(int all, int tile) {
   return (all + tile - 1) / tile;
 }
 
-using BlurKernel = void (*)(BlurParams);
+struct Tiles {
+  int across, down;
+};
 
-template <bool kWords>
-BlurKernel reduce_by(int log_factor) {
-  static constexpr BlurKernel kKernels[] = {reduce_kernel<kWords, 1>, reduce_kernel<kWords, 2>,
-                                            reduce_kernel<kWords, 3>};
-  return kKernels[log_factor - 1];
-}
-
-BlurKernel reduce_by_mma(int log_factor) {
-  static constexpr BlurKernel kKernels[] = {reduce_mma_kernel<1>, reduce_mma_kernel<2>, reduce_mma_kernel<3>};
-  return kKernels[log_factor - 1];
-}
-
-template <int kChannels, bool kDeep>
-BlurKernel expand_by(int log_factor) {
-  static constexpr BlurKernel kKernels[] = {expand_kernel<kChannels, kDeep, 1>, expand_kernel<kChannels, kDeep, 2>,
-                                            expand_kernel<kChannels, kDeep, 3>};
-  return kKernels[log_factor - 1];
-}
-
-BlurKernel choose_expand(const BlurParams &p, bool deep) {
-  if (deep) return expand_by<0, true>(p.log_factor);
-  const bool fours = std::all_of(p.part, p.part + p.parts, [](const PartParams &part) { return part.channels == 4; });
-  return fours ? expand_by<4, false>(p.log_factor) : expand_by<0, false>(p.log_factor);
-}
-
-// Chooses how sums become samples.
-void fill_finish(BlurParams &p) {
-  const Rounding &r = p.rounding[0];
-  p.finish = BlurFinish::Any;
-  // Sums are clamped to samples after the shift.
-  if (!p.has_gain && !r.absolute && r.half <= 1 << 29) p.result_shift = shift_of(r, 0);
-  if (p.result_shift) {
-    p.finish = BlurFinish::Shift;
-    return;
+// Counts the tiles of a kernel for coarse samples; tiles_of(i) returns the tiles of part i.
+template <typename TilesOf>
+unsigned count_tiles(BlurParams &p, TilesOf tiles_of) {
+  int32_t blocks = 0;
+  for (int i = 0; i < p.parts; i++) {
+    const Tiles tiles = tiles_of(i);
+    p.tiles[i] = {blocks, tiles.across};
+    if (p.part[i].has_filtered) blocks += tiles.across * tiles.down;
   }
-  // Sums fit 32 bits; the values to be shifted have to fit them, too.
-  const int log = ceil_log2(2 * r.half);
-  const double most = std::fabs(static_cast<double>(p.sum_gain)) * std::ldexp(1, 31 - p.sum_shift) +
-                      std::fabs(static_cast<double>(p.center_gain)) * r.max + std::fabs(static_cast<double>(r.offset)) +
-                      static_cast<double>(r.half);
-  if (!p.has_gain || r.absolute || int64_t{1} << log != 2 * r.half || most >= std::ldexp(1, 30 + log)) return;
-  p.finish = BlurFinish::Gain;
-  p.result_shift = log;
-  p.result_offset = r.offset + r.half;
-}
-
-template <typename Params>
-void enqueue_step(const PassRun &run, const char *name, void (*kernel)(Params), unsigned blocks, size_t shared_bytes,
-                  const Params &p) {
-  enqueue_whole(run, name, kernel, blocks, dim3(kBlurThreads), shared_bytes, p);
-}
-
-// Fills in the blur of an axis.
-void fill_axis(const Decimation &decimation, BlurParams &p) {
-  p.radius = decimation.radius();
-  std::copy(decimation.blur.begin(), decimation.blur.end(), p.blur);
+  return static_cast<unsigned>(blocks);
 }
 
 // Fills in all parameters but the frame, the tiles of the results, and the blur of an axis.
 void fill_blur(const PassRun &run, BlurParams &p) {
   const Decimation &decimation = *run.pass().decimation;
+  const PlaneLayout &plane = run.plan.layout.plane[0];
   p.log_factor = decimation.log_factor;
   p.rows_shift = decimation.reduce_rows_shift();
   p.columns_shift = decimation.reduce_columns_shift();
   p.expand_shift = decimation.expand_shift();
+  // Sums are clamped to samples after the shift.
+  const Rounding &r = p.rounding[0];
+  if (!p.has_gain && !r.absolute && r.half <= 1 << 29) p.result_shift = shift_of(r, 0);
   std::copy(decimation.reduce.begin(), decimation.reduce.end(), p.reduce);
   for (size_t i = 0; i < decimation.reduce.size(); i++) {
     const auto weight = static_cast<uint32_t>(decimation.reduce[i]), first = std::min(weight, uint32_t{UINT8_MAX});
@@ -173,9 +109,9 @@ void fill_blur(const PassRun &run, BlurParams &p) {
   }
   p.offset = decimation.offset;
   p.offset_of_results = decimation.offset << (3 * decimation.log_factor);
-  const ChannelLayout &sample = run.plan.layout.plane[0].channel[0];
-  p.sample_shift = sample.shift;
-  p.sample_mask = (1u << sample.depth) - 1;
+  p.sample_shift = plane.channel[0].shift;
+  p.sample_mask = (1u << plane.channel[0].depth) - 1;
+  p.deep = plane.container == Container::U16;
   for (int phase = 0; phase < decimation.factor(); phase++)
     std::copy(decimation.expand[phase].begin(), decimation.expand[phase].end(), p.expand[phase]);
   auto *memory = static_cast<int16_t *>(run.buffers.scratch);
@@ -186,78 +122,88 @@ void fill_blur(const PassRun &run, BlurParams &p) {
   }
 }
 
-// Cuts the frame into the tiles of the kernel `reduce` and enqueues it.
-void enqueue_reduce(const PassRun &run, BlurKernel reduce, BlurParams &p) {
-  int most_channels = 1;
-  for (int i = 0; i < p.parts; i++) most_channels = std::max(most_channels, p.part[i].channels);
-  const int factor = 1 << p.log_factor;
-  p.tile_columns = BlurTuning::kReducedSamples / (factor * most_channels) - 3;
-  const size_t row = ((p.tile_columns + 3) * factor * most_channels + 8) / 4 * 4;
-  p.tile_rows = BlurTuning::kReducedRows;
-  const unsigned blocks = count_tiles(p, 0, [&](const CoarseBuffers &coarse, const PartParams &) {
-    return Tiles{share(coarse.x.count, p.tile_columns), share(coarse.y.count, p.tile_rows)};
-  });
-  const size_t bytes = row * p.tile_rows * sizeof(int16_t) +
-                       (kReduceBefore + reduce_rows_read(p.log_factor, p.tile_rows)) * sizeof(int32_t);
-  enqueue_step(run, "reduce", reduce, blocks, bytes, p);
+int most_channels(const BlurParams &p) {
+  int most = 1;
+  for (int i = 0; i < p.parts; i++) most = std::max(most, p.part[i].channels);
+  return most;
 }
 
-// The same for the kernels on the matrix instructions. Picks the height of tiles that takes least time: the most
-// tiles that a multiprocessor gets, times the rows of a tile with three rows of halo and BlurTuning::kStartRows.
+// Cuts the frame into the tiles of reduce_kernel() and enqueues it.
+void enqueue_reduce(const PassRun &run, BlurParams &p) {
+  const int pixel = most_channels(p) << p.log_factor;  // samples across a coarse one
+  p.tile_columns = BlurTuning::kReducedSamples / pixel - 3;
+  const unsigned blocks = count_tiles(p, [&](int i) {
+    return Tiles{share(p.coarse[i].x.count, p.tile_columns), share(p.coarse[i].y.count, kReducedRows)};
+  });
+  const size_t bytes = sizeof(int32_t) * kReduceRows + sizeof(int16_t) * BlurTuning::kReducedSamples * kReducedRows;
+  enqueue_whole(run, "reduce", reduce_kernel, blocks, dim3(kBlurThreads), bytes, p);
+}
+
+// The same for the kernels on the matrix instructions. The time of a tile is that of its rows and of three more.
 void enqueue_reduce_mma(const PassRun &run, BlurParams &p) {
-  const auto count = [&](int tile_rows) {
+  const auto blocks_of = [&](int tile_rows) {
     p.tile_rows = tile_rows;
-    return count_tiles(p, 0, [&](const CoarseBuffers &coarse, const PartParams &part) {
-      const int columns = reduced_columns(p.border, p.log_factor, part.channels);
-      return Tiles{share(coarse.x.count, columns), share(coarse.y.count, tile_rows)};
+    return count_tiles(p, [&](int i) {
+      const int columns = reduced_columns(p.log_factor, p.part[i].channels);
+      return Tiles{share(p.coarse[i].x.count, columns), share(p.coarse[i].y.count, tile_rows)};
     });
   };
-  const auto at_once = static_cast<unsigned>(BlurTuning::kReduceMmaBlocks * current_limits().multiprocessors);
-  int best = 0;
-  unsigned least = UINT_MAX;
-  for (int rows = kReduceGroup; rows <= kTallestReduced; rows += kReduceGroup) {
-    const unsigned rounds = (count(rows) + at_once - 1) / at_once;
-    const unsigned time = rounds * static_cast<unsigned>(rows + 3 + BlurTuning::kStartRows);
-    if (time < least) {
-      least = time;
-      best = rows;
-    }
-  }
-  const unsigned blocks = count(best);
-  enqueue_step(run, "reduce_mma", reduce_by_mma(p.log_factor), blocks, sizeof(ReduceMemory), p);
+  const TileHeight best = choose_tile_height(
+      kReduceGroup, kReduceGroup, kTallestReduced, BlurTuning::kReduceMmaBlocks,
+      [](int) { return sizeof(ReduceMemory); }, blocks_of, [](int rows) { return rows + 3 + BlurTuning::kStartRows; });
+  constexpr void (*kKernels[])(BlurParams) = {reduce_mma_kernel<1>, reduce_mma_kernel<2>, reduce_mma_kernel<3>};
+  const unsigned blocks = blocks_of(best.height);
+  enqueue_whole(run, "reduce_mma", kKernels[p.log_factor - 1], blocks, dim3(kBlurThreads), sizeof(ReduceMemory), p);
 }
 
-// Enqueues the blur along rows, or the blur down columns, in `blocks` blocks.
-template <bool kRows, bool kFine>
-void enqueue_blur(const PassRun &run, unsigned blocks, const BlurParamsOf<kFine> &p) {
+// Enqueues the blur along rows, or the blur down columns, of the lines that have been filled in.
+void enqueue_blur(const PassRun &run, const Decimation &decimation, BlurLineParams &p) {
+  const bool fine = !decimation.fine.empty();
+  p.radius = decimation.radius();
+  p.shift = Decimation::kBlurBits + (fine ? Decimation::kFineBits : 0);
+  for (size_t i = 0; i < decimation.blur.size(); i++)
+    p.weight[i] = fine ? decimation.blur[i] * (1 << Decimation::kFineBits) + decimation.fine[i] : decimation.blur[i];
+  const unsigned blocks = count_tiles(p, [&](int i) {
+    return Tiles{share(p.lines[i].count, kBlurLines), share(p.lines[i].outputs, kBlurTile)};
+  });
   const bool mma = run.kernels.mma;
-  const size_t bytes = mma ? 4 * blur_weight_bytes(kFine) * blur_line_words(p.radius) * sizeof(uint32_t) : 0;
-  const auto plain = kRows ? blur_rows_kernel<kFine> : blur_columns_kernel<kFine>;
-  enqueue_step(run, kRows ? "blur_rows" : "blur_columns", mma ? blur_mma_kernel<kRows, kFine> : plain, blocks, bytes,
-               p);
-}
-
-template <bool kRows>
-void enqueue_blur(const PassRun &run, unsigned blocks, const Decimation &decimation, BlurParams &p) {
-  fill_axis(decimation, p);
-  if (decimation.fine.empty()) return enqueue_blur<kRows, false>(run, blocks, p);
-  FineBlurParams with_fine = {p, {}};
-  std::copy(decimation.fine.begin(), decimation.fine.end(), with_fine.fine);
-  enqueue_blur<kRows, true>(run, blocks, with_fine);
+  const size_t bytes = mma ? 4 * (fine ? 3 : 2) * blur_line_words(p.radius) * sizeof(uint32_t) : 0;
+  enqueue_whole(run, p.along_rows ? "blur_rows" : "blur_columns",
+                !mma   ? blur_kernel
+                : fine ? blur_mma_kernel<3>
+                       : blur_mma_kernel<2>,
+                blocks, dim3(kBlurThreads), bytes, p);
 }
 
 // Enqueues the steps from reduced to blurred coarse samples.
-void enqueue_coarse(const PassRun &run, BlurParams &p) {
-  const bool mma = run.kernels.mma;
-  const int samples = mma ? kBlurLines : 32, along = mma ? kBlurTile : kBlurThreads / 32 * kLineResults;
-  const unsigned rows = count_tiles(p, 1, [&](const CoarseBuffers &coarse, const PartParams &part) {
-    return Tiles{share(coarse.y.count * part.channels, samples), share(coarse.columns, along)};
-  });
-  const unsigned columns = count_tiles(p, 2, [&](const CoarseBuffers &coarse, const PartParams &part) {
-    return Tiles{share(coarse.columns * part.channels, samples), share(coarse.rows, along)};
-  });
-  enqueue_blur<true>(run, rows, *run.pass().decimation, p);
-  enqueue_blur<false>(run, columns, *run.pass().decimation_y, p);
+void enqueue_coarse(const PassRun &run, const BlurParams &params) {
+  BlurLineParams p = {params};
+  for (int i = 0; i < p.parts; i++) {
+    const CoarseBuffers &c = p.coarse[i];
+    p.lines[i] = {c.reduced,
+                  c.rows_blurred,
+                  c.reduced_pitch,
+                  c.pitch,
+                  c.x,
+                  c.first_column - c.x.line.first,
+                  c.columns,
+                  c.y.count * p.part[i].channels};
+  }
+  p.along_rows = true;
+  enqueue_blur(run, *run.pass().decimation, p);
+  for (int i = 0; i < p.parts; i++) {
+    const CoarseBuffers &c = p.coarse[i];
+    p.lines[i] = {c.rows_blurred,
+                  c.blurred,
+                  c.pitch,
+                  c.pitch,
+                  c.y,
+                  c.first_row - c.y.line.first,
+                  c.rows,
+                  c.columns * p.part[i].channels};
+  }
+  p.along_rows = false;
+  enqueue_blur(run, *run.pass().decimation_y, p);
 }
 
 }  // namespace
@@ -279,20 +225,19 @@ static void launch_blur(const PassRun &run) {
       },
       TileCorners::Multiples);
   fill_blur(run, p);
-  const bool deep = run.plan.layout.plane[0].container == Container::U16;
-  if (deep)
-    enqueue_reduce(run, reduce_by<true>(p.log_factor), p);
-  else if (run.kernels.mma)
+  p.dense = true;
+  if (run.kernels.mma && !p.deep && reads_within_window(p.border))
     enqueue_reduce_mma(run, p);
   else
-    enqueue_reduce(run, reduce_by<false>(p.log_factor), p);
+    enqueue_reduce(run, p);
   enqueue_coarse(run, p);
   // The most samples of a tile's row of expanded columns: a tile may begin within a pixel and within a cell.
   int most = 0;
   for (int i = 0; i < p.parts; i++)
     most = std::max(most, ((4 * kExpandWidth / p.part[i].channels >> p.log_factor) + 6) * p.part[i].channels);
-  fill_finish(p);
-  const BlurKernel kernel = choose_expand(p, deep);
+  const bool fours =
+      !p.deep && std::all_of(p.part, p.part + p.parts, [](const auto &part) { return part.channels == 4; });
+  const auto kernel = !fours ? expand_kernel<1> : p.log_factor == 1 ? expand_kernel<2> : expand_kernel<4>;
   enqueue(run, KernelLaunch<BlurParams>{kernel, blocks, kBlurThreads, sizeof(int32_t) * most * kExpandRows}, p);
 }
 
@@ -310,7 +255,7 @@ void launch_blur_samples(const PassRun &run) {
   fill_frame(run, p);
   const unsigned blocks = cut_tiles(p, kSampleTile, kSampleTile, TileCorners::Multiples);
   fill_blur(run, p);
-  enqueue_reduce(run, reduce_by<false>(p.log_factor), p);
+  enqueue_reduce(run, p);
   enqueue_coarse(run, p);
   PassRun named = run;
   named.name = "expand_samples";

@@ -7,7 +7,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <type_traits>
 
 #include "cuda/launch_params.h"
 #include "plan/decimation.h"
@@ -36,41 +35,64 @@ struct CoarseBuffers {
   int64_t reduced_pitch, pitch;  // samples
   CoarseSpan x, y;
   int32_t first_column, columns, first_row, rows;
-  int32_t first_tile[3], tiles_x[3];  // for the kernels that reduce, blur rows and blur columns
 };
 
-// How sums become samples:
-//   Shift  the sum, which includes half of the divisor, >> result_shift
-//   Gain   apply_gain(sum) + result_offset, >> result_shift
-//   Any    round_blur()
-enum class BlurFinish : int32_t { Shift, Gain, Any };
+// The tiles of a part in a kernel for coarse samples: the number of the first one, and how many there are across.
+struct CoarseTiles {
+  int32_t first, across;
+};
 
 struct BlurParams : FrameParams {
   CoarseBuffers coarse[kMaxParts];
-  int32_t log_factor, radius;  // radius of the blur in coarse samples
+  CoarseTiles tiles[kMaxParts];
+  int32_t log_factor;
   int32_t rows_shift, columns_shift, expand_shift;
-  BlurFinish finish;
+  // Not 0: sums become samples by this shift, if they include half of the divisor. 0: by round_sum().
   int32_t result_shift;
-  int64_t result_offset;
-  int32_t tile_columns, tile_rows;  // coarse samples that a block computes
+  int32_t tile_columns, tile_rows;  // coarse samples that a block reduces
   int32_t reduce[4 * kMostFactor];  // the last three are 0
   // The same weights as sums of two bytes, in the order of memory.
   uint32_t reduce_bytes[2][kReduceWords];
   int32_t expand[kMostFactor][4];
-  int16_t blur[kMostCoarseTaps + 1];
   int32_t offset;             // see Decimation
   int32_t offset_of_results;  // the same in the sums of the last step
-  // Position and mask of a sample in its 16-bit container.
+  // Position and mask of a sample in its 16-bit container. Samples of dense planes are read and written as words.
   int32_t sample_shift;
   uint32_t sample_mask;
+  bool deep, dense;  // deep: in 16-bit containers
 };
 
-// With the finer weights of deep samples: apart, since each launch copies its parameters.
-struct FineBlurParams : BlurParams {
-  int8_t fine[kMostCoarseTaps + 1];
+// The lines of coarse samples of a part that are blurred: rows, or columns.
+struct BlurredLines {
+  const int16_t *from;  // sample i of `span` and line n is at i * pitch + n
+  int16_t *to;          // see BlurLineParams::along_rows
+  int64_t pitch, to_pitch;
+  CoarseSpan span;
+  int32_t first, outputs;  // results of a line, centred on the samples of span.line from index `first` on
+  int32_t count;           // of lines
+
+  // The sample at index `index` of span.line: clamped to the line, then to the samples that exist. Those beyond are
+  // only read for weights of 0.
+  __device__ int64_t at(int index) const {
+    index = min(max(index, 0), span.line.count - 1) - span.first;
+    return min(max(index, 0), span.count - 1) * pitch;
+  }
 };
 
-template <bool kFine>
-using BlurParamsOf = std::conditional_t<kFine, FineBlurParams, BlurParams>;
+// Parameters of the kernels that blur: apart, since each launch copies its parameters.
+struct BlurLineParams : BlurParams {
+  BlurredLines lines[kMaxParts];
+  // Whether result i of line n, which is a row of a channel, is at n / channels * to_pitch + i * channels + n %
+  // channels. Else it is at i * to_pitch + n.
+  bool along_rows;
+  int32_t radius;  // in coarse samples
+  int32_t shift;   // of the sums
+  int32_t weight[kMostCoarseTaps + 1];
+};
+
+// Results and lines of a warp in the kernels that blur.
+constexpr int kBlurThreads = 256;
+constexpr int kBlurOutputs = 16, kBlurLines = 32;
+constexpr int kBlurTile = kBlurThreads / 32 * kBlurOutputs;  // outputs of a block, along the lines
 
 }  // namespace cudaconv::blur

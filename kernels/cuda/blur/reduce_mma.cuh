@@ -37,11 +37,9 @@ constexpr int kWeightsBefore = 64, kWeightWords = 50;
 constexpr int kTallestReduced = 64;  // most coarse rows of a tile
 constexpr int kReduceFraction = Decimation::fraction_of(8);
 
-// Coarse columns of a tile. Where samples of both edges are read, as with wrap, they can begin in the midst of a vector
-// twice.
-CUDACONV_HOST_DEVICE constexpr int reduced_columns(Border border, int log_factor, int channels) {
-  const int odd = 16 - (channels == 3 ? 1 : channels);
-  const int pixels = (kReduceBytes - (border == Border::Wrap ? 2 : 1) * odd) / channels;
+// Coarse columns of a tile, whose first pixel can begin in the midst of a vector.
+CUDACONV_HOST_DEVICE constexpr int reduced_columns(int log_factor, int channels) {
+  const int pixels = (kReduceBytes - 16 + (channels == 3 ? 1 : channels)) / channels;
   return ((pixels + 3) >> log_factor) - 3;
 }
 
@@ -51,107 +49,75 @@ struct ReduceMemory {
   int16_t column[kReduceBytes];  // where the sums of each pixel's first channel are, -1: those of the border's value
   int32_t row[(kTallestReduced + 3) * kMostFactor];  // the number of each row, -1: the border's value
   uint32_t weights[2][kWeightWords];
-  int32_t first[2], last[2];  // see list_columns()
+  int32_t first, last;  // see list_columns()
   // Coarse columns of the tile, its pixels, and where the first pixel's sums are in a plane. Here to save registers.
   int32_t columns, pixels, skip;
 };
 
-// The vectors of a row of samples that a tile needs: vectors 0 to split - 1 from byte `first` on, the others from byte
-// `more` on.
+// The vectors of a row of samples that a tile needs, from byte `first` on.
 struct ReducedVectors {
-  int first, more, split, count;
+  int first, count;
 
-  __device__ int byte(int vector) const { return vector < split ? first + 16 * vector : more + 16 * (vector - split); }
-  // Index of a byte's sum.
-  __device__ int position(int byte) const {
-    const int in_first = byte - first;
-    return in_first >= 0 && in_first < 16 * split ? in_first : byte - more + 16 * split;
+  // The vectors of pixels x0 to x1 - 1.
+  __device__ static ReducedVectors of(int x0, int x1, int channels) {
+    const int first = x0 * channels & -16;
+    return {first, (x1 * channels - first + 15) / 16};
   }
 };
 
 // Finds the vectors for pixels x0 ... x0 + pixels - 1, some of them beside the frame, and lists where their sums will
-// be. All threads of the block call it. With wrap, a tile at an edge reads two spans of a row: [0] next to its first
-// pixel, [1] at the other edge. With other modes both spans are neighbours and are read as one.
+// be. All threads of the block call it. Pixels beside the frame are read within the window, see reads_within_window().
 __device__ inline ReducedVectors list_columns(const BlurParams &p, const PartParams &part, int x0, int pixels,
                                               ReduceMemory &memory) {
   const int thread = static_cast<int>(threadIdx.x);
-  if (thread < 2) {
-    memory.first[thread] = INT32_MAX;
-    memory.last[thread] = -1;
+  if (thread == 0) {
+    memory.first = INT32_MAX;
+    memory.last = -1;
   }
   __syncthreads();
-  const int first_x = border_index(p.border, x0, part.width);
   for (int i = thread; i < pixels; i += kBlurThreads) {
     const int x = border_index(p.border, x0 + i, part.width);
     if (x < 0) continue;
-    const int place = x != first_x + i;
-    atomicMin(&memory.first[place], x);
-    atomicMax(&memory.last[place], x);
+    atomicMin(&memory.first, x);
+    atomicMax(&memory.last, x);
   }
   __syncthreads();
-  const auto vectors_of = [&](int first, int last) {
-    ReducedVectors v = {};
-    if (last < 0) return v;
-    v.first = v.more = first * part.channels & -16;
-    v.split = v.count = ((last + 1) * part.channels - v.first + 15) / 16;
-    return v;
-  };
-  ReducedVectors vectors = vectors_of(min(memory.first[0], memory.first[1]), max(memory.last[0], memory.last[1]));
-  if (vectors.count > kReduceVectors) {
-    vectors = vectors_of(memory.first[0], memory.last[0]);
-    const ReducedVectors others = vectors_of(memory.first[1], memory.last[1]);
-    vectors.more = others.first;
-    vectors.count += others.count;
-  }
+  ReducedVectors vectors = {0, 0};
+  if (memory.last >= 0) vectors = ReducedVectors::of(memory.first, memory.last + 1, part.channels);
   for (int i = thread; i < pixels; i += kBlurThreads) {
     const int x = border_index(p.border, x0 + i, part.width);
-    memory.column[i] = static_cast<int16_t>(x < 0 ? -1 : vectors.position(x * part.channels));
+    memory.column[i] = static_cast<int16_t>(x < 0 ? -1 : x * part.channels - vectors.first);
   }
   return vectors;
 }
 
-// The vector of a row that a lane reads.
-class ReducedVector {
- public:
-  __device__ ReducedVector(const PartParams &part, int byte)
-      : part_(part), byte_(byte), bytes_(min(part.width * part.channels - byte, 16)) {}
+// The vector of a row that a lane reads, from byte `byte` on; `bytes` of its 16 bytes are in the row.
+struct ReducedVector {
+  const PartParams &part;
+  int byte, bytes;
 
-  // Whether it lies in the row completely.
-  __device__ bool whole() const { return bytes_ == 16; }
-  __device__ const uint8_t *at(int y) const { return part_.source + y * part_.source_pitch + byte_; }
+  __device__ const uint8_t *at(int y) const { return part.source + y * part.source_pitch + byte; }
 
   // Loads it from row y, or the border's value if that is negative. Bytes behind the row's end are not read.
   __device__ void load(int y, uint32_t (&words)[4]) const {
     const uint8_t *const from = at(max(y, 0));
-    if (y < 0) {
-#pragma unroll
-      for (int w = 0; w < 4; w++) words[w] = border_word(part_, byte_, w);
-    } else if (bytes_ == 16) {
-      load_words<4>(from, words);
-    } else {
-      const int whole_words = bytes_ / 4;
-      uint32_t rest = 0;
+    if (y >= 0 && bytes == 16) return load_words<4>(from, words);
+    uint32_t rest = 0;
 #pragma unroll 1
-      for (int i = bytes_ - 1; i >= 4 * whole_words; i--) rest = rest << 8 | from[i];
+    for (int i = bytes - 1; i >= (bytes & -4); i--) rest = rest << 8 | from[i];
 #pragma unroll
-      for (int w = 0; w < 4; w++) {
-        words[w] = w == whole_words ? rest : 0;
-        if (w < whole_words) words[w] = reinterpret_cast<const uint32_t *>(from)[w];
-      }
+    for (int w = 0; w < 4; w++) {
+      words[w] = y < 0 ? border_word(part, byte, w) : w == bytes / 4 ? rest : 0;
+      if (y >= 0 && w < bytes / 4) words[w] = reinterpret_cast<const uint32_t *>(from)[w];
     }
   }
-
- private:
-  const PartParams &part_;
-  const int byte_, bytes_;
 };
 
-// Stores the rounded sums of vector `vector`, sum[w].v[i] of byte 4w, 4w + 1 ... for i = `of_column` of Sums, to a row
-// of kPlanes planes.
+// Stores the rounded sums of vector `vector`, sum[n].v[i] of byte n, to a row of kPlanes planes.
 template <int kPlanes, int kRowsShift>
-__device__ inline void store_column_sums(const Sums (&sum)[4][4], int i, int vector, int16_t *row) {
-  const auto rounded = [&](int w, int j) {
-    const auto v = static_cast<uint32_t>(sum[w][j].v[i]);
+__device__ inline void store_column_sums(const Sums (&sum)[16], int i, int vector, int16_t *row) {
+  const auto rounded = [&](int n) {
+    const auto v = static_cast<uint32_t>(sum[n].v[i]);
     return kRowsShift > 0 ? v >> kRowsShift : v << -kRowsShift;
   };
   uint32_t *const to = reinterpret_cast<uint32_t *>(row + vector * (16 / kPlanes));
@@ -159,10 +125,8 @@ __device__ inline void store_column_sums(const Sums (&sum)[4][4], int i, int vec
 #pragma unroll
   for (int c = 0; c < kPlanes; c++)
 #pragma unroll
-    for (int k = 0; k < 8 / kPlanes; k++) {  // samples 2k and 2k + 1 of the plane
-      const int a = 2 * k * kPlanes + c, b = a + kPlanes;
-      to[c * kPlaneWords + k] = rounded(a / 4, a % 4) | rounded(b / 4, b % 4) << 16;
-    }
+    for (int k = 0; k < 8 / kPlanes; k++)  // samples 2k and 2k + 1 of the plane
+      to[c * kPlaneWords + k] = rounded(2 * k * kPlanes + c) | rounded((2 * k + 1) * kPlanes + c) << 16;
 }
 
 // Copies the sums of pixels from where list_columns() has them to planes that begin with pixel 0.
@@ -181,51 +145,53 @@ __device__ inline void spread_sums(const PartParams &part, int plane, const Redu
 }
 
 // Sums kReduceGroup rows along themselves; the first `rows` are needed. `sums`: the first sample in the window of the
-// tile's first coarse column, a multiple of two samples. `reduced`: where that column goes.
-template <int kChannels, int kLogFactor>
-__device__ inline void reduce_planes(const BlurParams &p, const int16_t *sums, int plane, int columns, int rows,
-                                     int64_t reduced_pitch, int16_t *reduced) {
+// tile's first coarse column, a multiple of two samples. `reduced`: where that column goes. kTogether: channels that
+// are stored at once, 4 or 1.
+template <int kTogether, int kLogFactor>
+__device__ inline void reduce_planes(const BlurParams &p, int channels, const int16_t *sums, int plane, int columns,
+                                     int rows, int64_t reduced_pitch, int16_t *reduced) {
   constexpr int kFactor = 1 << kLogFactor, kPairs = (4 * kFactor - 3 + 1) / 2;
   // Columns of a thread, whose windows overlap. With two of eight samples apart half of the threads had none.
   constexpr int kColumns = kLogFactor == 3 ? 1 : 2;
   constexpr int kLoaded = kPairs + (kColumns - 1) * kFactor / 2;
   // Lanes of a warp have eight rows and four runs of columns; the runs are kApart from each other, see kSumPitch.
-  constexpr int kApart = 16 / (kColumns * kFactor), kTogether = 4 * kApart;
+  constexpr int kApart = 16 / (kColumns * kFactor), kRuns = 4 * kApart;
   const int runs = (columns + kColumns - 1) / kColumns;
-  const int items = (runs + kTogether - 1) / kTogether * kTogether * kReduceGroup;
+  const int items = (runs + kRuns - 1) / kRuns * kRuns * kReduceGroup;
   for (int item = static_cast<int>(threadIdx.x); item < items; item += kBlurThreads) {
     const int row = item % kReduceGroup, i = item / kReduceGroup;
-    const int column = (i / kTogether * kTogether + i % 4 * kApart + i / 4 % kApart) * kColumns;
+    const int column = (i / kRuns * kRuns + i % 4 * kApart + i / 4 % kApart) * kColumns;
     if (column >= columns || row >= rows) continue;
-    int16_t result[kColumns][kChannels];
+#pragma unroll 1
+    for (int c0 = 0; c0 < channels; c0 += kTogether) {
+      int16_t result[kColumns][kTogether];
 #pragma unroll
-    for (int c = 0; c < kChannels; c++) {
-      const auto *in = reinterpret_cast<const uint32_t *>(sums + row * kSumPitch + c * plane + column * kFactor);
-      uint32_t pair[kLoaded];
+      for (int c = 0; c < kTogether; c++) {
+        const int16_t *const from = sums + row * kSumPitch + (c0 + c) * plane + column * kFactor;
+        uint32_t pair[kLoaded];
 #pragma unroll
-      for (int k = 0; k < kLoaded; k++) pair[k] = in[k];
+        for (int k = 0; k < kLoaded; k++) pair[k] = reinterpret_cast<const uint32_t *>(from)[k];
 #pragma unroll
-      for (int j = 0; j < kColumns; j++) {
-        uint32_t sum = 1u << (p.columns_shift - 1);
+        for (int j = 0; j < kColumns; j++) {
+          uint32_t sum = 1u << (p.columns_shift - 1);
 #pragma unroll
-        for (int k = 0; k < kPairs; k++)
+          for (int k = 0; k < kPairs; k++)
 #pragma unroll
-          for (int term = 0; term < (kLogFactor == 3 ? 2 : 1); term++) {
-            const uint32_t weights = p.reduce_bytes[term][k / 2], v = pair[j * kFactor / 2 + k];
-            sum = k % 2 ? __dp2a_hi(v, weights, sum) : __dp2a_lo(v, weights, sum);
-          }
-        result[j][c] = static_cast<int16_t>(sum >> p.columns_shift);
+            for (int term = 0; term < (kLogFactor == 3 ? 2 : 1); term++) {
+              const uint32_t weights = p.reduce_bytes[term][k / 2], v = pair[j * kFactor / 2 + k];
+              sum = k % 2 ? __dp2a_hi(v, weights, sum) : __dp2a_lo(v, weights, sum);
+            }
+          result[j][c] = static_cast<int16_t>(sum >> p.columns_shift);
+        }
       }
-    }
-    int16_t *to = reduced + column * reduced_pitch + row * kChannels;
+      int16_t *to = reduced + column * reduced_pitch + row * channels + c0;
 #pragma unroll
-    for (int j = 0; j < kColumns; j++, to += reduced_pitch) {
-      if (column + j >= columns) break;
-      if constexpr (kChannels == 4) {
-        *reinterpret_cast<short4 *>(to) = make_short4(result[j][0], result[j][1], result[j][2], result[j][3]);
-      } else {
-#pragma unroll
-        for (int c = 0; c < kChannels; c++) to[c] = result[j][c];
+      for (int j = 0; j < kColumns; j++, to += reduced_pitch) {
+        if (column + j >= columns) break;
+        if constexpr (kTogether == 4)
+          *reinterpret_cast<short4 *>(to) = make_short4(result[j][0], result[j][1], result[j][2], result[j][3]);
+        else
+          *to = result[j][0];
       }
     }
   }
@@ -273,16 +239,14 @@ __device__ inline void load_chunk(const PartParams &part, const ReducedVector &v
     }
 }
 
-// The sums of 16 coarse rows; [w][j] is for byte j of word w of the lanes' vectors.
+// The sums of 16 coarse rows; [n] is for byte n of the lanes' vectors.
 template <typename Step>
 struct ColumnSums {
-  Sums sum[4][4];
+  Sums sum[16];
 
   __device__ void start() {
 #pragma unroll
-    for (int w = 0; w < 4; w++)
-#pragma unroll
-      for (int j = 0; j < 4; j++) sum[w][j] = all(Step::kHalf);
+    for (Sums &s : sum) s = all(Step::kHalf);
   }
 
   // Adds chunk `chunk` of a step.
@@ -311,7 +275,7 @@ struct ColumnSums {
         for (int h = 0; h < Step::kHalves; h++) column[h] = bytes[h][j];
 #pragma unroll
         for (int term = 0; term < Step::kTerms; term++)
-          sum[w][j] = mma<false, false, Step::kHalves>(weights[term], column, sum[w][j]);
+          sum[4 * w + j] = mma<false, false, Step::kHalves>(weights[term], column, sum[4 * w + j]);
       }
     }
   }
@@ -335,43 +299,26 @@ struct ColumnSums {
   // Puts the other eight rows in their place and begins new ones.
   __device__ void move_on() {
 #pragma unroll
-    for (int w = 0; w < 4; w++)
-#pragma unroll
-      for (int j = 0; j < 4; j++) {
-        sum[w][j].v[0] = sum[w][j].v[2];
-        sum[w][j].v[1] = sum[w][j].v[3];
-        sum[w][j].v[2] = sum[w][j].v[3] = Step::kHalf;
-      }
+    for (Sums &s : sum) s = {{s.v[2], s.v[3], Step::kHalf, Step::kHalf}};
   }
 };
-
-// reduce_planes() for any number of channels.
-template <int kLogFactor>
-__device__ inline void reduce_channels(const BlurParams &p, int channels, const int16_t *sums, int plane, int columns,
-                                       int rows, int64_t reduced_pitch, int16_t *reduced) {
-  const auto reduce = [&](auto constant) {
-    reduce_planes<decltype(constant)::value, kLogFactor>(p, sums, plane, columns, rows, reduced_pitch, reduced);
-  };
-  if (channels == 1) return reduce(std::integral_constant<int, 1>());
-  if (channels == 2) return reduce(std::integral_constant<int, 2>());
-  if (channels == 3) return reduce(std::integral_constant<int, 3>());
-  reduce(std::integral_constant<int, 4>());
-}
 
 template <int kLogFactor>
 __global__ void __launch_bounds__(kBlurThreads, 2) reduce_mma_kernel(const __grid_constant__ BlurParams p) {
   if constexpr (kHasMma) {
     using Step = ReduceStep<kLogFactor>;
     constexpr int kFactor = Step::kFactor;
-    const CoarseTile tile = locate_coarse_tile(p, 0);
+    const CoarseTile tile = locate_coarse_tile(p);
     const PartParams &part = p.part[tile.part];
     const CoarseBuffers &coarse = p.coarse[tile.part];
-    const int channels = part.channels, across = reduced_columns(p.border, kLogFactor, channels);
+    const int channels = part.channels, across = reduced_columns(kLogFactor, channels);
     const int column0 = tile.x * across, row0 = tile.y * p.tile_rows;
     const int columns = min(across, coarse.x.count - column0), rows = min(p.tile_rows, coarse.y.count - row0);
     const int x0 = (coarse.x.line.first + coarse.x.first + column0 - 2) * kFactor + 2;
     const int pixels = (columns + 3) * kFactor - 3;
-    ReducedRows needed = {(coarse.y.line.first + coarse.y.first + row0 - 2) * kFactor + 2, (rows + 3) * kFactor - 3};
+    ReducedRows needed = {};
+    needed.y0 = (coarse.y.line.first + coarse.y.first + row0 - 2) * kFactor + 2;
+    needed.count = (rows + 3) * kFactor - 3;
     needed.inside = needed.y0 >= 0 && needed.y0 + needed.count <= part.height;
     // Three channels do not fill whole vectors, so their planes are made by spread_sums(), too.
     const bool spreads = x0 < 0 || x0 + pixels > part.width || channels == 3;
@@ -385,13 +332,8 @@ __global__ void __launch_bounds__(kBlurThreads, 2) reduce_mma_kernel(const __gri
     if (!needed.inside)
       for (int i = thread; i < needed.count; i += kBlurThreads)
         memory.row[i] = border_index(p.border, needed.y0 + i, part.height);
-    ReducedVectors vectors = {};
-    if (spreads) {
-      vectors = list_columns(p, part, x0, pixels, memory);
-    } else {
-      vectors.first = x0 * channels & -16;
-      vectors.split = vectors.count = ((x0 + pixels) * channels - vectors.first + 15) / 16;
-    }
+    const ReducedVectors vectors =
+        spreads ? list_columns(p, part, x0, pixels, memory) : ReducedVectors::of(x0, x0 + pixels, channels);
     if (thread == 0) {
       memory.columns = columns;
       memory.pixels = pixels;
@@ -400,21 +342,20 @@ __global__ void __launch_bounds__(kBlurThreads, 2) reduce_mma_kernel(const __gri
     __syncthreads();
 
     // Lanes behind the last vector read that one; without any they read one that is not needed.
-    const ReducedVector vector(part, vectors.byte(max(min(thread / 32 * 8 + thread % 32 / 4, vectors.count - 1), 0)));
-    needed.plain = needed.inside && __all_sync(0xffffffffu, vector.whole());
+    const int number = max(min(thread / 32 * 8 + thread % 32 / 4, vectors.count - 1), 0);
+    const int byte = vectors.first + 16 * number;
+    const ReducedVector vector = {part, byte, min(part.width * channels - byte, 16)};
+    needed.plain = needed.inside && __all_sync(0xffffffffu, vector.bytes == 16);
     typename Step::Samples samples;
     ColumnSums<Step> sums;
     sums.start();
-    load_chunk<Step>(part, vector, needed, memory, 0, samples);
-    int buffer = 0;
+    int buffer = 0, chunk = -1;  // chunk: of the step that completes coarse rows from `row` on
 #pragma unroll 1
-    for (int row = -kReduceGroup; row < rows; row += kReduceGroup) {  // the coarse rows that the step completes
-#pragma unroll 1
-      for (int chunk = 0; chunk < Step::kChunks; chunk++) {
-        const int chunk_row = (row + kReduceGroup) * kFactor + chunk * Step::kChunkRows;
-        if (chunk_row < needed.count) sums.add(chunk, samples, memory);
-        load_chunk<Step>(part, vector, needed, memory, chunk_row + Step::kChunkRows, samples);
-      }
+    for (int row = -kReduceGroup; row < rows;) {
+      const int chunk_row = (row + kReduceGroup) * kFactor + chunk * Step::kChunkRows;
+      if (chunk >= 0 && chunk_row < needed.count) sums.add(chunk, samples, memory);
+      load_chunk<Step>(part, vector, needed, memory, chunk_row + Step::kChunkRows, samples);
+      if (++chunk < Step::kChunks) continue;
       if (row >= 0) {
         sums.store(!spreads, channels, memory.sums[buffer]);
         __syncthreads();
@@ -424,12 +365,20 @@ __global__ void __launch_bounds__(kBlurThreads, 2) reduce_mma_kernel(const __gri
           buffer ^= 1;
           __syncthreads();
         }
-        reduce_channels<kLogFactor>(
-            p, channels, memory.sums[buffer] + memory.skip, plane, memory.columns, rows - row, coarse.reduced_pitch,
-            coarse.reduced + column0 * coarse.reduced_pitch + static_cast<int64_t>(row0 + row) * channels);
+        const auto reduce = [&](auto together) {
+          reduce_planes<decltype(together)::value, kLogFactor>(
+              p, channels, memory.sums[buffer] + memory.skip, plane, memory.columns, rows - row, coarse.reduced_pitch,
+              coarse.reduced + column0 * coarse.reduced_pitch + static_cast<int64_t>(row0 + row) * channels);
+        };
+        if (channels == 4)
+          reduce(std::integral_constant<int, 4>());
+        else
+          reduce(std::integral_constant<int, 1>());
         buffer ^= 1;
       }
       sums.move_on();
+      row += kReduceGroup;
+      chunk = 0;
     }
   }
 }
