@@ -133,7 +133,6 @@ class CudaBackend : public Backend {
   // Call with mutex_ held.
   void release(std::unique_ptr<Slot> slot) {
     slot->plan.reset();
-    slot->masks.clear();
     free_.push_back(std::move(slot));
   }
 
@@ -185,13 +184,6 @@ class CudaBackend : public Backend {
       slot.temporaries[i].prepare(filter.memory);
       slot.buffers.temporary[i] = slot.temporaries[i].view();
     }
-  }
-
-  const MaskParams *prepare_masks(Slot &slot, const std::shared_ptr<const Plan> &plan) {
-    if (plan->method != Method::Global) return nullptr;
-    if (!masks_ || masks_->plan != plan) masks_ = std::make_shared<DeviceMasks>(plan, stream_.get());
-    slot.masks.push_back(masks_);
-    return reinterpret_cast<const MaskParams *>(masks_->buffer.data());
   }
 
   // Whether kernels can use a frame in place.
@@ -274,14 +266,13 @@ class CudaBackend : public Backend {
     if (filter.passes[0].op == Op::Mosaic) mosaic = cut_mosaic(mosaic_parts(regions, filter), filter, &none);
     slot.buffers.mosaic = &mosaic;
     slot.buffers.mosaic_boxes = nullptr;
-    const MaskParams *const masks = prepare_masks(slot, slot.plan);
 
     const bool captured = is_captured();
     begin_kernels(slot, captured);
     if (unpacked) launch_unpack(*unpacked, packed_source, slot.buffers.source, stream_.get());
     kernels_name_ = prepared->launches.front().name();
     launch_all(slot, prepared->launches.size(), captured, cancellation, [&](size_t i) {
-      launch_prepared(prepared->launches[i], {{filter, 0, kernels_}, slot.buffers, stream_.get(), masks, &opted_in_});
+      launch_prepared(prepared->launches[i], {{filter, 0, kernels_}, slot.buffers, stream_.get(), &opted_in_});
     });
     if (unpacked) launch_pack(*unpacked, slot.buffers.target, packed_target, stream_.get());
     if (dst.on_device && !works_on(dst, plan))
@@ -433,7 +424,6 @@ class CudaBackend : public Backend {
     const Plan &filter = group.prepared->filter();
     const std::vector<Stage> stages = stages_of(filter);
     prepare_temporaries(slot, *group.prepared);
-    const MaskParams *const masks = prepare_masks(slot, group.prepared->plan);
     FrameBuffers &buffers = slot.buffers;
     buffers.source = frame;
     buffers.target = frame;
@@ -450,7 +440,7 @@ class CudaBackend : public Backend {
     for (size_t i = 0; i < group.computed.size(); i++) {
       const PreparedLaunch &launch = group.prepared->launches[i];
       if (launch.first < stages[index].begin || launch.first >= stages[index].end) continue;
-      PassRun run = {{filter, 0, kernels_}, buffers, stream, masks, &opted_in_};
+      PassRun run = {{filter, 0, kernels_}, buffers, stream, &opted_in_};
       run.areas = &group.computed[i];
       run.deferred = &deferred;
       launch_prepared(launch, run);
@@ -572,9 +562,8 @@ class CudaBackend : public Backend {
   std::unique_ptr<Branch> branches_[kMostResults - 1], lists_branch_;  // created when needed
   Event branches_begin_{cudaEventDisableTiming};
   const ParallelFor parallel_for_;
-  std::set<const void *> opted_in_;           // see allow_shared_memory()
-  DeviceBuffer scratch_;                      // for all frames, which the stream filters one after the other
-  std::shared_ptr<const DeviceMasks> masks_;  // of the latest plan with method=global
+  std::set<const void *> opted_in_;  // see allow_shared_memory()
+  DeviceBuffer scratch_;             // for all frames, which the stream filters one after the other
   PreparedPlans prepared_;
   std::shared_ptr<const RegionJob> regions_;  // of the latest frame with regions
   uint64_t submitted_ = 0;                    // frames

@@ -72,7 +72,7 @@ std::vector<PreparedLaunch> prepare(const Plan &plan, const KernelSets &kernels)
   for (size_t i = 0; i < plan.passes.size(); i += launches.back().passes()) {
     const auto asks = [&](const Structure &structure) { return ask(structure, i); };
     if (plan.method == Method::Auto && std::any_of(structures().begin(), structures().end(), asks)) continue;
-    launches.push_back({nullptr, i, {1, launch_method, coarse_bytes(plan, plan.passes[i])}});
+    launches.push_back({nullptr, i, {1, launch_method, method_bytes(plan, plan.passes[i])}});
   }
   return launches;
 }

@@ -33,17 +33,17 @@ struct RangeParams {
 };
 
 struct MaskParams {
+  Op op;
+  bool factored;          // `value` holds factors
   int32_t width, height;  // size of the window in pixels
   int32_t radius_x, radius_y;
-  int32_t row_shift;      // see IntegerMask
-  int32_t has_element;    // `value` holds a structuring element
-  int32_t element_words;  // words of a row of the element as bits; 0: it is given as runs
-  int32_t flip;           // of extrema, see Extremum in methods/operations.cuh
+  int32_t row_shift;  // see IntegerMask
+  int32_t flip;       // of extrema, see extremum() in methods/operations.cuh
   // One of these:
   // - the mask row by row, followed by the second mask of a magnitude;
   // - the row factor, the column factor, and the same of the second mask;
-  // - a structuring element as a bit for each pixel of its window;
-  // - a structuring element too large for that as a run for each row: first member | number of members << 16.
+  // - two words for each row of a structuring element: the run from its first to its last member, first | length << 16,
+  //   and the members: bit i % 32 for column i. Rows without gaps have ones only.
   int32_t value[kMaxMaskValues + 1];
   RangeParams range;  // Op::Bilateral
 };
@@ -117,16 +117,7 @@ struct FrameParams {
 // Parameters of the kernels of methods.cuh.
 struct LaunchParams : FrameParams {
   MaskParams mask;
-};
-
-// Parameters of the kernel that puts back the pixels that border=keep keeps.
-struct RestoreParams : FrameParams {
-  // How many of a part's tiles may contain kept pixels: `top` and `bottom` whole rows of tiles and, in the `between`
-  // rows between them, `left` and `right` tiles of each row.
-  struct Rim {
-    int32_t top, bottom, between, left, right;
-  } rim[kMaxParts];
-  int32_t tiles;  // total over all parts
+  int32_t side;  // pixels of a thread, across and down; see filter_direct()
 };
 
 // How a sum becomes a sample, see SwarParams. Any handles every case.

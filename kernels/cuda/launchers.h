@@ -66,7 +66,6 @@ class DeferredLaunches;
 struct PassRun : PassQuery {
   const FrameBuffers &buffers;
   cudaStream_t stream;
-  const MaskParams *masks;  // method=global: device memory with one for each pass; else nullptr
   std::set<const void *>
       *opted_in;               // the kernels that allow_shared_memory() has been called for in the backend's context
   const char *name = nullptr;  // of the structure, for messages
@@ -75,6 +74,12 @@ struct PassRun : PassQuery {
   const std::vector<PartArea> *areas = nullptr;
   DeferredLaunches *deferred = nullptr;
 };
+
+// The run under another name.
+inline PassRun named(PassRun run, const char *name) {
+  run.name = name;
+  return run;
+}
 
 // Enqueues any pass with the kernels of the plan's method. Pixels that border=keep keeps are copied.
 void launch_method(const PassRun &run);
@@ -85,7 +90,10 @@ void launch_weighted_any(const PassRun &run);
 void launch_blur_samples(const PassRun &run);
 void launch_bilateral_alpha(const PassRun &run);
 
-// Bytes of scratch memory that a pass takes for its coarse samples, 0 except for wide Gaussians.
+// Bytes of scratch memory that launch_method() takes for a pass.
+size_t method_bytes(const Plan &plan, const Pass &pass);
+
+// The same for the coarse samples of a wide Gaussian; 0 for other passes.
 size_t coarse_bytes(const Plan &plan, const Pass &pass);
 
 // Lets a kernel's blocks have all shared memory of the device if they need more than 48 KiB. The driver is told once
@@ -98,9 +106,6 @@ void launch_restore(const PassRun &run);
 
 // The method with which launch_method() carries out a pass.
 Method resolve_method(const Plan &plan, const Pass &pass);
-
-// The masks of a plan's passes, which the kernels of method=global read from memory instead of from a parameter.
-std::vector<MaskParams> global_masks(const Plan &plan);
 
 // A kernel of each source, to find out for which architecture the source was compiled.
 const void *any_method();

@@ -29,28 +29,12 @@ struct Branch {
   Event done{cudaEventDisableTiming};
 };
 
-// The masks of a plan's passes in device memory, for method=global.
-struct DeviceMasks {
-  DeviceMasks(const std::shared_ptr<const Plan> &of_plan, cudaStream_t stream) : plan(of_plan) {
-    const std::vector<MaskParams> host = global_masks(*plan);
-    const size_t bytes = host.size() * sizeof(MaskParams);
-    buffer.reserve(bytes);
-    // The host memory is pageable, so the runtime has read it when the call returns.
-    check(cudaMemcpyAsync(buffer.data(), host.data(), bytes, cudaMemcpyHostToDevice, stream),
-          "cudaMemcpyAsync of the masks");
-  }
-
-  std::shared_ptr<const Plan> plan;
-  DeviceBuffer buffer;  // one MaskParams for each pass
-};
-
 // A frame in flight with the resources that it needs.
 struct Slot {
   OwnedFrame<DeviceBuffer> source, target;  // device copies of frames that kernels cannot use in place
   OwnedFrame<DeviceBuffer> unpacked_source, unpacked_target;
   OwnedFrame<PinnedBuffer> upload, download;  // staging, so that copies of pageable memory do not block
   std::vector<OwnedFrame<DeviceBuffer>> temporaries;
-  std::vector<std::shared_ptr<const DeviceMasks>> masks;  // used with method=global
   // With regions: results of up to kMostResults plans and, if there are more plans, a frame in which all results meet.
   OwnedFrame<DeviceBuffer> results[kMostResults], merged;
   PinnedBuffer host_lists;  // numbers of tiles to work on, and pixels to put in place

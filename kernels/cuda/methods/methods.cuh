@@ -26,43 +26,52 @@ namespace cudaconv::methods {
 constexpr int kBlockWidth = 32, kBlockHeight = 8;  // threads
 constexpr int kBlockThreads = kBlockWidth * kBlockHeight;
 
-// Blocks that a multiprocessor is to hold: many where threads wait for each other's loads. With one, the compiler gives
-// a thread all registers that it needs; without a number it would spill a few.
-constexpr int kManyBlocks = 6, kAnyBlocks = 1;
+// Blocks that a multiprocessor is to hold: the most with which nothing spills.
+constexpr int kMinBlocks = 6, kMinDirectBlocks = 5;
 
-// The window size for samples that come directly from a reader.
-template <typename Reader>
-using WindowFrom = WindowSize<std::decay_t<Reader>::kUnroll>;
+// The methods global, constant and blocked. With blocked a thread computes a square of p.side pixels a side:
+// neighbouring windows share most of their samples, which the thread finds in the cache.
 
-// The methods global and constant.
-
-template <typename Operation>
 __device__ inline void filter_direct(const LaunchParams &p, const MaskParams &m) {
-  const Tile tile = locate_tile(p, kBlockHeight);
+  const int side = p.side;
+  const Tile tile = locate_tile(p, kBlockHeight * side);
   const PartParams &part = tile.part;
-  const int x = tile.x0 + threadIdx.x, y = tile.y0 + threadIdx.y;
-  const bool inside = windows_inside(p, tile, kBlockWidth, kBlockHeight);
+  const int x0 = tile.x0 + threadIdx.x * side, y0 = tile.y0 + threadIdx.y * side;
+  const bool inside = windows_inside(p, tile, kBlockWidth * side, kBlockHeight * side);
 #pragma unroll 1
-  for (int c = 0; c < part.channels; c++) {
-    make_sample(p, part, x, y, c, [&](const Rounding &rounding) {
-      return read_source(p, part, c, inside, [&](const auto &source) {
-        return Operation::template evaluate<WindowFrom<decltype(source)>>(
-            p, m, rounding, [&](int dx, int dy) { return source.at(x + dx, y + dy); });
-      });
-    });
-  }
+  for (int c = 0; c < part.channels; c++)
+#pragma unroll 1
+    for (int y = y0; y < y0 + side; y++)
+#pragma unroll 1
+      for (int x = x0; x < x0 + side; x++)
+        make_sample(p, part, x, y, c, [&](const Rounding &rounding) -> int {
+          if (m.op == Op::Difference) {
+            const int from_x = min(x, part.width - 1), from_y = min(y, part.height - 1);
+            return max(0, ChannelReader(part, part.source, part.source_pitch, c).at(from_x, from_y) -
+                              ChannelReader(part, part.subtrahend, part.subtrahend_pitch, c).at(from_x, from_y));
+          }
+          return read_source(p, part, c, inside, [&](const auto &source) {
+            return evaluate<std::decay_t<decltype(source)>::kUnroll>(
+                p, m, rounding, [&](int dx, int dy) { return source.at(x + dx, y + dy); });
+          });
+        });
 }
 
-template <typename Operation>
-__global__ void __launch_bounds__(kBlockThreads, kAnyBlocks)
-    global_kernel(const __grid_constant__ LaunchParams p, const MaskParams *mask) {
-  filter_direct<Operation>(p, *mask);
+// Stores the mask in global memory, for the method global.
+__global__ void __launch_bounds__(kBlockThreads)
+    store_mask_kernel(const __grid_constant__ LaunchParams p, MaskParams *mask) {
+  const auto *const from = reinterpret_cast<const uint32_t *>(&p.mask);
+  for (int i = threadIdx.x; i < static_cast<int>(sizeof(MaskParams) / sizeof(uint32_t)); i += kBlockThreads)
+    reinterpret_cast<uint32_t *>(mask)[i] = from[i];
 }
 
-template <typename Operation>
-__global__ void __launch_bounds__(kBlockThreads, kAnyBlocks)
-    constant_kernel(const __grid_constant__ LaunchParams p, const MaskParams *) {
-  filter_direct<Operation>(p, p.mask);
+template <bool kGlobal>
+__global__ void __launch_bounds__(kBlockThreads, kMinDirectBlocks)
+    direct_kernel(const __grid_constant__ LaunchParams p, MaskParams *mask) {
+  if constexpr (kGlobal)
+    filter_direct(p, *mask);
+  else
+    filter_direct(p, p.mask);
 }
 
 // The methods tiled and tiled-cached.
@@ -88,9 +97,9 @@ __device__ inline void load_tile(const LaunchParams &p, const Tile &tile, int c,
   });
 }
 
-template <typename Operation, bool kHalo>
-__global__ void __launch_bounds__(kBlockThreads, kHalo ? kManyBlocks : kAnyBlocks)
-    tiled_kernel(const __grid_constant__ LaunchParams p, const MaskParams *) {
+template <bool kHalo>
+__global__ void __launch_bounds__(kBlockThreads, kMinBlocks)
+    tiled_kernel(const __grid_constant__ LaunchParams p, MaskParams *) {
   const Tile tile = locate_tile(p, kTileHeight);
   const PartParams &part = tile.part;
   const bool inside = windows_inside(p, tile, kTileWidth, kTileHeight);
@@ -99,6 +108,7 @@ __global__ void __launch_bounds__(kBlockThreads, kHalo ? kManyBlocks : kAnyBlock
   uint16_t *samples = shared_memory<uint16_t>();
 #pragma unroll 1
   for (int c = 0; c < part.channels; c++) {
+    [[maybe_unused]] const SourceReader source(p, part, c, inside);
     if (part.channel[c].action == Action::Filter) {
       __syncthreads();  // the previous channel's tile has been read
       load_tile(p, tile, c, inside, halo_x, halo_y, samples);
@@ -109,56 +119,24 @@ __global__ void __launch_bounds__(kBlockThreads, kHalo ? kManyBlocks : kAnyBlock
       const int tx = threadIdx.x, ty = threadIdx.y + r * kBlockHeight, x = tile.x0 + tx, y = tile.y0 + ty;
       make_sample(p, part, x, y, c, [&](const Rounding &rounding) {
         if constexpr (kHalo)
-          return Operation::template evaluate<WindowSize<4>>(p, p.mask, rounding, [&](int dx, int dy) -> int {
+          return evaluate<4>(p, p.mask, rounding, [&](int dx, int dy) -> int {
             return samples[(ty + halo_y + dy) * pitch + tx + halo_x + dx];
           });
         else
-          return read_source(p, part, c, inside, [&](const auto &source) {
-            return Operation::template evaluate<WindowFrom<decltype(source)>>(
-                p, p.mask, rounding, [&](int dx, int dy) -> int {
-                  const int sx = tx + dx, sy = ty + dy;
-                  const bool in_tile = sx >= 0 && sx < kTileWidth && sy >= 0 && sy < kTileHeight;
-                  return in_tile ? samples[sy * pitch + sx] : source.at(x + dx, y + dy);
-                });
+          return evaluate<1>(p, p.mask, rounding, [&](int dx, int dy) -> int {
+            const int sx = tx + dx, sy = ty + dy;
+            const bool in_tile = sx >= 0 && sx < kTileWidth && sy >= 0 && sy < kTileHeight;
+            return in_tile ? samples[sy * pitch + sx] : source.at(x + dx, y + dy);
           });
       });
     }
   }
 }
 
-// The method blocked: a thread computes a block of 4x4 pixels with a 3x3 window, else of 2x2. Neighbouring windows
-// share most of their samples, which the thread finds in the cache.
-
-__host__ __device__ inline int block_side(const MaskParams &m) {
-  return m.width == 3 && m.height == 3 ? 4 : 2;
-}
-
-template <typename Operation>
-__global__ void __launch_bounds__(kBlockThreads, kAnyBlocks)
-    blocked_kernel(const __grid_constant__ LaunchParams p, const MaskParams *) {
-  const int side = block_side(p.mask);
-  const Tile tile = locate_tile(p, kBlockHeight * side);
-  const PartParams &part = tile.part;
-  const int x0 = tile.x0 + threadIdx.x * side, y0 = tile.y0 + threadIdx.y * side;
-  const bool inside = windows_inside(p, tile, kBlockWidth * side, kBlockHeight * side);
-#pragma unroll 1
-  for (int c = 0; c < part.channels; c++)
-#pragma unroll 1
-    for (int y = y0; y < y0 + side; y++)
-#pragma unroll 1
-      for (int x = x0; x < x0 + side; x++)
-        make_sample(p, part, x, y, c, [&](const Rounding &rounding) {
-          return read_source(p, part, c, inside, [&](const auto &source) {
-            return Operation::template evaluate<WindowFrom<decltype(source)>>(
-                p, p.mask, rounding, [&](int dx, int dy) { return source.at(x + dx, y + dy); });
-          });
-        });
-}
-
 // The method cascade: a 5x5 extremum is the 3x3 extremum of the 3x3 extrema; both steps are in one launch.
 
-__global__ void __launch_bounds__(kBlockThreads, kManyBlocks)
-    cascade_kernel(const __grid_constant__ LaunchParams p, const MaskParams *) {
+__global__ void __launch_bounds__(kBlockThreads, kMinBlocks)
+    cascade_kernel(const __grid_constant__ LaunchParams p, MaskParams *) {
   const Tile tile = locate_tile(p, kTileHeight);
   const PartParams &part = tile.part;
   const bool inside = windows_inside(p, tile, kTileWidth, kTileHeight);
@@ -202,23 +180,20 @@ constexpr size_t cascade_bytes() {
 
 constexpr int kSeparableRows = 4, kSeparableHeight = kBlockHeight * kSeparableRows;
 
-template <typename RowValue>
 constexpr size_t separable_bytes(int radius_x, int radius_y) {
-  return sizeof(RowValue) * kBlockWidth * (kSeparableHeight + 2 * radius_y) +
+  return sizeof(int64_t) * kBlockWidth * (kSeparableHeight + 2 * radius_y) +
          sizeof(uint16_t) * kBlockHeight * (kBlockWidth + 2 * radius_x);
 }
 
-template <typename Operation>
-__global__ void __launch_bounds__(kBlockThreads, kManyBlocks)
-    separable_kernel(const __grid_constant__ LaunchParams p, const MaskParams *) {
-  using RowValue = typename Operation::RowValue;
+__global__ void __launch_bounds__(kBlockThreads, kMinBlocks)
+    separable_kernel(const __grid_constant__ LaunchParams p, MaskParams *) {
   const Tile tile = locate_tile(p, kSeparableHeight);
   const PartParams &part = tile.part;
   const int radius_x = p.mask.radius_x, radius_y = p.mask.radius_y;
   const int height = kSeparableHeight + 2 * radius_y, strip_pitch = kBlockWidth + 2 * radius_x;
   const int tx = threadIdx.x, ty = threadIdx.y;
   const bool inside = windows_inside(p, tile, kBlockWidth, kSeparableHeight);
-  RowValue *row_values = shared_memory<RowValue>();
+  int64_t *row_values = shared_memory<int64_t>();
   uint16_t *strip = reinterpret_cast<uint16_t *>(row_values + kBlockWidth * height);
 #pragma unroll 1
   for (int c = 0; c < part.channels; c++) {
@@ -235,8 +210,8 @@ __global__ void __launch_bounds__(kBlockThreads, kManyBlocks)
                 static_cast<uint16_t>(source.at(tile.x0 - radius_x + i, tile.y0 - radius_y + y));
         __syncthreads();
         if (y < height)
-          row_values[y * kBlockWidth + tx] = Operation::template row<WindowSize<4>>(
-              p.mask, [&](int dx) -> int { return strip[ty * strip_pitch + tx + radius_x + dx]; });
+          row_values[y * kBlockWidth + tx] =
+              row_value(p.mask, [&](int dx) -> int { return strip[ty * strip_pitch + tx + radius_x + dx]; });
       }
       __syncthreads();
     }
@@ -244,7 +219,7 @@ __global__ void __launch_bounds__(kBlockThreads, kManyBlocks)
     for (int r = 0; r < kSeparableRows; r++) {
       const int row = ty + r * kBlockHeight, x = tile.x0 + tx, y = tile.y0 + row;
       make_sample(p, part, x, y, c, [&](const Rounding &rounding) {
-        return Operation::template column<WindowSize<4>>(
+        return evaluate_column(
             p, p.mask, rounding, [&](int dy) { return row_values[(row + radius_y + dy) * kBlockWidth + tx]; },
             [&](int dx, int dy) { return source.at(x + dx, y + dy); });
       });
@@ -252,24 +227,9 @@ __global__ void __launch_bounds__(kBlockThreads, kManyBlocks)
   }
 }
 
-// Computes source - subtrahend, the last step of morphological gradients and hats.
-__global__ void __launch_bounds__(kBlockThreads, kAnyBlocks)
-    difference_kernel(const __grid_constant__ LaunchParams p, const MaskParams *) {
-  const Tile tile = locate_tile(p, kBlockHeight);
-  const PartParams &part = tile.part;
-  const int x = tile.x0 + threadIdx.x, y = tile.y0 + threadIdx.y;
-  const int from_x = min(x, part.width - 1), from_y = min(y, part.height - 1);
-  for (int c = 0; c < part.channels; c++)
-    make_sample(p, part, x, y, c, [&](const Rounding &) {
-      return max(0, ChannelReader(part, part.source, part.source_pitch, c).at(from_x, from_y) -
-                        ChannelReader(part, part.subtrahend, part.subtrahend_pitch, c).at(from_x, from_y));
-    });
-}
-
-// The same of dense planes whose addresses and pitches are multiples of 16 bytes, a vector of 16 bytes for each thread.
-// Borders are not kept.
-__global__ void __launch_bounds__(kBlockThreads, kManyBlocks)
-    difference_vectors_kernel(const __grid_constant__ LaunchParams p, const MaskParams *) {
+// Computes source - subtrahend, the last step of morphological gradients and hats, of dense planes whose addresses and
+// pitches are multiples of 16 bytes, a vector of 16 bytes for each thread. Borders are not kept.
+__global__ void __launch_bounds__(kBlockThreads, kMinBlocks) difference_kernel(const __grid_constant__ FrameParams p) {
   const Tile tile = locate_tile(p, kBlockHeight);
   const PartParams &part = tile.part;
   const bool bytes = part.container == Container::U8;
@@ -280,6 +240,7 @@ __global__ void __launch_bounds__(kBlockThreads, kManyBlocks)
   const auto load = [&](const uint8_t *data, int64_t pitch, uint32_t(&words)[4]) {
     const uint8_t *from = data + y * pitch + first;
     if (left >= kVectorBytes) return load_words<4>(from, words);
+#pragma unroll 1
     for (int i = 0; i < left; i++) words[i / 4] |= uint32_t{from[i]} << i % 4 * 8;
   };
   uint32_t source[4] = {}, subtrahend[4] = {}, original[4] = {};
@@ -297,72 +258,27 @@ __global__ void __launch_bounds__(kBlockThreads, kManyBlocks)
   }
   uint8_t *const to = part.target + y * part.target_pitch + first;
   if (left >= kVectorBytes) return store_words<4>(to, source);
+#pragma unroll 1
   for (int i = 0; i < left; i++) to[i] = static_cast<uint8_t>(source[i / 4] >> i % 4 * 8);
 }
 
-// Puts back the pixels that border=keep keeps, from the pass's copy_source. Planes are dense. A block works on one tile
-// after the other, of those that may contain kept pixels.
-constexpr int kRestoredWidth = 256, kRestoredHeight = 16;  // size of a tile in bytes and rows
+constexpr int kRestoredWidth = 256, kRestoredHeight = 64;  // size of a tile in pixels
 
-// Puts back the kept pixels of a tile, word by word; a thread does some rows of a column of words.
-__device__ inline void restore_tile(const RestoreParams &p, const Tile &tile) {
+// Puts back the pixels that border=keep keeps, from the pass's copy_source.
+__global__ void __launch_bounds__(kBlockThreads, kMinBlocks) restore_kernel(const __grid_constant__ FrameParams p) {
+  const Tile tile = locate_tile(p, kRestoredHeight);
   const PartParams &part = tile.part;
-  const int pixel_bytes = part.channels * (part.container == Container::U8 ? 1 : 2);
-  const int end = min(tile.x0 + kRestoredWidth, part.width * pixel_bytes);
-  const int bottom = min(tile.y0 + kRestoredHeight, part.height);
-  constexpr int kWords = kRestoredWidth / 4, kRowsAtOnce = kBlockThreads / kWords;
-  const int thread = threadIdx.y * kBlockWidth + threadIdx.x, byte = tile.x0 + thread % kWords * 4;
-  const int bytes = min(end - byte, 4);
-  if (bytes <= 0) return;
-  const uintptr_t addresses = reinterpret_cast<uintptr_t>(part.copy) | static_cast<uintptr_t>(part.copy_pitch) |
-                              reinterpret_cast<uintptr_t>(part.target) | static_cast<uintptr_t>(part.target_pitch);
-  const bool whole = bytes == 4 && addresses % 4 == 0;
-  const auto read = [&](const uint8_t *from) {
-    if (whole) return *reinterpret_cast<const uint32_t *>(from);
-    uint32_t v = 0;
-    for (int i = 0; i < bytes; i++) v |= static_cast<uint32_t>(from[i]) << 8 * i;
-    return v;
-  };
-  const uint32_t filter_bits = part.filter_bits[byte / 4 % word_period(pixel_bytes)];
-  const int first_x = byte / pixel_bytes;
+  const int right = min(tile.x0 + kRestoredWidth, part.width), bottom = min(tile.y0 + kRestoredHeight, part.height);
+  // Pixels that are not kept are a rectangle.
+  if (!is_kept(p, part, tile.x0, tile.y0) && !is_kept(p, part, right - 1, bottom - 1)) return;
 #pragma unroll 1
-  for (int y = tile.y0 + thread / kWords; y < bottom; y += kRowsAtOnce) {
-    uint32_t kept = 0;  // ones in the bytes of kept pixels
+  for (int y = tile.y0 + threadIdx.y; y < bottom; y += kBlockHeight)
 #pragma unroll 1
-    for (int x = first_x, at = x * pixel_bytes - byte; at < bytes; x++, at += pixel_bytes) {
-      const uint32_t from = 0xffffffffu << 8 * max(at, 0);
-      const uint32_t ones = at + pixel_bytes < 4 ? from & ((1u << 8 * (at + pixel_bytes)) - 1) : from;
-      if (is_kept(p, part, x, y)) kept |= ones;
-    }
-    kept &= filter_bits;
-    if (!kept) continue;
-    uint8_t *to = part.target + y * part.target_pitch + byte;
-    const uint32_t value = (read(part.copy + y * part.copy_pitch + byte) & kept) | (read(to) & ~kept);
-    if (whole)
-      *reinterpret_cast<uint32_t *>(to) = value;
-    else
-      for (int i = 0; i < bytes; i++) to[i] = static_cast<uint8_t>(value >> 8 * i);
-  }
-}
-
-__global__ void __launch_bounds__(kBlockThreads, kManyBlocks) restore_kernel(const __grid_constant__ RestoreParams p) {
+    for (int x = tile.x0 + threadIdx.x; x < right; x += kBlockWidth)
 #pragma unroll 1
-  for (int i = static_cast<int>(blockIdx.x); i < p.tiles; i += static_cast<int>(gridDim.x)) {
-    const Tile counted = locate_tile(p, i, 1);
-    const PartParams &part = counted.part;
-    const RestoreParams::Rim &rim = p.rim[part.number];
-    int column = counted.x0, row = counted.y0;
-    if (row >= rim.top + rim.bottom) {
-      const int n = (row - rim.top - rim.bottom) * part.tiles_x + column, columns = rim.left + rim.right;
-      if (n >= rim.between * columns) continue;  // the last of the counted rows may be partial
-      row = rim.top + n / columns;
-      column = n % columns;
-      if (column >= rim.left) column += part.tiles_x - columns;
-    } else if (row >= rim.top) {
-      row += rim.between;
-    }
-    restore_tile(p, {part, column * kRestoredWidth, row * kRestoredHeight});
-  }
+      for (int c = 0; c < part.channels; c++)
+        if (is_kept(p, part, x, y) && part.channel[c].action == Action::Filter)
+          write_sample(part, x, y, c, ChannelReader(part, part.copy, part.copy_pitch, c).at(x, y));
 }
 
 }  // namespace cudaconv::methods
