@@ -4,7 +4,7 @@
 #include "cuda/mosaic/mosaic.cuh"
 
 #include <algorithm>
-#include <vector>
+#include <initializer_list>
 
 #include "cuda/launchers.h"
 
@@ -14,11 +14,9 @@ using namespace mosaic;
 
 namespace {
 
-using MosaicKernel = void (*)(MosaicParams);
-
-// Enqueues a launch for each kernel.
-void enqueue_tiles(const PassRun &run, const char *name, const std::vector<MosaicKernel> &kernels,
-                   size_t shared_bytes) {
+// Enqueues a launch for each of the steps.
+void enqueue_tiles(const PassRun &run, const char *name, void (*kernel)(MosaicParams),
+                   std::initializer_list<MosaicSteps> steps, size_t shared_bytes) {
   MosaicParams p = {};
   fill_frame(run, p);
   std::copy(run.buffers.mosaic->begin(), run.buffers.mosaic->end(), p.tiles);
@@ -29,7 +27,8 @@ void enqueue_tiles(const PassRun &run, const char *name, const std::vector<Mosai
     blocks += p.tiles[i].tiles * p.tiles[i].slices;
   }
   if (!blocks) return;
-  for (const MosaicKernel kernel : kernels) {
+  for (const MosaicSteps step : steps) {
+    p.steps = step;
     const auto enqueue_all = [=, boxes = run.buffers.mosaic_boxes, stream = run.stream](const uint32_t *) {
       MosaicParams with_boxes = p;
       with_boxes.box = boxes ? *boxes : nullptr;
@@ -45,10 +44,11 @@ void enqueue_tiles(const PassRun &run, const char *name, const std::vector<Mosai
 
 template <typename Sample>
 void enqueue_dense(const PassRun &run) {
-  std::vector<MosaicKernel> kernels = {mosaic_kernel<Sample, MosaicSteps::Sums>,
-                                       mosaic_kernel<Sample, MosaicSteps::Means>};
-  if (!has_slices(*run.buffers.mosaic)) kernels.assign(1, mosaic_kernel<Sample, MosaicSteps::All>);
-  enqueue_tiles(run, "mosaic", kernels, kMosaicSumBytes + kMosaicMeanBytes);
+  constexpr size_t kBytes = kMosaicSumBytes + kMosaicMeanBytes;
+  if (has_slices(*run.buffers.mosaic))
+    enqueue_tiles(run, "mosaic", mosaic_kernel<Sample>, {MosaicSteps::Sums, MosaicSteps::Means}, kBytes);
+  else
+    enqueue_tiles(run, "mosaic", mosaic_kernel<Sample>, {MosaicSteps::All}, kBytes);
 }
 
 }  // namespace
@@ -60,7 +60,8 @@ Prepared prepare_mosaic(const PassQuery &query) {
 }
 
 void launch_mosaic_samples(const PassRun &run) {
-  enqueue_tiles(run, "mosaic_samples", {mosaic_samples_kernel}, sizeof(uint32_t) * kMaxChannels * kMosaicThreads / 32);
+  enqueue_tiles(run, "mosaic_samples", mosaic_samples_kernel, {MosaicSteps::All},
+                sizeof(uint32_t) * kMaxChannels * kMosaicThreads / 32);
 }
 
 }  // namespace cudaconv

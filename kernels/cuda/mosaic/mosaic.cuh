@@ -22,14 +22,15 @@
 
 namespace cudaconv::mosaic {
 
+// The steps that a launch does.
+enum class MosaicSteps : uint8_t { All, Sums, Means };
+
 struct MosaicParams : FrameParams {
+  MosaicSteps steps;
   MosaicTiles tiles[kMaxParts];
   const MosaicTiledBox *box;  // device memory
   uint32_t *sums;             // of slices; scratch memory
 };
-
-// The steps that a launch does.
-enum class MosaicSteps : uint8_t { All, Sums, Means };
 
 // A tile: block `first` of row `row` of a box's blocks, and those to the right of it, `blocks` in total.
 struct MosaicTile {
@@ -201,16 +202,14 @@ constexpr int kMosaicRows = 8;  // rows of a thread in registers
 constexpr int kMosaicSumBytes = 2 * kVectorBytes * kMosaicThreads, kMosaicMeanBytes = kVectorBytes * kMosaicThreads;
 
 // The work of a thread on a tile, or on a slice of it.
-template <typename Sample, MosaicSteps kSteps>
+template <typename Sample>
 class MosaicThread {
  public:
-  // `sums`: the sums of all slices.
-  __device__ MosaicThread(const MosaicTile &tile, uint32_t *sums)
+  __device__ MosaicThread(const MosaicParams &p, const MosaicTile &tile)
       : tile_(tile),
         part_(tile.part),
-        slice_sums_(kSteps == MosaicSteps::All
-                        ? nullptr
-                        : sums + tile.tiles.first_sum + tile.number * tile.tiles.slices * slice_stride()),
+        steps_(p.steps),
+        slice_sums_(p.sums + tile.tiles.first_sum + tile.number * tile.tiles.slices * slice_stride()),
         pixel_bytes_(part_.channels * static_cast<int>(sizeof(Sample))),
         begin_(tile.x(0) * pixel_bytes_),
         end_(tile.x(tile.blocks) * pixel_bytes_),
@@ -225,13 +224,13 @@ class MosaicThread {
   }
 
   __device__ void run() {
-    if (kSteps != MosaicSteps::All && rows_ <= 0) return;
+    if (rows_ <= 0) return;
     uint8_t *const shared = shared_memory<uint8_t>();
     Sample *const means = reinterpret_cast<Sample *>(shared + kMosaicSumBytes);
     // The rows loaded last stay in registers: most blocks have no others.
     uint4 row[kMosaicRows];
     if (part_.has_filtered) {
-      if (kSteps == MosaicSteps::Means) {
+      if (steps_ == MosaicSteps::Means) {
         add_slices(means);
       } else {
         add_rows(row).store(reinterpret_cast<uint4 *>(shared) + 2 * threadIdx.x);
@@ -239,11 +238,11 @@ class MosaicThread {
         add_columns(reinterpret_cast<const typename BlockColumns<Sample>::Sum *>(shared), means);
       }
     }
-    if (kSteps == MosaicSteps::Sums) return;
+    if (steps_ == MosaicSteps::Sums) return;
     __syncthreads();
     if (byte_ >= end_) return;
     const uint4 mean = part_.has_filtered ? gather(means) : uint4{};
-    const bool have_all = kSteps == MosaicSteps::All && part_.has_filtered && rows_ <= groups_ * kMosaicRows;
+    const bool have_all = steps_ == MosaicSteps::All && part_.has_filtered && rows_ <= groups_ * kMosaicRows;
 #pragma unroll 1
     for (int first = group_; first < rows_; first += groups_ * kMosaicRows) {
       if (part_.has_unfiltered && !have_all) load(first, row);
@@ -335,7 +334,7 @@ class MosaicThread {
       return sum;
     };
     for_sums(add, [&](const BlockChannel &of, uint32_t sum) {
-      if (kSteps == MosaicSteps::Sums)
+      if (steps_ == MosaicSteps::Sums)
         slice_sums_[tile_.slice * slice_stride() + of.index] = sum >> shift;
       else
         means[of.index] = mean(of, rows_, sum >> shift);
@@ -399,6 +398,7 @@ class MosaicThread {
 
   const MosaicTile &tile_;
   const PartParams &part_;
+  const MosaicSteps steps_;
   uint32_t *const slice_sums_;  // of the tile
   const int pixel_bytes_;
   const int begin_, end_;  // the tile's bytes of a row of the part
@@ -408,10 +408,10 @@ class MosaicThread {
   bool whole_;             // all of them lie in the tile
 };
 
-template <typename Sample, MosaicSteps kSteps>
+template <typename Sample>
 __global__ void __launch_bounds__(kMosaicThreads, 3) mosaic_kernel(const __grid_constant__ MosaicParams p) {
   const MosaicTile tile = locate_mosaic_tile(p);
-  MosaicThread<Sample, kSteps>(tile, p.sums).run();
+  MosaicThread<Sample>(p, tile).run();
 }
 
 // Mosaics of any format, sample by sample: a warp, or the whole thread block, does a block of the mosaic.
