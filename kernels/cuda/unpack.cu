@@ -12,6 +12,7 @@ namespace {
 constexpr int kChunkBytes = 16, kThreadsAcross = 32, kThreadsDown = 8;
 
 struct UnpackParams {
+  bool packs;
   int32_t planes;
   int32_t first_block[kMaxPlanes], blocks_across[kMaxPlanes];
   UnpackPlane plane[kMaxPlanes];
@@ -28,16 +29,15 @@ __device__ inline uint4 permute(const uint4 &v, const uint32_t (&from)[2]) {
 
 // Permutes a chunk of 16 bytes of a row, or what is left of the row. `dense` points to the chunk's bytes in each dense
 // plane, where the row has `left` bytes left.
-template <bool kPacks>
-__device__ inline void permute_chunk(const UnpackPlane &plane, uint8_t *packed, uint8_t *const (&dense)[2],
+__device__ inline void permute_chunk(bool packs, const UnpackPlane &plane, uint8_t *packed, uint8_t *const (&dense)[2],
                                      const int (&left)[2]) {
   auto *const whole = reinterpret_cast<uint4 *>(packed);
   if (plane.planes == 1 && left[0] >= kChunkBytes) {
     auto *const one = reinterpret_cast<uint4 *>(dense[0]);
-    *(kPacks ? whole : one) = permute(kPacks ? *one : *whole, kPacks ? plane.pack : plane.unpack);
+    *(packs ? whole : one) = permute(packs ? *one : *whole, packs ? plane.pack : plane.unpack);
   } else if (plane.planes == 2 && min(left[0], left[1]) >= kChunkBytes / 2) {
     auto *const first = reinterpret_cast<uint2 *>(dense[0]), *const second = reinterpret_cast<uint2 *>(dense[1]);
-    if (kPacks) {
+    if (packs) {
       const uint2 a = *first, b = *second;
       *whole = permute(make_uint4(a.x, b.x, a.y, b.y), plane.pack);
     } else {
@@ -53,7 +53,7 @@ __device__ inline void permute_chunk(const UnpackPlane &plane, uint8_t *packed, 
       const int at = plane.planes == 2 ? half * 4 + n % 4 : i;
       if (at >= (second ? left[1] : left[0])) continue;
       uint8_t *const in_memory = packed + half * 8 + from, *const in_plane = (second ? dense[1] : dense[0]) + at;
-      *(kPacks ? in_memory : in_plane) = kPacks ? *in_plane : *in_memory;
+      *(packs ? in_memory : in_plane) = packs ? *in_plane : *in_memory;
     }
   }
 }
@@ -72,40 +72,38 @@ __device__ inline void pack_field(const UnpackPlane &plane, int c, const uint2 &
 }
 
 // Converts four words of bit fields, or fewer at the end of a row.
-template <bool kPacks>
-__device__ inline void unpack_words(const UnpackPlane &plane, uint8_t *packed, uint8_t *const (&dense)[kMaxPlanes],
-                                    int pixels) {
+__device__ inline void unpack_words(bool packs, const UnpackPlane &plane, uint8_t *packed,
+                                    uint8_t *const (&dense)[kMaxPlanes], int pixels) {
   if (pixels >= 4) {
     uint4 words = {};
-    if (!kPacks) words = *reinterpret_cast<const uint4 *>(packed);
+    if (!packs) words = *reinterpret_cast<const uint4 *>(packed);
 #pragma unroll
     for (int c = 0; c < kMaxPlanes; c++) {
       auto *const samples = reinterpret_cast<uint2 *>(dense[c]);
-      if (kPacks)
+      if (packs)
         pack_field(plane, c, *samples, words);
       else
         *samples = unpack_field(plane, c, words);
     }
-    if (kPacks) *reinterpret_cast<uint4 *>(packed) = words;
+    if (packs) *reinterpret_cast<uint4 *>(packed) = words;
     return;
   }
 #pragma unroll 1
   for (int i = 0; i < pixels; i++) {
     uint4 word = {};
-    if (!kPacks) word.x = reinterpret_cast<const uint32_t *>(packed)[i];
+    if (!packs) word.x = reinterpret_cast<const uint32_t *>(packed)[i];
 #pragma unroll
     for (int c = 0; c < kMaxPlanes; c++) {
       uint16_t *const sample = reinterpret_cast<uint16_t *>(dense[c]) + i;
-      if (kPacks)
+      if (packs)
         pack_field(plane, c, make_uint2(*sample, 0), word);
       else
         *sample = static_cast<uint16_t>(unpack_field(plane, c, word).x);
     }
-    if (kPacks) reinterpret_cast<uint32_t *>(packed)[i] = word.x;
+    if (packs) reinterpret_cast<uint32_t *>(packed)[i] = word.x;
   }
 }
 
-template <bool kPacks>
 __global__ void __launch_bounds__(kThreadsAcross *kThreadsDown) unpack_kernel(const __grid_constant__ UnpackParams p) {
   const int block = static_cast<int>(blockIdx.x), thread = static_cast<int>(threadIdx.x);
   int n = 0;
@@ -119,16 +117,17 @@ __global__ void __launch_bounds__(kThreadsAcross *kThreadsDown) unpack_kernel(co
   const int first = chunk * (plane.fields ? 4 * static_cast<int>(sizeof(uint16_t)) : kChunkBytes / plane.planes);
   const auto dense = [&](int i) { return p.dense[n][i] + y * p.dense_pitch[n][i] + first; };
   if (plane.fields)
-    unpack_words<kPacks>(plane, packed, {dense(0), dense(1), dense(2), dense(3)},
-                         (plane.row_bytes[0] - first) / static_cast<int>(sizeof(uint16_t)));
+    unpack_words(p.packs, plane, packed, {dense(0), dense(1), dense(2), dense(3)},
+                 (plane.row_bytes[0] - first) / static_cast<int>(sizeof(uint16_t)));
   else
-    permute_chunk<kPacks>(plane, packed, {dense(0), dense(1)},
-                          {plane.row_bytes[0] - first, plane.row_bytes[1] - first});
+    permute_chunk(p.packs, plane, packed, {dense(0), dense(1)},
+                  {plane.row_bytes[0] - first, plane.row_bytes[1] - first});
 }
 
-template <bool kPacks>
-void launch_frame(const UnpackedPlan &plan, const FrameView &packed, const FrameView &dense, cudaStream_t stream) {
+void launch_frame(bool packs, const UnpackedPlan &plan, const FrameView &packed, const FrameView &dense,
+                  cudaStream_t stream) {
   UnpackParams p = {};
+  p.packs = packs;
   p.planes = plan.memory_planes;
   int blocks = 0;
   for (int n = 0; n < p.planes; n++) {
@@ -145,7 +144,7 @@ void launch_frame(const UnpackedPlan &plan, const FrameView &packed, const Frame
     p.blocks_across[n] = (plane.chunks + kThreadsAcross - 1) / kThreadsAcross;
     blocks += p.blocks_across[n] * ((plane.height + kThreadsDown - 1) / kThreadsDown);
   }
-  check(launch(kPacks ? "pack" : "unpack", unpack_kernel<kPacks>, dim3(static_cast<unsigned>(blocks)),
+  check(launch(packs ? "pack" : "unpack", unpack_kernel, dim3(static_cast<unsigned>(blocks)),
                dim3(kThreadsAcross * kThreadsDown), 0, stream, p),
         "cudaLaunchKernel");
 }
@@ -153,11 +152,11 @@ void launch_frame(const UnpackedPlan &plan, const FrameView &packed, const Frame
 }  // namespace
 
 void launch_unpack(const UnpackedPlan &plan, const FrameView &packed, const FrameView &dense, cudaStream_t stream) {
-  launch_frame<false>(plan, packed, dense, stream);
+  launch_frame(false, plan, packed, dense, stream);
 }
 
 void launch_pack(const UnpackedPlan &plan, const FrameView &dense, const FrameView &packed, cudaStream_t stream) {
-  launch_frame<true>(plan, packed, dense, stream);
+  launch_frame(true, plan, packed, dense, stream);
 }
 
 }  // namespace cudaconv
