@@ -84,11 +84,10 @@ inline PassRun named(PassRun run, const char *name) {
 // Enqueues any pass with the kernels of the plan's method. Pixels that border=keep keeps are copied.
 void launch_method(const PassRun &run);
 
-// Parts of launch_method(): mosaics, weighted means, wide Gaussians, and bilaterals weighted by alpha.
+// Parts of launch_method(): mosaics, weighted means and bilaterals weighted by alpha, and wide Gaussians.
 void launch_mosaic_samples(const PassRun &run);
-void launch_weighted_any(const PassRun &run);
+void launch_weighted_samples(const PassRun &run);
 void launch_blur_samples(const PassRun &run);
-void launch_bilateral_alpha(const PassRun &run);
 
 // Bytes of scratch memory that launch_method() takes for a pass.
 size_t method_bytes(const Plan &plan, const Pass &pass);

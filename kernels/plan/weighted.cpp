@@ -273,6 +273,12 @@ AlphaPlace alpha_of(const FrameLayout &layout) {
   return {};
 }
 
+bool makes_mean_bytes(const Plan &plan, const Pass &pass) {
+  const Rounding &rounding = pass.rounding[0][0];
+  return pass.op == Op::WeightedMean && pass.separable() && has_words(plan.layout) &&
+         is_mean(pass.sum_gain, rounding) && rounding.max == 255;
+}
+
 size_t alpha_part(const Plan &plan, size_t part) {
   const int plane = alpha_of(plan.layout).plane;
   const auto found = std::find_if(plan.parts.begin(), plan.parts.end(), [&](const Plan::Part &p) {

@@ -30,6 +30,9 @@ inline bool has_words(const FrameLayout &layout) {
          layout.plane[0].channels == 4;
 }
 
+// Whether the results of a separable weighted mean are bytes of such words, without gain or bias.
+bool makes_mean_bytes(const Plan &plan, const Pass &pass);
+
 // The index of the part that holds the alpha for part `part`, of the same field.
 size_t alpha_part(const Plan &plan, size_t part);
 

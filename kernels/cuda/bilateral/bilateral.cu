@@ -71,24 +71,4 @@ Prepared prepare_bilateral(const PassQuery &query) {
   return prepare_chosen<bilateral::TileParams>(query, bilateral::choose);
 }
 
-void launch_bilateral_alpha(const PassRun &run) {
-  const Pass &pass = run.pass();
-  bilateral::AlphaParams p = {};
-  fill_frame(run, p);
-  p.alpha_channel = alpha_of(run.plan.layout).channel;
-  for (size_t i = 0; i < run.plan.parts.size(); i++)
-    p.alpha[i] = {static_cast<int32_t>(alpha_part(run.plan, i)), alpha_grid(run.plan, i)};
-  p.radius_x = pass.radius_x;
-  p.radius_y = pass.radius_y;
-  fill_range(pass, p.range);
-  std::copy(pass.mask[0].value.begin(), pass.mask[0].value.end(), p.space);
-  const unsigned blocks = cut_tiles(p, bilateral::kSamplesWidth, bilateral::kSamplesHeight);
-  PassRun named = run;
-  named.name = "bilateral_alpha";
-  enqueue(named,
-          KernelLaunch<bilateral::AlphaParams>{bilateral::alpha_kernel, blocks,
-                                               dim3(bilateral::kSamplesWidth * bilateral::kSamplesHeight), 0},
-          p);
-}
-
 }  // namespace cudaconv

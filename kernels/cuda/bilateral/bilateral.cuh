@@ -18,8 +18,6 @@
 // It grows by 128 with a sample. One instruction picks the sample and makes the address: the dot product of a u8x4 and
 // four bytes, one of them 128 and the others 0. With 16-bit samples all lanes share a table. Up to 10 bits it is a
 // table like this one; deeper samples interpolate, and the sums of products have 64 bits.
-//
-// alpha_kernel: any frame, sample by sample, weighted by alpha. It equals AlphaRowsOf of cpu/bilateral.cpp.
 #pragma once
 
 #include "cuda/device/approximate_inverse.cuh"
@@ -381,86 +379,6 @@ __global__ void __launch_bounds__(kThreads, Tuning::kMinBlocks) tile_kernel(cons
       put(part.has_unfiltered ? blend_channels(part, result, original, kSixteen ? column % p.tile.step : 0) : result);
     }
   });
-}
-
-struct AlphaParams : FrameParams {
-  struct Alpha {
-    int32_t part;  // index of the part that holds it
-    AlphaGrid grid;
-  } alpha[kMaxParts];
-  int32_t alpha_channel;
-  int32_t radius_x, radius_y;
-  RangeParams range;
-  uint16_t space[31 * 31];  // weights of distances, rows from the top
-};
-
-constexpr int kSamplesWidth = 32, kSamplesHeight = 8;  // of a block's tile
-
-// The window around a pixel.
-class AlphaWindow {
- public:
-  __device__ AlphaWindow(const AlphaParams &p, const PartParams &part, int x, int y)
-      : p_(p),
-        part_(part),
-        own_(p.alpha[part.number]),
-        holder_(p.part[own_.part]),
-        alpha_(holder_, holder_.source, holder_.source_pitch, p.alpha_channel),
-        x_(x),
-        y_(y) {}
-
-  __device__ bool holds_alpha(int c) const { return &holder_ == &part_ && c == p_.alpha_channel; }
-
-  __device__ void add_up(int c, bool weighted, Uint128 *n, Uint128 *d) const {
-    const SourceReader source(p_, part_, c, false);
-    const RangeParams::Table &table = p_.range.of_max((1 << part_.channel[c].depth) - 1);
-    const int middle = source.at(x_, y_);
-    const uint16_t *space = p_.space;
-#pragma unroll 1
-    for (int y = y_ - p_.radius_y; y <= y_ + p_.radius_y; y++)
-#pragma unroll 1
-      for (int x = x_ - p_.radius_x; x <= x_ + p_.radius_x; x++) {
-        const int v = source.at(x, y);
-        uint64_t weight = uint64_t{*space++} * p_.range.weight(table, v - middle);
-        if (weighted) weight *= static_cast<uint32_t>(alpha(x, y));
-        *d += weight;
-        *n += static_cast<Uint128>(weight) * static_cast<uint32_t>(v);
-      }
-  }
-
- private:
-  __device__ int alpha(int x, int y) const {
-    x = border_index(p_.border, x, part_.width);
-    y = border_index(p_.border, y, part_.height);
-    if (x < 0 || y < 0) return holder_.channel[p_.alpha_channel].border_value;
-    return alpha_at(own_.grid, x, y, [&](int column, int row) { return alpha_.at(column, row); });
-  }
-
-  const AlphaParams &p_;
-  const PartParams &part_;
-  const AlphaParams::Alpha &own_;
-  const PartParams &holder_;
-  const ChannelReader alpha_;
-  const int x_, y_;
-};
-
-__global__ void __launch_bounds__(kSamplesWidth *kSamplesHeight) alpha_kernel(const __grid_constant__ AlphaParams p) {
-  const Tile tile = locate_tile(p, kSamplesHeight);
-  const PartParams &part = tile.part;
-  const int x = tile.x0 + static_cast<int>(threadIdx.x % 32), y = tile.y0 + static_cast<int>(threadIdx.x / 32);
-  if (x >= part.width || y >= part.height) return;
-  const AlphaWindow window(p, part, x, y);
-#pragma unroll 1
-  for (int c = 0; c < part.channels; c++) {
-    bool filtered = false;
-    int v = unfiltered(p, part, x, y, c, &filtered);
-    if (filtered) {
-      Uint128 n = 0, d = 0;
-      if (!window.holds_alpha(c)) window.add_up(c, true, &n, &d);
-      if (d == 0) window.add_up(c, false, &n, &d);
-      v = clamped_quotient<Uint128>(n + d / 2, d, inverse_of(d), p.rounding[part.channel[c].rounding].max);
-    }
-    write_sample(part, x, y, c, v);
-  }
 }
 
 }  // namespace cudaconv::bilateral

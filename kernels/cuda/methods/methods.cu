@@ -121,8 +121,7 @@ void launch_method(const PassRun &run) {
     return launch_difference(run);
   if (run.pass().op == Op::Mosaic) return launch_mosaic_samples(run);
   if (run.pass().op == Op::Blur) return launch_blur_samples(run);
-  if (run.pass().op == Op::WeightedMean) return launch_weighted_any(run);
-  if (run.pass().weighs_alpha) return launch_bilateral_alpha(run);
+  if (run.pass().reads_alpha()) return launch_weighted_samples(run);
   const Method method = resolve_method(run.plan, run.pass());
   const Launch launch_as = choose_launch(method, run.pass());
   LaunchParams p = {};

@@ -2,7 +2,8 @@
 //
 // The kernels for weighted means: sum(c * a * p) / sum(c * a) over a window, with coefficients c, alpha a and samples
 // p, exact and rounded once. plan/weighted.h has the rounding; weighted_samples_kernel() is the plain form of all
-// kernels.
+// kernels. It also does bilaterals with alpha=weighted, whose coefficients depend on the samples, as AlphaRowsOf of
+// cpu/bilateral.cpp does.
 //
 // weighted_kernel() does separable masks, on tiles of 32 x 64 pixels, some rows at a time:
 //
@@ -19,20 +20,9 @@
 
 namespace cudaconv::weighted {
 
-// The type of factors for sums of type Sum.
-template <typename Sum>
-struct WeightOf {
-  using Type = uint32_t;
-};
-template <>
-struct WeightOf<Uint128> {
-  using Type = uint64_t;
-};
-
 constexpr int kMaxWeights = 3072;  // two sides of 1501 and the zeros around them
 
-template <typename Sum>
-struct WeightedParams : FrameParams {
+struct AlphaParams : FrameParams {
   // The alpha of each part of the plan: the whole part that holds it, and where it lies there. With regions, the
   // entries of FrameParams::part are rectangles of parts.
   struct Alpha {
@@ -41,19 +31,30 @@ struct WeightedParams : FrameParams {
   } alpha[kMaxParts];
   int32_t alpha_channel;
   int32_t width, height, radius_x, radius_y;  // of the window
-  int32_t separable;
+};
+
+// Sum: the type of sums of windows, uint64_t or Uint128.
+template <typename Sum>
+struct WeightedParams : AlphaParams {
+  using Weight = std::conditional_t<sizeof(Sum) == 8, uint32_t, uint64_t>;
+  bool separable, is_bilateral;
   int32_t batch;    // rows of a tile that are processed at a time
-  bool words;       // pixels are 32-bit words of four bytes
   uint64_t all[2];  // the sum of the mask, low half first
-  // The mask row by row; or its row and its column, the row with kRowZeros zeros before and behind it, the column with
-  // kColumnZeros.
-  typename WeightOf<Sum>::Type weight[kMaxWeights];
+  union {
+    // The mask row by row; or its row and its column, the row with kRowZeros zeros before and behind it, the column
+    // with kColumnZeros.
+    Weight weight[kMaxWeights];
+    struct {
+      Weight weight[kMaxMaskValues];
+      RangeParams range;
+    } bilateral;
+  };
 
   __device__ Sum sum_of_mask() const {
     if constexpr (sizeof(Sum) == 16)
       return static_cast<Sum>(all[1]) << 64 | all[0];
     else
-      return static_cast<Sum>(all[0]);
+      return all[0];
   }
 };
 static_assert(sizeof(WeightedParams<Uint128>) <= 32764, "parameters of a kernel");
@@ -72,28 +73,24 @@ constexpr int kRowSumPitch = kWeightedWidth + 1;
 
 // Reads the pixels of a part with their alpha, which another part may hold. A pixel has a slot for each channel and, if
 // another part holds its alpha, one more for that.
-template <typename Sum>
 class WeightedReader {
  public:
-  __device__ WeightedReader(const WeightedParams<Sum> &p, const PartParams &part)
-      : part_(part),
+  __device__ WeightedReader(const AlphaParams &p, const PartParams &part)
+      : p_(p),
+        part_(part),
         own_(p.alpha[part.number]),
         holder_(own_.holder),
-        alpha_(holder_, holder_.source, holder_.source_pitch, p.alpha_channel),
-        border_(p.border),
-        border_alpha_(holder_.channel[p.alpha_channel].border_value),
-        channel_(p.alpha_channel),
-        packed_(holder_.number == part.number) {}
+        alpha_(holder_, holder_.source, holder_.source_pitch, p.alpha_channel) {}
 
   // The slot that contains alpha.
-  __device__ int alpha_slot() const { return packed_ ? channel_ : part_.channels; }
+  __device__ int alpha_slot() const { return holder_.number == part_.number ? p_.alpha_channel : part_.channels; }
 
   // The position that stands for one that may lie outside; -1 for the border value.
-  __device__ int column(int x) const { return border_index(border_, x, part_.width); }
-  __device__ int row(int y) const { return border_index(border_, y, part_.height); }
+  __device__ int column(int x) const { return border_index_no_div(p_.border, x, part_.width); }
+  __device__ int row(int y) const { return border_index_no_div(p_.border, y, part_.height); }
 
   __device__ uint32_t alpha(int x, int y) const {
-    if (x < 0 || y < 0) return static_cast<uint32_t>(border_alpha_);
+    if (x < 0 || y < 0) return holder_.channel[p_.alpha_channel].border_value;
     return static_cast<uint32_t>(
         alpha_at(own_.grid, x, y, [&](int column, int row) { return alpha_.at(column, row); }));
   }
@@ -103,80 +100,80 @@ class WeightedReader {
   }
 
  private:
+  const AlphaParams &p_;
   const PartParams &part_;
-  const typename WeightedParams<Sum>::Alpha &own_;
+  const AlphaParams::Alpha &own_;
   const PartParams &holder_;
   const ChannelReader alpha_;
-  const Border border_;
-  const int border_alpha_, channel_;
-  const bool packed_;
 };
-
-// The sum of value(x, y) over the window around a pixel.
-template <typename Sum, typename Value>
-__device__ inline Sum sum_of_window(const WeightedParams<Sum> &p, const WeightedReader<Sum> &reader, int x, int y,
-                                    Value value) {
-  Sum total = 0;
-#pragma unroll 1
-  for (int j = 0; j < p.height; j++) {
-    const auto *const weight = p.weight + (p.separable ? kRowZeros : j * p.width);
-    const int from_y = reader.row(y + j - p.radius_y);
-    Sum sum = 0;
-#pragma unroll 1
-    for (int i = 0; i < p.width; i++) sum += Sum{weight[i]} * value(reader.column(x + i - p.radius_x), from_y);
-    total += p.separable ? Sum{p.weight[p.width + 2 * kRowZeros + kColumnZeros + j]} * sum : sum;
-  }
-  return total;
-}
 
 constexpr int kSamplesWidth = 32, kSamplesHeight = 8;  // a block's tile
 
-template <typename Sum>
-__global__ void __launch_bounds__(kWeightedThreads)
-    weighted_samples_kernel(const __grid_constant__ WeightedParams<Sum> p) {
+// Adds the samples of channel c in the window around a pixel, times their weights, to n, and the weights to d. Alpha
+// counts if `weighted`.
+__device__ inline void add_window(const WeightedParams<Uint128> &p, const PartParams &part,
+                                  const WeightedReader &reader, int x, int y, int c, bool weighted, Uint128 *n,
+                                  Uint128 *d) {
+  const RangeParams &range = p.bilateral.range;
+  const RangeParams::Table &table = range.of_max(p.rounding[part.channel[c].rounding].max);
+  const int middle = static_cast<int>(reader.sample(x, y, c));
+#pragma unroll 1
+  for (int j = 0; j < p.height; j++) {
+    const uint64_t *const weight = p.weight + (p.separable ? kRowZeros : j * p.width);
+    const int from_y = reader.row(y + j - p.radius_y);
+    Uint128 row_n = 0, row_d = 0;
+#pragma unroll 1
+    for (int i = 0; i < p.width; i++) {
+      const int from_x = reader.column(x + i - p.radius_x);
+      const uint32_t v = reader.sample(from_x, from_y, c);
+      Uint128 of_sample = weight[i];
+      if (p.is_bilateral) of_sample *= range.weight(table, static_cast<int>(v) - middle);
+      if (weighted) of_sample *= reader.alpha(from_x, from_y);
+      row_n += of_sample * v;
+      row_d += of_sample;
+    }
+    const uint64_t factor = p.separable ? p.weight[p.width + 2 * kRowZeros + kColumnZeros + j] : 1;
+    *n += row_n * factor;
+    *d += row_d * factor;
+  }
+}
+
+__global__ void __launch_bounds__(kWeightedThreads, 1)
+    weighted_samples_kernel(const __grid_constant__ WeightedParams<Uint128> p) {
   const Tile tile = locate_tile(p, kSamplesHeight);
   const PartParams &part = tile.part;
   const int x = tile.x0 + static_cast<int>(threadIdx.x % 32), y = tile.y0 + static_cast<int>(threadIdx.x / 32);
   if (x >= part.width || y >= part.height) return;
-  const WeightedReader<Sum> reader(p, part);
-  Sum weight = 0;
-  if (part.has_filtered && !is_kept(p, part, x, y))
-    weight = sum_of_window(p, reader, x, y, [&](int column, int row) { return reader.alpha(column, row); });
+  const WeightedReader reader(p, part);
 #pragma unroll 1
   for (int c = 0; c < part.channels; c++) {
     bool filtered = false;
     int v = unfiltered(p, part, x, y, c, &filtered);
     if (filtered) {
-      const bool is_alpha = c == reader.alpha_slot(), weighted = !is_alpha && weight != 0;
-      Sum sum = weight;
-      if (!is_alpha)
-        sum = sum_of_window(p, reader, x, y, [&](int column, int row) {
-          return reader.sample(column, row, c) * (weighted ? reader.alpha(column, row) : 1);
-        });
-      const Sum d = weighted ? weight : p.sum_of_mask();
-      v = round_mean(sum, d, inverse_of(d), p.sum_gain, p.rounding[part.channel[c].rounding]);
+      Uint128 n = 0, d = 0;
+#pragma unroll 1
+      for (int weighted = c != reader.alpha_slot(); weighted >= 0 && d == 0; weighted--)
+        add_window(p, part, reader, x, y, c, weighted, &n, &d);
+      v = round_mean(n, d, inverse_of(d), p.sum_gain, p.rounding[part.channel[c].rounding]);
     }
     write_sample(part, x, y, c, v);
   }
 }
 
 // The slots of a pixel in shared memory, aligned so that they are read and written at once.
-template <typename T, int kSlots>
-struct alignas(sizeof(T) * kSlots < 16 ? sizeof(T) * kSlots : 16) WeightedSlots {
-  T value[kSlots];
+constexpr int kWeightedSlots = 4;
+template <typename T>
+struct alignas(16) WeightedSlots {
+  T value[kWeightedSlots];
 };
 
-constexpr int kWeightedSlots = 4;
-
-// A thread's work in the kernel for tiles. Product: type of a sample times an alpha.
-template <typename Sum, typename Product>
+// A thread's work in the kernel for tiles.
+template <typename Sum>
 class WeightedTile {
   static constexpr int kSlots = kWeightedSlots;
-  using Weight = typename WeightOf<Sum>::Type;
-  using Products = WeightedSlots<Product, kSlots>;
-  using RowSums = WeightedSlots<Sum, kSlots>;
-  // Aligned pixels of four bytes have loads and stores of their own.
-  static constexpr bool kMayBeWords = sizeof(Product) == 2;
+  using Weight = typename WeightedParams<Sum>::Weight;
+  using Products = WeightedSlots<uint32_t>;
+  using RowSums = WeightedSlots<Sum>;
 
  public:
   __device__ WeightedTile(const WeightedParams<Sum> &p, const Tile &tile)
@@ -193,14 +190,15 @@ class WeightedTile {
 
   // If alpha is 0 in a whole window, its colours are means without alpha: tiles with such windows are done twice.
   __device__ void run() {
-    unsigned left = (1u << kColumnPixels) - 1;  // bits: the pixels still to be written
 #pragma unroll 1
     for (int weighted = 1; weighted >= 0; weighted--) {
       Sum sum[kColumnPixels][kSlots] = {};
+      bool others = false;
       if (part_.has_filtered) add_up(weighted, sum);
 #pragma unroll 1
       for (int r = 0; r < kColumnPixels; r++) {
-        if (!(left >> r & 1)) continue;
+        const int x = x0_ + lane_, y = y0_ + warp_ * kColumnPixels + r;
+        if (x >= part_.width || y >= part_.height) break;
         Sum pixel[kSlots];
 #pragma unroll
         for (int s = 0; s < kSlots; s++) {
@@ -208,12 +206,13 @@ class WeightedTile {
 #pragma unroll
           for (int i = 1; i < kColumnPixels; i++) pixel[s] = i == r ? sum[i][s] : pixel[s];
         }
-        const Sum weight = weighted ? pick(pixel, slot_) : 0;
-        if (weighted && weight == 0 && part_.has_filtered) continue;
-        left &= ~(1u << r);
-        write(r, pixel, weight);
+        const Sum weight = pick(pixel, slot_);
+        if ((weight != 0) == weighted)
+          write(x, y, pixel, weight);
+        else
+          others = true;
       }
-      if (!any_thread(is_inside(left))) break;
+      if (!any_thread(others)) break;
     }
   }
 
@@ -227,13 +226,6 @@ class WeightedTile {
     if (here) *any = 1;
     __syncthreads();
     return *any;
-  }
-
-  // Whether any of these pixels lies inside the part.
-  __device__ bool is_inside(unsigned pixels) const {
-    const int rows = part_.height - y0_ - warp_ * kColumnPixels;
-    if (rows < kColumnPixels) pixels &= (1u << max(rows, 0)) - 1;
-    return pixels && x0_ + lane_ < part_.width;
   }
 
   // The sum in a slot. It is found by comparisons, because an index would put the sums into local memory.
@@ -265,14 +257,8 @@ class WeightedTile {
     for (int b = warp_; b < count; b += kWeightedWarps) {
       const int y = reader_.row(y0_ - p_.radius_y + first + b);
 #pragma unroll 1
-      for (int i = lane_; i < columns; i += 32) {
-        const int x = reader_.column(x0_ - p_.radius_x + i);
-        Products *const to = products_ + b * product_pitch(p_.radius_x) + i;
-        if (kMayBeWords && p_.words)
-          *to = multiply_word(x, y, weighted);
-        else
-          *to = multiply(x, y, weighted);
-      }
+      for (int i = lane_; i < columns; i += 32)
+        products_[b * product_pitch(p_.radius_x) + i] = multiply(reader_.column(x0_ - p_.radius_x + i), y, weighted);
     }
   }
 
@@ -286,19 +272,8 @@ class WeightedTile {
         v = alpha;
       else if (s < part_.channels)
         v = weight * reader_.sample(x, y, s);
-      to.value[s] = static_cast<Product>(v);
+      to.value[s] = v;
     }
-    return to;
-  }
-
-  __device__ Products multiply_word(int x, int y, bool weighted) const {
-    uint32_t word = part_.border_word[0];
-    if (x >= 0 && y >= 0) word = *reinterpret_cast<const uint32_t *>(part_.source + y * part_.source_pitch + 4 * x);
-    const uint32_t alpha = word >> 8 * slot_ & 0xff, weight = weighted ? alpha : 1;
-    Products to;
-#pragma unroll
-    for (int s = 0; s < kSlots; s++)
-      to.value[s] = static_cast<Product>(s == slot_ ? alpha : (word >> 8 * s & 0xff) * weight);
     return to;
   }
 
@@ -343,49 +318,33 @@ class WeightedTile {
     }
   }
 
-  // Writes pixel r of the thread; with weight 0, the mean without alpha.
-  __device__ void write(int r, const Sum (&sum)[kSlots], Sum weight) const {
-    const int x = x0_ + lane_, y = y0_ + warp_ * kColumnPixels + r;
-    if (x >= part_.width || y >= part_.height) return;
-    const Sum all = p_.sum_of_mask(), of_colours = weight == 0 ? all : weight;
-    const float inverse = inverse_of(of_colours), inverse_of_all = inverse_of(all);
-    const auto mean = [&](int c, Sum of_channel) {
-      return round_mean(of_channel, c == slot_ ? all : of_colours, c == slot_ ? inverse_of_all : inverse, p_.sum_gain,
-                        p_.rounding[part_.channel[c].rounding]);
-    };
-    if (kMayBeWords && p_.words && !is_kept(p_, part_, x, y)) {
-      uint32_t word = 0;
-#pragma unroll
-      for (int c = 0; c < kSlots; c++) word |= static_cast<uint32_t>(mean(c, sum[c])) << 8 * c;
-      if (part_.has_unfiltered)
-        word =
-            blend_channels(part_, word, *reinterpret_cast<const uint32_t *>(part_.copy + y * part_.copy_pitch + 4 * x));
-      *reinterpret_cast<uint32_t *>(part_.target + y * part_.target_pitch + 4 * x) = word;
-      return;
-    }
+  // Writes a pixel; with weight 0, the mean without alpha.
+  __device__ void write(int x, int y, const Sum (&sum)[kSlots], Sum weight) const {
 #pragma unroll 1
     for (int c = 0; c < part_.channels; c++) {
       bool filtered = false;
       int v = unfiltered(p_, part_, x, y, c, &filtered);
-      if (filtered) v = mean(c, pick(sum, c));
+      if (filtered) {
+        const Sum d = c == slot_ || weight == 0 ? p_.sum_of_mask() : weight;
+        v = round_mean(pick(sum, c), d, inverse_of(d), p_.sum_gain, p_.rounding[part_.channel[c].rounding]);
+      }
       write_sample(part_, x, y, c, v);
     }
   }
 
   const WeightedParams<Sum> &p_;
   const PartParams &part_;
-  const WeightedReader<Sum> reader_;
+  const WeightedReader reader_;
   const int slot_;  // slot of alpha
   const int x0_, y0_, lane_, warp_;
   RowSums *const row_sums_;
   Products *const products_;
 };
 
-template <typename Sum, typename Product>
-__global__ void __launch_bounds__(kWeightedThreads, sizeof(Sum) > 8 || sizeof(Product) > 2 ? 1 : 2)
-    weighted_kernel(const __grid_constant__ WeightedParams<Sum> p) {
+template <typename Sum>
+__global__ void __launch_bounds__(kWeightedThreads, 1) weighted_kernel(const __grid_constant__ WeightedParams<Sum> p) {
   const Tile tile = locate_tile(p, kWeightedHeight);
-  WeightedTile<Sum, Product>(p, tile).run();
+  WeightedTile<Sum>(p, tile).run();
 }
 
 }  // namespace cudaconv::weighted

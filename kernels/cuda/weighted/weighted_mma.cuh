@@ -139,10 +139,10 @@ __device__ inline uint64_t sum_of_parts(const PartialSums<kParts> &sums, int i) 
 }
 
 // A warp's strip of 16 pixels' width.
-template <typename Shape, Pixels kPixels>
+template <typename Shape>
 class WeightedMmaStrip {
  public:
-  using Kind = StripKind<4, 4, kPixels, Shape>;
+  using Kind = StripKind<4, 4, Pixels::Any, Shape>;
 
   __device__ WeightedMmaStrip(const WeightedMmaParams &p, const Tile &tile, const uint32_t *lines, const int64_t *rows,
                               const int *columns, bool inside)
@@ -164,8 +164,7 @@ class WeightedMmaStrip {
     source_.read(0);
 #pragma unroll 1
     for (int step = 0; step < steps; step++) {
-      if (StripSource<Kind>::kPrefetches && step + SeparableTuning::kPrefetchSteps < steps)
-        source_.prefetch(step + SeparableTuning::kPrefetchSteps);
+      if (step + SeparableTuning::kPrefetchSteps < steps) source_.prefetch(step + SeparableTuning::kPrefetchSteps);
       typename Kind::Words channels;
       source_.take(channels);
       if (step + 1 < steps) source_.read(step + 1);
@@ -246,16 +245,6 @@ class WeightedMmaStrip {
   StripSource<Kind> source_;
 };
 
-// If alpha is 0 in a whole window, its colours are means without alpha: strips with such windows are done twice.
-template <typename Shape, Pixels kPixels>
-__device__ inline void filter_weighted_strip(const WeightedMmaParams &p, const Tile &tile, const uint32_t *lines,
-                                             const int64_t *rows, const int *columns, bool inside) {
-  WeightedMmaStrip<Shape, kPixels> strip(p, tile, lines, rows, columns, inside);
-#pragma unroll 1
-  for (int weighted = 1; weighted >= 0; weighted--)
-    if (!__any_sync(0xffffffffu, strip.filter(weighted))) break;
-}
-
 template <typename Shape>
 __global__ void __launch_bounds__(kStripThreads, Shape::kMinBlocks)
     weighted_mma_kernel(const __grid_constant__ WeightedMmaParams p) {
@@ -276,10 +265,11 @@ __global__ void __launch_bounds__(kStripThreads, Shape::kMinBlocks)
     if (!inside) list_columns(p, part, first, kPixels, columns, 32);
     __syncthreads();
     if (tile.x0 >= part.width) return;
-    if (inside || p.border != Border::Constant)
-      filter_weighted_strip<Shape, Pixels::Whole>(p, tile, lines, rows, columns, inside);
-    else
-      filter_weighted_strip<Shape, Pixels::Any>(p, tile, lines, rows, columns, inside);
+    WeightedMmaStrip<Shape> strip(p, tile, lines, rows, columns, inside);
+    // If alpha is 0 in a whole window, its colours are means without alpha: strips with such windows are done twice.
+#pragma unroll 1
+    for (int weighted = 1; weighted >= 0; weighted--)
+      if (!__any_sync(0xffffffffu, strip.filter(weighted))) break;
   }
 }
 

@@ -20,13 +20,13 @@
 
 namespace cudaconv::weighted {
 
-constexpr int kMostStripTaps = 5, kMostStripBits = 24;  // of a mask, and of its sums
+constexpr int kStripTaps = 5, kMostStripBits = 24;  // of a mask, and of its sums
 
 struct WeightedStripParams : FrameParams {
   uint32_t unpack[4], pack;  // selectors of bytes: for the float of each channel, alpha last, and for pixels
   int32_t rows;              // of a strip
   float all;                 // the sum of the mask
-  float row[kMostStripTaps], column[kMostStripTaps];  // in the middle of kTaps, with zeros on both sides
+  float row[kStripTaps], column[kStripTaps];  // those of smaller masks have zeros on both sides
 };
 
 struct WeightedStripTuning {
@@ -60,9 +60,8 @@ __device__ inline uint32_t rounded_quotient(float n, float d, float below) {
   return __float_as_uint(nearest + __saturatef(fmaf(remainder, 2, 1 - d)));
 }
 
-template <int kTaps>
 class WeightedStrip {
-  static constexpr int kRadius = kTaps / 2, kPixels = WeightedStripTuning::kPixels, kAlpha = 3;
+  static constexpr int kRadius = kStripTaps / 2, kPixels = WeightedStripTuning::kPixels, kAlpha = 3;
   static constexpr int kRowsAhead = WeightedStripTuning::kRowsAhead;
   static_assert(kRadius <= kPixels, "windows reach the lanes beside, no others");
   using Line = float[kPixels];
@@ -80,7 +79,7 @@ class WeightedStrip {
         whole_(x_ >= 0 && x_ + kPixels <= part.width),
         has_results_(x_ >= x0 && x_ < x0 + kWeightedStripWidth && x_ < part.width) {
 #pragma unroll
-    for (int i = 0; i < kPixels; i++) columns_[i] = border_index(p.border, x_ + i, part.width);
+    for (int i = 0; i < kPixels; i++) columns_[i] = border_index_no_div(p.border, x_ + i, part.width);
   }
 
   // If alpha is 0 in a whole window, its colours are means without alpha: strips with such windows are done twice.
@@ -94,7 +93,7 @@ class WeightedStrip {
   __device__ bool filter(bool weighted) {
     const int rows = min(p_.rows, part_.height - y0_);
     bool others = false;
-    Line pending[kTaps - 1][4] = {};  // sums of columns, from the topmost that is not complete on
+    Line pending[kStripTaps - 1][4] = {};  // sums of columns, from the topmost that is not complete on
     Pixels pixels[kRowsAhead];
 #pragma unroll
     for (int i = 0; i < kRowsAhead; i++) pixels[i] = load(i);
@@ -128,7 +127,7 @@ class WeightedStrip {
   }
 
   // Adds the products of a row to all columns that contain it. `column` is the one that it completes.
-  __device__ void add_products(const Pixels &pixels, bool weighted, Line (&pending)[kTaps - 1][4],
+  __device__ void add_products(const Pixels &pixels, bool weighted, Line (&pending)[kStripTaps - 1][4],
                                Line (&column)[4]) const {
 #pragma unroll
     for (int i = 0; i < kPixels; i++) {
@@ -139,10 +138,11 @@ class WeightedStrip {
 #pragma unroll
       for (int c = 0; c < 4; c++) {
         const float v = c == kAlpha ? alpha : fmaf(channel(c), weight, excess);
-        column[c][i] = fmaf(v, p_.column[kTaps - 1], pending[0][c][i]);
+        column[c][i] = fmaf(v, p_.column[kStripTaps - 1], pending[0][c][i]);
 #pragma unroll
-        for (int k = 0; k + 2 < kTaps; k++) pending[k][c][i] = fmaf(v, p_.column[kTaps - 2 - k], pending[k + 1][c][i]);
-        pending[kTaps - 2][c][i] = v * p_.column[0];
+        for (int k = 0; k + 2 < kStripTaps; k++)
+          pending[k][c][i] = fmaf(v, p_.column[kStripTaps - 2 - k], pending[k + 1][c][i]);
+        pending[kStripTaps - 2][c][i] = v * p_.column[0];
       }
     }
   }
@@ -160,7 +160,7 @@ class WeightedStrip {
     for (int i = 0; i < kPixels; i++) {
       sum[i] = line[kPixels - kRadius + i] * p_.row[0];
 #pragma unroll
-      for (int k = 1; k < kTaps; k++) sum[i] = fmaf(line[kPixels - kRadius + i + k], p_.row[k], sum[i]);
+      for (int k = 1; k < kStripTaps; k++) sum[i] = fmaf(line[kPixels - kRadius + i + k], p_.row[k], sum[i]);
     }
   }
 
@@ -221,13 +221,12 @@ class WeightedStrip {
   int columns_[kPixels];            // those that stand for the lane's pixels, -1 for the border value
 };
 
-template <int kTaps>
 __global__ void __launch_bounds__(32 * WeightedStripTuning::kStrips, WeightedStripTuning::kMinBlocks)
     weighted_strips_kernel(const __grid_constant__ WeightedStripParams p) {
   const Tile tile = locate_tile(p, p.rows);
   const int x0 = aligned_column<4>(tile.x0, warp_uniform(static_cast<int>(threadIdx.x / 32)) * kWeightedStripWidth);
   if (x0 >= tile.part.width) return;  // returns as a whole warp
-  WeightedStrip<kTaps>(p, tile.part, x0, tile.y0).run();
+  WeightedStrip(p, tile.part, x0, tile.y0).run();
 }
 
 }  // namespace cudaconv::weighted
