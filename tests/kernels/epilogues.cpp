@@ -17,7 +17,7 @@
 #include "plan/plan.h"
 #include "reference.h"
 #ifdef HAVE_STANDIN
-#include "cuda/bilateral/bilateral.cuh"
+#include "cuda/device/rounded_means.cuh"
 #include "cuda/device/mma/coefficients.h"
 #include "cuda/device/mma/sums.cuh"
 #include "cuda/weighted/weighted_mma.cuh"
@@ -370,8 +370,8 @@ void test_swar(const Case &c) {
   }
 }
 
-// Quotients by divisors of up to 48 bits, and of up to 16 bits in floats, and bilateral means, at and around the
-// middles between codes, where an estimate in floating point does not tell which one is nearest.
+// Quotients by divisors of up to 48 bits, and of up to 16 bits in floats, at and around the middles between codes,
+// where an estimate in floating point does not tell which one is nearest.
 void test_quotients() {
   std::mt19937_64 random(5);
   Case c;
@@ -381,13 +381,8 @@ void test_quotients() {
     for (uint64_t n : {middle - (middle > 0), middle, middle + 1, middle + d / 3, code * d}) {
       if (n > 255 * d) continue;
       c.name = std::to_string(n) + " / " + std::to_string(d);
-      expect("weighted quotient", c, 0, static_cast<int>((n + d / 2) / d),
-             static_cast<int>(rounded_quotient(n, d, approximate_inverse(approximate(d)))));
-      if (d < 1ull << 47) {
-        const auto means = bilateral::rounded_means({n, d * 255, 0, n}, {d, d, d, d});
-        expect("bilateral means", c, 0, static_cast<int>((n + d / 2) / d * 0x01000001u + 0xff00u),
-               static_cast<int>(means));
-      }
+      expect("means", c, 0, static_cast<int>((n + d / 2) / d * 0x01000001u + 0xff00u),
+             static_cast<int>(rounded_means({n, d * 255, 0, n}, {d, d, d, d})));
       if (n + d / 2 >= 1 << kMostStripBits) continue;
       const float below = below_inverse(static_cast<float>(d));
       expect("weighted quotient in floats", c, 0, static_cast<int>((n + d / 2) / d),
@@ -546,9 +541,8 @@ int epilogues() {
                            "mma wide shift, 16 bits",
                            "mma 64-bit shift, 16 bits",
                            "mma 64-bit shift, absolute, 16 bits",
-                           "weighted quotient",
+                           "means",
                            "weighted quotient in floats",
-                           "bilateral means",
                            "blocks",
                            "blocks, factor",
                            "blocks, no magic, absolute",

@@ -9,9 +9,9 @@
 // Example: red 200 with alpha 100 enters as 20000 = 78 * 256 + 32, the bytes 78 and 32.
 #pragma once
 
-#include "cuda/device/approximate_inverse.cuh"
 #include "cuda/device/mma/strip_source.cuh"
-#include "plan/weighted.h"
+#include "cuda/device/rounded_means.cuh"
+#include "cuda/device/words.cuh"
 
 namespace cudaconv::weighted {
 
@@ -42,22 +42,6 @@ struct WeightedMmaShape : SeparableShape<kRadiusClass, Weights::U24, Samples::U8
            kStripThreads / 32 * 16 * kMostColumns * sizeof(int);
   }
 };
-
-// Approximates `v`, with a relative error below 2^-22.
-__device__ inline float approximate(uint64_t v) {
-  return fmaf(static_cast<float>(static_cast<uint32_t>(v >> 32)), 0x1p32f,
-              static_cast<float>(static_cast<uint32_t>(v)));
-}
-
-// floor(n / d + 1/2), where that is at most 255. `inverse` is 1 / approximate(d).
-__device__ inline uint32_t rounded_quotient(uint64_t n, uint64_t d, float inverse) {
-  const float mean = approximate(n) * inverse;
-  const float nearest = mean + 0x1p23f;
-  // The estimate is off by less than 2^-12; near the middle between two codes integers decide.
-  if (fabsf(mean - (nearest - 0x1p23f)) > 0.5f - 0x1p-12f)
-    return static_cast<uint32_t>(clamped_quotient<uint64_t>(n + d / 2, d, inverse, 255));
-  return __float_as_uint(nearest) & 0xffu;
-}
 
 // A lane's four neighbouring pixels as words of the matrices of samples. Of pixels with alpha first, the colours are
 // the last byte, the second and the third one.
@@ -182,58 +166,48 @@ class WeightedMmaStrip {
   }
 
  private:
-  // Writes 8 rows of results, from row y on.
+  // Writes 8 rows of results, from row y on. A lane has sums of two neighbouring pixels in each of two rows: sum 2i + h
+  // is of pixel i and row h.
   __device__ bool write(int y, bool weighted, const WeightedSums<Shape, 4> (&colour)[3],
                         const WeightedSums<Shape, 3> &alpha) const {
-    const float inverse_of_all = approximate_inverse(approximate(p_.all));
+    uint64_t n[4], d[4], weight[4];
+    uint32_t channel[4], pixel[4];
     const auto of_alpha = alpha.total(operands_);
-    uint64_t weight[4];
-    float inverse[4];
-    uint32_t result[4][4];  // [sum][channel], alpha last
 #pragma unroll
     for (int i = 0; i < 4; i++) {
       weight[i] = sum_of_parts(of_alpha, i);
-      result[i][3] = rounded_quotient(weight[i], p_.all, inverse_of_all);
-      inverse[i] = weighted ? approximate_inverse(approximate(weight[i])) : inverse_of_all;
+      d[i] = p_.all;
     }
+    channel[3] = rounded_means(weight, d);
 #pragma unroll
     for (int c = 0; c < 3; c++) {
       const auto of_colour = colour[c].total(operands_);
 #pragma unroll
-      for (int i = 0; i < 4; i++)
-        result[i][c] = rounded_quotient(sum_of_parts(of_colour, i), weighted ? weight[i] : p_.all, inverse[i]);
+      for (int i = 0; i < 4; i++) {
+        n[i] = sum_of_parts(of_colour, i);
+        d[i] = weighted ? weight[i] : p_.all;
+      }
+      channel[c] = rounded_means(n, d);
     }
-    return write(y + static_cast<int>(threadIdx.x) % 4 * 2, weighted, weight, result);
-  }
-
-  // Writes the lane's results, two neighbouring pixels in each of the rows y and y + 1.
-  __device__ bool write(int y, bool weighted, const uint64_t (&weight)[4], const uint32_t (&result)[4][4]) const {
+    const uint32_t first = channel[0];
+    if (p_.alpha_first) {
+      channel[0] = channel[3];
+      channel[3] = first;
+    }
+    transpose(channel, pixel);
     bool others = false;
 #pragma unroll
-    for (int h = 0; h < 2; h++) {
-      if (y + h >= bottom_) continue;
-      auto *const to = reinterpret_cast<uint32_t *>(part_.target + (y + h) * part_.target_pitch) + x_;
-      uint32_t pixel[2];
-      bool writes[2];
-#pragma unroll
-      for (int i = 0; i < 2; i++) {
-        const auto &channel = result[2 * i + h];
-        const bool inside = x_ + i < part_.width;
-        writes[i] = inside && (weight[2 * i + h] != 0) == weighted;
-        others |= inside && !writes[i];
-        pixel[i] = __byte_perm(__byte_perm(channel[0], channel[1], 0x0040), __byte_perm(channel[2], channel[3], 0x0040),
-                               p_.alpha_first ? 0x0415 : 0x5410);
-        if (part_.has_unfiltered && writes[i]) {
-          const auto *const copy = reinterpret_cast<const uint32_t *>(part_.copy + (y + h) * part_.copy_pitch);
-          pixel[i] = blend_channels(part_, pixel[i], copy[x_ + i]);
-        }
+    for (int i = 0; i < 4; i++) {
+      const int to_x = x_ + i / 2, to_y = y + static_cast<int>(threadIdx.x) % 4 * 2 + i % 2;
+      if (to_x >= part_.width || to_y >= bottom_) continue;
+      if ((weight[i] != 0) != weighted) {
+        others = true;
+        continue;
       }
-      if (writes[0] && writes[1]) {
-        *reinterpret_cast<uint2 *>(to) = make_uint2(pixel[0], pixel[1]);
-      } else {
-        if (writes[0]) to[0] = pixel[0];
-        if (writes[1]) to[1] = pixel[1];
-      }
+      if (part_.has_unfiltered)
+        pixel[i] = blend_channels(part_, pixel[i],
+                                  reinterpret_cast<const uint32_t *>(part_.copy + to_y * part_.copy_pitch)[to_x]);
+      reinterpret_cast<uint32_t *>(part_.target + to_y * part_.target_pitch)[to_x] = pixel[i];
     }
     return others;
   }

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// Quotients of sums, rounded to bytes.
+#pragma once
+
+#include "cuda/device/approximate_inverse.cuh"
+#include "plan/weighted.h"
+
+namespace cudaconv {
+
+// floor(n / d + 1/2), as bytes. Quotients are at most 255.
+__device__ inline uint32_t rounded_means(const uint64_t (&n)[4], const uint64_t (&d)[4]) {
+  constexpr float kInteger = 0x1.8p23f;  // floats of this size are integers, in their lowest bits
+  uint32_t byte[4];
+  bool close = false;  // to a half, so that an estimate, less than 2^-13 off, may round to the other side
+#pragma unroll
+  for (int b = 0; b < 4; b++) {
+    const float dividend = to_float(n[b]), inverse = approximate_inverse(to_float(d[b]));
+    const float rounded = fmaf(dividend, inverse, kInteger);
+    byte[b] = __float_as_uint(rounded);
+    close |= fabsf(fmaf(dividend, inverse, kInteger - rounded)) > 0.5f - 0x1p-13f;
+  }
+  if (close)
+    for (int b = 0; b < 4; b++) byte[b] = clamped_quotient<uint64_t>(n[b] + d[b] / 2, d[b], inverse_of(d[b]), 255);
+  return __byte_perm(__byte_perm(byte[0], byte[1], 0x0040), __byte_perm(byte[2], byte[3], 0x0040), 0x5410);
+}
+
+}  // namespace cudaconv
