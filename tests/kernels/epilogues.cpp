@@ -17,6 +17,7 @@
 #include "plan/plan.h"
 #include "reference.h"
 #ifdef HAVE_STANDIN
+#include "cuda/custom/custom_dense.cuh"
 #include "cuda/device/rounded_means.cuh"
 #include "cuda/device/mma/coefficients.h"
 #include "cuda/device/mma/sums.cuh"
@@ -29,6 +30,7 @@
 namespace cudaconv::test {
 
 #ifdef HAVE_STANDIN
+using namespace custom;
 using namespace sliding;
 using namespace weighted;
 #endif
@@ -282,20 +284,61 @@ void test_separable_mma(const Case &c, const SeparableMmaParams &p, const MmaKin
     test_sum_rounding<kWeights, row_sum_bytes(kWeights, 2) + kBytes - 1>(c, p, false, ratio, more);
 }
 
-template <Weights kWeights>
+// Coefficient `index` of a row of a dense mask, from its digits.
+int64_t dense_coefficient(const DenseMmaParams &p, bool bytes, int row, int index) {
+  int64_t value = 0;
+  for (int n = 0; n < p.digits; n++) {
+    const int digit = bytes ? n : p.digits - 1 - n;  // the digits that count most first
+    value = value * 256 + static_cast<int8_t>(p.line[digit][row][index / 4] >> index % 4 * 8 & 0xff);
+  }
+  return value;
+}
+
+// Four sums in a lane's order as DigitSums, which digit after digit has made of products of samples and coefficients.
+template <int kSampleBytes>
+DigitSums<kSampleBytes> digit_sums_of(const int64_t *sums, int digits, int32_t start) {
+  DigitSums<kSampleBytes> result;
+  for (int n = 0; n < digits; n++) {
+    const bool last = n == digits - 1;
+    result.begin_digit(n, last ? start : 0);
+    const int shift = 8 * (kSampleBytes == 1 ? digits - 1 - n : n);
+    for (int i = 0; i < 4; i++) {
+      // Bytes of the sum; the digit that counts most has the rest.
+      const bool most = kSampleBytes == 1 ? n == 0 : last;
+      const int64_t part = most ? sums[i] >> shift : sums[i] >> shift & 0xff;
+      if (kSampleBytes == 2 && most) result.part[kSampleBytes - 1].v[i] += static_cast<int32_t>(part >> 8);
+      result.part[0].v[i] = static_cast<int32_t>(static_cast<uint32_t>(result.part[0].v[i]) +
+                                                 static_cast<uint32_t>(kSampleBytes == 2 && most ? part & 0xff : part));
+    }
+  }
+  return result;
+}
+
+template <typename Shape>
 void test_dense_mma(const Case &c, const DenseMmaParams &p, const MmaKind &kind) {
-  constexpr int kBytes = weight_bytes(kWeights);
+  constexpr int kBytes = Shape::kSampleBytes;
   const std::vector<int32_t> &value = c.mask().value;
   const int n = static_cast<int>(first_of(value)), width = c.pass().width();
   Ratio ratio;
-  ratio.apply(value[n], coefficient(p.line[0][n / width], kDenseRows * kDenseLineWords, kBytes, true,
-                                    kind.radius - p.radius_x + n % width));
-  if (kind.samples == Samples::U8) {
-    test_sum_rounding<kWeights, kBytes>(c, p, true, ratio, 0);
-    test_scales(c, p, kind, ratio);
-  } else {
-    test_sum_rounding<kWeights, kBytes + 1>(c, p, false, ratio, 0);
+  ratio.apply(value[n], dense_coefficient(p, kBytes == 1, n / width, kind.radius - p.radius_x + n % width));
+  const std::vector<int64_t> all = sums_of(c, c.unit);
+  static const char *const modes[] = {"shift", "divide", "wide shift", "64-bit shift"};
+  const std::string name = std::string("dense ") + modes[p.epilogue.mode] + (p.digits > 1 ? ", digits" : "") +
+                           (p.epilogue.absolute ? ", absolute" : "") + (kBytes == 1 ? "" : ", 16 bits");
+  for (size_t n = 0; n < all.size(); n += 4) {
+    int64_t scaled[4];
+    for (int i = 0; i < 4; i++) scaled[i] = ratio.scaled(all[n + i]);
+    const DigitSums<kBytes> sums[1][1][1] = {{{digit_sums_of<kBytes>(scaled, p.digits, p.epilogue.start)}}};
+    Rounded<Shape> results[1][1][1];
+    round_all<Shape>(p, sums, results);
+    if constexpr (kBytes == 1)
+      expect_bytes(name, c, &all[n], results[0][0][0]);
+    else
+      for (int i = 0; i < 4; i++)
+        expect(name, c, all[n + i], c.round(all[n + i]),
+               static_cast<int>((results[0][0][0][i % 2] >> i / 2 * 16 & 0xffff) >> p.sample_shift));
   }
+  if (kBytes == 1) test_scales(c, p, kind, ratio);
 }
 
 void test_mma(const Case &c) {
@@ -308,9 +351,10 @@ void test_mma(const Case &c) {
     if (kind.weights == Weights::U16RoundedRows) test_separable_mma<Weights::U16RoundedRows>(c, separable, kind);
     if (kind.weights == Weights::U24) test_separable_mma<Weights::U24>(c, separable, kind);
   } else if (kind.shape == MmaShape::Dense) {
-    if (kind.weights == Weights::S8) test_dense_mma<Weights::S8>(c, dense, kind);
-    if (kind.weights == Weights::S16) test_dense_mma<Weights::S16>(c, dense, kind);
-    if (kind.weights == Weights::S24) test_dense_mma<Weights::S24>(c, dense, kind);
+    if (kind.samples == Samples::U8)
+      test_dense_mma<DenseShape<16, Samples::U8>>(c, dense, kind);
+    else
+      test_dense_mma<DenseShape<16, Samples::U16>>(c, dense, kind);
   }
 }
 
@@ -539,8 +583,19 @@ int epilogues() {
                            "mma divide, 16 bits",
                            "mma divide, absolute, 16 bits",
                            "mma wide shift, 16 bits",
-                           "mma 64-bit shift, 16 bits",
-                           "mma 64-bit shift, absolute, 16 bits",
+                           "dense shift",
+                           "dense divide",
+                           "dense divide, absolute",
+                           "dense shift, digits",
+                           "dense divide, digits",
+                           "dense divide, digits, absolute",
+                           "dense divide, 16 bits",
+                           "dense divide, absolute, 16 bits",
+                           "dense divide, digits, 16 bits",
+                           "dense divide, digits, absolute, 16 bits",
+                           "dense 64-bit shift, 16 bits",
+                           "dense 64-bit shift, digits, 16 bits",
+                           "dense 64-bit shift, digits, absolute, 16 bits",
                            "means",
                            "weighted quotient in floats",
                            "blocks",

@@ -14,36 +14,15 @@ using namespace custom;
 
 namespace {
 
-template <int kRadius, Weights kWeights, Samples kSamples>
-MmaLaunch<DenseMmaParams> dense_launch() {
-  using Shape = DenseShape<kRadius, kWeights, kSamples>;
-  constexpr int kRows = Shape::kThreads / 32 * Shape::kRows;  // rows that a block's warps process at once
-  return {dense_mma_kernel<Shape>,
-          Shape::kThreads,
-          Shape::shared_bytes,
-          kMmaTileWidth,
-          kSamples == Samples::U16x4 ? DenseTuning::kLeastU16x4Rows : kRows,
-          DenseTuning::kMostRows,
-          Shape::kMinBlocks,
-          DenseTuning::kMoreRows,
-          false,
-          true};
-}
-
 template <int kRadius, Samples kSamples>
-MmaLaunch<DenseMmaParams> dense_launch(Weights weights) {
-  if constexpr (has_dense(kRadius, Weights::S8, kSamples))
-    if (weights == Weights::S8) return dense_launch<kRadius, Weights::S8, kSamples>();
-  if constexpr (has_dense(kRadius, Weights::S16, kSamples))
-    if (weights == Weights::S16) return dense_launch<kRadius, Weights::S16, kSamples>();
-  if constexpr (has_dense(kRadius, Weights::S24, kSamples))
-    if (weights == Weights::S24) return dense_launch<kRadius, Weights::S24, kSamples>();
-  return {};
-}
-
-template <Samples kSamples>
-MmaLaunch<DenseMmaParams> dense_launch(MmaKind kind) {
-  return kind.radius == 8 ? dense_launch<8, kSamples>(kind.weights) : dense_launch<16, kSamples>(kind.weights);
+MmaLaunch<DenseMmaParams> dense_launch(int digits) {
+  using Shape = DenseShape<kRadius, kSamples>;
+  using Tuning = DenseTuning;
+  const auto bytes = [=](int channels, int tile_height, int height) {
+    return Shape::shared_bytes(channels, tile_height, height, digits);
+  };
+  return {dense_mma_kernel<Shape>, Shape::kThreads,   bytes, kMmaTileWidth, Tuning::kLeastRows, Tuning::kMostRows,
+          Shape::kMinBlocks,       Tuning::kMoreRows, false, true};
 }
 
 // If the last tiles would leave most of the device idle, cuts the tiles at the bottom in half. This is done for single
@@ -69,7 +48,9 @@ KernelLaunch<DenseMmaParams> choose(const PassQuery &query, DenseMmaParams &p) {
   if (kind.shape != MmaShape::Dense) return {};
   return for_samples(kind.samples, [&](auto samples) {
     constexpr Samples kSamples = decltype(samples)::value;
-    const MmaLaunch<DenseMmaParams> tiles = dense_launch<kSamples>(kind);
+    MmaLaunch<DenseMmaParams> tiles = dense_launch<16, kSamples>(p.digits);
+    if constexpr (has_narrow_dense(kSamples))
+      if (kind.radius == 8) tiles = dense_launch<8, kSamples>(p.digits);
     KernelLaunch<DenseMmaParams> launch_as = cut_frame(tiles, sample_bytes(kSamples), p.height, p);
     choose_low_tiles(tiles.resident, launch_as, p);
     return launch_as;
@@ -83,7 +64,7 @@ Prepared prepare_custom_dense(const PassQuery &query) {
 }
 
 const void *any_mma() {
-  return reinterpret_cast<const void *>(dense_mma_kernel<DenseShape<16, Weights::S8, Samples::U8>>);
+  return reinterpret_cast<const void *>(dense_mma_kernel<DenseShape<16, Samples::U8>>);
 }
 
 }  // namespace cudaconv

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Linear masks that are not separable, up to 31x31, with coefficients of up to 24 bits, on the matrix instructions.
-// They are summed as Linear of methods/operations.cuh does.
+// Linear masks that are not separable, up to 31x31, on the matrix instructions. They are summed as Linear of
+// methods/operations.cuh does.
 //
 // A block loads a tile of 128 pixels' width with its halo into shared memory, split into one plane for each byte of a
 // pixel. A warp sums a few rows of results. The tile's 8 blocks of 16 pixels are the 8 columns of the matrix of
@@ -16,6 +16,9 @@
 //
 // With one or two bytes a pixel a warp has four or two groups of rows, one below the other: more work between two
 // loads.
+//
+// Coefficients are split into digits of -128 to 127, which count 256^n. The rows are summed once for each digit, and
+// DigitSums carries the sums from digit to digit. Example: 200 = 1 * 256 - 56.
 #pragma once
 
 #include "cuda/device/mma/sums.cuh"
@@ -25,38 +28,31 @@ namespace cudaconv::custom {
 // Tuned on an H200 with kernel-bench --table=goals,formats --only="custom 31x31,custom 15x15 16-bit", and so are the
 // blocks for which each shape limits its registers.
 struct DenseTuning {
-  // Rows of results of a tile; smaller tiles of U16x4 were slower. kMoreRows: a tile takes the time of this many rows
-  // more.
-  static constexpr int kLeastU16x4Rows = 16, kMostRows = 32, kMoreRows = 16;
+  // Rows of results of a tile. kMoreRows: a tile takes the time of this many rows more.
+  static constexpr int kLeastRows = 16, kMostRows = 32, kMoreRows = 16;
 };
 
-template <int kRadiusClass, Weights kWeightsKind, Samples kSamplesKind>
+template <int kRadiusClass, Samples kSamplesKind>
 struct DenseShape {
   static constexpr int kRadius = kRadiusClass;
-  static constexpr Weights kWeights = kWeightsKind;
   static constexpr Samples kSamples = kSamplesKind;
   static constexpr int kSampleBytes = sample_bytes(kSamples);
-  static constexpr int kBytes = weight_bytes(kWeights), kParts = kSampleBytes + kBytes - 1;
   static constexpr int kChunks = (16 + 2 * kRadius) / 16;
-  static constexpr int kRows = kSamples == Samples::U16x4 || kBytes > 2 ? 2 : 4 / kBytes;  // rows of results at a time
-  static constexpr int kThreads = 128;
-  static constexpr bool kU16x4 = kSamples == Samples::U16x4;
-  static constexpr bool kMany = kU16x4 && kRadius > 8 && kBytes > 1;  // sums
-  static constexpr int kMinBlocks = kBytes > 2 || kMany ? 2 : kU16x4 || kRadius > 8 ? 3 : 4;
+  static constexpr int kRows = kSamples == Samples::U8 ? 4 : 2;  // rows of results at a time
+  static constexpr int kThreads = 128, kMinBlocks = kSamples == Samples::U16 && kRadius == 8 ? 4 : 3;
   static constexpr int kLine = padded_words(kDenseLineWords);
   static constexpr int kPixels = kMmaTileWidth + 16 * (kChunks - 1);  // pixels that windows of a row of the tile reach
-  static constexpr size_t kLineBytes = kDenseRows * kBytes * kLine * sizeof(uint32_t);
 
   CUDACONV_HOST_DEVICE static constexpr int row_groups(int channels) { return subtiles(channels * kSampleBytes); }
-  // Bytes of the operands of the mask, [row][low, high][chunk][lane].
-  CUDACONV_HOST_DEVICE static constexpr size_t fragment_bytes(int height) {
-    return static_cast<size_t>(height) * kBytes * kChunks * 32 * sizeof(uint2);
-  }
+  // Words of the lines of coefficients, [digit][row][word].
+  CUDACONV_HOST_DEVICE static constexpr int line_words(int digits) { return digits * kDenseRows * kLine; }
+  // Operands of the mask, [digit][row][chunk][lane].
+  CUDACONV_HOST_DEVICE static constexpr int fragments(int digits, int height) { return digits * height * kChunks * 32; }
   // Rows that the windows of `tile_rows` rows reach.
   CUDACONV_HOST_DEVICE static constexpr int source_rows(int tile_rows, int height) { return tile_rows + height - 1; }
-  CUDACONV_HOST_DEVICE static constexpr size_t shared_bytes(int channels, int tile_height, int height) {
+  CUDACONV_HOST_DEVICE static constexpr size_t shared_bytes(int channels, int tile_height, int height, int digits) {
     const int rows = source_rows(row_groups(channels) * tile_height, height);
-    return fragment_bytes(height) + kLineBytes + kPixels * sizeof(int) +
+    return fragments(digits, height) * sizeof(uint2) + line_words(digits) * sizeof(uint32_t) + kPixels * sizeof(int) +
            rows * (sizeof(int64_t) + channels * kSampleBytes * kPixels);
   }
 };
@@ -224,37 +220,30 @@ using Rounded = std::conditional_t<Shape::kSamples == Samples::U8, uint32_t, uin
 
 // Rounds all sums of a warp together.
 template <typename Shape, int kRows, int kGroups, int kChannels>
-__device__ inline void round_all(const MmaParams &p,
-                                 const PartialSums<Shape::kParts> (&sums)[kRows][kGroups][kChannels],
+__device__ inline void round_all(const DenseMmaParams &p,
+                                 const DigitSums<Shape::kSampleBytes> (&sums)[kRows][kGroups][kChannels],
                                  Rounded<Shape> (&results)[kRows][kGroups][kChannels]) {
-  constexpr int kCount = kRows * kGroups * kChannels;
+  const auto pack = [&](auto round) {
+#pragma unroll
+    for (int y = 0; y < kRows; y++)
+#pragma unroll
+      for (int s = 0; s < kGroups; s++)
+#pragma unroll
+        for (int c = 0; c < kChannels; c++) {
+          const auto rounded = [&](int i) { return round(sums[y][s][c].total(i, p.digits)); };
+          if constexpr (Shape::kSamples == Samples::U8)
+            results[y][s][c] = pack_clamped(rounded(0), rounded(2), rounded(1), rounded(3));
+          else
+            pack_samples(p, results[y][s][c], rounded);
+        }
+  };
   const SumRounding &r = p.epilogue;
-  const auto sum = [&](int n) -> const PartialSums<Shape::kParts> & {
-    return sums[n / kChannels / kGroups][n / kChannels % kGroups][n % kChannels];
-  };
-  const auto result = [&](int n) -> Rounded<Shape> & {
-    return results[n / kChannels / kGroups][n / kChannels % kGroups][n % kChannels];
-  };
-  Sums total[kCount];
-#pragma unroll
-  for (int n = 0; n < kCount; n++) total[n] = sum(n).total();
   if constexpr (Shape::kSamples == Samples::U8) {
-    uint32_t bytes[kCount];
-    round_sums<Shape::kWeights>(r, total, bytes);
-#pragma unroll
-    for (int n = 0; n < kCount; n++) result(n) = bytes[n];
+    if (r.mode == SumRounding::Shift) return pack([&](int32_t v) { return v >> r.shift; });
+    pack([&](int32_t v) { return divide_sum(r, v); });
   } else {
-    const auto pack = [&](auto round) {
-#pragma unroll
-      for (int n = 0; n < kCount; n++) pack_samples(p, result(n), [&](int i) { return round(n, i); });
-    };
-    if constexpr (Shape::kWeights == Weights::S24) {
-      if (r.mode == SumRounding::Shift64) return pack([&](int n, int i) { return shift_sum(r, sum(n).total64(i)); });
-    } else {
-      if (r.mode == SumRounding::ShiftWide) return pack([&](int n, int i) { return sum(n).highest(i) >> r.shift; });
-    }
-    if (r.mode == SumRounding::Shift) return pack([&](int n, int i) { return total[n].v[i] >> r.shift; });
-    pack([&](int n, int i) { return divide_sum(r, total[n].v[i]); });
+    if (r.mode == SumRounding::Shift64) return pack([&](int64_t v) { return shift_sum(r, v + start_of(r)); });
+    pack([&](int64_t v) { return divide_sum(r, static_cast<int32_t>(v) + r.start); });
   }
 }
 
@@ -306,25 +295,30 @@ class DenseSums {
  public:
   static constexpr int kRows = Shape::kRows, kChannels = kPlanes / Shape::kSampleBytes;
   static constexpr int kGroups = Shape::row_groups(kChannels), kRowBytes = kPlanes * Shape::kPixels;
-  PartialSums<Shape::kParts> sums[kRows][kGroups][kChannels];
+  DigitSums<Shape::kSampleBytes> sums[kRows][kGroups][kChannels];
 
   // `fragments` and `from` point to the lane's words of the first rows of the mask and of samples.
-  __device__ DenseSums(const MmaParams &p, const uint2 *fragments, const uint8_t *from)
-      : fragment_(fragments), from_(from) {
+  __device__ void add(const DenseMmaParams &p, const uint2 *fragments, const uint8_t *from) {
+#pragma unroll 1
+    for (int digit = 0; digit < p.digits; digit++) {
+      const int32_t start = digit == p.digits - 1 ? p.epilogue.start : 0;
 #pragma unroll
-    for (int y = 0; y < kRows; y++)
+      for (int y = 0; y < kRows; y++)
 #pragma unroll
-      for (int s = 0; s < kGroups; s++)
+        for (int s = 0; s < kGroups; s++)
 #pragma unroll
-        for (int c = 0; c < kChannels; c++) {
-#pragma unroll
-          for (int k = 0; k < Shape::kParts; k++)
-            sums[y][s][c].part[k] =
-                all(k == 0                                                       ? p.epilogue.start
-                    : kSampleBytes == 2 && k == start_high_part(Shape::kWeights) ? p.epilogue.start_high
-                                                                                 : 0);
-        }
+          for (int c = 0; c < kChannels; c++) sums[y][s][c].begin_digit(digit, start);
+      fragment_ = fragments + Shape::fragments(digit, p.height);
+      from_ = from;
+      add_rows(p.height, p.spare);
+    }
   }
+
+ private:
+  static constexpr int kChunks = Shape::kChunks, kSampleBytes = Shape::kSampleBytes;
+  // Whether the odd chunks of two rows share an instruction.
+  static constexpr bool kJoins = kChunks % 2;
+  using Window = uint32_t[kGroups][kPlanes][kChunks];
 
   // Adds all rows of samples that windows reach. `height`: rows of the mask; if has_spare the last one is zeros.
   __device__ void add_rows(int height, bool has_spare) {
@@ -351,21 +345,13 @@ class DenseSums {
       add_last_rows<0>();
   }
 
- private:
-  static constexpr int kBytes = Shape::kBytes, kChunks = Shape::kChunks, kSampleBytes = Shape::kSampleBytes;
-  // Whether the odd chunks of two rows share an instruction, which takes registers.
-  static constexpr bool kJoins = kChunks % 2 && kPlanes * kBytes <= 8;
-  using Window = uint32_t[kGroups][kPlanes][kChunks];
-
   // Loads the next row of the mask, whose number is u modulo kRows.
   __device__ void load_fragments(int u) {
 #pragma unroll
-    for (int b = 0; b < kBytes; b++)
-#pragma unroll
-      for (int k = 0; k < kChunks; k++, fragment_ += 32) {
-        a_[u][b][k][0] = fragment_->x;
-        a_[u][b][k][1] = fragment_->y;
-      }
+    for (int k = 0; k < kChunks; k++, fragment_ += 32) {
+      a_[u][k][0] = fragment_->x;
+      a_[u][k][1] = fragment_->y;
+    }
   }
 
   // Loads the next row of samples.
@@ -381,8 +367,7 @@ class DenseSums {
     from_ += kRowBytes;
   }
 
-  // Updates the sums of rows first to last: for each byte b of a coefficient and byte c of the samples of group s they
-  // become add(is_signed, y, b, s, c, sums).
+  // Updates the sums of rows first to last: those of byte c of the samples of group s become add(y, s, c, sums).
   template <typename Add>
   __device__ void add_to(int first, int last, Add add) {
 #pragma unroll
@@ -390,30 +375,25 @@ class DenseSums {
 #pragma unroll
       for (int s = 0; s < kGroups; s++)
 #pragma unroll
-        for (int c = 0; c < kPlanes; c++)
-#pragma unroll
-          for (int b = 0; b < kBytes; b++) {
-            Sums &part = sums[y][s][c / kSampleBytes].part[c % kSampleBytes + b];
-            if (b == kBytes - 1)
-              part = add(std::true_type(), y, b, s, c, part);
-            else
-              part = add(std::false_type(), y, b, s, c, part);
-          }
+        for (int c = 0; c < kPlanes; c++) {
+          Sums &part = sums[y][s][c / kSampleBytes].part[c % kSampleBytes];
+          part = add(y, s, c, part);
+        }
   }
 
   // Adds the first kCount chunks of a row of samples, whose number is u modulo kRows, to the sums of rows first to
   // last.
   template <int kCount>
   __device__ void add_chunks(int u, int first, int last, const Window &window) {
-    add_to(first, last, [&](auto is_signed, int y, int b, int s, int c, const Sums &part) {
+    add_to(first, last, [&](int y, int s, int c, const Sums &part) {
       uint32_t coefficients[kCount][2], samples[kCount];
 #pragma unroll
       for (int k = 0; k < kCount; k++) {
 #pragma unroll
-        for (int i = 0; i < 2; i++) coefficients[k][i] = a_[(u + kRows - y) % kRows][b][k][i];
+        for (int i = 0; i < 2; i++) coefficients[k][i] = a_[(u + kRows - y) % kRows][k][i];
         samples[k] = window[s][c][k];
       }
-      return multiply<decltype(is_signed)::value, false>(coefficients, samples, part);
+      return multiply<true, false>(coefficients, samples, part);
     });
   }
 
@@ -432,23 +412,19 @@ class DenseSums {
       add_row(u + 1, 0, kRows - 1, true);
     } else {
       Window window[2];
-      uint32_t last[kBytes][2];  // last chunk of the row of the mask that the second row's replaces
-#pragma unroll
-      for (int b = 0; b < kBytes; b++)
-#pragma unroll
-        for (int i = 0; i < 2; i++) last[b][i] = a_[u + 1][b][kChunks - 1][i];
+      // Last chunk of the row of the mask that the second row's replaces.
+      const uint32_t last[2] = {a_[u + 1][kChunks - 1][0], a_[u + 1][kChunks - 1][1]};
       load_fragments(u);
       load_window(window[0]);
       add_chunks<kChunks - 1>(u, 0, kRows - 1, window[0]);
       load_fragments(u + 1);
       load_window(window[1]);
       add_chunks<kChunks - 1>(u + 1, 0, kRows - 1, window[1]);
-      add_to(0, kRows - 1, [&](auto is_signed, int y, int b, int s, int c, const Sums &part) {
-        const auto &first = y == kRows - 1 ? last[b] : a_[(u + kRows - y) % kRows][b][kChunks - 1];
-        const auto &second = a_[(u + 1 + kRows - y) % kRows][b][kChunks - 1];
-        return mma<decltype(is_signed)::value, false, 2>({first[0], first[1], second[0], second[1]},
-                                                         {window[0][s][c][kChunks - 1], window[1][s][c][kChunks - 1]},
-                                                         part);
+      add_to(0, kRows - 1, [&](int y, int s, int c, const Sums &part) {
+        const auto &first = y == kRows - 1 ? last : a_[(u + kRows - y) % kRows][kChunks - 1];
+        const auto &second = a_[(u + 1 + kRows - y) % kRows][kChunks - 1];
+        return mma<true, false, 2>({first[0], first[1], second[0], second[1]},
+                                   {window[0][s][c][kChunks - 1], window[1][s][c][kChunks - 1]}, part);
       });
     }
   }
@@ -462,7 +438,7 @@ class DenseSums {
 
   const uint2 *fragment_;
   const uint8_t *from_;
-  uint32_t a_[kRows][kBytes][kChunks][2];  // row r of the mask is at r % kRows
+  uint32_t a_[kRows][kChunks][2];  // row r of the mask is at r % kRows
 };
 
 // Sums the rows of the tile, down to `bottom`. kPlanes: bytes of a pixel that are summed.
@@ -474,8 +450,8 @@ __device__ inline void filter_rows(const DenseMmaParams &p, const Tile &tile, co
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
 #pragma unroll 1
   for (int y0 = tile.y0 + warp * (kRows * kGroups); y0 < bottom; y0 += Shape::kThreads / 32 * kRows * kGroups) {
-    AllSums sums(p, fragments + lane, planes + (y0 - tile.y0) * AllSums::kRowBytes + 4 * lane);
-    sums.add_rows(p.height, p.spare);
+    AllSums sums;
+    sums.add(p, fragments + lane, planes + (y0 - tile.y0) * AllSums::kRowBytes + 4 * lane);
     Rounded<Shape> results[kRows][kGroups][kChannels];
     round_all<Shape>(p, sums.sums, results);
     const auto put = [&](const auto &channels) { put_rows<Shape>(tile, channels, y0, bottom, inside, results); };
@@ -491,7 +467,7 @@ __device__ inline void filter_rows(const DenseMmaParams &p, const Tile &tile, co
 
 template <typename Shape>
 __device__ __forceinline__ void filter_dense(const DenseMmaParams &p, const Tile &tile, int bottom) {
-  constexpr int kBytes = Shape::kBytes, kChunks = Shape::kChunks, kLine = Shape::kLine;
+  constexpr int kChunks = Shape::kChunks, kLine = Shape::kLine;
   constexpr Samples kSamples = Shape::kSamples;
   const PartParams &part = tile.part;
   const bool three = kSamples == Samples::U8 && (part.channels == 3 || (part.channels == 4 && part.has_unfiltered));
@@ -505,30 +481,14 @@ __device__ __forceinline__ void filter_dense(const DenseMmaParams &p, const Tile
     memory += bytes;
     return taken;
   };
-  uint2 *fragments = reinterpret_cast<uint2 *>(take(Shape::fragment_bytes(p.height)));
-  uint32_t *lines = reinterpret_cast<uint32_t *>(take(Shape::kLineBytes));
+  uint2 *fragments = reinterpret_cast<uint2 *>(take(Shape::fragments(p.digits, p.height) * sizeof(uint2)));
+  uint32_t *lines = reinterpret_cast<uint32_t *>(take(Shape::line_words(p.digits) * sizeof(uint32_t)));
   int *columns = reinterpret_cast<int *>(take(Shape::kPixels * sizeof(int)));
   int64_t *rows = reinterpret_cast<int64_t *>(take(height * sizeof(int64_t)));
   uint8_t *planes = memory;
-  // All words of a thread are in flight at once; then zeros are stored around them.
-  constexpr int kWords = kDenseLineWords, kPadding = kLinePadding / 4;
-  const int count = p.height * kBytes;
-  constexpr int kOfThread = kDenseRows * kBytes * kWords / Shape::kThreads;
-  const int thread = static_cast<int>(threadIdx.x);
-  uint32_t words[kOfThread];
-#pragma unroll
-  for (int k = 0; k < kOfThread; k++) {
-    const int i = thread + k * Shape::kThreads;
-    words[k] = i < count * kWords ? p.line[i / kWords % kBytes][i / kWords / kBytes][i % kWords] : 0;
-  }
-#pragma unroll
-  for (int k = 0; k < kOfThread; k++) {
-    const int i = thread + k * Shape::kThreads;
-    if (i < count * kWords) lines[i / kWords * kLine + kPadding + i % kWords] = words[k];
-  }
-#pragma unroll 1
-  for (int i = thread; i < count * 2 * kPadding; i += Shape::kThreads)
-    lines[i / (2 * kPadding) * kLine + i % (2 * kPadding) + (i % (2 * kPadding) < kPadding ? 0 : kWords)] = 0;
+#pragma unroll 2
+  for (int i = static_cast<int>(threadIdx.x); i < Shape::line_words(p.digits); i += Shape::kThreads)
+    lines[i] = padded_word(p.line[i / kLine / kDenseRows][i / kLine % kDenseRows], kDenseLineWords, i % kLine);
   list_rows(p, part, first_row, height, rows, Shape::kThreads);
   const bool inside = lies_inside(p, part, left, Shape::kPixels, first_row, height);
   if (!inside) list_columns(p, part, left, Shape::kPixels, columns, Shape::kThreads);
@@ -549,11 +509,14 @@ __device__ __forceinline__ void filter_dense(const DenseMmaParams &p, const Tile
     load(SummedChannels<kChannels>(part));
   });
 #pragma unroll 1
-  for (int i = warp; i < p.height * kBytes * kChunks; i += Shape::kThreads / 32) {
-    const uint32_t *line = lines + i / kChunks * kLine;
-    const int first = 16 * (i % kChunks) + 4 * t - 2 * g;
-    fragments[i * 32 + lane] = make_uint2(four_bytes(line, first), four_bytes(line, first - 1));
-  }
+  for (int digit = 0; digit < p.digits; digit++)
+#pragma unroll 1
+    for (int i = warp; i < p.height * kChunks; i += Shape::kThreads / 32) {
+      const uint32_t *line = lines + (digit * kDenseRows + i / kChunks) * kLine;
+      const int first = 16 * (i % kChunks) + 4 * t - 2 * g;
+      fragments[Shape::fragments(digit, p.height) + i * 32 + lane] =
+          make_uint2(four_bytes(line, first), four_bytes(line, first - 1));
+    }
   __syncthreads();
   if constexpr (kSamples == Samples::U8)
     if (three) return filter_rows<Shape, 3>(p, tile, fragments, planes, bottom, inside);

@@ -38,9 +38,6 @@ bool all_words(const std::vector<int32_t> &values) {
 bool all_longs(const std::vector<int32_t> &values) {
   return all_within(values, 0, 0xffffff);
 }
-bool all_signed_longs(const std::vector<int32_t> &values) {
-  return all_within(values, -(1 << 23), (1 << 23) - 1);
-}
 
 // Sets byte `index` of a line, which is 0, to the lowest byte of `value`.
 void put_byte(uint32_t *line, int index, int32_t value) {
@@ -120,7 +117,13 @@ struct Quotient {
     r = {};
     r.absolute = absolute;
     const int64_t start = offset - more;
-    if (!pass.wide) {
+    if (kind.shape == MmaShape::Dense && kind.samples != Samples::U8 && (pass.wide || shifts)) {
+      if (int64_t{1} << log != divisor) return false;
+      r.mode = SumRounding::Shift64;
+      r.shift = log;
+      r.start = static_cast<int32_t>(static_cast<uint32_t>(start));
+      r.start_high = static_cast<int32_t>(start >> 32);
+    } else if (!pass.wide) {
       // Sums are right modulo 2^32, and the final ones fit 32 bits.
       r.start = static_cast<int32_t>(static_cast<uint32_t>(start));
       r.mode = shifts ? SumRounding::Shift : SumRounding::Divide;
@@ -135,15 +138,9 @@ struct Quotient {
       }
     } else {
       const int below = 8 * (parts - 1);
-      if (kind.weights == Weights::S24) {
-        if (int64_t{1} << log != divisor) return false;
-        r.mode = SumRounding::Shift64;
-        r.shift = log;
-      } else {
-        if (!shifts || log < below) return false;
-        r.mode = SumRounding::ShiftWide;
-        r.shift = log - below;
-      }
+      if (!shifts || log < below) return false;
+      r.mode = SumRounding::ShiftWide;
+      r.shift = log - below;
       constexpr int64_t kMost = 1 << 30;
       const int bits = 8 * start_high_part(kind.weights);
       if (start >> bits < -kMost || start >> bits > kMost) return false;
@@ -193,8 +190,6 @@ MmaKind make_separable(const Pass &pass, MmaKind kind, int64_t largest_sample, S
   switch (kind.weights) {
     case Weights::S8:
       break;
-    case Weights::S24:  // of dense masks alone
-      return {};
     case Weights::S16:
       if (!all_words(row) || !all_words(column)) return {};
       break;
@@ -257,20 +252,25 @@ bool make_scale(const Quotient &quotient, int64_t largest_sum, SumScale &scale) 
   return most << scale.shift <= INT32_MAX && divisor * divisor << scale.shift < int64_t{1} << 32;
 }
 
+// How many digits of -128 to 127, each of a byte, all values have; 0 if they have too many.
+int digits_of(const std::vector<int32_t> &values) {
+  int64_t ones = 1;  // the number whose digits are ones
+  for (int digits = 1; digits <= kMostDigits; digits++, ones = ones * 256 + 1)
+    if (all_within(values, INT8_MIN * ones, INT8_MAX * ones)) return digits;
+  return 0;
+}
+
 MmaKind make_dense(const Pass &pass, MmaKind kind, int64_t largest_sample, DenseMmaParams &p) {
   const int width = pass.width(), height = pass.height();
   if (pass.mask[0].value.empty() || width > 31 || height > 31) return {};
   Quotient quotient(pass.rounding[0][0], any_negative(pass.mask[0].value));
   std::vector<int32_t> value = pass.mask[0].value;
   quotient.reduce(value);
-  if (!all_signed_longs(value)) return {};
   if (kind.samples == Samples::U8) quotient.extend(value);
   kind.shape = MmaShape::Dense;
-  kind.weights = all_bytes(value) ? Weights::S8 : all_words(value) ? Weights::S16 : Weights::S24;
-  if (!has_dense(16, kind.weights, kind.samples)) kind.weights = Weights::S24;
-  kind.radius = has_dense(8, kind.weights, kind.samples) && pass.radius_x <= 8 ? 8 : 16;
-  const int bytes = weight_bytes(kind.weights), sample_bytes = kind.samples == Samples::U8 ? 1 : 2;
-  if (!quotient.rounding(pass, kind, sample_bytes + bytes - 1, largest_sample, 0, p.epilogue)) return {};
+  kind.radius = has_narrow_dense(kind.samples) && pass.radius_x <= 8 ? 8 : 16;
+  p.digits = digits_of(value);
+  if (!p.digits || !quotient.rounding(pass, kind, 0, largest_sample, 0, p.epilogue)) return {};
   int64_t largest_sum = 0;
   for (int32_t v : value) largest_sum += largest_sample * std::abs(v);
   // Shifted, the sum has to fit 32 bits.
@@ -279,12 +279,17 @@ MmaKind make_dense(const Pass &pass, MmaKind kind, int64_t largest_sample, Dense
     return {};
   p.height = (height + 3) / 4 * 4;
   p.spare = p.height > height;
-  for (int byte = 0; byte < bytes; byte++)
-    for (int j = 0; j < height; j++)
-      for (int i = 0; i < width; i++)
-        put_byte(p.line[byte][j], kind.radius - pass.radius_x + i, value[j * width + i] >> 8 * byte);
+  for (int j = 0; j < height; j++)
+    for (int i = 0; i < width; i++) {
+      int64_t rest = value[j * width + i];
+      for (int n = 0; n < p.digits; n++) {
+        const auto digit = static_cast<int8_t>(rest);
+        put_byte(p.line[kind.samples == Samples::U8 ? p.digits - 1 - n : n][j], kind.radius - pass.radius_x + i, digit);
+        rest = (rest - digit) / 256;
+      }
+    }
   const bool scales = kind.samples == Samples::U8 && make_scale(quotient, largest_sum, p.scale);
-  if (scales && kind.weights == Weights::S8 && pass.radius_x <= kBlocks4x4Radius && height <= kBlocks4x4Height) {
+  if (scales && p.digits == 1 && pass.radius_x <= kBlocks4x4Radius && height <= kBlocks4x4Height) {
     const int shift = p.scale.shift, up = p.scale.magic ? shift : std::max(2 - shift, 0);
     p.factor = 1 << up;
     p.magic = p.scale.absolute ? 0 : p.scale.magic ? p.scale.magic : 1 << (32 - shift - up);
@@ -295,7 +300,7 @@ MmaKind make_dense(const Pass &pass, MmaKind kind, int64_t largest_sample, Dense
 
 }  // namespace
 
-bool all_within(const std::vector<int32_t> &values, int32_t low, int32_t high) {
+bool all_within(const std::vector<int32_t> &values, int64_t low, int64_t high) {
   return std::all_of(values.begin(), values.end(), [=](int32_t v) { return v >= low && v <= high; });
 }
 

@@ -17,7 +17,7 @@ namespace cudaconv {
 // byte class - r; zeros fill the rest.
 constexpr int kLineWords = 17;
 constexpr int kDenseLineWords = 8, kDenseRows = 32;
-constexpr int kMostWeightBytes = 3;
+constexpr int kMostWeightBytes = 3, kMostDigits = 4;  // of separable and of dense masks
 
 // The largest masks of blocks4x4.cuh.
 constexpr int kBlocks4x4Radius = 8, kBlocks4x4Height = 15;
@@ -64,11 +64,9 @@ constexpr bool has_separable(int radius, Weights weights, Samples samples) {
   return weights == Weights::U24 || (weights == Weights::S8 && radius <= 16);
 }
 
-// Whether a dense kernel is compiled: those of radius 16, and for 16-bit containers that of radius 8 with S8 weights.
-// Pixels of four 16-bit samples have S24 weights in place of S16.
-constexpr bool has_dense(int radius, Weights weights, Samples samples) {
-  return radius == 16 ? weights != Weights::S16 || samples != Samples::U16x4
-                      : samples != Samples::U8 && weights == Weights::S8;
+// Whether a dense kernel is compiled for radius 8 besides radius 16: custom_blocks.cuh does most such masks of bytes.
+constexpr bool has_narrow_dense(Samples samples) {
+  return samples != Samples::U8;
 }
 
 // Whether a kernel for unsharp masks, SumRounding::Sharpen, is compiled for this radius class and these samples.
@@ -139,14 +137,16 @@ struct SumScale {
 struct DenseMmaParams : MmaParams {
   int32_t height;         // rows of the mask, rounded up to a multiple of 4 with rows of zeros
   bool spare;             // whether the last row is zeros
+  int32_t digits;         // bytes of coefficients, each -128 to 127
   int32_t low_tiles;      // rows of tiles at the bottom of a part that have half the height
   SumScale scale;         // for MmaKind::blocks4x4
   int32_t factor, magic;  // `scale` as s * factor * magic >> 32; magic is 0 if absolute
-  uint32_t line[kMostWeightBytes][kDenseRows][kDenseLineWords];  // [byte][row]
+  // [digit][row]: the digits that count most come first for 8-bit samples, last for others, see DigitSums.
+  uint32_t line[kMostDigits][kDenseRows][kDenseLineWords];
 };
 
 // Whether all values are `low` to `high`.
-bool all_within(const std::vector<int32_t> &values, int32_t low, int32_t high);
+bool all_within(const std::vector<int32_t> &values, int64_t low, int64_t high);
 
 // Puts the lowest `bytes` bytes of the factors of a separable mask into the lines, which are zeros, for kernels of the
 // class `radius`.

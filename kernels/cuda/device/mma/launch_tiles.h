@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <functional>
 #include <type_traits>
 
 #include "cuda/cuda_resources.h"
@@ -18,7 +19,7 @@ template <typename Params>
 struct MmaLaunch {
   void (*kernel)(Params) = nullptr;
   int threads = 0;
-  size_t (*shared_bytes)(int channels, int tile_height, int mask_height) = nullptr;
+  std::function<size_t(int channels, int tile_height, int mask_height)> shared_bytes;
   // Tiles have least_rows to most_rows rows, a multiple of 16 or 8, or fewer if shared memory does not hold as many. A
   // multiprocessor works on `resident` tiles at once; each takes the time of `more_rows` more rows. most_rows = 0:
   // strips of any height, whose blocks share a multiprocessor's time. Narrow planes have too few strips for that.
