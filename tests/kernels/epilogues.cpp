@@ -193,10 +193,10 @@ void expect_bytes(const std::string &form, const Case &c, const int64_t *sums, u
 }
 
 // Tests round_sums() and round_pixels(). `more`: the excess of the kernel's sums.
-template <Weights kWeights, int kParts>
+template <int kParts>
 void test_sum_rounding(const Case &c, const MmaParams &p, bool bytes, const Ratio &ratio, int64_t more) {
   const std::vector<int64_t> all = sums_of(c, c.unit);
-  static const char *const modes[] = {"shift", "divide", "wide shift", "64-bit shift", "byte"};
+  static const char *const modes[] = {"shift", "divide", "wide shift", "", "byte"};
   const std::string name = std::string("mma ") + modes[p.epilogue.mode] + (p.epilogue.absolute ? ", absolute" : "") +
                            (bytes ? "" : ", 16 bits");
   for (size_t n = 0; n < all.size(); n += 4) {
@@ -206,19 +206,16 @@ void test_sum_rounding(const Case &c, const MmaParams &p, bool bytes, const Rati
     for (int i = 0; i < 4; i++) {
       parts.part[0].v[i] =
           static_cast<int32_t>(static_cast<uint32_t>(parts.part[0].v[i]) + static_cast<uint32_t>(p.epilogue.start));
-      if (!bytes) parts.part[start_high_part(kWeights)].v[i] += p.epilogue.start_high;
+      if (!bytes) parts.part[3].v[i] += p.epilogue.start_high;
     }
     if (bytes) {
       const Sums total[1][1] = {{parts.total()}};
       uint32_t word[1][1];
-      round_pixels<kWeights>(p.epilogue, total, word);
-      expect_bytes(name, c, &all[n], word[0][0]);
-      if (p.epilogue.mode == SumRounding::Byte) continue;
-      round_sums<kWeights>(p.epilogue, total[0], word[0]);
+      round_pixels(p.epilogue, total, word);
       expect_bytes(name, c, &all[n], word[0][0]);
     } else {
       uint32_t pairs[2];
-      round_sums<kWeights>(p, parts, pairs);
+      round_sums(p, parts, pairs);
       for (int i = 0; i < 4; i++)
         expect(name, c, all[n + i], c.round(all[n + i]),
                static_cast<int>((pairs[i % 2] >> i / 2 * 16 & 0xffff) >> p.sample_shift));
@@ -260,28 +257,25 @@ void test_sharpening(const Case &c, const SeparableMmaParams &p, int64_t more) {
   }
 }
 
-template <Weights kWeights>
 void test_separable_mma(const Case &c, const SeparableMmaParams &p, const MmaKind &kind) {
-  constexpr int kBytes = weight_bytes(kWeights);
+  const bool bytes = kind.samples == Samples::U8;
   const IntegerMask &mask = c.mask();
   Ratio ratio;
   int64_t column_sum = 0;
   const auto at = [&](int line, int radius, int i) {
-    return coefficient(p.line[line][0], kLineWords, kBytes,
-                       line ? has_signed_column(kWeights) : has_signed_row(kWeights), kind.radius - radius + i);
+    return coefficient(p.line[line][0], kLineWords, factor_bytes(kind.samples),
+                       line ? bytes || p.signed_column : !p.row_shift, kind.radius - radius + i);
   };
   const int x = static_cast<int>(first_of(mask.row)), y = static_cast<int>(first_of(mask.column));
-  ratio.apply(mask.row[x], at(0, p.radius_x, x));
+  ratio.apply(mask.row[x], at(0, p.radius_x, x) >> (p.row_shift - mask.row_shift));
   ratio.apply(mask.column[y], at(1, p.radius_y, y));
   for (size_t i = 0; i < mask.column.size(); i++) column_sum += at(1, p.radius_y, static_cast<int>(i));
-  const int64_t added = mask.row_shift ? p.row_start >> (p.row_shift - 8 * row_start_part(kWeights)) : p.row_start;
-  const int64_t more = added * column_sum;
-  const bool bytes = kind.samples == Samples::U8;
+  const int64_t more = (int64_t{p.row_start} * (bytes ? 1 : 256) >> p.row_shift) * column_sum;
   if (p.epilogue.mode == SumRounding::Sharpen) return test_sharpening(c, p, more);
   if (bytes)
-    test_sum_rounding<kWeights, row_sum_bytes(kWeights, 1) + kBytes - 1>(c, p, true, ratio, more);
+    test_sum_rounding<3>(c, p, true, ratio, more);
   else
-    test_sum_rounding<kWeights, row_sum_bytes(kWeights, 2) + kBytes - 1>(c, p, false, ratio, more);
+    test_sum_rounding<5>(c, p, false, ratio, more);
 }
 
 // Coefficient `index` of a row of a dense mask, from its digits.
@@ -346,10 +340,7 @@ void test_mma(const Case &c) {
   DenseMmaParams dense = {};
   const MmaKind kind = plan_mma(*c.plan, c.pass(), separable, dense);
   if (kind.shape == MmaShape::Separable) {
-    if (kind.weights == Weights::S8) test_separable_mma<Weights::S8>(c, separable, kind);
-    if (kind.weights == Weights::S16) test_separable_mma<Weights::S16>(c, separable, kind);
-    if (kind.weights == Weights::U16RoundedRows) test_separable_mma<Weights::U16RoundedRows>(c, separable, kind);
-    if (kind.weights == Weights::U24) test_separable_mma<Weights::U24>(c, separable, kind);
+    test_separable_mma(c, separable, kind);
   } else if (kind.shape == MmaShape::Dense) {
     if (kind.samples == Samples::U8)
       test_dense_mma<DenseShape<16, Samples::U8>>(c, dense, kind);

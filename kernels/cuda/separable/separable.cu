@@ -12,59 +12,27 @@ using namespace separable;
 
 namespace {
 
-// Which variant of a kernel: for unsharp masks or not, and for few channels or many.
-struct SeparableVariant {
-  bool sharpens;
-  bool few_channels;  // for planes of one or two channels, else for three or four
-};
-
-template <int kRadius, Weights kWeights, Samples kSamples, bool kSharpens = false>
-MmaLaunch<SeparableMmaParams> strip_launch(SeparableVariant variant) {
-  using Shape = SeparableShape<kRadius, kWeights, kSamples, kSharpens>;
-  const auto launch = [](auto few_channels) -> MmaLaunch<SeparableMmaParams> {
-    constexpr bool kFewChannels = decltype(few_channels)::value;
-    using Strip = SeparableStrip<Shape, kFewChannels>;
-    using Tuning = SeparableTuning;
-    return {strip_mma_kernel<Shape, kFewChannels>,
-            kStripThreads,
-            Strip::shared_bytes,
-            kStripThreads / 2,
-            Strip::kWide ? Tuning::kLeastWideRows : Tuning::kLeastRows,
-            Strip::kWide ? 0 : Tuning::kMostRows,
-            Strip::kMinBlocks,
-            Strip::kWide ? kRadius + Tuning::kMoreWideRows : 2 * kRadius + Tuning::kMoreRows,
-            true};
-  };
-  if constexpr (kSamples == Samples::U8 && !kSharpens)
-    if (variant.few_channels) return launch(std::true_type());
-  return launch(std::false_type());
+template <typename Shape, bool kFewChannels>
+MmaLaunch<SeparableMmaParams> launch_of() {
+  using Strip = SeparableStrip<Shape, kFewChannels>;
+  using Tuning = SeparableTuning;
+  return {strip_mma_kernel<Shape, kFewChannels>,
+          kStripThreads,
+          Strip::shared_bytes,
+          kStripThreads / 2,
+          Strip::kWide ? Tuning::kLeastWideRows : Tuning::kLeastRows,
+          Strip::kWide ? 0 : Tuning::kMostRows,
+          Strip::kMinBlocks,
+          Strip::kWide ? Shape::kRadius + Tuning::kMoreWideRows : 2 * Shape::kRadius + Tuning::kMoreRows,
+          true};
 }
 
 template <int kRadius, Samples kSamples>
-MmaLaunch<SeparableMmaParams> separable_launch(Weights weights, SeparableVariant variant) {
-  if constexpr (has_sharpening(kRadius, kSamples))
-    if (variant.sharpens) return strip_launch<kRadius, Weights::U16RoundedRows, kSamples, true>(variant);
-  if constexpr (has_separable(kRadius, Weights::S8, kSamples))
-    if (weights == Weights::S8) return strip_launch<kRadius, Weights::S8, kSamples>(variant);
-  if constexpr (has_separable(kRadius, Weights::S16, kSamples))
-    if (weights == Weights::S16) return strip_launch<kRadius, Weights::S16, kSamples>(variant);
-  if constexpr (has_separable(kRadius, Weights::U24, kSamples))
-    if (weights == Weights::U24) return strip_launch<kRadius, Weights::U24, kSamples>(variant);
-  if constexpr (has_separable(kRadius, Weights::U16RoundedRows, kSamples))
-    if (weights == Weights::U16RoundedRows) return strip_launch<kRadius, Weights::U16RoundedRows, kSamples>(variant);
-  return {};
-}
-
-template <Samples kSamples>
-MmaLaunch<SeparableMmaParams> separable_launch(MmaKind kind, SeparableVariant variant) {
-  switch (kind.radius) {
-    case 8:
-      return separable_launch<8, kSamples>(kind.weights, variant);
-    case 16:
-      return separable_launch<16, kSamples>(kind.weights, variant);
-    default:
-      return separable_launch<32, kSamples>(kind.weights, variant);
-  }
+MmaLaunch<SeparableMmaParams> launch_of(bool few_channels) {
+  using Shape = SeparableShape<kRadius, kSamples>;
+  if constexpr (kSamples == Samples::U8)
+    if (few_channels) return launch_of<Shape, true>();
+  return launch_of<Shape, false>();
 }
 
 template <Samples kSamples>
@@ -73,8 +41,10 @@ KernelLaunch<SeparableMmaParams> choose(const PassQuery &query, const MmaKind &k
   const auto few_channels =
       std::count_if(layout.plane, layout.plane + layout.planes, [](const PlaneLayout &p) { return p.channels <= 2; });
   if (few_channels > 0 && few_channels < layout.planes) return {};
-  const SeparableVariant variant = {p.epilogue.mode == SumRounding::Sharpen, few_channels > 0};
-  return cut_frame(separable_launch<kSamples>(kind, variant), sample_bytes(kSamples), 0, p);
+  return cut_frame(kind.radius == 8    ? launch_of<8, kSamples>(few_channels > 0)
+                   : kind.radius == 16 ? launch_of<16, kSamples>(few_channels > 0)
+                                       : launch_of<32, kSamples>(few_channels > 0),
+                   sample_bytes(kSamples), 0, p);
 }
 
 // Chooses the launch, without a kernel if the pass is not for this structure. The frame has been filled in.

@@ -21,11 +21,11 @@ namespace cudaconv::separable {
 template <int kChannels, Samples kSamples>
 class Centres {
  public:
-  // Loads from (x, y) of the part on. Samples beyond its last pixel or row `last_row` are not used.
-  __device__ Centres(const PartParams &part, int x, int y, int last_row, bool inside) {
+  // Loads from (x, y) of the part on. Samples beyond its last pixel or row are not used.
+  __device__ Centres(const PartParams &part, int x, int y, bool inside) {
 #pragma unroll
     for (int h = 0; h < 2; h++) {
-      const uint8_t *from = part.source + min(y + h, last_row) * part.source_pitch + x * kPixelBytes;
+      const uint8_t *from = part.source + min(y + h, part.height - 1) * part.source_pitch + x * kPixelBytes;
       if (inside) {
         if constexpr (kPixelBytes % 2 == 0) {
           load_words<kPixelBytes / 2>(from, words_[h]);
@@ -42,9 +42,10 @@ class Centres {
     }
   }
 
-  __device__ uint32_t at(const MmaParams &p, int i, int h, int c) const {
+  // Channel c of those from `skipped` on; unless that is 0, a pixel is a word.
+  __device__ uint32_t at(const MmaParams &p, int i, int h, int c, int skipped) const {
     const int byte = i * kPixelBytes + c * kBytes;
-    const uint32_t word = words_[h][byte / 4] >> byte % 4 * 8;
+    const uint32_t word = words_[h][byte / 4] >> (byte % 4 + skipped) * 8;
     if constexpr (kBytes == 1) return word & 0xffu;
     return word >> p.sample_shift & p.sample_mask & 0xffffu;
   }
@@ -57,34 +58,10 @@ class Centres {
   uint32_t words_[2][(2 * kPixelBytes + 3) / 4] = {};
 };
 
-// make_pixels() for SumRounding::Sharpen.
-template <int kChannels, typename Shape, typename SumsOf>
-__device__ inline void make_sharp_pixels(const SeparableMmaParams &p,
-                                         const Centres<kChannels, Shape::kSamples> &centres, SumsOf sums_of,
-                                         uint32_t (&words)[kChannels * Shape::kSampleBytes]) {
-  std::conditional_t<Shape::kSamples == Samples::U8, uint32_t[kChannels], uint32_t[kChannels][2]> results;
-#pragma unroll
-  for (int c = 0; c < kChannels; c++) {
-    const Sums sums = sums_of(c).total();
-    // sums.v[2i + h] belongs to pixel i and row h.
-    const auto round = [&](int n) { return sharpen(p.sharpening, sums.v[n], centres.at(p, n / 2, n % 2, c)); };
-    if constexpr (Shape::kSamples == Samples::U8)
-      results[c] = pack_clamped(round(0), round(2), round(1), round(3));
-    else
-      pack_samples(p, results[c], round);
-  }
-  join_channels<kChannels>(results, words);
-}
-
 // Whether kernels are compiled for Pixels::Whole and Pixels::Patched besides Pixels::Any: not for 16-bit samples and
-// large radii, whose code is long, nor for unsharp masks.
+// large radii, whose code is long.
 template <typename Shape>
-constexpr bool kHasAllPixels = (Shape::kRadius <= 16 || Shape::kSamples == Samples::U8) && !Shape::kSharpens;
-
-// Whether kernels have code for four channels without the first or the last: for the common shapes.
-template <typename Shape>
-constexpr bool kHasThree = Shape::kSamples == Samples::U8 && (Shape::kRadius >= 8) && Shape::kWeights != Weights::S16 &&
-                           !Shape::kSharpens;
+constexpr bool kHasAllPixels = Shape::kRadius <= 16 || Shape::kSamples == Samples::U8;
 
 // The sums of a warp's strips, and the results made of them.
 template <typename Kind>
@@ -93,10 +70,7 @@ class StripAccumulator {
   using Shape = typename Kind::Shape;
 
   __device__ StripAccumulator(const SeparableMmaParams &p, const uint32_t *lines)
-      : p_(p),
-        operands_(lines, StripSource<Kind>::Reader::kEightPixels),
-        row_start_(held(p.row_start)),
-        start_(held(p.epilogue.start)) {}
+      : p_(p), operands_(lines), row_start_(held(p.row_start)), start_(held(p.epilogue.start)) {}
 
   // Sums the next 8 rows of strip s and channel c.
   __device__ void enter(int s, int c, const typename Kind::Words &words) {
@@ -112,44 +86,61 @@ class StripAccumulator {
   // Computes 8 rows of results, from row y on.
   __device__ void make_results(const Tile &tile, int y, int skipped, bool inside,
                                typename Kind::Results &pixels) const {
-    constexpr int kStrips = Kind::kStrips, kChannels = Kind::kChannels, kFiltered = Kind::kFiltered;
-    // Chained sums are computed together, so that none waits for another.
-    [[maybe_unused]] PartialSums<ChannelSums::kTotals> totals[kStrips][kFiltered];
-    if constexpr (kChains) {
+    if (has_sharpening(Shape::kSamples) && p_.epilogue.mode == SumRounding::Sharpen)
+      sharpen_results(tile, y, skipped, inside, pixels);
+    else
+      round_results(pixels);
+    if constexpr (kFiltered < kChannels)
+#pragma unroll
+      for (int i = 0; i < Kind::kPixelBytes; i++) pixels[0][i] <<= 8 * skipped;
+  }
+
+ private:
+  static constexpr int kStrips = Kind::kStrips, kChannels = Kind::kChannels, kFiltered = Kind::kFiltered;
+
+  __device__ void round_results(typename Kind::Results &pixels) const {
+    if constexpr (ChannelSums::kChains) {
+      // Chained sums are computed together, so that none waits for another.
+      PartialSums<ChannelSums::kTotals> totals[kStrips][kChannels] = {};
 #pragma unroll
       for (int s = 0; s < kStrips; s++)
 #pragma unroll
         for (int c = 0; c < kFiltered; c++) totals[s][c] = total(s, c);
-    }
-    const auto sums_of = [&](int s, int c) {
-      if constexpr (kChains)
-        return totals[s][c];
-      else
-        return total(s, c);
-    };
-    if constexpr (Shape::kSharpens) {
-#pragma unroll
-      for (int s = 0; s < kStrips; s++) {
-        const PartParams &part = tile.part;
-        const int lane = threadIdx.x % 32, at = tile.x0 + 16 * s + lane / 4 * 2;
-        const Centres<kChannels, Shape::kSamples> centres(part, Kind::kAny ? at : min(at, part.width - 2),
-                                                          y + lane % 4 * 2, part.height - 1, !Kind::kAny || inside);
-        make_sharp_pixels<kChannels, Shape>(
-            p_, centres, [&](int c) { return sums_of(s, c); }, pixels[s]);
-      }
-    } else if constexpr (kFiltered < kChannels) {
       make_pixels<kStrips, kChannels, Shape>(
-          p_, [&](int s, int c) { return c < kFiltered ? sums_of(s, c) : PartialSums<1>{{all(0)}}; }, pixels);
-#pragma unroll
-      for (int i = 0; i < Kind::kPixelBytes; i++) pixels[0][i] <<= 8 * skipped;
+          p_, [&](int s, int c) { return totals[s][c]; }, pixels);
     } else {
-      make_pixels<kStrips, kChannels, Shape>(p_, sums_of, pixels);
+      make_pixels<kStrips, kChannels, Shape>(
+          p_, [&](int s, int c) { return total(s, c); }, pixels);
     }
   }
 
- private:
-  static constexpr bool kChains = Shape::kSampleBytes == 1;
-  using ChannelSums = SeparableSums<Shape, kChains>;
+  // The same for SumRounding::Sharpen. Channels are computed one by one, since registers are scarce.
+  __device__ void sharpen_results(const Tile &tile, int y, int skipped, bool inside,
+                                  typename Kind::Results &pixels) const {
+    const int lane = threadIdx.x % 32, x = tile.x0 + lane / 4 * 2;
+#pragma unroll
+    for (int s = 0; s < kStrips; s++) {
+      const Centres<kChannels, Shape::kSamples> centres(tile.part,
+                                                        Kind::kAny ? x + 16 * s : min(x + 16 * s, tile.part.width - 2),
+                                                        y + lane % 4 * 2, !Kind::kAny || inside);
+      std::conditional_t<Shape::kSamples == Samples::U8, uint32_t[kChannels], uint32_t[kChannels][2]> results = {};
+#pragma unroll
+      for (int c = 0; c < kFiltered; c++) {
+        const Sums sums = total(s, c).total();
+        // sums.v[2i + h] belongs to pixel i and row h.
+        const auto round = [&](int n) {
+          return sharpen(p_.sharpening, sums.v[n], centres.at(p_, n / 2, n % 2, c, skipped));
+        };
+        if constexpr (Shape::kSamples == Samples::U8)
+          results[c] = pack_clamped(round(0), round(2), round(1), round(3));
+        else
+          pack_samples(p_, results[c], round);
+      }
+      join_channels<kChannels>(results, pixels[s]);
+    }
+  }
+
+  using ChannelSums = SeparableSums<Shape>;
 
   // With Patched pixels registers are scarce, so the value is not forced into one.
   __device__ static int32_t held(int32_t v) {
@@ -157,7 +148,7 @@ class StripAccumulator {
   }
 
   __device__ PartialSums<ChannelSums::kTotals> total(int s, int c) const {
-    return sums_[s][c].total(operands_, start_, p_.epilogue.start_high);
+    return sums_[s][c].total(p_, operands_, start_);
   }
 
   const SeparableMmaParams &p_;
@@ -240,15 +231,13 @@ __device__ inline void filter_strip(const SeparableMmaParams &p, const Tile &til
 }
 
 // Kernels of 8-bit samples are compiled for planes of one or two channels or for planes of three or four: several
-// narrow strips take more registers than a wide one. Kernels that sharpen take any plane.
+// narrow strips take more registers than a wide one.
 template <typename Shape, bool kFewChannels>
 struct SeparableStrip {
   // kMinBlocks: how many blocks a multiprocessor is to hold, which limits the registers of a thread.
   static constexpr bool kWide = Shape::kSamples == Samples::U8 && !kFewChannels;
-  static constexpr bool kOneMore =
-      kWide && !Shape::kSharpens && !(Shape::kRadius == 8 && Shape::kWeights == Weights::S16);
-  static constexpr int kBlocks = Shape::kRadius > 16 ? 2 : (Shape::kRadius > 8 ? 3 : 4) + (kOneMore ? 1 : 0);
-  static constexpr int kMinBlocks = Shape::kSamples == Samples::U16x4 || Shape::kSharpens ? kBlocks - 1 : kBlocks;
+  static constexpr int kBlocks = Shape::kRadius > 16 ? 2 : (Shape::kRadius > 8 ? 3 : 4) + (kWide ? 1 : 0);
+  static constexpr int kMinBlocks = Shape::kSamples == Samples::U16x4 ? kBlocks - 1 : kBlocks;
 
   CUDACONV_HOST_DEVICE static constexpr size_t shared_bytes(int, int tile_height, int) {
     return Shape::kLineBytes + strip_rows(tile_height, Shape::kRadius) * sizeof(int64_t) +
@@ -273,21 +262,16 @@ __device__ inline void filter_strips(const SeparableMmaParams &p, Tile tile) {
   constexpr int kPixelBytes = kChannels * Shape::kSampleBytes, kWidth = 16 * kSubtiles;
   const bool is_there = tile.x0 < part.width;
   // If words beside the frame can be patched, the last strips are moved left to end with the frame. They compute some
-  // results of the strips before them again, and store 8 bytes at a time, with three bytes a pixel 4.
-  const bool can_be_patched = kPixelBytes == 3 ? part.width % 4 == 0 && p.border != Border::Constant
-                                               : can_patch<kPixelBytes>(p, part) && part.width * kPixelBytes % 8 == 0;
-  const bool patches = kHasAllPixels<Shape> && can_be_patched && part.width >= kWidth;
+  // results of the strips before them again, and store 8 bytes at a time.
+  const bool patches = kHasAllPixels<Shape> && can_patch<kPixelBytes>(p, part) && part.width * kPixelBytes % 8 == 0 &&
+                       part.width >= kWidth;
   if (patches) tile.x0 = min(tile.x0, part.width - kWidth);
   const int first = tile.x0 - Shape::kReach;
   const bool inside = lies_inside(p, part, first, kPixels, first_row, height);
   // Pixels that are whole words can be read from any place.
   constexpr bool kWholeWords = kPixelBytes % 4 == 0;
   const bool whole = inside || (kWholeWords && part.width % 2 == 0 && p.border != Border::Constant);
-  if (!inside) {
-    list_columns(p, part, first, kPixels, columns, 32);
-    if constexpr (kPixelBytes == 3 && kHasAllPixels<Shape>)
-      if (patches) PixelReader<kPixelBytes, Pixels::Patched, Shape::kReach, false>::list_pixels(columns, kPixels);
-  }
+  if (!inside) list_columns(p, part, first, kPixels, columns, 32);
   __syncthreads();
   if (!is_there) return;
   const auto filter = [&](auto filtered) {
@@ -296,14 +280,14 @@ __device__ inline void filter_strips(const SeparableMmaParams &p, Tile tile) {
       if (whole)
         return filter_strip<StripKind<kChannels, kFiltered, Pixels::Whole, Shape>>(p, tile, lines, rows, columns,
                                                                                    kWholeWords ? inside : true);
-      if constexpr (kPixelBytes <= 3)
+      if constexpr (kPixelBytes <= 2)
         if (patches && are_rows(p, part, first_row, height))
           return filter_strip<StripKind<kChannels, kFiltered, Pixels::Patched, Shape>>(p, tile, lines, rows, columns,
                                                                                        false);
     }
     filter_strip<StripKind<kChannels, kFiltered, Pixels::Any, Shape>>(p, tile, lines, rows, columns, inside);
   };
-  if constexpr (kChannels == 4 && kHasThree<Shape>)
+  if constexpr (kPixelBytes == 4 && kChannels == 4)
     if (part.filter_bits[0] == 0x00ffffffu || part.filter_bits[0] == 0xffffff00u)
       return filter(std::integral_constant<int, 3>());
   filter(std::integral_constant<int, kChannels>());
@@ -322,7 +306,7 @@ __global__ void __launch_bounds__(kStripThreads, SeparableStrip<Shape, kFewChann
     }
     const auto filter = [&](auto channels) { filter_strips<decltype(channels)::value, Shape>(p, tile); };
     constexpr int kOneOrThree = kFewChannels ? 1 : 3, kTwoOrFour = kOneOrThree + 1;
-    if constexpr (kSamples != Samples::U8 || Shape::kSharpens)
+    if constexpr (kSamples != Samples::U8)
       for_channels<kSamples>(channels, filter);
     else if (channels == kTwoOrFour)
       filter(std::integral_constant<int, kTwoOrFour>());

@@ -17,24 +17,6 @@ using namespace separable;
 
 namespace {
 
-struct Separable9Launch {
-  void (*kernel)(SeparableMmaParams) = nullptr;
-  size_t (*shared_bytes)(int tile_height) = nullptr;
-  int resident = 0;  // blocks of a multiprocessor
-};
-
-template <Weights kWeights, bool kShiftOnly>
-Separable9Launch separable9_launch() {
-  return {separable9_kernel<kWeights, kShiftOnly>, separable9_bytes<kWeights>, separable9_blocks(kWeights, kShiftOnly)};
-}
-
-Separable9Launch choose_kernel(Weights weights, const SeparableMmaParams &p) {
-  const bool shifts = p.epilogue.mode == SumRounding::Shift;
-  if (weights == Weights::U16RoundedRows && shifts) return separable9_launch<Weights::U16RoundedRows, true>();
-  if (weights != Weights::S8) return {};
-  return shifts && p.row_start == 0 ? separable9_launch<Weights::S8, true>() : separable9_launch<Weights::S8, false>();
-}
-
 // Chooses the launch, without a kernel if the pass is not for this structure. The frame has been filled in.
 KernelLaunch<SeparableMmaParams> choose(const PassQuery &query, SeparableMmaParams &p) {
   const Pass &pass = query.pass();
@@ -48,9 +30,6 @@ KernelLaunch<SeparableMmaParams> choose(const PassQuery &query, SeparableMmaPara
   constexpr int kMost = 127 * 257;
   const std::vector<int32_t> &column = pass.mask[0].column;
   if (std::any_of(column.begin(), column.end(), [](int32_t c) { return c > kMost; })) return {};
-  const Separable9Launch launch_as = choose_kernel(kind.weights, p);
-  if (!launch_as.kernel) return {};
-
   for (int i = 0; i < p.parts; i++) {
     const PartParams &part = p.part[i];
     // Reflect101 needs radius + 1 pixels within the 16 bytes at an edge.
@@ -64,12 +43,11 @@ KernelLaunch<SeparableMmaParams> choose(const PassQuery &query, SeparableMmaPara
     });
   };
   using Tuning = Separable9Tuning;
-  const int rows =
-      choose_tile_height(8, Tuning::kLeastRows, Tuning::kMostRows, launch_as.resident, launch_as.shared_bytes, cut,
-                         [](int rows) { return static_cast<uint64_t>(rows + Tuning::kMoreRows); })
-          .height;
+  const int rows = choose_tile_height(8, Tuning::kLeastRows, Tuning::kMostRows, kSeparable9Blocks, separable9_bytes,
+                                      cut, [](int rows) { return static_cast<uint64_t>(rows + Tuning::kMoreRows); })
+                       .height;
   if (!rows) return {};
-  return {launch_as.kernel, cut(rows), kSeparable9Threads, launch_as.shared_bytes(rows)};
+  return {separable9_kernel, cut(rows), kSeparable9Threads, separable9_bytes(rows)};
 }
 
 }  // namespace

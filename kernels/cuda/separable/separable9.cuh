@@ -49,10 +49,7 @@ struct Separable9Tuning {
   static constexpr int kLeastRows = 16, kMostRows = 1024, kMoreRows = 16;
 };
 
-// How many blocks a multiprocessor is to hold.
-CUDACONV_HOST_DEVICE constexpr int separable9_blocks(Weights weights, bool shift_only) {
-  return weights != Weights::S8 ? 2 : shift_only ? 4 : 3;
-}
+constexpr int kSeparable9Blocks = 2;  // of a multiprocessor
 
 // Rows that windows of `rows` rows of results reach, in whole steps.
 CUDACONV_HOST_DEVICE constexpr int separable9_rows(int rows) {
@@ -61,9 +58,8 @@ CUDACONV_HOST_DEVICE constexpr int separable9_rows(int rows) {
 
 // Tables that the warps of a block share. In shared memory the lanes' own bytes lie before them, and a list of rows
 // behind.
-template <Weights kWeights>
 struct Separable9Tables {
-  static constexpr int kBytes = weight_bytes(kWeights), kParts = kBytes + 1;
+  static constexpr int kBytes = factor_bytes(Samples::U8), kParts = kBytes + 1;
   static constexpr int kMiddle = 12;  // the word of `spread` that begins with the middle coefficient
 
   uint32_t spread[kBytes][2 * kMiddle];  // the row's coefficients, a pixel apart, with zeros in between
@@ -95,7 +91,7 @@ struct Separable9Tables {
         for (int i = 0; i < kSeparable9Taps; i++)
           if (i == first || i == first + 1) pair[b] |= coefficient(p.line[1][b], i) << 8 * (i - first);
       // This operand is signed: a low byte of 128 or more counts 256 less, so 1 is carried into the high byte.
-      if constexpr (kBytes == 2) pair[1] = ((pair[1] & 0x7f7fu) + (pair[0] >> 7 & 0x0101u)) ^ (pair[1] & 0x8080u);
+      pair[1] = ((pair[1] & 0x7f7fu) + (pair[0] >> 7 & 0x0101u)) ^ (pair[1] & 0x8080u);
 #pragma unroll
       for (int k = 0; k < kParts; k++)
         column[k][chunk][lane] = (k < kBytes ? pair[k] : 0) | (k > 0 ? pair[k - 1] << 16 : 0);
@@ -188,19 +184,17 @@ class ByteWindow {
 };
 
 // A lane's words of the matrices of coefficients.
-template <Weights kWeights>
 struct Separable9Operands {
-  static constexpr int kBytes = weight_bytes(kWeights), kParts = Separable9Tables<kWeights>::kParts;
+  static constexpr int kBytes = Separable9Tables::kBytes, kParts = Separable9Tables::kParts;
   uint32_t row[kBytes][2][4][2], column[kParts][2];
 
-  __device__ Separable9Operands(const Separable9Tables<kWeights> &tables, int g, int t, int lane) {
+  __device__ Separable9Operands(const Separable9Tables &tables, int g, int t, int lane) {
 #pragma unroll
     for (int b = 0; b < kBytes; b++) {
       // word[c]: coefficients at byte 16t + 4c of the window, relative to result 4g and the three after it.
       uint32_t word[5];
 #pragma unroll
-      for (int c = 0; c < 5; c++)
-        word[c] = tables.spread[b][Separable9Tables<kWeights>::kMiddle + 4 * (t - 1) - g + c - 1];
+      for (int c = 0; c < 5; c++) word[c] = tables.spread[b][Separable9Tables::kMiddle + 4 * (t - 1) - g + c - 1];
 #pragma unroll
       for (int c = 0; c < 4; c++)
 #pragma unroll
@@ -213,30 +207,27 @@ struct Separable9Operands {
       for (int c = 0; c < 2; c++) column[k][c] = tables.column[k][c][lane];
   }
 
-  // Sums along rows: the two low bytes of the sums, then the next two. For U16RoundedRows the rounding is a choice of
-  // bytes.
-  __device__ void sum_rows(const uint32_t (&window)[4], int32_t start, uint32_t (&pairs)[2][2]) const {
+  // Sums along rows: the two bytes that `selector` chooses of the sums, then the next two.
+  __device__ void sum_rows(const uint32_t (&window)[4], int32_t start, uint32_t selector,
+                           uint32_t (&pairs)[2][2]) const {
 #pragma unroll
     for (int m = 0; m < 2; m++) {
-      Sums sums = multiply<has_signed_row(kWeights), false>(row[kBytes - 1][m], window, all(kBytes == 1 ? start : 0));
-      if constexpr (kBytes == 2) {
-        sums = multiply<false, false>(row[0][m], window, times_256(sums, start));
-      }
+      const Sums high = multiply<false, false>(row[1][m], window, all(0));
+      const Sums sums = multiply<false, false>(row[0][m], window, times_256(high, start));
 #pragma unroll
       for (int i = 0; i < 2; i++)
-        pairs[m][i] = __byte_perm(static_cast<uint32_t>(sums.v[2 * i]), static_cast<uint32_t>(sums.v[2 * i + 1]),
-                                  kWeights == Weights::U16RoundedRows ? 0x6251 : 0x5140);
+        pairs[m][i] =
+            __byte_perm(static_cast<uint32_t>(sums.v[2 * i]), static_cast<uint32_t>(sums.v[2 * i + 1]), selector);
     }
   }
 };
 
 // Filters 32 bytes of results from byte x on, rows y0 to end - 1. `list` is of rows from y0 - kSeparable9Radius on.
-// kShiftOnly: sums are only shifted, and S8 coefficients of the row are not negative.
-template <Weights kWeights, bool kShiftOnly, Edges kEdges>
+template <Edges kEdges>
 __device__ inline void filter_separable9(const SeparableMmaParams &p, const PartParams &part,
-                                         const Separable9Tables<kWeights> &tables, const int64_t *list, uint4 *slots,
-                                         int x, int y0, int end) {
-  constexpr int kParts = Separable9Tables<kWeights>::kParts;
+                                         const Separable9Tables &tables, const int64_t *list, uint4 *slots, int x,
+                                         int y0, int end) {
+  constexpr int kParts = Separable9Tables::kParts;
   const int lane = static_cast<int>(threadIdx.x % 32), g = lane / 4, t = lane % 4, height = end - y0;
   // Step n computes rows of results from 8n - 8 on; step 0 only sums along rows.
   const ByteWindow<kEdges> reader(p, part, x - kWindowMargin + kVectorBytes * t, list, slots);
@@ -244,12 +235,12 @@ __device__ inline void filter_separable9(const SeparableMmaParams &p, const Part
 #pragma unroll
   for (int n = 0; n < kSeparable9Stages - 1; n++) request(n, 8 * n);
 
-  const Separable9Operands<kWeights> operands(tables, g, t, lane);
-  const int32_t start = kShiftOnly && kWeights == Weights::S8 ? 0 : p.row_start;
+  const Separable9Operands operands(tables, g, t, lane);
+  const int32_t start = p.row_start;
   uint32_t window[4], rows[2][2][2];  // sums along rows: [step % 2][matrix][row g, g + 8]
   reader.take(0, window);
   request(kSeparable9Stages - 1, 8 * (kSeparable9Stages - 1));
-  operands.sum_rows(window, start, rows[0]);
+  operands.sum_rows(window, start, p.row_bytes, rows[0]);
 
   const int limit = x + 4 * g < part.width * part.channels ? height - 2 * t : 0;  // end of the lane's rows
   const bool has_unfiltered = part.has_unfiltered;
@@ -262,7 +253,7 @@ __device__ inline void filter_separable9(const SeparableMmaParams &p, const Part
       const int first = first0 + 8 * s;  // first row of the step's results
       if (first >= height) return;
       reader.take((s + 1) % kSeparable9Stages, window);
-      operands.sum_rows(window, start, rows[(s + 1) % 2]);
+      operands.sum_rows(window, start, p.row_bytes, rows[(s + 1) % 2]);
       Sums sums[2];
 #pragma unroll
       for (int m = 0; m < 2; m++) {
@@ -283,7 +274,7 @@ __device__ inline void filter_separable9(const SeparableMmaParams &p, const Part
           out[h] =
               pack_clamped(round(sums[0].v[h]), round(sums[0].v[h + 2]), round(sums[1].v[h]), round(sums[1].v[h + 2]));
       };
-      if (kShiftOnly || p.epilogue.mode == SumRounding::Shift)
+      if (p.epilogue.mode == SumRounding::Shift)
         pack([&](int32_t v) { return v >> p.epilogue.shift; });
       else
         pack([&](int32_t v) { return divide_sum(p.epilogue, v); });
@@ -305,24 +296,21 @@ __device__ inline void filter_separable9(const SeparableMmaParams &p, const Part
     }
 }
 
-template <Weights kWeights>
-CUDACONV_HOST_DEVICE constexpr size_t separable9_bytes(int tile_height) {
-  return kSeparable9Stages * kSeparable9Threads * sizeof(uint4) + sizeof(Separable9Tables<kWeights>) +
+inline size_t separable9_bytes(int tile_height) {
+  return kSeparable9Stages * kSeparable9Threads * sizeof(uint4) + sizeof(Separable9Tables) +
          separable9_rows(tile_height) * sizeof(int64_t);
 }
 
 // The kernel for frames whose rows are multiples of 16 bytes.
-template <Weights kWeights, bool kShiftOnly>
-__global__ void __launch_bounds__(kSeparable9Threads, separable9_blocks(kWeights, kShiftOnly))
+__global__ void __launch_bounds__(kSeparable9Threads, kSeparable9Blocks)
     separable9_kernel(const __grid_constant__ SeparableMmaParams p) {
   if constexpr (kHasMma) {
-    using Tables = Separable9Tables<kWeights>;
     const Tile tile = locate_tile(p, p.tile_height);
     const PartParams &part = tile.part;
     const int end = min(tile.y0 + p.tile_height, part.height);
     const int first_row = tile.y0 - kSeparable9Radius, count = separable9_rows(end - tile.y0);
     uint4 *const slots = shared_memory<uint4>();
-    Tables *const tables = reinterpret_cast<Tables *>(slots + kSeparable9Stages * kSeparable9Threads);
+    auto *const tables = reinterpret_cast<Separable9Tables *>(slots + kSeparable9Stages * kSeparable9Threads);
     int64_t *const rows = reinterpret_cast<int64_t *>(tables + 1);
     tables->fill(p, part.channels);
     list_rows(p, part, first_row, count, rows, kSeparable9Threads);
@@ -333,8 +321,7 @@ __global__ void __launch_bounds__(kSeparable9Threads, separable9_blocks(kWeights
     const bool beside = x < kWindowMargin || x + kWarpResults + kWindowMargin > row_bytes;
     const bool beyond = first_row < 0 || first_row + count > part.height;
     const auto filter = [&](auto edges) {
-      filter_separable9<kWeights, kShiftOnly, decltype(edges)::value>(p, part, *tables, rows, slots + threadIdx.x, x,
-                                                                      tile.y0, end);
+      filter_separable9<decltype(edges)::value>(p, part, *tables, rows, slots + threadIdx.x, x, tile.y0, end);
     };
     if (p.border == Border::Constant && (beside || beyond))
       filter(std::integral_constant<Edges, Edges::Constant>());

@@ -95,7 +95,7 @@ KernelLaunch<WeightedStripParams> choose_strips(const PassQuery &query, Weighted
 template <int kRadius>
 KernelLaunch<WeightedMmaParams> cut_strips(const IntegerMask &mask, WeightedMmaParams &p) {
   using Shape = WeightedMmaShape<kRadius>;
-  put_factors(mask.row, mask.column, kRadius, kMostWeightBytes, p);
+  put_factors(mask.row, mask.column, kRadius, kMostFactorBytes, p);
   MmaLaunch<WeightedMmaParams> strips;
   strips.kernel = weighted_mma_kernel<Shape>;
   strips.threads = kStripThreads;

@@ -34,7 +34,7 @@ struct WeightedMmaTuning {
 };
 
 template <int kRadiusClass>
-struct WeightedMmaShape : SeparableShape<kRadiusClass, Weights::U24, Samples::U8> {
+struct WeightedMmaShape : SeparableShape<kRadiusClass, Samples::U8, 3> {
   static constexpr int kMinBlocks = kRadiusClass > 8 ? 2 : 3;
 
   CUDACONV_HOST_DEVICE static constexpr size_t shared_bytes(int, int tile_height, int) {

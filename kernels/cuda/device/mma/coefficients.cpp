@@ -29,15 +29,6 @@ bool describe_samples(const Plan &plan, MmaKind &kind, MmaParams &p) {
 bool any_negative(const std::vector<int32_t> &values) {
   return std::any_of(values.begin(), values.end(), [](int32_t v) { return v < 0; });
 }
-bool all_bytes(const std::vector<int32_t> &values) {
-  return all_within(values, INT8_MIN, INT8_MAX);
-}
-bool all_words(const std::vector<int32_t> &values) {
-  return all_within(values, INT16_MIN, INT16_MAX);
-}
-bool all_longs(const std::vector<int32_t> &values) {
-  return all_within(values, 0, 0xffffff);
-}
 
 // Sets byte `index` of a line, which is 0, to the lowest byte of `value`.
 void put_byte(uint32_t *line, int index, int32_t value) {
@@ -71,9 +62,9 @@ struct Quotient {
     }
   }
 
-  // Doubles the sums while coefficients fit bytes, until the divisor is so large that sums need no shift, see SumScale.
-  void extend(std::vector<int32_t> &values) {
-    while (divisor < 1024 && all_within(values, INT8_MIN / 2, INT8_MAX / 2)) {
+  // Doubles the sums while the divisor is below `divisor_wanted` and coefficients stay within -most - 1 to most.
+  void extend(std::vector<int32_t> &values, int64_t divisor_wanted, int32_t most) {
+    while (divisor < divisor_wanted && all_within(values, (-most - 1) / 2, most / 2)) {
       for (int32_t &v : values) v *= 2;
       divisor *= 2;
       offset *= 2;
@@ -82,9 +73,10 @@ struct Quotient {
   }
 
   // For 8-bit samples: doubles the factors of a separable mask without negative factors until each result is a byte of
-  // its sum, see SumRounding::Byte, and no result needs clamping. Coefficients stay at most `most`, and row sums that
-  // are not rounded stay within 16 bits. Returns false, and changes nothing, if that is impossible.
-  bool align(std::vector<int32_t> &row, std::vector<int32_t> &column, int row_shift, int32_t most) {
+  // its sum, see SumRounding::Byte, and no result needs clamping. Factors stay within 15 bits, and row sums that are
+  // not rounded stay within 16 bits. Returns false, and changes nothing, if that is impossible.
+  bool align(std::vector<int32_t> &row, std::vector<int32_t> &column, int row_shift) {
+    constexpr int32_t most = INT16_MAX;
     const int log = ceil_log2(divisor), doublings = -log & 7;
     if (absolute || int64_t{1} << log != divisor || offset < 0 || !all_within(row, 0, most) ||
         !all_within(column, 0, most))
@@ -109,46 +101,50 @@ struct Quotient {
     return true;
   }
 
-  // The rounding of sums that come in `parts` parts and are too large by `more`. False if there is none.
-  bool rounding(const Pass &pass, const MmaKind &kind, int parts, int64_t largest_sample, int64_t more,
-                SumRounding &r) const {
+  bool shifts() const { return !absolute && is_power(); }
+  bool is_power() const { return int64_t{1} << ceil_log2(divisor) == divisor; }
+
+  // The rounding of sums that fit 32 bits and are too large by `more`.
+  void rounding(int64_t largest_sample, int64_t more, SumRounding &r) const {
     const int log = ceil_log2(divisor);
-    const bool shifts = !absolute && int64_t{1} << log == divisor;
     r = {};
     r.absolute = absolute;
-    const int64_t start = offset - more;
-    if (kind.shape == MmaShape::Dense && kind.samples != Samples::U8 && (pass.wide || shifts)) {
-      if (int64_t{1} << log != divisor) return false;
-      r.mode = SumRounding::Shift64;
+    // Sums are right modulo 2^32.
+    r.start = static_cast<int32_t>(static_cast<uint32_t>(offset - more));
+    r.mode = shifts() ? SumRounding::Shift : SumRounding::Divide;
+    if (shifts()) {
       r.shift = log;
-      r.start = static_cast<int32_t>(static_cast<uint32_t>(start));
-      r.start_high = static_cast<int32_t>(start >> 32);
-    } else if (!pass.wide) {
-      // Sums are right modulo 2^32, and the final ones fit 32 bits.
-      r.start = static_cast<int32_t>(static_cast<uint32_t>(start));
-      r.mode = shifts ? SumRounding::Shift : SumRounding::Divide;
-      if (shifts) {
-        r.shift = log;
-      } else {
-        // Exact for dividends below 2^31, see kernels/README.md; the divisor is greater than 1.
-        r.half = static_cast<int32_t>(half);
-        r.limit = static_cast<int32_t>((largest_sample + 1) * divisor - 1);
-        r.magic = static_cast<uint32_t>(((int64_t{1} << (31 + log)) + divisor - 1) / divisor);
-        r.shift = log - 1;
-      }
     } else {
-      const int below = 8 * (parts - 1);
-      if (!shifts || log < below) return false;
-      r.mode = SumRounding::ShiftWide;
-      r.shift = log - below;
-      constexpr int64_t kMost = 1 << 30;
-      const int bits = 8 * start_high_part(kind.weights);
-      if (start >> bits < -kMost || start >> bits > kMost) return false;
-      r.start = static_cast<int32_t>(start & ((int64_t{1} << bits) - 1));
-      r.start_high = static_cast<int32_t>(start >> bits);
+      // Exact for dividends below 2^31, see kernels/README.md; the divisor is greater than 1.
+      r.half = static_cast<int32_t>(half);
+      r.limit = static_cast<int32_t>((largest_sample + 1) * divisor - 1);
+      r.magic = static_cast<uint32_t>(((int64_t{1} << (31 + log)) + divisor - 1) / divisor);
+      r.shift = log - 1;
     }
-    // U16RoundedRows has no other rounding than Shift.
-    return kind.weights != Weights::U16RoundedRows || r.mode == SumRounding::Shift;
+  }
+
+  // ShiftWide for sums that are too large by `more`. False if there is none.
+  bool wide_rounding(int64_t more, SumRounding &r) const {
+    constexpr int64_t kMost = 1 << 30;
+    const int64_t start = offset - more, high = start >> 24;
+    r = {};
+    r.mode = SumRounding::ShiftWide;
+    r.shift = ceil_log2(divisor) - 32;
+    r.start = static_cast<int32_t>(start & 0xffffff);
+    r.start_high = static_cast<int32_t>(high);
+    return shifts() && r.shift >= 0 && high >= -kMost && high <= kMost;
+  }
+
+  // Shift64 for sums up to `largest_sum`. False if there is none.
+  bool rounding_64(int64_t largest_sum, SumRounding &r) const {
+    r = {};
+    r.absolute = absolute;
+    r.mode = SumRounding::Shift64;
+    r.shift = ceil_log2(divisor);
+    r.start = static_cast<int32_t>(static_cast<uint32_t>(offset));
+    r.start_high = static_cast<int32_t>(offset >> 32);
+    // Shifted, the sum has to fit 32 bits.
+    return is_power() && (largest_sum + std::abs(offset)) >> r.shift < INT32_MAX - 1;
   }
 
   // The rounding of a pass with gains, whose sums are rounded first. The quotient must not have been reduced.
@@ -183,47 +179,42 @@ MmaKind make_separable(const Pass &pass, MmaKind kind, int64_t largest_sample, S
   kind.shape = MmaShape::Separable;
   kind.radius = 8;
   while (kind.radius < radius) kind.radius *= 2;
-  if (mask.row_shift)
-    kind.weights = pass.wide ? Weights::U24 : Weights::U16RoundedRows;
-  else if (!all_bytes(row) || !all_bytes(column))
-    kind.weights = Weights::S16;
-  switch (kind.weights) {
-    case Weights::S8:
-      break;
-    case Weights::S16:
-      if (!all_words(row) || !all_words(column)) return {};
-      break;
-    case Weights::U16RoundedRows:
-      if (!all_within(row, 0, UINT16_MAX) || !all_words(column) || (!words && mask.row_shift != 8)) return {};
-      break;
-    case Weights::U24:
-      if (!words || mask.row_shift != 16 || !all_longs(row) || !all_longs(column)) return {};
-      break;
-  }
-  if (radius > 32 || !has_separable(kind.radius, kind.weights, kind.samples)) return {};
+  // Long windows of 16-bit samples: other structures are faster, except with factors of 24 bits.
+  if (radius > 32 || (words && kind.radius == 32 && !(pass.wide && mask.row_shift == 16))) return {};
 
+  const int bytes = factor_bytes(kind.samples);
+  const int64_t end = int64_t{1} << 8 * bytes;
+  p.row_shift = mask.row_shift ? 8 * (bytes - 1) : 0;
+  p.row_bytes = p.row_shift ? 0x6251 : 0x5140;
+  p.signed_column = any_negative(column);
+  if (mask.row_shift > p.row_shift || (!words && mask.row_shift != p.row_shift) ||
+      !all_within(row, mask.row_shift ? 0 : -end / 2, (end >> (p.row_shift - mask.row_shift)) - 1))
+    return {};
+  for (int32_t &v : row) v *= 1 << (p.row_shift - mask.row_shift);
+  if (words && pass.wide) quotient.extend(column, int64_t{1} << 32, static_cast<int32_t>(end / 2 - 1));
+  const bool has_sign = !words || p.signed_column;
+  if (!all_within(column, has_sign ? -end / 2 : 0, has_sign ? end / 2 - 1 : end - 1)) return {};
   // Masks up to 9x9 are mostly done by separable9.cuh, which gains nothing from this.
-  const bool aligned = !words && radius > 4 && !pass.has_gain() &&
-                       quotient.align(row, column, mask.row_shift, kind.weights == Weights::S8 ? INT8_MAX : INT16_MAX);
+  const bool aligned = !words && radius > 4 && !pass.has_gain() && quotient.align(row, column, p.row_shift);
 
   int64_t low = 0, high = 0, column_sum = 0;
   for (int32_t v : row) (v < 0 ? low : high) += largest_sample * v;
   for (int32_t v : column) column_sum += v;
-  const int64_t half = mask.row_shift ? int64_t{1} << (mask.row_shift - 1) : 0;
-  // Rounded up, since rounding a row sum may reach one below.
-  const int64_t added = low < 0 ? ((-low) >> mask.row_shift) + 1 : 0;
-  const int64_t start = half + (added << mask.row_shift);
-  const int sum_bytes = row_sum_bytes(kind.weights, words ? 2 : 1), bytes = weight_bytes(kind.weights);
-  if ((start + high) >> mask.row_shift >= int64_t{1} << 8 * sum_bytes) return {};
-  if (kind.weights != Weights::U24 && start + high > INT32_MAX) return {};
-  p.row_start = static_cast<int32_t>(start >> 8 * row_start_part(kind.weights));
-  p.row_shift = mask.row_shift;
+  const int64_t half = p.row_shift ? int64_t{1} << (p.row_shift - 1) : 0;
+  // Rounded up, since rounding a row sum may reach one below, and to what row_start counts.
+  int64_t added = low < 0 ? ((-low) >> p.row_shift) + 1 : 0;
+  if (words && !p.row_shift) added = (added + 255) & ~int64_t{255};
+  const int64_t start = half + (added << p.row_shift);
+  if ((start + high) >> p.row_shift >= end) return {};
+  p.row_start = static_cast<int32_t>(words ? start >> 8 : start);
   const int64_t more = added * column_sum;
   if (pass.has_gain()) {
-    if (kind.weights != Weights::U16RoundedRows || !has_sharpening(kind.radius, kind.samples) ||
+    if (!mask.row_shift || !has_sharpening(kind.samples) ||
         !quotient.sharpening(pass, largest_sample, more, p.epilogue, p.sharpening))
       return {};
-  } else if (!quotient.rounding(pass, kind, sum_bytes + bytes - 1, largest_sample, more, p.epilogue)) {
+  } else if (!pass.wide) {
+    quotient.rounding(largest_sample, more, p.epilogue);
+  } else if (!quotient.wide_rounding(more, p.epilogue)) {
     return {};
   }
   if (aligned) p.epilogue.mode = SumRounding::Byte;
@@ -266,16 +257,16 @@ MmaKind make_dense(const Pass &pass, MmaKind kind, int64_t largest_sample, Dense
   Quotient quotient(pass.rounding[0][0], any_negative(pass.mask[0].value));
   std::vector<int32_t> value = pass.mask[0].value;
   quotient.reduce(value);
-  if (kind.samples == Samples::U8) quotient.extend(value);
+  if (kind.samples == Samples::U8) quotient.extend(value, 1024, INT8_MAX);  // then sums need no shift, see SumScale
   kind.shape = MmaShape::Dense;
   kind.radius = has_narrow_dense(kind.samples) && pass.radius_x <= 8 ? 8 : 16;
   p.digits = digits_of(value);
-  if (!p.digits || !quotient.rounding(pass, kind, 0, largest_sample, 0, p.epilogue)) return {};
   int64_t largest_sum = 0;
-  for (int32_t v : value) largest_sum += largest_sample * std::abs(v);
-  // Shifted, the sum has to fit 32 bits.
-  if (p.epilogue.mode == SumRounding::Shift64 &&
-      (largest_sum + std::abs(quotient.offset)) >> p.epilogue.shift >= INT32_MAX - 1)
+  for (int32_t v : value) largest_sum += largest_sample * std::abs(int64_t{v});
+  if (!p.digits) return {};
+  if (kind.samples == Samples::U8 || (!pass.wide && !quotient.shifts()))
+    quotient.rounding(largest_sample, 0, p.epilogue);
+  else if (!quotient.rounding_64(largest_sum, p.epilogue))
     return {};
   p.height = (height + 3) / 4 * 4;
   p.spare = p.height > height;

@@ -17,86 +17,55 @@ namespace cudaconv {
 // byte class - r; zeros fill the rest.
 constexpr int kLineWords = 17;
 constexpr int kDenseLineWords = 8, kDenseRows = 32;
-constexpr int kMostWeightBytes = 3, kMostDigits = 4;  // of separable and of dense masks
+constexpr int kMostFactorBytes = 3;  // of separable masks
+constexpr int kMostDigits = 4;       // of dense masks
 
 // The largest masks of blocks4x4.cuh.
 constexpr int kBlocks4x4Radius = 8, kBlocks4x4Height = 15;
 
 enum class MmaShape : uint8_t { None, Separable, Dense };
 
-// How coefficients are stored, as lines of bytes, the low bytes first.
-// S8, S16, S24: signed 8, 16 or 24 bits.
-// U16RoundedRows, U24: masks whose row sums are rounded; coefficients have 16 or 24 bits, unsigned except for the
-// columns of U16RoundedRows.
-enum class Weights : uint8_t { S8, S16, S24, U16RoundedRows, U24 };
-
-CUDACONV_HOST_DEVICE constexpr int weight_bytes(Weights weights) {
-  return weights == Weights::S8 ? 1 : weights == Weights::S24 || weights == Weights::U24 ? 3 : 2;
-}
-CUDACONV_HOST_DEVICE constexpr bool has_signed_row(Weights weights) {
-  return weights == Weights::S8 || weights == Weights::S16 || weights == Weights::S24;
-}
-CUDACONV_HOST_DEVICE constexpr bool has_signed_column(Weights weights) {
-  return weights != Weights::U24;
-}
-// Bytes of a row sum, which is never negative.
-CUDACONV_HOST_DEVICE constexpr int row_sum_bytes(Weights weights, int sample_bytes) {
-  return sample_bytes == 1 || weights == Weights::U16RoundedRows ? 2 : 3;
-}
-
 // Kinds of samples: 8 bits; 10 to 16 bits in 16-bit containers with one or two channels; the same with four channels.
 enum class Samples : uint8_t { U8, U16, U16x4 };
+
+// How many bytes factors of separable masks and row sums have; the low bytes are stored first.
+CUDACONV_HOST_DEVICE constexpr int factor_bytes(Samples samples) {
+  return samples == Samples::U8 ? 2 : 3;
+}
 
 struct MmaKind {
   MmaShape shape = MmaShape::None;
   int radius = 0;  // the class: 8, 16 or 32; for Dense 8 or 16
-  // U16RoundedRows and U24 only with Separable, U24 only with 16-bit containers; S24 only with Dense
-  Weights weights = Weights::S8;
   Samples samples = Samples::U8;
-  bool blocks4x4 = false;  // whether the kernels of blocks4x4.cuh can do this Dense mask, too
+  bool blocks4x4 = false;  // whether the kernels of custom_blocks.cuh can do this Dense mask, too
 };
-
-// Whether a separable kernel is compiled: those that common masks need are.
-constexpr bool has_separable(int radius, Weights weights, Samples samples) {
-  if (weights == Weights::S24) return false;
-  if (samples == Samples::U8) return weights != Weights::U24 && (weights != Weights::S16 || radius <= 8);
-  if (weights == Weights::U16RoundedRows) return samples == Samples::U16 && radius <= 16;
-  return weights == Weights::U24 || (weights == Weights::S8 && radius <= 16);
-}
 
 // Whether a dense kernel is compiled for radius 8 besides radius 16: custom_blocks.cuh does most such masks of bytes.
 constexpr bool has_narrow_dense(Samples samples) {
   return samples != Samples::U8;
 }
 
-// Whether a kernel for unsharp masks, SumRounding::Sharpen, is compiled for this radius class and these samples.
-constexpr bool has_sharpening(int radius, Samples samples) {
-  return has_separable(radius, Weights::U16RoundedRows, samples) && (samples == Samples::U8 || radius <= 8);
+// Whether separable kernels have code for unsharp masks, SumRounding::Sharpen.
+CUDACONV_HOST_DEVICE constexpr bool has_sharpening(Samples samples) {
+  return samples != Samples::U16x4;
 }
 
-// Sums are computed in parts: products of byte i of a sample and byte j of a coefficient belong to part i + j, which
-// counts 256^(i + j). The initial value of a row sum is in part row_start_part(). The initial value of a final sum is
-// split between part 0 and start_high_part().
-CUDACONV_HOST_DEVICE constexpr int row_start_part(Weights weights) {
-  return weights == Weights::U24 ? 1 : 0;
-}
-CUDACONV_HOST_DEVICE constexpr int start_high_part(Weights weights) {
-  return weight_bytes(weights) == 3 ? 3 : 1;
-}
+// Sums of separable masks are computed in parts: products of byte i of a sample or row sum and byte j of a factor
+// belong to part i + j, which counts 256^(i + j).
 
 // How a sum becomes a sample:
 //   Shift      (start + sum) >> shift, clamped to the range of samples
 //   Divide     v = start + sum; |v| if absolute; then v + half, clamped to 0 ... limit, * magic >> (32 + shift)
 //   ShiftWide  Shift for sums that 32 bits do not hold: PartialSums::highest() >> shift
-//   Shift64    Shift for such sums with any shift; if absolute, of |start + sum| + 2^shift / 2
+//   Shift64    Shift for sums of 64 bits; if absolute, of |start + sum| + 2^shift / 2
 //   Byte       byte shift / 8 of start + sum, for sums of 8-bit samples that need no clamp
 //   Sharpen    see Sharpening
-// Only S24 uses Shift64. Only separable masks of 8-bit samples use Byte. Separable U16RoundedRows uses Shift, Byte and
-// Sharpen, and nothing else uses Sharpen.
+// Separable masks use Shift, Divide and Sharpen, besides Byte of 8-bit samples and ShiftWide of others. Dense masks use
+// Divide, besides Shift of 8-bit samples and Shift64 of others.
 struct SumRounding {
   enum Mode : uint8_t { Shift, Divide, ShiftWide, Shift64, Byte, Sharpen } mode;
   bool absolute;
-  int32_t start, start_high;  // initial values of part 0 and of start_high_part()
+  int32_t start, start_high;  // ShiftWide: initial values of parts 0 and 3; Shift64: the two halves of one
   int32_t half, limit;
   uint32_t magic;
   int32_t shift;
@@ -117,12 +86,14 @@ struct MmaParams : FrameParams {
 };
 
 struct SeparableMmaParams : MmaParams {
-  // A row sum is row_start + sum, which is never negative. For U16RoundedRows and U24 it is then shifted right by
-  // row_shift. epilogue.start subtracts again the amount that row_start adds to avoid negative sums.
-  int32_t row_start;                               // of part row_start_part()
-  int32_t row_shift;                               // 8 for U16RoundedRows of 8-bit samples, 16 for U24
-  Sharpening sharpening;                           // SumRounding::Sharpen
-  uint32_t line[2][kMostWeightBytes][kLineWords];  // [row, column][byte]
+  // A row sum is start + sum, shifted right by row_shift; it is never negative. epilogue.start subtracts again what
+  // `start` adds to avoid negative sums. row_start is `start` for 8-bit samples, start / 256 for others. row_shift is
+  // 0, with factors of the row modulo 256^bytes, or 8 for 8-bit samples and 16 for others, with unsigned factors.
+  int32_t row_start, row_shift;
+  uint32_t row_bytes;     // 8-bit samples: the bytes of two sums that are kept, a selector for __byte_perm()
+  bool signed_column;     // for 16-bit samples; columns for 8-bit samples always have signs
+  Sharpening sharpening;  // SumRounding::Sharpen
+  uint32_t line[2][kMostFactorBytes][kLineWords];  // [row, column][byte]
 };
 
 // How a sum becomes an 8-bit sample: the second byte of a scaled value that is clamped to 16 bits unsigned. s is the

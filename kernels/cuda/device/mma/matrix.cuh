@@ -68,14 +68,6 @@ struct PartialSums {
     return sums;
   }
 
-  // Sum i in 64 bits.
-  __device__ int64_t total64(int i) const {
-    int64_t v = part[kParts - 1].v[i];
-#pragma unroll
-    for (int k = kParts - 2; k >= 0; k--) v = v * 256 + part[k].v[i];
-    return v;
-  }
-
   // Sum i without its last 8 * (kParts - 1) bits.
   __device__ int32_t highest(int i) const {
     int32_t v = part[0].v[i];

@@ -148,12 +148,11 @@ __device__ inline void take_apart(const MmaParams &p, uint32_t (&words)[kPixelBy
 
 // How a warp reads and writes pixels.
 // Whole: as whole words, each completely in the frame or completely beside it.
-// Patched: the same for pixels of less than four bytes, with words beside the frame by WordPatch. Any: all other cases.
+// Patched: the same for pixels of one or two bytes, with words beside the frame by WordPatch. Any: all other cases.
 enum class Pixels { Whole, Patched, Any };
 
-// Reads the pixels of a row as the matrices of samples need them: of each 16 pixels a lane gets four neighbours. Where
-// that takes fewer loads (kEightPixels), a lane gets eight neighbours of each 32 pixels instead. The first four stand
-// for its four of the first 16 pixels. kReach: how many pixels windows reach on either side of what is filtered.
+// Reads the pixels of a row as the matrices of samples need them: of each 16 pixels a lane gets four neighbours.
+// kReach: how many pixels windows reach on either side of what is filtered.
 template <int kPixelBytes, Pixels kPixels, int kReach, bool kJoinsLater>
 class PixelReader {
  public:
@@ -164,16 +163,13 @@ class PixelReader {
   // kWords: words of four pixels between read() and take(). Pieces are joined only in take(), so that nothing waits for
   // them before.
   static constexpr bool kPatches = kPixels == Pixels::Patched;
-  static constexpr bool kEightPixels = kPixels == Pixels::Whole && kPixelBytes == 3;
-  static constexpr int kWords = kPatches                                ? kPixelBytes == 3 ? 8 : 2 * kPixelBytes
+  static constexpr int kWords = kPatches                                ? 2 * kPixelBytes
                                 : kPixels == Pixels::Any && kJoinsLater ? kPieces
                                                                         : kPixelBytes;
-  static constexpr int kEdge = (kReach + 15) / 16;      // how many times 16 pixels a window reaches into on either side
-  static constexpr int kListed = 16 * (1 + 2 * kEdge);  // largest list of list_pixels()
+  static constexpr int kEdge = (kReach + 15) / 16;  // how many times 16 pixels a window reaches into on either side
 
   // The first 16 pixels begin at `first`. Unless `inside`, `columns` lists where all pixels are that windows reach.
-  // Patched: pixels beside the frame are among the first or the last kEdge of `count` times 16 pixels; with three bytes
-  // a pixel `columns` is what list_pixels() has made of the list.
+  // Patched: pixels beside the frame are among the first or the last kEdge of `count` times 16 pixels.
   __device__ PixelReader(const MmaParams &p, const PartParams &part, int first, int count, const int *columns,
                          bool inside)
       : p_(p),
@@ -182,10 +178,7 @@ class PixelReader {
         columns_(columns + lane()),
         first_(first),
         inside_(inside) {
-    if constexpr (kPatches && kPixelBytes == 3) {
-      beside_[0] = first < 0;
-      beside_[1] = first + 16 * count > part.width;
-    } else if constexpr (kPatches) {
+    if constexpr (kPatches) {
 #pragma unroll
       for (int i = 0; i < 2 * kEdge; i++)
 #pragma unroll
@@ -208,20 +201,9 @@ class PixelReader {
         else
           read_together(offset, 16 * k, words[k]);
       }
-    } else if (kEightPixels || inside_) {
-      constexpr int kPaired = kEightPixels ? kCount / 2 * 2 : 0;
+    } else if (inside_) {
 #pragma unroll
-      for (int k = 0; k < kPaired; k += 2) {
-        const uint8_t *const pixels = source_ + offset + (16 * k + lane()) * kPixelBytes;
-#pragma unroll
-        for (int i = 0; i < 2 * kPixelBytes; i += 2) {
-          const uint2 two = __ldg(reinterpret_cast<const uint2 *>(pixels) + i / 2);
-          words[k + i / kPixelBytes][i % kPixelBytes] = two.x;
-          words[k + (i + 1) / kPixelBytes][(i + 1) % kPixelBytes] = two.y;
-        }
-      }
-#pragma unroll
-      for (int k = max(from, kPaired); k < to; k++) read_together(offset, 16 * k, words[k]);
+      for (int k = from; k < to; k++) read_together(offset, 16 * k, words[k]);
     } else {
 #pragma unroll
       for (int k = from; k < to; k++) {
@@ -246,34 +228,11 @@ class PixelReader {
     for (int i = 0; i < kPixelBytes; i++) pixels[i] = words[i];
     if constexpr (kPatches) {
       if (!is_patched(k, count)) return;
-      if constexpr (kPixelBytes == 3) {
-        const int4 selector = *reinterpret_cast<const int4 *>(columns_ + kListed + 16 * k);
-        const uint32_t pixel[4] = {__byte_perm(words[0], words[4], static_cast<uint32_t>(selector.x)),
-                                   __byte_perm(words[1], words[5], static_cast<uint32_t>(selector.y)),
-                                   __byte_perm(words[2], words[6], static_cast<uint32_t>(selector.z)),
-                                   __byte_perm(words[3], words[7], static_cast<uint32_t>(selector.w))};
-        pixels[0] = __byte_perm(pixel[0], pixel[1], 0x4210);
-        pixels[1] = __byte_perm(pixel[1], pixel[2], 0x5421);
-        pixels[2] = __byte_perm(pixel[2], pixel[3], 0x6542);
-      } else {
 #pragma unroll
-        for (int i = 0; i < kPixelBytes; i++)
-          pixels[i] = patch_[edge(k, count)][i].join(words[i], words[kPixelBytes + i]);
-      }
+      for (int i = 0; i < kPixelBytes; i++)
+        pixels[i] = patch_[edge(k, count)][i].join(words[i], words[kPixelBytes + i]);
     } else if constexpr (kWords != kPixelBytes) {
       if (!inside_ && !is_together(16 * k)) join(words, pixels);
-    }
-  }
-
-  // For pixels of three bytes: converts a list of `count` columns, none of them -1. columns[i] becomes the byte offset
-  // in the row of the word with the pixel's first byte. columns[kListed + i] becomes a selector for __byte_perm() and,
-  // above its 16 bits, the distance to the word with the pixel's last byte. Each warp has its own list.
-  __device__ static void list_pixels(int *columns, int count) {
-#pragma unroll 1
-    for (int i = static_cast<int>(threadIdx.x) % 32; i < count; i += 32) {
-      const int byte = 3 * columns[i], word = byte & ~3;
-      columns[i] = word;
-      columns[kListed + i] = (((byte + 2) & ~3) - word) << 16 | (0x0210 + (byte & 3) * 0x0111);
     }
   }
 
@@ -284,27 +243,15 @@ class PixelReader {
   }
 
   __device__ bool is_patched(int k, int count) const {
-    if (k >= kEdge && k < count - kEdge) return false;
-    return kPixelBytes != 3 || beside_[k >= kEdge];
+    return k < kEdge || k >= count - kEdge;
   }
 
   __device__ void read_patched(const uint8_t *row, int k, int count, uint32_t (&words)[kWords]) const {
-    if constexpr (kPixelBytes == 3) {
-      const int4 first = *reinterpret_cast<const int4 *>(columns_ + 16 * k);
-      const int4 more = *reinterpret_cast<const int4 *>(columns_ + kListed + 16 * k);
-      const int at[4] = {first.x, first.y, first.z, first.w}, further[4] = {more.x, more.y, more.z, more.w};
+    const auto &patch = patch_[edge(k, count)];
 #pragma unroll
-      for (int i = 0; i < 4; i++) {
-        words[i] = WordPatch::load(row, at[i]);
-        words[4 + i] = WordPatch::load(row, at[i] + (further[i] >> 16));
-      }
-    } else {
-      const auto &patch = patch_[edge(k, count)];
-#pragma unroll
-      for (int i = 0; i < kPixelBytes; i++) {
-        words[i] = patch[i].load_first(row);
-        words[kPixelBytes + i] = patch[i].load_second(row, part_.border_word[i % 2]);
-      }
+    for (int i = 0; i < kPixelBytes; i++) {
+      words[i] = patch[i].load_first(row);
+      words[kPixelBytes + i] = patch[i].load_second(row, part_.border_word[i % 2]);
     }
   }
 
@@ -392,7 +339,6 @@ class PixelReader {
   const int *columns_;
   int first_;
   bool inside_;
-  bool beside_[2];  // whether any of the first, and of the last, pixels are beside the frame
   WordPatch patch_[2 * kEdge][kPatches && kPixelBytes <= 2 ? kPixelBytes : 1];
 };
 

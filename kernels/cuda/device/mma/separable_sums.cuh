@@ -31,16 +31,12 @@ struct SeparableTuning {
   static constexpr int kLeastRows = 16, kLeastWideRows = 32, kMostRows = 512, kMoreRows = 16, kMoreWideRows = 8;
 };
 
-template <int kRadiusClass, Weights kWeightsKind, Samples kSamplesKind, bool kSharpensPixels = false>
+template <int kRadiusClass, Samples kSamplesKind, int kFactorBytes = factor_bytes(kSamplesKind)>
 struct SeparableShape {
   static constexpr int kRadius = kRadiusClass;
-  static constexpr Weights kWeights = kWeightsKind;
   static constexpr Samples kSamples = kSamplesKind;
   static constexpr int kSampleBytes = sample_bytes(kSamples);
-  static constexpr int kBytes = weight_bytes(kWeights);
-  static constexpr int kSumBytes = row_sum_bytes(kWeights, kSampleBytes);
-  static constexpr int kRowParts = kSampleBytes + kBytes - 1, kParts = kSumBytes + kBytes - 1;
-  static constexpr bool kSharpens = kSharpensPixels;  // SumRounding::Sharpen only
+  static constexpr int kBytes = kFactorBytes;
   // Pixels that are read on either side: chunks begin at multiples of 8.
   static constexpr int kReach = kRadius < 8 ? 8 : kRadius;
   static constexpr int kChunksX = (16 + 2 * kReach) / 16;  // chunks of samples that windows of 16 pixels reach
@@ -64,20 +60,16 @@ struct SeparableOperands {
   static constexpr int kBytes = Shape::kBytes, kChunksX = Shape::kChunksX, kChunksY = Shape::kChunksY;
   uint32_t row[kBytes][kChunksX][2], column[kBytes][kChunksY];  // low bytes first
 
-  // `eight_pixels`: samples are ordered as with PixelReader::kEightPixels.
-  __device__ explicit SeparableOperands(const uint32_t *lines, bool eight_pixels = false) {
+  __device__ explicit SeparableOperands(const uint32_t *lines) {
     const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
     constexpr int kLine = Shape::kLine;
-    const auto sample = [&](int c) {
-      return eight_pixels && (c | 1) < kChunksX ? c / 2 * 32 + 8 * t + c % 2 * 4 : 16 * c + 4 * t;
-    };
 #pragma unroll
     for (int b = 0; b < kBytes; b++) {
 #pragma unroll
       for (int c = 0; c < kChunksX; c++)
 #pragma unroll
         for (int i = 0; i < 2; i++)
-          row[b][c][i] = four_bytes(lines + b * kLine, sample(c) - (2 * g + i) - (Shape::kReach - Shape::kRadius));
+          row[b][c][i] = four_bytes(lines + b * kLine, 16 * c + 4 * t - (2 * g + i) - (Shape::kReach - Shape::kRadius));
 #pragma unroll
       for (int c = 0; c < kChunksY; c++) {
         const int first = 16 * c + 2 * t - g;  // rows 2t and 2t + 1 of each step, relative to row g of results
@@ -94,14 +86,14 @@ struct RowSumBytes {
   static constexpr int kChunksY = Shape::kChunksY;
   uint32_t byte[kSumBytes][kChunksY][2] = {};
 
-  // Appends the sums of the step's two rows, and drops the oldest ones. kLow: the lowest byte of a sum that is kept.
-  template <int kLow = 0>
-  __device__ void enter(const Sums &sums) {
+  // Appends the sums of the step's two rows, and drops the oldest ones. `selector`: for __byte_perm(), the two low
+  // bytes that are kept of a sum.
+  __device__ void enter(const Sums &sums, uint32_t selector = 0x5140) {
 #pragma unroll
     for (int i = 0; i < 2; i++) {
       const uint32_t first = static_cast<uint32_t>(sums.v[2 * i]), second = static_cast<uint32_t>(sums.v[2 * i + 1]);
       // `pair` has the low bytes of both sums, then their second bytes; `upper` the third and the fourth ones.
-      const uint32_t pair = __byte_perm(first, second, 0x5140 + 0x1111 * kLow);
+      const uint32_t pair = __byte_perm(first, second, selector);
       append<0>(i, pair, false);
       append<1>(i, pair, true);
       if constexpr (kSumBytes > 2) {
@@ -128,67 +120,69 @@ struct RowSumBytes {
   }
 };
 
-// The latest row sums of a channel, from which columns are summed. kChains, for 8-bit samples: each part of a sum is
-// computed from the one before. That takes fewer instructions, but more time if the warp has no other sum to compute
-// meanwhile.
-template <typename Shape, bool kChains>
+// The latest row sums of a channel, from which columns are summed. Of 8-bit samples each part of a sum is computed from
+// the one before. That takes fewer instructions, but more time if the warp has no other sum to compute meanwhile.
+template <typename Shape>
 struct SeparableSums {
-  static constexpr int kSampleBytes = Shape::kSampleBytes, kBytes = Shape::kBytes, kSumBytes = Shape::kSumBytes;
-  static constexpr int kChunksX = Shape::kChunksX;
-  static constexpr Weights kWeights = Shape::kWeights;
-  RowSumBytes<Shape, kSumBytes> rows;
+  static constexpr int kSampleBytes = Shape::kSampleBytes, kBytes = Shape::kBytes, kChunksX = Shape::kChunksX;
+  static constexpr bool kChains = kSampleBytes == 1;
+  RowSumBytes<Shape, kBytes> rows;
 
   // Sums the next 8 rows of samples; `window` has a window of each byte of a sample.
   __device__ void enter(const SeparableMmaParams &p, const SeparableOperands<Shape> &k, int32_t start,
                         const uint32_t (&window)[kSampleBytes][kChunksX]) {
-    Sums sums;
     if constexpr (kChains) {
-      sums = add_parts<kBytes>(start, [&](int part, Sums s) {
-        return part == kBytes - 1 ? multiply<has_signed_row(kWeights), false>(k.row[part], window[0], s)
-                                  : multiply<false, false>(k.row[part], window[0], s);
-      });
+      // A shift is a choice of bytes.
+      rows.enter(
+          add_parts<kBytes>(start, [&](int part, Sums s) { return multiply<false, false>(k.row[part], window[0], s); }),
+          p.row_bytes);
     } else {
-      PartialSums<Shape::kRowParts> parts;
+      PartialSums<kBytes + 1> parts;
 #pragma unroll
-      for (int i = 0; i < Shape::kRowParts; i++) parts.part[i] = all(i == row_start_part(kWeights) ? start : 0);
+      for (int i = 0; i <= kBytes; i++) parts.part[i] = all(i == 1 ? start : 0);
 #pragma unroll
       for (int i = 0; i < kSampleBytes; i++)
 #pragma unroll
         for (int b = 0; b < kBytes; b++)
-          if (b == kBytes - 1)
-            parts.part[i + b] = multiply<has_signed_row(kWeights), false>(k.row[b], window[i], parts.part[i + b]);
-          else
-            parts.part[i + b] = multiply<false, false>(k.row[b], window[i], parts.part[i + b]);
-      sums = row_sums(p, parts);
+          parts.part[i + b] = multiply<false, false>(k.row[b], window[i], parts.part[i + b]);
+      Sums sums = parts.total();
+      // The bits that the shift by 16 drops do not fit 32 bits together with the rest, so parts are shifted one by one.
+      if (p.row_shift)
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+          sums.v[i] =
+              (((parts.part[0].v[i] >> 8) + parts.part[1].v[i]) >> 8) + parts.part[2].v[i] + (parts.part[3].v[i] << 8);
+      rows.enter(sums);
     }
-    // With 8-bit samples the rounding of row sums is a choice of bytes.
-    rows.template enter<kWeights == Weights::U16RoundedRows && kSampleBytes == 1>(sums);
   }
 
-  // Computes the sums of 8 rows of results. `start` is added to them and, with start_high_part(), start_high, see
-  // SumRounding.
-  static constexpr int kTotals = kChains ? 1 : Shape::kParts;
-  __device__ PartialSums<kTotals> total(const SeparableOperands<Shape> &k, int32_t start, int32_t start_high) const {
-    const auto add = [&](int i, int b, const Sums &s) {
-      return b == kBytes - 1 ? multiply<false, has_signed_column(kWeights)>(rows.byte[i], k.column[b], s)
-                             : multiply<false, false>(rows.byte[i], k.column[b], s);
-    };
+  // Computes the sums of 8 rows of results. `start` is added to them, and start_high to part 3, see SumRounding.
+  static constexpr int kTotals = kChains ? 1 : 2 * kBytes - 1;
+  __device__ PartialSums<kTotals> total(const SeparableMmaParams &p, const SeparableOperands<Shape> &k,
+                                        int32_t start) const {
     if constexpr (kChains) {
-      return {{add_parts<Shape::kParts>(start, [&](int part, Sums s) {
+      return {{add_parts<2 * kBytes - 1>(start, [&](int part, Sums s) {
 #pragma unroll
-        for (int i = kSumBytes - 1; i >= 0; i--)
-          if (part - i >= 0 && part - i < kBytes) s = add(i, part - i, s);
+        for (int i = kBytes - 1; i >= 0; i--) {
+          if (part - i == kBytes - 1)
+            s = multiply<false, true>(rows.byte[i], k.column[part - i], s);
+          else if (part - i >= 0 && part - i < kBytes)
+            s = multiply<false, false>(rows.byte[i], k.column[part - i], s);
+        }
         return s;
       })}};
     } else {
       PartialSums<kTotals> parts;
 #pragma unroll
-      for (int i = 0; i < kTotals; i++)
-        parts.part[i] = all(i == 0 ? start : kSampleBytes == 2 && i == start_high_part(kWeights) ? start_high : 0);
+      for (int i = 0; i < kTotals; i++) parts.part[i] = all(i == 0 ? start : i == 3 ? p.epilogue.start_high : 0);
 #pragma unroll
-      for (int i = 0; i < kSumBytes; i++)
+      for (int i = 0; i < kBytes; i++)
 #pragma unroll
-        for (int b = 0; b < kBytes; b++) parts.part[i + b] = add(i, b, parts.part[i + b]);
+        for (int b = 0; b < kBytes; b++)
+          if (b == kBytes - 1 && p.signed_column)
+            parts.part[i + b] = multiply<false, true>(rows.byte[i], k.column[b], parts.part[i + b]);
+          else
+            parts.part[i + b] = multiply<false, false>(rows.byte[i], k.column[b], parts.part[i + b]);
       return parts;
     }
   }
@@ -203,22 +197,6 @@ struct SeparableSums {
     for (int part = kCount - 1; part >= 0; part--) {
       if (part < kCount - 1) sums = times_256(sums, part ? 0 : start);
       sums = add(part, sums);
-    }
-    return sums;
-  }
-
-  // The row sums, with the bits shifted out that rounding drops, except for U16RoundedRows of 8-bit samples.
-  __device__ static Sums row_sums(const SeparableMmaParams &p, const PartialSums<Shape::kRowParts> &parts) {
-    Sums sums = parts.total();
-    if constexpr (kWeights == Weights::U24) {
-      // The bits that the shift by 16 drops do not fit 32 bits together with the rest, so parts are shifted one by one.
-#pragma unroll
-      for (int i = 0; i < 4; i++)
-        sums.v[i] = (((parts.part[0].v[i] >> 8) + parts.part[1].v[i]) >> 8) + parts.part[2].v[i] +
-                    (parts.part[Shape::kRowParts - 1].v[i] << 8);
-    } else if constexpr (kWeights == Weights::U16RoundedRows && kSampleBytes == 2) {
-#pragma unroll
-      for (int i = 0; i < 4; i++) sums.v[i] >>= p.row_shift;
     }
     return sums;
   }

@@ -68,20 +68,6 @@ __device__ inline int32_t sharpen(const Sharpening &s, int32_t sum, uint32_t sam
   return static_cast<int32_t>(sample) + static_cast<int32_t>((int64_t{more} * s.amount + s.offset) >> 32);
 }
 
-// Rounds sums to 8-bit samples: the two pixels of a lane in column 2t go to the low half of a word, those in 2t + 1 to
-// the high half. All sums are rounded together, so that none waits for another.
-template <Weights kWeights, int kCount>
-__device__ inline void round_sums(const SumRounding &r, const Sums (&sums)[kCount], uint32_t (&samples)[kCount]) {
-  const auto pack = [&](auto round) {
-#pragma unroll
-    for (int i = 0; i < kCount; i++)
-      samples[i] = pack_clamped(round(sums[i].v[0]), round(sums[i].v[2]), round(sums[i].v[1]), round(sums[i].v[3]));
-  };
-  if (kWeights == Weights::U16RoundedRows || r.mode == SumRounding::Shift)
-    return pack([&](int32_t v) { return v >> r.shift; });
-  pack([&](int32_t v) { return divide_sum(r, v); });
-}
-
 // Packs byte n of four values, the first one's lowest.
 __device__ inline uint32_t pick_bytes(int n, int32_t a, int32_t b, int32_t c, int32_t d) {
   const uint32_t selector = static_cast<uint32_t>(n * 0x11 + 0x40);
@@ -91,7 +77,7 @@ __device__ inline uint32_t pick_bytes(int n, int32_t a, int32_t b, int32_t c, in
 
 // Rounds a lane's sums of all channels to 8-bit samples as they lie in memory: the pair of neighbouring pixels in
 // column 2t, then the pair in 2t + 1. Several such sets are rounded together, so that none waits for another.
-template <Weights kWeights, int kCount, int kChannels>
+template <int kCount, int kChannels>
 __device__ inline void round_pixels(const SumRounding &r, const Sums (&sums)[kCount][kChannels],
                                     uint32_t (&words)[kCount][kChannels]) {
   const auto make = [&](auto pack) {
@@ -113,9 +99,8 @@ __device__ inline void round_pixels(const SumRounding &r, const Sums (&sums)[kCo
     const int n = r.shift / 8;
     return make([&](int32_t a, int32_t b, int32_t c, int32_t d) { return pick_bytes(n, a, b, c, d); });
   }
-  if (kWeights == Weights::U16RoundedRows || r.mode == SumRounding::Shift)
-    return clamp([&](int32_t v) { return v >> r.shift; });
-  clamp([&](int32_t v) { return divide_sum(r, v); });
+  if (r.mode == SumRounding::Divide) return clamp([&](int32_t v) { return divide_sum(r, v); });
+  clamp([&](int32_t v) { return v >> r.shift; });
 }
 
 // Packs two values as 16-bit samples, each clamped to 0 ... 65535.
@@ -139,18 +124,14 @@ __device__ inline void pack_samples(const MmaParams &p, uint32_t (&pairs)[2], Ro
     pairs[i] = __vminu2(pack_clamped(round(i), round(i + 2)), p.sample_mask) << p.sample_shift;
 }
 
-template <Weights kWeights, int kParts>
+template <int kParts>
 __device__ inline void round_sums(const MmaParams &p, const PartialSums<kParts> &sums, uint32_t (&pairs)[2]) {
   const SumRounding &r = p.epilogue;
   const auto pack = [&](auto round) { pack_samples(p, pairs, round); };
-  if (kWeights == Weights::S24 && r.mode == SumRounding::Shift64)
-    return pack([&](int i) { return shift_sum(r, sums.total64(i)); });
-  if (kWeights == Weights::U24 || (kWeights != Weights::U16RoundedRows && r.mode == SumRounding::ShiftWide))
-    return pack([&](int i) { return sums.highest(i) >> r.shift; });
+  if (r.mode == SumRounding::ShiftWide) return pack([&](int i) { return sums.highest(i) >> r.shift; });
   const Sums total = sums.total();
-  if (kWeights == Weights::U16RoundedRows || r.mode == SumRounding::Shift)
-    return pack([&](int i) { return total.v[i] >> r.shift; });
-  pack([&](int i) { return divide_sum(r, total.v[i]); });
+  if (r.mode == SumRounding::Divide) return pack([&](int i) { return divide_sum(r, total.v[i]); });
+  pack([&](int i) { return total.v[i] >> r.shift; });
 }
 
 // Joins a lane's samples of all channels, as round_sums() makes them, to two pairs of neighbouring pixels as they lie
@@ -185,13 +166,13 @@ __device__ inline void make_pixels(const MmaParams &p, SumsOf sums_of,
     for (int i = 0; i < kCount; i++)
 #pragma unroll
       for (int c = 0; c < kChannels; c++) total[i][c] = sums_of(i, c).total();
-    round_pixels<Shape::kWeights>(p.epilogue, total, words);
+    round_pixels(p.epilogue, total, words);
   } else {
 #pragma unroll
     for (int i = 0; i < kCount; i++) {
       uint32_t pairs[kChannels][2];
 #pragma unroll
-      for (int c = 0; c < kChannels; c++) round_sums<Shape::kWeights>(p, sums_of(i, c), pairs[c]);
+      for (int c = 0; c < kChannels; c++) round_sums(p, sums_of(i, c), pairs[c]);
       join_channels<kChannels>(pairs, words[i]);
     }
   }
