@@ -108,10 +108,10 @@ struct SumScale {
 struct DenseMmaParams : MmaParams {
   int32_t height;         // rows of the mask, rounded up to a multiple of 4 with rows of zeros
   bool spare;             // whether the last row is zeros
-  int32_t digits;         // bytes of coefficients, each -128 to 127
   int32_t low_tiles;      // rows of tiles at the bottom of a part that have half the height
   SumScale scale;         // for MmaKind::blocks4x4
   int32_t factor, magic;  // `scale` as s * factor * magic >> 32; magic is 0 if absolute
+  int32_t digits;         // bytes of coefficients, each -128 to 127
   // [digit][row]: the digits that count most come first for 8-bit samples, last for others, see DigitSums.
   uint32_t line[kMostDigits][kDenseRows][kDenseLineWords];
 };
