@@ -46,7 +46,6 @@ bool has_narrow_areas(const MmaLaunch<Params> &launch_as, int sample_bytes, cons
 // Cuts the frame, which has been filled in, into tiles. No kernel if the device has no room for a tile.
 template <typename Params>
 KernelLaunch<Params> cut_frame(MmaLaunch<Params> launch_as, int sample_bytes, int mask_height, Params &p) {
-  constexpr bool kDense = std::is_same_v<Params, DenseMmaParams>;
   if (launch_as.strips && has_narrow_areas(launch_as, sample_bytes, p)) {
     const int warps = launch_as.threads / 32;
     launch_as.threads = 32;
@@ -73,16 +72,9 @@ KernelLaunch<Params> cut_frame(MmaLaunch<Params> launch_as, int sample_bytes, in
                               [&](int rows) { return static_cast<uint64_t>(rows + launch_as.more_rows); })
         .height;
   };
-  int rows = launch_as.most_rows
-                 ? choose(launch_as.least_rows, launch_as.most_rows)
-                 : choose_strip_height(launch_as.least_rows, 8, launch_as.resident, launch_as.more_rows, cut);
-  // If the mask has few rows, higher tiles of 8-bit samples fit too and have less halo; they are taken if there are
-  // enough of them. With 16-bit samples fewer tiles would run at once.
-  if (kDense && rows && sample_bytes == 1 && mask_height <= 8) {
-    const int higher = choose(launch_as.least_rows, 2 * launch_as.most_rows);
-    if (cut(higher) >= tiles_at_once(launch_as.resident, bytes(higher))) rows = higher;
-  }
-  if (!rows) rows = choose(16, launch_as.least_rows - 16);
+  const int rows = launch_as.most_rows
+                       ? choose(launch_as.least_rows, launch_as.most_rows)
+                       : choose_strip_height(launch_as.least_rows, 8, launch_as.resident, launch_as.more_rows, cut);
   if (!rows) return {};
   return {launch_as.kernel, cut(rows), launch_as.threads, bytes(rows)};
 }

@@ -153,19 +153,16 @@ enum class Pixels { Whole, Patched, Any };
 
 // Reads the pixels of a row as the matrices of samples need them: of each 16 pixels a lane gets four neighbours.
 // kReach: how many pixels windows reach on either side of what is filtered.
-template <int kPixelBytes, Pixels kPixels, int kReach, bool kJoinsLater>
+template <int kPixelBytes, Pixels kPixels, int kReach>
 class PixelReader {
  public:
   // Any: four pixels are read one by one in kPieces pieces, each into a word of its own: single bytes if a pixel has an
   // odd number of bytes, else 16- or 32-bit words.
   static constexpr bool kBytes = kPixelBytes % 2 == 1;
   static constexpr int kOfPixel = kBytes ? kPixelBytes : kPixelBytes == 8 ? 2 : 1, kPieces = 4 * kOfPixel;
-  // kWords: words of four pixels between read() and take(). Pieces are joined only in take(), so that nothing waits for
-  // them before.
+  // kWords: words of four pixels between read() and take().
   static constexpr bool kPatches = kPixels == Pixels::Patched;
-  static constexpr int kWords = kPatches                                ? 2 * kPixelBytes
-                                : kPixels == Pixels::Any && kJoinsLater ? kPieces
-                                                                        : kPixelBytes;
+  static constexpr int kWords = kPatches ? 2 * kPixelBytes : kPixelBytes;
   static constexpr int kEdge = (kReach + 15) / 16;  // how many times 16 pixels a window reaches into on either side
 
   // The first 16 pixels begin at `first`. Unless `inside`, `columns` lists where all pixels are that windows reach.
@@ -207,10 +204,10 @@ class PixelReader {
     } else {
 #pragma unroll
       for (int k = from; k < to; k++) {
-        if constexpr (kPixels == Pixels::Whole)
-          read_each(offset, 16 * k, words[k]);
-        else
+        if constexpr (kPixels != Pixels::Whole)
           read_anywhere(offset, 16 * k, words[k]);
+        else if constexpr (kPieces == kWords)
+          read_pieces<false>(part_.source + offset, columns_ + 16 * k, words[k]);
       }
     }
   }
@@ -231,8 +228,6 @@ class PixelReader {
 #pragma unroll
       for (int i = 0; i < kPixelBytes; i++)
         pixels[i] = patch_[edge(k, count)][i].join(words[i], words[kPixelBytes + i]);
-    } else if constexpr (kWords != kPixelBytes) {
-      if (!inside_ && !is_together(16 * k)) join(words, pixels);
     }
   }
 
@@ -272,32 +267,16 @@ class PixelReader {
     for (int i = 0; i < kPixelBytes; i++) words[i] = pixels[i];
   }
 
-  // Reads pixels that are whole words, one by one; none is the border value.
-  __device__ void read_each(int64_t offset, int x, uint32_t (&words)[kWords]) const {
-    const uint8_t *const row = part_.source + offset;
-    const int4 four = *reinterpret_cast<const int4 *>(columns_ + x);
-    const int column[4] = {four.x, four.y, four.z, four.w};
-#pragma unroll
-    for (int i = 0; i < kWords; i++)
-      words[i] = __ldg(reinterpret_cast<const uint32_t *>(row + column[i / kOfPixel] * kPixelBytes) + i % kOfPixel);
-  }
-
   __device__ void read_anywhere(int64_t offset, int x, uint32_t (&words)[kWords]) const {
     if (offset == kNoRow) {
-      const bool pieces = kWords != kPixelBytes && !is_together(x);
 #pragma unroll
-      for (int i = 0; i < kWords; i++) words[i] = pieces ? border(i) : part_.border_word[i % word_period(kPixelBytes)];
+      for (int i = 0; i < kWords; i++) words[i] = part_.border_word[i % word_period(kPixelBytes)];
     } else if (is_together(x)) {
       read_together(offset, x, words);
     } else if (first_ + x < part_.width + p_.radius_x) {  // else no window reaches them
       uint32_t piece[kPieces];
-      read_pieces(part_.source + offset, columns_ + x, piece);
-      if constexpr (kWords != kPieces) {
-        join(piece, words);
-      } else {
-#pragma unroll
-        for (int i = 0; i < kPieces; i++) words[i] = piece[i];
-      }
+      read_pieces<true>(part_.source + offset, columns_ + x, piece);
+      join(piece, words);
     }
   }
 
@@ -306,7 +285,8 @@ class PixelReader {
     return kBytes ? part_.border_word[0] >> i % kOfPixel * 8 : part_.border_word[i % kOfPixel];
   }
 
-  // Reads the pieces of four pixels, with all loads in flight at once.
+  // Reads the pieces of four pixels, with all loads in flight at once. kMayBeBorder: any may be the border value.
+  template <bool kMayBeBorder>
   __device__ void read_pieces(const uint8_t *from, const int *columns, uint32_t (&piece)[kPieces]) const {
     const int4 four = *reinterpret_cast<const int4 *>(columns);
     const int column[4] = {four.x, four.y, four.z, four.w};
@@ -314,7 +294,7 @@ class PixelReader {
     using Piece = std::conditional_t<kBytes, uint8_t, std::conditional_t<kPixelBytes == 2, uint16_t, uint32_t>>;
 #pragma unroll
     for (int i = 0; i < kPieces; i++) piece[i] = __ldg(reinterpret_cast<const Piece *>(address(i)) + i % kOfPixel);
-    if (p_.border == Border::Constant) {
+    if (kMayBeBorder && p_.border == Border::Constant) {
 #pragma unroll
       for (int i = 0; i < kPieces; i++)
         if (column[i / kOfPixel] < 0) piece[i] = border(i);

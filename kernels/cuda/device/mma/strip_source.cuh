@@ -95,8 +95,7 @@ template <typename Kind>
 class StripSource {
  public:
   using Shape = typename Kind::Shape;
-  using Reader =
-      PixelReader<Kind::kPixelBytes, Kind::kPixels, Shape::kReach, Shape::kRadius <= 16 && Kind::kPixelBytes % 4 == 0>;
+  using Reader = PixelReader<Kind::kPixelBytes, Kind::kPixels, Shape::kReach>;
   // Found on Hopper: prefetching helps large frames of four 8-bit channels, and nothing else.
   static constexpr bool kPrefetches =
       Kind::kPixels == Pixels::Whole && Kind::kChannels == 4 && Shape::kSampleBytes == 1;
