@@ -262,23 +262,21 @@ __global__ void __launch_bounds__(kBlockThreads, kMinBlocks) difference_kernel(c
   for (int i = 0; i < left; i++) to[i] = static_cast<uint8_t>(source[i / 4] >> i % 4 * 8);
 }
 
-constexpr int kRestoredWidth = 256, kRestoredHeight = 64;  // size of a tile in pixels
+constexpr int kRestoredWidth = 256, kRestoredHeight = kBlockHeight;  // size of a tile in pixels
 
 // Puts back the pixels that border=keep keeps, from the pass's copy_source.
 __global__ void __launch_bounds__(kBlockThreads, kMinBlocks) restore_kernel(const __grid_constant__ FrameParams p) {
   const Tile tile = locate_tile(p, kRestoredHeight);
   const PartParams &part = tile.part;
-  const int right = min(tile.x0 + kRestoredWidth, part.width), bottom = min(tile.y0 + kRestoredHeight, part.height);
-  // Pixels that are not kept are a rectangle.
-  if (!is_kept(p, part, tile.x0, tile.y0) && !is_kept(p, part, right - 1, bottom - 1)) return;
+  const int right = min(tile.x0 + kRestoredWidth, part.width), y = tile.y0 + static_cast<int>(threadIdx.y);
+  // Pixels of a row that are not kept lie beside each other.
+  if (y >= part.height || (!is_kept(p, part, tile.x0, y) && !is_kept(p, part, right - 1, y))) return;
 #pragma unroll 1
-  for (int y = tile.y0 + threadIdx.y; y < bottom; y += kBlockHeight)
+  for (int x = tile.x0 + threadIdx.x; x < right; x += kBlockWidth)
 #pragma unroll 1
-    for (int x = tile.x0 + threadIdx.x; x < right; x += kBlockWidth)
-#pragma unroll 1
-      for (int c = 0; c < part.channels; c++)
-        if (is_kept(p, part, x, y) && part.channel[c].action == Action::Filter)
-          write_sample(part, x, y, c, ChannelReader(part, part.copy, part.copy_pitch, c).at(x, y));
+    for (int c = 0; c < part.channels; c++)
+      if (is_kept(p, part, x, y) && part.channel[c].action == Action::Filter)
+        write_sample(part, x, y, c, ChannelReader(part, part.copy, part.copy_pitch, c).at(x, y));
 }
 
 }  // namespace cudaconv::methods

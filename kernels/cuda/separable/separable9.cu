@@ -17,6 +17,15 @@ using namespace separable;
 
 namespace {
 
+// Whether the row's and the column's coefficients are from 0 to 127, so that sums along rows have two bytes.
+bool has_small_coefficients(const Pass &pass, const SeparableMmaParams &p) {
+  const auto small = [](const std::vector<int32_t> &line) {
+    return std::all_of(line.begin(), line.end(), [](int32_t c) { return c >= 0 && c <= 127; });
+  };
+  constexpr uint32_t kLowBytes = 0x5140;
+  return p.row_bytes == kLowBytes && small(pass.mask[0].row) && small(pass.mask[0].column);
+}
+
 // Chooses the launch, without a kernel if the pass is not for this structure. The frame has been filled in.
 KernelLaunch<SeparableMmaParams> choose(const PassQuery &query, SeparableMmaParams &p) {
   const Pass &pass = query.pass();
@@ -43,11 +52,13 @@ KernelLaunch<SeparableMmaParams> choose(const PassQuery &query, SeparableMmaPara
     });
   };
   using Tuning = Separable9Tuning;
-  const int rows = choose_tile_height(8, Tuning::kLeastRows, Tuning::kMostRows, kSeparable9Blocks, separable9_bytes,
+  const bool small = has_small_coefficients(pass, p);
+  const auto bytes = small ? separable9_bytes<1> : separable9_bytes<2>;
+  const int rows = choose_tile_height(8, Tuning::kLeastRows, Tuning::kMostRows, separable9_blocks(small ? 1 : 2), bytes,
                                       cut, [](int rows) { return static_cast<uint64_t>(rows + Tuning::kMoreRows); })
                        .height;
   if (!rows) return {};
-  return {separable9_kernel, cut(rows), kSeparable9Threads, separable9_bytes(rows)};
+  return {small ? separable9_kernel<1> : separable9_kernel<2>, cut(rows), kSeparable9Threads, bytes(rows)};
 }
 
 }  // namespace

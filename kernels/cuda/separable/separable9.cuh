@@ -49,7 +49,10 @@ struct Separable9Tuning {
   static constexpr int kLeastRows = 16, kMostRows = 1024, kMoreRows = 16;
 };
 
-constexpr int kSeparable9Blocks = 2;  // of a multiprocessor
+// How many blocks a multiprocessor is to hold, with coefficients of kBytes bytes.
+CUDACONV_HOST_DEVICE constexpr int separable9_blocks(int bytes) {
+  return bytes == 1 ? 4 : 2;
+}
 
 // Rows that windows of `rows` rows of results reach, in whole steps.
 CUDACONV_HOST_DEVICE constexpr int separable9_rows(int rows) {
@@ -58,8 +61,9 @@ CUDACONV_HOST_DEVICE constexpr int separable9_rows(int rows) {
 
 // Tables that the warps of a block share. In shared memory the lanes' own bytes lie before them, and a list of rows
 // behind.
+template <int kBytes>
 struct Separable9Tables {
-  static constexpr int kBytes = factor_bytes(Samples::U8), kParts = kBytes + 1;
+  static constexpr int kParts = kBytes + 1;
   static constexpr int kMiddle = 12;  // the word of `spread` that begins with the middle coefficient
 
   uint32_t spread[kBytes][2 * kMiddle];  // the row's coefficients, a pixel apart, with zeros in between
@@ -91,7 +95,7 @@ struct Separable9Tables {
         for (int i = 0; i < kSeparable9Taps; i++)
           if (i == first || i == first + 1) pair[b] |= coefficient(p.line[1][b], i) << 8 * (i - first);
       // This operand is signed: a low byte of 128 or more counts 256 less, so 1 is carried into the high byte.
-      pair[1] = ((pair[1] & 0x7f7fu) + (pair[0] >> 7 & 0x0101u)) ^ (pair[1] & 0x8080u);
+      if constexpr (kBytes == 2) pair[1] = ((pair[1] & 0x7f7fu) + (pair[0] >> 7 & 0x0101u)) ^ (pair[1] & 0x8080u);
 #pragma unroll
       for (int k = 0; k < kParts; k++)
         column[k][chunk][lane] = (k < kBytes ? pair[k] : 0) | (k > 0 ? pair[k - 1] << 16 : 0);
@@ -184,17 +188,19 @@ class ByteWindow {
 };
 
 // A lane's words of the matrices of coefficients.
+template <int kBytes>
 struct Separable9Operands {
-  static constexpr int kBytes = Separable9Tables::kBytes, kParts = Separable9Tables::kParts;
+  using Tables = Separable9Tables<kBytes>;
+  static constexpr int kParts = Tables::kParts;
   uint32_t row[kBytes][2][4][2], column[kParts][2];
 
-  __device__ Separable9Operands(const Separable9Tables &tables, int g, int t, int lane) {
+  __device__ Separable9Operands(const Tables &tables, int g, int t, int lane) {
 #pragma unroll
     for (int b = 0; b < kBytes; b++) {
       // word[c]: coefficients at byte 16t + 4c of the window, relative to result 4g and the three after it.
       uint32_t word[5];
 #pragma unroll
-      for (int c = 0; c < 5; c++) word[c] = tables.spread[b][Separable9Tables::kMiddle + 4 * (t - 1) - g + c - 1];
+      for (int c = 0; c < 5; c++) word[c] = tables.spread[b][Tables::kMiddle + 4 * (t - 1) - g + c - 1];
 #pragma unroll
       for (int c = 0; c < 4; c++)
 #pragma unroll
@@ -212,8 +218,9 @@ struct Separable9Operands {
                            uint32_t (&pairs)[2][2]) const {
 #pragma unroll
     for (int m = 0; m < 2; m++) {
-      const Sums high = multiply<false, false>(row[1][m], window, all(0));
-      const Sums sums = multiply<false, false>(row[0][m], window, times_256(high, start));
+      Sums sums = all(start);
+      if constexpr (kBytes == 2) sums = times_256(multiply<false, false>(row[1][m], window, all(0)), start);
+      sums = multiply<false, false>(row[0][m], window, sums);
 #pragma unroll
       for (int i = 0; i < 2; i++)
         pairs[m][i] =
@@ -223,11 +230,11 @@ struct Separable9Operands {
 };
 
 // Filters 32 bytes of results from byte x on, rows y0 to end - 1. `list` is of rows from y0 - kSeparable9Radius on.
-template <Edges kEdges>
+template <int kBytes, Edges kEdges>
 __device__ inline void filter_separable9(const SeparableMmaParams &p, const PartParams &part,
-                                         const Separable9Tables &tables, const int64_t *list, uint4 *slots, int x,
-                                         int y0, int end) {
-  constexpr int kParts = Separable9Tables::kParts;
+                                         const Separable9Tables<kBytes> &tables, const int64_t *list, uint4 *slots,
+                                         int x, int y0, int end) {
+  constexpr int kParts = Separable9Tables<kBytes>::kParts;
   const int lane = static_cast<int>(threadIdx.x % 32), g = lane / 4, t = lane % 4, height = end - y0;
   // Step n computes rows of results from 8n - 8 on; step 0 only sums along rows.
   const ByteWindow<kEdges> reader(p, part, x - kWindowMargin + kVectorBytes * t, list, slots);
@@ -235,7 +242,7 @@ __device__ inline void filter_separable9(const SeparableMmaParams &p, const Part
 #pragma unroll
   for (int n = 0; n < kSeparable9Stages - 1; n++) request(n, 8 * n);
 
-  const Separable9Operands operands(tables, g, t, lane);
+  const Separable9Operands<kBytes> operands(tables, g, t, lane);
   const int32_t start = p.row_start;
   uint32_t window[4], rows[2][2][2];  // sums along rows: [step % 2][matrix][row g, g + 8]
   reader.take(0, window);
@@ -296,13 +303,15 @@ __device__ inline void filter_separable9(const SeparableMmaParams &p, const Part
     }
 }
 
-inline size_t separable9_bytes(int tile_height) {
-  return kSeparable9Stages * kSeparable9Threads * sizeof(uint4) + sizeof(Separable9Tables) +
+template <int kBytes>
+size_t separable9_bytes(int tile_height) {
+  return kSeparable9Stages * kSeparable9Threads * sizeof(uint4) + sizeof(Separable9Tables<kBytes>) +
          separable9_rows(tile_height) * sizeof(int64_t);
 }
 
-// The kernel for frames whose rows are multiples of 16 bytes.
-__global__ void __launch_bounds__(kSeparable9Threads, kSeparable9Blocks)
+// The kernel for frames whose rows are multiples of 16 bytes. kBytes: of coefficients.
+template <int kBytes>
+__global__ void __launch_bounds__(kSeparable9Threads, separable9_blocks(kBytes))
     separable9_kernel(const __grid_constant__ SeparableMmaParams p) {
   if constexpr (kHasMma) {
     const Tile tile = locate_tile(p, p.tile_height);
@@ -310,7 +319,7 @@ __global__ void __launch_bounds__(kSeparable9Threads, kSeparable9Blocks)
     const int end = min(tile.y0 + p.tile_height, part.height);
     const int first_row = tile.y0 - kSeparable9Radius, count = separable9_rows(end - tile.y0);
     uint4 *const slots = shared_memory<uint4>();
-    auto *const tables = reinterpret_cast<Separable9Tables *>(slots + kSeparable9Stages * kSeparable9Threads);
+    auto *const tables = reinterpret_cast<Separable9Tables<kBytes> *>(slots + kSeparable9Stages * kSeparable9Threads);
     int64_t *const rows = reinterpret_cast<int64_t *>(tables + 1);
     tables->fill(p, part.channels);
     list_rows(p, part, first_row, count, rows, kSeparable9Threads);
@@ -321,7 +330,7 @@ __global__ void __launch_bounds__(kSeparable9Threads, kSeparable9Blocks)
     const bool beside = x < kWindowMargin || x + kWarpResults + kWindowMargin > row_bytes;
     const bool beyond = first_row < 0 || first_row + count > part.height;
     const auto filter = [&](auto edges) {
-      filter_separable9<decltype(edges)::value>(p, part, *tables, rows, slots + threadIdx.x, x, tile.y0, end);
+      filter_separable9<kBytes, decltype(edges)::value>(p, part, *tables, rows, slots + threadIdx.x, x, tile.y0, end);
     };
     if (p.border == Border::Constant && (beside || beyond))
       filter(std::integral_constant<Edges, Edges::Constant>());

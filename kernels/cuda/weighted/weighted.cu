@@ -25,14 +25,14 @@ Uint128 sum_of(const std::vector<Factor> &factors) {
 
 // ---- Any frame ----
 
-// Fills in what depends on the mask and on where alpha is. `p` has the frame's addresses.
+// Fills in what depends on the mask and on where alpha is.
 template <typename Sum>
 void fill_weighted(const PassQuery &query, WeightedParams<Sum> &p) {
   const Pass &pass = query.pass();
   const IntegerMask &mask = pass.mask[0];
   p.alpha_channel = alpha_of(query.plan.layout).channel;
   for (size_t i = 0; i < query.plan.parts.size(); i++)
-    p.alpha[i] = {p.part[alpha_part(query.plan, i)], alpha_grid(query.plan, i)};
+    p.alpha[i] = {static_cast<int32_t>(alpha_part(query.plan, i)), alpha_grid(query.plan, i)};
   p.width = pass.width();
   p.height = pass.height();
   p.radius_x = pass.radius_x;

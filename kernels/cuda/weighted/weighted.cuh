@@ -23,10 +23,9 @@ namespace cudaconv::weighted {
 constexpr int kMaxWeights = 3072;  // two sides of 1501 and the zeros around them
 
 struct AlphaParams : FrameParams {
-  // The alpha of each part of the plan: the whole part that holds it, and where it lies there. With regions, the
-  // entries of FrameParams::part are rectangles of parts.
+  // For each part of the plan: the number of the part that holds its alpha, and where it lies there.
   struct Alpha {
-    PartParams holder;
+    int32_t holder;
     AlphaGrid grid;
   } alpha[kMaxParts];
   int32_t alpha_channel;
@@ -71,6 +70,13 @@ CUDACONV_HOST_DEVICE constexpr int product_pitch(int radius_x) {
 }
 constexpr int kRowSumPitch = kWeightedWidth + 1;
 
+// The part of this number. With regions, several rectangles may stand for it, all with its addresses.
+__device__ inline const PartParams &find_part(const FrameParams &p, int number) {
+  int i = 0;
+  while (i + 1 < p.parts && p.part[i].number != number) i++;
+  return p.part[i];
+}
+
 // Reads the pixels of a part with their alpha, which another part may hold. A pixel has a slot for each channel and, if
 // another part holds its alpha, one more for that.
 class WeightedReader {
@@ -79,7 +85,7 @@ class WeightedReader {
       : p_(p),
         part_(part),
         own_(p.alpha[part.number]),
-        holder_(own_.holder),
+        holder_(find_part(p, own_.holder)),
         alpha_(holder_, holder_.source, holder_.source_pitch, p.alpha_channel) {}
 
   // The slot that contains alpha.
