@@ -84,6 +84,7 @@ void enqueue_columns(const PassRun &run, LongBoxParams &p) {
                 dim3(kLongBoxThreads), sizeof(int32_t) * (p.strip + p.height), p);
 }
 
+// Parts of other numbers of channels have launches of their own.
 template <int kBytes>
 void enqueue_rows(const PassRun &run, LongBoxParams &p) {
   const unsigned blocks = cut_tiles(
@@ -92,9 +93,16 @@ void enqueue_rows(const PassRun &run, LongBoxParams &p) {
         return TileSize{pixels_of_block(p, part), part.width, 1};
       },
       TileCorners::Multiples);
-  size_t bytes = 0;
-  for (int i = 0; i < p.parts; i++) bytes = std::max(bytes, row_bytes(p, p.part[i], p.host[i].tile_width));
-  enqueue(run, KernelLaunch<LongBoxParams>{long_box_rows_kernel<kBytes>, blocks, kLongBoxThreads, bytes}, p);
+  // There are no three samples of 16 bits, see is_uniform_dense().
+  void (*const kernels[])(LongBoxParams) = {long_box_rows_kernel<1, kBytes>, long_box_rows_kernel<2, kBytes>,
+                                            long_box_rows_kernel < kBytes == 1 ? 3 : 4, kBytes >,
+                                            long_box_rows_kernel<4, kBytes>};
+  for (int channels = 1; channels <= 4; channels++) {
+    size_t bytes = 0;
+    for (int i = 0; i < p.parts; i++)
+      if (p.part[i].channels == channels) bytes = std::max(bytes, row_bytes(p, p.part[i], p.host[i].tile_width));
+    if (bytes) enqueue(run, KernelLaunch<LongBoxParams>{kernels[channels - 1], blocks, kLongBoxThreads, bytes}, p);
+  }
 }
 
 size_t sum_bytes(const Plan &plan) {

@@ -132,33 +132,74 @@ __global__ void __launch_bounds__(kLongBoxThreads, 4) long_box_columns_kernel(co
   uint32_t *const to = p.sums + p.first_sum[i] + int64_t{y0} * p.sums_pitch[i] + word * kSamples;
   const uint8_t *const column = part.source + 4 * word;
   const uint32_t border = border_word(part, 0, word);
-  sum_column<kBytes>(p, listed, rows, border, to, p.sums_pitch[i],
-                     [&](int y) { return load_word(column + y * part.source_pitch, bytes); });
+  if (bytes >= 4)
+    sum_column<kBytes>(p, listed, rows, border, to, p.sums_pitch[i], [&](int y) {
+      return __ldg(reinterpret_cast<const uint32_t *>(column + y * part.source_pitch));
+    });
+  else
+    sum_column<kBytes>(p, listed, rows, border, to, p.sums_pitch[i],
+                       [&](int y) { return load_word(column + y * part.source_pitch, bytes); });
 }
 
-// Replaces each of the `length` numbers of a line by the sum of the numbers up to it. `partial` has room for a number
+// Loads or stores kCount sums, at an address that is a multiple of their size.
+template <int kCount, typename Sum>
+__device__ inline void load_sums(const Sum *from, Sum *to) {
+  if constexpr (sizeof(Sum) == 4) {
+    load_words<kCount>(from, to);
+  } else {
+#pragma unroll
+    for (int i = 0; i < kCount; i++) to[i] = from[i];
+  }
+}
+template <int kCount, typename Sum>
+__device__ inline void store_sums(Sum *to, const Sum *from) {
+  if constexpr (sizeof(Sum) == 4) {
+    store_words<kCount>(to, from);
+  } else {
+#pragma unroll
+    for (int i = 0; i < kCount; i++) to[i] = from[i];
+  }
+}
+
+// Replaces the pixels of a line of `length` pixels by their sums from the first one on. `partial` has room for a pixel
 // of each warp. All threads of the block call this together.
-template <typename Sum>
+template <int kChannels, typename Sum>
 __device__ inline void add_up_line(Sum *line, int length, Sum *partial) {
   // A share is odd, so that the threads of a warp read from different banks.
   const int thread = static_cast<int>(threadIdx.x), lane = thread % 32, warp = thread / 32;
   const int share = (length + kLongBoxThreads - 1) / kLongBoxThreads | 1;
   const int begin = min(thread * share, length), end = min(begin + share, length);
-  Sum own = 0;
-#pragma unroll 4
-  for (int n = begin; n < end; n++) own += line[n];
-  Sum sum = own;
+  Sum sum[kChannels] = {}, before[kChannels];
+  const auto add = [&](int pixel) {
+    Sum v[kChannels];
+    load_sums<kChannels>(line + pixel * kChannels, v);
 #pragma unroll
-  for (int d = 1; d < 32; d *= 2) {
-    const Sum below = __shfl_up_sync(0xffffffffu, sum, d);
-    if (lane >= d) sum += below;
-  }
-  if (lane == 31) partial[warp] = sum;
-  __syncthreads();
-  sum -= own;
-  for (int w = 0; w < warp; w++) sum += partial[w];
+    for (int c = 0; c < kChannels; c++) sum[c] += v[c];
+  };
 #pragma unroll 4
-  for (int n = begin; n < end; n++) line[n] = sum += line[n];
+  for (int pixel = begin; pixel < end; pixel++) add(pixel);
+#pragma unroll
+  for (int c = 0; c < kChannels; c++) {
+    Sum up_to = sum[c];
+#pragma unroll
+    for (int d = 1; d < 32; d *= 2) {
+      const Sum below = __shfl_up_sync(0xffffffffu, up_to, d);
+      if (lane >= d) up_to += below;
+    }
+    if (lane == 31) partial[warp * kChannels + c] = up_to;
+    before[c] = up_to - sum[c];
+  }
+  __syncthreads();
+#pragma unroll
+  for (int c = 0; c < kChannels; c++) {
+    sum[c] = before[c];
+    for (int w = 0; w < warp; w++) sum[c] += partial[w * kChannels + c];
+  }
+#pragma unroll 4
+  for (int pixel = begin; pixel < end; pixel++) {
+    add(pixel);
+    store_sums<kChannels>(line + pixel * kChannels, sum);
+  }
 }
 
 template <typename Sum>
@@ -168,50 +209,68 @@ __device__ inline uint32_t round_mean(const LongBoxParams &p, Sum sum) {
   return static_cast<uint32_t>(round_to_sample(static_cast<int32_t>(sum) * p.factor, rounding));
 }
 
-// A block makes a row of results, or a part of it. Each channel has a line: a zero, then the sums of the columns that
-// windows reach, those beside the frame too.
-template <int kBytes>
+// A block makes a row of results, or a part of it. The line has a pixel of zeros, then the pixels that windows reach,
+// those beside the frame too.
+template <int kChannels, int kBytes>
 __global__ void __launch_bounds__(kLongBoxThreads) long_box_rows_kernel(const __grid_constant__ LongBoxParams p) {
   using Sum = WindowSum<kBytes>;
-  constexpr int kSamples = 4 / kBytes, kWarps = kLongBoxThreads / 32;
+  constexpr int kSamples = 4 / kBytes;
+  constexpr int kTogether = kChannels % 2 ? 1 : kChannels < kSamples ? kChannels : kSamples;  // sums of aligned words
   const Tile tile = locate_tile(p, 1);
   const PartParams &part = tile.part;
-  const int width = min(part.column_step, part.width - tile.x0), channels = part.channels;  // of the block's results
+  if (part.channels != kChannels) return;
+  const int width = min(part.column_step, part.width - tile.x0);  // of the block's results
   if (!part.has_filtered) return copy_tile(part, tile.x0, tile.y0, width, 1);
   const int thread = static_cast<int>(threadIdx.x), radius = p.width / 2, length = width + 2 * radius;
-  Sum *const partial = shared_memory<Sum>(), *const lines = partial + kWarps * channels;
+  Sum *const partial = shared_memory<Sum>(), *const line = partial + kLongBoxThreads / 32 * kChannels;
   const uint32_t *const sums = p.sums + p.first_sum[part.number] + int64_t{tile.y0} * p.sums_pitch[part.number];
-  const int pitch = length + 1;
+  const auto put = [&](int pixel, const uint32_t(&v)[kChannels]) {
+    Sum sum[kChannels];
+#pragma unroll
+    for (int c = 0; c < kChannels; c++) sum[c] = v[c];
+    store_sums<kChannels>(line + (pixel + radius + 1) * kChannels, sum);
+  };
 #pragma unroll 4
-  for (int n = thread - 1; n < length; n += kLongBoxThreads) {
-    const int at = tile.x0 - radius + n, x = border_index(p.border, at, part.width);
-    for (int c = 0; c < channels; c++) {
-      const uint32_t border = static_cast<uint32_t>(part.channel[c].border_value) * p.height;
-      lines[c * pitch + n + 1] = n < 0 ? 0u : x < 0 ? border : __ldg(sums + x * channels + c);
-    }
+  for (int i = thread; i < width; i += kLongBoxThreads) {
+    uint32_t v[kChannels];
+    load_words<kChannels>(sums + (tile.x0 + i) * kChannels, v);
+    put(i, v);
   }
+  for (int n = thread; n < 2 * radius; n += kLongBoxThreads) {
+    const int beside = n < radius ? n - radius : width + n - radius;
+    const int x = border_index(p.border, tile.x0 + beside, part.width);
+    uint32_t v[kChannels];
+#pragma unroll
+    for (int c = 0; c < kChannels; c++) v[c] = static_cast<uint32_t>(part.channel[c].border_value) * p.height;
+    if (x >= 0) load_words<kChannels>(sums + x * kChannels, v);
+    put(beside, v);
+  }
+  if (thread < kChannels) line[thread] = 0;
   __syncthreads();
-  for (int c = 0; c < channels; c++) add_up_line(lines + c * pitch + 1, length, partial + kWarps * c);
+  add_up_line<kChannels>(line + kChannels, length, partial);
   __syncthreads();
 
-  const int first_byte = tile.x0 * channels * kBytes, row_bytes = width * channels * kBytes;
-  const uint32_t reciprocal = 0xffffffffu / channels + 1;  // 0 for one channel
+  const int first_byte = tile.x0 * kChannels * kBytes, row_bytes = width * kChannels * kBytes;
+  const int last = width * kChannels - kTogether;
   const uint8_t *const from = part.source + tile.y0 * part.source_pitch + first_byte;
   uint8_t *const to = part.target + tile.y0 * part.target_pitch + first_byte;
   for (int word = thread; 4 * word < row_bytes; word += kLongBoxThreads) {
     uint32_t result = 0;
+    Sum before[kSamples], up_to[kSamples];
 #pragma unroll
-    for (int i = 0; i < kSamples; i++) {
+    for (int i = 0; i < kSamples; i += kTogether) {
       // min(): nothing behind the row's end is written.
-      const int sample = min(word * kSamples + i, width * channels - 1);
-      const int x = reciprocal ? static_cast<int>(high_product(static_cast<uint32_t>(sample), reciprocal)) : sample;
-      const Sum *const before = lines + (sample - x * channels) * pitch + x;
-      result |= round_mean(p, before[p.width] - before[0]) << (8 * kBytes * i + (kBytes == 2 ? p.sample_shift : 0));
+      const Sum *const from_sum = line + min(word * kSamples + i, last);
+      load_sums<kTogether>(from_sum, before + i);
+      load_sums<kTogether>(from_sum + p.width * kChannels, up_to + i);
     }
+#pragma unroll
+    for (int i = 0; i < kSamples; i++)
+      result |= round_mean(p, up_to[i] - before[i]) << (8 * kBytes * i + (kBytes == 2 ? p.sample_shift : 0));
     const int bytes = row_bytes - 4 * word;
     if (part.has_unfiltered)
       result = blend_channels(part, result, load_word(from + 4 * word, bytes),
-                              (first_byte / 4 + word) % word_period(channels * kBytes));
+                              (first_byte / 4 + word) % word_period(kChannels * kBytes));
     if (bytes >= 4) {
       *reinterpret_cast<uint32_t *>(to + 4 * word) = result;
     } else {
