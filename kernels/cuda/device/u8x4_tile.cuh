@@ -110,6 +110,22 @@ __device__ inline uint4 interleave(const uint32_t (&words)[subtiles(kChannels)][
   }
 }
 
+// The inverse of interleave(), for two or four channels.
+template <int kChannels>
+__device__ inline void deinterleave(const uint32_t (&u8x4s)[kChunk],
+                                    uint32_t (&words)[subtiles(kChannels)][kChannels]) {
+  static_assert(kChannels == 2 || kChannels == 4);
+#pragma unroll
+  for (int i = 0; i < kChannels; i++) {
+    if constexpr (kChannels == 4) {
+      words[0][i] = u8x4s[i];
+    } else {
+      words[0][i] = __byte_perm(u8x4s[2 * i], u8x4s[2 * i + 1], 0x5410);
+      words[1][i] = __byte_perm(u8x4s[2 * i], u8x4s[2 * i + 1], 0x7632);
+    }
+  }
+}
+
 // Reads the words of kChunk pixels. The address is a multiple of 4 bytes, of 16 with four channels.
 template <int kChannels>
 __device__ inline void read_words(const uint8_t *from, uint32_t (&words)[kChannels]) {
