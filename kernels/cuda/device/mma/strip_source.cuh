@@ -133,7 +133,7 @@ class StripSource {
 
   // How many channels lie before the filtered ones if three of four are filtered.
   __device__ int skipped() const {
-    return skipped_;
+    return Kind::kFiltered < Kind::kChannels ? skipped_ : 0;
   }
 
  private:
