@@ -138,11 +138,16 @@ void launch_method(const PassRun &run) {
 }
 
 void launch_restore(const PassRun &run) {
-  FrameParams p = {};
+  RestoreParams p = {};
   fill_frame(run, p);
-  const unsigned blocks = cut_tiles(p, kRestoredWidth, kRestoredHeight);
-  enqueue(named(run, "restore"), KernelLaunch<FrameParams>{restore_kernel, blocks, dim3(kBlockWidth, kBlockHeight), 0},
-          p);
+  for (int i = 0; i < p.parts; i++) {
+    const PartParams &part = p.part[i];
+    const int rows = kept_rows(p, part);
+    p.first_pixel[i] = p.pixels;
+    p.pixels += rows * part.width + (part.height - rows) * kept_ends(p, part);
+  }
+  enqueue_whole(run, "restore", restore_kernel, static_cast<unsigned>((p.pixels + kBlockThreads - 1) / kBlockThreads),
+                dim3(kBlockThreads), 0, p);
 }
 
 const void *any_method() {

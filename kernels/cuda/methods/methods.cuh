@@ -262,21 +262,40 @@ __global__ void __launch_bounds__(kBlockThreads, kMinBlocks) difference_kernel(c
   for (int i = 0; i < left; i++) to[i] = static_cast<uint8_t>(source[i / 4] >> i % 4 * 8);
 }
 
-constexpr int kRestoredWidth = 256, kRestoredHeight = kBlockHeight;  // size of a tile in pixels
+struct RestoreParams : FrameParams {
+  int32_t first_pixel[kMaxParts];  // number of a part's first kept pixel
+  int32_t pixels;                  // of all parts
+};
 
-// Puts back the pixels that border=keep keeps, from the pass's copy_source.
-__global__ void __launch_bounds__(kBlockThreads, kMinBlocks) restore_kernel(const __grid_constant__ FrameParams p) {
-  const Tile tile = locate_tile(p, kRestoredHeight);
-  const PartParams &part = tile.part;
-  const int right = min(tile.x0 + kRestoredWidth, part.width), y = tile.y0 + static_cast<int>(threadIdx.y);
-  // Pixels of a row that are not kept lie beside each other.
-  if (y >= part.height || (!is_kept(p, part, tile.x0, y) && !is_kept(p, part, right - 1, y))) return;
+// The rows of a part that are kept whole, and the pixels that are kept of each other row.
+__host__ __device__ inline int kept_rows(const FrameParams &p, const PartParams &part) {
+  return 2 * p.keep_y < part.height ? 2 * p.keep_y : part.height;
+}
+__host__ __device__ inline int kept_ends(const FrameParams &p, const PartParams &part) {
+  return 2 * p.keep_x < part.width ? 2 * p.keep_x : part.width;
+}
+
+// Puts back the pixels that border=keep keeps, from the pass's copy_source. A thread has one of them: first come those
+// of whole rows, then those at the ends of the other rows.
+__global__ void __launch_bounds__(kBlockThreads) restore_kernel(const __grid_constant__ RestoreParams p) {
+  int n = static_cast<int>(blockIdx.x) * kBlockThreads + static_cast<int>(threadIdx.x), i = 0;
+  if (n >= p.pixels) return;
+  while (i + 1 < p.parts && n >= p.first_pixel[i + 1]) i++;
+  n -= p.first_pixel[i];
+  const PartParams &part = p.part[i];
+  const int rows = kept_rows(p, part), ends = kept_ends(p, part), below = n - rows * part.width;
+  int x = n % part.width, y = n / part.width;
+  if (below >= 0) {
+    x = below % ends;
+    y = p.keep_y + below / ends;
+    if (x >= ends / 2) x += part.width - ends;
+  } else if (y >= rows / 2) {
+    y += part.height - rows;
+  }
 #pragma unroll 1
-  for (int x = tile.x0 + threadIdx.x; x < right; x += kBlockWidth)
-#pragma unroll 1
-    for (int c = 0; c < part.channels; c++)
-      if (is_kept(p, part, x, y) && part.channel[c].action == Action::Filter)
-        write_sample(part, x, y, c, ChannelReader(part, part.copy, part.copy_pitch, c).at(x, y));
+  for (int c = 0; c < part.channels; c++)
+    if (part.channel[c].action == Action::Filter)
+      write_sample(part, x, y, c, ChannelReader(part, part.copy, part.copy_pitch, c).at(x, y));
 }
 
 }  // namespace cudaconv::methods
