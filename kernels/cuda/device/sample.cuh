@@ -122,8 +122,8 @@ class SourceReader {
 
   __device__ int at(int x, int y) const {
     if (!inside_) {
-      x = border_index_no_div(border_, x, width_);
-      y = border_index_no_div(border_, y, height_);
+      x = border_index(border_, x, width_);
+      y = border_index(border_, y, height_);
       if (x < 0 || y < 0) return border_value_;
     }
     return reader_.at(x, y);
