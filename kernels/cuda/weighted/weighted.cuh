@@ -92,8 +92,8 @@ class WeightedReader {
   __device__ int alpha_slot() const { return holder_.number == part_.number ? p_.alpha_channel : part_.channels; }
 
   // The position that stands for one that may lie outside; -1 for the border value.
-  __device__ int column(int x) const { return border_index_no_div(p_.border, x, part_.width); }
-  __device__ int row(int y) const { return border_index_no_div(p_.border, y, part_.height); }
+  __device__ int column(int x) const { return border_index(p_.border, x, part_.width); }
+  __device__ int row(int y) const { return border_index(p_.border, y, part_.height); }
 
   __device__ uint32_t alpha(int x, int y) const {
     if (x < 0 || y < 0) return holder_.channel[p_.alpha_channel].border_value;
