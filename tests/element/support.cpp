@@ -391,8 +391,14 @@ namespace {
 constexpr char kCudaContext[] = "gst.cuda.context";
 GstContext *shared_context = nullptr;  // until the process ends
 
+// Keeps the context that an element found or made, since making one takes up to a second.
 void keep_context_of(GstElement *element) {
-  if (!shared_context) shared_context = gst_element_get_context(element, kCudaContext);
+  const Ref<GstQuery> query(gst_query_new_context(kCudaContext));
+  const Ref<GstPad> pad(gst_element_get_static_pad(element, "src"));
+  GstContext *context = nullptr;
+  if (shared_context || !gst_pad_query(pad.get(), query.get())) return;
+  gst_query_parse_context(query.get(), &context);
+  if (context) shared_context = gst_context_ref(context);
 }
 
 }  // namespace
