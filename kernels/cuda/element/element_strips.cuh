@@ -21,7 +21,7 @@ constexpr int kByteStripRadius = 16;
 constexpr int kWideningBits = 3;  // see ElementStripsParams
 
 struct ElementStripsParams : U8x4ExtremumParams {
-  int32_t halo;          // u8x4s on each side, a multiple of kChunk
+  int32_t halo;  // u8x4s on each side, a multiple of kChunk
   int32_t radius_y;
   // By distance from the middle row: the widenings that follow there, each by 1 ... kChunk u8x4s, in kWideningBits
   // bits, the first in the lowest ones. The largest element has nine at one distance.
