@@ -620,6 +620,7 @@ GST_START_TEST(pipelines_of_a_process_share_one_context) {
       "videotestsrc num-buffers=3 ! video/x-raw,format=NV12,width=64,height=48 ! cudaconv name=a backend=cuda ! "
       "fakesink";
   int released = 0;
+  forget_context();
   {
     Pipeline one(description), other(description);
     fail_unless(one.go_to(GST_STATE_PAUSED) && other.go_to(GST_STATE_PAUSED));
@@ -637,6 +638,7 @@ GST_END_TEST;
 
 // An unreleased pool or pool configuration would keep the context, and some hundred megabytes with it.
 GST_START_TEST(the_context_is_released_with_the_element) {
+  forget_context();
   const GstVideoInfo info = video_info("NV12", 64, 48);
   Random random = seeded();
   for (int pair = 0; pair < 4; pair++) {

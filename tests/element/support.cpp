@@ -10,6 +10,7 @@
 #include <cstring>
 #include <map>
 #include <thread>
+#include <utility>
 
 #include "formats.h"
 #include "reference.h"
@@ -434,6 +435,10 @@ bool has_device() {
   keep_context_of(made);
   gst_element_set_state(made, GST_STATE_NULL);
   return ready;
+}
+
+void forget_context() {
+  if (shared_context) gst_context_unref(std::exchange(shared_context, nullptr));
 }
 
 std::vector<Ref<GstMessage>> take_messages(GstElement *element, GstMessageType type) {

@@ -147,6 +147,9 @@ void set_properties(GstElement *element, const std::string &properties);
 // Whether the element reaches READY with backend=cuda. It never fails a test, so it may be called outside tests.
 bool has_device();
 
+// Releases the CUDA context that all tests share, for tests of contexts. Later elements find or make their own.
+void forget_context();
+
 // The messages of one kind, oldest first. Messages of other kinds are dropped.
 std::vector<Ref<GstMessage>> take_messages(GstElement *element, GstMessageType type);
 // Domain, code and text of an error, warning or info message.
