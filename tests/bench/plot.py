@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Puts what kernel-bench has measured into tests/bench/README.md: plot.py tests/bench/h200.json
+"""Puts what kernel-bench has measured into tests/bench/README.md: plot.py tests/bench/h100.json
 
 Draws the plots in pipelines/pictures and writes the tables between that file's marks. Needs matplotlib.
 """
