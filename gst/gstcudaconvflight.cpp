@@ -228,7 +228,7 @@ void Flight::run_task(gpointer flight) {
   static_cast<Flight *>(flight)->wait_for_frame();
 }
 
-// Decides from the time between frames how many of them gather.
+// Decides from the time between frames how many of them gather. Call with lock_ held.
 void Flight::note_pace(guint most) {
   const gint64 now = g_get_monotonic_time();
   gathered_ = now - std::exchange(submitted_at_, now) < kFastPace ? most / 2 : 0;

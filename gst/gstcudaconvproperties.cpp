@@ -13,8 +13,6 @@ namespace cudaconv::gst {
 
 namespace {
 
-constexpr guint kMostFramesInFlight = 16;
-
 constexpr auto kReady = static_cast<GParamFlags>(G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | GST_PARAM_MUTABLE_READY);
 constexpr auto kPlaying =
     static_cast<GParamFlags>(G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | GST_PARAM_MUTABLE_PLAYING);

@@ -17,6 +17,8 @@
 
 namespace cudaconv::gst {
 
+constexpr guint kMostFramesInFlight = 16;  // maximum of the property frames-in-flight
+
 // The value of every property that can be set.
 struct Configuration {
   Settings settings;

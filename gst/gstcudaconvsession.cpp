@@ -19,9 +19,8 @@ constexpr guint kFramesThatPay = 4;
 
 // Nanoseconds of device time a frame. With slower filters, two frames in flight keep the GPU busy, and more would only
 // prolong the wait when the element stops. With faster ones, and no copies to wait for, frames come faster than threads
-// can be woken: then many at a time are in flight.
+// can be woken: then the most are in flight that the property allows.
 constexpr guint64 kSlowFilter = 20 * GST_MSECOND, kFastFilter = 50 * GST_USECOND;
-constexpr guint kFramesOfFastFilters = 16;
 
 }  // namespace
 
@@ -481,7 +480,7 @@ guint Session::most_in_flight(guint64 device_ns) const {
   if (device_ns > kSlowFilter) return std::min(most, 2u);
   const bool copies = !context_->cuda_in || !context_->cuda_out;
   const bool fast = device_ns > 0 && device_ns < kFastFilter;
-  return fast && !copies && !frames_in_flight_ ? kFramesOfFastFilters : most;
+  return fast && !copies && !frames_in_flight_ ? kMostFramesInFlight : most;
 }
 
 GstClockTime Session::longest_wait() const {

@@ -139,7 +139,7 @@ void enqueue_reduce(const PassRun &run, BlurParams &p) {
   enqueue_whole(run, "reduce", reduce_kernel, blocks, dim3(kBlurThreads), bytes, p);
 }
 
-// The same for the kernels on the matrix instructions. The time of a tile is that of its rows and of three more.
+// The same for the kernels on the matrix instructions. A tile also reads three rows beside its own.
 void enqueue_reduce_mma(const PassRun &run, BlurParams &p) {
   const auto blocks_of = [&](int tile_rows) {
     p.tile_rows = tile_rows;

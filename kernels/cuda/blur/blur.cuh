@@ -71,8 +71,8 @@ __device__ inline void expand_columns(const BlurParams &p, const Tile &tile, int
   }
 }
 
-// Sums kFours times four samples from a row of expanded columns. With kFours > 1 the part has four channels, so that
-// four samples are a pixel, and D is a multiple of kFours, so that kFours pixels share four coarse columns.
+// Sums kFours times four samples from a row of expanded columns. With kFours > 1 the part has four channels: four
+// samples are a pixel. D is a multiple of kFours, so kFours pixels share four coarse columns.
 template <int kFours>
 class ExpandedSamples {
  public:

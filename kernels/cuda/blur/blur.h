@@ -71,8 +71,8 @@ struct BlurredLines {
   int32_t first, outputs;  // results of a line, centred on the samples of span.line from index `first` on
   int32_t count;           // of lines
 
-  // The sample at index `index` of span.line: clamped to the line, then to the samples that exist. Those beyond are
-  // only read for weights of 0.
+  // The sample at index `index` of span.line: clamped to the line, then to the samples that exist. Samples that do
+  // not exist have weights of 0.
   __device__ int64_t at(int index) const {
     index = min(max(index, 0), span.line.count - 1) - span.first;
     return min(max(index, 0), span.count - 1) * pitch;
