@@ -3,6 +3,7 @@
 // The CUDA backend: copies frames to the device and back, and in between enqueues the passes of the plan through the
 // launchers.
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstring>
 #include <deque>
@@ -84,7 +85,7 @@ class CudaBackend : public Backend {
     size_t behind = 0;  // frames submitted after this one
     for (Slot *slot = first_until(ticket, &behind); slot; slot = release_first_until(ticket, &behind)) {
       try {
-        wait_.wait(slot->done(), std::chrono::nanoseconds(behind * kernels_ns_));
+        if (slot->ticket != known_done_) wait_.wait(slot->done(), std::chrono::nanoseconds(behind * kernels_ns_));
         finish(*slot);
       } catch (...) {
         synchronize();  // before the slot's memory is freed
@@ -101,6 +102,7 @@ class CudaBackend : public Backend {
     std::lock_guard<std::mutex> lock(mutex_);
     if (in_flight_.empty() || ticket < in_flight_.front()->ticket) return true;
     const cudaError_t result = cudaEventQuery(in_flight_[ticket - in_flight_.front()->ticket]->done().get());
+    if (result == cudaSuccess) known_done_ = ticket;
     if (result == cudaErrorNotReady) cudaGetLastError();  // so that the next call does not find this answer as an error
     return result != cudaErrorNotReady;
   }
@@ -205,12 +207,12 @@ class CudaBackend : public Backend {
     for (size_t i = 0; i < count; i++) {
       std::unique_ptr<Event> &launched_here = slot.launched[i % kLaunchesAhead];
       if (!captured) {
-        if (i >= kLaunchesAhead) launched_here->synchronize();
+        if (i >= kLaunchesAhead) nap_until_ended(*launched_here);
         cancellation.check();
       }
       launch(i);
       if (captured || i + kLaunchesAhead >= count) continue;
-      if (!launched_here) launched_here = std::make_unique<Event>(kSleepingWait);
+      if (!launched_here) launched_here = std::make_unique<Event>(cudaEventDisableTiming);
       launched_here->record(stream_.get());
     }
   }
@@ -305,7 +307,7 @@ class CudaBackend : public Backend {
     DeferredLaunches deferred;
     RegionLists lists;
     defer_stages(slot, *job, filtered, deferred, lists);
-    const auto *const tiles = upload_lists(slot, deferred.tiles(), *job, lists);
+    const auto *const tiles = place_lists(slot, deferred.tiles(), job, captured, lists);
 
     begin_kernels(slot, captured);
     kernels_name_ = job->groups.back().prepared->launches.front().name();
@@ -447,29 +449,33 @@ class CudaBackend : public Backend {
     }
   }
 
-  // Uploads all lists. Returns the device address of the numbers of tiles.
-  const uint32_t *upload_lists(Slot &slot, const std::vector<uint32_t> &tiles, const RegionJob &job,
-                               RegionLists &lists) {
+  // Finds the places of all lists on the device. Uploads the lists unless the frame that had the slot before left them
+  // there. Returns the device address of the numbers of tiles.
+  const uint32_t *place_lists(Slot &slot, const std::vector<uint32_t> &tiles,
+                              const std::shared_ptr<const RegionJob> &job, bool captured, RegionLists &lists) {
+    const bool listed = slot.listed == job;
+    if (!listed) slot.listed = captured ? nullptr : job;
     const auto bytes_of = [](const auto &list) { return list.size() * sizeof(list[0]); };
     // sizeof(uint4) more for each of two copies, because they go in steps of 16 bytes.
     const size_t bytes =
-        bytes_of(tiles) + bytes_of(job.bits) + bytes_of(lists.boxes) + bytes_of(job.cells) + 2 * sizeof(uint4);
+        bytes_of(tiles) + bytes_of(job->bits) + bytes_of(lists.boxes) + bytes_of(job->cells) + 2 * sizeof(uint4);
     slot.host_lists.reserve(bytes);
     slot.lists.reserve(bytes);
     size_t at = 0;
     const auto append = [&](const auto &list) {
-      if (!list.empty()) std::memcpy(slot.host_lists.data() + at, list.data(), bytes_of(list));
+      if (!listed && !list.empty()) std::memcpy(slot.host_lists.data() + at, list.data(), bytes_of(list));
       const auto *const there = reinterpret_cast<decltype(list.data())>(slot.lists.data() + at);
       at += bytes_of(list);
       return there;
     };
     const uint32_t *const device_tiles = append(tiles);
     lists.device_boxes = append(lists.boxes);
-    const bool beside = bytes_of(job.bits) + bytes_of(job.cells) > kMostListsAhead;
+    const bool beside = bytes_of(job->bits) + bytes_of(job->cells) > kMostListsAhead;
     if (beside) at = (at + sizeof(uint4) - 1) / sizeof(uint4) * sizeof(uint4);
     const size_t end_of_tiles = at;
-    lists.device_bits = append(job.bits);
-    lists.device_cells = append(job.cells);
+    lists.device_bits = append(job->bits);
+    lists.device_cells = append(job->cells);
+    if (listed) return device_tiles;
     if (!beside) {
       launch_fetch(slot.host_lists.data(), slot.lists.data(), at, stream_.get());
       return device_tiles;
@@ -575,6 +581,7 @@ class CudaBackend : public Backend {
   std::deque<std::unique_ptr<Slot>> in_flight_;
   std::vector<std::unique_ptr<Slot>> free_;
   Ticket last_ticket_ = 0;
+  mutable std::atomic<Ticket> known_done_{0};  // the ticket that is_done() has found done last
   BackendStats stats_;
 };
 

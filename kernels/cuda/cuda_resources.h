@@ -89,9 +89,6 @@ class Event {
   void record(cudaStream_t stream, const char *file = __builtin_FILE(), int line = __builtin_LINE()) const {
     check(cudaEventRecord(event_, stream), "cudaEventRecord", file, line);
   }
-  void synchronize(const char *file = __builtin_FILE(), int line = __builtin_LINE()) const {
-    check(cudaEventSynchronize(event_), "cudaEventSynchronize", file, line);
-  }
   // Whether what was recorded last has ended.
   bool has_ended(const char *file = __builtin_FILE(), int line = __builtin_LINE()) const {
     const cudaError_t result = cudaEventQuery(event_);

@@ -12,16 +12,13 @@
 #include "cuda/frame_copy.h"
 #include "cuda/launchers.h"
 #include "cuda/regions/put_in_place.h"
+#include "cuda/regions/region_job.h"
 
 namespace cudaconv {
 
 // How many launches a frame may be ahead of the GPU: enough to keep it busy, and few enough to wait for when a frame is
 // given up.
 constexpr size_t kLaunchesAhead = 8;
-
-// Flags of events that threads wait for. They sleep: spinning ones would take every core of a machine with many
-// streams.
-constexpr unsigned kSleepingWait = cudaEventDisableTiming | cudaEventBlockingSync;
 
 // A stream for work of a frame beside the main stream.
 struct Branch {
@@ -39,11 +36,12 @@ struct Slot {
   OwnedFrame<DeviceBuffer> results[kMostResults], merged;
   PinnedBuffer host_lists;  // numbers of tiles to work on, and pixels to put in place
   DeviceBuffer lists;
+  std::shared_ptr<const RegionJob> listed;  // the job whose lists are on the device; nullptr: none
   FrameBuffers buffers;
   // Recorded around the kernels of a frame that is timed.
   std::unique_ptr<Event> timed_begin, timed_end;
   bool timed = false;
-  Event kernels_end{kSleepingWait}, downloaded{kSleepingWait};
+  Event kernels_end{cudaEventDisableTiming}, downloaded{cudaEventDisableTiming};
   Event source_ready{cudaEventDisableTiming}, target_free{cudaEventDisableTiming};
   // launched[n % kLaunchesAhead] is recorded after launch n of a plan with more launches than that; created when
   // needed.

@@ -6,7 +6,8 @@
 //
 // cuda: 4K RGBA in device memory, filtered in place; and 4K NV12 in pinned host memory, in frames a second. Like
 // kernel-bench, measures 40 frames in a graph, over frames that exceed the L2 cache. The time includes the lists of
-// tiles and pixels, which the graph copies to the device. Exits with 77 if there is no device.
+// tiles and pixels, which the graph copies to the device, but for regions that stay. Exits with 77 if there is no
+// device.
 //
 // cpu: 4K RGBA in host memory, filtered in place on all processors, the median of 15 frames.
 //
@@ -68,7 +69,8 @@ class Timer {
   virtual ~Timer() = default;
   virtual const char *memory() const = 0;
   virtual double copy() = 0;
-  virtual double filter(const std::vector<PlannedRegions> &planned, bool in_place) = 0;
+  // `stay`: the regions are those of the frames before.
+  virtual double filter(const std::vector<PlannedRegions> &planned, bool in_place, bool stay) = 0;
 };
 
 class DeviceTimer : public Timer {
@@ -83,8 +85,12 @@ class DeviceTimer : public Timer {
       check(cudaMemcpyAsync(to.data, from.data, frames_.bytes(), cudaMemcpyDeviceToDevice, stream_), "cudaMemcpyAsync");
     });
   }
-  double filter(const std::vector<PlannedRegions> &planned, bool in_place) override {
+  double filter(const std::vector<PlannedRegions> &planned, bool in_place, bool stay) override {
     const auto backend = make_cuda_backend(stream_);
+    Ticket last = 0;
+    for (int i = 0; stay && i < kLaunches; i++)
+      last = backend->submit(planned, frames_.target(i), frames_.target(i), nullptr);
+    backend->retire(last);
     int calls = 0;
     return time_graph(stream_, [&](int i) {
       const FrameView target = frames_.target(i);
@@ -117,7 +123,7 @@ class HostTimer : public Timer {
       });
     });
   }
-  double filter(const std::vector<PlannedRegions> &planned, bool in_place) override {
+  double filter(const std::vector<PlannedRegions> &planned, bool in_place, bool) override {
     return median_time([&](int i) {
       const FrameView target = view_of(target_[i]);
       backend_->retire(backend_->submit(planned, in_place ? target : view_of(source_[i]), target, nullptr));
@@ -194,6 +200,7 @@ class RegionBench {
     time("gauss 31, 10,000 regions of 64x64", {{gauss, rectangles(scattered(10000))}}, true);
     time("gauss 31, a mask of the frame's size", {{gauss, disks()}}, true);
     time("gauss 31, a polygon of 10 %", {{gauss, diamond(0.1)}}, true);
+    time("gauss 31, a polygon of 10 % that stays", {{gauss, diamond(0.1)}}, true, true);
     time("gauss 31, all but a region of 10 %", {{gauss, inverted(part_of_frame(0.1))}}, true);
   }
 
@@ -254,9 +261,9 @@ class RegionBench {
   }
 
   // Prints a line. Lines are compared with the first line after whole_ = 0.
-  void time(const std::string &what, const std::vector<PlannedRegions> &planned, bool in_place) {
+  void time(const std::string &what, const std::vector<PlannedRegions> &planned, bool in_place, bool stay = false) {
     if (what.find(only_) == std::string::npos) return;
-    const double us = timer_->filter(planned, in_place);
+    const double us = timer_->filter(planned, in_place, stay);
     std::printf("%-44s %9.2f %9.2f", what.c_str(), us, us / copy_);
     std::printf(whole_ ? " %8.1f\n" : "\n", 100 * us / whole_);
     std::fflush(stdout);
