@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "gstcudaconvflight.h"
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -10,9 +11,12 @@ namespace cudaconv::gst {
 
 namespace {
 
-// Where frames come faster than this, in microseconds, the task sleeps for so long while some gather: to wake a thread
-// for each would cost more than to filter it.
-constexpr gint64 kFastPace = 50;
+// Frames come fast where the mean time between them is below this, in microseconds: to wake a thread for each would
+// cost more than to filter it. A pause counts as kPause at most, which ends it.
+constexpr double kFastPace = 50, kPause = 1000;
+constexpr double kPaceWeight = 1.0 / 16;  // of the latest time in the mean
+// How long a frame may then wait for the next one to come, before the task pushes it.
+constexpr std::chrono::milliseconds kWatch{1};
 
 }  // namespace
 
@@ -80,18 +84,12 @@ void Flight::halt() {
     stop_task = runs_task_;
   }
   changed_.notify_all();
+  submitted_.notify_all();
   set_pool_flushing(true);
   if (stop_task) gst_pad_stop_task(GST_BASE_TRANSFORM_SRC_PAD(trans_));
   std::unique_lock<std::mutex> guard(lock_);
   runs_task_ = ends_task_ = false;
-  while (!frames_.empty()) {
-    std::unique_ptr<Frame> frame = std::move(frames_.front());
-    frames_.pop_front();
-    guard.unlock();
-    land(std::move(frame), true);
-    guard.lock();
-  }
-  unpushed_ = 0;
+  while (!frames_.empty()) land_first(guard);
   flow_ = GST_FLOW_OK;
 }
 
@@ -109,6 +107,7 @@ void Flight::begin_flush() {
     interruptions_++;
   }
   changed_.notify_all();
+  submitted_.notify_all();
   set_pool_flushing(true);
 }
 
@@ -140,11 +139,12 @@ GstFlowReturn Flight::submit(std::unique_ptr<Frame> frame, guint most) {
   {
     std::unique_lock<std::mutex> guard(lock_);
     if (!runs_task_) most = 1;
+    note_pace();
+    if (most > 1) land_finished(guard, most);
     // This frame is pushed from here, so all others must be out: frames of an engine that has failed may be in flight.
     const auto ready = [&] { return most > 1 ? on_device_ < most : frames_.empty() && !landing_; };
     changed_.wait(guard, [&] { return stopped_ || flow_ != GST_FLOW_OK || ready(); });
     if (stopped_) return GST_FLOW_FLUSHING;
-    note_pace(most);
     flow = flow_;
   }
   if (flow != GST_FLOW_OK) return take_flow();
@@ -177,7 +177,7 @@ GstFlowReturn Flight::submit(std::unique_ptr<Frame> frame, guint most) {
     frame->out_map.reset();
     out = frame->out.release();
   }
-  bool in_time, wakes;
+  bool in_time;
   {
     std::lock_guard<std::mutex> guard(lock_);
     in_time = !ends_task_ && runs_task_;
@@ -188,11 +188,30 @@ GstFlowReturn Flight::submit(std::unique_ptr<Frame> frame, guint most) {
       place.front() = std::move(frame);
       frames_.splice(frames_.end(), place);
     }
-    wakes = !gathering_ || frames_.size() >= gathered_;
+    if (!watches_ || !comes_fast()) submitted_.notify_one();
   }
-  if (wakes) changed_.notify_all();
   if (!in_time) land(std::move(frame), true);
   return ordered ? push_now(Ref<GstBuffer>(out)) : GST_FLOW_OK;
+}
+
+bool Flight::comes_fast() const {
+  return pace_ < kFastPace;
+}
+
+// Notes how fast frames come. Call with lock_ held.
+void Flight::note_pace() {
+  const gint64 now = g_get_monotonic_time();
+  submissions_++;
+  const gint64 time = now - std::exchange(submitted_at_, now);
+  pace_ += kPaceWeight * (std::min<double>(time, kPause) - pace_);
+}
+
+// Where frames come fast, pushes those that are done but the latest, which the GPU is hardly ever done with; where
+// `most` are on the device, waits for the oldest. Call with lock_ held.
+void Flight::land_finished(std::unique_lock<std::mutex> &guard, guint most) {
+  while (comes_fast() && !landing_ && frames_.size() >= 2 && !stopped_ && flow_ == GST_FLOW_OK &&
+         (on_device_ >= most || frames_.front()->is_done()))
+    land_first(guard);
 }
 
 GstFlowReturn Flight::push(Ref<GstBuffer> buffer) {
@@ -204,6 +223,8 @@ GstFlowReturn Flight::push(Ref<GstBuffer> buffer) {
 
 void Flight::drain() {
   std::unique_lock<std::mutex> guard(lock_);
+  pace_ = std::max(pace_, kFastPace);
+  submitted_.notify_one();
   changed_.wait(guard, [this] { return stopped_ || !runs_task_ || (frames_.empty() && !landing_); });
 }
 
@@ -228,42 +249,33 @@ void Flight::run_task(gpointer flight) {
   static_cast<Flight *>(flight)->wait_for_frame();
 }
 
-// Decides from the time between frames how many of them gather. Call with lock_ held.
-void Flight::note_pace(guint most) {
-  const gint64 now = g_get_monotonic_time();
-  gathered_ = now - std::exchange(submitted_at_, now) < kFastPace ? most / 2 : 0;
-}
-
-// Where frames come fast and few are in flight, waits until more are.
-void Flight::gather(std::unique_lock<std::mutex> &guard) {
-  if (gathered_ < 2 || frames_.size() >= 2) return;
-  gathering_ = true;
-  changed_.wait_for(guard, std::chrono::microseconds(kFastPace),
-                    [this] { return ends_task_ || stopped_ || frames_.size() >= gathered_; });
-  gathering_ = false;
-}
-
 void Flight::wait_for_frame() {
-  std::unique_ptr<Frame> frame;
-  bool drop;
-  {
-    std::unique_lock<std::mutex> guard(lock_);
-    gather(guard);
-    changed_.wait(guard, [this] { return ends_task_ || !frames_.empty(); });
-    if (ends_task_) return;  // halt() drops the frames that are left
-    frame = std::move(frames_.front());
-    frames_.pop_front();
-    landing_ = true;
-    drop = stopped_ || flow_ != GST_FLOW_OK;
+  std::unique_lock<std::mutex> guard(lock_);
+  submitted_.wait(guard, [this] { return ends_task_ || (!frames_.empty() && !landing_); });
+  while (comes_fast() && !ends_task_ && !stopped_) {
+    const guint latest = submissions_;
+    watches_ = true;
+    submitted_.wait_for(guard, kWatch, [this] { return ends_task_ || stopped_ || !comes_fast(); });
+    watches_ = false;
+    if (submissions_ == latest) break;
   }
-  const bool pushed = frame->out != nullptr;  // by land(), not by submit()
+  if (ends_task_ || frames_.empty() || landing_) return;  // halt() drops the frames that are left
+  land_first(guard);
+}
+
+// Takes the oldest frame in flight and lands it. Call with lock_ held, which is not held meanwhile.
+void Flight::land_first(std::unique_lock<std::mutex> &guard) {
+  std::unique_ptr<Frame> frame = std::move(frames_.front());
+  frames_.pop_front();
+  landing_++;
+  const bool drop = stopped_ || flow_ != GST_FLOW_OK, pushes = frame->out != nullptr;
+  guard.unlock();
   land(std::move(frame), drop);
-  {
-    std::lock_guard<std::mutex> guard(lock_);
-    landing_ = false;
-    if (pushed) unpushed_--;
-  }
+  guard.lock();
+  landing_--;
+  if (pushes) unpushed_--;  // by land(), not by submit()
   changed_.notify_all();
+  if (!watches_) submitted_.notify_one();
 }
 
 // Waits until a frame in flight is complete, and pushes its output if submit() has not. `drop`: discards the frame.

@@ -19,8 +19,9 @@ namespace cudaconv::gst {
 
 // Threads: the sink pad's streaming thread submits frames. Where one frame at a time may be on the device, that thread
 // also waits for it and pushes it. Where several may be, a task of the source pad waits for them in order and pushes
-// each when it is done. So no frame waits for the next one to arrive. The sink pad's streaming thread sends serialized
-// events, queries and caps after drain().
+// each when it is done. So no frame waits for the next one to arrive. Where frames come fast, the sink pad's streaming
+// thread pushes what is done when the next frame comes, and the task only what no frame follows. The sink pad's
+// streaming thread sends serialized events, queries and caps after drain().
 //
 // A flow return that the task gets from downstream is returned by the next submit() or push(), once. The frames that
 // are in flight then are dropped.
@@ -86,8 +87,10 @@ class Flight {
 
   void set_start(Start start);
   static void run_task(gpointer flight);
-  void note_pace(guint most);
-  void gather(std::unique_lock<std::mutex> &guard);
+  void note_pace();
+  bool comes_fast() const;
+  void land_finished(std::unique_lock<std::mutex> &guard, guint most);
+  void land_first(std::unique_lock<std::mutex> &guard);
   void wait_for_frame();
   GstFlowReturn begin(Frame &frame);
   bool fail_over(Frame &frame, const Error &e);
@@ -108,16 +111,18 @@ class Flight {
   std::atomic<guint64> device_ns_{0};
   std::atomic<GstClockTime> position_{GST_CLOCK_TIME_NONE};
 
-  mutable std::mutex lock_;          // guards the members below; never held while waiting for a device or downstream
-  std::condition_variable changed_;  // signals changes of these members and of stopped_
+  mutable std::mutex lock_;            // guards the members below; never held while waiting for a device or downstream
+  std::condition_variable changed_;    // signals changes of these members and of stopped_, but to the task
+  std::condition_variable submitted_;  // signals to the task that there is a frame, or that it ends
   Start start_ = Start::Stopped;
   std::list<std::unique_ptr<Frame>> frames_;  // in flight, oldest first
   guint on_device_ = 0;                       // frames submitted and not yet retired
   guint unpushed_ = 0;                        // frames in flight whose output is still to be pushed
-  guint gathered_ = 0;                        // how many frames the task lets gather before it looks at them
-  bool gathering_ = false;                    // the task waits for that number
   gint64 submitted_at_ = 0;                   // when the latest frame came, of g_get_monotonic_time()
-  bool landing_ = false;                      // the task is completing a frame that it has taken from frames_
+  guint submissions_ = 0;                     // how many frames have come, for a task that watches
+  double pace_ = 100;                         // mean microseconds between frames
+  bool watches_ = false;                      // the task wakes by itself
+  guint landing_ = 0;                         // frames that threads have taken from frames_ and are completing
   bool wants_task_ = false, runs_task_ = false, ends_task_ = false;
   GstFlowReturn flow_ = GST_FLOW_OK;  // from downstream to the task, until submit() or push() returns it
   BackendStats totals_;

@@ -207,6 +207,15 @@ void Frame::retire() {
   if (why) std::rethrow_exception(why);
 }
 
+bool Frame::is_done() const {
+  try {
+    return std::all_of(tickets.begin(), tickets.end(),
+                       [this](Ticket ticket) { return context->engine->backend->is_done(ticket); });
+  } catch (const Error &) {
+    return true;
+  }
+}
+
 GstStructure *make_stats(const StreamContext *context, const BackendStats &totals, guint failovers,
                          const RoiCounts &counts) {
   const char *method = nullptr;

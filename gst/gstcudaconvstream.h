@@ -111,6 +111,8 @@ struct Frame {
   void submit(const std::atomic<bool> &cancelled);
   // Waits until all views are complete. Throws Error.
   void retire();
+  // Whether retire() would return, or throw, without waiting for the GPU.
+  bool is_done() const;
   // Whether another backend can filter the frame after a device has failed on it: its input is unchanged, or can be
   // restored.
   bool can_be_filtered_again() const { return in || !saved.empty(); }
