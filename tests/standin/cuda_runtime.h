@@ -430,43 +430,25 @@ inline int __all_sync(unsigned int mask, int predicate) {
 
 namespace standin {
 
-// mma.sync.aligned.m16n8k32 (k = 32) or .m16n8k16 (k = 16) .row.col.s32 on bytes: d = a * b + c. Each lane of the warp
-// has the fragments of the PTX manual: k / 8 words of `a` and k / 16 words of `b`. Sums wrap. Arithmetic is not
-// checked: checks would take vectors apart.
-__attribute__((no_sanitize("undefined"))) inline void integer_mma(int k, const uint32_t *a, bool a_signed,
-                                                                  const uint32_t *b, bool b_signed,
-                                                                  const int32_t (&c)[4], int32_t (&d)[4]) {
-  // In vectors, since tests of matrix instructions spend most of their time here.
-  using Words = uint32_t __attribute__((vector_size(16)));
-  using Unsigned = uint8_t __attribute__((vector_size(16)));
-  using Signed = int8_t __attribute__((vector_size(16)));
-  using Integers = int32_t __attribute__((vector_size(64)));
-  const auto widened = [](const Words &bytes, bool is_signed) {
-    return is_signed ? __builtin_convertvector(reinterpret_cast<const Signed &>(bytes), Integers)
-                     : __builtin_convertvector(reinterpret_cast<const Unsigned &>(bytes), Integers);
-  };
-  Integers sum[4] = {};
-  for (int half = 0; half < k / 16; half++) {
-    Integers line[2][2];  // the two rows and two columns of this lane's sums
-    for (int matrix = 0; matrix < 2; matrix++) {
-      const uint64_t own = matrix ? b[half] : a[2 * half] | static_cast<uint64_t>(a[2 * half + 1]) << 32;
-      const Rendezvous met = rendezvous("mma.sync", 0xffffffffu, own);
-      if (met.lanes != 0xffffffffu) die("mma.sync without all lanes of the warp");
-      const unsigned int group = met.lane / 4, in_group = met.lane % 4;
-      for (unsigned int i = 0; i < 2; i++) {
-        const uint64_t *const from = met.value + (matrix ? 4 * (2 * in_group + i) : 4 * group);
-        Words words;
-        for (int w = 0; w < 4; w++) words[w] = static_cast<uint32_t>(from[w] >> (matrix ? 0 : 32 * i));
-        line[matrix][i] = widened(words, matrix ? b_signed : a_signed);
-      }
-    }
-    for (int i = 0; i < 4; i++) sum[i] += line[0][i / 2] * line[1][i % 2];
-  }
-  for (int i = 0; i < 4; i++) {
-    uint32_t total = static_cast<uint32_t>(c[i]);
-    for (int j = 0; j < 16; j++) total += static_cast<uint32_t>(sum[i][j]);
-    d[i] = static_cast<int32_t>(total);
-  }
+// A lane's fragments of mma.sync.aligned.m16n8k32 (k = 32) or .m16n8k16 (k = 16) .row.col.s32 on bytes: d += a * b. The
+// PTX manual says which elements each word holds. Sums wrap.
+struct Fragments {
+  int k;
+  bool a_signed, b_signed;
+  uint32_t a[4], b[2];
+  int32_t d[4];
+};
+// All lanes of the warp call it together.
+void multiply_matrices(Fragments *lane);
+
+inline void integer_mma(int k, const uint32_t *a, bool a_signed, const uint32_t *b, bool b_signed,
+                        const int32_t (&c)[4], int32_t (&d)[4]) {
+  Fragments lane = {k, a_signed, b_signed, {}, {}, {}};
+  memcpy(lane.a, a, k / 8 * sizeof(*a));
+  memcpy(lane.b, b, k / 16 * sizeof(*b));
+  memcpy(lane.d, c, sizeof(c));
+  multiply_matrices(&lane);
+  memcpy(d, lane.d, sizeof(d));
 }
 
 }  // namespace standin
@@ -542,45 +524,50 @@ inline int __ffsll(long long x) {
 
 namespace standin {
 
-// Applies op to each field of type T in 32-bit words.
-template <typename T, typename Op>
-unsigned int lanewise(unsigned int a, unsigned int b, Op op) {
-  unsigned int result = 0;
-  for (unsigned int shift = 0; shift < 32; shift += 8 * sizeof(T)) {
-    const T value = static_cast<T>(op(static_cast<T>(a >> shift), static_cast<T>(b >> shift)));
-    result |= static_cast<unsigned int>(static_cast<std::make_unsigned_t<T>>(value)) << shift;
-  }
-  return result;
+// The fields of type T in a word, at the front of a vector, for which processors have instructions.
+using Words = unsigned int __attribute__((vector_size(16)));
+template <typename T>
+auto fields_of(unsigned int word) {
+  typedef T Fields __attribute__((vector_size(16)));
+  return reinterpret_cast<Fields>(Words{word});
+}
+template <typename Fields>
+unsigned int word_of(Fields fields) {
+  return reinterpret_cast<Words>(fields)[0];
+}
+
+template <typename T>
+unsigned int smaller_fields(unsigned int a, unsigned int b) {
+  const auto x = fields_of<T>(a), y = fields_of<T>(b);
+  return word_of(x < y ? x : y);
 }
 template <typename T>
-T difference(T a, T b) {
-  return static_cast<T>(a < b ? b - a : a - b);
+unsigned int larger_fields(unsigned int a, unsigned int b) {
+  const auto x = fields_of<T>(a), y = fields_of<T>(b);
+  return word_of(x < y ? y : x);
 }
 template <typename T>
-T smaller(T a, T b) {
-  return b < a ? b : a;
-}
-template <typename T>
-T larger(T a, T b) {
-  return a < b ? b : a;
+unsigned int differences_of_fields(unsigned int a, unsigned int b) {
+  const auto x = fields_of<T>(a), y = fields_of<T>(b);
+  return word_of(x < y ? y - x : x - y);
 }
 
 }  // namespace standin
 
-#define STANDIN_LANEWISE(name, T, op)                        \
+#define STANDIN_FIELDS(name, T, function)                    \
   inline unsigned int name(unsigned int a, unsigned int b) { \
-    return standin::lanewise<T>(a, b, op<T>);                \
+    return function<T>(a, b);                                \
   }
-STANDIN_LANEWISE(__vminu2, uint16_t, standin::smaller)
-STANDIN_LANEWISE(__vmaxu2, uint16_t, standin::larger)
-STANDIN_LANEWISE(__vmins2, int16_t, standin::smaller)
-STANDIN_LANEWISE(__vmaxs2, int16_t, standin::larger)
-STANDIN_LANEWISE(__vminu4, uint8_t, standin::smaller)
-STANDIN_LANEWISE(__vmaxu4, uint8_t, standin::larger)
-STANDIN_LANEWISE(__vabsdiffu4, uint8_t, standin::difference)
-STANDIN_LANEWISE(__vmins4, int8_t, standin::smaller)
-STANDIN_LANEWISE(__vmaxs4, int8_t, standin::larger)
-#undef STANDIN_LANEWISE
+STANDIN_FIELDS(__vminu2, uint16_t, standin::smaller_fields)
+STANDIN_FIELDS(__vmaxu2, uint16_t, standin::larger_fields)
+STANDIN_FIELDS(__vmins2, int16_t, standin::smaller_fields)
+STANDIN_FIELDS(__vmaxs2, int16_t, standin::larger_fields)
+STANDIN_FIELDS(__vminu4, uint8_t, standin::smaller_fields)
+STANDIN_FIELDS(__vmaxu4, uint8_t, standin::larger_fields)
+STANDIN_FIELDS(__vabsdiffu4, uint8_t, standin::differences_of_fields)
+STANDIN_FIELDS(__vmins4, int8_t, standin::smaller_fields)
+STANDIN_FIELDS(__vmaxs4, int8_t, standin::larger_fields)
+#undef STANDIN_FIELDS
 
 inline unsigned int __vimin3_u16x2(unsigned int a, unsigned int b, unsigned int c) {
   return __vminu2(__vminu2(a, b), c);
@@ -589,10 +576,12 @@ inline unsigned int __vimax3_u16x2(unsigned int a, unsigned int b, unsigned int 
   return __vmaxu2(__vmaxu2(a, b), c);
 }
 inline unsigned int __vimin3_u32(unsigned int a, unsigned int b, unsigned int c) {
-  return standin::smaller(standin::smaller(a, b), c);
+  const unsigned int first = b < a ? b : a;
+  return c < first ? c : first;
 }
 inline unsigned int __vimax3_u32(unsigned int a, unsigned int b, unsigned int c) {
-  return standin::larger(standin::larger(a, b), c);
+  const unsigned int first = a < b ? b : a;
+  return first < c ? c : first;
 }
 inline unsigned int __vimin3_s16x2(unsigned int a, unsigned int b, unsigned int c) {
   return __vmins2(__vmins2(a, b), c);

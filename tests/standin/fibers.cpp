@@ -123,6 +123,8 @@ struct Scheduler {
 };
 
 constexpr char kBlockBarrier[] = "__syncthreads";
+constexpr char kMatrices[] = "mma.sync";
+constexpr unsigned int kAllLanes = 0xffffffffu;
 
 struct Thread {
   bool live = false;
@@ -130,6 +132,7 @@ struct Thread {
   const char *waits_at = nullptr;  // nullptr: ready to run
   unsigned int mask = 0;
   uint64_t value = 0;
+  standin::Fragments *fragments = nullptr;
   unsigned int lanes = 0;  // lanes that have met at its intrinsic
 };
 
@@ -204,6 +207,40 @@ void wait_at(const char *what, unsigned int mask, uint64_t value) {
   suspend();
 }
 
+// Multiplies the matrices of a warp. Products of bytes are sums of 16-bit products, for which processors have vectors.
+void multiply(Thread *warp) {
+  const int k = warp[0].fragments->k;
+  const auto widen = [](uint32_t word, bool is_signed, int16_t *to) {
+    for (int i = 0; i < 4; i++) {
+      const uint8_t byte = static_cast<uint8_t>(word >> 8 * i);
+      to[i] = is_signed ? static_cast<int8_t>(byte) : byte;
+    }
+  };
+  int16_t rows[16][32] = {}, columns[8][32] = {};
+  for (unsigned int i = 0; i < warpSize; i++) {
+    const standin::Fragments &lane = *warp[i].fragments;
+    const unsigned int group = i / 4, first = 4 * (i % 4);
+    for (int half = 0; half < k / 16; half++) {
+      widen(lane.a[2 * half], lane.a_signed, rows[group] + 16 * half + first);
+      widen(lane.a[2 * half + 1], lane.a_signed, rows[group + 8] + 16 * half + first);
+      widen(lane.b[half], lane.b_signed, columns[group] + 16 * half + first);
+    }
+  }
+  for (unsigned int i = 0; i < warpSize; i++) {
+    for (unsigned int j = 0; j < 4; j++) {
+      const int16_t *const row = rows[i / 4 + 8 * (j / 2)], *const column = columns[2 * (i % 4) + j % 2];
+      int32_t sum = 0;
+      for (int n = 0; n < 32; n++) sum += row[n] * column[n];
+      int32_t &d = warp[i].fragments->d[j];
+      d = static_cast<int32_t>(static_cast<uint32_t>(d) + static_cast<uint32_t>(sum));
+    }
+  }
+}
+
+bool same_place(const char *a, const char *b) {
+  return a == b || !strcmp(a, b);
+}
+
 // Releases the lanes of a warp that have met at a warp intrinsic. Returns whether there are any.
 bool release_warp(Thread *warp, unsigned int count, uint64_t *values) {
   unsigned int existing = 0;
@@ -216,9 +253,10 @@ bool release_warp(Thread *warp, unsigned int count, uint64_t *values) {
     bool met = true;
     for (unsigned int i = 0; i < count && met; i++) {
       if (!(lanes >> i & 1)) continue;
-      met = warp[i].waits_at && warp[i].mask == first.mask && !strcmp(warp[i].waits_at, first.waits_at);
+      met = warp[i].waits_at && warp[i].mask == first.mask && same_place(warp[i].waits_at, first.waits_at);
     }
     if (!met) continue;
+    if (first.waits_at == kMatrices && lanes == kAllLanes) multiply(warp);
     for (unsigned int i = 0; i < count; i++) {
       if (!(lanes >> i & 1)) continue;
       values[i] = warp[i].value;
@@ -307,6 +345,12 @@ Rendezvous rendezvous(const char *what, unsigned int mask, uint64_t value) {
   if (!(mask >> lane & 1)) die("the mask of a warp intrinsic leaves out the lane that calls it");
   wait_at(what, mask, value);
   return {lane, threads[current_thread].lanes, &exchanged[current_thread - lane]};
+}
+
+void multiply_matrices(Fragments *lane) {
+  threads[current_thread].fragments = lane;
+  wait_at(kMatrices, kAllLanes, 0);
+  if (threads[current_thread].lanes != kAllLanes) die("mma.sync without all lanes of the warp");
 }
 
 void die(const char *reason) {
