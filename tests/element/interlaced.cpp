@@ -13,6 +13,9 @@ using namespace cudaconv::test;
 namespace {
 
 constexpr int kWidth = 11;
+// Every remainder of rows of chroma and of fields: few rows, and both sides of 8 rows of a field and of 32 of a frame,
+// which a block of threads filters.
+constexpr int kHeights[] = {1, 2, 3, 4, 5, 6, 7, 8, 15, 16, 17, 18, 32, 33};
 
 struct Mode {
   GstVideoInterlaceMode mode;
@@ -78,7 +81,7 @@ GST_START_TEST(all_rows_of_all_fields_are_filtered) {
       const char *const properties = "mask=gauss5 chroma=filter";
       Harness h(properties);
       gst_harness_add_propose_allocation_meta(h.get(), GST_VIDEO_META_API_TYPE, nullptr);
-      for (int height = 1; height <= 40; height++) check(h, format, mode, height, properties, random);
+      for (const int height : kHeights) check(h, format, mode, height, properties, random);
     }
   }
 }
