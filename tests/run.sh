@@ -36,13 +36,14 @@ begin "testing"
 run_tests build
 
 # The build for machines without the CUDA toolkit. Its code for the CPU is the same as above. Clang compiles it, if it
-# is installed.
+# is installed. The applications are built, but not tested again.
 folders=(build)
 if command -v nvcc >/dev/null; then
   begin "building and testing without CUDA"
   ! command -v clang++ >/dev/null || export CXX=clang++
   configure build-cpu -Dcuda=disabled -Dwerror=true
-  run_tests build-cpu --no-suite kernels --no-suite standin --no-suite lint
+  build build-cpu all
+  run_tests build-cpu --no-suite kernels --no-suite standin --no-suite lint --no-suite pipelines
   folders+=(build-cpu)
 fi
 
