@@ -853,7 +853,7 @@ GST_END_TEST;
 // Input buffers come from the pool that the element proposes.
 GST_START_TEST(memory_of_the_proposed_pool_is_never_staged) {
   const GstVideoInfo info = video_info("NV12", 256, 172);
-  Harness h("mask=gauss5 method=constant " + in_flight(3), info);
+  Harness h("mask=gauss5 method=blocked " + in_flight(3), info);
   const Ref<GstCaps> caps(gst_video_info_to_caps(&info));
   const Ref<GstQuery> query(gst_query_new_allocation(caps.get(), TRUE));
   fail_unless(gst_pad_peer_query(h.get()->srcpad, query.get()));
@@ -908,7 +908,7 @@ GST_END_TEST;
 GST_START_TEST(memory_that_returns_is_no_longer_staged) {
   const GstVideoInfo info = video_info("NV12", 256, 172);
   Random random = seeded();
-  Harness h("mask=gauss5 method=constant", info);
+  Harness h("mask=gauss5 method=blocked", info);
   {
     const Ref<GstBuffer> in = random_frame(info, random), part(gst_buffer_copy(in.get()));
     for (int i = 0; i < 3; i++) h.filter(in.get());
