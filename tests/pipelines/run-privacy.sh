@@ -101,8 +101,9 @@ keeps_sound() {
   [ -s sound.mkv.raw ] && cmp sound.mkv.raw hidden.webm.raw
 }
 says_how_many() { # COMMAND...
-  "$@" -o hidden.rgb "$face" | tee said
-  [ "$(cat said)" = "1 frames: 1 face in 1" ] || return
+  "$@" -o hidden.rgb "$face" 2>errors | tee said
+  cat errors
+  [ "$(cat said)" = "1 frames: 1 face in 1" ] && ! grep -q haarcascade errors || return  # OpenCV's warnings
   "$@" -o hidden.rgb clip.mkv 2>&1 | tee said
   grep -qx '6 frames: no face in 6' said && grep -q 'warning: no face was found' said
 }

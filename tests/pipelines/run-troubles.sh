@@ -40,9 +40,18 @@ wrong_stream() { # decodebin has only sound
   gst-launch-1.0 -q audiotestsrc num-buffers=9 ! vorbisenc ! oggmux ! filesink location="$scratch/sound.ogg" &&
     timeout 60 gst-launch-1.0 filesrc location="$scratch/sound.ogg" ! decodebin ! cudaconv ! fakesink
 }
+# autovideosink alone, without the elements that show windows.
+no_window() {
+  local plugins
+  plugins=$(pkg-config --variable=pluginsdir gstreamer-1.0)
+  mkdir -p "$scratch/headless"
+  ln -sf "$plugins"/libgst{coreelements,autodetect,videotestsrc}.so "$plugin" "$scratch/headless"
+  plugins_of "$scratch/headless" gst-launch-1.0 videotestsrc num-buffers=3 ! cudaconv ! autovideosink &&
+    echo "no window, and exit code 0"
+}
 exists() { gst-inspect-1.0 --exists --atleast-version=0.1 cudaconv && grep -qF -- '--exists --atleast-version=0.1' "$readme"; }
 
-echo "1..17"
+echo "1..18"
 says 'no element "cudaconv"' plugins_of "$scratch/empty" gst-launch-1.0 cudaconv
 says 'No such element or plugin' plugins_of "$scratch/empty" gst-inspect-1.0 cudaconv
 expect "a plugin that does not load" prints 'gst-inspect-1.0 -b' 'libgstcudaconv\.so' \
@@ -58,6 +67,7 @@ says 'nothing is filtered: all rectangles of roi ... lie outside the picture' fi
 says 'Delayed linking failed' wrong_stream
 says 'streaming stopped, reason not-linked' wrong_stream
 says 'roi-grow has no effect without roi or roi-meta' filter roi-grow=0.5
+says 'no window, and exit code 0' no_window
 expect "gst-inspect-1.0 --exists" exists
 expect "the log has the chosen method" prints 'GST_DEBUG=cudaconv:5' 'frames.*: method=auto border=replicate' \
   with GST_DEBUG=cudaconv:5 filter mask=sobel

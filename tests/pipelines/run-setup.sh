@@ -1,0 +1,85 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# Checks which packages setup.sh wants, and what scripts say and set before they start: run-setup.sh TOP_FOLDER
+#
+# Installs nothing. Output is in the Test Anything Protocol.
+# shellcheck disable=SC2317  # shellcheck does not see through `expect`
+set -euo pipefail
+# shellcheck source=tests/tap.sh
+. "$(dirname "$0")/../tap.sh"
+
+cd "$1"
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+
+# Prints the packages that setup.sh wants on a machine with this GStreamer alone, without nvcc: wanted VERSION
+wanted() (
+  version=$1
+  # shellcheck disable=SC2034  # setup.sh reads it
+  steps=1
+  . tests/setup.sh
+  want_command() { missing+=("$2"); }
+  want_module() { missing+=("$2"); }
+  want_element() { missing+=("$2"); }
+  pkg-config() { printf '%s\n' "${1#--atleast-version=}" "$version" | sort -CV; }
+  command() { [ "$2" != nvcc ] && builtin command "$@"; }
+  install_missing() { printf '%s\n' "${missing[@]}"; }
+  install_packages | sort -u
+)
+wants() { # PACKAGE VERSION
+  wanted "$2" | tee "$scratch/wanted"
+  grep -qx "$1" "$scratch/wanted"
+}
+wants_none() { ! wants "$@"; }
+
+# Packages beyond those of setup.sh that an element of a launch line is in.
+package_of() { # ELEMENT
+  case $1 in
+    facedetect) echo gstreamer1.0-opencv ;;
+    rsvgdec | nv*dec | nv*enc) echo gstreamer1.0-plugins-bad ;;
+  esac
+}
+names_packages() {
+  local file elements element package
+  for file in pipelines/*.launch; do
+    mapfile -t elements < <(grep -v '^#' "$file" | grep -oE '\w+')
+    for element in "${elements[@]}"; do
+      package=$(package_of "$element")
+      [ -z "$package" ] || grep -q "^#.*$package" "$file" || { echo "$file does not name $package for $element"; return 1; }
+    done
+  done
+}
+
+# Runs a command with a program in place of the one of that name: with_program NAME BODY COMMAND...
+with_program() {
+  mkdir -p "$scratch/bin"
+  printf '#!/bin/sh\n%s\n' "$2" >"$scratch/bin/$1"
+  chmod +x "$scratch/bin/$1"
+  # shellcheck disable=SC2031  # setup.sh changed it in a subshell
+  PATH=$scratch/bin:$PATH "${@:3}"
+}
+log_level() { # LEVEL [VARIABLE=VALUE]: of OpenCV in a launch line
+  # shellcheck disable=SC2016  # sh expands it
+  [ "$(with_program gst-launch-1.0 'echo "$OPENCV_LOG_LEVEL"' env -u OPENCV_LOG_LEVEL "${@:2}" pipelines/launch privacy)" = "$1" ]
+}
+needs_mounts() { # what build.sh says where it may not mount
+  local code=0 output
+  output=$(with_program debootstrap 'exit 1' setpriv --bounding-set=-sys_admin --inh-caps=-sys_admin \
+    tests/package/build.sh 2>&1) || code=$?
+  echo "exit code $code: $output"
+  [ "$code" = 77 ] && [[ $output == *"outside of the container"*CAP_SYS_ADMIN* ]]
+}
+no_root=
+[ "$(id -u)" = 0 ] || no_root="this needs root rights"
+command -v setpriv >/dev/null || no_root="no setpriv"
+
+echo "1..7"
+expect "windows have an element that shows them" wants gstreamer1.0-x 1.22.0
+expect "analytics metas have their headers" wants libgstreamer-plugins-bad1.0-dev 1.24.0
+expect "an older GStreamer has none" wants_none libgstreamer-plugins-bad1.0-dev 1.22.0
+expect "launch lines name the packages of their elements" names_packages
+expect "OpenCV says nothing in launch lines" log_level OFF
+expect "unless it was told to" log_level INFO OPENCV_LOG_LEVEL=INFO
+expect_unless "$no_root" "the build of the package says that it needs mounts" needs_mounts
+finish
