@@ -2,11 +2,12 @@
 //
 // Compares the time of the CPU backend with OpenCV's functions on the same frames.
 //
-//   cpu-bench [--size=WxH] [--threads=N] [--format=FORMAT] [--only=TEXT] [--json=FILE]
+//   cpu-bench [--size=WxH] [--threads=N] [--format=FORMAT] [--only=TEXT] [--minima] [--json=FILE]
 //
-// Both sides use OpenCV's threads and take turns, so that other load on the machine affects both. Figures are medians.
-// Contents are random, borders replicated, and all channels filtered. If both define the filter in the same way, their
-// bytes must be equal: differences are counted, and make the program fail.
+// Both sides use OpenCV's threads and take turns, so that other load on the machine affects both. Figures are medians,
+// or minima, which other load affects least. Contents are random, borders replicated, and all channels filtered. If
+// both define the filter in the same way, their bytes must be equal: differences are counted, and make the program
+// fail.
 #include <opencv2/core.hpp>
 #include <opencv2/imgproc.hpp>
 
@@ -148,6 +149,13 @@ Case gauss_by_sigma(int sigma) {
   return gauss_of("gauss sigma " + std::to_string(sigma), s, 6 * sigma + 1, sigma);
 }
 
+Peer unsharp(int size, double sigma) {
+  return [=, blur = cv::Mat()](const cv::Mat &in, cv::Mat &out) mutable {
+    cv::GaussianBlur(in, blur, {size, size}, sigma, 0, cv::BORDER_REPLICATE);
+    cv::addWeighted(in, 2, blur, -1, 0, out);
+  };
+}
+
 // A mosaic with a size that divides the frame's size.
 Case mosaic(int size) {
   return {"mosaic " + std::to_string(size),
@@ -262,13 +270,12 @@ std::vector<Case> cases() {
   for (int size : {9, 15, 31, 63}) list.push_back(gauss_by_size(size));
   for (int sigma : {13, 25, 50, 100}) list.push_back(gauss_by_sigma(sigma));
   add_deep("sharpen", settings(Mask::Sharpen), correlation(square({0, -1, 0, -1, 5, -1, 0, -1, 0}), false));
-  add_deep(
-      "unsharp 5", settings(Mask::Unsharp, 5),
-      [blur = cv::Mat()](const cv::Mat &in, cv::Mat &out) mutable {
-        cv::GaussianBlur(in, blur, {5, 5}, 0, 0, cv::BORDER_REPLICATE);
-        cv::addWeighted(in, 2, blur, -1, 0, out);
-      },
-      -1);
+  add_deep("unsharp 5", settings(Mask::Unsharp, 5), unsharp(5, 0), -1);
+  for (int sigma : {2, 4, 6, 8, 10, 11, 12, 13, 14, 15, 16, 20}) {
+    FilterSettings s = settings(Mask::Unsharp);
+    s.sigma = sigma;
+    add_deep(numbered("unsharp sigma", sigma), s, unsharp(6 * sigma + 1, sigma), -1);
+  }
   add_deep("emboss", settings(Mask::Emboss), correlation(square({-2, -1, 0, -1, 1, 1, 0, 1, 2}), false));
   add("laplace", settings(Mask::Laplace), correlation(square({0, 1, 0, 1, -4, 1, 0, 1, 0}), true));
   add("laplace8", settings(Mask::Laplace8), correlation(square({1, 1, 1, 1, -8, 1, 1, 1, 1}), true));
@@ -285,21 +292,31 @@ std::vector<Case> cases() {
   add("kirsch", settings(Mask::Kirsch), kirsch());
   for (int side : {5, 7, 11, 15, 31}) list.push_back(custom(side));
   for (int side : {7, 31}) list.push_back(custom(side, true));
-  for (int size : {3, 5, 7, 15, 31, 127, 255})
-    add_deep(numbered("dilate", size), settings(Mask::Dilate, size), morphology(cv::MORPH_DILATE, size));
+  const struct {
+    const char *name;
+    Mask mask;
+    int operation;
+  } extrema[] = {{"dilate", Mask::Dilate, cv::MORPH_DILATE},
+                 {"open", Mask::Open, cv::MORPH_OPEN},
+                 {"gradient", Mask::Gradient, cv::MORPH_GRADIENT},
+                 {"tophat", Mask::Tophat, cv::MORPH_TOPHAT},
+                 {"blackhat", Mask::Blackhat, cv::MORPH_BLACKHAT}};
+  const struct {
+    const char *name;
+    Shape shape;
+    int element;
+  } shapes[] = {{"", Shape::Rect, cv::MORPH_RECT},
+                {" cross", Shape::Cross, cv::MORPH_CROSS},
+                {" ellipse", Shape::Ellipse, cv::MORPH_ELLIPSE}};
+  for (const auto &s : shapes)
+    for (int size : {3, 5, 7, 15, 31, 63, 127, 255})
+      for (const auto &e : extrema)
+        if (size <= 31 || e.mask == Mask::Dilate)
+          add_deep(numbered((std::string(e.name) + s.name).c_str(), size), shaped(e.mask, size, s.shape),
+                   morphology(e.operation, size, s.element));
   add_deep("erode 5", settings(Mask::Erode, 5), morphology(cv::MORPH_ERODE, 5));
-  for (int size : {5, 15, 31, 63, 127, 255}) {
-    add_deep(numbered("dilate cross", size), shaped(Mask::Dilate, size, Shape::Cross),
-             morphology(cv::MORPH_DILATE, size, cv::MORPH_CROSS));
-    add_deep(numbered("dilate ellipse", size), shaped(Mask::Dilate, size, Shape::Ellipse),
-             morphology(cv::MORPH_DILATE, size, cv::MORPH_ELLIPSE));
-  }
-  for (int side : {15, 31}) list.push_back(element(side));
-  add_deep("open 3", settings(Mask::Open, 3), morphology(cv::MORPH_OPEN, 3));
   add_deep("close 5", settings(Mask::Close, 5), morphology(cv::MORPH_CLOSE, 5));
-  add_deep("gradient 3", settings(Mask::Gradient, 3), morphology(cv::MORPH_GRADIENT, 3));
-  add_deep("tophat 3", settings(Mask::Tophat, 3), morphology(cv::MORPH_TOPHAT, 3));
-  add_deep("blackhat 5", settings(Mask::Blackhat, 5), morphology(cv::MORPH_BLACKHAT, 5));
+  for (int side : {15, 31}) list.push_back(element(side));
   for (int size : {3, 5, 7, 9, 11, 13, 15, 31, 127}) {
     add(numbered("median", size), settings(Mask::Median, size),
         [=](const cv::Mat &in, cv::Mat &out) { cv::medianBlur(in, out, size); });
@@ -328,6 +345,10 @@ FrameView view_of(const cv::Mat &image) {
   return view;
 }
 
+double minimum(std::vector<double> v) {
+  return *std::min_element(v.begin(), v.end());
+}
+
 double median(std::vector<double> v) {
   std::nth_element(v.begin(), v.begin() + static_cast<ptrdiff_t>(v.size() / 2), v.end());
   return v[v.size() / 2];
@@ -354,8 +375,11 @@ struct Result {
 
 class Bench {
  public:
-  Bench(int width, int height, int threads)
-      : width_(width), height_(height), backend_(make_cpu_backend(in_parallel, threads)) {}
+  Bench(int width, int height, int threads, bool minima)
+      : width_(width),
+        height_(height),
+        figure_(minima ? minimum : median),
+        backend_(make_cpu_backend(in_parallel, threads)) {}
 
   Result run(const std::string &format, int channels, int depth, const Case &c) {
     prepare(CV_MAKETYPE(depth > 8 ? CV_16U : CV_8U, channels));
@@ -384,7 +408,7 @@ class Bench {
       copy.push_back(seconds([&] { copy_frame((i + 1) % kFrames); }));
       total += a.back() + b.back();
     }
-    return {format, c.label, 1e3 * median(a), 1e3 * median(b), 1e3 * median(copy), differ};
+    return {format, c.label, 1e3 * figure_(a), 1e3 * figure_(b), 1e3 * figure_(copy), differ};
   }
 
  private:
@@ -406,6 +430,7 @@ class Bench {
   }
 
   const int width_, height_;
+  double (*const figure_)(std::vector<double>);
   std::unique_ptr<Backend> backend_;
   std::vector<cv::Mat> source_, target_, peers_target_;
 };
@@ -432,6 +457,7 @@ void write_json(const char *path, int width, int height, int threads, const std:
 
 int main(int argc, char **argv) {
   int width = 1920, height = 1080, threads = 2;
+  bool minima = false;
   std::string only, wanted;
   const char *json = nullptr;
   for (int i = 1; i < argc; i++) {
@@ -439,12 +465,15 @@ int main(int argc, char **argv) {
       only = argv[i] + 7;
     else if (!std::strncmp(argv[i], "--format=", 9))
       wanted = argv[i] + 9;
+    else if (!std::strcmp(argv[i], "--minima"))
+      minima = true;
     else if (!std::strncmp(argv[i], "--json=", 7))
       json = argv[i] + 7;
     else if (!std::strncmp(argv[i], "--threads=", 10) && std::atoi(argv[i] + 10) > 0)
       threads = std::atoi(argv[i] + 10);
     else if (std::sscanf(argv[i], "--size=%dx%d", &width, &height) != 2 || width < 1 || height < 1) {
-      std::fprintf(stderr, "usage: %s [--size=WxH] [--threads=N] [--format=FORMAT] [--only=TEXT] [--json=FILE]\n",
+      std::fprintf(stderr,
+                   "usage: %s [--size=WxH] [--threads=N] [--format=FORMAT] [--only=TEXT] [--minima] [--json=FILE]\n",
                    argv[0]);
       return 2;
     }
@@ -456,7 +485,7 @@ int main(int argc, char **argv) {
   } formats[] = {{"GRAY8", 1, 8}, {"RGBA", 4, 8}, {"RGB", 3, 8}, {"GRAY16_LE", 1, 16}, {"RGBA64_LE", 4, 16}};
   std::vector<Result> results;
   size_t differ = 0;
-  Bench bench(width, height, threads);
+  Bench bench(width, height, threads, minima);
   const std::vector<Case> list = cases();
   for (const auto &format : formats) {
     if (!wanted.empty() && wanted != format.name) continue;

@@ -14,6 +14,7 @@ set -euo pipefail
 program=$(realpath "$1")
 script=$(realpath "$2")/pipelines/cudaconv-privacy.py
 face=$(realpath "$2")/pipelines/face.svg
+photo=$(realpath "$2")/tests/pipelines/face.jpg
 readme=$(realpath "$2")/README.md
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
@@ -107,6 +108,59 @@ says_how_many() { # COMMAND...
   "$@" -o hidden.rgb clip.mkv 2>&1 | tee said
   grep -qx '6 frames: no face in 6' said && grep -q 'warning: no face was found' said
 }
+# A clip of a face that moves, and tilts so far for half a second that the detector misses it: face.rgb; and which
+# pixels are of the face, from brows to mouth: face.mask. 60 frames of 320x240, 25 a second.
+make_face_clip() {
+  gst-launch-1.0 -q filesrc location="$photo" ! jpegdec ! videoconvert ! video/x-raw,format=RGB ! filesink location=photo.rgb
+  python3 - <<'END'
+import math
+side, width, height, middle = 240, 320, 240, (116, 124)  # of the photo, of the clip; the face in the photo
+photo = open("photo.rgb", "rb").read()
+assert len(photo) == side * side * 3
+with open("face.rgb", "wb") as clip, open("face.mask", "wb") as mask:
+    for frame in range(60):
+        tilt = math.radians(45) * max(0, min(1, (frame - 20) / 2, (36 - frame) / 2))
+        c, s, x0, y0 = math.cos(tilt), math.sin(tilt), 130 + frame, 120
+        rgb, face = bytearray(b"\x60" * (width * height * 3)), bytearray(width * height)
+        for y in range(y0 - 110, y0 + 110):
+            for x in range(x0 - 110, x0 + 110):
+                dx, dy = x - x0, y - y0
+                if dx * dx + dy * dy > 108 * 108:
+                    continue
+                u, v = round(c * dx + s * dy), round(c * dy - s * dx)
+                at, source = y * width + x, ((v + middle[1]) * side + u + middle[0]) * 3
+                rgb[3 * at:3 * at + 3] = photo[source:source + 3]
+                face[at] = (u / 34) ** 2 + (v / 42) ** 2 <= 1
+        clip.write(rgb)
+        mask.write(face)
+END
+}
+# Prints in how many frames a pixel of the face is to be seen, if its regions are filled: frames_shown PROPERTY...
+frames_shown() {
+  gst-launch-1.0 -q filesrc location=face.rgb ! rawvideoparse format=rgb width=320 height=240 framerate=25/1 \
+    ! facedetect display=false updates=none ! cudaconv roi-meta=true roi-grow=0.4 mask=fill fill-color=0xff00ff00 "$@" \
+    ! video/x-raw,format=RGB ! filesink location=seen.rgb
+  python3 - <<'END'
+clip, mask = open("seen.rgb", "rb").read(), open("face.mask", "rb").read()
+pixels = 320 * 240
+assert len(clip) == 3 * len(mask)
+print(sum(any(mask[p] and clip[3 * p:3 * p + 3] != b"\0\xff\0" for p in range(at, at + pixels))
+          for at in range(0, len(mask), pixels)))
+END
+}
+misses_faces() { # what the settings below cover
+  make_face_clip
+  local seen
+  seen=$(frames_shown)
+  echo "$seen frames of 60 show the face"
+  [ "$seen" -ge 5 ] && [ "$seen" -le 20 ]
+}
+shows_no_face() { # PROPERTY...
+  local seen
+  seen=$(frames_shown "$@")
+  echo "$seen frames of 60 show the face"
+  [ "$seen" = 0 ]
+}
 refuses() { # TEXT COMMAND...: does not exit with 0, prints TEXT, and writes no file
   local code=0 output
   output=$("${@:2}" 2>&1) || code=$?
@@ -117,7 +171,7 @@ refuses() { # TEXT COMMAND...: does not exit with 0, prints TEXT, and writes no 
 gst-launch-1.0 -q videotestsrc num-buffers=6 pattern=zone-plate kx2=12 ky2=9 kt=5 ! \
   video/x-raw,format=I420,width=160,height=120 ! matroskamux ! filesink location=clip.mkv
 
-echo "1..15"
+echo "1..18"
 expect "regions by hand, in C++" by_hand "$program"
 expect "regions by hand without a margin, in C++" exactly_by_hand "$program"
 expect_unless "$no_python" "regions by hand, in Python" by_hand "$python" "$script"
@@ -129,6 +183,10 @@ expect_unless "${no_detector:-$no_python}" "both programs hide the same face" sa
 expect "a file with its sound" keeps_sound
 expect_unless "$no_detector" "it prints the number of faces" says_how_many "$program"
 expect_unless "${no_detector:-$no_python}" "how many, in Python" says_how_many "$python" "$script"
+expect_unless "$no_detector" "a detector misses a face that tilts" misses_faces
+expect_unless "$no_detector" "roi-hold and roi-lookahead cover what it misses" \
+  shows_no_face roi-hold=400000000 roi-lookahead=400000000
+expect_unless "$no_detector" "so does roi-unmarked=filter" shows_no_face roi-unmarked=filter
 expect "without the model for faces nothing is shown" refuses nowhere.xml \
   "$program" --cascade=nowhere.xml -o refused.rgb clip.mkv
 expect_unless "$no_python" "nothing in Python either" refuses nowhere.xml \
