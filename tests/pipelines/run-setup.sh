@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Checks which packages setup.sh wants, and what scripts say and set before they start: run-setup.sh TOP_FOLDER
+# Checks the packages that setup.sh wants, and the messages and variables of other scripts: run-setup.sh TOP_FOLDER
 #
 # Installs nothing. Output is in the Test Anything Protocol.
 # shellcheck disable=SC2317  # shellcheck does not see through `expect`
@@ -33,7 +33,7 @@ wants() { # PACKAGE VERSION
 }
 wants_none() { ! wants "$@"; }
 
-# Packages beyond those of setup.sh that an element of a launch line is in.
+# Prints the package of an element, if setup.sh does not install it.
 package_of() { # ELEMENT
   case $1 in
     facedetect) echo gstreamer1.0-opencv ;;
