@@ -293,7 +293,7 @@ class CpuBackend : public Backend {
       filter_frame(planned.back(), src, dst, cancellation);
     std::lock_guard<std::mutex> lock(mutex_);
     stats_.frames++;
-    stats_.kernels = vector_loops().level();
+    stats_.kernels = vector_loops().level;
     return ++last_ticket_;
   }
 

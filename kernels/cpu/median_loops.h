@@ -200,6 +200,14 @@ void median_of_channel(const uint8_t *coarse, const uint8_t *fine, int channels,
   }
 }
 
+// See VectorLoops::median_of_columns().
+void median_of_columns(const uint8_t *coarse, const uint8_t *fine, int channels, int width, int rank, uint8_t *out,
+                       int n) {
+  for (int c = 0; c < channels; c++)
+    median_of_channel(coarse + c * kMedianBins, fine + c * kMedianBins * kMedianBins, channels, width, rank, out + c,
+                      n / channels);
+}
+
 }  // namespace
 
 }  // namespace cudaconv

@@ -67,8 +67,8 @@ void sum_pairs_of(const PairTap<kRows> *taps, int high, int count, uint32_t star
   sum_of_pairs(taps, high, count, start, n, [&](int r, int s, Vector sum) CUDACONV_INLINE { store(sum, row[r] + s); });
 }
 
-inline void sum_pairs_of(const PairTap<1> *taps, int high, int count, uint32_t start, int shift, bool second,
-                         int32_t *out, int n) {
+inline void sum_pairs_to_half_of(const PairTap<1> *taps, int high, int count, uint32_t start, int shift, bool second,
+                                 int32_t *out, int n) {
   if (second)
     sum_of_pairs(taps, high, count, start, n, [=](int, int s, Vector sum) CUDACONV_INLINE {
       store((load(out + s) & 0xffff) | (sum >> shift << 16), out + s);
@@ -86,8 +86,9 @@ inline void put_half_of(const uint16_t *in, bool second, int32_t *out, int n) {
 }
 
 template <typename T>
-void pair_samples(const T *in, int distance, int zero, int32_t *out, int n) {
-  const T *second = in + distance;
+void pair_samples(const T *in, int distance, int32_t *out, int n) {
+  const T *const second = in + distance;
+  const int zero = pair_zero(T{});
   for_samples(n, [=](int s) CUDACONV_INLINE { out[s] = pair_of(in[s] - zero, second[s] - zero); });
 }
 

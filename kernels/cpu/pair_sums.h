@@ -118,8 +118,8 @@ class PairSum {
       loops.pair(row, channels, pairs_, context_.blocks() + (width_ - 1) * channels);
       row_.sum([&](int) { return pairs_; },
                [&](const PairTap<1> *taps, int high, int count) {
-                 loops.sum_pairs(taps, high, count, row_start_, mask_.row_shift, second, rows_[y >> 1],
-                                 context_.blocks());
+                 loops.sum_pairs_to_half(taps, high, count, row_start_, mask_.row_shift, second, rows_[y >> 1],
+                                         context_.blocks());
                });
     } else {
       // The final row sums fit 16 bits, so they can be added modulo 2^16.
@@ -136,7 +136,7 @@ class PairSum {
     const int top = y - context_.pass().radius_y;
     column_[top & 1].sum([&](int j) { return rows_[(top >> 1) + j]; },
                          [&](const PairTap<1> *taps, int high, int count) {
-                           context_.loops().sum_pairs(taps, high, count, start_, out, context_.blocks());
+                           context_.loops().sum_pairs(taps, high, count, start_, &out, context_.blocks());
                          });
   }
 

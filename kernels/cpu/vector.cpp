@@ -5,7 +5,6 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "cpu/vector_levels.h"
 
 namespace cudaconv {
 
@@ -63,7 +62,7 @@ const VectorLoops &vector_loops() {
   static const VectorLoops &loops = []() -> const VectorLoops & {
     const char *wanted = std::getenv("CUDACONV_VECTORS");
     for (const VectorLoops *level : vector_levels())
-      if (wanted && !std::strcmp(wanted, level->level())) return *level;
+      if (wanted && !std::strcmp(wanted, level->level)) return *level;
     return *vector_levels().back();
   }();
   return loops;

@@ -96,142 +96,148 @@ struct BilateralRange {
 // Whether 16 bits hold all values on the way from a sum in the range to a sample; if so, fills in *result.
 bool make_rounding16(const Rounding &rounding, SumRange range, Rounding16 *result);
 
-// In all functions, n is the number of samples: a whole number of blocks if the comment says "n: blocks", else any
-// number from kVectorBlock on. `out` overlaps no input unless the comment says so. Sums of type uint16_t are modulo
-// 2^16.
-class VectorLoops {
- public:
-  virtual const char *level() const = 0;
+// A loop for several types of samples; the arguments choose one.
+template <typename Signature>
+struct Loop;
+template <typename... Args>
+struct Loop<void(Args...)> {
+  void (*run)(Args...);
+  void operator()(Args... args) const { run(args...); }
+};
+template <typename... Signatures>
+struct Loops : Loop<Signatures>... {
+  // `f`: a function object without state that takes the arguments of all signatures.
+  template <typename F>
+  constexpr Loops(F f) : Loop<Signatures>{f}... {}
+  using Loop<Signatures>::operator()...;
+};
 
-  // out[s] = start + the sum of coefficient * in[s] over the taps. n: blocks
-  virtual void sum(const Tap<uint8_t> *taps, int count, uint16_t start, uint16_t *out, int n) const = 0;
-  virtual void sum(const Tap<uint8_t> *taps, int count, int32_t start, int32_t *out, int n) const = 0;
-  virtual void sum(const Tap<uint8_t> *taps, int count, int64_t start, int64_t *out, int n) const = 0;
-  virtual void sum(const Tap<uint16_t> *taps, int count, uint16_t start, uint16_t *out, int n) const = 0;
-  virtual void sum(const Tap<uint16_t> *taps, int count, int32_t start, int32_t *out, int n) const = 0;
-  virtual void sum(const Tap<uint16_t> *taps, int count, int64_t start, int64_t *out, int n) const = 0;
-  virtual void sum(const Tap<int32_t> *taps, int count, int32_t start, int32_t *out, int n) const = 0;
-  virtual void sum(const Tap<int64_t> *taps, int count, int64_t start, int64_t *out, int n) const = 0;
-  // All values are integers. No sum of any of the products exceeds kExactInDouble.
-  virtual void sum(const Tap<double> *taps, int count, double start, double *out, int n) const = 0;
+// The loops of a level. In all loops, n is the number of samples: a whole number of blocks if the comment says "n:
+// blocks", else any number from kVectorBlock on. `out` overlaps no input unless the comment says so. Sums of type
+// uint16_t are modulo 2^16.
+struct VectorLoops {
+  const char *level;
+
+  // out[s] = start + the sum of coefficient * in[s] over the taps. Doubles are integers; no sum of any of the products
+  // exceeds kExactInDouble. n: blocks
+  template <typename In, typename Out>
+  using Sum = void(const Tap<In> *taps, int count, Out start, Out *out, int n);
+  Loops<Sum<uint8_t, uint16_t>, Sum<uint8_t, int32_t>, Sum<uint8_t, int64_t>, Sum<uint16_t, uint16_t>,
+        Sum<uint16_t, int32_t>, Sum<uint16_t, int64_t>, Sum<int32_t, int32_t>, Sum<int64_t, int64_t>,
+        Sum<double, double>>
+      sum;
 
   // out[s] = pair_of(in[s] - zero, in[s + distance] - zero) with the pair_zero of the samples.
-  virtual void pair(const uint8_t *in, int distance, int32_t *out, int n) const = 0;
-  virtual void pair(const uint16_t *in, int distance, int32_t *out, int n) const = 0;
+  template <typename T>
+  using Pair = void(const T *in, int distance, int32_t *out, int n);
+  Loops<Pair<uint8_t>, Pair<uint16_t>> pair;
 
-  // out[s] = start + the sum over the taps of: first half of in[s] * first half of the coefficient + second half *
-  // second half. The first `high` taps are multiplied by 2^16. All arithmetic is modulo 2^32. n: blocks
-  virtual void sum_pairs(const PairTap<1> *taps, int high, int count, uint32_t start, int32_t *out, int n) const = 0;
-  virtual void sum_pairs(const PairTap<kRowsAtATime> *taps, int high, int count, uint32_t start,
-                         int32_t *const out[kRowsAtATime], int n) const = 0;
+  // out[row][s] = start + the sum over the taps of: first half of in[s] * first half of the row's coefficient + second
+  // half * second half. The first `high` taps are multiplied by 2^16. All arithmetic is modulo 2^32. n: blocks
+  template <int kRows>
+  using SumPairs = void(const PairTap<kRows> *taps, int high, int count, uint32_t start, int32_t *const *out, int n);
+  Loops<SumPairs<1>, SumPairs<kRowsAtATime>> sum_pairs;
 
-  // sum_pairs() whose sums are shifted right and stored as one half of out[s], as put_half() does. n: blocks
-  virtual void sum_pairs(const PairTap<1> *taps, int high, int count, uint32_t start, int shift, bool second,
-                         int32_t *out, int n) const = 0;
+  // The same, but sums are shifted right and stored as one half of out[s], as put_half() does. n: blocks
+  void (*sum_pairs_to_half)(const PairTap<1> *taps, int high, int count, uint32_t start, int shift, bool second,
+                            int32_t *out, int n);
 
   // Stores in[s] as the first half of out[s] and clears the second half; with `second`, stores it as the second half
   // only. n: blocks
-  virtual void put_half(const uint16_t *in, bool second, int32_t *out, int n) const = 0;
+  void (*put_half)(const uint16_t *in, bool second, int32_t *out, int n);
 
   // out[s] = in[s] >> shift; `out` may be `in`. n: blocks
-  virtual void shift(const int32_t *in, int shift, int32_t *out, int n) const = 0;
-  virtual void shift(const int64_t *in, int shift, int64_t *out, int n) const = 0;
+  template <typename Sum>
+  using Shift = void(const Sum *in, int shift, Sum *out, int n);
+  Loops<Shift<int32_t>, Shift<int64_t>> shift;
 
   // Converts integers up to kExactInDouble.
-  virtual void convert(const uint8_t *in, double *out, int n) const = 0;
-  virtual void convert(const uint16_t *in, double *out, int n) const = 0;
-  virtual void convert(const double *in, int64_t *out, int n) const = 0;
+  template <typename In, typename Out>
+  using Convert = void(const In *in, Out *out, int n);
+  Loops<Convert<uint8_t, double>, Convert<uint16_t, double>, Convert<double, int64_t>> convert;
 
   // out[s] = floor(in[s] / 2^shift + 1 / 2) for integers up to kExactInDouble and shifts from 1 on; `out` may be `in`.
   // n: blocks
-  virtual void shift_rounded(const double *in, int shift, double *out, int n) const = 0;
+  void (*shift_rounded)(const double *in, int shift, double *out, int n);
 
   // out[s] += in[s] * 2^shift. n: blocks
-  virtual void add_shifted(const int32_t *in, int shift, int64_t *out, int n) const = 0;
+  void (*add_shifted)(const int32_t *in, int shift, int64_t *out, int n);
 
   // out[s] = the sum of weight[k][s] * in[k][s], k from 0 to 3. n: blocks
-  virtual void sum_products(const int32_t *const in[4], const int32_t *const weight[4], int32_t *out, int n) const = 0;
+  void (*sum_products)(const int32_t *const *in, const int32_t *const *weight, int32_t *out, int n);
 
   // sums[s] += enters[s] - leaves[s]. n: blocks
-  virtual void slide(const uint8_t *enters, const uint8_t *leaves, uint16_t *sums, int n) const = 0;
-  virtual void slide(const uint8_t *enters, const uint8_t *leaves, int32_t *sums, int n) const = 0;
-  virtual void slide(const uint16_t *enters, const uint16_t *leaves, int32_t *sums, int n) const = 0;
+  template <typename T, typename Acc>
+  using Slide = void(const T *enters, const T *leaves, Acc *sums, int n);
+  Loops<Slide<uint8_t, uint16_t>, Slide<uint8_t, int32_t>, Slide<uint16_t, int32_t>> slide;
 
   // out[s] is the sum of in[s - channels], in[s - 2 * channels], ... for s < n + channels. n: whole pixels
-  virtual void scan(const uint16_t *in, int channels, uint16_t *out, int n) const = 0;
-  virtual void scan(const int32_t *in, int channels, int32_t *out, int n) const = 0;
-  virtual void scan(const int32_t *in, int channels, int64_t *out, int n) const = 0;
+  template <typename In, typename Acc>
+  using Scan = void(const In *in, int channels, Acc *out, int n);
+  Loops<Scan<uint16_t, uint16_t>, Scan<int32_t, int32_t>, Scan<int32_t, int64_t>> scan;
 
-  // Rounds sums to samples.
-  virtual void round(const uint16_t *sum, const Rounding16 &rounding, uint8_t *out, int n) const = 0;
-  virtual void round(const int32_t *sum, const Rounding &rounding, uint8_t *out, int n) const = 0;
-  virtual void round(const int32_t *sum, const Rounding &rounding, uint16_t *out, int n) const = 0;
-  virtual void round(const int64_t *sum, const Rounding &rounding, uint8_t *out, int n) const = 0;
-  virtual void round(const int64_t *sum, const Rounding &rounding, uint16_t *out, int n) const = 0;
-
-  // Rounds sums to which a gain is applied, with the windows' centre samples.
-  virtual void round(const int32_t *sum, const Gain &gain, const uint8_t *centre, const Rounding &rounding,
-                     uint8_t *out, int n) const = 0;
-  virtual void round(const int32_t *sum, const Gain &gain, const uint16_t *centre, const Rounding &rounding,
-                     uint16_t *out, int n) const = 0;
-  virtual void round(const int64_t *sum, const Gain &gain, const uint8_t *centre, const Rounding &rounding,
-                     uint8_t *out, int n) const = 0;
-  virtual void round(const int64_t *sum, const Gain &gain, const uint16_t *centre, const Rounding &rounding,
-                     uint16_t *out, int n) const = 0;
+  // Rounds sums to samples; with a gain, which is applied first, from the windows' centre samples too.
+  template <typename Acc, typename T>
+  using Round = void(const Acc *sum, const Rounding &rounding, T *out, int n);
+  template <typename Acc, typename T>
+  using RoundGained = void(const Acc *sum, const Gain &gain, const T *centre, const Rounding &rounding, T *out, int n);
+  Loops<void(const uint16_t *sum, const Rounding16 &rounding, uint8_t *out, int n), Round<int32_t, uint8_t>,
+        Round<int32_t, uint16_t>, Round<int64_t, uint8_t>, Round<int64_t, uint16_t>, RoundGained<int32_t, uint8_t>,
+        RoundGained<int32_t, uint16_t>, RoundGained<int64_t, uint8_t>, RoundGained<int64_t, uint16_t>>
+      round;
 
   // out[s] = magnitude(norm, x[s], y[s]). The uint16_t hold signed numbers.
-  virtual void magnitudes(Norm norm, const uint16_t *x, const uint16_t *y, int32_t *out, int n) const = 0;
-  virtual void magnitudes(Norm norm, const int32_t *x, const int32_t *y, int32_t *out, int n) const = 0;
+  template <typename In>
+  using Magnitudes = void(Norm norm, const In *x, const In *y, int32_t *out, int n);
+  Loops<Magnitudes<uint16_t>, Magnitudes<int32_t>> magnitudes;
 
   // The response of the kirsch mask, see Op::Compass. row[]: the rows above, at and below the results, each from the
   // pixel to the left of the first result on; pixels are `channels` apart.
-  virtual void compass(const uint8_t *const row[3], int channels, int32_t three_gain, int32_t all_gain, uint16_t start,
-                       uint16_t *out, int n) const = 0;
-  virtual void compass(const uint8_t *const row[3], int channels, int32_t three_gain, int32_t all_gain, int32_t start,
-                       int32_t *out, int n) const = 0;
-  virtual void compass(const uint16_t *const row[3], int channels, int32_t three_gain, int32_t all_gain, int32_t start,
-                       int32_t *out, int n) const = 0;
+  template <typename T, typename Acc>
+  using Compass = void(const T *const *row, int channels, int32_t three_gain, int32_t all_gain, Acc start, Acc *out,
+                       int n);
+  Loops<Compass<uint8_t, uint16_t>, Compass<uint8_t, int32_t>, Compass<uint16_t, int32_t>> compass;
 
   // The largest or smallest of in[0][s] ... in[count - 1][s]; `out` may be one of them.
-  virtual void extremum(bool largest, const uint8_t *const *in, int count, uint8_t *out, int n) const = 0;
-  virtual void extremum(bool largest, const uint16_t *const *in, int count, uint16_t *out, int n) const = 0;
+  template <typename T>
+  using Extremum = void(bool largest, const T *const *in, int count, T *out, int n);
+  Loops<Extremum<uint8_t>, Extremum<uint16_t>> extremum;
 
   // The median of in[0][s] ... in[count - 1][s], samples of `depth` bits; count is odd and fits a sample's type.
-  virtual void median(const uint8_t *const *in, int count, int depth, uint8_t *out, int n) const = 0;
-  virtual void median(const uint16_t *const *in, int count, int depth, uint16_t *out, int n) const = 0;
+  template <typename T>
+  using Median = void(const T *const *in, int count, int depth, T *out, int n);
+  Loops<Median<uint8_t>, Median<uint16_t>> median;
 
   // Updates histograms of columns of samples: adds enters[s] to column s and, unless `leaves` is nullptr, removes
   // leaves[s]. From coarse[s * kMedianBins] on, column s has kMedianBins bins by the high four bits of samples. From
   // fine[s * kMedianBins^2] on, it has kMedianBins^2 bins by the high, then the low four bits. Bins are cumulative:
   // each includes the counts of the bins before it. Counts are below 256. Any n.
-  virtual void count_columns(const uint8_t *enters, const uint8_t *leaves, uint8_t *coarse, uint8_t *fine,
-                             int n) const = 0;
+  void (*count_columns)(const uint8_t *enters, const uint8_t *leaves, uint8_t *coarse, uint8_t *fine, int n);
   // out[s] is the median of the window of `width` pixels of columns from s on: the value that at most `rank` samples
   // are less than. n: any number of whole pixels
-  virtual void median_of_columns(const uint8_t *coarse, const uint8_t *fine, int channels, int width, int rank,
-                                 uint8_t *out, int n) const = 0;
+  void (*median_of_columns)(const uint8_t *coarse, const uint8_t *fine, int channels, int width, int rank, uint8_t *out,
+                            int n);
 
   // The results of Op::Bilateral without alpha. middle[s]: the sample in the middle of window s, in no ring.
-  virtual void bilateral(const BilateralRing<uint8_t> *rings, int count, const uint8_t *middle,
-                         const BilateralRange &range, uint8_t *out, int n) const = 0;
-  virtual void bilateral(const BilateralRing<uint16_t> *rings, int count, const uint16_t *middle,
-                         const BilateralRange &range, uint16_t *out, int n) const = 0;
+  template <typename T>
+  using Bilateral = void(const BilateralRing<T> *rings, int count, const T *middle, const BilateralRange &range, T *out,
+                         int n);
+  Loops<Bilateral<uint8_t>, Bilateral<uint16_t>> bilateral;
 
-  // max(a - b, 0)
-  virtual void subtract(const uint8_t *a, const uint8_t *b, uint8_t *out, int n) const = 0;
-  virtual void subtract(const uint16_t *a, const uint16_t *b, uint16_t *out, int n) const = 0;
-
-  // out = mask ? in : out, bit by bit.
-  virtual void blend(const uint8_t *in, const uint8_t *mask, uint8_t *out, int n) const = 0;
-  virtual void blend(const uint16_t *in, const uint16_t *mask, uint16_t *out, int n) const = 0;
+  // subtract: out = max(a - b, 0). blend: out = b ? a : out, bit by bit.
+  template <typename T>
+  using Combine = void(const T *a, const T *b, T *out, int n);
+  Loops<Combine<uint8_t>, Combine<uint16_t>> subtract, blend;
 
   // Converts 16-bit words to samples and back; `swap`: exchanges the two bytes of each word.
-  virtual void unpack(const uint8_t *words, bool swap, int shift, int largest, uint16_t *samples, int n) const = 0;
-  virtual void pack(const uint16_t *samples, bool swap, int shift, uint8_t *words, int n) const = 0;
-
- protected:
-  ~VectorLoops() = default;
+  void (*unpack)(const uint8_t *words, bool swap, int shift, int largest, uint16_t *samples, int n);
+  void (*pack)(const uint16_t *samples, bool swap, int shift, uint8_t *words, int n);
 };
+
+// The loops of vector_loops.h, as compiled by each vector_*.cpp. Use one only if the processor supports its level.
+const VectorLoops &vector_loops_baseline();
+const VectorLoops &vector_loops_avx2();
+const VectorLoops &vector_loops_avx512();
 
 // The levels that this machine can run, the fastest last. The first one is for no vector unit in particular.
 const std::vector<const VectorLoops *> &vector_levels();

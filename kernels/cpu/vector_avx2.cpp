@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "cpu/vector.h"
-#include "cpu/vector_levels.h"
 
 // The target applies from here on. The includes are above it: code that other files share must not be compiled for it.
 #ifdef __clang__

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "cpu/vector.h"
-#include "cpu/vector_levels.h"
 
 #define CUDACONV_LEVEL "baseline"
 #define CUDACONV_VECTOR 16

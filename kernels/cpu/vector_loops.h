@@ -111,16 +111,21 @@ void sum_taps(const Tap<In> *taps, int count, Out start, Out *out, int n) {
   }
 }
 
-template <typename In, typename Out>
-void shift_sums(const In *in, int shift, Out *out, int n) {
-  for_blocks(n, [=](int s) CUDACONV_INLINE { out[s] = static_cast<Out>(in[s] >> shift); });
+template <typename Sum>
+void shift_sums(const Sum *in, int shift, Sum *out, int n) {
+  for_blocks(n, [=](int s) CUDACONV_INLINE { out[s] = in[s] >> shift; });
 }
 
 // Adding this rounds doubles up to kExactInDouble to integers. From 2 to 4 times kExactInDouble, integers are the only
 // doubles, and their bit patterns are consecutive.
 constexpr double kRounder = 3.0 * (int64_t{1} << 51);
 
-inline void doubles_to_integers(const double *in, int64_t *out, int n) {
+template <typename T>
+void convert_samples(const T *in, double *out, int n) {
+  for_samples(n, [=](int s) CUDACONV_INLINE { out[s] = in[s]; });
+}
+
+inline void convert_samples(const double *in, int64_t *out, int n) {
   int64_t zero;
   __builtin_memcpy(&zero, &kRounder, sizeof zero);
   for_samples(n, [=](int s) CUDACONV_INLINE {
@@ -144,7 +149,7 @@ inline void add_shifted_sums(const int32_t *in, int shift, int64_t *out, int n) 
   });
 }
 
-inline void sum_products_of(const int32_t *const in[4], const int32_t *const weight[4], int32_t *out, int n) {
+inline void sum_products_of(const int32_t *const *in, const int32_t *const *weight, int32_t *out, int n) {
   const int32_t *const a = in[0], *const b = in[1], *const c = in[2], *const d = in[3];
   const int32_t *const u = weight[0], *const v = weight[1], *const w = weight[2], *const x = weight[3];
   // Unsigned, since sums may overflow behind the row's end, where values of its last block are undefined.
@@ -211,6 +216,10 @@ void round_16(const uint16_t *sum, const Rounding16 &rounding, uint8_t *out, int
   }
 }
 
+inline void round_sums(const uint16_t *sum, const Rounding16 &r, uint8_t *out, int n) {
+  r.absolute ? round_16<true>(sum, r, out, n) : round_16<false>(sum, r, out, n);
+}
+
 inline bool is_power_of_two(int64_t v) {
   return (v & (v - 1)) == 0;
 }
@@ -242,7 +251,7 @@ void round_sums(const Acc *sum, const Rounding &rounding, T *out, int n) {
 }
 
 template <typename Acc, typename T>
-void round_gained(const Acc *sum, const Gain &gain, const T *centre, const Rounding &rounding, T *out, int n) {
+void round_sums(const Acc *sum, const Gain &gain, const T *centre, const Rounding &rounding, T *out, int n) {
   const Gain g = gain;
   if (sizeof(Acc) == 4 && g.narrow) {
     const int32_t sums_gain = static_cast<int32_t>(g.sum), centres_gain = static_cast<int32_t>(g.centre);
@@ -279,8 +288,9 @@ struct Root<int32_t> {
   CUDACONV_INLINE static int32_t floor(double square) { return static_cast<int32_t>(__builtin_sqrt(square)); }
 };
 
-template <typename Lane, typename In>
+template <typename In>
 void magnitudes_of(Norm norm, const In *x, const In *y, int32_t *out, int n) {
+  using Lane = std::conditional_t<sizeof(In) == 2, int16_t, int32_t>;
   using Square = typename Root<Lane>::Square;
   if (norm == Norm::L1)
     return for_samples(n, [=](int s) CUDACONV_INLINE {
@@ -297,7 +307,7 @@ void magnitudes_of(Norm norm, const In *x, const In *y, int32_t *out, int n) {
 }
 
 template <typename T, typename Acc>
-void compass_of(const T *const row[3], int channels, int32_t three_gain, int32_t all_gain, Acc start, Acc *out, int n) {
+void compass_of(const T *const *row, int channels, int32_t three_gain, int32_t all_gain, Acc start, Acc *out, int n) {
   const T *a = row[0], *b = row[1], *d = row[2];
   const Acc three = static_cast<Acc>(three_gain), all = static_cast<Acc>(all_gain);
   const int c = channels;
@@ -324,11 +334,14 @@ void extremum_group(const T *const *rows, bool first, T *out, int n) {
   });
 }
 
-template <bool kLargest, typename T>
-void extremum_of(const T *const *in, int count, T *out, int n) {
+template <typename T>
+void extremum_of(bool largest, const T *const *in, int count, T *out, int n) {
   for (int k = 0; k < count; k += kGroup)
-    with_number(smaller(kGroup, count - k),
-                [=](auto number) { extremum_group<kLargest, decltype(number)::value>(in + k, k == 0, out, n); });
+    with_number(smaller(kGroup, count - k), [=](auto number) {
+      constexpr int kCount = decltype(number)::value;
+      largest ? extremum_group<true, kCount>(in + k, k == 0, out, n)
+              : extremum_group<false, kCount>(in + k, k == 0, out, n);
+    });
 }
 
 }  // namespace
@@ -357,176 +370,51 @@ inline uint16_t swapped(uint16_t v) {
   return static_cast<uint16_t>(v << 8 | v >> 8);
 }
 
-class Loops : public VectorLoops {
- public:
-  const char *level() const override { return CUDACONV_LEVEL; }
+inline void unpack_words(const uint8_t *words, bool swap, int shift, int largest, uint16_t *samples, int n) {
+  for_samples(n, [=](int s) CUDACONV_INLINE {
+    uint16_t v;
+    __builtin_memcpy(&v, words + 2 * s, 2);
+    samples[s] = static_cast<uint16_t>((swap ? swapped(v) : v) >> shift & largest);
+  });
+}
 
-#define CUDACONV_SUM(In, Out)                                                           \
-  void sum(const Tap<In> *taps, int count, Out start, Out *out, int n) const override { \
-    sum_taps(taps, count, start, out, n);                                               \
-  }
-  CUDACONV_SUM(uint8_t, uint16_t)
-  CUDACONV_SUM(uint8_t, int32_t)
-  CUDACONV_SUM(uint8_t, int64_t)
-  CUDACONV_SUM(uint16_t, uint16_t)
-  CUDACONV_SUM(uint16_t, int32_t)
-  CUDACONV_SUM(uint16_t, int64_t)
-  CUDACONV_SUM(int32_t, int32_t)
-  CUDACONV_SUM(int64_t, int64_t)
-  CUDACONV_SUM(double, double)
-#undef CUDACONV_SUM
+inline void pack_words(const uint16_t *samples, bool swap, int shift, uint8_t *words, int n) {
+  for_samples(n, [=](int s) CUDACONV_INLINE {
+    const uint16_t v = static_cast<uint16_t>(samples[s] << shift), word = swap ? swapped(v) : v;
+    __builtin_memcpy(words + 2 * s, &word, 2);
+  });
+}
 
-  void pair(const uint8_t *in, int distance, int32_t *out, int n) const override {
-    pair_samples(in, distance, 0, out, n);
-  }
-  void pair(const uint16_t *in, int distance, int32_t *out, int n) const override {
-    pair_samples(in, distance, pair_zero(*in), out, n);
-  }
-  void sum_pairs(const PairTap<1> *taps, int high, int count, uint32_t start, int32_t *out, int n) const override {
-    sum_pairs_of(taps, high, count, start, &out, n);
-  }
-  void sum_pairs(const PairTap<kRowsAtATime> *taps, int high, int count, uint32_t start,
-                 int32_t *const out[kRowsAtATime], int n) const override {
-    sum_pairs_of(taps, high, count, start, out, n);
-  }
-  void put_half(const uint16_t *in, bool second, int32_t *out, int n) const override {
-    put_half_of(in, second, out, n);
-  }
-  void sum_pairs(const PairTap<1> *taps, int high, int count, uint32_t start, int shift, bool second, int32_t *out,
-                 int n) const override {
-    sum_pairs_of(taps, high, count, start, shift, second, out, n);
-  }
+// A function object of all overloads of a function.
+#define CUDACONV_ALL(function) [](auto... args) { function(args...); }
 
-#define CUDACONV_SHIFT(In, Out)                                         \
-  void shift(const In *in, int shift, Out *out, int n) const override { \
-    shift_sums(in, shift, out, n);                                      \
-  }
-  CUDACONV_SHIFT(int32_t, int32_t)
-  CUDACONV_SHIFT(int64_t, int64_t)
-#undef CUDACONV_SHIFT
+const VectorLoops kLoops = {CUDACONV_LEVEL,
+                            CUDACONV_ALL(sum_taps),
+                            CUDACONV_ALL(pair_samples),
+                            CUDACONV_ALL(sum_pairs_of),
+                            sum_pairs_to_half_of,
+                            put_half_of,
+                            CUDACONV_ALL(shift_sums),
+                            CUDACONV_ALL(convert_samples),
+                            shift_rounded_doubles,
+                            add_shifted_sums,
+                            sum_products_of,
+                            CUDACONV_ALL(slide_sums),
+                            CUDACONV_ALL(scan_sums),
+                            CUDACONV_ALL(round_sums),
+                            CUDACONV_ALL(magnitudes_of),
+                            CUDACONV_ALL(compass_of),
+                            CUDACONV_ALL(extremum_of),
+                            CUDACONV_ALL(median_of),
+                            count_column_samples,
+                            median_of_columns,
+                            CUDACONV_ALL(bilateral_of),
+                            CUDACONV_ALL(subtract_samples),
+                            CUDACONV_ALL(blend_samples),
+                            unpack_words,
+                            pack_words};
 
-  void convert(const uint8_t *in, double *out, int n) const override {
-    for_samples(n, [=](int s) CUDACONV_INLINE { out[s] = in[s]; });
-  }
-  void convert(const uint16_t *in, double *out, int n) const override {
-    for_samples(n, [=](int s) CUDACONV_INLINE { out[s] = in[s]; });
-  }
-  void convert(const double *in, int64_t *out, int n) const override {
-    doubles_to_integers(in, out, n);
-  }
-  void shift_rounded(const double *in, int shift, double *out, int n) const override {
-    shift_rounded_doubles(in, shift, out, n);
-  }
-
-  void add_shifted(const int32_t *in, int shift, int64_t *out, int n) const override {
-    add_shifted_sums(in, shift, out, n);
-  }
-
-  void sum_products(const int32_t *const in[4], const int32_t *const weight[4], int32_t *out, int n) const override {
-    sum_products_of(in, weight, out, n);
-  }
-
-#define CUDACONV_SLIDE(T, Acc)                                                    \
-  void slide(const T *enters, const T *leaves, Acc *sums, int n) const override { \
-    slide_sums(enters, leaves, sums, n);                                          \
-  }
-  CUDACONV_SLIDE(uint8_t, uint16_t)
-  CUDACONV_SLIDE(uint8_t, int32_t)
-  CUDACONV_SLIDE(uint16_t, int32_t)
-#undef CUDACONV_SLIDE
-
-  void scan(const uint16_t *in, int channels, uint16_t *out, int n) const override {
-    scan_sums(in, channels, out, n);
-  }
-  void scan(const int32_t *in, int channels, int32_t *out, int n) const override {
-    scan_sums(in, channels, out, n);
-  }
-  void scan(const int32_t *in, int channels, int64_t *out, int n) const override {
-    scan_sums(in, channels, out, n);
-  }
-
-  void round(const uint16_t *sum, const Rounding16 &r, uint8_t *out, int n) const override {
-    r.absolute ? round_16<true>(sum, r, out, n) : round_16<false>(sum, r, out, n);
-  }
-#define CUDACONV_ROUND(Acc, T)                                                                           \
-  void round(const Acc *sum, const Rounding &rounding, T *out, int n) const override {                   \
-    round_sums(sum, rounding, out, n);                                                                   \
-  }                                                                                                      \
-  void round(const Acc *sum, const Gain &gain, const T *centre, const Rounding &rounding, T *out, int n) \
-      const override {                                                                                   \
-    round_gained(sum, gain, centre, rounding, out, n);                                                   \
-  }
-  CUDACONV_ROUND(int32_t, uint8_t)
-  CUDACONV_ROUND(int32_t, uint16_t)
-  CUDACONV_ROUND(int64_t, uint8_t)
-  CUDACONV_ROUND(int64_t, uint16_t)
-#undef CUDACONV_ROUND
-
-  void magnitudes(Norm norm, const uint16_t *x, const uint16_t *y, int32_t *out, int n) const override {
-    magnitudes_of<int16_t>(norm, x, y, out, n);
-  }
-  void magnitudes(Norm norm, const int32_t *x, const int32_t *y, int32_t *out, int n) const override {
-    magnitudes_of<int32_t>(norm, x, y, out, n);
-  }
-
-#define CUDACONV_COMPASS(T, Acc)                                                                                      \
-  void compass(const T *const row[3], int channels, int32_t three_gain, int32_t all_gain, Acc start, Acc *out, int n) \
-      const override {                                                                                                \
-    compass_of(row, channels, three_gain, all_gain, start, out, n);                                                   \
-  }
-  CUDACONV_COMPASS(uint8_t, uint16_t)
-  CUDACONV_COMPASS(uint8_t, int32_t)
-  CUDACONV_COMPASS(uint16_t, int32_t)
-#undef CUDACONV_COMPASS
-
-#define CUDACONV_SAMPLES(T)                                                                                      \
-  void extremum(bool largest, const T *const *in, int count, T *out, int n) const override {                     \
-    largest ? extremum_of<true>(in, count, out, n) : extremum_of<false>(in, count, out, n);                      \
-  }                                                                                                              \
-  void median(const T *const *in, int count, int depth, T *out, int n) const override {                          \
-    median_of(in, count, depth, out, n);                                                                         \
-  }                                                                                                              \
-  void bilateral(const BilateralRing<T> *rings, int count, const T *middle, const BilateralRange &range, T *out, \
-                 int n) const override {                                                                         \
-    bilateral_of(rings, count, middle, range, out, n);                                                           \
-  }                                                                                                              \
-  void subtract(const T *a, const T *b, T *out, int n) const override {                                          \
-    subtract_samples(a, b, out, n);                                                                              \
-  }                                                                                                              \
-  void blend(const T *in, const T *mask, T *out, int n) const override {                                         \
-    blend_samples(in, mask, out, n);                                                                             \
-  }
-  CUDACONV_SAMPLES(uint8_t)
-  CUDACONV_SAMPLES(uint16_t)
-#undef CUDACONV_SAMPLES
-
-  void count_columns(const uint8_t *enters, const uint8_t *leaves, uint8_t *coarse, uint8_t *fine,
-                     int n) const override {
-    count_column_samples(enters, leaves, coarse, fine, n);
-  }
-  void median_of_columns(const uint8_t *coarse, const uint8_t *fine, int channels, int width, int rank, uint8_t *out,
-                         int n) const override {
-    for (int c = 0; c < channels; c++)
-      median_of_channel(coarse + c * kMedianBins, fine + c * kMedianBins * kMedianBins, channels, width, rank, out + c,
-                        n / channels);
-  }
-
-  void unpack(const uint8_t *words, bool swap, int shift, int largest, uint16_t *samples, int n) const override {
-    for_samples(n, [=](int s) CUDACONV_INLINE {
-      uint16_t v;
-      __builtin_memcpy(&v, words + 2 * s, 2);
-      samples[s] = static_cast<uint16_t>((swap ? swapped(v) : v) >> shift & largest);
-    });
-  }
-  void pack(const uint16_t *samples, bool swap, int shift, uint8_t *words, int n) const override {
-    for_samples(n, [=](int s) CUDACONV_INLINE {
-      const uint16_t v = static_cast<uint16_t>(samples[s] << shift), word = swap ? swapped(v) : v;
-      __builtin_memcpy(words + 2 * s, &word, 2);
-    });
-  }
-};
-
-const Loops kLoops;
+#undef CUDACONV_ALL
 
 }  // namespace
 

@@ -439,7 +439,7 @@ void write_json(const char *path, int width, int height, int threads, const std:
   std::FILE *file = std::fopen(path, "w");
   if (!file) throw std::runtime_error(std::string("cannot write ") + path);
   std::fprintf(file, "{\"vectors\": \"%s\", \"opencv\": \"%s\", \"width\": %d, \"height\": %d, \"threads\": %d, ",
-               vector_loops().level(), CV_VERSION, width, height, threads);
+               vector_loops().level, CV_VERSION, width, height, threads);
   std::fprintf(file, "\"results\": [");
   const char *separator = "\n";
   for (const Result &r : results) {
@@ -490,7 +490,7 @@ int main(int argc, char **argv) {
   for (const auto &format : formats) {
     if (!wanted.empty() && wanted != format.name) continue;
     std::printf("\n%s %dx%d, %d threads, vectors: %s, OpenCV %s\n%-20s %10s %10s %8s %8s\n", format.name, width, height,
-                threads, vector_loops().level(), CV_VERSION, "", "ms", "OpenCV ms", "times", "copies");
+                threads, vector_loops().level, CV_VERSION, "", "ms", "OpenCV ms", "times", "copies");
     for (const Case &c : list) {
       if (c.label.find(only) == std::string::npos || (format.depth > 8 && !c.deep)) continue;
       if (format.channels > 1 && c.three != (format.channels == 3)) continue;

@@ -142,8 +142,8 @@ void check_levels(int last, int most_in_ring, Random &random) {
     loops->bilateral(rings.data(), static_cast<int>(rings.size()), in[0], range, got.data(), kSamples);
     if (want.empty()) want = got;
     if (got == want || failures++ >= 20) continue;
-    std::printf("FAILED %s: rings of %d and %d, weights up to %d: other results than %s\n", loops->level(),
-                rings[0].count, rings[1].count, last, vector_levels()[0]->level());
+    std::printf("FAILED %s: rings of %d and %d, weights up to %d: other results than %s\n", loops->level,
+                rings[0].count, rings[1].count, last, vector_levels()[0]->level);
   }
 }
 

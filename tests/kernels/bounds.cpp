@@ -305,7 +305,7 @@ void test_integers_in_doubles() {
       loops->convert(shifted.data(), shifted_out.data(), n);
       bool right = out == number;
       for (size_t i = 0; i < number.size(); i++) right &= shifted_out[i] == (number[i] + unit / 2) >> shift;
-      expect(right, std::string("doubles of integers by ") + loops->level() + " shifted by " + std::to_string(shift));
+      expect(right, std::string("doubles of integers by ") + loops->level + " shifted by " + std::to_string(shift));
     }
 }
 

@@ -1103,7 +1103,7 @@ void test_cancellation() {
                  "submit() gives up within 100 ms; it took " + text({milliseconds(end - asked)}));
     expect_right(*backend, "after a cancellation");
   }
-  expect_equal(true, backend->stats().kernels == std::string(vector_loops().level()), "the loops in use are named");
+  expect_equal(true, backend->stats().kernels == std::string(vector_loops().level), "the loops in use are named");
   expect_equal(3, backend->stats().frames, "filtered frames, without the cancelled frames");
 }
 
