@@ -35,22 +35,24 @@ void with_operation(const RowContext<T> &context, F f) {
   const Pass &pass = context.pass();
   const IntegerMask &mask = pass.mask[0];
   const auto run = [&](auto &&op) { f(op); };
+  Rounding16 rounding;
   switch (pass.op) {
     case Op::Linear: {
-      using Wide = Lanes<int64_t, int64_t>;
       using Normal = Lanes<int32_t, int32_t>;
-      const bool box = BoxSum<T, Normal>::can(pass, mask);
+      const bool box = is_large_box(pass);
       if constexpr (sizeof(T) == 1) {
-        Rounding16 rounding;
-        if (NarrowOp<T, MaskSum>::can(pass, *context.rounding(), &rounding))
-          return box ? run(NarrowOp<T, BoxSum>(context, rounding)) : run(NarrowOp<T, MaskSum>(context, rounding));
+        using Narrow = Lanes<uint16_t, uint16_t>;
+        if (fits_16_bits(context, &rounding))
+          return box ? run(LinearOp<T, BoxSum<T, Narrow>>(context, rounding))
+                     : run(LinearOp<T, MaskSum<T, Narrow>>(context, rounding));
       }
       if (box && pass.wide) return run(LinearOp<T, BoxSum<T, Lanes<int32_t, int64_t>>>(context));
       if (box) return run(LinearOp<T, BoxSum<T, Normal>>(context));
-      if (pass.wide && !mask.separable()) return run(LinearOp<T, WidePairSum<T>>(context));
-      if (pass.wide && DoubleSum<T>::can(context, mask)) return run(LinearOp<T, DoubleSum<T>>(context));
-      if (pass.wide) return run(LinearOp<T, MaskSum<T, Wide>>(context));
-      if (!mask.separable()) return run(LinearOp<T, DensePairSum<T>>(context));
+      if (!mask.separable() && pass.wide) return run(LinearOp<T, DensePairSum<T, int64_t>>(context));
+      if (!mask.separable()) return run(LinearOp<T, DensePairSum<T, int32_t>>(context));
+      if (pass.wide && fits_doubles(context, mask))
+        return run(LinearOp<T, MaskSum<T, Lanes<double, int64_t>>>(context));
+      if (pass.wide) return run(LinearOp<T, MaskSum<T, Lanes<int64_t, int64_t>>>(context));
       if (PairSum<T>::can(context, mask)) return run(LinearOp<T, PairSum<T>>(context));
       return run(LinearOp<T, MaskSum<T, Normal>>(context));
     }
@@ -59,7 +61,9 @@ void with_operation(const RowContext<T> &context, F f) {
         if (MagnitudeOp<T, uint16_t>::can(context)) return run(MagnitudeOp<T, uint16_t>(context));
       return run(MagnitudeOp<T, int32_t>(context));
     case Op::Compass:
-      return run(CompassOp<T>(context));
+      if constexpr (sizeof(T) == 1)
+        if (fits_16_bits(context, &rounding)) return run(CompassOp<T, uint16_t>(context, rounding));
+      return run(CompassOp<T, int32_t>(context));
     case Op::Minimum:
     case Op::Maximum:
       if (pass.element.empty()) return run(RectangleOp<T>(context, pass.op == Op::Maximum));

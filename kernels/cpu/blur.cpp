@@ -51,19 +51,19 @@ void reduce_columns(int channels, const Decimation &decimation, std::vector<int3
 // Blurs across the lines line(0) ... line(2 * radius): the sum of each line times its weight, for `blocks` samples.
 template <typename Line>
 void blur_lines(const Job &job, const Decimation &d, Line line, int blocks, int32_t *out) {
-  const auto sum = [&](const std::vector<int32_t> &weights, int start, int32_t *to) {
+  const auto sum = [&](const std::vector<int32_t> &weights, int32_t *to) {
     std::vector<Tap<int32_t>> tap(weights.size());
     for (size_t i = 0; i < tap.size(); i++) tap[i] = {line(static_cast<int>(i)), weights[i]};
-    job.loops->sum(tap.data(), static_cast<int>(tap.size()), start, to, blocks);
+    job.loops->sum(tap.data(), static_cast<int>(tap.size()), 0, to, blocks);
   };
-  sum(d.blur, 1 << (Decimation::kBlurBits - 1), out);
+  sum(d.blur, out);
   if (!d.fine.empty()) {
     // The sum is out + fine / 2^kFineBits. Its fraction can be dropped here, since the shift below drops it too.
     std::vector<int32_t> fine(static_cast<size_t>(blocks));
-    sum(d.fine, 0, fine.data());
+    sum(d.fine, fine.data());
     for (int i = 0; i < blocks; i++) out[i] += fine[static_cast<size_t>(i)] >> Decimation::kFineBits;
   }
-  job.loops->shift(out, Decimation::kBlurBits, out, blocks);
+  job.loops->shift_rounded(out, Decimation::kBlurBits, out, blocks);
 }
 
 }  // namespace
@@ -119,8 +119,8 @@ void CoarsePart::reduce(const Job &job, int begin, int end) {
     const int middle = (y_.first + row) * factor;
     for (; entered <= middle + 2 * factor - 2; entered++) window.enter(entered);
     for (int i = 0; i < taps; i++) tap[i] = {window[middle + i - (2 * factor - 2)], d.reduce[i] << up};
-    job.loops->sum(tap.data(), taps, shift > 0 ? 1 << (shift - 1) : 0, sums.data(), blocks);
-    if (shift > 0) job.loops->shift(sums.data(), shift, sums.data(), blocks);
+    job.loops->sum(tap.data(), taps, 0, sums.data(), blocks);
+    if (shift > 0) job.loops->shift_rounded(sums.data(), shift, sums.data(), blocks);
     std::copy(sums.begin() + skip, sums.end(), sums.begin());
     reduce_columns(channels_, d, sums, x_.count, reduced.data());
     blur_row(job, reduced, rows_.data() + (row - made_begin_) * stride_);
@@ -178,8 +178,8 @@ void BlurRows<T>::write(int y, T *out) {
   Tap<int32_t> tap[4];
   for (int k = 0; k < 4; k++) tap[k] = {job_.coarse->at(first_ - 1, cell - 1 + k), weights[k]};
   const int coarse = whole_blocks((((tile_.x1 - 1) >> d.log_factor) + 4 - first_) * channels_);
-  job_.loops->sum(tap, 4, 1 << (d.expand_shift() - 1), row_, coarse);
-  job_.loops->shift(row_, d.expand_shift(), row_, coarse);
+  job_.loops->sum(tap, 4, 0, row_, coarse);
+  job_.loops->shift_rounded(row_, d.expand_shift(), row_, coarse);
   spread(row_);
   const int32_t *in[4];
   const int skip = (tile_.x0 - (first_ << d.log_factor)) * channels_;

@@ -26,7 +26,23 @@ struct Lanes {
   using Total = TotalSum;
 };
 
-// The sums of an integer mask.
+// Whether doubles hold all sums of a separable mask, see kExactInDouble. Vector units multiply and add doubles about
+// twice as fast as integers of 64 bits.
+template <typename T>
+bool fits_doubles(const RowContext<T> &context, const IntegerMask &mask) {
+  const auto magnitude = [](const std::vector<int32_t> &factors) {
+    double sum = 0;
+    for (int32_t f : factors) sum += std::fabs(static_cast<double>(f));
+    return sum;
+  };
+  const double row = magnitude(mask.row) * context.largest_sample();
+  // Rounding a row sum adds less than 1.
+  const double total = magnitude(mask.column) * (std::ldexp(row, -mask.row_shift) + 1);
+  return mask.separable() && std::max(row, total) <= kExactInDouble;
+}
+
+// The sums of an integer mask. With row sums in doubles, samples are converted first, and totals last; the mask is then
+// separable.
 template <typename T, typename LanesType>
 class MaskSum {
  public:
@@ -36,11 +52,14 @@ class MaskSum {
   MaskSum(const RowContext<T> &context, const IntegerMask &mask, Total start)
       : context_(context),
         mask_(mask),
-        start_(start),
+        start_(static_cast<Row>(start)),
         width_(context.pass().width()),
         height_(context.pass().height()),
         repeated_(height_) {
     if (mask.separable()) rows_ = Ring<Row>(context.scratch, context.samples, height_);
+    if (!kDoubles) return;
+    converted_ = context.scratch.template take<In>(row_length());
+    sums_ = context.scratch.template take<Row>(context.blocks());
   }
 
   void enter(int y) {
@@ -50,126 +69,76 @@ class MaskSum {
       std::copy_n(rows_[same], context_.blocks(), rows_[y]);
       return;
     }
-    std::vector<Tap<T>> &taps = taps_of(T{});
-    const T *row = context_.window[y];
-    for (int i = 0; i < width_; i++) add(taps, row + i * context_.channels, mask_.row[i]);
-    const Row half = static_cast<Row>(Row{1} << mask_.row_shift >> 1);
-    context_.loops().sum(taps.data(), static_cast<int>(taps.size()), half, rows_[y], context_.blocks());
+    const In *row = samples(y);
+    sample_taps_.clear();
+    for (int i = 0; i < width_; i++) add(sample_taps_, row + i * context_.channels, mask_.row[i]);
+    sum(sample_taps_, 0, rows_[y]);
     // Row sums are only rounded in types wider than 16 bits.
     if constexpr (sizeof(Row) > 2)
-      if (mask_.row_shift) context_.loops().shift(rows_[y], mask_.row_shift, rows_[y], context_.blocks());
-    taps.clear();
+      if (mask_.row_shift) context_.loops().shift_rounded(rows_[y], mask_.row_shift, rows_[y], context_.blocks());
   }
 
   void filter(int y, Total *out) {
-    const int radius_y = context_.pass().radius_y;
+    const int top = y - context_.pass().radius_y;
     if (mask_.separable()) {
-      auto &taps = taps_of(Row{});
-      for (int j = 0; j < height_; j++) add(taps, rows_[y + j - radius_y], mask_.column[j]);
-      finish(taps, out);
-    } else {
-      auto &taps = taps_of(T{});
+      row_taps_.clear();
+      for (int j = 0; j < height_; j++) add(row_taps_, rows_[top + j], mask_.column[j]);
+      if constexpr (kDoubles) {
+        sum(row_taps_, start_, sums_);
+        context_.loops().convert(sums_, out, context_.blocks());
+      } else {
+        sum(row_taps_, start_, out);
+      }
+    } else if constexpr (!kDoubles) {
+      sample_taps_.clear();
       for (int j = 0; j < height_; j++)
         for (int i = 0; i < width_; i++)
-          add(taps, context_.window[y + j - radius_y] + i * context_.channels, mask_.value[j * width_ + i]);
-      finish(taps, out);
+          add(sample_taps_, context_.window[top + j] + i * context_.channels, mask_.value[j * width_ + i]);
+      sum(sample_taps_, start_, out);
     }
   }
 
  private:
-  template <typename In>
-  static void add(std::vector<Tap<In>> &taps, const In *in, int32_t coefficient) {
+  static constexpr bool kDoubles = std::is_same_v<Row, double>;
+  using In = std::conditional_t<kDoubles, double, T>;
+
+  int row_length() const { return context_.blocks() + (width_ - 1) * context_.channels; }
+
+  const In *samples(int y) {
+    if constexpr (kDoubles) {
+      context_.loops().convert(context_.window[y], converted_, row_length());
+      return converted_;
+    } else {
+      return context_.window[y];
+    }
+  }
+
+  template <typename Sample>
+  static void add(std::vector<Tap<Sample>> &taps, const Sample *in, int32_t coefficient) {
     if (coefficient) taps.push_back({in, coefficient});
   }
 
-  template <typename In>
-  void finish(std::vector<Tap<In>> &taps, Total *out) {
-    context_.loops().sum(taps.data(), static_cast<int>(taps.size()), start_, out, context_.blocks());
-    taps.clear();
-  }
-
-  template <typename In>
-  std::vector<Tap<In>> &taps_of(In) {
-    if constexpr (std::is_same_v<In, T>)
-      return sample_taps_;
-    else
-      return row_taps_;
+  template <typename Sample>
+  void sum(const std::vector<Tap<Sample>> &taps, Row start, Row *out) {
+    context_.loops().sum(taps.data(), static_cast<int>(taps.size()), start, out, context_.blocks());
   }
 
   const RowContext<T> &context_;
   const IntegerMask &mask_;
-  const Total start_;
+  const Row start_;
   const int width_, height_;
   RepeatedRows repeated_;
   Ring<Row> rows_;
-  std::vector<Tap<T>> sample_taps_;
+  In *converted_ = nullptr;  // samples of a row as doubles
+  Row *sums_ = nullptr;      // totals as doubles
+  std::vector<Tap<In>> sample_taps_;
   std::vector<Tap<Row>> row_taps_;
 };
 
-// The sums of a separable mask in doubles, which are exact up to kExactInDouble. Vector units multiply and add doubles
-// about twice as fast as integers of 64 bits.
-template <typename T>
-class DoubleSum {
- public:
-  using Total = int64_t;
-
-  static bool can(const RowContext<T> &context, const IntegerMask &mask) {
-    if (!mask.separable()) return false;
-    const auto magnitude = [](const std::vector<int32_t> &factors) {
-      double sum = 0;
-      for (int32_t f : factors) sum += std::fabs(static_cast<double>(f));
-      return sum;
-    };
-    const double row = magnitude(mask.row) * context.largest_sample();
-    // Rounding a row sum adds less than 1.
-    const double total = magnitude(mask.column) * (std::ldexp(row, -mask.row_shift) + 1);
-    return std::max(row, total) <= kExactInDouble;
-  }
-
-  DoubleSum(const RowContext<T> &context, const IntegerMask &mask, int64_t start)
-      : context_(context),
-        mask_(mask),
-        start_(static_cast<double>(start)),
-        length_(context.blocks() + (context.pass().width() - 1) * context.channels),
-        repeated_(context.pass().height()),
-        rows_(context.scratch, context.samples, context.pass().height()),
-        samples_(context.scratch.template take<double>(whole_blocks(length_))),
-        total_(context.scratch.template take<double>(context.blocks())) {}
-
-  void enter(int y) {
-    const VectorLoops &loops = context_.loops();
-    const int same = repeated_.put(context_.job, y);
-    if (same >= 0) {
-      std::copy_n(rows_[same], context_.blocks(), rows_[y]);
-      return;
-    }
-    loops.convert(context_.window[y], samples_, length_);
-    taps_.clear();
-    for (int i = 0; i < context_.pass().width(); i++)
-      if (mask_.row[i]) taps_.push_back({samples_ + i * context_.channels, mask_.row[i]});
-    loops.sum(taps_.data(), static_cast<int>(taps_.size()), 0, rows_[y], context_.blocks());
-    if (mask_.row_shift) loops.shift_rounded(rows_[y], mask_.row_shift, rows_[y], context_.blocks());
-  }
-
-  void filter(int y, int64_t *out) {
-    const VectorLoops &loops = context_.loops();
-    taps_.clear();
-    for (int j = 0; j < context_.pass().height(); j++)
-      if (mask_.column[j]) taps_.push_back({rows_[y + j - context_.pass().radius_y], mask_.column[j]});
-    loops.sum(taps_.data(), static_cast<int>(taps_.size()), start_, total_, context_.blocks());
-    loops.convert(total_, out, context_.blocks());
-  }
-
- private:
-  const RowContext<T> &context_;
-  const IntegerMask &mask_;
-  const double start_;
-  const int length_;
-  RepeatedRows repeated_;
-  Ring<double> rows_;
-  double *samples_, *total_;
-  std::vector<Tap<double>> taps_;
-};
+// Whether BoxSum suits a pass.
+inline bool is_large_box(const Pass &pass) {
+  return pass.mask[0].uniform() && (pass.width() >= kLargeSide || pass.height() >= kLargeSide);
+}
 
 // The sums of a mask with equal coefficients. Column sums slide from row to row. Sums along a row are differences of
 // prefix sums. All arithmetic is modulo 2^16, 2^32 or 2^64.
@@ -178,10 +147,6 @@ class BoxSum {
  public:
   using Column = typename LanesType::Row;
   using Total = typename LanesType::Total;
-
-  static bool can(const Pass &pass, const IntegerMask &mask) {
-    return mask.uniform() && (pass.width() >= kLargeSide || pass.height() >= kLargeSide);
-  }
 
   BoxSum(const RowContext<T> &context, const IntegerMask &mask, Total start)
       : context_(context),
@@ -220,40 +185,26 @@ class BoxSum {
   T *zeros_;
 };
 
-template <typename T, typename Acc>
-void round_row(const RowContext<T> &context, int y, const Acc *sum, T *out) {
-  round_samples(context.job, context.samples, sum, context.at(y, 0, 0), out);
+// Whether 16 bits hold everything from the sums of a pass to samples; if so, fills in *rounding.
+template <typename T>
+bool fits_16_bits(const RowContext<T> &context, Rounding16 *rounding) {
+  const Pass &pass = context.pass();
+  const IntegerMask &mask = pass.mask[0];
+  if (sizeof(T) != 1 || pass.wide || pass.has_gain() || mask.row_shift || mask.value.empty()) return false;
+  SumRange range = range_of(mask.value, context.largest_sample());
+  // Responses are never below 0: the largest of the eight sums of three is at least their mean.
+  if (pass.op == Op::Compass) range = {0, int64_t{15} * mask.value[0] / 8 * context.largest_sample()};
+  return make_rounding16(*context.rounding(), range, rounding);
 }
 
-// Sums in 16-bit lanes, for 8-bit samples only.
-template <typename T, template <typename, typename> class Sum>
-class NarrowOp {
- public:
-  using Lanes16 = Lanes<uint16_t, uint16_t>;
-
-  static bool can(const Pass &pass, const Rounding &rounding, Rounding16 *result) {
-    const IntegerMask &mask = pass.mask[0];
-    if (pass.wide || pass.has_gain() || mask.row_shift || mask.value.empty()) return false;
-    return make_rounding16(rounding, range_of(mask.value, rounding.max), result);
-  }
-
-  NarrowOp(const RowContext<T> &context, const Rounding16 &rounding)
-      : context_(context),
-        rounding_(rounding),
-        sum_(context, context.pass().mask[0], rounding.start),
-        total_(context.scratch.template take<uint16_t>(context.blocks())) {}
-  void enter(int y) { sum_.enter(y); }
-  void filter(int y, T *out) {
-    sum_.filter(y, total_);
-    context_.loops().round(total_, rounding_, out, context_.padded());
-  }
-
- private:
-  const RowContext<T> &context_;
-  const Rounding16 rounding_;
-  Sum<T, Lanes16> sum_;
-  uint16_t *total_;
-};
+// Rounds a row of sums: sums of 16 bits as `narrow` says, others as the pass says.
+template <typename T, typename Acc>
+void round_row(const RowContext<T> &context, int y, const Acc *sum, const Rounding16 &narrow, T *out) {
+  if constexpr (sizeof(Acc) == 2)
+    context.loops().round(sum, narrow, out, context.padded());
+  else
+    round_samples(context.job, context.samples, sum, context.at(y, 0, 0), out);
+}
 
 // The number of rows of results that an operation computes at a time.
 template <typename Op, typename = void>
@@ -266,19 +217,22 @@ class LinearOp {
  public:
   static constexpr int kRowsTogether = kRowsTogetherOf<SumType>;
 
-  explicit LinearOp(const RowContext<T> &context)
+  // `rounding`: of sums of 16 bits.
+  explicit LinearOp(const RowContext<T> &context, const Rounding16 &rounding = {})
       : context_(context),
-        sum_(context, context.pass().mask[0], 0),
+        rounding_(rounding),
+        sum_(context, context.pass().mask[0], rounding.start),
         total_(context.scratch.template take<Total>(context.blocks())) {}
   void enter(int y) { sum_.enter(y); }
   void filter(int y, T *out) {
     sum_.filter(y, total_);
-    round_row(context_, y, total_, out);
+    round_row(context_, y, total_, rounding_, out);
   }
 
  private:
   using Total = typename SumType::Total;
   const RowContext<T> &context_;
+  const Rounding16 rounding_;
   SumType sum_;
   Total *total_;
 };
@@ -310,7 +264,7 @@ class MagnitudeOp {
     x_.filter(y, gx_);
     y_.filter(y, gy_);
     context_.loops().magnitudes(context_.pass().norm, gx_, gy_, magnitude_, context_.padded());
-    round_row(context_, y, magnitude_, out);
+    round_row(context_, y, magnitude_, {}, out);
   }
 
  private:
@@ -320,39 +274,25 @@ class MagnitudeOp {
   int32_t *magnitude_;
 };
 
-template <typename T>
+template <typename T, typename Acc>
 class CompassOp {
  public:
-  explicit CompassOp(const RowContext<T> &context) : context_(context) {
-    // Responses are never below 0: the largest of the eight sums of three is at least their mean.
-    const SumRange range = {0, int64_t{15} * context.pass().mask[0].value[0] / 8 * context.largest_sample()};
-    if (sizeof(T) == 1 && !context.pass().has_gain() && make_rounding16(*context.rounding(), range, &rounding_))
-      narrow_ = context.scratch.template take<uint16_t>(context.blocks());
-    else
-      response_ = context.scratch.template take<int32_t>(context.blocks());
-  }
+  // `rounding`: of sums of 16 bits.
+  explicit CompassOp(const RowContext<T> &context, const Rounding16 &rounding = {})
+      : context_(context), rounding_(rounding), response_(context.scratch.template take<Acc>(context.blocks())) {}
   void enter(int) {}
   void filter(int y, T *out) {
     const T *const rows[3] = {context_.at(y, -1, -1), context_.at(y, -1, 0), context_.at(y, -1, 1)};
-    const VectorLoops &loops = context_.loops();
-    const int channels = context_.channels, n = context_.padded();
-    const int32_t three = context_.pass().mask[0].value[0], all = context_.pass().mask[0].value[1];
-    if constexpr (sizeof(T) == 1) {
-      if (narrow_) {
-        loops.compass(rows, channels, three, all, rounding_.start, narrow_, n);
-        loops.round(narrow_, rounding_, out, n);
-        return;
-      }
-    }
-    loops.compass(rows, channels, three, all, 0, response_, n);
-    round_row(context_, y, response_, out);
+    const std::vector<int32_t> &mask = context_.pass().mask[0].value;
+    context_.loops().compass(rows, context_.channels, mask[0], mask[1], static_cast<Acc>(rounding_.start), response_,
+                             context_.padded());
+    round_row(context_, y, response_, rounding_, out);
   }
 
  private:
   const RowContext<T> &context_;
-  Rounding16 rounding_;
-  uint16_t *narrow_ = nullptr;
-  int32_t *response_ = nullptr;
+  const Rounding16 rounding_;
+  Acc *response_;
 };
 
 }  // namespace cudaconv

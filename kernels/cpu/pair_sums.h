@@ -163,125 +163,62 @@ class PairSum {
   std::vector<Tap<T>> taps_;
 };
 
-// The data of masks that are not separable: rows of pairs of neighbours, and sums of kRowsAtATime rows of results.
-template <typename T, typename Total>
-class PairRows {
+// The sums of a mask that is not separable, in pairs of neighbours, for kRowsAtATime rows of results at a time. Sums of
+// 64 bits are split: coefficients into signed digits, whose sums over many taps fit 32 bits and are added up.
+template <typename T, typename TotalSum>
+class DensePairSum {
  public:
-  explicit PairRows(const RowContext<T> &context)
+  using Total = TotalSum;
+  static constexpr int kRowsTogether = kRowsAtATime;
+
+  DensePairSum(const RowContext<T> &context, const IntegerMask &mask, Total start)
       : context_(context),
         height_(context.pass().height()),
-        rows_(context.scratch, context.window.length(), height_ + kRowsAtATime - 1) {
+        rows_(context.scratch, context.window.length(), height_ + kRowsAtATime - 1),
+        start_(start) {
     for (Total *&sums : later_) sums = context.scratch.template take<Total>(context.blocks());
+    for (int32_t c : mask.value) start_ += int64_t{pair_zero(T{})} * c;
+    if (kWide) {
+      for (int32_t *&sums : sums_) sums = context.scratch.template take<int32_t>(context.blocks());
+      add_digits(mask.value);
+    } else {
+      chunks_.push_back({0, {}});
+      add_terms(mask.value, 0);
+    }
   }
-
-  // of[r]: the coefficient of the window's row j, column i, in row r of results. One window covers the masks of all
-  // kRowsAtATime rows; each mask begins a row lower than the one before.
-  void coefficients(const std::vector<int32_t> &mask, int j, int i, int32_t (&of)[kRowsAtATime]) const {
-    const int width = context_.pass().width();
-    for (int r = 0; r < kRowsAtATime; r++)
-      of[r] = i < width && j >= r && j - r < height_ ? mask[(j - r) * width + i] : 0;
-  }
-  int window_height() const { return height_ + kRowsAtATime - 1; }
 
   void enter(int y) {
     const int length = context_.blocks() + (context_.pass().width() - 1) * context_.channels;
     context_.loops().pair(context_.window[y], context_.channels, rows_[y], length);
   }
 
-  // Writes the sums of row y to `out`. For the first of each kRowsAtATime rows, sum(j -> row j of the window, outputs)
-  // computes all of them. Rows below the tile get undefined sums.
-  template <typename Sum>
-  void filter(int y, Total *out, Sum sum) {
-    const int later = (y - context_.first_y) % kRowsAtATime, top = y - context_.pass().radius_y;
+  // The first of each kRowsAtATime rows computes the sums of all. Rows below the tile get undefined sums.
+  void filter(int y, Total *out) {
+    const int later = (y - context_.first_y) % kRowsAtATime, top = y - context_.pass().radius_y, n = context_.blocks();
     if (later) {
-      std::copy_n(later_[later - 1], context_.blocks(), out);
+      std::copy_n(later_[later - 1], n, out);
       return;
     }
-    Total *sums[kRowsAtATime] = {out};
-    std::copy_n(later_, kRowsAtATime - 1, sums + 1);
-    sum([&](int j) { return rows_[top + j]; }, sums);
-  }
-
- private:
-  const RowContext<T> &context_;
-  const int height_;
-  Ring<int32_t> rows_;
-  Total *later_[kRowsAtATime - 1];  // sums of the rows after it
-};
-
-// The sums of a mask that is not separable, in pairs of neighbours.
-template <typename T>
-class DensePairSum {
- public:
-  using Total = int32_t;
-  static constexpr int kRowsTogether = kRowsAtATime;
-
-  DensePairSum(const RowContext<T> &context, const IntegerMask &mask, int32_t start)
-      : context_(context), rows_(context), start_(static_cast<uint32_t>(start) + times(pair_zero(T{}), mask.value)) {
-    int32_t first[kRowsAtATime], second[kRowsAtATime];
-    for (int j = 0; j < rows_.window_height(); j++)
-      for (int i = 0; i < context.pass().width(); i += 2) {
-        rows_.coefficients(mask.value, j, i, first);
-        rows_.coefficients(mask.value, j, i + 1, second);
-        window_.add(j, i * context.channels, first, second);
-      }
-  }
-
-  void enter(int y) { rows_.enter(y); }
-
-  void filter(int y, int32_t *out) {
-    rows_.filter(y, out, [&](auto row, int32_t *const *sums) {
-      window_.sum(row, [&](const PairTap<kRowsAtATime> *taps, int high, int count) {
-        context_.loops().sum_pairs(taps, high, count, start_, sums, context_.blocks());
-      });
-    });
-  }
-
- private:
-  const RowContext<T> &context_;
-  PairRows<T, int32_t> rows_;
-  const uint32_t start_;
-  PairTerms<kRowsAtATime> window_;
-};
-
-// The sums of a mask that is not separable, if they need more than 32 bits. Coefficients are split into signed digits.
-// Sums of digits over many taps fit 32 bits, and are added up in 64 bits.
-template <typename T>
-class WidePairSum {
- public:
-  using Total = int64_t;
-  static constexpr int kRowsTogether = kRowsAtATime;
-
-  WidePairSum(const RowContext<T> &context, const IntegerMask &mask, int64_t start)
-      : context_(context), rows_(context), start_(start) {
-    for (int32_t *&sums : sums_) sums = context.scratch.template take<int32_t>(context.blocks());
-    for (int32_t c : mask.value) start_ += int64_t{pair_zero(T{})} * c;
-    std::vector<int32_t> rest = mask.value, digits(rest.size());
-    for (int shift = 0; std::any_of(rest.begin(), rest.end(), [](int32_t c) { return c != 0; }); shift += kDigitBits) {
-      for (size_t i = 0; i < rest.size(); i++) {
-        digits[i] = (rest[i] & kDigitMask) - ((rest[i] & kDigitHalf) << 1);
-        rest[i] = static_cast<int32_t>((int64_t{rest[i]} - digits[i]) >> kDigitBits);
-      }
-      add_chunks(digits, shift);
-    }
-  }
-
-  void enter(int y) { rows_.enter(y); }
-
-  void filter(int y, int64_t *out) {
-    const int n = context_.blocks();
+    Total *totals[kRowsAtATime] = {out};
+    std::copy_n(later_, kRowsAtATime - 1, totals + 1);
     const VectorLoops &loops = context_.loops();
-    rows_.filter(y, out, [&](auto row, int64_t *const *totals) {
-      for (int r = 0; r < kRowsAtATime; r++) std::fill_n(totals[r], n, start_);
+    const auto row = [&](int j) { return rows_[top + j]; };
+    if constexpr (kWide) {
+      for (Total *total : totals) std::fill_n(total, n, start_);
       for (Chunk &chunk : chunks_)
         chunk.terms.sum(row, [&](const PairTap<kRowsAtATime> *taps, int high, int count) {
           loops.sum_pairs(taps, high, count, 0, sums_, n);
           for (int r = 0; r < kRowsAtATime; r++) loops.add_shifted(sums_[r], chunk.shift, totals[r], n);
         });
-    });
+    } else {
+      chunks_[0].terms.sum(row, [&](const PairTap<kRowsAtATime> *taps, int high, int count) {
+        loops.sum_pairs(taps, high, count, static_cast<uint32_t>(start_), totals, n);
+      });
+    }
   }
 
  private:
+  static constexpr bool kWide = sizeof(Total) == 8;
   // Two digits hold coefficients of 31 bits for 8-bit samples, of 23 bits for 16-bit samples.
   static constexpr int kDigitBits = sizeof(T) == 1 ? 16 : 12;
   static constexpr int kDigitMask = (1 << kDigitBits) - 1, kDigitHalf = 1 << (kDigitBits - 1);
@@ -295,20 +232,40 @@ class WidePairSum {
     PairTerms<kRowsAtATime> terms;
   };
 
-  void add_chunks(const std::vector<int32_t> &digits, int shift) {
+  // of[r]: the coefficient of the window's row j, column i, in row r of results. One window covers the masks of all
+  // kRowsAtATime rows; each mask begins a row lower than the one before.
+  void coefficients(const std::vector<int32_t> &mask, int j, int i, int32_t (&of)[kRowsAtATime]) const {
+    const int width = context_.pass().width();
+    for (int r = 0; r < kRowsAtATime; r++)
+      of[r] = i < width && j >= r && j - r < height_ ? mask[(j - r) * width + i] : 0;
+  }
+
+  void add_digits(std::vector<int32_t> rest) {
+    std::vector<int32_t> digits(rest.size());
+    for (int shift = 0; std::any_of(rest.begin(), rest.end(), [](int32_t c) { return c != 0; }); shift += kDigitBits) {
+      for (size_t i = 0; i < rest.size(); i++) {
+        digits[i] = (rest[i] & kDigitMask) - ((rest[i] & kDigitHalf) << 1);
+        rest[i] = static_cast<int32_t>((int64_t{rest[i]} - digits[i]) >> kDigitBits);
+      }
+      add_terms(digits, shift);
+    }
+  }
+
+  // Adds the terms of a mask to the last chunk or, if sums have 64 bits, to new chunks.
+  void add_terms(const std::vector<int32_t> &mask, int shift) {
     int32_t first[kRowsAtATime], second[kRowsAtATime];
-    int size[kRowsAtATime];
+    int64_t size[kRowsAtATime];
     std::fill_n(size, kRowsAtATime, kMostOfChunk + 1);
-    for (int j = 0; j < rows_.window_height(); j++)
+    for (int j = 0; j < height_ + kRowsAtATime - 1; j++)
       for (int i = 0; i < context_.pass().width(); i += 2) {
-        rows_.coefficients(digits, j, i, first);
-        rows_.coefficients(digits, j, i + 1, second);
-        int more[kRowsAtATime];
+        coefficients(mask, j, i, first);
+        coefficients(mask, j, i + 1, second);
+        int64_t more[kRowsAtATime];
         bool any = false, full = false;
         for (int r = 0; r < kRowsAtATime; r++) {
-          more[r] = std::abs(first[r]) + std::abs(second[r]);
+          more[r] = std::abs(int64_t{first[r]}) + std::abs(int64_t{second[r]});
           any |= more[r] > 0;
-          full |= size[r] + more[r] > kMostOfChunk;
+          full |= kWide && size[r] + more[r] > kMostOfChunk;
         }
         if (!any) continue;
         if (full) {
@@ -321,9 +278,11 @@ class WidePairSum {
   }
 
   const RowContext<T> &context_;
-  PairRows<T, int64_t> rows_;
+  const int height_;
+  Ring<int32_t> rows_;
   int64_t start_;
-  int32_t *sums_[kRowsAtATime];
+  Total *later_[kRowsAtATime - 1];  // sums of the rows after the first
+  int32_t *sums_[kRowsAtATime];     // of a chunk
   std::vector<Chunk> chunks_;
 };
 

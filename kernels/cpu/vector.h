@@ -146,19 +146,16 @@ struct VectorLoops {
   // only. n: blocks
   void (*put_half)(const uint16_t *in, bool second, int32_t *out, int n);
 
-  // out[s] = in[s] >> shift; `out` may be `in`. n: blocks
-  template <typename Sum>
-  using Shift = void(const Sum *in, int shift, Sum *out, int n);
-  Loops<Shift<int32_t>, Shift<int64_t>> shift;
+  // out[s] = floor(in[s] / 2^shift + 1 / 2), for shifts from 1 on and doubles up to kExactInDouble; `out` may be `in`.
+  // n: blocks
+  template <typename V>
+  using Shift = void(const V *in, int shift, V *out, int n);
+  Loops<Shift<int32_t>, Shift<int64_t>, Shift<double>> shift_rounded;
 
   // Converts integers up to kExactInDouble.
   template <typename In, typename Out>
   using Convert = void(const In *in, Out *out, int n);
   Loops<Convert<uint8_t, double>, Convert<uint16_t, double>, Convert<double, int64_t>> convert;
-
-  // out[s] = floor(in[s] / 2^shift + 1 / 2) for integers up to kExactInDouble and shifts from 1 on; `out` may be `in`.
-  // n: blocks
-  void (*shift_rounded)(const double *in, int shift, double *out, int n);
 
   // out[s] += in[s] * 2^shift. n: blocks
   void (*add_shifted)(const int32_t *in, int shift, int64_t *out, int n);

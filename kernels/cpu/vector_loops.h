@@ -112,8 +112,11 @@ void sum_taps(const Tap<In> *taps, int count, Out start, Out *out, int n) {
 }
 
 template <typename Sum>
-void shift_sums(const Sum *in, int shift, Sum *out, int n) {
-  for_blocks(n, [=](int s) CUDACONV_INLINE { out[s] = in[s] >> shift; });
+void shift_rounded_sums(const Sum *in, int shift, Sum *out, int n) {
+  using Unsigned = typename Modular<Sum>::type;
+  const Unsigned half = Unsigned{1} << (shift - 1);
+  for_blocks(n,
+             [=](int s) CUDACONV_INLINE { out[s] = static_cast<Sum>(static_cast<Unsigned>(in[s]) + half) >> shift; });
 }
 
 // Adding this rounds doubles up to kExactInDouble to integers. From 2 to 4 times kExactInDouble, integers are the only
@@ -137,7 +140,7 @@ inline void convert_samples(const double *in, int64_t *out, int n) {
 
 // Half of the smallest fraction is added first. Then no number is midway between two integers; numbers that were round
 // up.
-inline void shift_rounded_doubles(const double *in, int shift, double *out, int n) {
+inline void shift_rounded_sums(const double *in, int shift, double *out, int n) {
   const double factor = 1.0 / static_cast<double>(int64_t{1} << shift), half = factor / 2;
   for_blocks(n, [=](int s) CUDACONV_INLINE { out[s] = in[s] * factor + half + kRounder - kRounder; });
 }
@@ -394,9 +397,8 @@ const VectorLoops kLoops = {CUDACONV_LEVEL,
                             CUDACONV_ALL(sum_pairs_of),
                             sum_pairs_to_half_of,
                             put_half_of,
-                            CUDACONV_ALL(shift_sums),
+                            CUDACONV_ALL(shift_rounded_sums),
                             CUDACONV_ALL(convert_samples),
-                            shift_rounded_doubles,
                             add_shifted_sums,
                             sum_products_of,
                             CUDACONV_ALL(slide_sums),

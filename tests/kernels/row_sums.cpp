@@ -99,8 +99,8 @@ void check(const char *name, Border border, int height) {
 void test_rows_that_repeat() {
   for (const Border border : {Border::Replicate, Border::Reflect, Border::Reflect101, Border::Wrap, Border::Constant})
     for (const int height : {1, 2, 5, 30, 31, 60, 62, 100}) {
-      check<MaskSum<uint8_t, Lanes<int64_t, int64_t>>>("MaskSum", border, height);
-      check<DoubleSum<uint8_t>>("DoubleSum", border, height);
+      check<MaskSum<uint8_t, Lanes<int64_t, int64_t>>>("MaskSum in 64 bits", border, height);
+      check<MaskSum<uint8_t, Lanes<double, int64_t>>>("MaskSum in doubles", border, height);
       check<PairSum<uint8_t>>("PairSum", border, height);
     }
 }
