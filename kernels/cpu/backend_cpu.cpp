@@ -18,9 +18,8 @@
 #include "cpu/cpu_rows.h"
 #include "cpu/extrema.h"
 #include "cpu/median.h"
-#include "cpu/mosaic.h"
+#include "cpu/tile_rows.h"
 #include "cpu/vector.h"
-#include "cpu/weighted.h"
 #include "plan/border.h"
 #include "plan/region_work.h"
 #include "plan/weighted.h"
@@ -149,16 +148,16 @@ void run_tile(const Job &job, const JobTile &tile, Scratch &scratch) {
     }
     return;
   }
-  const auto write_rows = [&](auto &&rows) {
+  const auto write_rows = [&](const std::unique_ptr<TileRows<T>> &rows) {
     for (int y = tile.y0; y < tile.y1 && !job.cancellation->requested(); y++) {
-      rows.write(y, results.begin(y));
+      rows->write(y, results.begin(y));
       results.end(y);
     }
   };
-  if (tile.mosaic) return write_rows(MosaicRows<T>(job, tile, scratch));
-  if (job.coarse) return write_rows(BlurRows<T>(job, tile, scratch));
-  if (job.pass->op == Op::WeightedMean) return write_rows(*make_weighted_rows<T>(job, tile, scratch));
-  if (job.pass->weighs_alpha) return write_rows(*make_bilateral_alpha_rows<T>(job, tile, scratch));
+  if (tile.mosaic) return write_rows(make_mosaic_rows<T>(job, tile, scratch));
+  if (job.coarse) return write_rows(make_blur_rows<T>(job, tile, scratch));
+  if (job.pass->op == Op::WeightedMean) return write_rows(make_weighted_rows<T>(job, tile, scratch));
+  if (job.pass->weighs_alpha) return write_rows(make_bilateral_alpha_rows<T>(job, tile, scratch));
   const int radius = job.pass->radius_y, channels = job.layout->channels;
   // The masks of rows that are computed together cover height() + kRowsAtATime - 1 rows. The window keeps one more, the
   // row that leaves.

@@ -2,9 +2,11 @@
 #include "cpu/bilateral.h"
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 #include "cpu/alpha_rows.h"
+#include "cpu/tile_rows.h"
 
 namespace cudaconv {
 
@@ -71,11 +73,11 @@ template class BilateralOp<uint16_t>;
 
 namespace {
 
-// Sample by sample.
+// With alpha, sample by sample.
 template <typename T>
-class AlphaRowsOf : public BilateralAlphaRows<T> {
+class BilateralAlphaRows : public TileRows<T> {
  public:
-  AlphaRowsOf(const Job &job, const JobTile &tile, Scratch &scratch)
+  BilateralAlphaRows(const Job &job, const JobTile &tile, Scratch &scratch)
       : job_(job),
         tile_(tile),
         pass_(*job.pass),
@@ -137,14 +139,11 @@ class AlphaRowsOf : public BilateralAlphaRows<T> {
 }  // namespace
 
 template <typename T>
-std::unique_ptr<BilateralAlphaRows<T>> make_bilateral_alpha_rows(const Job &job, const JobTile &tile,
-                                                                 Scratch &scratch) {
-  return std::make_unique<AlphaRowsOf<T>>(job, tile, scratch);
+std::unique_ptr<TileRows<T>> make_bilateral_alpha_rows(const Job &job, const JobTile &tile, Scratch &scratch) {
+  return std::make_unique<BilateralAlphaRows<T>>(job, tile, scratch);
 }
 
-template std::unique_ptr<BilateralAlphaRows<uint8_t>> make_bilateral_alpha_rows(const Job &, const JobTile &,
-                                                                                Scratch &);
-template std::unique_ptr<BilateralAlphaRows<uint16_t>> make_bilateral_alpha_rows(const Job &, const JobTile &,
-                                                                                 Scratch &);
+template std::unique_ptr<TileRows<uint8_t>> make_bilateral_alpha_rows(const Job &, const JobTile &, Scratch &);
+template std::unique_ptr<TileRows<uint16_t>> make_bilateral_alpha_rows(const Job &, const JobTile &, Scratch &);
 
 }  // namespace cudaconv

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Op::Bilateral on the CPU.
+// Op::Bilateral without alpha on the CPU.
 #pragma once
 
 #include <map>
-#include <memory>
 #include <vector>
 
 #include "cpu/row_context.h"
 
 namespace cudaconv {
 
-// The results of a row, all windows at once, as an operation, see cpu_operations.h. Without alpha.
+// The results of a row, all windows at once, as an operation, see cpu_operations.h.
 template <typename T>
 class BilateralOp {
  public:
@@ -34,18 +33,5 @@ class BilateralOp {
   std::vector<BilateralRing<T>> rings_;
   T *row_ = nullptr;  // results of one of several depths
 };
-
-// The rows of a tile with alpha.
-template <typename T>
-class BilateralAlphaRows {
- public:
-  virtual ~BilateralAlphaRows() = default;
-
-  // Writes the tile's samples of row y. Rows are written in rising order.
-  virtual void write(int y, T *row) = 0;
-};
-
-template <typename T>
-std::unique_ptr<BilateralAlphaRows<T>> make_bilateral_alpha_rows(const Job &job, const JobTile &tile, Scratch &scratch);
 
 }  // namespace cudaconv

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "cpu/round_samples.h"
+#include "cpu/tile_rows.h"
 #include "plan/decimation.h"
 
 namespace cudaconv {
@@ -33,19 +34,6 @@ void reduce_columns(const Decimation &decimation, std::vector<int32_t> &line, in
   std::vector<int32_t> sums(static_cast<size_t>(results) * kChannels);
   halve<kChannels>(line.data(), results, sums.data());
   for (int i = 0; i < results * kChannels; i++) out[i] = (sums[i] + (1 << (shift - 1))) >> shift;
-}
-
-void reduce_columns(int channels, const Decimation &decimation, std::vector<int32_t> &line, int results, int32_t *out) {
-  switch (channels) {
-    case 1:
-      return reduce_columns<1>(decimation, line, results, out);
-    case 2:
-      return reduce_columns<2>(decimation, line, results, out);
-    case 3:
-      return reduce_columns<3>(decimation, line, results, out);
-    default:
-      return reduce_columns<4>(decimation, line, results, out);
-  }
 }
 
 // Blurs across the lines line(0) ... line(2 * radius): the sum of each line times its weight, for `blocks` samples.
@@ -122,7 +110,7 @@ void CoarsePart::reduce(const Job &job, int begin, int end) {
     job.loops->sum(tap.data(), taps, 0, sums.data(), blocks);
     if (shift > 0) job.loops->shift_rounded(sums.data(), shift, sums.data(), blocks);
     std::copy(sums.begin() + skip, sums.end(), sums.begin());
-    reduce_columns(channels_, d, sums, x_.count, reduced.data());
+    with_channels(channels_, [&](auto channels) { reduce_columns<channels.value>(d, sums, x_.count, reduced.data()); });
     blur_row(job, reduced, rows_.data() + (row - made_begin_) * stride_);
   }
 }
@@ -147,61 +135,82 @@ void CoarsePart::blur_columns(const Job &job, int begin, int end) {
         blurred_.data() + r * stride_);
 }
 
+namespace {
+
+// The results of a blur in a tile.
 template <typename T>
-BlurRows<T>::BlurRows(const Job &job, const JobTile &tile, Scratch &scratch)
-    : job_(job),
-      tile_(tile),
-      channels_(job.layout->channels),
-      samples_(tile.width() * channels_),
-      first_(tile.x0 >> job.pass->decimation->log_factor),
-      sum_(scratch.take<int32_t>(whole_blocks(samples_))),
-      centre_(scratch.take<T>(whole_blocks(samples_))) {
-  const Decimation &d = *job.pass->decimation;
-  const int cells = ((tile.x1 - 1) >> d.log_factor) + 4 - first_;
-  row_ = scratch.take<int32_t>(whole_blocks(cells * channels_));
-  spread_ = scratch.take<int32_t>(static_cast<size_t>(cells) * d.factor() * channels_ + whole_blocks(samples_));
-  for (int32_t *&weight : weight_) {
-    weight = scratch.take<int32_t>(whole_blocks(samples_));
-    std::fill(weight + samples_, weight + whole_blocks(samples_), 0);  // sums behind the last sample are read, too
+class BlurRows : public TileRows<T> {
+ public:
+  BlurRows(const Job &job, const JobTile &tile, Scratch &scratch)
+      : job_(job),
+        tile_(tile),
+        channels_(job.layout->channels),
+        samples_(tile.width() * channels_),
+        first_(tile.x0 >> job.pass->decimation->log_factor),
+        sum_(scratch.take<int32_t>(whole_blocks(samples_))),
+        centre_(scratch.take<T>(whole_blocks(samples_))) {
+    const Decimation &d = *job.pass->decimation;
+    const int cells = ((tile.x1 - 1) >> d.log_factor) + 4 - first_;
+    row_ = scratch.take<int32_t>(whole_blocks(cells * channels_));
+    spread_ = scratch.take<int32_t>(static_cast<size_t>(cells) * d.factor() * channels_ + whole_blocks(samples_));
+    for (int32_t *&weight : weight_) {
+      weight = scratch.take<int32_t>(whole_blocks(samples_));
+      std::fill(weight + samples_, weight + whole_blocks(samples_), 0);  // sums behind the last sample are read, too
+    }
+    for (int s = 0; s < samples_; s++) {
+      const auto &weights = d.expand[(tile.x0 + s / channels_) & (d.factor() - 1)];
+      for (int k = 0; k < 4; k++) weight_[k][s] = weights[k];
+    }
   }
-  for (int s = 0; s < samples_; s++) {
-    const auto &weights = d.expand[(tile.x0 + s / channels_) & (d.factor() - 1)];
-    for (int k = 0; k < 4; k++) weight_[k][s] = weights[k];
+
+  void write(int y, T *out) override {
+    const Decimation &d = *job_.pass->decimation;
+    const int cell = y >> d.log_factor;
+    const auto &weights = d.expand[y & (d.factor() - 1)];
+    Tap<int32_t> tap[4];
+    for (int k = 0; k < 4; k++) tap[k] = {job_.coarse->at(first_ - 1, cell - 1 + k), weights[k]};
+    const int coarse = whole_blocks((((tile_.x1 - 1) >> d.log_factor) + 4 - first_) * channels_);
+    job_.loops->sum(tap, 4, 0, row_, coarse);
+    job_.loops->shift_rounded(row_, d.expand_shift(), row_, coarse);
+    spread(row_);
+    const int32_t *in[4];
+    const int skip = (tile_.x0 - (first_ << d.log_factor)) * channels_;
+    for (int k = 0; k < 4; k++) in[k] = spread_ + skip + k * d.factor() * channels_;
+    job_.loops->sum_products(in, weight_, sum_, whole_blocks(samples_));
+    const T *centre = centre_;
+    if (job_.pass->has_gain()) centre = samples_of(job_, tile_, job_.source, y, centre_);
+    round_samples(job_, samples_, sum_, centre, out);
   }
-}
+
+ private:
+  // Repeats each coarse sample D times, once for each of its pixels.
+  void spread(const int32_t *coarse) {
+    const int factor = job_.pass->decimation->factor();
+    const int cells = ((tile_.x1 - 1) >> job_.pass->decimation->log_factor) + 4 - first_;
+    int32_t *out = spread_;
+    for (int i = 0; i < cells; i++, coarse += channels_)
+      for (int k = 0; k < factor; k++)
+        for (int c = 0; c < channels_; c++) *out++ = coarse[c];
+  }
+
+  const Job &job_;
+  const JobTile tile_;
+  const int channels_, samples_;
+  const int first_;         // coarse sample at or before the tile's first pixel
+  int32_t *row_, *spread_;  // coarse samples of a row of results, and these repeated for each pixel
+  int32_t *weight_[4];      // expansion weights of the samples of a row
+  int32_t *sum_;
+  T *centre_;
+};
+
+}  // namespace
 
 template <typename T>
-void BlurRows<T>::write(int y, T *out) {
-  const Decimation &d = *job_.pass->decimation;
-  const int cell = y >> d.log_factor;
-  const auto &weights = d.expand[y & (d.factor() - 1)];
-  Tap<int32_t> tap[4];
-  for (int k = 0; k < 4; k++) tap[k] = {job_.coarse->at(first_ - 1, cell - 1 + k), weights[k]};
-  const int coarse = whole_blocks((((tile_.x1 - 1) >> d.log_factor) + 4 - first_) * channels_);
-  job_.loops->sum(tap, 4, 0, row_, coarse);
-  job_.loops->shift_rounded(row_, d.expand_shift(), row_, coarse);
-  spread(row_);
-  const int32_t *in[4];
-  const int skip = (tile_.x0 - (first_ << d.log_factor)) * channels_;
-  for (int k = 0; k < 4; k++) in[k] = spread_ + skip + k * d.factor() * channels_;
-  job_.loops->sum_products(in, weight_, sum_, whole_blocks(samples_));
-  const T *centre = centre_;
-  if (job_.pass->has_gain()) centre = samples_of(job_, tile_, job_.source, y, centre_);
-  round_samples(job_, samples_, sum_, centre, out);
+std::unique_ptr<TileRows<T>> make_blur_rows(const Job &job, const JobTile &tile, Scratch &scratch) {
+  return std::make_unique<BlurRows<T>>(job, tile, scratch);
 }
 
-// Repeats each coarse sample D times, once for each of its pixels.
-template <typename T>
-void BlurRows<T>::spread(const int32_t *coarse) {
-  const int factor = job_.pass->decimation->factor();
-  const int cells = ((tile_.x1 - 1) >> job_.pass->decimation->log_factor) + 4 - first_;
-  int32_t *out = spread_;
-  for (int i = 0; i < cells; i++, coarse += channels_)
-    for (int k = 0; k < factor; k++)
-      for (int c = 0; c < channels_; c++) *out++ = coarse[c];
-}
-
-template class BlurRows<uint8_t>;
-template class BlurRows<uint16_t>;
+template std::unique_ptr<TileRows<uint8_t>> make_blur_rows(const Job &, const JobTile &, Scratch &);
+template std::unique_ptr<TileRows<uint16_t>> make_blur_rows(const Job &, const JobTile &, Scratch &);
 
 }  // namespace cudaconv

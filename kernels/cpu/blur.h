@@ -40,26 +40,4 @@ class CoarsePart {
   std::vector<int32_t> blurred_;
 };
 
-// The results of a blur in a tile, row by row.
-template <typename T>
-class BlurRows {
- public:
-  BlurRows(const Job &job, const JobTile &tile, Scratch &scratch);
-
-  // Writes the tile's samples of row y.
-  void write(int y, T *out);
-
- private:
-  void spread(const int32_t *coarse);
-
-  const Job &job_;
-  const JobTile tile_;
-  const int channels_, samples_;
-  const int first_;         // coarse sample at or before the tile's first pixel
-  int32_t *row_, *spread_;  // coarse samples of a row of results, and these repeated for each pixel
-  int32_t *weight_[4];      // expansion weights of the samples of a row
-  int32_t *sum_;
-  T *centre_;
-};
-
 }  // namespace cudaconv

@@ -101,44 +101,45 @@ void pack(const PlaneLayout &layout, const T *samples, int x, int count, uint8_t
 
 }  // namespace
 
-void unpack_pixels(const VectorLoops &, const PlaneLayout &layout, const uint8_t *row, int x, int count,
-                   uint8_t *samples) {
-  const size_t channels = layout.channels;
-  if (samples_in_memory<uint8_t>(layout, {}))
-    std::memcpy(samples, row + x * channels, count * channels);
-  else
-    unpack(layout, row, x, count, samples);
-}
-
-void pack_pixels(const VectorLoops &, const PlaneLayout &layout, const uint8_t *samples, int x, int count,
-                 uint8_t *row) {
-  const size_t channels = layout.channels;
-  if (samples_in_memory<uint8_t>(layout, {}))
-    std::memcpy(row + x * channels, samples, count * channels);
-  else
-    pack(layout, samples, x, count, row);
-}
-
+template <typename T>
 void unpack_pixels(const VectorLoops &loops, const PlaneLayout &layout, const uint8_t *row, int x, int count,
-                   uint16_t *samples) {
+                   T *samples) {
   const ChannelLayout &channel = layout.channel[0];
   const int n = count * layout.channels;
-  if (is_row_of_words(layout) && n >= kVectorBlock)
+  if constexpr (sizeof(T) == 1) {
+    if (samples_in_memory<T>(layout, {}))
+      std::memcpy(samples, row + static_cast<size_t>(x) * layout.channels, n);
+    else
+      unpack(layout, row, x, count, samples);
+  } else if (is_row_of_words(layout) && n >= kVectorBlock) {
     loops.unpack(row + position(layout, channel, x), (layout.container == Container::U16BE) != kBigEndianHost,
                  channel.shift, (1 << channel.depth) - 1, samples, n);
-  else
+  } else {
     unpack(layout, row, x, count, samples);
+  }
 }
 
-void pack_pixels(const VectorLoops &loops, const PlaneLayout &layout, const uint16_t *samples, int x, int count,
+template <typename T>
+void pack_pixels(const VectorLoops &loops, const PlaneLayout &layout, const T *samples, int x, int count,
                  uint8_t *row) {
   const ChannelLayout &channel = layout.channel[0];
   const int n = count * layout.channels;
-  if (is_row_of_words(layout) && n >= kVectorBlock)
+  if constexpr (sizeof(T) == 1) {
+    if (samples_in_memory<T>(layout, {}))
+      std::memcpy(row + static_cast<size_t>(x) * layout.channels, samples, n);
+    else
+      pack(layout, samples, x, count, row);
+  } else if (is_row_of_words(layout) && n >= kVectorBlock) {
     loops.pack(samples, (layout.container == Container::U16BE) != kBigEndianHost, channel.shift,
                row + position(layout, channel, x), n);
-  else
+  } else {
     pack(layout, samples, x, count, row);
+  }
 }
+
+template void unpack_pixels(const VectorLoops &, const PlaneLayout &, const uint8_t *, int, int, uint8_t *);
+template void unpack_pixels(const VectorLoops &, const PlaneLayout &, const uint8_t *, int, int, uint16_t *);
+template void pack_pixels(const VectorLoops &, const PlaneLayout &, const uint8_t *, int, int, uint8_t *);
+template void pack_pixels(const VectorLoops &, const PlaneLayout &, const uint16_t *, int, int, uint8_t *);
 
 }  // namespace cudaconv

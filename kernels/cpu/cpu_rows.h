@@ -106,14 +106,11 @@ bool samples_in_memory(const PlaneLayout &layout, const PlaneView &view) {
 }
 
 // Converts `count` pixels of a row of memory, from pixel x on, to samples with interleaved channels, and back.
+template <typename T>
 void unpack_pixels(const VectorLoops &loops, const PlaneLayout &layout, const uint8_t *row, int x, int count,
-                   uint8_t *samples);
-void unpack_pixels(const VectorLoops &loops, const PlaneLayout &layout, const uint8_t *row, int x, int count,
-                   uint16_t *samples);
-void pack_pixels(const VectorLoops &loops, const PlaneLayout &layout, const uint8_t *samples, int x, int count,
-                 uint8_t *row);
-void pack_pixels(const VectorLoops &loops, const PlaneLayout &layout, const uint16_t *samples, int x, int count,
-                 uint8_t *row);
+                   T *samples);
+template <typename T>
+void pack_pixels(const VectorLoops &loops, const PlaneLayout &layout, const T *samples, int x, int count, uint8_t *row);
 
 // A ring of rows: row y shares its memory with rows y - height and y + height.
 template <typename V>

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "cpu/mosaic.h"
-
+//
+// Op::Mosaic on the CPU: means of blocks.
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
+#include <type_traits>
+
+#include "cpu/tile_rows.h"
 
 namespace cudaconv {
 
@@ -15,6 +19,104 @@ struct Mean {
   uint32_t operator()(uint32_t sum) const { return static_cast<uint32_t>((sum + start) * reciprocal); }
   uint32_t n;
   double start, reciprocal;
+};
+
+// The mosaic in a tile.
+template <typename T>
+class MosaicRows : public TileRows<T> {
+ public:
+  MosaicRows(const Job &job, const JobTile &tile, Scratch &scratch)
+      : job_(job),
+        tile_(tile),
+        end_(tile.y0),
+        row_(scratch.take<T>(static_cast<size_t>(tile.width()) * job.layout->channels)) {
+    for (T *&row : rows_) row = scratch.take<T>(kChunkSamples);
+  }
+
+  void write(int y, T *row) override {
+    if (y >= end_) {
+      const MosaicBox &box = *tile_.box;
+      const int block = mosaic_block(tile_.mosaic->y, box.phase_y, y - box.y);
+      const auto begin = [&](int b) { return box.y + mosaic_begin(tile_.mosaic->y, box.phase_y, b, box.height); };
+      end_ = begin(block + 1);
+      make_blocks(begin(block), end_);
+    }
+    std::memcpy(row, row_, sizeof(T) * tile_.width() * job_.layout->channels);
+  }
+
+ private:
+  static constexpr int kAtOnce = 4;  // rows that are added at a time
+  // Samples of a row that are added at a time, so that their sums stay in the first-level cache.
+  static constexpr int kChunkSamples = 4096;
+
+  // Holds a sum of up to 255 samples of a column.
+  using Sum = std::conditional_t<sizeof(T) == 1, uint16_t, uint32_t>;
+
+  // Sums columns over rows y0 ... y1 - 1, for `count` pixels from pixel x on.
+  void add_rows(int x, int count, int y0, int y1) {
+    const int channels = job_.layout->channels, at_once = kChunkSamples / channels;
+    sums_.assign(static_cast<size_t>(count) * channels, 0);
+    for (int done = 0; done < count; done += at_once) {
+      const JobTile chunk = {x + done, x + std::min(done + at_once, count), y0, y1};
+      const int n = chunk.width() * channels;
+      Sum *const sum = sums_.data() + static_cast<size_t>(done) * channels;
+      const auto source = [&](int y, int i) { return samples_of(job_, chunk, job_.source, y, rows_[i]); };
+      int y = y0;
+      for (; y + kAtOnce <= y1; y += kAtOnce) {
+        const T *const a = source(y, 0), *const b = source(y + 1, 1), *const c = source(y + 2, 2),
+                       *const d = source(y + 3, 3);
+        for (int s = 0; s < n; s++) sum[s] = static_cast<Sum>(sum[s] + a[s] + b[s] + c[s] + d[s]);
+      }
+      for (; y < y1; y++) {
+        const T *const a = source(y, 0);
+        for (int s = 0; s < n; s++) sum[s] = static_cast<Sum>(sum[s] + a[s]);
+      }
+    }
+  }
+
+  // Fills row_ with the means of the blocks in rows y0 ... y1 - 1.
+  void make_blocks(int y0, int y1) {
+    const MosaicAxis &axis = tile_.mosaic->x;
+    const MosaicBox &box = *tile_.box;
+    const int first = mosaic_block(axis, box.phase_x, std::max(tile_.x0 - box.x, 0));
+    const int last = mosaic_block(axis, box.phase_x, std::min(tile_.x1 - box.x, box.width) - 1);
+    const int begin = mosaic_begin(axis, box.phase_x, first, box.width);
+    const int end = mosaic_begin(axis, box.phase_x, last + 1, box.width);
+    add_rows(box.x + begin, end - begin, y0, y1);
+    with_channels(job_.layout->channels, [&](auto channels) { fill_blocks<channels.value>(first, last, y1 - y0); });
+  }
+
+  template <int kChannels>
+  void fill_blocks(int first_block, int last_block, int rows) {
+    const MosaicAxis &axis = tile_.mosaic->x;
+    const MosaicBox &box = *tile_.box;
+    const auto begin_of = [&](int block) { return mosaic_begin(axis, box.phase_x, block, box.width); };
+    const int first = begin_of(first_block);
+    Mean mean(1);
+    for (int block = first_block, begin = first; block <= last_block; block++) {
+      const int end = begin_of(block + 1);
+      const Sum *const sums = sums_.data() + static_cast<size_t>(begin - first) * kChannels;
+      uint32_t total[kChannels] = {};
+      for (int i = 0; i < end - begin; i++)
+        for (int c = 0; c < kChannels; c++) total[c] += sums[i * kChannels + c];
+      const auto n = static_cast<uint32_t>((end - begin) * rows);
+      if (n != mean.n) mean = Mean(n);
+      T pixel[kChannels];
+      for (int c = 0; c < kChannels; c++) pixel[c] = static_cast<T>(mean(total[c]));
+      const int from = std::max(box.x + begin, tile_.x0), to = std::min(box.x + end, tile_.x1);
+      T *const out = row_ + static_cast<size_t>(from - tile_.x0) * kChannels;
+      for (int i = 0; i < to - from; i++)
+        for (int c = 0; c < kChannels; c++) out[i * kChannels + c] = pixel[c];
+      begin = end;
+    }
+  }
+
+  const Job &job_;
+  const JobTile tile_;
+  int end_;                // the first row below the current row of blocks
+  T *row_;                 // the result, the same for each row of these blocks
+  T *rows_[kAtOnce];       // unpacked rows of the source, if they cannot be read in place
+  std::vector<Sum> sums_;  // sums of the columns of these blocks
 };
 
 }  // namespace
@@ -43,98 +145,11 @@ std::vector<JobTile> mosaic_tiles(const MosaicPart &mosaic, int threads) {
 }
 
 template <typename T>
-MosaicRows<T>::MosaicRows(const Job &job, const JobTile &tile, Scratch &scratch)
-    : job_(job),
-      tile_(tile),
-      end_(tile.y0),
-      row_(scratch.take<T>(static_cast<size_t>(tile.width()) * job.layout->channels)) {
-  for (T *&row : rows_) row = scratch.take<T>(kChunkSamples);
+std::unique_ptr<TileRows<T>> make_mosaic_rows(const Job &job, const JobTile &tile, Scratch &scratch) {
+  return std::make_unique<MosaicRows<T>>(job, tile, scratch);
 }
 
-template <typename T>
-void MosaicRows<T>::write(int y, T *row) {
-  if (y >= end_) {
-    const MosaicBox &box = *tile_.box;
-    const int block = mosaic_block(tile_.mosaic->y, box.phase_y, y - box.y);
-    const auto begin = [&](int b) { return box.y + mosaic_begin(tile_.mosaic->y, box.phase_y, b, box.height); };
-    end_ = begin(block + 1);
-    make_blocks(begin(block), end_);
-  }
-  std::memcpy(row, row_, sizeof(T) * tile_.width() * job_.layout->channels);
-}
-
-// Sums columns over rows y0 ... y1 - 1, for `count` pixels from pixel x on.
-template <typename T>
-void MosaicRows<T>::add_rows(int x, int count, int y0, int y1) {
-  const int channels = job_.layout->channels, at_once = kChunkSamples / channels;
-  sums_.assign(static_cast<size_t>(count) * channels, 0);
-  for (int done = 0; done < count; done += at_once) {
-    const JobTile chunk = {x + done, x + std::min(done + at_once, count), y0, y1};
-    const int n = chunk.width() * channels;
-    Sum *const sum = sums_.data() + static_cast<size_t>(done) * channels;
-    const auto source = [&](int y, int i) { return samples_of(job_, chunk, job_.source, y, rows_[i]); };
-    int y = y0;
-    for (; y + kAtOnce <= y1; y += kAtOnce) {
-      const T *const a = source(y, 0), *const b = source(y + 1, 1), *const c = source(y + 2, 2),
-                     *const d = source(y + 3, 3);
-      for (int s = 0; s < n; s++) sum[s] = static_cast<Sum>(sum[s] + a[s] + b[s] + c[s] + d[s]);
-    }
-    for (; y < y1; y++) {
-      const T *const a = source(y, 0);
-      for (int s = 0; s < n; s++) sum[s] = static_cast<Sum>(sum[s] + a[s]);
-    }
-  }
-}
-
-// Fills row_ with the means of the blocks in rows y0 ... y1 - 1.
-template <typename T>
-void MosaicRows<T>::make_blocks(int y0, int y1) {
-  const MosaicAxis &axis = tile_.mosaic->x;
-  const MosaicBox &box = *tile_.box;
-  const int first = mosaic_block(axis, box.phase_x, std::max(tile_.x0 - box.x, 0));
-  const int last = mosaic_block(axis, box.phase_x, std::min(tile_.x1 - box.x, box.width) - 1);
-  const int begin = mosaic_begin(axis, box.phase_x, first, box.width);
-  const int end = mosaic_begin(axis, box.phase_x, last + 1, box.width);
-  add_rows(box.x + begin, end - begin, y0, y1);
-  switch (job_.layout->channels) {
-    case 1:
-      return fill_blocks<1>(first, last, y1 - y0);
-    case 2:
-      return fill_blocks<2>(first, last, y1 - y0);
-    case 3:
-      return fill_blocks<3>(first, last, y1 - y0);
-    default:
-      return fill_blocks<4>(first, last, y1 - y0);
-  }
-}
-
-template <typename T>
-template <int kChannels>
-void MosaicRows<T>::fill_blocks(int first_block, int last_block, int rows) {
-  const MosaicAxis &axis = tile_.mosaic->x;
-  const MosaicBox &box = *tile_.box;
-  const auto begin_of = [&](int block) { return mosaic_begin(axis, box.phase_x, block, box.width); };
-  const int first = begin_of(first_block);
-  Mean mean(1);
-  for (int block = first_block, begin = first; block <= last_block; block++) {
-    const int end = begin_of(block + 1);
-    const Sum *const sums = sums_.data() + static_cast<size_t>(begin - first) * kChannels;
-    uint32_t total[kChannels] = {};
-    for (int i = 0; i < end - begin; i++)
-      for (int c = 0; c < kChannels; c++) total[c] += sums[i * kChannels + c];
-    const auto n = static_cast<uint32_t>((end - begin) * rows);
-    if (n != mean.n) mean = Mean(n);
-    T pixel[kChannels];
-    for (int c = 0; c < kChannels; c++) pixel[c] = static_cast<T>(mean(total[c]));
-    const int from = std::max(box.x + begin, tile_.x0), to = std::min(box.x + end, tile_.x1);
-    T *const out = row_ + static_cast<size_t>(from - tile_.x0) * kChannels;
-    for (int i = 0; i < to - from; i++)
-      for (int c = 0; c < kChannels; c++) out[i * kChannels + c] = pixel[c];
-    begin = end;
-  }
-}
-
-template class MosaicRows<uint8_t>;
-template class MosaicRows<uint16_t>;
+template std::unique_ptr<TileRows<uint8_t>> make_mosaic_rows(const Job &, const JobTile &, Scratch &);
+template std::unique_ptr<TileRows<uint16_t>> make_mosaic_rows(const Job &, const JobTile &, Scratch &);
 
 }  // namespace cudaconv

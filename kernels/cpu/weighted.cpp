@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "cpu/weighted.h"
-
 #include <algorithm>
 #include <climits>
 #include <numeric>
@@ -8,6 +6,7 @@
 #include <vector>
 
 #include "cpu/alpha_rows.h"
+#include "cpu/tile_rows.h"
 
 namespace cudaconv {
 
@@ -41,7 +40,7 @@ void add_up(const VectorLoops &, const std::vector<LongTap<In>> &taps, Uint128 *
 // If alpha is 0 in a whole window, colours are means without alpha. Only rows with a transparent window compute the
 // sums for them.
 template <typename T, typename Sum>
-class WeightedRowsOf : public WeightedRows<T> {
+class WeightedRows : public TileRows<T> {
   using Unsigned = std::conditional_t<std::is_same_v<Sum, int32_t>, uint32_t,
                                       std::conditional_t<std::is_same_v<Sum, int64_t>, uint64_t, Uint128>>;
   using Wide = std::conditional_t<std::is_same_v<Sum, Uint128>, uint32_t, Sum>;
@@ -52,7 +51,7 @@ class WeightedRowsOf : public WeightedRows<T> {
   using Product = std::conditional_t<sizeof(T) == 1, uint16_t, Wide>;
 
  public:
-  WeightedRowsOf(const Job &job, const JobTile &tile, Scratch &scratch)
+  WeightedRows(const Job &job, const JobTile &tile, Scratch &scratch)
       : job_(job),
         tile_(tile),
         mask_(job.pass->mask[0]),
@@ -230,14 +229,14 @@ class WeightedRowsOf : public WeightedRows<T> {
 }  // namespace
 
 template <typename T>
-std::unique_ptr<WeightedRows<T>> make_weighted_rows(const Job &job, const JobTile &tile, Scratch &scratch) {
+std::unique_ptr<TileRows<T>> make_weighted_rows(const Job &job, const JobTile &tile, Scratch &scratch) {
   const int bits = job.pass->sum_bits;
-  if (bits < 32) return std::make_unique<WeightedRowsOf<T, int32_t>>(job, tile, scratch);
-  if (bits < 64) return std::make_unique<WeightedRowsOf<T, int64_t>>(job, tile, scratch);
-  return std::make_unique<WeightedRowsOf<T, Uint128>>(job, tile, scratch);
+  if (bits < 32) return std::make_unique<WeightedRows<T, int32_t>>(job, tile, scratch);
+  if (bits < 64) return std::make_unique<WeightedRows<T, int64_t>>(job, tile, scratch);
+  return std::make_unique<WeightedRows<T, Uint128>>(job, tile, scratch);
 }
 
-template std::unique_ptr<WeightedRows<uint8_t>> make_weighted_rows(const Job &, const JobTile &, Scratch &);
-template std::unique_ptr<WeightedRows<uint16_t>> make_weighted_rows(const Job &, const JobTile &, Scratch &);
+template std::unique_ptr<TileRows<uint8_t>> make_weighted_rows(const Job &, const JobTile &, Scratch &);
+template std::unique_ptr<TileRows<uint16_t>> make_weighted_rows(const Job &, const JobTile &, Scratch &);
 
 }  // namespace cudaconv
