@@ -57,6 +57,12 @@ struct PlaneLayout {
   uint16_t fill_value[kMaxChannels] = {};  // values that `mask=fill` writes, also to padding channels
 
   int bytes_per_container() const { return container == Container::U8 ? 1 : container == Container::Packed32 ? 4 : 2; }
+  // The largest depth of a channel.
+  int depth() const {
+    int largest = 0;
+    for (int c = 0; c < channels; c++) largest = channel[c].depth > largest ? channel[c].depth : largest;
+    return largest;
+  }
   // Whether the samples of a row are consecutive containers in channel order.
   bool dense() const {
     if (container != Container::U8 && container != Container::U16) return false;
@@ -73,6 +79,20 @@ struct FrameLayout {
   // Whether the frame holds two fields, rows 0, 2, 4, ... and rows 1, 3, 5, ..., which are filtered separately.
   bool interlaced = false;
 
+  // The size of the planes that are not subsampled; there is always one.
+  int64_t width() const {
+    return least([](const PlaneLayout &p) { return int64_t{p.width} << p.sub_x; });
+  }
+  int64_t height() const {
+    return least([](const PlaneLayout &p) { return int64_t{p.height} << p.sub_y; });
+  }
+  // The largest depth of a channel.
+  int depth() const {
+    int largest = 0;
+    for (int i = 0; i < planes; i++) largest = plane[i].depth() > largest ? plane[i].depth() : largest;
+    return largest;
+  }
+
   // Whether all planes are dense, of one container, and all samples have the same depth and shift.
   bool uniform_dense() const {
     const ChannelLayout &sample = plane[0].channel[0];
@@ -82,6 +102,14 @@ struct FrameLayout {
         if (plane[i].channel[c].depth != sample.depth || plane[i].channel[c].shift != sample.shift) return false;
     }
     return true;
+  }
+
+ private:
+  template <typename F>
+  int64_t least(F f) const {
+    int64_t value = f(plane[0]);
+    for (int i = 1; i < planes; i++) value = f(plane[i]) < value ? f(plane[i]) : value;
+    return value;
   }
 };
 

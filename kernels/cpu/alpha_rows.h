@@ -15,8 +15,7 @@ namespace cudaconv {
 template <typename T>
 class AlphaRows {
  public:
-  AlphaRows(const Job &job, const JobTile &tile, Scratch &scratch)
-      : job_(job), grid_(alpha_grid(*job.plan, part_of(job))) {
+  AlphaRows(const Job &job, const JobTile &tile, Scratch &scratch) : job_(job), grid_(alpha_grid(*job.plan, job.part)) {
     const AlphaPlace place = alpha_of(job.plan->layout);
     layout_ = &job.plan->layout.plane[place.plane];
     channel_ = place.channel;
@@ -52,14 +51,6 @@ class AlphaRows {
   }
 
  private:
-  static size_t part_of(const Job &job) {
-    const std::vector<Plan::Part> &parts = job.plan->parts;
-    const auto found = std::find_if(parts.begin(), parts.end(), [&](const Plan::Part &p) {
-      return p.plane == job.part.plane && p.first_row == job.part.first_row;
-    });
-    return static_cast<size_t>(found - parts.begin());
-  }
-
   const Job &job_;
   const AlphaGrid grid_;
   const PlaneLayout *layout_;

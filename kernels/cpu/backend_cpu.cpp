@@ -254,22 +254,22 @@ class Buffers {
   std::vector<At> at_;  // by buffer number, from kOutput on
 };
 
+template <typename T>
+void repack_pixels(const PlaneLayout &layout, const uint8_t *from, uint8_t *to, int begin, int end) {
+  std::vector<T> samples(static_cast<size_t>(end - begin) * layout.channels + kVectorBlock);
+  unpack_pixels(vector_loops(), layout, from, begin, end - begin, samples.data());
+  pack_pixels(vector_loops(), layout, samples.data(), begin, end - begin, to);
+}
+
 // Copies the pixels [begin, end) of a row from one view of the layout to another.
 void copy_pixels(const PlaneLayout &layout, const uint8_t *from, uint8_t *to, int begin, int end) {
   if (layout.dense()) {
     const size_t pixel = static_cast<size_t>(layout.channels) * layout.bytes_per_container();
     std::memcpy(to + begin * pixel, from + begin * pixel, (end - begin) * pixel);
-    return;
-  }
-  const VectorLoops &loops = vector_loops();
-  if (layout.container == Container::U8) {
-    std::vector<uint8_t> samples(static_cast<size_t>(end - begin) * layout.channels + kVectorBlock);
-    unpack_pixels(loops, layout, from, begin, end - begin, samples.data());
-    pack_pixels(loops, layout, samples.data(), begin, end - begin, to);
+  } else if (layout.container == Container::U8) {
+    repack_pixels<uint8_t>(layout, from, to, begin, end);
   } else {
-    std::vector<uint16_t> samples(static_cast<size_t>(end - begin) * layout.channels + kVectorBlock);
-    unpack_pixels(loops, layout, from, begin, end - begin, samples.data());
-    pack_pixels(loops, layout, samples.data(), begin, end - begin, to);
+    repack_pixels<uint16_t>(layout, from, to, begin, end);
   }
 }
 
@@ -403,8 +403,7 @@ class CpuBackend : public Backend {
       job.subtrahend = buffers.part(plan, part, pass.subtrahend);
       job.copy = buffers.part(plan, part, pass.copy_source);
       job.target = buffers.part(plan, part, pass.target);
-      if (pass.reads_alpha())
-        job.alpha = buffers.part(plan, plan.parts[alpha_part(plan, &part - plan.parts.data())], pass.source);
+      if (pass.reads_alpha()) job.alpha = buffers.part(plan, plan.parts[alpha_part(plan, part)], pass.source);
       return job;
     };
     std::vector<Job> jobs;

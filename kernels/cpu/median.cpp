@@ -67,9 +67,8 @@ int WanderingMedianOp::Histogram::median() {
 
 WanderingMedianOp::WanderingMedianOp(const RowContext<uint16_t> &context) : context_(context) {
   const int half = context.pass().width() * context.pass().height() / 2;
-  int depth = 0;
-  while (1 << depth <= context.largest_sample()) depth++;
-  for (int c = 0; c < context.channels; c++) histogram_.emplace_back(context.scratch, depth, half);
+  for (int c = 0; c < context.channels; c++)
+    histogram_.emplace_back(context.scratch, context.job.layout->depth(), half);
 }
 
 void WanderingMedianOp::change_column(Histogram &histogram, int y, int first, bool enters) {

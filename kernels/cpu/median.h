@@ -14,21 +14,19 @@ namespace cudaconv {
 template <typename T>
 class MedianOp {
  public:
-  explicit MedianOp(const RowContext<T> &context) : context_(context) {
-    while (1 << depth_ <= context.largest_sample()) depth_++;
-  }
+  explicit MedianOp(const RowContext<T> &context) : context_(context) {}
   void enter(int) {}
   void filter(int y, T *out) {
     const Pass &pass = context_.pass();
     taps_.clear();
     for (int j = -pass.radius_y; j <= pass.radius_y; j++)
       for (int i = -pass.radius_x; i <= pass.radius_x; i++) taps_.push_back(context_.at(y, i, j));
-    context_.loops().median(taps_.data(), static_cast<int>(taps_.size()), depth_, out, context_.padded());
+    context_.loops().median(taps_.data(), static_cast<int>(taps_.size()), context_.job.layout->depth(), out,
+                            context_.padded());
   }
 
  private:
   const RowContext<T> &context_;
-  int depth_ = 0;
   std::vector<const T *> taps_;
 };
 

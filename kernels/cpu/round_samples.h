@@ -11,9 +11,7 @@
 namespace cudaconv {
 
 inline int largest_sample_of(const PlaneLayout &layout) {
-  int depth = 0;
-  for (int c = 0; c < layout.channels; c++) depth = std::max<int>(depth, layout.channel[c].depth);
-  return (1 << depth) - 1;
+  return (1 << layout.depth()) - 1;
 }
 
 // Divides gains and rounding by their largest common power of two. Returns whether 32 bits then hold everything

@@ -65,7 +65,8 @@ class Designer {
         result_.expand[phase][j] = tap >= 0 && tap < 4 * d_ - 3 ? result_.reduce[tap] : 0;
       }
     for (int phase = 0; phase < d_; phase++) make_response(phase);
-    fit((target_radius_ + d_ - 1) / d_ + 1);
+    result_.blur.resize(2 * ((target_radius_ + d_ - 1) / d_ + 1) + 1);
+    fit([](int, int) { return 1.0; });
   }
 
   const Decimation &result() const { return result_; }
@@ -86,12 +87,7 @@ class Designer {
   // absolute differences (iteratively reweighted least squares).
   void refit() {
     constexpr double kLeastDifference = 1e-7;
-    const int radius = result_.radius();
-    Equations equations(radius);
-    for (int phase = 0; phase < d_; phase++)
-      for (int x = -result_.reach(); x <= result_.reach(); x++)
-        equations.add(terms(phase, x), target(x), 1 / std::max(std::fabs(difference(phase, x)), kLeastDifference));
-    take(equations.solve());
+    fit([&](int phase, int x) { return 1 / std::max(std::fabs(difference(phase, x)), kLeastDifference); });
   }
 
  private:
@@ -177,12 +173,13 @@ class Designer {
     return weight - target(x);
   }
 
-  // Fits the blur by least squares over all phases.
-  void fit(int radius) {
-    result_.blur.resize(2 * radius + 1);
-    Equations equations(radius);
+  // Fits the blur by least squares over all phases, each square times factor(phase, x).
+  template <typename Factor>
+  void fit(Factor factor) {
+    Equations equations(result_.radius());
     for (int phase = 0; phase < d_; phase++)
-      for (int x = -result_.reach(); x <= result_.reach(); x++) equations.add(terms(phase, x), target(x), 1);
+      for (int x = -result_.reach(); x <= result_.reach(); x++)
+        equations.add(terms(phase, x), target(x), factor(phase, x));
     take(equations.solve());
   }
 

@@ -35,14 +35,6 @@ bool is_integer(double v) {
   return std::fabs(v) <= kLargestInteger && v == std::floor(v);
 }
 
-// The largest depth in the layout. It decides the required accuracy of a mask.
-int largest_depth(const FrameLayout &layout) {
-  int depth = 0;
-  for (int p = 0; p < layout.planes; p++)
-    for (int c = 0; c < layout.plane[p].channels; c++) depth = std::max<int>(depth, layout.plane[p].channel[c].depth);
-  return depth;
-}
-
 // Whether sums with a magnitude up to `sum` stay within 32 bits in round_to_sample().
 bool fits_32_bits(double sum, int64_t divisor, int depth, double bias) {
   const double codes = std::ldexp(1.0, depth);
@@ -63,20 +55,9 @@ class LinearCompiler {
       : s_(settings),
         layout_(layout),
         pass_(pass),
-        depth_(largest_depth(layout)),
-        largest_(std::ldexp(1.0, depth_) - 1) {
-    switch (s_.negative) {
-      case Negative::Auto:
-        absolute_ = mask_is_absolute(s_.mask);
-        break;
-      case Negative::Clamp:
-        absolute_ = false;
-        break;
-      case Negative::Absolute:
-        absolute_ = true;
-        break;
-    }
-  }
+        depth_(layout.depth()),
+        largest_(std::ldexp(1.0, depth_) - 1),
+        absolute_(s_.negative == Negative::Auto ? mask_is_absolute(s_.mask) : s_.negative == Negative::Absolute) {}
 
   void compile() {
     if (s_.mask == Mask::Kirsch) {
@@ -389,9 +370,9 @@ class LinearCompiler {
   const FilterSettings &s_;
   const FrameLayout &layout_;
   Pass &pass_;
-  int depth_;
-  double largest_;  // largest sample value
-  bool absolute_ = false;
+  const int depth_;       // the largest depth decides the required accuracy of a mask
+  const double largest_;  // largest sample value
+  const bool absolute_;   // negative results become their absolute value
 };
 
 }  // namespace

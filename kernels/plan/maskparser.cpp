@@ -34,23 +34,15 @@ std::string count(size_t n, const char *noun) {
   return std::to_string(n) + " " + noun + (n == 1 ? "" : "s");
 }
 
+constexpr std::string_view kOpeners = "[({<", kClosers = "])}>";
+
 // The bracket that closes `c`, or 0 if `c` opens none.
 char closer_of(char c) {
-  switch (c) {
-    case '[':
-      return ']';
-    case '(':
-      return ')';
-    case '{':
-      return '}';
-    case '<':
-      return '>';
-    default:
-      return 0;
-  }
+  const size_t i = kOpeners.find(c);
+  return i == std::string_view::npos ? 0 : kClosers[i];
 }
 bool closes(char c) {
-  return c == ']' || c == ')' || c == '}' || c == '>';
+  return kClosers.find(c) != std::string_view::npos;
 }
 
 // Reads rows of numbers, for all properties that hold rows. Numbers are plain, or in brackets as other programs print

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numeric>
 #include <string>
 
@@ -336,64 +337,44 @@ std::vector<UnusedSetting> unused_settings(const FilterSettings &s, bool has_coe
 }
 
 std::vector<RealMask> linear_masks(const FilterSettings &s) {
-  const std::vector<double> sobel = {1, 2, 1}, scharr = {3, 10, 3}, prewitt = {1, 1, 1};
+  static const std::vector<double> sobel = {1, 2, 1}, scharr = {3, 10, 3}, prewitt = {1, 1, 1};
+  static const std::map<Mask, std::vector<RealMask>> kFixed = {
+      {Mask::Box3, {box({3, 3})}},
+      {Mask::Box5, {box({5, 5})}},
+      {Mask::Box7, {box({7, 7})}},
+      {Mask::Gauss3, {binomial_like({1, 2, 1})}},
+      {Mask::Gauss5, {binomial_like({1, 4, 6, 4, 1})}},
+      {Mask::Gauss7, {binomial_like({2, 7, 14, 18, 14, 7, 2})}},
+      {Mask::Gauss9, {binomial_like({4, 13, 30, 51, 60, 51, 30, 13, 4})}},
+      {Mask::Sharpen, {square({0, -1, 0, -1, 5, -1, 0, -1, 0})}},
+      {Mask::Emboss, {square({-2, -1, 0, -1, 1, 1, 0, 1, 2})}},
+      {Mask::Laplace, {square({0, 1, 0, 1, -4, 1, 0, 1, 0})}},
+      {Mask::Laplace8, {square({1, 1, 1, 1, -8, 1, 1, 1, 1})}},
+      {Mask::Log5, {square({0, 0, 1, 0, 0, 0, 1, 2, 1, 0, 1, 2, -16, 2, 1, 0, 1, 2, 1, 0, 0, 0, 1, 0, 0})}},
+      {Mask::SobelX, {derivative(sobel, true)}},
+      {Mask::SobelY, {derivative(sobel, false)}},
+      {Mask::Sobel, {derivative(sobel, true), derivative(sobel, false)}},
+      {Mask::ScharrX, {derivative(scharr, true)}},
+      {Mask::ScharrY, {derivative(scharr, false)}},
+      {Mask::Scharr, {derivative(scharr, true), derivative(scharr, false)}},
+      {Mask::PrewittX, {derivative(prewitt, true)}},
+      {Mask::PrewittY, {derivative(prewitt, false)}},
+      {Mask::Prewitt, {derivative(prewitt, true), derivative(prewitt, false)}},
+      // A 2x2 operator on the pixel and its right, lower and lower right neighbours, in a 3x3 window.
+      {Mask::Roberts, {square({0, 0, 0, 0, 1, 0, 0, 0, -1}), square({0, 0, 0, 0, 0, 1, 0, -1, 0})}},
+  };
+  if (const auto found = kFixed.find(s.mask); found != kFixed.end()) return found->second;
   switch (s.mask) {
-    case Mask::Box3:
-      return {box({3, 3})};
-    case Mask::Box5:
-      return {box({5, 5})};
-    case Mask::Box7:
-      return {box({7, 7})};
     case Mask::Box:
       return {box(window_size_of(s))};
-    case Mask::Gauss3:
-      return {binomial_like({1, 2, 1})};
-    case Mask::Gauss5:
-      return {binomial_like({1, 4, 6, 4, 1})};
-    case Mask::Gauss7:
-      return {binomial_like({2, 7, 14, 18, 14, 7, 2})};
-    case Mask::Gauss9:
-      return {binomial_like({4, 13, 30, 51, 60, 51, 30, 13, 4})};
     case Mask::Gauss:
     case Mask::Unsharp:
       return {gauss(s)};
-    case Mask::Sharpen:
-      return {square({0, -1, 0, -1, 5, -1, 0, -1, 0})};
-    case Mask::Emboss:
-      return {square({-2, -1, 0, -1, 1, 1, 0, 1, 2})};
-    case Mask::Laplace:
-      return {square({0, 1, 0, 1, -4, 1, 0, 1, 0})};
-    case Mask::Laplace8:
-      return {square({1, 1, 1, 1, -8, 1, 1, 1, 1})};
-    case Mask::Log5:
-      return {square({0, 0, 1, 0, 0, 0, 1, 2, 1, 0, 1, 2, -16, 2, 1, 0, 1, 2, 1, 0, 0, 0, 1, 0, 0})};
-    case Mask::SobelX:
-      return {derivative(sobel, true)};
-    case Mask::SobelY:
-      return {derivative(sobel, false)};
-    case Mask::Sobel:
-      return {derivative(sobel, true), derivative(sobel, false)};
-    case Mask::ScharrX:
-      return {derivative(scharr, true)};
-    case Mask::ScharrY:
-      return {derivative(scharr, false)};
-    case Mask::Scharr:
-      return {derivative(scharr, true), derivative(scharr, false)};
-    case Mask::PrewittX:
-      return {derivative(prewitt, true)};
-    case Mask::PrewittY:
-      return {derivative(prewitt, false)};
-    case Mask::Prewitt:
-      return {derivative(prewitt, true), derivative(prewitt, false)};
-    // A 2x2 operator on the pixel and its right, lower and lower right neighbours, in a 3x3 window.
-    case Mask::Roberts:
-      return {square({0, 0, 0, 0, 1, 0, 0, 0, -1}), square({0, 0, 0, 0, 0, 1, 0, -1, 0})};
     case Mask::Custom:
       return {custom(s)};
     default:
-      break;
+      refuse(std::string("mask=") + mask_nick(s.mask) + " is not linear");
   }
-  refuse(std::string("mask=") + mask_nick(s.mask) + " is not linear");
 }
 
 WindowSize window_size_of(const FilterSettings &s) {

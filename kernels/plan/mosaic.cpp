@@ -9,13 +9,6 @@ namespace cudaconv {
 
 namespace {
 
-int64_t down(int64_t v, int64_t by) {
-  return v >= 0 ? v / by : -((-v + by - 1) / by);
-}
-int64_t up(int64_t v, int64_t by) {
-  return -down(-v, by);
-}
-
 struct Rectangle {
   int64_t x0, y0, x1, y1;
   bool empty() const { return x0 >= x1 || y0 >= y1; }
@@ -70,13 +63,13 @@ class JoinedBoxes {
     const double n = static_cast<double>(box_.size());
     cell_width_ = std::max<int64_t>(1, static_cast<int64_t>(sum_x / n));
     cell_height_ = std::max<int64_t>(1, static_cast<int64_t>(sum_y / n));
-    const auto count = [&](int64_t length, int64_t cell) { return static_cast<double>(up(length, cell)); };
+    const auto count = [&](int64_t length, int64_t cell) { return static_cast<double>(ceil_div(length, cell)); };
     while (count(width, cell_width_) * count(height, cell_height_) > 4 * n + 4) {
       cell_width_ *= count(width, cell_width_) > 1 ? 2 : 1;
       cell_height_ *= count(height, cell_height_) > 1 ? 2 : 1;
     }
-    columns_ = up(width, cell_width_);
-    first_.assign(columns_ * up(height, cell_height_), -1);
+    columns_ = ceil_div(width, cell_width_);
+    first_.assign(columns_ * ceil_div(height, cell_height_), -1);
   }
 
   int joined(int i) {
@@ -149,25 +142,8 @@ Rectangle rectangle_around(const Region &r) {
   return {first(x - reach_x), first(y - reach_y), last(x + reach_x), last(y + reach_y)};
 }
 
-// The frame in which coordinates of regions count, and the position of a buffer's rows in it.
-struct Frame {
-  int64_t columns = INT64_MAX, rows = INT64_MAX;  // size of the buffer
-  int64_t first_row, row_step;                    // see Regions
-};
-
-Frame frame_of(const Regions &regions, const Plan &plan) {
-  Frame frame;
-  for (int p = 0; p < plan.layout.planes; p++) {
-    const PlaneLayout &plane = plan.layout.plane[p];
-    frame.columns = std::min(frame.columns, int64_t{plane.width} << plane.sub_x);
-    frame.rows = std::min(frame.rows, int64_t{plane.height} << plane.sub_y);
-  }
-  frame.first_row = regions.first_row;
-  frame.row_step = regions.row_step;
-  return frame;
-}
-
-std::vector<Rectangle> join_regions(const Regions &regions, const Plan &plan, const Frame &frame) {
+std::vector<Rectangle> join_regions(const Regions &regions, const Plan &plan) {
+  const int64_t width = plan.layout.width(), height = plan.layout.height();
   // Pixels of the buffer for each pixel of the most subsampled plane, with rows of both fields counted together.
   int64_t unit_x = 1, unit_y = 1;
   for (int p = 0; p < plan.layout.planes; p++) {
@@ -179,17 +155,18 @@ std::vector<Rectangle> join_regions(const Regions &regions, const Plan &plan, co
   std::vector<Box> boxes;
   const auto add = [&](const Region &region) {
     const Rectangle r = rectangle_around(region);
-    const auto row = [&](int64_t y) { return clip(up(y - frame.first_row, frame.row_step), frame.rows); };
-    const Rectangle inside = {clip(r.x0, frame.columns), row(r.y0), clip(r.x1, frame.columns), row(r.y1)};
+    const auto row = [&](int64_t y) { return clip(ceil_div(y - regions.first_row, regions.row_step), height); };
+    const Rectangle inside = {clip(r.x0, width), row(r.y0), clip(r.x1, width), row(r.y1)};
     if (region.width <= 0 || region.height <= 0 || inside.empty()) return;
-    boxes.push_back(
-        {r, {down(inside.x0, unit_x), down(inside.y0, unit_y), up(inside.x1, unit_x), up(inside.y1, unit_y)}});
+    boxes.push_back({r,
+                     {floor_div(inside.x0, unit_x), floor_div(inside.y0, unit_y), ceil_div(inside.x1, unit_x),
+                      ceil_div(inside.y1, unit_y)}});
   };
   for (const Region &r : regions.region) add(r);
   for (const RegionMask &m : regions.mask) add({m.box.x, m.box.y, m.box.width, m.box.height});
   for (const auto &pixels : regions.pixels) add(pixels->box);
   if (boxes.empty()) return {};
-  return JoinedBoxes(std::move(boxes), up(frame.columns, unit_x), up(frame.rows, unit_y)).list();
+  return JoinedBoxes(std::move(boxes), ceil_div(width, unit_x), ceil_div(height, unit_y)).list();
 }
 
 struct Line {
@@ -199,7 +176,7 @@ struct Line {
 int32_t phase_of(const MosaicAxis &axis, int64_t origin, const Line &line, int64_t pixel) {
   if (axis.size == 1) return 0;
   const int64_t at = line.first + pixel * line.step - origin;
-  return static_cast<int32_t>(at - down(at, axis.size) * axis.size);
+  return static_cast<int32_t>(at - floor_div(at, axis.size) * axis.size);
 }
 
 // `step` is a power of two, since subsampling is, and fields are every second row.
@@ -212,16 +189,16 @@ MosaicAxis make_axis(int size, int64_t step) {
 
 std::vector<MosaicPart> mosaic_parts(const Regions &regions, const Plan &plan) {
   const Pass &pass = plan.passes[0];
-  const Frame frame = frame_of(regions, plan);
+  const int64_t width = plan.layout.width(), height = plan.layout.height();
   const bool by_region = regions.active && !regions.invert;
   std::vector<Rectangle> boxes;
-  if (by_region) boxes = join_regions(regions, plan, frame);
+  if (by_region) boxes = join_regions(regions, plan);
   std::vector<MosaicPart> result;
   for (const Plan::Part &part : plan.parts) {
     const PlaneLayout &layout = plan.layout.plane[part.plane];
     const int64_t sub_x = int64_t{1} << layout.sub_x, sub_y = int64_t{1} << layout.sub_y;
-    const int64_t row_step = part.row_step * frame.row_step;
-    const Line x = {0, sub_x}, y = {frame.first_row + part.first_row * frame.row_step, row_step * sub_y};
+    const int64_t row_step = part.row_step * regions.row_step;
+    const Line x = {0, sub_x}, y = {regions.first_row + part.first_row * regions.row_step, row_step * sub_y};
     MosaicPart &out = result.emplace_back();
     out.x = make_axis(pass.block_x, x.step);
     out.y = make_axis(pass.block_y, y.step);
@@ -233,13 +210,13 @@ std::vector<MosaicPart> mosaic_parts(const Regions &regions, const Plan &plan) {
     };
     if (!by_region) add(0, 0, 0, layout.width, 0, part.height);
     // As in region_rows(): the pixels that the box touches, if the box holds any pixel of the field.
-    const int64_t rows = up(frame.rows - part.first_row, part.row_step);
+    const int64_t rows = ceil_div(height - part.first_row, part.row_step);
     const auto clip = [](int64_t v, int64_t end) { return std::clamp<int64_t>(v, 0, end); };
     for (const Rectangle &r : boxes) {
-      const int64_t top = up(r.y0 - y.first, row_step), bottom = up(r.y1 - y.first, row_step);
-      if (clip(r.x0, frame.columns) >= clip(r.x1, frame.columns) || clip(top, rows) >= clip(bottom, rows)) continue;
-      add(r.x0, r.y0, clip(down(r.x0, sub_x), layout.width), clip(up(r.x1, sub_x), layout.width),
-          clip(down(top, sub_y), part.height), clip(up(bottom, sub_y), part.height));
+      const int64_t top = ceil_div(r.y0 - y.first, row_step), bottom = ceil_div(r.y1 - y.first, row_step);
+      if (clip(r.x0, width) >= clip(r.x1, width) || clip(top, rows) >= clip(bottom, rows)) continue;
+      add(r.x0, r.y0, clip(floor_div(r.x0, sub_x), layout.width), clip(ceil_div(r.x1, sub_x), layout.width),
+          clip(floor_div(top, sub_y), part.height), clip(ceil_div(bottom, sub_y), part.height));
     }
   }
   return result;

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <string>
 
 #include "error.h"
@@ -87,32 +86,19 @@ class Builder {
     for (int p = 0; p < layout.planes; p++)
       for (int c = 0; c < layout.plane[p].channels; c++) {
         const ChannelLayout &channel = layout.plane[p].channel[c];
+        const bool copies = s_.mask == Mask::Identity || channel.role == Role::Padding ||
+                            (channel.role == Role::Luma && s_.luma == Luma::Copy && !is_rgb) ||
+                            (channel.role == Role::Chroma && chroma == Chroma::Copy) ||
+                            (channel.role == Role::Alpha && s_.alpha == Alpha::Copy);
         Action &action = plan_->action[p][c];
+        action = copies ? Action::Copy : Action::Filter;
         if (s_.mask == Mask::Fill) {
           action = Action::Fill;
           plan_->fill[p][c] = layout.plane[p].fill_value[c];
-          continue;
+        } else if (channel.role == Role::Chroma && chroma == Chroma::Neutral) {
+          action = Action::Fill;
+          plan_->fill[p][c] = static_cast<uint16_t>(1 << (channel.depth - 1));
         }
-        action = Action::Filter;
-        switch (channel.role) {
-          case Role::Luma:
-            if (s_.luma == Luma::Copy && !is_rgb) action = Action::Copy;
-            break;
-          case Role::Chroma:
-            if (chroma == Chroma::Copy) action = Action::Copy;
-            if (chroma == Chroma::Neutral) {
-              action = Action::Fill;
-              plan_->fill[p][c] = static_cast<uint16_t>(1 << (channel.depth - 1));
-            }
-            break;
-          case Role::Alpha:
-            if (s_.alpha == Alpha::Copy) action = Action::Copy;
-            break;
-          case Role::Padding:
-            action = Action::Copy;
-            break;
-        }
-        if (s_.mask == Mask::Identity) action = Action::Copy;
       }
   }
 
@@ -144,68 +130,59 @@ class Builder {
     pass.keep_y = times * pass.radius_y;
   }
 
-  // Regions apply only to the last result of a filter, not to the passes that lead to it.
-  void apply_regions_to_last_pass() {
-    for (Pass &pass : plan_->passes) pass.in_regions = pass.target == Pass::kOutput;
-  }
-
   void list_passes() {
     Pass pass;
     for (int p = 0; p < plan_->layout.planes; p++)
       for (int c = 0; c < plan_->layout.plane[p].channels; c++)
         pass.rounding[p][c] = make_rounding(2, plan_->layout.plane[p].channel[c].depth, 0, false, false);
-    const int n = s_.iterations;
     const MaskKind kind = mask_kind(s_.mask);
     if (s_.alpha == Alpha::Weighted && filters() && kind != MaskKind::Bilateral && alpha_of(plan_->layout).plane >= 0) {
       compile_weighted(s_, plan_->layout, pass);
       set_keep(pass);
-      chain(pass, n, Pass::kInput, Pass::kOutput);
+      chain(pass, s_.iterations, Pass::kInput, Pass::kOutput);
       return;
     }
+    int count = s_.iterations;
     switch (kind) {
       case MaskKind::Identity:
       case MaskKind::Fill:  // no channel is filtered
         pass.mask[0].value = {2};
-        plan_->passes.push_back(pass);
-        return;
+        count = 1;
+        break;
       case MaskKind::Linear:
       case MaskKind::Magnitude:
       case MaskKind::Compass:
         compile_linear(s_, plan_->layout, pass);
-        set_keep(pass);
-        if (pass.decimation) {
-          pass.radius_x = pass.decimation->reach();
-          pass.radius_y = pass.decimation_y->reach();
-        }
-        chain(pass, n, Pass::kInput, Pass::kOutput);
-        return;
+        break;
       case MaskKind::Median: {
         pass.op = Op::Median;
         const WindowSize size = window_size_of(s_);
         pass.radius_x = size.width / 2;
         pass.radius_y = size.height / 2;
-        set_keep(pass);
-        chain(pass, n, Pass::kInput, Pass::kOutput);
-        return;
+        break;
       }
       case MaskKind::Bilateral:
         compile_bilateral(s_, plan_->layout, pass);
-        set_keep(pass);
-        chain(pass, n, Pass::kInput, Pass::kOutput);
-        return;
+        break;
       case MaskKind::Mosaic: {
         // A mosaic ignores iterations: the mean of a block of means is that mean.
         const WindowSize block = window_size_of(s_);
         pass.op = Op::Mosaic;
         pass.block_x = block.width;
         pass.block_y = block.height;
-        chain(pass, 1, Pass::kInput, Pass::kOutput);
-        return;
+        count = 1;
+        break;
       }
       case MaskKind::Morphology:
         list_morphology(pass);
         return;
     }
+    set_keep(pass);
+    if (pass.decimation) {
+      pass.radius_x = pass.decimation->reach();
+      pass.radius_y = pass.decimation_y->reach();
+    }
+    chain(pass, count, Pass::kInput, Pass::kOutput);
   }
 
   // Lists the passes of a morphological filter. `pass` has its roundings already.
@@ -232,46 +209,37 @@ class Builder {
       plan_->passes.push_back(std::move(last));
     };
     const int n = s_.iterations, out = Pass::kOutput, in = Pass::kInput;
+    const bool dilates = s_.mask == Mask::Dilate || s_.mask == Mask::Close || s_.mask == Mask::Blackhat;
+    const Pass &first = dilates ? dilate : erode, &second = dilates ? erode : dilate;
     switch (s_.mask) {
-      case Mask::Dilate:
-        chain(dilate, n, in, out);
-        break;
-      case Mask::Erode:
-        chain(erode, n, in, out);
-        break;
-      case Mask::Open:
-      case Mask::Close: {
-        const bool open = s_.mask == Mask::Open;
-        const int middle = new_buffer();
-        chain(open ? erode : dilate, n, in, middle);
-        chain(open ? dilate : erode, n, middle, out);
-        apply_regions_to_last_pass();
-        break;
-      }
       case Mask::Gradient: {
         const int upper = new_buffer(), lower = new_buffer();
         chain(dilate, n, in, upper);
         chain(erode, n, in, lower);
         difference(upper, lower, n);
-        apply_regions_to_last_pass();
+        break;
+      }
+      case Mask::Open:
+      case Mask::Close: {
+        const int middle = new_buffer();
+        chain(first, n, in, middle);
+        chain(second, n, middle, out);
         break;
       }
       case Mask::Tophat:
       case Mask::Blackhat: {
-        const bool tophat = s_.mask == Mask::Tophat;
         const int middle = new_buffer(), result = new_buffer();
-        chain(tophat ? erode : dilate, n, in, middle);
-        chain(tophat ? dilate : erode, n, middle, result);
-        if (tophat)
-          difference(in, result, 2 * n);
-        else
-          difference(result, in, 2 * n);
-        apply_regions_to_last_pass();
+        chain(first, n, in, middle);
+        chain(second, n, middle, result);
+        dilates ? difference(result, in, 2 * n) : difference(in, result, 2 * n);
         break;
       }
       default:
-        break;
+        chain(first, n, in, out);
+        return;
     }
+    // Regions apply only to the last result of the filter, not to the passes that lead to it.
+    for (Pass &each : plan_->passes) each.in_regions = each.target == Pass::kOutput;
   }
 
   static bool can(Method method, const Pass &pass) {
@@ -299,9 +267,8 @@ class Builder {
   void check_method() const {
     if (!filters() || can(s_.method)) return;
     std::string able;
-    for (Method m : {Method::Auto, Method::Global, Method::Constant, Method::Tiled, Method::TiledCached,
-                     Method::Blocked, Method::Cascade, Method::Separable})
-      if (can(m)) able += (able.empty() ? "" : ", ") + std::string(method_nick(m));
+    for (const Named<Method> &m : kMethodNames)
+      if (can(m.value)) able += (able.empty() ? "" : ", ") + std::string(m.nick);
     std::string why;
     if (s_.method == Method::Separable) why = ": the mask is not separable";
     for (const Pass &pass : plan_->passes)
@@ -344,101 +311,43 @@ bool Pass::separable() const {
 
 namespace {
 
-// Bytes from one pixel of a view to the next.
-size_t pixel_bytes(const PlaneLayout &view) {
-  return static_cast<size_t>(view.container == Container::Packed32 ? 1 : view.step) * view.bytes_per_container();
-}
-
-// Marks the bytes of the first `width` pixels of a row of a view.
-void mark_pixels(const PlaneLayout &view, int64_t width, std::vector<bool> *bytes) {
-  const size_t size = view.bytes_per_container(), first = view.container == Container::Packed32 ? 0 : view.first * size;
-  for (int64_t x = 0; x < width; x++)
-    for (int c = 0; c < view.channels; c++) {
-      const size_t offset = view.container == Container::Packed32 ? 0 : view.channel[c].offset * size;
-      const size_t begin = first + x * pixel_bytes(view) + offset;
-      bytes->resize(std::max(bytes->size(), begin + size));
-      std::fill_n(bytes->begin() + begin, size, true);
-    }
+// Marks the bytes of a row that belong to pixels of a view.
+void mark_pixels(const PlaneLayout &view, std::vector<bool> *bytes) {
+  const size_t size = view.bytes_per_container();
+  const auto mark = [&](size_t begin, size_t length) {
+    bytes->resize(std::max(bytes->size(), begin + length));
+    std::fill_n(bytes->begin() + static_cast<ptrdiff_t>(begin), length, true);
+  };
+  const size_t pixel = view.step * size, first = view.first * size;
+  if (view.container == Container::Packed32 || view.step == view.channels) return mark(first, view.width * pixel);
+  for (int x = 0; x < view.width; x++)
+    for (int c = 0; c < view.channels; c++) mark(first + x * pixel + view.channel[c].offset * size, size);
 }
 
 }  // namespace
 
 std::vector<MemoryPlane> memory_planes_of(const FrameLayout &layout) {
-  int count = 0;
-  for (int i = 0; i < layout.planes; i++) count = std::max(count, layout.plane[i].memory_plane + 1);
-  std::vector<MemoryPlane> planes(count);
-  for (int m = 0; m < count; m++) {
-    std::vector<const PlaneLayout *> views;
-    for (int i = 0; i < layout.planes; i++)
-      if (layout.plane[i].memory_plane == m) views.push_back(&layout.plane[i]);
-    // The bytes of a row are a periodic pattern. To mark only a short row byte by byte, `left_out` periods are skipped:
-    // each view marks fewer pixels, and the skipped bytes are inserted again at the end.
-    size_t period = 1, begin = 0;
-    for (const PlaneLayout *view : views) {
-      period = std::lcm(period, pixel_bytes(*view));
-      begin = std::max<size_t>(begin, view->first * view->bytes_per_container());
-    }
-    constexpr int64_t kKept = 4;  // periods; more than the distance of the views' first bytes
-    int64_t left_out = INT64_MAX;
-    for (const PlaneLayout *view : views)
-      left_out = std::min(left_out, static_cast<int64_t>(view->width * pixel_bytes(*view) / period) - kKept);
-    left_out = std::max<int64_t>(left_out, 0);
-    std::vector<bool> bytes;
-    for (const PlaneLayout *view : views) {
-      planes[m].height = std::max(planes[m].height, view->height);
-      mark_pixels(*view, view->width - left_out * static_cast<int64_t>(period / pixel_bytes(*view)), &bytes);
-    }
-    size_t more = left_out * period;
-    // `from`: one period within all views. If it has gaps, each skipped period has its own runs, so all are inserted
-    // again byte by byte.
-    const auto from = bytes.begin() + (views.empty() ? 0 : begin);
-    if (more && std::find(from, from + period, false) != from + period) {
-      const std::vector<bool> one(from, from + period);
-      std::vector<bool> whole(bytes.begin(), from);
-      for (int64_t i = 0; i < left_out; i++) whole.insert(whole.end(), one.begin(), one.end());
-      whole.insert(whole.end(), from, bytes.end());
-      bytes = std::move(whole);
-      more = 0;
-    }
-    planes[m].row_bytes = bytes.size() + more;
-    for (size_t b = 0; b < bytes.size(); b++) {
-      if (!bytes[b]) continue;
-      const size_t at = b > begin ? b + more : b, length = more && b == begin ? 1 + more : 1;
-      if (b > 0 && bytes[b - 1])
-        planes[m].runs.back().length += length;
-      else
-        planes[m].runs.push_back({at, length});
+  std::vector<MemoryPlane> planes;
+  std::vector<std::vector<bool>> used;  // by plane: the bytes of a row that belong to pixels
+  for (int i = 0; i < layout.planes; i++) {
+    const PlaneLayout &view = layout.plane[i];
+    const size_t count = std::max<size_t>(planes.size(), view.memory_plane + 1);
+    planes.resize(count);
+    used.resize(count);
+    planes[view.memory_plane].height = std::max(planes[view.memory_plane].height, view.height);
+    mark_pixels(view, &used[view.memory_plane]);
+  }
+  for (size_t m = 0; m < planes.size(); m++) {
+    const std::vector<bool> &bytes = used[m];
+    planes[m].row_bytes = bytes.size();
+    for (auto end = bytes.begin();;) {
+      const auto begin = std::find(end, bytes.end(), true);
+      if (begin == bytes.end()) break;
+      end = std::find(begin, bytes.end(), false);
+      planes[m].runs.push_back({static_cast<size_t>(begin - bytes.begin()), static_cast<size_t>(end - begin)});
     }
   }
   return planes;
-}
-
-namespace {
-
-// Integer division rounded down and rounded up.
-int64_t down(int64_t v, int64_t by) {
-  return v >= 0 ? v / by : -((-v + by - 1) / by);
-}
-int64_t up(int64_t v, int64_t by) {
-  return -down(-v, by);
-}
-
-}  // namespace
-
-FrameRows frame_rows_of(const Regions &regions, const Plan::Part &part) {
-  return {regions.first_row + int64_t{regions.row_step} * part.first_row, int64_t{regions.row_step} * part.row_step};
-}
-
-PartSize unsubsampled_size(const Plan &plan, const Plan::Part &part) {
-  // The size of the planes that are not subsampled; there is always one.
-  PartSize size = {INT64_MAX, INT64_MAX};
-  for (int p = 0; p < plan.layout.planes; p++) {
-    const PlaneLayout &plane = plan.layout.plane[p];
-    size.columns = std::min(size.columns, int64_t{plane.width} << plane.sub_x);
-    size.rows = std::min(size.rows, int64_t{plane.height} << plane.sub_y);
-  }
-  size.rows = up(size.rows - part.first_row, part.row_step);
-  return size;
 }
 
 std::string describe(const Plan &plan) {

@@ -159,19 +159,6 @@ CUDACONV_HOST_DEVICE inline int64_t apply_gain(int64_t sum, int sum_shift, int64
   return sum_gain * sum + center_gain * center;
 }
 
-// The position of a part's rows, before subsampling, in the frame in which coordinates of regions count: row y is row
-// first + y * step.
-struct FrameRows {
-  int64_t first, step;
-};
-FrameRows frame_rows_of(const Regions &regions, const Plan::Part &part);
-
-// The size of a part before subsampling.
-struct PartSize {
-  int64_t columns, rows;
-};
-PartSize unsubsampled_size(const Plan &plan, const Plan::Part &part);
-
 // One line for a debug log: method, border and the size of each part. Each pass adds its operation, window,
 // separability, bits of sums and rounding, and buffers.
 std::string describe(const Plan &plan);

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <functional>
+#include <utility>
 
 #include "plan/run_union.h"
 
@@ -58,21 +60,15 @@ Columns ellipse_row(int64_t width, int64_t height, int64_t row) {
 // The pixels of a field, or of a frame without fields, and the position of its rows in the frame in which coordinates
 // of regions count.
 struct Field {
-  Field(const Regions &regions, const Plan &plan, const Plan::Part &part) {
-    const FrameRows lines = frame_rows_of(regions, part);
-    const PartSize size = unsubsampled_size(plan, part);
-    first_row = lines.first;
-    row_step = lines.step;
-    columns = static_cast<int>(size.columns);
-    rows = static_cast<int>(size.rows);
-  }
+  Field(const Regions &regions, const Plan &plan, const Plan::Part &part)
+      : columns(static_cast<int>(plan.layout.width())),
+        rows(static_cast<int>(ceil_div(plan.layout.height() - part.first_row, part.row_step))),
+        first_row(regions.first_row + int64_t{regions.row_step} * part.first_row),
+        row_step(int64_t{regions.row_step} * part.row_step) {}
 
   int64_t frame_row(int64_t y) const { return first_row + y * row_step; }
   // The first row of the field at or below a row of the frame. It may be outside the field.
-  int64_t row_from(int64_t frame_row) const {
-    const int64_t distance = frame_row - first_row;
-    return distance > 0 ? (distance + row_step - 1) / row_step : -(-distance / row_step);
-  }
+  int64_t row_from(int64_t frame_row) const { return ceil_div(frame_row - first_row, row_step); }
   int32_t clip(int64_t x) const { return static_cast<int32_t>(std::clamp<int64_t>(x, 0, columns)); }
 
   int columns, rows;
@@ -239,65 +235,52 @@ class SpreadMask {
 // Computes one row after the other, for lists with regions other than upright rectangles.
 class RowByRow {
  public:
-  RowByRow(const Regions &regions, const Field &field, const std::vector<Upright> &upright)
-      : field_(field), pixels_(regions.pixels), upright_(upright), ellipse_(regions.ellipse) {
-    for (const Region &r : regions.region)
-      if (r.rotation != 0 && r.width > 0 && r.height > 0) turned_.emplace_back(r, regions.ellipse, field);
-    for (const RegionMask &m : regions.mask)
-      if (m.width > 0 && m.height > 0 && m.box.width > 0 && m.box.height > 0) masks_.emplace_back(m, field);
-    for (size_t i = 0; i < upright.size(); i++)
-      shapes_.push_back({Kind::Upright, i, upright[i].top, upright[i].bottom});
-    for (size_t i = 0; i < turned_.size(); i++)
-      shapes_.push_back({Kind::Turned, i, turned_[i].top(), turned_[i].bottom()});
-    for (size_t i = 0; i < masks_.size(); i++) shapes_.push_back({Kind::Mask, i, masks_[i].top(), masks_[i].bottom()});
-    for (size_t i = 0; i < pixels_.size(); i++)
-      shapes_.push_back({Kind::Pixels, i, field.row_from(pixels_[i]->top), field.row_from(pixels_[i]->bottom())});
+  RowByRow(const Regions &regions, const Field &field, const std::vector<Upright> &upright) {
+    for (const Upright &r : upright)
+      add_shape(r.top, r.bottom, [&, ellipse = regions.ellipse](int y, RunUnion &row) {
+        const Columns in = ellipse ? ellipse_row(r.x1 - r.x0, r.bottom - r.top, y - r.top) : Columns{0, r.x1 - r.x0};
+        row.add({field.clip(r.x0 + in.begin), field.clip(r.x0 + in.end)});
+      });
+    for (const Region &r : regions.region) {
+      if (r.rotation == 0 || r.width <= 0 || r.height <= 0) continue;
+      const TurnedRegion turned(r, regions.ellipse, field);
+      add_shape(turned.top(), turned.bottom(), [turned](int y, RunUnion &row) { row.add(turned.row(y)); });
+    }
+    for (const RegionMask &m : regions.mask) {
+      if (m.width <= 0 || m.height <= 0 || m.box.width <= 0 || m.box.height <= 0) continue;
+      SpreadMask mask(m, field);
+      add_shape(mask.top(), mask.bottom(), [mask](int y, RunUnion &row) mutable { mask.add_row(y, row); });
+    }
+    for (const auto &p : regions.pixels)
+      add_shape(field.row_from(p->top), field.row_from(p->bottom()), [&](int y, RunUnion &row) {
+        const auto at = static_cast<size_t>(field.frame_row(y) - p->top);
+        for (size_t i = p->first[at]; i < p->first[at + 1]; i++)
+          row.add({field.clip(p->run[i].begin), field.clip(p->run[i].end)});
+      });
     std::sort(shapes_.begin(), shapes_.end(), [](const Shape &a, const Shape &b) { return a.top < b.top; });
   }
 
   // Adds the runs of row y. Call it for rows in rising order.
   void add_row(int y, RunUnion &row) {
-    while (next_ < shapes_.size() && shapes_[next_].top <= y) here_.push_back(shapes_[next_++]);
-    here_.erase(std::remove_if(here_.begin(), here_.end(), [&](const Shape &s) { return s.bottom <= y; }), here_.end());
-    for (const Shape &shape : here_) add_shape(shape, y, row);
+    while (next_ < shapes_.size() && shapes_[next_].top <= y) here_.push_back(&shapes_[next_++]);
+    here_.erase(std::remove_if(here_.begin(), here_.end(), [&](const Shape *s) { return s->bottom <= y; }),
+                here_.end());
+    for (Shape *shape : here_) shape->add_row(y, row);
   }
 
  private:
-  enum class Kind { Upright, Turned, Mask, Pixels };
   struct Shape {
-    Kind kind;
-    size_t index;
-    int64_t top, bottom;
+    int64_t top, bottom;  // rows
+    std::function<void(int y, RunUnion &row)> add_row;
   };
 
-  void add_shape(const Shape &shape, int y, RunUnion &row) {
-    switch (shape.kind) {
-      case Kind::Upright: {
-        const Upright &r = upright_[shape.index];
-        const Columns in = ellipse_ ? ellipse_row(r.x1 - r.x0, r.bottom - r.top, y - r.top) : Columns{0, r.x1 - r.x0};
-        return row.add({field_.clip(r.x0 + in.begin), field_.clip(r.x0 + in.end)});
-      }
-      case Kind::Turned:
-        return row.add(turned_[shape.index].row(y));
-      case Kind::Mask:
-        return masks_[shape.index].add_row(y, row);
-      case Kind::Pixels: {
-        const RegionPixels &pixels = *pixels_[shape.index];
-        const auto at = static_cast<size_t>(field_.frame_row(y) - pixels.top);
-        for (size_t i = pixels.first[at]; i < pixels.first[at + 1]; i++)
-          row.add({field_.clip(pixels.run[i].begin), field_.clip(pixels.run[i].end)});
-        return;
-      }
-    }
+  template <typename AddRow>
+  void add_shape(int64_t top, int64_t bottom, AddRow add_row) {
+    shapes_.push_back({top, bottom, std::move(add_row)});
   }
 
-  const Field &field_;
-  const std::vector<std::shared_ptr<const RegionPixels>> &pixels_;
-  const std::vector<Upright> &upright_;
-  const bool ellipse_;
-  std::vector<TurnedRegion> turned_;
-  std::vector<SpreadMask> masks_;
-  std::vector<Shape> shapes_, here_;
+  std::vector<Shape> shapes_;  // by their first rows
+  std::vector<Shape *> here_;  // with pixels in the row
   size_t next_ = 0;
 };
 

@@ -55,7 +55,7 @@ bool RegionWork::empty() const {
 // Adds the pixels of alpha that the windows of part `other` read.
 void RegionWork::add_alpha(size_t other, Area &area) const {
   const Pass &first = plan_.passes[0];
-  const AlphaGrid grid = alpha_grid(plan_, other);
+  const AlphaGrid grid = alpha_grid(plan_, plan_.parts[other]);
   for (const PixelRect &r : computed_[0][other]->grown(first.radius_x, first.radius_y, plan_.border).rectangles())
     area.add({r.x0 << grid.sub_x, r.y0 << grid.sub_y, r.x1 << grid.sub_x, r.y1 << grid.sub_y});
 }
@@ -67,7 +67,7 @@ Area RegionWork::needed(size_t part) const {
   area.add(*selected_[part]);
   if (first.reads_alpha())
     for (size_t other = 0; other < plan_.parts.size(); other++)
-      if (alpha_part(plan_, other) == part) add_alpha(other, area);
+      if (alpha_part(plan_, plan_.parts[other]) == part) add_alpha(other, area);
   if (!mosaic_.empty())
     for (const MosaicBox &box : mosaic_[part].boxes) area.add({box.x, box.y, box.x + box.width, box.y + box.height});
   return area;

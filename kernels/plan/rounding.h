@@ -35,6 +35,14 @@ struct SumRange {
   }
 };
 
+// Integer division rounded down and rounded up; `by` is above 0.
+constexpr int64_t floor_div(int64_t v, int64_t by) {
+  return v >= 0 ? v / by : -((-v + by - 1) / by);
+}
+constexpr int64_t ceil_div(int64_t v, int64_t by) {
+  return -floor_div(-v, by);
+}
+
 // The least n with 2^n >= v; v is at most 2^62.
 inline int ceil_log2(int64_t v) {
   int n = 0;

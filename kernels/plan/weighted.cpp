@@ -72,10 +72,7 @@ class WeightedCompiler {
       : s_(settings), layout_(layout), pass_(pass) {
     const AlphaPlace place = alpha_of(layout);
     const int alpha_depth = layout.plane[place.plane].channel[place.channel].depth;
-    int depth = 0;
-    for (int p = 0; p < layout.planes; p++)
-      for (int c = 0; c < layout.plane[p].channels; c++) depth = std::max<int>(depth, layout.plane[p].channel[c].depth);
-    largest_ = std::ldexp(1.0, depth) - 1;
+    largest_ = std::ldexp(1.0, layout.depth()) - 1;
     largest_product_ = (std::ldexp(1.0, alpha_depth) - 1) * largest_;
   }
 
@@ -279,17 +276,17 @@ bool makes_mean_bytes(const Plan &plan, const Pass &pass) {
          is_mean(pass.sum_gain, rounding) && rounding.max == 255;
 }
 
-size_t alpha_part(const Plan &plan, size_t part) {
+size_t alpha_part(const Plan &plan, const Plan::Part &part) {
   const int plane = alpha_of(plan.layout).plane;
   const auto found = std::find_if(plan.parts.begin(), plan.parts.end(), [&](const Plan::Part &p) {
-    return p.plane == plane && p.first_row == plan.parts[part].first_row;
+    return p.plane == plane && p.first_row == part.first_row;
   });
   return static_cast<size_t>(found - plan.parts.begin());
 }
 
-AlphaGrid alpha_grid(const Plan &plan, size_t part) {
+AlphaGrid alpha_grid(const Plan &plan, const Plan::Part &part) {
   const Plan::Part &of_alpha = plan.parts[alpha_part(plan, part)];
-  const PlaneLayout &alpha = plan.layout.plane[of_alpha.plane], &own = plan.layout.plane[plan.parts[part].plane];
+  const PlaneLayout &alpha = plan.layout.plane[of_alpha.plane], &own = plan.layout.plane[part.plane];
   return {own.sub_x - alpha.sub_x, own.sub_y - alpha.sub_y, alpha.width, of_alpha.height};
 }
 

@@ -33,8 +33,8 @@ inline bool has_words(const FrameLayout &layout) {
 // Whether the results of a separable weighted mean are bytes of such words, without gain or bias.
 bool makes_mean_bytes(const Plan &plan, const Pass &pass);
 
-// The index of the part that holds the alpha for part `part`, of the same field.
-size_t alpha_part(const Plan &plan, size_t part);
+// The index of the part that holds the alpha for a part, of the same field.
+size_t alpha_part(const Plan &plan, const Plan::Part &part);
 
 // Fills in operation, mask, gain and roundings of a pass for a format with alpha. Throws Error{Settings} if the mask is
 // not linear or has a negative coefficient.
@@ -45,7 +45,7 @@ struct AlphaGrid {
   int32_t sub_x = 0, sub_y = 0;
   int32_t width = 0, height = 0;  // size of the part with alpha
 };
-AlphaGrid alpha_grid(const Plan &plan, size_t part);
+AlphaGrid alpha_grid(const Plan &plan, const Plan::Part &part);
 
 // The alpha of pixel (x, y) of a part: the mean, halves up, of the samples at(x, y) of alpha that it covers.
 template <typename At>

@@ -32,7 +32,8 @@ void fill_weighted(const PassQuery &query, WeightedParams<Sum> &p) {
   const IntegerMask &mask = pass.mask[0];
   p.alpha_channel = alpha_of(query.plan.layout).channel;
   for (size_t i = 0; i < query.plan.parts.size(); i++)
-    p.alpha[i] = {static_cast<int32_t>(alpha_part(query.plan, i)), alpha_grid(query.plan, i)};
+    p.alpha[i] = {static_cast<int32_t>(alpha_part(query.plan, query.plan.parts[i])),
+                  alpha_grid(query.plan, query.plan.parts[i])};
   p.width = pass.width();
   p.height = pass.height();
   p.radius_x = pass.radius_x;
