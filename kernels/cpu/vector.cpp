@@ -5,7 +5,6 @@
 #include <cstdlib>
 #include <cstring>
 
-
 namespace cudaconv {
 
 bool make_rounding16(const Rounding &rounding, SumRange range, Rounding16 *result) {

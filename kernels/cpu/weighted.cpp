@@ -19,13 +19,9 @@ struct LongTap {
   int64_t coefficient;
 };
 
-template <typename In>
-void add_up(const VectorLoops &loops, const std::vector<Tap<In>> &taps, int32_t *out, int n) {
-  loops.sum(taps.data(), static_cast<int>(taps.size()), int32_t{0}, out, n);
-}
-template <typename In>
-void add_up(const VectorLoops &loops, const std::vector<Tap<In>> &taps, int64_t *out, int n) {
-  loops.sum(taps.data(), static_cast<int>(taps.size()), int64_t{0}, out, n);
+template <typename In, typename Sum>
+void add_up(const VectorLoops &loops, const std::vector<Tap<In>> &taps, Sum *out, int n) {
+  loops.sum(taps.data(), static_cast<int>(taps.size()), Sum{0}, out, n);
 }
 template <typename In>
 void add_up(const VectorLoops &, const std::vector<LongTap<In>> &taps, Uint128 *out, int n) {
