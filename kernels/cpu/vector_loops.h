@@ -171,6 +171,10 @@ void slide_sums(const T *enters, const T *leaves, Acc *sums, int n) {
   });
 }
 
+// Pixels that a step of scan_sums() adds up. With a step for each pixel, the time depends on where the linker puts the
+// loop.
+constexpr int kScanPixels = 4;
+
 template <typename In, typename Acc>
 void scan_sums(const In *in, int channels, Acc *out, int n) {
   with_number(
@@ -178,13 +182,13 @@ void scan_sums(const In *in, int channels, Acc *out, int n) {
       [=](auto number) {
         constexpr int kChannels = decltype(number)::value;
         Acc sum[kChannels] = {};
-        for (int s = 0; s < n; s += kChannels)
-          for (int c = 0; c < kChannels; c++) {
-            out[s + c] = sum[c];
-            using Unsigned = typename Modular<Acc>::type;
-            sum[c] = static_cast<Acc>(static_cast<Unsigned>(sum[c]) + static_cast<Unsigned>(in[s + c]));
-          }
-        for (int c = 0; c < kChannels; c++) out[n + c] = sum[c];
+        using Unsigned = typename Modular<Acc>::type;
+        for (int begin = 0; begin < n + kChannels; begin += kScanPixels * kChannels)
+          for (int s = begin; s < begin + kScanPixels * kChannels; s += kChannels)
+            for (int c = 0; c < kChannels; c++) {
+              out[s + c] = sum[c];
+              sum[c] = static_cast<Acc>(static_cast<Unsigned>(sum[c]) + static_cast<Unsigned>(in[s + c]));
+            }
       },
       Number<kMaxChannels>{});
 }
