@@ -169,7 +169,7 @@ struct VectorLoops {
   Loops<Slide<uint8_t, uint16_t>, Slide<uint8_t, int32_t>, Slide<uint16_t, int32_t>> slide;
 
   // out[s] is the sum of in[s - channels], in[s - 2 * channels], ... for s < n + channels. n: whole pixels;
-  // a few more are read and written
+  // up to five pixels more are read and written
   template <typename In, typename Acc>
   using Scan = void(const In *in, int channels, Acc *out, int n);
   Loops<Scan<uint16_t, uint16_t>, Scan<int32_t, int32_t>, Scan<int32_t, int64_t>> scan;
