@@ -341,14 +341,16 @@ void extremum_group(const T *const *rows, bool first, T *out, int n) {
   });
 }
 
+template <bool kLargest, typename T>
+void extremum_of(const T *const *in, int count, T *out, int n) {
+  for (int k = 0; k < count; k += kGroup)
+    with_number(smaller(kGroup, count - k),
+                [=](auto number) { extremum_group<kLargest, decltype(number)::value>(in + k, k == 0, out, n); });
+}
+
 template <typename T>
 void extremum_of(bool largest, const T *const *in, int count, T *out, int n) {
-  for (int k = 0; k < count; k += kGroup)
-    with_number(smaller(kGroup, count - k), [=](auto number) {
-      constexpr int kCount = decltype(number)::value;
-      largest ? extremum_group<true, kCount>(in + k, k == 0, out, n)
-              : extremum_group<false, kCount>(in + k, k == 0, out, n);
-    });
+  largest ? extremum_of<true>(in, count, out, n) : extremum_of<false>(in, count, out, n);
 }
 
 }  // namespace
