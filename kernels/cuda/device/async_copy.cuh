@@ -17,23 +17,10 @@ static_assert(has_in(kNewestStep, Feature::AsyncCopy), "no step of this source i
 // The cache in which a copy leaves its bytes: L1 for bytes that several warps read.
 enum class Cache { L2, L1 };
 
-// Copies 16 bytes; both addresses are multiples of 16.
+// Copies the first `bytes` of 16 bytes; both addresses are multiples of 16. The rest of the 16 bytes in shared memory
+// is undefined.
 template <Cache kCache = Cache::L2>
-__device__ inline void copy_async(void *to, const void *from) {
-#if CUDACONV_HAS_ASYNC_COPY
-  const uint32_t shared = static_cast<uint32_t>(__cvta_generic_to_shared(to));
-  if constexpr (kCache == Cache::L2)
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared), "l"(from) : "memory");
-  else
-    asm volatile("cp.async.ca.shared.global [%0], [%1], 16;" ::"r"(shared), "l"(from) : "memory");
-#else
-  *static_cast<uint4 *>(to) = __ldg(static_cast<const uint4 *>(from));
-#endif
-}
-
-// Copies only the first `bytes` of 16 bytes; the rest of the 16 bytes in shared memory is undefined.
-template <Cache kCache = Cache::L2>
-__device__ inline void copy_async(void *to, const void *from, int bytes) {
+__device__ inline void copy_async(void *to, const void *from, int bytes = 16) {
 #if CUDACONV_HAS_ASYNC_COPY
   const uint32_t shared = static_cast<uint32_t>(__cvta_generic_to_shared(to));
   if constexpr (kCache == Cache::L2)
@@ -41,19 +28,12 @@ __device__ inline void copy_async(void *to, const void *from, int bytes) {
   else
     asm volatile("cp.async.ca.shared.global [%0], [%1], 16, %2;" ::"r"(shared), "l"(from), "r"(bytes) : "memory");
 #else
+  if (bytes == 16) {
+    *static_cast<uint4 *>(to) = __ldg(static_cast<const uint4 *>(from));
+    return;
+  }
 #pragma unroll 1
   for (int i = 0; i < bytes; i++) static_cast<uint8_t *>(to)[i] = __ldg(static_cast<const uint8_t *>(from) + i);
-#endif
-}
-
-// Copies 4 bytes; both addresses are multiples of 4.
-__device__ inline void copy_word_async(void *to, const void *from) {
-#if CUDACONV_HAS_ASYNC_COPY
-  asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(static_cast<uint32_t>(__cvta_generic_to_shared(to))),
-               "l"(from)
-               : "memory");
-#else
-  *static_cast<uint32_t *>(to) = __ldg(static_cast<const uint32_t *>(from));
 #endif
 }
 

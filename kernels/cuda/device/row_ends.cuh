@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Words up to the end of a dense row, rows that are copied, and the rounding of any sum.
+// Words up to the end of a dense row, and the rounding of any sum.
 #pragma once
 
 #include "cuda/device/sample.cuh"
@@ -23,18 +23,6 @@ __device__ inline void store_bytes(uint8_t *to, int bytes, const uint32_t *from)
 #pragma unroll
   for (int i = 0; i < 4 * kWords; i++)
     if (i < bytes) to[i] = static_cast<uint8_t>(from[i / 4] >> 8 * (i % 4));
-}
-
-// Writes a tile of a dense part that has no filtered channels, by all warps of the block: `samples` samples of each row
-// from sample `first` on, which is a multiple of 16 bytes.
-__device__ inline void copy_samples(const PartParams &part, int first, int samples, int y0, int height) {
-  const int bytes = part.container == Container::U8 ? 1 : 2, last = min(first + samples, part.width * part.channels);
-  const int y = y0 + static_cast<int>(threadIdx.x / 32), step = static_cast<int>(blockDim.x / 32);
-  const int bottom = min(y0 + height, part.height);
-  if (word_period(bytes * part.channels) == 3)
-    copy_rows<3>(part, bytes * first, bytes * last, y, step, bottom);
-  else
-    copy_rows<2>(part, bytes * first, bytes * last, y, step, bottom);
 }
 
 // Rounds any sum to a sample. `centre`: the source's sample at that place, used with a gain.

@@ -219,16 +219,25 @@ __device__ inline void copy_rows(const PartParams &part, int first, int last, in
   }
 }
 
-// Writes a tile of a part that has no filtered channels, by all warps of the block.
-__device__ inline void copy_tile(const PartParams &part, int x0, int y0, int width, int height) {
-  const int pixel_bytes = part.channels * (part.container == Container::U8 ? 1 : 2);
-  const int first = x0 * pixel_bytes, last = min(x0 + width, part.width) * pixel_bytes;
+// copy_rows() by all warps of the block, for `height` rows from y0 on.
+__device__ inline void copy_block(const PartParams &part, int first, int last, int y0, int height, int pixel_bytes) {
   const int y = y0 + static_cast<int>(threadIdx.x / 32), step = static_cast<int>(blockDim.x / 32);
   const int bottom = min(y0 + height, part.height);
   if (word_period(pixel_bytes) == 3)
     copy_rows<3>(part, first, last, y, step, bottom);
   else
     copy_rows<2>(part, first, last, y, step, bottom);
+}
+
+// Write a tile of a part that has no filtered channels, by all warps of the block: `width` pixels of each row from x0
+// on, or `samples` samples from `first` on, a multiple of 16 bytes.
+__device__ inline void copy_tile(const PartParams &part, int x0, int y0, int width, int height) {
+  const int pixel_bytes = part.channels * (part.container == Container::U8 ? 1 : 2);
+  copy_block(part, x0 * pixel_bytes, min(x0 + width, part.width) * pixel_bytes, y0, height, pixel_bytes);
+}
+__device__ inline void copy_samples(const PartParams &part, int first, int samples, int y0, int height) {
+  const int bytes = part.container == Container::U8 ? 1 : 2, last = min(first + samples, part.width * part.channels);
+  copy_block(part, bytes * first, bytes * last, y0, height, bytes * part.channels);
 }
 
 // Writes channel c of a pixel of the target. One thread writes all channels of a pixel, in the order 0, 1, 2, ...

@@ -84,10 +84,6 @@ inline U8x4Tile make_u8x4_tile(int width, int height, int radius_x, int radius_y
   return tile;
 }
 
-__device__ inline uint32_t even_bytes(uint32_t u8x4) {
-  return u8x4 & 0x00ff00ffu;
-}
-
 // Interleaves kChunk pixels of each subtile, given as kChannels words for each, to u8x4s.
 template <int kChannels>
 __device__ inline uint4 interleave(const uint32_t (&words)[subtiles(kChannels)][kChannels]) {
