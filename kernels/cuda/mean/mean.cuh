@@ -14,8 +14,7 @@
 
 #include <type_traits>
 
-#include "cuda/device/sample.cuh"
-#include "cuda/device/words.cuh"
+#include "cuda/device/row_ends.cuh"
 #include "cuda/launch.cuh"
 #include "plan/area.h"
 
@@ -48,16 +47,6 @@ __device__ inline void split_samples(const LongBoxParams &p, uint32_t word, uint
 #pragma unroll
   for (int i = 0; i < 4 / kBytes; i++)
     sample[i] = kBytes == 1 ? word >> 8 * i & 0xff : word >> (16 * i + p.sample_shift) & p.sample_mask;
-}
-
-// Loads a word; its first `bytes` bytes are in the row, the others become 0.
-__device__ inline uint32_t load_word(const uint8_t *from, int bytes) {
-  if (bytes >= 4) return __ldg(reinterpret_cast<const uint32_t *>(from));
-  uint32_t word = 0;
-#pragma unroll
-  for (int b = 0; b < 3; b++)
-    if (b < bytes) word |= static_cast<uint32_t>(__ldg(from + b)) << 8 * b;
-  return word;
 }
 
 __device__ inline int row_bytes_of(const PartParams &part, int sample_bytes) {
@@ -137,68 +126,55 @@ __global__ void __launch_bounds__(kLongBoxThreads, 4) long_box_columns_kernel(co
       return __ldg(reinterpret_cast<const uint32_t *>(column + y * part.source_pitch));
     });
   else
-    sum_column<kBytes>(p, listed, rows, border, to, p.sums_pitch[i],
-                       [&](int y) { return load_word(column + y * part.source_pitch, bytes); });
+    sum_column<kBytes>(p, listed, rows, border, to, p.sums_pitch[i], [&](int y) {
+      uint32_t word = 0;
+      load_bytes<1>(column + y * part.source_pitch, bytes, &word);
+      return word;
+    });
 }
 
-// Loads or stores kCount sums, at an address that is a multiple of their size.
-template <int kCount, typename Sum>
-__device__ inline void load_sums(const Sum *from, Sum *to) {
-  if constexpr (sizeof(Sum) == 4) {
-    load_words<kCount>(from, to);
-  } else {
-#pragma unroll
-    for (int i = 0; i < kCount; i++) to[i] = from[i];
-  }
-}
-template <int kCount, typename Sum>
-__device__ inline void store_sums(Sum *to, const Sum *from) {
-  if constexpr (sizeof(Sum) == 4) {
-    store_words<kCount>(to, from);
-  } else {
-#pragma unroll
-    for (int i = 0; i < kCount; i++) to[i] = from[i];
-  }
-}
+// Sums that are loaded and stored at once.
+template <typename Sum, int kCount>
+struct alignas(kCount % 2                  ? sizeof(Sum)
+               : kCount * sizeof(Sum) < 16 ? kCount * sizeof(Sum)
+                                           : 16) SumsTogether {
+  Sum of[kCount];
+};
 
 // Replaces the pixels of a line of `length` pixels by their sums from the first one on. `partial` has room for a pixel
 // of each warp. All threads of the block call this together.
-template <int kChannels, typename Sum>
-__device__ inline void add_up_line(Sum *line, int length, Sum *partial) {
+template <typename Sum, int kChannels>
+__device__ inline void add_up_line(SumsTogether<Sum, kChannels> *line, int length,
+                                   SumsTogether<Sum, kChannels> *partial) {
   // A share is odd, so that the threads of a warp read from different banks.
   const int thread = static_cast<int>(threadIdx.x), lane = thread % 32, warp = thread / 32;
   const int share = (length + kLongBoxThreads - 1) / kLongBoxThreads | 1;
   const int begin = min(thread * share, length), end = min(begin + share, length);
-  Sum sum[kChannels] = {}, before[kChannels];
-  const auto add = [&](int pixel) {
-    Sum v[kChannels];
-    load_sums<kChannels>(line + pixel * kChannels, v);
+  SumsTogether<Sum, kChannels> sum = {}, before;
+  const auto add = [&](const SumsTogether<Sum, kChannels> &pixel) {
 #pragma unroll
-    for (int c = 0; c < kChannels; c++) sum[c] += v[c];
+    for (int c = 0; c < kChannels; c++) sum.of[c] += pixel.of[c];
   };
 #pragma unroll 4
-  for (int pixel = begin; pixel < end; pixel++) add(pixel);
+  for (int pixel = begin; pixel < end; pixel++) add(line[pixel]);
 #pragma unroll
   for (int c = 0; c < kChannels; c++) {
-    Sum up_to = sum[c];
+    Sum up_to = sum.of[c];
 #pragma unroll
     for (int d = 1; d < 32; d *= 2) {
       const Sum below = __shfl_up_sync(0xffffffffu, up_to, d);
       if (lane >= d) up_to += below;
     }
-    if (lane == 31) partial[warp * kChannels + c] = up_to;
-    before[c] = up_to - sum[c];
+    if (lane == 31) partial[warp].of[c] = up_to;
+    before.of[c] = up_to - sum.of[c];
   }
   __syncthreads();
-#pragma unroll
-  for (int c = 0; c < kChannels; c++) {
-    sum[c] = before[c];
-    for (int w = 0; w < warp; w++) sum[c] += partial[w * kChannels + c];
-  }
+  sum = before;
+  for (int w = 0; w < warp; w++) add(partial[w]);
 #pragma unroll 4
   for (int pixel = begin; pixel < end; pixel++) {
-    add(pixel);
-    store_sums<kChannels>(line + pixel * kChannels, sum);
+    add(line[pixel]);
+    line[pixel] = sum;
   }
 }
 
@@ -222,13 +198,14 @@ __global__ void __launch_bounds__(kLongBoxThreads) long_box_rows_kernel(const __
   const int width = min(part.column_step, part.width - tile.x0);  // of the block's results
   if (!part.has_filtered) return copy_tile(part, tile.x0, tile.y0, width, 1);
   const int thread = static_cast<int>(threadIdx.x), radius = p.width / 2, length = width + 2 * radius;
-  Sum *const partial = shared_memory<Sum>(), *const line = partial + kLongBoxThreads / 32 * kChannels;
+  using Pixel = SumsTogether<Sum, kChannels>;
+  Pixel *const partial = shared_memory<Pixel>(), *const line = partial + kLongBoxThreads / 32;
   const uint32_t *const sums = p.sums + p.first_sum[part.number] + int64_t{tile.y0} * p.sums_pitch[part.number];
   const auto put = [&](int pixel, const uint32_t(&v)[kChannels]) {
-    Sum sum[kChannels];
+    Pixel sum;
 #pragma unroll
-    for (int c = 0; c < kChannels; c++) sum[c] = v[c];
-    store_sums<kChannels>(line + (pixel + radius + 1) * kChannels, sum);
+    for (int c = 0; c < kChannels; c++) sum.of[c] = v[c];
+    line[pixel + radius + 1] = sum;
   };
 #pragma unroll 4
   for (int i = thread; i < width; i += kLongBoxThreads) {
@@ -245,37 +222,35 @@ __global__ void __launch_bounds__(kLongBoxThreads) long_box_rows_kernel(const __
     if (x >= 0) load_words<kChannels>(sums + x * kChannels, v);
     put(beside, v);
   }
-  if (thread < kChannels) line[thread] = 0;
+  if (thread == 0) line[0] = {};
   __syncthreads();
-  add_up_line<kChannels>(line + kChannels, length, partial);
+  add_up_line(line + 1, length, partial);
   __syncthreads();
 
   const int first_byte = tile.x0 * kChannels * kBytes, row_bytes = width * kChannels * kBytes;
   const int last = width * kChannels - kTogether;
+  using Together = SumsTogether<Sum, kTogether>;
+  const auto *const sums_of_line = reinterpret_cast<const Together *>(line);
   const uint8_t *const from = part.source + tile.y0 * part.source_pitch + first_byte;
   uint8_t *const to = part.target + tile.y0 * part.target_pitch + first_byte;
   for (int word = thread; 4 * word < row_bytes; word += kLongBoxThreads) {
-    uint32_t result = 0;
-    Sum before[kSamples], up_to[kSamples];
+    uint32_t result = 0, original = 0;
 #pragma unroll
     for (int i = 0; i < kSamples; i += kTogether) {
       // min(): nothing behind the row's end is written.
-      const Sum *const from_sum = line + min(word * kSamples + i, last);
-      load_sums<kTogether>(from_sum, before + i);
-      load_sums<kTogether>(from_sum + p.width * kChannels, up_to + i);
-    }
+      const int first = min(word * kSamples + i, last) / kTogether;
+      const Together before = sums_of_line[first], up_to = sums_of_line[first + p.width * kChannels / kTogether];
 #pragma unroll
-    for (int i = 0; i < kSamples; i++)
-      result |= round_mean(p, up_to[i] - before[i]) << (8 * kBytes * i + (kBytes == 2 ? p.sample_shift : 0));
-    const int bytes = row_bytes - 4 * word;
-    if (part.has_unfiltered)
-      result = blend_channels(part, result, load_word(from + 4 * word, bytes),
-                              (first_byte / 4 + word) % word_period(kChannels * kBytes));
-    if (bytes >= 4) {
-      *reinterpret_cast<uint32_t *>(to + 4 * word) = result;
-    } else {
-      for (int b = 0; b < bytes; b++) to[4 * word + b] = static_cast<uint8_t>(result >> 8 * b);
+      for (int k = 0; k < kTogether; k++)
+        result |= round_mean(p, up_to.of[k] - before.of[k])
+                  << (8 * kBytes * (i + k) + (kBytes == 2 ? p.sample_shift : 0));
     }
+    const int bytes = row_bytes - 4 * word;
+    if (part.has_unfiltered) {
+      load_bytes<1>(from + 4 * word, bytes, &original);
+      result = blend_channels(part, result, original, (first_byte / 4 + word) % word_period(kChannels * kBytes));
+    }
+    store_bytes<1>(to + 4 * word, bytes, &result);
   }
 }
 
