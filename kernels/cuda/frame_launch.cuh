@@ -17,41 +17,36 @@ struct KernelLaunch {
   size_t shared_bytes = 0;
 };
 
-// Enqueues a launch on the tiles that the parameters describe: at once or, with regions, deferred with a list of its
-// tiles where it needs one. Throws Error{Device}.
-template <typename Params, typename... Args>
-void enqueue(const PassRun &run, const KernelLaunch<Params, Args...> &launch_as, const Params &p, const Args &...args) {
-  const auto enqueue_on = [name = run.name, launch_as, stream = run.stream, args...](unsigned blocks, const Params &p) {
-    enqueue(name, launch_as.kernel, dim3(blocks), launch_as.threads, launch_as.shared_bytes, stream, p, args...);
-  };
-  allow_shared_memory(run, reinterpret_cast<const void *>(launch_as.kernel), launch_as.shared_bytes);
-  if (!run.deferred) return enqueue_on(launch_as.blocks, p);
-  if (!p.host[0].area)
-    return run.deferred->add([enqueue_on, p, blocks = launch_as.blocks](const uint32_t *) { enqueue_on(blocks, p); });
-  Params listed = p;
-  const size_t first = run.deferred->tiles().size();
-  const TileSelection selection = run.deferred->select_tiles(listed);
-  if (selection.tiles == 0) return;
-  run.deferred->add([enqueue_on, listed, first, selection](const uint32_t *tiles) {
-    Params on_tiles = listed;
-    if (selection.listed) on_tiles.tile_list = tiles + first;
-    enqueue_on(selection.tiles, on_tiles);
-  });
-}
-
 // Enqueues a launch that does not depend on tiles: at once or, with regions, deferred. Throws Error{Device}.
 template <typename... Params>
 void enqueue_whole(const PassRun &run, const char *name, void (*kernel)(Params...), unsigned blocks, dim3 threads,
                    size_t shared_bytes, const Params &...args) {
   if (!blocks) return;
   allow_shared_memory(run, reinterpret_cast<const void *>(kernel), shared_bytes);
-  const auto step = [=, stream = run.stream](const uint32_t *) {
+  if (!run.deferred) return enqueue(name, kernel, dim3(blocks), threads, shared_bytes, run.stream, args...);
+  run.deferred->add([=, stream = run.stream](const uint32_t *) {
     enqueue(name, kernel, dim3(blocks), threads, shared_bytes, stream, args...);
-  };
-  if (run.deferred)
-    run.deferred->add(step);
-  else
-    step(nullptr);
+  });
+}
+
+// Enqueues a launch on the tiles that the parameters describe: at once or, with regions, deferred with a list of its
+// tiles where it needs one. Throws Error{Device}.
+template <typename Params, typename... Args>
+void enqueue(const PassRun &run, const KernelLaunch<Params, Args...> &launch_as, const Params &p, const Args &...args) {
+  if (!p.host[0].area)
+    return enqueue_whole(run, run.name, launch_as.kernel, launch_as.blocks, launch_as.threads, launch_as.shared_bytes,
+                         p, args...);
+  allow_shared_memory(run, reinterpret_cast<const void *>(launch_as.kernel), launch_as.shared_bytes);
+  Params listed = p;
+  const size_t first = run.deferred->tiles().size();
+  const TileSelection selection = run.deferred->select_tiles(listed);
+  if (selection.tiles == 0) return;
+  run.deferred->add([=, name = run.name, stream = run.stream](const uint32_t *tiles) {
+    Params on_tiles = listed;
+    if (selection.listed) on_tiles.tile_list = tiles + first;
+    enqueue(name, launch_as.kernel, dim3(selection.tiles), launch_as.threads, launch_as.shared_bytes, stream, on_tiles,
+            args...);
+  });
 }
 
 // A form of a structure whose launch `choose` chooses: it gets a pass and its parameters with the frame filled in,

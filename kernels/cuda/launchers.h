@@ -161,6 +161,30 @@ inline void number_columns(PartParams &part, int columns, int step) {
   part.tiles_x_reciprocal = 0xffffffffu / static_cast<uint32_t>(columns);
 }
 
+// How many pieces of size `piece` hold `all`.
+constexpr int64_t pieces_of(int64_t all, int64_t piece) {
+  return (all + piece - 1) / piece;
+}
+
+// Columns and rows of blocks.
+struct BlockCount {
+  int64_t columns, rows;
+};
+
+// Numbers the blocks of a launch that has no tiles, part by part and row by row. count_of(i) returns the blocks of part
+// i, `first` is the number of the first one. On the device locate_tile(p, 1) returns a block's column and row. Returns
+// the number behind the last block.
+template <typename CountOf>
+unsigned number_blocks(FrameParams &p, CountOf count_of, int64_t first = 0) {
+  for (int i = 0; i < p.parts; i++) {
+    const BlockCount count = count_of(i);
+    p.first_block[i] = static_cast<int32_t>(first);
+    number_columns(p.part[i], static_cast<int>(std::max<int64_t>(count.columns, 1)), 1);
+    if (count.columns > 0 && count.rows > 0) first += count.columns * count.rows;
+  }
+  return static_cast<unsigned>(first);
+}
+
 // Cuts each part into tiles of the size that size_of(part) returns. Returns the number of blocks, an estimate where
 // only some tiles are worked on. Grids have one dimension, because the other two end at 65,535.
 template <typename SizeOf>

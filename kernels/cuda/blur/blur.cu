@@ -70,24 +70,9 @@ struct BlurTuning {
   static constexpr int kReduceMmaBlocks = 2, kStartRows = 4;
 };
 
-int share(int all, int tile) {
-  return (all + tile - 1) / tile;
-}
-
-struct Tiles {
-  int across, down;
-};
-
-// Counts the tiles of a kernel for coarse samples; tiles_of(i) returns the tiles of part i.
-template <typename TilesOf>
-unsigned count_tiles(BlurParams &p, TilesOf tiles_of) {
-  int32_t blocks = 0;
-  for (int i = 0; i < p.parts; i++) {
-    const Tiles tiles = tiles_of(i);
-    p.tiles[i] = {blocks, tiles.across};
-    if (p.part[i].has_filtered) blocks += tiles.across * tiles.down;
-  }
-  return static_cast<unsigned>(blocks);
+// The blocks of a kernel for coarse samples of a part.
+BlockCount count_blocks(const PartParams &part, int columns, int of_block, int rows, int rows_of_block) {
+  return {pieces_of(columns, of_block), part.has_filtered ? pieces_of(rows, rows_of_block) : 0};
 }
 
 // Fills in all parameters but the frame, the tiles of the results, and the blur of an axis.
@@ -129,23 +114,23 @@ int most_channels(const BlurParams &p) {
 }
 
 // Cuts the frame into the tiles of reduce_kernel() and enqueues it.
-void enqueue_reduce(const PassRun &run, BlurParams &p) {
+void enqueue_reduce(const PassRun &run, BlurParams p) {
   const int pixel = most_channels(p) << p.log_factor;  // samples across a coarse one
   p.tile_columns = BlurTuning::kReducedSamples / pixel - 3;
-  const unsigned blocks = count_tiles(p, [&](int i) {
-    return Tiles{share(p.coarse[i].x.count, p.tile_columns), share(p.coarse[i].y.count, kReducedRows)};
+  const unsigned blocks = number_blocks(p, [&](int i) {
+    return count_blocks(p.part[i], p.coarse[i].x.count, p.tile_columns, p.coarse[i].y.count, kReducedRows);
   });
   const size_t bytes = sizeof(int32_t) * kReduceRows + sizeof(int16_t) * BlurTuning::kReducedSamples * kReducedRows;
   enqueue_whole(run, "reduce", reduce_kernel, blocks, dim3(kBlurThreads), bytes, p);
 }
 
 // The same for the kernels on the matrix instructions. A tile also reads three rows beside its own.
-void enqueue_reduce_mma(const PassRun &run, BlurParams &p) {
+void enqueue_reduce_mma(const PassRun &run, BlurParams p) {
   const auto blocks_of = [&](int tile_rows) {
     p.tile_rows = tile_rows;
-    return count_tiles(p, [&](int i) {
+    return number_blocks(p, [&](int i) {
       const int columns = reduced_columns(p.log_factor, p.part[i].channels);
-      return Tiles{share(p.coarse[i].x.count, columns), share(p.coarse[i].y.count, tile_rows)};
+      return count_blocks(p.part[i], p.coarse[i].x.count, columns, p.coarse[i].y.count, tile_rows);
     });
   };
   const TileHeight best = choose_tile_height(
@@ -163,9 +148,8 @@ void enqueue_blur(const PassRun &run, const Decimation &decimation, BlurLinePara
   p.shift = Decimation::kBlurBits + (fine ? Decimation::kFineBits : 0);
   for (size_t i = 0; i < decimation.blur.size(); i++)
     p.weight[i] = fine ? decimation.blur[i] * (1 << Decimation::kFineBits) + decimation.fine[i] : decimation.blur[i];
-  const unsigned blocks = count_tiles(p, [&](int i) {
-    return Tiles{share(p.lines[i].count, kBlurLines), share(p.lines[i].outputs, kBlurTile)};
-  });
+  const unsigned blocks = number_blocks(
+      p, [&](int i) { return count_blocks(p.part[i], p.lines[i].count, kBlurLines, p.lines[i].outputs, kBlurTile); });
   const bool mma = run.kernels.mma;
   const size_t bytes = mma ? 4 * (fine ? 3 : 2) * blur_line_words(p.radius) * sizeof(uint32_t) : 0;
   enqueue_whole(run, p.along_rows ? "blur_rows" : "blur_columns",

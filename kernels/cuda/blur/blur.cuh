@@ -16,10 +16,10 @@ namespace cudaconv::blur {
 
 // Blurs lines without the matrix instructions: a lane blurs a line, a warp kBlurOutputs results of it.
 __global__ void __launch_bounds__(kBlurThreads) blur_kernel(const __grid_constant__ BlurLineParams p) {
-  const CoarseTile tile = locate_coarse_tile(p);
-  const BlurredLines &lines = p.lines[tile.part];
-  const int channels = p.part[tile.part].channels, line = tile.x * kBlurLines + static_cast<int>(threadIdx.x % 32);
-  const int first = (tile.y * (kBlurThreads / 32) + static_cast<int>(threadIdx.x / 32)) * kBlurOutputs;
+  const Tile tile = locate_tile(p, 1);  // of lines and outputs
+  const BlurredLines &lines = p.lines[tile.part.number];
+  const int channels = tile.part.channels, line = tile.x0 * kBlurLines + static_cast<int>(threadIdx.x % 32);
+  const int first = (tile.y0 * (kBlurThreads / 32) + static_cast<int>(threadIdx.x / 32)) * kBlurOutputs;
   if (line >= lines.count) return;
 #pragma unroll 1
   for (int i = first; i < min(first + kBlurOutputs, lines.outputs); i++) {

@@ -37,14 +37,8 @@ struct CoarseBuffers {
   int32_t first_column, columns, first_row, rows;
 };
 
-// The tiles of a part in a kernel for coarse samples: the number of the first one, and how many there are across.
-struct CoarseTiles {
-  int32_t first, across;
-};
-
 struct BlurParams : FrameParams {
   CoarseBuffers coarse[kMaxParts];
-  CoarseTiles tiles[kMaxParts];
   int32_t log_factor;
   int32_t rows_shift, columns_shift, expand_shift;
   // Not 0: sums become samples by this shift, if they include half of the divisor. 0: by round_sum().

@@ -154,11 +154,11 @@ __global__ void __launch_bounds__(kBlurThreads, kBytes == 2 ? 2 : 1)
   if constexpr (kHasMma) {
     uint32_t *const memory = shared_memory<uint32_t>();
     store_blur_weights<kBytes>(p, memory);
-    const CoarseTile tile = locate_coarse_tile(p);
-    const BlurredLines &lines = p.lines[tile.part];
+    const Tile tile = locate_tile(p, 1);  // of lines and outputs
+    const BlurredLines &lines = p.lines[tile.part.number];
     const int warp = static_cast<int>(threadIdx.x / 32), lane = static_cast<int>(threadIdx.x % 32);
     const int g = lane / 4, t = lane % 4;
-    const int line0 = tile.x * kBlurLines, output0 = (tile.y * (kBlurThreads / 32) + warp) * kBlurOutputs;
+    const int line0 = tile.x0 * kBlurLines, output0 = (tile.y0 * (kBlurThreads / 32) + warp) * kBlurOutputs;
     if (output0 >= lines.outputs) return;
 
     // Lines behind the last one are read from it.
@@ -182,7 +182,7 @@ __global__ void __launch_bounds__(kBlurThreads, kBytes == 2 ? 2 : 1)
       }
       sums.add(now, of_step);
     }
-    const int channels = p.part[tile.part].channels;
+    const int channels = tile.part.channels;
 #pragma unroll
     for (int q = 0; q < 2; q++) {
       const int output = output0 + g + 8 * q;

@@ -11,19 +11,6 @@
 
 namespace cudaconv::blur {
 
-// The tile of a block: its part and position among the tiles that BlurParams counts.
-struct CoarseTile {
-  int part, x, y;
-};
-
-__device__ inline CoarseTile locate_coarse_tile(const BlurParams &p) {
-  const int block = static_cast<int>(blockIdx.x);
-  int i = 0;
-  while (i + 1 < p.parts && block >= p.tiles[i + 1].first) i++;
-  const int tile = block - p.tiles[i].first, across = p.tiles[i].across;
-  return {i, tile % across, tile / across};
-}
-
 // Coarse rows of a block, and rows of samples for these and three more. Blocks of 9 and 13 rows are too few to share
 // the work well: kernel-bench --table=sizes --only=sigma, H200.
 constexpr int kReducedRows = 5, kReduceRows = (kReducedRows + 3) * kMostFactor;
@@ -55,11 +42,11 @@ __device__ inline void reduce_column(const BlurParams &p, int rows, Load load, S
 
 // Reduces samples to a tile of coarse samples: column sums go to shared memory, sums of these along rows to the frame.
 __global__ void __launch_bounds__(kBlurThreads) reduce_kernel(const __grid_constant__ BlurParams p) {
-  const CoarseTile tile = locate_coarse_tile(p);
-  const PartParams &part = p.part[tile.part];
-  const CoarseBuffers &coarse = p.coarse[tile.part];
+  const Tile tile = locate_tile(p, 1);  // of coarse samples
+  const PartParams &part = tile.part;
+  const CoarseBuffers &coarse = p.coarse[part.number];
   const int channels = part.channels, factor = 1 << p.log_factor, thread = static_cast<int>(threadIdx.x);
-  const int column0 = tile.x * p.tile_columns, row0 = tile.y * kReducedRows;
+  const int column0 = tile.x0 * p.tile_columns, row0 = tile.y0 * kReducedRows;
   const int columns = min(p.tile_columns, coarse.x.count - column0), rows = min(kReducedRows, coarse.y.count - row0);
   // The first sample in the window of the first coarse sample.
   const int x0 = (coarse.x.line.first + coarse.x.first + column0 - 2) * factor + 2;

@@ -308,11 +308,11 @@ __global__ void __launch_bounds__(kBlurThreads, 2) reduce_mma_kernel(const __gri
   if constexpr (kHasMma) {
     using Step = ReduceStep<kLogFactor>;
     constexpr int kFactor = Step::kFactor;
-    const CoarseTile tile = locate_coarse_tile(p);
-    const PartParams &part = p.part[tile.part];
-    const CoarseBuffers &coarse = p.coarse[tile.part];
+    const Tile tile = locate_tile(p, 1);  // of coarse samples
+    const PartParams &part = tile.part;
+    const CoarseBuffers &coarse = p.coarse[part.number];
     const int channels = part.channels, across = reduced_columns(kLogFactor, channels);
-    const int column0 = tile.x * across, row0 = tile.y * p.tile_rows;
+    const int column0 = tile.x0 * across, row0 = tile.y0 * p.tile_rows;
     const int columns = min(across, coarse.x.count - column0), rows = min(p.tile_rows, coarse.y.count - row0);
     const int x0 = (coarse.x.line.first + coarse.x.first + column0 - 2) * kFactor + 2;
     const int pixels = (columns + 3) * kFactor - 3;

@@ -33,19 +33,18 @@ void launch_long(const PassRun &run) {
   p.row_shift = mask.row_shift;
   std::copy(mask.row.begin(), mask.row.end(), p.row);
   std::copy(mask.column.begin(), mask.column.end(), p.column);
-  int32_t segments = 0;
   int64_t sums = 0;
   for (int i = 0; i < p.parts; i++) {
-    p.first_segment[i] = segments;
     p.first_sum[i] = sums;
-    const PixelRect rows = read_bounds(p.part[i], p.host[i], run.plan.border, 0, p.column_taps / 2);
-    p.summed[i] = rows;
-    if (!rows.empty()) segments += (rows.x1 - rows.x0 + kLongSegment - 1) / kLongSegment * (rows.y1 - rows.y0);
+    p.summed[i] = read_bounds(p.part[i], p.host[i], run.plan.border, 0, p.column_taps / 2);
     sums += sums_of(run.plan, run.plan.parts[i]);
     for (int c = 0; c < p.part[i].channels; c++)
       p.outside[i][c] = static_cast<int32_t>(row_sum(mask, p.part[i].channel[c].border_value));
   }
-  enqueue_whole(run, "long_rows", long_rows_kernel, static_cast<unsigned>(segments), dim3(kLongThreads),
+  const unsigned segments = number_blocks(p, [&](int i) {
+    return BlockCount{pieces_of(p.summed[i].width(), kLongSegment), p.summed[i].height()};
+  });
+  enqueue_whole(run, "long_rows", long_rows_kernel, segments, dim3(kLongThreads),
                 sizeof(int32_t) * (kLongSegment + kMostLongTaps), p);
   const unsigned blocks = cut_tiles(p, kLongColumns, kLongRows);
   enqueue(run, KernelLaunch<LongParams>{long_columns_kernel, blocks, kLongThreads, 0}, p);

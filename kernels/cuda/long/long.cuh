@@ -20,7 +20,6 @@ constexpr int kLongSegment = kLongThreads * kLongResults;  // pixels of a row th
 struct LongParams : FrameParams {
   int32_t *sums;                             // row sums, a plane for each channel
   int64_t first_sum[kMaxParts];              // where the sums of a part begin; a plane has height * width sums
-  int32_t first_segment[kMaxParts];          // number of a part's first block in the kernel for rows
   PixelRect summed[kMaxParts];               // the pixels whose row sums that kernel makes
   int32_t outside[kMaxParts][kMaxChannels];  // border=constant: the sum of a row outside the frame
   int32_t row_taps, column_taps, row_shift;
@@ -49,14 +48,10 @@ __device__ inline void sum_windows(const int32_t *coefficient, int taps, Load lo
 
 // Sums along a segment of a row, channel by channel, from samples in shared memory.
 __global__ void __launch_bounds__(kLongThreads) long_rows_kernel(const __grid_constant__ LongParams p) {
-  int i = 0;
-  const int block = static_cast<int>(blockIdx.x);
-  while (i + 1 < p.parts && block >= p.first_segment[i + 1]) i++;
-  const PartParams &part = p.part[i];
-  const PixelRect &summed = p.summed[i];
-  const int segments = (summed.x1 - summed.x0 + kLongSegment - 1) / kLongSegment;
-  const int y = summed.y0 + (block - p.first_segment[i]) / segments;
-  const int x0 = summed.x0 + (block - p.first_segment[i]) % segments * kLongSegment;
+  const Tile block = locate_tile(p, 1);  // of segments
+  const PartParams &part = block.part;
+  const PixelRect &summed = p.summed[part.number];
+  const int y = summed.y0 + block.y0, x0 = summed.x0 + block.x0 * kLongSegment;
   const int width = min(kLongSegment, summed.x1 - x0), length = width + p.row_taps - 1;
   int32_t *const samples = shared_memory<int32_t>();
   const int thread = static_cast<int>(threadIdx.x), first = thread * kLongResults;
@@ -71,7 +66,7 @@ __global__ void __launch_bounds__(kLongThreads) long_rows_kernel(const __grid_co
     int64_t sum[kLongResults] = {};
     sum_windows(
         p.row, p.row_taps, [&](int s) { return samples[min(first + s, length - 1)]; }, sum);
-    int32_t *const out = p.sums + p.first_sum[i] + (int64_t{c} * part.height + y) * part.width + x0 + first;
+    int32_t *const out = p.sums + p.first_sum[part.number] + (int64_t{c} * part.height + y) * part.width + x0 + first;
     const int64_t half = p.row_shift ? int64_t{1} << (p.row_shift - 1) : 0;
 #pragma unroll
     for (int r = 0; r < kLongResults; r++)

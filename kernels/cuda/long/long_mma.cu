@@ -87,10 +87,6 @@ size_t place(const Plan &plan, const Pass &pass, void *memory, LongMmaParams &p)
   return taken.bytes;
 }
 
-int share(int all, int tile) {
-  return (all + tile - 1) / tile;
-}
-
 using LongMmaLaunch = KernelLaunch<LongMmaParams>;
 
 // A kernel of a shape, without one if a block has no room for the weights.
@@ -130,12 +126,10 @@ LongMmaLaunch choose_rows(const Pass &pass, LongMmaParams &p) {
   using Shape = LongMmaShape<2, kBytes>;
   if (pass.mask[0].row_shift < 8 * Shape::kRowBytesDropped) return {};
   LongMmaLaunch launch = launch_of<Shape>(long_mma_rows_kernel<Shape>, pass.width());
-  for (int i = 0; i < p.parts; i++) {
-    p.first_tile[i] = static_cast<int32_t>(launch.blocks);
-    const PixelRect &range = p.range[i];
-    launch.blocks += static_cast<unsigned>(share(range.width(), kLongMmaOutputs) *
-                                           share(range.height(), kLongMmaLines) * p.part[i].channels);
-  }
+  launch.blocks = number_blocks(p, [&](int i) {
+    return BlockCount{pieces_of(p.range[i].width(), kLongMmaOutputs) * p.part[i].channels,
+                      pieces_of(p.range[i].height(), kLongMmaLines)};
+  });
   return launch;
 }
 LongMmaLaunch choose_rows(const Pass &pass, LongMmaParams &p) {
@@ -154,8 +148,8 @@ void fill_sums(const PassRun &run, LongMmaParams &p) {
       p.outside[i][c] = static_cast<int32_t>(row_sum(mask, p.part[i].channel[c].border_value));
 }
 
-unsigned blocks_for(int64_t threads) {
-  return static_cast<unsigned>((threads + kLongMmaThreads - 1) / kLongMmaThreads);
+BlockCount blocks_for(int64_t threads) {
+  return {pieces_of(threads, kLongMmaThreads), 1};
 }
 
 // Enqueues the kernel that makes the planes of samples and lays out the weights.
@@ -165,23 +159,20 @@ void enqueue_split(const PassRun &run, const LongMmaParams &params) {
   LongSplitParams p = {params, {bytes.row_weights, bytes.sums}, {}};
   std::copy(mask.row.begin(), mask.row.end(), p.line[0]);
   std::copy(mask.column.begin(), mask.column.end(), p.line[1]);
-  unsigned blocks =
-      blocks_for(p.weight_bytes[0] * weight_words(p.taps[0]) + p.weight_bytes[1] * weight_words(p.taps[1]));
-  for (int i = 0; i < p.parts; i++) {
-    p.first_tile[i] = static_cast<int32_t>(blocks);
+  const int words = p.weight_bytes[0] * weight_words(p.taps[0]) + p.weight_bytes[1] * weight_words(p.taps[1]);
+  const auto count_of = [&](int i) {
     const PixelRect &range = p.range[i];
-    blocks += blocks_for(int64_t{words_of_line(range.width(), p.taps[0])} * range.height() * p.part[i].channels);
-  }
+    return blocks_for(int64_t{words_of_line(range.width(), p.taps[0])} * range.height() * p.part[i].channels);
+  };
+  const unsigned blocks = number_blocks(p, count_of, blocks_for(words).columns);
   enqueue_whole(run, "long_mma_split", long_mma_split_kernel, blocks, dim3(kLongMmaThreads), 0, p);
 }
 
 // Enqueues the kernel that extends the lines of row sums.
 void enqueue_extend(const PassRun &run, LongMmaParams p) {
-  unsigned blocks = 0;
-  for (int i = 0; i < p.parts; i++) {
-    p.first_tile[i] = static_cast<int32_t>(blocks);
-    blocks += blocks_for(int64_t{extended_words(p.taps[1])} * (p.range[i].x1 - p.range[i].x0) * p.part[i].channels);
-  }
+  const unsigned blocks = number_blocks(p, [&](int i) {
+    return blocks_for(int64_t{extended_words(p.taps[1])} * p.range[i].width() * p.part[i].channels);
+  });
   enqueue_whole(run, "long_mma_extend", long_mma_extend_kernel, blocks, dim3(kLongMmaThreads), 0, p);
 }
 
@@ -201,8 +192,9 @@ void launch_long_mma(const PassRun &run) {
   }
   fill_sums(run, p);
   enqueue_split(run, p);
-  const LongMmaLaunch rows = choose_rows(run.pass(), p);
-  enqueue_whole(run, "long_mma_rows", rows.kernel, rows.blocks, rows.threads, rows.shared_bytes, p);
+  LongMmaParams of_rows = p;
+  const LongMmaLaunch rows = choose_rows(run.pass(), of_rows);
+  enqueue_whole(run, "long_mma_rows", rows.kernel, rows.blocks, rows.threads, rows.shared_bytes, of_rows);
   enqueue_extend(run, p);
   enqueue(run, columns, p);
 }

@@ -171,14 +171,13 @@ template <typename Shape>
 __global__ void __launch_bounds__(kLongMmaThreads, Shape::kMinBlocks)
     long_mma_rows_kernel(const __grid_constant__ LongMmaParams p) {
   if constexpr (kHasMma) {
-    const int number = part_of_block(p), block = static_cast<int>(blockIdx.x) - p.first_tile[number];
-    const PartParams &part = p.part[number];
+    const Tile block = locate_tile(p, 1);
+    const PartParams &part = block.part;
+    const int number = part.number, c = block.x0 % part.channels;
     const PixelRect &range = p.range[number];
-    const int across = (range.x1 - range.x0 + kLongMmaOutputs - 1) / kLongMmaOutputs;
-    const int tile = block / part.channels, c = block % part.channels;
     if (part.channel[c].action != Action::Filter) return;
-    const int x0 = range.x0 + tile % across * kLongMmaOutputs;
-    const int y0 = range.y0 + tile / across * kLongMmaLines, y = y0 + LongMmaSums<Shape>::first_line();
+    const int x0 = range.x0 + block.x0 / part.channels * kLongMmaOutputs;
+    const int y0 = range.y0 + block.y0 * kLongMmaLines, y = y0 + LongMmaSums<Shape>::first_line();
     LongMmaSums<Shape> sums;
     sums.template run<0>(p, 0, p.samples[number], c * part.height + y0, range.y1 - y0, x0, 1 << (p.row_shift - 1));
     if (y >= range.y1) return;

@@ -39,7 +39,6 @@ struct LongMmaParams : FrameParams {
   LongPlanes samples[kMaxParts];             // lines: row y of channel c is line c * height + y
   LongPlanes sums[kMaxParts];                // lines: column s of samples, counted along the row
   int32_t outside[kMaxParts][kMaxChannels];  // border=constant: the sum of a row outside the frame
-  int32_t first_tile[kMaxParts];             // number of a part's first block in the kernels before the last one
   int32_t taps[2];                           // of a row and of a column
   uint32_t *weights[2];                      // eight copies of each byte of the weights, see weight_word()
   int32_t row_shift, sum_bytes;              // sum_bytes: of a row sum
@@ -124,18 +123,11 @@ CUDACONV_HOST_DEVICE constexpr int words_of_line(int width, int taps) {
   return words_before(taps) + (width + taps / 2 + 3) / 4;
 }
 
-// The part that a block works on.
-__device__ inline int part_of_block(const LongMmaParams &p) {
-  int number = 0;
-  while (number + 1 < p.parts && static_cast<int>(blockIdx.x) >= p.first_tile[number + 1]) number++;
-  return number;
-}
-
 // Makes the planes of samples; each thread a word of a line, or a word of the weights in the first blocks.
 __global__ void __launch_bounds__(kLongMmaThreads) long_mma_split_kernel(const __grid_constant__ LongSplitParams p) {
-  const int block = static_cast<int>(blockIdx.x), thread = static_cast<int>(threadIdx.x);
-  if (block < p.first_tile[0]) {
-    int i = block * kLongMmaThreads + thread;
+  const int thread = static_cast<int>(threadIdx.x);
+  if (static_cast<int>(blockIdx.x) < p.first_block[0]) {
+    int i = static_cast<int>(blockIdx.x) * kLongMmaThreads + thread;
 #pragma unroll 1
     for (int axis = 0; axis < 2; axis++) {
       const int of_byte = weight_words(p.taps[axis]), words = p.weight_bytes[axis] * of_byte;
@@ -144,11 +136,11 @@ __global__ void __launch_bounds__(kLongMmaThreads) long_mma_split_kernel(const _
     }
     return;
   }
-  const int number = part_of_block(p);
-  const PartParams &part = p.part[number];
-  const PixelRect &range = p.range[number];
+  const Tile block = locate_tile(p, 1);
+  const PartParams &part = block.part;
+  const PixelRect &range = p.range[part.number];
   const int words = words_of_line(range.x1 - range.x0, p.taps[0]);
-  const int i = (block - p.first_tile[number]) * kLongMmaThreads + thread, line = i / words;
+  const int i = block.x0 * kLongMmaThreads + thread, line = i / words;
   const int c = line % part.channels, y = range.y0 + line / part.channels;
   const ChannelParams &channel = part.channel[c];
   if (y >= range.y1 || channel.action != Action::Filter) return;
@@ -161,7 +153,7 @@ __global__ void __launch_bounds__(kLongMmaThreads) long_mma_split_kernel(const _
     const int container = part.container == Container::U8 ? row[s] : reinterpret_cast<const uint16_t *>(row)[s];
     v[u] = from < 0 ? channel.border_value : container >> channel.shift & ((1 << channel.depth) - 1);
   }
-  const LongPlanes &planes = p.samples[number];
+  const LongPlanes &planes = p.samples[part.number];
   uint8_t *const to = planes.line(0, c * part.height + y) + values_before(p.taps[0]) + x;
   *reinterpret_cast<uint32_t *>(to) = bytes_of(v, 0);
   *reinterpret_cast<uint32_t *>(to + planes.plane()) = bytes_of(v, 1);
@@ -176,10 +168,10 @@ CUDACONV_HOST_DEVICE constexpr int extended_words(int taps) {
 
 // Extends the lines of row sums above and below the frame; each thread a word of a line.
 __global__ void __launch_bounds__(kLongMmaThreads) long_mma_extend_kernel(const __grid_constant__ LongMmaParams p) {
-  const int number = part_of_block(p);
-  const PartParams &part = p.part[number];
+  const Tile block = locate_tile(p, 1);
+  const PartParams &part = block.part;
+  const int number = part.number, i = block.x0 * kLongMmaThreads + static_cast<int>(threadIdx.x);
   const LongPlanes &planes = p.sums[number];
-  const int i = (static_cast<int>(blockIdx.x) - p.first_tile[number]) * kLongMmaThreads + static_cast<int>(threadIdx.x);
   const int words = extended_words(p.taps[1]), word = i % words;
   const int line = p.range[number].x0 * part.channels + i / words, c = line % part.channels;
   if (line >= p.range[number].x1 * part.channels || part.channel[c].action != Action::Filter) return;

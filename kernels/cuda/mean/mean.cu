@@ -64,11 +64,9 @@ bool fill_long_box(const PassQuery &query, LongBoxParams &p) {
 
 template <int kBytes>
 void enqueue_columns(const PassRun &run, LongBoxParams &p) {
-  int32_t blocks = 0;
   int64_t sums = 0;
   for (int i = 0; i < p.parts; i++) {
     const PlaneLayout &layout = run.plan.layout.plane[run.plan.parts[i].plane];
-    p.first_strip[i] = blocks;
     p.first_sum[i] = sums;
     p.sums_pitch[i] = static_cast<int32_t>(sums_pitch(layout));
     sums += sums_pitch(layout) * p.part[i].height;
@@ -76,12 +74,13 @@ void enqueue_columns(const PassRun &run, LongBoxParams &p) {
     const PixelRect columns = read_bounds(p.part[i], p.host[i], run.plan.border, p.width / 2, 0);
     const int pixel_bytes = layout.channels * kBytes;
     p.summed[i] = {columns.x0 * pixel_bytes / 4, columns.y0, (columns.x1 * pixel_bytes + 3) / 4, columns.y1};
-    if (p.part[i].has_filtered && !columns.empty())
-      blocks += (p.summed[i].x1 - p.summed[i].x0 + kLongBoxThreads - 1) / kLongBoxThreads *
-                ((columns.y1 - columns.y0 + p.strip - 1) / p.strip);
   }
-  enqueue_whole(run, "long_box_columns", long_box_columns_kernel<kBytes>, static_cast<unsigned>(blocks),
-                dim3(kLongBoxThreads), sizeof(int32_t) * (p.strip + p.height), p);
+  const unsigned blocks = number_blocks(p, [&](int i) {
+    const int rows = p.part[i].has_filtered ? p.summed[i].height() : 0;
+    return BlockCount{pieces_of(p.summed[i].width(), kLongBoxThreads), pieces_of(rows, p.strip)};
+  });
+  enqueue_whole(run, "long_box_columns", long_box_columns_kernel<kBytes>, blocks, dim3(kLongBoxThreads),
+                sizeof(int32_t) * (p.strip + p.height), p);
 }
 
 // Parts of other numbers of channels have launches of their own.

@@ -32,12 +32,11 @@ struct LongBoxParams : FrameParams {
   uint32_t *sums;
   int64_t first_sum[kMaxParts];
   int32_t sums_pitch[kMaxParts];
-  int32_t first_strip[kMaxParts];  // number of a part's first block in the kernel for columns
-  PixelRect summed[kMaxParts];     // what that kernel sums: words across, rows down
-  int32_t strip;                   // rows of a block of it
-  int32_t width, height;           // of the window
-  int32_t factor;                  // of all samples
-  int32_t sample_shift;            // of samples in 16-bit containers
+  PixelRect summed[kMaxParts];  // what the kernel for columns sums: words across, rows down
+  int32_t strip;                // rows of a block of it
+  int32_t width, height;        // of the window
+  int32_t factor;               // of all samples
+  int32_t sample_shift;         // of samples in 16-bit containers
   uint32_t sample_mask;
 };
 
@@ -102,19 +101,17 @@ __device__ inline void sum_column(const LongBoxParams &p, const int32_t *listed,
 template <int kBytes>
 __global__ void __launch_bounds__(kLongBoxThreads, 4) long_box_columns_kernel(const __grid_constant__ LongBoxParams p) {
   constexpr int kSamples = 4 / kBytes;
-  const int block = static_cast<int>(blockIdx.x), thread = static_cast<int>(threadIdx.x);
-  int i = 0;
-  while (i + 1 < p.parts && block >= p.first_strip[i + 1]) i++;
-  const PartParams &part = p.part[i];
+  const Tile block = locate_tile(p, 1);
+  const PartParams &part = block.part;
+  const int i = part.number, thread = static_cast<int>(threadIdx.x);
   const PixelRect &summed = p.summed[i];
-  const int across = (summed.x1 - summed.x0 + kLongBoxThreads - 1) / kLongBoxThreads;
-  const int y0 = summed.y0 + (block - p.first_strip[i]) / across * p.strip, rows = min(p.strip, summed.y1 - y0);
+  const int y0 = summed.y0 + block.y0 * p.strip, rows = min(p.strip, summed.y1 - y0);
   // The rows that windows of the strip reach, -1: the border's value.
   int32_t *const listed = shared_memory<int32_t>();
   for (int n = thread; n < rows + p.height; n += kLongBoxThreads)
     listed[n] = border_index(p.border, y0 - p.height / 2 + n, part.height);
   __syncthreads();
-  const int word = summed.x0 + (block - p.first_strip[i]) % across * kLongBoxThreads + thread;
+  const int word = summed.x0 + block.x0 * kLongBoxThreads + thread;
   const int bytes = row_bytes_of(part, kBytes) - 4 * word;
   if (word >= summed.x1) return;
 

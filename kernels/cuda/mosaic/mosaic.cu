@@ -21,19 +21,14 @@ void enqueue_tiles(const PassRun &run, const char *name, void (*kernel)(MosaicPa
   fill_frame(run, p);
   std::copy(run.buffers.mosaic->begin(), run.buffers.mosaic->end(), p.tiles);
   p.sums = static_cast<uint32_t *>(run.buffers.scratch);
-  int32_t blocks = 0;
-  for (int i = 0; i < p.parts; i++) {
-    p.first_block[i] = blocks;
-    blocks += p.tiles[i].tiles * p.tiles[i].slices;
-  }
+  const unsigned blocks = number_blocks(p, [&](int i) { return BlockCount{p.tiles[i].tiles * p.tiles[i].slices, 1}; });
   if (!blocks) return;
   for (const MosaicSteps step : steps) {
     p.steps = step;
     const auto enqueue_all = [=, boxes = run.buffers.mosaic_boxes, stream = run.stream](const uint32_t *) {
       MosaicParams with_boxes = p;
       with_boxes.box = boxes ? *boxes : nullptr;
-      enqueue(name, kernel, dim3(static_cast<unsigned>(blocks)), dim3(kMosaicThreads), shared_bytes, stream,
-              with_boxes);
+      enqueue(name, kernel, dim3(blocks), dim3(kMosaicThreads), shared_bytes, stream, with_boxes);
     };
     if (run.deferred)
       run.deferred->add(enqueue_all);

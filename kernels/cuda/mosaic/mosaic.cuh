@@ -48,11 +48,9 @@ struct MosaicTile {
 
 // The tile of this thread block.
 __device__ inline MosaicTile locate_mosaic_tile(const MosaicParams &p) {
-  int i = 0;
-  while (i + 1 < p.parts && static_cast<int>(blockIdx.x) >= p.first_block[i + 1]) i++;
-  const MosaicTiles &tiles = p.tiles[i];
-  const int thread_block = static_cast<int>(blockIdx.x) - p.first_block[i];
-  const int index = tiles.slices == 1 ? thread_block : thread_block / tiles.slices;
+  const Tile block = locate_tile(p, 1);
+  const MosaicTiles &tiles = p.tiles[block.part.number];
+  const int index = tiles.slices == 1 ? block.x0 : block.x0 / tiles.slices;
   MosaicTiledBox box = tiles.box;
   if (tiles.boxes > 1) {
     const MosaicTiledBox *const boxes = p.box + tiles.first_box;
@@ -66,7 +64,7 @@ __device__ inline MosaicTile locate_mosaic_tile(const MosaicParams &p) {
   const int tile = index - box.first_tile, row = tile / box.tiles_x;
   const int first = (tile - row * box.tiles_x) * tiles.blocks;
   const int blocks = min(tiles.blocks, mosaic_blocks(tiles.x, box.phase_x, box.width) - first);
-  return {p.part[i], tiles, box, first, blocks, row, index, thread_block - index * tiles.slices};
+  return {block.part, tiles, box, first, blocks, row, index, block.x0 - index * tiles.slices};
 }
 
 // floor((sum + n / 2) / n) for n below 2^16: the estimate is at most one off, and is corrected.
