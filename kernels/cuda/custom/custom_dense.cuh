@@ -126,7 +126,7 @@ class PlaneLoader {
     constexpr int kBatch = kPixelBytes == 1 ? 10 : kPixelBytes == 2 ? 6 : kPixelBytes == 8 ? 3 : 4;
     const auto read = [&](int i, uint32_t(&pixels)[kPixelBytes]) {
       const int64_t offset = rows_[i / kAcross];
-      read_four_pixels<kPixelBytes>(source + (!kInside && offset == kNoRow ? 0 : offset), pixels);
+      read_words<kPixelBytes>(source + (!kInside && offset == kNoRow ? 0 : offset), pixels);
       if constexpr (!kInside) {
 #pragma unroll
         for (int c = 0; c < kPixelBytes; c++)

@@ -122,25 +122,6 @@ __device__ inline void deinterleave(const uint32_t (&u8x4s)[kChunk],
   }
 }
 
-// Reads the words of kChunk pixels. The address is a multiple of 4 bytes, of 16 with four channels.
-template <int kChannels>
-__device__ inline void read_words(const uint8_t *from, uint32_t (&words)[kChannels]) {
-  if constexpr (kChannels == 4) {
-    const uint4 v = __ldg(reinterpret_cast<const uint4 *>(from));
-    words[0] = v.x;
-    words[1] = v.y;
-    words[2] = v.z;
-    words[3] = v.w;
-  } else if constexpr (kChannels == 2) {
-    const uint2 v = __ldg(reinterpret_cast<const uint2 *>(from));
-    words[0] = v.x;
-    words[1] = v.y;
-  } else {
-#pragma unroll
-    for (int i = 0; i < kChannels; i++) words[i] = __ldg(reinterpret_cast<const uint32_t *>(from) + i);
-  }
-}
-
 // Offset in the frame's row of the first byte that is loaded for a tile's row; chunks begin at multiples of 16.
 template <int kChannels>
 __device__ inline int first_byte(const U8x4Tile &shape, int tile_x) {

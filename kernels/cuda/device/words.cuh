@@ -12,26 +12,31 @@ namespace cudaconv {
 constexpr int kVectorBytes = 16;  // the most that a thread loads or stores at once
 
 // Loads or stores kWords words, at an address that is a multiple of their size, or of 16 bytes if there are more than
-// four words.
-template <int kWords>
+// four words. kReadOnly: no thread writes there while the kernel runs.
+template <int kWords, bool kReadOnly = false>
 __device__ inline void load_words(const void *from, uint32_t *to) {
+  const auto load = [](const auto *at) { return kReadOnly ? __ldg(at) : *at; };
   if constexpr (kWords % 4 == 0) {
 #pragma unroll
     for (int i = 0; i < kWords / 4; i++) {
-      const uint4 v = static_cast<const uint4 *>(from)[i];
+      const uint4 v = load(static_cast<const uint4 *>(from) + i);
       to[4 * i] = v.x;
       to[4 * i + 1] = v.y;
       to[4 * i + 2] = v.z;
       to[4 * i + 3] = v.w;
     }
   } else if constexpr (kWords == 2) {
-    const uint2 v = *static_cast<const uint2 *>(from);
+    const uint2 v = load(static_cast<const uint2 *>(from));
     to[0] = v.x;
     to[1] = v.y;
   } else {
 #pragma unroll
-    for (int i = 0; i < kWords; i++) to[i] = static_cast<const uint32_t *>(from)[i];
+    for (int i = 0; i < kWords; i++) to[i] = load(static_cast<const uint32_t *>(from) + i);
   }
+}
+template <int kWords>
+__device__ inline void read_words(const void *from, uint32_t *to) {
+  load_words<kWords, true>(from, to);
 }
 
 template <int kWords>

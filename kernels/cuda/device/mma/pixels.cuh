@@ -120,22 +120,6 @@ __device__ inline bool lies_inside(const MmaParams &p, const PartParams &part, i
   return first >= 0 && first + count <= part.width && are_rows(p, part, first_row, rows);
 }
 
-// Reads the words of four pixels from a multiple of 4 bytes: of 8 with two bytes a pixel, of 16 with four or eight.
-template <int kPixelBytes>
-__device__ inline void read_four_pixels(const uint8_t *from, uint32_t (&words)[kPixelBytes]) {
-  if constexpr (kPixelBytes == 8) {
-#pragma unroll
-    for (int i = 0; i < 2; i++) {
-      uint32_t half[4];
-      read_words<4>(from + 16 * i, half);
-#pragma unroll
-      for (int w = 0; w < 4; w++) words[4 * i + w] = half[w];
-    }
-  } else {
-    read_words<kPixelBytes>(from, words);
-  }
-}
-
 // Splits four pixels, as they lie in memory, into one word for each byte of their samples.
 template <Samples kSamples, int kPixelBytes>
 __device__ inline void take_apart(const MmaParams &p, uint32_t (&words)[kPixelBytes], uint32_t (&bytes)[kPixelBytes]) {
@@ -261,10 +245,7 @@ class PixelReader {
   }
 
   __device__ void read_together(int64_t offset, int x, uint32_t (&words)[kWords]) const {
-    uint32_t pixels[kPixelBytes];
-    read_four_pixels<kPixelBytes>(source_ + offset + x * kPixelBytes, pixels);
-#pragma unroll
-    for (int i = 0; i < kPixelBytes; i++) words[i] = pixels[i];
+    read_words<kPixelBytes>(source_ + offset + x * kPixelBytes, words);
   }
 
   __device__ void read_anywhere(int64_t offset, int x, uint32_t (&words)[kWords]) const {
