@@ -242,9 +242,9 @@ class CudaBackend : public Backend {
       slot.source.prepare(plan.memory);
       slot.buffers.source = slot.source.view();
       if (src.on_device)
-        copy_frame(plan.memory, src, slot.source.view(), cudaMemcpyDeviceToDevice, stream_.get());
+        copy_on_device(plan, src, slot.source.view());
       else
-        upload(slot, src, nullptr, cancellation);
+        upload(slot, src, whole_frame(plan.memory), cancellation);
     }
     slot.buffers.target = dst;
     if (dst.on_device) wait_for_others(dst, slot.target_free);
@@ -277,10 +277,10 @@ class CudaBackend : public Backend {
       launch_prepared(prepared->launches[i], {{filter, 0, kernels_}, slot.buffers, stream_.get(), &opted_in_});
     });
     if (unpacked) launch_pack(*unpacked, slot.buffers.target, packed_target, stream_.get());
-    if (dst.on_device && !works_on(dst, plan))
-      copy_frame(plan.memory, slot.target.view(), dst, cudaMemcpyDeviceToDevice, stream_.get());
+    if (dst.on_device && !works_on(dst, plan)) copy_on_device(plan, slot.target.view(), dst);
     end_kernels(slot, captured);
-    hand_over(slot, slot.target.view(), nullptr);
+    slot.down = whole_frame(plan.memory);
+    hand_over(slot, slot.target.view());
   }
 
   // Filters a frame with regions in place, on the device: results go to separate frames until all results of a stage
@@ -321,10 +321,9 @@ class CudaBackend : public Backend {
   // Hands over `frame`, whose regions have been filtered.
   void end_on_device(Slot &slot, const FrameView &frame, bool captured) {
     const FrameView &dst = slot.destination;
-    if (dst.on_device && frame.plane[0].data != dst.plane[0].data)
-      copy_frame(slot.plan->memory, frame, dst, cudaMemcpyDeviceToDevice, stream_.get());
+    if (dst.on_device && frame.plane[0].data != dst.plane[0].data) copy_on_device(*slot.plan, frame, dst);
     end_kernels(slot, captured);
-    hand_over(slot, frame, &slot.down);
+    hand_over(slot, frame);
   }
 
   // Brings the frame to where it is filtered and returns that place: the target, if it is in device memory that kernels
@@ -336,17 +335,17 @@ class CudaBackend : public Backend {
     if (src.on_device) wait_for_others(src, slot.source_ready);
     if (dst.on_device && !same) wait_for_others(dst, slot.target_free);
     if (src.on_device && dst.on_device && works_on(dst, plan)) {
-      if (!same) copy_frame(plan.memory, src, dst, cudaMemcpyDeviceToDevice, stream_.get());
+      if (!same) copy_on_device(plan, src, dst);
       return dst;
     }
     slot.source.prepare(plan.memory);
     slot.down = whole_frame(plan.memory);
     if (src.on_device) {
-      copy_frame(plan.memory, src, slot.source.view(), cudaMemcpyDeviceToDevice, stream_.get());
+      copy_on_device(plan, src, slot.source.view());
     } else if (!same) {
-      upload(slot, src, nullptr, cancellation);
+      upload(slot, src, slot.down, cancellation);
     } else {
-      upload(slot, src, &job.copies.up, cancellation);
+      upload(slot, src, job.copies.up, cancellation);
       slot.down = job.copies.down;
     }
     return slot.source.view();
@@ -491,16 +490,17 @@ class CudaBackend : public Backend {
     return device_tiles;
   }
 
-  // Brings a filtered frame to its destination unless it is there already. `rects`: what is copied to host memory;
-  // nullptr: all of it.
-  void hand_over(Slot &slot, const FrameView &frame, const std::vector<CopyRect> *rects) {
+  // Brings a filtered frame to its destination unless it is there already.
+  void hand_over(Slot &slot, const FrameView &frame) {
     const FrameView &dst = slot.destination;
-    if (!dst.on_device) {
-      slot.down = rects ? *rects : whole_frame(slot.plan->memory);
-      download(slot, frame, !rects);
-    } else if (is_of_others(dst)) {
+    if (!dst.on_device)
+      download(slot, frame);
+    else if (is_of_others(dst))
       slot.kernels_end.make_wait(static_cast<cudaStream_t>(dst.stream));
-    }
+  }
+
+  void copy_on_device(const Plan &plan, const FrameView &from, const FrameView &to) const {
+    copy_rects(whole_frame(plan.memory), from, to, cudaMemcpyDeviceToDevice, stream_.get());
   }
 
   bool is_of_others(const FrameView &frame) const { return frame.stream && frame.stream != stream_.get(); }
@@ -512,42 +512,33 @@ class CudaBackend : public Backend {
     event.make_wait(stream_.get());
   }
 
-  // Uploads a frame to slot.source. `rects`: what is copied; nullptr: all of it.
-  void upload(Slot &slot, const FrameView &src, const std::vector<CopyRect> *rects, const Cancellation &cancellation) {
-    const std::vector<MemoryPlane> &planes = slot.plan->memory;
-    const std::vector<CopyRect> all = rects ? *rects : whole_frame(planes);
+  // Uploads rectangles of a frame to slot.source.
+  void upload(Slot &slot, const FrameView &src, const std::vector<CopyRect> &rects, const Cancellation &cancellation) {
     const FrameView *from = &src;
     if (!src.pinned) {
-      slot.upload.prepare(planes);
+      slot.upload.prepare(slot.plan->memory);
       from = &slot.upload.view();
-      copy_on_host(all, src, *from, parallel_for_, &cancellation);
+      copy_on_host(rects, src, *from, parallel_for_, &cancellation);
       cancellation.check();
     }
-    if (rects)
-      copy_rects(all, *from, slot.source.view(), cudaMemcpyHostToDevice, upload_stream_.get());
-    else
-      copy_frame(planes, *from, slot.source.view(), cudaMemcpyHostToDevice, upload_stream_.get());
+    copy_rects(rects, *from, slot.source.view(), cudaMemcpyHostToDevice, upload_stream_.get());
     slot.source_ready.record(upload_stream_.get());
     slot.source_ready.make_wait(stream_.get());
-    const size_t bytes = bytes_of(all);
+    const size_t bytes = bytes_of(rects);
     std::lock_guard<std::mutex> lock(mutex_);
     stats_.bytes_uploaded += bytes;
     if (!src.pinned) stats_.bytes_staged += bytes;
   }
 
-  // Downloads the rectangles of slot.down, or the whole frame.
-  void download(Slot &slot, const FrameView &frame, bool whole) {
-    const std::vector<MemoryPlane> &planes = slot.plan->memory;
+  // Downloads the rectangles of slot.down.
+  void download(Slot &slot, const FrameView &frame) {
     const FrameView *to = &slot.destination;
     if (!to->pinned) {
-      slot.download.prepare(planes);
+      slot.download.prepare(slot.plan->memory);
       to = &slot.download.view();
     }
     slot.kernels_end.make_wait(download_stream_.get());
-    if (whole)
-      copy_frame(planes, frame, *to, cudaMemcpyDeviceToHost, download_stream_.get());
-    else
-      copy_rects(slot.down, frame, *to, cudaMemcpyDeviceToHost, download_stream_.get());
+    copy_rects(slot.down, frame, *to, cudaMemcpyDeviceToHost, download_stream_.get());
     slot.downloaded.record(download_stream_.get());
   }
 

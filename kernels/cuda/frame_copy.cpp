@@ -49,21 +49,6 @@ size_t cost_of(const std::vector<CopyRect> &rects) {
   return bytes_of(rects) + rects.size() * kCopyCost;
 }
 
-// Whether both frames are contiguous, have the same layout, and have no bytes between their pixels.
-bool same_block(const FrameView &a, const FrameView &b, const std::vector<MemoryPlane> &planes) {
-  size_t bytes = 0;
-  for (size_t i = 0; i < planes.size(); i++) {
-    const MemoryPlane &plane = planes[i];
-    for (const FrameView *frame : {&a, &b}) {
-      const PlaneView &view = frame->plane[i];
-      if (view.data != frame->plane[0].data + bytes || static_cast<size_t>(view.pitch) != plane.row_bytes) return false;
-    }
-    if (plane.runs.size() != 1 || plane.runs[0].length != plane.row_bytes) return false;
-    bytes += plane.row_bytes * plane.height;
-  }
-  return true;
-}
-
 }  // namespace
 
 bool is_aligned(const FrameView &frame, const std::vector<MemoryPlane> &planes) {
@@ -104,24 +89,31 @@ RegionCopies copies_of_regions(const Plan &plan, const std::vector<Area> &read, 
 
 void copy_rects(const std::vector<CopyRect> &rects, const FrameView &from, const FrameView &to, cudaMemcpyKind kind,
                 cudaStream_t stream) {
-  for (const CopyRect &r : rects) {
-    const PlaneView &source = from.plane[r.plane], &target = to.plane[r.plane];
-    check(cudaMemcpy2DAsync(target.data + r.y0 * target.pitch + r.begin, target.pitch,
-                            source.data + r.y0 * source.pitch + r.begin, source.pitch, r.length, r.y1 - r.y0, kind,
-                            stream),
-          "cudaMemcpy2DAsync");
+  const auto begin = [](const FrameView &frame, const CopyRect &r) {
+    return frame.plane[r.plane].data + r.y0 * frame.plane[r.plane].pitch + r.begin;
+  };
+  const auto has_no_gaps = [&](const CopyRect &r) {
+    const auto length = static_cast<ptrdiff_t>(r.length);
+    return from.plane[r.plane].pitch == length && to.plane[r.plane].pitch == length;
+  };
+  for (size_t i = 0; i < rects.size(); i++) {
+    const CopyRect &r = rects[i];
+    if (!has_no_gaps(r)) {
+      check(cudaMemcpy2DAsync(begin(to, r), to.plane[r.plane].pitch, begin(from, r), from.plane[r.plane].pitch,
+                              r.length, r.y1 - r.y0, kind, stream),
+            "cudaMemcpy2DAsync");
+      continue;
+    }
+    // Planes behind each other are one copy. On the device they may be separate allocations, which no copy must span.
+    size_t bytes = r.bytes();
+    const auto follows = [&](const CopyRect &next) {
+      return has_no_gaps(next) && begin(from, next) == begin(from, r) + bytes &&
+             begin(to, next) == begin(to, r) + bytes;
+    };
+    while (kind != cudaMemcpyDeviceToDevice && i + 1 < rects.size() && follows(rects[i + 1]))
+      bytes += rects[++i].bytes();
+    check(cudaMemcpyAsync(begin(to, r), begin(from, r), bytes, kind, stream), "cudaMemcpyAsync");
   }
-}
-
-void copy_frame(const std::vector<MemoryPlane> &planes, const FrameView &from, const FrameView &to, cudaMemcpyKind kind,
-                cudaStream_t stream) {
-  const std::vector<CopyRect> rects = whole_frame(planes);
-  // Adjacent planes on the device may be separate allocations, which one copy must not span.
-  const bool ours = kind != cudaMemcpyDeviceToDevice || planes.size() == 1;
-  if (ours && same_block(from, to, planes))
-    check(cudaMemcpyAsync(to.plane[0].data, from.plane[0].data, bytes_of(rects), kind, stream), "cudaMemcpyAsync");
-  else
-    copy_rects(rects, from, to, kind, stream);
 }
 
 void copy_on_host(const std::vector<CopyRect> &rects, const FrameView &from, const FrameView &to,

@@ -74,10 +74,6 @@ RegionCopies copies_of_regions(const Plan &plan, const std::vector<Area> &read, 
 void copy_rects(const std::vector<CopyRect> &rects, const FrameView &from, const FrameView &to, cudaMemcpyKind kind,
                 cudaStream_t stream);
 
-// Enqueues the copy of a whole frame. Throws Error{Device}.
-void copy_frame(const std::vector<MemoryPlane> &planes, const FrameView &from, const FrameView &to, cudaMemcpyKind kind,
-                cudaStream_t stream);
-
 // Copies between host memory with `parallel_for`. Stops early if `cancellation` asks for it.
 void copy_on_host(const std::vector<CopyRect> &rects, const FrameView &from, const FrameView &to,
                   const ParallelFor &parallel_for, const Cancellation *cancellation);
