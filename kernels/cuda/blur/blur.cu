@@ -141,53 +141,37 @@ void enqueue_reduce_mma(const PassRun &run, BlurParams p) {
   enqueue_whole(run, "reduce_mma", kKernels[p.log_factor - 1], blocks, dim3(kBlurThreads), sizeof(ReduceMemory), p);
 }
 
-// Enqueues the blur along rows, or the blur down columns, of the lines that have been filled in.
-void enqueue_blur(const PassRun &run, const Decimation &decimation, BlurLineParams &p) {
-  const bool fine = !decimation.fine.empty();
+// Enqueues the blur along rows, or the blur down columns.
+void enqueue_blur(const PassRun &run, const BlurParams &params, bool along_rows) {
+  const Decimation &decimation = along_rows ? *run.pass().decimation : *run.pass().decimation_y;
+  const bool fine = !decimation.fine.empty(), mma = run.kernels.mma;
+  BlurLineParams p = {params};
+  p.along_rows = along_rows;
   p.radius = decimation.radius();
   p.shift = Decimation::kBlurBits + (fine ? Decimation::kFineBits : 0);
   for (size_t i = 0; i < decimation.blur.size(); i++)
     p.weight[i] = fine ? decimation.blur[i] * (1 << Decimation::kFineBits) + decimation.fine[i] : decimation.blur[i];
-  const unsigned blocks = number_blocks(
-      p, [&](int i) { return count_blocks(p.part[i], p.lines[i].count, kBlurLines, p.lines[i].outputs, kBlurTile); });
-  const bool mma = run.kernels.mma;
+  const unsigned blocks = number_blocks(p, [&](int i) {
+    const CoarseBuffers &c = p.coarse[i];
+    BlurredLines &lines = p.lines[i];
+    lines.from = along_rows ? c.reduced : c.rows_blurred;
+    lines.to = along_rows ? c.rows_blurred : c.blurred;
+    lines.pitch = along_rows ? c.reduced_pitch : c.pitch;
+    lines.to_pitch = c.pitch;
+    lines.span = along_rows ? c.x : c.y;
+    lines.first = (along_rows ? c.first_column : c.first_row) - lines.span.line.first;
+    lines.outputs = along_rows ? c.columns : c.rows;
+    lines.count = (along_rows ? c.y.count : c.columns) * p.part[i].channels;
+    return count_blocks(p.part[i], lines.count, kBlurLines, lines.outputs, kBlurTile);
+  });
   const size_t bytes = mma ? 4 * (fine ? 3 : 2) * blur_line_words(p.radius) * sizeof(uint32_t) : 0;
-  enqueue_whole(run, p.along_rows ? "blur_rows" : "blur_columns",
-                !mma   ? blur_kernel
-                : fine ? blur_mma_kernel<3>
-                       : blur_mma_kernel<2>,
-                blocks, dim3(kBlurThreads), bytes, p);
+  const auto kernel = !mma ? blur_kernel : fine ? blur_mma_kernel<3> : blur_mma_kernel<2>;
+  enqueue_whole(run, along_rows ? "blur_rows" : "blur_columns", kernel, blocks, dim3(kBlurThreads), bytes, p);
 }
 
 // Enqueues the steps from reduced to blurred coarse samples.
-void enqueue_coarse(const PassRun &run, const BlurParams &params) {
-  BlurLineParams p = {params};
-  for (int i = 0; i < p.parts; i++) {
-    const CoarseBuffers &c = p.coarse[i];
-    p.lines[i] = {c.reduced,
-                  c.rows_blurred,
-                  c.reduced_pitch,
-                  c.pitch,
-                  c.x,
-                  c.first_column - c.x.line.first,
-                  c.columns,
-                  c.y.count * p.part[i].channels};
-  }
-  p.along_rows = true;
-  enqueue_blur(run, *run.pass().decimation, p);
-  for (int i = 0; i < p.parts; i++) {
-    const CoarseBuffers &c = p.coarse[i];
-    p.lines[i] = {c.rows_blurred,
-                  c.blurred,
-                  c.pitch,
-                  c.pitch,
-                  c.y,
-                  c.first_row - c.y.line.first,
-                  c.rows,
-                  c.columns * p.part[i].channels};
-  }
-  p.along_rows = false;
-  enqueue_blur(run, *run.pass().decimation_y, p);
+void enqueue_coarse(const PassRun &run, const BlurParams &p) {
+  for (const bool along_rows : {true, false}) enqueue_blur(run, p, along_rows);
 }
 
 }  // namespace
@@ -241,9 +225,7 @@ void launch_blur_samples(const PassRun &run) {
   fill_blur(run, p);
   enqueue_reduce(run, p);
   enqueue_coarse(run, p);
-  PassRun named = run;
-  named.name = "expand_samples";
-  enqueue(named, KernelLaunch<BlurParams>{expand_samples_kernel, blocks, kBlurThreads, 0}, p);
+  enqueue(named(run, "expand_samples"), KernelLaunch<BlurParams>{expand_samples_kernel, blocks, kBlurThreads, 0}, p);
 }
 
 }  // namespace cudaconv
