@@ -22,7 +22,7 @@
 
 #include "cuda/blur/reduce.cuh"
 #include "cuda/device/integer_mma.cuh"
-#include "cuda/device/words.cuh"
+#include "cuda/device/row_ends.cuh"
 
 namespace cudaconv::blur {
 
@@ -100,16 +100,9 @@ struct ReducedVector {
 
   // Loads it from row y, or the border's value if that is negative. Bytes behind the row's end are not read.
   __device__ void load(int y, uint32_t (&words)[4]) const {
-    const uint8_t *const from = at(max(y, 0));
-    if (y >= 0 && bytes == 16) return load_words<4>(from, words);
-    uint32_t rest = 0;
-#pragma unroll 1
-    for (int i = bytes - 1; i >= (bytes & -4); i--) rest = rest << 8 | from[i];
 #pragma unroll
-    for (int w = 0; w < 4; w++) {
-      words[w] = y < 0 ? border_word(part, byte, w) : w == bytes / 4 ? rest : 0;
-      if (y >= 0 && w < bytes / 4) words[w] = reinterpret_cast<const uint32_t *>(from)[w];
-    }
+    for (int w = 0; w < 4; w++) words[w] = y < 0 ? border_word(part, byte, w) : 0;
+    if (y >= 0) load_bytes<4>(at(y), bytes, words);
   }
 };
 
