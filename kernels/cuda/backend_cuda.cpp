@@ -82,19 +82,24 @@ class CudaBackend : public Backend {
 
   void retire(Ticket ticket) override {
     std::lock_guard<std::mutex> turn(retire_mutex_);
-    size_t behind = 0;  // frames submitted after this one
-    for (Slot *slot = first_until(ticket, &behind); slot; slot = release_first_until(ticket, &behind)) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    while (!in_flight_.empty() && in_flight_.front()->ticket <= ticket) {
+      Slot &slot = *in_flight_.front();
+      const size_t behind = in_flight_.size() - 1;  // frames submitted after this one
+      lock.unlock();
       try {
-        if (slot->ticket != known_done_) wait_.wait(slot->done(), std::chrono::nanoseconds(behind * kernels_ns_));
-        finish(*slot);
+        if (slot.ticket != known_done_) wait_.wait(slot.done(), std::chrono::nanoseconds(behind * kernels_ns_));
+        finish(slot);
       } catch (...) {
         synchronize();  // before the slot's memory is freed
-        std::unique_ptr<Slot> failed;
-        std::lock_guard<std::mutex> lock(mutex_);
-        failed = std::move(in_flight_.front());
+        lock.lock();
+        const std::unique_ptr<Slot> failed = std::move(in_flight_.front());
         in_flight_.pop_front();
+        lock.unlock();
         throw;
       }
+      lock.lock();
+      release_first();
     }
   }
 
@@ -138,22 +143,8 @@ class CudaBackend : public Backend {
     free_.push_back(std::move(slot));
   }
 
-  // The frame that was submitted first if its ticket is at most `ticket`, else nullptr. Sets the number of frames that
-  // were submitted after it.
-  Slot *first_until(Ticket ticket, size_t *behind) const {
-    std::lock_guard<std::mutex> lock(mutex_);
-    return locked_first_until(ticket, behind);
-  }
-  Slot *locked_first_until(Ticket ticket, size_t *behind) const {
-    if (in_flight_.empty() || in_flight_.front()->ticket > ticket) return nullptr;
-    *behind = in_flight_.size() - 1;
-    return in_flight_.front().get();
-  }
-
-  // Counts the frame that was submitted first, which has ended, and releases its slot. Returns what first_until() does.
-  // One lock for all: the thread that submits waits for it.
-  Slot *release_first_until(Ticket ticket, size_t *behind) {
-    std::lock_guard<std::mutex> lock(mutex_);
+  // Counts the frame that was submitted first, which has ended, and releases its slot. Call with mutex_ held.
+  void release_first() {
     std::unique_ptr<Slot> slot = std::move(in_flight_.front());
     in_flight_.pop_front();
     const FrameView &dst = slot->destination;
@@ -163,7 +154,6 @@ class CudaBackend : public Backend {
     stats_.bytes_downloaded += bytes;
     if (!dst.pinned) stats_.bytes_staged += bytes;
     release(std::move(slot));
-    return locked_first_until(ticket, behind);
   }
 
   // Makes scratch memory large enough for a plan. Where launches of several plans are deferred together, this is done
