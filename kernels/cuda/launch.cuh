@@ -16,10 +16,11 @@
 
 namespace cudaconv {
 
-// Enqueues kernel(args...) on `stream`; arguments are copied at the call. `name` is for messages.
+// Enqueues kernel(args...) on `stream`; arguments are copied at the call. `name` is for messages. For more than 48 KiB
+// of shared memory see allow_shared_memory(). Throws Error{Device}.
 template <typename... Params, typename... Args>
-cudaError_t launch([[maybe_unused]] const char *name, void (*kernel)(Params...), dim3 grid, dim3 block,
-                   size_t shared_bytes, cudaStream_t stream, const Args &...args) {
+void enqueue([[maybe_unused]] const char *name, void (*kernel)(Params...), dim3 grid, dim3 block, size_t shared_bytes,
+             cudaStream_t stream, const Args &...args) {
   static_assert((std::is_same_v<Params, Args> && ...), "a kernel reads its parameters as they are, unconverted");
 #ifdef __CUDACC__
   void *addresses[] = {const_cast<void *>(static_cast<const void *>(&args))...};
@@ -28,18 +29,12 @@ cudaError_t launch([[maybe_unused]] const char *name, void (*kernel)(Params...),
   config.blockDim = block;
   config.dynamicSmemBytes = shared_bytes;
   config.stream = stream;
-  return cudaLaunchKernelExC(&config, reinterpret_cast<const void *>(kernel), addresses);
+  const cudaError_t result = cudaLaunchKernelExC(&config, reinterpret_cast<const void *>(kernel), addresses);
 #else
-  return standin::launch(
+  const cudaError_t result = standin::launch(
       name, grid, block, shared_bytes, stream, [=] { kernel(args...); }, reinterpret_cast<const void *>(kernel));
 #endif
-}
-
-// launch() that throws Error{Device}. For more than 48 KiB of shared memory see allow_shared_memory().
-template <typename... Params, typename... Args>
-void enqueue(const char *name, void (*kernel)(Params...), dim3 grid, dim3 block, size_t shared_bytes,
-             cudaStream_t stream, const Args &...args) {
-  check(launch(name, kernel, grid, block, shared_bytes, stream, args...), "cudaLaunchKernel");
+  check(result, "cudaLaunchKernel");
 }
 
 // The block's dynamic shared memory, aligned to 16 bytes.

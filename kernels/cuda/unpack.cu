@@ -144,9 +144,8 @@ void launch_frame(bool packs, const UnpackedPlan &plan, const FrameView &packed,
     p.blocks_across[n] = (plane.chunks + kThreadsAcross - 1) / kThreadsAcross;
     blocks += p.blocks_across[n] * ((plane.height + kThreadsDown - 1) / kThreadsDown);
   }
-  check(launch(packs ? "pack" : "unpack", unpack_kernel, dim3(static_cast<unsigned>(blocks)),
-               dim3(kThreadsAcross * kThreadsDown), 0, stream, p),
-        "cudaLaunchKernel");
+  enqueue(packs ? "pack" : "unpack", unpack_kernel, dim3(static_cast<unsigned>(blocks)),
+          dim3(kThreadsAcross * kThreadsDown), 0, stream, p);
 }
 
 }  // namespace

@@ -184,10 +184,9 @@ void launch_fetch(const uint8_t *host, uint8_t *device, size_t bytes, cudaStream
     return;
   }
   const int vectors = static_cast<int>((bytes + sizeof(uint4) - 1) / sizeof(uint4));
-  check(launch("fetch", fetch_kernel, dim3(static_cast<unsigned>((vectors + kFetchThreads - 1) / kFetchThreads)),
-               dim3(kFetchThreads), 0, stream, reinterpret_cast<const uint4 *>(host), reinterpret_cast<uint4 *>(device),
-               vectors),
-        "cudaLaunchKernel");
+  enqueue("fetch", fetch_kernel, dim3(static_cast<unsigned>((vectors + kFetchThreads - 1) / kFetchThreads)),
+          dim3(kFetchThreads), 0, stream, reinterpret_cast<const uint4 *>(host), reinterpret_cast<uint4 *>(device),
+          vectors);
 }
 
 void launch_put_in_place(const Plan &plan, const Selection &selection, const SelectedCell *cells, const uint32_t *bits,
@@ -226,8 +225,7 @@ void launch_put_in_place(const Plan &plan, const Selection &selection, const Sel
     if (layout.container != Container::Packed32)
       for (int c = 0; c < layout.channels; c++) out.offset[c] = layout.channel[c].offset;
   }
-  check(launch("place", place_kernel, dim3(static_cast<unsigned>(blocks)), dim3(kThreads), 0, stream, p),
-        "cudaLaunchKernel");
+  enqueue("place", place_kernel, dim3(static_cast<unsigned>(blocks)), dim3(kThreads), 0, stream, p);
 }
 
 }  // namespace cudaconv
