@@ -8,6 +8,7 @@
 
 #include "cuda/cuda_resources.h"
 #include "cuda/device/arch.cuh"
+#include "plan/border.h"
 
 namespace cudaconv {
 
@@ -230,6 +231,20 @@ PixelRect tiled_bounds(const PartParams &part, const FrameParams::Host &host) {
   bounds.y0 = bounds.y0 / host.tile_height * host.tile_height;
   bounds.y1 = std::min(height, (bounds.y1 + host.tile_height - 1) / host.tile_height * host.tile_height);
   return bounds;
+}
+
+PixelRect read_bounds(const PartParams &part, const FrameParams::Host &host, Border border, int radius_x,
+                      int radius_y) {
+  if (!host.area) return {0, 0, part.width, part.height};
+  PixelRect r = host.area->bounds;
+  if (r.empty()) return r;
+  r = {r.x0 - radius_x, r.y0 - radius_y, r.x1 + radius_x, r.y1 + radius_y};
+  // With other modes a sample beyond an edge may stand for any of the row or column.
+  if (!reads_within_window(border)) {
+    if (r.x0 < 0 || r.x1 > part.width) r.x0 = 0, r.x1 = part.width;
+    if (r.y0 < 0 || r.y1 > part.height) r.y0 = 0, r.y1 = part.height;
+  }
+  return {std::max(r.x0, 0), std::max(r.y0, 0), std::min(r.x1, part.width), std::min(r.y1, part.height)};
 }
 
 const std::vector<TileCorner> &PartArea::tiles(const TileGrid &grid, int unit) const {

@@ -223,6 +223,9 @@ inline unsigned cut_tiles(FrameParams &p, int tile_width, int tile_height,
 // Bounding box, in pixels, of the tiles that cover the part's area. Call it after cut_tiles().
 PixelRect tiled_bounds(const PartParams &part, const FrameParams::Host &host);
 
+// The pixels that windows of these radii read for the pixels of a part to work on, as a rectangle.
+PixelRect read_bounds(const PartParams &part, const FrameParams::Host &host, Border border, int radius_x, int radius_y);
+
 // The tiles that a launch works on, and whether by a list.
 struct TileSelection {
   unsigned tiles;

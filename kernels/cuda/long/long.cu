@@ -5,7 +5,6 @@
 
 #include <algorithm>
 
-#include "cuda/device/read_bounds.h"
 #include "cuda/frame_launch.cuh"
 
 namespace cudaconv {

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <numeric>
 
-#include "cuda/device/read_bounds.h"
 #include "cuda/frame_launch.cuh"
 
 namespace cudaconv {

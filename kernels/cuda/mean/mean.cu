@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "cuda/device/u8x4_tile.h"
-#include "cuda/device/read_bounds.h"
 
 namespace cudaconv {
 

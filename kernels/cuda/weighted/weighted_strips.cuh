@@ -13,10 +13,9 @@
 // The lanes at both ends of a warp have no results: they only load the halo.
 #pragma once
 
-#include "cuda/device/approximate_inverse.cuh"
+#include "cuda/device/rounded_means.cuh"
 #include "cuda/device/sample.cuh"
 #include "cuda/launch.cuh"
-#include "plan/weighted.h"
 
 namespace cudaconv::weighted {
 
