@@ -193,7 +193,6 @@ static void launch_blur(const PassRun &run) {
       },
       TileCorners::Multiples);
   fill_blur(run, p);
-  p.dense = true;
   if (run.kernels.mma && !p.deep && reads_within_window(p.border))
     enqueue_reduce_mma(run, p);
   else

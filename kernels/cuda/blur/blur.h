@@ -53,7 +53,7 @@ struct BlurParams : FrameParams {
   // Position and mask of a sample in its 16-bit container. Samples of dense planes are read and written as words.
   int32_t sample_shift;
   uint32_t sample_mask;
-  bool deep, dense;  // deep: in 16-bit containers
+  bool deep;  // in 16-bit containers
 };
 
 // The lines of coarse samples of a part that are blurred: rows, or columns.

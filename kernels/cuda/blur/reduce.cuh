@@ -63,23 +63,12 @@ __global__ void __launch_bounds__(kBlurThreads) reduce_kernel(const __grid_const
       const uint32_t sum = p.rows_shift > 0 ? (v + (1u << (p.rows_shift - 1))) >> p.rows_shift : v << -p.rows_shift;
       sums[row * samples + s] = static_cast<int16_t>(static_cast<int>(sum) - p.offset);
     };
-    const auto reduce = [&](auto read) {
-      const auto load = [&](int i) {
-        const int y = listed[i], v = read(max(y, 0));
-        return x < 0 || y < 0 ? part.channel[c].border_value : v;
-      };
-      reduce_column(p, rows, load, store);
+    const ChannelReader reader(part, part.source, part.source_pitch, c);
+    const auto load = [&](int i) {
+      const int y = listed[i], v = reader.at(max(x, 0), max(y, 0));
+      return x < 0 || y < 0 ? part.channel[c].border_value : v;
     };
-    if (p.deep && p.dense) {
-      const uint8_t *const column = part.source + 2 * (max(x, 0) * channels + c);
-      reduce([&](int y) {
-        const auto v = *reinterpret_cast<const uint16_t *>(column + y * part.source_pitch);
-        return static_cast<int>(v >> p.sample_shift & p.sample_mask);
-      });
-    } else {
-      const ChannelReader reader(part, part.source, part.source_pitch, c);
-      reduce([&](int y) { return reader.at(max(x, 0), y); });
-    }
+    reduce_column(p, rows, load, store);
   }
   __syncthreads();
 
