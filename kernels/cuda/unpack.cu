@@ -3,6 +3,7 @@
 // The kernels that unpack frames and pack them again. Each thread converts 16 bytes of a row in memory.
 #include "cuda/unpack.h"
 
+#include "cuda/device/row_ends.cuh"
 #include "cuda/launch.cuh"
 
 namespace cudaconv {
@@ -58,50 +59,27 @@ __device__ inline void permute_chunk(bool packs, const UnpackPlane &plane, uint8
   }
 }
 
-// Converts field c of four words to 16-bit samples, and back.
-__device__ inline uint2 unpack_field(const UnpackPlane &plane, int c, const uint4 &words) {
-  const auto field = [&](uint32_t word) { return word >> plane.field[c] & plane.field_mask[c]; };
-  return make_uint2(field(words.x) | field(words.y) << 16, field(words.z) | field(words.w) << 16);
-}
-
-__device__ inline void pack_field(const UnpackPlane &plane, int c, const uint2 &samples, uint4 &words) {
-  words.x |= (samples.x & 0xffffu) << plane.field[c];
-  words.y |= samples.x >> 16 << plane.field[c];
-  words.z |= (samples.y & 0xffffu) << plane.field[c];
-  words.w |= samples.y >> 16 << plane.field[c];
-}
-
-// Converts four words of bit fields, or fewer at the end of a row.
+// Converts four words of bit fields to 16-bit samples of each plane, or back; fewer at the end of a row.
 __device__ inline void unpack_words(bool packs, const UnpackPlane &plane, uint8_t *packed,
                                     uint8_t *const (&dense)[kMaxPlanes], int pixels) {
-  if (pixels >= 4) {
-    uint4 words = {};
-    if (!packs) words = *reinterpret_cast<const uint4 *>(packed);
+  const int sample_bytes = pixels * static_cast<int>(sizeof(uint16_t)), bytes = 2 * sample_bytes;
+  uint32_t word[4] = {};
+  if (!packs) load_bytes<4>(packed, bytes, word);
 #pragma unroll
-    for (int c = 0; c < kMaxPlanes; c++) {
-      auto *const samples = reinterpret_cast<uint2 *>(dense[c]);
-      if (packs)
-        pack_field(plane, c, *samples, words);
-      else
-        *samples = unpack_field(plane, c, words);
-    }
-    if (packs) *reinterpret_cast<uint4 *>(packed) = words;
-    return;
-  }
-#pragma unroll 1
-  for (int i = 0; i < pixels; i++) {
-    uint4 word = {};
-    if (!packs) word.x = reinterpret_cast<const uint32_t *>(packed)[i];
+  for (int c = 0; c < kMaxPlanes; c++) {
+    uint32_t samples[2] = {};
+    if (packs) load_bytes<2>(dense[c], sample_bytes, samples);
 #pragma unroll
-    for (int c = 0; c < kMaxPlanes; c++) {
-      uint16_t *const sample = reinterpret_cast<uint16_t *>(dense[c]) + i;
+    for (int i = 0; i < 4; i++) {
+      const int shift = i % 2 * 16;
       if (packs)
-        pack_field(plane, c, make_uint2(*sample, 0), word);
+        word[i] |= (samples[i / 2] >> shift & 0xffffu) << plane.field[c];
       else
-        *sample = static_cast<uint16_t>(unpack_field(plane, c, word).x);
+        samples[i / 2] |= (word[i] >> plane.field[c] & plane.field_mask[c]) << shift;
     }
-    if (packs) reinterpret_cast<uint32_t *>(packed)[i] = word.x;
+    if (!packs) store_bytes<2>(dense[c], sample_bytes, samples);
   }
+  if (packs) store_bytes<4>(packed, bytes, word);
 }
 
 __global__ void __launch_bounds__(kThreadsAcross *kThreadsDown) unpack_kernel(const __grid_constant__ UnpackParams p) {
