@@ -26,10 +26,6 @@ namespace cudaconv {
 
 namespace {
 
-// The most bytes of lists of pixels to put in place that are copied with the numbers of tiles; more are copied while
-// the kernels filter.
-constexpr size_t kMostListsAhead = 1 << 16;
-
 // The first frames are timed, then one of eight. A frame that is not timed counts as the one timed last.
 constexpr uint64_t kTimedAtFirst = 16, kTimedEach = 8;
 
@@ -122,7 +118,6 @@ class CudaBackend : public Backend {
     for (const Stream *stream : {&upload_stream_, &stream_, &download_stream_}) cudaStreamSynchronize(stream->get());
     for (const auto &branch : branches_)
       if (branch) cudaStreamSynchronize(branch->stream.get());
-    if (lists_branch_) cudaStreamSynchronize(lists_branch_->stream.get());
   }
 
   std::unique_ptr<Slot> take_slot() {
@@ -347,7 +342,6 @@ class CudaBackend : public Backend {
     const MosaicTiledBox *device_boxes = nullptr;
     const SelectedCell *device_cells = nullptr;
     const uint32_t *device_bits = nullptr;
-    const Event *cells_ready = nullptr;  // recorded behind the copy of cells and bits; nullptr: it came with the tiles
   };
 
   // Defers the launches of all stages. Results of up to kMostResults groups at a time are put in place together: in the
@@ -366,7 +360,6 @@ class CudaBackend : public Backend {
     if (meets) slot.merged.prepare(first.memory);
     const auto place = [&](const Batch &batch, std::vector<FrameView> from, const FrameView &to) {
       deferred.add([=, &batch, &first, &lists, stream = stream_.get()](const uint32_t *) {
-        if (lists.cells_ready) lists.cells_ready->make_wait(stream);
         launch_put_in_place(first, batch.selection, lists.device_cells + batch.first_cell, lists.device_bits, from, to,
                             stream);
       });
@@ -445,9 +438,9 @@ class CudaBackend : public Backend {
     const bool listed = slot.listed == job;
     if (!listed) slot.listed = captured ? nullptr : job;
     const auto bytes_of = [](const auto &list) { return list.size() * sizeof(list[0]); };
-    // sizeof(uint4) more for each of two copies, because they go in steps of 16 bytes.
+    // sizeof(uint4) more, because the copy goes in steps of 16 bytes.
     const size_t bytes =
-        bytes_of(tiles) + bytes_of(job->bits) + bytes_of(lists.boxes) + bytes_of(job->cells) + 2 * sizeof(uint4);
+        bytes_of(tiles) + bytes_of(job->bits) + bytes_of(lists.boxes) + bytes_of(job->cells) + sizeof(uint4);
     slot.host_lists.reserve(bytes);
     slot.lists.reserve(bytes);
     size_t at = 0;
@@ -459,24 +452,9 @@ class CudaBackend : public Backend {
     };
     const uint32_t *const device_tiles = append(tiles);
     lists.device_boxes = append(lists.boxes);
-    const bool beside = bytes_of(job->bits) + bytes_of(job->cells) > kMostListsAhead;
-    if (beside) at = (at + sizeof(uint4) - 1) / sizeof(uint4) * sizeof(uint4);
-    const size_t end_of_tiles = at;
     lists.device_bits = append(job->bits);
     lists.device_cells = append(job->cells);
-    if (listed) return device_tiles;
-    if (!beside) {
-      launch_fetch(slot.host_lists.data(), slot.lists.data(), at, stream_.get());
-      return device_tiles;
-    }
-    launch_fetch(slot.host_lists.data(), slot.lists.data(), end_of_tiles, stream_.get());
-    if (!lists_branch_) lists_branch_ = std::make_unique<Branch>();
-    const cudaStream_t stream = lists_branch_->stream.get();
-    branches_begin_.record(stream_.get());
-    branches_begin_.make_wait(stream);
-    launch_fetch(slot.host_lists.data() + end_of_tiles, slot.lists.data() + end_of_tiles, at - end_of_tiles, stream);
-    lists_branch_->done.record(stream);
-    lists.cells_ready = &lists_branch_->done;
+    if (!listed) launch_fetch(slot.host_lists.data(), slot.lists.data(), at, stream_.get());
     return device_tiles;
   }
 
@@ -546,7 +524,7 @@ class CudaBackend : public Backend {
   const KernelSets kernels_;
   // The members down to regions_, except the streams, are used only by the thread that submits.
   Stream upload_stream_, stream_, download_stream_;
-  std::unique_ptr<Branch> branches_[kMostResults - 1], lists_branch_;  // created when needed
+  std::unique_ptr<Branch> branches_[kMostResults - 1];  // created when needed
   Event branches_begin_{cudaEventDisableTiming};
   const ParallelFor parallel_for_;
   std::set<const void *> opted_in_;  // see allow_shared_memory()
