@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "cuda_fp16.h"
 #include "standin.h"
 
 namespace {
@@ -292,6 +293,24 @@ template <typename... Arguments>
 void run_now(Arguments... arguments) {
   launch(arguments...);
   cudaDeviceSynchronize();
+}
+
+void test_halves() {
+  // Every half is the float that it is converted to.
+  for (uint32_t bits = 0; bits < 0x7c00; bits++) {
+    const __half2 pair = {bits | (bits ^ 0x8000) << 16};
+    CHECK(__floats2half2_rn(__low2float(pair), __high2float(pair)).bits == pair.bits);
+  }
+  const auto halves = [](float low, float high) { return __floats2half2_rn(low, high); };
+  CHECK(halves(1, -2).bits == 0xc0003c00u && halves(2049, 2051).bits == halves(2048, 2052).bits);  // ties to even
+  CHECK(halves(4095.5f, 0x1p-25f).bits == (halves(4096, 0).bits) && halves(0x3p-25f, 0).bits == 2);
+  const __half2 a = halves(3, -5), b = halves(-1, 2), c = halves(0.5f, 100);
+  CHECK(__hadd2(a, b).bits == halves(2, -3).bits && __hsub2(a, b).bits == halves(4, -7).bits);
+  CHECK(__hfma2(a, b, c).bits == halves(-2.5f, 90).bits && __hfma2_relu(a, b, c).bits == halves(0, 90).bits);
+  CHECK(__hmin2(a, b).bits == halves(-1, -5).bits && __hneg2(a).bits == halves(-3, 5).bits);
+  CHECK(__habs2(a).bits == halves(3, 5).bits);
+  // Rounded once: 43 * 49 - 1 is 2106, but 2107 as a half is 2108.
+  CHECK(__hfma2(halves(43, 0), halves(49, 0), halves(-1, 0)).bits == halves(2106, 0).bits);
 }
 
 void test_deaths() {
@@ -614,6 +633,7 @@ int main() {
   test_warp_intrinsics();
   test_matrices();
   test_arithmetic();
+  test_halves();
   test_deaths();
   standin::reset();
   test_launch_limits();

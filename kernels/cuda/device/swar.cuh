@@ -11,10 +11,8 @@
 // Offsets that the plan computes make both halves correct and non-negative at the points where they are separated.
 #pragma once
 
-#include <cuda_runtime.h>
-#ifdef __CUDACC__
 #include <cuda_fp16.h>
-#endif
+#include <cuda_runtime.h>
 
 #include <cstdint>
 #include <cstring>
@@ -33,7 +31,6 @@ struct HalfPair {
 };
 constexpr uint32_t kHalfMinus2048 = 0x88008800u;
 
-#ifdef __CUDA_ARCH__
 __device__ inline __half2 as_half2(uint32_t bits) {
   __half2 h;
   memcpy(&h, &bits, sizeof h);
@@ -75,58 +72,6 @@ __device__ inline float high_float(HalfPair a) {
 __device__ inline HalfPair round_to_pair(float low, float high) {
   return as_pair(__floats2half2_rn(low, high));
 }
-#else
-inline int half_to_integer(uint32_t half) {
-  const int exponent = half >> 10 & 31, mantissa = half & 0x3ff;
-  const int v = exponent ? (0x400 | mantissa) << (exponent - 1) : mantissa;
-  return half & 0x8000 ? -v : v;
-}
-inline uint32_t integer_to_half(int v) {
-  int most = v < 0 ? -v : v, exponent = 0;
-  while (most >> exponent > 2047) exponent++;
-  const int rest = most & ((1 << exponent) - 1), tie = exponent ? 1 << (exponent - 1) : 1;
-  most >>= exponent;
-  most += rest > tie || (rest == tie && most % 2);
-  return (v < 0 ? 0x8000u : 0) | static_cast<uint32_t>(most + (exponent << 10));
-}
-template <typename Function>
-inline HalfPair by_halves(HalfPair a, HalfPair b, Function function) {
-  uint32_t bits = 0;
-  for (int shift = 0; shift < 32; shift += 16)
-    bits |= integer_to_half(function(half_to_integer(a.bits >> shift), half_to_integer(b.bits >> shift))) << shift;
-  return {bits};
-}
-inline HalfPair operator+(HalfPair a, HalfPair b) {
-  return by_halves(a, b, [](int x, int y) { return x + y; });
-}
-inline HalfPair operator-(HalfPair a, HalfPair b) {
-  return by_halves(a, b, [](int x, int y) { return x - y; });
-}
-inline HalfPair multiply_add(HalfPair a, uint32_t factor, HalfPair b) {
-  const int exponent = (factor >> 10 & 31) - 25, mantissa = factor & 0x7fff ? 0x400 | (factor & 0x3ff) : 0;
-  const int f = (exponent < 0 ? mantissa >> -exponent : mantissa << exponent) * (factor & 0x8000 ? -1 : 1);
-  return by_halves(a, b, [f](int x, int y) { return x * f + y; });
-}
-inline HalfPair excess(HalfPair a, HalfPair b) {
-  return by_halves(a, b, [](int x, int y) { return x > y ? x - y : 0; });
-}
-inline HalfPair absolute(HalfPair a) {
-  return {a.bits & 0x7fff7fffu};
-}
-inline HalfPair vmin(HalfPair a, HalfPair b) {
-  return by_halves(a, b, [](int x, int y) { return x < y ? x : y; });
-}
-inline float low_float(HalfPair a) {
-  return static_cast<float>(half_to_integer(a.bits)) / (1 << 24);
-}
-inline float high_float(HalfPair a) {
-  return low_float({a.bits >> 16});
-}
-inline HalfPair round_to_pair(float low, float high) {
-  const auto half = [](float v) { return integer_to_half(static_cast<int>(__builtin_rintf(v * (1 << 24)))); };
-  return {half(low) | half(high) << 16};
-}
-#endif
 
 // Minima and maxima of two samples in a register.
 struct PairOrder {
@@ -226,12 +171,6 @@ struct LaneRow {
     for (int h = 0; h < Swar::kSplit; h++)
 #pragma unroll
       for (int i = 0; i < 4; i++) part[h][kWords + i] = own[h][i];
-  }
-
-  // Joins the lane's own words to samples as they lie in memory.
-  __device__ void join(const SwarParams &k, uint32_t (&words)[4]) const {
-#pragma unroll
-    for (int i = 0; i < 4; i++) words[i] = join_parts<Swar>(k, [&](int h) { return part[h][kWords + i]; });
   }
 
   // Fills in the neighbours' words by shuffles; the own words are set. Every lane of the warp takes part.
