@@ -134,19 +134,35 @@ struct SlidingKernel {
   int warps = 0;             // of a block
 };
 
-// The kernel of an operation for samples, if there is one.
-template <typename Operation>
-SlidingKernel sliding_kernel_of(const SwarKind &kind) {
-  SlidingKernel found = {nullptr, Operation::kRadius, Operation::kStripRows, Operation::kWarps};
+// An operation and its name in plans.
+template <Sliding kName_, typename Operation_>
+struct Named {
+  static constexpr Sliding kName = kName_;
+  using Operation = Operation_;
+};
+
+// Sets the kernel of the operation for the samples, if it is the one that is wanted and has a kernel for these.
+template <typename Entry>
+void match_kernel(const SwarKind &kind, SlidingKernel &found) {
+  using Operation = typename Entry::Operation;
+  if (kind.sliding != Entry::kName) return;
+  found = {nullptr, Operation::kRadius, Operation::kStripRows, Operation::kWarps};
   const bool pixels = kind.lane_channels() == 4;
   if (!kind.words)
     found.kernel = pixels ? sliding_kernel<Operation, Samples::Pixels> : sliding_kernel<Operation, Samples::Planes>;
   else if constexpr (Operation::kWords != WordSamples::None)
     if (!pixels || Operation::kRadius <= 2) found.kernel = sliding_kernel<Operation, Samples::Words>;
+}
+
+// The kernel for a pass, if its operation has one of these names.
+template <typename... Entries>
+SlidingKernel kernel_among(const SwarKind &kind) {
+  SlidingKernel found;
+  (match_kernel<Entries>(kind, found), ...);
   return found;
 }
 
-// The kernel for a pass, if it is one of the source's operations.
+// The kernel for a pass, if its operation is one of the source's.
 SlidingKernel linear_kernel(const SwarKind &kind);
 SlidingKernel gradient_kernel(const SwarKind &kind);
 SlidingKernel extremum_kernel(const SwarKind &kind);

@@ -7,30 +7,12 @@
 namespace cudaconv::sliding {
 
 SlidingKernel extremum_kernel(const SwarKind &kind) {
-  switch (kind.sliding) {
-    case Sliding::Extremum3:
-      return sliding_kernel_of<SlidingExtremum<3>>(kind);
-    case Sliding::Extremum5:
-      return sliding_kernel_of<SlidingExtremum<5>>(kind);
-    case Sliding::Extremum7:
-      return sliding_kernel_of<SlidingExtremum<7>>(kind);
-    case Sliding::Extremum9:
-      return sliding_kernel_of<SlidingExtremum9>(kind);
-    case Sliding::Element5:
-      return sliding_kernel_of<SlidingElement<2>>(kind);
-    case Sliding::Element7:
-      return sliding_kernel_of<SlidingElement<3>>(kind);
-    case Sliding::Closing3:
-      return sliding_kernel_of<CompositeClosing<1>>(kind);
-    case Sliding::Closing5:
-      return sliding_kernel_of<CompositeClosing<2>>(kind);
-    case Sliding::MorphGradient3:
-      return sliding_kernel_of<CompositeGradient<1>>(kind);
-    case Sliding::MorphGradient5:
-      return sliding_kernel_of<CompositeGradient<2>>(kind);
-    default:
-      return {};
-  }
+  return kernel_among<Named<Sliding::Extremum3, SlidingExtremum<3>>, Named<Sliding::Extremum5, SlidingExtremum<5>>,
+                      Named<Sliding::Extremum7, SlidingExtremum<7>>, Named<Sliding::Extremum9, SlidingExtremum9>,
+                      Named<Sliding::Element5, SlidingElement<2>>, Named<Sliding::Element7, SlidingElement<3>>,
+                      Named<Sliding::Closing3, CompositeClosing<1>>, Named<Sliding::Closing5, CompositeClosing<2>>,
+                      Named<Sliding::MorphGradient3, CompositeGradient<1>>,
+                      Named<Sliding::MorphGradient5, CompositeGradient<2>>>(kind);
 }
 
 }  // namespace cudaconv::sliding

@@ -7,18 +7,10 @@
 namespace cudaconv::sliding {
 
 SlidingKernel gradient_kernel(const SwarKind &kind) {
-  switch (kind.sliding) {
-    case Sliding::Gradient:
-      return sliding_kernel_of<SlidingGradient>(kind);
-    case Sliding::Roberts:
-      return sliding_kernel_of<SlidingWindow3<RobertsFunction>>(kind);
-    case Sliding::Magnitude3:
-      return sliding_kernel_of<SlidingWindow3<MagnitudeFunction>>(kind);
-    case Sliding::Kirsch3:
-      return sliding_kernel_of<SlidingWindow3<KirschFunction>>(kind);
-    default:
-      return {};
-  }
+  return kernel_among<Named<Sliding::Gradient, SlidingGradient>,
+                      Named<Sliding::Roberts, SlidingWindow3<RobertsFunction>>,
+                      Named<Sliding::Magnitude3, SlidingWindow3<MagnitudeFunction>>,
+                      Named<Sliding::Kirsch3, SlidingWindow3<KirschFunction>>>(kind);
 }
 
 }  // namespace cudaconv::sliding

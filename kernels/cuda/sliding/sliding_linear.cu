@@ -7,24 +7,10 @@
 namespace cudaconv::sliding {
 
 SlidingKernel linear_kernel(const SwarKind &kind) {
-  switch (kind.sliding) {
-    case Sliding::Binomial3:
-      return sliding_kernel_of<SlidingBinomial<3>>(kind);
-    case Sliding::Binomial5:
-      return sliding_kernel_of<SlidingBinomial<5>>(kind);
-    case Sliding::Mean3:
-      return sliding_kernel_of<SlidingMean<3>>(kind);
-    case Sliding::Mean5:
-      return sliding_kernel_of<SlidingMean<5>>(kind);
-    case Sliding::Mean7:
-      return sliding_kernel_of<SlidingMean<7>>(kind);
-    case Sliding::Dense3:
-      return sliding_kernel_of<SlidingDense3>(kind);
-    case Sliding::Diamond5:
-      return sliding_kernel_of<SlidingDiamond5>(kind);
-    default:
-      return {};
-  }
+  return kernel_among<Named<Sliding::Binomial3, SlidingBinomial<3>>, Named<Sliding::Binomial5, SlidingBinomial<5>>,
+                      Named<Sliding::Mean3, SlidingMean<3>>, Named<Sliding::Mean5, SlidingMean<5>>,
+                      Named<Sliding::Mean7, SlidingMean<7>>, Named<Sliding::Dense3, SlidingDense3>,
+                      Named<Sliding::Diamond5, SlidingDiamond5>>(kind);
 }
 
 }  // namespace cudaconv::sliding

@@ -8,14 +8,7 @@
 namespace cudaconv::sliding {
 
 SlidingKernel median_kernel(const SwarKind &kind) {
-  switch (kind.sliding) {
-    case Sliding::Median3:
-      return sliding_kernel_of<SlidingMedian3>(kind);
-    case Sliding::Median5:
-      return sliding_kernel_of<SlidingMedian5>(kind);
-    default:
-      return {};
-  }
+  return kernel_among<Named<Sliding::Median3, SlidingMedian3>, Named<Sliding::Median5, SlidingMedian5>>(kind);
 }
 
 }  // namespace cudaconv::sliding
