@@ -21,6 +21,7 @@
 #pragma once
 
 #include "cuda/device/sample.cuh"
+#include "cuda/device/words.cuh"
 #include "cuda/launch.cuh"
 
 namespace cudaconv::median {
@@ -85,16 +86,8 @@ struct MedianBins {
   __device__ static int word(int bin) { return bin / 8 * 4 + (bin >> 1 & 2) + (bin & 1); }
   __device__ static uint32_t one(int bin) { return 1u << (bin << 3 & 16); }
 
-  __device__ void load(const uint32_t *histogram, int lane) {
-    const uint4 v = reinterpret_cast<const uint4 *>(histogram)[lane];
-    pair[0] = v.x;
-    pair[1] = v.y;
-    pair[2] = v.z;
-    pair[3] = v.w;
-  }
-  __device__ void store(uint32_t *histogram, int lane) const {
-    reinterpret_cast<uint4 *>(histogram)[lane] = make_uint4(pair[0], pair[1], pair[2], pair[3]);
-  }
+  __device__ void load(const uint32_t *histogram, int lane) { load_words<4>(histogram + 4 * lane, pair); }
+  __device__ void store(uint32_t *histogram, int lane) const { store_words<4>(histogram + 4 * lane, pair); }
   // Borrows from one half to the other cancel out by the end of a sum.
   __device__ void change(uint2 enters, uint2 leaves) {
     pair[0] += even(enters.x) - even(leaves.x);
@@ -454,15 +447,8 @@ class HistogramMedian {
   __device__ void write_results(int y) const {
     __syncwarp();
     const int x = x0_ + warp_ * Shape::kPixels + lane_;
-    if (lane_ < Shape::kPixels && x < part_.width) {
-      const int v = memory_.results[warp_ * Shape::kPixels + lane_] << channel_.shift;
-      uint8_t *const to = part_.target + y * part_.target_pitch;
-      const int index = x * part_.channels + c_;
-      if constexpr (kWords)
-        reinterpret_cast<uint16_t *>(to)[index] = static_cast<uint16_t>(v);
-      else
-        to[index] = static_cast<uint8_t>(v);
-    }
+    if (lane_ < Shape::kPixels && x < part_.width)
+      write_sample(part_, x, y, c_, memory_.results[warp_ * Shape::kPixels + lane_]);
     __syncwarp();
   }
 
@@ -484,21 +470,14 @@ class HistogramMedian {
 template <typename Shape>
 __device__ inline void put_unfiltered(const HistogramMedianParams &p, const Tile &tile, int c) {
   const PartParams &part = tile.part;
-  const int height = min(p.tile_height, part.height - tile.y0), width = min(Shape::kWidth, part.width - tile.x0);
-  using Container = std::conditional_t<Shape::kWords, uint16_t, uint8_t>;
+  const int bottom = min(tile.y0 + p.tile_height, part.height), end = min(tile.x0 + Shape::kWidth, part.width);
   const ChannelParams &channel = part.channel[c];
-  const bool copies = channel.action == Action::Copy;
-  const int bits = ((1 << channel.depth) - 1) << channel.shift, fill = channel.fill << channel.shift;
+  const ChannelReader copied(part, part.copy, part.copy_pitch, c);
 #pragma unroll 1
-  for (int y = tile.y0; y < tile.y0 + height; y++) {
-    const auto *from = reinterpret_cast<const Container *>(part.copy + y * part.copy_pitch);
-    auto *to = reinterpret_cast<Container *>(part.target + y * part.target_pitch);
+  for (int y = tile.y0; y < bottom; y++)
 #pragma unroll 1
-    for (int x = static_cast<int>(threadIdx.x); x < width; x += Shape::kThreads) {
-      const int index = (tile.x0 + x) * part.channels + c;
-      to[index] = static_cast<Container>(copies ? from[index] & bits : fill);
-    }
-  }
+    for (int x = tile.x0 + static_cast<int>(threadIdx.x); x < end; x += Shape::kThreads)
+      write_sample(part, x, y, c, channel.action == Action::Copy ? copied.at(x, y) : channel.fill);
 }
 
 template <typename Shape>
