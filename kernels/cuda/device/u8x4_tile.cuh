@@ -86,23 +86,20 @@ inline U8x4Tile make_u8x4_tile(int width, int height, int radius_x, int radius_y
 
 // Interleaves kChunk pixels of each subtile, given as kChannels words for each, to u8x4s.
 template <int kChannels>
-__device__ inline uint4 interleave(const uint32_t (&words)[subtiles(kChannels)][kChannels]) {
+__device__ inline void interleave(const uint32_t (&words)[subtiles(kChannels)][kChannels], uint32_t (&u8x4s)[kChunk]) {
   if constexpr (kChannels == 4) {
-    return make_uint4(words[0][0], words[0][1], words[0][2], words[0][3]);
+#pragma unroll
+    for (int i = 0; i < kChunk; i++) u8x4s[i] = words[0][i];
   } else if constexpr (kChannels == 3) {
-    const uint32_t a = words[0][0], b = words[0][1], c = words[0][2];
-    return make_uint4(a, __byte_perm(a, b, 0x6543), __byte_perm(b, c, 0x5432), c >> 8);
+    u8x4s[0] = words[0][0];
+    u8x4s[1] = __byte_perm(words[0][0], words[0][1], 0x6543);
+    u8x4s[2] = __byte_perm(words[0][1], words[0][2], 0x5432);
+    u8x4s[3] = words[0][2] >> 8;
   } else if constexpr (kChannels == 2) {
-    const uint32_t *a = words[0], *b = words[1];
-    return make_uint4(__byte_perm(a[0], b[0], 0x5410), __byte_perm(a[0], b[0], 0x7632), __byte_perm(a[1], b[1], 0x5410),
-                      __byte_perm(a[1], b[1], 0x7632));
+#pragma unroll
+    for (int i = 0; i < kChunk; i++) u8x4s[i] = __byte_perm(words[0][i / 2], words[1][i / 2], i % 2 ? 0x7632 : 0x5410);
   } else {
-    const uint32_t low_01 = __byte_perm(words[0][0], words[1][0], 0x5140);
-    const uint32_t high_01 = __byte_perm(words[0][0], words[1][0], 0x7362);
-    const uint32_t low_23 = __byte_perm(words[2][0], words[3][0], 0x5140);
-    const uint32_t high_23 = __byte_perm(words[2][0], words[3][0], 0x7362);
-    return make_uint4(__byte_perm(low_01, low_23, 0x5410), __byte_perm(low_01, low_23, 0x7632),
-                      __byte_perm(high_01, high_23, 0x5410), __byte_perm(high_01, high_23, 0x7632));
+    transpose({words[0][0], words[1][0], words[2][0], words[3][0]}, u8x4s);
   }
 }
 
@@ -243,7 +240,7 @@ __device__ inline void spread_rows(const U8x4Tile &shape, int tile_x, int rows, 
   for (int row0 = 0; row0 < rows; row0 += rows_at_once) {
     const int items = min(rows_at_once, rows - row0) * cut.chunks;
     uint32_t *to[kAtOnce];
-    uint4 chunk[kAtOnce];
+    uint32_t chunk[kAtOnce][kChunk];
 #pragma unroll
     for (int i = 0; i < kAtOnce; i++) {
       const int item = lane + 32 * i;
@@ -257,12 +254,12 @@ __device__ inline void spread_rows(const U8x4Tile &shape, int tile_x, int rows, 
       for (int s = 0; s < kSubtiles; s++)
 #pragma unroll
         for (int w = 0; w < kChannels; w++) of_subtiles[s][w] = from[s * subtile + w];
-      chunk[i] = interleave<kChannels>(of_subtiles);
+      interleave<kChannels>(of_subtiles, chunk[i]);
     }
     __syncwarp();
 #pragma unroll
     for (int i = 0; i < kAtOnce; i++)
-      if (lane + 32 * i < items) *reinterpret_cast<uint4 *>(to[i]) = chunk[i];
+      if (lane + 32 * i < items) store_words<kChunk>(to[i], chunk[i]);
   }
 }
 

@@ -120,7 +120,7 @@ class StripRows {
           else
             read_at_edge<kChannels>(from, x, words[s]);
         }
-        split_words(interleave<kChannels>(words), row[r]);
+        interleave<kChannels>(words, row[r]);
       }
     });
   }
