@@ -26,40 +26,28 @@ VanHerkLaunch van_herk_launch() {
           32 * Shape::kWarps,     Shape::kMinBlocks, Shape::kRowsOfRound};
 }
 
-// The kernel for 8-bit samples and a window size. The most common sizes have kernels of their own.
-template <bool kU8x4s>
-VanHerkLaunch choose_exact_u8(int size) {
-  if (size == 15) return van_herk_launch<VanHerkShape<U8x4Order, 15, true, 8, 4, kU8x4s>>();
-  return van_herk_launch<VanHerkShape<U8x4Order, 31, true, 4, 3, kU8x4s>>();
-}
-
-VanHerkLaunch choose_u8(int size) {
+// The kernel for 8-bit samples and a window size. The most common sizes have kernels of their own. `three`: some pixels
+// have three bytes, so that their rows cannot be filtered as they lie in memory.
+VanHerkLaunch choose_u8(int size, bool three) {
   using Q = U8x4Order;
-  if (size <= 15) return van_herk_launch<VanHerkShape<Q, 15, false, 8, 4>>();
-  if (size <= 31) return van_herk_launch<VanHerkShape<Q, 31, false, 4, 3>>();
+  if (size == 15 && three) return van_herk_launch<VanHerkShape<Q, 15, true, 8, 4>>();
+  if (size == 15) return van_herk_launch<VanHerkShape<Q, 15, true, 8, 4, false>>();
+  if (size == 31 && three) return van_herk_launch<VanHerkShape<Q, 31, true, 4, 3>>();
+  if (size == 31) return van_herk_launch<VanHerkShape<Q, 31, true, 4, 3, false>>();
+  if (size < 15) return van_herk_launch<VanHerkShape<Q, 15, false, 8, 4>>();
+  if (size < 31) return van_herk_launch<VanHerkShape<Q, 31, false, 4, 3>>();
   return van_herk_launch<VanHerkShape<Q, 63, false, 2, 2>>();
 }
 
-// The kernel for 16-bit samples and a window size, with kStep u8x4s a pixel; none for the largest windows.
+// The kernel for 16-bit samples and a window size, with kStep u8x4s a pixel.
 template <int kStep>
 VanHerkLaunch choose_u16(int size) {
   using Q = U16x2Order;
   if (size <= 9) return van_herk_launch<VanHerkShape<Q, 9, false, 16, 4, true, kStep>>();
   if (size == 15) return van_herk_launch<VanHerkShape<Q, 15, true, 8, 4, false, kStep>>();
   if (size == 31) return van_herk_launch<VanHerkShape<Q, 31, true, 4, 3, false, kStep>>();
-  if (size <= 31) return van_herk_launch<VanHerkShape<Q, 31, false, 4, 3, true, kStep>>();
+  if (size < 31) return van_herk_launch<VanHerkShape<Q, 31, false, 4, 3, true, kStep>>();
   return van_herk_launch<VanHerkShape<Q, 63, false, 2, 2, true, kStep>>();
-}
-
-VanHerkLaunch choose_kernel(const PassQuery &query, bool words, int step) {
-  const int size = query.pass().width();
-  if (words) return step == 2 ? choose_u16<2>(size) : choose_u16<1>(size);
-  if (size != 15 && size != 31) return choose_u8(size);
-  const FrameLayout &layout = query.plan.layout;
-  // Rows of pixels of three bytes cannot be filtered as they lie in memory.
-  const bool three =
-      std::any_of(layout.plane, layout.plane + layout.planes, [](const PlaneLayout &p) { return p.channels == 3; });
-  return three ? choose_exact_u8<true>(size) : choose_exact_u8<false>(size);
 }
 
 // Chooses the launch, without a kernel if the pass is not for this structure. The frame has been filled in. Channels
@@ -81,8 +69,10 @@ KernelLaunch<VanHerkParams> choose(const PassQuery &query, VanHerkParams &p) {
     p.tile = make_u8x4_tile(width_of(as), height, size / 2, size / 2, step);
     return cut_u8x4_tiles(p, p.tile);
   };
-  const VanHerkLaunch as = choose_kernel(query, p.sample_bits, step);
-  if (!as.kernel) return {};
+  const bool three = std::any_of(p.part, p.part + p.parts, [](const PartParams &part) { return part.channels == 3; });
+  const VanHerkLaunch as = !p.sample_bits ? choose_u8(size, three)
+                           : step == 2    ? choose_u16<2>(size)
+                                          : choose_u16<1>(size);
   // The cost of a tile: windows that a thread computes, one after the other, along rows and down columns.
   const auto cost = [&](int height) {
     const int columns = width_of(as) * ((height + size - 1) / size);

@@ -12,8 +12,9 @@ using namespace separable;
 
 namespace {
 
-template <typename Shape, bool kFewChannels>
+template <int kRadius, Samples kSamples, bool kFewChannels>
 MmaLaunch<SeparableMmaParams> launch_of() {
+  using Shape = SeparableShape<kRadius, kSamples>;
   using Strip = SeparableStrip<Shape, kFewChannels>;
   using Tuning = SeparableTuning;
   return {strip_mma_kernel<Shape, kFewChannels>,
@@ -27,23 +28,11 @@ MmaLaunch<SeparableMmaParams> launch_of() {
           true};
 }
 
-template <int kRadius, Samples kSamples>
-MmaLaunch<SeparableMmaParams> launch_of(bool few_channels) {
-  using Shape = SeparableShape<kRadius, kSamples>;
-  if constexpr (kSamples == Samples::U8)
-    if (few_channels) return launch_of<Shape, true>();
-  return launch_of<Shape, false>();
-}
-
-template <Samples kSamples>
-KernelLaunch<SeparableMmaParams> choose(const PassQuery &query, const MmaKind &kind, SeparableMmaParams &p) {
-  const FrameLayout &layout = query.plan.layout;
-  const auto few_channels =
-      std::count_if(layout.plane, layout.plane + layout.planes, [](const PlaneLayout &p) { return p.channels <= 2; });
-  if (few_channels > 0 && few_channels < layout.planes) return {};
-  return cut_frame(kind.radius == 8    ? launch_of<8, kSamples>(few_channels > 0)
-                   : kind.radius == 16 ? launch_of<16, kSamples>(few_channels > 0)
-                                       : launch_of<32, kSamples>(few_channels > 0),
+template <Samples kSamples, bool kFewChannels>
+KernelLaunch<SeparableMmaParams> launch_for(int radius, SeparableMmaParams &p) {
+  return cut_frame(radius == 8    ? launch_of<8, kSamples, kFewChannels>()
+                   : radius == 16 ? launch_of<16, kSamples, kFewChannels>()
+                                  : launch_of<32, kSamples, kFewChannels>(),
                    sample_bytes(kSamples), 0, p);
 }
 
@@ -53,7 +42,10 @@ KernelLaunch<SeparableMmaParams> choose(const PassQuery &query, SeparableMmaPara
   DenseMmaParams dense = {};
   const MmaKind kind = plan_mma(query.plan, query.pass(), p, dense);
   if (kind.shape != MmaShape::Separable) return {};
-  return for_samples(kind.samples, [&](auto samples) { return choose<decltype(samples)::value>(query, kind, p); });
+  const auto few = std::count_if(p.part, p.part + p.parts, [](const PartParams &part) { return part.channels <= 2; });
+  if (few > 0 && few < p.parts) return {};
+  if (kind.samples == Samples::U8 && few > 0) return launch_for<Samples::U8, true>(kind.radius, p);
+  return for_samples(kind.samples, [&](auto samples) { return launch_for<samples.value, false>(kind.radius, p); });
 }
 
 }  // namespace
