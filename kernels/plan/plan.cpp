@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <string>
 
 #include "error.h"
@@ -311,40 +312,70 @@ bool Pass::separable() const {
 
 namespace {
 
-// Marks the bytes of a row that belong to pixels of a view.
-void mark_pixels(const PlaneLayout &view, std::vector<bool> *bytes) {
-  const size_t size = view.bytes_per_container();
-  const auto mark = [&](size_t begin, size_t length) {
-    bytes->resize(std::max(bytes->size(), begin + length));
-    std::fill_n(bytes->begin() + static_cast<ptrdiff_t>(begin), length, true);
-  };
-  const size_t pixel = view.step * size, first = view.first * size;
-  if (view.container == Container::Packed32 || view.step == view.channels) return mark(first, view.width * pixel);
-  for (int x = 0; x < view.width; x++)
-    for (int c = 0; c < view.channels; c++) mark(first + x * pixel + view.channel[c].offset * size, size);
+// Bytes from one pixel of a view to the next.
+size_t pixel_bytes(const PlaneLayout &view) {
+  return static_cast<size_t>(view.container == Container::Packed32 ? 1 : view.step) * view.bytes_per_container();
+}
+
+// Marks the bytes of the first `width` pixels of a row of a view.
+void mark_pixels(const PlaneLayout &view, int64_t width, std::vector<bool> *bytes) {
+  const size_t size = view.bytes_per_container(), first = view.container == Container::Packed32 ? 0 : view.first * size;
+  for (int64_t x = 0; x < width; x++)
+    for (int c = 0; c < view.channels; c++) {
+      const size_t offset = view.container == Container::Packed32 ? 0 : view.channel[c].offset * size;
+      const size_t begin = first + x * pixel_bytes(view) + offset;
+      bytes->resize(std::max(bytes->size(), begin + size));
+      std::fill_n(bytes->begin() + begin, size, true);
+    }
 }
 
 }  // namespace
 
 std::vector<MemoryPlane> memory_planes_of(const FrameLayout &layout) {
-  std::vector<MemoryPlane> planes;
-  std::vector<std::vector<bool>> used;  // by plane: the bytes of a row that belong to pixels
-  for (int i = 0; i < layout.planes; i++) {
-    const PlaneLayout &view = layout.plane[i];
-    const size_t count = std::max<size_t>(planes.size(), view.memory_plane + 1);
-    planes.resize(count);
-    used.resize(count);
-    planes[view.memory_plane].height = std::max(planes[view.memory_plane].height, view.height);
-    mark_pixels(view, &used[view.memory_plane]);
-  }
-  for (size_t m = 0; m < planes.size(); m++) {
-    const std::vector<bool> &bytes = used[m];
-    planes[m].row_bytes = bytes.size();
-    for (auto end = bytes.begin();;) {
-      const auto begin = std::find(end, bytes.end(), true);
-      if (begin == bytes.end()) break;
-      end = std::find(begin, bytes.end(), false);
-      planes[m].runs.push_back({static_cast<size_t>(begin - bytes.begin()), static_cast<size_t>(end - begin)});
+  int count = 0;
+  for (int i = 0; i < layout.planes; i++) count = std::max(count, layout.plane[i].memory_plane + 1);
+  std::vector<MemoryPlane> planes(count);
+  for (int m = 0; m < count; m++) {
+    std::vector<const PlaneLayout *> views;
+    for (int i = 0; i < layout.planes; i++)
+      if (layout.plane[i].memory_plane == m) views.push_back(&layout.plane[i]);
+    // The bytes of a row are a periodic pattern. To mark only a short row byte by byte, `left_out` periods are skipped:
+    // each view marks fewer pixels, and the skipped bytes are inserted again at the end.
+    size_t period = 1, begin = 0;
+    for (const PlaneLayout *view : views) {
+      period = std::lcm(period, pixel_bytes(*view));
+      begin = std::max<size_t>(begin, view->first * view->bytes_per_container());
+    }
+    constexpr int64_t kKept = 4;  // periods; more than the distance of the views' first bytes
+    int64_t left_out = INT64_MAX;
+    for (const PlaneLayout *view : views)
+      left_out = std::min(left_out, static_cast<int64_t>(view->width * pixel_bytes(*view) / period) - kKept);
+    left_out = std::max<int64_t>(left_out, 0);
+    std::vector<bool> bytes;
+    for (const PlaneLayout *view : views) {
+      planes[m].height = std::max(planes[m].height, view->height);
+      mark_pixels(*view, view->width - left_out * static_cast<int64_t>(period / pixel_bytes(*view)), &bytes);
+    }
+    size_t more = left_out * period;
+    // `from`: one period within all views. If it has gaps, each skipped period has its own runs, so all are inserted
+    // again byte by byte.
+    const auto from = bytes.begin() + (views.empty() ? 0 : begin);
+    if (more && std::find(from, from + period, false) != from + period) {
+      const std::vector<bool> one(from, from + period);
+      std::vector<bool> whole(bytes.begin(), from);
+      for (int64_t i = 0; i < left_out; i++) whole.insert(whole.end(), one.begin(), one.end());
+      whole.insert(whole.end(), from, bytes.end());
+      bytes = std::move(whole);
+      more = 0;
+    }
+    planes[m].row_bytes = bytes.size() + more;
+    for (size_t b = 0; b < bytes.size(); b++) {
+      if (!bytes[b]) continue;
+      const size_t at = b > begin ? b + more : b, length = more && b == begin ? 1 + more : 1;
+      if (b > 0 && bytes[b - 1])
+        planes[m].runs.back().length += length;
+      else
+        planes[m].runs.push_back({at, length});
     }
   }
   return planes;

@@ -38,6 +38,10 @@ int number_from_environment(const char *name, int otherwise) {
   return text ? atoi(text) : otherwise;
 }
 
+bool has_address_sanitizer() {
+  return __sanitizer_get_current_allocated_bytes != nullptr;
+}
+
 size_t heap_bytes() {
   if (__sanitizer_get_current_allocated_bytes) return __sanitizer_get_current_allocated_bytes();
   const struct mallinfo2 heap = mallinfo2();

@@ -44,6 +44,10 @@ using Ref = std::unique_ptr<T, Unref>;
 // The value of an environment variable that is a number.
 int number_from_environment(const char *name, int otherwise);
 
+// Whether the element, or all of the program, has AddressSanitizer, which takes long and keeps freed memory for a
+// while.
+bool has_address_sanitizer();
+
 // Bytes on the heap that malloc() has allocated and that are not freed.
 size_t heap_bytes();
 
