@@ -12,7 +12,7 @@ namespace cudaconv::gst {
 namespace {
 
 // Frames come fast where the mean time between them is below this, in microseconds: to wake a thread for each would
-// cost more than to filter it. A pause counts as kPause at most, which ends it.
+// cost more than to filter it. A pause counts as kPause at most: the next frames are slow ones, and soon forgotten.
 constexpr double kFastPace = 50, kPause = 1000;
 constexpr double kPaceWeight = 1.0 / 16;  // of the latest time in the mean
 // How long a frame may then wait for the next one to come, before the task pushes it.
@@ -206,7 +206,7 @@ void Flight::note_pace() {
   pace_ += kPaceWeight * (std::min<double>(time, kPause) - pace_);
 }
 
-// Where frames come fast, pushes those that are done but the latest, which the GPU is hardly ever done with; where
+// Where frames come fast, pushes those that are done. The latest frame stays: the GPU is rarely done with it. Where
 // `most` are on the device, waits for the oldest. Call with lock_ held.
 void Flight::land_finished(std::unique_lock<std::mutex> &guard, guint most) {
   while (comes_fast() && !landing_ && frames_.size() >= 2 && !stopped_ && flow_ == GST_FLOW_OK &&

@@ -20,8 +20,8 @@ namespace cudaconv::gst {
 // Threads: the sink pad's streaming thread submits frames. Where one frame at a time may be on the device, that thread
 // also waits for it and pushes it. Where several may be, a task of the source pad waits for them in order and pushes
 // each when it is done. So no frame waits for the next one to arrive. Where frames come fast, the sink pad's streaming
-// thread pushes what is done when the next frame comes, and the task only what no frame follows. The sink pad's
-// streaming thread sends serialized events, queries and caps after drain().
+// thread pushes frames that are done, each time that it submits one. The task then pushes frames that no other follows.
+// The sink pad's streaming thread sends serialized events, queries and caps after drain().
 //
 // A flow return that the task gets from downstream is returned by the next submit() or push(), once. The frames that
 // are in flight then are dropped.

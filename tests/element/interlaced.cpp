@@ -3,6 +3,8 @@
 // Tests frames of two fields, of any height: each field is filtered separately, down to its last row.
 #include <algorithm>
 #include <cstring>
+#include <numeric>
+#include <vector>
 
 #include "reference.h"
 #include "support.h"
@@ -13,9 +15,15 @@ using namespace cudaconv::test;
 namespace {
 
 constexpr int kWidth = 11;
-// Every remainder of rows of chroma and of fields: few rows, and both sides of 8 rows of a field and of 32 of a frame,
-// which a block of threads filters.
-constexpr int kHeights[] = {1, 2, 3, 4, 5, 6, 7, 8, 15, 16, 17, 18, 32, 33};
+
+// On the stand-in some heights: every remainder of rows of chroma and of fields, and both sides of 8 rows of a field
+// and of 32 of a frame, which a block of threads filters.
+std::vector<int> heights() {
+  if (has_address_sanitizer()) return {1, 2, 3, 4, 5, 6, 7, 8, 15, 16, 17, 18, 32, 33};
+  std::vector<int> all(40);
+  std::iota(all.begin(), all.end(), 1);
+  return all;
+}
 
 struct Mode {
   GstVideoInterlaceMode mode;
@@ -81,7 +89,7 @@ GST_START_TEST(all_rows_of_all_fields_are_filtered) {
       const char *const properties = "mask=gauss5 chroma=filter";
       Harness h(properties);
       gst_harness_add_propose_allocation_meta(h.get(), GST_VIDEO_META_API_TYPE, nullptr);
-      for (const int height : kHeights) check(h, format, mode, height, properties, random);
+      for (const int height : heights()) check(h, format, mode, height, properties, random);
     }
   }
 }

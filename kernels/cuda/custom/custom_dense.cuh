@@ -367,7 +367,7 @@ class DenseSums {
     from_ += kRowBytes;
   }
 
-  // Updates the sums of rows first to last: add(y, s, c, sums) returns those of group s and byte c of its samples.
+  // Updates the sums of rows first to last. add(y, s, c, sums) returns the new sums of row y, group s and byte c.
   template <typename Add>
   __device__ void add_to(int first, int last, Add add) {
 #pragma unroll

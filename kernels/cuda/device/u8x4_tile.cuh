@@ -55,7 +55,7 @@ struct U8x4Tile {
   ChunkedRow u8x4s;        // chunks of kChunk u8x4s, from as many pixels of each subtile; the halo in u8x4s
 };
 
-// What dilations and erosions on u8x4s have in common. For erosions samples are complemented before and after.
+// The parameters of dilations and erosions on u8x4s. For erosions samples are complemented before and after.
 struct U8x4ExtremumParams : FrameParams {
   U8x4Tile tile;
   uint32_t flip;         // xored with samples before and after
