@@ -14,6 +14,7 @@
 #include <cstdio>
 #include <map>
 #include <mutex>
+#include <regex>
 
 #include "media.h"
 
@@ -38,9 +39,14 @@ struct Options {
 };
 
 Rectangle rectangle_of(const char *text) {
-  Rectangle r;
-  char end;
-  if (std::sscanf(text, "%u,%u,%u,%u%c", &r.x, &r.y, &r.width, &r.height, &end) != 4 || !r.width || !r.height)
+  static const std::regex form(" *(\\d{1,9}) *, *(\\d{1,9}) *, *(\\d{1,9}) *, *(\\d{1,9}) *");
+  std::cmatch match;
+  Rectangle r = {};
+  if (std::regex_match(text, match, form)) {
+    guint *const to[] = {&r.x, &r.y, &r.width, &r.height};
+    for (int i = 0; i < 4; i++) *to[i] = static_cast<guint>(std::stoul(match[i + 1]));
+  }
+  if (!r.width || !r.height)
     throw Failure(std::string("--region is X,Y,WIDTH,HEIGHT in pixels, such as 40,60,120,90, not ") + text);
   return r;
 }

@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <set>
 
 namespace media {
 
@@ -114,12 +115,28 @@ void load_preset(GstElement *filter, const std::string &name) {
 
 // ---- OutputFile -----------------------------------------------------------------------------------------------------
 
+namespace {
+
+std::set<std::string> unfinished;  // names of parts
+
+}  // namespace
+
+OutputFile::OutputFile(const std::string &name) : name_(name), part_(name) {
+  if (g_file_test(name.c_str(), G_FILE_TEST_IS_DIR)) throw Failure(name + " is a folder, not a file to write");
+  if (name.empty() ||
+      (g_file_test(name.c_str(), G_FILE_TEST_EXISTS) && !g_file_test(name.c_str(), G_FILE_TEST_IS_REGULAR)))
+    return;
+  part_ += ".part";
+  unfinished.insert(part_);
+}
+
 OutputFile::~OutputFile() {
-  g_unlink(part().c_str());  // only exists after a failure
+  if (unfinished.erase(part_)) g_unlink(part_.c_str());  // only exists after a failure
 }
 
 void OutputFile::complete() {
-  if (g_rename(part().c_str(), name_.c_str()) != 0) throw Failure("cannot write " + name_ + ": " + g_strerror(errno));
+  if (part_ == name_) return;
+  if (g_rename(part_.c_str(), name_.c_str()) != 0) throw Failure("cannot write " + name_ + ": " + g_strerror(errno));
 }
 
 // ---- Runner ---------------------------------------------------------------------------------------------------------
@@ -170,6 +187,7 @@ void Runner::play() {
   ended_ = g_get_monotonic_time();
   end_progress();
   if (!failure_.empty()) throw Failure(failure_);
+  if (!frames_ && !interrupted_) throw Failure("no frame came through the filter");
 }
 
 void Runner::end_progress() {
@@ -222,7 +240,10 @@ gboolean Runner::show_progress(gpointer data) {
 
 gboolean Runner::on_interrupt(gpointer data) {
   auto *self = static_cast<Runner *>(data);
-  if (self->interrupted_) _exit(130);
+  if (self->interrupted_) {
+    for (const std::string &part : unfinished) g_unlink(part.c_str());
+    _exit(130);
+  }
   self->interrupted_ = true;
   std::fprintf(stderr, "\ninterrupted: finishing the file\n");
   const Owned<GstElement> muxer(gst_bin_get_by_name(GST_BIN(self->pipeline()), "muxer"));

@@ -63,17 +63,19 @@ void load_preset(GstElement *filter, const std::string &name);
 // The text of a message by an element. An error also has its debug text, which often holds the reason.
 std::string message_text(GstMessage *message, void (*parse)(GstMessage *, GError **, gchar **), bool with_debug = true);
 
-// Writes to NAME.part, which becomes NAME once it is complete.
+// Writes to NAME.part, which becomes NAME once it is complete; to NAME itself where that is a pipe or a device.
 class OutputFile {
  public:
-  explicit OutputFile(std::string name) : name_(std::move(name)) {}
+  // Throws Failure if `name` is a folder. An empty one stands for no file.
+  explicit OutputFile(const std::string &name);
   ~OutputFile();
   OutputFile(const OutputFile &) = delete;
-  std::string part() const { return name_ + ".part"; }
+  const std::string &part() const { return part_; }
   void complete();
 
  private:
   const std::string name_;
+  std::string part_;
 };
 
 // Runs a pipeline until it ends, fails or is interrupted.
@@ -90,7 +92,7 @@ class Runner {
   // Waits until a seek is done.
   void wait();
   // Plays to the end, with a line of progress on a terminal. Ctrl-C ends the stream early, so that a file is finished
-  // properly; a second one ends the program. Throws Failure.
+  // properly; a second one ends the program. Throws Failure, also where no frame comes through the filter.
   void play();
   // To READY, which closes files.
   void stop() { gst_element_set_state(pipeline(), GST_STATE_READY); }

@@ -108,6 +108,19 @@ is_interrupted() { # FILE: after Ctrl-C, the streams end together, and the file 
     [ "$bytes" -lt $(((frames + 6) * 44100 * 4 / 25)) ] && [ -z "$(find . -name '*.part')" ]
 }
 
+is_given_up() { # FILE: a second Ctrl-C ends the program at once, which leaves nothing behind
+  local code=0 program
+  "$player" -q -o "$1" clip.mkv mask=median size=31 iterations=1000 backend=cpu n-threads=1 2>given-up &
+  program=$!
+  until [ -e "$1.part" ]; do sleep 0.1; done
+  kill -INT "$program"
+  until grep -q interrupted given-up; do sleep 0.1; done
+  kill -INT "$program"
+  wait "$program" || code=$?
+  echo "exit code $code"
+  [ "$code" = 130 ] && [ ! -e "$1" ] && [ ! -e "$1.part" ]
+}
+
 # In a window on an invisible display. Sound is played if there is a device.
 in_window() {
   local display server code=0
@@ -154,13 +167,15 @@ gst-inspect-1.0 --exists ximagesink || no_window="no ximagesink (gstreamer1.0-x)
 make_clip
 make_pictures
 
-echo "1..28"
+echo "1..30"
 expect "a video" video plain.webm
 expect "a property that changes with time" video animated.webm --animate=sigma=0.5:8
 expect "its frames differ" differ plain.webm.frames animated.webm.frames
 expect "a picture" picture
 expect "a missing file" refuses "nothing-there" nothing-there.mp4
 expect "a file without video" refuses "decode" "$self"
+head -c 4000 "$clip" >head.webm
+expect "a file that is cut off before its first frame" refuses "no frame came through" head.webm
 expect "an unknown property" refuses "no property msk" "$clip" msk=sobel
 expect "an unknown value" refuses "mask=gaussian is not a value of that property; these are: identity box3" \
   "$clip" mask=gaussian
@@ -175,6 +190,7 @@ expect "its title" has_title converted.mkv
 expect_unless "$no_h264$no_aac" "MP4" converts converted.mp4
 expect_unless "$no_h264$no_aac" "an interrupted MP4" is_interrupted cut.mp4
 expect "an interrupted WebM" is_interrupted cut.webm
+expect "a second interruption" is_given_up none.webm
 expect_unless "$no_window" "a window" in_window
 expect "a picture in, a picture out" filters_picture
 expect "a JPEG" to_jpeg

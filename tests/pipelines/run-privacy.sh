@@ -167,11 +167,22 @@ refuses() { # TEXT COMMAND...: does not exit with 0, prints TEXT, and writes no 
   echo "exit code $code: $output"
   [ "$code" != 0 ] && [[ $output == *"$1"* ]] && [ ! -s refused.rgb ]
 }
+into_a_pipe() {
+  mkfifo pipe.rgb
+  "$program" -q --region=40,30,50,61 -o pipe.rgb clip.mkv &
+  timeout 60 cat pipe.rgb >read.rgb
+  wait $! || return
+  "$program" -q --region=40,30,50,61 -o written.rgb clip.mkv && [ -s read.rgb ] && [ -p pipe.rgb ] && cmp read.rgb written.rgb
+}
+keeps_its_input() {
+  cp clip.mkv before.mkv
+  refuses "the output is the input" "$program" --region=1,2,3,4 -o ./clip.mkv clip.mkv && cmp clip.mkv before.mkv
+}
 
 gst-launch-1.0 -q videotestsrc num-buffers=6 pattern=zone-plate kx2=12 ky2=9 kt=5 ! \
   video/x-raw,format=I420,width=160,height=120 ! matroskamux ! filesink location=clip.mkv
 
-echo "1..18"
+echo "1..25"
 expect "regions by hand, in C++" by_hand "$program"
 expect "regions by hand without a margin, in C++" exactly_by_hand "$program"
 expect_unless "$no_python" "regions by hand, in Python" by_hand "$python" "$script"
@@ -192,6 +203,13 @@ expect "without the model for faces nothing is shown" refuses nowhere.xml \
 expect_unless "$no_python" "nothing in Python either" refuses nowhere.xml \
   "$python" "$script" --cascade=nowhere.xml -o refused.rgb clip.mkv
 expect "an invalid region" refuses "X,Y,WIDTH,HEIGHT" "$program" --region=1,2 -o refused.rgb clip.mkv
+for region in -1,2,3,4 1,2,0,4 1,2,3,4,5 4294967297,2,3,4; do
+  expect "an invalid region, $region" refuses "X,Y,WIDTH,HEIGHT" "$program" "--region=$region" -o refused.rgb clip.mkv
+done
+expect "into a pipe" into_a_pipe
+expect "the input as the output" keeps_its_input
+mkdir folder.rgb
+expect "a folder as the output" refuses "folder.rgb is a folder" "$program" --region=1,2,3,4 -o folder.rgb clip.mkv
 expect "an unknown property" refuses "roi-grov=1" \
   "$program" --region=1,2,3,4 -o refused.rgb clip.mkv roi-grov=1
 finish
