@@ -220,6 +220,8 @@ bool filters_in_place(GstBuffer *buffer, const StreamContext &context, const Dow
   if (roi.invert && device && !context.cuda_out) return false;
   if (!gst_buffer_is_writable(buffer) || !gst_buffer_is_all_memory_writable(buffer)) return false;
   if (gst_buffer_get_video_crop_meta(buffer)) return false;
+  // Downstream would draw the texture, which is not filtered.
+  if (gst_buffer_get_video_gl_texture_upload_meta(buffer)) return false;
   if (context.cuda_out) return device && device->owns(buffer);
   for (guint i = 0; i < gst_buffer_n_memory(buffer); i++) {
     GstMemory *memory = gst_buffer_peek_memory(buffer, i);

@@ -376,6 +376,25 @@ GST_START_TEST(the_rectangle_of_a_crop_has_a_new_buffer) {
 GST_END_TEST;
 
 // If downstream's pool places its buffers itself, it is used and the frame is copied. A plain pool is not used.
+// Such a meta uploads the source's pixels, maybe from elsewhere than the buffer's memory.
+GST_START_TEST(a_frame_with_a_texture_of_its_own_has_a_new_buffer) {
+  Harness h(kRegions, small());
+  Random random = seeded();
+  Ref<GstBuffer> in = random_frame(small(), random);
+  GstVideoGLTextureType types[4] = {};
+  fail_unless(gst_buffer_add_video_gl_texture_upload_meta(
+                  in.get(), GST_VIDEO_GL_TEXTURE_ORIENTATION_X_NORMAL_Y_NORMAL, 1, types,
+                  [](GstVideoGLTextureUploadMeta *, guint *) -> gboolean { return FALSE; }, nullptr, nullptr,
+                  nullptr) != nullptr);
+  const Sent sent = give(h, std::move(in));
+  const Ref<GstBuffer> out = h.pull();
+  fail_if(sent.is_same(out.get()));
+  fail_if(gst_buffer_get_video_gl_texture_upload_meta(out.get()));
+  const Ref<GstBuffer> want = filtered_copy(sent.before.get(), small(), kRegions);
+  fail_unless(same_samples(out.get(), want.get(), small()));
+}
+GST_END_TEST;
+
 GST_START_TEST(a_special_pool_of_downstream_is_used) {
   Random random = seeded();
   const GstVideoInfo info = video_info("I420", 53, 37);
@@ -546,6 +565,7 @@ static Suite *make_suite() {
   tcase_add_test(tc, settings_change_between_frames);
   tcase_add_test(tc, a_frame_without_detections_passes_through);
   tcase_add_test(tc, the_rectangle_of_a_crop_has_a_new_buffer);
+  tcase_add_test(tc, a_frame_with_a_texture_of_its_own_has_a_new_buffer);
   tcase_add_test(tc, a_special_pool_of_downstream_is_used);
   tcase_add_test(tc, an_allocator_that_downstream_names_is_used);
   tcase_add_test(tc, a_bad_buffer_is_refused_before_memory_is_allocated);
