@@ -1,7 +1,27 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "gstcudaconvroicounts.h"
 
+#include <cstring>
+
 namespace cudaconv::gst {
+
+namespace {
+
+// Labels may carry the number of an object, so that new ones come for ever.
+constexpr size_t kMostTypes = 100;
+constexpr const char *kOtherTypes = "other";
+
+// A field name for a type, with which GStreamer can read the structure back from text.
+std::string field_of(const std::string &type) {
+  if (type.empty()) return "_";
+  std::string name = type;
+  const bool readable = g_utf8_validate(type.c_str(), -1, nullptr);
+  for (char &c : name)
+    if (!g_ascii_isalnum(c) && !std::strchr("_-+/:.", c) && !(readable && (c & 0x80))) c = '_';
+  return name;
+}
+
+}  // namespace
 
 void RoiCounts::reset() {
   std::lock_guard<std::mutex> guard(lock_);
@@ -17,7 +37,11 @@ void RoiCounts::add(guint64 Counts::*count) {
 void RoiCounts::add_regions(guint64 regions, const RoiTypeCounts &types) {
   std::lock_guard<std::mutex> guard(lock_);
   all_.regions += regions;
-  for (const auto &[type, count] : types) all_.types[type] += count;
+  for (const auto &[type, count] : types) {
+    const std::string field = field_of(type);
+    const bool fits = all_.types.size() < kMostTypes || all_.types.count(field);
+    all_.types[fits ? field : kOtherTypes] += count;
+  }
 }
 
 void RoiCounts::add_frame(bool marked) {

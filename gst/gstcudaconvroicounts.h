@@ -13,7 +13,7 @@
 
 namespace cudaconv::gst {
 
-// How many regions of each type came.
+// How many regions of each type or label came.
 using RoiTypeCounts = std::map<std::string, guint64>;
 
 // Any thread may call.
