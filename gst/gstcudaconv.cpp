@@ -287,8 +287,8 @@ static gboolean answer_latency_query(GstCudaConv *self, GstQuery *query) {
   gst_query_parse_latency(query, &live, &min, &max);
   const GstClockTime lookahead = self->priv->session.lookahead();
   self->priv->path.set_live_latency(live ? min : GST_CLOCK_TIME_NONE);
-  min += lookahead;
-  if (GST_CLOCK_TIME_IS_VALID(max)) max += lookahead + self->priv->session.longest_wait();
+  min = add_times(min, lookahead);
+  if (GST_CLOCK_TIME_IS_VALID(max)) max = add_times(max, add_times(lookahead, self->priv->session.longest_wait()));
   gst_query_set_latency(query, live, min, max);
   return TRUE;
 }

@@ -311,11 +311,7 @@ void Flight::keep_flow(GstFlowReturn flow) {
 // ---- Both threads ---------------------------------------------------------------------------------------------------
 
 GstFlowReturn Flight::push_now(Ref<GstBuffer> buffer) {
-  if (GST_BUFFER_PTS_IS_VALID(buffer.get())) {
-    GstClockTime end = GST_BUFFER_PTS(buffer.get());
-    if (GST_BUFFER_DURATION_IS_VALID(buffer.get())) end += GST_BUFFER_DURATION(buffer.get());
-    position_ = end;
-  }
+  if (GST_BUFFER_PTS_IS_VALID(buffer.get())) position_ = end_time(buffer.get());
   pushed_++;
   const GstFlowReturn flow = gst_pad_push(GST_BASE_TRANSFORM_SRC_PAD(trans_), buffer.release());
   if (flow != GST_FLOW_OK) lost_ = true;

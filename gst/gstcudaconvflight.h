@@ -69,6 +69,8 @@ class Flight {
   void drain();
   // Keeps a flow return for the next submit() or push(), unless it is OK or there is one already. Any thread may call.
   void keep_flow(GstFlowReturn flow);
+  // Returns the flow return that was kept, once. Where there is one, waits until the frames in flight are dropped.
+  GstFlowReturn take_flow();
   // Forgets a flow return of GST_FLOW_EOS, since a new segment or stream begins.
   void forget_eos();
 
@@ -97,7 +99,6 @@ class Flight {
   GstFlowReturn finish(Frame &frame);
   void abandon(Frame &frame);
   void land(std::unique_ptr<Frame> frame, bool drop);
-  GstFlowReturn take_flow();
   GstFlowReturn push_now(Ref<GstBuffer> buffer);
   void count(Engine &engine, size_t views);
   void set_pool_flushing(bool flushing);

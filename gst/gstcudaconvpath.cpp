@@ -40,7 +40,7 @@ int64_t end_of_gap(GstEvent *event, const GstSegment &segment, int64_t otherwise
   GstClockTime time, duration;
   gst_event_parse_gap(event, &time, &duration);
   if (segment.format != GST_FORMAT_TIME) return otherwise;
-  if (GST_CLOCK_TIME_IS_VALID(duration) && duration > 0 && segment.rate > 0) time += duration - 1;
+  if (GST_CLOCK_TIME_IS_VALID(duration) && duration > 0 && segment.rate > 0) time = add_times(time, duration - 1);
   const guint64 stream = gst_segment_to_stream_time(&segment, GST_FORMAT_TIME, time);
   return stream <= G_MAXINT64 ? static_cast<int64_t>(stream) : otherwise;
 }
@@ -127,10 +127,12 @@ GstFlowReturn Path::take(bool is_discont, Ref<GstBuffer> buffer) {
   if (flow == GST_FLOW_ERROR) session_.miss_regions(frame.get());
   gst_clear_buffer(&trans_->queued_buf);
   flight_.note_lost();
-  if (flow == GST_BASE_TRANSFORM_FLOW_DROPPED)
+  if (flow == GST_BASE_TRANSFORM_FLOW_DROPPED) {
     flight_.keep_flow(guarded(trans_, GST_FLOW_ERROR, [&] { return let_due_go(); }));
-  else
-    flight_.drain();  // earlier frames come out before the error goes up
+    const GstFlowReturn kept = flight_.take_flow();
+    return kept == GST_FLOW_OK ? flow : kept;
+  }
+  flight_.drain();  // earlier frames come out before the error goes up
   return flow;
 }
 
@@ -165,8 +167,7 @@ GstFlowReturn Path::send() {
   Ref<GstBuffer> in(std::exchange(trans_->queued_buf, nullptr));
   GstSegment &segment = trans_->segment;
   if (segment.format == GST_FORMAT_TIME && GST_BUFFER_PTS_IS_VALID(in.get())) {
-    segment.position = GST_BUFFER_PTS(in.get());
-    if (GST_BUFFER_DURATION_IS_VALID(in.get())) segment.position += GST_BUFFER_DURATION(in.get());
+    segment.position = end_time(in.get());
   }
   return guarded(trans_, GST_FLOW_ERROR, [&] {
     try {
@@ -435,6 +436,8 @@ GstFlowReturn Path::pass(Ref<GstBuffer> buffer) {
 GstFlowReturn Path::drop(GstBuffer *buffer) {
   flight_.drain();
   flight_.note_lost();
+  const GstFlowReturn flow = flight_.take_flow();
+  if (flow != GST_FLOW_OK) return flow;
   if (GST_BUFFER_PTS_IS_VALID(buffer))
     gst_pad_push_event(trans_->srcpad, gst_event_new_gap(GST_BUFFER_PTS(buffer), GST_BUFFER_DURATION(buffer)));
   return GST_FLOW_OK;

@@ -486,7 +486,7 @@ guint Session::most_in_flight(guint64 device_ns) const {
 GstClockTime Session::longest_wait() const {
   const guint frames = most_in_flight(0);
   const std::shared_ptr<const StreamContext> context = this->context();
-  return frames > 1 && !context->passthrough() ? frames * context->buffer_duration() : 0;
+  return frames > 1 && !context->passthrough() ? gst_util_uint64_scale(context->buffer_duration(), frames, 1) : 0;
 }
 
 GstClockTime Session::lookahead() const {
@@ -497,7 +497,7 @@ GstClockTime Session::lookahead() const {
   // A frame leaves when the first frame comes that is at least roi-lookahead later.
   const GstClockTime wait = std::min<GstClockTime>(settings.roi.lookahead, G_MAXINT64);
   const GstClockTime duration = context ? context->buffer_duration() : 0, rest = duration ? wait % duration : 0;
-  return rest ? wait + duration - rest : wait;
+  return rest ? add_times(wait, duration - rest) : wait;
 }
 
 AllocationNeeds Session::allocation_needs() const {

@@ -137,6 +137,17 @@ std::vector<PlannedView> StreamContext::plan_regions(GstBuffer *buffer, const Ro
   return planned;
 }
 
+GstClockTime add_times(GstClockTime a, GstClockTime b) {
+  GstClockTime sum;
+  const bool fits = !__builtin_add_overflow(a, b, &sum) && sum <= G_MAXINT64;
+  return fits ? sum : std::max<GstClockTime>(a, G_MAXINT64);
+}
+
+GstClockTime end_time(GstBuffer *buffer) {
+  const GstClockTime time = GST_BUFFER_PTS(buffer);
+  return GST_BUFFER_DURATION_IS_VALID(buffer) ? add_times(time, GST_BUFFER_DURATION(buffer)) : time;
+}
+
 GstClockTime StreamContext::buffer_duration() const {
   if (info.fps_n < 1 || info.fps_d < 1) return 0;
   const int fields = GST_VIDEO_INFO_INTERLACE_MODE(&info) == GST_VIDEO_INTERLACE_MODE_ALTERNATE ? 2 : 1;

@@ -60,6 +60,11 @@ struct FrameKind {
   std::vector<View> views;
 };
 
+// The sum of two times. Where it would be beyond 292 years: 292 years, or `a` where that is later.
+GstClockTime add_times(GstClockTime a, GstClockTime b);
+// The timestamp of a buffer, which has one, plus its duration.
+GstClockTime end_time(GstBuffer *buffer);
+
 // All data for filtering frames. A change of caps, settings or backend makes a new context, and each frame keeps the
 // one that it began with. Contexts never change, except that roi-scale adds plans.
 struct StreamContext {

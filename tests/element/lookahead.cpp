@@ -271,6 +271,12 @@ GST_START_TEST(the_time_is_reported_as_latency) {
   check("mask=gauss5", 3 * kFrame, true);
   check("roi-lookahead=0", 0, true);
   h.take(GST_MESSAGE_WARNING);  // of roi-lookahead without roi-meta
+  // Never more than 292 years, to which sinks add times of their own.
+  Harness longest(settings(G_MAXUINT64, 0), info);
+  for (const guint64 upstream : {guint64{GST_SECOND}, guint64{G_MAXINT64}}) {
+    gst_harness_set_upstream_latency(longest.get(), upstream);
+    fail_unless_equals_uint64(latency_of(longest, &max), G_MAXINT64);
+  }
 }
 GST_END_TEST;
 
@@ -579,6 +585,38 @@ GST_START_TEST(regions_are_counted_and_reported) {
 }
 GST_END_TEST;
 
+// A detector's labels have blanks, and those of a tracker numbers: programs read the counts back from a log, and they
+// do not grow for ever.
+GST_START_TEST(labels_are_counted_under_names_that_can_be_read_back) {
+  Stream h("mask=gauss5 roi-meta=true");
+  Random random = seeded();
+  const auto push = [&](const std::vector<std::string> &labels) {
+    const Ref<GstBuffer> frame = random_frame(h.info, random);
+    for (const std::string &label : labels) add_roi(frame.get(), label.c_str(), 4, 4, 8, 8);
+    fail_unless_equals_int(h.push(frame.get()), GST_FLOW_OK);
+    h.pull();
+  };
+  const auto check = [](const GstStructure *stats, const std::vector<std::pair<const char *, guint64>> &counts) {
+    for (const auto &[name, count] : counts) fail_unless_equals_uint64(of_type(stats, name), count);
+  };
+  push({"cell phone", "cell phone", "", "caf\xe9", "a=b", "x;\"y\"", "person/1", "1st"});
+  const std::vector<std::pair<const char *, guint64>> counts = {
+      {"cell_phone", 2}, {"_", 1}, {"caf_", 1}, {"a_b", 1}, {"x__y_", 1}, {"person/1", 1}, {"1st", 1}};
+  const Ref<GstStructure> stats = h.stats();
+  gchar *text = gst_structure_to_string(stats.get());
+  const Ref<GstStructure> back(gst_structure_from_string(text, nullptr));
+  fail_unless(back != nullptr, "GStreamer cannot read this: %s", text);
+  g_free(text);
+  check(stats.get(), counts);
+  check(back.get(), counts);
+  push({"K\xc3\xa4se"});
+  check(h.stats().get(), {{"K\xc3\xa4se", 1}});
+  for (int i = 0; i < 200; i++) push({"car " + std::to_string(i), "1st"});
+  check(h.stats().get(), {{"car_91", 1}, {"car_92", 0}, {"other", 108}, {"1st", 201}, {"cell_phone", 2}});
+  fail_unless_equals_uint64(number(h.stats().get(), "regions"), 8 + 1 + 2 * 200);
+}
+GST_END_TEST;
+
 // ---- Storms ---------------------------------------------------------------------------------------------------------
 
 // Flushes, seeks, settings and gaps at random, while frames wait: those that come out are in order, and hide at least
@@ -706,6 +744,7 @@ Suite *make_suite() {
   tcase_add_test(tc, frames_without_regions_pass_are_filtered_or_dropped);
   tcase_add_test(tc, frames_without_regions_in_other_ways);
   tcase_add_test(tc, regions_are_counted_and_reported);
+  tcase_add_test(tc, labels_are_counted_under_names_that_can_be_read_back);
   tcase_add_test(tc, frames_wait_in_a_storm);
   tcase_add_test(tc, an_element_stops_while_frames_wait);
   tcase_add_test(tc, a_live_sink_gets_its_frames_in_time);
