@@ -131,7 +131,7 @@ class Runner {
 
 // Makes a pipeline that decodes `input`, sends its video through `filter`, and writes `output`: a .webm, .mkv or .mp4
 // by the encoders that are installed. Sound and subtitles come along where the container takes them; sound is encoded
-// anew only where it does not take it as it is. What is left out is said on stderr.
+// anew only where it does not take it as it is. A line on stderr says what is left out.
 Owned<GstElement> make_converter(const std::string &input, const std::string &part, const std::string &output,
                                  Owned<GstElement> filter);
 // Whether make_converter() writes files with such a name.

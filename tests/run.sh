@@ -27,7 +27,7 @@ begin "building (some minutes the first time)"
 configure build -Dstandin=enabled $(gpu_options)
 build build all meson-test-prereq meson-benchmark-prereq
 
-# What is built without tests: in older versions of Meson the target `all` has tests, too.
+# Prints the targets that are built without tests. In older versions of Meson the target `all` has tests, too.
 default_targets() { # FOLDER
   meson introspect --targets "$1" | python3 -c "
 import json, os, sys

@@ -376,7 +376,7 @@ GST_START_TEST(the_rectangle_of_a_crop_has_a_new_buffer) {
 GST_END_TEST;
 
 // If downstream's pool places its buffers itself, it is used and the frame is copied. A plain pool is not used.
-// Such a meta uploads the source's pixels, maybe from elsewhere than the buffer's memory.
+// The meta's function uploads the source's pixels, maybe from elsewhere than the buffer's memory.
 GST_START_TEST(a_frame_with_a_texture_of_its_own_has_a_new_buffer) {
   Harness h(kRegions, small());
   Random random = seeded();

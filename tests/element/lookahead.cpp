@@ -585,8 +585,8 @@ GST_START_TEST(regions_are_counted_and_reported) {
 }
 GST_END_TEST;
 
-// A detector's labels have blanks, and those of a tracker numbers: programs read the counts back from a log, and they
-// do not grow for ever.
+// A detector's labels have blanks. A tracker's labels have numbers. Programs read the counts back from a log, and the
+// counts do not grow for ever.
 GST_START_TEST(labels_are_counted_under_names_that_can_be_read_back) {
   Stream h("mask=gauss5 roi-meta=true");
   Random random = seeded();
