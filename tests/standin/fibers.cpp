@@ -16,6 +16,9 @@
 #ifdef STANDIN_ASAN
 #include <sanitizer/common_interface_defs.h>
 #endif
+#ifdef __SANITIZE_THREAD__
+#include <sanitizer/tsan_interface.h>
+#endif
 
 // swapcontext() makes a system call at every switch, so x86-64 has its own switch.
 #if defined(__x86_64__) && !defined(STANDIN_UCONTEXT)
@@ -94,6 +97,9 @@ struct Fiber {
   char *memory = nullptr;
   Context context;
   void *fake_stack = nullptr;
+#ifdef __SANITIZE_THREAD__
+  void *const thread = __tsan_create_fiber(0);
+#endif
 
   Fiber() {
     void *mapped = mmap(nullptr, kGuardBytes + kStackBytes, PROT_READ | PROT_WRITE,
@@ -105,6 +111,9 @@ struct Fiber {
   }
   ~Fiber() {
     munmap(memory, kGuardBytes + kStackBytes);
+#ifdef __SANITIZE_THREAD__
+    __tsan_destroy_fiber(thread);
+#endif
   }
   Fiber(const Fiber &) = delete;
   Fiber &operator=(const Fiber &) = delete;
@@ -120,6 +129,7 @@ struct Scheduler {
   void *fake_stack = nullptr;
   const void *stack = nullptr;
   size_t stack_bytes = 0;
+  void *thread = nullptr;
 };
 
 constexpr char kBlockBarrier[] = "__syncthreads";
@@ -155,6 +165,10 @@ void resume(Fiber *fiber) {
 #ifdef STANDIN_ASAN
   __sanitizer_start_switch_fiber(&scheduler.fake_stack, fiber->stack(), Fiber::kStackBytes);
 #endif
+#ifdef __SANITIZE_THREAD__
+  scheduler.thread = __tsan_get_current_fiber();
+  __tsan_switch_to_fiber(fiber->thread, 0);
+#endif
   scheduler.context.switch_to(fiber->context);
 #ifdef STANDIN_ASAN
   __sanitizer_finish_switch_fiber(scheduler.fake_stack, nullptr, nullptr);
@@ -166,6 +180,9 @@ void suspend() {
   Fiber *self = current_fiber;
 #ifdef STANDIN_ASAN
   __sanitizer_start_switch_fiber(&self->fake_stack, scheduler.stack, scheduler.stack_bytes);
+#endif
+#ifdef __SANITIZE_THREAD__
+  __tsan_switch_to_fiber(scheduler.thread, 0);
 #endif
   self->context.switch_to(scheduler.context);
 #ifdef STANDIN_ASAN
