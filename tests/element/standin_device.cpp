@@ -90,6 +90,8 @@ struct StandinMemory {
 };
 
 gpointer map_memory(GstMemory *memory, gsize size, GstMapFlags flags) {
+  static std::mutex lock;  // several branches may map a memory at once
+  const std::lock_guard<std::mutex> guard(lock);
   auto *self = reinterpret_cast<StandinMemory *>(memory);
   if (flags & kMapDevice) {
     if (self->host_is_newer && cudaMemcpy(self->device, self->host, size, cudaMemcpyHostToDevice) != cudaSuccess)
