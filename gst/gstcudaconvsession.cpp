@@ -301,13 +301,13 @@ RoiTimes times_of(const RoiSettings &roi, const GstSegment &segment) {
 
 }  // namespace
 
-// The regions in the metas of a frame.
-RoiList Session::find_regions(const StreamContext &context, GstBuffer *buffer) {
+// The regions in the metas of a frame. They are counted when it comes, not `again` when settings change while it waits.
+RoiList Session::find_regions(const StreamContext &context, GstBuffer *buffer, bool again) {
   std::string trouble;
   RoiTypeCounts types;
   RoiList found = context.roi.find(buffer, &trouble, &types);
   if (!trouble.empty()) complain_once("roi-meta", trouble);
-  if (context.roi.takes_metas()) counts_.add_regions(found.region.size() + found.mask.size(), types);
+  if (context.roi.takes_metas() && !again) counts_.add_regions(found.region.size() + found.mask.size(), types);
   return found;
 }
 
@@ -330,7 +330,7 @@ FrameRegions Session::note_regions(const StreamContext *context, GstBuffer *buff
 
 void Session::note_again(const StreamContext &context, GstBuffer *buffer, const GstSegment &segment,
                          std::optional<int64_t> oldest, FrameRegions *frame) {
-  frame->own = find_regions(context, buffer);
+  frame->own = find_regions(context, buffer, true);
   hold(context, frame_size(context.info), segment, oldest, *frame);
 }
 

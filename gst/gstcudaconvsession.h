@@ -119,7 +119,7 @@ class Session {
   void complain_of_unused(const Settings &settings);
   void complain_of_types(const std::string &text);
   void complain_once(const std::string &about, const std::string &text);
-  RoiList find_regions(const StreamContext &context, GstBuffer *buffer);
+  RoiList find_regions(const StreamContext &context, GstBuffer *buffer, bool again = false);
   void post_report(std::optional<int64_t> time, bool ended);
   void hold(const StreamContext &context, FrameSize size, const GstSegment &segment, std::optional<int64_t> oldest,
             const FrameRegions &frame);

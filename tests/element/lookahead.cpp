@@ -585,6 +585,25 @@ GST_START_TEST(regions_are_counted_and_reported) {
 }
 GST_END_TEST;
 
+// Regions of frames that wait are counted once, though they are looked for again when settings change.
+GST_START_TEST(regions_of_frames_that_wait_are_counted_once) {
+  Stream h(settings(2 * kFrame, 0));
+  Random random = seeded();
+  for (int i = 0; i < 4; i++) {
+    const Ref<GstBuffer> frame = random_frame(h.info, random);
+    GST_BUFFER_PTS(frame.get()) = i * kFrame;
+    add_roi(frame.get(), "face", 4, 4, 8, 8);
+    fail_unless_equals_int(h.push(frame.get()), GST_FLOW_OK);
+    if (i == 1) h.set("roi-type='!plate'");
+    if (i == 2) h.set("roi-type=face");
+  }
+  push_event(h, gst_event_new_eos());
+  for (int i = 0; i < 4; i++) h.pull();
+  fail_unless_equals_uint64(number(h.stats().get(), "regions"), 4);
+  fail_unless_equals_uint64(of_type(h.stats().get(), "face"), 4);
+}
+GST_END_TEST;
+
 // A detector's labels have blanks. A tracker's labels have numbers. Programs read the counts back from a log, and the
 // counts do not grow for ever.
 GST_START_TEST(labels_are_counted_under_names_that_can_be_read_back) {
@@ -744,6 +763,7 @@ Suite *make_suite() {
   tcase_add_test(tc, frames_without_regions_pass_are_filtered_or_dropped);
   tcase_add_test(tc, frames_without_regions_in_other_ways);
   tcase_add_test(tc, regions_are_counted_and_reported);
+  tcase_add_test(tc, regions_of_frames_that_wait_are_counted_once);
   tcase_add_test(tc, labels_are_counted_under_names_that_can_be_read_back);
   tcase_add_test(tc, frames_wait_in_a_storm);
   tcase_add_test(tc, an_element_stops_while_frames_wait);
