@@ -86,9 +86,14 @@ void Path::update_settings() {
   if (!session_.update()) return;
   const std::shared_ptr<const StreamContext> now = session_.context();
   const RoiSettings &old = before->settings.roi, &roi = now->settings.roi;
-  if (roi.meta != old.meta || roi.types != old.types)
-    for (Waiting &waiting : waiting_)
-      if (waiting.frame) session_.note_again(*now, waiting.frame.get(), trans_->segment, oldest(), &waiting.regions);
+  if (roi.meta != old.meta || roi.types != old.types) {
+    std::optional<int64_t> time;  // frames of equal times follow each other
+    for (Waiting &waiting : waiting_) {
+      if (!waiting.frame) continue;
+      const bool is_first = std::exchange(time, waiting.regions.time) != waiting.regions.time;
+      session_.note_again(*now, waiting.frame.get(), trans_->segment, oldest(), is_first, &waiting.regions);
+    }
+  }
   if (now->passthrough() != before->passthrough()) {
     crop_ = Crop::Unknown;
     set_passthrough(now->passthrough());

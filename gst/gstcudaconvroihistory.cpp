@@ -101,14 +101,17 @@ void RoiHistory::set_frame_size(FrameSize size) {
   size_ = size;
 }
 
-void RoiHistory::add(const RoiList &found, int64_t time, const Span &open, RoiTimes times, bool ellipse) {
-  const auto counts = [&](const auto &held) { return held.at.is_in_force(open, times); };
+void RoiHistory::add(const RoiList &found, int64_t time, const Span &open, RoiTimes times, bool ellipse, bool again) {
+  const auto stays = [&](const Span &at) {
+    return at.is_in_force(open, times) && !(again && at.first == time && at.last == time);
+  };
+  const auto counts = [&](const auto &held) { return stays(held.at); };
   std::vector<Slice> slices;
   for (const Slice &slice : slices_) {
     Slice left = {slice.begin, {}, {}, {}};
     std::copy_if(slice.region.begin(), slice.region.end(), std::back_inserter(left.region), counts);
     std::copy_if(slice.mask.begin(), slice.mask.end(), std::back_inserter(left.mask), counts);
-    if (slice.everywhere && slice.everywhere->is_in_force(open, times)) left.everywhere = slice.everywhere;
+    if (slice.everywhere && stays(*slice.everywhere)) left.everywhere = slice.everywhere;
     if (!left.region.empty() || !left.mask.empty() || left.everywhere) slices.push_back(std::move(left));
   }
   if (!found.region.empty() || !found.mask.empty() || found.everywhere) {

@@ -40,8 +40,9 @@ class RoiHistory {
   };
 
   // Adds the regions of the frame at `time`. Drops those that are not in force within the span `open`: from the oldest
-  // frame that still waits to the newest one. `ellipse`: regions are ellipses, which joining allows for.
-  void add(const RoiList &found, int64_t time, const Span &open, RoiTimes times, bool ellipse);
+  // frame that still waits to the newest one. `ellipse`: regions are ellipses, which joining allows for. `again`: drops
+  // the regions that came at that time before.
+  void add(const RoiList &found, int64_t time, const Span &open, RoiTimes times, bool ellipse, bool again = false);
   // The regions in force at a time.
   RoiList in_force(int64_t time, RoiTimes times) const;
 

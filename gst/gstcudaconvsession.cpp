@@ -329,20 +329,20 @@ FrameRegions Session::note_regions(const StreamContext *context, GstBuffer *buff
 }
 
 void Session::note_again(const StreamContext &context, GstBuffer *buffer, const GstSegment &segment,
-                         std::optional<int64_t> oldest, FrameRegions *frame) {
+                         std::optional<int64_t> oldest, bool drops, FrameRegions *frame) {
   frame->own = find_regions(context, buffer, true);
-  hold(context, frame_size(context.info), segment, oldest, *frame);
+  hold(context, frame_size(context.info), segment, oldest, *frame, drops);
 }
 
 void Session::hold(const StreamContext &context, FrameSize size, const GstSegment &segment,
-                   std::optional<int64_t> oldest, const FrameRegions &frame) {
+                   std::optional<int64_t> oldest, const FrameRegions &frame, bool again) {
   const RoiSettings &roi = context.settings.roi;
   if (!roi.meta || !(roi.hold || roi.lookahead)) return;
   held_.set_frame_size(size);
   RoiHistory::Span open = {frame.time, frame.time};
   for (const std::optional<int64_t> time : {oldest, last_time_})
     if (time) open.add({*time, *time});
-  held_.add(frame.own, frame.time, open, times_of(roi, segment), roi.shape == RoiShape::Ellipse);
+  held_.add(frame.own, frame.time, open, times_of(roi, segment), roi.shape == RoiShape::Ellipse, again);
 }
 
 RoiList Session::regions_in_force(const StreamContext &context, const FrameRegions &frame, const GstSegment &segment,

@@ -64,9 +64,9 @@ class Session {
   // dropped. `context` is nullptr where there are no caps. `oldest`: the time of the oldest frame that still waits.
   FrameRegions note_regions(const StreamContext *context, GstBuffer *buffer, const GstSegment &segment,
                             std::optional<int64_t> oldest);
-  // Notes the regions of a frame that waits once more, for other settings.
+  // Notes the regions of a frame that waits once more, for other settings. `drops`: instead of those noted at its time.
   void note_again(const StreamContext &context, GstBuffer *buffer, const GstSegment &segment,
-                  std::optional<int64_t> oldest, FrameRegions *frame);
+                  std::optional<int64_t> oldest, bool drops, FrameRegions *frame);
   // Notes a frame that note_regions() could not be called for, or that it failed on. The next frame tries again.
   void miss_regions(GstBuffer *buffer) noexcept;
   // Tries again at once.
@@ -122,7 +122,7 @@ class Session {
   RoiList find_regions(const StreamContext &context, GstBuffer *buffer, bool again = false);
   void post_report(std::optional<int64_t> time, bool ended);
   void hold(const StreamContext &context, FrameSize size, const GstSegment &segment, std::optional<int64_t> oldest,
-            const FrameRegions &frame);
+            const FrameRegions &frame, bool again = false);
   void forget_regions();
 
   GstElement *const element_;

@@ -214,6 +214,39 @@ GST_START_TEST(settings_change_while_frames_wait) {
 }
 GST_END_TEST;
 
+// So do regions that roi-type selects no longer. Two frames may have the same time.
+GST_START_TEST(types_change_while_frames_wait) {
+  Stream h(settings(2 * kFrame, 0) + " roi-type=face");
+  const Region face = {2, 2, 10, 9}, other = {20, 4, 11, 8}, plate = {30, 20, 9, 9};
+  Random random = seeded();
+  std::vector<Ref<GstBuffer>> sources;
+  const auto push = [&](int number, const char *type, const Region &r) {
+    sources.push_back(random_frame(h.info, random));
+    GST_BUFFER_PTS(sources.back().get()) = number * kFrame;
+    add_roi(sources.back().get(), type, r.x, r.y, r.width, r.height);
+    fail_unless_equals_int(h.push(sources.back().get()), GST_FLOW_OK);
+  };
+  size_t next = 0;
+  const auto check = [&](const std::vector<Region> &regions) {
+    check_layers(sources[next++].get(), h.pull().get(), h.info, {{kFilter, {regions}}});
+  };
+  push(0, "face", face);
+  push(1, "face", face);
+  push(1, "plate", plate);
+  push(2, "face", other);
+  check({face, other});
+  h.set("roi-type=plate");
+  push(2, "face", face);
+  push(3, "tree", face);
+  check({plate});
+  check({plate});
+  h.set("roi-type=face");
+  push(4, "tree", plate);
+  check({other, face});
+  check({other, face});
+}
+GST_END_TEST;
+
 // Frames wait in the memory that they came in, and are filtered there.
 GST_START_TEST(frames_that_wait_are_not_copied) {
   Stream h(settings(3 * kFrame, 0), "RGBA");
@@ -752,6 +785,7 @@ Suite *make_suite() {
   tcase_add_test(tc, regions_of_late_frames_are_looked_at);
   tcase_add_test(tc, times_that_are_no_times);
   tcase_add_test(tc, settings_change_while_frames_wait);
+  tcase_add_test(tc, types_change_while_frames_wait);
   tcase_add_test(tc, frames_that_wait_are_not_copied);
   tcase_add_test(tc, the_time_is_reported_as_latency);
   tcase_add_test(tc, upstream_is_asked_for_more_buffers);
