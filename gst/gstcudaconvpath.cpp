@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -87,10 +88,10 @@ void Path::update_settings() {
   const std::shared_ptr<const StreamContext> now = session_.context();
   const RoiSettings &old = before->settings.roi, &roi = now->settings.roi;
   if (roi.meta != old.meta || roi.types != old.types) {
-    std::optional<int64_t> time;  // frames of equal times follow each other
+    std::set<int64_t> times;  // several frames may have the same
     for (Waiting &waiting : waiting_) {
       if (!waiting.frame) continue;
-      const bool is_first = std::exchange(time, waiting.regions.time) != waiting.regions.time;
+      const bool is_first = times.insert(waiting.regions.time).second;
       session_.note_again(*now, waiting.frame.get(), trans_->segment, oldest(), is_first, &waiting.regions);
     }
   }
@@ -194,9 +195,12 @@ bool Path::is_before(int64_t a, int64_t b) const {
   return trans_->segment.rate < 0 ? a > b : a < b;
 }
 
+// The time of the waiting frame that is first in time: not always the one that came first.
 std::optional<int64_t> Path::oldest() const {
-  if (waiting_.empty()) return {};
-  return waiting_.front().regions.time;
+  std::optional<int64_t> time;
+  for (const Waiting &waiting : waiting_)
+    if (waiting.frame && (!time || is_before(waiting.regions.time, *time))) time = waiting.regions.time;
+  return time;
 }
 
 // Whether no later frame can add regions to a waiting one. Backwards, later frames precede it in stream time, so

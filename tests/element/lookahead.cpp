@@ -197,6 +197,21 @@ GST_START_TEST(times_that_are_no_times) {
 }
 GST_END_TEST;
 
+// Timestamps that are not in order do not keep a frame's own regions from it.
+GST_START_TEST(times_that_are_not_in_order) {
+  for (const int rate : {1, -1}) {
+    const guint64 lookahead = rate < 0 ? 1 : 2 * kFrame, hold = rate < 0 ? 2 * kFrame : 1;
+    Stream h(settings(lookahead, hold), "GRAY8", 0, rate);
+    Clip clip(h);
+    const auto time = [&](int ms) { return (1000 + rate * ms) * GST_MSECOND; };
+    for (const int ms : {0, 40, 39, 80, 119, 120, 160})
+      clip.push(time(ms), ms == 39 ? std::vector<Region>{{8, 8, 16, 12}} : std::vector<Region>());
+    push_event(h, gst_event_new_eos());
+    for (const int ms : {0, 40, 39, 80, 119, 120, 160}) clip.check(time(ms), time(ms) - hold, time(ms) + lookahead);
+  }
+}
+GST_END_TEST;
+
 // The settings with which a frame leaves count for the frames that it waited for, too.
 GST_START_TEST(settings_change_while_frames_wait) {
   Stream h(settings(3 * kFrame, 0) + " roi-type=plate");
@@ -214,10 +229,10 @@ GST_START_TEST(settings_change_while_frames_wait) {
 }
 GST_END_TEST;
 
-// So do regions that roi-type selects no longer. Two frames may have the same time.
+// So do regions that roi-type selects no longer. Frames may have the same time, and need not follow each other then.
 GST_START_TEST(types_change_while_frames_wait) {
   Stream h(settings(2 * kFrame, 0) + " roi-type=face");
-  const Region face = {2, 2, 10, 9}, other = {20, 4, 11, 8}, plate = {30, 20, 9, 9};
+  const Region face = {2, 2, 10, 9}, other = {20, 4, 11, 8}, plate = {30, 20, 9, 9}, tree = {3, 20, 9, 7};
   Random random = seeded();
   std::vector<Ref<GstBuffer>> sources;
   const auto push = [&](int number, const char *type, const Region &r) {
@@ -232,16 +247,17 @@ GST_START_TEST(types_change_while_frames_wait) {
   };
   push(0, "face", face);
   push(1, "face", face);
-  push(1, "plate", plate);
+  push(1, "tree", tree);
   push(2, "face", other);
+  push(1, "plate", plate);
   check({face, other});
-  h.set("roi-type=plate");
+  h.set("roi-type=plate,tree");
   push(2, "face", face);
-  push(3, "tree", face);
-  check({plate});
-  check({plate});
+  push(3, "dog", face);
+  check({plate, tree});
+  check({plate, tree});
   h.set("roi-type=face");
-  push(4, "tree", plate);
+  push(4, "dog", plate);
   check({other, face});
   check({other, face});
 }
@@ -784,6 +800,7 @@ Suite *make_suite() {
   tcase_add_test(tc, a_stream_that_plays_backwards);
   tcase_add_test(tc, regions_of_late_frames_are_looked_at);
   tcase_add_test(tc, times_that_are_no_times);
+  tcase_add_test(tc, times_that_are_not_in_order);
   tcase_add_test(tc, settings_change_while_frames_wait);
   tcase_add_test(tc, types_change_while_frames_wait);
   tcase_add_test(tc, frames_that_wait_are_not_copied);
