@@ -5,7 +5,6 @@
 
 #include <cstdio>
 #include <cstring>
-#include <filesystem>
 #include <initializer_list>
 
 #include "media.h"
@@ -261,8 +260,6 @@ bool is_video_file(const std::string &name) {
 
 Owned<GstElement> make_converter(const std::string &input, const std::string &part, const std::string &output,
                                  Owned<GstElement> filter) {
-  std::error_code error;
-  if (std::filesystem::equivalent(input, output, error)) throw Failure("the output is the input: name another file");
   const Container *container = container_of(output);
   if (!container) throw Failure("a video is written as .webm, .mkv or .mp4, not as " + output);
   auto c = std::make_unique<Converter>();

@@ -18,9 +18,11 @@
 #include <glib/gstdio.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <clocale>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 
 #include "media.h"
 
@@ -113,6 +115,9 @@ void animate(GstElement *element, const std::string &line, gint64 duration) {
   const std::string name = line.substr(0, equals);
   GParamSpec *spec = g_object_class_find_property(G_OBJECT_GET_CLASS(element), name.c_str());
   if (!spec || !(spec->flags & GST_PARAM_CONTROLLABLE)) throw Failure("the property " + name + " cannot be animated");
+  // As if set: this refuses what is no number, and numbers that the property does not take.
+  for (const std::string &value : {line.substr(colon + 1), line.substr(equals + 1, colon - equals - 1)})
+    set_property(element, name + "=" + value);
   if (duration <= 0) throw Failure("the length of the input is not known: nothing can be animated over it");
 
   GstControlSource *source = gst_interpolation_control_source_new();
@@ -162,15 +167,9 @@ void play(Owned<GstElement> pipeline, GstElement *filter, const Options &options
 }
 
 void show(const Options &options) {
-  GList *sinks = gst_element_factory_list_get_elements(
-      GST_ELEMENT_FACTORY_TYPE_SINK | GST_ELEMENT_FACTORY_TYPE_MEDIA_VIDEO, GST_RANK_MARGINAL);
-  const bool have_sink = sinks != nullptr;
-  gst_plugin_feature_list_free(sinks);
   Owned<GstElement> pipeline = make_pipeline("playbin name=player"), bin = make_bin(filter_line(options));
   const Owned<GstElement> filter = set_up(bin.get(), options);
-  if (!g_getenv("DISPLAY") && !g_getenv("WAYLAND_DISPLAY"))
-    throw Failure("there is no display to show a window on; -o FILE.webm writes a video instead");
-  if (!have_sink) throw Failure("no element here shows a window: install gstreamer1.0-x");
+  check_display();
   g_object_set(pipeline.get(), "video-filter", bin.get(), "uri", uri_of(options.input).c_str(), nullptr);
   play(std::move(pipeline), filter.get(), options, "as the clip has it");
 }
@@ -185,7 +184,7 @@ void measure(const Options &options) {
 }
 
 void convert(const Options &options) {
-  OutputFile file(options.output);
+  OutputFile file(options.output, options.input);
   Owned<GstElement> bin = make_bin(filter_line(options));
   const Owned<GstElement> filter = set_up(bin.get(), options);
   play(make_converter(options.input, file.part(), options.output, std::move(bin)), filter.get(), options,
@@ -234,7 +233,7 @@ bool is_picture(const std::string &name) {
 }
 
 void compare(const Options &options) {
-  OutputFile file(options.output);
+  OutputFile file(options.output, options.input);
   const std::string line = filter_line(options), rgb = " ! videoconvert ! video/x-raw,format=RGB ! appsink sync=false ";
   const size_t cut = line.rfind("cudaconv ");
   Owned<GstElement> pipeline = make_pipeline(
@@ -262,9 +261,11 @@ void compare(const Options &options) {
   GstMapInfo map;
   GstBuffer *const bytes = gst_sample_get_buffer(coded.get());
   if (!gst_buffer_map(bytes, &map, GST_MAP_READ)) throw Failure("cannot read the picture");
-  g_file_set_contents(file.part().c_str(), reinterpret_cast<const gchar *>(map.data), map.size, error);
+  FILE *const to = g_fopen(file.part().c_str(), "wb");
+  bool written = to && std::fwrite(map.data, 1, map.size, to) == map.size;
+  written &= to && std::fclose(to) == 0;
   gst_buffer_unmap(bytes, &map);
-  error.check(options.output);
+  if (!written) throw Failure("cannot write " + options.output + ": " + g_strerror(errno));
   print_report(filter.get(), runner, "");
   file.complete();
 }
@@ -277,7 +278,7 @@ class Pictures {
   explicit Pictures(const Options &options) : options_(options) {}
 
   void filter(const std::string &input, const std::string &output) {
-    OutputFile file(output);
+    OutputFile file(output, input);
     try {
       const std::string line = line_for(is_png(input), is_png(output));
       if (!runner_ || line != line_) make(line);
@@ -333,6 +334,9 @@ void filter_folder(const Options &options) {
   while (const gchar *name = g_dir_read_name(folder))
     if (is_picture(name)) names.push_back(name);
   g_dir_close(folder);
+  std::error_code none;
+  if (std::filesystem::equivalent(options.input, options.output, none))
+    throw Failure("the output is the input: name another folder");
   if (names.empty()) throw Failure("there is no .png, .jpg or .jpeg in " + options.input);
   std::sort(names.begin(), names.end());
   if (g_mkdir_with_parents(options.output.c_str(), 0777) != 0)

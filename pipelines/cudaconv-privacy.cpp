@@ -146,7 +146,8 @@ void hide(const Options &options) {
   if (options.regions.empty()) line += "facedetect name=detector display=false updates=none ! videoconvert ! ";
   line += "cudaconv name=hider";
   Counts counts;
-  OutputFile file(options.output);
+  if (options.output.empty()) check_display();
+  OutputFile file(options.output, options.input);
   Owned<GstElement> pipeline, hider;
   if (options.output.empty() || is_video_file(options.output)) {
     Owned<GstElement> filter = make_bin(line);

@@ -9,9 +9,13 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
+#include <optional>
 #include <set>
+#include <utility>
 
 namespace media {
 
@@ -24,13 +28,40 @@ Owned<GstElement> parsed(GstElement *element, const ErrorSlot &error) {
   return owned;
 }
 
-// The values to choose from, where the property is an enumeration.
-std::string names_of(GParamSpec *spec) {
-  if (!G_IS_PARAM_SPEC_ENUM(spec)) return "";
-  std::string text = "; these are:";
-  for (const GEnumValue *v = G_PARAM_SPEC_ENUM(spec)->enum_class->values; v->value_nick; v++)
-    text += std::string(" ") + v->value_nick;
+// The least and the largest number that the property takes.
+std::optional<std::pair<double, double>> limits_of(GParamSpec *spec) {
+  const auto pair = [](auto *s) { return std::pair(static_cast<double>(s->minimum), static_cast<double>(s->maximum)); };
+  if (G_IS_PARAM_SPEC_DOUBLE(spec)) return pair(G_PARAM_SPEC_DOUBLE(spec));
+  if (G_IS_PARAM_SPEC_INT(spec)) return pair(G_PARAM_SPEC_INT(spec));
+  if (G_IS_PARAM_SPEC_UINT(spec)) return pair(G_PARAM_SPEC_UINT(spec));
+  if (G_IS_PARAM_SPEC_UINT64(spec)) return pair(G_PARAM_SPEC_UINT64(spec));
+  return {};
+}
+
+// The values to choose from, where the property is an enumeration or a number.
+std::string values_of(GParamSpec *spec) {
+  std::string text;
+  if (G_IS_PARAM_SPEC_ENUM(spec)) {
+    text = "; these are:";
+    for (const GEnumValue *v = G_PARAM_SPEC_ENUM(spec)->enum_class->values; v->value_nick; v++)
+      text += std::string(" ") + v->value_nick;
+  } else if (const auto limits = limits_of(spec)) {
+    gchar least[G_ASCII_DTOSTR_BUF_SIZE], most[G_ASCII_DTOSTR_BUF_SIZE];
+    text = std::string("; it takes ") + g_ascii_formatd(least, sizeof least, "%g", limits->first) + " to " +
+           g_ascii_formatd(most, sizeof most, "%g", limits->second);
+  }
   return text;
+}
+
+// Reads a value. GStreamer alone takes an empty text for 0, lets large numbers wrap around, and ignores numbers beyond
+// the limits.
+bool read_value(GValue *value, const std::string &text, GParamSpec *spec) {
+  if (G_IS_PARAM_SPEC_STRING(spec)) return gst_value_deserialize_with_pspec(value, text.c_str(), spec);
+  if (text.empty() || !gst_value_deserialize_with_pspec(value, text.c_str(), spec)) return false;
+  gchar *end;
+  const double number = g_ascii_strtod(text.c_str(), &end);
+  const auto limits = limits_of(spec);
+  return !limits || *end || (number >= limits->first && number <= limits->second);
 }
 
 GstClockTime stream_time(GstPad *pad, GstBuffer *buffer) {
@@ -63,7 +94,7 @@ bool has_suffix(const std::string &text, const std::string &suffix) {
 }
 
 std::string uri_of(const std::string &file) {
-  if (gst_uri_is_valid(file.c_str())) return file;
+  if (gst_uri_is_valid(file.c_str()) && !g_file_test(file.c_str(), G_FILE_TEST_EXISTS)) return file;
   ErrorSlot error;
   const Owned<gchar> uri(gst_filename_to_uri(file.c_str(), error));
   error.check(file);
@@ -95,12 +126,13 @@ void set_property(GstElement *filter, const std::string &setting) {
   const std::string name = setting.substr(0, equals);
   GParamSpec *spec = g_object_class_find_property(G_OBJECT_GET_CLASS(filter), name.c_str());
   if (!spec) throw Failure(setting + ": cudaconv has no property " + name + "; gst-inspect-1.0 cudaconv lists them");
+  if (!(spec->flags & G_PARAM_WRITABLE)) throw Failure("the property " + name + " can only be read");
   GValue value = G_VALUE_INIT;
   g_value_init(&value, spec->value_type);
-  const bool understood = gst_value_deserialize_with_pspec(&value, setting.c_str() + equals + 1, spec);
+  const bool understood = read_value(&value, setting.substr(equals + 1), spec);
   if (understood) g_object_set_property(G_OBJECT(filter), name.c_str(), &value);
   g_value_unset(&value);
-  if (!understood) throw Failure(setting + " is not a value of that property" + names_of(spec));
+  if (!understood) throw Failure(setting + " is not a value of that property" + values_of(spec));
 }
 
 void load_preset(GstElement *filter, const std::string &name) {
@@ -113,6 +145,17 @@ void load_preset(GstElement *filter, const std::string &name) {
                 (list ? std::string("; these are: ") + list.get() : "; GStreamer finds none: is GST_PRESET_PATH set?"));
 }
 
+void check_display() {
+  const auto is_set = [](const char *name) { return g_getenv(name) && *g_getenv(name); };
+  if (!is_set("DISPLAY") && !is_set("WAYLAND_DISPLAY"))
+    throw Failure("there is no display to show a window on; -o FILE.webm writes a video instead");
+  GList *sinks = gst_element_factory_list_get_elements(
+      GST_ELEMENT_FACTORY_TYPE_SINK | GST_ELEMENT_FACTORY_TYPE_MEDIA_VIDEO, GST_RANK_MARGINAL);
+  const bool have_sink = sinks != nullptr;
+  gst_plugin_feature_list_free(sinks);
+  if (!have_sink) throw Failure("no element here shows a window: install gstreamer1.0-x");
+}
+
 // ---- OutputFile -----------------------------------------------------------------------------------------------------
 
 namespace {
@@ -121,12 +164,15 @@ std::set<std::string> unfinished;  // names of parts
 
 }  // namespace
 
-OutputFile::OutputFile(const std::string &name) : name_(name), part_(name) {
+OutputFile::OutputFile(const std::string &name, const std::string &input) : name_(name), part_(name) {
   if (g_file_test(name.c_str(), G_FILE_TEST_IS_DIR)) throw Failure(name + " is a folder, not a file to write");
   if (name.empty() ||
       (g_file_test(name.c_str(), G_FILE_TEST_EXISTS) && !g_file_test(name.c_str(), G_FILE_TEST_IS_REGULAR)))
     return;
   part_ += ".part";
+  std::error_code none;
+  for (const std::string &written : {name_, part_})
+    if (std::filesystem::equivalent(input, written, none)) throw Failure("the output is the input: name another file");
   unfinished.insert(part_);
 }
 
@@ -150,7 +196,12 @@ Runner::Runner(Owned<GstElement> pipeline, GstElement *filter, bool quiet)
   gst_pad_add_probe(sink.get(), GST_PAD_PROBE_TYPE_BUFFER, drop_late, this, nullptr);
   gst_pad_add_probe(src.get(), GST_PAD_PROBE_TYPE_BUFFER, count_frame, this, nullptr);
   gst_bus_add_watch(bus_.get(), on_message, this);
-  for (const int number : {SIGINT, SIGTERM}) signals_.push_back(g_unix_signal_add(number, on_interrupt, this));
+  std::vector<int> numbers = {SIGINT, SIGTERM};
+  struct sigaction hangup;
+  sigaction(SIGHUP, nullptr, &hangup);
+  if (hangup.sa_handler != SIG_IGN) numbers.push_back(SIGHUP);  // nohup ignores it
+  for (const int number : numbers) signals_.push_back(g_unix_signal_add(number, on_interrupt, this));
+  std::signal(SIGPIPE, SIG_IGN);  // what is printed may be lost, not the file
   if (isatty(STDERR_FILENO) && !quiet) progress_ = g_timeout_add(200, show_progress, this);
 }
 

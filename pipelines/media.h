@@ -60,14 +60,17 @@ void set_property(GstElement *filter, const std::string &setting);
 // Sets what a preset of cudaconv says. Throws Failure that lists the presets where there is none of this name.
 void load_preset(GstElement *filter, const std::string &name);
 
+// Throws Failure where no window can be shown.
+void check_display();
+
 // The text of a message by an element. An error also has its debug text, which often holds the reason.
 std::string message_text(GstMessage *message, void (*parse)(GstMessage *, GError **, gchar **), bool with_debug = true);
 
 // Writes to NAME.part, which becomes NAME once it is complete; to NAME itself where that is a pipe or a device.
 class OutputFile {
  public:
-  // Throws Failure if `name` is a folder. An empty one stands for no file.
-  explicit OutputFile(const std::string &name);
+  // Throws Failure if `name` is a folder, or the file `input`. An empty one stands for no file.
+  OutputFile(const std::string &name, const std::string &input);
   ~OutputFile();
   OutputFile(const OutputFile &) = delete;
   const std::string &part() const { return part_; }

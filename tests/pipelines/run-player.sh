@@ -121,6 +121,43 @@ is_given_up() { # FILE: a second Ctrl-C ends the program at once, which leaves n
   [ "$code" = 130 ] && [ ! -e "$1" ] && [ ! -e "$1.part" ]
 }
 
+hangs_up() { # FILE: when the terminal closes, the file is finished, but not under nohup
+  local code=0 program
+  "$player" -q -o "$1" clip.mkv mask=median size=31 iterations=100 backend=cpu n-threads=1 2>hung-up &
+  program=$!
+  until [ -e "$1.part" ]; do sleep 0.1; done
+  kill -HUP "$program"
+  wait "$program" || code=$?
+  echo "exit code $code, $(frames_of "$1") frames"
+  [ "$code" = 0 ] && [ "$(frames_of "$1")" -lt 50 ] && [ ! -e "$1.part" ] || return
+  nohup "$player" -q -o "$1" clip.mkv mask=median size=15 backend=cpu n-threads=1 &
+  program=$!
+  until [ -e "$1.part" ]; do sleep 0.01; done
+  kill -HUP "$program"
+  wait "$program" && [ "$(frames_of "$1")" = 50 ]
+}
+loses_its_reader() { # FILE: nobody reads what is printed
+  { sleep 0.3 && "$player" -o "$1" clip.mkv mask=custom coefficients='1 2 1' sigma=3; } 2>&1 | true
+  [ "${PIPESTATUS[0]}" = 0 ] && [ "$(frames_of "$1")" = 50 ] && [ ! -e "$1.part" ]
+}
+named() { # NAME: a file of this name is filtered, though it looks like a URI
+  cp clip.mkv "$1.mkv"
+  "$player" -q -o "$1.webm" "$1.mkv" mask=box3 && [ "$(frames_of "$1.webm")" = 50 ]
+}
+refuses_values() {
+  local setting
+  for setting in mask= amount= sigma=nan sigma=-2 sigma=1e999 size=99999 size=-3 size=4294967299 size=big; do
+    refuses "$setting is not a value of that property" "$clip" mask=gauss "$setting" || return
+  done
+  refuses "stats can only be read" "$clip" stats=1
+}
+refuses_to_animate() {
+  local value
+  for value in nan:2 1:nan a:b 1: :2 : 1:2:3 0:99999 inf:1 1,5:2; do
+    refuses "is not a value of that property; it takes -1 to 250" "$clip" mask=gauss --animate="sigma=$value" || return
+  done
+}
+
 # In a window on an invisible display. Sound is played if there is a device.
 in_window() {
   local display server code=0
@@ -143,6 +180,18 @@ rgb_of() { gst-launch-1.0 -q filesrc location="$1" ! decodebin ! "${@:3}" videoc
 filters_picture() {
   "$player" -q -o a.png photos/a.png mask=gauss sigma=3 && rgb_of a.png a.raw &&
     rgb_of photos/a.png want.raw cudaconv mask=gauss sigma=3 ! && [ -s a.raw ] && cmp a.raw want.raw
+}
+into_a_pipe() {
+  mkfifo pipe.png
+  "$player" -q -o pipe.png "$clip" mask=sobel &
+  timeout 60 cat pipe.png >read.png
+  wait $! || return
+  "$player" -q -o written.png "$clip" mask=sobel && [ -p pipe.png ] && cmp read.png written.png
+}
+keeps_originals() {
+  cp -r photos originals
+  refuses "the output is the input" -o photos/a.png photos/a.png && refuses "the output is the input" -o ./photos photos &&
+    diff -r photos originals
 }
 to_jpeg() { "$player" -q -o a.jpg photos/a.png mask=gauss && rgb_of a.jpg a.raw && [ "$(stat -c %s a.raw)" = $((196 * 47)) ]; }
 filters_folder() {
@@ -167,7 +216,7 @@ gst-inspect-1.0 --exists ximagesink || no_window="no ximagesink (gstreamer1.0-x)
 make_clip
 make_pictures
 
-echo "1..30"
+echo "1..37"
 expect "a video" video plain.webm
 expect "a property that changes with time" video animated.webm --animate=sigma=0.5:8
 expect "its frames differ" differ plain.webm.frames animated.webm.frames
@@ -191,9 +240,16 @@ expect_unless "$no_h264$no_aac" "MP4" converts converted.mp4
 expect_unless "$no_h264$no_aac" "an interrupted MP4" is_interrupted cut.mp4
 expect "an interrupted WebM" is_interrupted cut.webm
 expect "a second interruption" is_given_up none.webm
+expect "a terminal that closes" hangs_up hung.webm
+expect "output that nobody reads" loses_its_reader unread.webm
+expect "a name with a colon" named "scene:1"
+expect "values that a property does not take" refuses_values
+expect "an animation of such values" refuses_to_animate
 expect_unless "$no_window" "a window" in_window
 expect "a picture in, a picture out" filters_picture
 expect "a JPEG" to_jpeg
+expect "a picture into a pipe" into_a_pipe
+expect "a picture and a folder onto themselves" keeps_originals
 expect "a folder of pictures" filters_folder
 expect "a damaged one among them" damaged_in_folder
 expect "a preset" same_as "mask=unsharp sigma=1.5 amount=1.5 chroma=copy" --preset="Sharpen scans"
