@@ -18,7 +18,7 @@ import sys
 import gi
 
 gi.require_version("Gst", "1.0")
-from gi.repository import Gst  # noqa: E402
+from gi.repository import GObject, Gst  # noqa: E402
 
 CASCADE = "/usr/share/opencv4/haarcascades/haarcascade_frontalface_default.xml"
 # The settings that gst/README.md recommends. A face that the detector misses stays hidden for half a second.
@@ -34,7 +34,7 @@ def rectangle_of(text):
         x, y, width, height = (int(number) for number in text.split(","))
     except ValueError:
         width = height = x = y = 0
-    if x < 0 or y < 0 or width <= 0 or height <= 0:
+    if min(x, y) < 0 or min(width, height) <= 0 or max(x, y, width, height) > 999999999:
         raise argparse.ArgumentTypeError(
             f"--region is X,Y,WIDTH,HEIGHT in pixels, such as 40,60,120,90, not {text}")
     return x, y, width, height
@@ -51,11 +51,30 @@ def parse_options():
     return parser.parse_args()
 
 
+def is_value(spec, text):
+    """Whether the property takes this value. Gst.util_set_object_arg() ignores others, and does not say so."""
+    kind = spec.value_type
+    if kind == GObject.TYPE_STRING:
+        return True
+    if kind == GObject.TYPE_BOOLEAN:
+        return text.lower() in ("true", "false", "yes", "no", "1", "0")
+    if kind.is_a(GObject.TYPE_ENUM):
+        return text in [value.value_nick for value in spec.enum_class.__enum_values__.values()]
+    try:
+        number = float(text) if kind == GObject.TYPE_DOUBLE else int(text)
+    except ValueError:
+        return False
+    return spec.minimum <= number <= spec.maximum
+
+
 def set_property(hider, setting):
-    name, equals, value = setting.partition("=")
-    if not equals or not hider.find_property(name):
+    name, equals, text = setting.partition("=")
+    spec = hider.find_property(name)
+    if not equals or not spec or not spec.flags & GObject.ParamFlags.WRITABLE:
         raise Failure(f"{setting} is not PROPERTY=VALUE of cudaconv; gst-inspect-1.0 cudaconv lists its properties")
-    Gst.util_set_object_arg(hider, name, value)
+    if not is_value(spec, text):
+        raise Failure(f"{setting} is not a value of that property; gst-inspect-1.0 cudaconv lists its values")
+    Gst.util_set_object_arg(hider, name, text)
 
 
 def c_function(library, name, *arguments):
@@ -105,7 +124,26 @@ def print_counts(counts, what):
         print(f"warning: no {what} was found in the whole file: nothing is hidden", file=sys.stderr)
 
 
-def make_pipeline(options, counts):
+def part_of(options):
+    """The file to write until it is complete: the output itself where that is a pipe or a device."""
+    if not options.output:
+        if not os.environ.get("DISPLAY") and not os.environ.get("WAYLAND_DISPLAY"):
+            raise Failure("there is no display to show a window on; -o FILE.webm writes a video instead")
+        return None
+    if os.path.isdir(options.output):
+        raise Failure(f"{options.output} is a folder, not a file to write")
+    if options.output.lower().endswith((".mkv", ".mp4")):
+        raise Failure("this program writes .webm, or else bare RGB frames; the program in C++ writes .mkv and .mp4")
+    if os.path.exists(options.output) and not os.path.isfile(options.output):
+        return options.output
+    part = options.output + ".part"
+    for written in options.output, part:
+        if os.path.exists(written) and os.path.exists(options.file) and os.path.samefile(written, options.file):
+            raise Failure("the output is the input: name another file")
+    return part
+
+
+def make_pipeline(options, part, counts):
     # Without a cascade facedetect would find no faces, and they would not be hidden.
     if not options.region and not os.path.exists(options.cascade):
         raise Failure(f"there is no {options.cascade}, which finds faces: "
@@ -118,14 +156,14 @@ def make_pipeline(options, counts):
     line += "cudaconv name=hider ! videoconvert ! "
     if not options.output:
         line += "autovideosink"
-    elif options.output.endswith(".webm"):
+    elif options.output.lower().endswith(".webm"):
         line += "queue ! vp8enc deadline=1 target-bitrate=4000000 ! webmmux ! filesink name=file"
     else:
         line += "video/x-raw,format=RGB ! filesink name=file"
     pipeline = Gst.parse_launch(line)
     pipeline.get_by_name("source").set_property("uri", Gst.filename_to_uri(options.file))
     if options.output:
-        pipeline.get_by_name("file").set_property("location", options.output)
+        pipeline.get_by_name("file").set_property("location", part)
     hider = pipeline.get_by_name("hider")
     if options.region:
         hider.get_static_pad("sink").add_probe(Gst.PadProbeType.BUFFER, make_marker(options.region))
@@ -140,8 +178,14 @@ def make_pipeline(options, counts):
 def play(pipeline):
     pipeline.set_state(Gst.State.PLAYING)
     try:
-        message = pipeline.get_bus().timed_pop_filtered(
-            Gst.CLOCK_TIME_NONE, Gst.MessageType.EOS | Gst.MessageType.ERROR)
+        message = None
+        while not message:
+            try:  # Python sees Ctrl-C between two waits
+                message = pipeline.get_bus().timed_pop_filtered(
+                    Gst.SECOND // 5, Gst.MessageType.EOS | Gst.MessageType.ERROR)
+            except KeyboardInterrupt:
+                print("interrupted: finishing the file", file=sys.stderr)
+                pipeline.send_event(Gst.Event.new_eos())
         if message.type == Gst.MessageType.ERROR:
             error, details = message.parse_error()
             raise Failure(f"{error.message}\n{details}")
@@ -152,12 +196,21 @@ def play(pipeline):
 def main():
     os.environ.setdefault("OPENCV_LOG_LEVEL", "OFF")  # keeps OpenCV from warning of cascades that are not used
     Gst.init(None)
+    part = options = None
     try:
         options, counts = parse_options(), collections.Counter()
-        play(make_pipeline(options, counts))
+        part = part_of(options)
+        play(make_pipeline(options, part, counts))
+        if not counts:
+            raise Failure("no frame came through the filter")
+        if part != options.output:
+            os.replace(part, options.output)
         print_counts(counts, "region" if options.region else "face")
-    except (Failure, gi.repository.GLib.Error) as e:
+    except (Failure, OSError, gi.repository.GLib.Error) as e:
         sys.exit(f"cudaconv-privacy: {getattr(e, 'message', None) or e}")
+    finally:
+        if part and part != options.output and os.path.exists(part):  # only after a failure
+            os.remove(part)
 
 
 if __name__ == "__main__":

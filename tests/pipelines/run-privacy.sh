@@ -174,15 +174,28 @@ into_a_pipe() {
   wait $! || return
   "$program" -q --region=40,30,50,61 -o written.rgb clip.mkv && [ -s read.rgb ] && [ -p pipe.rgb ] && cmp read.rgb written.rgb
 }
-keeps_its_input() {
-  cp clip.mkv before.mkv
-  refuses "the output is the input" "$program" --region=1,2,3,4 -o ./clip.mkv clip.mkv && cmp clip.mkv before.mkv
+keeps_its_input() { # NAME COMMAND...
+  cp clip.mkv "$1"
+  refuses "the output is the input" "${@:2}" --region=1,2,3,4 -o "./$1" "$1" && cmp clip.mkv "$1"
 }
+refuses_values() { # COMMAND...
+  local setting
+  for setting in mask= mask=mosaik roi-scale= roi-scale=nan roi-scale=5 roi-hold=-1 size=99999 size=4294967299 size=big; do
+    refuses "$setting is not a value of that property" "$@" --region=1,2,3,4 -o refused.rgb clip.mkv "$setting" || return
+  done
+  refuses "stats" "$@" --region=1,2,3,4 -o refused.rgb clip.mkv stats=1
+}
+keeps_earlier_output() { # COMMAND...: what was there stays when a later run fails, and nothing else is left
+  head -c 3000 clip.mkv >cut.mkv
+  echo earlier >earlier.rgb
+  ! "$@" --region=1,2,3,4 -o earlier.rgb cut.mkv && [ "$(cat earlier.rgb)" = earlier ] && [ ! -e earlier.rgb.part ]
+}
+no_window() { refuses "no display" env -u DISPLAY -u WAYLAND_DISPLAY "$@" --region=1,2,3,4 clip.mkv; }
 
 gst-launch-1.0 -q videotestsrc num-buffers=6 pattern=zone-plate kx2=12 ky2=9 kt=5 ! \
   video/x-raw,format=I420,width=160,height=120 ! matroskamux ! filesink location=clip.mkv
 
-echo "1..25"
+echo "1..39"
 expect "regions by hand, in C++" by_hand "$program"
 expect "regions by hand without a margin, in C++" exactly_by_hand "$program"
 expect_unless "$no_python" "regions by hand, in Python" by_hand "$python" "$script"
@@ -202,14 +215,26 @@ expect "without the model for faces nothing is shown" refuses nowhere.xml \
   "$program" --cascade=nowhere.xml -o refused.rgb clip.mkv
 expect_unless "$no_python" "nothing in Python either" refuses nowhere.xml \
   "$python" "$script" --cascade=nowhere.xml -o refused.rgb clip.mkv
-expect "an invalid region" refuses "X,Y,WIDTH,HEIGHT" "$program" --region=1,2 -o refused.rgb clip.mkv
-for region in -1,2,3,4 1,2,0,4 1,2,3,4,5 4294967297,2,3,4; do
+for region in 1,2 -1,2,3,4 1,2,0,4 1,2,3,4,5 4294967297,2,3,4; do
   expect "an invalid region, $region" refuses "X,Y,WIDTH,HEIGHT" "$program" "--region=$region" -o refused.rgb clip.mkv
+  expect_unless "$no_python" "in Python too" refuses "X,Y,WIDTH,HEIGHT" \
+    "$python" "$script" "--region=$region" -o refused.rgb clip.mkv
 done
 expect "into a pipe" into_a_pipe
-expect "the input as the output" keeps_its_input
+expect "the input as the output" keeps_its_input same.mkv "$program"
+expect_unless "$no_python" "in Python too" keeps_its_input same.webm "$python" "$script"
 mkdir folder.rgb
 expect "a folder as the output" refuses "folder.rgb is a folder" "$program" --region=1,2,3,4 -o folder.rgb clip.mkv
+expect_unless "$no_python" "in Python too" refuses "folder.rgb is a folder" \
+  "$python" "$script" --region=1,2,3,4 -o folder.rgb clip.mkv
+expect_unless "$no_python" "a container that Python does not write" refuses ".mkv and .mp4" \
+  "$python" "$script" --region=1,2,3,4 -o refused.MP4 clip.mkv
+expect "values that a property does not take" refuses_values "$program"
+expect_unless "$no_python" "in Python too" refuses_values "$python" "$script"
+expect "a file that is cut off" keeps_earlier_output "$program"
+expect_unless "$no_python" "in Python too" keeps_earlier_output "$python" "$script"
+expect "no display" no_window "$program"
+expect_unless "$no_python" "in Python too" no_window "$python" "$script"
 expect "an unknown property" refuses "roi-grov=1" \
   "$program" --region=1,2,3,4 -o refused.rgb clip.mkv roi-grov=1
 finish
