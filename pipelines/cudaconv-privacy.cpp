@@ -159,8 +159,8 @@ void hide(const Options &options) {
       pipeline = make_converter(options.input, file.part(), options.output, std::move(filter));
     }
   } else {
-    pipeline = make_pipeline("uridecodebin name=source expose-all-streams=false caps=video/x-raw ! queue ! " + line +
-                             " ! videoconvert ! video/x-raw,format=RGB ! filesink name=file");
+    pipeline = make_pipeline("uridecodebin name=source expose-all-streams=false caps=video/x-raw(ANY) ! queue ! " +
+                             line + " ! videoconvert ! video/x-raw,format=RGB ! filesink name=file");
     hider = set_up(pipeline.get(), options, &counts);
     g_object_set(find(pipeline.get(), "source").get(), "uri", uri_of(options.input).c_str(), nullptr);
     g_object_set(find(pipeline.get(), "file").get(), "location", file.part().c_str(), nullptr);

@@ -148,7 +148,7 @@ def make_pipeline(options, part, counts):
     if not options.region and not os.path.exists(options.cascade):
         raise Failure(f"there is no {options.cascade}, which finds faces: "
                       "install opencv-data, or name one by --cascade")
-    line = "uridecodebin name=source expose-all-streams=false caps=video/x-raw ! videoconvert ! "
+    line = "uridecodebin name=source expose-all-streams=false caps=video/x-raw(ANY) ! videoconvert ! "
     if not options.region:
         # facedetect marks faces by GstVideoRegionOfInterestMetas of type "face", and by default also draws circles
         # around them.

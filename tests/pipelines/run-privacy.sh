@@ -174,6 +174,11 @@ into_a_pipe() {
   wait $! || return
   "$program" -q --region=40,30,50,61 -o written.rgb clip.mkv && [ -s read.rgb ] && [ -p pipe.rgb ] && cmp read.rgb written.rgb
 }
+decoded_by_ffmpeg() { # COMMAND...: its decoders have caps with features, too
+  gst-launch-1.0 -q filesrc location=clip.mkv ! matroskademux ! avenc_ffv1 ! matroskamux ! filesink location=ffv1.mkv </dev/null
+  "$@" --region=3,4,50,60 -o first.rgb clip.mkv && "$@" --region=3,4,50,60 -o second.rgb ffv1.mkv &&
+    [ -s first.rgb ] && cmp first.rgb second.rgb
+}
 keeps_its_input() { # NAME COMMAND...
   cp clip.mkv "$1"
   refuses "the output is the input" "${@:2}" --region=1,2,3,4 -o "./$1" "$1" && cmp clip.mkv "$1"
@@ -195,7 +200,7 @@ no_window() { refuses "no display" env -u DISPLAY -u WAYLAND_DISPLAY "$@" --regi
 gst-launch-1.0 -q videotestsrc num-buffers=6 pattern=zone-plate kx2=12 ky2=9 kt=5 ! \
   video/x-raw,format=I420,width=160,height=120 ! matroskamux ! filesink location=clip.mkv
 
-echo "1..39"
+echo "1..41"
 expect "regions by hand, in C++" by_hand "$program"
 expect "regions by hand without a margin, in C++" exactly_by_hand "$program"
 expect_unless "$no_python" "regions by hand, in Python" by_hand "$python" "$script"
@@ -220,6 +225,12 @@ for region in 1,2 -1,2,3,4 1,2,0,4 1,2,3,4,5 4294967297,2,3,4; do
   expect_unless "$no_python" "in Python too" refuses "X,Y,WIDTH,HEIGHT" \
     "$python" "$script" "--region=$region" -o refused.rgb clip.mkv
 done
+no_ffmpeg=
+for element in avenc_ffv1 avdec_ffv1; do
+  gst-inspect-1.0 --exists "$element" || no_ffmpeg="no element $element (gstreamer1.0-libav)"
+done
+expect_unless "$no_ffmpeg" "a file that FFmpeg decodes" decoded_by_ffmpeg "$program"
+expect_unless "${no_ffmpeg:-$no_python}" "in Python too" decoded_by_ffmpeg "$python" "$script"
 expect "into a pipe" into_a_pipe
 expect "the input as the output" keeps_its_input same.mkv "$program"
 expect_unless "$no_python" "in Python too" keeps_its_input same.webm "$python" "$script"
