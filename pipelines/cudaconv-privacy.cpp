@@ -60,7 +60,7 @@ Options parse_options(int &argc, char **&argv) {
       {"region", 0, 0, G_OPTION_ARG_STRING_ARRAY, &regions, "Hide this instead of faces", "X,Y,W,H"},
       {"cascade", 0, 0, G_OPTION_ARG_FILENAME, &cascade, "What OpenCV is to find", "FILE"},
       {"quiet", 'q', 0, G_OPTION_ARG_NONE, &quiet, "No progress and no summary", nullptr},
-      {G_OPTION_REMAINING, 0, 0, G_OPTION_ARG_STRING_ARRAY, &rest, nullptr, "FILE [PROPERTY=VALUE...]"},
+      {G_OPTION_REMAINING, 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &rest, nullptr, "FILE [PROPERTY=VALUE...]"},
       {}};
   Owned<GOptionContext> context(g_option_context_new("- hides faces in a video"));
   g_option_context_add_main_entries(context.get(), entries, nullptr);

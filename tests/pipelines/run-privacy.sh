@@ -179,6 +179,10 @@ decoded_by_ffmpeg() { # COMMAND...: its decoders have caps with features, too
   "$@" --region=3,4,50,60 -o first.rgb clip.mkv && "$@" --region=3,4,50,60 -o second.rgb ffv1.mkv &&
     [ -s first.rgb ] && cmp first.rgb second.rgb
 }
+named() { # NAME COMMAND...: a name with bytes that the locale does not know
+  cp clip.mkv "$1.mkv"
+  LC_ALL=C "${@:2}" --region=3,4,50,60 -o "$1.rgb" "$1.mkv" && [ -s "$1.rgb" ]
+}
 keeps_its_input() { # NAME COMMAND...
   cp clip.mkv "$1"
   refuses "the output is the input" "${@:2}" --region=1,2,3,4 -o "./$1" "$1" && cmp clip.mkv "$1"
@@ -200,7 +204,7 @@ no_window() { refuses "no display" env -u DISPLAY -u WAYLAND_DISPLAY "$@" --regi
 gst-launch-1.0 -q videotestsrc num-buffers=6 pattern=zone-plate kx2=12 ky2=9 kt=5 ! \
   video/x-raw,format=I420,width=160,height=120 ! matroskamux ! filesink location=clip.mkv
 
-echo "1..41"
+echo "1..42"
 expect "regions by hand, in C++" by_hand "$program"
 expect "regions by hand without a margin, in C++" exactly_by_hand "$program"
 expect_unless "$no_python" "regions by hand, in Python" by_hand "$python" "$script"
@@ -231,6 +235,7 @@ for element in avenc_ffv1 avdec_ffv1; do
 done
 expect_unless "$no_ffmpeg" "a file that FFmpeg decodes" decoded_by_ffmpeg "$program"
 expect_unless "${no_ffmpeg:-$no_python}" "in Python too" decoded_by_ffmpeg "$python" "$script"
+expect "a name in another encoding" named $'Stra\xdfe' "$program"
 expect "into a pipe" into_a_pipe
 expect "the input as the output" keeps_its_input same.mkv "$program"
 expect_unless "$no_python" "in Python too" keeps_its_input same.webm "$python" "$script"
