@@ -151,6 +151,11 @@ refuses_values() {
   done
   refuses "stats can only be read" "$clip" stats=1
 }
+refuses_numbers() {
+  local at
+  for at in -2 nan inf 1e30; do refuses "--at takes seconds" "$clip" -o refused.png --at="$at" || return; done
+  refuses "--width takes pixels" "$clip" --width=-5
+}
 refuses_to_animate() {
   local value
   for value in nan:2 1:nan a:b 1: :2 : 1:2:3 0:99999 inf:1 1,5:2; do
@@ -216,7 +221,7 @@ gst-inspect-1.0 --exists ximagesink || no_window="no ximagesink (gstreamer1.0-x)
 make_clip
 make_pictures
 
-echo "1..37"
+echo "1..38"
 expect "a video" video plain.webm
 expect "a property that changes with time" video animated.webm --animate=sigma=0.5:8
 expect "its frames differ" differ plain.webm.frames animated.webm.frames
@@ -244,6 +249,7 @@ expect "a terminal that closes" hangs_up hung.webm
 expect "output that nobody reads" loses_its_reader unread.webm
 expect "a name with a colon" named "scene:1"
 expect "values that a property does not take" refuses_values
+expect "options that are out of range" refuses_numbers
 expect "an animation of such values" refuses_to_animate
 expect_unless "$no_window" "a window" in_window
 expect "a picture in, a picture out" filters_picture
