@@ -165,8 +165,7 @@ void play(Owned<GstElement> pipeline, GstElement *filter, const Options &options
   print_report(filter, runner, as);  // in READY the element forgets its backend
   runner.stop();
   if (file) file->complete();
-  if (runner.interrupted())
-    std::fprintf(stderr, "interrupted after %llu frames\n", static_cast<unsigned long long>(runner.frames()));
+  runner.check_interruption();
 }
 
 void show(const Options &options) {
@@ -303,6 +302,9 @@ class Pictures {
   }
 
   bool interrupted() const { return runner_ && runner_->interrupted(); }
+  void check_interruption() const {
+    if (runner_) runner_->check_interruption();
+  }
 
  private:
   std::string line_for(bool from_png, bool to_png) const {
@@ -349,7 +351,7 @@ void filter_folder(const Options &options) {
   for (const std::string &name : names) {
     try {
       pictures.filter(options.input + "/" + name, options.output + "/" + name);
-      done++;
+      done += !pictures.interrupted();
     } catch (const Failure &e) {
       std::fprintf(stderr, "warning: %s\n", e.what());
       failed++;
@@ -357,6 +359,7 @@ void filter_folder(const Options &options) {
     if (pictures.interrupted()) break;
   }
   std::printf("%zu of %zu pictures\n", done, names.size());
+  pictures.check_interruption();
   if (failed) throw Failure(std::to_string(failed) + " pictures could not be filtered");
 }
 
@@ -371,7 +374,9 @@ void run(const Options &options) {
   } else if (options.output == "none") {
     measure(options);
   } else if (is_picture(options.output) && is_picture(options.input)) {
-    Pictures(options).filter(options.input, options.output);
+    Pictures pictures(options);
+    pictures.filter(options.input, options.output);
+    pictures.check_interruption();
   } else if (is_picture(options.output)) {
     compare(options);
   } else if (is_video_file(options.output)) {
@@ -391,6 +396,6 @@ int main(int argc, char **argv) {
     return 0;
   } catch (const std::exception &error) {
     std::fprintf(stderr, "cudaconv-play: %s\n", error.what());
-    return 1;
+    return exit_code(error);
   }
 }

@@ -171,6 +171,7 @@ void hide(const Options &options) {
   runner.stop();
   if (!options.output.empty()) file.complete();
   if (!options.quiet) counts.print(options.regions.empty() ? "face" : "region");
+  runner.check_interruption();
 }
 
 }  // namespace
@@ -182,7 +183,7 @@ int main(int argc, char **argv) {
     hide(parse_options(argc, argv));  // which also initialises GStreamer
   } catch (const std::exception &e) {
     std::fprintf(stderr, "cudaconv-privacy: %s\n", e.what());
-    return 1;
+    return exit_code(e);
   }
   return 0;
 }

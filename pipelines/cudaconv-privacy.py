@@ -176,6 +176,8 @@ def make_pipeline(options, part, counts):
 
 
 def play(pipeline):
+    """Plays to the end. Returns whether Ctrl-C has ended the stream early."""
+    interrupted = False
     pipeline.set_state(Gst.State.PLAYING)
     try:
         message = None
@@ -184,6 +186,7 @@ def play(pipeline):
                 message = pipeline.get_bus().timed_pop_filtered(
                     Gst.SECOND // 5, Gst.MessageType.EOS | Gst.MessageType.ERROR)
             except KeyboardInterrupt:
+                interrupted = True
                 print("interrupted: finishing the file", file=sys.stderr)
                 pipeline.send_event(Gst.Event.new_eos())
         if message.type == Gst.MessageType.ERROR:
@@ -191,6 +194,7 @@ def play(pipeline):
             raise Failure(f"{error.message}\n{details}")
     finally:
         pipeline.set_state(Gst.State.NULL)
+    return interrupted
 
 
 def main():
@@ -200,12 +204,14 @@ def main():
     try:
         options, counts = parse_options(), collections.Counter()
         part = part_of(options)
-        play(make_pipeline(options, part, counts))
+        interrupted = play(make_pipeline(options, part, counts))
         if not counts:
             raise Failure("no frame came through the filter")
         if part != options.output:
             os.replace(part, options.output)
         print_counts(counts, "region" if options.region else "face")
+        if interrupted:
+            sys.exit(130)  # the file is finished, but shorter
     except (Failure, OSError, gi.repository.GLib.Error) as e:
         sys.exit(f"cudaconv-privacy: {getattr(e, 'message', None) or e}")
     finally:

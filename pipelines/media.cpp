@@ -289,11 +289,19 @@ gboolean Runner::show_progress(gpointer data) {
   return G_SOURCE_CONTINUE;
 }
 
+void Runner::check_interruption() const {
+  if (interrupted_) throw Interrupted("interrupted after " + std::to_string(frames_) + " frames");
+}
+
+int exit_code(const std::exception &e) {
+  return dynamic_cast<const Interrupted *>(&e) ? kExitInterrupted : 1;
+}
+
 gboolean Runner::on_interrupt(gpointer data) {
   auto *self = static_cast<Runner *>(data);
   if (self->interrupted_) {
     for (const std::string &part : unfinished) g_unlink(part.c_str());
-    _exit(130);
+    _exit(kExitInterrupted);
   }
   self->interrupted_ = true;
   std::fprintf(stderr, "\ninterrupted: finishing the file\n");

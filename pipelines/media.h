@@ -33,6 +33,15 @@ using Owned = std::unique_ptr<T, Release>;
 
 using Failure = std::runtime_error;
 
+// The user has ended the stream early. What was to be written is complete, but shorter.
+struct Interrupted : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+// The exit code of a program that ends by an exception: 1, or that of Ctrl-C.
+int exit_code(const std::exception &e);
+constexpr int kExitInterrupted = 130;
+
 // An argument for GLib functions that report a GError; check() throws what they have reported.
 class ErrorSlot {
  public:
@@ -103,6 +112,8 @@ class Runner {
   gint64 duration() const { return duration_; }  // nanoseconds; -1: not known
   uint64_t frames() const { return frames_; }
   bool interrupted() const { return interrupted_; }
+  // Throws Interrupted if it was.
+  void check_interruption() const;
   // Frames a second from the first frame on; 0 where there are too few.
   double rate() const;
 

@@ -2,7 +2,7 @@
 //
 // Compares the time of the CUDA kernels with a copy of the same bytes on the device and, if built in, with NPP.
 //
-//   kernel-bench [--table=goals,formats,widths,packed,seeds,sizes] [--size=WxH] [--only=TEXT,TEXT] [--json=FILE]
+//   kernel-bench [--table=goals,formats,widths,packed,seeds,sizes,hats] [--size=WxH] [--only=TEXT,TEXT] [--json=FILE]
 //
 // Figures are the time of the kernels alone: 40 launches in a graph, the median of 15 replays. Frames have random
 // contents, and together exceed the L2 cache several times. A copy is a cudaMemcpyAsync() within the device, and ratios
@@ -159,6 +159,21 @@ std::vector<Case> goal_cases() {
     const auto like = std::find_if(cases.begin(), cases.end(), [&](const Case &c) { return c.label == label; });
     add(label + " defaults", with_defaults(like->settings));
   }
+  return cases;
+}
+
+// Differences of two extrema, beside an `open`, which is two extrema.
+std::vector<Case> hat_cases() {
+  std::vector<Case> cases;
+  for (const auto &[name, shape] : {std::pair("", Shape::Rect), {" ellipse", Shape::Ellipse}, {" cross", Shape::Cross}})
+    for (int size : {3, 5, 7, 15, 31, 63, 127})
+      for (const auto &[label, mask] : {std::pair("open", Mask::Open),
+                                        {"gradient", Mask::Gradient},
+                                        {"tophat", Mask::Tophat},
+                                        {"blackhat", Mask::Blackhat}}) {
+        cases.push_back({std::string(label) + name + " " + std::to_string(size), settings(mask, size)});
+        cases.back().settings.shape = shape;
+      }
   return cases;
 }
 
@@ -337,7 +352,7 @@ void write_json(const char *path, const std::vector<Result> &results) {
 }
 
 int main(int argc, char **argv) {
-  std::string tables = "goals,formats,widths,packed,seeds,sizes", only, formats;
+  std::string tables = "goals,formats,widths,packed,seeds,sizes,hats", only, formats;
   const char *json = nullptr;
   std::vector<std::pair<int, int>> sizes = {{1920, 1080}, {3840, 2160}, {7680, 4320}};  // for goals and formats
   for (int i = 1; i < argc; i++) {
@@ -352,10 +367,11 @@ int main(int argc, char **argv) {
     else if (int w, h; std::sscanf(argv[i], "--size=%dx%d", &w, &h) == 2)
       sizes = {{w, h}};
     else {
-      std::fprintf(stderr,
-                   "usage: %s [--table=goals,formats,widths,packed,seeds,sizes] [--format=FORMAT,FORMAT] [--size=WxH] "
-                   "[--only=TEXT,TEXT] [--json=FILE]\n",
-                   argv[0]);
+      std::fprintf(
+          stderr,
+          "usage: %s [--table=goals,formats,widths,packed,seeds,sizes,hats] [--format=FORMAT,FORMAT] [--size=WxH] "
+          "[--only=TEXT,TEXT] [--json=FILE]\n",
+          argv[0]);
       return 2;
     }
   }
@@ -400,6 +416,9 @@ int main(int argc, char **argv) {
         if (w < 3840 && std::strcmp(format, "RGBA")) continue;
         bench.run("sizes", format, w, h, size_cases(), {Method::Auto});
       }
+  if (wanted("hats"))
+    for (const char *format : {"RGBA", "GRAY8", "P010_10LE"})
+      bench.run("hats", format, 3840, 2160, hat_cases(), {Method::Auto});
   if (wanted("seeds")) {
     std::vector<Case> convolutions;
     for (int side : {5, 7, 11})

@@ -98,13 +98,14 @@ says_what_is_left_out() {
 }
 is_interrupted() { # FILE: after Ctrl-C, the streams end together, and the file can be played
   local code=0
-  timeout --foreground --preserve-status -s INT 2 "$player" -q -o "$1" clip.mkv mask=median size=31 iterations=400 backend=cpu n-threads=1 2>&1 |
-    tee interrupted || code=$?
+  timeout --foreground --preserve-status -s INT 2 "$player" -q -o "$1" clip.mkv mask=median size=31 iterations=400 \
+    backend=cpu n-threads=1 >interrupted 2>&1 || code=$?
+  cat interrupted
   samples "$1" sound.raw
   local frames bytes
   frames=$(frames_of "$1") bytes=$(stat -c %s sound.raw)
   echo "$frames frames, $bytes bytes of sound"
-  [ "$code" = 0 ] && grep -q 'interrupted after' interrupted && [ "$frames" -ge 1 ] && [ "$frames" -lt 50 ] &&
+  [ "$code" = 130 ] && grep -q 'interrupted after' interrupted && [ "$frames" -ge 1 ] && [ "$frames" -lt 50 ] &&
     [ "$bytes" -lt $(((frames + 6) * 44100 * 4 / 25)) ] && [ -z "$(find . -name '*.part')" ]
 }
 
@@ -129,7 +130,7 @@ hangs_up() { # FILE: when the terminal closes, the file is finished, but not und
   kill -HUP "$program"
   wait "$program" || code=$?
   echo "exit code $code, $(frames_of "$1") frames"
-  [ "$code" = 0 ] && [ "$(frames_of "$1")" -lt 50 ] && [ ! -e "$1.part" ] || return
+  [ "$code" = 130 ] && [ "$(frames_of "$1")" -lt 50 ] && [ ! -e "$1.part" ] || return
   nohup "$player" -q -o "$1" clip.mkv mask=median size=15 backend=cpu n-threads=1 &
   program=$!
   until [ -e "$1.part" ]; do sleep 0.01; done
