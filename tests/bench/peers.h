@@ -18,7 +18,8 @@ namespace cudaconv::bench {
 using Enqueue = std::function<void(const uint8_t *source, int source_pitch, uint8_t *target, int target_pitch,
                                    int width, int height, cudaStream_t stream)>;
 
-// NPP's function for these settings, with border=replicate and 1 or 4 channels; none if NPP has no such function.
+// NPP's function for these settings, with border=replicate and 1 or 4 channels, or 3 of a bilateral; none if NPP has no
+// such function.
 std::optional<Enqueue> npp_filter(const FilterSettings &settings, int channels);
 
 }  // namespace cudaconv::bench

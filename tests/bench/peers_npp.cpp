@@ -69,7 +69,8 @@ constexpr int kLargestMedian = 11;
 }  // namespace
 
 std::optional<Enqueue> npp_filter(const FilterSettings &s, int channels) {
-  if ((channels != 1 && channels != 4) || s.border != Border::Replicate || s.alpha == Alpha::Weighted)
+  const int most = s.mask == Mask::Bilateral ? 3 : 4;  // channels, besides 1
+  if ((channels != 1 && channels != most) || s.border != Border::Replicate || s.alpha == Alpha::Weighted)
     return std::nullopt;
   const bool one = channels == 1;
   const auto choose = [&](Masked c1, Masked c4, NppiMaskSize mask) { return masked(one ? c1 : c4, mask); };
@@ -164,16 +165,15 @@ std::optional<Enqueue> npp_filter(const FilterSettings &s, int channels) {
       };
     }
     case Mask::Bilateral: {
-      if (!one) return std::nullopt;  // NPP supports one and three channels
+      const auto function = one ? nppiFilterBilateralGaussBorder_8u_C1R_Ctx : nppiFilterBilateralGaussBorder_8u_C3R_Ctx;
       const int n = s.size ? s.size : 5;
       const double sigma = s.sigma > 0 ? s.sigma : 0.3 * ((n - 1) * 0.5 - 1) + 0.8, range = 255 * s.sigma_range;
       return [=](const uint8_t *source, int source_pitch, uint8_t *target, int target_pitch, int width, int height,
                  cudaStream_t stream) {
         const NppiSize size = {width, height};
-        check(nppiFilterBilateralGaussBorder_8u_C1R_Ctx(source, source_pitch, size, {0, 0}, target, target_pitch, size,
-                                                        n / 2, 1, static_cast<Npp32f>(range * range),
-                                                        static_cast<Npp32f>(sigma * sigma), NPP_BORDER_REPLICATE,
-                                                        context_of(stream)),
+        check(function(source, source_pitch, size, {0, 0}, target, target_pitch, size, n / 2, 1,
+                       static_cast<Npp32f>(range * range), static_cast<Npp32f>(sigma * sigma), NPP_BORDER_REPLICATE,
+                       context_of(stream)),
               "nppiFilterBilateralGaussBorder");
       };
     }

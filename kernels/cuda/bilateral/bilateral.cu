@@ -52,7 +52,10 @@ KernelLaunch<TileParams> choose(const PassQuery &query, TileParams &p) {
   if (!words) {
     for (int i = 0; i < 256; i++) p.entry[i] = range_weight(table.entry.data(), table.shift, p.last, i);
     p.sample_bits = ~0u;
-    return launch_of<FourWindows>(pass, 1, p);
+    const bool three = std::all_of(p.part, p.part + p.parts, [](const PartParams &part) {
+      return part.channels == 3 || (part.channels == 4 && !(part.filter_bits[0] >> 24));
+    });
+    return three ? launch_of<ByteWindows<3>>(pass, 1, p) : launch_of<ByteWindows<4>>(pass, 1, p);
   }
   std::copy(table.entry.begin(), table.entry.end(), p.entry);
   p.sample_shift = sample.shift;

@@ -115,16 +115,17 @@ class LaneTable {
   const uint32_t begin_;
 };
 
-// The four windows around a u8x4 of bytes.
-class FourWindows {
+// The windows around the first kCount bytes of a u8x4. The fourth byte of a pixel is often not filtered.
+template <int kCount>
+class ByteWindows {
  public:
   using Table = LaneTable;
   static constexpr bool kFixed = true;  // whether for add_fixed_rings()
 
-  __device__ FourWindows(const LaneTable &table, uint32_t middle) : table_(table) {
+  __device__ ByteWindows(const LaneTable &table, uint32_t middle) : table_(table) {
 #pragma unroll
     for (int b = 0; b < 4; b++) {
-      begin_[b] = table.begin(middle, b);
+      if (b < kCount) begin_[b] = table.begin(middle, b);
       d_[b] = uint64_t{kBilateralOne} * kBilateralOne;
       n_[b] = d_[b] * __byte_perm(middle, 0, 0x4440 | b);
     }
@@ -134,7 +135,7 @@ class FourWindows {
   __device__ void add(uint32_t first, uint32_t second) {
     const uint32_t low = __byte_perm(first, second, 0x5140), high = __byte_perm(first, second, 0x7362);
 #pragma unroll
-    for (int b = 0; b < 4; b++) {
+    for (int b = 0; b < kCount; b++) {
       const uint32_t of_first = table_.at(begin_[b], first, b), of_second = table_.at(begin_[b], second, b);
       const uint32_t both = __byte_perm(of_first, of_second, 0x5410);
       products_[b] =
@@ -145,7 +146,7 @@ class FourWindows {
 
   __device__ void end_ring(uint32_t space) {
 #pragma unroll
-    for (int b = 0; b < 4; b++) {
+    for (int b = 0; b < kCount; b++) {
       d_[b] += uint64_t{space} * weights_[b];
       n_[b] += uint64_t{space} * products_[b];
       weights_[b] = products_[b] = 0;
@@ -158,8 +159,8 @@ class FourWindows {
 
  private:
   const LaneTable &table_;
-  uint32_t begin_[4];
-  uint32_t weights_[4] = {}, products_[4] = {};  // of the current ring
+  uint32_t begin_[kCount];
+  uint32_t weights_[kCount] = {}, products_[kCount] = {};  // of the current ring
   uint64_t d_[4], n_[4];
 };
 
@@ -329,7 +330,7 @@ __device__ inline void add_rings(const TileParams &p, const uint32_t *middle, Wi
 template <typename Windows>
 __global__ void __launch_bounds__(kThreads, Tuning::kMinBlocks) tile_kernel(const __grid_constant__ TileParams p) {
   using Table = typename Windows::Table;
-  constexpr bool kSixteen = !std::is_same_v<Windows, FourWindows>;
+  constexpr bool kSixteen = !std::is_same_v<Table, LaneTable>;
   const Tile tile = locate_tile(p, kHeight);
   const PartParams &part = tile.part;
   const int warp = static_cast<int>(threadIdx.x / 32), lane = static_cast<int>(threadIdx.x % 32);
