@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
 // Tests regions from metas of GStreamer's analytics library: upright and rotated detections, and segmentation masks.
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 

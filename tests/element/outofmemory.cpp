@@ -3,6 +3,7 @@
 // Tests memory that runs out while a marked frame is filtered: in each run one allocation fails, the first, the second,
 // and so on. The frame leaves filtered, or not at all and with an error. So do later frames for which its regions are
 // held.
+#include <algorithm>
 #include <cstring>
 #include <functional>
 

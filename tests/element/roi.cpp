@@ -2,6 +2,7 @@
 //
 // Tests regions of interest: inside, a frame has the bytes of a filter without regions; outside, the bytes of its
 // source.
+#include <algorithm>
 #include <cstring>
 
 #include "regions.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
 // Compares the functions that every backend uses with their definitions.
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <clocale>
