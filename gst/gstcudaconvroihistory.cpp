@@ -132,14 +132,15 @@ void RoiHistory::add(const RoiList &found, int64_t time, const Span &open, RoiTi
   slices_.swap(slices);
 }
 
-RoiList RoiHistory::in_force(int64_t time, RoiTimes times) const {
-  RoiList list;
+RoiList RoiHistory::in_force(int64_t time, RoiTimes times, const RoiList &own) const {
+  RoiList list = own;
   const Span now = {time, time};
   for (const Slice &slice : slices_) {
     for (const Held &held : slice.region)
       if (held.at.is_in_force(now, times)) list.region.push_back(held.region);
     for (const HeldMask &held : slice.mask)
-      if (held.at.is_in_force(now, times)) list.mask.push_back(held.mask);
+      if (held.at.is_in_force(now, times) && std::find(own.mask.begin(), own.mask.end(), held.mask) == own.mask.end())
+        list.mask.push_back(held.mask);
     list.everywhere |= slice.everywhere && slice.everywhere->is_in_force(now, times);
   }
   const auto before = [](const Region &a, const Region &b) { return key(a) < key(b); };

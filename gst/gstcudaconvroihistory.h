@@ -43,8 +43,9 @@ class RoiHistory {
   // frame that still waits to the newest one. `ellipse`: regions are ellipses, which joining allows for. `again`: drops
   // the regions that came at that time before.
   void add(const RoiList &found, int64_t time, const Span &open, RoiTimes times, bool ellipse, bool again = false);
-  // The regions in force at a time.
-  RoiList in_force(int64_t time, RoiTimes times) const;
+  // The regions in force at the time of a frame: those held, and its `own`, which may be held no more where time has
+  // jumped.
+  RoiList in_force(int64_t time, RoiTimes times, const RoiList &own) const;
 
  private:
   // A region, and the times of the frames that it came with.

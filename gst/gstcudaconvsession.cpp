@@ -348,7 +348,7 @@ void Session::hold(const StreamContext &context, FrameSize size, const GstSegmen
 RoiList Session::regions_in_force(const StreamContext &context, const FrameRegions &frame, const GstSegment &segment,
                                   bool *marked) {
   const RoiTimes times = times_of(context.settings.roi, segment);
-  RoiList list = times.before || times.after ? held_.in_force(frame.time, times) : frame.own;
+  RoiList list = times.before || times.after ? held_.in_force(frame.time, times, frame.own) : frame.own;
   const double grow = context.settings.roi.grow;
   const auto is_seen = [&](const Region &r) { return !is_outside(grown(r, grow), frame_size(context.info)); };
   const auto is_mask_seen = [&](const auto &m) { return is_seen(m->mask.box); };

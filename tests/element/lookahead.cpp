@@ -209,6 +209,15 @@ GST_START_TEST(times_that_are_not_in_order) {
     push_event(h, gst_event_new_eos());
     for (const int ms : {0, 40, 39, 80, 119, 120, 160}) clip.check(time(ms), time(ms) - hold, time(ms) + lookahead);
   }
+  // A frame ahead of its neighbours waits longer than its regions are in force at their times.
+  Stream h(settings(3 * kFrame, 0));
+  Clip clip(h);
+  clip.push(0, {});
+  clip.push(100 * GST_MSECOND, {{8, 8, 16, 12}});
+  h.set("roi-lookahead=40000000");
+  for (const int ms : {10, 20}) clip.push(ms * GST_MSECOND, {});
+  push_event(h, gst_event_new_eos());
+  for (const int ms : {0, 100, 10, 20}) clip.check(ms * GST_MSECOND, ms * GST_MSECOND, (ms + 40) * GST_MSECOND);
 }
 GST_END_TEST;
 
