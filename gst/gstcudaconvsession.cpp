@@ -17,6 +17,9 @@ namespace {
 // on.
 constexpr guint kFramesThatPay = 4;
 
+// The most frames without known regions whose metas are kept until there is memory to read them.
+constexpr guint kMostMissed = 256;
+
 // Nanoseconds of device time a frame. With slower filters, two frames in flight keep the GPU busy, and more would only
 // prolong the wait when the element stops. With faster ones, and no copies to wait for, frames come faster than threads
 // can be woken: then the most are in flight that the property allows.
@@ -379,8 +382,15 @@ void Session::miss_regions(GstBuffer *buffer) noexcept {
   const std::shared_ptr<const StreamContext> context = this->context();
   if (!context) return;
   if (!missed_) missed_.reset(gst_buffer_list_new());
+  // Behind kMostMissed, the first frame and the latest stand for all: with GST_BUFFER_FLAG_CORRUPTED, all is hidden.
+  const guint missed = gst_buffer_list_length(missed_.get());
+  if (missed == kMostMissed + 2) gst_buffer_list_remove(missed_.get(), missed - 1, 1);
   GstBuffer *metas = gst_buffer_new();
   gst_buffer_copy_into(metas, buffer, static_cast<GstBufferCopyFlags>(GST_BUFFER_COPY_METADATA), 0, -1);
+  if (missed >= kMostMissed)
+    GST_BUFFER_FLAG_SET(metas, GST_BUFFER_FLAG_CORRUPTED);
+  else
+    GST_BUFFER_FLAG_UNSET(metas, GST_BUFFER_FLAG_CORRUPTED);
   const FrameSize size = frame_size(context->info);
   GST_BUFFER_OFFSET(metas) = size.width;
   GST_BUFFER_OFFSET_END(metas) = size.height;
@@ -392,6 +402,7 @@ void Session::note_missed(const GstSegment &segment, std::optional<int64_t> olde
   while (context && missed_ && gst_buffer_list_length(missed_.get()) > 0) {
     GstBuffer *buffer = gst_buffer_list_get(missed_.get(), 0);
     RoiList own = find_regions(*context, buffer);
+    own.everywhere |= GST_BUFFER_FLAG_IS_SET(buffer, GST_BUFFER_FLAG_CORRUPTED);
     FrameRegions frame = timed(buffer, *context, segment, last_time_);
     frame.own = std::move(own);
     hold(*context, {static_cast<int>(GST_BUFFER_OFFSET(buffer)), static_cast<int>(GST_BUFFER_OFFSET_END(buffer))},

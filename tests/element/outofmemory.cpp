@@ -240,6 +240,31 @@ GST_START_TEST(frames_that_wait_hide_what_is_found_later) {
 }
 GST_END_TEST;
 
+// Memory runs out for so long that regions are kept of the first frames only. Then all of the next frames is hidden.
+GST_START_TEST(regions_of_any_number_of_frames_are_missed) {
+  for (const int missed : {200, 300}) {
+    Between between("mask=mosaic size=8 n-threads=1 roi-meta=true roi-hold=1000000000", gray());
+    gst_element_set_state(between.element.get(), GST_STATE_PLAYING);
+    between.announce();
+    Random random = seeded();
+    for (int i = 0; i < missed; i++) {
+      Marked marked(i, {kFirst}, random);
+      fail_unless(with_failing_new(1, [&] { between.push(marked.frame.get()); }));
+    }
+    fail_unless_equals_int(between.frames, 0);
+    for (const auto &[later, held] : {std::pair(0, true), {24, true}, {25, false}}) {
+      Marked marked(missed + later, {}, random);
+      fail_unless_equals_int(between.push(marked.frame.get()), GST_FLOW_OK);
+      const int first = shown(marked.source.get(), between.last.get(), kFirst);
+      const int second = shown(marked.source.get(), between.last.get(), kSecond);
+      fail_unless(held ? first < 15 : first == 100, "%d frames, %d later: %d %%", missed, later, first);
+      fail_unless(held && missed > 256 ? second < 15 : second == 100, "%d frames, %d later: %d %%", missed, later,
+                  second);
+    }
+  }
+}
+GST_END_TEST;
+
 Suite *make_suite() {
   Suite *suite = suite_create("outofmemory");
   TCase *tc = tcase_create("general");
@@ -247,6 +272,7 @@ Suite *make_suite() {
   tcase_add_test(tc, a_marked_frame_leaves_filtered_or_not_at_all);
   tcase_add_test(tc, settings_that_arrive_without_memory_are_not_lost);
   tcase_add_test(tc, frames_that_wait_hide_what_is_found_later);
+  tcase_add_test(tc, regions_of_any_number_of_frames_are_missed);
   tcase_add_test(tc, caps_that_arrive_without_memory_let_nothing_through);
   return suite;
 }
