@@ -302,7 +302,10 @@ static bool answer_position_query(GstBaseTransform *trans, GstQuery *query) {
   gst_query_parse_position(query, &format, nullptr);
   if (format != GST_FORMAT_TIME || trans->segment.format != GST_FORMAT_TIME || !GST_CLOCK_TIME_IS_VALID(position))
     return false;
-  gst_query_set_position(query, format, gst_segment_to_stream_time(&trans->segment, GST_FORMAT_TIME, position));
+  // A frame may end after its segment, where there is no stream time.
+  guint64 inside;
+  if (!gst_segment_clip(&trans->segment, format, 0, position, nullptr, &inside)) inside = trans->segment.start;
+  gst_query_set_position(query, format, gst_segment_to_stream_time(&trans->segment, format, inside));
   return true;
 }
 

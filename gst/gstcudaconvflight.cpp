@@ -313,7 +313,8 @@ void Flight::keep_flow(GstFlowReturn flow) {
 GstFlowReturn Flight::push_now(Ref<GstBuffer> buffer) {
   if (GST_BUFFER_PTS_IS_VALID(buffer.get())) position_ = end_time(buffer.get());
   pushed_++;
-  const GstFlowReturn flow = gst_pad_push(GST_BASE_TRANSFORM_SRC_PAD(trans_), buffer.release());
+  // A kind of success is of no use upstream: it may be for an earlier frame.
+  const GstFlowReturn flow = std::min(gst_pad_push(GST_BASE_TRANSFORM_SRC_PAD(trans_), buffer.release()), GST_FLOW_OK);
   if (flow != GST_FLOW_OK) lost_ = true;
   return flow;
 }

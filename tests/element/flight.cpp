@@ -510,6 +510,19 @@ GST_START_TEST(what_downstream_returns_reaches_upstream_once) {
 }
 GST_END_TEST;
 
+// A kind of success loses no frame.
+GST_START_TEST(downstream_may_return_a_kind_of_success) {
+  for (const char *mask : {"mask=gauss5", "mask=identity"}) {
+    Harness h(std::string(mask) + " " + in_flight(4), small());
+    Failing sink(h, 0, GST_FLOW_CUSTOM_SUCCESS_2);
+    Stream stream(h);
+    stream.push(mask, 12);
+    push_event(h, gst_event_new_eos());
+    fail_unless_equals_int(sink.seen(), 12);
+  }
+}
+GST_END_TEST;
+
 // Frames that never get to the device do not hide what downstream has returned for an earlier one.
 GST_START_TEST(what_downstream_returns_is_not_hidden_by_dropped_frames) {
   for (const bool late : {false, true})
@@ -637,6 +650,16 @@ GST_START_TEST(the_position_is_the_last_frame_that_left) {
     segment.time = segment.start = segment.position = kLater;
     push_event(h, gst_event_new_segment(&segment));
     fail_unless_equals_int64(position_of(h), kLater);
+    // A frame may end after its segment.
+    segment.stop = segment.start + time_of(1) / 2;
+    push_event(h, gst_event_new_segment(&segment));
+    Random random = seeded();
+    const Ref<GstBuffer> last = random_frame(small(), random);
+    GST_BUFFER_PTS(last.get()) = segment.start;
+    GST_BUFFER_DURATION(last.get()) = time_of(1);
+    fail_unless_equals_int(h.push(last.get()), GST_FLOW_OK);
+    h.settle();
+    fail_unless_equals_int64(position_of(h), kLater + time_of(1) / 2);
   }
 }
 GST_END_TEST;
@@ -1247,6 +1270,7 @@ Suite *make_suite() {
   tcase_add_test(tc, a_discontinuity_stays_with_its_frame);
   tcase_add_test(tc, qos_messages_count_from_the_flush_on);
   tcase_add_test(tc, what_downstream_returns_reaches_upstream_once);
+  tcase_add_test(tc, downstream_may_return_a_kind_of_success);
   tcase_add_test(tc, what_downstream_returns_is_not_hidden_by_dropped_frames);
   tcase_add_test(tc, the_end_of_one_segment_is_not_that_of_the_next);
   tcase_add_test(tc, gaps_and_serialized_queries_keep_their_place);
