@@ -233,7 +233,12 @@ bool filters_in_place(GstBuffer *buffer, const StreamContext &context, const Dow
 
 GstFlowReturn new_output_buffer(GstBaseTransform *trans, GstBuffer *inbuf, GstBuffer **outbuf) {
   gpointer base = g_type_class_peek(GST_TYPE_BASE_TRANSFORM);
-  const GstFlowReturn ret = GST_BASE_TRANSFORM_CLASS(base)->prepare_output_buffer(trans, inbuf, outbuf);
+  GstFlowReturn ret;
+  do {
+    // Where an application has just switched it to passthrough, the base class returns the input without a reference.
+    if (gst_base_transform_is_passthrough(trans)) gst_base_transform_set_passthrough(trans, FALSE);
+    ret = GST_BASE_TRANSFORM_CLASS(base)->prepare_output_buffer(trans, inbuf, outbuf);
+  } while (ret == GST_FLOW_OK && *outbuf == inbuf);
   if (ret == GST_FLOW_ERROR) {
     GstBufferPool *pool = gst_base_transform_get_buffer_pool(trans);
     // The base class posts an error if the pool cannot be activated.

@@ -116,10 +116,15 @@ void Path::look_at_crop(GstBuffer *buffer) {
   const std::shared_ptr<const StreamContext> context = session_.context();
   if (crop_ != Crop::Unknown || !context || !context->passthrough() || !gst_buffer_get_video_crop_meta(buffer)) return;
   crop_ = takes_crop_meta(trans_->srcpad) ? Crop::Taken : Crop::Copied;
-  const bool passes = crop_ == Crop::Taken;
-  if (passes == gst_base_transform_is_passthrough(trans_)) return;
-  GST_INFO_OBJECT(trans_, "crop rectangles are %s", passes ? "passed on" : "copied out");
-  set_passthrough(passes);
+  GST_INFO_OBJECT(trans_, "crop rectangles are %s", crop_ == Crop::Taken ? "passed on" : "copied out");
+}
+
+// Sets the mode of the base class again where it is not what the settings ask for: an application can change it too.
+void Path::check_passthrough() {
+  const std::shared_ptr<const StreamContext> context = session_.context();
+  if (!context) return;
+  const bool passes = context->passthrough() && crop_ != Crop::Copied;
+  if (passes != gst_base_transform_is_passthrough(trans_)) set_passthrough(passes);
 }
 
 // ---- Frames ---------------------------------------------------------------------------------------------------------
@@ -151,6 +156,7 @@ void Path::prepare_for(GstBuffer *buffer) {
   update_settings();
   follow_context(buffer);
   look_at_crop(buffer);
+  check_passthrough();
   context_ = session_.context();
 }
 

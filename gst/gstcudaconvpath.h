@@ -76,6 +76,7 @@ class Path {
   void update_settings();
   void follow_context(GstBuffer *buffer);
   void look_at_crop(GstBuffer *buffer);
+  void check_passthrough();
   void prepare_for(GstBuffer *buffer);
   GstFlowReturn prepare(bool is_discont, Ref<GstBuffer> buffer);
   bool is_before(int64_t a, int64_t b) const;

@@ -2010,6 +2010,15 @@ GST_START_TEST(only_identity_is_passthrough) {
     fail_unless_equals_int(out.get() == in.get(), !strcmp(mask, "identity"));
     assert_filtered(in.get(), out.get(), info, std::string("mask=") + mask);
   }
+  // Applications cannot change it.
+  for (const char *mask : {"identity", "gauss5"})
+    for (const bool passthrough : {false, true, false}) {
+      h.set(std::string("mask=") + mask);
+      gst_base_transform_set_passthrough(GST_BASE_TRANSFORM(h.element()), passthrough);
+      const Ref<GstBuffer> out = h.filter(in.get());
+      fail_unless_equals_int(out.get() == in.get(), !strcmp(mask, "identity"));
+      assert_filtered(in.get(), out.get(), info, std::string("mask=") + mask);
+    }
 }
 GST_END_TEST;
 
