@@ -87,7 +87,7 @@ std::string RoiTypeWatch::look(GstBuffer *buffer, const RoiSettings &roi, const 
   add_analytics(buffer, {true, see}, &none, &trouble);
   if (!carries_some) return {};
   if (!first_ || now < *first_) first_ = now;
-  return now - *first_ >= static_cast<int64_t>(5 * GST_SECOND) ? sentence() : std::string();
+  return static_cast<guint64>(now) - static_cast<guint64>(*first_) >= 5 * GST_SECOND ? sentence() : std::string();
 }
 
 std::string RoiTypeWatch::end() const {

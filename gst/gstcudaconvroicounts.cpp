@@ -71,7 +71,7 @@ void RoiCounts::add_to(GstStructure *structure) const {
 GstStructure *RoiCounts::report(std::optional<int64_t> time, bool ended) {
   std::lock_guard<std::mutex> guard(lock_);
   if (!begin_ || (time && *time < *begin_)) begin_ = time;
-  const bool due = begin_ && time && *time - *begin_ >= static_cast<int64_t>(GST_SECOND);
+  const bool due = begin_ && time && static_cast<guint64>(*time) - static_cast<guint64>(*begin_) >= GST_SECOND;
   if (!due && !ended) return nullptr;
   Counts since = all_;
   since.marked -= reported_.marked;
