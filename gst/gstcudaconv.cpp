@@ -73,6 +73,7 @@
 
 #include <gst/video/video.h>
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <string>
@@ -303,8 +304,7 @@ static bool answer_position_query(GstBaseTransform *trans, GstQuery *query) {
   if (format != GST_FORMAT_TIME || trans->segment.format != GST_FORMAT_TIME || !GST_CLOCK_TIME_IS_VALID(position))
     return false;
   // A frame may end after its segment, where there is no stream time.
-  guint64 inside;
-  if (!gst_segment_clip(&trans->segment, format, 0, position, nullptr, &inside)) inside = trans->segment.start;
+  const guint64 inside = std::max(trans->segment.start, std::min(position, trans->segment.stop));
   gst_query_set_position(query, format, gst_segment_to_stream_time(&trans->segment, format, inside));
   return true;
 }

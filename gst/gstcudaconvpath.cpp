@@ -70,7 +70,12 @@ void Path::stop() {
 // ---- What changes between frames ------------------------------------------------------------------------------------
 
 void Path::update_passthrough() {
-  gst_base_transform_set_passthrough(trans_, session_.context()->passthrough() && crop_ != Crop::Copied);
+  gst_base_transform_set_passthrough(trans_, passes(*session_.context()));
+}
+
+// Whether the base class passes frames on.
+bool Path::passes(const StreamContext &context) const {
+  return context.passthrough() && crop_ != Crop::Copied;
 }
 
 // Reconfigures both pads too, since their buffer pools depend on passthrough.
@@ -122,9 +127,7 @@ void Path::look_at_crop(GstBuffer *buffer) {
 // Sets the mode of the base class again where it is not what the settings ask for: an application can change it too.
 void Path::check_passthrough() {
   const std::shared_ptr<const StreamContext> context = session_.context();
-  if (!context) return;
-  const bool passes = context->passthrough() && crop_ != Crop::Copied;
-  if (passes != gst_base_transform_is_passthrough(trans_)) set_passthrough(passes);
+  if (context && passes(*context) != gst_base_transform_is_passthrough(trans_)) set_passthrough(passes(*context));
 }
 
 // ---- Frames ---------------------------------------------------------------------------------------------------------

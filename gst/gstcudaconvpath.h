@@ -72,6 +72,7 @@ class Path {
     FrameRegions regions;
   };
 
+  bool passes(const StreamContext &context) const;
   void set_passthrough(bool passthrough);
   void update_settings();
   void follow_context(GstBuffer *buffer);

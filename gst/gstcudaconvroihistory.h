@@ -43,8 +43,8 @@ class RoiHistory {
   // frame that still waits to the newest one. `ellipse`: regions are ellipses, which joining allows for. `again`: drops
   // the regions that came at that time before.
   void add(const RoiList &found, int64_t time, const Span &open, RoiTimes times, bool ellipse, bool again = false);
-  // The regions in force at the time of a frame: those held, and its `own`, which may be held no more where time has
-  // jumped.
+  // The regions in force at the time of a frame. Its `own` are in force even where they are no longer held, such as
+  // after roi-lookahead has become shorter.
   RoiList in_force(int64_t time, RoiTimes times, const RoiList &own) const;
 
  private:
