@@ -36,7 +36,7 @@ print(*(os.path.relpath(f, '$1') for f in names))"
 }
 
 failed=0
-run_tests() { # FOLDER [ARGUMENT OF meson test...]: also builds the targets of the tests
+run_tests() { # FOLDER [NAME OF A TEST...]: also builds the targets of the tests
   meson test -C "$1" --timeout-multiplier 3 --print-errorlogs "${@:2}" </dev/null || failed=1
 }
 
@@ -44,7 +44,7 @@ begin "testing"
 run_tests build
 
 # The build for machines without the CUDA toolkit. Its code for the CPU is the same as above. Clang compiles it, if it
-# is installed. The applications are built, but not tested again.
+# is installed. The applications are built, but not tested again. These tests show the differences.
 folders=(build)
 if command -v nvcc >/dev/null; then
   begin "building and testing without CUDA"
@@ -52,7 +52,9 @@ if command -v nvcc >/dev/null; then
   configure build-cpu -Dcuda=disabled -Dwerror=true
   # shellcheck disable=SC2046  # prints several targets
   build build-cpu $(default_targets build-cpu)
-  run_tests build-cpu --no-suite kernels --no-suite standin --no-suite lint --no-suite pipelines
+  run_tests build-cpu "verify cpu" "verify cpu baseline" "verify cpu avx2" "verify cuda" "element gst-inspect" \
+    "element caps" "element cudaconv cpu" "element interlaced cpu" "element lookahead cpu" "element properties" \
+    "element roi cpu"
   folders+=(build-cpu)
 fi
 

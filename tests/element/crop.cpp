@@ -597,35 +597,35 @@ GST_START_TEST(videocrop_leaves_the_cropping_to_the_element) {
   for (const char *format : {"I420", "NV12", "YUY2", "RGBA"}) {
     for (const char *crop : {"left=64 top=64", "left=6 top=10 right=4 bottom=2", "left=63 top=33 right=1"}) {
       const std::string source =
-          std::string("videotestsrc num-buffers=5 pattern=zone-plate kx2=20 ky2=20 kt=1 ! video/x-raw,format=") +
-          format + ",width=256,height=256 ! videocrop " + crop;
+          std::string("videotestsrc num-buffers=2 pattern=zone-plate kx2=20 ky2=20 kt=1 ! video/x-raw,format=") +
+          format + ",width=128,height=128 ! videocrop " + crop;
       const std::string filter = std::string(" ! cudaconv name=c backend=") + test_backend() + " mask=";
       const Collected plain = collect(source + " ! fakesink name=sink", "sink");
       fail_unless_equals_int(plain.with_crop, 0);
-      fail_unless_equals_int(plain.frame.size(), 5);
+      fail_unless_equals_int(plain.frame.size(), 2);
       int left = 0, top = 0, right = 0, bottom = 0;
       for (const auto &[name, value] :
            {std::pair{"left=", &left}, {"top=", &top}, {"right=", &right}, {"bottom=", &bottom}})
         if (const char *at = strstr(crop, name)) *value = atoi(at + strlen(name));
-      const GstVideoInfo info = video_info(format, 256 - left - right, 256 - top - bottom);
+      const GstVideoInfo info = video_info(format, 128 - left - right, 128 - top - bottom);
       // videocrop itself is wrong for these frames: it does not move the last luma sample of a row.
       if (is_packed_422(info) && left % 2) continue;
 
       for (const char *mask : {"gauss5", "identity"}) {
         fail_unless_equals_int(collect(source + filter + mask + " ! fakesink name=sink", "c").with_crop,
-                               !strcmp(mask, "identity") ? 0 : 5);
+                               !strcmp(mask, "identity") ? 0 : 2);
         const Collected filtered = collect(source + filter + mask + " ! fakesink name=sink", "sink");
         fail_unless_equals_int(filtered.with_crop, 0);
-        fail_unless_equals_int(filtered.frame.size(), 5);
-        for (size_t i = 0; i < 5; i++)
+        fail_unless_equals_int(filtered.frame.size(), 2);
+        for (size_t i = 0; i < 2; i++)
           assert_filtered(plain.frame[i].get(), filtered.frame[i].get(), info, std::string("mask=") + mask);
       }
       // Two elements in a row; the first element crops.
       const Collected twice = collect(source + filter + "box3 ! queue" + " ! cudaconv backend=" + test_backend() +
                                           " mask=identity ! video/x-raw ! fakesink name=sink",
                                       "sink");
-      fail_unless_equals_int(twice.frame.size(), 5);
-      for (size_t i = 0; i < 5; i++) assert_filtered(plain.frame[i].get(), twice.frame[i].get(), info, "mask=box3");
+      fail_unless_equals_int(twice.frame.size(), 2);
+      for (size_t i = 0; i < 2; i++) assert_filtered(plain.frame[i].get(), twice.frame[i].get(), info, "mask=box3");
     }
   }
 }

@@ -32,7 +32,7 @@ constexpr int kMostInFlight = 16;                     // largest value of frames
 
 // With sanitizers each change takes several times as long.
 int times(int n) {
-  return n * number_from_environment("CUDACONV_TEST_STORM", 1) / (has_address_sanitizer() ? 2 : 1);
+  return n * number_from_environment("CUDACONV_TEST_STORM", 1) / (has_address_sanitizer() ? 4 : 1);
 }
 
 std::string backend() {
