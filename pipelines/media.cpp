@@ -229,16 +229,16 @@ void Runner::preroll() {
 void Runner::wait() {
   g_main_loop_run(loop_.get());
   if (!failure_.empty()) throw Failure(failure_);
+  if (given_up_) check_interruption();
 }
 
 void Runner::play() {
   playing_ = true;
   gst_element_set_state(pipeline(), GST_STATE_PLAYING);
-  g_main_loop_run(loop_.get());
+  wait();
   ended_ = g_get_monotonic_time();
   end_progress();
-  if (!failure_.empty()) throw Failure(failure_);
-  if (!frames_ && !interrupted_) throw Failure("no frame came through the filter");
+  if (!frames_) throw Failure("no frame came through the filter");
 }
 
 void Runner::end_progress() {
@@ -304,8 +304,13 @@ gboolean Runner::on_interrupt(gpointer data) {
     _exit(kExitInterrupted);
   }
   self->interrupted_ = true;
-  std::fprintf(stderr, "\ninterrupted: finishing the file\n");
   const Owned<GstElement> muxer(gst_bin_get_by_name(GST_BIN(self->pipeline()), "muxer"));
+  if (!self->frames_ || !(muxer || self->playing_)) {  // there is nothing to finish
+    self->given_up_ = true;
+    g_main_loop_quit(self->loop_.get());
+    return G_SOURCE_CONTINUE;
+  }
+  std::fprintf(stderr, "\ninterrupted: finishing the file\n");
   const auto cut = [](GstElement *, GstPad *pad, gpointer runner) -> gboolean {
     gst_pad_add_probe(pad, GST_PAD_PROBE_TYPE_BUFFER, cut_off, runner, nullptr);
     return TRUE;

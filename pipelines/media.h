@@ -99,12 +99,13 @@ class Runner {
   Runner(const Runner &) = delete;
 
   GstElement *pipeline() const { return pipeline_.get(); }
-  // Brings it to PAUSED, where the first frame has gone through the filter. Throws Failure.
+  // Brings it to PAUSED, where the first frame has gone through the filter. Throws Failure or Interrupted.
   void preroll();
   // Waits until a seek is done.
   void wait();
   // Plays to the end, with a line of progress on a terminal. Ctrl-C ends the stream early, so that a file is finished
-  // properly; a second one ends the program. Throws Failure, also where no frame comes through the filter.
+  // properly; before the first frame it throws Interrupted. A second one ends the program. Throws Failure, also where
+  // no frame comes through the filter.
   void play();
   // To READY, which closes files.
   void stop() { gst_element_set_state(pipeline(), GST_STATE_READY); }
@@ -136,6 +137,7 @@ class Runner {
   guint progress_ = 0;
   bool playing_ = false;
   std::atomic<bool> interrupted_{false};
+  bool given_up_ = false;  // interrupted before anything was written
   gint64 duration_ = -1;
   gint64 ended_ = 0;                    // microseconds of the monotonic clock
   std::atomic<gint64> first_frame_{0};  // the same, of the first frame that left the filter

@@ -109,32 +109,41 @@ is_interrupted() { # FILE: after Ctrl-C, the streams end together, and the file 
     [ "$bytes" -lt $(((frames + 6) * 44100 * 4 / 25)) ] && [ -z "$(find . -name '*.part')" ]
 }
 
+has_begun() { # PROGRAM FILE
+  until [ -e "$2.part" ]; do kill -0 "$1" && sleep 0.01 || return; done
+}
 is_given_up() { # FILE: a second Ctrl-C ends the program at once, which leaves nothing behind
   local code=0 program
   "$player" -q -o "$1" clip.mkv mask=median size=31 iterations=1000 backend=cpu n-threads=1 2>given-up &
   program=$!
-  until [ -e "$1.part" ]; do sleep 0.1; done
-  kill -INT "$program"
-  until grep -q interrupted given-up; do sleep 0.1; done
+  has_begun "$program" "$1" && sleep 2 && kill -INT "$program" || return
+  until grep -q interrupted given-up; do sleep 0.01; done
   kill -INT "$program"
   wait "$program" || code=$?
   echo "exit code $code"
   [ "$code" = 130 ] && [ ! -e "$1" ] && [ ! -e "$1.part" ]
 }
-
+is_interrupted_early() { # FILE SIGNAL: before the first frame, which leaves what was there
+  local code=0 program
+  echo earlier >"$1"
+  "$player" -q -o "$1" clip.mkv mask=median size=31 iterations=1000 backend=cpu n-threads=1 &
+  program=$!
+  has_begun "$program" "$1" && kill "-$2" "$program" || return
+  wait "$program" || code=$?
+  echo "exit code $code"
+  [ "$code" = 130 ] && [ "$(cat "$1")" = earlier ] && [ ! -e "$1.part" ]
+}
 hangs_up() { # FILE: when the terminal closes, the file is finished, but not under nohup
   local code=0 program
-  "$player" -q -o "$1" clip.mkv mask=median size=31 iterations=100 backend=cpu n-threads=1 2>hung-up &
+  "$player" -q -o "$1" clip.mkv mask=median size=31 iterations=300 backend=cpu n-threads=1 2>hung-up &
   program=$!
-  until [ -e "$1.part" ]; do sleep 0.1; done
-  kill -HUP "$program"
+  has_begun "$program" "$1" && sleep 2 && kill -HUP "$program" || return
   wait "$program" || code=$?
   echo "exit code $code, $(frames_of "$1") frames"
   [ "$code" = 130 ] && [ "$(frames_of "$1")" -lt 50 ] && [ ! -e "$1.part" ] || return
-  nohup "$player" -q -o "$1" clip.mkv mask=median size=15 backend=cpu n-threads=1 &
+  nohup "$player" -q -o "$1" clip.mkv mask=median size=31 iterations=5 backend=cpu n-threads=1 &
   program=$!
-  until [ -e "$1.part" ]; do sleep 0.01; done
-  kill -HUP "$program"
+  has_begun "$program" "$1" && kill -HUP "$program" || return
   wait "$program" && [ "$(frames_of "$1")" = 50 ]
 }
 loses_its_reader() { # FILE: nobody reads what is printed
@@ -222,7 +231,7 @@ gst-inspect-1.0 --exists ximagesink || no_window="no ximagesink (gstreamer1.0-x)
 make_clip
 make_pictures
 
-echo "1..38"
+echo "1..40"
 expect "a video" video plain.webm
 expect "a property that changes with time" video animated.webm --animate=sigma=0.5:8
 expect "its frames differ" differ plain.webm.frames animated.webm.frames
@@ -246,6 +255,8 @@ expect_unless "$no_h264$no_aac" "MP4" converts converted.mp4
 expect_unless "$no_h264$no_aac" "an interrupted MP4" is_interrupted cut.mp4
 expect "an interrupted WebM" is_interrupted cut.webm
 expect "a second interruption" is_given_up none.webm
+expect "an interruption before the first frame" is_interrupted_early early.mp4 INT
+expect "a termination before the first frame" is_interrupted_early early.webm TERM
 expect "a terminal that closes" hangs_up hung.webm
 expect "output that nobody reads" loses_its_reader unread.webm
 expect "a name with a colon" named "scene:1"
