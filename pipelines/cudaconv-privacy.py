@@ -149,6 +149,7 @@ def make_pipeline(options, part, counts):
         raise Failure(f"there is no {options.cascade}, which finds faces: "
                       "install opencv-data, or name one by --cascade")
     line = "uridecodebin name=source expose-all-streams=false caps=video/x-raw(ANY) ! videoconvert ! "
+    line += "videoflip video-direction=auto ! "  # detectors find upright faces
     if not options.region:
         # facedetect marks faces by GstVideoRegionOfInterestMetas of type "face", and by default also draws circles
         # around them.

@@ -94,7 +94,7 @@ void reset(GstElement *element) {
 
 Words words_before_filter(const Input &input) {
   Words words = source_words(input.name);
-  for (const char *word : {"!", "videoconvert", "!", "videoflip", "method=automatic", "!"}) words.push_back(word);
+  for (const char *word : {"!", "videoconvert", "!", "videoflip", "video-direction=auto", "!"}) words.push_back(word);
   if (input.detector.empty()) return words;
   ErrorSlot error;
   gchar **detector = nullptr;

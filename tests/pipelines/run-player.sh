@@ -196,6 +196,15 @@ filters_picture() {
   "$player" -q -o a.png photos/a.png mask=gauss sigma=3 && rgb_of a.png a.raw &&
     rgb_of photos/a.png want.raw cudaconv mask=gauss sigma=3 ! && [ -s a.raw ] && cmp a.raw want.raw
 }
+turns_photo() { # as its tag says
+  gst-launch-1.0 -q videotestsrc num-buffers=1 pattern=zone-plate kx2=12 ky2=9 ! video/x-raw,format=GRAY8,width=65,height=47 \
+    ! jpegenc ! filesink location=upright.jpg
+  head -c 2 upright.jpg >turned.jpg
+  printf '\xff\xe1\0\x22Exif\0\0MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0\x06\0\0\0\0\0\0' >>turned.jpg
+  tail -c +3 upright.jpg >>turned.jpg
+  "$player" -q -o turned.png turned.jpg mask=identity && "$player" -q -o upright.png upright.jpg mask=identity && rgb_of turned.png turned.raw &&
+    rgb_of upright.png want.raw videoflip video-direction=90r ! && [ -s turned.raw ] && cmp turned.raw want.raw
+}
 into_a_pipe() {
   mkfifo pipe.png
   "$player" -q -o pipe.png "$clip" mask=sobel &
@@ -225,13 +234,15 @@ no_h264="no encoder for H.264 (gstreamer1.0-plugins-ugly)"
 for element in x264enc openh264enc; do ! gst-inspect-1.0 --exists $element || no_h264=; done
 no_aac="no encoder for AAC (gstreamer1.0-plugins-bad)"
 for element in voaacenc fdkaacenc avenc_aac; do ! gst-inspect-1.0 --exists $element || no_aac=; done
+no_jpegparse=
+gst-inspect-1.0 --exists jpegparse || no_jpegparse="no jpegparse (gstreamer1.0-plugins-bad)"
 no_window=
 command -v Xvfb >/dev/null || no_window="no Xvfb (xvfb)"
 gst-inspect-1.0 --exists ximagesink || no_window="no ximagesink (gstreamer1.0-x)"
 make_clip
 make_pictures
 
-echo "1..40"
+echo "1..41"
 expect "a video" video plain.webm
 expect "a property that changes with time" video animated.webm --animate=sigma=0.5:8
 expect "its frames differ" differ plain.webm.frames animated.webm.frames
@@ -266,6 +277,7 @@ expect "an animation of such values" refuses_to_animate
 expect_unless "$no_window" "a window" in_window
 expect "a picture in, a picture out" filters_picture
 expect "a JPEG" to_jpeg
+expect_unless "$no_jpegparse" "a photo by a turned camera" turns_photo
 expect "a picture into a pipe" into_a_pipe
 expect "a picture and a folder onto themselves" keeps_originals
 expect "a folder of pictures" filters_folder

@@ -74,6 +74,19 @@ face() { # COMMAND...
   "$@" -o plain.rgb "$face" mask=identity
   differs hidden.rgb plain.rgb 640 360 140 20 320 310 250 100 100 120
 }
+turned() { # COMMAND...: a clip by a turned camera is upright, for the detector too
+  gst-launch-1.0 -q videotestsrc num-buffers=3 pattern=zone-plate kx2=12 ky2=9 ! video/x-raw,width=160,height=120 \
+    ! jpegenc ! qtmux ! filesink location=turned.mov
+  python3 - <<'END'
+import struct
+with open("turned.mov", "r+b") as clip:
+    clip.seek(clip.read().index(b"tkhd") + 44)
+    clip.write(struct.pack(">9i", 0, 1 << 16, 0, -1 << 16, 0, 0, 120 << 16, 0, 1 << 30))  # clockwise
+END
+  "$@" --region=41,101,50,50 -o hidden.rgb turned.mov roi-grow=0
+  "$@" --region=41,101,50,50 -o plain.rgb turned.mov roi-grow=0 mask=identity
+  differs hidden.rgb plain.rgb 120 160 41 101 50 50
+}
 of_readme() { # from a detailed picture, whose buffers have other references, into a file, with its region and without
   local source='videotestsrc num-buffers=3 pattern=zone-plate kx2=12 ky2=9 kt=5 ! video/x-raw,format=RGB'
   source+=' ! tee name=t t. ! queue ! fakesink async=false t. ! queue'
@@ -204,10 +217,12 @@ no_window() { refuses "no display" env -u DISPLAY -u WAYLAND_DISPLAY "$@" --regi
 gst-launch-1.0 -q videotestsrc num-buffers=6 pattern=zone-plate kx2=12 ky2=9 kt=5 ! \
   video/x-raw,format=I420,width=160,height=120 ! matroskamux ! filesink location=clip.mkv
 
-echo "1..42"
+echo "1..44"
 expect "regions by hand, in C++" by_hand "$program"
 expect "regions by hand without a margin, in C++" exactly_by_hand "$program"
 expect_unless "$no_python" "regions by hand, in Python" by_hand "$python" "$script"
+expect "a clip by a turned camera, in C++" turned "$program"
+expect_unless "$no_python" "a clip by a turned camera, in Python" turned "$python" "$script"
 expect_unless "$no_python" "the Python code of README.md" of_readme
 expect_unless "$no_python" "both programs make the same bytes" same_bytes --region=3,4,50,60 clip.mkv mask=gauss sigma=5 roi-scale=0
 expect_unless "$no_detector" "a face, in C++" face "$program"

@@ -131,8 +131,8 @@ const std::vector<uint8_t> &frame_of(const std::string &settings, GstClockTime t
   std::vector<uint8_t> &bytes = known[{settings, time}];
   if (!bytes.empty()) return bytes;
   const Owned<GstElement> pipeline =
-      make_pipeline("filesrc name=file ! decodebin ! videoconvert ! videoflip method=automatic ! cudaconv " + settings +
-                    " ! videoconvert ! video/x-raw,format=BGRx ! appsink name=sink sync=false");
+      make_pipeline("filesrc name=file ! decodebin ! videoconvert ! videoflip video-direction=auto ! cudaconv " +
+                    settings + " ! videoconvert ! video/x-raw,format=BGRx ! appsink name=sink sync=false");
   g_object_set(find(pipeline.get(), "file").get(), "location", clip.c_str(), nullptr);
   gst_element_set_state(pipeline.get(), GST_STATE_PLAYING);
   const Owned<GstElement> sink = find(pipeline.get(), "sink");
@@ -332,7 +332,7 @@ bool copies_launch_line() {
   const Owned<gchar> copied(gtk_clipboard_wait_for_text(gtk_clipboard_get(GDK_SELECTION_CLIPBOARD)));
   const std::string line = copied ? copied.get() : "", end = "! autovideosink";
   const std::string want = "gst-launch-1.0 filesrc location=" + clip +
-                           " ! decodebin ! videoconvert ! videoflip method=automatic ! cudaconv mask=mosaic "
+                           " ! decodebin ! videoconvert ! videoflip video-direction=auto ! cudaconv mask=mosaic "
                            "roi='450,40,150,90; 420,200 560,180 640,300' ! videoconvert " +
                            end;
   if (!equal(want, line)) return false;
@@ -463,7 +463,7 @@ bool has_detector() {
   return colourful == 0 &&
          equal(
              "gst-launch-1.0 videotestsrc ! video/x-raw,format=I420,width=640,height=480 ! videoconvert ! videoflip "
-             "method=automatic ! videobalance saturation=0 ! videoconvert ! cudaconv mask=custom "
+             "video-direction=auto ! videobalance saturation=0 ! videoconvert ! cudaconv mask=custom "
              "coefficients='1 2 1' ! videoconvert ! autovideosink",
              gtk_entry_get_text(GTK_ENTRY(widget("launch-line"))));
 }
