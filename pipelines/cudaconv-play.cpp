@@ -246,13 +246,14 @@ void compare(const Options &options) {
   Runner runner(std::move(pipeline), filter.get(), options.quiet);
   runner.preroll();
   if (!options.animate.empty()) animate(filter.get(), options.animate, runner.duration());
-  if (runner.duration() > 0) {  // else its only frame is there already
-    const auto wanted = options.at >= 0 ? static_cast<gint64>(options.at * GST_SECOND) : runner.duration() / 2;
-    if (gst_element_seek_simple(runner.pipeline(), GST_FORMAT_TIME,
-                                GstSeekFlags(GST_SEEK_FLAG_FLUSH | GST_SEEK_FLAG_ACCURATE),
-                                std::clamp<gint64>(wanted, 0, runner.duration() - 1)))
-      runner.wait();
-  }
+  const auto wanted = options.at >= 0 ? static_cast<gint64>(options.at * GST_SECOND) : runner.duration() / 2;
+  if (runner.duration() > 0 && wanted > runner.duration()) throw Failure("there is no frame at that moment");
+  if (runner.duration() > 0 && gst_element_seek_simple(runner.pipeline(), GST_FORMAT_TIME,
+                                                       GstSeekFlags(GST_SEEK_FLAG_FLUSH | GST_SEEK_FLAG_ACCURATE),
+                                                       std::clamp<gint64>(wanted, 0, runner.duration() - 1)))
+    runner.wait();
+  else if (options.at > 0)  // its only frame, or its first, is there already
+    throw Failure("the input cannot be moved to that moment: leave --at out");
   // Each sink holds the first frame that has reached it.
   const Owned<GstSample> picture =
       side_by_side(preroll_of(runner.pipeline(), "before").get(), preroll_of(runner.pipeline(), "after").get());
@@ -365,15 +366,20 @@ void filter_folder(const Options &options) {
 
 void run(const Options &options) {
   const bool folder = g_file_test(options.input.c_str(), G_FILE_TEST_IS_DIR);
+  const bool pictures = folder || (is_picture(options.output) && is_picture(options.input));
+  if (options.at >= 0 && (pictures || !is_picture(options.output)))
+    throw Failure("--at is for a picture of a video: name a video, and -o FILE.png");
+  if (pictures && !options.animate.empty()) throw Failure("--animate is for a video, not for pictures");
   if (folder) {
-    if (options.output.empty() || is_picture(options.output) || is_video_file(options.output))
+    if (options.output.empty() || options.output == "none" || is_picture(options.output) ||
+        is_video_file(options.output))
       throw Failure("for a folder of pictures, -o names another folder");
     filter_folder(options);
   } else if (options.output.empty()) {
     show(options);
   } else if (options.output == "none") {
     measure(options);
-  } else if (is_picture(options.output) && is_picture(options.input)) {
+  } else if (pictures) {
     Pictures pictures(options);
     pictures.filter(options.input, options.output);
     pictures.check_interruption();

@@ -161,6 +161,17 @@ refuses_values() {
   done
   refuses "stats can only be read" "$clip" stats=1
 }
+refuses_at() {
+  local output
+  for output in none refused.webm refused.MP4; do
+    refuses "--at is for a picture of a video" "$clip" -o "$output" --at=1 || return
+  done
+  refuses "--at is for a picture of a video" photos/a.png -o refused.png --at=1 &&
+    refuses "--at is for a picture of a video" photos -o refused --at=1 &&
+    refuses "no frame at that moment" "$clip" -o refused.png --at=100 &&
+    cp photos/a.png picture && refuses "leave --at out" picture -o refused.png --at=1 &&
+    refuses "--animate is for a video" photos/a.png -o refused.png mask=gauss --animate=sigma=1:2
+}
 refuses_numbers() {
   local at
   for at in -2 nan inf 1e30; do refuses "--at takes seconds" "$clip" -o refused.png --at="$at" || return; done
@@ -242,7 +253,7 @@ gst-inspect-1.0 --exists ximagesink || no_window="no ximagesink (gstreamer1.0-x)
 make_clip
 make_pictures
 
-echo "1..41"
+echo "1..42"
 expect "a video" video plain.webm
 expect "a property that changes with time" video animated.webm --animate=sigma=0.5:8
 expect "its frames differ" differ plain.webm.frames animated.webm.frames
@@ -273,6 +284,7 @@ expect "output that nobody reads" loses_its_reader unread.webm
 expect "a name with a colon" named "scene:1"
 expect "values that a property does not take" refuses_values
 expect "options that are out of range" refuses_numbers
+expect "options that have no effect" refuses_at
 expect "an animation of such values" refuses_to_animate
 expect_unless "$no_window" "a window" in_window
 expect "a picture in, a picture out" filters_picture
