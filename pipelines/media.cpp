@@ -80,13 +80,27 @@ std::string message_text(GstMessage *message, void (*parse)(GstMessage *, GError
   GError *error = nullptr;
   gchar *debug = nullptr;
   parse(message, &error, &debug);
-  std::string text = GST_OBJECT_NAME(GST_MESSAGE_SRC(message));
-  text += std::string(": ") + (error ? error->message : "");
+  std::string text = error ? error->message : "";
+  if (!GST_IS_PIPELINE(GST_MESSAGE_SRC(message)))  // the program's own
+    text = std::string(GST_OBJECT_NAME(GST_MESSAGE_SRC(message))) + ": " + text;
   if (debug && with_debug) text += std::string("\n  ") + debug;
   g_clear_error(&error);
   g_free(debug);
   return text;
 }
+
+namespace {
+
+// Whether no stream of the file has a decoder to raw video.
+bool lacks_video(GstMessage *error_message) {
+  GError *error = nullptr;
+  gst_message_parse_error(error_message, &error, nullptr);
+  const bool lacks = g_error_matches(error, GST_CORE_ERROR, GST_CORE_ERROR_MISSING_PLUGIN);
+  g_clear_error(&error);
+  return lacks;
+}
+
+}  // namespace
 
 bool has_suffix(const std::string &text, const std::string &suffix) {
   return text.size() >= suffix.size() &&
@@ -324,7 +338,8 @@ gboolean Runner::on_message(GstBus *, GstMessage *message, gpointer data) {
   auto *self = static_cast<Runner *>(data);
   switch (GST_MESSAGE_TYPE(message)) {
     case GST_MESSAGE_ERROR:
-      self->fail(message_text(message, gst_message_parse_error));
+      self->fail(lacks_video(message) && !self->missing_ ? "there is no video in it"
+                                                         : message_text(message, gst_message_parse_error));
       break;
     case GST_MESSAGE_WARNING:
       std::fprintf(stderr, "warning: %s\n", message_text(message, gst_message_parse_warning).c_str());
@@ -336,6 +351,7 @@ gboolean Runner::on_message(GstBus *, GstMessage *message, gpointer data) {
       if (gst_is_missing_plugin_message(message)) {
         const Owned<gchar> what(gst_missing_plugin_message_get_description(message));
         std::fprintf(stderr, "warning: there is no %s; gstreamer1.0-libav has most decoders\n", what.get());
+        self->missing_ = true;
       }
       break;
     case GST_MESSAGE_ASYNC_DONE:

@@ -172,6 +172,13 @@ refuses_at() {
     cp photos/a.png picture && refuses "leave --at out" picture -o refused.png --at=1 &&
     refuses "--animate is for a video" photos/a.png -o refused.png mask=gauss --animate=sigma=1:2
 }
+refuses_sound() {
+  local output
+  gst-launch-1.0 -q audiotestsrc num-buffers=9 ! vorbisenc ! oggmux ! filesink location=sound.ogg </dev/null
+  for output in none refused.png refused.webm; do
+    refuses "cudaconv-play: there is no video in it" sound.ogg -q -o "$output" || return
+  done
+}
 refuses_numbers() {
   local at
   for at in -2 nan inf 1e30; do refuses "--at takes seconds" "$clip" -o refused.png --at="$at" || return; done
@@ -253,13 +260,14 @@ gst-inspect-1.0 --exists ximagesink || no_window="no ximagesink (gstreamer1.0-x)
 make_clip
 make_pictures
 
-echo "1..42"
+echo "1..43"
 expect "a video" video plain.webm
 expect "a property that changes with time" video animated.webm --animate=sigma=0.5:8
 expect "its frames differ" differ plain.webm.frames animated.webm.frames
 expect "a picture" picture
 expect "a missing file" refuses "nothing-there" nothing-there.mp4
 expect "a file without video" refuses "decode" "$self"
+expect "a file with sound only" refuses_sound
 head -c 4000 "$clip" >head.webm
 expect "a file that is cut off before its first frame" refuses "no frame came through" head.webm
 expect "an unknown property" refuses "no property msk" "$clip" msk=sobel
