@@ -67,7 +67,7 @@ const Container kContainers[] = {
     {".mp4",
      "mp4mux",
      true,
-     {"video/x-h264", "video/x-vp9"},
+     {"video/x-h264"},
      {"audio/mpeg,mpegversion=4", "audio/x-opus"},
      "gstreamer1.0-plugins-ugly or gstreamer1.0-plugins-bad"},
 };
@@ -78,11 +78,12 @@ const Container *container_of(const std::string &name) {
   return nullptr;
 }
 
-// The first of the formats that an installed element encodes to; nullptr where there is none.
-GstCaps *find_format(const std::vector<const char *> &formats, GstElementFactoryListType kind) {
+// The first of the formats but `unfit` that an installed element encodes to; nullptr where there is none.
+GstCaps *find_format(const std::vector<const char *> &formats, GstElementFactoryListType kind, const char *unfit = "") {
   GList *encoders = gst_element_factory_list_get_elements(kind, GST_RANK_MARGINAL);
   GstCaps *found = nullptr;
   for (const char *format : formats) {
+    if (!std::strcmp(format, unfit)) continue;
     GstCaps *caps = gst_caps_from_string(format);
     GList *able = gst_element_factory_list_filter(encoders, caps, GST_PAD_SRC, FALSE);
     if (able && !found)
@@ -207,18 +208,34 @@ void add_text(Converter *c, GstPad *pad) {
   add(c, {text, make("queue")}, pad, request);
 }
 
-void add_video(Converter *c, GstPad *pad) {
+constexpr char kH264[] = "video/x-h264";
+
+// Video of an odd size is not written as H.264, which halves the chroma planes of both directions.
+void add_video(Converter *c, GstPad *pad, const GstCaps *caps) {
   if (!c->filter) return drop(c, pad, "a second video");
-  add(c, {make("queue"), c->filter.get(), make("queue"), make_encoder(c->video.get(), true)}, pad,
-      template_for(c->muxer, c->video.get()));
+  GstElement *size = make("capsfilter");
+  const Owned<GstPad> sized(gst_element_get_static_pad(size, "src"));
+  add(c, {make("queue"), c->filter.get(), size}, pad, nullptr);
   c->filter.reset();  // now the pipeline's
+  if (gst_structure_has_name(gst_caps_get_structure(c->video.get(), 0), kH264))
+    gst_util_set_object_arg(G_OBJECT(size), "caps",  // a scaler in the filter obeys it
+                            "video/x-raw(ANY),width=[2,2147483646,2],height=[2,2147483646,2]");
+  const Owned<GstCaps> possible(gst_pad_peer_query_caps(pad, nullptr));
+  if (!gst_caps_can_intersect(possible.get(), caps)) {
+    c->video.reset(find_format(c->container->video, GST_ELEMENT_FACTORY_TYPE_VIDEO_ENCODER, kH264));
+    if (!c->video) throw Failure("H.264 takes only even sizes: write .webm or .mkv instead");
+    const Owned<gchar> other(gst_pb_utils_get_codec_description(c->video.get()));
+    std::fprintf(stderr, "warning: H.264 takes only even sizes: the video is written as %s\n", other.get());
+    g_object_set(size, "caps", nullptr, nullptr);
+  }
+  add(c, {make("queue"), make_encoder(c->video.get(), true)}, sized.get(), template_for(c->muxer, c->video.get()));
 }
 
 void add_stream(Converter *c, GstPad *pad) {
   Owned<GstCaps> caps(gst_pad_get_current_caps(pad));
   if (!caps) caps.reset(gst_pad_query_caps(pad, nullptr));
   const std::string name = gst_structure_get_name(gst_caps_get_structure(caps.get(), 0));
-  if (g_str_has_prefix(name.c_str(), "video/")) return add_video(c, pad);
+  if (g_str_has_prefix(name.c_str(), "video/")) return add_video(c, pad, caps.get());
   const Owned<gchar> description(gst_pb_utils_get_codec_description(caps.get()));
   const std::string what = description ? description.get() : name;
   if (name == "text/x-raw") return add_text(c, pad);

@@ -96,6 +96,15 @@ says_what_is_left_out() {
   "$player" -q -o said.webm clip.mkv mask=box3 2>&1 | tee said
   grep -q 'text, which .webm does not take, is left out' said
 }
+takes_even_sizes() { # for H.264; --width gives an even height
+  "$player" -q -o even.mp4 --width=322 "$clip" mask=box3 && [ "$(frames_of even.mp4)" = 78 ] &&
+    refuses "H.264 takes only even sizes: write .webm or .mkv instead" "$clip" -o refused.mp4 mask=box3
+}
+takes_odd_sizes() {
+  "$player" -q -o odd.mkv --width=161 clip.mkv mask=box3 2>odd && rgb_of odd.mkv odd.raw || return
+  cat odd
+  grep -q "H.264 takes only even sizes: the video is written as VP8" odd && [ "$(stat -c %s odd.raw)" = $((50 * 121 * 484)) ]
+}
 is_interrupted() { # FILE: after Ctrl-C, the streams end together, and the file can be played
   local code=0
   timeout --foreground --preserve-status -s INT 2 "$player" -q -o "$1" clip.mkv mask=median size=31 iterations=400 \
@@ -260,7 +269,7 @@ gst-inspect-1.0 --exists ximagesink || no_window="no ximagesink (gstreamer1.0-x)
 make_clip
 make_pictures
 
-echo "1..43"
+echo "1..45"
 expect "a video" video plain.webm
 expect "a property that changes with time" video animated.webm --animate=sigma=0.5:8
 expect "its frames differ" differ plain.webm.frames animated.webm.frames
@@ -282,6 +291,8 @@ expect "Matroska" converts converted.mkv
 expect "its subtitles" keeps_text converted.mkv
 expect "its title" has_title converted.mkv
 expect_unless "$no_h264$no_aac" "MP4" converts converted.mp4
+expect_unless "$no_h264" "an odd size into MP4" takes_even_sizes
+expect_unless "$no_h264" "an odd size into Matroska" takes_odd_sizes
 expect_unless "$no_h264$no_aac" "an interrupted MP4" is_interrupted cut.mp4
 expect "an interrupted WebM" is_interrupted cut.webm
 expect "a second interruption" is_given_up none.webm
