@@ -13,6 +13,7 @@ import argparse
 import collections
 import ctypes
 import os
+import signal
 import sys
 
 import gi
@@ -164,7 +165,7 @@ def make_pipeline(options, part, counts):
     pipeline = Gst.parse_launch(line)
     pipeline.get_by_name("source").set_property("uri", Gst.filename_to_uri(options.file))
     if options.output:
-        pipeline.get_by_name("file").set_property("location", part)
+        pipeline.get_by_name("file").set_uri(Gst.filename_to_uri(part))  # takes any name, a string only UTF-8
     hider = pipeline.get_by_name("hider")
     if options.region:
         hider.get_static_pad("sink").add_probe(Gst.PadProbeType.BUFFER, make_marker(options.region))
@@ -176,22 +177,29 @@ def make_pipeline(options, part, counts):
     return pipeline
 
 
-def play(pipeline):
-    """Plays to the end. Returns whether Ctrl-C has ended the stream early."""
-    interrupted = False
+def play(pipeline, counts):
+    """Plays to the end. Returns whether Ctrl-C has ended the stream early, after a frame."""
+    interrupted = decoder_missing = False
     pipeline.set_state(Gst.State.PLAYING)
     try:
         message = None
         while not message:
             try:  # Python sees Ctrl-C between two waits
                 message = pipeline.get_bus().timed_pop_filtered(
-                    Gst.SECOND // 5, Gst.MessageType.EOS | Gst.MessageType.ERROR)
+                    Gst.SECOND // 5, Gst.MessageType.EOS | Gst.MessageType.ERROR | Gst.MessageType.ELEMENT)
+                if message and message.type == Gst.MessageType.ELEMENT:
+                    decoder_missing |= message.has_name("missing-plugin")
+                    message = None
             except KeyboardInterrupt:
+                if interrupted or not counts:
+                    raise
                 interrupted = True
                 print("interrupted: finishing the file", file=sys.stderr)
                 pipeline.send_event(Gst.Event.new_eos())
         if message.type == Gst.MessageType.ERROR:
             error, details = message.parse_error()
+            if error.matches(Gst.CoreError.quark(), Gst.CoreError.MISSING_PLUGIN) and not decoder_missing:
+                raise Failure("there is no video in it")
             raise Failure(f"{error.message}\n{details}")
     finally:
         pipeline.set_state(Gst.State.NULL)
@@ -199,13 +207,14 @@ def play(pipeline):
 
 
 def main():
-    os.environ.setdefault("OPENCV_LOG_LEVEL", "OFF")  # keeps OpenCV from warning of cascades that are not used
-    Gst.init(None)
     part = options = None
     try:
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        os.environ.setdefault("OPENCV_LOG_LEVEL", "OFF")  # keeps OpenCV from warning of cascades that are not used
+        Gst.init(None)
         options, counts = parse_options(), collections.Counter()
         part = part_of(options)
-        interrupted = play(make_pipeline(options, part, counts))
+        interrupted = play(make_pipeline(options, part, counts), counts)
         if not counts:
             raise Failure("no frame came through the filter")
         if part != options.output:
@@ -213,7 +222,9 @@ def main():
         print_counts(counts, "region" if options.region else "face")
         if interrupted:
             sys.exit(130)  # the file is finished, but shorter
-    except (Failure, OSError, gi.repository.GLib.Error) as e:
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except (Failure, OSError, UnicodeError, gi.repository.GLib.Error) as e:
         sys.exit(f"cudaconv-privacy: {getattr(e, 'message', None) or e}")
     finally:
         if part and part != options.output and os.path.exists(part):  # only after a failure

@@ -212,12 +212,26 @@ keeps_earlier_output() { # COMMAND...: what was there stays when a later run fai
   echo earlier >earlier.rgb
   ! "$@" --region=1,2,3,4 -o earlier.rgb cut.mkv && [ "$(cat earlier.rgb)" = earlier ] && [ ! -e earlier.rgb.part ]
 }
+is_terminated() { # COMMAND...: which leaves no part of the output
+  local code=0 program
+  "$@" --region=0,0,160,120 -o early.rgb clip.mkv mask=median size=31 iterations=1000 backend=cpu n-threads=1 &
+  program=$!
+  until [ -e early.rgb.part ]; do kill -0 "$program" && sleep 0.01 || return; done
+  kill "$program"
+  wait "$program" || code=$?
+  echo "exit code $code"
+  [ "$code" = 130 ] && [ ! -e early.rgb.part ]
+}
+refuses_sound() { # COMMAND...
+  gst-launch-1.0 -q audiotestsrc num-buffers=9 ! vorbisenc ! oggmux ! filesink location=sound.ogg </dev/null
+  refuses "cudaconv-privacy: there is no video in it" "$@" --region=1,2,3,4 -o refused.rgb sound.ogg
+}
 no_window() { refuses "no display" env -u DISPLAY -u WAYLAND_DISPLAY "$@" --region=1,2,3,4 clip.mkv; }
 
 gst-launch-1.0 -q videotestsrc num-buffers=6 pattern=zone-plate kx2=12 ky2=9 kt=5 ! \
   video/x-raw,format=I420,width=160,height=120 ! matroskamux ! filesink location=clip.mkv
 
-echo "1..44"
+echo "1..49"
 expect "regions by hand, in C++" by_hand "$program"
 expect "regions by hand without a margin, in C++" exactly_by_hand "$program"
 expect_unless "$no_python" "regions by hand, in Python" by_hand "$python" "$script"
@@ -251,6 +265,11 @@ done
 expect_unless "$no_ffmpeg" "a file that FFmpeg decodes" decoded_by_ffmpeg "$program"
 expect_unless "${no_ffmpeg:-$no_python}" "in Python too" decoded_by_ffmpeg "$python" "$script"
 expect "a name in another encoding" named $'Stra\xdfe' "$program"
+expect_unless "$no_python" "in Python too" named $'Gru\xdfe' "$python" "$script"
+expect "a file with sound only" refuses_sound "$program"
+expect_unless "$no_python" "in Python too" refuses_sound "$python" "$script"
+expect "a termination" is_terminated "$program"
+expect_unless "$no_python" "in Python too" is_terminated "$python" "$script"
 expect "into a pipe" into_a_pipe
 expect "the input as the output" keeps_its_input same.mkv "$program"
 expect_unless "$no_python" "in Python too" keeps_its_input same.webm "$python" "$script"
