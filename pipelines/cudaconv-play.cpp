@@ -314,12 +314,13 @@ class Pictures {
            (from_png ? "pngdec"
             : parser ? "jpegparse ! jpegdec"
                      : "jpegdec") +
-           " ! " + filter_line(options_) + " ! videoconvert ! " + (to_png ? "pngenc" : "jpegenc quality=95") +
-           " ! filesink name=out";
+           " name=decoder ! " + filter_line(options_) + " ! videoconvert ! " +
+           (to_png ? "pngenc" : "jpegenc quality=95") + " ! filesink name=out";
   }
 
   void make(const std::string &line) {
     Owned<GstElement> pipeline = make_pipeline(line);
+    gst_video_decoder_set_max_errors(GST_VIDEO_DECODER(find(pipeline.get(), "decoder").get()), 0);  // it says why
     filter_ = set_up(pipeline.get(), options_);
     runner_ = std::make_unique<Runner>(std::move(pipeline), filter_.get(), true);
     line_ = line;

@@ -232,6 +232,10 @@ turns_photo() { # as its tag says
   "$player" -q -o turned.png turned.jpg mask=identity && "$player" -q -o upright.png upright.jpg mask=identity && rgb_of turned.png turned.raw &&
     rgb_of upright.png want.raw videoflip video-direction=90r ! && [ -s turned.raw ] && cmp turned.raw want.raw
 }
+refuses_precision() { # the decoder says why
+  LC_ALL=C sed 's/\xff\xc0\x00\x11\x08/\xff\xc0\x00\x11\x0c/' photos/b.JPG >deep.jpg
+  refuses "Unsupported JPEG data precision 12" deep.jpg -o refused.png
+}
 into_a_pipe() {
   mkfifo pipe.png
   "$player" -q -o pipe.png "$clip" mask=sobel &
@@ -269,7 +273,7 @@ gst-inspect-1.0 --exists ximagesink || no_window="no ximagesink (gstreamer1.0-x)
 make_clip
 make_pictures
 
-echo "1..45"
+echo "1..46"
 expect "a video" video plain.webm
 expect "a property that changes with time" video animated.webm --animate=sigma=0.5:8
 expect "its frames differ" differ plain.webm.frames animated.webm.frames
@@ -309,6 +313,7 @@ expect_unless "$no_window" "a window" in_window
 expect "a picture in, a picture out" filters_picture
 expect "a JPEG" to_jpeg
 expect_unless "$no_jpegparse" "a photo by a turned camera" turns_photo
+expect "a JPEG that its decoder does not support" refuses_precision
 expect "a picture into a pipe" into_a_pipe
 expect "a picture and a folder onto themselves" keeps_originals
 expect "a folder of pictures" filters_folder
