@@ -14,7 +14,10 @@ using namespace media;
 
 namespace {
 
-Owned<GstElement> pipeline_of(Words words) {
+Owned<GstElement> pipeline_of(const Input &input) {
+  Words words = words_before_filter(input);
+  const bool is_file = words[0] == "filesrc";
+  if (is_file) words[1] = "name=file";  // a launch line does not take every file name
   // Never blocks: a frame that comes too early for the window takes the place of the one before.
   for (const char *word : {"appsink", "name=sink", "max-buffers=1", "drop=true"}) words.push_back(word);
   std::vector<const gchar *> pointers;
@@ -23,7 +26,9 @@ Owned<GstElement> pipeline_of(Words words) {
   ErrorSlot error;
   GstElement *pipeline = gst_parse_launchv_full(pointers.data(), nullptr, GST_PARSE_FLAG_FATAL_ERRORS, error);
   error.check("cannot make the pipeline");
-  return Owned<GstElement>(GST_ELEMENT(gst_object_ref_sink(pipeline)));
+  Owned<GstElement> owned(GST_ELEMENT(gst_object_ref_sink(pipeline)));
+  if (is_file) g_object_set(find(pipeline, "file").get(), "location", input.name.c_str(), nullptr);
+  return owned;
 }
 
 // Reports a decoder that has found streams, but no video. The pipeline would wait for it.
@@ -56,7 +61,7 @@ std::string error_text(GstMessage *message) {
 Player::Player(const Input &input, GstCaps *caps, TakeFrame take_frame, TakeError take_error)
     : take_frame_(std::move(take_frame)),
       take_error_(std::move(take_error)),
-      pipeline_(pipeline_of(words_before_filter(input))),
+      pipeline_(pipeline_of(input)),
       bus_(gst_element_get_bus(pipeline_.get())) {
   const Owned<GstElement> sink = find(pipeline_.get(), "sink");
   gst_app_sink_set_caps(GST_APP_SINK(sink.get()), caps);
@@ -100,6 +105,7 @@ void Player::take_sample(GstSample *raw) {
   GstVideoInfo info;
   if (!gst_video_info_from_caps(&info, gst_sample_get_caps(sample.get()))) return;
   GstBuffer *buffer = gst_sample_get_buffer(sample.get());
+  has_frame_ = true;
   {
     const std::lock_guard<std::mutex> guard(lock_);
     const GstClockTime time =
@@ -163,7 +169,10 @@ gboolean Player::take_message(GstBus *, GstMessage *message, gpointer data) {
       self->look_at_duration();
       break;
     case GST_MESSAGE_EOS:
-      if (self->seekable()) self->seek(0);
+      if (!self->has_frame_)
+        self->take_error_("no frame of it can be decoded");
+      else if (self->seekable())
+        self->seek(0);
       break;
     case GST_MESSAGE_LATENCY:
       gst_bin_recalculate_latency(GST_BIN(self->pipeline_.get()));

@@ -5,6 +5,8 @@
 
 #include <gst/gst.h>
 
+#include <atomic>
+#include <atomic>
 #include <functional>
 #include <mutex>
 #include <optional>
@@ -47,6 +49,7 @@ class Player {
   media::Owned<GstElement> pipeline_;
   media::Owned<GstBus> bus_;
   bool playing_ = false, seeking_ = false;
+  std::atomic<bool> has_frame_{false};
   std::optional<gint64> next_seek_;
   gint64 duration_ = -1;
   mutable std::mutex lock_;

@@ -53,7 +53,7 @@ Window::Window(const Input &input, const std::vector<std::string> &settings)
   gtk_window_set_default_size(GTK_WINDOW(window_), 1120, 650);
   GtkWidget *header = gtk_header_bar_new();
   gtk_header_bar_set_show_close_button(GTK_HEADER_BAR(header), TRUE);
-  const Owned<gchar> base(g_path_get_basename(input.name.c_str()));
+  const Owned<gchar> base(g_filename_display_basename(input.name.c_str()));
   gtk_header_bar_set_title(GTK_HEADER_BAR(header), input.name.empty() ? "test picture" : base.get());
   gtk_header_bar_pack_start(GTK_HEADER_BAR(header), make_tools());
   gtk_window_set_titlebar(GTK_WINDOW(window_), header);
@@ -247,7 +247,8 @@ void Window::show_picture(std::shared_ptr<const Picture> picture) {
 void Window::show_settings() {
   if (!worker_) return;
   worker_->refresh();
-  gtk_entry_set_text(GTK_ENTRY(line_), launch_line(input_, element()).c_str());
+  const Owned<gchar> line(g_utf8_make_valid(launch_line(input_, element()).c_str(), -1));  // a file may have any name
+  gtk_entry_set_text(GTK_ENTRY(line_), line.get());
   gtk_editable_set_position(GTK_EDITABLE(line_), -1);  // the settings are near its end
   gchar *text = nullptr;
   g_object_get(element(), "roi", &text, nullptr);

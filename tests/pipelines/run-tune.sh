@@ -36,10 +36,13 @@ without_display() { DISPLAY='' refuses "no display" "$clip"; }
 
 echo "no video" >text.mp4
 gst-launch-1.0 -q audiotestsrc num-buffers=9 ! wavenc ! filesink location=sound.wav
-echo "1..28"
+gst-launch-1.0 -q videotestsrc num-buffers=1 ! jpegenc ! filesink location=photo.jpg
+LC_ALL=C sed 's/\xff\xc0\x00\x11\x08/\xff\xc0\x00\x11\x0c/' photo.jpg >deep.jpg
+echo "1..31"
 expect "a file that is not there" refuses "nothing-there.mp4: No such file" nothing-there.mp4
 expect "a file that is no video" refuses "text.mp4: " text.mp4
 expect "a file without video" refuses "there is no video in it" sound.wav
+expect "a file that its decoder does not support" refuses "deep.jpg: no frame of it can be decoded" deep.jpg
 expect "a folder" refuses "is a folder" "$scratch"
 expect "a value that is not there" refuses "mask=gaussian is not a value of that property" "$clip" mask=gaussian
 expect "a property that is not there" refuses "no property msk" msk=sobel

@@ -468,6 +468,27 @@ bool has_detector() {
              gtk_entry_get_text(GTK_ENTRY(widget("launch-line"))));
 }
 
+// A launch line would take none of these characters as they are.
+bool takes_any_name() {
+  const std::string name = "a \\ \"b\"\n\xdf.webm";
+  gchar *bytes = nullptr;
+  gsize size = 0;
+  if (!g_file_get_contents(clip.c_str(), &bytes, &size, nullptr)) return false;
+  const Owned<gchar> owned(bytes);
+  if (!g_file_set_contents(name.c_str(), bytes, static_cast<gssize>(size), nullptr)) return false;
+  const tune::Window named({name, ""}, {});
+  why = "no picture";
+  return pump_until([&named] { return named.view().picture() != nullptr; });
+}
+
+bool closes_early() {
+  for (int ms = 0; ms < 60; ms += 10) {
+    const tune::Window closed({clip, ""}, {});
+    pump(ms);
+  }
+  return true;
+}
+
 void expect(const char *name, bool (*test)(), const char *skip = nullptr) {
   bool good = true;
   why.clear();
@@ -517,6 +538,8 @@ int main(int argc, char **argv) {
     window = &unready;
     expect("a start that fails", recovers);
     expect("a detector", has_detector);
+    expect("any file name", takes_any_name);
+    expect("a window that is closed at once", closes_early);
   } catch (const std::exception &e) {
     std::fprintf(stderr, "# %s\n", e.what());
     return 1;
