@@ -86,7 +86,7 @@ Options parse_options(int &argc, char **&argv) {
   error.check("the command line");
   constexpr double kFarthest = 1e9;  // seconds, which are nanoseconds in 64 bits
   if (at != -1 && !(at >= 0 && at < kFarthest)) throw Failure("--at takes seconds, from 0 on");
-  if (width < 0) throw Failure("--width takes pixels, from 1 on");
+  if (width < 0 || width > 32767) throw Failure("--width takes pixels, from 1 to 32767");  // as videoscale does
   if (options.input.empty()) throw Failure("no input file; cudaconv-play --help explains the arguments");
   return options;
 }

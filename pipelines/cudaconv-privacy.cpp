@@ -85,6 +85,9 @@ Options parse_options(int &argc, char **&argv) {
   if (options.regions.empty() && !g_file_test(options.cascade.c_str(), G_FILE_TEST_EXISTS))
     throw Failure("there is no " + options.cascade +
                   ", which finds faces: install opencv-data, or name one by --cascade");
+  const Owned<GstElementFactory> detector(gst_element_factory_find("facedetect"));
+  if (options.regions.empty() && !detector)
+    throw Failure("there is no element facedetect, which finds faces: install gstreamer1.0-opencv, or use --region");
   return options;
 }
 

@@ -149,6 +149,9 @@ def make_pipeline(options, part, counts):
     if not options.region and not os.path.exists(options.cascade):
         raise Failure(f"there is no {options.cascade}, which finds faces: "
                       "install opencv-data, or name one by --cascade")
+    if not options.region and not Gst.ElementFactory.find("facedetect"):
+        raise Failure("there is no element facedetect, which finds faces: "
+                      "install gstreamer1.0-opencv, or use --region")
     line = "uridecodebin name=source expose-all-streams=false caps=video/x-raw(ANY) ! videoconvert ! "
     line += "videoflip video-direction=auto ! "  # detectors find upright faces
     if not options.region:

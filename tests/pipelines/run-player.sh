@@ -189,9 +189,9 @@ refuses_sound() {
   done
 }
 refuses_numbers() {
-  local at
+  local at width
   for at in -2 nan inf 1e30; do refuses "--at takes seconds" "$clip" -o refused.png --at="$at" || return; done
-  refuses "--width takes pixels" "$clip" --width=-5
+  for width in -5 40000; do refuses "--width takes pixels" "$clip" --width="$width" || return; done
 }
 refuses_to_animate() {
   local value

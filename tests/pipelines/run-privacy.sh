@@ -231,7 +231,7 @@ no_window() { refuses "no display" env -u DISPLAY -u WAYLAND_DISPLAY "$@" --regi
 gst-launch-1.0 -q videotestsrc num-buffers=6 pattern=zone-plate kx2=12 ky2=9 kt=5 ! \
   video/x-raw,format=I420,width=160,height=120 ! matroskamux ! filesink location=clip.mkv
 
-echo "1..49"
+echo "1..51"
 expect "regions by hand, in C++" by_hand "$program"
 expect "regions by hand without a margin, in C++" exactly_by_hand "$program"
 expect_unless "$no_python" "regions by hand, in Python" by_hand "$python" "$script"
@@ -253,6 +253,11 @@ expect "without the model for faces nothing is shown" refuses nowhere.xml \
   "$program" --cascade=nowhere.xml -o refused.rgb clip.mkv
 expect_unless "$no_python" "nothing in Python either" refuses nowhere.xml \
   "$python" "$script" --cascade=nowhere.xml -o refused.rgb clip.mkv
+without_detector=(env GST_PLUGIN_SYSTEM_PATH_1_0=/nowhere GST_REGISTRY_1_0="$scratch/registry.bin")
+expect "nor without the element" refuses "install gstreamer1.0-opencv" \
+  "${without_detector[@]}" "$program" --cascade="$photo" -o refused.rgb clip.mkv
+expect_unless "$no_python" "nor in Python" refuses "install gstreamer1.0-opencv" \
+  "${without_detector[@]}" "$python" "$script" --cascade="$photo" -o refused.rgb clip.mkv
 for region in 1,2 -1,2,3,4 1,2,0,4 1,2,3,4,5 4294967297,2,3,4; do
   expect "an invalid region, $region" refuses "X,Y,WIDTH,HEIGHT" "$program" "--region=$region" -o refused.rgb clip.mkv
   expect_unless "$no_python" "in Python too" refuses "X,Y,WIDTH,HEIGHT" \
