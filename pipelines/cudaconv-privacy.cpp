@@ -101,6 +101,27 @@ GstPadProbeReturn mark(GstPad *, GstPadProbeInfo *info, gpointer regions) {
   return GST_PAD_PROBE_OK;
 }
 
+// Refuses frames that a region does not touch: a mistake in its numbers would show what is to be hidden.
+GstPadProbeReturn check_regions(GstPad *pad, GstPadProbeInfo *info, gpointer regions) {
+  GstEvent *event = GST_PAD_PROBE_INFO_EVENT(info);
+  if (GST_EVENT_TYPE(event) != GST_EVENT_CAPS) return GST_PAD_PROBE_OK;
+  GstCaps *caps;
+  GstVideoInfo video;
+  gst_event_parse_caps(event, &caps);
+  if (!gst_video_info_from_caps(&video, caps)) return GST_PAD_PROBE_OK;
+  for (const Rectangle &r : *static_cast<const std::vector<Rectangle> *>(regions)) {
+    if (r.x < static_cast<guint>(video.width) && r.y < static_cast<guint>(video.height)) continue;
+    GError *error =
+        g_error_new(GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED, "--region=%u,%u,%u,%u is outside the picture of %dx%d",
+                    r.x, r.y, r.width, r.height, video.width, video.height);
+    GstObject *hider = GST_OBJECT_PARENT(pad);
+    gst_element_post_message(GST_ELEMENT(hider), gst_message_new_error(hider, error, nullptr));
+    g_error_free(error);
+    return GST_PAD_PROBE_DROP;
+  }
+  return GST_PAD_PROBE_OK;
+}
+
 // How many frames came with how many regions.
 struct Counts {
   std::mutex lock;
@@ -136,8 +157,9 @@ Owned<GstElement> set_up(GstElement *bin, const Options &options, Counts *counts
   if (options.regions.empty())
     g_object_set(find(bin, "detector").get(), "profile", options.cascade.c_str(), nullptr);
   else
-    gst_pad_add_probe(pad.get(), GST_PAD_PROBE_TYPE_BUFFER, mark,
-                      const_cast<std::vector<Rectangle> *>(&options.regions), nullptr);
+    for (const auto &[type, probe] :
+         {std::pair(GST_PAD_PROBE_TYPE_BUFFER, mark), std::pair(GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM, check_regions)})
+      gst_pad_add_probe(pad.get(), type, probe, const_cast<std::vector<Rectangle> *>(&options.regions), nullptr);
   gst_pad_add_probe(pad.get(), GST_PAD_PROBE_TYPE_BUFFER, Counts::count, counts, nullptr);
   return hider;
 }

@@ -19,7 +19,7 @@ import sys
 import gi
 
 gi.require_version("Gst", "1.0")
-from gi.repository import GObject, Gst  # noqa: E402
+from gi.repository import GLib, GObject, Gst  # noqa: E402
 
 CASCADE = "/usr/share/opencv4/haarcascades/haarcascade_frontalface_default.xml"
 # The settings that gst/README.md recommends. A face that the detector misses stays hidden for half a second.
@@ -103,6 +103,25 @@ def make_marker(regions):
     return mark
 
 
+def make_checker(regions):
+    """Makes a pad probe that refuses frames that a region does not touch: its numbers are wrong."""
+    def check(pad, info):
+        event = info.get_event()
+        if event.type == Gst.EventType.CAPS:
+            size = event.parse_caps().get_structure(0)
+            width, height = size.get_value("width"), size.get_value("height")
+            for region in regions:
+                if region[0] >= width or region[1] >= height:
+                    text = f"--region={','.join(map(str, region))} is outside the picture of {width}x{height}"
+                    error = GLib.Error.new_literal(Gst.stream_error_quark(), text, Gst.StreamError.FAILED)
+                    hider = pad.get_parent_element()
+                    hider.post_message(Gst.Message.new_error(hider, error, ""))
+                    return Gst.PadProbeReturn.DROP
+        return Gst.PadProbeReturn.OK
+
+    return check
+
+
 def count_regions(counts):
     """Makes a pad probe that counts frames by the number of regions that come with them."""
     number_of = c_function("libgstreamer-1.0.so.0", "gst_buffer_get_n_meta", ctypes.c_void_p, ctypes.c_size_t)
@@ -172,6 +191,7 @@ def make_pipeline(options, part, counts):
     hider = pipeline.get_by_name("hider")
     if options.region:
         hider.get_static_pad("sink").add_probe(Gst.PadProbeType.BUFFER, make_marker(options.region))
+        hider.get_static_pad("sink").add_probe(Gst.PadProbeType.EVENT_DOWNSTREAM, make_checker(options.region))
     else:
         pipeline.get_by_name("detector").set_property("profile", options.cascade)
     hider.get_static_pad("sink").add_probe(Gst.PadProbeType.BUFFER, count_regions(counts))
@@ -203,7 +223,7 @@ def play(pipeline, counts):
             error, details = message.parse_error()
             if error.matches(Gst.CoreError.quark(), Gst.CoreError.MISSING_PLUGIN) and not decoder_missing:
                 raise Failure("there is no video in it")
-            raise Failure(f"{error.message}\n{details}")
+            raise Failure(f"{error.message}\n{details}" if details else error.message)
     finally:
         pipeline.set_state(Gst.State.NULL)
     return interrupted
@@ -227,7 +247,7 @@ def main():
             sys.exit(130)  # the file is finished, but shorter
     except KeyboardInterrupt:
         sys.exit(130)
-    except (Failure, OSError, UnicodeError, gi.repository.GLib.Error) as e:
+    except (Failure, OSError, UnicodeError, GLib.Error) as e:
         sys.exit(f"cudaconv-privacy: {getattr(e, 'message', None) or e}")
     finally:
         if part and part != options.output and os.path.exists(part):  # only after a failure

@@ -231,7 +231,7 @@ no_window() { refuses "no display" env -u DISPLAY -u WAYLAND_DISPLAY "$@" --regi
 gst-launch-1.0 -q videotestsrc num-buffers=6 pattern=zone-plate kx2=12 ky2=9 kt=5 ! \
   video/x-raw,format=I420,width=160,height=120 ! matroskamux ! filesink location=clip.mkv
 
-echo "1..51"
+echo "1..53"
 expect "regions by hand, in C++" by_hand "$program"
 expect "regions by hand without a margin, in C++" exactly_by_hand "$program"
 expect_unless "$no_python" "regions by hand, in Python" by_hand "$python" "$script"
@@ -263,6 +263,10 @@ for region in 1,2 -1,2,3,4 1,2,0,4 1,2,3,4,5 4294967297,2,3,4; do
   expect_unless "$no_python" "in Python too" refuses "X,Y,WIDTH,HEIGHT" \
     "$python" "$script" "--region=$region" -o refused.rgb clip.mkv
 done
+expect "a region outside the picture" refuses "--region=160,0,3,4 is outside the picture of 160x120" \
+  "$program" --region=1,2,3,4 --region=160,0,3,4 -o refused.rgb clip.mkv
+expect_unless "$no_python" "in Python too" refuses "--region=0,120,3,4 is outside the picture of 160x120" \
+  "$python" "$script" --region=1,2,3,4 --region=0,120,3,4 -o refused.rgb clip.mkv
 no_ffmpeg=
 for element in avenc_ffv1 avdec_ffv1; do
   gst-inspect-1.0 --exists "$element" || no_ffmpeg="no element $element (gstreamer1.0-libav)"
