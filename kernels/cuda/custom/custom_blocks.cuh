@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
 // Linear masks of 8-bit samples that are not separable, up to 17 pixels wide and 15 high, on the matrix instructions.
-// It sums as Linear of methods/operations.cuh does.
+// It sums as linear() of methods/operations.cuh does.
 //
 // A warp goes down a strip of 32 pixels' width, four rows a step, and makes squares of 4x4 results:
 //

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Linear masks that are not separable, up to 31x31, on the matrix instructions. They are summed as Linear of
+// Linear masks that are not separable, up to 31x31, on the matrix instructions. They are summed as linear() of
 // methods/operations.cuh does.
 //
 // A block loads a tile of 128 pixels' width with its halo into shared memory, split into one plane for each byte of a

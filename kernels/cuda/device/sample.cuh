@@ -51,7 +51,7 @@ __device__ inline Tile locate_tile(const FrameParams &p, int tile_height) {
 
 // The pixel `more` pixels behind x, where both x and `more` are multiples of 16 bytes: as a product, so that the
 // compiler knows that the sum is one, too. With a plain sum, or with x & -kPixels, nvcc 13 spills in two kernels of
-// separable_strip.cuh.
+// separable.cuh.
 template <int kPixelBytes>
 __device__ inline int aligned_column(int x, int more = 0) {
   constexpr int kPixels = kPixelBytes == 3 ? 16 : 16 / kPixelBytes;

@@ -2,8 +2,8 @@
 //
 // Dilations and erosions by structuring elements of any form up to 31x31, in one launch.
 //
-// Computes the largest sample under the element, as Extremum of methods/operations.cuh does. For erosions samples are
-// complemented before and after. order.cuh compares samples.
+// Computes the largest sample under the element, as extremum() of methods/operations.cuh does. For erosions samples
+// are complemented before and after. order.cuh compares samples.
 //
 // The element is a union of chords, see plan/chords.h. Rows of a tile are in shared memory as u8x4s, at first single
 // pixels. Each thread has a column of results, and updates them with the u8x4s at all chords of the current length.

@@ -3,8 +3,8 @@
 // Dilations and erosions, in one launch, by structuring elements whose rows are runs centred on the middle column that
 // never get longer away from the middle row: ellipses, crosses, rectangles, of radius up to 127.
 //
-// Computes the largest sample under the element, as Extremum of methods/operations.cuh does. For erosions samples are
-// complemented before and after. order.cuh compares samples.
+// Computes the largest sample under the element, as extremum() of methods/operations.cuh does. For erosions samples
+// are complemented before and after. order.cuh compares samples.
 //
 //       . . x . .   this element is the union of         x x x x x        . . . . .        . . . . .
 //       . x x x .   rectangles about its middle, each    . . . . .        . x x x .        . . x . .

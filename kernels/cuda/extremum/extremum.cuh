@@ -2,7 +2,7 @@
 //
 // Dilations and erosions by squares up to 63x63, in one launch. large_squares.h divides larger ones into passes.
 //
-// Computes the largest sample of the window around each sample, as Extremum of methods/operations.cuh does. For
+// Computes the largest sample of the window around each sample, as extremum() of methods/operations.cuh does. For
 // erosions samples are complemented before and after. A block loads a tile into shared memory, filters its rows in
 // place, then its columns. Both use the method of van Herk and of Gil and Werman, in registers:
 //

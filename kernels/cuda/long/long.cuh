@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
 // Separable masks that are too long for any tile, of frames of any layout: sums along rows go to a frame of 32-bit
-// integers, then these are summed along columns. They make the same bytes as Factored of methods/operations.cuh.
+// integers, then these are summed along columns. They make the same bytes as factored_row() and
+// factored_column() of methods/operations.cuh.
 #pragma once
 
 #include "cuda/device/row_ends.cuh"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
 // Long Gaussians of any depth on the matrix instructions: sums along rows, then along columns, of the planes of
-// long_planes.cuh. They make the same bytes as Factored of methods/operations.cuh.
+// long_planes.cuh. They make the same bytes as factored_row() and factored_column() of methods/operations.cuh.
 //
 // A block computes kLongMmaOutputs neighbouring outputs of kLongMmaLines lines. The bytes of lines are copied to shared
 // memory, chunk by chunk, while the chunks before are summed. A step is the 32 values of an instruction:

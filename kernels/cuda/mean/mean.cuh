@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Means of large windows of dense planes, at a cost that does not grow with the window. Factored of
-// methods/operations.cuh makes the same bytes with equal coefficients.
+// Means of large windows of dense planes, at a cost that does not grow with the window. factored_row() and
+// factored_column() of methods/operations.cuh make the same bytes with equal coefficients.
 //
 //    1. running sums down columns, of as many rows as a window has, go to a frame of 32-bit integers
 //    2. a block sums up each row of that frame from its first pixel on, in shared memory

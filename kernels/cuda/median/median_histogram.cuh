@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
 // Medians of windows of any size, in one launch, by histograms: the time hardly depends on the size. The bytes are
-// those that Median of methods/operations.cuh makes.
+// those that median() of methods/operations.cuh makes.
 //
 // A block goes down the rows of a tile, channel by channel. Shared memory has a histogram of 256 bins for each column
 // of samples that windows reach, over the rows of a window. From row to row one sample enters each column and one

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Medians of squares of kSize, 7 to 15, by networks in registers. They have the same bytes as Median of
+// Medians of squares of kSize, 7 to 15, by networks in registers. They have the same bytes as median() of
 // methods/operations.cuh. Four windows share most of their samples:
 //
 // clang-format off

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Operations of sliding.cuh for gradients: magnitudes, as Gradient2D of methods/operations.cuh makes them, and compass
-// responses, as Compass3x3 does.
+// Operations of sliding.cuh for gradients: magnitudes, as gradient() of methods/operations.cuh makes them, and compass
+// responses, as compass3x3() does.
 #pragma once
 
 #include "cuda/sliding/operation.cuh"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Operations of sliding.cuh for linear masks: each result is the rounded sum of coefficients times samples, as Linear
+// Operations of sliding.cuh for linear masks: each result is the rounded sum of coefficients times samples, as linear()
 // of methods/operations.cuh makes it.
 #pragma once
 

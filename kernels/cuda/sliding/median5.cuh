@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// The 5x5 median for the sliding kernels, as Median of methods/operations.cuh makes it. Squares of 2x2 results share
+// The 5x5 median for the sliding kernels, as median() of methods/operations.cuh makes it. Squares of 2x2 results share
 // most of the work:
 //
 // clang-format off

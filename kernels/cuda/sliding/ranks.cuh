@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Operations of sliding.cuh that compare samples: extrema, as Extremum of methods/operations.cuh makes them, and the
-// 3x3 median, as Median does. median5.cuh has the 5x5 median.
+// Operations of sliding.cuh that compare samples: extrema, as extremum() of methods/operations.cuh makes them, and
+// the 3x3 median, as median() does. median5.cuh has the 5x5 median.
 #pragma once
 
 #include "cuda/sliding/operation.cuh"

@@ -3,8 +3,8 @@
 // The kernel for small windows on dense planes, which runs near the speed of a copy.
 //
 // It computes each sample of the result from the window around it, at most 9x9 samples. The operations are in
-// linear.cuh, gradients.cuh, ranks.cuh, median5.cuh and composite.cuh. constant_kernel() of methods/methods.cuh makes
-// the same bytes from the same window, sample by sample.
+// linear.cuh, gradients.cuh, ranks.cuh, median5.cuh and composite.cuh. direct_kernel() of methods/methods.cuh makes the
+// same bytes from the same window, sample by sample.
 //
 //      lane    0      1      2             30     31      A lane owns 16 bytes of a row. A warp has results for 30
 //            ┌──────┬──────┬──────┬─ ─ ─┬──────┬──────┐   lanes; lanes 0 and 31 only load, for their neighbours.

@@ -20,7 +20,7 @@ constexpr int kDenseLineWords = 8, kDenseRows = 32;
 constexpr int kMostFactorBytes = 3;  // of separable masks
 constexpr int kMostDigits = 4;       // of dense masks
 
-// The largest masks of blocks4x4.cuh.
+// The largest masks of custom_blocks.cuh.
 constexpr int kBlocks4x4Radius = 8, kBlocks4x4Height = 15;
 
 enum class MmaShape : uint8_t { None, Separable, Dense };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// What the launchers of separable.cu and dense.cu have in common: how frames are cut into tiles or strips.
+// What the launchers of separable.cu, custom_dense.cu and weighted.cu have in common: how frames are cut into tiles or
+// strips.
 #pragma once
 
 #include <algorithm>
