@@ -4,6 +4,7 @@
 // device. The answer, with kernels, grids and parameters, is launched for each frame.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <functional>
 #include <vector>
@@ -20,6 +21,13 @@ struct KernelSets {
 // The kernels for the current device. Throws Error{NoDevice} if it can run none.
 KernelSets find_kernels();
 
+// Whether all planes have this container, and kernels on u8x4s can read and write them, see device/u8x4_tile.cuh.
+inline bool is_uniform_dense(const FrameLayout &layout, Container container) {
+  return layout.uniform_dense() && std::all_of(layout.plane, layout.plane + layout.planes, [&](const PlaneLayout &p) {
+           return p.container == container && (container == Container::U8 ? p.channel[0].depth == 8 : p.channels != 3);
+         });
+}
+
 // A pass of a plan, and the device that is to carry it out.
 struct PassQuery {
   const Plan &plan;
@@ -27,6 +35,7 @@ struct PassQuery {
   KernelSets kernels;  // kernels of the current device
 
   const Pass &pass() const { return plan.passes[index]; }
+  bool is_dense(Container container) const { return is_uniform_dense(plan.layout, container); }
 };
 
 struct PassRun;

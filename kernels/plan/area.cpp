@@ -58,16 +58,13 @@ class BlockJoiner {
     PixelRect cells, pixels;  // `pixels` is empty once it has been joined with another one
   };
 
-  static PixelRect hull(const PixelRect &a, const PixelRect &b) {
-    return {std::min(a.x0, b.x0), std::min(a.y0, b.y0), std::max(a.x1, b.x1), std::max(a.y1, b.y1)};
-  }
   int64_t cost(const PixelRect &r) const { return cost_of(r, radius_x_, radius_y_); }
   int &owner(int column, int row) { return owner_[static_cast<size_t>(row) * columns_ + column]; }
 
   // Joins block b to block a, unless that costs more or would overlap another block.
   void join(int a, int b) {
     Block &to = blocks_[a], &from = blocks_[b];
-    const PixelRect pixels = hull(to.pixels, from.pixels), cells = hull(to.cells, from.cells);
+    const PixelRect pixels = to.pixels.hull(from.pixels), cells = to.cells.hull(from.cells);
     if (cost(pixels) > cost(to.pixels) + cost(from.pixels)) return;
     // Calls f(owner) for the cells that do not belong to block a; stops if it returns false.
     const auto each = [&](auto f) {
@@ -112,9 +109,7 @@ void Area::add(const PixelRect &rect) {
   const PixelRect r = {std::max(rect.x0, 0), std::max(rect.y0, 0), std::min(rect.x1, width_),
                        std::min(rect.y1, height_)};
   if (r.empty()) return;
-  bounds_ = empty() ? r
-                    : PixelRect{std::min(bounds_.x0, r.x0), std::min(bounds_.y0, r.y0), std::max(bounds_.x1, r.x1),
-                                std::max(bounds_.y1, r.y1)};
+  bounds_ = empty() ? r : bounds_.hull(r);
   const auto within = [](int v, int cell) { return static_cast<uint8_t>(std::clamp(v - cell * kCell, 0, kCell)); };
   for (int row = r.y0 / kCell; row * kCell < r.y1; row++)
     for (int column = r.x0 / kCell; column * kCell < r.x1; column++) {

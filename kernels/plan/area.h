@@ -3,6 +3,7 @@
 // Sets of pixels of a part: the pixels that active regions need.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -20,6 +21,10 @@ struct PixelRect {
   int height() const { return y1 - y0; }
   bool empty() const { return x0 >= x1 || y0 >= y1; }
   int64_t pixels() const { return empty() ? 0 : int64_t{width()} * height(); }
+  // The least rectangle that holds both; neither is empty.
+  PixelRect hull(const PixelRect &o) const {
+    return {std::min(x0, o.x0), std::min(y0, o.y0), std::max(x1, o.x1), std::max(y1, o.y1)};
+  }
 };
 
 // A set of pixels, kept as one rectangle for each cell of a grid. Adding pixels to a cell grows its rectangle. So the

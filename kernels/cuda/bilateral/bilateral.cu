@@ -38,11 +38,10 @@ KernelLaunch<TileParams> launch_of(const Pass &pass, int step, TileParams &p) {
   return {tile_kernel<Windows>, cut_u8x4_tiles(p, p.tile), kThreads, bytes};
 }
 
-// Chooses the launch, without a kernel if the pass is not for this structure. The frame has been filled in.
 KernelLaunch<TileParams> choose(const PassQuery &query, TileParams &p) {
   const Pass &pass = query.pass();
-  const bool words = is_uniform_dense(query, Container::U16);
-  if (pass.op != Op::Bilateral || pass.weighs_alpha || (!words && !is_uniform_dense(query)) ||
+  const bool words = query.is_dense(Container::U16);
+  if (pass.op != Op::Bilateral || pass.weighs_alpha || (!words && !query.is_dense(Container::U8)) ||
       pass.copy_source != pass.source)
     return {};
   const ChannelLayout &sample = query.plan.layout.plane[0].channel[0];

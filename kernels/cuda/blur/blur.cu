@@ -7,7 +7,6 @@
 
 #include "cuda/blur/blur_mma.cuh"
 #include "cuda/blur/reduce_mma.cuh"
-#include "cuda/device/u8x4_tile.h"
 #include "cuda/frame_launch.cuh"
 #include "cuda/tile_height.h"
 
@@ -169,8 +168,14 @@ void enqueue_blur(const PassRun &run, const BlurParams &params, bool along_rows)
   enqueue_whole(run, along_rows ? "blur_rows" : "blur_columns", kernel, blocks, dim3(kBlurThreads), bytes, p);
 }
 
-// Enqueues the steps from reduced to blurred coarse samples.
-void enqueue_coarse(const PassRun &run, const BlurParams &p) {
+// Fills in the parameters, and enqueues the steps from samples to blurred coarse samples. The tiles of the results have
+// been cut. `dense`: of dense planes.
+void enqueue_coarse(const PassRun &run, bool dense, BlurParams &p) {
+  fill_blur(run, p);
+  if (dense && run.kernels.mma && !p.deep && reads_within_window(p.border))
+    enqueue_reduce_mma(run, p);
+  else
+    enqueue_reduce(run, p);
   for (const bool along_rows : {true, false}) enqueue_blur(run, p, along_rows);
 }
 
@@ -192,12 +197,7 @@ static void launch_blur(const PassRun &run) {
         return TileSize{4 * kExpandWidth, part.width * part.channels, kExpandRows};
       },
       TileCorners::Multiples);
-  fill_blur(run, p);
-  if (run.kernels.mma && !p.deep && reads_within_window(p.border))
-    enqueue_reduce_mma(run, p);
-  else
-    enqueue_reduce(run, p);
-  enqueue_coarse(run, p);
+  enqueue_coarse(run, true, p);
   // The most samples of a tile's row of expanded columns: a tile may begin within a pixel and within a cell.
   int most = 0;
   for (int i = 0; i < p.parts; i++)
@@ -212,7 +212,7 @@ Prepared prepare_blur(const PassQuery &query) {
   const Pass &pass = query.pass();
   const FrameLayout &layout = query.plan.layout;
   if (pass.op != Op::Blur || pass.copy_source != pass.source || !layout.uniform_dense() ||
-      (layout.plane[0].container != Container::U8 && !is_uniform_dense(query, Container::U16)))
+      (layout.plane[0].container != Container::U8 && !query.is_dense(Container::U16)))
     return {};
   return {1, launch_blur, coarse_bytes(query.plan, pass)};
 }
@@ -221,9 +221,7 @@ void launch_blur_samples(const PassRun &run) {
   BlurParams p = {};
   fill_frame(run, p);
   const unsigned blocks = cut_tiles(p, kSampleTile, kSampleTile, TileCorners::Multiples);
-  fill_blur(run, p);
-  enqueue_reduce(run, p);
-  enqueue_coarse(run, p);
+  enqueue_coarse(run, false, p);
   enqueue(named(run, "expand_samples"), KernelLaunch<BlurParams>{expand_samples_kernel, blocks, kBlurThreads, 0}, p);
 }
 

@@ -26,7 +26,6 @@ KernelLaunch<DenseMmaParams> launch_of(DenseMmaParams &p) {
   return {blocks4x4_kernel<Shape>, cut(rows), kBlocks4x4Threads, Shape::shared_bytes(rows)};
 }
 
-// Chooses the launch, without a kernel if the pass is not for this structure. The frame has been filled in.
 KernelLaunch<DenseMmaParams> choose(const PassQuery &query, DenseMmaParams &p) {
   if (!query.kernels.mma) return {};
   SeparableMmaParams separable = {};

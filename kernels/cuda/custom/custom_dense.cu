@@ -15,14 +15,14 @@ using namespace custom;
 namespace {
 
 template <int kRadius, Samples kSamples>
-MmaLaunch<DenseMmaParams> dense_launch(int digits) {
+MmaLaunch<DenseMmaParams> dense_launch(int height, int digits) {
   using Shape = DenseShape<kRadius, kSamples>;
   using Tuning = DenseTuning;
-  const auto bytes = [=](int channels, int tile_height, int height) {
+  const auto bytes = [=](int channels, int tile_height) {
     return Shape::shared_bytes(channels, tile_height, height, digits);
   };
-  return {dense_mma_kernel<Shape>, Shape::kThreads,   bytes, kMmaTileWidth, Tuning::kLeastRows, Tuning::kMostRows,
-          Shape::kMinBlocks,       Tuning::kMoreRows, false, true};
+  return {dense_mma_kernel<Shape>, Shape::kThreads,  bytes, false, kMmaTileWidth, Tuning::kLeastRows, Tuning::kMostRows,
+          Shape::kMinBlocks,       Tuning::kMoreRows};
 }
 
 // If the last tiles would leave most of the device idle, cuts the tiles at the bottom in half. This is done for single
@@ -40,7 +40,6 @@ void choose_low_tiles(int resident, KernelLaunch<DenseMmaParams> &launch_as, Den
   launch_as.blocks = static_cast<unsigned>(high + low) * columns;
 }
 
-// Chooses the launch, without a kernel if the pass is not for this structure. The frame has been filled in.
 KernelLaunch<DenseMmaParams> choose(const PassQuery &query, DenseMmaParams &p) {
   if (!query.kernels.mma) return {};
   SeparableMmaParams separable = {};
@@ -48,10 +47,10 @@ KernelLaunch<DenseMmaParams> choose(const PassQuery &query, DenseMmaParams &p) {
   if (kind.shape != MmaShape::Dense) return {};
   return for_samples(kind.samples, [&](auto samples) {
     constexpr Samples kSamples = decltype(samples)::value;
-    MmaLaunch<DenseMmaParams> tiles = dense_launch<16, kSamples>(p.digits);
+    MmaLaunch<DenseMmaParams> tiles = dense_launch<16, kSamples>(p.height, p.digits);
     if constexpr (has_narrow_dense(kSamples))
-      if (kind.radius == 8) tiles = dense_launch<8, kSamples>(p.digits);
-    KernelLaunch<DenseMmaParams> launch_as = cut_frame(tiles, sample_bytes(kSamples), p.height, p);
+      if (kind.radius == 8) tiles = dense_launch<8, kSamples>(p.height, p.digits);
+    KernelLaunch<DenseMmaParams> launch_as = cut_frame(tiles, sample_bytes(kSamples), p);
     choose_low_tiles(tiles.resident, launch_as, p);
     return launch_as;
   });

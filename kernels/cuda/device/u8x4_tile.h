@@ -12,14 +12,6 @@
 
 namespace cudaconv {
 
-// Whether kernels on u8x4s can read and write the frame and it has this container.
-inline bool is_uniform_dense(const PassQuery &query, Container container = Container::U8) {
-  const FrameLayout &layout = query.plan.layout;
-  return layout.uniform_dense() && std::all_of(layout.plane, layout.plane + layout.planes, [&](const PlaneLayout &p) {
-           return p.container == container && (container == Container::U8 ? p.channel[0].depth == 8 : p.channels != 3);
-         });
-}
-
 // Presents 16-bit samples as bytes, which kernels on u8x4s know, and pixels of eight bytes as two half pixels. Returns
 // how many such pixels a pixel has.
 inline int halve_pixels(FrameParams &p) {
@@ -46,8 +38,8 @@ inline uint32_t sample_bits_of(const PassQuery &query) {
 // passes and for planes that are not dense.
 inline int fill_extremum(const PassQuery &query, U8x4ExtremumParams &p) {
   const Op op = query.pass().op;
-  const bool words = is_uniform_dense(query, Container::U16);
-  if ((!words && !is_uniform_dense(query)) || (op != Op::Minimum && op != Op::Maximum)) return 0;
+  const bool words = query.is_dense(Container::U16);
+  if ((!words && !query.is_dense(Container::U8)) || (op != Op::Minimum && op != Op::Maximum)) return 0;
   p.flip = op == Op::Minimum ? 0xffffffffu : 0;
   p.sample_bits = words ? sample_bits_of(query) : 0;
   return words ? halve_pixels(p) : 1;

@@ -24,9 +24,9 @@ KernelLaunch<ChordsParams> launch_of(const Pass &pass, ChordsParams &p) {
   const auto add = [&](const Chord &chord) {
     p.chord[count++] = static_cast<uint16_t>(chord.y * Shape::kPitch + first + chord.x * Shape::kStep);
   };
-  const std::vector<uint8_t> all(pass.element.empty() ? static_cast<size_t>(pass.width()) * pass.height() : 0, 1);
-  const std::vector<Chord> chords =
-      chords_of(pass.element.empty() ? all : pass.element, pass.width(), pass.height(), true);
+  std::vector<uint8_t> members = pass.element;
+  members.resize(static_cast<size_t>(pass.width()) * pass.height(), 1);  // an empty list means all pixels
+  const std::vector<Chord> chords = chords_of(members, pass.width(), pass.height(), true);
   for (auto chord = chords.begin(); chord != chords.end(); p.levels++) {
     const int level = p.levels;
     for (; chord != chords.end() && chord->level == level && chord->rows == 2; ++chord) add(*chord);
@@ -41,7 +41,6 @@ KernelLaunch<ChordsParams> launch_of(const Pass &pass, ChordsParams &p) {
   return {chords_kernel<Shape>, cut_u8x4_tiles(p, p.tile), 32 * Shape::kWarps, bytes};
 }
 
-// Chooses the launch, without a kernel if the pass is not for this structure. The frame has been filled in.
 KernelLaunch<ChordsParams> choose(const PassQuery &query, ChordsParams &p) {
   const Pass &pass = query.pass();
   const int step = fill_extremum(query, p);
@@ -75,7 +74,6 @@ KernelLaunch<StructuringElementParams> launch_of(StructuringElementParams &p) {
   return {structuring_element_kernel<Shape>, cut_u8x4_tiles(p, p.tile), Shape::kThreads, Shape::kBytes};
 }
 
-// Chooses the launch, without a kernel if the pass is not for this structure. The frame has been filled in.
 KernelLaunch<StructuringElementParams> choose(const PassQuery &query, StructuringElementParams &p) {
   const Pass &pass = query.pass();
   const int step = fill_extremum(query, p);

@@ -39,7 +39,6 @@ KernelLaunch<ElementStripsParams> launch_words(ElementStripsParams &p) {
   return launch_of<ElementStripShape<U16x2Order, kStep, kPixels, 2>>(p);
 }
 
-// Chooses the launch, without a kernel if the pass is not for this structure. The frame has been filled in.
 KernelLaunch<ElementStripsParams> choose(const PassQuery &query, ElementStripsParams &p) {
   const Pass &pass = query.pass();
   const int step = fill_extremum(query, p);

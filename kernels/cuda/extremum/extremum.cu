@@ -50,9 +50,8 @@ VanHerkLaunch choose_u16(int size) {
   return van_herk_launch<VanHerkShape<Q, 63, false, 2, 2, true, kStep>>();
 }
 
-// Chooses the launch, without a kernel if the pass is not for this structure. The frame has been filled in. Channels
-// that are not filtered are copied from the source; if copy_source is another frame, it has the same in these channels,
-// see large_squares.h.
+// Channels that are not filtered are copied from the source. If copy_source is another frame, it has the same in these
+// channels, see large_squares.h.
 KernelLaunch<VanHerkParams> choose(const PassQuery &query, VanHerkParams &p) {
   const Pass &pass = query.pass();
   const int size = pass.width();

@@ -3,22 +3,11 @@
 
 #include <algorithm>
 #include <utility>
-#include <vector>
 
+#include "cuda/dispatch.h"
 #include "plan/border.h"
 
 namespace cudaconv {
-
-namespace {
-
-bool is_dense(const FrameLayout &layout) {
-  return layout.uniform_dense() && std::all_of(layout.plane, layout.plane + layout.planes, [](const PlaneLayout &p) {
-           return p.container == Container::U8 ? p.channel[0].depth == 8
-                                               : p.container == Container::U16 && p.channels != 3;
-         });
-}
-
-}  // namespace
 
 // The bytes are the same as in a single pass. Two pixels of the frame are at most a + b columns and rows apart if and
 // only if a pixel between them is at most a from one and b from the other. This holds beside constant samples, too, and
@@ -31,7 +20,8 @@ std::shared_ptr<const Plan> divide_squares(const Plan &plan) {
            pass.radius_x == pass.radius_y && pass.radius_x > most;
   };
   const bool can_be_divided = reads_within_window(plan.border) || plan.border == Border::Wrap;
-  if (plan.method != Method::Auto || !can_be_divided || !is_dense(plan.layout) ||
+  const bool is_dense = is_uniform_dense(plan.layout, Container::U8) || is_uniform_dense(plan.layout, Container::U16);
+  if (plan.method != Method::Auto || !can_be_divided || !is_dense ||
       std::none_of(plan.passes.begin(), plan.passes.end(), too_large))
     return nullptr;
   auto divided = std::make_shared<Plan>(plan);

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "cuda/device/u8x4_tile.h"
+#include "cuda/frame_launch.cuh"
 
 namespace cudaconv {
 
@@ -47,7 +47,7 @@ bool fill_long_box(const PassQuery &query, LongBoxParams &p) {
   const Pass &pass = query.pass();
   if (pass.op != Op::Linear || pass.has_gain() || !pass.separable() || !pass.mask[0].uniform() ||
       pass.mask[0].row_shift || std::max(pass.width(), pass.height()) < LongBoxTuning::kLeastSide ||
-      pass.copy_source != pass.source || !(is_uniform_dense(query) || is_uniform_dense(query, Container::U16)))
+      pass.copy_source != pass.source || !(query.is_dense(Container::U8) || query.is_dense(Container::U16)))
     return false;
   const ChannelLayout &sample = query.plan.layout.plane[0].channel[0];
   p.width = pass.width();

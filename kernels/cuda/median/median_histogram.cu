@@ -38,7 +38,6 @@ KernelLaunch<HistogramMedianParams> choose_width(HistogramMedianParams &p) {
   return wide.kernel ? wide : launch_of<HistogramMedianShape<kWords, kWarps / 2>>(p);
 }
 
-// Chooses the launch, without a kernel if the pass is not for this structure. The frame has been filled in.
 KernelLaunch<HistogramMedianParams> choose(const PassQuery &query, HistogramMedianParams &p) {
   const Pass &pass = query.pass();
   const FrameLayout &layout = query.plan.layout;

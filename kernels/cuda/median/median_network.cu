@@ -31,11 +31,10 @@ KernelLaunch<NetworkMedianParams> choose_size(int size, int step, NetworkMedianP
   return {};
 }
 
-// Chooses the launch, without a kernel if the pass is not for this structure. The frame has been filled in.
 KernelLaunch<NetworkMedianParams> choose(const PassQuery &query, NetworkMedianParams &p) {
   const Pass &pass = query.pass();
-  const bool words = is_uniform_dense(query, Container::U16);
-  if ((!words && !is_uniform_dense(query)) || pass.op != Op::Median || pass.width() != pass.height() ||
+  const bool words = query.is_dense(Container::U16);
+  if ((!words && !query.is_dense(Container::U8)) || pass.op != Op::Median || pass.width() != pass.height() ||
       pass.copy_source != pass.source)
     return {};
   p.sample_bits = sample_bits_of(query);

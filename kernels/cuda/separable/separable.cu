@@ -19,13 +19,13 @@ MmaLaunch<SeparableMmaParams> launch_of() {
   using Tuning = SeparableTuning;
   return {strip_mma_kernel<Shape, kFewChannels>,
           kStripThreads,
-          Strip::shared_bytes,
+          [](int, int tile_height) { return strip_bytes<Shape>(tile_height); },
+          true,
           kStripThreads / 2,
           Strip::kWide ? Tuning::kLeastWideRows : Tuning::kLeastRows,
           Strip::kWide ? 0 : Tuning::kMostRows,
           Strip::kMinBlocks,
-          Strip::kWide ? Shape::kRadius + Tuning::kMoreWideRows : 2 * Shape::kRadius + Tuning::kMoreRows,
-          true};
+          Strip::kWide ? Shape::kRadius + Tuning::kMoreWideRows : 2 * Shape::kRadius + Tuning::kMoreRows};
 }
 
 template <Samples kSamples, bool kFewChannels>
@@ -33,10 +33,9 @@ KernelLaunch<SeparableMmaParams> launch_for(int radius, SeparableMmaParams &p) {
   return cut_frame(radius == 8    ? launch_of<8, kSamples, kFewChannels>()
                    : radius == 16 ? launch_of<16, kSamples, kFewChannels>()
                                   : launch_of<32, kSamples, kFewChannels>(),
-                   sample_bytes(kSamples), 0, p);
+                   sample_bytes(kSamples), p);
 }
 
-// Chooses the launch, without a kernel if the pass is not for this structure. The frame has been filled in.
 KernelLaunch<SeparableMmaParams> choose(const PassQuery &query, SeparableMmaParams &p) {
   if (!query.kernels.mma) return {};
   DenseMmaParams dense = {};

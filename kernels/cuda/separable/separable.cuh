@@ -238,11 +238,6 @@ struct SeparableStrip {
   static constexpr bool kWide = Shape::kSamples == Samples::U8 && !kFewChannels;
   static constexpr int kBlocks = Shape::kRadius > 16 ? 2 : (Shape::kRadius > 8 ? 3 : 4) + (kWide ? 1 : 0);
   static constexpr int kMinBlocks = Shape::kSamples == Samples::U16x4 ? kBlocks - 1 : kBlocks;
-
-  CUDACONV_HOST_DEVICE static constexpr size_t shared_bytes(int, int tile_height, int) {
-    return Shape::kLineBytes + strip_rows(tile_height, Shape::kRadius) * sizeof(int64_t) +
-           kStripThreads / 32 * 16 * kMostColumns * sizeof(int);
-  }
 };
 
 template <int kChannels, typename Shape>

@@ -26,7 +26,6 @@ bool has_small_coefficients(const Pass &pass, const SeparableMmaParams &p) {
   return p.row_bytes == kLowBytes && small(pass.mask[0].row) && small(pass.mask[0].column);
 }
 
-// Chooses the launch, without a kernel if the pass is not for this structure. The frame has been filled in.
 KernelLaunch<SeparableMmaParams> choose(const PassQuery &query, SeparableMmaParams &p) {
   const Pass &pass = query.pass();
   const int radius = pass.radius_x;

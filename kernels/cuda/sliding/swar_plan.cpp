@@ -167,19 +167,18 @@ Line distance_factors(const Line &value) {
 }
 
 SwarKind linear(const Pass &pass, SwarParams &k, SwarKind kind) {
-  const SwarKind none;
   const IntegerMask &mask = pass.mask[0];
   const Rounding &rounding = pass.rounding[0][0];
   const int size = pass.width();
   if (pass.wide || pass.has_gain() || mask.row_shift || size != pass.height() || size < 3 || size > 7 ||
       mask.value.empty() || rounding.wide)
-    return none;
+    return {};
   const Scaled scaled(mask, rounding);
   kind.sliding = plan_built_in(scaled, rounding, kind.words, k);
   if (kind.sliding != Sliding::None) return kind;
-  if (size == 7 || (size == 5 && distance_factors(scaled.value).empty())) return none;  // the matrix instructions do it
+  if (size == 7 || (size == 5 && distance_factors(scaled.value).empty())) return {};  // the matrix instructions do it
   kind.sliding = size == 3 ? Sliding::Dense3 : Sliding::Diamond5;
-  if (!kind.words && !plan_bytes(scaled, rounding, k)) return none;
+  if (!kind.words && !plan_bytes(scaled, rounding, k)) return {};
   // A sum of 32 bits is a sample but for clamping, or Any uses the plan's Rounding and the plan's scale.
   const bool clamps = scaled.divisor == 1, keeps_scale = kind.words && !clamps;
   if (kind.words) {
@@ -229,14 +228,13 @@ SwarKind gradient(const Pass &pass, SwarParams &k, SwarKind kind) {
 }
 
 SwarKind compass(const Pass &pass, SwarParams &k, SwarKind kind) {
-  const SwarKind none;
   const Rounding &rounding = pass.rounding[0][0];
-  if (pass.has_gain() || rounding.wide || pass.wide) return none;
+  if (pass.has_gain() || rounding.wide || pass.wide) return {};
   const int32_t gain = pass.mask[0].value[0], all = pass.mask[0].value[1];
   kind.sliding = Sliding::Kirsch3;
   // Responses are never below 0: the largest of the eight sums of three is at least their mean.
   const int64_t offset = rounding.offset, divisor = 2 * rounding.half, high = int64_t{gain} / 8 * 15 * k.sample_mask;
-  if (divisor != 2 || gain % 2 || all % 2 || offset % 2 || rounding.absolute) return none;
+  if (divisor != 2 || gain % 2 || all % 2 || offset % 2 || rounding.absolute) return {};
   k.dense[0] = static_cast<uint32_t>(gain / 2);
   k.dense[1] = static_cast<uint32_t>(all / 2);
   const int64_t start = std::max<int64_t>(offset / 2, 0);
@@ -244,7 +242,7 @@ SwarKind compass(const Pass &pass, SwarParams &k, SwarKind kind) {
     k.init = static_cast<uint32_t>(offset / 2);
     return kind;
   }
-  if (start + high / 2 > 0x7fff || start - offset / 2 > 0x7fff) return none;
+  if (start + high / 2 > 0x7fff || start - offset / 2 > 0x7fff) return {};
   k.init = both_halves(start);
   k.minus_low = both_halves(offset / 2 - start);
   return kind;
@@ -253,15 +251,14 @@ SwarKind compass(const Pass &pass, SwarParams &k, SwarKind kind) {
 // A structuring element of up to 7x7 that is symmetric in both directions and has no gaps; SlidingElement describes its
 // columns.
 SwarKind element(const Pass &pass, SwarParams &k, SwarKind kind) {
-  const SwarKind none;
   const int radius = std::max(pass.radius_x, pass.radius_y);
-  if (radius > 3) return none;
+  if (radius > 3) return {};
   for (int dx = 0; dx <= pass.radius_x; dx++)
     for (int dy = 0; dy <= pass.radius_y; dy++)
       if (pass.has_member(dx, dy)) k.column[dx] = static_cast<uint32_t>(dy + 1);
   for (int dx = -pass.radius_x; dx <= pass.radius_x; dx++)
     for (int dy = -pass.radius_y; dy <= pass.radius_y; dy++)
-      if (pass.has_member(dx, dy) != (static_cast<uint32_t>(std::abs(dy)) < k.column[std::abs(dx)])) return none;
+      if (pass.has_member(dx, dy) != (static_cast<uint32_t>(std::abs(dy)) < k.column[std::abs(dx)])) return {};
   kind.sliding = radius <= 2 ? Sliding::Element5 : Sliding::Element7;
   return kind;
 }
@@ -270,11 +267,10 @@ SwarKind element(const Pass &pass, SwarParams &k, SwarKind kind) {
 
 SwarKind plan_swar(const Plan &plan, const Pass &pass, SwarParams &k) {
   k = {};
-  const SwarKind none;
   SwarKind kind;
-  if (pass.copy_source != pass.source || !describe_samples(plan, k, kind)) return none;
+  if (pass.copy_source != pass.source || !describe_samples(plan, k, kind)) return {};
   // Each neighbouring lane contributes at most 16 bytes.
-  if (std::max(pass.radius_x, pass.radius_y) * kind.lane_bytes() > 16) return none;
+  if (std::max(pass.radius_x, pass.radius_y) * kind.lane_bytes() > 16) return {};
   switch (pass.op) {
     case Op::Linear:
       return linear(pass, k, kind);
@@ -283,7 +279,7 @@ SwarKind plan_swar(const Plan &plan, const Pass &pass, SwarParams &k) {
     case Op::Compass:
       return compass(pass, k, kind);
     case Op::Median:
-      if (pass.width() != pass.height()) return none;
+      if (pass.width() != pass.height()) return {};
       if (pass.width() == 3) kind.sliding = Sliding::Median3;
       if (pass.width() == 5) kind.sliding = Sliding::Median5;
       return kind;
@@ -298,7 +294,7 @@ SwarKind plan_swar(const Plan &plan, const Pass &pass, SwarParams &k) {
       return kind;
     }
     default:
-      return none;
+      return {};
   }
 }
 

@@ -97,16 +97,17 @@ template <int kRadius>
 KernelLaunch<WeightedMmaParams> cut_strips(const IntegerMask &mask, WeightedMmaParams &p) {
   using Shape = WeightedMmaShape<kRadius>;
   put_factors(mask.row, mask.column, kRadius, kMostFactorBytes, p);
-  MmaLaunch<WeightedMmaParams> strips;
-  strips.kernel = weighted_mma_kernel<Shape>;
-  strips.threads = kStripThreads;
-  strips.shared_bytes = Shape::shared_bytes;
-  strips.tile_width = kStripThreads / 2;
-  strips.least_rows = WeightedMmaTuning::kLeastRows;
-  strips.resident = Shape::kMinBlocks;
-  strips.more_rows = kRadius + WeightedMmaTuning::kMoreRows;
-  strips.strips = true;
-  return cut_frame(strips, 1, 0, p);
+  const auto bytes = [](int, int tile_height) { return strip_bytes<Shape>(tile_height); };
+  const MmaLaunch<WeightedMmaParams> strips = {weighted_mma_kernel<Shape>,
+                                               kStripThreads,
+                                               bytes,
+                                               true,
+                                               kStripThreads / 2,
+                                               WeightedMmaTuning::kLeastRows,
+                                               0,
+                                               Shape::kMinBlocks,
+                                               kRadius + WeightedMmaTuning::kMoreRows};
+  return cut_frame(strips, 1, p);
 }
 
 KernelLaunch<WeightedMmaParams> choose_mma(const PassQuery &query, WeightedMmaParams &p) {

@@ -36,11 +36,6 @@ struct WeightedMmaTuning {
 template <int kRadiusClass>
 struct WeightedMmaShape : SeparableShape<kRadiusClass, Samples::U8, 3> {
   static constexpr int kMinBlocks = kRadiusClass > 8 ? 2 : 3;
-
-  CUDACONV_HOST_DEVICE static constexpr size_t shared_bytes(int, int tile_height, int) {
-    return WeightedMmaShape::kLineBytes + strip_rows(tile_height, kRadiusClass) * sizeof(int64_t) +
-           kStripThreads / 32 * 16 * kMostColumns * sizeof(int);
-  }
 };
 
 // A lane's four neighbouring pixels as words of the matrices of samples. Of pixels with alpha first, the colours are

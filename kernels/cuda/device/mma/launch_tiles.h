@@ -16,17 +16,21 @@
 
 namespace cudaconv {
 
+// A kernel on the matrix instructions, and how to cut frames for it. Heights and widths are in rows and pixels.
 template <typename Params>
 struct MmaLaunch {
   void (*kernel)(Params) = nullptr;
-  int threads = 0;
-  std::function<size_t(int channels, int tile_height, int mask_height)> shared_bytes;
-  // Tiles have least_rows to most_rows rows, a multiple of 16 or 8, or fewer if shared memory does not hold as many. A
-  // multiprocessor works on `resident` tiles at once; each takes the time of `more_rows` more rows. most_rows = 0:
-  // strips of any height, whose blocks share a multiprocessor's time. Narrow planes have too few strips for that.
-  int tile_width = 0, least_rows = 0, most_rows = 0, resident = 0, more_rows = 0;
-  bool strips = false;  // a warp has subtiles() strips side by side, and a block may have any number of warps
-  bool groups = false;  // a tile has subtiles() groups of rows, one below the other
+  int threads = 0;  // of a block
+  std::function<size_t(int channels, int tile_height)> shared_bytes;
+  // Whether each warp goes down subtiles() strips, side by side; a block may then have any number of warps. Else a tile
+  // has subtiles() groups of rows, one below the other.
+  bool strips = false;
+  int tile_width = 0;  // of planes with one subtile
+  // Limits of a tile's height, besides shared memory. most_rows = 0: strips of any height, see choose_strip_height(). If
+  // a warp has several strips, frames have too few strips for that.
+  int least_rows = 0, most_rows = 0;
+  int resident = 0;   // tiles that a multiprocessor works on at once
+  int more_rows = 0;  // a tile takes the time of this many rows more than its own
 };
 
 // Whether regions are narrower than two tiles of strips, on average: as these begin where words do, they would compute
@@ -46,7 +50,7 @@ bool has_narrow_areas(const MmaLaunch<Params> &launch_as, int sample_bytes, cons
 
 // Cuts the frame, which has been filled in, into tiles. No kernel if the device has no room for a tile.
 template <typename Params>
-KernelLaunch<Params> cut_frame(MmaLaunch<Params> launch_as, int sample_bytes, int mask_height, Params &p) {
+KernelLaunch<Params> cut_frame(MmaLaunch<Params> launch_as, int sample_bytes, Params &p) {
   if (launch_as.strips && has_narrow_areas(launch_as, sample_bytes, p)) {
     const int warps = launch_as.threads / 32;
     launch_as.threads = 32;
@@ -55,27 +59,24 @@ KernelLaunch<Params> cut_frame(MmaLaunch<Params> launch_as, int sample_bytes, in
   }
   const auto bytes = [&](int rows) {
     size_t most = 0;
-    for (int i = 0; i < p.parts; i++)
-      most = std::max(most, launch_as.shared_bytes(p.part[i].channels, rows, mask_height));
+    for (int i = 0; i < p.parts; i++) most = std::max(most, launch_as.shared_bytes(p.part[i].channels, rows));
     return most;
   };
   const auto cut = [&](int rows) {
     p.tile_height = rows;
     return cut_tiles(p, [&](const PartParams &part) {
       const int more = subtiles(part.channels * sample_bytes);
-      const int width = launch_as.tile_width * (launch_as.strips ? more : 1);
-      return TileSize{width, part.width, rows * (launch_as.groups ? more : 1)};
+      return launch_as.strips ? TileSize{launch_as.tile_width * more, part.width, rows}
+                              : TileSize{launch_as.tile_width, part.width, rows * more};
     });
   };
-  const auto choose = [&](int least, int most) {
-    const int step = launch_as.strips ? 8 : std::min(launch_as.least_rows, 16);
-    return choose_tile_height(step, least, most, launch_as.resident, bytes, cut,
-                              [&](int rows) { return static_cast<uint64_t>(rows + launch_as.more_rows); })
-        .height;
-  };
-  const int rows = launch_as.most_rows
-                       ? choose(launch_as.least_rows, launch_as.most_rows)
-                       : choose_strip_height(launch_as.least_rows, 8, launch_as.resident, launch_as.more_rows, cut);
+  const int step = launch_as.strips ? 8 : 16;
+  const auto cost = [&](int rows) { return static_cast<uint64_t>(rows + launch_as.more_rows); };
+  const int rows =
+      launch_as.most_rows
+          ? choose_tile_height(step, launch_as.least_rows, launch_as.most_rows, launch_as.resident, bytes, cut, cost)
+                .height
+          : choose_strip_height(launch_as.least_rows, step, launch_as.resident, launch_as.more_rows, cut);
   if (!rows) return {};
   return {launch_as.kernel, cut(rows), launch_as.threads, bytes(rows)};
 }

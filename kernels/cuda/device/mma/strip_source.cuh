@@ -28,6 +28,13 @@ CUDACONV_HOST_DEVICE constexpr int strip_rows(int tile_height, int radius) {
 
 constexpr int kMostColumns = 10;  // most blocks of 16 pixels of a row that a warp lists
 
+// Shared memory of a block: lines of coefficients, the list of rows, and the list of columns of each warp.
+template <typename Shape>
+constexpr size_t strip_bytes(int tile_height) {
+  return Shape::kLineBytes + strip_rows(tile_height, Shape::kRadius) * sizeof(int64_t) +
+         kStripThreads / 32 * 16 * kMostColumns * sizeof(int);
+}
+
 // ResultPlace for strips side by side, of 1 or 2 bytes a pixel. A lane has two pairs of neighbouring pixels, one below
 // the other, in each of four or two strips; lanes exchange them so that each has 8 bytes of both rows of one strip.
 template <int kPixelBytes, int kStrips>
