@@ -51,7 +51,7 @@ KernelLaunch<ChordsParams> choose(const PassQuery &query, ChordsParams &p) {
 }
 
 // Fills in the widenings of an element with these half widths of rows, see half_widths_of().
-void list_widenings(const std::vector<int> &widths, int step, StructuringElementParams &p) {
+void list_widenings(const std::vector<int> &widths, int step, ElementRunsParams &p) {
   int count = 0;
   p.radius_y = static_cast<int>(widths.size()) - 1;
   for (int dy = 0; dy <= p.radius_y; dy++) {
@@ -68,16 +68,16 @@ void list_widenings(const std::vector<int> &widths, int step, StructuringElement
 }
 
 template <typename Shape>
-KernelLaunch<StructuringElementParams> launch_of(StructuringElementParams &p) {
+KernelLaunch<ElementRunsParams> launch_of(ElementRunsParams &p) {
   if (Shape::kBytes > current_limits().block_bytes) return {};
   p.tile = make_u8x4_tile(Shape::kThreads - 2 * p.halo, Shape::kRows, 0, 0, Shape::kStep);
-  return {structuring_element_kernel<Shape>, cut_u8x4_tiles(p, p.tile), Shape::kThreads, Shape::kBytes};
+  return {element_runs_kernel<Shape>, cut_u8x4_tiles(p, p.tile), Shape::kThreads, Shape::kBytes};
 }
 
-KernelLaunch<StructuringElementParams> choose(const PassQuery &query, StructuringElementParams &p) {
+KernelLaunch<ElementRunsParams> choose(const PassQuery &query, ElementRunsParams &p) {
   const Pass &pass = query.pass();
   const int step = fill_extremum(query, p);
-  if (!step || pass.copy_source != pass.source || std::max(pass.radius_x, pass.radius_y) > kStructuringElementRadius)
+  if (!step || pass.copy_source != pass.source || std::max(pass.radius_x, pass.radius_y) > kElementRunsRadius)
     return {};
   const std::vector<int> widths = half_widths_of(pass);
   if (widths.empty()) return {};
@@ -86,10 +86,10 @@ KernelLaunch<StructuringElementParams> choose(const PassQuery &query, Structurin
   p.halo = round_to_chunks(widths[0] * step);
   const bool pixels = std::all_of(p.part, p.part + p.parts, [](const PartParams &part) { return part.channels == 4; });
   if (!p.sample_bits)
-    return pixels ? launch_of<StructuringElementShape<U8x4Order, 1, true>>(p)
-                  : launch_of<StructuringElementShape<U8x4Order, 1, false>>(p);
-  return step == 2 ? launch_of<StructuringElementShape<U16x2Order, 2, true>>(p)
-                   : launch_of<StructuringElementShape<U16x2Order, 1, false>>(p);
+    return pixels ? launch_of<ElementRunsShape<U8x4Order, 1, true>>(p)
+                  : launch_of<ElementRunsShape<U8x4Order, 1, false>>(p);
+  return step == 2 ? launch_of<ElementRunsShape<U16x2Order, 2, true>>(p)
+                   : launch_of<ElementRunsShape<U16x2Order, 1, false>>(p);
 }
 
 }  // namespace
@@ -99,7 +99,7 @@ Prepared prepare_element_chords(const PassQuery &query) {
 }
 
 Prepared prepare_element_runs(const PassQuery &query) {
-  return prepare_chosen<StructuringElementParams>(query, choose);
+  return prepare_chosen<ElementRunsParams>(query, choose);
 }
 
 }  // namespace cudaconv

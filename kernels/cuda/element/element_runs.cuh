@@ -28,18 +28,18 @@
 
 namespace cudaconv::element {
 
-constexpr int kStructuringElementRadius = 127;  // largest radius
+constexpr int kElementRunsRadius = 127;  // largest radius
 
-struct StructuringElementParams : U8x4ExtremumParams {
+struct ElementRunsParams : U8x4ExtremumParams {
   int32_t halo;  // threads before the first result's thread
   int32_t radius_y;
   // Widenings, by distance from the middle row: row[i] is the distance, apart[i] how far to widen, in u8x4s; several
   // may have the same distance. 255 ends the list.
-  uint8_t row[kStructuringElementRadius + 1], apart[kStructuringElementRadius + 1];
+  uint8_t row[kElementRunsRadius + 1], apart[kElementRunsRadius + 1];
 };
 
 // Tuned on an H200 with kernel-bench --table=goals,formats --only="dilate ellipse".
-struct StructuringElementTuning {
+struct ElementRunsTuning {
   static constexpr int kThreads = 512, kMostThreads = 1024;  // of a block, which is alone on a multiprocessor
   static constexpr int kWords = 8192;                        // words of results of a block
   static constexpr int kAtOnce = 2;                          // rows that are added together
@@ -48,9 +48,9 @@ struct StructuringElementTuning {
 // A block is a row of kThreads columns of kRows results; some columns on either side are for the halo. kPixels: u8x4s
 // of all parts are pixels as they lie in memory, of four bytes or eight. kStep: u8x4s of a pixel.
 template <typename Order_, int kStep_, bool kPixels_>
-struct StructuringElementShape {
+struct ElementRunsShape {
   using Order = Order_;
-  using Tuning = StructuringElementTuning;
+  using Tuning = ElementRunsTuning;
   static constexpr bool kPixels = kPixels_;
   static constexpr int kStep = kStep_, kThreads = kPixels ? Tuning::kMostThreads : Tuning::kThreads;
   static constexpr int kRows = Tuning::kWords / kThreads, kMinBlocks = 1;
@@ -65,7 +65,7 @@ class U8x4Column {
   using Order = typename Shape::Order;
 
   // `column` counts u8x4s of the tile's row.
-  __device__ U8x4Column(const StructuringElementParams &p, const Tile &tile, int column)
+  __device__ U8x4Column(const ElementRunsParams &p, const Tile &tile, int column)
       : p_(p),
         part_(tile.part),
         y0_(tile.y0),
@@ -131,7 +131,7 @@ class U8x4Column {
     return u8x4;
   }
 
-  const StructuringElementParams &p_;
+  const ElementRunsParams &p_;
   const PartParams &part_;
   const int y0_;
   const bool rows_inside_;
@@ -182,7 +182,7 @@ class StackedRectangles {
   __device__ void take_up(int n) {
 #pragma unroll
     for (int i = 0; i < kRows; i++)
-      high_[i] = extreme(high_[i], Order::split(below_[i + n]), Order::split(above_[kRows - 1 - i + n]));
+      high_[i] = Order::greatest(high_[i], Order::split(below_[i + n]), Order::split(above_[kRows - 1 - i + n]));
   }
 
   // Moves the rows in registers on, after take_up() has been called kAtOnce times.
@@ -203,22 +203,22 @@ class StackedRectangles {
       Split rest = {};
 #pragma unroll
       for (int i = kRows - 2; i >= 0; i--) {
-        rest = extreme(rest, rest, Order::split(near[i]));
+        rest = Order::greatest(rest, rest, Order::split(near[i]));
         if (i == 0) break;
-        result(i) = extreme(result(i), rest, rest);
+        result(i) = Order::greatest(result(i), rest, rest);
       }
-      result(0) = extreme(result(0), rest, rest);
+      result(0) = Order::greatest(result(0), rest, rest);
       Split common = {};
       column.read([&](auto at) {
 #pragma unroll 8
-        for (int n = kRows; n <= more; n++) common = extreme(common, common, Order::split(row(at, n)));
+        for (int n = kRows; n <= more; n++) common = Order::greatest(common, common, Order::split(row(at, n)));
 #pragma unroll
         for (int i = 0; i + 1 < kRows; i++) near[i] = row(at, more + 1 + i);
       });
 #pragma unroll
       for (int i = 0; i < kRows; i++) {
-        result(i) = extreme(result(i), common, common);
-        if (i + 1 < kRows) common = extreme(common, common, Order::split(near[i]));
+        result(i) = Order::greatest(result(i), common, common);
+        if (i + 1 < kRows) common = Order::greatest(common, common, Order::split(near[i]));
       }
     };
     side(below_, 1);
@@ -228,7 +228,7 @@ class StackedRectangles {
   // Joins the windows' extrema with the extrema of wider windows.
   __device__ void join() {
 #pragma unroll
-    for (int i = 0; i < kRows; i++) joined_[i] = extreme(joined_[i], high_[i], high_[i]);
+    for (int i = 0; i < kRows; i++) joined_[i] = Order::greatest(joined_[i], high_[i], high_[i]);
   }
 
   // Joins each window with those `apart` columns to the left and to the right. All threads of the block call this
@@ -246,7 +246,7 @@ class StackedRectangles {
     const uint32_t *left = own - min(apart, thread), *right = own + min(apart, kThreads - 1 - thread);
 #pragma unroll
     for (int i = 0; i < kRows; i++)
-      joined_[i] = extreme(joined_[i], Order::split(left[i * kThreads]), Order::split(right[i * kThreads]));
+      joined_[i] = Order::greatest(joined_[i], Order::split(left[i * kThreads]), Order::split(right[i * kThreads]));
   }
 
   __device__ uint32_t result(int i) const {
@@ -255,10 +255,6 @@ class StackedRectangles {
 
  private:
   static constexpr int kWindow = kRows - 1 + kAtOnce;
-
-  __device__ static Split extreme(Split a, Split b, Split c) {
-    return Order::greatest(a, b, c);
-  }
 
   Split high_[kRows], joined_[kRows];
   // below_: the next rows to add below, from the first result's window on downwards; above_: those above, from the last
@@ -269,7 +265,7 @@ class StackedRectangles {
 
 template <typename Shape>
 __global__ void __launch_bounds__(Shape::kThreads, kBlocksAtOnce<Shape>)
-    structuring_element_kernel(const __grid_constant__ StructuringElementParams p) {
+    element_runs_kernel(const __grid_constant__ ElementRunsParams p) {
   constexpr int kRows = Shape::kRows, kAtOnce = Shape::kAtOnce;
   const Tile tile = locate_tile(p, p.tile.height);
   const PartParams &part = tile.part;

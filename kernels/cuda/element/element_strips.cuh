@@ -215,7 +215,7 @@ class StripOfRectangles {
     for (int i = 0; i < kRows; i++)
       each([&](int r, int k) {
         high_[i][r][k] =
-            extreme(high_[i][r][k], Order::split(below_[i][r][k]), Order::split(above_[kRows - 1 - i][r][k]));
+            Order::greatest(high_[i][r][k], Order::split(below_[i][r][k]), Order::split(above_[kRows - 1 - i][r][k]));
       });
     if (!Rows::kAhead && !last) rows.read_beside(height + 1, below, above);
 #pragma unroll
@@ -230,7 +230,7 @@ class StripOfRectangles {
   __device__ void join() {
 #pragma unroll
     for (int i = 0; i < kRows; i++)
-      each([&](int r, int k) { joined_[i][r][k] = extreme(joined_[i][r][k], high_[i][r][k], high_[i][r][k]); });
+      each([&](int r, int k) { joined_[i][r][k] = Order::greatest(joined_[i][r][k], high_[i][r][k], high_[i][r][k]); });
   }
 
   // Joins each window with those `apart` columns to the left and to the right, at most kChunk.
@@ -260,10 +260,6 @@ class StripOfRectangles {
       for (int k = 0; k < kChunk; k++) function(r, k);
   }
 
-  __device__ static Split extreme(Split a, Split b, Split c) {
-    return Order::greatest(a, b, c);
-  }
-
   template <int kApart>
   __device__ void widen_by() {
 #pragma unroll
@@ -283,9 +279,9 @@ class StripOfRectangles {
         Split wide[kChunk];
 #pragma unroll
         for (int k = 0; k < kChunk; k++)
-          wide[k] =
-              extreme(joined_[i][r][k], k < kApart ? Order::split(before[r][k]) : joined_[i][r][k - kApart],
-                      k + kApart < kChunk ? joined_[i][r][k + kApart] : Order::split(behind[r][k + kApart - kChunk]));
+          wide[k] = Order::greatest(
+              joined_[i][r][k], k < kApart ? Order::split(before[r][k]) : joined_[i][r][k - kApart],
+              k + kApart < kChunk ? joined_[i][r][k + kApart] : Order::split(behind[r][k + kApart - kChunk]));
 #pragma unroll
         for (int k = 0; k < kChunk; k++) joined_[i][r][k] = wide[k];
       }

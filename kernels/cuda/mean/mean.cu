@@ -13,7 +13,7 @@ using namespace mean;
 
 namespace {
 
-struct LongBoxTuning {
+struct MeanTuning {
   static constexpr int kLeastSide = 33;  // smaller windows are left to the methods
   // Rows of a strip: the first window of each strip is summed from scratch, but a GPU needs many strips. kernel-bench
   // --table=sizes --only=box, H200.
@@ -26,14 +26,14 @@ int64_t sums_pitch(const PlaneLayout &layout) {
 }
 
 // Shared memory for the sums of `width` pixels of a row.
-size_t row_bytes(const LongBoxParams &p, const PartParams &part, int width) {
-  const size_t pixels = static_cast<size_t>(width) + p.width + kLongBoxThreads / 32;
+size_t row_bytes(const MeanParams &p, const PartParams &part, int width) {
+  const size_t pixels = static_cast<size_t>(width) + p.width + kMeanThreads / 32;
   return pixels * part.channels * (part.container == Container::U8 ? sizeof(WindowSum<1>) : sizeof(WindowSum<2>));
 }
 
 // How many pixels of a row a block makes results for: all, or the most that shared memory has room for. A multiple of
 // 16, so that words of results are whole.
-int pixels_of_block(const LongBoxParams &p, const PartParams &part) {
+int pixels_of_block(const MeanParams &p, const PartParams &part) {
   constexpr int kUnit = 16;
   int blocks = 1, width = part.width;
   while (width > kUnit && row_bytes(p, part, width) > current_limits().block_bytes)
@@ -43,10 +43,10 @@ int pixels_of_block(const LongBoxParams &p, const PartParams &part) {
 
 // Fills in the parameters of the pass, but for where sums lie; the frame has been filled in. False if the pass is not
 // for this structure.
-bool fill_long_box(const PassQuery &query, LongBoxParams &p) {
+bool fill_mean(const PassQuery &query, MeanParams &p) {
   const Pass &pass = query.pass();
   if (pass.op != Op::Linear || pass.has_gain() || !pass.separable() || !pass.mask[0].uniform() ||
-      pass.mask[0].row_shift || std::max(pass.width(), pass.height()) < LongBoxTuning::kLeastSide ||
+      pass.mask[0].row_shift || std::max(pass.width(), pass.height()) < MeanTuning::kLeastSide ||
       pass.copy_source != pass.source || !(query.is_dense(Container::U8) || query.is_dense(Container::U16)))
     return false;
   const ChannelLayout &sample = query.plan.layout.plane[0].channel[0];
@@ -55,14 +55,14 @@ bool fill_long_box(const PassQuery &query, LongBoxParams &p) {
   p.factor = pass.mask[0].row[0] * pass.mask[0].column[0];
   p.sample_shift = sample.shift;
   p.sample_mask = (1u << sample.depth) - 1;
-  p.strip = std::clamp(p.height / 2, LongBoxTuning::kLeastStrip, LongBoxTuning::kMostStrip);
+  p.strip = std::clamp(p.height / 2, MeanTuning::kLeastStrip, MeanTuning::kMostStrip);
   return std::all_of(p.part, p.part + p.parts, [&](const PartParams &part) {
     return row_bytes(p, part, pixels_of_block(p, part)) <= current_limits().block_bytes;
   });
 }
 
 template <int kBytes>
-void enqueue_columns(const PassRun &run, LongBoxParams &p) {
+void enqueue_columns(const PassRun &run, MeanParams &p) {
   int64_t sums = 0;
   for (int i = 0; i < p.parts; i++) {
     const PlaneLayout &layout = run.plan.layout.plane[run.plan.parts[i].plane];
@@ -76,15 +76,15 @@ void enqueue_columns(const PassRun &run, LongBoxParams &p) {
   }
   const unsigned blocks = number_blocks(p, [&](int i) {
     const int rows = p.part[i].has_filtered ? p.summed[i].height() : 0;
-    return BlockCount{pieces_of(p.summed[i].width(), kLongBoxThreads), pieces_of(rows, p.strip)};
+    return BlockCount{pieces_of(p.summed[i].width(), kMeanThreads), pieces_of(rows, p.strip)};
   });
-  enqueue_whole(run, "long_box_columns", long_box_columns_kernel<kBytes>, blocks, dim3(kLongBoxThreads),
+  enqueue_whole(run, "mean_columns", mean_columns_kernel<kBytes>, blocks, dim3(kMeanThreads),
                 sizeof(int32_t) * (p.strip + p.height), p);
 }
 
 // Parts of other numbers of channels have launches of their own.
 template <int kBytes>
-void enqueue_rows(const PassRun &run, LongBoxParams &p) {
+void enqueue_rows(const PassRun &run, MeanParams &p) {
   const unsigned blocks = cut_tiles(
       p,
       [&](const PartParams &part) {
@@ -92,14 +92,13 @@ void enqueue_rows(const PassRun &run, LongBoxParams &p) {
       },
       TileCorners::Multiples);
   // There are no three samples of 16 bits, see is_uniform_dense().
-  void (*const kernels[])(LongBoxParams) = {long_box_rows_kernel<1, kBytes>, long_box_rows_kernel<2, kBytes>,
-                                            long_box_rows_kernel < kBytes == 1 ? 3 : 4, kBytes >,
-                                            long_box_rows_kernel<4, kBytes>};
+  void (*const kernels[])(MeanParams) = {mean_rows_kernel<1, kBytes>, mean_rows_kernel<2, kBytes>,
+                                         mean_rows_kernel < kBytes == 1 ? 3 : 4, kBytes >, mean_rows_kernel<4, kBytes>};
   for (int channels = 1; channels <= 4; channels++) {
     size_t bytes = 0;
     for (int i = 0; i < p.parts; i++)
       if (p.part[i].channels == channels) bytes = std::max(bytes, row_bytes(p, p.part[i], p.host[i].tile_width));
-    if (bytes) enqueue(run, KernelLaunch<LongBoxParams>{kernels[channels - 1], blocks, kLongBoxThreads, bytes}, p);
+    if (bytes) enqueue(run, KernelLaunch<MeanParams>{kernels[channels - 1], blocks, kMeanThreads, bytes}, p);
   }
 }
 
@@ -110,9 +109,9 @@ size_t sum_bytes(const Plan &plan) {
 }
 
 void launch_mean(const PassRun &run) {
-  LongBoxParams p = {};
+  MeanParams p = {};
   fill_frame(run, p);
-  fill_long_box(run, p);
+  fill_mean(run, p);
   p.sums = static_cast<uint32_t *>(run.buffers.scratch);
   if (run.plan.layout.plane[0].container == Container::U8) {
     enqueue_columns<1>(run, p);
@@ -126,9 +125,9 @@ void launch_mean(const PassRun &run) {
 }  // namespace
 
 Prepared prepare_mean(const PassQuery &query) {
-  LongBoxParams p = {};
+  MeanParams p = {};
   fill_frame(query, p);
-  if (!fill_long_box(query, p)) return {};
+  if (!fill_mean(query, p)) return {};
   return {1, launch_mean, sum_bytes(query.plan)};
 }
 

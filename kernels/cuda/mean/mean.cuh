@@ -20,13 +20,13 @@
 
 namespace cudaconv::mean {
 
-constexpr int kLongBoxThreads = 256;
+constexpr int kMeanThreads = 256;
 
 // A sum of a window of samples of kBytes bytes.
 template <int kBytes>
 using WindowSum = std::conditional_t<kBytes == 1, uint32_t, uint64_t>;
 
-struct LongBoxParams : FrameParams {
+struct MeanParams : FrameParams {
   // Sums of columns, in the order of samples in a row; a row is `sums_pitch` sums, a part begins at `first_sum`. Both
   // are multiples of 4.
   uint32_t *sums;
@@ -42,7 +42,7 @@ struct LongBoxParams : FrameParams {
 
 // Samples of a word, whose containers have kBytes bytes.
 template <int kBytes>
-__device__ inline void split_samples(const LongBoxParams &p, uint32_t word, uint32_t (&sample)[4 / kBytes]) {
+__device__ inline void split_samples(const MeanParams &p, uint32_t word, uint32_t (&sample)[4 / kBytes]) {
 #pragma unroll
   for (int i = 0; i < 4 / kBytes; i++)
     sample[i] = kBytes == 1 ? word >> 8 * i & 0xff : word >> (16 * i + p.sample_shift) & p.sample_mask;
@@ -56,8 +56,8 @@ __device__ inline int row_bytes_of(const PartParams &part, int sample_bytes) {
 // the row that is row n of the first window and those below, negative for the word `border`. load(y) loads the word of
 // row y.
 template <int kBytes, typename Load>
-__device__ inline void sum_column(const LongBoxParams &p, const int32_t *listed, int rows, uint32_t border,
-                                  uint32_t *to, int pitch, Load load) {
+__device__ inline void sum_column(const MeanParams &p, const int32_t *listed, int rows, uint32_t border, uint32_t *to,
+                                  int pitch, Load load) {
   constexpr int kSamples = 4 / kBytes, kAtOnce = 8;  // rows that are loaded before the first one is added
   uint32_t sum[kSamples] = {};
   const auto load_rows = [&](int first, int end, uint32_t(&words)[kAtOnce]) {
@@ -99,7 +99,7 @@ __device__ inline void sum_column(const LongBoxParams &p, const int32_t *listed,
 
 // A thread goes down a strip of a column of words.
 template <int kBytes>
-__global__ void __launch_bounds__(kLongBoxThreads, 4) long_box_columns_kernel(const __grid_constant__ LongBoxParams p) {
+__global__ void __launch_bounds__(kMeanThreads, 4) mean_columns_kernel(const __grid_constant__ MeanParams p) {
   constexpr int kSamples = 4 / kBytes;
   const Tile block = locate_tile(p, 1);
   const PartParams &part = block.part;
@@ -108,10 +108,10 @@ __global__ void __launch_bounds__(kLongBoxThreads, 4) long_box_columns_kernel(co
   const int y0 = summed.y0 + block.y0 * p.strip, rows = min(p.strip, summed.y1 - y0);
   // The rows that windows of the strip reach, -1: the border's value.
   int32_t *const listed = shared_memory<int32_t>();
-  for (int n = thread; n < rows + p.height; n += kLongBoxThreads)
+  for (int n = thread; n < rows + p.height; n += kMeanThreads)
     listed[n] = border_index(p.border, y0 - p.height / 2 + n, part.height);
   __syncthreads();
-  const int word = summed.x0 + block.x0 * kLongBoxThreads + thread;
+  const int word = summed.x0 + block.x0 * kMeanThreads + thread;
   const int bytes = row_bytes_of(part, kBytes) - 4 * word;
   if (word >= summed.x1) return;
 
@@ -145,7 +145,7 @@ __device__ inline void add_up_line(SumsTogether<Sum, kChannels> *line, int lengt
                                    SumsTogether<Sum, kChannels> *partial) {
   // A share is odd, so that the threads of a warp read from different banks.
   const int thread = static_cast<int>(threadIdx.x), lane = thread % 32, warp = thread / 32;
-  const int share = (length + kLongBoxThreads - 1) / kLongBoxThreads | 1;
+  const int share = (length + kMeanThreads - 1) / kMeanThreads | 1;
   const int begin = min(thread * share, length), end = min(begin + share, length);
   SumsTogether<Sum, kChannels> sum = {}, before;
   const auto add = [&](const SumsTogether<Sum, kChannels> &pixel) {
@@ -176,7 +176,7 @@ __device__ inline void add_up_line(SumsTogether<Sum, kChannels> *line, int lengt
 }
 
 template <typename Sum>
-__device__ inline uint32_t round_mean(const LongBoxParams &p, Sum sum) {
+__device__ inline uint32_t round_mean(const MeanParams &p, Sum sum) {
   const Rounding &rounding = p.rounding[0];
   if (rounding.wide) return static_cast<uint32_t>(round_to_sample(static_cast<int64_t>(sum) * p.factor, rounding));
   return static_cast<uint32_t>(round_to_sample(static_cast<int32_t>(sum) * p.factor, rounding));
@@ -185,7 +185,7 @@ __device__ inline uint32_t round_mean(const LongBoxParams &p, Sum sum) {
 // A block makes a row of results, or a part of it. The line has a pixel of zeros, then the pixels that windows reach,
 // those beside the frame too.
 template <int kChannels, int kBytes>
-__global__ void __launch_bounds__(kLongBoxThreads) long_box_rows_kernel(const __grid_constant__ LongBoxParams p) {
+__global__ void __launch_bounds__(kMeanThreads) mean_rows_kernel(const __grid_constant__ MeanParams p) {
   using Sum = WindowSum<kBytes>;
   constexpr int kSamples = 4 / kBytes;
   constexpr int kTogether = kChannels % 2 ? 1 : kChannels < kSamples ? kChannels : kSamples;  // sums of aligned words
@@ -196,7 +196,7 @@ __global__ void __launch_bounds__(kLongBoxThreads) long_box_rows_kernel(const __
   if (!part.has_filtered) return copy_tile(part, tile.x0, tile.y0, width, 1);
   const int thread = static_cast<int>(threadIdx.x), radius = p.width / 2, length = width + 2 * radius;
   using Pixel = SumsTogether<Sum, kChannels>;
-  Pixel *const partial = shared_memory<Pixel>(), *const line = partial + kLongBoxThreads / 32;
+  Pixel *const partial = shared_memory<Pixel>(), *const line = partial + kMeanThreads / 32;
   const uint32_t *const sums = p.sums + p.first_sum[part.number] + int64_t{tile.y0} * p.sums_pitch[part.number];
   const auto put = [&](int pixel, const uint32_t(&v)[kChannels]) {
     Pixel sum;
@@ -205,12 +205,12 @@ __global__ void __launch_bounds__(kLongBoxThreads) long_box_rows_kernel(const __
     line[pixel + radius + 1] = sum;
   };
 #pragma unroll 4
-  for (int i = thread; i < width; i += kLongBoxThreads) {
+  for (int i = thread; i < width; i += kMeanThreads) {
     uint32_t v[kChannels];
     load_words<kChannels>(sums + (tile.x0 + i) * kChannels, v);
     put(i, v);
   }
-  for (int n = thread; n < 2 * radius; n += kLongBoxThreads) {
+  for (int n = thread; n < 2 * radius; n += kMeanThreads) {
     const int beside = n < radius ? n - radius : width + n - radius;
     const int x = border_index(p.border, tile.x0 + beside, part.width);
     uint32_t v[kChannels];
@@ -230,7 +230,7 @@ __global__ void __launch_bounds__(kLongBoxThreads) long_box_rows_kernel(const __
   const auto *const sums_of_line = reinterpret_cast<const Together *>(line);
   const uint8_t *const from = part.source + tile.y0 * part.source_pitch + first_byte;
   uint8_t *const to = part.target + tile.y0 * part.target_pitch + first_byte;
-  for (int word = thread; 4 * word < row_bytes; word += kLongBoxThreads) {
+  for (int word = thread; 4 * word < row_bytes; word += kMeanThreads) {
     uint32_t result = 0, original = 0;
 #pragma unroll
     for (int i = 0; i < kSamples; i += kTogether) {

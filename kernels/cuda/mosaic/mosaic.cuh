@@ -287,11 +287,11 @@ class MosaicThread {
       if (first + i * groups_ >= rows_) break;
       uint4 v = means;
       if (part_.has_unfiltered) {
-        const int word = byte_ / 4;
-        v.x = blend_channels(part_, v.x, row[i].x, word % period);
-        v.y = blend_channels(part_, v.y, row[i].y, (word + 1) % period);
-        v.z = blend_channels(part_, v.z, row[i].z, (word + 2) % period);
-        v.w = blend_channels(part_, v.w, row[i].w, (word + 3) % period);
+        const auto blend = [&](uint32_t mean, uint32_t original, int w) {
+          return blend_channels(part_, mean, original, (byte_ / 4 + w) % period);
+        };
+        v = make_uint4(blend(v.x, row[i].x, 0), blend(v.y, row[i].y, 1), blend(v.z, row[i].z, 2),
+                       blend(v.w, row[i].w, 3));
       }
       store_some_bytes(to + i * step, v, begin, end);
     }
