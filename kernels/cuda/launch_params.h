@@ -68,9 +68,9 @@ struct alignas(64) PartParams {
   int32_t tiles_x;                     // tiles in a row of tiles
   uint32_t tiles_x_reciprocal;         // floor((2^32 - 1) / tiles_x)
   int32_t column_step;                 // from one column of tiles to the next, in what the kernel counts columns in
-  int32_t first_column;                // where the first tile lies
-  uint16_t first_row;
-  bool has_filtered, has_unfiltered;  // whether any channel is filtered, and whether any is not
+  int32_t first_column;                // of the first tile
+  uint16_t first_row;                  // of the first tile
+  bool has_filtered, has_unfiltered;   // whether any channel is filtered, and whether any is not
   int32_t channels;
 
   // The members in the next line are for kernels on dense planes.
@@ -78,8 +78,8 @@ struct alignas(64) PartParams {
   // channels, else for words n, n + 2, n + 4, ...
   uint32_t filter_bits[3], copy_bits[3], fill_word[3], border_word[3];
 
-  int32_t first, step;
-  uint8_t number;  // of the part of the frame
+  int32_t first, step;  // containers, see PlaneLayout
+  uint8_t number;       // index of the part in the plan
   Container container;
   bool row_is_multiple_of_16;  // rows are a multiple of 16 bytes
   const uint8_t *subtrahend, *copy;
@@ -99,18 +99,18 @@ struct FrameParams {
   // on the tile of its own number.
   int32_t first_block[kMaxParts];
   PartParams part[kMaxParts];
-  int32_t keep_x, keep_y;
-  int64_t sum_gain, center_gain;  // see Pass
+  int32_t keep_x, keep_y;  // these, the gains, the shift and the norm: see Pass
+  int64_t sum_gain, center_gain;
   int32_t sum_shift;
   int32_t has_gain;
   Norm norm;
   Rounding rounding[2];  // channels of a frame have at most two depths
-  // For the host only. `area`: the pixels of a part to work on, nullptr for all. tile_width: in units, `row` of them in
-  // a row of the part. tile_height: in rows. step_x, step_y: the grid on which tiles for regions begin.
+  // For the host only: how a part was cut into tiles.
   struct Host {
-    const PartArea *area;
-    int32_t tile_width, row, tile_height;
-    int32_t step_x, step_y;
+    const PartArea *area;     // the pixels to work on, nullptr for all
+    int32_t tile_width, row;  // of a tile, and of a row of the part, in what the kernel counts columns in
+    int32_t tile_height;      // rows
+    int32_t step_x, step_y;   // the grid on which tiles for regions begin, in columns and rows
   } host[kMaxParts];
 };
 

@@ -224,7 +224,8 @@ PixelRect tiled_bounds(const PartParams &part, const FrameParams::Host &host) {
   if (!host.area) return {0, 0, width, height};
   PixelRect bounds = host.area->bounds;
   if (bounds.empty()) return bounds;
-  const int unit = host.row / width;  // units of a pixel
+  const int unit = columns_of_pixel(host);
+  // A tile may end within a pixel, so one more counts.
   bounds.x0 = bounds.x0 * unit / host.tile_width * host.tile_width / unit;
   bounds.x1 =
       std::min(width, ((bounds.x1 * unit + host.tile_width - 1) / host.tile_width * host.tile_width) / unit + 1);

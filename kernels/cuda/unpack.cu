@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// The kernels that unpack frames and pack them again. Each thread converts 16 bytes of a row in memory.
+// The kernel that unpacks frames and packs them again, see unpack.h. Each thread converts 16 bytes of a row in memory.
+//
+// Example, YUY2: the 8 bytes y0 u0 y1 v0 y2 u1 y3 v1 become y0 y1 y2 y3 of the first dense plane and u0 v0 u1 v1 of the
+// second. Unpacking has the selectors 0x6420 and 0x7531, packing has 0x5140 and 0x7362.
 #include "cuda/unpack.h"
 
 #include "cuda/device/row_ends.cuh"
@@ -23,6 +26,7 @@ struct UnpackParams {
   int64_t dense_pitch[kMaxPlanes][kMaxPlanes];
 };
 
+// Permutes both halves of 16 bytes. `from`: the selectors of the first and of the second word of a half.
 __device__ inline uint4 permute(const uint4 &v, const uint32_t (&from)[2]) {
   return make_uint4(__byte_perm(v.x, v.y, from[0]), __byte_perm(v.x, v.y, from[1]), __byte_perm(v.z, v.w, from[0]),
                     __byte_perm(v.z, v.w, from[1]));

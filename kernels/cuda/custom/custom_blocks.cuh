@@ -83,10 +83,10 @@ struct Blocks4x4Operands {
     for (int i = 0; i < Shape::kFifths; i++) load_words<2>(operands + Shape::kFifth + (i * 32 + lane) * 2, fifths[i]);
   }
 
-  // make_lines() stores the lines of coefficients with zeros around them, make() the operands made of these. The whole
-  // block calls each.
+  // Stores the lines of coefficients with zeros around them. The whole block calls this, and later make().
   __device__ static void make_lines(const DenseMmaParams &p, uint32_t *lines) {
-    constexpr int kSkipped = (16 - kBlocks4x4Radius) / 4;  // words of a line of class 16
+    // Lines are stored for radius 16. Masks up to radius 8 have zeros in the first words.
+    constexpr int kSkipped = (16 - kBlocks4x4Radius) / 4;
     constexpr int kFirst = kLinePadding / 4;
     static_assert(Shape::kHeight * kBlocks4x4LineWords <= kBlocks4x4Threads && Shape::kRows + 3 <= Shape::kLines);
     const int thread = static_cast<int>(threadIdx.x), row = thread / kBlocks4x4LineWords,
@@ -97,6 +97,12 @@ struct Blocks4x4Operands {
     __syncthreads();
     if (row < Shape::kHeight) lines[(row + 3) * Shape::kLine + kFirst + word] = value;
   }
+
+  // Stores the operands made of these lines.
+  //
+  // Row y of a square meets row n of the samples in row n - y of the mask. Pixel x meets sample s in column s - x. A
+  // lane has the words of rows g and g + 8 of the matrix: of pixel x = 2 * (g % 2) of row g / 2, and of the pixel after
+  // it.
   __device__ static void make(const uint32_t *lines, int32_t start, uint32_t *operands) {
     if (threadIdx.x < 4) operands[Shape::kStart + threadIdx.x] = static_cast<uint32_t>(start);
     const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
@@ -246,7 +252,8 @@ class Blocks4x4Sums {
 template <typename Shape, int kChannels>
 struct Blocks4x4Target {
   const PartParams &part;
-  int x, y, bottom;  // the lane's four pixels in the first strip and square, and the tile's end
+  // The lane's four pixels in the first strip and square, after join_pairs(): of row g / 2 of square 2t + g % 2.
+  int x, y, bottom;  // bottom: the tile's end
   uint8_t *to;       // the lane's four pixels of the square that is complete
 
   __device__ Blocks4x4Target(const Tile &tile, int bottom)

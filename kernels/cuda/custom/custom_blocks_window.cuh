@@ -28,8 +28,14 @@ class Blocks4x4Window {
   static constexpr int kWords = kChannels + (kHalves && kChannels > 1);
 
  private:
-  // Rows begin at a multiple of 16 bytes, kLead bytes before the first pixel. With kPitch, words at the same place of
-  // four rows, in two columns of the matrix of samples, lie in different banks.
+  // A row in shared memory, in pieces of 16 bytes as they are in memory:
+  //
+  //    kLead bytes   8 pixels before the strips   the strips' pixels   8 pixels behind them   up to kRowBytes
+  //
+  // The strips begin at a multiple of 16 bytes. 8 pixels of one or three bytes are 8 bytes more than a multiple of 16,
+  // so kLead is 8, else 0. Example, RGB: 8 + 3 * (8 + 32 + 8) = 152 bytes, 10 pieces.
+  //
+  // With kPitch, words at the same place of four rows, in two columns of the matrix of samples, lie in different banks.
   static constexpr int kLead = kChannels % 2 * 8;
   static constexpr int kPieces = (kLead + (kWidth + 2 * kBlocks4x4Radius) * kChannels + 15) / 16,
                        kRowBytes = 16 * kPieces;

@@ -50,7 +50,8 @@ KernelLaunch<ChordsParams> choose(const PassQuery &query, ChordsParams &p) {
   return launch_of<ChordsShape<U16x2Order, 1>>(pass, p);
 }
 
-// Fills in the widenings of an element with these half widths of rows, see half_widths_of().
+// Fills in the widenings of an element with these half widths of rows, see half_widths_of(). Example, 5 and 1, one u8x4
+// a pixel: by 1 and by 3 at distance 0, by 1 at distance 1.
 void list_widenings(const std::vector<int> &widths, int step, ElementRunsParams &p) {
   int count = 0;
   p.radius_y = static_cast<int>(widths.size()) - 1;

@@ -15,9 +15,12 @@ using namespace extremum;
 
 namespace {
 
+// A kernel, and what its launcher has to know of its shape.
 struct VanHerkLaunch {
   void (*kernel)(VanHerkParams) = nullptr;
-  int groups = 0, pitch = 0, threads = 0, blocks = 0, rows_of_round = 0;
+  int groups = 0, pitch = 0;    // of a row: groups of results, words in shared memory
+  int threads = 0, blocks = 0;  // of a block; of a multiprocessor
+  int rows_of_round = 0;        // rows that a block filters at a time
 };
 
 template <typename Shape>
@@ -28,6 +31,8 @@ VanHerkLaunch van_herk_launch() {
 
 // The kernel for 8-bit samples and a window size. The most common sizes have kernels of their own. `three`: some pixels
 // have three bytes, so that their rows cannot be filtered as they lie in memory.
+//
+// The numbers of a shape: the largest window, whether it is the only one, groups of a row, blocks of a multiprocessor.
 VanHerkLaunch choose_u8(int size, bool three) {
   using Q = U8x4Order;
   if (size == 15 && three) return van_herk_launch<VanHerkShape<Q, 15, true, 8, 4>>();

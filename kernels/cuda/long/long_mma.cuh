@@ -15,6 +15,9 @@
 //      row 1    0  w0 w1 w2 w3 ...
 //      row 2    0  0  w0 w1 w2 ...
 //
+// Lane t gets the sums of columns 2t and 2t + 1 of each of four tiles of 8 lines; these are lines 8t to 8t + 7.
+// Example: line 13 is column 3 of tile 2.
+//
 // There are eight copies of the line of weights, each shifted by one byte more, so that every lane reads whole words of
 // its own copy.
 #pragma once
@@ -63,8 +66,7 @@ class LongMmaSums {
     uint32_t *const weights = shared_memory<uint32_t>();
     const int words = Shape::kWeightBytes * weight_words(taps_), thread = static_cast<int>(threadIdx.x);
     for (int i = 4 * thread; i < words; i += 4 * kLongMmaThreads) copy_async(weights + i, p.weights[axis] + i);
-    // A thread copies the same 16 bytes of each chunk of a line. Columns 2t and 2t + 1 of four tiles are lines 8t to
-    // 8t + 7.
+    // A thread copies the same 16 bytes of each chunk of a line. `row`: 8 * tile + column.
     constexpr int kPieces = kLongMmaChunk / 16, kSlotWords = Shape::kValueBytes * kLongMmaLines * kLongMmaPitch;
     static_assert(kLongMmaThreads == kPieces * kLongMmaLines);
     const int copied = thread / kPieces, piece = thread % kPieces, chunks = chunks_read(taps_);

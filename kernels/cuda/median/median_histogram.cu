@@ -18,7 +18,7 @@ template <typename Shape>
 KernelLaunch<HistogramMedianParams> launch_of(HistogramMedianParams &p) {
   using Memory = HistogramMedianMemory<Shape>;
   p.columns = Shape::kWidth + p.width - 1;
-  p.pitch = (p.columns + 1) / 4 * 4 + 2;
+  p.pitch = (p.columns + 1) / 4 * 4 + 2;  // the least that holds the columns and is an odd number of words
   const size_t bytes = Memory::bytes(p.columns, p.height, p.pitch);
   const DeviceLimits device = current_limits();
   if (bytes > device.block_bytes) return {};

@@ -11,6 +11,9 @@
 //    2. each thread sums four neighbouring windows of a row, and stores these sums there, too
 //    3. each thread adds the row sums, times the column's factors, to the sums of its eight pixels, one below the other
 //
+// Example, a 3x3 mask of RGBA: a tile has 66 rows of 34 pixels, halo included. A pixel with red 200 and alpha 100 is
+// stored as four numbers: 20000 in slot 0 for red, two more colours, and 100 in slot 3 for alpha.
+//
 // Both kernels take any frame.
 #pragma once
 
@@ -20,7 +23,7 @@
 
 namespace cudaconv::weighted {
 
-constexpr int kMaxWeights = 3072;  // two sides of 1501 and the zeros around them
+constexpr int kMaxWeights = 3072;  // for two lines of 1501 weights, and the zeros around them
 
 struct AlphaParams : FrameParams {
   // For each part of the plan: the number of the part that holds its alpha, and where it lies there.
@@ -64,7 +67,8 @@ constexpr int kRowPixels = 4, kColumnPixels = kWeightedHeight / kWeightedWarps; 
 constexpr int kRowZeros = kRowPixels - 1, kColumnZeros = kColumnPixels - 1;
 static_assert(kRowPixels * kWeightedWarps == kWeightedWidth, "a warp of each row sums up kRowPixels windows");
 
-// Pitches in pixels of rows in shared memory. They are odd: lanes that read one below the other then use all banks.
+// Pitches in pixels of rows in shared memory: of products, and of row sums. They are odd, so that lanes that read one
+// below the other use all banks.
 CUDACONV_HOST_DEVICE constexpr int product_pitch(int radius_x) {
   return kWeightedWidth + 2 * radius_x + 1;
 }
@@ -157,6 +161,7 @@ __global__ void __launch_bounds__(kWeightedThreads, 1)
     int v = unfiltered(p, part, x, y, c, &filtered);
     if (filtered) {
       Uint128 n = 0, d = 0;
+      // Colours are weighted by alpha first. Where it is 0 in the whole window, they are means without alpha.
 #pragma unroll 1
       for (int weighted = c != reader.alpha_slot(); weighted >= 0 && d == 0; weighted--)
         add_window(p, part, reader, x, y, c, weighted, &n, &d);

@@ -10,7 +10,8 @@
 //       contain them
 //    2. a column that is complete goes to the lanes beside, whose rows are then complete, too
 //
-// The lanes at both ends of a warp have no results: they only load the halo.
+// The lanes at both ends of a warp have no results: they only load the halo. Example: a warp has results for 120 pixels
+// of a row, lane 1 for the first four. Lane 0 loads the four pixels before these.
 #pragma once
 
 #include "cuda/device/rounded_means.cuh"
@@ -22,9 +23,10 @@ namespace cudaconv::weighted {
 constexpr int kStripTaps = 5, kMostStripBits = 24;  // of a mask, and of its sums
 
 struct WeightedStripParams : FrameParams {
-  uint32_t unpack[4], pack;  // selectors of bytes: for the float of each channel, alpha last, and for pixels
-  int32_t rows;              // of a strip
-  float all;                 // the sum of the mask
+  // Selectors for __byte_perm(): of the float of each channel, alpha last, and of a pixel from its four channels.
+  uint32_t unpack[4], pack;
+  int32_t rows;                               // of a strip
+  float all;                                  // the sum of the mask
   float row[kStripTaps], column[kStripTaps];  // those of smaller masks have zeros on both sides
 };
 
@@ -41,7 +43,7 @@ struct WeightedStripTuning {
 
 constexpr int kWeightedStripWidth = 30 * WeightedStripTuning::kPixels;  // of a warp's results, in pixels
 
-// The number that a word holds whose bytes are 0, 0, 0 and 0x4b, and the word's low byte where that is 2^23 + the byte.
+// A word with the bytes b, 0, 0 and 0x4b, b the lowest, is the float 2^23 + b.
 constexpr uint32_t kFloatOfByte = 0x4b000000;
 constexpr float kTwo23 = 0x1p23f;
 

@@ -130,7 +130,8 @@ __device__ inline void take_apart(const MmaParams &p, uint32_t (&words)[kPixelBy
 }
 
 // A word of pixels beside the frame, joined from bytes of two words of the row, which lie at byte offsets `first` and
-// `second`. A negative `second` stands for the border's word.
+// `second`. A negative `second` stands for the border's word. Example, bytes, border=reflect, columns 8 to 11 of a row
+// of 8: these are pixels 7, 6, 5 and 4, all in the word at 4, so the selector is 0x0123.
 struct WordPatch {
   int first, second;
   uint32_t selector;  // for __byte_perm()
@@ -186,7 +187,7 @@ class PixelReader {
   // Any: four pixels are read one by one in kPieces pieces, each into a word of its own: single bytes if a pixel has an
   // odd number of bytes, else 16- or 32-bit words.
   static constexpr bool kBytes = kPixelBytes % 2 == 1;
-  static constexpr int kOfPixel = kBytes ? kPixelBytes : kPixelBytes == 8 ? 2 : 1, kPieces = 4 * kOfPixel;
+  static constexpr int kOfPixel = kBytes ? kPixelBytes : kPixelBytes == 8 ? 2 : 1, kPieces = 4 * kOfPixel;  // pieces
   // kWords: words of four pixels between read() and take().
   static constexpr bool kPatches = kPixels == Pixels::Patched;
   static constexpr int kWords = kPatches ? 2 * kPixelBytes : kPixelBytes;

@@ -1,11 +1,25 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Converts the sums of the matrix instructions to pixels.
+// Converts the sums of the matrix instructions to pixels, with the same bytes as round_to_sample() of plan/rounding.h.
+//
+// A lane (g, t) has four sums of each channel, of a pair of neighbouring pixels in each of two columns. The pair is
+// rows g and g + 8 of the product. A column is a row of results, a block of 16 pixels, or a square, as the kernel says:
+//
+//    v[0]  first pixel, column 2t        v[1]  first pixel, column 2t + 1
+//    v[2]  second pixel, column 2t       v[3]  second pixel, column 2t + 1
+//
+// Results are in the order of memory: the pair in column 2t, then the pair in column 2t + 1. Example, RGB: a pair has
+// the bytes R G B R G B, so the lane's first word is R, G and B of the first pixel and R of the second.
 #pragma once
 
 #include "cuda/device/mma/pixels.cuh"
 
 namespace cudaconv {
+
+// The index of the sum of pixel i of a lane's four, in the order of memory.
+__device__ constexpr int sum_of_pixel(int i) {
+  return i % 2 * 2 + i / 2;
+}
 
 // SumRounding::Divide for a sum `v` that includes its start.
 __device__ inline int32_t divide_sum(const SumRounding &r, int32_t v) {
@@ -85,7 +99,7 @@ __device__ inline void round_pixels(const SumRounding &r, const Sums (&sums)[kCo
     for (int i = 0; i < kCount * kChannels; i++) {
       const auto sum = [&](int n) {
         n += i % kChannels * 4;
-        return sums[i / kChannels][n % kChannels].v[n / kChannels % 2 * 2 + n / kChannels / 2];
+        return sums[i / kChannels][n % kChannels].v[sum_of_pixel(n / kChannels)];
       };
       words[i / kChannels][i % kChannels] = pack(sum(0), sum(1), sum(2), sum(3));
     }
@@ -182,9 +196,7 @@ __device__ inline void make_pixels(const MmaParams &p, SumsOf sums_of,
 // 1. A sample is the second byte of scaled(sum), clamped to 16 bits.
 template <int kChannels, typename Scaled>
 __device__ inline void pack_sums(const PartialSums<1> (&sums)[kChannels], uint32_t (&words)[kChannels], Scaled scaled) {
-  const auto sample = [&](int n) {
-    return scaled(sums[n % kChannels].part[0].v[n / kChannels % 2 * 2 + n / kChannels / 2]);
-  };
+  const auto sample = [&](int n) { return scaled(sums[n % kChannels].part[0].v[sum_of_pixel(n / kChannels)]); };
 #pragma unroll
   for (int i = 0; i < kChannels; i++)
     words[i] = __byte_perm(pack_clamped(sample(4 * i), sample(4 * i + 1)),
@@ -254,7 +266,7 @@ struct SummedChannels<4, 3> {
   }
   template <typename Scaled>
   __device__ void pack_sums(const PartialSums<1> (&sums)[3], uint32_t (&words)[4], Scaled scaled) const {
-    const auto sample = [&](int i, int c) { return scaled(sums[c].part[0].v[i % 2 * 2 + i / 2]); };
+    const auto sample = [&](int i, int c) { return scaled(sums[c].part[0].v[sum_of_pixel(i)]); };
 #pragma unroll
     for (int i = 0; i < 4; i += 2) {
       const uint32_t third = pack_clamped(sample(i, 2), sample(i + 1, 2));
