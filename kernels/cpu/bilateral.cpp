@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <utility>
 
 #include "cpu/alpha_rows.h"
 #include "cpu/tile_rows.h"

@@ -137,7 +137,6 @@ void CoarsePart::blur_columns(const Job &job, int begin, int end) {
 
 namespace {
 
-// The results of a blur in a tile.
 template <typename T>
 class BlurRows : public TileRows<T> {
  public:

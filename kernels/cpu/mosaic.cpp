@@ -21,7 +21,6 @@ struct Mean {
   double start, reciprocal;
 };
 
-// The mosaic in a tile.
 template <typename T>
 class MosaicRows : public TileRows<T> {
  public:

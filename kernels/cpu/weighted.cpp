@@ -166,7 +166,6 @@ class WeightedRows : public TileRows<T> {
     }
   }
 
-  // Sums the windows of row y.
   void add_rows(int y, bool weighted, Sum *out) {
     const Rows &rows = rows_[weighted];
     const int top = y - job_.pass->radius_y, width = job_.pass->width(), height = job_.pass->height();

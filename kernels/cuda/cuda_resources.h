@@ -124,7 +124,6 @@ class Stream {
   bool owned_;
 };
 
-// Limits of the current device.
 struct DeviceLimits {
   int multiprocessors = 0;
   size_t block_bytes = 0, multiprocessor_bytes = 0;  // shared memory

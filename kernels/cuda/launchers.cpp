@@ -41,7 +41,6 @@ int architecture_of(const void *kernel, bool may_lack) {
                                          cudaGetErrorString(result) + " (" + cudaGetErrorName(result) + ")");
 }
 
-// Columns of a pixel.
 int columns_of_pixel(const FrameParams::Host &host) {
   return host.row / host.area->width;
 }

@@ -166,7 +166,6 @@ constexpr int64_t pieces_of(int64_t all, int64_t piece) {
   return (all + piece - 1) / piece;
 }
 
-// Columns and rows of blocks.
 struct BlockCount {
   int64_t columns, rows;
 };

@@ -30,7 +30,6 @@ struct UnpackPlane {
   uint16_t field_mask[kMaxPlanes];
 };
 
-// A plan for unpacked frames, and how to unpack them.
 struct UnpackedPlan {
   Plan plan;  // its memory planes are the planes of its layout
   int memory_planes = 0;

@@ -190,10 +190,9 @@ class SpreadMask {
     const int64_t width = mask_.box.width, height = mask_.box.height;
     read(static_cast<int>((2 * (field_.frame_row(y) - mask_.box.y) + 1) * mask_.height / (2 * height)));
     for (const PixelRun &members : members_) {
-      // Pixel k of the row falls on sample (2k + 1) * samples / (2 * width).
+      // Pixel k of the row falls on sample (2k + 1) * samples / (2 * width). The first pixel on a sample:
       const auto first_on = [&](int64_t sample) {
-        return sample ? (2 * width * sample - mask_.width + 2 * int64_t{mask_.width} - 1) / (2 * int64_t{mask_.width})
-                      : 0;
+        return (2 * width * sample + mask_.width - 1) / (2 * int64_t{mask_.width});
       };
       row.add({field_.clip(mask_.box.x + first_on(members.begin)),
                field_.clip(mask_.box.x + std::min(first_on(members.end), width))});
@@ -297,7 +296,6 @@ void invert_runs(std::vector<PixelRun> &runs, size_t begin, int width) {
   runs.insert(runs.end(), between.begin(), between.end());
 }
 
-// The pixels of a field.
 RegionRows pixels_of(const Regions &regions, const Field &field, const Cancellation &cancellation) {
   const std::vector<Upright> list = upright_regions(regions, field);
   RegionRows result;

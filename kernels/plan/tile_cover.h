@@ -20,7 +20,6 @@ struct TileGrid {
   }
 };
 
-// A tile's corner.
 struct TileCorner {
   int32_t x, y;
 };

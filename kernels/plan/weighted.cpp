@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "error.h"
 #include "plan/linear_compiler.h"
 #include "plan/masks.h"
 #include "plan/messages.h"

@@ -46,7 +46,6 @@ struct MosaicTile {
   __device__ int bottom() const { return box.y + mosaic_begin(tiles.y, box.phase_y, row + 1, box.height); }
 };
 
-// The tile of this thread block.
 __device__ inline MosaicTile locate_mosaic_tile(const MosaicParams &p) {
   const Tile block = locate_tile(p, 1);
   const MosaicTiles &tiles = p.tiles[block.part.number];

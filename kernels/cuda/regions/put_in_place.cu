@@ -33,7 +33,6 @@ struct PlaceParams {
   PlacedPart part[kMaxParts];
 };
 
-// The cell that this block works on.
 __device__ inline SelectedCell find_cell(const PlaceParams &p) {
   const int block = static_cast<int>(blockIdx.x);
   if (p.cell) return p.cell[block];

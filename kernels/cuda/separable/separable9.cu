@@ -6,9 +6,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "cuda/cuda_resources.h"
 #include "cuda/frame_launch.cuh"
-#include "cuda/launchers.h"
 #include "cuda/tile_height.h"
 
 namespace cudaconv {

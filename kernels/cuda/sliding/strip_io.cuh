@@ -26,7 +26,6 @@ __device__ inline int row_bytes(const PartParams &part) {
   return part.width * kPixelBytes<Swar>;
 }
 
-// Whether pixels in memory have three bytes.
 template <typename Swar>
 __device__ inline bool of_three_bytes(const PartParams &part) {
   return kPixelBytes<Swar> == 4 && Swar::kChannels == 4 && part.channels == 3;

@@ -116,7 +116,6 @@ struct DenseMmaParams : MmaParams {
   uint32_t line[kMostDigits][kDenseRows][kDenseLineWords];
 };
 
-// Whether all values are `low` to `high`.
 bool all_within(const std::vector<int32_t> &values, int64_t low, int64_t high);
 
 // Puts the lowest `bytes` bytes of the factors of a separable mask into the lines, which are zeros, for kernels of the
