@@ -59,21 +59,15 @@ class GrowingBuffer {
 inline cudaError_t allocate_device(void **data, size_t bytes) {
   return cudaMalloc(data, bytes);
 }
-inline cudaError_t free_device(void *data) {
-  return cudaFree(data);
-}
 inline cudaError_t allocate_pinned(void **data, size_t bytes) {
   return cudaHostAlloc(data, bytes, cudaHostAllocPortable);
 }
-inline cudaError_t free_pinned(void *data) {
-  return cudaFreeHost(data);
-}
 
-struct DeviceBuffer : GrowingBuffer<allocate_device, free_device> {
+struct DeviceBuffer : GrowingBuffer<allocate_device, cudaFree> {
   DeviceBuffer() : GrowingBuffer("cudaMalloc") {}
 };
 
-struct PinnedBuffer : GrowingBuffer<allocate_pinned, free_pinned> {
+struct PinnedBuffer : GrowingBuffer<allocate_pinned, cudaFreeHost> {
   PinnedBuffer() : GrowingBuffer("cudaHostAlloc") {}
 };
 

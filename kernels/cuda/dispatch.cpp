@@ -58,23 +58,21 @@ const std::vector<Structure> &structures() {
   return kStructures;
 }
 
+// How the passes from `index` on are carried out: by the first form that takes them, else by a method.
+static PreparedLaunch find_launch(const Plan &plan, size_t index, const KernelSets &kernels) {
+  for (const Structure &structure : structures()) {
+    if (plan.method != Method::Auto || !(structure.borders & border_bit(plan.border))) continue;
+    for (const Prepare &form : structure.forms)
+      if (Prepared prepared = form({plan, index, kernels}); prepared.passes)
+        return {&structure, index, std::move(prepared)};
+  }
+  return {nullptr, index, {1, launch_method, method_bytes(plan, plan.passes[index])}};
+}
+
 std::vector<PreparedLaunch> prepare(const Plan &plan, const KernelSets &kernels) {
   std::vector<PreparedLaunch> launches;
-  const auto ask = [&](const Structure &structure, size_t i) {
-    if (!(structure.borders & border_bit(plan.border))) return false;
-    for (const Prepare &form : structure.forms) {
-      Prepared prepared = form({plan, i, kernels});
-      if (!prepared.passes) continue;
-      launches.push_back({&structure, i, std::move(prepared)});
-      return true;
-    }
-    return false;
-  };
-  for (size_t i = 0; i < plan.passes.size(); i += launches.back().passes()) {
-    const auto asks = [&](const Structure &structure) { return ask(structure, i); };
-    if (plan.method == Method::Auto && std::any_of(structures().begin(), structures().end(), asks)) continue;
-    launches.push_back({nullptr, i, {1, launch_method, method_bytes(plan, plan.passes[i])}});
-  }
+  for (size_t i = 0; i < plan.passes.size(); i += launches.back().passes())
+    launches.push_back(find_launch(plan, i, kernels));
   return launches;
 }
 

@@ -70,7 +70,7 @@ void *new_pinned_memory(size_t bytes) {
 }
 
 void delete_pinned_memory(void *data) {
-  free_pinned(data);
+  cudaFreeHost(data);
 }
 
 bool pin_memory(void *data, size_t bytes) {

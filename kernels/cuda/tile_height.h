@@ -21,7 +21,7 @@ inline unsigned tiles_at_once(int resident, size_t bytes) {
   return static_cast<unsigned>(std::max<size_t>(1, std::min<size_t>(resident, fit)) * device.multiprocessors);
 }
 
-// A tile's height, 0 if shared memory holds no tile, and the time for the whole frame with it, in any unit.
+// The best height so far, and the time for the whole frame with it, in any unit.
 struct TileHeight {
   int height = 0;
   uint64_t time = UINT64_MAX;
@@ -29,10 +29,11 @@ struct TileHeight {
 
 // Finds the tile height, from `least` to `most` by `step`, with which the whole frame takes the least time.
 // bytes_of(height), blocks_of(height) and cost_of(height) return a block's shared memory, the number of blocks, and the
-// time of a block. A multiprocessor runs `resident` blocks at once, if its shared memory suffices.
+// time of a block. A multiprocessor runs `resident` blocks at once, if its shared memory suffices. 0: shared memory
+// holds no tile.
 template <typename BytesOf, typename BlocksOf, typename CostOf>
-TileHeight choose_tile_height(int step, int least, int most, int resident, BytesOf bytes_of, BlocksOf blocks_of,
-                              CostOf cost_of) {
+int choose_tile_height(int step, int least, int most, int resident, BytesOf bytes_of, BlocksOf blocks_of,
+                       CostOf cost_of) {
   const DeviceLimits device = current_limits();
   TileHeight best;
   for (int height = least; height <= most; height += step) {
@@ -42,7 +43,7 @@ TileHeight choose_tile_height(int step, int least, int most, int resident, Bytes
     const uint64_t time = (blocks_of(height) + at_once - 1) / at_once * cost_of(height);
     if (time <= best.time) best = {height, time};
   }
-  return best;
+  return best.height;
 }
 
 // Finds the height of strips, from `least` to 512, with which the whole frame takes the least time. A strip takes the

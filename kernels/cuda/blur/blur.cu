@@ -132,11 +132,11 @@ void enqueue_reduce_mma(const PassRun &run, BlurParams p) {
       return count_blocks(p.part[i], p.coarse[i].x.count, columns, p.coarse[i].y.count, tile_rows);
     });
   };
-  const TileHeight best = choose_tile_height(
+  const int rows = choose_tile_height(
       kReduceGroup, kReduceGroup, kTallestReduced, BlurTuning::kReduceMmaBlocks,
       [](int) { return sizeof(ReduceMemory); }, blocks_of, [](int rows) { return rows + 3 + BlurTuning::kStartRows; });
   constexpr void (*kKernels[])(BlurParams) = {reduce_mma_kernel<1>, reduce_mma_kernel<2>, reduce_mma_kernel<3>};
-  const unsigned blocks = blocks_of(best.height);
+  const unsigned blocks = blocks_of(rows);
   enqueue_whole(run, "reduce_mma", kKernels[p.log_factor - 1], blocks, dim3(kBlurThreads), sizeof(ReduceMemory), p);
 }
 

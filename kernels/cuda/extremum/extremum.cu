@@ -83,11 +83,9 @@ KernelLaunch<VanHerkParams> choose(const PassQuery &query, VanHerkParams &p) {
     return (height + size - 1 + as.rows_of_round - 1) / as.rows_of_round + (columns + as.threads - 1) / as.threads;
   };
   const int rows = size;  // tile heights are multiples of it
-  const int height =
-      choose_tile_height(
-          rows, rows, std::max(VanHerkTuning::kMostRows, rows), as.blocks,
-          [&](int height) { return bytes_of(as, height); }, [&](int height) { return cut(as, height); }, cost)
-          .height;
+  const int height = choose_tile_height(
+      rows, rows, std::max(VanHerkTuning::kMostRows, rows), as.blocks, [&](int height) { return bytes_of(as, height); },
+      [&](int height) { return cut(as, height); }, cost);
   if (!height) return {};
   return {as.kernel, cut(as, height), as.threads, bytes_of(as, height)};
 }

@@ -51,9 +51,9 @@ KernelLaunch<SeparableMmaParams> choose(const PassQuery &query, SeparableMmaPara
   using Tuning = Separable9Tuning;
   const bool small = has_small_coefficients(pass, p);
   const auto bytes = small ? separable9_bytes<1> : separable9_bytes<2>;
-  const int rows = choose_tile_height(8, Tuning::kLeastRows, Tuning::kMostRows, separable9_blocks(small ? 1 : 2), bytes,
-                                      cut, [](int rows) { return static_cast<uint64_t>(rows + Tuning::kMoreRows); })
-                       .height;
+  const auto cost = [](int rows) { return static_cast<uint64_t>(rows + Tuning::kMoreRows); };
+  const int rows =
+      choose_tile_height(8, Tuning::kLeastRows, Tuning::kMostRows, separable9_blocks(small ? 1 : 2), bytes, cut, cost);
   if (!rows) return {};
   return {small ? separable9_kernel<1> : separable9_kernel<2>, cut(rows), kSeparable9Threads, bytes(rows)};
 }

@@ -26,8 +26,8 @@ struct MmaLaunch {
   // has subtiles() groups of rows, one below the other.
   bool strips = false;
   int tile_width = 0;  // of planes with one subtile
-  // Limits of a tile's height, besides shared memory. most_rows = 0: strips of any height, see choose_strip_height(). If
-  // a warp has several strips, frames have too few strips for that.
+  // Limits of a tile's height, besides shared memory. most_rows = 0: strips of any height, see choose_strip_height().
+  // If a warp has several strips, frames have too few strips for that.
   int least_rows = 0, most_rows = 0;
   int resident = 0;   // tiles that a multiprocessor works on at once
   int more_rows = 0;  // a tile takes the time of this many rows more than its own
@@ -75,7 +75,6 @@ KernelLaunch<Params> cut_frame(MmaLaunch<Params> launch_as, int sample_bytes, Pa
   const int rows =
       launch_as.most_rows
           ? choose_tile_height(step, launch_as.least_rows, launch_as.most_rows, launch_as.resident, bytes, cut, cost)
-                .height
           : choose_strip_height(launch_as.least_rows, step, launch_as.resident, launch_as.more_rows, cut);
   if (!rows) return {};
   return {launch_as.kernel, cut(rows), launch_as.threads, bytes(rows)};
