@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Op::Bilateral of bytes by vector instructions that look weights up in registers: a part of bilateral_loops.h.
+// Op::Bilateral of bytes by vector instructions that look weights up in registers: a part of vector_loops.h.
 //
 // kTogether neighbours a, b, ... at the same distance are interleaved, so that a 32-bit lane has the neighbours of one
 // window. The bytes of their weights are looked up in this order, and one instruction adds the products of a lane:

@@ -6,8 +6,6 @@ namespace cudaconv {
 
 namespace {
 
-constexpr uint64_t kMiddleWeight = uint64_t{kBilateralOne} * kBilateralOne;
-
 // The sums of a block of samples, from the sample in the middle on.
 struct BilateralSums {
   uint64_t n[kVectorBlock], d[kVectorBlock];
@@ -47,18 +45,6 @@ void add_ring(const BilateralRing<T> &ring, int begin, const T *middle, const Bi
     sums->n[s] += uint64_t{ring.space} * products[s];
   }
 }
-
-}  // namespace
-
-}  // namespace cudaconv
-
-#if CUDACONV_VECTOR >= 32
-#include "cpu/bilateral_bytes.h"
-#endif
-
-namespace cudaconv {
-
-namespace {
 
 template <typename T>
 void bilateral_of(const BilateralRing<T> *rings, int count, const T *middle, const BilateralRange &range, T *out,

@@ -78,6 +78,9 @@ struct Gain {
 // The most pixels of a BilateralRing: the sum of 16-bit weights times bytes then fits 32 bits.
 constexpr int kMostInRing = 256;
 
+// The weight of the middle of a bilateral window.
+constexpr uint64_t kMiddleWeight = uint64_t{kBilateralOne} * kBilateralOne;
+
 // Pixels of a bilateral window at the same distance from its middle: in[k][s] is pixel k of window s.
 template <typename T>
 struct BilateralRing {

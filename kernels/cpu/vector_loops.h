@@ -357,6 +357,9 @@ void extremum_of(bool largest, const T *const *in, int count, T *out, int n) {
 
 }  // namespace cudaconv
 
+#if CUDACONV_VECTOR >= 32
+#include "cpu/bilateral_bytes.h"
+#endif
 #include "cpu/bilateral_loops.h"
 #include "cpu/median_loops.h"
 #include "cpu/pair_loops.h"

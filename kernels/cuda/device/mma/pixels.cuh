@@ -13,7 +13,7 @@
 
 namespace cudaconv {
 
-constexpr int kMmaTileWidth = 128, kMmaTileBlocks = kMmaTileWidth / 16;  // pixels; blocks of 16 pixels
+constexpr int kMmaTileWidth = 128;  // pixels
 
 // ---- From interleaved samples to planes, and back ----
 
@@ -187,7 +187,7 @@ class PixelReader {
   // Any: four pixels are read one by one in kPieces pieces, each into a word of its own: single bytes if a pixel has an
   // odd number of bytes, else 16- or 32-bit words.
   static constexpr bool kBytes = kPixelBytes % 2 == 1;
-  static constexpr int kOfPixel = kBytes ? kPixelBytes : kPixelBytes == 8 ? 2 : 1, kPieces = 4 * kOfPixel;  // pieces
+  static constexpr int kOfPixel = kBytes ? kPixelBytes : kPixelBytes == 8 ? 2 : 1, kPieces = 4 * kOfPixel;
   // kWords: words of four pixels between read() and take().
   static constexpr bool kPatches = kPixels == Pixels::Patched;
   static constexpr int kWords = kPatches ? 2 * kPixelBytes : kPixelBytes;
