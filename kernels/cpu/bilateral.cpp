@@ -28,10 +28,7 @@ void BilateralOp<T>::add_depth(int depth) {
   const auto *const end = layout.channel + layout.channels;
   if (std::none_of(layout.channel, end, has_depth)) return;
   const RangeTable &table = context_.pass().bilateral->of_depth(depth);
-  Depth d;
-  d.range.entry = table.entry.data();
-  d.range.shift = table.shift;
-  d.range.last = static_cast<int>(table.entry.size()) - 1;
+  Depth d = {{table.entry.data(), table.shift, static_cast<int>(table.entry.size()) - 1, nullptr}, nullptr};
   if (sizeof(T) == 1) {
     auto *const weight = context_.scratch.template take<uint32_t>(256);
     for (int i = 0; i < 256; i++) weight[i] = range_weight(table.entry.data(), table.shift, d.range.last, i);

@@ -331,11 +331,7 @@ Coefficients parse_coefficients(const std::string &text) {
     reader.refuse("a mask of " + std::to_string(width) + "x" + std::to_string(height) +
                   " is too large; use at most 31x31");
 
-  Coefficients result;
-  result.width = static_cast<int>(width);
-  result.height = static_cast<int>(height);
-  result.value = std::move(value);
-  return result;
+  return {static_cast<int>(width), static_cast<int>(height), std::move(value)};
 }
 
 namespace {

@@ -82,21 +82,15 @@ const MaskRow &row_of(Mask mask) {
   refuse("unknown mask " + std::to_string(static_cast<int>(mask)));
 }
 
-RealMask square(std::vector<double> value, double divisor = 1) {
-  RealMask mask;
-  mask.width = mask.height = static_cast<int>(std::lround(std::sqrt(value.size())));
-  mask.value = std::move(value);
-  mask.divisor = divisor;
-  return mask;
+RealMask square(std::vector<double> value) {
+  const int side = static_cast<int>(std::lround(std::sqrt(value.size())));
+  return {side, side, std::move(value), {}, {}, 1};
 }
 
 RealMask outer(const std::vector<double> &column, const std::vector<double> &row, double divisor) {
-  RealMask mask;
-  mask.width = static_cast<int>(row.size());
-  mask.height = static_cast<int>(column.size());
+  RealMask mask = {static_cast<int>(row.size()), static_cast<int>(column.size()), {}, {}, {}, divisor};
   for (double c : column)
     for (double r : row) mask.value.push_back(c * r);
-  mask.divisor = divisor;
   return mask;
 }
 
@@ -109,13 +103,7 @@ RealMask box(const WindowSize &size) {
   const std::vector<double> row(size.width, 1.0), column(size.height, 1.0);
   const double count = static_cast<double>(size.width) * size.height;
   if (std::max(size.width, size.height) <= kLargestDense) return outer(column, row, count);
-  RealMask mask;
-  mask.width = size.width;
-  mask.height = size.height;
-  mask.row = row;
-  mask.column = column;
-  mask.divisor = count;
-  return mask;
+  return {size.width, size.height, {}, row, column, count};
 }
 
 // A first derivative, smoothed across its direction by `smooth`. The mask along y is the transpose of the mask along x.
@@ -189,12 +177,7 @@ std::vector<double> gauss_line(const GaussAxis &axis) {
 
 RealMask gauss(const FilterSettings &s) {
   const GaussAxes axes = gauss_axes(s);
-  RealMask mask;
-  mask.width = axes.x.side;
-  mask.height = axes.y.side;
-  mask.row = gauss_line(axes.x);
-  mask.column = gauss_line(axes.y);
-  return mask;
+  return {axes.x.side, axes.y.side, {}, gauss_line(axes.x), gauss_line(axes.y), 1};
 }
 
 const Coefficients &coefficients_of(const FilterSettings &s, const char *what) {
@@ -206,18 +189,14 @@ const Coefficients &coefficients_of(const FilterSettings &s, const char *what) {
 
 RealMask custom(const FilterSettings &s) {
   const Coefficients &c = coefficients_of(s, "mask=custom");
-  RealMask mask;
-  mask.width = c.width;
-  mask.height = c.height;
-  mask.value = c.value;
   double sum = 0, magnitude = 0;
   for (double v : c.value) {
     sum += v;
     magnitude += std::fabs(v);
   }
   // Decimal fractions that cancel leave a few units in the last place. They count as 0.
-  mask.divisor = std::fabs(sum) <= 1e-12 * magnitude ? 1 : sum;
-  return mask;
+  const double divisor = std::fabs(sum) <= 1e-12 * magnitude ? 1 : sum;
+  return {c.width, c.height, c.value, {}, {}, divisor};
 }
 
 }  // namespace
