@@ -14,6 +14,8 @@ namespace cudaconv::gst {
 
 namespace {
 
+constexpr gint64 kTick = G_USEC_PER_SEC / 4;  // how long no frame has come when the watcher looks
+
 const GstBaseTransformClass *base_class() {
   return GST_BASE_TRANSFORM_CLASS(g_type_class_peek(GST_TYPE_BASE_TRANSFORM));
 }
@@ -60,7 +62,11 @@ void Path::stop() {
     watcher = std::exchange(watcher_, nullptr);
   }
   changed_.notify_all();
-  if (watcher) g_thread_join(watcher);
+  // A pad probe may stop the element while the watcher pushes a frame.
+  if (watcher == g_thread_self())
+    g_thread_unref(watcher);
+  else if (watcher)
+    g_thread_join(watcher);
   ends_ = false;
   waiting_.clear();
   forget_waiting();
@@ -169,8 +175,8 @@ GstFlowReturn Path::prepare(bool is_discont, Ref<GstBuffer> buffer) {
   prepare_for(waiting_.empty() ? frame.get() : waiting_.front().frame.get());
   prepared_ = true;
   const GstFlowReturn flow = base_class()->submit_input_buffer(trans_, is_discont, buffer.release());
-  context_ = session_.context();
-  arrived_ = session_.note_regions(context_.get(), frame.get(), trans_->segment, oldest());
+  const std::shared_ptr<const StreamContext> context = context_ = session_.context();
+  arrived_ = session_.note_regions(context.get(), frame.get(), trans_->segment, oldest());
   // If time jumps back, no later frame follows the waiting ones.
   if (!waiting_.empty() && is_before(arrived_.time, waiting_.front().regions.time)) let_all_go();
   now_ = arrived_.time;
@@ -241,13 +247,15 @@ bool Path::is_short_of_buffers() {
 GstFlowReturn Path::let_first_go() {
   std::list<Waiting> first;  // gone also where it cannot be filtered
   GstFlowReturn flow;
+  if (waiting_.empty()) return GST_FLOW_OK;
   frames_waiting_--;
   try {
     if (!std::exchange(prepared_, false)) prepare_for(waiting_.front().frame.get());
+    if (waiting_.empty()) return GST_FLOW_OK;
     first.splice(first.begin(), waiting_, waiting_.begin());
     flow = filter(std::move(first.front()));
   } catch (...) {
-    if (first.empty()) waiting_.pop_front();
+    if (first.empty() && !waiting_.empty()) waiting_.pop_front();
     forward_events();
     throw;
   }
@@ -342,7 +350,6 @@ bool Path::ends_frames(GstEvent *event) const {
 
 // Wakes the watcher when no frame has come for a while.
 void Path::set_alarm() {
-  constexpr gint64 kTick = G_USEC_PER_SEC / 4;
   std::lock_guard<std::mutex> guard(lock_);
   const gint64 before = std::exchange(alarm_, waiting_.empty() ? 0 : g_get_monotonic_time() + kTick);
   if (!alarm_ || before) return;
@@ -363,9 +370,13 @@ void Path::watch() {
     } else if (left > 0) {
       changed_.wait_for(guard, std::chrono::microseconds(left));
     } else {
+      const Ref<GstElement> element(GST_ELEMENT(gst_object_ref(trans_)));
       guard.unlock();
       look_for_standstill();
       guard.lock();
+      if (watcher_ == g_thread_self()) continue;
+      guard.unlock();  // stopped by this thread: with the element, all else may go
+      return;
     }
   }
 }
@@ -385,7 +396,12 @@ bool Path::is_over_by_clock(GstBuffer *frame) const {
 // nothing comes for very long while the pipeline plays, the oldest frame leaves early.
 void Path::look_for_standstill() {
   constexpr int kMostTicks = 20;
-  GST_PAD_STREAM_LOCK(trans_->sinkpad);
+  // No wait for the lock: the thread that holds it brings frames on, and may be in stop(), which waits for the watcher.
+  if (!GST_PAD_STREAM_TRYLOCK(trans_->sinkpad)) {
+    std::lock_guard<std::mutex> guard(lock_);
+    if (alarm_) alarm_ += kTick;
+    return;
+  }
   bool due;
   {
     std::lock_guard<std::mutex> guard(lock_);
@@ -464,26 +480,28 @@ GstFlowReturn Path::drop(GstBuffer *buffer) {
 // Filters or passes on a frame by way of Flight. Marks discontinuities: the base class does so only for what it pushes.
 GstFlowReturn Path::filter(Waiting item) {
   Ref<GstBuffer> in = std::move(item.frame);
-  if (!context_) return GST_FLOW_NOT_NEGOTIATED;
+  const std::shared_ptr<const StreamContext> context = context_;
+  if (!context) return GST_FLOW_NOT_NEGOTIATED;
   const bool empty_gap = GST_BUFFER_FLAG_IS_SET(in.get(), GST_BUFFER_FLAG_GAP) && gst_buffer_get_size(in.get()) == 0;
-  if ((gst_base_transform_is_passthrough(trans_) && context_->passthrough()) || empty_gap) return pass(std::move(in));
-  const RoiSettings &roi = context_->settings.roi;
+  if ((gst_base_transform_is_passthrough(trans_) && context->passthrough()) || empty_gap) return pass(std::move(in));
+  const RoiSettings &roi = context->settings.roi;
   bool marked;
-  RoiList regions = session_.regions_in_force(*context_, item.regions, trans_->segment, &marked);
-  session_.count_frame(*context_, item.regions, marked);
+  RoiList regions = session_.regions_in_force(*context, item.regions, trans_->segment, &marked);
+  session_.count_frame(*context, item.regions, marked);
   if (roi.meta && !marked && roi.unmarked == RoiUnmarked::Drop) return drop(in.get());
   if (roi.meta && !marked && roi.unmarked == RoiUnmarked::Filter) regions.everywhere = true;
   auto frame = std::make_unique<Frame>();
-  frame->context = context_;
+  frame->context = context;
   try {
-    frame->place = MappedFrame::find(in.get(), context_->info, context_->kind_of(in.get()).layout, GST_MAP_READ);
+    frame->place = MappedFrame::find(in.get(), context->info, context->kind_of(in.get()).layout, GST_MAP_READ);
   } catch (const FormatError &e) {
     const std::string converter = find_converter(trans_->sinkpad, e.format);
     if (converter.empty()) throw;
     throw FrameError(e.what() + (" " + converter) +
                      " has changed the format but not the meta. Use videoconvert instead.");
   }
-  frame->views = session_.plan_regions(*context_, in.get(), regions);
+  frame->views = session_.plan_regions(*context, in.get(), regions);
+  if (context_ != context) return GST_FLOW_OK;
   const GstFlowReturn flow = add_buffers(std::move(in), frame.get());
   if (flow != GST_FLOW_OK) return flow;
   if (flight_.take_lost()) GST_BUFFER_FLAG_SET(frame->out.get(), GST_BUFFER_FLAG_DISCONT);

@@ -25,6 +25,9 @@ namespace cudaconv::gst {
 //
 // With roi-lookahead, frames wait here, and with them the events between them. A thread watches while any wait: it
 // takes the stream lock and lets the oldest frame go early where upstream has no buffer left to send the next one in.
+//
+// Pad probes and handlers of messages may call stop() in the midst of any function: then nothing waits any more, and
+// there is no context.
 class Path {
  public:
   // `announce_latency` is called where the latency may have changed. `forward` handles an event (transfer full) when

@@ -16,6 +16,7 @@ struct Unref {
   void operator()(GstCaps *caps) const { gst_caps_unref(caps); }
   void operator()(GstQuery *query) const { gst_query_unref(query); }
   void operator()(GstAllocator *allocator) const { gst_object_unref(allocator); }
+  void operator()(GstElement *element) const { gst_object_unref(element); }
   void operator()(GstClock *clock) const { gst_object_unref(clock); }
   void operator()(GstPad *pad) const { gst_object_unref(pad); }
   void operator()(GstBufferPool *pool) const { gst_object_unref(pool); }

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// Elements that are stopped in one of their own threads while frames wait: by pad probes and by handlers of messages.
+#include <atomic>
+#include <cstring>
+
+#include "regions.h"
+#include "support.h"
+
+using namespace cudaconv;
+using namespace cudaconv::test;
+
+namespace {
+
+constexpr GstClockTime kFrame = 40 * GST_MSECOND;
+constexpr int kSize = 48 * 32, kDot = 20 * 48 + 20;
+constexpr char kWaits[] = "mask=fill roi-meta=true roi-report=true roi-lookahead=1000000000";
+
+GstVideoInfo info() {
+  GstVideoInfo info = video_info("GRAY8", 48, 32);
+  info.fps_n = 25;
+  info.fps_d = 1;
+  return info;
+}
+
+// A bright frame with a region.
+void draw(GstBuffer *frame, int n) {
+  gst_buffer_memset(frame, 0, 200, static_cast<gsize>(-1));
+  GST_BUFFER_PTS(frame) = n * kFrame;
+  add_roi(frame, "face", 16, 16, 10, 10);
+}
+
+void push_frames(Harness &h, int count) {
+  for (int i = 0; i < count; i++) {
+    GstBuffer *frame = gst_buffer_new_allocate(nullptr, kSize, nullptr);
+    draw(frame, i);
+    fail_unless_equals_int(gst_harness_push(h.get(), frame), GST_FLOW_OK);
+  }
+}
+
+void check_hidden(Harness &h, int frames) {
+  for (int i = 0; i < frames; i++) {
+    const Ref<GstBuffer> out = h.pull();
+    fail_unless_equals_uint64(GST_BUFFER_PTS(out.get()), i * kFrame);
+    guint8 dot;
+    gst_buffer_extract(out.get(), kDot, &dot, 1);
+    fail_unless(dot < 50, "frame %d shows %d", i, dot);
+  }
+  fail_unless(!gst_harness_try_pull(h.get()));
+}
+
+// GStreamer's manual takes an element out of a pipeline when EOS leaves it. Here its frames take long to leave.
+GST_START_TEST(a_probe_at_the_end_of_the_stream_stops_the_element) {
+  Harness h(kWaits, info());
+  const Ref<GstPad> pad(gst_element_get_static_pad(h.element(), "src"));
+  const auto probe = [](GstPad *pad, GstPadProbeInfo *probed, gpointer) {
+    if (probed->type & GST_PAD_PROBE_TYPE_BUFFER) g_usleep(60000);
+    if (!(probed->type & GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM) ||
+        GST_EVENT_TYPE(GST_PAD_PROBE_INFO_EVENT(probed)) != GST_EVENT_EOS)
+      return GST_PAD_PROBE_OK;
+    gst_element_set_state(GST_ELEMENT(GST_OBJECT_PARENT(pad)), GST_STATE_NULL);
+    return GST_PAD_PROBE_DROP;
+  };
+  gst_pad_add_probe(pad.get(),
+                    static_cast<GstPadProbeType>(GST_PAD_PROBE_TYPE_BUFFER | GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM),
+                    probe, nullptr, nullptr);
+  push_frames(h, 10);
+  gst_harness_push_event(h.get(), gst_event_new_eos());
+  fail_unless_equals_int(GST_STATE(h.element()), GST_STATE_NULL);
+  check_hidden(h, 10);
+}
+GST_END_TEST;
+
+// Where upstream has no buffer left, a thread of the element pushes the oldest frame.
+GST_START_TEST(a_probe_stops_the_element_in_its_own_thread) {
+  Harness h(kWaits, info());
+  const Ref<GstBufferPool> pool(gst_buffer_pool_new());
+  const GstVideoInfo frames = info();
+  const Ref<GstCaps> caps(gst_video_info_to_caps(&frames));
+  GstStructure *config = gst_buffer_pool_get_config(pool.get());
+  gst_buffer_pool_config_set_params(config, caps.get(), kSize, 4, 4);
+  fail_unless(gst_buffer_pool_set_config(pool.get(), config) && gst_buffer_pool_set_active(pool.get(), TRUE));
+  const Ref<GstPad> pad(gst_element_get_static_pad(h.element(), "src"));
+  std::atomic<bool> stopped{false};
+  const auto probe = [](GstPad *pad, GstPadProbeInfo *, gpointer stopped) {
+    gst_element_set_state(GST_ELEMENT(GST_OBJECT_PARENT(pad)), GST_STATE_NULL);
+    *static_cast<std::atomic<bool> *>(stopped) = true;
+    return GST_PAD_PROBE_DROP;
+  };
+  gst_pad_add_probe(pad.get(), GST_PAD_PROBE_TYPE_BUFFER, probe, &stopped, nullptr);
+  std::vector<Ref<GstBuffer>> buffers(4);
+  for (Ref<GstBuffer> &buffer : buffers) {
+    GstBuffer *acquired;
+    fail_unless_equals_int(gst_buffer_pool_acquire_buffer(pool.get(), &acquired, nullptr), GST_FLOW_OK);
+    buffer.reset(acquired);
+  }
+  for (int i = 0; i < 3; i++) {
+    draw(buffers[i].get(), i);
+    fail_unless_equals_int(gst_harness_push(h.get(), buffers[i].release()), GST_FLOW_OK);
+  }
+  for (int i = 0; i < 500 && !stopped; i++) g_usleep(10000);
+  fail_unless(stopped);
+  buffers.clear();
+  gst_element_set_state(h.element(), GST_STATE_NULL);
+  check_hidden(h, 0);
+  gst_buffer_pool_set_active(pool.get(), FALSE);
+  h.take(GST_MESSAGE_WARNING);
+}
+GST_END_TEST;
+
+// A handler that changes the element's state when the message `left` has come.
+struct Handler {
+  GstState state;
+  bool starts_again;
+  int left;
+};
+
+GstBusSyncReply handle(GstBus *, GstMessage *message, gpointer data) {
+  auto *handler = static_cast<Handler *>(data);
+  constexpr int kKinds = GST_MESSAGE_WARNING | GST_MESSAGE_ERROR | GST_MESSAGE_LATENCY | GST_MESSAGE_ELEMENT;
+  if ((GST_MESSAGE_TYPE(message) & kKinds) && handler->left-- == 0) {
+    auto *element = GST_ELEMENT(GST_MESSAGE_SRC(message));
+    gst_element_set_state(element, handler->state);
+    if (handler->starts_again) gst_element_set_state(element, GST_STATE_PLAYING);
+  }
+  gst_message_unref(message);
+  return GST_BUS_DROP;
+}
+
+// Settings that post messages when the frames leave, and others.
+constexpr const char *kSettings[] = {
+    "divisor=3",    "mask=custom coefficients='1 2 x'", "mask=identity", "roi-lookahead=1",
+    "roi-type=car", "roi-meta=false roi='900,900,2,2'", "roi-grow=0"};
+
+GST_START_TEST(handlers_of_messages_stop_the_element) {
+  for (const GstState state : {GST_STATE_READY, GST_STATE_NULL})
+    for (const bool starts_again : {false, true})
+      for (const char *settings : kSettings)
+        for (int left = 0; left < 3; left++)
+          for (const bool ends : {false, true}) {
+            Handler handler = {state, starts_again, -1};
+            Harness h(kWaits, info());
+            const Ref<GstBus> bus(gst_element_get_bus(h.element()));
+            gst_bus_set_sync_handler(bus.get(), handle, &handler, nullptr);
+            push_frames(h, 20);
+            while (const Ref<GstBuffer> out = Ref<GstBuffer>(gst_harness_try_pull(h.get()))) continue;
+            handler.left = left;
+            h.set(settings);
+            if (ends) {
+              gst_harness_push_event(h.get(), gst_event_new_eos());
+            } else {
+              GstBuffer *early = gst_buffer_new_allocate(nullptr, kSize, nullptr);
+              draw(early, 0);  // time jumps back, which lets all frames go
+              gst_harness_push(h.get(), early);
+            }
+            const bool was_called = handler.left < 0;
+            while (const Ref<GstBuffer> out = Ref<GstBuffer>(gst_harness_try_pull(h.get()))) {
+              guint8 dot;
+              gst_buffer_extract(out.get(), kDot, &dot, 1);
+              if (!strcmp(settings, "divisor=3") || !strcmp(settings, "roi-grow=0"))
+                fail_unless(dot < 50, "a frame shows %d", dot);
+            }
+            if (was_called && !starts_again) fail_unless_equals_int(GST_STATE(h.element()), state);
+            gst_bus_set_sync_handler(bus.get(), nullptr, nullptr, nullptr);
+          }
+}
+GST_END_TEST;
+
+Suite *make_suite() {
+  Suite *suite = suite_create("stops");
+  TCase *tc = tcase_create("general");
+  suite_add_tcase(suite, tc);
+  tcase_add_test(tc, a_probe_at_the_end_of_the_stream_stops_the_element);
+  tcase_add_test(tc, a_probe_stops_the_element_in_its_own_thread);
+  tcase_add_test(tc, handlers_of_messages_stop_the_element);
+  return suite;
+}
+
+}  // namespace
+
+int main(int argc, char **argv) {
+  return run_suite(argc, argv, "stops", make_suite, !strcmp(test_backend(), "cuda"));
+}
