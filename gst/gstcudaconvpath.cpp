@@ -158,6 +158,7 @@ GstFlowReturn Path::take(bool is_discont, Ref<GstBuffer> buffer) {
 
 // Brings everything up to date for the next frame to leave.
 void Path::prepare_for(GstBuffer *buffer) {
+  const Ref<GstBuffer> kept(gst_buffer_ref(buffer));  // stop() drops the buffer where it waits
   if (trans_->segment.format == GST_FORMAT_TIME) {
     const GstClockTime time = gst_segment_to_stream_time(&trans_->segment, GST_FORMAT_TIME, GST_BUFFER_PTS(buffer));
     if (GST_CLOCK_TIME_IS_VALID(time)) gst_object_sync_values(GST_OBJECT(trans_), time);
