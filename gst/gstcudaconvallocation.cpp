@@ -108,6 +108,21 @@ bool has_default_layout(GstBuffer *buffer, const GstVideoInfo &info) {
   return true;
 }
 
+// Whether a GstVideoMeta puts a plane among the rows of another one, where results would become input.
+bool has_planes_within_planes(GstBuffer *buffer, const FrameLayout &layout) {
+  const GstVideoMeta *meta = gst_buffer_get_video_meta(buffer);
+  for (int p = 0; meta && p < layout.planes; p++) {
+    const PlaneLayout &plane = layout.plane[p];
+    const gsize begin = meta->offset[plane.memory_plane];
+    const gsize end = begin + meta->stride[plane.memory_plane] * (plane.height - gsize{1}) + row_bytes(plane);
+    for (int other = 0; other < layout.planes; other++) {
+      const gsize at = meta->offset[layout.plane[other].memory_plane];
+      if (layout.plane[other].memory_plane != plane.memory_plane && at >= begin && at < end) return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 bool propose_allocation(GstQuery *query, const AllocationNeeds &needs) {
@@ -228,6 +243,7 @@ bool filters_in_place(GstBuffer *buffer, const StreamContext &context, const Dow
     const bool in_cuda = device ? device->is_device_memory(memory) : gst_memory_is_type(memory, kCudaMemoryType);
     if (in_cuda || GST_MEMORY_IS_READONLY(memory)) return false;
   }
+  if (has_planes_within_planes(buffer, context.kind_of(buffer).layout)) return false;
   return !downstream.has_memory && (downstream.takes_video_meta || has_default_layout(buffer, context.info));
 }
 

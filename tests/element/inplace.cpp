@@ -281,6 +281,22 @@ GST_START_TEST(a_buffer_of_the_default_size_may_have_another_layout) {
 }
 GST_END_TEST;
 
+// In place, the results of one plane would be the input of the other.
+GST_START_TEST(planes_that_overlap_have_a_new_buffer) {
+  Random random = seeded();
+  const std::string properties = std::string("mask=gauss5 ") + kRegions;
+  GstVideoInfo info = video_info("I420", 56, 40);
+  Ref<GstBuffer> in = random_frame(info, random);
+  info.offset[2] -= 280;
+  gst_buffer_add_video_meta_full(in.get(), GST_VIDEO_FRAME_FLAG_NONE, GST_VIDEO_FORMAT_I420, info.width, info.height, 3,
+                                 info.offset, info.stride);
+  Harness h(properties);
+  knows_video_meta(h);
+  h.set_caps(info);
+  check_copied(h, std::move(in), info, properties);
+}
+GST_END_TEST;
+
 GST_START_TEST(each_field_is_filtered_separately) {
   Random random = seeded();
   for (const char *format : {"GRAY8", "Y42B", "I420", "RGBA"}) {
@@ -560,6 +576,7 @@ static Suite *make_suite() {
   tcase_add_test(tc, only_downstream_with_video_meta_gets_strides);
   tcase_add_test(tc, only_downstream_with_video_meta_gets_a_buffer_that_is_too_long);
   tcase_add_test(tc, a_buffer_of_the_default_size_may_have_another_layout);
+  tcase_add_test(tc, planes_that_overlap_have_a_new_buffer);
   tcase_add_test(tc, each_field_is_filtered_separately);
   tcase_add_test(tc, several_frames_are_in_flight);
   tcase_add_test(tc, settings_change_between_frames);
