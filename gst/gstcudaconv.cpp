@@ -184,9 +184,9 @@ static gboolean activate(GstPad *pad, GstObject *parent, GstPadMode mode, gboole
   const GstPadActivateModeFunction base = GST_PAD_IS_SINK(pad) ? base_activate_sink : base_activate_src;
   // base() joins the streaming thread of a pad that is deactivated: halt() first makes that thread return.
   if (!active)
-    flight.halt();
+    flight.halt(GST_PAD_IS_SRC(pad));
   else if (GST_PAD_IS_SRC(pad))
-    flight.resume();
+    flight.resume(true);
   else if (mode == GST_PAD_MODE_PUSH)
     flight.await_start();
   return base(pad, parent, mode, active);
@@ -352,7 +352,11 @@ static gboolean gst_cuda_conv_decide_allocation(GstBaseTransform *trans, GstQuer
     gst_query_parse_allocation(query, &caps, nullptr);
     if (caps && is_cuda_caps(caps) && !priv->session.find_memory_device()) return FALSE;
     priv->path.set_downstream(decide_allocation(GST_OBJECT(trans), query, priv->session.allocation_needs()));
-    return GST_BASE_TRANSFORM_CLASS(parent_class)->decide_allocation(trans, query);
+    const gboolean decided = GST_BASE_TRANSFORM_CLASS(parent_class)->decide_allocation(trans, query);
+    GstBufferPool *pool = nullptr;
+    if (decided) gst_query_parse_nth_allocation_pool(query, 0, &pool, nullptr, nullptr, nullptr);
+    priv->flight.set_pool(Ref<GstBufferPool>(pool));
+    return decided;
   });
 }
 

@@ -35,7 +35,7 @@ void Flight::start(bool with_task) {
   device_ns_ = 0;
   position_ = GST_CLOCK_TIME_NONE;
   lost_ = false;
-  resume();
+  resume(false);
   set_start(Start::Done);
 }
 
@@ -62,25 +62,31 @@ bool Flight::interrupted_since(guint number) const {
   return stopped_ || interruptions_ != number;
 }
 
-void Flight::resume() {
-  bool start_task;
+void Flight::resume(bool by_source_pad) {
   {
-    std::lock_guard<std::mutex> guard(lock_);
-    stopped_ = false;
-    start_task = wants_task_ && !runs_task_;
-    if (start_task) runs_task_ = true;
+    std::lock_guard<std::recursive_mutex> starting(starting_);
+    bool start_task;
+    {
+      std::lock_guard<std::mutex> guard(lock_);
+      stopped_ = false;
+      source_is_active_ |= by_source_pad;
+      start_task = wants_task_ && !runs_task_ && !halts_ && source_is_active_;
+      if (start_task) runs_task_ = true;
+    }
+    if (start_task) gst_pad_start_task(GST_BASE_TRANSFORM_SRC_PAD(trans_), run_task, this, nullptr);
   }
   set_pool_flushing(false);
-  if (start_task) gst_pad_start_task(GST_BASE_TRANSFORM_SRC_PAD(trans_), run_task, this, nullptr);
 }
 
-void Flight::halt() {
+void Flight::halt(bool by_source_pad) {
   bool stop_task;
   {
+    std::lock_guard<std::recursive_mutex> starting(starting_);
     std::lock_guard<std::mutex> guard(lock_);
     stopped_ = true;
     interruptions_++;
-    ends_task_ = true;
+    halts_++;
+    source_is_active_ &= !by_source_pad;
     stop_task = runs_task_;
   }
   changed_.notify_all();
@@ -88,16 +94,20 @@ void Flight::halt() {
   set_pool_flushing(true);
   if (stop_task) gst_pad_stop_task(GST_BASE_TRANSFORM_SRC_PAD(trans_));
   std::unique_lock<std::mutex> guard(lock_);
-  runs_task_ = ends_task_ = false;
+  runs_task_ = false;
+  halts_--;
   while (!frames_.empty()) land_first(guard);
   flow_ = GST_FLOW_OK;
 }
 
 void Flight::stop() {
-  halt();
-  std::lock_guard<std::mutex> guard(lock_);
-  wants_task_ = false;
-  start_ = Start::Stopped;
+  {
+    std::lock_guard<std::mutex> guard(lock_);
+    wants_task_ = false;
+  }
+  halt(false);
+  set_pool(nullptr);
+  set_start(Start::Stopped);
 }
 
 void Flight::begin_flush() {
@@ -113,8 +123,8 @@ void Flight::begin_flush() {
 
 void Flight::end_flush() {
   std::unique_lock<std::mutex> guard(lock_);
-  changed_.wait(guard, [this] { return (frames_.empty() && !landing_) || ends_task_ || !runs_task_; });
-  if (ends_task_) return;  // halt() has been called meanwhile: the pads are being deactivated
+  changed_.wait(guard, [this] { return (frames_.empty() && !landing_) || halts_ || !runs_task_; });
+  if (halts_) return;  // halt() has been called meanwhile: the pads are being deactivated
   stopped_ = false;
   flow_ = GST_FLOW_OK;
   guard.unlock();
@@ -126,10 +136,17 @@ void Flight::end_flush() {
 
 // Wakes the sink pad's streaming thread, which may be waiting for a buffer of the output pool while all are in use.
 void Flight::set_pool_flushing(bool flushing) {
-  GstBufferPool *pool = gst_base_transform_get_buffer_pool(trans_);
-  if (!pool) return;
-  gst_buffer_pool_set_flushing(pool, flushing);
-  gst_object_unref(pool);
+  Ref<GstBufferPool> pool;
+  {
+    std::lock_guard<std::mutex> guard(lock_);
+    if (pool_) pool.reset(GST_BUFFER_POOL(gst_object_ref(pool_.get())));
+  }
+  if (pool) gst_buffer_pool_set_flushing(pool.get(), flushing);
+}
+
+void Flight::set_pool(Ref<GstBufferPool> pool) {
+  std::lock_guard<std::mutex> guard(lock_);
+  pool_.swap(pool);  // the other one is released without the lock: arguments outlive local variables
 }
 
 // ---- The sink pad's streaming thread --------------------------------------------------------------------------------
@@ -180,7 +197,7 @@ GstFlowReturn Flight::submit(std::unique_ptr<Frame> frame, guint most) {
   bool in_time;
   {
     std::lock_guard<std::mutex> guard(lock_);
-    in_time = !ends_task_ && runs_task_;
+    in_time = !halts_ && runs_task_;
     on_device_++;
     GST_LOG_OBJECT(trans_, "%u of at most %u frames are on the device", on_device_, most);
     if (in_time) {
@@ -251,15 +268,15 @@ void Flight::run_task(gpointer flight) {
 
 void Flight::wait_for_frame() {
   std::unique_lock<std::mutex> guard(lock_);
-  submitted_.wait(guard, [this] { return ends_task_ || (!frames_.empty() && !landing_); });
-  while (comes_fast() && !ends_task_ && !stopped_) {
+  submitted_.wait(guard, [this] { return halts_ || (!frames_.empty() && !landing_); });
+  while (comes_fast() && !halts_ && !stopped_) {
     const guint latest = submissions_;
     watches_ = true;
-    submitted_.wait_for(guard, kWatch, [this] { return ends_task_ || stopped_ || !comes_fast(); });
+    submitted_.wait_for(guard, kWatch, [this] { return halts_ || stopped_ || !comes_fast(); });
     watches_ = false;
     if (submissions_ == latest) break;
   }
-  if (ends_task_ || frames_.empty() || landing_) return;  // halt() drops the frames that are left
+  if (halts_ || frames_.empty() || landing_) return;  // halt() drops the frames that are left
   land_first(guard);
 }
 

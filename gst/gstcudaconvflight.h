@@ -45,11 +45,11 @@ class Flight {
   guint interruptions() const { return interruptions_; }
   bool interrupted_since(guint number) const;
 
-  // To be called when the source pad is activated. Undoes halt().
-  void resume();
+  // To be called when the source pad is activated, and by start(). Undoes halt().
+  void resume(bool by_source_pad);
   // To be called when a pad is deactivated. Stops the task and drops the frames in flight; waits no longer than a
   // kernel takes.
-  void halt();
+  void halt(bool by_source_pad);
   // To be called when the element stops.
   void stop();
   // To be called on FLUSH_START: submit(), push() and drain() return, and the frames in flight are dropped.
@@ -73,6 +73,9 @@ class Flight {
   GstFlowReturn take_flow();
   // Forgets a flow return of GST_FLOW_EOS, since a new segment or stream begins.
   void forget_eos();
+
+  // Sets the pool that output buffers come from. Interruptions wake the thread that waits for one.
+  void set_pool(Ref<GstBufferPool> pool);
 
   // Notes that a frame is dropped before it gets here, so that the next one becomes a discontinuity.
   void note_lost() { lost_ = true; }
@@ -112,6 +115,8 @@ class Flight {
   std::atomic<guint64> device_ns_{0};
   std::atomic<GstClockTime> position_{GST_CLOCK_TIME_NONE};
 
+  // Held while the task is being started: halt() then stops it. Recursive, since GstPad posts a message meanwhile.
+  std::recursive_mutex starting_;
   mutable std::mutex lock_;            // guards the members below; never held while waiting for a device or downstream
   std::condition_variable changed_;    // signals changes of these members and of stopped_, but to the task
   std::condition_variable submitted_;  // signals to the task that there is a frame, or that it ends
@@ -124,9 +129,12 @@ class Flight {
   double pace_ = 100;                         // mean microseconds between frames
   bool watches_ = false;                      // the task wakes by itself
   guint landing_ = 0;                         // frames that threads have taken from frames_ and are completing
-  bool wants_task_ = false, runs_task_ = false, ends_task_ = false;
+  bool wants_task_ = false, runs_task_ = false;
+  bool source_is_active_ = false;     // the source pad, whose deactivation waits for the task
+  guint halts_ = 0;                   // threads in halt(): the task ends. Pads may be deactivated at the same time.
   GstFlowReturn flow_ = GST_FLOW_OK;  // from downstream to the task, until submit() or push() returns it
   BackendStats totals_;
+  Ref<GstBufferPool> pool_;  // the base class's, which it may release at any time
 };
 
 }  // namespace cudaconv::gst

@@ -3,12 +3,27 @@
 // Elements that are stopped in one of their own threads while frames wait: by pad probes and by handlers of messages.
 #include <atomic>
 #include <cstring>
+#include <thread>
+
+#include <dlfcn.h>
+#include <gst/base/gstbasetransform.h>
 
 #include "regions.h"
 #include "support.h"
 
 using namespace cudaconv;
 using namespace cudaconv::test;
+
+namespace {
+thread_local bool is_streaming_thread = true;
+int calls_elsewhere = 0;
+}  // namespace
+
+extern "C" GstBufferPool *gst_base_transform_get_buffer_pool(GstBaseTransform *trans) {
+  if (!is_streaming_thread) calls_elsewhere++;
+  return reinterpret_cast<GstBufferPool *(*)(GstBaseTransform *)>(
+      dlsym(RTLD_NEXT, "gst_base_transform_get_buffer_pool"))(trans);
+}
 
 namespace {
 
@@ -73,7 +88,7 @@ GST_END_TEST;
 
 // Where upstream has no buffer left, a thread of the element pushes the oldest frame.
 GST_START_TEST(a_probe_stops_the_element_in_its_own_thread) {
-  Harness h(kWaits, info());
+  Harness h(std::string(kWaits) + " frames-in-flight=1", info());
   const Ref<GstBufferPool> pool(gst_buffer_pool_new());
   const GstVideoInfo frames = info();
   const Ref<GstCaps> caps(gst_video_info_to_caps(&frames));
@@ -166,6 +181,65 @@ GST_START_TEST(handlers_of_messages_stop_the_element) {
 }
 GST_END_TEST;
 
+// gst_base_transform_get_buffer_pool() takes no lock: only the streaming thread, which replaces the pool, may call it.
+GST_START_TEST(interruptions_know_the_pool_themselves) {
+  Harness h("mask=fill", info());
+  push_frames(h, 2);
+  check_hidden(h, 2);
+  is_streaming_thread = false;
+  calls_elsewhere = 0;
+  const Ref<GstPad> pad(gst_element_get_static_pad(h.element(), "src"));
+  gst_harness_push_event(h.get(), gst_event_new_flush_start());
+  gst_harness_push_event(h.get(), gst_event_new_flush_stop(TRUE));
+  fail_unless(gst_pad_set_active(pad.get(), FALSE) && gst_pad_set_active(pad.get(), TRUE));
+  gst_element_set_state(h.element(), GST_STATE_READY);
+  is_streaming_thread = true;
+  fail_unless_equals_int(calls_elsewhere, 0);
+}
+GST_END_TEST;
+
+// Both pads go off and on, each in its own thread, while upstream pushes.
+GST_START_TEST(pads_change_at_the_same_time) {
+  Harness h("mask=fill", info());
+  gst_check_add_log_filter(
+      "GStreamer", G_LOG_LEVEL_WARNING,
+      g_regex_new("Got data flow before|Sticky event misordering", G_REGEX_DEFAULT, G_REGEX_MATCH_DEFAULT, nullptr),
+      nullptr, nullptr, nullptr);
+  const Ref<GstPad> source(gst_element_get_static_pad(h.element(), "src"));
+  const Ref<GstPad> sink(gst_element_get_static_pad(h.element(), "sink"));
+  std::atomic<bool> ends{false};
+  std::thread other([&] {
+    while (!ends) {
+      gst_pad_set_active(source.get(), FALSE);
+      gst_pad_set_active(source.get(), TRUE);
+      g_usleep(100);
+    }
+  });
+  std::thread upstream([&] {
+    while (!ends) {
+      GstBuffer *frame = gst_buffer_new_allocate(nullptr, kSize, nullptr);
+      draw(frame, 0);
+      if (gst_harness_push(h.get(), frame) != GST_FLOW_OK) h.set_caps(info());
+    }
+  });
+  Random random = seeded();
+  for (int i = 0; i < 800; i++) {
+    gst_pad_set_active(sink.get(), i % 2);
+    g_usleep(random() % 2000);
+  }
+  ends = true;
+  other.join();
+  upstream.join();
+  while (const Ref<GstBuffer> out = Ref<GstBuffer>(gst_harness_try_pull(h.get()))) {
+    guint8 dot;
+    gst_buffer_extract(out.get(), kDot, &dot, 1);
+    fail_unless(dot < 50, "a frame shows %d", dot);
+  }
+  take_messages(h.element(), GST_MESSAGE_ANY);  // frames before the caps are not negotiated
+  gst_check_clear_log_filter();
+}
+GST_END_TEST;
+
 Suite *make_suite() {
   Suite *suite = suite_create("stops");
   TCase *tc = tcase_create("general");
@@ -173,6 +247,8 @@ Suite *make_suite() {
   tcase_add_test(tc, a_probe_at_the_end_of_the_stream_stops_the_element);
   tcase_add_test(tc, a_probe_stops_the_element_in_its_own_thread);
   tcase_add_test(tc, handlers_of_messages_stop_the_element);
+  tcase_add_test(tc, interruptions_know_the_pool_themselves);
+  tcase_add_test(tc, pads_change_at_the_same_time);
   return suite;
 }
 
