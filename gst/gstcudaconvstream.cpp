@@ -96,7 +96,13 @@ StreamContext::StreamContext(const GstVideoInfo &video_info, bool from_cuda, boo
         GstVideoInfo picture = info;
         picture.width = r.w;
         picture.height = r.h;
-        kind.views.push_back({r.x, r.y, make_plan(filter, layout_of(picture, interlaced))});
+        FrameLayout layout = layout_of(picture, interlaced);
+        // GStreamer may have no room for the last row of chroma, see describe_frame(), and a view has none either then.
+        for (int p = 0; p < layout.planes; p++) {
+          const PlaneLayout &whole = kind.layout.plane[p];
+          layout.plane[p].height = std::min(layout.plane[p].height, whole.height - (r.y >> whole.sub_y));
+        }
+        kind.views.push_back({r.x, r.y, make_plan(filter, layout)});
       }
       method = engine->backend->method_of(*kind.views[0].plan);
     }

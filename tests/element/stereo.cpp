@@ -42,6 +42,7 @@ const std::vector<Case> &cases() {
       {"I420", 42, 30, false, kInterleaved, {{0, 0, 42, 12}, {0, 12, 42, 18}}},
       {"NV12", 42, 30, true, kInterleaved, {{0, 0, 20, 30}, {20, 0, 22, 30}}},
       {"P010_10LE", 40, 32, true, kProgressive, {{0, 0, 20, 32}, {20, 0, 20, 32}}},
+      {"P010_10LE", 42, 30, false, kInterleaved, {{0, 0, 42, 12}, {0, 12, 42, 18}}},
       {"YUY2", 42, 20, true, kProgressive, {{0, 0, 20, 20}, {20, 0, 22, 20}}},
       {"YUY2", 42, 22, false, kProgressive, {{0, 0, 42, 11}, {0, 11, 42, 11}}},
       {"A420", 44, 24, true, kProgressive, {{0, 0, 22, 24}, {22, 0, 22, 24}}},
