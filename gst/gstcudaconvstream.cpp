@@ -97,7 +97,7 @@ StreamContext::StreamContext(const GstVideoInfo &video_info, bool from_cuda, boo
         picture.width = r.w;
         picture.height = r.h;
         FrameLayout layout = layout_of(picture, interlaced);
-        // GStreamer may have no room for the last row of chroma, see describe_frame(), and a view has none either then.
+        // GStreamer 1.22 has no room for the last row of chroma of some interlaced frames; nor has the last view then.
         for (int p = 0; p < layout.planes; p++) {
           const PlaneLayout &whole = kind.layout.plane[p];
           layout.plane[p].height = std::min(layout.plane[p].height, whole.height - (r.y >> whole.sub_y));
