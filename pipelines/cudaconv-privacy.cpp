@@ -158,7 +158,7 @@ Owned<GstElement> set_up(GstElement *bin, const Options &options, Counts *counts
     g_object_set(find(bin, "detector").get(), "profile", options.cascade.c_str(), nullptr);
   else
     for (const auto &[type, probe] :
-         {std::pair(GST_PAD_PROBE_TYPE_BUFFER, mark), std::pair(GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM, check_regions)})
+         {std::pair(GST_PAD_PROBE_TYPE_BUFFER, &mark), {GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM, &check_regions}})
       gst_pad_add_probe(pad.get(), type, probe, const_cast<std::vector<Rectangle> *>(&options.regions), nullptr);
   gst_pad_add_probe(pad.get(), GST_PAD_PROBE_TYPE_BUFFER, Counts::count, counts, nullptr);
   return hider;
