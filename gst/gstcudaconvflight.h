@@ -45,10 +45,10 @@ class Flight {
   guint interruptions() const { return interruptions_; }
   bool interrupted_since(guint number) const;
 
-  // To be called when the source pad is activated, and by start(). Undoes halt().
+  // To be called when the source pad is activated, `by_source_pad`, and by start(). Undoes halt().
   void resume(bool by_source_pad);
-  // To be called when a pad is deactivated. Stops the task and drops the frames in flight; waits no longer than a
-  // kernel takes.
+  // To be called when a pad is deactivated; `by_source_pad`: which one. Stops the task and drops the frames in flight;
+  // waits no longer than a kernel takes.
   void halt(bool by_source_pad);
   // To be called when the element stops.
   void stop();
@@ -74,7 +74,7 @@ class Flight {
   // Forgets a flow return of GST_FLOW_EOS, since a new segment or stream begins.
   void forget_eos();
 
-  // Sets the pool that output buffers come from. Interruptions wake the thread that waits for one.
+  // Sets the pool that output buffers come from; nullptr: none. Interruptions wake the thread that waits for one.
   void set_pool(Ref<GstBufferPool> pool);
 
   // Notes that a frame is dropped before it gets here, so that the next one becomes a discontinuity.

@@ -502,7 +502,7 @@ GstFlowReturn Path::filter(Waiting item) {
                      " has changed the format but not the meta. Use videoconvert instead.");
   }
   frame->views = session_.plan_regions(*context, in.get(), regions);
-  if (context_ != context) return GST_FLOW_OK;
+  if (context_ != context) return GST_FLOW_OK;  // a handler of a warning has stopped the element: no frame leaves
   const GstFlowReturn flow = add_buffers(std::move(in), frame.get());
   if (flow != GST_FLOW_OK) return flow;
   if (flight_.take_lost()) GST_BUFFER_FLAG_SET(frame->out.get(), GST_BUFFER_FLAG_DISCONT);

@@ -104,12 +104,6 @@ struct Converter {
   Owned<GstCaps> video, audio;
 };
 
-void report(Converter *c, const char *text) {
-  GError *error = g_error_new_literal(GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED, text);
-  gst_element_post_message(c->pipeline, gst_message_new_error(GST_OBJECT(c->pipeline), error, nullptr));
-  g_error_free(error);
-}
-
 void add(Converter *c, std::initializer_list<GstElement *> chain, GstPad *from, const char *request) {
   GstElement *last = nullptr;
   for (GstElement *element : chain) {
@@ -118,12 +112,12 @@ void add(Converter *c, std::initializer_list<GstElement *> chain, GstPad *from, 
     last = element;
   }
   if (request && !gst_element_link_pads(last, "src", c->muxer, request))
-    report(c, "the container does not take the stream");
+    post_failure(c->pipeline, "the container does not take the stream");
   for (auto element = std::rbegin(chain); element != std::rend(chain); ++element)
     gst_element_sync_state_with_parent(*element);
   const Owned<GstPad> sink(gst_element_get_static_pad(*chain.begin(), "sink"));
   if (gst_pad_link_full(from, sink.get(), GST_PAD_LINK_CHECK_NOTHING) != GST_PAD_LINK_OK)
-    report(c, "a stream cannot be linked");
+    post_failure(c->pipeline, "a stream cannot be linked");
 }
 
 GstElement *make(const char *factory) {
@@ -253,13 +247,13 @@ void on_pad_added(GstElement *, GstPad *pad, gpointer converter) {
   try {
     add_stream(c, pad);
   } catch (const Failure &e) {
-    report(c, e.what());
+    post_failure(c->pipeline, e.what());
   }
 }
 
 void on_no_more_pads(GstElement *, gpointer converter) {
   auto *c = static_cast<Converter *>(converter);
-  if (c->filter) report(c, "there is no video in it");
+  if (c->filter) post_failure(c->pipeline, "there is no video in it");
 }
 
 // The caps to leave undecoded: streams that the muxer takes as they are, and streams that have no decoder.

@@ -367,10 +367,10 @@ void filter_folder(const Options &options) {
 
 void run(const Options &options) {
   const bool folder = g_file_test(options.input.c_str(), G_FILE_TEST_IS_DIR);
-  const bool pictures = folder || (is_picture(options.output) && is_picture(options.input));
-  if (options.at >= 0 && (pictures || !is_picture(options.output)))
+  const bool of_pictures = folder || (is_picture(options.output) && is_picture(options.input));
+  if (options.at >= 0 && (of_pictures || !is_picture(options.output)))
     throw Failure("--at is for a picture of a video: name a video, and -o FILE.png");
-  if (pictures && !options.animate.empty()) throw Failure("--animate is for a video, not for pictures");
+  if (of_pictures && !options.animate.empty()) throw Failure("--animate is for a video, not for pictures");
   if (folder) {
     if (options.output.empty() || options.output == "none" || is_picture(options.output) ||
         is_video_file(options.output))
@@ -380,7 +380,7 @@ void run(const Options &options) {
     show(options);
   } else if (options.output == "none") {
     measure(options);
-  } else if (pictures) {
+  } else if (of_pictures) {
     Pictures pictures(options);
     pictures.filter(options.input, options.output);
     pictures.check_interruption();

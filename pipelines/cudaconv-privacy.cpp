@@ -111,12 +111,9 @@ GstPadProbeReturn check_regions(GstPad *pad, GstPadProbeInfo *info, gpointer reg
   if (!gst_video_info_from_caps(&video, caps)) return GST_PAD_PROBE_OK;
   for (const Rectangle &r : *static_cast<const std::vector<Rectangle> *>(regions)) {
     if (r.x < static_cast<guint>(video.width) && r.y < static_cast<guint>(video.height)) continue;
-    GError *error =
-        g_error_new(GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED, "--region=%u,%u,%u,%u is outside the picture of %dx%d",
-                    r.x, r.y, r.width, r.height, video.width, video.height);
-    GstObject *hider = GST_OBJECT_PARENT(pad);
-    gst_element_post_message(GST_ELEMENT(hider), gst_message_new_error(hider, error, nullptr));
-    g_error_free(error);
+    const Owned<gchar> text(g_strdup_printf("--region=%u,%u,%u,%u is outside the picture of %dx%d", r.x, r.y, r.width,
+                                            r.height, video.width, video.height));
+    post_failure(GST_ELEMENT(GST_OBJECT_PARENT(pad)), text.get());
     return GST_PAD_PROBE_DROP;
   }
   return GST_PAD_PROBE_OK;

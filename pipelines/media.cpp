@@ -76,12 +76,18 @@ GstClockTime stream_time(GstPad *pad, GstBuffer *buffer) {
 
 }  // namespace
 
+void post_failure(GstElement *element, const std::string &text) {
+  GError *error = g_error_new_literal(GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED, text.c_str());
+  gst_element_post_message(element, gst_message_new_error(GST_OBJECT(element), error, nullptr));
+  g_error_free(error);
+}
+
 std::string message_text(GstMessage *message, void (*parse)(GstMessage *, GError **, gchar **), bool with_debug) {
   GError *error = nullptr;
   gchar *debug = nullptr;
   parse(message, &error, &debug);
   std::string text = error ? error->message : "";
-  if (!GST_IS_PIPELINE(GST_MESSAGE_SRC(message)))  // the program's own
+  if (!GST_IS_PIPELINE(GST_MESSAGE_SRC(message)))  // see post_failure()
     text = std::string(GST_OBJECT_NAME(GST_MESSAGE_SRC(message))) + ": " + text;
   if (debug && with_debug) text += std::string("\n  ") + debug;
   g_clear_error(&error);

@@ -72,7 +72,9 @@ void load_preset(GstElement *filter, const std::string &name);
 // Throws Failure where no window can be shown.
 void check_display();
 
-// The text of a message by an element. An error also has its debug text, which often holds the reason.
+// Posts an error message of an element, or of the pipeline where no element has failed.
+void post_failure(GstElement *element, const std::string &text);
+// The text of a message. An error also has its debug text, which often holds the reason.
 std::string message_text(GstMessage *message, void (*parse)(GstMessage *, GError **, gchar **), bool with_debug = true);
 
 // Writes to NAME.part, which becomes NAME once it is complete; to NAME itself where that is a pipe or a device.

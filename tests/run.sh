@@ -44,7 +44,8 @@ begin "testing"
 run_tests build
 
 # The build for machines without the CUDA toolkit. Its code for the CPU is the same as above. Clang compiles it, if it
-# is installed. The applications are built, but not tested again. These tests show the differences.
+# is installed. The applications are built, but not tested again. Of the other tests, those run that could find another
+# result than above.
 folders=(build)
 if command -v nvcc >/dev/null; then
   begin "building and testing without CUDA"

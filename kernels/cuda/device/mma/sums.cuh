@@ -9,7 +9,7 @@
 //    v[2]  second pixel, column 2t       v[3]  second pixel, column 2t + 1
 //
 // Results are in the order of memory: the pair in column 2t, then the pair in column 2t + 1. Example, RGB: a pair has
-// the bytes R G B R G B, so the lane's first word is R, G and B of the first pixel and R of the second.
+// the bytes R G B R G B. The lane's first word has R, G and B of the first pixel, and R of the second.
 #pragma once
 
 #include "cuda/device/mma/pixels.cuh"
