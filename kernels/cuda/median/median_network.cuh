@@ -190,7 +190,7 @@ __device__ inline void filter_rows(const U8x4Tile &shape, const uint32_t *u8x4s,
     Windows::narrow(middle, row, above);
     reader.sorted_row(y + Shape::kSize, next);
     Windows::narrow(middle, next, below);
-#pragma unroll
+#pragma unroll 1
     for (int right = 0; right < 2; right++) {
       const int column = WindowReader<Shape>::column(shape, right), x = right ? Shape::kSize : 0;
       uint32_t beside[kSide];
