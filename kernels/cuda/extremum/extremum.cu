@@ -29,30 +29,28 @@ VanHerkLaunch van_herk_launch() {
           32 * Shape::kWarps,     Shape::kMinBlocks, Shape::kRowsOfRound};
 }
 
-// The kernel for 8-bit samples and a window size. The most common sizes have kernels of their own. `three`: some pixels
-// have three bytes, so that their rows cannot be filtered as they lie in memory.
+// The kernel for a window size. Sizes 15 and 31 have kernels of their own. `three`: some pixels have three bytes, so
+// that their rows cannot be filtered as they lie in memory.
 //
 // The numbers of a shape: the largest window, whether it is the only one, groups of a row, blocks of a multiprocessor.
 VanHerkLaunch choose_u8(int size, bool three) {
   using Q = U8x4Order;
-  if (size == 15 && three) return van_herk_launch<VanHerkShape<Q, 15, true, 8, 4>>();
-  if (size == 15) return van_herk_launch<VanHerkShape<Q, 15, true, 8, 4, false>>();
-  if (size == 31 && three) return van_herk_launch<VanHerkShape<Q, 31, true, 4, 3>>();
-  if (size == 31) return van_herk_launch<VanHerkShape<Q, 31, true, 4, 3, false>>();
-  if (size < 15) return van_herk_launch<VanHerkShape<Q, 15, false, 8, 4>>();
-  if (size < 31) return van_herk_launch<VanHerkShape<Q, 31, false, 4, 3>>();
+  if (size == 15 && !three) return van_herk_launch<VanHerkShape<Q, 15, true, 8, 4>>();
+  if (size == 31 && !three) return van_herk_launch<VanHerkShape<Q, 31, true, 4, 3>>();
+  if (size <= 15) return van_herk_launch<VanHerkShape<Q, 15, false, 8, 4>>();
+  if (size <= 31) return van_herk_launch<VanHerkShape<Q, 31, false, 4, 3>>();
   return van_herk_launch<VanHerkShape<Q, 63, false, 2, 2>>();
 }
 
-// The kernel for 16-bit samples and a window size, with kStep u8x4s a pixel.
-template <int kStep>
-VanHerkLaunch choose_u16(int size) {
+// `step`: u8x4s of a pixel. If that is one, rows of the largest shape have less of a halo, so that two blocks fit.
+VanHerkLaunch choose_u16(int size, int step) {
   using Q = U16x2Order;
-  if (size <= 9) return van_herk_launch<VanHerkShape<Q, 9, false, 16, 4, true, kStep>>();
-  if (size == 15) return van_herk_launch<VanHerkShape<Q, 15, true, 8, 4, false, kStep>>();
-  if (size == 31) return van_herk_launch<VanHerkShape<Q, 31, true, 4, 3, false, kStep>>();
-  if (size < 31) return van_herk_launch<VanHerkShape<Q, 31, false, 4, 3, true, kStep>>();
-  return van_herk_launch<VanHerkShape<Q, 63, false, 2, 2, true, kStep>>();
+  if (size <= 9) return van_herk_launch<VanHerkShape<Q, 9, false, 16, 4>>();
+  if (size == 15) return van_herk_launch<VanHerkShape<Q, 15, true, 8, 4>>();
+  if (size == 31) return van_herk_launch<VanHerkShape<Q, 31, true, 4, 3>>();
+  if (size < 31) return van_herk_launch<VanHerkShape<Q, 31, false, 4, 3>>();
+  if (step == 1) return van_herk_launch<VanHerkShape<Q, 63, false, 2, 2, 1>>();
+  return van_herk_launch<VanHerkShape<Q, 63, false, 2, 2>>();
 }
 
 // Channels that are not filtered are copied from the source. If copy_source is another frame, it has the same in these
@@ -74,9 +72,7 @@ KernelLaunch<VanHerkParams> choose(const PassQuery &query, VanHerkParams &p) {
     return cut_u8x4_tiles(p, p.tile);
   };
   const bool three = std::any_of(p.part, p.part + p.parts, [](const PartParams &part) { return part.channels == 3; });
-  const VanHerkLaunch as = !p.sample_bits ? choose_u8(size, three)
-                           : step == 2    ? choose_u16<2>(size)
-                                          : choose_u16<1>(size);
+  const VanHerkLaunch as = p.sample_bits ? choose_u16(size, step) : choose_u8(size, three);
   // The cost of a tile: windows that a thread computes, one after the other, along rows and down columns.
   const auto cost = [&](int height) {
     const int columns = width_of(as) * ((height + size - 1) / size);

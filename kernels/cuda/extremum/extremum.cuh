@@ -212,24 +212,22 @@ __host__ __device__ constexpr int van_herk_pitch(int groups, int largest, int st
 
 // How a block works. Its warps load and then filter rows, 32 / kGroups at a time; kGroups groups of a row compute as
 // many results each as the window is wide. Then each thread does the same with columns.
-// kExact: only for windows of that size, with all that is known at compile time.
-// kU8x4s: rows are filtered as u8x4s, else as they lie in memory, by FoldedRow where pixels are not u8x4s.
-// kStep: u8x4s of a pixel.
-template <typename Order_, int kLargest_, bool kExact_, int kGroups_, int kMinBlocks_, bool kU8x4s_ = true,
-          int kStep_ = 1>
+// kExact: only for windows of that size, which is known at compile time. Rows are filtered as they lie in memory, by
+// FoldedRow where pixels are not u8x4s. Else rows are filtered as u8x4s.
+// kMostStep: u8x4s of the largest pixel.
+template <typename Order_, int kLargest_, bool kExact_, int kGroups_, int kMinBlocks_,
+          int kMostStep_ = Order_::kWords ? 2 : 1>
 struct VanHerkShape {
   using Order = Order_;
   static constexpr int kLargest = kLargest_;
   static constexpr bool kExact = kExact_;
-  static constexpr int kStep = kStep_;
   static constexpr int kGroups = kGroups_;
   static constexpr int kMinBlocks = kMinBlocks_;
   static constexpr int kWarps = 8;
-  static constexpr bool kU8x4s = kU8x4s_;
-  static_assert(kU8x4s || kExact);
   static constexpr int kRowsAtOnce = 32 / kGroups, kRowsOfRound = kRowsAtOnce * kWarps;
-  static constexpr int kPitch = van_herk_pitch(kGroups, kLargest, kStep);
-  static_assert(kGroups % kStep == 0);
+  static constexpr int kMostStep = kMostStep_;
+  static constexpr int kPitch = van_herk_pitch(kGroups, kLargest, kMostStep);
+  static_assert(kGroups % kMostStep == 0);
 };
 
 // A block's tile in shared memory: rows are filtered in place, results of columns go to the frame.
@@ -251,17 +249,16 @@ class VanHerkTile {
     const int share = (rows_ + Shape::kRowsOfRound - 1) / Shape::kRowsOfRound * Shape::kRowsAtOnce;
     const int begin = min(warp * share, rows_), end = min(begin + share, rows_);
     if (begin < end)
-      load_rows<Shape::kU8x4s, Order::kWords>(p_, p_.tile, tile_, begin, end - begin, kPitch, words_ + begin * kPitch);
+      load_rows<!Shape::kExact, Order::kWords>(p_, p_.tile, tile_, begin, end - begin, kPitch, words_ + begin * kPitch);
     wait_for_copies();
     __syncwarp();
-    if constexpr (Shape::kU8x4s || kStep == 2) {
+    if (!Shape::kExact || part_.channels == 4) {
       filter_u8x4s(begin, end);
-    } else if (part_.channels == 4) {
-      filter_u8x4s(begin, end);
-    } else if (part_.channels == 2) {
-      filter_words(FoldedRow<FoldedPairs<Order>, Shape::kLargest>(), begin, end);
-    } else if constexpr (!Order::kWords) {
-      filter_words(FoldedRow<FoldedBytes, Shape::kLargest>(), begin, end);
+    } else if constexpr (Shape::kExact) {
+      if (Order::kWords || part_.channels == 2)
+        filter_words(FoldedRow<FoldedPairs<Order>, Shape::kLargest>(), begin, end);
+      else if constexpr (!Order::kWords)
+        filter_words(FoldedRow<FoldedBytes, Shape::kLargest>(), begin, end);
     }
   }
 
@@ -270,8 +267,8 @@ class VanHerkTile {
     const int radius = size_ / 2, results = rows_ - 2 * radius, groups = (results + size_ - 1) / size_;
     for (int item = threadIdx.x; item - lane() < shape.width * groups; item += 32 * Shape::kWarps) {
       const int group = item / shape.width, column = item - group * shape.width;
-      const bool beyond = Shape::kU8x4s ? tile_.x0 + column >= part_.width
-                                        : tile_.x0 * part_.channels + 4 * column >= part_.width * part_.channels;
+      const bool beyond = Shape::kExact ? tile_.x0 * part_.channels + 4 * column >= part_.width * part_.channels
+                                        : tile_.x0 + column >= part_.width;
       if (__all_sync(0xffffffffu, beyond)) continue;
       // Lanes beyond the last column of the last group write nothing.
       const int row = min(group, groups - 1) * size_;
@@ -280,9 +277,9 @@ class VanHerkTile {
       if (part_.has_unfiltered)
         window_.each(size_, [&](int n, uint32_t &u8x4) {
           const uint32_t pixel = first[(n + radius) * kPitch];
-          u8x4 = blend_channels(part_, u8x4 ^ flip_, pixel, column % kStep) ^ flip_;
+          u8x4 = blend_channels(part_, u8x4 ^ flip_, pixel, column % step()) ^ flip_;
         });
-      U8x4Writer<!Shape::kU8x4s> writer(shape, tile_, column, group * size_);
+      U8x4Writer<Shape::kExact> writer(shape, tile_, column, group * size_);
       writer.write([&](auto put) { window_.each(size_, [&](int, uint32_t u8x4) { put(u8x4 ^ flip_); }); });
     }
   }
@@ -290,12 +287,13 @@ class VanHerkTile {
  private:
   using Order = typename Shape::Order;
   using Window = VanHerk<Order, Shape::kLargest, Shape::kExact>;
-  static constexpr int kPitch = Shape::kPitch, kStep = Shape::kStep;
+  static constexpr int kPitch = Shape::kPitch;
 
   __device__ static int lane() { return threadIdx.x % 32; }
+  __device__ int step() const { return Shape::kMostStep > 1 ? p_.tile.step : 1; }  // u8x4s of a pixel
 
   __device__ void filter_u8x4s(int begin, int end) {
-    filter_rows(window_, begin, end, p_.tile.halo_x, p_.tile.halo_x - size_ / 2 * kStep);
+    filter_rows(window_, begin, end, p_.tile.halo_x, p_.tile.halo_x - size_ / 2 * step());
   }
   template <typename Line>
   __device__ void filter_words(Line line, int begin, int end) {
@@ -308,18 +306,18 @@ class VanHerkTile {
   template <typename Line>
   __device__ void filter_rows(Line &line, int begin, int end, int halo, int from) {
     for (int row0 = begin; row0 < end; row0 += Shape::kRowsAtOnce) {
-      const int row = row0 + lane() / Shape::kGroups, group = lane() % Shape::kGroups, word = group % kStep;
-      uint32_t *first = words_ + row * kPitch + group / kStep * size_ * kStep + word;
+      const int row = row0 + lane() / Shape::kGroups, group = lane() % Shape::kGroups, word = group % step();
+      uint32_t *first = words_ + row * kPitch + (group - word) * size_ + word;
       if (row < end)
         line.run(size_, [&](int n) {
-          const uint32_t u8x4 = first[from + n * kStep];
+          const uint32_t u8x4 = first[from + n * step()];
           return (Order::kWords ? u8x4 & p_.sample_bits : u8x4) ^ flip_;
         });
       if (part_.has_unfiltered && row < end)
         line.each(size_,
-                  [&](int n, uint32_t &u8x4) { u8x4 = blend_channels(part_, u8x4, first[halo + n * kStep], word); });
+                  [&](int n, uint32_t &u8x4) { u8x4 = blend_channels(part_, u8x4, first[halo + n * step()], word); });
       __syncwarp();
-      if (row < end) line.each(size_, [&](int n, uint32_t result) { first[n * kStep] = result; });
+      if (row < end) line.each(size_, [&](int n, uint32_t result) { first[n * step()] = result; });
     }
   }
 
