@@ -143,13 +143,15 @@ class PairSum {
  private:
   static int32_t half_of(const IntegerMask &mask) { return mask.row_shift ? 1 << (mask.row_shift - 1) : 0; }
 
-  // The range of row sums; zero_of() is subtracted from them so that they fit 16 bits.
+  // The range of row sums.
   static SumRange range_of_rows(const RowContext<T> &context, const IntegerMask &mask) {
     const SumRange range = range_of(mask.row, context.largest_sample());
     const int64_t half = half_of(mask);
     return {(range.low + half) >> mask.row_shift, (range.high + half) >> mask.row_shift};
   }
-  static int32_t zero_of(SumRange range) { return range.low < 0 ? 0 : 1 << 15; }
+  // Is subtracted from row sums so that they fit 16 bits. It is 0 where they do without: with a large row_shift, more
+  // would not fit 32 bits.
+  static int32_t zero_of(SumRange range) { return range.low < 0 || range.high <= INT16_MAX ? 0 : 1 << 15; }
 
   const RowContext<T> &context_;
   const IntegerMask &mask_;

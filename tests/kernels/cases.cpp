@@ -186,6 +186,9 @@ void add_not_square(std::vector<FilterSettings> &list) {
   add(Mask::Gauss, 0, 0, sigmas(0, 0));
   add(Mask::Gauss, 0, 0, sigmas(kAutoSigma, 6));
   add(Mask::Gauss, 0, 0, sigmas(250, 3));
+  // Row sums lose 18 bits, and factors of columns have fewer than 17.
+  add(Mask::Gauss, 0, 0, sigmas(250, 0.5));
+  add(Mask::Gauss, 0, 0, sigmas(30, 0), [](FilterSettings &s) { s.bias = 0.25; });
   add(Mask::Gauss, 65, 127, sigmas(30, 30));
   add(Mask::Unsharp, 0, 0, sigmas(3, 0));
   add(Mask::Unsharp, 0, 0, sigmas(0, 0));
