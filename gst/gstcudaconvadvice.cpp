@@ -54,6 +54,8 @@ std::vector<UnusedSetting> settings_that_are_set(const Settings &s) {
     if (usage.property == std::string("roi-scale")) text = RoiStrength::unused(s.filter);
     if (text.empty() && !s.roi.meta && (!usage.by_roi || s.roi.rectangles.empty()))
       text = std::string(usage.property) + " has no effect without " + (usage.by_roi ? "roi or " : "") + "roi-meta";
+    if (text.empty() && s.roi.invert && usage.property == std::string("roi-scale"))
+      text = "roi-scale has no effect with roi-invert=true";
     all.push_back({usage.property, text});
   }
   return all;

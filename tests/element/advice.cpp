@@ -30,6 +30,7 @@ GST_START_TEST(each_setting_without_effect_is_a_warning) {
       {"roi-grow=0.5", "roi-grow has no effect without roi or roi-meta"},
       {"mask=box roi-scale=0.5", "roi-scale has no effect without roi or roi-meta"},
       {"roi-scale=0.5 roi=0,0,48,32", "roi-scale has no effect with mask=gauss5; it is used by "},
+      {"mask=box roi-scale=0.5 roi=-9,-9,3,3 roi-invert=true", "roi-scale has no effect with roi-invert=true"},
       {"roi-shape=ellipse", "roi-shape has no effect without roi or roi-meta"},
       {"roi-invert=true", "roi-invert has no effect without roi or roi-meta"},
       {"border-color=0xffffffff", "border-color has no effect with border=replicate; it is used with border=constant"},
@@ -93,7 +94,7 @@ GST_START_TEST(has_effect_agrees_with_the_warnings) {
                                   "luma=copy",
                                   "coefficients=3"};
   for (const char *mask : masks) {
-    for (const char *regions : {"", " roi=0,0,24,16", " roi-meta=true"}) {
+    for (const char *regions : {"", " roi=0,0,24,16", " roi-meta=true", " roi-meta=true roi-invert=true"}) {
       for (const std::string setting : settings) {
         const std::string before = std::string("mask=") + mask + regions;
         const std::string name = setting.substr(0, setting.find('='));
