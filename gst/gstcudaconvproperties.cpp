@@ -24,7 +24,7 @@ struct Property {
   double min, max;       // of numbers; integers whose least value is not below 0 are unsigned
   GType (*enum_type)();  // of enumerations
   GParamSpec *(*make)(const Property &);
-  bool (*set)(Configuration &, const GValue *);  // returns whether the value changes
+  bool (*set)(const Property &, Configuration &, const GValue *);  // returns whether the value changes
   void (*get)(const Configuration &, GValue *);
   void (*make_unlike_default)(Configuration &);  // keeps a value that differs from the default
 };
@@ -60,9 +60,10 @@ GParamSpec *make_spec(const Property &p, const T &initial) {
   }
 }
 
-// Reads a property's value; a string that is not set reads as an empty one.
+// Reads a property's value; a string that is not set reads as an empty one. GLib lets numbers pass that exceed the
+// range by a rounding error, as controllers and sums of steps make them.
 template <typename T>
-T read(const GValue *value) {
+T read(const Property &p, const GValue *value) {
   if constexpr (std::is_enum_v<T>)
     return static_cast<T>(g_value_get_enum(value));
   else if constexpr (std::is_same_v<T, std::string>)
@@ -70,7 +71,7 @@ T read(const GValue *value) {
   else if constexpr (std::is_same_v<T, bool>)
     return g_value_get_boolean(value) != FALSE;
   else if constexpr (std::is_same_v<T, double>)
-    return g_value_get_double(value);
+    return std::clamp(g_value_get_double(value), p.min, p.max);
   else if constexpr (std::is_same_v<T, guint64>)
     return g_value_get_uint64(value);
   else
@@ -122,8 +123,8 @@ constexpr Property property(const char *name, const char *nick, const char *blur
             const Configuration defaults;
             return make_spec<T>(p, member<kPath...>(defaults));
           },
-          [](Configuration &c, const GValue *value) {
-            const T before = std::exchange(member<kPath...>(c), read<T>(value));
+          [](const Property &p, Configuration &c, const GValue *value) {
+            const T before = std::exchange(member<kPath...>(c), read<T>(p, value));
             return member<kPath...>(c) != before;
           },
           [](const Configuration &c, GValue *value) { write<T>(member<kPath...>(c), value); },
@@ -384,7 +385,8 @@ bool Properties::set(guint id, const GValue *value) {
   if (!property) return false;
   std::lock_guard<std::mutex> guard(lock_);
   auto changed = std::make_shared<Published>(*staged_);
-  if (property->set(changed->configuration, value) && (property->flags & GST_PARAM_MUTABLE_PLAYING)) changed->serial++;
+  const bool changes = property->set(*property, changed->configuration, value);
+  if (changes && (property->flags & GST_PARAM_MUTABLE_PLAYING)) changed->serial++;
   staged_ = std::move(changed);
   return true;
 }
