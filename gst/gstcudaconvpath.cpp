@@ -278,7 +278,7 @@ GstFlowReturn Path::let_due_go() {
   while (!waiting_.empty() && flow == GST_FLOW_OK) {
     if (!is_due(waiting_.front())) {
       if (!is_short_of_buffers()) break;
-      session_.count_early();
+      session_.count_early(false);
     }
     flow = let_first_go();
   }
@@ -412,7 +412,7 @@ void Path::look_for_standstill() {
     const bool plays = GST_STATE(trans_) == GST_STATE_PLAYING;
     const bool stands = pool_size_ ? is_empty(pool_.get()) : ++ticks_ >= kMostTicks && (plays || !flight_.pushed());
     if (stands && pool_size_) most_waiting_ = frames_waiting_ - 1;
-    if (stands) session_.count_early();
+    if (stands) session_.count_early(!pool_size_);
     if (stands || (plays && is_over_by_clock(waiting_.front().frame.get())))
       flight_.keep_flow(guarded(trans_, GST_FLOW_ERROR, [&] { return let_first_go(); }));
   }

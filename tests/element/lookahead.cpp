@@ -499,6 +499,19 @@ GST_START_TEST(frames_leave_early_where_upstream_has_too_few_buffers) {
 }
 GST_END_TEST;
 
+// A full queue in another branch can hold up the source for good. After five seconds the oldest frame leaves.
+GST_START_TEST(a_frame_leaves_early_where_nothing_comes) {
+  Stream h(settings(5 * kFrame, 0));
+  Clip clip(h);
+  for (int i = 0; i < 2; i++) clip.push(i * kFrame, {{8 + i, 8, 16, 12}});
+  clip.check(0, 0, kFrame);
+  fail_unless_equals_uint64(stat(h, "frames-early"), 1);
+  assert_same_text(h.take_one(GST_MESSAGE_WARNING).text,
+                   "upstream has sent no frame for five seconds, perhaps because a queue of another branch is full and "
+                   "smaller than roi-lookahead: frames leave early, with the regions known so far");
+}
+GST_END_TEST;
+
 // Where a live source sends nothing for a while, frames leave when it would have sent all that they wait for.
 GST_START_TEST(frames_of_a_live_source_that_stops_leave_in_time) {
   Stream h(settings(5 * kFrame, 0));
@@ -819,6 +832,7 @@ Suite *make_suite() {
   tcase_add_test(tc, events_keep_their_places_between_frames);
   tcase_add_test(tc, events_follow_a_frame_that_is_refused);
   tcase_add_test(tc, frames_leave_early_where_upstream_has_too_few_buffers);
+  tcase_add_test(tc, a_frame_leaves_early_where_nothing_comes);
   tcase_add_test(tc, frames_of_a_live_source_that_stops_leave_in_time);
   tcase_add_test(tc, frames_without_regions_pass_are_filtered_or_dropped);
   tcase_add_test(tc, frames_without_regions_in_other_ways);
