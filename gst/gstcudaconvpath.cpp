@@ -14,7 +14,7 @@ namespace cudaconv::gst {
 
 namespace {
 
-constexpr gint64 kTick = G_USEC_PER_SEC / 4;  // how long no frame has come when the watcher looks
+constexpr gint64 kTick = G_USEC_PER_SEC / 4;  // how long no frame has come when the watcher first looks
 
 const GstBaseTransformClass *base_class() {
   return GST_BASE_TRANSFORM_CLASS(g_type_class_peek(GST_TYPE_BASE_TRANSFORM));
@@ -283,8 +283,8 @@ GstFlowReturn Path::let_due_go() {
     flow = let_first_go();
   }
   prepared_ = false;
-  ticks_ = 0;
-  set_alarm();
+  came_ = g_get_monotonic_time();
+  set_alarm(kTick);
   return flow;
 }
 
@@ -314,7 +314,7 @@ void Path::forget_waiting() {
   frames_waiting_ = 0;
   most_waiting_ = G_MAXSIZE;
   pool_.reset();
-  set_alarm();
+  set_alarm(kTick);
 }
 
 gboolean Path::take_event(GstEvent *event) {
@@ -349,10 +349,10 @@ bool Path::ends_frames(GstEvent *event) const {
   }
 }
 
-// Wakes the watcher when no frame has come for a while.
-void Path::set_alarm() {
+// Wakes the watcher when no frame has come for some microseconds.
+void Path::set_alarm(gint64 after) {
   std::lock_guard<std::mutex> guard(lock_);
-  const gint64 before = std::exchange(alarm_, waiting_.empty() ? 0 : g_get_monotonic_time() + kTick);
+  const gint64 before = std::exchange(alarm_, waiting_.empty() ? 0 : g_get_monotonic_time() + after);
   if (!alarm_ || before) return;
   const auto watch = [](gpointer path) -> gpointer {
     static_cast<Path *>(path)->watch();
@@ -382,21 +382,38 @@ void Path::watch() {
   }
 }
 
-// Whether a live source should already have sent all frames that the oldest one waits for.
-bool Path::is_over_by_clock(GstBuffer *frame) const {
+// Nanoseconds until a live source should have sent all frames that this one waits for: below 0 if it should have done
+// so already, GST_CLOCK_STIME_NONE if that is not known.
+GstClockTimeDiff Path::time_left(GstBuffer *frame) const {
   const GstClockTime upstream = live_latency_;
   const Ref<GstClock> clock(gst_element_get_clock(GST_ELEMENT(trans_)));
-  if (!GST_CLOCK_TIME_IS_VALID(upstream) || !clock || trans_->segment.format != GST_FORMAT_TIME) return false;
+  if (GST_STATE(trans_) != GST_STATE_PLAYING || !GST_CLOCK_TIME_IS_VALID(upstream) || !clock ||
+      trans_->segment.format != GST_FORMAT_TIME)
+    return GST_CLOCK_STIME_NONE;
   const GstClockTime time = gst_segment_to_running_time(&trans_->segment, GST_FORMAT_TIME, GST_BUFFER_PTS(frame));
-  return GST_CLOCK_TIME_IS_VALID(time) &&
-         gst_clock_get_time(clock.get()) - gst_element_get_base_time(GST_ELEMENT(trans_)) >
-             time + upstream + session_.lookahead();
+  if (!GST_CLOCK_TIME_IS_VALID(time)) return GST_CLOCK_STIME_NONE;
+  const GstClockTime end = add_times(add_times(time, upstream), session_.lookahead());
+  return GST_CLOCK_DIFF(gst_clock_get_time(clock.get()) - gst_element_get_base_time(GST_ELEMENT(trans_)), end);
+}
+
+// Lets the frames go that a live source, which sends nothing, should have followed by others. Returns the microseconds
+// until it has to be called again if still nothing comes.
+gint64 Path::let_go_by_clock() {
+  GstFlowReturn flow = GST_FLOW_OK;
+  while (flow == GST_FLOW_OK && !waiting_.empty()) {
+    const GstClockTimeDiff left = time_left(waiting_.front().frame.get());
+    if (!GST_CLOCK_STIME_IS_VALID(left)) break;
+    if (left >= 0) return std::min<gint64>(GST_TIME_AS_USECONDS(left) + 1, kTick);
+    flow = guarded(trans_, GST_FLOW_ERROR, [&] { return let_first_go(); });
+    flight_.keep_flow(flow);
+  }
+  return kTick;
 }
 
 // Upstream may have fewer buffers than their pool says, or hold some itself. Where the pool has none left, or where
 // nothing comes for very long while the pipeline plays, the oldest frame leaves early.
 void Path::look_for_standstill() {
-  constexpr int kMostTicks = 20;
+  constexpr gint64 kVeryLong = 5 * G_USEC_PER_SEC;
   // No wait for the lock: the thread that holds it brings frames on, and may be in stop(), which waits for the watcher.
   if (!GST_PAD_STREAM_TRYLOCK(trans_->sinkpad)) {
     std::lock_guard<std::mutex> guard(lock_);
@@ -408,15 +425,17 @@ void Path::look_for_standstill() {
     std::lock_guard<std::mutex> guard(lock_);
     due = !ends_ && alarm_ && g_get_monotonic_time() >= alarm_;
   }
+  gint64 next = kTick;
   if (due && !waiting_.empty()) {
     const bool plays = GST_STATE(trans_) == GST_STATE_PLAYING;
-    const bool stands = pool_size_ ? is_empty(pool_.get()) : ++ticks_ >= kMostTicks && (plays || !flight_.pushed());
+    const bool is_long = g_get_monotonic_time() - came_ >= kVeryLong;
+    const bool stands = pool_size_ ? is_empty(pool_.get()) : is_long && (plays || !flight_.pushed());
     if (stands && pool_size_) most_waiting_ = frames_waiting_ - 1;
     if (stands) session_.count_early(!pool_size_);
-    if (stands || (plays && is_over_by_clock(waiting_.front().frame.get())))
-      flight_.keep_flow(guarded(trans_, GST_FLOW_ERROR, [&] { return let_first_go(); }));
+    if (stands) flight_.keep_flow(guarded(trans_, GST_FLOW_ERROR, [&] { return let_first_go(); }));
+    next = let_go_by_clock();
   }
-  if (due) set_alarm();
+  if (due) set_alarm(next);
   GST_PAD_STREAM_UNLOCK(trans_->sinkpad);
 }
 

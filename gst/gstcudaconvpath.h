@@ -98,9 +98,10 @@ class Path {
   GstFlowReturn filter(Waiting item);
 
   void watch();
-  bool is_over_by_clock(GstBuffer *frame) const;
+  GstClockTimeDiff time_left(GstBuffer *frame) const;
+  gint64 let_go_by_clock();
   void look_for_standstill();
-  void set_alarm();
+  void set_alarm(gint64 after);
 
   GstBaseTransform *const trans_;
   Session &session_;
@@ -119,7 +120,7 @@ class Path {
   size_t most_waiting_ = G_MAXSIZE;  // frames that leave upstream a buffer, as far as is known
   Ref<GstBufferPool> pool_;          // of the oldest frame
   guint pool_size_ = 0;              // the number of its buffers; 0: any number
-  int ticks_ = 0;                    // for how many alarms no frame has come
+  gint64 came_ = 0;                  // when the last frame or event came, in microseconds of the monotonic time
 
   std::atomic<GstClockTime> live_latency_{GST_CLOCK_TIME_NONE};
 

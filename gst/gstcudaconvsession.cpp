@@ -17,6 +17,9 @@ namespace {
 // on.
 constexpr guint kFramesThatPay = 4;
 
+// The time between two frames where the caps have no framerate.
+constexpr GstClockTime kUnknownDuration = GST_SECOND / 30;
+
 // The most frames without known regions whose metas are kept until there is memory to read them.
 constexpr guint kMostMissed = 256;
 
@@ -509,16 +512,19 @@ GstClockTime Session::lookahead() const {
   if (!settings.roi.meta || (context ? context->passthrough() : settings.filter.mask == Mask::Identity)) return 0;
   // A frame leaves when the first frame comes that is at least roi-lookahead later.
   const GstClockTime wait = std::min<GstClockTime>(settings.roi.lookahead, G_MAXINT64);
-  const GstClockTime duration = context ? context->buffer_duration() : 0, rest = duration ? wait % duration : 0;
+  if (!context || wait == 0) return wait;
+  const GstClockTime duration = context->buffer_duration();
+  if (!duration) return add_times(wait, kUnknownDuration);
+  const GstClockTime rest = wait % duration;
   return rest ? add_times(wait, duration - rest) : wait;
 }
 
 AllocationNeeds Session::allocation_needs() const {
   const bool regions = properties_.published()->configuration.settings.roi.meta;
   const std::shared_ptr<const StreamContext> context = this->context();
-  const GstClockTime duration = context ? context->buffer_duration() : 0;
   constexpr GstClockTime kMost = 256;  // frames, since the pool allocates that number at once
-  const auto waiting = duration ? static_cast<guint>(std::min(lookahead() / duration, kMost)) : 0;
+  const GstClockTime known = context ? context->buffer_duration() : 0, duration = known ? known : kUnknownDuration;
+  const auto waiting = context ? static_cast<guint>(std::min(lookahead() / duration, kMost)) : 0;
   const guint frames = most_in_flight(0);
   std::lock_guard<std::mutex> guard(lock_);
   return {device_, cuda_engine_ != nullptr, frames, waiting, regions};

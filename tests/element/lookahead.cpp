@@ -329,6 +329,12 @@ GST_START_TEST(the_time_is_reported_as_latency) {
   check("mask=gauss5", 3 * kFrame, true);
   check("roi-lookahead=0", 0, true);
   h.take(GST_MESSAGE_WARNING);  // of roi-lookahead without roi-meta
+  // Without a framerate, a frame may wait for one that comes some time after the look-ahead.
+  GstVideoInfo any_rate = info;
+  any_rate.fps_n = 0;
+  h.set_caps(any_rate);
+  send_segment(h, 0);
+  check("roi-lookahead=80000000", 2 * kFrame + GST_SECOND / 30, true);
   // Never more than 292 years, to which sinks add times of their own.
   Harness longest(settings(G_MAXUINT64, 0), info);
   for (const guint64 upstream : {guint64{GST_SECOND}, guint64{G_MAXINT64}}) {
@@ -526,6 +532,25 @@ GST_START_TEST(frames_of_a_live_source_that_stops_leave_in_time) {
   fail_unless_equals_int(gst_harness_buffers_in_queue(h.get()), 0);
   gst_harness_set_time(h.get(), 10 * kFrame);
   for (int i = 0; i < 3; i++) clip.check(i * kFrame, i * kFrame, 2 * kFrame);
+  fail_unless_equals_uint64(stat(h, "frames-early"), 0);
+}
+GST_END_TEST;
+
+// After the first one the others leave on time: not one at each look.
+GST_START_TEST(many_frames_of_a_live_source_that_stops_leave_in_time) {
+  constexpr int kFrames = 20;
+  Stream h(settings(2 * kFrames * kFrame, 0));
+  gst_harness_use_testclock(h.get());
+  gst_harness_set_live(h.get(), TRUE);
+  GstClockTime max;
+  latency_of(h, &max);
+  Clip clip(h);
+  for (int i = 0; i < kFrames; i++) clip.push(i * kFrame, {{8 + i, 8, 16, 12}});
+  const gint64 start = g_get_monotonic_time();
+  gst_harness_set_time(h.get(), 3 * kFrames * kFrame);
+  for (int i = 0; i < kFrames; i++) clip.check(i * kFrame, i * kFrame, kFrames * kFrame);
+  const gint64 took = g_get_monotonic_time() - start;
+  fail_unless(took < 5 * G_USEC_PER_SEC / 2, "%d ms", static_cast<int>(took / 1000));
   fail_unless_equals_uint64(stat(h, "frames-early"), 0);
 }
 GST_END_TEST;
@@ -834,6 +859,7 @@ Suite *make_suite() {
   tcase_add_test(tc, frames_leave_early_where_upstream_has_too_few_buffers);
   tcase_add_test(tc, a_frame_leaves_early_where_nothing_comes);
   tcase_add_test(tc, frames_of_a_live_source_that_stops_leave_in_time);
+  tcase_add_test(tc, many_frames_of_a_live_source_that_stops_leave_in_time);
   tcase_add_test(tc, frames_without_regions_pass_are_filtered_or_dropped);
   tcase_add_test(tc, frames_without_regions_in_other_ways);
   tcase_add_test(tc, regions_are_counted_and_reported);
