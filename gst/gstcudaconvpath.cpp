@@ -16,6 +16,13 @@ namespace {
 
 constexpr gint64 kTick = G_USEC_PER_SEC / 4;  // how long no frame has come when the watcher first looks
 
+// Why frames leave early.
+constexpr char kShort[] = "upstream has too few buffers for roi-lookahead";
+constexpr char kStands[] =
+    "upstream has sent no frame for five seconds, perhaps because a queue of another branch is full and smaller than "
+    "roi-lookahead";
+constexpr char kLate[] = "frames come later than the latency of upstream allows";
+
 const GstBaseTransformClass *base_class() {
   return GST_BASE_TRANSFORM_CLASS(g_type_class_peek(GST_TYPE_BASE_TRANSFORM));
 }
@@ -178,10 +185,19 @@ GstFlowReturn Path::prepare(bool is_discont, Ref<GstBuffer> buffer) {
   const GstFlowReturn flow = base_class()->submit_input_buffer(trans_, is_discont, buffer.release());
   const std::shared_ptr<const StreamContext> context = context_ = session_.context();
   arrived_ = session_.note_regions(context.get(), frame.get(), trans_->segment, oldest());
+  note_late();
   // If time jumps back, no later frame follows the waiting ones.
   if (!waiting_.empty() && is_before(arrived_.time, waiting_.front().regions.time)) let_all_go();
   now_ = arrived_.time;
   return flow;
+}
+
+// Counts the frames that left by the clock, if the frame that has arrived belongs to their look-ahead.
+void Path::note_late() {
+  const guint64 lookahead = context_ ? context_->settings.roi.lookahead : 0;
+  for (const int64_t time : std::exchange(left_by_clock_, {}))
+    if (arrived_.time >= time && static_cast<guint64>(arrived_.time) - static_cast<guint64>(time) <= lookahead)
+      session_.count_early(kLate);
 }
 
 GstFlowReturn Path::send() {
@@ -278,7 +294,7 @@ GstFlowReturn Path::let_due_go() {
   while (!waiting_.empty() && flow == GST_FLOW_OK) {
     if (!is_due(waiting_.front())) {
       if (!is_short_of_buffers()) break;
-      session_.count_early(false);
+      session_.count_early(kShort);
     }
     flow = let_first_go();
   }
@@ -314,6 +330,7 @@ void Path::forget_waiting() {
   frames_waiting_ = 0;
   most_waiting_ = G_MAXSIZE;
   pool_.reset();
+  left_by_clock_.clear();
   set_alarm(kTick);
 }
 
@@ -404,7 +421,10 @@ gint64 Path::let_go_by_clock() {
     const GstClockTimeDiff left = time_left(waiting_.front().frame.get());
     if (!GST_CLOCK_STIME_IS_VALID(left)) break;
     if (left >= 0) return std::min<gint64>(GST_TIME_AS_USECONDS(left) + 1, kTick);
-    flow = guarded(trans_, GST_FLOW_ERROR, [&] { return let_first_go(); });
+    flow = guarded(trans_, GST_FLOW_ERROR, [&] {
+      left_by_clock_.push_back(waiting_.front().regions.time);
+      return let_first_go();
+    });
     flight_.keep_flow(flow);
   }
   return kTick;
@@ -431,7 +451,7 @@ void Path::look_for_standstill() {
     const bool is_long = g_get_monotonic_time() - came_ >= kVeryLong;
     const bool stands = pool_size_ ? is_empty(pool_.get()) : is_long && (plays || !flight_.pushed());
     if (stands && pool_size_) most_waiting_ = frames_waiting_ - 1;
-    if (stands) session_.count_early(!pool_size_);
+    if (stands) session_.count_early(pool_size_ ? kShort : kStands);
     if (stands) flight_.keep_flow(guarded(trans_, GST_FLOW_ERROR, [&] { return let_first_go(); }));
     next = let_go_by_clock();
   }

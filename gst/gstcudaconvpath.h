@@ -13,6 +13,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <vector>
 
 #include "gstcudaconvallocation.h"
 #include "gstcudaconvflight.h"
@@ -83,6 +84,7 @@ class Path {
   void check_passthrough();
   void prepare_for(GstBuffer *buffer);
   GstFlowReturn prepare(bool is_discont, Ref<GstBuffer> buffer);
+  void note_late();
   bool is_before(int64_t a, int64_t b) const;
   std::optional<int64_t> oldest() const;
   bool ends_frames(GstEvent *event) const;
@@ -116,11 +118,12 @@ class Path {
 
   std::list<Waiting> waiting_;  // oldest first; the first one is a frame
   size_t frames_waiting_ = 0;
-  int64_t now_ = 0;                  // the stream time up to which all frames have come
-  size_t most_waiting_ = G_MAXSIZE;  // frames that leave upstream a buffer, as far as is known
-  Ref<GstBufferPool> pool_;          // of the oldest frame
-  guint pool_size_ = 0;              // the number of its buffers; 0: any number
-  gint64 came_ = 0;                  // when the last frame or event came, in microseconds of the monotonic time
+  int64_t now_ = 0;                     // the stream time up to which all frames have come
+  size_t most_waiting_ = G_MAXSIZE;     // frames that leave upstream a buffer, as far as is known
+  Ref<GstBufferPool> pool_;             // of the oldest frame
+  guint pool_size_ = 0;                 // the number of its buffers; 0: any number
+  gint64 came_ = 0;                     // when the last frame or event came, in microseconds of the monotonic time
+  std::vector<int64_t> left_by_clock_;  // stream times of the frames that the clock let go, since a frame came
 
   std::atomic<GstClockTime> live_latency_{GST_CLOCK_TIME_NONE};
 

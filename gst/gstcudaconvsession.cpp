@@ -374,12 +374,9 @@ void Session::post_report(std::optional<int64_t> time, bool ended) {
     gst_element_post_message(element_, gst_message_new_element(GST_OBJECT(element_), counts));
 }
 
-void Session::count_early(bool stands) {
-  const std::string why = stands ? "upstream has sent no frame for five seconds, perhaps because a queue of another "
-                                   "branch is full and smaller than roi-lookahead"
-                                 : "upstream has too few buffers for roi-lookahead";
+void Session::count_early(const char *why) {
   counts_.add_early();
-  complain_once(stands ? "standstill" : "frames-early", why + ": frames leave early, with the regions known so far");
+  complain_once(why, std::string(why) + ": frames leave early, with the regions known so far");
 }
 
 void Session::miss_regions(GstBuffer *buffer) noexcept {

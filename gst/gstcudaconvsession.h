@@ -77,9 +77,8 @@ class Session {
                            bool *marked);
   // Counts a frame that leaves, and posts the message of roi-report if it is time.
   void count_frame(const StreamContext &context, const FrameRegions &frame, bool marked);
-  // Counts a frame that leaves before its look-ahead is over, with a warning the first time. `stands`: since nothing
-  // comes, though upstream has buffers.
-  void count_early(bool stands);
+  // Counts a frame that leaves before its look-ahead is over. The first time for each reason, posts a warning.
+  void count_early(const char *why);
   // The plans and regions for a frame, where the regions `found` are in force. Throws Error.
   std::vector<PlannedView> plan_regions(const StreamContext &context, GstBuffer *buffer, const RoiList &found);
   // To be called for each event of the sink pad, before it is handled. Forgets all held regions on FLUSH_STOP, and on a
