@@ -185,16 +185,19 @@ GstFlowReturn Path::prepare(bool is_discont, Ref<GstBuffer> buffer) {
   const GstFlowReturn flow = base_class()->submit_input_buffer(trans_, is_discont, buffer.release());
   const std::shared_ptr<const StreamContext> context = context_ = session_.context();
   arrived_ = session_.note_regions(context.get(), frame.get(), trans_->segment, oldest());
-  note_late();
+  note_arrival(frame.get());
   // If time jumps back, no later frame follows the waiting ones.
   if (!waiting_.empty() && is_before(arrived_.time, waiting_.front().regions.time)) let_all_go();
   now_ = arrived_.time;
   return flow;
 }
 
-// Counts the frames that left by the clock, if the frame that has arrived belongs to their look-ahead.
-void Path::note_late() {
+// Notes how late the frame that has arrived is. Counts frames that left by the clock, if it belongs to their
+// look-ahead.
+void Path::note_arrival(GstBuffer *frame) {
   const guint64 lookahead = context_ ? context_->settings.roi.lookahead : 0;
+  const GstClockTimeDiff lateness = lookahead ? lateness_of(frame) : GST_CLOCK_STIME_NONE;
+  lateness_ = GST_CLOCK_STIME_IS_VALID(lateness) ? std::max<GstClockTimeDiff>(lateness, 0) : 0;
   for (const int64_t time : std::exchange(left_by_clock_, {}))
     if (arrived_.time >= time && static_cast<guint64>(arrived_.time) - static_cast<guint64>(time) <= lookahead)
       session_.count_early(kLate);
@@ -399,27 +402,28 @@ void Path::watch() {
   }
 }
 
-// Nanoseconds until a live source should have sent all frames that this one waits for: below 0 if it should have done
-// so already, GST_CLOCK_STIME_NONE if that is not known.
-GstClockTimeDiff Path::time_left(GstBuffer *frame) const {
+// Nanoseconds since a live source should have sent the frame; GST_CLOCK_STIME_NONE if that is not known.
+GstClockTimeDiff Path::lateness_of(GstBuffer *frame) const {
   const GstClockTime upstream = live_latency_;
   const Ref<GstClock> clock(gst_element_get_clock(GST_ELEMENT(trans_)));
-  if (GST_STATE(trans_) != GST_STATE_PLAYING || !GST_CLOCK_TIME_IS_VALID(upstream) || !clock ||
-      trans_->segment.format != GST_FORMAT_TIME)
+  if (!GST_CLOCK_TIME_IS_VALID(upstream) || !clock || trans_->segment.format != GST_FORMAT_TIME)
     return GST_CLOCK_STIME_NONE;
   const GstClockTime time = gst_segment_to_running_time(&trans_->segment, GST_FORMAT_TIME, GST_BUFFER_PTS(frame));
   if (!GST_CLOCK_TIME_IS_VALID(time)) return GST_CLOCK_STIME_NONE;
-  const GstClockTime end = add_times(add_times(time, upstream), session_.lookahead());
-  return GST_CLOCK_DIFF(gst_clock_get_time(clock.get()) - gst_element_get_base_time(GST_ELEMENT(trans_)), end);
+  const GstClockTime now = gst_clock_get_time(clock.get()) - gst_element_get_base_time(GST_ELEMENT(trans_));
+  return GST_CLOCK_DIFF(add_times(time, upstream), now);
 }
 
-// Lets the frames go that a live source, which sends nothing, should have followed by others. Returns the microseconds
-// until it has to be called again if still nothing comes.
+// Lets the frames go that a live source, which sends nothing, should have followed by others. If frames have come late,
+// as from a detector that does not report its latency, the others may be as late. Returns the microseconds until it has
+// to be called again if still nothing comes.
 gint64 Path::let_go_by_clock() {
   GstFlowReturn flow = GST_FLOW_OK;
-  while (flow == GST_FLOW_OK && !waiting_.empty()) {
-    const GstClockTimeDiff left = time_left(waiting_.front().frame.get());
-    if (!GST_CLOCK_STIME_IS_VALID(left)) break;
+  while (flow == GST_FLOW_OK && !waiting_.empty() && GST_STATE(trans_) == GST_STATE_PLAYING) {
+    const GstClockTimeDiff lateness = lateness_of(waiting_.front().frame.get());
+    if (!GST_CLOCK_STIME_IS_VALID(lateness)) break;
+    const auto wait = static_cast<GstClockTimeDiff>(add_times(session_.lookahead(), lateness_));
+    const GstClockTimeDiff left = lateness < 0 ? wait : wait - lateness;
     if (left >= 0) return std::min<gint64>(GST_TIME_AS_USECONDS(left) + 1, kTick);
     flow = guarded(trans_, GST_FLOW_ERROR, [&] {
       left_by_clock_.push_back(waiting_.front().regions.time);

@@ -84,7 +84,7 @@ class Path {
   void check_passthrough();
   void prepare_for(GstBuffer *buffer);
   GstFlowReturn prepare(bool is_discont, Ref<GstBuffer> buffer);
-  void note_late();
+  void note_arrival(GstBuffer *frame);
   bool is_before(int64_t a, int64_t b) const;
   std::optional<int64_t> oldest() const;
   bool ends_frames(GstEvent *event) const;
@@ -100,7 +100,7 @@ class Path {
   GstFlowReturn filter(Waiting item);
 
   void watch();
-  GstClockTimeDiff time_left(GstBuffer *frame) const;
+  GstClockTimeDiff lateness_of(GstBuffer *frame) const;
   gint64 let_go_by_clock();
   void look_for_standstill();
   void set_alarm(gint64 after);
@@ -123,6 +123,7 @@ class Path {
   Ref<GstBufferPool> pool_;             // of the oldest frame
   guint pool_size_ = 0;                 // the number of its buffers; 0: any number
   gint64 came_ = 0;                     // when the last frame or event came, in microseconds of the monotonic time
+  GstClockTimeDiff lateness_ = 0;       // of the last frame that came from a live source
   std::vector<int64_t> left_by_clock_;  // stream times of the frames that the clock let go, since a frame came
 
   std::atomic<GstClockTime> live_latency_{GST_CLOCK_TIME_NONE};

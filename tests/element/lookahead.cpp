@@ -541,6 +541,26 @@ GST_START_TEST(frames_of_a_live_source_that_stops_leave_in_time) {
 }
 GST_END_TEST;
 
+// A detector that takes long and does not report it sends all frames late. They wait for the others all the same.
+GST_START_TEST(frames_of_a_slow_detector_wait) {
+  Stream h(settings(5 * kFrame, 0));
+  gst_harness_use_testclock(h.get());
+  gst_harness_set_live(h.get(), TRUE);
+  GstClockTime max;
+  latency_of(h, &max);
+  Clip clip(h);
+  for (int i = 0; i < 2; i++) {
+    gst_harness_set_time(h.get(), (10 + i) * kFrame);
+    clip.push(i * kFrame, {{8 + i, 8, 16, 12}});
+  }
+  g_usleep(G_USEC_PER_SEC / 2);
+  fail_unless_equals_int(gst_harness_buffers_in_queue(h.get()), 0);
+  gst_harness_set_time(h.get(), 17 * kFrame);
+  for (int i = 0; i < 2; i++) clip.check(i * kFrame, i * kFrame, kFrame);
+  fail_unless_equals_uint64(stat(h, "frames-early"), 0);
+}
+GST_END_TEST;
+
 // After the first one the others leave on time: not one at each look.
 GST_START_TEST(many_frames_of_a_live_source_that_stops_leave_in_time) {
   constexpr int kFrames = 20;
@@ -864,6 +884,7 @@ Suite *make_suite() {
   tcase_add_test(tc, frames_leave_early_where_upstream_has_too_few_buffers);
   tcase_add_test(tc, a_frame_leaves_early_where_nothing_comes);
   tcase_add_test(tc, frames_of_a_live_source_that_stops_leave_in_time);
+  tcase_add_test(tc, frames_of_a_slow_detector_wait);
   tcase_add_test(tc, many_frames_of_a_live_source_that_stops_leave_in_time);
   tcase_add_test(tc, frames_without_regions_pass_are_filtered_or_dropped);
   tcase_add_test(tc, frames_without_regions_in_other_ways);
