@@ -31,10 +31,9 @@ class CudaStream {
   void configure_pool(GstStructure *config) const {
     if (stream_) gst_buffer_pool_config_set_cuda_stream(config, stream_);
   }
-  // The CUstream of `memory`. nullptr where it has none, or where `access` is reading and no write to it is pending.
-  static void *of(GstMemory *memory, GstMapFlags access) {
-    if (!(access & GST_MAP_WRITE) && !GST_MEMORY_FLAG_IS_SET(memory, GST_CUDA_MEMORY_TRANSFER_NEED_SYNC))
-      return nullptr;
+  // The CUstream of `memory`. nullptr where it has none, or, with `if_pending`, where no write to it is pending.
+  static void *of(GstMemory *memory, bool if_pending) {
+    if (if_pending && !GST_MEMORY_FLAG_IS_SET(memory, GST_CUDA_MEMORY_TRANSFER_NEED_SYNC)) return nullptr;
     GstCudaStream *stream = gst_cuda_memory_get_stream(GST_CUDA_MEMORY_CAST(memory));
     return stream ? gst_cuda_stream_get_handle(stream) : nullptr;
   }
@@ -44,7 +43,7 @@ class CudaStream {
     return nullptr;
   }
   void configure_pool(GstStructure *) const {}
-  static void *of(GstMemory *, GstMapFlags) {
+  static void *of(GstMemory *, bool) {
     return nullptr;
   }
 #endif

@@ -110,8 +110,8 @@ class CudaDevice : public Device {
   }
 
   bool is_stream_ordered() const override { return context_->stream.handle(); }
-  void *stream_of(GstBuffer *buffer, GstMapFlags access) const override {
-    return CudaStream::of(gst_buffer_peek_memory(buffer, 0), access);
+  void *stream_of(GstBuffer *buffer, bool if_pending) const override {
+    return CudaStream::of(gst_buffer_peek_memory(buffer, 0), if_pending);
   }
   void mark_complete(GstBuffer *buffer) const override { gst::mark_complete(gst_buffer_peek_memory(buffer, 0)); }
 

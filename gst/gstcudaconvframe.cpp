@@ -120,7 +120,6 @@ MappedFrame::MappedFrame(GstBuffer *buffer, const GstVideoInfo &info, const Fram
   map(buffer, info, place.in_pieces, static_cast<GstMapFlags>(access | (memory.on_device ? kMapCuda : 0)));
   view_.on_device = memory.on_device;
   view_.pinned = memory.pinned;
-  view_.stream = memory.stream;
   try {
     for (guint i = 0; i < GST_VIDEO_FRAME_N_PLANES(&frame_); i++) place_plane(i, info, layout.interlaced, place.origin);
     for (int p = 0; p < layout.planes; p++) check_plane(layout.plane[p]);

@@ -32,7 +32,6 @@ class FormatError : public FrameError {
 struct BufferMemory {
   bool on_device = false;
   bool pinned = false;
-  void *stream = nullptr;
 };
 
 // Maps a buffer as the frame that its caps describe, while the object lives, and keeps a reference to it. Where the
@@ -65,6 +64,8 @@ class MappedFrame {
   MappedFrame &operator=(const MappedFrame &) = delete;
 
   const FrameView &view() const { return view_; }
+  // Sets FrameView::stream. Call it before the view is used.
+  void set_stream(void *stream) { view_.stream = stream; }
   // The view from pixel x, y of the frame on, which begins a pixel of every plane and, in subsampled planes, of the
   // same field.
   FrameView view_from(int x, int y) const;

@@ -170,15 +170,16 @@ void Frame::map(std::optional<MappedFrame> &mapped, GstBuffer *buffer, GstMapFla
   BufferMemory memory;
   if (device) {
     memory.on_device = device->owns(buffer);
-    if (memory.on_device)
-      memory.stream = device->stream_of(buffer, access);
-    else
-      memory.pinned = is_pinned(buffer, device);
+    if (!memory.on_device) memory.pinned = is_pinned(buffer, device);
   }
+  // GStreamer forgets that writes are pending before it waits for them: another holder of the memory may be waiting.
+  const bool known = gst_buffer_is_writable(buffer) && gst_buffer_is_all_memory_writable(buffer);
   const FrameLayout &layout = context->kind_of(buffer).layout;
   const bool is_input = access & GST_MAP_READ;
   const MappedFrame::Place found = is_input ? place : MappedFrame::find(buffer, context->info, layout, access);
   mapped.emplace(buffer, context->info, layout, found, access, memory);
+  // After mapping, which uploads on the stream what the CPU has written, and does not wait for that.
+  if (memory.on_device) mapped->set_stream(device->stream_of(buffer, known && !(access & GST_MAP_WRITE)));
 }
 
 void Frame::submit(const std::atomic<bool> &cancelled) {

@@ -24,6 +24,9 @@ class DeviceMemory {
   virtual bool holds(GstBuffer *buffer) = 0;
   // Sets `*released` to 1 when the context is gone.
   virtual void notify_of_release(int *released) = 0;
+  // Marks pending writes to the buffer as complete, as gst_cuda_memory_sync() does before it waits for them. For the
+  // stand-in alone.
+  virtual void forget_pending(GstBuffer *) {}
   // Returns an active pool whose buffers have a GstVideoMeta.
   virtual GstBufferPool *new_pool(const GstVideoInfo &info) = 0;
   // Copies the samples of `from` into a new buffer of this memory.

@@ -89,13 +89,19 @@ struct StandinMemory {
   bool needs_sync;
 };
 
+// Memory of a stream is uploaded on the stream, and nothing waits for that.
+bool upload(StandinMemory *self, gsize size) {
+  if (!self->stream) return cudaMemcpy(self->device, self->host, size, cudaMemcpyHostToDevice) == cudaSuccess;
+  self->needs_sync = true;
+  return cudaMemcpyAsync(self->device, self->host, size, cudaMemcpyHostToDevice, self->stream) == cudaSuccess;
+}
+
 gpointer map_memory(GstMemory *memory, gsize size, GstMapFlags flags) {
   static std::mutex lock;  // several branches may map a memory at once
   const std::lock_guard<std::mutex> guard(lock);
   auto *self = reinterpret_cast<StandinMemory *>(memory);
   if (flags & kMapDevice) {
-    if (self->host_is_newer && cudaMemcpy(self->device, self->host, size, cudaMemcpyHostToDevice) != cudaSuccess)
-      return nullptr;
+    if (self->host_is_newer && !upload(self, size)) return nullptr;
     self->host_is_newer = false;
     if (flags & GST_MAP_WRITE) {
       self->device_is_newer = true;
@@ -246,9 +252,9 @@ class StandinDevice : public Device {
            reinterpret_cast<StandinPool *>(pool)->context == context_;
   }
   bool is_stream_ordered() const override { return stream_ordered(); }
-  void *stream_of(GstBuffer *buffer, GstMapFlags access) const override {
+  void *stream_of(GstBuffer *buffer, bool if_pending) const override {
     const auto *memory = reinterpret_cast<StandinMemory *>(gst_buffer_peek_memory(buffer, 0));
-    return access & GST_MAP_WRITE || memory->needs_sync ? memory->stream : nullptr;
+    return if_pending && !memory->needs_sync ? nullptr : memory->stream;
   }
   void mark_complete(GstBuffer *buffer) const override {
     reinterpret_cast<StandinMemory *>(gst_buffer_peek_memory(buffer, 0))->needs_sync = false;
@@ -342,6 +348,9 @@ class StandinDeviceMemory : public DeviceMemory {
   }
   void notify_of_release(int *) override {}
   bool holds(GstBuffer *buffer) override { return is_memory_of(buffer, context_); }
+  void forget_pending(GstBuffer *buffer) override {
+    reinterpret_cast<StandinMemory *>(gst_buffer_peek_memory(buffer, 0))->needs_sync = false;
+  }
   GstBufferPool *new_pool(const GstVideoInfo &info) override {
     GstBufferPool *pool = new_pool_of(context_);
     GstStructure *config = gst_buffer_pool_get_config(pool);

@@ -31,6 +31,43 @@ GST_START_TEST(readers_do_not_wait_for_complete_frames) {
 }
 GST_END_TEST;
 
+// Mapping CUDA memory uploads on its stream what the CPU has written, and does not wait.
+GST_START_TEST(pixels_that_the_cpu_wrote_are_awaited) {
+  const GstVideoInfo info = video_info("NV12", 64, 48);
+  Random random = seeded();
+  for (const bool device_out : {false, true}) {
+    Harness h("mask=gauss5");
+    set_caps(h, info, true, device_out);
+    const std::unique_ptr<DeviceMemory> device = DeviceMemory::of(h.element());
+    for (int i = 0; i < 3; i++) {
+      const Ref<GstBuffer> in = random_frame(info, random);
+      const Ref<GstBuffer> out = h.filter(device->copy(in.get(), info).get());
+      assert_filtered(in.get(), out.get(), info, "mask=gauss5");
+    }
+  }
+  standin::reset();
+}
+GST_END_TEST;
+
+// Behind a tee another branch may be waiting for the frame. It has marked the frame as complete, which it is not yet.
+GST_START_TEST(frames_that_another_branch_waits_for_are_awaited) {
+  const GstVideoInfo info = video_info("NV12", 64, 48);
+  Random random = seeded();
+  {
+    Harness first("mask=gauss5"), second("mask=sobel"), cpu("backend=cpu mask=gauss5", info);
+    set_caps(first, info, true, true);
+    set_caps(second, info, true, true);
+    const std::unique_ptr<DeviceMemory> device = DeviceMemory::of(first.element());
+    const Ref<GstBuffer> in = random_frame(info, random), between = cpu.filter(in.get());
+    const Ref<GstBuffer> pending = first.filter(device->copy(in.get(), info).get());
+    device->forget_pending(pending.get());
+    const Ref<GstBuffer> out = second.filter(pending.get());
+    assert_filtered(between.get(), out.get(), info, "mask=sobel");
+  }
+  standin::reset();
+}
+GST_END_TEST;
+
 // A flush forgets downstream's flow return for an earlier frame.
 GST_START_TEST(a_flush_forgets_what_downstream_returned) {
   Random random = seeded();
@@ -62,22 +99,23 @@ GST_START_TEST(a_flush_forgets_what_downstream_returned) {
 GST_END_TEST;
 
 // Counts the driver calls for eight frames, after the first frames: launches, copies and the order of streams, no more
-// than needed. One frame in eight is timed, which takes two more records. Polls do not count.
+// than needed. One frame in eight is timed, which takes two more records. Frames on the device wait for the stream of
+// their input too, since the test holds the input. Polls do not count.
 GST_START_TEST(a_frame_asks_little_of_the_driver) {
   struct Kind {
     const char *properties, *format;
     bool on_device;
-    int launches, copies, records;
+    int launches, copies, records, waits;
   };
   constexpr int kFrames = 8, kTimed = 2;
   const Kind kinds[] = {
-      {"mask=gauss5", "NV12", true, 1, 0, 2},
-      {"mask=gauss7", "RGBA", true, 1, 0, 2},
-      {"mask=open size=3", "RGBA", true, 1, 0, 2},
-      {"mask=gauss5 roi=8,8,20,20", "RGBA", true, 2, 1, 2},  // launches: filter, put in place; copy: the frame
+      {"mask=gauss5", "NV12", true, 1, 0, 3, 3},
+      {"mask=gauss7", "RGBA", true, 1, 0, 3, 3},
+      {"mask=open size=3", "RGBA", true, 1, 0, 3, 3},
+      {"mask=gauss5 roi=8,8,20,20", "RGBA", true, 2, 1, 3, 3},  // launches: filter, put in place; copy: the frame
       // The lists of a region that stays as it is are on the device.
-      {"mask=gauss5 roi=8,8,40,8,24,40", "RGBA", true, 2, 1, 2},
-      {"mask=gauss5", "NV12", false, 1, 4, 3},  // copies: each plane up and down
+      {"mask=gauss5 roi=8,8,40,8,24,40", "RGBA", true, 2, 1, 3, 3},
+      {"mask=gauss5", "NV12", false, 1, 4, 3, 2},  // copies: each plane up and down
   };
   Random random = seeded();
   for (const Kind &kind : kinds) {
@@ -96,7 +134,7 @@ GST_START_TEST(a_frame_asks_little_of_the_driver) {
         {"cudaMemcpyAsync", kind.on_device ? kind.copies * kFrames : 0},
         {"cudaMemcpy2DAsync", kind.on_device ? 0 : kind.copies * kFrames},
         {"cudaEventRecord", kind.records * kFrames + kTimed},
-        {"cudaStreamWaitEvent", 2 * kFrames},
+        {"cudaStreamWaitEvent", kind.waits * kFrames},
         {"cudaStreamIsCapturing", kFrames},
         {"cudaEventElapsedTime", 1},
     };
@@ -124,6 +162,8 @@ static Suite *make_suite() {
   TCase *tc = tcase_create("general");
   suite_add_tcase(suite, tc);
   tcase_add_test(tc, readers_do_not_wait_for_complete_frames);
+  tcase_add_test(tc, pixels_that_the_cpu_wrote_are_awaited);
+  tcase_add_test(tc, frames_that_another_branch_waits_for_are_awaited);
   tcase_add_test(tc, a_flush_forgets_what_downstream_returned);
   tcase_add_test(tc, a_frame_asks_little_of_the_driver);
   return suite;
