@@ -175,8 +175,9 @@ bool Session::answer_context_query(GstQuery *query) {
 
 // ---- Caps and settings ----------------------------------------------------------------------------------------------
 
-// Makes `context` the current one. `serial` belongs to its settings.
-void Session::install(std::shared_ptr<const StreamContext> context, guint serial) {
+// Makes `context` the current one. `serial` belongs to its settings. Does nothing, and returns false, where the current
+// one is no longer `instead_of`, since the device of a frame in flight has failed meanwhile.
+bool Session::install(std::shared_ptr<const StreamContext> context, guint serial, const StreamContext *instead_of) {
   complain_of_unused(context->settings);
   const std::string &regions = context->roi.complaint();
   if (!regions.empty()) complain_once(regions, regions);
@@ -185,9 +186,11 @@ void Session::install(std::shared_ptr<const StreamContext> context, guint serial
       for (const View &view : kind.views)
         GST_DEBUG_OBJECT(element_, "%s, %s frames, view at %d,%d: %s", context->engine->backend->name(),
                          interlaced ? "interlaced" : "progressive", view.x, view.y, describe(*view.plan).c_str());
-  tried_serial_ = serial;
   std::lock_guard<std::mutex> guard(lock_);
+  if (instead_of && context_ && context_.get() != instead_of) return false;
+  tried_serial_ = serial;
   context_.swap(context);
+  return true;
 }
 
 // Warns of settings that have no effect with the mask and the other settings. Settings that have had an effect since
@@ -253,18 +256,21 @@ bool Session::configure(const GstVideoInfo &info, bool cuda_in, bool cuda_out) {
 }
 
 bool Session::update() {
-  std::shared_ptr<const StreamContext> context = this->context();
   const std::shared_ptr<const Published> published = properties_.published();
-  if (!context || published->serial == tried_serial_) return false;
-  try {
-    context = context->with(published->configuration.settings);
-  } catch (const Error &e) {
-    tried_serial_ = published->serial;
-    warn_of_settings(published->configuration.settings, e);
-    return false;
+  const Settings &settings = published->configuration.settings;
+  for (;;) {
+    const std::shared_ptr<const StreamContext> before = context();
+    if (!before || published->serial == tried_serial_) return false;
+    std::shared_ptr<const StreamContext> after;
+    try {
+      after = before->with(settings);
+    } catch (const Error &e) {
+      tried_serial_ = published->serial;
+      warn_of_settings(settings, e);
+      return false;
+    }
+    if (install(std::move(after), published->serial, before.get())) return true;
   }
-  install(std::move(context), published->serial);
-  return true;
 }
 
 // ---- Regions --------------------------------------------------------------------------------------------------------

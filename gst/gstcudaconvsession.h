@@ -114,7 +114,7 @@ class Session {
   bool choose(const Configuration &wanted);
   void release(bool with_context);
   void use(std::shared_ptr<Device> device, std::shared_ptr<Engine> engine);
-  void install(std::shared_ptr<const StreamContext> context, guint serial);
+  bool install(std::shared_ptr<const StreamContext> context, guint serial, const StreamContext *instead_of = nullptr);
   void warn_of_settings(const Settings &settings, const Error &e);
   void complain_of_unused(const Settings &settings);
   void complain_of_types(const std::string &text);

@@ -425,6 +425,47 @@ GST_START_TEST(frames_in_flight_keep_their_settings_when_the_device_fails) {
 }
 GST_END_TEST;
 
+// The device fails on a frame in flight while settings change: at the warning of a setting without effect, the new
+// settings are ready, and not yet in force.
+GST_START_TEST(settings_change_while_the_device_fails) {
+  Random random = seeded();
+  {
+    Harness h("backend=auto mask=gauss5 frames-in-flight=4", small());
+    struct Failing {
+      std::unique_ptr<Blocked> blocked;
+      std::atomic<bool> failed{false};
+    } failing;
+    failing.blocked = std::make_unique<Blocked>(h);
+    std::vector<Ref<GstBuffer>> in;
+    for (int i = 0; i < 5; i++) in.push_back(random_frame(small(), random));
+    for (int i = 0; i < 3; i++) fail_unless_equals_int(h.push(in[i].get()), GST_FLOW_OK);
+    const Ref<GstBus> bus(gst_element_get_bus(h.element()));
+    const auto see = [](GstBus *, GstMessage *message, gpointer data) {
+      auto *failing = static_cast<Failing *>(data);
+      if (GST_MESSAGE_TYPE(message) != GST_MESSAGE_WARNING) return GST_BUS_PASS;
+      if (report_of(message).domain == GST_RESOURCE_ERROR) failing->failed = true;
+      if (failing->failed) return GST_BUS_PASS;
+      standin::fail_call("", 1, cudaErrorIllegalAddress);
+      failing->blocked.reset();
+      for (int i = 0; i < 5000 && !failing->failed; i++) g_usleep(1000);
+      return GST_BUS_PASS;
+    };
+    gst_bus_set_sync_handler(bus.get(), see, &failing, nullptr);
+    h.set("mask=sobel sigma=3");
+    for (int i = 3; i < 5; i++) fail_unless_equals_int(h.push(in[i].get()), GST_FLOW_OK);
+    for (int i = 0; i < 5; i++) {
+      const Ref<GstBuffer> out = h.pull();
+      assert_filtered(in[i].get(), out.get(), small(), i < 3 ? "mask=gauss5" : "mask=sobel");
+    }
+    fail_unless(failing.failed);
+    gst_bus_set_sync_handler(bus.get(), nullptr, nullptr, nullptr);
+    fail_unless_equals_int(h.take(GST_MESSAGE_WARNING).size(), 2);
+    fail_unless_equals_uint64(stat(h, "failovers"), 1);
+  }
+  check_nothing_left();
+}
+GST_END_TEST;
+
 bool has_context(GstElement *element) {
   const Ref<GstQuery> query(gst_query_new_context("gst.cuda.context"));
   const Ref<GstPad> pad(gst_element_get_static_pad(element, "src"));
@@ -703,6 +744,7 @@ Suite *make_suite() {
   tcase_add_test(tc, with_backend_cuda_frames_in_flight_end_with_one_error);
   tcase_add_test(tc, with_backend_cuda_earlier_frames_come_out_before_the_error);
   tcase_add_test(tc, frames_in_flight_keep_their_settings_when_the_device_fails);
+  tcase_add_test(tc, settings_change_while_the_device_fails);
   tcase_add_test(tc, an_element_in_null_holds_no_device);
   tcase_add_test(tc, memory_is_pinned_from_its_first_byte_to_its_last);
   tcase_add_test(tc, once_frames_flow_nothing_is_allocated);
